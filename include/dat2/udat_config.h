@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which API version and default thread-safety does a program compile for? */
+#ifndef _UDAT_CONFIG_H_
+#define _UDAT_CONFIG_H_
+
+#define DAT_VERSION_MAJOR 2
+#define DAT_VERSION_MINOR 0
+
+#ifndef DAT_THREADSAFE
+#define DAT_THREADSAFE DAT_FALSE
+#endif
+
+#ifndef DAT_EXTENSIONS
+#define DAT_EXTENSIONS 1
+#endif
+
+#endif /* _UDAT_CONFIG_H_ */
