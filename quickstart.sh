@@ -1,0 +1,310 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# How does a newcomer see this project work, or all its tests pass, with one command?
+set -u
+
+HERE=$(cd "$(dirname "$0")" && pwd)
+LOGS=$HERE/build/logs
+JOBS=$(nproc 2>/dev/null || echo 2)
+STARTED=$SECONDS
+
+usage()
+{
+	cat <<-'END'
+	usage: ./quickstart.sh [check|clean|help]
+
+	  (nothing)  install what is missing (Debian packages), build in ./build, and let the
+	             unmodified program dapltest of Debian's dapl2-utils transfer and validate
+	             data over the adapter ofi-tcp; then a table of latency and bandwidth
+	  check      the same set-up, then every test: the normal build, one with ASan and
+	             UBSan, one with TSan, a build by clang, the stock programs; ends with
+	             "N passed, N failed, N skipped" (CHECK_FULL=1: no selections)
+	  clean      remove ./build and the other folders that check makes
+	  help       print this
+	END
+}
+
+# ---------------------------------------------------------------- telling
+
+if [ -t 1 ]; then
+	BOLD=$'\e[1m' RED=$'\e[31m' PLAIN=$'\e[0m'
+else
+	BOLD='' RED='' PLAIN=''
+fi
+
+# step TEXT: begins a step; done_step [TEXT]: ends it and tells how long it took
+step()
+{
+	STEP=$1 STEP_STARTED=$EPOCHREALTIME
+	echo "$BOLD==> $1$PLAIN"
+}
+
+done_step()
+{
+	local us=$((10#${EPOCHREALTIME//[!0-9]/} - 10#${STEP_STARTED//[!0-9]/}))
+	printf '    %s (%d.%d s)\n' "${1:-done}" $((us / 1000000)) $((us / 100000 % 10))
+}
+
+# die REASON [LOG]
+die()
+{
+	echo "$RED    failed: $1$PLAIN" >&2
+	if [ $# -gt 1 ]; then
+		tail -n 25 "$2" | sed 's/^/    | /' >&2
+		echo "    the whole log: $2" >&2
+	fi
+	exit 1
+}
+
+# logged LOG COMMAND...: quiet, unless it fails
+logged()
+{
+	local log=$1
+	shift
+	echo "\$ $*" >>"$log"
+	"$@" >>"$log" 2>&1 </dev/null || die "$*" "$log"
+}
+
+# ---------------------------------------------------------------- packages
+
+# The programs and headers of the build, and the stock programs that we run.
+PACKAGES="gcc g++ libc6-dev make autoconf automake libtool pkg-config libfabric-dev libcunit1-dev
+	dapl2-utils"
+CHECK_PACKAGES="clang valgrind xz-utils"
+
+missing_packages()
+{
+	local package
+	for package; do
+		dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' ||
+			echo "$package"
+	done
+}
+
+install_packages()
+{
+	local missing sudo=
+	step "packages"
+	if ! command -v dpkg-query >/dev/null; then
+		done_step "this is no Debian: you see to $* yourself"
+		return
+	fi
+	missing=$(missing_packages "$@" | xargs)
+	if [ -z "$missing" ]; then
+		done_step "all there"
+		return
+	fi
+	echo "    installing $missing"
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null ||
+			die "need root (or sudo) to run: apt-get install $missing"
+		sudo=sudo
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	logged "$LOGS/packages.log" $sudo apt-get update
+	logged "$LOGS/packages.log" $sudo env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y --no-install-recommends $missing
+	done_step "installed"
+}
+
+# ---------------------------------------------------------------- building
+
+# build_tree NAME TEXT [CONFIGURE ARGUMENTS]: configures (unless done) and makes ./NAME
+build_tree()
+{
+	local name=$1 text=$2 log=$LOGS/$1.log
+	shift 2
+	step "$text in ./$name"
+	: >"$log"
+	if [ ! -x "$HERE/configure" ]; then
+		(cd "$HERE" && logged "$log" autoreconf -fi) || exit 1
+	fi
+	mkdir -p "$HERE/$name"
+	if [ ! -f "$HERE/$name/Makefile" ] || [ "$*" != "$(cat "$HERE/$name/.configured" 2>/dev/null)" ]; then
+		(cd "$HERE/$name" && logged "$log" ../configure "$@") || exit 1
+		echo "$*" >"$HERE/$name/.configured"
+	fi
+	logged "$log" make -C "$HERE/$name" -j"$JOBS" all
+	done_step "built, log $log"
+}
+
+# built NAME: a shared library or program of ./build
+built()
+{
+	find "$HERE/build" \( -path "*/.libs/$1" -o -path "*/build/$1" \) -print -quit
+}
+
+# ---------------------------------------------------------------- the main job
+
+# The part of the stock tests that starts servers, waits for ports and judges output.
+load_stock()
+{
+	BUILD=$HERE/build OUT=$HERE/build/logs/quickstart PATTERN=
+	. "$HERE/test/stock/lib.sh"
+	. "$HERE/test/stock/judge.sh"
+	. "$HERE/test/stock/dapltest.sh"
+	local reason
+	reason=$(stock_locate) || die "$reason"
+	stock_locate
+}
+
+wanted()
+{
+	true
+}
+
+# transfer TEXT NAME ARGUMENTS...: one client run, its outcome in words
+transfer()
+{
+	local text=$1 name=$2 judge=$3 before=$FAILED
+	shift 3
+	printf '    %-52s' "$text"
+	dapltest_client "$name" 60 "$judge" "$@" >"$OUT/last"
+	if [ "$FAILED" -gt "$before" ]; then
+		echo "FAILED"
+		die "$(cat "$OUT/last")" "$LOG"
+	fi
+	echo "ok ($TOOK s)"
+}
+
+main_job()
+{
+	local both="client SR 64 1 server SR 64 1"
+	load_stock
+	step "dapltest of Debian's dapl2-utils, unmodified, over the adapter ofi-tcp"
+	stock_config ours builtin:ofi-tcp 127.0.0.1 none quickstart
+	dapltest_server server >"$OUT/last" || die "$(cat "$OUT/last")" "$SERVER_LOG"
+	echo "    server: dapltest -T S -D ofi-tcp -n $PORT"
+	echo "    with  : LD_LIBRARY_PATH=$(dirname "$LIBDAT2")"
+	dapltest_maps >"$OUT/last"
+	[ "$FAILED" -eq 0 ] || die "$(cat "$OUT/last")"
+	local run=(judge_transaction -T T "${CLIENT[@]}" -V -t 2 -w 4)
+	transfer "send/receive 4 KiB, both ways, validated" SR "${run[@]}" -i 100 \
+		client SR 4096 1 server SR 4096 1
+	transfer "RDMA write 64 KiB, both ways, validated" RW "${run[@]}" -i 20 \
+		client RW 65536 1 server RW 65536 1 $both
+	transfer "RDMA read 64 KiB, both ways, validated" RR "${run[@]}" -i 20 \
+		client RR 65536 1 server RR 65536 1 $both
+	transfer "all three, 1 MiB in 4 segments, validated" ALL "${run[@]}" -i 2 $(ops 262144 4)
+	dapltest_quit >"$OUT/last"
+	[ "$FAILED" -eq 0 ] || die "$(cat "$OUT/last")" "$SERVER_LOG"
+	done_step "2 threads x 4 connections each; server asked to quit, and it did"
+}
+
+# From dapltest's own performance test, as long as there is no dat_perf.
+dapltest_table()
+{
+	local size op log
+	dapltest_server perf >"$OUT/last" || die "$(cat "$OUT/last")" "$SERVER_LOG"
+	printf '    %-12s %10s %14s\n' operation bytes "operations/s"
+	for op in RW RR; do
+		for size in 64 4096 65536 1048576; do
+			dapltest_client "P.$op.$size" 60 judge_performance -T P "${CLIENT[@]}" \
+				-m p -i $((size > 65536 ? 200 : 2000)) $op $size 1 >"$OUT/last"
+			[ "$FAILED" -eq 0 ] || die "$(cat "$OUT/last")" "$LOG"
+			printf '    %-12s %10d %14s\n' "$op" "$size" \
+				"$(sed -n 's/.*Operation Throughput *: *\([0-9.]*\).*/\1/p' "$LOG")"
+		done
+	done
+	dapltest_quit >"$OUT/last"
+}
+
+table()
+{
+	local perf
+	step "latency and bandwidth over ofi-tcp on this machine"
+	dapltest_table
+	done_step "measured"
+}
+
+quickstart()
+{
+	mkdir -p "$LOGS"
+	echo "dat-ofi: DAT programs over libfabric"
+	install_packages $PACKAGES
+	build_tree build "libraries, provider and tools"
+	main_job
+	table
+	echo "${BOLD}It works: unmodified dapltest sent, RDMA-wrote and RDMA-read over ofi-tcp, all data" \
+		"validated ($((SECONDS - STARTED)) s).$PLAIN"
+}
+
+# ---------------------------------------------------------------- check
+
+PASSED=0 FAILED=0 SKIPPED=0
+
+# count_log LOG: "passed failed skipped" of a test program's output, nothing if it tells none
+count_log()
+{
+	awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p = $1; f = $3; s = $5; told = 1 }
+	$1 == "tests" && NF >= 6 && $2 ~ /^[0-9]+$/ { p += $4; f += $5; s += $6; told = 1 }
+	END { if (told) print p + 0, f + 0, s + 0 }' "$1"
+}
+
+# count_tree NAME: adds up what the last make check in ./NAME said
+count_tree()
+{
+	local trs log verdict counted p f s tree_p=0 tree_f=0 tree_s=0
+	while read -r trs; do
+		log=${trs%.trs}.log
+		verdict=$(sed -n 's/^:test-result: //p' "$trs" | head -1)
+		read -r p f s <<<"$(count_log "$log")"
+		case $verdict in
+		PASS | XFAIL)
+			[ -n "${p:-}" ] || { p=1 f=0 s=0; } ;;
+		SKIP)
+			[ -n "${p:-}" ] || { p=0 f=0 s=1; }
+			[ $((p + s)) -gt 0 ] || s=1 ;;
+		*)
+			[ -n "${p:-}" ] || { p=0 f=0 s=0; }
+			[ "$f" -gt 0 ] || f=1
+			echo "    $verdict ${log#"$HERE"/}"
+			grep -aE '^not ok |^ *[0-9]+\. .* - |AddressSanitizer|ThreadSanitizer' "$log" |
+				head -n 20 | sed 's/^/    | /' ;;
+		esac
+		tree_p=$((tree_p + p)) tree_f=$((tree_f + f)) tree_s=$((tree_s + s))
+		p=
+	done < <(find "$HERE/$1" -name '*.trs')
+	PASSED=$((PASSED + tree_p)) FAILED=$((FAILED + tree_f)) SKIPPED=$((SKIPPED + tree_s))
+	done_step "$tree_p passed, $tree_f failed, $tree_s skipped"
+}
+
+# check_tree NAME TEXT: make check in ./NAME
+check_tree()
+{
+	local log=$LOGS/$1.check.log
+	step "tests: $2"
+	find "$HERE/$1" -name '*.trs' -delete
+	(cd "$HERE/$1" && make -k check) >"$log" 2>&1 </dev/null
+	if [ -z "$(find "$HERE/$1" -name '*.trs' -print -quit)" ]; then
+		FAILED=$((FAILED + 1))
+		echo "    no test ran: $log"
+		tail -n 25 "$log" | sed 's/^/    | /'
+		return
+	fi
+	count_tree "$1"
+}
+
+check()
+{
+	[ -z "${CHECK_FULL:-}" ] || export STOCK_FULL=1
+	mkdir -p "$LOGS"
+	install_packages $PACKAGES $CHECK_PACKAGES
+	build_tree build "normal build (gcc)" --enable-werror
+	check_tree build "normal build"
+	build_tree build-asan "ASan and UBSan build" --enable-werror --enable-asan
+	check_tree build-asan "under ASan and UBSan"
+	build_tree build-tsan "TSan build" --enable-werror --enable-tsan
+	check_tree build-tsan "under TSan"
+	echo "took $(((SECONDS - STARTED) / 60)) min $(((SECONDS - STARTED) % 60)) s"
+	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	[ "$FAILED" -eq 0 ]
+}
+
+case ${1:-} in
+'') quickstart ;;
+check) check ;;
+clean) rm -rf "$HERE"/build "$HERE"/build-asan "$HERE"/build-tsan "$HERE"/build-clang ;;
+help | -h | --help) usage ;;
+*) usage >&2; exit 2 ;;
+esac

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Which runs of the stock programs dtest and dtestcm are made?
+
+# Both exchange addresses over this TCP port, and nothing changes it.
+SIDE_PORT=15828
+
+# pair NAME LIMIT JUDGE PROGRAM SERVER_OPTIONS CLIENT_OPTIONS: server and client
+pair()
+{
+	wanted "$1" || return 0
+	with_lock dtest locked_pair "$@"
+}
+
+locked_pair()
+{
+	local name=$1 limit=$2 judge=$3 program=$4 start=$EPOCHREALTIME reason=
+	if listening "$SIDE_PORT"; then
+		skip "$name" "port $SIDE_PORT is in use"
+		return
+	fi
+	if ! start_server "$name.server" "$((limit + 20))" "$SIDE_PORT" "$program" $5; then
+		fail "$name" "server: $(status_text $SERVER_STATUS 20)" "$SERVER_LOG"
+		return
+	fi
+	run_program "$name" "$limit" "$program" $6
+	reason=$(status_text "$STATUS" "$LIMIT")
+	[ -n "$reason" ] || reason=$($judge "$LOG")
+	[ -n "$reason" ] || reason=$(judge_checker "$name")
+	if [ -n "$reason" ]; then
+		end_server 3
+		fail "$name" "client: $reason" "$LOG"
+		return
+	fi
+	end_server 15 || reason="still there 15 s after its client"
+	[ -n "$reason" ] || reason=$(status_text "$SERVER_STATUS" "$SERVER_LIMIT")
+	[ -n "$reason" ] || reason=$($judge "$SERVER_LOG")
+	[ -n "$reason" ] || reason=$(judge_checker "$name.server")
+	if [ -n "$reason" ]; then
+		fail "$name" "server: $reason" "$SERVER_LOG"
+	else
+		pass "$name" "$(since "$start")"
+	fi
+}
+
+# dtest_run NAME OPTIONS: the same options on both sides
+dtest_run()
+{
+	pair "$1" 60 judge_dtest dtest "-P $IA -s $2" "-P $IA -h $HOST $2"
+}
+
+dtest_quick()
+{
+	dtest_run dtest.small "-b 4096 -B 100"
+	dtest_run dtest.poll "-p -b 4096 -B 100"
+	dtest_run dtest.writes "-w -b 65536 -B 100"
+	dtest_run dtest.pingpong "-W -D -b 4096 -B 100"
+}
+
+dtest_full()
+{
+	local poll
+	dtest_quick
+	for poll in '' -p; do
+		dtest_run "dtest.default$poll" "$poll"
+		dtest_run "dtest.verbose$poll" "-v $poll -b 4096 -B 20"
+		dtest_run "dtest.times$poll" "-t $poll -b 65536 -B 100"
+		dtest_run "dtest.cno$poll" "-c $poll -b 4096 -B 100"
+		dtest_run "dtest.writes.one-way$poll" "-w -u $poll -b 65536 -B 100"
+		dtest_run "dtest.writes$poll" "-w $poll -b 1048576 -B 100"
+		dtest_run "dtest.one-way$poll" "-u $poll -b 4096 -B 100"
+		dtest_run "dtest.pingpong$poll" "-W $poll -b 4096 -B 100"
+		dtest_run "dtest.pingpong.data$poll" "-W -D $poll -b 4096 -B 100"
+		dtest_run "dtest.sizes$poll" "-W -a $poll -b 1048576 -B 100"
+		dtest_run "dtest.sizes.step$poll" "-W -a -i 512 $poll -b 4096 -B 100"
+		dtest_run "dtest.signal-1$poll" "-S 1 -w $poll -b 4096 -B 100"
+		dtest_run "dtest.signal-50$poll" "-S 50 -w $poll -b 4096 -B 100"
+	done
+	dtest_run dtest.delay "-d 1 -b 4096 -B 10"
+}
+
+# dtestcm_run NAME OPTIONS
+dtestcm_run()
+{
+	pair "$1" 120 judge_dtestcm dtestcm "-P $IA -s $2" "-P $IA -h $HOST $2"
+}
+
+dtestcm_quick()
+{
+	dtestcm_run dtestcm.100 "-c 100"
+}
+
+dtestcm_full()
+{
+	dtestcm_quick
+	dtestcm_run dtestcm.default ""
+	dtestcm_run dtestcm.wait "-w -c 200"
+	dtestcm_run dtestcm.verbose "-v -c 20"
+	dtestcm_run dtestcm.burst-10 "-b 10 -c 100"
+	dtestcm_run dtestcm.many-listeners "-m -b 20 -c 100"
+	dtestcm_run dtestcm.port "-p 28473 -c 100"
+	dtestcm_run dtestcm.delay "-d 1 -c 10"
+}
+
+# Without -P they take adapter names of hardware long gone: libdat answers those too.
+default_names()
+{
+	pair dtest.default-name 60 judge_dtest dtest "-s -b 4096 -B 100" \
+		"-h $HOST -b 4096 -B 100"
+	pair dtestcm.default-name 60 judge_dtestcm dtestcm "-s -c 20" "-h $HOST -c 20"
+}

@@ -1,0 +1,15 @@
+# Debian's unmodified DAT programs over our libraries; by hand: test/stock/stock -h
+TESTS += test/stock/stock
+EXTRA_DIST += \
+	test/stock/dapltest.sh \
+	test/stock/dtest.sh \
+	test/stock/judge.sh \
+	test/stock/lib.sh \
+	test/stock/stock \
+	test/stock/tsan.supp \
+	test/stock/valgrind.supp
+
+clean-local: clean-stock
+clean-stock:
+	rm -rf test/stock/logs
+.PHONY: clean-stock
