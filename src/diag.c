@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is a user told when an IA cannot be opened, and what does DAT_DBG_TYPE show? */
+#include "config.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <syslog.h>
+
+#include "diag.h"
+#include "registry.h"
+#include "static.h"
+
+#define MAX_LINES 10
+#define MAX_BAD_LINES 2
+#define MAX_NEAR 4
+#define MAX_SEEN 32
+#define MAX_KEPT 8
+
+#define DEST_STREAM 1u		/* the original's standard output; ours is never written to */
+#define DEST_SYSLOG 2u
+
+/* At most MAX_LINES lines that are printed as one. */
+struct paragraph {
+	unsigned int lines;
+	size_t len;
+	char text[MAX_LINES * (DATI_NOTE_SIZE + 64)];
+};
+
+static unsigned int dbg_type = DATI_DBG_ERROR;
+static unsigned int dbg_dest = DEST_STREAM;
+
+static pthread_mutex_t diag_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool probing;
+static bool succeeded;
+static unsigned long seen[MAX_SEEN];	/* hashes of the failures that were reported */
+static unsigned int num_seen;
+static struct paragraph first_kept;
+static char kept[MAX_KEPT][DATI_NOTE_SIZE];
+static unsigned int num_kept;
+
+static __thread struct dati_attempt *current;
+
+static unsigned int setting(const char *name, unsigned int fallback)
+{
+	const char *value = secure_getenv(name);
+	char *end;
+	unsigned long number;
+
+	if (!value || !*value)
+		return fallback;
+	number = strtoul(value, &end, 0);
+	return *end ? fallback : (unsigned int)number;
+}
+
+void dati_diag_start(void)
+{
+	dbg_type = setting("DAT_DBG_TYPE", DATI_DBG_ERROR);
+	dbg_dest = setting("DAT_DBG_DEST", DEST_STREAM);
+}
+
+static void emit(const char *text)
+{
+	const char *at, *newline;
+
+	if (dbg_dest & DEST_STREAM)
+		fputs(text, stderr);
+	if (!(dbg_dest & DEST_SYSLOG))
+		return;
+	for (at = text; (newline = strchr(at, '\n')); at = newline + 1)
+		syslog(LOG_USER | LOG_ERR, "%.*s", (int)(newline - at), at);
+}
+
+void dati_log(unsigned int type, const char *format, ...)
+{
+	char text[DATI_NOTE_SIZE + 64], line[DATI_NOTE_SIZE + 96];
+	va_list args;
+
+	if (!(dbg_type & type))
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(line, sizeof(line), DATI_LIB ": %s\n", text);
+	emit(line);
+}
+
+/* Text of files, loaders and providers ends up on a terminal: no control characters. */
+static void clean(char *text)
+{
+	for (; *text; text++)
+		if (iscntrl((unsigned char)*text))
+			*text = ' ';
+}
+
+__attribute__((format(printf, 2, 3)))
+static void add_line(struct paragraph *p, const char *format, ...)
+{
+	char line[DATI_NOTE_SIZE + 56];
+	va_list args;
+
+	if (p->lines == MAX_LINES)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	clean(line);
+	p->lines++;
+	p->len += (size_t)snprintf(p->text + p->len, sizeof(p->text) - p->len, "%s%s\n",
+				   p->lines > 1 ? "  " : DATI_LIB ": ", line);
+}
+
+void dati_diag_begin(struct dati_attempt *attempt, const DAT_PROVIDER_INFO *key)
+{
+	attempt->key = key;
+	attempt->num = 0;
+	attempt->lost = 0;
+	attempt->outer = current;
+	current = attempt;
+}
+
+void dati_diag_note(struct dati_attempt *attempt, const char *format, ...)
+{
+	va_list args;
+
+	if (!attempt)
+		return;
+	if (attempt->num == DATI_NOTES) {
+		attempt->lost++;
+		return;
+	}
+	va_start(args, format);
+	vsnprintf(attempt->note[attempt->num++], DATI_NOTE_SIZE, format, args);
+	va_end(args);
+}
+
+void dati_diag_collect(const char *text)
+{
+	const char *end;
+
+	for (; text && *text; text = *end ? end + 1 : end) {
+		end = strchrnul(text, '\n');
+		if (end != text)
+			dati_diag_note(current, "provider: %.*s", (int)(end - text), text);
+	}
+}
+
+static void add_source(struct paragraph *p)
+{
+	const struct dati_source *source = dati_static_source();
+	const char *by = source->override ? " (DAT_OVERRIDE)" : "";
+
+	if (source->err)
+		add_line(p, "registry file %s%s: %s", source->path ? source->path : "", by,
+			 strerror(-source->err));
+	else
+		add_line(p, "registry file %s%s: %zu entries, %zu bad lines", source->path, by,
+			 source->conf.num_entries, source->conf.num_bad);
+}
+
+/* Bad lines that were meant for this name. */
+static void add_bad_lines(struct paragraph *p, const char *name)
+{
+	const struct dati_conf *conf = &dati_static_source()->conf;
+	unsigned int found = 0;
+	size_t i;
+
+	for (i = 0; i < conf->num_bad_kept && found < MAX_BAD_LINES; i++) {
+		if (!conf->bad[i].name || !conf->bad[i].reason ||
+		    strcmp(conf->bad[i].name, name))
+			continue;
+		add_line(p, "%s", conf->bad[i].reason);
+		found++;
+	}
+}
+
+/* Few edits apart, or one name begins with the other. */
+static bool is_near(const char *a, const char *b)
+{
+	size_t la = strlen(a), lb = strlen(b), i, j;
+	unsigned int row[DAT_NAME_MAX_LENGTH + 1], diagonal, above, best;
+
+	if (!la || !lb)
+		return false;
+	if (la > 2 && lb > 2 && !strncmp(a, b, la < lb ? la : lb))
+		return true;
+	if ((la > lb ? la - lb : lb - la) > 2)
+		return false;
+	for (j = 0; j <= lb; j++)
+		row[j] = (unsigned int)j;
+	for (i = 1; i <= la; i++) {
+		diagonal = row[0];
+		row[0] = (unsigned int)i;
+		for (j = 1; j <= lb; j++) {
+			above = row[j];
+			best = diagonal + (tolower((unsigned char)a[i - 1]) !=
+					   tolower((unsigned char)b[j - 1]));
+			if (above + 1 < best)
+				best = above + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			row[j] = best;
+			diagonal = above;
+		}
+	}
+	return row[lb] <= 2;
+}
+
+/* The same name under another version or thread-safety, and names that look alike. */
+static void add_relatives(struct paragraph *p, const DAT_PROVIDER_INFO *key)
+{
+	char near[DATI_NOTE_SIZE] = "", same[DATI_NOTE_SIZE] = "", item[DAT_NAME_MAX_LENGTH + 48];
+	const struct dati_static *st;
+	unsigned int count = 0;
+
+	pthread_mutex_lock(&dati_lock);
+	for (st = dati_static_all(); st && count < MAX_NEAR; st = st->next) {
+		bool is_same = !strcmp(st->info.ia_name, key->ia_name);
+		char *list = is_same ? same : near;
+
+		if (st->transient || dati_key_equal(&st->info, key))
+			continue;
+		if (!is_same && !is_near(st->info.ia_name, key->ia_name))
+			continue;
+		if (is_same)
+			snprintf(item, sizeof(item), "%u.%u %s", st->info.dapl_version_major,
+				 st->info.dapl_version_minor,
+				 st->info.is_thread_safe ? "threadsafe" : "nonthreadsafe");
+		else
+			snprintf(item, sizeof(item), "\"%s\"", st->info.ia_name);
+		if (strstr(list, item) || strlen(list) + strlen(item) + 3 > DATI_NOTE_SIZE)
+			continue;
+		if (*list)
+			strcat(list, ", ");
+		strcat(list, item);
+		count++;
+	}
+	pthread_mutex_unlock(&dati_lock);
+	if (*same)
+		add_line(p, "the registry has this name as %s", same);
+	if (*near)
+		add_line(p, "near names: %s", near);
+}
+
+static void add_notes(struct paragraph *p, const struct dati_attempt *attempt, unsigned int room)
+{
+	unsigned int total = attempt->num + attempt->lost, i;
+
+	for (i = 0; i < attempt->num && i < room; i++) {
+		if (i + 1 == room && total > room) {
+			add_line(p, "(%u more reasons)", total - i);
+			return;
+		}
+		add_line(p, "%s", attempt->note[i]);
+	}
+}
+
+/* The tail is composed first, so that the reasons fill what it leaves. */
+static void compose(struct paragraph *p, const struct dati_attempt *attempt, DAT_RETURN ret)
+{
+	const DAT_PROVIDER_INFO *key = attempt->key;
+	struct paragraph tail = { .lines = 1 };
+
+	add_bad_lines(&tail, key->ia_name);
+	add_relatives(&tail, key);
+	add_line(p, "cannot open IA " DATI_KEY_FORMAT ": %s %s", DATI_KEY_ARGS(key),
+		 dati_type_name(ret), dati_subtype_name(ret));
+	add_source(p);
+	if (!attempt->num && ret == DATI_NOT_REGISTERED)
+		add_line(p, "no entry has this name, version and thread-safety");
+	add_notes(p, attempt, MAX_LINES - p->lines - (tail.lines - 1));
+	p->lines += tail.lines - 1;
+	memcpy(p->text + p->len, tail.text, tail.len + 1);
+	p->len += tail.len;
+}
+
+static bool is_new(const struct paragraph *p)
+{
+	unsigned long hash = 5381;
+	unsigned int i;
+	size_t n;
+
+	for (n = 0; n < p->len; n++)
+		hash = hash * 33 + (unsigned char)p->text[n];
+	for (i = 0; i < num_seen; i++)
+		if (seen[i] == hash)
+			return false;
+	if (num_seen == MAX_SEEN)
+		return false;
+	seen[num_seen++] = hash;
+	return true;
+}
+
+static void keep(const struct paragraph *p, const struct dati_attempt *attempt)
+{
+	if (!num_kept)
+		first_kept = *p;
+	if (num_kept < MAX_KEPT) {
+		snprintf(kept[num_kept], sizeof(kept[0]), "\"%.80s\": %s", attempt->key->ia_name,
+			 attempt->num ? attempt->note[attempt->num - 1] : "not registered");
+		clean(kept[num_kept]);
+	}
+	num_kept++;
+}
+
+void dati_diag_probing(void)
+{
+	pthread_mutex_lock(&diag_lock);
+	probing = true;
+	pthread_mutex_unlock(&diag_lock);
+}
+
+void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret)
+{
+	struct paragraph p = { .lines = 0 };
+	bool print = false, fresh;
+
+	current = attempt->outer;
+	if (ret != DAT_SUCCESS && (dbg_type & DATI_DBG_ERROR))
+		compose(&p, attempt, ret);
+	pthread_mutex_lock(&diag_lock);
+	fresh = p.lines && is_new(&p);
+	if (ret == DAT_SUCCESS)
+		succeeded = true;
+	else if (fresh && !probing)
+		print = true;
+	else if (fresh && !succeeded)
+		keep(&p, attempt);
+	pthread_mutex_unlock(&diag_lock);
+	if (print)
+		emit(p.text);
+}
+
+/* What a probing program never learnt: none of the entries works. */
+void dati_diag_stop(void)
+{
+	struct paragraph p = { .lines = 0 };
+	unsigned int i;
+
+	if (!num_kept || succeeded)
+		return;
+	if (num_kept == 1) {
+		emit(first_kept.text);
+		return;
+	}
+	add_line(&p, "%u attempts to open an IA failed and none succeeded", num_kept);
+	for (i = 0; i < num_kept && i < MAX_KEPT; i++)
+		add_line(&p, "%s", kept[i]);
+	if (num_kept > MAX_KEPT)
+		add_line(&p, "(%u more)", num_kept - MAX_KEPT);
+	emit(p.text);
+}

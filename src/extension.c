@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How do extension calls reach their provider, with and without an open IA? */
+#include "config.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "diag.h"
+#include "ia.h"
+#include "iatable.h"
+
+static atomic_bool enabled;
+
+void dati_extension_detect(void *own)
+{
+	DAT_PROVIDER *provider = DAT_HANDLE_TO_PROVIDER(own);
+	DAT_IA_ATTR attr;
+
+	if (!provider->ia_query_func)
+		return;
+	memset(&attr, 0, sizeof(attr));
+	provider->ia_query_func(own, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL);
+	if (attr.extension_supported)
+		atomic_store(&enabled, true);
+}
+
+static DAT_RETURN call(const DAT_PROVIDER *provider, DAT_HANDLE handle, DAT_EXTENDED_OP op,
+		       va_list args)
+{
+	if (!provider->handle_extendedop_func)
+		return DATI_NO_CALL;
+	return provider->handle_extendedop_func(handle, op, args);
+}
+
+/* No thread-safety is asked for: the serialising entry is tried first, as dat_ia_open does. */
+static DAT_RETURN hold_provider(const char *name, struct dati_use *use)
+{
+	static const DAT_BOOLEAN order[] = { DAT_THREADSAFE, !DAT_THREADSAFE };
+	DAT_PROVIDER_INFO key = { .ia_name = "" };
+	DAT_RETURN ret = DATI_NOT_REGISTERED;
+	size_t i;
+
+	for (i = 0; i < 2 && ret != DAT_SUCCESS; i++) {
+		dati_key_set(&key, name, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, order[i]);
+		ret = dati_use_begin(&key, DATI_ANY_WAY, NULL, use);
+	}
+	return ret;
+}
+
+/* The provider stays loaded until the matching close. */
+static DAT_RETURN open_op(DAT_EXTENDED_OP op, va_list args)
+{
+	char *name = va_arg(args, char *);
+	struct dati_use use;
+	DAT_RETURN ret;
+
+	if (!name)
+		return DATI_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_ARG3);
+	if (strnlen(name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
+		return DATI_BAD_ARG(3);
+	if (!dati_running())
+		return DATI_NOT_RUNNING;
+	ret = hold_provider(name, &use);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	ret = call(use.reg->provider, name, op, args);
+	if (ret != DAT_SUCCESS) {
+		dati_use_end(&use);
+		return ret;
+	}
+	pthread_mutex_lock(&dati_lock);
+	use.reg->extensions++;
+	pthread_mutex_unlock(&dati_lock);
+	return ret;
+}
+
+/* The handle is what the open form gave: an object of the provider. */
+static DAT_RETURN close_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	const DAT_PROVIDER *provider = DAT_HANDLE_TO_PROVIDER(handle);
+	DAT_PROVIDER_INFO key;
+	struct dati_dynamic *reg;
+	DAT_RETURN ret;
+
+	ret = call(provider, handle, op, args);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	pthread_mutex_lock(&dati_lock);
+	reg = dati_dynamic_extension(provider);
+	if (reg) {
+		reg->extensions--;
+		reg->uses--;
+		key = reg->info;
+	}
+	pthread_mutex_unlock(&dati_lock);
+	if (!reg)
+		return DATI_NOT_REGISTERED;
+	dati_unload_key(&key);
+	return ret;
+}
+
+static DAT_RETURN ordinary_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	void *own = dati_ia_own(handle);
+
+	if (!own)
+		own = handle;
+	return call(DAT_HANDLE_TO_PROVIDER(own), own, op, args);
+}
+
+DAT_RETURN DAT_API dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
+{
+	DAT_RETURN ret;
+	va_list args;
+
+	if (handle && !atomic_load_explicit(&enabled, memory_order_relaxed))
+		return DATI_NO_CALL;
+	va_start(args, op);
+	if (op & DAT_OPEN_EXTENSION_BASE)
+		ret = open_op(op, args);
+	else if ((uintptr_t)handle < 4096 && !dati_ia_own(handle))
+		ret = DATI_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	else if (op & DAT_CLOSE_EXTENSION_BASE)
+		ret = close_op(handle, op, args);
+	else
+		ret = ordinary_op(handle, op, args);
+	va_end(args);
+	return ret;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is an IA opened and closed between consumer, registry and provider? */
+#include "config.h"
+
+#include <string.h>
+
+#include "diag.h"
+#include "ia.h"
+#include "iatable.h"
+
+struct open_args {
+	DAT_NAME_PTR name;
+	DAT_COUNT qlen;
+	DAT_EVD_HANDLE *async_evd;
+	DAT_IA_HANDLE *ia;
+};
+
+DAT_RETURN dati_use_begin(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
+			  struct dati_attempt *attempt, struct dati_use *use)
+{
+	/* A program may have registered a provider itself: no entry is no failure yet. */
+	use->entry = dati_load(key, choice, attempt);
+	use->reg = NULL;
+	if (!use->entry && choice == DATI_LAST_RESORT)
+		return DATI_NOT_REGISTERED;
+	pthread_mutex_lock(&dati_lock);
+	use->reg = dati_dynamic_find(key);
+	if (use->reg)
+		use->reg->uses++;
+	pthread_mutex_unlock(&dati_lock);
+	if (use->reg)
+		return DAT_SUCCESS;
+	dati_use_end(use);
+	return DATI_NOT_REGISTERED;
+}
+
+void dati_use_end(struct dati_use *use)
+{
+	if (use->reg) {
+		pthread_mutex_lock(&dati_lock);
+		use->reg->uses--;
+		pthread_mutex_unlock(&dati_lock);
+	}
+	if (use->entry)
+		dati_unload(use->entry);
+}
+
+static void note_refusal(struct dati_attempt *attempt, const struct dati_use *use, DAT_RETURN ret)
+{
+	char origin[DATI_NOTE_SIZE] = "provider registered by the program";
+	const char *library = "";
+
+	if (use->entry) {
+		dati_way_origin(use->entry, use->entry->way, origin, sizeof(origin));
+		library = use->entry->way->library;
+	}
+	dati_diag_note(attempt, "%s: %s refused: %s %s", origin, library, dati_type_name(ret),
+		       dati_subtype_name(ret));
+}
+
+/* The slot exists before the query, so that the provider can look up the consumer's handle. */
+static DAT_RETURN publish(struct dati_use *use, void *own, DAT_IA_HANDLE *ia)
+{
+	DAT_PROVIDER *provider = DAT_HANDLE_TO_PROVIDER(own);
+	DAT_IA_HANDLE handle;
+	int err;
+
+	pthread_mutex_lock(&dati_lock);
+	err = dati_ia_add(own, use->reg, &handle);
+	pthread_mutex_unlock(&dati_lock);
+	if (err) {
+		if (provider->ia_close_func)
+			provider->ia_close_func(own, DAT_CLOSE_ABRUPT_FLAG);
+		return DATI_NO_MEMORY;
+	}
+	*ia = handle;
+#if DAT_API_MAJOR >= 2
+	dati_extension_detect(own);
+#endif
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN open_with(const struct open_args *args, const DAT_PROVIDER_INFO *key,
+			    enum dati_choice choice, struct dati_attempt *attempt)
+{
+	DAT_IA_HANDLE own = DAT_HANDLE_NULL;
+	struct dati_use use;
+	DAT_RETURN ret;
+
+	ret = dati_use_begin(key, choice, attempt, &use);
+	if (ret != DAT_SUCCESS)
+		return ret;
+	if (use.reg->ia_open)
+		ret = use.reg->ia_open(args->name, args->qlen, args->async_evd, &own);
+	else
+		ret = DATI_NO_CALL;
+	if (ret == DAT_SUCCESS && !own)
+		ret = DATI_ERROR(DAT_INTERNAL_ERROR, 0);
+	if (ret == DAT_SUCCESS)
+		ret = publish(&use, own, args->ia);
+	if (ret != DAT_SUCCESS) {
+		note_refusal(attempt, &use, ret);
+		dati_use_end(&use);
+	}
+	return ret;
+}
+
+DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_event_qlen,
+				DAT_EVD_HANDLE *async_event_handle, DAT_IA_HANDLE *ia_handle,
+				DAT_UINT32 dapl_major, DAT_UINT32 dapl_minor,
+				DAT_BOOLEAN thread_safety)
+{
+	struct open_args args = { name, async_event_qlen, async_event_handle, ia_handle };
+	DAT_PROVIDER_INFO key = { .ia_name = "" };
+	struct dati_attempt attempt;
+	DAT_RETURN ret;
+
+	if (!name || strnlen(name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
+		return DATI_BAD_ARG(1);
+	if (!ia_handle)
+		return DATI_BAD_HANDLE(IA);
+	if (!dati_running())
+		return DATI_NOT_RUNNING;
+	dati_key_set(&key, name, dapl_major, dapl_minor, thread_safety);
+	dati_diag_begin(&attempt, &key);
+	ret = open_with(&args, &key, DATI_ANY_WAY, &attempt);
+	/* Dead hardware of a legacy name; the first answer counts if this fails, too. */
+	if (ret != DAT_SUCCESS &&
+	    open_with(&args, &key, DATI_LAST_RESORT, &attempt) == DAT_SUCCESS)
+		ret = DAT_SUCCESS;
+	dati_diag_end(&attempt, ret);
+	dati_log(DATI_DBG_CONSUMER, "dat_ia_openv " DATI_KEY_FORMAT ": 0x%08x",
+		 DATI_KEY_ARGS(&key), ret);
+	return ret;
+}
+
+/* The second of two threads that close one IA finds no IA. */
+static void *begin_close(DAT_IA_HANDLE ia)
+{
+	struct dati_ia_slot *slot;
+	void *own = NULL;
+
+	pthread_mutex_lock(&dati_lock);
+	slot = dati_ia_slot((uintptr_t)ia);
+	if (slot && !slot->closing)
+		own = dati_ia_own(ia);
+	if (own) {
+		slot->closing = true;
+		while (slot->pins)
+			pthread_cond_wait(&dati_changed, &dati_lock);
+	}
+	pthread_mutex_unlock(&dati_lock);
+	return own;
+}
+
+static void cancel_close(DAT_IA_HANDLE ia)
+{
+	pthread_mutex_lock(&dati_lock);
+	dati_ia_slot((uintptr_t)ia)->closing = false;
+	pthread_mutex_unlock(&dati_lock);
+}
+
+/*
+ * A provider whose attributes do not repeat what it was registered with is not found again: it
+ * stays loaded and the close reports that, as it always did.
+ */
+static DAT_RETURN end_close(DAT_IA_HANDLE ia, const DAT_PROVIDER_INFO *key)
+{
+	struct dati_dynamic *reg;
+
+	pthread_mutex_lock(&dati_lock);
+	reg = dati_dynamic_find(key);
+	if (reg && reg->uses)
+		reg->uses--;
+	dati_ia_remove(ia);
+	pthread_mutex_unlock(&dati_lock);
+	if (!dati_unload_key(key) && !reg)
+		return DATI_NOT_REGISTERED;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN DAT_API dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
+{
+	DAT_PROVIDER_INFO key = { .ia_name = "" };
+	DAT_PROVIDER_ATTR attr;
+	DAT_PROVIDER *provider;
+	DAT_RETURN ret;
+	void *own = begin_close(ia_handle);
+
+	if (!own)
+		return DATI_BAD_HANDLE(IA);
+	provider = DAT_HANDLE_TO_PROVIDER(own);
+	memset(&attr, 0, sizeof(attr));
+	ret = DATI_NO_CALL;
+	if (provider->ia_query_func && provider->ia_close_func)
+		ret = provider->ia_query_func(own, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr);
+	dati_key_set(&key, provider->device_name ? provider->device_name : "",
+		     attr.dapl_version_major, attr.dapl_version_minor, attr.is_thread_safe);
+	if (ret == DAT_SUCCESS)
+		ret = provider->ia_close_func(own, flags);
+	if (ret == DAT_SUCCESS)
+		ret = end_close(ia_handle, &key);
+	else
+		cancel_close(ia_handle);
+	dati_log(DATI_DBG_CONSUMER, "dat_ia_close %p: 0x%08x", (void *)ia_handle, ret);
+	return ret;
+}
+
+/* Translates both ways: a consumer's number, or a provider's own pointer. */
+#if DAT_API_MAJOR == 1
+DAT_RETURN dats_get_ia_handle(unsigned long value, DAT_IA_HANDLE *handle)
+#else
+DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE value, DAT_IA_HANDLE *handle)
+#endif
+{
+	void *from = (void *)value, *to;
+
+	if (!handle)
+		return DATI_BAD_ARG(2);
+	to = dati_ia_own(from);
+	if (!to && from)
+		to = dati_ia_handle_of(from);
+	if (!to)
+		return DATI_BAD_HANDLE(IA);
+	*handle = to;
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is a provider held while an IA or an extension of it is open? */
+#ifndef DATI_IA_H
+#define DATI_IA_H
+
+#include "load.h"
+#include "registry.h"
+
+/* One use of the static entry (if there is one) and one of the registration. */
+struct dati_use {
+	struct dati_static *entry;
+	struct dati_dynamic *reg;
+};
+
+/* Takes both uses; DATI_NOT_REGISTERED, with none taken, when nobody provides the key. */
+DAT_RETURN dati_use_begin(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
+			  struct dati_attempt *attempt, struct dati_use *use);
+void dati_use_end(struct dati_use *use);
+
+#if DAT_API_MAJOR >= 2
+/* Looks once at every new IA: extension calls work as soon as one provider has any. */
+void dati_extension_detect(void *own);
+#endif
+
+#endif /* DATI_IA_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is a provider library brought in for a name, and when does it go? */
+#ifndef DATI_LOAD_H
+#define DATI_LOAD_H
+
+#include "diag.h"
+#include "static.h"
+
+enum dati_choice {
+	DATI_ANY_WAY,
+	DATI_LAST_RESORT	/* only our own provider behind a legacy name */
+};
+
+/*
+ * Loads the provider of a key, unless it is loaded, and counts one use. NULL when there is no
+ * such entry or none of its libraries does; the reasons go to `attempt`.
+ */
+struct dati_static *dati_load(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
+			      struct dati_attempt *attempt);
+
+/* Drops one use; the last one ends with fini and unloads the library. */
+void dati_unload(struct dati_static *st);
+
+/* Drops one use of the entry that has this key; false when there is none. */
+bool dati_unload_key(const DAT_PROVIDER_INFO *key);
+
+/* Where a way comes from: FILE:LINE, or what of ours it is. */
+void dati_way_origin(const struct dati_static *st, const struct dati_way *way, char *text,
+		     size_t size);
+
+#endif /* DATI_LOAD_H */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How do providers register themselves, and when does the registry start and stop? */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag.h"
+#include "iatable.h"
+#include "registry.h"
+#include "static.h"
+
+pthread_mutex_t dati_lock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t dati_changed = PTHREAD_COND_INITIALIZER;
+
+static pthread_once_t started = PTHREAD_ONCE_INIT;
+static atomic_bool stopped;
+static struct dati_dynamic *registered;
+
+static void start(void)
+{
+	dati_diag_start();
+	dati_static_start();
+}
+
+bool dati_running(void)
+{
+	if (atomic_load(&stopped))
+		return false;
+	pthread_once(&started, start);
+	return true;
+}
+
+/*
+ * Runs when the library is unloaded or the process ends. In the latter case IAs may still be
+ * open and used by other threads: then all stays as it is.
+ */
+__attribute__((destructor))
+static void stop(void)
+{
+	struct dati_dynamic *d;
+
+	if (atomic_exchange(&stopped, true))
+		return;
+	dati_diag_stop();
+	pthread_mutex_lock(&dati_lock);
+	if (dati_ia_none() && dati_static_stop()) {
+		while ((d = registered)) {
+			registered = d->next;
+			free(d);
+		}
+		dati_ia_free_blocks();
+	}
+	pthread_mutex_unlock(&dati_lock);
+}
+
+bool dati_key_equal(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
+{
+	return a->dapl_version_major == b->dapl_version_major &&
+	       a->dapl_version_minor == b->dapl_version_minor &&
+	       a->is_thread_safe == b->is_thread_safe && !strcmp(a->ia_name, b->ia_name);
+}
+
+/* `name` is shorter than the member; the rest of it is zeroed, for keys are copied whole. */
+void dati_key_set(DAT_PROVIDER_INFO *key, const char *name, DAT_UINT32 major, DAT_UINT32 minor,
+		  DAT_BOOLEAN thread_safe)
+{
+	strncpy(key->ia_name, name, sizeof(key->ia_name) - 1);
+	key->ia_name[sizeof(key->ia_name) - 1] = '\0';
+	key->dapl_version_major = major;
+	key->dapl_version_minor = minor;
+	key->is_thread_safe = thread_safe;
+}
+
+struct dati_dynamic *dati_dynamic_find(const DAT_PROVIDER_INFO *key)
+{
+	struct dati_dynamic *d;
+
+	for (d = registered; d; d = d->next)
+		if (dati_key_equal(&d->info, key))
+			break;
+	return d;
+}
+
+struct dati_dynamic *dati_dynamic_name(const char *name)
+{
+	struct dati_dynamic *d;
+
+	for (d = registered; d; d = d->next)
+		if (!strcmp(d->info.ia_name, name))
+			break;
+	return d;
+}
+
+struct dati_dynamic *dati_dynamic_extension(const DAT_PROVIDER *provider)
+{
+	struct dati_dynamic *d;
+
+	for (d = registered; d; d = d->next)
+		if (d->provider == provider && d->extensions)
+			break;
+	return d;
+}
+
+static void unlink_where(const DAT_PROVIDER_INFO *key, const void *image)
+{
+	struct dati_dynamic **at = &registered, *d;
+
+	while ((d = *at)) {
+		if (d->uses || !(key ? dati_key_equal(&d->info, key) : d->image == image)) {
+			at = &d->next;
+			continue;
+		}
+		*at = d->next;
+		free(d);
+	}
+}
+
+void dati_dynamic_forget(const DAT_PROVIDER_INFO *key)
+{
+	unlink_where(key, NULL);
+}
+
+void dati_dynamic_forget_image(const void *image)
+{
+	if (image)
+		unlink_where(NULL, image);
+}
+
+const void *dati_image_of(const void *code)
+{
+	Dl_info image;
+
+	return code && dladdr(code, &image) ? image.dli_fbase : NULL;
+}
+
+static bool is_terminated(const char name[DAT_NAME_MAX_LENGTH])
+{
+	return memchr(name, '\0', DAT_NAME_MAX_LENGTH) != NULL;
+}
+
+DAT_RETURN DAT_API dat_registry_add_provider(const DAT_PROVIDER *provider,
+					     const DAT_PROVIDER_INFO *info)
+{
+	struct dati_dynamic *d;
+
+	if (!provider)
+		return DATI_BAD_ARG(1);
+	if (!info || !is_terminated(info->ia_name))
+		return DATI_BAD_ARG(2);
+	if (!dati_running())
+		return DATI_NOT_RUNNING;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return DATI_NO_MEMORY;
+	d->info = *info;
+	d->provider = provider;
+	d->ia_open = provider->ia_open_func;
+	d->image = dati_image_of(*(void *const *)&d->ia_open);
+
+	pthread_mutex_lock(&dati_lock);
+	if (dati_dynamic_find(info)) {
+		pthread_mutex_unlock(&dati_lock);
+		free(d);
+		return DATI_ERROR(DAT_PROVIDER_ALREADY_REGISTERED, 0);
+	}
+	d->next = registered;
+	registered = d;
+	pthread_mutex_unlock(&dati_lock);
+	dati_log(DATI_DBG_DYNAMIC, "provider registered for " DATI_KEY_FORMAT,
+		 DATI_KEY_ARGS(info));
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN DAT_API dat_registry_remove_provider(const DAT_PROVIDER *provider,
+						const DAT_PROVIDER_INFO *info)
+{
+	struct dati_dynamic *d;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!provider)
+		return DATI_BAD_ARG(1);
+	if (!info || !is_terminated(info->ia_name))
+		return DATI_BAD_ARG(2);
+	if (!dati_running())
+		return DATI_NOT_RUNNING;
+
+	pthread_mutex_lock(&dati_lock);
+	d = dati_dynamic_find(info);
+	if (!d)
+		ret = DATI_NOT_REGISTERED;
+	else if (d->uses)
+		ret = DATI_ERROR(DAT_PROVIDER_IN_USE, 0);
+	else
+		dati_dynamic_forget(info);
+	pthread_mutex_unlock(&dati_lock);
+	if (ret == DAT_SUCCESS)
+		dati_log(DATI_DBG_DYNAMIC, "provider removed for " DATI_KEY_FORMAT,
+			 DATI_KEY_ARGS(info));
+	return ret;
+}
+
+DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *entries,
+					       DAT_PROVIDER_INFO *list[])
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+	const struct dati_static *st;
+	DAT_COUNT n = 0;
+
+	if (!entries)
+		return DATI_BAD_ARG(2);
+	if (max > 0 && !list)
+		return DATI_BAD_ARG(3);
+	if (!dati_running())
+		return DATI_NOT_RUNNING;
+	dati_diag_probing();
+
+	pthread_mutex_lock(&dati_lock);
+	for (st = dati_static_first(); st; st = dati_static_next(st), n++) {
+		if (max <= 0)
+			continue;
+		if (n == max)
+			break;
+		if (!list[n]) {
+			ret = DATI_BAD_ARG(3);
+			n = 0;
+			break;
+		}
+		*list[n] = st->info;
+	}
+	pthread_mutex_unlock(&dati_lock);
+	*entries = n;
+	return max > 0 ? ret : DATI_BAD_ARG(1);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which providers are registered now, and is the registry running? */
+#ifndef DATI_REGISTRY_H
+#define DATI_REGISTRY_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "dati_api.h"
+
+/*
+ * One lock for both registries and the bookkeeping of IAs. It is never held while a library is
+ * loaded or unloaded, nor while provider code runs: providers call back into the registry.
+ * dati_changed is signalled when a static entry or an IA leaves its transitory state.
+ */
+extern pthread_mutex_t dati_lock;
+extern pthread_cond_t dati_changed;
+
+/* A provider registered for one name, version and thread-safety. */
+struct dati_dynamic {
+	struct dati_dynamic *next;
+	DAT_PROVIDER_INFO info;
+	const DAT_PROVIDER *provider;
+	DAT_IA_OPEN_FUNC ia_open;
+	const void *image;	/* where the code of ia_open is mapped */
+	unsigned int uses;	/* open IAs and open extensions */
+	unsigned int extensions;	/* how many of them are open extensions */
+};
+
+/* Starts the registry at the first call; false when the library is being unloaded. */
+bool dati_running(void);
+
+bool dati_key_equal(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b);
+void dati_key_set(DAT_PROVIDER_INFO *key, const char *name, DAT_UINT32 major, DAT_UINT32 minor,
+		  DAT_BOOLEAN thread_safe);
+
+/* The base of the library that some code belongs to; asks the loader, so hold no lock. */
+const void *dati_image_of(const void *code);
+
+/* The rest is called with dati_lock held. */
+struct dati_dynamic *dati_dynamic_find(const DAT_PROVIDER_INFO *key);
+struct dati_dynamic *dati_dynamic_name(const char *name);
+struct dati_dynamic *dati_dynamic_extension(const DAT_PROVIDER *provider);
+
+/* A provider that fini left behind must not outlive its code. */
+void dati_dynamic_forget(const DAT_PROVIDER_INFO *key);
+void dati_dynamic_forget_image(const void *image);
+
+#endif /* DATI_REGISTRY_H */

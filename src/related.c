@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Do two IA names stand for the same hardware? */
+#include "config.h"
+
+#include <string.h>
+
+#include "iatable.h"
+#include "registry.h"
+#include "static.h"
+
+static bool is_known(const char *name)
+{
+	const struct dati_static *st;
+	bool known;
+
+	pthread_mutex_lock(&dati_lock);
+	known = dati_dynamic_name(name) != NULL;
+	for (st = dati_static_all(); st && !known; st = st->next)
+		known = !strcmp(st->info.ia_name, name);
+	pthread_mutex_unlock(&dati_lock);
+	return known;
+}
+
+/* The open IA that speaks for a name must not be closed while it is asked. */
+static struct dati_ia_slot *pin(const char *name)
+{
+	struct dati_ia_slot *slot;
+
+	pthread_mutex_lock(&dati_lock);
+	slot = dati_ia_first_of(name);
+	if (slot)
+		slot->pins++;
+	pthread_mutex_unlock(&dati_lock);
+	return slot;
+}
+
+static void unpin(struct dati_ia_slot *slot)
+{
+	pthread_mutex_lock(&dati_lock);
+	slot->pins--;
+	pthread_cond_broadcast(&dati_changed);
+	pthread_mutex_unlock(&dati_lock);
+}
+
+/* What the provider of an open IA says; a provider is not loaded for the question's sake. */
+static DAT_HA_RELATIONSHIP ask(char *name, char *other)
+{
+	struct dati_ia_slot *slot = pin(name);
+	DAT_BOOLEAN answer = DAT_FALSE;
+	DAT_PROVIDER *provider;
+	DAT_RETURN ret = DATI_NO_CALL;
+	void *own;
+
+	if (!slot)
+		return DAT_HA_UNKNOWN;
+	own = atomic_load(&slot->own);
+	provider = DAT_HANDLE_TO_PROVIDER(own);
+	if (provider->ia_ha_related_func)
+		ret = provider->ia_ha_related_func(own, other, &answer);
+	unpin(slot);
+	if (ret != DAT_SUCCESS)
+		return DAT_HA_UNKNOWN;
+	return answer ? DAT_HA_TRUE : DAT_HA_FALSE;
+}
+
+DAT_RETURN DAT_API dat_registry_providers_related(const DAT_NAME_PTR name1,
+						  const DAT_NAME_PTR name2,
+						  DAT_HA_RELATIONSHIP *answer)
+{
+	DAT_HA_RELATIONSHIP first, second;
+
+	if (!name1)
+		return DATI_BAD_ARG(1);
+	if (!name2)
+		return DATI_BAD_ARG(2);
+	if (!answer)
+		return DATI_BAD_ARG(3);
+	if (!dati_running())
+		return DATI_NOT_RUNNING;
+	if (!is_known(name1) || !is_known(name2))
+		return DATI_NOT_REGISTERED;
+	if (!strcmp(name1, name2)) {
+		*answer = DAT_HA_TRUE;
+		return DAT_SUCCESS;
+	}
+	first = ask(name1, name2);
+	second = ask(name2, name1);
+	if (first == DAT_HA_UNKNOWN || second == DAT_HA_UNKNOWN)
+		*answer = DAT_HA_UNKNOWN;
+	else
+		*answer = first == second ? first : DAT_HA_CONFLICTING;
+	return DAT_SUCCESS;
+}
