@@ -10,18 +10,7 @@
 #include <sys/socket.h>
 #include <netinet/in.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-#ifdef __GNUC__
-#define DAT_C_EXTENSION __extension__
-#define DAT_INLINE __inline__
-#else
-#define DAT_C_EXTENSION
-#define DAT_INLINE inline
-#endif
-
+/* Direction of a parameter, for the reader only. */
 #ifndef IN
 #define IN
 #endif
@@ -32,26 +21,53 @@ extern "C" {
 #define INOUT
 #endif
 
+/* Lets the headers pass strict modes of older languages. */
+#ifdef __GNUC__
+#define DAT_C_EXTENSION __extension__
+#define DAT_INLINE __inline__
+#else
+#define DAT_C_EXTENSION
+#define DAT_INLINE inline
+#endif
+
+/* C++98 hides this macro of <stdint.h> in some C libraries. */
 #ifndef UINT64_C
 #ifdef __LP64__
 #define UINT64_C(c) c ## UL
 #else
-#define UINT64_C(c) DAT_C_EXTENSION c ## ULL
+#define UINT64_C(c) c ## ULL
 #endif
 #endif
 
-#define DAT_OPTIMAL_ALIGNMENT 0x100
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Integers. */
+typedef uint32_t DAT_UINT32;
+typedef uint64_t DAT_UINT64;
+typedef int DAT_COUNT;			/* number of objects, events, segments or bytes */
+typedef void *DAT_PVOID;
+typedef DAT_UINT64 DAT_PADDR;		/* physical address; unused at user level */
+
+#if defined(__GNUC__) && defined(__cplusplus) && __cplusplus < 201103L
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wlong-long"
+#endif
+DAT_C_EXTENSION typedef unsigned long long DAT_UVERYLONG;
+#if defined(__GNUC__) && defined(__cplusplus) && __cplusplus < 201103L
+#pragma GCC diagnostic pop
+#endif
+
+/* Addresses of IAs. A pointer to one may lead to any family: look at sa_family. */
+typedef struct sockaddr DAT_SOCK_ADDR;
+typedef struct sockaddr_in6 DAT_SOCK_ADDR6;
+
 #define DAT_AF_INET AF_INET
 #define DAT_AF_INET6 AF_INET6
 
-typedef uint32_t DAT_UINT32;
-typedef uint64_t DAT_UINT64;
-DAT_C_EXTENSION typedef unsigned long long DAT_UVERYLONG;
-typedef void *DAT_PVOID;
-typedef int DAT_COUNT;
-typedef DAT_UINT64 DAT_PADDR;
-typedef struct sockaddr DAT_SOCK_ADDR;
-typedef struct sockaddr_in6 DAT_SOCK_ADDR6;
+/* Alignment in bytes that suits the buffers of every provider. */
+#define DAT_OPTIMAL_ALIGNMENT 256
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a provider register itself? */
+/* How does a provider make itself known to the registry? */
 #ifndef _DAT_REGISTRY_H_
 #define _DAT_REGISTRY_H_
 
@@ -13,21 +13,57 @@
 extern "C" {
 #endif
 
-#define DAT_PROVIDER_INIT_FUNC_STR "dat_provider_init"
-#define DAT_PROVIDER_FINI_FUNC_STR "dat_provider_fini"
-#define DAT_PROVIDER_INIT_FUNC_NAME dat_provider_init
-#define DAT_PROVIDER_FINI_FUNC_NAME dat_provider_fini
+/*
+ * The registry loads the library that dat.conf names and calls the two functions below
+ * in it, once per IA name. Initialisation registers a table of functions under exactly the
+ * name, version and thread-safety that it is given, or returns without doing so when it
+ * cannot serve. The end takes the registration back.
+ */
+#define DAT_PROVIDER_INIT_FUNC_NAME	dat_provider_init
+#define DAT_PROVIDER_FINI_FUNC_NAME	dat_provider_fini
+#define DAT_PROVIDER_INIT_FUNC_STR	"dat_provider_init"
+#define DAT_PROVIDER_FINI_FUNC_STR	"dat_provider_fini"
 
+/* Before the first open of a name: the registration wanted, and the entry's seventh field. */
 typedef void (*DAT_PROVIDER_INIT_FUNC)(
 	IN const DAT_PROVIDER_INFO *,
 	IN const char *);
+
+/* After the last close of the name. */
 typedef void (*DAT_PROVIDER_FINI_FUNC)(
 	IN const DAT_PROVIDER_INFO *);
 
+/*
+ * dat_registry_add_provider - register a provider under an IA name.
+ *
+ *   provider       its table of functions, which must stay; device_name must equal the IA name
+ *   provider_info  name, version and thread-safety; copied
+ *
+ * Returns:
+ *   DAT_INVALID_PARAMETER/ARG1, /ARG2  NULL
+ *   DAT_PROVIDER_ALREADY_REGISTERED    name, version and thread-safety are taken
+ *   DAT_INVALID_STATE                  the registry is shut down
+ *   DAT_INSUFFICIENT_RESOURCES         no memory
+ *
+ * [DAT 1.2 / 2.0: dat_registry_add_provider]
+ */
 extern DAT_RETURN dat_registry_add_provider(
 	IN const DAT_PROVIDER *provider,
 	IN const DAT_PROVIDER_INFO *provider_info);
 
+/*
+ * dat_registry_remove_provider - take a registration back.
+ *
+ *   provider       as registered
+ *   provider_info  as registered
+ *
+ * Returns:
+ *   DAT_INVALID_PARAMETER/ARG1, /ARG2           NULL
+ *   DAT_PROVIDER_IN_USE                         an IA opened through it is open
+ *   DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED  there is no such registration
+ *
+ * [DAT 1.2 / 2.0: dat_registry_remove_provider]
+ */
 extern DAT_RETURN dat_registry_remove_provider(
 	IN const DAT_PROVIDER *provider,
 	IN const DAT_PROVIDER_INFO *provider_info);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a user-level call reach its provider? */
+/* How does a user-level call reach its provider, and what does a provider consist of? */
 #ifndef _UDAT_REDIRECTION_H_
 #define _UDAT_REDIRECTION_H_
 
@@ -9,102 +9,97 @@
 extern "C" {
 #endif
 
-#define DAT_LMR_CREATE(ia, mem_type, reg_desc, len, pz, priv, lmr, lmr_context, rmr_context, reg_len, reg_addr) \
-	(*DAT_HANDLE_TO_PROVIDER((ia))->lmr_create_func)(\
-		(ia), (mem_type), (reg_desc), (len), (pz), (priv), (lmr), (lmr_context), (rmr_context), (reg_len), (reg_addr))
+#define DAT_LMR_CREATE(ia, mem_type, reg_desc, len, pz, priv, lmr, lmr_context, rmr_context, \
+		       reg_len, reg_addr) \
+	DAT_HANDLE_TO_PROVIDER(ia)->lmr_create_func( \
+		(ia), (mem_type), (reg_desc), (len), (pz), (priv), (lmr), (lmr_context), \
+		(rmr_context), (reg_len), (reg_addr))
+
 #define DAT_EVD_CREATE(ia, qlen, cno, flags, handle) \
-	(*DAT_HANDLE_TO_PROVIDER((ia))->evd_create_func)(\
-		(ia), (qlen), (cno), (flags), (handle))
+	DAT_HANDLE_TO_PROVIDER(ia)->evd_create_func((ia), (qlen), (cno), (flags), (handle))
+
 #define DAT_EVD_ENABLE(evd) \
-	(*DAT_HANDLE_TO_PROVIDER((evd))->evd_enable_func)(\
-		(evd))
+	DAT_HANDLE_TO_PROVIDER(evd)->evd_enable_func((evd))
+
 #define DAT_EVD_WAIT(evd, timeout, threshold, event, nmore) \
-	(*DAT_HANDLE_TO_PROVIDER((evd))->evd_wait_func)(\
+	DAT_HANDLE_TO_PROVIDER(evd)->evd_wait_func( \
 		(evd), (timeout), (threshold), (event), (nmore))
+
 #define DAT_EVD_DISABLE(evd) \
-	(*DAT_HANDLE_TO_PROVIDER((evd))->evd_disable_func)(\
-		(evd))
+	DAT_HANDLE_TO_PROVIDER(evd)->evd_disable_func((evd))
+
 #define DAT_EVD_SET_UNWAITABLE(evd) \
-	(*DAT_HANDLE_TO_PROVIDER((evd))->evd_set_unwaitable_func)(\
-		(evd))
+	DAT_HANDLE_TO_PROVIDER(evd)->evd_set_unwaitable_func((evd))
+
 #define DAT_EVD_CLEAR_UNWAITABLE(evd) \
-	(*DAT_HANDLE_TO_PROVIDER((evd))->evd_clear_unwaitable_func)(\
-		(evd))
+	DAT_HANDLE_TO_PROVIDER(evd)->evd_clear_unwaitable_func((evd))
+
 #define DAT_EVD_MODIFY_CNO(evd, cno) \
-	(*DAT_HANDLE_TO_PROVIDER((evd))->evd_modify_cno_func)(\
-		(evd), (cno))
+	DAT_HANDLE_TO_PROVIDER(evd)->evd_modify_cno_func((evd), (cno))
+
 #define DAT_CNO_CREATE(ia, proxy, cno) \
-	(*DAT_HANDLE_TO_PROVIDER((ia))->cno_create_func)(\
-		(ia), (proxy), (cno))
+	DAT_HANDLE_TO_PROVIDER(ia)->cno_create_func((ia), (proxy), (cno))
+
 #define DAT_CNO_MODIFY_AGENT(cno, proxy) \
-	(*DAT_HANDLE_TO_PROVIDER((cno))->cno_modify_agent_func)(\
-		(cno), (proxy))
+	DAT_HANDLE_TO_PROVIDER(cno)->cno_modify_agent_func((cno), (proxy))
+
 #define DAT_CNO_QUERY(cno, mask, param) \
-	(*DAT_HANDLE_TO_PROVIDER((cno))->cno_query_func)(\
-		(cno), (mask), (param))
+	DAT_HANDLE_TO_PROVIDER(cno)->cno_query_func((cno), (mask), (param))
+
 #define DAT_CNO_FREE(cno) \
-	(*DAT_HANDLE_TO_PROVIDER((cno))->cno_free_func)(\
-		(cno))
+	DAT_HANDLE_TO_PROVIDER(cno)->cno_free_func((cno))
+
 #define DAT_CNO_WAIT(cno, timeout, evd) \
-	(*DAT_HANDLE_TO_PROVIDER((cno))->cno_wait_func)(\
-		(cno), (timeout), (evd))
+	DAT_HANDLE_TO_PROVIDER(cno)->cno_wait_func((cno), (timeout), (evd))
+
+/* The functions behind them. For parameters see the call that each one serves. */
 
 typedef DAT_RETURN (*DAT_LMR_CREATE_FUNC)(
-	DAT_IA_HANDLE,
-	DAT_MEM_TYPE,
-	DAT_REGION_DESCRIPTION,
-	DAT_VLEN,
-	DAT_PZ_HANDLE,
-	DAT_MEM_PRIV_FLAGS,
-	DAT_LMR_HANDLE *,
-	DAT_LMR_CONTEXT *,
-	DAT_RMR_CONTEXT *,
-	DAT_VLEN *,
-	DAT_VADDR *);
+	DAT_IA_HANDLE, DAT_MEM_TYPE, DAT_REGION_DESCRIPTION, DAT_VLEN, DAT_PZ_HANDLE,
+	DAT_MEM_PRIV_FLAGS, DAT_LMR_HANDLE *, DAT_LMR_CONTEXT *, DAT_RMR_CONTEXT *,
+	DAT_VLEN *, DAT_VADDR *);
+
 typedef DAT_RETURN (*DAT_EVD_CREATE_FUNC)(
-	DAT_IA_HANDLE,
-	DAT_COUNT,
-	DAT_CNO_HANDLE,
-	DAT_EVD_FLAGS,
-	DAT_EVD_HANDLE *);
+	DAT_IA_HANDLE, DAT_COUNT, DAT_CNO_HANDLE, DAT_EVD_FLAGS, DAT_EVD_HANDLE *);
+
 typedef DAT_RETURN (*DAT_EVD_MODIFY_CNO_FUNC)(
-	DAT_EVD_HANDLE,
-	DAT_CNO_HANDLE);
+	DAT_EVD_HANDLE, DAT_CNO_HANDLE);
+
 typedef DAT_RETURN (*DAT_CNO_CREATE_FUNC)(
-	DAT_IA_HANDLE,
-	DAT_OS_WAIT_PROXY_AGENT,
-	DAT_CNO_HANDLE *);
+	DAT_IA_HANDLE, DAT_OS_WAIT_PROXY_AGENT, DAT_CNO_HANDLE *);
+
 typedef DAT_RETURN (*DAT_CNO_MODIFY_AGENT_FUNC)(
-	DAT_CNO_HANDLE,
-	DAT_OS_WAIT_PROXY_AGENT);
+	DAT_CNO_HANDLE, DAT_OS_WAIT_PROXY_AGENT);
+
 typedef DAT_RETURN (*DAT_CNO_QUERY_FUNC)(
-	DAT_CNO_HANDLE,
-	DAT_CNO_PARAM_MASK,
-	DAT_CNO_PARAM *);
+	DAT_CNO_HANDLE, DAT_CNO_PARAM_MASK, DAT_CNO_PARAM *);
+
 typedef DAT_RETURN (*DAT_CNO_FREE_FUNC)(
 	DAT_CNO_HANDLE);
+
 typedef DAT_RETURN (*DAT_CNO_WAIT_FUNC)(
-	DAT_CNO_HANDLE,
-	DAT_TIMEOUT,
-	DAT_EVD_HANDLE *);
+	DAT_CNO_HANDLE, DAT_TIMEOUT, DAT_EVD_HANDLE *);
+
 typedef DAT_RETURN (*DAT_EVD_ENABLE_FUNC)(
 	DAT_EVD_HANDLE);
+
 typedef DAT_RETURN (*DAT_EVD_WAIT_FUNC)(
-	DAT_EVD_HANDLE,
-	DAT_TIMEOUT,
-	DAT_COUNT,
-	DAT_EVENT *,
-	DAT_COUNT *);
+	DAT_EVD_HANDLE, DAT_TIMEOUT, DAT_COUNT, DAT_EVENT *, DAT_COUNT *);
+
 typedef DAT_RETURN (*DAT_EVD_DISABLE_FUNC)(
 	DAT_EVD_HANDLE);
+
 typedef DAT_RETURN (*DAT_EVD_SET_UNWAITABLE_FUNC)(
 	DAT_EVD_HANDLE);
+
 typedef DAT_RETURN (*DAT_EVD_CLEAR_UNWAITABLE_FUNC)(
 	DAT_EVD_HANDLE);
 
+/* A provider. The order is part of the binary interface. */
 struct dat_provider {
-	const char *device_name;
-	DAT_PVOID extension;
+	const char *device_name;	/* IA name as registered */
+	DAT_PVOID extension;		/* private to the provider */
+
 	DAT_IA_OPEN_FUNC ia_open_func;
 	DAT_IA_QUERY_FUNC ia_query_func;
 	DAT_IA_CLOSE_FUNC ia_close_func;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a provider register itself? */
+/* How does a provider make itself known to the registry? */
 #ifndef _DAT_REGISTRY_H_
 #define _DAT_REGISTRY_H_
 
@@ -13,33 +13,83 @@
 extern "C" {
 #endif
 
-#define DAT_PROVIDER_INIT_FUNC_STR "dat_provider_init"
-#define DAT_PROVIDER_FINI_FUNC_STR "dat_provider_fini"
-#define DAT_PROVIDER_INIT_FUNC_NAME dat_provider_init
-#define DAT_PROVIDER_FINI_FUNC_NAME dat_provider_fini
+/*
+ * The registry loads the library that dat.conf names and calls the two functions below
+ * in it, once per IA name. Initialisation registers a table of functions under exactly the
+ * name, version and thread-safety that it is given, or returns without doing so when it
+ * cannot serve. The end takes the registration back.
+ */
+#define DAT_PROVIDER_INIT_FUNC_NAME	dat_provider_init
+#define DAT_PROVIDER_FINI_FUNC_NAME	dat_provider_fini
+#define DAT_PROVIDER_INIT_FUNC_STR	"dat_provider_init"
+#define DAT_PROVIDER_FINI_FUNC_STR	"dat_provider_fini"
 
-typedef enum dat_ha_relationship {
-	DAT_HA_FALSE = 0,
-	DAT_HA_TRUE = 1,
-	DAT_HA_UNKNOWN = 2,
-	DAT_HA_CONFLICTING = 3,
-	DAT_HA_EXTENSION_BASE = 4
-} DAT_HA_RELATIONSHIP;
-
+/* Before the first open of a name: the registration wanted, and the entry's seventh field. */
 typedef void (DAT_API *DAT_PROVIDER_INIT_FUNC)(
 	IN const DAT_PROVIDER_INFO *,
 	IN const char *);
+
+/* After the last close of the name. */
 typedef void (DAT_API *DAT_PROVIDER_FINI_FUNC)(
 	IN const DAT_PROVIDER_INFO *);
 
+/*
+ * dat_registry_add_provider - register a provider under an IA name.
+ *
+ *   provider       its table of functions, which must stay; device_name must equal the IA name
+ *   provider_info  name, version and thread-safety; copied
+ *
+ * Returns:
+ *   DAT_INVALID_PARAMETER/ARG1, /ARG2  NULL
+ *   DAT_PROVIDER_ALREADY_REGISTERED    name, version and thread-safety are taken
+ *   DAT_INVALID_STATE                  the registry is shut down
+ *   DAT_INSUFFICIENT_RESOURCES         no memory
+ *
+ * [DAT 1.2 / 2.0: dat_registry_add_provider]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_registry_add_provider(
 	IN const DAT_PROVIDER *provider,
 	IN const DAT_PROVIDER_INFO *provider_info);
 
+/*
+ * dat_registry_remove_provider - take a registration back.
+ *
+ *   provider       as registered
+ *   provider_info  as registered
+ *
+ * Returns:
+ *   DAT_INVALID_PARAMETER/ARG1, /ARG2           NULL
+ *   DAT_PROVIDER_IN_USE                         an IA opened through it is open
+ *   DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED  there is no such registration
+ *
+ * [DAT 1.2 / 2.0: dat_registry_remove_provider]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_registry_remove_provider(
 	IN const DAT_PROVIDER *provider,
 	IN const DAT_PROVIDER_INFO *provider_info);
 
+/* Whether two IAs fail over to each other. New in 2.0. */
+typedef enum dat_ha_relationship {
+	DAT_HA_FALSE = 0,		/* no */
+	DAT_HA_TRUE = 1,		/* yes */
+	DAT_HA_UNKNOWN = 2,		/* neither provider can tell */
+	DAT_HA_CONFLICTING = 3,		/* the providers disagree */
+	DAT_HA_EXTENSION_BASE = 4	/* extensions number their answers from here */
+} DAT_HA_RELATIONSHIP;
+
+/*
+ * dat_registry_providers_related - ask whether two IAs fail over to each other.
+ *
+ *   name1   an IA name
+ *   name2   another one
+ *   answer  out: the answer
+ *
+ * Returns:
+ *   DAT_INVALID_PARAMETER/ARG1, /ARG2, /ARG3    NULL or, for a name, too long
+ *   DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED  a name is not registered
+ *
+ * [DAT 2.0: dat_registry_providers_related]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_registry_providers_related(
 	IN const DAT_NAME_PTR name1,
 	IN const DAT_NAME_PTR name2,

@@ -1,235 +1,60 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which types and calls does a user-level DAT program see? */
+/* Which header does a DAT program include, and which calls exist at user level only? */
 #ifndef _UDAT_H_
 #define _UDAT_H_
 
 #include <dat2/udat_config.h>
 #include <dat2/dat_platform_specific.h>
 #include <dat2/dat.h>
+#include <dat2/udat_attr.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define DAT_LMR_COOKIE_SIZE 40
-#define DAT_EVD_ASYNC_EXISTS ((DAT_EVD_HANDLE)1)
-#define DAT_EVD_OUT_OF_SCOPE ((DAT_EVD_HANDLE)2)
-#define DAT_IA_FIELD_IA_EXTENSION ((DAT_UINT64)1 << 32)
-#define DAT_IA_FIELD_IA_EXTENSION_VERSION ((DAT_UINT64)1 << 33)
-#define DAT_IA_FIELD_IA_NUM_TRANSPORT_ATTR ((DAT_UINT64)1 << 34)
-#define DAT_IA_FIELD_IA_TRANSPORT_ATTR ((DAT_UINT64)1 << 35)
-#define DAT_IA_FIELD_IA_NUM_VENDOR_ATTR ((DAT_UINT64)1 << 36)
-#define DAT_IA_FIELD_IA_VENDOR_ATTR ((DAT_UINT64)1 << 37)
-#define DAT_IA_FIELD_ALL (((DAT_UINT64)0x3F << 32) | 0xFFFFFFFFU)
-#define DAT_PROVIDER_FIELD_PROVIDER_NAME ((DAT_UINT64)1 << 0)
-#define DAT_PROVIDER_FIELD_PROVIDER_VERSION_MAJOR ((DAT_UINT64)1 << 1)
-#define DAT_PROVIDER_FIELD_PROVIDER_VERSION_MINOR ((DAT_UINT64)1 << 2)
-#define DAT_PROVIDER_FIELD_DAPL_VERSION_MAJOR ((DAT_UINT64)1 << 3)
-#define DAT_PROVIDER_FIELD_DAPL_VERSION_MINOR ((DAT_UINT64)1 << 4)
-#define DAT_PROVIDER_FIELD_LMR_MEM_TYPE_SUPPORTED ((DAT_UINT64)1 << 5)
-#define DAT_PROVIDER_FIELD_IOV_OWNERSHIP ((DAT_UINT64)1 << 6)
-#define DAT_PROVIDER_FIELD_DAT_QOS_SUPPORTED ((DAT_UINT64)1 << 7)
-#define DAT_PROVIDER_FIELD_COMPLETION_FLAGS_SUPPORTED ((DAT_UINT64)1 << 8)
-#define DAT_PROVIDER_FIELD_IS_THREAD_SAFE ((DAT_UINT64)1 << 9)
-#define DAT_PROVIDER_FIELD_MAX_PRIVATE_DATA_SIZE ((DAT_UINT64)1 << 10)
-#define DAT_PROVIDER_FIELD_SUPPORTS_MULTIPATH ((DAT_UINT64)1 << 11)
-#define DAT_PROVIDER_FIELD_EP_CREATOR ((DAT_UINT64)1 << 12)
-#define DAT_PROVIDER_FIELD_PZ_SUPPORT ((DAT_UINT64)1 << 13)
-#define DAT_PROVIDER_FIELD_OPTIMAL_BUFFER_ALIGNMENT ((DAT_UINT64)1 << 14)
-#define DAT_PROVIDER_FIELD_EVD_STREAM_MERGING_SUPPORTED ((DAT_UINT64)1 << 15)
-#define DAT_PROVIDER_FIELD_SRQ_SUPPORTED ((DAT_UINT64)1 << 16)
-#define DAT_PROVIDER_FIELD_SRQ_WATERMARKS_SUPPORTED ((DAT_UINT64)1 << 17)
-#define DAT_PROVIDER_FIELD_SRQ_EP_PZ_DIFFERENCE_SUPPORTED ((DAT_UINT64)1 << 18)
-#define DAT_PROVIDER_FIELD_SRQ_INFO_SUPPORTED ((DAT_UINT64)1 << 19)
-#define DAT_PROVIDER_FIELD_EP_RECV_INFO_SUPPORTED ((DAT_UINT64)1 << 20)
-#define DAT_PROVIDER_FIELD_LMR_SYNC_REQ ((DAT_UINT64)1 << 21)
-#define DAT_PROVIDER_FIELD_DTO_ASYNC_RETURN_GUARANTEED ((DAT_UINT64)1 << 22)
-#define DAT_PROVIDER_FIELD_RDMA_WRITE_FOR_RDMA_READ_REQ ((DAT_UINT64)1 << 23)
-#define DAT_PROVIDER_FIELD_RDMA_READ_LMR_RMR_CONTEXT_EXPOSURE ((DAT_UINT64)1 << 24)
-#define DAT_PROVIDER_FIELD_RMR_SCOPE_SUPPORTED ((DAT_UINT64)1 << 25)
-#define DAT_PROVIDER_FIELD_IS_SIGNAL_SAFE ((DAT_UINT64)1 << 26)
-#define DAT_PROVIDER_FIELD_HA_SUPPORTED ((DAT_UINT64)1 << 27)
-#define DAT_PROVIDER_FIELD_HA_LB ((DAT_UINT64)1 << 28)
-#define DAT_PROVIDER_FIELD_NUM_PROVIDER_SPECIFIC_ATTR ((DAT_UINT64)1 << 29)
-#define DAT_PROVIDER_FIELD_PROVIDER_SPECIFIC_ATTR ((DAT_UINT64)1 << 30)
-#define DAT_PROVIDER_FIELD_ALL ((DAT_UINT64)0x7FFFFFFFU)
-#define DAT_PROVIDER_FIELD_NONE ((DAT_UINT64)0)
-#ifdef __cplusplus
-#define DAT_OS_WAIT_PROXY_AGENT_NULL (DAT_OS_WAIT_PROXY_AGENT())
-#else
-#define DAT_OS_WAIT_PROXY_AGENT_NULL \
-	(DAT_C_EXTENSION (DAT_OS_WAIT_PROXY_AGENT) { (DAT_PVOID)0, (DAT_AGENT_FUNC)0 })
-#endif
+/* Values of *async_event_handle in dat_ia_openv(). */
+#define DAT_EVD_ASYNC_EXISTS	((DAT_EVD_HANDLE)1)	/* in: some process has an EVD */
+#define DAT_EVD_OUT_OF_SCOPE	((DAT_EVD_HANDLE)2)	/* out: it cannot be reached from here */
 
-typedef struct dat_os_wait_proxy_agent DAT_OS_WAIT_PROXY_AGENT;
-typedef struct dat_shared_memory DAT_SHARED_MEMORY;
-typedef union dat_region_description DAT_REGION_DESCRIPTION;
-typedef struct dat_cno_param DAT_CNO_PARAM;
+/* Memory */
 
-typedef enum dat_mem_type {
-	DAT_MEM_TYPE_VIRTUAL = 0,
-	DAT_MEM_TYPE_LMR = 1,
-	DAT_MEM_TYPE_SHARED_VIRTUAL = 2
-} DAT_MEM_TYPE;
-
-typedef enum dat_evd_state {
-	DAT_EVD_STATE_ENABLED = 1,
-	DAT_EVD_STATE_DISABLED = 2,
-	DAT_EVD_STATE_WAITABLE = 4,
-	DAT_EVD_STATE_UNWAITABLE = 8,
-	DAT_EVD_STATE_CONFIG_NOTIFY = 0x10,
-	DAT_EVD_STATE_CONFIG_SOLICITED = 0x20,
-	DAT_EVD_STATE_CONFIG_THRESHOLD = 0x30
-} DAT_EVD_STATE;
-
-typedef enum dat_proxy_type {
-	DAT_PROXY_TYPE_NONE = 0,
-	DAT_PROXY_TYPE_AGENT = 1,
-	DAT_PROXY_TYPE_FD = 2
-} DAT_PROXY_TYPE;
-
-typedef enum dat_cno_param_mask {
-	DAT_CNO_FIELD_IA_HANDLE = 1,
-	DAT_CNO_FIELD_PROXY_TYPE = 2,
-	DAT_CNO_FIELD_PROXY = 3,
-	DAT_CNO_FIELD_ALL = 4
-} DAT_CNO_PARAM_MASK;
-
-typedef enum dat_pz_support {
-	DAT_PZ_UNIQUE = 0,
-	DAT_PZ_SHAREABLE = 1
-} DAT_PZ_SUPPORT;
-
-typedef DAT_HANDLE DAT_CNO_HANDLE;
-typedef char (*DAT_LMR_COOKIE)[DAT_LMR_COOKIE_SIZE];
-
-typedef void (DAT_API *DAT_AGENT_FUNC)(
-	DAT_PVOID,
-	DAT_EVD_HANDLE);
-
-struct dat_evd_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_COUNT evd_qlen;
-	DAT_EVD_STATE evd_state;
-	DAT_CNO_HANDLE cno_handle;
-	DAT_EVD_FLAGS evd_flags;
-};
-
-struct dat_os_wait_proxy_agent {
-	DAT_PVOID instance_data;
-	DAT_AGENT_FUNC proxy_agent_func;
-};
-
-struct dat_shared_memory {
-	DAT_PVOID virtual_address;
-	DAT_LMR_COOKIE shared_memory_id;
-};
-
-union dat_region_description {
-	DAT_PVOID for_va;
-	DAT_LMR_HANDLE for_lmr_handle;
-	DAT_SHARED_MEMORY for_shared_memory;
-};
-
-struct dat_lmr_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_MEM_TYPE mem_type;
-	DAT_REGION_DESCRIPTION region_desc;
-	DAT_VLEN length;
-	DAT_PZ_HANDLE pz_handle;
-	DAT_MEM_PRIV_FLAGS mem_priv;
-	DAT_VA_TYPE va_type;
-	DAT_LMR_CONTEXT lmr_context;
-	DAT_RMR_CONTEXT rmr_context;
-	DAT_VLEN registered_size;
-	DAT_VADDR registered_address;
-};
-
-struct dat_cno_param {
-	DAT_IA_HANDLE ia_handle;
-	DAT_PROXY_TYPE proxy_type;
-	union {
-		DAT_OS_WAIT_PROXY_AGENT agent;
-		DAT_FD fd;
-		DAT_PVOID none;
-	} proxy;
-};
-
-struct dat_ia_attr {
-	char adapter_name[DAT_NAME_MAX_LENGTH];
-	char vendor_name[DAT_NAME_MAX_LENGTH];
-	DAT_UINT32 hardware_version_major;
-	DAT_UINT32 hardware_version_minor;
-	DAT_UINT32 firmware_version_major;
-	DAT_UINT32 firmware_version_minor;
-	DAT_IA_ADDRESS_PTR ia_address_ptr;
-	DAT_COUNT max_eps;
-	DAT_COUNT max_dto_per_ep;
-	DAT_COUNT max_rdma_read_per_ep_in;
-	DAT_COUNT max_rdma_read_per_ep_out;
-	DAT_COUNT max_evds;
-	DAT_COUNT max_evd_qlen;
-	DAT_COUNT max_iov_segments_per_dto;
-	DAT_COUNT max_lmrs;
-	DAT_SEG_LENGTH max_lmr_block_size;
-	DAT_VADDR max_lmr_virtual_address;
-	DAT_COUNT max_pzs;
-	DAT_SEG_LENGTH max_message_size;
-	DAT_SEG_LENGTH max_rdma_size;
-	DAT_COUNT max_rmrs;
-	DAT_VADDR max_rmr_target_address;
-	DAT_COUNT max_srqs;
-	DAT_COUNT max_ep_per_srq;
-	DAT_COUNT max_recv_per_srq;
-	DAT_COUNT max_iov_segments_per_rdma_read;
-	DAT_COUNT max_iov_segments_per_rdma_write;
-	DAT_COUNT max_rdma_read_in;
-	DAT_COUNT max_rdma_read_out;
-	DAT_BOOLEAN max_rdma_read_per_ep_in_guaranteed;
-	DAT_BOOLEAN max_rdma_read_per_ep_out_guaranteed;
-	DAT_BOOLEAN zb_supported;
-	DAT_EXTENSION extension_supported;
-	DAT_COUNT extension_version;
-	DAT_COUNT num_transport_attr;
-	DAT_NAMED_ATTR *transport_attr;
-	DAT_COUNT num_vendor_attr;
-	DAT_NAMED_ATTR *vendor_attr;
-};
-
-struct dat_provider_attr {
-	char provider_name[DAT_NAME_MAX_LENGTH];
-	DAT_UINT32 provider_version_major;
-	DAT_UINT32 provider_version_minor;
-	DAT_UINT32 dapl_version_major;
-	DAT_UINT32 dapl_version_minor;
-	DAT_MEM_TYPE lmr_mem_types_supported;
-	DAT_IOV_OWNERSHIP iov_ownership_on_return;
-	DAT_QOS dat_qos_supported;
-	DAT_COMPLETION_FLAGS completion_flags_supported;
-	DAT_BOOLEAN is_thread_safe;
-	DAT_COUNT max_private_data_size;
-	DAT_BOOLEAN supports_multipath;
-	DAT_EP_CREATOR_FOR_PSP ep_creator;
-	DAT_PZ_SUPPORT pz_support;
-	DAT_UINT32 optimal_buffer_alignment;
-	const DAT_BOOLEAN evd_stream_merging_supported[6][6];
-	DAT_BOOLEAN srq_supported;
-	DAT_COUNT srq_watermarks_supported;
-	DAT_BOOLEAN srq_ep_pz_difference_supported;
-	DAT_COUNT srq_info_supported;
-	DAT_COUNT ep_recv_info_supported;
-	DAT_BOOLEAN lmr_sync_req;
-	DAT_BOOLEAN dto_async_return_guaranteed;
-	DAT_BOOLEAN rdma_write_for_rdma_read_req;
-	DAT_BOOLEAN rdma_read_lmr_rmr_context_exposure;
-	DAT_RMR_SCOPE rmr_scope_supported;
-	DAT_BOOLEAN is_signal_safe;
-	DAT_BOOLEAN ha_supported;
-	DAT_HA_LB ha_loadbalancing;
-	DAT_COUNT num_provider_specific_attr;
-	DAT_NAMED_ATTR *provider_specific_attr;
-};
-
+/*
+ * dat_lmr_create - register memory for DTOs and remote access.
+ *
+ * The memory must exist and stays registered until dat_lmr_free(). The provider pins what it
+ * needs.
+ *
+ *   ia_handle           IA that it shall belong to
+ *   mem_type            which kind of memory
+ *   region_description  the memory, by its kind
+ *   length              bytes, > 0; ignored for DAT_MEM_TYPE_LMR
+ *   pz_handle           its PZ
+ *   privileges          rights, ORed; may be none. Remote rights must be named
+ *   va_type             how peers address it; DAT_VA_TYPE_ZB needs DAT_IA_ATTR.zb_supported
+ *   lmr_handle          out: the LMR
+ *   lmr_context         out: key for local triplets
+ *   rmr_context         out: key for peers, 0 without remote rights; lives as long as the LMR
+ *   registered_length   out, may be NULL: bytes really registered
+ *   registered_address  out, may be NULL: where the registered range starts
+ *
+ * 2.0 changed:  va_type was added.
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE/IA, /PZ                    bad handle
+ *   DAT_INVALID_HANDLE/LMR                        DAT_MEM_TYPE_LMR with a bad handle
+ *   DAT_INVALID_PARAMETER/ARG2                    unknown kind of memory
+ *   DAT_INVALID_PARAMETER/ARG4                    length 0
+ *   DAT_INVALID_PARAMETER/ARG6                    unknown right
+ *   DAT_INVALID_PARAMETER/ARG7                    unknown va_type, or lmr_handle is NULL
+ *                                                 (position of 1.2)
+ *   DAT_INVALID_STATE                             the memory is not shared
+ *   DAT_PRIVILEGES_VIOLATION                      the process itself may not access the range
+ *   DAT_INSUFFICIENT_RESOURCES/RESOURCE_MEMORY, /RESOURCE_MEMORY_REGION
+ *                                                 no memory, or too many LMRs
+ *   DAT_MODEL_NOT_SUPPORTED                       kind of memory or addressing not offered
+ *
+ * [DAT 1.2 / 2.0: dat_lmr_create]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_lmr_create(
 	IN DAT_IA_HANDLE ia_handle,
 	IN DAT_MEM_TYPE mem_type,
@@ -244,11 +69,53 @@ DAT_EXPORT DAT_RETURN DAT_API dat_lmr_create(
 	OUT DAT_VLEN *registered_length,
 	OUT DAT_VADDR *registered_address);
 
+/*
+ * dat_lmr_query - read the parameters of an LMR.
+ *
+ *   lmr_handle      the LMR
+ *   lmr_param_mask  members wanted, DAT_LMR_FIELD_*
+ *   lmr_param       out: the parameters
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE/LMR      bad handle
+ *   DAT_INVALID_PARAMETER/ARG2  undefined bit in the mask
+ *   DAT_INVALID_PARAMETER/ARG3  lmr_param is NULL
+ *
+ * [DAT 1.2 / 2.0: dat_lmr_query]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_lmr_query(
 	IN DAT_LMR_HANDLE lmr_handle,
 	IN DAT_LMR_PARAM_MASK lmr_param_mask,
 	OUT DAT_LMR_PARAM *lmr_param);
 
+/*
+ * Event dispatchers
+ *
+ * An event that arrives is queued; if it notifies it releases the thread that waits on the
+ * EVD, or else triggers the EVD's CNO while the EVD is enabled. An event that finds the
+ * queue full is lost and DAT_ASYNC_ERROR_EVD_OVERFLOW tells so.
+ */
+
+/*
+ * dat_evd_create - create an EVD, enabled and waitable.
+ *
+ *   ia_handle     IA that it shall belong to
+ *   evd_min_qlen  least length in events, 1 to DAT_IA_ATTR.max_evd_qlen
+ *   cno_handle    CNO to trigger, or DAT_HANDLE_NULL
+ *   evd_flags     streams that may feed it, ORed; the provider's evd_stream_merging_supported
+ *                 must allow each pair
+ *   evd_handle    out: the EVD
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE/IA, /CNO                 bad handle
+ *   DAT_INVALID_PARAMETER/ARG2                  length not positive
+ *   DAT_INVALID_PARAMETER/ARG4                  no or unknown streams, or a mix not offered
+ *   DAT_INVALID_PARAMETER/ARG5                  evd_handle is NULL
+ *   DAT_INSUFFICIENT_RESOURCES/RESOURCE_TEVD    length above the maximum, or too many EVDs
+ *   DAT_INSUFFICIENT_RESOURCES/RESOURCE_MEMORY  no memory
+ *
+ * [DAT 1.2 / 2.0: dat_evd_create]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_evd_create(
 	IN DAT_IA_HANDLE ia_handle,
 	IN DAT_COUNT evd_min_qlen,
@@ -256,59 +123,247 @@ DAT_EXPORT DAT_RETURN DAT_API dat_evd_create(
 	IN DAT_EVD_FLAGS evd_flags,
 	OUT DAT_EVD_HANDLE *evd_handle);
 
+/*
+ * dat_evd_modify_cno - give an EVD another CNO.
+ *
+ * Events that arrive during the call may trigger either; disable the EVD around it to avoid
+ * that. Events that are queued already do not trigger the new one.
+ *
+ *   evd_handle  the EVD
+ *   cno_handle  the CNO, or DAT_HANDLE_NULL for none
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE      bad EVD
+ *   DAT_INVALID_HANDLE/CNO  bad CNO
+ *
+ * [DAT 1.2 / 2.0: dat_evd_modify_cno]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_evd_modify_cno(
 	IN DAT_EVD_HANDLE evd_handle,
 	IN DAT_CNO_HANDLE cno_handle);
 
+/*
+ * dat_evd_enable - let an EVD trigger its CNO. No effect if it does, or on waiting threads.
+ *
+ *   evd_handle  the EVD
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE  bad handle
+ *
+ * [DAT 1.2 / 2.0: dat_evd_enable]
+ */
+DAT_EXPORT DAT_RETURN DAT_API dat_evd_enable(IN DAT_EVD_HANDLE evd_handle);
+
+/*
+ * dat_evd_disable - keep an EVD from triggering its CNO.
+ *
+ * A notification under way may still come. No effect on waiting threads.
+ *
+ *   evd_handle  the EVD
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE  bad handle
+ *
+ * [DAT 1.2 / 2.0: dat_evd_disable]
+ */
+DAT_EXPORT DAT_RETURN DAT_API dat_evd_disable(IN DAT_EVD_HANDLE evd_handle);
+
+/*
+ * dat_evd_wait - wait until an EVD holds some events, then take the first.
+ *
+ * One thread may wait; meanwhile nobody else may wait or dequeue, and the CNO is not triggered.
+ * If the call does not succeed no event is taken.
+ *
+ *   evd_handle     the EVD
+ *   timeout        microseconds; 0 looks once, DAT_TIMEOUT_INFINITE never gives up
+ *   threshold      events to wait for, 1 to the length of the EVD; more than 1 only if its DTO
+ *                  streams notify by threshold
+ *   event          out: the first event
+ *   n_more_events  out: events left; also set after DAT_TIMEOUT_EXPIRED and DAT_INTERRUPTED_CALL
+ *
+ * Returns:
+ *   DAT_TIMEOUT_EXPIRED                too few events came in time
+ *   DAT_INTERRUPTED_CALL               a signal came
+ *   DAT_ABORT                          the IA was closed or the EVD destroyed
+ *   DAT_INVALID_HANDLE                 bad handle
+ *   DAT_INVALID_PARAMETER/ARG3         threshold out of range
+ *   DAT_INVALID_PARAMETER/ARG4, /ARG5  an output is NULL
+ *   DAT_INVALID_STATE/EVD_UNWAITABLE   the EVD is unwaitable, or became so during the wait
+ *   DAT_INVALID_STATE                  another thread waits, or it is an asynchronous EVD that
+ *                                      overflowed
+ *
+ * [DAT 1.2 / 2.0: dat_evd_wait]
+ */
+DAT_EXPORT DAT_RETURN DAT_API dat_evd_wait(
+	IN DAT_EVD_HANDLE evd_handle,
+	IN DAT_TIMEOUT timeout,
+	IN DAT_COUNT threshold,
+	OUT DAT_EVENT *event,
+	OUT DAT_COUNT *n_more_events);
+
+/*
+ * dat_evd_set_unwaitable - forbid waiting on an EVD. Threads that wait return DAT_INVALID_STATE;
+ * dequeue and CNO go on working.
+ *
+ *   evd_handle  the EVD
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE  bad handle
+ *
+ * [DAT 1.2 / 2.0: dat_evd_set_unwaitable]
+ */
+DAT_EXPORT DAT_RETURN DAT_API dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle);
+
+/*
+ * dat_evd_clear_unwaitable - allow waiting on an EVD again.
+ *
+ *   evd_handle  the EVD
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE  bad handle
+ *
+ * [DAT 1.2 / 2.0: dat_evd_clear_unwaitable]
+ */
+DAT_EXPORT DAT_RETURN DAT_API dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle);
+
+/*
+ * Consumer notification objects
+ *
+ * A CNO wakes its waiters, and calls its agent, when one of its EVDs notifies. It
+ * remembers a single trigger, so whoever wakes up must look into all of its EVDs.
+ */
+
+/*
+ * dat_cno_create - create a CNO.
+ *
+ *   ia_handle   IA that it shall belong to
+ *   agent       called at the next trigger, or DAT_OS_WAIT_PROXY_AGENT_NULL
+ *   cno_handle  out: the CNO
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE/IA       bad handle
+ *   DAT_INVALID_PARAMETER/ARG3  cno_handle is NULL
+ *   DAT_INSUFFICIENT_RESOURCES  no memory
+ *
+ * [DAT 1.2 / 2.0: dat_cno_create]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_cno_create(
 	IN DAT_IA_HANDLE ia_handle,
 	IN DAT_OS_WAIT_PROXY_AGENT agent,
 	OUT DAT_CNO_HANDLE *cno_handle);
 
-DAT_EXPORT DAT_RETURN DAT_API dat_cno_modify_agent(
-	IN DAT_CNO_HANDLE cno_handle,
-	IN DAT_OS_WAIT_PROXY_AGENT agent);
-
-DAT_EXPORT DAT_RETURN DAT_API dat_cno_query(
-	IN DAT_CNO_HANDLE cno_handle,
-	IN DAT_CNO_PARAM_MASK cno_param_mask,
-	OUT DAT_CNO_PARAM *cno_param);
-
-DAT_EXPORT DAT_RETURN DAT_API dat_cno_free(
-	IN DAT_CNO_HANDLE cno_handle);
-
-DAT_EXPORT DAT_RETURN DAT_API dat_cno_wait(
-	IN DAT_CNO_HANDLE cno_handle,
-	IN DAT_TIMEOUT timeout,
-	OUT DAT_EVD_HANDLE *evd_handle);
-
-DAT_EXPORT DAT_RETURN DAT_API dat_evd_enable(
-	IN DAT_EVD_HANDLE evd_handle);
-
-DAT_EXPORT DAT_RETURN DAT_API dat_evd_wait(
-	IN DAT_EVD_HANDLE evd_handle,
-	IN DAT_TIMEOUT Timeout,
-	IN DAT_COUNT Threshold,
-	OUT DAT_EVENT *event,
-	OUT DAT_COUNT *n_more_events);
-
-DAT_EXPORT DAT_RETURN DAT_API dat_evd_disable(
-	IN DAT_EVD_HANDLE evd_handle);
-
-DAT_EXPORT DAT_RETURN DAT_API dat_evd_set_unwaitable(
-	IN DAT_EVD_HANDLE evd_handle);
-
-DAT_EXPORT DAT_RETURN DAT_API dat_evd_clear_unwaitable(
-	IN DAT_EVD_HANDLE evd_handle);
-
+/*
+ * dat_cno_fd_create - create a CNO that makes a file descriptor readable.
+ *
+ *   ia_handle   IA that it shall belong to
+ *   fd          out: for poll(2) and the like; closed with the CNO
+ *   cno_handle  out: the CNO
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE/IA              bad handle
+ *   DAT_INVALID_PARAMETER/ARG2, /ARG3  an output is NULL
+ *   DAT_INSUFFICIENT_RESOURCES         no memory or descriptors
+ *   DAT_MODEL_NOT_SUPPORTED            not offered
+ *
+ * [DAT 2.0: dat_cno_fd_create]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_cno_fd_create(
 	IN DAT_IA_HANDLE ia_handle,
 	OUT DAT_FD *fd,
 	OUT DAT_CNO_HANDLE *cno_handle);
 
+/*
+ * dat_cno_trigger - take the trigger of a CNO whose file descriptor became readable.
+ *
+ *   cno_handle  a CNO of dat_cno_fd_create()
+ *   evd_handle  out: an EVD that notified
+ *
+ * Returns:
+ *   DAT_QUEUE_EMPTY             nothing has notified
+ *   DAT_INVALID_HANDLE/CNO      bad handle
+ *   DAT_INVALID_PARAMETER/ARG2  evd_handle is NULL
+ *   DAT_MODEL_NOT_SUPPORTED     not offered
+ *
+ * [DAT 2.0: dat_cno_trigger]
+ */
 DAT_EXPORT DAT_RETURN DAT_API dat_cno_trigger(
 	IN DAT_CNO_HANDLE cno_handle,
-	OUT DAT_EVD_HANDLE *evd_handle_p);
+	OUT DAT_EVD_HANDLE *evd_handle);
+
+/*
+ * dat_cno_modify_agent - replace the agent of a CNO.
+ *
+ *   cno_handle  the CNO
+ *   agent       called at the next trigger, besides releasing waiters; or
+ *               DAT_OS_WAIT_PROXY_AGENT_NULL
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE/CNO  bad handle
+ *
+ * [DAT 1.2 / 2.0: dat_cno_modify_agent]
+ */
+DAT_EXPORT DAT_RETURN DAT_API dat_cno_modify_agent(
+	IN DAT_CNO_HANDLE cno_handle,
+	IN DAT_OS_WAIT_PROXY_AGENT agent);
+
+/*
+ * dat_cno_query - read the parameters of a CNO.
+ *
+ *   cno_handle      the CNO
+ *   cno_param_mask  members wanted, DAT_CNO_FIELD_*
+ *   cno_param       out: the parameters
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE/CNO      bad handle
+ *   DAT_INVALID_PARAMETER/ARG2  not a mask
+ *   DAT_INVALID_PARAMETER/ARG3  cno_param is NULL
+ *
+ * [DAT 1.2 / 2.0: dat_cno_query]
+ */
+DAT_EXPORT DAT_RETURN DAT_API dat_cno_query(
+	IN DAT_CNO_HANDLE cno_handle,
+	IN DAT_CNO_PARAM_MASK cno_param_mask,
+	OUT DAT_CNO_PARAM *cno_param);
+
+/*
+ * dat_cno_wait - wait until a CNO is triggered.
+ *
+ * A trigger that is pending is taken at once. Several threads may wait; how many a trigger
+ * releases is open.
+ *
+ *   cno_handle  the CNO
+ *   timeout     microseconds; 0 looks once, DAT_TIMEOUT_INFINITE never gives up
+ *   evd_handle  out: an EVD that notified, as a hint; DAT_HANDLE_NULL after a timeout or when
+ *               the IA is closed
+ *
+ * Returns:
+ *   DAT_QUEUE_EMPTY             not triggered in time
+ *   DAT_INTERRUPTED_CALL        a signal came
+ *   DAT_INVALID_HANDLE/CNO      bad handle
+ *   DAT_INVALID_PARAMETER/ARG3  evd_handle is NULL
+ *   DAT_INVALID_STATE/CNO_DEAD  the CNO is being torn down
+ *
+ * [DAT 1.2 / 2.0: dat_cno_wait]
+ */
+DAT_EXPORT DAT_RETURN DAT_API dat_cno_wait(
+	IN DAT_CNO_HANDLE cno_handle,
+	IN DAT_TIMEOUT timeout,
+	OUT DAT_EVD_HANDLE *evd_handle);
+
+/*
+ * dat_cno_free - destroy a CNO.
+ *
+ * A waiting thread is brought out by a software event on an EVD of the CNO.
+ *
+ *   cno_handle  the CNO; dead afterwards
+ *
+ * Returns:
+ *   DAT_INVALID_HANDLE/CNO        bad handle
+ *   DAT_INVALID_STATE/CNO_IN_USE  an EVD refers to it or a thread waits on it
+ *
+ * [DAT 1.2 / 2.0: dat_cno_free]
+ */
+DAT_EXPORT DAT_RETURN DAT_API dat_cno_free(IN DAT_CNO_HANDLE cno_handle);
 
 #ifdef __cplusplus
 }
