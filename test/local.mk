@@ -1,0 +1,2 @@
+# test
+include test/perf/local.mk

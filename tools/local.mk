@@ -1,0 +1,2 @@
+# Programs for users, one directory each.
+include tools/perf/local.mk

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What do the DAT side's connection part and data part share? */
+#ifndef DAT_PERF_PDAT_H
+#define DAT_PERF_PDAT_H
+
+#include <dat2/udat.h>
+
+#include "layer.h"
+
+struct pdat_dev {
+	struct perf_dev base;
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async_evd;
+	DAT_PZ_HANDLE pz;
+	DAT_EVD_HANDLE cr_evd;
+	DAT_PSP_HANDLE psp;
+	struct sockaddr_storage addr;
+};
+
+struct pdat_side {
+	struct perf_side base;
+	DAT_EP_HANDLE ep;
+	DAT_EVD_HANDLE conn_evd;
+	DAT_EVD_HANDLE evd[2];
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lmr_context;
+	bool active;
+};
+
+/* Prints the call and both words of dat_strerror; returns a negative errno. */
+int pdat_error(DAT_RETURN ret, const char *call);
+
+static inline struct pdat_dev *pdat_dev(struct perf_dev *dev)
+{
+	return (struct pdat_dev *)dev;
+}
+
+static inline struct pdat_side *pdat_side(struct perf_side *s)
+{
+	return (struct pdat_side *)s;
+}
+
+/* pdat_cm.c */
+int pdat_listen(struct perf_dev *dev, struct perf_where *where);
+int pdat_connect(struct perf_side *s, const struct perf_where *where);
+int pdat_accept(struct perf_side *s);
+int pdat_established(struct perf_side *s);
+int pdat_disconnect(struct perf_side *s);
+
+/* pdat_data.c */
+int pdat_post_recv(struct perf_side *s);
+int pdat_post(struct perf_side *s, enum perf_op op, size_t len, bool more);
+int pdat_reap(struct perf_side *s, enum perf_queue q, int max);
+int pdat_wait(struct perf_side *s, enum perf_queue q, int max, int timeout_ms);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does the DAT side post and complete? As any DAT program would. */
+#include <errno.h>
+
+#include "pdat.h"
+#include "proc.h"
+
+/* The cookie of an operation is the counter that its completion increments. */
+
+int pdat_post_recv(struct perf_side *s)
+{
+	struct pdat_side *p = pdat_side(s);
+	DAT_LMR_TRIPLET iov = {
+		.virtual_address = (uintptr_t)s->rx,
+		.segment_length = (DAT_SEG_LENGTH)s->rx_len,
+		.lmr_context = p->lmr_context,
+	};
+	DAT_DTO_COOKIE cookie = { .as_ptr = &s->rx_done };
+	DAT_RETURN ret = dat_ep_post_recv(p->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+
+	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_ep_post_recv");
+}
+
+int pdat_post(struct perf_side *s, enum perf_op op, size_t len, bool more)
+{
+	struct pdat_side *p = pdat_side(s);
+	DAT_LMR_TRIPLET iov = {
+		.virtual_address = (uintptr_t)s->tx,
+		.segment_length = (DAT_SEG_LENGTH)len,
+		.lmr_context = p->lmr_context,
+	};
+	DAT_RMR_TRIPLET target = {
+		.virtual_address = s->peer.addr,
+		.segment_length = (DAT_SEG_LENGTH)len,
+		.rmr_context = (DAT_RMR_CONTEXT)s->peer.key,
+	};
+	DAT_DTO_COOKIE cookie = { .as_ptr = &s->tx_done };
+	const char *call;
+	DAT_RETURN ret;
+
+	(void)more;
+	switch (op) {
+	case PERF_SEND:
+		call = "dat_ep_post_send";
+		ret = dat_ep_post_send(p->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
+		break;
+	case PERF_WRITE:
+		call = "dat_ep_post_rdma_write";
+		ret = dat_ep_post_rdma_write(p->ep, 1, &iov, cookie, &target,
+					     DAT_COMPLETION_DEFAULT_FLAG);
+		break;
+	default:
+		call = "dat_ep_post_rdma_read";
+		ret = dat_ep_post_rdma_read(p->ep, 1, &iov, cookie, &target,
+					    DAT_COMPLETION_DEFAULT_FLAG);
+		break;
+	}
+	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, call);
+}
+
+static const char *status_name(DAT_DTO_COMPLETION_STATUS status)
+{
+	switch (status) {
+	case DAT_DTO_ERR_FLUSHED: return "flushed";
+	case DAT_DTO_ERR_LOCAL_LENGTH: return "local length";
+	case DAT_DTO_ERR_LOCAL_EP: return "local endpoint";
+	case DAT_DTO_ERR_LOCAL_PROTECTION: return "local protection";
+	case DAT_DTO_ERR_REMOTE_ACCESS: return "remote access";
+	case DAT_DTO_ERR_REMOTE_RESPONDER: return "remote responder";
+	case DAT_DTO_ERR_TRANSPORT: return "transport";
+	case DAT_DTO_ERR_RECEIVER_NOT_READY: return "receiver not ready";
+	default: return "other";
+	}
+}
+
+/* Counts one event. */
+static int taken(const DAT_EVENT *event)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
+
+	if (event->event_number != DAT_DTO_COMPLETION_EVENT)
+		return perf_error(-EIO, "dat", "completion", "event 0x%x came instead",
+				  (unsigned int)event->event_number);
+	if (dto->status != DAT_DTO_SUCCESS)
+		return perf_error(-EIO, "dat", "completion", "operation %d: status %d (%s)",
+				  dto->operation, dto->status, status_name(dto->status));
+	++*(uint64_t *)dto->user_cookie.as_ptr;
+	return 0;
+}
+
+int pdat_reap(struct perf_side *s, enum perf_queue q, int max)
+{
+	DAT_EVD_HANDLE evd = pdat_side(s)->evd[q];
+	DAT_EVENT event;
+	DAT_RETURN ret;
+	int n, err;
+
+	for (n = 0; n < max; n++) {
+		ret = dat_evd_dequeue(evd, &event);
+		if (ret != DAT_SUCCESS)
+			return DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY ? n :
+			       pdat_error(ret, "dat_evd_dequeue");
+		err = taken(&event);
+		if (err)
+			return err;
+	}
+	return n;
+}
+
+int pdat_wait(struct perf_side *s, enum perf_queue q, int max, int timeout_ms)
+{
+	DAT_EVENT event;
+	DAT_COUNT more;
+	DAT_RETURN ret;
+	int n;
+
+	ret = dat_evd_wait(pdat_side(s)->evd[q], (DAT_TIMEOUT)timeout_ms * 1000u, 1, &event,
+			   &more);
+	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED || DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL)
+		return 0;
+	if (ret != DAT_SUCCESS)
+		return pdat_error(ret, "dat_evd_wait");
+	n = taken(&event);
+	if (n)
+		return n;
+	if (!more || max < 2)
+		return 1;
+	n = pdat_reap(s, q, more < max ? more : max - 1);
+	return n < 0 ? n : n + 1;
+}

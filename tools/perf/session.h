@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connected side together with all that it needs: how is one had? */
+#ifndef DAT_PERF_SESSION_H
+#define DAT_PERF_SESSION_H
+
+#include "layer.h"
+
+enum perf_role { PERF_SERVER, PERF_CLIENT, PERF_ROLES };
+
+struct perf_session {
+	struct perf_dev *dev;
+	struct perf_side *side;
+};
+
+/* Both processes call this at the same time, with the two ends of one side channel. */
+int perf_session_open(struct perf_session *ss, const struct perf_layer *layer,
+		      struct perf_run *run, const struct perf_case *c, enum perf_role role,
+		      int chan);
+int perf_session_close(struct perf_session *ss, int chan);
+
+static inline const struct perf_layer *perf_layer_of(enum perf_kind kind)
+{
+	return kind == PERF_DAT ? &perf_dat_layer : &perf_raw_layer;
+}
+
+#endif

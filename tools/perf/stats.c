@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How do samples become figures, and rounds become one figure? */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "perf.h"
+
+/* All members of struct perf_figures are doubles: they can be walked as an array. */
+#define FIGURES (sizeof(struct perf_figures) / sizeof(double))
+
+uint64_t perf_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+void perf_figures_none(struct perf_figures *f)
+{
+	double v[FIGURES];
+	size_t i;
+
+	for (i = 0; i < FIGURES; i++)
+		v[i] = NAN;
+	memcpy(f, v, sizeof(*f));
+}
+
+/* The smallest sample that at least `q` of all samples do not exceed. */
+static double quantile(const double *sorted, long n, double q)
+{
+	long k = (long)ceil(q * (double)n) - 1;
+
+	return sorted[k < 0 ? 0 : k];
+}
+
+/* Sorts `us`. */
+void perf_latency(struct perf_figures *f, double *us, long n)
+{
+	double sum = 0;
+	long i;
+
+	for (i = 0; i < n; i++)
+		sum += us[i];
+	qsort(us, (size_t)n, sizeof(*us), by_value);
+	f->lat_min = us[0];
+	f->lat_p50 = quantile(us, n, 0.50);
+	f->lat_p99 = quantile(us, n, 0.99);
+	f->lat_avg = sum / (double)n;
+}
+
+void perf_median(struct perf_figures *out, const struct perf_figures *round, int rounds)
+{
+	double *v = malloc(sizeof(*v) * (size_t)rounds);
+	double median[FIGURES];
+	size_t i;
+	int r;
+
+	if (!v)
+		abort();
+	for (i = 0; i < FIGURES; i++) {
+		for (r = 0; r < rounds; r++)
+			memcpy(&v[r], (const double *)&round[r] + i, sizeof(v[r]));
+		qsort(v, (size_t)rounds, sizeof(*v), by_value);
+		median[i] = rounds % 2 ? v[rounds / 2] :
+			    (v[rounds / 2 - 1] + v[rounds / 2]) / 2;
+	}
+	memcpy(out, median, sizeof(*out));
+	free(v);
+}
