@@ -359,7 +359,7 @@ extern DAT_RETURN dat_cr_accept(
 extern DAT_RETURN dat_cr_reject(IN DAT_CR_HANDLE cr_handle);
 
 /*
- * dat_cr_handoff - move a connection request to another qualifier of the same IA.
+ * dat_cr_handoff - pass a connection request on to another qualifier of the IA.
  *
  *   cr_handle  the request; dead afterwards
  *   handoff    where somebody else listens

@@ -89,8 +89,8 @@ extern DAT_RETURN dat_ep_post_recv(
 /*
  * dat_ep_post_rdma_read - read memory of the peer.
  *
- * More reads at once than the peer's max_rdma_read_in may break the connection; agreeing on that
- * is the programs' business.
+ * The peer serves max_rdma_read_in reads at once. Who posts more risks the connection, so the
+ * two programs should agree on the number.
  *
  *   ep_handle         the EP
  *   num_segments      length of the IOV

@@ -50,8 +50,8 @@ extern DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle, OUT DAT_EVENT *e
  * dat_evd_post_se - queue a software event.
  *
  *   evd_handle  an EVD with DAT_EVD_SOFTWARE_FLAG
- *   event       its number must be DAT_SOFTWARE_EVENT; the event data is copied, the memory it
- *               points to stays the program's
+ *   event       its number must be DAT_SOFTWARE_EVENT; the event data is copied, not what it
+ *               points to
  *
  * Events:  DAT_SOFTWARE_EVENT on evd_handle; it notifies.
  *

@@ -90,8 +90,8 @@ typedef struct dat_cr_arrival_event_data {
 /*
  * DAT_CONNECTION_EVENT_*.
  *
- * Private data comes with ESTABLISHED on the active side, from the peer's accept. It lives until
- * the EP is freed or reset.
+ * Private data comes with ESTABLISHED on the active side, from the peer's accept. It stays good
+ * until dat_ep_free() or dat_ep_reset().
  */
 typedef struct dat_connection_event_data {
 	DAT_EP_HANDLE ep_handle;	/* EP concerned */
@@ -149,7 +149,7 @@ typedef enum pz_async_error_reason {
 
 /* DAT_SOFTWARE_EVENT. */
 typedef struct dat_software_event_data {
-	DAT_PVOID pointer;	/* as posted; the memory behind it stays the program's */
+	DAT_PVOID pointer;	/* as posted; nobody looks behind it */
 } DAT_SOFTWARE_EVENT_DATA;
 
 /* Which member holds the facts follows from the event number. */

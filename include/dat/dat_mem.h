@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /*
- * A PZ ties EPs to the memory that they may touch: buffers of an EP's DTOs and remote
+ * A PZ says which memory an EP may touch: buffers of an EP's DTOs and remote
  * accesses that come in through it must lie in LMRs or RMRs of the EP's own PZ. LMRs are
  * created in udat.h.
  */
@@ -67,8 +67,8 @@ extern DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle);
 /*
  * dat_lmr_free - end a registration.
  *
- * Its keys die. Later local use fails with a protection error; later remote use fails and breaks
- * the connection. Operations in flight may end either way.
+ * Its keys die: using them here is a protection error from now on, a peer that uses them loses
+ * the connection. What is in flight may succeed or not.
  *
  *   lmr_handle  the LMR; dead afterwards
  *
@@ -172,8 +172,8 @@ extern DAT_RETURN dat_rmr_query(
  *   rmr_handle        the RMR; same PZ as the EP
  *   lmr_triplet       the memory; its lmr_context names the LMR, of the same PZ. Length 0
  *                     unbinds
- *   mem_priv          remote rights to grant; remote read needs local read of the LMR, remote
- *                     write needs local write. Local rights are ignored
+ *   mem_priv          remote rights to grant, each of which needs the like local right of the
+ *                     LMR. Local rights are ignored
  *   ep_handle         EP whose peer gets access
  *   user_cookie       comes back in the completion
  *   completion_flags  SUPPRESS, UNSIGNALLED, BARRIER_FENCE; see DAT_COMPLETION_FLAGS
@@ -205,7 +205,7 @@ extern DAT_RETURN dat_rmr_bind(
 	OUT DAT_RMR_CONTEXT *context);
 
 /*
- * dat_rmr_free - destroy an RMR; a bound one is unbound first.
+ * dat_rmr_free - destroy an RMR, which also ends its binding.
  *
  * Remote use of its key breaks the connection from now on.
  *

@@ -64,7 +64,7 @@ extern DAT_RETURN dat_srq_free(IN DAT_SRQ_HANDLE srq_handle);
  *   user_cookie   comes back in the completion
  *
  * States:  any state of the SRQ.
- * Events:  DAT_DTO_COMPLETION_EVENT on the receive EVD of the EP that takes it.
+ * Events:  DAT_DTO_COMPLETION_EVENT on the receive EVD of whichever EP uses it.
  *
  * Returns:
  *   DAT_INVALID_HANDLE/SRQ      bad handle

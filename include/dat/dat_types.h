@@ -27,9 +27,9 @@ typedef enum dat_boolean {
 
 /*
  * Handles. All kinds share one C type, so the compiler cannot tell them apart;
- * providers check them. A handle is good from creation to destruction, in the
- * process and IA instance that made it. An IA handle is a small number, never a
- * pointer to follow.
+ * providers check them. A handle is good from creation to destruction, in its own
+ * process and beside objects of its own IA instance. An IA handle is a small number,
+ * never a pointer to follow.
  */
 typedef DAT_PVOID DAT_HANDLE;
 #define DAT_HANDLE_NULL ((DAT_HANDLE)0)

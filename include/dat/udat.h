@@ -87,8 +87,8 @@ extern DAT_RETURN dat_lmr_query(
  * Event dispatchers
  *
  * An event that arrives is queued; if it notifies it releases the thread that waits on the
- * EVD, or else triggers the EVD's CNO while the EVD is enabled. An event that finds the
- * queue full is lost and DAT_ASYNC_ERROR_EVD_OVERFLOW tells so.
+ * EVD, or else triggers the EVD's CNO while the EVD is enabled. When the queue
+ * is full the event is dropped, and DAT_ASYNC_ERROR_EVD_OVERFLOW tells so.
  */
 
 /*
@@ -179,7 +179,7 @@ extern DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle);
  * Returns:
  *   DAT_TIMEOUT_EXPIRED                too few events came in time
  *   DAT_INTERRUPTED_CALL               a signal came
- *   DAT_ABORT                          the IA was closed or the EVD destroyed
+ *   DAT_ABORT                          the EVD or its IA went away
  *   DAT_INVALID_HANDLE                 bad handle
  *   DAT_INVALID_PARAMETER/ARG3         threshold out of range
  *   DAT_INVALID_PARAMETER/ARG4, /ARG5  an output is NULL
@@ -316,7 +316,7 @@ extern DAT_RETURN dat_cno_wait(
  *
  * Returns:
  *   DAT_INVALID_HANDLE/CNO        bad handle
- *   DAT_INVALID_STATE/CNO_IN_USE  an EVD refers to it or a thread waits on it
+ *   DAT_INVALID_STATE/CNO_IN_USE  an EVD still names it, or somebody waits on it
  *
  * [DAT 1.2 / 2.0: dat_cno_free]
  */

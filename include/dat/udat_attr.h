@@ -260,8 +260,8 @@ struct dat_provider_attr {
 	DAT_BOOLEAN lmr_sync_req;			/* dat_lmr_sync_rdma_*() are needed */
 	DAT_BOOLEAN dto_async_return_guaranteed;	/* faults of DTOs always come as
 							 * completions */
-	DAT_BOOLEAN rdma_write_for_rdma_read_req;	/* the sink of an RDMA read needs remote
-							 * write right */
+	DAT_BOOLEAN rdma_write_for_rdma_read_req;	/* the buffer of an RDMA read must allow
+							 * remote writes */
 	DAT_COUNT num_provider_specific_attr;		/* entries of the next array */
 	DAT_NAMED_ATTR *provider_specific_attr;		/* attributes of the provider */
 };

@@ -462,7 +462,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_cr_reject(
 	IN const DAT_PVOID private_data);
 
 /*
- * dat_cr_handoff - move a connection request to another qualifier of the same IA.
+ * dat_cr_handoff - pass a connection request on to another qualifier of the IA.
  *
  *   cr_handle  the request; dead afterwards
  *   handoff    where somebody else listens

@@ -202,8 +202,8 @@ DAT_EXPORT DAT_RETURN DAT_API dat_ep_reset(IN DAT_EP_HANDLE ep_handle);
 /*
  * dat_ep_free - destroy an EP, aborting its connection or the making of one.
  *
- * Outstanding operations may or may not complete visibly. In the three states that forbid it
- * free the RSP or reject the CR first.
+ * Outstanding operations may or may not complete visibly. In the three states that forbid it the
+ * RSP must be freed, or the CR rejected, before.
  *
  *   ep_handle  the EP; dead afterwards
  *

@@ -26,9 +26,9 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;		/* DAT_PROVIDER_FIELD_* */
  *   async_event_qlen    least length of the asynchronous EVD in events, > 0; only used when one
  *                       is created
  *   async_event_handle  in: DAT_HANDLE_NULL to have an EVD created (enabled, waitable, without
- *                       CNO), the asynchronous EVD of an earlier open of the same provider to
- *                       share it, or DAT_EVD_ASYNC_EXISTS. Out: the EVD, or DAT_EVD_OUT_OF_SCOPE
- *                       in answer to the last
+ *                       CNO), to share it the one that an open of this provider returned before,
+ *                       or DAT_EVD_ASYNC_EXISTS. Out: the EVD, or DAT_EVD_OUT_OF_SCOPE in answer
+ *                       to the last
  *   ia_handle           out: the instance
  *   dapl_major          API version: major
  *   dapl_minor          API version: minor
@@ -40,8 +40,7 @@ typedef DAT_UINT64 DAT_PROVIDER_ATTR_MASK;		/* DAT_PROVIDER_FIELD_* */
  * Returns:
  *   DAT_INVALID_PARAMETER/ARG1                  name NULL, too long, or not known to the loaded
  *                                               provider
- *   DAT_INVALID_PARAMETER/ARG2                  an EVD is to be created and the length is not
- *                                               positive
+ *   DAT_INVALID_PARAMETER/ARG2                  length not positive though an EVD must be made
  *   DAT_INVALID_PARAMETER/ARG3                  async_event_handle is NULL
  *   DAT_INVALID_HANDLE/IA                       ia_handle is NULL
  *   DAT_INVALID_HANDLE/EVD_ASYNC                the EVD given is not asynchronous or is another
@@ -61,7 +60,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_ia_openv(
 	IN DAT_UINT32 dapl_minor,
 	IN DAT_BOOLEAN thread_safety);
 
-/* The version that a program asks for is fixed when it is compiled. */
+/* Compiling a program settles the version that it asks for. */
 #define dat_ia_open(name, qlen, async_evd, ia) \
 	dat_ia_openv((name), (qlen), (async_evd), (ia), \
 		     DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_THREADSAFE)

@@ -15,8 +15,8 @@ extern "C" {
 
 /*
  * The registry loads the library that dat.conf names and calls the two functions below
- * in it, once per IA name. Initialisation registers a table of functions under exactly the
- * name, version and thread-safety that it is given, or returns without doing so when it
+ * in it, once per IA name. Initialisation registers a table of functions under the very
+ * name, version and thread-safety passed in, or returns without doing so when it
  * cannot serve. The end takes the registration back.
  */
 #define DAT_PROVIDER_INIT_FUNC_NAME	dat_provider_init
@@ -24,12 +24,12 @@ extern "C" {
 #define DAT_PROVIDER_INIT_FUNC_STR	"dat_provider_init"
 #define DAT_PROVIDER_FINI_FUNC_STR	"dat_provider_fini"
 
-/* Before the first open of a name: the registration wanted, and the entry's seventh field. */
+/* Called before a name is opened: registration wanted, and the entry's seventh field. */
 typedef void (DAT_API *DAT_PROVIDER_INIT_FUNC)(
 	IN const DAT_PROVIDER_INFO *,
 	IN const char *);
 
-/* After the last close of the name. */
+/* Called when nobody has the name open any more. */
 typedef void (DAT_API *DAT_PROVIDER_FINI_FUNC)(
 	IN const DAT_PROVIDER_INFO *);
 
@@ -59,7 +59,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_registry_add_provider(
  *
  * Returns:
  *   DAT_INVALID_PARAMETER/ARG1, /ARG2           NULL
- *   DAT_PROVIDER_IN_USE                         an IA opened through it is open
+ *   DAT_PROVIDER_IN_USE                         one of its IAs is still open
  *   DAT_PROVIDER_NOT_FOUND/NAME_NOT_REGISTERED  there is no such registration
  *
  * [DAT 1.2 / 2.0: dat_registry_remove_provider]

@@ -286,8 +286,8 @@ struct dat_provider_attr {
 	DAT_BOOLEAN lmr_sync_req;			/* dat_lmr_sync_rdma_*() are needed */
 	DAT_BOOLEAN dto_async_return_guaranteed;	/* faults of DTOs always come as
 							 * completions */
-	DAT_BOOLEAN rdma_write_for_rdma_read_req;	/* the sink of an RDMA read needs remote
-							 * write right */
+	DAT_BOOLEAN rdma_write_for_rdma_read_req;	/* the buffer of an RDMA read must allow
+							 * remote writes */
 	DAT_BOOLEAN rdma_read_lmr_rmr_context_exposure;	/* an RDMA read shows the sink's key to
 							 * the peer (2.0) */
 	DAT_RMR_SCOPE rmr_scope_supported;		/* which EPs an RMR can serve (2.0) */
