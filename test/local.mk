@@ -1,2 +1,3 @@
 # test
 include test/perf/local.mk
+include test/abi/local.mk
