@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What do strangers send to a port? */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "rlib.h"
+
+#define MANY 64
+
+static socklen_t board_addr(struct sockaddr_storage *ss, uint16_t port)
+{
+	memset(ss, 0, sizeof(*ss));
+	memcpy(ss, rl_board->addr, sizeof(rl_board->addr));
+	if (ss->ss_family == AF_INET6) {
+		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
+		return sizeof(struct sockaddr_in6);
+	}
+	((struct sockaddr_in *)ss)->sin_port = htons(port);
+	return sizeof(struct sockaddr_in);
+}
+
+int attack_connect(void)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = board_addr(&ss, (uint16_t)rl_board->qual);
+	int fd = socket(ss.ss_family, SOCK_STREAM, 0);
+
+	RL_CHECK(fd >= 0, "socket: %s", strerror(errno));
+	RL_CHECK(!connect(fd, (struct sockaddr *)&ss, len), "connect: %s", strerror(errno));
+	return fd;
+}
+
+int attack_listen(void)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = board_addr(&ss, 0);
+	int fd = socket(ss.ss_family, SOCK_STREAM, 0);
+
+	RL_CHECK(fd >= 0, "socket: %s", strerror(errno));
+	RL_CHECK(!bind(fd, (struct sockaddr *)&ss, len) && !listen(fd, 16), "listen: %s",
+		 strerror(errno));
+	RL_CHECK(!getsockname(fd, (struct sockaddr *)&ss, &len), "getsockname: %s",
+		 strerror(errno));
+	rl_board->qual = ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port :
+				((struct sockaddr_in *)&ss)->sin_port);
+	return fd;
+}
+
+bool attack_closed(int fd, unsigned int ms)
+{
+	uint64_t deadline = rl_now() + (uint64_t)rl_bound(ms) * 1000;
+	char buf[4096];
+
+	for (;;) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		uint64_t now = rl_now();
+
+		if (now >= deadline)
+			return false;
+		if (poll(&p, 1, (int)((deadline - now) / 1000) + 1) <= 0)
+			continue;
+		if (recv(fd, buf, sizeof(buf), 0) <= 0)
+			return true;
+	}
+}
+
+void attack_reset(int fd)
+{
+	struct linger l = { .l_onoff = 1, .l_linger = 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	close(fd);
+}
+
+void attack_cm_header(uint8_t *buf, int type, size_t len)
+{
+	uint64_t one = 1;
+
+	memset(buf, 0, ATTACK_CM_HDR);
+	buf[0] = 3;
+	buf[1] = (uint8_t)type;
+	buf[2] = (uint8_t)(len >> 8);
+	buf[3] = (uint8_t)len;
+	memcpy(buf + 24, &one, sizeof(one));
+}
+
+/* The stranger may find its connection closed in the middle: that is the purpose. */
+static void say(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = send(fd, p, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+			struct pollfd pf = { .fd = fd, .events = POLLOUT };
+
+			if (poll(&pf, 1, 200) <= 0)
+				return;
+			continue;
+		}
+		if (n <= 0)
+			return;
+		p += n;
+		len -= (size_t)n;
+	}
+}
+
+/* All of them must be thrown out, without having said another word. */
+static void expect_thrown_out(int *fds, int count, unsigned int ms)
+{
+	uint64_t began = rl_now();
+
+	rl_at("waiting to be thrown out");
+	for (int i = 0; i < count; i++) {
+		unsigned int spent = (unsigned int)((rl_now() - began) / 1000);
+
+		RL_CHECK(attack_closed(fds[i], spent < ms ? ms - spent : 1),
+			 "stranger %d of %d was not thrown out within %u ms", i, count, ms);
+		close(fds[i]);
+	}
+}
+
+static void random_bytes(void)
+{
+	static const size_t lens[] = { 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 100, 256,
+				       288, 289, 512, 1000, 1448, 4096, 9000, 65536, 300000 };
+	static uint8_t junk[300000];
+	uint64_t seed = 20240611;
+
+	for (size_t i = 0; i < sizeof(junk); i++)
+		junk[i] = (uint8_t)rl_random(&seed);
+	for (int round = 0; round < 6; round++)
+		for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+			size_t off = rl_random(&seed) % (sizeof(junk) - lens[i] + 1);
+			int fd = attack_connect();
+
+			say(fd, junk + off, lens[i]);
+			if (round & 1)
+				close(fd);
+			else
+				attack_reset(fd);
+		}
+}
+
+static void words(void)
+{
+	static const char *const texts[] = {
+		"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "\r\n\r\n",
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "EHLO there\r\n", "\n", "DOFI",
+	};
+
+	for (int round = 0; round < 8; round++)
+		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+			int fd = attack_connect();
+
+			say(fd, texts[i], strlen(texts[i]));
+			attack_closed(fd, 5);
+			close(fd);
+		}
+}
+
+static void truncated_headers(void)
+{
+	uint8_t buf[ATTACK_CM_HDR + 200];
+	int fds[ATTACK_CM_HDR + 8], n = 0;
+
+	memset(buf, 'x', sizeof(buf));
+	for (int hold = 0; hold < 2; hold++)
+		for (size_t len = 1; len <= ATTACK_CM_HDR + 7; len++) {
+			int fd = attack_connect();
+
+			attack_cm_header(buf, ATTACK_REQUEST, 200);
+			say(fd, buf, len);
+			if (hold)
+				fds[n++] = fd;
+			else
+				close(fd);
+		}
+	expect_thrown_out(fds, n, ATTACK_SILENT_MS + 1500);
+}
+
+static void stalls_before_data(void)
+{
+	uint8_t buf[ATTACK_CM_HDR];
+	int fds[10];
+
+	attack_cm_header(buf, ATTACK_REQUEST, 200);
+	for (int i = 0; i < 10; i++) {
+		fds[i] = attack_connect();
+		say(fds[i], buf, sizeof(buf));
+	}
+	expect_thrown_out(fds, 10, ATTACK_SILENT_MS + 1500);
+}
+
+static void stalls_then_resets(void)
+{
+	uint8_t buf[ATTACK_CM_HDR + 3];
+
+	memset(buf, 'x', sizeof(buf));
+	attack_cm_header(buf, ATTACK_REQUEST, 200);
+	for (int i = 0; i < 60; i++) {
+		int fd = attack_connect();
+
+		say(fd, buf, ATTACK_CM_HDR + (size_t)i % 4);
+		rl_sleep_ms((unsigned int)i % 7);
+		attack_reset(fd);
+	}
+}
+
+static void slow_bytes(void)
+{
+	uint8_t buf[ATTACK_CM_HDR + 36];
+	int fds[4];
+
+	memset(buf, 'x', sizeof(buf));
+	attack_cm_header(buf, ATTACK_REQUEST, 36);
+	for (int i = 0; i < 4; i++)
+		fds[i] = attack_connect();
+	for (size_t at = 0; at < sizeof(buf); at++) {
+		for (int i = 0; i < 4; i++)
+			say(fds[i], buf + at, 1);
+		rl_sleep_ms(20);
+	}
+	expect_thrown_out(fds, 4, ATTACK_SILENT_MS + 1500);
+}
+
+static void wrong_headers(void)
+{
+	uint8_t buf[70000];
+	int fds[40], n = 0;
+
+	memset(buf, 'x', sizeof(buf));
+	for (int type = 1; type < 12; type++) {		/* not a request */
+		attack_cm_header(buf, type, 40);
+		fds[n] = attack_connect();
+		say(fds[n++], buf, ATTACK_CM_HDR + 40);
+	}
+	for (int version = 0; version < 8; version++) {
+		attack_cm_header(buf, ATTACK_REQUEST, 40);
+		buf[0] = (uint8_t)version;
+		if (version == 3)
+			continue;
+		fds[n] = attack_connect();
+		say(fds[n++], buf, ATTACK_CM_HDR + 40);
+	}
+	for (size_t len = 256; len <= 65535; len = len * 2 + 1) {	/* more than the limit */
+		attack_cm_header(buf, ATTACK_REQUEST, len > 65535 ? 65535 : len);
+		fds[n] = attack_connect();
+		say(fds[n++], buf, sizeof(buf));
+	}
+	expect_thrown_out(fds, n, ATTACK_SILENT_MS + 1500);
+}
+
+static void silence(void)
+{
+	int fds[MANY];
+
+	for (int i = 0; i < MANY; i++)
+		fds[i] = attack_connect();
+	expect_thrown_out(fds, MANY, ATTACK_SILENT_MS + 1500);
+}
+
+static void half_closed(void)
+{
+	uint8_t buf[ATTACK_CM_HDR];
+	int fds[MANY];
+
+	attack_cm_header(buf, ATTACK_REQUEST, 200);
+	for (int i = 0; i < MANY; i++) {
+		fds[i] = attack_connect();
+		say(fds[i], buf, (size_t)i % ATTACK_CM_HDR);
+		shutdown(fds[i], SHUT_WR);
+	}
+	expect_thrown_out(fds, MANY, ATTACK_SILENT_MS + 1500);
+}
+
+static void port_scan(void)
+{
+	for (int i = 0; i < 2000; i++)
+		close(attack_connect());
+}
+
+static void resets(void)
+{
+	for (int i = 0; i < 600; i++) {
+		int fd = attack_connect();
+
+		if (i & 1)
+			say(fd, "\3", 1);
+		attack_reset(fd);
+	}
+}
+
+const struct attack attacks[] = {
+	{ "random-bytes", random_bytes },
+	{ "other-protocols", words },
+	{ "truncated-headers", truncated_headers },
+	{ "stalls-before-data", stalls_before_data },
+	{ "stalls-then-resets", stalls_then_resets },
+	{ "slow-bytes", slow_bytes },
+	{ "wrong-headers", wrong_headers },
+	{ "silence", silence },
+	{ "half-closed", half_closed },
+	{ "port-scan", port_scan },
+	{ "resets", resets },
+};
+
+const unsigned int attack_count = sizeof(attacks) / sizeof(attacks[0]);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Strangers on TCP: what arrives at the port of a service point that no provider would send. */
+#ifndef ATTACK_H
+#define ATTACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct attack {
+	const char *name;
+	void (*run)(void);
+};
+
+/* The greatest time, in milliseconds, that a silent stranger is borne by the listener. */
+#define ATTACK_SILENT_MS 500
+
+/* Attacks on the service point that the board shows. */
+extern const struct attack attacks[];
+extern const unsigned int attack_count;
+
+/* A TCP connection to the service point on the board. */
+int attack_connect(void);
+/* A listening TCP socket on the address of the board; its port is put on the board as qualifier. */
+int attack_listen(void);
+/* Waits until the other end closes (or resets); false when it does not in time. */
+bool attack_closed(int fd, unsigned int ms);
+void attack_reset(int fd);
+
+/* A connection message of libfabric's tcp provider: 32 bytes, then `len` bytes of data. */
+#define ATTACK_CM_HDR 32
+enum { ATTACK_REQUEST = 0, ATTACK_RESPONSE = 1, ATTACK_NACK = 6 };
+void attack_cm_header(uint8_t *buf, int type, size_t len);
+
+#endif

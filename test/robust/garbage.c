@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does a service point bear whatever strangers send to its port?
+ *
+ * While a stranger attacks, a client of ours goes on connecting, exchanging a message and
+ * disconnecting, each time within a bound; the server's program never hears of the stranger, and
+ * afterwards has no descriptor more, hardly more memory, and uses no processor time.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "cm_proto.h"
+#include "rdat.h"
+#include "rfab.h"
+
+enum step { ST_LISTEN, ST_CALM, ST_ATTACKED, ST_STOP };
+
+#define CYCLE_MS 1500
+#define GREETING "legitimate"
+
+/* Server: serves one client after the other */
+
+struct server {
+	struct rd rd;
+	struct rd_mem mem;
+	char buf[256];
+};
+
+static void serve_one(struct server *s, DAT_CR_HANDLE cr)
+{
+	DAT_CR_PARAM param;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT ev;
+
+	RD_OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	RL_CHECK(param.private_data_size == sizeof(GREETING) &&
+		 !memcmp(param.private_data, GREETING, sizeof(GREETING)),
+		 "a stranger's request was reported (%d bytes of private data)",
+		 (int)param.private_data_size);
+	ep = rd_ep_create(&s->rd, 4);
+	RD_OK(rd_recv(ep, &s->mem, 0, 64, 1));
+	RD_OK(dat_cr_accept(cr, ep, 0, NULL));
+	rd_expect(s->rd.conn, DAT_CONNECTION_EVENT_ESTABLISHED, 5000, &ev);
+	rd_expect_dto(s->rd.recv, 1, 5000);
+	RD_OK(rd_send(ep, &s->mem, 0, 64, 2));
+	rd_expect_dto(s->rd.req, 2, 5000);
+	rd_expect(s->rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, 5000, &ev);
+	RD_OK(dat_ep_free(ep));
+}
+
+static void server(void *arg)
+{
+	struct server s;
+	int before;
+
+	(void)arg;
+	memset(&s, 0, sizeof(s));
+	rd_warm_up();
+	before = rl_fds(0);
+	rd_open(&s.rd, 0, 64);
+	rd_reg(&s.rd, &s.mem, s.buf, sizeof(s.buf));
+	rd_listen(&s.rd);
+	rl_step(ST_LISTEN, 1);
+	while (!rl_board->step[ST_STOP]) {
+		DAT_EVENT ev;
+
+		rl_at("waiting for a request");
+		if (!rd_next(s.rd.cr, 20, &ev))
+			continue;
+		RL_CHECK(ev.event_number == DAT_CONNECTION_REQUEST_EVENT, "%s on the CR EVD",
+			 rd_event_text(ev.event_number));
+		serve_one(&s, ev.event_data.cr_arrival_event_data.cr_handle);
+	}
+	rl_at("closing");
+	rd_unreg(&s.mem);
+	rd_close(&s.rd);
+	RL_CHECK(rl_fds(0) == before, "%d descriptors, before opening were %d", rl_fds(0), before);
+}
+
+/* Client: proves that the server lives */
+
+static unsigned int cycle(struct rd *rd, struct rd_mem *mem, uint32_t n)
+{
+	uint64_t began = rl_now();
+	char *buf = mem->p;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT ev;
+
+	ep = rd_ep_create(rd, 4);
+	rl_fill(buf, 64, n);
+	memset(buf + 64, 0, 64);
+	RD_OK(rd_recv(ep, mem, 64, 64, 3));
+	rd_connect(rd, ep, 5000, GREETING, sizeof(GREETING));
+	rd_expect(rd->conn, DAT_CONNECTION_EVENT_ESTABLISHED, 6000, &ev);
+	RD_OK(rd_send(ep, mem, 0, 64, 4));
+	rd_expect_dto(rd->req, 4, 5000);
+	rd_expect_dto(rd->recv, 3, 5000);
+	RL_CHECK(rl_differs(buf + 64, 64, n) < 0, "the echo differs");
+	RD_OK(dat_ep_disconnect(ep, DAT_CLOSE_GRACEFUL_FLAG));
+	rd_expect(rd->conn, DAT_CONNECTION_EVENT_DISCONNECTED, 5000, &ev);
+	RD_OK(dat_ep_free(ep));
+	return (unsigned int)((rl_now() - began) / 1000);
+}
+
+/* Connections that were shut down keep their descriptor a little: wait until it stays. */
+static int settled_fds(pid_t pid)
+{
+	int last = -1, same = 0;
+
+	for (int i = 0; i < 500 && same < 20; i++) {
+		int now = rl_fds(pid);
+
+		same = now == last ? same + 1 : 0;
+		last = now;
+		rl_sleep_ms(10);
+	}
+	return last;
+}
+
+static void check_calm(pid_t server_pid, int fds, long rss)
+{
+	uint64_t deadline = rl_now() + (uint64_t)rl_bound(ATTACK_SILENT_MS + 3000) * 1000;
+	long grown;
+	double cpu;
+
+	rl_at("waiting for the server's descriptors to be closed");
+	while (rl_fds(server_pid) > fds) {
+		RL_CHECK(rl_now() < deadline, "the server has %d descriptors, before were %d",
+			 rl_fds(server_pid), fds);
+		rl_sleep_ms(10);
+	}
+	grown = rl_rss_kb(server_pid) - rss;
+	RL_CHECK(RL_SANITIZED || grown < 4096, "the server grew by %ld KiB", grown);
+	cpu = rl_cpu_seconds(server_pid);
+	rl_sleep_ms(300);
+	cpu = rl_cpu_seconds(server_pid) - cpu;
+	RL_CHECK(cpu < 0.045, "the server uses %.0f %% of a processor after the attack",
+		 cpu / 0.3 * 100);
+}
+
+static void client(void *arg)
+{
+	pid_t server_pid = rl_pid("server");
+	unsigned int worst = 0, cycles = 0;
+	char buf[128];
+	struct rd_mem mem;
+	struct rd rd;
+	int fds;
+	long rss;
+
+	(void)arg;
+	rl_await(ST_LISTEN, 1, 10000);
+	rd_open(&rd, 0, 16);
+	rd_reg(&rd, &mem, buf, sizeof(buf));
+	for (uint32_t i = 0; i < 5; i++)
+		cycle(&rd, &mem, i);
+	fds = settled_fds(server_pid);
+	rss = rl_rss_kb(server_pid);
+	rl_step(ST_CALM, 1);
+	while (!rl_board->step[ST_ATTACKED]) {
+		unsigned int ms = cycle(&rd, &mem, cycles++);
+
+		worst = ms > worst ? ms : worst;
+		RL_CHECK(ms < rl_bound(CYCLE_MS), "a connection took %u ms during the attack", ms);
+		rl_sleep_ms(5);
+	}
+	RL_CHECK(cycle(&rd, &mem, 99) < rl_bound(CYCLE_MS), "connecting is slow after the attack");
+	check_calm(server_pid, fds, rss);
+	rl_note("%u connections during the attack, the slowest took %u ms", cycles, worst);
+	rl_step(ST_STOP, 1);
+	rd_unreg(&mem);
+	rd_close(&rd);
+}
+
+/* Strangers of the same fabric */
+
+static size_t valid(uint8_t *buf, uint16_t priv)
+{
+	static const uint8_t zero[DOFI_CM_MAX];
+	struct dofi_cm_msg m = { .kind = DOFI_CM_REQUEST, .fabric = 1, .api = 20, .priv_len = priv,
+				 .qual = rl_board->qual, .reads_in = 4, .reads_out = 4, .conn_id = 1,
+				 .priv = zero };
+
+	return dofi_cm_build(buf, &m);
+}
+
+static void knock(const char *what, const uint8_t *data, size_t len)
+{
+	struct rf *rf = rf_open(false);
+	enum rf_event event;
+
+	rl_at("asking with %s", what);
+	rf_connect(rf, data, len);
+	event = rf_wait(rf, 3000);
+	RL_CHECK(event == RF_REFUSED || event == RF_ERROR || event == RF_SHUTDOWN,
+		 "a request with %s got %s", what, rf_event_text(event));
+	rf_close(rf);
+}
+
+static void fabric_strangers(void)
+{
+	uint8_t buf[DOFI_CM_MAX];
+	uint64_t seed = 7;
+	size_t len;
+
+	memset(buf, 'x', sizeof(buf));
+	knock("no data", NULL, 0);
+	knock("1 byte", buf, 1);
+	knock("256 bytes", buf, sizeof(buf));
+	for (int i = 0; i < 20; i++) {
+		for (size_t j = 0; j < sizeof(buf); j++)
+			buf[j] = (uint8_t)rl_random(&seed);
+		knock("random data", buf, rl_random(&seed) % (sizeof(buf) + 1));
+	}
+	for (size_t cut = 4; cut < DOFI_CM_HDR; cut += 3) {
+		valid(buf, 0);
+		knock("a cut header", buf, cut);
+	}
+	len = valid(buf, 64);
+	knock("less private data than announced", buf, len - 1);
+	valid(buf, 0);
+	buf[4]++;
+	knock("another version", buf, DOFI_CM_HDR);
+	valid(buf, 0);
+	buf[0] ^= 1;
+	knock("another magic", buf, DOFI_CM_HDR);
+	for (int kind = 0; kind < 256; kind += kind < 6 ? 1 : 50) {
+		valid(buf, 0);
+		buf[5] = (uint8_t)kind;
+		if (kind != DOFI_CM_REQUEST)
+			knock("another kind of message", buf, DOFI_CM_HDR);
+	}
+	valid(buf, 0);
+	buf[6] = 0xee;
+	knock("another fabric", buf, DOFI_CM_HDR);
+	for (int hdr = 0; hdr < 65536; hdr = hdr * 5 + 7) {
+		valid(buf, 0);
+		buf[8] = (uint8_t)(hdr >> 8);
+		buf[9] = (uint8_t)hdr;
+		if (hdr != DOFI_CM_HDR)
+			knock("an odd length of the header", buf, DOFI_CM_HDR);
+	}
+	valid(buf, 0);
+	buf[10] = buf[11] = 0xff;
+	knock("an odd length of private data", buf, DOFI_CM_HDR);
+	valid(buf, 0);
+	buf[12] ^= 0x40;
+	knock("a qualifier that nobody listens on", buf, DOFI_CM_HDR);
+}
+
+static const struct attack fabric_attack = { "fabric-strangers", fabric_strangers };
+
+/* Driver */
+
+static void attacker(void *arg)
+{
+	const struct attack *a = arg;
+
+	rl_await(ST_CALM, 1, 20000);
+	rl_at("attacking");
+	a->run();
+	rl_step(ST_ATTACKED, 1);
+}
+
+static void run_attack(const struct attack *a)
+{
+	if (!rl_begin(a->name, 40000))
+		return;
+	rl_start("server", server, NULL);
+	rl_start("client", client, NULL);
+	rl_start("stranger", attacker, (void *)(uintptr_t)a);
+	rl_end();
+}
+
+static void run(void)
+{
+	char ms[16];
+
+	snprintf(ms, sizeof(ms), "%d", ATTACK_SILENT_MS);
+	setenv("DAPL_OFI_SILENT_MS", ms, 1);
+	setenv("DAPL_OFI_LOG", "0", 0);
+	if (!rf_usable()) {
+		rl_skip("garbage", "the fabric has no TCP port");
+		return;
+	}
+	for (unsigned int i = 0; i < attack_count; i++)
+		run_attack(&attacks[i]);
+	run_attack(&fabric_attack);
+}
+
+int main(int argc, char **argv)
+{
+	return rl_main(argc, argv, 120, run);
+}

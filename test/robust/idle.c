@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does a process with a hundred idle connections use less than one percent of a processor,
+ * whichever way it waits, and also with messages that wait for a receive?
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rdat.h"
+
+enum step { ST_LISTEN, ST_UP, ST_SENT, ST_MEASURED = 8 };
+
+#define EPS 100
+#define UNREAD 10
+#define LIMIT 0.01
+
+enum waiting { IN_EVD_WAIT, IN_CNO_WAIT, IN_NO_CALL };
+
+static const char *const waiting_names[] = { "evd-wait", "cno-wait", "no-call" };
+
+/* Of each of the two processes: how it waits, and whether messages wait at it. */
+struct idleness {
+	const char *name;
+	enum waiting how[2];
+	bool unread[2];
+};
+
+static const struct idleness plans[] = {
+	{ "evd-wait+cno-wait", { IN_EVD_WAIT, IN_CNO_WAIT }, { false, false } },
+	{ "no-call+evd-wait-unread", { IN_NO_CALL, IN_EVD_WAIT }, { false, true } },
+	{ "cno-wait-unread+no-call-unread", { IN_CNO_WAIT, IN_NO_CALL }, { true, true } },
+};
+
+struct member {
+	const struct idleness *plan;
+	int side;
+};
+
+static void *wait_on_evd(void *evd)
+{
+	DAT_EVENT ev;
+	DAT_COUNT more;
+	DAT_RETURN ret = dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &ev, &more);
+
+	RL_FAIL("an idle wait ended with %s, %s", rd_text(ret),
+		ret == DAT_SUCCESS ? rd_event_text(ev.event_number) : "no event");
+}
+
+static void *wait_on_cno(void *cno)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_RETURN ret = dat_cno_wait(cno, DAT_TIMEOUT_INFINITE, &evd);
+
+	RL_FAIL("an idle wait on a CNO ended with %s", rd_text(ret));
+}
+
+static void thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t id;
+
+	RL_CHECK(!pthread_create(&id, NULL, fn, arg), "no thread");
+}
+
+static void measure(const struct member *m, struct rd *rd)
+{
+	const char *how = waiting_names[m->plan->how[m->side]];
+	unsigned int seconds = 5 * rl_long();
+	double cpu, share;
+	uint64_t began;
+
+	rl_at("settling");
+	rl_sleep_ms(500);
+	rl_at("idling");
+	cpu = rl_cpu_seconds(0);
+	began = rl_now();
+	(void)!poll(NULL, 0, (int)seconds * 1000);
+	share = (rl_cpu_seconds(0) - cpu) / ((double)(rl_now() - began) / 1e6);
+	rl_note("%d connections, %s%s: %.3f %% of a processor", EPS, how,
+		m->plan->unread[m->side] ? ", unread messages" : "", share * 100);
+	RL_CHECK(share < LIMIT * (RL_SANITIZED ? 4 : 1),
+		 "%s%s: %.2f %% of a processor while idle", how,
+		 m->plan->unread[m->side] ? " with unread messages" : "", share * 100);
+	(void)rd;
+}
+
+static void play(void *arg)
+{
+	const struct member *m = arg;
+	static char buf[EPS][64];
+	DAT_EP_HANDLE ep[EPS];
+	struct rd_mem mem;
+	DAT_EVENT ev;
+	struct rd rd;
+
+	rd_open(&rd, m->plan->how[m->side] == IN_CNO_WAIT ? RD_CNO : 0, 256);
+	rd_reg(&rd, &mem, buf, sizeof(buf));
+	if (m->side == 0) {
+		rd_listen(&rd);
+		rl_step(ST_LISTEN, 1);
+	} else {
+		rl_await(ST_LISTEN, 1, 10000);
+	}
+	for (int i = 0; i < EPS; i++) {
+		rl_at("connecting number %d", i);
+		ep[i] = rd_ep_create(&rd, 4);
+		if (!m->plan->unread[m->side] || i >= UNREAD)
+			RD_OK(rd_recv(ep[i], &mem, (size_t)i * 64, 64, 1));
+		if (m->side == 0)
+			rd_accept_up(&rd, ep[i]);
+		else
+			rd_connect_up(&rd, ep[i]);
+	}
+	rl_step(ST_UP + m->side * 4, 1);
+	rl_await(ST_UP + !m->side * 4, 1, 10000);
+	for (int i = 0; i < UNREAD && m->plan->unread[!m->side]; i++) {
+		RD_OK(rd_send(ep[i], &mem, 0, 64, 2));
+		rd_expect(rd.req, DAT_DTO_COMPLETION_EVENT, 5000, &ev);
+	}
+	rl_step(ST_SENT + m->side * 4, 1);
+	rl_await(ST_SENT + !m->side * 4, 1, 10000);
+	switch (m->plan->how[m->side]) {
+	case IN_EVD_WAIT:
+		thread(wait_on_evd, rd.conn);
+		thread(wait_on_evd, rd.recv);
+		thread(wait_on_evd, rd.req);
+		break;
+	case IN_CNO_WAIT: {
+		DAT_EVD_HANDLE evd;
+
+		/* The trigger that the events read so far have left. */
+		while (dat_cno_wait(rd.cno, 0, &evd) == DAT_SUCCESS)
+			;
+		thread(wait_on_cno, rd.cno);
+		break;
+	}
+	case IN_NO_CALL:
+		break;
+	}
+	measure(m, &rd);
+	rl_step(ST_MEASURED + m->side, 1);
+	rl_await(ST_MEASURED + !m->side, 1, 10000);
+	/* Threads are still waiting: how that ends is the business of other tests. */
+	fflush(stdout);
+	_exit(0);
+}
+
+static void run(void)
+{
+	setenv("DAPL_OFI_LOG", "0", 0);
+	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++) {
+		struct member m[2] = { { &plans[i], 0 }, { &plans[i], 1 } };
+
+		if (!rl_begin(plans[i].name, 30000 * rl_long()))
+			continue;
+		rl_start("left", play, &m[0]);
+		rl_start("right", play, &m[1]);
+		rl_end();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	return rl_main(argc, argv, 90, run);
+}

@@ -1,0 +1,108 @@
+# Tests of several real processes: deaths, strangers, numbers, idleness, both API versions at once.
+# Each program writes its own dat.conf and watches its own time; see test/robust/rlib.h.
+robust_cppflags = $(AM_CPPFLAGS) -D_GNU_SOURCE -DRL_BUILD='"$(abs_top_builddir)"' \
+	-I$(top_srcdir)/test/robust -I$(top_srcdir)/prov_ofi
+# Run in place: no wrapper scripts, so that a player can be looked at with a debugger.
+robust_ldflags = $(AM_LDFLAGS) -no-install
+robust_libs2 = test/robust/librdat2.la test/robust/librobust.la libdat2.la -lpthread
+robust_libs1 = test/robust/librdat1.la test/robust/librobust.la libdat.la -lpthread
+
+check_LTLIBRARIES += test/robust/librobust.la test/robust/librdat1.la test/robust/librdat2.la
+
+test_robust_librobust_la_SOURCES = \
+	test/robust/rlib.c test/robust/rlib.h \
+	test/robust/rmain.c test/robust/rmain.h \
+	test/robust/rproc.c
+test_robust_librobust_la_CPPFLAGS = $(robust_cppflags)
+
+robust_rdat = test/robust/rdat.c test/robust/rdat.h test/robust/rledger.c
+test_robust_librdat1_la_SOURCES = $(robust_rdat)
+test_robust_librdat1_la_CPPFLAGS = $(robust_cppflags) -DRL_API=1
+test_robust_librdat2_la_SOURCES = $(robust_rdat)
+test_robust_librdat2_la_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+
+robust_tests = \
+	test/robust/kill \
+	test/robust/garbage \
+	test/robust/strangers \
+	test/robust/versions \
+	test/robust/many \
+	test/robust/idle \
+	test/robust/mixed-20 \
+	test/robust/progress \
+	test/robust/signals \
+	test/robust/soak
+
+check_PROGRAMS += $(robust_tests) test/robust/mixed-12
+TESTS += $(robust_tests)
+
+# They measure time, so they are not run side by side.
+test/robust/garbage.log: test/robust/kill.log
+test/robust/strangers.log: test/robust/garbage.log
+test/robust/versions.log: test/robust/strangers.log
+test/robust/many.log: test/robust/versions.log
+test/robust/idle.log: test/robust/many.log
+test/robust/mixed-20.log: test/robust/idle.log
+test/robust/progress.log: test/robust/mixed-20.log
+test/robust/signals.log: test/robust/progress.log
+test/robust/soak.log: test/robust/signals.log
+
+robust_strangers = test/robust/attack.c test/robust/attack.h test/robust/rfab.c \
+	test/robust/rfab.h prov_ofi/cm_proto.c prov_ofi/cm_proto.h
+
+test_robust_kill_SOURCES = test/robust/kill.c test/robust/kill.h test/robust/kill_play.c
+test_robust_kill_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_kill_LDFLAGS = $(robust_ldflags)
+test_robust_kill_LDADD = $(robust_libs2)
+
+test_robust_garbage_SOURCES = test/robust/garbage.c $(robust_strangers)
+test_robust_garbage_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
+test_robust_garbage_LDFLAGS = $(robust_ldflags)
+test_robust_garbage_LDADD = $(robust_libs2)
+
+test_robust_strangers_SOURCES = test/robust/strangers.c $(robust_strangers)
+test_robust_strangers_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
+test_robust_strangers_LDFLAGS = $(robust_ldflags)
+test_robust_strangers_LDADD = $(robust_libs2)
+
+test_robust_versions_SOURCES = test/robust/versions.c $(robust_strangers)
+test_robust_versions_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
+test_robust_versions_LDFLAGS = $(robust_ldflags)
+test_robust_versions_LDADD = $(robust_libs2)
+
+test_robust_many_SOURCES = test/robust/many.c
+test_robust_many_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_many_LDFLAGS = $(robust_ldflags)
+test_robust_many_LDADD = $(robust_libs2)
+
+test_robust_idle_SOURCES = test/robust/idle.c
+test_robust_idle_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_idle_LDFLAGS = $(robust_ldflags)
+test_robust_idle_LDADD = $(robust_libs2)
+
+test_robust_mixed_12_SOURCES = test/robust/mixed.c
+test_robust_mixed_12_CPPFLAGS = $(robust_cppflags) -DRL_API=1
+test_robust_mixed_12_LDFLAGS = $(robust_ldflags)
+test_robust_mixed_12_LDADD = $(robust_libs1)
+
+test_robust_mixed_20_SOURCES = test/robust/mixed.c
+test_robust_mixed_20_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_mixed_20_LDFLAGS = $(robust_ldflags)
+test_robust_mixed_20_LDADD = $(robust_libs2)
+EXTRA_test_robust_mixed_20_DEPENDENCIES = test/robust/mixed-12$(EXEEXT)
+
+test_robust_progress_SOURCES = test/robust/progress.c
+test_robust_progress_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_progress_LDFLAGS = $(robust_ldflags)
+test_robust_progress_LDADD = $(robust_libs2)
+
+# Loads the library itself, with dlopen.
+test_robust_signals_SOURCES = test/robust/signals.c
+test_robust_signals_CPPFLAGS = $(robust_cppflags)
+test_robust_signals_LDFLAGS = $(robust_ldflags)
+test_robust_signals_LDADD = test/robust/librobust.la -lpthread
+
+test_robust_soak_SOURCES = test/robust/soak.c test/robust/soak.h test/robust/soak_ep.c
+test_robust_soak_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_soak_LDFLAGS = $(robust_ldflags)
+test_robust_soak_LDADD = $(robust_libs2)

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* DAT for the players: opening, connecting, posting, and a ledger of what was posted.
+ *
+ * Compiled for either API version (RL_API is 1 or 2). Every function ends the player on an
+ * unexpected answer, unless its value says otherwise.
+ */
+#ifndef RDAT_H
+#define RDAT_H
+
+#if RL_API == 1
+#include <dat/udat.h>
+#else
+#include <dat2/udat.h>
+#endif
+
+#include "rlib.h"
+
+enum {
+	RD_MERGED = 1,		/* one EVD for connection, receive and request events */
+	RD_CNO = 2,		/* all EVDs but the asynchronous one on one CNO */
+};
+
+struct rd {
+	DAT_IA_HANDLE ia;
+	DAT_EVD_HANDLE async, cr, conn, recv, req;
+	DAT_CNO_HANDLE cno;
+	DAT_PZ_HANDLE pz;
+	DAT_PSP_HANDLE psp;
+	DAT_EP_HANDLE ep;
+	struct sockaddr_storage addr;	/* of the IA */
+};
+
+struct rd_mem {
+	void *p;
+	size_t len;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT lctx;
+	DAT_RMR_CONTEXT rctx;
+};
+
+const char *rd_text(DAT_RETURN ret);
+const char *rd_event_text(DAT_EVENT_NUMBER number);
+void rd_check(DAT_RETURN ret, const char *what, const char *file, int line);
+#define RD_OK(call) rd_check((call), #call, __FILE__, __LINE__)
+
+void rd_open(struct rd *rd, unsigned int flags, int qlen);
+/* Frees what rd_open and the functions below have put into *rd, and closes gracefully. */
+void rd_close(struct rd *rd);
+/* Opens and closes once, so that what a library keeps for good is there before counting. */
+void rd_warm_up(void);
+DAT_EP_HANDLE rd_ep_create(struct rd *rd, int dtos);
+DAT_EP_STATE rd_state(DAT_EP_HANDLE ep);
+void rd_reg(struct rd *rd, struct rd_mem *mem, void *p, size_t len);
+void rd_unreg(struct rd_mem *mem);
+/* Shows memory number n to the others on the board. */
+void rd_show(int n, const struct rd_mem *mem);
+
+/* Listens on any qualifier and shows it, with the address, on the board. */
+void rd_listen(struct rd *rd);
+/* Starts to connect to what the board shows. */
+void rd_connect(struct rd *rd, DAT_EP_HANDLE ep, unsigned int timeout_ms, const void *priv,
+		int len);
+/* Waits for the next connection request. */
+DAT_CR_HANDLE rd_request(struct rd *rd, unsigned int ms);
+DAT_RETURN rd_reject(DAT_CR_HANDLE cr);
+/* Both sides until ESTABLISHED. */
+void rd_connect_up(struct rd *rd, DAT_EP_HANDLE ep);
+void rd_accept_up(struct rd *rd, DAT_EP_HANDLE ep);
+
+/* Next event within `ms` milliseconds; false: none. */
+bool rd_next(DAT_EVD_HANDLE evd, unsigned int ms, DAT_EVENT *ev);
+bool rd_poll(DAT_EVD_HANDLE evd, DAT_EVENT *ev);
+void rd_expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, unsigned int ms, DAT_EVENT *ev);
+/* The next event is a successful completion with that cookie. */
+void rd_expect_dto(DAT_EVD_HANDLE evd, uint64_t cookie, unsigned int ms);
+
+/* Posts of one segment. */
+DAT_RETURN rd_send(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_t len,
+		   uint64_t cookie);
+DAT_RETURN rd_recv(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_t len,
+		   uint64_t cookie);
+/* Remote memory: number n on the board. */
+DAT_RETURN rd_write(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_t len,
+		    uint64_t cookie, int n, size_t remote_off);
+DAT_RETURN rd_read(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_t len,
+		   uint64_t cookie, int n, size_t remote_off);
+DAT_RETURN rd_rdma(DAT_EP_HANDLE ep, bool write, const struct rd_mem *mem, size_t off, size_t len,
+		   uint64_t cookie, uint64_t va, uint32_t rctx);
+
+/* The ledger: every operation posted through it must complete exactly once, and the connection
+ * events must spell a given word: E established, P peer rejected, N non-peer rejected, A accept
+ * completion error, D disconnected, B broken, T timed out, U unreachable. */
+enum rd_kind { RD_SEND, RD_RECV, RD_WRITE, RD_READ };
+
+#define RD_OPS 64
+
+struct rd_ledger {
+	DAT_EP_HANDLE ep;
+	unsigned int posted, completed, flushed;
+	struct {
+		enum rd_kind kind;
+		unsigned int got;
+		int status;
+		size_t len;
+	} op[RD_OPS];
+	char conn[8];
+	bool ended;			/* an event that ends the connection was seen */
+	bool success_after_end;		/* a success was read behind it */
+};
+
+/* The index of the operation. */
+unsigned int rd_post(struct rd_ledger *l, enum rd_kind kind, const struct rd_mem *mem, size_t off,
+		     size_t len, int remote, size_t remote_off);
+void rd_take(struct rd_ledger *l, const DAT_EVENT *ev);
+/* Takes all events that are there; the number. */
+int rd_sweep(struct rd *rd, struct rd_ledger *l);
+/* Does the word of connection events equal one of the alternatives "D|B|ED"? */
+bool rd_spelled(const struct rd_ledger *l, const char *alternatives);
+bool rd_complete(const struct rd_ledger *l, const char *alternatives);
+/* What is missing or too much, for messages. */
+const char *rd_ledger_text(const struct rd_ledger *l);
+/* Orders: completions of a direction succeed up to a point, and are flushed from there. */
+void rd_check_order(const struct rd_ledger *l);
+
+#endif

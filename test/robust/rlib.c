@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Players and cases: starting processes, judging how they end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rlib.h"
+#include "rmain.h"
+
+struct rl_board *rl_board;
+
+static int self = -1;			/* number of this player, -1: the driver */
+static char case_name[96];
+static uint64_t case_deadline;
+static uint64_t case_began;
+
+/* Verdicts */
+
+void rl_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("# ", stdout);
+	vprintf(fmt, ap);
+	putchar('\n');
+	fflush(stdout);
+	va_end(ap);
+}
+
+void rl_ok(const char *name)
+{
+	rl_board->passed++;
+	printf("ok %s\n", name);
+	fflush(stdout);
+}
+
+static void not_ok(const char *name, const char *why)
+{
+	rl_board->failed++;
+	printf("not ok %s: %s\n", name, why);
+	fflush(stdout);
+}
+
+void rl_skip(const char *name, const char *why)
+{
+	rl_board->skipped++;
+	printf("skip %s: %s\n", name, why);
+	fflush(stdout);
+}
+
+/* Only the first blame counts: later ones are mostly its consequences. */
+static void blame(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void blame(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (atomic_exchange(&rl_board->blamed, 1))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(rl_board->why, sizeof(rl_board->why), fmt, ap);
+	va_end(ap);
+	rl_board->explained = 1;
+}
+
+void rl_fail(const char *file, int line, const char *fmt, ...)
+{
+	const char *base = strrchr(file, '/');
+	char text[240];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	blame("%s: %s (%s:%d)", self >= 0 ? rl_board->player[self].who : "driver", text,
+	      base ? base + 1 : file, line);
+	fflush(stdout);
+	_exit(1);
+}
+
+void rl_at(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (self < 0)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(rl_board->player[self].at, sizeof(rl_board->player[self].at), fmt, ap);
+	va_end(ap);
+}
+
+/* Players */
+
+static pid_t start(const char *who, void (*play)(void *), void *arg, bool victim)
+{
+	int slot = rl_board->players;
+	struct rl_player *p;
+	pid_t parent = getpid(), pid;
+
+	if (slot == RL_PLAYERS) {
+		blame("too many players");
+		return -1;
+	}
+	p = &rl_board->player[slot];
+	memset(p, 0, sizeof(*p));
+	snprintf(p->who, sizeof(p->who), "%s", who);
+	p->victim = victim;
+	rl_board->players = slot + 1;
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0) {
+		blame("fork: %s", strerror(errno));
+		p->ended = true;
+		return -1;
+	}
+	if (pid > 0) {
+		p->pid = pid;
+		return pid;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	self = slot;
+	p->pid = getpid();
+	play(arg);
+	exit(0);
+}
+
+pid_t rl_start(const char *who, void (*play)(void *), void *arg)
+{
+	return start(who, play, arg, false);
+}
+
+pid_t rl_start_victim(const char *who, void (*play)(void *), void *arg)
+{
+	return start(who, play, arg, true);
+}
+
+void rl_exec(const char *path, const char *arg)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", self);
+	setenv("RL_PLAYER", number, 1);
+	execl(path, path, arg, (char *)NULL);
+	RL_FAIL("cannot run %s: %s", path, strerror(errno));
+}
+
+void rl_attach(void)
+{
+	const char *number = getenv("RL_PLAYER");
+
+	rm_map_board();
+	self = number ? atoi(number) : 0;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+bool rl_begin(const char *name, unsigned int limit_ms)
+{
+	if (!rm_wanted(name))
+		return false;
+	snprintf(case_name, sizeof(case_name), "%s", name);
+	memset(&rl_board->blamed, 0, sizeof(*rl_board) - offsetof(struct rl_board, blamed));
+	case_began = rl_now();
+	case_deadline = case_began + (uint64_t)rl_bound(limit_ms) * 1000;
+	return true;
+}
+
+static void judge(struct rl_player *p, int status)
+{
+	p->ended = true;
+	if (WIFEXITED(status) && WEXITSTATUS(status))
+		blame("%s: ended with status %d while %s", p->who, WEXITSTATUS(status),
+		      *p->at ? p->at : "starting");
+	else if (WIFSIGNALED(status) && !p->victim)
+		blame("%s: killed by signal %d (%s) while %s", p->who, WTERMSIG(status),
+		      strsignal(WTERMSIG(status)), *p->at ? p->at : "starting");
+	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
+		blame("%s: killed by signal %d (%s) while %s", p->who, WTERMSIG(status),
+		      strsignal(WTERMSIG(status)), *p->at ? p->at : "starting");
+}
+
+static bool running(bool victims)
+{
+	for (int i = 0; i < rl_board->players; i++)
+		if (!rl_board->player[i].ended && rl_board->player[i].victim == victims)
+			return true;
+	return false;
+}
+
+static void reap(void)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (int i = 0; i < rl_board->players; i++)
+			if (rl_board->player[i].pid == pid && !rl_board->player[i].ended)
+				judge(&rl_board->player[i], status);
+}
+
+static void overrun(void)
+{
+	char text[256] = "";
+
+	for (int i = 0; i < rl_board->players; i++) {
+		struct rl_player *p = &rl_board->player[i];
+		size_t len = strlen(text);
+
+		if (p->ended || p->victim)
+			continue;
+		snprintf(text + len, sizeof(text) - len, "; %s is %s", p->who,
+			 *p->at ? p->at : "starting");
+		if (getenv("DAT_TEST_STACKS")) {
+			char command[128];
+
+			snprintf(command, sizeof(command),
+				 "gdb -batch -p %d -ex 'thread apply all bt' >&2 2>/dev/null",
+				 (int)p->pid);
+			if (system(command))
+				rl_note("no stacks of %s", p->who);
+		}
+	}
+	blame("time is up%s", text);
+}
+
+static void kill_left(void)
+{
+	for (int i = 0; i < rl_board->players; i++)
+		if (!rl_board->player[i].ended)
+			kill(rl_board->player[i].pid, SIGKILL);
+	for (int i = 0; i < rl_board->players; i++)
+		if (!rl_board->player[i].ended) {
+			waitpid(rl_board->player[i].pid, NULL, 0);
+			rl_board->player[i].ended = true;
+		}
+}
+
+bool rl_end(void)
+{
+	char name[160];
+
+	while (running(false) && !rl_board->blamed) {
+		reap();
+		if (rl_now() > case_deadline)
+			overrun();
+		else
+			rl_sleep_ms(1);
+	}
+	/* Who blames may not have written why yet. */
+	for (int i = 0; rl_board->blamed && !rl_board->explained && i < 500; i++)
+		rl_sleep_ms(1);
+	reap();
+	kill_left();
+	snprintf(name, sizeof(name), "%s", case_name);
+	if (rl_board->blamed) {
+		not_ok(name, rl_board->why);
+		return false;
+	}
+	if (rm_verbose())
+		rl_note("%s took %.2f s", name, (double)(rl_now() - case_began) / 1e6);
+	rl_ok(name);
+	return true;
+}
+
+/* Steps */
+
+void rl_step(int which, int value)
+{
+	rl_board->step[which] = value;
+}
+
+bool rl_reached(int which, int value, unsigned int ms)
+{
+	uint64_t deadline = rl_now() + (uint64_t)rl_bound(ms) * 1000;
+	int spins = 0;
+
+	while (rl_board->step[which] < value) {
+		if (rl_now() > deadline)
+			return false;
+		if (++spins > 50)
+			usleep(200);
+	}
+	return true;
+}
+
+void rl_await(int which, int value, unsigned int ms)
+{
+	if (!rl_reached(which, value, ms))
+		RL_FAIL("step %d did not reach %d within %u ms", which, value, rl_bound(ms));
+}
+
+pid_t rl_pid(const char *who)
+{
+	for (int tries = 0; tries < 5000; tries++) {
+		for (int i = 0; i < rl_board->players; i++)
+			if (!strcmp(rl_board->player[i].who, who) && rl_board->player[i].pid)
+				return rl_board->player[i].pid;
+		rl_sleep_ms(1);
+	}
+	RL_FAIL("no player %s", who);
+}

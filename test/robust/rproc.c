@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Facts about processes, clocks, shared memory and patterns. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rlib.h"
+
+static pid_t real(pid_t pid)
+{
+	return pid ? pid : getpid();
+}
+
+static int entries(pid_t pid, const char *what)
+{
+	char path[64];
+	struct dirent *e;
+	int n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)real(pid), what);
+	d = opendir(path);
+	if (!d)
+		return -1;
+	while ((e = readdir(d)))
+		n += e->d_name[0] != '.';
+	closedir(d);
+	return n;
+}
+
+int rl_fds(pid_t pid)
+{
+	/* Reading one's own directory needs a descriptor itself. */
+	return entries(pid, "fd") - (real(pid) == getpid());
+}
+
+int rl_threads(pid_t pid)
+{
+	return entries(pid, "task");
+}
+
+long rl_rss_kb(pid_t pid)
+{
+	char path[64];
+	long pages = -1, size;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)real(pid));
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	if (fscanf(f, "%ld %ld", &size, &pages) != 2)
+		pages = -1;
+	fclose(f);
+	return pages < 0 ? -1 : pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+double rl_cpu_seconds(pid_t pid)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(real(pid), &clock) || clock_gettime(clock, &ts))
+		return -1;
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static char state_of(pid_t pid)
+{
+	char path[64], state = '?';
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	if (!f)
+		return 'X';
+	if (fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+		state = '?';
+	fclose(f);
+	return state;
+}
+
+void rl_wait_state(pid_t pid, char state)
+{
+	uint64_t deadline = rl_now() + (uint64_t)rl_bound(5000) * 1000;
+	int seen = 0;
+
+	/* Once may be a short sleep on a lock. */
+	while (seen < 4) {
+		char now = state_of(pid);
+
+		seen = now == state ? seen + 1 : 0;
+		if (now == 'X' || rl_now() > deadline)
+			RL_FAIL("process %d is in state %c, not %c", (int)pid, now, state);
+		usleep(1500);
+	}
+}
+
+uint64_t rl_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+void rl_sleep_ms(unsigned int ms)
+{
+	uint64_t end = rl_now() + (uint64_t)ms * 1000, now;
+
+	while ((now = rl_now()) < end) {
+		struct timespec ts;
+
+		ts.tv_sec = (time_t)((end - now) / 1000000);
+		ts.tv_nsec = (long)((end - now) % 1000000) * 1000;
+		nanosleep(&ts, NULL);
+	}
+}
+
+unsigned int rl_bound(unsigned int ms)
+{
+	return RL_SANITIZED ? ms * 3 : ms;
+}
+
+void *rl_shared(size_t size)
+{
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (mem == MAP_FAILED)
+		RL_FAIL("no %zu bytes of shared memory", size);
+	return mem;
+}
+
+void rl_unshare(void *mem, size_t size)
+{
+	if (mem)
+		munmap(mem, size);
+}
+
+uint32_t rl_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33);
+}
+
+static unsigned char pattern(size_t i, uint32_t seed)
+{
+	return (unsigned char)((i * 131 + (i >> 8) * 7 + seed * 29 + 17) >> 1);
+}
+
+void rl_fill(void *mem, size_t len, uint32_t seed)
+{
+	unsigned char *p = mem;
+
+	for (size_t i = 0; i < len; i++)
+		p[i] = pattern(i, seed);
+}
+
+long rl_differs(const void *mem, size_t len, uint32_t seed)
+{
+	const unsigned char *p = mem;
+
+	for (size_t i = 0; i < len; i++)
+		if (p[i] != pattern(i, seed))
+			return (long)i;
+	return -1;
+}
