@@ -1,3 +1,5 @@
 # test
 include test/perf/local.mk
 include test/abi/local.mk
+include test/libdat/local.mk
+include test/robust/local.mk

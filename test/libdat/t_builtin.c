@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which names exist without dat.conf, and what becomes of the names of dead hardware? */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+#if DAT_API_MAJOR == 1
+#define V "1.2"
+#define OWN_LIBRARY "libdaplofi.so.1"
+#else
+#define V "2.0"
+#define OWN_LIBRARY "libdaplofi.so.2"
+#endif
+#define BUILTINS "ofi/" V "/0 ofi/" V "/1 ofi-tcp/" V "/0 ofi-tcp/" V "/1 "
+#define DEAD(name, params) \
+	name " " API " nonthreadsafe default /nonexistent.so d.1.0 \"" params "\" \"\"\n"
+
+static char own_library[PATH_MAX];
+
+/* The rig's directory is where the loader looks first: there the fake plays our provider. */
+static int place_provider(void)
+{
+	snprintf(own_library, sizeof(own_library), "%s/" OWN_LIBRARY, rig_dir());
+	return symlink(FAKE_PATH, own_library);
+}
+
+static int remove_provider(void)
+{
+	unlink(own_library);
+	return 0;
+}
+
+/* The library that was built to look for its dat.conf in the build tree. */
+static void load_with_system_conf(const char *conf)
+{
+	FILE *f;
+
+	unlink(SYSTEM_CONF_PATH);
+	if (conf) {
+		f = fopen(SYSTEM_CONF_PATH, "w");
+		if (!f)
+			abort();
+		fputs(conf, f);
+		fclose(f);
+	}
+	rig_load_path(LIBDAT_CONF_PATH, NULL);
+}
+
+static void end_system_conf(void)
+{
+	rig_unload();
+	unlink(SYSTEM_CONF_PATH);
+}
+
+/* The first note is the init of this name with these parameters, and it can be closed. */
+static bool opens_as(const char *name, const char *params)
+{
+	char expected[160];
+	DAT_IA_HANDLE ia;
+	bool ok;
+
+	rig_forget_notes();
+	if (rig_open(name, &ia) != DAT_SUCCESS)
+		return false;
+	snprintf(expected, sizeof(expected), "init %s " V " ts=0 [%s]", name, params);
+	ok = !strcmp(fake_state.log[0], expected);
+	if (!ok)
+		fprintf(stderr, "%s\n", fake_state.log[0]);
+	return dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) == DAT_SUCCESS && ok;
+}
+
+static bool fails(const char *name)
+{
+	DAT_IA_HANDLE ia;
+	DAT_RETURN ret;
+
+	rig_catch_stderr();
+	ret = rig_open(name, &ia);
+	rig_caught();
+	return ret == RET_NOT_REGISTERED;
+}
+
+static void listed_behind_file(void)
+{
+	load_with_system_conf(LINE("a", ""));
+	CHECK_TEXT(rig_list(), "a/" V "/0 " BUILTINS);
+	end_system_conf();
+}
+
+static void file_wins(void)
+{
+	load_with_system_conf("ofi " API " threadsafe default x d.1.0 \"\" \"\"\n");
+	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi/" V "/0 ofi-tcp/" V "/0 ofi-tcp/" V "/1 ");
+	end_system_conf();
+	load_with_system_conf("ofi " OTHER_API " threadsafe default x d.1.0 \"\" \"\"\n");
+	CU_ASSERT_PTR_NOT_NULL(strstr(rig_list(), BUILTINS));
+	end_system_conf();
+}
+
+/* Without the installed file comes /etc/dat.conf, whatever this machine has there. */
+static void fallback(void)
+{
+	char expected[8192];
+
+	setenv("DAT_OVERRIDE", "/etc/dat.conf", 1);
+	rig_load(NULL);
+	snprintf(expected, sizeof(expected), "%s" BUILTINS, rig_list());
+	rig_unload();
+	load_with_system_conf(NULL);
+	CHECK_TEXT(rig_list(), expected);
+	end_system_conf();
+}
+
+static void no_fallback(void)
+{
+	load_with_system_conf("# nothing\n");
+	CHECK_TEXT(rig_list(), BUILTINS);
+	end_system_conf();
+}
+
+static void override_hides(void)
+{
+	rig_load("");
+	CHECK_TEXT(rig_list(), "");
+	CU_ASSERT(opens_as("ofi", ""));
+	CU_ASSERT(opens_as("ofi-tcp", "provider=tcp"));
+	rig_unload();
+}
+
+static void no_file_no_names(void)
+{
+	static const char *const paths[] = { "/nonexistent/dat.conf", "" };
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		setenv("DAT_OVERRIDE", paths[i], 1);
+		rig_load(NULL);
+		CU_ASSERT(fails("ofi"));
+		CU_ASSERT(fails("ofi-tcp"));
+		CU_ASSERT(fails("ofa-v2-ib0"));
+		CHECK_TEXT(rig_list(), "");
+		CHECK_NO_NOTES();
+		rig_unload();
+	}
+}
+
+static void thread_safe(void)
+{
+	DAT_IA_HANDLE ia;
+
+	load_with_system_conf("");
+	CHECK_RET(dat.ia_openv("ofi-tcp", 8, NULL, &ia, MAJOR, MINOR, DAT_TRUE), DAT_SUCCESS);
+	CHECK_TEXT(fake_state.log[0], "init ofi-tcp " V " ts=1 [provider=tcp]");
+	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	end_system_conf();
+}
+
+static void legacy_names(void)
+{
+	static const char *const names[] = {
+		"ofa-v2-ib0", "ofa-v2-mlx4_0-1u", "ofa-v2-x", "OpenIB-cma", "OpenIB-mthca0-1",
+		"ib0", "ib12", "ccil", "nes0", "nes7", "ofa-x",
+	};
+	static const char *const strangers[] = {
+		"ofa-", "ofa", "OpenIB-", "OpenIB", "openib-cma", "ib", "ib0x", "ibx", "nes",
+		"nes0.1", "ccil0", "xofa-v2-ib0", "ofi-udp", "",
+	};
+	size_t i;
+
+	load_with_system_conf("");
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		CU_ASSERT(opens_as(names[i], ""));
+	for (i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
+		CU_ASSERT(fails(strangers[i]));
+	CHECK_TEXT(rig_list(), BUILTINS);
+	end_system_conf();
+}
+
+static void legacy_interface(void)
+{
+	load_with_system_conf("");
+	CU_ASSERT(opens_as("ofa-v2-lo", "domain=lo"));
+	CU_ASSERT(opens_as("ofa-v2-no_such_if", ""));
+	end_system_conf();
+}
+
+static void legacy_version(void)
+{
+	DAT_IA_HANDLE ia;
+
+	load_with_system_conf("");
+	rig_catch_stderr();
+	CHECK_RET(dat.ia_openv("ofa-v2-x", 8, NULL, &ia, 3 - MAJOR, 2 - MINOR, DAT_FALSE),
+		  RET_NOT_REGISTERED);
+	rig_caught();
+	CHECK_NO_NOTES();
+	end_system_conf();
+}
+
+static void legacy_in_file(void)
+{
+	rig_load(LINE("ofa-v2-ib0", "from file"));
+	CU_ASSERT(opens_as("ofa-v2-ib0", "from file"));
+	rig_unload();
+}
+
+/* The name stays usable as long as one IA is open, and vanishes with the last. */
+static void legacy_uses(void)
+{
+	DAT_IA_HANDLE one, two;
+
+	rig_load("");
+	one = rig_must_open("ib0");
+	two = rig_must_open("ib0");
+	CU_ASSERT_EQUAL(fake_state.inits, 1);
+	CHECK_RET(dat.ia_close(one, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake_state.finis, 0);
+	CHECK_RET(dat.ia_close(two, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake_state.finis, 1);
+	CHECK_TEXT(rig_list(), "");
+	rig_unload();
+}
+
+static void dead_library(void)
+{
+	rig_load(DEAD("ofa-v2-ib0", "dead") DEAD("a", "dead"));
+	CU_ASSERT(opens_as("ofa-v2-ib0", ""));
+	CU_ASSERT(fails("a"));
+	rig_unload();
+}
+
+static void dead_hardware(void)
+{
+	DAT_IA_HANDLE ia;
+
+	rig_load(LINE("ofa-v2-lo", "open=0x80120062"));
+	rig_catch_stderr();
+	ia = rig_must_open("ofa-v2-lo");
+	CHECK_TEXT(rig_caught(), "");
+	CU_ASSERT_STRING_EQUAL(fake_state.log[0], "init ofa-v2-lo " V " ts=0 [open=0x80120062]");
+	CU_ASSERT_STRING_EQUAL(fake_state.log[2], "fini ofa-v2-lo");
+	CU_ASSERT_STRING_EQUAL(fake_state.log[3], "init ofa-v2-lo " V " ts=0 [domain=lo]");
+	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake_state.inits, 2);
+	CU_ASSERT_EQUAL(fake_state.finis, 2);
+	rig_unload();
+}
+
+static void dead_init(void)
+{
+	rig_load(LINE("ib0", "noreg"));
+	rig_must_open("ib0");
+	CU_ASSERT_STRING_EQUAL(fake_state.log[1], "init ib0 " V " ts=0 []");
+	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)1, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	rig_unload();
+}
+
+static void dead_other_name(void)
+{
+	DAT_IA_HANDLE ia;
+
+	rig_load(LINE("a", "open=0x80120062") LINE("ofi", "open=0x80120063"));
+	rig_catch_stderr();
+	CHECK_RET(rig_open("a", &ia), 0x80120062u);
+	CHECK_RET(rig_open("ofi", &ia), 0x80120063u);
+	rig_caught();
+	CU_ASSERT_EQUAL(fake_state.inits, 2);
+	rig_unload();
+}
+
+/* No provider of ours at all: the answer of the one that was configured counts. */
+static void no_last_resort(void)
+{
+	DAT_IA_HANDLE ia;
+
+	remove_provider();
+	if (dlopen(OWN_LIBRARY, RTLD_NOW)) {
+		fprintf(stderr, "skipped: " OWN_LIBRARY " is installed\n");
+	} else {
+		rig_load(LINE("ofa-v2-x", "open=0x80120062"));
+		rig_catch_stderr();
+		CHECK_RET(rig_open("ofa-v2-x", &ia), 0x80120062u);
+		rig_caught();
+		CU_ASSERT_EQUAL(fake_state.finis, 1);
+		rig_unload();
+	}
+	place_provider();
+}
+
+/* The loader does not search beside libdat, libdat does. */
+static void beside(void)
+{
+	char directory[128], library[160], provider[160];
+
+	remove_provider();
+	if (dlopen(OWN_LIBRARY, RTLD_NOW)) {
+		fprintf(stderr, "skipped: " OWN_LIBRARY " is installed\n");
+		place_provider();
+		return;
+	}
+	snprintf(directory, sizeof(directory), "%s/beside", rig_dir());
+	snprintf(library, sizeof(library), "%s/libdat-copy.so", directory);
+	snprintf(provider, sizeof(provider), "%s/" OWN_LIBRARY, directory);
+	CU_ASSERT_FALSE(mkdir(directory, 0700));
+	CU_ASSERT_FALSE(symlink(rig_library(), library));
+	CU_ASSERT_FALSE(symlink(FAKE_PATH, provider));
+	rig_load_path(library, "");
+	CU_ASSERT(opens_as("ofi", ""));
+	rig_unload();
+	place_provider();
+}
+
+/* A file that names our library without a path finds it in the same places. */
+static void named_in_file(void)
+{
+	rig_load("x " API " nonthreadsafe default " OWN_LIBRARY " d.1.0 \"mine\" \"\"\n");
+	CU_ASSERT(opens_as("x", "mine"));
+	rig_unload();
+}
+
+void add_builtin_suite(void)
+{
+	CU_pSuite s = CU_add_suite("built-in entries, legacy names", place_provider,
+				   remove_provider);
+
+	ADD_OURS(s, "built-in entries are listed behind those of the file", listed_behind_file);
+	ADD_OURS(s, "an entry of the file replaces its built-in twin", file_wins);
+	ADD_OURS(s, "no installed dat.conf: /etc/dat.conf is read", fallback);
+	ADD_OURS(s, "an installed dat.conf: /etc/dat.conf is not read", no_fallback);
+	ADD_OURS(s, "DAT_OVERRIDE hides them from the list, not from open", override_hides);
+	ADD_OURS(s, "DAT_OVERRIDE empty or unreadable: no name resolves", no_file_no_names);
+	ADD_OURS(s, "built-in entries exist thread-safe, too", thread_safe);
+	ADD_OURS(s, "legacy names open ofi under the name asked for, unlisted", legacy_names);
+	ADD_OURS(s, "ofa-v2-<interface> means that interface", legacy_interface);
+	ADD_OURS(s, "legacy names belong to the library's own version", legacy_version);
+	ADD_OURS(s, "an entry of the file goes before the legacy rule", legacy_in_file);
+	ADD_OURS(s, "a legacy name lives as long as its IAs", legacy_uses);
+	ADD_OURS(s, "legacy name, library missing: ofi; other names fail", dead_library);
+	ADD_OURS(s, "legacy name, provider refuses: ofi, without a word", dead_hardware);
+	ADD_OURS(s, "legacy name, init does not register: ofi", dead_init);
+	ADD_OURS(s, "other names fail as their provider says", dead_other_name);
+	ADD_OURS(s, "if ofi fails as well, the first answer counts", no_last_resort);
+	ADD_OURS(s, "our provider is found beside libdat", beside);
+	ADD_OURS(s, "a file may name our provider without a path", named_in_file);
+}
