@@ -43,7 +43,9 @@ static struct paragraph first_kept;
 static char kept[MAX_KEPT][DATI_NOTE_SIZE];
 static unsigned int num_kept;
 
-static __thread struct dati_attempt *current;
+/* The attempt of each thread. Thread-local variables would leave a trace when we are unloaded. */
+static pthread_key_t current;
+static bool has_current;
 
 static unsigned int setting(const char *name, unsigned int fallback)
 {
@@ -61,6 +63,7 @@ void dati_diag_start(void)
 {
 	dbg_type = setting("DAT_DBG_TYPE", DATI_DBG_ERROR);
 	dbg_dest = setting("DAT_DBG_DEST", DEST_STREAM);
+	has_current = !pthread_key_create(&current, NULL);
 }
 
 static void emit(const char *text)
@@ -119,8 +122,9 @@ void dati_diag_begin(struct dati_attempt *attempt, const DAT_PROVIDER_INFO *key)
 	attempt->key = key;
 	attempt->num = 0;
 	attempt->lost = 0;
-	attempt->outer = current;
-	current = attempt;
+	attempt->outer = has_current ? pthread_getspecific(current) : NULL;
+	if (has_current)
+		pthread_setspecific(current, attempt);
 }
 
 void dati_diag_note(struct dati_attempt *attempt, const char *format, ...)
@@ -140,12 +144,13 @@ void dati_diag_note(struct dati_attempt *attempt, const char *format, ...)
 
 void dati_diag_collect(const char *text)
 {
+	struct dati_attempt *attempt = has_current ? pthread_getspecific(current) : NULL;
 	const char *end;
 
 	for (; text && *text; text = *end ? end + 1 : end) {
 		end = strchrnul(text, '\n');
 		if (end != text)
-			dati_diag_note(current, "provider: %.*s", (int)(end - text), text);
+			dati_diag_note(attempt, "provider: %.*s", (int)(end - text), text);
 	}
 }
 
@@ -319,7 +324,8 @@ void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret)
 	struct paragraph p = { .lines = 0 };
 	bool print = false, fresh;
 
-	current = attempt->outer;
+	if (has_current)
+		pthread_setspecific(current, attempt->outer);
 	if (ret != DAT_SUCCESS && (dbg_type & DATI_DBG_ERROR))
 		compose(&p, attempt, ret);
 	pthread_mutex_lock(&diag_lock);
@@ -336,13 +342,11 @@ void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret)
 }
 
 /* What a probing program never learnt: none of the entries works. */
-void dati_diag_stop(void)
+static void tell_kept(void)
 {
 	struct paragraph p = { .lines = 0 };
 	unsigned int i;
 
-	if (!num_kept || succeeded)
-		return;
 	if (num_kept == 1) {
 		emit(first_kept.text);
 		return;
@@ -353,4 +357,13 @@ void dati_diag_stop(void)
 	if (num_kept > MAX_KEPT)
 		add_line(&p, "(%u more)", num_kept - MAX_KEPT);
 	emit(p.text);
+}
+
+void dati_diag_stop(void)
+{
+	if (num_kept && !succeeded)
+		tell_kept();
+	if (has_current)
+		pthread_key_delete(current);
+	has_current = false;
 }

@@ -16,6 +16,12 @@
 #error "DATI_PROVIDER_DIR must name the directory of the installed provider"
 #endif
 
+/*
+ * Around dlopen and dlclose, which the loader serialises anyway, and around giving a library our
+ * collector. Recursive, for a constructor may open another IA.
+ */
+static pthread_mutex_t loader_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
 void dati_way_origin(const struct dati_static *st, const struct dati_way *way, char *text,
 		     size_t size)
 {
@@ -100,46 +106,62 @@ static bool registered(const DAT_PROVIDER_INFO *key)
 	return found;
 }
 
-/* True when an entry other than `st` uses the same library. */
-static bool is_shared(const struct dati_static *st)
+/* True when another entry uses the same library and has its reasons collected. */
+static bool reported_elsewhere(const struct dati_static *st)
 {
 	const struct dati_static *other;
-	bool shared = false;
 
+	for (other = dati_static_all(); other; other = other->next)
+		if (other != st && other->library == st->library && other->reports)
+			return true;
+	return false;
+}
+
+/*
+ * A library that serves several names gets the collector with the first of them and loses it
+ * with the last. Called with the loader lock held: providers need no lock of their own.
+ */
+static void collect_reasons(struct dati_static *st, bool collect)
+{
+	bool elsewhere;
+
+	if (!st->set_report)
+		return;
 	pthread_mutex_lock(&dati_lock);
-	for (other = dati_static_all(); other && !shared; other = other->next)
-		shared = other != st && other->state != DATI_IDLE &&
-			 other->library == st->library;
+	elsewhere = reported_elsewhere(st);
+	st->reports = collect;
 	pthread_mutex_unlock(&dati_lock);
-	return shared;
+	if (!elsewhere)
+		st->set_report(collect ? dati_diag_collect : NULL);
 }
 
 static void close_library(struct dati_static *st)
 {
+	const void *image;
+
 	pthread_mutex_lock(&dati_lock);
 	dati_dynamic_forget(&st->info);
 	pthread_mutex_unlock(&dati_lock);
-	if (st->set_report && !is_shared(st))
-		st->set_report(NULL);
+	pthread_mutex_lock(&loader_lock);
+	collect_reasons(st, false);
 	dlclose(st->library);
+	pthread_mutex_unlock(&loader_lock);
 
-	if (dati_image_of(st->image) == st->image)
-		st->image = NULL;
+	/* What it registered under other names goes, too, unless it is still mapped. */
+	image = dati_image_of(st->image) == st->image ? NULL : st->image;
 	pthread_mutex_lock(&dati_lock);
-	dati_dynamic_forget_image(st->image);
+	dati_dynamic_forget_image(image);
 	st->library = NULL;
 	st->set_report = NULL;
 	st->way = NULL;
 	pthread_mutex_unlock(&dati_lock);
 }
 
-/* True when the library's init has registered the name; nothing stays behind otherwise. */
-static bool try_way(struct dati_static *st, const struct dati_way *way,
-		    struct dati_attempt *attempt, bool *loaded)
+/* Opens the library of a way and finds its entry points; false leaves nothing behind. */
+static bool enter_library(struct dati_static *st, const struct dati_way *way,
+			  DAT_PROVIDER_INIT_FUNC *init, struct dati_attempt *attempt)
 {
-	char why[DATI_NOTE_SIZE], params[DAT_NAME_MAX_LENGTH + 16];
-	DAT_PROVIDER_INIT_FUNC init;
-	bool known;
+	char why[DATI_NOTE_SIZE];
 	void *library;
 
 	library = open_library(way->library, why, sizeof(why));
@@ -147,30 +169,47 @@ static bool try_way(struct dati_static *st, const struct dati_way *way,
 		note_way(attempt, st, way, "%s", why);
 		return false;
 	}
-	*(void **)&init = dlsym(library, DAT_PROVIDER_INIT_FUNC_STR);
+	*(void **)init = dlsym(library, DAT_PROVIDER_INIT_FUNC_STR);
 	*(void **)&st->fini = dlsym(library, DAT_PROVIDER_FINI_FUNC_STR);
-	if (!init || !st->fini) {
+	if (!*init || !st->fini) {
 		note_way(attempt, st, way, "%s: %s is missing", way->library,
-			 init ? DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
+			 *init ? DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
 		dlclose(library);
 		return false;
 	}
-	*loaded = true;
-	st->image = dati_image_of(*(void **)&init);
 	*(void **)&st->set_report = dlsym(library, "dapl_ofi_set_report");
-	if (st->set_report)
-		st->set_report(dati_diag_collect);
-	if (!way->params)
-		dati_legacy_params(st->info.ia_name, params, sizeof(params));
-
-	known = registered(&st->info);
-	dati_log(DATI_DBG_PROVIDER, "%s: init for " DATI_KEY_FORMAT, way->library,
-		 DATI_KEY_ARGS(&st->info));
+	st->image = dati_image_of(*(void **)init);
 	pthread_mutex_lock(&dati_lock);
 	st->library = library;
 	st->way = way;
 	pthread_mutex_unlock(&dati_lock);
-	init(&st->info, way->params ? way->params : params);
+	collect_reasons(st, true);
+	return true;
+}
+
+/* True when the library's init has registered the name; nothing stays behind otherwise. */
+static bool try_way(struct dati_static *st, const struct dati_way *way,
+		    struct dati_attempt *attempt, bool *loaded)
+{
+	char legacy[DAT_NAME_MAX_LENGTH + 16];
+	const char *params = way->params;
+	DAT_PROVIDER_INIT_FUNC init;
+	bool entered, known;
+
+	pthread_mutex_lock(&loader_lock);
+	entered = enter_library(st, way, &init, attempt);
+	pthread_mutex_unlock(&loader_lock);
+	if (!entered)
+		return false;
+	*loaded = true;
+	if (!params) {
+		dati_legacy_params(st->info.ia_name, legacy, sizeof(legacy));
+		params = legacy;
+	}
+	known = registered(&st->info);
+	dati_log(DATI_DBG_PROVIDER, "%s: init for " DATI_KEY_FORMAT, way->library,
+		 DATI_KEY_ARGS(&st->info));
+	init(&st->info, params);
 	if (!known && registered(&st->info))
 		return true;
 	note_way(attempt, st, way, "%s: its dat_provider_init did not register the name",

@@ -43,6 +43,7 @@ struct dati_static {
 	const void *image;
 	DAT_PROVIDER_FINI_FUNC fini;
 	void (*set_report)(void (*report)(const char *text));
+	bool reports;		/* the library was given our collector, or had it */
 };
 
 /* Where the names come from. */

@@ -46,6 +46,8 @@ static void clean_up(void)
 static void make_dir(char **argv)
 {
 	const char *made = getenv("LIBDAT_TEST_DIR");
+	char self[PATH_MAX];
+	ssize_t len;
 
 	if (made) {
 		snprintf(dir, sizeof(dir), "%s", made);
@@ -57,8 +59,10 @@ static void make_dir(char **argv)
 	}
 	setenv("LIBDAT_TEST_DIR", dir, 1);
 	setenv("LD_LIBRARY_PATH", dir, 1);
-	execv("/proc/self/exe", argv);
-	perror("/proc/self/exe");
+	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	self[len > 0 ? len : 0] = '\0';
+	execv(self, argv);
+	perror(self);
 	exit(99);
 }
 
