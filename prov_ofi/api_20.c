@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is particular to uDAPL 2.0? */
+#include <stdarg.h>
+#include <string.h>
+
+#include "api_table.h"
+#include "err.h"
+
+/* Exported by libdat2, declared in no public header: between the consumer's handle and ours. */
+extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE in, DAT_IA_HANDLE *out);
+
+#define NOT_SUPPORTED DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0)
+
+const DAT_UINT32 dofi_api_major = 2, dofi_api_minor = 0;
+
+DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
+{
+	DAT_IA_HANDLE known = atomic_load(&ia->consumer_handle);
+
+	if (!known && !dats_get_ia_handle((DAT_IA_HANDLE)ia, &known))
+		atomic_store(&ia->consumer_handle, known);
+	return known;
+}
+
+void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
+{
+	(void)ia;
+	attr->zb_supported = DAT_TRUE;
+	attr->extension_supported = DAT_EXTENSION_NONE;
+	attr->extension_version = 0;
+}
+
+void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
+{
+	(void)ia;
+	attr->rdma_read_lmr_rmr_context_exposure = DAT_FALSE;
+	attr->rmr_scope_supported = DAT_RMR_SCOPE_PZ;
+	attr->is_signal_safe = DAT_FALSE;
+	attr->ha_supported = DAT_FALSE;
+	attr->ha_loadbalancing = DAT_HA_LB_NONE;
+}
+
+static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION desc,
+			     DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+			     DAT_VA_TYPE va_type, DAT_LMR_HANDLE *handle,
+			     DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			     DAT_VLEN *size, DAT_VADDR *address)
+{
+	struct dofi_lmr_request req = { .mem_type = type, .desc = desc, .length = length,
+					.pz = pz, .priv = priv,
+					.zero_based = va_type == DAT_VA_TYPE_ZB };
+	struct dofi_lmr *lmr;
+	DAT_RETURN ret;
+
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	if (!handle)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
+	ret = dofi_lmr_make(ia, &req, &lmr);
+	if (!ret)
+		dofi_lmr_outputs(lmr, handle, lmr_context, rmr_context, size, address);
+	return ret;
+}
+
+static DAT_RETURN lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
+{
+	struct dofi_lmr *lmr = dofi_lmr_live(handle);
+
+	if (!lmr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	if (mask & ~DAT_LMR_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	DOFI_FILL_LMR_PARAM(param, lmr);
+	param->va_type = lmr->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+	return DAT_SUCCESS;
+}
+
+/* The mask's bits overlap (DAT_CNO_FIELD_PROXY contains the others), so any of them asks for
+ * all. */
+static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (mask & ~(DAT_CNO_FIELD_PROXY | DAT_CNO_FIELD_ALL))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	memset(param, 0, sizeof(*param));
+	param->ia_handle = dofi_api_ia_handle(cno->obj.ia);
+	pthread_mutex_lock(&cno->lock);
+	if (cno->fd_given) {
+		param->proxy_type = DAT_PROXY_TYPE_FD;
+		param->proxy.fd = cno->fd;
+	} else if (cno->agent.proxy_agent_func) {
+		param->proxy_type = DAT_PROXY_TYPE_AGENT;
+		param->proxy.agent = cno->agent;
+	} else {
+		param->proxy_type = DAT_PROXY_TYPE_NONE;
+	}
+	pthread_mutex_unlock(&cno->lock);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
+			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep,
+			   DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			   DAT_RMR_CONTEXT *context)
+{
+	(void)rmr;
+	(void)lmr;
+	(void)triplet;
+	(void)priv;
+	(void)va_type;
+	(void)ep;
+	(void)cookie;
+	(void)flags;
+	(void)context;
+	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+}
+
+static DAT_RETURN csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
+			     DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp)
+{
+	(void)comm;
+	(void)addr;
+	(void)evd;
+	(void)csp;
+	return dofi_ia_live(ia) ? NOT_SUPPORTED
+				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+}
+
+static DAT_RETURN csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
+{
+	(void)csp;
+	(void)mask;
+	(void)param;
+	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
+}
+
+static DAT_RETURN csp_free(DAT_CSP_HANDLE csp)
+{
+	(void)csp;
+	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
+}
+
+static DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr,
+				    DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv)
+{
+	(void)addr;
+	(void)timeout;
+	(void)size;
+	(void)priv;
+	return dofi_ep_live(ep) ? NOT_SUPPORTED
+				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+}
+
+static DAT_RETURN rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
+{
+	return dofi_rmr_create(pz, rmr);
+}
+
+static DAT_RETURN post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+					    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+					    DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
+{
+	(void)n;
+	(void)iov;
+	(void)cookie;
+	(void)flags;
+	(void)invalidate;
+	(void)context;
+	return dofi_ep_live(ep) ? NOT_SUPPORTED
+				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+}
+
+static DAT_RETURN post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
+					DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					DAT_COMPLETION_FLAGS flags)
+{
+	(void)local;
+	(void)cookie;
+	(void)remote;
+	(void)flags;
+	return dofi_ep_live(ep) ? NOT_SUPPORTED
+				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+}
+
+/* Two names are related when they use the same interface of the same fabric. */
+static DAT_RETURN ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR name, DAT_BOOLEAN *answer)
+{
+	struct dofi_ia *ia = dofi_ia_live(handle);
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!name)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!answer)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	*answer = strcmp(name, ia->obj.provider->device_name) ? DAT_FALSE : DAT_TRUE;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	(void)handle;
+	(void)op;
+	(void)args;
+	return NOT_SUPPORTED;
+}
+
+const DAT_PROVIDER dofi_api_vtable = {
+	DOFI_COMMON_SLOTS,
+	.lmr_create_func = lmr_create,
+	.lmr_query_func = lmr_query,
+	.cno_query_func = cno_query,
+	.cr_reject_func = dofi_cr_refuse,
+	.rmr_bind_func = rmr_bind,
+	.csp_create_func = csp_create,
+	.csp_query_func = csp_query,
+	.csp_free_func = csp_free,
+	.ep_common_connect_func = ep_common_connect,
+	.rmr_create_for_ep_func = rmr_create_for_ep,
+	.ep_post_send_with_invalidate_func = post_send_with_invalidate,
+	.ep_post_rdma_read_to_rmr_func = post_rdma_read_to_rmr,
+	.cno_fd_create_func = dofi_cno_fd_create,
+	.cno_trigger_func = dofi_cno_trigger,
+	.ia_ha_related_func = ia_ha_related,
+	.handle_extendedop_func = extendedop,
+};

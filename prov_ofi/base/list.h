@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Doubly linked lists with the node inside the object. */
+#ifndef DOFI_LIST_H
+#define DOFI_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct dofi_list {
+	struct dofi_list *next, *prev;
+};
+
+#define dofi_container(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+
+#define dofi_list_each(pos, head) \
+	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
+
+/* The current node may be removed. */
+#define dofi_list_each_safe(pos, tmp, head) \
+	for ((pos) = (head)->next, (tmp) = (pos)->next; (pos) != (head); \
+	     (pos) = (tmp), (tmp) = (pos)->next)
+
+static inline void dofi_list_init(struct dofi_list *l)
+{
+	l->next = l->prev = l;
+}
+
+static inline bool dofi_list_empty(const struct dofi_list *l)
+{
+	return l->next == l;
+}
+
+static inline void dofi_list_append(struct dofi_list *head, struct dofi_list *node)
+{
+	node->next = head;
+	node->prev = head->prev;
+	head->prev->next = node;
+	head->prev = node;
+}
+
+/* The node is left empty: removing it again, or asking whether it is queued, is sound. */
+static inline void dofi_list_remove(struct dofi_list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	dofi_list_init(node);
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where do messages go? */
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/param.h"
+
+typedef void (*report_fn)(const char *text);
+
+static _Atomic(report_fn) report;
+
+/* The registry library finds this by name and hands over its collector. */
+__attribute__((visibility("default"))) void dapl_ofi_set_report(report_fn fn);
+
+void dapl_ofi_set_report(report_fn fn)
+{
+	report = fn;
+}
+
+void dofi_log(enum dofi_log_level level, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if ((long)level > dofi_param(DOFI_NUM_LOG))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* One call, so that lines of several processes and threads stay whole. */
+	fprintf(stderr, "dat-ofi[%ld]: %s\n", (long)getpid(), text);
+}
+
+void dofi_report(const char *fmt, ...)
+{
+	report_fn fn = report;
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (fn)
+		fn(text);
+	else
+		dofi_log(DOFI_LOG_ERROR, "%s", text);
+}

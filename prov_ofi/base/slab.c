@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is type-stable object memory handed out and taken back? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/slab.h"
+
+#define ALIGN 64
+
+static size_t stride(const struct dofi_slab *slab)
+{
+	size_t n = slab->size + sizeof(struct dofi_slab_node);
+
+	return (n + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static struct dofi_slab_node *node_of(const struct dofi_slab *slab, void *obj)
+{
+	return (struct dofi_slab_node *)((char *)obj + stride(slab) -
+					 sizeof(struct dofi_slab_node));
+}
+
+static void append(struct dofi_slab *slab, void *obj)
+{
+	struct dofi_slab_node *node = node_of(slab, obj);
+
+	node->next = NULL;
+	if (slab->tail)
+		slab->tail->next = node;
+	else
+		slab->head = node;
+	slab->tail = node;
+}
+
+static bool grow(struct dofi_slab *slab)
+{
+	size_t step = stride(slab), bytes = step * slab->per_chunk;
+	struct dofi_slab_chunk *chunk = malloc(sizeof(*chunk));
+	char *mem;
+
+	if (!chunk)
+		return false;
+	mem = aligned_alloc(ALIGN, bytes);
+	if (!mem) {
+		free(chunk);
+		return false;
+	}
+	memset(mem, 0, bytes);
+	chunk->first = mem;
+	chunk->end = mem + bytes;
+	for (char *obj = mem; obj < chunk->end; obj += step) {
+		if (slab->setup)
+			slab->setup(obj);
+		append(slab, obj);
+	}
+	chunk->next = slab->chunks;
+	slab->chunks = chunk;
+	return true;
+}
+
+void *dofi_slab_get(struct dofi_slab *slab)
+{
+	struct dofi_slab_node *node;
+	void *obj = NULL;
+
+	pthread_mutex_lock(&slab->lock);
+	if (slab->head || grow(slab)) {
+		node = slab->head;
+		slab->head = node->next;
+		if (!slab->head)
+			slab->tail = NULL;
+		obj = (char *)node + sizeof(*node) - stride(slab);
+	}
+	pthread_mutex_unlock(&slab->lock);
+	return obj;
+}
+
+void dofi_slab_put(struct dofi_slab *slab, void *obj)
+{
+	pthread_mutex_lock(&slab->lock);
+	append(slab, obj);
+	pthread_mutex_unlock(&slab->lock);
+}
+
+bool dofi_slab_owns(struct dofi_slab *slab, const void *ptr)
+{
+	const char *p = ptr;
+	bool found = false;
+
+	pthread_mutex_lock(&slab->lock);
+	for (struct dofi_slab_chunk *c = slab->chunks; c && !found; c = c->next)
+		found = p >= c->first && p < c->end &&
+			(size_t)(p - c->first) % stride(slab) == 0;
+	pthread_mutex_unlock(&slab->lock);
+	return found;
+}
+
+void dofi_slab_each(struct dofi_slab *slab, void (*fn)(void *obj))
+{
+	for (struct dofi_slab_chunk *c = slab->chunks; c; c = c->next)
+		for (char *obj = c->first; obj < c->end; obj += stride(slab))
+			fn(obj);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are many deadlines kept so that the next one is found at once? */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/timer.h"
+
+static void put(struct dofi_timers *all, size_t slot, struct dofi_timer *t)
+{
+	all->heap[slot] = t;
+	t->slot = slot;
+}
+
+static void sift_up(struct dofi_timers *all, size_t slot)
+{
+	struct dofi_timer *t = all->heap[slot];
+
+	while (slot > 0) {
+		size_t up = (slot - 1) / 2;
+
+		if (all->heap[up]->when <= t->when)
+			break;
+		put(all, slot, all->heap[up]);
+		slot = up;
+	}
+	put(all, slot, t);
+}
+
+static void sift_down(struct dofi_timers *all, size_t slot)
+{
+	struct dofi_timer *t = all->heap[slot];
+
+	for (;;) {
+		size_t down = slot * 2 + 1;
+
+		if (down >= all->count)
+			break;
+		if (down + 1 < all->count && all->heap[down + 1]->when < all->heap[down]->when)
+			down++;
+		if (t->when <= all->heap[down]->when)
+			break;
+		put(all, slot, all->heap[down]);
+		slot = down;
+	}
+	put(all, slot, t);
+}
+
+void dofi_timer_init(struct dofi_timer *t, void (*fire)(struct dofi_timer *))
+{
+	t->when = DOFI_NEVER;
+	t->fire = fire;
+}
+
+int dofi_timers_reserve(struct dofi_timers *all, size_t n)
+{
+	size_t room = all->room ? all->room : 64;
+	struct dofi_timer **heap;
+
+	while (room < n)
+		room *= 2;
+	if (room == all->room)
+		return 0;
+	heap = realloc(all->heap, room * sizeof(*heap));
+	if (!heap)
+		return -ENOMEM;
+	all->heap = heap;
+	all->room = room;
+	return 0;
+}
+
+void dofi_timer_cancel(struct dofi_timers *all, struct dofi_timer *t)
+{
+	struct dofi_timer *last;
+
+	if (t->when == DOFI_NEVER)
+		return;
+	t->when = DOFI_NEVER;
+	last = all->heap[--all->count];
+	if (last == t)
+		return;
+	put(all, t->slot, last);
+	sift_up(all, last->slot);
+	sift_down(all, last->slot);
+}
+
+void dofi_timer_arm(struct dofi_timers *all, struct dofi_timer *t, uint64_t when)
+{
+	dofi_timer_cancel(all, t);
+	if (when == DOFI_NEVER)
+		return;
+	t->when = when;
+	put(all, all->count++, t);
+	sift_up(all, t->slot);
+}
+
+uint64_t dofi_timers_run(struct dofi_timers *all, uint64_t now)
+{
+	while (all->count && all->heap[0]->when <= now) {
+		struct dofi_timer *t = all->heap[0];
+
+		dofi_timer_cancel(all, t);
+		t->fire(t);
+	}
+	return all->count ? all->heap[0]->when : DOFI_NEVER;
+}
+
+void dofi_timers_free(struct dofi_timers *all)
+{
+	free(all->heap);
+	all->heap = NULL;
+	all->count = all->room = 0;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does a consumer connect and disconnect? */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "cm.h"
+#include "dto.h"
+#include "err.h"
+#include "progress.h"
+#include "work.h"
+
+/* The peer's address with the port that carries the qualifier. */
+static DAT_RETURN target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_CONN_QUAL qual,
+			 union dofi_addr *addr)
+{
+	bool any;
+
+	memset(addr, 0, sizeof(*addr));
+	if (sa->sa_family == AF_UNSPEC)
+		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
+		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	if (ia->fab.addr_named && sa->sa_family != ia->fab.addr.sa.sa_family)
+		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	memcpy(addr, sa, dofi_addr_len(sa));
+	if (sa->sa_family == AF_INET)
+		any = addr->in.sin_addr.s_addr == INADDR_ANY ||
+		      addr->in.sin_addr.s_addr == INADDR_BROADCAST ||
+		      IN_MULTICAST(ntohl(addr->in.sin_addr.s_addr));
+	else
+		any = IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr) ||
+		      IN6_IS_ADDR_MULTICAST(&addr->in6.sin6_addr);
+	if (any)
+		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	dofi_addr_set_port(&addr->sa, dofi_cm_port(qual));
+	return DAT_SUCCESS;
+}
+
+/* Bound to the IA's address only if the user chose that: else every peer that the host can reach
+ * is within reach, over loopback too. */
+static struct fi_info *connect_info(struct dofi_ia *ia, const union dofi_addr *peer)
+{
+	struct fi_info *info = dofi_lib.dupinfo(ia->fab.info);
+	size_t len = dofi_addr_len(&peer->sa);
+
+	if (!info)
+		return NULL;
+	free(info->dest_addr);
+	info->dest_addr = malloc(len);
+	if (!info->dest_addr) {
+		dofi_lib.freeinfo(info);
+		return NULL;
+	}
+	memcpy(info->dest_addr, peer, len);
+	info->dest_addrlen = len;
+	if (!ia->fab.addr_named) {
+		free(info->src_addr);
+		info->src_addr = NULL;
+		info->src_addrlen = 0;
+		info->addr_format = peer->sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6
+								   : FI_SOCKADDR_IN;
+	} else {
+		dofi_addr_set_port(info->src_addr, 0);
+	}
+	return info;
+}
+
+static size_t build_request(uint8_t *buf, const struct dofi_ep *ep, DAT_CONN_QUAL qual,
+			    DAT_COUNT size, const void *priv)
+{
+	struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_REQUEST, .fabric = ep->obj.ia->fab.row->wire_id,
+		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
+		.priv_len = (uint16_t)size, .priv = priv, .qual = qual,
+		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
+		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
+	};
+
+	return dofi_cm_build(buf, &msg);
+}
+
+struct attempt {
+	union dofi_addr addr;
+	DAT_CONN_QUAL qual;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT size;
+	const void *priv;
+};
+
+/* cm_lock held, arguments checked, EP unconnected. */
+static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct fi_info *info = connect_info(ia, &a->addr);
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_conn *conn;
+	size_t len = build_request(buf, ep, a->qual, a->size, a->priv);
+	int ret = -ENOMEM;
+
+	if (info)
+		ret = dofi_conn_open(ep, info, &conn);
+	if (!ret) {
+		ret = fi_connect(conn->fid, &a->addr, buf, len);
+		if (ret) {
+			/* Nothing has been handed to it yet. */
+			ep->conn = conn;
+			dofi_conn_detach(conn);
+		}
+	}
+	if (info)
+		dofi_lib.freeinfo(info);
+	if (ret)
+		return ret == -ECONNREFUSED ? DOFI_ERR(DAT_INVALID_ADDRESS,
+						       DAT_INVALID_ADDRESS_UNREACHABLE)
+					    : dofi_ret(ret);
+	pthread_mutex_lock(&ep->lock);
+	ep->conn = conn;
+	ep->active = true;
+	ep->qual = a->qual;
+	ep->remote = a->addr;
+	ep->remote_port = dofi_addr_port(&a->addr.sa);
+	dofi_addr_set_port(&ep->remote.sa, 0);
+	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	dofi_dto_submit(ep);
+	pthread_mutex_unlock(&ep->lock);
+	if (a->timeout != DAT_TIMEOUT_INFINITE)
+		dofi_timer_arm(&ia->timers, &ep->timer, dofi_now() + DOFI_US(a->timeout));
+	dofi_progress_ring(ia);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN ready(const struct dofi_ep *ep)
+{
+	if (ep->state != DAT_EP_STATE_UNCONNECTED)
+		return dofi_ret_ep_state(ep->state);
+	if (!ep->conn_evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+	if (!ep->pz)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
+			   DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos,
+			   DAT_CONNECT_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct attempt a = { .qual = qual, .timeout = timeout, .size = size, .priv = priv };
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ia = ep->obj.ia;
+	if (!addr)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!timeout)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (size < 0 || (size_t)size > ia->fab.max_priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (size && !priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	ret = target(ia, addr, qual, &a.addr);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = dofi_ep_live(ep) ? ready(ep)
+			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ret)
+		ret = start(ep, &a);
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
+			       DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle), *dup;
+	struct attempt a = { .timeout = timeout, .size = size, .priv = priv };
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ia = ep->obj.ia;
+	dup = (struct dofi_ep *)dofi_obj_check(dup_handle, DAT_HANDLE_TYPE_EP, ia);
+	if (!dup)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!timeout)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (size < 0 || (size_t)size > ia->fab.max_priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (size && !priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (qos != DAT_QOS_BEST_EFFORT)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	pthread_mutex_lock(&ia->cm_lock);
+	if (dup->state != DAT_EP_STATE_CONNECTED || !dup->active) {
+		/* The accepting side has no qualifier that it could connect to. */
+		ret = dofi_ret_ep_state(dup->state);
+	} else {
+		a.qual = dup->qual;
+		ret = target(ia, &dup->remote.sa, dup->qual, &a.addr);
+		if (!ret)
+			ret = ready(ep);
+		if (!ret)
+			ret = start(ep, &a);
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+/* Connected, and the consumer wants outstanding requests to be finished first. */
+static void begin_graceful(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	pthread_mutex_lock(&ep->lock);
+	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
+	atomic_store(&ep->graceful, true);
+	pthread_mutex_unlock(&ep->lock);
+	/* A target that never lets them finish does not hold the endpoint for ever. */
+	dofi_timer_arm(&ia->timers, &ep->timer,
+		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_DRAIN_MS)));
+	dofi_evd_service(ep->req_evd);
+	dofi_cm_drained(ep);
+	dofi_progress_ring(ia);
+}
+
+static DAT_RETURN disconnect(struct dofi_ep *ep, bool graceful)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_CONNECTED:
+		if (graceful) {
+			begin_graceful(ep);
+			return DAT_SUCCESS;
+		}
+		break;
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		if (graceful)
+			return DAT_SUCCESS;
+		break;
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		break;
+	case DAT_EP_STATE_DISCONNECTED:
+		return DAT_SUCCESS;
+	default:
+		return dofi_ret_ep_state(ep->state);
+	}
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	ia = ep->obj.ia;
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = dofi_ep_live(ep) ? disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG)
+			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	pthread_mutex_unlock(&ia->cm_lock);
+	if (dofi_work_pending(ia))
+		dofi_work_run(ia);
+	return ret;
+}

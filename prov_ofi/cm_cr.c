@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What becomes of a connection request? */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "cm.h"
+#include "dto.h"
+#include "err.h"
+#include "grants.h"
+#include "mr.h"
+#include "progress.h"
+
+/* The acceptance or rejection message of this side. */
+static size_t build_answer(uint8_t *buf, struct dofi_ia *ia, enum dofi_cm_kind kind,
+			   unsigned int reason, const struct dofi_ep *ep, const void *priv,
+			   size_t len)
+{
+	struct dofi_cm_msg msg = {
+		.kind = kind, .fabric = ia->fab.row->wire_id,
+		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
+		.priv_len = (uint16_t)len, .priv = priv, .reason = (uint16_t)reason,
+	};
+
+	if (ep) {
+		msg.reads_in = (uint16_t)ep->attr.max_rdma_read_in;
+		msg.reads_out = (uint16_t)ep->attr.max_rdma_read_out;
+	}
+	return dofi_cm_build(buf, &msg);
+}
+
+void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int reason,
+		    const void *priv, uint16_t priv_len)
+{
+	uint8_t buf[DOFI_CM_MAX];
+	size_t len = build_answer(buf, l->ia, DOFI_CM_REJECT, reason, NULL, priv, priv_len);
+
+	fi_reject(l->pep, info->handle, buf, len);
+	dofi_lib.freeinfo(info);
+}
+
+void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason)
+{
+	if (cr->info)
+		dofi_cm_refuse(cr->listener, cr->info, reason, NULL, 0);
+	cr->info = NULL;
+	dofi_listener_unref(cr->listener);
+	dofi_obj_release(&cr->obj);
+}
+
+/* An EP made for a PSP with the PROVIDER flag: no PZ, no EVDs, attributes that fit the request. */
+static struct dofi_ep *make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *msg)
+{
+	DAT_EP_ATTR attr;
+	struct dofi_ep *ep;
+
+	dofi_ep_attr_default(ia, false, false, &attr);
+	if (msg->reads_out && msg->reads_out <= DOFI_MAX_READS)
+		attr.max_rdma_read_in = msg->reads_out;
+	if (msg->reads_in && msg->reads_in <= DOFI_MAX_READS)
+		attr.max_rdma_read_out = msg->reads_in;
+	if (dofi_ep_make(ia, &attr, &ep))
+		return NULL;
+	ep->by_provider = true;
+	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+	dofi_ep_set_evds(ep, NULL, NULL, NULL);
+	dofi_obj_publish(&ep->obj);
+	return ep;
+}
+
+static bool announce(struct dofi_cr *cr, struct dofi_sp *sp)
+{
+	struct dofi_event e = { .number = DAT_CONNECTION_REQUEST_EVENT, .notify = true };
+	DAT_CR_ARRIVAL_EVENT_DATA *d = &e.data.cr_arrival_event_data;
+
+	if (sp->obj.type == DAT_HANDLE_TYPE_RSP)
+		d->sp_handle.rsp_handle = sp;
+	else
+		d->sp_handle.psp_handle = sp;
+	d->local_ia_address_ptr = &sp->obj.ia->fab.addr.sa;
+	d->conn_qual = sp->qual;
+	d->cr_handle = cr;
+	dofi_cr_extra(d);
+	return dofi_evd_push(sp->evd, &e);
+}
+
+/* Gives the request to a service point. 0 or the reason for a refusal. */
+static unsigned int deliver(struct dofi_cr *cr, struct dofi_sp *sp)
+{
+	bool rsp = sp->obj.type == DAT_HANDLE_TYPE_RSP;
+
+	if (!dofi_evd_has_room(sp->evd))
+		return DOFI_CM_BACKLOG;
+	cr->qual = sp->qual;
+	cr->for_rsp = rsp;
+	if (rsp) {
+		cr->ep = sp->ep;
+		sp->spent = true;
+		dofi_ep_set_state(sp->ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	} else if (sp->flags == DAT_PSP_PROVIDER_FLAG) {
+		cr->ep = make_ep(sp->obj.ia, &cr->msg);
+		if (!cr->ep)
+			return DOFI_CM_RESOURCES;
+	}
+	if (cr->ep) {
+		cr->ep->remote = cr->remote;
+		cr->ep->remote_port = cr->remote_port;
+	}
+	dofi_obj_publish(&cr->obj);
+	/* Only this thread adds requests to EVDs (cm_lock): the room is still there, unless a
+	 * software event took it a moment ago. */
+	if (!announce(cr, sp))
+		dofi_log(DOFI_LOG_WARN, "a connection request found its EVD full");
+	return 0;
+}
+
+static struct dofi_cr *new_cr(struct dofi_listener *l, struct fi_info *info)
+{
+	struct dofi_cr *cr = dofi_obj_new(l->ia, DAT_HANDLE_TYPE_CR);
+
+	if (!cr)
+		return NULL;
+	cr->listener = l;
+	cr->info = info;
+	cr->ep = NULL;
+	cr->for_rsp = false;
+	memset(&cr->remote, 0, sizeof(cr->remote));
+	if (info->dest_addr && info->dest_addrlen <= sizeof(cr->remote))
+		memcpy(&cr->remote, info->dest_addr, info->dest_addrlen);
+	cr->remote_port = dofi_addr_port(&cr->remote.sa);
+	dofi_addr_set_port(&cr->remote.sa, 0);
+	l->users++;
+	return cr;
+}
+
+/* 0, or the reason why the peer is refused. */
+static unsigned int check_request(struct dofi_listener *l, const void *data, size_t len,
+				  struct dofi_cm_msg *msg, struct dofi_sp **sp)
+{
+	int ret = dofi_cm_parse(data, len, msg);
+
+	if (ret == -EPROTONOSUPPORT) {
+		dofi_log(DOFI_LOG_WARN, "refused a peer with another protocol version than %d",
+			 DOFI_CM_VERSION);
+		return DOFI_CM_VERSION_OTHER;
+	}
+	if (ret || msg->kind != DOFI_CM_REQUEST) {
+		dofi_log(DOFI_LOG_WARN, "refused a peer that does not speak our protocol (%zu "
+			 "bytes of connection data)", len);
+		return DOFI_CM_VERSION_OTHER;
+	}
+	if (msg->fabric != l->ia->fab.row->wire_id) {
+		dofi_log(DOFI_LOG_WARN, "refused a peer on another fabric (%u, ours is %u)",
+			 msg->fabric, l->ia->fab.row->wire_id);
+		return DOFI_CM_VERSION_OTHER;
+	}
+	*sp = dofi_sp_find(l, msg->qual);
+	if (!*sp || (*sp)->spent)
+		return DOFI_CM_NO_LISTENER;
+	return 0;
+}
+
+void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len)
+{
+	struct dofi_cm_msg msg;
+	struct dofi_cr *cr;
+	struct dofi_sp *sp;
+	unsigned int reason = check_request(l, data, len, &msg, &sp);
+
+	if (reason) {
+		dofi_cm_refuse(l, info, reason, NULL, 0);
+		return;
+	}
+	cr = new_cr(l, info);
+	if (!cr) {
+		dofi_cm_refuse(l, info, DOFI_CM_RESOURCES, NULL, 0);
+		return;
+	}
+	cr->msg = msg;
+	memcpy(cr->priv, msg.priv, msg.priv_len);
+	cr->msg.priv = cr->priv;
+	reason = deliver(cr, sp);
+	if (reason)
+		dofi_cr_destroy(cr, reason);
+}
+
+static struct dofi_cr *cr_live(DAT_CR_HANDLE handle)
+{
+	return (struct dofi_cr *)dofi_obj_live(handle, DAT_HANDLE_TYPE_CR);
+}
+
+DAT_RETURN dofi_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
+{
+	struct dofi_cr *cr = cr_live(handle);
+
+	if (!cr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	if (mask & ~DAT_CR_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	param->remote_ia_address_ptr = &cr->remote.sa;
+	param->remote_port_qual = cr->remote_port;
+	param->private_data_size = cr->msg.priv_len;
+	param->private_data = cr->priv;
+	param->local_ep_handle = cr->ep;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN check_priv(struct dofi_ia *ia, DAT_COUNT size, const void *priv,
+			     DAT_RETURN bad_size, DAT_RETURN bad_ptr)
+{
+	if (size < 0 || (size_t)size > ia->fab.max_priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, bad_size);
+	if (size && !priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, bad_ptr);
+	return DAT_SUCCESS;
+}
+
+/* Which EP will carry the connection, and is it ready? */
+static DAT_RETURN choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct dofi_ep **out)
+{
+	struct dofi_ep *ep = cr->ep;
+
+	if (ep) {
+		if (handle != DAT_HANDLE_NULL)
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		if (ep->state != DAT_EP_STATE_PASSIVE_CONNECTION_PENDING &&
+		    ep->state != DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
+			return dofi_ret_ep_state(ep->state);
+	} else {
+		ep = (struct dofi_ep *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EP, cr->obj.ia);
+		if (!ep)
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		if (ep->state != DAT_EP_STATE_UNCONNECTED)
+			return dofi_ret_ep_state(ep->state);
+	}
+	if (!ep->pz || !ep->conn_evd)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
+	*out = ep;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
+			    const void *priv)
+{
+	struct dofi_ia *ia = cr->obj.ia;
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_conn *conn;
+	size_t len;
+	int ret = dofi_conn_open(ep, cr->info, &conn);
+
+	if (ret)
+		return dofi_ret(ret);
+	len = build_answer(buf, ia, DOFI_CM_ACCEPT, 0, ep, priv, (size_t)size);
+	pthread_mutex_lock(&ep->lock);
+	ep->conn = conn;
+	ep->active = false;
+	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
+	/* Receives are there before the connection is. */
+	dofi_dto_submit(ep);
+	pthread_mutex_unlock(&ep->lock);
+	ret = fi_accept(conn->fid, buf, len);
+	dofi_lib.freeinfo(cr->info);
+	cr->info = NULL;
+	if (ret)
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+	else
+		dofi_timer_arm(&ia->timers, &ep->timer,
+			       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_ACCEPT_MS)));
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT size,
+			  const DAT_PVOID priv)
+{
+	struct dofi_cr *cr = cr_live(handle);
+	struct dofi_ep *ep = NULL;
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ia = cr->obj.ia;
+	ret = check_priv(ia, size, priv, DAT_INVALID_ARG3, DAT_INVALID_ARG4);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = cr_live(cr) ? choose_ep(cr, ep_handle, &ep)
+			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	if (!ret)
+		ret = accept_on(cr, ep, size, priv);
+	if (!ret && dofi_obj_retire(&cr->obj)) {
+		dofi_cr_destroy(cr, 0);
+		/* libfabric 1.17 (tcp) sends the answer when the event queue is read next. */
+		dofi_cm_read_events(ia);
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+/* The EP of a request that will not be accepted. */
+static void release_ep(struct dofi_cr *cr)
+{
+	struct dofi_ep *ep = cr->ep;
+
+	if (!ep)
+		return;
+	if (!ep->by_provider)
+		dofi_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
+	else if (dofi_obj_retire(&ep->obj))
+		dofi_ep_destroy(ep);
+	cr->ep = NULL;
+}
+
+DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID priv)
+{
+	struct dofi_cr *cr = cr_live(handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ia = cr->obj.ia;
+	ret = check_priv(ia, size, priv, DAT_INVALID_ARG2, DAT_INVALID_ARG3);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ia->cm_lock);
+	if (dofi_obj_retire(&cr->obj)) {
+		release_ep(cr);
+		dofi_cm_refuse(cr->listener, cr->info, DOFI_CM_BY_PEER, priv, (uint16_t)size);
+		cr->info = NULL;
+		dofi_cr_destroy(cr, 0);
+		dofi_cm_read_events(ia);
+	} else {
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+static struct dofi_sp *find_sp(struct dofi_ia *ia, DAT_CONN_QUAL qual)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->listeners) {
+		struct dofi_listener *l = dofi_container(pos, struct dofi_listener, link);
+		struct dofi_sp *sp = dofi_sp_find(l, qual);
+
+		if (sp && !sp->spent)
+			return sp;
+	}
+	return NULL;
+}
+
+/* A new CR takes the request over; the old handle dies. */
+static DAT_RETURN hand_over(struct dofi_cr *cr, DAT_CONN_QUAL qual)
+{
+	struct dofi_sp *sp = find_sp(cr->obj.ia, qual);
+	struct dofi_cr *next;
+	unsigned int reason;
+
+	if (!sp)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	next = new_cr(cr->listener, cr->info);
+	if (!next)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	next->msg = cr->msg;
+	memcpy(next->priv, cr->priv, cr->msg.priv_len);
+	next->msg.priv = next->priv;
+	reason = deliver(next, sp);
+	if (reason) {
+		next->info = NULL;
+		dofi_cr_destroy(next, 0);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
+	}
+	release_ep(cr);
+	cr->info = NULL;
+	dofi_obj_retire(&cr->obj);
+	dofi_cr_destroy(cr, 0);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
+{
+	struct dofi_cr *cr = cr_live(handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ia = cr->obj.ia;
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = cr_live(cr) ? hand_over(cr, qual)
+			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}

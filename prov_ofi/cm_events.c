@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What do the fabric's connection events, and deadlines, do to an endpoint? */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "cm.h"
+#include "cq.h"
+#include "dto.h"
+#include "progress.h"
+#include "tcpfd.h"
+
+/* Events handled in one go before others get the lock. */
+#define ROUND 256
+
+struct cm_event {
+	struct fi_eq_cm_entry entry;
+	uint8_t data[DOFI_CM_MAX];
+};
+
+int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *))
+{
+	int ret = dofi_timers_reserve(&ia->timers, ia->timer_users + 1);
+
+	if (ret)
+		return ret;
+	ia->timer_users++;
+	dofi_timer_init(t, fire);
+	return 0;
+}
+
+void dofi_cm_timer_fini(struct dofi_ia *ia)
+{
+	ia->timer_users--;
+}
+
+static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
+{
+	struct dofi_event e = { .number = number, .notify = true };
+	DAT_CONNECTION_EVENT_DATA *d = &e.data.connect_event_data;
+
+	if (!ep->conn_evd)
+		return;
+	d->ep_handle = ep;
+	d->private_data_size = ep->priv_len;
+	d->private_data = ep->priv_len ? ep->priv : NULL;
+	dofi_evd_push(ep->conn_evd, &e);
+}
+
+void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
+{
+	struct dofi_conn *conn = ep->conn;
+
+	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
+	pthread_mutex_lock(&ep->lock);
+	ep->state = DAT_EP_STATE_DISCONNECTED;
+	atomic_store(&ep->graceful, false);
+	pthread_mutex_unlock(&ep->lock);
+	if (conn)
+		dofi_conn_detach(conn);
+	/* Completions first: they may share the EVD with the event. */
+	dofi_dto_flush(ep);
+	if (number != DAT_CONNECTION_EVENT_PEER_REJECTED)
+		ep->priv_len = 0;
+	push_event(ep, number);
+}
+
+void dofi_cm_break(struct dofi_ep *ep)
+{
+	if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+void dofi_cm_drained(struct dofi_ep *ep)
+{
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && !dofi_queue_count(&ep->sq))
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+void dofi_cm_deadline(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = dofi_container(timer, struct dofi_ep, timer);
+
+	switch (ep->state) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_TIMED_OUT);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		break;
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		break;
+	default:
+		break;
+	}
+}
+
+/* From now on there is a connection: the event first, then what may have completed already. */
+static void established(struct dofi_ep *ep)
+{
+	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
+	dofi_conn_established(ep->conn);
+	dofi_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
+	push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
+	dofi_dto_open(ep);
+}
+
+static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
+{
+	struct dofi_cm_msg msg;
+
+	if (ep->state == DAT_EP_STATE_COMPLETION_PENDING) {
+		/* libfabric 2.x hands the accepting side 256 bytes of rubbish here. */
+		ep->priv_len = 0;
+		established(ep);
+		return;
+	}
+	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		return;
+	if (dofi_cm_parse(data, len, &msg) || msg.kind != DOFI_CM_ACCEPT ||
+	    msg.fabric != ep->obj.ia->fab.row->wire_id) {
+		dofi_log(DOFI_LOG_WARN, "the peer accepted in another protocol, version or fabric "
+			 "(%zu bytes of connection data)", len);
+		ep->priv_len = 0;
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		return;
+	}
+	ep->priv_len = msg.priv_len;
+	memcpy(ep->priv, msg.priv, msg.priv_len);
+	established(ep);
+}
+
+static void shut_down(struct dofi_ep *ep)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_CONNECTED:
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		break;
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Why did the attempt fail? A rejection of ours carries the reason. */
+static DAT_EVENT_NUMBER failure_event(struct dofi_ep *ep, int err, const uint8_t *data, size_t len)
+{
+	struct dofi_cm_msg msg;
+
+	if (data && !dofi_cm_parse(data, len, &msg) && msg.kind == DOFI_CM_REJECT) {
+		if (msg.reason == DOFI_CM_BY_PEER) {
+			ep->priv_len = msg.priv_len;
+			memcpy(ep->priv, msg.priv, msg.priv_len);
+			return DAT_CONNECTION_EVENT_PEER_REJECTED;
+		}
+		dofi_log(DOFI_LOG_WARN, "connection refused: %s", dofi_cm_reason_text(msg.reason));
+		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
+	}
+	dofi_log(DOFI_LOG_INFO, "connection failed: %s", dofi_lib.strerror(err));
+	switch (err) {
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case ENETDOWN:
+	case ETIMEDOUT:
+		return DAT_CONNECTION_EVENT_UNREACHABLE;
+	default:
+		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
+	}
+}
+
+static void failed(struct dofi_ep *ep, int err, const uint8_t *data, size_t len)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		ep->priv_len = 0;
+		dofi_cm_end(ep, failure_event(ep, err, data, len));
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		break;
+	case DAT_EP_STATE_CONNECTED:
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The endpoint that an event of the fabric is about; NULL when it has no interest any more. */
+static struct dofi_ep *ep_of(fid_t fid)
+{
+	struct dofi_conn *conn = fid ? fid->context : NULL;
+
+	return conn ? conn->ep : NULL;
+}
+
+static void read_error(struct dofi_ia *ia)
+{
+	struct fi_eq_err_entry err;
+	uint8_t data[DOFI_CM_MAX + 64];
+	struct dofi_ep *ep;
+
+	memset(&err, 0, sizeof(err));
+	err.err_data = data;
+	err.err_data_size = sizeof(data);
+	if (fi_eq_readerr(ia->fab.eq, &err, 0) < 0)
+		return;
+	ep = ep_of(err.fid);
+	if (ep)
+		failed(ep, err.err, err.err_data, err.err_data_size);
+}
+
+static void dispatch(uint32_t event, struct cm_event *e, size_t len)
+{
+	struct dofi_ep *ep;
+
+	if (event == FI_CONNREQ) {
+		dofi_cr_arrived(e->entry.fid->context, e->entry.info, e->data, len);
+		return;
+	}
+	ep = ep_of(e->entry.fid);
+	if (!ep)
+		return;
+	if (event == FI_CONNECTED)
+		connected(ep, e->data, len);
+	else if (event == FI_SHUTDOWN)
+		shut_down(ep);
+}
+
+void dofi_cm_read_events(struct dofi_ia *ia)
+{
+	for (int i = 0; i < ROUND; i++) {
+		struct cm_event e;
+		uint32_t event = 0;
+		ssize_t n = fi_eq_read(ia->fab.eq, &event, &e, sizeof(e), 0);
+
+		if (n == -FI_EAVAIL) {
+			read_error(ia);
+			continue;
+		}
+		if (n < (ssize_t)sizeof(e.entry))
+			return;
+		dispatch(event, &e, (size_t)n - sizeof(e.entry));
+	}
+	/* More may be there: the descriptor stays readable. */
+}
+
+void dofi_cm_progress(struct dofi_ia *ia, bool block)
+{
+	if (block)
+		pthread_mutex_lock(&ia->cm_lock);
+	else if (pthread_mutex_trylock(&ia->cm_lock))
+		return;
+	if (!atomic_load_explicit(&ia->prog.stop, memory_order_relaxed))
+		dofi_cm_read_events(ia);
+	pthread_mutex_unlock(&ia->cm_lock);
+}
+
+/* Sockets that belong to a connection, or to a request that the consumer has to decide. */
+static bool known_socket(void *arg, int fd, const union dofi_addr *local,
+			 const union dofi_addr *peer)
+{
+	struct dofi_ia *ia = arg;
+	struct dofi_list *pos;
+	bool ours = false;
+
+	dofi_list_each(pos, &ia->listeners)
+		ours |= dofi_container(pos, struct dofi_listener, link)->port ==
+			dofi_addr_port(&local->sa);
+	if (!ours)
+		return true;
+	dofi_list_each(pos, &ia->conns) {
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
+
+		/* An accepted connection that is not up yet is bounded by its own timer. */
+		if (conn->fd == fd || (conn->fd < 0 && conn->ep && !conn->ep->active))
+			return true;
+	}
+	pthread_mutex_lock(&ia->obj_lock);
+	ours = false;
+	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_CR]) {
+		struct dofi_cr *cr = dofi_container(pos, struct dofi_cr, obj.link);
+
+		ours |= cr->remote_port == dofi_addr_port(&peer->sa) &&
+			dofi_addr_same_host(&cr->remote.sa, &peer->sa);
+	}
+	pthread_mutex_unlock(&ia->obj_lock);
+	return ours;
+}
+
+static void warden_round(struct dofi_timer *timer)
+{
+	struct dofi_ia *ia = dofi_container(timer, struct dofi_ia, warden);
+
+	dofi_tcpfd_expel(&ia->strangers, known_socket, ia);
+	dofi_cm_start_warden(ia);
+}
+
+void dofi_cm_start_warden(struct dofi_ia *ia)
+{
+	if (!ia->warden.fire)
+		dofi_timer_init(&ia->warden, warden_round);
+	if (!ia->fab.row->tcp_quirks || dofi_list_empty(&ia->listeners) ||
+	    ia->warden.when != DOFI_NEVER)
+		return;
+	dofi_timer_arm(&ia->timers, &ia->warden,
+		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS)));
+	dofi_progress_ring(ia);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is a connection message built, and checked before it is believed? */
+#include <errno.h>
+#include <string.h>
+
+#include "cm_proto.h"
+
+static uint8_t *put(uint8_t *p, uint64_t value, int bytes)
+{
+	while (bytes--)
+		*p++ = (uint8_t)(value >> bytes * 8);
+	return p;
+}
+
+static uint64_t get(const uint8_t *p, int bytes)
+{
+	uint64_t value = 0;
+
+	while (bytes--)
+		value = value << 8 | *p++;
+	return value;
+}
+
+size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg)
+{
+	uint8_t *p = buf;
+
+	p = put(p, DOFI_CM_MAGIC, 4);
+	p = put(p, DOFI_CM_VERSION, 1);
+	p = put(p, msg->kind, 1);
+	p = put(p, msg->fabric, 1);
+	p = put(p, msg->api, 1);
+	p = put(p, DOFI_CM_HDR, 2);
+	p = put(p, msg->priv_len, 2);
+	p = put(p, msg->qual, 8);
+	p = put(p, msg->reads_in, 2);
+	p = put(p, msg->reads_out, 2);
+	p = put(p, msg->reason, 2);
+	p = put(p, msg->ask_port, 2);
+	p = put(p, msg->conn_id, 8);
+	if (msg->priv_len)
+		memcpy(p, msg->priv, msg->priv_len);
+	return DOFI_CM_HDR + msg->priv_len;
+}
+
+int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
+{
+	const uint8_t *p = buf;
+	size_t hdr;
+
+	if (len < 5 || get(p, 4) != DOFI_CM_MAGIC)
+		return -EPROTO;
+	if (p[4] != DOFI_CM_VERSION)
+		return -EPROTONOSUPPORT;
+	if (len < DOFI_CM_HDR || len > DOFI_CM_MAX)
+		return -EBADMSG;
+	hdr = get(p + 8, 2);
+	memset(msg, 0, sizeof(*msg));
+	msg->priv_len = (uint16_t)get(p + 10, 2);
+	if (p[5] < DOFI_CM_REQUEST || p[5] > DOFI_CM_REJECT || hdr < DOFI_CM_HDR ||
+	    hdr + msg->priv_len > len)
+		return -EBADMSG;
+	msg->kind = p[5];
+	msg->fabric = p[6];
+	msg->api = p[7];
+	msg->qual = get(p + 12, 8);
+	msg->reads_in = (uint16_t)get(p + 20, 2);
+	msg->reads_out = (uint16_t)get(p + 22, 2);
+	msg->reason = (uint16_t)get(p + 24, 2);
+	msg->ask_port = (uint16_t)get(p + 26, 2);
+	msg->conn_id = get(p + 28, 8);
+	msg->priv = p + hdr;
+	return 0;
+}
+
+const char *dofi_cm_reason_text(unsigned int reason)
+{
+	switch (reason) {
+	case DOFI_CM_BY_PEER:
+		return "rejected by the peer's program";
+	case DOFI_CM_NO_LISTENER:
+		return "nobody listens on that connection qualifier";
+	case DOFI_CM_BACKLOG:
+		return "the peer's queue of connection requests is full";
+	case DOFI_CM_VERSION_OTHER:
+		return "the peer speaks another protocol version or fabric";
+	case DOFI_CM_RESOURCES:
+		return "the peer lacks resources";
+	default:
+		return "unknown reason";
+	}
+}

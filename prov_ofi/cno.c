@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are consumers notified of events on any of several EVDs? */
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cno.h"
+#include "err.h"
+#include "progress.h"
+
+static void raise_fd(struct dofi_cno *cno)
+{
+	uint64_t one = 1;
+	ssize_t n = write(cno->fd, &one, sizeof(one));
+
+	(void)n;	/* full means readable, which is what is wanted */
+}
+
+static void clear_fd(struct dofi_cno *cno)
+{
+	uint64_t count;
+	ssize_t n = read(cno->fd, &count, sizeof(count));
+
+	(void)n;
+}
+
+/* The trigger that is pending, or NULL; cno->lock held. */
+static DAT_EVD_HANDLE take_trigger(struct dofi_cno *cno)
+{
+	DAT_EVD_HANDLE cause = cno->cause;
+
+	if (!cno->pending)
+		return NULL;
+	cno->pending = false;
+	cno->cause = NULL;
+	clear_fd(cno);
+	return cause;
+}
+
+void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = cno->obj.ia;
+	bool agent;
+
+	pthread_mutex_lock(&cno->lock);
+	agent = cno->agent.proxy_agent_func && !cno->agent_queued;
+	if (agent) {
+		cno->agent_queued = true;
+		cno->agent_cause = evd;
+	}
+	if (!cno->pending) {
+		cno->pending = true;
+		cno->cause = evd;
+		raise_fd(cno);
+	}
+	if (agent) {
+		pthread_mutex_lock(&ia->work_lock);
+		dofi_list_append(&ia->agents, &cno->agent_link);
+		pthread_mutex_unlock(&ia->work_lock);
+	}
+	pthread_mutex_unlock(&cno->lock);
+	if (agent)
+		dofi_progress_ring(ia);
+}
+
+void dofi_cno_detach(struct dofi_cno *cno)
+{
+	pthread_mutex_lock(&cno->lock);
+	if (!--cno->evds && cno->waiters && !cno->pending) {
+		cno->pending = true;
+		cno->cause = NULL;
+		raise_fd(cno);
+	}
+	pthread_mutex_unlock(&cno->lock);
+}
+
+void dofi_cno_run_agents(struct dofi_ia *ia)
+{
+	for (;;) {
+		DAT_OS_WAIT_PROXY_AGENT agent = { NULL, NULL };
+		struct dofi_cno *cno = NULL;
+		DAT_EVD_HANDLE cause = NULL;
+
+		pthread_mutex_lock(&ia->work_lock);
+		if (!dofi_list_empty(&ia->agents)) {
+			cno = dofi_container(ia->agents.next, struct dofi_cno, agent_link);
+			dofi_list_remove(&cno->agent_link);
+		}
+		pthread_mutex_unlock(&ia->work_lock);
+		if (!cno)
+			return;
+		pthread_mutex_lock(&cno->lock);
+		if (cno->agent_queued) {
+			/* One call for each association; the agent has the trigger. */
+			agent = cno->agent;
+			cause = cno->agent_cause;
+			cno->agent_queued = false;
+			cno->agent.proxy_agent_func = NULL;
+			cno->agent.instance_data = NULL;
+			if (!cno->waiters)
+				take_trigger(cno);
+		}
+		pthread_mutex_unlock(&cno->lock);
+		if (agent.proxy_agent_func)
+			agent.proxy_agent_func(agent.instance_data, cause);
+	}
+}
+
+int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,
+		 struct dofi_cno **out)
+{
+	struct dofi_cno *cno = dofi_obj_new(ia, DAT_HANDLE_TYPE_CNO);
+
+	if (!cno)
+		return -ENOMEM;
+	cno->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (cno->fd < 0) {
+		dofi_obj_release(&cno->obj);
+		return -errno;
+	}
+	cno->fd_given = fd_given;
+	cno->pending = cno->dying = cno->agent_queued = false;
+	cno->cause = cno->agent_cause = NULL;
+	cno->waiters = 0;
+	cno->evds = 0;
+	cno->agent = agent;
+	dofi_list_init(&cno->agent_link);
+	dofi_obj_publish(&cno->obj);
+	*out = cno;
+	return 0;
+}
+
+void dofi_cno_destroy(struct dofi_cno *cno)
+{
+	struct dofi_ia *ia = cno->obj.ia;
+
+	pthread_mutex_lock(&cno->lock);
+	cno->dying = true;
+	if (cno->waiters)
+		raise_fd(cno);
+	while (cno->waiters)
+		pthread_cond_wait(&cno->left, &cno->lock);
+	cno->agent_queued = false;
+	pthread_mutex_unlock(&cno->lock);
+	pthread_mutex_lock(&ia->work_lock);
+	dofi_list_remove(&cno->agent_link);
+	pthread_mutex_unlock(&ia->work_lock);
+	close(cno->fd);
+	cno->fd = -1;
+	dofi_obj_release(&cno->obj);
+}
+
+DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
+			   DAT_CNO_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_cno *cno;
+	int ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!agent.proxy_agent_func && agent.instance_data)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	ret = dofi_cno_new(ia, agent, false, &cno);
+	if (ret)
+		return dofi_ret(ret);
+	*out = cno;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia_handle, int *fd, DAT_CNO_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	DAT_OS_WAIT_PROXY_AGENT none = { NULL, NULL };
+	struct dofi_cno *cno;
+	int ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!fd)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	ret = dofi_cno_new(ia, none, true, &cno);
+	if (ret)
+		return dofi_ret(ret);
+	*fd = cno->fd;
+	*out = cno;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (!agent.proxy_agent_func && agent.instance_data)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	pthread_mutex_lock(&cno->lock);
+	cno->agent = agent;
+	cno->agent_queued = false;
+	pthread_mutex_unlock(&cno->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+	bool waited;
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	pthread_mutex_lock(&cno->lock);
+	waited = cno->waiters;
+	pthread_mutex_unlock(&cno->lock);
+	if (waited || cno->evds)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
+	if (!dofi_obj_retire(&cno->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	dofi_cno_destroy(cno);
+	return DAT_SUCCESS;
+}
+
+/* Sleeps until the descriptor is readable or the deadline; cno->lock held on entry and exit. */
+static int sleep_once(struct dofi_cno *cno, uint64_t deadline)
+{
+	struct pollfd pfd = { .fd = cno->fd, .events = POLLIN };
+	uint64_t now = dofi_now(), left = deadline > now ? deadline - now : 0;
+	struct timespec ts = { (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
+	int ret;
+
+	pthread_mutex_unlock(&cno->lock);
+	ret = ppoll(&pfd, 1, deadline == DOFI_NEVER ? NULL : &ts, NULL) < 0 ? -errno : 0;
+	pthread_mutex_lock(&cno->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+	uint64_t deadline = DOFI_NEVER;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (timeout != DAT_TIMEOUT_INFINITE)
+		deadline = dofi_now() + DOFI_US(timeout);
+	*evd = DAT_HANDLE_NULL;
+	pthread_mutex_lock(&cno->lock);
+	cno->waiters++;
+	while (!cno->pending && !cno->dying) {
+		if (dofi_now() >= deadline) {
+			ret = DOFI_ERR(DAT_QUEUE_EMPTY, 0);
+			break;
+		}
+		if (sleep_once(cno, deadline) == -EINTR && !cno->pending && !cno->dying) {
+			ret = DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
+			break;
+		}
+	}
+	if (!ret && !cno->dying)
+		*evd = take_trigger(cno);
+	cno->waiters--;
+	if (cno->dying)
+		pthread_cond_broadcast(&cno->left);
+	pthread_mutex_unlock(&cno->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	pthread_mutex_lock(&cno->lock);
+	if (!cno->pending)
+		ret = DOFI_ERR(DAT_QUEUE_EMPTY, 0);
+	*evd = take_trigger(cno);
+	pthread_mutex_unlock(&cno->lock);
+	return ret;
+}

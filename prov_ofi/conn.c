@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does one connection of the fabric begin and end?
+ *
+ * The end of a connection has an order: no post gets through any more (ep->conn is NULL), the
+ * fabric flushes what it has and the completions are read, the fabric endpoint is closed. Its
+ * socket, if we know it, stays open, shut down, until the peer has closed its end too: closing it
+ * while data of the peer is unread would reset the connection, and with it what the peer has
+ * not read yet.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "base/slab.h"
+#include "cm.h"
+#include "conn.h"
+#include "cq.h"
+#include "ep.h"
+#include "progress.h"
+#include "tcpfd.h"
+
+/* How often a connection whose peer has gone, but which holds unread data, is looked at. */
+#define GONE_TICK DOFI_MS(20)
+
+static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_conn, 64, NULL);
+
+static void watch(struct dofi_conn *conn)
+{
+	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLET };
+
+	if (conn->fd < 0)
+		return;
+	ev.data.u64 = dofi_progress_key(conn, DOFI_KEY_CONN);
+	if (epoll_ctl(conn->ia->prog.epfd, EPOLL_CTL_ADD, conn->fd, &ev))
+		dofi_log(DOFI_LOG_WARN, "a connection cannot be watched: %s", strerror(errno));
+	else
+		conn->watched = true;
+}
+
+static void unwatch(struct dofi_conn *conn)
+{
+	if (conn->watched)
+		epoll_ctl(conn->ia->prog.epfd, EPOLL_CTL_DEL, conn->fd, NULL);
+	conn->watched = false;
+}
+
+static void destroy(struct dofi_conn *conn)
+{
+	struct dofi_ia *ia = conn->ia;
+
+	dofi_timer_cancel(&ia->timers, &conn->timer);
+	dofi_cm_timer_fini(ia);
+	dofi_list_remove(&conn->link);
+	conn->ia = NULL;
+	dofi_slab_put(&slab, conn);
+}
+
+static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	struct fid *recv = &ep->recv_evd->cq->fid, *req = &ep->req_evd->cq->fid;
+	int ret = fi_ep_bind(conn->fid, &ep->obj.ia->fab.eq->fid, 0);
+
+	if (ret)
+		return ret;
+	if (recv == req)
+		return fi_ep_bind(conn->fid, recv, FI_RECV | FI_TRANSMIT);
+	ret = fi_ep_bind(conn->fid, recv, FI_RECV);
+	return ret ? ret : fi_ep_bind(conn->fid, req, FI_TRANSMIT);
+}
+
+int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_conn *conn = dofi_slab_get(&slab);
+	int ret;
+
+	if (!conn)
+		return -ENOMEM;
+	memset(conn, 0, sizeof(*conn));
+	conn->fd = -1;
+	ret = dofi_cm_timer_init(ia, &conn->timer, dofi_conn_tick);
+	if (ret)
+		goto no_timer;
+	ret = fi_endpoint(ia->fab.domain, info, &conn->fid, conn);
+	if (ret)
+		goto no_fid;
+	ret = bind_queues(conn, ep);
+	if (!ret)
+		ret = fi_enable(conn->fid);
+	if (ret)
+		goto no_enable;
+	conn->ia = ia;
+	conn->ep = ep;
+	dofi_list_append(&ia->conns, &conn->link);
+	*out = conn;
+	return 0;
+no_enable:
+	fi_close(&conn->fid->fid);
+no_fid:
+	dofi_cm_timer_fini(ia);
+no_timer:
+	dofi_slab_put(&slab, conn);
+	return ret;
+}
+
+void dofi_conn_established(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	size_t len = sizeof(ep->local);
+
+	memset(&ep->local, 0, sizeof(ep->local));
+	if (fi_getname(&conn->fid->fid, &ep->local, &len))
+		ep->local = conn->ia->fab.addr;
+	len = sizeof(ep->remote);
+	fi_getpeer(conn->fid, &ep->remote, &len);
+	ep->local_port = dofi_addr_port(&ep->local.sa);
+	ep->remote_port = dofi_addr_port(&ep->remote.sa);
+	dofi_addr_set_port(&ep->local.sa, 0);
+	dofi_addr_set_port(&ep->remote.sa, 0);
+	if (!conn->ia->fab.row->tcp_quirks)
+		return;
+	conn->fd = dofi_tcpfd_of_ep(conn->fid);
+	if (conn->fd < 0) {
+		dofi_log(DOFI_LOG_WARN, "the socket of a connection was not found");
+		return;
+	}
+	dofi_tcpfd_keepalive(conn->fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S));
+	watch(conn);
+}
+
+/* libfabric before 1.18 must not be told to stop while a read response is half received: it
+ * finds out by itself when the socket ends. */
+static void end_reads_first(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	if (conn->fd < 0 || !dofi_fab_older(&conn->ia->fab, 1, 18) ||
+	    ep->reads_begun == atomic_load(&ep->reads_done))
+		return;
+	shutdown(conn->fd, SHUT_RDWR);
+	for (int i = 0; i < 1000 && ep->reads_begun != atomic_load(&ep->reads_done); i++) {
+		dofi_evd_service(ep->recv_evd);
+		dofi_evd_service(ep->req_evd);
+	}
+}
+
+void dofi_conn_detach(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	int keep = -1;
+
+	pthread_mutex_lock(&ep->lock);
+	conn->shut = true;
+	ep->conn = NULL;
+	pthread_mutex_unlock(&ep->lock);
+	conn->ep = NULL;
+	unwatch(conn);
+	dofi_timer_cancel(&conn->ia->timers, &conn->timer);
+	if (conn->fd >= 0) {
+		keep = fcntl(conn->fd, F_DUPFD_CLOEXEC, 3);
+		end_reads_first(conn, ep);
+		fi_shutdown(conn->fid, 0);
+	}
+	dofi_evd_service(ep->recv_evd);
+	dofi_evd_service(ep->req_evd);
+	fi_close(&conn->fid->fid);
+	conn->fid = NULL;
+	/* What fi_close itself flushed. */
+	dofi_evd_service(ep->recv_evd);
+	dofi_evd_service(ep->req_evd);
+	conn->fd = keep;
+	if (keep < 0 || !dofi_param(DOFI_NUM_LINGER_MS) || dofi_tcpfd_peer_gone(keep)) {
+		dofi_conn_close(conn);
+		return;
+	}
+	watch(conn);
+	dofi_timer_arm(&conn->ia->timers, &conn->timer,
+		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS)));
+	dofi_progress_ring(conn->ia);
+}
+
+/* A connection that has been detached. */
+void dofi_conn_close(struct dofi_conn *conn)
+{
+	unwatch(conn);
+	if (conn->fd >= 0)
+		close(conn->fd);
+	destroy(conn);
+}
+
+/* The peer's end is closed, yet the provider has not noticed: a message waits for a receive.
+ * The consumer gets some time to post one, and more while it keeps doing so. */
+static void look_after(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	uint64_t now = dofi_now();
+	uint32_t head;
+
+	dofi_evd_service(ep->recv_evd);
+	dofi_evd_service(ep->req_evd);
+	dofi_cm_read_events(conn->ia);
+	if (conn->ep != ep)
+		return;		/* it has noticed; the connection is over */
+	head = atomic_load(&ep->rq.head);
+	if (!conn->gone_since || head != conn->gone_head) {
+		conn->gone_since = now;
+		conn->gone_head = head;
+	}
+	if (now - conn->gone_since >= DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS))) {
+		dofi_log(DOFI_LOG_INFO, "the peer has gone; what it sent last was never received");
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+		return;
+	}
+	dofi_timer_arm(&conn->ia->timers, &conn->timer, now + GONE_TICK);
+}
+
+void dofi_conn_tick(struct dofi_timer *timer)
+{
+	struct dofi_conn *conn = dofi_container(timer, struct dofi_conn, timer);
+
+	if (conn->ep)
+		look_after(conn);
+	else
+		dofi_conn_close(conn);
+}
+
+void dofi_conn_hangup(struct dofi_conn *conn)
+{
+	if (!conn->ia || conn->fd < 0 || !dofi_tcpfd_peer_gone(conn->fd))
+		return;
+	if (conn->ep)
+		look_after(conn);
+	else
+		dofi_conn_close(conn);
+}
+
+void dofi_conn_close_lingering(struct dofi_ia *ia, bool all)
+{
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &ia->conns) {
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
+
+		if (!conn->ep && (all || !dofi_tcpfd_unread(conn->fd)))
+			dofi_conn_close(conn);
+	}
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One connection of the fabric. An EP uses a new one for each connection of its life; the
+ * connection's socket may outlive the EP's interest in it, lingering until the peer has read
+ * everything. All of it belongs to cm_lock.
+ */
+#ifndef DOFI_CONN_H
+#define DOFI_CONN_H
+
+#include "base/list.h"
+#include "base/timer.h"
+#include "fab.h"
+
+struct dofi_ep;
+struct dofi_ia;
+
+struct dofi_conn {
+	struct dofi_ia *ia;		/* NULL: freed (the memory is type-stable) */
+	struct dofi_ep *ep;		/* NULL: lingering */
+	struct fid_ep *fid;		/* NULL: lingering */
+	int fd;				/* the TCP socket behind it, -1: unknown (tcpfd.h) */
+	bool shut;			/* nothing may be posted any more */
+	bool watched;			/* fd is in the progress thread's epoll set */
+	uint64_t gone_since;		/* when the peer's end was first seen closed; 0: not */
+	uint32_t gone_head;		/* receives consumed by then */
+	struct dofi_timer timer;	/* lingering, or looking after a peer that has gone */
+	struct dofi_list link;		/* ia->conns */
+};
+
+/* Makes the fabric endpoint for `ep` out of `info` and binds it to the EP's queues. */
+int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);
+/* The connection is up: learn its addresses and its socket, watch that. */
+void dofi_conn_established(struct dofi_conn *conn);
+/* The EP has no interest any more. After the call the fabric has none of its operations, and all
+ * completions it gave are in the EP's queues. */
+void dofi_conn_detach(struct dofi_conn *conn);
+/* The peer closed its end (seen on the socket). */
+void dofi_conn_hangup(struct dofi_conn *conn);
+void dofi_conn_tick(struct dofi_timer *timer);
+/* Closes a detached one at once. */
+void dofi_conn_close(struct dofi_conn *conn);
+/* Ends lingering where it has no purpose any more, or everywhere. */
+void dofi_conn_close_lingering(struct dofi_ia *ia, bool all);
+
+#endif

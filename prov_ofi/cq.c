@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens to a completion? (hot) */
+#include <string.h>
+
+#include "base/log.h"
+#include "cq.h"
+#include "dto.h"
+#include "work.h"
+
+#define BATCH 16
+
+static void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	DAT_DTO_COMPLETION_EVENT_DATA *d = &e->data.dto_completion_event_data;
+
+	e->number = DAT_DTO_COMPLETION_EVENT;
+	d->ep_handle = ep;
+	d->user_cookie = dto->cookie;
+	d->status = (DAT_DTO_COMPLETION_STATUS)dto->status;
+	d->transfered_length = (dofi_len_t)(dto->status ? 0 : dto->length);
+	dofi_dto_extra(d, dto->kind);
+}
+
+/* Which completions release a waiter: DAT 1.2/2.0, completion flags. Errors always do. */
+static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	if (dto->status)
+		return true;
+	if (dto->kind == DOFI_RECV &&
+	    (ep->attr.recv_completion_flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG))
+		return dto->solicited;
+	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
+}
+
+static void report_one(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+{
+	struct dofi_event e;
+
+	if (dto->status && dto->status != DAT_DTO_ERR_FLUSHED)
+		dofi_work_add(ep, DOFI_WORK_BREAK);
+	if (evd->internal)
+		return;
+	if (!dto->status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
+		return;
+	fill_event(&e, ep, dto);
+	e.notify = notifies(ep, dto);
+	if (!dofi_evd_push_dto(evd, &e))
+		dofi_log(DOFI_LOG_ERROR, "no memory: a completion is lost");
+}
+
+void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+{
+	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+	struct dofi_dto *dto;
+
+	if (!q->dto || !atomic_load_explicit(&ep->open, memory_order_acquire))
+		return;
+	for (;;) {
+		dto = dofi_queue_at(q, head);
+		if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_DONE)
+			break;
+		report_one(ep, dto, evd);
+		atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
+		atomic_store_explicit(&q->head, ++head, memory_order_release);
+	}
+}
+
+/* The operation is over for the fabric; evd->lock held. */
+static void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status)
+{
+	struct dofi_ep *ep = dto->ep;
+	bool recv = dto->kind == DOFI_RECV;
+	struct dofi_queue *q = recv ? &ep->rq : &ep->sq;
+
+	dto->status = status;
+	if (dto->kind == DOFI_READ)
+		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
+	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
+	if (!atomic_load_explicit(&ep->open, memory_order_acquire)) {
+		dofi_work_add(ep, DOFI_WORK_EQ);
+		return;
+	}
+	dofi_dto_report(ep, q, evd);
+	if (atomic_load_explicit(&q->waiting, memory_order_acquire))
+		dofi_work_add(ep, DOFI_WORK_SUBMIT);
+	if (!recv && atomic_load_explicit(&ep->graceful, memory_order_acquire))
+		dofi_work_add(ep, DOFI_WORK_DRAINED);
+}
+
+/* The context of a completion must be an operation that the fabric has: libfabric 1.17 (tcp) can
+ * deliver one twice, or none at all, after a disconnect in the middle of a read response. */
+static struct dofi_dto *dto_of(void *context)
+{
+	struct dofi_dto *dto = context;
+
+	if (!dto ||
+	    atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_POSTED) {
+		dofi_log(DOFI_LOG_INFO, "the fabric completed an operation that it does not have");
+		return NULL;
+	}
+	return dto;
+}
+
+static void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
+{
+	struct dofi_dto *dto = dto_of(entry->op_context);
+	uint8_t status = DAT_DTO_SUCCESS;
+
+	if (!dto)
+		return;
+	if (dto->kind == DOFI_RECV) {
+		dto->solicited = (entry->flags & FI_REMOTE_CQ_DATA) &&
+				 (entry->data & DOFI_DATA_SOLICITED);
+		/* A scratch byte stands in for an empty buffer (see dto.c). */
+		if (entry->len > dto->length)
+			status = DAT_DTO_ERR_LOCAL_LENGTH;
+		dto->length = entry->len;
+	}
+	finish(dto, evd, status);
+}
+
+static uint8_t status_of(const struct fi_cq_err_entry *err)
+{
+	int code = err->err < 0 ? -err->err : err->err;
+
+	switch (code) {
+	case FI_ETRUNC:
+		return DAT_DTO_ERR_LOCAL_LENGTH;
+	case FI_ECANCELED:
+	case FI_ENOTCONN:
+	case FI_ECONNRESET:
+	case FI_ECONNABORTED:
+	case FI_ESHUTDOWN:
+	case EPIPE:
+		return DAT_DTO_ERR_FLUSHED;
+	case FI_EACCES:
+	case FI_ENOKEY:
+		return DAT_DTO_ERR_REMOTE_ACCESS;
+	case FI_EFAULT:
+		return DAT_DTO_ERR_LOCAL_PROTECTION;
+	default:
+		return DAT_DTO_ERR_TRANSPORT;
+	}
+}
+
+static bool complete_error(struct dofi_evd *evd)
+{
+	struct fi_cq_err_entry err;
+	struct dofi_dto *dto;
+
+	memset(&err, 0, sizeof(err));
+	if (fi_cq_readerr(evd->cq, &err, 0) < 0)
+		return false;
+	dto = dto_of(err.op_context);
+	if (!dto)
+		return true;
+	if (status_of(&err) != DAT_DTO_ERR_FLUSHED)
+		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_lib.strerror(err.err),
+			 err.prov_errno);
+	finish(dto, evd, status_of(&err));
+	return true;
+}
+
+unsigned int dofi_cq_pull(struct dofi_evd *evd)
+{
+	struct fi_cq_data_entry entry[BATCH];
+	ssize_t n;
+
+	if (!evd->cq)
+		return 0;
+	n = fi_cq_read(evd->cq, entry, BATCH);
+	if (n > 0) {
+		for (ssize_t i = 0; i < n; i++)
+			complete(evd, &entry[i]);
+		return (unsigned int)n;
+	}
+	return n == -FI_EAVAIL && complete_error(evd) ? 1 : 0;
+}
+
+static void with_queue(struct dofi_ep *ep, bool recv,
+		       void (*fn)(struct dofi_ep *, struct dofi_queue *, struct dofi_evd *))
+{
+	struct dofi_evd *evd = recv ? ep->recv_evd : ep->req_evd;
+	uint32_t before;
+
+	pthread_mutex_lock(&evd->lock);
+	before = evd->notified;
+	fn(ep, recv ? &ep->rq : &ep->sq, evd);
+	dofi_evd_notify(evd, before);
+	pthread_mutex_unlock(&evd->lock);
+}
+
+void dofi_dto_open(struct dofi_ep *ep)
+{
+	atomic_store_explicit(&ep->open, true, memory_order_release);
+	with_queue(ep, true, dofi_dto_report);
+	with_queue(ep, false, dofi_dto_report);
+}
+
+static void flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+{
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+
+	for (uint32_t i = atomic_load(&q->head); q->dto && i != tail; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		if (atomic_load(&dto->state) == DOFI_DTO_DONE)
+			continue;
+		dto->status = DAT_DTO_ERR_FLUSHED;
+		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
+	}
+	dofi_dto_report(ep, q, evd);
+}
+
+void dofi_dto_flush(struct dofi_ep *ep)
+{
+	atomic_store_explicit(&ep->open, true, memory_order_release);
+	with_queue(ep, true, flush_queue);
+	with_queue(ep, false, flush_queue);
+}
+
+static void forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+{
+	(void)ep;
+	(void)evd;
+	for (uint32_t i = 0; q->dto && i < q->room; i++)
+		atomic_store(&q->dto[i].state, DOFI_DTO_FREE);
+	q->sent = q->tail;
+	atomic_store(&q->head, q->tail);
+	q->waiting = false;
+}
+
+void dofi_dto_forget(struct dofi_ep *ep)
+{
+	with_queue(ep, true, forget_queue);
+	with_queue(ep, false, forget_queue);
+}

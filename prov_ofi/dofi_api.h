@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which DAT version is this copy of the provider built for, and what differs?
+ *
+ * The provider is written once and compiled twice. Its sources use the names that both
+ * versions share; whatever has another name, or exists in one version only, is wrapped here
+ * or stands in api_12.c and api_20.c.
+ */
+#ifndef DOFI_API_H
+#define DOFI_API_H
+
+#include <sys/types.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+
+#if DOFI_API == 12
+#include <dat/udat.h>
+#include <dat/dat_registry.h>
+#elif DOFI_API == 20
+#include <dat2/udat.h>
+#include <dat2/dat_registry.h>
+#else
+#error "DOFI_API must be 12 or 20"
+#endif
+
+#define DOFI_ERR(type, sub) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (sub)))
+
+#if DOFI_API == 12
+
+typedef DAT_VLEN dofi_len_t;
+#define DOFI_LEN_MAX ((DAT_VLEN)1 << 62)
+
+static inline DAT_VADDR dofi_rmr_addr(const DAT_RMR_TRIPLET *t)
+{
+	return t->target_address;
+}
+
+static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind)
+{
+	(void)d;
+	(void)kind;
+}
+
+static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
+{
+	(void)d;
+}
+
+#else
+
+typedef DAT_SEG_LENGTH dofi_len_t;
+#define DOFI_LEN_MAX ((DAT_SEG_LENGTH)0xffffffffu)
+
+static inline DAT_VADDR dofi_rmr_addr(const DAT_RMR_TRIPLET *t)
+{
+	return t->virtual_address;
+}
+
+/* 2.0 says which operation completed (kind: enum dofi_dto_kind, in the order of DAT_DTOS). */
+static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind)
+{
+	d->operation = (DAT_DTOS)kind;
+	d->rmr_context = 0;
+}
+
+static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
+{
+	d->truncate_flag = DAT_FALSE;
+}
+
+#endif
+
+struct dofi_ia;
+struct dofi_lmr;
+struct dofi_ep;
+struct dofi_cno;
+
+/* Implemented by api_12.c and api_20.c. */
+extern const DAT_PROVIDER dofi_api_vtable;
+extern const DAT_UINT32 dofi_api_major, dofi_api_minor;
+
+/* The consumer's name for an opened IA; NULL while the registry does not know it yet. */
+DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia);
+/* The attribute members that only one version has. */
+void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr);
+void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
+
+#endif

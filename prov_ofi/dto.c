@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does a posted operation get to the fabric? (hot)
+ *
+ * A post takes ep->lock, writes its description into the ring of its queue and, if nothing waits
+ * before it, hands it to libfabric at once. It waits in the ring when there is no connection
+ * yet (receives), behind a barrier fence while RDMA reads are outstanding, or when libfabric
+ * answers EAGAIN.
+ *
+ * A receive without room is given a byte of scratch memory: libfabric 2.x (tcp) stalls the
+ * connection for ever when a message arrives for a receive of length zero.
+ */
+#include "base/param.h"
+#include "cq.h"
+#include "dto.h"
+#include "err.h"
+#include "mr.h"
+#include "work.h"
+
+#define REQUEST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
+		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
+#define SEND_FLAGS (REQUEST_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+#define RECV_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
+
+static char scratch[8];
+
+/* What a kind of operation asks of its arguments. */
+struct rule {
+	unsigned int flags;		/* completion flags that may be given */
+	DAT_RETURN bad_flags;		/* subtype naming the flags' argument */
+	DAT_MEM_PRIV_FLAGS need;	/* any of these local rights */
+	DAT_RETURN privilege, protection;	/* subtypes */
+};
+
+/* Local write counts as local read: programs send from memory registered for writing only. */
+#define READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+
+static const struct rule rules[] = {
+	[DOFI_SEND] = { SEND_FLAGS, DAT_INVALID_ARG5, READABLE, DAT_PRIVILEGES_READ,
+			DAT_PROTECTION_READ },
+	[DOFI_WRITE] = { REQUEST_FLAGS, DAT_INVALID_ARG6, READABLE, DAT_PRIVILEGES_READ,
+			 DAT_PROTECTION_READ },
+	[DOFI_READ] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+	[DOFI_RECV] = { RECV_FLAGS, DAT_INVALID_ARG5, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+};
+
+/* Checks the segments and writes them into the operation. */
+static DAT_RETURN take_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_COUNT n,
+				const DAT_LMR_TRIPLET *seg)
+{
+	const struct rule *rule = &rules[dto->kind];
+	uint64_t total = 0;
+
+	dto->iov_count = 0;
+	dto->pz = NULL;
+	for (DAT_COUNT i = 0; i < n; i++, seg++) {
+		const struct dofi_region *r =
+			dofi_region_find(&ep->obj.ia->lmrs, seg->lmr_context);
+		uint64_t offset;
+
+		if (!r || !(r->priv & rule->need))
+			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, rule->privilege);
+		offset = seg->virtual_address - r->base;
+		if (offset > r->length || seg->segment_length > r->length - offset)
+			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		if ((ep->pz && r->pz != ep->pz) || (dto->pz && r->pz != dto->pz))
+			return DOFI_ERR(DAT_PROTECTION_VIOLATION, rule->protection);
+		dto->pz = r->pz;
+		if (!seg->segment_length)
+			continue;
+		dto->iov[dto->iov_count].iov_base =
+			(void *)(uintptr_t)(seg->virtual_address + r->bias);
+		dto->iov[dto->iov_count].iov_len = seg->segment_length;
+		dto->desc[dto->iov_count++] = r->desc;
+		total += seg->segment_length;
+	}
+	dto->length = total;
+	return DAT_SUCCESS;
+}
+
+static ssize_t hand_over(struct dofi_ep *ep, struct dofi_dto *dto)
+{
+	struct fid_ep *fid = ep->conn->fid;
+	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
+	struct fi_msg_rma rma = { .msg_iov = dto->iov, .desc = dto->desc,
+				  .iov_count = dto->iov_count, .rma_iov = &target,
+				  .rma_iov_count = 1, .context = &dto->ctx };
+	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
+			      .iov_count = dto->iov_count, .context = &dto->ctx };
+	uint64_t flags = FI_COMPLETION;
+
+	switch (dto->kind) {
+	case DOFI_SEND:
+		if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) {
+			flags |= FI_REMOTE_CQ_DATA;
+			msg.data = DOFI_DATA_SOLICITED;
+		}
+		return fi_sendmsg(fid, &msg, flags);
+	case DOFI_WRITE:
+		/* Programs take a write's completion to mean that the target's memory has changed.
+		 * Where nobody sees the completion, nobody pays for that. */
+		if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
+			flags |= FI_DELIVERY_COMPLETE;
+		return fi_writemsg(fid, &rma, flags);
+	case DOFI_READ:
+		return fi_readmsg(fid, &rma, flags);
+	default:
+		return fi_recvmsg(fid, &msg, flags);
+	}
+}
+
+static bool fenced(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&
+	       ep->reads_begun != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
+}
+
+/* Gives the next waiting operation to the fabric. False: it has to wait on. */
+static bool submit_next(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
+	ssize_t ret;
+
+	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_QUEUED) {
+		q->sent++;	/* completed while it waited */
+		return true;
+	}
+	if (q == &ep->sq && fenced(ep, dto))
+		return false;
+	if (dto->kind == DOFI_READ)
+		ep->reads_begun++;
+	/* Before the call: its completion may be read by another thread within it. */
+	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	ret = hand_over(ep, dto);
+	if (!ret) {
+		q->sent++;
+		return true;
+	}
+	atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
+	if (dto->kind == DOFI_READ)
+		ep->reads_begun--;
+	/* Any refusal but EAGAIN means that the connection has gone: its end flushes the rest. */
+	if (ret == -FI_EAGAIN)
+		dofi_work_add(ep, DOFI_WORK_SUBMIT);
+	return false;
+}
+
+static bool may_submit(const struct dofi_ep *ep, const struct dofi_queue *q)
+{
+	if (!ep->conn || ep->conn->shut)
+		return false;
+	return q == &ep->rq || ep->state == DAT_EP_STATE_CONNECTED ||
+	       ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
+}
+
+static void submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+
+	while (q->sent != tail && may_submit(ep, q))
+		if (!submit_next(ep, q))
+			break;
+	atomic_store_explicit(&q->waiting, q->sent != tail, memory_order_release);
+}
+
+void dofi_dto_submit(struct dofi_ep *ep)
+{
+	submit_queue(ep, &ep->rq);
+	submit_queue(ep, &ep->sq);
+}
+
+/* An operation posted to a disconnected EP completes at once, behind all earlier ones. */
+static void flush_new(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
+	uint32_t before;
+
+	pthread_mutex_lock(&evd->lock);
+	before = evd->notified;
+	dofi_dto_report(ep, q, evd);
+	dofi_evd_notify(evd, before);
+	pthread_mutex_unlock(&evd->lock);
+}
+
+/* Room for one more; completions that nobody has looked at may free some. ep->lock held. */
+static bool has_room(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	if (dofi_queue_count(q) < q->limit)
+		return true;
+	if (!q->limit)
+		return false;
+	dofi_evd_service(q == &ep->rq ? ep->recv_evd : ep->req_evd);
+	return dofi_queue_count(q) < q->limit;
+}
+
+/* Arguments that do not depend on the queue. */
+static DAT_RETURN check_args(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COUNT n,
+			     const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
+{
+	bool recv = kind == DOFI_RECV;
+	DAT_COUNT most = recv ? ep->attr.max_recv_iov : ep->attr.max_request_iov;
+	DAT_COMPLETION_FLAGS allowed = recv ? ep->attr.recv_completion_flags
+					    : ep->attr.request_completion_flags;
+
+	if (n < 0 || n > most)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (n && !iov)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (((unsigned int)flags & ~rules[kind].flags) ||
+	    ((flags & DAT_COMPLETION_UNSIGNALLED_FLAG) &&
+	     !(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG)))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, rules[kind].bad_flags);
+	return DAT_SUCCESS;
+}
+
+/* An RDMA operation moves the remote length (read) or the local one (write). */
+static DAT_RETURN take_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remote)
+{
+	uint64_t len = remote->segment_length, left;
+
+	dto->remote_addr = dofi_rmr_addr(remote);
+	dto->remote_key = remote->rmr_context;
+	if (dto->kind == DOFI_WRITE)
+		return dto->length > len ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
+	if (dto->length < len)
+		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
+	dto->length = left = len;
+	for (uint16_t i = 0; i < dto->iov_count; i++) {
+		if (dto->iov[i].iov_len >= left) {
+			dto->iov[i].iov_len = left;
+			dto->iov_count = left ? i + 1 : i;
+			break;
+		}
+		left -= dto->iov[i].iov_len;
+	}
+	return DAT_SUCCESS;
+}
+
+static void count_op(struct dofi_ep *ep, enum dofi_dto_kind kind)
+{
+	_Atomic uint64_t *c = kind == DOFI_RECV ? &ep->recv_msgs
+			      : kind == DOFI_SEND ? &ep->sent_msgs : &ep->rdma_ops;
+
+	/* Its owner holds ep->lock: a plain increment, atomic for readers only. */
+	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + 1,
+			      memory_order_relaxed);
+}
+
+static DAT_RETURN post_locked(struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COUNT n,
+			      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags, const DAT_RMR_TRIPLET *remote)
+{
+	struct dofi_queue *q = kind == DOFI_RECV ? &ep->rq : &ep->sq;
+	bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;
+	struct dofi_dto *dto;
+	DAT_RETURN ret;
+
+	if (kind != DOFI_RECV && ep->state != DAT_EP_STATE_CONNECTED && !dead)
+		return dofi_ret_ep_state(ep->state);
+	ret = check_args(ep, kind, n, iov, flags);
+	if (ret)
+		return ret;
+	if (!has_room(ep, q))
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
+	dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
+	dto->kind = (uint8_t)kind;
+	ret = take_segments(ep, dto, n, iov);
+	if (!ret && remote)
+		ret = take_remote(dto, remote);
+	if (ret)
+		return ret;
+	if (kind == DOFI_RECV && !dto->iov_count) {
+		dto->iov[0].iov_base = scratch;
+		dto->iov[0].iov_len = 1;
+		dto->desc[0] = NULL;
+		dto->iov_count = 1;
+	}
+	dto->ep = ep;
+	dto->cookie = cookie;
+	dto->flags = (uint16_t)flags;
+	dto->status = DAT_DTO_ERR_FLUSHED;
+	dto->solicited = false;
+	atomic_store_explicit(&dto->state, dead ? DOFI_DTO_DONE : DOFI_DTO_QUEUED,
+			      memory_order_release);
+	atomic_fetch_add_explicit(&q->tail, 1, memory_order_release);
+	count_op(ep, kind);
+	if (!dead)
+		submit_queue(ep, q);
+	return DAT_SUCCESS;
+}
+
+static inline DAT_RETURN post(DAT_EP_HANDLE handle, enum dofi_dto_kind kind, DAT_COUNT n,
+			      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			      DAT_COMPLETION_FLAGS flags, const DAT_RMR_TRIPLET *remote)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct dofi_queue *q;
+	DAT_RETURN ret;
+	bool dead;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	q = kind == DOFI_RECV ? &ep->rq : &ep->sq;
+	pthread_mutex_lock(&ep->lock);
+	ret = post_locked(ep, kind, n, iov, cookie, flags, remote);
+	dead = ep->state == DAT_EP_STATE_DISCONNECTED;
+	pthread_mutex_unlock(&ep->lock);
+	if (!ret && dead)
+		flush_new(ep, q);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	return post(ep, DOFI_SEND, n, iov, cookie, flags, NULL);
+}
+
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_RETURN ret = post(handle, DOFI_RECV, n, iov, cookie, flags, NULL);
+	struct dofi_ep *ep = handle;
+
+	if (!ret && atomic_load_explicit(&ep->recv_evd->stalled, memory_order_acquire))
+		dofi_work_unstall(ep->recv_evd);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags)
+{
+	if (!remote)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	return post(ep, DOFI_READ, n, iov, cookie, flags, remote);
+}
+
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags)
+{
+	if (!remote)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	return post(ep, DOFI_WRITE, n, iov, cookie, flags, remote);
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Endpoints: state, queues of posted operations, life.
+ *
+ * States (DAT_EP_STATE) change under cm_lock and ep->lock together, so either lock is enough to
+ * read them. Each direction has a ring of operations:
+ *
+ *      head ........... sent ........... tail
+ *      at the fabric,   waiting to be    free
+ *      or done          handed over
+ *
+ * `tail` and `sent` belong to ep->lock, `head` to the lock of the EVD that the direction
+ * completes on. An operation is reported when it and everything before it is done; that makes
+ * completions leave in posting order, whatever order the fabric finishes them in.
+ *
+ * `open` gates reporting: it is set once the connection's ESTABLISHED event is queued (or
+ * the connection has failed), so that no completion is seen before it.
+ */
+#ifndef DOFI_EP_H
+#define DOFI_EP_H
+
+#include "cm_proto.h"
+#include "conn.h"
+#include "evd.h"
+
+/* In the order of DAT_DTOS. */
+enum dofi_dto_kind { DOFI_SEND, DOFI_WRITE, DOFI_READ, DOFI_RECV };
+
+enum dofi_dto_state { DOFI_DTO_FREE, DOFI_DTO_QUEUED, DOFI_DTO_POSTED, DOFI_DTO_DONE };
+
+#define DOFI_IOV_MAX 4
+
+struct dofi_dto {
+	struct fi_context2 ctx;		/* first: libfabric's op_context points here */
+	struct dofi_ep *ep;
+	DAT_DTO_COOKIE cookie;
+	_Atomic uint8_t state;
+	uint8_t kind;
+	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
+	bool solicited;			/* receive: the sender asked for notification */
+	uint16_t flags;			/* DAT_COMPLETION_FLAGS of the post */
+	uint16_t iov_count;
+	uint64_t length;		/* posted; once done: transferred */
+	uint64_t remote_addr;
+	uint64_t remote_key;
+	struct dofi_pz *pz;		/* of the segments; NULL without any */
+	struct iovec iov[DOFI_IOV_MAX];
+	void *desc[DOFI_IOV_MAX];
+};
+
+struct dofi_queue {
+	struct dofi_dto *dto;		/* room is a power of two; NULL: no such direction */
+	uint32_t room;
+	uint32_t limit;			/* max_recv_dtos or max_request_dtos */
+	_Atomic uint32_t tail;
+	uint32_t sent;
+	_Atomic uint32_t head;
+	_Atomic bool waiting;		/* sent != tail, for those without ep->lock */
+};
+
+/* Reasons why an endpoint is on ia->work. */
+enum {
+	DOFI_WORK_SUBMIT = 1,	/* operations wait to be handed to the fabric */
+	DOFI_WORK_BREAK = 2,	/* a completion reported an error: the connection must end */
+	DOFI_WORK_DRAINED = 4,	/* graceful disconnect: no request is outstanding any more */
+	DOFI_WORK_EQ = 8,	/* completions arrived before the connection's event */
+};
+
+struct dofi_ep {
+	struct dofi_obj obj;
+	pthread_mutex_t lock;
+	DAT_EP_STATE state;
+	DAT_EP_ATTR attr;
+	struct dofi_pz *pz;
+	struct dofi_evd *recv_evd, *req_evd;	/* never NULL: ia->sink when none was given */
+	struct dofi_evd *conn_evd;
+	bool has_recv_evd, has_req_evd;
+	bool quiet_recv, quiet_req;	/* how they are counted in evd->quiet_streams */
+	struct dofi_queue rq, sq;
+	uint32_t reads_begun;		/* RDMA reads ever handed to the fabric; ep->lock */
+	_Atomic uint32_t reads_done;	/* and finished; req_evd->lock */
+	_Atomic bool open;
+	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for the requests */
+	bool write_delivery;		/* see the setting of that name */
+	bool by_provider;		/* made for a PSP with the PROVIDER flag */
+
+	struct dofi_conn *conn;
+	uint64_t qual;			/* what it is, or was, connected to; active side */
+	bool active;
+	union dofi_addr local, remote;
+	uint16_t local_port, remote_port;
+	uint8_t priv[DOFI_CM_MAX];	/* private data shown in the last connection event */
+	uint16_t priv_len;
+	struct dofi_timer timer;	/* connect, accept or drain deadline; cm_lock */
+
+	_Atomic uint32_t work;		/* DOFI_WORK_*; on ia->work while nonzero */
+	struct dofi_list work_link;
+	_Atomic uint64_t sent_msgs, recv_msgs, rdma_ops;	/* counters */
+};
+
+static inline struct dofi_ep *dofi_ep_live(DAT_EP_HANDLE handle)
+{
+	return (struct dofi_ep *)dofi_obj_live(handle, DAT_HANDLE_TYPE_EP);
+}
+
+static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t pos)
+{
+	return &q->dto[pos & (q->room - 1)];
+}
+
+static inline uint32_t dofi_queue_count(const struct dofi_queue *q)
+{
+	return atomic_load_explicit(&q->tail, memory_order_relaxed) -
+	       atomic_load_explicit(&q->head, memory_order_acquire);
+}
+
+/* Life (ep.c). Making one needs cm_lock. */
+DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_ep **out);
+/* Sets or replaces the EVDs (NULL: none); both locks of the rules above held or EP unpublished. */
+void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd *req,
+		      struct dofi_evd *conn);
+int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
+/* cm_lock held; the handle is already invalid. No event. */
+void dofi_ep_destroy(struct dofi_ep *ep);
+void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
+
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+			  DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr,
+			  DAT_EP_HANDLE *ep);
+DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep);
+DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep);
+DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
+			      DAT_BOOLEAN *request_idle);
+
+/* Attributes (ep_attr.c) */
+void dofi_ep_attr_default(struct dofi_ia *ia, bool recv, bool request, DAT_EP_ATTR *attr);
+/* Is what the consumer asks consistent and within the IA's limits? */
+bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
+/* What the consumer set explicitly replaces the default. */
+void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted);
+DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
+DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event dispatchers: one ring of events fed by a completion queue and by software.
+ *
+ * An EVD with DTO streams owns a libfabric CQ. Whoever looks at the EVD (a consumer inside a DAT
+ * call, or the progress thread) reads the CQ in batches and puts DAT events into the ring, under
+ * evd->lock. Completions are never lost: the ring grows for them. Other streams obey the length
+ * that was granted and overflow as the specification says.
+ *
+ * Waiting: at most one thread. `sleeping` tells those who push that it sleeps on `wake_fd` (and on
+ * the CQ's descriptor) and has to be woken.
+ */
+#ifndef DOFI_EVD_H
+#define DOFI_EVD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "ia.h"
+
+/* Who makes progress on the CQ while no consumer reads it; owned by the progress thread. */
+enum dofi_evd_watch {
+	DOFI_WATCH_NEW,		/* not looked at yet */
+	DOFI_WATCH_ARMED,	/* its descriptor is in the thread's epoll set */
+	DOFI_WATCH_NAPPING,	/* a consumer reads it; looked at every tick */
+	DOFI_WATCH_STALLED,	/* readable for ever: a message waits for a receive */
+};
+
+struct dofi_event {
+	DAT_EVENT_NUMBER number;
+	bool notify;		/* releases a waiter or triggers the CNO */
+	DAT_EVENT_DATA data;
+};
+
+struct dofi_evd {
+	struct dofi_obj obj;
+	pthread_mutex_t lock;
+	pthread_cond_t left;		/* the waiter has left, for those who destroy the EVD */
+	DAT_EVD_FLAGS flags;
+	DAT_COUNT qlen;			/* granted */
+	struct fid_cq *cq;		/* NULL: no DTO stream */
+	int cq_fd;
+
+	struct dofi_event *ring;	/* room is a power of two */
+	uint32_t room, head, tail;
+	uint32_t notified;		/* notifying events ever pushed */
+
+	struct dofi_cno *cno;
+	bool enabled, waitable;
+	bool waiter, sleeping, dying;
+	bool dead;			/* asynchronous EVD that overflowed */
+	bool overflowed;		/* reported; armed again when there is room */
+	int wake_fd;			/* eventfd, -1 until the first sleep */
+	uint32_t spin_ns;		/* adaptive */
+	unsigned int quiet_streams;	/* EPs whose flags rule out thresholds above 1 */
+
+	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
+	_Atomic bool polled;		/* a consumer read the CQ since the last tick */
+	_Atomic bool stalled;		/* post_recv rings the bell */
+	_Atomic uint64_t waits, dequeues, events;	/* counters */
+
+	struct dofi_list link;		/* ia->evds */
+	enum dofi_evd_watch watch;
+	unsigned int fruitless;		/* looks in a row at a readable CQ that gave nothing */
+	uint64_t look_again;		/* next look while stalled */
+	bool internal;			/* no handle: ia->sink */
+};
+
+static inline struct dofi_evd *dofi_evd_live(DAT_EVD_HANDLE handle)
+{
+	return (struct dofi_evd *)dofi_obj_live(handle, DAT_HANDLE_TYPE_EVD);
+}
+
+static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)
+{
+	return evd->tail - evd->head;
+}
+
+int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, bool internal,
+		 struct dofi_evd **out);
+/* Nothing feeds it any more; a waiter is sent away with DAT_ABORT first. */
+void dofi_evd_destroy(struct dofi_evd *evd);
+
+/* Completions of DTOs; evd->lock held. False only without memory. */
+bool dofi_evd_push_dto(struct dofi_evd *evd, const struct dofi_event *event);
+/* Every other stream; takes evd->lock. False: the queue is full and, but for software events and
+ * connection requests, the overflow was reported. */
+bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event);
+bool dofi_evd_has_room(struct dofi_evd *evd);
+/* Wakes the waiter or triggers the CNO if a notifying event came since `notified_before`;
+ * evd->lock held. */
+void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before);
+/* Reads the CQ to its end (at most a few hundred entries); for the progress thread and teardown.
+ * Returns the number of completions seen. */
+unsigned int dofi_evd_service(struct dofi_evd *evd);
+void dofi_evd_wake_locked(struct dofi_evd *evd);
+/* Event about the IA or one of its objects on the asynchronous EVD. */
+void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		      DAT_COUNT reason);
+/* Copies the head of the ring out; evd->lock held, ring not empty. */
+void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
+
+DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_CNO_HANDLE cno,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
+DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd);
+DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param);
+DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd, DAT_CNO_HANDLE cno);
+DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE evd);
+DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE evd);
+DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE evd);
+DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd);
+DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd, DAT_COUNT qlen);
+DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd, const DAT_EVENT *event);
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event);
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does a consumer get its events: polling and waiting?
+ *
+ * A wait polls for a short while that adapts to whether polling paid off lately, then sleeps on
+ * the CQ's descriptor and on the EVD's own eventfd. The thread that is inside makes the progress;
+ * the progress thread keeps away (see progress.c).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/param.h"
+#include "cm.h"
+#include "cno.h"
+#include "cq.h"
+#include "evd.h"
+#include "progress.h"
+#include "work.h"
+
+/* A readable CQ that yields nothing is left alone for a while, longer each time (tcp 1.17: a
+ * message without a posted receive keeps its descriptor readable). Posting a receive ends it. */
+#define STALL_AFTER 3
+#define STALL_NAP_MAX 16
+
+static uint64_t stall_nap(unsigned int refusals)
+{
+	unsigned int doublings = refusals - STALL_AFTER;
+
+	return DOFI_MS(doublings < 4 ? 1u << doublings : STALL_NAP_MAX);
+}
+
+DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
+{
+	struct dofi_evd *evd = dofi_evd_live(handle);
+	uint32_t before;
+	DAT_RETURN ret;
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!event)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	pthread_mutex_lock(&evd->lock);
+	if (evd->waiter || evd->dead) {
+		ret = DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
+		goto out;
+	}
+	before = evd->notified;
+	if (evd->cq && !dofi_evd_count(evd)) {
+		atomic_store_explicit(&evd->polled, true, memory_order_relaxed);
+		dofi_cq_pull(evd);
+	}
+	if (dofi_evd_count(evd)) {
+		dofi_evd_pop(evd, event);
+		/* Whatever else arrived in the same batch is news for the CNO. */
+		if (dofi_evd_count(evd))
+			dofi_evd_notify(evd, before);
+		ret = DAT_SUCCESS;
+	} else {
+		/* Bare: programs compare the whole word. */
+		ret = DAT_QUEUE_EMPTY;
+	}
+out:
+	pthread_mutex_unlock(&evd->lock);
+	if (dofi_work_pending(evd->obj.ia))
+		dofi_work_run(evd->obj.ia);
+	return ret;
+}
+
+static bool satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
+{
+	return dofi_evd_count(evd) >= (uint32_t)threshold;
+}
+
+/* Progress that a waiting thread makes; evd->lock held, given up while others are served. */
+static void poll_once(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+	bool cm = !evd->cq || (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
+
+	if (evd->cq) {
+		atomic_store_explicit(&evd->polled, true, memory_order_relaxed);
+		dofi_cq_pull(evd);
+	}
+	if (!cm && !dofi_work_pending(ia))
+		return;
+	pthread_mutex_unlock(&evd->lock);
+	if (dofi_work_pending(ia))
+		dofi_work_run(ia);
+	if (cm)
+		dofi_cm_progress(ia, false);
+	pthread_mutex_lock(&evd->lock);
+}
+
+static int make_wake_fd(struct dofi_evd *evd)
+{
+	if (evd->wake_fd < 0)
+		evd->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return evd->wake_fd < 0 ? -errno : 0;
+}
+
+/* May the thread sleep on the CQ's descriptor? If the CQ says "look again" time after time and
+ * has nothing, its descriptor is of no use: *stalled. evd->lock held. */
+static bool may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusals)
+{
+	struct fid *fid;
+
+	*stalled = false;
+	if (!evd->cq)
+		return true;
+	fid = &evd->cq->fid;
+	if (!fi_trywait(evd->obj.ia->fab.fabric, &fid, 1)) {
+		*refusals = 0;
+		return true;
+	}
+	if (++*refusals < STALL_AFTER)
+		return false;
+	*stalled = true;
+	return true;
+}
+
+/* Sleeps until somebody wakes the EVD, the CQ has news, or the deadline. evd->lock is held on
+ * entry and exit. 0 or -EINTR. */
+static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, unsigned int refusals)
+{
+	struct pollfd fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	nfds_t n = evd->cq && !stalled ? 2 : 1;
+	uint64_t now = dofi_now(), left = DOFI_NEVER, count;
+	struct timespec ts;
+	int ret;
+
+	if (stalled)
+		left = stall_nap(refusals);
+	else if (dofi_progress_is_me(evd->obj.ia))
+		left = DOFI_MS(1);	/* an agent: nobody else handles connections meanwhile */
+	if (deadline != DOFI_NEVER && deadline - now < left)
+		left = deadline > now ? deadline - now : 0;
+	ts.tv_sec = (time_t)(left / 1000000000u);
+	ts.tv_nsec = (long)(left % 1000000000u);
+	fds[0].fd = evd->wake_fd;
+	fds[1].fd = evd->cq_fd;
+	evd->sleeping = true;
+	evd->stalled = stalled;
+	pthread_mutex_unlock(&evd->lock);
+	ret = ppoll(fds, n, left == DOFI_NEVER ? NULL : &ts, NULL) < 0 ? -errno : 0;
+	pthread_mutex_lock(&evd->lock);
+	evd->stalled = false;
+	evd->sleeping = false;
+	if (read(evd->wake_fd, &count, sizeof(count)) < 0)
+		count = 0;	/* the CQ woke us, or the deadline */
+	return ret == -EINTR ? -EINTR : 0;
+}
+
+/* Polling that paid off may go on as long as allowed; polling in vain becomes shorter. */
+static void adapt_spin(struct dofi_evd *evd, bool slept)
+{
+	uint32_t most = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
+
+	if (!slept)
+		evd->spin_ns = most;
+	else if (evd->spin_ns > DOFI_US(2))
+		evd->spin_ns -= evd->spin_ns / 4;
+}
+
+/* The body of dat_evd_wait; evd->lock held, evd->waiter set. */
+static DAT_RETURN wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT threshold)
+{
+	uint64_t start = dofi_now(), now = start;
+	uint32_t seen = evd->notified;
+	unsigned int refusals = 0;
+	bool released, slept = false, stalled;
+
+	poll_once(evd);
+	/* What is queued already releases the caller; later only notifying events do. */
+	released = satisfied(evd, threshold);
+	while (!released || !satisfied(evd, threshold)) {
+		if (evd->dying)
+			return DOFI_ERR(DAT_ABORT, 0);
+		if (!evd->waitable)
+			return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
+		if (evd->dead)
+			return DOFI_ERR(DAT_INVALID_STATE, 0);
+		if (now >= deadline) {
+			if (satisfied(evd, threshold))
+				break;
+			return DOFI_ERR(DAT_TIMEOUT_EXPIRED, 0);
+		}
+		if (now - start < evd->spin_ns) {
+			pthread_mutex_unlock(&evd->lock);
+			dofi_relax();
+			pthread_mutex_lock(&evd->lock);
+		} else if (evd->notified == seen && may_sleep(evd, &stalled, &refusals)) {
+			slept = true;
+			if (sleep_once(evd, deadline, stalled, refusals) && evd->notified == seen)
+				return DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
+		}
+		poll_once(evd);
+		if (evd->notified != seen) {
+			released = true;
+			seen = evd->notified;
+		}
+		now = dofi_now();
+	}
+	adapt_spin(evd, slept);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN check_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
+{
+	if (evd->dying)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (evd->waiter)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+	if (evd->dead)
+		return DOFI_ERR(DAT_INVALID_STATE, 0);
+	if (!evd->waitable)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
+	if (threshold <= 0 || threshold > evd->qlen || (threshold > 1 && evd->quiet_streams))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore)
+{
+	struct dofi_evd *evd = dofi_evd_live(handle);
+	uint64_t deadline = DOFI_NEVER;
+	DAT_RETURN ret;
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!event)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (!nmore)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (timeout != DAT_TIMEOUT_INFINITE)
+		deadline = dofi_now() + DOFI_US(timeout);
+	pthread_mutex_lock(&evd->lock);
+	ret = check_wait(evd, threshold);
+	if (!ret && make_wake_fd(evd))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+	if (ret) {
+		pthread_mutex_unlock(&evd->lock);
+		return ret;
+	}
+	evd->waiter = true;
+	ret = wait_locked(evd, deadline, threshold);
+	if (!ret)
+		dofi_evd_pop(evd, event);
+	*nmore = (DAT_COUNT)dofi_evd_count(evd);
+	evd->waiter = false;
+	if (evd->dying)
+		pthread_cond_broadcast(&evd->left);
+	pthread_mutex_unlock(&evd->lock);
+	if (ret != DOFI_ERR(DAT_ABORT, 0)) {
+		dofi_progress_consumer_left(evd->obj.ia);
+		if (dofi_work_pending(evd->obj.ia))
+			dofi_work_run(evd->obj.ia);
+	}
+	return ret;
+}

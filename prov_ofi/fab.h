@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The libfabric side of an IA: which provider and interface, opened objects, limits.
+ *
+ * libfabric is loaded with dlopen when the first IA is opened: its Debian package pulls in a
+ * library that replaces the program's handlers of fatal signals while it is being loaded.
+ */
+#ifndef DOFI_FAB_H
+#define DOFI_FAB_H
+
+#include <netinet/in.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* libfabric entry points that are real symbols. */
+struct dofi_lib {
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info **info);
+	void (*freeinfo)(struct fi_info *info);
+	struct fi_info *(*dupinfo)(const struct fi_info *info);
+	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+	uint32_t (*version)(void);
+	const char *(*strerror)(int errnum);
+};
+
+extern struct dofi_lib dofi_lib;
+
+/* One row per fabric: names and what this library has to know about it. */
+struct dofi_fab_row {
+	const char *name;		/* in "provider=…" and IA names */
+	const char *prov_name;		/* libfabric's */
+	uint8_t wire_id;		/* in connection headers; never reused */
+	bool tcp_quirks;		/* see tcpfd.h */
+	size_t max_iov;
+	uint32_t cm_data;		/* bytes that a connection message carries */
+	size_t rx_depth;		/* receives handed to one endpoint at once */
+};
+
+union dofi_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+struct dofi_fab {
+	const struct dofi_fab_row *row;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	int eq_fd;
+	union dofi_addr addr;		/* the IA's address, port 0 */
+	bool addr_named;		/* chosen by the user: bind to it and to nothing else */
+	char netdev[64];
+	uint32_t lib_version;		/* fi_version() */
+	bool prov_keys;			/* keys come from the provider */
+	bool local_mr;			/* local buffers need registration */
+	size_t max_priv;		/* private data left to the consumer */
+};
+
+/* params: "provider=tcp domain=eth0", or the "device port" pairs of old registry files.
+ * Reasons of a failure go to dofi_report. 0 or a negative error. */
+int dofi_fab_open(struct dofi_fab *fab, const char *params);
+void dofi_fab_close(struct dofi_fab *fab);
+
+/* fi_version() below the given one? */
+static inline bool dofi_fab_older(const struct dofi_fab *fab, int major, int minor)
+{
+	return FI_VERSION_LT(fab->lib_version, FI_VERSION(major, minor));
+}
+
+size_t dofi_addr_len(const struct sockaddr *sa);
+uint16_t dofi_addr_port(const struct sockaddr *sa);
+void dofi_addr_set_port(struct sockaddr *sa, uint16_t port);
+bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
+
+#endif

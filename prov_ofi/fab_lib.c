@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is libfabric loaded, and what does it do to the process meanwhile?
+ *
+ * Debian's libfabric 1.17 pulls in a PSM library whose constructor replaces the handlers of SEGV,
+ * BUS, ILL, ABRT, INT and TERM unless IPATH_NO_BACKTRACE is set; other providers install some
+ * when their first object is made. The program's own handlers are put back afterwards.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "fab.h"
+#include "fab_lib.h"
+
+#define LIBFABRIC "libfabric.so.1"
+#define NO_BACKTRACE "IPATH_NO_BACKTRACE"
+
+struct dofi_lib dofi_lib;
+
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *library;
+static struct sigaction saved[NSIG];
+static bool saved_ok[NSIG];
+
+static void signals_save(void)
+{
+	for (int sig = 1; sig < NSIG; sig++)
+		saved_ok[sig] = !sigaction(sig, NULL, &saved[sig]);
+}
+
+static void signals_put_back(void)
+{
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction now;
+
+		if (!saved_ok[sig] || sigaction(sig, NULL, &now))
+			continue;
+		if (now.sa_handler != saved[sig].sa_handler)
+			sigaction(sig, &saved[sig], NULL);
+	}
+}
+
+static bool find_symbol(void **slot, const char *name)
+{
+	*slot = dlsym(library, name);
+	if (!*slot)
+		dofi_report("%s has no %s", LIBFABRIC, name);
+	return *slot != NULL;
+}
+
+static int load(void)
+{
+	bool ours = !getenv(NO_BACKTRACE);
+
+	if (ours)
+		setenv(NO_BACKTRACE, "1", 1);
+	library = dlopen(LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
+	if (ours)
+		unsetenv(NO_BACKTRACE);
+	if (!library) {
+		dofi_report("libfabric cannot be loaded: %s", dlerror());
+		return -ENOENT;
+	}
+	if (find_symbol((void **)&dofi_lib.getinfo, "fi_getinfo") &&
+	    find_symbol((void **)&dofi_lib.freeinfo, "fi_freeinfo") &&
+	    find_symbol((void **)&dofi_lib.dupinfo, "fi_dupinfo") &&
+	    find_symbol((void **)&dofi_lib.fabric, "fi_fabric") &&
+	    find_symbol((void **)&dofi_lib.version, "fi_version") &&
+	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror"))
+		return 0;
+	dlclose(library);
+	library = NULL;
+	return -ENOENT;
+}
+
+int dofi_lib_load(void)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&load_lock);
+	signals_save();
+	if (!library)
+		ret = load();
+	if (ret) {
+		signals_put_back();
+		pthread_mutex_unlock(&load_lock);
+	}
+	/* On success the lock is kept until dofi_lib_signals_restore: one opening at a time. */
+	return ret;
+}
+
+void dofi_lib_signals_restore(void)
+{
+	signals_put_back();
+	pthread_mutex_unlock(&load_lock);
+}

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is an adapter opened and closed? */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "cm.h"
+#include "cno.h"
+#include "ep.h"
+#include "err.h"
+#include "ia.h"
+#include "mr.h"
+#include "progress.h"
+
+/* Handles are invalid in the order in which the objects depend on each other. */
+static const DAT_HANDLE_TYPE close_order[] = {
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_PSP,
+	DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
+};
+
+static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
+{
+	ia->obj.provider = &prov->vtable;
+	atomic_init(&ia->consumer_handle, NULL);
+	for (int i = 0; i < DOFI_KINDS; i++) {
+		dofi_list_init(&ia->objs[i]);
+		ia->obj_count[i] = 0;
+	}
+	ia->async_evd = ia->sink = NULL;
+	ia->own_async_evd = false;
+	dofi_list_init(&ia->evds);
+	dofi_list_init(&ia->listeners);
+	dofi_list_init(&ia->conns);
+	dofi_list_init(&ia->work);
+	dofi_list_init(&ia->agents);
+	ia->work_waiting = false;
+	memset(&ia->timers, 0, sizeof(ia->timers));
+	ia->timer_users = 0;
+	memset(&ia->strangers, 0, sizeof(ia->strangers));
+	dofi_timer_init(&ia->warden, NULL);
+	dofi_lmr_table_init(&ia->lmrs);
+}
+
+/* The asynchronous EVD: made here, or one of an earlier open. */
+static int open_async_evd(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
+{
+	int ret;
+
+	if (handle != DAT_HANDLE_NULL) {
+		ia->async_evd = (struct dofi_evd *)handle;
+		ia->async_evd->feeds++;
+		return 0;
+	}
+	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, false, &ia->async_evd);
+	ia->own_async_evd = !ret;
+	return ret;
+}
+
+static void tear_down(struct dofi_ia *ia)
+{
+	if (ia->own_async_evd)
+		dofi_evd_destroy(ia->async_evd);
+	else if (ia->async_evd)
+		ia->async_evd->feeds--;
+	ia->async_evd = NULL;
+	if (ia->sink)
+		dofi_evd_destroy(ia->sink);
+	ia->sink = NULL;
+	dofi_progress_close(ia);
+	dofi_fab_close(&ia->fab);
+	dofi_timers_free(&ia->timers);
+	dofi_lmr_table_free(&ia->lmrs);
+	dofi_obj_release(&ia->obj);
+}
+
+static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD_HANDLE async_evd)
+{
+	int ret = dofi_progress_open(ia);
+
+	if (!ret)
+		ret = dofi_cm_timer_init(ia, &ia->warden, NULL);
+	if (!ret)
+		ret = dofi_fab_open(&ia->fab, params);
+	if (!ret)
+		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, true, &ia->sink);
+	if (!ret)
+		ret = open_async_evd(ia, qlen, async_evd);
+	if (!ret)
+		ret = dofi_progress_start(ia);
+	return ret;
+}
+
+static struct dofi_evd *foreign_async_evd(DAT_EVD_HANDLE handle)
+{
+	struct dofi_obj *obj = dofi_obj_any(handle);
+
+	if (!obj || obj->type != DAT_HANDLE_TYPE_EVD)
+		return NULL;
+	return ((struct dofi_evd *)obj)->flags & DAT_EVD_ASYNC_FLAG ? (struct dofi_evd *)obj
+								    : NULL;
+}
+
+static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			  DAT_IA_HANDLE *out)
+{
+	struct dofi_ia *ia;
+	int ret;
+
+	if (!prov)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	if (!async_evd)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	/* An asynchronous EVD elsewhere on this host cannot be reached from here. */
+	if (*async_evd == DAT_EVD_ASYNC_EXISTS)
+		*async_evd = DAT_EVD_OUT_OF_SCOPE;
+	if (*async_evd == DAT_HANDLE_NULL && qlen <= 0)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (*async_evd != DAT_HANDLE_NULL && *async_evd != DAT_EVD_OUT_OF_SCOPE &&
+	    !foreign_async_evd(*async_evd))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
+	dofi_obj_watch_fork();
+	ia = dofi_obj_new(NULL, DAT_HANDLE_TYPE_IA);
+	if (!ia)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	init_fields(ia, prov);
+	ret = build(ia, prov->params, qlen,
+		    *async_evd == DAT_EVD_OUT_OF_SCOPE ? DAT_HANDLE_NULL : *async_evd);
+	if (ret) {
+		tear_down(ia);
+		return ret == -ENOMEM ? dofi_ret(ret)
+				      : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+	}
+	dofi_obj_publish(&ia->obj);
+	if (ia->own_async_evd) {
+		/* Alive, but not one of the consumer's: not in the list of objects. */
+		atomic_store(&ia->async_evd->obj.tag, DOFI_TAG(DAT_HANDLE_TYPE_EVD));
+		if (*async_evd == DAT_HANDLE_NULL)
+			*async_evd = ia->async_evd;
+	}
+	*out = ia;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			DAT_IA_HANDLE *ia)
+{
+	return open_ia(dofi_provider_find(name, DAT_FALSE), qlen, async_evd, ia);
+}
+
+DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
+				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia)
+{
+	return open_ia(dofi_provider_find(name, DAT_TRUE), qlen, async_evd, ia);
+}
+
+/* Objects of the consumer that remain. */
+static bool in_use(struct dofi_ia *ia)
+{
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&ia->obj_lock);
+	for (int i = 0; i < DOFI_KINDS; i++)
+		n += ia->obj_count[i];
+	pthread_mutex_unlock(&ia->obj_lock);
+	return n;
+}
+
+static void destroy_object(struct dofi_obj *obj)
+{
+	struct dofi_sp *sp;
+
+	switch (obj->type) {
+	case DAT_HANDLE_TYPE_CR:
+		dofi_cr_destroy((struct dofi_cr *)obj, DOFI_CM_NO_LISTENER);
+		break;
+	case DAT_HANDLE_TYPE_PSP:
+	case DAT_HANDLE_TYPE_RSP:
+		sp = (struct dofi_sp *)obj;
+		dofi_sp_destroy(sp);
+		break;
+	case DAT_HANDLE_TYPE_EP:
+		dofi_ep_destroy((struct dofi_ep *)obj);
+		break;
+	case DAT_HANDLE_TYPE_LMR:
+		dofi_lmr_destroy((struct dofi_lmr *)obj);
+		break;
+	case DAT_HANDLE_TYPE_EVD:
+		dofi_evd_destroy((struct dofi_evd *)obj);
+		break;
+	case DAT_HANDLE_TYPE_CNO:
+		dofi_cno_destroy((struct dofi_cno *)obj);
+		break;
+	default:
+		dofi_obj_release(obj);
+		break;
+	}
+}
+
+static struct dofi_obj *first_of(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	struct dofi_obj *obj = NULL;
+
+	pthread_mutex_lock(&ia->obj_lock);
+	if (!dofi_list_empty(&ia->objs[type]))
+		obj = dofi_container(ia->objs[type].next, struct dofi_obj, link);
+	pthread_mutex_unlock(&ia->obj_lock);
+	return obj;
+}
+
+/* Agents learn that nothing more will come: DAT 1.2/2.0 dat_ia_close, abrupt. */
+static void dismiss_agent(struct dofi_cno *cno)
+{
+	DAT_OS_WAIT_PROXY_AGENT agent;
+
+	pthread_mutex_lock(&cno->lock);
+	agent = cno->agent;
+	cno->agent.proxy_agent_func = NULL;
+	pthread_mutex_unlock(&cno->lock);
+	if (agent.proxy_agent_func)
+		agent.proxy_agent_func(agent.instance_data, DAT_HANDLE_NULL);
+}
+
+static void destroy_all(struct dofi_ia *ia)
+{
+	struct dofi_obj *obj;
+	bool cm;
+
+	for (size_t i = 0; i < sizeof(close_order) / sizeof(*close_order); i++) {
+		DAT_HANDLE_TYPE type = close_order[i];
+
+		cm = type != DAT_HANDLE_TYPE_EVD && type != DAT_HANDLE_TYPE_CNO;
+		while ((obj = first_of(ia, type))) {
+			if (type == DAT_HANDLE_TYPE_CNO)
+				dismiss_agent((struct dofi_cno *)obj);
+			if (cm)
+				pthread_mutex_lock(&ia->cm_lock);
+			if (dofi_obj_retire(obj))
+				destroy_object(obj);
+			if (cm)
+				pthread_mutex_unlock(&ia->cm_lock);
+		}
+	}
+}
+
+/* Sockets with unread data are given a moment, so that closing them does not reset what the peer
+ * has yet to read. */
+static void end_lingering(struct dofi_ia *ia)
+{
+	uint64_t until = dofi_now() + DOFI_MS(100);
+	bool empty = false;
+
+	while (!empty) {
+		struct timespec nap = { 0, 1000000 };
+
+		pthread_mutex_lock(&ia->cm_lock);
+		dofi_conn_close_lingering(ia, dofi_now() >= until);
+		empty = dofi_list_empty(&ia->conns);
+		pthread_mutex_unlock(&ia->cm_lock);
+		if (!empty)
+			nanosleep(&nap, NULL);
+	}
+}
+
+DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dofi_ia *ia = dofi_ia_live(handle);
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	/* An agent runs in the thread that would have to end. */
+	if ((flags == DAT_CLOSE_GRACEFUL_FLAG && in_use(ia)) || dofi_progress_is_me(ia))
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+	/* Another IA may still report on this one's asynchronous EVD. */
+	if (ia->own_async_evd && ia->async_evd->feeds)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+	if (!dofi_obj_retire(&ia->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	dofi_progress_stop(ia);
+	destroy_all(ia);
+	end_lingering(ia);
+	atomic_store(&ia->async_evd->obj.tag, ia->own_async_evd ? 0
+						: DOFI_TAG(DAT_HANDLE_TYPE_EVD));
+	tear_down(ia);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* An opened interface adapter: fabric, domain, event queue, objects, progress.
+ *
+ * Locks, in the order in which they may be taken:
+ *   prog_lock   the progress thread's round; freeing an EVD
+ *   cm_lock     connections: event queue, service points, requests, timers, endpoint states
+ *   ep->lock    posting; state of one endpoint
+ *   evd->lock   one event dispatcher: its completion queue and its events
+ *   cno->lock   one notification object
+ *   obj_lock, work_lock, lmr.lock: leaves, nothing is taken under them
+ * No lock is held while a consumer's agent is called.
+ */
+#ifndef DOFI_IA_H
+#define DOFI_IA_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/timer.h"
+#include "fab.h"
+#include "lmr_table.h"
+#include "obj.h"
+#include "tcpfd.h"
+
+struct dofi_evd;
+
+struct dofi_provider {			/* one per IA name, kept for ever (freed handles) */
+	DAT_PROVIDER vtable;		/* first: objects point here */
+	DAT_PROVIDER_INFO info;
+	char params[256];
+	bool registered;
+	struct dofi_provider *next;
+};
+
+struct dofi_progress {
+	pthread_t thread;
+	bool running;
+	_Atomic bool stop;
+	int epfd;			/* what the thread sleeps on */
+	int bell;			/* eventfd: something changed */
+	_Atomic bool bell_rung;
+	_Atomic bool dozing;		/* long ticks: a consumer that leaves a wait rings */
+	uint32_t calm;			/* rounds in a row in which nothing was taken over */
+};
+
+struct dofi_ia {
+	struct dofi_obj obj;
+	struct dofi_fab fab;		/* fabric, domain, EQ, limits */
+	_Atomic(DAT_IA_HANDLE) consumer_handle;	/* see dofi_api_ia_handle */
+	struct dofi_lmr_table lmrs;
+
+	pthread_mutex_t obj_lock;
+	struct dofi_list objs[DOFI_KINDS];
+	unsigned int obj_count[DOFI_KINDS];
+
+	struct dofi_evd *async_evd;
+	bool own_async_evd;
+	struct dofi_evd *sink;		/* completions of directions without an EVD */
+
+	pthread_mutex_t prog_lock;
+	struct dofi_progress prog;
+	struct dofi_list evds;		/* all EVDs, for progress; prog_lock */
+
+	pthread_mutex_t cm_lock;
+	struct dofi_timers timers;
+	size_t timer_users;
+	struct dofi_list listeners;	/* fabric listeners, shared by service points */
+	struct dofi_list conns;		/* fabric connections, lingering ones included */
+	struct dofi_timer warden;	/* throws out silent strangers */
+	struct dofi_tcpfd_strangers strangers;
+
+	pthread_mutex_t work_lock;
+	_Atomic bool work_waiting;
+	struct dofi_list work;		/* endpoints that need attention outside EVD locks */
+	struct dofi_list agents;	/* CNOs whose agent has to be called */
+};
+
+/* Live IA behind a handle, or NULL. */
+static inline struct dofi_ia *dofi_ia_live(DAT_IA_HANDLE handle)
+{
+	return (struct dofi_ia *)dofi_obj_live(handle, DAT_HANDLE_TYPE_IA);
+}
+
+/* One for each thread-safety under which a name may be registered: the registry tells them apart
+ * by the jump table alone. */
+DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			DAT_IA_HANDLE *ia);
+DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
+				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia);
+DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags);
+DAT_RETURN dofi_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd,
+			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
+			 DAT_PROVIDER_ATTR_MASK prov_mask, DAT_PROVIDER_ATTR *prov_attr);
+
+/* The record of an IA name, by which its objects are dispatched. */
+struct dofi_provider *dofi_provider_find(const char *name, DAT_BOOLEAN thread_safe);
+
+#endif

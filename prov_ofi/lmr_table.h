@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a 32-bit memory context to its region in a few instructions.
+ *
+ * A context is index + generation: bits 0..19 the index (from 1, so that no context is 0),
+ * bits 20..31 the generation, which changes with each reuse of the index. Readers take no lock:
+ * entries never move, and an entry answers for a context only while `context` equals it.
+ */
+#ifndef DOFI_LMR_TABLE_H
+#define DOFI_LMR_TABLE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "dofi_api.h"
+
+#define DOFI_LMR_INDEX_BITS 20
+#define DOFI_LMR_CHUNK_BITS 10
+#define DOFI_LMR_CHUNKS (1u << (DOFI_LMR_INDEX_BITS - DOFI_LMR_CHUNK_BITS))
+#define DOFI_LMR_MAX ((1u << DOFI_LMR_INDEX_BITS) - 2)
+
+struct dofi_pz;
+
+struct dofi_region {
+	_Atomic uint32_t context;	/* 0: free */
+	uint32_t next_free;
+	uint64_t base;			/* first address as triplets name it (zero-based: 0) */
+	uint64_t length;
+	uint64_t bias;			/* real address = address in the triplet + bias */
+	DAT_MEM_PRIV_FLAGS priv;
+	struct dofi_pz *pz;
+	void *desc;			/* libfabric's local descriptor */
+};
+
+struct dofi_lmr_table {
+	pthread_mutex_t lock;
+	_Atomic(struct dofi_region *) chunk[DOFI_LMR_CHUNKS];
+	uint32_t used;			/* indices ever handed out */
+	uint32_t free_head, free_tail;	/* first freed, first reused; 0: none */
+	uint32_t live;
+};
+
+static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uint32_t context)
+{
+	uint32_t index = context & ((1u << DOFI_LMR_INDEX_BITS) - 1);
+	struct dofi_region *chunk = atomic_load_explicit(&t->chunk[index >> DOFI_LMR_CHUNK_BITS],
+							 memory_order_acquire);
+	struct dofi_region *r;
+
+	if (!chunk || !context)
+		return NULL;
+	r = &chunk[index & ((1u << DOFI_LMR_CHUNK_BITS) - 1)];
+	if (atomic_load_explicit(&r->context, memory_order_acquire) != context)
+		return NULL;
+	return r;
+}
+
+void dofi_lmr_table_init(struct dofi_lmr_table *t);
+void dofi_lmr_table_free(struct dofi_lmr_table *t);
+/* A free entry and the context that it will answer for; it does not answer yet. */
+struct dofi_region *dofi_region_take(struct dofi_lmr_table *t, uint32_t *context);
+/* The entry answers from now on. */
+void dofi_region_open(struct dofi_region *r, uint32_t context);
+/* It does not answer any more, and may be reused later. */
+void dofi_region_drop(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context);
+
+#endif

@@ -1,0 +1,77 @@
+# The provider: one source, compiled once per API version. Both libraries are called libdaplofi, so
+# they are built in directories of their own and installed by hand: libtool would have them share
+# a libdaplofi.la.
+dofi_sources = \
+	prov_ofi/api_table.h \
+	prov_ofi/attr.c \
+	prov_ofi/base/clock.h \
+	prov_ofi/base/list.h \
+	prov_ofi/base/log.c prov_ofi/base/log.h \
+	prov_ofi/base/param.c prov_ofi/base/param.h \
+	prov_ofi/base/slab.c prov_ofi/base/slab.h \
+	prov_ofi/base/timer.c prov_ofi/base/timer.h \
+	prov_ofi/cm.h \
+	prov_ofi/cm_connect.c \
+	prov_ofi/cm_cr.c \
+	prov_ofi/cm_events.c \
+	prov_ofi/cm_proto.c prov_ofi/cm_proto.h \
+	prov_ofi/cm_sp.c \
+	prov_ofi/cno.c prov_ofi/cno.h \
+	prov_ofi/conn.c prov_ofi/conn.h \
+	prov_ofi/cq.c prov_ofi/cq.h \
+	prov_ofi/dofi_api.h \
+	prov_ofi/dto.c prov_ofi/dto.h \
+	prov_ofi/ep.c prov_ofi/ep.h \
+	prov_ofi/ep_attr.c \
+	prov_ofi/err.c prov_ofi/err.h \
+	prov_ofi/evd.c prov_ofi/evd.h \
+	prov_ofi/evd_wait.c \
+	prov_ofi/fab.c prov_ofi/fab.h \
+	prov_ofi/fab_lib.c prov_ofi/fab_lib.h \
+	prov_ofi/grants.h \
+	prov_ofi/ia.c prov_ofi/ia.h \
+	prov_ofi/lmr_table.c prov_ofi/lmr_table.h \
+	prov_ofi/mem_check.c \
+	prov_ofi/mr.c prov_ofi/mr.h \
+	prov_ofi/netif.c prov_ofi/netif.h \
+	prov_ofi/obj.c prov_ofi/obj.h \
+	prov_ofi/progress.c prov_ofi/progress.h \
+	prov_ofi/provider.c \
+	prov_ofi/tcpfd.c prov_ofi/tcpfd.h \
+	prov_ofi/unsupported.c prov_ofi/unsupported.h \
+	prov_ofi/work.c prov_ofi/work.h
+
+dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
+# nodelete: handles kept beyond the last close, and threads on their way out, find code.
+dofi_ldflags = $(AM_LDFLAGS) -module -avoid-version -rpath $(libdir) -Wl,-z,nodelete \
+	-Wl,--version-script=$(top_srcdir)/prov_ofi/libdaplofi.map
+
+noinst_LTLIBRARIES += prov_ofi/dat1/libdaplofi.la prov_ofi/dat2/libdaplofi.la
+
+prov_ofi_dat1_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api_12.c
+prov_ofi_dat1_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=12
+prov_ofi_dat1_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.1
+prov_ofi_dat1_libdaplofi_la_LIBADD = libdat.la
+prov_ofi_dat1_libdaplofi_la_DEPENDENCIES = libdat.la prov_ofi/libdaplofi.map
+
+prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api_20.c
+prov_ofi_dat2_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=20
+prov_ofi_dat2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.2
+prov_ofi_dat2_libdaplofi_la_LIBADD = libdat2.la
+prov_ofi_dat2_libdaplofi_la_DEPENDENCIES = libdat2.la prov_ofi/libdaplofi.map
+
+EXTRA_DIST += prov_ofi/libdaplofi.map
+
+INSTALL_EXEC_TARGETS += install-provider
+UNINSTALL_TARGETS += uninstall-provider
+
+install-provider: install-libLTLIBRARIES
+	$(MKDIR_P) "$(DESTDIR)$(libdir)"
+	for v in 1 2; do \
+		$(LIBTOOL) $(AM_LIBTOOLFLAGS) --mode=install $(INSTALL) \
+			prov_ofi/dat$$v/libdaplofi.la "$(DESTDIR)$(libdir)" || exit 1; \
+	done
+	rm -f "$(DESTDIR)$(libdir)/libdaplofi.la"
+
+uninstall-provider:
+	rm -f "$(DESTDIR)$(libdir)/libdaplofi.so.1" "$(DESTDIR)$(libdir)/libdaplofi.so.2"

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is memory registered, and what may be done with it? */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "err.h"
+#include "grants.h"
+#include "mr.h"
+
+#define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+#define WRITES (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+#define ALL_PRIV (REMOTE | DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+
+static uint64_t fabric_access(DAT_MEM_PRIV_FLAGS priv)
+{
+	uint64_t access = 0;
+
+	if (priv & (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		access |= FI_SEND | FI_WRITE;
+	if (priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+		access |= FI_RECV | FI_READ;
+	if (priv & DAT_MEM_PRIV_REMOTE_READ_FLAG)
+		access |= FI_REMOTE_READ;
+	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+		access |= FI_REMOTE_WRITE;
+	return access;
+}
+
+/* Registers with the fabric if a peer, or the device itself, needs it. */
+static int register_region(struct dofi_lmr *lmr)
+{
+	struct dofi_fab *fab = &lmr->obj.ia->fab;
+	struct iovec iov = { (void *)(uintptr_t)lmr->address, lmr->length };
+	struct fi_mr_attr attr;
+	uint64_t key;
+	int ret;
+
+	lmr->mr = NULL;
+	lmr->region->desc = NULL;
+	lmr->rmr_context = 0;
+	if (!(lmr->priv & REMOTE) && !fab->local_mr)
+		return 0;
+	memset(&attr, 0, sizeof(attr));
+	attr.mr_iov = &iov;
+	attr.iov_count = 1;
+	attr.access = fabric_access(lmr->priv);
+	attr.requested_key = lmr->context;
+	/* With absolute addressing the offset is added to what the peer sends. */
+	attr.offset = lmr->zero_based ? lmr->address : 0;
+	ret = fi_mr_regattr(fab->domain, &attr, 0, &lmr->mr);
+	if (ret) {
+		lmr->mr = NULL;
+		return ret;
+	}
+	lmr->region->desc = fi_mr_desc(lmr->mr);
+	if (!(lmr->priv & REMOTE))
+		return 0;
+	key = fi_mr_key(lmr->mr);
+	if (!key || key > UINT32_MAX) {
+		dofi_log(DOFI_LOG_ERROR, "the fabric's memory key %#llx does not fit 32 bits",
+			 (unsigned long long)key);
+		fi_close(&lmr->mr->fid);
+		lmr->mr = NULL;
+		return -EOVERFLOW;
+	}
+	lmr->rmr_context = (uint32_t)key;
+	return 0;
+}
+
+/* What memory does the description name? */
+static DAT_RETURN resolve(struct dofi_ia *ia, const struct dofi_lmr_request *req,
+			  struct dofi_lmr *lmr)
+{
+	struct dofi_lmr *other;
+	int ret;
+
+	lmr->length = req->length;
+	switch ((int)req->mem_type) {
+	case DAT_MEM_TYPE_VIRTUAL:
+		lmr->address = (uintptr_t)req->desc.for_va;
+		break;
+	case DAT_MEM_TYPE_LMR:
+		other = (struct dofi_lmr *)dofi_obj_check(req->desc.for_lmr_handle,
+							  DAT_HANDLE_TYPE_LMR, ia);
+		if (!other)
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+		lmr->address = other->address;
+		lmr->length = other->length;
+		break;
+	case DAT_MEM_TYPE_SHARED_VIRTUAL:
+		if (!req->desc.for_shared_memory.shared_memory_id)
+			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		lmr->address = (uintptr_t)req->desc.for_shared_memory.virtual_address;
+		memcpy(lmr->shared_id, req->desc.for_shared_memory.shared_memory_id,
+		       sizeof(lmr->shared_id));
+		break;
+	default:
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	}
+	if (!lmr->length)
+		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
+	ret = dofi_mem_check(lmr->address, lmr->length, req->priv & WRITES,
+			     req->mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL);
+	if (ret == -EINVAL)
+		return DOFI_ERR(DAT_INVALID_STATE, 0);
+	if (ret == -EACCES)
+		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION,
+				req->priv & WRITES ? DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
+	if (ret)
+		return DOFI_ERR(DAT_PROTECTION_VIOLATION,
+				req->priv & WRITES ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
+{
+	struct dofi_region *r = dofi_region_take(&ia->lmrs, &lmr->context);
+	int ret;
+
+	if (!r)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+	lmr->region = r;
+	ret = register_region(lmr);
+	if (ret) {
+		dofi_region_drop(&ia->lmrs, r, lmr->context);
+		return ret == -FI_ENOMEM || ret == -EOVERFLOW
+			? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION)
+			: dofi_ret(ret);
+	}
+	r->base = lmr->zero_based ? 0 : lmr->address;
+	r->bias = lmr->zero_based ? lmr->address : 0;
+	r->length = lmr->length;
+	r->priv = lmr->priv;
+	r->pz = lmr->pz;
+	dofi_region_open(r, lmr->context);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia_handle, const struct dofi_lmr_request *req,
+			 struct dofi_lmr **out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_lmr *lmr;
+	struct dofi_pz *pz;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	pz = (struct dofi_pz *)dofi_obj_check(req->pz, DAT_HANDLE_TYPE_PZ, ia);
+	if (!pz)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (req->priv & ~ALL_PRIV)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+	lmr = dofi_obj_new(ia, DAT_HANDLE_TYPE_LMR);
+	if (!lmr)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	lmr->pz = pz;
+	lmr->mem_type = req->mem_type;
+	lmr->desc = req->desc;
+	lmr->priv = req->priv;
+	lmr->zero_based = req->zero_based;
+	lmr->users = 0;
+	ret = resolve(ia, req, lmr);
+	if (!ret)
+		ret = open_region(ia, lmr);
+	if (ret) {
+		dofi_obj_release(&lmr->obj);
+		return ret;
+	}
+	if (lmr->mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL)
+		lmr->desc.for_shared_memory.shared_memory_id = (DAT_LMR_COOKIE)&lmr->shared_id;
+	pz->users++;
+	dofi_obj_publish(&lmr->obj);
+	*out = lmr;
+	return DAT_SUCCESS;
+}
+
+void dofi_lmr_outputs(struct dofi_lmr *lmr, DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
+		      DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address)
+{
+	*handle = lmr;
+	if (lmr_context)
+		*lmr_context = lmr->context;
+	if (rmr_context)
+		*rmr_context = lmr->rmr_context;
+	if (size)
+		*size = lmr->length;
+	if (address)
+		*address = lmr->address;
+}
+
+void dofi_lmr_destroy(struct dofi_lmr *lmr)
+{
+	dofi_region_drop(&lmr->obj.ia->lmrs, lmr->region, lmr->context);
+	if (lmr->mr)
+		fi_close(&lmr->mr->fid);
+	lmr->mr = NULL;
+	lmr->pz->users--;
+	dofi_obj_release(&lmr->obj);
+}
+
+DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
+{
+	struct dofi_lmr *lmr = dofi_lmr_live(handle);
+
+	if (!lmr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	if (lmr->users)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
+	if (!dofi_obj_retire(&lmr->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	dofi_lmr_destroy(lmr);
+	return DAT_SUCCESS;
+}
+
+/* Coherent machine: both sync calls check their arguments and are done. */
+static DAT_RETURN sync_check(DAT_IA_HANDLE handle, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
+{
+	struct dofi_ia *ia = dofi_ia_live(handle);
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (n && !seg)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	for (DAT_VLEN i = 0; i < n; i++) {
+		const struct dofi_region *r = dofi_region_find(&ia->lmrs, seg[i].lmr_context);
+
+		if (!r || seg[i].virtual_address - r->base > r->length ||
+		    seg[i].segment_length > r->length - (seg[i].virtual_address - r->base))
+			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	}
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_lmr_sync_rdma_read(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
+{
+	return sync_check(ia, seg, n);
+}
+
+DAT_RETURN dofi_lmr_sync_rdma_write(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
+{
+	return sync_check(ia, seg, n);
+}
+
+DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_pz *pz;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	pz = dofi_obj_new(ia, DAT_HANDLE_TYPE_PZ);
+	if (!pz)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	pz->users = 0;
+	dofi_obj_publish(&pz->obj);
+	*out = pz;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
+{
+	struct dofi_pz *pz = dofi_pz_live(handle);
+
+	if (!pz)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (mask & ~DAT_PZ_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	param->ia_handle = dofi_api_ia_handle(pz->obj.ia);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE handle)
+{
+	struct dofi_pz *pz = dofi_pz_live(handle);
+
+	if (!pz)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (pz->users)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE);
+	if (!dofi_obj_retire(&pz->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	dofi_obj_release(&pz->obj);
+	return DAT_SUCCESS;
+}

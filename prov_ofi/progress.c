@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who makes progress when the program does not, at what cost? */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cm.h"
+#include "cno.h"
+#include "progress.h"
+#include "work.h"
+
+#define TICK_MS 1
+/* When consumers have been at work for so many ticks in a row, ticks become longer. */
+#define CALM_TICKS 16
+#define LONG_TICK_MS 10
+#define STALL_TICK_MS 20
+#define EVENTS 64
+
+/* The IA whose progress thread this thread is. */
+static __thread struct dofi_ia *mine;
+
+void dofi_progress_ring(struct dofi_ia *ia)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	if (atomic_exchange(&ia->prog.bell_rung, true))
+		return;
+	n = write(ia->prog.bell, &one, sizeof(one));
+	(void)n;	/* full means readable */
+}
+
+bool dofi_progress_is_me(struct dofi_ia *ia)
+{
+	return mine == ia;
+}
+
+void dofi_progress_consumer_left(struct dofi_ia *ia)
+{
+	if (atomic_load_explicit(&ia->prog.dozing, memory_order_relaxed))
+		dofi_progress_ring(ia);
+}
+
+static void arm(struct dofi_ia *ia, struct dofi_evd *evd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	ev.data.u64 = dofi_progress_key(evd, DOFI_KEY_EVD);
+	if (!epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, evd->cq_fd, &ev) || errno == EEXIST)
+		evd->watch = DOFI_WATCH_ARMED;
+}
+
+static void disarm(struct dofi_ia *ia, struct dofi_evd *evd, enum dofi_evd_watch to)
+{
+	if (evd->watch == DOFI_WATCH_ARMED)
+		epoll_ctl(ia->prog.epfd, EPOLL_CTL_DEL, evd->cq_fd, NULL);
+	evd->watch = to;
+}
+
+void dofi_progress_add_evd(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	if (!evd->cq)
+		return;
+	pthread_mutex_lock(&ia->prog_lock);
+	dofi_list_append(&ia->evds, &evd->link);
+	pthread_mutex_unlock(&ia->prog_lock);
+	dofi_progress_ring(ia);
+}
+
+void dofi_progress_remove_evd(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	if (!evd->cq)
+		return;
+	pthread_mutex_lock(&ia->prog_lock);
+	disarm(ia, evd, DOFI_WATCH_NEW);
+	dofi_list_remove(&evd->link);
+	pthread_mutex_unlock(&ia->prog_lock);
+}
+
+/* Is a consumer making progress on this CQ? One that merely has a CNO is not expected to. */
+static bool consumer_at_work(struct dofi_evd *evd)
+{
+	bool polled = atomic_exchange_explicit(&evd->polled, false, memory_order_relaxed);
+	bool waiter, cno;
+
+	pthread_mutex_lock(&evd->lock);
+	waiter = evd->waiter;
+	cno = evd->cno != NULL;
+	pthread_mutex_unlock(&evd->lock);
+	return waiter || (polled && !cno);
+}
+
+/* Reads the CQ until its descriptor may be slept on. */
+static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
+{
+	struct fid *fid = &evd->cq->fid;
+
+	for (int i = 0; i < 3; i++) {
+		unsigned int n = dofi_evd_service(evd);
+
+		if (!fi_trywait(ia->fab.fabric, &fid, 1)) {
+			evd->fruitless = 0;
+			arm(ia, evd);
+			return;
+		}
+		if (n)
+			i = -1;
+	}
+	/* libfabric 1.17 (tcp): a message waits for a receive. Until one is posted the
+	 * descriptor is of no use; come back now and then. */
+	disarm(ia, evd, DOFI_WATCH_STALLED);
+	atomic_store(&evd->stalled, true);
+	evd->look_again = dofi_now() +
+			  DOFI_MS(evd->fruitless < 5 ? 1u << evd->fruitless : STALL_TICK_MS);
+	evd->fruitless++;
+}
+
+/* Looks at a CQ that is not armed. True: it is armed now. */
+static bool visit(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool bell)
+{
+	if (evd->watch == DOFI_WATCH_STALLED && now < evd->look_again && !bell)
+		return false;
+	if (consumer_at_work(evd)) {
+		evd->watch = DOFI_WATCH_NAPPING;
+		return false;
+	}
+	evd->stalled = false;
+	take_over(ia, evd);
+	return evd->watch == DOFI_WATCH_ARMED;
+}
+
+/* Until when may the thread sleep, for the sake of CQs it does not sleep on? */
+static int visit_all(struct dofi_ia *ia, bool bell)
+{
+	uint64_t now = dofi_now();
+	bool napping = false, stalled = false, took = false;
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->evds) {
+		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
+
+		if (evd->watch != DOFI_WATCH_ARMED)
+			took |= visit(ia, evd, now, bell);
+		napping |= evd->watch == DOFI_WATCH_NAPPING;
+		stalled |= evd->watch == DOFI_WATCH_STALLED;
+	}
+	ia->prog.calm = took || bell ? 0 : ia->prog.calm + 1;
+	atomic_store_explicit(&ia->prog.dozing, napping && ia->prog.calm >= CALM_TICKS,
+			      memory_order_relaxed);
+	if (napping)
+		return ia->prog.calm < CALM_TICKS ? TICK_MS : LONG_TICK_MS;
+	return stalled ? TICK_MS : -1;
+}
+
+/* The descriptor of an armed CQ became readable. */
+static void cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
+{
+	/* The EVD may have been freed since epoll returned. */
+	if (evd->watch != DOFI_WATCH_ARMED || !evd->cq)
+		return;
+	if (consumer_at_work(evd)) {
+		disarm(ia, evd, DOFI_WATCH_NAPPING);
+		ia->prog.calm = 0;
+		return;
+	}
+	take_over(ia, evd);
+}
+
+/* True: the bell rang. */
+static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
+{
+	bool bell = false;
+	uint64_t count;
+
+	for (int i = 0; i < n; i++) {
+		void *obj = (void *)(uintptr_t)(events[i].data.u64 & ~(uint64_t)7);
+
+		switch (events[i].data.u64 & 7) {
+		case DOFI_KEY_BELL:
+			bell = true;
+			atomic_store(&ia->prog.bell_rung, false);
+			if (read(ia->prog.bell, &count, sizeof(count)) < 0)
+				count = 0;	/* rung again by the way */
+			break;
+		case DOFI_KEY_EVD:
+			cq_ready(ia, obj);
+			break;
+		case DOFI_KEY_CONN:
+			pthread_mutex_lock(&ia->cm_lock);
+			dofi_conn_hangup(obj);
+			pthread_mutex_unlock(&ia->cm_lock);
+			break;
+		default:
+			break;	/* the event queue is read in every round */
+		}
+	}
+	return bell;
+}
+
+/* Sleeping on the event queue needs its consent, too. */
+static bool eq_quiet(struct dofi_ia *ia)
+{
+	struct fid *fid = &ia->fab.eq->fid;
+
+	return !fi_trywait(ia->fab.fabric, &fid, 1);
+}
+
+static int until(uint64_t deadline, int ms)
+{
+	uint64_t now, left;
+
+	if (deadline == DOFI_NEVER)
+		return ms;
+	now = dofi_now();
+	left = deadline > now ? (deadline - now + DOFI_MS(1) - 1) / DOFI_MS(1) : 0;
+	if (left > 3600000)
+		left = 3600000;
+	return ms < 0 || (int)left < ms ? (int)left : ms;
+}
+
+/* One round of everything; returns how long the thread may sleep, in ms. */
+static int round_of(struct dofi_ia *ia, const struct epoll_event *events, int n)
+{
+	uint64_t deadline;
+	bool bell;
+	int ms;
+
+	pthread_mutex_lock(&ia->prog_lock);
+	bell = handle(ia, events, n);
+	ms = visit_all(ia, bell);
+	pthread_mutex_unlock(&ia->prog_lock);
+
+	pthread_mutex_lock(&ia->cm_lock);
+	dofi_cm_read_events(ia);
+	deadline = dofi_timers_run(&ia->timers, dofi_now());
+	if (!eq_quiet(ia))
+		ms = 0;
+	pthread_mutex_unlock(&ia->cm_lock);
+
+	if (dofi_work_pending(ia))
+		dofi_work_run(ia);
+	dofi_cno_run_agents(ia);
+	if (dofi_work_pending(ia) && (ms < 0 || ms > TICK_MS))
+		ms = TICK_MS;
+	return until(deadline, ms);
+}
+
+static void *run(void *arg)
+{
+	struct dofi_ia *ia = arg;
+	struct epoll_event events[EVENTS];
+	int n = 0;
+
+	mine = ia;
+	while (!atomic_load(&ia->prog.stop)) {
+		int ms = round_of(ia, events, n);
+
+		n = epoll_wait(ia->prog.epfd, events, EVENTS, ms);
+		if (n < 0)
+			n = 0;
+	}
+	return NULL;
+}
+
+static int watch_fd(struct dofi_ia *ia, int fd, enum dofi_key kind)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	ev.data.u64 = dofi_progress_key(NULL, kind);
+	return epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int start_thread(struct dofi_ia *ia)
+{
+	sigset_t all, old;
+	int ret;
+
+	/* The program's signals are for the program's threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&ia->prog.thread, NULL, run, ia);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ia->prog.running = !ret;
+	if (!ret)
+		pthread_setname_np(ia->prog.thread, "dat-progress");
+	return -ret;
+}
+
+int dofi_progress_open(struct dofi_ia *ia)
+{
+	int ret;
+
+	memset(&ia->prog, 0, sizeof(ia->prog));
+	ia->prog.epfd = epoll_create1(EPOLL_CLOEXEC);
+	ia->prog.bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (ia->prog.epfd < 0 || ia->prog.bell < 0)
+		ret = -errno;
+	else
+		ret = watch_fd(ia, ia->prog.bell, DOFI_KEY_BELL);
+	if (ret)
+		dofi_progress_close(ia);
+	return ret;
+}
+
+void dofi_progress_close(struct dofi_ia *ia)
+{
+	if (ia->prog.epfd >= 0)
+		close(ia->prog.epfd);
+	if (ia->prog.bell >= 0)
+		close(ia->prog.bell);
+	ia->prog.epfd = ia->prog.bell = -1;
+}
+
+int dofi_progress_start(struct dofi_ia *ia)
+{
+	int ret = watch_fd(ia, ia->fab.eq_fd, DOFI_KEY_EQ);
+
+	return ret ? ret : start_thread(ia);
+}
+
+void dofi_progress_stop(struct dofi_ia *ia)
+{
+	if (!ia->prog.running)
+		return;
+	atomic_store(&ia->prog.stop, true);
+	dofi_progress_ring(ia);
+	pthread_join(ia->prog.thread, NULL);
+	ia->prog.running = false;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which socket carries an endpoint, and what has to be done to it? */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "base/log.h"
+#include "tcpfd.h"
+
+/* How far from the last socket found the next one is looked for before all are. */
+#define NEAR 64
+
+static _Atomic int last_found = 3;
+
+struct ends {
+	union dofi_addr local, peer;
+	bool listener;
+};
+
+static bool same(const union dofi_addr *a, const union dofi_addr *b)
+{
+	return dofi_addr_port(&a->sa) == dofi_addr_port(&b->sa) &&
+	       dofi_addr_same_host(&a->sa, &b->sa);
+}
+
+static bool inet_name(int (*name)(int, struct sockaddr *, socklen_t *), int fd,
+		      union dofi_addr *addr)
+{
+	socklen_t len = sizeof(*addr);
+
+	memset(addr, 0, sizeof(*addr));
+	return !name(fd, &addr->sa, &len) &&
+	       (addr->sa.sa_family == AF_INET || addr->sa.sa_family == AF_INET6);
+}
+
+static bool matches(int fd, const struct ends *ends)
+{
+	union dofi_addr addr;
+	int on = 0;
+	socklen_t len = sizeof(on);
+
+	if (!inet_name(getsockname, fd, &addr) || !same(&addr, &ends->local))
+		return false;
+	if (ends->listener)
+		return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
+	return inet_name(getpeername, fd, &addr) && same(&addr, &ends->peer);
+}
+
+/* Calls fn for every descriptor of this process until it says that it is done. */
+static void each_fd(bool (*fn)(void *arg, int fd), void *arg)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && fd != dirfd(dir) && fn(arg, fd))
+			break;
+	}
+	closedir(dir);
+}
+
+struct search {
+	const struct ends *ends;
+	int found;
+};
+
+static bool search_one(void *arg, int fd)
+{
+	struct search *s = arg;
+
+	if (!matches(fd, s->ends))
+		return false;
+	s->found = fd;
+	return true;
+}
+
+static int find(const struct ends *ends)
+{
+	struct search s = { ends, -1 };
+	int start = last_found;
+
+	/* Descriptors are handed out in order, so the next one is mostly nearby. */
+	for (int fd = start; fd <= start + NEAR && s.found < 0; fd++)
+		search_one(&s, fd);
+	for (int fd = start - 1; fd >= 3 && fd >= start - NEAR && s.found < 0; fd--)
+		search_one(&s, fd);
+	if (s.found < 0)
+		each_fd(search_one, &s);
+	if (s.found >= 0)
+		last_found = s.found;
+	return s.found;
+}
+
+int dofi_tcpfd_of_ep(struct fid_ep *ep)
+{
+	size_t local_len = sizeof(union dofi_addr), peer_len = sizeof(union dofi_addr);
+	struct ends ends;
+
+	memset(&ends, 0, sizeof(ends));
+	if (fi_getname(&ep->fid, &ends.local, &local_len) || fi_getpeer(ep, &ends.peer, &peer_len))
+		return -1;
+	return find(&ends);
+}
+
+void dofi_tcpfd_tame_listener(struct fid_pep *pep)
+{
+	struct timeval patience = { .tv_usec = 20000 };
+	size_t len = sizeof(union dofi_addr);
+	struct ends ends;
+	int fd;
+
+	memset(&ends, 0, sizeof(ends));
+	ends.listener = true;
+	if (fi_getname(&pep->fid, &ends.local, &len))
+		return;
+	fd = find(&ends);
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
+		dofi_log(DOFI_LOG_WARN, "the listener's socket cannot be guarded against "
+			 "stalling strangers");
+}
+
+void dofi_tcpfd_keepalive(int fd, int seconds)
+{
+	int on = 1, probes = 3, interval = seconds / 3 > 0 ? seconds / 3 : 1;
+	unsigned int give_up = (unsigned int)seconds * 2000u;
+
+	if (!seconds)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof(give_up));
+}
+
+bool dofi_tcpfd_peer_gone(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&pfd, 1, 0) > 0 && (pfd.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}
+
+size_t dofi_tcpfd_unread(int fd)
+{
+	int bytes = 0;
+
+	return ioctl(fd, FIONREAD, &bytes) ? 0 : (size_t)bytes;
+}
+
+struct expulsion {
+	struct dofi_tcpfd_strangers *last, now;
+	bool (*known)(void *arg, int fd, const union dofi_addr *, const union dofi_addr *);
+	void *arg;
+};
+
+static bool seen_before(const struct dofi_tcpfd_strangers *last, int fd, uint16_t port)
+{
+	for (size_t i = 0; i < last->count; i++)
+		if (last->marks[i].fd == fd && last->marks[i].peer_port == port)
+			return true;
+	return false;
+}
+
+static bool expel_one(void *arg, int fd)
+{
+	struct expulsion *e = arg;
+	union dofi_addr local, peer;
+	uint16_t port;
+
+	if (!inet_name(getsockname, fd, &local) || !inet_name(getpeername, fd, &peer) ||
+	    e->known(e->arg, fd, &local, &peer))
+		return false;
+	port = dofi_addr_port(&peer.sa);
+	if (seen_before(e->last, fd, port)) {
+		dofi_log(DOFI_LOG_WARN, "a stranger from port %u said nothing and is thrown out",
+			 port);
+		shutdown(fd, SHUT_RDWR);
+	}
+	if (e->now.count < sizeof(e->now.marks) / sizeof(*e->now.marks)) {
+		e->now.marks[e->now.count].fd = fd;
+		e->now.marks[e->now.count++].peer_port = port;
+	}
+	return false;
+}
+
+size_t dofi_tcpfd_expel(struct dofi_tcpfd_strangers *last,
+			bool (*known)(void *arg, int fd, const union dofi_addr *local,
+				      const union dofi_addr *peer), void *arg)
+{
+	struct expulsion e = { .last = last, .known = known, .arg = arg };
+
+	each_fd(expel_one, &e);
+	*last = e.now;
+	return last->count;
+}

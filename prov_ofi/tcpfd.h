@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The TCP sockets below libfabric's tcp endpoints.
+ *
+ * libfabric hides them, but some things can only be done there:
+ * - 1.17: a local disconnect while a read response is half received corrupts the provider's free
+ *   list; shutting the socket down first lets the provider notice the end by itself;
+ * - a peer that has gone is not noticed while a message waits for a receive to be posted;
+ * - a socket that is closed with unread data resets the connection, and the peer may lose the end
+ *   of what was sent to it; so the socket is kept, shut down, until the peer closes its end;
+ * - dead hosts are found by keep-alive, which the provider leaves off;
+ * - 1.17: whoever connects to a listener and stalls in the middle of the request blocks the
+ *   provider; a receive time-out on the listener, inherited by what it accepts, bounds that;
+ * - whoever connects and says nothing is kept for ever.
+ * A socket is recognised by its addresses.
+ */
+#ifndef DOFI_TCPFD_H
+#define DOFI_TCPFD_H
+
+#include "fab.h"
+
+/* The socket of a connected endpoint, or -1. */
+int dofi_tcpfd_of_ep(struct fid_ep *ep);
+/* Bounds what a stranger can do to the provider through this listener. */
+void dofi_tcpfd_tame_listener(struct fid_pep *pep);
+/* Keep-alive and user time-out as set; 0 seconds: none. */
+void dofi_tcpfd_keepalive(int fd, int seconds);
+/* Has the peer closed its end? */
+bool dofi_tcpfd_peer_gone(int fd);
+/* Bytes that have arrived and were not read. */
+size_t dofi_tcpfd_unread(int fd);
+
+/* Connected sockets of this process on a listener's port. `known` tells which are in use;
+ * returns how many others there are, after shutting down those that were others at the last
+ * call already (remembered in `marks`, at most `room` of them, updated by the call). */
+struct dofi_tcpfd_mark {
+	int fd;
+	uint16_t peer_port;
+};
+
+struct dofi_tcpfd_strangers {
+	struct dofi_tcpfd_mark marks[64];
+	size_t count;
+};
+
+size_t dofi_tcpfd_expel(struct dofi_tcpfd_strangers *last, bool (*known)(void *arg, int fd,
+			const union dofi_addr *local, const union dofi_addr *peer), void *arg);
+
+#endif

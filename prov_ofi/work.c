@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is deferred work collected and done? */
+#include "cm.h"
+#include "dto.h"
+#include "progress.h"
+#include "work.h"
+
+void dofi_work_add(struct dofi_ep *ep, uint32_t bits)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	if ((atomic_load_explicit(&ep->work, memory_order_relaxed) & bits) == bits)
+		return;
+	pthread_mutex_lock(&ia->work_lock);
+	if (!atomic_fetch_or(&ep->work, bits))
+		dofi_list_append(&ia->work, &ep->work_link);
+	atomic_store_explicit(&ia->work_waiting, true, memory_order_release);
+	pthread_mutex_unlock(&ia->work_lock);
+}
+
+void dofi_work_cancel(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	pthread_mutex_lock(&ia->work_lock);
+	dofi_list_remove(&ep->work_link);
+	atomic_store(&ep->work, 0);
+	pthread_mutex_unlock(&ia->work_lock);
+}
+
+static struct dofi_ep *next_ep(struct dofi_ia *ia, uint32_t *bits)
+{
+	struct dofi_ep *ep = NULL;
+
+	pthread_mutex_lock(&ia->work_lock);
+	if (!dofi_list_empty(&ia->work)) {
+		ep = dofi_container(ia->work.next, struct dofi_ep, work_link);
+		dofi_list_remove(&ep->work_link);
+		*bits = atomic_exchange(&ep->work, 0);
+	}
+	if (dofi_list_empty(&ia->work))
+		atomic_store_explicit(&ia->work_waiting, false, memory_order_release);
+	pthread_mutex_unlock(&ia->work_lock);
+	return ep;
+}
+
+/* False: cm_lock was busy. */
+static bool end_connection(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits)
+{
+	if (dofi_progress_is_me(ia))
+		pthread_mutex_lock(&ia->cm_lock);
+	else if (pthread_mutex_trylock(&ia->cm_lock))
+		return false;
+	if (dofi_ep_live(ep)) {
+		if (bits & DOFI_WORK_BREAK)
+			dofi_cm_break(ep);
+		else
+			dofi_cm_drained(ep);
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return true;
+}
+
+void dofi_work_run(struct dofi_ia *ia)
+{
+	uint32_t bits = 0;
+	struct dofi_ep *ep;
+
+	/* Bounded: what is put back by the way is left to the next run. */
+	for (int i = 0; i < 64 && (ep = next_ep(ia, &bits)); i++) {
+		if (bits & DOFI_WORK_EQ)
+			dofi_cm_progress(ia, dofi_progress_is_me(ia));
+		if (bits & DOFI_WORK_SUBMIT) {
+			pthread_mutex_lock(&ep->lock);
+			if (dofi_ep_live(ep))
+				dofi_dto_submit(ep);
+			pthread_mutex_unlock(&ep->lock);
+		}
+		if ((bits & (DOFI_WORK_BREAK | DOFI_WORK_DRAINED)) &&
+		    !end_connection(ia, ep, bits)) {
+			dofi_work_add(ep, bits & (DOFI_WORK_BREAK | DOFI_WORK_DRAINED));
+			dofi_progress_ring(ia);
+			return;
+		}
+	}
+}
+
+void dofi_work_unstall(struct dofi_evd *evd)
+{
+	pthread_mutex_lock(&evd->lock);
+	evd->stalled = false;
+	dofi_evd_wake_locked(evd);
+	pthread_mutex_unlock(&evd->lock);
+	dofi_progress_ring(evd->obj.ia);
+}
