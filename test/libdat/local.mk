@@ -1,7 +1,7 @@
 # Tests of libdat: one source per topic, compiled once per API version.
 if HAVE_CUNIT
 libdat_test_cppflags = -I$(top_builddir) -I$(top_srcdir)/test/libdat $(AM_CPPFLAGS) \
-	$(CUNIT_CFLAGS)
+	$(CUNIT_CFLAGS) -DSAMPLE_CONF_PATH='"$(abs_top_srcdir)/etc/dat.conf"'
 libdat_test_sources = \
 	test/libdat/dat_api.h \
 	test/libdat/fake.h \

@@ -245,6 +245,19 @@ static void directory(void)
 	rig_unload();
 }
 
+/* The file that we install as an example. */
+static void sample(void)
+{
+	setenv("DAT_OVERRIDE", SAMPLE_CONF_PATH, 1);
+	setenv("DAT_DBG_TYPE", "4", 1);
+	rig_load(NULL);
+	rig_catch_stderr();
+	CHECK_TEXT(rig_list(), "ofi-tcp/2.0/0 ofi-tcp/2.0/1 ofi-tcp/1.2/0 ofi-tcp/1.2/1 ");
+	CHECK_TEXT(rig_caught(), "");
+	rig_unload();
+	unsetenv("DAT_DBG_TYPE");
+}
+
 /* Any bytes at all: nothing but survival and a bounded answer is asked for. */
 static void noise(void)
 {
@@ -279,5 +292,6 @@ void add_conf_suite(void)
 	ADD_OURS(s, "at most 1024 entries are kept", many_entries);
 	ADD_OURS(s, "a line with a NUL byte is dropped", nul_byte);
 	ADD_OURS(s, "a directory is no registry file", directory);
+	ADD_OURS(s, "the example that is installed has no bad line", sample);
 	ADD_OURS(s, "noise is survived", noise);
 }
