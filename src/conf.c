@@ -219,6 +219,7 @@ static void drop(struct dati_conf *conf, unsigned int line, const char *name,
 
 static void drop_record(struct dati_conf *conf, const struct record *r, int field)
 {
+	bool named = r->words || r->last == TOKEN_OPEN_QUOTE;
 	const char *what = field < FIELDS ? fields[field].what : "the end of the line";
 	char found[48];
 
@@ -230,7 +231,7 @@ static void drop_record(struct dati_conf *conf, const struct record *r, int fiel
 		strcpy(found, "the end of the line");
 	if (field == r->words && r->last == TOKEN_OPEN_QUOTE)
 		what = "a closing quote";
-	drop(conf, r->line, r->words ? r->field[0] : "", "expected %s, found %s", what, found);
+	drop(conf, r->line, named ? r->field[0] : "", "expected %s, found %s", what, found);
 }
 
 static void keep_record(struct dati_conf *conf, const struct record *r)

@@ -120,6 +120,7 @@ static void add_line(struct paragraph *p, const char *format, ...)
 void dati_diag_begin(struct dati_attempt *attempt, const DAT_PROVIDER_INFO *key)
 {
 	attempt->key = key;
+	attempt->last_resort_tried = false;
 	attempt->num = 0;
 	attempt->lost = 0;
 	attempt->outer = has_current ? pthread_getspecific(current) : NULL;
@@ -158,13 +159,23 @@ static void add_source(struct paragraph *p)
 {
 	const struct dati_source *source = dati_static_source();
 	const char *by = source->override ? " (DAT_OVERRIDE)" : "";
+	size_t good = source->conf.num_entries, bad = source->conf.num_bad;
 
 	if (source->err)
 		add_line(p, "registry file %s%s: %s", source->path ? source->path : "", by,
 			 strerror(-source->err));
 	else
-		add_line(p, "registry file %s%s: %zu entries, %zu bad lines", source->path, by,
-			 source->conf.num_entries, source->conf.num_bad);
+		add_line(p, "registry file %s%s: %zu %s, %zu bad %s", source->path, by, good,
+			 good == 1 ? "entry" : "entries", bad, bad == 1 ? "line" : "lines");
+}
+
+/* The name may have swallowed the rest of its line for want of a closing quote. */
+static bool is_meant(const struct dati_conf_bad *bad, const char *name)
+{
+	size_t len = strlen(name);
+
+	return bad->name && bad->reason && !strncmp(bad->name, name, len) &&
+	       strchr(" \t", bad->name[len]);
 }
 
 /* Bad lines that were meant for this name. */
@@ -175,8 +186,7 @@ static void add_bad_lines(struct paragraph *p, const char *name)
 	size_t i;
 
 	for (i = 0; i < conf->num_bad_kept && found < MAX_BAD_LINES; i++) {
-		if (!conf->bad[i].name || !conf->bad[i].reason ||
-		    strcmp(conf->bad[i].name, name))
+		if (!is_meant(&conf->bad[i], name))
 			continue;
 		add_line(p, "%s", conf->bad[i].reason);
 		found++;
@@ -342,11 +352,13 @@ void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret)
 }
 
 /* What a probing program never learnt: none of the entries works. */
-static void tell_kept(void)
+void dati_diag_tell_kept(void)
 {
 	struct paragraph p = { .lines = 0 };
 	unsigned int i;
 
+	if (!num_kept || succeeded)
+		return;
 	if (num_kept == 1) {
 		emit(first_kept.text);
 		return;
@@ -361,8 +373,6 @@ static void tell_kept(void)
 
 void dati_diag_stop(void)
 {
-	if (num_kept && !succeeded)
-		tell_kept();
 	if (has_current)
 		pthread_key_delete(current);
 	has_current = false;

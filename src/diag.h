@@ -3,6 +3,8 @@
 #ifndef DATI_DIAG_H
 #define DATI_DIAG_H
 
+#include <stdbool.h>
+
 #include "dati_api.h"
 
 /* Bits of DAT_DBG_TYPE. */
@@ -25,12 +27,14 @@
 struct dati_attempt {
 	const DAT_PROVIDER_INFO *key;
 	struct dati_attempt *outer;	/* an open by a provider inside an open */
+	bool last_resort_tried;
 	unsigned int num;
 	unsigned int lost;
 	char note[DATI_NOTES][DATI_NOTE_SIZE];
 };
 
 void dati_diag_start(void);
+void dati_diag_tell_kept(void);	/* at the end, what was kept back while probing */
 void dati_diag_stop(void);
 
 /* The program walks the registry: single failures are no news. */

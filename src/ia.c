@@ -47,15 +47,17 @@ void dati_use_end(struct dati_use *use)
 
 static void note_refusal(struct dati_attempt *attempt, const struct dati_use *use, DAT_RETURN ret)
 {
-	char origin[DATI_NOTE_SIZE] = "provider registered by the program";
-	const char *library = "";
+	const char *type = dati_type_name(ret), *subtype = dati_subtype_name(ret);
+	char origin[DATI_NOTE_SIZE];
 
-	if (use->entry) {
-		dati_way_origin(use->entry, use->entry->way, origin, sizeof(origin));
-		library = use->entry->way->library;
+	if (!use->entry) {
+		dati_diag_note(attempt, "a provider of the program's own refused: %s %s", type,
+			       subtype);
+		return;
 	}
-	dati_diag_note(attempt, "%s: %s refused: %s %s", origin, library, dati_type_name(ret),
-		       dati_subtype_name(ret));
+	dati_way_origin(use->entry, use->entry->way, origin, sizeof(origin));
+	dati_diag_note(attempt, "%s: %s refused: %s %s", origin, use->entry->way->library, type,
+		       subtype);
 }
 
 /* The slot exists before the query, so that the provider can look up the consumer's handle. */
@@ -124,7 +126,7 @@ DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_event_q
 	dati_key_set(&key, name, dapl_major, dapl_minor, thread_safety);
 	dati_diag_begin(&attempt, &key);
 	ret = open_with(&args, &key, DATI_ANY_WAY, &attempt);
-	/* Dead hardware of a legacy name; the first answer counts if this fails, too. */
+	/* Dead hardware of a legacy name? The first answer counts if this fails, too. */
 	if (ret != DAT_SUCCESS &&
 	    open_with(&args, &key, DATI_LAST_RESORT, &attempt) == DAT_SUCCESS)
 		ret = DAT_SUCCESS;

@@ -135,13 +135,16 @@ static void collect_reasons(struct dati_static *st, bool collect)
 		st->set_report(collect ? dati_diag_collect : NULL);
 }
 
-static void close_library(struct dati_static *st)
+/* A registration of the key that `init` did not make stays: it is the program's own. */
+static void close_library(struct dati_static *st, bool has_registered)
 {
 	const void *image;
 
-	pthread_mutex_lock(&dati_lock);
-	dati_dynamic_forget(&st->info);
-	pthread_mutex_unlock(&dati_lock);
+	if (has_registered) {
+		pthread_mutex_lock(&dati_lock);
+		dati_dynamic_forget(&st->info);
+		pthread_mutex_unlock(&dati_lock);
+	}
 	pthread_mutex_lock(&loader_lock);
 	collect_reasons(st, false);
 	dlclose(st->library);
@@ -202,6 +205,8 @@ static bool try_way(struct dati_static *st, const struct dati_way *way,
 	if (!entered)
 		return false;
 	*loaded = true;
+	if (way->last_resort && attempt)
+		attempt->last_resort_tried = true;
 	if (!params) {
 		dati_legacy_params(st->info.ia_name, legacy, sizeof(legacy));
 		params = legacy;
@@ -214,7 +219,7 @@ static bool try_way(struct dati_static *st, const struct dati_way *way,
 		return true;
 	note_way(attempt, st, way, "%s: its dat_provider_init did not register the name",
 		 way->library);
-	close_library(st);
+	close_library(st, false);
 	return false;
 }
 
@@ -293,7 +298,10 @@ struct dati_static *dati_load(const DAT_PROVIDER_INFO *key, enum dati_choice cho
 	bool ok;
 
 	pthread_mutex_lock(&dati_lock);
-	st = dati_static_resolve(key);
+	if (choice == DATI_ANY_WAY)
+		st = dati_static_resolve(key);
+	else
+		st = attempt->last_resort_tried ? NULL : dati_static_find(key);
 	if (!st || !has_way(st, choice) || !begin_visit(st)) {
 		pthread_mutex_unlock(&dati_lock);
 		return NULL;
@@ -322,7 +330,7 @@ static void drop_use(struct dati_static *st)
 		dati_log(DATI_DBG_PROVIDER, "%s: fini for " DATI_KEY_FORMAT,
 			 st->way->library, DATI_KEY_ARGS(&st->info));
 		st->fini(&st->info);
-		close_library(st);
+		close_library(st, true);
 		end_work(st, DATI_IDLE);
 	}
 	end_visit(st);

@@ -8,12 +8,12 @@
 
 enum dati_choice {
 	DATI_ANY_WAY,
-	DATI_LAST_RESORT	/* only our own provider behind a legacy name */
+	DATI_LAST_RESORT	/* only our provider behind a legacy name, unless tried before */
 };
 
 /*
  * Loads the provider of a key, unless it is loaded, and counts one use. NULL when there is no
- * such entry or none of its libraries does; the reasons go to `attempt`.
+ * such entry or none of its libraries does; the reasons go to `attempt`, if there is one.
  */
 struct dati_static *dati_load(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
 			      struct dati_attempt *attempt);

@@ -44,9 +44,10 @@ static void stop(void)
 
 	if (atomic_exchange(&stopped, true))
 		return;
-	dati_diag_stop();
+	dati_diag_tell_kept();
 	pthread_mutex_lock(&dati_lock);
 	if (dati_ia_none() && dati_static_stop()) {
+		dati_diag_stop();
 		while ((d = registered)) {
 			registered = d->next;
 			free(d);

@@ -135,7 +135,7 @@ static DAT_RETURN fake_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HAN
 			*at = *at == '_' ? ' ' : *at;
 		report_reason(text);
 	}
-	ret = answer(in, "open=");
+	ret = word(in, "open=") ? answer(in, "open=") : fake_state.open_answer;
 	if (ret != DAT_SUCCESS)
 		return ret;
 	own = calloc(1, sizeof(*own));

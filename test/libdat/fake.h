@@ -47,6 +47,8 @@ struct fake_state {
 	/* Called by the provider from inside init, open, query, close and fini. */
 	void (*hook)(const char *where, const char *name, void *own);
 	void *last_own;
+
+	DAT_RETURN open_answer;		/* where the parameters name none */
 };
 
 extern struct fake_state fake_state;

@@ -144,6 +144,7 @@ void rig_load_path(const char *path, const char *conf)
 	}
 	fill_calls();
 	fake_state.hook = NULL;
+	fake_state.open_answer = DAT_SUCCESS;
 	fake_state.log_off = false;
 	fake_state.inits = fake_state.finis = fake_state.opens = fake_state.closes = 0;
 	rig_forget_notes();

@@ -263,6 +263,25 @@ static void dead_init(void)
 	rig_unload();
 }
 
+/* Our provider is asked once, whether it came in for a library or for a refusal. */
+static void dead_twice(void)
+{
+	DAT_IA_HANDLE ia;
+
+	rig_load(DEAD("ib0", "dead") LINE("ib1", "open=0x80120062"));
+	fake_state.open_answer = 0x80030003u;
+	rig_catch_stderr();
+	CHECK_RET(rig_open("ib0", &ia), 0x80030003u);
+	CHECK_NOTES("init ib0 " V " ts=0 []", "open ib0 qlen=8 evd=given", "fini ib0");
+	CHECK_RET(rig_open("ib1", &ia), 0x80120062u);
+	CU_ASSERT_EQUAL(fake_state.lines, 6);
+	CHECK_RET(rig_open("ib2", &ia), 0x80030003u);
+	rig_caught();
+	CU_ASSERT_EQUAL(fake_state.inits, 4);
+	CU_ASSERT_EQUAL(fake_state.finis, 4);
+	rig_unload();
+}
+
 static void dead_other_name(void)
 {
 	DAT_IA_HANDLE ia;
@@ -346,6 +365,7 @@ void add_builtin_suite(void)
 	ADD_OURS(s, "legacy name, library missing: ofi; other names fail", dead_library);
 	ADD_OURS(s, "legacy name, provider refuses: ofi, without a word", dead_hardware);
 	ADD_OURS(s, "legacy name, init does not register: ofi", dead_init);
+	ADD_OURS(s, "ofi refuses, too: it is asked once", dead_twice);
 	ADD_OURS(s, "other names fail as their provider says", dead_other_name);
 	ADD_OURS(s, "if ofi fails as well, the first answer counts", no_last_resort);
 	ADD_OURS(s, "our provider is found beside libdat", beside);

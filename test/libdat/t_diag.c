@@ -12,7 +12,6 @@
 #if DAT_API_MAJOR == 1
 #define V "1.2"
 #define LIB "libdat"
-#define ARG1_NAME "DAT_INVALID_ARG1"
 #else
 #define V "2.0"
 #define LIB "libdat2"
@@ -116,6 +115,11 @@ static void bad_line(void)
 	CU_ASSERT(says(expected));
 	CU_ASSERT(says("0 entries, 2 bad lines\n"));
 	CU_ASSERT_PTR_NULL(strstr(told, ":1:"));
+	rig_unload();
+	rig_load("\"a " API " nonthreadsafe default FAKE d.1.0\n");
+	open_and_listen("a");
+	CU_ASSERT(says("0 entries, 1 bad line\n"));
+	CU_ASSERT(says(":1: expected a closing quote, found the end of the line\n"));
 	rig_unload();
 }
 

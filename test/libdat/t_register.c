@@ -179,6 +179,28 @@ static void close_dynamic(void)
 	rig_unload();
 }
 
+/* An entry of the file with the same key: its init cannot register, the program's stays. */
+static void own_goes_first(void)
+{
+	DAT_PROVIDER_INFO info = make_info("mine", MAJOR, MINOR, DAT_FALSE);
+	DAT_IA_HANDLE ia;
+	int i;
+
+	rig_load(LINE("mine", ""));
+	own_ia.provider = &own_table;
+	own_opens = 0;
+	CHECK_RET(dat.registry_add_provider(&own_table, &info), DAT_SUCCESS);
+	for (i = 1; i <= 2; i++) {
+		ia = rig_must_open("mine");
+		CU_ASSERT_EQUAL(own_opens, i);
+		CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	}
+	CU_ASSERT_EQUAL(fake_state.finis, 0);
+	CU_ASSERT_FALSE(rig_fake_mapped());
+	CHECK_RET(dat.registry_remove_provider(&own_table, &info), DAT_SUCCESS);
+	rig_unload();
+}
+
 static void in_use(void)
 {
 	DAT_PROVIDER_INFO info = make_info("a", MAJOR, MINOR, DAT_FALSE);
@@ -208,5 +230,6 @@ void add_register_suite(void)
 	ADD(s, "add keeps a copy of the info", info_is_copied);
 	ADD(s, "a provider of the program itself is opened without any entry", open_dynamic);
 	ADD_OURS(s, "closing its IA succeeds", close_dynamic);
+	ADD_OURS(s, "it goes before an entry of the same name", own_goes_first);
 	ADD(s, "remove: PROVIDER_IN_USE while an IA is open", in_use);
 }
