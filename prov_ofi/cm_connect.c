@@ -136,7 +136,7 @@ static DAT_RETURN ready(const struct dofi_ep *ep)
 {
 	if (ep->state != DAT_EP_STATE_UNCONNECTED)
 		return dofi_ret_ep_state(ep->state);
-	if (!ep->conn_evd)
+	if (!dofi_ep_conn_evd(ep))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
 	if (!ep->pz)
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);

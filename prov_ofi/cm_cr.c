@@ -236,7 +236,7 @@ static DAT_RETURN choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct dof
 		if (ep->state != DAT_EP_STATE_UNCONNECTED)
 			return dofi_ret_ep_state(ep->state);
 	}
-	if (!ep->pz || !ep->conn_evd)
+	if (!ep->pz || !dofi_ep_conn_evd(ep))
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
 	*out = ep;
 	return DAT_SUCCESS;

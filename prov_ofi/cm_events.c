@@ -39,13 +39,14 @@ static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 {
 	struct dofi_event e = { .number = number, .notify = true };
 	DAT_CONNECTION_EVENT_DATA *d = &e.data.connect_event_data;
+	struct dofi_evd *evd = dofi_ep_conn_evd(ep);
 
-	if (!ep->conn_evd)
+	if (!evd)
 		return;
 	d->ep_handle = ep;
 	d->private_data_size = ep->priv_len;
 	d->private_data = ep->priv_len ? ep->priv : NULL;
-	dofi_evd_push(ep->conn_evd, &e);
+	dofi_evd_push(evd, &e);
 }
 
 void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number)

@@ -78,7 +78,8 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 
 	ep->recv_evd = feed(ep, ep->recv_evd, recv, true, ep->quiet_recv, quiet_recv);
 	ep->req_evd = feed(ep, ep->req_evd, req, true, ep->quiet_req, quiet_req);
-	ep->conn_evd = feed(ep, ep->conn_evd, conn, false, false, false);
+	ep->conn_evd = feed(ep, dofi_ep_conn_evd(ep), conn, false, false, false);
+	ep->conn_life = conn ? conn->life : 0;
 	ep->quiet_recv = quiet_recv;
 	ep->quiet_req = quiet_req;
 	ep->has_recv_evd = recv != NULL;
@@ -90,7 +91,7 @@ static void drop_evds(struct dofi_ep *ep)
 {
 	feed(ep, ep->recv_evd, NULL, false, ep->quiet_recv, false);
 	feed(ep, ep->req_evd, NULL, false, ep->quiet_req, false);
-	feed(ep, ep->conn_evd, NULL, false, false, false);
+	feed(ep, dofi_ep_conn_evd(ep), NULL, false, false, false);
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;
 }
 
@@ -171,15 +172,18 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_obj_release(&ep->obj);
 }
 
-/* The EVD behind a handle argument: NULL handle is fine, another must carry the stream. */
-static bool stream_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
-		       struct dofi_evd **evd)
+bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
+		     struct dofi_evd **evd)
 {
+	struct dofi_obj *obj;
+
 	*evd = NULL;
 	if (handle == DAT_HANDLE_NULL)
 		return true;
-	*evd = (struct dofi_evd *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD, ia);
-	return *evd && ((*evd)->flags & stream);
+	obj = dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD,
+			     stream == DAT_EVD_CONNECTION_FLAG ? NULL : ia);
+	*evd = (struct dofi_evd *)obj;
+	return obj && ((*evd)->flags & stream);
 }
 
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
@@ -200,11 +204,11 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 		if (!pz)
 			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
 	}
-	if (!stream_evd(ia, recv_handle, DAT_EVD_DTO_FLAG, &recv))
+	if (!dofi_ep_evd_arg(ia, recv_handle, DAT_EVD_DTO_FLAG, &recv))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
-	if (!stream_evd(ia, req_handle, DAT_EVD_DTO_FLAG, &req))
+	if (!dofi_ep_evd_arg(ia, req_handle, DAT_EVD_DTO_FLAG, &req))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	if (!stream_evd(ia, conn_handle, DAT_EVD_CONNECTION_FLAG, &conn))
+	if (!dofi_ep_evd_arg(ia, conn_handle, DAT_EVD_CONNECTION_FLAG, &conn))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);

@@ -72,7 +72,8 @@ struct dofi_ep {
 	DAT_EP_ATTR attr;
 	struct dofi_pz *pz;
 	struct dofi_evd *recv_evd, *req_evd;	/* never NULL: ia->sink when none was given */
-	struct dofi_evd *conn_evd;
+	struct dofi_evd *conn_evd;	/* may belong to another IA: see dofi_ep_conn_evd */
+	uint32_t conn_life;
 	bool has_recv_evd, has_req_evd;
 	bool quiet_recv, quiet_req;	/* how they are counted in evd->quiet_streams */
 	struct dofi_queue rq, sq;
@@ -112,6 +113,18 @@ static inline uint32_t dofi_queue_count(const struct dofi_queue *q)
 	return atomic_load_explicit(&q->tail, memory_order_relaxed) -
 	       atomic_load_explicit(&q->head, memory_order_acquire);
 }
+
+/* dapltest gives an EP the connection EVD of another IA, which may be closed before the EP is
+ * freed: NULL if that has happened. */
+static inline struct dofi_evd *dofi_ep_conn_evd(const struct dofi_ep *ep)
+{
+	return ep->conn_evd && ep->conn_evd->life == ep->conn_life ? ep->conn_evd : NULL;
+}
+
+/* The EVD behind a handle argument: none is fine, another must carry the stream. Connection
+ * streams may go to an EVD of another IA. */
+bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
+		     struct dofi_evd **evd);
 
 /* Life (ep.c). Making one needs cm_lock. */
 DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_ep **out);

@@ -110,7 +110,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	param->pz_handle = ep->pz;
 	param->recv_evd_handle = ep->has_recv_evd ? ep->recv_evd : NULL;
 	param->request_evd_handle = ep->has_req_evd ? ep->req_evd : NULL;
-	param->connect_evd_handle = ep->conn_evd;
+	param->connect_evd_handle = dofi_ep_conn_evd(ep);
 	param->srq_handle = DAT_HANDLE_NULL;
 	param->ep_attr = ep->attr;
 	pthread_mutex_unlock(&ep->lock);
@@ -165,13 +165,7 @@ struct change {
 static bool evd_change(struct dofi_ep *ep, bool wanted, DAT_EVD_HANDLE handle,
 		       DAT_EVD_FLAGS stream, struct dofi_evd **evd)
 {
-	if (!wanted)
-		return true;
-	*evd = NULL;
-	if (handle == DAT_HANDLE_NULL)
-		return true;
-	*evd = (struct dofi_evd *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD, ep->obj.ia);
-	return *evd && ((*evd)->flags & stream);
+	return !wanted || dofi_ep_evd_arg(ep->obj.ia, handle, stream, evd);
 }
 
 static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
@@ -180,7 +174,7 @@ static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM 
 	c->pz = ep->pz;
 	c->recv = ep->has_recv_evd ? ep->recv_evd : NULL;
 	c->req = ep->has_req_evd ? ep->req_evd : NULL;
-	c->conn = ep->conn_evd;
+	c->conn = dofi_ep_conn_evd(ep);
 	c->attr = ep->attr;
 	if (mask & DAT_EP_FIELD_PZ_HANDLE) {
 		c->pz = (struct dofi_pz *)dofi_obj_check(param->pz_handle, DAT_HANDLE_TYPE_PZ,

@@ -53,6 +53,7 @@ static int open_cq(struct dofi_evd *evd)
 
 static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags, bool internal)
 {
+	evd->life++;
 	evd->flags = flags;
 	evd->qlen = (DAT_COUNT)pow2((uint32_t)qlen);
 	evd->cq = NULL;
@@ -119,8 +120,11 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	if (evd->wake_fd >= 0)
 		close(evd->wake_fd);
 	evd->wake_fd = -1;
+	pthread_mutex_lock(&evd->lock);
+	evd->life++;
 	free(evd->ring);
 	evd->ring = NULL;
+	pthread_mutex_unlock(&evd->lock);
 	dofi_obj_release(&evd->obj);
 }
 

@@ -33,6 +33,7 @@ struct dofi_event {
 
 struct dofi_evd {
 	struct dofi_obj obj;
+	_Atomic uint32_t life;		/* counts the lives of this piece of memory */
 	pthread_mutex_t lock;
 	pthread_cond_t left;		/* the waiter has left, for those who destroy the EVD */
 	DAT_EVD_FLAGS flags;
@@ -61,7 +62,7 @@ struct dofi_evd {
 	struct dofi_list link;		/* ia->evds */
 	enum dofi_evd_watch watch;
 	unsigned int fruitless;		/* looks in a row at a readable CQ that gave nothing */
-	uint64_t look_again;		/* next look while stalled */
+	uint64_t look_again;		/* next look while napping or stalled */
 	bool internal;			/* no handle: ia->sink */
 };
 

@@ -59,7 +59,7 @@ struct dofi_obj *dofi_obj_check(DAT_HANDLE handle, DAT_HANDLE_TYPE type, struct 
 
 	if (!obj || !dofi_slab_owns(&slabs[type], obj) || !dofi_obj_live(obj, type))
 		return NULL;
-	return obj->ia == ia ? obj : NULL;
+	return !ia || obj->ia == ia ? obj : NULL;
 }
 
 struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)

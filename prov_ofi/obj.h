@@ -39,7 +39,8 @@ static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE 
 	return obj;
 }
 
-/* Full check for handles that did not select the provider: is it ours at all? */
+/* Full check for handles that did not select the provider: is it ours at all, and of this IA
+ * (NULL: of any)? */
 struct dofi_obj *dofi_obj_check(DAT_HANDLE handle, DAT_HANDLE_TYPE type, struct dofi_ia *ia);
 /* Any live object of ours, whatever its kind. */
 struct dofi_obj *dofi_obj_any(DAT_HANDLE handle);

@@ -123,13 +123,26 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 	evd->fruitless++;
 }
 
+static int tick_ms(const struct dofi_ia *ia)
+{
+	return ia->prog.calm < CALM_TICKS ? TICK_MS : LONG_TICK_MS;
+}
+
+/* A consumer is at work: leave the CQ alone until the next tick. */
+static void nap(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now)
+{
+	disarm(ia, evd, DOFI_WATCH_NAPPING);
+	/* A little less than the sleep, so that the next round does not come too early. */
+	evd->look_again = now + DOFI_MS(tick_ms(ia)) - DOFI_US(100);
+}
+
 /* Looks at a CQ that is not armed. True: it is armed now. */
 static bool visit(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool bell)
 {
-	if (evd->watch == DOFI_WATCH_STALLED && now < evd->look_again && !bell)
+	if (evd->watch != DOFI_WATCH_NEW && now < evd->look_again && !bell)
 		return false;
 	if (consumer_at_work(evd)) {
-		evd->watch = DOFI_WATCH_NAPPING;
+		nap(ia, evd, now);
 		return false;
 	}
 	evd->stalled = false;
@@ -156,7 +169,7 @@ static int visit_all(struct dofi_ia *ia, bool bell)
 	atomic_store_explicit(&ia->prog.dozing, napping && ia->prog.calm >= CALM_TICKS,
 			      memory_order_relaxed);
 	if (napping)
-		return ia->prog.calm < CALM_TICKS ? TICK_MS : LONG_TICK_MS;
+		return tick_ms(ia);
 	return stalled ? TICK_MS : -1;
 }
 
@@ -167,11 +180,11 @@ static void cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 	if (evd->watch != DOFI_WATCH_ARMED || !evd->cq)
 		return;
 	if (consumer_at_work(evd)) {
-		disarm(ia, evd, DOFI_WATCH_NAPPING);
 		ia->prog.calm = 0;
-		return;
+		nap(ia, evd, dofi_now());
+	} else {
+		take_over(ia, evd);
 	}
-	take_over(ia, evd);
 }
 
 /* True: the bell rang. */
