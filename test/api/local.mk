@@ -1,0 +1,50 @@
+# The suites through the public API: one source for both versions of DAT.
+EXTRA_DIST += test/api/skips.txt
+
+if HAVE_CUNIT
+check_PROGRAMS += test/api/test-api-12 test/api/test-api-20
+TESTS += test/api/test-api-12 test/api/test-api-20
+
+test_api_common = \
+	test/api/api.h \
+	test/api/events.c \
+	test/api/main.c \
+	test/api/rig.c \
+	test/api/rig.h \
+	test/api/t_ia.c \
+	test/api/t_attr.c \
+	test/api/t_pz.c \
+	test/api/t_lmr.c \
+	test/api/t_lmr_sync.c \
+	test/api/t_lmr_check.c \
+	test/api/t_evd.c \
+	test/api/t_evd_size.c \
+	test/api/t_evd_wait.c \
+	test/api/t_cno.c \
+	test/api/t_cno_agent.c \
+	test/api/t_ep.c \
+	test/api/t_ep_modify.c \
+	test/api/t_ep_state.c \
+	test/api/t_sp.c \
+	test/api/t_cm_connect.c \
+	test/api/t_cm_accept.c \
+	test/api/t_cm_private.c \
+	test/api/t_disconnect.c \
+	test/api/t_dto.c \
+	test/api/t_dto_errors.c \
+	test/api/t_rdma.c
+
+test_api_cppflags = $(AM_CPPFLAGS) -DTEST_SKIPS='"$(abs_top_srcdir)/test/api/skips.txt"'
+
+test_api_test_api_12_SOURCES = $(test_api_common)
+test_api_test_api_12_CPPFLAGS = $(test_api_cppflags) -DDAT_TEST_API=12 \
+	-DDAT_TEST_VERSION='"1.2"' \
+	-DTEST_PROVIDER='"$(abs_top_builddir)/prov_ofi/dat1/.libs/libdaplofi.so.1"'
+test_api_test_api_12_LDADD = libdattest.la libdat.la
+
+test_api_test_api_20_SOURCES = $(test_api_common)
+test_api_test_api_20_CPPFLAGS = $(test_api_cppflags) -DDAT_TEST_API=20 \
+	-DDAT_TEST_VERSION='"2.0"' \
+	-DTEST_PROVIDER='"$(abs_top_builddir)/prov_ofi/dat2/.libs/libdaplofi.so.2"'
+test_api_test_api_20_LDADD = libdattest.la libdat2.la
+endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which IA do the suites run over? */
+#include "api.h"
+
+#include <dlfcn.h>
+
+/* The build tree's provider and the directory of this file, unless the environment differs. */
+#ifndef TEST_PROVIDER
+#error "TEST_PROVIDER must name the provider library"
+#endif
+#ifndef TEST_SKIPS
+#error "TEST_SKIPS must name the skip file"
+#endif
+
+static char dir[] = "/tmp/dat-test-XXXXXX";
+static char conf[64];
+static char name6[280];
+static char fabric[32];
+
+const char *ia_name(void)
+{
+	const char *name = getenv("DAT_TEST_IA");
+
+	return name && *name ? name : "dat-test";
+}
+
+const char *ia6_name(void)
+{
+	snprintf(name6, sizeof(name6), "%s-6", ia_name());
+	return name6;
+}
+
+bool fabric_is(const char *name)
+{
+	return !strcmp(fabric, name);
+}
+
+static const char *env_or(const char *name, const char *otherwise)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : otherwise;
+}
+
+static void entry(FILE *f, const char *name, const char *safe, const char *params)
+{
+	fprintf(f, "%s u%d.%d %s default %s dat_ofi.%d.%d \"%s\" \"\"\n", name, DAT_VERSION_MAJOR,
+		DAT_VERSION_MINOR, safe, env_or("DAT_TEST_PROVIDER", TEST_PROVIDER),
+		DAT_VERSION_MAJOR, DAT_VERSION_MINOR, params);
+}
+
+/* A registry file of our own, so that the machine's does not matter. */
+static int write_conf(const char *params)
+{
+	FILE *f;
+
+	if (!mkdtemp(dir))
+		return -errno;
+	snprintf(conf, sizeof(conf), "%s/dat.conf", dir);
+	f = fopen(conf, "we");
+	if (!f)
+		return -errno;
+	entry(f, ia_name(), "threadsafe", params);
+	entry(f, ia_name(), "nonthreadsafe", params);
+	entry(f, ia6_name(), "threadsafe", env_or("DAT_TEST_PARAMS6", "provider=tcp domain=::1"));
+	fclose(f);
+	return setenv("DAT_OVERRIDE", conf, 1) ? -errno : 0;
+}
+
+/* "provider=tcp domain=lo": tcp. */
+static void find_fabric(const char *params)
+{
+	const char *p = strstr(params, "provider=");
+
+	if (!p || sscanf(p, "provider=%31[^ ;]", fabric) != 1)
+		snprintf(fabric, sizeof(fabric), "any");
+}
+
+/* Loading libfabric takes a fifth of a second (a library below it measures the clock): done once
+ * here, every child has it. Signal actions are put back as the provider does it. */
+static void load_fabric_library(void)
+{
+	struct sigaction saved[NSIG];
+	int sig;
+
+	if (getenv("DAT_TEST_NO_PRELOAD"))
+		return;
+	for (sig = 1; sig < NSIG; sig++)
+		sigaction(sig, NULL, &saved[sig]);
+	setenv("IPATH_NO_BACKTRACE", "1", 0);
+	(void)dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+	for (sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &saved[sig], NULL);
+}
+
+int main(int argc, char **argv)
+{
+	const char *params = env_or("DAT_TEST_PARAMS", "provider=tcp domain=lo");
+	struct dt_program prog = {
+		.name = "uDAPL " DAT_TEST_VERSION " through the public API",
+		.fabric = fabric,
+		.skip_file = env_or("DAT_TEST_SKIPS", TEST_SKIPS),
+	};
+	/* With a registry file and an IA name from outside, both are taken as they are. */
+	bool own_conf = !getenv("DAT_TEST_IA") || !getenv("DAT_OVERRIDE");
+	int rc;
+
+	find_fabric(params);
+	if (own_conf && write_conf(params) != 0) {
+		perror("dat.conf");
+		return 2;
+	}
+	/* Which fabric the registry file names must decide, not the caller's environment. */
+	unsetenv("DAPL_OFI_PROVIDER");
+	load_fabric_library();
+	rc = dt_main(argc, argv, &prog);
+	if (own_conf) {
+		unlink(conf);
+		rmdir(dir);
+	}
+	return rc;
+}

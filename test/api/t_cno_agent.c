@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Proxy agents of notification objects, and (2.0) their file descriptors. */
+#include "rig.h"
+
+struct agent {
+	int calls;
+	DAT_EVD_HANDLE evd;
+	struct pair *pair;
+};
+
+static void on_trigger(DAT_PVOID instance, DAT_EVD_HANDLE evd)
+{
+	struct agent *a = instance;
+
+	a->evd = evd;
+	__atomic_add_fetch(&a->calls, 1, __ATOMIC_RELEASE);
+}
+
+static int calls(struct agent *a)
+{
+	return __atomic_load_n(&a->calls, __ATOMIC_ACQUIRE);
+}
+
+static DAT_OS_WAIT_PROXY_AGENT agent_of(struct agent *a)
+{
+	DAT_OS_WAIT_PROXY_AGENT proxy;
+
+	proxy.instance_data = a;
+	proxy.proxy_agent_func = on_trigger;
+	return proxy;
+}
+
+static void check_query(DAT_CNO_HANDLE cno, const struct agent *a)
+{
+	DAT_OS_WAIT_PROXY_AGENT *proxy;
+	DAT_CNO_PARAM param;
+
+	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+#if DAT_TEST_API == 12
+	proxy = &param.agent;
+	ASSERT_PTR(proxy->instance_data, a);
+	ASSERT((a != NULL) == (proxy->proxy_agent_func == on_trigger));
+#else
+	ASSERT_EQ(param.proxy_type, a ? DAT_PROXY_TYPE_AGENT : DAT_PROXY_TYPE_NONE);
+	proxy = &param.proxy.agent;
+	if (a) {
+		ASSERT_PTR(proxy->instance_data, a);
+		ASSERT(proxy->proxy_agent_func == on_trigger);
+	}
+#endif
+}
+
+TEST(cno_agent, is_called_once_with_its_data_and_the_evd)
+{
+	struct agent a = { 0 };
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_cno_create(n.ia, agent_of(&a), &cno));
+	check_query(cno, &a);
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	ASSERT_EQ(calls(&a), 0);
+	OK(post_se(evd, 1));
+	DT_UNTIL(calls(&a) == 1, US_EVENT);
+	ASSERT_PTR(a.evd, evd);
+	/* One shot: it is dissociated now. */
+	check_query(cno, NULL);
+	OK(post_se(evd, 2));
+	dt_sleep_us(US_SHORT);
+	ASSERT_EQ(calls(&a), 1);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+TEST(cno_agent, modify_agent_arms_again)
+{
+	struct agent a = { 0 }, b = { 0 };
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd, seen;
+	struct node n;
+	int i;
+
+	node_open(&n);
+	OK(dat_cno_create(n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	for (i = 1; i < 4; i++) {
+		OK(dat_cno_modify_agent(cno, agent_of(&a)));
+		check_query(cno, &a);
+		(void)dat_cno_wait(cno, 0, &seen);
+		OK(dat_cno_modify_agent(cno, agent_of(&a)));
+		OK(post_se(evd, 1));
+		DT_UNTIL(calls(&a) >= i, US_EVENT);
+		EV_SE(evd, 1);
+		(void)dat_cno_wait(cno, 0, &seen);
+	}
+	/* Replacing it before it fires. */
+	OK(dat_cno_modify_agent(cno, agent_of(&a)));
+	OK(dat_cno_modify_agent(cno, agent_of(&b)));
+	i = calls(&a);
+	OK(post_se(evd, 1));
+	DT_UNTIL(calls(&b) == 1, US_EVENT);
+	ASSERT_EQ(calls(&a), i);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+TEST(cno_agent, removed_agent_is_not_called)
+{
+	struct agent a = { 0 };
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_cno_create(n.ia, agent_of(&a), &cno));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(dat_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
+	check_query(cno, NULL);
+	OK(post_se(evd, 1));
+	dt_sleep_us(US_SHORT);
+	ASSERT_EQ(calls(&a), 0);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+static void wait_trigger(void *arg)
+{
+	DAT_EVD_HANDLE evd = NULL;
+
+	OK(dat_cno_wait(arg, US_EVENT * dt_slow(), &evd));
+}
+
+TEST(cno_agent, works_beside_a_waiter)
+{
+	struct agent a = { 0 };
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	struct dt_thread t;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_cno_create(n.ia, agent_of(&a), &cno));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	dt_thread_start(&t, wait_trigger, cno);
+	dt_thread_wait_blocked(&t);
+	OK(post_se(evd, 1));
+	dt_thread_join(&t);
+	DT_UNTIL(calls(&a) == 1, US_EVENT);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+/* An agent that answers each message with another one. */
+static void answer(DAT_PVOID instance, DAT_EVD_HANDLE evd)
+{
+	DAT_OS_WAIT_PROXY_AGENT proxy;
+	struct agent *a = instance;
+	struct pair *p = a->pair;
+	DAT_EVD_PARAM param;
+	DAT_EVENT ev;
+
+	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+	proxy.instance_data = a;
+	proxy.proxy_agent_func = answer;
+	OK(dat_cno_modify_agent(param.cno_handle, proxy));
+	while (dat_evd_dequeue(evd, &ev) == DAT_SUCCESS) {
+		check_dto(__FILE__, __LINE__, &ev, p->b.recv, p->b.ep, 1, OP_RECV, DAT_DTO_SUCCESS,
+			  50);
+		OK(post_recv(&p->b, 0, 50, 1));
+		OK(post_send(&p->b, 0, 50, 2));
+		__atomic_add_fetch(&a->calls, 1, __ATOMIC_RELEASE);
+	}
+}
+
+TEST(cno_agent, may_call_dat_itself)
+{
+	DAT_OS_WAIT_PROXY_AGENT proxy;
+	struct agent a = { 0 };
+	DAT_CNO_HANDLE cno;
+	struct pair p;
+	int i;
+
+	pair_up(&p);
+	a.pair = &p;
+	proxy.instance_data = &a;
+	proxy.proxy_agent_func = answer;
+	OK(post_recv(&p.b, 0, 50, 1));
+	OK(dat_cno_create(p.node.ia, proxy, &cno));
+	OK(dat_evd_modify_cno(p.b.recv, cno));
+	for (i = 0; i < 20; i++) {
+		OK(post_recv(&p.a, 0, 50, 3));
+		OK(post_send(&p.a, 100, 50, 4));
+		EV_DTO(p.a.recv, p.a.ep, 3, OP_RECV, 50);
+		EV_DTO(p.a.req, p.a.ep, 4, OP_SEND, 50);
+		EV_DTO(p.b.req, p.b.ep, 2, OP_SEND, 50);
+	}
+	ASSERT_EQ(calls(&a), 20);
+	OK(dat_evd_modify_cno(p.b.recv, DAT_HANDLE_NULL));
+	OK(dat_cno_free(cno));
+	pair_close(&p);
+}
+
+TEST(cno_agent, of_a_closed_ia_is_released_with_a_NULL_evd)
+{
+	struct agent a = { 0 };
+	DAT_CNO_HANDLE cno;
+	struct node n;
+
+	node_open(&n);
+	a.evd = &n;
+	OK(dat_cno_create(n.ia, agent_of(&a), &cno));
+	evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	node_abort(&n);
+	ASSERT_EQ(calls(&a), 1);
+	ASSERT_PTR(a.evd, NULL);
+}
+
+#if DAT_TEST_API == 20
+
+static bool readable(DAT_FD fd, int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, ms) == 1;
+}
+
+TEST(cno_fd, becomes_readable_with_a_trigger_until_it_is_consumed_in_2_0)
+{
+	DAT_EVD_HANDLE evd, seen = NULL;
+	DAT_CNO_PARAM param;
+	DAT_CNO_HANDLE cno;
+	struct node n;
+	DAT_FD fd = -1;
+	int i;
+
+	node_open(&n);
+	OK(dat_cno_fd_create(n.ia, &fd, &cno));
+	ASSERT(fd >= 0);
+	OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
+	ASSERT_PTR(param.ia_handle, n.ia);
+	ASSERT_EQ(param.proxy_type, DAT_PROXY_TYPE_FD);
+	ASSERT_EQ(param.proxy.fd, fd);
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	ASSERT(!readable(fd, 0));
+	for (i = 0; i < 3; i++) {
+		OK(post_se(evd, 1));
+		ASSERT(readable(fd, 5000));
+		OK(dat_cno_trigger(cno, &seen));
+		ASSERT_PTR(seen, evd);
+		ASSERT(!readable(fd, 20));
+		EV_SE(evd, 1);
+	}
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+TEST(cno_fd, wakes_for_messages_without_any_call_in_2_0)
+{
+	DAT_EVD_HANDLE seen = NULL;
+	DAT_CNO_HANDLE cno;
+	struct pair p;
+	DAT_FD fd;
+	int i;
+
+	pair_up(&p);
+	OK(dat_cno_fd_create(p.node.ia, &fd, &cno));
+	OK(dat_evd_modify_cno(p.b.recv, cno));
+	for (i = 0; i < 20; i++) {
+		OK(post_recv(&p.b, 0, 10, 1));
+		OK(post_send(&p.a, 0, 10, 2));
+		ASSERT(readable(fd, 5000 * (int)dt_slow()));
+		OK(dat_cno_trigger(cno, &seen));
+		ASSERT_PTR(seen, p.b.recv);
+		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 10);
+		EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 10);
+	}
+	OK(dat_evd_modify_cno(p.b.recv, DAT_HANDLE_NULL));
+	OK(dat_cno_free(cno));
+	pair_close(&p);
+}
+
+TEST(cno_fd, bad_arguments_in_2_0)
+{
+	DAT_CNO_HANDLE cno;
+	struct node n;
+	DAT_FD fd;
+
+	node_open(&n);
+	BAD_ARG(dat_cno_fd_create(n.ia, NULL, &cno), 2);
+	BAD_ARG(dat_cno_fd_create(n.ia, &fd, NULL), 3);
+	OK(dat_cno_fd_create(n.ia, &fd, &cno));
+	BAD_ARG(dat_cno_trigger(cno, NULL), 2);
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+TEST(cno_fd, trigger_without_one_pending_is_QUEUE_EMPTY_in_2_0)
+{
+	DAT_EVD_HANDLE evd = &evd;
+	DAT_CNO_HANDLE cno;
+	struct node n;
+	DAT_FD fd;
+
+	node_open(&n);
+	OK(dat_cno_fd_create(n.ia, &fd, &cno));
+	ASSERT_EQ(DAT_GET_TYPE(dat_cno_trigger(cno, &evd)), DAT_QUEUE_EMPTY);
+	ASSERT_PTR(evd, NULL);
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+#endif

@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending and receiving: sizes, segments, order, queue limits, every field of the completions. */
+#include "rig.h"
+
+static const size_t sizes[] = {
+	1, 2, 3, 7, 63, 64, 65, 255, 1000, 1024, 4095, 4096, 4097, 16384, 65535, 65536,
+	(size_t)1 << 20, ((size_t)1 << 20) + 1, (size_t)4 << 20,
+};
+
+#define LARGEST ((size_t)4 << 20)
+
+struct big {
+	struct pair p;
+	struct buf a, b;
+};
+
+static void big_open(struct big *g)
+{
+	pair_up(&g->p);
+	buf_make(&g->a, &g->p.node, LARGEST, PRIV_ALL);
+	buf_make(&g->b, &g->p.node, LARGEST, PRIV_ALL);
+}
+
+static void big_close(struct big *g)
+{
+	OK(dat_ep_free(g->p.a.ep));
+	OK(dat_ep_free(g->p.b.ep));
+	g->p.a.ep = g->p.b.ep = NULL;
+	buf_free(&g->a);
+	buf_free(&g->b);
+	pair_close(&g->p);
+}
+
+static void transfer(struct big *g, size_t len)
+{
+	DAT_LMR_TRIPLET s = seg(&g->a, 0, len), r = seg(&g->b, 0, len);
+
+	fill(g->a.mem, len, (unsigned int)len);
+	memset(g->b.mem, 0, len);
+	OK(dat_ep_post_recv(g->p.b.ep, 1, &r, ck(len), DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_send(g->p.a.ep, 1, &s, ck(~(uint64_t)len), DAT_COMPLETION_DEFAULT_FLAG));
+	/* The IOV is the consumer's again. */
+	memset(&s, 0xff, sizeof(s));
+	memset(&r, 0xff, sizeof(r));
+	EV_DTO(g->p.b.recv, g->p.b.ep, len, OP_RECV, len);
+	EV_DTO(g->p.a.req, g->p.a.ep, ~(uint64_t)len, OP_SEND, len);
+	CHECK_FILL(g->b.mem, len, (unsigned int)len);
+}
+
+TEST(dto, send_and_receive_of_many_sizes)
+{
+	struct big g;
+	unsigned int i;
+
+	big_open(&g);
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		transfer(&g, sizes[i]);
+	big_close(&g);
+}
+
+TEST(dto, message_shorter_than_the_buffer_leaves_the_rest_alone)
+{
+	struct pair p;
+
+	pair_up(&p);
+	memset(p.b.buf.mem, 0x77, 200);
+	fill(p.a.buf.mem, 100, 1);
+	OK(post_recv(&p.b, 0, 200, 1));
+	OK(post_send(&p.a, 0, 100, 2));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 100);
+	CHECK_FILL(p.b.buf.mem, 100, 1);
+	ASSERT_EQ(p.b.buf.mem[100], 0x77);
+	ASSERT_EQ(p.b.buf.mem[199], 0x77);
+	pair_close(&p);
+}
+
+/* n segments of growing length out of a buffer; returns their sum. */
+static size_t scatter(DAT_LMR_TRIPLET *iov, const struct buf *b, int n, size_t unit)
+{
+	size_t sum = 0, at = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		iov[i] = seg(b, at, unit * (size_t)(i + 1));
+		sum += unit * (size_t)(i + 1);
+		at += unit * (size_t)(i + 2) + 5;
+	}
+	return sum;
+}
+
+static void gather(char *to, const DAT_LMR_TRIPLET *iov, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(to, (void *)(uintptr_t)iov[i].virtual_address, (size_t)iov[i].segment_length);
+		to += iov[i].segment_length;
+	}
+}
+
+static void segments(struct pair *p, int ns, int nr, size_t unit)
+{
+	DAT_LMR_TRIPLET s[4], r[4];
+	size_t len, room;
+	static char sent[SIDE_BUF], got[SIDE_BUF];
+
+	fill(p->a.buf.mem, SIDE_BUF, (unsigned int)(ns * 16 + nr));
+	memset(p->b.buf.mem, 0, SIDE_BUF);
+	len = scatter(s, &p->a.buf, ns, unit);
+	/* The receiver's segments hold at least as much. */
+	room = scatter(r, &p->b.buf, nr, len / (size_t)(nr * (nr + 1) / 2) + 1);
+	ASSERT(room >= len);
+	gather(sent, s, ns);
+	OK(dat_ep_post_recv(p->b.ep, nr, r, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_send(p->a.ep, ns, s, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p->b.recv, p->b.ep, 1, OP_RECV, len);
+	EV_DTO(p->a.req, p->a.ep, 2, OP_SEND, len);
+	gather(got, r, nr);
+	ASSERT_MEM(got, sent, len);
+}
+
+TEST(dto, every_number_of_segments_on_both_sides)
+{
+	static const size_t units[] = { 1, 13, 1000 };
+	struct pair p;
+	int s, r, u;
+
+	pair_up(&p);
+	for (s = 1; s <= 4; s++)
+		for (r = 1; r <= 4; r++)
+			for (u = 0; u < 3; u++)
+				segments(&p, s, r, units[u]);
+	pair_close(&p);
+}
+
+TEST(dto, segments_of_different_regions)
+{
+	DAT_LMR_TRIPLET t[2];
+	struct buf other;
+	struct pair p;
+
+	pair_up(&p);
+	buf_make(&other, &p.node, 4096, PRIV_LOCAL);
+	fill(p.a.buf.mem, 100, 1);
+	fill(other.mem, 50, 2);
+	t[0] = seg(&p.a.buf, 0, 100);
+	t[1] = seg(&other, 0, 50);
+	OK(post_recv(&p.b, 0, 200, 1));
+	OK(dat_ep_post_send(p.a.ep, 2, t, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 150);
+	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 150);
+	CHECK_FILL(p.b.buf.mem, 100, 1);
+	CHECK_FILL(p.b.buf.mem + 100, 50, 2);
+	buf_free(&other);
+	pair_close(&p);
+}
+
+TEST(dto, segments_without_bytes_between_others)
+{
+	DAT_LMR_TRIPLET t[4];
+	struct pair p;
+
+	pair_up(&p);
+	fill(p.a.buf.mem, 20, 9);
+	t[0] = seg(&p.a.buf, 0, 0);
+	t[1] = seg(&p.a.buf, 0, 10);
+	t[2] = seg(&p.a.buf, 10, 0);
+	t[3] = seg(&p.a.buf, 10, 10);
+	OK(post_recv(&p.b, 0, 20, 1));
+	OK(dat_ep_post_send(p.a.ep, 4, t, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 20);
+	CHECK_FILL(p.b.buf.mem, 20, 9);
+	pair_close(&p);
+}
+
+TEST(dto, same_buffer_in_several_segments_of_a_send)
+{
+	DAT_LMR_TRIPLET t[3];
+	struct pair p;
+	int i;
+
+	pair_up(&p);
+	fill(p.a.buf.mem, 30, 3);
+	for (i = 0; i < 3; i++)
+		t[i] = seg(&p.a.buf, 0, 30);
+	OK(post_recv(&p.b, 0, 90, 1));
+	OK(dat_ep_post_send(p.a.ep, 3, t, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 90);
+	for (i = 0; i < 3; i++)
+		CHECK_FILL(p.b.buf.mem + 30 * i, 30, 3);
+	pair_close(&p);
+}
+
+/* ---- empty messages ---- */
+
+TEST(dto, empty_message_without_segments)
+{
+	struct pair p;
+
+	pair_up(&p);
+	OK(dat_ep_post_recv(p.b.ep, 0, NULL, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_send(p.a.ep, 0, NULL, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 0);
+	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 0);
+	pair_close(&p);
+}
+
+TEST(dto, empty_message_of_one_empty_segment)
+{
+	struct pair p;
+
+	pair_up(&p);
+	OK(post_recv(&p.b, 0, 0, 1));
+	OK(post_send(&p.a, 0, 0, 2));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 0);
+	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 0);
+	pair_close(&p);
+}
+
+TEST(dto, empty_message_into_a_buffer_and_between_others)
+{
+	struct pair p;
+	uint64_t i;
+
+	pair_up(&p);
+	for (i = 0; i < 9; i++)
+		OK(post_recv(&p.b, 0, 100, i));
+	for (i = 0; i < 9; i++)
+		OK(post_send(&p.a, 0, i % 3 ? 50 : 0, 10 + i));
+	for (i = 0; i < 9; i++) {
+		EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, i % 3 ? 50 : 0);
+		EV_DTO(p.a.req, p.a.ep, 10 + i, OP_SEND, i % 3 ? 50 : 0);
+	}
+	pair_close(&p);
+}
+
+/* ---- order and numbers ---- */
+
+TEST(dto, messages_arrive_in_the_order_of_the_sends)
+{
+	struct pair p;
+	uint64_t i, round;
+
+	pair_up(&p);
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < 16; i++)
+			OK(post_recv(&p.b, (size_t)i * 1024, 1024, i));
+		for (i = 0; i < 16; i++) {
+			fill(p.a.buf.mem + i * 1024, (size_t)(i * 61 + 1), (unsigned int)(round + i));
+			OK(post_send(&p.a, (size_t)i * 1024, (size_t)(i * 61 + 1), 100 + i));
+		}
+		for (i = 0; i < 16; i++) {
+			EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, (size_t)(i * 61 + 1));
+			CHECK_FILL(p.b.buf.mem + i * 1024, (size_t)(i * 61 + 1),
+				   (unsigned int)(round + i));
+			EV_DTO(p.a.req, p.a.ep, 100 + i, OP_SEND, (size_t)(i * 61 + 1));
+		}
+	}
+	pair_close(&p);
+}
+
+TEST(dto, both_directions_at_once)
+{
+	struct pair p;
+	uint64_t i;
+	int round;
+
+	pair_up(&p);
+	for (round = 0; round < 30; round++) {
+		for (i = 0; i < 8; i++) {
+			OK(post_recv(&p.a, 32768 + (size_t)i * 4096, 4096, i));
+			OK(post_recv(&p.b, 32768 + (size_t)i * 4096, 4096, i));
+			OK(post_send(&p.a, (size_t)i * 4096, 4096, 50 + i));
+			OK(post_send(&p.b, (size_t)i * 4096, 4096, 60 + i));
+		}
+		for (i = 0; i < 8; i++) {
+			EV_DTO(p.a.recv, p.a.ep, i, OP_RECV, 4096);
+			EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, 4096);
+			EV_DTO(p.a.req, p.a.ep, 50 + i, OP_SEND, 4096);
+			EV_DTO(p.b.req, p.b.ep, 60 + i, OP_SEND, 4096);
+		}
+	}
+	pair_close(&p);
+}
+
+TEST(dto, send_waits_for_a_receive_that_is_posted_later)
+{
+	struct pair p;
+
+	pair_up(&p);
+	fill(p.a.buf.mem, 3000, 8);
+	OK(post_send(&p.a, 0, 3000, 2));
+	EV_NONE(p.b.recv);
+	ASSERT_EQ(side_state(&p.b), DAT_EP_STATE_CONNECTED);
+	OK(post_recv(&p.b, 0, 3000, 1));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 3000);
+	CHECK_FILL(p.b.buf.mem, 3000, 8);
+	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 3000);
+	pair_close(&p);
+}
+
+TEST(dto, receives_posted_before_connecting_are_used)
+{
+	struct pair p;
+
+	pair_open(&p);
+	OK(post_recv(&p.b, 0, 100, 1));
+	OK(post_recv(&p.a, 0, 100, 2));
+	pair_connect(&p);
+	OK(post_send(&p.a, 200, 100, 3));
+	OK(post_send(&p.b, 200, 100, 4));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 100);
+	EV_DTO(p.a.recv, p.a.ep, 2, OP_RECV, 100);
+	pair_close(&p);
+}
+
+TEST(dto, cookies_are_64_opaque_bits_and_may_repeat)
+{
+	struct pair p;
+
+	pair_up(&p);
+	OK(post_recv(&p.b, 0, 10, ~(uint64_t)0));
+	OK(post_recv(&p.b, 0, 10, ~(uint64_t)0));
+	OK(post_send(&p.a, 0, 10, 0));
+	OK(post_send(&p.a, 0, 10, 0));
+	EV_DTO(p.b.recv, p.b.ep, ~(uint64_t)0, OP_RECV, 10);
+	EV_DTO(p.b.recv, p.b.ep, ~(uint64_t)0, OP_RECV, 10);
+	EV_DTO(p.a.req, p.a.ep, 0, OP_SEND, 10);
+	EV_DTO(p.a.req, p.a.ep, 0, OP_SEND, 10);
+	pair_close(&p);
+}
+
+TEST(dto, receives_and_requests_on_one_evd)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_LMR_TRIPLET t;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT ev;
+	struct pair p;
+	int i, recvs = 0, sends = 0;
+
+	pair_open(&p);
+	evd = evd_make(&p.node, 64, DAT_EVD_DTO_FLAG);
+	OK(dat_ep_create(p.node.ia, p.node.pz, evd, evd, p.b.conn, NULL, &ep));
+	OK(dat_cr_accept(pair_request(&p), ep, 0, NULL));
+	EV_CONN(p.b.conn, ESTABLISHED, ep);
+	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
+	t = seg(&p.b.buf, 0, 10);
+	for (i = 0; i < 5; i++) {
+		OK(post_recv(&p.a, 0, 10, 1));
+		OK(dat_ep_post_recv(ep, 1, &t, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+		OK(post_send(&p.a, 20, 10, 3));
+		OK(dat_ep_post_send(ep, 1, &t, ck(4), DAT_COMPLETION_DEFAULT_FLAG));
+	}
+	for (i = 0; i < 10; i++) {
+		EV_NEXT(evd, &ev);
+		if (ev.event_data.dto_completion_event_data.user_cookie.as_64 == 2) {
+			check_dto(__FILE__, __LINE__, &ev, evd, ep, 2, OP_RECV, DAT_DTO_SUCCESS, 10);
+			recvs++;
+		} else {
+			check_dto(__FILE__, __LINE__, &ev, evd, ep, 4, OP_SEND, DAT_DTO_SUCCESS, 10);
+			sends++;
+		}
+	}
+	ASSERT_EQ(recvs, 5);
+	ASSERT_EQ(sends, 5);
+	OK(dat_ep_free(ep));
+	OK(dat_evd_free(evd));
+	pair_close(&p);
+}
+
+/* ---- queue limits ---- */
+
+TEST(dto, receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES)
+{
+	DAT_EP_PARAM param;
+	struct pair p;
+	DAT_COUNT i;
+
+	pair_open(&p);
+	OK(dat_ep_query(p.b.ep, DAT_EP_FIELD_ALL, &param));
+	for (i = 0; i < param.ep_attr.max_recv_dtos; i++)
+		OK(post_recv(&p.b, 0, 10, (uint64_t)i));
+	ASSERT_EQ(DAT_GET_TYPE(post_recv(&p.b, 0, 10, 999)), DAT_INSUFFICIENT_RESOURCES);
+	pair_connect(&p);
+	ASSERT_EQ(DAT_GET_TYPE(post_recv(&p.b, 0, 10, 999)), DAT_INSUFFICIENT_RESOURCES);
+	/* A place is free again as soon as the receive has completed. */
+	OK(post_send(&p.a, 0, 10, 5));
+	EV_DTO(p.b.recv, p.b.ep, 0, OP_RECV, 10);
+	OK(post_recv(&p.b, 0, 10, 1000));
+	ASSERT_EQ(DAT_GET_TYPE(post_recv(&p.b, 0, 10, 999)), DAT_INSUFFICIENT_RESOURCES);
+	pair_close(&p);
+}
+
+TEST_LIMIT(dto, requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES, 60)
+{
+	DAT_LMR_TRIPLET t, r;
+	struct buf big, sink;
+	DAT_EP_PARAM param;
+	DAT_COUNT i, n;
+	struct pair p;
+
+	pair_up(&p);
+	OK(dat_ep_query(p.a.ep, DAT_EP_FIELD_ALL, &param));
+	n = param.ep_attr.max_request_dtos;
+	buf_make(&big, &p.node, BLOCK_LEN, PRIV_ALL);
+	buf_make(&sink, &p.node, BLOCK_LEN, PRIV_ALL);
+	t = seg(&big, 0, BLOCK_LEN);
+	r = seg(&sink, 0, BLOCK_LEN);
+	/* Nothing is received: the last ones stay, and the first may leave for the socket. */
+	for (i = 0; i < n; i++)
+		OK(dat_ep_post_send(p.a.ep, 1, &t, ck((uint64_t)i), DAT_COMPLETION_DEFAULT_FLAG));
+	for (i = 0; i < n; i++)
+		if (dat_ep_post_send(p.a.ep, 1, &t, ck(999), DAT_COMPLETION_DEFAULT_FLAG) !=
+		    DAT_SUCCESS)
+			break;
+	ASSERT(i < n);
+	ASSERT_EQ(DAT_GET_TYPE(dat_ep_post_send(p.a.ep, 1, &t, ck(999),
+						DAT_COMPLETION_DEFAULT_FLAG)),
+		  DAT_INSUFFICIENT_RESOURCES);
+	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_CONNECTED);
+	for (i = 0; i < 4; i++)
+		OK(dat_ep_post_recv(p.b.ep, 1, &r, ck((uint64_t)i), DAT_COMPLETION_DEFAULT_FLAG));
+	for (i = 0; i < 4; i++)
+		EV_DTO(p.b.recv, p.b.ep, (uint64_t)i, OP_RECV, BLOCK_LEN);
+	EV_DTO(p.a.req, p.a.ep, 0, OP_SEND, BLOCK_LEN);
+	OK(dat_ep_post_send(p.a.ep, 1, &t, ck(1000), DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_free(p.a.ep));
+	OK(dat_ep_free(p.b.ep));
+	p.a.ep = p.b.ep = NULL;
+	buf_free(&big);
+	buf_free(&sink);
+	pair_close(&p);
+}
+
+TEST(dto, queues_of_one_operation)
+{
+	DAT_EP_ATTR attr;
+	struct node n;
+	struct pair p;
+	int i;
+
+	node_open(&n);
+	attr = default_attr(&n);
+	node_close(&n);
+	attr.max_recv_dtos = 1;
+	attr.max_request_dtos = 1;
+	pair_open_attr(&p, &attr, &attr);
+	pair_connect(&p);
+	for (i = 0; i < 50; i++) {
+		OK(post_recv(&p.b, 0, 10, 1));
+		OK(post_send(&p.a, 0, 10, 2));
+		EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 10);
+		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 10);
+	}
+	pair_close(&p);
+}
+
+TEST_LIMIT(dto, deep_queues_of_thousands, 60)
+{
+	DAT_EP_ATTR attr;
+	struct node n;
+	struct pair p;
+	uint64_t i;
+
+	node_open(&n);
+	attr = default_attr(&n);
+	if (n.attr.max_dto_per_ep < 4000)
+		dt_skip("max_dto_per_ep is %d", n.attr.max_dto_per_ep);
+	node_close(&n);
+	attr.max_recv_dtos = 4000;
+	attr.max_request_dtos = 4000;
+	pair_open_attr(&p, &attr, &attr);
+	pair_connect(&p);
+	for (i = 0; i < 4000; i++)
+		OK(post_recv(&p.b, 0, 16, i));
+	for (i = 0; i < 4000; i++)
+		OK(post_send(&p.a, 0, 16, 10000 + i));
+	for (i = 0; i < 4000; i++)
+		EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, 16);
+	for (i = 0; i < 4000; i++)
+		EV_DTO(p.a.req, p.a.ep, 10000 + i, OP_SEND, 16);
+	pair_close(&p);
+}
+
+TEST(dto, many_connections_on_one_receive_evd)
+{
+	struct side a[8], b[8];
+	DAT_EVD_HANDLE evd;
+	DAT_EP_PARAM param;
+	struct pair p;
+	int i, got[8] = { 0 };
+	DAT_EVENT ev;
+
+	pair_open(&p);
+	evd = evd_make(&p.node, 256, DAT_EVD_DTO_FLAG);
+	memset(&param, 0, sizeof(param));
+	param.recv_evd_handle = evd;
+	for (i = 0; i < 8; i++) {
+		side_make(&a[i], &p.node, NULL);
+		side_make(&b[i], &p.node, NULL);
+		OK(dat_ep_modify(b[i].ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param));
+		OK(connect_to(a[i].ep, p.node.attr.ia_address_ptr, p.qual));
+		OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), b[i].ep, 0, NULL));
+		EV_CONN(a[i].conn, ESTABLISHED, a[i].ep);
+	}
+	for (i = 0; i < 80; i++) {
+		OK(post_recv(&b[i % 8], 0, 10, (uint64_t)(i % 8)));
+		OK(post_send(&a[i % 8], 0, 10, 77));
+	}
+	for (i = 0; i < 80; i++) {
+		EV_NEXT(evd, &ev);
+		got[ev.event_data.dto_completion_event_data.user_cookie.as_64]++;
+		ASSERT_PTR(ev.event_data.dto_completion_event_data.ep_handle,
+			   b[ev.event_data.dto_completion_event_data.user_cookie.as_64].ep);
+	}
+	for (i = 0; i < 8; i++) {
+		ASSERT_EQ(got[i], 10);
+		side_free(&a[i]);
+		side_free(&b[i]);
+	}
+	OK(dat_evd_free(evd));
+	pair_close(&p);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What goes wrong on the wire: too long, not allowed at the target, keys that are gone. */
+#include "rig.h"
+
+static DAT_RETURN write_to(struct pair *p, uint64_t addr, size_t len, DAT_RMR_CONTEXT ctx)
+{
+	DAT_LMR_TRIPLET t = seg(&p->a.buf, 0, len);
+	DAT_RMR_TRIPLET r = rem_raw(addr, len, ctx);
+
+	return dat_ep_post_rdma_write(p->a.ep, 1, &t, ck(5), &r, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static DAT_RETURN read_from(struct pair *p, uint64_t addr, size_t len, DAT_RMR_CONTEXT ctx)
+{
+	DAT_LMR_TRIPLET t = seg(&p->a.buf, 0, len);
+	DAT_RMR_TRIPLET r = rem_raw(addr, len, ctx);
+
+	return dat_ep_post_rdma_read(p->a.ep, 1, &t, ck(5), &r, DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+static void too_long(size_t sent, size_t room)
+{
+	struct pair p;
+	DAT_EVENT ev;
+
+	pair_up(&p);
+	memset(p.b.buf.mem, 0x44, SIDE_BUF);
+	OK(post_recv(&p.b, 0, 100, 1));
+	OK(post_recv(&p.b, 0, room, 2));
+	OK(post_recv(&p.b, 0, 100, 3));
+	OK(post_send(&p.a, 0, 50, 11));
+	OK(post_send(&p.a, 0, sent, 12));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 50);
+	EV_DTO_STATUS(p.b.recv, p.b.ep, 2, OP_RECV, DAT_DTO_ERR_LOCAL_LENGTH);
+	EV_FLUSH(p.b.recv, p.b.ep, 3, OP_RECV);
+	EV_CONN(p.b.conn, BROKEN, p.b.ep);
+	ASSERT_EQ(side_state(&p.b), DAT_EP_STATE_DISCONNECTED);
+	/* Nothing was written behind the buffer. */
+	ASSERT_EQ(p.b.buf.mem[room > 100 ? room : 100], 0x44);
+	EV_DTO(p.a.req, p.a.ep, 11, OP_SEND, 50);
+	EV_NEXT(p.a.conn, &ev);
+	ASSERT(ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+	       ev.event_number == DAT_CONNECTION_EVENT_BROKEN);
+	EV_NONE(p.a.conn);
+	EV_NONE(p.b.conn);
+	pair_close(&p);
+}
+
+TEST(dto_error, message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN)
+{
+	too_long(1000, 999);
+}
+
+TEST(dto_error, large_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN)
+{
+	too_long(60000, 100);
+}
+
+TEST(dto_error, one_byte_into_an_empty_receive_is_LOCAL_LENGTH_and_BROKEN)
+{
+	too_long(1, 0);
+}
+
+TEST(dto_error, connection_can_be_made_anew_after_LOCAL_LENGTH)
+{
+	DAT_EVENT ev;
+	struct pair p;
+
+	pair_up(&p);
+	OK(post_recv(&p.b, 0, 10, 1));
+	OK(post_send(&p.a, 0, 11, 2));
+	EV_DTO_STATUS(p.b.recv, p.b.ep, 1, OP_RECV, DAT_DTO_ERR_LOCAL_LENGTH);
+	EV_CONN(p.b.conn, BROKEN, p.b.ep);
+	EV_NEXT(p.a.conn, &ev);
+	EV_NEXT(p.a.req, &ev);
+	OK(dat_ep_reset(p.a.ep));
+	OK(dat_ep_reset(p.b.ep));
+	pair_connect(&p);
+	OK(post_recv(&p.b, 0, 10, 3));
+	OK(post_send(&p.a, 0, 10, 4));
+	EV_DTO(p.b.recv, p.b.ep, 3, OP_RECV, 10);
+	EV_DTO(p.a.req, p.a.ep, 4, OP_SEND, 10);
+	pair_close(&p);
+}
+
+/* ---- access that the target does not allow ---- */
+
+/* The connection breaks at both ends; memory outside is untouched. */
+static void access_refused(struct pair *p, enum op op)
+{
+	DAT_EVENT ev;
+
+	EV_DTO_STATUS(p->a.req, p->a.ep, 5, op, DAT_DTO_ERR_REMOTE_ACCESS);
+	EV_CONN(p->a.conn, BROKEN, p->a.ep);
+	EV_NEXT(p->b.conn, &ev);
+	ASSERT(ev.event_number == DAT_CONNECTION_EVENT_BROKEN ||
+	       ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED);
+	EV_NONE(p->a.conn);
+	EV_NONE(p->b.conn);
+	ASSERT_EQ(side_state(&p->a), DAT_EP_STATE_DISCONNECTED);
+	ASSERT_EQ(side_state(&p->b), DAT_EP_STATE_DISCONNECTED);
+}
+
+struct row {
+	const char *rule;
+	enum op op;
+	void (*check)(struct pair *p, const struct row *row);
+};
+
+static DAT_RETURN rdma(struct pair *p, enum op op, uint64_t addr, size_t len, DAT_RMR_CONTEXT ctx)
+{
+	return op == OP_WRITE ? write_to(p, addr, len, ctx) : read_from(p, addr, len, ctx);
+}
+
+static uint64_t target(const struct pair *p, size_t off)
+{
+	return (uintptr_t)p->b.buf.mem + off;
+}
+
+static void wrong_key(struct pair *p, const struct row *row)
+{
+	OK(rdma(p, row->op, target(p, 0), 64, p->b.buf.rmr ^ 0x33440000u));
+	access_refused(p, row->op);
+}
+
+static void key_0(struct pair *p, const struct row *row)
+{
+	OK(rdma(p, row->op, target(p, 0), 64, 0));
+	access_refused(p, row->op);
+}
+
+static void beyond(struct pair *p, const struct row *row)
+{
+	OK(rdma(p, row->op, target(p, SIDE_BUF - 63), 64, p->b.buf.rmr));
+	access_refused(p, row->op);
+}
+
+static void before(struct pair *p, const struct row *row)
+{
+	OK(rdma(p, row->op, target(p, 0) - 1, 64, p->b.buf.rmr));
+	access_refused(p, row->op);
+}
+
+static void no_right(struct pair *p, const struct row *row)
+{
+	struct buf b;
+
+	/* Every right but the needed one. */
+	buf_make(&b, &p->node, 4096, row->op == OP_WRITE ? PRIV_ALL & ~0x20 : PRIV_ALL & ~0x02);
+	OK(rdma(p, row->op, (uintptr_t)b.mem, 64, b.rmr));
+	access_refused(p, row->op);
+	buf_free(&b);
+}
+
+static void other_pz(struct pair *p, const struct row *row)
+{
+	DAT_PZ_HANDLE pz;
+	char mem[256];
+	struct buf b;
+
+	OK(dat_pz_create(p->node.ia, &pz));
+	buf_register(&b, &p->node, pz, mem, sizeof(mem), PRIV_ALL);
+	OK(rdma(p, row->op, (uintptr_t)mem, 64, b.rmr));
+	access_refused(p, row->op);
+	buf_unregister(&b);
+	OK(dat_pz_free(pz));
+}
+
+static void freed(struct pair *p, const struct row *row)
+{
+	DAT_RMR_CONTEXT rmr = p->b.buf.rmr;
+
+	buf_unregister(&p->b.buf);
+	OK(rdma(p, row->op, target(p, 0), 64, rmr));
+	access_refused(p, row->op);
+}
+
+static void run(const void *arg)
+{
+	const struct row *row = arg;
+	struct pair p;
+
+	pair_up(&p);
+	row->check(&p, row);
+	pair_close(&p);
+}
+
+#define BOTH(rule_, fn_) { "write_" rule_, OP_WRITE, fn_ }, { "read_" rule_, OP_READ, fn_ }
+
+static const struct row rows[] = {
+	BOTH("with_a_wrong_key_is_REMOTE_ACCESS_and_BROKEN", wrong_key),
+	BOTH("with_key_0_is_REMOTE_ACCESS_and_BROKEN", key_0),
+	BOTH("beyond_the_region_is_REMOTE_ACCESS_and_BROKEN", beyond),
+	BOTH("before_the_region_is_REMOTE_ACCESS_and_BROKEN", before),
+	BOTH("without_the_right_is_REMOTE_ACCESS_and_BROKEN", no_right),
+	BOTH("into_another_pz_is_REMOTE_ACCESS_and_BROKEN", other_pz),
+	BOTH("of_a_freed_region_is_REMOTE_ACCESS_and_BROKEN", freed),
+};
+
+TEST_ROWS(dto_error, rows, run)
+
+TEST(dto_error, refused_access_flushes_what_was_posted_behind_it)
+{
+	struct pair p;
+	uint64_t i;
+
+	pair_up(&p);
+	OK(post_recv(&p.a, 0, 10, 1));
+	OK(write_to(&p, target(&p, 0), 64, p.b.buf.rmr ^ 0x10000));
+	for (i = 0; i < 3; i++)
+		(void)post_write(&p.a, 0, 64, 20 + i, &p.b, 0);
+	EV_DTO_STATUS(p.a.req, p.a.ep, 5, OP_WRITE, DAT_DTO_ERR_REMOTE_ACCESS);
+	for (i = 0; i < 3; i++)
+		EV_FLUSH(p.a.req, p.a.ep, 20 + i, OP_WRITE);
+	EV_FLUSH(p.a.recv, p.a.ep, 1, OP_RECV);
+	EV_CONN(p.a.conn, BROKEN, p.a.ep);
+	pair_close(&p);
+}
+
+TEST(dto_error, refused_access_harms_no_other_connection)
+{
+	struct side c, d;
+	struct pair p;
+
+	pair_up(&p);
+	side_make(&c, &p.node, NULL);
+	side_make(&d, &p.node, NULL);
+	OK(connect_to(c.ep, p.node.attr.ia_address_ptr, p.qual));
+	OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), d.ep, 0, NULL));
+	EV_CONN(c.conn, ESTABLISHED, c.ep);
+	EV_CONN(d.conn, ESTABLISHED, d.ep);
+	OK(write_to(&p, target(&p, 0), 64, 0x12345678));
+	access_refused(&p, OP_WRITE);
+	OK(post_recv(&d, 0, 100, 1));
+	OK(post_send(&c, 0, 100, 2));
+	EV_DTO(d.recv, d.ep, 1, OP_RECV, 100);
+	EV_DTO(c.req, c.ep, 2, OP_SEND, 100);
+	EV_EMPTY(c.conn);
+	side_free(&c);
+	side_free(&d);
+	pair_close(&p);
+}
+
+/* ---- what a post refuses itself ---- */
+
+TEST(dto_error, rdma_lengths_that_do_not_fit_are_LENGTH_ERROR)
+{
+	DAT_LMR_TRIPLET t;
+	DAT_RMR_TRIPLET r;
+	struct pair p;
+
+	pair_up(&p);
+	/* A write needs as much room at the target as it brings. */
+	t = seg(&p.a.buf, 0, 101);
+	r = rem(&p.b.buf, 0, 100);
+	ASSERT_RET(dat_ep_post_rdma_write(p.a.ep, 1, &t, ck(1), &r, DAT_COMPLETION_DEFAULT_FLAG),
+		   DAT_LENGTH_ERROR, 0);
+	/* A read needs as much room here as it fetches. */
+	t = seg(&p.a.buf, 0, 99);
+	ASSERT_RET(dat_ep_post_rdma_read(p.a.ep, 1, &t, ck(1), &r, DAT_COMPLETION_DEFAULT_FLAG),
+		   DAT_LENGTH_ERROR, 0);
+	EV_EMPTY(p.a.req);
+	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_CONNECTED);
+	pair_close(&p);
+}
+
+TEST(dto_error, rdma_without_a_remote_triplet_is_ARG5)
+{
+	DAT_LMR_TRIPLET t;
+	struct pair p;
+
+	pair_up(&p);
+	t = seg(&p.a.buf, 0, 10);
+	BAD_ARG(dat_ep_post_rdma_write(p.a.ep, 1, &t, ck(1), NULL, DAT_COMPLETION_DEFAULT_FLAG), 5);
+	BAD_ARG(dat_ep_post_rdma_read(p.a.ep, 1, &t, ck(1), NULL, DAT_COMPLETION_DEFAULT_FLAG), 5);
+	pair_close(&p);
+}
+
+TEST(dto_error, unconnected_endpoint_refuses_requests_and_takes_receives)
+{
+	struct pair p;
+
+	pair_open(&p);
+	BAD_STATE(post_send(&p.a, 0, 10, 1), EP_UNCONNECTED);
+	BAD_STATE(post_write(&p.a, 0, 10, 1, &p.b, 0), EP_UNCONNECTED);
+	BAD_STATE(post_read(&p.a, 0, 10, 1, &p.b, 0), EP_UNCONNECTED);
+	OK(post_recv(&p.a, 0, 10, 1));
+	pair_close(&p);
+}
+
+TEST(dto_error, endpoint_without_a_receive_evd_takes_no_receives)
+{
+	DAT_LMR_TRIPLET t;
+	DAT_EP_HANDLE ep;
+	struct pair p;
+
+	pair_open(&p);
+	OK(dat_ep_create(p.node.ia, p.node.pz, NULL, p.a.req, p.a.conn, NULL, &ep));
+	t = seg(&p.a.buf, 0, 10);
+	ASSERT(dat_ep_post_recv(ep, 1, &t, ck(1), DAT_COMPLETION_DEFAULT_FLAG) & DAT_CLASS_ERROR);
+	OK(dat_ep_free(ep));
+	pair_close(&p);
+}

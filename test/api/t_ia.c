@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening and closing an IA: outputs, the asynchronous EVD, errors, what a close destroys. */
+#include "rig.h"
+
+static DAT_RETURN open_ia(const char *name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
+			  DAT_IA_HANDLE *ia)
+{
+	return dat_ia_open((char *)(uintptr_t)name, qlen, async, ia);
+}
+
+TEST(ia, open_creates_the_asynchronous_evd)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia = NULL;
+	DAT_EVD_PARAM param;
+
+	OK(open_ia(ia_name(), 11, &async, &ia));
+	ASSERT(ia != NULL);
+	ASSERT(async != DAT_HANDLE_NULL);
+	OK(dat_evd_query(async, DAT_EVD_FIELD_ALL, &param));
+	ASSERT_PTR(param.ia_handle, ia);
+	ASSERT(param.evd_qlen >= 11);
+	ASSERT_EQ(param.evd_state, DAT_EVD_STATE_ENABLED | DAT_EVD_STATE_WAITABLE);
+	ASSERT_PTR(param.cno_handle, NULL);
+	ASSERT_EQ(param.evd_flags, DAT_EVD_ASYNC_FLAG);
+	EV_EMPTY(async);
+	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+TEST(ia, open_name_NULL_is_ARG1)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+
+	BAD_ARG(open_ia(NULL, 8, &async, &ia), 1);
+}
+
+TEST(ia, open_name_of_256_characters_is_ARG1)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	char name[DAT_NAME_MAX_LENGTH + 1];
+	DAT_IA_HANDLE ia;
+
+	memset(name, 'x', sizeof(name));
+	name[DAT_NAME_MAX_LENGTH] = 0;
+	BAD_ARG(open_ia(name, 8, &async, &ia), 1);
+}
+
+TEST(ia, open_name_of_255_characters_is_PROVIDER_NOT_FOUND)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	char name[DAT_NAME_MAX_LENGTH];
+	DAT_IA_HANDLE ia;
+
+	memset(name, 'x', sizeof(name));
+	name[DAT_NAME_MAX_LENGTH - 1] = 0;
+	ASSERT_RET(open_ia(name, 8, &async, &ia), DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+}
+
+TEST(ia, open_unregistered_version_is_PROVIDER_NOT_FOUND)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+
+	ASSERT_RET(dat_ia_openv((char *)(uintptr_t)ia_name(), 8, &async, &ia, DAT_VERSION_MAJOR,
+				DAT_VERSION_MINOR + 1, DAT_TRUE),
+		   DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+}
+
+TEST(ia, open_pointer_NULL_is_INVALID_HANDLE_IA)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+
+	BAD_HANDLE(open_ia(ia_name(), 8, &async, NULL), IA);
+}
+
+TEST(ia, open_async_evd_pointer_NULL_is_ARG3)
+{
+	DAT_IA_HANDLE ia;
+
+	BAD_ARG(open_ia(ia_name(), 8, NULL, &ia), 3);
+}
+
+TEST(ia, open_async_qlen_not_positive_is_ARG2)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_IA_HANDLE ia;
+
+	BAD_ARG(open_ia(ia_name(), 0, &async, &ia), 2);
+	async = DAT_HANDLE_NULL;
+	BAD_ARG(open_ia(ia_name(), -1, &async, &ia), 2);
+}
+
+TEST(ia, open_of_an_entry_that_is_not_threadsafe)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_PROVIDER_ATTR prov;
+	DAT_IA_HANDLE ia;
+
+	OK(dat_ia_openv((char *)(uintptr_t)ia_name(), 8, &async, &ia, DAT_VERSION_MAJOR,
+			DAT_VERSION_MINOR, DAT_FALSE));
+	OK(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &prov));
+	/* The registry finds the entry by this value when it closes. */
+	ASSERT_EQ(prov.is_thread_safe, DAT_FALSE);
+	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+TEST(ia, open_twice_gives_independent_instances)
+{
+	struct node a, b;
+
+	node_open(&a);
+	node_open(&b);
+	ASSERT(a.ia != b.ia);
+	ASSERT(a.async != b.async);
+	node_close(&a);
+	OK(dat_ia_query(b.ia, NULL, DAT_IA_FIELD_ALL, &b.attr, 0, NULL));
+	node_close(&b);
+}
+
+TEST(ia, open_with_the_async_evd_of_an_earlier_open_shares_it)
+{
+	DAT_EVD_HANDLE shared, seen = NULL;
+	DAT_EVD_PARAM param;
+	DAT_IA_HANDLE second;
+	struct node a;
+
+	node_open(&a);
+	shared = a.async;
+	OK(open_ia(ia_name(), 8, &shared, &second));
+	ASSERT_PTR(shared, a.async);
+	OK(dat_ia_query(second, &seen, 0, NULL, 0, NULL));
+	ASSERT_PTR(seen, a.async);
+	/* It was passed in by the consumer and survives. */
+	OK(dat_ia_close(second, DAT_CLOSE_GRACEFUL_FLAG));
+	OK(dat_evd_query(a.async, DAT_EVD_FIELD_ALL, &param));
+	ASSERT_PTR(param.ia_handle, a.ia);
+	node_close(&a);
+}
+
+TEST(ia, open_with_another_evd_is_INVALID_HANDLE_EVD_ASYNC)
+{
+	DAT_EVD_HANDLE evd, given;
+	DAT_IA_HANDLE second;
+	struct node a;
+
+	node_open(&a);
+	evd = evd_make(&a, 8, DAT_EVD_CONNECTION_FLAG);
+	given = evd;
+	BAD_HANDLE(open_ia(ia_name(), 8, &given, &second), EVD_ASYNC);
+	OK(dat_evd_free(evd));
+	given = evd;
+	BAD_HANDLE(open_ia(ia_name(), 8, &given, &second), EVD_ASYNC);
+	node_close(&a);
+}
+
+TEST(ia, open_with_EVD_ASYNC_EXISTS_is_answered_OUT_OF_SCOPE)
+{
+	DAT_EVD_HANDLE async = DAT_EVD_ASYNC_EXISTS;
+	DAT_IA_HANDLE ia;
+
+	OK(open_ia(ia_name(), 8, &async, &ia));
+	ASSERT_PTR(async, DAT_EVD_OUT_OF_SCOPE);
+	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+TEST(ia, query_tells_the_async_evd)
+{
+	DAT_EVD_HANDLE seen = NULL;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_ia_query(n.ia, &seen, 0, NULL, 0, NULL));
+	ASSERT_PTR(seen, n.async);
+	node_close(&n);
+}
+
+TEST(ia, query_zero_masks_tolerate_NULL_pointers)
+{
+	struct node n;
+
+	node_open(&n);
+	OK(dat_ia_query(n.ia, NULL, 0, NULL, 0, NULL));
+	node_close(&n);
+}
+
+TEST(ia, query_undefined_mask_bits_are_ARG3_and_ARG5)
+{
+	struct node n;
+
+	node_open(&n);
+	BAD_ARG(dat_ia_query(n.ia, NULL, DAT_IA_FIELD_ALL + 1, &n.attr, 0, NULL), 3);
+	BAD_ARG(dat_ia_query(n.ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL + 1, &n.prov), 5);
+	node_close(&n);
+}
+
+TEST(ia, query_attr_NULL_with_a_mask_is_ARG4_and_ARG6)
+{
+	struct node n;
+
+	node_open(&n);
+	BAD_ARG(dat_ia_query(n.ia, NULL, DAT_IA_FIELD_ALL, NULL, 0, NULL), 4);
+	BAD_ARG(dat_ia_query(n.ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, NULL), 6);
+	node_close(&n);
+}
+
+TEST(ia, query_bad_handle_is_INVALID_HANDLE_IA)
+{
+	DAT_IA_ATTR attr;
+	struct node n;
+
+	BAD_HANDLE(dat_ia_query(NULL, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL), IA);
+	node_open(&n);
+	BAD_HANDLE(dat_ia_query((DAT_IA_HANDLE)(uintptr_t)1000, NULL, DAT_IA_FIELD_ALL, &attr, 0,
+				NULL), IA);
+	node_close(&n);
+}
+
+TEST(ia, close_bad_flag_is_ARG2_and_changes_nothing)
+{
+	struct node n;
+
+	node_open(&n);
+	BAD_ARG(dat_ia_close(n.ia, (DAT_CLOSE_FLAGS)4), 2);
+	OK(dat_ia_query(n.ia, NULL, DAT_IA_FIELD_ALL, &n.attr, 0, NULL));
+	node_close(&n);
+}
+
+TEST(ia, close_twice_is_INVALID_HANDLE_IA)
+{
+	DAT_IA_HANDLE ia;
+	struct node n;
+
+	node_open(&n);
+	ia = n.ia;
+	node_close(&n);
+	BAD_HANDLE(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), IA);
+	BAD_HANDLE(dat_ia_close(NULL, DAT_CLOSE_ABRUPT_FLAG), IA);
+}
+
+/* ---- a graceful close is refused while one object of a kind is left ---- */
+
+static void close_refused(struct node *n)
+{
+	BAD_STATE(dat_ia_close(n->ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
+	/* Nothing changed: the instance still works. */
+	OK(dat_ia_query(n->ia, NULL, DAT_IA_FIELD_ALL, &n->attr, 0, NULL));
+}
+
+TEST(ia, close_graceful_with_a_pz_is_IA_IN_USE)
+{
+	struct node n;
+
+	node_open(&n);
+	close_refused(&n);
+	node_close(&n);
+}
+
+TEST(ia, close_graceful_with_an_evd_is_IA_IN_USE)
+{
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_pz_free(n.pz));
+	n.pz = NULL;
+	evd = evd_make(&n, 4, DAT_EVD_SOFTWARE_FLAG);
+	close_refused(&n);
+	OK(post_se(evd, 1));
+	EV_SE(evd, 1);
+	OK(dat_evd_free(evd));
+	node_close(&n);
+}
+
+TEST(ia, close_graceful_with_a_cno_is_IA_IN_USE)
+{
+	DAT_CNO_HANDLE cno;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_pz_free(n.pz));
+	n.pz = NULL;
+	OK(dat_cno_create(n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	close_refused(&n);
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+TEST(ia, close_graceful_with_a_psp_is_IA_IN_USE_and_it_still_listens)
+{
+	struct pair p;
+
+	pair_open(&p);
+	close_refused(&p.node);
+	pair_connect(&p);
+	close_refused(&p.node);
+	pair_close(&p);
+}
+
+/* ---- an abrupt close takes everything ---- */
+
+TEST(ia, close_abrupt_destroys_every_kind_of_object)
+{
+	DAT_CNO_HANDLE cno;
+	DAT_PSP_PARAM psp;
+	DAT_CNO_PARAM cp;
+	DAT_LMR_PARAM lp;
+	DAT_EVD_PARAM ep;
+	DAT_PZ_PARAM pp;
+	DAT_EP_PARAM q;
+	struct pair p;
+
+	pair_up(&p);
+	OK(dat_cno_create(p.node.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	OK(post_recv(&p.b, 0, 100, 1));
+	node_abort(&p.node);
+	BAD_HANDLE(dat_ep_query(p.a.ep, DAT_EP_FIELD_ALL, &q), EP);
+	BAD_HANDLE(dat_pz_query(p.node.pz, DAT_PZ_FIELD_ALL, &pp), PZ);
+	BAD_HANDLE(dat_lmr_query(p.a.buf.lmr, DAT_LMR_FIELD_ALL, &lp), LMR);
+	BAD_HANDLE(dat_psp_query(p.psp, DAT_PSP_FIELD_ALL, &psp), PSP);
+	BAD_HANDLE(dat_cno_query(cno, DAT_CNO_FIELD_IA_HANDLE, &cp), CNO);
+	ASSERT_EQ(DAT_GET_TYPE(dat_evd_query(p.a.conn, DAT_EVD_FIELD_ALL, &ep)), DAT_INVALID_HANDLE);
+	ASSERT_EQ(DAT_GET_TYPE(dat_evd_query(p.node.async, DAT_EVD_FIELD_ALL, &ep)),
+		  DAT_INVALID_HANDLE);
+}
+
+TEST(ia, close_abrupt_while_connecting)
+{
+	struct pair p;
+
+	pair_open(&p);
+	pair_request(&p);
+	node_abort(&p.node);
+}
+
+TEST(ia, close_abrupt_with_a_reserved_endpoint)
+{
+	DAT_RSP_HANDLE rsp;
+	struct pair p;
+
+	pair_open(&p);
+	OK(dat_rsp_create(p.node.ia, p.qual + 1000, p.b.ep, p.cr_evd, &rsp));
+	node_abort(&p.node);
+}
+
+TEST(ia, close_abrupt_with_transfers_outstanding)
+{
+	struct pair p;
+	int i;
+
+	pair_up(&p);
+	for (i = 0; i < 8; i++)
+		OK(post_send(&p.a, 0, SIDE_BUF, 1));
+	for (i = 0; i < 8; i++)
+		OK(post_read(&p.b, 0, SIDE_BUF, 2, &p.a, 0));
+	node_abort(&p.node);
+}
+
+static void wait_until_abort(void *arg)
+{
+	DAT_COUNT more;
+	DAT_EVENT ev;
+
+	ASSERT_RET(dat_evd_wait(arg, DAT_TIMEOUT_INFINITE, 1, &ev, &more), DAT_ABORT, 0);
+}
+
+TEST(ia, close_abrupt_releases_an_evd_waiter_with_ABORT)
+{
+	struct dt_thread t;
+	struct node n;
+	DAT_EVD_HANDLE evd;
+
+	node_open(&n);
+	evd = evd_make(&n, 4, DAT_EVD_SOFTWARE_FLAG);
+	dt_thread_start(&t, wait_until_abort, evd);
+	dt_thread_wait_blocked(&t);
+	node_abort(&n);
+	dt_thread_join(&t);
+}
+
+TEST(ia, close_abrupt_releases_a_waiter_on_the_async_evd)
+{
+	struct dt_thread t;
+	struct node n;
+
+	node_open(&n);
+	dt_thread_start(&t, wait_until_abort, n.async);
+	dt_thread_wait_blocked(&t);
+	node_abort(&n);
+	dt_thread_join(&t);
+}
+
+static void wait_for_no_evd(void *arg)
+{
+	DAT_EVD_HANDLE evd = arg;
+
+	(void)dat_cno_wait(arg, DAT_TIMEOUT_INFINITE, &evd);
+	ASSERT_PTR(evd, NULL);
+}
+
+TEST(ia, close_abrupt_releases_a_cno_waiter_with_a_NULL_evd)
+{
+	struct dt_thread t;
+	DAT_CNO_HANDLE cno;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_cno_create(n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	dt_thread_start(&t, wait_for_no_evd, cno);
+	dt_thread_wait_blocked(&t);
+	node_abort(&n);
+	dt_thread_join(&t);
+}
+
+static void open_and_close(void *arg)
+{
+	struct pair p;
+	int i;
+
+	(void)arg;
+	for (i = 0; i < 5; i++) {
+		pair_up(&p);
+		OK(post_recv(&p.b, 0, 64, 1));
+		OK(post_send(&p.a, 0, 64, 2));
+		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 64);
+		EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 64);
+		pair_close(&p);
+	}
+}
+
+TEST_LIMIT(ia, several_in_several_threads_at_once, 60)
+{
+	struct dt_thread t[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		dt_thread_start(&t[i], open_and_close, NULL);
+	for (i = 0; i < 4; i++)
+		dt_thread_join(&t[i]);
+}
+
+TEST(ia, handle_is_a_small_integer)
+{
+	struct node n;
+
+	node_open(&n);
+	ASSERT((uintptr_t)n.ia < 4096);
+	node_close(&n);
+}
+
+TEST(ia, many_opened_and_closed_leave_nothing)
+{
+	struct node n[8];
+	int i;
+
+	for (i = 0; i < 8; i++)
+		node_open(&n[i]);
+	for (i = 0; i < 8; i++)
+		node_close(&n[i]);
+}

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Registering memory: kinds, rights, lengths, what is reported, what is refused. */
+#include "rig.h"
+
+static DAT_RETURN reg(struct node *n, DAT_MEM_TYPE type, void *mem, DAT_VLEN len, int priv,
+		      struct buf *b)
+{
+	DAT_REGION_DESCRIPTION region;
+
+	memset(&region, 0, sizeof(region));
+	region.for_va = mem;
+	b->mem = mem;
+	return api_lmr_create(n->ia, type, region, len, n->pz, (DAT_MEM_PRIV_FLAGS)priv, &b->lmr,
+			      &b->ctx, &b->rmr, NULL, NULL);
+}
+
+TEST(lmr, create_virtual_reports_all_results)
+{
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_PARAM param;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT ctx;
+	DAT_RMR_CONTEXT rmr;
+	DAT_VADDR addr;
+	DAT_VLEN size;
+	char mem[1000];
+	struct node n;
+
+	node_open(&n);
+	memset(&region, 0, sizeof(region));
+	region.for_va = mem;
+	OK(api_lmr_create(n.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), n.pz, PRIV_ALL, &lmr,
+			  &ctx, &rmr, &size, &addr));
+	memset(&param, 0xa5, sizeof(param));
+	OK(dat_lmr_query(lmr, DAT_LMR_FIELD_ALL, &param));
+	ASSERT_PTR(param.ia_handle, n.ia);
+	ASSERT_EQ(param.mem_type, DAT_MEM_TYPE_VIRTUAL);
+	ASSERT_PTR(param.region_desc.for_va, mem);
+	ASSERT_EQ(param.length, sizeof(mem));
+	ASSERT_PTR(param.pz_handle, n.pz);
+	ASSERT_EQ(param.mem_priv, PRIV_ALL);
+#if DAT_TEST_API == 20
+	ASSERT_EQ(param.va_type, DAT_VA_TYPE_VA);
+#endif
+	ASSERT_EQ(param.lmr_context, ctx);
+	ASSERT_EQ(param.rmr_context, rmr);
+	ASSERT_EQ(param.registered_size, size);
+	ASSERT_EQ(param.registered_address, addr);
+	ASSERT(ctx != 0 && rmr != 0);
+	OK(dat_lmr_free(lmr));
+	node_close(&n);
+}
+
+TEST(lmr, rmr_context_is_0_without_remote_rights)
+{
+	struct buf b;
+	struct node n;
+
+	node_open(&n);
+	buf_make(&b, &n, 4096, PRIV_LOCAL);
+	ASSERT_EQ(b.rmr, 0);
+	buf_free(&b);
+	node_close(&n);
+}
+
+static const int rights[] = { 0x01, 0x02, 0x10, 0x20 };
+
+TEST(lmr, every_combination_of_rights)
+{
+	DAT_LMR_PARAM param;
+	struct buf b;
+	struct node n;
+	int i, j, priv;
+
+	node_open(&n);
+	for (i = 0; i < 16; i++) {
+		for (priv = 0, j = 0; j < 4; j++)
+			priv |= i & 1 << j ? rights[j] : 0;
+		buf_make(&b, &n, 4096, priv);
+		OK(dat_lmr_query(b.lmr, DAT_LMR_FIELD_ALL, &param));
+		ASSERT_EQ(param.mem_priv, priv);
+		ASSERT_EQ(b.rmr != 0, (priv & 0x22) != 0);
+		buf_free(&b);
+	}
+	node_close(&n);
+}
+
+TEST(lmr, contexts_of_living_regions_differ)
+{
+	struct buf b[32];
+	struct node n;
+	int i, j;
+
+	node_open(&n);
+	for (i = 0; i < 32; i++)
+		buf_make(&b[i], &n, 4096, PRIV_ALL);
+	for (i = 0; i < 32; i++)
+		for (j = 0; j < i; j++)
+			ASSERT(b[i].ctx != b[j].ctx && b[i].rmr != b[j].rmr);
+	for (i = 0; i < 32; i++)
+		buf_free(&b[i]);
+	node_close(&n);
+}
+
+TEST(lmr, same_memory_registered_twice)
+{
+	struct buf b, again;
+	struct node n;
+
+	node_open(&n);
+	buf_make(&b, &n, 4096, PRIV_ALL);
+	buf_register(&again, &n, n.pz, b.mem, b.len, PRIV_LOCAL);
+	ASSERT(again.lmr != b.lmr && again.ctx != b.ctx);
+	buf_unregister(&again);
+	buf_free(&b);
+	node_close(&n);
+}
+
+TEST(lmr, create_zero_length_is_LENGTH_ERROR)
+{
+	struct node n;
+	struct buf b;
+	char mem[64];
+
+	node_open(&n);
+	ASSERT_RET(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 0, PRIV_LOCAL, &b), DAT_LENGTH_ERROR, 0);
+	node_close(&n);
+}
+
+TEST(lmr, create_unknown_mem_type_is_ARG2)
+{
+	struct node n;
+	struct buf b;
+	char mem[64];
+
+	node_open(&n);
+	BAD_ARG(reg(&n, (DAT_MEM_TYPE)9, mem, sizeof(mem), PRIV_LOCAL, &b), 2);
+	node_close(&n);
+}
+
+TEST(lmr, create_unknown_privilege_is_ARG6)
+{
+	struct node n;
+	struct buf b;
+	char mem[64];
+
+	node_open(&n);
+	BAD_ARG(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, sizeof(mem), 0x11 | 0x1000, &b), 6);
+	node_close(&n);
+}
+
+TEST(lmr, create_lmr_pointer_NULL)
+{
+	DAT_REGION_DESCRIPTION region;
+	DAT_LMR_CONTEXT ctx;
+	DAT_RMR_CONTEXT rmr;
+	struct node n;
+	char mem[64];
+
+	node_open(&n);
+	memset(&region, 0, sizeof(region));
+	region.for_va = mem;
+	ASSERT_RET(api_lmr_create(n.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), n.pz, PRIV_LOCAL,
+				  NULL, &ctx, &rmr, NULL, NULL),
+		   DAT_INVALID_PARAMETER, API_LMR_PTR_ARG);
+	node_close(&n);
+}
+
+TEST(lmr, create_bad_pz_is_INVALID_HANDLE_PZ)
+{
+	DAT_PZ_HANDLE freed;
+	struct node n;
+	struct buf b;
+	char mem[64];
+
+	node_open(&n);
+	freed = n.pz;
+	OK(dat_pz_free(n.pz));
+	BAD_HANDLE(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, sizeof(mem), PRIV_LOCAL, &b), PZ);
+	n.pz = NULL;
+	BAD_HANDLE(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, sizeof(mem), PRIV_LOCAL, &b), PZ);
+	n.pz = n.async;
+	BAD_HANDLE(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, sizeof(mem), PRIV_LOCAL, &b), PZ);
+	(void)freed;
+	n.pz = NULL;
+	node_close(&n);
+}
+
+TEST(lmr, create_range_beyond_the_address_space_is_refused)
+{
+	struct node n;
+	struct buf b;
+
+	node_open(&n);
+	ASSERT(reg(&n, DAT_MEM_TYPE_VIRTUAL, (void *)(UINTPTR_MAX - 4095), 8192, PRIV_LOCAL, &b) !=
+	       DAT_SUCCESS);
+	node_close(&n);
+}
+
+TEST(lmr, create_unmapped_memory_is_PROTECTION_VIOLATION)
+{
+	struct node n;
+	struct buf b;
+	char *mem;
+
+	node_open(&n);
+	mem = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT(mem != MAP_FAILED);
+	ASSERT_EQ(munmap(mem + 4096, 4096), 0);
+	/* The second page is not there. */
+	ASSERT_EQ(DAT_GET_TYPE(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 8192, PRIV_LOCAL, &b)),
+		  DAT_PROTECTION_VIOLATION);
+	OK(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 4096, PRIV_LOCAL, &b));
+	OK(dat_lmr_free(b.lmr));
+	ASSERT_EQ(munmap(mem, 4096), 0);
+	node_close(&n);
+}
+
+TEST(lmr, read_only_memory_may_be_read)
+{
+	struct node n;
+	struct buf b;
+	void *mem;
+
+	node_open(&n);
+	mem = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT(mem != MAP_FAILED);
+	OK(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 4096,
+	       DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG, &b));
+	OK(dat_lmr_free(b.lmr));
+	ASSERT_EQ(munmap(mem, 4096), 0);
+	node_close(&n);
+}
+
+TEST(lmr, read_only_memory_with_write_rights_is_PRIVILEGES_VIOLATION)
+{
+	static const int writes[] = { DAT_MEM_PRIV_LOCAL_WRITE_FLAG, DAT_MEM_PRIV_REMOTE_WRITE_FLAG };
+	struct node n;
+	struct buf b;
+	void *mem;
+	int i;
+
+	node_open(&n);
+	mem = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT(mem != MAP_FAILED);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(DAT_GET_TYPE(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 4096,
+					   DAT_MEM_PRIV_LOCAL_READ_FLAG | writes[i], &b)),
+			  DAT_PRIVILEGES_VIOLATION);
+	ASSERT_EQ(munmap(mem, 4096), 0);
+	node_close(&n);
+}
+
+TEST(lmr, registering_does_not_change_the_memory)
+{
+	struct node n;
+	struct buf b;
+	char mem[5000];
+
+	node_open(&n);
+	fill(mem, sizeof(mem), 7);
+	buf_register(&b, &n, n.pz, mem, sizeof(mem), PRIV_ALL);
+	CHECK_FILL(mem, sizeof(mem), 7);
+	buf_unregister(&b);
+	CHECK_FILL(mem, sizeof(mem), 7);
+	node_close(&n);
+}
+
+TEST(lmr, query_bad_arguments)
+{
+	DAT_LMR_PARAM param;
+	struct node n;
+	struct buf b;
+
+	node_open(&n);
+	buf_make(&b, &n, 4096, PRIV_ALL);
+	BAD_ARG(dat_lmr_query(b.lmr, DAT_LMR_FIELD_ALL, NULL), 3);
+	BAD_ARG(dat_lmr_query(b.lmr, (DAT_LMR_PARAM_MASK)(DAT_LMR_FIELD_ALL + 1), &param), 2);
+	buf_free(&b);
+	node_close(&n);
+}
+
+/* ---- the memory of an LMR again ---- */
+
+static DAT_RETURN reg_lmr(struct node *n, DAT_LMR_HANDLE of, DAT_PZ_HANDLE pz, int priv,
+			  struct buf *b)
+{
+	DAT_REGION_DESCRIPTION region;
+
+	memset(&region, 0, sizeof(region));
+	region.for_lmr_handle = of;
+	/* The length is ignored. */
+	return api_lmr_create(n->ia, DAT_MEM_TYPE_LMR, region, 1, pz, (DAT_MEM_PRIV_FLAGS)priv,
+			      &b->lmr, &b->ctx, &b->rmr, NULL, NULL);
+}
+
+TEST(lmr, of_an_lmr_covers_its_memory_with_other_rights_and_pz)
+{
+	DAT_LMR_PARAM param;
+	DAT_PZ_HANDLE other;
+	struct buf b, c;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_pz_create(n.ia, &other));
+	buf_make(&b, &n, 8192, PRIV_LOCAL);
+	OK(reg_lmr(&n, b.lmr, other, DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG,
+		   &c));
+	ASSERT(c.ctx != b.ctx && c.rmr != 0);
+	OK(dat_lmr_query(c.lmr, DAT_LMR_FIELD_ALL, &param));
+	ASSERT_EQ(param.mem_type, DAT_MEM_TYPE_LMR);
+	ASSERT_PTR(param.region_desc.for_lmr_handle, b.lmr);
+	ASSERT_PTR(param.pz_handle, other);
+	ASSERT(param.registered_address <= (DAT_VADDR)(uintptr_t)b.mem);
+	ASSERT(param.registered_address + param.registered_size >=
+	       (DAT_VADDR)(uintptr_t)b.mem + b.len);
+	OK(dat_lmr_free(c.lmr));
+	buf_free(&b);
+	OK(dat_pz_free(other));
+	node_close(&n);
+}
+
+TEST(lmr, of_an_lmr_outlives_it)
+{
+	struct pair p;
+	struct buf c;
+	DAT_LMR_TRIPLET t;
+
+	pair_up(&p);
+	OK(reg_lmr(&p.node, p.a.buf.lmr, p.node.pz, PRIV_ALL, &c));
+	c.mem = p.a.buf.mem;
+	buf_unregister(&p.a.buf);
+	fill(c.mem, 1000, 5);
+	OK(post_recv(&p.b, 0, 1000, 1));
+	t = seg(&c, 0, 1000);
+	OK(dat_ep_post_send(p.a.ep, 1, &t, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 1000);
+	CHECK_FILL(p.b.buf.mem, 1000, 5);
+	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 1000);
+	OK(dat_lmr_free(c.lmr));
+	pair_close(&p);
+}
+
+TEST(lmr, of_a_bad_lmr_is_INVALID_HANDLE_LMR)
+{
+	DAT_LMR_HANDLE freed;
+	struct buf b, c;
+	struct node n;
+
+	node_open(&n);
+	buf_make(&b, &n, 4096, PRIV_ALL);
+	freed = b.lmr;
+	buf_free(&b);
+	BAD_HANDLE(reg_lmr(&n, freed, n.pz, PRIV_ALL, &c), LMR);
+	BAD_HANDLE(reg_lmr(&n, NULL, n.pz, PRIV_ALL, &c), LMR);
+	BAD_HANDLE(reg_lmr(&n, n.pz, n.pz, PRIV_ALL, &c), LMR);
+	node_close(&n);
+}
+
+TEST(lmr, of_an_lmr_of_another_ia_is_INVALID_HANDLE_LMR)
+{
+	struct node n, m;
+	struct buf b, c;
+
+	node_open(&n);
+	node_open(&m);
+	buf_make(&b, &m, 4096, PRIV_ALL);
+	BAD_HANDLE(reg_lmr(&n, b.lmr, n.pz, PRIV_ALL, &c), LMR);
+	buf_free(&b);
+	node_close(&m);
+	node_close(&n);
+}
+
+/* ---- shared memory ---- */
+
+static DAT_RETURN reg_shared(struct node *n, void *mem, DAT_VLEN len, char (*id)[40],
+			     struct buf *b)
+{
+	DAT_REGION_DESCRIPTION region;
+
+	memset(&region, 0, sizeof(region));
+	region.for_shared_memory.virtual_address = mem;
+	region.for_shared_memory.shared_memory_id = id;
+	b->mem = mem;
+	b->len = len;
+	return api_lmr_create(n->ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, len, n->pz, PRIV_ALL,
+			      &b->lmr, &b->ctx, &b->rmr, NULL, NULL);
+}
+
+static void *map_shared(size_t len)
+{
+	void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT(mem != MAP_FAILED);
+	return mem;
+}
+
+TEST(lmr, shared_virtual_is_registered_and_queried)
+{
+	char id[40] = "one\0two";
+	DAT_LMR_PARAM param;
+	struct buf b, c;
+	struct node n;
+	void *mem;
+
+	node_open(&n);
+	mem = map_shared(8192);
+	OK(reg_shared(&n, mem, 8192, &id, &b));
+	OK(dat_lmr_query(b.lmr, DAT_LMR_FIELD_ALL, &param));
+	ASSERT_EQ(param.mem_type, DAT_MEM_TYPE_SHARED_VIRTUAL);
+	ASSERT_PTR(param.region_desc.for_shared_memory.virtual_address, mem);
+	ASSERT_EQ(param.length, 8192);
+	/* The same memory and identity a second time. */
+	OK(reg_shared(&n, mem, 8192, &id, &c));
+	OK(dat_lmr_free(b.lmr));
+	OK(dat_lmr_free(c.lmr));
+	ASSERT_EQ(munmap(mem, 8192), 0);
+	node_close(&n);
+}
+
+TEST(lmr, shared_virtual_carries_data)
+{
+	DAT_RMR_TRIPLET r;
+	DAT_LMR_TRIPLET t;
+	char id[40] = { 1, 0, 2 };
+	struct buf b;
+	struct pair p;
+	void *mem;
+
+	pair_up(&p);
+	mem = map_shared(8192);
+	OK(reg_shared(&p.node, mem, 8192, &id, &b));
+	fill(p.a.buf.mem, 8192, 3);
+	t = seg(&p.a.buf, 0, 8192);
+	r = rem(&b, 0, 8192);
+	OK(dat_ep_post_rdma_write(p.a.ep, 1, &t, ck(1), &r, DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.a.req, p.a.ep, 1, OP_WRITE, 8192);
+	CHECK_FILL(mem, 8192, 3);
+	OK(dat_lmr_free(b.lmr));
+	ASSERT_EQ(munmap(mem, 8192), 0);
+	pair_close(&p);
+}
+
+TEST(lmr, shared_virtual_of_private_memory_is_INVALID_STATE)
+{
+	char id[40] = "private";
+	struct node n;
+	struct buf b;
+	void *mem;
+
+	node_open(&n);
+	mem = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT(mem != MAP_FAILED);
+	ASSERT_EQ(DAT_GET_TYPE(reg_shared(&n, mem, 4096, &id, &b)), DAT_INVALID_STATE);
+	ASSERT_EQ(munmap(mem, 4096), 0);
+	node_close(&n);
+}
+
+TEST(lmr, shared_virtual_without_an_identity_is_ARG3)
+{
+	struct node n;
+	struct buf b;
+	void *mem;
+
+	node_open(&n);
+	mem = map_shared(4096);
+	BAD_ARG(reg_shared(&n, mem, 4096, NULL, &b), 3);
+	ASSERT_EQ(munmap(mem, 4096), 0);
+	node_close(&n);
+}

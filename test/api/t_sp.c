@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Service points: who listens where, for how long, and on whose behalf. */
+#include "rig.h"
+
+/* A qualifier that nobody listens on at the moment. */
+static DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+
+	OK(dat_psp_create_any(n->ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	OK(dat_psp_free(psp));
+	return qual;
+}
+
+TEST(psp, create_and_query)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_PSP_PARAM param;
+	DAT_CONN_QUAL qual;
+	struct pair p;
+
+	pair_open(&p);
+	qual = free_qual(&p.node, p.cr_evd);
+	OK(dat_psp_create(p.node.ia, qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	memset(&param, 0xa5, sizeof(param));
+	OK(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
+	ASSERT_PTR(param.ia_handle, p.node.ia);
+	ASSERT_EQ(param.conn_qual, qual);
+	ASSERT_PTR(param.evd_handle, p.cr_evd);
+	ASSERT_EQ(param.psp_flags, DAT_PSP_CONSUMER_FLAG);
+	OK(dat_psp_free(psp));
+	pair_close(&p);
+}
+
+TEST(psp, query_of_a_provider_psp_tells_its_flag)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_PSP_PARAM param;
+	DAT_CONN_QUAL qual;
+	struct pair p;
+
+	pair_open(&p);
+	OK(dat_psp_create_any(p.node.ia, &qual, p.cr_evd, DAT_PSP_PROVIDER_FLAG, &psp));
+	OK(dat_psp_query(psp, DAT_PSP_FIELD_ALL, &param));
+	ASSERT_EQ(param.psp_flags, DAT_PSP_PROVIDER_FLAG);
+	ASSERT_EQ(param.conn_qual, qual);
+	OK(dat_psp_free(psp));
+	pair_close(&p);
+}
+
+TEST(psp, query_bad_arguments)
+{
+	DAT_PSP_PARAM param;
+	struct pair p;
+
+	pair_open(&p);
+	BAD_ARG(dat_psp_query(p.psp, DAT_PSP_FIELD_ALL, NULL), 3);
+	BAD_ARG(dat_psp_query(p.psp, (DAT_PSP_PARAM_MASK)0x10, &param), 2);
+	pair_close(&p);
+}
+
+TEST(psp, qualifier_in_use_is_CONN_QUAL_IN_USE)
+{
+	DAT_PSP_HANDLE psp;
+	struct pair p;
+
+	pair_open(&p);
+	ASSERT_RET(dat_psp_create(p.node.ia, p.qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		   DAT_CONN_QUAL_IN_USE, 0);
+	/* After it is freed it can be had. */
+	OK(dat_psp_free(p.psp));
+	OK(dat_psp_create(p.node.ia, p.qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &p.psp));
+	pair_connect(&p);
+	pair_close(&p);
+}
+
+TEST(psp, qualifier_in_use_by_another_ia_is_CONN_QUAL_IN_USE)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_EVD_HANDLE evd;
+	struct node other;
+	struct pair p;
+
+	pair_open(&p);
+	node_open(&other);
+	evd = evd_make(&other, 4, DAT_EVD_CR_FLAG);
+	ASSERT_RET(dat_psp_create(other.ia, p.qual, evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		   DAT_CONN_QUAL_IN_USE, 0);
+	OK(dat_evd_free(evd));
+	node_close(&other);
+	pair_close(&p);
+}
+
+TEST(psp, create_bad_evd_is_INVALID_HANDLE_EVD_CR)
+{
+	DAT_EVD_HANDLE freed;
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	struct pair p;
+
+	pair_open(&p);
+	qual = free_qual(&p.node, p.cr_evd);
+	freed = evd_make(&p.node, 4, DAT_EVD_CR_FLAG);
+	OK(dat_evd_free(freed));
+	BAD_HANDLE(dat_psp_create(p.node.ia, qual, freed, DAT_PSP_CONSUMER_FLAG, &psp), EVD_CR);
+	BAD_HANDLE(dat_psp_create(p.node.ia, qual, NULL, DAT_PSP_CONSUMER_FLAG, &psp), EVD_CR);
+	BAD_HANDLE(dat_psp_create(p.node.ia, qual, p.a.conn, DAT_PSP_CONSUMER_FLAG, &psp), EVD_CR);
+	BAD_HANDLE(dat_psp_create(p.node.ia, qual, p.node.pz, DAT_PSP_CONSUMER_FLAG, &psp), EVD_CR);
+	pair_close(&p);
+}
+
+TEST(psp, create_unknown_flag_is_ARG4)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	struct pair p;
+
+	pair_open(&p);
+	BAD_ARG(dat_psp_create(p.node.ia, 3000, p.cr_evd, (DAT_PSP_FLAGS)6, &psp), 4);
+	BAD_ARG(dat_psp_create_any(p.node.ia, &qual, p.cr_evd, (DAT_PSP_FLAGS)6, &psp), 4);
+	pair_close(&p);
+}
+
+TEST(psp, create_pointer_NULL_is_ARG5)
+{
+	DAT_CONN_QUAL qual;
+	struct pair p;
+
+	pair_open(&p);
+	BAD_ARG(dat_psp_create(p.node.ia, p.qual + 1, p.cr_evd, DAT_PSP_CONSUMER_FLAG, NULL), 5);
+	BAD_ARG(dat_psp_create_any(p.node.ia, &qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, NULL), 5);
+	pair_close(&p);
+}
+
+TEST(psp, create_any_qualifier_NULL_is_ARG2)
+{
+	DAT_PSP_HANDLE psp;
+	struct pair p;
+
+	pair_open(&p);
+	BAD_ARG(dat_psp_create_any(p.node.ia, NULL, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp), 2);
+	pair_close(&p);
+}
+
+TEST(psp, create_any_gives_different_unprivileged_qualifiers)
+{
+	DAT_PSP_HANDLE psp[8];
+	DAT_CONN_QUAL qual[8];
+	struct pair p;
+	int i, j;
+
+	pair_open(&p);
+	for (i = 0; i < 8; i++) {
+		OK(dat_psp_create_any(p.node.ia, &qual[i], p.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp[i]));
+		ASSERT(qual[i] >= 1024 && qual[i] < 65536);
+		for (j = 0; j < i; j++)
+			ASSERT(qual[i] != qual[j]);
+	}
+	for (i = 0; i < 8; i++)
+		OK(dat_psp_free(psp[i]));
+	pair_close(&p);
+}
+
+TEST(psp, serves_many_requests)
+{
+	struct side s[10];
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < 10; i++) {
+		side_make(&s[i], &p.node, NULL);
+		OK(connect_to(s[i].ep, p.node.attr.ia_address_ptr, p.qual));
+		OK(api_cr_reject(EV_CR(p.cr_evd, p.psp, p.qual)));
+		EV_CONN(s[i].conn, PEER_REJECTED, s[i].ep);
+	}
+	for (i = 0; i < 10; i++)
+		side_free(&s[i]);
+	pair_close(&p);
+}
+
+TEST(psp, requests_arrive_in_order)
+{
+	struct side s[6];
+	DAT_CR_PARAM param;
+	struct pair p;
+	char text;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < 6; i++) {
+		side_make(&s[i], &p.node, NULL);
+		text = (char)i;
+		OK(dat_ep_connect(s[i].ep, p.node.attr.ia_address_ptr, p.qual, US_CONNECT, 1, &text,
+				  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+		/* The next one starts when this one has arrived. */
+		DT_UNTIL(ev_queued(p.cr_evd) == i + 1, US_EVENT);
+	}
+	for (i = 0; i < 6; i++) {
+		DAT_CR_HANDLE cr = EV_CR(p.cr_evd, p.psp, p.qual);
+
+		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+		ASSERT_EQ(param.private_data_size, 1);
+		ASSERT_EQ(*(char *)param.private_data, i);
+		OK(api_cr_reject(cr));
+	}
+	for (i = 0; i < 6; i++)
+		side_free(&s[i]);
+	pair_close(&p);
+}
+
+TEST(psp, free_refuses_later_requests)
+{
+	struct pair p;
+
+	pair_open(&p);
+	OK(dat_psp_free(p.psp));
+	p.psp = NULL;
+	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, p.qual));
+	EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+	EV_EMPTY(p.cr_evd);
+	pair_close(&p);
+}
+
+TEST(psp, free_leaves_reported_requests_valid)
+{
+	DAT_CR_HANDLE cr;
+	DAT_CR_PARAM param;
+	struct pair p;
+
+	pair_open(&p);
+	cr = pair_request(&p);
+	OK(dat_psp_free(p.psp));
+	p.psp = NULL;
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	OK(dat_cr_accept(cr, p.b.ep, 0, NULL));
+	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
+	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
+	pair_close(&p);
+}
+
+TEST(psp, freed_with_requests_pending_is_INVALID_HANDLE_PSP)
+{
+	DAT_PSP_PARAM param;
+	DAT_CR_HANDLE cr;
+	struct pair p;
+
+	pair_open(&p);
+	cr = pair_request(&p);
+	OK(dat_psp_free(p.psp));
+	BAD_HANDLE(dat_psp_query(p.psp, DAT_PSP_FIELD_ALL, &param), PSP);
+	BAD_HANDLE(dat_psp_free(p.psp), PSP);
+	p.psp = NULL;
+	OK(api_cr_reject(cr));
+	EV_CONN(p.a.conn, PEER_REJECTED, p.a.ep);
+	pair_close(&p);
+}
+
+/* ---- reserved service points ---- */
+
+struct rsp_rig {
+	struct pair p;
+	DAT_CONN_QUAL qual;
+	DAT_RSP_HANDLE rsp;
+};
+
+static void rsp_open(struct rsp_rig *r)
+{
+	pair_open(&r->p);
+	r->qual = free_qual(&r->p.node, r->p.cr_evd);
+	OK(dat_rsp_create(r->p.node.ia, r->qual, r->p.b.ep, r->p.cr_evd, &r->rsp));
+}
+
+static void rsp_close(struct rsp_rig *r)
+{
+	if (r->rsp)
+		OK(dat_rsp_free(r->rsp));
+	pair_close(&r->p);
+}
+
+TEST(rsp, create_reserves_the_endpoint_and_query)
+{
+	DAT_RSP_PARAM param;
+	struct rsp_rig r;
+
+	rsp_open(&r);
+	ASSERT_EQ(side_state(&r.p.b), DAT_EP_STATE_RESERVED);
+	memset(&param, 0xa5, sizeof(param));
+	OK(dat_rsp_query(r.rsp, DAT_RSP_FIELD_ALL, &param));
+	ASSERT_PTR(param.ia_handle, r.p.node.ia);
+	ASSERT_EQ(param.conn_qual, r.qual);
+	ASSERT_PTR(param.evd_handle, r.p.cr_evd);
+	ASSERT_PTR(param.ep_handle, r.p.b.ep);
+	rsp_close(&r);
+}
+
+TEST(rsp, query_bad_arguments)
+{
+	DAT_RSP_PARAM param;
+	struct rsp_rig r;
+
+	rsp_open(&r);
+	BAD_ARG(dat_rsp_query(r.rsp, DAT_RSP_FIELD_ALL, NULL), 3);
+	BAD_ARG(dat_rsp_query(r.rsp, (DAT_RSP_PARAM_MASK)0x10, &param), 2);
+	rsp_close(&r);
+}
+
+TEST(rsp, create_errors)
+{
+	DAT_RSP_HANDLE rsp;
+	DAT_EP_HANDLE freed;
+	struct pair p;
+
+	pair_open(&p);
+	OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn, NULL, &freed));
+	OK(dat_ep_free(freed));
+	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, NULL, p.cr_evd, &rsp), EP);
+	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, freed, p.cr_evd, &rsp), EP);
+	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, p.b.ep, p.a.conn, &rsp), EVD_CR);
+	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, p.b.ep, NULL, &rsp), EVD_CR);
+	BAD_ARG(dat_rsp_create(p.node.ia, p.qual + 1, p.b.ep, p.cr_evd, NULL), 5);
+	ASSERT_RET(dat_rsp_create(p.node.ia, p.qual, p.b.ep, p.cr_evd, &rsp), DAT_CONN_QUAL_IN_USE,
+		   0);
+	ASSERT_EQ(side_state(&p.b), DAT_EP_STATE_UNCONNECTED);
+	pair_close(&p);
+}
+
+TEST(rsp, free_returns_the_endpoint_to_UNCONNECTED)
+{
+	struct rsp_rig r;
+
+	rsp_open(&r);
+	OK(dat_rsp_free(r.rsp));
+	r.rsp = NULL;
+	ASSERT_EQ(side_state(&r.p.b), DAT_EP_STATE_UNCONNECTED);
+	pair_connect(&r.p);
+	rsp_close(&r);
+}
+
+TEST(rsp, request_makes_the_endpoint_pending_and_it_can_be_accepted)
+{
+	DAT_CR_PARAM param;
+	struct rsp_rig r;
+	DAT_CR_HANDLE cr;
+
+	rsp_open(&r);
+	OK(connect_to(r.p.a.ep, r.p.node.attr.ia_address_ptr, r.qual));
+	cr = EV_CR(r.p.cr_evd, r.rsp, r.qual);
+	ASSERT_EQ(side_state(&r.p.b), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	ASSERT_PTR(param.local_ep_handle, r.p.b.ep);
+	OK(dat_cr_accept(cr, NULL, 0, NULL));
+	EV_CONN(r.p.b.conn, ESTABLISHED, r.p.b.ep);
+	EV_CONN(r.p.a.conn, ESTABLISHED, r.p.a.ep);
+	rsp_close(&r);
+}
+
+TEST(rsp, request_rejected_returns_the_endpoint_to_UNCONNECTED)
+{
+	struct rsp_rig r;
+
+	rsp_open(&r);
+	OK(connect_to(r.p.a.ep, r.p.node.attr.ia_address_ptr, r.qual));
+	OK(api_cr_reject(EV_CR(r.p.cr_evd, r.rsp, r.qual)));
+	EV_CONN(r.p.a.conn, PEER_REJECTED, r.p.a.ep);
+	ASSERT_EQ(side_state(&r.p.b), DAT_EP_STATE_UNCONNECTED);
+	rsp_close(&r);
+}
+
+TEST(rsp, listens_for_one_request_only)
+{
+	struct rsp_rig r;
+	struct side c;
+
+	rsp_open(&r);
+	side_make(&c, &r.p.node, NULL);
+	OK(connect_to(r.p.a.ep, r.p.node.attr.ia_address_ptr, r.qual));
+	EV_CR(r.p.cr_evd, r.rsp, r.qual);
+	OK(connect_to(c.ep, r.p.node.attr.ia_address_ptr, r.qual));
+	EV_CONN(c.conn, NON_PEER_REJECTED, c.ep);
+	EV_EMPTY(r.p.cr_evd);
+	node_abort(&r.p.node);
+}
+
+TEST(rsp, free_leaves_a_reported_request_valid)
+{
+	struct rsp_rig r;
+	DAT_CR_HANDLE cr;
+
+	rsp_open(&r);
+	OK(connect_to(r.p.a.ep, r.p.node.attr.ia_address_ptr, r.qual));
+	cr = EV_CR(r.p.cr_evd, r.rsp, r.qual);
+	OK(dat_rsp_free(r.rsp));
+	r.rsp = NULL;
+	ASSERT_EQ(side_state(&r.p.b), DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	OK(dat_cr_accept(cr, NULL, 0, NULL));
+	EV_CONN(r.p.b.conn, ESTABLISHED, r.p.b.ep);
+	EV_CONN(r.p.a.conn, ESTABLISHED, r.p.a.ep);
+	rsp_close(&r);
+}
+
+TEST(rsp, can_be_freed_after_its_connection)
+{
+	struct rsp_rig r;
+
+	rsp_open(&r);
+	OK(connect_to(r.p.a.ep, r.p.node.attr.ia_address_ptr, r.qual));
+	OK(dat_cr_accept(EV_CR(r.p.cr_evd, r.rsp, r.qual), NULL, 0, NULL));
+	EV_CONN(r.p.b.conn, ESTABLISHED, r.p.b.ep);
+	EV_CONN(r.p.a.conn, ESTABLISHED, r.p.a.ep);
+	OK(dat_rsp_free(r.rsp));
+	r.rsp = NULL;
+	OK(post_recv(&r.p.b, 0, 10, 1));
+	OK(post_send(&r.p.a, 0, 10, 2));
+	EV_DTO(r.p.b.recv, r.p.b.ep, 1, OP_RECV, 10);
+	rsp_close(&r);
+}
+
+TEST(rsp, qualifier_of_a_freed_one_can_be_used_again)
+{
+	struct rsp_rig r;
+	int i;
+
+	rsp_open(&r);
+	for (i = 0; i < 10; i++) {
+		OK(dat_rsp_free(r.rsp));
+		OK(dat_rsp_create(r.p.node.ia, r.qual, r.p.b.ep, r.p.cr_evd, &r.rsp));
+	}
+	rsp_close(&r);
+}
