@@ -43,7 +43,8 @@ struct perf_dev {
 /*
  * One endpoint with its queues and its memory: `tx` is sent from, written from and read
  * into, `rx` takes incoming messages and writes and is read by the peer. The counters
- * only grow.
+ * only grow. An idle target may hear nothing for as long as the peer reads and writes: it
+ * leaves time limits to the peer and to the parent.
  */
 struct perf_side {
 	const struct perf_layer *layer;
@@ -58,6 +59,7 @@ struct perf_side {
 	size_t rx_len;
 	struct perf_target local;
 	struct perf_target peer;
+	bool idle_target;
 };
 
 /* All return 0 (or a count) or a negative errno; the first detector prints the reason. */

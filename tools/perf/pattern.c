@@ -22,6 +22,9 @@ static int still_waiting(struct patience *p, struct perf_side *s, const char *wh
 
 	if (++p->empty % SPIN && s->dev->c->mode == PERF_POLL)
 		return 0;
+	perf_beat();
+	if (s->idle_target)
+		return 0;
 	now = perf_now();
 	if (!p->until)
 		p->until = now + (uint64_t)limit * 1000000u;
@@ -211,33 +214,35 @@ static int fill_window(struct perf_side *s, const struct perf_case *c, uint64_t 
 	return ret;
 }
 
-static int initiate_bw(struct perf_side *s, const struct perf_case *c, struct perf_figures *f)
+/* Keeps the window filled until `count` operations have reached the peer. */
+static int stream(struct perf_side *s, const struct perf_case *c, long count)
 {
-	uint64_t first = s->tx_done + (uint64_t)c->warmup;
-	uint64_t end = first + (uint64_t)c->iters;
-	uint64_t start_count = 0, start = 0, seen;
-	double seconds, ops;
+	uint64_t end = s->tx_done + (uint64_t)count;
 	int ret = 0;
 
 	while (!ret && s->tx_done < end) {
-		if (!start && s->tx_done >= first) {
-			start = perf_now();
-			start_count = s->tx_done;
-		}
 		ret = fill_window(s, c, end);
-		seen = s->tx_done;
 		if (!ret)
-			ret = until(s, PERF_TX, &s->tx_done, seen + 1, c->window);
+			ret = until(s, PERF_TX, &s->tx_done, s->tx_done + 1, c->window);
 		perf_beat();
 	}
+	return ret ? ret : closing(s);
+}
+
+static int initiate_bw(struct perf_side *s, const struct perf_case *c, struct perf_figures *f)
+{
+	uint64_t start;
+	double seconds;
+	int ret = c->warmup ? stream(s, c, c->warmup) : 0;
+
+	start = perf_now();
 	if (!ret)
-		ret = closing(s);
+		ret = stream(s, c, c->iters);
 	if (ret)
 		return ret;
 	seconds = (double)(perf_now() - start) / 1e9;
-	ops = (double)(end - start_count);
-	f->rate = ops / seconds;
-	f->mbps = ops * (double)c->size / seconds / 1e6;
+	f->rate = (double)c->iters / seconds;
+	f->mbps = f->rate * (double)c->size / 1e6;
 	return 0;
 }
 
@@ -273,30 +278,33 @@ static int respond_lat(struct perf_side *s, const struct perf_case *c)
 	return ret ? ret : say(s, 1);
 }
 
-/* Takes all messages up to the closing one and answers that. */
-static int respond_sink(struct perf_side *s, const struct perf_case *c)
+/* Takes `count` messages and the closing one, and answers that. */
+static int sink(struct perf_side *s, long count)
 {
-	uint64_t goal = s->rx_done + 1;
-	uint64_t seen;
+	uint64_t goal = s->rx_done + (uint64_t)count + 1;
 	int ret = 0;
 
-	if (c->op == PERF_SEND)
-		goal += (uint64_t)(c->warmup + c->iters);
+	s->idle_target = !count;
 	while (!ret && s->rx_done < goal) {
-		seen = s->rx_done;
-		ret = until(s, PERF_RX, &s->rx_done, seen + 1, c->recv_depth);
+		ret = until(s, PERF_RX, &s->rx_done, s->rx_done + 1, s->dev->c->recv_depth);
 		if (!ret)
 			ret = refill(s);
 		perf_beat();
 	}
+	s->idle_target = false;
 	return ret ? ret : say(s, 1);
 }
 
 int perf_respond(struct perf_side *s, const struct perf_case *c)
 {
-	if (c->test == PERF_LAT && c->op != PERF_READ)
-		return respond_lat(s, c);
-	return respond_sink(s, c);
+	bool takes = c->op == PERF_SEND;
+	int ret = 0;
+
+	if (c->test == PERF_LAT)
+		return c->op == PERF_READ ? sink(s, 0) : respond_lat(s, c);
+	if (c->warmup)
+		ret = sink(s, takes ? c->warmup : 0);
+	return ret ? ret : sink(s, takes ? c->iters : 0);
 }
 
 /* One operation from a to b within one thread, with every completion that it has. */
