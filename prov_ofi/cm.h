@@ -69,7 +69,9 @@ void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int 
 
 /* Outcomes (cm_events.c) */
 /* The connection, or the attempt, is over: state, flushes, one event. */
-void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number);
+void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us);
+/* Its last part: the flushes and the event. */
+void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number);
 /* A completion with an error status ends the connection. */
 void dofi_cm_break(struct dofi_ep *ep);
 /* The last request of a graceful disconnect has completed. */

@@ -77,6 +77,7 @@ static size_t build_request(uint8_t *buf, const struct dofi_ep *ep, DAT_CONN_QUA
 		.priv_len = (uint16_t)size, .priv = priv, .qual = qual,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
+		.link_port = ep->obj.ia->link_port, .number = ep->obj.ia->number,
 	};
 
 	return dofi_cm_build(buf, &msg);
@@ -253,7 +254,7 @@ static DAT_RETURN disconnect(struct dofi_ep *ep, bool graceful)
 	default:
 		return dofi_ret_ep_state(ep->state);
 	}
-	dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
 	return DAT_SUCCESS;
 }
 

@@ -26,6 +26,8 @@ static size_t build_answer(uint8_t *buf, struct dofi_ia *ia, enum dofi_cm_kind k
 	if (ep) {
 		msg.reads_in = (uint16_t)ep->attr.max_rdma_read_in;
 		msg.reads_out = (uint16_t)ep->attr.max_rdma_read_out;
+		msg.link_port = ia->link_port;
+		msg.number = ia->number;
 	}
 	return dofi_cm_build(buf, &msg);
 }
@@ -253,6 +255,7 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 
 	if (ret)
 		return dofi_ret(ret);
+	conn->peer = cr->msg.number;
 	len = build_answer(buf, ia, DOFI_CM_ACCEPT, 0, ep, priv, (size_t)size);
 	pthread_mutex_lock(&ep->lock);
 	ep->conn = conn;
@@ -265,7 +268,7 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	dofi_lib.freeinfo(cr->info);
 	cr->info = NULL;
 	if (ret)
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 	else
 		dofi_timer_arm(&ia->timers, &ep->timer,
 			       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_ACCEPT_MS)));

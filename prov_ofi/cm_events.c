@@ -10,6 +10,7 @@
 #include "dto.h"
 #include "progress.h"
 #include "tcpfd.h"
+#include "verdict.h"
 
 /* Events handled in one go before others get the lock. */
 #define ROUND 256
@@ -49,17 +50,8 @@ static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	dofi_evd_push(evd, &e);
 }
 
-void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
+void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 {
-	struct dofi_conn *conn = ep->conn;
-
-	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
-	pthread_mutex_lock(&ep->lock);
-	ep->state = DAT_EP_STATE_DISCONNECTED;
-	atomic_store(&ep->graceful, false);
-	pthread_mutex_unlock(&ep->lock);
-	if (conn)
-		dofi_conn_detach(conn);
 	/* Completions first: they may share the EVD with the event. */
 	dofi_dto_flush(ep);
 	if (number != DAT_CONNECTION_EVENT_PEER_REJECTED)
@@ -67,16 +59,35 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	push_event(ep, number);
 }
 
+void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
+{
+	struct dofi_conn *conn = ep->conn;
+	uint64_t peer = conn ? conn->peer : 0;
+
+	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
+	atomic_store(&ep->ending, by_us);
+	pthread_mutex_lock(&ep->lock);
+	ep->state = DAT_EP_STATE_DISCONNECTED;
+	atomic_store(&ep->graceful, false);
+	pthread_mutex_unlock(&ep->lock);
+	if (conn)
+		dofi_conn_detach(conn);
+	if (dofi_verdict_seek(ep, peer, &number))
+		dofi_dto_flush(ep);	/* up to the first suspect; the event comes with it */
+	else
+		dofi_cm_conclude(ep, number);
+}
+
 void dofi_cm_break(struct dofi_ep *ep)
 {
 	if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN, true);
 }
 
 void dofi_cm_drained(struct dofi_ep *ep)
 {
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && !dofi_queue_count(&ep->sq))
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
 }
 
 void dofi_cm_deadline(struct dofi_timer *timer)
@@ -85,13 +96,17 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 
 	switch (ep->state) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_TIMED_OUT);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_TIMED_OUT, true);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 		break;
 	case DAT_EP_STATE_DISCONNECT_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
+		break;
+	case DAT_EP_STATE_DISCONNECTED:
+		if (ep->verdict.waiting)
+			dofi_verdict_timeout(ep);
 		break;
 	default:
 		break;
@@ -125,12 +140,14 @@ static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 		dofi_log(DOFI_LOG_WARN, "the peer accepted in another protocol, version or fabric "
 			 "(%zu bytes of connection data)", len);
 		ep->priv_len = 0;
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 		return;
 	}
 	ep->priv_len = msg.priv_len;
 	memcpy(ep->priv, msg.priv, msg.priv_len);
+	ep->conn->peer = msg.number;
 	established(ep);
+	dofi_link_meet(ep->obj.ia, &ep->remote, msg.link_port, msg.number);
 }
 
 static void shut_down(struct dofi_ep *ep)
@@ -138,13 +155,13 @@ static void shut_down(struct dofi_ep *ep)
 	switch (ep->state) {
 	case DAT_EP_STATE_CONNECTED:
 	case DAT_EP_STATE_DISCONNECT_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
 		break;
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 		break;
 	default:
 		break;
@@ -183,14 +200,14 @@ static void failed(struct dofi_ep *ep, int err, const uint8_t *data, size_t len)
 	switch (ep->state) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 		ep->priv_len = 0;
-		dofi_cm_end(ep, failure_event(ep, err, data, len));
+		dofi_cm_end(ep, failure_event(ep, err, data, len), false);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
 		break;
 	case DAT_EP_STATE_CONNECTED:
 	case DAT_EP_STATE_DISCONNECT_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN, false);
 		break;
 	default:
 		break;

@@ -3,41 +3,26 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/wire.h"
 #include "cm_proto.h"
-
-static uint8_t *put(uint8_t *p, uint64_t value, int bytes)
-{
-	while (bytes--)
-		*p++ = (uint8_t)(value >> bytes * 8);
-	return p;
-}
-
-static uint64_t get(const uint8_t *p, int bytes)
-{
-	uint64_t value = 0;
-
-	while (bytes--)
-		value = value << 8 | *p++;
-	return value;
-}
 
 size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 {
 	uint8_t *p = buf;
 
-	p = put(p, DOFI_CM_MAGIC, 4);
-	p = put(p, DOFI_CM_VERSION, 1);
-	p = put(p, msg->kind, 1);
-	p = put(p, msg->fabric, 1);
-	p = put(p, msg->api, 1);
-	p = put(p, DOFI_CM_HDR, 2);
-	p = put(p, msg->priv_len, 2);
-	p = put(p, msg->qual, 8);
-	p = put(p, msg->reads_in, 2);
-	p = put(p, msg->reads_out, 2);
-	p = put(p, msg->reason, 2);
-	p = put(p, msg->ask_port, 2);
-	p = put(p, msg->conn_id, 8);
+	p = dofi_put(p, DOFI_CM_MAGIC, 4);
+	p = dofi_put(p, DOFI_CM_VERSION, 1);
+	p = dofi_put(p, msg->kind, 1);
+	p = dofi_put(p, msg->fabric, 1);
+	p = dofi_put(p, msg->api, 1);
+	p = dofi_put(p, DOFI_CM_HDR, 2);
+	p = dofi_put(p, msg->priv_len, 2);
+	p = dofi_put(p, msg->qual, 8);
+	p = dofi_put(p, msg->reads_in, 2);
+	p = dofi_put(p, msg->reads_out, 2);
+	p = dofi_put(p, msg->reason, 2);
+	p = dofi_put(p, msg->link_port, 2);
+	p = dofi_put(p, msg->number, 8);
 	if (msg->priv_len)
 		memcpy(p, msg->priv, msg->priv_len);
 	return DOFI_CM_HDR + msg->priv_len;
@@ -48,27 +33,27 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	const uint8_t *p = buf;
 	size_t hdr;
 
-	if (len < 5 || get(p, 4) != DOFI_CM_MAGIC)
+	if (len < 5 || dofi_get(p, 4) != DOFI_CM_MAGIC)
 		return -EPROTO;
 	if (p[4] != DOFI_CM_VERSION)
 		return -EPROTONOSUPPORT;
 	if (len < DOFI_CM_HDR || len > DOFI_CM_MAX)
 		return -EBADMSG;
-	hdr = get(p + 8, 2);
+	hdr = dofi_get(p + 8, 2);
 	memset(msg, 0, sizeof(*msg));
-	msg->priv_len = (uint16_t)get(p + 10, 2);
+	msg->priv_len = (uint16_t)dofi_get(p + 10, 2);
 	if (p[5] < DOFI_CM_REQUEST || p[5] > DOFI_CM_REJECT || hdr < DOFI_CM_HDR ||
 	    hdr + msg->priv_len > len)
 		return -EBADMSG;
 	msg->kind = p[5];
 	msg->fabric = p[6];
 	msg->api = p[7];
-	msg->qual = get(p + 12, 8);
-	msg->reads_in = (uint16_t)get(p + 20, 2);
-	msg->reads_out = (uint16_t)get(p + 22, 2);
-	msg->reason = (uint16_t)get(p + 24, 2);
-	msg->ask_port = (uint16_t)get(p + 26, 2);
-	msg->conn_id = get(p + 28, 8);
+	msg->qual = dofi_get(p + 12, 8);
+	msg->reads_in = (uint16_t)dofi_get(p + 20, 2);
+	msg->reads_out = (uint16_t)dofi_get(p + 22, 2);
+	msg->reason = (uint16_t)dofi_get(p + 24, 2);
+	msg->link_port = (uint16_t)dofi_get(p + 26, 2);
+	msg->number = dofi_get(p + 28, 8);
 	msg->priv = p + hdr;
 	return 0;
 }

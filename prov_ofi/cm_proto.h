@@ -16,8 +16,8 @@
  *  20  2  RDMA reads that the sender serves at once
  *  22  2  RDMA reads that the sender issues at once
  *  24  2  rejection: enum dofi_cm_reason; otherwise 0
- *  26  2  port of the sender's enquiry service (cm_ask.h), 0: none
- *  28  8  number that names the sender's end of the connection in enquiries
+ *  26  2  port on which the sender's adapter takes links (link.h), 0: none
+ *  28  8  number of the sender's adapter, random
  *
  * A peer with another magic, version or fabric is refused. Nothing is believed before the whole
  * message has been checked (dofi_cm_parse).
@@ -53,8 +53,8 @@ struct dofi_cm_msg {
 	uint64_t qual;
 	uint16_t reads_in, reads_out;
 	uint16_t reason;
-	uint16_t ask_port;
-	uint64_t conn_id;
+	uint16_t link_port;
+	uint64_t number;
 	const uint8_t *priv;		/* points into the message */
 };
 

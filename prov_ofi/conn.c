@@ -212,7 +212,7 @@ static void look_after(struct dofi_conn *conn)
 	}
 	if (now - conn->gone_since >= DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS))) {
 		dofi_log(DOFI_LOG_INFO, "the peer has gone; what it sent last was never received");
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN);
+		dofi_cm_break(ep);
 		return;
 	}
 	dofi_timer_arm(&conn->ia->timers, &conn->timer, now + GONE_TICK);
@@ -236,6 +236,18 @@ void dofi_conn_hangup(struct dofi_conn *conn)
 		look_after(conn);
 	else
 		dofi_conn_close(conn);
+}
+
+void dofi_conn_peer_lost(struct dofi_ia *ia, uint64_t peer)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->conns) {
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
+
+		if (conn->ep && conn->peer == peer)
+			dofi_timer_arm(&ia->timers, &conn->timer, dofi_now());
+	}
 }
 
 void dofi_conn_close_lingering(struct dofi_ia *ia, bool all)

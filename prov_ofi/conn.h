@@ -18,6 +18,7 @@ struct dofi_conn {
 	struct dofi_ep *ep;		/* NULL: lingering */
 	struct fid_ep *fid;		/* NULL: lingering */
 	int fd;				/* the TCP socket behind it, -1: unknown (tcpfd.h) */
+	uint64_t peer;			/* number of the other adapter, 0: not known */
 	bool shut;			/* nothing may be posted any more */
 	bool watched;			/* fd is in the progress thread's epoll set */
 	uint64_t gone_since;		/* when the peer's end was first seen closed; 0: not */
@@ -35,6 +36,8 @@ void dofi_conn_established(struct dofi_conn *conn);
 void dofi_conn_detach(struct dofi_conn *conn);
 /* The peer closed its end (seen on the socket). */
 void dofi_conn_hangup(struct dofi_conn *conn);
+/* The process at the other end has gone (its link broke). */
+void dofi_conn_peer_lost(struct dofi_ia *ia, uint64_t peer);
 void dofi_conn_tick(struct dofi_timer *timer);
 /* Closes a detached one at once. */
 void dofi_conn_close(struct dofi_conn *conn);

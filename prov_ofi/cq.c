@@ -32,10 +32,16 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-static void report_one(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+static void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		       struct dofi_evd *evd)
 {
 	struct dofi_event e;
 
+	/* No success follows a failure. A fabric that takes a send and says so does not know yet
+	 * that the peer stopped listening at the operation before. */
+	if (q->failed && dto->kind != DOFI_RECV)
+		dto->status = DAT_DTO_ERR_FLUSHED;
+	q->failed |= dto->status != DAT_DTO_SUCCESS;
 	if (dto->status && dto->status != DAT_DTO_ERR_FLUSHED)
 		dofi_work_add(ep, DOFI_WORK_BREAK);
 	if (evd->internal)
@@ -59,7 +65,7 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 		dto = dofi_queue_at(q, head);
 		if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_DONE)
 			break;
-		report_one(ep, dto, evd);
+		report_one(ep, q, dto, evd);
 		atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 		atomic_store_explicit(&q->head, ++head, memory_order_release);
 	}
@@ -143,6 +149,17 @@ static uint8_t status_of(const struct fi_cq_err_entry *err)
 	}
 }
 
+/* An RDMA operation that ended while nobody here ended the connection: the target may have
+ * refused it (verdict.h). */
+static bool suspicious(const struct dofi_dto *dto, uint8_t status)
+{
+	const struct dofi_ep *ep = dto->ep;
+
+	return status == DAT_DTO_ERR_FLUSHED && ep->obj.ia->fab.row->tcp_quirks &&
+	       (dto->kind == DOFI_READ || dto->kind == DOFI_WRITE) &&
+	       !atomic_load_explicit(&ep->ending, memory_order_acquire);
+}
+
 static bool complete_error(struct dofi_evd *evd)
 {
 	struct fi_cq_err_entry err;
@@ -154,6 +171,12 @@ static bool complete_error(struct dofi_evd *evd)
 	dto = dto_of(err.op_context);
 	if (!dto)
 		return true;
+	if (suspicious(dto, status_of(&err))) {
+		if (dto->kind == DOFI_READ)
+			atomic_fetch_add_explicit(&dto->ep->reads_done, 1, memory_order_release);
+		atomic_store_explicit(&dto->state, DOFI_DTO_SUSPECT, memory_order_release);
+		return true;
+	}
 	if (status_of(&err) != DAT_DTO_ERR_FLUSHED)
 		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_lib.strerror(err.err),
 			 err.prov_errno);
@@ -204,7 +227,9 @@ static void flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_ev
 	for (uint32_t i = atomic_load(&q->head); q->dto && i != tail; i++) {
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		if (atomic_load(&dto->state) == DOFI_DTO_DONE)
+		uint8_t state = atomic_load(&dto->state);
+
+		if (state == DOFI_DTO_DONE || state == DOFI_DTO_SUSPECT)
 			continue;
 		dto->status = DAT_DTO_ERR_FLUSHED;
 		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);

@@ -12,6 +12,7 @@
 #include "grants.h"
 #include "mr.h"
 #include "progress.h"
+#include "verdict.h"
 #include "work.h"
 
 #define QUIET (DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
@@ -97,7 +98,8 @@ static void drop_evds(struct dofi_ep *ep)
 
 static void start_over(struct dofi_ep *ep)
 {
-	ep->open = ep->graceful = false;
+	ep->rq.failed = ep->sq.failed = false;
+	ep->open = ep->graceful = ep->ending = false;
 	ep->active = false;
 	ep->conn = NULL;
 	ep->qual = 0;
@@ -126,6 +128,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->work = 0;
 	ep->sent_msgs = ep->recv_msgs = ep->rdma_ops = 0;
 	dofi_list_init(&ep->work_link);
+	ep->verdict.waiting = false;
 	start_over(ep);
 	if (dofi_queue_resize(&ep->rq, (uint32_t)attr->max_recv_dtos) ||
 	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos) ||
@@ -155,8 +158,10 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_ep_set_state(ep, DAT_EP_STATE_DISCONNECTED);
 	dofi_timer_cancel(&ia->timers, &ep->timer);
 	dofi_cm_timer_fini(ia);
+	ep->ending = true;
 	if (conn)
 		dofi_conn_detach(conn);
+	dofi_verdict_drop(ep);
 	dofi_dto_forget(ep);
 	dofi_work_cancel(ep);
 	pthread_mutex_lock(&ep->lock);
@@ -264,6 +269,8 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 	ia = ep->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
+		if (ep->verdict.waiting)
+			dofi_verdict_timeout(ep);
 		/* Everything was flushed when the state was entered, or when it was posted. */
 		dofi_dto_forget(ep);
 		pthread_mutex_lock(&ep->lock);

@@ -25,7 +25,13 @@
 /* In the order of DAT_DTOS. */
 enum dofi_dto_kind { DOFI_SEND, DOFI_WRITE, DOFI_READ, DOFI_RECV };
 
-enum dofi_dto_state { DOFI_DTO_FREE, DOFI_DTO_QUEUED, DOFI_DTO_POSTED, DOFI_DTO_DONE };
+enum dofi_dto_state {
+	DOFI_DTO_FREE,
+	DOFI_DTO_QUEUED,	/* not handed to the fabric yet */
+	DOFI_DTO_POSTED,	/* at the fabric */
+	DOFI_DTO_SUSPECT,	/* ended by the fabric, the reason is not known yet (verdict.h) */
+	DOFI_DTO_DONE,		/* status known, to be reported when its turn comes */
+};
 
 #define DOFI_IOV_MAX 4
 
@@ -54,6 +60,7 @@ struct dofi_queue {
 	_Atomic uint32_t tail;
 	uint32_t sent;
 	_Atomic uint32_t head;
+	bool failed;			/* one was reported as failed; its EVD's lock */
 	_Atomic bool waiting;		/* sent != tail, for those without ep->lock */
 };
 
@@ -81,6 +88,13 @@ struct dofi_ep {
 	_Atomic uint32_t reads_done;	/* and finished; req_evd->lock */
 	_Atomic bool open;
 	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for the requests */
+	_Atomic bool ending;		/* this side ends the connection */
+	struct {
+		struct dofi_list link;	/* ia->verdicts while waiting */
+		uint64_t peer, number;
+		DAT_EVENT_NUMBER event;
+		bool waiting;
+	} verdict;			/* cm_lock, see verdict.h */
 	bool write_delivery;		/* see the setting of that name */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
 

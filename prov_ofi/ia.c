@@ -10,6 +10,7 @@
 #include "ep.h"
 #include "err.h"
 #include "ia.h"
+#include "link.h"
 #include "mr.h"
 #include "progress.h"
 
@@ -32,6 +33,10 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	dofi_list_init(&ia->evds);
 	dofi_list_init(&ia->listeners);
 	dofi_list_init(&ia->conns);
+	dofi_list_init(&ia->links);
+	dofi_list_init(&ia->verdicts);
+	ia->link_fd = -1;
+	ia->questions = 0;
 	dofi_list_init(&ia->work);
 	dofi_list_init(&ia->agents);
 	ia->work_waiting = false;
@@ -67,6 +72,7 @@ static void tear_down(struct dofi_ia *ia)
 	if (ia->sink)
 		dofi_evd_destroy(ia->sink);
 	ia->sink = NULL;
+	dofi_link_close_all(ia);
 	dofi_progress_close(ia);
 	dofi_fab_close(&ia->fab);
 	dofi_timers_free(&ia->timers);
@@ -82,6 +88,8 @@ static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD
 		ret = dofi_cm_timer_init(ia, &ia->warden, NULL);
 	if (!ret)
 		ret = dofi_fab_open(&ia->fab, params);
+	if (!ret)
+		ret = dofi_link_open(ia);
 	if (!ret)
 		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, true, &ia->sink);
 	if (!ret)

@@ -69,6 +69,13 @@ struct dofi_ia {
 	struct dofi_timer warden;	/* throws out silent strangers */
 	struct dofi_tcpfd_strangers strangers;
 
+	uint64_t number;		/* names this adapter to its peers */
+	int link_fd;			/* see link.h */
+	uint16_t link_port;
+	struct dofi_list links;
+	struct dofi_list verdicts;	/* endpoints that wait for one (verdict.h) */
+	uint64_t questions;
+
 	pthread_mutex_t work_lock;
 	_Atomic bool work_waiting;
 	struct dofi_list work;		/* endpoints that need attention outside EVD locks */

@@ -10,6 +10,7 @@ dofi_sources = \
 	prov_ofi/base/param.c prov_ofi/base/param.h \
 	prov_ofi/base/slab.c prov_ofi/base/slab.h \
 	prov_ofi/base/timer.c prov_ofi/base/timer.h \
+	prov_ofi/base/wire.h \
 	prov_ofi/cm.h \
 	prov_ofi/cm_connect.c \
 	prov_ofi/cm_cr.c \
@@ -30,6 +31,7 @@ dofi_sources = \
 	prov_ofi/fab_lib.c prov_ofi/fab_lib.h \
 	prov_ofi/grants.h \
 	prov_ofi/ia.c prov_ofi/ia.h \
+	prov_ofi/link.c prov_ofi/link.h \
 	prov_ofi/lmr_table.c prov_ofi/lmr_table.h \
 	prov_ofi/mem_check.c \
 	prov_ofi/mr.c prov_ofi/mr.h \
@@ -39,6 +41,7 @@ dofi_sources = \
 	prov_ofi/provider.c \
 	prov_ofi/tcpfd.c prov_ofi/tcpfd.h \
 	prov_ofi/unsupported.c prov_ofi/unsupported.h \
+	prov_ofi/verdict.c prov_ofi/verdict.h \
 	prov_ofi/work.c prov_ofi/work.h
 
 dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cm.h"
 #include "cno.h"
+#include "link.h"
 #include "progress.h"
 #include "work.h"
 
@@ -187,6 +188,16 @@ static void cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 	}
 }
 
+static void socket_event(struct dofi_ia *ia, void *obj, unsigned int kind)
+{
+	if (kind == DOFI_KEY_CONN)
+		dofi_conn_hangup(obj);
+	else if (kind == DOFI_KEY_LINK)
+		dofi_link_event(obj);
+	else
+		dofi_link_accept(ia);
+}
+
 /* True: the bell rang. */
 static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
 {
@@ -207,8 +218,10 @@ static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
 			cq_ready(ia, obj);
 			break;
 		case DOFI_KEY_CONN:
+		case DOFI_KEY_LINK:
+		case DOFI_KEY_ACCEPT:
 			pthread_mutex_lock(&ia->cm_lock);
-			dofi_conn_hangup(obj);
+			socket_event(ia, obj, events[i].data.u64 & 7);
 			pthread_mutex_unlock(&ia->cm_lock);
 			break;
 		default:

@@ -11,7 +11,14 @@
 
 #include "evd.h"
 
-enum dofi_key { DOFI_KEY_EVD, DOFI_KEY_CONN, DOFI_KEY_EQ, DOFI_KEY_BELL };
+enum dofi_key {
+	DOFI_KEY_EVD,
+	DOFI_KEY_CONN,
+	DOFI_KEY_EQ,
+	DOFI_KEY_BELL,
+	DOFI_KEY_LINK,
+	DOFI_KEY_ACCEPT,	/* the listener for links */
+};
 
 /* What epoll returns for an object (all are aligned to 8). */
 static inline uint64_t dofi_progress_key(void *obj, enum dofi_key kind)
