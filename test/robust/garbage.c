@@ -162,6 +162,7 @@ static void client(void *arg)
 	while (!rl_board->step[ST_ATTACKED]) {
 		unsigned int ms = cycle(&rd, &mem, cycles++);
 
+		rl_board->word[0] = cycles;
 		worst = ms > worst ? ms : worst;
 		RL_CHECK(ms < rl_bound(CYCLE_MS), "a connection took %u ms during the attack", ms);
 		rl_sleep_ms(5);
@@ -180,7 +181,7 @@ static size_t valid(uint8_t *buf, uint16_t priv)
 {
 	static const uint8_t zero[DOFI_CM_MAX];
 	struct dofi_cm_msg m = { .kind = DOFI_CM_REQUEST, .fabric = 1, .api = 20, .priv_len = priv,
-				 .qual = rl_board->qual, .reads_in = 4, .reads_out = 4, .conn_id = 1,
+				 .qual = rl_board->qual, .reads_in = 4, .reads_out = 4,
 				 .priv = zero };
 
 	return dofi_cm_build(buf, &m);
@@ -259,8 +260,11 @@ static void attacker(void *arg)
 	const struct attack *a = arg;
 
 	rl_await(ST_CALM, 1, 20000);
-	rl_at("attacking");
-	a->run();
+	/* Some attacks are over in a moment: long enough for the client to meet them. */
+	do {
+		rl_at("attacking");
+		a->run();
+	} while (rl_board->word[0] < 10);
 	rl_step(ST_ATTACKED, 1);
 }
 

@@ -43,6 +43,8 @@ static void big_writes(struct kill_ctx *k)
 
 static void big_read(struct kill_ctx *k)
 {
+	/* What is read must have been written before, by readable(). */
+	rl_await(THEIRS(k) ? KS_VICTIM : KS_READY, 1, 10000);
 	post(k, RD_READ, 1, KILL_AREA);
 }
 

@@ -30,6 +30,7 @@ robust_tests = \
 	test/robust/idle \
 	test/robust/mixed-20 \
 	test/robust/progress \
+	test/robust/tail \
 	test/robust/signals \
 	test/robust/soak
 
@@ -44,7 +45,8 @@ test/robust/many.log: test/robust/versions.log
 test/robust/idle.log: test/robust/many.log
 test/robust/mixed-20.log: test/robust/idle.log
 test/robust/progress.log: test/robust/mixed-20.log
-test/robust/signals.log: test/robust/progress.log
+test/robust/tail.log: test/robust/progress.log
+test/robust/signals.log: test/robust/tail.log
 test/robust/soak.log: test/robust/signals.log
 
 robust_strangers = test/robust/attack.c test/robust/attack.h test/robust/rfab.c \
@@ -95,6 +97,11 @@ test_robust_progress_SOURCES = test/robust/progress.c
 test_robust_progress_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_progress_LDFLAGS = $(robust_ldflags)
 test_robust_progress_LDADD = $(robust_libs2)
+
+test_robust_tail_SOURCES = test/robust/tail.c
+test_robust_tail_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_tail_LDFLAGS = $(robust_ldflags)
+test_robust_tail_LDADD = $(robust_libs2)
 
 # Loads the library itself, with dlopen.
 test_robust_signals_SOURCES = test/robust/signals.c

@@ -95,13 +95,13 @@ static void take_connection(struct soak_thread *t, const DAT_EVENT *ev)
 		RL_CHECK(e->phase == SP_PENDING && t->active, "PEER_REJECTED in phase %d",
 			 (int)e->phase);
 		t->rejected++;
-		soak_ep_over(e, true);
+		soak_ep_over(e);
 		break;
 	case DAT_CONNECTION_EVENT_DISCONNECTED:
 	case DAT_CONNECTION_EVENT_BROKEN:
 		RL_CHECK(e->phase == SP_UP || e->phase == SP_ENDING, "%s in phase %d",
 			 rd_event_text(ev->event_number), (int)e->phase);
-		soak_ep_over(e, ev->event_number == DAT_CONNECTION_EVENT_DISCONNECTED);
+		soak_ep_over(e);
 		break;
 	default:
 		RL_FAIL("%s on EP %d, generation %u", rd_event_text(ev->event_number), e->index,

@@ -91,7 +91,7 @@ void soak_ep_fill(struct soak_thread *t, struct soak_ep *e);
 void soak_ep_act(struct soak_thread *t, struct soak_ep *e);
 void soak_ep_completed(struct soak_thread *t, const DAT_DTO_COMPLETION_EVENT_DATA *d);
 /* The connection event that ends a generation. */
-void soak_ep_over(struct soak_ep *e, bool disconnected);
+void soak_ep_over(struct soak_ep *e);
 /* All is accounted for: compares notes with the peer and resets. False: not yet. */
 bool soak_ep_recycle(struct soak_thread *t, struct soak_ep *e);
 

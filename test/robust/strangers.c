@@ -134,7 +134,7 @@ static size_t message(uint8_t *buf, enum dofi_cm_kind kind, uint16_t priv)
 {
 	static const uint8_t zero[DOFI_CM_MAX];
 	struct dofi_cm_msg m = { .kind = kind, .fabric = 1, .api = 20, .priv_len = priv,
-				 .reads_in = 4, .reads_out = 4, .conn_id = 1, .priv = zero };
+				 .reads_in = 4, .reads_out = 4, .priv = zero };
 
 	return dofi_cm_build(buf, &m);
 }
