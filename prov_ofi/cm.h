@@ -49,6 +49,10 @@ struct dofi_cr {
 /* The TCP port that carries a qualifier; both sides compute it. */
 uint16_t dofi_cm_port(DAT_CONN_QUAL qual);
 
+/* Is it a message of that kind from a peer like us? If not, the log says why. */
+int dofi_cm_check(const void *data, size_t len, enum dofi_cm_kind kind, uint8_t fabric,
+		  struct dofi_cm_msg *msg);
+
 /* Timers that may be armed at any moment have their place reserved when their owner is made. */
 int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *));
 void dofi_cm_timer_fini(struct dofi_ia *ia);

@@ -136,27 +136,36 @@ static struct dofi_cr *new_cr(struct dofi_listener *l, struct fi_info *info)
 	return cr;
 }
 
+int dofi_cm_check(const void *data, size_t len, enum dofi_cm_kind kind, uint8_t fabric,
+		  struct dofi_cm_msg *msg)
+{
+	int ret = dofi_cm_parse(data, len, msg);
+
+	if (!ret && msg->kind != kind)
+		ret = -EBADMSG;
+	if (ret == -EPROTONOSUPPORT)
+		dofi_log(DOFI_LOG_WARN, "refused a peer with another protocol version than %d",
+			 DOFI_CM_VERSION);
+	else if (ret == -EPROTO)
+		dofi_log(DOFI_LOG_WARN, "refused a peer of another library: it does not speak our "
+			 "protocol (%zu bytes of connection data)", len);
+	else if (ret)
+		dofi_log(DOFI_LOG_WARN, "refused a peer whose connection message is malformed "
+			 "(%zu bytes)", len);
+	else if (msg->fabric != fabric) {
+		dofi_log(DOFI_LOG_WARN, "refused a peer on another fabric (%u, ours is %u)",
+			 msg->fabric, fabric);
+		ret = -ENODEV;
+	}
+	return ret;
+}
+
 /* 0, or the reason why the peer is refused. */
 static unsigned int check_request(struct dofi_listener *l, const void *data, size_t len,
 				  struct dofi_cm_msg *msg, struct dofi_sp **sp)
 {
-	int ret = dofi_cm_parse(data, len, msg);
-
-	if (ret == -EPROTONOSUPPORT) {
-		dofi_log(DOFI_LOG_WARN, "refused a peer with another protocol version than %d",
-			 DOFI_CM_VERSION);
+	if (dofi_cm_check(data, len, DOFI_CM_REQUEST, l->ia->fab.row->wire_id, msg))
 		return DOFI_CM_VERSION_OTHER;
-	}
-	if (ret || msg->kind != DOFI_CM_REQUEST) {
-		dofi_log(DOFI_LOG_WARN, "refused a peer that does not speak our protocol (%zu "
-			 "bytes of connection data)", len);
-		return DOFI_CM_VERSION_OTHER;
-	}
-	if (msg->fabric != l->ia->fab.row->wire_id) {
-		dofi_log(DOFI_LOG_WARN, "refused a peer on another fabric (%u, ours is %u)",
-			 msg->fabric, l->ia->fab.row->wire_id);
-		return DOFI_CM_VERSION_OTHER;
-	}
 	*sp = dofi_sp_find(l, msg->qual);
 	if (!*sp || (*sp)->spent)
 		return DOFI_CM_NO_LISTENER;

@@ -56,6 +56,8 @@ void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	dofi_dto_flush(ep);
 	if (number != DAT_CONNECTION_EVENT_PEER_REJECTED)
 		ep->priv_len = 0;
+	if (number == DAT_CONNECTION_EVENT_DISCONNECTED && ep->faulted)
+		number = DAT_CONNECTION_EVENT_BROKEN;
 	push_event(ep, number);
 }
 
@@ -135,10 +137,7 @@ static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	}
 	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		return;
-	if (dofi_cm_parse(data, len, &msg) || msg.kind != DOFI_CM_ACCEPT ||
-	    msg.fabric != ep->obj.ia->fab.row->wire_id) {
-		dofi_log(DOFI_LOG_WARN, "the peer accepted in another protocol, version or fabric "
-			 "(%zu bytes of connection data)", len);
+	if (dofi_cm_check(data, len, DOFI_CM_ACCEPT, ep->obj.ia->fab.row->wire_id, &msg)) {
 		ep->priv_len = 0;
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 		return;

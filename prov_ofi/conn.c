@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -30,9 +29,9 @@
 
 static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_conn, 64, NULL);
 
-static void watch(struct dofi_conn *conn)
+static void watch(struct dofi_conn *conn, uint32_t events)
 {
-	struct epoll_event ev = { .events = EPOLLRDHUP | EPOLLET };
+	struct epoll_event ev = { .events = events };
 
 	if (conn->fd < 0)
 		return;
@@ -131,21 +130,36 @@ void dofi_conn_established(struct dofi_conn *conn)
 		return;
 	}
 	dofi_tcpfd_keepalive(conn->fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S));
-	watch(conn);
+	watch(conn, EPOLLRDHUP | EPOLLET);
 }
 
 /* libfabric before 1.18 must not be told to stop while a read response is half received: it
- * finds out by itself when the socket ends. */
-static void end_reads_first(struct dofi_conn *conn, struct dofi_ep *ep)
+ * corrupts its free list. It finds out by itself, cleanly, when the socket ends. */
+static void end_reads_first(struct dofi_ep *ep)
 {
-	if (conn->fd < 0 || !dofi_fab_older(&conn->ia->fab, 1, 18) ||
-	    ep->reads_begun == atomic_load(&ep->reads_done))
-		return;
-	shutdown(conn->fd, SHUT_RDWR);
 	for (int i = 0; i < 1000 && ep->reads_begun != atomic_load(&ep->reads_done); i++) {
 		dofi_evd_service(ep->recv_evd);
 		dofi_evd_service(ep->req_evd);
 	}
+}
+
+/* Ends the fabric's use of the socket without ending the peer's reading; returns the socket. */
+static int release_socket(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	int sets[2] = { ep->recv_evd->cq_fd, ep->req_evd->cq_fd };
+	int keep;
+
+	if (dofi_fab_older(&conn->ia->fab, 1, 18)) {
+		keep = dofi_tcpfd_take(conn->fd, sets, sets[0] == sets[1] ? 1 : 2,
+				       &conn->fid->fid);
+		end_reads_first(ep);
+	} else {
+		/* Later versions do not show their epoll sets: they shut the socket down in both
+		 * directions, which loses what the peer has not read if it sends meanwhile. */
+		keep = fcntl(conn->fd, F_DUPFD_CLOEXEC, 3);
+	}
+	fi_shutdown(conn->fid, 0);
+	return keep;
 }
 
 void dofi_conn_detach(struct dofi_conn *conn)
@@ -160,11 +174,8 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	conn->ep = NULL;
 	unwatch(conn);
 	dofi_timer_cancel(&conn->ia->timers, &conn->timer);
-	if (conn->fd >= 0) {
-		keep = fcntl(conn->fd, F_DUPFD_CLOEXEC, 3);
-		end_reads_first(conn, ep);
-		fi_shutdown(conn->fid, 0);
-	}
+	if (conn->fd >= 0)
+		keep = release_socket(conn, ep);
 	dofi_evd_service(ep->recv_evd);
 	dofi_evd_service(ep->req_evd);
 	fi_close(&conn->fid->fid);
@@ -173,11 +184,11 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	dofi_evd_service(ep->recv_evd);
 	dofi_evd_service(ep->req_evd);
 	conn->fd = keep;
-	if (keep < 0 || !dofi_param(DOFI_NUM_LINGER_MS) || dofi_tcpfd_peer_gone(keep)) {
+	if (keep < 0 || !dofi_param(DOFI_NUM_LINGER_MS) || !dofi_tcpfd_discard(keep)) {
 		dofi_conn_close(conn);
 		return;
 	}
-	watch(conn);
+	watch(conn, EPOLLIN | EPOLLRDHUP);
 	dofi_timer_arm(&conn->ia->timers, &conn->timer,
 		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS)));
 	dofi_progress_ring(conn->ia);
@@ -230,12 +241,14 @@ void dofi_conn_tick(struct dofi_timer *timer)
 
 void dofi_conn_hangup(struct dofi_conn *conn)
 {
-	if (!conn->ia || conn->fd < 0 || !dofi_tcpfd_peer_gone(conn->fd))
-		return;
-	if (conn->ep)
+	if (!conn->ia || conn->fd < 0)
+		return;		/* closed since epoll returned */
+	if (!conn->ep) {
+		if (!dofi_tcpfd_discard(conn->fd))
+			dofi_conn_close(conn);
+	} else if (dofi_tcpfd_peer_gone(conn->fd)) {
 		look_after(conn);
-	else
-		dofi_conn_close(conn);
+	}
 }
 
 void dofi_conn_peer_lost(struct dofi_ia *ia, uint64_t peer)
@@ -257,7 +270,8 @@ void dofi_conn_close_lingering(struct dofi_ia *ia, bool all)
 	dofi_list_each_safe(pos, tmp, &ia->conns) {
 		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
 
-		if (!conn->ep && (all || !dofi_tcpfd_unread(conn->fd)))
+		if (!conn->ep && (all || !dofi_tcpfd_discard(conn->fd) ||
+				  !dofi_tcpfd_unsent(conn->fd)))
 			dofi_conn_close(conn);
 	}
 }

@@ -42,8 +42,10 @@ static void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 	if (q->failed && dto->kind != DOFI_RECV)
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	q->failed |= dto->status != DAT_DTO_SUCCESS;
-	if (dto->status && dto->status != DAT_DTO_ERR_FLUSHED)
+	if (dto->status && dto->status != DAT_DTO_ERR_FLUSHED) {
+		ep->faulted = true;
 		dofi_work_add(ep, DOFI_WORK_BREAK);
+	}
 	if (evd->internal)
 		return;
 	if (!dto->status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))

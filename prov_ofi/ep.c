@@ -99,7 +99,7 @@ static void drop_evds(struct dofi_ep *ep)
 static void start_over(struct dofi_ep *ep)
 {
 	ep->rq.failed = ep->sq.failed = false;
-	ep->open = ep->graceful = ep->ending = false;
+	ep->open = ep->graceful = ep->ending = ep->faulted = false;
 	ep->active = false;
 	ep->conn = NULL;
 	ep->qual = 0;
@@ -217,6 +217,8 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	if (attr && attr->service_type != DAT_SERVICE_TYPE_RC)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (attr && !dofi_ep_attr_valid(ia, attr, recv, req))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
 	dofi_ep_attr_default(ia, recv, req, &use);

@@ -88,6 +88,7 @@ struct dofi_ep {
 	_Atomic uint32_t reads_done;	/* and finished; req_evd->lock */
 	_Atomic bool open;
 	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for the requests */
+	_Atomic bool faulted;		/* an operation failed, not just flushed */
 	_Atomic bool ending;		/* this side ends the connection */
 	struct {
 		struct dofi_list link;	/* ia->verdicts while waiting */

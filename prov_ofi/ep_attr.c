@@ -71,7 +71,6 @@ static bool flags_ok(const DAT_EP_ATTR *attr)
 	/* Suppression and fences are always allowed for requests, so naming them is harmless. */
 	unsigned int request = DAT_COMPLETION_UNSIGNALLED_FLAG |
 			       DAT_COMPLETION_EVD_THRESHOLD_FLAG | DAT_COMPLETION_SUPPRESS_FLAG |
-			       DAT_COMPLETION_SOLICITED_WAIT_FLAG |
 			       DAT_COMPLETION_BARRIER_FENCE_FLAG;
 
 	return !((unsigned int)attr->recv_completion_flags & ~recv) &&
@@ -190,7 +189,7 @@ static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM 
 			DAT_EVD_CONNECTION_FLAG, &c->conn))
 		return false;
 	mix_attr(&c->attr, mask, &param->ep_attr);
-	/* A direction that gets its first EVD, or loses it, follows with its defaults. */
+	/* A direction that gets its first EVD gets the default queue with it. */
 	if (c->recv && !c->attr.max_recv_dtos && !(mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS)) {
 		c->attr.max_recv_dtos = DOFI_DEFAULT_DTOS;
 		c->attr.max_recv_iov = DOFI_DEFAULT_IOV;
@@ -200,10 +199,6 @@ static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM 
 		c->attr.max_request_dtos = DOFI_DEFAULT_DTOS;
 		c->attr.max_request_iov = DOFI_DEFAULT_IOV;
 	}
-	if (!c->recv && !(mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS))
-		c->attr.max_recv_dtos = c->attr.max_recv_iov = 0;
-	if (!c->req && !(mask & DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS))
-		c->attr.max_request_dtos = c->attr.max_request_iov = 0;
 	return dofi_ep_attr_valid(ep->obj.ia, &c->attr, c->recv, c->req);
 }
 

@@ -4,6 +4,10 @@
  * Debian's libfabric 1.17 pulls in a PSM library whose constructor replaces the handlers of SEGV,
  * BUS, ILL, ABRT, INT and TERM unless IPATH_NO_BACKTRACE is set; other providers install some
  * when their first object is made. The program's own handlers are put back afterwards.
+ *
+ * The tcp provider of 1.17 keeps small messages that a full socket did not take in a buffer and says
+ * that they are sent; they would be lost when a connection ends. The buffer is switched off while
+ * the provider reads its settings, unless the user has set it.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -18,11 +22,13 @@
 
 #define LIBFABRIC "libfabric.so.1"
 #define NO_BACKTRACE "IPATH_NO_BACKTRACE"
+#define STAGING "FI_TCP_STAGING_SBUF_SIZE"
 
 struct dofi_lib dofi_lib;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
+static bool staging_off;
 static struct sigaction saved[NSIG];
 static bool saved_ok[NSIG];
 
@@ -70,8 +76,11 @@ static int load(void)
 	    find_symbol((void **)&dofi_lib.dupinfo, "fi_dupinfo") &&
 	    find_symbol((void **)&dofi_lib.fabric, "fi_fabric") &&
 	    find_symbol((void **)&dofi_lib.version, "fi_version") &&
-	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror"))
+	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror")) {
+		if (FI_VERSION_LT(dofi_lib.version(), FI_VERSION(1, 18)) && !getenv(STAGING))
+			staging_off = !setenv(STAGING, "0", 1);
 		return 0;
+	}
 	dlclose(library);
 	library = NULL;
 	return -ENOENT;
@@ -95,6 +104,9 @@ int dofi_lib_load(void)
 
 void dofi_lib_signals_restore(void)
 {
+	if (staging_off)
+		unsetenv(STAGING);
+	staging_off = false;
 	signals_put_back();
 	pthread_mutex_unlock(&load_lock);
 }

@@ -164,14 +164,24 @@ DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
 	return open_ia(dofi_provider_find(name, DAT_TRUE), qlen, async_evd, ia);
 }
 
+static bool provider_ep(const struct dofi_cr *cr)
+{
+	return cr->ep && cr->ep->by_provider;
+}
+
 /* Objects of the consumer that remain. */
 static bool in_use(struct dofi_ia *ia)
 {
+	struct dofi_list *pos;
 	unsigned int n = 0;
 
 	pthread_mutex_lock(&ia->obj_lock);
 	for (int i = 0; i < DOFI_KINDS; i++)
 		n += ia->obj_count[i];
+	/* Requests, and the EPs made for them, are the provider's. */
+	n -= ia->obj_count[DAT_HANDLE_TYPE_CR];
+	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_CR])
+		n -= provider_ep(dofi_container(pos, struct dofi_cr, obj.link));
 	pthread_mutex_unlock(&ia->obj_lock);
 	return n;
 }

@@ -8,9 +8,11 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "tcpfd.h"
@@ -145,6 +147,55 @@ void dofi_tcpfd_keepalive(int fd, int seconds)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof(give_up));
 }
 
+/* A descriptor that is at its end: reading gives 0 bytes. */
+static int make_dummy(void)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	close(pair[1]);
+	return pair[0];
+}
+
+int dofi_tcpfd_take(int fd, const int *epfds, size_t n, void *tag)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = tag };
+	int keep = fcntl(fd, F_DUPFD_CLOEXEC, 3), dummy = make_dummy();
+
+	if (keep < 0 || dummy < 0) {
+		if (keep >= 0)
+			close(keep);
+		if (dummy >= 0)
+			close(dummy);
+		return -1;
+	}
+	/* The sets know the socket, not the number: it must leave them before. */
+	for (size_t i = 0; i < n; i++)
+		epoll_ctl(epfds[i], EPOLL_CTL_DEL, fd, NULL);
+	dup2(dummy, fd);
+	close(dummy);
+	for (size_t i = 0; i < n; i++)
+		epoll_ctl(epfds[i], EPOLL_CTL_ADD, fd, &ev);
+	shutdown(keep, SHUT_WR);
+	return keep;
+}
+
+bool dofi_tcpfd_discard(int fd)
+{
+	char bin[16384];
+	ssize_t n;
+
+	for (int i = 0; i < 64; i++) {
+		n = recv(fd, bin, sizeof(bin), MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+			return false;
+		if (n < 0)
+			break;
+	}
+	return true;
+}
+
 bool dofi_tcpfd_peer_gone(int fd)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLRDHUP };
@@ -152,11 +203,11 @@ bool dofi_tcpfd_peer_gone(int fd)
 	return poll(&pfd, 1, 0) > 0 && (pfd.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
 
-size_t dofi_tcpfd_unread(int fd)
+size_t dofi_tcpfd_unsent(int fd)
 {
 	int bytes = 0;
 
-	return ioctl(fd, FIONREAD, &bytes) ? 0 : (size_t)bytes;
+	return ioctl(fd, TIOCOUTQ, &bytes) ? 0 : (size_t)bytes;
 }
 
 struct expulsion {

@@ -5,8 +5,10 @@
  * - 1.17: a local disconnect while a read response is half received corrupts the provider's free
  *   list; shutting the socket down first lets the provider notice the end by itself;
  * - a peer that has gone is not noticed while a message waits for a receive to be posted;
- * - a socket that is closed with unread data resets the connection, and the peer may lose the end
- *   of what was sent to it; so the socket is kept, shut down, until the peer closes its end;
+ * - a socket that is closed with unread data, or shut down in both directions (which is what the
+ *   provider does) before data arrives, resets the connection, and the peer loses the end of what
+ *   was sent to it; so the socket is taken away from the provider, shut down for writing only,
+ *   and read until the peer closes its end;
  * - dead hosts are found by keep-alive, which the provider leaves off;
  * - 1.17: whoever connects to a listener and stalls in the middle of the request blocks the
  *   provider; a receive time-out on the listener, inherited by what it accepts, bounds that;
@@ -24,10 +26,17 @@ int dofi_tcpfd_of_ep(struct fid_ep *ep);
 void dofi_tcpfd_tame_listener(struct fid_pep *pep);
 /* Keep-alive and user time-out as set; 0 seconds: none. */
 void dofi_tcpfd_keepalive(int fd, int seconds);
+/* Takes the socket away from libfabric (1.17): at its descriptor an ended dummy is left, which is
+ * put into the given epoll sets of libfabric in its place, with `tag` as their data. Returns
+ * the socket under a new descriptor, shut down for writing, or -1. What libfabric does to its
+ * descriptor afterwards does not reach the peer. */
+int dofi_tcpfd_take(int fd, const int *epfds, size_t n, void *tag);
+/* Throws away what has arrived. False: the peer has ended its side. */
+bool dofi_tcpfd_discard(int fd);
 /* Has the peer closed its end? */
 bool dofi_tcpfd_peer_gone(int fd);
-/* Bytes that have arrived and were not read. */
-size_t dofi_tcpfd_unread(int fd);
+/* Bytes that the peer's host has not acknowledged yet. */
+size_t dofi_tcpfd_unsent(int fd);
 
 /* Connected sockets of this process on a listener's port. `known` tells which are in use;
  * returns how many others there are, after shutting down those that were others at the last
