@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "conf.h"
@@ -287,7 +286,7 @@ static void read_line(struct dati_conf *conf, unsigned int line, const char *tex
 			return;
 		}
 	}
-	if (r.words > FIELDS || r.last != TOKEN_END)
+	if (r.last != TOKEN_END)
 		drop_record(conf, &r, FIELDS);
 	else if (r.user_api && r.is_default)
 		keep_record(conf, &r);
@@ -295,7 +294,6 @@ static void read_line(struct dati_conf *conf, unsigned int line, const char *tex
 
 static int read_text(const char *path, char **text, size_t *len)
 {
-	struct stat st;
 	ssize_t n = 1;
 	int fd, err = 0;
 
@@ -306,8 +304,6 @@ static int read_text(const char *path, char **text, size_t *len)
 	*text = malloc(DATI_CONF_MAX_FILE + 1);
 	if (!*text)
 		err = -ENOMEM;
-	else if (!fstat(fd, &st) && S_ISDIR(st.st_mode))
-		err = -EISDIR;
 	while (!err && n > 0 && *len <= DATI_CONF_MAX_FILE) {
 		n = read(fd, *text + *len, DATI_CONF_MAX_FILE + 1 - *len);
 		if (n > 0)

@@ -282,6 +282,36 @@ static void dead_twice(void)
 	rig_unload();
 }
 
+/* As long as the first library has open IAs it is no dead hardware. */
+static void alive_but_refusing(void)
+{
+	DAT_IA_HANDLE one, two;
+
+	rig_load(LINE("ib0", "mine"));
+	one = rig_must_open("ib0");
+	rig_forget_notes();
+	fake_state.open_answer = 0x80030003u;
+	rig_catch_stderr();
+	CHECK_RET(rig_open("ib0", &two), 0x80030003u);
+	rig_caught();
+	CHECK_NOTES("open ib0 qlen=8 evd=given");
+	CHECK_RET(dat.ia_close(one, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	rig_unload();
+}
+
+static void dead_other_version(void)
+{
+	DAT_IA_HANDLE ia;
+
+	rig_load("ib0 " OTHER_API " nonthreadsafe default /nonexistent.so d.1.0 \"\" \"\"\n");
+	rig_catch_stderr();
+	CHECK_RET(dat.ia_openv("ib0", 8, NULL, &ia, 3 - MAJOR, 2 - MINOR, DAT_FALSE),
+		  RET_NOT_REGISTERED);
+	rig_caught();
+	CHECK_NO_NOTES();
+	rig_unload();
+}
+
 static void dead_other_name(void)
 {
 	DAT_IA_HANDLE ia;
@@ -366,6 +396,8 @@ void add_builtin_suite(void)
 	ADD_OURS(s, "legacy name, provider refuses: ofi, without a word", dead_hardware);
 	ADD_OURS(s, "legacy name, init does not register: ofi", dead_init);
 	ADD_OURS(s, "ofi refuses, too: it is asked once", dead_twice);
+	ADD_OURS(s, "legacy name in use: a refusal is a refusal", alive_but_refusing);
+	ADD_OURS(s, "legacy name of the other API version: no last resort", dead_other_version);
 	ADD_OURS(s, "other names fail as their provider says", dead_other_name);
 	ADD_OURS(s, "if ofi fails as well, the first answer counts", no_last_resort);
 	ADD_OURS(s, "our provider is found beside libdat", beside);

@@ -83,7 +83,9 @@
 	  "a " API " nonthreadsafe default lib.so dapl \"\" \"\"\n" \
 	  "b " API " nonthreadsafe default lib.so dapl.2 \"\" \"\"\n" \
 	  "c " API " nonthreadsafe default lib.so 2.0 \"\" \"\"\n" \
-	  "d " API " nonthreadsafe default lib.so dapl.2.x \"\" \"\"\n" GOOD("e"), SEEN("e")) \
+	  "d " API " nonthreadsafe default lib.so dapl.2.x \"\" \"\"\n" \
+	  "e " API " nonthreadsafe default lib.so .2.0 \"\" \"\"\n" \
+	  "f " API " nonthreadsafe default lib.so a.b.2.0 \"\" \"\"\n" GOOD("g"), SEEN("g")) \
 	X(kernel, "k entries disappear", \
 	  "a k2.0 nonthreadsafe default lib.so dapl.2.0 \"\" \"\"\n" GOOD("b"), SEEN("b")) \
 	X(nondefault, "nondefault entries disappear", \

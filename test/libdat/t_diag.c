@@ -107,7 +107,7 @@ static void bad_line(void)
 {
 	char expected[256];
 
-	rig_load("b " API "\na " API " perhaps default FAKE d.1.0 \"\" \"\"\n");
+	rig_load("ab " API "\na " API " perhaps default FAKE d.1.0 \"\" \"\"\n");
 	open_and_listen("a");
 	snprintf(expected, sizeof(expected),
 		 "  %s:2: expected threadsafe or nonthreadsafe, found \"perhaps\"\n",

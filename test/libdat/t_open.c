@@ -109,6 +109,20 @@ static void sequence(void)
 	rig_unload();
 }
 
+/* The look-up ties the library to this program for good. */
+static void global_symbols_child(void)
+{
+	rig_load(LINE("a", ""));
+	CU_ASSERT_PTR_NULL(dlsym(RTLD_DEFAULT, "dat_provider_init"));
+	rig_must_open("a");
+	CU_ASSERT_PTR_NOT_NULL(dlsym(RTLD_DEFAULT, "dat_provider_init"));
+}
+
+static void global_symbols(void)
+{
+	rig_in_child(global_symbols_child);
+}
+
 static void no_async_evd(void)
 {
 	DAT_IA_HANDLE ia;
@@ -292,6 +306,18 @@ static void chained_refusal(void)
 	rig_unload();
 }
 
+static void chained_no_registration(void)
+{
+	DAT_IA_HANDLE ia;
+
+	rig_load(LINE("a", "noreg") LINE("a", "two"));
+	rig_catch_stderr();
+	CHECK_RET(rig_open("a", &ia), RET_NOT_REGISTERED);
+	rig_caught();
+	CHECK_NOTES("init a " V " ts=0 [noreg]");
+	rig_unload();
+}
+
 static void reopened(void)
 {
 	DAT_IA_HANDLE ia;
@@ -321,6 +347,24 @@ static void sloppy_fini(void)
 	CU_ASSERT_FALSE(rig_fake_mapped());
 	ia = rig_must_open("a");
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	rig_unload();
+}
+
+/* The library stays mapped for another name: the name itself must be forgotten all the same. */
+static void sloppy_shared_fini(void)
+{
+	DAT_IA_HANDLE ia, other;
+
+	rig_load(LINE("a", "keep") LINE("b", ""));
+	other = rig_must_open("b");
+	ia = rig_must_open("a");
+	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CU_ASSERT_TRUE(rig_fake_mapped());
+	ia = rig_must_open("a");
+	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CHECK_RET(dat.ia_close(other, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake_state.inits, 3);
+	CU_ASSERT_EQUAL(fake_state.finis, 3);
 	rig_unload();
 }
 
@@ -363,6 +407,7 @@ void add_open_suite(void)
 	ADD(s, "4: other versions or thread-safety do not match", exact_version);
 	ADD(s, "4: entries that differ in thread-safety alone are told apart", thread_safety);
 	ADD(s, "5-9: load, init, open, query; last close ends with fini, dlclose", sequence);
+	ADD(s, "5: the library's symbols are global", global_symbols);
 	ADD(s, "7: queue length and EVD pointer go through unchecked", no_async_evd);
 	ADD(s, "8: slots count from 1, the lowest free one is reused", slots);
 	ADD(s, "8: the table grows", many);
@@ -380,7 +425,9 @@ void add_open_suite(void)
 	ADD(s, "5: a library without init and fini: NAME_NOT_REGISTERED", no_provider);
 	ADD(s, "5: equal entries are tried until one can be loaded", chained);
 	ADD(s, "5: once loaded, the chain ends even if the provider refuses", chained_refusal);
+	ADD(s, "5: nor if its init does not register", chained_no_registration);
 	ADD(s, "5: a name can be opened again after its last close", reopened);
 	ADD_OURS(s, "5: a registration that fini forgot is removed", sloppy_fini);
+	ADD_OURS(s, "5: also when the library stays for another name", sloppy_shared_fini);
 	ADD_OURS(s, "5: an open of the same name from inside init is refused", recursive);
 }
