@@ -45,8 +45,8 @@ static void clean_up(void)
  */
 static void make_dir(char **argv)
 {
-	const char *made = getenv("LIBDAT_TEST_DIR");
-	char self[PATH_MAX];
+	const char *made = getenv("LIBDAT_TEST_DIR"), *search = getenv("LD_LIBRARY_PATH");
+	char self[PATH_MAX], first[PATH_MAX];
 	ssize_t len;
 
 	if (made) {
@@ -58,7 +58,8 @@ static void make_dir(char **argv)
 		exit(99);
 	}
 	setenv("LIBDAT_TEST_DIR", dir, 1);
-	setenv("LD_LIBRARY_PATH", dir, 1);
+	snprintf(first, sizeof(first), "%s%s%s", dir, search ? ":" : "", search ? search : "");
+	setenv("LD_LIBRARY_PATH", first, 1);
 	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	self[len > 0 ? len : 0] = '\0';
 	execv(self, argv);
