@@ -41,7 +41,9 @@ static const char help_text[] =
 "  --warmup N         operations before these (default: a tenth of --iters)\n"
 "  --window N         operations outstanding (default 16 for bw, 64 for rate)\n"
 "  --burst            fill the window, wait until it is empty, fill it again\n"
-"  --rounds N         repeat, alternating DAT and raw; the median is printed (default 5)\n"
+"  --rounds N         repeat, alternating DAT and raw (default 5)\n"
+"  --pick median|best which of the rounds is printed, for each figure (default median);\n"
+"                     best is for machines that others use at the same time\n"
 "\n"
 "The raw twin\n"
 "  --raw              measure libfabric too (FI_EP_MSG), on the address of the adapter\n"
@@ -174,7 +176,7 @@ static int one_of(const char *opt, const char *arg, const char *a, const char *b
 enum { OPT_IA = 256, OPT_OP, OPT_TEST, OPT_SIZE, OPT_MODE, OPT_CQ, OPT_ITERS, OPT_WARMUP,
        OPT_WINDOW, OPT_BURST, OPT_ROUNDS, OPT_RAW, OPT_RAW_ONLY, OPT_RAW_PROVIDER, OPT_ADDR,
        OPT_RAW_DELIVERY, OPT_RAW_MORE, OPT_CPUS, OPT_TIMEOUT, OPT_FORMAT, OPT_SELFLOOP,
-       OPT_HELP, OPT_VERSION };
+       OPT_PICK, OPT_HELP, OPT_VERSION };
 
 static const struct option long_option[] = {
 	{ "ia", required_argument, NULL, OPT_IA },
@@ -188,6 +190,7 @@ static const struct option long_option[] = {
 	{ "window", required_argument, NULL, OPT_WINDOW },
 	{ "burst", no_argument, NULL, OPT_BURST },
 	{ "rounds", required_argument, NULL, OPT_ROUNDS },
+	{ "pick", required_argument, NULL, OPT_PICK },
 	{ "raw", no_argument, NULL, OPT_RAW },
 	{ "raw-only", no_argument, NULL, OPT_RAW_ONLY },
 	{ "raw-provider", required_argument, NULL, OPT_RAW_PROVIDER },
@@ -217,6 +220,7 @@ static void option(struct perf_opts *o, int c, char *arg)
 	case OPT_WINDOW: o->window = (int)number("window", arg, 1, MAX_WINDOW); break;
 	case OPT_BURST: o->burst = true; break;
 	case OPT_ROUNDS: o->rounds = (int)number("rounds", arg, 1, 1000); break;
+	case OPT_PICK: o->best = one_of("pick", arg, "median", "best"); break;
 	case OPT_RAW: o->kinds |= 1u << PERF_RAW; break;
 	case OPT_RAW_ONLY: o->kinds = 1u << PERF_RAW; break;
 	case OPT_RAW_PROVIDER: o->raw_provider = arg; break;

@@ -46,7 +46,7 @@ static void lat_cells(const struct perf_figures *f)
 static void table_row(const struct perf_opts *o, const struct perf_case *c,
 		      const struct perf_outcome *out)
 {
-	const struct perf_figures *dat = &out->median[PERF_DAT], *raw = &out->median[PERF_RAW];
+	const struct perf_figures *dat = &out->picked[PERF_DAT], *raw = &out->picked[PERF_RAW];
 	bool with_raw = o->kinds & 1u << PERF_RAW;
 
 	printf("  %-8s %-5s %-4s %9zu %8ld", o->fabric, perf_op_name[c->op],
@@ -74,7 +74,7 @@ static void table(const struct perf_opts *o, const struct perf_case *list, int n
 {
 	int i;
 
-	printf("# dat_perf: %s, median of %d rounds", o->ia, o->rounds);
+	printf("# dat_perf: %s, %s of %d rounds", o->ia, o->best ? "best" : "median", o->rounds);
 	if (o->kinds & 1u << PERF_RAW)
 		printf("; raw: libfabric provider %s; ratio: DAT / raw", o->raw_provider);
 	printf("\n");
@@ -116,18 +116,18 @@ struct row {
 
 static double lat_p50(const struct row *r, enum perf_kind k)
 {
-	return r->lat ? r->lat->median[k].lat_p50 : NAN;
+	return r->lat ? r->lat->picked[k].lat_p50 : NAN;
 }
 
 /* A test that was not asked for is stood in for by the other one with a window. */
 static double row_mbps(const struct row *r, enum perf_kind k)
 {
-	return r->bw ? r->bw->median[k].mbps : r->rate ? r->rate->median[k].mbps : NAN;
+	return r->bw ? r->bw->picked[k].mbps : r->rate ? r->rate->picked[k].mbps : NAN;
 }
 
 static double row_rate(const struct row *r, enum perf_kind k)
 {
-	return r->rate ? r->rate->median[k].rate : r->bw ? r->bw->median[k].rate : NAN;
+	return r->rate ? r->rate->picked[k].rate : r->bw ? r->bw->picked[k].rate : NAN;
 }
 
 static void json_kind(const struct perf_opts *o, const struct row *r, enum perf_kind k)
@@ -138,9 +138,9 @@ static void json_kind(const struct perf_opts *o, const struct row *r, enum perf_
 	field(prefix, "bandwidth_mbps", row_mbps(r, k));
 	field(prefix, "rate_mps", row_rate(r, k));
 	if (r->lat) {
-		field(prefix, "latency_min_us", r->lat->median[k].lat_min);
-		field(prefix, "latency_avg_us", r->lat->median[k].lat_avg);
-		field(prefix, "latency_p99_us", r->lat->median[k].lat_p99);
+		field(prefix, "latency_min_us", r->lat->picked[k].lat_min);
+		field(prefix, "latency_avg_us", r->lat->picked[k].lat_avg);
+		field(prefix, "latency_p99_us", r->lat->picked[k].lat_p99);
 	}
 	if (!(o->kinds & 1u << k))
 		return;
@@ -199,8 +199,9 @@ static void json(const struct perf_opts *o, const struct perf_case *list, int n,
 	const char *sep = "";
 	int i;
 
-	printf("{\"tool\": \"dat_perf\", \"version\": \"%s\", \"ia\": \"%s\", \"rounds\": %d,\n",
-	       PACKAGE_VERSION, o->ia, o->rounds);
+	printf("{\"tool\": \"dat_perf\", \"version\": \"%s\", \"ia\": \"%s\", \"rounds\": %d, "
+	       "\"pick\": \"%s\",\n", PACKAGE_VERSION, o->ia, o->rounds,
+	       o->best ? "best" : "median");
 	printf(" \"queues\": \"%s\", \"burst\": %s, \"raw_provider\": \"%s\", "
 	       "\"raw_delivery\": %s, \"raw_more\": %s,\n \"results\": [",
 	       o->merged ? "merged" : "split", o->burst ? "true" : "false", o->raw_provider,

@@ -216,7 +216,7 @@ static struct perf_outcome *outcomes(const struct perf_opts *o, int n)
 
 	for (i = 0; out && i < n; i++)
 		for (k = 0; k < PERF_KINDS; k++) {
-			perf_figures_none(&out[i].median[k]);
+			perf_figures_none(&out[i].picked[k]);
 			out[i].round[k] = calloc((size_t)o->rounds, sizeof(*out[i].round[k]));
 			if (!out[i].round[k]) {
 				outcomes_free(out, n);
@@ -272,7 +272,7 @@ int perf_pair(const struct perf_opts *o, const struct perf_case *list, int n)
 	close(result[0]);
 	for (i = 0; !ret && i < n; i++)
 		for (k = 0; k < PERF_KINDS; k++)
-			perf_median(&out[i].median[k], out[i].round[k], o->rounds);
+			perf_pick(&out[i].picked[k], out[i].round[k], o->rounds, o->best);
 	if (!ret)
 		perf_report(o, list, n, out);
 	outcomes_free(out, n);

@@ -40,6 +40,7 @@ struct perf_opts {
 	bool raw_delivery;
 	bool raw_more;
 	bool selfloop;
+	bool best;
 	enum perf_format format;
 };
 
@@ -68,7 +69,7 @@ struct perf_figures {
 /* All rounds of one case, as the reporting process keeps them. */
 struct perf_outcome {
 	struct perf_figures *round[PERF_KINDS];
-	struct perf_figures median[PERF_KINDS];
+	struct perf_figures picked[PERF_KINDS];
 };
 
 extern const char *const perf_op_name[PERF_OPS];
@@ -84,7 +85,7 @@ int perf_cases(const struct perf_opts *o, struct perf_case **list);
 uint64_t perf_now(void);
 void perf_figures_none(struct perf_figures *f);
 void perf_latency(struct perf_figures *f, double *us, long n);
-void perf_median(struct perf_figures *out, const struct perf_figures *round, int rounds);
+void perf_pick(struct perf_figures *out, const struct perf_figures *round, int rounds, bool best);
 
 /* output.c */
 void perf_report(const struct perf_opts *o, const struct perf_case *list, int n,

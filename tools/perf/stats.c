@@ -58,22 +58,24 @@ void perf_latency(struct perf_figures *f, double *us, long n)
 	f->lat_avg = sum / (double)n;
 }
 
-void perf_median(struct perf_figures *out, const struct perf_figures *round, int rounds)
+/* One value for each figure: the median, or the best, which is the lowest of a latency. */
+void perf_pick(struct perf_figures *out, const struct perf_figures *round, int rounds, bool best)
 {
 	double *v = malloc(sizeof(*v) * (size_t)rounds);
-	double median[FIGURES];
+	double picked[FIGURES];
 	size_t i;
-	int r;
+	int r, last = rounds - 1;
 
 	if (!v)
 		abort();
 	for (i = 0; i < FIGURES; i++) {
+		bool low = i < offsetof(struct perf_figures, mbps) / sizeof(double);
+
 		for (r = 0; r < rounds; r++)
 			memcpy(&v[r], (const double *)&round[r] + i, sizeof(v[r]));
 		qsort(v, (size_t)rounds, sizeof(*v), by_value);
-		median[i] = rounds % 2 ? v[rounds / 2] :
-			    (v[rounds / 2 - 1] + v[rounds / 2]) / 2;
+		picked[i] = best ? v[low ? 0 : last] : (v[last / 2] + v[rounds / 2]) / 2;
 	}
-	memcpy(out, median, sizeof(*out));
+	memcpy(out, picked, sizeof(*out));
 	free(v);
 }
