@@ -273,6 +273,9 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	/* Receives are there before the connection is. */
 	dofi_dto_submit(ep);
 	pthread_mutex_unlock(&ep->lock);
+	ep->remote = cr->remote;
+	ep->remote_port = cr->remote_port;
+	dofi_conn_find_socket(conn);
 	ret = fi_accept(conn->fid, buf, len);
 	dofi_lib.freeinfo(cr->info);
 	cr->info = NULL;

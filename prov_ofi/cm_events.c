@@ -157,13 +157,35 @@ static void shut_down(struct dofi_ep *ep)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
-		break;
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
+		ep->conn->ended_early = true;
+		ep->obj.ia->early_ends = true;
 		break;
 	default:
 		break;
+	}
+}
+
+/* Ends that came before the beginning. libfabric 1.17 (tcp) lets other threads read a new
+ * connection's data, and its end, before it has queued FI_CONNECTED, which then follows in the
+ * same round; if it did not, the connection failed. */
+static void settle_early_ends(struct dofi_ia *ia)
+{
+	struct dofi_list *pos, *tmp;
+
+	ia->early_ends = false;
+	dofi_list_each_safe(pos, tmp, &ia->conns) {
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
+		struct dofi_ep *ep = conn->ep;
+
+		if (!ep || !conn->ended_early)
+			continue;
+		if (ep->state == DAT_EP_STATE_COMPLETION_PENDING)
+			dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
+		else if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+			dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
+		else
+			dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
 	}
 }
 
@@ -266,10 +288,11 @@ void dofi_cm_read_events(struct dofi_ia *ia)
 			continue;
 		}
 		if (n < (ssize_t)sizeof(e.entry))
-			return;
+			break;
 		dispatch(event, &e, (size_t)n - sizeof(e.entry));
 	}
-	/* More may be there: the descriptor stays readable. */
+	if (ia->early_ends)
+		settle_early_ends(ia);
 }
 
 void dofi_cm_progress(struct dofi_ia *ia, bool block)

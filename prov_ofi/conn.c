@@ -21,6 +21,7 @@
 #include "conn.h"
 #include "cq.h"
 #include "ep.h"
+#include "link.h"
 #include "progress.h"
 #include "tcpfd.h"
 
@@ -108,6 +109,17 @@ no_timer:
 	return ret;
 }
 
+void dofi_conn_find_socket(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	union dofi_addr peer = ep->remote;
+
+	if (!conn->ia->fab.row->tcp_quirks || conn->fd >= 0)
+		return;
+	dofi_addr_set_port(&peer.sa, ep->remote_port);
+	conn->fd = dofi_tcpfd_of_ep(conn->fid, &peer, ep->active);
+}
+
 void dofi_conn_established(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -116,17 +128,11 @@ void dofi_conn_established(struct dofi_conn *conn)
 	memset(&ep->local, 0, sizeof(ep->local));
 	if (fi_getname(&conn->fid->fid, &ep->local, &len))
 		ep->local = conn->ia->fab.addr;
-	len = sizeof(ep->remote);
-	fi_getpeer(conn->fid, &ep->remote, &len);
 	ep->local_port = dofi_addr_port(&ep->local.sa);
-	ep->remote_port = dofi_addr_port(&ep->remote.sa);
 	dofi_addr_set_port(&ep->local.sa, 0);
-	dofi_addr_set_port(&ep->remote.sa, 0);
-	if (!conn->ia->fab.row->tcp_quirks)
-		return;
-	conn->fd = dofi_tcpfd_of_ep(conn->fid);
+	dofi_conn_find_socket(conn);
 	if (conn->fd < 0) {
-		dofi_log(DOFI_LOG_WARN, "the socket of a connection was not found");
+		dofi_log(DOFI_LOG_INFO, "the socket of a connection was not found");
 		return;
 	}
 	dofi_tcpfd_keepalive(conn->fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S));
@@ -165,6 +171,7 @@ static int release_socket(struct dofi_conn *conn, struct dofi_ep *ep)
 void dofi_conn_detach(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
+	uint16_t local_port = ep->local_port, remote_port = ep->remote_port;
 	int keep = -1;
 
 	pthread_mutex_lock(&ep->lock);
@@ -188,6 +195,9 @@ void dofi_conn_detach(struct dofi_conn *conn)
 		dofi_conn_close(conn);
 		return;
 	}
+	/* What the peer has not taken holds the end of the stream back: tell it beside. */
+	if (dofi_tcpfd_unsent(keep))
+		dofi_link_bye(conn->ia, conn->peer, local_port, remote_port);
 	watch(conn, EPOLLIN | EPOLLRDHUP);
 	dofi_timer_arm(&conn->ia->timers, &conn->timer,
 		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS)));
@@ -223,7 +233,10 @@ static void look_after(struct dofi_conn *conn)
 	}
 	if (now - conn->gone_since >= DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS))) {
 		dofi_log(DOFI_LOG_INFO, "the peer has gone; what it sent last was never received");
-		dofi_cm_break(ep);
+		if (conn->bye)
+			dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
+		else
+			dofi_cm_break(ep);
 		return;
 	}
 	dofi_timer_arm(&conn->ia->timers, &conn->timer, now + GONE_TICK);
@@ -263,6 +276,21 @@ void dofi_conn_peer_lost(struct dofi_ia *ia, uint64_t peer)
 	}
 }
 
+void dofi_conn_bye(struct dofi_ia *ia, uint64_t peer, uint16_t local_port, uint16_t remote_port)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->conns) {
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
+
+		if (!conn->ep || conn->peer != peer || conn->ep->local_port != local_port ||
+		    conn->ep->remote_port != remote_port)
+			continue;
+		conn->bye = true;
+		dofi_timer_arm(&ia->timers, &conn->timer, dofi_now());
+	}
+}
+
 void dofi_conn_close_lingering(struct dofi_ia *ia, bool all)
 {
 	struct dofi_list *pos, *tmp;
@@ -270,8 +298,7 @@ void dofi_conn_close_lingering(struct dofi_ia *ia, bool all)
 	dofi_list_each_safe(pos, tmp, &ia->conns) {
 		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
 
-		if (!conn->ep && (all || !dofi_tcpfd_discard(conn->fd) ||
-				  !dofi_tcpfd_unsent(conn->fd)))
+		if (!conn->ep && (all || !dofi_tcpfd_discard(conn->fd)))
 			dofi_conn_close(conn);
 	}
 }

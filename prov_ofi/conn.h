@@ -19,6 +19,8 @@ struct dofi_conn {
 	struct fid_ep *fid;		/* NULL: lingering */
 	int fd;				/* the TCP socket behind it, -1: unknown (tcpfd.h) */
 	uint64_t peer;			/* number of the other adapter, 0: not known */
+	bool ended_early;		/* its end was reported before its beginning */
+	bool bye;			/* the peer said that it has disconnected */
 	bool shut;			/* nothing may be posted any more */
 	bool watched;			/* fd is in the progress thread's epoll set */
 	uint64_t gone_since;		/* when the peer's end was first seen closed; 0: not */
@@ -29,6 +31,8 @@ struct dofi_conn {
 
 /* Makes the fabric endpoint for `ep` out of `info` and binds it to the EP's queues. */
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);
+/* Looks for the socket below it, if that is not known. */
+void dofi_conn_find_socket(struct dofi_conn *conn);
 /* The connection is up: learn its addresses and its socket, watch that. */
 void dofi_conn_established(struct dofi_conn *conn);
 /* The EP has no interest any more. After the call the fabric has none of its operations, and all
@@ -36,12 +40,14 @@ void dofi_conn_established(struct dofi_conn *conn);
 void dofi_conn_detach(struct dofi_conn *conn);
 /* The peer closed its end (seen on the socket). */
 void dofi_conn_hangup(struct dofi_conn *conn);
+/* The peer says that it has disconnected; the ports as this side sees them. */
+void dofi_conn_bye(struct dofi_ia *ia, uint64_t peer, uint16_t local_port, uint16_t remote_port);
 /* The process at the other end has gone (its link broke). */
 void dofi_conn_peer_lost(struct dofi_ia *ia, uint64_t peer);
 void dofi_conn_tick(struct dofi_timer *timer);
 /* Closes a detached one at once. */
 void dofi_conn_close(struct dofi_conn *conn);
-/* Ends lingering where it has no purpose any more, or everywhere. */
+/* Ends lingering where the peer has ended its side, or everywhere. */
 void dofi_conn_close_lingering(struct dofi_ia *ia, bool all);
 
 #endif

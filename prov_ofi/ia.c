@@ -37,6 +37,7 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	dofi_list_init(&ia->verdicts);
 	ia->link_fd = -1;
 	ia->questions = 0;
+	ia->early_ends = false;
 	dofi_list_init(&ia->work);
 	dofi_list_init(&ia->agents);
 	ia->work_waiting = false;
@@ -263,11 +264,11 @@ static void destroy_all(struct dofi_ia *ia)
 	}
 }
 
-/* Sockets with unread data are given a moment, so that closing them does not reset what the peer
- * has yet to read. */
+/* Peers that are still reading, or sending, are given a moment: closing their sockets would reset
+ * the connection and take from them what they have yet to read. */
 static void end_lingering(struct dofi_ia *ia)
 {
-	uint64_t until = dofi_now() + DOFI_MS(100);
+	uint64_t until = dofi_now() + DOFI_MS(500);
 	bool empty = false;
 
 	while (!empty) {

@@ -75,6 +75,7 @@ struct dofi_ia {
 	struct dofi_list links;
 	struct dofi_list verdicts;	/* endpoints that wait for one (verdict.h) */
 	uint64_t questions;
+	bool early_ends;		/* some connection has ended_early */
 
 	pthread_mutex_t work_lock;
 	_Atomic bool work_waiting;

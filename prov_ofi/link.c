@@ -25,7 +25,7 @@
 /* Links that have not said hello; more at once are turned away. */
 #define MAX_STRANGERS 64
 
-enum { HELLO = 1, ASK, ANSWER };
+enum { HELLO = 1, ASK, ANSWER, BYE };
 
 static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_link, 16, NULL);
 
@@ -157,6 +157,25 @@ bool dofi_link_ask(struct dofi_ia *ia, uint64_t peer, uint64_t number,
 	return false;
 }
 
+void dofi_link_bye(struct dofi_ia *ia, uint64_t peer, uint16_t local_port, uint16_t remote_port)
+{
+	uint8_t msg[HEADER + 8];
+	uint8_t *end = begin(msg, BYE, 1, (uint64_t)local_port << 16 | remote_port);
+	struct dofi_list *pos;
+
+	if (peer == ia->number) {
+		dofi_conn_bye(ia, peer, remote_port, local_port);
+		return;
+	}
+	end = dofi_put(end, 0, 8);
+	dofi_list_each(pos, &ia->links) {
+		struct dofi_link *link = dofi_container(pos, struct dofi_link, node);
+
+		if (link->up && link->peer == peer && transmit(link, msg, end))
+			return;
+	}
+}
+
 static bool answer(struct dofi_link *link, const uint8_t *p, size_t n, uint64_t number)
 {
 	uint8_t msg[HEADER + 8];
@@ -203,7 +222,10 @@ static bool take(struct dofi_link *link, unsigned int kind, size_t count, uint64
 		return false;
 	if (kind == ASK)
 		return answer(link, payload, count, number);
-	dofi_verdict_answer(link->ia, number, dofi_get(payload, 8));
+	if (kind == ANSWER)
+		dofi_verdict_answer(link->ia, number, dofi_get(payload, 8));
+	else
+		dofi_conn_bye(link->ia, link->peer, (uint16_t)number, (uint16_t)(number >> 16));
 	return true;
 }
 
@@ -212,7 +234,7 @@ static long payload_size(unsigned int kind, size_t count)
 {
 	if (kind == ASK)
 		return count && count <= DOFI_LINK_ACCESSES ? (long)(count * ACCESS_BYTES) : -1;
-	return (kind == HELLO || kind == ANSWER) && count == 1 ? 8 : -1;
+	return (kind == HELLO || kind == ANSWER || kind == BYE) && count == 1 ? 8 : -1;
 }
 
 static bool take_all(struct dofi_link *link)

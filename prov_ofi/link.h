@@ -14,6 +14,8 @@
  *   ASK     number: names the question; payload: kind of access (1), unused (3), key (4),
  *           address (8), length (8)
  *   ANSWER  number: as asked; payload (1): 8 bytes, bit i: access i would be refused
+ *   BYE     number: the connection, its port at the sender << 16 | its port at the receiver, has
+ *           been disconnected by the sender; payload (1): 8 bytes, unused
  * Adapter numbers are random and only told to peers: a stranger does not know them.
  *
  * Everything here belongs to cm_lock.
@@ -60,6 +62,8 @@ void dofi_link_event(struct dofi_link *link);
 
 enum dofi_link_state { DOFI_LINK_NONE, DOFI_LINK_COMING, DOFI_LINK_UP };
 enum dofi_link_state dofi_link_to(struct dofi_ia *ia, uint64_t peer);
+/* The connection between these ports was disconnected here while the peer has yet to read. */
+void dofi_link_bye(struct dofi_ia *ia, uint64_t peer, uint16_t local_port, uint16_t remote_port);
 /* False: it could not be sent, there will be no answer. */
 bool dofi_link_ask(struct dofi_ia *ia, uint64_t peer, uint64_t number,
 		   const struct dofi_access *access, size_t n);

@@ -151,11 +151,25 @@ static bool visit(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool b
 	return evd->watch == DOFI_WATCH_ARMED;
 }
 
+static int until(uint64_t deadline, int ms)
+{
+	uint64_t now, left;
+
+	if (deadline == DOFI_NEVER)
+		return ms;
+	now = dofi_now();
+	left = deadline > now ? (deadline - now + DOFI_MS(1) - 1) / DOFI_MS(1) : 0;
+	if (left > 3600000)
+		left = 3600000;
+	return ms < 0 || (int)left < ms ? (int)left : ms;
+}
+
 /* Until when may the thread sleep, for the sake of CQs it does not sleep on? */
 static int visit_all(struct dofi_ia *ia, bool bell)
 {
 	uint64_t now = dofi_now();
-	bool napping = false, stalled = false, took = false;
+	uint64_t next = DOFI_NEVER;
+	bool napping = false, took = false;
 	struct dofi_list *pos;
 
 	dofi_list_each(pos, &ia->evds) {
@@ -164,14 +178,15 @@ static int visit_all(struct dofi_ia *ia, bool bell)
 		if (evd->watch != DOFI_WATCH_ARMED)
 			took |= visit(ia, evd, now, bell);
 		napping |= evd->watch == DOFI_WATCH_NAPPING;
-		stalled |= evd->watch == DOFI_WATCH_STALLED;
+		if (evd->watch == DOFI_WATCH_STALLED && evd->look_again < next)
+			next = evd->look_again;
 	}
 	ia->prog.calm = took || bell ? 0 : ia->prog.calm + 1;
 	atomic_store_explicit(&ia->prog.dozing, napping && ia->prog.calm >= CALM_TICKS,
 			      memory_order_relaxed);
 	if (napping)
 		return tick_ms(ia);
-	return stalled ? TICK_MS : -1;
+	return until(next, -1);
 }
 
 /* The descriptor of an armed CQ became readable. */
@@ -237,19 +252,6 @@ static bool eq_quiet(struct dofi_ia *ia)
 	struct fid *fid = &ia->fab.eq->fid;
 
 	return !fi_trywait(ia->fab.fabric, &fid, 1);
-}
-
-static int until(uint64_t deadline, int ms)
-{
-	uint64_t now, left;
-
-	if (deadline == DOFI_NEVER)
-		return ms;
-	now = dofi_now();
-	left = deadline > now ? (deadline - now + DOFI_MS(1) - 1) / DOFI_MS(1) : 0;
-	if (left > 3600000)
-		left = 3600000;
-	return ms < 0 || (int)left < ms ? (int)left : ms;
 }
 
 /* One round of everything; returns how long the thread may sleep, in ms. */

@@ -24,7 +24,7 @@ static _Atomic int last_found = 3;
 
 struct ends {
 	union dofi_addr local, peer;
-	bool listener;
+	bool listener, own_port;
 };
 
 static bool same(const union dofi_addr *a, const union dofi_addr *b)
@@ -53,7 +53,9 @@ static bool matches(int fd, const struct ends *ends)
 		return false;
 	if (ends->listener)
 		return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
-	return inet_name(getpeername, fd, &addr) && same(&addr, &ends->peer);
+	if (inet_name(getpeername, fd, &addr))
+		return same(&addr, &ends->peer);
+	return ends->own_port;
 }
 
 /* Calls fn for every descriptor of this process until it says that it is done. */
@@ -105,13 +107,15 @@ static int find(const struct ends *ends)
 	return s.found;
 }
 
-int dofi_tcpfd_of_ep(struct fid_ep *ep)
+int dofi_tcpfd_of_ep(struct fid_ep *ep, const union dofi_addr *peer, bool own_port)
 {
-	size_t local_len = sizeof(union dofi_addr), peer_len = sizeof(union dofi_addr);
+	size_t len = sizeof(union dofi_addr);
 	struct ends ends;
 
 	memset(&ends, 0, sizeof(ends));
-	if (fi_getname(&ep->fid, &ends.local, &local_len) || fi_getpeer(ep, &ends.peer, &peer_len))
+	ends.peer = *peer;
+	ends.own_port = own_port;
+	if (fi_getname(&ep->fid, &ends.local, &len))
 		return -1;
 	return find(&ends);
 }

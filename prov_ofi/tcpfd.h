@@ -20,8 +20,9 @@
 
 #include "fab.h"
 
-/* The socket of a connected endpoint, or -1. */
-int dofi_tcpfd_of_ep(struct fid_ep *ep);
+/* The socket of an endpoint whose peer is known, or -1. `own_port`: no other socket has its local
+ * port, so it is recognised even if the peer has reset the connection. */
+int dofi_tcpfd_of_ep(struct fid_ep *ep, const union dofi_addr *peer, bool own_port);
 /* Bounds what a stranger can do to the provider through this listener. */
 void dofi_tcpfd_tame_listener(struct fid_pep *pep);
 /* Keep-alive and user time-out as set; 0 seconds: none. */
