@@ -148,9 +148,11 @@ static void close_library(struct dati_static *st, bool has_registered)
 	pthread_mutex_lock(&loader_lock);
 	collect_reasons(st, false);
 	dlclose(st->library);
-	pthread_mutex_unlock(&loader_lock);
 
-	/* What it registered under other names goes, too, unless it is still mapped. */
+	/*
+	 * What it registered under other names goes, too, unless it is still mapped. The loader
+	 * lock is kept, for the next library may be mapped at the same address.
+	 */
 	image = dati_image_of(st->image) == st->image ? NULL : st->image;
 	pthread_mutex_lock(&dati_lock);
 	dati_dynamic_forget_image(image);
@@ -158,6 +160,7 @@ static void close_library(struct dati_static *st, bool has_registered)
 	st->set_report = NULL;
 	st->way = NULL;
 	pthread_mutex_unlock(&dati_lock);
+	pthread_mutex_unlock(&loader_lock);
 }
 
 /* Opens the library of a way and finds its entry points; false leaves nothing behind. */

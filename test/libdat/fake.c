@@ -257,6 +257,20 @@ static void fill_table(DAT_PROVIDER *table)
 	table->ia_close_func = fake_close;
 }
 
+static struct instance *take_out(const DAT_PROVIDER_INFO *info)
+{
+	struct instance **at, *in;
+
+	pthread_mutex_lock(&list_lock);
+	for (at = &instances; (in = *at); at = &in->next)
+		if (!memcmp(&in->info, info, sizeof(*info)))
+			break;
+	if (in)
+		*at = in->next;
+	pthread_mutex_unlock(&list_lock);
+	return in;
+}
+
 void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 {
 	struct instance *in;
@@ -278,24 +292,20 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 	instances = in;
 	pthread_mutex_unlock(&list_lock);
 	hook("init", info->ia_name, NULL);
-	if (dat_registry_add_provider(&in->table, info) != DAT_SUCCESS)
+	if (dat_registry_add_provider(&in->table, info) != DAT_SUCCESS) {
 		note("add failed");
+		free(take_out(info));
+	}
 }
 
 void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 {
-	struct instance **at, *in;
+	struct instance *in;
 
 	note("fini %s", info->ia_name);
 	count(&fake_state.finis);
 	hook("fini", info->ia_name, NULL);
-	pthread_mutex_lock(&list_lock);
-	for (at = &instances; (in = *at); at = &in->next)
-		if (!memcmp(&in->info, info, sizeof(*info)))
-			break;
-	if (in)
-		*at = in->next;
-	pthread_mutex_unlock(&list_lock);
+	in = take_out(info);
 	if (!in)
 		return;
 	if (!word(in, "keep") && dat_registry_remove_provider(&in->table, info) != DAT_SUCCESS)
