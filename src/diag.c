@@ -95,9 +95,13 @@ void dati_log(unsigned int type, const char *format, ...)
 /* Text of files, loaders and providers ends up on a terminal: no control characters. */
 static void clean(char *text)
 {
-	for (; *text; text++)
-		if (iscntrl((unsigned char)*text))
-			*text = ' ';
+	size_t len = strlen(text), i;
+
+	for (i = 0; i < len; i++)
+		if (iscntrl((unsigned char)text[i]))
+			text[i] = ' ';
+	while (len && text[len - 1] == ' ')
+		text[--len] = '\0';
 }
 
 __attribute__((format(printf, 2, 3)))
@@ -278,14 +282,16 @@ static void add_notes(struct paragraph *p, const struct dati_attempt *attempt, u
 static void compose(struct paragraph *p, const struct dati_attempt *attempt, DAT_RETURN ret)
 {
 	const DAT_PROVIDER_INFO *key = attempt->key;
+	bool missing = !attempt->num && ret == DATI_NOT_REGISTERED;
 	struct paragraph tail = { .lines = 1 };
 
 	add_bad_lines(&tail, key->ia_name);
-	add_relatives(&tail, key);
+	if (missing)
+		add_relatives(&tail, key);
 	add_line(p, "cannot open IA " DATI_KEY_FORMAT ": %s %s", DATI_KEY_ARGS(key),
 		 dati_type_name(ret), dati_subtype_name(ret));
 	add_source(p);
-	if (!attempt->num && ret == DATI_NOT_REGISTERED)
+	if (missing)
 		add_line(p, "no entry has this name, version and thread-safety");
 	add_notes(p, attempt, MAX_LINES - p->lines - (tail.lines - 1));
 	p->lines += tail.lines - 1;
