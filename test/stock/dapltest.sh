@@ -14,11 +14,11 @@ dapltest_client()
 	if [ -z "$reason" ] && [ -n "$SERVER" ] && ! kill -0 "$SERVER" 2>/dev/null; then
 		reason="the server ended meanwhile ($SERVER_LOG)"
 	fi
-	if [ -n "$reason" ]; then
-		fail "$name" "$reason" "$LOG"
-	else
-		pass "$name" "$TOOK"
-	fi
+	case $reason in
+	'') pass "$name" "$TOOK" ;;
+	skip:*) skip "$name" "${reason#skip:}" ;;
+	*) fail "$name" "$reason" "$LOG" ;;
+	esac
 }
 
 # dapltest_server NAME: on ports of its own; a case of its own if it does not come up
@@ -69,13 +69,17 @@ dapltest_maps()
 	pass "libraries" 0.0
 }
 
-# ops SIZE SEGMENTS: sends, reads and writes in both directions
+# ops SIZE SEGMENTS: sends, reads and writes in both directions. dapltest puts the segments of
+# a buffer on multiples of 256 bytes but describes the whole as contiguous to its peer: with
+# several segments, RDMA can only be validated if their size is such a multiple.
 ops()
 {
-	local who kind
+	local who kind size
 	for kind in SR RR RW; do
+		size=$1
+		[ $kind = SR ] || [ "$2" -eq 1 ] || size=$((($1 + 255) / 256 * 256))
 		for who in client server; do
-			echo "$who $kind $1 $2"
+			echo "$who $kind $size $2"
 		done
 	done
 }
@@ -153,15 +157,17 @@ performance_full()
 
 LIMITS="ia pz cno evd ep rsp psp lmr rpost size_lmr"
 
+# limits MAXIMUM WIDTH: each test alone, then all in one process
 limits()
 {
-	local test maximum=$1 width=$2
+	local test
+	LIMIT_MAXIMUM=$1
 	claim_ports || return
+	set -- -T L -D "$IA" -n "$PORT" -m "$1" -w "$2"
 	for test in $LIMITS; do
-		dapltest_client "L.$test" 120 judge_limit -T L -D "$IA" -n "$PORT" -m "$maximum" \
-			-w "$width" "limit_$test"
+		dapltest_client "L.$test" 120 judge_limit "$@" "limit_$test"
 	done
-	dapltest_client "L.all" 300 judge_limit -T L -D "$IA" -n "$PORT" -m "$maximum" -w "$width"
+	dapltest_client L.all 300 judge_limits "$@"
 }
 
 # feature:number of its last case
@@ -185,12 +191,17 @@ functionals_together()
 	local feature
 	claim_ports || return
 	for feature in $FUNCTIONAL; do
-		functional "F.${feature%:*}.all" "${feature%:*}"
+		functional "F.${feature%:*}.all" "${feature%:*}" ""
 	done
 }
 
 # functional NAME FEATURE [CASE]
 functional()
 {
+	case $LIBDAT_KIND.$2.${3:-all} in
+	debian.queryinfo.case13 | debian.queryinfo.case15 | debian.queryinfo.all)
+		skip "$1" "Debian's libdat2 itself crashes on the bogus handle"
+		return ;;
+	esac
 	dapltest_client "$1" 30 judge_functional -T F -D "$IA" -n "$PORT" -s "$HOST" -f "$2" $3
 }

@@ -89,13 +89,13 @@ debian_libdat2()
 
 # stock_config LIBDAT IA HOST [CHECKER] [NAME]
 #   LIBDAT   ours, or debian (their libdat2, our provider out of a dat.conf)
-#   IA       an entry of the dat.conf written here: ofi-lo, ofi-lo6; or builtin:NAME for
+#   IA       an entry of the dat.conf written here: ofi-lo; or builtin:NAME for
 #            an adapter that libdat knows of without any file
 #   CHECKER  none, valgrind, or sanitizer (what BUILD was configured with)
 stock_config()
 {
 	local libdat=$1 checker=${4:-none}
-	IA=$2 HOST=$3 CHECKER=$checker
+	IA=$2 HOST=$3 CHECKER=$checker LIBDAT_KIND=$libdat
 	CONFIG=${5:-$libdat-${2#builtin:}}
 	[ "$checker" = none ] || CONFIG=$CONFIG-$checker
 	LOGS=$OUT/$CONFIG
@@ -104,7 +104,7 @@ stock_config()
 	case $libdat in
 	ours)
 		LIBDAT_USED=$LIBDAT2
-		ENVIRON+=("LD_LIBRARY_PATH=$(dirname "$LIBDAT2")") ;;
+		ENVIRON+=("LD_LIBRARY_PATH=$(dirname "$LIBDAT2"):$(dirname "$LIBPROV2")") ;;
 	debian)
 		LIBDAT_USED=$(debian_libdat2)
 		ENVIRON+=(-u LD_LIBRARY_PATH) ;;
@@ -122,10 +122,12 @@ stock_config()
 	[ "$CHECKER" = none ] || SLOW=6
 }
 
+# The programs open names as not thread-safe, as every dat.conf of old has them.
 write_dat_conf()
 {
 	cat >"$1" <<-END
 	# Written by test/stock: this build's provider over the loopback interface.
+	ofi-lo u2.0 nonthreadsafe default $LIBPROV2 dat-ofi.2.0 "provider=tcp domain=lo" ""
 	ofi-lo u2.0 threadsafe default $LIBPROV2 dat-ofi.2.0 "provider=tcp domain=lo" ""
 	END
 }
@@ -181,14 +183,14 @@ listening()
 		END { exit !found }' /proc/net/tcp /proc/net/tcp6 2>/dev/null
 }
 
-# range_free FIRST COUNT: no socket at all uses one of these ports
+# range_free FIRST COUNT: no socket uses one of these ports; those in TIME_WAIT (06) do not count
 range_free()
 {
 	local port
 	while read -r port; do
 		port=$((16#$port))
 		[ "$port" -lt "$1" ] || [ "$port" -ge $(($1 + $2)) ] || return 1
-	done < <(awk 'FNR > 1 { n = split($2, a, ":"); print a[n] }' \
+	done < <(awk 'FNR > 1 && $4 != "06" { n = split($2, a, ":"); print a[n] }' \
 		/proc/net/tcp /proc/net/tcp6 2>/dev/null)
 }
 
