@@ -60,6 +60,7 @@ static inline bool api_dto_is(const DAT_DTO_COMPLETION_EVENT_DATA *d, enum op op
 }
 
 #define API_LMR_PTR_ARG DAT_INVALID_ARG7
+#define API_SOVERSION "1"
 
 #else
 
@@ -90,6 +91,7 @@ static inline bool api_dto_is(const DAT_DTO_COMPLETION_EVENT_DATA *d, enum op op
 }
 
 #define API_LMR_PTR_ARG DAT_INVALID_ARG8
+#define API_SOVERSION "2"
 
 #endif
 

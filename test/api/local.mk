@@ -2,9 +2,10 @@
 EXTRA_DIST += test/api/skips.txt
 
 if HAVE_CUNIT
-check_PROGRAMS += test/api/test-api-12 test/api/test-api-20
+check_PROGRAMS += test/api/test-api-12 test/api/test-api-20 test/api/load-12 test/api/load-20
 TESTS += test/api/test-api-12 test/api/test-api-20
 
+# The order of the files is that of the suites.
 test_api_common = \
 	test/api/api.h \
 	test/api/events.c \
@@ -13,6 +14,8 @@ test_api_common = \
 	test/api/rig.h \
 	test/api/t_ia.c \
 	test/api/t_attr.c \
+	test/api/t_misc.c \
+	test/api/t_handles.c \
 	test/api/t_pz.c \
 	test/api/t_lmr.c \
 	test/api/t_lmr_sync.c \
@@ -23,6 +26,7 @@ test_api_common = \
 	test/api/t_cno.c \
 	test/api/t_cno_agent.c \
 	test/api/t_ep.c \
+	test/api/t_ep_life.c \
 	test/api/t_ep_modify.c \
 	test/api/t_ep_state.c \
 	test/api/t_sp.c \
@@ -31,20 +35,40 @@ test_api_common = \
 	test/api/t_cm_private.c \
 	test/api/t_disconnect.c \
 	test/api/t_dto.c \
+	test/api/t_dto_queue.c \
 	test/api/t_dto_errors.c \
-	test/api/t_rdma.c
+	test/api/t_rdma.c \
+	test/api/t_flags.c \
+	test/api/t_flush.c \
+	test/api/t_order.c \
+	test/api/t_threads.c \
+	test/api/t_process.c \
+	test/api/t_legacy_life.c \
+	test/api/t_legacy.c \
+	test/api/t_legacy_data.c
 
 test_api_cppflags = $(AM_CPPFLAGS) -DTEST_SKIPS='"$(abs_top_srcdir)/test/api/skips.txt"'
 
+test_api_cppflags_12 = $(test_api_cppflags) -DDAT_TEST_API=12 -DDAT_TEST_VERSION='"1.2"' \
+	-DTEST_PROVIDER='"$(abs_top_builddir)/prov_ofi/dat1/.libs/libdaplofi.so.1"' \
+	-DTEST_LIBDAT='"$(abs_top_builddir)/.libs/libdat"' \
+	-DTEST_LOADER='"$(abs_top_builddir)/test/api/load-12"'
+test_api_cppflags_20 = $(test_api_cppflags) -DDAT_TEST_API=20 -DDAT_TEST_VERSION='"2.0"' \
+	-DTEST_PROVIDER='"$(abs_top_builddir)/prov_ofi/dat2/.libs/libdaplofi.so.2"' \
+	-DTEST_LIBDAT='"$(abs_top_builddir)/.libs/libdat2"' \
+	-DTEST_LOADER='"$(abs_top_builddir)/test/api/load-20"'
+
 test_api_test_api_12_SOURCES = $(test_api_common)
-test_api_test_api_12_CPPFLAGS = $(test_api_cppflags) -DDAT_TEST_API=12 \
-	-DDAT_TEST_VERSION='"1.2"' \
-	-DTEST_PROVIDER='"$(abs_top_builddir)/prov_ofi/dat1/.libs/libdaplofi.so.1"'
+test_api_test_api_12_CPPFLAGS = $(test_api_cppflags_12)
 test_api_test_api_12_LDADD = libdattest.la libdat.la
 
 test_api_test_api_20_SOURCES = $(test_api_common)
-test_api_test_api_20_CPPFLAGS = $(test_api_cppflags) -DDAT_TEST_API=20 \
-	-DDAT_TEST_VERSION='"2.0"' \
-	-DTEST_PROVIDER='"$(abs_top_builddir)/prov_ofi/dat2/.libs/libdaplofi.so.2"'
+test_api_test_api_20_CPPFLAGS = $(test_api_cppflags_20)
 test_api_test_api_20_LDADD = libdattest.la libdat2.la
+
+# Linked with no DAT library: they load one themselves.
+test_api_load_12_SOURCES = test/api/api.h test/api/load.c
+test_api_load_12_CPPFLAGS = $(test_api_cppflags_12)
+test_api_load_20_SOURCES = test/api/api.h test/api/load.c
+test_api_load_20_CPPFLAGS = $(test_api_cppflags_20)
 endif

@@ -356,6 +356,40 @@ TEST(connect, many_endpoints_at_once)
 	pair_close(&p);
 }
 
+TEST_LIMIT(connect, hundred_requests_before_one_is_accepted, 60)
+{
+	DAT_EP_HANDLE a[100], b[100];
+	DAT_EVENT ev;
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	OK(dat_evd_resize(p.cr_evd, 128));
+	OK(dat_evd_resize(p.a.conn, 256));
+	OK(dat_evd_resize(p.b.conn, 256));
+	for (i = 0; i < 100; i++) {
+		OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn, NULL, &a[i]));
+		OK(dat_ep_create(p.node.ia, p.node.pz, p.b.recv, p.b.req, p.b.conn, NULL, &b[i]));
+		OK(connect_to(a[i], p.node.attr.ia_address_ptr, p.qual));
+	}
+	DT_UNTIL(ev_queued(p.cr_evd) == 100, US_EVENT);
+	for (i = 0; i < 100; i++) {
+		EV_NEXT(p.cr_evd, &ev);
+		OK(dat_cr_accept(ev.event_data.cr_arrival_event_data.cr_handle, b[i], 0, NULL));
+	}
+	for (i = 0; i < 100; i++) {
+		EV_NEXT(p.a.conn, &ev);
+		ASSERT_EQ(ev.event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
+		EV_NEXT(p.b.conn, &ev);
+		ASSERT_EQ(ev.event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	}
+	for (i = 0; i < 100; i++) {
+		OK(dat_ep_free(a[i]));
+		OK(dat_ep_free(b[i]));
+	}
+	pair_close(&p);
+}
+
 TEST(connect, between_two_ias)
 {
 	struct node other;

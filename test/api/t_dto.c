@@ -191,6 +191,23 @@ TEST(dto, same_buffer_in_several_segments_of_a_send)
 	pair_close(&p);
 }
 
+TEST(dto, buffers_at_odd_addresses)
+{
+	struct pair p;
+	size_t i;
+
+	pair_up(&p);
+	for (i = 0; i < 16; i++) {
+		fill(p.a.buf.mem + i, 1001 + i, (unsigned int)i);
+		OK(post_recv(&p.b, 15 - i, 1001 + i, 1));
+		OK(post_send(&p.a, i, 1001 + i, 2));
+		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 1001 + i);
+		EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 1001 + i);
+		CHECK_FILL(p.b.buf.mem + 15 - i, 1001 + i, (unsigned int)i);
+	}
+	pair_close(&p);
+}
+
 /* ---- empty messages ---- */
 
 TEST(dto, empty_message_without_segments)
@@ -365,160 +382,6 @@ TEST(dto, receives_and_requests_on_one_evd)
 	ASSERT_EQ(recvs, 5);
 	ASSERT_EQ(sends, 5);
 	OK(dat_ep_free(ep));
-	OK(dat_evd_free(evd));
-	pair_close(&p);
-}
-
-/* ---- queue limits ---- */
-
-TEST(dto, receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES)
-{
-	DAT_EP_PARAM param;
-	struct pair p;
-	DAT_COUNT i;
-
-	pair_open(&p);
-	OK(dat_ep_query(p.b.ep, DAT_EP_FIELD_ALL, &param));
-	for (i = 0; i < param.ep_attr.max_recv_dtos; i++)
-		OK(post_recv(&p.b, 0, 10, (uint64_t)i));
-	ASSERT_EQ(DAT_GET_TYPE(post_recv(&p.b, 0, 10, 999)), DAT_INSUFFICIENT_RESOURCES);
-	pair_connect(&p);
-	ASSERT_EQ(DAT_GET_TYPE(post_recv(&p.b, 0, 10, 999)), DAT_INSUFFICIENT_RESOURCES);
-	/* A place is free again as soon as the receive has completed. */
-	OK(post_send(&p.a, 0, 10, 5));
-	EV_DTO(p.b.recv, p.b.ep, 0, OP_RECV, 10);
-	OK(post_recv(&p.b, 0, 10, 1000));
-	ASSERT_EQ(DAT_GET_TYPE(post_recv(&p.b, 0, 10, 999)), DAT_INSUFFICIENT_RESOURCES);
-	pair_close(&p);
-}
-
-TEST_LIMIT(dto, requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES, 60)
-{
-	DAT_LMR_TRIPLET t, r;
-	struct buf big, sink;
-	DAT_EP_PARAM param;
-	DAT_COUNT i, n;
-	struct pair p;
-
-	pair_up(&p);
-	OK(dat_ep_query(p.a.ep, DAT_EP_FIELD_ALL, &param));
-	n = param.ep_attr.max_request_dtos;
-	buf_make(&big, &p.node, BLOCK_LEN, PRIV_ALL);
-	buf_make(&sink, &p.node, BLOCK_LEN, PRIV_ALL);
-	t = seg(&big, 0, BLOCK_LEN);
-	r = seg(&sink, 0, BLOCK_LEN);
-	/* Nothing is received: the last ones stay, and the first may leave for the socket. */
-	for (i = 0; i < n; i++)
-		OK(dat_ep_post_send(p.a.ep, 1, &t, ck((uint64_t)i), DAT_COMPLETION_DEFAULT_FLAG));
-	for (i = 0; i < n; i++)
-		if (dat_ep_post_send(p.a.ep, 1, &t, ck(999), DAT_COMPLETION_DEFAULT_FLAG) !=
-		    DAT_SUCCESS)
-			break;
-	ASSERT(i < n);
-	ASSERT_EQ(DAT_GET_TYPE(dat_ep_post_send(p.a.ep, 1, &t, ck(999),
-						DAT_COMPLETION_DEFAULT_FLAG)),
-		  DAT_INSUFFICIENT_RESOURCES);
-	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_CONNECTED);
-	for (i = 0; i < 4; i++)
-		OK(dat_ep_post_recv(p.b.ep, 1, &r, ck((uint64_t)i), DAT_COMPLETION_DEFAULT_FLAG));
-	for (i = 0; i < 4; i++)
-		EV_DTO(p.b.recv, p.b.ep, (uint64_t)i, OP_RECV, BLOCK_LEN);
-	EV_DTO(p.a.req, p.a.ep, 0, OP_SEND, BLOCK_LEN);
-	OK(dat_ep_post_send(p.a.ep, 1, &t, ck(1000), DAT_COMPLETION_DEFAULT_FLAG));
-	OK(dat_ep_free(p.a.ep));
-	OK(dat_ep_free(p.b.ep));
-	p.a.ep = p.b.ep = NULL;
-	buf_free(&big);
-	buf_free(&sink);
-	pair_close(&p);
-}
-
-TEST(dto, queues_of_one_operation)
-{
-	DAT_EP_ATTR attr;
-	struct node n;
-	struct pair p;
-	int i;
-
-	node_open(&n);
-	attr = default_attr(&n);
-	node_close(&n);
-	attr.max_recv_dtos = 1;
-	attr.max_request_dtos = 1;
-	pair_open_attr(&p, &attr, &attr);
-	pair_connect(&p);
-	for (i = 0; i < 50; i++) {
-		OK(post_recv(&p.b, 0, 10, 1));
-		OK(post_send(&p.a, 0, 10, 2));
-		EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 10);
-		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 10);
-	}
-	pair_close(&p);
-}
-
-TEST_LIMIT(dto, deep_queues_of_thousands, 60)
-{
-	DAT_EP_ATTR attr;
-	struct node n;
-	struct pair p;
-	uint64_t i;
-
-	node_open(&n);
-	attr = default_attr(&n);
-	if (n.attr.max_dto_per_ep < 4000)
-		dt_skip("max_dto_per_ep is %d", n.attr.max_dto_per_ep);
-	node_close(&n);
-	attr.max_recv_dtos = 4000;
-	attr.max_request_dtos = 4000;
-	pair_open_attr(&p, &attr, &attr);
-	pair_connect(&p);
-	for (i = 0; i < 4000; i++)
-		OK(post_recv(&p.b, 0, 16, i));
-	for (i = 0; i < 4000; i++)
-		OK(post_send(&p.a, 0, 16, 10000 + i));
-	for (i = 0; i < 4000; i++)
-		EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, 16);
-	for (i = 0; i < 4000; i++)
-		EV_DTO(p.a.req, p.a.ep, 10000 + i, OP_SEND, 16);
-	pair_close(&p);
-}
-
-TEST(dto, many_connections_on_one_receive_evd)
-{
-	struct side a[8], b[8];
-	DAT_EVD_HANDLE evd;
-	DAT_EP_PARAM param;
-	struct pair p;
-	int i, got[8] = { 0 };
-	DAT_EVENT ev;
-
-	pair_open(&p);
-	evd = evd_make(&p.node, 256, DAT_EVD_DTO_FLAG);
-	memset(&param, 0, sizeof(param));
-	param.recv_evd_handle = evd;
-	for (i = 0; i < 8; i++) {
-		side_make(&a[i], &p.node, NULL);
-		side_make(&b[i], &p.node, NULL);
-		OK(dat_ep_modify(b[i].ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param));
-		OK(connect_to(a[i].ep, p.node.attr.ia_address_ptr, p.qual));
-		OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), b[i].ep, 0, NULL));
-		EV_CONN(a[i].conn, ESTABLISHED, a[i].ep);
-	}
-	for (i = 0; i < 80; i++) {
-		OK(post_recv(&b[i % 8], 0, 10, (uint64_t)(i % 8)));
-		OK(post_send(&a[i % 8], 0, 10, 77));
-	}
-	for (i = 0; i < 80; i++) {
-		EV_NEXT(evd, &ev);
-		got[ev.event_data.dto_completion_event_data.user_cookie.as_64]++;
-		ASSERT_PTR(ev.event_data.dto_completion_event_data.ep_handle,
-			   b[ev.event_data.dto_completion_event_data.user_cookie.as_64].ep);
-	}
-	for (i = 0; i < 8; i++) {
-		ASSERT_EQ(got[i], 10);
-		side_free(&a[i]);
-		side_free(&b[i]);
-	}
 	OK(dat_evd_free(evd));
 	pair_close(&p);
 }

@@ -144,6 +144,16 @@ TEST(evd_size, resize_under_a_waiter_loses_nothing)
 
 /* ---- overflow ---- */
 
+/* Attempts to connect to where nobody listens: one event each. */
+static void lose_events(struct pair *p, DAT_COUNT n)
+{
+	while (n-- > 0) {
+		OK(connect_to(p->a.ep, p->node.attr.ia_address_ptr, p->qual));
+		DT_UNTIL(side_state(&p->a) == DAT_EP_STATE_DISCONNECTED, US_EVENT);
+		OK(dat_ep_reset(p->a.ep));
+	}
+}
+
 TEST(evd_size, overflow_by_connection_events_is_an_async_event)
 {
 	DAT_ASYNCH_ERROR_EVENT_DATA *d;
@@ -156,11 +166,7 @@ TEST(evd_size, overflow_by_connection_events_is_an_async_event)
 	/* Each attempt leaves one event that nobody reads; nobody listens on the qualifier. */
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;
-	for (i = 0; i < len + 1; i++) {
-		OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, p.qual));
-		DT_UNTIL(side_state(&p.a) == DAT_EP_STATE_DISCONNECTED, US_EVENT);
-		OK(dat_ep_reset(p.a.ep));
-	}
+	lose_events(&p, len + 1);
 	EV_NEXT(p.node.async, &ev);
 	ASSERT_EQ(ev.event_number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
 	d = &ev.event_data.asynch_error_event_data;
@@ -169,6 +175,65 @@ TEST(evd_size, overflow_by_connection_events_is_an_async_event)
 	/* What was queued before is still there. */
 	for (i = 0; i < len; i++)
 		EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+	pair_close(&p);
+}
+
+static void overflow_of(struct pair *p)
+{
+	DAT_EVENT ev;
+
+	EV_NEXT(p->node.async, &ev);
+	ASSERT_EQ(ev.event_number, DAT_ASYNC_ERROR_EVD_OVERFLOW);
+	ASSERT_PTR(ev.event_data.asynch_error_event_data.dat_handle, p->a.conn);
+}
+
+TEST(evd_size, overflow_can_happen_again_after_events_were_read)
+{
+	struct pair p;
+	DAT_COUNT i, len;
+
+	pair_open(&p);
+	OK(dat_psp_free(p.psp));
+	p.psp = NULL;
+	len = qlen(p.a.conn);
+	lose_events(&p, len + 1);
+	overflow_of(&p);
+	for (i = 0; i < len; i++)
+		EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+	EV_EMPTY(p.a.conn);
+	lose_events(&p, len + 1);
+	overflow_of(&p);
+	/* Larger, it takes more. */
+	OK(dat_evd_resize(p.a.conn, len + 4));
+	lose_events(&p, 3);
+	for (i = 0; i < len + 3; i++)
+		EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+	EV_NONE(p.node.async);
+	pair_close(&p);
+}
+
+TEST(evd_size, overflow_of_the_async_evd_kills_it)
+{
+	DAT_EVD_PARAM param;
+	DAT_COUNT i, len, more;
+	DAT_EVENT ev;
+	struct pair p;
+
+	pair_open(&p);
+	OK(dat_psp_free(p.psp));
+	p.psp = NULL;
+	OK(dat_evd_resize(p.node.async, 1));
+	OK(dat_evd_query(p.node.async, DAT_EVD_FIELD_ALL, &param));
+	len = qlen(p.a.conn);
+	/* One overflow of the connection EVD for each place of the asynchronous one, and one more. */
+	lose_events(&p, len);
+	for (i = 0; i < param.evd_qlen + 1; i++) {
+		lose_events(&p, 1);
+		EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+		lose_events(&p, 1);
+	}
+	ASSERT_EQ(DAT_GET_TYPE(dat_evd_wait(p.node.async, 0, 1, &ev, &more)), DAT_INVALID_STATE);
+	ASSERT_EQ(DAT_GET_TYPE(dat_evd_dequeue(p.node.async, &ev)), DAT_INVALID_STATE);
 	pair_close(&p);
 }
 

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Many threads on the same and on different objects. */
+#include "rig.h"
+
+#define THREADS 4
+
+/* ---- one IA, one connection per thread ---- */
+
+struct worker {
+	struct pair *p;
+	struct side a, b;
+	int rounds;
+};
+
+static void ping(void *arg)
+{
+	struct worker *w = arg;
+	int i;
+
+	for (i = 0; i < w->rounds; i++) {
+		OK(post_recv(&w->b, 0, 200, 1));
+		OK(post_send(&w->a, 0, 200, 2));
+		EV_DTO(w->b.recv, w->b.ep, 1, OP_RECV, 200);
+		EV_DTO(w->a.req, w->a.ep, 2, OP_SEND, 200);
+		OK(post_write(&w->a, 0, 3000, 3, &w->b, 1000));
+		OK(post_read(&w->a, 4000, 3000, 4, &w->b, 1000));
+		EV_DTO(w->a.req, w->a.ep, 3, OP_WRITE, 3000);
+		EV_DTO(w->a.req, w->a.ep, 4, OP_READ, 3000);
+	}
+}
+
+TEST_LIMIT(threads, one_connection_each_in_one_ia, 60)
+{
+	struct dt_thread t[THREADS];
+	static struct worker w[THREADS];
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < THREADS; i++) {
+		w[i].p = &p;
+		w[i].rounds = 200;
+		side_make(&w[i].a, &p.node, NULL);
+		side_make(&w[i].b, &p.node, NULL);
+		OK(connect_to(w[i].a.ep, p.node.attr.ia_address_ptr, p.qual));
+		OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), w[i].b.ep, 0, NULL));
+		EV_CONN(w[i].a.conn, ESTABLISHED, w[i].a.ep);
+	}
+	for (i = 0; i < THREADS; i++)
+		dt_thread_start(&t[i], ping, &w[i]);
+	for (i = 0; i < THREADS; i++)
+		dt_thread_join(&t[i]);
+	for (i = 0; i < THREADS; i++) {
+		side_free(&w[i].a);
+		side_free(&w[i].b);
+	}
+	pair_close(&p);
+}
+
+static void ping_own_ia(void *arg)
+{
+	struct worker w;
+	struct pair p;
+
+	(void)arg;
+	pair_up(&p);
+	w.a = p.a;
+	w.b = p.b;
+	w.rounds = 100;
+	ping(&w);
+	pair_close(&p);
+}
+
+TEST_LIMIT(threads, one_ia_each, 60)
+{
+	struct dt_thread t[THREADS];
+	int i;
+
+	for (i = 0; i < THREADS; i++)
+		dt_thread_start(&t[i], ping_own_ia, NULL);
+	for (i = 0; i < THREADS; i++)
+		dt_thread_join(&t[i]);
+}
+
+/* ---- several threads post on one endpoint ---- */
+
+struct poster {
+	struct side *s;
+	int count;
+	uint64_t base;
+};
+
+static void post_many(void *arg)
+{
+	struct poster *w = arg;
+	DAT_RETURN ret;
+	int i;
+
+	for (i = 0; i < w->count; i++) {
+		/* The queue may be full: the reader makes room. */
+		while ((ret = post_send(w->s, 0, 64, w->base + (unsigned int)i)) != DAT_SUCCESS) {
+			ASSERT_EQ(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
+			dt_sleep_us(100);
+		}
+	}
+}
+
+TEST_LIMIT(threads, several_post_sends_on_one_endpoint, 60)
+{
+	struct dt_thread t[THREADS];
+	struct poster w[THREADS];
+	int i, got = 0, next[THREADS] = { 0 };
+	struct pair p;
+	DAT_EVENT ev;
+
+	pair_up(&p);
+	for (i = 0; i < 16; i++)
+		OK(post_recv(&p.b, 0, 64, 1));
+	for (i = 0; i < THREADS; i++) {
+		w[i] = (struct poster){ &p.a, 200, (uint64_t)i << 32 };
+		dt_thread_start(&t[i], post_many, &w[i]);
+	}
+	while (got < THREADS * 200) {
+		uint64_t cookie;
+
+		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 64);
+		OK(post_recv(&p.b, 0, 64, 1));
+		EV_NEXT(p.a.req, &ev);
+		cookie = ev.event_data.dto_completion_event_data.user_cookie.as_64;
+		ASSERT_EQ(ev.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+		/* The order of each thread's posts is kept. */
+		ASSERT_EQ(cookie & 0xffffffffu, next[cookie >> 32]);
+		next[cookie >> 32]++;
+		got++;
+	}
+	for (i = 0; i < THREADS; i++)
+		dt_thread_join(&t[i]);
+	pair_close(&p);
+}
+
+/* ---- objects come and go ---- */
+
+static void churn(void *arg)
+{
+	struct node *n = arg;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	DAT_PZ_HANDLE pz;
+	DAT_EP_HANDLE ep;
+	struct buf b;
+	char mem[512];
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		OK(dat_pz_create(n->ia, &pz));
+		OK(dat_cno_create(n->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+		evd = evd_make_cno(n, 8, DAT_EVD_DEFAULT_FLAG, cno);
+		OK(dat_ep_create(n->ia, pz, evd, evd, evd, NULL, &ep));
+		buf_register(&b, n, pz, mem, sizeof(mem), PRIV_ALL);
+		buf_unregister(&b);
+		OK(dat_ep_free(ep));
+		OK(dat_evd_free(evd));
+		OK(dat_cno_free(cno));
+		OK(dat_pz_free(pz));
+	}
+}
+
+TEST_LIMIT(threads, create_and_free_objects_of_one_ia, 60)
+{
+	struct dt_thread t[THREADS];
+	struct node n;
+	int i;
+
+	node_open(&n);
+	for (i = 0; i < THREADS; i++)
+		dt_thread_start(&t[i], churn, &n);
+	for (i = 0; i < THREADS; i++)
+		dt_thread_join(&t[i]);
+	node_close(&n);
+}
+
+static void connect_loop(void *arg)
+{
+	struct pair *p = arg;
+	struct side a;
+	int i;
+
+	for (i = 0; i < 15; i++) {
+		side_make(&a, &p->node, NULL);
+		OK(connect_to(a.ep, p->node.attr.ia_address_ptr, p->qual));
+		EV_CONN(a.conn, ESTABLISHED, a.ep);
+		if (i & 1) {
+			OK(dat_ep_disconnect(a.ep, DAT_CLOSE_ABRUPT_FLAG));
+			EV_CONN(a.conn, DISCONNECTED, a.ep);
+		}
+		side_free(&a);
+	}
+}
+
+TEST_LIMIT(threads, several_connect_and_disconnect_to_one_service_point, 60)
+{
+	struct side b[THREADS * 15];
+	struct dt_thread t[THREADS];
+	struct pair p;
+	DAT_EVENT ev;
+	int i;
+
+	pair_open(&p);
+	for (i = 0; i < THREADS; i++)
+		dt_thread_start(&t[i], connect_loop, &p);
+	for (i = 0; i < THREADS * 15; i++) {
+		side_make(&b[i], &p.node, NULL);
+		EV_NEXT(p.cr_evd, &ev);
+		OK(dat_cr_accept(ev.event_data.cr_arrival_event_data.cr_handle, b[i].ep, 0, NULL));
+	}
+	for (i = 0; i < THREADS; i++)
+		dt_thread_join(&t[i]);
+	for (i = 0; i < THREADS * 15; i++) {
+		EV_CONN(b[i].conn, ESTABLISHED, b[i].ep);
+		EV_CONN(b[i].conn, DISCONNECTED, b[i].ep);
+		side_free(&b[i]);
+	}
+	pair_close(&p);
+}
+
+/* ---- one waits, another posts ---- */
+
+static void receive_many(void *arg)
+{
+	struct pair *p = arg;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		EV_DTO(p->b.recv, p->b.ep, 1, OP_RECV, 32);
+		OK(post_recv(&p->b, 0, 32, 1));
+	}
+}
+
+TEST_LIMIT(threads, one_waits_for_what_another_sends, 60)
+{
+	struct dt_thread t;
+	struct pair p;
+	int i;
+
+	pair_up(&p);
+	for (i = 0; i < 16; i++)
+		OK(post_recv(&p.b, 0, 32, 1));
+	dt_thread_start(&t, receive_many, &p);
+	for (i = 0; i < 1000; i++) {
+		OK(post_send(&p.a, 0, 32, 2));
+		EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 32);
+	}
+	dt_thread_join(&t);
+	pair_close(&p);
+}
+
+static void disconnect_later(void *arg)
+{
+	struct pair *p = arg;
+
+	dt_sleep_us(3000);
+	OK(dat_ep_disconnect(p->b.ep, DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* Posts race with the end of the connection: each one that was taken completes once. */
+TEST_LIMIT(threads, posts_race_with_a_disconnect, 60)
+{
+	struct dt_thread t;
+	uint64_t posted, seen;
+	struct pair p;
+	DAT_RETURN ret;
+	DAT_EVENT ev;
+	int round;
+
+	pair_open(&p);
+	for (round = 0; round < 10; round++) {
+		pair_connect(&p);
+		dt_thread_start(&t, disconnect_later, &p);
+		for (posted = seen = 0; posted < 3000; ) {
+			ret = post_write(&p.a, 0, 64, posted, &p.b, 0);
+			if (ret == DAT_SUCCESS)
+				posted++;
+			else
+				ASSERT_EQ(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
+			while (dat_evd_dequeue(p.a.req, &ev) == DAT_SUCCESS) {
+				ASSERT_EQ(ev.event_data.dto_completion_event_data.user_cookie.as_64,
+					  seen);
+				seen++;
+			}
+		}
+		while (seen < posted) {
+			EV_NEXT(p.a.req, &ev);
+			ASSERT_EQ(ev.event_data.dto_completion_event_data.user_cookie.as_64, seen);
+			seen++;
+		}
+		dt_thread_join(&t);
+		EV_CONN(p.a.conn, DISCONNECTED, p.a.ep);
+		EV_CONN(p.b.conn, DISCONNECTED, p.b.ep);
+		EV_EMPTY(p.a.req);
+		OK(dat_ep_reset(p.a.ep));
+		OK(dat_ep_reset(p.b.ep));
+	}
+	pair_close(&p);
+}
+
+static void free_evd_while_posting(void *arg)
+{
+	DAT_EVD_HANDLE evd = arg;
+	DAT_RETURN ret;
+
+	do {
+		ret = post_se(evd, 1);
+		ASSERT(ret == DAT_SUCCESS || DAT_GET_TYPE(ret) == DAT_QUEUE_FULL ||
+		       DAT_GET_TYPE(ret) == DAT_INVALID_HANDLE);
+	} while (DAT_GET_TYPE(ret) != DAT_INVALID_HANDLE);
+}
+
+TEST(threads, evd_is_freed_while_another_posts_events)
+{
+	struct dt_thread t;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+	int i;
+
+	node_open(&n);
+	for (i = 0; i < 20; i++) {
+		evd = evd_make(&n, 8, DAT_EVD_SOFTWARE_FLAG);
+		dt_thread_start(&t, free_evd_while_posting, evd);
+		dt_sleep_us(1000);
+		OK(dat_evd_free(evd));
+		dt_thread_join(&t);
+	}
+	node_close(&n);
+}
