@@ -76,9 +76,15 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 {
 	bool quiet_recv = ep->attr.recv_completion_flags & QUIET;
 	bool quiet_req = ep->attr.request_completion_flags & QUIET;
+	struct dofi_evd *new_recv, *new_req;
 
-	ep->recv_evd = feed(ep, ep->recv_evd, recv, true, ep->quiet_recv, quiet_recv);
-	ep->req_evd = feed(ep, ep->req_evd, req, true, ep->quiet_req, quiet_req);
+	new_recv = feed(ep, ep->recv_evd, recv, true, ep->quiet_recv, quiet_recv);
+	new_req = feed(ep, ep->req_evd, req, true, ep->quiet_req, quiet_req);
+	/* The progress thread goes through all EPs under this lock. */
+	pthread_mutex_lock(&ep->obj.ia->obj_lock);
+	ep->recv_evd = new_recv;
+	ep->req_evd = new_req;
+	pthread_mutex_unlock(&ep->obj.ia->obj_lock);
 	ep->conn_evd = feed(ep, dofi_ep_conn_evd(ep), conn, false, false, false);
 	ep->conn_life = conn ? conn->life : 0;
 	ep->quiet_recv = quiet_recv;

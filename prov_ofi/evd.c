@@ -71,6 +71,7 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->waits = evd->dequeues = evd->events = 0;
 	evd->watch = DOFI_WATCH_NEW;
 	evd->fruitless = 0;
+	evd->covered = false;
 	evd->internal = internal;
 	dofi_list_init(&evd->link);
 }

@@ -61,6 +61,7 @@ struct dofi_evd {
 
 	struct dofi_list link;		/* ia->evds */
 	enum dofi_evd_watch watch;
+	bool covered;			/* napping because of consumers at the EPs' other CQs */
 	unsigned int fruitless;		/* looks in a row at a readable CQ that gave nothing */
 	uint64_t look_again;		/* next look while napping or stalled */
 	bool internal;			/* no handle: ia->sink */

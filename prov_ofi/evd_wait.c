@@ -22,13 +22,13 @@
 /* A readable CQ that yields nothing is left alone for a while, longer each time (tcp 1.17: a
  * message without a posted receive keeps its descriptor readable). Posting a receive ends it. */
 #define STALL_AFTER 3
-#define STALL_NAP_MAX 16
+#define STALL_NAP_MAX 32
 
 static uint64_t stall_nap(unsigned int refusals)
 {
 	unsigned int doublings = refusals - STALL_AFTER;
 
-	return DOFI_MS(doublings < 4 ? 1u << doublings : STALL_NAP_MAX);
+	return DOFI_MS(doublings < 5 ? 1u << doublings : STALL_NAP_MAX);
 }
 
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)

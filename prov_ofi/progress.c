@@ -99,6 +99,31 @@ static bool consumer_at_work(struct dofi_evd *evd)
 	return waiter || (polled && !cno);
 }
 
+/* Every endpoint of this CQ has a consumer at work on its other CQ, which makes the progress of both
+ * directions. (libfabric 1.17 wakes both descriptors for whatever arrives.) */
+static bool covered(struct dofi_ia *ia, const struct dofi_evd *evd)
+{
+	struct dofi_list *pos;
+	bool any = false, all = true;
+
+	if (evd->cno)
+		return false;	/* its completions must be noticed at once */
+	pthread_mutex_lock(&ia->obj_lock);
+	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_EP]) {
+		const struct dofi_ep *ep = dofi_container(pos, struct dofi_ep, obj.link);
+		const struct dofi_evd *other = ep->recv_evd == evd ? ep->req_evd : ep->recv_evd;
+
+		if (ep->recv_evd != evd && ep->req_evd != evd)
+			continue;
+		any = true;
+		all = other != evd && other->watch == DOFI_WATCH_NAPPING && !other->covered;
+		if (!all)
+			break;
+	}
+	pthread_mutex_unlock(&ia->obj_lock);
+	return any && all;
+}
+
 /* Reads the CQ until its descriptor may be slept on. */
 static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 {
@@ -130,8 +155,9 @@ static int tick_ms(const struct dofi_ia *ia)
 }
 
 /* A consumer is at work: leave the CQ alone until the next tick. */
-static void nap(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now)
+static void nap(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool is_covered)
 {
+	evd->covered = is_covered;
 	disarm(ia, evd, DOFI_WATCH_NAPPING);
 	/* A little less than the sleep, so that the next round does not come too early. */
 	evd->look_again = now + DOFI_MS(tick_ms(ia)) - DOFI_US(100);
@@ -143,7 +169,13 @@ static bool visit(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool b
 	if (evd->watch != DOFI_WATCH_NEW && now < evd->look_again && !bell)
 		return false;
 	if (consumer_at_work(evd)) {
-		nap(ia, evd, now);
+		nap(ia, evd, now, false);
+		return false;
+	}
+	if (covered(ia, evd)) {
+		/* Somebody has to take its completions, though. */
+		dofi_evd_service(evd);
+		nap(ia, evd, now, true);
 		return false;
 	}
 	evd->stalled = false;
@@ -197,7 +229,10 @@ static void cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 		return;
 	if (consumer_at_work(evd)) {
 		ia->prog.calm = 0;
-		nap(ia, evd, dofi_now());
+		nap(ia, evd, dofi_now(), false);
+	} else if (covered(ia, evd)) {
+		dofi_evd_service(evd);
+		nap(ia, evd, dofi_now(), true);
 	} else {
 		take_over(ia, evd);
 	}
