@@ -10,8 +10,8 @@ set -eu
 
 usage() {
 	cat <<END
-Usage: instr.sh [--perf PROGRAM] [--op send|write|read] [--size N] [--short N] [--long N]
-                [--edges] [dat_perf options, e.g. --ia NAME]
+Usage: instr.sh [options] [dat_perf options, e.g. --ia NAME --cq merged]
+  --op send|write|read, --size BYTES   what is counted (default: send of 64 bytes)
   --perf     the dat_perf to run (default: dat_perf found in PATH); one of a build tree
              is run from the top of that tree
   --short, --long   iterations of the two runs (default 200 and 1200)
@@ -21,24 +21,29 @@ END
 }
 
 perf=dat_perf op=send size=64 short=200 long=1200 edges=0
-while [ $# -gt 0 ]; do
+left=$#
+while [ "$left" -gt 0 ]; do
 	case $1 in
-	--perf) perf=$2; shift 2 ;;
-	--op) op=$2; shift 2 ;;
-	--size) size=$2; shift 2 ;;
-	--short) short=$2; shift 2 ;;
-	--long) long=$2; shift 2 ;;
-	--edges) edges=1; shift ;;
+	--perf) perf=$2 taken=2 ;;
+	--op) op=$2 taken=2 ;;
+	--size) size=$2 taken=2 ;;
+	--short) short=$2 taken=2 ;;
+	--long) long=$2 taken=2 ;;
+	--edges) edges=1 taken=1 ;;
 	--help) usage 0 ;;
-	*) break ;;
+	*)	# of dat_perf: to the end of the list
+		set -- "$@" "$1"
+		taken=1 ;;
 	esac
+	shift "$taken"
+	left=$((left - taken))
 done
 command -v valgrind >/dev/null || { echo "instr.sh: valgrind is not installed" >&2; exit 77; }
 
 # In a build tree the program is a script of libtool; what is to be counted lies beside it.
 real=$(dirname "$perf")/.libs/$(basename "$perf")
 if [ -x "$real" ]; then
-	LD_LIBRARY_PATH=$PWD/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	LD_LIBRARY_PATH=$PWD/.libs:$PWD/prov_ofi/dat2/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	export LD_LIBRARY_PATH
 	perf=$real
 fi
