@@ -61,6 +61,7 @@ static void destroy(struct dofi_conn *conn)
 	dofi_slab_put(&slab, conn);
 }
 
+/* Selective completion: operations say themselves whether they want one (see dto.c). */
 static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 {
 	struct fid *recv = &ep->recv_evd->cq->fid, *req = &ep->req_evd->cq->fid;
@@ -69,9 +70,9 @@ static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 	if (ret)
 		return ret;
 	if (recv == req)
-		return fi_ep_bind(conn->fid, recv, FI_RECV | FI_TRANSMIT);
+		return fi_ep_bind(conn->fid, recv, FI_RECV | FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
 	ret = fi_ep_bind(conn->fid, recv, FI_RECV);
-	return ret ? ret : fi_ep_bind(conn->fid, req, FI_TRANSMIT);
+	return ret ? ret : fi_ep_bind(conn->fid, req, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
 }
 
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out)

@@ -79,6 +79,69 @@ static DAT_RETURN take_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 	return DAT_SUCCESS;
 }
 
+/* Programs wait for the last bytes of a write to appear in memory and then use all of it. The
+ * software fabric's target copies with instructions that may store the lines of one copy in any
+ * order, but not those of two copies: the last line of the target travels by itself. */
+#define LINE 64
+
+static bool spans_lines(const struct dofi_dto *dto)
+{
+	return dto->length && (dto->remote_addr ^ (dto->remote_addr + dto->length - 1)) >= LINE;
+}
+
+/* Copies `len` bytes' worth of segments, beginning at *i and *skip, which are moved on. */
+static size_t cut(const struct dofi_dto *dto, uint64_t len, size_t *i, size_t *skip,
+		  struct iovec *iov, void **desc)
+{
+	size_t n = 0;
+
+	while (len) {
+		size_t part = dto->iov[*i].iov_len - *skip;
+
+		if (part > len)
+			part = (size_t)len;
+		iov[n].iov_base = (char *)dto->iov[*i].iov_base + *skip;
+		iov[n].iov_len = part;
+		desc[n++] = dto->desc[*i];
+		len -= part;
+		*skip += part;
+		if (*skip == dto->iov[*i].iov_len) {
+			*skip = 0;
+			++*i;
+		}
+	}
+	return n;
+}
+
+static ssize_t write_tail_last(struct fid_ep *fid, struct dofi_dto *dto,
+			       const struct fi_msg_rma *whole, uint64_t flags)
+{
+	uint64_t last = dto->remote_addr + dto->length - 1;
+	uint64_t tail = (last & (LINE - 1)) + 1;
+	struct fi_rma_iov target = { dto->remote_addr, dto->length - tail, dto->remote_key };
+	struct iovec iov[DOFI_IOV_MAX];
+	void *desc[DOFI_IOV_MAX];
+	struct fi_msg_rma msg = *whole;
+	size_t i = 0, skip = 0;
+	ssize_t ret;
+
+	msg.msg_iov = iov;
+	msg.desc = desc;
+	msg.rma_iov = &target;
+	/* The front asks for no completion: the tail's says that both are over. */
+	msg.context = NULL;
+	msg.iov_count = cut(dto, target.len, &i, &skip, iov, desc);
+	ret = fi_writemsg(fid, &msg, FI_MORE);
+	if (ret)
+		return ret;
+	target.addr += target.len;
+	target.len = tail;
+	msg.context = &dto->ctx;
+	msg.iov_count = cut(dto, tail, &i, &skip, iov, desc);
+	/* Refused for now: both will be handed over again, which does no harm. */
+	return fi_writemsg(fid, &msg, flags);
+}
+
 static ssize_t hand_over(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	struct fid_ep *fid = ep->conn->fid;
@@ -102,6 +165,8 @@ static ssize_t hand_over(struct dofi_ep *ep, struct dofi_dto *dto)
 		 * Where nobody sees the completion, nobody pays for that. */
 		if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
 			flags |= FI_DELIVERY_COMPLETE;
+		if (ep->write_tail && spans_lines(dto))
+			return write_tail_last(fid, dto, &rma, flags);
 		return fi_writemsg(fid, &rma, flags);
 	case DOFI_READ:
 		return fi_readmsg(fid, &rma, flags);

@@ -128,6 +128,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;
 	ep->quiet_recv = ep->quiet_req = ep->by_provider = false;
 	ep->write_delivery = dofi_param(DOFI_NUM_WRITE_DELIVERY);
+	ep->write_tail = dofi_param(DOFI_NUM_WRITE_TAIL) && ia->fab.row->tcp_quirks;
 	memset(&ep->rq, 0, sizeof(ep->rq));
 	memset(&ep->sq, 0, sizeof(ep->sq));
 	ep->local = ia->fab.addr;

@@ -96,7 +96,7 @@ struct dofi_ep {
 		DAT_EVENT_NUMBER event;
 		bool waiting;
 	} verdict;			/* cm_lock, see verdict.h */
-	bool write_delivery;		/* see the setting of that name */
+	bool write_delivery, write_tail;	/* see the settings of that name */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
 
 	struct dofi_conn *conn;

@@ -67,7 +67,9 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->spin_ns = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
 	evd->quiet_streams = 0;
 	evd->feeds = 0;
-	evd->polled = evd->stalled = false;
+	evd->polls = evd->seen_polls = 0;
+	evd->seen_at = 0;
+	evd->stalled = false;
 	evd->waits = evd->dequeues = evd->events = 0;
 	evd->watch = DOFI_WATCH_NEW;
 	evd->fruitless = 0;

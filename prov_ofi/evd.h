@@ -55,7 +55,7 @@ struct dofi_evd {
 	unsigned int quiet_streams;	/* EPs whose flags rule out thresholds above 1 */
 
 	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
-	_Atomic bool polled;		/* a consumer read the CQ since the last tick */
+	_Atomic uint32_t polls;		/* how often consumers read the CQ; evd->lock to write */
 	_Atomic bool stalled;		/* post_recv rings the bell */
 	_Atomic uint64_t waits, dequeues, events;	/* counters */
 
@@ -63,6 +63,8 @@ struct dofi_evd {
 	enum dofi_evd_watch watch;
 	bool covered;			/* napping because of consumers at the EPs' other CQs */
 	unsigned int fruitless;		/* looks in a row at a readable CQ that gave nothing */
+	uint32_t seen_polls;		/* `polls` when last looked at, */
+	uint64_t seen_at;		/* and when that was */
 	uint64_t look_again;		/* next look while napping or stalled */
 	bool internal;			/* no handle: ia->sink */
 };
@@ -70,6 +72,13 @@ struct dofi_evd {
 static inline struct dofi_evd *dofi_evd_live(DAT_EVD_HANDLE handle)
 {
 	return (struct dofi_evd *)dofi_obj_live(handle, DAT_HANDLE_TYPE_EVD);
+}
+
+static inline void dofi_evd_polled(struct dofi_evd *evd)
+{
+	uint32_t n = atomic_load_explicit(&evd->polls, memory_order_relaxed);
+
+	atomic_store_explicit(&evd->polls, n + 1, memory_order_relaxed);
 }
 
 static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)

@@ -48,7 +48,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	}
 	before = evd->notified;
 	if (evd->cq && !dofi_evd_count(evd)) {
-		atomic_store_explicit(&evd->polled, true, memory_order_relaxed);
+		dofi_evd_polled(evd);
 		dofi_cq_pull(evd);
 	}
 	if (dofi_evd_count(evd)) {
@@ -80,7 +80,7 @@ static void poll_once(struct dofi_evd *evd)
 	bool cm = !evd->cq || (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
 
 	if (evd->cq) {
-		atomic_store_explicit(&evd->polled, true, memory_order_relaxed);
+		dofi_evd_polled(evd);
 		dofi_cq_pull(evd);
 	}
 	if (!cm && !dofi_work_pending(ia))

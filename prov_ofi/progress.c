@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Who makes progress when the program does not, at what cost? */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -17,9 +19,13 @@
 #define TICK_MS 1
 /* When consumers have been at work for so many ticks in a row, ticks become longer. */
 #define CALM_TICKS 16
-#define LONG_TICK_MS 10
+#define LONG_TICK_MS 4
+/* A consumer is polling if it reads so many times, each within so long on average. */
+#define BUSY_POLLS 4
+#define BUSY_GAP DOFI_US(50)
 #define STALL_TICK_MS 20
 #define EVENTS 64
+#define SLICE_NS 100000
 
 /* The IA whose progress thread this thread is. */
 static __thread struct dofi_ia *mine;
@@ -86,17 +92,29 @@ void dofi_progress_remove_evd(struct dofi_evd *evd)
 	pthread_mutex_unlock(&ia->prog_lock);
 }
 
+/* Has a consumer read the CQ often since the last look? One that does so now and then, while it
+ * spins on memory that a peer writes, must not be left to make the progress. */
+static bool read_often(struct dofi_evd *evd, uint64_t now)
+{
+	uint32_t polls = atomic_load_explicit(&evd->polls, memory_order_relaxed);
+	uint32_t n = polls - evd->seen_polls;
+	uint64_t elapsed = now - evd->seen_at;
+
+	evd->seen_polls = polls;
+	evd->seen_at = now;
+	return n >= BUSY_POLLS && elapsed < (uint64_t)n * BUSY_GAP;
+}
+
 /* Is a consumer making progress on this CQ? One that merely has a CNO is not expected to. */
 static bool consumer_at_work(struct dofi_evd *evd)
 {
-	bool polled = atomic_exchange_explicit(&evd->polled, false, memory_order_relaxed);
-	bool waiter, cno;
+	bool often = read_often(evd, dofi_now()), waiter, cno;
 
 	pthread_mutex_lock(&evd->lock);
 	waiter = evd->waiter;
 	cno = evd->cno != NULL;
 	pthread_mutex_unlock(&evd->lock);
-	return waiter || (polled && !cno);
+	return waiter || (often && !cno);
 }
 
 /* Every endpoint of this CQ has a consumer at work on its other CQ, which makes the progress of both
@@ -316,6 +334,29 @@ static int round_of(struct dofi_ia *ia, const struct epoll_event *events, int n)
 	return until(deadline, ms);
 }
 
+struct sched_request {		/* struct sched_attr, which not every libc declares */
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/* The program may spin on memory that only this thread's work changes, on every processor. Asking
+ * for short slices makes the scheduler (EEVDF, Linux 6.12) run it as soon as it wakes; older ones
+ * do so anyway, and ignore or refuse the request. */
+static void ask_for_short_slices(void)
+{
+	struct sched_request req;
+
+	memset(&req, 0, sizeof(req));
+	req.size = sizeof(req);
+	if (syscall(SYS_sched_getattr, 0, &req, sizeof(req), 0) || req.policy != SCHED_OTHER)
+		return;
+	req.runtime = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &req, 0);
+}
+
 static void *run(void *arg)
 {
 	struct dofi_ia *ia = arg;
@@ -323,6 +364,7 @@ static void *run(void *arg)
 	int n = 0;
 
 	mine = ia;
+	ask_for_short_slices();
 	while (!atomic_load(&ia->prog.stop)) {
 		int ms = round_of(ia, events, n);
 

@@ -24,6 +24,8 @@
 	  "given up after as long again without an answer; 0 never probes") \
 	X(WRITE_DELIVERY, 0, 1, 1, "1: an RDMA write completes when its data is in the target's " \
 	  "memory; 0: when the fabric has taken it") \
+	X(WRITE_TAIL, 0, 1, 1, "1: the last bytes of an RDMA write appear in the target's memory " \
+	  "after all others, for programs that wait for them there; 0: saves a small message") \
 	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a stranger that " \
 	  "connects to a service point and says nothing is thrown out")
 
