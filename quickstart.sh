@@ -35,7 +35,7 @@ fi
 # step TEXT: begins a step; done_step [TEXT]: ends it and tells how long it took
 step()
 {
-	STEP=$1 STEP_STARTED=$EPOCHREALTIME
+	STEP_STARTED=$EPOCHREALTIME
 	echo "$BOLD==> $1$PLAIN"
 }
 
@@ -128,12 +128,6 @@ build_tree()
 	done_step "built, log $log"
 }
 
-# built NAME: a shared library or program of ./build
-built()
-{
-	find "$HERE/build" \( -path "*/.libs/$1" -o -path "*/build/$1" \) -print -quit
-}
-
 # ---------------------------------------------------------------- the main job
 
 # The part of the stock tests that starts servers, waits for ports and judges output.
@@ -194,26 +188,16 @@ main_job()
 # From dapltest's own performance test, as long as there is no dat_perf.
 dapltest_table()
 {
-	local size op log
-	dapltest_server perf >"$OUT/last" || die "$(cat "$OUT/last")" "$SERVER_LOG"
-	printf '    %-12s %10s %14s\n' operation bytes "operations/s"
-	for op in RW RR; do
-		for size in 64 4096 65536 1048576; do
-			dapltest_client "P.$op.$size" 60 judge_performance -T P "${CLIENT[@]}" \
-				-m p -i $((size > 65536 ? 200 : 2000)) $op $size 1 >"$OUT/last"
-			[ "$FAILED" -eq 0 ] || die "$(cat "$OUT/last")" "$LOG"
-			printf '    %-12s %10d %14s\n' "$op" "$size" \
-				"$(sed -n 's/.*Operation Throughput *: *\([0-9.]*\).*/\1/p' "$LOG")"
-		done
-	done
-	dapltest_quit >"$OUT/last"
-}
-
-table()
-{
-	local perf
+	local perf=$HERE/build/tools/perf/dat_perf log=$LOGS/perf.log
 	step "latency and bandwidth over ofi-tcp on this machine"
-	dapltest_table
+	if [ ! -x "$perf" ]; then
+		dapltest_table
+	else
+		: >"$log"
+		logged "$log" timeout 120 "$perf" --ia ofi-tcp --op all --test lat --size 64,4K --rounds 3
+		logged "$log" timeout 120 "$perf" --ia ofi-tcp --op all --test bw --size 64K,1M --rounds 3
+		grep -v '^\$' "$log" | sed 's/^/    /'
+	fi
 	done_step "measured"
 }
 
@@ -244,7 +228,7 @@ count_log()
 # count_tree NAME: adds up what the last make check in ./NAME said
 count_tree()
 {
-	local trs log verdict counted p f s tree_p=0 tree_f=0 tree_s=0
+	local trs log verdict p f s tree_p=0 tree_f=0 tree_s=0
 	while read -r trs; do
 		log=${trs%.trs}.log
 		verdict=$(sed -n 's/^:test-result: //p' "$trs" | head -1)

@@ -88,12 +88,14 @@ judge_dtestcm()
 
 # ---------------------------------------------------------------- memory checkers
 
-# Errors with a frame of ours; leaks only when we are who called the allocator, directly.
+# Errors with a frame of ours; leaks only when we are who called the allocator, directly;
+# uninitialised bytes given to the kernel only when they lie in memory that we allocated.
 valgrind_ours()
 {
 	awk -v ours='lib(dat2?|daplofi)[.]so' '
 	/<error>/ { block = 1; kind = what = where = ""; mine = frames = mine_at = 0 }
 	block && /<kind>/ { kind = $0; gsub(/.*<kind>|<\/kind>.*/, "", kind) }
+	block && /<auxwhat>/ && kind == "SyscallParam" { mine_at = frames = 0; where = "" }
 	block && /<frame>/ { frames++; obj = fn = "" }
 	block && /<obj>/ { if ($0 ~ ours && !mine_at) mine_at = frames }
 	block && /<fn>/ && mine_at == frames && where == "" {
@@ -139,6 +141,7 @@ sanitizer_ours()
 	}
 	/^[[:space:]]*$/ { done(); next }
 	/(ERROR|WARNING): |leak of|runtime error/ { if (head == "") head = $0 }
+	/runtime error/ && (" " $0) ~ ours { mine = 1 }
 	/leak of/ { leak = 1 }
 	/^[[:space:]]*#[0-9]+ / && $0 ~ ours {
 		frame = $1; sub(/#/, "", frame)

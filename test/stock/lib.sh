@@ -97,7 +97,11 @@ stock_config()
 	local libdat=$1 checker=${4:-none}
 	IA=$2 HOST=$3 CHECKER=$checker LIBDAT_KIND=$libdat
 	CONFIG=${5:-$libdat-${2#builtin:}}
-	[ "$checker" = none ] || CONFIG=$CONFIG-$checker
+	case $checker in
+	none) ;;
+	sanitizer) CONFIG=$CONFIG-$SANITIZER ;;
+	*) CONFIG=$CONFIG-$checker ;;
+	esac
 	LOGS=$OUT/$CONFIG
 	mkdir -p "$LOGS" "$LOCK_DIR"
 	ENVIRON=(-u DAPL_OFI_PROVIDER -u DAT_OVERRIDE -u LD_PRELOAD)
@@ -145,8 +149,7 @@ checker_config()
 	sanitizer)
 		# The programs know nothing of the sanitizer: its run-time must come
 		# first, and the provider must stay mapped until reports are written.
-		ENVIRON+=("LD_PRELOAD=$(gcc -print-file-name="lib$SANITIZER.so") $LIBPROV2")
-		CONFIG=${CONFIG%-sanitizer}-$SANITIZER ;;
+		ENVIRON+=("LD_PRELOAD=$(gcc -print-file-name="lib$SANITIZER.so") $LIBPROV2") ;;
 	esac
 }
 
@@ -162,7 +165,7 @@ checked_command()
 	sanitizer)
 		local common="exitcode=0:log_path=$LOGS/$name.san"
 		variables+=("ASAN_OPTIONS=$common:detect_leaks=1:halt_on_error=0"
-			"UBSAN_OPTIONS=print_stacktrace=1"
+			"UBSAN_OPTIONS=$common:print_stacktrace=1"
 			"LSAN_OPTIONS=exitcode=0:report_objects=0"
 			"TSAN_OPTIONS=$common:halt_on_error=0:suppressions=$STOCK_DIR/tsan.supp") ;;
 	esac
