@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "perf.h"
+#include "proc.h"
 
 int main(int argc, char **argv)
 {
@@ -16,5 +17,5 @@ int main(int argc, char **argv)
 	n = perf_cases(&opts, &list);
 	ret = opts.selfloop ? perf_selfloop(&opts, list, n) : perf_pair(&opts, list, n);
 	free(list);
-	return ret ? 1 : 0;
+	perf_exit(ret);
 }

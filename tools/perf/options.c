@@ -331,8 +331,10 @@ int perf_cases(const struct perf_opts *o, struct perf_case **list)
 					c[n++] = make_case(o, (enum perf_test)t, (enum perf_op)op,
 							   (enum perf_mode)m, o->size[s]);
 				}
-	if (!n)
+	if (!n) {
+		free(c);
 		usage("write latency is seen by polling memory: --mode wait has no meaning for it");
+	}
 	*list = c;
 	return n;
 }

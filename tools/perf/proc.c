@@ -59,6 +59,18 @@ static int pin(int cpu)
 	return 0;
 }
 
+/*
+ * After success the exit handlers of the libraries run: a fault in them is to be seen.
+ * After a failure what they find is half open, and of no interest.
+ */
+void perf_exit(int ret)
+{
+	if (!ret)
+		exit(0);
+	fflush(stdout);
+	_exit(1);
+}
+
 pid_t perf_spawn(const char *who, struct perf_watch *watch, int cpu, int (*main)(void *),
 		 void *arg)
 {
@@ -76,8 +88,7 @@ pid_t perf_spawn(const char *who, struct perf_watch *watch, int cpu, int (*main)
 		_exit(1);
 	if (cpu >= 0 && pin(cpu))
 		_exit(1);
-	/* exit handlers of the libraries run: a fault in them is to be seen */
-	exit(main(arg) ? 1 : 0);
+	perf_exit(main(arg));
 }
 
 int perf_put(int fd, const void *buf, size_t len)

@@ -40,6 +40,7 @@ int perf_error(int err, const char *layer, const char *call, const char *fmt, ..
 /* Forks a process that dies with its parent, runs on `cpu` (if >= 0) and ends with main's value. */
 pid_t perf_spawn(const char *who, struct perf_watch *watch, int cpu, int (*main)(void *),
 		 void *arg);
+void perf_exit(int ret) __attribute__((noreturn));
 int perf_allowed_cpus(int *cpu, int max);
 
 int perf_put(int fd, const void *buf, size_t len);
