@@ -38,7 +38,8 @@ static inline DAT_RETURN api_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
 	DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_ctx, DAT_RMR_CONTEXT *rmr_ctx, DAT_VLEN *size,
 	DAT_VADDR *addr)
 {
-	return dat_lmr_create(ia, type, region, length, pz, priv, lmr, lmr_ctx, rmr_ctx, size, addr);
+	return dat_lmr_create(ia, type, region, length, pz, priv, lmr, lmr_ctx, rmr_ctx, size,
+			      addr);
 }
 
 static inline DAT_RETURN api_cr_reject(DAT_CR_HANDLE cr)
@@ -97,7 +98,8 @@ static inline bool api_dto_is(const DAT_DTO_COMPLETION_EVENT_DATA *d, enum op op
 
 /* ---- returns ---- */
 
-#define API_ERR(type_, sub_) ((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_RETURN)(type_) | (DAT_RETURN)(sub_)))
+#define API_ERR(type_, sub_) \
+	((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_RETURN)(type_) | (DAT_RETURN)(sub_)))
 
 void check_ret(const char *file, int line, const char *call, DAT_RETURN got, DAT_RETURN want);
 

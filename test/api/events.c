@@ -10,8 +10,8 @@ void check_ret(const char *file, int line, const char *call, DAT_RETURN got, DAT
 		return;
 	(void)dat_strerror(got, &gmaj, &gmin);
 	(void)dat_strerror(want, &wmaj, &wmin);
-	dt_fail(file, line, "%s\n        gives %#x %s %s, expected %#x %s %s", call, got, gmaj, gmin,
-		want, wmaj, wmin);
+	dt_fail(file, line, "%s\n        gives %#x %s %s, expected %#x %s %s", call, got, gmaj,
+		gmin, want, wmaj, wmin);
 }
 
 static const char *number_text(int number)
@@ -48,7 +48,8 @@ static void check_number(const char *file, int line, const DAT_EVENT *ev, int nu
 {
 	if ((int)ev->event_number != number)
 		dt_fail(file, line, "event %#x %s, expected %#x %s", (unsigned int)ev->event_number,
-			number_text((int)ev->event_number), (unsigned int)number, number_text(number));
+			number_text((int)ev->event_number), (unsigned int)number,
+			number_text(number));
 }
 
 void ev_next(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT *ev)
@@ -100,8 +101,8 @@ DAT_CR_HANDLE ev_cr(const char *file, int line, DAT_EVD_HANDLE evd, DAT_HANDLE s
 	if (d->sp_handle.psp_handle != sp)
 		dt_fail(file, line, "sp_handle is %p, not %p", d->sp_handle.psp_handle, sp);
 	if (d->conn_qual != qual)
-		dt_fail(file, line, "conn_qual is %#llx, not %#llx", (unsigned long long)d->conn_qual,
-			(unsigned long long)qual);
+		dt_fail(file, line, "conn_qual is %#llx, not %#llx",
+			(unsigned long long)d->conn_qual, (unsigned long long)qual);
 	if (!d->cr_handle)
 		dt_fail(file, line, "no cr_handle");
 	OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
@@ -193,7 +194,7 @@ void ev_se(const char *file, int line, DAT_EVD_HANDLE evd, uintptr_t number)
 
 	ev_next(file, line, evd, &ev);
 	check_number(file, line, &ev, DAT_SOFTWARE_EVENT);
-	if (ev.event_data.software_event_data.pointer != (DAT_PVOID)number)
-		dt_fail(file, line, "pointer is %p, not %p", ev.event_data.software_event_data.pointer,
-			(void *)number);
+	if (number_of(&ev) != number)
+		dt_fail(file, line, "pointer is %#lx, not %#lx", (unsigned long)number_of(&ev),
+			(unsigned long)number);
 }

@@ -116,6 +116,21 @@ DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL q
 
 /* ---- events: every field is looked at ---- */
 
+static inline const DAT_DTO_COMPLETION_EVENT_DATA *dto_of(const DAT_EVENT *ev)
+{
+	return &ev->event_data.dto_completion_event_data;
+}
+
+static inline DAT_CR_HANDLE cr_of(const DAT_EVENT *ev)
+{
+	return ev->event_data.cr_arrival_event_data.cr_handle;
+}
+
+static inline uintptr_t number_of(const DAT_EVENT *ev)
+{
+	return (uintptr_t)ev->event_data.software_event_data.pointer;
+}
+
 void ev_next(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT *ev);
 DAT_CONNECTION_EVENT_DATA ev_conn(const char *file, int line, DAT_EVD_HANDLE evd,
 				  DAT_EVENT_NUMBER number, DAT_EP_HANDLE ep);
@@ -128,6 +143,9 @@ void check_dto(const char *file, int line, const DAT_EVENT *ev, DAT_EVD_HANDLE e
 	       DAT_EP_HANDLE ep, uint64_t cookie, enum op op, DAT_DTO_COMPLETION_STATUS status,
 	       size_t len);
 
+/* The completion of an event that is already here. */
+#define CHECK_DTO(ev_, evd_, ep_, cookie_, op_, len_) \
+	check_dto(__FILE__, __LINE__, ev_, evd_, ep_, cookie_, op_, DAT_DTO_SUCCESS, len_)
 #define EV_NEXT(evd_, ev_) ev_next(__FILE__, __LINE__, evd_, ev_)
 #define EV_CONN(evd_, number_, ep_) \
 	ev_conn(__FILE__, __LINE__, evd_, DAT_CONNECTION_EVENT_##number_, ep_)

@@ -190,6 +190,17 @@ TEST(attr, pointers_stay_valid_while_the_ia_is_open)
 	node_close(&n);
 }
 
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return !memcmp(&((const struct sockaddr_in *)(const void *)a)->sin_addr,
+			       &((const struct sockaddr_in *)(const void *)b)->sin_addr, 4);
+	return !memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr,
+		       &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16);
+}
+
 /* Is it the address of an interface of this host? */
 static bool is_local(const struct sockaddr *sa)
 {
@@ -197,16 +208,8 @@ static bool is_local(const struct sockaddr *sa)
 	bool found = false;
 
 	ASSERT_EQ(getifaddrs(&all), 0);
-	for (i = all; i && !found; i = i->ifa_next) {
-		if (!i->ifa_addr || i->ifa_addr->sa_family != sa->sa_family)
-			continue;
-		if (sa->sa_family == AF_INET)
-			found = ((const struct sockaddr_in *)(const void *)sa)->sin_addr.s_addr ==
-				((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr.s_addr;
-		else
-			found = !memcmp(&((const struct sockaddr_in6 *)(const void *)sa)->sin6_addr,
-					&((struct sockaddr_in6 *)(void *)i->ifa_addr)->sin6_addr, 16);
-	}
+	for (i = all; i && !found; i = i->ifa_next)
+		found = i->ifa_addr && same_address(sa, i->ifa_addr);
 	freeifaddrs(all);
 	return found;
 }
@@ -297,7 +300,7 @@ TEST(attr, members_of_2_0_are_filled)
 	get(&n);
 	ASSERT(n.attr.zb_supported == DAT_TRUE || n.attr.zb_supported == DAT_FALSE);
 	ASSERT(n.prov.rdma_read_lmr_rmr_context_exposure == DAT_FALSE);
-	ASSERT((int)n.prov.rmr_scope_supported >= 0 && n.prov.rmr_scope_supported <= DAT_RMR_SCOPE_ANY);
+	ASSERT((unsigned int)n.prov.rmr_scope_supported <= DAT_RMR_SCOPE_ANY);
 	ASSERT_EQ(n.prov.is_signal_safe, DAT_FALSE);
 	ASSERT_EQ(n.prov.ha_supported, DAT_FALSE);
 	ASSERT_EQ(n.prov.ha_loadbalancing, DAT_HA_LB_NONE);

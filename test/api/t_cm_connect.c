@@ -43,6 +43,7 @@ TEST(connect, established_on_both_sides)
 
 TEST(connect, endpoint_tells_both_addresses_and_ports)
 {
+	struct sockaddr_in *own;
 	DAT_EP_PARAM a, b;
 	struct pair p;
 
@@ -54,10 +55,11 @@ TEST(connect, endpoint_tells_both_addresses_and_ports)
 	ASSERT(a.local_port_qual != 0 && b.local_port_qual != 0 && b.remote_port_qual != 0);
 	ASSERT(a.remote_ia_address_ptr && b.remote_ia_address_ptr);
 	if (a.remote_ia_address_ptr->sa_family == AF_INET) {
+		own = (struct sockaddr_in *)(void *)p.node.attr.ia_address_ptr;
 		ASSERT_MEM(&((struct sockaddr_in *)(void *)a.remote_ia_address_ptr)->sin_addr,
-			   &((struct sockaddr_in *)(void *)p.node.attr.ia_address_ptr)->sin_addr, 4);
+			   &own->sin_addr, 4);
 		ASSERT_MEM(&((struct sockaddr_in *)(void *)b.remote_ia_address_ptr)->sin_addr,
-			   &((struct sockaddr_in *)(void *)p.node.attr.ia_address_ptr)->sin_addr, 4);
+			   &own->sin_addr, 4);
 	}
 	pair_close(&p);
 }
@@ -343,7 +345,7 @@ TEST(connect, many_endpoints_at_once)
 	}
 	for (i = 0; i < 12; i++) {
 		EV_NEXT(p.cr_evd, &ev);
-		OK(dat_cr_accept(ev.event_data.cr_arrival_event_data.cr_handle, b[i].ep, 0, NULL));
+		OK(dat_cr_accept(cr_of(&ev), b[i].ep, 0, NULL));
 	}
 	for (i = 0; i < 12; i++) {
 		EV_CONN(a[i].conn, ESTABLISHED, a[i].ep);
@@ -375,7 +377,7 @@ TEST_LIMIT(connect, hundred_requests_before_one_is_accepted, 60)
 	DT_UNTIL(ev_queued(p.cr_evd) == 100, US_EVENT);
 	for (i = 0; i < 100; i++) {
 		EV_NEXT(p.cr_evd, &ev);
-		OK(dat_cr_accept(ev.event_data.cr_arrival_event_data.cr_handle, b[i], 0, NULL));
+		OK(dat_cr_accept(cr_of(&ev), b[i], 0, NULL));
 	}
 	for (i = 0; i < 100; i++) {
 		EV_NEXT(p.a.conn, &ev);

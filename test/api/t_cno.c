@@ -398,8 +398,7 @@ TEST(cno, many_transfers_never_lose_the_wake_up)
 		OK(post_send(&p.a, 0, 10, 7));
 		while (dat_evd_dequeue(p.b.recv, &ev) != DAT_SUCCESS)
 			OK(dat_cno_wait(cno, US_EVENT * dt_slow(), &evd));
-		check_dto(__FILE__, __LINE__, &ev, p.b.recv, p.b.ep, (uint64_t)i, OP_RECV,
-			  DAT_DTO_SUCCESS, 10);
+		CHECK_DTO(&ev, p.b.recv, p.b.ep, (uint64_t)i, OP_RECV, 10);
 		EV_DTO(p.a.req, p.a.ep, 7, OP_SEND, 10);
 	}
 	add_cno(p.b.recv, NULL);

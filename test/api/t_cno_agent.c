@@ -170,8 +170,7 @@ static void answer(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 	proxy.proxy_agent_func = answer;
 	OK(dat_cno_modify_agent(param.cno_handle, proxy));
 	while (dat_evd_dequeue(evd, &ev) == DAT_SUCCESS) {
-		check_dto(__FILE__, __LINE__, &ev, p->b.recv, p->b.ep, 1, OP_RECV, DAT_DTO_SUCCESS,
-			  50);
+		CHECK_DTO(&ev, p->b.recv, p->b.ep, 1, OP_RECV, 50);
 		OK(post_recv(&p->b, 0, 50, 1));
 		OK(post_send(&p->b, 0, 50, 2));
 		__atomic_add_fetch(&a->calls, 1, __ATOMIC_RELEASE);

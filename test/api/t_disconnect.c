@@ -247,7 +247,7 @@ TEST(disconnect, connection_evd_equal_dto_evd_shows_completions_before_the_end)
 	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	for (i = 0; i < 8; i++) {
 		EV_NEXT(evd, &ev);
-		check_dto(__FILE__, __LINE__, &ev, evd, ep, i, OP_RECV, DAT_DTO_SUCCESS, 100);
+		CHECK_DTO(&ev, evd, ep, i, OP_RECV, 100);
 	}
 	EV_CONN(evd, DISCONNECTED, ep);
 	OK(dat_ep_free(ep));
@@ -283,6 +283,11 @@ TEST(disconnect, free_of_both_ends_in_turn_many_times)
 
 /* ---- dup_connect ---- */
 
+static DAT_RETURN duplicate(DAT_EP_HANDLE ep, DAT_EP_HANDLE of)
+{
+	return dat_ep_dup_connect(ep, of, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT);
+}
+
 TEST(dup_connect, connects_to_where_the_other_is_connected)
 {
 	DAT_EP_PARAM param;
@@ -292,7 +297,7 @@ TEST(dup_connect, connects_to_where_the_other_is_connected)
 	pair_up(&p);
 	side_make(&c, &p.node, NULL);
 	side_make(&d, &p.node, NULL);
-	OK(dat_ep_dup_connect(c.ep, p.a.ep, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT));
+	OK(duplicate(c.ep, p.a.ep));
 	OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), d.ep, 0, NULL));
 	EV_CONN(c.conn, ESTABLISHED, c.ep);
 	EV_CONN(d.conn, ESTABLISHED, d.ep);
@@ -316,9 +321,9 @@ TEST(dup_connect, bad_handles_are_INVALID_HANDLE_EP)
 	side_make(&c, &p.node, NULL);
 	OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn, NULL, &freed));
 	OK(dat_ep_free(freed));
-	BAD_HANDLE(dat_ep_dup_connect(c.ep, NULL, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT), EP);
-	BAD_HANDLE(dat_ep_dup_connect(c.ep, freed, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT), EP);
-	BAD_HANDLE(dat_ep_dup_connect(c.ep, p.a.conn, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT), EP);
+	BAD_HANDLE(duplicate(c.ep, NULL), EP);
+	BAD_HANDLE(duplicate(c.ep, freed), EP);
+	BAD_HANDLE(duplicate(c.ep, p.a.conn), EP);
 	side_free(&c);
 	pair_close(&p);
 }
@@ -343,12 +348,10 @@ TEST(dup_connect, of_an_endpoint_that_is_not_connected_is_INVALID_STATE)
 
 	pair_open(&p);
 	side_make(&c, &p.node, NULL);
-	BAD_STATE(dat_ep_dup_connect(c.ep, p.a.ep, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT),
-		  EP_UNCONNECTED);
+	BAD_STATE(duplicate(c.ep, p.a.ep), EP_UNCONNECTED);
 	pair_connect(&p);
 	pair_disconnect(&p);
-	BAD_STATE(dat_ep_dup_connect(c.ep, p.a.ep, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT),
-		  EP_DISCONNECTED);
+	BAD_STATE(duplicate(c.ep, p.a.ep), EP_DISCONNECTED);
 	side_free(&c);
 	pair_close(&p);
 }
@@ -360,8 +363,7 @@ TEST(dup_connect, of_a_passive_endpoint_is_INVALID_STATE)
 
 	pair_up(&p);
 	side_make(&c, &p.node, NULL);
-	ASSERT_EQ(DAT_GET_TYPE(dat_ep_dup_connect(c.ep, p.b.ep, US_CONNECT, 0, NULL,
-						  DAT_QOS_BEST_EFFORT)), DAT_INVALID_STATE);
+	ASSERT_EQ(DAT_GET_TYPE(duplicate(c.ep, p.b.ep)), DAT_INVALID_STATE);
 	side_free(&c);
 	pair_close(&p);
 }

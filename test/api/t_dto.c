@@ -93,8 +93,10 @@ static void gather(char *to, const DAT_LMR_TRIPLET *iov, int n)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		memcpy(to, (void *)(uintptr_t)iov[i].virtual_address, (size_t)iov[i].segment_length);
-		to += iov[i].segment_length;
+		size_t len = (size_t)iov[i].segment_length;
+
+		memcpy(to, (void *)(uintptr_t)iov[i].virtual_address, len);
+		to += len;
 	}
 }
 
@@ -263,7 +265,8 @@ TEST(dto, messages_arrive_in_the_order_of_the_sends)
 		for (i = 0; i < 16; i++)
 			OK(post_recv(&p.b, (size_t)i * 1024, 1024, i));
 		for (i = 0; i < 16; i++) {
-			fill(p.a.buf.mem + i * 1024, (size_t)(i * 61 + 1), (unsigned int)(round + i));
+			fill(p.a.buf.mem + i * 1024, (size_t)(i * 61 + 1),
+			     (unsigned int)(round + i));
 			OK(post_send(&p.a, (size_t)i * 1024, (size_t)(i * 61 + 1), 100 + i));
 		}
 		for (i = 0; i < 16; i++) {
@@ -371,11 +374,11 @@ TEST(dto, receives_and_requests_on_one_evd)
 	}
 	for (i = 0; i < 10; i++) {
 		EV_NEXT(evd, &ev);
-		if (ev.event_data.dto_completion_event_data.user_cookie.as_64 == 2) {
-			check_dto(__FILE__, __LINE__, &ev, evd, ep, 2, OP_RECV, DAT_DTO_SUCCESS, 10);
+		if (dto_of(&ev)->user_cookie.as_64 == 2) {
+			CHECK_DTO(&ev, evd, ep, 2, OP_RECV, 10);
 			recvs++;
 		} else {
-			check_dto(__FILE__, __LINE__, &ev, evd, ep, 4, OP_SEND, DAT_DTO_SUCCESS, 10);
+			CHECK_DTO(&ev, evd, ep, 4, OP_SEND, 10);
 			sends++;
 		}
 	}

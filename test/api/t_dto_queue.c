@@ -141,9 +141,9 @@ TEST(dto, many_connections_on_one_receive_evd)
 	}
 	for (i = 0; i < 80; i++) {
 		EV_NEXT(evd, &ev);
-		got[ev.event_data.dto_completion_event_data.user_cookie.as_64]++;
-		ASSERT_PTR(ev.event_data.dto_completion_event_data.ep_handle,
-			   b[ev.event_data.dto_completion_event_data.user_cookie.as_64].ep);
+		got[dto_of(&ev)->user_cookie.as_64]++;
+		ASSERT_PTR(dto_of(&ev)->ep_handle,
+			   b[dto_of(&ev)->user_cookie.as_64].ep);
 	}
 	for (i = 0; i < 8; i++) {
 		ASSERT_EQ(got[i], 10);

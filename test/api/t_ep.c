@@ -26,9 +26,15 @@ static void parts_close(struct parts *p)
 	node_close(&p->n);
 }
 
+static DAT_RETURN make_with(struct parts *p, DAT_EVD_HANDLE recv, DAT_EVD_HANDLE req,
+			    DAT_EVD_HANDLE conn, DAT_EP_HANDLE *ep)
+{
+	return dat_ep_create(p->n.ia, p->n.pz, recv, req, conn, &p->attr, ep);
+}
+
 static DAT_RETURN make(struct parts *p, DAT_EP_HANDLE *ep)
 {
-	return dat_ep_create(p->n.ia, p->n.pz, p->recv, p->req, p->conn, &p->attr, ep);
+	return make_with(p, p->recv, p->req, p->conn, ep);
 }
 
 TEST(ep, create_and_query_all_members)
@@ -321,10 +327,10 @@ TEST(ep, create_bad_handles)
 	OK(dat_evd_free(freed));
 	BAD_HANDLE(dat_ep_create(NULL, p.n.pz, p.recv, p.req, p.conn, at, &ep), IA);
 	BAD_HANDLE(dat_ep_create(p.n.ia, p.recv, p.recv, p.req, p.conn, at, &ep), PZ);
-	BAD_HANDLE(dat_ep_create(p.n.ia, p.n.pz, freed, p.req, p.conn, at, &ep), EVD_RECV);
-	BAD_HANDLE(dat_ep_create(p.n.ia, p.n.pz, p.recv, freed, p.conn, at, &ep), EVD_REQUEST);
-	BAD_HANDLE(dat_ep_create(p.n.ia, p.n.pz, p.recv, p.req, freed, at, &ep), EVD_CONN);
-	BAD_HANDLE(dat_ep_create(p.n.ia, p.n.pz, p.n.pz, p.req, p.conn, at, &ep), EVD_RECV);
+	BAD_HANDLE(make_with(&p, freed, p.req, p.conn, &ep), EVD_RECV);
+	BAD_HANDLE(make_with(&p, p.recv, freed, p.conn, &ep), EVD_REQUEST);
+	BAD_HANDLE(make_with(&p, p.recv, p.req, freed, &ep), EVD_CONN);
+	BAD_HANDLE(make_with(&p, p.n.pz, p.req, p.conn, &ep), EVD_RECV);
 	parts_close(&p);
 }
 
@@ -334,9 +340,9 @@ TEST(ep, create_evd_without_the_stream_is_INVALID_HANDLE)
 	struct parts p;
 
 	parts_open(&p);
-	BAD_HANDLE(dat_ep_create(p.n.ia, p.n.pz, p.conn, p.req, p.conn, &p.attr, &ep), EVD_RECV);
-	BAD_HANDLE(dat_ep_create(p.n.ia, p.n.pz, p.recv, p.conn, p.conn, &p.attr, &ep), EVD_REQUEST);
-	BAD_HANDLE(dat_ep_create(p.n.ia, p.n.pz, p.recv, p.req, p.recv, &p.attr, &ep), EVD_CONN);
+	BAD_HANDLE(make_with(&p, p.conn, p.req, p.conn, &ep), EVD_RECV);
+	BAD_HANDLE(make_with(&p, p.recv, p.conn, p.conn, &ep), EVD_REQUEST);
+	BAD_HANDLE(make_with(&p, p.recv, p.req, p.recv, &ep), EVD_CONN);
 	parts_close(&p);
 }
 
@@ -350,8 +356,8 @@ TEST(ep, create_dto_evd_of_another_ia_is_INVALID_HANDLE)
 	parts_open(&p);
 	node_open(&m);
 	foreign = evd_make(&m, 8, DAT_EVD_DEFAULT_FLAG);
-	BAD_HANDLE(dat_ep_create(p.n.ia, p.n.pz, foreign, p.req, p.conn, &p.attr, &ep), EVD_RECV);
-	BAD_HANDLE(dat_ep_create(p.n.ia, p.n.pz, p.recv, foreign, p.conn, &p.attr, &ep), EVD_REQUEST);
+	BAD_HANDLE(make_with(&p, foreign, p.req, p.conn, &ep), EVD_RECV);
+	BAD_HANDLE(make_with(&p, p.recv, foreign, p.conn, &ep), EVD_REQUEST);
 	OK(dat_evd_free(foreign));
 	node_close(&m);
 	parts_close(&p);

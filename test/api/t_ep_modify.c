@@ -86,8 +86,8 @@ TEST(ep_modify, receive_of_another_pz_completes_with_a_protection_error)
 	pair_connect(&p);
 	OK(post_send(&p.a, 0, 10, 2));
 	EV_NEXT(p.b.recv, &ev);
-	ASSERT_EQ(ev.event_data.dto_completion_event_data.status, DAT_DTO_ERR_LOCAL_PROTECTION);
-	ASSERT_EQ(ev.event_data.dto_completion_event_data.user_cookie.as_64, 1);
+	ASSERT_EQ(dto_of(&ev)->status, DAT_DTO_ERR_LOCAL_PROTECTION);
+	ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, 1);
 	EV_CONN(p.b.conn, BROKEN, p.b.ep);
 	OK(dat_ep_free(p.b.ep));
 	p.b.ep = NULL;
@@ -285,6 +285,7 @@ static void no_recv_evd(struct pair *p, DAT_EP_PARAM *q)
 static void refuse_value(const void *arg)
 {
 	const struct bad_value *row = arg;
+	DAT_EP_PARAM_MASK mask;
 	DAT_EP_PARAM param, now;
 	DAT_PZ_HANDLE pz;
 	struct pair p;
@@ -295,7 +296,8 @@ static void refuse_value(const void *arg)
 	param.ep_attr.max_message_size = 777;
 	row->spoil(&p, &param);
 	/* All or nothing: the good member is not taken either. */
-	BAD_ARG(dat_ep_modify(p.a.ep, row->mask | DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE, &param), 3);
+	mask = row->mask | DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE;
+	BAD_ARG(dat_ep_modify(p.a.ep, mask, &param), 3);
 	now = query(p.a.ep);
 	ASSERT(now.ep_attr.max_message_size != 777);
 	ASSERT_PTR(now.recv_evd_handle, p.a.recv);

@@ -110,7 +110,7 @@ TEST(evd, all_streams_of_a_connection_on_one_evd)
 	for (seen = 0, i = 0; i < 2; i++) {
 		EV_NEXT(evd, &ev);
 		ASSERT_EQ(ev.event_number, DAT_DTO_COMPLETION_EVENT);
-		seen |= (int)ev.event_data.dto_completion_event_data.user_cookie.as_64;
+		seen |= (int)dto_of(&ev)->user_cookie.as_64;
 	}
 	ASSERT_EQ(seen, 3);
 	OK(dat_ep_disconnect(a, DAT_CLOSE_ABRUPT_FLAG));
@@ -146,8 +146,9 @@ TEST(evd, create_qlen_above_the_maximum_is_INSUFFICIENT_RESOURCES_TEVD)
 
 	node_open(&n);
 	if (n.attr.max_evd_qlen < 0x7fffffff)
-		ASSERT_RET(dat_evd_create(n.ia, n.attr.max_evd_qlen + 1, NULL, DAT_EVD_SOFTWARE_FLAG,
-					  &evd), DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+		ASSERT_RET(dat_evd_create(n.ia, n.attr.max_evd_qlen + 1, NULL,
+					  DAT_EVD_SOFTWARE_FLAG, &evd),
+			   DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
 	node_close(&n);
 }
 
@@ -355,8 +356,7 @@ static void take(void *arg)
 	DAT_EVENT ev;
 
 	while (dat_evd_dequeue(t->evd, &ev) == DAT_SUCCESS) {
-		__atomic_add_fetch(&t->seen[(uintptr_t)ev.event_data.software_event_data.pointer], 1,
-				   __ATOMIC_RELAXED);
+		__atomic_add_fetch(&t->seen[number_of(&ev)], 1, __ATOMIC_RELAXED);
 		t->taken++;
 	}
 }

@@ -225,7 +225,7 @@ TEST(evd_size, overflow_of_the_async_evd_kills_it)
 	OK(dat_evd_resize(p.node.async, 1));
 	OK(dat_evd_query(p.node.async, DAT_EVD_FIELD_ALL, &param));
 	len = qlen(p.a.conn);
-	/* One overflow of the connection EVD for each place of the asynchronous one, and one more. */
+	/* An overflow of the connection EVD for each place of the asynchronous one, and one. */
 	lose_events(&p, len);
 	for (i = 0; i < param.evd_qlen + 1; i++) {
 		lose_events(&p, 1);

@@ -236,7 +236,7 @@ TEST(evd_wait, threshold_on_dto_completions)
 	for (i = 0; i < 6; i++)
 		OK(post_send(&p.a, 0, 16, 50));
 	OK(dat_evd_wait(p.b.recv, US_EVENT * dt_slow(), 6, &ev, &more));
-	check_dto(__FILE__, __LINE__, &ev, p.b.recv, p.b.ep, 0, OP_RECV, DAT_DTO_SUCCESS, 16);
+	CHECK_DTO(&ev, p.b.recv, p.b.ep, 0, OP_RECV, 16);
 	ASSERT_EQ(more, 5);
 	pair_close(&p);
 }

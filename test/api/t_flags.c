@@ -74,7 +74,7 @@ static void run(const void *arg)
 
 		/* An unsignalled completion wakes nobody: it is fetched. */
 		DT_UNTIL(dat_evd_dequeue(p.a.req, &ev) == DAT_SUCCESS, US_EVENT);
-		check_dto(__FILE__, __LINE__, &ev, p.a.req, p.a.ep, 1, row->op, DAT_DTO_SUCCESS, 16);
+		CHECK_DTO(&ev, p.a.req, p.a.ep, 1, row->op, 16);
 	}
 	pair_close(&p);
 }
@@ -84,7 +84,8 @@ static const struct row rows[] = {
 	{ "send_suppress", OP_SEND, SUPPRESS, false, true },
 	{ "send_solicited_wait", OP_SEND, SOLICITED, false, true },
 	{ "send_barrier_fence", OP_SEND, FENCE, false, true },
-	{ "send_suppress_solicited_wait_fence", OP_SEND, SUPPRESS | SOLICITED | FENCE, false, true },
+	{ "send_suppress_solicited_wait_fence", OP_SEND, SUPPRESS | SOLICITED | FENCE, false,
+	  true },
 	{ "send_unsignalled_with_the_attribute", OP_SEND, UNSIGNALLED, true, true },
 	{ "send_unsignalled_without_the_attribute_is_ARG5", OP_SEND, UNSIGNALLED, false, false },
 	{ "send_threshold_is_ARG5", OP_SEND, THRESHOLD, false, false },
@@ -168,7 +169,7 @@ TEST(flags, suppressed_requests_report_their_failure)
 	EV_CONN(p.a.conn, DISCONNECTED, p.a.ep);
 	while (flushed < 2) {
 		EV_NEXT(p.a.req, &ev);
-		if (ev.event_data.dto_completion_event_data.user_cookie.as_64 < 9000) {
+		if (dto_of(&ev)->user_cookie.as_64 < 9000) {
 			check_dto(__FILE__, __LINE__, &ev, p.a.req, p.a.ep, 50u + (unsigned)flushed,
 				  OP_SEND, DAT_DTO_ERR_FLUSHED, 0);
 			flushed++;
@@ -228,7 +229,7 @@ TEST(flags, unsignalled_request_does_not_release_a_waiter)
 	dt_thread_wait_blocked(&t);
 	OK(post(&p, OP_WRITE, UNSIGNALLED));
 	dt_thread_join(&t);
-	check_dto(__FILE__, __LINE__, &w.ev, p.a.req, p.a.ep, 1, OP_WRITE, DAT_DTO_SUCCESS, 16);
+	CHECK_DTO(&w.ev, p.a.req, p.a.ep, 1, OP_WRITE, 16);
 	pair_close(&p);
 }
 
@@ -246,7 +247,7 @@ TEST(flags, signalled_request_releases_a_waiter_which_gets_the_first_event)
 	dt_thread_wait_blocked(&t);
 	OK(post_write(&p.a, 0, 16, 2, &p.b, 0));
 	dt_thread_join(&t);
-	check_dto(__FILE__, __LINE__, &w.ev, p.a.req, p.a.ep, 1, OP_WRITE, DAT_DTO_SUCCESS, 16);
+	CHECK_DTO(&w.ev, p.a.req, p.a.ep, 1, OP_WRITE, 16);
 	ASSERT_EQ(w.more, 1);
 	EV_DTO(p.a.req, p.a.ep, 2, OP_WRITE, 16);
 	pair_close(&p);
@@ -260,7 +261,7 @@ TEST(flags, unsignalled_completion_can_be_dequeued)
 	pair_flags(&p, THRESHOLD, UNSIGNALLED);
 	OK(post(&p, OP_WRITE, UNSIGNALLED));
 	DT_UNTIL(dat_evd_dequeue(p.a.req, &ev) == DAT_SUCCESS, US_EVENT);
-	check_dto(__FILE__, __LINE__, &ev, p.a.req, p.a.ep, 1, OP_WRITE, DAT_DTO_SUCCESS, 16);
+	CHECK_DTO(&ev, p.a.req, p.a.ep, 1, OP_WRITE, 16);
 	pair_close(&p);
 }
 
@@ -280,7 +281,7 @@ TEST(flags, unsignalled_receive_does_not_release_a_waiter)
 	dt_thread_wait_blocked(&th);
 	OK(post_send(&p.a, 0, 16, 5));
 	dt_thread_join(&th);
-	check_dto(__FILE__, __LINE__, &w.ev, p.b.recv, p.b.ep, 1, OP_RECV, DAT_DTO_SUCCESS, 16);
+	CHECK_DTO(&w.ev, p.b.recv, p.b.ep, 1, OP_RECV, 16);
 	OK(post_send(&p.a, 0, 16, 6));
 	EV_DTO(p.b.recv, p.b.ep, 2, OP_RECV, 16);
 	pair_close(&p);
@@ -326,12 +327,12 @@ TEST(flags, solicited_send_releases_the_peers_waiter_and_others_do_not)
 	OK(post_send(&p.a, 0, 16, 10));
 	dt_thread_join(&t);
 	EV_DTO(p.a.req, p.a.ep, 10, OP_SEND, 16);
-	check_dto(__FILE__, __LINE__, &w.ev, p.b.recv, p.b.ep, 1, OP_RECV, DAT_DTO_SUCCESS, 16);
+	CHECK_DTO(&w.ev, p.b.recv, p.b.ep, 1, OP_RECV, 16);
 	dt_thread_start(&t, wait_one, &w);
 	dt_thread_wait_blocked(&t);
 	OK(post_send_flags(&p.a, 0, 16, 11, SOLICITED));
 	dt_thread_join(&t);
-	check_dto(__FILE__, __LINE__, &w.ev, p.b.recv, p.b.ep, 2, OP_RECV, DAT_DTO_SUCCESS, 16);
+	CHECK_DTO(&w.ev, p.b.recv, p.b.ep, 2, OP_RECV, 16);
 	pair_close(&p);
 }
 
@@ -362,8 +363,7 @@ TEST(flags, many_solicited_and_other_messages_keep_their_order)
 		EV_DTO(p.a.req, p.a.ep, i, OP_SEND, (size_t)i + 1);
 	for (i = 0; i < 16; i++) {
 		DT_UNTIL(dat_evd_dequeue(p.b.recv, &ev) == DAT_SUCCESS, US_EVENT);
-		check_dto(__FILE__, __LINE__, &ev, p.b.recv, p.b.ep, i, OP_RECV, DAT_DTO_SUCCESS,
-			  (size_t)i + 1);
+		CHECK_DTO(&ev, p.b.recv, p.b.ep, i, OP_RECV, (size_t)i + 1);
 	}
 	pair_close(&p);
 }

@@ -13,10 +13,10 @@ static void flushed_in_order(struct side *s, const uint64_t *cookies, const enum
 	for (i = 0; i < n; i++) {
 		EV_NEXT(s->req, &ev);
 		ASSERT_EQ(ev.event_number, DAT_DTO_COMPLETION_EVENT);
-		status = ev.event_data.dto_completion_event_data.status;
+		status = dto_of(&ev)->status;
 		ASSERT(status == DAT_DTO_ERR_FLUSHED || (status == DAT_DTO_SUCCESS && !flushing));
-		ASSERT_PTR(ev.event_data.dto_completion_event_data.ep_handle, s->ep);
-		ASSERT_EQ(ev.event_data.dto_completion_event_data.user_cookie.as_64, cookies[i]);
+		ASSERT_PTR(dto_of(&ev)->ep_handle, s->ep);
+		ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, cookies[i]);
 		ASSERT(api_dto_is(&ev.event_data.dto_completion_event_data, ops[i]));
 		flushing = flushing || status == DAT_DTO_ERR_FLUSHED;
 	}
@@ -234,7 +234,7 @@ TEST(flush, events_of_a_freed_endpoint_are_gone_or_name_it)
 	OK(dat_ep_free(p.a.ep));
 	p.a.ep = NULL;
 	for (i = 0; dat_evd_dequeue(p.a.recv, &ev) == DAT_SUCCESS; i++)
-		ASSERT_PTR(ev.event_data.dto_completion_event_data.ep_handle, freed);
+		ASSERT_PTR(dto_of(&ev)->ep_handle, freed);
 	ASSERT(i <= 6);
 	pair_close(&p);
 }

@@ -319,7 +319,8 @@ TEST(ia, close_abrupt_destroys_every_kind_of_object)
 	BAD_HANDLE(dat_lmr_query(p.a.buf.lmr, DAT_LMR_FIELD_ALL, &lp), LMR);
 	BAD_HANDLE(dat_psp_query(p.psp, DAT_PSP_FIELD_ALL, &psp), PSP);
 	BAD_HANDLE(dat_cno_query(cno, DAT_CNO_FIELD_IA_HANDLE, &cp), CNO);
-	ASSERT_EQ(DAT_GET_TYPE(dat_evd_query(p.a.conn, DAT_EVD_FIELD_ALL, &ep)), DAT_INVALID_HANDLE);
+	ASSERT_EQ(DAT_GET_TYPE(dat_evd_query(p.a.conn, DAT_EVD_FIELD_ALL, &ep)),
+		  DAT_INVALID_HANDLE);
 	ASSERT_EQ(DAT_GET_TYPE(dat_evd_query(p.node.async, DAT_EVD_FIELD_ALL, &ep)),
 		  DAT_INVALID_HANDLE);
 }

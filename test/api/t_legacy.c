@@ -126,8 +126,8 @@ TEST(legacy, conn_private_data_of_48_bytes_is_edited_in_place_and_handed_back)
 
 	pair_open(&p);
 	fill(data, sizeof(data), 1);
-	OK(dat_ep_connect(p.a.ep, p.node.attr.ia_address_ptr, p.qual, US_CONNECT, sizeof(data), data,
-			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(dat_ep_connect(p.a.ep, p.node.attr.ia_address_ptr, p.qual, US_CONNECT, sizeof(data),
+			  data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 	cr = EV_CR(p.cr_evd, p.psp, p.qual);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	ASSERT_EQ(param.private_data_size, 48);
@@ -234,8 +234,8 @@ TEST(legacy, args_lmr_create_with_NULL_size_address_and_rmr_context)
 	node_open(&n);
 	memset(&region, 0, sizeof(region));
 	region.for_va = mem;
-	OK(api_lmr_create(n.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), n.pz, PRIV_ALL, &lmr, &ctx,
-			  NULL, NULL, NULL));
+	OK(api_lmr_create(n.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), n.pz, PRIV_ALL, &lmr,
+			  &ctx, NULL, NULL, NULL));
 	ASSERT(ctx != 0);
 	OK(dat_lmr_free(lmr));
 	node_close(&n);

@@ -185,9 +185,9 @@ TEST(legacy, data_threshold_1_is_used_nearly_everywhere)
 		OK(post_recv(&p.b, 0, 8, 1));
 		OK(post_send(&p.a, 0, 8, 2));
 		OK(dat_evd_wait(p.b.recv, DAT_TIMEOUT_INFINITE, 1, &ev, &more));
-		check_dto(__FILE__, __LINE__, &ev, p.b.recv, p.b.ep, 1, OP_RECV, DAT_DTO_SUCCESS, 8);
+		CHECK_DTO(&ev, p.b.recv, p.b.ep, 1, OP_RECV, 8);
 		OK(dat_evd_wait(p.a.req, DAT_TIMEOUT_INFINITE, 1, &ev, &more));
-		check_dto(__FILE__, __LINE__, &ev, p.a.req, p.a.ep, 2, OP_SEND, DAT_DTO_SUCCESS, 8);
+		CHECK_DTO(&ev, p.a.req, p.a.ep, 2, OP_SEND, 8);
 	}
 	pair_close(&p);
 }
@@ -222,7 +222,7 @@ TEST(legacy, data_merged_evds_of_16_entries)
 	}
 	for (i = 0; i < 16; i++) {
 		EV_NEXT(dto, &ev);
-		ASSERT_EQ(ev.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+		ASSERT_EQ(dto_of(&ev)->status, DAT_DTO_SUCCESS);
 	}
 	OK(dat_ep_free(a));
 	OK(dat_ep_free(b));

@@ -24,8 +24,9 @@ static void use_conf(const char *path, const char *text)
 
 static void conf_line(char *to, size_t size, const char *name, const char *library)
 {
-	snprintf(to, size, "%s u%d.%d threadsafe default %s x.%d.%d \"provider=tcp domain=lo\" \"\"\n",
-		 name, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, library, DAT_VERSION_MAJOR,
+	snprintf(to, size,
+		 "%s u%d.%d threadsafe default %s x.%d.%d \"provider=tcp domain=lo\" \"\"\n", name,
+		 DAT_VERSION_MAJOR, DAT_VERSION_MINOR, library, DAT_VERSION_MAJOR,
 		 DAT_VERSION_MINOR);
 }
 
@@ -38,10 +39,11 @@ static const char *provider_path(void)
 
 TEST(legacy, life_programs_walk_the_registry_and_failing_entries_are_quick_and_quiet)
 {
+	static const char *const dead[] = { "dead0", "dead1", "dead2" };
 	static DAT_PROVIDER_INFO info[8];
 	DAT_PROVIDER_INFO *list[8];
 	DAT_EVD_HANDLE async;
-	char text[4096], line[1024], path[64], err_path[64];
+	char text[4096], path[64], err_path[64];
 	DAT_RETURN ret = API_ERR(DAT_INTERNAL_ERROR, 0);
 	DAT_IA_HANDLE ia;
 	uint64_t start;
@@ -51,11 +53,9 @@ TEST(legacy, life_programs_walk_the_registry_and_failing_entries_are_quick_and_q
 	snprintf(path, sizeof(path), "/tmp/dat-walk-%d.conf", (int)getpid());
 	snprintf(err_path, sizeof(err_path), "/tmp/dat-walk-%d.err", (int)getpid());
 	text[0] = 0;
-	for (i = 0; i < 3; i++) {
-		snprintf(line, sizeof(line), "dead%d", (int)i);
-		conf_line(text + strlen(text), sizeof(text) - strlen(text), line,
+	for (i = 0; i < 3; i++)
+		conf_line(text + strlen(text), sizeof(text) - strlen(text), dead[i],
 			  "libdat-test-no-such-library.so.1");
-	}
 	conf_line(text + strlen(text), sizeof(text) - strlen(text), "alive", provider_path());
 	use_conf(path, text);
 	fd = open(err_path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
@@ -68,7 +68,7 @@ TEST(legacy, life_programs_walk_the_registry_and_failing_entries_are_quick_and_q
 	for (i = 0; i < n; i++) {
 		/* The order of the entries is that of the file. */
 		if (i < 3)
-			ASSERT(!strncmp(info[i].ia_name, "dead", 4) && info[i].ia_name[4] == '0' + i);
+			ASSERT(!strcmp(info[i].ia_name, dead[i]));
 		start = dt_now_us();
 		async = DAT_HANDLE_NULL;
 		ret = dat_ia_openv(info[i].ia_name, 8, &async, &ia, info[i].dapl_version_major,

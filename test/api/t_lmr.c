@@ -234,7 +234,9 @@ TEST(lmr, read_only_memory_may_be_read)
 
 TEST(lmr, read_only_memory_with_write_rights_is_PRIVILEGES_VIOLATION)
 {
-	static const int writes[] = { DAT_MEM_PRIV_LOCAL_WRITE_FLAG, DAT_MEM_PRIV_REMOTE_WRITE_FLAG };
+	static const int writes[] = {
+		DAT_MEM_PRIV_LOCAL_WRITE_FLAG, DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+	};
 	struct node n;
 	struct buf b;
 	void *mem;
@@ -295,9 +297,9 @@ TEST(lmr, freed_under_a_posted_receive)
 	buf_unregister(&b);
 	OK(post_send(&p.a, 0, 100, 2));
 	EV_NEXT(p.b.recv, &ev);
-	ASSERT_EQ(ev.event_data.dto_completion_event_data.user_cookie.as_64, 1);
-	ASSERT(ev.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS ||
-	       ev.event_data.dto_completion_event_data.status == DAT_DTO_ERR_LOCAL_PROTECTION);
+	ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, 1);
+	ASSERT(dto_of(&ev)->status == DAT_DTO_SUCCESS ||
+	       dto_of(&ev)->status == DAT_DTO_ERR_LOCAL_PROTECTION);
 	ASSERT_RET(dat_ep_post_recv(p.b.ep, 1, &t, ck(3), DAT_COMPLETION_DEFAULT_FLAG),
 		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 	buf_free(&b);

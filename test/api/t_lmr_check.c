@@ -31,19 +31,18 @@ static int protection_sub(enum op op)
 
 static DAT_RETURN post(struct pair *p, enum op op, DAT_COUNT n, DAT_LMR_TRIPLET *iov)
 {
-	DAT_RMR_TRIPLET r = rem(&p->b.buf, 0, 4096);
+	DAT_COMPLETION_FLAGS flags = DAT_COMPLETION_DEFAULT_FLAG;
+	DAT_RMR_TRIPLET r = rem(&p->b.buf, 0, op == OP_READ ? 16 : 4096);
 
 	switch (op) {
 	case OP_SEND:
-		return dat_ep_post_send(p->a.ep, n, iov, ck(9), DAT_COMPLETION_DEFAULT_FLAG);
+		return dat_ep_post_send(p->a.ep, n, iov, ck(9), flags);
 	case OP_RECV:
-		return dat_ep_post_recv(p->a.ep, n, iov, ck(9), DAT_COMPLETION_DEFAULT_FLAG);
+		return dat_ep_post_recv(p->a.ep, n, iov, ck(9), flags);
 	case OP_READ:
-		r = rem(&p->b.buf, 0, 16);
-		return dat_ep_post_rdma_read(p->a.ep, n, iov, ck(9), &r, DAT_COMPLETION_DEFAULT_FLAG);
+		return dat_ep_post_rdma_read(p->a.ep, n, iov, ck(9), &r, flags);
 	case OP_WRITE:
-		return dat_ep_post_rdma_write(p->a.ep, n, iov, ck(9), &r,
-					      DAT_COMPLETION_DEFAULT_FLAG);
+		return dat_ep_post_rdma_write(p->a.ep, n, iov, ck(9), &r, flags);
 	}
 	abort();
 }

@@ -242,7 +242,9 @@ static void mine(int sig)
 
 TEST(signals, actions_of_the_program_are_left_alone)
 {
-	static const int sigs[] = { SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGINT, SIGTERM, SIGUSR1, SIGPIPE };
+	static const int sigs[] = {
+		SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGINT, SIGTERM, SIGUSR1, SIGPIPE
+	};
 	struct sigaction sa, now;
 	struct pair p;
 	unsigned int i;
@@ -271,7 +273,7 @@ TEST(signals, threads_of_the_provider_take_no_signals_of_the_program)
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGUSR2);
 	pair_up(&p);
-	/* Blocked here: were it open in another thread, its default action would end the process. */
+	/* Blocked here: open in another thread, its default action would end the process. */
 	ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &blocked, NULL), 0);
 	ASSERT_EQ(kill(getpid(), SIGUSR2), 0);
 	OK(post_recv(&p.b, 0, 10, 1));

@@ -144,10 +144,9 @@ TEST(order, software_and_transfer_events_of_one_evd_are_all_there)
 	for (i = 0; i < 32; i++) {
 		EV_NEXT(evd, &ev);
 		if (ev.event_number == DAT_SOFTWARE_EVENT)
-			ASSERT_PTR(ev.event_data.software_event_data.pointer, (void *)(uintptr_t)soft++);
+			ASSERT_EQ(number_of(&ev), soft++);
 		else
-			check_dto(__FILE__, __LINE__, &ev, evd, p.b.ep, dto++, OP_RECV,
-				  DAT_DTO_SUCCESS, 10);
+			CHECK_DTO(&ev, evd, p.b.ep, dto++, OP_RECV, 10);
 	}
 	OK(dat_ep_free(p.b.ep));
 	p.b.ep = NULL;

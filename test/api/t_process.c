@@ -271,7 +271,7 @@ static void second_connection(struct two *t, bool passive)
 	side_make(&t->tell, &t->h.n, NULL);
 	if (passive) {
 		EV_NEXT(t->h.cr_evd, &ev);
-		OK(dat_cr_accept(ev.event_data.cr_arrival_event_data.cr_handle, t->tell.ep, 0, NULL));
+		OK(dat_cr_accept(cr_of(&ev), t->tell.ep, 0, NULL));
 	} else {
 		qual = t->h.peer.qual;
 		OK(connect_to(t->tell.ep, (DAT_IA_ADDRESS_PTR)&t->h.peer.addr, qual));

@@ -99,8 +99,10 @@ static void joined(char *to, const DAT_LMR_TRIPLET *iov, int n)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		memcpy(to, (void *)(uintptr_t)iov[i].virtual_address, (size_t)iov[i].segment_length);
-		to += iov[i].segment_length;
+		size_t len = (size_t)iov[i].segment_length;
+
+		memcpy(to, (void *)(uintptr_t)iov[i].virtual_address, len);
+		to += len;
 	}
 }
 
@@ -340,8 +342,8 @@ TEST(rdma, zero_based_region_is_addressed_by_offset_in_2_0)
 	pair_up(&p);
 	memset(&region, 0, sizeof(region));
 	region.for_va = mem;
-	ret = dat_lmr_create(p.node.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), p.node.pz, PRIV_ALL,
-			     DAT_VA_TYPE_ZB, &b.lmr, &b.ctx, &b.rmr, NULL, NULL);
+	ret = dat_lmr_create(p.node.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), p.node.pz,
+			     PRIV_ALL, DAT_VA_TYPE_ZB, &b.lmr, &b.ctx, &b.rmr, NULL, NULL);
 	if (!p.node.attr.zb_supported) {
 		ASSERT_EQ(ret, API_ERR(DAT_MODEL_NOT_SUPPORTED, 0));
 		pair_close(&p);

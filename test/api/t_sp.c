@@ -152,7 +152,8 @@ TEST(psp, create_any_gives_different_unprivileged_qualifiers)
 
 	pair_open(&p);
 	for (i = 0; i < 8; i++) {
-		OK(dat_psp_create_any(p.node.ia, &qual[i], p.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp[i]));
+		OK(dat_psp_create_any(p.node.ia, &qual[i], p.cr_evd, DAT_PSP_CONSUMER_FLAG,
+				      &psp[i]));
 		ASSERT(qual[i] >= 1024 && qual[i] < 65536);
 		for (j = 0; j < i; j++)
 			ASSERT(qual[i] != qual[j]);

@@ -126,8 +126,8 @@ TEST_LIMIT(threads, several_post_sends_on_one_endpoint, 60)
 		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 64);
 		OK(post_recv(&p.b, 0, 64, 1));
 		EV_NEXT(p.a.req, &ev);
-		cookie = ev.event_data.dto_completion_event_data.user_cookie.as_64;
-		ASSERT_EQ(ev.event_data.dto_completion_event_data.status, DAT_DTO_SUCCESS);
+		cookie = dto_of(&ev)->user_cookie.as_64;
+		ASSERT_EQ(dto_of(&ev)->status, DAT_DTO_SUCCESS);
 		/* The order of each thread's posts is kept. */
 		ASSERT_EQ(cookie & 0xffffffffu, next[cookie >> 32]);
 		next[cookie >> 32]++;
@@ -211,7 +211,7 @@ TEST_LIMIT(threads, several_connect_and_disconnect_to_one_service_point, 60)
 	for (i = 0; i < THREADS * 15; i++) {
 		side_make(&b[i], &p.node, NULL);
 		EV_NEXT(p.cr_evd, &ev);
-		OK(dat_cr_accept(ev.event_data.cr_arrival_event_data.cr_handle, b[i].ep, 0, NULL));
+		OK(dat_cr_accept(cr_of(&ev), b[i].ep, 0, NULL));
 	}
 	for (i = 0; i < THREADS; i++)
 		dt_thread_join(&t[i]);
@@ -283,14 +283,14 @@ TEST_LIMIT(threads, posts_race_with_a_disconnect, 60)
 			else
 				ASSERT_EQ(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
 			while (dat_evd_dequeue(p.a.req, &ev) == DAT_SUCCESS) {
-				ASSERT_EQ(ev.event_data.dto_completion_event_data.user_cookie.as_64,
+				ASSERT_EQ(dto_of(&ev)->user_cookie.as_64,
 					  seen);
 				seen++;
 			}
 		}
 		while (seen < posted) {
 			EV_NEXT(p.a.req, &ev);
-			ASSERT_EQ(ev.event_data.dto_completion_event_data.user_cookie.as_64, seen);
+			ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, seen);
 			seen++;
 		}
 		dt_thread_join(&t);

@@ -402,7 +402,8 @@ int dt_main(int argc, char **argv, const struct dt_program *prog)
 {
 	static const struct option options[] = {
 		{ "list", no_argument, NULL, 'l' }, { "suite", required_argument, NULL, 's' },
-		{ "test", required_argument, NULL, 't' }, { "repeat", required_argument, NULL, 'n' },
+		{ "test", required_argument, NULL, 't' },
+		{ "repeat", required_argument, NULL, 'n' },
 		{ "stop", no_argument, NULL, 'x' }, { "verbose", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 },
 	};
