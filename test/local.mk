@@ -5,3 +5,4 @@ include test/libdat/local.mk
 include test/robust/local.mk
 include test/lib/local.mk
 include test/api/local.mk
+include test/stock/local.mk
