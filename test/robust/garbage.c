@@ -266,6 +266,7 @@ static void attacker(void *arg)
 		a->run();
 	} while (rl_board->word[0] < 10);
 	rl_step(ST_ATTACKED, 1);
+	rl_leave();
 }
 
 static void run_attack(const struct attack *a)

@@ -16,7 +16,7 @@
 enum step { ST_LISTEN, ST_SHOWN, ST_QUIET, ST_END };
 
 #define AREA ((size_t)32 << 20)
-#define BOUND_MS 100		/* of one small operation */
+#define BOUND_MS 300		/* of one small operation */
 
 enum quiet { SPINS, SLEEPS, OTHER_EVD, SAME_EVD, IN_CNO };
 
@@ -48,16 +48,22 @@ static void *wait_on_cno(void *cno)
 	return NULL;
 }
 
-static void be_quiet(struct rd *rd, enum quiet how)
+static void thread(void *(*fn)(void *), void *arg)
 {
 	pthread_t id;
 
+	RL_CHECK(!pthread_create(&id, NULL, fn, arg), "no thread");
+	pthread_detach(id);
+}
+
+static void be_quiet(struct rd *rd, enum quiet how)
+{
 	if (how == OTHER_EVD)
-		RL_CHECK(!pthread_create(&id, NULL, wait_on, rd->cr), "no thread");
+		thread(wait_on, rd->cr);
 	if (how == SAME_EVD)
-		RL_CHECK(!pthread_create(&id, NULL, wait_on, rd->recv), "no thread");
+		thread(wait_on, rd->recv);
 	if (how == IN_CNO)
-		RL_CHECK(!pthread_create(&id, NULL, wait_on_cno, rd->cno), "no thread");
+		thread(wait_on_cno, rd->cno);
 	rl_at("making no DAT call");
 	rl_step(ST_QUIET, 1);
 	if (how == SPINS) {
@@ -96,8 +102,7 @@ static void target(void *arg)
 			;
 	}
 	be_quiet(&rd, scene->how);
-	fflush(stdout);
-	_exit(0);
+	rl_leave();
 }
 
 /* Initiator */

@@ -6,6 +6,17 @@
 
 #include "rdat.h"
 
+#if defined(__SANITIZE_THREAD__)
+__attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
+
+/* The fabric's library is not instrumented: what it writes into the memory of a transfer looks
+ * like a race with the program that reads it when the completion, or the peer, has told it to. */
+const char *__tsan_default_suppressions(void)
+{
+	return "race:libfabric.so\n";
+}
+#endif
+
 const char *rd_text(DAT_RETURN ret)
 {
 	static char text[2][160];

@@ -145,6 +145,12 @@ pid_t rl_start_victim(const char *who, void (*play)(void *), void *arg)
 	return start(who, play, arg, true);
 }
 
+void rl_leave(void)
+{
+	fflush(stdout);
+	_exit(0);
+}
+
 void rl_exec(const char *path, const char *arg)
 {
 	char number[16];

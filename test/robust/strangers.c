@@ -326,6 +326,7 @@ static void stranger(void *arg)
 		rf_wait(rf, 100);
 		rf_close(rf);
 	}
+	rl_leave();
 }
 
 static void run(void)

@@ -11,7 +11,7 @@
 
 #include "rdat.h"
 
-enum step { ST_LISTEN, ST_UP, ST_SENT };
+enum step { ST_LISTEN, ST_UP, ST_SENT, ST_RECEIVED };
 
 #define MESSAGES 200
 #define SIZE 4096
@@ -26,22 +26,25 @@ struct scene {
 	unsigned int late_ms;		/* ... before it looks at all */
 	bool talks_back;		/* the receiver sends all the time */
 	bool reads;			/* the sender has receives for that */
+	bool stays;			/* ... and closes its IA only when all has arrived */
 };
 
 static const struct scene scenes[] = {
-	{ "graceful", GRACEFUL, 0, 0, false, false },
-	{ "graceful-slow", GRACEFUL, 2000, 0, false, false },
-	{ "graceful-late", GRACEFUL, 0, 500, false, false },
-	{ "graceful-talking-back", GRACEFUL, 500, 0, true, true },
-	{ "graceful-talking-back-unread", GRACEFUL, 500, 0, true, false },
-	{ "abrupt", ABRUPT, 0, 0, false, false },
-	{ "abrupt-slow", ABRUPT, 2000, 0, false, false },
-	{ "abrupt-late", ABRUPT, 0, 500, false, false },
-	{ "abrupt-talking-back", ABRUPT, 500, 0, true, true },
-	{ "abrupt-talking-back-unread", ABRUPT, 500, 0, true, false },
-	{ "free-slow", FREES, 2000, 0, false, false },
-	{ "close-slow", CLOSES, 2000, 0, false, false },
-	{ "exit-slow", EXITS, 2000, 0, false, false },
+	{ "graceful", GRACEFUL, 0, 0, false, false, false },
+	{ "graceful-slow", GRACEFUL, 2000, 0, false, false, false },
+	{ "graceful-late", GRACEFUL, 0, 500, false, false, false },
+	{ "graceful-talking-back", GRACEFUL, 500, 0, true, true, true },
+	{ "graceful-talking-back-unread", GRACEFUL, 500, 0, true, false, true },
+	{ "graceful-talking-back-closes", GRACEFUL, 500, 0, true, true, false },
+	{ "abrupt", ABRUPT, 0, 0, false, false, false },
+	{ "abrupt-slow", ABRUPT, 2000, 0, false, false, false },
+	{ "abrupt-late", ABRUPT, 0, 500, false, false, false },
+	{ "abrupt-talking-back", ABRUPT, 500, 0, true, true, true },
+	{ "abrupt-talking-back-unread", ABRUPT, 500, 0, true, false, true },
+	{ "abrupt-talking-back-closes", ABRUPT, 500, 0, true, true, false },
+	{ "free-slow", FREES, 2000, 0, false, false, false },
+	{ "close-slow", CLOSES, 2000, 0, false, false, false },
+	{ "exit-slow", EXITS, 2000, 0, false, false, false },
 };
 
 static uint8_t area[(RECVS + 2) * SIZE];
@@ -99,6 +102,8 @@ static void sender(void *arg)
 	case EXITS:
 		_exit(0);
 	}
+	if (s->stays)
+		rl_await(ST_RECEIVED, 1, 5000);
 	rd_unreg(&mem);
 	rd_close(&rd);
 }
@@ -154,6 +159,7 @@ static void receiver(void *arg)
 		if (got + RECVS <= MESSAGES)
 			RD_OK(rd_recv(rd.ep, &mem, slot * SIZE, SIZE, slot));
 	}
+	rl_step(ST_RECEIVED, 1);
 	RL_CHECK(rd_next(rd.conn, rl_bound(3000), &ev) &&
 		 (ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 		  ev.event_number == DAT_CONNECTION_EVENT_BROKEN), "no end of the connection");

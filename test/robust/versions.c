@@ -145,6 +145,7 @@ static void strange_client(void *arg)
 		 (unsigned long long)(rl_now() - began) / 1000);
 	rl_step(ST_REFUSED, 1);
 	rf_close(rf);
+	rl_leave();
 }
 
 /* We connect, the other one accepts */
@@ -189,6 +190,7 @@ static void strange_server(void *arg)
 		 rf_event_text(event));
 	rl_await(ST_REFUSED, 1, 5000);
 	rf_close(rf);
+	rl_leave();
 }
 
 static void run(void)
