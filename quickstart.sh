@@ -4,7 +4,7 @@
 set -u
 
 HERE=$(cd "$(dirname "$0")" && pwd)
-LOGS=$HERE/build/logs
+LOG_DIR=$HERE/build/logs
 JOBS=$(nproc 2>/dev/null || echo 2)
 STARTED=$SECONDS
 
@@ -101,8 +101,8 @@ install_packages()
 		sudo=sudo
 	fi
 	export DEBIAN_FRONTEND=noninteractive
-	logged "$LOGS/packages.log" $sudo apt-get update
-	logged "$LOGS/packages.log" $sudo env DEBIAN_FRONTEND=noninteractive \
+	logged "$LOG_DIR/packages.log" $sudo apt-get update
+	logged "$LOG_DIR/packages.log" $sudo env DEBIAN_FRONTEND=noninteractive \
 		apt-get install -y --no-install-recommends $missing
 	done_step "installed"
 }
@@ -112,7 +112,7 @@ install_packages()
 # build_tree NAME TEXT [CONFIGURE ARGUMENTS]: configures (unless done) and makes ./NAME
 build_tree()
 {
-	local name=$1 text=$2 log=$LOGS/$1.log
+	local name=$1 text=$2 log=$LOG_DIR/$1.log
 	shift 2
 	step "$text in ./$name"
 	: >"$log"
@@ -169,7 +169,7 @@ main_job()
 	stock_config ours builtin:ofi-tcp 127.0.0.1 none quickstart
 	dapltest_server server >"$OUT/last" || die "$(cat "$OUT/last")" "$SERVER_LOG"
 	echo "    server: dapltest -T S -D ofi-tcp -n $PORT"
-	echo "    with  : LD_LIBRARY_PATH=$(dirname "$LIBDAT2")"
+	echo "    with  : LD_LIBRARY_PATH=$(dirname "$LIBDAT2"):$(dirname "$LIBPROV2")"
 	dapltest_maps >"$OUT/last"
 	[ "$FAILED" -eq 0 ] || die "$(cat "$OUT/last")"
 	local run=(judge_transaction -T T "${CLIENT[@]}" -V -t 2 -w 4)
@@ -185,25 +185,27 @@ main_job()
 	done_step "2 threads x 4 connections each; server asked to quit, and it did"
 }
 
-# From dapltest's own performance test, as long as there is no dat_perf.
-dapltest_table()
+# perf ARGUMENTS...: a table of the benchmark
+perf()
 {
-	local perf=$HERE/build/tools/perf/dat_perf log=$LOGS/perf.log
-	step "latency and bandwidth over ofi-tcp on this machine"
-	if [ ! -x "$perf" ]; then
-		dapltest_table
-	else
-		: >"$log"
-		logged "$log" timeout 120 "$perf" --ia ofi-tcp --op all --test lat --size 64,4K --rounds 3
-		logged "$log" timeout 120 "$perf" --ia ofi-tcp --op all --test bw --size 64K,1M --rounds 3
-		grep -v '^\$' "$log" | sed 's/^/    /'
-	fi
-	done_step "measured"
+	local log=$LOG_DIR/perf.log
+	: >"$log"
+	logged "$log" timeout 200 env "${ENVIRON[@]}" "$HERE/build/tools/perf/dat_perf" \
+		--ia ofi-tcp --op all --rounds 3 "$@"
+	grep -v '^\$' "$log" | sed 's/^/    /'
+}
+
+table()
+{
+	step "latency and bandwidth over ofi-tcp between two processes of this machine"
+	perf --test lat --size 64,4K
+	perf --test bw --size 64K,1M
+	done_step "measured; build/tools/perf/dat_perf --help tells more"
 }
 
 quickstart()
 {
-	mkdir -p "$LOGS"
+	mkdir -p "$LOG_DIR"
 	echo "dat-ofi: DAT programs over libfabric"
 	install_packages $PACKAGES
 	build_tree build "libraries, provider and tools"
@@ -256,7 +258,7 @@ count_tree()
 # check_tree NAME TEXT: make check in ./NAME
 check_tree()
 {
-	local log=$LOGS/$1.check.log
+	local log=$LOG_DIR/$1.check.log
 	step "tests: $2"
 	find "$HERE/$1" -name '*.trs' -delete
 	(cd "$HERE/$1" && make -k check) >"$log" 2>&1 </dev/null
@@ -272,7 +274,7 @@ check_tree()
 check()
 {
 	[ -z "${CHECK_FULL:-}" ] || export STOCK_FULL=1
-	mkdir -p "$LOGS"
+	mkdir -p "$LOG_DIR"
 	install_packages $PACKAGES $CHECK_PACKAGES
 	build_tree build "normal build (gcc)" --enable-werror
 	check_tree build "normal build"
