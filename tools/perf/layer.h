@@ -60,6 +60,7 @@ struct perf_side {
 	struct perf_target local;
 	struct perf_target peer;
 	bool idle_target;
+	uint8_t turn;
 };
 
 /* All return 0 (or a count) or a negative errno; the first detector prints the reason. */
@@ -90,7 +91,7 @@ int perf_memory_get(struct perf_side *s, size_t size);
 void perf_memory_put(struct perf_side *s);
 
 /* pattern.c */
-int perf_prepare(struct perf_side *s);
+int perf_refill(struct perf_side *s);
 int perf_initiate(struct perf_side *s, const struct perf_case *c, struct perf_figures *f);
 int perf_respond(struct perf_side *s, const struct perf_case *c);
 int perf_loop_iter(struct perf_side *a, struct perf_side *b, const struct perf_case *c, long i);

@@ -45,7 +45,7 @@ static int measure(struct worker *w, struct perf_session *ss, const struct perf_
 	int ret;
 
 	perf_stage("prepare");
-	ret = perf_prepare(ss->side);
+	ret = perf_refill(ss->side);
 	if (!ret)
 		ret = perf_barrier(w->chan, limit);
 	perf_stage(c->mode == PERF_POLL ? "measure (poll)" : "measure (wait)");
