@@ -338,11 +338,16 @@ static bool known_socket(void *arg, int fd, const union dofi_addr *local,
 	return ours;
 }
 
+size_t dofi_cm_expel(struct dofi_ia *ia, struct dofi_tcpfd_strangers *last)
+{
+	return dofi_tcpfd_expel(last, known_socket, ia);
+}
+
 static void warden_round(struct dofi_timer *timer)
 {
 	struct dofi_ia *ia = dofi_container(timer, struct dofi_ia, warden);
 
-	dofi_tcpfd_expel(&ia->strangers, known_socket, ia);
+	dofi_cm_expel(ia, &ia->strangers);
 	dofi_cm_start_warden(ia);
 }
 

@@ -124,10 +124,27 @@ failed:
 	return ret;
 }
 
+/* libfabric forgets connections that it has accepted but whose request has not arrived when their
+ * listener goes: what there is, is read, and the silent ones are thrown out first. */
+static void sweep(struct dofi_listener *l)
+{
+	struct dofi_tcpfd_strangers silent = { .count = 0 };
+
+	if (!l->ia->fab.row->tcp_quirks)
+		return;
+	for (int i = 0; i < 4; i++) {
+		dofi_cm_read_events(l->ia);
+		/* The second look at the same ones ends them. */
+		if (!dofi_cm_expel(l->ia, &silent))
+			break;
+	}
+}
+
 void dofi_listener_unref(struct dofi_listener *l)
 {
 	if (--l->users)
 		return;
+	sweep(l);
 	dofi_list_remove(&l->link);
 	fi_close(&l->pep->fid);
 	free(l);

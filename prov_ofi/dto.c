@@ -348,7 +348,7 @@ static DAT_RETURN post_locked(struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_C
 	dto->solicited = false;
 	atomic_store_explicit(&dto->state, dead ? DOFI_DTO_DONE : DOFI_DTO_QUEUED,
 			      memory_order_release);
-	atomic_fetch_add_explicit(&q->tail, 1, memory_order_release);
+	atomic_store_explicit(&q->tail, q->tail + 1, memory_order_release);
 	count_op(ep, kind);
 	if (!dead)
 		submit_queue(ep, q);

@@ -78,8 +78,8 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	dofi_list_init(&evd->link);
 }
 
-int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, bool internal,
-		 struct dofi_evd **out)
+int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
+		 bool internal, struct dofi_evd **out)
 {
 	struct dofi_evd *evd = dofi_obj_new(ia, DAT_HANDLE_TYPE_EVD);
 	int ret = -ENOMEM;
@@ -95,6 +95,10 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, bool i
 		if (ret)
 			goto no_cq;
 	}
+	if (cno)
+		cno->evds++;
+	evd->cno = cno;
+	/* From here on the progress thread sees it. */
 	dofi_progress_add_evd(evd);
 	*out = evd;
 	return 0;
@@ -295,13 +299,9 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	ret = dofi_evd_new(ia, qlen, flags, false, &evd);
+	ret = dofi_evd_new(ia, qlen, flags, cno, false, &evd);
 	if (ret)
 		return dofi_ret(ret);
-	if (cno) {
-		evd->cno = cno;
-		cno->evds++;
-	}
 	dofi_obj_publish(&evd->obj);
 	*out = evd;
 	return DAT_SUCCESS;

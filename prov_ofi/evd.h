@@ -86,8 +86,8 @@ static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)
 	return evd->tail - evd->head;
 }
 
-int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, bool internal,
-		 struct dofi_evd **out);
+int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
+		 bool internal, struct dofi_evd **out);
 /* Nothing feeds it any more; a waiter is sent away with DAT_ABORT first. */
 void dofi_evd_destroy(struct dofi_evd *evd);
 

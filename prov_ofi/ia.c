@@ -58,7 +58,7 @@ static int open_async_evd(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE han
 		ia->async_evd->feeds++;
 		return 0;
 	}
-	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, false, &ia->async_evd);
+	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, NULL, false, &ia->async_evd);
 	ia->own_async_evd = !ret;
 	return ret;
 }
@@ -92,7 +92,7 @@ static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD
 	if (!ret)
 		ret = dofi_link_open(ia);
 	if (!ret)
-		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, true, &ia->sink);
+		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, NULL, true, &ia->sink);
 	if (!ret)
 		ret = open_async_evd(ia, qlen, async_evd);
 	if (!ret)

@@ -119,12 +119,15 @@ static bool consumer_at_work(struct dofi_evd *evd)
 
 /* Every endpoint of this CQ has a consumer at work on its other CQ, which makes the progress of both
  * directions. (libfabric 1.17 wakes both descriptors for whatever arrives.) */
-static bool covered(struct dofi_ia *ia, const struct dofi_evd *evd)
+static bool covered(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct dofi_list *pos;
-	bool any = false, all = true;
+	bool any = false, all = true, cno;
 
-	if (evd->cno)
+	pthread_mutex_lock(&evd->lock);
+	cno = evd->cno != NULL;
+	pthread_mutex_unlock(&evd->lock);
+	if (cno)
 		return false;	/* its completions must be noticed at once */
 	pthread_mutex_lock(&ia->obj_lock);
 	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_EP]) {
