@@ -15,9 +15,9 @@
 /* Events handled in one go before others get the lock. */
 #define ROUND 256
 
-struct cm_event {
-	struct fi_eq_cm_entry entry;
-	uint8_t data[DOFI_CM_MAX];
+union cm_event {
+	struct fi_eq_cm_entry entry;	/* ends with the connection data */
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + DOFI_CM_MAX];
 };
 
 int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *))
@@ -259,19 +259,19 @@ static void read_error(struct dofi_ia *ia)
 		failed(ep, err.err, err.err_data, err.err_data_size);
 }
 
-static void dispatch(uint32_t event, struct cm_event *e, size_t len)
+static void dispatch(uint32_t event, union cm_event *e, size_t len)
 {
 	struct dofi_ep *ep;
 
 	if (event == FI_CONNREQ) {
-		dofi_cr_arrived(e->entry.fid->context, e->entry.info, e->data, len);
+		dofi_cr_arrived(e->entry.fid->context, e->entry.info, e->entry.data, len);
 		return;
 	}
 	ep = ep_of(e->entry.fid);
 	if (!ep)
 		return;
 	if (event == FI_CONNECTED)
-		connected(ep, e->data, len);
+		connected(ep, e->entry.data, len);
 	else if (event == FI_SHUTDOWN)
 		shut_down(ep);
 }
@@ -279,7 +279,7 @@ static void dispatch(uint32_t event, struct cm_event *e, size_t len)
 void dofi_cm_read_events(struct dofi_ia *ia)
 {
 	for (int i = 0; i < ROUND; i++) {
-		struct cm_event e;
+		union cm_event e;
 		uint32_t event = 0;
 		ssize_t n = fi_eq_read(ia->fab.eq, &event, &e, sizeof(e), 0);
 

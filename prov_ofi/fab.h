@@ -70,9 +70,10 @@ int dofi_fab_open(struct dofi_fab *fab, const char *params);
 void dofi_fab_close(struct dofi_fab *fab);
 
 /* fi_version() below the given one? */
-static inline bool dofi_fab_older(const struct dofi_fab *fab, int major, int minor)
+static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, uint32_t minor)
 {
-	return FI_VERSION_LT(fab->lib_version, FI_VERSION(major, minor));
+	return FI_MAJOR(fab->lib_version) < major ||
+	       (FI_MAJOR(fab->lib_version) == major && FI_MINOR(fab->lib_version) < minor);
 }
 
 size_t dofi_addr_len(const struct sockaddr *sa);

@@ -5,8 +5,8 @@
  * BUS, ILL, ABRT, INT and TERM unless IPATH_NO_BACKTRACE is set; other providers install some
  * when their first object is made. The program's own handlers are put back afterwards.
  *
- * The tcp provider of 1.17 keeps small messages that a full socket did not take in a buffer and says
- * that they are sent; they would be lost when a connection ends. The buffer is switched off while
+ * The tcp provider of 1.17 keeps small messages that a full socket did not take, and says
+ * that they are sent; they would be lost when a connection ends. That buffer is switched off while
  * the provider reads its settings, unless the user has set it.
  */
 #include <dlfcn.h>
@@ -77,7 +77,7 @@ static int load(void)
 	    find_symbol((void **)&dofi_lib.fabric, "fi_fabric") &&
 	    find_symbol((void **)&dofi_lib.version, "fi_version") &&
 	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror")) {
-		if (FI_VERSION_LT(dofi_lib.version(), FI_VERSION(1, 18)) && !getenv(STAGING))
+		if (dofi_lib.version() < (uint32_t)FI_VERSION(1, 18) && !getenv(STAGING))
 			staging_off = !setenv(STAGING, "0", 1);
 		return 0;
 	}
