@@ -117,8 +117,8 @@ static bool consumer_at_work(struct dofi_evd *evd)
 	return waiter || (often && !cno);
 }
 
-/* Every endpoint of this CQ has a consumer at work on its other CQ, which makes the progress of both
- * directions. (libfabric 1.17 wakes both descriptors for whatever arrives.) */
+/* Every endpoint of this CQ has a consumer at work on its other CQ, which makes the progress of
+ * both directions. (libfabric 1.17 wakes both descriptors for whatever arrives.) */
 static bool covered(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct dofi_list *pos;
@@ -132,7 +132,8 @@ static bool covered(struct dofi_ia *ia, struct dofi_evd *evd)
 	pthread_mutex_lock(&ia->obj_lock);
 	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_EP]) {
 		const struct dofi_ep *ep = dofi_container(pos, struct dofi_ep, obj.link);
-		const struct dofi_evd *other = ep->recv_evd == evd ? ep->req_evd : ep->recv_evd;
+		const struct dofi_evd *other =
+			ep->recv_evd == evd ? ep->req_evd : ep->recv_evd;
 
 		if (ep->recv_evd != evd && ep->req_evd != evd)
 			continue;
