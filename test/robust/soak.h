@@ -31,6 +31,7 @@ struct soak_op {
 struct soak_end {
 	_Atomic uint32_t gen;	/* written last */
 	bool mine, graceful;	/* this side asked for it */
+	bool broken;		/* BROKEN instead of DISCONNECTED */
 	uint32_t sent;		/* messages whose sends succeeded */
 };
 
@@ -47,7 +48,7 @@ struct soak_ep {
 	uint32_t written;		/* seed of what the peer's area holds, 0: nothing */
 	bool verifying;			/* a write or the read back is on its way */
 	int budget;			/* requests left in this generation */
-	bool mine, graceful, ended;
+	bool mine, graceful, ended, broken;
 	uint64_t ended_at;
 	uint8_t *bufs;			/* SOAK_OPS buffers of SOAK_MSG, then the two below */
 	size_t base;			/* where they are in the thread's memory */
@@ -82,6 +83,7 @@ struct soak_shared {
 };
 
 extern struct soak_shared *soak_shared;
+extern bool soak_rdma;		/* RDMA as well as messages */
 
 /* The books (soak_ep.c) */
 void soak_ep_init(struct soak_thread *t, int index);
@@ -91,7 +93,7 @@ void soak_ep_fill(struct soak_thread *t, struct soak_ep *e);
 void soak_ep_act(struct soak_thread *t, struct soak_ep *e);
 void soak_ep_completed(struct soak_thread *t, const DAT_DTO_COMPLETION_EVENT_DATA *d);
 /* The connection event that ends a generation. */
-void soak_ep_over(struct soak_ep *e);
+void soak_ep_over(struct soak_ep *e, bool broken);
 /* All is accounted for: compares notes with the peer and resets. False: not yet. */
 bool soak_ep_recycle(struct soak_thread *t, struct soak_ep *e);
 

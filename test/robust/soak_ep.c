@@ -123,7 +123,7 @@ void soak_ep_act(struct soak_thread *t, struct soak_ep *e)
 		return;
 	}
 	e->budget--;
-	if (rl_random(&t->seed) % 4 || e->verifying)
+	if (!soak_rdma || rl_random(&t->seed) % 4 || e->verifying)
 		post_message(t, e, op);
 	else
 		post_rdma(t, e, op);
@@ -203,23 +203,28 @@ void soak_ep_completed(struct soak_thread *t, const DAT_DTO_COMPLETION_EVENT_DAT
 		soak_ep_fill(t, e);
 }
 
-void soak_ep_over(struct soak_ep *e)
+void soak_ep_over(struct soak_ep *e, bool broken)
 {
 	RL_CHECK(!e->ended, "a second event ended generation %u", e->gen);
 	e->ended = true;
+	e->broken = broken;
 	e->ended_at = rl_now();
 	e->phase = SP_ENDING;
 }
 
-/* A graceful end loses nothing of what had been sent: the side that only watched must have got
- * every message whose send succeeded. */
+/* A graceful end lets the requests that are outstanding complete, and loses nothing: the side that
+ * only watched must have got exactly the messages whose sends succeeded. */
 static void compare_notes(struct soak_ep *e)
 {
-	if (e->mine || !e->their_end->mine || !e->their_end->graceful)
+	const struct soak_end *their = e->their_end;
+
+	if (e->mine || !their->mine || !their->graceful)
 		return;
-	RL_CHECK(e->next_recv == e->their_end->sent,
-		 "%u messages arrived, %u had been sent before a graceful disconnect",
-		 e->next_recv, e->their_end->sent);
+	RL_CHECK(e->next_recv == their->sent,
+		 "EP %d, generation %u: %u messages arrived, %u sends had succeeded before the "
+		 "graceful disconnect; here %s, there %s", e->index, e->gen, e->next_recv,
+		 their->sent, e->broken ? "BROKEN" : "DISCONNECTED",
+		 their->broken ? "BROKEN" : "DISCONNECTED");
 }
 
 bool soak_ep_recycle(struct soak_thread *t, struct soak_ep *e)
@@ -233,6 +238,7 @@ bool soak_ep_recycle(struct soak_thread *t, struct soak_ep *e)
 	if (e->my_end->gen != e->gen) {
 		e->my_end->mine = e->mine;
 		e->my_end->graceful = e->graceful;
+		e->my_end->broken = e->broken;
 		e->my_end->sent = e->sent_ok;
 		e->my_end->gen = e->gen;
 	}
