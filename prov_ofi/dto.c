@@ -142,37 +142,44 @@ static ssize_t write_tail_last(struct fid_ep *fid, struct dofi_dto *dto,
 	return fi_writemsg(fid, &msg, flags);
 }
 
+static ssize_t send_or_recv(struct fid_ep *fid, struct dofi_dto *dto)
+{
+	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
+			      .iov_count = dto->iov_count, .context = &dto->ctx };
+
+	if (dto->kind == DOFI_RECV)
+		return fi_recvmsg(fid, &msg, FI_COMPLETION);
+	if (!(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG))
+		return fi_sendmsg(fid, &msg, FI_COMPLETION);
+	msg.data = DOFI_DATA_SOLICITED;
+	return fi_sendmsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
+}
+
+static ssize_t rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
+	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->desc,
+				  .iov_count = dto->iov_count, .rma_iov = &target,
+				  .rma_iov_count = 1, .context = &dto->ctx };
+	uint64_t flags = FI_COMPLETION;
+
+	if (dto->kind == DOFI_READ)
+		return fi_readmsg(fid, &msg, flags);
+	/* Programs take a write's completion to mean that the target's memory has changed. Where
+	 * nobody sees the completion, nobody pays for that. */
+	if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
+		flags |= FI_DELIVERY_COMPLETE;
+	if (ep->write_tail && spans_lines(dto))
+		return write_tail_last(fid, dto, &msg, flags);
+	return fi_writemsg(fid, &msg, flags);
+}
+
 static ssize_t hand_over(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	struct fid_ep *fid = ep->conn->fid;
-	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
-	struct fi_msg_rma rma = { .msg_iov = dto->iov, .desc = dto->desc,
-				  .iov_count = dto->iov_count, .rma_iov = &target,
-				  .rma_iov_count = 1, .context = &dto->ctx };
-	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
-			      .iov_count = dto->iov_count, .context = &dto->ctx };
-	uint64_t flags = FI_COMPLETION;
 
-	switch (dto->kind) {
-	case DOFI_SEND:
-		if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) {
-			flags |= FI_REMOTE_CQ_DATA;
-			msg.data = DOFI_DATA_SOLICITED;
-		}
-		return fi_sendmsg(fid, &msg, flags);
-	case DOFI_WRITE:
-		/* Programs take a write's completion to mean that the target's memory has changed.
-		 * Where nobody sees the completion, nobody pays for that. */
-		if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
-			flags |= FI_DELIVERY_COMPLETE;
-		if (ep->write_tail && spans_lines(dto))
-			return write_tail_last(fid, dto, &rma, flags);
-		return fi_writemsg(fid, &rma, flags);
-	case DOFI_READ:
-		return fi_readmsg(fid, &rma, flags);
-	default:
-		return fi_recvmsg(fid, &msg, flags);
-	}
+	return dto->kind == DOFI_SEND || dto->kind == DOFI_RECV ? send_or_recv(fid, dto)
+								: rdma(ep, fid, dto);
 }
 
 static bool fenced(const struct dofi_ep *ep, const struct dofi_dto *dto)

@@ -131,6 +131,7 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	evd->life++;
 	free(evd->ring);
 	evd->ring = NULL;
+	evd->head = evd->tail = 0;
 	pthread_mutex_unlock(&evd->lock);
 	dofi_obj_release(&evd->obj);
 }
@@ -161,6 +162,8 @@ static void append(struct dofi_evd *evd, const struct dofi_event *event)
 
 bool dofi_evd_push_dto(struct dofi_evd *evd, const struct dofi_event *event)
 {
+	if (evd->dying)
+		return true;	/* nobody will read it */
 	if (dofi_evd_count(evd) == evd->room && !grow(evd, evd->room * 2))
 		return false;
 	append(evd, event);
@@ -196,6 +199,10 @@ bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
 	bool full, report;
 
 	pthread_mutex_lock(&evd->lock);
+	if (evd->dying) {
+		pthread_mutex_unlock(&evd->lock);
+		return true;
+	}
 	before = evd->notified;
 	full = dofi_evd_count(evd) >= (uint32_t)evd->qlen;
 	report = full && !soft && !evd->overflowed;
