@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What do strangers send to a port? */
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
@@ -27,13 +29,60 @@ static socklen_t board_addr(struct sockaddr_storage *ss, uint16_t port)
 
 int attack_connect(void)
 {
+	uint64_t port = rl_board->word[ATTACK_PORT];
 	struct sockaddr_storage ss;
-	socklen_t len = board_addr(&ss, (uint16_t)rl_board->qual);
+	socklen_t len = board_addr(&ss, (uint16_t)(port ? port : rl_board->qual));
 	int fd = socket(ss.ss_family, SOCK_STREAM, 0);
 
 	RL_CHECK(fd >= 0, "socket: %s", strerror(errno));
 	RL_CHECK(!connect(fd, (struct sockaddr *)&ss, len), "connect: %s", strerror(errno));
 	return fd;
+}
+
+/* Does the process have a descriptor of the socket with that inode? */
+static bool has_socket(int pid, unsigned long inode)
+{
+	char dir[32], path[320], link[64], wanted[64];
+	bool found = false;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(dir, sizeof(dir), "/proc/%d/fd", pid);
+	snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
+	d = opendir(dir);
+	while (d && !found && (e = readdir(d))) {
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		n = readlink(path, link, sizeof(link) - 1);
+		link[n > 0 ? n : 0] = 0;
+		found = !strcmp(link, wanted);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+uint16_t attack_other_port(int pid, uint16_t port)
+{
+	static const char *const tables[] = { "/proc/net/tcp", "/proc/net/tcp6" };
+	unsigned int local, state;
+	unsigned long inode;
+	uint16_t found = 0;
+	char line[256];
+
+	for (int i = 0; i < 2 && !found; i++) {
+		FILE *f = fopen(tables[i], "r");
+
+		while (f && !found && fgets(line, sizeof(line), f))
+			if (sscanf(line, " %*d: %*[^:]:%x %*[^:]:%*x %x %*s %*s %*s %*s %*s %lu",
+				   &local, &state, &inode) == 3 &&
+			    state == 10 && local != port && has_socket(pid, inode))
+				found = (uint16_t)local;
+		if (f)
+			fclose(f);
+	}
+	return found;
 }
 
 int attack_listen(void)
@@ -297,6 +346,59 @@ static void resets(void)
 		attack_reset(fd);
 	}
 }
+
+/* Links: magic, version, kind, count, number, payload */
+
+enum { LINK_HELLO = 1, LINK_ASK, LINK_ANSWER, LINK_BYE };
+
+static size_t link_message(uint8_t *buf, int kind, unsigned int count)
+{
+	memset(buf, 0x11, 16 + 64 * 24);
+	memcpy(buf, "DOLK\1", 5);
+	buf[5] = (uint8_t)kind;
+	buf[6] = (uint8_t)(count >> 8);
+	buf[7] = (uint8_t)count;
+	return 16 + (kind == LINK_ASK ? count * 24 : 8);
+}
+
+static void strange_links(void)
+{
+	static const unsigned int counts[] = { 0, 1, 2, 63, 64, 65, 1000, 65535 };
+	static uint8_t buf[16 + 65535 * 24];
+	int fds[64], n = 0;
+
+	for (int kind = 0; kind <= LINK_BYE + 1; kind++)
+		for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+			size_t len;
+
+			if (n == 48)
+				break;
+			len = link_message(buf, kind, counts[i]);
+			fds[n] = attack_connect();
+			say(fds[n++], buf, len);
+		}
+	expect_thrown_out(fds, n, ATTACK_SILENT_MS + 1500);
+}
+
+static void half_links(void)
+{
+	uint8_t buf[16 + 64 * 24];
+	int fds[48];
+
+	for (int i = 0; i < 48; i++) {
+		link_message(buf, LINK_HELLO, 1);
+		fds[i] = attack_connect();
+		say(fds[i], buf, (size_t)i % 24);
+	}
+	expect_thrown_out(fds, 48, ATTACK_SILENT_MS + 1500);
+}
+
+const struct attack link_attacks[] = {
+	{ "strange-links", strange_links },
+	{ "half-links", half_links },
+};
+
+const unsigned int link_attack_count = sizeof(link_attacks) / sizeof(link_attacks[0]);
 
 const struct attack attacks[] = {
 	{ "random-bytes", random_bytes },

@@ -15,11 +15,15 @@ struct attack {
 /* The greatest time, in milliseconds, that a silent stranger is borne by the listener. */
 #define ATTACK_SILENT_MS 500
 
-/* Attacks on the service point that the board shows. */
-extern const struct attack attacks[];
-extern const unsigned int attack_count;
+/* Attacks on the port of the service point that the board shows, or on port word[ATTACK_PORT] of
+ * the board if that is not 0. The last ones are made for the adapters' links (link.h). */
+#define ATTACK_PORT 1
+extern const struct attack attacks[], link_attacks[];
+extern const unsigned int attack_count, link_attack_count;
 
-/* A TCP connection to the service point on the board. */
+/* A TCP port that a process listens on besides `port`; 0: none. */
+uint16_t attack_other_port(int pid, uint16_t port);
+/* A TCP connection to the port. */
 int attack_connect(void);
 /* A listening TCP socket on the address of the board; its port is put on the board as qualifier. */
 int attack_listen(void);

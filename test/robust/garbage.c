@@ -255,11 +255,18 @@ static const struct attack fabric_attack = { "fabric-strangers", fabric_stranger
 
 /* Driver */
 
+static bool other_port;		/* attack what else the server listens on */
+
 static void attacker(void *arg)
 {
 	const struct attack *a = arg;
 
 	rl_await(ST_CALM, 1, 20000);
+	if (other_port) {
+		rl_board->word[ATTACK_PORT] = attack_other_port((int)rl_pid("server"),
+								(uint16_t)rl_board->qual);
+		RL_CHECK(rl_board->word[ATTACK_PORT], "the server listens on no other port");
+	}
 	/* Some attacks are over in a moment: long enough for the client to meet them. */
 	do {
 		rl_at("attacking");
@@ -269,10 +276,14 @@ static void attacker(void *arg)
 	rl_leave();
 }
 
-static void run_attack(const struct attack *a)
+static void run_attack(const struct attack *a, bool other)
 {
-	if (!rl_begin(a->name, 40000))
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s%s", other ? "link/" : "", a->name);
+	if (!rl_begin(name, 40000))
 		return;
+	other_port = other;
 	rl_start("server", server, NULL);
 	rl_start("client", client, NULL);
 	rl_start("stranger", attacker, (void *)(uintptr_t)a);
@@ -291,8 +302,12 @@ static void run(void)
 		return;
 	}
 	for (unsigned int i = 0; i < attack_count; i++)
-		run_attack(&attacks[i]);
-	run_attack(&fabric_attack);
+		run_attack(&attacks[i], false);
+	run_attack(&fabric_attack, false);
+	for (unsigned int i = 0; i < attack_count; i++)
+		run_attack(&attacks[i], true);
+	for (unsigned int i = 0; i < link_attack_count; i++)
+		run_attack(&link_attacks[i], true);
 }
 
 int main(int argc, char **argv)
