@@ -85,6 +85,7 @@ install_packages()
 {
 	local missing sudo=
 	step "packages"
+	export DEBIAN_FRONTEND=noninteractive
 	if ! command -v dpkg-query >/dev/null; then
 		done_step "this is no Debian: you see to $* yourself"
 		return
@@ -100,7 +101,6 @@ install_packages()
 			die "need root (or sudo) to run: apt-get install $missing"
 		sudo=sudo
 	fi
-	export DEBIAN_FRONTEND=noninteractive
 	logged "$LOG_DIR/packages.log" $sudo apt-get update
 	logged "$LOG_DIR/packages.log" $sudo env DEBIAN_FRONTEND=noninteractive \
 		apt-get install -y --no-install-recommends $missing
@@ -120,8 +120,12 @@ build_tree()
 		(cd "$HERE" && logged "$log" autoreconf -fi) || exit 1
 	fi
 	mkdir -p "$HERE/$name"
-	if [ ! -f "$HERE/$name/Makefile" ] || [ "$*" != "$(cat "$HERE/$name/.configured" 2>/dev/null)" ]; then
+	# Objects of another configuration would hide what this one has to say.
+	if [ ! -f "$HERE/$name/Makefile" ] ||
+		[ "$*" != "$(cat "$HERE/$name/.configured" 2>/dev/null)" ]; then
 		(cd "$HERE/$name" && logged "$log" ../configure "$@") || exit 1
+		logged "$log" make -C "$HERE/$name" clean
+		mkdir -p "$LOG_DIR"
 		echo "$*" >"$HERE/$name/.configured"
 	fi
 	logged "$log" make -C "$HERE/$name" -j"$JOBS" all
@@ -258,33 +262,68 @@ count_tree()
 # check_tree NAME TEXT: make check in ./NAME
 check_tree()
 {
-	local log=$LOG_DIR/$1.check.log
+	local log=$LOG_DIR/$1.check.log status
 	step "tests: $2"
 	find "$HERE/$1" -name '*.trs' -delete
-	(cd "$HERE/$1" && make -k check) >"$log" 2>&1 </dev/null
-	if [ -z "$(find "$HERE/$1" -name '*.trs' -print -quit)" ]; then
+	(cd "$HERE/$1" && timeout -k 10 1200 make -k -j"$JOBS" check) >"$log" 2>&1 </dev/null
+	status=$?
+	if [ "$status" -ge 124 ]; then
 		FAILED=$((FAILED + 1))
-		echo "    no test ran: $log"
+		echo "    make check did not end within 20 minutes"
+	fi
+	if [ "$status" -ne 0 ] && [ -z "$(find "$HERE/$1" -name '*.trs' -print -quit)" ]; then
+		FAILED=$((FAILED + 1))
 		tail -n 25 "$log" | sed 's/^/    | /'
+		done_step "no test ran: $log"
 		return
 	fi
 	count_tree "$1"
+}
+
+# check_build NAME TEXT [CONFIGURE ARGUMENTS]: a failure is counted, other builds go on
+check_build()
+{
+	(build_tree "$@" --enable-werror) && return
+	FAILED=$((FAILED + 1))
+	return 1
+}
+
+# Every source, the tests' own included, must also please the other compiler.
+check_clang()
+{
+	local log=$LOG_DIR/build-clang.log
+	check_build build-clang "build by clang" CC=clang CXX=clang++ || return
+	step "build of the tests by clang"
+	if (logged "$log" make -C "$HERE/build-clang" -j"$JOBS" check TESTS=); then
+		PASSED=$((PASSED + 1))
+		done_step "built"
+	else
+		FAILED=$((FAILED + 1))
+	fi
+}
+
+sum_up()
+{
+	echo "all of it took $(((SECONDS - STARTED) / 60)) min $(((SECONDS - STARTED) % 60)) s"
+	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
+	[ "$FAILED" -eq 0 ]
 }
 
 check()
 {
 	[ -z "${CHECK_FULL:-}" ] || export STOCK_FULL=1
 	mkdir -p "$LOG_DIR"
-	install_packages $PACKAGES $CHECK_PACKAGES
-	build_tree build "normal build (gcc)" --enable-werror
-	check_tree build "normal build"
-	build_tree build-asan "ASan and UBSan build" --enable-werror --enable-asan
-	check_tree build-asan "under ASan and UBSan"
-	build_tree build-tsan "TSan build" --enable-werror --enable-tsan
-	check_tree build-tsan "under TSan"
-	echo "took $(((SECONDS - STARTED) / 60)) min $(((SECONDS - STARTED) % 60)) s"
-	echo "$PASSED passed, $FAILED failed, $SKIPPED skipped"
-	[ "$FAILED" -eq 0 ]
+	if ! (install_packages $PACKAGES $CHECK_PACKAGES); then
+		FAILED=1
+		sum_up
+		return
+	fi
+	! check_build build "normal build (gcc)" || check_tree build "normal build"
+	! check_build build-asan "ASan and UBSan build" --enable-asan ||
+		check_tree build-asan "under ASan and UBSan"
+	! check_build build-tsan "TSan build" --enable-tsan || check_tree build-tsan "under TSan"
+	check_clang
+	sum_up
 }
 
 case ${1:-} in
