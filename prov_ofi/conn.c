@@ -169,10 +169,23 @@ static int release_socket(struct dofi_conn *conn, struct dofi_ep *ep)
 	return keep;
 }
 
+/* Is there a reason to keep the socket for a while? */
+static bool linger(struct dofi_conn *conn, bool unsent)
+{
+	/* Shut down in both directions it always looks ended: only the time limit ends it. */
+	if (!dofi_fab_older(&conn->ia->fab, 1, 18))
+		return unsent;
+	if (!dofi_tcpfd_discard(conn->fd))
+		return false;
+	watch(conn, EPOLLIN | EPOLLRDHUP);
+	return true;
+}
+
 void dofi_conn_detach(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 	uint16_t local_port = ep->local_port, remote_port = ep->remote_port;
+	bool unsent;
 	int keep = -1;
 
 	pthread_mutex_lock(&ep->lock);
@@ -192,14 +205,14 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	dofi_evd_service(ep->recv_evd);
 	dofi_evd_service(ep->req_evd);
 	conn->fd = keep;
-	if (keep < 0 || !dofi_param(DOFI_NUM_LINGER_MS) || !dofi_tcpfd_discard(keep)) {
+	/* What the peer has not taken holds the end of the stream back: tell it beside. */
+	unsent = keep >= 0 && dofi_tcpfd_unsent(keep);
+	if (unsent)
+		dofi_link_bye(conn->ia, conn->peer, local_port, remote_port);
+	if (keep < 0 || !dofi_param(DOFI_NUM_LINGER_MS) || !linger(conn, unsent)) {
 		dofi_conn_close(conn);
 		return;
 	}
-	/* What the peer has not taken holds the end of the stream back: tell it beside. */
-	if (dofi_tcpfd_unsent(keep))
-		dofi_link_bye(conn->ia, conn->peer, local_port, remote_port);
-	watch(conn, EPOLLIN | EPOLLRDHUP);
 	dofi_timer_arm(&conn->ia->timers, &conn->timer,
 		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS)));
 	dofi_progress_ring(conn->ia);
