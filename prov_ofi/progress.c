@@ -24,6 +24,8 @@
 #define BUSY_POLLS 4
 #define BUSY_GAP DOFI_US(50)
 #define STALL_TICK_MS 20
+/* Nobody waits for the completions of a covered queue; they are taken now and then. */
+#define COVERED_TICK_MS 10
 #define EVENTS 64
 #define SLICE_NS 100000
 
@@ -151,7 +153,7 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct fid *fid = &evd->cq->fid;
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = evd->fruitless ? 2 : 0; i < 3; i++) {
 		unsigned int n = dofi_evd_service(evd);
 
 		if (!fi_trywait(ia->fab.fabric, &fid, 1)) {
@@ -182,7 +184,8 @@ static void nap(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool is_
 	evd->covered = is_covered;
 	disarm(ia, evd, DOFI_WATCH_NAPPING);
 	/* A little less than the sleep, so that the next round does not come too early. */
-	evd->look_again = now + DOFI_MS(tick_ms(ia)) - DOFI_US(100);
+	evd->look_again = now - DOFI_US(100) +
+			  DOFI_MS(is_covered ? COVERED_TICK_MS : tick_ms(ia));
 }
 
 /* Looks at a CQ that is not armed. True: it is armed now. */
