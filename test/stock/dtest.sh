@@ -17,7 +17,7 @@ pair()
 locked_pair()
 {
 	local name=$1 limit=$2 judge=$3 program=$4 start=$EPOCHREALTIME reason=
-	if ! range_free_soon "$SIDE_PORT" || ! range_free_soon "$QUALIFIER"; then
+	if ! can_listen_soon "$SIDE_PORT" || ! can_listen_soon "$QUALIFIER"; then
 		skip "$name" "somebody uses port $SIDE_PORT or $QUALIFIER"
 		return
 	fi
@@ -45,13 +45,22 @@ locked_pair()
 	fi
 }
 
-# range_free_soon PORT: waits a minute for it
-range_free_soon()
+# can_listen PORT: tried out, for a client's port of before may linger there in TIME_WAIT
+can_listen()
+{
+	perl -MSocket -e '
+		socket(my $s, PF_INET, SOCK_STREAM, 0) or exit 1;
+		setsockopt($s, SOL_SOCKET, SO_REUSEADDR, 1);
+		exit !(bind($s, sockaddr_in($ARGV[0], INADDR_ANY)) && listen($s, 1));' "$1"
+}
+
+# can_listen_soon PORT: waits for the end of a TIME_WAIT
+can_listen_soon()
 {
 	local try
-	for ((try = 0; try < 600; try++)); do
-		! range_free "$1" 1 || return 0
-		sleep 0.1
+	for ((try = 0; try < 450; try++)); do
+		! can_listen "$1" || return 0
+		sleep 0.2
 	done
 	return 1
 }
