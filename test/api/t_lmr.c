@@ -199,14 +199,17 @@ TEST(lmr, create_range_beyond_the_address_space_is_refused)
 
 TEST(lmr, create_unmapped_memory_is_PROTECTION_VIOLATION)
 {
+	/* A wide hole: what other threads map meanwhile lands at its far end. */
+	const size_t hole = (size_t)1 << 30;
 	struct node n;
 	struct buf b;
 	char *mem;
 
 	node_open(&n);
-	mem = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	mem = mmap(NULL, hole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		   -1, 0);
 	ASSERT(mem != MAP_FAILED);
-	ASSERT_EQ(munmap(mem + 4096, 4096), 0);
+	ASSERT_EQ(munmap(mem + 4096, hole - 4096), 0);
 	/* The second page is not there. */
 	ASSERT_EQ(DAT_GET_TYPE(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 8192, PRIV_LOCAL, &b)),
 		  DAT_PROTECTION_VIOLATION);

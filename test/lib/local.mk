@@ -1,4 +1,6 @@
 # The library under all CUnit programs: cases, children, peers, time limits.
+EXTRA_DIST += test/lib/self.sh
+
 if HAVE_CUNIT
 check_LTLIBRARIES += libdattest.la
 libdattest_la_SOURCES = \
@@ -9,4 +11,10 @@ libdattest_la_SOURCES = \
 	test/lib/proc.c
 libdattest_la_CFLAGS = $(AM_CFLAGS) $(CUNIT_CFLAGS)
 libdattest_la_LIBADD = $(CUNIT_LIBS)
+
+# Its own test.
+check_PROGRAMS += test/lib/self
+TESTS += test/lib/self.sh
+test_lib_self_SOURCES = test/lib/self.c
+test_lib_self_LDADD = libdattest.la
 endif

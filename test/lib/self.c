@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does the harness notice what it should? Cases that must fail, and some that must not; self.sh
+ * compares what the runner says with what it has to say. */
+#include "harness.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+TEST(good, passes)
+{
+	ASSERT(getpid() > 0);
+	ASSERT_EQ(2 + 2, 4);
+	ASSERT_MEM("abc", "abc", 3);
+}
+
+TEST(good, skips)
+{
+	dt_skip("on purpose");
+}
+
+static void echo(int fd, const void *arg)
+{
+	int number = *(const int *)arg;
+
+	dt_put(fd, &number, sizeof(number));
+	dt_expect(fd, 'x');
+}
+
+TEST(good, peer_answers)
+{
+	int sent = 77, got = 0;
+	struct dt_peer p;
+
+	dt_peer_start(&p, echo, &sent);
+	dt_get(p.fd, &got, sizeof(got));
+	ASSERT_EQ(got, sent);
+	dt_tell(p.fd, 'x');
+	dt_peer_finish(&p);
+}
+
+static void wait_for_flag(void *arg)
+{
+	int fd = *(int *)arg;
+	char c;
+
+	ASSERT_EQ(read(fd, &c, 1), 1);
+}
+
+TEST(good, thread_is_seen_blocked)
+{
+	struct dt_thread t;
+	int fds[2];
+
+	ASSERT_EQ(pipe(fds), 0);
+	dt_thread_start(&t, wait_for_flag, &fds[0]);
+	dt_thread_wait_blocked(&t);
+	ASSERT_EQ(write(fds[1], "x", 1), 1);
+	dt_thread_join(&t);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+TEST(bad, asserts)
+{
+	ASSERT_EQ(1, 2);
+}
+
+static void assert_here(void *arg)
+{
+	ASSERT(arg != NULL);
+}
+
+TEST(bad, asserts_in_a_thread)
+{
+	struct dt_thread t;
+
+	dt_thread_start(&t, assert_here, NULL);
+	dt_thread_join(&t);
+}
+
+static void fail_here(int fd, const void *arg)
+{
+	(void)fd;
+	ASSERT(arg != NULL);
+}
+
+TEST(bad, asserts_in_a_peer)
+{
+	struct dt_peer p;
+
+	dt_peer_start(&p, fail_here, NULL);
+	dt_peer_finish(&p);
+}
+
+TEST(bad, peer_is_killed)
+{
+	struct dt_peer p;
+	int sent = 1;
+
+	dt_peer_start(&p, echo, &sent);
+	kill(p.pid, SIGABRT);
+	dt_peer_finish(&p);
+}
+
+TEST_LIMIT(bad, hangs, 1)
+{
+	for (;;)
+		pause();
+}
+
+TEST(bad, crashes)
+{
+	raise(SIGBUS);
+}
+
+TEST(bad, exits)
+{
+	_exit(3);
+}
+
+TEST(bad, prints)
+{
+	printf("text\n");
+	fflush(stdout);
+}
+
+TEST(bad, leaves_a_descriptor)
+{
+	ASSERT(open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0);
+}
+
+TEST(bad, condition_never_holds)
+{
+	DT_UNTIL(getpid() == 0, 1000);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct dt_program prog = { .name = "self", .fabric = "none" };
+
+	return dt_main(argc, argv, &prog);
+}
