@@ -394,24 +394,24 @@ static void half_links(void)
 }
 
 const struct attack link_attacks[] = {
-	{ "strange-links", strange_links },
-	{ "half-links", half_links },
+	{ "strange-links", strange_links, true },
+	{ "half-links", half_links, true },
 };
 
 const unsigned int link_attack_count = sizeof(link_attacks) / sizeof(link_attacks[0]);
 
 const struct attack attacks[] = {
-	{ "random-bytes", random_bytes },
-	{ "other-protocols", words },
-	{ "truncated-headers", truncated_headers },
-	{ "stalls-before-data", stalls_before_data },
-	{ "stalls-then-resets", stalls_then_resets },
-	{ "slow-bytes", slow_bytes },
-	{ "wrong-headers", wrong_headers },
-	{ "silence", silence },
-	{ "half-closed", half_closed },
-	{ "port-scan", port_scan },
-	{ "resets", resets },
+	{ "random-bytes", random_bytes, true },
+	{ "other-protocols", words, true },
+	{ "truncated-headers", truncated_headers, false },
+	{ "stalls-before-data", stalls_before_data, false },
+	{ "stalls-then-resets", stalls_then_resets, false },
+	{ "slow-bytes", slow_bytes, false },
+	{ "wrong-headers", wrong_headers, false },
+	{ "silence", silence, true },
+	{ "half-closed", half_closed, false },
+	{ "port-scan", port_scan, true },
+	{ "resets", resets, true },
 };
 
 const unsigned int attack_count = sizeof(attacks) / sizeof(attacks[0]);

@@ -10,6 +10,7 @@
 struct attack {
 	const char *name;
 	void (*run)(void);
+	bool anywhere;		/* makes sense at any port */
 };
 
 /* The greatest time, in milliseconds, that a silent stranger is borne by the listener. */

@@ -251,7 +251,8 @@ static void fabric_strangers(void)
 	knock("a qualifier that nobody listens on", buf, DOFI_CM_HDR);
 }
 
-static const struct attack fabric_attack = { "fabric-strangers", fabric_strangers };
+static const struct attack fabric_attack = { "fabric-strangers", fabric_strangers,
+					     false };
 
 /* Driver */
 
@@ -305,7 +306,8 @@ static void run(void)
 		run_attack(&attacks[i], false);
 	run_attack(&fabric_attack, false);
 	for (unsigned int i = 0; i < attack_count; i++)
-		run_attack(&attacks[i], true);
+		if (attacks[i].anywhere || rl_long() > 1)
+			run_attack(&attacks[i], true);
 	for (unsigned int i = 0; i < link_attack_count; i++)
 		run_attack(&link_attacks[i], true);
 }

@@ -330,10 +330,15 @@ static void run(void)
 	setenv("DAPL_OFI_DRAIN_MS", "1000", 1);
 	setenv("DAPL_OFI_ACCEPT_MS", "1000", 1);
 	setenv("DAPL_OFI_LOG", "0", 0);
-	for (unsigned int i = 0; i < kill_play_count; i++)
+	for (unsigned int i = 0; i < kill_play_count; i++) {
+		unsigned int modes = kill_plays[i].modes;
+
+		if ((modes & KM_LONG) && rl_long() > 1)
+			modes = KM_ALL;
 		for (int mode = 0; mode < KM_COUNT; mode++)
-			if (kill_plays[i].modes & KM(mode))
+			if (modes & KM(mode))
 				run_case(&kill_plays[i], (enum kill_mode)mode);
+	}
 }
 
 int main(int argc, char **argv)

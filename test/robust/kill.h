@@ -35,6 +35,7 @@ enum {
 enum kill_mode { KM_EVD, KM_POLL, KM_CNO, KM_LATE, KM_MERGED, KM_COUNT };
 #define KM(mode) (1u << (mode))
 #define KM_ALL ((1u << KM_COUNT) - 1)
+#define KM_LONG (1u << KM_COUNT)	/* ... and all of them in a long run */
 
 struct kill_ctx;
 

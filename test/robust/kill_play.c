@@ -259,6 +259,8 @@ static void accept_then_kill(struct kill_ctx *k)
 
 #define WAITS (KM(KM_EVD) | KM(KM_POLL))
 #define DOWN "D|B"
+#define SOME (KM(KM_EVD) | KM(KM_LATE) | KM_LONG)
+#define OTHERS (KM(KM_POLL) | KM(KM_CNO) | KM(KM_MERGED) | KM_LONG)
 
 const struct kill_play kill_plays[] = {
 	/* connected, the peer is killed */
@@ -269,21 +271,21 @@ const struct kill_play kill_plays[] = {
 	{ "unread", nothing, ten_messages, DEED_KILL, DOWN, KM_ALL, 0, NULL, 0, 0, false },
 	{ "unread-then-receives", nothing, ten_messages, DEED_KILL, DOWN, WAITS, 0,
 	  three_receives, 0, 0, false },
-	{ "writes-out", big_writes, nothing, DEED_STOP_KILL, DOWN, KM_ALL,
+	{ "writes-out", big_writes, nothing, DEED_STOP_KILL, DOWN, OTHERS,
 	  KF_MUST_FLUSH | KF_STREAM, NULL, 0, MIB, true },
-	{ "writes-in", nothing, big_writes, DEED_KILL, DOWN, KM_ALL, KF_STREAM, NULL, 0, MIB,
+	{ "writes-in", nothing, big_writes, DEED_KILL, DOWN, SOME, KF_STREAM, NULL, 0, MIB,
 	  false },
 	{ "read-half-done", big_read, readable, DEED_STOP_KILL, DOWN, KM_ALL,
 	  KF_MUST_FLUSH | KF_STREAM, NULL, 0, 8 * MIB, false },
-	{ "read-half-served", readable, big_read, DEED_KILL, DOWN, KM_ALL, KF_STREAM, NULL, 0,
+	{ "read-half-served", readable, big_read, DEED_KILL, DOWN, SOME, KF_STREAM, NULL, 0,
 	  8 * MIB, true },
 	{ "everything-posted", some_of_all, nothing, DEED_KILL, DOWN, KM_ALL, KF_MUST_FLUSH, NULL,
 	  0, 0, false },
-	{ "own-graceful", sends_then_graceful, nothing, DEED_KILL, DOWN, KM_ALL, KF_MUST_FLUSH,
+	{ "own-graceful", sends_then_graceful, nothing, DEED_KILL, DOWN, OTHERS, KF_MUST_FLUSH,
 	  NULL, 0, 0, false },
-	{ "peer-graceful", nothing, sends_then_graceful, DEED_KILL, DOWN, KM_ALL, 0, NULL, 0, 0,
+	{ "peer-graceful", nothing, sends_then_graceful, DEED_KILL, DOWN, SOME, 0, NULL, 0, 0,
 	  false },
-	{ "peer-abrupt", eight_receives, disconnects_and_dies, DEED_SELF, DOWN, KM_ALL,
+	{ "peer-abrupt", eight_receives, disconnects_and_dies, DEED_SELF, DOWN, OTHERS,
 	  KF_MUST_FLUSH, NULL, 0, 0, false },
 	{ "peer-exits", eight_receives, exits, DEED_SELF, DOWN, WAITS, KF_MUST_FLUSH, NULL, 0, 0,
 	  false },
@@ -327,7 +329,7 @@ const struct kill_play kill_plays[] = {
 	  WAITS | KM(KM_CNO) | KM(KM_LATE), KF_BEFORE | KF_MUST_FLUSH, connects_late, 0, 0, false },
 	{ "listener-hangs", waits_to_connect, listens, DEED_STOP, "T", WAITS | KM(KM_CNO),
 	  KF_BEFORE | KF_MUST_FLUSH, connects_late_short, 1800, 0, false },
-	{ "pending-killed", connects_long, takes_request, DEED_KILL, "N|U", KM_ALL,
+	{ "pending-killed", connects_long, takes_request, DEED_KILL, "N|U", SOME,
 	  KF_BEFORE | KF_MUST_FLUSH, NULL, 0, 0, false },
 	{ "pending-hangs", connects_short, takes_request, DEED_STOP, "T", WAITS | KM(KM_CNO),
 	  KF_BEFORE | KF_MUST_FLUSH, NULL, 1800, 0, false },
@@ -335,7 +337,7 @@ const struct kill_play kill_plays[] = {
 	  KF_BEFORE | KF_MUST_FLUSH, disconnect_abrupt, 0, 0, false },
 	{ "pending-freed", connects_long, takes_request, DEED_STOP, "", WAITS,
 	  KF_BEFORE | KF_LOOSE, free_ep, 0, 0, false },
-	{ "accepting-killed", connects_long, accepts_and_dies, DEED_SELF, "N|U|ED|EB", KM_ALL,
+	{ "accepting-killed", connects_long, accepts_and_dies, DEED_SELF, "N|U|ED|EB", OTHERS,
 	  KF_BEFORE | KF_MUST_FLUSH | KF_STREAM, NULL, 0, 0, false },
 
 	/* the survivor listens */
