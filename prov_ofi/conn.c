@@ -8,11 +8,9 @@
  * not read yet.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/param.h"
@@ -131,6 +129,7 @@ void dofi_conn_established(struct dofi_conn *conn)
 		ep->local = conn->ia->fab.addr;
 	ep->local_port = dofi_addr_port(&ep->local.sa);
 	dofi_addr_set_port(&ep->local.sa, 0);
+	conn->up = true;
 	dofi_conn_find_socket(conn);
 	if (conn->fd < 0) {
 		dofi_log(DOFI_LOG_INFO, "the socket of a connection was not found");
@@ -163,7 +162,7 @@ static int release_socket(struct dofi_conn *conn, struct dofi_ep *ep)
 	} else {
 		/* Later versions do not show their epoll sets: they shut the socket down in both
 		 * directions, which loses what the peer has not read if it sends meanwhile. */
-		keep = fcntl(conn->fd, F_DUPFD_CLOEXEC, 3);
+		keep = dofi_tcpfd_keep(conn->fd);
 	}
 	fi_shutdown(conn->fid, 0);
 	return keep;
@@ -195,10 +194,13 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	conn->ep = NULL;
 	unwatch(conn);
 	dofi_timer_cancel(&conn->ia->timers, &conn->timer);
-	if (conn->fd >= 0)
+	/* Before that nothing has been sent that the peer might lose. */
+	if (conn->fd >= 0 && conn->up)
 		keep = release_socket(conn, ep);
 	dofi_evd_service(ep->recv_evd);
 	dofi_evd_service(ep->req_evd);
+	if (conn->fd >= 0)
+		dofi_tcpfd_disclaim(conn->fd);
 	fi_close(&conn->fid->fid);
 	conn->fid = NULL;
 	/* What fi_close itself flushed. */
@@ -223,7 +225,7 @@ void dofi_conn_close(struct dofi_conn *conn)
 {
 	unwatch(conn);
 	if (conn->fd >= 0)
-		close(conn->fd);
+		dofi_tcpfd_close(conn->fd);
 	destroy(conn);
 }
 

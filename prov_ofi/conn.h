@@ -19,6 +19,7 @@ struct dofi_conn {
 	struct fid_ep *fid;		/* NULL: lingering */
 	int fd;				/* the TCP socket behind it, -1: unknown (tcpfd.h) */
 	uint64_t peer;			/* number of the other adapter, 0: not known */
+	bool up;			/* established: its socket is in the CQs' sets, not the EQ's */
 	bool ended_early;		/* its end was reported before its beginning */
 	bool bye;			/* the peer said that it has disconnected */
 	bool shut;			/* nothing may be posted any more */

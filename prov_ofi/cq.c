@@ -101,8 +101,9 @@ static struct dofi_dto *dto_of(void *context)
 {
 	struct dofi_dto *dto = context;
 
-	if (!dto ||
-	    atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_POSTED) {
+	if (!dto)
+		return NULL;	/* the front part of a write (dto.c), or nothing at all */
+	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_POSTED) {
 		dofi_log(DOFI_LOG_INFO, "the fabric completed an operation that it does not have");
 		return NULL;
 	}

@@ -22,7 +22,7 @@
 /* A readable CQ that yields nothing is left alone for a while, longer each time (tcp 1.17: a
  * message without a posted receive keeps its descriptor readable). Posting a receive ends it. */
 #define STALL_AFTER 3
-#define STALL_NAP_MAX 32
+#define STALL_NAP_MAX 50
 
 static uint64_t stall_nap(unsigned int refusals)
 {

@@ -23,7 +23,7 @@
 /* A consumer is polling if it reads so many times, each within so long on average. */
 #define BUSY_POLLS 4
 #define BUSY_GAP DOFI_US(50)
-#define STALL_TICK_MS 20
+#define STALL_TICK_MS 40
 /* Nobody waits for the completions of a covered queue; they are taken now and then. */
 #define COVERED_TICK_MS 10
 #define EVENTS 64
@@ -169,7 +169,7 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 	disarm(ia, evd, DOFI_WATCH_STALLED);
 	atomic_store(&evd->stalled, true);
 	evd->look_again = dofi_now() +
-			  DOFI_MS(evd->fruitless < 5 ? 1u << evd->fruitless : STALL_TICK_MS);
+			  DOFI_MS(evd->fruitless < 6 ? 1u << evd->fruitless : STALL_TICK_MS);
 	evd->fruitless++;
 }
 

@@ -22,6 +22,46 @@
 
 static _Atomic int last_found = 3;
 
+/* Descriptors that belong to a connection already. One that has been kept after its connection died
+ * still shows addresses that a new connection may have got again. */
+#define CLAIM_MAX (1 << 20)
+static _Atomic uint64_t claimed[CLAIM_MAX / 64];
+
+static bool claim(int fd)
+{
+	uint64_t bit = (uint64_t)1 << (fd & 63);
+
+	return fd < CLAIM_MAX && !(atomic_fetch_or(&claimed[fd >> 6], bit) & bit);
+}
+
+static bool is_claimed(int fd)
+{
+	return fd >= CLAIM_MAX || (claimed[fd >> 6] >> (fd & 63) & 1);
+}
+
+void dofi_tcpfd_disclaim(int fd)
+{
+	if (fd < CLAIM_MAX)
+		atomic_fetch_and(&claimed[fd >> 6], ~((uint64_t)1 << (fd & 63)));
+}
+
+int dofi_tcpfd_keep(int fd)
+{
+	int keep = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	if (keep >= 0 && !claim(keep)) {
+		close(keep);
+		return -1;
+	}
+	return keep;
+}
+
+void dofi_tcpfd_close(int fd)
+{
+	dofi_tcpfd_disclaim(fd);
+	close(fd);
+}
+
 struct ends {
 	union dofi_addr local, peer;
 	bool listener, own_port;
@@ -49,7 +89,7 @@ static bool matches(int fd, const struct ends *ends)
 	int on = 0;
 	socklen_t len = sizeof(on);
 
-	if (!inet_name(getsockname, fd, &addr) || !same(&addr, &ends->local))
+	if (is_claimed(fd) || !inet_name(getsockname, fd, &addr) || !same(&addr, &ends->local))
 		return false;
 	if (ends->listener)
 		return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
@@ -111,13 +151,15 @@ int dofi_tcpfd_of_ep(struct fid_ep *ep, const union dofi_addr *peer, bool own_po
 {
 	size_t len = sizeof(union dofi_addr);
 	struct ends ends;
+	int fd;
 
 	memset(&ends, 0, sizeof(ends));
 	ends.peer = *peer;
 	ends.own_port = own_port;
 	if (fi_getname(&ep->fid, &ends.local, &len))
 		return -1;
-	return find(&ends);
+	fd = find(&ends);
+	return fd >= 0 && claim(fd) ? fd : -1;
 }
 
 void dofi_tcpfd_tame_listener(struct fid_pep *pep)
@@ -165,11 +207,11 @@ static int make_dummy(void)
 int dofi_tcpfd_take(int fd, const int *epfds, size_t n, void *tag)
 {
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = tag };
-	int keep = fcntl(fd, F_DUPFD_CLOEXEC, 3), dummy = make_dummy();
+	int keep = dofi_tcpfd_keep(fd), dummy = make_dummy();
 
 	if (keep < 0 || dummy < 0) {
 		if (keep >= 0)
-			close(keep);
+			dofi_tcpfd_close(keep);
 		if (dummy >= 0)
 			close(dummy);
 		return -1;

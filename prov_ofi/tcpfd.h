@@ -21,16 +21,21 @@
 #include "fab.h"
 
 /* The socket of an endpoint whose peer is known, or -1. `own_port`: no other socket has its local
- * port, so it is recognised even if the peer has reset the connection. */
+ * port, so it is recognised even if the peer has reset the connection. The descriptor is claimed:
+ * no later search finds it until it is disclaimed (before libfabric closes it). */
 int dofi_tcpfd_of_ep(struct fid_ep *ep, const union dofi_addr *peer, bool own_port);
+void dofi_tcpfd_disclaim(int fd);
+/* A second descriptor of the socket, claimed too; dofi_tcpfd_close ends it. */
+int dofi_tcpfd_keep(int fd);
+void dofi_tcpfd_close(int fd);
 /* Bounds what a stranger can do to the provider through this listener. */
 void dofi_tcpfd_tame_listener(struct fid_pep *pep);
 /* Keep-alive and user time-out as set; 0 seconds: none. */
 void dofi_tcpfd_keepalive(int fd, int seconds);
 /* Takes the socket away from libfabric (1.17): at its descriptor an ended dummy is left, which is
  * put into the given epoll sets of libfabric in its place, with `tag` as their data. Returns
- * the socket under a new descriptor, shut down for writing, or -1. What libfabric does to its
- * descriptor afterwards does not reach the peer. */
+ * the socket under a new descriptor (as dofi_tcpfd_keep), shut down for writing, or -1. What
+ * libfabric does to its descriptor afterwards does not reach the peer. */
 int dofi_tcpfd_take(int fd, const int *epfds, size_t n, void *tag);
 /* Throws away what has arrived. False: the peer has ended its side. */
 bool dofi_tcpfd_discard(int fd);
