@@ -14,6 +14,16 @@
 
 #include <dlfcn.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+/* As in ../lib/check.c, for threads that live at the end. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "intercept_tls_get_addr=0";
+}
+#endif
+
 #define CALLS(C) \
 	C(dat_ia_openv) C(dat_ia_query) C(dat_ia_close) C(dat_pz_create) C(dat_pz_free) \
 	C(dat_evd_create) C(dat_evd_free) C(dat_evd_wait) C(dat_ep_create) C(dat_ep_free) \

@@ -131,11 +131,21 @@ static void show_stacks(pid_t pid)
 		fprintf(stderr, "no stack traces of process %d\n", (int)pid);
 }
 
+/* A descriptor that becomes readable when the child ends; -1 where there is no such thing. */
+static int open_pidfd(pid_t pid)
+{
+	static bool missing;
+	int fd = missing ? -1 : (int)syscall(SYS_pidfd_open, pid, 0);
+
+	missing = fd < 0;
+	return fd;
+}
+
 static void watch_child(pid_t pid, const int fds[3], unsigned int limit_s, struct outcome *o)
 {
 	uint64_t start = dt_now_us();
 	uint64_t end = start + (uint64_t)limit_s * 1000000u * dt_slow();
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	int pidfd = open_pidfd(pid);
 	struct pollfd p[4] = {
 		{ .fd = fds[0], .events = POLLIN }, { .fd = fds[1], .events = POLLIN },
 		{ .fd = fds[2], .events = POLLIN }, { .fd = pidfd, .events = POLLIN },
@@ -265,31 +275,19 @@ static const struct dt_case *current_case(void)
 	abort();
 }
 
-/* The leak checker of gcc 12 itself dies now and then (a signal in its tracer, seen once in some
- * hundred runs on a busy machine). That says nothing about the case. */
-static bool leak_checker_died(const struct outcome *o)
-{
-	static const char words[] = "LeakSanitizer has encountered a fatal error";
-
-	return memmem(o->output[1], o->output_len[1], words, sizeof(words) - 1) != NULL;
-}
-
 static void run_current(void)
 {
 	static struct outcome o;
 	const struct dt_case *c = current_case();
 	const char *reason;
-	int attempts = 3;
 	bool good;
 
 	if (run.stopped)
 		return;
 	printf("%-60s ", c->name);
 	fflush(stdout);
-	do {
-		memset(&o, 0, sizeof(o));
-		run_child(c, &o);
-	} while (leak_checker_died(&o) && --attempts > 0);
+	memset(&o, 0, sizeof(o));
+	run_child(c, &o);
 	reason = skip_reason(&o);
 	if (reason && o.report_count == 1 && !o.timed_out && o.status == 0) {
 		printf("skip  %s\n", reason);

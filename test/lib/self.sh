@@ -29,7 +29,7 @@ check "all cases are listed" $?
 test "$($self --list --test '*_peer*' | wc -l)" -eq 4
 check "a pattern chooses cases" $?
 for words in 'self.c:[0-9]*: 1 is 1' 'self.c:[0-9]*: arg != NULL' 'signal 6' 'time limit' \
-	'signal 7' 'exit status 3' 'standard output: text' 'left open' 'not reached in time'; do
+	'signal 14' 'exit status 3' 'standard output: text' 'left open' 'not reached in time'; do
 	echo "$out" | grep -q "$words"
 	check "says \"$words\"" $?
 done
