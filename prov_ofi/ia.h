@@ -34,6 +34,7 @@ struct dofi_provider {			/* one per IA name, kept for ever (freed handles) */
 
 struct dofi_progress {
 	pthread_t thread;
+	_Atomic uintptr_t self;		/* the thread, as it sees itself; 0: none yet */
 	bool running;
 	_Atomic bool stop;
 	int epfd;			/* what the thread sleeps on */

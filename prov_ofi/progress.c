@@ -29,9 +29,6 @@
 #define EVENTS 64
 #define SLICE_NS 100000
 
-/* The IA whose progress thread this thread is. */
-static __thread struct dofi_ia *mine;
-
 void dofi_progress_ring(struct dofi_ia *ia)
 {
 	uint64_t one = 1;
@@ -45,7 +42,10 @@ void dofi_progress_ring(struct dofi_ia *ia)
 
 bool dofi_progress_is_me(struct dofi_ia *ia)
 {
-	return mine == ia;
+	/* Not a thread-local variable: gcc 12's leak checker stumbles over those of libraries that
+	 * are loaded late. */
+	return atomic_load_explicit(&ia->prog.self, memory_order_relaxed) ==
+	       (uintptr_t)pthread_self();
 }
 
 void dofi_progress_consumer_left(struct dofi_ia *ia)
@@ -370,7 +370,7 @@ static void *run(void *arg)
 	struct epoll_event events[EVENTS];
 	int n = 0;
 
-	mine = ia;
+	atomic_store(&ia->prog.self, (uintptr_t)pthread_self());
 	ask_for_short_slices();
 	while (!atomic_load(&ia->prog.stop)) {
 		int ms = round_of(ia, events, n);
@@ -445,5 +445,6 @@ void dofi_progress_stop(struct dofi_ia *ia)
 	atomic_store(&ia->prog.stop, true);
 	dofi_progress_ring(ia);
 	pthread_join(ia->prog.thread, NULL);
+	ia->prog.self = 0;
 	ia->prog.running = false;
 }
