@@ -285,9 +285,11 @@ static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
 		switch (events[i].data.u64 & 7) {
 		case DOFI_KEY_BELL:
 			bell = true;
-			atomic_store(&ia->prog.bell_rung, false);
 			if (read(ia->prog.bell, &count, sizeof(count)) < 0)
-				count = 0;	/* rung again by the way */
+				count = 0;
+			/* Not before the read, which would swallow a later ring; an exchange, so
+			 * that what a ringer that found it rung has done is seen from here on. */
+			(void)atomic_exchange(&ia->prog.bell_rung, false);
 			break;
 		case DOFI_KEY_EVD:
 			cq_ready(ia, obj);
@@ -372,9 +374,12 @@ static void *run(void *arg)
 
 	atomic_store(&ia->prog.self, (uintptr_t)pthread_self());
 	ask_for_short_slices();
-	while (!atomic_load(&ia->prog.stop)) {
+	for (;;) {
 		int ms = round_of(ia, events, n);
 
+		/* Looked at after the bell was heard: it may have rung for this. */
+		if (atomic_load(&ia->prog.stop))
+			break;
 		n = epoll_wait(ia->prog.epfd, events, EVENTS, ms);
 		if (n < 0)
 			n = 0;
