@@ -84,8 +84,10 @@ void dofi_cm_drained(struct dofi_ep *ep);
 void dofi_cm_read_events(struct dofi_ia *ia);
 /* The same with no lock held; unless `block`, does nothing while another thread is at it. */
 void dofi_cm_progress(struct dofi_ia *ia, bool block);
-/* One look at the sockets on our listeners' ports that belong to nobody; see dofi_tcpfd_expel. */
-size_t dofi_cm_expel(struct dofi_ia *ia, struct dofi_tcpfd_strangers *last);
+/* One look at the sockets on the port of `only`, or of all our listeners (NULL), that belong to
+ * nobody; see dofi_tcpfd_expel. */
+size_t dofi_cm_expel(struct dofi_ia *ia, const struct dofi_listener *only,
+		     struct dofi_tcpfd_strangers *last);
 /* Looks for connections to our listeners that have said nothing for too long. */
 void dofi_cm_start_warden(struct dofi_ia *ia);
 

@@ -306,17 +306,25 @@ void dofi_cm_progress(struct dofi_ia *ia, bool block)
 	pthread_mutex_unlock(&ia->cm_lock);
 }
 
+struct look {
+	struct dofi_ia *ia;
+	const struct dofi_listener *only;
+};
+
 /* Sockets that belong to a connection, or to a request that the consumer has to decide. */
 static bool known_socket(void *arg, int fd, const union dofi_addr *local,
 			 const union dofi_addr *peer)
 {
-	struct dofi_ia *ia = arg;
+	const struct look *look = arg;
+	struct dofi_ia *ia = look->ia;
 	struct dofi_list *pos;
 	bool ours = false;
 
-	dofi_list_each(pos, &ia->listeners)
-		ours |= dofi_container(pos, struct dofi_listener, link)->port ==
-			dofi_addr_port(&local->sa);
+	dofi_list_each(pos, &ia->listeners) {
+		struct dofi_listener *l = dofi_container(pos, struct dofi_listener, link);
+
+		ours |= l->port == dofi_addr_port(&local->sa) && (!look->only || look->only == l);
+	}
 	if (!ours)
 		return true;
 	dofi_list_each(pos, &ia->conns) {
@@ -338,16 +346,19 @@ static bool known_socket(void *arg, int fd, const union dofi_addr *local,
 	return ours;
 }
 
-size_t dofi_cm_expel(struct dofi_ia *ia, struct dofi_tcpfd_strangers *last)
+size_t dofi_cm_expel(struct dofi_ia *ia, const struct dofi_listener *only,
+		     struct dofi_tcpfd_strangers *last)
 {
-	return dofi_tcpfd_expel(last, known_socket, ia);
+	struct look look = { .ia = ia, .only = only };
+
+	return dofi_tcpfd_expel(last, known_socket, &look);
 }
 
 static void warden_round(struct dofi_timer *timer)
 {
 	struct dofi_ia *ia = dofi_container(timer, struct dofi_ia, warden);
 
-	dofi_cm_expel(ia, &ia->strangers);
+	dofi_cm_expel(ia, NULL, &ia->strangers);
 	dofi_cm_start_warden(ia);
 }
 

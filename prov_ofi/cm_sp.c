@@ -125,7 +125,8 @@ failed:
 }
 
 /* libfabric forgets connections that it has accepted but whose request has not arrived when their
- * listener goes: what there is, is read, and the silent ones are thrown out first. */
+ * listener goes: what there is, is read, and the silent ones are thrown out first. Those of other
+ * listeners are not concerned: their requests may be on the way. */
 static void sweep(struct dofi_listener *l)
 {
 	struct dofi_tcpfd_strangers silent = { .count = 0 };
@@ -135,7 +136,7 @@ static void sweep(struct dofi_listener *l)
 	for (int i = 0; i < 4; i++) {
 		dofi_cm_read_events(l->ia);
 		/* The second look at the same ones ends them. */
-		if (!dofi_cm_expel(l->ia, &silent))
+		if (!dofi_cm_expel(l->ia, l, &silent))
 			break;
 	}
 }

@@ -2,6 +2,9 @@
 /* Service points: who listens where, for how long, and on whose behalf. */
 #include "rig.h"
 
+#include <poll.h>
+#include <sys/socket.h>
+
 /* A qualifier that nobody listens on at the moment. */
 static DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd)
 {
@@ -221,6 +224,35 @@ TEST(psp, free_refuses_later_requests)
 	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, p.qual));
 	EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
 	EV_EMPTY(p.cr_evd);
+	pair_close(&p);
+}
+
+/* On tcp a connection exists before its request has arrived. */
+TEST(psp, free_leaves_connections_to_others_alone_whose_request_is_on_the_way)
+{
+	struct sockaddr_storage addr;
+	DAT_PSP_HANDLE other;
+	DAT_CONN_QUAL qual;
+	struct pollfd pfd;
+	struct pair p;
+	int i;
+
+	if (!fabric_is("tcp"))
+		dt_skip("only there it shows");
+	pair_open(&p);
+	memcpy(&addr, p.node.attr.ia_address_ptr, sizeof(struct sockaddr_in));
+	((struct sockaddr_in *)&addr)->sin_port = htons((uint16_t)p.qual);
+	pfd.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	pfd.events = POLLIN | POLLRDHUP;
+	ASSERT(pfd.fd >= 0);
+	ASSERT_EQ(connect(pfd.fd, (struct sockaddr *)&addr, sizeof(struct sockaddr_in)), 0);
+	for (i = 0; i < 20; i++) {
+		OK(dat_psp_create_any(p.node.ia, &qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &other));
+		OK(dat_psp_free(other));
+		ASSERT_EQ(poll(&pfd, 1, 10), 0);
+	}
+	close(pfd.fd);
+	pair_connect(&p);
 	pair_close(&p);
 }
 
