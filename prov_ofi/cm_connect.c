@@ -91,6 +91,21 @@ struct attempt {
 	const void *priv;
 };
 
+/* The kernel knows at once that this address leads nowhere. */
+static bool no_way(int ret)
+{
+	switch (-ret) {
+	case ECONNREFUSED:
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case EADDRNOTAVAIL:
+	case EINVAL:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* cm_lock held, arguments checked, EP unconnected. */
 static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 {
@@ -114,9 +129,8 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 	if (info)
 		dofi_lib.freeinfo(info);
 	if (ret)
-		return ret == -ECONNREFUSED ? DOFI_ERR(DAT_INVALID_ADDRESS,
-						       DAT_INVALID_ADDRESS_UNREACHABLE)
-					    : dofi_ret(ret);
+		return no_way(ret) ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
+				   : dofi_ret(ret);
 	pthread_mutex_lock(&ep->lock);
 	ep->conn = conn;
 	ep->active = true;

@@ -2,6 +2,7 @@
 /* Which IA do the suites run over? */
 #include "api.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 
 /* The build tree's provider and the directory of this file, unless the environment differs. */
@@ -53,29 +54,78 @@ static const char *env_or(const char *name, const char *otherwise)
 	return value && *value ? value : otherwise;
 }
 
-static void entry(FILE *f, const char *name, const char *safe, const char *params)
+const char *provider_path(void)
+{
+	return env_or("DAT_TEST_PROVIDER", TEST_PROVIDER);
+}
+
+static void write_line(FILE *f, const char *name, const char *safe, const char *library,
+		       const char *params)
 {
 	fprintf(f, "%s u%d.%d %s default %s dat_ofi.%d.%d \"%s\" \"\"\n", name, DAT_VERSION_MAJOR,
-		DAT_VERSION_MINOR, safe, env_or("DAT_TEST_PROVIDER", TEST_PROVIDER),
-		DAT_VERSION_MAJOR, DAT_VERSION_MINOR, params);
+		DAT_VERSION_MINOR, safe, library, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, params);
+}
+
+void conf_line(char *to, size_t size, const char *name, const char *library, const char *params)
+{
+	FILE *f = fmemopen(to, size, "w");
+
+	ASSERT(f != NULL);
+	write_line(f, name, "threadsafe", library, params);
+	fclose(f);
+}
+
+void conf_text(const char *text)
+{
+	char path[80];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/case-%d.conf", dir, (int)getpid());
+	f = fopen(path, "we");
+	ASSERT(f != NULL);
+	fputs(text, f);
+	fclose(f);
+	ASSERT_EQ(setenv("DAT_OVERRIDE", path, 1), 0);
+}
+
+void conf_for_case(const char *params)
+{
+	char line[1024];
+
+	conf_line(line, sizeof(line), ia_name(), provider_path(), params);
+	conf_text(line);
 }
 
 /* A registry file of our own, so that the machine's does not matter. */
 static int write_conf(const char *params)
 {
+	const char *params6 = env_or("DAT_TEST_PARAMS6", "provider=tcp domain=::1");
 	FILE *f;
 
-	if (!mkdtemp(dir))
-		return -errno;
 	snprintf(conf, sizeof(conf), "%s/dat.conf", dir);
 	f = fopen(conf, "we");
 	if (!f)
 		return -errno;
-	entry(f, ia_name(), "threadsafe", params);
-	entry(f, ia_name(), "nonthreadsafe", params);
-	entry(f, ia6_name(), "threadsafe", env_or("DAT_TEST_PARAMS6", "provider=tcp domain=::1"));
+	write_line(f, ia_name(), "threadsafe", provider_path(), params);
+	write_line(f, ia_name(), "nonthreadsafe", provider_path(), params);
+	write_line(f, ia6_name(), "threadsafe", provider_path(), params6);
 	fclose(f);
 	return setenv("DAT_OVERRIDE", conf, 1) ? -errno : 0;
+}
+
+static void remove_dir(void)
+{
+	char path[400];
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	while (d && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		unlink(path);
+	}
+	if (d)
+		closedir(d);
+	rmdir(dir);
 }
 
 /* "provider=tcp domain=lo": tcp. */
@@ -117,17 +167,14 @@ int main(int argc, char **argv)
 	int rc;
 
 	find_fabric(params);
-	if (own_conf && write_conf(params) != 0) {
-		perror("dat.conf");
+	if (!mkdtemp(dir) || (own_conf && write_conf(params) != 0)) {
+		perror(dir);
 		return 2;
 	}
 	/* Which fabric the registry file names must decide, not the caller's environment. */
 	unsetenv("DAPL_OFI_PROVIDER");
 	load_fabric_library();
 	rc = dt_main(argc, argv, &prog);
-	if (own_conf) {
-		unlink(conf);
-		rmdir(dir);
-	}
+	remove_dir();
 	return rc;
 }

@@ -11,53 +11,27 @@ extern char **environ;
 
 /* ---- life cycle ---- */
 
-/* A registry file for this case alone; to be called before its first DAT call. */
-static void use_conf(const char *path, const char *text)
-{
-	FILE *f = fopen(path, "we");
-
-	ASSERT(f != NULL);
-	fputs(text, f);
-	fclose(f);
-	ASSERT_EQ(setenv("DAT_OVERRIDE", path, 1), 0);
-}
-
-static void conf_line(char *to, size_t size, const char *name, const char *library)
-{
-	snprintf(to, size,
-		 "%s u%d.%d threadsafe default %s x.%d.%d \"provider=tcp domain=lo\" \"\"\n", name,
-		 DAT_VERSION_MAJOR, DAT_VERSION_MINOR, library, DAT_VERSION_MAJOR,
-		 DAT_VERSION_MINOR);
-}
-
-static const char *provider_path(void)
-{
-	const char *path = getenv("DAT_TEST_PROVIDER");
-
-	return path && *path ? path : TEST_PROVIDER;
-}
-
 TEST(legacy, life_programs_walk_the_registry_and_failing_entries_are_quick_and_quiet)
 {
 	static const char *const dead[] = { "dead0", "dead1", "dead2" };
 	static DAT_PROVIDER_INFO info[8];
 	DAT_PROVIDER_INFO *list[8];
 	DAT_EVD_HANDLE async;
-	char text[4096], path[64], err_path[64];
+	char text[4096], err_path[64];
 	DAT_RETURN ret = API_ERR(DAT_INTERNAL_ERROR, 0);
 	DAT_IA_HANDLE ia;
 	uint64_t start;
 	DAT_COUNT n, i;
 	int fd, old;
 
-	snprintf(path, sizeof(path), "/tmp/dat-walk-%d.conf", (int)getpid());
 	snprintf(err_path, sizeof(err_path), "/tmp/dat-walk-%d.err", (int)getpid());
 	text[0] = 0;
 	for (i = 0; i < 3; i++)
 		conf_line(text + strlen(text), sizeof(text) - strlen(text), dead[i],
-			  "libdat-test-no-such-library.so.1");
-	conf_line(text + strlen(text), sizeof(text) - strlen(text), "alive", provider_path());
-	use_conf(path, text);
+			  "libdat-test-no-such-library.so.1", "");
+	conf_line(text + strlen(text), sizeof(text) - strlen(text), "alive", provider_path(),
+		  "provider=tcp domain=lo");
+	conf_text(text);
 	fd = open(err_path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 	ASSERT(fd >= 0);
 	old = dup(2);
@@ -84,7 +58,6 @@ TEST(legacy, life_programs_walk_the_registry_and_failing_entries_are_quick_and_q
 	close(old);
 	ASSERT_EQ(lseek(fd, 0, SEEK_END), 0);
 	close(fd);
-	unlink(path);
 	unlink(err_path);
 }
 

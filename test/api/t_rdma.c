@@ -205,6 +205,20 @@ TEST(rdma, empty_write_and_read)
 	pair_close(&p);
 }
 
+TEST(rdma, write_and_read_without_segments)
+{
+	DAT_RMR_TRIPLET r;
+	struct pair p;
+
+	pair_up(&p);
+	r = rem(&p.b.buf, 0, 0);
+	OK(dat_ep_post_rdma_write(p.a.ep, 0, NULL, ck(1), &r, DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.a.req, p.a.ep, 1, OP_WRITE, 0);
+	OK(dat_ep_post_rdma_read(p.a.ep, 0, NULL, ck(2), &r, DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.a.req, p.a.ep, 2, OP_READ, 0);
+	pair_close(&p);
+}
+
 TEST(rdma, to_the_last_byte_of_the_region)
 {
 	struct pair p;

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A host that is not there, in a network of the case's own (so that no packet leaves it). */
+#include "rig.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+static void set_address(int sock, struct ifreq *ifr, unsigned long request, const char *text)
+{
+	struct sockaddr_in sin;
+
+	memset(&sin, 0, sizeof(sin));
+	sin.sin_family = AF_INET;
+	ASSERT_EQ(inet_pton(AF_INET, text, &sin.sin_addr), 1);
+	memcpy(&ifr->ifr_addr, &sin, sizeof(sin));
+	ASSERT_EQ(ioctl(sock, request, ifr), 0);
+}
+
+static void set_up(int sock, const char *name)
+{
+	struct ifreq ifr;
+
+	memset(&ifr, 0, sizeof(ifr));
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	ifr.ifr_flags = IFF_UP | IFF_RUNNING;
+	ASSERT_EQ(ioctl(sock, SIOCSIFFLAGS, &ifr), 0);
+}
+
+/* An interface whose packets nobody answers. Returns its descriptor. */
+static int deaf_interface(const char *name, const char *address)
+{
+	struct ifreq ifr;
+	int sock, tap;
+
+	if (unshare(CLONE_NEWNET) != 0)
+		dt_skip("no network of its own: %s", strerror(errno));
+	tap = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	if (tap < 0)
+		dt_skip("/dev/net/tun: %s", strerror(errno));
+	memset(&ifr, 0, sizeof(ifr));
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	ifr.ifr_flags = IFF_TAP | IFF_NO_PI;
+	if (ioctl(tap, TUNSETIFF, &ifr) != 0)
+		dt_skip("no TAP interface: %s", strerror(errno));
+	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ASSERT(sock >= 0);
+	set_address(sock, &ifr, SIOCSIFADDR, address);
+	set_address(sock, &ifr, SIOCSIFNETMASK, "255.255.255.0");
+	set_up(sock, name);
+	set_up(sock, "lo");
+	close(sock);
+	return tap;
+}
+
+/* Without an answer to the search for the host, the kernel gives up after some three seconds. */
+TEST_LIMIT(connect, absent_host_is_UNREACHABLE, 40)
+{
+	struct sockaddr_in sin;
+	struct node n;
+	struct side s;
+	DAT_EVENT ev;
+	int tap;
+
+	if (!fabric_is("tcp"))
+		dt_skip("only IP networks have such hosts");
+	tap = deaf_interface("dattap", "198.51.100.1");
+	conf_for_case("provider=tcp domain=dattap");
+	node_open(&n);
+	side_make(&s, &n, NULL);
+	OK(post_recv(&s, 0, 10, 1));
+	memset(&sin, 0, sizeof(sin));
+	sin.sin_family = AF_INET;
+	ASSERT_EQ(inet_pton(AF_INET, "198.51.100.9", &sin.sin_addr), 1);
+	OK(dat_ep_connect(s.ep, (DAT_IA_ADDRESS_PTR)&sin, 5000, 20000000, 0, NULL,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	OK(dat_evd_wait(s.conn, 15000000, 1, &ev, &(DAT_COUNT){ 0 }));
+	ASSERT_EQ(ev.event_number, DAT_CONNECTION_EVENT_UNREACHABLE);
+	ASSERT_PTR(ev.event_data.connect_event_data.ep_handle, s.ep);
+	ASSERT_EQ(ev.event_data.connect_event_data.private_data_size, 0);
+	ASSERT_EQ(side_state(&s), DAT_EP_STATE_DISCONNECTED);
+	EV_FLUSH(s.recv, s.ep, 1, OP_RECV);
+	EV_NONE(s.conn);
+	side_free(&s);
+	node_close(&n);
+	close(tap);
+}
+
+/* The same, but the consumer is less patient than the kernel. */
+TEST(connect, absent_host_is_TIMED_OUT_when_the_time_is_short)
+{
+	struct sockaddr_in sin;
+	uint64_t start;
+	struct node n;
+	struct side s;
+	int tap;
+
+	if (!fabric_is("tcp"))
+		dt_skip("only IP networks have such hosts");
+	tap = deaf_interface("dattap", "198.51.100.1");
+	conf_for_case("provider=tcp domain=dattap");
+	node_open(&n);
+	side_make(&s, &n, NULL);
+	memset(&sin, 0, sizeof(sin));
+	sin.sin_family = AF_INET;
+	ASSERT_EQ(inet_pton(AF_INET, "198.51.100.9", &sin.sin_addr), 1);
+	start = dt_now_us();
+	OK(dat_ep_connect(s.ep, (DAT_IA_ADDRESS_PTR)&sin, 5000, 500000, 0, NULL,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	EV_CONN(s.conn, TIMED_OUT, s.ep);
+	ASSERT(dt_now_us() - start >= 500000);
+	ASSERT(dt_now_us() - start < 1500000u * dt_slow());
+	side_free(&s);
+	node_close(&n);
+	close(tap);
+}
+
+TEST(connect, address_that_no_host_can_have_is_INVALID_ADDRESS)
+{
+	static const char *const texts[] = { "224.0.0.1", "255.255.255.255", "240.0.0.1" };
+	struct sockaddr_in sin;
+	struct pair p;
+	unsigned int i;
+
+	pair_open(&p);
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		memset(&sin, 0, sizeof(sin));
+		sin.sin_family = AF_INET;
+		ASSERT_EQ(inet_pton(AF_INET, texts[i], &sin.sin_addr), 1);
+		ASSERT_EQ(DAT_GET_TYPE(connect_to(p.a.ep, (DAT_IA_ADDRESS_PTR)&sin, p.qual)),
+			  DAT_INVALID_ADDRESS);
+		ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_UNCONNECTED);
+	}
+	pair_connect(&p);
+	pair_close(&p);
+}
