@@ -249,8 +249,8 @@ count_tree()
 			[ -n "${p:-}" ] || { p=0 f=0 s=0; }
 			[ "$f" -gt 0 ] || f=1
 			echo "    $verdict ${log#"$HERE"/}"
-			grep -aE '^not ok |^ *[0-9]+\. .* - |AddressSanitizer|ThreadSanitizer' "$log" |
-				head -n 20 | sed 's/^/    | /' ;;
+			grep -aE -A1 '^not ok |^[a-z0-9_A-Z]+ +FAIL |AddressSanitizer|ThreadSanitizer' \
+				"$log" | head -n 30 | sed 's/^/    | /' ;;
 		esac
 		tree_p=$((tree_p + p)) tree_f=$((tree_f + f)) tree_s=$((tree_s + s))
 		p=

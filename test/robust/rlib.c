@@ -214,15 +214,17 @@ static void reap(void)
 				judge(&rl_board->player[i], status);
 }
 
-static void overrun(void)
+/* What those who are still playing do, and their stacks if asked for. */
+static const char *doings(void)
 {
-	char text[256] = "";
+	static char text[256];
 
+	*text = 0;
 	for (int i = 0; i < rl_board->players; i++) {
 		struct rl_player *p = &rl_board->player[i];
 		size_t len = strlen(text);
 
-		if (p->ended || p->victim)
+		if (p->ended || i == self)
 			continue;
 		snprintf(text + len, sizeof(text) - len, "; %s is %s", p->who,
 			 *p->at ? p->at : "starting");
@@ -236,7 +238,7 @@ static void overrun(void)
 				rl_note("no stacks of %s", p->who);
 		}
 	}
-	blame("time is up%s", text);
+	return text;
 }
 
 static void kill_left(void)
@@ -258,7 +260,7 @@ bool rl_end(void)
 	while (running(false) && !rl_board->blamed) {
 		reap();
 		if (rl_now() > case_deadline)
-			overrun();
+			blame("time is up%s", doings());
 		else
 			rl_sleep_ms(1);
 	}
@@ -302,7 +304,8 @@ bool rl_reached(int which, int value, unsigned int ms)
 void rl_await(int which, int value, unsigned int ms)
 {
 	if (!rl_reached(which, value, ms))
-		RL_FAIL("step %d did not reach %d within %u ms", which, value, rl_bound(ms));
+		RL_FAIL("step %d did not reach %d within %u ms%s", which, value, rl_bound(ms),
+			doings());
 }
 
 pid_t rl_pid(const char *who)

@@ -141,15 +141,14 @@ checker_config()
 	case $CHECKER in
 	valgrind)
 		# XML, because only there each frame names its object: see judge.sh.
-		# keep-debuginfo: the provider may be unloaded when leaks are listed.
+		# keep-debuginfo: libdat's libraries may be unloaded when leaks are listed.
 		PREFIX=(valgrind -q --tool=memcheck --leak-check=full
 			--show-leak-kinds=definite,indirect --keep-debuginfo=yes
 			--num-callers=40 --fair-sched=try --child-silent-after-fork=yes
 			"--suppressions=$STOCK_DIR/valgrind.supp" --xml=yes) ;;
 	sanitizer)
-		# The programs know nothing of the sanitizer: its run-time must come
-		# first, and the provider must stay mapped until reports are written.
-		ENVIRON+=("LD_PRELOAD=$(gcc -print-file-name="lib$SANITIZER.so") $LIBPROV2") ;;
+		# The programs know nothing of the sanitizer, whose run-time must come first.
+		ENVIRON+=("LD_PRELOAD=$(gcc -print-file-name="lib$SANITIZER.so")") ;;
 	esac
 }
 
