@@ -10,6 +10,7 @@ extern DAT_RETURN dats_get_ia_handle(unsigned long slot, DAT_IA_HANDLE *provider
 #define SLOTS 4096
 
 const DAT_UINT32 dofi_api_major = 1, dofi_api_minor = 2;
+const bool dofi_api_srq_attr_optional = false;
 
 DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
 {
@@ -94,14 +95,17 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
 			   DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie,
 			   DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
-	(void)rmr;
-	(void)triplet;
-	(void)priv;
-	(void)ep;
-	(void)cookie;
-	(void)flags;
-	(void)context;
-	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	struct dofi_bind bind = { .rmr = rmr, .triplet = triplet, .priv = priv, .ep = ep,
+				  .cookie = cookie, .flags = flags };
+
+	return dofi_rmr_do_bind(&bind, context);
+}
+
+static DAT_RETURN rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
+{
+	DOFI_CHECK_RMR_QUERY(handle, mask, param);
+	DOFI_FILL_RMR_PARAM(param, dofi_rmr_live(handle));
+	return DAT_SUCCESS;
 }
 
 const DAT_PROVIDER dofi_api_vtable = {
@@ -111,4 +115,5 @@ const DAT_PROVIDER dofi_api_vtable = {
 	.cno_query_func = cno_query,
 	.cr_reject_func = cr_reject,
 	.rmr_bind_func = rmr_bind,
+	.rmr_query_func = rmr_query,
 };

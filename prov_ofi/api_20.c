@@ -12,6 +12,7 @@ extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE in, DAT_IA_HANDLE *out);
 #define NOT_SUPPORTED DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0)
 
 const DAT_UINT32 dofi_api_major = 2, dofi_api_minor = 0;
+const bool dofi_api_srq_attr_optional = true;
 
 DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
 {
@@ -34,7 +35,7 @@ void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
 	(void)ia;
 	attr->rdma_read_lmr_rmr_context_exposure = DAT_FALSE;
-	attr->rmr_scope_supported = DAT_RMR_SCOPE_PZ;
+	attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
 	attr->is_signal_safe = DAT_FALSE;
 	attr->ha_supported = DAT_FALSE;
 	attr->ha_loadbalancing = DAT_HA_LB_NONE;
@@ -110,16 +111,26 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR
 			   DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 			   DAT_RMR_CONTEXT *context)
 {
-	(void)rmr;
-	(void)lmr;
-	(void)triplet;
-	(void)priv;
-	(void)va_type;
-	(void)ep;
-	(void)cookie;
-	(void)flags;
-	(void)context;
-	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	struct dofi_bind bind = { .rmr = rmr, .lmr_given = true, .lmr = lmr, .triplet = triplet,
+				  .priv = priv, .zero_based = va_type == DAT_VA_TYPE_ZB,
+				  .ep = ep, .cookie = cookie, .flags = flags };
+
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	return dofi_rmr_do_bind(&bind, context);
+}
+
+static DAT_RETURN rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
+{
+	struct dofi_rmr *rmr = dofi_rmr_live(handle);
+
+	DOFI_CHECK_RMR_QUERY(handle, mask, param);
+	DOFI_FILL_RMR_PARAM(param, rmr);
+	param->rmr_scope = rmr->for_ep ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
+	pthread_mutex_lock(&rmr->obj.ia->mr_lock);
+	param->va_type = rmr->bound && rmr->bound->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+	pthread_mutex_unlock(&rmr->obj.ia->mr_lock);
+	return DAT_SUCCESS;
 }
 
 static DAT_RETURN csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
@@ -158,37 +169,6 @@ static DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr,
 				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 }
 
-static DAT_RETURN rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr)
-{
-	return dofi_rmr_create(pz, rmr);
-}
-
-static DAT_RETURN post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-					    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-					    DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
-{
-	(void)n;
-	(void)iov;
-	(void)cookie;
-	(void)flags;
-	(void)invalidate;
-	(void)context;
-	return dofi_ep_live(ep) ? NOT_SUPPORTED
-				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-}
-
-static DAT_RETURN post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
-					DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-					DAT_COMPLETION_FLAGS flags)
-{
-	(void)local;
-	(void)cookie;
-	(void)remote;
-	(void)flags;
-	return dofi_ep_live(ep) ? NOT_SUPPORTED
-				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-}
-
 /* Two names are related when they use the same interface of the same fabric. */
 static DAT_RETURN ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR name, DAT_BOOLEAN *answer)
 {
@@ -223,9 +203,10 @@ const DAT_PROVIDER dofi_api_vtable = {
 	.csp_query_func = csp_query,
 	.csp_free_func = csp_free,
 	.ep_common_connect_func = ep_common_connect,
-	.rmr_create_for_ep_func = rmr_create_for_ep,
-	.ep_post_send_with_invalidate_func = post_send_with_invalidate,
-	.ep_post_rdma_read_to_rmr_func = post_rdma_read_to_rmr,
+	.rmr_query_func = rmr_query,
+	.rmr_create_for_ep_func = dofi_rmr_create_for_ep,
+	.ep_post_send_with_invalidate_func = dofi_ep_post_send_with_invalidate,
+	.ep_post_rdma_read_to_rmr_func = dofi_ep_post_rdma_read_to_rmr,
 	.cno_fd_create_func = dofi_cno_fd_create,
 	.cno_trigger_func = dofi_cno_trigger,
 	.ia_ha_related_func = ia_ha_related,

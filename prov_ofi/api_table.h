@@ -3,11 +3,14 @@
 #ifndef DOFI_API_TABLE_H
 #define DOFI_API_TABLE_H
 
+#include <string.h>
+
 #include "cm.h"
 #include "cno.h"
 #include "dto.h"
 #include "mr.h"
-#include "unsupported.h"
+#include "rmr.h"
+#include "srq.h"
 
 #define DOFI_COMMON_SLOTS \
 	.ia_open_func = dofi_ia_open, \
@@ -47,7 +50,6 @@
 	.ep_free_func = dofi_ep_free, \
 	.lmr_free_func = dofi_lmr_free, \
 	.rmr_create_func = dofi_rmr_create, \
-	.rmr_query_func = dofi_rmr_query, \
 	.rmr_free_func = dofi_rmr_free, \
 	.psp_create_func = dofi_psp_create, \
 	.psp_query_func = dofi_psp_query, \
@@ -73,6 +75,35 @@
 	.srq_query_func = dofi_srq_query, \
 	.srq_resize_func = dofi_srq_resize, \
 	.srq_set_lw_func = dofi_srq_set_lw
+
+/* An unbound RMR has no triplet; its other members are zero. */
+#define DOFI_CHECK_RMR_QUERY(handle, mask, param) do { \
+	const struct dofi_rmr *rmr_ = dofi_rmr_live(handle); \
+	bool bound_; \
+	if (!rmr_) \
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR); \
+	if (!(param)) \
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3); \
+	pthread_mutex_lock(&rmr_->obj.ia->mr_lock); \
+	bound_ = rmr_->bound; \
+	pthread_mutex_unlock(&rmr_->obj.ia->mr_lock); \
+	if (((mask) & ~DAT_RMR_FIELD_ALL) || (!bound_ && ((mask) & DAT_RMR_FIELD_LMR_TRIPLET))) \
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2); \
+} while (0)
+
+/* Fills what both versions' DAT_RMR_PARAM have. */
+#define DOFI_FILL_RMR_PARAM(param, rmr) do { \
+	memset(param, 0, sizeof(*(param))); \
+	(param)->ia_handle = dofi_api_ia_handle((rmr)->obj.ia); \
+	(param)->pz_handle = (rmr)->pz; \
+	pthread_mutex_lock(&(rmr)->obj.ia->mr_lock); \
+	if ((rmr)->bound) { \
+		(param)->lmr_triplet = (rmr)->bound->triplet; \
+		(param)->mem_priv = (rmr)->bound->priv; \
+		(param)->rmr_context = (rmr)->bound->key; \
+	} \
+	pthread_mutex_unlock(&(rmr)->obj.ia->mr_lock); \
+} while (0)
 
 /* Fills what both versions' DAT_LMR_PARAM have. */
 #define DOFI_FILL_LMR_PARAM(param, lmr) do { \

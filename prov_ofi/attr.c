@@ -48,6 +48,11 @@ static void fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 	a->max_pzs = DOFI_MAX_PZS;
 	a->max_message_size = DOFI_MAX_MESSAGE;
 	a->max_rdma_size = DOFI_MAX_MESSAGE;
+	a->max_srqs = DOFI_MAX_SRQS;
+	a->max_ep_per_srq = DOFI_MAX_EPS;
+	a->max_recv_per_srq = DOFI_MAX_SRQ_DTOS;
+	a->max_rmrs = DOFI_MAX_LMRS;
+	a->max_rmr_target_address = UINT64_MAX;
 	a->max_iov_segments_per_rdma_read = iov;
 	a->max_iov_segments_per_rdma_write = iov;
 	a->max_rdma_read_in = DOFI_MAX_READS;
@@ -91,7 +96,11 @@ static void fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->pz_support = DAT_PZ_SHAREABLE;
 	a->optimal_buffer_alignment = 64;
 	merge_all(a->evd_stream_merging_supported);
-	a->srq_supported = DAT_FALSE;
+	a->srq_supported = DAT_TRUE;
+	a->srq_watermarks_supported = 0x111;	/* low, soft high, hard high */
+	a->srq_ep_pz_difference_supported = DAT_TRUE;
+	a->srq_info_supported = 0x11;		/* available, outstanding */
+	a->ep_recv_info_supported = 0x11;	/* buffers, span */
 	a->lmr_sync_req = DAT_FALSE;
 	a->dto_async_return_guaranteed = DAT_FALSE;
 	a->rdma_write_for_rdma_read_req = DAT_FALSE;

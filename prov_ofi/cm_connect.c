@@ -68,8 +68,8 @@ static struct fi_info *connect_info(struct dofi_ia *ia, const union dofi_addr *p
 	return info;
 }
 
-static size_t build_request(uint8_t *buf, const struct dofi_ep *ep, DAT_CONN_QUAL qual,
-			    DAT_COUNT size, const void *priv)
+static size_t build_request(uint8_t *buf, const struct dofi_ep *ep, const struct dofi_conn *conn,
+			    DAT_CONN_QUAL qual, DAT_COUNT size, const void *priv)
 {
 	struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_REQUEST, .fabric = ep->obj.ia->fab.row->wire_id,
@@ -78,6 +78,7 @@ static size_t build_request(uint8_t *buf, const struct dofi_ep *ep, DAT_CONN_QUA
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
 		.link_port = ep->obj.ia->link_port, .number = ep->obj.ia->number,
+		.tag = conn->tag,
 	};
 
 	return dofi_cm_build(buf, &msg);
@@ -113,13 +114,13 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 	struct fi_info *info = connect_info(ia, &a->addr);
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_conn *conn;
-	size_t len = build_request(buf, ep, a->qual, a->size, a->priv);
 	int ret = -ENOMEM;
 
 	if (info)
 		ret = dofi_conn_open(ep, info, &conn);
 	if (!ret) {
-		ret = fi_connect(conn->fid, &a->addr, buf, len);
+		ret = fi_connect(conn->fid, &a->addr, buf,
+				 build_request(buf, ep, conn, a->qual, a->size, a->priv));
 		if (ret) {
 			/* Nothing has been handed to it yet. */
 			ep->conn = conn;

@@ -14,7 +14,7 @@
 
 /* The acceptance or rejection message of this side. */
 static size_t build_answer(uint8_t *buf, struct dofi_ia *ia, enum dofi_cm_kind kind,
-			   unsigned int reason, const struct dofi_ep *ep, const void *priv,
+			   unsigned int reason, const struct dofi_conn *conn, const void *priv,
 			   size_t len)
 {
 	struct dofi_cm_msg msg = {
@@ -23,11 +23,14 @@ static size_t build_answer(uint8_t *buf, struct dofi_ia *ia, enum dofi_cm_kind k
 		.priv_len = (uint16_t)len, .priv = priv, .reason = (uint16_t)reason,
 	};
 
-	if (ep) {
+	if (conn) {
+		const struct dofi_ep *ep = conn->ep;
+
 		msg.reads_in = (uint16_t)ep->attr.max_rdma_read_in;
 		msg.reads_out = (uint16_t)ep->attr.max_rdma_read_out;
 		msg.link_port = ia->link_port;
 		msg.number = ia->number;
+		msg.tag = conn->tag;
 	}
 	return dofi_cm_build(buf, &msg);
 }
@@ -62,7 +65,7 @@ static struct dofi_ep *make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *msg
 		attr.max_rdma_read_in = msg->reads_out;
 	if (msg->reads_in && msg->reads_in <= DOFI_MAX_READS)
 		attr.max_rdma_read_out = msg->reads_in;
-	if (dofi_ep_make(ia, &attr, &ep))
+	if (dofi_ep_make(ia, &attr, NULL, &ep))
 		return NULL;
 	ep->by_provider = true;
 	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
@@ -265,10 +268,11 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	if (ret)
 		return dofi_ret(ret);
 	conn->peer = cr->msg.number;
-	len = build_answer(buf, ia, DOFI_CM_ACCEPT, 0, ep, priv, (size_t)size);
+	len = build_answer(buf, ia, DOFI_CM_ACCEPT, 0, conn, priv, (size_t)size);
 	pthread_mutex_lock(&ep->lock);
 	ep->conn = conn;
 	ep->active = false;
+	ep->peer_tag = cr->msg.tag;
 	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
 	/* Receives are there before the connection is. */
 	dofi_dto_submit(ep);

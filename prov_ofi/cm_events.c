@@ -8,7 +8,9 @@
 #include "cm.h"
 #include "cq.h"
 #include "dto.h"
+#include "grants.h"
 #include "progress.h"
+#include "rmr.h"
 #include "tcpfd.h"
 #include "verdict.h"
 
@@ -50,6 +52,19 @@ static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	dofi_evd_push(evd, &e);
 }
 
+/* An EP that had an SRQ has none of the queue's buffers any more. Programs wait for this before they
+ * free it, for one event from each of many EPs; others never look at asynchronous events, and
+ * must not be told of an overflow. */
+static void no_more_buffers(struct dofi_ep *ep)
+{
+	struct dofi_event e = { .number = DAT_ASYNC_ERROR_EP_BROKEN, .notify = true };
+
+	e.data.asynch_error_event_data.dat_handle = ep;
+	e.data.asynch_error_event_data.reason = DAT_EP_TRANSFER_TO_ERROR;
+	if (ep->obj.ia->async_evd)
+		dofi_evd_push_extra(ep->obj.ia->async_evd, &e, DOFI_MAX_EPS);
+}
+
 void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 {
 	/* Completions first: they may share the EVD with the event. */
@@ -59,6 +74,9 @@ void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	if (number == DAT_CONNECTION_EVENT_DISCONNECTED && ep->faulted)
 		number = DAT_CONNECTION_EVENT_BROKEN;
 	push_event(ep, number);
+	if (ep->srq && (number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+			number == DAT_CONNECTION_EVENT_BROKEN))
+		no_more_buffers(ep);
 }
 
 void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
@@ -74,6 +92,7 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 	pthread_mutex_unlock(&ep->lock);
 	if (conn)
 		dofi_conn_detach(conn);
+	dofi_rmr_ep_ended(ep);
 	if (dofi_verdict_seek(ep, peer, &number))
 		dofi_dto_flush(ep);	/* up to the first suspect; the event comes with it */
 	else
@@ -145,6 +164,9 @@ static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	ep->priv_len = msg.priv_len;
 	memcpy(ep->priv, msg.priv, msg.priv_len);
 	ep->conn->peer = msg.number;
+	pthread_mutex_lock(&ep->lock);
+	ep->peer_tag = msg.tag;
+	pthread_mutex_unlock(&ep->lock);
 	established(ep);
 	dofi_link_meet(ep->obj.ia, &ep->remote, msg.link_port, msg.number);
 }

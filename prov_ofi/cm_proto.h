@@ -10,7 +10,7 @@
  *   5  1  kind: enum dofi_cm_kind
  *   6  1  fabric: wire id of the fabric's row
  *   7  1  DAT version of the sender, major * 10 + minor (information only)
- *   8  2  bytes of header before the private data (36 in version 1)
+ *   8  2  bytes of header before the private data (40 in version 1)
  *  10  2  bytes of private data
  *  12  8  request: connection qualifier asked for; otherwise 0
  *  20  2  RDMA reads that the sender serves at once
@@ -18,6 +18,7 @@
  *  24  2  rejection: enum dofi_cm_reason; otherwise 0
  *  26  2  port on which the sender's adapter takes links (link.h), 0: none
  *  28  8  number of the sender's adapter, random
+ *  36  4  tag that messages to the sender must carry (tag.h), 0: none
  *
  * A peer with another magic, version or fabric is refused. Nothing is believed before the whole
  * message has been checked (dofi_cm_parse).
@@ -30,9 +31,7 @@
 
 #define DOFI_CM_MAGIC 0x444f4649u
 #define DOFI_CM_VERSION 1
-#define DOFI_CM_HDR 36
-/* Kept free of private data, so that later versions have room for a longer header. */
-#define DOFI_CM_RESERVED 40
+#define DOFI_CM_HDR 40
 #define DOFI_CM_MAX 256
 
 enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };
@@ -55,6 +54,7 @@ struct dofi_cm_msg {
 	uint16_t reason;
 	uint16_t link_port;
 	uint64_t number;
+	uint32_t tag;
 	const uint8_t *priv;		/* points into the message */
 };
 

@@ -21,6 +21,7 @@
 #include "ep.h"
 #include "link.h"
 #include "progress.h"
+#include "srq.h"
 #include "tcpfd.h"
 
 /* How often a connection whose peer has gone, but which holds unread data, is looked at. */
@@ -65,6 +66,8 @@ static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 	struct fid *recv = &ep->recv_evd->cq->fid, *req = &ep->req_evd->cq->fid;
 	int ret = fi_ep_bind(conn->fid, &ep->obj.ia->fab.eq->fid, 0);
 
+	if (!ret && ep->srq)
+		ret = fi_ep_bind(conn->fid, &ep->srq->srx->fid, 0);
 	if (ret)
 		return ret;
 	if (recv == req)
@@ -86,6 +89,15 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	ret = dofi_cm_timer_init(ia, &conn->timer, dofi_conn_tick);
 	if (ret)
 		goto no_timer;
+	ret = -ENOMEM;
+	if (ep->srq) {
+		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+		/* What the endpoint takes out of the context completes by the endpoint's flags. */
+		info->rx_attr->op_flags |= FI_COMPLETION;
+		conn->tag = dofi_tag_take(&ia->tags, ep);
+		if (!conn->tag)
+			goto no_fid;
+	}
 	ret = fi_endpoint(ia->fab.domain, info, &conn->fid, conn);
 	if (ret)
 		goto no_fid;
@@ -102,6 +114,8 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 no_enable:
 	fi_close(&conn->fid->fid);
 no_fid:
+	if (conn->tag)
+		dofi_tag_drop(&ia->tags, conn->tag);
 	dofi_cm_timer_fini(ia);
 no_timer:
 	dofi_slab_put(&slab, conn);
@@ -206,6 +220,9 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	/* What fi_close itself flushed. */
 	dofi_evd_service(ep->recv_evd);
 	dofi_evd_service(ep->req_evd);
+	if (conn->tag)
+		dofi_tag_drop(&conn->ia->tags, conn->tag);
+	conn->tag = 0;
 	conn->fd = keep;
 	/* What the peer has not taken holds the end of the stream back: tell it beside. */
 	unsent = keep >= 0 && dofi_tcpfd_unsent(keep);

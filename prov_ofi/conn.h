@@ -17,6 +17,7 @@ struct dofi_conn {
 	struct dofi_ia *ia;		/* NULL: freed (the memory is type-stable) */
 	struct dofi_ep *ep;		/* NULL: lingering */
 	struct fid_ep *fid;		/* NULL: lingering */
+	uint32_t tag;			/* of messages to our SRQ (tag.h); 0: none */
 	int fd;				/* the TCP socket behind it, -1: unknown (tcpfd.h) */
 	uint64_t peer;			/* number of the other adapter, 0: not known */
 	bool up;			/* established: its socket is in the CQs' sets, not the EQ's */

@@ -5,20 +5,41 @@
 #include "base/log.h"
 #include "cq.h"
 #include "dto.h"
+#include "rmr.h"
+#include "srq.h"
+#include "tag.h"
 #include "work.h"
 
 #define BATCH 16
+
+static void fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
+{
+	DAT_RMR_BIND_COMPLETION_EVENT_DATA *d = &e->data.rmr_completion_event_data;
+
+	e->number = DAT_RMR_BIND_COMPLETION_EVENT;
+	e->recv = false;
+	e->srq = NULL;
+	d->rmr_handle = dto->rmr;
+	memcpy(&d->user_cookie, &dto->cookie, sizeof(d->user_cookie));
+	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
+}
 
 static void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *d = &e->data.dto_completion_event_data;
 
+	if (dto->kind == DOFI_BIND) {
+		fill_bind_event(e, dto);
+		return;
+	}
 	e->number = DAT_DTO_COMPLETION_EVENT;
 	d->ep_handle = ep;
 	d->user_cookie = dto->cookie;
 	d->status = (DAT_DTO_COMPLETION_STATUS)dto->status;
 	d->transfered_length = (dofi_len_t)(dto->status ? 0 : dto->length);
-	dofi_dto_extra(d, dto->kind);
+	dofi_dto_extra(d, dto->kind, dto->inv_key);
+	e->recv = dofi_dto_receives(dto);
+	e->srq = dto->shared ? dto->srq : NULL;
 }
 
 /* Which completions release a waiter: DAT 1.2/2.0, completion flags. Errors always do. */
@@ -26,34 +47,43 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	if (dto->status)
 		return true;
-	if (dto->kind == DOFI_RECV &&
+	if (dofi_dto_receives(dto) &&
 	    (ep->attr.recv_completion_flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG))
 		return dto->solicited;
 	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-static void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		       struct dofi_evd *evd)
+bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	struct dofi_event e;
 
-	/* No success follows a failure. A fabric that takes a send and says so does not know yet
-	 * that the peer stopped listening at the operation before. */
-	if (q->failed && dto->kind != DOFI_RECV)
-		dto->status = DAT_DTO_ERR_FLUSHED;
-	q->failed |= dto->status != DAT_DTO_SUCCESS;
 	if (dto->status && dto->status != DAT_DTO_ERR_FLUSHED) {
 		ep->faulted = true;
 		dofi_work_add(ep, DOFI_WORK_BREAK);
 	}
-	if (evd->internal)
-		return;
+	if (evd->internal || evd->dying)
+		return false;
 	if (!dto->status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
-		return;
+		return false;
 	fill_event(&e, ep, dto);
 	e.notify = notifies(ep, dto);
-	if (!dofi_evd_push_dto(evd, &e))
-		dofi_log(DOFI_LOG_ERROR, "no memory: a completion is lost");
+	if (dofi_evd_push_dto(evd, &e))
+		return true;
+	dofi_log(DOFI_LOG_ERROR, "no memory: a completion is lost");
+	return false;
+}
+
+static void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		       struct dofi_evd *evd)
+{
+	/* No success follows a failure. A fabric that takes a send and says so does not know yet
+	 * that the peer stopped listening at the operation before. */
+	if (q->failed && !dofi_dto_receives(dto))
+		dto->status = DAT_DTO_ERR_FLUSHED;
+	q->failed |= dto->status != DAT_DTO_SUCCESS;
+	dofi_dto_tell(ep, dto, evd);
+	if (dto->kind == DOFI_BIND)
+		dofi_rmr_bind_over(dto->rmr, dto->window);
 }
 
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
@@ -61,6 +91,8 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	struct dofi_dto *dto;
 
+	if (ep->srq && q == &ep->rq && atomic_load_explicit(&ep->open, memory_order_acquire))
+		dofi_srq_report(ep, evd);
 	if (!q->dto || !atomic_load_explicit(&ep->open, memory_order_acquire))
 		return;
 	for (;;) {
@@ -77,10 +109,15 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 static void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status)
 {
 	struct dofi_ep *ep = dto->ep;
-	bool recv = dto->kind == DOFI_RECV;
+	bool recv = dofi_dto_receives(dto);
 	struct dofi_queue *q = recv ? &ep->rq : &ep->sq;
 
 	dto->status = status;
+	if (dto->shared) {
+		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_relaxed);
+		dofi_srq_finish(ep, dto, evd);
+		return;
+	}
 	if (dto->kind == DOFI_READ)
 		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
 	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
@@ -118,8 +155,20 @@ static void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 	if (!dto)
 		return;
 	if (dto->kind == DOFI_RECV) {
-		dto->solicited = (entry->flags & FI_REMOTE_CQ_DATA) &&
-				 (entry->data & DOFI_DATA_SOLICITED);
+		uint64_t data = entry->flags & FI_REMOTE_CQ_DATA ? entry->data : 0;
+
+		if (dto->shared) {
+			dto->ep = dofi_srq_owner(dto, evd, data);
+			if (!dto->ep)
+				return;
+		}
+		dto->solicited = data & DOFI_DATA_SOLICITED;
+		if (data & DOFI_DATA_INVALIDATE) {
+			dto->inv_key = (uint32_t)(data >> 32);
+			dto->kind = DOFI_RECV_INVALIDATE;
+			if (!dofi_rmr_invalidate(dto->ep, dto->inv_key))
+				status = DAT_DTO_ERR_LOCAL_PROTECTION;
+		}
 		/* A scratch byte stands in for an empty buffer (see dto.c). */
 		if (entry->len > dto->length)
 			status = DAT_DTO_ERR_LOCAL_LENGTH;
@@ -174,6 +223,11 @@ static bool complete_error(struct dofi_evd *evd)
 	dto = dto_of(err.op_context);
 	if (!dto)
 		return true;
+	if (dto->shared) {
+		dto->ep = dofi_srq_owner(dto, evd, err.flags & FI_REMOTE_CQ_DATA ? err.data : 0);
+		if (!dto->ep)
+			return true;
+	}
 	if (suspicious(dto, status_of(&err))) {
 		if (dto->kind == DOFI_READ)
 			atomic_fetch_add_explicit(&dto->ep->reads_done, 1, memory_order_release);
@@ -249,10 +303,17 @@ void dofi_dto_flush(struct dofi_ep *ep)
 
 static void forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
 {
-	(void)ep;
 	(void)evd;
+	for (uint32_t i = atomic_load(&q->head); q->dto && i != q->tail; i++) {
+		const struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		if (dto->kind == DOFI_BIND)
+			dofi_rmr_bind_over(dto->rmr, dto->window);
+	}
 	for (uint32_t i = 0; q->dto && i < q->room; i++)
 		atomic_store(&q->dto[i].state, DOFI_DTO_FREE);
+	if (ep->srq && q == &ep->rq)
+		dofi_srq_forget(ep);
 	q->sent = q->tail;
 	atomic_store(&q->head, q->tail);
 	q->waiting = false;

@@ -8,6 +8,7 @@
 #ifndef DOFI_API_H
 #define DOFI_API_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
@@ -34,10 +35,11 @@ static inline DAT_VADDR dofi_rmr_addr(const DAT_RMR_TRIPLET *t)
 	return t->target_address;
 }
 
-static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind)
+static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind, DAT_RMR_CONTEXT key)
 {
 	(void)d;
 	(void)kind;
+	(void)key;
 }
 
 static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
@@ -56,10 +58,10 @@ static inline DAT_VADDR dofi_rmr_addr(const DAT_RMR_TRIPLET *t)
 }
 
 /* 2.0 says which operation completed (kind: enum dofi_dto_kind, in the order of DAT_DTOS). */
-static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind)
+static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind, DAT_RMR_CONTEXT key)
 {
 	d->operation = (DAT_DTOS)kind;
-	d->rmr_context = 0;
+	d->rmr_context = kind == DAT_DTO_RECEIVE_WITH_INVALIDATE ? key : 0;
 }
 
 static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
@@ -77,6 +79,8 @@ struct dofi_cno;
 /* Implemented by api_12.c and api_20.c. */
 extern const DAT_PROVIDER dofi_api_vtable;
 extern const DAT_UINT32 dofi_api_major, dofi_api_minor;
+/* May dat_ep_create_with_srq go without attributes? */
+extern const bool dofi_api_srq_attr_optional;
 
 /* The consumer's name for an opened IA; NULL while the registry does not know it yet. */
 DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia);

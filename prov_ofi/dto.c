@@ -9,11 +9,15 @@
  * A receive without room is given a byte of scratch memory: libfabric 2.x (tcp) stalls the
  * connection for ever when a message arrives for a receive of length zero.
  */
+#include <string.h>
+
 #include "base/param.h"
 #include "cq.h"
 #include "dto.h"
 #include "err.h"
 #include "mr.h"
+#include "rmr.h"
+#include "tag.h"
 #include "work.h"
 
 #define REQUEST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
@@ -41,13 +45,13 @@ static const struct rule rules[] = {
 			 DAT_PROTECTION_READ },
 	[DOFI_READ] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+	[DOFI_BIND] = { REQUEST_FLAGS, DAT_INVALID_ARG4, 0, 0, 0 },
 	[DOFI_RECV] = { RECV_FLAGS, DAT_INVALID_ARG5, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
 };
 
-/* Checks the segments and writes them into the operation. */
-static DAT_RETURN take_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_COUNT n,
-				const DAT_LMR_TRIPLET *seg)
+static DAT_RETURN take_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+				DAT_COUNT n, const DAT_LMR_TRIPLET *seg, DAT_MEM_PRIV_FLAGS need)
 {
 	const struct rule *rule = &rules[dto->kind];
 	uint64_t total = 0;
@@ -56,15 +60,15 @@ static DAT_RETURN take_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 	dto->pz = NULL;
 	for (DAT_COUNT i = 0; i < n; i++, seg++) {
 		const struct dofi_region *r =
-			dofi_region_find(&ep->obj.ia->lmrs, seg->lmr_context);
+			dofi_region_find(&ia->lmrs, seg->lmr_context);
 		uint64_t offset;
 
-		if (!r || !(r->priv & rule->need))
+		if (!r || !(r->priv & need))
 			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, rule->privilege);
 		offset = seg->virtual_address - r->base;
 		if (offset > r->length || seg->segment_length > r->length - offset)
 			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		if ((ep->pz && r->pz != ep->pz) || (dto->pz && r->pz != dto->pz))
+		if ((pz && r->pz != pz) || (dto->pz && r->pz != dto->pz))
 			return DOFI_ERR(DAT_PROTECTION_VIOLATION, rule->protection);
 		dto->pz = r->pz;
 		if (!seg->segment_length)
@@ -77,6 +81,20 @@ static DAT_RETURN take_segments(struct dofi_ep *ep, struct dofi_dto *dto, DAT_CO
 	}
 	dto->length = total;
 	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+			     DAT_COUNT n, const DAT_LMR_TRIPLET *seg)
+{
+	DAT_RETURN ret = take_segments(ia, pz, dto, n, seg, rules[DOFI_RECV].need);
+
+	if (!ret && !dto->iov_count) {
+		dto->iov[0].iov_base = scratch;
+		dto->iov[0].iov_len = 1;
+		dto->desc[0] = NULL;
+		dto->iov_count = 1;
+	}
+	return ret;
 }
 
 /* Programs wait for the last bytes of a write to appear in memory and then use all of it. The
@@ -142,16 +160,20 @@ static ssize_t write_tail_last(struct fid_ep *fid, struct dofi_dto *dto,
 	return fi_writemsg(fid, &msg, flags);
 }
 
-static ssize_t send_or_recv(struct fid_ep *fid, struct dofi_dto *dto)
+static ssize_t send_or_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
 			      .iov_count = dto->iov_count, .context = &dto->ctx };
 
 	if (dto->kind == DOFI_RECV)
 		return fi_recvmsg(fid, &msg, FI_COMPLETION);
-	if (!(dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG))
+	msg.data = (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
+	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		msg.data |= DOFI_DATA_SOLICITED;
+	if (dto->inv_key)
+		msg.data |= DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
+	if (!msg.data)
 		return fi_sendmsg(fid, &msg, FI_COMPLETION);
-	msg.data = DOFI_DATA_SOLICITED;
 	return fi_sendmsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
 }
 
@@ -178,7 +200,7 @@ static ssize_t hand_over(struct dofi_ep *ep, struct dofi_dto *dto)
 {
 	struct fid_ep *fid = ep->conn->fid;
 
-	return dto->kind == DOFI_SEND || dto->kind == DOFI_RECV ? send_or_recv(fid, dto)
+	return dto->kind == DOFI_SEND || dto->kind == DOFI_RECV ? send_or_recv(ep, fid, dto)
 								: rdma(ep, fid, dto);
 }
 
@@ -186,6 +208,31 @@ static bool fenced(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&
 	       ep->reads_begun != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
+}
+
+/* An operation that the fabric does not know, or one posted to a disconnected EP, completes at once,
+ * behind all earlier ones. */
+static void report_done(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
+	uint32_t before;
+
+	pthread_mutex_lock(&evd->lock);
+	before = evd->notified;
+	dofi_dto_report(ep, q, evd);
+	dofi_evd_notify(evd, before);
+	pthread_mutex_unlock(&evd->lock);
+}
+
+/* The key works, and the former does not, before any later request is handed over. */
+static void bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)
+{
+	dofi_rmr_take_effect(dto->rmr, dto->window, ep);
+	dto->window = NULL;
+	dto->status = DAT_DTO_SUCCESS;
+	q->sent++;
+	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
+	report_done(ep, q);
 }
 
 /* Gives the next waiting operation to the fabric. False: it has to wait on. */
@@ -200,6 +247,10 @@ static bool submit_next(struct dofi_ep *ep, struct dofi_queue *q)
 	}
 	if (q == &ep->sq && fenced(ep, dto))
 		return false;
+	if (dto->kind == DOFI_BIND) {
+		bind_now(ep, q, dto);
+		return true;
+	}
 	if (dto->kind == DOFI_READ)
 		ep->reads_begun++;
 	/* Before the call: its completion may be read by another thread within it. */
@@ -242,19 +293,6 @@ void dofi_dto_submit(struct dofi_ep *ep)
 	submit_queue(ep, &ep->sq);
 }
 
-/* An operation posted to a disconnected EP completes at once, behind all earlier ones. */
-static void flush_new(struct dofi_ep *ep, struct dofi_queue *q)
-{
-	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
-	uint32_t before;
-
-	pthread_mutex_lock(&evd->lock);
-	before = evd->notified;
-	dofi_dto_report(ep, q, evd);
-	dofi_evd_notify(evd, before);
-	pthread_mutex_unlock(&evd->lock);
-}
-
 /* Room for one more; completions that nobody has looked at may free some. ep->lock held. */
 static bool has_room(struct dofi_ep *ep, struct dofi_queue *q)
 {
@@ -266,23 +304,41 @@ static bool has_room(struct dofi_ep *ep, struct dofi_queue *q)
 	return dofi_queue_count(q) < q->limit;
 }
 
-/* Arguments that do not depend on the queue. */
-static DAT_RETURN check_args(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COUNT n,
-			     const DAT_LMR_TRIPLET *iov, DAT_COMPLETION_FLAGS flags)
-{
-	bool recv = kind == DOFI_RECV;
-	DAT_COUNT most = recv ? ep->attr.max_recv_iov : ep->attr.max_request_iov;
-	DAT_COMPLETION_FLAGS allowed = recv ? ep->attr.recv_completion_flags
-					    : ep->attr.request_completion_flags;
+/* What a post is given. */
+struct order {
+	enum dofi_dto_kind kind;
+	DAT_COUNT n;
+	const DAT_LMR_TRIPLET *iov;
+	DAT_DTO_COOKIE cookie;
+	DAT_COMPLETION_FLAGS flags;
+	const DAT_RMR_TRIPLET *remote;
+	uint32_t inv_key;		/* send with invalidation */
+	bool into_rmr;			/* read: the segment is named by the key of an RMR */
+};
 
-	if (n < 0 || n > most)
+static bool flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_COMPLETION_FLAGS allowed = kind == DOFI_RECV ? ep->attr.recv_completion_flags
+							 : ep->attr.request_completion_flags;
+
+	if ((unsigned int)flags & ~rules[kind].flags)
+		return false;
+	return !(flags & DAT_COMPLETION_UNSIGNALLED_FLAG) ||
+	       (allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);
+}
+
+/* Arguments that do not depend on the queue. */
+static DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
+{
+	DAT_COUNT most = o->kind == DOFI_RECV ? ep->attr.max_recv_iov : ep->attr.max_request_iov;
+
+	if (o->n < 0 || o->n > most)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (n && !iov)
+	if (o->n && !o->iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (((unsigned int)flags & ~rules[kind].flags) ||
-	    ((flags & DAT_COMPLETION_UNSIGNALLED_FLAG) &&
-	     !(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG)))
-		return DOFI_ERR(DAT_INVALID_PARAMETER, rules[kind].bad_flags);
+	if (!flags_ok(ep, o->kind, o->flags))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, o->into_rmr ? DAT_INVALID_ARG5
+								   : rules[o->kind].bad_flags);
 	return DAT_SUCCESS;
 }
 
@@ -319,52 +375,70 @@ static void count_op(struct dofi_ep *ep, enum dofi_dto_kind kind)
 			      memory_order_relaxed);
 }
 
-static DAT_RETURN post_locked(struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COUNT n,
-			      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			      DAT_COMPLETION_FLAGS flags, const DAT_RMR_TRIPLET *remote)
+static DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
-	struct dofi_queue *q = kind == DOFI_RECV ? &ep->rq : &ep->sq;
-	bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;
-	struct dofi_dto *dto;
+	if (kind == DOFI_RECV)
+		return ep->srq ? DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE)
+			       : DAT_SUCCESS;
+	if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)
+		return DAT_SUCCESS;
+	return dofi_ret_ep_state(ep->state);
+}
+
+static DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
+{
+	DAT_MEM_PRIV_FLAGS need = rules[o->kind].need;
 	DAT_RETURN ret;
 
-	if (kind != DOFI_RECV && ep->state != DAT_EP_STATE_CONNECTED && !dead)
-		return dofi_ret_ep_state(ep->state);
-	ret = check_args(ep, kind, n, iov, flags);
+	dto->kind = (uint8_t)o->kind;
+	if (o->kind == DOFI_RECV)
+		return dofi_dto_segments(ep->obj.ia, ep->pz, dto, o->n, o->iov);
+	if (o->into_rmr)
+		need |= DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+	ret = take_segments(ep->obj.ia, ep->pz, dto, o->n, o->iov, need);
+	return !ret && o->remote ? take_remote(dto, o->remote) : ret;
+}
+
+/* The operation is described: it is the queue's last from now on. */
+static void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;
+
+	dto->ep = ep;
+	dto->cookie = cookie;
+	dto->flags = (uint16_t)flags;
+	dto->status = DAT_DTO_ERR_FLUSHED;
+	dto->solicited = dto->shared = false;
+	atomic_store_explicit(&dto->state, dead ? DOFI_DTO_DONE : DOFI_DTO_QUEUED,
+			      memory_order_release);
+	atomic_store_explicit(&q->tail, q->tail + 1, memory_order_release);
+	count_op(ep, dto->kind);
+	if (!dead)
+		submit_queue(ep, q);
+}
+
+static DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const struct order *o)
+{
+	struct dofi_dto *dto;
+	DAT_RETURN ret = check_state(ep, o->kind);
+
+	if (!ret)
+		ret = check_args(ep, o);
 	if (ret)
 		return ret;
 	if (!has_room(ep, q))
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
 	dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
-	dto->kind = (uint8_t)kind;
-	ret = take_segments(ep, dto, n, iov);
-	if (!ret && remote)
-		ret = take_remote(dto, remote);
+	ret = fill(ep, dto, o);
 	if (ret)
 		return ret;
-	if (kind == DOFI_RECV && !dto->iov_count) {
-		dto->iov[0].iov_base = scratch;
-		dto->iov[0].iov_len = 1;
-		dto->desc[0] = NULL;
-		dto->iov_count = 1;
-	}
-	dto->ep = ep;
-	dto->cookie = cookie;
-	dto->flags = (uint16_t)flags;
-	dto->status = DAT_DTO_ERR_FLUSHED;
-	dto->solicited = false;
-	atomic_store_explicit(&dto->state, dead ? DOFI_DTO_DONE : DOFI_DTO_QUEUED,
-			      memory_order_release);
-	atomic_store_explicit(&q->tail, q->tail + 1, memory_order_release);
-	count_op(ep, kind);
-	if (!dead)
-		submit_queue(ep, q);
+	dto->inv_key = o->inv_key;
+	enqueue(ep, q, dto, o->cookie, o->flags);
 	return DAT_SUCCESS;
 }
 
-static inline DAT_RETURN post(DAT_EP_HANDLE handle, enum dofi_dto_kind kind, DAT_COUNT n,
-			      const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
-			      DAT_COMPLETION_FLAGS flags, const DAT_RMR_TRIPLET *remote)
+static inline DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
 	struct dofi_queue *q;
@@ -373,30 +447,91 @@ static inline DAT_RETURN post(DAT_EP_HANDLE handle, enum dofi_dto_kind kind, DAT
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	q = kind == DOFI_RECV ? &ep->rq : &ep->sq;
+	q = o->kind == DOFI_RECV ? &ep->rq : &ep->sq;
 	pthread_mutex_lock(&ep->lock);
-	ret = post_locked(ep, kind, n, iov, cookie, flags, remote);
+	ret = post_locked(ep, q, o);
 	dead = ep->state == DAT_EP_STATE_DISCONNECTED;
 	pthread_mutex_unlock(&ep->lock);
 	if (!ret && dead)
-		flush_new(ep, q);
+		report_done(ep, q);
+	return ret;
+}
+
+DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct dofi_window *window,
+			      DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_queue *q = &ep->sq;
+	struct dofi_dto *dto;
+	DAT_DTO_COOKIE as_dto;
+	DAT_RETURN ret;
+	bool dead;
+
+	pthread_mutex_lock(&ep->lock);
+	ret = dofi_ep_live(ep) ? check_state(ep, DOFI_BIND)
+			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ret && !flags_ok(ep, DOFI_BIND, flags))
+		ret = DOFI_ERR(DAT_INVALID_PARAMETER, window ? DAT_INVALID_ARG4 : DAT_INVALID_ARG2);
+	if (!ret && !has_room(ep, q))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
+	dead = ep->state == DAT_EP_STATE_DISCONNECTED;
+	if (!ret) {
+		dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
+		dto->kind = DOFI_BIND;
+		dto->length = 0;
+		dto->rmr = rmr;
+		dto->window = window;
+		memcpy(&as_dto, &cookie, sizeof(as_dto));
+		enqueue(ep, q, dto, as_dto, flags);
+	}
+	pthread_mutex_unlock(&ep->lock);
+	if (!ret && dead)
+		report_done(ep, q);
 	return ret;
 }
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	return post(ep, DOFI_SEND, n, iov, cookie, flags, NULL);
+	return post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags });
+}
+
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+					     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+					     DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
+{
+	if (invalidate && !context)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	return post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags, .inv_key = invalidate ? context : 0 });
+}
+
+/* A message that arrived before its receive may have been read from the network already: then the
+ * fabric waits for nothing that would wake it, and nobody who sleeps on its descriptors wakes. */
+static void look_for_early_message(struct dofi_ep *ep)
+{
+	struct dofi_evd *evd = ep->recv_evd;
+	bool asleep;
+
+	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
+		dofi_work_unstall(evd);
+	if (!ep->obj.ia->fab.row->tcp_quirks || dofi_queue_count(&ep->rq) != 1)
+		return;
+	pthread_mutex_lock(&evd->lock);
+	asleep = evd->sleeping;
+	pthread_mutex_unlock(&evd->lock);
+	if (asleep || atomic_load_explicit(&evd->watch, memory_order_relaxed) == DOFI_WATCH_ARMED)
+		dofi_evd_service(evd);
 }
 
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	DAT_RETURN ret = post(handle, DOFI_RECV, n, iov, cookie, flags, NULL);
-	struct dofi_ep *ep = handle;
+	DAT_RETURN ret = post(handle, &(struct order){ .kind = DOFI_RECV, .n = n, .iov = iov,
+						       .cookie = cookie, .flags = flags });
 
-	if (!ret && atomic_load_explicit(&ep->recv_evd->stalled, memory_order_acquire))
-		dofi_work_unstall(ep->recv_evd);
+	if (!ret)
+		look_for_early_message(handle);
 	return ret;
 }
 
@@ -406,7 +541,26 @@ DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET
 {
 	if (!remote)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	return post(ep, DOFI_READ, n, iov, cookie, flags, remote);
+	return post(ep, &(struct order){ .kind = DOFI_READ, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags, .remote = remote });
+}
+
+DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
+					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS flags)
+{
+	DAT_LMR_TRIPLET sink;
+
+	if (!local)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!remote)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	memset(&sink, 0, sizeof(sink));
+	sink.lmr_context = local->rmr_context;
+	sink.virtual_address = dofi_rmr_addr(local);
+	sink.segment_length = local->segment_length;
+	return post(ep, &(struct order){ .kind = DOFI_READ, .n = 1, .iov = &sink, .cookie = cookie,
+					 .flags = flags, .remote = remote, .into_rmr = true });
 }
 
 DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -415,5 +569,6 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 {
 	if (!remote)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	return post(ep, DOFI_WRITE, n, iov, cookie, flags, remote);
+	return post(ep, &(struct order){ .kind = DOFI_WRITE, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags, .remote = remote });
 }

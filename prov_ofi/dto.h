@@ -5,11 +5,13 @@
 
 #include "ep.h"
 
-/* CQ data of a send: the receiver's completion is to be notified (solicited wait). */
-#define DOFI_DATA_SOLICITED 1u
-
 /* Hands waiting operations to the fabric, as far as it takes them; ep->lock held. */
 void dofi_dto_submit(struct dofi_ep *ep);
+
+/* Checks the segments of a receive into the given PZ (NULL: not known yet) and writes them into the
+ * operation. */
+DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+			     DAT_COUNT n, const DAT_LMR_TRIPLET *seg);
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
@@ -21,5 +23,15 @@ DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET
 DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags);
+
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+					     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+					     DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context);
+DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
+					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS flags);
+/* Queues a bind (window NULL: unbind), whose key is registered already. */
+DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct dofi_window *window,
+			      DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 
 #endif

@@ -12,6 +12,8 @@
 #include "grants.h"
 #include "mr.h"
 #include "progress.h"
+#include "rmr.h"
+#include "srq.h"
 #include "verdict.h"
 #include "work.h"
 
@@ -78,13 +80,23 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	bool quiet_req = ep->attr.request_completion_flags & QUIET;
 	struct dofi_evd *new_recv, *new_req;
 
+	if (ep->srq && ep->recv_evd) {
+		pthread_mutex_lock(&ep->recv_evd->lock);
+		dofi_srq_disown(ep, ep->recv_evd);
+		pthread_mutex_unlock(&ep->recv_evd->lock);
+	}
 	new_recv = feed(ep, ep->recv_evd, recv, true, ep->quiet_recv, quiet_recv);
 	new_req = feed(ep, ep->req_evd, req, true, ep->quiet_req, quiet_req);
-	/* The progress thread goes through all EPs under this lock. */
+	/* The progress thread goes through all EPs under this lock, posting to an SRQ through its
+	 * own under that one's. */
+	if (ep->srq)
+		pthread_mutex_lock(&ep->srq->lock);
 	pthread_mutex_lock(&ep->obj.ia->obj_lock);
 	ep->recv_evd = new_recv;
 	ep->req_evd = new_req;
 	pthread_mutex_unlock(&ep->obj.ia->obj_lock);
+	if (ep->srq)
+		pthread_mutex_unlock(&ep->srq->lock);
 	ep->conn_evd = feed(ep, dofi_ep_conn_evd(ep), conn, false, false, false);
 	ep->conn_life = conn ? conn->life : 0;
 	ep->quiet_recv = quiet_recv;
@@ -112,11 +124,20 @@ static void start_over(struct dofi_ep *ep)
 	ep->local_port = ep->remote_port = 0;
 	memset(&ep->remote, 0, sizeof(ep->remote));
 	ep->priv_len = 0;
+	ep->peer_tag = 0;
 	ep->reads_begun = 0;
 	ep->reads_done = 0;
 }
 
-DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_ep **out)
+void dofi_ep_set_marks(struct dofi_ep *ep)
+{
+	/* 0 is what programs leave in a member that they do not know. */
+	atomic_store(&ep->shared.soft, ep->attr.srq_soft_hw > 0 ? ep->attr.srq_soft_hw : -1);
+	atomic_store(&ep->shared.hard, ep->attr.max_recv_dtos > 0 ? ep->attr.max_recv_dtos : -1);
+}
+
+DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
+			struct dofi_ep **out)
 {
 	struct dofi_ep *ep = dofi_obj_new(ia, DAT_HANDLE_TYPE_EP);
 
@@ -131,13 +152,20 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->write_tail = dofi_param(DOFI_NUM_WRITE_TAIL) && ia->fab.row->tcp_quirks;
 	memset(&ep->rq, 0, sizeof(ep->rq));
 	memset(&ep->sq, 0, sizeof(ep->sq));
+	ep->srq = NULL;
+	dofi_list_init(&ep->shared.link);
+	ep->shared.first = NULL;
+	ep->shared.last = &ep->shared.first;
+	ep->shared.held = 0;
+	ep->shared.soft_passed = false;
+	dofi_ep_set_marks(ep);
 	ep->local = ia->fab.addr;
 	ep->work = 0;
 	ep->sent_msgs = ep->recv_msgs = ep->rdma_ops = 0;
 	dofi_list_init(&ep->work_link);
 	ep->verdict.waiting = false;
 	start_over(ep);
-	if (dofi_queue_resize(&ep->rq, (uint32_t)attr->max_recv_dtos) ||
+	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos) ||
 	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos) ||
 	    dofi_cm_timer_init(ia, &ep->timer, dofi_cm_deadline)) {
 		free(ep->rq.dto);
@@ -145,6 +173,8 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 		dofi_obj_release(&ep->obj);
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
+	if (srq)
+		dofi_srq_attach(srq, ep);
 	*out = ep;
 	return DAT_SUCCESS;
 }
@@ -168,9 +198,17 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	ep->ending = true;
 	if (conn)
 		dofi_conn_detach(conn);
+	dofi_rmr_ep_ended(ep);
 	dofi_verdict_drop(ep);
 	dofi_dto_forget(ep);
 	dofi_work_cancel(ep);
+	if (ep->srq) {
+		dofi_srq_raise(ep);
+		pthread_mutex_lock(&ep->recv_evd->lock);
+		dofi_srq_disown(ep, ep->recv_evd);
+		pthread_mutex_unlock(&ep->recv_evd->lock);
+		dofi_srq_detach(ep);
+	}
 	pthread_mutex_lock(&ep->lock);
 	free(ep->rq.dto);
 	free(ep->sq.dto);
@@ -198,51 +236,102 @@ bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS st
 	return obj && ((*evd)->flags & stream);
 }
 
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle,
-			  DAT_EVD_HANDLE recv_handle, DAT_EVD_HANDLE req_handle,
-			  DAT_EVD_HANDLE conn_handle, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *out)
-{
-	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+/* What both calls that make an EP are given. */
+struct recipe {
+	struct dofi_pz *pz;
 	struct dofi_evd *recv, *req, *conn;
-	struct dofi_pz *pz = NULL;
+	struct dofi_srq *srq;
+	const DAT_EP_ATTR *attr;
+};
+
+static DAT_RETURN take_handles(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+			       DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, struct recipe *r)
+{
+	r->pz = NULL;
+	if (pz != DAT_HANDLE_NULL) {
+		r->pz = (struct dofi_pz *)dofi_obj_check(pz, DAT_HANDLE_TYPE_PZ, ia);
+		if (!r->pz)
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	}
+	if (!dofi_ep_evd_arg(ia, recv, DAT_EVD_DTO_FLAG, &r->recv))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
+	if (!dofi_ep_evd_arg(ia, req, DAT_EVD_DTO_FLAG, &r->req))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!dofi_ep_evd_arg(ia, conn, DAT_EVD_CONNECTION_FLAG, &r->conn))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN make_and_publish(struct dofi_ia *ia, const struct recipe *r, DAT_EP_HANDLE *out)
+{
 	struct dofi_ep *ep;
 	DAT_EP_ATTR use;
 	DAT_RETURN ret;
 
-	if (!ia)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	if (pz_handle != DAT_HANDLE_NULL) {
-		pz = (struct dofi_pz *)dofi_obj_check(pz_handle, DAT_HANDLE_TYPE_PZ, ia);
-		if (!pz)
-			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-	}
-	if (!dofi_ep_evd_arg(ia, recv_handle, DAT_EVD_DTO_FLAG, &recv))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
-	if (!dofi_ep_evd_arg(ia, req_handle, DAT_EVD_DTO_FLAG, &req))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	if (!dofi_ep_evd_arg(ia, conn_handle, DAT_EVD_CONNECTION_FLAG, &conn))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
-	if (!out)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-	if (attr && attr->service_type != DAT_SERVICE_TYPE_RC)
-		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	if (attr && !dofi_ep_attr_valid(ia, attr, recv, req))
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-	dofi_ep_attr_default(ia, recv, req, &use);
-	if (attr)
-		dofi_ep_attr_merge(&use, attr);
+	dofi_ep_attr_default(ia, r->recv, r->req, &use);
+	if (r->srq)
+		use.max_recv_dtos = use.srq_soft_hw = DAT_HW_DEFAULT;
+	if (r->attr)
+		dofi_ep_attr_merge(&use, r->attr);
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = dofi_ep_make(ia, &use, &ep);
+	ret = dofi_ep_make(ia, &use, r->srq, &ep);
 	if (!ret) {
-		dofi_ep_set_evds(ep, recv, req, conn);
-		ep->pz = pz;
-		if (pz)
-			pz->users++;
+		dofi_ep_set_evds(ep, r->recv, r->req, r->conn);
+		ep->pz = r->pz;
+		if (r->pz)
+			r->pz->users++;
 		dofi_obj_publish(&ep->obj);
 		*out = ep;
 	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
+}
+
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+			  DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, const DAT_EP_ATTR *attr,
+			  DAT_EP_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct recipe r = { .attr = attr };
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ret = take_handles(ia, pz, recv, req, conn, &r);
+	if (ret)
+		return ret;
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	if (attr && attr->service_type != DAT_SERVICE_TYPE_RC)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	if (attr && !dofi_ep_attr_valid(ia, attr, r.recv, r.req))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+	return make_and_publish(ia, &r, out);
+}
+
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+				   DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, DAT_SRQ_HANDLE srq,
+				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct recipe r = { .attr = attr };
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ret = take_handles(ia, pz, recv, req, conn, &r);
+	if (ret)
+		return ret;
+	r.srq = (struct dofi_srq *)dofi_obj_check(srq, DAT_HANDLE_TYPE_SRQ, ia);
+	if (!r.srq)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	if (attr && attr->service_type != DAT_SERVICE_TYPE_RC)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	if (attr ? !dofi_ep_attr_valid_srq(ia, attr, r.recv, r.req) : !dofi_api_srq_attr_optional)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
+	return make_and_publish(ia, &r, out);
 }
 
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)

@@ -22,8 +22,15 @@
 #include "conn.h"
 #include "evd.h"
 
-/* In the order of DAT_DTOS. */
-enum dofi_dto_kind { DOFI_SEND, DOFI_WRITE, DOFI_READ, DOFI_RECV };
+/* In the order of DAT_DTOS, as far as that goes. */
+enum dofi_dto_kind {
+	DOFI_SEND,
+	DOFI_WRITE,
+	DOFI_READ,
+	DOFI_RECV,
+	DOFI_RECV_INVALIDATE,	/* a completion only: the message invalidated a key */
+	DOFI_BIND,
+};
 
 enum dofi_dto_state {
 	DOFI_DTO_FREE,
@@ -43,15 +50,33 @@ struct dofi_dto {
 	uint8_t kind;
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
 	bool solicited;			/* receive: the sender asked for notification */
+	bool shared;			/* receive posted to an SRQ */
+	uint8_t iov_count;
 	uint16_t flags;			/* DAT_COMPLETION_FLAGS of the post */
-	uint16_t iov_count;
+	uint32_t inv_key;		/* send: key that the peer shall invalidate; receive: has */
 	uint64_t length;		/* posted; once done: transferred */
-	uint64_t remote_addr;
-	uint64_t remote_key;
+	union {
+		struct {		/* RDMA */
+			uint64_t remote_addr, remote_key;
+		};
+		struct {		/* receive posted to an SRQ */
+			struct dofi_srq *srq;
+			struct dofi_dto *next;
+		};
+		struct {		/* bind */
+			struct dofi_rmr *rmr;
+			struct dofi_window *window;	/* not opened yet, or NULL */
+		};
+	};
 	struct dofi_pz *pz;		/* of the segments; NULL without any */
 	struct iovec iov[DOFI_IOV_MAX];
 	void *desc[DOFI_IOV_MAX];
 };
+
+static inline bool dofi_dto_receives(const struct dofi_dto *dto)
+{
+	return dto->kind == DOFI_RECV || dto->kind == DOFI_RECV_INVALIDATE;
+}
 
 struct dofi_queue {
 	struct dofi_dto *dto;		/* room is a power of two; NULL: no such direction */
@@ -70,6 +95,7 @@ enum {
 	DOFI_WORK_BREAK = 2,	/* a completion reported an error: the connection must end */
 	DOFI_WORK_DRAINED = 4,	/* graceful disconnect: no request is outstanding any more */
 	DOFI_WORK_EQ = 8,	/* completions arrived before the connection's event */
+	DOFI_WORK_MARKS = 16,	/* a watermark of the EP or of its SRQ has been passed */
 };
 
 struct dofi_ep {
@@ -84,6 +110,15 @@ struct dofi_ep {
 	bool has_recv_evd, has_req_evd;
 	bool quiet_recv, quiet_req;	/* how they are counted in evd->quiet_streams */
 	struct dofi_queue rq, sq;
+	struct dofi_srq *srq;		/* receives come from there; rq is empty */
+	struct {
+		struct dofi_list link;		/* srq->eps */
+		struct dofi_dto *first, **last;	/* done before the EP was open; recv_evd->lock */
+		_Atomic int32_t held;		/* buffers taken, completions not yet dequeued */
+		_Atomic int32_t soft, hard;	/* watermarks, -1: none */
+		_Atomic bool soft_passed;
+	} shared;
+	uint32_t peer_tag;		/* what messages to the peer's SRQ have to carry; 0: nothing */
 	uint32_t reads_begun;		/* RDMA reads ever handed to the fabric; ep->lock */
 	_Atomic uint32_t reads_done;	/* and finished; req_evd->lock */
 	_Atomic bool open;
@@ -142,10 +177,13 @@ bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS st
 		     struct dofi_evd **evd);
 
 /* Life (ep.c). Making one needs cm_lock. */
-DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_ep **out);
+DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
+			struct dofi_ep **out);
 /* Sets or replaces the EVDs (NULL: none); both locks of the rules above held or EP unpublished. */
 void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd *req,
 		      struct dofi_evd *conn);
+/* EP with an SRQ: its watermarks become those of its attributes. */
+void dofi_ep_set_marks(struct dofi_ep *ep);
 int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
 /* cm_lock held; the handle is already invalid. No event. */
 void dofi_ep_destroy(struct dofi_ep *ep);
@@ -154,6 +192,9 @@ void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
 DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
 			  DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr,
 			  DAT_EP_HANDLE *ep);
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+				   DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
+				   DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep);
 DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep);
 DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
@@ -163,6 +204,8 @@ DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN
 void dofi_ep_attr_default(struct dofi_ia *ia, bool recv, bool request, DAT_EP_ATTR *attr);
 /* Is what the consumer asks consistent and within the IA's limits? */
 bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
+/* The same for an EP with an SRQ: the counts of receives are watermarks. */
+bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
 /* What the consumer set explicitly replaces the default. */
 void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted);
 DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);

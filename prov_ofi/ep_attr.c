@@ -88,6 +88,17 @@ bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, 
 	return limits_ok(ia, attr) && flags_ok(attr);
 }
 
+bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request)
+{
+	DAT_EP_ATTR plain = *attr;
+
+	if (attr->max_recv_dtos < DAT_HW_DEFAULT || attr->max_recv_dtos > DOFI_MAX_SRQ_DTOS ||
+	    attr->srq_soft_hw < DAT_HW_DEFAULT || attr->srq_soft_hw > DOFI_MAX_SRQ_DTOS)
+		return false;
+	plain.max_recv_dtos = plain.max_recv_iov = recv ? 1 : 0;
+	return dofi_ep_attr_valid(ia, &plain, recv, request);
+}
+
 DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
@@ -110,7 +121,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	param->recv_evd_handle = ep->has_recv_evd ? ep->recv_evd : NULL;
 	param->request_evd_handle = ep->has_req_evd ? ep->req_evd : NULL;
 	param->connect_evd_handle = dofi_ep_conn_evd(ep);
-	param->srq_handle = DAT_HANDLE_NULL;
+	param->srq_handle = ep->srq;
 	param->ep_attr = ep->attr;
 	pthread_mutex_unlock(&ep->lock);
 	return DAT_SUCCESS;
@@ -189,6 +200,8 @@ static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM 
 			DAT_EVD_CONNECTION_FLAG, &c->conn))
 		return false;
 	mix_attr(&c->attr, mask, &param->ep_attr);
+	if (ep->srq)
+		return dofi_ep_attr_valid_srq(ep->obj.ia, &c->attr, c->recv, c->req);
 	/* A direction that gets its first EVD gets the default queue with it. */
 	if (c->recv && !c->attr.max_recv_dtos && !(mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS)) {
 		c->attr.max_recv_dtos = DOFI_DEFAULT_DTOS;
@@ -237,7 +250,7 @@ static DAT_RETURN apply(struct dofi_ep *ep, const struct change *c)
 {
 	int ret = 0;
 
-	if (c->attr.max_recv_dtos != ep->attr.max_recv_dtos)
+	if (!ep->srq && c->attr.max_recv_dtos != ep->attr.max_recv_dtos)
 		ret = dofi_queue_resize(&ep->rq, (uint32_t)c->attr.max_recv_dtos);
 	if (!ret && c->attr.max_request_dtos != ep->attr.max_request_dtos)
 		ret = dofi_queue_resize(&ep->sq, (uint32_t)c->attr.max_request_dtos);
@@ -246,6 +259,8 @@ static DAT_RETURN apply(struct dofi_ep *ep, const struct change *c)
 	if (ret)
 		return dofi_ret(ret);
 	ep->attr = c->attr;
+	if (ep->srq)
+		dofi_ep_set_marks(ep);
 	dofi_ep_set_evds(ep, c->recv, c->req, c->conn);
 	if (c->pz != ep->pz) {
 		if (ep->pz)

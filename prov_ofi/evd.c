@@ -14,6 +14,7 @@
 #include "evd.h"
 #include "grants.h"
 #include "progress.h"
+#include "srq.h"
 
 #define DTO_STREAMS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 #define ALL_STREAMS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | \
@@ -170,6 +171,17 @@ bool dofi_evd_push_dto(struct dofi_evd *evd, const struct dofi_event *event)
 	return true;
 }
 
+void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most)
+{
+	uint32_t before;
+
+	pthread_mutex_lock(&evd->lock);
+	before = evd->notified;
+	if (dofi_evd_count(evd) < most && dofi_evd_push_dto(evd, event))
+		dofi_evd_notify(evd, before);
+	pthread_mutex_unlock(&evd->lock);
+}
+
 bool dofi_evd_has_room(struct dofi_evd *evd)
 {
 	bool room;
@@ -268,6 +280,8 @@ void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
 	event->event_number = e->number;
 	event->evd_handle = evd;
 	event->event_data = e->data;
+	if (e->srq)
+		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
 	evd->overflowed = false;
 }
 

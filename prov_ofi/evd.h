@@ -28,6 +28,8 @@ enum dofi_evd_watch {
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	bool notify;		/* releases a waiter or triggers the CNO */
+	bool recv;		/* completion of a receive */
+	struct dofi_srq *srq;	/* whose buffer it was; NULL: no SRQ's */
 	DAT_EVENT_DATA data;
 };
 
@@ -60,7 +62,7 @@ struct dofi_evd {
 	_Atomic uint64_t waits, dequeues, events;	/* counters */
 
 	struct dofi_list link;		/* ia->evds */
-	enum dofi_evd_watch watch;
+	_Atomic enum dofi_evd_watch watch;
 	bool covered;			/* napping because of consumers at the EPs' other CQs */
 	unsigned int fruitless;		/* looks in a row at a readable CQ that gave nothing */
 	uint32_t seen_polls;		/* `polls` when last looked at, */
@@ -96,6 +98,8 @@ bool dofi_evd_push_dto(struct dofi_evd *evd, const struct dofi_event *event);
 /* Every other stream; takes evd->lock. False: the queue is full and, but for software events and
  * connection requests, the overflow was reported. */
 bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event);
+/* Beyond the granted length, up to `most` events, since a program waits for each; takes the lock. */
+void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most);
 bool dofi_evd_has_room(struct dofi_evd *evd);
 /* Wakes the waiter or triggers the CNO if a notifying event came since `notified_before`;
  * evd->lock held. */

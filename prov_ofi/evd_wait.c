@@ -146,6 +146,8 @@ static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, uns
 	fds[1].fd = evd->cq_fd;
 	evd->sleeping = true;
 	evd->stalled = stalled;
+	if (stalled)
+		atomic_fetch_add(&evd->obj.ia->stalls, 1);
 	pthread_mutex_unlock(&evd->lock);
 	ret = ppoll(fds, n, left == DOFI_NEVER ? NULL : &ts, NULL) < 0 ? -errno : 0;
 	pthread_mutex_lock(&evd->lock);

@@ -232,7 +232,7 @@ int dofi_fab_open(struct dofi_fab *fab, const char *params)
 		dofi_fab_close(fab);
 		return ret;
 	}
-	fab->max_priv = fab->row->cm_data - DOFI_CM_RESERVED;
+	fab->max_priv = fab->row->cm_data - DOFI_CM_HDR;
 	return 0;
 }
 

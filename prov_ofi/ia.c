@@ -13,11 +13,13 @@
 #include "link.h"
 #include "mr.h"
 #include "progress.h"
+#include "rmr.h"
+#include "srq.h"
 
 /* Handles are invalid in the order in which the objects depend on each other. */
 static const DAT_HANDLE_TYPE close_order[] = {
-	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_PSP,
-	DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_RMR, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_EP, DAT_HANDLE_TYPE_PSP,
+	DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
 };
 
 static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
@@ -46,6 +48,8 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	memset(&ia->strangers, 0, sizeof(ia->strangers));
 	dofi_timer_init(&ia->warden, NULL);
 	dofi_lmr_table_init(&ia->lmrs);
+	dofi_tags_init(&ia->tags);
+	ia->stalls = 0;
 }
 
 /* The asynchronous EVD: made here, or one of an earlier open. */
@@ -78,6 +82,7 @@ static void tear_down(struct dofi_ia *ia)
 	dofi_fab_close(&ia->fab);
 	dofi_timers_free(&ia->timers);
 	dofi_lmr_table_free(&ia->lmrs);
+	dofi_tags_free(&ia->tags);
 	dofi_obj_release(&ia->obj);
 }
 
@@ -202,6 +207,12 @@ static void destroy_object(struct dofi_obj *obj)
 		break;
 	case DAT_HANDLE_TYPE_EP:
 		dofi_ep_destroy((struct dofi_ep *)obj);
+		break;
+	case DAT_HANDLE_TYPE_RMR:
+		dofi_rmr_destroy((struct dofi_rmr *)obj);
+		break;
+	case DAT_HANDLE_TYPE_SRQ:
+		dofi_srq_destroy((struct dofi_srq *)obj);
 		break;
 	case DAT_HANDLE_TYPE_LMR:
 		dofi_lmr_destroy((struct dofi_lmr *)obj);

@@ -5,9 +5,11 @@
  *   prog_lock   the progress thread's round; freeing an EVD
  *   cm_lock     connections: event queue, service points, requests, timers, endpoint states
  *   ep->lock    posting; state of one endpoint
+ *   srq->lock   posting to a shared receive queue
  *   evd->lock   one event dispatcher: its completion queue and its events
  *   cno->lock   one notification object
- *   obj_lock, work_lock, lmr.lock: leaves, nothing is taken under them
+ *   obj_lock, work_lock, mr_lock, lmr.lock: nothing is taken under them, but mr_lock under obj_lock
+ *   and lmr.lock under mr_lock
  * No lock is held while a consumer's agent is called.
  */
 #ifndef DOFI_IA_H
@@ -20,6 +22,7 @@
 #include "fab.h"
 #include "lmr_table.h"
 #include "obj.h"
+#include "tag.h"
 #include "tcpfd.h"
 
 struct dofi_evd;
@@ -49,6 +52,9 @@ struct dofi_ia {
 	struct dofi_fab fab;		/* fabric, domain, EQ, limits */
 	_Atomic(DAT_IA_HANDLE) consumer_handle;	/* see dofi_api_ia_handle */
 	struct dofi_lmr_table lmrs;
+	pthread_mutex_t mr_lock;	/* what RMRs are bound to */
+	struct dofi_tags tags;		/* connections of EPs with an SRQ */
+	_Atomic uint32_t stalls;	/* times that an EVD was found stalled */
 
 	pthread_mutex_t obj_lock;
 	struct dofi_list objs[DOFI_KINDS];

@@ -19,7 +19,9 @@
 #define DOFI_LMR_CHUNKS (1u << (DOFI_LMR_INDEX_BITS - DOFI_LMR_CHUNK_BITS))
 #define DOFI_LMR_MAX ((1u << DOFI_LMR_INDEX_BITS) - 2)
 
+struct dofi_lmr;
 struct dofi_pz;
+struct dofi_window;
 
 struct dofi_region {
 	_Atomic uint32_t context;	/* 0: free */
@@ -30,6 +32,8 @@ struct dofi_region {
 	DAT_MEM_PRIV_FLAGS priv;
 	struct dofi_pz *pz;
 	void *desc;			/* libfabric's local descriptor */
+	struct dofi_lmr *lmr;		/* whose it is: an LMR's, */
+	struct dofi_window *window;	/* or that of an RMR's binding (rmr.h) */
 };
 
 struct dofi_lmr_table {

@@ -39,8 +39,12 @@ dofi_sources = \
 	prov_ofi/obj.c prov_ofi/obj.h \
 	prov_ofi/progress.c prov_ofi/progress.h \
 	prov_ofi/provider.c \
+	prov_ofi/recv_count.c \
+	prov_ofi/rmr.c prov_ofi/rmr.h \
+	prov_ofi/srq.c prov_ofi/srq.h \
+	prov_ofi/srq_cq.c \
+	prov_ofi/tag.c prov_ofi/tag.h \
 	prov_ofi/tcpfd.c prov_ofi/tcpfd.h \
-	prov_ofi/unsupported.c prov_ofi/unsupported.h \
 	prov_ofi/verdict.c prov_ofi/verdict.h \
 	prov_ofi/work.c prov_ofi/work.h
 

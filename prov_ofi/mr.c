@@ -27,13 +27,43 @@ static uint64_t fabric_access(DAT_MEM_PRIV_FLAGS priv)
 	return access;
 }
 
+int dofi_mr_register(struct dofi_fab *fab, uint64_t address, uint64_t length,
+		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
+		     struct fid_mr **mr, uint32_t *key)
+{
+	struct iovec iov = { (void *)(uintptr_t)address, length };
+	struct fi_mr_attr attr;
+	uint64_t given;
+	int ret;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.mr_iov = &iov;
+	attr.iov_count = 1;
+	attr.access = fabric_access(priv);
+	attr.requested_key = wanted;
+	/* With absolute addressing the offset is added to what the peer sends. */
+	attr.offset = zero_based ? address : 0;
+	ret = fi_mr_regattr(fab->domain, &attr, 0, mr);
+	if (ret) {
+		*mr = NULL;
+		return ret;
+	}
+	given = fi_mr_key(*mr);
+	*key = (uint32_t)given;
+	if (!(priv & REMOTE) || (given && given <= UINT32_MAX))
+		return 0;
+	dofi_log(DOFI_LOG_ERROR, "the fabric's memory key %#llx does not fit 32 bits",
+		 (unsigned long long)given);
+	fi_close(&(*mr)->fid);
+	*mr = NULL;
+	return -EOVERFLOW;
+}
+
 /* Registers with the fabric if a peer, or the device itself, needs it. */
 static int register_region(struct dofi_lmr *lmr)
 {
 	struct dofi_fab *fab = &lmr->obj.ia->fab;
-	struct iovec iov = { (void *)(uintptr_t)lmr->address, lmr->length };
-	struct fi_mr_attr attr;
-	uint64_t key;
+	uint32_t key;
 	int ret;
 
 	lmr->mr = NULL;
@@ -41,30 +71,13 @@ static int register_region(struct dofi_lmr *lmr)
 	lmr->rmr_context = 0;
 	if (!(lmr->priv & REMOTE) && !fab->local_mr)
 		return 0;
-	memset(&attr, 0, sizeof(attr));
-	attr.mr_iov = &iov;
-	attr.iov_count = 1;
-	attr.access = fabric_access(lmr->priv);
-	attr.requested_key = lmr->context;
-	/* With absolute addressing the offset is added to what the peer sends. */
-	attr.offset = lmr->zero_based ? lmr->address : 0;
-	ret = fi_mr_regattr(fab->domain, &attr, 0, &lmr->mr);
-	if (ret) {
-		lmr->mr = NULL;
+	ret = dofi_mr_register(fab, lmr->address, lmr->length, lmr->priv, lmr->context,
+			       lmr->zero_based, &lmr->mr, &key);
+	if (ret)
 		return ret;
-	}
 	lmr->region->desc = fi_mr_desc(lmr->mr);
-	if (!(lmr->priv & REMOTE))
-		return 0;
-	key = fi_mr_key(lmr->mr);
-	if (!key || key > UINT32_MAX) {
-		dofi_log(DOFI_LOG_ERROR, "the fabric's memory key %#llx does not fit 32 bits",
-			 (unsigned long long)key);
-		fi_close(&lmr->mr->fid);
-		lmr->mr = NULL;
-		return -EOVERFLOW;
-	}
-	lmr->rmr_context = (uint32_t)key;
+	if (lmr->priv & REMOTE)
+		lmr->rmr_context = key;
 	return 0;
 }
 
@@ -133,6 +146,8 @@ static DAT_RETURN open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
 	r->length = lmr->length;
 	r->priv = lmr->priv;
 	r->pz = lmr->pz;
+	r->lmr = lmr;
+	r->window = NULL;
 	dofi_region_open(r, lmr->context);
 	return DAT_SUCCESS;
 }
@@ -203,15 +218,34 @@ void dofi_lmr_destroy(struct dofi_lmr *lmr)
 DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 {
 	struct dofi_lmr *lmr = dofi_lmr_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
 
 	if (!lmr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	ia = lmr->obj.ia;
+	/* No RMR is bound to it meanwhile. */
+	pthread_mutex_lock(&ia->mr_lock);
 	if (lmr->users)
-		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
-	if (!dofi_obj_retire(&lmr->obj))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	dofi_lmr_destroy(lmr);
-	return DAT_SUCCESS;
+		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
+	else if (!dofi_obj_retire(&lmr->obj))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	else
+		dofi_lmr_destroy(lmr);
+	pthread_mutex_unlock(&ia->mr_lock);
+	return ret;
+}
+
+bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr)
+{
+	if (lmr->obj.ia->fab.local_mr || !lmr->mr)
+		return false;
+	lmr->region->priv &= ~REMOTE;
+	lmr->priv &= ~REMOTE;
+	lmr->rmr_context = 0;
+	fi_close(&lmr->mr->fid);
+	lmr->mr = NULL;
+	return true;
 }
 
 /* Coherent machine: both sync calls check their arguments and are done. */

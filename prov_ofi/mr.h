@@ -50,6 +50,12 @@ struct dofi_lmr_request {
 DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia, const struct dofi_lmr_request *req,
 			 struct dofi_lmr **out);
 void dofi_lmr_destroy(struct dofi_lmr *lmr);
+/* Registers memory with the fabric; *key is what peers use. */
+int dofi_mr_register(struct dofi_fab *fab, uint64_t address, uint64_t length,
+		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
+		     struct fid_mr **mr, uint32_t *key);
+/* A peer invalidated the LMR's key; mr_lock held. False: the fabric needs the registration. */
+bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr);
 /* Outputs of dat_lmr_create; each pointer may be NULL but the handle's. */
 void dofi_lmr_outputs(struct dofi_lmr *lmr, DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
 		      DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address);

@@ -9,6 +9,8 @@
 #include "ep.h"
 #include "mr.h"
 #include "obj.h"
+#include "rmr.h"
+#include "srq.h"
 
 static void setup_evd(void *p)
 {
@@ -31,6 +33,11 @@ static void setup_ep(void *p)
 	pthread_mutex_init(&((struct dofi_ep *)p)->lock, NULL);
 }
 
+static void setup_srq(void *p)
+{
+	pthread_mutex_init(&((struct dofi_srq *)p)->lock, NULL);
+}
+
 static void setup_ia(void *p)
 {
 	struct dofi_ia *ia = p;
@@ -39,6 +46,7 @@ static void setup_ia(void *p)
 	pthread_mutex_init(&ia->prog_lock, NULL);
 	pthread_mutex_init(&ia->cm_lock, NULL);
 	pthread_mutex_init(&ia->work_lock, NULL);
+	pthread_mutex_init(&ia->mr_lock, NULL);
 }
 
 static struct dofi_slab slabs[DOFI_KINDS] = {
@@ -48,6 +56,8 @@ static struct dofi_slab slabs[DOFI_KINDS] = {
 	[DAT_HANDLE_TYPE_EVD] = DOFI_SLAB_INIT(struct dofi_evd, 32, setup_evd),
 	[DAT_HANDLE_TYPE_CNO] = DOFI_SLAB_INIT(struct dofi_cno, 16, setup_cno),
 	[DAT_HANDLE_TYPE_EP] = DOFI_SLAB_INIT(struct dofi_ep, 32, setup_ep),
+	[DAT_HANDLE_TYPE_RMR] = DOFI_SLAB_INIT(struct dofi_rmr, 32, NULL),
+	[DAT_HANDLE_TYPE_SRQ] = DOFI_SLAB_INIT(struct dofi_srq, 8, setup_srq),
 	[DAT_HANDLE_TYPE_PSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
 	[DAT_HANDLE_TYPE_RSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
 	[DAT_HANDLE_TYPE_CR] = DOFI_SLAB_INIT(struct dofi_cr, 32, NULL),

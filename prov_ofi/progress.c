@@ -168,6 +168,7 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 	 * descriptor is of no use; come back now and then. */
 	disarm(ia, evd, DOFI_WATCH_STALLED);
 	atomic_store(&evd->stalled, true);
+	atomic_fetch_add(&ia->stalls, 1);
 	evd->look_again = dofi_now() +
 			  DOFI_MS(evd->fruitless < 6 ? 1u << evd->fruitless : STALL_TICK_MS);
 	evd->fruitless++;

@@ -3,6 +3,7 @@
 #include "cm.h"
 #include "dto.h"
 #include "progress.h"
+#include "srq.h"
 #include "work.h"
 
 void dofi_work_add(struct dofi_ep *ep, uint32_t bits)
@@ -76,6 +77,8 @@ void dofi_work_run(struct dofi_ia *ia)
 				dofi_dto_submit(ep);
 			pthread_mutex_unlock(&ep->lock);
 		}
+		if (bits & DOFI_WORK_MARKS)
+			dofi_srq_raise(ep);
 		if ((bits & (DOFI_WORK_BREAK | DOFI_WORK_DRAINED)) &&
 		    !end_connection(ia, ep, bits)) {
 			dofi_work_add(ep, bits & (DOFI_WORK_BREAK | DOFI_WORK_DRAINED));
@@ -92,4 +95,11 @@ void dofi_work_unstall(struct dofi_evd *evd)
 	dofi_evd_wake_locked(evd);
 	pthread_mutex_unlock(&evd->lock);
 	dofi_progress_ring(evd->obj.ia);
+}
+
+void dofi_work_nudge(struct dofi_evd *evd)
+{
+	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
+		dofi_work_unstall(evd);
+	dofi_evd_service(evd);
 }

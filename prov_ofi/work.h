@@ -14,6 +14,8 @@ void dofi_work_cancel(struct dofi_ep *ep);
 void dofi_work_run(struct dofi_ia *ia);
 /* A receive was posted while the EVD's CQ was left alone because of a message without one. */
 void dofi_work_unstall(struct dofi_evd *evd);
+/* One was posted where there was none: a message may wait that the fabric tells nobody about. */
+void dofi_work_nudge(struct dofi_evd *evd);
 
 static inline bool dofi_work_pending(struct dofi_ia *ia)
 {

@@ -85,19 +85,22 @@ TEST(attr, private_data_is_at_least_64_bytes_and_196_over_tcp)
 	node_close(&n);
 }
 
-TEST(attr, srqs_and_rmrs_are_absent)
+TEST(attr, srqs_and_rmrs_are_granted)
 {
 	struct node n;
 
 	get(&n);
-	ASSERT_EQ(n.attr.max_rmrs, 0);
-	ASSERT_EQ(n.attr.max_srqs, 0);
-	ASSERT_EQ(n.attr.max_ep_per_srq, 0);
-	ASSERT_EQ(n.attr.max_recv_per_srq, 0);
-	ASSERT_EQ(n.prov.srq_supported, DAT_FALSE);
-	ASSERT_EQ(n.prov.srq_watermarks_supported, 0);
-	ASSERT_EQ(n.prov.srq_ep_pz_difference_supported, DAT_FALSE);
-	ASSERT_EQ(n.prov.srq_info_supported, 0);
+	ASSERT(n.attr.max_rmrs >= 1024);
+	ASSERT(n.attr.max_srqs >= 1024);
+	ASSERT(n.attr.max_ep_per_srq >= 1024);
+	ASSERT(n.attr.max_recv_per_srq >= 1024);
+	ASSERT_EQ(n.prov.srq_supported, DAT_TRUE);
+	/* Low, soft high, hard high. */
+	ASSERT_EQ(n.prov.srq_watermarks_supported, 0x111);
+	ASSERT_EQ(n.prov.srq_ep_pz_difference_supported, DAT_TRUE);
+	/* Available, outstanding; buffers, span. */
+	ASSERT_EQ(n.prov.srq_info_supported, 0x11);
+	ASSERT_EQ(n.prov.ep_recv_info_supported, 0x11);
 	node_close(&n);
 }
 

@@ -103,40 +103,6 @@ TEST(context, dies_with_its_object)
 
 /* ---- what later versions of this provider will bring ---- */
 
-TEST(unsupported, rmr_create_is_MODEL_NOT_SUPPORTED)
-{
-	DAT_RMR_HANDLE rmr;
-	struct node n;
-
-	node_open(&n);
-	UNSUPPORTED(dat_rmr_create(n.pz, &rmr));
-	node_close(&n);
-}
-
-TEST(unsupported, srq_create_is_MODEL_NOT_SUPPORTED)
-{
-	DAT_SRQ_ATTR attr = { 16, 4, DAT_SRQ_LW_DEFAULT };
-	DAT_SRQ_HANDLE srq;
-	struct node n;
-
-	node_open(&n);
-	UNSUPPORTED(dat_srq_create(n.ia, n.pz, &attr, &srq));
-	node_close(&n);
-}
-
-TEST(unsupported, ep_create_with_srq_is_MODEL_NOT_SUPPORTED)
-{
-	DAT_EP_HANDLE ep;
-	DAT_EP_ATTR attr;
-	struct pair p;
-
-	pair_open(&p);
-	attr = default_attr(&p.node);
-	UNSUPPORTED(dat_ep_create_with_srq(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn,
-					   p.node.pz, &attr, &ep));
-	pair_close(&p);
-}
-
 TEST(unsupported, calls_on_rmrs_and_srqs_are_INVALID_HANDLE)
 {
 	DAT_SRQ_PARAM srq;
@@ -158,7 +124,7 @@ TEST(unsupported, calls_on_rmrs_and_srqs_are_INVALID_HANDLE)
 	pair_close(&p);
 }
 
-TEST(unsupported, ep_set_watermark_is_MODEL_NOT_SUPPORTED)
+TEST(unsupported, ep_set_watermark_without_an_srq_is_MODEL_NOT_SUPPORTED)
 {
 	struct pair p;
 
@@ -192,33 +158,6 @@ TEST(unsupported, ep_common_connect_is_MODEL_NOT_SUPPORTED_in_2_0)
 	UNSUPPORTED(dat_ep_common_connect(p.a.ep, p.node.attr.ia_address_ptr, US_CONNECT, 0, NULL));
 	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_UNCONNECTED);
 	pair_close(&p);
-}
-
-TEST(unsupported, send_with_invalidate_and_read_to_rmr_are_MODEL_NOT_SUPPORTED_in_2_0)
-{
-	DAT_LMR_TRIPLET t;
-	DAT_RMR_TRIPLET r;
-	struct pair p;
-
-	pair_up(&p);
-	t = seg(&p.a.buf, 0, 16);
-	r = rem(&p.b.buf, 0, 16);
-	UNSUPPORTED(dat_ep_post_send_with_invalidate(p.a.ep, 1, &t, ck(1),
-						     DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 5));
-	UNSUPPORTED(dat_ep_post_rdma_read_to_rmr(p.a.ep, &r, ck(1), &r,
-						 DAT_COMPLETION_DEFAULT_FLAG));
-	EV_EMPTY(p.a.req);
-	pair_close(&p);
-}
-
-TEST(unsupported, rmr_create_for_ep_is_MODEL_NOT_SUPPORTED_in_2_0)
-{
-	DAT_RMR_HANDLE rmr;
-	struct node n;
-
-	node_open(&n);
-	UNSUPPORTED(dat_rmr_create_for_ep(n.pz, &rmr));
-	node_close(&n);
 }
 
 /* extension_supported is NONE, so the registry does not ask the provider. */

@@ -21,7 +21,8 @@ locked_pair()
 		skip "$name" "somebody uses port $SIDE_PORT or $QUALIFIER"
 		return
 	fi
-	if ! start_server "$name.server" "$((limit + 20))" "$SIDE_PORT" "$program" $5; then
+	if ! start_server "$name.server" "$((limit + 20))" "${READY_PORT:-$SIDE_PORT}" "$program" \
+		$5; then
 		fail "$name" "server: $(status_text $SERVER_STATUS 20)" "$SERVER_LOG"
 		return
 	fi
@@ -125,6 +126,33 @@ dtestcm_full()
 	pair dtestcm.default-port 120 judge_dtestcm dtestcm "-P $IA -s -c 100" \
 		"-P $IA -h $HOST -c 100"
 	dtestcm_run dtestcm.delay "-d 1 -c 10"
+}
+
+# dtestsrq_run NAME OPTIONS: the same options on both sides
+dtestsrq_run()
+{
+	claim_ports || return
+	set -- "$1" "-p $PORT $2"
+	# It has no port beside its service point.
+	READY_PORT=$PORT pair "$1" 60 judge_dtestsrq dtestsrq "-P $IA -s $2" "-P $IA -h $HOST $2"
+}
+
+dtestsrq_quick()
+{
+	dtestsrq_run dtestsrq.1 "-c 1"
+	dtestsrq_run dtestsrq.10 "-c 10 -B 20 -v"
+	dtestsrq_run dtestsrq.100 "-c 100 -B 10"
+}
+
+dtestsrq_full()
+{
+	local n
+	dtestsrq_quick
+	for n in 2 5 20 50 75; do
+		dtestsrq_run "dtestsrq.$n" "-c $n -B 50 -t 5"
+	done
+	dtestsrq_run dtestsrq.small "-c 10 -B 100 -b 4096"
+	dtestsrq_run dtestsrq.unshared "-c 10 -B 10 -S 0"
 }
 
 # Without -P they take adapter names of hardware long gone: libdat answers those too.

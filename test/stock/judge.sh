@@ -45,8 +45,6 @@ judge_functional()
 {
 	if grep -qa 'Result: UNSUPP' "$1"; then
 		echo "skip:dapltest itself has nothing behind this case"
-	elif grep -qa 'RMR_QUERY' "$1" && grep -qa '^Error.*DAT_MODEL_NOT_SUPPORTED' "$1"; then
-		echo "skip:needs RMRs, which the provider does not offer"
 	else
 		said "$1" "${DAPLTEST_BAD//cannot |/}|failed in file|^Error = |fff |don't know" \
 			'Result: +PASS'
@@ -84,6 +82,11 @@ judge_dtest()
 judge_dtestcm()
 {
 	said "$1" 'FAILED|ERR|Error|unexpected|invalid EP' 'DAPL Connection Test Complete'
+}
+
+judge_dtestsrq()
+{
+	said "$1" 'FAILED|ERR|Error|unexpected|WARNING|[Ff]ailure|[Tt]imeout' 'DAPL RC (none )?SRQ Test Complete'
 }
 
 # ---------------------------------------------------------------- memory checkers

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How many receive buffers does an endpoint have, and how many may it have? */
+#include "err.h"
+#include "srq.h"
+#include "work.h"
+
+/* Receives of the EP whose completions wait in the EVD; evd->lock held. */
+static uint32_t undequeued(const struct dofi_ep *ep, const struct dofi_evd *evd)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = evd->head; i != evd->tail; i++) {
+		const struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
+
+		n += e->recv && e->data.dto_completion_event_data.ep_handle == ep;
+	}
+	return n;
+}
+
+/* A buffer counts from its post, or from when a message takes it out of the SRQ, until the consumer
+ * dequeues its completion: only that shows the consumer that it has it back. Messages arrive in
+ * order on every fabric, so no further receive can complete before these. */
+DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT *span)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct dofi_evd *evd;
+	DAT_COUNT n;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	pthread_mutex_lock(&ep->lock);
+	evd = ep->recv_evd;
+	pthread_mutex_lock(&evd->lock);
+	if (ep->srq)
+		n = atomic_load(&ep->shared.held);
+	else
+		n = (DAT_COUNT)(dofi_queue_count(&ep->rq) + undequeued(ep, evd));
+	pthread_mutex_unlock(&evd->lock);
+	pthread_mutex_unlock(&ep->lock);
+	if (nbufs)
+		*nbufs = n;
+	if (span)
+		*span = n;
+	return DAT_SUCCESS;
+}
+
+/* Sets what passing means from now on; true for a mark that is passed already. */
+static bool passed(_Atomic int32_t *mark, DAT_COUNT value, DAT_COUNT held)
+{
+	bool over = value >= 0 && held > value;
+
+	atomic_store(mark, over ? -1 : value);
+	return over;
+}
+
+DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	DAT_COUNT held;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ep->srq)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	if (soft < -1 || soft > ep->srq->max_dtos)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (hard < -1 || hard > ep->srq->max_dtos)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	pthread_mutex_lock(&ep->lock);
+	pthread_mutex_lock(&ep->recv_evd->lock);
+	held = atomic_load(&ep->shared.held);
+	ep->attr.srq_soft_hw = soft;
+	ep->attr.max_recv_dtos = hard;
+	if (passed(&ep->shared.soft, soft, held)) {
+		atomic_store(&ep->shared.soft_passed, true);
+		dofi_work_add(ep, DOFI_WORK_MARKS);
+	}
+	if (passed(&ep->shared.hard, hard, held)) {
+		ep->faulted = true;
+		dofi_work_add(ep, DOFI_WORK_BREAK);
+	}
+	pthread_mutex_unlock(&ep->recv_evd->lock);
+	pthread_mutex_unlock(&ep->lock);
+	dofi_work_run(ep->obj.ia);
+	return DAT_SUCCESS;
+}

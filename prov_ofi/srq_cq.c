@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens to a buffer of a shared receive queue once a message has taken it? (hot) */
+#include "base/log.h"
+#include "cq.h"
+#include "srq.h"
+#include "tag.h"
+#include "work.h"
+
+static void give_back(struct dofi_srq *srq, struct dofi_dto *dto)
+{
+	struct dofi_dto *top = atomic_load_explicit(&srq->returned, memory_order_relaxed);
+
+	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
+	do
+		dto->next = top;
+	while (!atomic_compare_exchange_weak_explicit(&srq->returned, &top, dto,
+						      memory_order_release, memory_order_relaxed));
+}
+
+/* Nothing of it was shown to the consumer: the buffer goes back to the end of the queue. */
+static void post_again(struct dofi_srq *srq, struct dofi_dto *dto)
+{
+	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
+			      .iov_count = dto->iov_count, .context = &dto->ctx };
+
+	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	if (fi_recvmsg(srq->srx, &msg, FI_COMPLETION))
+		dofi_log(DOFI_LOG_ERROR, "a buffer could not be posted to its SRQ again");
+}
+
+struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data)
+{
+	struct dofi_ep *ep = dofi_tag_find(&evd->obj.ia->tags, data);
+
+	if (ep && ep->srq == dto->srq && ep->recv_evd == evd)
+		return ep;
+	dofi_log(DOFI_LOG_WARN, "a message to an SRQ does not say whose it is; it is dropped");
+	post_again(dto->srq, dto);
+	return NULL;
+}
+
+/* One more buffer is with this EP: is that too many, or too few left to others? */
+static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
+{
+	int32_t soft = atomic_load_explicit(&ep->shared.soft, memory_order_relaxed);
+	int32_t hard = atomic_load_explicit(&ep->shared.hard, memory_order_relaxed);
+	int32_t low = atomic_load_explicit(&srq->low_mark, memory_order_relaxed);
+	int32_t held = atomic_fetch_add(&ep->shared.held, 1) + 1;
+	uint32_t taken = atomic_fetch_add(&srq->taken, 1) + 1;
+
+	if (soft >= 0 && held > soft &&
+	    atomic_compare_exchange_strong(&ep->shared.soft, &soft, -1)) {
+		atomic_store(&ep->shared.soft_passed, true);
+		dofi_work_add(ep, DOFI_WORK_MARKS);
+	}
+	if (hard >= 0 && held > hard) {
+		ep->faulted = true;
+		dofi_work_add(ep, DOFI_WORK_BREAK);
+	}
+	/* `posted` may grow meanwhile; then there are enough. */
+	if (low > 0 && atomic_load_explicit(&srq->posted, memory_order_relaxed) - taken < (uint32_t)low &&
+	    atomic_exchange(&srq->low_armed, false)) {
+		atomic_store(&srq->low_passed, true);
+		dofi_work_add(ep, DOFI_WORK_MARKS);
+	}
+}
+
+static void report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+{
+	struct dofi_srq *srq = dto->srq;
+
+	if (!dofi_dto_tell(ep, dto, evd))
+		dofi_srq_dequeued(srq, ep);	/* nobody will */
+	give_back(srq, dto);
+}
+
+void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+{
+	check_marks(dto->srq, ep);
+	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
+		report(ep, dto, evd);
+		return;
+	}
+	dto->next = NULL;
+	*ep->shared.last = dto;
+	ep->shared.last = &dto->next;
+	dofi_work_add(ep, DOFI_WORK_EQ);
+}
+
+static struct dofi_dto *take_waiting(struct dofi_ep *ep)
+{
+	struct dofi_dto *dto = ep->shared.first;
+
+	if (dto)
+		ep->shared.first = dto->next;
+	if (!ep->shared.first)
+		ep->shared.last = &ep->shared.first;
+	return dto;
+}
+
+void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd)
+{
+	struct dofi_dto *dto;
+
+	while ((dto = take_waiting(ep)))
+		report(ep, dto, evd);
+}
+
+void dofi_srq_forget(struct dofi_ep *ep)
+{
+	struct dofi_dto *dto;
+
+	while ((dto = take_waiting(ep))) {
+		dofi_srq_dequeued(dto->srq, ep);
+		give_back(dto->srq, dto);
+	}
+}
+
+void dofi_srq_dequeued(struct dofi_srq *srq, struct dofi_ep *ep)
+{
+	atomic_fetch_add_explicit(&srq->dequeued, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&ep->shared.held, 1, memory_order_relaxed);
+}
+
+void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd)
+{
+	for (uint32_t i = evd->head; i != evd->tail; i++) {
+		struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
+
+		if (e->srq && e->data.dto_completion_event_data.ep_handle == ep) {
+			dofi_srq_dequeued(e->srq, ep);
+			e->srq = NULL;
+		}
+	}
+}
+
+void dofi_srq_raise(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	if (atomic_exchange(&ep->shared.soft_passed, false))
+		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+				 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	if (ep->srq && atomic_exchange(&ep->srq->low_passed, false))
+		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, ep->srq,
+				 DAT_SRQ_LOW_WATERMARK_EVENT);
+}
