@@ -22,19 +22,6 @@
  */
 static pthread_mutex_t loader_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-void dati_way_origin(const struct dati_static *st, const struct dati_way *way, char *text,
-		     size_t size)
-{
-	if (way->line)
-		snprintf(text, size, "%s:%u", dati_static_source()->path, way->line);
-	else if (way->last_resort)
-		snprintf(text, size, "built-in entry \"ofi\" as last resort");
-	else if (st->transient)
-		snprintf(text, size, "built-in entry \"ofi\" for a legacy name");
-	else
-		snprintf(text, size, "built-in entry \"%s\"", st->info.ia_name);
-}
-
 __attribute__((format(printf, 4, 5)))
 static void note_way(struct dati_attempt *attempt, const struct dati_static *st,
 		     const struct dati_way *way, const char *format, ...)

@@ -24,8 +24,4 @@ void dati_unload(struct dati_static *st);
 /* Drops one use of the entry that has this key; false when there is none. */
 bool dati_unload_key(const DAT_PROVIDER_INFO *key);
 
-/* Where a way comes from: FILE:LINE, or what of ours it is. */
-void dati_way_origin(const struct dati_static *st, const struct dati_way *way, char *text,
-		     size_t size);
-
 #endif /* DATI_LOAD_H */

@@ -57,24 +57,6 @@ static void stop(void)
 	pthread_mutex_unlock(&dati_lock);
 }
 
-bool dati_key_equal(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
-{
-	return a->dapl_version_major == b->dapl_version_major &&
-	       a->dapl_version_minor == b->dapl_version_minor &&
-	       a->is_thread_safe == b->is_thread_safe && !strcmp(a->ia_name, b->ia_name);
-}
-
-/* `name` is shorter than the member; the rest of it is zeroed, for keys are copied whole. */
-void dati_key_set(DAT_PROVIDER_INFO *key, const char *name, DAT_UINT32 major, DAT_UINT32 minor,
-		  DAT_BOOLEAN thread_safe)
-{
-	strncpy(key->ia_name, name, sizeof(key->ia_name) - 1);
-	key->ia_name[sizeof(key->ia_name) - 1] = '\0';
-	key->dapl_version_major = major;
-	key->dapl_version_minor = minor;
-	key->is_thread_safe = thread_safe;
-}
-
 struct dati_dynamic *dati_dynamic_find(const DAT_PROVIDER_INFO *key)
 {
 	struct dati_dynamic *d;

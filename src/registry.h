@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "dati_api.h"
 
@@ -30,9 +31,23 @@ struct dati_dynamic {
 /* Starts the registry at the first call; false when the library is being unloaded. */
 bool dati_running(void);
 
-bool dati_key_equal(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b);
-void dati_key_set(DAT_PROVIDER_INFO *key, const char *name, DAT_UINT32 major, DAT_UINT32 minor,
-		  DAT_BOOLEAN thread_safe);
+static inline bool dati_key_equal(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
+{
+	return a->dapl_version_major == b->dapl_version_major &&
+	       a->dapl_version_minor == b->dapl_version_minor &&
+	       a->is_thread_safe == b->is_thread_safe && !strcmp(a->ia_name, b->ia_name);
+}
+
+/* `name` is shorter than the member; the rest of it is zeroed, for keys are copied whole. */
+static inline void dati_key_set(DAT_PROVIDER_INFO *key, const char *name, DAT_UINT32 major,
+				DAT_UINT32 minor, DAT_BOOLEAN thread_safe)
+{
+	strncpy(key->ia_name, name, sizeof(key->ia_name) - 1);
+	key->ia_name[sizeof(key->ia_name) - 1] = '\0';
+	key->dapl_version_major = major;
+	key->dapl_version_minor = minor;
+	key->is_thread_safe = thread_safe;
+}
 
 /* The base of the library that some code belongs to; asks the loader, so hold no lock. */
 const void *dati_image_of(const void *code);

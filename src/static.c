@@ -299,3 +299,16 @@ void dati_static_drop(struct dati_static *st)
 		last_entry = at;
 	free_entry(st);
 }
+
+void dati_way_origin(const struct dati_static *st, const struct dati_way *way, char *text,
+		     size_t size)
+{
+	if (way->line)
+		snprintf(text, size, "%s:%u", source.path, way->line);
+	else if (way->last_resort)
+		snprintf(text, size, "built-in entry \"ofi\" as last resort");
+	else if (st->transient)
+		snprintf(text, size, "built-in entry \"ofi\" for a legacy name");
+	else
+		snprintf(text, size, "built-in entry \"%s\"", st->info.ia_name);
+}

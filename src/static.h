@@ -71,4 +71,8 @@ void dati_static_drop(struct dati_static *st);
 /* What our own provider is told for a legacy name; writes at most `size` bytes. */
 void dati_legacy_params(const char *name, char *params, size_t size);
 
+/* Where a way comes from: FILE:LINE, or what of ours it is. */
+void dati_way_origin(const struct dati_static *st, const struct dati_way *way, char *text,
+		     size_t size);
+
 #endif /* DATI_STATIC_H */
