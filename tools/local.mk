@@ -1,2 +1,3 @@
 # Programs for users, one directory each.
 include tools/perf/local.mk
+include tools/info/local.mk

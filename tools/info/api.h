@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The calls of one libdat that this program makes; for what is compiled once per API version. */
+#ifndef INFO_API_H
+#define INFO_API_H
+
+#include "dati_api.h"
+#include "entries.h"
+
+/* Found with dlsym: only a child process ever loads a libdat, and then one of them. */
+#define INFO_CALLS(X) \
+	X(dat_ia_openv) X(dat_ia_query) X(dat_ia_close) X(dat_strerror) X(dats_get_ia_handle) \
+	X(dat_pz_create) X(dat_pz_free) X(dat_evd_create) X(dat_evd_free) \
+	X(dat_ep_create) X(dat_ep_query) X(dat_ep_free)
+
+struct info_calls {
+#define X(name) __typeof__(name) *name;
+	INFO_CALLS(X)
+#undef X
+};
+
+void info_registry_load(struct info_registry *reg);
+const struct info_entry *info_registry_resolve(const char *name, bool threadsafe);
+void info_open_tell(const struct info_key *key, bool attributes);
+
+/* Tells what an open IA says about itself. */
+void info_attr_tell(const struct info_calls *calls, DAT_IA_HANDLE ia);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does a name open, over what, and which of the many words about a failure tell the reason? */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "probe.h"
+
+#define OUR_PROVIDER "dat-ofi"
+
+/* A dat.conf that exists only for this child: no file has to be made and removed. */
+static void use_conf(const char *text)
+{
+	int fd = memfd_create("dat.conf", 0);
+	char path[64];
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
+		perror("dat_info: dat.conf");
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	setenv("DAT_OVERRIDE", path, 1);
+	/* What is asked for is what the text says, not what the environment says. */
+	unsetenv("DAPL_OFI_PROVIDER");
+	unsetenv("DAPL_OFI_DOMAIN");
+}
+
+static void child(const void *arg)
+{
+	const struct info_open *what = arg;
+
+	/* Errors, and which libraries are entered; on the stream that the parent reads. */
+	setenv("DAT_DBG_TYPE", "0x11", 1);
+	setenv("DAT_DBG_DEST", "1", 1);
+	if (what->conf)
+		use_conf(what->conf);
+	info_api[what->api].open_tell(&what->key, what->attributes);
+}
+
+/* Our provider calls an adapter FABRIC;DEVICE. */
+static void split_adapter(struct info_attempt *attempt)
+{
+	const char *provider = info_probe_fact(&attempt->probe, "", "provider");
+	const char *adapter = info_probe_fact(&attempt->probe, "", "adapter");
+	const char *semicolon = adapter ? strrchr(adapter, ';') : NULL;
+
+	if (!adapter || !*adapter)
+		return;
+	if (!provider || strcmp(provider, OUR_PROVIDER) || !semicolon) {
+		attempt->device = info_strdup(adapter);
+		return;
+	}
+	attempt->fabric = info_format("%.*s", (int)(semicolon - adapter), adapter);
+	attempt->device = info_strdup(semicolon + 1);
+}
+
+static bool starts(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* What libdat says about the place of an entry is told by us anyway. */
+static const char *skip_origin(const char *line)
+{
+	const char *at;
+
+	if (starts(line, "built-in entry")) {
+		at = strstr(line, ": ");
+		return at ? at + 2 : line;
+	}
+	/* FILE:LINE: words */
+	for (at = line; (at = strchr(at, ':')); at++) {
+		const char *digits = at + 1;
+		size_t n = strspn(digits, "0123456789");
+
+		if (n && digits[n] == ':' && digits[n + 1] == ' ')
+			return digits + n + 2;
+	}
+	return line;
+}
+
+/*
+ * The paragraph of a failed open: a headline, then lines that are indented. A provider's own words
+ * tell most, then the loader's, then that no entry fits.
+ */
+static char *find_reason(const struct info_probe *probe)
+{
+	const char *by_provider = NULL, *by_entry = NULL, *other = NULL;
+	size_t i;
+
+	for (i = 0; i < probe->num_said; i++) {
+		const char *line = probe->said[i];
+
+		if (!starts(line, "  "))
+			continue;
+		line += 2;
+		if (starts(line, "provider: "))
+			by_provider = line + strlen("provider: ");
+		else if (starts(line, "no entry "))
+			other = line;
+		else if (skip_origin(line) != line && !by_entry)
+			by_entry = skip_origin(line);
+	}
+	if (by_provider)
+		return info_strdup(by_provider);
+	if (by_entry)
+		return info_strdup(by_entry);
+	return other ? info_strdup(other) : NULL;
+}
+
+static char *reason_of(const struct info_probe *probe)
+{
+	const char *missing = info_probe_fact(probe, "", "no_libdat");
+	const char *refused = info_probe_fact(probe, "", "refused");
+	char *reason;
+
+	if (missing)
+		return info_strdup(missing);
+	reason = find_reason(probe);
+	if (reason)
+		return reason;
+	if (probe->end)
+		return info_strdup(probe->end);
+	return info_strdup(refused ? refused : "unknown");
+}
+
+void info_attempt_run(struct info_attempt *attempt, const struct info_open *what)
+{
+	const char *library;
+
+	memset(attempt, 0, sizeof(*attempt));
+	info_probe_run(&attempt->probe, child, what);
+	/* A provider that opens and then cannot close is of no use, either. */
+	attempt->opened = info_probe_fact(&attempt->probe, "", "opened") && !attempt->probe.end;
+	split_adapter(attempt);
+	library = info_probe_fact(&attempt->probe, "", "library");
+	attempt->library = library ? info_strdup(library) : NULL;
+	if (!attempt->opened)
+		attempt->why = reason_of(&attempt->probe);
+}
+
+void info_attempt_free(struct info_attempt *attempt)
+{
+	info_probe_free(&attempt->probe);
+	free(attempt->fabric);
+	free(attempt->device);
+	free(attempt->library);
+	free(attempt->why);
+	memset(attempt, 0, sizeof(*attempt));
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which shared-memory files did dead processes leave behind?
+ *
+ * Only regular files of this project's pattern are looked at. One is stale when its process is gone,
+ * or when the file says that its maker started at another time than the process that has this pid
+ * now; never when somebody holds a lock on it.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/shm_head.h"
+#include "info.h"
+#include "json.h"
+#include "memory.h"
+#include "text.h"
+
+#define MAX_PID 4194304		/* of Linux */
+
+struct file {
+	char *name;
+	long pid;
+	int64_t size;
+	bool stale;
+	const char *why;	/* stale, or not */
+	bool removed;
+	int err;		/* of removing it */
+};
+
+struct list {
+	struct file *files;
+	size_t num;
+};
+
+static const char *digits(const char *at, unsigned long limit, unsigned long *value)
+{
+	const char *from = at;
+
+	for (*value = 0; *at >= '0' && *at <= '9' && *value <= limit; at++)
+		*value = *value * 10 + (unsigned long)(*at - '0');
+	return at == from || *value > limit || (*from == '0' && at - from > 1) ? NULL : at;
+}
+
+/* dat-ofi.<pid>.<number>, and nothing else */
+static bool is_ours(const char *name, long *pid)
+{
+	unsigned long value;
+	const char *at = name + strlen(DOFI_SHM_PREFIX);
+
+	if (strncmp(name, DOFI_SHM_PREFIX, strlen(DOFI_SHM_PREFIX)))
+		return false;
+	at = digits(at, MAX_PID, &value);
+	if (!at || *at != '.' || !value)
+		return false;
+	*pid = (long)value;
+	at = digits(at + 1, UINT32_MAX, &value);
+	return at && !*at;
+}
+
+/* State and start time of a process; false when there is none. */
+static bool process_stat(long pid, char *state, uint64_t *start)
+{
+	char path[64], text[1024];
+	const char *at;
+	ssize_t n;
+	int fd, field;
+
+	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	/* The name of the program, field 2, may hold anything but ends with the last bracket. */
+	at = strrchr(text, ')');
+	if (!at || at[1] != ' ')
+		return false;
+	*state = at[2];
+	for (field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	return at && sscanf(at, "%" SCNu64, start) == 1;
+}
+
+/* 0 when the file has no head of ours. */
+static uint64_t recorded_start(int fd)
+{
+	struct dofi_shm_head head;
+
+	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
+	    memcmp(head.magic, DOFI_SHM_MAGIC, sizeof(head.magic)))
+		return 0;
+	return head.start_time;
+}
+
+static void judge(struct file *f, int fd)
+{
+	uint64_t recorded, start = 0;
+	char state = 0;
+
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+		f->why = "in use: locked";
+		return;
+	}
+	recorded = recorded_start(fd);
+	if (process_stat(f->pid, &state, &start)) {
+		f->stale = state == 'Z' || state == 'X' || (recorded && recorded != start);
+		f->why = !f->stale ? "in use: its process lives" :
+			 recorded && recorded != start ? "its pid belongs to another process now" :
+			 "its process is dead";
+		return;
+	}
+	if (!kill((pid_t)f->pid, 0) || errno != ESRCH) {
+		f->why = "in use: its process lives";
+		return;
+	}
+	f->stale = true;
+	f->why = "its process is dead";
+}
+
+/* The lock that judge() took is kept until the file is gone: nobody can have begun to use it. */
+static void look_at(struct list *list, int dir, const char *name, long pid, bool force)
+{
+	struct file *f;
+	struct stat st, now;
+	int fd;
+
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return;
+	list->files = info_realloc(list->files, list->num + 1, sizeof(*list->files));
+	f = &list->files[list->num++];
+	*f = (struct file){ .name = info_strdup(name), .pid = pid, .size = st.st_size };
+	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0) {
+		f->why = errno == EACCES ? "not ours to judge: no right to read it" :
+			 "cannot be opened";
+		return;
+	}
+	judge(f, fd);
+	if (f->stale && force) {
+		if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) || now.st_ino != st.st_ino ||
+		    unlinkat(dir, name, 0))
+			f->err = errno;
+		else
+			f->removed = true;
+	}
+	close(fd);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct file *)a)->name, ((const struct file *)b)->name);
+}
+
+static void print_files(const struct list *list, const char *dir, bool force)
+{
+	size_t i, stale = 0;
+	int width = 4;
+
+	for (i = 0; i < list->num; i++) {
+		width = text_width(width, list->files[i].name);
+		stale += list->files[i].stale;
+	}
+	for (i = 0; i < list->num; i++) {
+		const struct file *f = &list->files[i];
+
+		printf("%-*s  %10" PRId64 "  %-7s  %s\n", width, f->name, f->size,
+		       f->removed ? "removed" : f->stale ? "stale" : "kept", f->why);
+		if (f->err)
+			fprintf(stderr, "dat_info: %s/%s: %s\n", dir, f->name, strerror(f->err));
+	}
+	printf("%s%zu stale %s of %zu in %s%s\n", list->num ? "\n" : "", stale,
+	       stale == 1 ? "file" : "files", list->num, dir,
+	       stale && !force ? "; --clean --force removes what is stale" : "");
+}
+
+static void json_files(const struct list *list, const char *dir, bool force)
+{
+	size_t i;
+
+	json_object(NULL);
+	json_text("directory", dir);
+	json_flag("dry_run", !force);
+	json_array("files");
+	for (i = 0; i < list->num; i++) {
+		const struct file *f = &list->files[i];
+
+		json_object(NULL);
+		json_text("name", f->name);
+		json_number("pid", f->pid);
+		json_number("size", f->size);
+		json_flag("stale", f->stale);
+		json_flag("removed", f->removed);
+		json_text("reason", f->why);
+		json_text("error", f->err ? strerror(f->err) : NULL);
+		json_end();
+	}
+	json_end();
+	json_end();
+}
+
+int info_clean(const struct info_options *opts)
+{
+	struct list list = { NULL, 0 };
+	struct dirent *entry;
+	int failed = 0;
+	size_t i;
+	long pid;
+	DIR *dir = opendir(opts->shm_dir);
+
+	if (!dir) {
+		fprintf(stderr, "dat_info: %s: %s\n", opts->shm_dir, strerror(errno));
+		return 1;
+	}
+	while ((entry = readdir(dir)))
+		if (is_ours(entry->d_name, &pid))
+			look_at(&list, dirfd(dir), entry->d_name, pid, opts->force);
+	closedir(dir);
+	if (list.num)
+		qsort(list.files, list.num, sizeof(*list.files), by_name);
+	if (opts->json)
+		json_files(&list, opts->shm_dir, opts->force);
+	else
+		print_files(&list, opts->shm_dir, opts->force);
+	for (i = 0; i < list.num; i++) {
+		failed |= list.files[i].err != 0;
+		free(list.files[i].name);
+	}
+	free(list.files);
+	return failed;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What does libfabric find here, and what does our provider think of it? */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabrics.h"
+#include "memory.h"
+#include "probe.h"
+#include "tell.h"
+
+#define LIBFABRIC "libfabric.so.1"
+#define FABRIC "fabric"
+#define PROBE_NAME "dat_info"
+#define PROBE_API 1		/* 2.0; both copies of our provider treat fabrics alike */
+
+/* In the child: the path of the library, its version, and its providers with their domains. */
+static void tell_fabrics(const void *arg)
+{
+	int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
+		       struct fi_info **);
+	struct fi_info *list = NULL, *info;
+	const char *(*words)(int);
+	uint32_t (*version)(void);
+	char text[64];
+	Dl_info file;
+	void *lib;
+	int ret;
+
+	(void)arg;
+	setenv("IPATH_NO_BACKTRACE", "1", 0);
+	lib = dlopen(LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
+	if (!lib) {
+		info_tell("", "no_libfabric", dlerror());
+		return;
+	}
+	*(void **)&getinfo = dlsym(lib, "fi_getinfo");
+	*(void **)&version = dlsym(lib, "fi_version");
+	*(void **)&words = dlsym(lib, "fi_strerror");
+	if (!getinfo || !version || !words) {
+		info_tell("", "no_libfabric", LIBFABRIC " lacks fi_getinfo");
+		return;
+	}
+	if (dladdr(*(void **)&version, &file))
+		info_tell("", "path", file.dli_fname);
+	snprintf(text, sizeof(text), "%u.%u", FI_MAJOR(version()), FI_MINOR(version()));
+	info_tell("", "version", text);
+	ret = getinfo(FI_VERSION(1, 14), NULL, NULL, 0, NULL, &list);
+	if (ret)
+		info_tell("", "no_fabric", words(-ret));
+	for (info = list; info; info = info->next)
+		info_tell(FABRIC, info->fabric_attr->prov_name, info->domain_attr->name);
+}
+
+static struct info_fabric *find(struct info_fabrics *fabrics, const char *name)
+{
+	struct info_fabric *fabric;
+	size_t i;
+
+	for (i = 0; i < fabrics->num; i++)
+		if (!strcmp(fabrics->list[i].name, name))
+			return &fabrics->list[i];
+	fabrics->list = info_realloc(fabrics->list, fabrics->num + 1, sizeof(*fabrics->list));
+	fabric = &fabrics->list[fabrics->num++];
+	memset(fabric, 0, sizeof(*fabric));
+	fabric->name = info_strdup(name);
+	fabric->domains = info_strdup("");
+	return fabric;
+}
+
+static void add_domain(struct info_fabric *fabric, const char *domain)
+{
+	size_t len = strlen(domain);
+	const char *at = fabric->domains;
+	char *old = fabric->domains;
+
+	while ((at = strstr(at, domain))) {
+		if ((at == old || at[-1] == ' ') && (!at[len] || at[len] == ','))
+			return;
+		at += len;
+	}
+	fabric->domains = *old ? info_format("%s, %s", old, domain) : info_strdup(domain);
+	free(old);
+}
+
+/* Our provider says itself what it can use: its table of fabrics is its own business. */
+static void judge(struct info_fabric *fabric)
+{
+	char *conf = info_conf_line(PROBE_API, PROBE_NAME, false, fabric->name, NULL);
+	struct info_open what = {
+		.api = PROBE_API,
+		.key = { PROBE_NAME, info_api[PROBE_API].major, info_api[PROBE_API].minor, false },
+		.conf = conf,
+	};
+	struct info_attempt attempt;
+
+	info_attempt_run(&attempt, &what);
+	fabric->usable = attempt.opened;
+	if (attempt.opened)
+		fabric->device = info_strdup(attempt.device ? attempt.device : "");
+	else
+		fabric->why = info_strdup(attempt.why);
+	info_attempt_free(&attempt);
+	free(conf);
+}
+
+void info_fabrics_find(struct info_fabrics *fabrics)
+{
+	const char *missing, *none, *version, *path;
+	struct info_probe probe;
+	size_t i;
+
+	memset(fabrics, 0, sizeof(*fabrics));
+	info_probe_run(&probe, tell_fabrics, NULL);
+	for (i = 0; i < probe.num_facts; i++) {
+		const struct info_fact *fact = &probe.facts[i];
+		char *name;
+
+		if (strcmp(fact->group, FABRIC))
+			continue;
+		/* What libfabric layers over a provider is its own way to use the provider. */
+		name = info_format("%.*s", (int)strcspn(fact->name, ";"), fact->name);
+		add_domain(find(fabrics, name), fact->value);
+		free(name);
+	}
+	version = info_probe_fact(&probe, "", "version");
+	path = info_probe_fact(&probe, "", "path");
+	missing = info_probe_fact(&probe, "", "no_libfabric");
+	none = info_probe_fact(&probe, "", "no_fabric");
+	fabrics->version = version ? info_strdup(version) : NULL;
+	fabrics->path = path ? info_strdup(path) : NULL;
+	if (missing || none || probe.end)
+		fabrics->why = info_strdup(missing ? missing : none ? none : probe.end);
+	info_probe_free(&probe);
+	for (i = 0; i < fabrics->num; i++)
+		judge(&fabrics->list[i]);
+}
+
+char *info_conf_line(int api, const char *name, bool threadsafe, const char *fabric,
+		     const char *domain)
+{
+	return info_format("%s u%s %s default %s dapl.%s \"provider=%s%s%s\" \"\"\n", name,
+			   info_api[api].version, threadsafe ? "threadsafe" : "nonthreadsafe",
+			   info_api[api].provider, info_api[api].version, fabric,
+			   domain ? " domain=" : "", domain ? domain : "");
+}

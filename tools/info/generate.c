@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which dat.conf suits this machine?
+ *
+ * Every line is tried in both API versions before it is written: what the file names, opens.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabrics.h"
+#include "info.h"
+#include "json.h"
+#include "memory.h"
+#include "probe.h"
+#include "text.h"
+
+struct line {
+	char *name, *fabric;
+	char *domain;		/* NULL: the provider chooses */
+	char *device, *address;
+	bool opens[INFO_APIS];
+};
+
+struct plan {
+	struct line *lines;
+	size_t num;
+};
+
+/* Tried as programs will: by the name, through a dat.conf. */
+static bool try_line(struct line *l, int api)
+{
+	char *conf = info_conf_line(api, l->name, false, l->fabric, l->domain);
+	struct info_open what = {
+		.api = api,
+		.key = { l->name, info_api[api].major, info_api[api].minor, false },
+		.attributes = true,
+		.conf = conf,
+	};
+	struct info_attempt attempt;
+	const char *address;
+	bool good;
+
+	info_attempt_run(&attempt, &what);
+	/* A fabric that has no use for an interface needs no line for it. */
+	good = attempt.opened && attempt.device &&
+	       (!l->domain || !strcmp(l->domain, attempt.device));
+	if (good && !l->device) {
+		address = info_probe_fact(&attempt.probe, "adapter", "address");
+		l->device = info_strdup(attempt.device);
+		l->address = info_strdup(address ? address : "");
+	}
+	info_attempt_free(&attempt);
+	free(conf);
+	return good;
+}
+
+static void free_line(struct line *l)
+{
+	free(l->name);
+	free(l->fabric);
+	free(l->domain);
+	free(l->device);
+	free(l->address);
+}
+
+static void add(struct plan *plan, const struct info_options *opts, const char *fabric,
+		const char *domain)
+{
+	struct line l = { .fabric = info_strdup(fabric) };
+	bool any = false;
+	int api;
+
+	l.name = domain ? info_format("ofi-%s-%s", fabric, domain) : info_format("ofi-%s", fabric);
+	l.domain = domain ? info_strdup(domain) : NULL;
+	for (api = 0; api < INFO_APIS; api++) {
+		l.opens[api] = opts->api[api] && try_line(&l, api);
+		any |= l.opens[api];
+	}
+	if (!any) {
+		free_line(&l);
+		return;
+	}
+	plan->lines = info_realloc(plan->lines, plan->num + 1, sizeof(*plan->lines));
+	plan->lines[plan->num++] = l;
+}
+
+/* Without an interface first: many programs take the first entry that there is. */
+static void make_plan(struct plan *plan, const struct info_options *opts)
+{
+	struct info_netif *netifs = info_netifs(), *n;
+	struct info_fabrics fabrics;
+	size_t i;
+
+	info_fabrics_find(&fabrics);
+	for (i = 0; i < fabrics.num; i++) {
+		if (!fabrics.list[i].usable)
+			continue;
+		add(plan, opts, fabrics.list[i].name, NULL);
+		for (n = netifs; n->name; n++)
+			if (n->up && n->addresses)
+				add(plan, opts, fabrics.list[i].name, n->name);
+	}
+	if (fabrics.why)
+		fprintf(stderr, "dat_info: libfabric: %s\n", fabrics.why);
+}
+
+static void write_line(FILE *out, const struct line *l)
+{
+	char *text;
+	int api, ts;
+
+	if (l->domain)
+		fprintf(out, "\n# %s over %s (%s)\n", l->fabric, l->device, l->address);
+	else
+		fprintf(out, "\n# %s over the interface that suits best, now %s (%s)\n",
+			l->fabric, l->device, l->address);
+	for (api = INFO_APIS - 1; api >= 0; api--) {
+		for (ts = 0; ts < 2 && l->opens[api]; ts++) {
+			text = info_conf_line(api, l->name, ts, l->fabric, l->domain);
+			fputs(text, out);
+			free(text);
+		}
+	}
+}
+
+static void write_conf(FILE *out, const struct plan *plan)
+{
+	size_t i;
+
+	fputs("# dat.conf, written by dat_info -g: what opened on this machine\n"
+	      "# name, API, thread-safety, default, library, version, parameters\n", out);
+	for (i = 0; i < plan->num; i++)
+		write_line(out, &plan->lines[i]);
+}
+
+/* Into a file beside it first: nobody reads half a dat.conf. */
+static int write_file(const struct info_options *opts, const struct plan *plan)
+{
+	char *temp = info_format("%s.XXXXXX", opts->output);
+	int fd = mkostemp(temp, O_CLOEXEC), err = 0;
+	FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+
+	if (!out) {
+		err = errno;
+	} else {
+		write_conf(out, plan);
+		if (fchmod(fd, 0644) || fflush(out) || ferror(out) || fsync(fd))
+			err = errno ? errno : EIO;
+		if (fclose(out) && !err)
+			err = errno;
+		/* link() refuses to replace, rename() does not. */
+		if (!err && (opts->force ? rename(temp, opts->output)
+					 : link(temp, opts->output)))
+			err = errno;
+		if (err || !opts->force)
+			unlink(temp);
+	}
+	free(temp);
+	if (err)
+		fprintf(stderr, "dat_info: %s: %s%s\n", opts->output, strerror(err),
+			err == EEXIST ? " (--force replaces it)" : "");
+	return err != 0;
+}
+
+static void json_plan(const struct plan *plan, const char *output)
+{
+	size_t i;
+	int api;
+
+	json_object(NULL);
+	json_text("file", output);
+	json_array("entries");
+	for (i = 0; i < plan->num; i++) {
+		const struct line *l = &plan->lines[i];
+
+		json_object(NULL);
+		json_text("name", l->name);
+		json_text("fabric", l->fabric);
+		json_text("domain", l->domain);
+		json_text("device", l->device);
+		json_text("address", l->address);
+		json_array("apis");
+		for (api = 0; api < INFO_APIS; api++)
+			if (l->opens[api])
+				json_text(NULL, info_api[api].version);
+		json_end();
+		json_end();
+	}
+	json_end();
+	json_end();
+}
+
+int info_generate(const struct info_options *opts)
+{
+	struct plan plan = { NULL, 0 };
+	int status = 0;
+	size_t i;
+
+	/* Said before the work, and decided again when the file is made. */
+	if (opts->output && !opts->force && !access(opts->output, F_OK)) {
+		fprintf(stderr, "dat_info: %s: %s (--force replaces it)\n", opts->output,
+			strerror(EEXIST));
+		return 1;
+	}
+	make_plan(&plan, opts);
+	if (!plan.num) {
+		fprintf(stderr, "dat_info: no fabric can be used; dat_info -d ofi tells why\n");
+		status = 1;
+	}
+	if (plan.num && opts->output)
+		status = write_file(opts, &plan);
+	if (opts->json)
+		json_plan(&plan, opts->output && !status ? opts->output : NULL);
+	else if (plan.num && !opts->output)
+		write_conf(stdout, &plan);
+	for (i = 0; i < plan.num; i++)
+		free_line(&plan.lines[i]);
+	free(plan.lines);
+	return status;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which names are registered, where do they come from, and do they open? */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "info.h"
+#include "json.h"
+#include "memory.h"
+#include "probe.h"
+#include "text.h"
+
+const char *info_bad_words(const struct info_bad *bad)
+{
+	char mark[32];
+	const char *at;
+
+	snprintf(mark, sizeof(mark), ":%u: ", bad->line);
+	at = strstr(bad->reason, mark);
+	return at ? at + strlen(mark) : bad->reason;
+}
+
+void info_registry_json(const struct info_registry *reg)
+{
+	size_t i;
+	int p;
+
+	json_object("registry");
+	json_array("files");
+	for (p = 0; p < reg->num_places; p++) {
+		json_object(NULL);
+		json_text("path", reg->place[p].path);
+		json_text("by", reg->place[p].why);
+		json_text("error", reg->place[p].err ? strerror(-reg->place[p].err) : NULL);
+		json_end();
+	}
+	json_end();
+	json_number("entries", (int64_t)reg->num_records);
+	json_array("bad_lines");
+	for (i = 0; i < reg->num_bad; i++) {
+		json_object(NULL);
+		json_number("line", reg->bad[i].line);
+		json_text("name", reg->bad[i].name);
+		json_text("reason", info_bad_words(&reg->bad[i]));
+		json_end();
+	}
+	json_end();
+	json_end();
+}
+
+static void print_registry(const struct info_registry *reg)
+{
+	const struct info_place *place = info_registry_place(reg);
+	size_t i;
+
+	if (place->err && strcmp(place->why, "DAT_OVERRIDE"))
+		text_wrap(0, 2, "no registry file (%s: %s): only built-in entries", place->path,
+			  strerror(-place->err));
+	else if (place->err)
+		text_wrap(0, 2, "registry file %s (DAT_OVERRIDE): %s", place->path,
+			  strerror(-place->err));
+	else
+		printf("registry file %s (%s): %zu %s, %zu bad %s\n", place->path, place->why,
+		       reg->num_records, reg->num_records == 1 ? "entry" : "entries",
+		       reg->num_bad, reg->num_bad == 1 ? "line" : "lines");
+	for (i = 0; i < reg->num_bad; i++) {
+		int at = printf("  line %u: ", reg->bad[i].line);
+
+		text_wrap(at, 4, "%s", info_bad_words(&reg->bad[i]));
+	}
+	putchar('\n');
+}
+
+/* In few words: the lines of the file, or what of ours it is. */
+static char *origin_of(const struct info_entry *entry)
+{
+	char *text = NULL, *old;
+	size_t i;
+
+	if (entry->kind == INFO_ALIAS)
+		return info_strdup("alias of ofi");
+	for (i = 0; i < entry->num_ways; i++) {
+		const struct info_way *way = &entry->ways[i];
+
+		if (!way->line)
+			continue;
+		old = text;
+		text = old ? info_format("%s, %u", old, way->line)
+			   : info_format("line %u", way->line);
+		free(old);
+	}
+	if (!text)
+		text = info_strdup("built-in");
+	if (!entry->listed) {
+		old = text;
+		text = info_format("%s*", old);
+		free(old);
+	}
+	return text;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* "libx.so.2" was asked for, "libx.so.2.0.0" is what it is called. */
+static bool same_library(const char *asked, const char *got)
+{
+	const char *a = base_name(asked), *b = base_name(got);
+
+	return !strncmp(a, b, strlen(a)) || !strncmp(a, b, strlen(b));
+}
+
+static char *state_of(const struct info_entry *entry, const struct info_attempt *attempt)
+{
+	bool expected = !attempt->library || !entry->num_ways ||
+			same_library(entry->ways[0].library, attempt->library);
+
+	if (!attempt->opened)
+		return info_format("fails: %s", attempt->why);
+	return info_format("opens: %s%s%s%s%s", attempt->fabric ? attempt->fabric : "",
+			   attempt->fabric ? ", " : "", attempt->device ? attempt->device : "",
+			   expected ? "" : ", by ", expected ? "" : base_name(attempt->library));
+}
+
+static void json_ways(const struct info_entry *entry)
+{
+	size_t i;
+
+	json_array("libraries");
+	for (i = 0; i < entry->num_ways; i++) {
+		json_object(NULL);
+		json_text("library", entry->ways[i].library);
+		json_text("parameters", entry->ways[i].params);
+		json_text("from", entry->ways[i].origin);
+		json_flag("last_resort", entry->ways[i].last_resort);
+		json_end();
+	}
+	json_end();
+}
+
+static void json_entry(const struct info_entry *entry, const struct info_attempt *attempt)
+{
+	static const char *const kind[] = { "file", "built-in", "alias" };
+	char version[32];
+
+	snprintf(version, sizeof(version), "%u.%u", entry->major, entry->minor);
+	json_object(NULL);
+	json_text("api", version);
+	json_text("name", entry->name);
+	json_flag("threadsafe", entry->threadsafe);
+	json_text("kind", kind[entry->kind]);
+	json_text("from", entry->num_ways ? entry->ways[0].origin : NULL);
+	json_flag("listed", entry->listed);
+	json_ways(entry);
+	json_flag("opens", attempt->opened);
+	json_text("fabric", attempt->fabric);
+	json_text("device", attempt->device);
+	json_text("library", attempt->library);
+	json_text("reason", attempt->why);
+	json_end();
+}
+
+struct columns {
+	int name, origin;
+	bool hidden;		/* some entry is not listed */
+	bool failed;
+};
+
+static void list_entry(const struct info_entry *entry, struct columns *c, bool json)
+{
+	struct info_open what = { .api = entry->api, .key = info_key_of(entry) };
+	struct info_attempt attempt;
+	char *origin, *state;
+	int at;
+
+	if (!json)
+		fflush(stdout);
+	info_attempt_run(&attempt, &what);
+	c->failed |= !attempt.opened;
+	if (json) {
+		json_entry(entry, &attempt);
+		info_attempt_free(&attempt);
+		return;
+	}
+	origin = origin_of(entry);
+	state = state_of(entry, &attempt);
+	at = printf("%u.%u  %-*s  %-10s  %-*s  ", entry->major, entry->minor, c->name,
+		    entry->name, entry->threadsafe ? "yes" : "no", c->origin, origin);
+	text_wrap(at, at, "%s", state);
+	c->hidden |= !entry->listed;
+	free(origin);
+	free(state);
+	info_attempt_free(&attempt);
+}
+
+static void each_entry(const struct info_options *opts, struct columns *c,
+		       void (*visit)(const struct info_entry *entry, struct columns *c, bool json))
+{
+	size_t i;
+	int api;
+
+	for (api = 0; api < INFO_APIS; api++) {
+		const struct info_registry *reg = info_registry(api);
+
+		if (!opts->api[api])
+			continue;
+		for (i = 0; i < reg->num_entries; i++)
+			if (info_registry_own(&reg->entries[i]))
+				visit(&reg->entries[i], c, opts->json);
+	}
+}
+
+static void measure(const struct info_entry *entry, struct columns *c, bool json)
+{
+	char *origin = origin_of(entry);
+
+	(void)json;
+	c->name = text_width(c->name, entry->name);
+	c->origin = text_width(c->origin, origin);
+	free(origin);
+}
+
+int info_list(const struct info_options *opts)
+{
+	const struct info_registry *reg = info_registry(opts->api[1] ? 1 : 0);
+	struct columns c = { .name = 4, .origin = 4 };
+
+	/* A file that was named and cannot be read is a fault; that none is installed is none. */
+	c.failed = reg->num_bad || (info_registry_place(reg)->err &&
+				    !strcmp(info_registry_place(reg)->why, "DAT_OVERRIDE"));
+	if (opts->json) {
+		json_object(NULL);
+		info_registry_json(reg);
+		json_array("entries");
+		each_entry(opts, &c, list_entry);
+		json_end();
+		json_end();
+		return c.failed;
+	}
+	print_registry(reg);
+	each_entry(opts, &c, measure);
+	printf("API  %-*s  THREADSAFE  %-*s  STATE\n", c.name, "NAME", c.origin, "FROM");
+	each_entry(opts, &c, list_entry);
+	putchar('\n');
+	if (c.hidden)
+		puts("* opens by its name, but programs that walk the registry do not see it");
+	if (!reg->place[0].err || strcmp(reg->place[0].why, "DAT_OVERRIDE"))
+		text_wrap(0, 0, "Names of old programs (ofa-v2-ib0, OpenIB-cma, ib0, ...) lead to "
+			  "\"ofi\" unless an entry says otherwise; dat_info -d NAME shows it.");
+	return c.failed;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* dat_info: which adapters are there, do they open, and if not, why? */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "info.h"
+#include "probe.h"
+
+#define DEFAULT_SHM_DIR "/dev/shm"
+
+enum {
+	OPT_CLEAN = 256, OPT_FORCE, OPT_JSON, OPT_API, OPT_THREADSAFE, OPT_TIMEOUT, OPT_SHM_DIR
+};
+
+static const char help_text[] =
+"Usage: dat_info [job] [options]\n"
+"Tells which interface adapters DAT programs of both API versions can open, and why not.\n"
+"\n"
+"Jobs\n"
+"  -l, --list           registry entries, where they come from, and whether they open\n"
+"                       (default)\n"
+"  -v, --show NAME      all attributes of an adapter\n"
+"  -e, --settings       settings: default, value now, range, meaning\n"
+"  -d, --diagnose NAME  look for the reason why a name does not open, step by step\n"
+"  -g, --generate       print a dat.conf for this machine\n"
+"      --clean          show shared-memory files that dead processes left; with --force,\n"
+"                       remove them\n"
+"\n"
+"Options\n"
+"      --json           JSON instead of text\n"
+"      --api 1.2|2.0    only this API version\n"
+"      --threadsafe     -v, -d: as a program asks that wants a thread-safe provider\n"
+"  -o, --output FILE    -g: into a new file\n"
+"      --force          --clean: remove; -o: replace a file that exists\n"
+"      --timeout SEC    longest time for one adapter to open (default 20)\n"
+"      --shm-dir DIR    --clean: where to look (DAT_INFO_SHM_DIR, or " DEFAULT_SHM_DIR ")\n"
+"  -h, --help\n"
+"  -V, --version\n"
+"\n"
+"Exit status: 0 all is well, 1 something does not work, 2 wrong usage.\n";
+
+static const struct option options[] = {
+	{ "list", no_argument, NULL, 'l' },
+	{ "show", required_argument, NULL, 'v' },
+	{ "settings", no_argument, NULL, 'e' },
+	{ "diagnose", required_argument, NULL, 'd' },
+	{ "generate", no_argument, NULL, 'g' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "clean", no_argument, NULL, OPT_CLEAN },
+	{ "force", no_argument, NULL, OPT_FORCE },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "api", required_argument, NULL, OPT_API },
+	{ "threadsafe", no_argument, NULL, OPT_THREADSAFE },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "shm-dir", required_argument, NULL, OPT_SHM_DIR },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 }
+};
+
+static void __attribute__((noreturn, format(printf, 1, 2))) usage(const char *format, ...)
+{
+	va_list args;
+
+	fputs("dat_info: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs(" (dat_info --help)\n", stderr);
+	exit(2);
+}
+
+static void set_job(struct info_options *opts, int job, const char *name)
+{
+	if (opts->job)
+		usage("one job at a time");
+	if (name && !*name)
+		usage("the name is empty");
+	opts->job = job;
+	opts->name = name;
+}
+
+static void set_api(struct info_options *opts, const char *version)
+{
+	bool known = false;
+	int i;
+
+	for (i = 0; i < INFO_APIS; i++) {
+		opts->api[i] = !strcmp(version, info_api[i].version);
+		known |= opts->api[i];
+	}
+	if (!known)
+		usage("--api: \"%s\" is neither 1.2 nor 2.0", version);
+}
+
+static void set_timeout(const char *text)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno || end == text || *end || value < 1 || value > 3600)
+		usage("--timeout: \"%s\" is no number from 1 to 3600", text);
+	info_time_limit = (unsigned int)value;
+}
+
+static void set(struct info_options *opts, int letter)
+{
+	switch (letter) {
+	case 'l': case 'e': case 'g': case OPT_CLEAN:
+		set_job(opts, letter, NULL);
+		break;
+	case 'v': case 'd':
+		set_job(opts, letter, optarg);
+		break;
+	case 'o':
+		opts->output = optarg;
+		break;
+	case OPT_FORCE:
+		opts->force = true;
+		break;
+	case OPT_JSON:
+		opts->json = true;
+		break;
+	case OPT_API:
+		set_api(opts, optarg);
+		break;
+	case OPT_THREADSAFE:
+		opts->threadsafe = true;
+		break;
+	case OPT_TIMEOUT:
+		set_timeout(optarg);
+		break;
+	case OPT_SHM_DIR:
+		opts->shm_dir = optarg;
+		break;
+	case 'h':
+		fputs(help_text, stdout);
+		exit(0);
+	case 'V':
+		puts("dat_info (dat-ofi) " PACKAGE_VERSION);
+		exit(0);
+	default:
+		fputs("(dat_info --help)\n", stderr);
+		exit(2);
+	}
+}
+
+/* An option that would do nothing is a misunderstanding. */
+static void check(const struct info_options *opts)
+{
+	if (opts->output && opts->job != 'g')
+		usage("--output goes with -g");
+	if (opts->force && opts->job != OPT_CLEAN && !opts->output)
+		usage("--force goes with --clean or -o");
+	if (opts->threadsafe && !opts->name)
+		usage("--threadsafe goes with -v or -d");
+}
+
+int main(int argc, char **argv)
+{
+	struct info_options opts = { .api = { true, true } };
+	int letter, status;
+
+	opts.shm_dir = getenv("DAT_INFO_SHM_DIR");
+	if (!opts.shm_dir || !*opts.shm_dir)
+		opts.shm_dir = DEFAULT_SHM_DIR;
+	while ((letter = getopt_long(argc, argv, "lv:ed:go:hV", options, NULL)) != -1)
+		set(&opts, letter);
+	if (optind < argc)
+		usage("\"%s\" is no option", argv[optind]);
+	if (!opts.job)
+		opts.job = 'l';
+	check(&opts);
+	switch (opts.job) {
+	case 'v':
+		status = info_show(&opts);
+		break;
+	case 'e':
+		status = info_settings(&opts);
+		break;
+	case 'd':
+		status = info_diagnose(&opts);
+		break;
+	case 'g':
+		status = info_generate(&opts);
+		break;
+	case OPT_CLEAN:
+		status = info_clean(&opts);
+		break;
+	default:
+		status = info_list(&opts);
+	}
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("dat_info: stdout");
+		status = 1;
+	}
+	return status;
+}

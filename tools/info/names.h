@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How do two copies of one source live in one program? This file is included before all others of
+ * what is compiled once per API version; every name that the linker sees gets the version's number.
+ */
+#ifndef INFO_NAMES_H
+#define INFO_NAMES_H
+
+#define INFO_CAT1(name, major) name##_##major
+#define INFO_CAT(name, major) INFO_CAT1(name, major)
+#define INFO_NAME(name) INFO_CAT(name, DAT_API_MAJOR)
+
+/* libdat's own files */
+#define dati_conf_free INFO_NAME(dati_conf_free)
+#define dati_conf_read INFO_NAME(dati_conf_read)
+#define dati_legacy_params INFO_NAME(dati_legacy_params)
+#define dati_log INFO_NAME(dati_log)
+#define dati_static_all INFO_NAME(dati_static_all)
+#define dati_static_drop INFO_NAME(dati_static_drop)
+#define dati_static_find INFO_NAME(dati_static_find)
+#define dati_static_first INFO_NAME(dati_static_first)
+#define dati_static_next INFO_NAME(dati_static_next)
+#define dati_static_resolve INFO_NAME(dati_static_resolve)
+#define dati_static_source INFO_NAME(dati_static_source)
+#define dati_static_start INFO_NAME(dati_static_start)
+#define dati_static_stop INFO_NAME(dati_static_stop)
+#define dati_way_origin INFO_NAME(dati_way_origin)
+
+/* ours */
+#define info_registry_load INFO_NAME(info_registry_load)
+#define info_registry_resolve INFO_NAME(info_registry_resolve)
+#define info_open_tell INFO_NAME(info_open_tell)
+#define info_attr_tell INFO_NAME(info_attr_tell)
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is a child process run, listened to, and ended in time? */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "probe.h"
+#include "tell.h"
+
+#define MAX_OUTPUT (1024 * 1024)	/* of a child; the rest is thrown away */
+#define MAX_SAID 400			/* characters of a line that are kept */
+
+unsigned int info_time_limit = 20;
+
+/* What came through a pipe. */
+struct stream {
+	int fd;
+	char *text;
+	size_t len;
+};
+
+static long now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000L + t.tv_nsec / 1000000;
+}
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "dat_info: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* In the child. Its group lets the parent end whatever it starts itself. */
+__attribute__((noreturn))
+static void be_child(void (*child)(const void *arg), const void *arg, int facts, int errors)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+	}
+	dup2(errors, STDERR_FILENO);
+	info_tell_to(facts);
+	child(arg);
+	info_tell("", "done", "");
+	fflush(NULL);
+	_exit(0);
+}
+
+/* False at the end of the stream. */
+static bool take(struct stream *s)
+{
+	char chunk[4096];
+	ssize_t n = read(s->fd, chunk, sizeof(chunk));
+
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return true;
+	if (n <= 0)
+		return false;
+	if (s->len + (size_t)n <= MAX_OUTPUT) {
+		s->text = info_realloc(s->text, s->len + (size_t)n + 1, 1);
+		memcpy(s->text + s->len, chunk, (size_t)n);
+		s->len += (size_t)n;
+		s->text[s->len] = '\0';
+	}
+	return true;
+}
+
+/*
+ * Listens until both pipes are closed or the time is over, which is what false means. A
+ * grandchild may hold the pipes longer than the child lives, hence the look at the child itself.
+ */
+static bool listen_to(struct stream *facts, struct stream *errors, pid_t pid, int *status)
+{
+	struct pollfd fds[2] = { { facts->fd, POLLIN, 0 }, { errors->fd, POLLIN, 0 } };
+	struct stream *streams[2] = { facts, errors };
+	long left, end = now_ms() + info_time_limit * 1000L;
+	bool gone = false;
+	int i, n;
+
+	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+		left = end - now_ms();
+		if (left <= 0)
+			return gone;
+		n = poll(fds, 2, gone ? 0 : (int)(left < 100 ? left : 100));
+		for (i = 0; n > 0 && i < 2; i++)
+			if (fds[i].fd >= 0 && fds[i].revents && !take(streams[i]))
+				fds[i].fd = -1;
+		if (n == 0 && gone)
+			return true;
+		if (n == 0 && waitpid(pid, status, WNOHANG) == pid)
+			gone = true;
+	}
+	while (!gone) {
+		if (waitpid(pid, status, WNOHANG) == pid)
+			return true;
+		if (now_ms() >= end)
+			return false;
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	}
+	return true;
+}
+
+static void split_facts(struct info_probe *probe, char *text)
+{
+	char *line, *save = NULL;
+
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *field[4];
+		int n = 0;
+
+		while (n < 4 && (field[n] = strsep(&line, "\t")))
+			n++;
+		if (n < 4)
+			continue;
+		probe->facts = info_realloc(probe->facts, probe->num_facts + 1,
+					    sizeof(*probe->facts));
+		probe->facts[probe->num_facts++] = (struct info_fact){
+			*field[0], info_strdup(field[1]), info_strdup(field[2]),
+			info_strdup(field[3]) };
+	}
+}
+
+static void split_said(struct info_probe *probe, char *text)
+{
+	char *line, *save = NULL;
+
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *at;
+
+		line[strnlen(line, MAX_SAID)] = '\0';
+		for (at = line; *at; at++)
+			if ((unsigned char)*at < ' ' || *at == 0x7f)
+				*at = ' ';
+		probe->said = info_realloc(probe->said, probe->num_said + 1,
+					   sizeof(*probe->said));
+		probe->said[probe->num_said++] = info_strdup(line);
+	}
+}
+
+static void judge_end(struct info_probe *probe, bool in_time, int status)
+{
+	if (!in_time)
+		probe->end = info_format("no answer within %u seconds", info_time_limit);
+	else if (WIFSIGNALED(status))
+		probe->end = info_format("the process was ended by signal %d (%s)",
+					 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (!info_probe_fact(probe, "", "done"))
+		probe->end = info_format("the process ended itself with status %d",
+					 WEXITSTATUS(status));
+}
+
+void info_probe_run(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
+{
+	struct stream facts = { 0 }, errors = { 0 };
+	int fact_pipe[2], error_pipe[2], status = 0;
+	bool in_time;
+	pid_t pid;
+
+	memset(probe, 0, sizeof(*probe));
+	fflush(NULL);
+	if (pipe2(fact_pipe, O_CLOEXEC) || pipe2(error_pipe, O_CLOEXEC))
+		fail("pipe");
+	pid = fork();
+	if (pid < 0)
+		fail("fork");
+	if (!pid)
+		be_child(child, arg, fact_pipe[1], error_pipe[1]);
+	setpgid(pid, pid);
+	close(fact_pipe[1]);
+	close(error_pipe[1]);
+	facts.fd = fact_pipe[0];
+	errors.fd = error_pipe[0];
+	fcntl(facts.fd, F_SETFL, O_NONBLOCK);
+	fcntl(errors.fd, F_SETFL, O_NONBLOCK);
+	in_time = listen_to(&facts, &errors, pid, &status);
+	if (!in_time) {
+		kill(-pid, SIGKILL);
+		kill(pid, SIGKILL);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+	}
+	close(facts.fd);
+	close(errors.fd);
+	if (facts.text)
+		split_facts(probe, facts.text);
+	if (errors.text)
+		split_said(probe, errors.text);
+	judge_end(probe, in_time, status);
+	free(facts.text);
+	free(errors.text);
+}
+
+void info_probe_free(struct info_probe *probe)
+{
+	size_t i;
+
+	for (i = 0; i < probe->num_facts; i++) {
+		free(probe->facts[i].group);
+		free(probe->facts[i].name);
+		free(probe->facts[i].value);
+	}
+	for (i = 0; i < probe->num_said; i++)
+		free(probe->said[i]);
+	free(probe->facts);
+	free(probe->said);
+	free(probe->end);
+	memset(probe, 0, sizeof(*probe));
+}
+
+const char *info_probe_fact(const struct info_probe *probe, const char *group, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < probe->num_facts; i++)
+		if (!strcmp(probe->facts[i].name, name) && !strcmp(probe->facts[i].group, group))
+			return probe->facts[i].value;
+	return NULL;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The steps of a diagnosis: what was looked at, how it is, and the words about it. */
+#ifndef INFO_STEPS_H
+#define INFO_STEPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum step_state {
+	STEP_OK,
+	STEP_NOTE,		/* worth knowing, no fault */
+	STEP_FAIL
+};
+
+struct step {
+	const char *name;
+	enum step_state state;
+	char **lines;
+	size_t num_lines;
+};
+
+#define MAX_STEPS 10
+
+struct diagnosis {
+	struct step steps[MAX_STEPS];
+	size_t num_steps;
+	bool works;
+	char *next;		/* thing to try */
+};
+
+/* Begins a step; steps_say adds words to the last one that was begun. */
+void steps_begin(struct diagnosis *d, const char *name, enum step_state state);
+__attribute__((format(printf, 2, 3)))
+void steps_say(struct diagnosis *d, const char *format, ...);
+void steps_state(struct diagnosis *d, enum step_state state);
+
+/* The first advice counts: it belongs to the earliest step that failed. */
+__attribute__((format(printf, 2, 3)))
+void steps_advise(struct diagnosis *d, const char *format, ...);
+
+void steps_print(const struct diagnosis *d);
+void steps_json(const struct diagnosis *d);
+void steps_free(struct diagnosis *d);
+
+#endif
