@@ -6,3 +6,4 @@ include test/robust/local.mk
 include test/lib/local.mk
 include test/api/local.mk
 include test/stock/local.mk
+include test/tools/info.mk

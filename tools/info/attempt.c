@@ -113,8 +113,20 @@ static char *find_reason(const struct info_probe *probe)
 	return other ? info_strdup(other) : NULL;
 }
 
+/* Ours tells which libraries it enters; another one need not. */
+static bool is_our_libdat(const struct info_probe *probe)
+{
+	size_t i;
+
+	for (i = 0; i < probe->num_said; i++)
+		if (starts(probe->said[i], "libdat"))
+			return true;
+	return false;
+}
+
 static char *reason_of(const struct info_probe *probe)
 {
+	const char *libdat = info_probe_fact(probe, "", "libdat");
 	const char *missing = info_probe_fact(probe, "", "no_libdat");
 	const char *refused = info_probe_fact(probe, "", "refused");
 	char *reason;
@@ -126,22 +138,36 @@ static char *reason_of(const struct info_probe *probe)
 		return reason;
 	if (probe->end)
 		return info_strdup(probe->end);
+	if (refused && libdat && !is_our_libdat(probe))
+		return info_format("%s, says %s, which is not dat-ofi's", refused, libdat);
 	return info_strdup(refused ? refused : "unknown");
 }
 
-void info_attempt_run(struct info_attempt *attempt, const struct info_open *what)
+void info_attempt_begin(struct info_attempt *attempt, const struct info_open *what)
+{
+	memset(attempt, 0, sizeof(*attempt));
+	info_probe_begin(&attempt->probe, child, what);
+}
+
+void info_attempt_finish(struct info_attempt *attempt)
 {
 	const char *library;
 
-	memset(attempt, 0, sizeof(*attempt));
-	info_probe_run(&attempt->probe, child, what);
+	info_probe_finish(&attempt->probe);
 	/* A provider that opens and then cannot close is of no use, either. */
 	attempt->opened = info_probe_fact(&attempt->probe, "", "opened") && !attempt->probe.end;
+	attempt->our_libdat = is_our_libdat(&attempt->probe);
 	split_adapter(attempt);
 	library = info_probe_fact(&attempt->probe, "", "library");
 	attempt->library = library ? info_strdup(library) : NULL;
 	if (!attempt->opened)
 		attempt->why = reason_of(&attempt->probe);
+}
+
+void info_attempt_run(struct info_attempt *attempt, const struct info_open *what)
+{
+	info_attempt_begin(attempt, what);
+	info_attempt_finish(attempt);
 }
 
 void info_attempt_free(struct info_attempt *attempt)

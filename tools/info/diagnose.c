@@ -39,7 +39,7 @@ static void step_registry(struct diagnosis *d, const struct subject *s)
 	size_t i;
 	int p;
 
-	steps_begin(d, "registry", STEP_OK);
+	steps_begin(d, "registry", reg->num_bad ? STEP_NOTE : STEP_OK);
 	for (p = 0; p < reg->num_places; p++) {
 		place = &reg->place[p];
 		if (place->err)
@@ -61,12 +61,8 @@ static void step_registry(struct diagnosis *d, const struct subject *s)
 	for (i = 0; i < reg->num_bad; i++) {
 		const struct info_bad *bad = &reg->bad[i];
 
-		if (!meant(bad, s->opts->name)) {
-			if (!d->works)
-				continue;
-			steps_state(d, STEP_NOTE);
+		if (!meant(bad, s->opts->name))
 			continue;
-		}
 		steps_state(d, STEP_FAIL);
 		steps_say(d, "line %u is left out: %s", bad->line, info_bad_words(bad));
 		steps_advise(d, "correct line %u of %s: %s", bad->line, place->path,
@@ -74,7 +70,7 @@ static void step_registry(struct diagnosis *d, const struct subject *s)
 	}
 }
 
-/* The same name in another version or thread-safety; -1, too, when there is none. */
+/* The same name in another version or thread-safety; false when there is none. */
 static bool say_relatives(struct diagnosis *d, const struct subject *s)
 {
 	bool any = false;
@@ -97,6 +93,30 @@ static bool say_relatives(struct diagnosis *d, const struct subject *s)
 	return any;
 }
 
+/* libdat has an eye for names that look alike. */
+static void say_near_names(struct diagnosis *d, const struct info_probe *probe)
+{
+	size_t i;
+
+	for (i = 0; i < probe->num_said; i++)
+		if (!strncmp(probe->said[i], "  near names: ", 14))
+			steps_say(d, "%s", probe->said[i] + 2);
+}
+
+static void say_overrides(struct diagnosis *d)
+{
+	static const char *const names[] = { "DAPL_OFI_PROVIDER", "DAPL_OFI_DOMAIN" };
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		value = getenv(names[i]);
+		if (value && *value)
+			steps_say(d, "%s=%s in the environment overrides the entry", names[i],
+				  value);
+	}
+}
+
 static void step_entry(struct diagnosis *d, const struct subject *s)
 {
 	const struct info_place *place = info_registry_place(s->reg);
@@ -109,10 +129,12 @@ static void step_entry(struct diagnosis *d, const struct subject *s)
 				  s->entry->ways[i].library, s->entry->ways[i].params);
 		if (!s->entry->listed && s->entry->kind == INFO_BUILTIN)
 			steps_say(d, "not listed: programs that walk the registry do not see it");
+		say_overrides(d);
 		return;
 	}
 	steps_say(d, "no entry \"%s\" for API %s, %s", s->opts->name, info_api[s->api].version,
 		  s->opts->threadsafe ? "threadsafe" : "nonthreadsafe");
+	say_near_names(d, &s->attempt.probe);
 	if (say_relatives(d, s))
 		steps_advise(d, "add a line for API %s, %s, to %s, or let the program ask for "
 			     "what exists", info_api[s->api].version,
@@ -140,7 +162,7 @@ static void say_libraries(struct diagnosis *d, const struct subject *s)
 
 			if (strstr(line, entered))
 				state = "loaded";
-			else if (at == line + 2)
+			else if (at == line + 2 && strcmp(state, "loaded"))
 				state = at + strlen(words);
 		}
 		if (strstr(state, library))
@@ -152,22 +174,22 @@ static void say_libraries(struct diagnosis *d, const struct subject *s)
 	}
 }
 
-static bool library_failed(const struct subject *s)
+static bool entered_library(const struct info_probe *probe)
 {
-	const struct info_probe *probe = &s->attempt.probe;
 	size_t i;
 
 	for (i = 0; i < probe->num_said; i++)
 		if (strstr(probe->said[i], ": init for "))
-			return false;
-	return true;
+			return true;
+	return false;
 }
 
-static void step_library(struct diagnosis *d, const struct subject *s)
+static void step_libdat(struct diagnosis *d, const struct subject *s)
 {
-	const char *libdat = info_probe_fact(&s->attempt.probe, "", "libdat");
-	const char *missing = info_probe_fact(&s->attempt.probe, "", "no_libdat");
-	const char *unsearched = info_probe_fact(&s->attempt.probe, "", "not_searched");
+	const struct info_probe *probe = &s->attempt.probe;
+	const char *libdat = info_probe_fact(probe, "", "libdat");
+	const char *missing = info_probe_fact(probe, "", "no_libdat");
+	const char *unsearched = info_probe_fact(probe, "", "not_searched");
 
 	steps_begin(d, "libdat", missing ? STEP_FAIL : STEP_OK);
 	if (missing) {
@@ -181,14 +203,33 @@ static void step_library(struct diagnosis *d, const struct subject *s)
 		steps_state(d, STEP_NOTE);
 		steps_say(d, "programs do not find it there: LD_LIBRARY_PATH=%s", unsearched);
 	}
-	if (!s->entry)
+	if (libdat && !s->attempt.our_libdat) {
+		steps_state(d, STEP_NOTE);
+		steps_say(d, "this is not the libdat of dat-ofi: it has no built-in entries, and "
+			  "does not tell why a name fails");
+	}
+}
+
+static void step_library(struct diagnosis *d, const struct subject *s)
+{
+	const struct info_probe *probe = &s->attempt.probe;
+
+	if (!s->entry || !info_probe_fact(probe, "", "libdat"))
 		return;
 	steps_begin(d, "library", STEP_OK);
-	if (s->attempt.opened && s->attempt.library)
-		steps_say(d, "%s", s->attempt.library);
-	else
-		say_libraries(d, s);
-	if (s->attempt.opened || !library_failed(s))
+	if (s->attempt.opened) {
+		steps_say(d, "%s", s->attempt.library ? s->attempt.library : "unknown");
+		return;
+	}
+	if (!s->attempt.our_libdat) {
+		steps_state(d, STEP_NOTE);
+		steps_say(d, "not known: DAT_DBG_TYPE=0xff makes that libdat talk");
+		steps_advise(d, "add the directory of dat-ofi's %s to LD_LIBRARY_PATH, before "
+			     "that of the other one", info_api[s->api].libdat);
+		return;
+	}
+	say_libraries(d, s);
+	if (entered_library(probe))
 		return;
 	steps_state(d, STEP_FAIL);
 	steps_advise(d, "install the library, or name one that exists (ours: %s; dat_info -g "
@@ -201,6 +242,7 @@ static void step_fabrics(struct diagnosis *d, const struct info_fabrics *fabrics
 	size_t i;
 
 	steps_begin(d, "libfabric", fabrics->version && !fabrics->why ? STEP_OK : STEP_FAIL);
+	steps_shared(d);
 	if (fabrics->version)
 		steps_say(d, "%s, version %s", fabrics->path ? fabrics->path : "loaded",
 			  fabrics->version);
@@ -214,6 +256,7 @@ static void step_fabrics(struct diagnosis *d, const struct info_fabrics *fabrics
 		steps_say(d, "FI_PROVIDER=%s in the environment hides others",
 			  getenv("FI_PROVIDER"));
 	steps_begin(d, "fabrics", STEP_OK);
+	steps_shared(d);
 	for (i = 0; i < fabrics->num; i++) {
 		const struct info_fabric *f = &fabrics->list[i];
 
@@ -232,15 +275,17 @@ static void step_fabrics(struct diagnosis *d, const struct info_fabrics *fabrics
 
 static void step_addresses(struct diagnosis *d)
 {
-	struct info_netif *n;
+	struct info_netif *list = info_netifs(), *n;
 	bool any = false;
 
 	steps_begin(d, "addresses", STEP_OK);
-	for (n = info_netifs(); n->name; n++) {
+	steps_shared(d);
+	for (n = list; n->name; n++) {
 		any |= n->up && n->addresses && !n->loopback;
 		steps_say(d, "%s: %s%s", n->name, n->addresses ? n->addresses : "no IP address",
 			  n->up ? "" : ", down");
 	}
+	info_netifs_free(list);
 	if (any)
 		return;
 	steps_state(d, STEP_NOTE);
@@ -252,6 +297,7 @@ static void step_memory(struct diagnosis *d)
 	struct rlimit limit;
 
 	steps_begin(d, "memlock", STEP_OK);
+	steps_shared(d);
 	if (getrlimit(RLIMIT_MEMLOCK, &limit)) {
 		steps_say(d, "unknown");
 		return;
@@ -336,6 +382,7 @@ static void diagnose(struct diagnosis *d, struct subject *s, const struct info_f
 	d->works = s->attempt.opened;
 	step_registry(d, s);
 	step_entry(d, s);
+	step_libdat(d, s);
 	step_library(d, s);
 	step_fabrics(d, fabrics);
 	step_addresses(d);
@@ -344,7 +391,8 @@ static void diagnose(struct diagnosis *d, struct subject *s, const struct info_f
 }
 
 /* True when the name opens, or is not meant for this version. */
-static bool report(const struct info_options *opts, int api, const struct info_fabrics *fabrics)
+static bool report(const struct info_options *opts, int api, const struct info_fabrics *fabrics,
+		   bool again)
 {
 	struct subject s = { .opts = opts, .api = api };
 	struct diagnosis d = { .num_steps = 0 };
@@ -362,7 +410,7 @@ static bool report(const struct info_options *opts, int api, const struct info_f
 	} else {
 		printf("\"%s\", API %s, %s\n\n", opts->name, info_api[api].version,
 		       opts->threadsafe ? "threadsafe" : "nonthreadsafe");
-		steps_print(&d);
+		steps_print(&d, again);
 	}
 	info_attempt_free(&s.attempt);
 	steps_free(&d);
@@ -390,7 +438,7 @@ int info_diagnose(const struct info_options *opts)
 	bool all = true, first = true;
 	int api;
 
-	info_fabrics_find(&fabrics);
+	info_fabrics_find(&fabrics, opts->api[1] ? 1 : 0);
 	if (opts->json) {
 		json_object(NULL);
 		json_text("name", opts->name);
@@ -401,12 +449,13 @@ int info_diagnose(const struct info_options *opts)
 			continue;
 		if (!first && !opts->json)
 			putchar('\n');
+		all &= report(opts, api, &fabrics, !first);
 		first = false;
-		all &= report(opts, api, &fabrics);
 	}
 	if (opts->json) {
 		json_end();
 		json_end();
 	}
+	info_fabrics_free(&fabrics);
 	return !all;
 }

@@ -30,6 +30,16 @@ bool info_registry_own(const struct info_entry *entry)
 	return entry->major == info_api[entry->api].major;
 }
 
+/* One job asks for one name: what was resolved last is kept. */
+static const struct info_entry *find_alias(int api, const char *name, bool threadsafe)
+{
+	static const struct info_entry *last[INFO_APIS];
+
+	if (!last[api] || strcmp(last[api]->name, name) || last[api]->threadsafe != threadsafe)
+		last[api] = info_api[api].resolve(name, threadsafe);
+	return last[api];
+}
+
 const struct info_entry *info_registry_find(int api, const char *name, bool threadsafe)
 {
 	const struct info_registry *reg = info_registry(api);
@@ -42,7 +52,7 @@ const struct info_entry *info_registry_find(int api, const char *name, bool thre
 		    entry->threadsafe == threadsafe && !strcmp(entry->name, name))
 			return entry;
 	}
-	return info_api[api].resolve(name, threadsafe);
+	return find_alias(api, name, threadsafe);
 }
 
 struct info_key info_key_of(const struct info_entry *entry)

@@ -17,7 +17,6 @@
 #define LIBFABRIC "libfabric.so.1"
 #define FABRIC "fabric"
 #define PROBE_NAME "dat_info"
-#define PROBE_API 1		/* 2.0; both copies of our provider treat fabrics alike */
 
 /* In the child: the path of the library, its version, and its providers with their domains. */
 static void tell_fabrics(const void *arg)
@@ -89,12 +88,12 @@ static void add_domain(struct info_fabric *fabric, const char *domain)
 }
 
 /* Our provider says itself what it can use: its table of fabrics is its own business. */
-static void judge(struct info_fabric *fabric)
+static void judge(struct info_fabric *fabric, int api)
 {
-	char *conf = info_conf_line(PROBE_API, PROBE_NAME, false, fabric->name, NULL);
+	char *conf = info_conf_line(api, PROBE_NAME, false, fabric->name, NULL);
 	struct info_open what = {
-		.api = PROBE_API,
-		.key = { PROBE_NAME, info_api[PROBE_API].major, info_api[PROBE_API].minor, false },
+		.api = api,
+		.key = { PROBE_NAME, info_api[api].major, info_api[api].minor, false },
 		.conf = conf,
 	};
 	struct info_attempt attempt;
@@ -109,7 +108,7 @@ static void judge(struct info_fabric *fabric)
 	free(conf);
 }
 
-void info_fabrics_find(struct info_fabrics *fabrics)
+void info_fabrics_find(struct info_fabrics *fabrics, int api)
 {
 	const char *missing, *none, *version, *path;
 	struct info_probe probe;
@@ -138,7 +137,23 @@ void info_fabrics_find(struct info_fabrics *fabrics)
 		fabrics->why = info_strdup(missing ? missing : none ? none : probe.end);
 	info_probe_free(&probe);
 	for (i = 0; i < fabrics->num; i++)
-		judge(&fabrics->list[i]);
+		judge(&fabrics->list[i], api);
+}
+
+void info_fabrics_free(struct info_fabrics *fabrics)
+{
+	size_t i;
+
+	for (i = 0; i < fabrics->num; i++) {
+		free(fabrics->list[i].name);
+		free(fabrics->list[i].domains);
+		free(fabrics->list[i].why);
+		free(fabrics->list[i].device);
+	}
+	free(fabrics->list);
+	free(fabrics->version);
+	free(fabrics->path);
+	free(fabrics->why);
 }
 
 char *info_conf_line(int api, const char *name, bool threadsafe, const char *fabric,

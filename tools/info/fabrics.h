@@ -23,7 +23,9 @@ struct info_fabrics {
 	size_t num;
 };
 
-void info_fabrics_find(struct info_fabrics *fabrics);
+/* Judged by the copy of our provider for that API version. */
+void info_fabrics_find(struct info_fabrics *fabrics, int api);
+void info_fabrics_free(struct info_fabrics *fabrics);
 
 struct info_netif {
 	char *name;
@@ -33,6 +35,7 @@ struct info_netif {
 
 /* In the order of the system; ends with a NULL name. */
 struct info_netif *info_netifs(void);
+void info_netifs_free(struct info_netif *list);
 
 /* A line of a dat.conf for our provider. `domain` may be NULL. */
 char *info_conf_line(int api, const char *name, bool threadsafe, const char *fabric,

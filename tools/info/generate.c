@@ -98,7 +98,7 @@ static void make_plan(struct plan *plan, const struct info_options *opts)
 	struct info_fabrics fabrics;
 	size_t i;
 
-	info_fabrics_find(&fabrics);
+	info_fabrics_find(&fabrics, opts->api[1] ? 1 : 0);
 	for (i = 0; i < fabrics.num; i++) {
 		if (!fabrics.list[i].usable)
 			continue;
@@ -109,6 +109,8 @@ static void make_plan(struct plan *plan, const struct info_options *opts)
 	}
 	if (fabrics.why)
 		fprintf(stderr, "dat_info: libfabric: %s\n", fabrics.why);
+	info_fabrics_free(&fabrics);
+	info_netifs_free(netifs);
 }
 
 static void write_line(FILE *out, const struct line *l)

@@ -12,6 +12,8 @@
 #include "probe.h"
 #include "text.h"
 
+#define AT_ONCE 6	/* adapters that are being opened at the same time */
+
 const char *info_bad_words(const struct info_bad *bad)
 {
 	char mark[32];
@@ -172,37 +174,32 @@ struct columns {
 	bool failed;
 };
 
-static void list_entry(const struct info_entry *entry, struct columns *c, bool json)
+static void list_entry(const struct info_entry *entry, const struct info_attempt *attempt,
+		       struct columns *c, bool json)
 {
-	struct info_open what = { .api = entry->api, .key = info_key_of(entry) };
-	struct info_attempt attempt;
 	char *origin, *state;
 	int at;
 
-	if (!json)
-		fflush(stdout);
-	info_attempt_run(&attempt, &what);
-	c->failed |= !attempt.opened;
+	c->failed |= !attempt->opened;
+	c->hidden |= !entry->listed;
 	if (json) {
-		json_entry(entry, &attempt);
-		info_attempt_free(&attempt);
+		json_entry(entry, attempt);
 		return;
 	}
 	origin = origin_of(entry);
-	state = state_of(entry, &attempt);
+	state = state_of(entry, attempt);
 	at = printf("%u.%u  %-*s  %-10s  %-*s  ", entry->major, entry->minor, c->name,
 		    entry->name, entry->threadsafe ? "yes" : "no", c->origin, origin);
 	text_wrap(at, at, "%s", state);
-	c->hidden |= !entry->listed;
 	free(origin);
 	free(state);
-	info_attempt_free(&attempt);
 }
 
-static void each_entry(const struct info_options *opts, struct columns *c,
-		       void (*visit)(const struct info_entry *entry, struct columns *c, bool json))
+/* The entries to list; NULL ends the array. */
+static const struct info_entry **choose_entries(const struct info_options *opts)
 {
-	size_t i;
+	const struct info_entry **chosen = info_calloc(1, sizeof(*chosen));
+	size_t i, n = 0;
 	int api;
 
 	for (api = 0; api < INFO_APIS; api++) {
@@ -210,43 +207,74 @@ static void each_entry(const struct info_options *opts, struct columns *c,
 
 		if (!opts->api[api])
 			continue;
-		for (i = 0; i < reg->num_entries; i++)
-			if (info_registry_own(&reg->entries[i]))
-				visit(&reg->entries[i], c, opts->json);
+		for (i = 0; i < reg->num_entries; i++) {
+			if (!info_registry_own(&reg->entries[i]))
+				continue;
+			chosen = info_realloc(chosen, n + 2, sizeof(*chosen));
+			chosen[n++] = &reg->entries[i];
+		}
+	}
+	chosen[n] = NULL;
+	return chosen;
+}
+
+static void measure(const struct info_entry **entries, struct columns *c)
+{
+	char *origin;
+
+	for (; *entries; entries++) {
+		origin = origin_of(*entries);
+		c->name = text_width(c->name, (*entries)->name);
+		c->origin = text_width(c->origin, origin);
+		free(origin);
 	}
 }
 
-static void measure(const struct info_entry *entry, struct columns *c, bool json)
+/* Most of an open is waiting: some are on the way while others are listed. */
+static void list_entries(const struct info_entry **entries, struct columns *c, bool json)
 {
-	char *origin = origin_of(entry);
+	struct info_attempt attempt[AT_ONCE];
+	size_t begun = 0, done = 0;
 
-	(void)json;
-	c->name = text_width(c->name, entry->name);
-	c->origin = text_width(c->origin, origin);
-	free(origin);
+	while (entries[done]) {
+		for (; entries[begun] && begun < done + AT_ONCE; begun++) {
+			struct info_open what = { .api = entries[begun]->api,
+						  .key = info_key_of(entries[begun]) };
+
+			info_attempt_begin(&attempt[begun % AT_ONCE], &what);
+		}
+		info_attempt_finish(&attempt[done % AT_ONCE]);
+		list_entry(entries[done], &attempt[done % AT_ONCE], c, json);
+		info_attempt_free(&attempt[done % AT_ONCE]);
+		done++;
+	}
 }
 
 int info_list(const struct info_options *opts)
 {
 	const struct info_registry *reg = info_registry(opts->api[1] ? 1 : 0);
 	struct columns c = { .name = 4, .origin = 4 };
+	const struct info_entry **entries;
 
 	/* A file that was named and cannot be read is a fault; that none is installed is none. */
 	c.failed = reg->num_bad || (info_registry_place(reg)->err &&
 				    !strcmp(info_registry_place(reg)->why, "DAT_OVERRIDE"));
+	entries = choose_entries(opts);
 	if (opts->json) {
 		json_object(NULL);
 		info_registry_json(reg);
 		json_array("entries");
-		each_entry(opts, &c, list_entry);
+		list_entries(entries, &c, true);
 		json_end();
 		json_end();
+		free(entries);
 		return c.failed;
 	}
 	print_registry(reg);
-	each_entry(opts, &c, measure);
+	measure(entries, &c);
 	printf("API  %-*s  THREADSAFE  %-*s  STATE\n", c.name, "NAME", c.origin, "FROM");
-	each_entry(opts, &c, list_entry);
+	list_entries(entries, &c, false);
+	free(entries);
 	putchar('\n');
 	if (c.hidden)
 		puts("* opens by its name, but programs that walk the registry do not see it");

@@ -52,3 +52,5 @@ tools_info_dat_info_SOURCES = \
 tools_info_dat_info_CPPFLAGS = -I$(top_builddir) -I$(top_srcdir)/prov_ofi $(AM_CPPFLAGS) \
 	$(LIBFABRIC_CFLAGS)
 tools_info_dat_info_LDADD = tools/info/libapi1.la tools/info/libapi2.la
+
+dist_man_MANS += man1/dat_info.1

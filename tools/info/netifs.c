@@ -62,3 +62,14 @@ struct info_netif *info_netifs(void)
 	freeifaddrs(all);
 	return list;
 }
+
+void info_netifs_free(struct info_netif *list)
+{
+	struct info_netif *n;
+
+	for (n = list; n->name; n++) {
+		free(n->name);
+		free(n->addresses);
+	}
+	free(list);
+}

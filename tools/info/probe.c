@@ -167,34 +167,38 @@ static void judge_end(struct info_probe *probe, bool in_time, int status)
 					 WEXITSTATUS(status));
 }
 
-void info_probe_run(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
+void info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
 {
-	struct stream facts = { 0 }, errors = { 0 };
-	int fact_pipe[2], error_pipe[2], status = 0;
-	bool in_time;
-	pid_t pid;
+	int fact_pipe[2], error_pipe[2];
 
 	memset(probe, 0, sizeof(*probe));
 	fflush(NULL);
 	if (pipe2(fact_pipe, O_CLOEXEC) || pipe2(error_pipe, O_CLOEXEC))
 		fail("pipe");
-	pid = fork();
-	if (pid < 0)
+	probe->pid = fork();
+	if (probe->pid < 0)
 		fail("fork");
-	if (!pid)
+	if (!probe->pid)
 		be_child(child, arg, fact_pipe[1], error_pipe[1]);
-	setpgid(pid, pid);
+	setpgid(probe->pid, probe->pid);
 	close(fact_pipe[1]);
 	close(error_pipe[1]);
-	facts.fd = fact_pipe[0];
-	errors.fd = error_pipe[0];
-	fcntl(facts.fd, F_SETFL, O_NONBLOCK);
-	fcntl(errors.fd, F_SETFL, O_NONBLOCK);
-	in_time = listen_to(&facts, &errors, pid, &status);
+	probe->fact_fd = fact_pipe[0];
+	probe->error_fd = error_pipe[0];
+	fcntl(probe->fact_fd, F_SETFL, O_NONBLOCK);
+	fcntl(probe->error_fd, F_SETFL, O_NONBLOCK);
+}
+
+void info_probe_finish(struct info_probe *probe)
+{
+	struct stream facts = { .fd = probe->fact_fd }, errors = { .fd = probe->error_fd };
+	int status = 0;
+	bool in_time = listen_to(&facts, &errors, probe->pid, &status);
+
 	if (!in_time) {
-		kill(-pid, SIGKILL);
-		kill(pid, SIGKILL);
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		kill(-probe->pid, SIGKILL);
+		kill(probe->pid, SIGKILL);
+		while (waitpid(probe->pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
 	close(facts.fd);
@@ -206,6 +210,12 @@ void info_probe_run(struct info_probe *probe, void (*child)(const void *arg), co
 	judge_end(probe, in_time, status);
 	free(facts.text);
 	free(errors.text);
+}
+
+void info_probe_run(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
+{
+	info_probe_begin(probe, child, arg);
+	info_probe_finish(probe);
 }
 
 void info_probe_free(struct info_probe *probe)

@@ -25,11 +25,15 @@ struct info_probe {
 	char **said;		/* lines on stderr */
 	size_t num_said;
 	char *end;		/* how the child came to an early end; NULL: it ended well */
+	int pid, fact_fd, error_fd;	/* while it runs */
 };
 
 /* Seconds that a child may take. */
 extern unsigned int info_time_limit;
 
+/* Several children may run at once; `arg` is not needed any more when begin returns. */
+void info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), const void *arg);
+void info_probe_finish(struct info_probe *probe);
 void info_probe_run(struct info_probe *probe, void (*child)(const void *arg), const void *arg);
 void info_probe_free(struct info_probe *probe);
 
@@ -40,6 +44,7 @@ const char *info_probe_fact(const struct info_probe *probe, const char *group, c
 struct info_attempt {
 	struct info_probe probe;
 	bool opened;
+	bool our_libdat;		/* it speaks as ours does; another one is silent */
 	char *fabric, *device;		/* of our own provider; NULL: not known */
 	char *library;			/* that answered */
 	char *why;			/* the one reason, when it did not open */
@@ -52,6 +57,8 @@ struct info_open {
 	const char *conf;		/* text to use in place of the user's dat.conf, or NULL */
 };
 
+void info_attempt_begin(struct info_attempt *attempt, const struct info_open *what);
+void info_attempt_finish(struct info_attempt *attempt);
 void info_attempt_run(struct info_attempt *attempt, const struct info_open *what);
 void info_attempt_free(struct info_attempt *attempt);
 

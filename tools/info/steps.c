@@ -41,6 +41,11 @@ void steps_say(struct diagnosis *d, const char *format, ...)
 	va_end(args);
 }
 
+void steps_shared(struct diagnosis *d)
+{
+	d->steps[d->num_steps - 1].shared = true;
+}
+
 void steps_state(struct diagnosis *d, enum step_state state)
 {
 	d->steps[d->num_steps - 1].state = state;
@@ -57,14 +62,17 @@ void steps_advise(struct diagnosis *d, const char *format, ...)
 	va_end(args);
 }
 
-void steps_print(const struct diagnosis *d)
+void steps_print(const struct diagnosis *d, bool again)
 {
 	size_t i, k;
+	int at;
 
 	for (i = 0; i < d->num_steps; i++) {
 		const struct step *step = &d->steps[i];
-		int at = printf("  %-11s %-4s  ", step->name, state_name[step->state]);
 
+		if (again && step->shared)
+			continue;
+		at = printf("  %-9s  %-4s  ", step->name, state_name[step->state]);
 		for (k = 0; k < step->num_lines; k++) {
 			if (k)
 				printf("%*s", at, "");
@@ -73,6 +81,8 @@ void steps_print(const struct diagnosis *d)
 		if (!step->num_lines)
 			putchar('\n');
 	}
+	if (again)
+		puts("  (libfabric, fabrics, addresses, memlock: see above)");
 	text_wrap(printf("\n  %s: ", d->works ? "It works" : "Next"), 4, "%s",
 		  d->next ? d->next : "nothing more to try");
 }

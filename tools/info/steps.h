@@ -17,6 +17,7 @@ struct step {
 	enum step_state state;
 	char **lines;
 	size_t num_lines;
+	bool shared;		/* about the machine: the same in every diagnosis */
 };
 
 #define MAX_STEPS 10
@@ -32,13 +33,15 @@ struct diagnosis {
 void steps_begin(struct diagnosis *d, const char *name, enum step_state state);
 __attribute__((format(printf, 2, 3)))
 void steps_say(struct diagnosis *d, const char *format, ...);
+void steps_shared(struct diagnosis *d);
 void steps_state(struct diagnosis *d, enum step_state state);
 
 /* The first advice counts: it belongs to the earliest step that failed. */
 __attribute__((format(printf, 2, 3)))
 void steps_advise(struct diagnosis *d, const char *format, ...);
 
-void steps_print(const struct diagnosis *d);
+/* `again`: a diagnosis before this one showed the shared steps. */
+void steps_print(const struct diagnosis *d, bool again);
 void steps_json(const struct diagnosis *d);
 void steps_free(struct diagnosis *d);
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A provider library that ends, hangs or pollutes the process, as its IA parameters say. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT void dat_provider_init(const void *info, const char *params);
+EXPORT void dat_provider_fini(const void *info);
+
+void dat_provider_init(const void *info, const char *params)
+{
+	(void)info;
+	if (strstr(params, "crash"))
+		raise(SIGKILL);
+	if (strstr(params, "exit"))
+		_exit(3);
+	puts("noise on stdout");
+	fflush(stdout);
+	fputs("noise on stderr\n", stderr);
+	if (strstr(params, "hang")) {
+		/* With a descendant that keeps the descriptors. */
+		fork();
+		for (;;)
+			pause();
+	}
+}
+
+void dat_provider_fini(const void *info)
+{
+	(void)info;
+}
