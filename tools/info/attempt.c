@@ -139,7 +139,7 @@ static char *reason_of(const struct info_probe *probe)
 	if (probe->end)
 		return info_strdup(probe->end);
 	if (refused && libdat && !is_our_libdat(probe))
-		return info_format("%s, says %s, which is not dat-ofi's", refused, libdat);
+		return info_format("%s; the libdat found is not dat-ofi's", refused);
 	return info_strdup(refused ? refused : "unknown");
 }
 

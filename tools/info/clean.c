@@ -2,9 +2,9 @@
 /*
  * Which shared-memory files did dead processes leave behind?
  *
- * Only regular files of this project's pattern are looked at. One is stale when its process is gone,
- * or when the file says that its maker started at another time than the process that has this pid
- * now; never when somebody holds a lock on it.
+ * Only regular files of this project's pattern are looked at. One is stale when its process is
+ * gone, or when the file says that its maker started at another time than the process that has
+ * this pid now; never when somebody holds a lock on it.
  */
 #include "config.h"
 

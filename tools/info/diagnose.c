@@ -269,7 +269,7 @@ static void step_fabrics(struct diagnosis *d, const struct info_fabrics *fabrics
 	}
 	if (any)
 		return;
-	steps_state(d, STEP_FAIL);
+	steps_state(d, d->works ? STEP_NOTE : STEP_FAIL);
 	steps_say(d, "none can be used");
 }
 
@@ -339,6 +339,11 @@ static void advise_open(struct diagnosis *d, const struct subject *s)
 	for (i = 0; i < sizeof(table) / sizeof(*table); i++)
 		if (strstr(s->attempt.why, table[i].words))
 			steps_advise(d, "%s", table[i].advice);
+	if (s->entry && s->entry->num_ways &&
+	    !strstr(s->entry->ways[0].library, "libdaplofi."))
+		steps_advise(d, "%s finds nothing to open: see to its device, or name %s in the "
+			     "entry (dat_info -g prints lines)", s->entry->ways[0].library,
+			     info_api[s->api].provider);
 	steps_advise(d, "run the program with DAPL_OFI_LOG=4 and DAT_DBG_TYPE=0x3f, which tell "
 		     "every step");
 }

@@ -87,8 +87,7 @@ static void add_domain(struct info_fabric *fabric, const char *domain)
 	free(old);
 }
 
-/* Our provider says itself what it can use: its table of fabrics is its own business. */
-static void judge(struct info_fabric *fabric, int api)
+static void begin_judging(struct info_attempt *attempt, const struct info_fabric *fabric, int api)
 {
 	char *conf = info_conf_line(api, PROBE_NAME, false, fabric->name, NULL);
 	struct info_open what = {
@@ -96,16 +95,36 @@ static void judge(struct info_fabric *fabric, int api)
 		.key = { PROBE_NAME, info_api[api].major, info_api[api].minor, false },
 		.conf = conf,
 	};
-	struct info_attempt attempt;
 
-	info_attempt_run(&attempt, &what);
-	fabric->usable = attempt.opened;
-	if (attempt.opened)
-		fabric->device = info_strdup(attempt.device ? attempt.device : "");
-	else
-		fabric->why = info_strdup(attempt.why);
-	info_attempt_free(&attempt);
+	info_attempt_begin(attempt, &what);
 	free(conf);
+}
+
+static void end_judging(struct info_attempt *attempt, struct info_fabric *fabric)
+{
+	info_attempt_finish(attempt);
+	fabric->usable = attempt->opened;
+	if (attempt->opened)
+		fabric->device = info_strdup(attempt->device ? attempt->device : "");
+	else
+		fabric->why = info_strdup(attempt->why);
+	info_attempt_free(attempt);
+}
+
+/*
+ * Our provider says itself what it can use: its table of fabrics is its own business. All are
+ * asked at once, for most of an open is waiting.
+ */
+static void judge(struct info_fabrics *fabrics, int api)
+{
+	struct info_attempt *attempts = info_calloc(fabrics->num + 1, sizeof(*attempts));
+	size_t i;
+
+	for (i = 0; i < fabrics->num; i++)
+		begin_judging(&attempts[i], &fabrics->list[i], api);
+	for (i = 0; i < fabrics->num; i++)
+		end_judging(&attempts[i], &fabrics->list[i]);
+	free(attempts);
 }
 
 void info_fabrics_find(struct info_fabrics *fabrics, int api)
@@ -136,8 +155,7 @@ void info_fabrics_find(struct info_fabrics *fabrics, int api)
 	if (missing || none || probe.end)
 		fabrics->why = info_strdup(missing ? missing : none ? none : probe.end);
 	info_probe_free(&probe);
-	for (i = 0; i < fabrics->num; i++)
-		judge(&fabrics->list[i], api);
+	judge(fabrics, api);
 }
 
 void info_fabrics_free(struct info_fabrics *fabrics)

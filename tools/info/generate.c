@@ -91,21 +91,26 @@ static void add(struct plan *plan, const struct info_options *opts, const char *
 	plan->lines[plan->num++] = l;
 }
 
-/* Without an interface first: many programs take the first entry that there is. */
+/*
+ * Many programs take the first entry that there is: the one that leaves the choice to the provider
+ * comes first, the loopback interface last.
+ */
 static void make_plan(struct plan *plan, const struct info_options *opts)
 {
 	struct info_netif *netifs = info_netifs(), *n;
 	struct info_fabrics fabrics;
 	size_t i;
+	int last;
 
 	info_fabrics_find(&fabrics, opts->api[1] ? 1 : 0);
 	for (i = 0; i < fabrics.num; i++) {
 		if (!fabrics.list[i].usable)
 			continue;
 		add(plan, opts, fabrics.list[i].name, NULL);
-		for (n = netifs; n->name; n++)
-			if (n->up && n->addresses)
-				add(plan, opts, fabrics.list[i].name, n->name);
+		for (last = 0; last < 2; last++)
+			for (n = netifs; n->name; n++)
+				if (n->up && n->addresses && n->loopback == last)
+					add(plan, opts, fabrics.list[i].name, n->name);
 	}
 	if (fabrics.why)
 		fprintf(stderr, "dat_info: libfabric: %s\n", fabrics.why);

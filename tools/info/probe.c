@@ -46,12 +46,15 @@ static void fail(const char *what)
 
 /* In the child. Its group lets the parent end whatever it starts itself. */
 __attribute__((noreturn))
-static void be_child(void (*child)(const void *arg), const void *arg, int facts, int errors)
+static void be_child(void (*child)(const void *arg), const void *arg, int facts, int errors,
+		     pid_t parent)
 {
 	int null = open("/dev/null", O_RDWR);
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
 		dup2(null, STDOUT_FILENO);
@@ -83,39 +86,43 @@ static bool take(struct stream *s)
 	return true;
 }
 
+/* It has ended; it stays a zombie, so that nobody else gets its number. */
+static bool has_ended(pid_t pid)
+{
+	siginfo_t si = { .si_pid = 0 };
+
+	return !waitid(P_PID, (id_t)pid, &si, WEXITED | WNOHANG | WNOWAIT) && si.si_pid == pid;
+}
+
 /*
- * Listens until both pipes are closed or the time is over, which is what false means. A
- * grandchild may hold the pipes longer than the child lives, hence the look at the child itself.
+ * Listens until the child has ended and nothing more comes; false when the time is over. What the
+ * child started itself may hold the pipes longer than it lives, hence the look at the child.
  */
-static bool listen_to(struct stream *facts, struct stream *errors, pid_t pid, int *status)
+static bool listen_to(struct stream *facts, struct stream *errors, pid_t pid)
 {
 	struct pollfd fds[2] = { { facts->fd, POLLIN, 0 }, { errors->fd, POLLIN, 0 } };
 	struct stream *streams[2] = { facts, errors };
 	long left, end = now_ms() + info_time_limit * 1000L;
-	bool gone = false;
+	bool ended;
 	int i, n;
 
-	while (fds[0].fd >= 0 || fds[1].fd >= 0) {
+	for (;;) {
+		ended = has_ended(pid);
 		left = end - now_ms();
 		if (left <= 0)
-			return gone;
-		n = poll(fds, 2, gone ? 0 : (int)(left < 100 ? left : 100));
+			return ended;
+		/* Without pipes to wait for, the child is about to end. */
+		if (ended)
+			left = 0;
+		else if (fds[0].fd < 0 && fds[1].fd < 0)
+			left = 1;
+		n = poll(fds, 2, (int)(left < 100 ? left : 100));
 		for (i = 0; n > 0 && i < 2; i++)
 			if (fds[i].fd >= 0 && fds[i].revents && !take(streams[i]))
 				fds[i].fd = -1;
-		if (n == 0 && gone)
+		if (n == 0 && ended)
 			return true;
-		if (n == 0 && waitpid(pid, status, WNOHANG) == pid)
-			gone = true;
 	}
-	while (!gone) {
-		if (waitpid(pid, status, WNOHANG) == pid)
-			return true;
-		if (now_ms() >= end)
-			return false;
-		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
-	}
-	return true;
 }
 
 static void split_facts(struct info_probe *probe, char *text)
@@ -170,6 +177,7 @@ static void judge_end(struct info_probe *probe, bool in_time, int status)
 void info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
 {
 	int fact_pipe[2], error_pipe[2];
+	pid_t parent = getpid();
 
 	memset(probe, 0, sizeof(*probe));
 	fflush(NULL);
@@ -179,7 +187,7 @@ void info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), 
 	if (probe->pid < 0)
 		fail("fork");
 	if (!probe->pid)
-		be_child(child, arg, fact_pipe[1], error_pipe[1]);
+		be_child(child, arg, fact_pipe[1], error_pipe[1], parent);
 	setpgid(probe->pid, probe->pid);
 	close(fact_pipe[1]);
 	close(error_pipe[1]);
@@ -192,15 +200,14 @@ void info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), 
 void info_probe_finish(struct info_probe *probe)
 {
 	struct stream facts = { .fd = probe->fact_fd }, errors = { .fd = probe->error_fd };
+	bool in_time = listen_to(&facts, &errors, probe->pid);
 	int status = 0;
-	bool in_time = listen_to(&facts, &errors, probe->pid, &status);
 
-	if (!in_time) {
-		kill(-probe->pid, SIGKILL);
-		kill(probe->pid, SIGKILL);
-		while (waitpid(probe->pid, &status, 0) < 0 && errno == EINTR)
-			;
-	}
+	/* The group: nothing that the child started stays behind. */
+	kill(-probe->pid, SIGKILL);
+	kill(probe->pid, SIGKILL);
+	while (waitpid(probe->pid, &status, 0) < 0 && errno == EINTR)
+		;
 	close(facts.fd);
 	close(errors.fd);
 	if (facts.text)

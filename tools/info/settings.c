@@ -2,8 +2,8 @@
 /*
  * What can be set, and what is set now?
  *
- * The provider's settings come from its own table (prov_ofi/base/param.h), their values from its own
- * reader, which is linked into this program and whose complaints are caught here.
+ * The provider's settings come from its own table (prov_ofi/base/param.h), their values from its
+ * own reader, which is linked into this program and whose complaints are caught here.
  */
 #include "config.h"
 
