@@ -16,6 +16,7 @@
 #error "DATI_CONF_PATH must name the installed dat.conf"
 #endif
 #define FALLBACK_CONF_PATH "/etc/dat.conf"
+#define CATCH_ALL "*"
 
 static const struct {
 	const char *name;
@@ -92,6 +93,16 @@ struct dati_static *dati_static_find(const DAT_PROVIDER_INFO *key)
 	return st;
 }
 
+/* A record of this name stands for all names of its version and thread-safety without one. */
+static struct dati_static *find_catch_all(const DAT_PROVIDER_INFO *key)
+{
+	DAT_PROVIDER_INFO any = *key;
+
+	dati_key_set(&any, CATCH_ALL, key->dapl_version_major, key->dapl_version_minor,
+		     key->is_thread_safe);
+	return dati_static_find(&any);
+}
+
 static void free_entry(struct dati_static *st)
 {
 	struct dati_way *way;
@@ -158,18 +169,22 @@ static void add_record(const struct dati_conf_entry *record)
 			free(st);
 		return;
 	}
-	st->listed = true;
+	st->listed = strcmp(record->info.ia_name, CATCH_ALL) != 0;
 	if (is_new)
 		append_entry(st);
 }
 
-/* Behind dead hardware of a legacy name stands our own provider. */
+/*
+ * Behind dead hardware of a legacy name stands our own provider, unless the file says itself
+ * what is behind names.
+ */
 static void add_last_resorts(void)
 {
 	struct dati_static *st;
 
 	for (st = entries; st; st = st->next)
-		if (own_version(&st->info) && is_legacy(st->info.ia_name))
+		if (own_version(&st->info) && is_legacy(st->info.ia_name) &&
+		    !find_catch_all(&st->info))
 			append_way(st, DATI_OWN_PROVIDER, NULL, 0, true);
 }
 
@@ -179,7 +194,7 @@ static void add_builtin(const char *name, const char *params, DAT_BOOLEAN thread
 	struct dati_static *st;
 
 	dati_key_set(&key, name, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, thread_safe);
-	if (dati_static_find(&key))
+	if (dati_static_find(&key) || find_catch_all(&key))
 		return;
 	st = new_entry(&key);
 	if (!st)
@@ -270,17 +285,33 @@ struct dati_static *dati_static_all(void)
 	return entries;
 }
 
+/* The ways of the catch-all; our own provider for a legacy name. */
+static bool append_ways(struct dati_static *st, const struct dati_static *catch_all)
+{
+	const struct dati_way *way;
+
+	if (!catch_all)
+		return append_way(st, DATI_OWN_PROVIDER, NULL, 0, false);
+	for (way = catch_all->ways; way; way = way->next)
+		if (!append_way(st, way->library, way->params, way->line, false))
+			return false;
+	return true;
+}
+
 struct dati_static *dati_static_resolve(const DAT_PROVIDER_INFO *key)
 {
-	struct dati_static *st = dati_static_find(key);
+	struct dati_static *st = dati_static_find(key), *catch_all;
 
-	if (st || !builtins_resolve() || !own_version(key) || !is_legacy(key->ia_name))
+	if (st)
 		return st;
+	catch_all = find_catch_all(key);
+	if (!catch_all && (!builtins_resolve() || !own_version(key) || !is_legacy(key->ia_name)))
+		return NULL;
 	st = new_entry(key);
 	if (!st)
 		return NULL;
-	if (!append_way(st, DATI_OWN_PROVIDER, NULL, 0, false)) {
-		free(st);
+	if (!append_ways(st, catch_all)) {
+		free_entry(st);
 		return NULL;
 	}
 	st->transient = true;

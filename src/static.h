@@ -31,7 +31,7 @@ struct dati_static {
 	DAT_PROVIDER_INFO info;
 	struct dati_way *ways;
 	bool listed;
-	bool transient;		/* made for a legacy name, gone after its last use */
+	bool transient;		/* made for a legacy or caught name, gone after its last use */
 
 	/* Guarded by dati_lock; what the worker of a busy entry fills is its own meanwhile. */
 	enum dati_state state;
@@ -63,7 +63,7 @@ struct dati_static *dati_static_first(void);
 struct dati_static *dati_static_next(const struct dati_static *st);
 struct dati_static *dati_static_all(void);
 
-/* The entry of a key; for a legacy name that nobody registered one is made. */
+/* The entry of a key; for a name that is caught by "*" or legacy one is made. */
 struct dati_static *dati_static_find(const DAT_PROVIDER_INFO *key);
 struct dati_static *dati_static_resolve(const DAT_PROVIDER_INFO *key);
 void dati_static_drop(struct dati_static *st);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which names exist without dat.conf, and what becomes of the names of dead hardware? */
+/* Which names open without an entry of theirs: built-in, of dead hardware, caught by "*"? */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -375,6 +375,88 @@ static void named_in_file(void)
 	rig_unload();
 }
 
+static void any_name(void)
+{
+	static const char *const names[] = {
+		"a", "whatever it is", "ofi", "ofi-tcp", "ofa-v2-lo", "OpenIB-cma", "ib0", "*", "",
+	};
+	size_t i;
+
+	rig_load(LINE("listed", "own") LINE("*", "caught"));
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		CU_ASSERT(opens_as(names[i], "caught"));
+	CU_ASSERT(opens_as("listed", "own"));
+	CHECK_TEXT(rig_list(), "listed/" V "/0 ");
+	rig_unload();
+}
+
+/* Also in the installed file; what it does not catch stays as it is without it. */
+static void any_name_of_a_kind(void)
+{
+	DAT_IA_HANDLE ia;
+
+	load_with_system_conf("* " API " nonthreadsafe default " OWN_LIBRARY
+			      " d.1.0 \"caught\" \"\"\n");
+	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi-tcp/" V "/1 ");
+	CU_ASSERT(opens_as("ofi-tcp", "caught"));
+	rig_forget_notes();
+	CHECK_RET(dat.ia_openv("ofi-tcp", 8, NULL, &ia, MAJOR, MINOR, DAT_TRUE), DAT_SUCCESS);
+	CHECK_TEXT(fake_state.log[0], "init ofi-tcp " V " ts=1 [provider=tcp]");
+	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	rig_catch_stderr();
+	CHECK_RET(dat.ia_openv("a", 8, NULL, &ia, MAJOR, MINOR, DAT_TRUE), RET_NOT_REGISTERED);
+	CHECK_RET(dat.ia_openv("a", 8, NULL, &ia, 3 - MAJOR, 2 - MINOR, DAT_FALSE),
+		  RET_NOT_REGISTERED);
+	rig_caught();
+	end_system_conf();
+}
+
+/* Whoever says what is behind all names does not want another fabric in silence. */
+static void any_name_refused(void)
+{
+	DAT_IA_HANDLE ia;
+
+	rig_load(LINE("ib0", "open=0x80120062") LINE("*", "open=0x80120063"));
+	rig_catch_stderr();
+	CHECK_RET(rig_open("ib0", &ia), 0x80120062u);
+	CHECK_RET(rig_open("ib1", &ia), 0x80120063u);
+	CHECK_RET(rig_open("ofi", &ia), 0x80120063u);
+	rig_caught();
+	CU_ASSERT_EQUAL(fake_state.inits, 3);
+	CU_ASSERT_EQUAL(fake_state.finis, 3);
+	rig_unload();
+}
+
+static void any_name_several_ways(void)
+{
+	rig_load(DEAD("*", "dead") LINE("*", "second"));
+	CU_ASSERT(opens_as("a", "second"));
+	CU_ASSERT(opens_as("ib0", "second"));
+	rig_unload();
+	rig_load(DEAD("*", "dead"));
+	CU_ASSERT(fails("a"));
+	CU_ASSERT(fails("ib0"));
+	rig_unload();
+}
+
+static void any_name_uses(void)
+{
+	DAT_IA_HANDLE one, two, other;
+
+	rig_load(LINE("*", "caught"));
+	one = rig_must_open("x");
+	two = rig_must_open("x");
+	other = rig_must_open("y");
+	CU_ASSERT_EQUAL(fake_state.inits, 2);
+	CHECK_RET(dat.ia_close(one, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CHECK_RET(dat.ia_close(other, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake_state.finis, 1);
+	CHECK_RET(dat.ia_close(two, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	CU_ASSERT_EQUAL(fake_state.finis, 2);
+	CHECK_TEXT(rig_list(), "");
+	rig_unload();
+}
+
 void add_builtin_suite(void)
 {
 	CU_pSuite s = CU_add_suite("built-in entries, legacy names", place_provider,
@@ -402,4 +484,9 @@ void add_builtin_suite(void)
 	ADD_OURS(s, "if ofi fails as well, the first answer counts", no_last_resort);
 	ADD_OURS(s, "our provider is found beside libdat", beside);
 	ADD_OURS(s, "a file may name our provider without a path", named_in_file);
+	ADD_OURS(s, "* catches every name without an entry, unlisted", any_name);
+	ADD_OURS(s, "* catches names of its version and thread-safety only", any_name_of_a_kind);
+	ADD_OURS(s, "a file with * leaves no last resort", any_name_refused);
+	ADD_OURS(s, "several * are tried in order", any_name_several_ways);
+	ADD_OURS(s, "a caught name lives as long as its IAs", any_name_uses);
 }
