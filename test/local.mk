@@ -7,3 +7,4 @@ include test/lib/local.mk
 include test/api/local.mk
 include test/stock/local.mk
 include test/tools/info.mk
+include test/tools/run.mk

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which fabrics are there, by which names and parameters? */
+#include <ctype.h>
+#include <string.h>
+
+#include "run.h"
+
+/* The one table: -f NAME, what the provider is told, and what it is. */
+static const struct {
+	const char *name, *params, *about;
+} table[] = {
+	{ "tcp", "provider=tcp", "TCP sockets" },
+	{ "shm", "provider=shm", "shared memory, one machine only" },
+	{ "verbs", "provider=verbs", "InfiniBand, RoCE, iWARP" },
+	{ "efa", "provider=efa", "Elastic Fabric Adapter" },
+};
+
+#define ROWS (sizeof(table) / sizeof(*table))
+
+const char *run_fabric_about(const char *name)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (!strcmp(table[i].name, name))
+			return table[i].about;
+	return "";
+}
+
+/* Names become those of folders; parameters go between the quotes of one line. */
+static void add(struct run_options *opts, const char *name, size_t len, const char *params)
+{
+	struct run_fabric *fabric = &opts->fabric[opts->fabrics];
+	size_t i;
+
+	if (opts->fabrics == RUN_MAX_FABRICS)
+		run_usage("more than %d fabrics", RUN_MAX_FABRICS);
+	if (!len || len >= sizeof(fabric->name) || name[0] == '.')
+		run_usage("\"%.*s\" is no name of a fabric", (int)len, name);
+	for (i = 0; i < len; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr("_.-", name[i]))
+			run_usage("\"%.*s\" is no name of a fabric: NAME=PARAMETERS needs an -f "
+				  "of its own", (int)len, name);
+	memcpy(fabric->name, name, len);
+	fabric->name[len] = '\0';
+	if (strlen(params) >= sizeof(fabric->params))
+		run_usage("the parameters of %s are too long", fabric->name);
+	for (i = 0; params[i]; i++)
+		if (iscntrl((unsigned char)params[i]))
+			run_usage("control character in the parameters of %s", fabric->name);
+	strcpy(fabric->params, params);
+	for (i = 0; i < opts->fabrics; i++)
+		if (!strcmp(opts->fabric[i].name, fabric->name))
+			run_usage("fabric %s is named twice", fabric->name);
+	opts->fabrics++;
+}
+
+void run_fabric_add_all(struct run_options *opts)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		add(opts, table[i].name, strlen(table[i].name), table[i].params);
+}
+
+static void add_known(struct run_options *opts, const char *name, size_t len)
+{
+	char known[256] = "";
+
+	for (size_t i = 0; i < ROWS; i++) {
+		if (strlen(table[i].name) == len && !memcmp(table[i].name, name, len)) {
+			add(opts, name, len, table[i].params);
+			return;
+		}
+		strcat(strcat(known, i ? ", " : ""), table[i].name);
+	}
+	run_usage("fabric \"%.*s\" is not known; known are %s; others as NAME=PARAMETERS",
+		  (int)len, name, known);
+}
+
+void run_fabric_add(struct run_options *opts, const char *text)
+{
+	const char *equals = strchr(text, '=');
+
+	if (equals) {
+		add(opts, text, (size_t)(equals - text), equals + 1);
+		return;
+	}
+	if (!strcmp(text, "list")) {
+		opts->list = true;
+		return;
+	}
+	if (!strcmp(text, "all")) {
+		run_fabric_add_all(opts);
+		return;
+	}
+	for (;;) {
+		size_t len = strcspn(text, ",");
+
+		add_known(opts, text, len);
+		if (!text[len])
+			return;
+		text += len + 1;
+	}
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are processes started, watched and ended, with everything they started themselves?
+ *
+ * dat_run is the reaper of all that its children leave behind, and runs one trial at a time: all
+ * its descendants belong to that trial.
+ */
+#ifndef RUN_PROC_H
+#define RUN_PROC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct proc {
+	pid_t pid;
+	bool running;
+	int status;		/* of waitpid, when it has ended */
+};
+
+/* A signal that asks dat_run to end, once one has come. */
+extern int proc_interrupted;
+
+void proc_init(void);
+double proc_now(void);
+
+/* Runs `child` in a new process and process group, its output going to the file `log`; `child`
+ * returns an errno when it could not turn into the program. 0, or that errno, negative. */
+int proc_start(struct proc *p, const char *log, int (*child)(void *arg), void *arg);
+
+/* Sleeps until a child has ended, a signal has come, or for `seconds`; updates all processes that
+ * were started. */
+void proc_wait(double seconds);
+/* Until `p` has ended, at most until `deadline` (of proc_now); true if it has. */
+bool proc_wait_for(struct proc *p, double deadline);
+
+/* A signal to everything that descends from `root`, and to itself unless it is dat_run.
+ * Returns how many there were. */
+unsigned int proc_tree_signal(pid_t root, int sig);
+/* Ends every descendant for sure. Returns how many were alive. */
+unsigned int proc_end_all(void);
+
+/* Calls `fn` for every descendant of dat_run. */
+void proc_each(void (*fn)(pid_t pid, void *arg), void *arg);
+/* Every thread of every descendant waits for something. */
+bool proc_all_asleep(void);
+
+/* listen.c: the TCP sockets on which descendants listen. */
+struct proc_ports {
+	unsigned int count;
+	unsigned long sum;	/* differs when the sockets do */
+	bool has_port;		/* one of them is on `port` */
+};
+void proc_ports_init(void);
+void proc_ports_look(struct proc_ports *ports, unsigned int port);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are the output files of programs read and shown? */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "text.h"
+
+#define MAX_TEXT ((off_t)32 << 20)
+
+char *text_read(const char *path, size_t *len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
+	struct stat st;
+	ssize_t n = 1;
+	size_t room;
+
+	*len = 0;
+	if (fd < 0)
+		return NULL;
+	if (!fstat(fd, &st)) {
+		room = (size_t)(st.st_size > MAX_TEXT ? MAX_TEXT : st.st_size);
+		if (st.st_size > MAX_TEXT)
+			lseek(fd, st.st_size - MAX_TEXT, SEEK_SET);
+		text = malloc(room + 1);
+		while (text && n > 0 && *len < room) {
+			n = read(fd, text + *len, room - *len);
+			if (n > 0)
+				*len += (size_t)n;
+		}
+	}
+	close(fd);
+	if (!text)
+		return NULL;
+	for (size_t i = 0; i < *len; i++)
+		if (!text[i])
+			text[i] = ' ';
+	text[*len] = '\0';
+	return text;
+}
+
+const char *text_tail(const char *text, size_t len, unsigned int lines)
+{
+	const char *at = text + len;
+
+	if (at > text && at[-1] == '\n')
+		at--;
+	while (at > text) {
+		if (at[-1] == '\n' && !--lines)
+			break;
+		at--;
+	}
+	return at;
+}
+
+int text_lines(char *text, int (*line)(char *line, void *arg), void *arg)
+{
+	while (*text) {
+		char *end = strchrnul(text, '\n'), was = *end;
+		int ret;
+
+		*end = '\0';
+		ret = line(text, arg);
+		*end = was;
+		if (ret)
+			return ret;
+		text = was ? end + 1 : end;
+	}
+	return 0;
+}
+
+/* The length of the UTF-8 sequence at `at`, 0 if it is none. */
+static size_t sequence(const unsigned char *at, size_t left)
+{
+	unsigned long value;
+	size_t n, i;
+
+	if (*at < 0x80)
+		return 1;
+	n = *at >= 0xF0 ? 4 : *at >= 0xE0 ? 3 : *at >= 0xC2 ? 2 : 0;
+	if (!n || n > left || *at > 0xF4)
+		return 0;
+	value = *at & (0x7Fu >> n);
+	for (i = 1; i < n; i++) {
+		if ((at[i] & 0xC0) != 0x80)
+			return 0;
+		value = value << 6 | (at[i] & 0x3Fu);
+	}
+	if ((n == 3 && value < 0x800) || (n == 4 && value < 0x10000) || value > 0x10FFFF ||
+	    (value >= 0xD800 && value < 0xE000) || (value >= 0x80 && value < 0xA0) ||
+	    (value & 0xFFFE) == 0xFFFE)
+		return 0;
+	return n;
+}
+
+/* Writes one character; `special` knows those with a spelling of their own. */
+static void spell(FILE *out, const char *text, size_t len, bool lines,
+		  const char *(*special)(char c))
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	while (len) {
+		size_t n = sequence(at, len);
+		const char *name = special((char)*at);
+		bool control = *at < ' ' || *at == 0x7F;
+
+		if (name)
+			fputs(name, out);
+		else if (!n || (control && !(lines && (*at == '\n' || *at == '\t'))))
+			fputc('?', out);
+		else
+			fwrite(at, 1, n, out);
+		at += n ? n : 1;
+		len -= n ? n : 1;
+	}
+}
+
+static const char *json_name(char c)
+{
+	switch (c) {
+	case '"': return "\\\"";
+	case '\\': return "\\\\";
+	case '\n': return "\\n";
+	case '\r': return "\\r";
+	case '\t': return "\\t";
+	default: return NULL;
+	}
+}
+
+static const char *xml_name(char c)
+{
+	switch (c) {
+	case '<': return "&lt;";
+	case '>': return "&gt;";
+	case '&': return "&amp;";
+	case '"': return "&quot;";
+	case '\r': return "&#13;";
+	default: return NULL;
+	}
+}
+
+static const char *plain_name(char c)
+{
+	return c == '\t' ? "    " : c == '\r' ? "" : NULL;
+}
+
+void text_json(FILE *out, const char *text, size_t len)
+{
+	spell(out, text, len, false, json_name);
+}
+
+void text_xml(FILE *out, const char *text, size_t len)
+{
+	spell(out, text, len, true, xml_name);
+}
+
+void text_plain(FILE *out, const char *text, size_t len)
+{
+	spell(out, text, len, false, plain_name);
+}
