@@ -143,8 +143,14 @@ group_outcomes()
 		case_end
 	fi
 	if case_begin 'outcome: output folder'; then
-		(cd "$DIR" && run 0 -f tcp --out kept -- sh -c 'cd /; echo here') 
+		cd "$DIR"
+		run 0 -f tcp --server "echo old; sleep $MARK" --ready old --out kept -- \
+			sh -c 'cd /; echo first'
+		cd "$BUILD"
+		grep -qx first "$DIR/kept/tcp/client.log" || problem "no first output in the folder"
+		grep -qx old "$DIR/kept/tcp/server.log" || problem "no server's output there"
 		run 0 -f tcp --out "$DIR/kept" -- echo here
+		[ ! -e "$DIR/kept/tcp/server.log" ] || problem "an earlier output stays"
 		says "^output: $DIR/kept\$"
 		grep -qx here "$DIR/kept/tcp/client.log" || problem "no output in the folder"
 		grep -q '^\* u2.0 ' "$DIR/kept/tcp/dat.conf" || problem "no dat.conf there"
@@ -156,8 +162,8 @@ group_outcomes()
 group_limits()
 {
 	if case_begin 'limit: a hanging tree'; then
-		run 1 -f tcp --limit 1 -- sh -c "sleep $MARK & setsid sleep $MARK & echo on; wait"
-		says 'still running after 1 s: killed \(3 processes\)' '\| on$'
+		run 1 -f tcp --limit 2 -- sh -c "sleep $MARK & setsid sleep $MARK & echo on; wait"
+		says 'still running after 2 s: killed \(3 processes\)' '\| on$'
 		gone
 		rm -rf "$TMPDIR"/*
 		case_end
@@ -170,8 +176,8 @@ group_limits()
 		case_end
 	fi
 	if case_begin 'limit: of both sides'; then
-		run 1 -f tcp --limit 1 --server "sleep $MARK" --wait-s 0 -- sleep $MARK
-		says 'still running after 1 s: killed \(2 processes\)'
+		run 1 -f tcp --limit 2 --server "sleep $MARK" --wait-s 0 -- sleep $MARK
+		says 'still running after 2 s: killed \(2 processes\)'
 		gone
 		rm -rf "$TMPDIR"/*
 		case_end
@@ -335,8 +341,8 @@ group_servers()
 		case_end
 	fi
 	if case_begin 'server: started for each run'; then
-		run 0 --repeat 2 "${TWO[@]}" --server "echo \$DAT_RUN_FABRIC >>$DIR/seen; sleep $MARK" \
-			--wait-s 0.2 -- sh -c "grep -q \$DAT_RUN_FABRIC $DIR/seen"
+		run 0 --repeat 2 "${TWO[@]}" --server "echo \$DAT_RUN_FABRIC >>$DIR/seen; \
+			echo up; sleep $MARK" --ready up -- sh -c "grep -q \$DAT_RUN_FABRIC $DIR/seen"
 		[ "$(tr '\n' ' ' <"$DIR/seen")" = 'a a b b ' ] || problem "not a server per run"
 		gone
 		case_end

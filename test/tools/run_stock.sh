@@ -20,19 +20,39 @@ stock()
 # exchange addresses over a port that nothing changes
 stock_pair()
 {
-	local fd program=$1 server=$2 client=$3
+	local fd fabric program=$1 server=$2 client=$3
 	shift 3
 	exec {fd}>"$LOCK_DIR/dtest"
-	if ! flock -w 300 "$fd" || listening 15828; then
-		case_skip "somebody uses the port of $program"
-	else
-		run 0 "${TWO[@]}" --limit 100 --server "$PRELOAD $program -P any-name -s $server" \
-			--port 15828 --server-quits "$@" -- $PRELOAD $program -P other -h 127.0.0.1 \
-			$client
-		says '^2 passed, 0 failed, 0 skipped$'
-		case_end
-	fi
+	for fabric in a=provider=tcp 'b=provider=tcp domain=lo'; do
+		[ -n "$PROBLEM" ] || stock_pair_over "$@"
+	done
 	exec {fd}>&-
+	case $PROBLEM in
+	somebody*) case_skip "$PROBLEM" ;;
+	*) case_end ;;
+	esac
+}
+
+# The service point of dtest is where the kernel takes clients' ports from: it may be in use by
+# the time that the server asks for it.
+stock_pair_over()
+{
+	local try
+	for ((try = 0; try < 5; try++)); do
+		PROBLEM=
+		if ! flock -w 300 "$fd" || ! can_listen_soon "$SIDE_PORT" ||
+			! can_listen_soon "$QUALIFIER"; then
+			PROBLEM="somebody uses port $SIDE_PORT or $QUALIFIER"
+			return
+		fi
+		run 0 -f "$fabric" --limit 100 --port "$SIDE_PORT" --server-quits \
+			--server "$PRELOAD $program -P any-name -s $server" "$@" -- \
+			$PRELOAD $program -P other -h 127.0.0.1 $client
+		grep -q 'DAT_CONN_QUAL_IN_USE' "$DIR/out" || break
+		rm -rf "$TMPDIR"/*
+		PROBLEM="somebody uses port $QUALIFIER"
+	done
+	[ -n "$PROBLEM" ] || says '^1 passed, 0 failed, 0 skipped$'
 }
 
 group_stock()

@@ -11,7 +11,6 @@
 #include "run.h"
 #include "text.h"
 
-#define NORMAL "client.normal"
 #define UNITS "ns|nsec|us|usecs?|ms|msecs?|s|secs?|seconds?|minutes?|%|" \
 	"[kKMG]?i?([bB]|[bB]its?|[bB]ytes)(/s|/sec|ps)|(msgs?|ops|iters)/s(ec)?"
 #define DIFF_LIMIT 20.0
@@ -161,7 +160,7 @@ static bool normalise(const struct run_trial *trial, const struct run_options *o
 	compile();
 	run_path(path, sizeof(path), trial, RUN_CLIENT_LOG);
 	text = text_read(path, &len);
-	run_path(path, sizeof(path), trial, NORMAL);
+	run_path(path, sizeof(path), trial, RUN_NORMAL);
 	w.out = fopen(path, "we");
 	if (text && w.out)
 		text_lines(text, normalise_line, &w);
@@ -206,8 +205,8 @@ void run_compare(struct run_trial *trial, const struct run_trial *base,
 		snprintf(trial->reason, sizeof(trial->reason), "its output cannot be compared");
 		return;
 	}
-	run_path(d.path[0], sizeof(d.path[0]), base, NORMAL);
-	run_path(d.path[1], sizeof(d.path[1]), trial, NORMAL);
+	run_path(d.path[0], sizeof(d.path[0]), base, RUN_NORMAL);
+	run_path(d.path[1], sizeof(d.path[1]), trial, RUN_NORMAL);
 	run_path(log, sizeof(log), trial, RUN_DIFF);
 	err = proc_start(&p, log, become_diff, &d);
 	if (!err && !proc_wait_for(&p, proc_now() + DIFF_LIMIT))

@@ -53,8 +53,7 @@ static void list_fabrics(struct run_trial *trials, size_t count)
 	printf("%-10s  %-28s  here\n", "fabric", "parameters");
 	for (size_t i = 0; i < count && !proc_interrupted; i++) {
 		const struct run_fabric *fabric = trials[i].fabric;
-		bool ok = !run_place_make(&trials[i], &libs) &&
-			  run_probe(&trials[i], &libs, reason, sizeof(reason));
+		bool ok = run_probe(&trials[i], &libs, reason, sizeof(reason));
 
 		printf("%-10s  %-28s  %-4s  %s\n", fabric->name, fabric->params, ok ? "yes" : "no",
 		       ok ? run_fabric_about(fabric->name) : reason);
@@ -97,7 +96,7 @@ static void run_one(struct run_trial *trial)
 
 	if (err) {
 		trial->verdict = RUN_FAIL;
-		snprintf(trial->reason, sizeof(trial->reason), "%s: %s", trial->dir,
+		snprintf(trial->reason, sizeof(trial->reason), "%.400s: %s", trial->dir,
 			 strerror(-err));
 		return;
 	}
@@ -114,16 +113,11 @@ static void run_all(struct run_result *result, struct run_trial *trials)
 	for (size_t i = 0; i < result->count; i++) {
 		struct run_trial *t = &trials[i];
 
-		if (proc_interrupted)
-			break;
-		if (t->number == 1)
-			exists = !run_place_make(t, &libs) &&
-				 run_probe(t, &libs, reason, sizeof(reason));
-		if (proc_interrupted)
-			break;
-		if (exists)
+		if (t->number == 1 && !proc_interrupted)
+			exists = run_probe(t, &libs, reason, sizeof(reason));
+		if (exists && !proc_interrupted)
 			run_one(t);
-		else
+		else if (!proc_interrupted)
 			not_possible(t, reason);
 		if (opts.compare && t->verdict == RUN_PASS && base)
 			run_compare(t, base, &opts);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "run.h"
 
@@ -37,6 +38,20 @@ static void write_entry(FILE *f, const char *name, int api, const char *threads,
 	fputs(" \"\"\n", f);
 }
 
+/* What an earlier run has left in a folder that is used again would be taken for this one's. */
+static void forget_earlier(const struct run_trial *trial)
+{
+	static const char *const files[] = {
+		RUN_CLIENT_LOG, RUN_SERVER_LOG, RUN_NORMAL, RUN_DIFF,
+	};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		run_path(path, sizeof(path), trial, files[i]);
+		unlink(path);
+	}
+}
+
 int run_place_make(struct run_trial *trial, const struct run_libs *libs)
 {
 	char path[PATH_MAX];
@@ -44,6 +59,7 @@ int run_place_make(struct run_trial *trial, const struct run_libs *libs)
 
 	if (mkdir(trial->dir, 0700) && errno != EEXIST)
 		return -errno;
+	forget_earlier(trial);
 	run_path(path, sizeof(path), trial, RUN_CONF);
 	f = fopen(path, "we");
 	if (!f)

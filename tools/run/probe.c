@@ -111,8 +111,7 @@ static void explain(const char *log, char *reason, size_t size)
 	free(text);
 }
 
-bool run_probe(const struct run_trial *trial, const struct run_libs *libs, char *reason,
-	       size_t size)
+bool run_probe(struct run_trial *trial, const struct run_libs *libs, char *reason, size_t size)
 {
 	struct probe probe = { .trial = trial, .libs = libs };
 	char log[PATH_MAX];
@@ -120,6 +119,11 @@ bool run_probe(const struct run_trial *trial, const struct run_libs *libs, char 
 	bool ok, ended;
 	int err;
 
+	err = run_place_make(trial, libs);
+	if (err) {
+		snprintf(reason, size, "%.400s: %s", trial->dir, strerror(-err));
+		return false;
+	}
 	run_path(log, sizeof(log), trial, PROBE_LOG);
 	err = proc_start(&p, log, child, &probe);
 	if (err) {

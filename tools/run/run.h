@@ -73,6 +73,7 @@ struct run_trial {
 #define RUN_CLIENT_LOG "client.log"
 #define RUN_SERVER_LOG "server.log"
 #define RUN_CONF "dat.conf"
+#define RUN_NORMAL "client.normal"
 #define RUN_DIFF "compare.diff"
 
 /* options.c: exits with RUN_USAGE, or 0 after --help. */
@@ -94,8 +95,7 @@ void run_place_enter(const struct run_trial *trial, const struct run_libs *libs)
 void run_path(char *path, size_t size, const struct run_trial *trial, const char *file);
 
 /* probe.c: can the fabric be opened here? If not, why? */
-bool run_probe(const struct run_trial *trial, const struct run_libs *libs, char *reason,
-	       size_t size);
+bool run_probe(struct run_trial *trial, const struct run_libs *libs, char *reason, size_t size);
 
 /* trial.c */
 void run_trial(struct run_trial *trial, const struct run_options *opts,
