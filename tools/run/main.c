@@ -113,6 +113,7 @@ static void run_all(struct run_result *result, struct run_trial *trials)
 	for (size_t i = 0; i < result->count; i++) {
 		struct run_trial *t = &trials[i];
 
+		run_report_running(result, i);
 		if (t->number == 1 && !proc_interrupted)
 			exists = run_probe(t, &libs, reason, sizeof(reason));
 		if (exists && !proc_interrupted)

@@ -2,6 +2,7 @@
 /* What is printed for people, and for harnesses that read TAP? */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run.h"
 #include "text.h"
@@ -32,6 +33,15 @@ void run_report_begin(const struct run_result *result)
 		printf("%-*s  result     time  reason\n", name_width(result), "fabric");
 	else if (result->opts->format == RUN_TAP)
 		printf("TAP version 13\n1..%zu\n", result->count);
+	fflush(stdout);
+}
+
+/* On a terminal, the row of the run that is under way; the result takes its place. */
+void run_report_running(const struct run_result *result, size_t index)
+{
+	if (result->opts->format != RUN_TABLE || !isatty(STDOUT_FILENO))
+		return;
+	printf("%-*s  ...\r", name_width(result), result->trials[index].name);
 	fflush(stdout);
 }
 

@@ -119,6 +119,7 @@ struct run_result {
 	double seconds;
 };
 void run_report_begin(const struct run_result *result);
+void run_report_running(const struct run_result *result, size_t index);
 void run_report_trial(const struct run_result *result, size_t index);
 void run_report_end(const struct run_result *result, const char *kept);
 void run_report_json(const struct run_result *result, FILE *out, const char *kept);
