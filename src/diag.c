@@ -241,7 +241,8 @@ static void add_relatives(struct paragraph *p, const DAT_PROVIDER_INFO *key)
 		bool is_same = !strcmp(st->info.ia_name, key->ia_name);
 		char *list = is_same ? same : near;
 
-		if (st->transient || dati_key_equal(&st->info, key))
+		if (st->transient || dati_key_equal(&st->info, key) ||
+		    !strcmp(st->info.ia_name, DATI_CATCH_ALL))
 			continue;
 		if (!is_same && !is_near(st->info.ia_name, key->ia_name))
 			continue;

@@ -16,7 +16,6 @@
 #error "DATI_CONF_PATH must name the installed dat.conf"
 #endif
 #define FALLBACK_CONF_PATH "/etc/dat.conf"
-#define CATCH_ALL "*"
 
 static const struct {
 	const char *name;
@@ -98,7 +97,7 @@ static struct dati_static *find_catch_all(const DAT_PROVIDER_INFO *key)
 {
 	DAT_PROVIDER_INFO any = *key;
 
-	dati_key_set(&any, CATCH_ALL, key->dapl_version_major, key->dapl_version_minor,
+	dati_key_set(&any, DATI_CATCH_ALL, key->dapl_version_major, key->dapl_version_minor,
 		     key->is_thread_safe);
 	return dati_static_find(&any);
 }
@@ -169,7 +168,7 @@ static void add_record(const struct dati_conf_entry *record)
 			free(st);
 		return;
 	}
-	st->listed = strcmp(record->info.ia_name, CATCH_ALL) != 0;
+	st->listed = strcmp(record->info.ia_name, DATI_CATCH_ALL) != 0;
 	if (is_new)
 		append_entry(st);
 }

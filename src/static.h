@@ -9,6 +9,9 @@
 #include "conf.h"
 #include "dati_api.h"
 
+/* The name of entries that open whatever has no entry of its own. */
+#define DATI_CATCH_ALL "*"
+
 struct dati_attempt;
 
 /* One library that may provide a name; they are tried in order. */
