@@ -42,6 +42,13 @@ static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind, DA
 	(void)key;
 }
 
+/* Which operation (in the order of 2.0's DAT_DTOS)? -1: the event does not say. */
+static inline int dofi_dto_operation(const DAT_DTO_COMPLETION_EVENT_DATA *d)
+{
+	(void)d;
+	return -1;
+}
+
 static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
 {
 	(void)d;
@@ -62,6 +69,11 @@ static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind, DA
 {
 	d->operation = (DAT_DTOS)kind;
 	d->rmr_context = kind == DAT_DTO_RECEIVE_WITH_INVALIDATE ? key : 0;
+}
+
+static inline int dofi_dto_operation(const DAT_DTO_COMPLETION_EVENT_DATA *d)
+{
+	return (int)d->operation;
 }
 
 static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)

@@ -7,8 +7,11 @@ dofi_sources = \
 	prov_ofi/base/clock.h \
 	prov_ofi/base/list.h \
 	prov_ofi/base/log.c prov_ofi/base/log.h \
+	prov_ofi/base/near.c prov_ofi/base/near.h \
 	prov_ofi/base/param.c prov_ofi/base/param.h \
+	prov_ofi/base/sink.c prov_ofi/base/sink.h \
 	prov_ofi/base/slab.c prov_ofi/base/slab.h \
+	prov_ofi/base/text.h \
 	prov_ofi/base/timer.c prov_ofi/base/timer.h \
 	prov_ofi/base/wire.h \
 	prov_ofi/cm.h \
@@ -45,6 +48,10 @@ dofi_sources = \
 	prov_ofi/srq_cq.c \
 	prov_ofi/tag.c prov_ofi/tag.h \
 	prov_ofi/tcpfd.c prov_ofi/tcpfd.h \
+	prov_ofi/trace.c prov_ofi/trace.h \
+	prov_ofi/trace_args.def \
+	prov_ofi/trace_calls.c prov_ofi/trace_calls.h \
+	prov_ofi/trace_show.c \
 	prov_ofi/verdict.c prov_ofi/verdict.h \
 	prov_ofi/work.c prov_ofi/work.h
 
@@ -55,13 +62,15 @@ dofi_ldflags = $(AM_LDFLAGS) -module -avoid-version -rpath $(libdir) -Wl,-z,node
 
 noinst_LTLIBRARIES += prov_ofi/dat1/libdaplofi.la prov_ofi/dat2/libdaplofi.la
 
-prov_ofi_dat1_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api_12.c
+prov_ofi_dat1_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api_12.c \
+	prov_ofi/trace_12.c
 prov_ofi_dat1_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=12
 prov_ofi_dat1_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.1
 prov_ofi_dat1_libdaplofi_la_LIBADD = libdat.la
 prov_ofi_dat1_libdaplofi_la_DEPENDENCIES = libdat.la prov_ofi/libdaplofi.map
 
-prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api_20.c
+prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api_20.c \
+	prov_ofi/trace_20.c
 prov_ofi_dat2_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=20
 prov_ofi_dat2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.2
 prov_ofi_dat2_libdaplofi_la_LIBADD = libdat2.la

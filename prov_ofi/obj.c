@@ -84,6 +84,18 @@ struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
 	return NULL;
 }
 
+bool dofi_obj_name(DAT_HANDLE handle, DAT_HANDLE_TYPE *type, unsigned int *number, bool *alive)
+{
+	for (int i = 0; i < DOFI_KINDS; i++) {
+		if (!slabs[i].size || !dofi_slab_number(&slabs[i], handle, number))
+			continue;
+		*type = (DAT_HANDLE_TYPE)i;
+		*alive = dofi_obj_live(handle, *type) != NULL;
+		return true;
+	}
+	return false;
+}
+
 void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
 	struct dofi_obj *obj = dofi_slab_get(&slabs[type]);

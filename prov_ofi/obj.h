@@ -9,6 +9,7 @@
 #define DOFI_OBJ_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
@@ -44,6 +45,9 @@ static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE 
 struct dofi_obj *dofi_obj_check(DAT_HANDLE handle, DAT_HANDLE_TYPE type, struct dofi_ia *ia);
 /* Any live object of ours, whatever its kind. */
 struct dofi_obj *dofi_obj_any(DAT_HANDLE handle);
+
+/* For people: what kind of handle is, or was, that, and which one? False: none of ours. */
+bool dofi_obj_name(DAT_HANDLE handle, DAT_HANDLE_TYPE *type, unsigned int *number, bool *alive);
 
 /* Takes an object of the kind; it is not alive yet. NULL: no memory. */
 void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type);

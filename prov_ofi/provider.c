@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "ia.h"
+#include "trace.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -50,6 +51,8 @@ static struct dofi_provider *make(const DAT_PROVIDER_INFO *info)
 	p->vtable.device_name = p->info.ia_name;
 	if (info->is_thread_safe)
 		p->vtable.ia_open_func = dofi_ia_open_threadsafe;
+	if (dofi_param_path(DOFI_STR_TRACE))
+		dofi_trace_apply(&p->vtable, info->is_thread_safe);
 	p->next = providers;
 	providers = p;
 	return p;
@@ -60,6 +63,7 @@ void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *inst
 	struct dofi_provider *p;
 
 	dofi_param_load();
+	dofi_trace_load();
 	if (info->dapl_version_major != dofi_api_major ||
 	    info->dapl_version_minor != dofi_api_minor) {
 		dofi_report("this provider is for DAT %u.%u, the registry asks for %u.%u",

@@ -3,10 +3,12 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/param.h"
+#include "base/sink.h"
 
 typedef void (*report_fn)(const char *text);
 
@@ -20,9 +22,16 @@ void dapl_ofi_set_report(report_fn fn)
 	report = fn;
 }
 
+static struct dofi_sink sink = DOFI_SINK_INIT("DAPL_OFI_LOG_FILE");
+
+void dofi_log_file(const char *path)
+{
+	dofi_sink_set(&sink, path);
+}
+
 void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 {
-	char text[512];
+	char text[512], line[560];
 	va_list ap;
 
 	if ((long)level > dofi_param(DOFI_NUM_LOG))
@@ -30,8 +39,8 @@ void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* One call, so that lines of several processes and threads stay whole. */
-	fprintf(stderr, "dat-ofi[%ld]: %s\n", (long)getpid(), text);
+	snprintf(line, sizeof(line), "dat-ofi[%ld]: %s\n", (long)getpid(), text);
+	dofi_sink_write(&sink, line, strlen(line));
 }
 
 void dofi_report(const char *fmt, ...)

@@ -13,6 +13,9 @@ enum dofi_log_level {
 void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Where messages go; NULL: stderr. See base/sink.h. */
+void dofi_log_file(const char *path);
+
 /* Reasons why an IA could not be opened. They go to the registry library when it asked for
  * them, so that it can print one paragraph; otherwise to stderr. */
 void dofi_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What are the settings of this process? */
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/near.h"
 #include "base/param.h"
+
+#define PREFIX "DAPL_OFI_"
+/* Names that are further apart do not mean each other. */
+#define NEAR 4
 
 struct number {
 	const char *env;
@@ -14,13 +24,13 @@ struct number {
 };
 
 static struct number numbers[DOFI_NUM_COUNT] = {
-#define X(name, lo, hi, def, text) { "DAPL_OFI_" #name, lo, hi, def, def },
+#define X(name, lo, hi, def, text) { PREFIX #name, lo, hi, def, def },
 	DOFI_NUMBERS(X)
 #undef X
 };
 
 static const char *const string_env[DOFI_STR_COUNT] = {
-#define X(name, text) "DAPL_OFI_" #name,
+#define X(name, text) PREFIX #name,
 	DOFI_STRINGS(X)
 #undef X
 };
@@ -45,10 +55,103 @@ static void load(struct number *n)
 	n->value = v;
 }
 
+static long level_of_mask(unsigned long mask)
+{
+	if (mask > 0xff)
+		return DOFI_LOG_DEBUG;
+	if (mask > 0x03)
+		return DOFI_LOG_INFO;
+	if (mask > 0x01)
+		return DOFI_LOG_WARN;
+	return mask ? DOFI_LOG_ERROR : 0;
+}
+
+/* The masks that users of the original have in their scripts. */
+static void load_legacy_level(void)
+{
+	static const char *const names[] = DOFI_LEGACY_MASKS;
+
+	if (getenv(numbers[DOFI_NUM_LOG].env))
+		return;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *text = getenv(names[i]);
+		unsigned long mask;
+		char *end;
+
+		if (!text || !*text)
+			continue;
+		mask = strtoul(text, &end, 0);
+		if (*end)
+			continue;
+		numbers[DOFI_NUM_LOG].value = level_of_mask(mask);
+		return;
+	}
+}
+
+static const char *env_name(size_t i)
+{
+	return i < DOFI_NUM_COUNT ? numbers[i].env : string_env[i - DOFI_NUM_COUNT];
+}
+
+static const char *nearest(const char *name, size_t len)
+{
+	unsigned int best = NEAR, distance;
+	const char *near = NULL;
+	char asked[64];
+
+	snprintf(asked, sizeof(asked), "%.*s", (int)len, name);
+	for (size_t i = 0; i < DOFI_NUM_COUNT + DOFI_STR_COUNT; i++) {
+		distance = dofi_distance(asked, env_name(i));
+		if (distance < best) {
+			best = distance;
+			near = env_name(i);
+		}
+	}
+	return near;
+}
+
+static bool is_known(const char *name, size_t len)
+{
+	for (size_t i = 0; i < DOFI_NUM_COUNT + DOFI_STR_COUNT; i++)
+		if (strlen(env_name(i)) == len && !strncmp(env_name(i), name, len))
+			return true;
+	return false;
+}
+
+void dofi_param_unknown(void (*fn)(const char *name, const char *near))
+{
+	char name[64];
+
+	for (char **at = environ; at && *at; at++) {
+		size_t len = strcspn(*at, "=");
+
+		if (strncmp(*at, PREFIX, strlen(PREFIX)) || is_known(*at, len))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)len, *at);
+		fn(name, nearest(*at, len));
+	}
+}
+
+static void warn_unknown(const char *name, const char *near)
+{
+	dofi_log(DOFI_LOG_WARN, "%s is no setting%s%s%s", name, near ? "; did you mean " : "",
+		 near ? near : "", near ? "?" : "");
+}
+
+static void warn_once(void)
+{
+	dofi_param_unknown(warn_unknown);
+}
+
 void dofi_param_load(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	dofi_log_file(dofi_param_path(DOFI_STR_LOG_FILE));
 	for (int i = 0; i < DOFI_NUM_COUNT; i++)
 		load(&numbers[i]);
+	load_legacy_level();
+	pthread_once(&once, warn_once);
 }
 
 long dofi_param(enum dofi_number which)
@@ -61,4 +164,11 @@ const char *dofi_param_str(enum dofi_string which)
 	const char *text = getenv(string_env[which]);
 
 	return text && *text ? text : NULL;
+}
+
+const char *dofi_param_path(enum dofi_string which)
+{
+	const char *text = secure_getenv(string_env[which]);
+
+	return text && *text && strcmp(text, "0") ? text : NULL;
 }

@@ -31,7 +31,11 @@
 
 #define DOFI_STRINGS(X) \
 	X(PROVIDER, "libfabric provider to use, whatever the registry entry says: tcp") \
-	X(DOMAIN, "network interface or IP address to use, whatever the registry entry says")
+	X(DOMAIN, "network interface or IP address to use, whatever the registry entry says") \
+	X(LOG_FILE, "file to which log lines are appended instead of stderr; %p in its name " \
+	  "becomes the process id") \
+	X(TRACE, "1: tell every call with its arguments, result and time on stderr; or a file " \
+	  "to which that is appended (%p: the process id)")
 
 enum dofi_number {
 #define X(name, lo, hi, def, text) DOFI_NUM_##name,
@@ -47,10 +51,21 @@ enum dofi_string {
 	DOFI_STR_COUNT
 };
 
+/* The log level that the masks of the original DAPL ask for; DAPL_OFI_LOG overrides it. Errors and
+ * warnings are bits 0 and 1, the next six tell of the course of things, all others of
+ * everything. */
+#define DOFI_LEGACY_MASKS { "DAPL_DBG_TYPE", "DAT_DBG_TYPE" }
+
 /* Reads the environment; called at each provider initialisation. */
 void dofi_param_load(void);
 long dofi_param(enum dofi_number which);
 /* NULL when unset or empty. */
 const char *dofi_param_str(enum dofi_string which);
+/* For names of files: NULL, too, when unset, empty or "0", and in a program with more rights than
+ * its user. */
+const char *dofi_param_path(enum dofi_string which);
+/* Calls fn for each variable of the environment that looks like a setting and is none; `near`
+ * is the setting that was probably meant, or NULL. */
+void dofi_param_unknown(void (*fn)(const char *name, const char *near));
 
 #endif

@@ -95,6 +95,27 @@ bool dofi_slab_owns(struct dofi_slab *slab, const void *ptr)
 	return found;
 }
 
+bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *number)
+{
+	const char *p = ptr;
+	size_t older = 0;
+	bool found = false;
+
+	pthread_mutex_lock(&slab->lock);
+	for (struct dofi_slab_chunk *c = slab->chunks; c; c = c->next) {
+		if (found) {
+			older += slab->per_chunk;
+		} else if (p >= c->first && p < c->end &&
+			   (size_t)(p - c->first) % stride(slab) == 0) {
+			found = true;
+			*number = (unsigned int)((size_t)(p - c->first) / stride(slab)) + 1;
+		}
+	}
+	pthread_mutex_unlock(&slab->lock);
+	*number += found ? (unsigned int)older : 0;
+	return found;
+}
+
 void dofi_slab_each(struct dofi_slab *slab, void (*fn)(void *obj))
 {
 	for (struct dofi_slab_chunk *c = slab->chunks; c; c = c->next)

@@ -39,6 +39,8 @@ void *dofi_slab_get(struct dofi_slab *slab);
 void dofi_slab_put(struct dofi_slab *slab, void *obj);
 /* Does ptr point to the start of an object of this slab, used or free? */
 bool dofi_slab_owns(struct dofi_slab *slab, const void *ptr);
+/* The same; *number tells the objects of the slab apart, beginning with 1. */
+bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *number);
 void dofi_slab_each(struct dofi_slab *slab, void (*fn)(void *obj));
 
 #endif

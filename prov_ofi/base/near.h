@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How many letters is one name away from another? For "did you mean". */
+#ifndef DOFI_NEAR_H
+#define DOFI_NEAR_H
+
+/* Letters to add, drop or replace, upper and lower case alike; names longer than 63 letters are
+ * cut off. */
+unsigned int dofi_distance(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where lines for people are written: stderr, or a file that the user named. */
+#ifndef DOFI_SINK_H
+#define DOFI_SINK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct dofi_sink {
+	pthread_mutex_t lock;
+	const char *setting;		/* its name, for complaints */
+	char path[256];			/* as the user wrote it; empty: stderr */
+	int fd;
+	pid_t opened_by;
+};
+
+#define DOFI_SINK_INIT(name) { PTHREAD_MUTEX_INITIALIZER, name, "", -1, 0 }
+
+/* NULL: stderr. "%p" in the path becomes the process id, a forked child's own too. Lines are
+ * appended to what is there; a file that cannot be opened is complained about once. */
+void dofi_sink_set(struct dofi_sink *sink, const char *path);
+/* Writes one or more whole lines with one call. */
+void dofi_sink_write(struct dofi_sink *sink, const char *text, size_t len);
+
+#endif
