@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "base/probe.h"
 #include "cm.h"
 #include "dto.h"
 #include "err.h"
@@ -142,6 +143,7 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	dofi_dto_submit(ep);
 	pthread_mutex_unlock(&ep->lock);
+	DOFI_PROBE3(connect, ep, ep->qual, &ep->remote);
 	if (a->timeout != DAT_TIMEOUT_INFINITE)
 		dofi_timer_arm(&ia->timers, &ep->timer, dofi_now() + DOFI_US(a->timeout));
 	dofi_progress_ring(ia);

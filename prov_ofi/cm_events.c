@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "base/probe.h"
 #include "cm.h"
 #include "cq.h"
 #include "dto.h"
@@ -73,6 +74,7 @@ void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 		ep->priv_len = 0;
 	if (number == DAT_CONNECTION_EVENT_DISCONNECTED && ep->faulted)
 		number = DAT_CONNECTION_EVENT_BROKEN;
+	DOFI_PROBE2(disconnect, ep, number);
 	push_event(ep, number);
 	if (ep->srq && (number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 			number == DAT_CONNECTION_EVENT_BROKEN))
@@ -140,6 +142,7 @@ static void established(struct dofi_ep *ep)
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
 	dofi_conn_established(ep->conn);
 	dofi_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
+	DOFI_PROBE2(established, ep, ep->active);
 	push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
 	dofi_dto_open(ep);
 }

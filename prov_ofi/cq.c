@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/probe.h"
 #include "cq.h"
 #include "dto.h"
 #include "rmr.h"
@@ -61,6 +62,7 @@ bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_e
 		ep->faulted = true;
 		dofi_work_add(ep, DOFI_WORK_BREAK);
 	}
+	DOFI_PROBE5(complete, ep, dto->kind, dto->cookie.as_64, dto->status, dto->length);
 	if (evd->internal || evd->dying)
 		return false;
 	if (!dto->status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))

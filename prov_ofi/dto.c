@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/param.h"
+#include "base/probe.h"
 #include "cq.h"
 #include "dto.h"
 #include "err.h"
@@ -414,6 +415,7 @@ static void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *d
 			      memory_order_release);
 	atomic_store_explicit(&q->tail, q->tail + 1, memory_order_release);
 	count_op(ep, dto->kind);
+	DOFI_PROBE4(post, ep, dto->kind, dto->cookie.as_64, dto->length);
 	if (!dead)
 		submit_queue(ep, q);
 }

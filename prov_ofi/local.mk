@@ -9,6 +9,7 @@ dofi_sources = \
 	prov_ofi/base/log.c prov_ofi/base/log.h \
 	prov_ofi/base/near.c prov_ofi/base/near.h \
 	prov_ofi/base/param.c prov_ofi/base/param.h \
+	prov_ofi/base/probe.h \
 	prov_ofi/base/sink.c prov_ofi/base/sink.h \
 	prov_ofi/base/slab.c prov_ofi/base/slab.h \
 	prov_ofi/base/text.h \
@@ -55,7 +56,7 @@ dofi_sources = \
 	prov_ofi/verdict.c prov_ofi/verdict.h \
 	prov_ofi/work.c prov_ofi/work.h
 
-dofi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
+dofi_cppflags = $(AM_CPPFLAGS) $(PROBE_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
 # nodelete: handles kept beyond the last close, and threads on their way out, find code.
 dofi_ldflags = $(AM_LDFLAGS) -module -avoid-version -rpath $(libdir) -Wl,-z,nodelete \
 	-Wl,--version-script=$(top_srcdir)/prov_ofi/libdaplofi.map
