@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "cm.h"
 #include "err.h"
 #include "progress.h"
 #include "tcpfd.h"
+#include "why.h"
 
 /* Qualifiers are 64 bits wide, ports 16. The low bits are the port; what would be a privileged
  * port, or 0, is moved out of the way. The whole qualifier travels in the request, so several of
@@ -206,10 +206,11 @@ static DAT_RETURN make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUA
 	ret = attach(ia, sp, port);
 	if (ret) {
 		dofi_obj_release(&sp->obj);
-		dofi_log(DOFI_LOG_INFO, "cannot listen on port %u: %s", port, strerror(-ret));
+		dofi_why_port(port, ret);
 		/* A port that this user may not bind is as good as taken. */
 		return ret == -EACCES ? DOFI_ERR(DAT_CONN_QUAL_IN_USE, 0) : dofi_ret(ret);
 	}
+	dofi_why_port_ok();
 	*out = sp;
 	return DAT_SUCCESS;
 }

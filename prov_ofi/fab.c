@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/param.h"
 #include "cm_proto.h"
 #include "fab.h"
 #include "fab_lib.h"
 #include "netif.h"
+#include "why.h"
 
 /* The API version asked of libfabric: the oldest that gives all we use, so that a binary
  * behaves the same on every later library. */
@@ -141,16 +141,11 @@ static int find_info(struct dofi_fab *fab)
 	if (!hints)
 		return -FI_ENOMEM;
 	ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, &fab->info);
+	if (ret)
+		dofi_why_info(fab, hints, ret);
 	dofi_lib.freeinfo(hints);
-	if (ret) {
-		dofi_report("libfabric %u.%u offers no connected endpoints of provider '%s' on "
-			    "interface %s: %s%s%s", FI_MAJOR(fab->lib_version),
-			    FI_MINOR(fab->lib_version), fab->row->prov_name, fab->netdev,
-			    dofi_lib.strerror(-ret),
-			    getenv("FI_PROVIDER") ? "; FI_PROVIDER in the environment is " : "",
-			    getenv("FI_PROVIDER") ? getenv("FI_PROVIDER") : "");
+	if (ret)
 		return ret;
-	}
 	adapt_info(fab);
 	return 0;
 }
@@ -177,8 +172,7 @@ static int open_objects(struct dofi_fab *fab)
 	if (!ret)
 		return 0;
 failed:
-	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->row->prov_name,
-		    fab->netdev, dofi_lib.strerror(-ret));
+	dofi_why_object(fab, what, ret);
 	return ret;
 }
 
@@ -195,11 +189,8 @@ static int choose_address(struct dofi_fab *fab, const struct wish *wish)
 	const char *wanted = wish->domain[0] ? wish->domain : NULL;
 	int ret = dofi_netif_pick(wanted, &fab->addr, fab->netdev, sizeof(fab->netdev));
 
-	if (ret == -EADDRNOTAVAIL)
-		dofi_report("interface '%s' has no IP address or is down", wish->domain);
-	else if (ret)
-		dofi_report("no interface or address '%s' on this host",
-			    wanted ? wanted : "(any)");
+	if (ret)
+		dofi_why_address(wanted, ret);
 	fab->addr_named = wanted != NULL;
 	return ret;
 }
@@ -214,7 +205,7 @@ int dofi_fab_open(struct dofi_fab *fab, const char *params)
 	parse_params(params, &wish);
 	fab->row = find_row(wish.provider);
 	if (!fab->row) {
-		dofi_report("fabric '%s' is not supported; known: tcp", wish.provider);
+		dofi_why_fabric(wish.provider, "tcp");
 		return -FI_ENODATA;
 	}
 	ret = choose_address(fab, &wish);

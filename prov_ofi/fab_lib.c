@@ -69,6 +69,8 @@ static int load(void)
 		unsetenv(NO_BACKTRACE);
 	if (!library) {
 		dofi_report("libfabric cannot be loaded: %s", dlerror());
+		dofi_report("try: install libfabric (Debian: apt-get install libfabric1), or "
+			    "LD_LIBRARY_PATH with its directory");
 		return -ENOENT;
 	}
 	if (find_symbol((void **)&dofi_lib.getinfo, "fi_getinfo") &&

@@ -15,6 +15,7 @@
 #include "progress.h"
 #include "rmr.h"
 #include "srq.h"
+#include "why.h"
 
 /* Handles are invalid in the order in which the objects depend on each other. */
 static const DAT_HANDLE_TYPE close_order[] = {
@@ -144,6 +145,7 @@ static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HA
 		    *async_evd == DAT_EVD_OUT_OF_SCOPE ? DAT_HANDLE_NULL : *async_evd);
 	if (ret) {
 		tear_down(ia);
+		dofi_why_settings();
 		return ret == -ENOMEM ? dofi_ret(ret)
 				      : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	}

@@ -54,6 +54,7 @@ dofi_sources = \
 	prov_ofi/trace_calls.c prov_ofi/trace_calls.h \
 	prov_ofi/trace_show.c \
 	prov_ofi/verdict.c prov_ofi/verdict.h \
+	prov_ofi/why.h prov_ofi/why_fab.c prov_ofi/why_mem.c prov_ofi/why_port.c \
 	prov_ofi/work.c prov_ofi/work.h
 
 dofi_cppflags = $(AM_CPPFLAGS) $(PROBE_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)

@@ -7,6 +7,7 @@
 #include "err.h"
 #include "grants.h"
 #include "mr.h"
+#include "why.h"
 
 #define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 #define WRITES (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
@@ -136,6 +137,7 @@ static DAT_RETURN open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
 	lmr->region = r;
 	ret = register_region(lmr);
 	if (ret) {
+		dofi_why_memory(&ia->fab, lmr->length, ret);
 		dofi_region_drop(&ia->lmrs, r, lmr->context);
 		return ret == -FI_ENOMEM || ret == -EOVERFLOW
 			? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION)

@@ -13,7 +13,13 @@
 #define DOFI_PROBE2(name, a, b) DTRACE_PROBE2(dat_ofi, name, a, b)
 #define DOFI_PROBE3(name, a, b, c) DTRACE_PROBE3(dat_ofi, name, a, b, c)
 #define DOFI_PROBE4(name, a, b, c, d) DTRACE_PROBE4(dat_ofi, name, a, b, c, d)
-#define DOFI_PROBE5(name, a, b, c, d, e) DTRACE_PROBE5(dat_ofi, name, a, b, c, d, e)
+/* For the hot path: members are described to the tracer where they lie in memory, instead of
+ * being kept in registers until the probe. */
+#define DOFI_PROBE5(name, a, b, c, d, e) \
+	do { \
+		__asm__ volatile("" ::: "memory"); \
+		DTRACE_PROBE5(dat_ofi, name, a, b, c, d, e); \
+	} while (0)
 #else
 #define DOFI_PROBE2(name, a, b) ((void)0)
 #define DOFI_PROBE3(name, a, b, c) ((void)0)

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What people are told when something does not work: the cause by its name, and what to do.
+ *
+ * Reasons why an IA cannot be opened go to dofi_report; the line that begins with "try: " is the
+ * remedy, which the registry library prints last. What fails later goes to the log.
+ */
+#ifndef DOFI_WHY_H
+#define DOFI_WHY_H
+
+#include <stdint.h>
+
+#include "fab.h"
+
+/* No fabric of this name in the table; `known` lists those that are. */
+void dofi_why_fabric(const char *name, const char *known);
+/* dofi_netif_pick(wanted) gave ret. */
+void dofi_why_address(const char *wanted, int ret);
+/* fi_getinfo(hints) gave ret: which of the hints is it, and which fabrics are there? */
+void dofi_why_info(const struct dofi_fab *fab, const struct fi_info *hints, int ret);
+/* Opening one of the fabric's objects gave ret. */
+void dofi_why_object(const struct dofi_fab *fab, const char *what, int ret);
+/* Settings in the environment that are none may be why. */
+void dofi_why_settings(void);
+
+/* Registering memory gave ret. */
+void dofi_why_memory(const struct dofi_fab *fab, uint64_t bytes, int ret);
+
+/* Listening on a port gave ret. Programs look for a free port in this way: the owner is told at
+ * level 2; at level 1 only when the process ends and has never found one. */
+void dofi_why_port(uint16_t port, int ret);
+void dofi_why_port_ok(void);
+
+#endif
