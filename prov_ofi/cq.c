@@ -102,7 +102,6 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 		if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_DONE)
 			break;
 		report_one(ep, q, dto, evd);
-		DOFI_PROBE5(complete, ep, dto->kind, dto->cookie.as_64, dto->status, dto->length);
 		atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 		atomic_store_explicit(&q->head, ++head, memory_order_release);
 	}

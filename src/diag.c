@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,8 @@
 #define MAX_BAD_LINES 2
 #define MAX_NEAR 4
 #define MAX_SEEN 32
-#define MAX_KEPT 8
+#define MAX_KEPT 7
+#define TRY "try: "
 
 #define DEST_STREAM 1u		/* the original's standard output; ours is never written to */
 #define DEST_SYSLOG 2u
@@ -127,6 +129,7 @@ void dati_diag_begin(struct dati_attempt *attempt, const DAT_PROVIDER_INFO *key)
 	attempt->last_resort_tried = false;
 	attempt->num = 0;
 	attempt->lost = 0;
+	attempt->remedy[0] = '\0';
 	attempt->outer = has_current ? pthread_getspecific(current) : NULL;
 	if (has_current)
 		pthread_setspecific(current, attempt);
@@ -147,6 +150,17 @@ void dati_diag_note(struct dati_attempt *attempt, const char *format, ...)
 	va_end(args);
 }
 
+void dati_diag_remedy(struct dati_attempt *attempt, const char *format, ...)
+{
+	va_list args;
+
+	if (!attempt || attempt->remedy[0])
+		return;
+	va_start(args, format);
+	vsnprintf(attempt->remedy, sizeof(attempt->remedy), format, args);
+	va_end(args);
+}
+
 void dati_diag_collect(const char *text)
 {
 	struct dati_attempt *attempt = has_current ? pthread_getspecific(current) : NULL;
@@ -154,7 +168,10 @@ void dati_diag_collect(const char *text)
 
 	for (; text && *text; text = *end ? end + 1 : end) {
 		end = strchrnul(text, '\n');
-		if (end != text)
+		if (!strncmp(text, TRY, strlen(TRY)))
+			dati_diag_remedy(attempt, "%.*s", (int)(end - text - (ptrdiff_t)strlen(TRY)),
+					 text + strlen(TRY));
+		else if (end != text)
 			dati_diag_note(attempt, "provider: %.*s", (int)(end - text), text);
 	}
 }
@@ -182,19 +199,21 @@ static bool is_meant(const struct dati_conf_bad *bad, const char *name)
 	       strchr(" \t", bad->name[len]);
 }
 
-/* Bad lines that were meant for this name. */
-static void add_bad_lines(struct paragraph *p, const char *name)
+/* Bad lines that were meant for this name; the number of the first one, or 0. */
+static unsigned int add_bad_lines(struct paragraph *p, const char *name)
 {
 	const struct dati_conf *conf = &dati_static_source()->conf;
-	unsigned int found = 0;
+	unsigned int found = 0, first = 0;
 	size_t i;
 
 	for (i = 0; i < conf->num_bad_kept && found < MAX_BAD_LINES; i++) {
 		if (!is_meant(&conf->bad[i], name))
 			continue;
 		add_line(p, "%s", conf->bad[i].reason);
-		found++;
+		if (!found++)
+			first = conf->bad[i].line;
 	}
+	return first;
 }
 
 /* Few edits apart, or one name begins with the other. */
@@ -229,30 +248,43 @@ static bool is_near(const char *a, const char *b)
 	return row[lb] <= 2;
 }
 
-/* The same name under another version or thread-safety, and names that look alike. */
-static void add_relatives(struct paragraph *p, const DAT_PROVIDER_INFO *key)
+static bool is_same(const char *a, const char *b)
 {
-	char near[DATI_NOTE_SIZE] = "", same[DATI_NOTE_SIZE] = "", item[DAT_NAME_MAX_LENGTH + 48];
+	return !strcmp(a, b);
+}
+
+static bool is_any(const char *a, const char *b)
+{
+	(void)a;
+	(void)b;
+	return true;
+}
+
+/* The entries that are related to the key, as a list of names or of versions. */
+static void list_entries(const DAT_PROVIDER_INFO *key, bool (*related)(const char *, const char *),
+			 bool versions, char list[DATI_NOTE_SIZE])
+{
+	char item[DAT_NAME_MAX_LENGTH + 48];
 	const struct dati_static *st;
 	unsigned int count = 0;
 
+	*list = '\0';
 	pthread_mutex_lock(&dati_lock);
 	for (st = dati_static_all(); st && count < MAX_NEAR; st = st->next) {
-		bool is_same = !strcmp(st->info.ia_name, key->ia_name);
-		char *list = is_same ? same : near;
+		const DAT_PROVIDER_INFO *info = &st->info;
 
-		if (st->transient || dati_key_equal(&st->info, key) ||
-		    !strcmp(st->info.ia_name, DATI_CATCH_ALL))
+		if (st->transient || dati_key_equal(info, key) ||
+		    !strcmp(info->ia_name, DATI_CATCH_ALL) ||
+		    versions != is_same(info->ia_name, key->ia_name) ||
+		    !related(info->ia_name, key->ia_name))
 			continue;
-		if (!is_same && !is_near(st->info.ia_name, key->ia_name))
-			continue;
-		if (is_same)
-			snprintf(item, sizeof(item), "%u.%u %s", st->info.dapl_version_major,
-				 st->info.dapl_version_minor,
-				 st->info.is_thread_safe ? "threadsafe" : "nonthreadsafe");
+		if (versions)
+			snprintf(item, sizeof(item), "%u.%u %s", info->dapl_version_major,
+				 info->dapl_version_minor,
+				 info->is_thread_safe ? "threadsafe" : "nonthreadsafe");
 		else
-			snprintf(item, sizeof(item), "\"%s\"", st->info.ia_name);
-		if (strstr(list, item) || strlen(list) + strlen(item) + 3 > DATI_NOTE_SIZE)
+			snprintf(item, sizeof(item), "\"%s\"", info->ia_name);
+		if (strstr(list, item) || strlen(list) + strlen(item) + 40 > DATI_NOTE_SIZE)
 			continue;
 		if (*list)
 			strcat(list, ", ");
@@ -260,10 +292,29 @@ static void add_relatives(struct paragraph *p, const DAT_PROVIDER_INFO *key)
 		count++;
 	}
 	pthread_mutex_unlock(&dati_lock);
+}
+
+/* The same name under another version or thread-safety, and names that look alike; without
+ * either some names that exist. */
+static void add_relatives(struct paragraph *p, const DAT_PROVIDER_INFO *key,
+			  struct dati_attempt *attempt)
+{
+	char same[DATI_NOTE_SIZE], near[DATI_NOTE_SIZE], any[DATI_NOTE_SIZE];
+
+	list_entries(key, is_same, true, same);
+	list_entries(key, is_near, false, near);
+	list_entries(key, is_any, false, any);
 	if (*same)
 		add_line(p, "the registry has this name as %s", same);
 	if (*near)
 		add_line(p, "near names: %s", near);
+	else if (!*same && *any)
+		add_line(p, "known names: %s", any);
+	if (*near)
+		dati_diag_remedy(attempt, "%.*s instead of \"%.60s\"; dat_info -l lists all names",
+				 (int)strcspn(near, ","), near, key->ia_name);
+	else
+		dati_diag_remedy(attempt, "one of the known names; dat_info -l lists all");
 }
 
 static void add_notes(struct paragraph *p, const struct dati_attempt *attempt, unsigned int room)
@@ -279,16 +330,36 @@ static void add_notes(struct paragraph *p, const struct dati_attempt *attempt, u
 	}
 }
 
+/* The last line. What a user wrote wrongly comes before what follows from it. */
+static void add_remedy(struct paragraph *p, struct dati_attempt *attempt, unsigned int bad_line)
+{
+	const struct dati_source *source = dati_static_source();
+
+	if (bad_line)
+		add_line(p, TRY "correct %s:%u to: NAME u%u.%u nonthreadsafe default LIBRARY "
+			 "dapl.%u.%u \"IA PARAMETERS\" \"\"", source->path, bad_line,
+			 DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_VERSION_MAJOR,
+			 DAT_VERSION_MINOR);
+	else if (source->override && source->err)
+		add_line(p, TRY "unset DAT_OVERRIDE, or let it name a registry file");
+	else if (attempt->remedy[0])
+		add_line(p, TRY "%s", attempt->remedy);
+	else
+		add_line(p, TRY "dat_info -d %.80s; DAPL_OFI_LOG=4 tells everything",
+			 attempt->key->ia_name);
+}
+
 /* The tail is composed first, so that the reasons fill what it leaves. */
-static void compose(struct paragraph *p, const struct dati_attempt *attempt, DAT_RETURN ret)
+static void compose(struct paragraph *p, struct dati_attempt *attempt, DAT_RETURN ret)
 {
 	const DAT_PROVIDER_INFO *key = attempt->key;
 	bool missing = !attempt->num && ret == DATI_NOT_REGISTERED;
 	struct paragraph tail = { .lines = 1 };
+	unsigned int bad_line = add_bad_lines(&tail, key->ia_name);
 
-	add_bad_lines(&tail, key->ia_name);
 	if (missing)
-		add_relatives(&tail, key);
+		add_relatives(&tail, key, attempt);
+	add_remedy(&tail, attempt, bad_line);
 	add_line(p, "cannot open IA " DATI_KEY_FORMAT ": %s %s", DATI_KEY_ARGS(key),
 		 dati_type_name(ret), dati_subtype_name(ret));
 	add_source(p);
@@ -375,6 +446,7 @@ void dati_diag_tell_kept(void)
 		add_line(&p, "%s", kept[i]);
 	if (num_kept > MAX_KEPT)
 		add_line(&p, "(%u more)", num_kept - MAX_KEPT);
+	add_line(&p, TRY "dat_info -l tells which entries open, and why not");
 	emit(p.text);
 }
 

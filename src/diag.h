@@ -31,6 +31,7 @@ struct dati_attempt {
 	unsigned int num;
 	unsigned int lost;
 	char note[DATI_NOTES][DATI_NOTE_SIZE];
+	char remedy[DATI_NOTE_SIZE];	/* what to do about the first of them */
 };
 
 void dati_diag_start(void);
@@ -46,7 +47,12 @@ void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret);
 __attribute__((format(printf, 2, 3)))
 void dati_diag_note(struct dati_attempt *attempt, const char *format, ...);
 
-/* Given to providers: takes reasons of the thread that is inside an open. */
+/* What to do, as an imperative; only the first one counts. */
+__attribute__((format(printf, 2, 3)))
+void dati_diag_remedy(struct dati_attempt *attempt, const char *format, ...);
+
+/* Given to providers: takes reasons of the thread that is inside an open; one that begins with
+ * "try: " is a remedy. */
 void dati_diag_collect(const char *text);
 
 __attribute__((format(printf, 2, 3)))

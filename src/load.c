@@ -150,6 +150,25 @@ static void close_library(struct dati_static *st, bool has_registered)
 	pthread_mutex_unlock(&loader_lock);
 }
 
+/* The loader's words begin with the file that it could not use. */
+static void advise(struct dati_attempt *attempt, const struct dati_static *st,
+		   const struct dati_way *way, const char *why)
+{
+	char origin[DATI_NOTE_SIZE];
+	size_t len = strlen(way->library);
+
+	dati_way_origin(st, way, origin, sizeof(origin));
+	if (!strcmp(way->library, DATI_OWN_PROVIDER))
+		dati_diag_remedy(attempt, "install %s beside " DATI_LIB ", or LD_LIBRARY_PATH with "
+				 "its directory", way->library);
+	else if (strncmp(why, way->library, len) || strncmp(why + len, ": ", 2) ||
+		 !strstr(why, "cannot open"))
+		dati_diag_remedy(attempt, "ldd %.150s", way->library);
+	else
+		dati_diag_remedy(attempt, "install %.60s, or correct the library in %.100s",
+				 way->library, origin);
+}
+
 /* Opens the library of a way and finds its entry points; false leaves nothing behind. */
 static bool enter_library(struct dati_static *st, const struct dati_way *way,
 			  DAT_PROVIDER_INIT_FUNC *init, struct dati_attempt *attempt)
@@ -160,6 +179,7 @@ static bool enter_library(struct dati_static *st, const struct dati_way *way,
 	library = open_library(way->library, why, sizeof(why));
 	if (!library) {
 		note_way(attempt, st, way, "%s", why);
+		advise(attempt, st, way, why);
 		return false;
 	}
 	*(void **)init = dlsym(library, DAT_PROVIDER_INIT_FUNC_STR);
@@ -167,6 +187,8 @@ static bool enter_library(struct dati_static *st, const struct dati_way *way,
 	if (!*init || !st->fini) {
 		note_way(attempt, st, way, "%s: %s is missing", way->library,
 			 *init ? DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
+		dati_diag_remedy(attempt, "another library than %.100s: it is no DAT provider",
+				 way->library);
 		dlclose(library);
 		return false;
 	}

@@ -132,7 +132,7 @@ static DAT_RETURN fake_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HAN
 	if (say && report_reason) {
 		snprintf(text, sizeof(text), "%.*s", (int)strcspn(say, " "), say);
 		for (at = text; *at; at++)
-			*at = *at == '_' ? ' ' : *at;
+			*at = *at == '_' ? ' ' : *at == '|' ? '\n' : *at;
 		report_reason(text);
 	}
 	ret = word(in, "open=") ? answer(in, "open=") : fake_state.open_answer;

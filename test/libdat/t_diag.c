@@ -17,6 +17,9 @@
 #define LIB "libdat2"
 #endif
 
+/* Of the paragraph about a name that nobody knows. */
+#define UNKNOWN_LINES 5
+
 static char told[8192];
 
 /* Opens and keeps what was said about it. */
@@ -67,7 +70,9 @@ static void unknown_name(void)
 		 LIB ": cannot open IA \"gamma\" (" V ", nonthreadsafe): "
 		 "DAT_PROVIDER_NOT_FOUND DAT_NAME_NOT_REGISTERED\n"
 		 "  registry file %s (DAT_OVERRIDE): 2 entries, 0 bad lines\n"
-		 "  no entry has this name, version and thread-safety\n", rig_conf_path());
+		 "  no entry has this name, version and thread-safety\n"
+		 "  known names: \"alpha\", \"beta\", \"ofi\", \"ofi-tcp\"\n"
+		 "  try: one of the known names; dat_info -l lists all\n", rig_conf_path());
 	CHECK_TEXT(told, expected);
 	rig_unload();
 }
@@ -87,6 +92,7 @@ static void near_names(void)
 	rig_load(LINE("ofa-v2-eth0", "") LINE("roce0", "") LINE("other", ""));
 	open_and_listen("roce1");
 	CU_ASSERT(says("near names: \"roce0\"\n"));
+	CU_ASSERT(says("  try: \"roce0\" instead of \"roce1\"; dat_info -l lists all names\n"));
 	open_and_listen("Roce0");
 	CU_ASSERT(says("near names: \"roce0\"\n"));
 	open_and_listen("ofi-tpc");
@@ -114,6 +120,9 @@ static void bad_line(void)
 		 rig_conf_path());
 	CU_ASSERT(says(expected));
 	CU_ASSERT(says("0 entries, 2 bad lines\n"));
+	snprintf(expected, sizeof(expected), "  try: correct %s:2 to: NAME " API " nonthreadsafe",
+		 rig_conf_path());
+	CU_ASSERT(says(expected));
 	CU_ASSERT_PTR_NULL(strstr(told, ":1:"));
 	rig_unload();
 	rig_load("\"a " API " nonthreadsafe default FAKE d.1.0\n");
@@ -136,6 +145,13 @@ static void loader_words(void)
 	snprintf(expected, sizeof(expected), "  %s:2: libm.so.6: dat_provider_init is missing\n",
 		 rig_conf_path());
 	CU_ASSERT(says(expected));
+	snprintf(expected, sizeof(expected),
+		 "  try: install /no/such.so, or correct the library in %s:1\n", rig_conf_path());
+	CU_ASSERT(says(expected));
+	rig_unload();
+	rig_load("a " API " nonthreadsafe default libm.so.6 d.1.0 \"\" \"\"\n");
+	open_and_listen("a");
+	CU_ASSERT(says("  try: another library than libm.so.6: it is no DAT provider\n"));
 	rig_unload();
 }
 
@@ -149,16 +165,23 @@ static void no_registration(void)
 
 static void provider_reasons(void)
 {
-	rig_load(LINE("a", "say=tcp:_no_interface\\nverbs:_no_device open=0x80030003"));
+	rig_load(LINE("a", "say=tcp:_no_interface|verbs:_no_device open=0x80030003"));
 	open_and_listen("a");
 	CU_ASSERT(says("DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_DEVICE\n"));
-	CU_ASSERT(says("  provider: tcp: no interface"));
+	CU_ASSERT(says("  provider: tcp: no interface\n  provider: verbs: no device\n"));
 	CU_ASSERT(says(" refused: DAT_INSUFFICIENT_RESOURCES DAT_RESOURCE_DEVICE\n"));
 	rig_unload();
 	rig_load(LINE("a", "open=0x80010000") LINE("ab", ""));
 	open_and_listen("a");
 	CU_ASSERT(says(" refused: DAT_ABORT\n"));
 	CU_ASSERT_PTR_NULL(strstr(told, "near names"));
+	CU_ASSERT(says("  try: dat_info -d a; DAPL_OFI_LOG=4 tells everything\n"));
+	rig_unload();
+	rig_load(LINE("a", "say=tcp:_no_interface|try:_this|try:_that open=0x80030003"));
+	open_and_listen("a");
+	CU_ASSERT(says("\n  try: this\n"));
+	CU_ASSERT_PTR_NULL(strstr(told, "that"));
+	CU_ASSERT_PTR_NULL(strstr(told, "provider: try"));
 	rig_unload();
 }
 
@@ -168,6 +191,7 @@ static void unreadable_file(void)
 	rig_load(NULL);
 	open_and_listen("ofi");
 	CU_ASSERT(says("registry file /no/such/dat.conf (DAT_OVERRIDE): No such file or directory"));
+	CU_ASSERT(says("  try: unset DAT_OVERRIDE"));
 	rig_unload();
 }
 
@@ -195,7 +219,7 @@ static void no_control_characters(void)
 
 	rig_load("");
 	open_and_listen("x\x1b[2Jy\nz");
-	CU_ASSERT_EQUAL(lines_told(), 3);
+	CU_ASSERT_EQUAL(lines_told(), UNKNOWN_LINES);
 	for (at = told; *at; at++)
 		CU_ASSERT(*at == '\n' || (unsigned char)*at >= ' ');
 	rig_unload();
@@ -205,11 +229,11 @@ static void once(void)
 {
 	rig_load("");
 	open_and_listen("a");
-	CU_ASSERT_EQUAL(lines_told(), 3);
+	CU_ASSERT_EQUAL(lines_told(), UNKNOWN_LINES);
 	open_and_listen("a");
 	CHECK_TEXT(told, "");
 	open_and_listen("b");
-	CU_ASSERT_EQUAL(lines_told(), 3);
+	CU_ASSERT_EQUAL(lines_told(), UNKNOWN_LINES);
 	unload_and_listen();
 	CHECK_TEXT(told, "");
 }
@@ -238,7 +262,8 @@ static void probing_fails(void)
 	CU_ASSERT(says(LIB ": 2 attempts to open an IA failed and none succeeded\n"));
 	CU_ASSERT(says("  \"a\": "));
 	CU_ASSERT(says("  \"b\": "));
-	CU_ASSERT_EQUAL(lines_told(), 3);
+	CU_ASSERT(says("  try: dat_info -l "));
+	CU_ASSERT_EQUAL(lines_told(), 4);
 }
 
 static void probing_fails_once(void)
@@ -292,7 +317,7 @@ static void to_syslog(void)
 	setenv("DAT_DBG_DEST", "3", 1);
 	rig_load("");
 	open_and_listen("a");
-	CU_ASSERT_EQUAL(lines_told(), 3);
+	CU_ASSERT_EQUAL(lines_told(), UNKNOWN_LINES);
 	rig_unload();
 	unsetenv("DAT_DBG_DEST");
 }
