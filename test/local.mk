@@ -8,3 +8,4 @@ include test/api/local.mk
 include test/stock/local.mk
 include test/tools/info.mk
 include test/tools/run.mk
+include test/diag/local.mk

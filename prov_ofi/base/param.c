@@ -148,9 +148,12 @@ void dofi_param_load(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	dofi_log_file(dofi_param_path(DOFI_STR_LOG_FILE));
-	for (int i = 0; i < DOFI_NUM_COUNT; i++)
-		load(&numbers[i]);
+	/* The level first: it decides whether complaints about the others are heard. */
+	load(&numbers[DOFI_NUM_LOG]);
 	load_legacy_level();
+	for (int i = 0; i < DOFI_NUM_COUNT; i++)
+		if (i != DOFI_NUM_LOG)
+			load(&numbers[i]);
 	pthread_once(&once, warn_once);
 }
 

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The program whose failures and calls are looked at: one small part per argument.
+ *
+ *   player open NAME          open and close
+ *   player probe NAME...      list the registry, then open one name after the other
+ *   player port NAME QUAL...  a service point on each qualifier
+ *   player memory NAME        register memory
+ *   player session NAME       a little of everything, between two endpoints
+ *   player slots NAME OTHER   is every slot of the jump table another one while calls are traced?
+ *   player fork NAME          an open in the parent and one in a child
+ *
+ * Exit status 0: all went well, 1: something did not, 2: it was not understood.
+ */
+#include "../api/api.h"
+
+#include <sys/wait.h>
+
+static int failed(const char *what, DAT_RETURN ret)
+{
+	printf("%s: 0x%08x\n", what, ret);
+	return 1;
+}
+
+static DAT_RETURN open_as(const char *name, DAT_IA_HANDLE *ia, DAT_EVD_HANDLE *async)
+{
+	*async = DAT_HANDLE_NULL;
+	return dat_ia_openv((char *)(uintptr_t)name, 8, async, ia, DAT_VERSION_MAJOR,
+			    DAT_VERSION_MINOR, DAT_FALSE);
+}
+
+static DAT_IA_HANDLE must_open(const char *name)
+{
+	DAT_EVD_HANDLE async;
+	DAT_IA_HANDLE ia;
+	DAT_RETURN ret = open_as(name, &ia, &async);
+
+	if (ret != DAT_SUCCESS)
+		exit(failed("dat_ia_open", ret));
+	return ia;
+}
+
+#define DO(call_)                                                                      \
+	do {                                                                            \
+		DAT_RETURN ret_ = (call_);                                              \
+		if (ret_ != DAT_SUCCESS)                                                \
+			exit(failed(#call_, ret_));                                     \
+	} while (0)
+
+static int play_open(char **argv)
+{
+	DO(dat_ia_close(must_open(argv[0]), DAT_CLOSE_GRACEFUL_FLAG));
+	return 0;
+}
+
+static int play_probe(char **argv)
+{
+	DAT_PROVIDER_INFO info[64], *list[64];
+	int good = 0;
+	DAT_COUNT n;
+
+	for (int i = 0; i < 64; i++)
+		list[i] = &info[i];
+	DO(dat_registry_list_providers(64, &n, list));
+	for (; *argv; argv++) {
+		DAT_EVD_HANDLE async;
+		DAT_IA_HANDLE ia;
+
+		if (open_as(*argv, &ia, &async) != DAT_SUCCESS)
+			continue;
+		good++;
+		DO(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+	}
+	return !good;
+}
+
+static int play_port(char **argv)
+{
+	DAT_IA_HANDLE ia = must_open(argv[0]);
+	DAT_EVD_HANDLE evd;
+	DAT_PSP_HANDLE psp;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	DO(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &evd));
+	for (argv++; *argv; argv++) {
+		ret = dat_psp_create(ia, strtoull(*argv, NULL, 0), evd, DAT_PSP_CONSUMER_FLAG,
+				     &psp);
+		if (ret == DAT_SUCCESS)
+			DO(dat_psp_free(psp));
+		else if (DAT_GET_TYPE(ret) != DAT_CONN_QUAL_IN_USE)
+			return 2;
+	}
+	return ret == DAT_SUCCESS ? 0 : 1;
+}
+
+static char memory[8192];
+
+static DAT_RETURN make_lmr(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_LMR_HANDLE *lmr,
+			   DAT_LMR_CONTEXT *local, DAT_RMR_CONTEXT *remote)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = memory };
+
+	return api_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(memory), pz,
+			      DAT_MEM_PRIV_ALL_FLAG, lmr, local, remote, NULL, NULL);
+}
+
+static int play_memory(char **argv)
+{
+	DAT_IA_HANDLE ia = must_open(argv[0]);
+	DAT_LMR_CONTEXT local;
+	DAT_RMR_CONTEXT remote;
+	DAT_LMR_HANDLE lmr;
+	DAT_PZ_HANDLE pz;
+	DAT_RETURN ret;
+
+	DO(dat_pz_create(ia, &pz));
+	ret = make_lmr(ia, pz, &lmr, &local, &remote);
+	return ret == DAT_SUCCESS ? 0 : failed("dat_lmr_create", ret);
+}
+
+static DAT_EVENT next_event(DAT_EVD_HANDLE evd, int number)
+{
+	DAT_COUNT more;
+	DAT_EVENT ev;
+
+	DO(dat_evd_wait(evd, 20000000, 1, &ev, &more));
+	if ((int)ev.event_number != number)
+		exit(failed("event", (DAT_RETURN)ev.event_number));
+	return ev;
+}
+
+struct session {
+	DAT_IA_HANDLE ia;
+	DAT_PZ_HANDLE pz;
+	DAT_EVD_HANDLE cm, dto;
+	DAT_EP_HANDLE a, b;
+	DAT_PSP_HANDLE psp;
+	DAT_LMR_HANDLE lmr;
+	DAT_LMR_CONTEXT local;
+	DAT_RMR_CONTEXT remote;
+};
+
+static void connect_session(struct session *s)
+{
+	DAT_IA_ATTR attr;
+	DAT_CONN_QUAL qual;
+	DAT_CR_PARAM param;
+	DAT_CR_HANDLE cr;
+	DAT_EVENT ev;
+
+	DO(dat_ia_query(s->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	DO(dat_psp_create_any(s->ia, &qual, s->cm, DAT_PSP_CONSUMER_FLAG, &s->psp));
+	DO(dat_ep_connect(s->a, attr.ia_address_ptr, qual, 20000000, 7, memory,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	ev = next_event(s->cm, DAT_CONNECTION_REQUEST_EVENT);
+	cr = ev.event_data.cr_arrival_event_data.cr_handle;
+	DO(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	DO(dat_cr_accept(cr, s->b, 5, memory));
+	next_event(s->cm, DAT_CONNECTION_EVENT_ESTABLISHED);
+	next_event(s->cm, DAT_CONNECTION_EVENT_ESTABLISHED);
+}
+
+static void transfer(struct session *s)
+{
+	DAT_DTO_COOKIE cookie = { .as_64 = 0xc00c1e };
+	DAT_LMR_TRIPLET from = { .lmr_context = s->local }, to[2] = { from, from };
+	DAT_RMR_TRIPLET target = { .rmr_context = s->remote, .segment_length = 64 };
+	DAT_EVENT ev;
+
+	from.virtual_address = (DAT_VADDR)(uintptr_t)memory;
+	from.segment_length = 64;
+	to[0].virtual_address = to[1].virtual_address = from.virtual_address + 4096;
+	to[0].segment_length = 16;
+	to[1].segment_length = 100;
+	api_rmr_addr(&target, from.virtual_address + 2048);
+	if (dat_evd_dequeue(s->dto, &ev) != DAT_QUEUE_EMPTY ||
+	    dat_evd_dequeue(s->dto, &ev) != DAT_QUEUE_EMPTY ||
+	    dat_evd_dequeue(s->dto, &ev) != DAT_QUEUE_EMPTY)
+		exit(failed("the queue is not empty", 0));
+	DO(dat_ep_post_recv(s->b, 2, to, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	DO(dat_ep_post_rdma_write(s->a, 1, &from, cookie, &target,
+				  DAT_COMPLETION_SUPPRESS_FLAG));
+	DO(dat_ep_post_send(s->a, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	next_event(s->dto, DAT_DTO_COMPLETION_EVENT);
+	next_event(s->dto, DAT_DTO_COMPLETION_EVENT);
+}
+
+static int play_session(char **argv)
+{
+	struct session s = { .ia = must_open(argv[0]) };
+
+	DO(dat_pz_create(s.ia, &s.pz));
+	DO(make_lmr(s.ia, s.pz, &s.lmr, &s.local, &s.remote));
+	DO(dat_evd_create(s.ia, 16, DAT_HANDLE_NULL,
+			  (DAT_EVD_FLAGS)(DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG), &s.cm));
+	DO(dat_evd_create(s.ia, 16, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &s.dto));
+	DO(dat_ep_create(s.ia, s.pz, s.dto, s.dto, s.cm, NULL, &s.a));
+	DO(dat_ep_create(s.ia, s.pz, s.dto, s.dto, s.cm, NULL, &s.b));
+	connect_session(&s);
+	transfer(&s);
+	DO(dat_ep_disconnect(s.a, DAT_CLOSE_GRACEFUL_FLAG));
+	next_event(s.cm, DAT_CONNECTION_EVENT_DISCONNECTED);
+	next_event(s.cm, DAT_CONNECTION_EVENT_DISCONNECTED);
+	DO(dat_ep_free(s.a));
+	if (dat_ep_free(s.a) == DAT_SUCCESS)
+		return failed("an endpoint was freed twice", 0);
+	DO(dat_ep_free(s.b));
+	DO(dat_psp_free(s.psp));
+	DO(dat_lmr_free(s.lmr));
+	DO(dat_evd_free(s.cm));
+	DO(dat_evd_free(s.dto));
+	DO(dat_pz_free(s.pz));
+	DO(dat_ia_close(s.ia, DAT_CLOSE_GRACEFUL_FLAG));
+	return 0;
+}
+
+#define FIRST offsetof(DAT_PROVIDER, ia_open_func)
+#define SLOTS ((sizeof(DAT_PROVIDER) - FIRST) / sizeof(void *))
+
+/* The first word of an object is its jump table. */
+static const void *const *slots_of(const char *name)
+{
+	DAT_EVD_HANDLE async;
+	DAT_IA_HANDLE ia;
+
+	DO(open_as(name, &ia, &async));
+	return (const void *const *)(*(const char *const *)async + FIRST);
+}
+
+static int play_slots(char **argv)
+{
+	const void *const *plain = slots_of(argv[0]), *const *traced;
+	size_t used = 0;
+
+	setenv("DAPL_OFI_TRACE", "/dev/null", 1);
+	traced = slots_of(argv[1]);
+	for (size_t i = 0; i < SLOTS; i++) {
+		used += plain[i] != NULL;
+		if (plain[i] ? plain[i] == traced[i] : traced[i] != NULL)
+			return failed("slot without a trace", (DAT_RETURN)i);
+	}
+	printf("%zu slots\n", used);
+	return used < 60;
+}
+
+static int play_fork(char **argv)
+{
+	DAT_IA_HANDLE ia = must_open(argv[0]);
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		must_open(argv[0]);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	DO(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+	return status != 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*play)(char **argv);
+	} parts[] = {
+		{ "open", play_open }, { "probe", play_probe }, { "port", play_port },
+		{ "memory", play_memory }, { "session", play_session }, { "slots", play_slots },
+		{ "fork", play_fork },
+	};
+
+	alarm(60);
+	for (size_t i = 0; argc > 2 && i < sizeof(parts) / sizeof(*parts); i++)
+		if (!strcmp(argv[1], parts[i].name))
+			return parts[i].play(argv + 2);
+	return 2;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How is the player run, and what it was told kept? */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define MAX_ENV 16
+
+static char dir[64], conf[96], text[65536];
+static const char *env[MAX_ENV][2];
+static size_t num_env;
+static void (*change)(void);
+static const char *search_path;
+
+static void remove_dir(void)
+{
+	char command[96];
+
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	if (system(command))
+		perror(command);
+}
+
+/* Each case is a process of its own. */
+const char *work_dir(void)
+{
+	if (!*dir) {
+		snprintf(dir, sizeof(dir), "/tmp/diag-test-XXXXXX");
+		if (!mkdtemp(dir))
+			FAIL("%s: %s", dir, strerror(errno));
+		atexit(remove_dir);
+	}
+	return dir;
+}
+
+void give_conf(const char *lines)
+{
+	FILE *f;
+
+	snprintf(conf, sizeof(conf), "%s/dat.conf", work_dir());
+	f = fopen(conf, "w");
+	if (!f)
+		FAIL("%s: %s", conf, strerror(errno));
+	fputs(lines, f);
+	fclose(f);
+	give_env("DAT_OVERRIDE", conf);
+}
+
+const char *conf_path(void)
+{
+	return conf;
+}
+
+void give_env(const char *name, const char *value)
+{
+	ASSERT(num_env < MAX_ENV);
+	env[num_env][0] = name;
+	env[num_env++][1] = value;
+}
+
+void give_change(void (*fn)(void))
+{
+	change = fn;
+}
+
+void give_path(const char *path)
+{
+	search_path = path;
+}
+
+/* Nothing of the environment of the tests reaches the player but where libraries are. */
+static void clear_env(void)
+{
+	static const char *const names[] = { "DAPL_OFI_", "DAT_", "FI_", "DAPL_DBG", "SHIM" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		for (char **at = environ; *at;) {
+			char name[128];
+
+			snprintf(name, sizeof(name), "%.*s", (int)strcspn(*at, "="), *at);
+			if (!strncmp(*at, names[i], strlen(names[i])) && !unsetenv(name))
+				at = environ;
+			else
+				at++;
+		}
+}
+
+static void become_player(char **argv, int err)
+{
+	clear_env();
+	for (size_t i = 0; i < num_env; i++)
+		setenv(env[i][0], env[i][1], 1);
+	if (search_path)
+		setenv("LD_LIBRARY_PATH", search_path, 1);
+	if (change)
+		change();
+	dup2(err, 2);
+	/* Its own words, for whoever runs it by hand. */
+	dup2(open("/dev/null", O_WRONLY), 1);
+	execv(search_path ? TEST_PLAYER_ITSELF : TEST_PLAYER, argv);
+	_exit(127);
+}
+
+int play(const char *part, ...)
+{
+	char *argv[16] = { "player", (char *)(uintptr_t)part };
+	int fds[2], status = -1, n = 2;
+	size_t len = 0;
+	ssize_t got;
+	va_list args;
+	pid_t pid;
+
+	va_start(args, part);
+	while (n < 15 && (argv[n] = va_arg(args, char *)))
+		n++;
+	va_end(args);
+	ASSERT(!pipe(fds));
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		become_player(argv, fds[1]);
+	close(fds[1]);
+	while (len < sizeof(text) - 1 &&
+	       (got = read(fds[0], text + len, sizeof(text) - 1 - len)) > 0)
+		len += (size_t)got;
+	text[len] = '\0';
+	close(fds[0]);
+	waitpid(pid, &status, 0);
+	dt_note("told: %.3000s", text);
+	if (!WIFEXITED(status))
+		FAIL("the player died: status 0x%x", status);
+	return WEXITSTATUS(status);
+}
+
+const char *told(void)
+{
+	return text;
+}
+
+void must_say(const char *words)
+{
+	if (!strstr(text, words))
+		FAIL("\"%s\" is missing in:\n%.1500s", words, text);
+}
+
+void must_not_say(const char *words)
+{
+	if (strstr(text, words))
+		FAIL("\"%s\" is in:\n%.1500s", words, text);
+}
+
+void must_be_silent(void)
+{
+	if (*text)
+		FAIL("not silent:\n%.1500s", text);
+}
+
+int lines_told(void)
+{
+	int n = 0;
+
+	for (const char *at = text; (at = strchr(at, '\n')); at++)
+		n++;
+	return n;
+}
+
+void read_instead(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	size_t len;
+
+	if (!f)
+		FAIL("%s: %s", path, strerror(errno));
+	len = fread(text, 1, sizeof(text) - 1, f);
+	text[len] = '\0';
+	fclose(f);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A libfabric that fails where SHIM says, and otherwise is the real one.
+ *
+ *   address, type, caps   fi_getinfo finds nothing as long as the hints ask for that
+ *   domain                a domain cannot be opened: no memory
+ *   memory                memory cannot be registered: no memory
+ */
+#include <dlfcn.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static void *real(const char *name)
+{
+	static void *library;
+
+	if (!library)
+		library = dlopen(REAL_LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
+	if (!library) {
+		fprintf(stderr, "shim: %s\n", dlerror());
+		abort();
+	}
+	return dlsym(library, name);
+}
+
+#define REAL(name) __typeof__(&name) call = (__typeof__(&name))real(#name)
+
+static bool asked(const char *what)
+{
+	const char *shim = getenv("SHIM");
+
+	return shim && !strcmp(shim, what);
+}
+
+EXPORT int fi_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
+		      const struct fi_info *hints, struct fi_info **info)
+{
+	REAL(fi_getinfo);
+
+	if (hints && ((asked("address") && hints->src_addr) ||
+		      (asked("type") && hints->ep_attr->type == FI_EP_MSG) ||
+		      (asked("caps") && (hints->caps & FI_RMA))))
+		return -FI_ENODATA;
+	return call(version, node, service, flags, hints, info);
+}
+
+EXPORT void fi_freeinfo(struct fi_info *info)
+{
+	REAL(fi_freeinfo);
+
+	call(info);
+}
+
+EXPORT struct fi_info *fi_dupinfo(const struct fi_info *info)
+{
+	REAL(fi_dupinfo);
+
+	return call(info);
+}
+
+EXPORT uint32_t fi_version(void)
+{
+	REAL(fi_version);
+
+	return call();
+}
+
+EXPORT const char *fi_strerror(int errnum)
+{
+	REAL(fi_strerror);
+
+	return call(errnum);
+}
+
+static struct fi_ops_fabric fabric_ops;
+static struct fi_ops_mr mr_ops;
+static int (*real_domain)(struct fid_fabric *fabric, struct fi_info *info,
+			  struct fid_domain **domain, void *context);
+
+static int no_memory(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		     struct fid_mr **mr)
+{
+	(void)fid;
+	(void)attr;
+	(void)flags;
+	(void)mr;
+	return -FI_ENOMEM;
+}
+
+static int open_domain(struct fid_fabric *fabric, struct fi_info *info,
+		       struct fid_domain **domain, void *context)
+{
+	int ret = asked("domain") ? -FI_ENOMEM : real_domain(fabric, info, domain, context);
+
+	if (!ret && asked("memory")) {
+		mr_ops = *(*domain)->mr;
+		mr_ops.regattr = no_memory;
+		(*domain)->mr = &mr_ops;
+	}
+	return ret;
+}
+
+EXPORT int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)
+{
+	REAL(fi_fabric);
+	int ret = call(attr, fabric, context);
+
+	if (!ret) {
+		fabric_ops = *(*fabric)->ops;
+		real_domain = fabric_ops.domain;
+		fabric_ops.domain = open_domain;
+		(*fabric)->ops = &fabric_ops;
+	}
+	return ret;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does the printed paragraph name the cause, and what to do about it? */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define GOOD "provider=tcp domain=127.0.0.1"
+
+/* At most ten lines, the first says what was asked, the last what to do. */
+static void check_paragraph(const char *name)
+{
+	char first[128];
+	const char *last = strrchr(told(), '\n');
+
+	snprintf(first, sizeof(first), LIB ": cannot open IA \"%s\" (" V ", nonthreadsafe): ", name);
+	ASSERT(!strncmp(told(), first, strlen(first)));
+	ASSERT(lines_told() <= 10);
+	ASSERT(last && last > told());
+	while (last > told() && last[-1] != '\n')
+		last--;
+	if (strncmp(last, "  try: ", 7))
+		FAIL("the last line is no remedy: %s", last);
+}
+
+TEST(cause, success_is_silent)
+{
+	give_conf(LINE("good", GOOD));
+	ASSERT_EQ(play("open", "good", NULL), 0);
+	must_be_silent();
+}
+
+TEST(cause, wrong_name)
+{
+	give_conf(LINE("roce0", GOOD));
+	ASSERT_EQ(play("open", "roce1", NULL), 1);
+	check_paragraph("roce1");
+	must_say("no entry has this name");
+	must_say(conf_path());
+	must_say("  try: \"roce0\" instead of \"roce1\"");
+}
+
+TEST(cause, missing_library)
+{
+	give_conf("a u" V " nonthreadsafe default libnothere.so.1 dapl." V " \"\" \"\"\n");
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say(conf_path());
+	must_say(":1: libnothere.so.1: cannot open shared object file: No such file");
+	must_say("  try: install libnothere.so.1, or correct the library in ");
+}
+
+TEST(cause, broken_line)
+{
+	give_conf("# mine\na u" V " perhaps default " TEST_PROVIDER " dapl." V " \"\" \"\"\n");
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("dat.conf:2: expected threadsafe or nonthreadsafe, found \"perhaps\"\n");
+	must_say("  try: correct ");
+	must_say("dat.conf:2 to: NAME u" V " nonthreadsafe default LIBRARY ");
+}
+
+TEST(cause, unreadable_registry)
+{
+	give_env("DAT_OVERRIDE", "/no/such/file");
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("/no/such/file (DAT_OVERRIDE): No such file");
+	must_say("  try: unset DAT_OVERRIDE");
+}
+
+TEST(cause, unknown_fabric)
+{
+	give_conf(LINE("a", "provider=tpc"));
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("provider: fabric 'tpc' is not supported; known: tcp\n");
+	must_say("  try: provider=tcp");
+}
+
+TEST(cause, no_such_interface)
+{
+	give_conf(LINE("a", "domain=loo"));
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("no interface or address 'loo' on this host\n");
+	must_say("interfaces with an address: ");
+	must_say("lo 127.0.0.1");
+	must_say("  try: domain=lo in the registry entry, or DAPL_OFI_DOMAIN=lo\n");
+}
+
+/* A host of its own, with one interface that is down. */
+static void leave_network(void)
+{
+	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
+		_exit(77);
+}
+
+static void set_up_without_address(void)
+{
+	struct { struct in6_addr addr; uint32_t bits; int index; } six = { .bits = 128 };
+	struct ifreq req;
+	int fd;
+
+	leave_network();
+	memset(&req, 0, sizeof(req));
+	strcpy(req.ifr_name, "lo");
+	fd = socket(AF_INET, SOCK_DGRAM, 0);
+	req.ifr_flags = IFF_UP;
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &req))
+		_exit(77);
+	memset(&req.ifr_addr, 0, sizeof(req.ifr_addr));
+	req.ifr_addr.sa_family = AF_INET;
+	if (ioctl(fd, SIOCSIFADDR, &req))
+		_exit(77);
+	close(fd);
+	fd = socket(AF_INET6, SOCK_DGRAM, 0);
+	six.addr = in6addr_loopback;
+	six.index = (int)if_nametoindex("lo");
+	if (fd >= 0)
+		ioctl(fd, SIOCDIFADDR, &six);
+	close(fd);
+}
+
+static void play_elsewhere(void (*where)(void))
+{
+	int status;
+
+	give_change(where);
+	status = play("open", "a", NULL);
+	if (status == 77)
+		dt_skip("no network of our own may be made here");
+	ASSERT_EQ(status, 1);
+	check_paragraph("a");
+}
+
+TEST(cause, interface_down)
+{
+	give_conf(LINE("a", "domain=lo"));
+	play_elsewhere(leave_network);
+	must_say("interface 'lo' is down\n");
+	must_say("  try: ip link set lo up");
+}
+
+TEST(cause, interface_without_address)
+{
+	give_conf(LINE("a", "domain=lo"));
+	play_elsewhere(set_up_without_address);
+	must_say("interface 'lo' has no IP address\n");
+	must_say("  try: ip address add ADDRESS/BITS dev lo");
+}
+
+TEST(cause, no_address_at_all)
+{
+	give_conf(LINE("a", ""));
+	play_elsewhere(leave_network);
+	must_say("this host has no interface with an IP address that is up\n");
+	must_say("  try: ip address");
+}
+
+TEST(cause, hidden_provider)
+{
+	give_conf(LINE("a", GOOD));
+	give_env("FI_PROVIDER", "udp");
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("FI_PROVIDER=udp in the environment hides provider 'tcp'\n");
+	must_say("fabrics found: ");
+	must_say("(no connected endpoints)");
+	must_say("  try: unset FI_PROVIDER");
+}
+
+static const char *shim_path(void)
+{
+	static char path[1024];
+	const char *old = getenv("LD_LIBRARY_PATH");
+
+	snprintf(path, sizeof(path), "%s:%s", TEST_SHIM_DIR, old ? old : "");
+	return path;
+}
+
+struct hint {
+	const char *rule;
+	const char *shim;
+	const char *reason;
+	const char *remedy;
+};
+
+static const struct hint hints[] = {
+	{ "address", "address", "does not offer the interface's address\n",
+	  "  try: DAPL_OFI_DOMAIN with another interface" },
+	{ "type", "type", "does not offer that kind of endpoint\n", "  try: fi_info -p tcp -v" },
+	{ "caps", "caps", "does not offer messages together with RDMA\n",
+	  "  try: fi_info -p tcp -v" },
+};
+
+static void relaxed_hint(const void *row)
+{
+	const struct hint *hint = row;
+
+	give_conf(LINE("a", GOOD));
+	give_env("LD_LIBRARY_PATH", shim_path());
+	give_env("SHIM", hint->shim);
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("No data available\n");
+	must_say(hint->reason);
+	must_say("fabrics found: tcp (see above); ");
+	must_say(hint->remedy);
+}
+
+TEST_ROWS(hint, hints, relaxed_hint)
+
+TEST(cause, no_libfabric)
+{
+	static char path[1024], broken[128];
+	const char *old = getenv("LD_LIBRARY_PATH");
+	int fd;
+
+	give_conf(LINE("a", GOOD));
+	snprintf(broken, sizeof(broken), "%s/libfabric.so.1", work_dir());
+	fd = open(broken, O_WRONLY | O_CREAT, 0755);
+	ASSERT(fd >= 0);
+	close(fd);
+	snprintf(path, sizeof(path), "%s:%s", work_dir(), old ? old : "");
+	give_env("LD_LIBRARY_PATH", path);
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("libfabric cannot be loaded: ");
+	must_say("  try: install libfabric");
+}
+
+static void limit_locked_memory(void)
+{
+	struct rlimit limit = { 64 * 1024, 64 * 1024 };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		_exit(99);
+}
+
+TEST(cause, memlock_at_open)
+{
+	give_conf(LINE("a", GOOD));
+	give_env("LD_LIBRARY_PATH", shim_path());
+	give_env("SHIM", "domain");
+	give_change(limit_locked_memory);
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("fi_domain failed on provider 'tcp'");
+	must_say("the memory-lock limit of this process is 64 KiB");
+	must_say("  try: ulimit -l unlimited");
+}
+
+TEST(cause, memlock_at_registration)
+{
+	give_conf(LINE("a", GOOD));
+	give_env("LD_LIBRARY_PATH", shim_path());
+	give_env("SHIM", "memory");
+	give_change(limit_locked_memory);
+	ASSERT_EQ(play("memory", "a", NULL), 1);
+	must_say("cannot register 8192 bytes with provider 'tcp': Cannot allocate memory\n");
+	must_say("the memory-lock limit of this process is 64 KiB; try: ulimit -l unlimited");
+}
+
+/* A socket of ours that listens, and its port. */
+static int busy_port(char port[8])
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	socklen_t len = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	ASSERT(!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 1));
+	ASSERT(!getsockname(fd, (struct sockaddr *)&addr, &len));
+	snprintf(port, 8, "%u", ntohs(addr.sin_port));
+	return fd;
+}
+
+static void say_owner(const char *port)
+{
+	char words[128];
+
+	snprintf(words, sizeof(words), "cannot listen on port %s: it is in use by process %ld (",
+		 port, (long)getpid());
+	must_say(words);
+	must_say("; try: another connection qualifier, or end that process\n");
+}
+
+TEST(cause, busy_port)
+{
+	char port[8];
+	int fd = busy_port(port);
+
+	give_conf(LINE("a", GOOD));
+	ASSERT_EQ(play("port", "a", port, NULL), 1);
+	say_owner(port);
+	ASSERT_EQ(lines_told(), 1);
+	close(fd);
+}
+
+TEST(cause, busy_port_then_a_free_one)
+{
+	char busy[8], unused[8];
+	int fd = busy_port(busy);
+
+	close(busy_port(unused));
+	give_conf(LINE("a", GOOD));
+	ASSERT_EQ(play("port", "a", busy, busy, unused, NULL), 0);
+	must_be_silent();
+	give_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(play("port", "a", busy, unused, NULL), 0);
+	say_owner(busy);
+	close(fd);
+}
+
+TEST(cause, misspelt_setting)
+{
+	give_conf(LINE("a", "domain=loo"));
+	give_env("DAPL_OFI_DOMIAN", "lo");
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("DAPL_OFI_DOMIAN in the environment is no setting; did you mean "
+		 "DAPL_OFI_DOMAIN?\n");
+}
+
+TEST(probing, one_entry_works)
+{
+	give_conf(LINE("a", "domain=loo") LINE("b", "provider=none") LINE("c", GOOD));
+	ASSERT_EQ(play("probe", "a", "b", "c", NULL), 0);
+	must_be_silent();
+}
+
+TEST(probing, none_works)
+{
+	give_conf(LINE("a", "domain=loo") LINE("b", "provider=none"));
+	ASSERT_EQ(play("probe", "a", "b", NULL), 1);
+	must_say(LIB ": 2 attempts to open an IA failed and none succeeded\n");
+	must_say("  \"a\": ");
+	must_say("  \"b\": ");
+	must_say("  try: dat_info -l");
+	ASSERT(lines_told() <= 10);
+}
