@@ -145,7 +145,7 @@ static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HA
 		    *async_evd == DAT_EVD_OUT_OF_SCOPE ? DAT_HANDLE_NULL : *async_evd);
 	if (ret) {
 		tear_down(ia);
-		dofi_why_settings();
+		dofi_why_settings(prov->params);
 		return ret == -ENOMEM ? dofi_ret(ret)
 				      : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	}

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "ep.h"
 #include "fab.h"
 #include "obj.h"
 #include "trace.h"
@@ -273,11 +274,12 @@ static void add_segment(struct dofi_text *t, const DAT_LMR_TRIPLET *s)
 		      (unsigned long long)s->segment_length, s->lmr_context);
 }
 
-static void add_segments(struct dofi_text *t, const DAT_LMR_TRIPLET *s, uint64_t n)
+/* `most`: nobody looks at an array that is longer. */
+static void add_segments(struct dofi_text *t, const DAT_LMR_TRIPLET *s, uint64_t n, uint64_t most)
 {
 	uint64_t i;
 
-	if (!s || n > INT32_MAX) {
+	if (!s || n > most) {
 		dofi_text_add(t, s ? "%p" : "NULL", (const void *)s);
 		return;
 	}
@@ -292,18 +294,18 @@ static void add_segments(struct dofi_text *t, const DAT_LMR_TRIPLET *s, uint64_t
 /* The number stands before. */
 SHOW(segs)
 {
-	add_segments(t, pointer(&v[i]), value_at(v[i - 1].at, v[i - 1].size));
+	add_segments(t, pointer(&v[i]), value_at(v[i - 1].at, v[i - 1].size), DOFI_IOV_MAX);
 }
 
 /* The number comes behind. */
 SHOW(segs_before)
 {
-	add_segments(t, pointer(&v[i]), value_at(v[i + 1].at, v[i + 1].size));
+	add_segments(t, pointer(&v[i]), value_at(v[i + 1].at, v[i + 1].size), INT32_MAX);
 }
 
 SHOW(seg)
 {
-	add_segments(t, pointer(&v[i]), 1);
+	add_segments(t, pointer(&v[i]), 1, 1);
 }
 
 SHOW(target)

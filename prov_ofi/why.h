@@ -19,8 +19,8 @@ void dofi_why_address(const char *wanted, int ret);
 void dofi_why_info(const struct dofi_fab *fab, const struct fi_info *hints, int ret);
 /* Opening one of the fabric's objects gave ret. */
 void dofi_why_object(const struct dofi_fab *fab, const char *what, int ret);
-/* Settings in the environment that are none may be why. */
-void dofi_why_settings(void);
+/* What the IA's entry and the environment asked for; and settings that are none. */
+void dofi_why_settings(const char *params);
 
 /* Registering memory gave ret. */
 void dofi_why_memory(const struct dofi_fab *fab, uint64_t bytes, int ret);

@@ -248,7 +248,7 @@ static void tell_absent(const struct dofi_fab *fab)
 	if (filter && *filter) {
 		dofi_report("FI_PROVIDER=%s in the environment hides provider '%s'", filter,
 			    fab->row->prov_name);
-		dofi_report("try: unset FI_PROVIDER, or add %s to it", fab->row->prov_name);
+		dofi_report("try: unset FI_PROVIDER, or let it include %s", fab->row->prov_name);
 	} else {
 		dofi_report("this libfabric has no provider '%s'", fab->row->prov_name);
 		dofi_report("try: fi_info -l (package libfabric-bin) tells what there is; then "
@@ -289,7 +289,19 @@ static void tell_setting(const char *name, const char *near)
 		    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-void dofi_why_settings(void)
+static void add_override(struct dofi_text *t, enum dofi_string which, const char *name)
 {
+	if (dofi_param_str(which))
+		dofi_text_add(t, ", %s=%.40s", name, dofi_param_str(which));
+}
+
+void dofi_why_settings(const char *params)
+{
+	struct dofi_text asked = { .len = 0 };
+
+	dofi_text_add(&asked, "asked for: \"%.80s\"", params);
+	add_override(&asked, DOFI_STR_PROVIDER, "DAPL_OFI_PROVIDER");
+	add_override(&asked, DOFI_STR_DOMAIN, "DAPL_OFI_DOMAIN");
+	dofi_report("%s", asked.buf);
 	dofi_param_unknown(tell_setting);
 }

@@ -245,7 +245,8 @@ static bool is_near(const char *a, const char *b)
 			diagonal = above;
 		}
 	}
-	return row[lb] <= 2;
+	/* Of a short name nothing may be left. */
+	return row[lb] <= 2 && row[lb] < (la < lb ? la : lb);
 }
 
 static bool is_same(const char *a, const char *b)

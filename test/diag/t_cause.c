@@ -95,6 +95,7 @@ TEST(cause, no_such_interface)
 	check_paragraph("a");
 	must_say("no interface or address 'loo' on this host\n");
 	must_say("interfaces with an address: ");
+	must_say("asked for: \"domain=loo\"\n");
 	must_say("lo 127.0.0.1");
 	must_say("  try: domain=lo in the registry entry, or DAPL_OFI_DOMAIN=lo\n");
 }
@@ -324,10 +325,12 @@ TEST(cause, busy_port_then_a_free_one)
 
 TEST(cause, misspelt_setting)
 {
-	give_conf(LINE("a", "domain=loo"));
+	give_conf(LINE("a", "domain=lo"));
+	give_env("DAPL_OFI_DOMAIN", "loo");
 	give_env("DAPL_OFI_DOMIAN", "lo");
 	ASSERT_EQ(play("open", "a", NULL), 1);
 	check_paragraph("a");
+	must_say("asked for: \"domain=lo\", DAPL_OFI_DOMAIN=loo\n");
 	must_say("DAPL_OFI_DOMIAN in the environment is no setting; did you mean "
 		 "DAPL_OFI_DOMAIN?\n");
 }
