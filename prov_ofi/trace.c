@@ -14,29 +14,53 @@
 static struct dofi_sink sink = DOFI_SINK_INIT("DAPL_OFI_TRACE");
 
 /* A program that polls would drown everything else: looks in vain at one EVD are told once,
- * and then counted. */
+ * and then counted; a program that does nothing else shows a count every few seconds. */
+#define VAIN_S 5
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	pid_t thread;
 	const void *evd;
+	time_t since;
 	unsigned long more;
 	struct dofi_text text;
 } vain;
 
+/* Of local time to UTC. Asked for once: the C library's answer takes a lock that a forked child may
+ * find taken. */
+static long zone;
+
+static void in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+static void prepare(void)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	zone = localtime_r(&now, &tm) ? tm.tm_gmtoff : 0;
+	pthread_atfork(NULL, NULL, in_child);
+}
+
 void dofi_trace_load(void)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const char *value = dofi_param_path(DOFI_STR_TRACE);
+
+	if (value)
+		pthread_once(&once, prepare);
 
 	dofi_sink_set(&sink, value && strcmp(value, "1") ? value : NULL);
 }
 
 static void tell_time(struct dofi_text *t, const struct timespec *at)
 {
-	struct tm tm;
+	long s = (long)((at->tv_sec + zone) % 86400);
 
-	localtime_r(&at->tv_sec, &tm);
-	dofi_text_add(t, "dat-ofi[%ld.%ld] %02d:%02d:%02d.%06ld ", (long)getpid(),
-		      (long)gettid(), tm.tm_hour, tm.tm_min, tm.tm_sec, at->tv_nsec / 1000);
+	dofi_text_add(t, "dat-ofi[%ld.%ld] %02ld:%02ld:%02ld.%06ld ", (long)getpid(),
+		      (long)gettid(), s / 3600, s / 60 % 60, s % 60, at->tv_nsec / 1000);
 }
 
 static void tell_inputs(struct dofi_trace_call *call)
@@ -96,15 +120,26 @@ static void write_line(struct dofi_text *t)
 	dofi_sink_write(&sink, t->buf, t->len);
 }
 
-/* Called with the lock held: another line follows. */
-static void end_vain(void)
+static void tell_vain(void)
 {
 	if (vain.more) {
 		dofi_text_add(&vain.text, "(%lu more looks in vain)", vain.more);
 		write_line(&vain.text);
 	}
 	vain.more = 0;
+}
+
+/* Called with the lock held: another line follows. */
+static void end_vain(void)
+{
+	tell_vain();
 	vain.evd = NULL;
+}
+
+__attribute__((destructor))
+static void tell_rest(void)
+{
+	tell_vain();
 }
 
 /* True when the line is only counted. Called with the lock held. */
@@ -122,11 +157,16 @@ static bool is_again(const struct dofi_trace_call *call, DAT_RETURN ret)
 		tell_time(&vain.text, &call->wall);
 		dofi_text_add(&vain.text, "dat_evd_dequeue = DAT_QUEUE_EMPTY ");
 		vain.more++;
+		if (call->wall.tv_sec - vain.since >= VAIN_S) {
+			tell_vain();
+			vain.since = call->wall.tv_sec;
+		}
 		return true;
 	}
 	end_vain();
 	vain.evd = evd;
 	vain.thread = gettid();
+	vain.since = call->wall.tv_sec;
 	return false;
 }
 

@@ -8,6 +8,30 @@
 
 #include "base/sink.h"
 
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_sink *list;
+
+/* Another thread may have been writing while this child was forked. */
+static void in_child(void)
+{
+	pthread_mutex_init(&list_lock, NULL);
+	for (struct dofi_sink *sink = list; sink; sink = sink->next)
+		pthread_mutex_init(&sink->lock, NULL);
+}
+
+static void enlist(struct dofi_sink *sink)
+{
+	pthread_mutex_lock(&list_lock);
+	if (!list)
+		pthread_atfork(NULL, NULL, in_child);
+	if (!sink->listed) {
+		sink->next = list;
+		list = sink;
+	}
+	sink->listed = true;
+	pthread_mutex_unlock(&list_lock);
+}
+
 static void close_file(struct dofi_sink *sink)
 {
 	if (sink->fd >= 0)
@@ -17,12 +41,15 @@ static void close_file(struct dofi_sink *sink)
 
 void dofi_sink_set(struct dofi_sink *sink, const char *path)
 {
+	if (path)
+		enlist(sink);
 	pthread_mutex_lock(&sink->lock);
 	if (strcmp(sink->path, path ? path : "")) {
 		close_file(sink);
 		snprintf(sink->path, sizeof(sink->path), "%s", path ? path : "");
 		sink->opened_by = 0;
 	}
+	atomic_store_explicit(&sink->to_file, path != NULL, memory_order_release);
 	pthread_mutex_unlock(&sink->lock);
 }
 
@@ -64,10 +91,15 @@ void dofi_sink_write(struct dofi_sink *sink, const char *text, size_t len)
 {
 	int saved = errno;
 
+	/* One call, so that lines of several processes and threads stay whole. */
+	if (!atomic_load_explicit(&sink->to_file, memory_order_acquire)) {
+		fprintf(stderr, "%.*s", (int)len, text);
+		errno = saved;
+		return;
+	}
 	pthread_mutex_lock(&sink->lock);
 	if (*sink->path)
 		open_file(sink);
-	/* One call, so that lines of several processes and threads stay whole. */
 	if (sink->fd < 0 || write(sink->fd, text, len) < 0)
 		fprintf(stderr, "%.*s", (int)len, text);
 	pthread_mutex_unlock(&sink->lock);

@@ -4,19 +4,23 @@
 #define DOFI_SINK_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 struct dofi_sink {
+	_Atomic bool to_file;
 	pthread_mutex_t lock;
 	const char *setting;		/* its name, for complaints */
 	char path[256];			/* as the user wrote it; empty: stderr */
 	int fd;
 	pid_t opened_by;
+	struct dofi_sink *next;		/* of those that write files */
+	bool listed;
 };
 
-#define DOFI_SINK_INIT(name) { PTHREAD_MUTEX_INITIALIZER, name, "", -1, 0 }
+#define DOFI_SINK_INIT(name) { false, PTHREAD_MUTEX_INITIALIZER, name, "", -1, 0, NULL, false }
 
 /* NULL: stderr. "%p" in the path becomes the process id, a forked child's own too. Lines are
  * appended to what is there; a file that cannot be opened is complained about once. */
