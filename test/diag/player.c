@@ -7,7 +7,7 @@
  *   player memory NAME        register memory
  *   player session NAME       a little of everything, between two endpoints
  *   player slots NAME OTHER   is every slot of the jump table another one while calls are traced?
- *   player fork NAME          an open in the parent and one in a child
+ *   player fork NAME          calls in the parent, and one in a child, where handles are dead
  *
  * Exit status 0: all went well, 1: something did not, 2: it was not understood.
  */
@@ -246,12 +246,11 @@ static int play_fork(char **argv)
 {
 	DAT_IA_HANDLE ia = must_open(argv[0]);
 	int status = -1;
+	DAT_PZ_HANDLE pz;
 	pid_t pid = fork();
 
-	if (!pid) {
-		must_open(argv[0]);
-		_exit(0);
-	}
+	if (!pid)
+		_exit(dat_pz_create(ia, &pz) == DAT_SUCCESS);
 	waitpid(pid, &status, 0);
 	DO(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 	return status != 0;
