@@ -99,7 +99,7 @@ static char *find_reason(const struct info_probe *probe)
 		if (!starts(line, "  "))
 			continue;
 		line += 2;
-		if (starts(line, "provider: "))
+		if (!by_provider && starts(line, "provider: "))
 			by_provider = line + strlen("provider: ");
 		else if (starts(line, "no entry "))
 			other = line;

@@ -55,6 +55,12 @@ static const struct setting libdat_settings[] = {
 static char *complaint[MAX_COMPLAINTS];
 static int num_complaints;
 
+/* The log's own file is not for this program. */
+void dofi_log_file(const char *path)
+{
+	(void)path;
+}
+
 /* The provider's reader of settings speaks through this. */
 void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 {
@@ -131,32 +137,6 @@ static void json_setting(const struct setting *s)
 	free(value);
 }
 
-static bool is_known(const char *name, size_t len)
-{
-	size_t i;
-
-	for (i = 0; i < NUM(settings); i++)
-		if (strlen(settings[i].name) == len && !strncmp(settings[i].name, name, len))
-			return true;
-	return false;
-}
-
-/* A name that nobody reads has no effect: better said than wondered about. */
-static void find_unknown(void)
-{
-	char **env;
-
-	for (env = environ; *env; env++) {
-		size_t len = strcspn(*env, "=");
-
-		if (strncmp(*env, PREFIX, strlen(PREFIX)) || is_known(*env, len))
-			continue;
-		if (num_complaints < MAX_COMPLAINTS)
-			complaint[num_complaints++] = info_format("%.*s is no setting", (int)len,
-								  *env);
-	}
-}
-
 /* What is wrong with the settings goes to stderr; in JSON it is part of the answer, too. */
 static void tell_complaints(bool json)
 {
@@ -182,7 +162,6 @@ int info_settings(const struct info_options *opts)
 	size_t i;
 
 	dofi_param_load();
-	find_unknown();
 	wrong = num_complaints > 0;
 	if (opts->json) {
 		json_object(NULL);
