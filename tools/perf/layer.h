@@ -13,25 +13,30 @@
 enum perf_queue { PERF_TX, PERF_RX };
 
 struct perf_layer;
+struct perf_hub;
+struct perf_side;
 
 /* What a process knows during a run; DAT tells the raw twin which address and limit to use. */
 struct perf_run {
-	const struct perf_opts *opts;
+	const struct perf_plan *plan;
+	const char *ia;
 	char addr[INET6_ADDRSTRLEN];
 	int read_limit;
+	int chan;
 };
 
-/* Where a listener can be reached, as it travels over the side channel. */
+/* Where a listener can be reached. */
 struct perf_where {
 	struct sockaddr_storage addr;
-	uint64_t len;
 	uint64_t qual;
 };
 
-/* The memory that a peer may read and write. */
+/* The memory that a peer may read and write, and the endpoint's name where nothing connects. */
 struct perf_target {
 	uint64_t addr;
 	uint64_t key;
+	uint64_t name_len;
+	uint8_t name[128];
 };
 
 struct perf_dev {
@@ -41,59 +46,149 @@ struct perf_dev {
 };
 
 /*
- * One endpoint with its queues and its memory: `tx` is sent from, written from and read
- * into, `rx` takes incoming messages and writes and is read by the peer. The counters
- * only grow. An idle target may hear nothing for as long as the peer reads and writes: it
- * leaves time limits to the peer and to the parent.
+ * One buffer, and what its completion counts: the side's own counter (or that of the shared
+ * receive queue) and the hub's. Without validation all operations of a side share one.
+ */
+struct perf_slot {
+	uint64_t *done;
+	uint64_t *total;
+	struct perf_hub *hub;
+	struct perf_side *side;
+	uint8_t *mem;
+	enum perf_queue queue;
+	bool checked;
+};
+
+struct perf_slots {
+	struct perf_slot *slot;
+	struct perf_slot **spare;
+	int spares;
+	int n;
+};
+
+/*
+ * One endpoint and its part of the memory: `tx` is sent from, written from and read into,
+ * `rx` takes incoming messages, `target` is written and read by the peer. The counters only
+ * grow.
  */
 struct perf_side {
 	const struct perf_layer *layer;
-	struct perf_dev *dev;
+	struct perf_hub *hub;
 	uint64_t tx_posted;
 	uint64_t rx_posted;
 	uint64_t tx_done;
 	uint64_t rx_done;
-	uint8_t *tx;
-	uint8_t *rx;
-	size_t mem_len;
-	size_t rx_len;
+	struct perf_slots tx;
+	struct perf_slots rx;
+	uint8_t *target;
 	struct perf_target local;
 	struct perf_target peer;
-	bool idle_target;
+	uint64_t wrote;
+	uint64_t written;
+	uint64_t sent_seq;
+	uint64_t heard_seq;
 	uint8_t turn;
 };
 
-/* All return 0 (or a count) or a negative errno; the first detector prints the reason. */
+/*
+ * What endpoints have in common: queues, memory and perhaps receives. An idle target may hear
+ * nothing for as long as the peer reads and writes: it leaves time limits to the peer and to
+ * the parent.
+ */
+struct perf_hub {
+	const struct perf_layer *layer;
+	struct perf_dev *dev;
+	struct perf_side *side[PERF_MAX_EPS];
+	int sides;
+	int next;
+	int next_in;
+	int shared_depth;
+	uint64_t tx_posted;
+	uint64_t tx_done;
+	uint64_t rx_done;
+	uint64_t shared_posted;
+	uint64_t shared_done;
+	struct perf_slots shared_rx;
+	uint8_t *mem;
+	size_t mem_len;
+	size_t stride;
+	bool idle_target;
+};
+
+/* One operation: what to do, from or into which buffer, and how far into the peer's memory. */
+struct perf_work {
+	enum perf_op op;
+	size_t len;
+	uint64_t offset;
+	struct perf_slot *slot;
+	bool more;
+};
+
+/*
+ * All return 0 (or a count) or a negative errno; the first detector prints the reason.
+ * -EOPNOTSUPP of hub_open means that the layer cannot do what the case asks for, which is no
+ * failure.
+ */
 struct perf_layer {
 	const char *name;
 	int (*open)(struct perf_run *run, const struct perf_case *c, struct perf_dev **dev);
 	int (*close)(struct perf_dev *dev);
+	int (*hub_open)(struct perf_dev *dev, struct perf_hub **hub);
+	int (*hub_close)(struct perf_hub *hub);
 	int (*listen)(struct perf_dev *dev, struct perf_where *where);
-	int (*side_open)(struct perf_dev *dev, struct perf_side **side);
+	int (*side_open)(struct perf_hub *hub, struct perf_side **side);
 	int (*connect)(struct perf_side *s, const struct perf_where *where);
 	int (*accept)(struct perf_side *s);
 	int (*established)(struct perf_side *s);
+	int (*introduce)(struct perf_side *s);
 	int (*disconnect)(struct perf_side *s);
 	int (*side_close)(struct perf_side *s);
 
 	/* the measured calls; -EAGAIN of a post: reap and try again */
-	int (*post_recv)(struct perf_side *s);
-	int (*post)(struct perf_side *s, enum perf_op op, size_t len, bool more);
-	int (*reap)(struct perf_side *s, enum perf_queue q, int max);
-	int (*wait)(struct perf_side *s, enum perf_queue q, int max, int timeout_ms);
+	int (*post_recv)(struct perf_side *s, struct perf_slot *slot);
+	int (*post_shared)(struct perf_hub *hub, struct perf_slot *slot);
+	int (*post)(struct perf_side *s, const struct perf_work *w);
+	int (*reap)(struct perf_hub *hub, enum perf_queue q, int max);
+	int (*wait)(struct perf_hub *hub, enum perf_queue q, int max, int timeout_ms);
+	/* sleeps until there may be something in either queue */
+	int (*wait_any)(struct perf_hub *hub, int timeout_ms);
+	/* somebody else moves data while this thread does not call the layer */
+	bool own_progress;
 };
 
 extern const struct perf_layer perf_dat_layer;
 extern const struct perf_layer perf_raw_layer;
 
 /* memory.c: the buffers are laid out in the same way for both layers */
-int perf_memory_get(struct perf_side *s, size_t size);
-void perf_memory_put(struct perf_side *s);
+size_t perf_most(const struct perf_case *c);
+int perf_memory_get(struct perf_hub *hub);
+void perf_memory_put(struct perf_hub *hub);
+int perf_memory_side(struct perf_hub *hub, struct perf_side *s);
+void perf_memory_side_put(struct perf_side *s);
 
-/* pattern.c */
-int perf_refill(struct perf_side *s);
-int perf_initiate(struct perf_side *s, const struct perf_case *c, struct perf_figures *f);
-int perf_respond(struct perf_side *s, const struct perf_case *c);
-int perf_loop_iter(struct perf_side *a, struct perf_side *b, const struct perf_case *c, long i);
+/* check.c */
+int perf_check_slot(struct perf_slot *slot, size_t len);
+void perf_fill(struct perf_side *s, const struct perf_work *w, bool closing);
+void perf_fill_target(struct perf_side *s);
+int perf_check_written(struct perf_hub *hub);
+int perf_check_turn(struct perf_side *s);
+
+/* Takes one completion of `len` bytes. */
+static inline int perf_completed(void *cookie, size_t len)
+{
+	struct perf_slot *slot = cookie;
+
+	++*slot->done;
+	++*slot->total;
+	return slot->checked ? perf_check_slot(slot, len) : 0;
+}
+
+/* latency.c, stream.c */
+int perf_initiate_lat(struct perf_hub *hub, const struct perf_case *c, struct perf_figures *f);
+int perf_respond_lat(struct perf_hub *hub, const struct perf_case *c);
+int perf_initiate_bw(struct perf_hub *hub, const struct perf_case *c, struct perf_figures *f);
+int perf_respond_bw(struct perf_hub *hub, const struct perf_case *c);
+int perf_both_ways(struct perf_hub *hub, const struct perf_case *c, struct perf_figures *f);
+int perf_loop_iter(struct perf_hub *a, struct perf_hub *b, const struct perf_case *c, long i);
 
 #endif

@@ -2,28 +2,53 @@
 bin_PROGRAMS += tools/perf/dat_perf
 
 tools_perf_dat_perf_SOURCES = \
+	tools/perf/cases.c \
+	tools/perf/check.c \
+	tools/perf/control.c \
+	tools/perf/fabric.c \
+	tools/perf/fabric.h \
+	tools/perf/flow.c \
+	tools/perf/flow.h \
+	tools/perf/help.c \
+	tools/perf/latency.c \
 	tools/perf/layer.h \
 	tools/perf/main.c \
 	tools/perf/memory.c \
 	tools/perf/options.c \
-	tools/perf/output.c \
 	tools/perf/pair.c \
-	tools/perf/pattern.c \
+	tools/perf/parent.c \
 	tools/perf/pdat.c \
 	tools/perf/pdat.h \
 	tools/perf/pdat_cm.c \
 	tools/perf/pdat_data.c \
+	tools/perf/pdat_hub.c \
 	tools/perf/perf.h \
+	tools/perf/plan.c \
+	tools/perf/plot.c \
 	tools/perf/proc.c \
 	tools/perf/proc.h \
+	tools/perf/progress.c \
 	tools/perf/raw.c \
 	tools/perf/raw.h \
 	tools/perf/raw_cm.c \
 	tools/perf/raw_data.c \
+	tools/perf/raw_hub.c \
+	tools/perf/report.c \
+	tools/perf/report.h \
+	tools/perf/report_data.c \
+	tools/perf/report_table.c \
 	tools/perf/selfloop.c \
+	tools/perf/serve.c \
 	tools/perf/session.c \
 	tools/perf/session.h \
-	tools/perf/stats.c
+	tools/perf/stats.c \
+	tools/perf/stream.c \
+	tools/perf/wire.c \
+	tools/perf/wire.h \
+	tools/perf/words.c \
+	tools/perf/words.h \
+	tools/perf/worker.c \
+	tools/perf/worker.h
 tools_perf_dat_perf_CPPFLAGS = -D_GNU_SOURCE -I$(top_builddir) $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 tools_perf_dat_perf_LDADD = libdat2.la -lm
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is the memory of a side laid out? */
+/* How is the memory of endpoints laid out, and which buffer is whose? */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,29 +11,135 @@
 
 /* The closing message of a test is one byte, whatever size is measured. */
 #define LEAST 64
+#define MOST ((size_t)8 << 30)
 
-int perf_memory_get(struct perf_side *s, size_t size)
+/* The room for a message: whole cache lines. */
+size_t perf_most(const struct perf_case *c)
+{
+	return c->size < LEAST ? LEAST : (c->size + LEAST - 1) / LEAST * LEAST;
+}
+
+/* Parts of a side begin at pages, as a program's buffers would. */
+struct layout {
+	size_t tx;
+	size_t rx;
+	size_t target;
+	size_t shared;
+	int tx_slots;
+	int rx_slots;
+	int shared_slots;
+};
+
+static size_t pages(size_t len)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t half;
-	uint8_t *mem;
 
-	s->rx_len = size < LEAST ? LEAST : size;
-	half = (s->rx_len + page - 1) / page * page;
-	mem = mmap(NULL, 2 * half, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (mem == MAP_FAILED)
-		return perf_error(-errno, NULL, "mmap", "%zu bytes: %s", 2 * half,
-				  strerror(errno));
-	s->tx = mem;
-	s->rx = mem + half;
-	s->mem_len = 2 * half;
+	return (len + page - 1) / page * page;
+}
+
+static void lay_out(struct layout *l, const struct perf_hub *hub)
+{
+	const struct perf_case *c = hub->dev->c;
+	bool validate = hub->dev->run->plan->validate;
+
+	memset(l, 0, sizeof(*l));
+	l->tx_slots = validate ? c->window : 1;
+	l->rx_slots = validate && !hub->shared_depth ? c->recv_depth : 1;
+	l->shared_slots = !hub->shared_depth ? 0 : validate ? hub->shared_depth : 1;
+	l->tx = pages((size_t)l->tx_slots * hub->stride);
+	l->rx = pages((size_t)l->rx_slots * hub->stride);
+	l->target = validate ? pages((size_t)c->window * hub->stride) : 0;
+	l->shared = pages((size_t)l->shared_slots * hub->stride);
+}
+
+static int slots_get(struct perf_slots *slots, int n, struct perf_slot model, size_t stride)
+{
+	int i;
+
+	slots->slot = calloc((size_t)n, sizeof(*slots->slot));
+	slots->spare = calloc((size_t)n, sizeof(*slots->spare));
+	if (!slots->slot || !slots->spare)
+		return perf_error(-ENOMEM, NULL, "calloc", "out of memory");
+	slots->n = n;
+	for (i = 0; i < n; i++) {
+		slots->slot[i] = model;
+		slots->slot[i].mem = model.mem + (size_t)i * stride;
+		slots->spare[slots->spares++] = &slots->slot[i];
+	}
 	return 0;
 }
 
-void perf_memory_put(struct perf_side *s)
+static void slots_put(struct perf_slots *slots)
 {
-	if (s->tx)
-		munmap(s->tx, s->mem_len);
-	s->tx = NULL;
+	free(slots->slot);
+	free(slots->spare);
+	memset(slots, 0, sizeof(*slots));
+}
+
+/* Room for all endpoints of the case; `shared_depth` is known before. */
+int perf_memory_get(struct perf_hub *hub)
+{
+	const struct perf_case *c = hub->dev->c;
+	struct layout l;
+	uint8_t *mem;
+
+	hub->stride = perf_most(c);
+	lay_out(&l, hub);
+	hub->mem_len = l.shared + (size_t)c->eps * (l.tx + l.rx + l.target);
+	if (hub->mem_len > MOST)
+		return perf_error(-E2BIG, NULL, "memory", "%zu MiB would be needed: fewer endpoints, "
+				  "a smaller window or smaller messages, please", hub->mem_len >> 20);
+	mem = mmap(NULL, hub->mem_len, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (mem == MAP_FAILED)
+		return perf_error(-errno, NULL, "mmap", "%zu bytes: %s", hub->mem_len,
+				  strerror(errno));
+	hub->mem = mem;
+	if (!hub->shared_depth)
+		return 0;
+	return slots_get(&hub->shared_rx, l.shared_slots, (struct perf_slot) {
+		.done = &hub->shared_done, .total = &hub->rx_done, .hub = hub, .mem = mem,
+		.queue = PERF_RX, .checked = hub->dev->run->plan->validate,
+	}, hub->stride);
+}
+
+void perf_memory_put(struct perf_hub *hub)
+{
+	if (hub->mem)
+		munmap(hub->mem, hub->mem_len);
+	hub->mem = NULL;
+	slots_put(&hub->shared_rx);
+}
+
+/* The part of endpoint number `sides`, which comes to be. */
+int perf_memory_side(struct perf_hub *hub, struct perf_side *s)
+{
+	bool validate = hub->dev->run->plan->validate;
+	struct layout l;
+	uint8_t *mem;
+	int ret;
+
+	lay_out(&l, hub);
+	mem = hub->mem + l.shared + (size_t)hub->sides * (l.tx + l.rx + l.target);
+	s->target = validate ? mem + l.tx + l.rx : mem + l.tx;
+	s->local.addr = (uintptr_t)s->target;
+	ret = slots_get(&s->tx, l.tx_slots, (struct perf_slot) {
+		.done = &s->tx_done, .total = &hub->tx_done, .hub = hub, .side = s, .mem = mem,
+		.queue = PERF_TX,
+	}, hub->stride);
+	if (ret)
+		return ret;
+	ret = slots_get(&s->rx, l.rx_slots, (struct perf_slot) {
+		.done = &s->rx_done, .total = &hub->rx_done, .hub = hub, .side = s,
+		.mem = mem + l.tx, .queue = PERF_RX, .checked = validate,
+	}, hub->stride);
+	if (!ret && validate)
+		perf_fill_target(s);
+	return ret;
+}
+
+void perf_memory_side_put(struct perf_side *s)
+{
+	slots_put(&s->tx);
+	slots_put(&s->rx);
 }

@@ -1,202 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do two processes measure while their parent collects, watches and reports? */
+/* How are all fabrics measured, by two processes here or with a server elsewhere? */
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "proc.h"
-#include "session.h"
-
-/* Beyond its own time limit a process has this long to say what was wrong. */
-#define GRACE_MS 5000
-#define LOOK_MS 100
-
-static const char *const role_name[PERF_ROLES] = { "server", "client" };
-
-/* What a measuring process needs to know. */
-struct worker {
-	enum perf_role role;
-	const struct perf_opts *opts;
-	const struct perf_case *list;
-	int n;
-	int chan;
-	int result;
-};
-
-/* What the client tells the parent after each measurement. */
-struct result {
-	int index;
-	int round;
-	enum perf_kind kind;
-	struct perf_figures figures;
-};
-
-static int measure(struct worker *w, struct perf_session *ss, const struct perf_case *c,
-		   struct perf_figures *f)
-{
-	int limit = w->opts->timeout_ms;
-	int ret;
-
-	perf_stage("prepare");
-	ret = perf_refill(ss->side);
-	if (!ret)
-		ret = perf_barrier(w->chan, limit);
-	perf_stage(c->mode == PERF_POLL ? "measure (poll)" : "measure (wait)");
-	if (!ret)
-		ret = w->role == PERF_CLIENT ? perf_initiate(ss->side, c, f) :
-					       perf_respond(ss->side, c);
-	return ret ? ret : perf_barrier(w->chan, limit);
-}
-
-/* The kinds of one round in turn; each second round turns their order, against drift. */
-static int round_of(struct worker *w, struct perf_run *run, struct perf_session *ss, int index,
-		    int round)
-{
-	const struct perf_case *c = &w->list[index];
-	bool both = w->opts->kinds == (1u << PERF_KINDS) - 1;
-	int k, ret;
-
-	for (k = 0; k < PERF_KINDS; k++) {
-		enum perf_kind kind = (enum perf_kind)(round % 2 ? PERF_KINDS - 1 - k : k);
-		struct result r = { .index = index, .round = round, .kind = kind };
-
-		if (!(w->opts->kinds & 1u << kind))
-			continue;
-		ret = 0;
-		/* two kinds: nothing of the one may be there while the other is measured */
-		if (both || !round)
-			ret = perf_session_open(ss, perf_layer_of(kind), run, c, w->role, w->chan);
-		if (!ret)
-			ret = measure(w, ss, c, &r.figures);
-		if (!ret && (both || round == w->opts->rounds - 1))
-			ret = perf_session_close(ss, w->chan);
-		if (!ret && w->role == PERF_CLIENT)
-			ret = perf_put(w->result, &r, sizeof(r));
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-static int work(void *arg)
-{
-	struct worker *w = arg;
-	struct perf_run run = { .opts = w->opts, .read_limit = INT_MAX };
-	struct perf_session ss = { NULL, NULL };
-	int i, r, ret;
-
-	snprintf(run.addr, sizeof(run.addr), "%s", w->opts->addr);
-	for (i = 0; i < w->n; i++)
-		for (r = 0; r < w->opts->rounds; r++) {
-			ret = round_of(w, &run, &ss, i, r);
-			if (ret)
-				return ret;
-		}
-	perf_stage("exit");
-	return 0;
-}
-
-/* The parent's view of a run. */
-struct parent {
-	pid_t pid[PERF_ROLES];
-	struct perf_watch *watch;
-	uint64_t beat[PERF_ROLES];
-	uint64_t beat_at[PERF_ROLES];
-	bool ended[PERF_ROLES];
-	int limit_ms;
-};
-
-/* Returns 0 while the process is well or has ended well. */
-static int look_after(struct parent *p, enum perf_role role)
-{
-	uint64_t beat = atomic_load(&p->watch[role].beat);
-	uint64_t now = perf_now();
-	int status;
-
-	if (p->ended[role])
-		return 0;
-	if (waitpid(p->pid[role], &status, WNOHANG) == p->pid[role]) {
-		p->ended[role] = true;
-		if (WIFSIGNALED(status))
-			return perf_error(-EIO, NULL, role_name[role],
-					  "killed by signal %d (%s), stage: %s",
-					  WTERMSIG(status), strsignal(WTERMSIG(status)),
-					  atomic_load(&p->watch[role].stage));
-		/* it has printed why */
-		return WEXITSTATUS(status) ? -EIO : 0;
-	}
-	if (beat != p->beat[role] || !p->beat_at[role]) {
-		p->beat[role] = beat;
-		p->beat_at[role] = now;
-		return 0;
-	}
-	if (now - p->beat_at[role] < (uint64_t)p->limit_ms * 1000000u)
-		return 0;
-	return perf_error(-ETIMEDOUT, NULL, role_name[role], "stuck for %d ms, stage: %s",
-			  p->limit_ms, atomic_load(&p->watch[role].stage));
-}
-
-static int look_after_both(struct parent *p)
-{
-	int a = look_after(p, PERF_SERVER);
-	int b = look_after(p, PERF_CLIENT);
-
-	return a ? a : b;
-}
-
-/* When one has failed the other gets a moment to say so too. */
-static void put_to_rest(struct parent *p, bool failed)
-{
-	int role, tries;
-
-	for (tries = 0; failed && tries < 3; tries++) {
-		poll(NULL, 0, LOOK_MS);
-		look_after_both(p);
-	}
-	for (role = 0; role < PERF_ROLES; role++) {
-		if (p->ended[role] || p->pid[role] <= 0)
-			continue;
-		kill(p->pid[role], SIGKILL);
-		waitpid(p->pid[role], NULL, 0);
-	}
-}
-
-static int collect(struct parent *p, int fd, const struct perf_opts *o, int n,
-		   struct perf_outcome *out)
-{
-	int kinds = __builtin_popcount(o->kinds);
-	int want = n * o->rounds * kinds;
-	int ret = 0;
-
-	while (!ret && want) {
-		struct pollfd pfd = { .fd = fd, .events = POLLIN };
-		struct result r;
-
-		if (poll(&pfd, 1, LOOK_MS) > 0 && pfd.revents & POLLIN) {
-			ret = perf_get(fd, &r, sizeof(r), LOOK_MS);
-			if (ret)
-				break;
-			out[r.index].round[r.kind][r.round] = r.figures;
-			want--;
-			continue;
-		}
-		ret = look_after_both(p);
-		if (!ret && p->ended[PERF_CLIENT])
-			ret = perf_error(-EIO, NULL, "client", "ended before its last result");
-	}
-	while (!ret && !(p->ended[PERF_SERVER] && p->ended[PERF_CLIENT])) {
-		poll(NULL, 0, LOOK_MS / 10);
-		ret = look_after_both(p);
-	}
-	return ret;
-}
+#include "fabric.h"
+#include "report.h"
+#include "wire.h"
+#include "worker.h"
 
 static void outcomes_free(struct perf_outcome *out, int n)
 {
@@ -209,7 +23,7 @@ static void outcomes_free(struct perf_outcome *out, int n)
 }
 
 /* All figures are NaN, also those of a kind that is not measured. */
-static struct perf_outcome *outcomes(const struct perf_opts *o, int n)
+static struct perf_outcome *outcomes(const struct perf_plan *plan, int n)
 {
 	struct perf_outcome *out = calloc((size_t)n, sizeof(*out));
 	int i, k, r;
@@ -217,65 +31,257 @@ static struct perf_outcome *outcomes(const struct perf_opts *o, int n)
 	for (i = 0; out && i < n; i++)
 		for (k = 0; k < PERF_KINDS; k++) {
 			perf_figures_none(&out[i].picked[k]);
-			out[i].round[k] = calloc((size_t)o->rounds, sizeof(*out[i].round[k]));
+			out[i].round[k] = calloc((size_t)plan->rounds, sizeof(*out[i].round[k]));
 			if (!out[i].round[k]) {
 				outcomes_free(out, n);
 				return NULL;
 			}
-			for (r = 0; r < o->rounds; r++)
+			for (r = 0; r < plan->rounds; r++)
 				perf_figures_none(&out[i].round[k][r]);
 		}
 	return out;
 }
 
-static int start(struct parent *p, struct worker *w, const int chan[2], const int result[2])
+/* Takes all results while looking after the processes. */
+static int collect(struct perf_parent *p, int fd, const struct perf_worker *w,
+		   struct perf_outcome *out)
 {
-	int role;
+	int want = w->n * (int)w->plan->rounds * __builtin_popcount((unsigned int)w->plan->kinds);
+	int got = 0, ret = 0;
 
-	fflush(NULL);
-	for (role = 0; role < PERF_ROLES; role++) {
+	while (!ret && got < want) {
+		struct pollfd pfd = { .fd = fd, .events = POLLIN };
+		struct perf_result r;
+
+		if (poll(&pfd, 1, PERF_LOOK_MS) > 0 && pfd.revents & POLLIN) {
+			ret = perf_get(fd, &r, sizeof(r), PERF_LOOK_MS);
+			if (ret)
+				break;
+			out[r.index].round[r.kind][r.round] = r.figures;
+			out[r.index].unsupported[r.kind] |= r.unsupported;
+			perf_progress(w->plan->fabric, &w->list[r.index], ++got, want);
+			if (perf_now() < p->end_at)
+				continue;
+		}
+		ret = perf_parent_look(p);
+		if (!ret && p->ended[PERF_CLIENT] && !(pfd.revents & POLLIN))
+			ret = perf_error(-EIO, NULL, "client", "ended before its last result");
+	}
+	while (!ret && !perf_parent_done(p)) {
+		poll(NULL, 0, PERF_LOOK_MS / 10);
+		ret = perf_parent_look(p);
+	}
+	perf_progress_end();
+	return ret;
+}
+
+static int start(struct perf_parent *p, const struct perf_opts *o, struct perf_worker *w,
+		 const int chan[2])
+{
+	int role, ret = 0;
+
+	for (role = 0; !ret && role < PERF_ROLES; role++) {
+		if (chan[role] < 0)
+			continue;
 		w->role = (enum perf_role)role;
 		w->chan = chan[role];
-		w->result = result[1];
-		p->pid[role] = perf_spawn(role_name[role], &p->watch[role],
-					  w->opts->pin ? w->opts->cpu[role] : -1, work, w);
-		if (p->pid[role] < 0)
-			return (int)p->pid[role];
+		w->close_fd = chan[!role];
+		ret = perf_parent_start(p, w, o->pin ? o->cpu[role] : -1);
 	}
+	return ret;
+}
+
+/* chan: of server and client; of a server elsewhere -1. */
+static int run(const struct perf_opts *o, struct perf_worker *w, const int chan[2],
+	       struct perf_outcome *out)
+{
+	struct perf_parent p;
+	int result[2], role, ret;
+
+	if (perf_parent_init(&p, w->plan, o->limit_s))
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, result))
+		return perf_error(-errno, NULL, "socketpair", "%s", strerror(errno));
+	w->result = result[1];
+	ret = start(&p, o, w, chan);
+	for (role = 0; role < PERF_ROLES; role++)
+		if (chan[role] >= 0)
+			close(chan[role]);
+	close(result[1]);
+	if (!ret)
+		ret = collect(&p, result[0], w, out);
+	perf_parent_rest(&p, ret != 0);
+	close(result[0]);
+	perf_parent_fini(&p);
+	return ret;
+}
+
+/* Both ends of the side channel, or the one to the server; else `why` tells. */
+static int channel(const struct perf_opts *o, const struct perf_plan *plan, int chan[2],
+		   char *why, size_t why_len)
+{
+	perf_parent_tells = !o->host;
+	if (o->host) {
+		chan[PERF_SERVER] = -1;
+		chan[PERF_CLIENT] = perf_control_dial(o->host, o->port, plan, why, why_len);
+		return chan[PERF_CLIENT] < 0 ? chan[PERF_CLIENT] : 0;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, chan))
+		return perf_error(-errno, NULL, "socketpair", "%s", strerror(errno));
 	return 0;
 }
 
-int perf_pair(const struct perf_opts *o, const struct perf_case *list, int n)
+static void pick(const struct perf_book *b, struct perf_outcome *out)
 {
-	struct worker w = { .opts = o, .list = list, .n = n };
-	struct parent p = { .limit_ms = o->timeout_ms * 2 + GRACE_MS };
-	struct perf_outcome *out = outcomes(o, n);
-	int chan[2], result[2];
-	int i, k, ret;
+	const struct perf_opts *o = b->opts;
+	int i, k;
 
-	p.watch = mmap(NULL, sizeof(*p.watch) * PERF_ROLES, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (!out || p.watch == MAP_FAILED)
-		return perf_error(-ENOMEM, NULL, "start", "out of memory");
-	for (i = 0; i < PERF_ROLES; i++)
-		atomic_store(&p.watch[i].stage, "start");
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, chan) ||
-	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, result))
-		return perf_error(-errno, NULL, "socketpair", "%s", strerror(errno));
-	ret = start(&p, &w, chan, result);
-	close(chan[0]);
-	close(chan[1]);
-	close(result[1]);
-	if (!ret)
-		ret = collect(&p, result[0], o, n, out);
-	put_to_rest(&p, ret != 0);
-	close(result[0]);
-	for (i = 0; !ret && i < n; i++)
+	for (i = 0; i < b->n; i++)
 		for (k = 0; k < PERF_KINDS; k++)
-			perf_pick(&out[i].picked[k], out[i].round[k], o->rounds, o->best);
-	if (!ret)
-		perf_report(o, list, n, out);
-	outcomes_free(out, n);
-	munmap(p.watch, sizeof(*p.watch) * PERF_ROLES);
+			perf_pick(&out[i].picked[k], out[i].round[k], (int)o->plan.rounds,
+				  o->best);
+}
+
+/* Where the raw twin alone has to know by itself where it is. */
+static void own_address(const struct perf_opts *o, int chan, char *addr, size_t len)
+{
+	if (o->addr || !o->host)
+		snprintf(addr, len, "%s", o->addr ? o->addr : "127.0.0.1");
+	else
+		perf_control_here(chan, addr, len);
+}
+
+/* -ENODEV: it does not open, here or there, and nothing was printed. */
+static int measure_fabric(struct perf_book *b, struct perf_fabric *f)
+{
+	const struct perf_opts *o = b->opts;
+	struct perf_plan plan = o->plan;
+	char ia[PERF_NAME + 16], addr[64];
+	struct perf_worker w = { .plan = &plan, .list = b->list, .n = b->n, .ia = o->ia };
+	int chan[2], ret = 0;
+
+	snprintf(plan.fabric, sizeof(plan.fabric), "%s", f->name);
+	snprintf(plan.raw_provider, sizeof(plan.raw_provider), "%s", f->raw_provider);
+	if (o->fabrics) {
+		perf_private_ia(ia, sizeof(ia), f->name);
+		w.ia = ia;
+		ret = perf_probe(&plan, ia, o->addr ? o->addr : "127.0.0.1", f->why,
+				 sizeof(f->why));
+	}
+	if (!ret && channel(o, &plan, chan, f->why, sizeof(f->why)))
+		ret = -ENODEV;
+	if (ret)
+		return ret;
+	own_address(o, chan[PERF_CLIENT], addr, sizeof(addr));
+	w.addr = addr;
+	f->out = outcomes(&plan, b->n);
+	if (!f->out)
+		return perf_error(-ENOMEM, NULL, "start", "out of memory");
+	ret = run(o, &w, chan, f->out);
+	if (!ret) {
+		pick(b, f->out);
+		return 0;
+	}
+	snprintf(f->why, sizeof(f->why), "the measurement failed");
+	outcomes_free(f->out, b->n);
+	f->out = NULL;
+	return ret;
+}
+
+static void choose_fabrics(struct perf_book *b)
+{
+	const struct perf_opts *o = b->opts;
+	int i;
+
+	b->fabrics = o->fabrics ? o->fabrics : 1;
+	for (i = 0; i < b->fabrics; i++) {
+		struct perf_fabric *f = &b->fabric[i];
+
+		snprintf(f->name, sizeof(f->name), "%s",
+			 o->fabrics ? o->fabric[i] : o->plan.fabric);
+		snprintf(f->raw_provider, sizeof(f->raw_provider), "%s",
+			 o->plan.raw_provider[0] ? o->plan.raw_provider : f->name);
+	}
+}
+
+static int private_registry(const struct perf_opts *o)
+{
+	const char *fabric[PERF_MAX_FABRICS];
+	int i;
+
+	for (i = 0; i < o->fabrics; i++)
+		fabric[i] = o->fabric[i];
+	return o->fabrics ? perf_private_registry(fabric, o->fabrics, o->domain) : 0;
+}
+
+static bool anything_unsupported(const struct perf_book *b)
+{
+	int f, i;
+
+	for (f = 0; f < b->fabrics; f++)
+		for (i = 0; b->fabric[f].out && i < b->n; i++)
+			if (b->fabric[f].out[i].unsupported[PERF_DAT] ||
+			    b->fabric[f].out[i].unsupported[PERF_RAW])
+				return true;
+	return false;
+}
+
+/* Tables say themselves what is missing in them. */
+static void tell_missing(const struct perf_book *b, bool table)
+{
+	int f;
+
+	for (f = 0; !table && f < b->fabrics; f++)
+		if (!b->fabric[f].out && b->fabric[f].why[0])
+			fprintf(stderr, "dat_perf: %s: not measured: %s\n", b->fabric[f].name,
+				b->fabric[f].why);
+}
+
+/* Measured is measured, even when something else could not be. */
+static int conclude(struct perf_book *b, int measured, int missing, int failed)
+{
+	enum perf_format format = b->opts->format;
+	int ret = 0;
+
+	tell_missing(b, measured && (format == PERF_TABLE || format == PERF_OSU));
+	if (measured)
+		ret = perf_report(b);
+	if (measured && !ret && b->opts->plot)
+		ret = perf_plot(b);
+	if (ret || failed || !measured)
+		return 1;
+	if (missing && !b->opts->any_fabric)
+		return 3;
+	return anything_unsupported(b) ? 3 : 0;
+}
+
+int perf_measure(const struct perf_opts *o)
+{
+	struct perf_book *b = calloc(1, sizeof(*b));
+	int i, ret, measured = 0, missing = 0, failed = 0;
+	struct perf_case *list;
+
+	if (!b)
+		return 1;
+	b->opts = o;
+	b->n = perf_cases(&o->plan, false, &list);
+	b->list = list;
+	choose_fabrics(b);
+	if ((o->plot && perf_plot_possible()) || private_registry(o)) {
+		free(list);
+		free(b);
+		return 1;
+	}
+	for (i = 0; i < b->fabrics; i++) {
+		ret = measure_fabric(b, &b->fabric[i]);
+		measured += !ret;
+		missing += ret == -ENODEV;
+		failed += ret && ret != -ENODEV;
+	}
+	ret = conclude(b, measured, missing, failed);
+	for (i = 0; i < b->fabrics; i++)
+		outcomes_free(b->fabric[i].out, b->n);
+	free(list);
+	free(b);
 	return ret;
 }

@@ -60,7 +60,7 @@ int pdat_listen(struct perf_dev *dev, struct perf_where *where)
 
 int pdat_connect(struct perf_side *s, const struct perf_where *where)
 {
-	int limit = s->dev->run->opts->timeout_ms;
+	int limit = (int)s->hub->dev->run->plan->timeout_ms;
 	struct pdat_side *p = pdat_side(s);
 	struct sockaddr_storage addr = where->addr;
 	DAT_RETURN ret;
@@ -74,12 +74,12 @@ int pdat_connect(struct perf_side *s, const struct perf_where *where)
 
 int pdat_accept(struct perf_side *s)
 {
-	struct pdat_dev *d = pdat_dev(s->dev);
+	struct pdat_dev *d = pdat_dev(s->hub->dev);
 	DAT_EVENT event;
 	DAT_RETURN ret;
 	int err;
 
-	err = wait_for(d->cr_evd, DAT_CONNECTION_REQUEST_EVENT, d->base.run->opts->timeout_ms,
+	err = wait_for(d->cr_evd, DAT_CONNECTION_REQUEST_EVENT, (int)d->base.run->plan->timeout_ms,
 		       &event);
 	if (err)
 		return err;
@@ -93,7 +93,7 @@ int pdat_established(struct perf_side *s)
 	DAT_EVENT event;
 
 	return wait_for(pdat_side(s)->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
-			s->dev->run->opts->timeout_ms, &event);
+			(int)s->hub->dev->run->plan->timeout_ms, &event);
 }
 
 /* The active side begins; both see the end before they free anything. */
@@ -109,5 +109,5 @@ int pdat_disconnect(struct perf_side *s)
 			return pdat_error(ret, "dat_ep_disconnect");
 	}
 	return wait_for(p->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
-			s->dev->run->opts->timeout_ms, &event);
+			(int)s->hub->dev->run->plan->timeout_ms, &event);
 }

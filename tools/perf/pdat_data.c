@@ -5,41 +5,54 @@
 #include "pdat.h"
 #include "proc.h"
 
-/* The cookie of an operation is the counter that its completion increments. */
+/* The cookie of an operation is its slot, whose counters the completion increments. */
 
-int pdat_post_recv(struct perf_side *s)
+int pdat_post_recv(struct perf_side *s, struct perf_slot *slot)
 {
 	struct pdat_side *p = pdat_side(s);
 	DAT_LMR_TRIPLET iov = {
-		.virtual_address = (uintptr_t)s->rx,
-		.segment_length = (DAT_SEG_LENGTH)s->rx_len,
+		.virtual_address = (uintptr_t)slot->mem,
+		.segment_length = (DAT_SEG_LENGTH)s->hub->stride,
 		.lmr_context = p->lmr_context,
 	};
-	DAT_DTO_COOKIE cookie = { .as_ptr = &s->rx_done };
+	DAT_DTO_COOKIE cookie = { .as_ptr = slot };
 	DAT_RETURN ret = dat_ep_post_recv(p->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
 
 	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_ep_post_recv");
 }
 
-int pdat_post(struct perf_side *s, enum perf_op op, size_t len, bool more)
+int pdat_post_shared(struct perf_hub *hub, struct perf_slot *slot)
+{
+	struct pdat_hub *h = pdat_hub(hub);
+	DAT_LMR_TRIPLET iov = {
+		.virtual_address = (uintptr_t)slot->mem,
+		.segment_length = (DAT_SEG_LENGTH)hub->stride,
+		.lmr_context = h->lmr_context,
+	};
+	DAT_DTO_COOKIE cookie = { .as_ptr = slot };
+	DAT_RETURN ret = dat_srq_post_recv(h->srq, 1, &iov, cookie);
+
+	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_srq_post_recv");
+}
+
+int pdat_post(struct perf_side *s, const struct perf_work *w)
 {
 	struct pdat_side *p = pdat_side(s);
 	DAT_LMR_TRIPLET iov = {
-		.virtual_address = (uintptr_t)s->tx,
-		.segment_length = (DAT_SEG_LENGTH)len,
+		.virtual_address = (uintptr_t)w->slot->mem,
+		.segment_length = (DAT_SEG_LENGTH)w->len,
 		.lmr_context = p->lmr_context,
 	};
 	DAT_RMR_TRIPLET target = {
-		.virtual_address = s->peer.addr,
-		.segment_length = (DAT_SEG_LENGTH)len,
+		.virtual_address = s->peer.addr + w->offset,
+		.segment_length = (DAT_SEG_LENGTH)w->len,
 		.rmr_context = (DAT_RMR_CONTEXT)s->peer.key,
 	};
-	DAT_DTO_COOKIE cookie = { .as_ptr = &s->tx_done };
+	DAT_DTO_COOKIE cookie = { .as_ptr = w->slot };
 	const char *call;
 	DAT_RETURN ret;
 
-	(void)more;
-	switch (op) {
+	switch (w->op) {
 	case PERF_SEND:
 		call = "dat_ep_post_send";
 		ret = dat_ep_post_send(p->ep, 1, &iov, cookie, DAT_COMPLETION_DEFAULT_FLAG);
@@ -84,13 +97,12 @@ static int taken(const DAT_EVENT *event)
 	if (dto->status != DAT_DTO_SUCCESS)
 		return perf_error(-EIO, "dat", "completion", "operation %d: status %d (%s)",
 				  dto->operation, dto->status, status_name(dto->status));
-	++*(uint64_t *)dto->user_cookie.as_ptr;
-	return 0;
+	return perf_completed(dto->user_cookie.as_ptr, (size_t)dto->transfered_length);
 }
 
-int pdat_reap(struct perf_side *s, enum perf_queue q, int max)
+int pdat_reap(struct perf_hub *hub, enum perf_queue q, int max)
 {
-	DAT_EVD_HANDLE evd = pdat_side(s)->evd[q];
+	DAT_EVD_HANDLE evd = pdat_hub(hub)->evd[q];
 	DAT_EVENT event;
 	DAT_RETURN ret;
 	int n, err;
@@ -107,14 +119,14 @@ int pdat_reap(struct perf_side *s, enum perf_queue q, int max)
 	return n;
 }
 
-int pdat_wait(struct perf_side *s, enum perf_queue q, int max, int timeout_ms)
+int pdat_wait(struct perf_hub *hub, enum perf_queue q, int max, int timeout_ms)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
 	DAT_RETURN ret;
 	int n;
 
-	ret = dat_evd_wait(pdat_side(s)->evd[q], (DAT_TIMEOUT)timeout_ms * 1000u, 1, &event,
+	ret = dat_evd_wait(pdat_hub(hub)->evd[q], (DAT_TIMEOUT)timeout_ms * 1000u, 1, &event,
 			   &more);
 	if (DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED || DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL)
 		return 0;
@@ -125,6 +137,18 @@ int pdat_wait(struct perf_side *s, enum perf_queue q, int max, int timeout_ms)
 		return n;
 	if (!more || max < 2)
 		return 1;
-	n = pdat_reap(s, q, more < max ? more : max - 1);
+	n = pdat_reap(hub, q, more < max ? more : max - 1);
 	return n < 0 ? n : n + 1;
+}
+
+int pdat_wait_any(struct perf_hub *hub, int timeout_ms)
+{
+	DAT_EVD_HANDLE evd;
+	DAT_RETURN ret;
+
+	ret = dat_cno_wait(pdat_hub(hub)->cno, (DAT_TIMEOUT)timeout_ms * 1000u, &evd);
+	if (ret == DAT_SUCCESS || DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY ||
+	    DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED || DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL)
+		return 0;
+	return pdat_error(ret, "dat_cno_wait");
 }

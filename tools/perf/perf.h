@@ -9,38 +9,64 @@
 #include <stdio.h>
 
 enum perf_op { PERF_SEND, PERF_WRITE, PERF_READ, PERF_OPS };
-enum perf_test { PERF_LAT, PERF_BW, PERF_RATE, PERF_TESTS };
-enum perf_mode { PERF_POLL, PERF_WAIT, PERF_MODES };
+enum perf_test { PERF_LAT, PERF_BW, PERF_BIBW, PERF_RATE, PERF_TESTS };
+enum perf_mode { PERF_POLL, PERF_WAIT, PERF_CNO, PERF_MEMORY, PERF_MODES };
 enum perf_kind { PERF_DAT, PERF_RAW, PERF_KINDS };
-enum perf_format { PERF_TABLE, PERF_JSON };
+enum perf_format { PERF_TABLE, PERF_OSU, PERF_JSON, PERF_CSV, PERF_FORMATS };
 
 #define PERF_MAX_SIZES 32
+#define PERF_MAX_EPS 256
+#define PERF_MAX_FABRICS 16
+#define PERF_MAX_WINDOW 4096
+#define PERF_MAX_ITERS 100000000
+#define PERF_MAX_MESSAGE ((size_t)1 << 30)
+#define PERF_NAME 64
+
+/* What both processes have to agree about: it travels from client to server. */
+struct perf_plan {
+	long ops;
+	long tests;
+	long modes;
+	long kinds;
+	long iters;
+	long warmup;
+	long window;
+	long rounds;
+	long timeout_ms;
+	long eps;
+	long srq;
+	long validate;
+	long merged;
+	long burst;
+	long raw_delivery;
+	long raw_more;
+	long sizes;
+	size_t size[PERF_MAX_SIZES];
+	char fabric[PERF_NAME];
+	char raw_provider[PERF_NAME];
+};
 
 /* The command line. */
 struct perf_opts {
+	struct perf_plan plan;
 	const char *ia;
-	char fabric[32];
-	const char *raw_provider;
+	const char *host;
+	const char *bind;
+	const char *port;
+	const char *domain;
 	const char *addr;
-	unsigned int ops;
-	unsigned int tests;
-	unsigned int modes;
-	unsigned int kinds;
-	size_t size[PERF_MAX_SIZES];
-	int sizes;
-	long iters;
-	long warmup;
-	int window;
-	int rounds;
-	int timeout_ms;
-	int cpu[2];
-	bool pin;
-	bool merged;
-	bool burst;
-	bool raw_delivery;
-	bool raw_more;
+	const char *plot;
+	char fabric[PERF_MAX_FABRICS][PERF_NAME];
+	int fabrics;
+	bool any_fabric;
+	bool server;
+	bool once;
 	bool selfloop;
 	bool best;
+	bool pin;
+	bool cpus_given;
+	int cpu[2];
+	int limit_s;
 	enum perf_format format;
 };
 
@@ -54,15 +80,22 @@ struct perf_case {
 	long warmup;
 	int window;
 	int recv_depth;
+	int eps;
+	bool merged;
 };
 
 /* The outcome of one measurement; what a test does not measure is NaN. */
 struct perf_figures {
 	double lat_min;
+	double lat_max;
 	double lat_p50;
-	double lat_p99;
 	double lat_avg;
+	double lat_stdev;
+	double lat_p90;
+	double lat_p99;
+	double lat_p999;
 	double mbps;
+	double peak_mbps;
 	double rate;
 };
 
@@ -70,16 +103,36 @@ struct perf_figures {
 struct perf_outcome {
 	struct perf_figures *round[PERF_KINDS];
 	struct perf_figures picked[PERF_KINDS];
+	bool unsupported[PERF_KINDS];
+};
+
+/* One fabric: `out` has an outcome for each case, or is NULL and `why` says the reason. */
+struct perf_fabric {
+	char name[PERF_NAME];
+	char raw_provider[PERF_NAME];
+	char why[512];
+	struct perf_outcome *out;
+};
+
+/* All that a report tells about. */
+struct perf_book {
+	const struct perf_opts *opts;
+	const struct perf_case *list;
+	int n;
+	struct perf_fabric fabric[PERF_MAX_FABRICS];
+	int fabrics;
 };
 
 extern const char *const perf_op_name[PERF_OPS];
 extern const char *const perf_test_name[PERF_TESTS];
 extern const char *const perf_mode_name[PERF_MODES];
 extern const char *const perf_kind_name[PERF_KINDS];
+extern const char *const perf_format_name[PERF_FORMATS];
 
-/* options.c */
+/* options.c, help.c, cases.c */
+extern const char perf_help[];
 void perf_options(struct perf_opts *o, int argc, char **argv);
-int perf_cases(const struct perf_opts *o, struct perf_case **list);
+int perf_cases(const struct perf_plan *p, bool selfloop, struct perf_case **list);
 
 /* stats.c */
 uint64_t perf_now(void);
@@ -87,12 +140,9 @@ void perf_figures_none(struct perf_figures *f);
 void perf_latency(struct perf_figures *f, double *us, long n);
 void perf_pick(struct perf_figures *out, const struct perf_figures *round, int rounds, bool best);
 
-/* output.c */
-void perf_report(const struct perf_opts *o, const struct perf_case *list, int n,
-		 const struct perf_outcome *out);
-
-/* pair.c, selfloop.c */
-int perf_pair(const struct perf_opts *o, const struct perf_case *list, int n);
-int perf_selfloop(const struct perf_opts *o, const struct perf_case *list, int n);
+/* pair.c, selfloop.c, serve.c: what main runs; they return an exit status */
+int perf_measure(const struct perf_opts *o);
+int perf_selfloop(const struct perf_opts *o);
+int perf_serve(const struct perf_opts *o);
 
 #endif

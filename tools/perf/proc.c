@@ -19,6 +19,7 @@ static struct perf_watch nobody_watches;
 
 const char *perf_who;
 struct perf_watch *perf_alive = &nobody_watches;
+bool perf_parent_tells;
 
 int perf_error(int err, const char *layer, const char *call, const char *fmt, ...)
 {
@@ -126,9 +127,9 @@ int perf_get(int fd, void *buf, size_t len, int timeout_ms)
 			continue;
 		if (n < 0)
 			return perf_error(-errno, NULL, "side channel", "%s", strerror(errno));
-		/* the parent tells why the peer has gone */
 		if (n == 0)
-			return -EPIPE;
+			return perf_parent_tells ? -EPIPE :
+			       perf_error(-EPIPE, NULL, "side channel", "the peer has gone");
 		p += n;
 		len -= (size_t)n;
 	}

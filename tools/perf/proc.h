@@ -4,6 +4,7 @@
 #define DAT_PERF_PROC_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -42,6 +43,9 @@ pid_t perf_spawn(const char *who, struct perf_watch *watch, int cpu, int (*main)
 		 void *arg);
 void perf_exit(int ret) __attribute__((noreturn));
 int perf_allowed_cpus(int *cpu, int max);
+
+/* Set where a parent tells that the peer has gone, and why. */
+extern bool perf_parent_tells;
 
 int perf_put(int fd, const void *buf, size_t len);
 int perf_get(int fd, void *buf, size_t len, int timeout_ms);

@@ -30,15 +30,24 @@ struct raw_dev {
 	struct fid_domain *domain;
 	struct fid_eq *eq;
 	struct fid_pep *pep;
+	struct fid_av *av;
 	struct fi_info *connreq;
+	bool unconnected;
+};
+
+struct raw_hub {
+	struct perf_hub base;
+	struct fid_cq *cq[2];
+	int cq_fd[2];
+	struct fid_ep *srx;
+	struct fid_mr *mr;
+	void *desc;
 };
 
 struct raw_side {
 	struct perf_side base;
 	struct fid_ep *ep;
-	struct fid_cq *cq[2];
-	int cq_fd[2];
-	struct fid_mr *mr;
+	fi_addr_t dest;
 	void *desc;
 	uint64_t write_flags;
 	bool more;
@@ -54,28 +63,39 @@ static inline struct raw_dev *raw_dev(struct perf_dev *dev)
 	return (struct raw_dev *)dev;
 }
 
+static inline struct raw_hub *raw_hub(struct perf_hub *hub)
+{
+	return (struct raw_hub *)hub;
+}
+
 static inline struct raw_side *raw_side(struct perf_side *s)
 {
 	return (struct raw_side *)s;
 }
 
-/* raw.c */
-int raw_open(struct perf_run *run, const struct perf_case *c, struct perf_dev **dev);
-int raw_close(struct perf_dev *dev);
-int raw_side_open(struct perf_dev *dev, struct perf_side **side);
+int raw_close_fid(struct fid *fid, const char *what);
+
+/* raw_hub.c */
+int raw_hub_open(struct perf_dev *dev, struct perf_hub **hub);
+int raw_hub_close(struct perf_hub *hub);
+int raw_side_open(struct perf_hub *hub, struct perf_side **side);
 int raw_side_close(struct perf_side *s);
 
 /* raw_cm.c */
 int raw_listen(struct perf_dev *dev, struct perf_where *where);
+int raw_make_ep(struct raw_side *r, struct fi_info *info);
 int raw_connect(struct perf_side *s, const struct perf_where *where);
 int raw_accept(struct perf_side *s);
 int raw_established(struct perf_side *s);
+int raw_introduce(struct perf_side *s);
 int raw_disconnect(struct perf_side *s);
 
 /* raw_data.c */
-int raw_post_recv(struct perf_side *s);
-int raw_post(struct perf_side *s, enum perf_op op, size_t len, bool more);
-int raw_reap(struct perf_side *s, enum perf_queue q, int max);
-int raw_wait(struct perf_side *s, enum perf_queue q, int max, int timeout_ms);
+int raw_post_recv(struct perf_side *s, struct perf_slot *slot);
+int raw_post_shared(struct perf_hub *hub, struct perf_slot *slot);
+int raw_post(struct perf_side *s, const struct perf_work *w);
+int raw_reap(struct perf_hub *hub, enum perf_queue q, int max);
+int raw_wait(struct perf_hub *hub, enum perf_queue q, int max, int timeout_ms);
+int raw_wait_any(struct perf_hub *hub, int timeout_ms);
 
 #endif

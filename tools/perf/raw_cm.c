@@ -8,7 +8,7 @@
 /* Takes one event of the device; requests and connections are noted where they belong. */
 static int next_event(struct raw_dev *d, const char *want)
 {
-	int limit = d->base.run->opts->timeout_ms;
+	int limit = (int)d->base.run->plan->timeout_ms;
 	struct fi_eq_err_entry err = { 0 };
 	struct fi_eq_cm_entry cm;
 	uint32_t event;
@@ -43,6 +43,9 @@ int raw_listen(struct perf_dev *dev, struct perf_where *where)
 	size_t len = sizeof(where->addr);
 	int ret;
 
+	memset(where, 0, sizeof(*where));
+	if (d->unconnected)
+		return 0;
 	ret = fi_passive_ep(d->fabric, d->info, &d->pep, NULL);
 	if (ret)
 		return raw_error(ret, "fi_passive_ep");
@@ -52,42 +55,62 @@ int raw_listen(struct perf_dev *dev, struct perf_where *where)
 	ret = fi_listen(d->pep);
 	if (ret)
 		return raw_error(ret, "fi_listen");
-	memset(where, 0, sizeof(*where));
 	ret = fi_getname(&d->pep->fid, &where->addr, &len);
-	if (ret)
-		return raw_error(ret, "fi_getname");
-	where->len = len;
-	return 0;
+	return ret ? raw_error(ret, "fi_getname") : 0;
 }
 
-static int make_ep(struct raw_side *r, struct raw_dev *d, struct fi_info *info)
+static int bind_ep(struct raw_side *r, struct raw_dev *d, struct raw_hub *h)
 {
+	int ret = d->unconnected ? fi_ep_bind(r->ep, &d->av->fid, 0) :
+				   fi_ep_bind(r->ep, &d->eq->fid, 0);
+
+	if (ret)
+		return raw_error(ret, "fi_ep_bind(eq)");
+	if (h->srx) {
+		ret = fi_ep_bind(r->ep, &h->srx->fid, 0);
+		if (ret)
+			return raw_error(ret, "fi_ep_bind(srx)");
+	}
+	if (h->cq[PERF_TX] == h->cq[PERF_RX]) {
+		ret = fi_ep_bind(r->ep, &h->cq[PERF_TX]->fid, FI_TRANSMIT | FI_RECV);
+	} else {
+		ret = fi_ep_bind(r->ep, &h->cq[PERF_TX]->fid, FI_TRANSMIT);
+		if (!ret)
+			ret = fi_ep_bind(r->ep, &h->cq[PERF_RX]->fid, FI_RECV);
+	}
+	return ret ? raw_error(ret, "fi_ep_bind(cq)") : 0;
+}
+
+int raw_make_ep(struct raw_side *r, struct fi_info *info)
+{
+	struct raw_dev *d = raw_dev(r->base.hub->dev);
+	size_t len = sizeof(r->base.local.name);
 	int ret = fi_endpoint(d->domain, info, &r->ep, r);
 
 	if (ret)
 		return raw_error(ret, "fi_endpoint");
-	ret = fi_ep_bind(r->ep, &d->eq->fid, 0);
+	ret = bind_ep(r, d, raw_hub(r->base.hub));
 	if (ret)
-		return raw_error(ret, "fi_ep_bind(eq)");
-	if (r->cq[PERF_TX] == r->cq[PERF_RX]) {
-		ret = fi_ep_bind(r->ep, &r->cq[PERF_TX]->fid, FI_TRANSMIT | FI_RECV);
-	} else {
-		ret = fi_ep_bind(r->ep, &r->cq[PERF_TX]->fid, FI_TRANSMIT);
-		if (!ret)
-			ret = fi_ep_bind(r->ep, &r->cq[PERF_RX]->fid, FI_RECV);
-	}
-	if (ret)
-		return raw_error(ret, "fi_ep_bind(cq)");
+		return ret;
 	ret = fi_enable(r->ep);
-	return ret ? raw_error(ret, "fi_enable") : 0;
+	if (ret)
+		return raw_error(ret, "fi_enable");
+	if (!d->unconnected)
+		return 0;
+	ret = fi_getname(&r->ep->fid, r->base.local.name, &len);
+	r->base.local.name_len = len;
+	return ret ? raw_error(ret, "fi_getname") : 0;
 }
 
 int raw_connect(struct perf_side *s, const struct perf_where *where)
 {
 	struct raw_side *r = raw_side(s);
-	struct raw_dev *d = raw_dev(s->dev);
-	int ret = make_ep(r, d, d->info);
+	struct raw_dev *d = raw_dev(s->hub->dev);
+	int ret;
 
+	if (d->unconnected)
+		return 0;
+	ret = raw_make_ep(r, d->info);
 	if (ret)
 		return ret;
 	ret = fi_connect(r->ep, &where->addr, NULL, 0);
@@ -97,14 +120,16 @@ int raw_connect(struct perf_side *s, const struct perf_where *where)
 int raw_accept(struct perf_side *s)
 {
 	struct raw_side *r = raw_side(s);
-	struct raw_dev *d = raw_dev(s->dev);
+	struct raw_dev *d = raw_dev(s->hub->dev);
 	int ret = 0;
 
+	if (d->unconnected)
+		return 0;
 	while (!ret && !d->connreq)
 		ret = next_event(d, "wait for a connection request");
 	if (ret)
 		return ret;
-	ret = make_ep(r, d, d->connreq);
+	ret = raw_make_ep(r, d->connreq);
 	raw_lib.freeinfo(d->connreq);
 	d->connreq = NULL;
 	if (ret)
@@ -115,11 +140,24 @@ int raw_accept(struct perf_side *s)
 
 int raw_established(struct perf_side *s)
 {
+	struct raw_dev *d = raw_dev(s->hub->dev);
 	int ret = 0;
 
-	while (!ret && !raw_side(s)->connected)
-		ret = next_event(raw_dev(s->dev), "wait for the connection");
+	while (!ret && !d->unconnected && !raw_side(s)->connected)
+		ret = next_event(d, "wait for the connection");
 	return ret;
+}
+
+/* Both names are known now. */
+int raw_introduce(struct perf_side *s)
+{
+	struct raw_dev *d = raw_dev(s->hub->dev);
+	int ret;
+
+	if (!d->unconnected)
+		return 0;
+	ret = fi_av_insert(d->av, s->peer.name, 1, &raw_side(s)->dest, 0, NULL);
+	return ret == 1 ? 0 : raw_error(ret < 0 ? ret : -FI_EADDRNOTAVAIL, "fi_av_insert");
 }
 
 /* Nothing is outstanding: closing the endpoints is all that is needed. */

@@ -8,128 +8,160 @@
 
 #define BATCH 16
 
-/* The context of an operation is the counter that its completion increments. */
+/* The context of an operation is its slot, whose counters the completion increments. */
 
-int raw_post_recv(struct perf_side *s)
+int raw_post_recv(struct perf_side *s, struct perf_slot *slot)
 {
 	struct raw_side *r = raw_side(s);
-	ssize_t ret = fi_recv(r->ep, s->rx, s->rx_len, r->desc, FI_ADDR_UNSPEC, &s->rx_done);
+	ssize_t ret = fi_recv(r->ep, slot->mem, s->hub->stride, r->desc, FI_ADDR_UNSPEC, slot);
 
 	return ret ? raw_error((int)ret, "fi_recv") : 0;
 }
 
-static ssize_t send_more(struct raw_side *r, size_t len)
+int raw_post_shared(struct perf_hub *hub, struct perf_slot *slot)
 {
-	struct iovec iov = { r->base.tx, len };
+	struct raw_hub *h = raw_hub(hub);
+	ssize_t ret = fi_recv(h->srx, slot->mem, hub->stride, h->desc, FI_ADDR_UNSPEC, slot);
+
+	return ret ? raw_error((int)ret, "fi_recv(srx)") : 0;
+}
+
+static ssize_t send_more(struct raw_side *r, const struct perf_work *w)
+{
+	struct iovec iov = { w->slot->mem, w->len };
 	struct fi_msg msg = {
 		.msg_iov = &iov,
 		.desc = &r->desc,
 		.iov_count = 1,
-		.addr = FI_ADDR_UNSPEC,
-		.context = &r->base.tx_done,
+		.addr = r->dest,
+		.context = w->slot,
 	};
 
 	return fi_sendmsg(r->ep, &msg, FI_MORE | FI_COMPLETION);
 }
 
-static ssize_t rma_flags(struct raw_side *r, enum perf_op op, size_t len, uint64_t flags)
+static ssize_t rma_flags(struct raw_side *r, const struct perf_work *w, uint64_t flags)
 {
-	struct iovec iov = { r->base.tx, len };
-	struct fi_rma_iov rma = { r->base.peer.addr, len, r->base.peer.key };
+	struct iovec iov = { w->slot->mem, w->len };
+	struct fi_rma_iov rma = { r->base.peer.addr + w->offset, w->len, r->base.peer.key };
 	struct fi_msg_rma msg = {
 		.msg_iov = &iov,
 		.desc = &r->desc,
 		.iov_count = 1,
-		.addr = FI_ADDR_UNSPEC,
+		.addr = r->dest,
 		.rma_iov = &rma,
 		.rma_iov_count = 1,
-		.context = &r->base.tx_done,
+		.context = w->slot,
 	};
 
-	if (op == PERF_READ)
+	if (w->op == PERF_READ)
 		return fi_readmsg(r->ep, &msg, flags | FI_COMPLETION);
 	return fi_writemsg(r->ep, &msg, flags | FI_COMPLETION);
 }
 
-static ssize_t post_plain(struct raw_side *r, enum perf_op op, size_t len)
+static ssize_t post_plain(struct raw_side *r, const struct perf_work *w)
 {
-	struct perf_side *s = &r->base;
+	struct perf_target *peer = &r->base.peer;
 
-	switch (op) {
+	switch (w->op) {
 	case PERF_SEND:
-		return fi_send(r->ep, s->tx, len, r->desc, FI_ADDR_UNSPEC, &s->tx_done);
+		return fi_send(r->ep, w->slot->mem, w->len, r->desc, r->dest, w->slot);
 	case PERF_WRITE:
 		if (r->write_flags)
-			return rma_flags(r, op, len, r->write_flags);
-		return fi_write(r->ep, s->tx, len, r->desc, FI_ADDR_UNSPEC, s->peer.addr,
-				s->peer.key, &s->tx_done);
+			return rma_flags(r, w, r->write_flags);
+		return fi_write(r->ep, w->slot->mem, w->len, r->desc, r->dest,
+				peer->addr + w->offset, peer->key, w->slot);
 	default:
-		return fi_read(r->ep, s->tx, len, r->desc, FI_ADDR_UNSPEC, s->peer.addr,
-			       s->peer.key, &s->tx_done);
+		return fi_read(r->ep, w->slot->mem, w->len, r->desc, r->dest,
+			       peer->addr + w->offset, peer->key, w->slot);
 	}
 }
 
-int raw_post(struct perf_side *s, enum perf_op op, size_t len, bool more)
+int raw_post(struct perf_side *s, const struct perf_work *w)
 {
 	struct raw_side *r = raw_side(s);
 	ssize_t ret;
 
-	if (!more || !r->more)
-		ret = post_plain(r, op, len);
-	else if (op == PERF_SEND)
-		ret = send_more(r, len);
+	if (!w->more || !r->more)
+		ret = post_plain(r, w);
+	else if (w->op == PERF_SEND)
+		ret = send_more(r, w);
 	else
-		ret = rma_flags(r, op, len, FI_MORE | (op == PERF_WRITE ? r->write_flags : 0));
+		ret = rma_flags(r, w, FI_MORE | (w->op == PERF_WRITE ? r->write_flags : 0));
 	if (ret && ret != -FI_EAGAIN)
 		return raw_error((int)ret, "post");
 	return (int)ret;
 }
 
-static int completion_error(struct raw_side *r, enum perf_queue q)
+static int completion_error(struct raw_hub *h, enum perf_queue q)
 {
 	struct fi_cq_err_entry e = { 0 };
-	ssize_t n = fi_cq_readerr(r->cq[q], &e, 0);
+	ssize_t n = fi_cq_readerr(h->cq[q], &e, 0);
 
 	if (n < 0)
 		return raw_error((int)n, "fi_cq_readerr");
 	return perf_error(-e.err, "raw", e.flags & FI_RECV ? "receive" : "own operation", "%s (%s)",
 			  raw_lib.strerror(e.err),
-			  fi_cq_strerror(r->cq[q], e.prov_errno, e.err_data, NULL, 0));
+			  fi_cq_strerror(h->cq[q], e.prov_errno, e.err_data, NULL, 0));
 }
 
-int raw_reap(struct perf_side *s, enum perf_queue q, int max)
+int raw_reap(struct perf_hub *hub, enum perf_queue q, int max)
 {
 	struct fi_cq_msg_entry entry[BATCH];
-	struct raw_side *r = raw_side(s);
+	struct raw_hub *h = raw_hub(hub);
 	ssize_t i, n;
+	int err;
 
-	n = fi_cq_read(r->cq[q], entry, (size_t)(max < BATCH ? max : BATCH));
+	n = fi_cq_read(h->cq[q], entry, (size_t)(max < BATCH ? max : BATCH));
 	if (n == -FI_EAGAIN)
 		return 0;
 	if (n == -FI_EAVAIL)
-		return completion_error(r, q);
+		return completion_error(h, q);
 	if (n < 0)
 		return raw_error((int)n, "fi_cq_read");
-	for (i = 0; i < n; i++)
-		++*(uint64_t *)entry[i].op_context;
+	for (i = 0; i < n; i++) {
+		err = perf_completed(entry[i].op_context, entry[i].len);
+		if (err)
+			return err;
+	}
 	return (int)n;
 }
 
-int raw_wait(struct perf_side *s, enum perf_queue q, int max, int timeout_ms)
+/* Sleeps until one of `n` queues may have something. */
+static int sleep_on(struct perf_hub *hub, struct fid **fid, struct pollfd *pfd, int n,
+		    int timeout_ms)
 {
-	struct raw_side *r = raw_side(s);
-	struct pollfd pfd = { .fd = r->cq_fd[q], .events = POLLIN };
-	struct fid *fid = &r->cq[q]->fid;
-	int ret = raw_reap(s, q, max);
+	int ret = fi_trywait(raw_dev(hub->dev)->fabric, fid, n);
 
-	if (ret)
-		return ret;
-	ret = fi_trywait(raw_dev(s->dev)->fabric, &fid, 1);
 	if (ret == -FI_EAGAIN)
 		return 0;
 	if (ret)
 		return raw_error(ret, "fi_trywait");
-	if (poll(&pfd, 1, timeout_ms) < 0 && errno != EINTR)
+	if (poll(pfd, (nfds_t)n, timeout_ms) < 0 && errno != EINTR)
 		return raw_error(-errno, "poll");
-	return raw_reap(s, q, max);
+	return 0;
+}
+
+int raw_wait(struct perf_hub *hub, enum perf_queue q, int max, int timeout_ms)
+{
+	struct raw_hub *h = raw_hub(hub);
+	struct pollfd pfd = { .fd = h->cq_fd[q], .events = POLLIN };
+	struct fid *fid = &h->cq[q]->fid;
+	int ret = raw_reap(hub, q, max);
+
+	if (!ret)
+		ret = sleep_on(hub, &fid, &pfd, 1, timeout_ms);
+	return ret ? ret : raw_reap(hub, q, max);
+}
+
+int raw_wait_any(struct perf_hub *hub, int timeout_ms)
+{
+	struct raw_hub *h = raw_hub(hub);
+	struct pollfd pfd[2] = {
+		{ .fd = h->cq_fd[PERF_TX], .events = POLLIN },
+		{ .fd = h->cq_fd[PERF_RX], .events = POLLIN },
+	};
+	struct fid *fid[2] = { &h->cq[PERF_TX]->fid, &h->cq[PERF_RX]->fid };
+
+	return sleep_on(hub, fid, pfd, h->cq[PERF_TX] == h->cq[PERF_RX] ? 1 : 2, timeout_ms);
 }

@@ -6,31 +6,51 @@
 #include "proc.h"
 #include "session.h"
 
-static int connect_both(const struct perf_layer *l, struct perf_dev *dev, struct perf_side *s[2])
+/* Each end has queues and memory of its own, as two processes have. */
+static int open_ends(const struct perf_layer *l, struct perf_dev *dev, struct perf_hub *h[2])
 {
-	struct perf_where where;
-	int ret = l->listen(dev, &where);
+	struct perf_side *s;
+	int i, ret = 0;
 
-	if (!ret)
-		ret = l->side_open(dev, &s[0]);
-	if (!ret)
-		ret = l->side_open(dev, &s[1]);
-	if (!ret)
-		ret = l->connect(s[0], &where);
-	if (!ret)
-		ret = l->accept(s[1]);
-	if (!ret)
-		ret = l->established(s[0]);
-	if (!ret)
-		ret = l->established(s[1]);
-	if (!ret) {
-		s[0]->peer = s[1]->local;
-		s[1]->peer = s[0]->local;
+	for (i = 0; !ret && i < 2; i++) {
+		ret = l->hub_open(dev, &h[i]);
+		if (!ret)
+			ret = l->side_open(h[i], &s);
+		if (!ret)
+			h[i]->side[h[i]->sides++] = s;
 	}
 	return ret;
 }
 
-static int loop(const struct perf_layer *l, const struct perf_case *c, struct perf_side *s[2])
+static int connect_both(const struct perf_layer *l, struct perf_dev *dev, struct perf_hub *h[2])
+{
+	struct perf_where where;
+	struct perf_side *a, *b;
+	int ret = l->listen(dev, &where);
+
+	if (!ret)
+		ret = open_ends(l, dev, h);
+	if (ret)
+		return ret;
+	a = h[0]->side[0];
+	b = h[1]->side[0];
+	ret = l->connect(a, &where);
+	if (!ret)
+		ret = l->accept(b);
+	if (!ret)
+		ret = l->established(a);
+	if (!ret)
+		ret = l->established(b);
+	a->peer = b->local;
+	b->peer = a->local;
+	if (!ret && l->introduce)
+		ret = l->introduce(a);
+	if (!ret && l->introduce)
+		ret = l->introduce(b);
+	return ret;
+}
+
+static int loop(const struct perf_layer *l, const struct perf_case *c, struct perf_hub *h[2])
 {
 	long i, end = c->warmup + c->iters;
 	uint64_t start = 0;
@@ -39,7 +59,7 @@ static int loop(const struct perf_layer *l, const struct perf_case *c, struct pe
 	for (i = 0; !ret && i < end; i++) {
 		if (i == c->warmup)
 			start = perf_now();
-		ret = perf_loop_iter(s[0], s[1], c, i);
+		ret = perf_loop_iter(h[0], h[1], c, i);
 	}
 	if (!ret)
 		printf("%s %s %zu bytes: %ld operations, %.3f us each\n", l->name,
@@ -50,37 +70,39 @@ static int loop(const struct perf_layer *l, const struct perf_case *c, struct pe
 
 static int run_layer(const struct perf_layer *l, struct perf_run *run, const struct perf_case *c)
 {
-	struct perf_side *s[2] = { NULL, NULL };
+	struct perf_hub *h[2] = { NULL, NULL };
 	struct perf_dev *dev = NULL;
-	int ret = l->open(run, c, &dev);
+	int i, ret = l->open(run, c, &dev);
 
 	if (!ret)
-		ret = connect_both(l, dev, s);
+		ret = connect_both(l, dev, h);
 	if (!ret)
-		ret = loop(l, c, s);
-	if (!ret)
-		ret = l->disconnect(s[0]);
-	if (!ret)
-		ret = l->disconnect(s[1]);
+		ret = loop(l, c, h);
+	for (i = 0; !ret && i < 2; i++)
+		ret = l->disconnect(h[i]->side[0]);
 	/* after an error the process ends: its objects go with it */
-	if (!ret)
-		ret = l->side_close(s[0]);
-	if (!ret)
-		ret = l->side_close(s[1]);
-	if (!ret)
-		ret = l->close(dev);
-	return ret;
+	for (i = 0; !ret && i < 2; i++) {
+		ret = l->side_close(h[i]->side[0]);
+		if (!ret)
+			ret = l->hub_close(h[i]);
+	}
+	return ret ? ret : l->close(dev);
 }
 
-int perf_selfloop(const struct perf_opts *o, const struct perf_case *list, int n)
+int perf_selfloop(const struct perf_opts *o)
 {
-	struct perf_run run = { .opts = o, .read_limit = INT_MAX };
-	int k, ret = 0;
+	struct perf_run run = {
+		.plan = &o->plan, .ia = o->ia, .read_limit = INT_MAX, .chan = -1,
+	};
+	struct perf_case *list;
+	int k, n, ret;
 
-	(void)n;
-	snprintf(run.addr, sizeof(run.addr), "%s", o->addr);
+	n = perf_cases(&o->plan, true, &list);
+	ret = n ? 0 : -1;
+	snprintf(run.addr, sizeof(run.addr), "%s", o->addr ? o->addr : "127.0.0.1");
 	for (k = 0; !ret && k < PERF_KINDS; k++)
-		if (o->kinds & 1u << k)
+		if (o->plan.kinds & 1 << k)
 			ret = run_layer(perf_layer_of((enum perf_kind)k), &run, &list[0]);
-	return ret;
+	free(list);
+	perf_exit(ret);
 }

@@ -1,78 +1,115 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In which steps do two processes come to a connection, and part again? */
+/* In which steps do two processes come to their connections, and part again? */
+#include <errno.h>
+
 #include "proc.h"
 #include "session.h"
+#include "wire.h"
 
-static int serve(struct perf_session *ss, const struct perf_layer *layer, int chan)
+/* Both layers are asked before anything is connected: the one of the server first, so that what
+ * is wrong with the adapter is said once. */
+static int agree(struct perf_session *ss, const struct perf_layer *layer, struct perf_run *run,
+		 const struct perf_case *c, enum perf_role role)
 {
-	struct perf_where where;
-	int ret;
+	int limit = (int)run->plan->timeout_ms;
+	int mine, theirs = 0, ret = 0;
 
-	perf_stage("listen");
-	ret = layer->listen(ss->dev, &where);
-	if (!ret)
-		ret = layer->side_open(ss->dev, &ss->side);
-	if (!ret)
-		ret = perf_put(chan, &where, sizeof(where));
-	perf_stage("accept");
-	return ret ? ret : layer->accept(ss->side);
-}
-
-static int call(struct perf_session *ss, const struct perf_layer *layer,
-		const struct perf_where *where)
-{
-	int ret;
-
-	perf_stage("open endpoint");
-	ret = layer->side_open(ss->dev, &ss->side);
-	perf_stage("connect");
-	return ret ? ret : layer->connect(ss->side, where);
-}
-
-int perf_session_open(struct perf_session *ss, const struct perf_layer *layer,
-		      struct perf_run *run, const struct perf_case *c, enum perf_role role,
-		      int chan)
-{
-	int limit = run->opts->timeout_ms;
-	struct perf_where where;
-	int ret = 0;
-
-	/* the client comes second: what is wrong with the adapter is said once */
-	perf_stage("wait for the server");
-	if (role == PERF_CLIENT)
-		ret = perf_get(chan, &where, sizeof(where), limit);
+	if (role == PERF_CLIENT) {
+		perf_stage("wait for the server");
+		ret = perf_get_able(run->chan, &theirs, limit);
+	}
 	perf_stage("open adapter");
 	if (!ret)
 		ret = layer->open(run, c, &ss->dev);
+	if (ret)
+		return ret;
+	mine = layer->hub_open(ss->dev, &ss->hub);
+	if (mine && mine != -EOPNOTSUPP)
+		return mine;
+	ret = perf_put_able(run->chan, mine);
+	if (!ret && role == PERF_SERVER)
+		ret = perf_get_able(run->chan, &theirs, limit);
+	if (ret || (!mine && !theirs))
+		return ret;
+	ret = layer->hub_close(ss->hub);
 	if (!ret)
-		ret = role == PERF_SERVER ? serve(ss, layer, chan) : call(ss, layer, &where);
+		ret = layer->close(ss->dev);
+	return ret ? ret : -EOPNOTSUPP;
+}
+
+static int find(struct perf_session *ss, const struct perf_layer *layer, enum perf_role role,
+		struct perf_where *where)
+{
+	struct perf_run *run = ss->dev->run;
+	int ret;
+
+	perf_stage("listen");
+	if (role == PERF_CLIENT)
+		return perf_get_where(run->chan, where, (int)run->plan->timeout_ms);
+	ret = layer->listen(ss->dev, where);
+	return ret ? ret : perf_put_where(run->chan, where);
+}
+
+static int add_side(struct perf_session *ss, const struct perf_layer *layer,
+		    enum perf_role role, const struct perf_where *where)
+{
+	struct perf_run *run = ss->dev->run;
+	struct perf_side *s = NULL;
+	int ret;
+
+	perf_stage("open endpoint");
+	ret = layer->side_open(ss->hub, &s);
+	perf_stage(role == PERF_CLIENT ? "connect" : "accept");
+	if (!ret)
+		ret = role == PERF_CLIENT ? layer->connect(s, where) : layer->accept(s);
 	perf_stage("establish connection");
 	if (!ret)
-		ret = layer->established(ss->side);
+		ret = layer->established(s);
 	perf_stage("exchange addresses");
 	if (!ret)
-		ret = perf_put(chan, &ss->side->local, sizeof(ss->side->local));
+		ret = perf_put_target(run->chan, &s->local);
 	if (!ret)
-		ret = perf_get(chan, &ss->side->peer, sizeof(ss->side->peer), limit);
+		ret = perf_get_target(run->chan, &s->peer, (int)run->plan->timeout_ms);
+	if (!ret && layer->introduce)
+		ret = layer->introduce(s);
+	if (!ret)
+		ss->hub->side[ss->hub->sides++] = s;
 	return ret;
 }
 
-int perf_session_close(struct perf_session *ss, int chan)
+int perf_session_open(struct perf_session *ss, const struct perf_layer *layer,
+		      struct perf_run *run, const struct perf_case *c, enum perf_role role)
+{
+	struct perf_where where;
+	int i, ret;
+
+	ret = agree(ss, layer, run, c, role);
+	if (!ret)
+		ret = find(ss, layer, role, &where);
+	for (i = 0; !ret && i < c->eps; i++)
+		ret = add_side(ss, layer, role, &where);
+	return ret;
+}
+
+int perf_session_close(struct perf_session *ss)
 {
 	const struct perf_layer *layer = ss->dev->layer;
-	int limit = ss->dev->run->opts->timeout_ms;
-	int ret;
+	struct perf_run *run = ss->dev->run;
+	int i, ret = 0;
 
 	perf_stage("disconnect");
-	ret = layer->disconnect(ss->side);
+	for (i = 0; !ret && i < ss->hub->sides; i++)
+		ret = layer->disconnect(ss->hub->side[i]);
 	if (!ret)
-		ret = perf_barrier(chan, limit);
+		ret = perf_barrier(run->chan, (int)run->plan->timeout_ms);
 	perf_stage("close");
+	for (i = 0; !ret && i < ss->hub->sides; i++)
+		ret = layer->side_close(ss->hub->side[i]);
 	if (!ret)
-		ret = layer->side_close(ss->side);
+		ret = layer->hub_close(ss->hub);
 	if (!ret)
 		ret = layer->close(ss->dev);
-	ss->side = NULL;
+	ss->hub = NULL;
 	ss->dev = NULL;
 	return ret;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connected side together with all that it needs: how is one had? */
+/* Connected endpoints together with all that they need: how are they had? */
 #ifndef DAT_PERF_SESSION_H
 #define DAT_PERF_SESSION_H
 
@@ -9,14 +9,16 @@ enum perf_role { PERF_SERVER, PERF_CLIENT, PERF_ROLES };
 
 struct perf_session {
 	struct perf_dev *dev;
-	struct perf_side *side;
+	struct perf_hub *hub;
 };
 
-/* Both processes call this at the same time, with the two ends of one side channel. */
+/*
+ * Both processes call this at the same time, with the two ends of one side channel in
+ * run->chan. -EOPNOTSUPP: one of the two layers cannot do what the case asks for.
+ */
 int perf_session_open(struct perf_session *ss, const struct perf_layer *layer,
-		      struct perf_run *run, const struct perf_case *c, enum perf_role role,
-		      int chan);
-int perf_session_close(struct perf_session *ss, int chan);
+		      struct perf_run *run, const struct perf_case *c, enum perf_role role);
+int perf_session_close(struct perf_session *ss);
 
 static inline const struct perf_layer *perf_layer_of(enum perf_kind kind)
 {

@@ -46,16 +46,23 @@ static double quantile(const double *sorted, long n, double q)
 /* Sorts `us`. */
 void perf_latency(struct perf_figures *f, double *us, long n)
 {
-	double sum = 0;
+	double sum = 0, squares = 0, avg;
 	long i;
 
 	for (i = 0; i < n; i++)
 		sum += us[i];
+	avg = sum / (double)n;
+	for (i = 0; i < n; i++)
+		squares += (us[i] - avg) * (us[i] - avg);
 	qsort(us, (size_t)n, sizeof(*us), by_value);
 	f->lat_min = us[0];
 	f->lat_p50 = quantile(us, n, 0.50);
+	f->lat_p90 = quantile(us, n, 0.90);
 	f->lat_p99 = quantile(us, n, 0.99);
-	f->lat_avg = sum / (double)n;
+	f->lat_p999 = quantile(us, n, 0.999);
+	f->lat_max = us[n - 1];
+	f->lat_avg = avg;
+	f->lat_stdev = sqrt(squares / (double)n);
 }
 
 /* One value for each figure: the median, or the best, which is the lowest of a latency. */

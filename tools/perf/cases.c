@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which cases follow from a plan? Client and server come to the same list. */
+#include <stdlib.h>
+
+#include "perf.h"
+#include "words.h"
+
+/* About half a second each: enough for stable figures, short enough for a list of sizes. */
+static long default_iters(enum perf_test test, enum perf_mode mode, size_t size)
+{
+	size_t moved = test == PERF_LAT ? (size_t)128 << 20 : (size_t)1 << 30;
+	size_t most = test == PERF_LAT ? 20000 : 100000;
+	size_t n = moved / size;
+
+	if (n > most)
+		n = most;
+	if (mode == PERF_WAIT || mode == PERF_CNO)
+		n /= 4;
+	return n < 100 ? 100 : (long)n;
+}
+
+static struct perf_case make_case(const struct perf_plan *p, bool selfloop, enum perf_test test,
+				  enum perf_op op, enum perf_mode mode, size_t size)
+{
+	struct perf_case c = { .test = test, .op = op, .mode = mode, .size = size };
+
+	c.iters = p->iters ? p->iters : default_iters(test, mode, size);
+	c.warmup = p->warmup >= 0 ? p->warmup : c.iters / 10;
+	c.eps = selfloop ? 1 : (int)p->eps;
+	if (test == PERF_LAT || selfloop)
+		c.window = 1;
+	else
+		c.window = p->window ? (int)p->window : test == PERF_RATE ? 64 : 16;
+	c.recv_depth = c.window < 2 ? 4 : 2 * c.window;
+	/* one thread can wait on one queue only */
+	c.merged = p->merged || (test == PERF_BIBW && mode == PERF_WAIT);
+	return c;
+}
+
+/* Nothing wakes a waiter when a write arrives; only then is there memory to poll. */
+static bool makes_sense(enum perf_test test, enum perf_op op, enum perf_mode mode)
+{
+	bool seen_in_memory = test == PERF_LAT && op == PERF_WRITE;
+
+	return mode == PERF_POLL || seen_in_memory == (mode == PERF_MEMORY);
+}
+
+static bool wanted(const struct perf_plan *p, int test, int op, int mode)
+{
+	return p->tests & 1 << test && p->ops & 1 << op && p->modes & 1 << mode &&
+	       makes_sense((enum perf_test)test, (enum perf_op)op, (enum perf_mode)mode);
+}
+
+/* Returns the number of cases; tests follow each other, so that a table can be printed for each. */
+int perf_cases(const struct perf_plan *p, bool selfloop, struct perf_case **list)
+{
+	struct perf_case *c = calloc((size_t)PERF_TESTS * PERF_OPS * PERF_MODES * PERF_MAX_SIZES,
+				     sizeof(*c));
+	int t, op, m, s, n = 0;
+
+	*list = c;
+	for (t = 0; c && t < PERF_TESTS; t++)
+		for (op = 0; op < PERF_OPS; op++)
+			for (m = 0; m < PERF_MODES; m++)
+				for (s = 0; wanted(p, t, op, m) && s < p->sizes; s++)
+					c[n++] = make_case(p, selfloop, (enum perf_test)t,
+							   (enum perf_op)op, (enum perf_mode)m,
+							   p->size[s]);
+	return n;
+}

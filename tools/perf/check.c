@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Is what arrives what was sent? Every byte follows from the number of its message. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layer.h"
+#include "proc.h"
+
+static inline uint8_t byte_of(uint64_t seq, size_t at)
+{
+	return (uint8_t)(seq + at * 7 + (at >> 8));
+}
+
+/* For tests of the check itself: from this filling on (1 is the first) one byte is wrong. */
+static bool spoilt(void)
+{
+	static long first = -1, fillings;
+	const char *text;
+
+	if (first < 0) {
+		text = getenv("DAT_PERF_CORRUPT");
+		first = text ? strtol(text, NULL, 10) : 0;
+	}
+	return first > 0 && ++fillings >= first;
+}
+
+static void fill(uint8_t *mem, size_t len, uint64_t seq, bool may_spoil)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		mem[i] = byte_of(seq, i);
+	if (may_spoil && len && spoilt())
+		mem[len / 2] ^= 0x40;
+}
+
+static int compare(const struct perf_layer *layer, const uint8_t *mem, size_t len, uint64_t seq,
+		   const char *what)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (mem[i] != byte_of(seq, i))
+			return perf_error(-EBADMSG, layer->name, "validate",
+					  "%s %lu, byte %zu of %zu: 0x%02x instead of 0x%02x",
+					  what, (unsigned long)seq, i, len, mem[i],
+					  byte_of(seq, i));
+	return 0;
+}
+
+/* A read fills the buffer, so nothing of the one before may be left; a turn is filled apart. */
+void perf_fill(struct perf_side *s, const struct perf_work *w, bool closing)
+{
+	const struct perf_case *c = s->hub->dev->c;
+
+	switch (w->op) {
+	case PERF_SEND:
+		fill(w->slot->mem, w->len, s->sent_seq++, !closing);
+		break;
+	case PERF_WRITE:
+		if (c->test == PERF_LAT) {
+			fill(w->slot->mem, w->len - 1, s->turn, true);
+			break;
+		}
+		fill(w->slot->mem, w->len, s->wrote++, true);
+		break;
+	default:
+		memset(w->slot->mem, 0, w->len);
+		s->wrote++;
+		break;
+	}
+	w->slot->checked = w->op == PERF_READ;
+}
+
+void perf_fill_target(struct perf_side *s)
+{
+	const struct perf_case *c = s->hub->dev->c;
+	int i;
+
+	for (i = 0; c->op == PERF_READ && i < c->window; i++)
+		fill(s->target + (size_t)i * s->hub->stride, c->size, (uint64_t)i, true);
+}
+
+static int check_message(struct perf_slot *slot, size_t len)
+{
+	const struct perf_layer *layer = slot->hub->layer;
+	size_t size = slot->hub->dev->c->size;
+	/* of a shared queue only the message itself can tell which one it is */
+	uint64_t seq = slot->side ? slot->side->heard_seq++ : slot->mem[0];
+
+	if (len != size && len != 1)
+		return perf_error(-EBADMSG, layer->name, "validate",
+				  "a message of %zu bytes instead of %zu", len, size);
+	return compare(layer, slot->mem, len, seq, "message");
+}
+
+int perf_check_slot(struct perf_slot *slot, size_t len)
+{
+	struct perf_slots *slots = slot->side ? &slot->side->rx : &slot->hub->shared_rx;
+	int ret;
+
+	if (slot->queue == PERF_TX)
+		return compare(slot->hub->layer, slot->mem, slot->hub->dev->c->size,
+			       (uint64_t)(slot - slot->side->tx.slot), "read from place");
+	ret = check_message(slot, len);
+	/* nothing of it is left that could pass for the next message */
+	memset(slot->mem, 0xa5, len);
+	if (slots->n > 1)
+		slots->spare[slots->spares++] = slot;
+	return ret;
+}
+
+/* Each place has to hold the last write that went there. */
+static int check_side(struct perf_side *s)
+{
+	uint64_t window = (uint64_t)s->hub->dev->c->window;
+	uint64_t place, last;
+	int ret = 0;
+
+	for (place = 0; !ret && place < window && place < s->written; place++) {
+		last = (s->written - 1 - place) / window * window + place;
+		ret = compare(s->layer, s->target + place * s->hub->stride, s->hub->dev->c->size,
+			      last, "write");
+	}
+	return ret;
+}
+
+int perf_check_written(struct perf_hub *hub)
+{
+	int i, ret = 0;
+
+	for (i = 0; !ret && i < hub->sides; i++)
+		ret = check_side(hub->side[i]);
+	return ret;
+}
+
+/* The last byte is the turn itself, which has been seen. */
+int perf_check_turn(struct perf_side *s)
+{
+	return compare(s->layer, s->target, s->hub->dev->c->size - 1, s->turn, "write");
+}

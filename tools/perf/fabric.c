@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are fabrics opened that no registry file needs to know, and why does one not open? */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fabric.h"
+#include "layer.h"
+#include "proc.h"
+#include "session.h"
+
+#define PROVIDER_LIBRARY "libdaplofi.so.2"
+#define PROBE_ROOM 8192
+
+void perf_private_ia(char *ia, size_t len, const char *fabric)
+{
+	snprintf(ia, len, "dat_perf-%s", fabric);
+	for (; *ia; ia++)
+		if (*ia == ';')
+			*ia = '_';
+}
+
+/* The file has no name, and goes with the last process that uses it. */
+int perf_private_registry(const char *const *fabric, int n, const char *domain)
+{
+	static int fd = -1;
+	char ia[PERF_NAME + 16], path[64];
+	int i;
+
+	if (fd >= 0)
+		close(fd);
+	fd = memfd_create("dat.conf", 0);
+	if (fd < 0)
+		return perf_error(-errno, NULL, "memfd_create", "%s", strerror(errno));
+	for (i = 0; i < n; i++) {
+		perf_private_ia(ia, sizeof(ia), fabric[i]);
+		dprintf(fd, "%s u2.0 nonthreadsafe default %s dat-ofi.2.0 "
+			"\"provider=%s%s%s\" \"\"\n", ia, PROVIDER_LIBRARY, fabric[i],
+			domain ? " domain=" : "", domain ? domain : "");
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (setenv("DAT_OVERRIDE", path, 1))
+		return perf_error(-ENOMEM, NULL, "setenv", "out of memory");
+	/* what the entries say is meant */
+	unsetenv("DAPL_OFI_PROVIDER");
+	if (domain)
+		unsetenv("DAPL_OFI_DOMAIN");
+	return 0;
+}
+
+static int try_all(const struct perf_plan *plan, const char *ia, const char *addr)
+{
+	struct perf_run run = { .plan = plan, .ia = ia, .read_limit = INT_MAX, .chan = -1 };
+	struct perf_case c = { .size = 64, .window = 1, .recv_depth = 4, .eps = 1 };
+	struct perf_dev *dev;
+	int k, ret = 0;
+
+	snprintf(run.addr, sizeof(run.addr), "%s", addr);
+	for (k = 0; !ret && k < PERF_KINDS; k++) {
+		if (!(plan->kinds & 1 << k))
+			continue;
+		ret = perf_layer_of((enum perf_kind)k)->open(&run, &c, &dev);
+		if (!ret)
+			ret = dev->layer->close(dev);
+	}
+	return ret;
+}
+
+/* Words that lead to the reason, the best first; what libraries say stands before our own. */
+static const char *const telling[] = { "is not supported", "fabric '", "interface", "raw: ",
+				       "libdaplofi", "dat_ia_open: " };
+
+static void reason(char *text, char *why, size_t why_len)
+{
+	char *line, *save = NULL, *found[sizeof(telling) / sizeof(telling[0])] = { NULL };
+	size_t i;
+
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		for (i = 0; i < sizeof(telling) / sizeof(telling[0]); i++)
+			if (!found[i] && strstr(line, telling[i]))
+				found[i] = line;
+	snprintf(why, why_len, "it does not open");
+	for (i = 0; i < sizeof(telling) / sizeof(telling[0]); i++)
+		if (found[i]) {
+			line = found[i] + strspn(found[i], " \t");
+			line += strncmp(line, "dat_perf: ", 10) ? 0 : 10;
+			snprintf(why, why_len, "%s", line);
+			return;
+		}
+}
+
+static __attribute__((noreturn)) void probe_child(const struct perf_plan *plan, const char *ia,
+						   const char *addr, int fd)
+{
+	dup2(fd, STDERR_FILENO);
+	perf_exit(try_all(plan, ia, addr));
+}
+
+int perf_probe(const struct perf_plan *plan, const char *ia, const char *addr, char *why,
+	       size_t why_len)
+{
+	char text[PROBE_ROOM];
+	int status = 0, fd = memfd_create("probe", MFD_CLOEXEC);
+	ssize_t n;
+	pid_t pid;
+
+	if (fd < 0)
+		return perf_error(-errno, NULL, "memfd_create", "%s", strerror(errno));
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		probe_child(plan, ia, addr, fd);
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		status = -1;
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n < 0 ? 0 : n] = '\0';
+	close(fd);
+	if (!status)
+		return 0;
+	if (status > 0 && WIFSIGNALED(status))
+		snprintf(why, why_len, "opening it ends with signal %d", WTERMSIG(status));
+	else
+		reason(text, why, why_len);
+	return -ENODEV;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* In which order do two processes play ping-pong, by messages and by writes that are polled for? */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "flow.h"
+#include "proc.h"
+
+/* Both sides count turns of a ping-pong of writes alike; each writes the number of the turn. */
+static int write_own(struct perf_side *s, size_t size)
+{
+	s->tx.slot[0].mem[size - 1] = s->turn;
+	return perf_post(s, PERF_WRITE, size, false, false);
+}
+
+static int see_peers(struct perf_side *s, const struct perf_case *c)
+{
+	bool hands_off = c->mode == PERF_MEMORY && s->layer->own_progress;
+	const uint8_t *last = &s->target[c->size - 1];
+	struct perf_patience p = { 0, 0 };
+	int ret = 0;
+
+	while (perf_peek(last) != s->turn) {
+		/* the reads also move data on fabrics without progress of their own */
+		if (!hands_off)
+			ret = s->layer->reap(s->hub, PERF_TX, 1);
+		if (!ret)
+			ret = perf_still_waiting(&p, s->hub, "RDMA write of the peer");
+		if (ret < 0)
+			return ret;
+		ret = 0;
+	}
+	while (s->tx_done < s->tx_posted) {
+		ret = s->layer->reap(s->hub, PERF_TX, 1);
+		if (!ret)
+			ret = perf_still_waiting(&p, s->hub, "own completion");
+		if (ret < 0)
+			return ret;
+	}
+	return s->hub->dev->run->plan->validate ? perf_check_turn(s) : 0;
+}
+
+static int lat_turn(struct perf_hub *hub, const struct perf_case *c)
+{
+	struct perf_side *s = perf_next(hub);
+	int ret;
+
+	switch (c->op) {
+	case PERF_SEND:
+		ret = perf_say(s, c->size);
+		return ret ? ret : perf_hear(hub);
+	case PERF_WRITE:
+		s->turn++;
+		ret = write_own(s, c->size);
+		return ret ? ret : see_peers(s, c);
+	default:
+		ret = perf_post(s, PERF_READ, c->size, false, false);
+		return ret ? ret : perf_until(hub, PERF_TX, &s->tx_done, s->tx_posted, 1);
+	}
+}
+
+int perf_initiate_lat(struct perf_hub *hub, const struct perf_case *c, struct perf_figures *f)
+{
+	double half = c->op == PERF_READ ? 1000.0 : 2000.0;
+	double *us = malloc(sizeof(*us) * (size_t)c->iters);
+	uint64_t last = 0, now;
+	int ret = us ? 0 : perf_error(-ENOMEM, NULL, "malloc", "%ld samples", c->iters);
+	long i;
+
+	for (i = 0; !ret && i < c->warmup + c->iters; i++) {
+		if (i == c->warmup)
+			last = perf_now();
+		ret = lat_turn(hub, c);
+		now = perf_now();
+		if (i >= c->warmup)
+			us[i - c->warmup] = (double)(now - last) / half;
+		last = now;
+		if (i % 64 == 0)
+			perf_beat();
+	}
+	if (!ret)
+		ret = perf_say_all(hub);
+	if (!ret)
+		ret = perf_hear_all(hub);
+	if (!ret)
+		perf_latency(f, us, c->iters);
+	free(us);
+	return ret;
+}
+
+static int answer_turn(struct perf_hub *hub, const struct perf_case *c)
+{
+	struct perf_side *s = perf_next(hub);
+	int ret;
+
+	if (c->op == PERF_SEND) {
+		ret = perf_hear(hub);
+		return ret ? ret : perf_say(s, c->size);
+	}
+	s->turn++;
+	ret = see_peers(s, c);
+	return ret ? ret : write_own(s, c->size);
+}
+
+int perf_respond_lat(struct perf_hub *hub, const struct perf_case *c)
+{
+	long i, turns = c->op == PERF_READ ? 0 : c->warmup + c->iters;
+	int ret = 0;
+
+	for (i = 0; !ret && i < turns; i++) {
+		ret = answer_turn(hub, c);
+		if (i % 64 == 0)
+			perf_beat();
+	}
+	/* the last write has no successor whose wait would take its completion */
+	if (!ret)
+		ret = perf_until(hub, PERF_TX, &hub->tx_done, hub->tx_posted, 1);
+	hub->idle_target = !turns;
+	if (!ret)
+		ret = perf_hear_all(hub);
+	hub->idle_target = false;
+	return ret ? ret : perf_say_all(hub);
+}
+
+/* One operation from a to b within one thread, with every completion that it has. */
+int perf_loop_iter(struct perf_hub *a, struct perf_hub *b, const struct perf_case *c, long i)
+{
+	struct perf_patience p = { 0, 0 };
+	uint8_t mark = (uint8_t)(i + 1);
+	const uint8_t *last = &b->side[0]->target[c->size - 1];
+	uint64_t heard = b->rx_done + (c->op == PERF_SEND ? 1 : 0);
+	int ret = 0;
+
+	if (c->op == PERF_SEND)
+		ret = b->layer->post_recv(b->side[0], b->side[0]->rx.slot);
+	a->side[0]->tx.slot[0].mem[c->size - 1] = mark;
+	if (!ret)
+		ret = perf_post(a->side[0], c->op, c->size, false, false);
+	while (!ret && (a->tx_done < a->tx_posted || b->rx_done < heard ||
+			(c->op == PERF_WRITE && perf_peek(last) != mark))) {
+		if (a->tx_done < a->tx_posted)
+			ret = a->layer->reap(a, PERF_TX, 1);
+		if (ret >= 0 && (c->op != PERF_SEND || b->rx_done < heard))
+			ret = b->layer->reap(b, PERF_RX, 1);
+		if (ret >= 0)
+			ret = perf_still_waiting(&p, a, "own message");
+	}
+	return ret < 0 ? ret : 0;
+}

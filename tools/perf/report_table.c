@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How do the figures look as tables for readers, ours and those of OSU's form? */
+#include <math.h>
+
+#include "report.h"
+
+/* A figure that was not measured is a dash. */
+static void cell(int width, int digits, double v)
+{
+	if (isnan(v))
+		printf(" %*s", width, "-");
+	else
+		printf(" %*.*f", width, digits, v);
+}
+
+static void lat_head(const char *raw)
+{
+	printf(" %s%8s %8s %10s %8s %8s %8s %8s %8s", raw, "t_min", "t_max", "t_typical",
+	       "t_avg", "t_stdev", "90%", "99%", "99.9%");
+}
+
+static void table_head(const struct perf_book *b, const struct perf_case *c)
+{
+	static const char *const title[PERF_TESTS] = {
+		"latency [us], send and write: half round trip, read: whole",
+		"bandwidth", "bidirectional bandwidth", "message rate"
+	};
+
+	printf("# %s", title[c->test]);
+	if (c->test != PERF_LAT)
+		printf(" [10^6 bytes/s, 10^6 messages/s], window %d", c->window);
+	printf("\n# %-6s %-5s %-6s %9s %11s", "fabric", "op", "mode", "#bytes", "#iterations");
+	if (c->test == PERF_LAT) {
+		lat_head("");
+		if (perf_has(b, PERF_RAW)) {
+			lat_head("| raw: ");
+			printf(" %9s", "p50 ratio");
+		}
+	} else {
+		printf(" %10s %10s %9s", "BW peak", "BW average", "MsgRate");
+		if (perf_has(b, PERF_RAW))
+			printf(" | raw: %10s %10s %9s %6s", "BW peak", "BW average", "MsgRate",
+			       "ratio");
+	}
+	printf("\n");
+}
+
+static void lat_cells(const struct perf_figures *f)
+{
+	cell(8, 2, f->lat_min);
+	cell(8, 2, f->lat_max);
+	cell(10, 2, f->lat_p50);
+	cell(8, 2, f->lat_avg);
+	cell(8, 2, f->lat_stdev);
+	cell(8, 2, f->lat_p90);
+	cell(8, 2, f->lat_p99);
+	cell(8, 2, f->lat_p999);
+}
+
+static void bw_cells(const struct perf_figures *f)
+{
+	cell(10, 2, f->peak_mbps);
+	cell(10, 2, f->mbps);
+	cell(9, 6, f->rate / 1e6);
+}
+
+static void table_row(const struct perf_book *b, const struct perf_fabric *f, int i)
+{
+	const struct perf_figures *dat = &f->out[i].picked[PERF_DAT];
+	const struct perf_figures *raw = &f->out[i].picked[PERF_RAW];
+	const struct perf_case *c = &b->list[i];
+
+	printf("  %-6s %-5s %-6s %9zu %11ld", f->name, perf_op_name[c->op],
+	       perf_mode_name[c->mode], c->size, c->iters);
+	if (c->test == PERF_LAT) {
+		lat_cells(dat);
+		if (perf_has(b, PERF_RAW)) {
+			printf(" |      ");
+			lat_cells(raw);
+			cell(9, 3, perf_ratio(dat->lat_p50, raw->lat_p50));
+		}
+	} else {
+		bw_cells(dat);
+		if (perf_has(b, PERF_RAW)) {
+			printf(" |     ");
+			bw_cells(raw);
+			cell(6, 3, perf_ratio(dat->rate, raw->rate));
+		}
+	}
+	if (f->out[i].unsupported[PERF_DAT])
+		printf("  DAT: not supported");
+	if (f->out[i].unsupported[PERF_RAW])
+		printf("  raw: not supported");
+	printf("\n");
+}
+
+/* Why a fabric has no lines. */
+static void missing(const struct perf_book *b)
+{
+	int f;
+
+	for (f = 0; f < b->fabrics; f++)
+		if (!b->fabric[f].out)
+			printf("# %s: not measured: %s\n", b->fabric[f].name, b->fabric[f].why);
+}
+
+static void what(const struct perf_book *b)
+{
+	const struct perf_opts *o = b->opts;
+	const struct perf_plan *p = &o->plan;
+
+	printf("# dat_perf: %s%s%s, %s of %ld rounds, %ld EP%s%s%s", o->fabrics ? "fabrics" : o->ia,
+	       o->host ? " with " : "", o->host ? o->host : "", o->best ? "best" : "median",
+	       p->rounds, p->eps, p->eps > 1 ? "s" : "", p->srq ? ", SRQ" : "",
+	       p->validate ? ", validated" : "");
+	if (perf_has(b, PERF_RAW))
+		printf("; raw: libfabric provider %s; ratio: DAT / raw",
+		       o->fabrics && !p->raw_provider[0] ? "of the fabric" :
+		       b->fabric[0].raw_provider);
+	printf("\n");
+	missing(b);
+}
+
+void perf_report_table(const struct perf_book *b)
+{
+	int i, f, first, end;
+
+	what(b);
+	for (first = 0; first < b->n; first = end) {
+		table_head(b, &b->list[first]);
+		for (end = first; end < b->n && b->list[end].test == b->list[first].test;)
+			end++;
+		for (f = 0; f < b->fabrics; f++)
+			for (i = first; b->fabric[f].out && i < end; i++)
+				table_row(b, &b->fabric[f], i);
+	}
+}
+
+static double osu_figure(const struct perf_case *c, const struct perf_figures *f)
+{
+	return c->test == PERF_LAT ? f->lat_avg : f->mbps;
+}
+
+static void osu_head(const struct perf_book *b, const struct perf_fabric *f,
+		     const struct perf_case *c)
+{
+	static const char *const title[PERF_TESTS] = {
+		"Latency", "Bandwidth", "Bi-Directional Bandwidth", "Bandwidth / Message Rate"
+	};
+
+	printf("# DAT %s Test, fabric %s, %s, %s\n", title[c->test], f->name,
+	       perf_op_name[c->op], perf_mode_name[c->mode]);
+	printf("%-10s%18s", "# Size", c->test == PERF_LAT ? "Latency (us)" :
+	       c->test == PERF_RATE ? "MB/s" : "Bandwidth (MB/s)");
+	if (c->test == PERF_RATE)
+		printf("%18s", "Messages/s");
+	if (perf_has(b, PERF_RAW))
+		printf("%18s%10s", "Raw", "Ratio");
+	printf("\n");
+}
+
+static void osu_row(const struct perf_book *b, const struct perf_fabric *f, int i)
+{
+	const struct perf_figures *dat = &f->out[i].picked[PERF_DAT];
+	const struct perf_figures *raw = &f->out[i].picked[PERF_RAW];
+	const struct perf_case *c = &b->list[i];
+
+	printf("%-9zu", c->size);
+	cell(17, 2, osu_figure(c, dat));
+	if (c->test == PERF_RATE)
+		cell(17, 2, dat->rate);
+	if (perf_has(b, PERF_RAW)) {
+		cell(17, 2, osu_figure(c, raw));
+		cell(9, 3, perf_ratio(osu_figure(c, dat), osu_figure(c, raw)));
+	}
+	printf("\n");
+}
+
+void perf_report_osu(const struct perf_book *b)
+{
+	const struct perf_case *c, *last;
+	int f, i;
+
+	missing(b);
+	for (f = 0; f < b->fabrics; f++) {
+		last = NULL;
+		for (i = 0; b->fabric[f].out && i < b->n; i++) {
+			c = &b->list[i];
+			if (!last || c->test != last->test || c->op != last->op ||
+			    c->mode != last->mode)
+				osu_head(b, &b->fabric[f], c);
+			osu_row(b, &b->fabric[f], i);
+			last = c;
+		}
+	}
+}

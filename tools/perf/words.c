@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are the arguments of options read? */
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire.h"
+#include "words.h"
+
+/* What "--fabrics all" tries. */
+static const char *const known_fabric[] = { "tcp", "shm", "verbs", "efa" };
+
+void perf_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "dat_perf: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, " (dat_perf --help)\n");
+	exit(2);
+}
+
+int perf_name(const char *opt, const char *word, const char *const *name, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(word, name[i]))
+			return i;
+	perf_usage("--%s: \"%s\" is not known", opt, word);
+}
+
+long perf_names(const char *opt, char *list, const char *const *name, int n)
+{
+	char *word, *save = NULL;
+	long mask = 0;
+
+	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save))
+		mask |= !strcmp(word, "all") ? (1L << n) - 1 : 1L << perf_name(opt, word, name, n);
+	if (!mask)
+		perf_usage("--%s: the list is empty", opt);
+	return mask;
+}
+
+long perf_number(const char *opt, const char *text, long min, long max)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(text, &end, 10);
+	if (errno || end == text || *end || v < min || v > max)
+		perf_usage("--%s: \"%s\" is not a number from %ld to %ld", opt, text, min, max);
+	return v;
+}
+
+static size_t bytes(const char *word)
+{
+	unsigned long long v;
+	char *end;
+
+	errno = 0;
+	v = strtoull(word, &end, 10);
+	if (*end && strchr("kK", *end)) {
+		v <<= 10;
+		end++;
+	} else if (*end && strchr("mM", *end)) {
+		v <<= 20;
+		end++;
+	}
+	if (errno || !isdigit((unsigned char)word[0]) || *end || v < 1 || v > PERF_MAX_MESSAGE)
+		perf_usage("--size: \"%s\" is not a number of bytes from 1 to 1024M", word);
+	return (size_t)v;
+}
+
+static void add_size(struct perf_plan *p, size_t size)
+{
+	if (p->sizes == PERF_MAX_SIZES)
+		perf_usage("--size: more than %d sizes", PERF_MAX_SIZES);
+	p->size[p->sizes++] = size;
+}
+
+/* "2:1M" is the first size, doubled until the second is passed. */
+static void add_range(struct perf_plan *p, char *word)
+{
+	char *colon = strchr(word, ':');
+	size_t from, to;
+
+	if (!colon) {
+		add_size(p, bytes(word));
+		return;
+	}
+	*colon = '\0';
+	from = bytes(word);
+	to = bytes(colon + 1);
+	if (from > to)
+		perf_usage("--size: %s:%s is empty", word, colon + 1);
+	for (; from <= to; from <<= 1)
+		add_size(p, from);
+}
+
+void perf_sizes(struct perf_plan *p, char *list)
+{
+	char whole[] = "1:4M";
+	char *word, *save = NULL;
+
+	p->sizes = 0;
+	if (!strcmp(list, "all"))
+		list = whole;
+	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save))
+		add_range(p, word);
+	if (!p->sizes)
+		perf_usage("--size: the list is empty");
+}
+
+static void add_fabric(struct perf_opts *o, const char *name)
+{
+	int i;
+
+	for (i = 0; i < o->fabrics; i++)
+		if (!strcmp(o->fabric[i], name))
+			return;
+	if (o->fabrics == PERF_MAX_FABRICS)
+		perf_usage("--fabrics: more than %d", PERF_MAX_FABRICS);
+	if (!perf_name_ok(name))
+		perf_usage("--fabrics: \"%s\" cannot be the name of a fabric", name);
+	snprintf(o->fabric[o->fabrics++], PERF_NAME, "%s", name);
+}
+
+void perf_fabrics(struct perf_opts *o, char *list)
+{
+	char *word, *save = NULL;
+	size_t i;
+
+	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		if (strcmp(word, "all")) {
+			add_fabric(o, word);
+			continue;
+		}
+		o->any_fabric = true;
+		for (i = 0; i < sizeof(known_fabric) / sizeof(known_fabric[0]); i++)
+			add_fabric(o, known_fabric[i]);
+	}
+	if (!o->fabrics)
+		perf_usage("--fabrics: the list is empty");
+}

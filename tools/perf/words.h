@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are the arguments of options read? All end the program when they are wrong. */
+#ifndef DAT_PERF_WORDS_H
+#define DAT_PERF_WORDS_H
+
+#include "perf.h"
+
+void perf_usage(const char *fmt, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/* A list of names as a mask; "all" is every one. */
+long perf_names(const char *opt, char *list, const char *const *name, int n);
+/* One name as its place in the table. */
+int perf_name(const char *opt, const char *word, const char *const *name, int n);
+long perf_number(const char *opt, const char *text, long min, long max);
+void perf_sizes(struct perf_plan *p, char *list);
+void perf_fabrics(struct perf_opts *o, char *list);
+
+#endif

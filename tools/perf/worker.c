@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* In which order does a process measure all cases, rounds and kinds? */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "flow.h"
+#include "worker.h"
+
+static const char *const mode_stage[PERF_MODES] = {
+	"measure (poll)", "measure (wait)", "measure (cno)", "measure (memory)"
+};
+
+static int pattern(struct perf_worker *w, struct perf_hub *hub, const struct perf_case *c,
+		   struct perf_figures *f)
+{
+	bool first = w->role == PERF_CLIENT;
+
+	switch (c->test) {
+	case PERF_LAT:
+		return first ? perf_initiate_lat(hub, c, f) : perf_respond_lat(hub, c);
+	case PERF_BIBW:
+		return perf_both_ways(hub, c, f);
+	default:
+		return first ? perf_initiate_bw(hub, c, f) : perf_respond_bw(hub, c);
+	}
+}
+
+static int measure(struct perf_worker *w, struct perf_session *ss, const struct perf_case *c,
+		   struct perf_figures *f)
+{
+	int limit = (int)w->plan->timeout_ms;
+	int ret;
+
+	perf_stage("prepare");
+	perf_figures_none(f);
+	ret = perf_refill(ss->hub);
+	if (!ret)
+		ret = perf_barrier(w->chan, limit);
+	perf_stage(mode_stage[c->mode]);
+	if (!ret)
+		ret = pattern(w, ss->hub, c, f);
+	return ret ? ret : perf_barrier(w->chan, limit);
+}
+
+static int one(struct perf_worker *w, struct perf_run *run, struct perf_session *ss,
+	       struct perf_result *r, bool fresh)
+{
+	const struct perf_case *c = &w->list[r->index];
+	int ret = 0;
+
+	if (fresh || !r->round)
+		ret = perf_session_open(ss, perf_layer_of(r->kind), run, c, w->role);
+	/* the other rounds of a kept session find none */
+	r->unsupported = ret == -EOPNOTSUPP || (!ret && !ss->hub);
+	if (r->unsupported) {
+		memset(ss, 0, sizeof(*ss));
+		perf_figures_none(&r->figures);
+		return 0;
+	}
+	if (!ret)
+		ret = measure(w, ss, c, &r->figures);
+	if (!ret && (fresh || r->round == w->plan->rounds - 1))
+		ret = perf_session_close(ss);
+	return ret;
+}
+
+/* The kinds of one round in turn; each second round turns their order, against drift. */
+static int round_of(struct perf_worker *w, struct perf_run *run, struct perf_session *ss,
+		    int index, int round)
+{
+	/* two kinds: nothing of the one may be there while the other is measured */
+	bool both = w->plan->kinds == (1 << PERF_KINDS) - 1;
+	int k, ret;
+
+	for (k = 0; k < PERF_KINDS; k++) {
+		struct perf_result r = {
+			.index = index, .round = round,
+			.kind = (enum perf_kind)(round % 2 ? PERF_KINDS - 1 - k : k),
+		};
+
+		if (!(w->plan->kinds & 1 << r.kind))
+			continue;
+		ret = one(w, run, ss, &r, both);
+		if (!ret && w->role == PERF_CLIENT)
+			ret = perf_put(w->result, &r, sizeof(r));
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int perf_work(void *arg)
+{
+	struct perf_worker *w = arg;
+	struct perf_run run = {
+		.plan = w->plan, .ia = w->ia, .read_limit = INT_MAX, .chan = w->chan,
+	};
+	struct perf_session ss = { NULL, NULL };
+	int i, r, ret;
+
+	/* the peer's end: only its own process may keep it open */
+	if (w->close_fd >= 0)
+		close(w->close_fd);
+	snprintf(run.addr, sizeof(run.addr), "%s", w->addr);
+	for (i = 0; i < w->n; i++)
+		for (r = 0; r < w->plan->rounds; r++) {
+			ret = round_of(w, &run, &ss, i, r);
+			if (ret)
+				return ret;
+		}
+	perf_stage("exit");
+	return 0;
+}
