@@ -1,3 +1,5 @@
 # dat_perf with few iterations; by hand, from the top of a build tree: test/perf/smoke.sh
-TESTS += test/perf/smoke.sh
-EXTRA_DIST += test/perf/fields.sh test/perf/smoke.sh
+TESTS += test/perf/smoke.sh test/perf/modes.sh test/perf/formats.sh test/perf/network.sh \
+	test/perf/pingpong.sh
+EXTRA_DIST += test/perf/fields.sh test/perf/lib.sh test/perf/smoke.sh test/perf/modes.sh \
+	test/perf/formats.sh test/perf/network.sh test/perf/pingpong.sh

@@ -54,6 +54,7 @@ static int collect(struct perf_parent *p, int fd, const struct perf_worker *w,
 		struct perf_result r;
 
 		if (poll(&pfd, 1, PERF_LOOK_MS) > 0 && pfd.revents & POLLIN) {
+			perf_parent_tells = true;
 			ret = perf_get(fd, &r, sizeof(r), PERF_LOOK_MS);
 			if (ret)
 				break;

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Does dat_perf measure each operation, test and mode, with several endpoints, and are the
+# bytes right where they are checked? Run from the top of a build tree.
+set -u
+here=$(dirname "$0")
+. "$here/lib.sh"
+
+# Runs with everything checked, and wants a figure in the last columns of each line.
+complete() { # NAME LINES OPTIONS...
+	name=$1 want=$2
+	shift 2
+	quick --raw --validate "$@" && [ "$(grep -c '^  tcp ' "$dir/out")" = "$want" ] &&
+		! grep -q '^  tcp .* - ' "$dir/out"
+	verdict "$name" $?
+}
+
+for op in send write read; do
+	for test in lat bw bibw rate; do
+		lines=3
+		[ "$op $test" != 'write lat' ] || lines=1
+		complete "$op $test, polling, waiting and by CNO" $lines --op $op --test $test \
+			--mode poll,wait,cno --size 1000
+	done
+done
+complete 'write lat memory' 1 --op write --test lat --mode memory
+complete 'all modes at once' 8 --op all --test lat --mode all
+complete 'sizes from 1 to 128K' 18 --op send --test bw --size 1:128K
+complete 'one queue for both directions' 12 --op all --test all --cq merged
+complete 'four endpoints' 12 --op all --test all --eps 4 --size 64
+complete 'four endpoints, waiting' 3 --op all --test bw --eps 4 --mode wait
+complete 'bursts over three endpoints' 3 --op all --test bw --eps 3 --burst --raw-more
+
+quick --size all --test lat --iters 2 --warmup 0 --rounds 1 &&
+	[ "$(grep -c '^  tcp ' "$dir/out")" = 23 ]
+verdict 'all sizes' $?
+
+# A byte that is wrong from the Nth filling on is seen by whoever gets it.
+sees() { # NAME WORDS N OPTIONS...
+	name=$1 words=$2 n=$3
+	shift 3
+	DAT_PERF_CORRUPT=$n timeout "$limit" "$perf" --validate --iters 40 --warmup 4 --rounds 1 \
+		--size 256 "$@" >"$dir/out" 2>"$dir/err"
+	[ $? = 1 ] && grep -q "validate: $words.* instead of" "$dir/err" && ! [ -s "$dir/out" ]
+	verdict "$name" $?
+}
+for kind in --cq=split --raw-only; do
+	for test in lat bw bibw; do
+		sees "a wrong byte of a message ($test, $kind)" 'message [12][09]' 20 --op send \
+			--test $test $kind
+		sees "a wrong byte of a write ($test, $kind)" 'write' 20 --op write --test $test $kind
+		sees "a wrong byte of what is read ($test, $kind)" 'read' 1 --op read --test $test \
+			$kind
+	done
+done
+
+# Receives in common: raw libfabric has them; DAT has them where the adapter says so.
+timeout "$limit" "$perf" --raw --srq --eps 4 --validate --test bw,rate --iters 40 --rounds 1 \
+	>"$dir/out" 2>"$dir/err"
+status=$?
+[ "$(grep -c '^  tcp ' "$dir/out")" = 2 ] &&
+	if [ $status = 3 ]; then
+		[ "$(grep -c 'DAT: not supported' "$dir/out")" = 2 ]
+	else
+		[ $status = 0 ] && ! grep -q '^  tcp .* - ' "$dir/out"
+	fi
+verdict 'a shared receive queue is measured, or told to be missing' $?
+DAT_PERF_CORRUPT=20 quick --raw-only --srq --eps 2 --validate --test bw --warmup 4
+[ $? = 1 ] && grep -q 'validate: message' "$dir/err"
+verdict 'a wrong byte in a shared receive queue' $?
+
+finish
