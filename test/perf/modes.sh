@@ -48,7 +48,8 @@ for kind in --cq=split --raw-only; do
 	for test in lat bw bibw; do
 		sees "a wrong byte of a message ($test, $kind)" 'message [12][09]' 20 --op send \
 			--test $test $kind
-		sees "a wrong byte of a write ($test, $kind)" 'write' 20 --op write --test $test $kind
+		sees "a wrong byte of a write ($test, $kind)" 'write' 20 --op write --test $test \
+			$kind
 		sees "a wrong byte of what is read ($test, $kind)" 'read' 1 --op read --test $test \
 			$kind
 	done

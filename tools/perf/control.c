@@ -129,9 +129,13 @@ static int read_text(int fd, char *text, size_t room, int timeout_ms)
 /* Text of strangers ends up on a terminal. */
 static void clean(char *text)
 {
-	for (; *text; text++)
-		if (*text < ' ' || *text == 0x7f)
-			*text = ' ';
+	size_t i, len = strlen(text);
+
+	for (i = 0; i < len; i++)
+		if (text[i] < ' ' || text[i] == 0x7f)
+			text[i] = ' ';
+	while (len && text[len - 1] == ' ')
+		text[--len] = '\0';
 }
 
 /* Returns the connection to a server that has agreed to the plan; else `why` tells. */

@@ -87,8 +87,9 @@ int perf_memory_get(struct perf_hub *hub)
 	lay_out(&l, hub);
 	hub->mem_len = l.shared + (size_t)c->eps * (l.tx + l.rx + l.target);
 	if (hub->mem_len > MOST)
-		return perf_error(-E2BIG, NULL, "memory", "%zu MiB would be needed: fewer endpoints, "
-				  "a smaller window or smaller messages, please", hub->mem_len >> 20);
+		return perf_error(-E2BIG, NULL, "memory", "%zu MiB would be needed: take fewer "
+				  "endpoints, a smaller window or smaller messages",
+				  hub->mem_len >> 20);
 	mem = mmap(NULL, hub->mem_len, PROT_READ | PROT_WRITE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (mem == MAP_FAILED)

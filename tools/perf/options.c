@@ -177,9 +177,9 @@ static void fits_together(struct perf_opts *o)
 	if (o->selfloop && (o->host || o->fabrics || o->plan.srq))
 		perf_usage("--selfloop takes neither HOST nor --fabrics nor --srq");
 	if (!perf_cases(&o->plan, o->selfloop, &list))
-		perf_usage("nothing is left to measure: write latency is seen by polling memory, so "
-			   "--mode wait and cno have no meaning for it, and memory has one only "
-			   "there");
+		perf_usage("nothing is left to measure: write latency is seen by polling memory, "
+			   "so --mode wait and cno have no meaning for it, and memory has one "
+			   "only there");
 	free(list);
 }
 
