@@ -317,6 +317,7 @@ static void advise_open(struct diagnosis *d, const struct subject *s)
 	static const struct {
 		const char *words, *advice;
 	} table[] = {
+		{ "is down", "set that interface up (ip link set up dev NAME), and give it an address" },
 		{ "has no IP address", "give that interface an address and set it up (ip addr add "
 		  "..., ip link set ... up), or name another one with domain= in the entry or "
 		  "DAPL_OFI_DOMAIN" },

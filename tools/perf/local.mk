@@ -52,5 +52,5 @@ tools_perf_dat_perf_SOURCES = \
 tools_perf_dat_perf_CPPFLAGS = -D_GNU_SOURCE -I$(top_builddir) $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)
 tools_perf_dat_perf_LDADD = libdat2.la -lm
 
-dist_man1_MANS += man1/dat_perf.1
+dist_man_MANS += man1/dat_perf.1
 EXTRA_DIST += tools/perf/instr.sh
