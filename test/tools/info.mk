@@ -1,5 +1,8 @@
 # dat_info against registries of all kinds; by hand, from the top of a build tree: test/tools/info
+# One thread per process: nothing for TSan to see.
+if !TSAN
 TESTS += test/tools/info
+endif
 EXTRA_DIST += test/tools/info
 
 check_LTLIBRARIES += test/tools/bad.la

@@ -1,6 +1,9 @@
 # The tools as users run them; by hand, from the top of a build tree: test/tools/run
 check_PROGRAMS += test/tools/opens1 test/tools/opens2
+# One thread per process: nothing for TSan to see.
+if !TSAN
 TESTS += test/tools/run
+endif
 EXTRA_DIST += test/tools/run test/tools/run_cases.sh test/tools/run_stock.sh
 
 test_tools_opens1_SOURCES = test/tools/opens.c
