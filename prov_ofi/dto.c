@@ -513,16 +513,16 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 static void look_for_early_message(struct dofi_ep *ep)
 {
 	struct dofi_evd *evd = ep->recv_evd;
-	bool asleep;
 
 	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
 		dofi_work_unstall(evd);
 	if (!ep->obj.ia->fab.row->tcp_quirks || dofi_queue_count(&ep->rq) != 1)
 		return;
-	pthread_mutex_lock(&evd->lock);
-	asleep = evd->sleeping;
-	pthread_mutex_unlock(&evd->lock);
-	if (asleep || atomic_load_explicit(&evd->watch, memory_order_relaxed) == DOFI_WATCH_ARMED)
+	/* Whoever is about to sleep says so, then looks at the CQ again: it sees the receive, or
+	 * it is seen here. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&evd->waiter, memory_order_relaxed) ||
+	    atomic_load_explicit(&evd->watch, memory_order_relaxed) == DOFI_WATCH_ARMED)
 		dofi_evd_service(evd);
 }
 

@@ -49,7 +49,8 @@ struct dofi_evd {
 
 	struct dofi_cno *cno;
 	bool enabled, waitable;
-	bool waiter, sleeping, dying;
+	_Atomic bool waiter;		/* a thread is inside dat_evd_wait; lock to write */
+	bool sleeping, dying;
 	bool dead;			/* asynchronous EVD that overflowed */
 	bool overflowed;		/* reported; armed again when there is room */
 	int wake_fd;			/* eventfd, -1 until the first sleep */

@@ -159,6 +159,9 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 		if (!fi_trywait(ia->fab.fabric, &fid, 1)) {
 			evd->fruitless = 0;
 			arm(ia, evd);
+			/* A receive posted before that was seen may have found its message. */
+			if (ia->fab.row->tcp_quirks)
+				dofi_evd_service(evd);
 			return;
 		}
 		if (n)
