@@ -9,3 +9,4 @@ include test/stock/local.mk
 include test/tools/info.mk
 include test/tools/run.mk
 include test/diag/local.mk
+include test/man/local.mk

@@ -1,0 +1,12 @@
+# Manual pages against sources, headers and what calls return; the examples, run. By hand: from the
+# top of a build tree.
+if !SANITIZED
+TESTS += test/man/pages.sh
+endif
+TESTS += test/man/examples.sh test/man/results.sh
+EXTRA_DIST += test/man/examples.sh test/man/lib.sh test/man/pages.sh test/man/results.sh
+
+check_PROGRAMS += test/man/results
+test_man_results_SOURCES = test/man/results.c examples/common.h
+test_man_results_CPPFLAGS = -I$(top_srcdir) $(AM_CPPFLAGS)
+test_man_results_LDADD = libdat2.la

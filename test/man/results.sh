@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Does the page of each call list what the call really returns when it is made wrongly?
+# Run from the top of a build tree; test/man/results makes the calls.
+set -u
+. "${srcdir:-.}/test/man/lib.sh"
+tcp_only
+
+timeout -k 5 "${TEST_LIMIT:-120}" test/man/results >"$dir/results" 2>"$dir/log"
+verdict $? 'all calls were made'
+[ "$(wc -l <"$dir/results")" -ge 200 ] || echo 'too few results' >"$dir/few"
+
+# listed PAGE: the results that a page lists, as "TYPE SUBTYPE" or "TYPE "
+listed()
+{
+	sed -n -e 's,^\.It Dv \(DAT_[A-Z_]*\) Ns / Ns Dv \(DAT_[A-Z0-9_]*\**\)$,\1 \2,p' \
+		-e 's,^\.It Dv \(DAT_[A-Z_]*\)$,\1 ,p' "$1"
+}
+
+for call in $(cut -d ' ' -f 1 "$dir/results" | sort -u); do
+	page=$src/man3/$call.3
+	alias=$(sed -n '1s/^\.so //p' "$page")
+	[ -z "$alias" ] || page=$src/$alias
+	listed "$page" >"$dir/listed"
+	grep "^$call " "$dir/results" | sort -u | while read -r _ type subtype; do
+		[ "$type" != DAT_SUCCESS ] || continue
+		family=$(echo "$subtype" | sed 's/_EP_[A-Z]*$/_EP_*/')
+		grep -qxF -e "$type $subtype" -e "$type $family" "$dir/listed" ||
+			echo "$call returned $type $subtype"
+	done >"$dir/log"
+	cat "$dir/few" >>"$dir/log" 2>/dev/null
+	silent "$call(3) lists its results"
+done
+
+finish
