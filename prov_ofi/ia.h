@@ -8,7 +8,7 @@
  *   srq->lock   posting to a shared receive queue
  *   evd->lock   one event dispatcher: its completion queue and its events
  *   cno->lock   one notification object
- *   obj_lock, work_lock, mr_lock, lmr.lock: nothing is taken under them, but mr_lock under obj_lock
+ *   obj_lock, work_lock, mr_lock, lmr.lock: nothing is taken under them, but obj_lock under mr_lock
  *   and lmr.lock under mr_lock
  * No lock is held while a consumer's agent is called.
  */

@@ -126,18 +126,27 @@ void dofi_rmr_ep_ended(struct dofi_ep *ep)
 	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_list *pos;
 
+	/* In this order, as where an LMR is freed. */
+	pthread_mutex_lock(&ia->mr_lock);
 	pthread_mutex_lock(&ia->obj_lock);
 	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_RMR]) {
 		struct dofi_rmr *rmr = dofi_container(pos, struct dofi_rmr, obj.link);
 
-		pthread_mutex_lock(&ia->mr_lock);
 		if (rmr->bound_ep == ep && rmr->for_ep)
 			unbind(rmr);
 		else if (rmr->bound_ep == ep)
 			rmr->bound_ep = NULL;
-		pthread_mutex_unlock(&ia->mr_lock);
 	}
 	pthread_mutex_unlock(&ia->obj_lock);
+	pthread_mutex_unlock(&ia->mr_lock);
+}
+
+/* Not before the bind that opens it has had its turn, and only by the peer that it serves. */
+static bool may_invalidate(const struct dofi_window *w, const struct dofi_ep *ep)
+{
+	const struct dofi_rmr *rmr = w->rmr;
+
+	return rmr->bound == w && (!rmr->for_ep || rmr->bound_ep == ep);
 }
 
 bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key)
@@ -149,8 +158,9 @@ bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key)
 	pthread_mutex_lock(&ia->mr_lock);
 	r = dofi_region_find(&ia->lmrs, key);
 	if (r && r->pz == ep->pz && r->window) {
-		unbind(r->window->rmr);
-		done = true;
+		done = may_invalidate(r->window, ep);
+		if (done)
+			unbind(r->window->rmr);
 	} else if (r && r->pz == ep->pz && r->lmr) {
 		done = dofi_lmr_close_to_peers(r->lmr);
 	}

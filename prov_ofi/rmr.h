@@ -5,7 +5,8 @@
  * failure too. It takes effect in its turn: then the former window of the RMR closes. A bind that
  * is flushed leaves the RMR as it was.
  *
- * ia->mr_lock guards what RMRs are bound to; nothing but libfabric's own locks is taken under it.
+ * ia->mr_lock guards what RMRs are bound to; only ia->obj_lock, those of tables and
+ * libfabric's own are taken under it.
  */
 #ifndef DOFI_RMR_H
 #define DOFI_RMR_H
