@@ -39,6 +39,11 @@ test_api_common = \
 	test/api/t_dto_queue.c \
 	test/api/t_dto_errors.c \
 	test/api/t_rdma.c \
+	test/api/rmr.h \
+	test/api/t_rmr.c \
+	test/api/t_rmr_use.c \
+	test/api/t_rmr_dto.c \
+	test/api/t_rmr_invalidate.c \
 	test/api/t_flags.c \
 	test/api/t_flush.c \
 	test/api/t_order.c \
