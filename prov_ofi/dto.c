@@ -459,6 +459,16 @@ static inline DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
 	return ret;
 }
 
+DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep)
+{
+	DAT_RETURN ret;
+
+	pthread_mutex_lock(&ep->lock);
+	ret = check_state(ep, DOFI_BIND);
+	pthread_mutex_unlock(&ep->lock);
+	return ret;
+}
+
 DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct dofi_window *window,
 			      DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {

@@ -30,6 +30,8 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
 					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					 DAT_COMPLETION_FLAGS flags);
+/* Is the EP in a state for binds? Asked before a window is made. */
+DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep);
 /* Queues a bind (window NULL: unbind), whose key is registered already. */
 DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct dofi_window *window,
 			      DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags);

@@ -295,6 +295,10 @@ DAT_RETURN dofi_rmr_do_bind(const struct dofi_bind *b, DAT_RMR_CONTEXT *context)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!b->triplet)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	/* Before the zones: an EP that waits for its connection may have none yet. */
+	ret = dofi_dto_may_bind(ep);
+	if (ret)
+		return ret;
 	pthread_mutex_lock(&ia->mr_lock);
 	ret = prepare(b, rmr, ep, &window);
 	pthread_mutex_unlock(&ia->mr_lock);
