@@ -4,12 +4,12 @@
  * COMPLETION_PENDING is not among them: over tcp a passive endpoint leaves it as soon as its
  * answer is sent. t_cm_accept.c looks at it right after dat_cr_accept.
  */
-#include "rig.h"
+#include "rmr.h"
 
 enum call {
 	CONNECT, DUP_CONNECT, DISCONNECT_ABRUPT, DISCONNECT_GRACEFUL, RESET, FREE, MODIFY_PZ,
 	MODIFY_EVD, MODIFY_ATTR, QUERY, GET_STATUS, POST_RECV, POST_SEND, RDMA_READ, RDMA_WRITE,
-	RSP_CREATE, CR_ACCEPT
+	RMR_BIND, RECV_QUERY, RSP_CREATE, CR_ACCEPT
 };
 
 enum outcome { ALLOWED, FLUSHED, REFUSED };
@@ -29,6 +29,7 @@ struct stage {
 	struct side made;               /* the endpoint that the provider made */
 	struct buf big;
 	DAT_RSP_HANDLE rsp;
+	DAT_RMR_HANDLE rmr;
 };
 
 static int state_sub(DAT_EP_STATE state)
@@ -178,6 +179,7 @@ static DAT_RETURN do_call(struct stage *s, enum call call)
 {
 	DAT_EP_HANDLE ep = s->subject->ep;
 	DAT_RSP_HANDLE rsp;
+	DAT_COUNT nbufs;
 	DAT_EP_STATE state;
 	DAT_EP_PARAM param;
 
@@ -213,6 +215,11 @@ static DAT_RETURN do_call(struct stage *s, enum call call)
 		return post_read(s->subject, 0, 64, 33, &s->c, 0);
 	case RDMA_WRITE:
 		return post_write(s->subject, 0, 64, 34, &s->c, 0);
+	case RMR_BIND:
+		OK(dat_rmr_create(s->p.node.pz, &s->rmr));
+		return post_bind(s->subject, s->rmr, &s->c.buf, 0, 64, READS, 35, NULL);
+	case RECV_QUERY:
+		return dat_ep_recv_query(ep, &nbufs, NULL);
 	case RSP_CREATE:
 		OK(dat_psp_free(s->p.psp));
 		return dat_rsp_create(s->p.node.ia, s->p.qual, ep, s->p.cr_evd, &rsp);
@@ -237,6 +244,8 @@ static void run(const void *arg)
 	if (row->outcome == FLUSHED) {
 		if (row->call == POST_RECV)
 			EV_FLUSH(s.p.a.recv, s.p.a.ep, 31, OP_RECV);
+		else if (row->call == RMR_BIND)
+			EV_BIND_FLUSHED(s.p.a.req, s.rmr, 35);
 		else
 			EV_FLUSH(s.p.a.req, s.p.a.ep, row->call == POST_SEND ? 32 :
 				 row->call == RDMA_READ ? 33 : 34,
@@ -262,6 +271,7 @@ static void run(const void *arg)
 	CELL(state_, QUERY, ALLOWED), CELL(state_, GET_STATUS, ALLOWED),                   \
 	CELL(state_, POST_RECV, rcv_), CELL(state_, POST_SEND, snd_),                      \
 	CELL(state_, RDMA_READ, snd_), CELL(state_, RDMA_WRITE, snd_),                     \
+	CELL(state_, RMR_BIND, snd_), CELL(state_, RECV_QUERY, ALLOWED),                   \
 	CELL(state_, RSP_CREATE, rsp_), CELL(state_, CR_ACCEPT, acc_)
 
 static const struct row rows[] = {
