@@ -1,0 +1,127 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Do the cases notice when a rule is broken? Takes a copy of the tree, builds it, and then for each
+# line of the table below changes one line of the code and expects the named case to fail.
+#
+#   test/mutate.sh [DIRECTORY] [PATTERN]
+#
+# DIRECTORY (default: a new one under /tmp, removed at the end) holds the copy and its build and may
+# be used again. PATTERN chooses cases. Takes some minutes; not a part of make check.
+src=$(cd "$(dirname "$0")/.." && pwd)
+dir=${1:-}
+pattern=${2:-*}
+jobs=${JOBS:-2}
+caught=0
+missed=0
+skipped=0
+tab=$(printf '\t')
+
+if [ -z "$dir" ]; then
+	dir=$(mktemp -d /tmp/mutate-XXXXXX) || exit 2
+	trap 'rm -rf "$dir"' EXIT
+fi
+
+build()
+{
+	make -C "$dir/build" -j"$jobs" prov_ofi/dat2/libdaplofi.la > "$dir/log" 2>&1
+}
+
+holds()
+{
+	(cd "$dir/build" && test/api/test-api-20 --test "$1") > "$dir/out" 2>&1
+}
+
+prepare()
+{
+	mkdir -p "$dir/src" "$dir/build" || return 1
+	(cd "$src" && tar -cf - --exclude=.git .) | (cd "$dir/src" && tar -xf -) || return 1
+	[ -x "$dir/src/configure" ] || (cd "$dir/src" && autoreconf -fi) > "$dir/log" 2>&1 ||
+		return 1
+	(cd "$dir/build" && [ -f Makefile ] || ../src/configure --disable-static) > "$dir/log" 2>&1
+	make -C "$dir/build" -j"$jobs" > "$dir/log" 2>&1 &&
+		make -C "$dir/build" -j"$jobs" test/api/test-api-20 >> "$dir/log" 2>&1
+}
+
+mutate()
+{
+	file=$dir/src/prov_ofi/$2
+	cp -p "$file" "$dir/kept" || exit 2
+	sed "$3" "$dir/kept" > "$file"
+	if cmp -s "$file" "$dir/kept"; then
+		echo "STALE    $1: nothing in $2 to change"
+		missed=$((missed + 1))
+	elif ! build; then
+		echo "BROKEN   $1: the changed $2 does not compile"
+		missed=$((missed + 1))
+	elif holds "$1"; then
+		echo "MISSED   $1: $3"
+		missed=$((missed + 1))
+	else
+		echo "caught   $1"
+		diff "$dir/kept" "$file" | sed -n 's/^> [[:space:]]*/           /p' | head -2
+		caught=$((caught + 1))
+	fi
+	cp -p "$dir/kept" "$file"
+	touch "$file"
+}
+
+# case, file, change
+table()
+{
+	cat << 'EOF'
+flags_suppressed_requests_show_no_event_on_success	cq.c	s/if (!dto->status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))/if (0)/
+flags_unsignalled_request_does_not_release_a_waiter	cq.c	s/return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);/return true;/
+dto_error_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN	cq.c	s/return DAT_DTO_ERR_LOCAL_LENGTH;/return DAT_DTO_ERR_TRANSPORT;/
+dto_error_one_byte_into_an_empty_receive_is_LOCAL_LENGTH_and_BROKEN	cq.c	s/if (entry->len > dto->length)/if (0)/
+rmr_invalidate_key_is_dead_when_the_message_has_arrived_in_2_0	cq.c	s/if (data & DOFI_DATA_INVALIDATE)/if (0)/
+flags_fenced_write_does_not_overtake_an_earlier_read	dto.c	s/return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
+lmr_check_send_segment_outside_its_region_is_ARG3	dto.c	s/seg->segment_length > r->length - offset/seg->segment_length > r->length/
+lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	dto.c	s/(pz && r->pz != pz)/(0)/
+lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	dto.c	s/!(r->priv & need)/0/
+rules_cookies_of_every_kind_come_back_bit_for_bit	dto.c	s/dto->cookie = cookie;/dto->cookie.as_64 = cookie.as_64 \& UINT32_MAX;/
+rules_front_segments_are_filled_first	dto.c	s/i < n; i++, seg++)/i < n; i++, seg += i == 1 ? n - 1 : -1)/
+rules_triplets_may_be_changed_as_soon_as_a_post_returns	dto.c	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
+dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto.c	s/return dto->length > len ?/return 0 ?/
+rdma_read_into_more_room_than_the_remote_length	dto.c	s/dto->iov\[i\].iov_len = left;/;/
+ep_state_ACTIVE_CONNECTION_PENDING_POST_SEND_is_INVALID_STATE	dto.c	s/if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)/if (ep->state != DAT_EP_STATE_UNCONNECTED)/
+flush_marker_posted_on_a_disconnected_endpoint_comes_last	dto.c	s/bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;/bool dead = false;/
+flags_recv_unsignalled_without_the_attribute_is_ARG5	dto.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
+dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	dto.c	s/return dofi_queue_count(q) < q->limit;/return true;/
+srq_ep_posting_a_receive_is_refused	dto.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
+srq_post_recv_is_refused_when_the_queue_is_full	srq.c	s/= full(srq) ? NULL : /= 0 ? NULL : /
+rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\tunbind(rmr);$//
+rmr_use_read_one_byte_behind_the_window_is_REMOTE_ACCESS	rmr.c	s/address, w->triplet.segment_length, w->priv/address, w->triplet.segment_length + 1, w->priv/
+rmr_use_write_into_a_read_only_window_is_REMOTE_ACCESS	rmr.c	s/w->priv = remote;/w->priv = REMOTE;/
+rmr_dto_bind_on_a_disconnected_ep_is_flushed_and_changes_nothing	rmr.c	/^void dofi_rmr_bind_over/,/^}/s/if (unopened)/if (0)/
+rmr_use_for_ep_key_ends_with_the_connection_in_2_0	rmr.c	s/if (rmr->bound_ep == ep && rmr->for_ep)/if (0)/
+rmr_bind_across_zones_is_PROTECTION_VIOLATION	rmr.c	s/if (lmr->pz != rmr->pz || ep->pz != rmr->pz)/if (0)/
+rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	rmr.c	s/return rmr->bound == w && .*/return rmr->bound == w || ep;/
+rmr_lmr_free_is_refused_while_one_is_bound	mr.c	s/if (lmr->users)/if (0)/
+rmr_use_regions_are_freed_while_connections_end	rmr.c	/^void dofi_rmr_ep_ended/,/^}/{s/ia->mr_lock/HERE/;s/ia->obj_lock/ia->mr_lock/;s/HERE/ia->obj_lock/}
+EOF
+}
+
+if ! prepare; then
+	cat "$dir/log"
+	exit 2
+fi
+(cd "$dir/build" && test/api/test-api-20 --list) | awk '{ print $2 }' > "$dir/names"
+table > "$dir/table"
+while IFS=$tab read -r name file change; do
+	# shellcheck disable=SC2254
+	case $name in
+	$pattern) ;;
+	*) continue ;;
+	esac
+	if ! grep -qx "$name" "$dir/names"; then
+		echo "skipped  $name: no such case"
+		skipped=$((skipped + 1))
+	elif ! build || ! holds "$name"; then
+		echo "FAILS    $name: without any change"
+		missed=$((missed + 1))
+	else
+		mutate "$name" "$file" "$change" < /dev/null
+	fi
+done < "$dir/table"
+echo "$caught caught, $missed missed, $skipped skipped"
+[ $missed -eq 0 ] && [ $caught -gt 0 ]
