@@ -74,7 +74,9 @@ flags_unsignalled_request_does_not_release_a_waiter	cq.c	s/return !(dto->flags &
 dto_error_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN	cq.c	s/return DAT_DTO_ERR_LOCAL_LENGTH;/return DAT_DTO_ERR_TRANSPORT;/
 dto_error_one_byte_into_an_empty_receive_is_LOCAL_LENGTH_and_BROKEN	cq.c	s/if (entry->len > dto->length)/if (0)/
 rmr_invalidate_key_is_dead_when_the_message_has_arrived_in_2_0	cq.c	s/if (data & DOFI_DATA_INVALIDATE)/if (0)/
-flags_fenced_write_does_not_overtake_an_earlier_read	dto.c	s/return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
+flags_fenced_send_carries_what_the_read_before_it_brought	dto.c	s/return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
+rules_fenced_write_carries_what_the_read_before_it_brought	dto.c	s/return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
+rmr_dto_fenced_bind_waits_for_the_reads_before_it	dto.c	s/return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
 lmr_check_send_segment_outside_its_region_is_ARG3	dto.c	s/seg->segment_length > r->length - offset/seg->segment_length > r->length/
 lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	dto.c	s/(pz && r->pz != pz)/(0)/
 lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	dto.c	s/!(r->priv & need)/0/
@@ -82,7 +84,7 @@ rules_cookies_of_every_kind_come_back_bit_for_bit	dto.c	s/dto->cookie = cookie;/
 rules_front_segments_are_filled_first	dto.c	s/i < n; i++, seg++)/i < n; i++, seg += i == 1 ? n - 1 : -1)/
 rules_triplets_may_be_changed_as_soon_as_a_post_returns	dto.c	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
 dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto.c	s/return dto->length > len ?/return 0 ?/
-rdma_read_into_more_room_than_the_remote_length	dto.c	s/dto->iov\[i\].iov_len = left;/;/
+rdma_read_into_more_room_than_the_remote_length	dto.c	s/dto->length = left = len;/left = len;/
 ep_state_ACTIVE_CONNECTION_PENDING_POST_SEND_is_INVALID_STATE	dto.c	s/if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)/if (ep->state != DAT_EP_STATE_UNCONNECTED)/
 flush_marker_posted_on_a_disconnected_endpoint_comes_last	dto.c	s/bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;/bool dead = false;/
 flags_recv_unsignalled_without_the_attribute_is_ARG5	dto.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
@@ -97,7 +99,7 @@ rmr_use_for_ep_key_ends_with_the_connection_in_2_0	rmr.c	s/if (rmr->bound_ep == 
 rmr_bind_across_zones_is_PROTECTION_VIOLATION	rmr.c	s/if (lmr->pz != rmr->pz || ep->pz != rmr->pz)/if (0)/
 rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	rmr.c	s/return rmr->bound == w && .*/return rmr->bound == w || ep;/
 rmr_lmr_free_is_refused_while_one_is_bound	mr.c	s/if (lmr->users)/if (0)/
-rmr_use_regions_are_freed_while_connections_end	rmr.c	/^void dofi_rmr_ep_ended/,/^}/{s/ia->mr_lock/HERE/;s/ia->obj_lock/ia->mr_lock/;s/HERE/ia->obj_lock/}
+rmr_use_regions_are_freed_while_endpoints_and_connections_end	rmr.c	/^void dofi_rmr_ep_ended/,/^}/{s/ia->mr_lock/HERE/;s/ia->obj_lock/ia->mr_lock/;s/HERE/ia->obj_lock/}
 EOF
 }
 

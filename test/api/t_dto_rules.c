@@ -190,3 +190,27 @@ TEST(rules, more_reads_than_the_peer_takes_at_once_all_complete_in_order)
 	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_CONNECTED);
 	pair_close(&p);
 }
+
+/* Without the fence the write would take what the sink held before. */
+TEST(rules, fenced_write_carries_what_the_read_before_it_brought)
+{
+	DAT_RMR_TRIPLET from, to;
+	DAT_LMR_TRIPLET t;
+	struct pair p;
+	int i;
+
+	pair_up(&p);
+	for (i = 0; i < 20; i++) {
+		fill(p.b.buf.mem, 20000, (unsigned int)i);
+		from = rem(&p.b.buf, 0, 20000);
+		to = rem(&p.b.buf, 30000, 20000);
+		t = seg(&p.a.buf, 0, 20000);
+		OK(dat_ep_post_rdma_read(p.a.ep, 1, &t, ck(1), &from, DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_rdma_write(p.a.ep, 1, &t, ck(2), &to,
+					  DAT_COMPLETION_BARRIER_FENCE_FLAG));
+		EV_DTO(p.a.req, p.a.ep, 1, OP_READ, 20000);
+		EV_DTO(p.a.req, p.a.ep, 2, OP_WRITE, 20000);
+		CHECK_FILL(p.b.buf.mem + 30000, 20000, (unsigned int)i);
+	}
+	pair_close(&p);
+}

@@ -190,36 +190,46 @@ TEST(rmr_dto, unsignalled_bind_releases_no_waiter)
 	rig_close(&r);
 }
 
+/* a receives what block_sends of b sent. */
+static void unblock(struct rig *r, struct buf *sink)
+{
+	DAT_LMR_TRIPLET t = seg(sink, 0, BLOCK_LEN);
+	uint64_t i;
+
+	for (i = 0; i < BLOCK_COUNT; i++) {
+		OK(dat_ep_post_recv(r->p.a.ep, 1, &t, ck(i), DAT_COMPLETION_DEFAULT_FLAG));
+		EV_DTO(r->p.a.recv, r->p.a.ep, i, OP_RECV, BLOCK_LEN);
+		EV_DTO(r->p.b.req, r->p.b.ep, 9000 + i, OP_SEND, BLOCK_LEN);
+	}
+}
+
 /* The window must not open, nor the old one close, before the read is over. */
 TEST(rmr_dto, fenced_bind_waits_for_the_reads_before_it)
 {
 	DAT_RMR_CONTEXT old, key;
-	struct buf sink, source;
-	DAT_LMR_TRIPLET t;
-	DAT_RMR_TRIPLET f;
+	struct buf big, sink;
+	DAT_RMR_PARAM param;
 	struct rig r;
-	int i;
 
 	rig_open(&r);
 	buf_make(&sink, &r.p.node, BLOCK_LEN, PRIV_ALL);
-	buf_make(&source, &r.p.node, BLOCK_LEN, PRIV_ALL);
-	for (i = 0; i < 4; i++) {
-		fill(source.mem, BLOCK_LEN, (unsigned int)i);
-		old = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
-		t = seg(&sink, 0, BLOCK_LEN);
-		f = rem(&source, 0, BLOCK_LEN);
-		OK(dat_ep_post_rdma_read(r.p.b.ep, 1, &t, ck(1), &f, DAT_COMPLETION_DEFAULT_FLAG));
-		OK(bind_flags(&r, 2, DAT_COMPLETION_BARRIER_FENCE_FLAG, &key));
-		ASSERT(key != old);
-		EV_DTO(r.p.b.req, r.p.b.ep, 1, OP_READ, BLOCK_LEN);
-		EV_BIND(r.p.b.req, r.rmr, 2);
-		CHECK_FILL(sink.mem, BLOCK_LEN, (unsigned int)i);
-		usable(&r.p.a, at(&r, FROM), LEN, key);
-	}
-	OK(dat_ep_free(r.p.b.ep));
-	r.p.b.ep = NULL;
+	old = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
+	/* The read cannot end while the sends before it wait. */
+	block_sends(&r.p.b, &big);
+	OK(post_read(&r.p.b, 0, 5000, 1, &r.p.a, 5000));
+	OK(bind_flags(&r, 2, DAT_COMPLETION_BARRIER_FENCE_FLAG, &key));
+	ASSERT(key != old);
+	OK(dat_rmr_query(r.rmr, DAT_RMR_FIELD_ALL, &param));
+	ASSERT_EQ(param.rmr_context, old);
+	unblock(&r, &sink);
+	EV_DTO(r.p.b.req, r.p.b.ep, 1, OP_READ, 5000);
+	EV_BIND(r.p.b.req, r.rmr, 2);
+	OK(dat_rmr_query(r.rmr, DAT_RMR_FIELD_ALL, &param));
+	ASSERT_EQ(param.rmr_context, key);
+	usable(&r.p.a, at(&r, FROM), LEN, key);
+	refused(&r.p, OP_READ, (uintptr_t)at(&r, FROM), LEN, old);
+	buf_free(&big);
 	buf_free(&sink);
-	buf_free(&source);
 	rig_close(&r);
 }
 

@@ -293,23 +293,32 @@ static void free_many(void *arg)
 	struct rig *r = arg;
 	int i;
 
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < 3000; i++) {
 		struct buf other;
 
-		buf_make(&other, &r->p.node, 4096, PRIV_LOCAL);
-		buf_free(&other);
+		buf_register(&other, &r->p.node, r->p.node.pz, r->p.a.buf.mem, 64, PRIV_LOCAL);
+		buf_unregister(&other);
 	}
 }
 
-TEST_LIMIT(rmr_use, regions_are_freed_while_connections_end, 60)
+TEST_LIMIT(rmr_use, regions_are_freed_while_endpoints_and_connections_end, 60)
 {
+	DAT_RMR_HANDLE rmr[100];
 	struct dt_thread t;
+	DAT_EP_HANDLE ep;
 	struct rig r;
 	int i;
 
 	rig_open(&r);
+	for (i = 0; i < 100; i++)
+		OK(dat_rmr_create(r.p.node.pz, &rmr[i]));
 	dt_thread_start(&t, free_many, &r);
-	for (i = 0; i < 20; i++) {
+	for (i = 0; i < 1000; i++) {
+		OK(dat_ep_create(r.p.node.ia, r.p.node.pz, r.p.a.recv, r.p.a.req, r.p.a.conn,
+				 NULL, &ep));
+		OK(dat_ep_free(ep));
+	}
+	for (i = 0; i < 5; i++) {
 		(void)window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS);
 		pair_disconnect(&r.p);
 		OK(dat_ep_reset(r.p.a.ep));
@@ -317,6 +326,8 @@ TEST_LIMIT(rmr_use, regions_are_freed_while_connections_end, 60)
 		pair_connect(&r.p);
 	}
 	dt_thread_join(&t);
+	for (i = 0; i < 100; i++)
+		OK(dat_rmr_free(rmr[i]));
 	rig_close(&r);
 }
 
