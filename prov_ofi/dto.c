@@ -211,8 +211,8 @@ static bool fenced(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	       ep->reads_begun != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
 }
 
-/* An operation that the fabric does not know, or one posted to a disconnected EP, completes at once,
- * behind all earlier ones. */
+/* An operation that the fabric does not know, or one posted to a disconnected EP, completes at
+ * once, behind all earlier ones. */
 static void report_done(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
@@ -394,8 +394,9 @@ static DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct or
 	dto->kind = (uint8_t)o->kind;
 	if (o->kind == DOFI_RECV)
 		return dofi_dto_segments(ep->obj.ia, ep->pz, dto, o->n, o->iov);
+	/* The key has to be one for peers: transports that show it to them write by it. */
 	if (o->into_rmr)
-		need |= DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+		need = DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 	ret = take_segments(ep->obj.ia, ep->pz, dto, o->n, o->iov, need);
 	return !ret && o->remote ? take_remote(dto, o->remote) : ret;
 }

@@ -3,7 +3,9 @@
  *
  * A bind registers its window when it is posted, so that the key can be returned at once and a
  * failure too. It takes effect in its turn: then the former window of the RMR closes. A bind that
- * is flushed leaves the RMR as it was.
+ * is flushed leaves the RMR as it was, but for one case: if its turn came while earlier requests
+ * were still running, and one of these fails, it is reported as flushed behind them and has had its
+ * effect.
  *
  * ia->mr_lock guards what RMRs are bound to; only ia->obj_lock, those of tables and
  * libfabric's own are taken under it.
