@@ -99,7 +99,6 @@ rmr_use_for_ep_key_ends_with_the_connection_in_2_0	rmr.c	s/if (rmr->bound_ep == 
 rmr_bind_across_zones_is_PROTECTION_VIOLATION	rmr.c	s/if (lmr->pz != rmr->pz || ep->pz != rmr->pz)/if (0)/
 rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	rmr.c	s/return rmr->bound == w && .*/return rmr->bound == w || ep;/
 rmr_lmr_free_is_refused_while_one_is_bound	mr.c	s/if (lmr->users)/if (0)/
-rmr_use_regions_are_freed_while_endpoints_and_connections_end	rmr.c	/^void dofi_rmr_ep_ended/,/^}/{s/ia->mr_lock/HERE/;s/ia->obj_lock/ia->mr_lock/;s/HERE/ia->obj_lock/}
 EOF
 }
 

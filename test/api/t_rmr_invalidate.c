@@ -330,6 +330,9 @@ TEST(rmr_invalidate, read_to_rmr_bad_arguments_in_2_0)
 	BAD_ARG(read_to_rmr(&r, (uintptr_t)at(&r, FROM) + 1, LEN, key, LEN, 0), 3);
 	ASSERT_RET(read_to_rmr(&r, (uintptr_t)at(&r, FROM), 10, key ^ 0x770000, 10, 0),
 		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	/* Of a region that no peer may use. */
+	ASSERT_RET(read_to_rmr(&r, (uintptr_t)at(&r, FROM), 10, r.buf.ctx, 10, 0),
+		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 	key = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS);
 	ASSERT_RET(read_to_rmr(&r, (uintptr_t)at(&r, FROM), 10, key, 10, 0),
 		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);

@@ -293,7 +293,7 @@ static void free_many(void *arg)
 	struct rig *r = arg;
 	int i;
 
-	for (i = 0; i < 3000; i++) {
+	for (i = 0; i < 8000; i++) {
 		struct buf other;
 
 		buf_register(&other, &r->p.node, r->p.node.pz, r->p.a.buf.mem, 64, PRIV_LOCAL);
@@ -313,7 +313,7 @@ TEST_LIMIT(rmr_use, regions_are_freed_while_endpoints_and_connections_end, 60)
 	for (i = 0; i < 100; i++)
 		OK(dat_rmr_create(r.p.node.pz, &rmr[i]));
 	dt_thread_start(&t, free_many, &r);
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 2500; i++) {
 		OK(dat_ep_create(r.p.node.ia, r.p.node.pz, r.p.a.recv, r.p.a.req, r.p.a.conn,
 				 NULL, &ep));
 		OK(dat_ep_free(ep));
