@@ -12,6 +12,8 @@ test_api_common = \
 	test/api/main.c \
 	test/api/rig.c \
 	test/api/rig.h \
+	test/api/srq_rig.c \
+	test/api/srq_rig.h \
 	test/api/t_ia.c \
 	test/api/t_attr.c \
 	test/api/t_misc.c \
@@ -48,6 +50,12 @@ test_api_common = \
 	test/api/t_flags.c \
 	test/api/t_flush.c \
 	test/api/t_order.c \
+	test/api/t_srq.c \
+	test/api/t_srq_ep.c \
+	test/api/t_srq_use.c \
+	test/api/t_srq_end.c \
+	test/api/t_srq_wake.c \
+	test/api/t_recv_count.c \
 	test/api/t_threads.c \
 	test/api/t_process.c \
 	test/api/t_legacy_life.c \
