@@ -259,7 +259,7 @@ static void look_after(struct dofi_conn *conn)
 	dofi_cm_read_events(conn->ia);
 	if (conn->ep != ep)
 		return;		/* it has noticed; the connection is over */
-	head = atomic_load(&ep->rq.head);
+	head = ep->srq ? (uint32_t)atomic_load(&ep->recv_msgs) : atomic_load(&ep->rq.head);
 	if (!conn->gone_since || head != conn->gone_head) {
 		conn->gone_since = now;
 		conn->gone_head = head;

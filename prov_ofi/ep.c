@@ -202,13 +202,12 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_verdict_drop(ep);
 	dofi_dto_forget(ep);
 	dofi_work_cancel(ep);
-	if (ep->srq) {
-		dofi_srq_raise(ep);
-		pthread_mutex_lock(&ep->recv_evd->lock);
-		dofi_srq_disown(ep, ep->recv_evd);
-		pthread_mutex_unlock(&ep->recv_evd->lock);
+	dofi_srq_raise(ep);
+	pthread_mutex_lock(&ep->recv_evd->lock);
+	dofi_srq_disown(ep, ep->recv_evd);
+	pthread_mutex_unlock(&ep->recv_evd->lock);
+	if (ep->srq)
 		dofi_srq_detach(ep);
-	}
 	pthread_mutex_lock(&ep->lock);
 	free(ep->rq.dto);
 	free(ep->sq.dto);

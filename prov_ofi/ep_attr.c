@@ -248,6 +248,7 @@ static void reject_misfits(struct dofi_ep *ep)
 
 static DAT_RETURN apply(struct dofi_ep *ep, const struct change *c)
 {
+	bool marks;
 	int ret = 0;
 
 	if (!ep->srq && c->attr.max_recv_dtos != ep->attr.max_recv_dtos)
@@ -258,8 +259,10 @@ static DAT_RETURN apply(struct dofi_ep *ep, const struct change *c)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (ret)
 		return dofi_ret(ret);
+	marks = ep->srq && (c->attr.max_recv_dtos != ep->attr.max_recv_dtos ||
+			    c->attr.srq_soft_hw != ep->attr.srq_soft_hw);
 	ep->attr = c->attr;
-	if (ep->srq)
+	if (marks)
 		dofi_ep_set_marks(ep);
 	dofi_ep_set_evds(ep, c->recv, c->req, c->conn);
 	if (c->pz != ep->pz) {

@@ -44,13 +44,9 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT 
 	return DAT_SUCCESS;
 }
 
-/* Sets what passing means from now on; true for a mark that is passed already. */
-static bool passed(_Atomic int32_t *mark, DAT_COUNT value, DAT_COUNT held)
+static bool connected(const struct dofi_ep *ep)
 {
-	bool over = value >= 0 && held > value;
-
-	atomic_store(mark, over ? -1 : value);
-	return over;
+	return ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 }
 
 DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
@@ -71,11 +67,14 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 	held = atomic_load(&ep->shared.held);
 	ep->attr.srq_soft_hw = soft;
 	ep->attr.max_recv_dtos = hard;
-	if (passed(&ep->shared.soft, soft, held)) {
+	/* A mark that is passed already works at once. */
+	atomic_store(&ep->shared.soft, soft >= 0 && held > soft ? -1 : soft);
+	atomic_store(&ep->shared.hard, hard);
+	if (soft >= 0 && held > soft) {
 		atomic_store(&ep->shared.soft_passed, true);
 		dofi_work_add(ep, DOFI_WORK_MARKS);
 	}
-	if (passed(&ep->shared.hard, hard, held)) {
+	if (hard >= 0 && held > hard && connected(ep)) {
 		ep->faulted = true;
 		dofi_work_add(ep, DOFI_WORK_BREAK);
 	}

@@ -110,12 +110,15 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 
 void dofi_srq_destroy(struct dofi_srq *srq)
 {
+	/* A post that raced with this finds no context. */
+	pthread_mutex_lock(&srq->lock);
 	fi_close(&srq->srx->fid);
 	srq->srx = NULL;
 	for (size_t i = 0; i < srq->blocks; i++)
 		free(srq->block[i]);
 	free(srq->block);
 	srq->block = NULL;
+	pthread_mutex_unlock(&srq->lock);
 	srq->pz->users--;
 	dofi_obj_release(&srq->obj);
 }
@@ -155,7 +158,9 @@ void dofi_srq_detach(struct dofi_ep *ep)
 	dofi_list_remove(&ep->shared.link);
 	srq->users--;
 	pthread_mutex_unlock(&srq->lock);
+	pthread_mutex_lock(&ep->lock);
 	ep->srq = NULL;
+	pthread_mutex_unlock(&ep->lock);
 }
 
 static struct dofi_dto *take_spare(struct dofi_srq *srq)
@@ -249,6 +254,10 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	ia = srq->obj.ia;
 	pthread_mutex_lock(&srq->lock);
+	if (!srq->srx) {
+		pthread_mutex_unlock(&srq->lock);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	}
 	ret = post_locked(srq, n, iov, cookie);
 	stalls = atomic_load_explicit(&ia->stalls, memory_order_acquire);
 	/* Into an empty queue, or while messages are known to wait. */
@@ -300,7 +309,9 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 	if (n <= 0 || n > DOFI_MAX_SRQ_DTOS)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	pthread_mutex_lock(&srq->lock);
-	if ((uint32_t)n < srq->posted - srq->dequeued || n <= srq->low_mark)
+	if (!srq->srx)
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	else if ((uint32_t)n < srq->posted - srq->dequeued || n <= srq->low_mark)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_OPERATIONAL);
 	else if (add_room(srq, (uint32_t)n))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);

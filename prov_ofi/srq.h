@@ -59,7 +59,7 @@ void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd);
 void dofi_srq_forget(struct dofi_ep *ep);
 /* The consumer takes an event of an SRQ's receive. */
 void dofi_srq_dequeued(struct dofi_srq *srq, struct dofi_ep *ep);
-/* The events of this EP in the EVD do not count for the SRQ any more. */
+/* The receives in the EVD do not count any more, for the SRQ nor for a new EP with this handle. */
 void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd);
 
 /* Raises what passed watermarks; no lock held but cm_lock. */

@@ -39,11 +39,10 @@ struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint6
 	return NULL;
 }
 
-/* One more buffer is with this EP: is that too many, or too few left to others? */
+/* One more buffer is with this EP: is that many, or too few left to others? */
 static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 {
 	int32_t soft = atomic_load_explicit(&ep->shared.soft, memory_order_relaxed);
-	int32_t hard = atomic_load_explicit(&ep->shared.hard, memory_order_relaxed);
 	int32_t low = atomic_load_explicit(&srq->low_mark, memory_order_relaxed);
 	int32_t held = atomic_fetch_add(&ep->shared.held, 1) + 1;
 	uint32_t taken = atomic_fetch_add(&srq->taken, 1) + 1;
@@ -53,10 +52,6 @@ static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 		atomic_store(&ep->shared.soft_passed, true);
 		dofi_work_add(ep, DOFI_WORK_MARKS);
 	}
-	if (hard >= 0 && held > hard) {
-		ep->faulted = true;
-		dofi_work_add(ep, DOFI_WORK_BREAK);
-	}
 	/* `posted` may grow meanwhile; then there are enough. */
 	if (low > 0 && atomic_load_explicit(&srq->posted, memory_order_relaxed) - taken < (uint32_t)low &&
 	    atomic_exchange(&srq->low_armed, false)) {
@@ -65,26 +60,27 @@ static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 	}
 }
 
+/* There is a connection to break, which there is not yet when a message comes in early. */
+static void check_hard_mark(struct dofi_ep *ep)
+{
+	int32_t hard = atomic_load_explicit(&ep->shared.hard, memory_order_relaxed);
+
+	if (hard < 0 || atomic_load_explicit(&ep->shared.held, memory_order_relaxed) <= hard)
+		return;
+	ep->faulted = true;
+	dofi_work_add(ep, DOFI_WORK_BREAK);
+}
+
 static void report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	struct dofi_srq *srq = dto->srq;
 
+	if (!dto->status)
+		check_hard_mark(ep);
+
 	if (!dofi_dto_tell(ep, dto, evd))
 		dofi_srq_dequeued(srq, ep);	/* nobody will */
 	give_back(srq, dto);
-}
-
-void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
-{
-	check_marks(dto->srq, ep);
-	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
-		report(ep, dto, evd);
-		return;
-	}
-	dto->next = NULL;
-	*ep->shared.last = dto;
-	ep->shared.last = &dto->next;
-	dofi_work_add(ep, DOFI_WORK_EQ);
 }
 
 static struct dofi_dto *take_waiting(struct dofi_ep *ep)
@@ -104,6 +100,22 @@ void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd)
 
 	while ((dto = take_waiting(ep)))
 		report(ep, dto, evd);
+}
+
+void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+{
+	check_marks(dto->srq, ep);
+	atomic_fetch_add_explicit(&ep->recv_msgs, 1, memory_order_relaxed);
+	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
+		/* It may have opened just now: what waited comes first. */
+		dofi_srq_report(ep, evd);
+		report(ep, dto, evd);
+		return;
+	}
+	dto->next = NULL;
+	*ep->shared.last = dto;
+	ep->shared.last = &dto->next;
+	dofi_work_add(ep, DOFI_WORK_EQ);
 }
 
 void dofi_srq_forget(struct dofi_ep *ep)
@@ -127,21 +139,29 @@ void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd)
 	for (uint32_t i = evd->head; i != evd->tail; i++) {
 		struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
 
-		if (e->srq && e->data.dto_completion_event_data.ep_handle == ep) {
+		if (!e->recv || e->data.dto_completion_event_data.ep_handle != ep)
+			continue;
+		if (e->srq)
 			dofi_srq_dequeued(e->srq, ep);
-			e->srq = NULL;
-		}
+		e->srq = NULL;
+		e->recv = false;
 	}
 }
 
 void dofi_srq_raise(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_srq *srq;
 
+	/* The EP may be freed by another thread meanwhile. */
+	pthread_mutex_lock(&ep->lock);
+	srq = ep->srq;
+	pthread_mutex_unlock(&ep->lock);
+	if (!srq)
+		return;
 	if (atomic_exchange(&ep->shared.soft_passed, false))
 		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
 				 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
-	if (ep->srq && atomic_exchange(&ep->srq->low_passed, false))
-		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, ep->srq,
-				 DAT_SRQ_LOW_WATERMARK_EVENT);
+	if (atomic_exchange(&srq->low_passed, false))
+		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 }
