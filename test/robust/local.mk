@@ -32,7 +32,8 @@ robust_tests = \
 	test/robust/progress \
 	test/robust/tail \
 	test/robust/signals \
-	test/robust/soak
+	test/robust/soak \
+	test/robust/srqstress
 
 check_PROGRAMS += $(robust_tests) test/robust/mixed-12
 TESTS += $(robust_tests)
@@ -50,6 +51,7 @@ test/robust/progress$(robust_log): test/robust/mixed-20$(robust_log)
 test/robust/tail$(robust_log): test/robust/progress$(robust_log)
 test/robust/signals$(robust_log): test/robust/tail$(robust_log)
 test/robust/soak$(robust_log): test/robust/signals$(robust_log)
+test/robust/srqstress$(robust_log): test/robust/soak$(robust_log)
 
 robust_strangers = test/robust/attack.c test/robust/attack.h test/robust/rfab.c \
 	test/robust/rfab.h prov_ofi/cm_proto.c prov_ofi/cm_proto.h
@@ -115,3 +117,9 @@ test_robust_soak_SOURCES = test/robust/soak.c test/robust/soak.h test/robust/soa
 test_robust_soak_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_soak_LDFLAGS = $(robust_ldflags)
 test_robust_soak_LDADD = $(robust_libs2)
+
+test_robust_srqstress_SOURCES = test/robust/srqstress.c test/robust/srqstress.h \
+	test/robust/srqstress_hub.c test/robust/srqstress_peer.c
+test_robust_srqstress_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_srqstress_LDFLAGS = $(robust_ldflags)
+test_robust_srqstress_LDADD = $(robust_libs2)
