@@ -14,6 +14,7 @@ struct slot {
 	int out;			/* sends not completed */
 	unsigned int busy;		/* bit per buffer */
 	int budget;
+	bool bulk;
 	uint64_t since;
 };
 
@@ -41,14 +42,16 @@ static void start_connecting(struct peer *p, int i)
 			     rl_bound(30000) * 1000, sizeof(hello), &hello, DAT_QOS_BEST_EFFORT,
 			     DAT_CONNECT_DEFAULT_FLAG));
 	s->seq = 0;
+	s->bulk = rl_random(&p->seed) % 16 == 0;
 	s->budget = 1 + (int)(rl_random(&p->seed) % 2000);
 	s->phase = PE_PENDING;
 }
 
-static uint32_t random_length(struct peer *p)
+/* Bulk connections fill what is between the two, so that their ends cut messages in two. */
+static uint32_t random_length(struct peer *p, const struct slot *s)
 {
 	uint32_t least = sizeof(struct ss_head), kind = rl_random(&p->seed) % 100;
-	uint32_t most = kind < 80 ? 256 : kind < 97 ? 2048 : SS_LEN;
+	uint32_t most = s->bulk ? SS_LEN : kind < 90 ? 256 : 2048;
 
 	return least + rl_random(&p->seed) % (most - least + 1);
 }
@@ -104,7 +107,7 @@ static void act(struct peer *p, int i)
 			s->budget = 0;
 		while (s->budget && s->out < SS_SENDS) {
 			s->budget--;
-			send_one(p, i, random_length(p));
+			send_one(p, i, random_length(p, s));
 		}
 		if (!s->budget && s->out < SS_SENDS)
 			end_connection(p, i);
