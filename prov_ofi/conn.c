@@ -167,6 +167,7 @@ static void end_reads_first(struct dofi_ep *ep)
 static int release_socket(struct dofi_conn *conn, struct dofi_ep *ep)
 {
 	int sets[2] = { ep->recv_evd->cq_fd, ep->req_evd->cq_fd };
+	bool entered;
 	int keep;
 
 	if (dofi_fab_older(&conn->ia->fab, 1, 18)) {
@@ -178,7 +179,9 @@ static int release_socket(struct dofi_conn *conn, struct dofi_ep *ep)
 		 * directions, which loses what the peer has not read if it sends meanwhile. */
 		keep = dofi_tcpfd_keep(conn->fd);
 	}
+	entered = dofi_srx_enter(conn->ia, ep->srq);
 	fi_shutdown(conn->fid, 0);
+	dofi_srx_leave(conn->ia, entered);
 	return keep;
 }
 
@@ -198,7 +201,7 @@ void dofi_conn_detach(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 	uint16_t local_port = ep->local_port, remote_port = ep->remote_port;
-	bool unsent;
+	bool unsent, entered;
 	int keep = -1;
 
 	pthread_mutex_lock(&ep->lock);
@@ -215,7 +218,9 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	dofi_evd_service(ep->req_evd);
 	if (conn->fd >= 0)
 		dofi_tcpfd_disclaim(conn->fd);
+	entered = dofi_srx_enter(conn->ia, ep->srq);
 	fi_close(&conn->fid->fid);
+	dofi_srx_leave(conn->ia, entered);
 	conn->fid = NULL;
 	/* What fi_close itself flushed. */
 	dofi_evd_service(ep->recv_evd);

@@ -243,14 +243,28 @@ static bool complete_error(struct dofi_evd *evd)
 	return true;
 }
 
+bool dofi_cq_may_sleep(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+	struct fid *fid = &evd->cq->fid;
+	bool entered = dofi_srx_enter(ia, evd->shares);	/* this reads, too */
+	int ret = fi_trywait(ia->fab.fabric, &fid, 1);
+
+	dofi_srx_leave(ia, entered);
+	return !ret;
+}
+
 unsigned int dofi_cq_pull(struct dofi_evd *evd)
 {
 	struct fi_cq_data_entry entry[BATCH];
+	bool entered;
 	ssize_t n;
 
 	if (!evd->cq)
 		return 0;
+	entered = dofi_srx_enter(evd->obj.ia, evd->shares);
 	n = fi_cq_read(evd->cq, entry, BATCH);
+	dofi_srx_leave(evd->obj.ia, entered);
 	if (n > 0) {
 		for (ssize_t i = 0; i < n; i++)
 			complete(evd, &entry[i]);

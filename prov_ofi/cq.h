@@ -7,6 +7,8 @@
 
 /* Reads one batch of evd's CQ; evd->lock held. Returns the number of entries read. */
 unsigned int dofi_cq_pull(struct dofi_evd *evd);
+/* May one sleep on the CQ's descriptor? */
+bool dofi_cq_may_sleep(struct dofi_evd *evd);
 /* The event of a completed operation, if it is due one; false: nobody will dequeue it. */
 bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd);
 /* Reports what is done at the head of a queue; the lock of its EVD held. */

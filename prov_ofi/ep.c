@@ -89,8 +89,10 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	new_req = feed(ep, ep->req_evd, req, true, ep->quiet_req, quiet_req);
 	/* The progress thread goes through all EPs under this lock, posting to an SRQ through its
 	 * own under that one's. */
-	if (ep->srq)
+	if (ep->srq) {
+		new_recv->shares = new_req->shares = true;
 		pthread_mutex_lock(&ep->srq->lock);
+	}
 	pthread_mutex_lock(&ep->obj.ia->obj_lock);
 	ep->recv_evd = new_recv;
 	ep->req_evd = new_req;

@@ -70,6 +70,7 @@ struct dofi_evd {
 	uint64_t seen_at;		/* and when that was */
 	uint64_t look_again;		/* next look while napping or stalled */
 	bool internal;			/* no handle: ia->sink */
+	_Atomic bool shares;		/* some EP that uses it, or did, has an SRQ */
 };
 
 static inline struct dofi_evd *dofi_evd_live(DAT_EVD_HANDLE handle)

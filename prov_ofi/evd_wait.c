@@ -108,13 +108,10 @@ static int make_wake_fd(struct dofi_evd *evd)
  * has nothing, its descriptor is of no use: *stalled. evd->lock held. */
 static bool may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusals)
 {
-	struct fid *fid;
-
 	*stalled = false;
 	if (!evd->cq)
 		return true;
-	fid = &evd->cq->fid;
-	if (!fi_trywait(evd->obj.ia->fab.fabric, &fid, 1)) {
+	if (dofi_cq_may_sleep(evd)) {
 		*refusals = 0;
 		return true;
 	}

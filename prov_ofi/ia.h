@@ -8,8 +8,8 @@
  *   srq->lock   posting to a shared receive queue
  *   evd->lock   one event dispatcher: its completion queue and its events
  *   cno->lock   one notification object
- *   obj_lock, work_lock, mr_lock, lmr.lock: nothing is taken under them, but obj_lock under mr_lock
- *   and lmr.lock under mr_lock
+ *   obj_lock, work_lock, srx_lock, mr_lock, lmr.lock: nothing is taken under them, but obj_lock and
+ *   lmr.lock under mr_lock
  * No lock is held while a consumer's agent is called.
  */
 #ifndef DOFI_IA_H
@@ -55,6 +55,7 @@ struct dofi_ia {
 	pthread_mutex_t mr_lock;	/* what RMRs are bound to */
 	struct dofi_tags tags;		/* connections of EPs with an SRQ */
 	_Atomic uint32_t stalls;	/* times that an EVD was found stalled */
+	pthread_mutex_t srx_lock;	/* see dofi_srx_enter */
 
 	pthread_mutex_t obj_lock;
 	struct dofi_list objs[DOFI_KINDS];
@@ -89,6 +90,23 @@ struct dofi_ia {
 	struct dofi_list work;		/* endpoints that need attention outside EVD locks */
 	struct dofi_list agents;	/* CNOs whose agent has to be called */
 };
+
+/* libfabric before 1.18 (tcp) gives a shared receive context's entry back without the context's
+ * lock when a connection ends in the middle of a message. Whatever may end a connection of an EP
+ * with an SRQ, or post to one, therefore enters here first. Leave if it says that you entered. */
+static inline bool dofi_srx_enter(struct dofi_ia *ia, bool concerned)
+{
+	if (!concerned || !dofi_fab_older(&ia->fab, 1, 18))
+		return false;
+	pthread_mutex_lock(&ia->srx_lock);
+	return true;
+}
+
+static inline void dofi_srx_leave(struct dofi_ia *ia, bool entered)
+{
+	if (entered)
+		pthread_mutex_unlock(&ia->srx_lock);
+}
 
 /* Live IA behind a handle, or NULL. */
 static inline struct dofi_ia *dofi_ia_live(DAT_IA_HANDLE handle)

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "cm.h"
+#include "cq.h"
 #include "cno.h"
 #include "link.h"
 #include "progress.h"
@@ -151,12 +152,10 @@ static bool covered(struct dofi_ia *ia, struct dofi_evd *evd)
 /* Reads the CQ until its descriptor may be slept on. */
 static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 {
-	struct fid *fid = &evd->cq->fid;
-
 	for (int i = evd->fruitless ? 2 : 0; i < 3; i++) {
 		unsigned int n = dofi_evd_service(evd);
 
-		if (!fi_trywait(ia->fab.fabric, &fid, 1)) {
+		if (dofi_cq_may_sleep(evd)) {
 			evd->fruitless = 0;
 			arm(ia, evd);
 			/* A receive posted before that was seen may have found its message. */

@@ -185,7 +185,6 @@ static DAT_RETURN post_locked(struct dofi_srq *srq, DAT_COUNT n, const DAT_LMR_T
 			      DAT_DTO_COOKIE cookie)
 {
 	struct dofi_dto *dto = full(srq) ? NULL : take_spare(srq);
-	struct fi_msg msg;
 	DAT_RETURN ret;
 
 	if (!dto)
@@ -202,15 +201,9 @@ static DAT_RETURN post_locked(struct dofi_srq *srq, DAT_COUNT n, const DAT_LMR_T
 	dto->inv_key = 0;
 	dto->solicited = false;
 	dto->status = DAT_DTO_ERR_FLUSHED;
-	memset(&msg, 0, sizeof(msg));
-	msg.msg_iov = dto->iov;
-	msg.desc = dto->desc;
-	msg.iov_count = dto->iov_count;
-	msg.context = &dto->ctx;
-	/* Before the call: its completion may be read by another thread within it. */
+	/* Before it can be taken. */
 	atomic_fetch_add_explicit(&srq->posted, 1, memory_order_relaxed);
-	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	if (!fi_recvmsg(srq->srx, &msg, FI_COMPLETION))
+	if (!dofi_srq_hand_over(srq, dto))
 		return DAT_SUCCESS;
 	atomic_fetch_sub_explicit(&srq->posted, 1, memory_order_relaxed);
 	ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);

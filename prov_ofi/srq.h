@@ -47,6 +47,9 @@ void dofi_srq_attach(struct dofi_srq *srq, struct dofi_ep *ep);
 void dofi_srq_detach(struct dofi_ep *ep);
 void dofi_srq_destroy(struct dofi_srq *srq);
 
+/* Gives a buffer to the fabric. */
+int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto);
+
 /* ---- srq_cq.c: what completions do; evd->lock of the EP's receive EVD held ---- */
 
 /* A buffer of the SRQ came back from the fabric. NULL: to nobody, and it was posted again. */

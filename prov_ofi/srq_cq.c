@@ -17,14 +17,26 @@ static void give_back(struct dofi_srq *srq, struct dofi_dto *dto)
 						      memory_order_release, memory_order_relaxed));
 }
 
-/* Nothing of it was shown to the consumer: the buffer goes back to the end of the queue. */
-static void post_again(struct dofi_srq *srq, struct dofi_dto *dto)
+int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 {
 	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
 			      .iov_count = dto->iov_count, .context = &dto->ctx };
+	struct dofi_ia *ia = srq->obj.ia;
+	bool entered;
+	ssize_t ret;
 
+	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	if (fi_recvmsg(srq->srx, &msg, FI_COMPLETION))
+	entered = dofi_srx_enter(ia, true);
+	ret = fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
+	dofi_srx_leave(ia, entered);
+	return (int)ret;
+}
+
+/* Nothing of it was shown to the consumer: the buffer goes back to the end of the queue. */
+static void post_again(struct dofi_srq *srq, struct dofi_dto *dto)
+{
+	if (dofi_srq_hand_over(srq, dto))
 		dofi_log(DOFI_LOG_ERROR, "a buffer could not be posted to its SRQ again");
 }
 
