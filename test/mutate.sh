@@ -37,7 +37,9 @@ prepare()
 	(cd "$src" && tar -cf - --exclude=.git .) | (cd "$dir/src" && tar -xf -) || return 1
 	[ -x "$dir/src/configure" ] || (cd "$dir/src" && autoreconf -fi) > "$dir/log" 2>&1 ||
 		return 1
-	(cd "$dir/build" && [ -f Makefile ] || ../src/configure --disable-static) > "$dir/log" 2>&1
+	if [ ! -f "$dir/build/Makefile" ]; then
+		(cd "$dir/build" && ../src/configure --disable-static) > "$dir/log" 2>&1 || return 1
+	fi
 	make -C "$dir/build" -j"$jobs" > "$dir/log" 2>&1 &&
 		make -C "$dir/build" -j"$jobs" test/api/test-api-20 >> "$dir/log" 2>&1
 }

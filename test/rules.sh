@@ -17,6 +17,7 @@ while IFS= read -r row; do
 	*) continue ;;
 	esac
 	bad=
+	# shellcheck disable=SC2016
 	names=$(printf '%s\n' "$row" | sed 's/.*| \(.*\) |$/\1/' | grep -o '`[^`]*`' | tr -d '`')
 	[ -n "$names" ] || bad=' no case is named'
 	for name in $names; do
