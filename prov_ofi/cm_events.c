@@ -53,8 +53,8 @@ static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	dofi_evd_push(evd, &e);
 }
 
-/* An EP that had an SRQ has none of the queue's buffers any more. Programs wait for this before they
- * free it, for one event from each of many EPs; others never look at asynchronous events, and
+/* An EP that had an SRQ has none of the queue's buffers any more. Programs wait for this before
+ * they free it, for one event from each of many EPs; others never look at asynchronous events, and
  * must not be told of an overflow. */
 static void no_more_buffers(struct dofi_ep *ep)
 {

@@ -26,6 +26,8 @@
 
 /* How often a connection whose peer has gone, but which holds unread data, is looked at. */
 #define GONE_TICK DOFI_MS(20)
+/* With an SRQ at work, the time allowed is so many times as long at most. */
+#define GONE_GRACES 60
 
 static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_conn, 64, NULL);
 
@@ -251,25 +253,42 @@ void dofi_conn_close(struct dofi_conn *conn)
 	destroy(conn);
 }
 
+/* How many receives have been used; of an SRQ's by all its endpoints: others may be quicker to take
+ * what is posted, and the messages of this one wait their turn. */
+static uint32_t receives_used(const struct dofi_ep *ep)
+{
+	return ep->srq ? atomic_load(&ep->srq->taken) : atomic_load(&ep->rq.head);
+}
+
+/* Does the consumer post no receives any more, or has this gone on for very long? */
+static bool patience_ends(struct dofi_conn *conn, uint64_t now)
+{
+	uint64_t grace = DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS));
+	uint32_t head = receives_used(conn->ep);
+
+	if (!conn->gone_first)
+		conn->gone_first = now;
+	if (!conn->gone_since || head != conn->gone_head) {
+		conn->gone_since = now;
+		conn->gone_head = head;
+	}
+	return now - conn->gone_since >= grace ||
+	       (conn->ep->srq && now - conn->gone_first >= GONE_GRACES * grace);
+}
+
 /* The peer's end is closed, yet the provider has not noticed: a message waits for a receive.
  * The consumer gets some time to post one, and more while it keeps doing so. */
 static void look_after(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 	uint64_t now = dofi_now();
-	uint32_t head;
 
 	dofi_evd_service(ep->recv_evd);
 	dofi_evd_service(ep->req_evd);
 	dofi_cm_read_events(conn->ia);
 	if (conn->ep != ep)
 		return;		/* it has noticed; the connection is over */
-	head = ep->srq ? (uint32_t)atomic_load(&ep->recv_msgs) : atomic_load(&ep->rq.head);
-	if (!conn->gone_since || head != conn->gone_head) {
-		conn->gone_since = now;
-		conn->gone_head = head;
-	}
-	if (now - conn->gone_since >= DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS))) {
+	if (patience_ends(conn, now)) {
 		dofi_log(DOFI_LOG_INFO, "the peer has gone; what it sent last was never received");
 		if (conn->bye)
 			dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);

@@ -20,11 +20,12 @@ struct dofi_conn {
 	uint32_t tag;			/* of messages to our SRQ (tag.h); 0: none */
 	int fd;				/* the TCP socket behind it, -1: unknown (tcpfd.h) */
 	uint64_t peer;			/* number of the other adapter, 0: not known */
-	bool up;			/* established: its socket is in the CQs' sets, not the EQ's */
+	bool up;			/* established: its socket is in the CQs' sets */
 	bool ended_early;		/* its end was reported before its beginning */
 	bool bye;			/* the peer said that it has disconnected */
 	bool shut;			/* nothing may be posted any more */
 	bool watched;			/* fd is in the progress thread's epoll set */
+	uint64_t gone_first;		/* when look_after first looked; 0: never */
 	uint64_t gone_since;		/* when the peer's end was first seen closed; 0: not */
 	uint32_t gone_head;		/* receives consumed by then */
 	struct dofi_timer timer;	/* lingering, or looking after a peer that has gone */

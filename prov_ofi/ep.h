@@ -118,7 +118,7 @@ struct dofi_ep {
 		_Atomic int32_t soft, hard;	/* watermarks, -1: none */
 		_Atomic bool soft_passed;
 	} shared;
-	uint32_t peer_tag;		/* what messages to the peer's SRQ have to carry; 0: nothing */
+	uint32_t peer_tag;		/* of messages to the peer's SRQ; 0: none */
 	uint32_t reads_begun;		/* RDMA reads ever handed to the fabric; ep->lock */
 	_Atomic uint32_t reads_done;	/* and finished; req_evd->lock */
 	_Atomic bool open;

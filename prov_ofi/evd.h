@@ -100,7 +100,8 @@ bool dofi_evd_push_dto(struct dofi_evd *evd, const struct dofi_event *event);
 /* Every other stream; takes evd->lock. False: the queue is full and, but for software events and
  * connection requests, the overflow was reported. */
 bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event);
-/* Beyond the granted length, up to `most` events, since a program waits for each; takes the lock. */
+/* Beyond the granted length, up to `most` events, since a program waits for each; takes the
+ * lock. */
 void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most);
 bool dofi_evd_has_room(struct dofi_evd *evd);
 /* Wakes the waiter or triggers the CNO if a notifying event came since `notified_before`;

@@ -229,6 +229,12 @@ static void wake_receivers(struct dofi_srq *srq, bool all)
 		if (all || atomic_load_explicit(&evd->stalled, memory_order_acquire))
 			dofi_work_nudge(evd);
 	}
+	/* Another one is first next time. */
+	if (!dofi_list_empty(&srq->eps)) {
+		pos = srq->eps.next;
+		dofi_list_remove(pos);
+		dofi_list_append(&srq->eps, pos);
+	}
 }
 
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,

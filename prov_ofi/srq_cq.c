@@ -65,7 +65,8 @@ static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 		dofi_work_add(ep, DOFI_WORK_MARKS);
 	}
 	/* `posted` may grow meanwhile; then there are enough. */
-	if (low > 0 && atomic_load_explicit(&srq->posted, memory_order_relaxed) - taken < (uint32_t)low &&
+	if (low > 0 &&
+	    atomic_load_explicit(&srq->posted, memory_order_relaxed) - taken < (uint32_t)low &&
 	    atomic_exchange(&srq->low_armed, false)) {
 		atomic_store(&srq->low_passed, true);
 		dofi_work_add(ep, DOFI_WORK_MARKS);

@@ -71,7 +71,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_srq_free(IN DAT_SRQ_HANDLE srq_handle);
  *   DAT_INVALID_PARAMETER       too many segments, or one outside its LMR
  *   DAT_PROTECTION_VIOLATION    LMR and SRQ are of different PZs
  *   DAT_PRIVILEGES_VIOLATION    no LMR with this key, or not the right
- *   DAT_INSUFFICIENT_RESOURCES  max_recv_dtos are outstanding
+ *   DAT_INSUFFICIENT_RESOURCES  max_recv_dtos buffers wait in the queue already
  *
  * [DAT 1.2 / 2.0: dat_srq_post_recv]
  */

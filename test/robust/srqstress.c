@@ -90,8 +90,6 @@ static void manage(void *arg)
 static void run(void)
 {
 	setenv("DAPL_OFI_LOG", "0", 0);
-	/* The queue is empty most of the time, and nobody promises who gets the next buffer. */
-	setenv("DAPL_OFI_GRACE_MS", "60000", 0);
 	rl_option("seconds", &seconds);
 	rl_option("messages", &messages);
 	rl_option("seed", &ss_seed);
