@@ -10,3 +10,4 @@ include test/tools/info.mk
 include test/tools/run.mk
 include test/diag/local.mk
 include test/man/local.mk
+include test/packaging/local.mk

@@ -1,0 +1,18 @@
+# Completion for the tools. One file serves all of them; bash looks for it under the name of each.
+bashcompletiondir = $(datadir)/bash-completion/completions
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = etc/completion/_dat_ofi
+EXTRA_DIST += etc/completion/dat_ofi.bash
+
+INSTALL_EXEC_TARGETS += install-completion
+UNINSTALL_TARGETS += uninstall-completion
+
+install-completion:
+	$(MKDIR_P) "$(DESTDIR)$(bashcompletiondir)"
+	$(INSTALL_DATA) $(top_srcdir)/etc/completion/dat_ofi.bash \
+		"$(DESTDIR)$(bashcompletiondir)/dat_info"
+	cd "$(DESTDIR)$(bashcompletiondir)" && $(LN_S) -f dat_info dat_perf && \
+		$(LN_S) -f dat_info dat_run
+
+uninstall-completion:
+	cd "$(DESTDIR)$(bashcompletiondir)" && rm -f dat_info dat_perf dat_run
