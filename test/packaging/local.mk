@@ -1,5 +1,28 @@
 # Completion of the tools; by hand, from the top of a build tree: test/packaging/completion.sh.
+# "make deb-check", which takes minutes, builds the Debian packages, installs and removes them.
 if !SANITIZED
 TESTS += test/packaging/completion.sh
 endif
-EXTRA_DIST += test/packaging/completion.sh
+EXTRA_DIST += test/packaging/completion.sh test/packaging/deb_check.sh packaging/dat-ofi.spec \
+	docs/packaging.md \
+	debian/changelog \
+	debian/control \
+	debian/copyright \
+	debian/dat-ofi-default.install \
+	debian/dat-ofi-default.lintian-overrides \
+	debian/dat-ofi-default.postinst \
+	debian/dat-ofi-default.prerm \
+	debian/dat-ofi-default.triggers \
+	debian/dat-ofi-doc.docs \
+	debian/dat-ofi-doc.install \
+	debian/dat-ofi-utils.install \
+	debian/libdat-ofi-dev.install \
+	debian/libdat1-ofi.install \
+	debian/libdat2-ofi.README.Debian \
+	debian/libdat2-ofi.install \
+	debian/rules \
+	debian/source/format
+
+deb-check: dist
+	$(top_srcdir)/test/packaging/deb_check.sh $(distdir).tar.xz
+.PHONY: deb-check
