@@ -5,7 +5,7 @@
 # What is installed goes into an overlay of this machine's files that nobody else sees and that is
 # gone at the end; root is needed for that.
 set -u
-tarball=$(realpath "$1") here=$PWD/deb-check
+tarball=$(realpath "$1") here=${3:-$PWD/deb-check}
 passed=0 failed=0 skipped=0
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH) || exit 1
 private=/usr/lib/$triplet/dat-ofi
@@ -42,8 +42,8 @@ finish()
 
 build()
 {
-	cd "$here" && tar xf "$tarball" && cd dat-ofi-* &&
-		DEB_BUILD_OPTIONS="nocheck parallel=${DEB_JOBS:-1}" dpkg-buildpackage -us -uc -b
+	(cd "$here" && tar xf "$tarball" && cd dat-ofi-*/ &&
+		DEB_BUILD_OPTIONS="nocheck parallel=${DEB_JOBS:-1}" dpkg-buildpackage -us -uc -b)
 }
 
 # ---------------------------------------------------------------- inside the overlay
@@ -168,7 +168,7 @@ overlay()
 		mount --rbind /proc "$at/root/proc" && mount --rbind /dev "$at/root/dev" &&
 		mount --rbind /sys "$at/root/sys" && mkdir -p "$at/root$here" &&
 		mount --bind "$here" "$at/root$here" || return 77
-	exec chroot "$at/root" /bin/bash "$here/deb_check.sh" "$tarball" inside
+	exec chroot "$at/root" /bin/bash "$here/deb_check.sh" "$tarball" inside "$here"
 }
 
 case ${2:-} in
@@ -192,7 +192,7 @@ for name in $packages; do
 done
 
 unshare -m true 2>/dev/null || { skip 'install and remove' 'not root'; finish; }
-unshare -m /bin/bash "$here/deb_check.sh" "$tarball" overlay >"$here/inside.log" 2>&1
+unshare -m /bin/bash "$here/deb_check.sh" "$tarball" overlay "$here" >"$here/inside.log" 2>&1
 grep -v ' passed, ' "$here/inside.log"
 read -r p f s <<<"$(awk '/^[0-9]+ passed, / { print $1 + 0, $3 + 0, $5 + 0 }' "$here/inside.log")"
 [ -n "${p:-}" ] || { skip 'install and remove' 'no overlay'; p=0 f=0 s=0; }
