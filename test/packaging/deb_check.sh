@@ -93,6 +93,16 @@ compiles()
 		readelf -d /root/hello | grep -F '[libdat2.so.2]'
 }
 
+# free_port: one on which nobody listens
+free_port()
+{
+	local port
+	while port=$((20000 + RANDOM % 10000)); (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
+		:
+	done
+	echo "$port"
+}
+
 # traces: what is left of us
 traces()
 {
@@ -111,7 +121,7 @@ untouched()
 
 beside()
 {
-	local used
+	local port
 	ok 'install beside libdapl2' install libdat1-ofi libdat2-ofi libdat-ofi-dev \
 		dat-ofi-utils dat-ofi-doc || finish
 	ok "libdapl2's files are untouched and used" untouched
@@ -119,9 +129,10 @@ beside()
 	ok 'dat_info opens ofi-tcp of ours' ran "$private" \
 		env LD_LIBRARY_PATH="$private" DAT_OVERRIDE=/dev/null dat_info -v ofi-tcp
 	ok 'dat_perf runs' ran lat dat_perf --fabrics tcp --iters 20 --rounds 1 --test lat
-	ok 'dat_run runs dapltest' ran passed dat_run -f tcp --server 'dapltest -T S -D x -n 20001' \
-		--port 20001 --expect 'Stats ----' -- dapltest -T T -s localhost -D x -n 20001 \
-		-V client SR 256 1 server SR 256 1
+	port=$(free_port)
+	ok 'dat_run runs dapltest' ran passed dat_run -f tcp \
+		--server "dapltest -T S -D x -n $port" --port "$port" --expect 'Stats ----' -- \
+		dapltest -T T -s localhost -D x -n "$port" -V client SR 256 1 server SR 256 1
 	ok 'the manual pages are found' man -w dat_info dat_ep_connect dat.conf-ofi prov_ofi
 	ok 'dat-ofi-default can be installed' install dat-ofi-default
 	ok 'then the loader takes ours' loads /usr/bin/dtest "$private/"
