@@ -231,6 +231,13 @@ count_log()
 	END { if (told) print p + 0, f + 0, s + 0 }' "$1"
 }
 
+# show_failures LOG LINES: what the log of a test says of failures
+show_failures()
+{
+	grep -aE -A1 '^not ok |^[a-z0-9_A-Z]+ +FAIL |AddressSanitizer|ThreadSanitizer' "$1" |
+		head -n "$2" | sed 's/^/    | /'
+}
+
 # count_tree NAME: adds up what the last make check in ./NAME said
 count_tree()
 {
@@ -249,8 +256,7 @@ count_tree()
 			[ -n "${p:-}" ] || { p=0 f=0 s=0; }
 			[ "$f" -gt 0 ] || f=1
 			echo "    $verdict ${log#"$HERE"/}"
-			grep -aE -A1 '^not ok |^[a-z0-9_A-Z]+ +FAIL |AddressSanitizer|ThreadSanitizer' \
-				"$log" | head -n 30 | sed 's/^/    | /' ;;
+			show_failures "$log" 30 ;;
 		esac
 		tree_p=$((tree_p + p)) tree_f=$((tree_f + f)) tree_s=$((tree_s + s))
 		p=
@@ -276,7 +282,7 @@ told_nothing()
 # check_tree NAME TEXT: make check in ./NAME
 check_tree()
 {
-	local log=$LOG_DIR/$1.check.log status
+	local log=$LOG_DIR/$1.check.log status test
 	step "tests: $2"
 	find "$HERE/$1" -name '*.trs' -delete
 	(cd "$HERE/$1" && timeout -k 10 1800 make -k -j"$JOBS" check) >"$log" 2>&1 </dev/null
@@ -288,6 +294,9 @@ check_tree()
 		# Many tests measure time, and two ran side by side: what failed has to pass alone.
 		echo "    failed, once more alone: $(failed_tests "$1")"
 		[ -n "$(failed_tests "$1")" ] || told_nothing "$log"
+		for test in $(failed_tests "$1"); do
+			show_failures "$HERE/$1/$test.log" 6
+		done
 		(cd "$HERE/$1" && timeout -k 10 1200 make -k -j1 recheck) >>"$log" 2>&1 </dev/null
 	fi
 	if [ "$status" -ne 0 ] && [ -z "$(find "$HERE/$1" -name '*.trs' -print -quit)" ]; then
