@@ -529,11 +529,10 @@ static void look_for_early_message(struct dofi_ep *ep)
 		dofi_work_unstall(evd);
 	if (!ep->obj.ia->fab.row->tcp_quirks || dofi_queue_count(&ep->rq) != 1)
 		return;
-	/* Whoever is about to sleep says so, then looks at the CQ again: it sees the receive, or
-	 * it is seen here. */
-	atomic_thread_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&evd->waiter, memory_order_relaxed) ||
-	    atomic_load_explicit(&evd->watch, memory_order_relaxed) == DOFI_WATCH_ARMED)
+	/* Whoever is about to sleep says so, then looks at the CQ again: it is seen here, or it sees
+	 * the receive (its exchange reads what these additions of nothing wrote). */
+	if (atomic_fetch_add(&evd->waiter, 0) ||
+	    atomic_fetch_add(&evd->watch, 0) == DOFI_WATCH_ARMED)
 		dofi_evd_service(evd);
 }
 

@@ -49,7 +49,7 @@ struct dofi_evd {
 
 	struct dofi_cno *cno;
 	bool enabled, waitable;
-	_Atomic bool waiter;		/* a thread is inside dat_evd_wait; lock to write */
+	_Atomic int waiter;		/* a thread is inside dat_evd_wait; lock to write */
 	bool sleeping, dying;
 	bool dead;			/* asynchronous EVD that overflowed */
 	bool overflowed;		/* reported; armed again when there is room */
@@ -63,7 +63,7 @@ struct dofi_evd {
 	_Atomic uint64_t waits, dequeues, events;	/* counters */
 
 	struct dofi_list link;		/* ia->evds */
-	_Atomic enum dofi_evd_watch watch;
+	_Atomic int watch;		/* enum dofi_evd_watch */
 	bool covered;			/* napping because of consumers at the EPs' other CQs */
 	unsigned int fruitless;		/* looks in a row at a readable CQ that gave nothing */
 	uint32_t seen_polls;		/* `polls` when last looked at, */

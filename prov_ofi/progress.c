@@ -61,7 +61,7 @@ static void arm(struct dofi_ia *ia, struct dofi_evd *evd)
 
 	ev.data.u64 = dofi_progress_key(evd, DOFI_KEY_EVD);
 	if (!epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, evd->cq_fd, &ev) || errno == EEXIST)
-		evd->watch = DOFI_WATCH_ARMED;
+		atomic_exchange(&evd->watch, DOFI_WATCH_ARMED);
 }
 
 static void disarm(struct dofi_ia *ia, struct dofi_evd *evd, enum dofi_evd_watch to)
