@@ -524,15 +524,16 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 static void look_for_early_message(struct dofi_ep *ep)
 {
 	struct dofi_evd *evd = ep->recv_evd;
+	bool asleep;
 
 	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
 		dofi_work_unstall(evd);
 	if (!ep->obj.ia->fab.row->tcp_quirks || dofi_queue_count(&ep->rq) != 1)
 		return;
-	/* Whoever is about to sleep says so, then looks at the CQ again: it is seen here, or it sees
-	 * the receive (its exchange reads what these additions of nothing wrote). */
-	if (atomic_fetch_add(&evd->waiter, 0) ||
-	    atomic_fetch_add(&evd->watch, 0) == DOFI_WATCH_ARMED)
+	pthread_mutex_lock(&evd->lock);
+	asleep = evd->sleeping || evd->cno;
+	pthread_mutex_unlock(&evd->lock);
+	if (asleep)
 		dofi_evd_service(evd);
 }
 

@@ -49,8 +49,7 @@ struct dofi_evd {
 
 	struct dofi_cno *cno;
 	bool enabled, waitable;
-	_Atomic int waiter;		/* a thread is inside dat_evd_wait; lock to write */
-	bool sleeping, dying;
+	bool waiter, sleeping, dying;
 	bool dead;			/* asynchronous EVD that overflowed */
 	bool overflowed;		/* reported; armed again when there is room */
 	int wake_fd;			/* eventfd, -1 until the first sleep */
@@ -63,7 +62,7 @@ struct dofi_evd {
 	_Atomic uint64_t waits, dequeues, events;	/* counters */
 
 	struct dofi_list link;		/* ia->evds */
-	_Atomic int watch;		/* enum dofi_evd_watch */
+	enum dofi_evd_watch watch;
 	bool covered;			/* napping because of consumers at the EPs' other CQs */
 	unsigned int fruitless;		/* looks in a row at a readable CQ that gave nothing */
 	uint32_t seen_polls;		/* `polls` when last looked at, */

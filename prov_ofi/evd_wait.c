@@ -247,8 +247,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		pthread_mutex_unlock(&evd->lock);
 		return ret;
 	}
-	/* An exchange: see look_for_early_message in dto.c. */
-	atomic_exchange(&evd->waiter, true);
+	evd->waiter = true;
 	ret = wait_locked(evd, deadline, threshold);
 	if (!ret)
 		dofi_evd_pop(evd, event);

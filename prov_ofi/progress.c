@@ -61,7 +61,7 @@ static void arm(struct dofi_ia *ia, struct dofi_evd *evd)
 
 	ev.data.u64 = dofi_progress_key(evd, DOFI_KEY_EVD);
 	if (!epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, evd->cq_fd, &ev) || errno == EEXIST)
-		atomic_exchange(&evd->watch, DOFI_WATCH_ARMED);
+		evd->watch = DOFI_WATCH_ARMED;
 }
 
 static void disarm(struct dofi_ia *ia, struct dofi_evd *evd, enum dofi_evd_watch to)
@@ -158,9 +158,6 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 		if (dofi_cq_may_sleep(evd)) {
 			evd->fruitless = 0;
 			arm(ia, evd);
-			/* A receive posted before that was seen may have found its message. */
-			if (ia->fab.row->tcp_quirks)
-				dofi_evd_service(evd);
 			return;
 		}
 		if (n)
