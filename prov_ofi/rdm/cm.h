@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections of rdm.h: a handshake over a stream socket.
+ *
+ * Wires between processes of one host use unix sockets in the abstract namespace, named after the
+ * service point's address and port (no file is left behind); others use TCP at that address. The
+ * socket stays open as long as the connection: its end is the connection's end, and a byte on it
+ * is the doorbell of wires that have one.
+ *
+ * Everything here is called with eq->lock held, but for the calls of fi_ops_cm, which take it.
+ */
+#ifndef DOFI_RDM_CM_H
+#define DOFI_RDM_CM_H
+
+#include "rdm/rdm.h"
+
+/* A listener. */
+struct rdm_pep {
+	struct fid_pep fid;
+	struct rdm_fabric *fabric;
+	struct rdm_eq *eq;
+	union dofi_addr addr;		/* with the port, once it listens */
+	void *cm;
+};
+
+/* State of an event queue's connection manager: sockets in eq->epfd, timers. */
+int rdm_cm_open(struct rdm_eq *eq);
+void rdm_cm_close(struct rdm_eq *eq);
+/* Moves everything that can be moved without waiting; posts events (rdm_eq_push). */
+void rdm_cm_progress(struct rdm_eq *eq);
+/* The endpoint is being closed: no event about it will be posted any more; its socket is closed. */
+void rdm_cm_forget(struct rdm_ep *ep);
+/* Handle of a FI_CONNREQ whose info was never given to fi_endpoint or fi_reject. */
+void rdm_cm_drop_request(struct fid *handle);
+/* fi_endpoint with the info of a request: the endpoint becomes its other end. 0 or negative. */
+int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep);
+
+extern struct fi_ops_cm rdm_ep_cm_ops, rdm_pep_cm_ops;
+
+#endif

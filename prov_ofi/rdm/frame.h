@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What travels on a connection of rdm.h.
+ *
+ * Each direction has two ordered channels: requests (messages, RDMA writes, requests to read) and
+ * answers (data that was read, acknowledgements). Answers never wait for anything that the
+ * receiving program has to do, so a message without a receive holds up the requests behind it and
+ * nothing else.
+ *
+ * A frame is a header of 32 bytes and up to a wire's limit of payload; numbers are
+ * little-endian. A message, a write or the data of a read is cut into as many frames as it takes:
+ * the first bears FIRST and all fields, the last bears LAST.
+ *
+ *   RDM_MSG    requests  total: bytes of the message; value: completion data (with DATA)
+ *   RDM_WRITE  requests  total: bytes; value: target address; key: target key
+ *   RDM_READ   requests  total: bytes wanted; value: source address; key: source key; no payload
+ *   RDM_DATA   answers   to the oldest unanswered read; total as asked; key: 0, or (FIRST and
+ *                        LAST, no payload) the FI_* code for which it is refused
+ *   RDM_ACK    answers   value: number of writes that are in memory since the connection began;
+ *                        key: 0, or the code for which the next one was refused
+ *
+ * After a refusal, and after a message that was longer than its receive, whatever follows on the
+ * channel is dropped: the connection is about to end.
+ */
+#ifndef DOFI_RDM_FRAME_H
+#define DOFI_RDM_FRAME_H
+
+#include <stdint.h>
+
+enum { RDM_REQ, RDM_ANS, RDM_CHANNELS };
+
+enum { RDM_MSG = 1, RDM_WRITE, RDM_READ, RDM_DATA, RDM_ACK };
+
+enum { RDM_FIRST = 1, RDM_LAST = 2, RDM_HAS_DATA = 4 };
+
+struct rdm_frame {
+	uint32_t mark;			/* the wire's own */
+	uint32_t len;			/* payload */
+	uint8_t kind, flags;
+	uint16_t unused;		/* 0 */
+	uint32_t key;
+	uint64_t total;
+	uint64_t value;
+};
+
+#define RDM_FRAME_HDR sizeof(struct rdm_frame)
+
+static inline void *rdm_payload(struct rdm_frame *f)
+{
+	return f + 1;
+}
+
+#endif

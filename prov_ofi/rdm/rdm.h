@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connected endpoints (FI_EP_MSG) for fabrics that have none, as libfabric objects of our own.
+ *
+ * The rest of the provider speaks libfabric's interface of connected endpoints. Where a fabric has
+ * them (tcp, verbs), libfabric answers; where it has not (two processes of one host; fabrics with
+ * FI_EP_RDM only), the objects of this folder do: fabric, domain, event queue, completion queue,
+ * endpoint, listener, memory region, shared receive context. Nothing above can tell.
+ *
+ *   proto    messages, RDMA writes and reads as frames on two ordered channels (frame.h)
+ *   wire     carries the frames of one connection: a ring in shared memory (wire_shm.c), or cells
+ *            through one RDM endpoint of libfabric per domain (wire_fab.c)
+ *   cm       connections: a handshake over a stream socket, which stays open beside the
+ *            connection and tells when the peer ends, dies, or wants to wake us (cm.h)
+ *
+ * All data moves through frames, which the receiving side copies to where they belong: no peer ever
+ * touches memory of ours itself. So what a peer may access is checked when it is accessed, a
+ * region that has been closed is not touched any more, and an operation that is flushed is over.
+ *
+ * Locks, in the order in which they may be taken (all below those of ia.h):
+ *   eq->lock    sockets, connection state
+ *   cq->poll    who polls: the list of the queue's endpoints
+ *   ep->lock    one connection: what is sent and received
+ *   domain->mr_lock (read), srx->lock, domain->wire_lock
+ *   cq->lock, eq->event_lock    entries of a queue; nothing is taken under them
+ */
+#ifndef DOFI_RDM_H
+#define DOFI_RDM_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/list.h"
+#include "base/timer.h"
+#include "fab.h"
+#include "rdm/frame.h"
+
+#define RDM_IOV_MAX 4
+/* Private data of a connection message, the header of cm_proto.h included. */
+#define RDM_CM_DATA 296
+
+struct rdm_ep;
+struct rdm_wire;
+
+struct rdm_fabric {
+	struct fid_fabric fid;
+	const struct dofi_fab *fab;	/* row, addresses; outlives the object */
+	const struct rdm_wire *wire;
+};
+
+struct rdm_mr {
+	struct fid_mr fid;
+	struct rdm_domain *domain;
+	uint64_t base, length, offset;	/* real address = address in a request + offset */
+	uint64_t access;
+	uint32_t key;
+};
+
+#define RDM_MR_CHUNK_BITS 10
+#define RDM_MR_CHUNKS 1024
+
+struct rdm_domain {
+	struct fid_domain fid;
+	struct rdm_fabric *fabric;
+	pthread_rwlock_t mr_lock;	/* held for reading while a region is accessed */
+	struct rdm_mr **mr[RDM_MR_CHUNKS];
+	pthread_mutex_t wire_lock;
+	void *wire;			/* the wire's own: struct of wire_fab.c, or NULL */
+	_Atomic uint32_t eps;		/* open endpoints */
+	_Atomic uint16_t next_port;	/* names the active ends of connections */
+};
+
+struct rdm_completion {
+	struct fi_cq_data_entry entry;
+	int err;			/* positive; 0: success */
+};
+
+struct rdm_cq {
+	struct fid_cq fid;
+	struct rdm_domain *domain;
+	pthread_mutex_t poll;
+	struct rdm_ep **eps;		/* bound for either direction, each once */
+	uint32_t n_eps, eps_room, turn;
+	pthread_mutex_t lock;
+	struct rdm_completion *ring;	/* room is a power of two; grows, loses nothing */
+	uint32_t room;
+	_Atomic uint32_t head, tail;
+	_Atomic bool armed;		/* somebody sleeps on epfd */
+	int signal;			/* eventfd, in epfd */
+	int epfd;			/* FI_GETWAIT: signal, the wire's descriptor, and sockets of
+					   connections whose peers ring there */
+};
+
+/* Connection events that wait to be read, and all sockets of connections. */
+struct rdm_event {
+	struct dofi_list link;
+	uint32_t event;			/* FI_CONNREQ, FI_CONNECTED, FI_SHUTDOWN; 0: error */
+	int err;			/* error entry: positive */
+	struct fid *fid;
+	struct fi_info *info;		/* FI_CONNREQ: ours until it is read */
+	size_t len;
+	uint8_t data[RDM_CM_DATA];
+};
+
+struct rdm_eq {
+	struct fid_eq fid;
+	struct rdm_fabric *fabric;
+	pthread_mutex_t lock;
+	pthread_mutex_t event_lock;
+	struct dofi_list events;
+	int signal;			/* eventfd in epfd: events wait */
+	int epfd;			/* FI_GETWAIT */
+	void *cm;			/* the connection manager's own state (cm.c) */
+};
+
+/* A receive that waits for its message. */
+struct rdm_recv {
+	void *context;
+	uint64_t total;
+	uint32_t count;
+	struct iovec iov[RDM_IOV_MAX];
+};
+
+struct rdm_srx {
+	struct fid_ep fid;
+	struct rdm_domain *domain;
+	pthread_mutex_t lock;
+	struct rdm_recv *ring;
+	uint32_t room, head, tail;
+	struct dofi_list waiting;	/* endpoints whose message waits for a buffer, first come
+					   first served */
+};
+
+/* A request that waits for its turn, or for the peer's answer. */
+struct rdm_tx {
+	void *context;
+	uint8_t kind;			/* RDM_MSG, RDM_WRITE, RDM_READ */
+	bool has_data;
+	uint64_t data;			/* completion data of a message */
+	uint64_t remote;
+	uint32_t key;
+	uint64_t total, done;		/* bytes; done: put into frames, or received (read) */
+	uint32_t count;
+	struct iovec iov[RDM_IOV_MAX];
+};
+
+/* Power-of-two ring of requests. */
+struct rdm_txq {
+	struct rdm_tx *tx;
+	uint32_t room, head, tail;
+};
+
+/* A read of the peer that is being answered. */
+struct rdm_serve {
+	uint64_t remote, left;
+	uint32_t key;
+	bool begun;
+};
+#define RDM_SERVE_MAX 64
+
+enum rdm_state { RDM_NEW, RDM_CONNECTING, RDM_UP, RDM_DOWN };
+
+struct rdm_ep {
+	struct fid_ep fid;
+	struct rdm_domain *domain;
+	struct rdm_eq *eq;
+	struct rdm_cq *tx_cq, *rx_cq;
+	struct rdm_srx *srx;
+	pthread_mutex_t lock;
+	_Atomic int state;		/* enum rdm_state */
+
+	/* sending: requests not entirely in frames yet; those that wait for the peer's answer */
+	struct rdm_txq txq, writes, reads;
+	uint64_t writes_acked;		/* as counted by the peer */
+	/* answering */
+	struct rdm_serve serve[RDM_SERVE_MAX];
+	uint32_t serve_head, serve_tail;
+	uint64_t writes_done, writes_told;
+	_Atomic bool pending;		/* something of the above waits for room in a channel */
+
+	/* receiving */
+	struct rdm_recv *rxq;
+	uint32_t rx_room, rx_head, rx_tail;
+	struct rdm_recv cur;		/* of the message or write that is arriving */
+	bool in_message, in_write, dropping;
+	bool refused;			/* what follows a refused request is thrown away */
+	uint64_t got, expected, data;
+	bool has_data;
+	_Atomic bool stalled;		/* a message waits for a receive */
+	struct rdm_recv gift;		/* given by the SRX while it waited */
+	bool has_gift, waits_for_srx;
+	struct dofi_list srx_link;
+
+	/* connection manager's (eq->lock) */
+	int sock;			/* of the handshake, -1: none */
+	union dofi_addr local, peer;	/* with ports */
+	void *cm;
+
+	/* wire's */
+	union {
+		struct rdm_shm *shm;
+		struct rdm_conn *conn;
+		void *any;
+	} w;
+	const struct rdm_wire *wire;
+};
+
+/* What one side tells the other about its wire when they connect. */
+#define RDM_OFFER_MAX 192
+struct rdm_offer {
+	uint16_t len;
+	uint8_t data[RDM_OFFER_MAX];
+	int fd;				/* travels with it, -1: none */
+};
+
+/* One kind of wire. Endpoint calls hold ep->lock unless they say otherwise. */
+struct rdm_wire {
+	const char *name;
+	uint8_t id;			/* in the handshake */
+	bool local;			/* peers are processes of this host: unix sockets */
+	bool doorbell;			/* a sleeping peer is woken by a byte on the socket */
+	/* fi_info of the outer (connected) endpoints; fab->addr is chosen. 0 or negative. */
+	int (*getinfo)(struct dofi_fab *fab, struct fi_info **info);
+	int (*domain_open)(struct rdm_domain *domain);
+	void (*domain_close)(struct rdm_domain *domain);
+	/* Descriptor that becomes readable when something arrives for any endpoint; -1: none. */
+	int (*wait_fd)(struct rdm_domain *domain);
+	/* Reads what has arrived for all endpoints, without ep->lock (poll path). */
+	void (*progress)(struct rdm_domain *domain);
+	/* May one sleep on wait_fd? false: look again. */
+	bool (*may_sleep)(struct rdm_domain *domain);
+
+	/* Handshake: no lock of ours but eq->lock. offer: called first by the active side, then by
+	 * the passive one after adopt, when it accepts. adopt checks what the peer offers: 0 or a
+	 * negative error; it takes over in->fd (sets it to -1). close undoes both. */
+	int (*offer)(struct rdm_ep *ep, bool active, struct rdm_offer *out);
+	int (*adopt)(struct rdm_ep *ep, bool active, struct rdm_offer *in);
+	void (*close)(struct rdm_ep *ep);
+	/* Nothing will be sent any more. out: bytes for the last message on the socket (at most
+	 * RDM_OFFER_MAX), returns how many. */
+	size_t (*finish)(struct rdm_ep *ep, uint8_t *out);
+	/* The peer's last message; then: has everything that the peer sent been consumed, or can
+	 * nothing more come? (died: the socket ended without a last message) */
+	void (*finished)(struct rdm_ep *ep, const uint8_t *in, size_t len);
+	bool (*drained)(struct rdm_ep *ep, bool died);
+
+	/* Frames. reserve: room for a frame with up to `want` bytes of payload, or NULL; *room says
+	 * how many there are (at least one unless want is 0). commit: it is complete. */
+	struct rdm_frame *(*reserve)(struct rdm_ep *ep, int channel, size_t want, size_t *room);
+	void (*commit)(struct rdm_ep *ep, int channel, struct rdm_frame *frame);
+	/* The next frame that has arrived, payload behind it; frame->len has been checked to be
+	 * within what arrived. NULL: none. release: consumed. */
+	struct rdm_frame *(*peek)(struct rdm_ep *ep, int channel);
+	void (*release)(struct rdm_ep *ep, int channel);
+	/* After a batch: tell the peer how much room it has again, ring if it waits for that. */
+	void (*flush)(struct rdm_ep *ep);
+	/* Without ep->lock: may anything have arrived? A guess that errs to true only. */
+	bool (*ready)(struct rdm_ep *ep);
+	/* Before sleeping: from now on the peer rings when it sends, and when `room`, if it has made
+	 * room. False: something is there already. */
+	bool (*arm)(struct rdm_ep *ep, bool room);
+};
+
+extern const struct rdm_wire rdm_wire_shm, rdm_wire_fab;
+
+/* Entry points of fab.c: what fi_getinfo and fi_fabric are elsewhere. */
+int rdm_getinfo(struct dofi_fab *fab, struct fi_info **info);
+int rdm_fabric(struct dofi_fab *fab, struct fid_fabric **fabric);
+
+/* objects */
+int rdm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		    void *context);
+int rdm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+		void *context);
+int rdm_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
+		 void *context);
+int rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+		void *context);
+int rdm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep,
+		void *context);
+int rdm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx,
+		 void *context);
+extern struct fi_ops_mr rdm_mr_ops;
+
+/* cq.c */
+void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		 int err);
+/* Wakes whoever sleeps on it. */
+void rdm_cq_wake(struct rdm_cq *cq);
+int rdm_cq_attach(struct rdm_cq *cq, struct rdm_ep *ep);
+void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep);
+/* The connection's socket, on which the peer may ring, wakes those who sleep on the queue. */
+void rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep);
+int rdm_cq_trywait(struct rdm_cq *cq);
+
+/* eq.c: takes over `event` (malloc'ed). */
+void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event);
+/* Forgets the events of an endpoint that is being closed. */
+void rdm_eq_forget(struct rdm_eq *eq, struct fid *fid);
+
+/* mr.c: the region's real address, or NULL; *err then is the positive FI_* code for the peer. The
+ * caller holds mr_lock for reading while it uses the address. */
+void *rdm_mr_access(struct rdm_domain *domain, uint32_t key, uint64_t addr, uint64_t len,
+		    uint64_t access, int *err);
+
+/* srx.c: a buffer for the message that waits at ep (ep->lock held); false: ep has been queued. */
+bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *ep, struct rdm_recv *out);
+/* The endpoint goes; what it was given and has not used goes back. */
+void rdm_srx_leave(struct rdm_srx *srx, struct rdm_ep *ep);
+
+/* proto.c; ep->lock held. */
+/* Takes in what has arrived and sends what waits. Returns the number of frames taken. */
+unsigned int rdm_proto_progress(struct rdm_ep *ep);
+/* Puts waiting requests and answers into frames as far as there is room. */
+void rdm_proto_push(struct rdm_ep *ep);
+extern struct fi_ops_msg rdm_msg_ops, rdm_srx_msg_ops;
+extern struct fi_ops_rma rdm_rma_ops;
+
+/* ep.c: called by the connection manager with eq->lock. */
+/* The connection is up: frames may flow. */
+void rdm_ep_up(struct rdm_ep *ep);
+/* The peer has ended its side (died: without saying so). True: everything that it sent has been
+ * taken, the end may be reported; false: ask again later. */
+bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died);
+
+#endif
