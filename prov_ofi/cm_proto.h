@@ -32,7 +32,8 @@
 #define DOFI_CM_MAGIC 0x444f4649u
 #define DOFI_CM_VERSION 1
 #define DOFI_CM_HDR 40
-#define DOFI_CM_MAX 256
+/* Of any fabric; what one carries says its row. */
+#define DOFI_CM_MAX 296
 
 enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };
 

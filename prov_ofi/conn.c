@@ -100,6 +100,9 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 		if (!conn->tag)
 			goto no_fid;
 	}
+	/* Ours have exactly the room that was asked for. */
+	if (ia->fab.row->wire)
+		info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
 	ret = fi_endpoint(ia->fab.domain, info, &conn->fid, conn);
 	if (ret)
 		goto no_fid;

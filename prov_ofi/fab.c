@@ -11,6 +11,7 @@
 #include "fab.h"
 #include "fab_lib.h"
 #include "netif.h"
+#include "rdm/rdm.h"
 #include "why.h"
 
 /* The API version asked of libfabric: the oldest that gives all we use, so that a binary
@@ -18,8 +19,9 @@
 #define API_VERSION FI_VERSION(1, 14)
 
 static const struct dofi_fab_row rows[] = {
-	/* name, libfabric name, wire id, tcp quirks, iov, connection data, receives */
-	{ "tcp", "tcp", 1, true, 4, 256, 1024 },
+	/* name, libfabric name, wire id, tcp quirks, iov, connection data, receives, links, wire */
+	{ "tcp", "tcp", 1, true, 4, 256, 1024, true, NULL },
+	{ "shm", "shm", 3, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_shm },
 };
 
 size_t dofi_addr_len(const struct sockaddr *sa)
@@ -135,19 +137,21 @@ static void adapt_info(struct dofi_fab *fab)
 
 static int find_info(struct dofi_fab *fab)
 {
-	struct fi_info *hints = make_hints(fab);
+	struct fi_info *hints;
 	int ret;
 
+	if (fab->row->wire)
+		return rdm_getinfo(fab, &fab->info);
+	hints = make_hints(fab);
 	if (!hints)
 		return -FI_ENOMEM;
 	ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, &fab->info);
 	if (ret)
 		dofi_why_info(fab, hints, ret);
 	dofi_lib.freeinfo(hints);
-	if (ret)
-		return ret;
-	adapt_info(fab);
-	return 0;
+	if (!ret)
+		adapt_info(fab);
+	return ret;
 }
 
 static int open_objects(struct dofi_fab *fab)
@@ -156,7 +160,8 @@ static int open_objects(struct dofi_fab *fab)
 	const char *what = "fi_fabric";
 	int ret;
 
-	ret = dofi_lib.fabric(fab->info->fabric_attr, &fab->fabric, fab);
+	ret = fab->row->wire ? rdm_fabric(fab, &fab->fabric)
+			     : dofi_lib.fabric(fab->info->fabric_attr, &fab->fabric, fab);
 	if (ret)
 		goto failed;
 	what = "fi_domain";
@@ -205,7 +210,7 @@ int dofi_fab_open(struct dofi_fab *fab, const char *params)
 	parse_params(params, &wish);
 	fab->row = find_row(wish.provider);
 	if (!fab->row) {
-		dofi_why_fabric(wish.provider, "tcp");
+		dofi_why_fabric(wish.provider, "tcp, shm");
 		return -FI_ENODATA;
 	}
 	ret = choose_address(fab, &wish);

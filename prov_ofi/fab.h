@@ -31,6 +31,8 @@ struct dofi_lib {
 
 extern struct dofi_lib dofi_lib;
 
+struct rdm_wire;
+
 /* One row per fabric: names and what this library has to know about it. */
 struct dofi_fab_row {
 	const char *name;		/* in "provider=…" and IA names */
@@ -38,8 +40,10 @@ struct dofi_fab_row {
 	uint8_t wire_id;		/* in connection headers; never reused */
 	bool tcp_quirks;		/* see tcpfd.h */
 	size_t max_iov;
-	uint32_t cm_data;		/* bytes that a connection message carries */
+	uint32_t cm_data;		/* bytes that a connection message carries, at most DOFI_CM_MAX */
 	size_t rx_depth;		/* receives handed to one endpoint at once */
+	bool links;			/* the connections cannot tell everything: see link.h */
+	const struct rdm_wire *wire;	/* connected endpoints are ours (rdm/rdm.h); NULL: libfabric's */
 };
 
 union dofi_addr {

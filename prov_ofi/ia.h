@@ -96,7 +96,7 @@ struct dofi_ia {
  * with an SRQ, or post to one, therefore enters here first. Leave if it says that you entered. */
 static inline bool dofi_srx_enter(struct dofi_ia *ia, bool concerned)
 {
-	if (!concerned || !dofi_fab_older(&ia->fab, 1, 18))
+	if (!concerned || !ia->fab.row->tcp_quirks || !dofi_fab_older(&ia->fab, 1, 18))
 		return false;
 	pthread_mutex_lock(&ia->srx_lock);
 	return true;

@@ -344,6 +344,8 @@ int dofi_link_open(struct dofi_ia *ia)
 		if (getrandom(&ia->number, sizeof(ia->number), 0) != sizeof(ia->number))
 			return -errno;
 	} while (!ia->number);
+	if (!ia->fab.row->links)
+		return 0;
 	if (!ia->fab.addr_named) {
 		if (addr.sa.sa_family == AF_INET6)
 			addr.in6.sin6_addr = in6addr_any;

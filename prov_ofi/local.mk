@@ -43,6 +43,21 @@ dofi_sources = \
 	prov_ofi/obj.c prov_ofi/obj.h \
 	prov_ofi/progress.c prov_ofi/progress.h \
 	prov_ofi/provider.c \
+	prov_ofi/rdm/cm.h \
+	prov_ofi/rdm/cq.c \
+	prov_ofi/rdm/ep.c \
+	prov_ofi/rdm/eq.c \
+	prov_ofi/rdm/fabric.c \
+	prov_ofi/rdm/frame.h \
+	prov_ofi/rdm/iov.h \
+	prov_ofi/rdm/lock.h \
+	prov_ofi/rdm/mr.c \
+	prov_ofi/rdm/proto.c \
+	prov_ofi/rdm/proto_rx.c \
+	prov_ofi/rdm/rdm.h \
+	prov_ofi/rdm/shm_pull.c prov_ofi/rdm/shm_pull.h \
+	prov_ofi/rdm/srx.c \
+	prov_ofi/rdm/wire_shm.c \
 	prov_ofi/recv_count.c \
 	prov_ofi/rmr.c prov_ofi/rmr.h \
 	prov_ofi/srq.c prov_ofi/srq.h \

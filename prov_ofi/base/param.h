@@ -27,7 +27,11 @@
 	X(WRITE_TAIL, 0, 1, 1, "1: the last bytes of an RDMA write appear in the target's memory " \
 	  "after all others, for programs that wait for them there; 0: saves a small message") \
 	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a stranger that " \
-	  "connects to a service point and says nothing is thrown out")
+	  "connects to a service point and says nothing is thrown out") \
+	X(SHM_RING_KIB, 4, 65536, 128, "shm: KiB of each of the four rings of a connection, made a " \
+	  "power of two; the side that connects decides") \
+	X(SHM_PULL_KIB, 0, 1048576, 16, "shm: messages and writes of so many KiB are taken out of the " \
+	  "sender's memory by the receiver, where the kernel allows that and is quick at it; 0 never")
 
 #define DOFI_STRINGS(X) \
 	X(PROVIDER, "libfabric provider to use, whatever the registry entry says: tcp") \

@@ -6,7 +6,7 @@
  * receiving program has to do, so a message without a receive holds up the requests behind it and
  * nothing else.
  *
- * A frame is a header of 32 bytes and up to a wire's limit of payload; numbers are
+ * A frame is a header of 40 bytes and up to a wire's limit of payload; numbers are
  * little-endian. A message, a write or the data of a read is cut into as many frames as it takes:
  * the first bears FIRST and all fields, the last bears LAST.
  *
@@ -15,8 +15,13 @@
  *   RDM_READ   requests  total: bytes wanted; value: source address; key: source key; no payload
  *   RDM_DATA   answers   to the oldest unanswered read; total as asked; key: 0, or (FIRST and
  *                        LAST, no payload) the FI_* code for which it is refused
- *   RDM_ACK    answers   value: number of writes that are in memory since the connection began;
- *                        key: 0, or the code for which the next one was refused
+ *   RDM_ACK    answers   value: number of requests with ACK that are done since the connection
+ *                        began; key: 0, or the code for which the next one was refused
+ *
+ * Between processes that may read each other's memory, the data of a large message or write does
+ * not travel in frames: with PULL the payload is a list of segments (struct rdm_segment) of the
+ * sender's memory, behind them what is to be taken from the frame itself, the last bytes of a
+ * write. Whoever pulls says so by an ACK, which the last frame asks for (ACK); writes always do.
  *
  * After a refusal, and after a message that was longer than its receive, whatever follows on the
  * channel is dropped: the connection is about to end.
@@ -30,16 +35,21 @@ enum { RDM_REQ, RDM_ANS, RDM_CHANNELS };
 
 enum { RDM_MSG = 1, RDM_WRITE, RDM_READ, RDM_DATA, RDM_ACK };
 
-enum { RDM_FIRST = 1, RDM_LAST = 2, RDM_HAS_DATA = 4 };
+enum { RDM_FIRST = 1, RDM_LAST = 2, RDM_HAS_DATA = 4, RDM_PULL = 8, RDM_WANTS_ACK = 16 };
+
+struct rdm_segment {
+	uint64_t addr, len;
+};
 
 struct rdm_frame {
-	uint32_t mark;			/* the wire's own */
+	uint64_t mark;			/* the wire's own */
 	uint32_t len;			/* payload */
-	uint8_t kind, flags;
-	uint16_t unused;		/* 0 */
 	uint32_t key;
 	uint64_t total;
 	uint64_t value;
+	uint8_t kind, flags;
+	uint8_t segments;		/* with PULL: in the list */
+	uint8_t unused[5];		/* 0 */
 };
 
 #define RDM_FRAME_HDR sizeof(struct rdm_frame)

@@ -36,6 +36,7 @@
 #include "base/timer.h"
 #include "fab.h"
 #include "rdm/frame.h"
+#include "rdm/lock.h"
 
 #define RDM_IOV_MAX 4
 /* Private data of a connection message, the header of cm_proto.h included. */
@@ -80,10 +81,10 @@ struct rdm_completion {
 struct rdm_cq {
 	struct fid_cq fid;
 	struct rdm_domain *domain;
-	pthread_mutex_t poll;
+	struct rdm_lock poll;
 	struct rdm_ep **eps;		/* bound for either direction, each once */
 	uint32_t n_eps, eps_room, turn;
-	pthread_mutex_t lock;
+	struct rdm_lock lock;
 	struct rdm_completion *ring;	/* room is a power of two; grows, loses nothing */
 	uint32_t room;
 	_Atomic uint32_t head, tail;
@@ -138,6 +139,7 @@ struct rdm_tx {
 	void *context;
 	uint8_t kind;			/* RDM_MSG, RDM_WRITE, RDM_READ */
 	bool has_data;
+	bool pulled;			/* the peer takes it out of our memory */
 	uint64_t data;			/* completion data of a message */
 	uint64_t remote;
 	uint32_t key;
@@ -154,9 +156,9 @@ struct rdm_txq {
 
 /* A read of the peer that is being answered. */
 struct rdm_serve {
-	uint64_t remote, left;
+	uint64_t remote, total, done;
 	uint32_t key;
-	bool begun;
+	int refused;			/* code, 0: granted */
 };
 #define RDM_SERVE_MAX 64
 
@@ -168,25 +170,31 @@ struct rdm_ep {
 	struct rdm_eq *eq;
 	struct rdm_cq *tx_cq, *rx_cq;
 	struct rdm_srx *srx;
-	pthread_mutex_t lock;
+	struct rdm_lock lock;
 	_Atomic int state;		/* enum rdm_state */
 
-	/* sending: requests not entirely in frames yet; those that wait for the peer's answer */
-	struct rdm_txq txq, writes, reads;
-	uint64_t writes_acked;		/* as counted by the peer */
+	/* sending: requests not entirely in frames yet; those that wait for an acknowledgement, or
+	 * for data */
+	struct rdm_txq txq, unacked, reads;
+	uint64_t acked;			/* as counted by the peer */
 	/* answering */
 	struct rdm_serve serve[RDM_SERVE_MAX];
 	uint32_t serve_head, serve_tail;
-	uint64_t writes_done, writes_told;
+	uint64_t done, told;		/* requests that want an acknowledgement */
+	uint32_t nak;			/* code for which a write was refused, not told yet */
 	_Atomic bool pending;		/* something of the above waits for room in a channel */
 
 	/* receiving */
 	struct rdm_recv *rxq;
 	uint32_t rx_room, rx_head, rx_tail;
 	struct rdm_recv cur;		/* of the message or write that is arriving */
-	bool in_message, in_write, dropping;
+	bool in_message, in_write;
+	uint64_t remote;		/* of the write: where the next byte goes */
+	uint32_t key;
 	bool refused;			/* what follows a refused request is thrown away */
+	bool failed;			/* the peer broke the rules */
 	uint64_t got, expected, data;
+	_Atomic uint32_t order;		/* see proto_rx.c */
 	bool has_data;
 	_Atomic bool stalled;		/* a message waits for a receive */
 	struct rdm_recv gift;		/* given by the SRX while it waited */
@@ -250,17 +258,25 @@ struct rdm_wire {
 	 * how many there are (at least one unless want is 0). commit: it is complete. */
 	struct rdm_frame *(*reserve)(struct rdm_ep *ep, int channel, size_t want, size_t *room);
 	void (*commit)(struct rdm_ep *ep, int channel, struct rdm_frame *frame);
-	/* The next frame that has arrived, payload behind it; frame->len has been checked to be
-	 * within what arrived. NULL: none. release: consumed. */
-	struct rdm_frame *(*peek)(struct rdm_ep *ep, int channel);
+	/* The next frame that has arrived and its payload; frame->len has been checked to be
+	 * within what arrived, and the frame is out of the peer's reach. NULL: none. release:
+	 * consumed. */
+	const struct rdm_frame *(*peek)(struct rdm_ep *ep, int channel, const void **payload);
 	void (*release)(struct rdm_ep *ep, int channel);
 	/* After a batch: tell the peer how much room it has again, ring if it waits for that. */
 	void (*flush)(struct rdm_ep *ep);
+	/* The peer may take data of that size, or more, out of our memory; SIZE_MAX: never. */
+	size_t (*pull_from)(struct rdm_ep *ep);
+	/* Takes `len` bytes out of the peer's memory. False: they are not the peer's any more. */
+	bool (*pull)(struct rdm_ep *ep, struct iovec *to, const struct rdm_segment *from, size_t n);
 	/* Without ep->lock: may anything have arrived? A guess that errs to true only. */
 	bool (*ready)(struct rdm_ep *ep);
-	/* Before sleeping: from now on the peer rings when it sends, and when `room`, if it has made
-	 * room. False: something is there already. */
-	bool (*arm)(struct rdm_ep *ep, bool room);
+	/* Before sleeping (NULL: wait_fd suffices). arm: from now on the peer rings when it sends
+	 * and, with `room`, when it has made room. settle, once all are armed: whoever has not seen
+	 * that is seen. quiet: nothing is there, no room has been made. */
+	void (*arm)(struct rdm_ep *ep, bool room);
+	void (*settle)(struct rdm_domain *domain);
+	bool (*quiet)(struct rdm_ep *ep, bool room);
 };
 
 extern const struct rdm_wire rdm_wire_shm, rdm_wire_fab;
@@ -268,6 +284,8 @@ extern const struct rdm_wire rdm_wire_shm, rdm_wire_fab;
 /* Entry points of fab.c: what fi_getinfo and fi_fabric are elsewhere. */
 int rdm_getinfo(struct dofi_fab *fab, struct fi_info **info);
 int rdm_fabric(struct dofi_fab *fab, struct fid_fabric **fabric);
+/* The fi_info of connected endpoints on a wire called so. */
+int rdm_outer_info(const struct dofi_fab *fab, const char *name, struct fi_info **out);
 
 /* objects */
 int rdm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
@@ -295,6 +313,9 @@ void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep);
 void rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep);
 int rdm_cq_trywait(struct rdm_cq *cq);
 
+/* What stands in epoll's data for the event queue's own signal; the connection manager uses others. */
+#define RDM_EQ_SIGNAL 0
+int rdm_eq_trywait(struct rdm_eq *eq);
 /* eq.c: takes over `event` (malloc'ed). */
 void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event);
 /* Forgets the events of an endpoint that is being closed. */
@@ -315,6 +336,11 @@ void rdm_srx_leave(struct rdm_srx *srx, struct rdm_ep *ep);
 unsigned int rdm_proto_progress(struct rdm_ep *ep);
 /* Puts waiting requests and answers into frames as far as there is room. */
 void rdm_proto_push(struct rdm_ep *ep);
+/* proto_rx.c: what has arrived. Number of frames taken. */
+unsigned int rdm_take_answers(struct rdm_ep *ep);
+unsigned int rdm_take_requests(struct rdm_ep *ep);
+/* The peer broke the rules: the connection ends. */
+void rdm_ep_fail(struct rdm_ep *ep, const char *why);
 extern struct fi_ops_msg rdm_msg_ops, rdm_srx_msg_ops;
 extern struct fi_ops_rma rdm_rma_ops;
 

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are completions kept, and who moves the endpoints of a queue? (hot)
+ *
+ * Reading an empty queue takes in what has arrived for its endpoints. Sleeping: fi_trywait makes
+ * every peer ring when it sends; the descriptor is an epoll set with the queue's own signal, the
+ * wire's descriptor and the sockets on which peers ring.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rdm/rdm.h"
+
+/* In epoll's data: a socket's number, or one of these. */
+#define SIGNAL UINT64_MAX
+#define WIRE (UINT64_MAX - 1)
+#define FIRST_ROOM 64
+
+static struct rdm_cq *cq_of(struct fid_cq *fid)
+{
+	return dofi_container(fid, struct rdm_cq, fid);
+}
+
+void rdm_cq_wake(struct rdm_cq *cq)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	if (!atomic_load_explicit(&cq->armed, memory_order_seq_cst) ||
+	    !atomic_exchange(&cq->armed, false))
+		return;
+	n = write(cq->signal, &one, sizeof(one));
+	(void)n;	/* full means readable */
+}
+
+static bool grow(struct rdm_cq *cq, uint32_t head, uint32_t tail)
+{
+	struct rdm_completion *ring = malloc(2 * cq->room * sizeof(*ring));
+
+	if (!ring)
+		return false;
+	for (uint32_t i = head; i != tail; i++)
+		ring[i & (2 * cq->room - 1)] = cq->ring[i & (cq->room - 1)];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->room *= 2;
+	return true;
+}
+
+void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		 int err)
+{
+	struct rdm_completion *c;
+	uint32_t head, tail;
+
+	rdm_lock(&cq->lock);
+	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	/* Without memory the oldest one is lost; there is nothing better to do. */
+	if (tail - head == cq->room && !grow(cq, head, tail))
+		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
+	c = &cq->ring[tail & (cq->room - 1)];
+	c->entry.op_context = context;
+	c->entry.flags = flags;
+	c->entry.len = len;
+	c->entry.data = data;
+	c->err = err;
+	atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
+	rdm_unlock(&cq->lock);
+	rdm_cq_wake(cq);
+}
+
+static inline bool is_empty(const struct rdm_cq *cq)
+{
+	return atomic_load_explicit(&cq->head, memory_order_relaxed) ==
+	       atomic_load_explicit(&cq->tail, memory_order_acquire);
+}
+
+/* Takes in what has arrived for the endpoints of the queue; cq->poll held. */
+static void poll_eps(struct rdm_cq *cq)
+{
+	const struct rdm_wire *wire = cq->domain->fabric->wire;
+	uint32_t n = cq->n_eps, i = cq->turn;
+
+	if (wire->progress)
+		wire->progress(cq->domain);
+	if (++cq->turn >= n)
+		cq->turn = 0;
+	for (uint32_t left = n; left; left--, i++) {
+		struct rdm_ep *ep;
+
+		if (i >= n)
+			i = 0;
+		ep = cq->eps[i];
+		if (!atomic_load_explicit(&ep->pending, memory_order_relaxed) && !wire->ready(ep))
+			continue;
+		/* Whoever has it is moving it, or will be looked for by the next poll. */
+		if (!rdm_trylock(&ep->lock))
+			continue;
+		rdm_proto_progress(ep);
+		rdm_unlock(&ep->lock);
+	}
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct rdm_cq *cq = cq_of(fid);
+	struct fi_cq_data_entry *out = buf;
+	uint32_t head, tail;
+	size_t n = 0;
+
+	if (is_empty(cq)) {
+		/* One at a time is enough. */
+		if (rdm_trylock(&cq->poll)) {
+			poll_eps(cq);
+			rdm_unlock(&cq->poll);
+		}
+		if (is_empty(cq))
+			return -FI_EAGAIN;
+	}
+	rdm_lock(&cq->lock);
+	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	while (n < count && head != tail) {
+		const struct rdm_completion *c = &cq->ring[head & (cq->room - 1)];
+
+		if (c->err)
+			break;
+		out[n++] = c->entry;
+		head++;
+	}
+	atomic_store_explicit(&cq->head, head, memory_order_relaxed);
+	rdm_unlock(&cq->lock);
+	if (n)
+		return (ssize_t)n;
+	return head != tail && count ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err, uint64_t flags)
+{
+	struct rdm_cq *cq = cq_of(fid);
+	const struct rdm_completion *c;
+	ssize_t ret = -FI_EAGAIN;
+	uint32_t head;
+
+	(void)flags;
+	rdm_lock(&cq->lock);
+	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	c = &cq->ring[head & (cq->room - 1)];
+	if (head != atomic_load_explicit(&cq->tail, memory_order_relaxed) && c->err) {
+		err->op_context = c->entry.op_context;
+		err->flags = c->entry.flags;
+		err->len = c->entry.len;
+		err->data = c->entry.data;
+		err->err = c->err;
+		err->prov_errno = 0;
+		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
+		ret = 1;
+	}
+	rdm_unlock(&cq->lock);
+	return ret;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+			       size_t len)
+{
+	(void)fid;
+	(void)prov_errno;
+	(void)err_data;
+	if (buf && len)
+		*buf = '\0';
+	return "";
+}
+
+/* ---------------------------------------------------------------- sleeping */
+
+/* Empties what woke the last sleeper; cq->poll held. */
+static void quieten(struct rdm_cq *cq)
+{
+	struct epoll_event ev[16];
+	uint64_t count;
+	char bytes[64];
+	int n = epoll_wait(cq->epfd, ev, 16, 0);
+
+	for (int i = 0; i < n; i++) {
+		ssize_t got;
+
+		if (ev[i].data.u64 == WIRE)
+			continue;	/* its owner empties it */
+		if (ev[i].data.u64 == SIGNAL) {
+			got = read(cq->signal, &count, sizeof(count));
+			continue;
+		}
+		got = recv((int)ev[i].data.u64, bytes, sizeof(bytes), MSG_DONTWAIT);
+		/* The connection's end is the business of the event queue. */
+		if (!got || (got < 0 && errno != EAGAIN && errno != EINTR))
+			epoll_ctl(cq->epfd, EPOLL_CTL_DEL, (int)ev[i].data.u64, NULL);
+	}
+}
+
+static void arm_eps(struct rdm_cq *cq, const struct rdm_wire *wire)
+{
+	for (uint32_t i = 0; i < cq->n_eps; i++) {
+		struct rdm_ep *ep = cq->eps[i];
+
+		rdm_lock(&ep->lock);
+		if (atomic_load(&ep->state) == RDM_UP)
+			wire->arm(ep, atomic_load(&ep->pending));
+		rdm_unlock(&ep->lock);
+	}
+	wire->settle(cq->domain);
+}
+
+static bool eps_quiet(struct rdm_cq *cq, const struct rdm_wire *wire)
+{
+	bool quiet = true;
+
+	for (uint32_t i = 0; i < cq->n_eps && quiet; i++) {
+		struct rdm_ep *ep = cq->eps[i];
+
+		rdm_lock(&ep->lock);
+		if (atomic_load(&ep->state) == RDM_UP)
+			quiet = wire->quiet(ep, atomic_load(&ep->pending));
+		rdm_unlock(&ep->lock);
+	}
+	return quiet;
+}
+
+int rdm_cq_trywait(struct rdm_cq *cq)
+{
+	const struct rdm_wire *wire = cq->domain->fabric->wire;
+	bool quiet;
+
+	rdm_lock(&cq->poll);
+	quieten(cq);
+	atomic_store(&cq->armed, true);
+	if (wire->arm)
+		arm_eps(cq, wire);
+	quiet = (!wire->arm || eps_quiet(cq, wire)) &&
+		(!wire->may_sleep || wire->may_sleep(cq->domain)) && is_empty(cq);
+	rdm_unlock(&cq->poll);
+	return quiet ? 0 : -FI_EAGAIN;
+}
+
+/* ---------------------------------------------------------------- endpoints */
+
+int rdm_cq_attach(struct rdm_cq *cq, struct rdm_ep *ep)
+{
+	int ret = 0;
+
+	rdm_lock(&cq->poll);
+	for (uint32_t i = 0; i < cq->n_eps; i++)
+		if (cq->eps[i] == ep)
+			goto out;
+	if (cq->n_eps == cq->eps_room) {
+		uint32_t room = cq->eps_room ? 2 * cq->eps_room : 4;
+		struct rdm_ep **eps = realloc(cq->eps, room * sizeof(*eps));
+
+		if (!eps) {
+			ret = -FI_ENOMEM;
+			goto out;
+		}
+		cq->eps = eps;
+		cq->eps_room = room;
+	}
+	cq->eps[cq->n_eps++] = ep;
+out:
+	rdm_unlock(&cq->poll);
+	return ret;
+}
+
+void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep)
+{
+	rdm_lock(&cq->poll);
+	for (uint32_t i = 0; i < cq->n_eps; i++) {
+		if (cq->eps[i] != ep)
+			continue;
+		cq->eps[i] = cq->eps[--cq->n_eps];
+		break;
+	}
+	if (ep->wire->doorbell && ep->sock >= 0)
+		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->sock, NULL);
+	rdm_unlock(&cq->poll);
+}
+
+void rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	ev.data.u64 = (uint64_t)ep->sock;
+	/* EEXIST: it serves both directions. */
+	epoll_ctl(cq->epfd, EPOLL_CTL_ADD, ep->sock, &ev);
+}
+
+/* ---------------------------------------------------------------- life */
+
+static void release(struct rdm_cq *cq)
+{
+	if (cq->epfd >= 0)
+		close(cq->epfd);
+	if (cq->signal >= 0)
+		close(cq->signal);
+	rdm_lock_destroy(&cq->poll);
+	rdm_lock_destroy(&cq->lock);
+	free(cq->ring);
+	free(cq->eps);
+	free(cq);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct rdm_cq *cq = dofi_container(fid, struct rdm_cq, fid.fid);
+
+	if (cq->n_eps)
+		return -FI_EBUSY;
+	release(cq);
+	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	if (command != FI_GETWAIT)
+		return -FI_ENOSYS;
+	*(int *)arg = dofi_container(fid, struct rdm_cq, fid.fid)->epfd;
+	return 0;
+}
+
+static struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.control = cq_control,
+};
+
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cq_read,
+	.readerr = cq_readerr,
+	.strerror = cq_strerror,
+};
+
+static int open_fds(struct rdm_cq *cq)
+{
+	const struct rdm_wire *wire = cq->domain->fabric->wire;
+	struct epoll_event ev = { .events = EPOLLIN };
+	int fd = wire->wait_fd ? wire->wait_fd(cq->domain) : -1;
+
+	cq->signal = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (cq->signal < 0 || cq->epfd < 0)
+		return -errno;
+	ev.data.u64 = SIGNAL;
+	if (epoll_ctl(cq->epfd, EPOLL_CTL_ADD, cq->signal, &ev))
+		return -errno;
+	ev.data.u64 = WIRE;
+	if (fd >= 0 && epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &ev))
+		return -errno;
+	return 0;
+}
+
+int rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,
+		void *context)
+{
+	struct rdm_cq *cq;
+	int ret;
+
+	if (attr->format != FI_CQ_FORMAT_DATA)
+		return -FI_ENOSYS;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->fid.fid.ops = &cq_fid_ops;
+	cq->fid.ops = &cq_ops;
+	cq->domain = dofi_container(domain, struct rdm_domain, fid);
+	cq->epfd = cq->signal = -1;
+	cq->room = FIRST_ROOM;
+	cq->ring = malloc(cq->room * sizeof(*cq->ring));
+	rdm_lock_init(&cq->poll);
+	rdm_lock_init(&cq->lock);
+	ret = cq->ring ? open_fds(cq) : -FI_ENOMEM;
+	if (ret) {
+		release(cq);
+		return ret;
+	}
+	*out = &cq->fid;
+	return 0;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does an endpoint live? */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdm/cm.h"
+
+/* Requests that an endpoint takes before it answers EAGAIN. */
+#define TXQ_ROOM 64
+#define UNACKED_ROOM 256
+#define READS_ROOM 64
+/* Without a wish of the opener's. */
+#define RX_ROOM 256
+
+static struct rdm_ep *ep_of(struct fid *fid)
+{
+	return dofi_container(fid, struct rdm_ep, fid.fid);
+}
+
+static int bind_cq(struct rdm_ep *ep, struct rdm_cq *cq, uint64_t flags)
+{
+	int ret = rdm_cq_attach(cq, ep);
+
+	if (ret)
+		return ret;
+	if (flags & FI_RECV)
+		ep->rx_cq = cq;
+	if (flags & FI_TRANSMIT)
+		ep->tx_cq = cq;
+	return 0;
+}
+
+static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
+{
+	struct rdm_ep *ep = ep_of(fid);
+
+	switch (other->fclass) {
+	case FI_CLASS_CQ:
+		return bind_cq(ep, dofi_container(other, struct rdm_cq, fid.fid), flags);
+	case FI_CLASS_EQ:
+		ep->eq = dofi_container(other, struct rdm_eq, fid.fid);
+		return 0;
+	case FI_CLASS_SRX_CTX:
+		ep->srx = dofi_container(other, struct rdm_srx, fid.fid);
+		return 0;
+	default:
+		return -FI_EINVAL;
+	}
+}
+
+static int ep_control(struct fid *fid, int command, void *arg)
+{
+	struct rdm_ep *ep = ep_of(fid);
+
+	(void)arg;
+	if (command != FI_ENABLE)
+		return -FI_ENOSYS;
+	return ep->eq && ep->tx_cq && ep->rx_cq ? 0 : -FI_EOPBADSTATE;
+}
+
+static void free_ep(struct rdm_ep *ep)
+{
+	rdm_lock_destroy(&ep->lock);
+	free(ep->txq.tx);
+	free(ep->unacked.tx);
+	free(ep->reads.tx);
+	free(ep->rxq);
+	free(ep);
+}
+
+/* A shared buffer into which half a message has come: it is over, like every other operation. */
+static void end_message(struct rdm_ep *ep)
+{
+	if (ep->srx && ep->in_message && !ep->refused)
+		rdm_cq_push(ep->rx_cq, ep->cur.context,
+			    FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0), 0, ep->data,
+			    FI_ECANCELED);
+	ep->in_message = false;
+}
+
+static int ep_close(struct fid *fid)
+{
+	struct rdm_ep *ep = ep_of(fid);
+	struct rdm_domain *domain = ep->domain;
+
+	/* Nobody looks at it from here on. */
+	if (ep->rx_cq)
+		rdm_cq_detach(ep->rx_cq, ep);
+	if (ep->tx_cq && ep->tx_cq != ep->rx_cq)
+		rdm_cq_detach(ep->tx_cq, ep);
+	if (ep->srx)
+		rdm_srx_leave(ep->srx, ep);
+	if (ep->eq) {
+		pthread_mutex_lock(&ep->eq->lock);
+		rdm_cm_forget(ep);
+		rdm_eq_forget(ep->eq, fid);
+		if (ep->w.any)
+			ep->wire->close(ep);
+		pthread_mutex_unlock(&ep->eq->lock);
+	}
+	end_message(ep);
+	free_ep(ep);
+	atomic_fetch_sub(&domain->eps, 1);
+	return 0;
+}
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = ep_close,
+	.bind = ep_bind,
+	.control = ep_control,
+};
+
+static bool make_txq(struct rdm_txq *q, uint32_t room)
+{
+	q->room = room;
+	q->tx = malloc(room * sizeof(*q->tx));
+	return q->tx;
+}
+
+static bool make_queues(struct rdm_ep *ep, size_t receives)
+{
+	ep->rx_room = RX_ROOM;
+	while (ep->rx_room < receives && ep->rx_room < 1u << 20)
+		ep->rx_room *= 2;
+	ep->rxq = malloc(ep->rx_room * sizeof(*ep->rxq));
+	return ep->rxq && make_txq(&ep->txq, TXQ_ROOM) && make_txq(&ep->unacked, UNACKED_ROOM) &&
+	       make_txq(&ep->reads, READS_ROOM);
+}
+
+int rdm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
+		void *context)
+{
+	struct rdm_ep *ep = calloc(1, sizeof(*ep));
+	int ret = -FI_ENOMEM;
+
+	if (!ep)
+		return ret;
+	rdm_lock_init(&ep->lock);
+	ep->sock = -1;
+	dofi_list_init(&ep->srx_link);
+	ep->domain = dofi_container(domain, struct rdm_domain, fid);
+	ep->wire = ep->domain->fabric->wire;
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = &ep_fid_ops;
+	ep->fid.cm = &rdm_ep_cm_ops;
+	ep->fid.msg = &rdm_msg_ops;
+	ep->fid.rma = &rdm_rma_ops;
+	if (make_queues(ep, info->rx_attr->size))
+		ret = info->handle ? rdm_cm_adopt_request(info->handle, ep) : 0;
+	if (ret) {
+		free_ep(ep);
+		return ret;
+	}
+	atomic_fetch_add(&ep->domain->eps, 1);
+	*out = &ep->fid;
+	return 0;
+}
+
+void rdm_ep_up(struct rdm_ep *ep)
+{
+	rdm_lock(&ep->lock);
+	atomic_store(&ep->state, RDM_UP);
+	rdm_unlock(&ep->lock);
+	if (ep->wire->doorbell) {
+		rdm_cq_listen_to(ep->rx_cq, ep);
+		rdm_cq_listen_to(ep->tx_cq, ep);
+	}
+	/* Those who sleep did so without asking this peer to ring. */
+	rdm_cq_wake(ep->rx_cq);
+	rdm_cq_wake(ep->tx_cq);
+}
+
+bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died)
+{
+	const struct rdm_wire *wire = ep->wire;
+	bool over;
+
+	if (wire->progress)
+		wire->progress(ep->domain);
+	rdm_lock(&ep->lock);
+	while (rdm_proto_progress(ep))
+		;
+	over = !ep->w.any || wire->drained(ep, died);
+	if (over)
+		atomic_store(&ep->state, RDM_DOWN);
+	rdm_unlock(&ep->lock);
+	return over;
+}

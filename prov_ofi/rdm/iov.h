@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Copies between frames and the segments of a request; the segments shrink as they are used, those
+ * that are used up stay in front without length. */
+#ifndef DOFI_RDM_IOV_H
+#define DOFI_RDM_IOV_H
+
+#include <string.h>
+#include <sys/uio.h>
+
+static inline void rdm_gather(void *to, struct iovec *iov, size_t len)
+{
+	char *out = to;
+
+	for (; len; iov++) {
+		size_t part = iov->iov_len < len ? iov->iov_len : len;
+
+		memcpy(out, iov->iov_base, part);
+		iov->iov_base = (char *)iov->iov_base + part;
+		iov->iov_len -= part;
+		out += part;
+		len -= part;
+	}
+}
+
+static inline void rdm_scatter(struct iovec *iov, const void *from, size_t len)
+{
+	const char *in = from;
+
+	for (; len; iov++) {
+		size_t part = iov->iov_len < len ? iov->iov_len : len;
+
+		memcpy(iov->iov_base, in, part);
+		iov->iov_base = (char *)iov->iov_base + part;
+		iov->iov_len -= part;
+		in += part;
+		len -= part;
+	}
+}
+
+/* Uses up `len` bytes without touching them: their places in `out`, which is as long as `iov`.
+ * Returns how many. */
+static inline size_t rdm_cut(struct iovec *iov, struct iovec *out, size_t len)
+{
+	size_t n = 0;
+
+	for (; len; iov++) {
+		size_t part = iov->iov_len < len ? iov->iov_len : len;
+
+		if (!part)
+			continue;
+		out[n].iov_base = iov->iov_base;
+		out[n++].iov_len = part;
+		iov->iov_base = (char *)iov->iov_base + part;
+		iov->iov_len -= part;
+		len -= part;
+	}
+	return n;
+}
+
+#endif

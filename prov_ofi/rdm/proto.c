@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How do requests and answers become frames? (hot)
+ *
+ * A request that fits one frame and has nothing before it goes out at once. Others wait in order,
+ * and go out piece by piece as the channel has room, whoever makes the progress. A message is done
+ * when it is in frames; a write when the peer says that it is in memory, or refused; a read when
+ * its data is here.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rdm/iov.h"
+#include "rdm/rdm.h"
+
+static inline struct rdm_ep *ep_of(struct fid_ep *fid)
+{
+	return dofi_container(fid, struct rdm_ep, fid);
+}
+
+static inline uint32_t queued(const struct rdm_txq *q)
+{
+	return q->tail - q->head;
+}
+
+static inline struct rdm_tx *at(const struct rdm_txq *q, uint32_t i)
+{
+	return &q->tx[i & (q->room - 1)];
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static void head_of(struct rdm_frame *f, const struct rdm_tx *tx, uint32_t len, uint8_t flags)
+{
+	f->len = len;
+	f->kind = tx->kind;
+	f->flags = (uint8_t)(flags | (tx->has_data ? RDM_HAS_DATA : 0));
+	f->segments = 0;
+	memset(f->unused, 0, sizeof(f->unused));
+	f->key = tx->key;
+	f->total = tx->total;
+	f->value = tx->kind == RDM_MSG ? tx->data : tx->remote;
+}
+
+/* All of it is in frames. */
+static void handed_over(struct rdm_ep *ep, struct rdm_tx *tx)
+{
+	if (tx->kind == RDM_MSG && !tx->pulled) {
+		rdm_cq_push(ep->tx_cq, tx->context, FI_SEND | FI_MSG, tx->total, 0, 0);
+		return;
+	}
+	tx->done = 0;
+	if (tx->kind == RDM_READ)
+		*at(&ep->reads, ep->reads.tail++) = *tx;
+	else
+		*at(&ep->unacked, ep->unacked.tail++) = *tx;
+}
+
+/* The next frame of a request. False: no room. */
+static bool push_frame(struct rdm_ep *ep, struct rdm_tx *tx)
+{
+	size_t left = tx->kind == RDM_READ ? 0 : tx->total - tx->done, room;
+	struct rdm_frame *f = ep->wire->reserve(ep, RDM_REQ, left, &room);
+	uint8_t flags = tx->done ? 0 : RDM_FIRST;
+
+	if (!f)
+		return false;
+	if (left <= room) {
+		room = left;
+		flags |= tx->kind == RDM_WRITE || tx->pulled ? RDM_LAST | RDM_WANTS_ACK : RDM_LAST;
+	}
+	head_of(f, tx, (uint32_t)room, flags);
+	rdm_gather(rdm_payload(f), tx->iov, room);
+	ep->wire->commit(ep, RDM_REQ, f);
+	tx->done += room;
+	return true;
+}
+
+/* Bytes that the peer takes out of our memory for one frame. */
+#define PULL_MOST ((size_t)1 << 20)
+/* The end of a write travels in the frame: see store() in proto_rx.c. */
+#define TAIL 64
+
+/* The same for a request whose data the peer takes itself. */
+static bool push_pull(struct rdm_ep *ep, struct rdm_tx *tx)
+{
+	size_t left = tx->total - tx->done, take = left < PULL_MOST ? left : PULL_MOST, room, n;
+	size_t tail = take == left && tx->kind == RDM_WRITE ? TAIL : 0;
+	struct rdm_segment list[RDM_IOV_MAX];
+	struct iovec part[RDM_IOV_MAX];
+	struct rdm_frame *f;
+
+	if (left <= TAIL)
+		return push_frame(ep, tx);
+	f = ep->wire->reserve(ep, RDM_REQ, sizeof(list) + TAIL, &room);
+	if (!f)
+		return false;
+	if (room < sizeof(list) + TAIL)
+		return push_frame(ep, tx);	/* what fits there travels in the frame */
+	n = rdm_cut(tx->iov, part, take - tail);
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct rdm_segment){ (uintptr_t)part[i].iov_base, part[i].iov_len };
+	memcpy(rdm_payload(f), list, n * sizeof(*list));
+	rdm_gather((char *)rdm_payload(f) + n * sizeof(*list), tx->iov, tail);
+	head_of(f, tx, (uint32_t)(n * sizeof(*list) + tail),
+		(uint8_t)(RDM_PULL | (tx->done ? 0 : RDM_FIRST) |
+			  (take == left ? RDM_LAST | RDM_WANTS_ACK : 0)));
+	f->segments = (uint8_t)n;
+	ep->wire->commit(ep, RDM_REQ, f);
+	tx->done += take;
+	return true;
+}
+
+static bool may_pull(struct rdm_ep *ep, const struct rdm_tx *tx)
+{
+	return tx->kind != RDM_READ && ep->wire->pull_from && tx->total >= ep->wire->pull_from(ep);
+}
+
+static void push_requests(struct rdm_ep *ep)
+{
+	while (queued(&ep->txq)) {
+		struct rdm_tx *tx = at(&ep->txq, ep->txq.head);
+
+		if (!tx->done)
+			tx->pulled = may_pull(ep, tx);
+		do {
+			if (!(tx->pulled ? push_pull(ep, tx) : push_frame(ep, tx)))
+				return;
+		} while (tx->kind != RDM_READ && tx->done < tx->total);
+		handed_over(ep, tx);
+		ep->txq.head++;
+	}
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static bool push_ack(struct rdm_ep *ep)
+{
+	struct rdm_frame *f;
+	size_t room;
+
+	if (ep->told == ep->done && !ep->nak)
+		return true;
+	f = ep->wire->reserve(ep, RDM_ANS, 0, &room);
+	if (!f)
+		return false;
+	*f = (struct rdm_frame){ .mark = f->mark, .kind = RDM_ACK, .flags = RDM_FIRST | RDM_LAST,
+				 .key = ep->nak, .value = ep->done };
+	ep->told = ep->done;
+	ep->nak = 0;
+	ep->wire->commit(ep, RDM_ANS, f);
+	return true;
+}
+
+/* The next frame of an answer; the region may have been closed since the last one. */
+static bool push_data(struct rdm_ep *ep, struct rdm_serve *s)
+{
+	size_t left = s->refused ? 0 : s->total - s->done, room;
+	struct rdm_frame *f = ep->wire->reserve(ep, RDM_ANS, left, &room);
+	const void *from = NULL;
+
+	if (!f)
+		return false;
+	if (room > left)
+		room = left;
+	if (!s->refused) {
+		pthread_rwlock_rdlock(&ep->domain->mr_lock);
+		from = rdm_mr_access(ep->domain, s->key, s->remote + s->done, room, FI_REMOTE_READ,
+				     &s->refused);
+		if (from)
+			memcpy(rdm_payload(f), from, room);
+		pthread_rwlock_unlock(&ep->domain->mr_lock);
+	}
+	if (!from)
+		room = 0;
+	*f = (struct rdm_frame){ .mark = f->mark, .len = (uint32_t)room, .kind = RDM_DATA,
+				 .flags = s->done ? 0 : RDM_FIRST, .key = (uint32_t)s->refused,
+				 .total = s->total };
+	s->done += room;
+	if (s->refused || s->done == s->total)
+		f->flags |= RDM_LAST;
+	ep->wire->commit(ep, RDM_ANS, f);
+	return true;
+}
+
+static void push_answers(struct rdm_ep *ep)
+{
+	if (!push_ack(ep))
+		return;
+	while (ep->serve_head != ep->serve_tail) {
+		struct rdm_serve *s = &ep->serve[ep->serve_head % RDM_SERVE_MAX];
+
+		do {
+			if (!push_data(ep, s))
+				return;
+		} while (!s->refused && s->done < s->total);
+		ep->serve_head++;
+	}
+}
+
+void rdm_proto_push(struct rdm_ep *ep)
+{
+	push_answers(ep);
+	push_requests(ep);
+	atomic_store_explicit(&ep->pending,
+			      queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
+				      ep->told != ep->done,
+			      memory_order_relaxed);
+}
+
+unsigned int rdm_proto_progress(struct rdm_ep *ep)
+{
+	unsigned int n = 0;
+
+	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != RDM_UP)
+		return 0;
+	n = rdm_take_answers(ep) + rdm_take_requests(ep);
+	if (queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
+	    ep->told != ep->done)
+		rdm_proto_push(ep);
+	if (n && ep->wire->flush)
+		ep->wire->flush(ep);
+	return n;
+}
+
+/* ---------------------------------------------------------------- posting */
+
+/* Room for the request now and for its answer later? */
+static bool may_queue(const struct rdm_ep *ep, uint8_t kind)
+{
+	const struct rdm_txq *answered = kind == RDM_READ ? &ep->reads : &ep->unacked;
+
+	return queued(&ep->txq) < ep->txq.room &&
+	       queued(answered) + queued(&ep->txq) < answered->room;
+}
+
+/* What a caller asks for. */
+struct order {
+	uint8_t kind;
+	bool has_data;
+	uint32_t key;
+	uint64_t data, remote;
+	void *context;
+	const struct iovec *iov;
+	size_t count;
+};
+
+static void describe(struct rdm_tx *tx, const struct order *o)
+{
+	tx->context = o->context;
+	tx->kind = o->kind;
+	tx->has_data = o->has_data;
+	tx->pulled = false;
+	tx->key = o->key;
+	tx->data = o->data;
+	tx->remote = o->remote;
+	tx->done = tx->total = 0;
+	tx->count = (uint32_t)o->count;
+	for (size_t i = 0; i < o->count; i++) {
+		tx->iov[i] = o->iov[i];
+		tx->total += o->iov[i].iov_len;
+	}
+}
+
+static ssize_t post_locked(struct rdm_ep *ep, const struct order *o)
+{
+	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != RDM_UP)
+		return -FI_ENOTCONN;
+	if (!may_queue(ep, o->kind))
+		return -FI_EAGAIN;
+	describe(at(&ep->txq, ep->txq.tail++), o);
+	if (queued(&ep->txq) > 1)
+		return 0;
+	push_requests(ep);
+	if (queued(&ep->txq))
+		atomic_store_explicit(&ep->pending, true, memory_order_relaxed);
+	return 0;
+}
+
+static inline ssize_t post(struct fid_ep *fid, const struct order *o)
+{
+	struct rdm_ep *ep = ep_of(fid);
+	ssize_t ret;
+
+	if (o->count > RDM_IOV_MAX)
+		return -FI_EINVAL;
+	rdm_lock(&ep->lock);
+	ret = post_locked(ep, o);
+	rdm_unlock(&ep->lock);
+	return ret;
+}
+
+static ssize_t sendmsg_(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	return post(fid, &(struct order){ .kind = RDM_MSG, .context = msg->context,
+					  .has_data = flags & FI_REMOTE_CQ_DATA, .data = msg->data,
+					  .iov = msg->msg_iov, .count = msg->iov_count });
+}
+
+static ssize_t rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint8_t kind)
+{
+	if (msg->rma_iov_count != 1)
+		return -FI_EINVAL;
+	return post(fid, &(struct order){ .kind = kind, .context = msg->context,
+					  .remote = msg->rma_iov->addr,
+					  .key = (uint32_t)msg->rma_iov->key,
+					  .iov = msg->msg_iov, .count = msg->iov_count });
+}
+
+static ssize_t writemsg_(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	(void)flags;	/* every write completes when it is delivered */
+	return rma(fid, msg, RDM_WRITE);
+}
+
+static ssize_t readmsg_(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
+{
+	(void)flags;
+	return rma(fid, msg, RDM_READ);
+}
+
+static ssize_t recvmsg_(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
+{
+	struct rdm_ep *ep = ep_of(fid);
+	struct rdm_recv *recv;
+	ssize_t ret = 0;
+
+	(void)flags;
+	if (msg->iov_count > RDM_IOV_MAX)
+		return -FI_EINVAL;
+	rdm_lock(&ep->lock);
+	if (ep->rx_tail - ep->rx_head == ep->rx_room) {
+		ret = -FI_EAGAIN;
+		goto out;
+	}
+	recv = &ep->rxq[ep->rx_tail & (ep->rx_room - 1)];
+	recv->context = msg->context;
+	recv->count = (uint32_t)msg->iov_count;
+	recv->total = 0;
+	for (size_t i = 0; i < msg->iov_count; i++) {
+		recv->iov[i] = msg->msg_iov[i];
+		recv->total += msg->msg_iov[i].iov_len;
+	}
+	ep->rx_tail++;
+	/* A message has been waiting for it. */
+	if (atomic_load_explicit(&ep->stalled, memory_order_relaxed)) {
+		atomic_store_explicit(&ep->stalled, false, memory_order_relaxed);
+		rdm_proto_progress(ep);
+	}
+out:
+	rdm_unlock(&ep->lock);
+	return ret;
+}
+
+struct fi_ops_msg rdm_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recvmsg = recvmsg_,
+	.sendmsg = sendmsg_,
+};
+
+struct fi_ops_rma rdm_rma_ops = {
+	.size = sizeof(struct fi_ops_rma),
+	.readmsg = readmsg_,
+	.writemsg = writemsg_,
+};

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens to a frame that has arrived? (hot)
+ *
+ * Nothing in a frame is believed: a peer that breaks the rules of frame.h loses the connection.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "rdm/iov.h"
+#include "rdm/rdm.h"
+
+/* Frames of one connection that are taken in one go, before others get their turn. */
+#define BATCH 64
+/* The last bytes of a write, which programs wait for in memory. */
+#define LINE 64
+/* No segment is longer; keeps sums from wrapping around. */
+#define PULL_LIMIT ((uint64_t)1 << 40)
+
+void rdm_ep_fail(struct rdm_ep *ep, const char *why)
+{
+	dofi_log(DOFI_LOG_WARN, "a connection ends: %s", why);
+	ep->refused = ep->failed = true;
+	/* The event queue learns of it like of any other end. */
+	if (ep->sock >= 0)
+		shutdown(ep->sock, SHUT_RDWR);
+}
+
+/* Bytes of the request that a frame brings; 0 with *ok false: none that make sense. */
+static uint64_t brings(const struct rdm_frame *f, const void *payload, bool *ok)
+{
+	size_t list = f->segments * sizeof(struct rdm_segment);
+	struct rdm_segment s;
+	uint64_t sum;
+
+	*ok = true;
+	if (!(f->flags & RDM_PULL))
+		return f->len;
+	*ok = f->segments && f->segments <= RDM_IOV_MAX && list <= f->len;
+	sum = *ok ? f->len - list : 0;
+	for (size_t i = 0; *ok && i < f->segments; i++) {
+		memcpy(&s, (const char *)payload + i * sizeof(s), sizeof(s));
+		*ok = s.len <= PULL_LIMIT;
+		sum += s.len;
+	}
+	return *ok ? sum : 0;
+}
+
+/* Puts them there. False: the peer has taken them back, the connection is about to end. */
+static bool fetch(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload,
+		  struct iovec *to)
+{
+	struct rdm_segment list[RDM_IOV_MAX];
+	size_t bytes = f->segments * sizeof(*list);
+
+	if (!(f->flags & RDM_PULL)) {
+		rdm_scatter(to, payload, f->len);
+		return true;
+	}
+	memcpy(list, payload, bytes);
+	if (!ep->wire->pull || !ep->wire->pull(ep, to, list, f->segments))
+		return false;
+	/* Instead of a fence: what is pulled is there before the end of it. */
+	atomic_fetch_add(&ep->order, 0);
+	rdm_scatter(to, (const char *)payload + bytes, f->len - bytes);
+	return true;
+}
+
+/* Is it as much as, and the last when, the request announced? */
+static bool in_order(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload,
+		     uint64_t *bytes)
+{
+	uint64_t left = ep->expected - ep->got;
+	bool ok;
+
+	*bytes = brings(f, payload, &ok);
+	if (ok && *bytes <= left && !(f->flags & RDM_LAST) == (*bytes < left))
+		return true;
+	rdm_ep_fail(ep, "a request longer or shorter than announced");
+	return false;
+}
+
+/* ---------------------------------------------------------------- messages */
+
+static void received(struct rdm_ep *ep, void *context, int err)
+{
+	rdm_cq_push(ep->rx_cq, context, FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0),
+		    err ? 0 : ep->expected, ep->data, err);
+}
+
+static bool take_receive(struct rdm_ep *ep)
+{
+	if (ep->srx)
+		return rdm_srx_take(ep->srx, ep, &ep->cur);
+	if (ep->rx_head == ep->rx_tail) {
+		atomic_store_explicit(&ep->stalled, true, memory_order_relaxed);
+		return false;
+	}
+	ep->cur = ep->rxq[ep->rx_head++ & (ep->rx_room - 1)];
+	return true;
+}
+
+/* False: it has to wait. */
+static bool begin_message(struct rdm_ep *ep, const struct rdm_frame *f)
+{
+	if (!take_receive(ep))
+		return false;
+	ep->expected = f->total;
+	ep->got = 0;
+	ep->has_data = f->flags & RDM_HAS_DATA;
+	ep->data = f->value;
+	if (ep->expected > ep->cur.total) {
+		received(ep, ep->cur.context, FI_ETRUNC);
+		ep->refused = true;
+	} else {
+		ep->in_message = true;
+	}
+	return true;
+}
+
+/* The common case: all of it in one frame, and a receive of the endpoint's own is there. */
+static bool take_whole(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+{
+	struct rdm_recv *recv = &ep->rxq[ep->rx_head & (ep->rx_room - 1)];
+
+	if (ep->srx || ep->rx_head == ep->rx_tail || f->total != f->len || f->len > recv->total ||
+	    (f->flags & RDM_PULL))
+		return false;
+	rdm_scatter(recv->iov, payload, f->len);
+	rdm_cq_push(ep->rx_cq, recv->context,
+		    FI_MSG | FI_RECV | (f->flags & RDM_HAS_DATA ? FI_REMOTE_CQ_DATA : 0), f->len,
+		    f->value, 0);
+	ep->rx_head++;
+	return true;
+}
+
+static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+{
+	uint64_t bytes;
+
+	if (!(f->flags & RDM_FIRST) == !ep->in_message || ep->in_write) {
+		rdm_ep_fail(ep, "frames of a message in disorder");
+		return true;
+	}
+	if ((f->flags & (RDM_FIRST | RDM_LAST)) == (RDM_FIRST | RDM_LAST) &&
+	    take_whole(ep, f, payload))
+		return true;
+	if ((f->flags & RDM_FIRST) && !begin_message(ep, f))
+		return false;
+	if (!ep->in_message || !in_order(ep, f, payload, &bytes))
+		return true;
+	if (!fetch(ep, f, payload, ep->cur.iov)) {
+		rdm_ep_fail(ep, "a message that its sender has taken back");
+		return true;
+	}
+	ep->got += bytes;
+	if (f->flags & RDM_LAST) {
+		ep->in_message = false;
+		ep->done += !!(f->flags & RDM_WANTS_ACK);
+		received(ep, ep->cur.context, 0);
+	}
+	return true;
+}
+
+/* ---------------------------------------------------------------- writes and reads of the peer */
+
+/* The last line of a write appears after everything else of it. */
+static void store(char *to, const char *from, size_t len, bool last, _Atomic uint32_t *order)
+{
+	size_t tail = last && len > LINE ? LINE : 0;
+
+	memcpy(to, from, len - tail);
+	if (!tail)
+		return;
+	/* Instead of a fence: an addition of nothing orders the stores around it. */
+	atomic_fetch_add(order, 0);
+	memcpy(to + len - tail, from + len - tail, tail);
+}
+
+static void refuse_write(struct rdm_ep *ep, int err)
+{
+	ep->nak = (uint32_t)err;
+	ep->refused = true;
+	ep->in_write = false;
+}
+
+static void begin_write(struct rdm_ep *ep, const struct rdm_frame *f)
+{
+	int err;
+
+	ep->expected = f->total;
+	ep->got = 0;
+	ep->remote = f->value;
+	ep->key = f->key;
+	ep->in_write = true;
+	pthread_rwlock_rdlock(&ep->domain->mr_lock);
+	if (!rdm_mr_access(ep->domain, ep->key, ep->remote, ep->expected, FI_REMOTE_WRITE, &err))
+		refuse_write(ep, err);
+	pthread_rwlock_unlock(&ep->domain->mr_lock);
+}
+
+static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+{
+	bool last = f->flags & RDM_LAST, ok = true;
+	struct iovec to;
+	uint64_t bytes;
+	int err;
+
+	if (!(f->flags & RDM_FIRST) == !ep->in_write || ep->in_message) {
+		rdm_ep_fail(ep, "frames of a write in disorder");
+		return;
+	}
+	if (f->flags & RDM_FIRST)
+		begin_write(ep, f);
+	if (!ep->in_write)
+		return;
+	if (!in_order(ep, f, payload, &bytes))
+		return;
+	/* The region may have been closed since the last frame. */
+	pthread_rwlock_rdlock(&ep->domain->mr_lock);
+	to.iov_base = rdm_mr_access(ep->domain, ep->key, ep->remote, bytes, FI_REMOTE_WRITE, &err);
+	to.iov_len = bytes;
+	if (to.iov_base && (f->flags & RDM_PULL))
+		ok = fetch(ep, f, payload, &to);
+	else if (to.iov_base)
+		store(to.iov_base, payload, f->len, last, &ep->order);
+	pthread_rwlock_unlock(&ep->domain->mr_lock);
+	if (!to.iov_base) {
+		refuse_write(ep, err);
+		return;
+	}
+	if (!ok) {
+		rdm_ep_fail(ep, "a write that its sender has taken back");
+		return;
+	}
+	ep->remote += bytes;
+	ep->got += bytes;
+	if (last) {
+		ep->in_write = false;
+		ep->done++;
+	}
+}
+
+/* False: too many are being answered. */
+static bool take_read(struct rdm_ep *ep, const struct rdm_frame *f)
+{
+	struct rdm_serve *s = &ep->serve[ep->serve_tail % RDM_SERVE_MAX];
+
+	if (ep->serve_tail - ep->serve_head == RDM_SERVE_MAX)
+		return false;
+	if (ep->in_message || ep->in_write || f->len) {
+		rdm_ep_fail(ep, "a request to read in disorder");
+		return true;
+	}
+	*s = (struct rdm_serve){ .remote = f->value, .total = f->total, .key = f->key };
+	pthread_rwlock_rdlock(&ep->domain->mr_lock);
+	rdm_mr_access(ep->domain, s->key, s->remote, s->total, FI_REMOTE_READ, &s->refused);
+	pthread_rwlock_unlock(&ep->domain->mr_lock);
+	/* What comes behind a refused request must not take effect. */
+	if (s->refused)
+		ep->refused = true;
+	ep->serve_tail++;
+	return true;
+}
+
+/* False: it has to wait. */
+static bool take_request(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+{
+	switch (f->kind) {
+	case RDM_MSG:
+		return take_message(ep, f, payload);
+	case RDM_WRITE:
+		take_write(ep, f, payload);
+		return true;
+	case RDM_READ:
+		return take_read(ep, f);
+	default:
+		rdm_ep_fail(ep, "an unknown kind of request");
+		return true;
+	}
+}
+
+unsigned int rdm_take_requests(struct rdm_ep *ep)
+{
+	const struct rdm_frame *f;
+	const void *payload;
+	unsigned int n = 0;
+
+	if (atomic_load_explicit(&ep->stalled, memory_order_relaxed))
+		return 0;
+	while (n < BATCH) {
+		f = ep->wire->peek(ep, RDM_REQ, &payload);
+		if (!f)
+			break;
+		if (!ep->refused && !take_request(ep, f, payload))
+			break;
+		ep->wire->release(ep, RDM_REQ);
+		n++;
+	}
+	return n;
+}
+
+/* ---------------------------------------------------------------- answers of the peer */
+
+static struct rdm_tx *oldest(const struct rdm_txq *q)
+{
+	return q->head == q->tail ? NULL : &q->tx[q->head & (q->room - 1)];
+}
+
+static void take_data(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+{
+	struct rdm_tx *tx = oldest(&ep->reads);
+	bool last = f->flags & RDM_LAST;
+
+	if (!tx || f->len > tx->total - tx->done || (f->key && !last) ||
+	    (!f->key && !last == (f->len == tx->total - tx->done))) {
+		rdm_ep_fail(ep, "data that was not asked for");
+		return;
+	}
+	if (!f->key) {
+		rdm_scatter(tx->iov, payload, f->len);
+		tx->done += f->len;
+	}
+	if (last) {
+		rdm_cq_push(ep->tx_cq, tx->context, FI_READ | FI_RMA, tx->total, 0, (int)f->key);
+		ep->reads.head++;
+	}
+}
+
+static void acknowledged(struct rdm_ep *ep, int err)
+{
+	const struct rdm_tx *tx = oldest(&ep->unacked);
+
+	rdm_cq_push(ep->tx_cq, tx->context,
+		    tx->kind == RDM_MSG ? FI_SEND | FI_MSG : FI_WRITE | FI_RMA, tx->total, 0, err);
+	ep->unacked.head++;
+	ep->acked++;
+}
+
+static void take_ack(struct rdm_ep *ep, const struct rdm_frame *f)
+{
+	uint64_t n = f->value - ep->acked;
+
+	/* Compared without the sum, which could wrap around. */
+	if (n > ep->unacked.tail - ep->unacked.head || f->key > INT_MAX ||
+	    (f->key && n == ep->unacked.tail - ep->unacked.head)) {
+		rdm_ep_fail(ep, "an acknowledgement of nothing");
+		return;
+	}
+	while (n--)
+		acknowledged(ep, 0);
+	if (f->key)
+		acknowledged(ep, (int)f->key);
+}
+
+unsigned int rdm_take_answers(struct rdm_ep *ep)
+{
+	const struct rdm_frame *f;
+	const void *payload;
+	unsigned int n = 0;
+
+	for (; n < BATCH; n++) {
+		f = ep->wire->peek(ep, RDM_ANS, &payload);
+		if (!f)
+			break;
+		if (ep->failed)
+			;	/* nothing more is believed */
+		else if (f->kind == RDM_DATA)
+			take_data(ep, f, payload);
+		else if (f->kind == RDM_ACK)
+			take_ack(ep, f);
+		else
+			rdm_ep_fail(ep, "an unknown kind of answer");
+		ep->wire->release(ep, RDM_ANS);
+	}
+	return n;
+}

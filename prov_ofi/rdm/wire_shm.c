@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How do frames travel between two processes of one host? (hot)
+ *
+ * The side that connects makes one piece of shared memory (a sealed memfd, so no file is left
+ * behind and nobody can cut it short) with a ring per direction and channel:
+ *
+ *   page 0           two control blocks: block d is written by the reader of direction d, except
+ *                    for its second half, which is the writer's (direction 0: from the side that connected)
+ *   from page 1 on   ring of direction 0 requests, 0 answers, 1 requests, 1 answers
+ *
+ * A frame begins at a multiple of 64 bytes and does not wrap. Its mark tells the reader that it is
+ * there: the position, counted in bytes from the beginning of the connection, plus a random number
+ * of 64 bits that the connecting side chose. What an earlier round left at that place is no mark of
+ * this round, nor, but for a chance of 1 in 2^64, is data. So the reader looks at one cache line,
+ * which it needs anyway, and the writer touches no other.
+ *
+ * The reader tells how far it is only now and then. A side that goes to sleep says so (`asleep`,
+ * `wants`), looks once more, and is woken by a byte on the connection's socket. Between saying
+ * and looking it makes the kernel drain the other side's stores (membarrier), so that
+ * writing needs no fence; where one side's kernel cannot, every write has one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "base/wire.h"
+#include "rdm/shm_pull.h"
+
+#define UNIT 64u
+#define PAGE 4096u
+/* Largest and smallest ring that is taken from a peer. */
+#define RING_MIN 4096u
+#define RING_MAX (64u << 20)
+#define OFFER_MAGIC 0x444f5348u	/* "DOSH" */
+#define OFFER_VERSION 1
+#define OFFER_LEN 48
+
+struct control {
+	_Alignas(UNIT) _Atomic uint64_t head[RDM_CHANNELS];	/* bytes read so far */
+	_Atomic uint32_t asleep;
+	_Atomic uint32_t pulls;		/* the reader can take data out of the writer's memory */
+	_Alignas(UNIT) _Atomic uint32_t wants;
+	_Atomic uint32_t gone;		/* the writer: what it offered to be pulled is void */
+};
+
+/* One end of one channel. */
+struct ring {
+	char *base;
+	uint64_t pos;			/* next byte to write */
+	_Atomic uint64_t at;		/* next to read; changed under ep->lock */
+	uint64_t known;			/* writer: how far the reader is, as last seen */
+	uint64_t told;			/* reader: as last told */
+};
+
+struct rdm_shm {
+	struct ring out[RDM_CHANNELS], in[RDM_CHANNELS];
+	struct control *tx, *rx;	/* of the direction that we write, read */
+	uint32_t size;			/* of each ring, a power of two */
+	uint32_t most;			/* payload of one frame */
+	bool fences;			/* one side's kernel lacks membarrier */
+	uint64_t nonce;			/* what marks are positions plus */
+	_Atomic uint32_t order;
+	struct rdm_frame got[RDM_CHANNELS];	/* headers, out of the peer's reach */
+	struct rdm_puller peer;
+	void *map;
+	size_t map_len;
+};
+
+static inline _Atomic uint64_t *mark_of(const struct rdm_shm *shm, const struct ring *r,
+					uint64_t pos)
+{
+	return (_Atomic uint64_t *)(void *)(r->base + (pos & (shm->size - 1)));
+}
+
+/* This process is one of those that membarrier concerns; asked for once. */
+static bool membarrier_works(void)
+{
+	static _Atomic int answer;	/* 1: no, 2: yes */
+
+	if (!atomic_load(&answer))
+		atomic_store(&answer, 1 + !syscall(SYS_membarrier,
+						   MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0));
+	return atomic_load(&answer) == 2;
+}
+
+/* What was stored before is seen before anything is loaded that comes after. An addition of nothing
+ * instead of a fence, which thread checkers do not know. */
+static inline void order(struct rdm_shm *shm)
+{
+	atomic_fetch_add(&shm->order, 0);
+}
+
+static inline uint64_t units(uint64_t bytes)
+{
+	return (bytes + UNIT - 1) & ~(uint64_t)(UNIT - 1);
+}
+
+static void ring_bell(struct rdm_ep *ep)
+{
+	/* A full socket holds enough to wake anybody. */
+	if (send(ep->sock, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
+		dofi_log(DOFI_LOG_DEBUG, "a peer cannot be woken: %s", strerror(errno));
+}
+
+static inline void wake(struct rdm_ep *ep, _Atomic uint32_t *flag)
+{
+	if (atomic_load_explicit(flag, memory_order_relaxed) && atomic_exchange(flag, 0))
+		ring_bell(ep);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static inline uint64_t room_in(const struct rdm_shm *shm, const struct ring *r)
+{
+	return shm->size - (r->pos - r->known);
+}
+
+/* A piece worth sending: small ones would make many frames of a long message. */
+static bool enough(struct rdm_shm *shm, int channel, uint64_t need)
+{
+	struct ring *r = &shm->out[channel];
+	uint64_t head;
+
+	if (need > shm->size / 4)
+		need = shm->size / 4;
+	if (room_in(shm, r) >= need)
+		return true;
+	head = atomic_load_explicit(&shm->tx->head[channel], memory_order_acquire);
+	/* Never believe that it has read what has not been written. */
+	if (head - r->known <= r->pos - r->known)
+		r->known = head;
+	return room_in(shm, r) >= need;
+}
+
+static struct rdm_frame *reserve(struct rdm_ep *ep, int channel, size_t want, size_t *room)
+{
+	struct rdm_shm *shm = ep->w.shm;
+	struct ring *r = &shm->out[channel];
+	uint64_t to_end = shm->size - (r->pos & (shm->size - 1));
+	uint64_t need = units(RDM_FRAME_HDR + (want < shm->most ? want : shm->most)), free;
+
+	if (need > to_end)
+		need = to_end;
+	if (!enough(shm, channel, need))
+		return NULL;
+	free = room_in(shm, r);
+	*room = (need < free ? need : free) - RDM_FRAME_HDR;
+	return (struct rdm_frame *)(void *)(r->base + (r->pos & (shm->size - 1)));
+}
+
+static void commit(struct rdm_ep *ep, int channel, struct rdm_frame *f)
+{
+	struct rdm_shm *shm = ep->w.shm;
+	struct ring *r = &shm->out[channel];
+	uint64_t next = r->pos + units(RDM_FRAME_HDR + f->len);
+
+	atomic_store_explicit(mark_of(shm, r, r->pos), shm->nonce + r->pos,
+			      memory_order_release);
+	r->pos = next;
+	if (shm->fences)
+		order(shm);
+	atomic_signal_fence(memory_order_seq_cst);
+	wake(ep, &shm->tx->asleep);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static inline bool there(struct rdm_shm *shm, int channel)
+{
+	struct ring *r = &shm->in[channel];
+	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
+
+	return atomic_load_explicit(mark_of(shm, r, at), memory_order_acquire) ==
+	       shm->nonce + at;
+}
+
+static bool ready(struct rdm_ep *ep)
+{
+	struct rdm_shm *shm;
+
+	if (atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
+		return false;
+	shm = ep->w.shm;
+	return there(shm, RDM_ANS) ||
+	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) && there(shm, RDM_REQ));
+}
+
+static const struct rdm_frame *peek(struct rdm_ep *ep, int channel, const void **payload)
+{
+	struct rdm_shm *shm = ep->w.shm;
+	struct ring *r = &shm->in[channel];
+	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
+	uint64_t off = at & (shm->size - 1);
+	const struct rdm_frame *f = (const struct rdm_frame *)(const void *)(r->base + off);
+
+	if (!there(shm, channel) || ep->failed)
+		return NULL;
+	shm->got[channel] = *f;
+	f = &shm->got[channel];
+	if (f->len > shm->size - off - RDM_FRAME_HDR) {
+		rdm_ep_fail(ep, "a frame that leaves its ring");
+		return NULL;
+	}
+	*payload = r->base + off + RDM_FRAME_HDR;
+	return f;
+}
+
+static void tell(struct rdm_ep *ep, int channel)
+{
+	struct rdm_shm *shm = ep->w.shm;
+	struct ring *r = &shm->in[channel];
+
+	r->told = atomic_load_explicit(&r->at, memory_order_relaxed);
+	atomic_store(&shm->rx->head[channel], r->told);
+	order(shm);
+	wake(ep, &shm->rx->wants);
+}
+
+static void release(struct rdm_ep *ep, int channel)
+{
+	struct rdm_shm *shm = ep->w.shm;
+	struct ring *r = &shm->in[channel];
+	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed) +
+		      units(RDM_FRAME_HDR + shm->got[channel].len);
+
+	atomic_store_explicit(&r->at, at, memory_order_relaxed);
+	/* The writer is content with half of the ring. */
+	if (at - r->told >= shm->size / 8)
+		tell(ep, channel);
+}
+
+static void arm(struct rdm_ep *ep, bool room)
+{
+	struct rdm_shm *shm = ep->w.shm;
+
+	atomic_store(&shm->rx->asleep, 1);
+	if (room)
+		atomic_store(&shm->tx->wants, 1);
+}
+
+/* Makes the stores of all peers visible that have not seen us armed. */
+static void settle(struct rdm_domain *domain)
+{
+	(void)domain;
+	if (membarrier_works())
+		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+static bool quiet(struct rdm_ep *ep, bool room)
+{
+	struct rdm_shm *shm = ep->w.shm;
+
+	if (ready(ep))
+		return false;
+	for (int c = 0; room && c < RDM_CHANNELS; c++)
+		if (atomic_load(&shm->tx->head[c]) != shm->out[c].known)
+			return false;
+	return true;
+}
+
+static size_t pull_from(struct rdm_ep *ep)
+{
+	if (!atomic_load_explicit(&ep->w.shm->tx->pulls, memory_order_relaxed))
+		return SIZE_MAX;
+	return (size_t)dofi_param(DOFI_NUM_SHM_PULL_KIB) << 10;
+}
+
+static bool pull(struct rdm_ep *ep, struct iovec *to, const struct rdm_segment *from, size_t n)
+{
+	struct rdm_shm *shm = ep->w.shm;
+
+	/* A writer that flushes its requests says so before it gives their memory back. */
+	return rdm_pull(&shm->peer, to, from, n) && !atomic_load(&shm->rx->gone);
+}
+
+/* ---------------------------------------------------------------- life */
+
+static size_t map_len(uint32_t size)
+{
+	return PAGE + 4 * (size_t)size;
+}
+
+static int map(struct rdm_ep *ep, int fd, uint32_t size, bool active)
+{
+	struct rdm_shm *shm = calloc(1, sizeof(*shm));
+	struct control *control;
+	char *ring;
+
+	if (!shm)
+		return -FI_ENOMEM;
+	shm->map_len = map_len(size);
+	shm->map = mmap(NULL, shm->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (shm->map == MAP_FAILED) {
+		free(shm);
+		return -errno;
+	}
+	shm->size = size;
+	shm->most = size / 4 - (uint32_t)RDM_FRAME_HDR;
+	control = shm->map;
+	ring = (char *)shm->map + PAGE;
+	shm->tx = &control[!active];
+	shm->rx = &control[active];
+	for (int c = 0; c < RDM_CHANNELS; c++) {
+		shm->out[c].base = ring + (size_t)size * (2u * !active + (unsigned int)c);
+		shm->in[c].base = ring + (size_t)size * (2u * active + (unsigned int)c);
+	}
+	ep->w.shm = shm;
+	return 0;
+}
+
+static int make_memory(uint32_t size)
+{
+	int fd = memfd_create("dat-ofi", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)map_len(size)) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
+		int ret = -errno;
+
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+static int offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
+{
+	uint32_t size = (uint32_t)dofi_param(DOFI_NUM_SHM_RING_KIB) * 1024;
+	struct rdm_puller mine;
+	uint8_t *p = out->data;
+	int ret;
+
+	out->fd = -1;
+	if (active) {
+		while (size & (size - 1))
+			size &= size - 1;
+		out->fd = make_memory(size);
+		if (out->fd < 0)
+			return out->fd;
+		ret = map(ep, out->fd, size, true);
+		if (!ret && getrandom(&ep->w.shm->nonce, 8, 0) != 8)
+			ret = -errno;
+		if (ret) {
+			close(out->fd);
+			return ret;
+		}
+	}
+	p = dofi_put(p, OFFER_MAGIC, 4);
+	p = dofi_put(p, OFFER_VERSION, 4);
+	p = dofi_put(p, ep->w.shm->size, 4);
+	p = dofi_put(p, membarrier_works(), 4);
+	p = dofi_put(p, ep->w.shm->nonce, 8);
+	rdm_pull_offer(&mine);
+	p = dofi_put(p, (uint64_t)mine.pid, 8);
+	p = dofi_put(p, mine.place, 8);
+	dofi_put(p, mine.proof, 8);
+	out->len = OFFER_LEN;
+	return 0;
+}
+
+/* A peer could otherwise take memory away that we are about to read. */
+static bool memory_ok(int fd, uint32_t size)
+{
+	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW;
+	struct stat st;
+	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & wanted) == wanted && !fstat(fd, &st) &&
+	       st.st_size == (off_t)map_len(size);
+}
+
+/* What both sides take out of the other's offer. */
+static void meet(struct rdm_ep *ep, const uint8_t *data)
+{
+	struct rdm_shm *shm = ep->w.shm;
+
+	shm->fences = !membarrier_works() || !dofi_get(data + 12, 4);
+	shm->peer.pid = (pid_t)dofi_get(data + 24, 8);
+	shm->peer.place = dofi_get(data + 32, 8);
+	shm->peer.proof = dofi_get(data + 40, 8);
+	atomic_store(&shm->rx->pulls, rdm_pull_try(&shm->peer));
+}
+
+static int adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
+{
+	uint32_t size;
+	int ret = -EPROTO;
+
+	if (in->len != OFFER_LEN || dofi_get(in->data, 4) != OFFER_MAGIC)
+		return ret;
+	if (dofi_get(in->data + 4, 4) != OFFER_VERSION)
+		return -EPROTONOSUPPORT;
+	size = (uint32_t)dofi_get(in->data + 8, 4);
+	if (active) {
+		meet(ep, in->data);
+		return in->fd < 0 && size == ep->w.shm->size ? 0 : ret;
+	}
+	if (size < RING_MIN || size > RING_MAX || (size & (size - 1)) || !memory_ok(in->fd, size))
+		return ret;
+	ret = map(ep, in->fd, size, false);
+	if (ret)
+		return ret;
+	close(in->fd);
+	in->fd = -1;
+	meet(ep, in->data);
+	ep->w.shm->nonce = dofi_get(in->data + 16, 8);
+	return 0;
+}
+
+static void shm_close(struct rdm_ep *ep)
+{
+	munmap(ep->w.shm->map, ep->w.shm->map_len);
+	free(ep->w.shm);
+	ep->w.shm = NULL;
+}
+
+static size_t finish(struct rdm_ep *ep, uint8_t *out)
+{
+	(void)out;
+	atomic_store(&ep->w.shm->tx->gone, 1);
+	return 0;
+}
+
+static bool drained(struct rdm_ep *ep, bool died)
+{
+	(void)died;
+	return ep->failed || (!there(ep->w.shm, RDM_REQ) && !there(ep->w.shm, RDM_ANS));
+}
+
+static int getinfo(struct dofi_fab *fab, struct fi_info **out)
+{
+	return rdm_outer_info(fab, "shm", out);
+}
+
+const struct rdm_wire rdm_wire_shm = {
+	.name = "shm",
+	.id = 1,
+	.local = true,
+	.doorbell = true,
+	.getinfo = getinfo,
+	.offer = offer,
+	.adopt = adopt,
+	.close = shm_close,
+	.finish = finish,
+	.drained = drained,
+	.reserve = reserve,
+	.commit = commit,
+	.peek = peek,
+	.release = release,
+	.pull_from = pull_from,
+	.pull = pull,
+	.ready = ready,
+	.arm = arm,
+	.settle = settle,
+	.quiet = quiet,
+};
