@@ -9,5 +9,6 @@ include test/stock/local.mk
 include test/tools/info.mk
 include test/tools/run.mk
 include test/diag/local.mk
+include test/rdm/local.mk
 include test/man/local.mk
 include test/packaging/local.mk

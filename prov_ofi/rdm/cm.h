@@ -29,10 +29,21 @@ void rdm_cm_close(struct rdm_eq *eq);
 void rdm_cm_progress(struct rdm_eq *eq);
 /* The endpoint is being closed: no event about it will be posted any more; its socket is closed. */
 void rdm_cm_forget(struct rdm_ep *ep);
+/* The listener is being closed: it takes no more connections. Requests that have been told stay;
+ * those whose event has not been read are dropped with the event (rdm_eq_forget, afterwards). */
+void rdm_cm_forget_pep(struct rdm_pep *pep);
 /* Handle of a FI_CONNREQ whose info was never given to fi_endpoint or fi_reject. */
 void rdm_cm_drop_request(struct fid *handle);
-/* fi_endpoint with the info of a request: the endpoint becomes its other end. 0 or negative. */
+/* fi_endpoint with the info of a request: the endpoint becomes its other end, and belongs to the
+ * request's event queue from then on. 0 or negative. Takes eq->lock itself. If the endpoint is
+ * closed before fi_accept, the request waits for a decision again. */
 int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep);
+
+/* Doorbell (ep->lock held): wakes a peer that sleeps. */
+void rdm_cm_ring(struct rdm_ep *ep);
+/* Takes doorbell bytes, and nothing else, off the socket (ep->lock held). False: the peer rings no
+ * more, the socket must leave the set. */
+bool rdm_cm_quiet(struct rdm_ep *ep);
 
 extern struct fi_ops_cm rdm_ep_cm_ops, rdm_pep_cm_ops;
 

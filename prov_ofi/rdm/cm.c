@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What does an event queue keep for its connections, and who moves it?
+ *
+ * Sockets and a timer are in an epoll set of their own, which is in the event queue's: whoever
+ * sleeps on that wakes up, reads events, and so calls rdm_cm_progress.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "rdm/cm_int.h"
+
+#define ROUND 64
+
+/* ---------------------------------------------------------------- timers */
+
+int rdm_cm_timer_init(struct rdm_cm *cm, struct dofi_timer *t, void (*fire)(struct dofi_timer *))
+{
+	int ret = dofi_timers_reserve(&cm->timers, cm->timer_users + 1);
+
+	if (ret)
+		return ret;
+	cm->timer_users++;
+	dofi_timer_init(t, fire);
+	return 0;
+}
+
+void rdm_cm_timer_fini(struct rdm_cm *cm, struct dofi_timer *t)
+{
+	dofi_timer_cancel(&cm->timers, t);
+	cm->timer_users--;
+}
+
+static void set_timerfd(struct rdm_cm *cm, uint64_t when)
+{
+	struct itimerspec at;
+
+	memset(&at, 0, sizeof(at));
+	if (when != DOFI_NEVER) {
+		at.it_value.tv_sec = (time_t)(when / 1000000000u);
+		at.it_value.tv_nsec = (long)(when % 1000000000u);
+	}
+	timerfd_settime(cm->timerfd, TFD_TIMER_ABSTIME, &at, NULL);
+	cm->armed = when;
+}
+
+void rdm_cm_arm(struct rdm_cm *cm, struct dofi_timer *t, uint64_t when)
+{
+	dofi_timer_arm(&cm->timers, t, when);
+	if (when < cm->armed)
+		set_timerfd(cm, when);
+}
+
+/* Going off too early (a timer has been cancelled since) costs a look. */
+static void timer_ready(struct rdm_source *source, uint32_t events)
+{
+	struct rdm_cm *cm = dofi_container(source, struct rdm_cm, timer);
+	uint64_t count;
+	ssize_t n = read(cm->timerfd, &count, sizeof(count));
+
+	(void)n;
+	(void)events;
+	cm->armed = DOFI_NEVER;
+}
+
+/* ---------------------------------------------------------------- socket objects */
+
+static void conn_ready(struct rdm_source *source, uint32_t events)
+{
+	struct rdm_cm_conn *conn = dofi_container(source, struct rdm_cm_conn, source);
+
+	switch (conn->step) {
+	case RDM_CM_HALF:
+		rdm_cm_half_ready(conn, events);
+		break;
+	case RDM_CM_DEAD:
+		break;
+	default:
+		rdm_cm_conn_ready(conn, events);
+		break;
+	}
+}
+
+static void conn_fire(struct dofi_timer *timer)
+{
+	struct rdm_cm_conn *conn = dofi_container(timer, struct rdm_cm_conn, timer);
+	char text[INET6_ADDRSTRLEN];
+
+	switch (conn->step) {
+	case RDM_CM_HALF:
+		dofi_log(DOFI_LOG_WARN, "a stranger (%s, port %u) said nothing, or not enough, and "
+			 "is thrown out", rdm_cm_addr_text(&conn->peer, text, sizeof(text)),
+			 dofi_addr_port(&conn->peer.sa));
+		rdm_cm_kill(conn);
+		break;
+	case RDM_CM_LINGERING:
+		rdm_cm_kill(conn);
+		break;
+	default:
+		rdm_cm_conn_tick(conn);
+		break;
+	}
+}
+
+struct rdm_cm_conn *rdm_cm_conn_new(struct rdm_cm *cm, int fd, const struct rdm_wire *wire,
+				    enum rdm_cm_step step)
+{
+	struct rdm_cm_conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn)
+		return NULL;
+	if (rdm_cm_timer_init(cm, &conn->timer, conn_fire)) {
+		free(conn);
+		return NULL;
+	}
+	conn->handle.fclass = FI_CLASS_CONNREQ;
+	conn->source.ready = conn_ready;
+	conn->cm = cm;
+	conn->fd = fd;
+	conn->in_fd = conn->out_fd = -1;
+	conn->wire = wire;
+	conn->began = dofi_now();
+	dofi_list_init(&conn->link);
+	dofi_list_init(&conn->end_link);
+	conn->step = RDM_CM_DEAD;	/* in no list yet */
+	rdm_cm_step(conn, step);
+	return conn;
+}
+
+void rdm_cm_step(struct rdm_cm_conn *conn, enum rdm_cm_step step)
+{
+	struct rdm_cm *cm = conn->cm;
+
+	if (conn->step == RDM_CM_HALF)
+		cm->n_half--;
+	if (step == RDM_CM_HALF)
+		cm->n_half++;
+	conn->step = step;
+	dofi_list_remove(&conn->link);
+	dofi_list_append(step == RDM_CM_HALF ? &cm->half :
+			 step == RDM_CM_DEAD ? &cm->dead : &cm->conns, &conn->link);
+	if (step != RDM_CM_ENDING)
+		dofi_list_remove(&conn->end_link);
+	else if (dofi_list_empty(&conn->end_link))
+		dofi_list_append(&cm->ending, &conn->end_link);
+}
+
+int rdm_cm_watch(struct rdm_cm_conn *conn, uint32_t events)
+{
+	struct epoll_event ev = { .events = events };
+	int op = !events ? EPOLL_CTL_DEL : conn->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+
+	if (events == conn->watched)
+		return 0;
+	ev.data.ptr = &conn->source;
+	if (epoll_ctl(conn->cm->epfd, op, conn->fd, &ev))
+		return -errno;
+	conn->watched = events;
+	return 0;
+}
+
+/* A child that was forked meanwhile keeps the socket open: it has to leave the sets by itself, and
+ * the peer is told. */
+static void close_socket(struct rdm_cm_conn *conn)
+{
+	if (conn->fd < 0)
+		return;
+	rdm_cm_watch(conn, 0);
+	shutdown(conn->fd, SHUT_RDWR);
+	close(conn->fd);
+	conn->fd = -1;
+}
+
+static void detach_ep(struct rdm_cm_conn *conn)
+{
+	struct rdm_ep *ep = conn->ep;
+
+	if (!ep)
+		return;
+	if (ep->sock >= 0)
+		rdm_cm_leave_queues(conn);
+	pthread_mutex_lock(&ep->lock);
+	ep->sock = -1;
+	ep->cm = NULL;
+	pthread_mutex_unlock(&ep->lock);
+	conn->ep = NULL;
+}
+
+static void free_dead(struct rdm_cm *cm)
+{
+	while (!dofi_list_empty(&cm->dead)) {
+		struct rdm_cm_conn *conn = dofi_container(cm->dead.next, struct rdm_cm_conn, link);
+
+		dofi_list_remove(&conn->link);
+		free(conn);
+	}
+}
+
+void rdm_cm_kill(struct rdm_cm_conn *conn)
+{
+	struct rdm_cm *cm = conn->cm;
+
+	detach_ep(conn);
+	close_socket(conn);
+	if (conn->in_fd >= 0)
+		close(conn->in_fd);
+	conn->in_fd = -1;
+	rdm_cm_timer_fini(cm, &conn->timer);
+	rdm_cm_step(conn, RDM_CM_DEAD);
+	if (!cm->busy)
+		free_dead(cm);
+}
+
+void rdm_cm_linger(struct rdm_cm_conn *conn)
+{
+	struct rdm_cm *cm = conn->cm;
+	bool sent = conn->out_done == conn->out_len;
+	uint64_t patience = DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS));
+
+	detach_ep(conn);
+	if (sent)
+		shutdown(conn->fd, SHUT_WR);
+	/* Closing a TCP socket before the peer has done so may take away what it has not read; a unix
+	 * socket's bytes are at the peer already. */
+	if (!rdm_cm_discard(conn->fd) || (sent && conn->wire->local) || !patience ||
+	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (sent ? 0 : EPOLLOUT))) {
+		rdm_cm_kill(conn);
+		return;
+	}
+	rdm_cm_step(conn, RDM_CM_LINGERING);
+	rdm_cm_arm(cm, &conn->timer, dofi_now() + patience);
+}
+
+bool rdm_cm_post(struct rdm_cm *cm, const struct rdm_event *what, const void *data, size_t len)
+{
+	struct rdm_event *event = malloc(sizeof(*event));
+
+	if (!event) {
+		dofi_log(DOFI_LOG_ERROR, "no memory for a connection event");
+		return false;
+	}
+	*event = *what;
+	dofi_list_init(&event->link);
+	event->len = len;
+	if (len)
+		memcpy(event->data, data, len);
+	rdm_eq_push(cm->eq, event);
+	return true;
+}
+
+/* ---------------------------------------------------------------- the event queue's calls */
+
+static int watch_fds(struct rdm_cm *cm)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	cm->epfd = epoll_create1(EPOLL_CLOEXEC);
+	cm->timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (cm->epfd < 0 || cm->timerfd < 0)
+		return -errno;
+	ev.data.ptr = &cm->timer;
+	if (epoll_ctl(cm->epfd, EPOLL_CTL_ADD, cm->timerfd, &ev))
+		return -errno;
+	ev.data.ptr = cm;
+	return epoll_ctl(cm->eq->epfd, EPOLL_CTL_ADD, cm->epfd, &ev) ? -errno : 0;
+}
+
+static void close_fds(struct rdm_cm *cm)
+{
+	if (cm->timerfd >= 0)
+		close(cm->timerfd);
+	if (cm->epfd >= 0) {
+		epoll_ctl(cm->eq->epfd, EPOLL_CTL_DEL, cm->epfd, NULL);
+		close(cm->epfd);
+	}
+}
+
+int rdm_cm_open(struct rdm_eq *eq)
+{
+	struct rdm_cm *cm = calloc(1, sizeof(*cm));
+	int ret;
+
+	if (!cm)
+		return -ENOMEM;
+	cm->eq = eq;
+	cm->epfd = cm->timerfd = -1;
+	cm->timer.ready = timer_ready;
+	cm->armed = DOFI_NEVER;
+	dofi_list_init(&cm->listeners);
+	dofi_list_init(&cm->half);
+	dofi_list_init(&cm->conns);
+	dofi_list_init(&cm->ending);
+	dofi_list_init(&cm->dead);
+	ret = watch_fds(cm);
+	if (ret) {
+		close_fds(cm);
+		free(cm);
+		return ret;
+	}
+	eq->cm = cm;
+	return 0;
+}
+
+static void kill_all(struct dofi_list *list)
+{
+	while (!dofi_list_empty(list))
+		rdm_cm_kill(dofi_container(list->next, struct rdm_cm_conn, link));
+}
+
+void rdm_cm_close(struct rdm_eq *eq)
+{
+	struct rdm_cm *cm = eq->cm;
+
+	if (!cm)
+		return;
+	while (!dofi_list_empty(&cm->listeners))
+		rdm_cm_listener_free(dofi_container(cm->listeners.next, struct rdm_cm_listener,
+						    link));
+	kill_all(&cm->half);
+	kill_all(&cm->conns);
+	dofi_timers_free(&cm->timers);
+	close_fds(cm);
+	free(cm);
+	eq->cm = NULL;
+}
+
+/* What the consumer had not received when the peer ended may have been received since. */
+static void try_ends(struct rdm_cm *cm)
+{
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &cm->ending)
+		rdm_cm_try_end(dofi_container(pos, struct rdm_cm_conn, end_link));
+}
+
+void rdm_cm_progress(struct rdm_eq *eq)
+{
+	struct rdm_cm *cm = eq->cm;
+	struct epoll_event ev[ROUND];
+	uint64_t next;
+	int n = epoll_wait(cm->epfd, ev, ROUND, 0);
+
+	cm->busy = true;
+	for (int i = 0; i < n; i++) {
+		struct rdm_source *source = ev[i].data.ptr;
+
+		source->ready(source, ev[i].events);
+	}
+	if (cm->timers.count) {
+		next = dofi_timers_run(&cm->timers, dofi_now());
+		if (next < cm->armed)
+			set_timerfd(cm, next);
+	}
+	if (!dofi_list_empty(&cm->ending))
+		try_ends(cm);
+	cm->busy = false;
+	free_dead(cm);
+}

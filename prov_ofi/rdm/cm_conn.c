@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What do an endpoint's connection calls do, and how does the handshake go on? */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "rdm/cm_int.h"
+
+/* A listener whose queue is full is tried again so often, and given up after as long a time as the
+ * kernel takes for TCP. */
+#define REDIAL DOFI_MS(5)
+#define REDIAL_LIMIT DOFI_MS(127000)
+
+static struct rdm_ep *ep_of(struct fid_ep *fid)
+{
+	return dofi_container(fid, struct rdm_ep, fid);
+}
+
+static void set_state(struct rdm_ep *ep, enum rdm_state state)
+{
+	pthread_mutex_lock(&ep->lock);
+	atomic_store(&ep->state, state);
+	pthread_mutex_unlock(&ep->lock);
+}
+
+/* Without a socket object, or after its end. */
+static void post_failure(struct rdm_ep *ep, int err, const void *data, size_t len)
+{
+	struct rdm_event event = { .event = 0, .err = err, .fid = &ep->fid.fid };
+
+	set_state(ep, RDM_DOWN);
+	rdm_cm_post(ep->eq->cm, &event, data, len);
+}
+
+void rdm_cm_fail(struct rdm_cm_conn *conn, int err, const void *data, size_t len)
+{
+	post_failure(conn->ep, err, data, len);
+	rdm_cm_kill(conn);
+}
+
+/* ---------------------------------------------------------------- offers */
+
+/* What the wire says about this side, as part of a message. */
+static int add_offer(struct rdm_cm_conn *conn, bool active, struct rdm_offer *offer,
+		     struct rdm_cm_msg *msg)
+{
+	int ret;
+
+	offer->len = 0;
+	offer->fd = -1;
+	ret = conn->wire->offer(conn->ep, active, offer);
+	if (ret)
+		return ret;
+	msg->offer = offer->data;
+	msg->offer_len = offer->len;
+	msg->has_fd = offer->fd >= 0;
+	conn->out_fd = offer->fd;
+	return 0;
+}
+
+/* What the peer says about its wire. The descriptor is the wire's if it wants it. */
+static int adopt(struct rdm_cm_conn *conn, bool active, const struct rdm_cm_msg *msg)
+{
+	struct rdm_offer offer = { .len = msg->offer_len, .fd = conn->in_fd };
+	int ret;
+
+	memcpy(offer.data, msg->offer, msg->offer_len);
+	conn->in_fd = -1;
+	ret = conn->wire->adopt(conn->ep, active, &offer);
+	if (offer.fd >= 0)
+		close(offer.fd);
+	if (ret)
+		dofi_log(DOFI_LOG_WARN, "what a peer offers cannot be used: %s",
+			 dofi_lib.strerror(-ret));
+	return ret;
+}
+
+/* ---------------------------------------------------------------- connecting */
+
+static void name_ends(struct rdm_cm_conn *conn)
+{
+	struct rdm_ep *ep = conn->ep;
+	socklen_t len = sizeof(ep->local);
+	uint16_t port;
+
+	if (!conn->wire->local) {
+		getsockname(conn->fd, &ep->local.sa, &len);
+		return;
+	}
+	do {
+		port = atomic_fetch_add(&ep->domain->next_port, 1);
+	} while (!port);
+	ep->local = ep->peer;
+	dofi_addr_set_port(&ep->local.sa, port);
+}
+
+/* The socket is connected: the request goes out. */
+static void ask(struct rdm_cm_conn *conn)
+{
+	struct rdm_cm_msg msg = { .kind = RDM_CM_REQUEST, .wire = conn->wire->id,
+				  .data = conn->param, .data_len = conn->param_len,
+				  .to = conn->peer };
+	struct rdm_offer offer;
+	int ret = add_offer(conn, true, &offer, &msg);
+
+	if (!ret && msg.has_fd && !conn->wire->local)
+		ret = -EPROTO;
+	if (ret) {
+		rdm_cm_fail(conn, -ret, NULL, 0);
+		return;
+	}
+	name_ends(conn);
+	msg.port = dofi_addr_port(&conn->ep->local.sa);
+	conn->out_len = rdm_cm_build(conn->out, &msg);
+	conn->out_done = 0;
+	rdm_cm_step(conn, RDM_CM_ASKING);
+	ret = rdm_cm_send(conn);
+	/* A listener that refuses may have said so before it closed: that is read first. */
+	ret = rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (ret ? 0 : EPOLLOUT));
+	if (ret)
+		rdm_cm_fail(conn, -ret, NULL, 0);
+}
+
+static void accepted(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
+{
+	uint8_t data[RDM_CM_DATA];
+	size_t len = msg->data_len;
+	int ret;
+
+	memcpy(data, msg->data, len);
+	ret = adopt(conn, true, msg);
+	if (ret) {
+		rdm_cm_fail(conn, -ret, NULL, 0);
+		return;
+	}
+	conn->in.have = 0;
+	rdm_cm_live(conn, data, len);
+}
+
+static void take_answer(struct rdm_cm_conn *conn)
+{
+	struct rdm_cm_msg msg;
+	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
+
+	if (!ret && msg.kind == RDM_CM_ACCEPT && msg.wire == conn->wire->id)
+		accepted(conn, &msg);
+	else if (!ret && msg.kind == RDM_CM_REJECT)
+		rdm_cm_fail(conn, ECONNREFUSED, msg.data, msg.data_len);
+	else
+		rdm_cm_fail(conn, EPROTO, NULL, 0);
+}
+
+static void asking_ready(struct rdm_cm_conn *conn, uint32_t events)
+{
+	int ret;
+
+	if ((events & EPOLLOUT) && rdm_cm_send(conn))
+		rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
+	ret = rdm_cm_recv(conn, false);
+	if (ret > 0) {
+		take_answer(conn);
+		return;
+	}
+	if (!ret || ret == -EINTR)
+		return;
+	if (ret == -EPROTO || ret == -EBADMSG || ret == -EPROTONOSUPPORT)
+		dofi_log(DOFI_LOG_WARN, "the answer to a connection request is not one of ours");
+	rdm_cm_fail(conn, -ret, NULL, 0);
+}
+
+static void dialling_ready(struct rdm_cm_conn *conn)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &err, &len))
+		err = errno;
+	if (err)
+		rdm_cm_fail(conn, err, NULL, 0);
+	else
+		ask(conn);
+}
+
+/* The listener's queue was full. */
+static void redial(struct rdm_cm_conn *conn)
+{
+	uint64_t now = dofi_now();
+	bool done;
+	int fd = rdm_cm_dial(conn->wire, NULL, &conn->peer, &done);
+
+	if (fd == -EAGAIN && now - conn->began < REDIAL_LIMIT) {
+		rdm_cm_arm(conn->cm, &conn->timer, now + REDIAL);
+	} else if (fd < 0) {
+		rdm_cm_fail(conn, fd == -EAGAIN ? ETIMEDOUT : -fd, NULL, 0);
+	} else {
+		conn->fd = fd;
+		ask(conn);
+	}
+}
+
+static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param, size_t len)
+{
+	const struct dofi_fab *fab = ep->domain->fabric->fab;
+	union dofi_addr source = fab->addr;
+	struct rdm_cm_conn *conn;
+	bool done = false;
+	int fd;
+
+	dofi_addr_set_port(&source.sa, 0);
+	fd = rdm_cm_dial(ep->wire, fab->addr_named ? &source : NULL, to, &done);
+	if (fd < 0 && fd != -EAGAIN) {
+		if (!ep->wire->local && fd != -ECONNREFUSED)
+			return fd;
+		post_failure(ep, -fd, NULL, 0);
+		return 0;
+	}
+	conn = rdm_cm_conn_new(ep->eq->cm, fd < 0 ? -1 : fd, ep->wire, RDM_CM_DIALLING);
+	if (!conn) {
+		if (fd >= 0)
+			close(fd);
+		return -ENOMEM;
+	}
+	conn->ep = ep;
+	conn->peer = ep->peer = *to;
+	conn->param_len = (uint16_t)len;
+	if (len)
+		memcpy(conn->param, param, len);
+	ep->cm = conn;
+	set_state(ep, RDM_CONNECTING);
+	if (fd < 0)
+		rdm_cm_arm(conn->cm, &conn->timer, conn->began + REDIAL);
+	else if (done)
+		ask(conn);
+	else if (rdm_cm_watch(conn, EPOLLOUT))
+		rdm_cm_fail(conn, ENOMEM, NULL, 0);
+	return 0;
+}
+
+static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, size_t len)
+{
+	struct rdm_ep *ep = ep_of(fid);
+	const struct sockaddr *sa = addr;
+	union dofi_addr to;
+	int ret = -FI_EINVAL;
+
+	if (!ep->eq)
+		return -FI_ENOEQ;
+	if (!sa || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6) || len > RDM_CM_DATA)
+		return -FI_EINVAL;
+	memset(&to, 0, sizeof(to));
+	memcpy(&to, sa, dofi_addr_len(sa));
+	pthread_mutex_lock(&ep->eq->lock);
+	if (!ep->cm && atomic_load(&ep->state) == RDM_NEW)
+		ret = start(ep, &to, param, len);
+	pthread_mutex_unlock(&ep->eq->lock);
+	return ret;
+}
+
+/* ---------------------------------------------------------------- accepting */
+
+/* The answer has gone out, or cannot: then the end of the connection follows its beginning. */
+static void answered(struct rdm_cm_conn *conn)
+{
+	conn->out_done = conn->out_len;
+	rdm_cm_live(conn, NULL, 0);
+}
+
+static int answer(struct rdm_cm_conn *conn, const void *param, size_t len)
+{
+	struct rdm_cm_msg request, msg = { .kind = RDM_CM_ACCEPT, .wire = conn->wire->id,
+					   .data = param, .data_len = (uint16_t)len };
+	struct rdm_offer offer;
+	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &request);
+
+	if (!ret)
+		ret = adopt(conn, false, &request);
+	if (!ret)
+		ret = add_offer(conn, false, &offer, &msg);
+	if (!ret && msg.has_fd && !conn->wire->local)
+		ret = -EPROTO;
+	if (ret) {
+		set_state(conn->ep, RDM_DOWN);
+		rdm_cm_refuse(conn, NULL, 0);
+		return ret;
+	}
+	conn->in.have = 0;
+	conn->out_len = rdm_cm_build(conn->out, &msg);
+	conn->out_done = 0;
+	set_state(conn->ep, RDM_CONNECTING);
+	rdm_cm_step(conn, RDM_CM_ANSWERING);
+	if (rdm_cm_send(conn))
+		answered(conn);
+	return 0;
+}
+
+static int ep_accept(struct fid_ep *fid, const void *param, size_t len)
+{
+	struct rdm_ep *ep = ep_of(fid);
+	struct rdm_cm_conn *conn;
+	int ret;
+
+	if (!ep->eq)
+		return -FI_ENOEQ;
+	if (len > RDM_CM_DATA)
+		return -FI_EINVAL;
+	pthread_mutex_lock(&ep->eq->lock);
+	conn = ep->cm;
+	ret = conn && conn->step == RDM_CM_GIVEN && !conn->decided && conn->cm->eq == ep->eq
+		? rdm_cm_watch(conn, EPOLLOUT) : -FI_EINVAL;
+	if (!ret) {
+		conn->decided = true;
+		ret = answer(conn, param, len);
+	}
+	pthread_mutex_unlock(&ep->eq->lock);
+	return ret;
+}
+
+/* ---------------------------------------------------------------- progress */
+
+static void bye_ready(struct rdm_cm_conn *conn)
+{
+	if (!rdm_cm_send(conn))
+		return;
+	conn->out_done = conn->out_len;
+	shutdown(conn->fd, SHUT_WR);
+	rdm_cm_watch(conn, 0);
+}
+
+/* The endpoint has gone; the peer takes its time. */
+static void lingering_ready(struct rdm_cm_conn *conn, uint32_t events)
+{
+	if ((events & EPOLLOUT) && conn->out_done < conn->out_len && rdm_cm_send(conn)) {
+		conn->out_done = conn->out_len;
+		shutdown(conn->fd, SHUT_WR);
+		rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
+	}
+	if (!rdm_cm_discard(conn->fd))
+		rdm_cm_kill(conn);
+}
+
+void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events)
+{
+	switch (conn->step) {
+	case RDM_CM_DIALLING:
+		dialling_ready(conn);
+		break;
+	case RDM_CM_ASKING:
+		asking_ready(conn, events);
+		break;
+	case RDM_CM_ANSWERING:
+		if (rdm_cm_send(conn))
+			answered(conn);
+		break;
+	case RDM_CM_LIVE:
+		rdm_cm_peer_end(conn);
+		break;
+	case RDM_CM_ENDED:
+		bye_ready(conn);
+		break;
+	case RDM_CM_LINGERING:
+		lingering_ready(conn, events);
+		break;
+	default:
+		/* An event that was on its way when it was no longer wanted. */
+		break;
+	}
+}
+
+void rdm_cm_conn_tick(struct rdm_cm_conn *conn)
+{
+	/* Ends that are held back are looked at after the timers: it was for the wake-up. */
+	if (conn->step == RDM_CM_DIALLING)
+		redial(conn);
+}
+
+/* ---------------------------------------------------------------- ending */
+
+static int shut_down(struct rdm_ep *ep)
+{
+	struct rdm_event event = { .event = FI_SHUTDOWN, .fid = &ep->fid.fid };
+	struct rdm_cm_conn *conn = ep->cm;
+
+	if (!conn)
+		return atomic_load(&ep->state) == RDM_DOWN ? 0 : -FI_ENOTCONN;
+	switch (conn->step) {
+	case RDM_CM_DIALLING:
+	case RDM_CM_ASKING:
+	case RDM_CM_ANSWERING:
+		set_state(ep, RDM_DOWN);
+		rdm_cm_kill(conn);
+		break;
+	case RDM_CM_LIVE:
+	case RDM_CM_ENDING:
+		rdm_cm_say_bye(conn);
+		break;
+	case RDM_CM_ENDED:
+		return 0;
+	default:
+		return -FI_ENOTCONN;
+	}
+	rdm_cm_post(ep->eq->cm, &event, NULL, 0);
+	return 0;
+}
+
+static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
+{
+	struct rdm_ep *ep = ep_of(fid);
+	int ret;
+
+	(void)flags;
+	if (!ep->eq)
+		return -FI_ENOEQ;
+	pthread_mutex_lock(&ep->eq->lock);
+	ret = shut_down(ep);
+	pthread_mutex_unlock(&ep->eq->lock);
+	return ret;
+}
+
+void rdm_cm_forget(struct rdm_ep *ep)
+{
+	struct rdm_cm_conn *conn = ep->cm;
+
+	if (!conn)
+		return;
+	switch (conn->step) {
+	case RDM_CM_GIVEN:
+		/* Never accepted: somebody else may still do so, or refuse it. */
+		conn->ep = NULL;
+		ep->cm = NULL;
+		break;
+	case RDM_CM_LIVE:
+	case RDM_CM_ENDING:
+		rdm_cm_say_bye(conn);
+		rdm_cm_linger(conn);
+		break;
+	case RDM_CM_ENDED:
+		rdm_cm_linger(conn);
+		break;
+	default:
+		rdm_cm_kill(conn);
+		break;
+	}
+}
+
+/* ---------------------------------------------------------------- names */
+
+static int give_name(const union dofi_addr *from, void *addr, size_t *len)
+{
+	size_t room = *len;
+
+	*len = dofi_addr_len(&from->sa);
+	memcpy(addr, from, room < *len ? room : *len);
+	return room < *len ? -FI_ETOOSMALL : 0;
+}
+
+static int ep_getname(struct fid *fid, void *addr, size_t *len)
+{
+	const struct rdm_ep *ep = dofi_container(fid, struct rdm_ep, fid.fid);
+
+	return give_name(ep->local.sa.sa_family ? &ep->local : &ep->domain->fabric->fab->addr, addr,
+			 len);
+}
+
+static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *len)
+{
+	const struct rdm_ep *ep = ep_of(fid);
+
+	return ep->peer.sa.sa_family ? give_name(&ep->peer, addr, len) : -FI_ENOTCONN;
+}
+
+struct fi_ops_cm rdm_ep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = ep_getname,
+	.getpeer = ep_getpeer,
+	.connect = ep_connect,
+	.accept = ep_accept,
+	.shutdown = ep_shutdown,
+};

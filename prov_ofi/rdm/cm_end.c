@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does a connection that is up end?
+ *
+ * Whoever ends it says BYE, with what the wire has to tell, and closes its direction of the socket.
+ * The other side, which notices the end of the stream, may still have frames that its consumer has
+ * not received: it reports the end when they are taken, or when nothing happens for a while. A
+ * stream that ends without BYE is that of a peer that has died.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "rdm/cm_int.h"
+
+/* How often an end that is held back is looked at. */
+#define TICK DOFI_MS(20)
+/* With a shared receive context, whose buffers others may use up, it is held back for so many
+ * times the patience at most. */
+#define GRACES 60
+
+void rdm_cm_live(struct rdm_cm_conn *conn, const void *data, size_t len)
+{
+	struct rdm_event event = { .event = FI_CONNECTED, .fid = &conn->ep->fid.fid };
+	struct rdm_ep *ep = conn->ep;
+
+	pthread_mutex_lock(&ep->lock);
+	ep->sock = conn->fd;
+	pthread_mutex_unlock(&ep->lock);
+	rdm_cm_step(conn, RDM_CM_LIVE);
+	rdm_ep_up(ep);
+	rdm_cm_post(conn->cm, &event, data, len);
+	/* It was watched for other events: this cannot fail. */
+	rdm_cm_watch(conn, EPOLLRDHUP);
+}
+
+void rdm_cm_leave_queues(struct rdm_cm_conn *conn)
+{
+	struct rdm_ep *ep = conn->ep;
+
+	if (!conn->wire->doorbell)
+		return;
+	if (ep->rx_cq)
+		epoll_ctl(ep->rx_cq->epfd, EPOLL_CTL_DEL, conn->fd, NULL);
+	if (ep->tx_cq && ep->tx_cq != ep->rx_cq)
+		epoll_ctl(ep->tx_cq->epfd, EPOLL_CTL_DEL, conn->fd, NULL);
+}
+
+void rdm_cm_ring(struct rdm_ep *ep)
+{
+	const uint8_t bell = RDM_CM_BELL;
+
+	/* A socket without room holds bells that the peer has not heard yet. */
+	if (atomic_load(&ep->state) == RDM_UP && ep->sock >= 0)
+		send(ep->sock, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Reads bells, and BYE; false: there is nothing more to be read. ep->lock held. */
+static bool take_in(struct rdm_cm_conn *conn, bool to_the_end)
+{
+	struct rdm_cm_msg msg;
+	int ret;
+
+	if (conn->over)
+		return false;
+	do {
+		ret = rdm_cm_recv(conn, true);
+	} while (ret == -EINTR && to_the_end);
+	if (!ret || ret == -EINTR)
+		return true;
+	conn->over = true;
+	if (ret == -ECONNRESET || ret == -EPIPE)
+		return false;
+	if (ret > 0 && !rdm_cm_parse(conn->in.buf, conn->in.have, &msg) && msg.kind == RDM_CM_BYE) {
+		conn->bye = true;
+		return false;
+	}
+	/* Whatever it is, it is no peer of ours: the end of the stream is what is looked for. */
+	if (ret > 0 || ret == -EPROTO || ret == -EPROTONOSUPPORT || ret == -EBADMSG)
+		dofi_log(DOFI_LOG_WARN, "a connection's peer said something that makes no sense");
+	shutdown(conn->fd, SHUT_RDWR);
+	return false;
+}
+
+bool rdm_cm_quiet(struct rdm_ep *ep)
+{
+	return ep->sock >= 0 && take_in(ep->cm, false);
+}
+
+/* ---------------------------------------------------------------- the peer's end */
+
+/* Grows when receives are used up, and with every byte. */
+static uint64_t progress_mark(struct rdm_ep *ep)
+{
+	uint64_t mark;
+
+	pthread_mutex_lock(&ep->lock);
+	mark = ((uint64_t)ep->rx_head << 32) + ep->got;
+	pthread_mutex_unlock(&ep->lock);
+	if (!ep->srx)
+		return mark;
+	pthread_mutex_lock(&ep->srx->lock);
+	mark += (uint64_t)ep->srx->head << 32;
+	pthread_mutex_unlock(&ep->srx->lock);
+	return mark;
+}
+
+static bool patience_ends(struct rdm_cm_conn *conn)
+{
+	uint64_t grace = DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS)), now = dofi_now();
+	uint64_t mark = progress_mark(conn->ep);
+
+	if (!conn->end_first)
+		conn->end_first = now;
+	if (!conn->end_since || mark != conn->end_mark) {
+		conn->end_since = now;
+		conn->end_mark = mark;
+	}
+	return now - conn->end_since >= grace ||
+	       (conn->ep->srx && now - conn->end_first >= GRACES * grace);
+}
+
+static void report_end(struct rdm_cm_conn *conn)
+{
+	struct rdm_event event = { .event = FI_SHUTDOWN, .fid = &conn->ep->fid.fid };
+
+	pthread_mutex_lock(&conn->ep->lock);
+	atomic_store(&conn->ep->state, RDM_DOWN);
+	pthread_mutex_unlock(&conn->ep->lock);
+	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
+	rdm_cm_step(conn, RDM_CM_ENDED);
+	rdm_cm_post(conn->cm, &event, NULL, 0);
+}
+
+void rdm_cm_try_end(struct rdm_cm_conn *conn)
+{
+	if (rdm_ep_peer_ended(conn->ep, !conn->bye)) {
+		report_end(conn);
+	} else if (patience_ends(conn)) {
+		dofi_log(DOFI_LOG_INFO, "the peer has gone; what it sent last was never received");
+		report_end(conn);
+	} else if (conn->timer.when == DOFI_NEVER) {
+		rdm_cm_arm(conn->cm, &conn->timer, dofi_now() + TICK);
+	}
+}
+
+void rdm_cm_peer_end(struct rdm_cm_conn *conn)
+{
+	struct rdm_ep *ep = conn->ep;
+	struct rdm_cm_msg msg;
+
+	/* The end is there for good: it must wake nobody any more. */
+	rdm_cm_watch(conn, 0);
+	rdm_cm_leave_queues(conn);
+	pthread_mutex_lock(&ep->lock);
+	take_in(conn, true);
+	conn->over = true;
+	if (conn->bye && !rdm_cm_parse(conn->in.buf, conn->in.have, &msg))
+		ep->wire->finished(ep, msg.offer, msg.offer_len);
+	pthread_mutex_unlock(&ep->lock);
+	rdm_cm_step(conn, RDM_CM_ENDING);
+	rdm_cm_try_end(conn);
+}
+
+/* ---------------------------------------------------------------- our end */
+
+void rdm_cm_say_bye(struct rdm_cm_conn *conn)
+{
+	struct rdm_cm_msg msg = { .kind = RDM_CM_BYE, .wire = conn->wire->id };
+	struct rdm_ep *ep = conn->ep;
+	uint8_t last[RDM_OFFER_MAX];
+
+	rdm_cm_leave_queues(conn);
+	pthread_mutex_lock(&ep->lock);
+	atomic_store(&ep->state, RDM_DOWN);
+	msg.offer_len = (uint16_t)ep->wire->finish(ep, last);
+	pthread_mutex_unlock(&ep->lock);
+	msg.offer = last;
+	conn->out_len = rdm_cm_build(conn->out, &msg);
+	conn->out_done = 0;
+	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
+	rdm_cm_step(conn, RDM_CM_ENDED);
+	if (rdm_cm_send(conn)) {
+		/* Gone, or the peer has: there is nothing else to send. */
+		conn->out_done = conn->out_len;
+		shutdown(conn->fd, SHUT_WR);
+		rdm_cm_watch(conn, 0);
+	} else {
+		rdm_cm_watch(conn, EPOLLOUT);
+	}
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the connection manager: sockets, their owners, and what moves them.
+ *
+ *   cm.c         the event queue's part: epoll set, timers, life of the socket objects
+ *   cm_sock.c    unix and TCP sockets: names, sending and receiving with descriptors
+ *   cm_listen.c  listeners, requests
+ *   cm_conn.c    the endpoint's operations: connecting, accepting, ending
+ *   cm_end.c     how a connection that was up ends
+ *   cm_wire.c    the messages
+ *
+ * A socket object (struct rdm_cm_conn) belongs to one event queue; eq->lock protects it. What is
+ * marked (L) is ep->lock's as well once the connection is up, because those who poll queues read
+ * the doorbell bytes.
+ */
+#ifndef DOFI_RDM_CM_INT_H
+#define DOFI_RDM_CM_INT_H
+
+#include "rdm/cm.h"
+#include "rdm/cm_wire.h"
+
+/* Handshakes whose first message is not complete: of one peer, and in all. */
+#define RDM_CM_HALF_PEER 64
+#define RDM_CM_HALF_ALL 1024
+
+struct rdm_source {
+	void (*ready)(struct rdm_source *source, uint32_t events);
+};
+
+struct rdm_cm {
+	struct rdm_eq *eq;
+	int epfd;			/* in eq->epfd; every socket and the timer are in it */
+	int timerfd;
+	struct rdm_source timer;
+	struct dofi_timers timers;
+	size_t timer_users;
+	uint64_t armed;			/* when timerfd goes off */
+	struct dofi_list listeners;
+	struct dofi_list half;		/* accepted, the request is not complete */
+	unsigned int n_half;
+	struct dofi_list conns;		/* all others */
+	struct dofi_list ending;	/* of those: the peer has ended, data remains */
+	struct dofi_list dead;		/* freed when nobody can have an event about them */
+	bool busy;			/* epoll's answer is being worked through */
+};
+
+enum rdm_cm_step {
+	RDM_CM_DIALLING,		/* the socket is not connected yet */
+	RDM_CM_ASKING,			/* the request is on its way, the answer awaited */
+	RDM_CM_HALF,			/* in cm->half */
+	RDM_CM_GIVEN,			/* the request is complete, the consumer decides */
+	RDM_CM_ANSWERING,		/* the acceptance is on its way */
+	RDM_CM_LIVE,			/* the connection is up */
+	RDM_CM_ENDING,			/* in cm->ending */
+	RDM_CM_ENDED,			/* nothing more to report, the endpoint is still open */
+	RDM_CM_LINGERING,		/* no endpoint: last bytes are on their way */
+	RDM_CM_DEAD,
+};
+
+struct rdm_cm_conn {
+	struct fid handle;		/* of a request */
+	struct rdm_source source;
+	struct rdm_cm *cm;
+	struct dofi_list link, end_link;
+	enum rdm_cm_step step;
+	int fd;
+	uint32_t watched;		/* events in cm->epfd, 0: not in it */
+	struct dofi_timer timer;
+	uint64_t began;
+	const struct rdm_wire *wire;
+	struct rdm_ep *ep;
+	struct rdm_pep *pep;		/* a request's listener; NULL: it has gone */
+	union dofi_addr local, peer;
+	int32_t pid;			/* the peer's (unix sockets) */
+	bool decided;			/* fi_accept has been called */
+	bool bye;			/* (L) the peer's last message is in `in` */
+	bool over;			/* (L) nothing more is to be read */
+	struct rdm_cm_reader in;	/* (L) */
+	int in_fd;			/* came with it, -1: none */
+	size_t out_len, out_done;
+	uint8_t out[RDM_CM_MAX];
+	int out_fd;			/* the wire's, -1: none */
+	uint16_t param_len;		/* of fi_connect, until the request is built */
+	uint8_t param[RDM_CM_DATA];
+	uint64_t end_first, end_since;	/* since when, without progress, the end is held back */
+	uint64_t end_mark;
+};
+
+struct rdm_cm_listener {
+	struct rdm_source source;
+	struct rdm_cm *cm;
+	struct rdm_pep *pep;
+	struct dofi_list link;
+	struct dofi_timer timer;	/* until it is looked at again */
+	int fd;
+};
+
+/* cm.c */
+int rdm_cm_timer_init(struct rdm_cm *cm, struct dofi_timer *t, void (*fire)(struct dofi_timer *));
+void rdm_cm_timer_fini(struct rdm_cm *cm, struct dofi_timer *t);
+void rdm_cm_arm(struct rdm_cm *cm, struct dofi_timer *t, uint64_t when);
+/* Takes over fd on success; watched for nothing. NULL: no memory. */
+struct rdm_cm_conn *rdm_cm_conn_new(struct rdm_cm *cm, int fd, const struct rdm_wire *wire,
+				    enum rdm_cm_step step);
+/* Changes the step; keeps the object in the right list. */
+void rdm_cm_step(struct rdm_cm_conn *conn, enum rdm_cm_step step);
+/* events 0: not at all. Negative: out of memory. */
+int rdm_cm_watch(struct rdm_cm_conn *conn, uint32_t events);
+/* Closes the socket and forgets the object; the endpoint has none any more. */
+void rdm_cm_kill(struct rdm_cm_conn *conn);
+/* What it has to send goes out, then the socket is closed, at the latest after a time. */
+void rdm_cm_linger(struct rdm_cm_conn *conn);
+/* Posts an event. False: no memory, which the log says. */
+bool rdm_cm_post(struct rdm_cm *cm, const struct rdm_event *what, const void *data, size_t len);
+
+/* cm_sock.c */
+/* A socket that is being connected to `to`; *done: it is connected. source: address to bind to,
+ * or NULL. -EAGAIN: to be tried again later; other negative errors are final. */
+int rdm_cm_dial(const struct rdm_wire *wire, const union dofi_addr *source,
+		const union dofi_addr *to, bool *done);
+/* A listening socket; addr gets the port. Negative error. */
+int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr);
+/* TCP: no delay, and a peer that falls silent is noticed. */
+void rdm_cm_tune(int fd);
+/* 1: all of conn->out has gone; 0: some remains; negative error. */
+int rdm_cm_send(struct rdm_cm_conn *conn);
+/* Reads the message that is coming in: 1: complete; 0: not yet; negative: -ECONNRESET (the end of
+ * the stream), -EINTR (there is more to be read), or what is wrong. bells: the connection is up. */
+int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells);
+/* Throws away what has come in; false: the stream is at its end. */
+bool rdm_cm_discard(int fd);
+bool rdm_cm_same_peer(const struct rdm_cm_conn *a, const union dofi_addr *peer, int32_t pid);
+const char *rdm_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room);
+
+/* cm_listen.c */
+void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events);
+void rdm_cm_listener_free(struct rdm_cm_listener *l);
+/* Sends REJECT and lets the socket linger. */
+void rdm_cm_refuse(struct rdm_cm_conn *conn, const void *data, size_t len);
+
+/* cm_conn.c */
+/* The endpoint's attempt to connect is over, or its acceptance. */
+void rdm_cm_fail(struct rdm_cm_conn *conn, int err, const void *data, size_t len);
+void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events);
+void rdm_cm_conn_tick(struct rdm_cm_conn *conn);
+
+/* cm_end.c */
+/* The connection is up. */
+void rdm_cm_live(struct rdm_cm_conn *conn, const void *data, size_t len);
+/* The stream may have come to its end. */
+void rdm_cm_peer_end(struct rdm_cm_conn *conn);
+/* Asks whether the end can be reported now. */
+void rdm_cm_try_end(struct rdm_cm_conn *conn);
+/* BYE, end of our stream, no more frames. */
+void rdm_cm_say_bye(struct rdm_cm_conn *conn);
+/* Those who sleep on queues are not woken by this socket any more. */
+void rdm_cm_leave_queues(struct rdm_cm_conn *conn);
+
+#endif

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How do requests come in, and how are they refused? */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "rdm/cm_int.h"
+
+/* Connections taken in one go. */
+#define ACCEPTS 64
+/* How long a listener rests when descriptors or memory are short. */
+#define REST DOFI_MS(50)
+
+static struct rdm_cm_conn *conn_of(struct fid *handle)
+{
+	return dofi_container(handle, struct rdm_cm_conn, handle);
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static void *copy_addr(const union dofi_addr *addr, size_t *len)
+{
+	void *copy;
+
+	*len = dofi_addr_len(&addr->sa);
+	copy = malloc(*len);
+	if (copy)
+		memcpy(copy, addr, *len);
+	return copy;
+}
+
+static struct fi_info *request_info(struct rdm_cm_conn *conn)
+{
+	struct fi_info *info = dofi_lib.dupinfo(conn->pep->fabric->fab->info);
+
+	if (!info)
+		return NULL;
+	free(info->src_addr);
+	free(info->dest_addr);
+	info->src_addr = copy_addr(&conn->pep->addr, &info->src_addrlen);
+	info->dest_addr = copy_addr(&conn->peer, &info->dest_addrlen);
+	info->addr_format = conn->peer.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6
+								: FI_SOCKADDR_IN;
+	info->handle = &conn->handle;
+	if (info->src_addr && info->dest_addr)
+		return info;
+	dofi_lib.freeinfo(info);
+	return NULL;
+}
+
+static void give(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
+{
+	struct rdm_event event = { .event = FI_CONNREQ, .fid = &conn->pep->fid.fid };
+
+	event.info = request_info(conn);
+	if (!event.info) {
+		rdm_cm_refuse(conn, NULL, 0);
+		return;
+	}
+	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
+	/* Until it is decided nothing that the client does matters. */
+	rdm_cm_watch(conn, 0);
+	rdm_cm_step(conn, RDM_CM_GIVEN);
+	if (!rdm_cm_post(conn->cm, &event, msg->data, msg->data_len)) {
+		dofi_lib.freeinfo(event.info);
+		rdm_cm_refuse(conn, NULL, 0);
+	}
+}
+
+/* The listener's address, if it has one of its own, is the one that was asked for. */
+static bool is_for(const struct rdm_pep *pep, const union dofi_addr *to)
+{
+	if (pep->addr.sa.sa_family == AF_INET6 &&
+	    IN6_IS_ADDR_UNSPECIFIED(&pep->addr.in6.sin6_addr))
+		return true;
+	if (pep->addr.sa.sa_family == AF_INET && pep->addr.in.sin_addr.s_addr == INADDR_ANY)
+		return true;
+	return dofi_addr_same_host(&pep->addr.sa, &to->sa);
+}
+
+static void take_request(struct rdm_cm_conn *conn)
+{
+	struct rdm_cm_msg msg;
+	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
+
+	if (ret || msg.kind != RDM_CM_REQUEST) {
+		dofi_log(DOFI_LOG_WARN, "refused a peer that asks for nothing");
+		rdm_cm_kill(conn);
+		return;
+	}
+	if (msg.wire != conn->wire->id) {
+		dofi_log(DOFI_LOG_WARN, "refused a peer on another wire (%u, ours is %u)", msg.wire,
+			 conn->wire->id);
+		rdm_cm_refuse(conn, NULL, 0);
+		return;
+	}
+	if (conn->wire->local) {
+		if (!is_for(conn->pep, &msg.to)) {
+			rdm_cm_refuse(conn, NULL, 0);
+			return;
+		}
+		conn->local = conn->peer = msg.to;
+		dofi_addr_set_port(&conn->local.sa, dofi_addr_port(&conn->pep->addr.sa));
+		dofi_addr_set_port(&conn->peer.sa, msg.port);
+	}
+	give(conn, &msg);
+}
+
+void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events)
+{
+	int ret = rdm_cm_recv(conn, false);
+
+	(void)events;
+	if (ret > 0) {
+		take_request(conn);
+		return;
+	}
+	if (!ret || ret == -EINTR)
+		return;
+	if (ret == -EPROTONOSUPPORT) {
+		dofi_log(DOFI_LOG_WARN, "refused a peer with another version of the handshake than "
+			 "%d", RDM_CM_VERSION);
+		rdm_cm_refuse(conn, NULL, 0);
+		return;
+	}
+	if (ret == -EPROTO || ret == -EBADMSG)
+		dofi_log(DOFI_LOG_WARN, "refused a peer that does not speak our handshake");
+	rdm_cm_kill(conn);
+}
+
+void rdm_cm_refuse(struct rdm_cm_conn *conn, const void *data, size_t len)
+{
+	struct rdm_cm_msg msg = { .kind = RDM_CM_REJECT, .wire = conn->wire->id, .data = data,
+				  .data_len = (uint16_t)len };
+
+	conn->out_len = rdm_cm_build(conn->out, &msg);
+	conn->out_done = 0;
+	conn->out_fd = -1;
+	if (conn->in_fd >= 0)
+		close(conn->in_fd);
+	conn->in_fd = -1;
+	if (rdm_cm_send(conn) < 0)
+		rdm_cm_kill(conn);
+	else
+		rdm_cm_linger(conn);
+}
+
+void rdm_cm_drop_request(struct fid *handle)
+{
+	struct rdm_cm_conn *conn = conn_of(handle);
+
+	if (conn->step == RDM_CM_GIVEN && !conn->ep)
+		rdm_cm_kill(conn);
+}
+
+int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep)
+{
+	struct rdm_cm_conn *conn = conn_of(handle);
+	struct rdm_eq *eq;
+	int ret = 0;
+
+	if (handle->fclass != FI_CLASS_CONNREQ)
+		return -FI_EINVAL;
+	eq = conn->cm->eq;
+	pthread_mutex_lock(&eq->lock);
+	if (conn->step != RDM_CM_GIVEN || conn->ep || conn->wire != ep->wire) {
+		ret = -FI_EINVAL;
+	} else {
+		conn->ep = ep;
+		ep->cm = conn;
+		ep->eq = eq;
+		ep->local = conn->local;
+		ep->peer = conn->peer;
+	}
+	pthread_mutex_unlock(&eq->lock);
+	return ret;
+}
+
+/* ---------------------------------------------------------------- strangers */
+
+static bool too_many(const struct rdm_cm *cm, const struct rdm_cm_conn *conn)
+{
+	unsigned int same = 0;
+	struct dofi_list *pos;
+
+	if (cm->n_half > RDM_CM_HALF_ALL)
+		return true;
+	dofi_list_each(pos, &cm->half)
+		same += rdm_cm_same_peer(dofi_container(pos, struct rdm_cm_conn, link),
+					 &conn->peer, conn->pid);
+	return same > RDM_CM_HALF_PEER;
+}
+
+static void identify(struct rdm_cm_conn *conn)
+{
+	struct ucred who = { .pid = -1 };
+	socklen_t len = sizeof(conn->local);
+
+	if (!conn->wire->local) {
+		rdm_cm_tune(conn->fd);
+		getsockname(conn->fd, &conn->local.sa, &len);
+		return;
+	}
+	len = sizeof(who);
+	getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
+	conn->pid = who.pid;
+	conn->peer = conn->pep->addr;
+	dofi_addr_set_port(&conn->peer.sa, 0);
+	dofi_log(DOFI_LOG_DEBUG, "process %ld of user %ld connects", (long)who.pid, (long)who.uid);
+}
+
+/* Mostly its request has come already. */
+static void welcome(struct rdm_cm_listener *l, int fd, const union dofi_addr *peer)
+{
+	struct rdm_cm *cm = l->cm;
+	struct rdm_cm_conn *conn = rdm_cm_conn_new(cm, fd, l->pep->fabric->wire, RDM_CM_HALF);
+
+	if (!conn) {
+		dofi_log(DOFI_LOG_ERROR, "no memory for a peer that connects");
+		close(fd);
+		return;
+	}
+	conn->pep = l->pep;
+	if (!conn->wire->local)
+		conn->peer = *peer;
+	identify(conn);
+	if (too_many(cm, conn) || rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP)) {
+		dofi_log(DOFI_LOG_WARN, "too many peers connect and say nothing; one more is turned "
+			 "away");
+		rdm_cm_kill(conn);
+		return;
+	}
+	rdm_cm_arm(cm, &conn->timer, conn->began + DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS)));
+	rdm_cm_half_ready(conn, EPOLLIN);
+}
+
+/* ---------------------------------------------------------------- listeners */
+
+static void listen_events(struct rdm_cm_listener *l, uint32_t events)
+{
+	struct epoll_event ev = { .events = events };
+
+	ev.data.ptr = &l->source;
+	epoll_ctl(l->cm->epfd, EPOLL_CTL_MOD, l->fd, &ev);
+}
+
+static void listener_ready(struct rdm_source *source, uint32_t events)
+{
+	struct rdm_cm_listener *l = dofi_container(source, struct rdm_cm_listener, source);
+
+	(void)events;
+	for (int i = 0; i < ACCEPTS; i++) {
+		union dofi_addr peer;
+		socklen_t len = sizeof(peer);
+		int fd;
+
+		memset(&peer, 0, sizeof(peer));
+		fd = accept4(l->fd, l->pep->fabric->wire->local ? NULL : &peer.sa, &len,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			welcome(l, fd, &peer);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			/* They wait in the kernel's queue; looking again at once would spin. */
+			dofi_log(DOFI_LOG_WARN, "a peer cannot be let in: %s", strerror(errno));
+			listen_events(l, 0);
+			rdm_cm_arm(l->cm, &l->timer, dofi_now() + REST);
+			return;
+		}
+		/* Others concern one connection that has gone meanwhile. */
+		if (errno == EAGAIN)
+			return;
+	}
+}
+
+static void rested(struct dofi_timer *timer)
+{
+	listen_events(dofi_container(timer, struct rdm_cm_listener, timer), EPOLLIN);
+}
+
+static int start(struct rdm_cm_listener *l)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	union dofi_addr addr = l->pep->addr;
+	int ret = rdm_cm_timer_init(l->cm, &l->timer, rested);
+
+	if (ret)
+		return ret;
+	l->fd = rdm_cm_listen_at(l->pep->fabric->wire, &addr);
+	if (l->fd < 0) {
+		ret = l->fd;
+		goto no_socket;
+	}
+	ev.data.ptr = &l->source;
+	if (epoll_ctl(l->cm->epfd, EPOLL_CTL_ADD, l->fd, &ev)) {
+		ret = -errno;
+		close(l->fd);
+		goto no_socket;
+	}
+	l->pep->addr = addr;
+	return 0;
+no_socket:
+	rdm_cm_timer_fini(l->cm, &l->timer);
+	return ret;
+}
+
+void rdm_cm_listener_free(struct rdm_cm_listener *l)
+{
+	struct dofi_list *lists[] = { &l->cm->half, &l->cm->conns }, *pos, *tmp;
+
+	for (size_t i = 0; i < 2; i++) {
+		dofi_list_each_safe(pos, tmp, lists[i]) {
+			struct rdm_cm_conn *conn = dofi_container(pos, struct rdm_cm_conn, link);
+
+			if (conn->pep != l->pep)
+				continue;
+			conn->pep = NULL;
+			if (conn->step == RDM_CM_HALF)
+				rdm_cm_kill(conn);
+		}
+	}
+	epoll_ctl(l->cm->epfd, EPOLL_CTL_DEL, l->fd, NULL);
+	/* A forked child that still has it open must not keep the name. */
+	shutdown(l->fd, SHUT_RDWR);
+	close(l->fd);
+	rdm_cm_timer_fini(l->cm, &l->timer);
+	dofi_list_remove(&l->link);
+	l->pep->cm = NULL;
+	free(l);
+}
+
+void rdm_cm_forget_pep(struct rdm_pep *pep)
+{
+	if (pep->cm)
+		rdm_cm_listener_free(pep->cm);
+}
+
+/* ---------------------------------------------------------------- fi_ops_cm */
+
+static struct rdm_pep *pep_of(struct fid_pep *fid)
+{
+	return dofi_container(fid, struct rdm_pep, fid);
+}
+
+static int listen_now(struct rdm_pep *pep)
+{
+	struct rdm_cm *cm = pep->eq->cm;
+	struct rdm_cm_listener *l;
+	int ret;
+
+	if (pep->cm)
+		return -FI_EINVAL;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return -FI_ENOMEM;
+	l->source.ready = listener_ready;
+	l->cm = cm;
+	l->pep = pep;
+	ret = start(l);
+	if (ret) {
+		free(l);
+		return ret;
+	}
+	dofi_list_append(&cm->listeners, &l->link);
+	pep->cm = l;
+	return 0;
+}
+
+static int pep_listen(struct fid_pep *fid)
+{
+	struct rdm_pep *pep = pep_of(fid);
+	int ret;
+
+	if (!pep->eq)
+		return -FI_ENOEQ;
+	pthread_mutex_lock(&pep->eq->lock);
+	ret = listen_now(pep);
+	pthread_mutex_unlock(&pep->eq->lock);
+	return ret;
+}
+
+static int pep_reject(struct fid_pep *fid, struct fid *handle, const void *param, size_t len)
+{
+	struct rdm_pep *pep = pep_of(fid);
+	struct rdm_cm_conn *conn;
+	int ret = 0;
+
+	if (!handle || handle->fclass != FI_CLASS_CONNREQ || len > RDM_CM_DATA || !pep->eq)
+		return -FI_EINVAL;
+	conn = conn_of(handle);
+	pthread_mutex_lock(&pep->eq->lock);
+	if (conn->step != RDM_CM_GIVEN || conn->ep)
+		ret = -FI_EINVAL;
+	else
+		rdm_cm_refuse(conn, param, len);
+	pthread_mutex_unlock(&pep->eq->lock);
+	return ret;
+}
+
+static int pep_getname(struct fid *fid, void *addr, size_t *len)
+{
+	struct rdm_pep *pep = dofi_container(fid, struct rdm_pep, fid.fid);
+	size_t room = *len;
+
+	*len = dofi_addr_len(&pep->addr.sa);
+	memcpy(addr, &pep->addr, room < *len ? room : *len);
+	return room < *len ? -FI_ETOOSMALL : 0;
+}
+
+static int pep_setname(struct fid *fid, void *addr, size_t len)
+{
+	struct rdm_pep *pep = dofi_container(fid, struct rdm_pep, fid.fid);
+
+	if (pep->cm || len > sizeof(pep->addr) || len < sizeof(struct sockaddr_in) ||
+	    len < dofi_addr_len(addr))
+		return -FI_EINVAL;
+	memset(&pep->addr, 0, sizeof(pep->addr));
+	memcpy(&pep->addr, addr, dofi_addr_len(addr));
+	return 0;
+}
+
+struct fi_ops_cm rdm_pep_cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.setname = pep_setname,
+	.getname = pep_getname,
+	.listen = pep_listen,
+	.reject = pep_reject,
+};

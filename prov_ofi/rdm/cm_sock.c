@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are sockets of the connection manager made, named, read and written? */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "base/wire.h"
+#include "rdm/cm_int.h"
+#include "tcpfd.h"
+
+#define BACKLOG 4096
+/* Ports from which one is chosen when none is asked for. */
+#define FREE_PORT 32768
+#define FREE_PORTS 28232
+#define TRIES 256
+/* Reads in one go, so that a peer that keeps ringing does not hold us up. */
+#define READS 64
+
+const char *rdm_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room)
+{
+	const void *bytes = addr->sa.sa_family == AF_INET6 ? (const void *)&addr->in6.sin6_addr
+							    : (const void *)&addr->in.sin_addr;
+
+	if (!inet_ntop(addr->sa.sa_family, bytes, buf, (socklen_t)room))
+		snprintf(buf, room, "?");
+	return buf;
+}
+
+static bool is_any(const union dofi_addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
+	return addr->in.sin_addr.s_addr == INADDR_ANY;
+}
+
+/* Does the address belong to this host? The kernel lets one bind to no other. */
+static bool is_here(const union dofi_addr *addr)
+{
+	union dofi_addr probe = *addr;
+	int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool here;
+
+	if (fd < 0)
+		return false;
+	dofi_addr_set_port(&probe.sa, 0);
+	here = !bind(fd, &probe.sa, (socklen_t)dofi_addr_len(&probe.sa));
+	close(fd);
+	return here;
+}
+
+/* Abstract: the first byte is 0. Returns the length of the name. */
+static socklen_t make_name(const struct rdm_wire *wire, const union dofi_addr *addr, bool any,
+			   struct sockaddr_un *un)
+{
+	char text[INET6_ADDRSTRLEN];
+	int n;
+
+	memset(un, 0, sizeof(*un));
+	un->sun_family = AF_UNIX;
+	n = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi.%s.%s.%u", wire->name,
+		     any ? "any" : rdm_cm_addr_text(addr, text, sizeof(text)),
+		     dofi_addr_port(&addr->sa));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int new_socket(int family)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---------------------------------------------------------------- connecting */
+
+static int connect_local(int fd, const struct rdm_wire *wire, const union dofi_addr *to, bool any)
+{
+	struct sockaddr_un un;
+	socklen_t len = make_name(wire, to, any, &un);
+
+	return connect(fd, (struct sockaddr *)&un, len) ? -errno : 0;
+}
+
+static int dial_local(int fd, const struct rdm_wire *wire, const union dofi_addr *to)
+{
+	int ret = connect_local(fd, wire, to, false);
+
+	if (ret != -ECONNREFUSED)
+		return ret;
+	if (!is_here(to))
+		return -EHOSTUNREACH;
+	return connect_local(fd, wire, to, true);
+}
+
+void rdm_cm_tune(int fd)
+{
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S));
+}
+
+static int dial_tcp(int fd, const union dofi_addr *source, const union dofi_addr *to, bool *done)
+{
+	rdm_cm_tune(fd);
+	if (source && bind(fd, &source->sa, (socklen_t)dofi_addr_len(&source->sa)))
+		return -errno;
+	if (!connect(fd, &to->sa, (socklen_t)dofi_addr_len(&to->sa)))
+		return 0;
+	*done = false;
+	return errno == EINPROGRESS ? 0 : -errno;
+}
+
+int rdm_cm_dial(const struct rdm_wire *wire, const union dofi_addr *source,
+		const union dofi_addr *to, bool *done)
+{
+	int fd = new_socket(wire->local ? AF_UNIX : to->sa.sa_family), ret;
+
+	if (fd < 0)
+		return fd;
+	*done = true;
+	ret = wire->local ? dial_local(fd, wire, to) : dial_tcp(fd, source, to, done);
+	if (!ret)
+		return fd;
+	close(fd);
+	/* A port of ours that is taken is no reason to try again. */
+	return ret == -EAGAIN && !wire->local ? -EADDRNOTAVAIL : ret;
+}
+
+/* ---------------------------------------------------------------- listening */
+
+static int bind_local(int fd, const struct rdm_wire *wire, const union dofi_addr *addr)
+{
+	struct sockaddr_un un;
+	socklen_t len = make_name(wire, addr, is_any(addr), &un);
+
+	return bind(fd, (struct sockaddr *)&un, len) ? -errno : 0;
+}
+
+static int bind_local_anywhere(int fd, const struct rdm_wire *wire, union dofi_addr *addr)
+{
+	int ret = -EADDRINUSE;
+	uint16_t number = 0;
+
+	for (int i = 0; i < TRIES && ret == -EADDRINUSE; i++) {
+		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+			number = (uint16_t)(dofi_now() / 1000 + (unsigned int)i);
+		dofi_addr_set_port(&addr->sa, (uint16_t)(FREE_PORT + number % FREE_PORTS));
+		ret = bind_local(fd, wire, addr);
+	}
+	if (ret)
+		dofi_addr_set_port(&addr->sa, 0);
+	return ret;
+}
+
+static int bind_tcp(int fd, union dofi_addr *addr)
+{
+	socklen_t len = (socklen_t)dofi_addr_len(&addr->sa);
+	int on = 1;
+
+	/* Connections of a former listener that are on their way out do not hold the port. */
+	if (dofi_addr_port(&addr->sa))
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(fd, &addr->sa, len) || getsockname(fd, &addr->sa, &len))
+		return -errno;
+	return 0;
+}
+
+int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr)
+{
+	int fd = new_socket(wire->local ? AF_UNIX : addr->sa.sa_family), ret;
+
+	if (fd < 0)
+		return fd;
+	if (!wire->local)
+		ret = bind_tcp(fd, addr);
+	else if (dofi_addr_port(&addr->sa))
+		ret = bind_local(fd, wire, addr);
+	else
+		ret = bind_local_anywhere(fd, wire, addr);
+	if (!ret && listen(fd, BACKLOG))
+		ret = -errno;
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+/* ---------------------------------------------------------------- sending */
+
+int rdm_cm_send(struct rdm_cm_conn *conn)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+
+	while (conn->out_done < conn->out_len) {
+		struct iovec iov = { conn->out + conn->out_done, conn->out_len - conn->out_done };
+		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+		ssize_t n;
+
+		if (conn->out_fd >= 0) {
+			struct cmsghdr *c;
+
+			memset(&control, 0, sizeof(control));
+			msg.msg_control = &control;
+			msg.msg_controllen = sizeof(control);
+			c = CMSG_FIRSTHDR(&msg);
+			c->cmsg_level = SOL_SOCKET;
+			c->cmsg_type = SCM_RIGHTS;
+			c->cmsg_len = CMSG_LEN(sizeof(int));
+			memcpy(CMSG_DATA(c), &conn->out_fd, sizeof(int));
+		}
+		n = sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN || errno == ENOBUFS ? 0 : -errno;
+		conn->out_done += (size_t)n;
+		conn->out_fd = -1;
+	}
+	return 1;
+}
+
+/* ---------------------------------------------------------------- receiving */
+
+/* Keeps the first descriptor, closes all others; false: there were others. */
+static bool take_fds(struct rdm_cm_conn *conn, struct msghdr *msg)
+{
+	bool good = !(msg->msg_flags & MSG_CTRUNC);
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			if (conn->in_fd < 0) {
+				conn->in_fd = fd;
+			} else {
+				close(fd);
+				good = false;
+			}
+		}
+	}
+	return good;
+}
+
+/* At most `want` bytes to buf. Outside the handshake descriptors are refused by the kernel: no room
+ * is given for them. Returns like recv, with -errno. */
+static ssize_t receive(struct rdm_cm_conn *conn, uint8_t *buf, size_t want, bool handshake)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { buf, want };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (handshake && conn->wire->local) {
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+	}
+	do {
+		n = recvmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	} while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	if (msg.msg_control && !take_fds(conn, &msg))
+		return -EBADMSG;
+	return n;
+}
+
+/* The message says whether a descriptor came with it. */
+static int check_fd(const struct rdm_cm_conn *conn)
+{
+	struct rdm_cm_msg msg;
+	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
+
+	if (ret)
+		return ret;
+	return msg.has_fd == (conn->in_fd >= 0) ? 1 : -EBADMSG;
+}
+
+int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells)
+{
+	for (int i = 0; i < READS; i++) {
+		size_t want = rdm_cm_reader_wants(&conn->in);
+		ssize_t n;
+		int ret;
+
+		if (!want)
+			return 1;
+		n = receive(conn, conn->in.buf + conn->in.have, want, !bells);
+		if (n == -EAGAIN)
+			return 0;
+		if (n <= 0)
+			return n ? (int)n : -ECONNRESET;
+		ret = rdm_cm_reader_took(&conn->in, (size_t)n, bells);
+		if (ret > 0)
+			return bells ? 1 : check_fd(conn);
+		if (ret)
+			return ret;
+	}
+	return -EINTR;
+}
+
+bool rdm_cm_discard(int fd)
+{
+	char bin[4096];
+
+	for (int i = 0; i < 64; i++) {
+		ssize_t n = recv(fd, bin, sizeof(bin), MSG_DONTWAIT);
+
+		if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
+			return false;
+		if (n < 0 && errno == EAGAIN)
+			break;
+	}
+	return true;
+}
+
+bool rdm_cm_same_peer(const struct rdm_cm_conn *a, const union dofi_addr *peer, int32_t pid)
+{
+	if (a->wire->local)
+		return a->pid == pid;
+	return dofi_addr_same_host(&a->peer.sa, &peer->sa);
+}

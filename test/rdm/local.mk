@@ -1,0 +1,28 @@
+# Connections of our own making: the connection manager alone, played with from all sides.
+if HAVE_CUNIT
+check_PROGRAMS += test/rdm/test-rdm
+TESTS += test/rdm/test-rdm
+
+test_rdm_test_rdm_SOURCES = \
+	test/rdm/main.c \
+	test/rdm/rig.c \
+	test/rdm/rig.h \
+	test/rdm/t_cm.c \
+	test/rdm/t_cm_bad.c \
+	test/rdm/t_cm_end.c \
+	test/rdm/t_cm_wire.c \
+	prov_ofi/base/log.c \
+	prov_ofi/base/near.c \
+	prov_ofi/base/param.c \
+	prov_ofi/base/sink.c \
+	prov_ofi/base/timer.c \
+	prov_ofi/rdm/cm.c \
+	prov_ofi/rdm/cm_conn.c \
+	prov_ofi/rdm/cm_end.c \
+	prov_ofi/rdm/cm_listen.c \
+	prov_ofi/rdm/cm_sock.c \
+	prov_ofi/rdm/cm_wire.c \
+	prov_ofi/tcpfd.c
+test_rdm_test_rdm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
+test_rdm_test_rdm_LDADD = libdattest.la -lpthread
+endif

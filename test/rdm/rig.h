@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What do the cases about the connection manager play with?
+ *
+ * The connection manager is linked alone; what it needs of the other objects of prov_ofi/rdm is
+ * played by rig.c: an event queue that keeps events in a list, endpoints without data, and a wire
+ * that sends its name and (unix sockets) a descriptor, and says a few last words.
+ */
+#ifndef RDM_RIG_H
+#define RDM_RIG_H
+
+#include "../lib/harness.h"
+#include "base/param.h"
+#include "rdm/cm.h"
+#include "rdm/cm_wire.h"
+
+struct sort {
+	const char *name;
+	bool local;
+};
+extern const struct sort sorts[2];
+
+/* One process' objects. */
+struct side {
+	struct dofi_fab fab;
+	struct fi_info info;
+	struct rdm_fabric fabric;
+	struct rdm_domain domain;
+	struct rdm_eq eq;
+	unsigned int events;		/* ever posted */
+};
+
+/* A connected endpoint and what the wire has seen of it. */
+struct end {
+	struct rdm_ep ep;
+	bool up, closed;
+	bool have_offer;
+	char offered[RDM_OFFER_MAX];
+	int fd;				/* came with the offer */
+	bool finished, died;
+	char last[RDM_OFFER_MAX];
+	int held_back;			/* so often the end is not to be reported; -1: always */
+	unsigned int asked;
+};
+
+/* How the fake wire behaves in this process. */
+struct wire_play {
+	int offer_ret, adopt_ret;
+	bool with_fd;
+};
+extern struct wire_play play;
+
+void side_open(struct side *s, bool local);
+void side_close(struct side *s);
+void end_open(struct end *e, struct side *s, struct fi_info *info);
+void end_close(struct end *e);
+/* address NULL: any; port 0: a free one. Returns fi_listen's result. */
+int pep_open(struct rdm_pep *pep, struct side *s, const char *address, uint16_t port);
+void pep_close(struct rdm_pep *pep);
+uint16_t pep_port(struct rdm_pep *pep);
+int end_connect(struct end *e, const char *address, uint16_t port, const void *data, size_t len);
+
+/* Lets the sides work until `want` (FI_CONNREQ ... or 0) comes at s; any other event there fails the
+ * case. b may be NULL. The caller frees it. */
+struct rdm_event *await(struct side *s, struct side *b, uint32_t want);
+/* The same for events without data or info that matter. */
+void await_only(struct side *s, struct side *b, uint32_t want, struct end *e);
+/* Works off what is there; fails if s has an event. */
+void expect_nothing(struct side *s, struct side *b);
+void work(struct side *s);
+/* Sleeps on the descriptors until there is work, at most ms; then works. */
+void sleep_and_work(struct side *s, struct side *b, int ms);
+/* A connection between two ends of s; pep listens on 127.0.0.1. */
+void join(struct side *s, struct rdm_pep *pep, struct end *active, struct end *passive);
+
+/* Strangers: a plain socket connected to / listening like a listener. */
+int raw_connect(bool local, const char *address, uint16_t port, const char *source);
+int raw_listen(bool local, const char *address, uint16_t *port, int backlog);
+/* A request that is in order. */
+size_t raw_request(bool local, uint8_t *buf, const void *data, uint16_t len);
+void raw_send_fds(int fd, const void *data, size_t len, const int *fds, size_t n);
+/* Lets s work until the socket is readable or ended; returns what recv returns, up to len. */
+ssize_t raw_recv(struct side *s, int fd, void *buf, size_t len);
+void set_number(const char *name, const char *value);
+
+#endif

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Do connections come about, and end, as those of a fabric that has them? */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+struct rig {
+	struct side a, b;		/* a listens */
+	struct rdm_pep pep;
+	struct end client, server;
+};
+
+static void setup(struct rig *r, const struct sort *sort)
+{
+	memset(&play, 0, sizeof(play));
+	side_open(&r->a, sort->local);
+	side_open(&r->b, sort->local);
+	ASSERT_EQ(pep_open(&r->pep, &r->a, "127.0.0.1", 0), 0);
+}
+
+static void teardown(struct rig *r)
+{
+	pep_close(&r->pep);
+	side_close(&r->a);
+	side_close(&r->b);
+}
+
+static void fill(uint8_t *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		data[i] = (uint8_t)(i * 7 + len);
+}
+
+/* The request, looked at closely. */
+static struct rdm_event *request_of(struct rig *r, const uint8_t *data, size_t len)
+{
+	struct rdm_event *event = await(&r->a, &r->b, FI_CONNREQ);
+	const union dofi_addr *from = event->info->dest_addr, *to = event->info->src_addr;
+
+	ASSERT_PTR(event->fid, &r->pep.fid.fid);
+	ASSERT_EQ(event->len, len);
+	ASSERT_MEM(event->data, data, len);
+	ASSERT_EQ(event->info->dest_addrlen, sizeof(struct sockaddr_in));
+	ASSERT_EQ(from->in.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	ASSERT(from->in.sin_port != 0);
+	ASSERT_EQ(to->in.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	ASSERT_EQ(ntohs(to->in.sin_port), pep_port(&r->pep));
+	return event;
+}
+
+static void dial(struct rig *r, const uint8_t *data, size_t len)
+{
+	end_open(&r->client, &r->b, NULL);
+	ASSERT_EQ(end_connect(&r->client, "127.0.0.1", pep_port(&r->pep), data, len), 0);
+}
+
+static void same_names(struct end *x, struct end *y)
+{
+	union dofi_addr mine, other;
+	size_t len = sizeof(mine);
+
+	memset(&mine, 0, sizeof(mine));
+	memset(&other, 0, sizeof(other));
+	ASSERT_EQ(fi_getname(&x->ep.fid.fid, &mine, &len), 0);
+	len = sizeof(other);
+	ASSERT_EQ(fi_getpeer(&y->ep.fid, &other, &len), 0);
+	ASSERT_EQ(len, sizeof(struct sockaddr_in));
+	ASSERT_EQ(mine.in.sin_addr.s_addr, other.in.sin_addr.s_addr);
+	ASSERT_EQ(mine.in.sin_port, other.in.sin_port);
+	ASSERT(mine.in.sin_port != 0);
+}
+
+static void meet(struct rig *r, size_t len)
+{
+	uint8_t ask[RDM_CM_DATA], reply[RDM_CM_DATA];
+	struct rdm_event *event;
+
+	fill(ask, len);
+	fill(reply, RDM_CM_DATA - len);
+	dial(r, ask, len);
+	event = request_of(r, ask, len);
+	end_open(&r->server, &r->a, event->info);
+	free(event);
+	ASSERT_EQ(fi_accept(&r->server.ep.fid, reply, RDM_CM_DATA - len), 0);
+	await_only(&r->a, &r->b, FI_CONNECTED, &r->server);
+	event = await(&r->b, &r->a, FI_CONNECTED);
+	ASSERT_EQ(event->len, RDM_CM_DATA - len);
+	ASSERT_MEM(event->data, reply, event->len);
+	free(event);
+	ASSERT(r->client.up && r->server.up);
+	ASSERT(!strcmp(r->client.offered, "passive") && !strcmp(r->server.offered, "active"));
+}
+
+/* One side goes, the other hears of it once, with the last words. */
+static void part(struct end *goes, struct side *s, struct end *stays, struct side *t, bool shut)
+{
+	if (shut) {
+		ASSERT_EQ(fi_shutdown(&goes->ep.fid, 0), 0);
+		await_only(s, t, FI_SHUTDOWN, goes);
+		ASSERT_EQ(fi_shutdown(&goes->ep.fid, 0), 0);
+		ASSERT_EQ(goes->ep.state, RDM_DOWN);
+	} else {
+		end_close(goes);
+	}
+	await_only(t, s, FI_SHUTDOWN, stays);
+	ASSERT(stays->finished && !stays->died);
+	ASSERT(!strcmp(stays->last, "so long"));
+	ASSERT_EQ(stays->ep.state, RDM_DOWN);
+	expect_nothing(t, s);
+	expect_nothing(s, t);
+	if (shut)
+		end_close(goes);
+	end_close(stays);
+}
+
+static void connects(const void *row)
+{
+	static const size_t lens[] = { 0, 1, 40, 255, RDM_CM_DATA };
+	const struct sort *sort = row;
+	struct rig r;
+
+	setup(&r, sort);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
+		play.with_fd = sort->local && i % 2;
+		meet(&r, lens[i]);
+		same_names(&r.client, &r.server);
+		same_names(&r.server, &r.client);
+		if (play.with_fd) {
+			struct stat x, y;
+
+			ASSERT(!fstat(r.client.fd, &x) && !fstat(r.server.fd, &y));
+			ASSERT_EQ(x.st_ino, y.st_ino);
+			ASSERT(r.client.fd != r.server.fd);
+		}
+		if (i % 2)
+			part(&r.client, &r.b, &r.server, &r.a, i % 4 == 1);
+		else
+			part(&r.server, &r.a, &r.client, &r.b, i % 4 == 0);
+	}
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_connects, sorts, connects)
+
+static void rejects(const void *row)
+{
+	uint8_t data[RDM_CM_DATA];
+	struct rdm_event *event;
+	struct rig r;
+
+	setup(&r, row);
+	fill(data, sizeof(data));
+	for (size_t len = 0; len <= RDM_CM_DATA; len += 148) {
+		dial(&r, data, 3);
+		event = request_of(&r, data, 3);
+		ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, data, len), 0);
+		dofi_lib.freeinfo(event->info);
+		free(event);
+		event = await(&r.b, &r.a, 0);
+		ASSERT_EQ(event->err, ECONNREFUSED);
+		ASSERT_PTR(event->fid, &r.client.ep.fid.fid);
+		ASSERT_EQ(event->len, len);
+		ASSERT_MEM(event->data, data, len);
+		free(event);
+		/* One endpoint, one life. */
+		ASSERT_EQ(end_connect(&r.client, "127.0.0.1", 5000, NULL, 0), -FI_EINVAL);
+		end_close(&r.client);
+		expect_nothing(&r.b, &r.a);
+	}
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_rejects, sorts, rejects)
+
+static void refused(struct rig *r, const char *address, uint16_t port, int err)
+{
+	struct rdm_event *event;
+
+	end_open(&r->client, &r->b, NULL);
+	ASSERT_EQ(end_connect(&r->client, address, port, "x", 1), 0);
+	event = await(&r->b, NULL, 0);
+	ASSERT_EQ(event->err, err);
+	ASSERT_EQ(event->len, 0);
+	free(event);
+	end_close(&r->client);
+}
+
+static void nobody_listens(const void *row)
+{
+	uint16_t port;
+	struct rig r;
+
+	setup(&r, row);
+	port = pep_port(&r.pep);
+	pep_close(&r.pep);
+	refused(&r, "127.0.0.1", port, ECONNREFUSED);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_nobody, sorts, nobody_listens)
+
+TEST(rdm_address, of_another_host_is_not_reached)
+{
+	struct rig r;
+
+	setup(&r, &sorts[0]);
+	refused(&r, "192.0.2.1", pep_port(&r.pep), EHOSTUNREACH);
+	teardown(&r);
+}
+
+TEST(rdm_address, of_this_host_needs_the_right_listener)
+{
+	struct rdm_pep any;
+	struct rig r;
+
+	setup(&r, &sorts[0]);
+	/* The exact one is on 127.0.0.1 only. */
+	refused(&r, "127.0.0.2", pep_port(&r.pep), ECONNREFUSED);
+	ASSERT_EQ(pep_open(&any, &r.a, NULL, 0), 0);
+	for (int i = 1; i < 4; i++) {
+		struct rdm_event *event;
+		char address[16];
+
+		snprintf(address, sizeof(address), "127.0.0.%d", i);
+		end_open(&r.client, &r.b, NULL);
+		ASSERT_EQ(end_connect(&r.client, address, pep_port(&any), NULL, 0), 0);
+		event = await(&r.a, &r.b, FI_CONNREQ);
+		ASSERT_PTR(event->fid, &any.fid.fid);
+		end_open(&r.server, &r.a, event->info);
+		ASSERT_EQ(ntohl(r.server.ep.local.in.sin_addr.s_addr), INADDR_LOOPBACK + i - 1);
+		free(event);
+		end_close(&r.client);
+		end_close(&r.server);
+	}
+	pep_close(&any);
+	teardown(&r);
+}
+
+static void names_are_taken_once(const void *row)
+{
+	struct rdm_pep other, free_one;
+	struct rig r;
+
+	setup(&r, row);
+	ASSERT_EQ(pep_open(&other, &r.b, "127.0.0.1", pep_port(&r.pep)), -EADDRINUSE);
+	ASSERT_EQ(pep_open(&free_one, &r.b, "127.0.0.1", 0), 0);
+	ASSERT(pep_port(&free_one) != pep_port(&r.pep));
+	ASSERT_EQ(fi_listen(&free_one.fid), -FI_EINVAL);
+	pep_close(&r.pep);
+	ASSERT_EQ(pep_open(&other, &r.b, "127.0.0.1", pep_port(&r.pep)), 0);
+	pep_close(&other);
+	pep_close(&free_one);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_names, sorts, names_are_taken_once)
+
+static void listens_on_ipv6(const void *row)
+{
+	struct rdm_event *event;
+	struct rdm_pep pep;
+	struct rig r;
+
+	setup(&r, row);
+	if (pep_open(&pep, &r.a, "::1", 0) == -EADDRNOTAVAIL)
+		dt_skip("no IPv6 here");
+	end_open(&r.client, &r.b, NULL);
+	ASSERT_EQ(end_connect(&r.client, "::1", pep_port(&pep), "6", 1), 0);
+	event = await(&r.a, &r.b, FI_CONNREQ);
+	ASSERT_EQ(event->info->addr_format, FI_SOCKADDR_IN6);
+	ASSERT_EQ(event->info->dest_addrlen, sizeof(struct sockaddr_in6));
+	dofi_lib.freeinfo(event->info);
+	free(event);
+	end_close(&r.client);
+	pep_close(&pep);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_ipv6, sorts, listens_on_ipv6)
+
+static void wrong_calls(const void *row)
+{
+	uint8_t data[RDM_CM_DATA + 1] = { 0 };
+	union dofi_addr addr = { .sa.sa_family = AF_UNIX };
+	size_t len = sizeof(addr);
+	struct rig r;
+
+	setup(&r, row);
+	end_open(&r.client, &r.b, NULL);
+	ASSERT_EQ(end_connect(&r.client, "127.0.0.1", 5000, data, sizeof(data)), -FI_EINVAL);
+	ASSERT_EQ(fi_connect(&r.client.ep.fid, &addr, NULL, 0), -FI_EINVAL);
+	ASSERT_EQ(fi_accept(&r.client.ep.fid, NULL, 0), -FI_EINVAL);
+	ASSERT_EQ(fi_shutdown(&r.client.ep.fid, 0), -FI_ENOTCONN);
+	ASSERT_EQ(fi_getpeer(&r.client.ep.fid, &addr, &len), -FI_ENOTCONN);
+	len = 4;
+	ASSERT_EQ(fi_getname(&r.pep.fid.fid, &addr, &len), -FI_ETOOSMALL);
+	ASSERT_EQ(len, sizeof(struct sockaddr_in));
+	end_close(&r.client);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_calls, sorts, wrong_calls)
+
+/* Closing is silent and immediate at every step; nothing is left behind (the harness looks). */
+static void closing_at_every_step(const void *row)
+{
+	struct rdm_event *event;
+	struct rig r;
+
+	setup(&r, row);
+	for (int step = 0; step < 6; step++) {
+		unsigned int before = r.b.events;
+
+		dial(&r, NULL, 0);
+		if (step >= 1) {
+			event = await(&r.a, &r.b, FI_CONNREQ);
+			if (step == 1) {
+				end_close(&r.client);
+				ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, "n", 1), 0);
+				dofi_lib.freeinfo(event->info);
+				free(event);
+				expect_nothing(&r.b, &r.a);
+				continue;
+			}
+			end_open(&r.server, &r.a, event->info);
+			free(event);
+		}
+		if (step == 2)
+			end_close(&r.server);
+		if (step >= 3)
+			ASSERT_EQ(fi_accept(&r.server.ep.fid, NULL, 0), 0);
+		if (step == 4)
+			await_only(&r.b, NULL, FI_CONNECTED, &r.client);
+		if (step == 5)
+			ASSERT_EQ(fi_shutdown(&r.server.ep.fid, 0), 0);
+		before = r.b.events;
+		end_close(&r.client);
+		if (step >= 3)
+			end_close(&r.server);
+		work(&r.a);
+		work(&r.b);
+		ASSERT_EQ(r.b.events, before);
+		if (!step) {
+			/* Its request may have arrived all the same. */
+			pep_close(&r.pep);
+			ASSERT_EQ(pep_open(&r.pep, &r.a, "127.0.0.1", 0), 0);
+		}
+	}
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_close, sorts, closing_at_every_step)
+
+/* An endpoint that is given up before it accepts leaves the request where it was. */
+static void request_survives_its_endpoint(const void *row)
+{
+	struct rdm_event *event;
+	struct fid *handle;
+	struct rig r;
+
+	setup(&r, row);
+	dial(&r, NULL, 0);
+	event = await(&r.a, &r.b, FI_CONNREQ);
+	handle = event->info->handle;
+	end_open(&r.server, &r.a, event->info);
+	free(event);
+	ASSERT_EQ(fi_reject(&r.pep.fid, handle, NULL, 0), -FI_EINVAL);
+	end_close(&r.server);
+	ASSERT_EQ(fi_reject(&r.pep.fid, handle, "bye", 3), 0);
+	event = await(&r.b, &r.a, 0);
+	ASSERT_EQ(event->err, ECONNREFUSED);
+	ASSERT_MEM(event->data, "bye", 3);
+	free(event);
+	end_close(&r.client);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_undecided, sorts, request_survives_its_endpoint)
+
+/* Requests that nobody has read go with the listener. */
+static void listener_goes(const void *row)
+{
+	struct rdm_event *event;
+	struct rig r;
+
+	setup(&r, row);
+	dial(&r, NULL, 0);
+	while (!r.a.events)
+		sleep_and_work(&r.a, &r.b, 100);
+	pep_close(&r.pep);
+	event = await(&r.b, &r.a, 0);
+	ASSERT_EQ(event->err, ECONNRESET);
+	free(event);
+	end_close(&r.client);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_listener_goes, sorts, listener_goes)
+
+/* The client has given up while the consumer was thinking. */
+static void accepting_one_who_has_gone(const void *row)
+{
+	struct rdm_event *event;
+	struct rig r;
+
+	setup(&r, row);
+	dial(&r, NULL, 0);
+	event = await(&r.a, &r.b, FI_CONNREQ);
+	end_close(&r.client);
+	work(&r.b);
+	end_open(&r.server, &r.a, event->info);
+	free(event);
+	ASSERT_EQ(fi_accept(&r.server.ep.fid, "hello", 5), 0);
+	await_only(&r.a, &r.b, FI_CONNECTED, &r.server);
+	await_only(&r.a, &r.b, FI_SHUTDOWN, &r.server);
+	ASSERT(r.server.died);
+	end_close(&r.server);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_gone, sorts, accepting_one_who_has_gone)
+
+/* The wire does not want it: both sides fail, nobody hangs. */
+static void wire_refuses(const void *row)
+{
+	struct rdm_event *event;
+	struct rig r;
+
+	setup(&r, row);
+	play.offer_ret = -ENOMEM;
+	dial(&r, NULL, 0);
+	event = await(&r.b, &r.a, 0);
+	ASSERT_EQ(event->err, ENOMEM);
+	free(event);
+	end_close(&r.client);
+	play.offer_ret = 0;
+	play.adopt_ret = -EBADMSG;
+	dial(&r, NULL, 0);
+	event = await(&r.a, &r.b, FI_CONNREQ);
+	end_open(&r.server, &r.a, event->info);
+	free(event);
+	ASSERT_EQ(fi_accept(&r.server.ep.fid, NULL, 0), -EBADMSG);
+	event = await(&r.b, &r.a, 0);
+	ASSERT_EQ(event->err, ECONNREFUSED);
+	ASSERT_EQ(event->len, 0);
+	free(event);
+	end_close(&r.client);
+	end_close(&r.server);
+	/* The same at the other end. */
+	play.adopt_ret = 0;
+	dial(&r, NULL, 0);
+	event = await(&r.a, &r.b, FI_CONNREQ);
+	end_open(&r.server, &r.a, event->info);
+	free(event);
+	ASSERT_EQ(fi_accept(&r.server.ep.fid, NULL, 0), 0);
+	play.adopt_ret = -EBADMSG;
+	event = await(&r.b, NULL, 0);
+	ASSERT_EQ(event->err, EBADMSG);
+	free(event);
+	await_only(&r.a, &r.b, FI_CONNECTED, &r.server);
+	await_only(&r.a, &r.b, FI_SHUTDOWN, &r.server);
+	end_close(&r.client);
+	end_close(&r.server);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_wire_refuses, sorts, wire_refuses)
+
+/* Both connect to each other at once: two connections. */
+static void both_connect(const void *row)
+{
+	struct end back, back_server;
+	struct rdm_event *event;
+	struct rdm_pep pep;
+	struct rig r;
+
+	setup(&r, row);
+	ASSERT_EQ(pep_open(&pep, &r.b, "127.0.0.1", 0), 0);
+	dial(&r, (const uint8_t *)"x", 1);
+	end_open(&back, &r.a, NULL);
+	ASSERT_EQ(end_connect(&back, "127.0.0.1", pep_port(&pep), "y", 1), 0);
+	event = await(&r.a, &r.b, FI_CONNREQ);
+	ASSERT_EQ(event->data[0], 'x');
+	end_open(&r.server, &r.a, event->info);
+	free(event);
+	event = await(&r.b, &r.a, FI_CONNREQ);
+	ASSERT_EQ(event->data[0], 'y');
+	end_open(&back_server, &r.b, event->info);
+	free(event);
+	ASSERT_EQ(fi_accept(&r.server.ep.fid, NULL, 0), 0);
+	await_only(&r.a, &r.b, FI_CONNECTED, &r.server);
+	await_only(&r.b, &r.a, FI_CONNECTED, &r.client);
+	ASSERT_EQ(fi_accept(&back_server.ep.fid, NULL, 0), 0);
+	await_only(&r.b, &r.a, FI_CONNECTED, &back_server);
+	await_only(&r.a, &r.b, FI_CONNECTED, &back);
+	part(&back, &r.a, &back_server, &r.b, true);
+	part(&r.client, &r.b, &r.server, &r.a, false);
+	pep_close(&pep);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_both, sorts, both_connect)
+
+/* fi_shutdown before there is an answer. */
+static void giving_up_early(const void *row)
+{
+	struct rdm_event *event;
+	struct rig r;
+
+	setup(&r, row);
+	dial(&r, NULL, 0);
+	event = await(&r.a, &r.b, FI_CONNREQ);
+	ASSERT_EQ(fi_shutdown(&r.client.ep.fid, 0), 0);
+	await_only(&r.b, NULL, FI_SHUTDOWN, &r.client);
+	ASSERT_EQ(fi_shutdown(&r.client.ep.fid, 0), 0);
+	expect_nothing(&r.b, NULL);
+	dofi_lib.freeinfo(event->info);
+	free(event);
+	end_close(&r.client);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_early, sorts, giving_up_early)

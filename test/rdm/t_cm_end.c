@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Is the end of a connection told once, in time, and not before everything has been taken? */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rig.h"
+
+struct pair {
+	struct side s;
+	struct rdm_pep pep;
+	struct end a, b;
+};
+
+static void setup(struct pair *p, const struct sort *sort)
+{
+	memset(&play, 0, sizeof(play));
+	side_open(&p->s, sort->local);
+	ASSERT_EQ(pep_open(&p->pep, &p->s, "127.0.0.1", 0), 0);
+	join(&p->s, &p->pep, &p->a, &p->b);
+}
+
+static void teardown(struct pair *p)
+{
+	pep_close(&p->pep);
+	side_close(&p->s);
+}
+
+/* A process that connects, and waits to be killed. */
+struct victim {
+	bool local;
+	uint16_t port;
+};
+
+static void victim(int fd, const void *arg)
+{
+	const struct victim *v = arg;
+	struct end e;
+	struct side s;
+
+	dt_get(fd, (void *)(uintptr_t)&v->port, sizeof(v->port));
+	side_open(&s, v->local);
+	end_open(&e, &s, NULL);
+	ASSERT_EQ(end_connect(&e, "127.0.0.1", v->port, NULL, 0), 0);
+	await_only(&s, NULL, FI_CONNECTED, &e);
+	dt_tell(fd, 'c');
+	for (;;)
+		pause();
+}
+
+static void killed_peer(const void *row)
+{
+	static struct victim v;
+	struct rdm_event *event;
+	struct rdm_pep pep;
+	struct dt_peer peer;
+	struct side s;
+	uint16_t port;
+	struct end e;
+
+	v.local = ((const struct sort *)row)->local;
+	dt_peer_start(&peer, victim, &v);
+	side_open(&s, v.local);
+	ASSERT_EQ(pep_open(&pep, &s, "127.0.0.1", 0), 0);
+	port = pep_port(&pep);
+	dt_put(peer.fd, &port, sizeof(port));
+	event = await(&s, NULL, FI_CONNREQ);
+	end_open(&e, &s, event->info);
+	free(event);
+	ASSERT_EQ(fi_accept(&e.ep.fid, NULL, 0), 0);
+	await_only(&s, NULL, FI_CONNECTED, &e);
+	dt_expect(peer.fd, 'c');
+	expect_nothing(&s, NULL);
+	dt_peer_kill(&peer, SIGKILL);
+	await_only(&s, NULL, FI_SHUTDOWN, &e);
+	ASSERT(e.died && !e.finished);
+	expect_nothing(&s, NULL);
+	end_close(&e);
+	pep_close(&pep);
+	side_close(&s);
+}
+
+TEST_ROWS(rdm_killed, sorts, killed_peer)
+
+/* The end waits until what came before it has been taken. */
+static void end_waits_for_data(const void *row)
+{
+	struct pair p;
+
+	setup(&p, row);
+	p.b.held_back = 4;
+	end_close(&p.a);
+	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	ASSERT_EQ(p.b.asked, 5);
+	expect_nothing(&p.s, NULL);
+	end_close(&p.b);
+	teardown(&p);
+}
+
+TEST_ROWS(rdm_end_waits, sorts, end_waits_for_data)
+
+/* Not for ever: without progress the patience ends; and it begins anew with progress. */
+static void patience_has_an_end(const void *row)
+{
+	uint64_t begin, took;
+	struct pair p;
+
+	set_number("DAPL_OFI_GRACE_MS", "800");
+	setup(&p, row);
+	p.b.held_back = -1;
+	begin = dt_now_us();
+	end_close(&p.a);
+	while (dt_now_us() < begin + 200000)
+		sleep_and_work(&p.s, NULL, 10);
+	ASSERT(p.b.asked && p.s.events == 3);
+	p.b.ep.rx_head++;
+	begin = dt_now_us();
+	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	took = dt_now_us() - begin;
+	if (took < 790000)
+		FAIL("the end was told after %llu us", (unsigned long long)took);
+	ASSERT_EQ(p.b.ep.state, RDM_DOWN);
+	end_close(&p.b);
+	/* Closing while it is held back is silent. */
+	join(&p.s, &p.pep, &p.a, &p.b);
+	p.b.held_back = -1;
+	end_close(&p.a);
+	expect_nothing(&p.s, NULL);
+	end_close(&p.b);
+	expect_nothing(&p.s, NULL);
+	teardown(&p);
+}
+
+TEST_ROWS(rdm_patience, sorts, patience_has_an_end)
+
+/* An end that has been told, or is held back, does not keep waking anybody. */
+static void the_end_does_not_spin(const void *row)
+{
+	struct epoll_event ev;
+	struct pair p;
+
+	set_number("DAPL_OFI_GRACE_MS", "60000");
+	setup(&p, row);
+	end_close(&p.a);
+	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	work(&p.s);
+	ASSERT_EQ(epoll_wait(p.s.eq.epfd, &ev, 1, 50), 0);
+	end_close(&p.b);
+	join(&p.s, &p.pep, &p.a, &p.b);
+	p.b.held_back = -1;
+	end_close(&p.a);
+	p.b.asked = 0;
+	for (uint64_t end = dt_now_us() + 200000; dt_now_us() < end;)
+		sleep_and_work(&p.s, NULL, 50);
+	/* Each 20 ms. */
+	ASSERT(p.b.asked >= 2);
+	ASSERT(p.b.asked <= 13);
+	end_close(&p.b);
+	teardown(&p);
+}
+
+TEST_ROWS(rdm_no_spin, sorts, the_end_does_not_spin)
+
+static bool quiet(struct end *e)
+{
+	bool more;
+
+	pthread_mutex_lock(&e->ep.lock);
+	more = rdm_cm_quiet(&e->ep);
+	pthread_mutex_unlock(&e->ep.lock);
+	return more;
+}
+
+static void ring(struct end *e)
+{
+	pthread_mutex_lock(&e->ep.lock);
+	rdm_cm_ring(&e->ep);
+	pthread_mutex_unlock(&e->ep.lock);
+}
+
+static bool readable(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+}
+
+/* Bells are heard and taken off; the last message behind them is not lost, whoever reads it. */
+TEST(rdm_bell, rings_and_leaves_the_last_words)
+{
+	struct pair p;
+
+	for (int variant = 0; variant < 4; variant++) {
+		setup(&p, &sorts[0]);
+		ASSERT(!readable(p.b.ep.sock));
+		ring(&p.a);
+		ASSERT(readable(p.b.ep.sock));
+		ASSERT(quiet(&p.b));
+		ASSERT(!readable(p.b.ep.sock));
+		for (int i = 0; i < 45; i++)
+			ring(&p.a);
+		if (variant == 1)
+			ASSERT(quiet(&p.b));
+		end_close(&p.a);
+		if (variant >= 2)
+			ASSERT(!quiet(&p.b));
+		if (variant == 3)
+			ASSERT(!quiet(&p.b));
+		await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+		ASSERT(!p.b.died && !strcmp(p.b.last, "so long"));
+		ASSERT(!quiet(&p.b));
+		ring(&p.b);
+		end_close(&p.b);
+		teardown(&p);
+	}
+}
+
+/* A peer that never stops ringing holds nobody up, and its own bell does not block it. */
+TEST(rdm_bell, rung_for_ever_stops_nobody)
+{
+	struct pair p;
+
+	setup(&p, &sorts[0]);
+	for (int i = 0; i < 100000; i++)
+		ring(&p.a);
+	/* The last message finds no room; it goes when there is some. */
+	ASSERT_EQ(fi_shutdown(&p.a.ep.fid, 0), 0);
+	await_only(&p.s, NULL, FI_SHUTDOWN, &p.a);
+	expect_nothing(&p.s, NULL);
+	for (int i = 0; i < 100000 && quiet(&p.b); i++)
+		work(&p.s);
+	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	ASSERT(!p.b.died && !strcmp(p.b.last, "so long"));
+	end_close(&p.a);
+	end_close(&p.b);
+	teardown(&p);
+}
+
+/* What is neither bell nor message ends the connection. */
+TEST(rdm_bell, nonsense_ends_the_connection)
+{
+	struct pair p;
+
+	for (int variant = 0; variant < 2; variant++) {
+		setup(&p, &sorts[0]);
+		ASSERT_EQ(send(p.a.ep.sock, "\0\0what?", 7, 0), 7);
+		if (variant) {
+			ASSERT(!quiet(&p.b));
+			end_close(&p.a);
+			await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+		} else {
+			shutdown(p.a.ep.sock, SHUT_WR);
+			await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+			end_close(&p.a);
+		}
+		ASSERT(p.b.died);
+		expect_nothing(&p.s, NULL);
+		end_close(&p.b);
+		teardown(&p);
+	}
+}
+
+struct play_arg {
+	struct pair *p;
+	_Atomic bool stop;
+};
+
+static void play_quiet(void *arg)
+{
+	struct play_arg *a = arg;
+
+	while (!atomic_load(&a->stop)) {
+		quiet(&a->p->b);
+		ring(&a->p->a);
+	}
+}
+
+/* Those who poll queues read the same socket as the event queue. */
+TEST(rdm_bell, threads_share_the_socket)
+{
+	struct play_arg arg;
+	struct dt_thread t[2];
+	struct pair p;
+
+	for (int i = 0; i < 20; i++) {
+		setup(&p, &sorts[0]);
+		arg.p = &p;
+		atomic_init(&arg.stop, false);
+		dt_thread_start(&t[0], play_quiet, &arg);
+		dt_thread_start(&t[1], play_quiet, &arg);
+		ASSERT_EQ(fi_shutdown(&p.a.ep.fid, 0), 0);
+		await_only(&p.s, NULL, FI_SHUTDOWN, &p.a);
+		await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+		ASSERT(!p.b.died);
+		atomic_store(&arg.stop, true);
+		dt_thread_join(&t[0]);
+		dt_thread_join(&t[1]);
+		end_close(&p.a);
+		end_close(&p.b);
+		teardown(&p);
+	}
+}
