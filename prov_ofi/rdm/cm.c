@@ -90,14 +90,10 @@ static void conn_ready(struct rdm_source *source, uint32_t events)
 static void conn_fire(struct dofi_timer *timer)
 {
 	struct rdm_cm_conn *conn = dofi_container(timer, struct rdm_cm_conn, timer);
-	char text[INET6_ADDRSTRLEN];
 
 	switch (conn->step) {
 	case RDM_CM_HALF:
-		dofi_log(DOFI_LOG_WARN, "a stranger (%s, port %u) said nothing, or not enough, and "
-			 "is thrown out", rdm_cm_addr_text(&conn->peer, text, sizeof(text)),
-			 dofi_addr_port(&conn->peer.sa));
-		rdm_cm_kill(conn);
+		rdm_cm_half_tick(conn);
 		break;
 	case RDM_CM_LINGERING:
 		rdm_cm_kill(conn);

@@ -18,9 +18,12 @@
 #include "rdm/cm.h"
 #include "rdm/cm_wire.h"
 
-/* Handshakes whose first message is not complete: of one peer, and in all. */
-#define RDM_CM_HALF_PEER 64
+/* Handshakes whose first message is not complete: in all; of one peer, for a moment, because
+ * programs connect many endpoints at once; of one peer for longer. */
 #define RDM_CM_HALF_ALL 1024
+#define RDM_CM_HALF_BURST 512
+#define RDM_CM_HALF_PEER 64
+#define RDM_CM_MOMENT DOFI_MS(500)
 
 struct rdm_source {
 	void (*ready)(struct rdm_source *source, uint32_t events);
@@ -133,6 +136,8 @@ const char *rdm_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room
 
 /* cm_listen.c */
 void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events);
+/* It has not asked for anything yet. */
+void rdm_cm_half_tick(struct rdm_cm_conn *conn);
 void rdm_cm_listener_free(struct rdm_cm_listener *l);
 /* Sends REJECT and lets the socket linger. */
 void rdm_cm_refuse(struct rdm_cm_conn *conn, const void *data, size_t len);

@@ -183,17 +183,34 @@ int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep)
 
 /* ---------------------------------------------------------------- strangers */
 
-static bool too_many(const struct rdm_cm *cm, const struct rdm_cm_conn *conn)
+/* Of the same peer, and at least as old; itself included. */
+static unsigned int older_ones(const struct rdm_cm_conn *conn)
 {
-	unsigned int same = 0;
+	unsigned int n = 0;
 	struct dofi_list *pos;
 
-	if (cm->n_half > RDM_CM_HALF_ALL)
-		return true;
-	dofi_list_each(pos, &cm->half)
-		same += rdm_cm_same_peer(dofi_container(pos, struct rdm_cm_conn, link),
-					 &conn->peer, conn->pid);
-	return same > RDM_CM_HALF_PEER;
+	dofi_list_each(pos, &conn->cm->half) {
+		const struct rdm_cm_conn *other = dofi_container(pos, struct rdm_cm_conn, link);
+
+		n += other->began <= conn->began &&
+		     rdm_cm_same_peer(other, &conn->peer, conn->pid);
+	}
+	return n;
+}
+
+void rdm_cm_half_tick(struct rdm_cm_conn *conn)
+{
+	uint64_t patience = DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
+	char text[INET6_ADDRSTRLEN];
+
+	if (dofi_now() - conn->began < patience && older_ones(conn) <= RDM_CM_HALF_PEER) {
+		rdm_cm_arm(conn->cm, &conn->timer, conn->began + patience);
+		return;
+	}
+	dofi_log(DOFI_LOG_WARN, "a stranger (%s, port %u, process %d) said nothing, or not enough, "
+		 "and is thrown out", rdm_cm_addr_text(&conn->peer, text, sizeof(text)),
+		 dofi_addr_port(&conn->peer.sa), conn->pid);
+	rdm_cm_kill(conn);
 }
 
 static void identify(struct rdm_cm_conn *conn)
@@ -219,6 +236,7 @@ static void welcome(struct rdm_cm_listener *l, int fd, const union dofi_addr *pe
 {
 	struct rdm_cm *cm = l->cm;
 	struct rdm_cm_conn *conn = rdm_cm_conn_new(cm, fd, l->pep->fabric->wire, RDM_CM_HALF);
+	uint64_t wait;
 
 	if (!conn) {
 		dofi_log(DOFI_LOG_ERROR, "no memory for a peer that connects");
@@ -229,13 +247,15 @@ static void welcome(struct rdm_cm_listener *l, int fd, const union dofi_addr *pe
 	if (!conn->wire->local)
 		conn->peer = *peer;
 	identify(conn);
-	if (too_many(cm, conn) || rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP)) {
+	if (cm->n_half > RDM_CM_HALF_ALL || older_ones(conn) > RDM_CM_HALF_BURST ||
+	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP)) {
 		dofi_log(DOFI_LOG_WARN, "too many peers connect and say nothing; one more is turned "
 			 "away");
 		rdm_cm_kill(conn);
 		return;
 	}
-	rdm_cm_arm(cm, &conn->timer, conn->began + DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS)));
+	wait = DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
+	rdm_cm_arm(cm, &conn->timer, conn->began + (wait < RDM_CM_MOMENT ? wait : RDM_CM_MOMENT));
 	rdm_cm_half_ready(conn, EPOLLIN);
 }
 

@@ -16,12 +16,13 @@ test_rdm_test_rdm_SOURCES = \
 	prov_ofi/base/param.c \
 	prov_ofi/base/sink.c \
 	prov_ofi/base/timer.c \
-	prov_ofi/rdm/cm.c \
+	prov_ofi/rdm/cm.c prov_ofi/rdm/cm.h prov_ofi/rdm/cm_int.h \
 	prov_ofi/rdm/cm_conn.c \
 	prov_ofi/rdm/cm_end.c \
 	prov_ofi/rdm/cm_listen.c \
 	prov_ofi/rdm/cm_sock.c \
-	prov_ofi/rdm/cm_wire.c \
+	prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h \
+	prov_ofi/rdm/frame.h prov_ofi/rdm/rdm.h \
 	prov_ofi/tcpfd.c
 test_rdm_test_rdm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
 test_rdm_test_rdm_LDADD = libdattest.la -lpthread

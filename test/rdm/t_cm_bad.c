@@ -297,6 +297,35 @@ static void crowd(const void *row)
 
 TEST_ROWS(rdm_crowd, sorts, crowd)
 
+/* Many at once are no strangers if they speak in time. */
+static void burst(const void *row)
+{
+	enum { MANY = 300 };
+	static int fd[MANY];
+	uint8_t buf[RDM_CM_MAX];
+	struct target t;
+	size_t len;
+
+	setup(&t, row);
+	for (int i = 0; i < MANY; i++)
+		fd[i] = visit(&t);
+	for (int i = 0; i < 10; i++)
+		work(&t.s);
+	ASSERT_EQ(((struct rdm_cm *)t.s.eq.cm)->n_half, MANY);
+	len = raw_request(t.sort->local, buf, "data", 4);
+	for (int i = 0; i < MANY; i++)
+		ASSERT_EQ(send(fd[i], buf, len, MSG_NOSIGNAL), len);
+	for (int i = 0; i < MANY; i++)
+		drop(&t, await(&t.s, NULL, FI_CONNREQ));
+	for (int i = 0; i < MANY; i++)
+		shown_out(&t, fd[i], false);
+	t.s.events = 0;
+	still_serves(&t);
+	teardown(&t);
+}
+
+TEST_ROWS(rdm_burst, sorts, burst)
+
 /* In all, whoever they are. */
 TEST(rdm_crowd_of_all, is_bounded)
 {
