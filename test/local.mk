@@ -10,5 +10,6 @@ include test/tools/info.mk
 include test/tools/run.mk
 include test/diag/local.mk
 include test/rdm/local.mk
+include test/fuzz/local.mk
 include test/man/local.mk
 include test/packaging/local.mk

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does any sequence of bytes, cut anywhere, bring the handshake's reader or parser to do wrong?
+ *
+ * The first byte of the input says how the rest is cut (low 7 bits) and whether doorbell bytes may
+ * precede a message (bit 7). Whatever comes: the reader never asks for more than it has room for or
+ * than the message has; it says the same about a message as the parser; and a message that is
+ * accepted is the one that would be built from what it means.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "rdm/cm_wire.h"
+
+size_t dofi_addr_len(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					 : sizeof(struct sockaddr_in);
+}
+
+static void must(int cond, const char *what)
+{
+	if (cond)
+		return;
+	fprintf(stderr, "not so: %s\n", what);
+	abort();
+}
+
+#define MUST(cond_) must(cond_, #cond_)
+
+static void check_message(const uint8_t *buf, size_t len)
+{
+	uint8_t again[RDM_CM_MAX];
+	struct rdm_cm_msg msg;
+
+	if (rdm_cm_parse(buf, len, &msg))
+		return;
+	MUST(len <= RDM_CM_MAX);
+	MUST(msg.offer_len <= RDM_OFFER_MAX && msg.data_len <= RDM_CM_DATA);
+	MUST(msg.offer == buf + RDM_CM_HDR && msg.data + msg.data_len == buf + len);
+	MUST(msg.kind != RDM_CM_REQUEST || msg.port);
+	MUST(rdm_cm_build(again, &msg) == len);
+	MUST(!memcmp(again, buf, len));
+}
+
+static void check_reader(const uint8_t *data, size_t size, size_t chunk, bool bells)
+{
+	static struct rdm_cm_reader r;
+	size_t at = 0;
+
+	memset(&r, 0, sizeof(r));
+	while (at < size) {
+		size_t want = rdm_cm_reader_wants(&r);
+		struct rdm_cm_msg msg;
+		int ret;
+
+		MUST(want && want <= sizeof(r.buf) - r.have);
+		if (want > size - at)
+			want = size - at;
+		if (want > chunk)
+			want = chunk;
+		memcpy(r.buf + r.have, data + at, want);
+		at += want;
+		ret = rdm_cm_reader_took(&r, want, bells);
+		if (ret < 0) {
+			MUST(rdm_cm_parse(r.buf, r.have, &msg) < 0);
+			return;
+		}
+		if (!ret)
+			continue;
+		MUST(!rdm_cm_reader_wants(&r));
+		MUST(!rdm_cm_parse(r.buf, r.have, &msg));
+		check_message(r.buf, r.have);
+		r.have = 0;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size)
+		return 0;
+	check_message(data + 1, size - 1);
+	check_reader(data + 1, size - 1, 1 + (data[0] & 127), data[0] >> 7);
+	check_reader(data + 1, size - 1, SIZE_MAX, data[0] >> 7);
+	return 0;
+}
