@@ -219,6 +219,8 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	/* Before that nothing has been sent that the peer might lose. */
 	if (conn->fd >= 0 && conn->up)
 		keep = release_socket(conn, ep);
+	else if (conn->ia->fab.row->wire)
+		fi_shutdown(conn->fid, 0);
 	dofi_evd_service(ep->recv_evd);
 	dofi_evd_service(ep->req_evd);
 	if (conn->fd >= 0)

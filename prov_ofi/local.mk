@@ -43,7 +43,12 @@ dofi_sources = \
 	prov_ofi/obj.c prov_ofi/obj.h \
 	prov_ofi/progress.c prov_ofi/progress.h \
 	prov_ofi/provider.c \
-	prov_ofi/rdm/cm.h \
+	prov_ofi/rdm/cm.c prov_ofi/rdm/cm.h prov_ofi/rdm/cm_int.h \
+	prov_ofi/rdm/cm_conn.c \
+	prov_ofi/rdm/cm_end.c \
+	prov_ofi/rdm/cm_listen.c \
+	prov_ofi/rdm/cm_sock.c \
+	prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h \
 	prov_ofi/rdm/cq.c \
 	prov_ofi/rdm/ep.c \
 	prov_ofi/rdm/eq.c \
@@ -52,6 +57,7 @@ dofi_sources = \
 	prov_ofi/rdm/iov.h \
 	prov_ofi/rdm/lock.h \
 	prov_ofi/rdm/mr.c \
+	prov_ofi/rdm/pep.c \
 	prov_ofi/rdm/proto.c \
 	prov_ofi/rdm/proto_rx.c \
 	prov_ofi/rdm/rdm.h \

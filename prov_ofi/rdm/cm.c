@@ -181,10 +181,10 @@ static void detach_ep(struct rdm_cm_conn *conn)
 		return;
 	if (ep->sock >= 0)
 		rdm_cm_leave_queues(conn);
-	pthread_mutex_lock(&ep->lock);
+	rdm_lock(&ep->lock);
 	ep->sock = -1;
 	ep->cm = NULL;
-	pthread_mutex_unlock(&ep->lock);
+	rdm_unlock(&ep->lock);
 	conn->ep = NULL;
 }
 

@@ -21,9 +21,9 @@ static struct rdm_ep *ep_of(struct fid_ep *fid)
 
 static void set_state(struct rdm_ep *ep, enum rdm_state state)
 {
-	pthread_mutex_lock(&ep->lock);
+	rdm_lock(&ep->lock);
 	atomic_store(&ep->state, state);
-	pthread_mutex_unlock(&ep->lock);
+	rdm_unlock(&ep->lock);
 }
 
 /* Without a socket object, or after its end. */

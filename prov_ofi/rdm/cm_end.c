@@ -26,9 +26,9 @@ void rdm_cm_live(struct rdm_cm_conn *conn, const void *data, size_t len)
 	struct rdm_event event = { .event = FI_CONNECTED, .fid = &conn->ep->fid.fid };
 	struct rdm_ep *ep = conn->ep;
 
-	pthread_mutex_lock(&ep->lock);
+	rdm_lock(&ep->lock);
 	ep->sock = conn->fd;
-	pthread_mutex_unlock(&ep->lock);
+	rdm_unlock(&ep->lock);
 	rdm_cm_step(conn, RDM_CM_LIVE);
 	rdm_ep_up(ep);
 	rdm_cm_post(conn->cm, &event, data, len);
@@ -96,9 +96,9 @@ static uint64_t progress_mark(struct rdm_ep *ep)
 {
 	uint64_t mark;
 
-	pthread_mutex_lock(&ep->lock);
+	rdm_lock(&ep->lock);
 	mark = ((uint64_t)ep->rx_head << 32) + ep->got;
-	pthread_mutex_unlock(&ep->lock);
+	rdm_unlock(&ep->lock);
 	if (!ep->srx)
 		return mark;
 	pthread_mutex_lock(&ep->srx->lock);
@@ -126,9 +126,9 @@ static void report_end(struct rdm_cm_conn *conn)
 {
 	struct rdm_event event = { .event = FI_SHUTDOWN, .fid = &conn->ep->fid.fid };
 
-	pthread_mutex_lock(&conn->ep->lock);
+	rdm_lock(&conn->ep->lock);
 	atomic_store(&conn->ep->state, RDM_DOWN);
-	pthread_mutex_unlock(&conn->ep->lock);
+	rdm_unlock(&conn->ep->lock);
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	rdm_cm_step(conn, RDM_CM_ENDED);
 	rdm_cm_post(conn->cm, &event, NULL, 0);
@@ -154,12 +154,12 @@ void rdm_cm_peer_end(struct rdm_cm_conn *conn)
 	/* The end is there for good: it must wake nobody any more. */
 	rdm_cm_watch(conn, 0);
 	rdm_cm_leave_queues(conn);
-	pthread_mutex_lock(&ep->lock);
+	rdm_lock(&ep->lock);
 	take_in(conn, true);
 	conn->over = true;
 	if (conn->bye && !rdm_cm_parse(conn->in.buf, conn->in.have, &msg))
 		ep->wire->finished(ep, msg.offer, msg.offer_len);
-	pthread_mutex_unlock(&ep->lock);
+	rdm_unlock(&ep->lock);
 	rdm_cm_step(conn, RDM_CM_ENDING);
 	rdm_cm_try_end(conn);
 }
@@ -173,10 +173,10 @@ void rdm_cm_say_bye(struct rdm_cm_conn *conn)
 	uint8_t last[RDM_OFFER_MAX];
 
 	rdm_cm_leave_queues(conn);
-	pthread_mutex_lock(&ep->lock);
+	rdm_lock(&ep->lock);
 	atomic_store(&ep->state, RDM_DOWN);
 	msg.offer_len = (uint16_t)ep->wire->finish(ep, last);
-	pthread_mutex_unlock(&ep->lock);
+	rdm_unlock(&ep->lock);
 	msg.offer = last;
 	conn->out_len = rdm_cm_build(conn->out, &msg);
 	conn->out_done = 0;

@@ -10,14 +10,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#include "rdm/rdm.h"
+#include "rdm/cm.h"
 
-/* In epoll's data: a socket's number, or one of these. */
-#define SIGNAL UINT64_MAX
-#define WIRE (UINT64_MAX - 1)
+/* In epoll's data: an endpoint whose peer rings, or one of these. */
+#define SIGNAL NULL
+#define WIRE ((void *)1)
 #define FIRST_ROOM 64
 
 static struct rdm_cq *cq_of(struct fid_cq *fid)
@@ -178,27 +177,32 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 
 /* ---------------------------------------------------------------- sleeping */
 
-/* Empties what woke the last sleeper; cq->poll held. */
+static void take_bells(struct rdm_cq *cq, struct rdm_ep *ep)
+{
+	bool more;
+
+	rdm_lock(&ep->lock);
+	more = rdm_cm_quiet(ep);
+	rdm_unlock(&ep->lock);
+	/* The connection's end is the business of the event queue. */
+	if (!more && ep->sock >= 0)
+		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->sock, NULL);
+}
+
+/* Empties what woke the last sleeper; cq->poll held, so no endpoint goes. */
 static void quieten(struct rdm_cq *cq)
 {
 	struct epoll_event ev[16];
 	uint64_t count;
-	char bytes[64];
 	int n = epoll_wait(cq->epfd, ev, 16, 0);
 
 	for (int i = 0; i < n; i++) {
-		ssize_t got;
-
-		if (ev[i].data.u64 == WIRE)
+		if (ev[i].data.ptr == WIRE)
 			continue;	/* its owner empties it */
-		if (ev[i].data.u64 == SIGNAL) {
-			got = read(cq->signal, &count, sizeof(count));
-			continue;
-		}
-		got = recv((int)ev[i].data.u64, bytes, sizeof(bytes), MSG_DONTWAIT);
-		/* The connection's end is the business of the event queue. */
-		if (!got || (got < 0 && errno != EAGAIN && errno != EINTR))
-			epoll_ctl(cq->epfd, EPOLL_CTL_DEL, (int)ev[i].data.u64, NULL);
+		if (ev[i].data.ptr != SIGNAL)
+			take_bells(cq, ev[i].data.ptr);
+		else if (read(cq->signal, &count, sizeof(count)) < 0)
+			continue;	/* another thread was quicker */
 	}
 }
 
@@ -291,7 +295,7 @@ void rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
-	ev.data.u64 = (uint64_t)ep->sock;
+	ev.data.ptr = ep;
 	/* EEXIST: it serves both directions. */
 	epoll_ctl(cq->epfd, EPOLL_CTL_ADD, ep->sock, &ev);
 }
@@ -352,10 +356,10 @@ static int open_fds(struct rdm_cq *cq)
 	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (cq->signal < 0 || cq->epfd < 0)
 		return -errno;
-	ev.data.u64 = SIGNAL;
+	ev.data.ptr = SIGNAL;
 	if (epoll_ctl(cq->epfd, EPOLL_CTL_ADD, cq->signal, &ev))
 		return -errno;
-	ev.data.u64 = WIRE;
+	ev.data.ptr = WIRE;
 	if (fd >= 0 && epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &ev))
 		return -errno;
 	return 0;

@@ -26,7 +26,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,6 +33,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "base/wire.h"
+#include "rdm/cm.h"
 #include "rdm/shm_pull.h"
 
 #define UNIT 64u
@@ -105,17 +105,10 @@ static inline uint64_t units(uint64_t bytes)
 	return (bytes + UNIT - 1) & ~(uint64_t)(UNIT - 1);
 }
 
-static void ring_bell(struct rdm_ep *ep)
-{
-	/* A full socket holds enough to wake anybody. */
-	if (send(ep->sock, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno != EAGAIN)
-		dofi_log(DOFI_LOG_DEBUG, "a peer cannot be woken: %s", strerror(errno));
-}
-
 static inline void wake(struct rdm_ep *ep, _Atomic uint32_t *flag)
 {
 	if (atomic_load_explicit(flag, memory_order_relaxed) && atomic_exchange(flag, 0))
-		ring_bell(ep);
+		rdm_cm_ring(ep);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -432,6 +425,13 @@ static size_t finish(struct rdm_ep *ep, uint8_t *out)
 	return 0;
 }
 
+static void finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
+{
+	(void)ep;
+	(void)in;
+	(void)len;	/* the rings say everything */
+}
+
 static bool drained(struct rdm_ep *ep, bool died)
 {
 	(void)died;
@@ -453,6 +453,7 @@ const struct rdm_wire rdm_wire_shm = {
 	.adopt = adopt,
 	.close = shm_close,
 	.finish = finish,
+	.finished = finished,
 	.drained = drained,
 	.reserve = reserve,
 	.commit = commit,

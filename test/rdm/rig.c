@@ -125,7 +125,7 @@ static int wire_adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
 
 static size_t wire_finish(struct rdm_ep *ep, uint8_t *out)
 {
-	ASSERT_EQ(pthread_mutex_trylock(&ep->lock), EBUSY);
+	ASSERT(!rdm_trylock(&ep->lock));
 	ASSERT_EQ(ep->state, RDM_DOWN);
 	memcpy(out, "so long", 8);
 	return 8;
@@ -135,7 +135,7 @@ static void wire_finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
 {
 	struct end *e = end_of(ep);
 
-	ASSERT_EQ(pthread_mutex_trylock(&ep->lock), EBUSY);
+	ASSERT(!rdm_trylock(&ep->lock));
 	ASSERT(!e->finished);
 	e->finished = true;
 	memcpy(e->last, in, len);
@@ -168,9 +168,9 @@ void rdm_ep_up(struct rdm_ep *ep)
 	ASSERT(!e->up && e->have_offer && ep->sock >= 0);
 	ASSERT_EQ(ep->state, RDM_CONNECTING);
 	e->up = true;
-	pthread_mutex_lock(&ep->lock);
+	rdm_lock(&ep->lock);
 	atomic_store(&ep->state, RDM_UP);
-	pthread_mutex_unlock(&ep->lock);
+	rdm_unlock(&ep->lock);
 }
 
 bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died)
@@ -270,7 +270,7 @@ void end_open(struct end *e, struct side *s, struct fi_info *info)
 	e->ep.wire = s->fabric.wire;
 	e->ep.fid.fid.fclass = FI_CLASS_EP;
 	e->ep.fid.cm = &rdm_ep_cm_ops;
-	pthread_mutex_init(&e->ep.lock, NULL);
+	rdm_lock_init(&e->ep.lock);
 	if (info) {
 		ASSERT_EQ(rdm_cm_adopt_request(info->handle, &e->ep), 0);
 		ASSERT_PTR(e->ep.eq, &s->eq);
@@ -292,7 +292,7 @@ void end_close(struct end *e)
 	if (e->fd >= 0)
 		close(e->fd);
 	e->fd = -1;
-	pthread_mutex_destroy(&e->ep.lock);
+	rdm_lock_destroy(&e->ep.lock);
 }
 
 static void set_addr(union dofi_addr *addr, const char *text, uint16_t port)

@@ -169,17 +169,17 @@ static bool quiet(struct end *e)
 {
 	bool more;
 
-	pthread_mutex_lock(&e->ep.lock);
+	rdm_lock(&e->ep.lock);
 	more = rdm_cm_quiet(&e->ep);
-	pthread_mutex_unlock(&e->ep.lock);
+	rdm_unlock(&e->ep.lock);
 	return more;
 }
 
 static void ring(struct end *e)
 {
-	pthread_mutex_lock(&e->ep.lock);
+	rdm_lock(&e->ep.lock);
 	rdm_cm_ring(&e->ep);
-	pthread_mutex_unlock(&e->ep.lock);
+	rdm_unlock(&e->ep.lock);
 }
 
 static bool readable(int fd)
