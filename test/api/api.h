@@ -116,10 +116,13 @@ void check_ret(const char *file, int line, const char *call, DAT_RETURN got, DAT
 const char *ia_name(void);
 const char *ia6_name(void);
 bool fabric_is(const char *name);
+/* One of the traits of test/fabrics/fabrics.def. */
+bool fabric_has(const char *trait);
+const char *fabric_params(void);
 /* A registry file for this case alone; to be called before its first DAT call. conf_text takes the
- * lines as they are, conf_for_case gives ia_name() other parameters. */
+ * lines as they are, conf_for_domain gives ia_name() another interface. */
 void conf_text(const char *text);
-void conf_for_case(const char *params);
+void conf_for_domain(const char *domain);
 /* A line for the provider under test, or for another library. */
 void conf_line(char *to, size_t size, const char *name, const char *library, const char *params);
 const char *provider_path(void);

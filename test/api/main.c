@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which IA do the suites run over? */
 #include "api.h"
+#include "../fabrics/fabrics.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -27,7 +28,7 @@ const char *__tsan_default_suppressions(void)
 static char dir[] = "/tmp/dat-test-XXXXXX";
 static char conf[64];
 static char name6[280];
-static char fabric[32];
+static const struct test_fabric *fabric;
 
 const char *ia_name(void)
 {
@@ -44,7 +45,17 @@ const char *ia6_name(void)
 
 bool fabric_is(const char *name)
 {
-	return !strcmp(fabric, name);
+	return !strcmp(fabric->name, name);
+}
+
+bool fabric_has(const char *trait)
+{
+	return test_fabric_has(fabric, trait);
+}
+
+const char *fabric_params(void)
+{
+	return fabric->params;
 }
 
 static const char *env_or(const char *name, const char *otherwise)
@@ -88,27 +99,27 @@ void conf_text(const char *text)
 	ASSERT_EQ(setenv("DAT_OVERRIDE", path, 1), 0);
 }
 
-void conf_for_case(const char *params)
+void conf_for_domain(const char *domain)
 {
-	char line[1024];
+	char line[1024], params[128];
 
+	snprintf(params, sizeof(params), "provider=%s domain=%s", fabric->name, domain);
 	conf_line(line, sizeof(line), ia_name(), provider_path(), params);
 	conf_text(line);
 }
 
 /* A registry file of our own, so that the machine's does not matter. */
-static int write_conf(const char *params)
+static int write_conf(void)
 {
-	const char *params6 = env_or("DAT_TEST_PARAMS6", "provider=tcp domain=::1");
 	FILE *f;
 
 	snprintf(conf, sizeof(conf), "%s/dat.conf", dir);
 	f = fopen(conf, "we");
 	if (!f)
 		return -errno;
-	write_line(f, ia_name(), "threadsafe", provider_path(), params);
-	write_line(f, ia_name(), "nonthreadsafe", provider_path(), params);
-	write_line(f, ia6_name(), "threadsafe", provider_path(), params6);
+	write_line(f, ia_name(), "threadsafe", provider_path(), fabric->params);
+	write_line(f, ia_name(), "nonthreadsafe", provider_path(), fabric->params);
+	write_line(f, ia6_name(), "threadsafe", provider_path(), fabric->params6);
 	fclose(f);
 	return setenv("DAT_OVERRIDE", conf, 1) ? -errno : 0;
 }
@@ -126,15 +137,6 @@ static void remove_dir(void)
 	if (d)
 		closedir(d);
 	rmdir(dir);
-}
-
-/* "provider=tcp domain=lo": tcp. */
-static void find_fabric(const char *params)
-{
-	const char *p = strstr(params, "provider=");
-
-	if (!p || sscanf(p, "provider=%31[^ ;]", fabric) != 1)
-		snprintf(fabric, sizeof(fabric), "any");
 }
 
 /* Loading libfabric takes a fifth of a second (a library below it measures the clock): done once
@@ -156,18 +158,19 @@ static void load_fabric_library(void)
 
 int main(int argc, char **argv)
 {
-	const char *params = env_or("DAT_TEST_PARAMS", "provider=tcp domain=lo");
 	struct dt_program prog = {
 		.name = "uDAPL " DAT_TEST_VERSION " through the public API",
-		.fabric = fabric,
 		.skip_file = env_or("DAT_TEST_SKIPS", TEST_SKIPS),
 	};
 	/* With a registry file and an IA name from outside, both are taken as they are. */
 	bool own_conf = !getenv("DAT_TEST_IA") || !getenv("DAT_OVERRIDE");
 	int rc;
 
-	find_fabric(params);
-	if (!mkdtemp(dir) || (own_conf && write_conf(params) != 0)) {
+	fabric = test_fabric();
+	if (!fabric)
+		return 2;
+	prog.fabric = fabric->name;
+	if (!mkdtemp(dir) || (own_conf && write_conf() != 0)) {
 		perror(dir);
 		return 2;
 	}

@@ -30,7 +30,7 @@ TEST(legacy, life_programs_walk_the_registry_and_failing_entries_are_quick_and_q
 		conf_line(text + strlen(text), sizeof(text) - strlen(text), dead[i],
 			  "libdat-test-no-such-library.so.1", "");
 	conf_line(text + strlen(text), sizeof(text) - strlen(text), "alive", provider_path(),
-		  "provider=tcp domain=lo");
+		  fabric_params());
 	conf_text(text);
 	fd = open(err_path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 	ASSERT(fd >= 0);

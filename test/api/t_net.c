@@ -66,10 +66,10 @@ TEST_LIMIT(connect, absent_host_is_UNREACHABLE, 40)
 	DAT_EVENT ev;
 	int tap;
 
-	if (!fabric_is("tcp"))
+	if (!fabric_has("hosts"))
 		dt_skip("only IP networks have such hosts");
 	tap = deaf_interface("dattap", "198.51.100.1");
-	conf_for_case("provider=tcp domain=dattap");
+	conf_for_domain("dattap");
 	node_open(&n);
 	side_make(&s, &n, NULL);
 	OK(post_recv(&s, 0, 10, 1));
@@ -99,10 +99,10 @@ TEST(connect, absent_host_is_TIMED_OUT_when_the_time_is_short)
 	struct side s;
 	int tap;
 
-	if (!fabric_is("tcp"))
+	if (!fabric_has("hosts"))
 		dt_skip("only IP networks have such hosts");
 	tap = deaf_interface("dattap", "198.51.100.1");
-	conf_for_case("provider=tcp domain=dattap");
+	conf_for_domain("dattap");
 	node_open(&n);
 	side_make(&s, &n, NULL);
 	memset(&sin, 0, sizeof(sin));

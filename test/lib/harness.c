@@ -308,7 +308,8 @@ static void run_current(void)
 		       o.output[1]);
 }
 
-/* Lines "fabric pattern reason"; # starts a comment. */
+/* Lines "fabric pattern reason"; # starts a comment. A pattern is that of a case's name, or of its
+ * suite and its name with a slash between. */
 static void read_skips(const struct dt_program *prog)
 {
 	char line[512], fabric[32];
@@ -327,12 +328,14 @@ static void read_skips(const struct dt_program *prog)
 	fclose(f);
 }
 
-static const struct skip *find_skip(const char *name)
+static const struct skip *find_skip(const struct dt_case *c)
 {
+	char name[256];
 	int i;
 
+	snprintf(name, sizeof(name), "%s/%s", c->suite, c->name);
 	for (i = 0; i < skip_count; i++)
-		if (!fnmatch(skips[i].pattern, name, 0))
+		if (!fnmatch(skips[i].pattern, strchr(skips[i].pattern, '/') ? name : c->name, 0))
 			return &skips[i];
 	return NULL;
 }
@@ -345,7 +348,7 @@ static bool wanted(const struct dt_case *c, const char *suite, const char *test)
 static int add_case(const struct dt_case *c)
 {
 	CU_pSuite suite = CU_get_suite(c->suite);
-	const struct skip *s = find_skip(c->name);
+	const struct skip *s = find_skip(c);
 	CU_pTest test;
 
 	if (!suite)
@@ -401,7 +404,8 @@ static int run_all(const struct dt_program *prog, const char *suite, const char 
 			rc = add_case(c);
 	while (rc == 0 && repeat-- > 0)
 		rc = CU_run_all_tests() == CUE_SUCCESS ? 0 : -EIO;
-	printf("\n%s\n", prog->name);
+	printf("\n%s%s%s\n", prog->name, prog->fabric ? " over " : "",
+	       prog->fabric ? prog->fabric : "");
 	CU_print_run_results(stdout);
 	CU_cleanup_registry();
 	printf("\n%d passed, %d failed, %d skipped\n", run.passed, run.failed, run.skipped);

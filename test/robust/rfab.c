@@ -12,6 +12,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include "../fabrics/fabrics.h"
 #include "rfab.h"
 #include "rlib.h"
 
@@ -58,9 +59,9 @@ static bool load(void)
 
 bool rf_usable(void)
 {
-	const char *params = getenv("DAT_TEST_PARAMS");
+	const struct test_fabric *fabric = test_fabric();
 
-	return !params || strstr(params, "provider=tcp");
+	return fabric && !strcmp(fabric->name, "tcp");
 }
 
 #define FI_OK(call) do { \

@@ -6,9 +6,9 @@
  * group when time is up. The driver goes through the cases. Each case starts its processes
  * (players), which talk through the board, a piece of shared memory; they make the checks.
  *
- * Environment: DAT_TEST_PARAMS replaces the IA parameters "provider=tcp domain=lo",
- * DAT_TEST_LONG multiplies the length of the long tests, DAT_TEST_STACKS=1 prints the stacks of
- * players that overran their time.
+ * Environment: DAT_TEST_FABRIC names the fabric, DAT_TEST_PARAMS gives other IA parameters (see
+ * test/fabrics/fabrics.h), DAT_TEST_LONG multiplies the length of the long tests,
+ * DAT_TEST_STACKS=1 prints the stacks of players that overran their time.
  */
 #ifndef RLIB_H
 #define RLIB_H

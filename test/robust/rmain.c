@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../fabrics/fabrics.h"
 #include "rlib.h"
 #include "rmain.h"
 
@@ -79,16 +80,13 @@ unsigned int rl_long(void)
 }
 
 /* Both API versions and both thread-safeties, so that every test finds its entry. */
-static bool write_conf(const char *path)
+static bool write_conf(const char *path, const char *params)
 {
-	const char *params = getenv("DAT_TEST_PARAMS");
 	static const char *const safety[] = { "threadsafe", "nonthreadsafe" };
 	FILE *f = fopen(path, "w");
 
 	if (!f)
 		return false;
-	if (!params)
-		params = "provider=tcp domain=lo";
 	for (int i = 0; i < 2; i++) {
 		fprintf(f, "%s u2.0 %s default %s/prov_ofi/dat2/.libs/libdaplofi.so.2 dapl.2.0 "
 			"\"%s\" \"\"\n", RL_IA, safety[i], RL_BUILD, params);
@@ -143,12 +141,17 @@ static int await_driver(pid_t pid, uint64_t deadline, const sigset_t *set, int *
 
 static int watch(unsigned int limit)
 {
+	const struct test_fabric *fabric = test_fabric();
 	const char *tmp = getenv("TMPDIR");
 	char dir[200], conf[220];
 	sigset_t set, old;
 	int fd, status = 0, sig;
 	pid_t pid;
 
+	if (!fabric)
+		return 2;
+	/* The registry file decides, not the caller's environment. */
+	unsetenv("DAPL_OFI_PROVIDER");
 	fd = memfd_create("board", 0);
 	if (fd < 0 || ftruncate(fd, sizeof(struct rl_board)))
 		return 1;
@@ -159,7 +162,7 @@ static int watch(unsigned int limit)
 	if (!mkdtemp(dir))
 		return 1;
 	snprintf(conf, sizeof(conf), "%s/dat.conf", dir);
-	if (!write_conf(conf))
+	if (!write_conf(conf, fabric->params))
 		return 1;
 
 	sigemptyset(&set);
@@ -186,6 +189,7 @@ static int watch(unsigned int limit)
 	}
 	unlink(conf);
 	rmdir(dir);
+	printf("# over %s\n", fabric->name);
 	printf("%d passed, %d failed, %d skipped\n", (int)rl_board->passed,
 	       (int)rl_board->failed, (int)rl_board->skipped);
 	if (rl_board->failed)
