@@ -122,6 +122,9 @@ bool dofi_verdict_seek(struct dofi_ep *ep, uint64_t peer, DAT_EVENT_NUMBER *numb
 		return false;
 	}
 	link = peer ? dofi_link_to(ia, peer) : DOFI_LINK_NONE;
+	/* It is the side that connected which brings the link, soon after the connection. */
+	if (link == DOFI_LINK_NONE && peer && !ep->active)
+		link = DOFI_LINK_COMING;
 	ep->verdict.peer = peer;
 	ep->verdict.event = *number;
 	ep->verdict.number = ++ia->questions;
