@@ -23,6 +23,12 @@ fabric_field()
 		"$FABRICS_DIR/fabrics.def"
 }
 
+# fabric_has NAME TRAIT
+fabric_has()
+{
+	[[ " $(fabric_field "$1" 5) " == *" $2 "* ]]
+}
+
 is_quick()
 {
 	[[ " $QUICK_FABRICS " == *" $1 "* ]]

@@ -1,8 +1,23 @@
 # Everything over every fabric. make check runs the quick part (QUICK_FABRICS in test/fabrics/lib.sh),
 # make check-fabrics all of it.
-EXTRA_DIST += test/fabrics/fabrics.def test/fabrics/fabrics.h
+EXTRA_DIST += \
+	test/fabrics/check \
+	test/fabrics/fabrics.def \
+	test/fabrics/fabrics.h \
+	test/fabrics/lib.sh \
+	test/fabrics/quick \
+	test/fabrics/scenarios \
+	test/fabrics/table.sh
 
 check_PROGRAMS += test/fabrics/scenario
+TESTS += test/fabrics/quick
+# Like the programs of test/robust, not side by side with others that take time.
+test/fabrics/quick$(robust_log): test/robust/srqstress$(robust_log)
+
+check-fabrics: all
+	$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS) $(check_LTLIBRARIES)
+	$(srcdir)/test/fabrics/check
+.PHONY: check-fabrics
 
 test_fabrics_scenario_SOURCES = \
 	test/fabrics/scenario.c \
@@ -14,3 +29,8 @@ test_fabrics_scenario_SOURCES = \
 test_fabrics_scenario_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_fabrics_scenario_LDFLAGS = $(robust_ldflags)
 test_fabrics_scenario_LDADD = $(robust_libs2)
+
+clean-local: clean-fabrics
+clean-fabrics:
+	rm -rf test/fabrics/logs
+.PHONY: clean-fabrics

@@ -7,7 +7,7 @@
 #include "scenario.h"
 
 #define PATIENT_MS 10000
-#define IMPATIENT_MS 120
+#define IMPATIENT_MS 200
 
 /* One step of one side. */
 struct play {

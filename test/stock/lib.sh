@@ -87,6 +87,9 @@ debian_libdat2()
 	ldconfig -p | awk '$1 == "libdat2.so.2" && $NF ~ "^/(usr/)?lib" { print $NF; exit }'
 }
 
+# The fabric: a name and parameters of test/fabrics/fabrics.def.
+FABRIC=tcp FABRIC_PARAMS="provider=tcp domain=lo"
+
 # stock_config LIBDAT IA HOST [CHECKER] [NAME]
 #   LIBDAT   ours, or debian (their libdat2, our provider out of a dat.conf)
 #   IA       an entry of the dat.conf written here: ofi-lo; or builtin:NAME for
@@ -97,6 +100,7 @@ stock_config()
 	local libdat=$1 checker=${4:-none}
 	IA=$2 HOST=$3 CHECKER=$checker LIBDAT_KIND=$libdat
 	CONFIG=${5:-$libdat-${2#builtin:}}
+	[ "$FABRIC" = tcp ] || CONFIG=$CONFIG-$FABRIC
 	case $checker in
 	none) ;;
 	sanitizer) CONFIG=$CONFIG-$SANITIZER ;;
@@ -130,9 +134,9 @@ stock_config()
 write_dat_conf()
 {
 	cat >"$1" <<-END
-	# Written by test/stock: this build's provider over the loopback interface.
-	ofi-lo u2.0 nonthreadsafe default $LIBPROV2 dat-ofi.2.0 "provider=tcp domain=lo" ""
-	ofi-lo u2.0 threadsafe default $LIBPROV2 dat-ofi.2.0 "provider=tcp domain=lo" ""
+	# Written by test/stock: this build's provider over the fabric of this run.
+	ofi-lo u2.0 nonthreadsafe default $LIBPROV2 dat-ofi.2.0 "$FABRIC_PARAMS" ""
+	ofi-lo u2.0 threadsafe default $LIBPROV2 dat-ofi.2.0 "$FABRIC_PARAMS" ""
 	END
 }
 
@@ -231,7 +235,31 @@ with_lock()
 
 # ---------------------------------------------------------------- processes
 
-# start_server NAME LIMIT PORT COMMAND...: returns when the port listens
+# at_rest PID: have all threads of that process been asleep for half a second? AT_REST, set to
+# nothing before, is since when they are.
+at_rest()
+{
+	local state
+	for state in /proc/"$1"/task/*/stat; do
+		if [[ $(sed 's/.*) //' "$state" 2>/dev/null) != S* ]]; then
+			AT_REST=
+			return 1
+		fi
+	done
+	AT_REST=${AT_REST:-$EPOCHREALTIME}
+	[ "$(since "$AT_REST" | tr -d .)" -ge 5 ]
+}
+
+# ready PORT: does it listen? Where a service point is no TCP port: is the server at rest?
+ready()
+{
+	listening "$1" && return
+	[ -z "${FABRIC_SOCKETS-yes}" ] && [ "$1" != "$SIDE_PORT" ] &&
+		grep -qF "$(basename "$(readlink -f "$LIBPROV2")")" "/proc/$(server_pid)/maps" \
+			2>/dev/null && at_rest "$(server_pid)"
+}
+
+# start_server NAME LIMIT PORT COMMAND...: returns when it is ready
 start_server()
 {
 	local name=$1 limit=$(($2 * SLOW)) port=$3 start=$EPOCHREALTIME fd
@@ -244,7 +272,8 @@ start_server()
 	timeout -k 5 "$limit" "${COMMAND[@]}" >>"$SERVER_LOG" 2>&1 </dev/null {fd}>&- &
 	SERVER=$!
 	SERVER_LIMIT=$limit
-	while ! listening "$port"; do
+	AT_REST=
+	while ! ready "$port"; do
 		if ! kill -0 "$SERVER" 2>/dev/null; then
 			wait "$SERVER"
 			SERVER_STATUS=$?
