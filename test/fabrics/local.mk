@@ -5,6 +5,7 @@ EXTRA_DIST += \
 	test/fabrics/fabrics.def \
 	test/fabrics/fabrics.h \
 	test/fabrics/lib.sh \
+	test/fabrics/numbers.sh \
 	test/fabrics/quick \
 	test/fabrics/scenarios \
 	test/fabrics/table.sh

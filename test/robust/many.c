@@ -31,8 +31,8 @@ struct side {
 	char *buf;
 	DAT_EP_HANDLE *ep;
 	uint8_t *seen;		/* events of each EP */
-	long rss;
-	int fds;
+	long rss, pss;
+	int fds, threads;
 };
 
 static const struct plan plans[] = {
@@ -71,7 +71,9 @@ static void set_up(struct side *s, const struct plan *plan, bool active)
 		for (int part = 0; part < 4; part++)
 			rl_fill(at(s, i, part), PIECE, seed(i, part, active));
 	s->rss = rl_rss_kb(0);
+	s->pss = rl_pss_kb(0);
 	s->fds = rl_fds(0);
+	s->threads = rl_threads(0);
 	for (long i = 0; i < count; i++) {
 		DAT_CONTEXT c = { .as_64 = (DAT_UINT64)i };
 
@@ -155,9 +157,11 @@ static void accept_all(struct side *s)
 
 static void report_cost(struct side *s, const char *who)
 {
-	rl_note("%s: %s: %.1f KiB and %.2f descriptors per connection", s->plan->name, who,
-		(double)(rl_rss_kb(0) - s->rss) / (double)count,
-		(double)(rl_fds(0) - s->fds) / (double)count);
+	rl_note("%s: %s: %.1f KiB (PSS %.1f), %.3f descriptors, %.3f threads per connection",
+		s->plan->name, who, (double)(rl_rss_kb(0) - s->rss) / (double)count,
+		(double)(rl_pss_kb(0) - s->pss) / (double)count,
+		(double)(rl_fds(0) - s->fds) / (double)count,
+		(double)(rl_threads(0) - s->threads) / (double)count);
 }
 
 /* Takes `count` completions; each cookie in turn marks its EP. */

@@ -106,6 +106,8 @@ void rl_wait_state(pid_t pid, char state);
 /* Facts about processes; pid 0 is the caller. */
 int rl_fds(pid_t pid);
 long rl_rss_kb(pid_t pid);
+/* Shared pages count by their share; -1 where the kernel does not tell. */
+long rl_pss_kb(pid_t pid);
 int rl_threads(pid_t pid);
 double rl_cpu_seconds(pid_t pid);
 

@@ -59,6 +59,23 @@ long rl_rss_kb(pid_t pid)
 	return pages < 0 ? -1 : pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
+long rl_pss_kb(pid_t pid)
+{
+	char path[64], line[256];
+	long kb = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)real(pid));
+	f = fopen(path, "r");
+	if (!f)
+		return -1;
+	while (kb < 0 && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Pss: %ld kB", &kb) != 1)
+			kb = -1;
+	fclose(f);
+	return kb;
+}
+
 double rl_cpu_seconds(pid_t pid)
 {
 	struct timespec ts;
