@@ -121,7 +121,7 @@ int perf_say(struct perf_side *s, size_t len)
 
 int perf_hear(struct perf_hub *hub)
 {
-	int ret = perf_until(hub, PERF_RX, &hub->rx_done, hub->rx_done + 1, 1);
+	int ret = perf_until(hub, PERF_RX, &hub->rx_done, ++hub->heard, 1);
 
 	return ret ? ret : perf_refill(hub);
 }
@@ -137,10 +137,9 @@ int perf_say_all(struct perf_hub *hub)
 
 int perf_hear_all(struct perf_hub *hub)
 {
-	uint64_t goal = hub->rx_done + (uint64_t)hub->sides;
-	int ret = 0;
+	int i, ret = 0;
 
-	while (!ret && hub->rx_done < goal)
+	for (i = 0; !ret && i < hub->sides; i++)
 		ret = perf_hear(hub);
 	return ret;
 }

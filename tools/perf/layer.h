@@ -93,7 +93,8 @@ struct perf_side {
 /*
  * What endpoints have in common: queues, memory and perhaps receives. An idle target may hear
  * nothing for as long as the peer reads and writes: it leaves time limits to the peer and to
- * the parent.
+ * the parent. `heard` counts the messages that the pattern has waited for: on a merged queue
+ * more may have been taken (rx_done), while something else was waited for.
  */
 struct perf_hub {
 	const struct perf_layer *layer;
@@ -106,6 +107,7 @@ struct perf_hub {
 	uint64_t tx_posted;
 	uint64_t tx_done;
 	uint64_t rx_done;
+	uint64_t heard;
 	uint64_t shared_posted;
 	uint64_t shared_done;
 	struct perf_slots shared_rx;

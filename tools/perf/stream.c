@@ -137,11 +137,11 @@ static int check_writes(struct perf_hub *hub, const struct perf_case *c, long co
 static int sink(struct perf_hub *hub, const struct perf_case *c, long count)
 {
 	long messages = c->op == PERF_SEND ? count : 0;
-	uint64_t goal = hub->rx_done + (uint64_t)messages + (uint64_t)hub->sides;
 	int ret = 0;
 
+	hub->heard += (uint64_t)messages + (uint64_t)hub->sides;
 	hub->idle_target = !messages;
-	while (!ret && hub->rx_done < goal) {
+	while (!ret && hub->rx_done < hub->heard) {
 		ret = perf_until(hub, PERF_RX, &hub->rx_done, hub->rx_done + 1, c->recv_depth);
 		if (!ret)
 			ret = perf_refill(hub);
@@ -187,14 +187,14 @@ static int both(struct perf_hub *hub, const struct perf_case *c, long count, str
 {
 	uint64_t sides = (uint64_t)hub->sides;
 	uint64_t end = hub->tx_done + (uint64_t)count;
-	uint64_t heard = hub->rx_done + sides + (c->op == PERF_SEND ? (uint64_t)count : 0);
 	struct perf_patience p = { 0, 0 };
 	bool closed = false;
 	uint64_t i;
 	int ret = 0;
 
+	hub->heard += sides + (c->op == PERF_SEND ? (uint64_t)count : 0);
 	meter_start(m, hub, count);
-	while (!ret && (!closed || hub->tx_done < end + sides || hub->rx_done < heard)) {
+	while (!ret && (!closed || hub->tx_done < end + sides || hub->rx_done < hub->heard)) {
 		if (!closed)
 			ret = fill_window(hub, c, end);
 		if (!ret && !closed && hub->tx_done == end) {
