@@ -39,7 +39,8 @@ void dofi_cm_timer_fini(struct dofi_ia *ia)
 	ia->timer_users--;
 }
 
-static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
+/* `gate` (NULL: none): see dofi_evd_push_opening. */
+static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gate)
 {
 	struct dofi_event e = { .number = number, .notify = true };
 	DAT_CONNECTION_EVENT_DATA *d = &e.data.connect_event_data;
@@ -50,7 +51,7 @@ static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	d->ep_handle = ep;
 	d->private_data_size = ep->priv_len;
 	d->private_data = ep->priv_len ? ep->priv : NULL;
-	dofi_evd_push(evd, &e);
+	dofi_evd_push_opening(evd, &e, gate);
 }
 
 /* An EP that had an SRQ has none of the queue's buffers any more. Programs wait for this before
@@ -75,7 +76,7 @@ void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	if (number == DAT_CONNECTION_EVENT_DISCONNECTED && ep->faulted)
 		number = DAT_CONNECTION_EVENT_BROKEN;
 	DOFI_PROBE2(disconnect, ep, number);
-	push_event(ep, number);
+	push_event(ep, number, NULL);
 	if (ep->srq && (number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 			number == DAT_CONNECTION_EVENT_BROKEN))
 		no_more_buffers(ep);
@@ -136,14 +137,17 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 	}
 }
 
-/* From now on there is a connection: the event first, then what may have completed already. */
+/* From now on there is a connection: the event first, then what may have completed already. The
+ * consumer may have the event, and post, before this thread goes on: from the event on completions
+ * are reported as they come, or those of both queues would be found here together, and an answer
+ * would be reported before the send that it answers. */
 static void established(struct dofi_ep *ep)
 {
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
 	dofi_conn_established(ep->conn);
 	dofi_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
 	DOFI_PROBE2(established, ep, ep->active);
-	push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED);
+	push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, &ep->open);
 	dofi_dto_open(ep);
 }
 

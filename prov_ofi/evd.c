@@ -204,7 +204,14 @@ static void report_overflow(struct dofi_evd *evd, const struct dofi_event *event
 		dofi_async_event(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 }
 
-bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
+static void open_gate(_Atomic bool *gate)
+{
+	if (gate)
+		atomic_store_explicit(gate, true, memory_order_release);
+}
+
+/* `gate` (NULL: none) is opened whether or not there is room. */
+static bool push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
 {
 	bool soft = event->number == DAT_SOFTWARE_EVENT ||
 		    event->number == DAT_CONNECTION_REQUEST_EVENT;
@@ -213,6 +220,7 @@ bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
 
 	pthread_mutex_lock(&evd->lock);
 	if (evd->dying) {
+		open_gate(gate);
 		pthread_mutex_unlock(&evd->lock);
 		return true;
 	}
@@ -230,10 +238,22 @@ bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
 		append(evd, event);
 		dofi_evd_notify(evd, before);
 	}
+	open_gate(gate);
 	pthread_mutex_unlock(&evd->lock);
 	if (report)
 		report_overflow(evd, event);
 	return !full;
+}
+
+bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
+{
+	return push(evd, event, NULL);
+}
+
+void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
+			   _Atomic bool *gate)
+{
+	push(evd, event, gate);
 }
 
 void dofi_evd_wake_locked(struct dofi_evd *evd)

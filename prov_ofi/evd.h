@@ -99,6 +99,10 @@ bool dofi_evd_push_dto(struct dofi_evd *evd, const struct dofi_event *event);
 /* Every other stream; takes evd->lock. False: the queue is full and, but for software events and
  * connection requests, the overflow was reported. */
 bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event);
+/* The same, and *gate becomes true when the event is queued but nobody can have taken it yet: who
+ * has the event finds the gate open, and who finds it open comes behind the event. */
+void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
+			   _Atomic bool *gate);
 /* Beyond the granted length, up to `most` events, since a program waits for each; takes the
  * lock. */
 void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which event comes before which, and what is visible then? */
+#include <dirent.h>
+#include <sched.h>
+
 #include "rig.h"
 
 /* A pair whose passive endpoint has one EVD for everything. */
@@ -183,4 +186,116 @@ TEST(order, connect_timeouts_expire_each_at_its_time)
 	for (i = 0; i < 5; i++)
 		OK(dat_ep_free(ep[i]));
 	pair_close(&p);
+}
+
+/* ---- the thread that queues ESTABLISHED goes on late ---- */
+
+#define LATE_ROUNDS 3
+
+/* Answers one message on each of its connections. */
+static void answering_peer(int fd, const void *arg)
+{
+	struct pair p;
+	int i;
+
+	(void)arg;
+	pair_open(&p);
+	dt_put(fd, &p.qual, sizeof(p.qual));
+	for (i = 0; i < LATE_ROUNDS; i++) {
+		OK(post_recv(&p.b, 0, 64, 1));
+		dt_tell(fd, 'r');
+		OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), p.b.ep, 0, NULL));
+		EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
+		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 64);
+		OK(post_send(&p.b, 0, 64, 2));
+		EV_DTO(p.b.req, p.b.ep, 2, OP_SEND, 64);
+		EV_CONN(p.b.conn, DISCONNECTED, p.b.ep);
+		OK(dat_ep_reset(p.b.ep));
+	}
+	pair_close(&p);
+}
+
+/* From now on the provider's thread shares the processor of this one, and loses it as soon as this
+ * one wakes. */
+static void make_progress_late(void)
+{
+	struct sched_param none = { 0 };
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *e;
+	char path[300], name[16];
+	cpu_set_t one;
+	int found = 0;
+
+	ASSERT(tasks);
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	ASSERT_EQ(sched_setaffinity(0, sizeof(one), &one), 0);
+	while ((e = readdir(tasks))) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", e->d_name);
+		f = fopen(path, "r");
+		if (!f)
+			continue;
+		if (fgets(name, sizeof(name), f) && !strncmp(name, "dat-progress", 12)) {
+			ASSERT_EQ(sched_setaffinity(atoi(e->d_name), sizeof(one), &one), 0);
+			ASSERT_EQ(sched_setscheduler(atoi(e->d_name), SCHED_IDLE, &none), 0);
+			found++;
+		}
+		fclose(f);
+	}
+	closedir(tasks);
+	ASSERT(found);
+}
+
+/* Takes two events, for a while without giving the processor away. */
+static void take_two(DAT_EVD_HANDLE evd, DAT_EVENT ev[2])
+{
+	uint64_t end = dt_now_us() + 100000;
+	int n = 0;
+
+	while (n < 2 && dt_now_us() < end)
+		n += dat_evd_dequeue(evd, &ev[n]) == DAT_SUCCESS;
+	while (n < 2)
+		EV_NEXT(evd, &ev[n++]);
+}
+
+TEST_LIMIT(order, an_answer_comes_behind_its_send_right_after_ESTABLISHED, 60)
+{
+	struct dt_peer peer;
+	DAT_LMR_TRIPLET in, out;
+	DAT_CONN_QUAL qual;
+	DAT_EVD_HANDLE evd;
+	DAT_EP_HANDLE ep;
+	DAT_EVENT ev[2];
+	struct pair p;
+	int i;
+
+	/* A wait sleeps at once, so that the provider's thread has to see the connection. */
+	ASSERT_EQ(setenv("DAPL_OFI_SPIN_US", "0", 1), 0);
+	dt_peer_start(&peer, answering_peer, NULL);
+	dt_get(peer.fd, &qual, sizeof(qual));
+	pair_open(&p);
+	evd = evd_make(&p.node, 64, DAT_EVD_DTO_FLAG);
+	OK(dat_ep_create(p.node.ia, p.node.pz, evd, evd, p.a.conn, NULL, &ep));
+	in = seg(&p.a.buf, 0, 64);
+	out = seg(&p.a.buf, 64, 64);
+	make_progress_late();
+	for (i = 0; i < LATE_ROUNDS; i++) {
+		dt_expect(peer.fd, 'r');
+		OK(dat_ep_post_recv(ep, 1, &in, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
+		OK(connect_to(ep, p.node.attr.ia_address_ptr, qual));
+		EV_CONN(p.a.conn, ESTABLISHED, ep);
+		OK(dat_ep_post_send(ep, 1, &out, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+		take_two(evd, ev);
+		CHECK_DTO(&ev[0], evd, ep, 2, OP_SEND, 64);
+		CHECK_DTO(&ev[1], evd, ep, 1, OP_RECV, 64);
+		OK(dat_ep_disconnect(ep, DAT_CLOSE_ABRUPT_FLAG));
+		EV_CONN(p.a.conn, DISCONNECTED, ep);
+		OK(dat_ep_reset(ep));
+	}
+	OK(dat_ep_free(ep));
+	OK(dat_evd_free(evd));
+	pair_close(&p);
+	dt_peer_finish(&peer);
 }
