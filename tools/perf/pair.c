@@ -51,6 +51,9 @@ static int collect(struct perf_parent *p, int fd, const struct perf_worker *w,
 
 	while (!ret && got < want) {
 		struct pollfd pfd = { .fd = fd, .events = POLLIN };
+		/* Known before the look at the socket: it may send its last result and end
+		 * just after that. */
+		bool over = p->ended[PERF_CLIENT];
 		struct perf_result r;
 
 		if (poll(&pfd, 1, PERF_LOOK_MS) > 0 && pfd.revents & POLLIN) {
@@ -65,7 +68,7 @@ static int collect(struct perf_parent *p, int fd, const struct perf_worker *w,
 				continue;
 		}
 		ret = perf_parent_look(p);
-		if (!ret && p->ended[PERF_CLIENT] && !(pfd.revents & POLLIN))
+		if (!ret && over && !(pfd.revents & POLLIN))
 			ret = perf_error(-EIO, NULL, "client", "ended before its last result");
 	}
 	while (!ret && !perf_parent_done(p)) {
