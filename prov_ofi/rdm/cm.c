@@ -198,12 +198,20 @@ static void free_dead(struct rdm_cm *cm)
 	}
 }
 
+void rdm_cm_close_offered(struct rdm_cm_conn *conn)
+{
+	if (conn->out_fd >= 0)
+		close(conn->out_fd);
+	conn->out_fd = -1;
+}
+
 void rdm_cm_kill(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm *cm = conn->cm;
 
 	detach_ep(conn);
 	close_socket(conn);
+	rdm_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
 		close(conn->in_fd);
 	conn->in_fd = -1;

@@ -212,7 +212,7 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 	dofi_addr_set_port(&source.sa, 0);
 	fd = rdm_cm_dial(ep->wire, fab->addr_named ? &source : NULL, to, &done);
 	if (fd < 0 && fd != -EAGAIN) {
-		if (!ep->wire->local && fd != -ECONNREFUSED)
+		if (fd != -ECONNREFUSED && (!ep->wire->local || fd != -EHOSTUNREACH))
 			return fd;
 		post_failure(ep, -fd, NULL, 0);
 		return 0;

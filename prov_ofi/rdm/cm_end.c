@@ -91,18 +91,18 @@ bool rdm_cm_quiet(struct rdm_ep *ep)
 
 /* ---------------------------------------------------------------- the peer's end */
 
-/* Grows when receives are used up, and with every byte. */
+/* Changes when receives are used up, and with every byte. */
 static uint64_t progress_mark(struct rdm_ep *ep)
 {
 	uint64_t mark;
 
 	rdm_lock(&ep->lock);
-	mark = ((uint64_t)ep->rx_head << 32) + ep->got;
+	mark = (ep->messages << 32) + ep->got;
 	rdm_unlock(&ep->lock);
 	if (!ep->srx)
 		return mark;
 	pthread_mutex_lock(&ep->srx->lock);
-	mark += (uint64_t)ep->srx->head << 32;
+	mark += ep->srx->taken << 32;
 	pthread_mutex_unlock(&ep->srx->lock);
 	return mark;
 }

@@ -81,7 +81,7 @@ struct rdm_cm_conn {
 	int in_fd;			/* came with it, -1: none */
 	size_t out_len, out_done;
 	uint8_t out[RDM_CM_MAX];
-	int out_fd;			/* the wire's, -1: none */
+	int out_fd;			/* to be passed and then closed, -1: none */
 	uint16_t param_len;		/* of fi_connect, until the request is built */
 	uint8_t param[RDM_CM_DATA];
 	uint64_t end_first, end_since;	/* since when, without progress, the end is held back */
@@ -110,6 +110,8 @@ void rdm_cm_step(struct rdm_cm_conn *conn, enum rdm_cm_step step);
 int rdm_cm_watch(struct rdm_cm_conn *conn, uint32_t events);
 /* Closes the socket and forgets the object; the endpoint has none any more. */
 void rdm_cm_kill(struct rdm_cm_conn *conn);
+/* The descriptor that goes with its message has gone, or is not needed. */
+void rdm_cm_close_offered(struct rdm_cm_conn *conn);
 /* What it has to send goes out, then the socket is closed, at the latest after a time. */
 void rdm_cm_linger(struct rdm_cm_conn *conn);
 /* Posts an event. False: no memory, which the log says. */

@@ -140,7 +140,7 @@ void rdm_cm_refuse(struct rdm_cm_conn *conn, const void *data, size_t len)
 
 	conn->out_len = rdm_cm_build(conn->out, &msg);
 	conn->out_done = 0;
-	conn->out_fd = -1;
+	rdm_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
 		close(conn->in_fd);
 	conn->in_fd = -1;

@@ -88,6 +88,14 @@ static int connect_local(int fd, const struct rdm_wire *wire, const union dofi_a
 	return connect(fd, (struct sockaddr *)&un, len) ? -errno : 0;
 }
 
+/* An address for many hosts, or for none (240.0.0.0/4). */
+static bool no_host(const union dofi_addr *to)
+{
+	if (to->sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_MULTICAST(&to->in6.sin6_addr);
+	return ntohl(to->in.sin_addr.s_addr) >> 28 >= 14;
+}
+
 static int dial_local(int fd, const struct rdm_wire *wire, const union dofi_addr *to)
 {
 	int ret = connect_local(fd, wire, to, false);
@@ -95,7 +103,7 @@ static int dial_local(int fd, const struct rdm_wire *wire, const union dofi_addr
 	if (ret != -ECONNREFUSED)
 		return ret;
 	if (!is_here(to))
-		return -EHOSTUNREACH;
+		return no_host(to) ? -ENETUNREACH : -EHOSTUNREACH;
 	return connect_local(fd, wire, to, true);
 }
 
@@ -225,7 +233,7 @@ int rdm_cm_send(struct rdm_cm_conn *conn)
 		if (n < 0)
 			return errno == EAGAIN || errno == ENOBUFS ? 0 : -errno;
 		conn->out_done += (size_t)n;
-		conn->out_fd = -1;
+		rdm_cm_close_offered(conn);
 	}
 	return 1;
 }

@@ -86,6 +86,7 @@ static bool in_order(struct rdm_ep *ep, const struct rdm_frame *f, const void *p
 
 static void received(struct rdm_ep *ep, void *context, int err)
 {
+	ep->messages++;
 	rdm_cq_push(ep->rx_cq, context, FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0),
 		    err ? 0 : ep->expected, ep->data, err);
 }
@@ -129,6 +130,7 @@ static bool take_whole(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 	    (f->flags & RDM_PULL))
 		return false;
 	rdm_scatter(recv->iov, payload, f->len);
+	ep->messages++;
 	rdm_cq_push(ep->rx_cq, recv->context,
 		    FI_MSG | FI_RECV | (f->flags & RDM_HAS_DATA ? FI_REMOTE_CQ_DATA : 0), f->len,
 		    f->value, 0);

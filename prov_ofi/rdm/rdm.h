@@ -130,6 +130,7 @@ struct rdm_srx {
 	pthread_mutex_t lock;
 	struct rdm_recv *ring;
 	uint32_t room, head, tail;
+	uint64_t taken;			/* buffers that have found their message */
 	struct dofi_list waiting;	/* endpoints whose message waits for a buffer, first come
 					   first served */
 };
@@ -194,6 +195,7 @@ struct rdm_ep {
 	bool refused;			/* what follows a refused request is thrown away */
 	bool failed;			/* the peer broke the rules */
 	uint64_t got, expected, data;
+	uint64_t messages;		/* that have arrived */
 	_Atomic uint32_t order;		/* see proto_rx.c */
 	bool has_data;
 	_Atomic bool stalled;		/* a message waits for a receive */
@@ -220,7 +222,8 @@ struct rdm_ep {
 struct rdm_offer {
 	uint16_t len;
 	uint8_t data[RDM_OFFER_MAX];
-	int fd;				/* travels with it, -1: none */
+	int fd;				/* travels with it, -1: none; whoever gets the offer closes
+					   it */
 };
 
 /* One kind of wire. Endpoint calls hold ep->lock unless they say otherwise. */

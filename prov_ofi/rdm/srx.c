@@ -36,9 +36,11 @@ bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *ep, struct rdm_recv *out)
 
 	pthread_mutex_lock(&srx->lock);
 	if (ep->has_gift) {
+		srx->taken++;
 		*out = ep->gift;
 		ep->has_gift = false;
 	} else if (srx->head != srx->tail) {
+		srx->taken++;
 		*out = srx->ring[srx->head++ & (srx->room - 1)];
 	} else {
 		got = false;

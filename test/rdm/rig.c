@@ -99,9 +99,10 @@ static int wire_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 	out->len = (uint16_t)sprintf((char *)out->data, "%s", active ? "active" : "passive") + 1;
 	if (play.with_fd) {
 		e->ep.w.any = e;
-		out->fd = e->fd >= 0 ? e->fd : memfd_create(active ? "a" : "p", MFD_CLOEXEC);
+		if (e->fd < 0)
+			e->fd = memfd_create(active ? "a" : "p", MFD_CLOEXEC);
+		out->fd = dup(e->fd);
 		ASSERT(out->fd >= 0);
-		e->fd = out->fd;
 	}
 	return 0;
 }

@@ -117,7 +117,7 @@ static void patience_has_an_end(const void *row)
 	while (dt_now_us() < begin + 200000)
 		sleep_and_work(&p.s, NULL, 10);
 	ASSERT(p.b.asked && p.s.events == 3);
-	p.b.ep.rx_head++;
+	p.b.ep.messages++;
 	begin = dt_now_us();
 	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 	took = dt_now_us() - begin;
