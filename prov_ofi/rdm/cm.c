@@ -301,9 +301,12 @@ int rdm_cm_open(struct rdm_eq *eq)
 	dofi_list_init(&cm->conns);
 	dofi_list_init(&cm->ending);
 	dofi_list_init(&cm->dead);
-	ret = watch_fds(cm);
+	ret = rdm_secret_load(&cm->secret);
+	if (!ret)
+		ret = watch_fds(cm);
 	if (ret) {
 		close_fds(cm);
+		rdm_secret_free(cm->secret);
 		free(cm);
 		return ret;
 	}
@@ -330,6 +333,7 @@ void rdm_cm_close(struct rdm_eq *eq)
 	kill_all(&cm->conns);
 	dofi_timers_free(&cm->timers);
 	close_fds(cm);
+	rdm_secret_free(cm->secret);
 	free(cm);
 	eq->cm = NULL;
 }

@@ -97,7 +97,7 @@ static void name_ends(struct rdm_cm_conn *conn)
 	dofi_addr_set_port(&ep->local.sa, port);
 }
 
-/* The socket is connected: the request goes out. */
+/* The request goes out. */
 static void ask(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg = { .kind = RDM_CM_REQUEST, .wire = conn->wire->id,
@@ -114,14 +114,50 @@ static void ask(struct rdm_cm_conn *conn)
 	}
 	name_ends(conn);
 	msg.port = dofi_addr_port(&conn->ep->local.sa);
-	conn->out_len = rdm_cm_build(conn->out, &msg);
-	conn->out_done = 0;
+	if (!rdm_cm_pack(conn, &msg)) {
+		rdm_cm_fail(conn, ENOMEM, NULL, 0);
+		return;
+	}
 	rdm_cm_step(conn, RDM_CM_ASKING);
 	ret = rdm_cm_send(conn);
 	/* A listener that refuses may have said so before it closed: that is read first. */
 	ret = rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (ret ? 0 : EPOLLOUT));
 	if (ret)
 		rdm_cm_fail(conn, -ret, NULL, 0);
+}
+
+/* The socket is connected. */
+static void greet(struct rdm_cm_conn *conn)
+{
+	struct rdm_cm_msg msg = { .kind = RDM_CM_HELLO, .wire = conn->wire->id,
+				  .offer = conn->nonces, .offer_len = RDM_CM_NONCE };
+
+	conn->active = true;
+	if (!conn->cm->secret) {
+		ask(conn);
+		return;
+	}
+	rdm_cm_step(conn, RDM_CM_GREETING);
+	if (!rdm_secret_nonce(conn->nonces) || !rdm_cm_pack(conn, &msg) ||
+	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (rdm_cm_send(conn) ? 0 : EPOLLOUT)))
+		rdm_cm_fail(conn, ENOMEM, NULL, 0);
+}
+
+static void take_challenge(struct rdm_cm_conn *conn)
+{
+	struct rdm_cm_msg msg;
+	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
+
+	if (!ret && msg.kind == RDM_CM_CHALLENGE)
+		memcpy(conn->nonces + RDM_CM_NONCE, msg.offer, RDM_CM_NONCE);
+	if (!ret)
+		ret = rdm_cm_unpack(conn, &msg);
+	if (ret || msg.kind != RDM_CM_CHALLENGE) {
+		rdm_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
+		return;
+	}
+	conn->in.have = 0;
+	ask(conn);
 }
 
 static void accepted(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
@@ -143,16 +179,17 @@ static void accepted(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 static void take_answer(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg;
-	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
+	int ret = rdm_cm_unpack(conn, &msg);
 
 	if (!ret && msg.kind == RDM_CM_ACCEPT && msg.wire == conn->wire->id)
 		accepted(conn, &msg);
 	else if (!ret && msg.kind == RDM_CM_REJECT)
 		rdm_cm_fail(conn, ECONNREFUSED, msg.data, msg.data_len);
 	else
-		rdm_cm_fail(conn, EPROTO, NULL, 0);
+		rdm_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
 }
 
+/* Or greeting. */
 static void asking_ready(struct rdm_cm_conn *conn, uint32_t events)
 {
 	int ret;
@@ -161,7 +198,10 @@ static void asking_ready(struct rdm_cm_conn *conn, uint32_t events)
 		rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
 	ret = rdm_cm_recv(conn, false);
 	if (ret > 0) {
-		take_answer(conn);
+		if (conn->step == RDM_CM_GREETING)
+			take_challenge(conn);
+		else
+			take_answer(conn);
 		return;
 	}
 	if (!ret || ret == -EINTR)
@@ -181,7 +221,7 @@ static void dialling_ready(struct rdm_cm_conn *conn)
 	if (err)
 		rdm_cm_fail(conn, err, NULL, 0);
 	else
-		ask(conn);
+		greet(conn);
 }
 
 /* The listener's queue was full. */
@@ -197,7 +237,7 @@ static void redial(struct rdm_cm_conn *conn)
 		rdm_cm_fail(conn, fd == -EAGAIN ? ETIMEDOUT : -fd, NULL, 0);
 	} else {
 		conn->fd = fd;
-		ask(conn);
+		greet(conn);
 	}
 }
 
@@ -233,7 +273,7 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 	if (fd < 0)
 		rdm_cm_arm(conn->cm, &conn->timer, conn->began + REDIAL);
 	else if (done)
-		ask(conn);
+		greet(conn);
 	else if (rdm_cm_watch(conn, EPOLLOUT))
 		rdm_cm_fail(conn, ENOMEM, NULL, 0);
 	return 0;
@@ -281,14 +321,14 @@ static int answer(struct rdm_cm_conn *conn, const void *param, size_t len)
 		ret = add_offer(conn, false, &offer, &msg);
 	if (!ret && msg.has_fd && !conn->wire->local)
 		ret = -EPROTO;
+	if (!ret && !rdm_cm_pack(conn, &msg))
+		ret = -ENOMEM;
 	if (ret) {
 		set_state(conn->ep, RDM_DOWN);
 		rdm_cm_refuse(conn, NULL, 0);
 		return ret;
 	}
 	conn->in.have = 0;
-	conn->out_len = rdm_cm_build(conn->out, &msg);
-	conn->out_done = 0;
 	set_state(conn->ep, RDM_CONNECTING);
 	rdm_cm_step(conn, RDM_CM_ANSWERING);
 	if (rdm_cm_send(conn))
@@ -347,6 +387,7 @@ void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events)
 	case RDM_CM_DIALLING:
 		dialling_ready(conn);
 		break;
+	case RDM_CM_GREETING:
 	case RDM_CM_ASKING:
 		asking_ready(conn, events);
 		break;
@@ -387,6 +428,7 @@ static int shut_down(struct rdm_ep *ep)
 		return atomic_load(&ep->state) == RDM_DOWN ? 0 : -FI_ENOTCONN;
 	switch (conn->step) {
 	case RDM_CM_DIALLING:
+	case RDM_CM_GREETING:
 	case RDM_CM_ASKING:
 	case RDM_CM_ANSWERING:
 		set_state(ep, RDM_DOWN);

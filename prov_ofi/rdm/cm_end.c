@@ -73,7 +73,7 @@ static bool take_in(struct rdm_cm_conn *conn, bool to_the_end)
 	conn->over = true;
 	if (ret == -ECONNRESET || ret == -EPIPE)
 		return false;
-	if (ret > 0 && !rdm_cm_parse(conn->in.buf, conn->in.have, &msg) && msg.kind == RDM_CM_BYE) {
+	if (ret > 0 && !rdm_cm_unpack(conn, &msg) && msg.kind == RDM_CM_BYE) {
 		conn->bye = true;
 		return false;
 	}
@@ -178,8 +178,8 @@ void rdm_cm_say_bye(struct rdm_cm_conn *conn)
 	msg.offer_len = (uint16_t)ep->wire->finish(ep, last);
 	rdm_unlock(&ep->lock);
 	msg.offer = last;
-	conn->out_len = rdm_cm_build(conn->out, &msg);
-	conn->out_done = 0;
+	if (!rdm_cm_pack(conn, &msg))
+		conn->out_len = 0;
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	rdm_cm_step(conn, RDM_CM_ENDED);
 	if (rdm_cm_send(conn)) {

@@ -6,7 +6,7 @@
  *   cm_listen.c  listeners, requests
  *   cm_conn.c    the endpoint's operations: connecting, accepting, ending
  *   cm_end.c     how a connection that was up ends
- *   cm_wire.c    the messages
+ *   cm_wire.c    the messages; cm_secret.c: what seals them
  *
  * A socket object (struct rdm_cm_conn) belongs to one event queue; eq->lock protects it. What is
  * marked (L) is ep->lock's as well once the connection is up, because those who poll queues read
@@ -43,11 +43,13 @@ struct rdm_cm {
 	struct dofi_list conns;		/* all others */
 	struct dofi_list ending;	/* of those: the peer has ended, data remains */
 	struct dofi_list dead;		/* freed when nobody can have an event about them */
+	struct rdm_secret *secret;	/* NULL: none is wanted */
 	bool busy;			/* epoll's answer is being worked through */
 };
 
 enum rdm_cm_step {
 	RDM_CM_DIALLING,		/* the socket is not connected yet */
+	RDM_CM_GREETING,		/* HELLO is on its way, CHALLENGE awaited */
 	RDM_CM_ASKING,			/* the request is on its way, the answer awaited */
 	RDM_CM_HALF,			/* in cm->half */
 	RDM_CM_GIVEN,			/* the request is complete, the consumer decides */
@@ -75,6 +77,9 @@ struct rdm_cm_conn {
 	union dofi_addr local, peer;
 	int32_t pid;			/* the peer's (unix sockets) */
 	bool decided;			/* fi_accept has been called */
+	bool active;			/* the client's end */
+	bool challenged;		/* CHALLENGE has been sent */
+	uint8_t nonces[2 * RDM_CM_NONCE];
 	bool bye;			/* (L) the peer's last message is in `in` */
 	bool over;			/* (L) nothing more is to be read */
 	struct rdm_cm_reader in;	/* (L) */
@@ -131,6 +136,12 @@ int rdm_cm_send(struct rdm_cm_conn *conn);
 /* Reads the message that is coming in: 1: complete; 0: not yet; negative: -ECONNRESET (the end of
  * the stream), -EINTR (there is more to be read), or what is wrong. bells: the connection is up. */
 int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells);
+/* Writes the message to conn->out, sealed if a secret is wanted (and it is not HELLO). False: it
+ * cannot be sealed. */
+bool rdm_cm_pack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg);
+/* The complete message in conn->in: 0, an error of rdm_cm_parse, or -EACCES (not sealed as it should
+ * be, which the log says). */
+int rdm_cm_unpack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg);
 /* Throws away what has come in; false: the stream is at its end. */
 bool rdm_cm_discard(int fd);
 bool rdm_cm_same_peer(const struct rdm_cm_conn *a, const union dofi_addr *peer, int32_t pid);

@@ -83,11 +83,43 @@ static bool is_for(const struct rdm_pep *pep, const union dofi_addr *to)
 	return dofi_addr_same_host(&pep->addr.sa, &to->sa);
 }
 
+/* The client wants to see that we know the secret, and will show that it does. */
+static void challenge(struct rdm_cm_conn *conn, const struct rdm_cm_msg *hello)
+{
+	struct rdm_cm_msg msg = { .kind = RDM_CM_CHALLENGE, .wire = conn->wire->id,
+				  .offer = conn->nonces + RDM_CM_NONCE,
+				  .offer_len = RDM_CM_NONCE };
+
+	if (!conn->cm->secret) {
+		dofi_log(DOFI_LOG_WARN, "refused a peer that wants a secret; we have none");
+		rdm_cm_refuse(conn, NULL, 0);
+		return;
+	}
+	memcpy(conn->nonces, hello->offer, RDM_CM_NONCE);
+	conn->in.have = 0;
+	/* The socket is empty: what does not fit now is no fault of ours. */
+	if (conn->challenged || !rdm_secret_nonce(conn->nonces + RDM_CM_NONCE) ||
+	    !rdm_cm_pack(conn, &msg) || rdm_cm_send(conn) <= 0)
+		rdm_cm_kill(conn);
+	else
+		conn->challenged = true;
+}
+
 static void take_request(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg;
 	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
 
+	if (!ret && msg.kind == RDM_CM_HELLO) {
+		challenge(conn, &msg);
+		return;
+	}
+	if (!ret)
+		ret = rdm_cm_unpack(conn, &msg);
+	if (ret == -EACCES || (!ret && conn->cm->secret && !conn->challenged)) {
+		rdm_cm_refuse(conn, NULL, 0);
+		return;
+	}
 	if (ret || msg.kind != RDM_CM_REQUEST) {
 		dofi_log(DOFI_LOG_WARN, "refused a peer that asks for nothing");
 		rdm_cm_kill(conn);
@@ -128,7 +160,9 @@ void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events)
 		rdm_cm_refuse(conn, NULL, 0);
 		return;
 	}
-	if (ret == -EPROTO || ret == -EBADMSG)
+	if (conn->challenged)
+		dofi_log(DOFI_LOG_WARN, "a peer went away without knowing the secret");
+	else if (ret == -EPROTO || ret == -EBADMSG)
 		dofi_log(DOFI_LOG_WARN, "refused a peer that does not speak our handshake");
 	rdm_cm_kill(conn);
 }
@@ -138,13 +172,11 @@ void rdm_cm_refuse(struct rdm_cm_conn *conn, const void *data, size_t len)
 	struct rdm_cm_msg msg = { .kind = RDM_CM_REJECT, .wire = conn->wire->id, .data = data,
 				  .data_len = (uint16_t)len };
 
-	conn->out_len = rdm_cm_build(conn->out, &msg);
-	conn->out_done = 0;
 	rdm_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
 		close(conn->in_fd);
 	conn->in_fd = -1;
-	if (rdm_cm_send(conn) < 0)
+	if (!rdm_cm_pack(conn, &msg) || rdm_cm_send(conn) < 0)
 		rdm_cm_kill(conn);
 	else
 		rdm_cm_linger(conn);

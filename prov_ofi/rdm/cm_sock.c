@@ -326,6 +326,40 @@ int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells)
 	return -EINTR;
 }
 
+bool rdm_cm_pack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg)
+{
+	size_t len;
+
+	msg->sealed = conn->cm->secret && msg->kind != RDM_CM_HELLO;
+	conn->out_len = rdm_cm_build(conn->out, msg);
+	conn->out_done = 0;
+	if (!msg->sealed)
+		return true;
+	len = conn->out_len - RDM_CM_MAC;
+	return rdm_secret_seal(conn->cm->secret, conn->active ? 'C' : 'L', conn->nonces, conn->out,
+			       len, conn->out + len);
+}
+
+int rdm_cm_unpack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg)
+{
+	const struct rdm_secret *secret = conn->cm->secret;
+	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, msg);
+	size_t len = conn->in.have - RDM_CM_MAC;
+
+	if (ret || (!secret && !msg->sealed))
+		return ret;
+	if (!secret)
+		dofi_log(DOFI_LOG_WARN, "refused a peer that wants a secret; we have none");
+	else if (!msg->sealed)
+		dofi_log(DOFI_LOG_WARN, "refused a peer that does not know of our secret");
+	else if (!rdm_secret_holds(secret, conn->active ? 'L' : 'C', conn->nonces, conn->in.buf,
+				   len, msg->mac))
+		dofi_log(DOFI_LOG_WARN, "refused a peer with another secret");
+	else
+		return 0;
+	return -EACCES;
+}
+
 bool rdm_cm_discard(int fd)
 {
 	char bin[4096];

@@ -7,6 +7,7 @@
 #include "rdm/cm_wire.h"
 
 #define HAS_FD 1
+#define SEALED 2
 
 static uint8_t *put_address(uint8_t *p, const union dofi_addr *addr)
 {
@@ -33,7 +34,7 @@ size_t rdm_cm_build(uint8_t *buf, const struct rdm_cm_msg *msg)
 	p = dofi_put(p, RDM_CM_VERSION, 1);
 	p = dofi_put(p, msg->kind, 1);
 	p = dofi_put(p, msg->wire, 1);
-	p = dofi_put(p, msg->has_fd ? HAS_FD : 0, 1);
+	p = dofi_put(p, (msg->has_fd ? HAS_FD : 0) | (msg->sealed ? SEALED : 0), 1);
 	p = dofi_put(p, msg->offer_len, 2);
 	p = dofi_put(p, msg->data_len, 2);
 	p = dofi_put(p, msg->port, 2);
@@ -45,7 +46,12 @@ size_t rdm_cm_build(uint8_t *buf, const struct rdm_cm_msg *msg)
 	p += msg->offer_len;
 	if (msg->data_len)
 		memcpy(p, msg->data, msg->data_len);
-	return (size_t)(p - buf) + msg->data_len;
+	p += msg->data_len;
+	if (msg->sealed && msg->mac)
+		memcpy(p, msg->mac, RDM_CM_MAC);
+	else if (msg->sealed)
+		memset(p, 0, RDM_CM_MAC);
+	return (size_t)(p - buf) + (msg->sealed ? RDM_CM_MAC : 0);
 }
 
 static bool all_zero(const uint8_t *p, size_t n)
@@ -75,6 +81,26 @@ static int check_start(const uint8_t *p, size_t have)
 	return have > 4 && p[4] != RDM_CM_VERSION ? -EPROTONOSUPPORT : 0;
 }
 
+/* What goes with what: see cm_wire.h. */
+static bool parts_ok(const uint8_t *p, size_t offer, size_t data)
+{
+	switch (p[5]) {
+	case RDM_CM_REQUEST:
+	case RDM_CM_ACCEPT:
+		return true;
+	case RDM_CM_REJECT:
+		return !offer && !(p[7] & HAS_FD);
+	case RDM_CM_BYE:
+		return !data && !(p[7] & HAS_FD);
+	case RDM_CM_HELLO:
+		return offer == RDM_CM_NONCE && !data && !p[7];
+	case RDM_CM_CHALLENGE:
+		return offer == RDM_CM_NONCE && !data && p[7] == SEALED;
+	default:
+		return false;
+	}
+}
+
 /* 0 and the length of the whole message, or what is wrong with its header. */
 static int check_header(const uint8_t *p, size_t *total)
 {
@@ -83,13 +109,10 @@ static int check_header(const uint8_t *p, size_t *total)
 
 	if (ret)
 		return ret;
-	if (p[5] < RDM_CM_REQUEST || p[5] > RDM_CM_BYE || p[7] & ~HAS_FD ||
-	    offer > RDM_OFFER_MAX || data > RDM_CM_DATA || !address_ok(p))
+	if (p[7] & ~(HAS_FD | SEALED) || offer > RDM_OFFER_MAX || data > RDM_CM_DATA ||
+	    !address_ok(p) || !parts_ok(p, offer, data))
 		return -EBADMSG;
-	if ((p[5] == RDM_CM_REJECT && offer) || (p[5] == RDM_CM_BYE && data) ||
-	    (p[5] >= RDM_CM_REJECT && p[7]))
-		return -EBADMSG;
-	*total = RDM_CM_HDR + offer + data;
+	*total = RDM_CM_HDR + offer + data + (p[7] & SEALED ? RDM_CM_MAC : 0);
 	return 0;
 }
 
@@ -111,10 +134,12 @@ int rdm_cm_parse(const uint8_t *buf, size_t len, struct rdm_cm_msg *msg)
 	msg->kind = buf[5];
 	msg->wire = buf[6];
 	msg->has_fd = buf[7] & HAS_FD;
+	msg->sealed = buf[7] & SEALED;
 	msg->offer_len = (uint16_t)dofi_get(buf + 8, 2);
 	msg->data_len = (uint16_t)dofi_get(buf + 10, 2);
 	msg->offer = buf + RDM_CM_HDR;
 	msg->data = msg->offer + msg->offer_len;
+	msg->mac = msg->sealed ? msg->data + msg->data_len : NULL;
 	msg->port = (uint16_t)dofi_get(buf + 12, 2);
 	if (buf[14] == 6) {
 		msg->to.sa.sa_family = AF_INET6;

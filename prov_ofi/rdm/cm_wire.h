@@ -7,6 +7,9 @@
  *   ... the connection is up: doorbell bytes (RDM_CM_BELL) in both directions ...
  *   BYE (the wire's last word) ->  and/or  <-  BYE; then the end of the stream
  *
+ * Where a secret is wanted (cm_secret.h), the client's HELLO and the listener's CHALLENGE, with 32
+ * random bytes each as the wire's bytes, come first; all but HELLO are sealed then.
+ *
  * A message is a header of 32 bytes, numbers big-endian, followed by the wire's bytes and the
  * private data of the layer above (there begins cm_proto.h):
  *
@@ -15,7 +18,8 @@
  *   4  1  version of this layout (1)
  *   5  1  kind: enum rdm_cm_kind
  *   6  1  wire: id of the sender's wire (struct rdm_wire)
- *   7  1  flags: bit 0: a descriptor travels with the message (unix sockets); others 0
+ *   7  1  flags: bit 0: a descriptor travels with the message (unix sockets); bit 1: sealed, 32
+ *         bytes of cm_secret.h follow the private data; others 0
  *   8  2  bytes of the wire's own behind the header, at most RDM_OFFER_MAX
  *  10  2  bytes of private data behind those, at most RDM_CM_DATA; 0 in BYE
  *  12  2  REQUEST: port that names the sender's end; otherwise 0
@@ -34,24 +38,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rdm/cm_secret.h"
 #include "rdm/rdm.h"
 
 #define RDM_CM_MAGIC 0x52444d43u
 #define RDM_CM_VERSION 1
 #define RDM_CM_HDR 32
-#define RDM_CM_MAX (RDM_CM_HDR + RDM_OFFER_MAX + RDM_CM_DATA)
+#define RDM_CM_MAX (RDM_CM_HDR + RDM_OFFER_MAX + RDM_CM_DATA + RDM_CM_MAC)
 #define RDM_CM_BELL 0
 
-enum rdm_cm_kind { RDM_CM_REQUEST = 1, RDM_CM_ACCEPT, RDM_CM_REJECT, RDM_CM_BYE };
+enum rdm_cm_kind {
+	RDM_CM_REQUEST = 1,
+	RDM_CM_ACCEPT,
+	RDM_CM_REJECT,
+	RDM_CM_BYE,
+	RDM_CM_HELLO,
+	RDM_CM_CHALLENGE,
+};
 
 struct rdm_cm_msg {
 	enum rdm_cm_kind kind;
 	uint8_t wire;
-	bool has_fd;
+	bool has_fd, sealed;
 	uint16_t offer_len, data_len;
 	const uint8_t *offer, *data;	/* point into the message */
 	union dofi_addr to;		/* REQUEST: port 0 */
 	uint16_t port;
+	const uint8_t *mac;		/* sealed; NULL: zeros, to be filled in */
 };
 
 /* Writes the message into buf (RDM_CM_MAX bytes); returns its length. */

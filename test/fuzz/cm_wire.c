@@ -39,7 +39,9 @@ static void check_message(const uint8_t *buf, size_t len)
 		return;
 	MUST(len <= RDM_CM_MAX);
 	MUST(msg.offer_len <= RDM_OFFER_MAX && msg.data_len <= RDM_CM_DATA);
-	MUST(msg.offer == buf + RDM_CM_HDR && msg.data + msg.data_len == buf + len);
+	MUST(msg.offer == buf + RDM_CM_HDR && msg.data == msg.offer + msg.offer_len);
+	MUST(msg.data + msg.data_len + (msg.sealed ? RDM_CM_MAC : 0) == buf + len);
+	MUST(!msg.sealed || msg.mac + RDM_CM_MAC == buf + len);
 	MUST(msg.kind != RDM_CM_REQUEST || msg.port);
 	MUST(rdm_cm_build(again, &msg) == len);
 	MUST(!memcmp(again, buf, len));

@@ -40,8 +40,8 @@ run()
 				-artifact_prefix="fuzz-new/$target-" "fuzz-new/$target" "$corpus" \
 				2>"fuzz-new/$target.log"
 		result=$?
-		tail -2 "fuzz-new/$target.log"
-		[ $result = 0 ] || cat "fuzz-new/$target.log"
+		[ $result = 0 ] || grep -v '^#' "fuzz-new/$target.log"
+		tail -1 "fuzz-new/$target.log"
 		rm -f "test/fuzz/$target.fuzz"
 	else
 		"test/fuzz/driver-$target" "$time" "$corpus"

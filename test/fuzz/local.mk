@@ -4,15 +4,17 @@ TESTS += test/fuzz/fuzz.sh
 EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/cm_wire/accept \
 	test/fuzz/corpus/cm_wire/bells-bye \
+	test/fuzz/corpus/cm_wire/hello-challenge \
 	test/fuzz/corpus/cm_wire/http \
 	test/fuzz/corpus/cm_wire/long-request \
 	test/fuzz/corpus/cm_wire/reject \
 	test/fuzz/corpus/cm_wire/request-v4 \
 	test/fuzz/corpus/cm_wire/request-v6-accept \
+	test/fuzz/corpus/cm_wire/sealed-request \
 	test/fuzz/corpus/cm_wire/version-2
 
 test_fuzz_driver_cm_wire_SOURCES = test/fuzz/cm_wire.c test/fuzz/driver.c test/fuzz/fuzz.h \
-	prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h
+	prov_ofi/rdm/cm_secret.h prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h
 test_fuzz_driver_cm_wire_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 	$(LIBFABRIC_CFLAGS)
 

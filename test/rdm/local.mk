@@ -10,6 +10,7 @@ test_rdm_test_rdm_SOURCES = \
 	test/rdm/t_cm.c \
 	test/rdm/t_cm_bad.c \
 	test/rdm/t_cm_end.c \
+	test/rdm/t_cm_secret.c \
 	test/rdm/t_cm_wire.c \
 	prov_ofi/base/log.c \
 	prov_ofi/base/near.c \
@@ -20,6 +21,7 @@ test_rdm_test_rdm_SOURCES = \
 	prov_ofi/rdm/cm_conn.c \
 	prov_ofi/rdm/cm_end.c \
 	prov_ofi/rdm/cm_listen.c \
+	prov_ofi/rdm/cm_secret.c prov_ofi/rdm/cm_secret.h \
 	prov_ofi/rdm/cm_sock.c \
 	prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h \
 	prov_ofi/rdm/frame.h prov_ofi/rdm/rdm.h \

@@ -59,8 +59,8 @@ void pep_close(struct rdm_pep *pep);
 uint16_t pep_port(struct rdm_pep *pep);
 int end_connect(struct end *e, const char *address, uint16_t port, const void *data, size_t len);
 
-/* Lets the sides work until `want` (FI_CONNREQ ... or 0) comes at s; any other event there fails the
- * case. b may be NULL. The caller frees it. */
+/* Lets the sides work until `want` (FI_CONNREQ ... or 0) comes at s; any other event there fails
+ * the case. b may be NULL. The caller frees it. */
 struct rdm_event *await(struct side *s, struct side *b, uint32_t want);
 /* The same for events without data or info that matter. */
 void await_only(struct side *s, struct side *b, uint32_t want, struct end *e);

@@ -88,7 +88,7 @@ TEST(rdm_wire, changed_headers_are_noticed)
 			else if (at == 14)
 				ASSERT_EQ(ret, buf[at] == 6 ? 0 : -EBADMSG);
 			else if (at == 7)
-				ASSERT_EQ(ret, buf[at] == 1 ? 0 : -EBADMSG);
+				ASSERT_EQ(ret, buf[at] == 1 ? 0 : -EBADMSG);	/* sealed: too short */
 			else if (!may_differ[at])
 				ASSERT_EQ(ret, -EBADMSG);
 			buf[at] ^= (uint8_t)v;
@@ -101,7 +101,8 @@ TEST(rdm_wire, changed_headers_are_noticed)
 	ASSERT_EQ(rdm_cm_parse(buf, n, &msg), -EBADMSG);
 }
 
-/* Two messages in a row, cut at every place: each is put together, no byte too many is asked for. */
+/* Two messages in a row, cut at every place: each is put together, no byte too many is asked
+ * for. */
 TEST(rdm_wire, reader_puts_together_what_was_cut)
 {
 	uint8_t stream[2 * RDM_CM_MAX + 8];

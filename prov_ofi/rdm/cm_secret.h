@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A secret that both ends of a connection must know, if the user wants that.
+ *
+ * The setting CM_SECRET_FILE names a file whose content (16 to 1024 bytes, line ends at its end do
+ * not count) is the key. Both sides send fresh random bytes first; every message after that ends with
+ *
+ *   HMAC-SHA256(key, "C" from the client or "L" from the listener, the client's 32 random bytes,
+ *               the listener's 32, the message)
+ *
+ * and is worth nothing without. That says who connects; the data that follows is not protected.
+ */
+#ifndef DOFI_RDM_CM_SECRET_H
+#define DOFI_RDM_CM_SECRET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RDM_CM_NONCE 32
+#define RDM_CM_MAC 32
+
+struct rdm_secret;
+
+/* NULL in *out: none is wanted. Negative error: it is wanted and not to be had; reported. */
+int rdm_secret_load(struct rdm_secret **out);
+void rdm_secret_free(struct rdm_secret *secret);
+bool rdm_secret_nonce(uint8_t *nonce);
+/* nonces: the client's, then the listener's. False: no memory or the like. */
+bool rdm_secret_seal(const struct rdm_secret *secret, char from, const uint8_t *nonces,
+		     const uint8_t *msg, size_t len, uint8_t *mac);
+bool rdm_secret_holds(const struct rdm_secret *secret, char from, const uint8_t *nonces,
+		      const uint8_t *msg, size_t len, const uint8_t *mac);
+
+#endif
