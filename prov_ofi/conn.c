@@ -154,7 +154,7 @@ void dofi_conn_established(struct dofi_conn *conn)
 		dofi_log(DOFI_LOG_INFO, "the socket of a connection was not found");
 		return;
 	}
-	dofi_tcpfd_keepalive(conn->fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S));
+	dofi_tcpfd_keepalive(conn->fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), true);
 	watch(conn, EPOLLRDHUP | EPOLLET);
 }
 

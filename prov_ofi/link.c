@@ -310,7 +310,7 @@ void dofi_link_accept(struct dofi_ia *ia)
 
 	if (fd < 0)
 		return;
-	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S));
+	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), false);
 	if (strangers(ia) >= MAX_STRANGERS || !make(ia, fd, 0, false))
 		close(fd);
 }
@@ -326,7 +326,7 @@ void dofi_link_meet(struct dofi_ia *ia, const union dofi_addr *addr, uint16_t po
 	fd = socket(to.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S));
+	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), false);
 	if ((connect(fd, &to.sa, (socklen_t)dofi_addr_len(&to.sa)) && errno != EINPROGRESS) ||
 	    !make(ia, fd, peer, true)) {
 		dofi_log(DOFI_LOG_INFO, "no link to a peer: %s", strerror(errno));

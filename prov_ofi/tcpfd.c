@@ -179,7 +179,7 @@ void dofi_tcpfd_tame_listener(struct fid_pep *pep)
 			 "stalling strangers");
 }
 
-void dofi_tcpfd_keepalive(int fd, int seconds)
+void dofi_tcpfd_keepalive(int fd, int seconds, bool data)
 {
 	int on = 1, probes = 3, interval = seconds / 3 > 0 ? seconds / 3 : 1;
 	unsigned int give_up = (unsigned int)seconds * 2000u;
@@ -190,7 +190,10 @@ void dofi_tcpfd_keepalive(int fd, int seconds)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof(give_up));
+	/* Not for a connection: it would end one whose peer answers, but takes nothing for so long
+	 * because its program posts no receive or is stopped. */
+	if (!data)
+		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof(give_up));
 }
 
 /* A descriptor that is at its end: reading gives 0 bytes. */

@@ -30,8 +30,9 @@ int dofi_tcpfd_keep(int fd);
 void dofi_tcpfd_close(int fd);
 /* Bounds what a stranger can do to the provider through this listener. */
 void dofi_tcpfd_tame_listener(struct fid_pep *pep);
-/* Keep-alive and user time-out as set; 0 seconds: none. */
-void dofi_tcpfd_keepalive(int fd, int seconds);
+/* Probes a silent peer as set; 0 seconds: never. `data`: the socket of a connection, whose peer may
+ * take nothing for any time; whether its host is still there, the link (link.h) finds out. */
+void dofi_tcpfd_keepalive(int fd, int seconds, bool data);
 /* Takes the socket away from libfabric (1.17): at its descriptor an ended dummy is left, which is
  * put into the given epoll sets of libfabric in its place, with `tag` as their data. Returns
  * the socket under a new descriptor (as dofi_tcpfd_keep), shut down for writing, or -1. What
