@@ -10,7 +10,7 @@ EXTRA_DIST += \
 	test/fabrics/scenarios \
 	test/fabrics/table.sh
 
-check_PROGRAMS += test/fabrics/scenario
+check_PROGRAMS += test/fabrics/scenario test/fabrics/hosts
 TESTS += test/fabrics/quick
 # Like the programs of test/robust, not side by side with others that take time.
 test/fabrics/quick$(robust_log): test/robust/srqstress$(robust_log)
@@ -30,6 +30,17 @@ test_fabrics_scenario_SOURCES = \
 test_fabrics_scenario_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_fabrics_scenario_LDFLAGS = $(robust_ldflags)
 test_fabrics_scenario_LDADD = $(robust_libs2)
+
+test_fabrics_hosts_SOURCES = \
+	test/fabrics/hosts.c \
+	test/fabrics/hosts.h \
+	test/fabrics/hosts_more.c \
+	test/fabrics/hosts_side.c \
+	test/fabrics/net.c \
+	test/fabrics/net.h
+test_fabrics_hosts_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_fabrics_hosts_LDFLAGS = $(robust_ldflags)
+test_fabrics_hosts_LDADD = $(robust_libs2)
 
 clean-local: clean-fabrics
 clean-fabrics:

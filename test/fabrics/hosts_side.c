@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How do players on two hosts open, connect, transfer, and notice the end? */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hosts.h"
+
+/* Life */
+
+size_t hosts_at(int kind, int chunk)
+{
+	return ((size_t)kind * CHUNKS + (size_t)chunk) * CHUNK;
+}
+
+void hosts_open(struct side *s, const struct role *role)
+{
+	char *p = malloc(AREA);
+
+	memset(s, 0, sizeof(*s));
+	net_enter(role->host);
+	setenv("DAPL_OFI_DOMAIN", role->domain, 1);
+	s->plan = role->plan;
+	s->host = role->host;
+	s->pair = role->pair;
+	RL_CHECK(p, "no memory");
+	rl_at("opening");
+	rd_open(&s->rd, 0, 64);
+	memset(p, 0, AREA);
+	rd_reg(&s->rd, &s->mem, p, AREA);
+	rd_show(s->pair * 2 + s->host, &s->mem);
+	s->l.ep = s->rd.ep = rd_ep_create(&s->rd, 32);
+}
+
+void hosts_close(struct side *s)
+{
+	void *p = s->mem.p;
+	DAT_EVENT ev;
+
+	rl_at("closing");
+	RL_CHECK(!rd_poll(s->rd.conn, &ev), "one connection event more: %s",
+		 rd_event_text(ev.event_number));
+	RD_OK(dat_ep_free(s->rd.ep));
+	s->rd.ep = NULL;
+	rd_unreg(&s->mem);
+	rd_close(&s->rd);
+	free(p);
+}
+
+void hosts_meet(struct side *s)
+{
+	rl_at("meeting");
+	rl_step(ST_MEET + s->pair * 2 + s->host, ++s->meetings);
+	rl_await(ST_MEET + s->pair * 2 + !s->host, s->meetings, 60000);
+}
+
+/* Until everything has completed and the connection events are one of these words. */
+void hosts_until(struct side *s, const char *words, unsigned int ms, const char *what)
+{
+	uint64_t end = rl_now() + (uint64_t)rl_bound(ms) * 1000;
+
+	rl_at("%s", what);
+	while (!rd_complete(&s->l, words)) {
+		rd_sweep(&s->rd, &s->l);
+		RL_CHECK(rl_now() < end, "%s takes more than %u ms: %s", what, rl_bound(ms),
+			 rd_ledger_text(&s->l));
+		usleep(100);
+	}
+}
+
+void hosts_connect(struct side *s)
+{
+	if (s->host) {
+		rd_listen(&s->rd);
+		rl_step(ST_LISTEN, s->pair + 1);
+		RD_OK(dat_cr_accept(rd_request(&s->rd, 20000), s->rd.ep, 0, NULL));
+	} else {
+		rl_await(ST_LISTEN, s->pair + 1, 20000);
+		rd_connect(&s->rd, s->rd.ep, 20000, NULL, 0);
+	}
+	hosts_until(s, "E", 25000, "connecting");
+	hosts_meet(s);
+}
+
+/* Transfers */
+
+static uint32_t seed(int host, int kind, int i)
+{
+	return (uint32_t)(host * 1000 + kind * 100 + i + 1);
+}
+
+void hosts_fill(struct side *s, int kind, int host, int n)
+{
+	for (int i = 0; i < n; i++)
+		rl_fill((char *)s->mem.p + hosts_at(kind, i), CHUNK, seed(host, kind, i));
+}
+
+void hosts_verify(struct side *s, int kind, int from, int to, int n, size_t len, const char *what)
+{
+	int host = !s->host;	/* it all came from there */
+
+	for (int i = 0; i < n; i++)
+		RL_CHECK(rl_differs((char *)s->mem.p + hosts_at(kind, to + i), len,
+				    seed(host, 0, from + i)) < 0, "%s: wrong data", what);
+}
+
+/* Messages, writes and reads both ways; each side's chunks 0 up of kind 0 are what it sends. */
+void hosts_exchange(struct side *s)
+{
+	int peer = s->pair * 2 + !s->host;
+
+	hosts_fill(s, 0, s->host, CHUNKS);
+	for (int i = 0; i < EACH; i++)
+		rd_post(&s->l, RD_RECV, &s->mem, hosts_at(1, i), PIECE, 0, 0);
+	hosts_meet(s);
+	for (int i = 0; i < EACH; i++) {
+		rd_post(&s->l, RD_WRITE, &s->mem, hosts_at(0, EACH + i), PIECE, peer, hosts_at(2, i));
+		rd_post(&s->l, RD_READ, &s->mem, hosts_at(1, EACH + i), PIECE, peer, hosts_at(0, i));
+		rd_post(&s->l, RD_SEND, &s->mem, hosts_at(0, i), PIECE, 0, 0);
+	}
+	hosts_until(s, "E", 60000, "an exchange");
+	RL_CHECK(!s->l.flushed, "something was flushed");
+	hosts_meet(s);
+	hosts_verify(s, 1, 0, 0, EACH, PIECE, "messages");
+	hosts_verify(s, 1, 0, EACH, EACH, PIECE, "reads");
+	hosts_verify(s, 2, EACH, 0, EACH, PIECE, "writes");
+	hosts_meet(s);
+}
+
+/* The bound counts from the deed; a stopped process cannot notice until it goes on. */
+void hosts_notice(struct side *s)
+{
+	rl_await(ST_DONE, 1, 30000);
+	hosts_until(s, s->plan->words, GONE_MS, "noticing the end");
+	rl_note("%s: host %d noticed after %.1f s, %u of %u operations flushed", s->plan->name,
+		s->host, (double)(rl_now() - rl_board->t0) / 1e6, s->l.flushed, s->l.posted);
+	RL_CHECK(s->plan->load != LOAD_RECEIVES || s->l.flushed == EACH, "not all flushed");
+	rd_check_order(&s->l);
+	RL_CHECK(rd_state(s->rd.ep) == DAT_EP_STATE_DISCONNECTED, "the endpoint's state");
+}
+

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are two hosts and their wires made of namespaces and TAP interfaces? */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "../robust/rlib.h"
+#include "net.h"
+
+/* Words of the board: what the carrier is told, and what it counts. */
+enum { WORD_LOSS = 24, WORD_CARRIED = WORD_LOSS + NET_WIRES, WORD_LOST };
+
+static int home = -1, host_ns[NET_HOSTS] = { -1, -1 };
+static int tap[NET_WIRES][NET_HOSTS];
+
+const char *net_wire(int wire)
+{
+	return wire ? "datwire1" : "datwire0";
+}
+
+const char *net_address(int host, int wire)
+{
+	/* Networks for documentation: nobody's own. */
+	static const char *const addresses[NET_HOSTS][NET_WIRES] = {
+		{ "198.51.100.1", "203.0.113.1" }, { "198.51.100.2", "203.0.113.2" },
+	};
+
+	return addresses[host][wire];
+}
+
+static bool set_address(int sock, const char *name, unsigned long what, const char *text)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	struct ifreq ifr;
+
+	memset(&ifr, 0, sizeof(ifr));
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	inet_pton(AF_INET, text, &sin.sin_addr);
+	memcpy(&ifr.ifr_addr, &sin, sizeof(sin));
+	return !ioctl(sock, what, &ifr);
+}
+
+static bool set_up(int sock, const char *name, bool up)
+{
+	struct ifreq ifr;
+
+	memset(&ifr, 0, sizeof(ifr));
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	if (ioctl(sock, SIOCGIFFLAGS, &ifr))
+		return false;
+	ifr.ifr_flags = (short)(up ? ifr.ifr_flags | IFF_UP : ifr.ifr_flags & ~IFF_UP);
+	return !ioctl(sock, SIOCSIFFLAGS, &ifr);
+}
+
+/* An interface of the namespace that the caller is in: its descriptor, or a negative error. */
+static int make_tap(int sock, int host, int wire)
+{
+	struct ifreq ifr;
+	int fd = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return -errno;
+	memset(&ifr, 0, sizeof(ifr));
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", net_wire(wire));
+	ifr.ifr_flags = IFF_TAP | IFF_NO_PI;
+	if (ioctl(fd, TUNSETIFF, &ifr) ||
+	    !set_address(sock, net_wire(wire), SIOCSIFADDR, net_address(host, wire)) ||
+	    !set_address(sock, net_wire(wire), SIOCSIFNETMASK, "255.255.255.0") ||
+	    !set_up(sock, net_wire(wire), true)) {
+		int err = errno;
+
+		close(fd);
+		return -err;
+	}
+	return fd;
+}
+
+static bool make_host(int host, char *why, unsigned int size)
+{
+	int sock;
+
+	if (unshare(CLONE_NEWNET)) {
+		snprintf(why, size, "no network namespace of its own: %s", strerror(errno));
+		return false;
+	}
+	host_ns[host] = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (host_ns[host] < 0 || sock < 0 || !set_up(sock, "lo", true)) {
+		snprintf(why, size, "no interface lo: %s", strerror(errno));
+		close(sock);
+		return false;
+	}
+	for (int wire = 0; wire < NET_WIRES; wire++) {
+		tap[wire][host] = make_tap(sock, host, wire);
+		if (tap[wire][host] < 0) {
+			snprintf(why, size, "no TAP interface: %s", strerror(-tap[wire][host]));
+			close(sock);
+			return false;
+		}
+	}
+	close(sock);
+	return true;
+}
+
+bool net_make(char *why, unsigned int size)
+{
+	bool made = true;
+
+	home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	for (int host = 0; host < NET_HOSTS && made; host++)
+		made = make_host(host, why, size);
+	if (home >= 0)
+		(void)!setns(home, CLONE_NEWNET);
+	return made;
+}
+
+void net_enter(int host)
+{
+	RL_CHECK(!setns(host_ns[host], CLONE_NEWNET), "setns: %s", strerror(errno));
+}
+
+void net_link(int host, int wire, bool up)
+{
+	int sock;
+
+	RL_CHECK(!setns(host_ns[host], CLONE_NEWNET), "setns: %s", strerror(errno));
+	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	RL_CHECK(set_up(sock, net_wire(wire), up), "%s: %s", net_wire(wire), strerror(errno));
+	close(sock);
+	RL_CHECK(!setns(home, CLONE_NEWNET), "setns: %s", strerror(errno));
+}
+
+void net_lose(int wire, int per_mille)
+{
+	rl_board->word[WORD_LOSS + wire] = (uint64_t)per_mille;
+}
+
+uint64_t net_carried(void)
+{
+	return rl_board->word[WORD_CARRIED];
+}
+
+uint64_t net_lost(void)
+{
+	return rl_board->word[WORD_LOST];
+}
+
+/* All frames that wait at one end of a wire. */
+static void carry_from(int wire, int host, uint64_t *seed)
+{
+	char frame[2048];
+	ssize_t n;
+
+	while ((n = read(tap[wire][host], frame, sizeof(frame))) > 0) {
+		if (rl_random(seed) % 1000 < rl_board->word[WORD_LOSS + wire]) {
+			rl_board->word[WORD_LOST]++;
+			continue;
+		}
+		/* A full queue, or an interface that is down, loses it as well. */
+		if (write(tap[wire][!host], frame, (size_t)n) == n)
+			rl_board->word[WORD_CARRIED]++;
+	}
+}
+
+static void carrier(void *arg)
+{
+	struct pollfd pfd[NET_WIRES * NET_HOSTS];
+	uint64_t seed = 12345;
+
+	(void)arg;
+	for (;;) {
+		for (int i = 0; i < NET_WIRES * NET_HOSTS; i++)
+			pfd[i] = (struct pollfd){ tap[i / NET_HOSTS][i % NET_HOSTS], POLLIN, 0 };
+		/* The case's end kills this player. An interface that is down is always ready. */
+		poll(pfd, NET_WIRES * NET_HOSTS, 1000);
+		for (int i = 0; i < NET_WIRES * NET_HOSTS; i++) {
+			if (pfd[i].revents & POLLIN)
+				carry_from(i / NET_HOSTS, i % NET_HOSTS, &seed);
+			else if (pfd[i].revents)
+				usleep(500);
+		}
+	}
+}
+
+void net_carry(void)
+{
+	rl_start_victim("carrier", carrier, NULL);
+}
