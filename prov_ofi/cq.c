@@ -13,6 +13,9 @@
 
 #define BATCH 16
 
+/* Part of what each completion goes through. */
+#define EACH static inline __attribute__((always_inline))
+
 static void fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 {
 	DAT_RMR_BIND_COMPLETION_EVENT_DATA *d = &e->data.rmr_completion_event_data;
@@ -25,14 +28,10 @@ static void fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
 }
 
-static void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto)
+EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *d = &e->data.dto_completion_event_data;
 
-	if (dto->kind == DOFI_BIND) {
-		fill_bind_event(e, dto);
-		return;
-	}
 	e->number = DAT_DTO_COMPLETION_EVENT;
 	d->ep_handle = ep;
 	d->user_cookie = dto->cookie;
@@ -44,7 +43,7 @@ static void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct do
 }
 
 /* Which completions release a waiter: DAT 1.2/2.0, completion flags. Errors always do. */
-static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
+EACH bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	if (dto->status)
 		return true;
@@ -54,9 +53,9 @@ static bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
 	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd)
+EACH bool tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd)
 {
-	struct dofi_event e;
+	struct dofi_event *e;
 
 	if (dto->status && dto->status != DAT_DTO_ERR_FLUSHED) {
 		ep->faulted = true;
@@ -67,15 +66,26 @@ bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_e
 		return false;
 	if (!dto->status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
 		return false;
-	fill_event(&e, ep, dto);
-	e.notify = notifies(ep, dto);
-	if (dofi_evd_push_dto(evd, &e))
-		return true;
-	dofi_log(DOFI_LOG_ERROR, "no memory: a completion is lost");
-	return false;
+	e = dofi_evd_slot(evd);
+	if (!e) {
+		dofi_log(DOFI_LOG_ERROR, "no memory: a completion is lost");
+		return false;
+	}
+	if (dto->kind == DOFI_BIND)
+		fill_bind_event(e, dto);
+	else
+		fill_event(e, ep, dto);
+	e->notify = notifies(ep, dto);
+	dofi_evd_commit(evd, e);
+	return true;
 }
 
-static void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd)
+{
+	return tell(ep, dto, evd);
+}
+
+EACH void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		       struct dofi_evd *evd)
 {
 	/* No success follows a failure. A fabric that takes a send and says so does not know yet
@@ -83,32 +93,63 @@ static void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto
 	if (q->failed && !dofi_dto_receives(dto))
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	q->failed |= dto->status != DAT_DTO_SUCCESS;
-	dofi_dto_tell(ep, dto, evd);
+	tell(ep, dto, evd);
 	if (dto->kind == DOFI_BIND)
 		dofi_rmr_bind_over(dto->rmr, dto->window);
 }
 
-void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+EACH bool is_done(const struct dofi_dto *dto)
+{
+	return atomic_load_explicit(&dto->state, memory_order_acquire) == DOFI_DTO_DONE;
+}
+
+/* Reports the head of the queue, which is done. */
+EACH void report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
+		      struct dofi_dto *dto, struct dofi_evd *evd)
+{
+	report_one(ep, q, dto, evd);
+	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
+	atomic_store_explicit(&q->head, head + 1, memory_order_release);
+}
+
+/* Of an EP that is open. */
+static __attribute__((noinline)) void report_queue(struct dofi_ep *ep, struct dofi_queue *q,
+						   struct dofi_evd *evd)
 {
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	struct dofi_dto *dto;
 
-	if (ep->srq && q == &ep->rq && atomic_load_explicit(&ep->open, memory_order_acquire))
-		dofi_srq_report(ep, evd);
-	if (!q->dto || !atomic_load_explicit(&ep->open, memory_order_acquire))
-		return;
-	for (;;) {
-		dto = dofi_queue_at(q, head);
-		if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_DONE)
-			break;
-		report_one(ep, q, dto, evd);
-		atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
-		atomic_store_explicit(&q->head, ++head, memory_order_release);
+	for (; is_done(dto = dofi_queue_at(q, head)); head++)
+		report_head(ep, q, head, dto, evd);
+}
+
+/* The same when `dto` has just become done: mostly it is the head, and the only one. */
+EACH void report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		      struct dofi_evd *evd)
+{
+	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+
+	if (dto == dofi_queue_at(q, head)) {
+		report_head(ep, q, head, dto, evd);
+		dto = dofi_queue_at(q, head + 1);
+		if (!is_done(dto))
+			return;
 	}
+	report_queue(ep, q, evd);
+}
+
+void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+{
+	if (!atomic_load_explicit(&ep->open, memory_order_acquire))
+		return;
+	if (ep->srq && q == &ep->rq)
+		dofi_srq_report(ep, evd);
+	if (q->dto)
+		report_queue(ep, q, evd);
 }
 
 /* The operation is over for the fabric; evd->lock held. */
-static void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status)
+EACH void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status)
 {
 	struct dofi_ep *ep = dto->ep;
 	bool recv = dofi_dto_receives(dto);
@@ -127,7 +168,7 @@ static void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status)
 		dofi_work_add(ep, DOFI_WORK_EQ);
 		return;
 	}
-	dofi_dto_report(ep, q, evd);
+	report_this(ep, q, dto, evd);
 	if (atomic_load_explicit(&q->waiting, memory_order_acquire))
 		dofi_work_add(ep, DOFI_WORK_SUBMIT);
 	if (!recv && atomic_load_explicit(&ep->graceful, memory_order_acquire))
@@ -136,7 +177,7 @@ static void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status)
 
 /* The context of a completion must be an operation that the fabric has: libfabric 1.17 (tcp) can
  * deliver one twice, or none at all, after a disconnect in the middle of a read response. */
-static struct dofi_dto *dto_of(void *context)
+EACH struct dofi_dto *dto_of(void *context)
 {
 	struct dofi_dto *dto = context;
 
@@ -149,7 +190,19 @@ static struct dofi_dto *dto_of(void *context)
 	return dto;
 }
 
-static void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
+/* What the sender said beside the message. */
+static uint8_t take_data(struct dofi_dto *dto, uint64_t data)
+{
+	dto->solicited = data & DOFI_DATA_SOLICITED;
+	if (!(data & DOFI_DATA_INVALIDATE))
+		return DAT_DTO_SUCCESS;
+	dto->inv_key = (uint32_t)(data >> 32);
+	dto->kind = DOFI_RECV_INVALIDATE;
+	return dofi_rmr_invalidate(dto->ep, dto->inv_key) ? DAT_DTO_SUCCESS
+							  : DAT_DTO_ERR_LOCAL_PROTECTION;
+}
+
+EACH void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 {
 	struct dofi_dto *dto = dto_of(entry->op_context);
 	uint8_t status = DAT_DTO_SUCCESS;
@@ -164,13 +217,8 @@ static void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 			if (!dto->ep)
 				return;
 		}
-		dto->solicited = data & DOFI_DATA_SOLICITED;
-		if (data & DOFI_DATA_INVALIDATE) {
-			dto->inv_key = (uint32_t)(data >> 32);
-			dto->kind = DOFI_RECV_INVALIDATE;
-			if (!dofi_rmr_invalidate(dto->ep, dto->inv_key))
-				status = DAT_DTO_ERR_LOCAL_PROTECTION;
-		}
+		if (data)
+			status = take_data(dto, data);
 		/* A scratch byte stands in for an empty buffer (see dto.c). */
 		if (entry->len > dto->length)
 			status = DAT_DTO_ERR_LOCAL_LENGTH;
@@ -214,7 +262,7 @@ static bool suspicious(const struct dofi_dto *dto, uint8_t status)
 	       !atomic_load_explicit(&ep->ending, memory_order_acquire);
 }
 
-static bool complete_error(struct dofi_evd *evd)
+static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 {
 	struct fi_cq_err_entry err;
 	struct dofi_dto *dto;
@@ -254,20 +302,40 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd)
 	return !ret;
 }
 
+/* By itself, so that looks at an empty queue are short. */
+static __attribute__((noinline)) void complete_all(struct dofi_evd *evd,
+						   const struct fi_cq_data_entry *entry, ssize_t n)
+{
+	for (ssize_t i = 0; i < n; i++)
+		complete(evd, &entry[i]);
+}
+
+/* Where an SRQ is concerned: see dofi_srx_enter. */
+static __attribute__((noinline)) ssize_t read_shared(struct dofi_evd *evd,
+						     struct fi_cq_data_entry *entry)
+{
+	bool entered = dofi_srx_enter(evd->obj.ia, true);
+	ssize_t n = fi_cq_read(evd->cq, entry, BATCH);
+
+	dofi_srx_leave(evd->obj.ia, entered);
+	return n;
+}
+
 unsigned int dofi_cq_pull(struct dofi_evd *evd)
 {
 	struct fi_cq_data_entry entry[BATCH];
-	bool entered;
 	ssize_t n;
 
 	if (!evd->cq)
 		return 0;
-	entered = dofi_srx_enter(evd->obj.ia, evd->shares);
-	n = fi_cq_read(evd->cq, entry, BATCH);
-	dofi_srx_leave(evd->obj.ia, entered);
+	if (atomic_load_explicit(&evd->shares, memory_order_acquire))
+		n = read_shared(evd, entry);
+	else
+		n = fi_cq_read(evd->cq, entry, BATCH);
+	if (n == -FI_EAGAIN)
+		return 0;
 	if (n > 0) {
-		for (ssize_t i = 0; i < n; i++)
-			complete(evd, &entry[i]);
+		complete_all(evd, entry, n);
 		return (unsigned int)n;
 	}
 	return n == -FI_EAVAIL && complete_error(evd) ? 1 : 0;

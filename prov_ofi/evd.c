@@ -138,7 +138,7 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	dofi_obj_release(&evd->obj);
 }
 
-static bool grow(struct dofi_evd *evd, uint32_t room)
+bool dofi_evd_grow(struct dofi_evd *evd, uint32_t room)
 {
 	struct dofi_event *ring = calloc(room, sizeof(*ring));
 	uint32_t n = dofi_evd_count(evd);
@@ -155,20 +155,15 @@ static bool grow(struct dofi_evd *evd, uint32_t room)
 	return true;
 }
 
-static void append(struct dofi_evd *evd, const struct dofi_event *event)
+/* False: no memory. */
+static bool append(struct dofi_evd *evd, const struct dofi_event *event)
 {
-	evd->ring[evd->tail++ & (evd->room - 1)] = *event;
-	if (event->notify)
-		evd->notified++;
-}
+	struct dofi_event *slot = dofi_evd_slot(evd);
 
-bool dofi_evd_push_dto(struct dofi_evd *evd, const struct dofi_event *event)
-{
-	if (evd->dying)
-		return true;	/* nobody will read it */
-	if (dofi_evd_count(evd) == evd->room && !grow(evd, evd->room * 2))
+	if (!slot)
 		return false;
-	append(evd, event);
+	*slot = *event;
+	dofi_evd_commit(evd, slot);
 	return true;
 }
 
@@ -178,7 +173,7 @@ void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, u
 
 	pthread_mutex_lock(&evd->lock);
 	before = evd->notified;
-	if (dofi_evd_count(evd) < most && dofi_evd_push_dto(evd, event))
+	if (!evd->dying && dofi_evd_count(evd) < most && append(evd, event))
 		dofi_evd_notify(evd, before);
 	pthread_mutex_unlock(&evd->lock);
 }
@@ -292,18 +287,6 @@ unsigned int dofi_evd_service(struct dofi_evd *evd)
 	dofi_evd_notify(evd, before);
 	pthread_mutex_unlock(&evd->lock);
 	return total;
-}
-
-void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
-{
-	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
-
-	event->event_number = e->number;
-	event->evd_handle = evd;
-	event->event_data = e->data;
-	if (e->srq)
-		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
-	evd->overflowed = false;
 }
 
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
@@ -465,7 +448,7 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
 	else if (dofi_evd_count(evd) > (uint32_t)qlen)
 		ret = DOFI_ERR(DAT_INVALID_STATE, 0);
-	else if (room != evd->room && !grow(evd, room))
+	else if (room != evd->room && !dofi_evd_grow(evd, room))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
 		evd->qlen = (DAT_COUNT)room;

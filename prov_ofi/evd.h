@@ -94,8 +94,24 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 /* Nothing feeds it any more; a waiter is sent away with DAT_ABORT first. */
 void dofi_evd_destroy(struct dofi_evd *evd);
 
-/* Completions of DTOs; evd->lock held. False only without memory. */
-bool dofi_evd_push_dto(struct dofi_evd *evd, const struct dofi_event *event);
+/* Room for `room` events, at least as many as are queued; evd->lock held. False: no memory. */
+bool dofi_evd_grow(struct dofi_evd *evd, uint32_t room);
+
+/* Completions of DTOs are written where they are queued; evd->lock held. NULL: no memory. */
+static inline struct dofi_event *dofi_evd_slot(struct dofi_evd *evd)
+{
+	if (dofi_evd_count(evd) == evd->room && !dofi_evd_grow(evd, evd->room * 2))
+		return NULL;
+	return &evd->ring[evd->tail & (evd->room - 1)];
+}
+
+/* The event in that place is complete. */
+static inline void dofi_evd_commit(struct dofi_evd *evd, const struct dofi_event *event)
+{
+	evd->tail++;
+	evd->notified += event->notify;
+}
+
 /* Every other stream; takes evd->lock. False: the queue is full and, but for software events and
  * connection requests, the overflow was reported. */
 bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event);
@@ -117,8 +133,6 @@ void dofi_evd_wake_locked(struct dofi_evd *evd);
 /* Event about the IA or one of its objects on the asynchronous EVD. */
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
-/* Copies the head of the ring out; evd->lock held, ring not empty. */
-void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
 
 DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_CNO_HANDLE cno,
 			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);

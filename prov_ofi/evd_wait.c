@@ -17,6 +17,7 @@
 #include "cq.h"
 #include "evd.h"
 #include "progress.h"
+#include "srq.h"
 #include "work.h"
 
 /* A readable CQ that yields nothing is left alone for a while, longer each time (tcp 1.17: a
@@ -29,6 +30,19 @@ static uint64_t stall_nap(unsigned int refusals)
 	unsigned int doublings = refusals - STALL_AFTER;
 
 	return DOFI_MS(doublings < 5 ? 1u << doublings : STALL_NAP_MAX);
+}
+
+/* Copies the head of the ring out; evd->lock held, ring not empty. */
+static inline void pop(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
+
+	event->event_number = e->number;
+	event->evd_handle = evd;
+	event->event_data = e->data;
+	if (e->srq)
+		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
+	evd->overflowed = false;
 }
 
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
@@ -56,7 +70,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		dofi_cq_pull(evd);
 	}
 	if (dofi_evd_count(evd)) {
-		dofi_evd_pop(evd, event);
+		pop(evd, event);
 		/* Whatever else arrived in the same batch is news for the CNO. */
 		if (dofi_evd_count(evd))
 			dofi_evd_notify(evd, before);
@@ -250,7 +264,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	evd->waiter = true;
 	ret = wait_locked(evd, deadline, threshold);
 	if (!ret)
-		dofi_evd_pop(evd, event);
+		pop(evd, event);
 	*nmore = (DAT_COUNT)dofi_evd_count(evd);
 	evd->waiter = false;
 	if (evd->dying)
