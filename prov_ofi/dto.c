@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a posted operation get to the fabric? (hot)
+/* How is an operation posted? (hot)
  *
  * A post takes ep->lock, writes its description into the ring of its queue and, if nothing waits
- * before it, hands it to libfabric at once. It waits in the ring when there is no connection
- * yet (receives), behind a barrier fence while RDMA reads are outstanding, or when libfabric
- * answers EAGAIN.
+ * before it, hands it to libfabric at once (dto_fab.c). The calls differ in what is known when they
+ * are compiled, so each has a copy of the path, without what cannot concern it.
  *
  * A receive without room is given a byte of scratch memory: libfabric 2.x (tcp) stalls the
  * connection for ever when a message arrives for a receive of length zero.
@@ -15,16 +14,19 @@
 #include "base/probe.h"
 #include "cq.h"
 #include "dto.h"
+#include "dto_fab.h"
 #include "err.h"
 #include "mr.h"
 #include "rmr.h"
-#include "tag.h"
 #include "work.h"
 
 #define REQUEST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
 		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
 #define SEND_FLAGS (REQUEST_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 #define RECV_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
+
+/* Part of each call's own copy of the path. */
+#define EACH static inline __attribute__((always_inline))
 
 static char scratch[8];
 
@@ -51,14 +53,16 @@ static const struct rule rules[] = {
 			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
 };
 
-static DAT_RETURN take_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
-				DAT_COUNT n, const DAT_LMR_TRIPLET *seg, DAT_MEM_PRIV_FLAGS need)
+/* `need`: any of these rights to the memory. */
+EACH DAT_RETURN take_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+			      enum dofi_dto_kind kind, DAT_COUNT n, const DAT_LMR_TRIPLET *seg,
+			      DAT_MEM_PRIV_FLAGS need)
 {
-	const struct rule *rule = &rules[dto->kind];
+	const struct rule *rule = &rules[kind];
+	struct dofi_pz *first = NULL;
+	uint8_t count = 0;
 	uint64_t total = 0;
 
-	dto->iov_count = 0;
-	dto->pz = NULL;
 	for (DAT_COUNT i = 0; i < n; i++, seg++) {
 		const struct dofi_region *r =
 			dofi_region_find(&ia->lmrs, seg->lmr_context);
@@ -69,25 +73,26 @@ static DAT_RETURN take_segments(struct dofi_ia *ia, const struct dofi_pz *pz, st
 		offset = seg->virtual_address - r->base;
 		if (offset > r->length || seg->segment_length > r->length - offset)
 			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-		if ((pz && r->pz != pz) || (dto->pz && r->pz != dto->pz))
+		if ((pz && r->pz != pz) || (first && r->pz != first))
 			return DOFI_ERR(DAT_PROTECTION_VIOLATION, rule->protection);
-		dto->pz = r->pz;
+		first = r->pz;
 		if (!seg->segment_length)
 			continue;
-		dto->iov[dto->iov_count].iov_base =
-			(void *)(uintptr_t)(seg->virtual_address + r->bias);
-		dto->iov[dto->iov_count].iov_len = seg->segment_length;
-		dto->desc[dto->iov_count++] = r->desc;
+		dto->iov[count].iov_base = (void *)(uintptr_t)(seg->virtual_address + r->bias);
+		dto->iov[count].iov_len = seg->segment_length;
+		dto->desc[count++] = r->desc;
 		total += seg->segment_length;
 	}
+	dto->pz = first;
+	dto->iov_count = count;
 	dto->length = total;
 	return DAT_SUCCESS;
 }
 
-DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
-			     DAT_COUNT n, const DAT_LMR_TRIPLET *seg)
+EACH DAT_RETURN take_room(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+			  DAT_COUNT n, const DAT_LMR_TRIPLET *seg)
 {
-	DAT_RETURN ret = take_segments(ia, pz, dto, n, seg, rules[DOFI_RECV].need);
+	DAT_RETURN ret = take_segments(ia, pz, dto, DOFI_RECV, n, seg, rules[DOFI_RECV].need);
 
 	if (!ret && !dto->iov_count) {
 		dto->iov[0].iov_base = scratch;
@@ -98,211 +103,24 @@ DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struc
 	return ret;
 }
 
-/* Programs wait for the last bytes of a write to appear in memory and then use all of it. The
- * software fabric's target copies with instructions that may store the lines of one copy in any
- * order, but not those of two copies: the last line of the target travels by itself. */
-#define LINE 64
-
-static bool spans_lines(const struct dofi_dto *dto)
+DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+			     DAT_COUNT n, const DAT_LMR_TRIPLET *seg)
 {
-	return dto->length && (dto->remote_addr ^ (dto->remote_addr + dto->length - 1)) >= LINE;
+	return take_room(ia, pz, dto, n, seg);
 }
 
-/* Copies `len` bytes' worth of segments, beginning at *i and *skip, which are moved on. */
-static size_t cut(const struct dofi_dto *dto, uint64_t len, size_t *i, size_t *skip,
-		  struct iovec *iov, void **desc)
+/* Room for one more: completions that nobody has looked at may free some. ep->lock held. */
+static __attribute__((noinline)) bool make_room(struct dofi_ep *ep, struct dofi_queue *q)
 {
-	size_t n = 0;
-
-	while (len) {
-		size_t part = dto->iov[*i].iov_len - *skip;
-
-		if (part > len)
-			part = (size_t)len;
-		iov[n].iov_base = (char *)dto->iov[*i].iov_base + *skip;
-		iov[n].iov_len = part;
-		desc[n++] = dto->desc[*i];
-		len -= part;
-		*skip += part;
-		if (*skip == dto->iov[*i].iov_len) {
-			*skip = 0;
-			++*i;
-		}
-	}
-	return n;
-}
-
-static ssize_t write_tail_last(struct fid_ep *fid, struct dofi_dto *dto,
-			       const struct fi_msg_rma *whole, uint64_t flags)
-{
-	uint64_t last = dto->remote_addr + dto->length - 1;
-	uint64_t tail = (last & (LINE - 1)) + 1;
-	struct fi_rma_iov target = { dto->remote_addr, dto->length - tail, dto->remote_key };
-	struct iovec iov[DOFI_IOV_MAX];
-	void *desc[DOFI_IOV_MAX];
-	struct fi_msg_rma msg = *whole;
-	size_t i = 0, skip = 0;
-	ssize_t ret;
-
-	msg.msg_iov = iov;
-	msg.desc = desc;
-	msg.rma_iov = &target;
-	/* The front asks for no completion: the tail's says that both are over. */
-	msg.context = NULL;
-	msg.iov_count = cut(dto, target.len, &i, &skip, iov, desc);
-	ret = fi_writemsg(fid, &msg, FI_MORE);
-	if (ret)
-		return ret;
-	target.addr += target.len;
-	target.len = tail;
-	msg.context = &dto->ctx;
-	msg.iov_count = cut(dto, tail, &i, &skip, iov, desc);
-	/* Refused for now: both will be handed over again, which does no harm. */
-	return fi_writemsg(fid, &msg, flags);
-}
-
-static ssize_t send_or_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
-{
-	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
-			      .iov_count = dto->iov_count, .context = &dto->ctx };
-
-	if (dto->kind == DOFI_RECV)
-		return fi_recvmsg(fid, &msg, FI_COMPLETION);
-	msg.data = (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
-	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		msg.data |= DOFI_DATA_SOLICITED;
-	if (dto->inv_key)
-		msg.data |= DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
-	if (!msg.data)
-		return fi_sendmsg(fid, &msg, FI_COMPLETION);
-	return fi_sendmsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
-}
-
-static ssize_t rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
-{
-	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
-	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->desc,
-				  .iov_count = dto->iov_count, .rma_iov = &target,
-				  .rma_iov_count = 1, .context = &dto->ctx };
-	uint64_t flags = FI_COMPLETION;
-
-	if (dto->kind == DOFI_READ)
-		return fi_readmsg(fid, &msg, flags);
-	/* Programs take a write's completion to mean that the target's memory has changed. Where
-	 * nobody sees the completion, nobody pays for that. */
-	if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
-		flags |= FI_DELIVERY_COMPLETE;
-	if (ep->write_tail && spans_lines(dto))
-		return write_tail_last(fid, dto, &msg, flags);
-	return fi_writemsg(fid, &msg, flags);
-}
-
-static ssize_t hand_over(struct dofi_ep *ep, struct dofi_dto *dto)
-{
-	struct fid_ep *fid = ep->conn->fid;
-
-	return dto->kind == DOFI_SEND || dto->kind == DOFI_RECV ? send_or_recv(ep, fid, dto)
-								: rdma(ep, fid, dto);
-}
-
-static bool fenced(const struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&
-	       ep->reads_begun != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
-}
-
-/* An operation that the fabric does not know, or one posted to a disconnected EP, completes at
- * once, behind all earlier ones. */
-static void report_done(struct dofi_ep *ep, struct dofi_queue *q)
-{
-	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
-	uint32_t before;
-
-	pthread_mutex_lock(&evd->lock);
-	before = evd->notified;
-	dofi_dto_report(ep, q, evd);
-	dofi_evd_notify(evd, before);
-	pthread_mutex_unlock(&evd->lock);
-}
-
-/* The key works, and the former does not, before any later request is handed over. */
-static void bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)
-{
-	dofi_rmr_take_effect(dto->rmr, dto->window, ep);
-	dto->window = NULL;
-	dto->status = DAT_DTO_SUCCESS;
-	q->sent++;
-	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
-	report_done(ep, q);
-}
-
-/* Gives the next waiting operation to the fabric. False: it has to wait on. */
-static bool submit_next(struct dofi_ep *ep, struct dofi_queue *q)
-{
-	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
-	ssize_t ret;
-
-	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_QUEUED) {
-		q->sent++;	/* completed while it waited */
-		return true;
-	}
-	if (q == &ep->sq && fenced(ep, dto))
-		return false;
-	if (dto->kind == DOFI_BIND) {
-		bind_now(ep, q, dto);
-		return true;
-	}
-	if (dto->kind == DOFI_READ)
-		ep->reads_begun++;
-	/* Before the call: its completion may be read by another thread within it. */
-	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	ret = hand_over(ep, dto);
-	if (!ret) {
-		q->sent++;
-		return true;
-	}
-	atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
-	if (dto->kind == DOFI_READ)
-		ep->reads_begun--;
-	/* Any refusal but EAGAIN means that the connection has gone: its end flushes the rest. */
-	if (ret == -FI_EAGAIN)
-		dofi_work_add(ep, DOFI_WORK_SUBMIT);
-	return false;
-}
-
-static bool may_submit(const struct dofi_ep *ep, const struct dofi_queue *q)
-{
-	if (!ep->conn || ep->conn->shut)
-		return false;
-	return q == &ep->rq || ep->state == DAT_EP_STATE_CONNECTED ||
-	       ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
-}
-
-static void submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
-{
-	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
-
-	while (q->sent != tail && may_submit(ep, q))
-		if (!submit_next(ep, q))
-			break;
-	atomic_store_explicit(&q->waiting, q->sent != tail, memory_order_release);
-}
-
-void dofi_dto_submit(struct dofi_ep *ep)
-{
-	submit_queue(ep, &ep->rq);
-	submit_queue(ep, &ep->sq);
-}
-
-/* Room for one more; completions that nobody has looked at may free some. ep->lock held. */
-static bool has_room(struct dofi_ep *ep, struct dofi_queue *q)
-{
-	if (dofi_queue_count(q) < q->limit)
-		return true;
 	if (!q->limit)
 		return false;
 	dofi_evd_service(q == &ep->rq ? ep->recv_evd : ep->req_evd);
 	return dofi_queue_count(q) < q->limit;
+}
+
+EACH bool has_room(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	return dofi_queue_count(q) < q->limit || make_room(ep, q);
 }
 
 /* What a post is given. */
@@ -317,7 +135,7 @@ struct order {
 	bool into_rmr;			/* read: the segment is named by the key of an RMR */
 };
 
-static bool flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags)
+EACH bool flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags)
 {
 	DAT_COMPLETION_FLAGS allowed = kind == DOFI_RECV ? ep->attr.recv_completion_flags
 							 : ep->attr.request_completion_flags;
@@ -329,7 +147,7 @@ static bool flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COMP
 }
 
 /* Arguments that do not depend on the queue. */
-static DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
+EACH DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
 {
 	DAT_COUNT most = o->kind == DOFI_RECV ? ep->attr.max_recv_iov : ep->attr.max_request_iov;
 
@@ -344,13 +162,14 @@ static DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
 }
 
 /* An RDMA operation moves the remote length (read) or the local one (write). */
-static DAT_RETURN take_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remote)
+EACH DAT_RETURN take_remote(struct dofi_dto *dto, enum dofi_dto_kind kind,
+			    const DAT_RMR_TRIPLET *remote)
 {
 	uint64_t len = remote->segment_length, left;
 
 	dto->remote_addr = dofi_rmr_addr(remote);
 	dto->remote_key = remote->rmr_context;
-	if (dto->kind == DOFI_WRITE)
+	if (kind == DOFI_WRITE)
 		return dto->length > len ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
 	if (dto->length < len)
 		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
@@ -366,7 +185,7 @@ static DAT_RETURN take_remote(struct dofi_dto *dto, const DAT_RMR_TRIPLET *remot
 	return DAT_SUCCESS;
 }
 
-static void count_op(struct dofi_ep *ep, enum dofi_dto_kind kind)
+EACH void count_op(struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
 	_Atomic uint64_t *c = kind == DOFI_RECV ? &ep->recv_msgs
 			      : kind == DOFI_SEND ? &ep->sent_msgs : &ep->rdma_ops;
@@ -376,7 +195,7 @@ static void count_op(struct dofi_ep *ep, enum dofi_dto_kind kind)
 			      memory_order_relaxed);
 }
 
-static DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
+EACH DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
 	if (kind == DOFI_RECV)
 		return ep->srq ? DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE)
@@ -386,42 +205,76 @@ static DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 	return dofi_ret_ep_state(ep->state);
 }
 
-static DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
+EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
 {
 	DAT_MEM_PRIV_FLAGS need = rules[o->kind].need;
 	DAT_RETURN ret;
 
-	dto->kind = (uint8_t)o->kind;
 	if (o->kind == DOFI_RECV)
-		return dofi_dto_segments(ep->obj.ia, ep->pz, dto, o->n, o->iov);
+		return take_room(ep->obj.ia, ep->pz, dto, o->n, o->iov);
 	/* The key has to be one for peers: transports that show it to them write by it. */
 	if (o->into_rmr)
 		need = DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-	ret = take_segments(ep->obj.ia, ep->pz, dto, o->n, o->iov, need);
-	return !ret && o->remote ? take_remote(dto, o->remote) : ret;
+	ret = take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n, o->iov, need);
+	if (ret || o->kind == DOFI_SEND)
+		return ret;
+	return take_remote(dto, o->kind, o->remote);
+}
+
+/* An operation that waits for nothing goes to the fabric at once. */
+EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		 enum dofi_dto_kind kind, uint32_t pos)
+{
+	struct fid_ep *fid;
+	ssize_t ret;
+
+	if (kind == DOFI_BIND || q->sent != pos || !dofi_dto_may_submit(ep, q) ||
+	    (kind != DOFI_RECV && dofi_dto_fenced(ep, dto))) {
+		dofi_dto_submit_queue(ep, q);
+		return;
+	}
+	fid = ep->conn->fid;
+	if (kind == DOFI_READ)
+		ep->reads_begun++;
+	/* Before the call: its completion may be read by another thread within it. */
+	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	if (kind == DOFI_RECV)
+		ret = dofi_fab_recv(fid, dto);
+	else if (kind == DOFI_SEND)
+		ret = dofi_fab_send(ep, fid, dto);
+	else
+		ret = dofi_fab_rdma(ep, fid, dto);
+	if (!ret) {
+		q->sent = pos + 1;
+		return;
+	}
+	dofi_dto_take_back(ep, dto, ret);
+	atomic_store_explicit(&q->waiting, true, memory_order_release);
 }
 
 /* The operation is described: it is the queue's last from now on. */
-static void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		    DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+EACH void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		  enum dofi_dto_kind kind, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 
 	dto->ep = ep;
 	dto->cookie = cookie;
+	dto->kind = (uint8_t)kind;
 	dto->flags = (uint16_t)flags;
 	dto->status = DAT_DTO_ERR_FLUSHED;
 	dto->solicited = dto->shared = false;
 	atomic_store_explicit(&dto->state, dead ? DOFI_DTO_DONE : DOFI_DTO_QUEUED,
 			      memory_order_release);
-	atomic_store_explicit(&q->tail, q->tail + 1, memory_order_release);
-	count_op(ep, dto->kind);
-	DOFI_PROBE4(post, ep, dto->kind, dto->cookie.as_64, dto->length);
+	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
+	count_op(ep, kind);
+	DOFI_PROBE4(post, ep, kind, dto->cookie.as_64, dto->length);
 	if (!dead)
-		submit_queue(ep, q);
+		submit(ep, q, dto, kind, tail);
 }
 
-static DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const struct order *o)
+EACH DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const struct order *o)
 {
 	struct dofi_dto *dto;
 	DAT_RETURN ret = check_state(ep, o->kind);
@@ -437,11 +290,12 @@ static DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const st
 	if (ret)
 		return ret;
 	dto->inv_key = o->inv_key;
-	enqueue(ep, q, dto, o->cookie, o->flags);
+	enqueue(ep, q, dto, o->kind, o->cookie, o->flags);
 	return DAT_SUCCESS;
 }
 
-static inline DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
+/* The order is a constant for the most part, which leaves little of the above to each call. */
+EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
 	struct dofi_queue *q;
@@ -456,7 +310,7 @@ static inline DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
 	dead = ep->state == DAT_EP_STATE_DISCONNECTED;
 	pthread_mutex_unlock(&ep->lock);
 	if (!ret && dead)
-		report_done(ep, q);
+		dofi_dto_report_done(ep, q);
 	return ret;
 }
 
@@ -489,16 +343,15 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 	dead = ep->state == DAT_EP_STATE_DISCONNECTED;
 	if (!ret) {
 		dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
-		dto->kind = DOFI_BIND;
 		dto->length = 0;
 		dto->rmr = rmr;
 		dto->window = window;
 		memcpy(&as_dto, &cookie, sizeof(as_dto));
-		enqueue(ep, q, dto, as_dto, flags);
+		enqueue(ep, q, dto, DOFI_BIND, as_dto, flags);
 	}
 	pthread_mutex_unlock(&ep->lock);
 	if (!ret && dead)
-		report_done(ep, q);
+		dofi_dto_report_done(ep, q);
 	return ret;
 }
 

@@ -7,6 +7,10 @@
 
 /* Hands waiting operations to the fabric, as far as it takes them; ep->lock held. */
 void dofi_dto_submit(struct dofi_ep *ep);
+/* Those of one queue. */
+void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q);
+/* Reports what is done at the head of a queue; takes the lock of its EVD. */
+void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
 
 /* Checks the segments of a receive into the given PZ (NULL: not known yet) and writes them into the
  * operation. */

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does an operation get from its queue to the fabric? (hot)
+ *
+ * It waits in the ring when there is no connection yet (receives), behind a barrier fence while
+ * RDMA reads are outstanding, or when libfabric answers EAGAIN.
+ */
+#include "cq.h"
+#include "dto.h"
+#include "dto_fab.h"
+#include "rmr.h"
+#include "work.h"
+
+/* Programs wait for the last bytes of a write to appear in memory and then use all of it. The
+ * software fabric's target copies with instructions that may store the lines of one copy in any
+ * order, but not those of two copies: the last line of the target travels by itself. */
+#define LINE 64
+
+static bool spans_lines(const struct dofi_dto *dto)
+{
+	return dto->length && (dto->remote_addr ^ (dto->remote_addr + dto->length - 1)) >= LINE;
+}
+
+/* Copies `len` bytes' worth of segments, beginning at *i and *skip, which are moved on. */
+static size_t cut(const struct dofi_dto *dto, uint64_t len, size_t *i, size_t *skip,
+		  struct iovec *iov, void **desc)
+{
+	size_t n = 0;
+
+	while (len) {
+		size_t part = dto->iov[*i].iov_len - *skip;
+
+		if (part > len)
+			part = (size_t)len;
+		iov[n].iov_base = (char *)dto->iov[*i].iov_base + *skip;
+		iov[n].iov_len = part;
+		desc[n++] = dto->desc[*i];
+		len -= part;
+		*skip += part;
+		if (*skip == dto->iov[*i].iov_len) {
+			*skip = 0;
+			++*i;
+		}
+	}
+	return n;
+}
+
+static ssize_t write_tail_last(struct fid_ep *fid, struct dofi_dto *dto,
+			       const struct fi_msg_rma *whole, uint64_t flags)
+{
+	uint64_t last = dto->remote_addr + dto->length - 1;
+	uint64_t tail = (last & (LINE - 1)) + 1;
+	struct fi_rma_iov target = { dto->remote_addr, dto->length - tail, dto->remote_key };
+	struct iovec iov[DOFI_IOV_MAX];
+	void *desc[DOFI_IOV_MAX];
+	struct fi_msg_rma msg = *whole;
+	size_t i = 0, skip = 0;
+	ssize_t ret;
+
+	msg.msg_iov = iov;
+	msg.desc = desc;
+	msg.rma_iov = &target;
+	/* The front asks for no completion: the tail's says that both are over. */
+	msg.context = NULL;
+	msg.iov_count = cut(dto, target.len, &i, &skip, iov, desc);
+	ret = fi_writemsg(fid, &msg, FI_MORE);
+	if (ret)
+		return ret;
+	target.addr += target.len;
+	target.len = tail;
+	msg.context = &dto->ctx;
+	msg.iov_count = cut(dto, tail, &i, &skip, iov, desc);
+	/* Refused for now: both will be handed over again, which does no harm. */
+	return fi_writemsg(fid, &msg, flags);
+}
+
+ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
+	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->desc,
+				  .iov_count = dto->iov_count, .rma_iov = &target,
+				  .rma_iov_count = 1, .context = &dto->ctx };
+	uint64_t flags = FI_COMPLETION;
+
+	if (dto->kind == DOFI_READ)
+		return fi_readmsg(fid, &msg, flags);
+	/* Programs take a write's completion to mean that the target's memory has changed. Where
+	 * nobody sees the completion, nobody pays for that. */
+	if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
+		flags |= FI_DELIVERY_COMPLETE;
+	if (ep->write_tail && spans_lines(dto))
+		return write_tail_last(fid, dto, &msg, flags);
+	return fi_writemsg(fid, &msg, flags);
+}
+
+static inline ssize_t hand_over(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	switch (dto->kind) {
+	case DOFI_RECV:
+		return dofi_fab_recv(fid, dto);
+	case DOFI_SEND:
+		return dofi_fab_send(ep, fid, dto);
+	default:
+		return dofi_fab_rdma(ep, fid, dto);
+	}
+}
+
+/* An operation that the fabric does not know, or one posted to a disconnected EP, completes at
+ * once, behind all earlier ones. */
+void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
+	uint32_t before;
+
+	pthread_mutex_lock(&evd->lock);
+	before = evd->notified;
+	dofi_dto_report(ep, q, evd);
+	dofi_evd_notify(evd, before);
+	pthread_mutex_unlock(&evd->lock);
+}
+
+/* The key works, and the former does not, before any later request is handed over. */
+static void bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)
+{
+	dofi_rmr_take_effect(dto->rmr, dto->window, ep);
+	dto->window = NULL;
+	dto->status = DAT_DTO_SUCCESS;
+	q->sent++;
+	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
+	dofi_dto_report_done(ep, q);
+}
+
+void dofi_dto_take_back(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
+{
+	atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
+	if (dto->kind == DOFI_READ)
+		ep->reads_begun--;
+	if (ret == -FI_EAGAIN)
+		dofi_work_add(ep, DOFI_WORK_SUBMIT);
+}
+
+/* Gives the next waiting operation to the fabric. False: it has to wait on. */
+static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct fid_ep *fid)
+{
+	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
+	ssize_t ret;
+
+	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_QUEUED) {
+		q->sent++;	/* completed while it waited */
+		return true;
+	}
+	/* No receive has the flag. */
+	if (dofi_dto_fenced(ep, dto))
+		return false;
+	if (dto->kind == DOFI_BIND) {
+		bind_now(ep, q, dto);
+		return true;
+	}
+	if (dto->kind == DOFI_READ)
+		ep->reads_begun++;
+	/* Before the call: its completion may be read by another thread within it. */
+	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	ret = hand_over(ep, fid, dto);
+	if (!ret)
+		q->sent++;
+	else
+		dofi_dto_take_back(ep, dto, ret);
+	return !ret;
+}
+
+void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+
+	if (dofi_dto_may_submit(ep, q)) {
+		struct fid_ep *fid = ep->conn->fid;
+
+		while (q->sent != tail && submit_next(ep, q, fid))
+			;
+	}
+	atomic_store_explicit(&q->waiting, q->sent != tail, memory_order_release);
+}
+
+void dofi_dto_submit(struct dofi_ep *ep)
+{
+	dofi_dto_submit_queue(ep, &ep->rq);
+	dofi_dto_submit_queue(ep, &ep->sq);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How are operations handed to the fabric? Messages inline: every post of one does it. */
+#ifndef DOFI_DTO_FAB_H
+#define DOFI_DTO_FAB_H
+
+#include "ep.h"
+#include "tag.h"
+
+static inline ssize_t dofi_fab_recv(struct fid_ep *fid, struct dofi_dto *dto)
+{
+	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
+			      .iov_count = dto->iov_count, .context = &dto->ctx };
+
+	return fi_recvmsg(fid, &msg, FI_COMPLETION);
+}
+
+static inline ssize_t dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid,
+				    struct dofi_dto *dto)
+{
+	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
+			      .iov_count = dto->iov_count, .context = &dto->ctx };
+
+	msg.data = (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
+	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		msg.data |= DOFI_DATA_SOLICITED;
+	if (dto->inv_key)
+		msg.data |= DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
+	return fi_sendmsg(fid, &msg, msg.data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
+}
+
+ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+
+static inline bool dofi_dto_fenced(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&
+	       ep->reads_begun != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
+}
+
+/* Does the queue's direction lead anywhere? ep->lock held. */
+static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct dofi_queue *q)
+{
+	if (!ep->conn || ep->conn->shut)
+		return false;
+	return q == &ep->rq || ep->state == DAT_EP_STATE_CONNECTED ||
+	       ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
+}
+
+/* The fabric refused. Anything but EAGAIN means that the connection has gone: its end flushes what
+ * waits. */
+void dofi_dto_take_back(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret);
+
+#endif
