@@ -377,16 +377,11 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 static void look_for_early_message(struct dofi_ep *ep)
 {
 	struct dofi_evd *evd = ep->recv_evd;
-	bool asleep;
 
 	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
 		dofi_work_unstall(evd);
-	if (!ep->obj.ia->fab.row->tcp_quirks || dofi_queue_count(&ep->rq) != 1)
-		return;
-	pthread_mutex_lock(&evd->lock);
-	asleep = evd->sleeping || evd->cno;
-	pthread_mutex_unlock(&evd->lock);
-	if (asleep)
+	if (atomic_load_explicit(&evd->away, memory_order_acquire) &&
+	    ep->obj.ia->fab.row->tcp_quirks && dofi_queue_count(&ep->rq) == 1)
 		dofi_evd_service(evd);
 }
 

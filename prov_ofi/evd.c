@@ -70,7 +70,7 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->feeds = 0;
 	evd->polls = evd->seen_polls = 0;
 	evd->seen_at = 0;
-	evd->stalled = false;
+	evd->stalled = evd->away = false;
 	evd->waits = evd->dequeues = evd->events = 0;
 	evd->watch = DOFI_WATCH_NEW;
 	evd->fruitless = 0;
@@ -100,6 +100,7 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 	if (cno)
 		cno->evds++;
 	evd->cno = cno;
+	dofi_evd_away(evd, false);
 	/* From here on the progress thread sees it. */
 	dofi_progress_add_evd(evd);
 	*out = evd;
@@ -384,6 +385,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 	pthread_mutex_lock(&evd->lock);
 	old = evd->cno;
 	evd->cno = cno;
+	dofi_evd_away(evd, evd->sleeping);
 	pthread_mutex_unlock(&evd->lock);
 	if (old)
 		dofi_cno_detach(old);

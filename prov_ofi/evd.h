@@ -59,6 +59,8 @@ struct dofi_evd {
 	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
 	_Atomic uint32_t polls;		/* how often consumers read the CQ; evd->lock to write */
 	_Atomic bool stalled;		/* post_recv rings the bell */
+	_Atomic bool away;		/* a waiter is about to sleep, or sleeps, or there is a CNO: who
+					 * waits looks at the CQ only when told; lock to write */
 	_Atomic uint64_t waits, dequeues, events;	/* counters */
 
 	struct dofi_list link;		/* ia->evds */
@@ -82,6 +84,14 @@ static inline void dofi_evd_polled(struct dofi_evd *evd)
 	uint32_t n = atomic_load_explicit(&evd->polls, memory_order_relaxed);
 
 	atomic_store_explicit(&evd->polls, n + 1, memory_order_relaxed);
+}
+
+/* Called before the last look at the CQ that precedes a sleep. Who posts a receive and then reads
+ * `away` has either posted before that look, which finds the message, or sees that it has to look
+ * itself: both go through the fabric's lock. */
+static inline void dofi_evd_away(struct dofi_evd *evd, bool away)
+{
+	atomic_store_explicit(&evd->away, away || evd->cno, memory_order_release);
 }
 
 static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)

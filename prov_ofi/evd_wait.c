@@ -125,12 +125,15 @@ static bool may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusal
 	*stalled = false;
 	if (!evd->cq)
 		return true;
+	dofi_evd_away(evd, true);
 	if (dofi_cq_may_sleep(evd)) {
 		*refusals = 0;
 		return true;
 	}
-	if (++*refusals < STALL_AFTER)
+	if (++*refusals < STALL_AFTER) {
+		dofi_evd_away(evd, false);
 		return false;
+	}
 	*stalled = true;
 	return true;
 }
@@ -164,6 +167,7 @@ static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, uns
 	pthread_mutex_lock(&evd->lock);
 	evd->stalled = false;
 	evd->sleeping = false;
+	dofi_evd_away(evd, false);
 	if (read(evd->wake_fd, &count, sizeof(count)) < 0)
 		count = 0;	/* the CQ woke us, or the deadline */
 	return ret == -EINTR ? -EINTR : 0;
