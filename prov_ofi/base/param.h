@@ -26,6 +26,10 @@
 	  "memory; 0: when the fabric has taken it") \
 	X(WRITE_TAIL, 0, 1, 1, "1: the last bytes of an RDMA write appear in the target's memory " \
 	  "after all others, for programs that wait for them there; 0: saves a small message") \
+	X(CELL_KIB, 1, 64, 16, "size, in KiB, of the messages in which connections travel on " \
+	  "fabrics that have none; the smaller of both sides counts") \
+	X(CELL_WINDOW, 2, 64, 8, "how many of these messages a connection may have under way in " \
+	  "each of its two channels") \
 	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a stranger that " \
 	  "connects to a service point and says nothing is thrown out") \
 	X(SHM_RING_KIB, 4, 65536, 128, "shm: KiB of each of the four rings of a connection, made a " \

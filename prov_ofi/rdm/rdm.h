@@ -209,6 +209,7 @@ struct rdm_ep {
 	void *cm;
 
 	/* wire's */
+	_Atomic int broken;		/* positive FI_* code: the connection cannot go on */
 	union {
 		struct rdm_shm *shm;
 		struct rdm_conn *conn;
@@ -353,5 +354,8 @@ void rdm_ep_up(struct rdm_ep *ep);
 /* The peer has ended its side (died: without saying so). True: everything that it sent has been
  * taken, the end may be reported; false: ask again later. */
 bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died);
+/* Called by a wire, with domain->wire_lock: sets ep->broken and wakes the event queue (and the
+ * threads that sleep on its completion queues), so that the connection is ended soon. */
+void rdm_ep_broken(struct rdm_ep *ep, int err);
 
 #endif

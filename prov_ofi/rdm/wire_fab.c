@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The wire over an RDM endpoint of libfabric: what an endpoint calls.
+ *
+ * See wire_fab.h for what travels and who locks what. A frame is put where it is sent from, and is
+ * read where it was received; posting and taking a frame copies nothing and allocates nothing.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/wire.h"
+#include "rdm/wire_fab.h"
+
+void wfab_break(struct rdm_conn *conn, int err)
+{
+	if (!conn->ep || atomic_exchange(&conn->broken, true))
+		return;
+	dofi_log(DOFI_LOG_DEBUG, "connection %u cannot go on: %s", conn->index,
+		 dofi_lib.strerror(err));
+	rdm_ep_broken(conn->ep, err);
+	wfab_touch(conn);
+}
+
+/* ---- handshake ---- */
+
+/* The connection of an endpoint; made by whichever comes first, offer or adopt. */
+static struct rdm_conn *own_conn(struct rdm_ep *ep)
+{
+	if (!ep->w.conn)
+		ep->w.conn = wfab_conn_get(wfab_of(ep->domain), ep);
+	return ep->w.conn;
+}
+
+static int fab_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
+{
+	struct wfab *net = wfab_of(ep->domain);
+	struct rdm_conn *conn;
+	uint8_t *p = out->data;
+
+	(void)active;
+	if (net->name_len > WFAB_NAME_MAX)
+		return -FI_ETOOSMALL;
+	pthread_mutex_lock(&ep->domain->wire_lock);
+	conn = own_conn(ep);
+	pthread_mutex_unlock(&ep->domain->wire_lock);
+	if (!conn)
+		return -FI_ENOMEM;
+	p = dofi_put(p, WFAB_VERSION, 1);
+	p = dofi_put(p, net->name_len, 1);
+	p = dofi_put(p, net->window, 2);
+	p = dofi_put(p, net->cell_size, 4);
+	p = dofi_put(p, conn->index, 4);
+	p = dofi_put(p, conn->generation, 4);
+	p = dofi_put(p, conn->token, 8);
+	memcpy(p, net->name, net->name_len);
+	out->len = (uint16_t)(WFAB_OFFER_HDR + net->name_len);
+	out->fd = -1;
+	return 0;
+}
+
+static int check_offer(const struct rdm_offer *in)
+{
+	uint32_t window, cell;
+	size_t name;
+
+	if (in->len > RDM_OFFER_MAX || in->len <= WFAB_OFFER_HDR || in->data[0] != WFAB_VERSION)
+		return -FI_EINVAL;
+	name = in->data[1];
+	window = (uint32_t)dofi_get(in->data + 2, 2);
+	cell = (uint32_t)dofi_get(in->data + 4, 4);
+	if (name > WFAB_NAME_MAX || name != in->len - (size_t)WFAB_OFFER_HDR || !window ||
+	    window > WFAB_WINDOW_MAX || cell < 2 * WFAB_CELL_HDR || cell > WFAB_CELL_MAX)
+		return -FI_EINVAL;
+	return 0;
+}
+
+/* Half a window is owed, and no cell goes that would take the counts along. */
+static void credit_if_due(struct rdm_conn *conn)
+{
+	bool due = false;
+
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		due |= conn->returned[ch] - conn->told[ch] >= (conn->net->window + 1) / 2;
+	if (due && conn->adopted && !conn->broken)
+		wfab_send_credit(conn);
+}
+
+/* An address of another kind or length is none of this provider. */
+static bool may_be_name(const struct wfab *net, const uint8_t *name, size_t len)
+{
+	uint32_t format = net->info->addr_format;
+
+	if (len != net->name_len)
+		return false;
+	if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6)
+		return true;
+	return len >= sizeof(sa_family_t) && !memcmp(name, net->name, sizeof(sa_family_t));
+}
+
+static int take_offer(struct rdm_conn *conn, const struct rdm_offer *in)
+{
+	struct wfab *net = conn->net;
+	uint32_t cell = (uint32_t)dofi_get(in->data + 4, 4);
+	int ret;
+
+	if (conn->adopted || !may_be_name(net, in->data + WFAB_OFFER_HDR, in->data[1]))
+		return -FI_EINVAL;
+	ret = wfab_peer_get(net, in->data + WFAB_OFFER_HDR, in->data[1], &conn->peer);
+	if (ret)
+		return ret;
+	conn->peer_window = (uint32_t)dofi_get(in->data + 2, 2);
+	conn->payload = (cell < net->cell_size ? cell : net->cell_size) - (uint32_t)WFAB_CELL_HDR;
+	conn->peer_index = (uint32_t)dofi_get(in->data + 8, 4);
+	conn->peer_generation = (uint32_t)dofi_get(in->data + 12, 4);
+	conn->peer_token = dofi_get(in->data + 16, 8);
+	atomic_store(&conn->adopted, true);
+	credit_if_due(conn);
+	return 0;
+}
+
+static int fab_adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
+{
+	struct rdm_conn *conn;
+	int ret = check_offer(in);
+
+	(void)active;
+	if (ret) {
+		dofi_log(DOFI_LOG_DEBUG, "an offer of %u bytes was refused", in->len);
+		return ret;
+	}
+	pthread_mutex_lock(&ep->domain->wire_lock);
+	conn = own_conn(ep);
+	ret = conn ? take_offer(conn, in) : -FI_ENOMEM;
+	pthread_mutex_unlock(&ep->domain->wire_lock);
+	return ret;
+}
+
+static void fab_close(struct rdm_ep *ep)
+{
+	if (!ep->w.conn)
+		return;
+	pthread_mutex_lock(&ep->domain->wire_lock);
+	wfab_conn_close(ep->w.conn);
+	ep->w.conn = NULL;
+	pthread_mutex_unlock(&ep->domain->wire_lock);
+}
+
+/* ---- the end ---- */
+
+static size_t fab_finish(struct rdm_ep *ep, uint8_t *out)
+{
+	struct rdm_conn *conn = ep->w.conn;
+
+	if (!conn)
+		return 0;
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		out = dofi_put(out, conn->sent[ch], 4);
+	return 4 * RDM_CHANNELS;
+}
+
+static void fab_finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
+{
+	struct rdm_conn *conn = ep->w.conn;
+	bool sound = len == 4 * RDM_CHANNELS;
+
+	if (!conn)
+		return;
+	for (int ch = 0; sound && ch < RDM_CHANNELS; ch++) {
+		conn->final[ch] = (uint32_t)dofi_get(in + 4 * ch, 4);
+		conn->end_at[ch] = conn->expected[ch];
+		sound = conn->final[ch] - conn->expected[ch] <= conn->net->window;
+	}
+	conn->end_since = dofi_now();
+	conn->ended = sound;
+	if (sound)
+		return;
+	pthread_mutex_lock(&ep->domain->wire_lock);
+	wfab_break(conn, FI_EINVAL);
+	pthread_mutex_unlock(&ep->domain->wire_lock);
+}
+
+/* What was sent before the end may not have been read from the fabric yet. */
+static void read_all(struct rdm_domain *domain)
+{
+	unsigned int rounds = 64;
+
+	pthread_mutex_lock(&domain->wire_lock);
+	while (wfab_poll(wfab_of(domain)) && --rounds)
+		;
+	pthread_mutex_unlock(&domain->wire_lock);
+}
+
+/* Is the peer's last cell still on its way? It is not waited for beyond WFAB_GAP_MS without news. */
+static bool more_will_come(struct rdm_conn *conn)
+{
+	bool missing = false, moved = false;
+
+	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+		missing |= conn->expected[ch] != conn->final[ch];
+		moved |= conn->expected[ch] != conn->end_at[ch];
+		conn->end_at[ch] = conn->expected[ch];
+	}
+	if (moved)
+		conn->end_since = dofi_now();
+	return missing && dofi_now() - conn->end_since < DOFI_MS(WFAB_GAP_MS);
+}
+
+static bool fab_drained(struct rdm_ep *ep, bool died)
+{
+	struct rdm_conn *conn = ep->w.conn;
+
+	if (!conn)
+		return true;
+	read_all(ep->domain);
+	if (wfab_next(conn, RDM_REQ) || wfab_next(conn, RDM_ANS)) {
+		conn->end_since = dofi_now();
+		return false;
+	}
+	if (died || conn->broken)
+		return true;
+	return conn->ended && !more_will_come(conn);
+}
+
+/* ---- frames ---- */
+
+/* A place to send from. What is asked for in vain is remembered, so that whoever makes room wakes. */
+static bool get_cell(struct rdm_conn *conn, int ch)
+{
+	pthread_mutex_t *lock = &conn->net->domain->wire_lock;
+
+	if (conn->filling[ch])
+		return true;
+	pthread_mutex_lock(lock);
+	if (conn->taken < wfab_tx_limit(conn))
+		conn->filling[ch] = wfab_cell_take(conn);
+	pthread_mutex_unlock(lock);
+	return conn->filling[ch] != NULL;
+}
+
+static struct rdm_frame *fab_reserve(struct rdm_ep *ep, int channel, size_t want, size_t *room)
+{
+	struct rdm_conn *conn = ep->w.conn;
+
+	(void)want;
+	if (!conn || !conn->adopted || conn->broken)
+		return NULL;
+	if (!wfab_room(conn, channel) || !get_cell(conn, channel)) {
+		atomic_store(&conn->wanted[channel], true);
+		/* It may have been made between the two. */
+		if (!wfab_room(conn, channel) || !get_cell(conn, channel))
+			return NULL;
+	}
+	atomic_store(&conn->wanted[channel], false);
+	*room = conn->payload;
+	return wfab_frame(conn->filling[channel]);
+}
+
+/* Released cells receive again, and from then on they count as consumed. */
+static void return_done(struct rdm_conn *conn)
+{
+	struct wfab *net = conn->net;
+	struct wfab_cell *cell;
+
+	while ((cell = conn->done)) {
+		conn->done = cell->next;
+		net->held--;
+		wfab_cell_return(net, cell);
+	}
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		conn->returned[ch] = atomic_load(&conn->expected[ch]);
+}
+
+static void fab_commit(struct rdm_ep *ep, int channel, struct rdm_frame *frame)
+{
+	struct rdm_conn *conn = ep->w.conn;
+	struct wfab_cell *cell = conn->filling[channel];
+	uint32_t len = (uint32_t)WFAB_CELL_HDR + frame->len;
+	uint32_t seq;
+
+	pthread_mutex_lock(&ep->domain->wire_lock);
+	return_done(conn);
+	seq = atomic_fetch_add(&conn->sent[channel], 1);
+	/* The next one at the same time: reserving then takes no lock. */
+	conn->filling[channel] = NULL;
+	wfab_send(conn, cell, (uint8_t)channel, seq, len);
+	if (conn->taken < wfab_tx_limit(conn))
+		conn->filling[channel] = wfab_cell_take(conn);
+	pthread_mutex_unlock(&ep->domain->wire_lock);
+}
+
+static struct rdm_frame *fab_peek(struct rdm_ep *ep, int channel)
+{
+	struct wfab_cell *cell = ep->w.conn ? wfab_next(ep->w.conn, channel) : NULL;
+
+	return cell ? wfab_frame(cell) : NULL;
+}
+
+/* The sequence number goes first: a repeated cell then finds its place taken, or is an old one. */
+static void fab_release(struct rdm_ep *ep, int channel)
+{
+	struct rdm_conn *conn = ep->w.conn;
+	uint32_t seq = atomic_load(&conn->expected[channel]);
+	_Atomic(struct wfab_cell *) *slot = wfab_slot(conn, channel, seq);
+	struct wfab_cell *cell = atomic_load(slot);
+
+	atomic_store(&conn->expected[channel], seq + 1);
+	atomic_store(slot, NULL);
+	cell->next = conn->done;
+	conn->done = cell;
+}
+
+static void fab_flush(struct rdm_ep *ep)
+{
+	struct rdm_conn *conn = ep->w.conn;
+
+	if (!conn || !conn->done)
+		return;
+	pthread_mutex_lock(&ep->domain->wire_lock);
+	return_done(conn);
+	credit_if_due(conn);
+	pthread_mutex_unlock(&ep->domain->wire_lock);
+}
+
+/* Somebody waits for room, and there is some. */
+static bool room_made(struct rdm_conn *conn)
+{
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		if (atomic_load(&conn->wanted[ch]) && wfab_room(conn, ch) &&
+		    atomic_load(&conn->taken) < wfab_tx_limit(conn))
+			return true;
+	return false;
+}
+
+static bool fab_ready(struct rdm_ep *ep)
+{
+	struct rdm_conn *conn = ep->w.conn;
+
+	return conn && (wfab_next(conn, RDM_REQ) || wfab_next(conn, RDM_ANS) || room_made(conn));
+}
+
+/* Whatever comes is seen by wait_fd; the peer need not be told. */
+static bool fab_arm(struct rdm_ep *ep, bool room)
+{
+	struct rdm_conn *conn = ep->w.conn;
+
+	if (!conn)
+		return true;
+	return !wfab_next(conn, RDM_REQ) && !wfab_next(conn, RDM_ANS) && !(room && room_made(conn));
+}
+
+const struct rdm_wire rdm_wire_fab = {
+	.name = "cells",
+	.id = 2,
+	.getinfo = wfab_getinfo,
+	.domain_open = wfab_open,
+	.domain_close = wfab_close,
+	.wait_fd = wfab_wait_fd,
+	.progress = wfab_progress,
+	.may_sleep = wfab_may_sleep,
+	.offer = fab_offer,
+	.adopt = fab_adopt,
+	.close = fab_close,
+	.finish = fab_finish,
+	.finished = fab_finished,
+	.drained = fab_drained,
+	.reserve = fab_reserve,
+	.commit = fab_commit,
+	.peek = fab_peek,
+	.release = fab_release,
+	.flush = fab_flush,
+	.ready = fab_ready,
+	.arm = fab_arm,
+};

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does one RDM endpoint of libfabric carry the frames of many connections?
+ *
+ * A domain has one inner endpoint, completion queue and address vector. Everything travels in
+ * cells: messages of at most a fixed size, each with a header that names the connection.
+ * Cells may arrive in any order and more than once; a window per channel puts them in order.
+ *
+ * A cell, numbers little-endian:
+ *
+ *   byte  0  u32  index of the connection at the receiver, as in its offer
+ *         4  u32  generation of that index, as in the offer
+ *         8  u64  token: random, as in the offer
+ *        16  u32  sequence number in the channel, from 0; credit cells: 0
+ *        20  u32  cells of channel 0 that the sender of this one has consumed since the beginning
+ *        24  u32  the same for channel 1
+ *        28  u8   channel; WFAB_CREDIT: nothing but the counts of bytes 20 to 27, ends here
+ *        29  u8×3 zero
+ *        32       struct rdm_frame (32 bytes), then its payload
+ *
+ * Nobody has more than the other side's window of unconsumed cells per channel under way. Counts
+ * only grow, so a lost race between two cells that bear them does no harm. Credit cells go when
+ * half a window is owed and nothing else takes the count along; so at most WFAB_CREDIT_CELLS of
+ * them can be under way before the peer has to read one.
+ *
+ * An offer, numbers big-endian as in all messages of a handshake:
+ *
+ *   byte  0  u8   version, 1
+ *         1  u8   length of the endpoint's name
+ *         2  u16  window: cells per channel
+ *         4  u32  size of a cell, all headers included
+ *         8  u32  index, then u32 generation, u64 token
+ *        24       name (fi_getname)
+ *
+ * The last message of a side: u32 number of cells sent in channel 0, u32 in channel 1.
+ *
+ * Locks: what a connection sends and takes belongs to ep->lock; the pool, the inner objects, the
+ * table of connections and what arrives belong to wire_lock. Between the two, a window's slots
+ * and the counters are atomic: peek, release and ready take no lock.
+ */
+#ifndef DOFI_RDM_WIRE_FAB_H
+#define DOFI_RDM_WIRE_FAB_H
+
+#include <endian.h>
+
+#include "rdm/rdm.h"
+
+#define WFAB_VERSION 1
+#define WFAB_HDR 32
+#define WFAB_CELL_HDR (WFAB_HDR + RDM_FRAME_HDR)
+#define WFAB_CREDIT 0xff
+#define WFAB_CREDIT_CELLS 4
+#define WFAB_WINDOW_MAX 64
+#define WFAB_CELL_MAX 65536
+#define WFAB_NAME_MAX 128
+#define WFAB_OFFER_HDR 24
+/* Cells that a connection sends beyond its windows: one being filled per channel, one credit. */
+#define WFAB_TX_EXTRA 3
+/* A missing cell, and a closed connection's last ones, are waited for that long. */
+#define WFAB_GAP_MS 5000
+#define WFAB_LINGER_MS 2000
+/* For providers without a descriptor, and for cells that wait to be sent. */
+#define WFAB_TICK_MS 1
+
+struct wfab_hdr {
+	uint32_t index, generation;
+	uint64_t token;
+	uint32_t seq, consumed[RDM_CHANNELS];
+	uint8_t channel, zero[3];
+};
+
+enum wfab_use {
+	WFAB_FREE,
+	WFAB_POSTED,	/* receives */
+	WFAB_HELD,	/* received, in a window or released and not returned yet */
+	WFAB_FILLING,	/* reserved */
+	WFAB_WAITING,	/* to be sent, the fabric had no room */
+	WFAB_FLYING,	/* being sent */
+	WFAB_LOST,	/* its connection was given up while it was being sent */
+};
+
+struct wfab_cell {
+	struct fi_context2 context;	/* first: some providers want it as the operation's */
+	struct wfab_cell *next;
+	struct rdm_conn *conn;		/* of cells that are sent */
+	struct wfab_hdr *hdr;
+	void *desc;
+	uint32_t len;
+	uint8_t use;
+	bool credit;
+};
+
+/* Cells are made for a connection and kept until the domain is closed. */
+struct wfab_slab {
+	struct wfab_slab *next;
+	struct wfab_cell *cells;
+	uint32_t count;
+	void *memory;
+	size_t bytes;
+	struct fid_mr *mr;
+};
+
+struct wfab_peer {
+	struct wfab_peer *next;
+	fi_addr_t addr;
+	uint32_t users;
+	uint64_t idle_since;		/* without users */
+	uint8_t len;
+	uint8_t name[WFAB_NAME_MAX];
+};
+#define WFAB_PEER_BUCKETS 256
+
+/* One end of a connection. It is never freed before its domain; so a late look at it is sound. */
+struct rdm_conn {
+	struct wfab *net;
+	struct rdm_ep *ep;		/* NULL: closed */
+	uint32_t index, generation;
+	uint64_t token;
+	struct dofi_list link;		/* net->unused or net->closed */
+	uint64_t closed_at;
+	_Atomic bool broken;
+
+	/* the peer's offer */
+	_Atomic bool adopted;
+	struct wfab_peer *peer;
+	uint32_t peer_index, peer_generation, peer_window, payload;
+	uint64_t peer_token;
+
+	/* sending */
+	struct wfab_cell *filling[RDM_CHANNELS];	/* ep->lock */
+	_Atomic uint32_t sent[RDM_CHANNELS], granted[RDM_CHANNELS];
+	_Atomic bool wanted[RDM_CHANNELS];	/* somebody found no room */
+	_Atomic uint32_t taken;			/* cells out of the pool, to be sent */
+	struct wfab_cell *waiting, **waiting_end;
+	struct dofi_list blocked;		/* in net->blocked while cells wait */
+	bool credit_flying, credit_owed;
+
+	/* receiving */
+	_Atomic uint32_t expected[RDM_CHANNELS];
+	uint32_t returned[RDM_CHANNELS], told[RDM_CHANNELS];
+	struct wfab_cell *done;			/* ep->lock: released, not returned */
+	bool touched;
+	struct dofi_list touch, gap;
+	uint64_t gap_since;
+	uint32_t gap_at[RDM_CHANNELS];
+
+	/* the peer's last message */
+	bool ended;
+	uint32_t final[RDM_CHANNELS], end_at[RDM_CHANNELS];
+	uint64_t end_since;
+
+	_Atomic(struct wfab_cell *) slot[];	/* [channel * window + sequence % window] */
+};
+
+/* What the constrained mode holds back; see wire_fab_test.c. */
+#define WFAB_SHAKE_MAX 32
+struct wfab_shake {
+	bool on;
+	uint64_t seed, state;
+	uint32_t count;
+	struct wfab_cell *cell[WFAB_SHAKE_MAX];
+	uint8_t age[WFAB_SHAKE_MAX];
+};
+
+struct wfab {
+	struct rdm_domain *domain;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *inner;
+	struct fid_cq *cq;
+	struct fid_av *av;
+	struct fid_ep *ep;
+	uint8_t name[WFAB_NAME_MAX];
+	size_t name_len;
+	uint32_t window, cell_size;
+	bool register_cells;
+	int cq_fd;			/* -1: the provider has none */
+	int timer_fd, wait_fd;
+	uint64_t timer_due;		/* 0: not armed */
+
+	struct wfab_slab *slabs;
+	struct wfab_cell *pool;
+	uint32_t cells, posted, held, lost;
+	uint32_t want_rx, want_tx;	/* what all connections together may need */
+	uint32_t post_max;
+	bool post_full;			/* no more receives until one completes */
+
+	struct rdm_conn **conns;
+	uint32_t n_conns, conns_room;
+	struct dofi_list unused, closed, blocked, gaps, touched;
+	uint64_t gap_check;
+	struct wfab_peer *peers[WFAB_PEER_BUCKETS];
+	uint32_t idle_peers;
+	struct wfab_shake shake;
+	/* what did not check out, for tests and the log */
+	uint64_t dropped, late, repeated;
+};
+
+static inline struct wfab *wfab_of(struct rdm_domain *domain)
+{
+	return domain->wire;
+}
+
+static inline _Atomic(struct wfab_cell *) *wfab_slot(struct rdm_conn *conn, int ch, uint32_t seq)
+{
+	return &conn->slot[(uint32_t)ch * conn->net->window + seq % conn->net->window];
+}
+
+static inline struct rdm_frame *wfab_frame(struct wfab_cell *cell)
+{
+	return (struct rdm_frame *)(cell->hdr + 1);
+}
+
+/* The next cell in order, NULL: it has not come. Exact, also beside a release in another thread. */
+static inline struct wfab_cell *wfab_next(struct rdm_conn *conn, int ch)
+{
+	uint32_t seq = atomic_load(&conn->expected[ch]), now;
+	struct wfab_cell *cell;
+
+	for (;; seq = now) {
+		cell = atomic_load(wfab_slot(conn, ch, seq));
+		now = atomic_load(&conn->expected[ch]);
+		if (cell || now == seq)
+			return cell;
+	}
+}
+
+static inline uint32_t wfab_tx_limit(const struct rdm_conn *conn)
+{
+	return RDM_CHANNELS * conn->net->window + WFAB_TX_EXTRA - 1;
+}
+
+static inline bool wfab_room(struct rdm_conn *conn, int ch)
+{
+	return atomic_load(&conn->sent[ch]) - atomic_load(&conn->granted[ch]) < conn->peer_window;
+}
+
+/* wire_fab.c: the connection cannot go on; wire_lock held. */
+void wfab_break(struct rdm_conn *conn, int err);
+
+/* wire_fab_open.c */
+int wfab_getinfo(struct dofi_fab *fab, struct fi_info **info);
+int wfab_open(struct rdm_domain *domain);
+void wfab_close(struct rdm_domain *domain);
+int wfab_wait_fd(struct rdm_domain *domain);
+bool wfab_may_sleep(struct rdm_domain *domain);
+
+/* wire_fab_peers.c; wire_lock held. */
+int wfab_peer_get(struct wfab *net, const uint8_t *name, size_t len, struct wfab_peer **peer);
+void wfab_peer_put(struct wfab *net, struct wfab_peer *peer);
+void wfab_peers_free(struct wfab *net);
+/* A connection for ep, with cells for all that both sides may send; NULL: no memory. */
+struct rdm_conn *wfab_conn_get(struct wfab *net, struct rdm_ep *ep);
+/* The endpoint has gone; what has been committed still goes out. */
+void wfab_conn_close(struct rdm_conn *conn);
+/* Closed connections: those that have nothing under way can be used again, and those that have been
+ * waited for long enough. */
+void wfab_conns_reap(struct wfab *net);
+void wfab_conns_free(struct wfab *net);
+
+/* wire_fab_cells.c; wire_lock held. */
+int wfab_cells_add(struct wfab *net);
+struct wfab_cell *wfab_cell_take(struct rdm_conn *conn);
+void wfab_cell_free(struct wfab *net, struct wfab_cell *cell);
+/* A received cell has been used: its buffer receives again, if it is needed for that. */
+void wfab_cell_return(struct wfab *net, struct wfab_cell *cell);
+void wfab_post(struct wfab *net);
+void wfab_cells_close_mrs(struct wfab *net);
+void wfab_cells_free(struct wfab *net);
+void wfab_send(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel, uint32_t seq,
+	       uint32_t len);
+void wfab_send_credit(struct rdm_conn *conn);
+void wfab_send_waiting(struct wfab *net);
+void wfab_sent(struct wfab *net, struct wfab_cell *cell, int err);
+
+/* wire_fab_arrive.c */
+void wfab_progress(struct rdm_domain *domain);
+/* Reads what is there; 0: there was nothing, and nothing is held back. wire_lock held. */
+unsigned int wfab_poll(struct wfab *net);
+/* A cell is there; wire_lock held. */
+void wfab_arrive(struct wfab *net, struct wfab_cell *cell);
+void wfab_touch(struct rdm_conn *conn);
+
+/* wire_fab_test.c */
+bool wfab_test_asked(const struct dofi_fab *fab);
+void wfab_test_hints(struct fi_info *hints);
+void wfab_test_start(struct wfab *net);
+void wfab_test_hold(struct wfab *net, struct wfab_cell *cell);
+void wfab_test_deliver(struct wfab *net);
+bool wfab_test_refuse(struct wfab *net);
+
+#endif

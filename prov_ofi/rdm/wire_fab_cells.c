@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where do cells come from, and how are they sent and received?
+ *
+ * All cells of a domain are of one size and serve for both directions. There are enough of them for
+ * what all connections together may have under way, so none has to wait for another's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "rdm/wire_fab.h"
+
+/* Cells are made in lots of so many at least. */
+#define LOT 64
+
+_Static_assert(sizeof(struct wfab_hdr) == WFAB_HDR, "header of a cell");
+_Static_assert(sizeof(struct rdm_frame) == 32, "header of a frame");
+
+static int register_slab(struct wfab *net, struct wfab_slab *slab)
+{
+	static _Atomic uint64_t next_key;
+	int ret;
+
+	ret = fi_mr_reg(net->inner, slab->memory, slab->bytes, FI_SEND | FI_RECV, 0,
+			atomic_fetch_add(&next_key, 1), 0, &slab->mr, NULL);
+	if (ret) {
+		dofi_log(DOFI_LOG_ERROR, "registering %zu bytes for cells: %s", slab->bytes,
+			 dofi_lib.strerror(-ret));
+		return ret;
+	}
+	if (net->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
+		ret = fi_mr_bind(slab->mr, &net->ep->fid, 0);
+		if (!ret)
+			ret = fi_mr_enable(slab->mr);
+		if (ret)
+			fi_close(&slab->mr->fid);
+	}
+	return ret;
+}
+
+static int add_slab(struct wfab *net, uint32_t count)
+{
+	struct wfab_slab *slab = calloc(1, sizeof(*slab));
+	int ret = -FI_ENOMEM;
+
+	if (!slab)
+		return ret;
+	slab->count = count;
+	slab->bytes = (size_t)count * net->cell_size;
+	slab->cells = calloc(count, sizeof(*slab->cells));
+	slab->memory = mmap(NULL, slab->bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (slab->memory == MAP_FAILED)
+		slab->memory = NULL;
+	if (!slab->cells || !slab->memory)
+		goto failed;
+	if (net->register_cells) {
+		ret = register_slab(net, slab);
+		if (ret)
+			goto failed;
+	}
+	for (uint32_t i = count; i--;) {
+		struct wfab_cell *cell = &slab->cells[i];
+
+		cell->hdr = (void *)((char *)slab->memory + (size_t)i * net->cell_size);
+		cell->desc = slab->mr ? fi_mr_desc(slab->mr) : NULL;
+		cell->next = net->pool;
+		net->pool = cell;
+	}
+	slab->next = net->slabs;
+	net->slabs = slab;
+	net->cells += count;
+	return 0;
+failed:
+	if (slab->memory)
+		munmap(slab->memory, slab->bytes);
+	free(slab->cells);
+	free(slab);
+	return ret;
+}
+
+/* Receives that were posted for connections that have gone stay posted. */
+int wfab_cells_add(struct wfab *net)
+{
+	uint32_t rx = net->posted + net->held, need;
+
+	if (rx < net->want_rx)
+		rx = net->want_rx;
+	need = rx + net->want_tx + net->lost;
+	if (net->cells >= need)
+		return 0;
+	need -= net->cells;
+	return add_slab(net, need < LOT ? LOT : need);
+}
+
+void wfab_cells_close_mrs(struct wfab *net)
+{
+	for (struct wfab_slab *slab = net->slabs; slab; slab = slab->next) {
+		if (slab->mr)
+			fi_close(&slab->mr->fid);
+		slab->mr = NULL;
+	}
+}
+
+void wfab_cells_free(struct wfab *net)
+{
+	struct wfab_slab *slab;
+
+	while ((slab = net->slabs)) {
+		net->slabs = slab->next;
+		munmap(slab->memory, slab->bytes);
+		free(slab->cells);
+		free(slab);
+	}
+}
+
+static struct wfab_cell *pop(struct wfab *net)
+{
+	struct wfab_cell *cell = net->pool;
+
+	if (cell)
+		net->pool = cell->next;
+	return cell;
+}
+
+struct wfab_cell *wfab_cell_take(struct rdm_conn *conn)
+{
+	struct wfab_cell *cell = pop(conn->net);
+
+	if (!cell)
+		return NULL;
+	cell->use = WFAB_FILLING;
+	cell->conn = conn;
+	cell->credit = false;
+	atomic_fetch_add(&conn->taken, 1);
+	return cell;
+}
+
+void wfab_cell_free(struct wfab *net, struct wfab_cell *cell)
+{
+	cell->use = WFAB_FREE;
+	cell->conn = NULL;
+	cell->next = net->pool;
+	net->pool = cell;
+}
+
+void wfab_post(struct wfab *net)
+{
+	while (net->posted + net->held < net->want_rx && net->posted < net->post_max &&
+	       !net->post_full && net->pool) {
+		struct wfab_cell *cell = pop(net);
+		ssize_t ret = fi_recv(net->ep, cell->hdr, net->cell_size, cell->desc, FI_ADDR_UNSPEC,
+				      &cell->context);
+
+		if (ret) {
+			wfab_cell_free(net, cell);
+			net->post_full = true;
+			if (ret != -FI_EAGAIN)
+				dofi_log(DOFI_LOG_ERROR, "posting a receive for cells: %s",
+					 dofi_lib.strerror((int)-ret));
+			return;
+		}
+		cell->use = WFAB_POSTED;
+		net->posted++;
+	}
+}
+
+void wfab_cell_return(struct wfab *net, struct wfab_cell *cell)
+{
+	wfab_cell_free(net, cell);
+	wfab_post(net);
+}
+
+/* Frames are little-endian on the way. */
+static void swap_frame(struct rdm_frame *f)
+{
+	f->mark = htole32(f->mark);
+	f->len = htole32(f->len);
+	f->key = htole32(f->key);
+	f->unused = htole16(f->unused);
+	f->total = htole64(f->total);
+	f->value = htole64(f->value);
+}
+
+static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel, uint32_t seq)
+{
+	struct wfab_hdr *hdr = cell->hdr;
+
+	memset(hdr, 0, sizeof(*hdr));
+	hdr->index = htole32(conn->peer_index);
+	hdr->generation = htole32(conn->peer_generation);
+	hdr->token = htole64(conn->peer_token);
+	hdr->seq = htole32(seq);
+	hdr->channel = channel;
+	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+		conn->told[ch] = conn->returned[ch];
+		hdr->consumed[ch] = htole32(conn->told[ch]);
+	}
+}
+
+static ssize_t hand_over(struct wfab *net, struct wfab_cell *cell)
+{
+	ssize_t ret;
+
+	if (net->shake.on && wfab_test_refuse(net))
+		return -FI_EAGAIN;
+	cell->use = WFAB_FLYING;
+	ret = fi_send(net->ep, cell->hdr, cell->len, cell->desc, cell->conn->peer->addr,
+		      &cell->context);
+	if (ret)
+		cell->use = WFAB_WAITING;
+	return ret;
+}
+
+static void queue(struct rdm_conn *conn, struct wfab_cell *cell)
+{
+	cell->use = WFAB_WAITING;
+	cell->next = NULL;
+	*conn->waiting_end = cell;
+	conn->waiting_end = &cell->next;
+	if (dofi_list_empty(&conn->blocked))
+		dofi_list_append(&conn->net->blocked, &conn->blocked);
+}
+
+void wfab_send(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel, uint32_t seq,
+	       uint32_t len)
+{
+	ssize_t ret;
+
+	fill_header(conn, cell, channel, seq);
+	cell->len = len;
+	if (channel != WFAB_CREDIT)
+		swap_frame(wfab_frame(cell));
+	if (conn->waiting) {
+		queue(conn, cell);
+		return;
+	}
+	ret = conn->broken ? -FI_ECANCELED : hand_over(conn->net, cell);
+	if (ret == -FI_EAGAIN)
+		queue(conn, cell);
+	else if (ret)
+		wfab_sent(conn->net, cell, (int)-ret);
+}
+
+/* One at a time: if another is due meanwhile, it goes when this one has gone. */
+void wfab_send_credit(struct rdm_conn *conn)
+{
+	struct wfab_cell *cell;
+
+	conn->credit_owed = true;
+	if (conn->credit_flying)
+		return;
+	cell = wfab_cell_take(conn);
+	if (!cell)
+		return;
+	cell->credit = true;
+	conn->credit_owed = false;
+	conn->credit_flying = true;
+	wfab_send(conn, cell, WFAB_CREDIT, 0, WFAB_HDR);
+}
+
+/* False: the fabric has no room yet. */
+static bool send_waiting_of(struct rdm_conn *conn)
+{
+	struct wfab_cell *cell;
+	ssize_t ret;
+
+	while ((cell = conn->waiting)) {
+		struct wfab_cell *next = cell->next;
+
+		ret = conn->broken ? -FI_ECANCELED : hand_over(conn->net, cell);
+		if (ret == -FI_EAGAIN)
+			return false;
+		conn->waiting = next;
+		if (!next)
+			conn->waiting_end = &conn->waiting;
+		if (ret)
+			wfab_sent(conn->net, cell, (int)-ret);
+	}
+	return true;
+}
+
+void wfab_send_waiting(struct wfab *net)
+{
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &net->blocked) {
+		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, blocked);
+
+		if (send_waiting_of(conn))
+			dofi_list_remove(pos);
+	}
+}
+
+/* The fabric is done with a cell that was sent. err: positive; the peer may not have got it. */
+void wfab_sent(struct wfab *net, struct wfab_cell *cell, int err)
+{
+	struct rdm_conn *conn = cell->conn;
+	bool credit = cell->credit;
+
+	if (cell->use == WFAB_LOST)
+		net->lost--;
+	wfab_cell_free(net, cell);
+	if (!conn)
+		return;
+	atomic_fetch_sub(&conn->taken, 1);
+	if (credit)
+		conn->credit_flying = false;
+	if (err)
+		wfab_break(conn, err);
+	if (!conn->ep || conn->broken)
+		return;
+	if (conn->credit_owed)
+		wfab_send_credit(conn);
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		if (conn->wanted[ch] && wfab_room(conn, ch))
+			wfab_touch(conn);
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which inner endpoint does a domain get, how is it opened, waited on and closed? */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "rdm/wire_fab.h"
+#include "why.h"
+
+#define API_VERSION FI_VERSION(1, 14)
+#define CQ_SIZE 4096
+
+static struct fi_info *make_hints(const struct dofi_fab *fab, bool bind)
+{
+	struct fi_info *hints = dofi_lib.dupinfo(NULL);
+	bool v6 = fab->addr.sa.sa_family == AF_INET6;
+
+	if (!hints)
+		return NULL;
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	hints->domain_attr->av_type = FI_AV_TABLE;
+	hints->fabric_attr->prov_name = strdup(fab->row->prov_name);
+	if (!hints->fabric_attr->prov_name)
+		goto failed;
+	if (!bind)
+		return hints;
+	hints->addr_format = v6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	hints->src_addr = malloc(dofi_addr_len(&fab->addr.sa));
+	if (!hints->src_addr)
+		goto failed;
+	hints->src_addrlen = dofi_addr_len(&fab->addr.sa);
+	memcpy(hints->src_addr, &fab->addr, hints->src_addrlen);
+	return hints;
+failed:
+	dofi_lib.freeinfo(hints);
+	return NULL;
+}
+
+/* Everything that is done to the inner objects is done under one lock, so a provider that is not
+ * safe for several threads serves as well. */
+static int ask(const struct dofi_fab *fab, bool bind, bool tell, struct fi_info **info)
+{
+	struct fi_info *hints = make_hints(fab, bind);
+	int ret;
+
+	if (!hints)
+		return -FI_ENOMEM;
+	if (wfab_test_asked(fab))
+		wfab_test_hints(hints);
+	ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, info);
+	if (ret == -FI_ENODATA) {
+		hints->domain_attr->threading = FI_THREAD_DOMAIN;
+		ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, info);
+	}
+	if (ret && tell)
+		dofi_why_info(fab, hints, ret);
+	dofi_lib.freeinfo(hints);
+	return ret;
+}
+
+/* Providers over IP are bound to the address; others have addresses of their own kind. */
+static int find_inner(const struct dofi_fab *fab, bool tell, struct fi_info **info)
+{
+	int ret = ask(fab, true, false, info);
+
+	return ret == -FI_ENODATA ? ask(fab, false, tell, info) : ret;
+}
+
+static uint32_t wanted_cell(void)
+{
+	return (uint32_t)dofi_param(DOFI_NUM_CELL_KIB) * 1024;
+}
+
+/* The first that takes cells whole; the provider lists the best one first. */
+static struct fi_info *best_of(struct fi_info *all)
+{
+	for (struct fi_info *info = all; info; info = info->next)
+		if (info->ep_attr->max_msg_size >= wanted_cell())
+			return info;
+	return all;
+}
+
+static int fill_outer(const struct dofi_fab *fab, struct fi_info *info)
+{
+	bool v6 = fab->addr.sa.sa_family == AF_INET6;
+
+	info->caps = FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
+		     FI_REMOTE_WRITE;
+	info->addr_format = v6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	info->ep_attr->type = FI_EP_MSG;
+	info->ep_attr->max_msg_size = SIZE_MAX;
+	info->ep_attr->tx_ctx_cnt = info->ep_attr->rx_ctx_cnt = 1;
+	info->domain_attr->threading = FI_THREAD_SAFE;
+	info->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	info->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	info->domain_attr->resource_mgmt = FI_RM_ENABLED;
+	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
+	info->domain_attr->mr_key_size = sizeof(uint32_t);
+	info->domain_attr->cq_data_size = 8;
+	info->tx_attr->caps = FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE;
+	info->tx_attr->msg_order = FI_ORDER_SAS;
+	info->tx_attr->size = 1024;
+	info->tx_attr->iov_limit = RDM_IOV_MAX;
+	info->tx_attr->rma_iov_limit = 1;
+	info->rx_attr->caps = FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE;
+	info->rx_attr->msg_order = FI_ORDER_SAS;
+	info->rx_attr->size = 1024;
+	info->rx_attr->iov_limit = RDM_IOV_MAX;
+	info->domain_attr->name = strdup(fab->netdev);
+	info->fabric_attr->name = strdup(fab->row->name);
+	info->fabric_attr->prov_name = strdup(fab->row->prov_name);
+	info->fabric_attr->prov_version = fab->lib_version;
+	info->src_addr = malloc(dofi_addr_len(&fab->addr.sa));
+	if (!info->domain_attr->name || !info->fabric_attr->name || !info->fabric_attr->prov_name ||
+	    !info->src_addr)
+		return -FI_ENOMEM;
+	info->src_addrlen = dofi_addr_len(&fab->addr.sa);
+	memcpy(info->src_addr, &fab->addr, info->src_addrlen);
+	return 0;
+}
+
+int wfab_getinfo(struct dofi_fab *fab, struct fi_info **out)
+{
+	struct fi_info *inner, *info;
+	int ret = find_inner(fab, true, &inner);
+
+	if (ret)
+		return ret;
+	dofi_lib.freeinfo(inner);
+	info = dofi_lib.dupinfo(NULL);
+	if (!info)
+		return -FI_ENOMEM;
+	ret = fill_outer(fab, info);
+	if (ret)
+		dofi_lib.freeinfo(info);
+	else
+		*out = info;
+	return ret;
+}
+
+static int choose_inner(struct wfab *net)
+{
+	const struct dofi_fab *fab = net->domain->fabric->fab;
+	struct fi_info *all, *best;
+	int ret = find_inner(fab, true, &all);
+
+	if (ret)
+		return ret;
+	best = best_of(all);
+	net->info = dofi_lib.dupinfo(best);
+	dofi_lib.freeinfo(all);
+	if (!net->info)
+		return -FI_ENOMEM;
+	net->cell_size = wanted_cell();
+	if (net->cell_size > net->info->ep_attr->max_msg_size)
+		net->cell_size = (uint32_t)net->info->ep_attr->max_msg_size & ~63u;
+	if (net->cell_size < 2 * WFAB_CELL_HDR)
+		return -FI_EMSGSIZE;
+	net->register_cells = net->info->domain_attr->mr_mode & FI_MR_LOCAL;
+	net->post_max = net->info->rx_attr->size ? (uint32_t)net->info->rx_attr->size : UINT32_MAX;
+	return 0;
+}
+
+static int open_cq(struct wfab *net)
+{
+	struct fi_cq_attr attr = { .size = CQ_SIZE, .format = FI_CQ_FORMAT_MSG,
+				   .wait_obj = FI_WAIT_FD };
+
+	net->cq_fd = -1;
+	if (!net->shake.on && !fi_cq_open(net->inner, &attr, &net->cq, net)) {
+		if (!fi_control(&net->cq->fid, FI_GETWAIT, &net->cq_fd))
+			return 0;
+		fi_close(&net->cq->fid);
+		net->cq = NULL;
+		net->cq_fd = -1;
+	}
+	attr.wait_obj = FI_WAIT_NONE;
+	attr.size = CQ_SIZE;
+	return fi_cq_open(net->inner, &attr, &net->cq, net);
+}
+
+static int open_inner(struct wfab *net, const char **what)
+{
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
+	int ret;
+
+	*what = "fi_fabric";
+	ret = dofi_lib.fabric(net->info->fabric_attr, &net->fabric, net);
+	if (ret)
+		return ret;
+	*what = "fi_domain";
+	ret = fi_domain(net->fabric, net->info, &net->inner, net);
+	if (ret)
+		return ret;
+	*what = "fi_cq_open";
+	ret = open_cq(net);
+	if (ret)
+		return ret;
+	*what = "fi_av_open";
+	ret = fi_av_open(net->inner, &av, &net->av, net);
+	if (ret)
+		return ret;
+	*what = "fi_endpoint";
+	ret = fi_endpoint(net->inner, net->info, &net->ep, net);
+	if (ret)
+		return ret;
+	*what = "fi_ep_bind";
+	ret = fi_ep_bind(net->ep, &net->av->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(net->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (ret)
+		return ret;
+	*what = "fi_enable";
+	ret = fi_enable(net->ep);
+	if (ret)
+		return ret;
+	*what = "the endpoint's name";
+	net->name_len = sizeof(net->name);
+	return fi_getname(&net->ep->fid, net->name, &net->name_len);
+}
+
+static bool watch(struct wfab *net, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	return !epoll_ctl(net->wait_fd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+/* One descriptor for both: something has arrived; it is time to look. */
+static int open_wait(struct wfab *net)
+{
+	net->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	net->wait_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (net->timer_fd < 0 || net->wait_fd < 0 || !watch(net, net->timer_fd) ||
+	    (net->cq_fd >= 0 && !watch(net, net->cq_fd)))
+		return -errno;
+	return 0;
+}
+
+/* An endpoint of rxm that is closed behind its queue, or a domain with regions left, crashes
+ * libfabric 1.17. */
+static void close_inner(struct wfab *net)
+{
+	if (net->wait_fd >= 0)
+		close(net->wait_fd);
+	if (net->timer_fd >= 0)
+		close(net->timer_fd);
+	if (net->ep)
+		fi_close(&net->ep->fid);
+	wfab_cells_close_mrs(net);
+	if (net->cq)
+		fi_close(&net->cq->fid);
+	if (net->av)
+		fi_close(&net->av->fid);
+	if (net->inner)
+		fi_close(&net->inner->fid);
+	if (net->fabric)
+		fi_close(&net->fabric->fid);
+	if (net->info)
+		dofi_lib.freeinfo(net->info);
+	wfab_cells_free(net);
+	wfab_peers_free(net);
+	wfab_conns_free(net);
+	free(net);
+}
+
+int wfab_open(struct rdm_domain *domain)
+{
+	struct wfab *net = calloc(1, sizeof(*net));
+	const char *what = "an event descriptor";
+	int ret;
+
+	if (!net)
+		return -FI_ENOMEM;
+	net->domain = domain;
+	net->wait_fd = net->timer_fd = -1;
+	net->window = (uint32_t)dofi_param(DOFI_NUM_CELL_WINDOW);
+	dofi_list_init(&net->unused);
+	dofi_list_init(&net->closed);
+	dofi_list_init(&net->blocked);
+	dofi_list_init(&net->gaps);
+	dofi_list_init(&net->touched);
+	ret = choose_inner(net);
+	if (ret)
+		goto failed;
+	if (wfab_test_asked(domain->fabric->fab))
+		wfab_test_start(net);
+	ret = open_inner(net, &what);
+	if (!ret)
+		ret = open_wait(net);
+	if (ret) {
+		dofi_why_object(domain->fabric->fab, what, ret);
+		goto failed;
+	}
+	domain->wire = net;
+	dofi_log(DOFI_LOG_INFO, "%s: cells of %u bytes, %u per channel, %s",
+		 net->info->fabric_attr->prov_name, net->cell_size, net->window,
+		 net->cq_fd < 0 ? "looked for each millisecond" : "with a descriptor");
+	return 0;
+failed:
+	close_inner(net);
+	return ret;
+}
+
+/* The last cells of connections that have been closed still have to go out. */
+static void drain(struct wfab *net)
+{
+	uint64_t end = dofi_now() + DOFI_MS(WFAB_LINGER_MS);
+
+	while (!dofi_list_empty(&net->closed) && dofi_now() < end) {
+		struct pollfd pfd = { .fd = net->wait_fd, .events = POLLIN };
+
+		wfab_poll(net);
+		if (!dofi_list_empty(&net->closed))
+			poll(&pfd, 1, WFAB_TICK_MS);
+	}
+}
+
+void wfab_close(struct rdm_domain *domain)
+{
+	struct wfab *net = wfab_of(domain);
+
+	pthread_mutex_lock(&domain->wire_lock);
+	drain(net);
+	domain->wire = NULL;
+	pthread_mutex_unlock(&domain->wire_lock);
+	close_inner(net);
+}
+
+int wfab_wait_fd(struct rdm_domain *domain)
+{
+	return wfab_of(domain)->wait_fd;
+}
+
+/* How long may one sleep although nothing arrives? 0: as long as one likes. */
+static uint64_t next_look(const struct wfab *net)
+{
+	if (net->cq_fd < 0 || !dofi_list_empty(&net->blocked) || net->post_full)
+		return DOFI_MS(WFAB_TICK_MS);
+	if (!dofi_list_empty(&net->gaps) || !dofi_list_empty(&net->closed))
+		return DOFI_MS(100);
+	return 0;
+}
+
+bool wfab_may_sleep(struct rdm_domain *domain)
+{
+	struct wfab *net = wfab_of(domain);
+	bool may = true;
+	uint64_t in;
+
+	pthread_mutex_lock(&domain->wire_lock);
+	if (net->cq_fd >= 0) {
+		struct fid *fid = &net->cq->fid;
+
+		may = !fi_trywait(net->fabric, &fid, 1);
+	}
+	in = next_look(net);
+	if (may && in) {
+		struct itimerspec at = { .it_value = { 0, (long)in } };
+
+		net->timer_due = dofi_now() + in;
+		timerfd_settime(net->timer_fd, 0, &at, NULL);
+	}
+	pthread_mutex_unlock(&domain->wire_lock);
+	return may;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What becomes of a connection's cells when it ends? */
+#include <string.h>
+
+#include "wire_fab_rig.h"
+
+RIG_MODES;
+
+static struct side left, right;
+
+/* The passive side goes while the other one sends; what is late does not reach its successor. */
+static void closed_early(const void *arg)
+{
+	uint32_t generation, index, n = 0;
+	struct pair p, q;
+	struct wfab *net;
+
+	rig_open(&left, &right, arg);
+	net = wfab_of(&right.domain);
+	rig_connect(&p, &left, &right);
+	rig_connect(&q, &left, &right);
+	rig_exchange(&p, &left, &right, 20);
+	index = p.b.ep.w.conn->index;
+	generation = p.b.ep.w.conn->generation;
+	while (rig_send(&p.a, RDM_REQ))
+		n++;
+	while (rig_send(&p.a, RDM_ANS))
+		n++;
+	ASSERT(n > 0);
+	rdm_wire_fab.close(&p.b.ep);
+	ASSERT_PTR(p.b.ep.w.conn, NULL);
+	PUMP_UNTIL(&left, &right, net->late >= n, 5000000);
+	rig_exchange(&q, &left, &right, 50);
+	rdm_wire_fab.close(&p.a.ep);
+	PUMP_UNTIL(&left, &right, dofi_list_empty(&net->closed), 5000000);
+	rig_connect(&p, &left, &right);
+	ASSERT_EQ(p.b.ep.w.conn->index, index);
+	ASSERT(p.b.ep.w.conn->generation != generation);
+	rig_exchange(&p, &left, &right, 50);
+	rig_disconnect(&p);
+	rig_disconnect(&q);
+	ASSERT_EQ(net->held, 0);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(closed_early, modes, closed_early)
+
+/* Connections come and go with frames under way; nothing is lost to the pool. */
+static void churn(const void *arg)
+{
+	static struct pair p[16];
+	struct wfab *net;
+	uint32_t cells;
+
+	rig_open(&left, &right, arg);
+	net = wfab_of(&right.domain);
+	for (int i = 0; i < 16; i++)
+		rig_connect(&p[i], &left, &right);
+	cells = net->cells;
+	for (unsigned int round = 0; round < 300 / dt_slow(); round++) {
+		int i = (int)(rig_random() % 16);
+
+		for (int k = 0; k < 6; k++)
+			(void)(rig_send(&p[i].a, k & 1) | rig_send(&p[i].b, k & 1));
+		rig_pump(&left, &right);
+		if (rig_random() % 2)
+			rig_exchange(&p[i], &left, &right, 0);
+		rig_disconnect(&p[i]);
+		rig_connect(&p[i], &left, &right);
+	}
+	for (int i = 0; i < 16; i++)
+		rig_exchange(&p[i], &left, &right, 10);
+	for (int i = 0; i < 16; i++)
+		rig_disconnect(&p[i]);
+	PUMP_UNTIL(&left, &right, dofi_list_empty(&net->closed), 5000000);
+	ASSERT_EQ(net->held, 0);
+	ASSERT_EQ(net->lost, 0);
+	ASSERT_EQ(net->want_rx, 0);
+	ASSERT_EQ(net->want_tx, 0);
+	/* Those that closed while the fabric still had cells of theirs needed more for a moment. */
+	dt_note("%u cells at first, %u in the end", cells, net->cells);
+	ASSERT(net->cells <= 4 * cells);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(churn, modes, churn)
+
+/* Ten frames each way, and room for five more. */
+static void settled(struct pair *p)
+{
+	struct rdm_conn *conn = p->a.ep.w.conn;
+
+	rig_exchange(p, &left, &right, 10);
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		PUMP_UNTIL(&left, &right, conn->sent[ch] - conn->granted[ch] <= 3 &&
+			   conn->taken <= RDM_CHANNELS, 5000000);
+}
+
+static void bye(const void *arg)
+{
+	uint8_t data[RDM_OFFER_MAX];
+	struct pair p;
+	size_t len;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	settled(&p);
+	for (int i = 0; i < 5; i++) {
+		ASSERT(rig_send(&p.a, RDM_REQ));
+		ASSERT(rig_send(&p.a, RDM_ANS));
+	}
+	len = rdm_wire_fab.finish(&p.a.ep, data);
+	ASSERT(len <= RDM_OFFER_MAX);
+	rdm_wire_fab.finished(&p.b.ep, data, len);
+	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == 15), 5000000);
+	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_ANS), p.b.got[RDM_ANS] == 15), 5000000);
+	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
+	ASSERT_EQ(p.b.broken, 0);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(bye, modes, bye)
+
+/* A peer that died has said nothing: what has arrived is still taken, and no more is waited for. */
+static void died(const void *arg)
+{
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	settled(&p);
+	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	ASSERT(rdm_wire_fab.drained(&p.b.ep, true));
+	for (int i = 0; i < 5; i++)
+		ASSERT(rig_send(&p.a, RDM_REQ));
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&p.b.ep), 5000000);
+	while (rig_recv(&p.b, RDM_REQ)) {
+		PUMP_UNTIL(&left, &right,
+			   rdm_wire_fab.ready(&p.b.ep) || p.b.got[RDM_REQ] == 15, 5000000);
+		ASSERT(rdm_wire_fab.drained(&p.b.ep, true) == (p.b.got[RDM_REQ] == 15));
+	}
+	ASSERT_EQ(p.b.got[RDM_REQ], 15);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(died, modes, died)
+
+static void wrong_bye(const void *arg)
+{
+	uint8_t data[RDM_OFFER_MAX] = { 0 };
+	struct pair p, q;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	rig_connect(&q, &left, &right);
+	rdm_wire_fab.finished(&p.b.ep, data, 7);
+	ASSERT_EQ(p.b.broken, FI_EINVAL);
+	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
+	memset(data, 0xff, sizeof(data));
+	rdm_wire_fab.finished(&q.b.ep, data, 8);
+	ASSERT_EQ(q.b.broken, FI_EINVAL);
+	rig_disconnect(&p);
+	rig_disconnect(&q);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(wrong_bye, modes, wrong_bye)
+
+/* The peer says it sent more than ever comes: it is waited for, but not for ever. */
+static void missing_tail(const void *arg)
+{
+	uint8_t data[8] = { 0, 0, 0, 1, 0, 0, 0, 0 };
+	uint64_t start;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	start = dt_now_us();
+	rdm_wire_fab.finished(&p.b.ep, data, sizeof(data));
+	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.drained(&p.b.ep, false), 15000000);
+	ASSERT(dt_now_us() - start >= WFAB_GAP_MS * 1000 - 1000);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(missing_tail, modes, missing_tail)
+
+/* A side that closes everything at once: what it committed arrives. */
+static _Atomic bool gone;
+
+static void closer(void *arg)
+{
+	struct pair *p = arg;
+
+	rdm_wire_fab.close(&p->a.ep);
+	rig_close(&left);
+	gone = true;
+}
+
+static void close_at_once(const void *arg)
+{
+	struct dt_thread t;
+	struct pair p;
+	uint32_t w;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	w = wfab_of(&left.domain)->window;
+	while (rig_send(&p.a, RDM_REQ))
+		;
+	dt_thread_start(&t, closer, &p);
+	PUMP_UNTIL(&right, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == w), 10000000);
+	PUMP_UNTIL(&right, &right, gone, 10000000);
+	dt_thread_join(&t);
+	rdm_wire_fab.close(&p.b.ep);
+	rig_close(&right);
+}
+TEST_ROWS(close_at_once, modes, close_at_once)
+
+/* The peer's inner endpoint has gone: sending to it ends the connection, closing takes no time. */
+static void peer_gone(const void *arg)
+{
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	rig_exchange(&p, &left, &right, 10);
+	rdm_wire_fab.close(&p.b.ep);
+	rig_close(&right);
+	for (int i = 0; i < 1000 && !p.a.broken; i++) {
+		rig_send(&p.a, RDM_REQ);
+		rdm_wire_fab.progress(&left.domain);
+	}
+	dt_note("broken: %d", p.a.broken);
+	rdm_wire_fab.close(&p.a.ep);
+	rig_close(&left);
+}
+TEST_ROWS(peer_gone, modes, peer_gone)
+
+/* Descriptors and everything else come back. */
+static void no_leaks(const void *arg)
+{
+	struct dt_fds before;
+	struct pair p;
+
+	/* libfabric keeps some from its first use on */
+	rig_open(&left, &right, arg);
+	rig_close(&left);
+	rig_close(&right);
+	dt_fds_get(&before);
+	for (int i = 0; i < 3; i++) {
+		rig_open(&left, &right, arg);
+		rig_connect(&p, &left, &right);
+		rig_exchange(&p, &left, &right, 5);
+		rig_disconnect(&p);
+		rig_close(&left);
+		rig_close(&right);
+	}
+	dt_fds_check(&before, __FILE__, __LINE__);
+}
+TEST_ROWS(no_leaks, modes, no_leaks)

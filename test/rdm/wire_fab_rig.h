@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What stands around the wire in its tests: two sides, endpoints made by hand, checked frames. */
+#ifndef WIRE_FAB_RIG_H
+#define WIRE_FAB_RIG_H
+
+#include "../lib/harness.h"
+#include "rdm/wire_fab.h"
+
+struct mode {
+	const char *name;
+	bool constrained;
+};
+
+/* One IA, as far as the wire sees it. */
+struct side {
+	struct dofi_fab fab;
+	struct rdm_fabric fabric;
+	struct rdm_domain domain;
+};
+
+/* One end of a connection, and how far it has got. */
+struct end {
+	struct rdm_ep ep;
+	struct rdm_cq cq;
+	_Atomic unsigned int woken;	/* calls of rdm_cq_wake */
+	_Atomic int broken;		/* rdm_ep_broken's code */
+	uint32_t sent[RDM_CHANNELS], got[RDM_CHANNELS];
+	uint64_t out[RDM_CHANNELS], in[RDM_CHANNELS];	/* states of the patterns */
+};
+
+struct pair {
+	struct end a, b;
+};
+
+/* Opens both sides in the given mode. */
+void rig_open(struct side *a, struct side *b, const struct mode *mode);
+void rig_open_one(struct side *s, const struct mode *mode);
+void rig_close(struct side *s);
+void rig_pump(struct side *a, struct side *b);
+
+void rig_end_init(struct end *e, struct side *s);
+void rig_connect(struct pair *p, struct side *a, struct side *b);
+void rig_disconnect(struct pair *p);
+
+/* A frame of random length and contents; false: there is no room. */
+bool rig_send(struct end *e, int ch);
+/* Takes one frame, checks all of it; false: there is none. */
+bool rig_recv(struct end *e, int ch);
+void rig_flush(struct end *e);
+/* Both directions and channels work: `n` frames each. */
+void rig_exchange(struct pair *p, struct side *a, struct side *b, uint32_t n);
+
+/* A message made by hand, from side `from` to the other end of `e`, which is at side `to`. */
+void rig_raw(struct side *from, struct side *to, struct end *e, const void *data, size_t len);
+/* The header of the cell that `e` would send. */
+struct wfab_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq);
+uint64_t rig_random(void);
+
+#define RIG_MODES \
+	static const struct mode modes[] = { \
+		{ "rxm", false }, \
+		{ "constrained", true }, \
+	}
+
+/* Both sides make progress until cond_ holds. */
+#define PUMP_UNTIL(a_, b_, cond_, limit_us_) \
+	do { \
+		uint64_t end_at_ = dt_now_us() + (uint64_t)(limit_us_) * dt_slow(); \
+		while (!(cond_)) { \
+			if (dt_now_us() > end_at_) \
+				FAIL("not reached in time: %s", #cond_); \
+			rig_pump(a_, b_); \
+		} \
+	} while (0)
+
+#endif
