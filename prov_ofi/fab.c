@@ -22,6 +22,13 @@ static const struct dofi_fab_row rows[] = {
 	/* name, libfabric name, wire id, tcp quirks, iov, connection data, receives, links, wire */
 	{ "tcp", "tcp", 1, true, 4, 256, 1024, true, NULL },
 	{ "shm", "shm", 3, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_shm },
+	{ "rxm", "tcp;ofi_rxm", 4, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
+	{ "efa", "efa", 5, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
+	{ "psm3", "psm3", 6, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
+	{ "cxi", "cxi", 7, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
+	{ "opx", "opx", 8, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
+	/* For tests: see rdm/wire_fab_test.c. */
+	{ "constrained", "tcp;ofi_rxm", 9, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
 };
 
 size_t dofi_addr_len(const struct sockaddr *sa)
@@ -210,7 +217,7 @@ int dofi_fab_open(struct dofi_fab *fab, const char *params)
 	parse_params(params, &wish);
 	fab->row = find_row(wish.provider);
 	if (!fab->row) {
-		dofi_why_fabric(wish.provider, "tcp, shm");
+		dofi_why_fabric(wish.provider, "tcp, shm, rxm, efa, psm3, cxi, opx");
 		return -FI_ENODATA;
 	}
 	ret = choose_address(fab, &wish);

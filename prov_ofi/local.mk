@@ -65,6 +65,12 @@ dofi_sources = \
 	prov_ofi/rdm/rdm.h \
 	prov_ofi/rdm/shm_pull.c prov_ofi/rdm/shm_pull.h \
 	prov_ofi/rdm/srx.c \
+	prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
+	prov_ofi/rdm/wire_fab_arrive.c \
+	prov_ofi/rdm/wire_fab_cells.c \
+	prov_ofi/rdm/wire_fab_open.c \
+	prov_ofi/rdm/wire_fab_peers.c \
+	prov_ofi/rdm/wire_fab_test.c \
 	prov_ofi/rdm/wire_shm.c \
 	prov_ofi/recv_count.c \
 	prov_ofi/rmr.c prov_ofi/rmr.h \

@@ -112,7 +112,7 @@ void rdm_cm_tune(int fd)
 	int on = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S));
+	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), false);
 }
 
 static int dial_tcp(int fd, const union dofi_addr *source, const union dofi_addr *to, bool *done)

@@ -244,7 +244,7 @@ int rdm_cq_trywait(struct rdm_cq *cq)
 	atomic_store(&cq->armed, true);
 	if (wire->arm)
 		arm_eps(cq, wire);
-	quiet = (!wire->arm || eps_quiet(cq, wire)) &&
+	quiet = eps_quiet(cq, wire) &&
 		(!wire->may_sleep || wire->may_sleep(cq->domain)) && is_empty(cq);
 	rdm_unlock(&cq->poll);
 	return quiet ? 0 : -FI_EAGAIN;

@@ -189,3 +189,11 @@ bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died)
 	rdm_unlock(&ep->lock);
 	return over;
 }
+
+void rdm_ep_broken(struct rdm_ep *ep, int err)
+{
+	atomic_store(&ep->broken, err);
+	rdm_cq_wake(ep->rx_cq);
+	if (ep->tx_cq != ep->rx_cq)
+		rdm_cq_wake(ep->tx_cq);
+}

@@ -213,6 +213,8 @@ unsigned int rdm_proto_progress(struct rdm_ep *ep)
 
 	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != RDM_UP)
 		return 0;
+	if (atomic_load_explicit(&ep->broken, memory_order_relaxed) && !ep->failed)
+		rdm_ep_fail(ep, dofi_lib.strerror(ep->broken));
 	n = rdm_take_answers(ep) + rdm_take_requests(ep);
 	if (queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
 	    ep->told != ep->done)

@@ -193,7 +193,7 @@ struct rdm_ep {
 	uint64_t remote;		/* of the write: where the next byte goes */
 	uint32_t key;
 	bool refused;			/* what follows a refused request is thrown away */
-	bool failed;			/* the peer broke the rules */
+	_Atomic bool failed;		/* the peer broke the rules */
 	uint64_t got, expected, data;
 	uint64_t messages;		/* that have arrived */
 	_Atomic uint32_t order;		/* see proto_rx.c */
@@ -275,7 +275,7 @@ struct rdm_wire {
 	bool (*pull)(struct rdm_ep *ep, struct iovec *to, const struct rdm_segment *from, size_t n);
 	/* Without ep->lock: may anything have arrived? A guess that errs to true only. */
 	bool (*ready)(struct rdm_ep *ep);
-	/* Before sleeping (NULL: wait_fd suffices). arm: from now on the peer rings when it sends
+	/* Before sleeping. arm, settle (NULL: wait_fd suffices): from now on the peer rings when it sends
 	 * and, with `room`, when it has made room. settle, once all are armed: whoever has not seen
 	 * that is seen. quiet: nothing is there, no room has been made. */
 	void (*arm)(struct rdm_ep *ep, bool room);
@@ -354,8 +354,8 @@ void rdm_ep_up(struct rdm_ep *ep);
 /* The peer has ended its side (died: without saying so). True: everything that it sent has been
  * taken, the end may be reported; false: ask again later. */
 bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died);
-/* Called by a wire, with domain->wire_lock: sets ep->broken and wakes the event queue (and the
- * threads that sleep on its completion queues), so that the connection is ended soon. */
+/* Called by a wire, with domain->wire_lock: whoever polls next ends the connection; the threads that
+ * sleep on its completion queues are woken for that. */
 void rdm_ep_broken(struct rdm_ep *ep, int err);
 
 #endif

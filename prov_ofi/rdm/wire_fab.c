@@ -289,11 +289,14 @@ static void fab_commit(struct rdm_ep *ep, int channel, struct rdm_frame *frame)
 	pthread_mutex_unlock(&ep->domain->wire_lock);
 }
 
-static struct rdm_frame *fab_peek(struct rdm_ep *ep, int channel)
+static const struct rdm_frame *fab_peek(struct rdm_ep *ep, int channel, const void **payload)
 {
 	struct wfab_cell *cell = ep->w.conn ? wfab_next(ep->w.conn, channel) : NULL;
 
-	return cell ? wfab_frame(cell) : NULL;
+	if (!cell)
+		return NULL;
+	*payload = rdm_payload(wfab_frame(cell));
+	return wfab_frame(cell);
 }
 
 /* The sequence number goes first: a repeated cell then finds its place taken, or is an old one. */
@@ -332,21 +335,29 @@ static bool room_made(struct rdm_conn *conn)
 	return false;
 }
 
+/* Anything that can be taken now? A request behind a message without receive cannot. */
+static bool arrived(struct rdm_ep *ep, struct rdm_conn *conn)
+{
+	return wfab_next(conn, RDM_ANS) ||
+	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) &&
+		wfab_next(conn, RDM_REQ)) ||
+	       (conn->broken && !ep->failed);
+}
+
 static bool fab_ready(struct rdm_ep *ep)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
-	return conn && (wfab_next(conn, RDM_REQ) || wfab_next(conn, RDM_ANS) || room_made(conn));
+	return atomic_load_explicit(&ep->state, memory_order_acquire) == RDM_UP && conn &&
+	       (arrived(ep, conn) || room_made(conn));
 }
 
 /* Whatever comes is seen by wait_fd; the peer need not be told. */
-static bool fab_arm(struct rdm_ep *ep, bool room)
+static bool fab_quiet(struct rdm_ep *ep, bool room)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
-	if (!conn)
-		return true;
-	return !wfab_next(conn, RDM_REQ) && !wfab_next(conn, RDM_ANS) && !(room && room_made(conn));
+	return !conn || !(arrived(ep, conn) || (room && room_made(conn)));
 }
 
 const struct rdm_wire rdm_wire_fab = {
@@ -370,5 +381,5 @@ const struct rdm_wire rdm_wire_fab = {
 	.release = fab_release,
 	.flush = fab_flush,
 	.ready = fab_ready,
-	.arm = fab_arm,
+	.quiet = fab_quiet,
 };

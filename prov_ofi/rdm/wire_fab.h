@@ -15,7 +15,7 @@
  *        24  u32  the same for channel 1
  *        28  u8   channel; WFAB_CREDIT: nothing but the counts of bytes 20 to 27, ends here
  *        29  u8×3 zero
- *        32       struct rdm_frame (32 bytes), then its payload
+ *        32       struct rdm_frame (40 bytes), then its payload
  *
  * Nobody has more than the other side's window of unconsumed cells per channel under way. Counts
  * only grow, so a lost race between two cells that bear them does no harm. Credit cells go when

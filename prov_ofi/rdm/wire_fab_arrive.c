@@ -151,10 +151,9 @@ static void violated(struct wfab *net, struct rdm_conn *conn, struct wfab_cell *
 
 static void unswap_frame(struct rdm_frame *f)
 {
-	f->mark = le32toh(f->mark);
+	f->mark = le64toh(f->mark);
 	f->len = le32toh(f->len);
 	f->key = le32toh(f->key);
-	f->unused = le16toh(f->unused);
 	f->total = le64toh(f->total);
 	f->value = le64toh(f->value);
 }

@@ -16,7 +16,7 @@
 #define LOT 64
 
 _Static_assert(sizeof(struct wfab_hdr) == WFAB_HDR, "header of a cell");
-_Static_assert(sizeof(struct rdm_frame) == 32, "header of a frame");
+_Static_assert(sizeof(struct rdm_frame) == 40, "header of a frame");
 
 static int register_slab(struct wfab *net, struct wfab_slab *slab)
 {
@@ -176,10 +176,9 @@ void wfab_cell_return(struct wfab *net, struct wfab_cell *cell)
 /* Frames are little-endian on the way. */
 static void swap_frame(struct rdm_frame *f)
 {
-	f->mark = htole32(f->mark);
+	f->mark = htole64(f->mark);
 	f->len = htole32(f->len);
 	f->key = htole32(f->key);
-	f->unused = htole16(f->unused);
 	f->total = htole64(f->total);
 	f->value = htole64(f->value);
 }

@@ -114,7 +114,7 @@ struct watcher {
 	DAT_EP_HANDLE ep;
 	DAT_COUNT most;
 	_Atomic bool stop;
-	uint64_t looks;
+	_Atomic uint64_t looks;
 };
 
 static void watch(void *arg)
@@ -145,7 +145,7 @@ TEST_LIMIT(recv_count, a_plain_endpoint_under_load, 60)
 	for (i = 0; i < 7; i++)
 		OK(post_recv(&p.b, 0, 100, 1));
 	dt_thread_start(&t, watch, &w);
-	for (i = 0; i < 3000; i++) {
+	for (i = 0; i < 3000 || w.looks < 1000; i++) {
 		OK(post_recv(&p.b, 0, 100, 1));
 		OK(post_send(&p.a, 0, 64, 1));
 		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 64);
@@ -170,7 +170,7 @@ TEST_LIMIT(recv_count, an_endpoint_with_an_SRQ_under_load, 60)
 	w.ep = h.on[0].ep;
 	w.most = 4;
 	dt_thread_start(&t, watch, &w);
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 1000 || w.looks < 1000; i++) {
 		post_slots(&h, 0, 4);
 		for (k = 0; k < 4; k++)
 			OK(post_send(&h.peer[k & 1], 0, 64, 1));
