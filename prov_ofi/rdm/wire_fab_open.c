@@ -15,7 +15,8 @@
 #include "why.h"
 
 #define API_VERSION FI_VERSION(1, 14)
-#define CQ_SIZE 4096
+/* Operations of one direction that are outstanding at once, whatever the provider would take. */
+#define DEPTH_MAX 8192
 
 static struct fi_info *make_hints(const struct dofi_fab *fab, bool bind)
 {
@@ -51,8 +52,9 @@ failed:
 	return NULL;
 }
 
-/* Everything that is done to the inner objects is done under one lock, so a provider that is not
- * safe for several threads serves as well. */
+/* Threads of the provider's own are not wanted, though sockets has a descriptor only with them: it
+ * was many times slower beside a thread that polls. All that is done to the inner objects is done
+ * under one lock, so a provider that is not safe for several threads serves as well. */
 static int ask(const struct dofi_fab *fab, bool bind, bool tell, struct fi_info **info)
 {
 	struct fi_info *hints = make_hints(fab, bind);
@@ -153,6 +155,11 @@ int wfab_getinfo(struct dofi_fab *fab, struct fi_info **out)
 	return ret;
 }
 
+static uint32_t depth(size_t size)
+{
+	return size && size < DEPTH_MAX ? (uint32_t)size : DEPTH_MAX;
+}
+
 static int choose_inner(struct wfab *net)
 {
 	const struct dofi_fab *fab = net->domain->fabric->fab;
@@ -172,13 +179,14 @@ static int choose_inner(struct wfab *net)
 	if (net->cell_size < 2 * WFAB_CELL_HDR)
 		return -FI_EMSGSIZE;
 	net->register_cells = net->info->domain_attr->mr_mode & FI_MR_LOCAL;
-	net->post_max = net->info->rx_attr->size ? (uint32_t)net->info->rx_attr->size : UINT32_MAX;
+	net->post_max = depth(net->info->rx_attr->size);
 	return 0;
 }
 
 static int open_cq(struct wfab *net)
 {
-	struct fi_cq_attr attr = { .size = CQ_SIZE, .format = FI_CQ_FORMAT_MSG,
+	size_t size = net->post_max + depth(net->info->tx_attr->size);
+	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_MSG,
 				   .wait_obj = FI_WAIT_FD };
 
 	net->cq_fd = -1;
@@ -190,7 +198,7 @@ static int open_cq(struct wfab *net)
 		net->cq_fd = -1;
 	}
 	attr.wait_obj = FI_WAIT_NONE;
-	attr.size = CQ_SIZE;
+	attr.size = size;	/* some change it */
 	return fi_cq_open(net->inner, &attr, &net->cq, net);
 }
 
@@ -317,18 +325,19 @@ failed:
 	return ret;
 }
 
-/* The last cells of connections that have been closed still have to go out. */
+/* The last cells of connections that have been closed still have to go out; and what has come is
+ * read, because a TCP socket below that is closed before takes with it what was sent last. */
 static void drain(struct wfab *net)
 {
 	uint64_t end = dofi_now() + DOFI_MS(WFAB_LINGER_MS);
+	struct pollfd pfd = { .fd = net->wait_fd, .events = POLLIN };
+	unsigned int got;
 
-	while (!dofi_list_empty(&net->closed) && dofi_now() < end) {
-		struct pollfd pfd = { .fd = net->wait_fd, .events = POLLIN };
-
-		wfab_poll(net);
-		if (!dofi_list_empty(&net->closed))
+	do {
+		got = wfab_poll(net);
+		if (!got && !dofi_list_empty(&net->closed))
 			poll(&pfd, 1, WFAB_TICK_MS);
-	}
+	} while ((got || !dofi_list_empty(&net->closed)) && dofi_now() < end);
 }
 
 void wfab_close(struct rdm_domain *domain)
