@@ -191,7 +191,7 @@ static void read_all(struct rdm_domain *domain)
 	pthread_mutex_unlock(&domain->wire_lock);
 }
 
-/* Is the peer's last cell still on its way? It is not waited for beyond WFAB_GAP_MS without news. */
+/* Is the peer's last cell still on its way? Without news it is waited for WFAB_GAP_MS. */
 static bool more_will_come(struct rdm_conn *conn)
 {
 	bool missing = false, moved = false;
@@ -224,7 +224,7 @@ static bool fab_drained(struct rdm_ep *ep, bool died)
 
 /* ---- frames ---- */
 
-/* A place to send from. What is asked for in vain is remembered, so that whoever makes room wakes. */
+/* A place to send from. */
 static bool get_cell(struct rdm_conn *conn, int ch)
 {
 	pthread_mutex_t *lock = &conn->net->domain->wire_lock;
@@ -246,6 +246,7 @@ static struct rdm_frame *fab_reserve(struct rdm_ep *ep, int channel, size_t want
 	if (!conn || !conn->adopted || conn->broken)
 		return NULL;
 	if (!wfab_room(conn, channel) || !get_cell(conn, channel)) {
+		/* Remembered, so that whoever makes room wakes us. */
 		atomic_store(&conn->wanted[channel], true);
 		/* It may have been made between the two. */
 		if (!wfab_room(conn, channel) || !get_cell(conn, channel))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What happens to cells that arrive?
  *
- * A cell comes from the network: nothing in it is believed before it has been checked. One that does
+ * A cell comes from the network: nothing in it is believed before it is checked. One that does
  * not name a living connection by index, generation and token is dropped. One that does, and
  * breaks the rules of the wire, comes from a peer that cannot be talked to: it ends the connection.
  */
@@ -71,7 +71,8 @@ static struct rdm_conn *find_conn(struct wfab *net, const struct wfab_hdr *hdr, 
 static bool take_counts(struct rdm_conn *conn, const struct wfab_hdr *hdr)
 {
 	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
-		uint32_t count = le32toh(hdr->consumed[ch]), known = atomic_load(&conn->granted[ch]);
+		uint32_t known = atomic_load(&conn->granted[ch]);
+		uint32_t count = le32toh(hdr->consumed[ch]);
 
 		if ((int32_t)(count - known) <= 0)
 			continue;
@@ -143,7 +144,8 @@ static void check_gaps(struct wfab *net)
 		check_gap(dofi_container(pos, struct rdm_conn, gap), now);
 }
 
-static void violated(struct wfab *net, struct rdm_conn *conn, struct wfab_cell *cell, const char *why)
+static void violated(struct wfab *net, struct rdm_conn *conn, struct wfab_cell *cell,
+		     const char *why)
 {
 	drop(net, cell, why);
 	wfab_break(conn, FI_EINVAL);
@@ -236,7 +238,7 @@ static void completed(struct wfab *net, struct fi_cq_msg_entry *entry)
 		wfab_arrive(net, cell);
 }
 
-/* Too long a message of a stranger, or a send to a peer that is not there any more. False: the queue
+/* A stranger's message that is too long, or a send to a peer that has gone. False: the queue
  * itself does not work. */
 static bool completed_badly(struct wfab *net)
 {

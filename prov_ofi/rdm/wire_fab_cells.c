@@ -151,8 +151,8 @@ void wfab_post(struct wfab *net)
 	while (net->posted + net->held < net->want_rx && net->posted < net->post_max &&
 	       !net->post_full && net->pool) {
 		struct wfab_cell *cell = pop(net);
-		ssize_t ret = fi_recv(net->ep, cell->hdr, net->cell_size, cell->desc, FI_ADDR_UNSPEC,
-				      &cell->context);
+		ssize_t ret = fi_recv(net->ep, cell->hdr, net->cell_size, cell->desc,
+				      FI_ADDR_UNSPEC, &cell->context);
 
 		if (ret) {
 			wfab_cell_free(net, cell);
@@ -183,7 +183,8 @@ static void swap_frame(struct rdm_frame *f)
 	f->value = htole64(f->value);
 }
 
-static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel, uint32_t seq)
+static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel,
+			uint32_t seq)
 {
 	struct wfab_hdr *hdr = cell->hdr;
 

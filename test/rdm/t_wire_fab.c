@@ -140,7 +140,8 @@ __attribute__((constructor)) static void register_many(void)
 	static struct dt_case c[2];
 
 	for (int i = 0; i < 2; i++) {
-		c[i] = (struct dt_case){ .suite = "many", .name = i ? "many_constrained" : "many_rxm",
+		c[i] = (struct dt_case){ .suite = "many",
+					 .name = i ? "many_constrained" : "many_rxm",
 					 .fn = many, .arg = &modes[i], .limit_s = 60 };
 		dt_register(&c[i]);
 	}

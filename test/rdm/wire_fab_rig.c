@@ -296,7 +296,8 @@ void rig_raw(struct side *from, struct side *to, struct end *e, const void *data
 	do {
 		rig_pump(from, to);
 		pthread_mutex_lock(&from->domain.wire_lock);
-		ret = fi_send(net->ep, cell->hdr, len, cell->desc, conn->peer->addr, &cell->context);
+		ret = fi_send(net->ep, cell->hdr, len, cell->desc, conn->peer->addr,
+			      &cell->context);
 		pthread_mutex_unlock(&from->domain.wire_lock);
 	} while (ret == -FI_EAGAIN && dt_now_us() < end);
 	ASSERT_EQ(ret, 0);
