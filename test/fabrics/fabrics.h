@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which fabric does a test program run over?
  *
- * DAT_TEST_FABRIC names a line of fabrics.def; DAT_TEST_PARAMS gives IA parameters of its own, whose
- * provider is then the fabric's name. Without either it is the first line.
+ * DAT_TEST_FABRIC names a line of fabrics.def; DAT_TEST_PARAMS gives IA parameters of its own,
+ * whose provider is then the fabric's name. Without either it is the first line.
  */
 #ifndef TEST_FABRICS_H
 #define TEST_FABRICS_H

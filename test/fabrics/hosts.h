@@ -7,8 +7,8 @@
 #include "net.h"
 
 #define KEEPALIVE_S 1
-/* Silence, then probes for as long again; and the kernel looks at that when a timer of its own, which
- * doubles each time, next fires. */
+/* Silence, probes for as long again, and the time that the last messages may wait for receives;
+ * the rest is for a machine that is busy. */
 #define GONE_MS (KEEPALIVE_S * 2000 + 4000)
 #define CHUNK ((size_t)1 << 20)
 #define PIECE (CHUNK / 8)		/* of an exchange */

@@ -8,7 +8,9 @@
 
 enum { WORD_QUAL };
 
-static const struct plan over_wires = { "one-of-two-wires-cut", 0, LOAD_RECEIVES, DEED_CUT, "EB|ED" };
+static const struct plan over_wires = {
+	"one-of-two-wires-cut", 0, LOAD_RECEIVES, DEED_CUT, "EB|ED"
+};
 static const struct plan addresses = { "two-addresses", 0, LOAD_NONE, DEED_NONE, "E" };
 static const struct plan connecting = { "cut-connecting", 0, LOAD_NONE, DEED_CUT, "T|U" };
 

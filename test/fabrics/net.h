@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Two hosts and the wires between them, all on this machine.
  *
- * Each host is a network namespace with two interfaces, net_wire(0) and net_wire(1). A wire is a pair
- * of TAP interfaces whose frames a player of its own carries over; it loses some, or all. (Unlike
- * netem that needs no module of the kernel that may not be there.)
+ * Each host is a network namespace with two interfaces, net_wire(0) and net_wire(1). A wire is a
+ * pair of TAP interfaces whose frames a player of its own carries over; it loses some, or all.
+ * (Unlike netem that needs no module of the kernel that may not be there.)
  */
 #ifndef FABRICS_NET_H
 #define FABRICS_NET_H

@@ -50,7 +50,7 @@ static void preload(void)
 		sigaction(sig, &saved[sig], NULL);
 }
 
-/* For those who want to know whether the fabric is there, and why not (libdat says so on stderr). */
+/* Is the fabric there? If not, libdat says why on stderr. */
 static void open_and_close(void *arg)
 {
 	struct rd rd;
@@ -102,7 +102,8 @@ static void run(void)
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "fabric", required_argument, NULL, 'f' }, { "seed", required_argument, NULL, 's' },
+		{ "fabric", required_argument, NULL, 'f' },
+		{ "seed", required_argument, NULL, 's' },
 		{ "count", required_argument, NULL, 'n' }, { "quiet", no_argument, NULL, 'q' },
 		{ "open", no_argument, NULL, 'o' },
 		{ NULL, 0, NULL, 0 },
@@ -131,10 +132,11 @@ int main(int argc, char **argv)
 			only_open = true;
 			break;
 		default:
-			fprintf(stderr, "usage: %s [--fabric NAME] [--seed N] [--count N] [--quiet]\n"
+			fprintf(stderr,
+				"usage: %s [--fabric NAME] [--seed N] [--count N] [--quiet]\n"
 				"       %s [--fabric NAME] --open\n"
-				"Plays scenarios 1 to 60, or that of one seed; or only opens the fabric.\n",
-				argv[0], argv[0]);
+				"Plays scenarios 1 to 60, or that of one seed, or opens the "
+				"fabric only.\n", argv[0], argv[0]);
 			return 2;
 		}
 	}
