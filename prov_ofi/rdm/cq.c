@@ -18,6 +18,8 @@
 #define SIGNAL NULL
 #define WIRE ((void *)1)
 #define FIRST_ROOM 64
+/* Looks in one fi_trywait. */
+#define TRIES 256
 
 static struct rdm_cq *cq_of(struct fid_cq *fid)
 {
@@ -234,18 +236,64 @@ static bool eps_quiet(struct rdm_cq *cq, const struct rdm_wire *wire)
 	return quiet;
 }
 
-int rdm_cq_trywait(struct rdm_cq *cq)
+/* One queue watches the wire for all: the kernel limits in how many sets, one within the other, a
+ * descriptor may be. Whoever reads that queue, and somebody always does before long, takes in what
+ * has come for the others and wakes their sleepers. */
+static void watch_wire(struct rdm_cq *cq, const struct rdm_wire *wire)
 {
-	const struct rdm_wire *wire = cq->domain->fabric->wire;
-	bool quiet;
+	struct rdm_domain *domain = cq->domain;
+	struct epoll_event ev = { .events = EPOLLIN };
 
-	rdm_lock(&cq->poll);
+	ev.data.ptr = WIRE;
+	rdm_lock(&domain->watch_lock);
+	if (!domain->watcher &&
+	    !epoll_ctl(cq->epfd, EPOLL_CTL_ADD, wire->wait_fd(domain), &ev))
+		domain->watcher = cq;
+	rdm_unlock(&domain->watch_lock);
+}
+
+/* The queue goes; those who sleep on others look again, and one takes over. */
+static void unwatch_wire(struct rdm_cq *cq)
+{
+	struct rdm_domain *domain = cq->domain;
+	struct dofi_list *pos;
+
+	rdm_lock(&domain->watch_lock);
+	dofi_list_remove(&cq->link);
+	if (domain->watcher == cq) {
+		domain->watcher = NULL;
+		dofi_list_each(pos, &domain->cqs)
+			rdm_cq_wake(dofi_container(pos, struct rdm_cq, link));
+	}
+	rdm_unlock(&domain->watch_lock);
+}
+
+/* May one sleep now? cq->poll held. */
+static bool try_once(struct rdm_cq *cq, const struct rdm_wire *wire)
+{
 	quieten(cq);
 	atomic_store(&cq->armed, true);
 	if (wire->arm)
 		arm_eps(cq, wire);
-	quiet = eps_quiet(cq, wire) &&
-		(!wire->may_sleep || wire->may_sleep(cq->domain)) && is_empty(cq);
+	if (wire->wait_fd)
+		watch_wire(cq, wire);
+	return eps_quiet(cq, wire) && (!wire->may_sleep || wire->may_sleep(cq->domain));
+}
+
+/* What moves without yielding a completion, pieces of a long message say, is seen to here: callers
+ * take a refusal after which there is nothing to read for a sign that something is stuck. */
+int rdm_cq_trywait(struct rdm_cq *cq)
+{
+	const struct rdm_wire *wire = cq->domain->fabric->wire;
+	bool quiet = false;
+
+	rdm_lock(&cq->poll);
+	for (int i = 0; i < TRIES && !quiet && is_empty(cq); i++) {
+		quiet = try_once(cq, wire);
+		if (!quiet)
+			poll_eps(cq);
+	}
+	quiet = quiet && is_empty(cq);
 	rdm_unlock(&cq->poll);
 	return quiet ? 0 : -FI_EAGAIN;
 }
@@ -321,6 +369,7 @@ static int cq_close(struct fid *fid)
 
 	if (cq->n_eps)
 		return -FI_EBUSY;
+	unwatch_wire(cq);
 	release(cq);
 	return 0;
 }
@@ -348,9 +397,7 @@ static struct fi_ops_cq cq_ops = {
 
 static int open_fds(struct rdm_cq *cq)
 {
-	const struct rdm_wire *wire = cq->domain->fabric->wire;
 	struct epoll_event ev = { .events = EPOLLIN };
-	int fd = wire->wait_fd ? wire->wait_fd(cq->domain) : -1;
 
 	cq->signal = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -358,9 +405,6 @@ static int open_fds(struct rdm_cq *cq)
 		return -errno;
 	ev.data.ptr = SIGNAL;
 	if (epoll_ctl(cq->epfd, EPOLL_CTL_ADD, cq->signal, &ev))
-		return -errno;
-	ev.data.ptr = WIRE;
-	if (fd >= 0 && epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd, &ev))
 		return -errno;
 	return 0;
 }
@@ -391,6 +435,9 @@ int rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 		release(cq);
 		return ret;
 	}
+	rdm_lock(&cq->domain->watch_lock);
+	dofi_list_append(&cq->domain->cqs, &cq->link);
+	rdm_unlock(&cq->domain->watch_lock);
 	*out = &cq->fid;
 	return 0;
 }

@@ -123,6 +123,7 @@ static int domain_close(struct fid *fid)
 		free(domain->mr[i]);
 	pthread_rwlock_destroy(&domain->mr_lock);
 	pthread_mutex_destroy(&domain->wire_lock);
+	rdm_lock_destroy(&domain->watch_lock);
 	free(domain);
 	return 0;
 }
@@ -167,6 +168,8 @@ int rdm_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_dom
 	domain->fabric = dofi_container(fid, struct rdm_fabric, fid);
 	init_mr_lock(&domain->mr_lock);
 	pthread_mutex_init(&domain->wire_lock, NULL);
+	rdm_lock_init(&domain->watch_lock);
+	dofi_list_init(&domain->cqs);
 	if (domain->fabric->wire->domain_open)
 		ret = domain->fabric->wire->domain_open(domain);
 	if (ret) {

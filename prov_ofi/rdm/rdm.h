@@ -21,7 +21,7 @@
  *   cq->poll    who polls: the list of the queue's endpoints
  *   ep->lock    one connection: what is sent and received
  *   domain->mr_lock (read), srx->lock, domain->wire_lock
- *   cq->lock, eq->event_lock    entries of a queue; nothing is taken under them
+ *   cq->lock, eq->event_lock, domain->watch_lock    nothing is taken under them
  */
 #ifndef DOFI_RDM_H
 #define DOFI_RDM_H
@@ -69,6 +69,9 @@ struct rdm_domain {
 	struct rdm_mr **mr[RDM_MR_CHUNKS];
 	pthread_mutex_t wire_lock;
 	void *wire;			/* the wire's own: struct of wire_fab.c, or NULL */
+	struct rdm_lock watch_lock;
+	struct dofi_list cqs;		/* watch_lock */
+	struct rdm_cq *watcher;		/* the one that has wait_fd in its epfd; watch_lock */
 	_Atomic uint32_t eps;		/* open endpoints */
 	_Atomic uint16_t next_port;	/* names the active ends of connections */
 };
@@ -81,6 +84,7 @@ struct rdm_completion {
 struct rdm_cq {
 	struct fid_cq fid;
 	struct rdm_domain *domain;
+	struct dofi_list link;		/* domain->cqs */
 	struct rdm_lock poll;
 	struct rdm_ep **eps;		/* bound for either direction, each once */
 	uint32_t n_eps, eps_room, turn;
@@ -90,8 +94,8 @@ struct rdm_cq {
 	_Atomic uint32_t head, tail;
 	_Atomic bool armed;		/* somebody sleeps on epfd */
 	int signal;			/* eventfd, in epfd */
-	int epfd;			/* FI_GETWAIT: signal, the wire's descriptor, and sockets of
-					   connections whose peers ring there */
+	int epfd;			/* FI_GETWAIT: signal, sockets of connections whose peers ring
+					   there, and of the domain's watcher the wire's descriptor */
 };
 
 /* Connection events that wait to be read, and all sockets of connections. */
