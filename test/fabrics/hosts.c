@@ -102,7 +102,7 @@ static void play(void *arg)
 	hosts_exchange(&s);
 	if (role->plan->deed != DEED_NONE) {
 		begin_load(&s);
-		rl_step(ST_DEED, rl_board->step[ST_DEED] | 1 << s.host);
+		atomic_fetch_or(&rl_board->step[ST_DEED], 1 << s.host);
 		if (!strcmp(role->plan->words, "E"))
 			end_load(&s);
 		else
@@ -167,6 +167,7 @@ static void run_plan(const struct plan *plan)
 
 	if (!rl_begin(plan->name, 120000))
 		return;
+	hosts_patience(plan->deed == DEED_NONE || plan->deed == DEED_BLINK);
 	net_lose(0, plan->loss);
 	net_lose(1, 0);
 	net_carry();
@@ -185,10 +186,7 @@ static void run(void)
 {
 	const struct test_fabric *fabric = test_fabric();
 	char why[120] = "the fabric does not reach other hosts through IP interfaces";
-	char keepalive[8];
 
-	snprintf(keepalive, sizeof(keepalive), "%d", KEEPALIVE_S);
-	setenv("DAPL_OFI_KEEPALIVE_S", keepalive, 1);
 	setenv("DAPL_OFI_LOG", "0", 0);
 	if (!fabric || !test_fabric_has(fabric, "hosts") || !net_make(why, sizeof(why))) {
 		rl_skip("hosts", why);

@@ -70,6 +70,9 @@ void hosts_exchange(struct side *s);
 /* The connection ends in time after the deed, with all that is outstanding. */
 void hosts_notice(struct side *s);
 
+/* Sets how soon players to come give a silent peer up: they have time if nobody is to go. */
+void hosts_patience(bool much);
+
 /* hosts_more.c: connecting over a cut wire, two wires, two addresses. */
 void hosts_more(void);
 

@@ -52,6 +52,7 @@ static void cut_connecting(void)
 
 	if (!rl_begin(connecting.name, 40000))
 		return;
+	hosts_patience(true);
 	net_lose(0, 1000);
 	net_carry();
 	rl_start("host-0", connects_in_vain, &role);
@@ -117,6 +118,7 @@ static void one_of_two_wires(void)
 
 	if (!rl_begin(over_wires.name, 90000))
 		return;
+	hosts_patience(false);
 	net_lose(0, 0);
 	net_lose(1, 0);
 	net_carry();
@@ -184,6 +186,7 @@ static void two_addresses(void)
 
 	if (!rl_begin(addresses.name, 60000))
 		return;
+	hosts_patience(true);
 	net_lose(0, 0);
 	net_lose(1, 0);
 	net_carry();

@@ -14,6 +14,14 @@ size_t hosts_at(int kind, int chunk)
 	return ((size_t)kind * CHUNKS + (size_t)chunk) * CHUNK;
 }
 
+void hosts_patience(bool much)
+{
+	char seconds[8];
+
+	snprintf(seconds, sizeof(seconds), "%d", much ? 10 : KEEPALIVE_S);
+	setenv("DAPL_OFI_KEEPALIVE_S", seconds, 1);
+}
+
 void hosts_open(struct side *s, const struct role *role)
 {
 	char *p = malloc(AREA);

@@ -1,6 +1,7 @@
 # Everything over every fabric. make check runs the quick part (QUICK_FABRICS in test/fabrics/lib.sh),
 # make check-fabrics all of it.
 EXTRA_DIST += \
+	test/fabrics/README.md \
 	test/fabrics/check \
 	test/fabrics/fabrics.def \
 	test/fabrics/fabrics.h \

@@ -7,8 +7,8 @@
 
 struct sc_log *sc_log;
 
-/* The normalisation: what DAT leaves open, and may therefore differ between fabrics. Everything else
- * is logged as it is. In the log the name of the rule stands for any of its values.
+/* The normalisation: what DAT leaves open, and may therefore differ between fabrics. Everything
+ * else is logged as it is. In the log the name of the rule stands for any of its values.
  *
  * rule       values                 where, and why it is open
  * GONE       DISCONNECTED, BROKEN   at the peer of an endpoint that broke, whose process died, or
@@ -88,7 +88,8 @@ void sc_print(const struct sc_scene *scene)
 					for (len = 0; p[len] && p[len] != '\n'; len++)
 						;
 					printf("%u: %s %d %s: %.*s\n", scene->number,
-					       side ? "right" : "left", ep, streams[stream], len, p);
+					       side ? "right" : "left", ep, streams[stream],
+					       len, p);
 				}
 			}
 	fflush(stdout);
