@@ -54,8 +54,8 @@ static void window(const void *arg)
 	rig_flush(&p.b);
 	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&p.a.ep), 5000000);
 	ASSERT(p.a.woken > 0);
-	ASSERT(!rdm_wire_fab.arm(&p.a.ep, true));
-	ASSERT(rdm_wire_fab.arm(&p.a.ep, false));
+	ASSERT(!rdm_wire_fab.quiet(&p.a.ep, true));
+	ASSERT(rdm_wire_fab.quiet(&p.a.ep, false));
 	for (n = 0; rig_send(&p.a, RDM_REQ); n++)
 		;
 	ASSERT_EQ(n, (w + 1) / 2);
@@ -222,7 +222,7 @@ static void sleeper(void *arg)
 		while (rig_recv(&p->b, RDM_REQ))
 			;
 		rig_flush(&p->b);
-		if (!rdm_wire_fab.arm(&p->b.ep, false) || !rdm_wire_fab.may_sleep(&right.domain))
+		if (!rdm_wire_fab.quiet(&p->b.ep, false) || !rdm_wire_fab.may_sleep(&right.domain))
 			continue;
 		/* Not forever: a missed wake-up must be seen as one. */
 		if (p->b.got[RDM_REQ] < 20)

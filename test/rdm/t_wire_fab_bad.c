@@ -183,7 +183,7 @@ static void breach(const void *arg)
 		PUMP_UNTIL(&left, &right, p.b.broken, 5000000);
 		ASSERT_EQ(p.b.broken, FI_EINVAL);
 		ASSERT(p.b.woken > 0);
-		ASSERT_PTR(rdm_wire_fab.peek(&p.b.ep, RDM_REQ), NULL);
+		ASSERT_PTR(rig_peek(&p.b), NULL);
 		ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
 		ASSERT(!rig_send(&p.b, RDM_REQ));
 		rig_exchange(&q, &left, &right, 20);
@@ -210,13 +210,13 @@ static void repeated(const void *arg)
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, net->repeated == 1, 5000000);
-	ASSERT(rdm_wire_fab.peek(&p.b.ep, RDM_REQ)->value == 4711);
+	ASSERT(rig_peek(&p.b)->value == 4711);
 	rdm_wire_fab.release(&p.b.ep, RDM_REQ);
 	rig_flush(&p.b);
-	ASSERT_PTR(rdm_wire_fab.peek(&p.b.ep, RDM_REQ), NULL);
+	ASSERT_PTR(rig_peek(&p.b), NULL);
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, net->repeated == 2, 5000000);
-	ASSERT_PTR(rdm_wire_fab.peek(&p.b.ep, RDM_REQ), NULL);
+	ASSERT_PTR(rig_peek(&p.b), NULL);
 	ASSERT_EQ(p.b.broken, 0);
 	ASSERT_EQ(net->held, 0);
 	rig_disconnect(&p);
@@ -242,7 +242,7 @@ static void gap(const void *arg)
 	rig_raw(&left, &right, &q.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, wfab_of(&right.domain)->held == 2, 5000000);
 	ASSERT(!rdm_wire_fab.ready(&p.b.ep));
-	ASSERT(rdm_wire_fab.arm(&p.b.ep, false));
+	ASSERT(rdm_wire_fab.quiet(&p.b.ep, false));
 	f = forge(&q.a, RDM_ANS, 0);
 	rig_raw(&left, &right, &q.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&q.b.ep), 5000000);
@@ -276,7 +276,7 @@ static void gap_behind(const void *arg)
 	ASSERT_EQ(p.b.broken, FI_ETIMEDOUT);
 	/* What came before it can still be taken. */
 	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
-	ASSERT(rdm_wire_fab.peek(&p.b.ep, RDM_REQ) != NULL);
+	ASSERT(rig_peek(&p.b) != NULL);
 	rdm_wire_fab.release(&p.b.ep, RDM_REQ);
 	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
 	rig_disconnect(&p);

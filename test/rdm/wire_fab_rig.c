@@ -104,10 +104,11 @@ void rig_pump(struct side *a, struct side *b)
 void rig_end_init(struct end *e, struct side *s)
 {
 	memset(e, 0, sizeof(*e));
-	pthread_mutex_init(&e->ep.lock, NULL);
+	rdm_lock_init(&e->ep.lock);
 	e->ep.domain = &s->domain;
 	e->ep.tx_cq = e->ep.rx_cq = &e->cq;
 	e->ep.wire = &rdm_wire_fab;
+	e->ep.state = RDM_UP;
 }
 
 void rig_connect(struct pair *p, struct side *a, struct side *b)
@@ -183,10 +184,10 @@ bool rig_send(struct end *e, int ch)
 	struct rdm_frame *f;
 	size_t room = 0, len;
 
-	pthread_mutex_lock(&e->ep.lock);
+	rdm_lock(&e->ep.lock);
 	f = rdm_wire_fab.reserve(&e->ep, ch, 1, &room);
 	if (!f) {
-		pthread_mutex_unlock(&e->ep.lock);
+		rdm_unlock(&e->ep.lock);
 		return false;
 	}
 	ASSERT(room >= 1);
@@ -199,20 +200,21 @@ bool rig_send(struct end *e, int ch)
 	f->value = e->sent[ch]++;
 	fill(&e->out[ch], rdm_payload(f), len);
 	rdm_wire_fab.commit(&e->ep, ch, f);
-	pthread_mutex_unlock(&e->ep.lock);
+	rdm_unlock(&e->ep.lock);
 	return true;
 }
 
 bool rig_recv(struct end *e, int ch)
 {
 	static __thread uint8_t want[WFAB_CELL_MAX + 8];
-	struct rdm_frame *f;
+	const struct rdm_frame *f;
+	const void *payload;
 	size_t len;
 
-	pthread_mutex_lock(&e->ep.lock);
-	f = rdm_wire_fab.peek(&e->ep, ch);
+	rdm_lock(&e->ep.lock);
+	f = rdm_wire_fab.peek(&e->ep, ch, &payload);
 	if (!f) {
-		pthread_mutex_unlock(&e->ep.lock);
+		rdm_unlock(&e->ep.lock);
 		return false;
 	}
 	len = frame_len(&e->in[ch], e->ep.w.conn->payload);
@@ -222,17 +224,24 @@ bool rig_recv(struct end *e, int ch)
 	ASSERT(f->total == e->in[ch]);
 	ASSERT_EQ(f->value, e->got[ch]++);
 	fill(&e->in[ch], want, len);
-	ASSERT_MEM(rdm_payload(f), want, len);
+	ASSERT_MEM(payload, want, len);
 	rdm_wire_fab.release(&e->ep, ch);
-	pthread_mutex_unlock(&e->ep.lock);
+	rdm_unlock(&e->ep.lock);
 	return true;
+}
+
+const struct rdm_frame *rig_peek(struct end *e)
+{
+	const void *payload;
+
+	return rdm_wire_fab.peek(&e->ep, RDM_REQ, &payload);
 }
 
 void rig_flush(struct end *e)
 {
-	pthread_mutex_lock(&e->ep.lock);
+	rdm_lock(&e->ep.lock);
 	rdm_wire_fab.flush(&e->ep);
-	pthread_mutex_unlock(&e->ep.lock);
+	rdm_unlock(&e->ep.lock);
 }
 
 static bool move(struct end *from, struct end *to, uint32_t until)

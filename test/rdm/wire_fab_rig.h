@@ -46,6 +46,8 @@ void rig_disconnect(struct pair *p);
 bool rig_send(struct end *e, int ch);
 /* Takes one frame, checks all of it; false: there is none. */
 bool rig_recv(struct end *e, int ch);
+/* The next request, which stays. */
+const struct rdm_frame *rig_peek(struct end *e);
 void rig_flush(struct end *e);
 /* Both directions and channels work: `n` frames each. */
 void rig_exchange(struct pair *p, struct side *a, struct side *b, uint32_t n);
