@@ -221,8 +221,8 @@ void dofi_conn_detach(struct dofi_conn *conn)
 		keep = release_socket(conn, ep);
 	else if (conn->ia->fab.row->wire)
 		fi_shutdown(conn->fid, 0);
-	dofi_evd_service(ep->recv_evd);
-	dofi_evd_service(ep->req_evd);
+	dofi_evd_drain(ep->recv_evd);
+	dofi_evd_drain(ep->req_evd);
 	if (conn->fd >= 0)
 		dofi_tcpfd_disclaim(conn->fd);
 	entered = dofi_srx_enter(conn->ia, ep->srq);
@@ -230,8 +230,8 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	dofi_srx_leave(conn->ia, entered);
 	conn->fid = NULL;
 	/* What fi_close itself flushed. */
-	dofi_evd_service(ep->recv_evd);
-	dofi_evd_service(ep->req_evd);
+	dofi_evd_drain(ep->recv_evd);
+	dofi_evd_drain(ep->req_evd);
 	if (conn->tag)
 		dofi_tag_drop(&conn->ia->tags, conn->tag);
 	conn->tag = 0;

@@ -20,6 +20,8 @@
 #define ALL_STREAMS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | \
 		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG)
 #define SERVICE_LIMIT 512
+/* Others may go on filling the queue meanwhile: an end all the same. */
+#define DRAIN_ROUNDS 1024
 
 static uint32_t pow2(uint32_t n)
 {
@@ -288,6 +290,12 @@ unsigned int dofi_evd_service(struct dofi_evd *evd)
 	dofi_evd_notify(evd, before);
 	pthread_mutex_unlock(&evd->lock);
 	return total;
+}
+
+void dofi_evd_drain(struct dofi_evd *evd)
+{
+	for (int i = 0; i < DRAIN_ROUNDS && dofi_evd_service(evd) >= SERVICE_LIMIT; i++)
+		;
 }
 
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,

@@ -139,6 +139,8 @@ void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before);
 /* Reads the CQ to its end (at most a few hundred entries); for the progress thread and teardown.
  * Returns the number of completions seen. */
 unsigned int dofi_evd_service(struct dofi_evd *evd);
+/* Reads it until everything that was there has been seen. */
+void dofi_evd_drain(struct dofi_evd *evd);
 void dofi_evd_wake_locked(struct dofi_evd *evd);
 /* Event about the IA or one of its objects on the asynchronous EVD. */
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,

@@ -72,7 +72,7 @@ static void free_ep(struct rdm_ep *ep)
 /* A shared buffer into which half a message has come: it is over, like every other operation. */
 static void end_message(struct rdm_ep *ep)
 {
-	if (ep->srx && ep->in_message && !ep->refused)
+	if (ep->srx && ep->in_message)
 		rdm_cq_push(ep->rx_cq, ep->cur.context,
 			    FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0), 0, ep->data,
 			    FI_ECANCELED);
