@@ -48,6 +48,8 @@ struct dofi_cr {
 
 /* The TCP port that carries a qualifier; both sides compute it. */
 uint16_t dofi_cm_port(DAT_CONN_QUAL qual);
+/* The low 16 bits of a qualifier that came in on a port. */
+uint16_t dofi_cm_low_qual(uint16_t port, bool moved);
 
 /* Is it a message of that kind from a peer like us? If not, the log says why. */
 int dofi_cm_check(const void *data, size_t len, enum dofi_cm_kind kind, uint8_t fabric,
@@ -78,8 +80,15 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us);
 void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number);
 /* A completion with an error status ends the connection. */
 void dofi_cm_break(struct dofi_ep *ep);
+/* The fabric gave operations back unfinished, but has not said that the connection is over: unless
+ * it does soon, it is broken. */
+void dofi_cm_flushed(struct dofi_ep *ep);
 /* The last request of a graceful disconnect has completed. */
 void dofi_cm_drained(struct dofi_ep *ep);
+/* Waits until the fabric has gone beyond what an attempt may fail at without saying which. */
+void dofi_cm_await_route(struct dofi_ep *ep);
+/* The adapter's device or address has gone: no connection, nor attempt, goes on. */
+void dofi_cm_fail_all(struct dofi_ia *ia);
 /* Reads the event queue to its end. */
 void dofi_cm_read_events(struct dofi_ia *ia);
 /* The same with no lock held; unless `block`, does nothing while another thread is at it. */

@@ -79,7 +79,7 @@ static size_t build_request(uint8_t *buf, const struct dofi_ep *ep, const struct
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
 		.link_port = ep->obj.ia->link_port, .number = ep->obj.ia->number,
-		.tag = conn->tag,
+		.tag = conn->tag, .port_moved = dofi_cm_port(qual) != (uint16_t)qual,
 	};
 
 	return dofi_cm_build(buf, &msg);
@@ -130,9 +130,11 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 	}
 	if (info)
 		dofi_lib.freeinfo(info);
-	if (ret)
+	if (ret) {
+		dofi_log(DOFI_LOG_INFO, "no attempt to connect: %s", dofi_lib.strerror(-ret));
 		return no_way(ret) ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
 				   : dofi_ret(ret);
+	}
 	pthread_mutex_lock(&ep->lock);
 	ep->conn = conn;
 	ep->active = true;
@@ -146,6 +148,8 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 	DOFI_PROBE3(connect, ep, ep->qual, &ep->remote);
 	if (a->timeout != DAT_TIMEOUT_INFINITE)
 		dofi_timer_arm(&ia->timers, &ep->timer, dofi_now() + DOFI_US(a->timeout));
+	if (ia->fab.worded)
+		dofi_cm_await_route(ep);
 	dofi_progress_ring(ia);
 	return DAT_SUCCESS;
 }

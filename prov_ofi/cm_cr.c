@@ -169,6 +169,8 @@ static unsigned int check_request(struct dofi_listener *l, const void *data, siz
 {
 	if (dofi_cm_check(data, len, DOFI_CM_REQUEST, l->ia->fab.row->wire_id, msg))
 		return DOFI_CM_VERSION_OTHER;
+	if (msg->brief)
+		msg->qual |= dofi_cm_low_qual(l->port, msg->port_moved);
 	*sp = dofi_sp_find(l, msg->qual);
 	if (!*sp || (*sp)->spent)
 		return DOFI_CM_NO_LISTENER;
@@ -268,6 +270,7 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	if (ret)
 		return dofi_ret(ret);
 	conn->peer = cr->msg.number;
+	dofi_conn_set_reads(conn, cr->msg.reads_in);
 	len = build_answer(buf, ia, DOFI_CM_ACCEPT, 0, conn, priv, (size_t)size);
 	pthread_mutex_lock(&ep->lock);
 	ep->conn = conn;

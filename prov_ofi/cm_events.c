@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What do the fabric's connection events, and deadlines, do to an endpoint? */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "cq.h"
 #include "dto.h"
 #include "grants.h"
+#include "outage.h"
 #include "progress.h"
 #include "rmr.h"
 #include "tcpfd.h"
@@ -17,6 +19,12 @@
 
 /* Events handled in one go before others get the lock. */
 #define ROUND 256
+
+/* The event that tells why operations were flushed comes another way, and may be later. */
+#define FLUSH_PATIENCE DOFI_MS(200)
+
+/* For the route of an attempt, at most. */
+#define ROUTE_MS 100
 
 union cm_event {
 	struct fi_eq_cm_entry entry;	/* ends with the connection data */
@@ -108,6 +116,13 @@ void dofi_cm_break(struct dofi_ep *ep)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN, true);
 }
 
+void dofi_cm_flushed(struct dofi_ep *ep)
+{
+	if (ep->state == DAT_EP_STATE_CONNECTED && ep->timer.when == DOFI_NEVER)
+		dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now() + FLUSH_PATIENCE);
+	dofi_progress_ring(ep->obj.ia);
+}
+
 void dofi_cm_drained(struct dofi_ep *ep)
 {
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && !dofi_queue_count(&ep->sq))
@@ -127,6 +142,9 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 		break;
 	case DAT_EP_STATE_DISCONNECT_PENDING:
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
+		break;
+	case DAT_EP_STATE_CONNECTED:
+		dofi_cm_break(ep);	/* dofi_cm_flushed */
 		break;
 	case DAT_EP_STATE_DISCONNECTED:
 		if (ep->verdict.waiting)
@@ -171,6 +189,7 @@ static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	ep->priv_len = msg.priv_len;
 	memcpy(ep->priv, msg.priv, msg.priv_len);
 	ep->conn->peer = msg.number;
+	dofi_conn_set_reads(ep->conn, msg.reads_in);
 	pthread_mutex_lock(&ep->lock);
 	ep->peer_tag = msg.tag;
 	pthread_mutex_unlock(&ep->lock);
@@ -264,10 +283,23 @@ static void failed(struct dofi_ep *ep, int err, const uint8_t *data, size_t len)
 	}
 }
 
-/* The endpoint that an event of the fabric is about; NULL when it has no interest any more. */
+void dofi_cm_fail_all(struct dofi_ia *ia)
+{
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &ia->conns) {
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
+
+		if (conn->ep)
+			failed(conn->ep, ENETDOWN, NULL, 0);
+	}
+}
+
+/* The endpoint that an event of the fabric is about; NULL when it has no interest any more, or
+ * when it is about a listener. */
 static struct dofi_ep *ep_of(fid_t fid)
 {
-	struct dofi_conn *conn = fid ? fid->context : NULL;
+	struct dofi_conn *conn = fid && fid->fclass == FI_CLASS_EP ? fid->context : NULL;
 
 	return conn ? conn->ep : NULL;
 }
@@ -283,6 +315,10 @@ static void read_error(struct dofi_ia *ia)
 	err.err_data_size = sizeof(data);
 	if (fi_eq_readerr(ia->fab.eq, &err, 0) < 0)
 		return;
+	if (err.err == ENODEV && ia->fab.row->device) {
+		dofi_outage_removed(ia);
+		return;
+	}
 	ep = ep_of(err.fid);
 	if (ep)
 		failed(ep, err.err, err.err_data, err.err_data_size);
@@ -305,21 +341,60 @@ static void dispatch(uint32_t event, union cm_event *e, size_t len)
 		shut_down(ep);
 }
 
+/* libfabric (verbs) returns the error of an attempt that fails before the request has left, and
+ * does not say whose it is: that of the oldest. See dofi_cm_await_route. */
+static void attempt_failed(struct dofi_ia *ia, int err)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->conns) {
+		struct dofi_ep *ep = dofi_container(pos, struct dofi_conn, link)->ep;
+
+		if (ep && ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
+			failed(ep, err, NULL, 0);
+			return;
+		}
+	}
+}
+
+/* One event; false: there is none. */
+static bool read_event(struct dofi_ia *ia)
+{
+	union cm_event e;
+	uint32_t event = 0;
+	ssize_t n = fi_eq_read(ia->fab.eq, &event, &e, sizeof(e), 0);
+
+	if (n == -FI_EAVAIL)
+		read_error(ia);
+	else if (n >= (ssize_t)sizeof(e.entry))
+		dispatch(event, &e, (size_t)n - sizeof(e.entry));
+	else if (n < 0 && n != -FI_EAGAIN && n != -EINTR && ia->fab.row->device)
+		attempt_failed(ia, (int)-n);
+	else
+		return false;
+	return true;
+}
+
+/* No other attempt is without its route then, so an error that comes is this one's. Where there is
+ * no fabric manager to be asked (iWARP), routes are there at once. */
+void dofi_cm_await_route(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct pollfd pfd = { .fd = ia->fab.eq_fd, .events = POLLIN };
+	int ms = ROUTE_MS;
+
+	while (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && poll(&pfd, 1, ms) > 0) {
+		if (!read_event(ia))
+			break;		/* what made it readable was dealt with in silence */
+		/* So may this one's have been, on the way to that event. */
+		ms = 0;
+	}
+}
+
 void dofi_cm_read_events(struct dofi_ia *ia)
 {
-	for (int i = 0; i < ROUND; i++) {
-		union cm_event e;
-		uint32_t event = 0;
-		ssize_t n = fi_eq_read(ia->fab.eq, &event, &e, sizeof(e), 0);
-
-		if (n == -FI_EAVAIL) {
-			read_error(ia);
-			continue;
-		}
-		if (n < (ssize_t)sizeof(e.entry))
-			break;
-		dispatch(event, &e, (size_t)n - sizeof(e.entry));
-	}
+	for (int i = 0; i < ROUND && read_event(ia); i++)
+		;
 	if (ia->early_ends)
 		settle_early_ends(ia);
 }

@@ -10,6 +10,8 @@ size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 {
 	uint8_t *p = buf;
 
+	if (msg->fabric == DOFI_CM_BRIEF_FABRIC)
+		return dofi_cm_brief_build(buf, msg);
 	p = dofi_put(p, DOFI_CM_MAGIC, 4);
 	p = dofi_put(p, DOFI_CM_VERSION, 1);
 	p = dofi_put(p, msg->kind, 1);
@@ -34,6 +36,8 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	const uint8_t *p = buf;
 	size_t hdr;
 
+	if (len && *p == DOFI_CM_BRIEF_MAGIC)
+		return dofi_cm_brief_parse(buf, len, msg);
 	if (len < 5 || dofi_get(p, 4) != DOFI_CM_MAGIC)
 		return -EPROTO;
 	if (p[4] != DOFI_CM_VERSION)

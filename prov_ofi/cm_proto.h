@@ -20,12 +20,27 @@
  *  28  8  number of the sender's adapter, random
  *  36  4  tag that messages to the sender must carry (tag.h), 0: none
  *
+ * A fabric whose connection messages carry few bytes (verbs: 55) has a brief header instead:
+ *
+ *  offset size
+ *   0  1  magic 0xda
+ *   1  1  bits 7..5 version (1); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
+ *         are not the port (cm.h); 0: zero
+ *   2  1  RDMA reads that the sender serves at once; rejection: enum dofi_cm_reason
+ *   3  1  RDMA reads that the sender issues at once
+ *   4  3  tag
+ *   7  6  only with bit 2: the qualifier without its low 16 bits
+ *
+ * followed by private data up to the end of the message. The port says the rest of the qualifier;
+ * such fabrics need no link.
+ *
  * A peer with another magic, version or fabric is refused. Nothing is believed before the whole
  * message has been checked (dofi_cm_parse).
  */
 #ifndef DOFI_CM_PROTO_H
 #define DOFI_CM_PROTO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +49,11 @@
 #define DOFI_CM_HDR 40
 /* Of any fabric; what one carries says its row. */
 #define DOFI_CM_MAX 296
+
+#define DOFI_CM_BRIEF 7
+#define DOFI_CM_BRIEF_MAGIC 0xdau
+#define DOFI_CM_BRIEF_VERSION 1u
+#define DOFI_CM_BRIEF_FABRIC 2	/* wire id of verbs, which it is for */
 
 enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };
 
@@ -56,6 +76,8 @@ struct dofi_cm_msg {
 	uint16_t link_port;
 	uint64_t number;
 	uint32_t tag;
+	bool brief;			/* parsed: the low 16 bits of `qual` are missing */
+	bool port_moved;		/* brief request: see dofi_cm_port */
 	const uint8_t *priv;		/* points into the message */
 };
 
@@ -63,6 +85,13 @@ struct dofi_cm_msg {
 size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg);
 /* 0, -EPROTO (not our protocol), -EPROTONOSUPPORT (another version), -EBADMSG (malformed). */
 int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
+
+/* The same for brief ones; the two above call these. */
+size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg);
+int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
+/* Bytes of brief header in a request for that qualifier. */
+size_t dofi_cm_brief_room(uint64_t qual);
+
 const char *dofi_cm_reason_text(unsigned int reason);
 
 #endif

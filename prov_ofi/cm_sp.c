@@ -23,6 +23,11 @@ uint16_t dofi_cm_port(DAT_CONN_QUAL qual)
 	return low < LOW_PORTS ? (uint16_t)(low + LOW_PORTS_AT) : low;
 }
 
+uint16_t dofi_cm_low_qual(uint16_t port, bool moved)
+{
+	return moved ? (uint16_t)(port - LOW_PORTS_AT) : port;
+}
+
 static struct dofi_listener *find_listener(struct dofi_ia *ia, uint16_t port)
 {
 	struct dofi_list *pos;

@@ -18,11 +18,13 @@
 #include "cm.h"
 #include "conn.h"
 #include "cq.h"
+#include "device.h"
 #include "ep.h"
 #include "link.h"
 #include "progress.h"
 #include "srq.h"
 #include "tcpfd.h"
+#include "word.h"
 
 /* How often a connection whose peer has gone, but which holds unread data, is looked at. */
 #define GONE_TICK DOFI_MS(20)
@@ -78,6 +80,27 @@ static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 	return ret ? ret : fi_ep_bind(conn->fid, req, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
 }
 
+/* How much of the EP's queues may be at the fabric at once, and what each message needs. */
+static int prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
+{
+	struct dofi_fab *fab = &ep->obj.ia->fab;
+	int ret = 0;
+
+	ep->rq.depth = ep->sq.depth = ep->most_reads = UINT32_MAX;
+	/* Ours have exactly the room that was asked for. */
+	if (fab->row->wire)
+		info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
+	if (fab->row->device)
+		ret = dofi_device_reserve(conn, ep, info);
+	if (!ret && fab->worded)
+		ret = dofi_words_make(fab, &ep->rq.words, ep->rq.limit ? ep->rq.room : 0);
+	if (!ret && fab->worded)
+		ret = dofi_words_make(fab, &ep->sq.words, ep->sq.limit ? ep->sq.room : 0);
+	ep->rq.direct = fab->worded ? 0 : ep->rq.depth;
+	ep->sq.direct = fab->worded ? 0 : ep->sq.depth;
+	return ret;
+}
+
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -95,14 +118,15 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	if (ep->srq) {
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 		/* What the endpoint takes out of the context completes by the endpoint's flags. */
-		info->rx_attr->op_flags |= FI_COMPLETION;
+		if (!ia->fab.row->device)
+			info->rx_attr->op_flags |= FI_COMPLETION;
 		conn->tag = dofi_tag_take(&ia->tags, ep);
 		if (!conn->tag)
 			goto no_fid;
 	}
-	/* Ours have exactly the room that was asked for. */
-	if (ia->fab.row->wire)
-		info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
+	ret = prepare_queues(conn, ep, info);
+	if (ret)
+		goto no_fid;
 	ret = fi_endpoint(ia->fab.domain, info, &conn->fid, conn);
 	if (ret)
 		goto no_fid;
@@ -119,12 +143,28 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 no_enable:
 	fi_close(&conn->fid->fid);
 no_fid:
+	dofi_device_release(conn, ep);
 	if (conn->tag)
 		dofi_tag_drop(&ia->tags, conn->tag);
 	dofi_cm_timer_fini(ia);
 no_timer:
 	dofi_slab_put(&slab, conn);
 	return ret;
+}
+
+void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served)
+{
+	struct dofi_ep *ep = conn->ep;
+	unsigned int most = (unsigned int)ep->attr.max_rdma_read_out;
+
+	/* Software fabrics serve as many as there are. */
+	if (!conn->ia->fab.row->device)
+		return;
+	if (served < most)
+		most = served;
+	pthread_mutex_lock(&ep->lock);
+	ep->most_reads = most ? most : 1;
+	pthread_mutex_unlock(&ep->lock);
 }
 
 void dofi_conn_find_socket(struct dofi_conn *conn)
@@ -149,6 +189,8 @@ void dofi_conn_established(struct dofi_conn *conn)
 	ep->local_port = dofi_addr_port(&ep->local.sa);
 	dofi_addr_set_port(&ep->local.sa, 0);
 	conn->up = true;
+	if (!conn->ia->fab.row->tcp_quirks)
+		return;
 	dofi_conn_find_socket(conn);
 	if (conn->fd < 0) {
 		dofi_log(DOFI_LOG_INFO, "the socket of a connection was not found");
@@ -229,6 +271,7 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	fi_close(&conn->fid->fid);
 	dofi_srx_leave(conn->ia, entered);
 	conn->fid = NULL;
+	dofi_device_release(conn, ep);
 	/* What fi_close itself flushed. */
 	dofi_evd_drain(ep->recv_evd);
 	dofi_evd_drain(ep->req_evd);

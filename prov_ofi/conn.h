@@ -11,6 +11,7 @@
 #include "fab.h"
 
 struct dofi_ep;
+struct dofi_evd;
 struct dofi_ia;
 
 struct dofi_conn {
@@ -28,6 +29,8 @@ struct dofi_conn {
 	uint64_t gone_first;		/* when look_after first looked; 0: never */
 	uint64_t gone_since;		/* when the peer's end was first seen closed; 0: not */
 	uint32_t gone_head;		/* receives consumed by then */
+	struct dofi_evd *rx_evd, *tx_evd;	/* whose CQs have room set aside, */
+	uint32_t rx_held, tx_held;	/* for so many completions (device_cq.c) */
 	struct dofi_timer timer;	/* lingering, or looking after a peer that has gone */
 	struct dofi_list link;		/* ia->conns */
 };
@@ -38,6 +41,8 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 void dofi_conn_find_socket(struct dofi_conn *conn);
 /* The connection is up: learn its addresses and its socket, watch that. */
 void dofi_conn_established(struct dofi_conn *conn);
+/* How many RDMA reads the peer serves at once. */
+void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served);
 /* The EP has no interest any more. After the call the fabric has none of its operations, and all
  * completions it gave are in the EP's queues. */
 void dofi_conn_detach(struct dofi_conn *conn);

@@ -5,10 +5,12 @@
 #include "base/log.h"
 #include "base/probe.h"
 #include "cq.h"
+#include "device.h"
 #include "dto.h"
 #include "rmr.h"
 #include "srq.h"
 #include "tag.h"
+#include "word.h"
 #include "work.h"
 
 #define BATCH 16
@@ -190,7 +192,15 @@ EACH struct dofi_dto *dto_of(void *context)
 	return dto;
 }
 
-/* What the sender said beside the message. */
+/* What the peer said beside the message itself: in the completion, or in front of it. */
+static __attribute__((noinline)) bool word_of(struct dofi_dto *dto, size_t *len, uint64_t *data)
+{
+	if (dto->shared)
+		return dofi_word_take(&dto->srq->words, dto->word, len, data);
+	return dofi_word_take(&dto->ep->rq.words, (size_t)(dto - dto->ep->rq.dto), len, data);
+}
+
+/* Its effects on this side. */
 static uint8_t take_data(struct dofi_dto *dto, uint64_t data)
 {
 	dto->solicited = data & DOFI_DATA_SOLICITED;
@@ -206,12 +216,15 @@ EACH void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 {
 	struct dofi_dto *dto = dto_of(entry->op_context);
 	uint8_t status = DAT_DTO_SUCCESS;
+	size_t len = entry->len;
 
 	if (!dto)
 		return;
 	if (dto->kind == DOFI_RECV) {
 		uint64_t data = entry->flags & FI_REMOTE_CQ_DATA ? entry->data : 0;
 
+		if (evd->obj.ia->fab.worded && !word_of(dto, &len, &data))
+			status = DAT_DTO_ERR_BAD_RESPONSE;
 		if (dto->shared) {
 			dto->ep = dofi_srq_owner(dto, evd, data);
 			if (!dto->ep)
@@ -220,17 +233,19 @@ EACH void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 		if (data)
 			status = take_data(dto, data);
 		/* A scratch byte stands in for an empty buffer (see dto.c). */
-		if (entry->len > dto->length)
+		if (len > dto->length)
 			status = DAT_DTO_ERR_LOCAL_LENGTH;
-		dto->length = entry->len;
+		dto->length = len;
 	}
 	finish(dto, evd, status);
 }
 
-static uint8_t status_of(const struct fi_cq_err_entry *err)
+static uint8_t status_of(const struct dofi_fab *fab, const struct fi_cq_err_entry *err)
 {
 	int code = err->err < 0 ? -err->err : err->err;
 
+	if (fab->row->device && err->prov_errno)
+		return dofi_device_status(err->prov_errno);
 	switch (code) {
 	case FI_ETRUNC:
 		return DAT_DTO_ERR_LOCAL_LENGTH;
@@ -266,6 +281,7 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 {
 	struct fi_cq_err_entry err;
 	struct dofi_dto *dto;
+	uint8_t status;
 
 	memset(&err, 0, sizeof(err));
 	if (fi_cq_readerr(evd->cq, &err, 0) < 0)
@@ -278,16 +294,20 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 		if (!dto->ep)
 			return true;
 	}
-	if (suspicious(dto, status_of(&err))) {
+	status = status_of(&evd->obj.ia->fab, &err);
+	if (suspicious(dto, status)) {
 		if (dto->kind == DOFI_READ)
 			atomic_fetch_add_explicit(&dto->ep->reads_done, 1, memory_order_release);
 		atomic_store_explicit(&dto->state, DOFI_DTO_SUSPECT, memory_order_release);
 		return true;
 	}
-	if (status_of(&err) != DAT_DTO_ERR_FLUSHED)
+	if (status != DAT_DTO_ERR_FLUSHED)
 		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_lib.strerror(err.err),
 			 err.prov_errno);
-	finish(dto, evd, status_of(&err));
+	else if (evd->obj.ia->fab.row->device &&
+		 !atomic_load_explicit(&dto->ep->ending, memory_order_acquire))
+		dofi_work_add(dto->ep, DOFI_WORK_FLUSHED);
+	finish(dto, evd, status);
 	return true;
 }
 

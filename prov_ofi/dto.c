@@ -94,7 +94,7 @@ EACH DAT_RETURN take_room(struct dofi_ia *ia, const struct dofi_pz *pz, struct d
 {
 	DAT_RETURN ret = take_segments(ia, pz, dto, DOFI_RECV, n, seg, rules[DOFI_RECV].need);
 
-	if (!ret && !dto->iov_count) {
+	if (!ret && !dto->iov_count && ia->fab.row->tcp_quirks) {
 		dto->iov[0].iov_base = scratch;
 		dto->iov[0].iov_len = 1;
 		dto->desc[0] = NULL;
@@ -208,14 +208,19 @@ EACH DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
 {
 	DAT_MEM_PRIV_FLAGS need = rules[o->kind].need;
+	DAT_LMR_TRIPLET sink;
 	DAT_RETURN ret;
 
 	if (o->kind == DOFI_RECV)
 		return take_room(ep->obj.ia, ep->pz, dto, o->n, o->iov);
 	/* The key has to be one for peers: transports that show it to them write by it. */
-	if (o->into_rmr)
+	if (o->into_rmr) {
 		need = DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-	ret = take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n, o->iov, need);
+		sink = *o->iov;
+		sink.lmr_context = dofi_mr_context(ep->obj.ia, sink.lmr_context);
+	}
+	ret = take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n, o->into_rmr ? &sink : o->iov,
+			    need);
 	if (ret || o->kind == DOFI_SEND)
 		return ret;
 	return take_remote(dto, o->kind, o->remote);
@@ -228,8 +233,9 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 	struct fid_ep *fid;
 	ssize_t ret;
 
-	if (kind == DOFI_BIND || q->sent != pos || !dofi_dto_may_submit(ep, q) ||
-	    (kind != DOFI_RECV && dofi_dto_fenced(ep, dto))) {
+	if (kind == DOFI_BIND || q->sent != pos || dofi_queue_holds(q, pos) >= q->direct ||
+	    !dofi_dto_may_submit(ep, q) ||
+	    (kind != DOFI_RECV && dofi_dto_fenced(ep, dto, kind))) {
 		dofi_dto_submit_queue(ep, q);
 		return;
 	}

@@ -2,12 +2,15 @@
 /* How does an operation get from its queue to the fabric? (hot)
  *
  * It waits in the ring when there is no connection yet (receives), behind a barrier fence while
- * RDMA reads are outstanding, or when libfabric answers EAGAIN.
+ * RDMA reads are outstanding, when the fabric has as much as it may have, or when libfabric answers
+ * EAGAIN.
  */
 #include "cq.h"
 #include "dto.h"
 #include "dto_fab.h"
+#include "pieces.h"
 #include "rmr.h"
+#include "word.h"
 #include "work.h"
 
 /* Programs wait for the last bytes of a write to appear in memory and then use all of it. The
@@ -76,13 +79,14 @@ static ssize_t write_tail_last(struct fid_ep *fid, struct dofi_dto *dto,
 ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
-	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->desc,
+	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 				  .iov_count = dto->iov_count, .rma_iov = &target,
 				  .rma_iov_count = 1, .context = &dto->ctx };
 	uint64_t flags = FI_COMPLETION;
 
 	if (dto->kind == DOFI_READ)
-		return fi_readmsg(fid, &msg, flags);
+		return dto->iov_count > ep->obj.ia->fab.reads_iov
+		       ? dofi_read_pieces(fid, dto, &msg) : fi_readmsg(fid, &msg, flags);
 	/* Programs take a write's completion to mean that the target's memory has changed. Where
 	 * nobody sees the completion, nobody pays for that. */
 	if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
@@ -92,13 +96,30 @@ ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_
 	return fi_writemsg(fid, &msg, flags);
 }
 
-static inline ssize_t hand_over(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+static ssize_t recv_worded(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
+	struct fi_msg msg = dofi_fab_msg(dto);
+
+	return dofi_word_recv(fid, &ep->rq.words, (size_t)(dto - ep->rq.dto), &msg);
+}
+
+static ssize_t send_worded(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	struct fi_msg msg = dofi_fab_msg(dto);
+
+	msg.data = dofi_fab_data(ep, dto);
+	return dofi_word_send(fid, &ep->sq.words, (size_t)(dto - ep->sq.dto), &msg);
+}
+
+static inline ssize_t hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	bool worded = ep->obj.ia->fab.worded;
+
 	switch (dto->kind) {
 	case DOFI_RECV:
-		return dofi_fab_recv(fid, dto);
+		return worded ? recv_worded(ep, fid, dto) : dofi_fab_recv(fid, dto);
 	case DOFI_SEND:
-		return dofi_fab_send(ep, fid, dto);
+		return worded ? send_worded(ep, fid, dto) : dofi_fab_send(ep, fid, dto);
 	default:
 		return dofi_fab_rdma(ep, fid, dto);
 	}
@@ -149,7 +170,7 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 		return true;
 	}
 	/* No receive has the flag. */
-	if (dofi_dto_fenced(ep, dto))
+	if (dofi_dto_fenced(ep, dto, dto->kind) || dofi_queue_holds(q, q->sent) >= q->depth)
 		return false;
 	if (dto->kind == DOFI_BIND) {
 		bind_now(ep, q, dto);

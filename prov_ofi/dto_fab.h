@@ -6,10 +6,30 @@
 #include "ep.h"
 #include "tag.h"
 
+static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
+{
+	/* Without segments libfabric (verbs) must not be shown any descriptors. */
+	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
+			      .iov_count = dto->iov_count, .context = &dto->ctx };
+
+	return msg;
+}
+
+/* What goes beside a message. */
+static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	uint64_t data = (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
+
+	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		data |= DOFI_DATA_SOLICITED;
+	if (dto->inv_key)
+		data |= DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
+	return data;
+}
+
 static inline ssize_t dofi_fab_recv(struct fid_ep *fid, struct dofi_dto *dto)
 {
-	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
-			      .iov_count = dto->iov_count, .context = &dto->ctx };
+	struct fi_msg msg = dofi_fab_msg(dto);
 
 	return fi_recvmsg(fid, &msg, FI_COMPLETION);
 }
@@ -17,21 +37,28 @@ static inline ssize_t dofi_fab_recv(struct fid_ep *fid, struct dofi_dto *dto)
 static inline ssize_t dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid,
 				    struct dofi_dto *dto)
 {
-	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
-			      .iov_count = dto->iov_count, .context = &dto->ctx };
+	struct fi_msg msg = dofi_fab_msg(dto);
 
-	msg.data = (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
-	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		msg.data |= DOFI_DATA_SOLICITED;
-	if (dto->inv_key)
-		msg.data |= DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
+	msg.data = dofi_fab_data(ep, dto);
 	return fi_sendmsg(fid, &msg, msg.data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
 }
 
 ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 
-static inline bool dofi_dto_fenced(const struct dofi_ep *ep, const struct dofi_dto *dto)
+/* How many operations before position `pos` does the fabric have, or did until just now? */
+static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
 {
+	return pos - atomic_load_explicit(&q->head, memory_order_acquire);
+}
+
+/* Does it have to wait for RDMA reads, or for there to be fewer of them? */
+static inline bool dofi_dto_fenced(const struct dofi_ep *ep, const struct dofi_dto *dto,
+				   enum dofi_dto_kind kind)
+{
+	if (kind == DOFI_READ &&
+	    ep->reads_begun - atomic_load_explicit(&ep->reads_done, memory_order_acquire) >=
+	    ep->most_reads)
+		return true;
 	return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&
 	       ep->reads_begun != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
 }

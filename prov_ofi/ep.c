@@ -15,6 +15,7 @@
 #include "rmr.h"
 #include "srq.h"
 #include "verdict.h"
+#include "word.h"
 #include "work.h"
 
 #define QUIET (DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
@@ -38,6 +39,8 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit)
 
 		memcpy(&dto[i], old, sizeof(*old));
 	}
+	/* No connection has any of them. */
+	dofi_words_free(&q->words);
 	free(q->dto);
 	q->dto = dto;
 	q->room = room;
@@ -129,6 +132,7 @@ static void start_over(struct dofi_ep *ep)
 	ep->peer_tag = 0;
 	ep->reads_begun = 0;
 	ep->reads_done = 0;
+	ep->most_reads = UINT32_MAX;
 }
 
 void dofi_ep_set_marks(struct dofi_ep *ep)
@@ -150,7 +154,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->pz = NULL;
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;
 	ep->quiet_recv = ep->quiet_req = ep->by_provider = false;
-	ep->write_delivery = dofi_param(DOFI_NUM_WRITE_DELIVERY);
+	ep->write_delivery = dofi_param(DOFI_NUM_WRITE_DELIVERY) && !ia->fab.row->device;
 	ep->write_tail = dofi_param(DOFI_NUM_WRITE_TAIL) && ia->fab.row->tcp_quirks;
 	memset(&ep->rq, 0, sizeof(ep->rq));
 	memset(&ep->sq, 0, sizeof(ep->sq));
@@ -210,6 +214,8 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	pthread_mutex_unlock(&ep->recv_evd->lock);
 	if (ep->srq)
 		dofi_srq_detach(ep);
+	dofi_words_free(&ep->rq.words);
+	dofi_words_free(&ep->sq.words);
 	pthread_mutex_lock(&ep->lock);
 	free(ep->rq.dto);
 	free(ep->sq.dto);

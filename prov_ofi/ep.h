@@ -62,6 +62,7 @@ struct dofi_dto {
 		struct {		/* receive posted to an SRQ */
 			struct dofi_srq *srq;
 			struct dofi_dto *next;
+			uint32_t word;	/* its place among the SRQ's */
 		};
 		struct {		/* bind */
 			struct dofi_rmr *rmr;
@@ -78,15 +79,24 @@ static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 	return dto->kind == DOFI_RECV || dto->kind == DOFI_RECV_INVALIDATE;
 }
 
+/* Words that lead messages (word.h): one for each slot of a queue, in registered memory. */
+struct dofi_words {
+	uint64_t *word;			/* NULL: none yet */
+	struct fid_mr *mr;
+};
+
 struct dofi_queue {
 	struct dofi_dto *dto;		/* room is a power of two; NULL: no such direction */
 	uint32_t room;
 	uint32_t limit;			/* max_recv_dtos or max_request_dtos */
 	_Atomic uint32_t tail;
 	uint32_t sent;
+	uint32_t depth;			/* most that the fabric may have at once */
+	uint32_t direct;		/* the same for a post's short way; 0: it leads nowhere */
 	_Atomic uint32_t head;
 	bool failed;			/* one was reported as failed; its EVD's lock */
 	_Atomic bool waiting;		/* sent != tail, for those without ep->lock */
+	struct dofi_words words;	/* of its slots, where messages have any (word.h) */
 };
 
 /* Reasons why an endpoint is on ia->work. */
@@ -96,6 +106,7 @@ enum {
 	DOFI_WORK_DRAINED = 4,	/* graceful disconnect: no request is outstanding any more */
 	DOFI_WORK_EQ = 8,	/* completions arrived before the connection's event */
 	DOFI_WORK_MARKS = 16,	/* a watermark of the EP or of its SRQ has been passed */
+	DOFI_WORK_FLUSHED = 32,	/* the fabric flushed what nobody here ended */
 };
 
 struct dofi_ep {
@@ -121,6 +132,7 @@ struct dofi_ep {
 	uint32_t peer_tag;		/* of messages to the peer's SRQ; 0: none */
 	uint32_t reads_begun;		/* RDMA reads ever handed to the fabric; ep->lock */
 	_Atomic uint32_t reads_done;	/* and finished; req_evd->lock */
+	uint32_t most_reads;		/* at once; ep->lock */
 	_Atomic bool open;
 	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for the requests */
 	_Atomic bool faulted;		/* an operation failed, not just flushed */

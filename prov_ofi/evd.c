@@ -10,6 +10,7 @@
 #include "base/param.h"
 #include "cno.h"
 #include "cq.h"
+#include "device.h"
 #include "err.h"
 #include "evd.h"
 #include "grants.h"
@@ -41,7 +42,10 @@ static int open_cq(struct dofi_evd *evd)
 	 * allocation. FI_WAIT_FD even for polling: without it tcp 1.17 walks all its endpoints
 	 * with poll(2) at every read. */
 	attr.size = evd->qlen < 128 ? 128 : (size_t)evd->qlen;
-	ret = fi_cq_open(evd->obj.ia->fab.domain, &attr, &evd->cq, evd);
+	if (evd->obj.ia->fab.row->device)
+		ret = dofi_device_open_cq(evd, &attr);
+	else
+		ret = fi_cq_open(evd->obj.ia->fab.domain, &attr, &evd->cq, evd);
 	if (ret) {
 		evd->cq = NULL;
 		return ret;

@@ -42,6 +42,7 @@ struct dofi_evd {
 	DAT_COUNT qlen;			/* granted */
 	struct fid_cq *cq;		/* NULL: no DTO stream */
 	int cq_fd;
+	uint32_t cq_size, cq_held;	/* of a device: entries, and those set aside; cm_lock */
 
 	struct dofi_event *ring;	/* room is a power of two */
 	uint32_t room, head, tail;

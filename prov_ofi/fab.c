@@ -8,6 +8,7 @@
 
 #include "base/param.h"
 #include "cm_proto.h"
+#include "device.h"
 #include "fab.h"
 #include "fab_lib.h"
 #include "netif.h"
@@ -18,18 +19,27 @@
  * behaves the same on every later library. */
 #define API_VERSION FI_VERSION(1, 14)
 
+/* Connected endpoints of our own over a wire. */
+#define WIRE_ROW(n, prov, id, w) \
+	.name = n, .prov_name = prov, .wire_id = id, .max_iov = 4, .cm_data = RDM_CM_DATA, \
+	.cm_header = DOFI_CM_HDR, .rx_depth = 1024, .wire = &(w)
+
 static const struct dofi_fab_row rows[] = {
-	/* name, libfabric name, wire id, tcp quirks, iov, connection data, receives, links, wire */
-	{ "tcp", "tcp", 1, true, 4, 256, 1024, true, NULL },
-	{ "shm", "shm", 3, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_shm },
-	{ "rxm", "tcp;ofi_rxm", 4, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
-	{ "efa", "efa", 5, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
-	{ "psm3", "psm3", 6, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
-	{ "cxi", "cxi", 7, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
-	{ "opx", "opx", 8, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
-	/* For tests: see rdm/wire_fab_test.c. */
-	{ "constrained", "tcp;ofi_rxm", 9, false, 4, RDM_CM_DATA, 1024, false, &rdm_wire_fab },
+	{ .name = "tcp", .prov_name = "tcp", .wire_id = 1, .tcp_quirks = true, .max_iov = 4,
+	  .cm_data = 256, .cm_header = DOFI_CM_HDR, .rx_depth = 1024, .links = true },
+	{ .name = "verbs", .prov_name = "verbs", .wire_id = 2, .device = true, .max_iov = 4,
+	  .cm_data = 55, .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024,
+	  .find = dofi_device_find },
+	{ WIRE_ROW("shm", "shm", 3, rdm_wire_shm) },
+	{ WIRE_ROW("rxm", "tcp;ofi_rxm", 4, rdm_wire_fab) },
+	{ WIRE_ROW("efa", "efa", 5, rdm_wire_fab) },
+	{ WIRE_ROW("psm3", "psm3", 6, rdm_wire_fab) },
+	{ WIRE_ROW("cxi", "cxi", 7, rdm_wire_fab) },
+	{ WIRE_ROW("opx", "opx", 8, rdm_wire_fab) },
+	/* See rdm/wire_fab_test.c. */
+	{ WIRE_ROW("constrained", "tcp;ofi_rxm", 9, rdm_wire_fab), .hidden = true },
 };
+#define ROWS (sizeof(rows) / sizeof(*rows))
 
 size_t dofi_addr_len(const struct sockaddr *sa)
 {
@@ -75,7 +85,7 @@ static void take(char *dst, size_t room, const char *value, size_t len)
 }
 
 /* "key=value" words; two bare words are "device port" of an old registry file, of which the
- * device counts only if it is a network interface here. */
+ * device counts only if it is a network interface, or an RDMA device, here. */
 static void parse_params(const char *params, struct wish *wish)
 {
 	union dofi_addr addr;
@@ -94,7 +104,8 @@ static void parse_params(const char *params, struct wish *wish)
 			take(wish->domain, sizeof(wish->domain), params + 7, len - 7);
 		} else if (len && !memchr(params, '=', len) && !wish->domain[0]) {
 			take(wish->domain, sizeof(wish->domain), params, len);
-			if (dofi_netif_pick(wish->domain, &addr, netdev, sizeof(netdev)))
+			if (!dofi_device_known(wish->domain) &&
+			    dofi_netif_pick(wish->domain, &addr, netdev, sizeof(netdev)))
 				wish->domain[0] = '\0';
 		}
 		params += len;
@@ -105,13 +116,16 @@ static void parse_params(const char *params, struct wish *wish)
 		take(wish->domain, sizeof(wish->domain), dofi_param_str(DOFI_STR_DOMAIN), 63);
 }
 
-static struct fi_info *make_hints(const struct dofi_fab *fab)
+struct fi_info *dofi_fab_hints(const struct dofi_fab *fab)
 {
 	struct fi_info *hints = dofi_lib.dupinfo(NULL);
 	bool v6 = fab->addr.sa.sa_family == AF_INET6;
 
 	if (!hints)
 		return NULL;
+	/* Completion data takes a receive of its own only with RDMA writes, which never have any. */
+	if (fab->row->device)
+		hints->mode = FI_RX_CQ_DATA;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->caps = FI_MSG | FI_RMA;
 	hints->addr_format = v6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
@@ -119,14 +133,27 @@ static struct fi_info *make_hints(const struct dofi_fab *fab)
 				      FI_MR_PROV_KEY;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
 	hints->fabric_attr->prov_name = strdup(fab->row->prov_name);
-	hints->src_addr = malloc(dofi_addr_len(&fab->addr.sa));
-	if (!hints->fabric_attr->prov_name || !hints->src_addr) {
-		dofi_lib.freeinfo(hints);
-		return NULL;
+	if (!hints->fabric_attr->prov_name)
+		goto no_memory;
+	if (fab->addr.sa.sa_family == AF_UNSPEC) {
+		hints->addr_format = FI_FORMAT_UNSPEC;
+		return hints;
 	}
+	hints->src_addr = malloc(dofi_addr_len(&fab->addr.sa));
+	if (!hints->src_addr)
+		goto no_memory;
 	hints->src_addrlen = dofi_addr_len(&fab->addr.sa);
 	memcpy(hints->src_addr, &fab->addr, hints->src_addrlen);
 	return hints;
+no_memory:
+	dofi_lib.freeinfo(hints);
+	return NULL;
+}
+
+int dofi_fab_ask(const struct fi_info *hints, struct fi_info **info)
+{
+	*info = NULL;
+	return dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, info);
 }
 
 /* Absolute addresses and keys of our own choosing, wherever the provider can be brought to it:
@@ -138,7 +165,9 @@ static void adapt_info(struct dofi_fab *fab)
 	fab->prov_keys = info->domain_attr->mr_mode & FI_MR_PROV_KEY;
 	fab->local_mr = info->domain_attr->mr_mode & FI_MR_LOCAL;
 	info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
-	if (info->rx_attr->size < fab->row->rx_depth)
+	if (fab->row->device)
+		dofi_device_adapt(fab);
+	else if (info->rx_attr->size < fab->row->rx_depth)
 		info->rx_attr->size = fab->row->rx_depth;
 }
 
@@ -149,15 +178,13 @@ static int find_info(struct dofi_fab *fab)
 
 	if (fab->row->wire)
 		return rdm_getinfo(fab, &fab->info);
-	hints = make_hints(fab);
+	hints = dofi_fab_hints(fab);
 	if (!hints)
 		return -FI_ENOMEM;
-	ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, &fab->info);
+	ret = dofi_fab_ask(hints, &fab->info);
 	if (ret)
 		dofi_why_info(fab, hints, ret);
 	dofi_lib.freeinfo(hints);
-	if (!ret)
-		adapt_info(fab);
 	return ret;
 }
 
@@ -188,12 +215,27 @@ failed:
 	return ret;
 }
 
-static const struct dofi_fab_row *find_row(const char *name)
+/* Without a name: that of devices, if there is the device asked for, or any. */
+static const struct dofi_fab_row *find_row(const struct wish *wish)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (!*name || !strcmp(rows[i].name, name))
+	bool device = !*wish->provider && (dofi_device_known(wish->domain) || dofi_device_any());
+
+	for (size_t i = 0; i < ROWS; i++)
+		if (*wish->provider ? !strcmp(rows[i].name, wish->provider)
+				    : rows[i].device == device)
 			return &rows[i];
 	return NULL;
+}
+
+static void tell_rows(const char *name)
+{
+	char known[128] = "";
+
+	for (size_t i = 0; i < ROWS; i++)
+		if (!rows[i].hidden)
+			snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
+				 i ? ", " : "", rows[i].name);
+	dofi_why_fabric(name, known, rows[0].name);
 }
 
 static int choose_address(struct dofi_fab *fab, const struct wish *wish)
@@ -207,27 +249,23 @@ static int choose_address(struct dofi_fab *fab, const struct wish *wish)
 	return ret;
 }
 
-int dofi_fab_open(struct dofi_fab *fab, const char *params)
+static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const struct wish *wish)
 {
-	struct wish wish;
 	int ret;
 
 	memset(fab, 0, sizeof(*fab));
 	fab->eq_fd = -1;
-	parse_params(params, &wish);
-	fab->row = find_row(wish.provider);
-	if (!fab->row) {
-		dofi_why_fabric(wish.provider, "tcp, shm, rxm, efa, psm3, cxi, opx");
-		return -FI_ENODATA;
-	}
-	ret = choose_address(fab, &wish);
-	if (ret)
-		return ret;
-	ret = dofi_lib_load();
+	fab->row = row;
+	ret = row->find ? 0 : choose_address(fab, wish);
+	if (!ret)
+		ret = dofi_lib_load();
 	if (ret)
 		return ret;
 	fab->lib_version = dofi_lib.version();
-	ret = find_info(fab);
+	fab->reads_iov = row->max_iov;
+	ret = row->find ? row->find(fab, wish->domain[0] ? wish->domain : NULL) : find_info(fab);
+	if (!ret && !row->wire)
+		adapt_info(fab);
 	if (!ret)
 		ret = open_objects(fab);
 	dofi_lib_signals_restore();
@@ -235,8 +273,29 @@ int dofi_fab_open(struct dofi_fab *fab, const char *params)
 		dofi_fab_close(fab);
 		return ret;
 	}
-	fab->max_priv = fab->row->cm_data - DOFI_CM_HDR;
+	fab->max_priv = row->cm_data - row->cm_header;
 	return 0;
+}
+
+int dofi_fab_open(struct dofi_fab *fab, const char *params)
+{
+	const struct dofi_fab_row *row;
+	struct wish wish;
+	int ret;
+
+	memset(fab, 0, sizeof(*fab));
+	fab->eq_fd = -1;
+	parse_params(params, &wish);
+	row = find_row(&wish);
+	if (!row) {
+		tell_rows(wish.provider);
+		return -FI_ENODATA;
+	}
+	ret = open_row(fab, row, &wish);
+	/* There are devices, but not below the interface that was asked for. */
+	if (ret && row != rows && !*wish.provider && !dofi_device_known(wish.domain))
+		ret = open_row(fab, rows, &wish);
+	return ret;
 }
 
 void dofi_fab_close(struct dofi_fab *fab)

@@ -31,6 +31,7 @@ struct dofi_lib {
 
 extern struct dofi_lib dofi_lib;
 
+struct dofi_fab;
 struct rdm_wire;
 
 /* One row per fabric: names and what this library has to know about it. */
@@ -39,11 +40,18 @@ struct dofi_fab_row {
 	const char *prov_name;		/* libfabric's */
 	uint8_t wire_id;		/* in connection headers; never reused */
 	bool tcp_quirks;		/* see tcpfd.h */
+	bool device;			/* hardware below: device.h */
 	size_t max_iov;
 	uint32_t cm_data;		/* bytes that a connection message carries, at most DOFI_CM_MAX */
+	uint32_t cm_header;		/* of which our header takes so many (cm_proto.h) */
 	size_t rx_depth;		/* receives handed to one endpoint at once */
+	size_t tx_depth;		/* requests; 0: the fabric's own bound */
 	bool links;			/* the connections cannot tell everything: see link.h */
+	bool hidden;			/* for tests: not among the names that users are told */
 	const struct rdm_wire *wire;	/* connected endpoints are ours (rdm/rdm.h); NULL: libfabric's */
+	/* Chooses interface and address, fills fab->info; NULL: by the interface's address.
+	 * `wanted`: what the user named, or NULL. */
+	int (*find)(struct dofi_fab *fab, const char *wanted);
 };
 
 union dofi_addr {
@@ -65,6 +73,11 @@ struct dofi_fab {
 	uint32_t lib_version;		/* fi_version() */
 	bool prov_keys;			/* keys come from the provider */
 	bool local_mr;			/* local buffers need registration */
+	bool worded;			/* a word of ours leads every message (word.h) */
+	bool lost;			/* device or address has gone; cm_lock */
+	char device[64];		/* of the fabric, "" where it has none */
+	size_t reads_iov;		/* segments that one RDMA read of the fabric takes */
+	size_t inject;			/* messages up to this length are copied when posted */
 	size_t max_priv;		/* private data left to the consumer */
 };
 
@@ -72,6 +85,11 @@ struct dofi_fab {
  * Reasons of a failure go to dofi_report. 0 or a negative error. */
 int dofi_fab_open(struct dofi_fab *fab, const char *params);
 void dofi_fab_close(struct dofi_fab *fab);
+/* What libfabric is asked for: the row's provider at fab->addr (AF_UNSPEC: at any). NULL without
+ * memory. */
+struct fi_info *dofi_fab_hints(const struct dofi_fab *fab);
+/* One question to libfabric; the answer is the caller's. */
+int dofi_fab_ask(const struct fi_info *hints, struct fi_info **info);
 
 /* fi_version() below the given one? */
 static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, uint32_t minor)

@@ -8,6 +8,10 @@
  * The tcp provider of 1.17 keeps small messages that a full socket did not take, and says
  * that they are sent; they would be lost when a connection ends. That buffer is switched off while
  * the provider reads its settings, unless the user has set it.
+ *
+ * The verbs provider may keep a cache of registrations, which gives every region all rights, and
+ * one key to regions that overlap. A region's rights are the program's to give: the cache is
+ * switched off in the same way, whatever the user has set.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +19,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "fab.h"
@@ -23,12 +28,14 @@
 #define LIBFABRIC "libfabric.so.1"
 #define NO_BACKTRACE "IPATH_NO_BACKTRACE"
 #define STAGING "FI_TCP_STAGING_SBUF_SIZE"
+#define MR_CACHE "FI_MR_CACHE_MONITOR"
 
 struct dofi_lib dofi_lib;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
-static bool staging_off;
+static bool staging_off, cache_off;
+static char *cache_before;	/* what the user has set */
 static struct sigaction saved[NSIG];
 static bool saved_ok[NSIG];
 
@@ -81,6 +88,8 @@ static int load(void)
 	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror")) {
 		if (dofi_lib.version() < (uint32_t)FI_VERSION(1, 18) && !getenv(STAGING))
 			staging_off = !setenv(STAGING, "0", 1);
+		cache_before = getenv(MR_CACHE) ? strdup(getenv(MR_CACHE)) : NULL;
+		cache_off = !setenv(MR_CACHE, "disabled", 1);
 		return 0;
 	}
 	dlclose(library);
@@ -109,6 +118,13 @@ void dofi_lib_signals_restore(void)
 	if (staging_off)
 		unsetenv(STAGING);
 	staging_off = false;
+	if (cache_off && cache_before)
+		setenv(MR_CACHE, cache_before, 1);
+	else if (cache_off)
+		unsetenv(MR_CACHE);
+	free(cache_before);
+	cache_before = NULL;
+	cache_off = false;
 	signals_put_back();
 	pthread_mutex_unlock(&load_lock);
 }

@@ -40,6 +40,8 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	dofi_list_init(&ia->links);
 	dofi_list_init(&ia->verdicts);
 	ia->link_fd = -1;
+	ia->link_port = 0;
+	ia->number = 0;
 	ia->questions = 0;
 	ia->early_ends = false;
 	dofi_list_init(&ia->work);
@@ -49,8 +51,10 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->timer_users = 0;
 	memset(&ia->strangers, 0, sizeof(ia->strangers));
 	dofi_timer_init(&ia->warden, NULL);
+	dofi_outage_init(ia);
 	dofi_lmr_table_init(&ia->lmrs);
 	dofi_tags_init(&ia->tags);
+	dofi_keys_init(&ia->keys);
 	ia->stalls = 0;
 }
 
@@ -80,11 +84,13 @@ static void tear_down(struct dofi_ia *ia)
 		dofi_evd_destroy(ia->sink);
 	ia->sink = NULL;
 	dofi_link_close_all(ia);
+	dofi_outage_close(ia);
 	dofi_progress_close(ia);
 	dofi_fab_close(&ia->fab);
 	dofi_timers_free(&ia->timers);
 	dofi_lmr_table_free(&ia->lmrs);
 	dofi_tags_free(&ia->tags);
+	dofi_keys_free(&ia->keys);
 	dofi_obj_release(&ia->obj);
 }
 
@@ -98,6 +104,8 @@ static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD
 		ret = dofi_fab_open(&ia->fab, params);
 	if (!ret)
 		ret = dofi_link_open(ia);
+	if (!ret)
+		ret = dofi_outage_watch(ia);
 	if (!ret)
 		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, NULL, true, &ia->sink);
 	if (!ret)

@@ -20,8 +20,10 @@
 
 #include "base/timer.h"
 #include "fab.h"
+#include "key_table.h"
 #include "lmr_table.h"
 #include "obj.h"
+#include "outage.h"
 #include "tag.h"
 #include "tcpfd.h"
 
@@ -53,6 +55,7 @@ struct dofi_ia {
 	_Atomic(DAT_IA_HANDLE) consumer_handle;	/* see dofi_api_ia_handle */
 	struct dofi_lmr_table lmrs;
 	pthread_mutex_t mr_lock;	/* what RMRs are bound to */
+	struct dofi_key_table keys;	/* of the fabric's choosing, for peers */
 	struct dofi_tags tags;		/* connections of EPs with an SRQ */
 	_Atomic uint32_t stalls;	/* times that an EVD was found stalled */
 	pthread_mutex_t srx_lock;	/* see dofi_srx_enter */
@@ -76,6 +79,7 @@ struct dofi_ia {
 	struct dofi_list conns;		/* fabric connections, lingering ones included */
 	struct dofi_timer warden;	/* throws out silent strangers */
 	struct dofi_tcpfd_strangers strangers;
+	struct dofi_outage outage;
 
 	uint64_t number;		/* names this adapter to its peers */
 	int link_fd;			/* see link.h */

@@ -16,6 +16,7 @@ dofi_sources = \
 	prov_ofi/base/timer.c prov_ofi/base/timer.h \
 	prov_ofi/base/wire.h \
 	prov_ofi/cm.h \
+	prov_ofi/cm_brief.c \
 	prov_ofi/cm_connect.c \
 	prov_ofi/cm_cr.c \
 	prov_ofi/cm_events.c \
@@ -24,6 +25,8 @@ dofi_sources = \
 	prov_ofi/cno.c prov_ofi/cno.h \
 	prov_ofi/conn.c prov_ofi/conn.h \
 	prov_ofi/cq.c prov_ofi/cq.h \
+	prov_ofi/device.c prov_ofi/device.h \
+	prov_ofi/device_cq.c \
 	prov_ofi/dofi_api.h \
 	prov_ofi/dto.c prov_ofi/dto.h \
 	prov_ofi/dto_fab.c prov_ofi/dto_fab.h \
@@ -36,12 +39,15 @@ dofi_sources = \
 	prov_ofi/fab_lib.c prov_ofi/fab_lib.h \
 	prov_ofi/grants.h \
 	prov_ofi/ia.c prov_ofi/ia.h \
+	prov_ofi/key_table.c prov_ofi/key_table.h \
 	prov_ofi/link.c prov_ofi/link.h \
 	prov_ofi/lmr_table.c prov_ofi/lmr_table.h \
 	prov_ofi/mem_check.c \
 	prov_ofi/mr.c prov_ofi/mr.h \
 	prov_ofi/netif.c prov_ofi/netif.h \
 	prov_ofi/obj.c prov_ofi/obj.h \
+	prov_ofi/outage.c prov_ofi/outage.h \
+	prov_ofi/pieces.c prov_ofi/pieces.h \
 	prov_ofi/progress.c prov_ofi/progress.h \
 	prov_ofi/provider.c \
 	prov_ofi/rdm/cm.c prov_ofi/rdm/cm.h prov_ofi/rdm/cm_int.h \
@@ -84,6 +90,7 @@ dofi_sources = \
 	prov_ofi/trace_show.c \
 	prov_ofi/verdict.c prov_ofi/verdict.h \
 	prov_ofi/why.h prov_ofi/why_fab.c prov_ofi/why_mem.c prov_ofi/why_port.c \
+	prov_ofi/word.c prov_ofi/word.h \
 	prov_ofi/work.c prov_ofi/work.h
 
 dofi_cppflags = $(AM_CPPFLAGS) $(PROBE_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)

@@ -28,15 +28,26 @@ static uint64_t fabric_access(DAT_MEM_PRIV_FLAGS priv)
 	return access;
 }
 
-int dofi_mr_register(struct dofi_fab *fab, uint64_t address, uint64_t length,
+void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr)
+{
+	if (fab->prov_keys)
+		dofi_key_drop(keys, (uint32_t)fi_mr_key(mr));
+	fi_close(&mr->fid);
+}
+
+int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
 		     struct fid_mr **mr, uint32_t *key)
 {
 	struct iovec iov = { (void *)(uintptr_t)address, length };
+	struct dofi_fab *fab = &ia->fab;
 	struct fi_mr_attr attr;
 	uint64_t given;
 	int ret;
 
+	/* A device addresses registered memory as the process does. */
+	if (zero_based && fab->row->device && (priv & REMOTE))
+		return -EOPNOTSUPP;
 	memset(&attr, 0, sizeof(attr));
 	attr.mr_iov = &iov;
 	attr.iov_count = 1;
@@ -51,8 +62,15 @@ int dofi_mr_register(struct dofi_fab *fab, uint64_t address, uint64_t length,
 	}
 	given = fi_mr_key(*mr);
 	*key = (uint32_t)given;
-	if (!(priv & REMOTE) || (given && given <= UINT32_MAX))
+	if (!(priv & REMOTE))
 		return 0;
+	if (given && given <= UINT32_MAX) {
+		if (!fab->prov_keys || dofi_key_enter(&ia->keys, *key, wanted))
+			return 0;
+		fi_close(&(*mr)->fid);
+		*mr = NULL;
+		return -FI_ENOMEM;
+	}
 	dofi_log(DOFI_LOG_ERROR, "the fabric's memory key %#llx does not fit 32 bits",
 		 (unsigned long long)given);
 	fi_close(&(*mr)->fid);
@@ -72,7 +90,7 @@ static int register_region(struct dofi_lmr *lmr)
 	lmr->rmr_context = 0;
 	if (!(lmr->priv & REMOTE) && !fab->local_mr)
 		return 0;
-	ret = dofi_mr_register(fab, lmr->address, lmr->length, lmr->priv, lmr->context,
+	ret = dofi_mr_register(lmr->obj.ia, lmr->address, lmr->length, lmr->priv, lmr->context,
 			       lmr->zero_based, &lmr->mr, &key);
 	if (ret)
 		return ret;
@@ -211,7 +229,7 @@ void dofi_lmr_destroy(struct dofi_lmr *lmr)
 {
 	dofi_region_drop(&lmr->obj.ia->lmrs, lmr->region, lmr->context);
 	if (lmr->mr)
-		fi_close(&lmr->mr->fid);
+		dofi_mr_close(&lmr->obj.ia->fab, &lmr->obj.ia->keys, lmr->mr);
 	lmr->mr = NULL;
 	lmr->pz->users--;
 	dofi_obj_release(&lmr->obj);

@@ -51,9 +51,15 @@ DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia, const struct dofi_lmr_request *req,
 			 struct dofi_lmr **out);
 void dofi_lmr_destroy(struct dofi_lmr *lmr);
 /* Registers memory with the fabric; *key is what peers use. */
-int dofi_mr_register(struct dofi_fab *fab, uint64_t address, uint64_t length,
+int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
 		     struct fid_mr **mr, uint32_t *key);
+void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr);
+/* The memory context behind a key for peers; any number that is none if there is no such key. */
+static inline uint32_t dofi_mr_context(struct dofi_ia *ia, uint32_t key)
+{
+	return ia->fab.prov_keys ? dofi_key_find(&ia->keys, key) : key;
+}
 /* A peer invalidated the LMR's key; mr_lock held. False: the fabric needs the registration. */
 bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr);
 /* Outputs of dat_lmr_create; each pointer may be NULL but the handle's. */

@@ -269,6 +269,8 @@ static void socket_event(struct dofi_ia *ia, void *obj, unsigned int kind)
 		dofi_conn_hangup(obj);
 	else if (kind == DOFI_KEY_LINK)
 		dofi_link_event(obj);
+	else if (kind == DOFI_KEY_OUTAGE)
+		dofi_outage_event(ia);
 	else
 		dofi_link_accept(ia);
 }
@@ -297,6 +299,7 @@ static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
 		case DOFI_KEY_CONN:
 		case DOFI_KEY_LINK:
 		case DOFI_KEY_ACCEPT:
+		case DOFI_KEY_OUTAGE:
 			pthread_mutex_lock(&ia->cm_lock);
 			socket_event(ia, obj, events[i].data.u64 & 7);
 			pthread_mutex_unlock(&ia->cm_lock);

@@ -18,6 +18,7 @@ enum dofi_key {
 	DOFI_KEY_BELL,
 	DOFI_KEY_LINK,
 	DOFI_KEY_ACCEPT,	/* the listener for links */
+	DOFI_KEY_OUTAGE,	/* changes of interfaces (outage.h) */
 };
 
 /* What epoll returns for an object (all are aligned to 8). */

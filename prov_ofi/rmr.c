@@ -15,7 +15,7 @@ static void close_window(struct dofi_window *w)
 	struct dofi_ia *ia = w->rmr->obj.ia;
 
 	dofi_region_drop(&ia->lmrs, w->region, w->context);
-	fi_close(&w->mr->fid);
+	dofi_mr_close(&ia->fab, &ia->keys, w->mr);
 	w->lmr->users--;
 	free(w);
 }
@@ -156,7 +156,7 @@ bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key)
 	bool done = false;
 
 	pthread_mutex_lock(&ia->mr_lock);
-	r = dofi_region_find(&ia->lmrs, key);
+	r = dofi_region_find(&ia->lmrs, dofi_mr_context(ia, key));
 	if (r && r->pz == ep->pz && r->window) {
 		done = may_invalidate(r->window, ep);
 		if (done)
@@ -187,7 +187,7 @@ static int open_window(struct dofi_window *w, uint64_t address)
 	if (!r)
 		return -ENOMEM;
 	w->region = r;
-	ret = dofi_mr_register(&ia->fab, address, w->triplet.segment_length, w->priv, w->context,
+	ret = dofi_mr_register(ia, address, w->triplet.segment_length, w->priv, w->context,
 			       w->zero_based, &w->mr, &w->key);
 	if (ret) {
 		dofi_region_drop(&ia->lmrs, r, w->context);
@@ -198,7 +198,7 @@ static int open_window(struct dofi_window *w, uint64_t address)
 	r->length = w->triplet.segment_length;
 	r->priv = w->priv;
 	r->pz = w->rmr->pz;
-	r->desc = NULL;
+	r->desc = fi_mr_desc(w->mr);
 	r->lmr = NULL;
 	r->window = w;
 	dofi_region_open(r, w->context);

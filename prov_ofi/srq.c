@@ -12,6 +12,10 @@
 #include "mr.h"
 #include "srq.h"
 #include "work.h"
+#include "word.h"
+
+/* What a device's shared context has room for, at least. */
+#define DEVICE_DEPTH 1024
 
 /* srq->lock held, or nobody else knows the SRQ. */
 static int add_room(struct dofi_srq *srq, uint32_t room)
@@ -32,6 +36,7 @@ static int add_room(struct dofi_srq *srq, uint32_t room)
 	}
 	srq->block[srq->blocks++] = block;
 	for (uint32_t i = 0; i < n; i++) {
+		block[i].word = srq->room + i;
 		block[i].next = srq->spare;
 		srq->spare = &block[i];
 	}
@@ -44,10 +49,16 @@ static int open_context(struct dofi_srq *srq)
 	struct dofi_fab *fab = &srq->obj.ia->fab;
 	struct fi_rx_attr attr = *fab->info->rx_attr;
 
-	/* As large as it may ever become: it cannot be resized. */
-	attr.size = DOFI_MAX_SRQ_DTOS;
-	attr.iov_limit = fab->row->max_iov;
+	/* As large as it may ever become: it cannot be resized. On a device every entry costs, and
+	 * counts in the completion queues (device_cq.c). */
+	srq->depth = fab->row->device ? DEVICE_DEPTH : DOFI_MAX_SRQ_DTOS;
+	if (srq->depth < (uint32_t)srq->max_dtos)
+		srq->depth = (uint32_t)srq->max_dtos;
+	attr.size = srq->depth;
+	attr.iov_limit = fab->row->max_iov + fab->worded;
 	attr.op_flags = 0;
+	if (fab->worded && dofi_words_make(fab, &srq->words, srq->depth))
+		return -ENOMEM;
 	return fi_srx_context(fab->domain, &attr, &srq->srx, srq);
 }
 
@@ -83,6 +94,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	srq->max_iov = attr->max_recv_iov ? attr->max_recv_iov : 1;
 	srq->block = NULL;
 	srq->blocks = 0;
+	srq->words.word = NULL;
 	srq->room = srq->users = 0;
 	srq->spare = NULL;
 	srq->returned = NULL;
@@ -95,6 +107,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	if (!ret)
 		ret = open_context(srq);
 	if (ret) {
+		dofi_words_free(&srq->words);
 		for (size_t i = 0; i < srq->blocks; i++)
 			free(srq->block[i]);
 		free(srq->block);
@@ -114,6 +127,7 @@ void dofi_srq_destroy(struct dofi_srq *srq)
 	pthread_mutex_lock(&srq->lock);
 	fi_close(&srq->srx->fid);
 	srq->srx = NULL;
+	dofi_words_free(&srq->words);
 	for (size_t i = 0; i < srq->blocks; i++)
 		free(srq->block[i]);
 	free(srq->block);
@@ -312,7 +326,7 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	else if ((uint32_t)n < srq->posted - srq->dequeued || n <= srq->low_mark)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_OPERATIONAL);
-	else if (add_room(srq, (uint32_t)n))
+	else if ((uint32_t)n > srq->depth || add_room(srq, (uint32_t)n))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
 		srq->max_dtos = n;

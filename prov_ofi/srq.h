@@ -22,6 +22,8 @@ struct dofi_srq {
 	pthread_mutex_t lock;
 	struct dofi_pz *pz;
 	struct fid_ep *srx;
+	uint32_t depth;			/* of srx */
+	struct dofi_words words;	/* one per descriptor it may ever have */
 	DAT_COUNT max_dtos, max_iov;
 	struct dofi_dto **block;	/* descriptors, in as many blocks as it was ever enlarged */
 	size_t blocks;

@@ -4,6 +4,7 @@
 #include "cq.h"
 #include "srq.h"
 #include "tag.h"
+#include "word.h"
 #include "work.h"
 
 static void give_back(struct dofi_srq *srq, struct dofi_dto *dto)
@@ -19,7 +20,7 @@ static void give_back(struct dofi_srq *srq, struct dofi_dto *dto)
 
 int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 {
-	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->desc,
+	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 			      .iov_count = dto->iov_count, .context = &dto->ctx };
 	struct dofi_ia *ia = srq->obj.ia;
 	bool entered;
@@ -28,7 +29,8 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
 	entered = dofi_srx_enter(ia, true);
-	ret = fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
+	ret = ia->fab.worded ? dofi_word_recv(srq->srx, &srq->words, dto->word, &msg)
+			     : fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
 	dofi_srx_leave(ia, entered);
 	return (int)ret;
 }

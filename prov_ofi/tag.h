@@ -7,7 +7,7 @@
  *
  *   bit 0       the completion is to be notified (solicited wait)
  *   bit 1       the message invalidates the key in bits 32..63
- *   bits 2..31  tag: index of a slot, and a generation that changes with each use of the slot
+ *   bits 2..25  tag: index of a slot, and a generation that changes with each use of the slot
  *
  * Looking a tag up takes no lock and believes nothing: the caller checks that the EP found is one
  * that the completion may belong to.
@@ -26,7 +26,7 @@ struct dofi_ep;
 #define DOFI_DATA_TAG_SHIFT 2
 
 #define DOFI_TAG_INDEX_BITS 16
-#define DOFI_TAG_BITS 30
+#define DOFI_TAG_BITS 24	/* what brief connection messages have room for */
 #define DOFI_TAG_CHUNK_BITS 8
 #define DOFI_TAG_CHUNKS (1u << (DOFI_TAG_INDEX_BITS - DOFI_TAG_CHUNK_BITS))
 

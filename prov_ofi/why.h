@@ -12,7 +12,9 @@
 #include "fab.h"
 
 /* No fabric of this name in the table; `known` lists those that are. */
-void dofi_why_fabric(const char *name, const char *known);
+void dofi_why_fabric(const char *name, const char *known, const char *first);
+/* No RDMA device of this name, or none at all (NULL), is ready; `found` lists those that are. */
+void dofi_why_device(const char *wanted, const char *found);
 /* dofi_netif_pick(wanted) gave ret. */
 void dofi_why_address(const char *wanted, int ret);
 /* fi_getinfo(hints) gave ret: which of the hints is it, and which fabrics are there? */

@@ -19,10 +19,21 @@
 #define MAX_FOUND 24
 #define API_VERSION FI_VERSION(1, 14)
 
-void dofi_why_fabric(const char *name, const char *known)
+void dofi_why_fabric(const char *name, const char *known, const char *first)
 {
 	dofi_report("fabric '%s' is not supported; known: %s", name, known);
-	dofi_report("try: provider=%s in the registry entry, or DAPL_OFI_PROVIDER=%s", known, known);
+	dofi_report("try: provider=%s in the registry entry, or DAPL_OFI_PROVIDER=%s", first, first);
+}
+
+void dofi_why_device(const char *wanted, const char *found)
+{
+	if (wanted)
+		dofi_report("no RDMA device, interface or address '%s' that is ready", wanted);
+	else
+		dofi_report("no RDMA device of this host is ready");
+	dofi_report("RDMA devices with an address: %s", *found ? found : "none");
+	dofi_report("try: rdma link (package iproute2): the state must be ACTIVE, and its netdev "
+		    "must have an IP address");
 }
 
 static const char *host_of(const struct sockaddr *sa, char *text, socklen_t room)

@@ -45,6 +45,8 @@ static struct dofi_ep *next_ep(struct dofi_ia *ia, uint32_t *bits)
 	return ep;
 }
 
+#define ENDS (DOFI_WORK_BREAK | DOFI_WORK_DRAINED | DOFI_WORK_FLUSHED)
+
 /* False: cm_lock was busy. */
 static bool end_connection(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits)
 {
@@ -55,7 +57,9 @@ static bool end_connection(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits
 	if (dofi_ep_live(ep)) {
 		if (bits & DOFI_WORK_BREAK)
 			dofi_cm_break(ep);
-		else
+		else if (bits & DOFI_WORK_FLUSHED)
+			dofi_cm_flushed(ep);
+		if (bits & DOFI_WORK_DRAINED)
 			dofi_cm_drained(ep);
 	}
 	pthread_mutex_unlock(&ia->cm_lock);
@@ -79,9 +83,8 @@ void dofi_work_run(struct dofi_ia *ia)
 		}
 		if (bits & DOFI_WORK_MARKS)
 			dofi_srq_raise(ep);
-		if ((bits & (DOFI_WORK_BREAK | DOFI_WORK_DRAINED)) &&
-		    !end_connection(ia, ep, bits)) {
-			dofi_work_add(ep, bits & (DOFI_WORK_BREAK | DOFI_WORK_DRAINED));
+		if ((bits & ENDS) && !end_connection(ia, ep, bits)) {
+			dofi_work_add(ep, bits & ENDS);
 			dofi_progress_ring(ia);
 			return;
 		}

@@ -54,7 +54,7 @@ test/robust/soak$(robust_log): test/robust/signals$(robust_log)
 test/robust/srqstress$(robust_log): test/robust/soak$(robust_log)
 
 robust_strangers = test/robust/attack.c test/robust/attack.h test/robust/rfab.c \
-	test/robust/rfab.h prov_ofi/cm_proto.c prov_ofi/cm_proto.h
+	test/robust/rfab.h prov_ofi/cm_proto.c prov_ofi/cm_brief.c prov_ofi/cm_proto.h
 
 test_robust_kill_SOURCES = test/robust/kill.c test/robust/kill.h test/robust/kill_play.c
 test_robust_kill_CPPFLAGS = $(robust_cppflags) -DRL_API=2

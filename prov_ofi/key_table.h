@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a key that the fabric chose to the region behind it.
+ *
+ * Where keys are ours, a remote key is a memory context and lmr_table.h finds it. Where the device
+ * chooses them, those that a peer may use are entered here, for the few calls that take a key on
+ * the side whose memory it names: invalidation, and reads into an RMR.
+ */
+#ifndef DOFI_KEY_TABLE_H
+#define DOFI_KEY_TABLE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dofi_key_entry {
+	uint32_t key, context;		/* key 0: free */
+};
+
+struct dofi_key_table {
+	pthread_mutex_t lock;
+	struct dofi_key_entry *entry;	/* room is a power of two, at most half of it used */
+	size_t room, used;
+};
+
+void dofi_keys_init(struct dofi_key_table *t);
+void dofi_keys_free(struct dofi_key_table *t);
+/* False without memory. */
+bool dofi_key_enter(struct dofi_key_table *t, uint32_t key, uint32_t context);
+void dofi_key_drop(struct dofi_key_table *t, uint32_t key);
+/* The context; 0: no such key. */
+uint32_t dofi_key_find(struct dofi_key_table *t, uint32_t key);
+
+#endif
