@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "diag.h"
 #include "registry.h"
@@ -16,6 +17,7 @@
 #error "DATI_CONF_PATH must name the installed dat.conf"
 #endif
 #define FALLBACK_CONF_PATH "/etc/dat.conf"
+#define RDMA_DEVICES "/sys/class/infiniband/"
 
 static const struct {
 	const char *name;
@@ -65,15 +67,63 @@ static bool is_legacy(const char *name)
 	return !strcmp(name, "ccil");
 }
 
+/* "ofi-verbs-mlx5_0": the built-in entry "ofi-verbs" on that device, interface or address. */
+#define ON_DEVICE "ofi-verbs-"
+
+static bool names_device(const char *name)
+{
+	return !strncmp(name, ON_DEVICE, sizeof(ON_DEVICE) - 1) && name[sizeof(ON_DEVICE) - 1] &&
+	       !strpbrk(name, " \t\"");
+}
+
+static bool is_rdma_device(const char *name)
+{
+	char path[DAT_NAME_MAX_LENGTH + sizeof(RDMA_DEVICES)];
+
+	if (!*name || *name == '.' || strchr(name, '/'))
+		return false;
+	snprintf(path, sizeof(path), RDMA_DEVICES "%s", name);
+	return !access(path, F_OK);
+}
+
+/* "mlx4_0-1u": port 1 of the device mlx4_0, by a connection manager that the letter stands for. */
+static void cut_port(char *device)
+{
+	char *dash = strrchr(device, '-');
+	size_t digits = dash ? strspn(dash + 1, "0123456789") : 0;
+
+	if (digits && (!dash[1 + digits] || !dash[2 + digits]))
+		*dash = '\0';
+}
+
 void dati_legacy_params(const char *name, char *params, size_t size)
 {
-	static const char prefix[] = "ofa-v2-";
-	const char *netdev = name + sizeof(prefix) - 1;
+	static const char *const prefixes[] = { "ofa-v2-", "OpenIB-" };
+	char domain[DAT_NAME_MAX_LENGTH] = "";
+	size_t i, len;
 
-	if (!strncmp(name, prefix, sizeof(prefix) - 1) && if_nametoindex(netdev))
-		snprintf(params, size, "domain=%s", netdev);
-	else
-		*params = '\0';
+	*params = '\0';
+	if (names_device(name)) {
+		snprintf(params, size, "provider=verbs domain=%s", name + sizeof(ON_DEVICE) - 1);
+		return;
+	}
+	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		len = strlen(prefixes[i]);
+		if (!strncmp(name, prefixes[i], len))
+			snprintf(domain, sizeof(domain), "%s", name + len);
+	}
+	if (!*domain)
+		return;
+	if (!if_nametoindex(domain) && !is_rdma_device(domain))
+		cut_port(domain);
+	if (if_nametoindex(domain) || is_rdma_device(domain))
+		snprintf(params, size, "domain=%s", domain);
+}
+
+/* Names that open although nothing lists them. */
+static bool is_unlisted(const char *name)
+{
+	return is_legacy(name) || names_device(name);
 }
 
 static bool own_version(const DAT_PROVIDER_INFO *key)
@@ -304,7 +354,7 @@ struct dati_static *dati_static_resolve(const DAT_PROVIDER_INFO *key)
 	if (st)
 		return st;
 	catch_all = find_catch_all(key);
-	if (!catch_all && (!builtins_resolve() || !own_version(key) || !is_legacy(key->ia_name)))
+	if (!catch_all && (!builtins_resolve() || !own_version(key) || !is_unlisted(key->ia_name)))
 		return NULL;
 	st = new_entry(key);
 	if (!st)
@@ -338,7 +388,8 @@ void dati_way_origin(const struct dati_static *st, const struct dati_way *way, c
 	else if (way->last_resort)
 		snprintf(text, size, "built-in entry \"ofi\" as last resort");
 	else if (st->transient)
-		snprintf(text, size, "built-in entry \"ofi\" for a legacy name");
+		snprintf(text, size, "built-in entry \"%s\"",
+			 names_device(st->info.ia_name) ? "ofi-verbs" : "ofi\" for a legacy name");
 	else
 		snprintf(text, size, "built-in entry \"%s\"", st->info.ia_name);
 }

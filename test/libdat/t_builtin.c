@@ -19,7 +19,10 @@
 #define V "2.0"
 #define OWN_LIBRARY "libdaplofi.so.2"
 #endif
-#define BUILTINS "ofi/" V "/0 ofi/" V "/1 ofi-tcp/" V "/0 ofi-tcp/" V "/1 "
+#define OTHER_BUILTINS \
+	"ofi-tcp/" V "/0 ofi-tcp/" V "/1 ofi-verbs/" V "/0 ofi-verbs/" V "/1 " \
+	"ofi-shm/" V "/0 ofi-shm/" V "/1 "
+#define BUILTINS "ofi/" V "/0 ofi/" V "/1 " OTHER_BUILTINS
 #define DEAD(name, params) \
 	name " " API " nonthreadsafe default /nonexistent.so d.1.0 \"" params "\" \"\"\n"
 
@@ -98,7 +101,7 @@ static void listed_behind_file(void)
 static void file_wins(void)
 {
 	load_with_system_conf("ofi " API " threadsafe default x d.1.0 \"\" \"\"\n");
-	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi/" V "/0 ofi-tcp/" V "/0 ofi-tcp/" V "/1 ");
+	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi/" V "/0 " OTHER_BUILTINS);
 	end_system_conf();
 	load_with_system_conf("ofi " OTHER_API " threadsafe default x d.1.0 \"\" \"\"\n");
 	CU_ASSERT_PTR_NOT_NULL(strstr(rig_list(), BUILTINS));
@@ -188,7 +191,25 @@ static void legacy_interface(void)
 {
 	load_with_system_conf("");
 	CU_ASSERT(opens_as("ofa-v2-lo", "domain=lo"));
+	CU_ASSERT(opens_as("ofa-v2-lo-1u", "domain=lo"));
+	CU_ASSERT(opens_as("OpenIB-lo-1", "domain=lo"));
 	CU_ASSERT(opens_as("ofa-v2-no_such_if", ""));
+	CU_ASSERT(opens_as("ofa-v2-no_such_if-1u", ""));
+	end_system_conf();
+}
+
+static void verbs_devices(void)
+{
+	static const char *const strangers[] = { "ofi-verbs-", "ofi-verbs- x", "ofi-tcp-lo" };
+	size_t i;
+
+	load_with_system_conf("");
+	CU_ASSERT(opens_as("ofi-verbs", "provider=verbs"));
+	CU_ASSERT(opens_as("ofi-verbs-lo", "provider=verbs domain=lo"));
+	CU_ASSERT(opens_as("ofi-verbs-mlx5_0", "provider=verbs domain=mlx5_0"));
+	for (i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
+		CU_ASSERT(fails(strangers[i]));
+	CHECK_TEXT(rig_list(), BUILTINS);
 	end_system_conf();
 }
 
@@ -397,7 +418,7 @@ static void any_name_of_a_kind(void)
 
 	load_with_system_conf("* " API " nonthreadsafe default " OWN_LIBRARY
 			      " d.1.0 \"caught\" \"\"\n");
-	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi-tcp/" V "/1 ");
+	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi-tcp/" V "/1 ofi-verbs/" V "/1 ofi-shm/" V "/1 ");
 	CU_ASSERT(opens_as("ofi-tcp", "caught"));
 	rig_forget_notes();
 	CHECK_RET(dat.ia_openv("ofi-tcp", 8, NULL, &ia, MAJOR, MINOR, DAT_TRUE), DAT_SUCCESS);
@@ -471,6 +492,7 @@ void add_builtin_suite(void)
 	ADD_OURS(s, "built-in entries exist thread-safe, too", thread_safe);
 	ADD_OURS(s, "legacy names open ofi under the name asked for, unlisted", legacy_names);
 	ADD_OURS(s, "ofa-v2-<interface> means that interface", legacy_interface);
+	ADD_OURS(s, "ofi-verbs-<device or interface> means that, unlisted", verbs_devices);
 	ADD_OURS(s, "legacy names belong to the library's own version", legacy_version);
 	ADD_OURS(s, "an entry of the file goes before the legacy rule", legacy_in_file);
 	ADD_OURS(s, "a legacy name lives as long as its IAs", legacy_uses);
