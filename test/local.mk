@@ -7,6 +7,7 @@ include test/lib/local.mk
 include test/api/local.mk
 include test/stock/local.mk
 include test/fabrics/local.mk
+include test/vm/local.mk
 include test/tools/info.mk
 include test/tools/run.mk
 include test/diag/local.mk

@@ -75,12 +75,15 @@ TEST(attr, limits_are_positive)
 	node_close(&n);
 }
 
-TEST(attr, private_data_is_at_least_64_bytes_and_196_over_tcp)
+TEST(attr, private_data_is_at_least_64_bytes_196_over_tcp_48_over_verbs)
 {
 	struct node n;
 
 	get(&n);
-	ASSERT(n.prov.max_private_data_size >= (fabric_is("tcp") ? 196 : 64));
+	if (fabric_is("verbs"))
+		ASSERT_EQ(n.prov.max_private_data_size, 48);
+	else
+		ASSERT(n.prov.max_private_data_size >= (fabric_is("tcp") ? 196 : 64));
 	ASSERT(n.prov.max_private_data_size <= 256);
 	node_close(&n);
 }

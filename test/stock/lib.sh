@@ -60,9 +60,13 @@ status_text()
 
 # ---------------------------------------------------------------- configuration
 
-# find_lib NAME: the built shared library of that name below BUILD
+# find_lib NAME: the built shared library of that name below BUILD; tests build others of it
 find_lib()
 {
+	if [ -e "$BUILD/.libs/$1" ]; then
+		echo "$BUILD/.libs/$1"
+		return
+	fi
 	find "$BUILD" -path '*/.libs/*' -name "$1" -print -quit
 }
 
@@ -126,8 +130,8 @@ stock_config()
 	esac
 	PREFIX=()
 	checker_config
-	SLOW=1
-	[ "$CHECKER" = none ] || SLOW=6
+	SLOW=${STOCK_SLOW:-1}
+	[ "$CHECKER" = none ] || SLOW=$((6 * SLOW))
 }
 
 # The programs open names as not thread-safe, as every dat.conf of old has them.
@@ -182,9 +186,13 @@ hex_port()
 	printf ':%04X' "$1"
 }
 
-# listening PORT: is a socket of this machine listening there?
+# listening PORT: does a socket of this machine listen there, or an RDMA service point?
 listening()
 {
+	if [ -d /sys/class/infiniband ] && command -v rdma >/dev/null; then
+		rdma resource show cm_id 2>/dev/null | grep -q "state LISTEN .*src-addr [^ ]*:$1 " &&
+			return
+	fi
 	awk -v p="$(hex_port "$1")" '$4 == "0A" && substr($2, length($2) - 4) == p { found = 1 }
 		END { exit !found }' /proc/net/tcp /proc/net/tcp6 2>/dev/null
 }
