@@ -15,7 +15,7 @@
 #include "srq.h"
 
 #define CQ_LEAST 128
-#define CQ_USUAL 4096
+#define CQ_USUAL 8192
 #define CQ_COVERING 32768
 /* Room that a connection must have at least, per direction. */
 #define SHARE_LEAST 5
@@ -35,7 +35,8 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 	struct dofi_fab *fab = &evd->obj.ia->fab;
 	int ret;
 
-	attr->size = 2 * (size_t)evd->qlen;
+	/* Programs that share an EVD among endpoints do not say so when they make it. */
+	attr->size = 8 * (size_t)evd->qlen;
 	if (attr->size < CQ_USUAL)
 		attr->size = CQ_USUAL;
 	if (must_cover(evd))
@@ -51,12 +52,13 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 	return ret;
 }
 
-/* At most half of what is left goes to one connection, so that others can follow. */
+/* At most an eighth of what is left goes to one connection, so that many can follow. */
 static uint32_t share_of(const struct dofi_evd *evd, uint32_t wanted)
 {
-	uint32_t left = evd->cq_size - evd->cq_held;
-	uint32_t most = left / 2 > SHARE_LEAST ? left / 2 : left;
+	uint32_t left = evd->cq_size - evd->cq_held, most = left / 8;
 
+	if (most < SHARE_LEAST)
+		most = left < SHARE_LEAST ? left : SHARE_LEAST;
 	return wanted < most ? wanted : most;
 }
 

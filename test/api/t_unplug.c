@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What becomes of an IA whose interface goes down, or whose device is removed, at work?
  *
- * Only where that may be done to the machine: the environment has the commands, and those that
- * undo them (test/vm/inside).
+ * Only where that may be done to the machine: the environment has the commands; who sets them
+ * (test/vm/inside) undoes them.
  */
 #include "rig.h"
 
@@ -73,7 +73,7 @@ static void idle(struct side *s)
 	ASSERT_EQ(request_idle, DAT_TRUE);
 }
 
-static void pull_the_plug(const char *command, const char *repair)
+static void pull_the_plug(const char *command)
 {
 	DAT_COUNT more;
 	struct pair p;
@@ -100,15 +100,16 @@ static void pull_the_plug(const char *command, const char *repair)
 	idle(&p.b);
 	pair_close(&p);
 	finish(pid);
-	finish(run(repair));
+}
+
+/* The kernel lets go of a device when the last process that has opened it has ended: the command
+ * must not wait for that. */
+TEST_LIMIT(unplug, a_removed_device_ends_the_connections_and_tells, 90)
+{
+	pull_the_plug("DAT_TEST_REMOVE");
 }
 
 TEST_LIMIT(unplug, an_interface_taken_down_ends_the_connections_and_tells, 90)
 {
-	pull_the_plug("DAT_TEST_DOWN", "DAT_TEST_UP");
-}
-
-TEST_LIMIT(unplug, a_removed_device_ends_the_connections_and_tells, 90)
-{
-	pull_the_plug("DAT_TEST_REMOVE", "DAT_TEST_ADD");
+	pull_the_plug("DAT_TEST_DOWN");
 }

@@ -97,7 +97,8 @@ FABRIC=tcp FABRIC_PARAMS="provider=tcp domain=lo"
 # stock_config LIBDAT IA HOST [CHECKER] [NAME]
 #   LIBDAT   ours, or debian (their libdat2, our provider out of a dat.conf)
 #   IA       an entry of the dat.conf written here: ofi-lo; or builtin:NAME for
-#            an adapter that libdat knows of without any file
+#            an adapter that libdat knows of without any file; or conf:NAME for one of
+#            the file STOCK_DAT_CONF
 #   CHECKER  none, valgrind, or sanitizer (what BUILD was configured with)
 stock_config()
 {
@@ -124,6 +125,9 @@ stock_config()
 	case $IA in
 	builtin:*)
 		IA=${IA#builtin:} ;;
+	conf:*)
+		IA=${IA#conf:}
+		ENVIRON+=("DAT_OVERRIDE=$STOCK_DAT_CONF") ;;
 	*)
 		write_dat_conf "$LOGS/dat.conf"
 		ENVIRON+=("DAT_OVERRIDE=$LOGS/dat.conf") ;;

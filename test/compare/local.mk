@@ -1,0 +1,9 @@
+# Beside the original DAPL, in a virtual machine with RDMA devices; by hand: test/compare/compare-original -h
+EXTRA_DIST += \
+	test/compare/compare-original \
+	test/compare/inside \
+	test/compare/table
+
+compare-original: all
+	$(top_srcdir)/test/compare/compare-original -b $(abs_top_builddir)
+.PHONY: compare-original
