@@ -85,6 +85,14 @@ static size_t build_request(uint8_t *buf, const struct dofi_ep *ep, const struct
 	return dofi_cm_build(buf, &msg);
 }
 
+/* A brief message (cm_proto.h) has less room when the qualifier is a wide one. */
+static size_t most_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
+{
+	size_t more = dofi_cm_brief_room(qual) - DOFI_CM_BRIEF;
+
+	return ia->fab.row->cm_header == DOFI_CM_BRIEF ? ia->fab.max_priv - more : ia->fab.max_priv;
+}
+
 struct attempt {
 	union dofi_addr addr;
 	DAT_CONN_QUAL qual;
@@ -181,7 +189,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CO
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!timeout)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	if (size < 0 || (size_t)size > ia->fab.max_priv)
+	if (size < 0 || (size_t)size > most_private(ia, qual))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (size && !priv)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
@@ -215,7 +223,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!timeout)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (size < 0 || (size_t)size > ia->fab.max_priv)
+	if (size < 0 || (size_t)size > most_private(ia, dup->qual))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (size && !priv)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);

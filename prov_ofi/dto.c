@@ -155,6 +155,9 @@ EACH DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (o->n && !o->iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	/* The key travels in completion data, of which devices have too little, or in a word. */
+	if (o->inv_key && ep->obj.ia->fab.row->device && !ep->obj.ia->fab.worded)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!flags_ok(ep, o->kind, o->flags))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, o->into_rmr ? DAT_INVALID_ARG5
 								   : rules[o->kind].bad_flags);

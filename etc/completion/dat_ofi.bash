@@ -40,7 +40,7 @@ _dat_ofi_file()
 _dat_ofi_adapters()
 {
 	local conf=${DAT_OVERRIDE:-/etc/dat.conf}
-	_dat_ofi_one "ofi ofi-tcp $(sed -n 's/^[[:space:]]*\([A-Za-z0-9_.-]\{1,\}\)[[:space:]].*/\1/p' \
+	_dat_ofi_one "ofi ofi-tcp ofi-verbs $(sed -n 's/^[[:space:]]*\([A-Za-z0-9_.-]\{1,\}\)[[:space:]].*/\1/p' \
 		"$conf" 2>/dev/null)"
 }
 

@@ -38,8 +38,9 @@
 	  "sender's memory by the receiver, where the kernel allows that and is quick at it; 0 never")
 
 #define DOFI_STRINGS(X) \
-	X(PROVIDER, "libfabric provider to use, whatever the registry entry says: tcp") \
-	X(DOMAIN, "network interface or IP address to use, whatever the registry entry says") \
+	X(PROVIDER, "libfabric provider to use, whatever the registry entry says: tcp, verbs") \
+	X(DOMAIN, "network interface, IP address or RDMA device to use, whatever the registry entry " \
+	  "says") \
 	X(LOG_FILE, "file to which log lines are appended instead of stderr; %p in its name " \
 	  "becomes the process id") \
 	X(CM_SECRET_FILE, "file with a secret that a peer must know to be connected with " \

@@ -116,7 +116,7 @@ cd "$here" || exit 1
 
 printf '%s\n' '# none' 'mine-1 u2.0 x' '  other u1.2 x' '* u2.0 x' >"$dir/dat.conf"
 export DAT_OVERRIDE=$dir/dat.conf
-expect 'dat_info -d $' ofi ofi-tcp mine-1 other
+expect 'dat_info -d $' ofi ofi-tcp ofi-verbs mine-1 other
 expect 'dat_perf --ia mi' mine-1
 
 # ---------------------------------------------------------------- zsh

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How do the raw twin's endpoints find each other, with libfabric's own connections? */
+#include <stdlib.h>
 #include <string.h>
 
 #include "proc.h"
@@ -102,15 +103,38 @@ int raw_make_ep(struct raw_side *r, struct fi_info *info)
 	return ret ? raw_error(ret, "fi_getname") : 0;
 }
 
+/* Some fabrics (verbs) want to know with the endpoint already where it will lead to. */
+static struct fi_info *info_towards(const struct raw_dev *d, const struct perf_where *where)
+{
+	struct fi_info *info = raw_lib.dupinfo(d->info);
+
+	if (!info)
+		return NULL;
+	free(info->dest_addr);
+	info->dest_addrlen = where->addr.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							       : sizeof(struct sockaddr_in);
+	info->dest_addr = malloc(info->dest_addrlen);
+	if (info->dest_addr) {
+		memcpy(info->dest_addr, &where->addr, info->dest_addrlen);
+		return info;
+	}
+	raw_lib.freeinfo(info);
+	return NULL;
+}
+
 int raw_connect(struct perf_side *s, const struct perf_where *where)
 {
 	struct raw_side *r = raw_side(s);
 	struct raw_dev *d = raw_dev(s->hub->dev);
+	struct fi_info *info;
 	int ret;
 
 	if (d->unconnected)
 		return 0;
-	ret = raw_make_ep(r, d->info);
+	info = info_towards(d, where);
+	ret = info ? raw_make_ep(r, info) : -FI_ENOMEM;
+	if (info)
+		raw_lib.freeinfo(info);
 	if (ret)
 		return ret;
 	ret = fi_connect(r->ep, &where->addr, NULL, 0);
