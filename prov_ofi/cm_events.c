@@ -320,6 +320,9 @@ static void read_error(struct dofi_ia *ia)
 		return;
 	}
 	ep = ep_of(err.fid);
+	/* The devices' provider gives one name to all failures, and the kernel's word beside. */
+	if (ia->fab.row->device && err.err == ETIMEDOUT && err.prov_errno > 0)
+		err.err = err.prov_errno;
 	if (ep)
 		failed(ep, err.err, err.err_data, err.err_data_size);
 }

@@ -187,8 +187,14 @@ static int open_window(struct dofi_window *w, uint64_t address)
 	if (!r)
 		return -ENOMEM;
 	w->region = r;
-	ret = dofi_mr_register(ia, address, w->triplet.segment_length, w->priv, w->context,
-			       w->zero_based, &w->mr, &w->key);
+	/* A device has no key for memory without remote rights, but each window has one of its own. */
+	if (ia->fab.prov_keys && !w->priv)
+		ret = dofi_mr_register(ia, (uintptr_t)&w->nothing, sizeof(w->nothing),
+				       DAT_MEM_PRIV_REMOTE_READ_FLAG, w->context, false, &w->mr,
+				       &w->key);
+	else
+		ret = dofi_mr_register(ia, address, w->triplet.segment_length, w->priv, w->context,
+				       w->zero_based, &w->mr, &w->key);
 	if (ret) {
 		dofi_region_drop(&ia->lmrs, r, w->context);
 		return ret;

@@ -28,6 +28,7 @@ struct dofi_window {
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS priv;
 	bool zero_based;
+	uint64_t nothing;		/* what the key of a window without rights opens */
 };
 
 struct dofi_rmr {

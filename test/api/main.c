@@ -101,9 +101,13 @@ void conf_text(const char *text)
 
 void conf_for_domain(const char *domain)
 {
+	const char *given = strstr(fabric->params, "provider=");
 	char line[1024], params[128];
 
-	snprintf(params, sizeof(params), "provider=%s domain=%s", fabric->name, domain);
+	/* A name that the environment gave the fabric need not be that of its provider. */
+	if (!given)
+		given = "";
+	snprintf(params, sizeof(params), "%.*s domain=%s", (int)strcspn(given, " \t;"), given, domain);
 	conf_line(line, sizeof(line), ia_name(), provider_path(), params);
 	conf_text(line);
 }

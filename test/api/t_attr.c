@@ -80,7 +80,7 @@ TEST(attr, private_data_is_at_least_64_bytes_196_over_tcp_48_over_verbs)
 	struct node n;
 
 	get(&n);
-	if (fabric_is("verbs"))
+	if (fabric_is("verbs") || fabric_is("iwarp"))
 		ASSERT_EQ(n.prov.max_private_data_size, 48);
 	else
 		ASSERT(n.prov.max_private_data_size >= (fabric_is("tcp") ? 196 : 64));

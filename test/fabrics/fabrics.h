@@ -2,7 +2,8 @@
 /* Which fabric does a test program run over?
  *
  * DAT_TEST_FABRIC names a line of fabrics.def; DAT_TEST_PARAMS gives IA parameters of its own,
- * whose provider is then the fabric's name. Without either it is the first line.
+ * whose provider is then the fabric's name unless DAT_TEST_FABRIC gives one, which need not be in
+ * the table then. Without either it is the first line.
  */
 #ifndef TEST_FABRICS_H
 #define TEST_FABRICS_H
@@ -43,11 +44,12 @@ static inline const struct test_fabric *test_fabric(void)
 	const char *params = getenv("DAT_TEST_PARAMS"), *params6 = getenv("DAT_TEST_PARAMS6");
 	const char *wanted = getenv("DAT_TEST_FABRIC"), *at;
 
-	if (params && *params && (at = strstr(params, "provider=")))
+	if (wanted && *wanted)
+		snprintf(name, sizeof(name), "%s", wanted);
+	else if (params && *params && (at = strstr(params, "provider=")))
 		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at + 9, " \t;"), at + 9);
 	else
-		snprintf(name, sizeof(name), "%s",
-			 wanted && *wanted ? wanted : test_fabrics[0].name);
+		snprintf(name, sizeof(name), "%s", test_fabrics[0].name);
 	if (test_fabric_find(name, strlen(name)))
 		own = *test_fabric_find(name, strlen(name));
 	else if (params && *params)
