@@ -188,17 +188,34 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 	return !ret;
 }
 
-void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
+/* False: some have to wait on for completions. */
+static bool submit_waiting(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+	bool connected = dofi_dto_may_submit(ep, q);
 
-	if (dofi_dto_may_submit(ep, q)) {
+	if (connected) {
 		struct fid_ep *fid = ep->conn->fid;
 
 		while (q->sent != tail && submit_next(ep, q, fid))
 			;
 	}
 	atomic_store_explicit(&q->waiting, q->sent != tail, memory_order_release);
+	return q->sent == tail || !connected;
+}
+
+void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	bool known = atomic_load_explicit(&q->waiting, memory_order_relaxed);
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
+
+	if (submit_waiting(ep, q) || known)
+		return;
+	/* The last completion may have come while nobody could know yet that something waits for it.
+	 * Those behind this lock know. */
+	pthread_mutex_lock(&evd->lock);
+	pthread_mutex_unlock(&evd->lock);
+	submit_waiting(ep, q);
 }
 
 void dofi_dto_submit(struct dofi_ep *ep)
