@@ -30,6 +30,22 @@ static bool must_cover(const struct dofi_evd *evd)
 	return evd->internal && !strncmp(evd->obj.ia->fab.device, "siw", 3);
 }
 
+/* libfabric 1.17 loses descriptors when it cannot open a CQ that has one to wait on: tried without. */
+static bool can_be_had(struct dofi_fab *fab, size_t size)
+{
+	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_DATA,
+				   .wait_obj = FI_WAIT_NONE };
+	struct fid_cq *cq;
+
+	if (size <= fab->cq_proven)
+		return true;
+	if (fi_cq_open(fab->domain, &attr, &cq, NULL))
+		return false;
+	fi_close(&cq->fid);
+	fab->cq_proven = size;
+	return true;
+}
+
 int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 {
 	struct dofi_fab *fab = &evd->obj.ia->fab;
@@ -41,12 +57,9 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 		attr->size = CQ_USUAL;
 	if (must_cover(evd))
 		attr->size = CQ_COVERING;
-	for (;;) {
-		ret = fi_cq_open(fab->domain, attr, &evd->cq, evd);
-		if (!ret || ret == -FI_EMFILE || attr->size <= CQ_LEAST)
-			break;
+	while (attr->size > CQ_LEAST && !can_be_had(fab, attr->size))
 		attr->size /= 2;
-	}
+	ret = fi_cq_open(fab->domain, attr, &evd->cq, evd);
 	evd->cq_size = ret ? 0 : (uint32_t)attr->size;
 	evd->cq_held = 0;
 	return ret;

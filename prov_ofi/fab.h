@@ -75,6 +75,7 @@ struct dofi_fab {
 	bool local_mr;			/* local buffers need registration */
 	bool worded;			/* a word of ours leads every message (word.h) */
 	bool lost;			/* device or address has gone; cm_lock */
+	size_t cq_proven;		/* a CQ of this size can be had; device_cq.c */
 	char device[64];		/* of the fabric, "" where it has none */
 	size_t reads_iov;		/* segments that one RDMA read of the fabric takes */
 	size_t inject;			/* messages up to this length are copied when posted */
