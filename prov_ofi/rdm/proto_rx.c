@@ -22,7 +22,8 @@
 void rdm_ep_fail(struct rdm_ep *ep, const char *why)
 {
 	dofi_log(DOFI_LOG_WARN, "a connection ends: %s", why);
-	ep->refused = ep->failed = true;
+	ep->failed = true;
+	ep->refused = true;
 	/* The event queue learns of it like of any other end. */
 	if (ep->sock >= 0)
 		shutdown(ep->sock, SHUT_RDWR);
