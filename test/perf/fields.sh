@@ -35,9 +35,10 @@ for figure in latency bandwidth rate; do
 		case $layer in
 		dat) positive $figure$unit ;;
 		raw) positive raw_$figure$unit ;;
+		queue) positive queue_$figure$unit ;;
 		esac
 	done
-	[ "$layers" != 'dat raw' ] || positive ${figure}_ratio
+	case $layers in 'dat raw'*) positive ${figure}_ratio ;; esac
 done
 
 if command -v python3 >/dev/null 2>&1; then

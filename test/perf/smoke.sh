@@ -16,6 +16,8 @@ measures 'DAT and raw, all tests' 1 'dat raw' --raw --op send --test all
 measures 'DAT and raw, waiting' 2 'dat raw' --raw --op send,read --mode wait
 measures 'one queue for both directions' 3 'dat raw' --raw --op all --cq merged
 measures 'one queue, waiting' 2 'dat raw' --raw --op send,read --cq merged --mode wait
+measures 'the bare queue too' 2 'dat raw queue' --raw --queue --op send --size 1,112 --test all
+measures 'the bare queue, validated' 1 'dat queue' --queue --op send --validate --eps 3
 measures 'bursts with FI_MORE' 3 'dat raw' --raw --op all --raw-more
 measures 'writes with FI_DELIVERY_COMPLETE' 1 'dat raw' --raw --op write --raw-delivery
 
@@ -36,6 +38,7 @@ refuses 'write latency by waiting' 2 'polling memory' --op write --test lat --mo
 
 refuses 'a mode without meaning' 2 'memory' --op send --mode memory
 refuses 'adapter and fabrics at once' 2 'exclude' --ia ofi-tcp --fabrics tcp
+refuses 'a bare queue to another host' 2 'itself' --queue localhost
 refuses 'an empty range of sizes' 2 'is empty' --size 1K:64
 
 finish

@@ -49,6 +49,8 @@ const char perf_help[] =
 "                     address that leads there)\n"
 "  --raw-delivery     ask FI_DELIVERY_COMPLETE of raw RDMA writes\n"
 "  --raw-more         implies --burst; FI_MORE on all raw posts but the last of a burst\n"
+"  --queue            measure, for small messages, also bare cells in memory shared\n"
+"                     by both processes: what a message costs there at the least\n"
 "\n"
 "Client and server\n"
 "  --server           wait for clients; what to measure comes from them\n"

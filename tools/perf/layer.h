@@ -160,6 +160,7 @@ struct perf_layer {
 
 extern const struct perf_layer perf_dat_layer;
 extern const struct perf_layer perf_raw_layer;
+extern const struct perf_layer perf_queue_layer;
 
 /* memory.c: the buffers are laid out in the same way for both layers */
 size_t perf_most(const struct perf_case *c);

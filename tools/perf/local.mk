@@ -28,6 +28,7 @@ tools_perf_dat_perf_SOURCES = \
 	tools/perf/proc.c \
 	tools/perf/proc.h \
 	tools/perf/progress.c \
+	tools/perf/queue.c \
 	tools/perf/raw.c \
 	tools/perf/raw.h \
 	tools/perf/raw_cm.c \

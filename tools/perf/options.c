@@ -13,7 +13,7 @@
 const char *const perf_op_name[PERF_OPS] = { "send", "write", "read" };
 const char *const perf_test_name[PERF_TESTS] = { "lat", "bw", "bibw", "rate" };
 const char *const perf_mode_name[PERF_MODES] = { "poll", "wait", "cno", "memory" };
-const char *const perf_kind_name[PERF_KINDS] = { "dat", "raw" };
+const char *const perf_kind_name[PERF_KINDS] = { "dat", "raw", "queue" };
 const char *const perf_format_name[PERF_FORMATS] = { "table", "osu", "json", "csv" };
 
 static const char *const queues_name[] = { "split", "merged" };
@@ -21,7 +21,7 @@ static const char *const pick_name[] = { "median", "best" };
 
 enum { OPT_IA = 256, OPT_OP, OPT_TEST, OPT_SIZE, OPT_MODE, OPT_CQ, OPT_ITERS, OPT_WARMUP,
        OPT_WINDOW, OPT_BURST, OPT_ROUNDS, OPT_RAW, OPT_RAW_ONLY, OPT_RAW_PROVIDER, OPT_ADDR,
-       OPT_RAW_DELIVERY, OPT_RAW_MORE, OPT_CPUS, OPT_TIMEOUT, OPT_FORMAT, OPT_SELFLOOP,
+       OPT_RAW_DELIVERY, OPT_RAW_MORE, OPT_QUEUE, OPT_CPUS, OPT_TIMEOUT, OPT_FORMAT, OPT_SELFLOOP,
        OPT_PICK, OPT_FABRICS, OPT_DOMAIN, OPT_EPS, OPT_SRQ, OPT_VALIDATE, OPT_SERVER,
        OPT_ONCE, OPT_PORT, OPT_BIND, OPT_LIMIT, OPT_PLOT, OPT_HELP, OPT_VERSION };
 
@@ -49,6 +49,7 @@ static const struct option long_option[] = {
 	{ "addr", required_argument, NULL, OPT_ADDR },
 	{ "raw-delivery", no_argument, NULL, OPT_RAW_DELIVERY },
 	{ "raw-more", no_argument, NULL, OPT_RAW_MORE },
+	{ "queue", no_argument, NULL, OPT_QUEUE },
 	{ "server", no_argument, NULL, OPT_SERVER },
 	{ "once", no_argument, NULL, OPT_ONCE },
 	{ "port", required_argument, NULL, OPT_PORT },
@@ -104,7 +105,8 @@ static bool plan_option(struct perf_plan *p, int c, char *arg)
 	case OPT_BURST: p->burst = 1; break;
 	case OPT_ROUNDS: p->rounds = perf_number("rounds", arg, 1, 1000); break;
 	case OPT_RAW: p->kinds |= 1 << PERF_RAW; break;
-	case OPT_RAW_ONLY: p->kinds = 1 << PERF_RAW; break;
+	case OPT_RAW_ONLY: p->kinds = (p->kinds & ~(1l << PERF_DAT)) | 1 << PERF_RAW; break;
+	case OPT_QUEUE: p->kinds |= 1 << PERF_QUEUE; break;
 	case OPT_RAW_PROVIDER: provider(p, arg); break;
 	case OPT_RAW_DELIVERY: p->raw_delivery = 1; break;
 	case OPT_RAW_MORE: p->raw_more = p->burst = 1; break;
@@ -176,6 +178,8 @@ static void fits_together(struct perf_opts *o)
 		perf_usage("--server takes neither HOST nor --fabrics nor --selfloop");
 	if (o->selfloop && (o->host || o->fabrics || o->plan.srq))
 		perf_usage("--selfloop takes neither HOST nor --fabrics nor --srq");
+	if (o->plan.kinds & 1 << PERF_QUEUE && (o->host || o->server || o->selfloop))
+		perf_usage("--queue is for two processes that dat_perf starts itself");
 	if (!perf_cases(&o->plan, o->selfloop, &list))
 		perf_usage("nothing is left to measure: write latency is seen by polling memory, "
 			   "so --mode wait and cno have no meaning for it, and memory has one "

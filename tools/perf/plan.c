@@ -20,7 +20,8 @@ static const struct field {
 	FIELD(ops, 1, (1 << PERF_OPS) - 1),
 	FIELD(tests, 1, (1 << PERF_TESTS) - 1),
 	FIELD(modes, 1, (1 << PERF_MODES) - 1),
-	FIELD(kinds, 1, (1 << PERF_KINDS) - 1),
+	/* the bare queue needs both processes on one host */
+	FIELD(kinds, 1, 1 << PERF_DAT | 1 << PERF_RAW),
 	FIELD(iters, 0, PERF_MAX_ITERS),
 	FIELD(warmup, -1, PERF_MAX_ITERS),
 	FIELD(window, 0, PERF_MAX_WINDOW),

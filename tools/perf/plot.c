@@ -94,7 +94,7 @@ static void draw_panel(FILE *to, const struct perf_book *b, int p)
 				panel[p].unit);
 		fprintf(to, "%s'-' using 1:2 with linespoints title \"%s %s %s%s\"", sep,
 			c.fabric->name, perf_op_name[c.op], perf_mode_name[c.mode],
-			c.kind == PERF_RAW ? " raw" : "");
+			c.kind == PERF_DAT ? "" : c.kind == PERF_RAW ? " raw" : " queue");
 		sep = ", ";
 	}
 	if (!n)

@@ -29,7 +29,7 @@ static const struct {
 
 #define FIGURES (sizeof(figure) / sizeof(figure[0]))
 
-static const char *const prefix[PERF_KINDS] = { "", "raw_" };
+static const char *const prefix[PERF_KINDS] = { "", "raw_", "queue_" };
 
 static double figure_of(const struct perf_row *r, enum perf_kind k, size_t i)
 {
@@ -129,6 +129,8 @@ static void json_row(const struct perf_book *b, const struct perf_row *r)
 	       perf_op_name[r->c->op], r->c->size, perf_mode_name[r->c->mode], p->eps,
 	       truth(p->srq), truth(p->validate), r->c->iters);
 	json_kind(b, r, PERF_DAT);
+	if (perf_has(b, PERF_QUEUE))
+		json_kind(b, r, PERF_QUEUE);
 	if (!perf_has(b, PERF_RAW))
 		return;
 	json_kind(b, r, PERF_RAW);
@@ -199,7 +201,7 @@ static void csv_head(const struct perf_book *b)
 
 	printf("fabric,op,size,mode,eps,srq,iterations");
 	for (k = 0; k < PERF_KINDS; k++) {
-		if (k == PERF_RAW && !perf_has(b, PERF_RAW))
+		if (k != PERF_DAT && !perf_has(b, (enum perf_kind)k))
 			continue;
 		printf(",%slatency_us,%sbandwidth_mbps,%srate_mps", prefix[k], prefix[k],
 		       prefix[k]);
@@ -218,7 +220,7 @@ static void csv_row(const struct perf_book *b, const struct perf_row *r)
 	printf("%s,%s,%zu,%s,%ld,%ld,%ld", r->fabric->name, perf_op_name[r->c->op], r->c->size,
 	       perf_mode_name[r->c->mode], b->opts->plan.eps, b->opts->plan.srq, r->c->iters);
 	for (k = 0; k < PERF_KINDS; k++) {
-		if (k == PERF_RAW && !perf_has(b, PERF_RAW))
+		if (k != PERF_DAT && !perf_has(b, (enum perf_kind)k))
 			continue;
 		csv_value(perf_row_latency(r, (enum perf_kind)k));
 		csv_value(perf_row_mbps(r, (enum perf_kind)k));

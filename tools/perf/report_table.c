@@ -36,11 +36,17 @@ static void table_head(const struct perf_book *b, const struct perf_case *c)
 			lat_head("| raw: ");
 			printf(" %9s", "p50 ratio");
 		}
+		if (perf_has(b, PERF_QUEUE)) {
+			lat_head("| queue: ");
+			printf(" %9s", "DAT above");
+		}
 	} else {
 		printf(" %10s %10s %9s", "BW peak", "BW average", "MsgRate");
 		if (perf_has(b, PERF_RAW))
 			printf(" | raw: %10s %10s %9s %6s", "BW peak", "BW average", "MsgRate",
 			       "ratio");
+		if (perf_has(b, PERF_QUEUE))
+			printf(" | queue: %10s %10s %9s", "BW peak", "BW average", "MsgRate");
 	}
 	printf("\n");
 }
@@ -68,6 +74,7 @@ static void table_row(const struct perf_book *b, const struct perf_fabric *f, in
 {
 	const struct perf_figures *dat = &f->out[i].picked[PERF_DAT];
 	const struct perf_figures *raw = &f->out[i].picked[PERF_RAW];
+	const struct perf_figures *queue = &f->out[i].picked[PERF_QUEUE];
 	const struct perf_case *c = &b->list[i];
 
 	printf("  %-6s %-5s %-6s %9zu %11ld", f->name, perf_op_name[c->op],
@@ -79,12 +86,21 @@ static void table_row(const struct perf_book *b, const struct perf_fabric *f, in
 			lat_cells(raw);
 			cell(9, 3, perf_ratio(dat->lat_p50, raw->lat_p50));
 		}
+		if (perf_has(b, PERF_QUEUE)) {
+			printf(" |        ");
+			lat_cells(queue);
+			cell(9, 3, dat->lat_p50 - queue->lat_p50);
+		}
 	} else {
 		bw_cells(dat);
 		if (perf_has(b, PERF_RAW)) {
 			printf(" |     ");
 			bw_cells(raw);
 			cell(6, 3, perf_ratio(dat->rate, raw->rate));
+		}
+		if (perf_has(b, PERF_QUEUE)) {
+			printf(" |       ");
+			bw_cells(queue);
 		}
 	}
 	if (f->out[i].unsupported[PERF_DAT])

@@ -22,7 +22,11 @@ int perf_session_close(struct perf_session *ss);
 
 static inline const struct perf_layer *perf_layer_of(enum perf_kind kind)
 {
-	return kind == PERF_DAT ? &perf_dat_layer : &perf_raw_layer;
+	static const struct perf_layer *const layer[PERF_KINDS] = {
+		&perf_dat_layer, &perf_raw_layer, &perf_queue_layer
+	};
+
+	return layer[kind];
 }
 
 #endif

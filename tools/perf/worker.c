@@ -70,8 +70,8 @@ static int one(struct perf_worker *w, struct perf_run *run, struct perf_session 
 static int round_of(struct perf_worker *w, struct perf_run *run, struct perf_session *ss,
 		    int index, int round)
 {
-	/* two kinds: nothing of the one may be there while the other is measured */
-	bool both = w->plan->kinds == (1 << PERF_KINDS) - 1;
+	/* several kinds: nothing of the one may be there while the other is measured */
+	bool fresh = w->plan->kinds & (w->plan->kinds - 1);
 	int k, ret;
 
 	for (k = 0; k < PERF_KINDS; k++) {
@@ -82,7 +82,7 @@ static int round_of(struct perf_worker *w, struct perf_run *run, struct perf_ses
 
 		if (!(w->plan->kinds & 1 << r.kind))
 			continue;
-		ret = one(w, run, ss, &r, both);
+		ret = one(w, run, ss, &r, fresh);
 		if (!ret && w->role == PERF_CLIENT)
 			ret = perf_put(w->result, &r, sizeof(r));
 		if (ret)

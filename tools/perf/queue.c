@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What would two processes of one host need at least? Cells in shared memory, and nothing else.
+ *
+ * A cell has a mark, which is its position plus one, and room for a small message. Who receives
+ * makes the memory, and tells the peer, out of the same parent, where in /proc to find it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "layer.h"
+#include "proc.h"
+
+#define CELLS 256u
+#define CELL 128
+
+struct cell {
+	_Alignas(CELL) _Atomic uint64_t mark;
+	uint32_t len;
+	uint8_t data[CELL - 16];
+};
+
+struct cells {
+	_Alignas(CELL) _Atomic uint64_t head;	/* read so far, as told now and then */
+	struct cell cell[CELLS];
+};
+
+/* Posted buffers in order; room is a power of two. */
+struct fifo {
+	struct perf_slot **slot;
+	uint32_t room, head, tail;
+};
+
+struct queue_side {
+	struct perf_side base;
+	struct cells *in, *out;
+	uint64_t at, told;	/* of `in` */
+	uint64_t pos, known;	/* of `out`: next to write, and how far the reader is */
+	int fd;
+	struct fifo rx, tx;
+	uint32_t tx_len[CELLS];
+};
+
+static struct queue_side *queue_side(struct perf_side *s)
+{
+	return (struct queue_side *)s;
+}
+
+static int fifo_get(struct fifo *f, uint32_t least)
+{
+	for (f->room = 1; f->room < least;)
+		f->room *= 2;
+	f->slot = calloc(f->room, sizeof(*f->slot));
+	return f->slot ? 0 : perf_error(-ENOMEM, "queue", "calloc", "out of memory");
+}
+
+static inline struct perf_slot **fifo_at(struct fifo *f, uint32_t i)
+{
+	return &f->slot[i & (f->room - 1)];
+}
+
+/* ---------------------------------------------------------------- objects */
+
+static int queue_open(struct perf_run *run, const struct perf_case *c, struct perf_dev **dev)
+{
+	struct perf_dev *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return perf_error(-ENOMEM, "queue", "calloc", "out of memory");
+	*d = (struct perf_dev) { .layer = &perf_queue_layer, .run = run, .c = c };
+	*dev = d;
+	return 0;
+}
+
+static int queue_close(struct perf_dev *dev)
+{
+	free(dev);
+	return 0;
+}
+
+static bool possible(const struct perf_dev *dev)
+{
+	const struct perf_case *c = dev->c;
+
+	return c->op == PERF_SEND && c->mode == PERF_POLL && !dev->run->plan->srq &&
+	       c->size <= sizeof(((struct cell *)NULL)->data);
+}
+
+static int queue_hub_open(struct perf_dev *dev, struct perf_hub **hub)
+{
+	struct perf_hub *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return perf_error(-ENOMEM, "queue", "calloc", "out of memory");
+	h->layer = dev->layer;
+	h->dev = dev;
+	*hub = h;
+	return possible(dev) ? perf_memory_get(h) : -EOPNOTSUPP;
+}
+
+static int queue_hub_close(struct perf_hub *hub)
+{
+	perf_memory_put(hub);
+	free(hub);
+	return 0;
+}
+
+static int map(int fd, struct cells **cells)
+{
+	void *mem = mmap(NULL, sizeof(**cells), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+			 fd, 0);
+
+	if (mem == MAP_FAILED)
+		return perf_error(-errno, "queue", "mmap", "%s", strerror(errno));
+	*cells = mem;
+	return 0;
+}
+
+static int queue_side_open(struct perf_hub *hub, struct perf_side **side)
+{
+	struct queue_side *q = calloc(1, sizeof(*q));
+	int ret;
+
+	if (!q)
+		return perf_error(-ENOMEM, "queue", "calloc", "out of memory");
+	q->base.layer = hub->layer;
+	q->base.hub = hub;
+	*side = &q->base;
+	q->fd = memfd_create("dat_perf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (q->fd < 0 || ftruncate(q->fd, sizeof(*q->in)) ||
+	    fcntl(q->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		return perf_error(-errno, "queue", "memfd_create", "%s", strerror(errno));
+	ret = map(q->fd, &q->in);
+	if (!ret)
+		ret = fifo_get(&q->rx, (uint32_t)hub->dev->c->recv_depth);
+	if (!ret)
+		ret = fifo_get(&q->tx, CELLS);
+	if (!ret)
+		ret = perf_memory_side(hub, *side);
+	q->base.local.addr = (uint64_t)getpid();
+	q->base.local.key = (uint64_t)q->fd;
+	return ret;
+}
+
+static int queue_side_close(struct perf_side *s)
+{
+	struct queue_side *q = queue_side(s);
+
+	munmap(q->in, sizeof(*q->in));
+	if (q->out)
+		munmap(q->out, sizeof(*q->out));
+	close(q->fd);
+	free(q->rx.slot);
+	free(q->tx.slot);
+	perf_memory_side_put(s);
+	free(q);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- meeting */
+
+static int queue_listen(struct perf_dev *dev, struct perf_where *where)
+{
+	(void)dev;
+	memset(where, 0, sizeof(*where));
+	return 0;
+}
+
+static int queue_connect(struct perf_side *s, const struct perf_where *where)
+{
+	(void)s;
+	(void)where;
+	return 0;
+}
+
+static int nothing_to_do(struct perf_side *s)
+{
+	(void)s;
+	return 0;
+}
+
+static int queue_introduce(struct perf_side *s)
+{
+	struct queue_side *q = queue_side(s);
+	struct stat st;
+	char path[64];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), "/proc/%lu/fd/%lu", (unsigned long)s->peer.addr,
+		 (unsigned long)s->peer.key);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return perf_error(-errno, "queue", "open", "%s: %s", path, strerror(errno));
+	if (fstat(fd, &st) || st.st_size != (off_t)sizeof(*q->out))
+		ret = perf_error(-EPROTO, "queue", "open", "%s is not the peer's queue", path);
+	else
+		ret = map(fd, &q->out);
+	close(fd);
+	return ret;
+}
+
+/* ---------------------------------------------------------------- data */
+
+static int queue_post_recv(struct perf_side *s, struct perf_slot *slot)
+{
+	struct queue_side *q = queue_side(s);
+
+	*fifo_at(&q->rx, q->rx.tail++) = slot;
+	return 0;
+}
+
+static int queue_post_shared(struct perf_hub *hub, struct perf_slot *slot)
+{
+	(void)hub;
+	(void)slot;
+	return perf_error(-EOPNOTSUPP, "queue", "post", "there is no shared receive queue");
+}
+
+static int queue_post(struct perf_side *s, const struct perf_work *w)
+{
+	struct queue_side *q = queue_side(s);
+	struct cell *cell = &q->out->cell[q->pos % CELLS];
+
+	if (q->pos - q->known == CELLS)
+		q->known = atomic_load_explicit(&q->out->head, memory_order_acquire);
+	if (q->pos - q->known == CELLS || q->tx.tail - q->tx.head == CELLS)
+		return -EAGAIN;
+	memcpy(cell->data, w->slot->mem, w->len);
+	cell->len = (uint32_t)w->len;
+	atomic_store_explicit(&cell->mark, ++q->pos, memory_order_release);
+	q->tx_len[q->tx.tail % CELLS] = (uint32_t)w->len;
+	*fifo_at(&q->tx, q->tx.tail++) = w->slot;
+	return 0;
+}
+
+static int reap_tx(struct queue_side *q, int max)
+{
+	int n = 0, ret = 0;
+
+	for (; !ret && n < max && q->tx.head != q->tx.tail; n++, q->tx.head++)
+		ret = perf_completed(*fifo_at(&q->tx, q->tx.head), q->tx_len[q->tx.head % CELLS]);
+	return ret ? ret : n;
+}
+
+static int reap_rx(struct queue_side *q, int max)
+{
+	int n = 0, ret = 0;
+
+	for (; !ret && n < max && q->rx.head != q->rx.tail; n++) {
+		struct cell *cell = &q->in->cell[q->at % CELLS];
+		struct perf_slot *slot = *fifo_at(&q->rx, q->rx.head);
+
+		if (atomic_load_explicit(&cell->mark, memory_order_acquire) != q->at + 1)
+			break;
+		if (cell->len > sizeof(cell->data) || cell->len > q->base.hub->stride)
+			return perf_error(-EPROTO, "queue", "receive", "%u bytes", cell->len);
+		memcpy(slot->mem, cell->data, cell->len);
+		ret = perf_completed(slot, cell->len);
+		q->rx.head++;
+		if (++q->at - q->told >= CELLS / 4) {
+			q->told = q->at;
+			atomic_store_explicit(&q->in->head, q->told, memory_order_release);
+		}
+	}
+	return ret ? ret : n;
+}
+
+static int queue_reap(struct perf_hub *hub, enum perf_queue which, int max)
+{
+	int i, n = 0, got = 0;
+
+	for (i = 0; got >= 0 && n < max && i < hub->sides; i++) {
+		struct queue_side *q = queue_side(hub->side[i]);
+
+		got = which == PERF_TX ? reap_tx(q, max - n) : reap_rx(q, max - n);
+		n += got;
+	}
+	return got < 0 ? got : n;
+}
+
+/* It is polled only: see possible(). */
+static int queue_wait(struct perf_hub *hub, enum perf_queue which, int max, int timeout_ms)
+{
+	(void)timeout_ms;
+	return queue_reap(hub, which, max);
+}
+
+static int queue_wait_any(struct perf_hub *hub, int timeout_ms)
+{
+	(void)hub;
+	(void)timeout_ms;
+	return 0;
+}
+
+const struct perf_layer perf_queue_layer = {
+	.name = "queue",
+	.open = queue_open,
+	.close = queue_close,
+	.hub_open = queue_hub_open,
+	.hub_close = queue_hub_close,
+	.listen = queue_listen,
+	.side_open = queue_side_open,
+	.connect = queue_connect,
+	.accept = nothing_to_do,
+	.established = nothing_to_do,
+	.introduce = queue_introduce,
+	.disconnect = nothing_to_do,
+	.side_close = queue_side_close,
+	.post_recv = queue_post_recv,
+	.post_shared = queue_post_shared,
+	.post = queue_post,
+	.reap = queue_reap,
+	.wait = queue_wait,
+	.wait_any = queue_wait_any,
+};
