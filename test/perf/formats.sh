@@ -33,6 +33,10 @@ quick --raw --format csv && head -n 1 "$dir/out" | grep -q \
 	'raw_latency_us.*latency_ratio,bandwidth_ratio,rate_ratio$'
 verdict 'CSV: raw figures and ratios' $?
 
+quick --queue --format csv && head -n 1 "$dir/out" | grep -q ',queue_latency_us.*,queue_bibw' &&
+	quick --queue --size 64,64K && [ "$(grep -c '| queue:' "$dir/out")" = 2 ]
+verdict 'the bare queue in CSV and tables' $?
+
 quick --format osu --test all --size 1:64 && [ "$(grep -c '^# Size' "$dir/out")" = 4 ] &&
 	grep -q '^# Size  *Latency (us)$' "$dir/out" &&
 	grep -q '^# Size  *Bandwidth (MB/s)$' "$dir/out" &&
@@ -58,6 +62,14 @@ case $? in
 *) false ;;
 esac
 verdict 'raw libfabric over connected and unconnected endpoints' $?
+# Its memory is addressed by offsets, and libfabric calls it otherwise.
+quick --raw-only --fabrics tcp,rxm --domain lo --op all --validate
+case $? in
+0) [ "$(grep -c '^  rxm ' "$dir/out")" = 6 ] && [ "$(grep -c '^  tcp ' "$dir/out")" = 6 ] ;;
+3) grep -q '^# rxm: not measured: .*fi_getinfo' "$dir/out" ;;
+*) false ;;
+esac
+verdict 'raw libfabric over rxm' $?
 # Without the private entry the name would lead to a library that does not exist.
 echo 'dat_perf-tcp u2.0 nonthreadsafe default /nowhere.so x.2.0 "" ""' >"$dir/other.conf"
 DAT_OVERRIDE=$dir/other.conf DAPL_OFI_PROVIDER=nope quick --fabrics tcp --domain lo

@@ -195,7 +195,8 @@ static void name_fabric(struct perf_opts *o)
 		perf_usage("--ia: \"%s\" is too long or has characters that no name has", o->ia);
 	snprintf(o->plan.fabric, sizeof(o->plan.fabric), "%s", name);
 	if (o->selfloop && !o->plan.raw_provider[0])
-		snprintf(o->plan.raw_provider, sizeof(o->plan.raw_provider), "%s", name);
+		snprintf(o->plan.raw_provider, sizeof(o->plan.raw_provider), "%s",
+			 perf_raw_provider(name));
 }
 
 void perf_options(struct perf_opts *o, int argc, char **argv)

@@ -10,6 +10,7 @@
 #include "fabric.h"
 #include "report.h"
 #include "wire.h"
+#include "words.h"
 #include "worker.h"
 
 static void outcomes_free(struct perf_outcome *out, int n)
@@ -204,7 +205,8 @@ static void choose_fabrics(struct perf_book *b)
 		snprintf(f->name, sizeof(f->name), "%s",
 			 o->fabrics ? o->fabric[i] : o->plan.fabric);
 		snprintf(f->raw_provider, sizeof(f->raw_provider), "%s",
-			 o->plan.raw_provider[0] ? o->plan.raw_provider : f->name);
+			 o->plan.raw_provider[0] ? o->plan.raw_provider :
+						   perf_raw_provider(f->name));
 	}
 }
 

@@ -94,8 +94,10 @@ static int get_info(struct raw_dev *d)
 	if (ret)
 		return perf_error(ret, "raw", "fi_getinfo", "provider %s, address %s: %s",
 				  run->plan->raw_provider, run->addr, raw_lib.strerror(-ret));
-	/* software providers drop this bit although they honour it: see fi_mr(3) */
-	d->info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
+	/* software providers drop this bit although they honour it: see fi_mr(3); not so rxm,
+	 * which does not tell the provider below */
+	if (!d->unconnected)
+		d->info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
 	return 0;
 }
 

@@ -129,6 +129,8 @@ int raw_side_open(struct perf_hub *hub, struct perf_side **side)
 	r->base.local.key = fi_mr_key(h->mr);
 	*side = &r->base;
 	ret = perf_memory_side(hub, *side);
+	if (!(d->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR))
+		r->base.local.addr -= (uintptr_t)hub->mem;
 	return ret || !d->unconnected ? ret : raw_make_ep(r, d->info);
 }
 

@@ -148,3 +148,9 @@ void perf_fabrics(struct perf_opts *o, char *list)
 	if (!o->fabrics)
 		perf_usage("--fabrics: the list is empty");
 }
+
+/* Fabrics are called after libfabric's providers, but for one. */
+const char *perf_raw_provider(const char *fabric)
+{
+	return strcmp(fabric, "rxm") ? fabric : "tcp;ofi_rxm";
+}

@@ -15,4 +15,7 @@ long perf_number(const char *opt, const char *text, long min, long max);
 void perf_sizes(struct perf_plan *p, char *list);
 void perf_fabrics(struct perf_opts *o, char *list);
 
+/* libfabric's name of the provider below a fabric. */
+const char *perf_raw_provider(const char *fabric);
+
 #endif
