@@ -38,7 +38,7 @@
 	  "sender's memory by the receiver, where the kernel allows that and is quick at it; 0 never")
 
 #define DOFI_STRINGS(X) \
-	X(PROVIDER, "libfabric provider to use, whatever the registry entry says: tcp, verbs") \
+	X(PROVIDER, "fabric to use, whatever the registry entry says: tcp, shm, verbs, rxm, ...") \
 	X(DOMAIN, "network interface, IP address or RDMA device to use, whatever the registry entry " \
 	  "says") \
 	X(LOG_FILE, "file to which log lines are appended instead of stderr; %p in its name " \
