@@ -19,10 +19,10 @@
 #define V "2.0"
 #define OWN_LIBRARY "libdaplofi.so.2"
 #endif
-#define OTHER_BUILTINS \
-	"ofi-tcp/" V "/0 ofi-tcp/" V "/1 ofi-verbs/" V "/0 ofi-verbs/" V "/1 " \
-	"ofi-shm/" V "/0 ofi-shm/" V "/1 "
-#define BUILTINS "ofi/" V "/0 ofi/" V "/1 " OTHER_BUILTINS
+#define BOTH(name) name "/" V "/0 " name "/" V "/1 "
+#define OF_FABRICS BOTH("ofi-tcp") BOTH("ofi-verbs") BOTH("ofi-shm") \
+	BOTH("ofi-rxm") BOTH("ofi-efa")
+#define BUILTINS BOTH("ofi") OF_FABRICS
 #define DEAD(name, params) \
 	name " " API " nonthreadsafe default /nonexistent.so d.1.0 \"" params "\" \"\"\n"
 
@@ -101,7 +101,7 @@ static void listed_behind_file(void)
 static void file_wins(void)
 {
 	load_with_system_conf("ofi " API " threadsafe default x d.1.0 \"\" \"\"\n");
-	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi/" V "/0 " OTHER_BUILTINS);
+	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi/" V "/0 " OF_FABRICS);
 	end_system_conf();
 	load_with_system_conf("ofi " OTHER_API " threadsafe default x d.1.0 \"\" \"\"\n");
 	CU_ASSERT_PTR_NOT_NULL(strstr(rig_list(), BUILTINS));
@@ -135,6 +135,9 @@ static void override_hides(void)
 	CHECK_TEXT(rig_list(), "");
 	CU_ASSERT(opens_as("ofi", ""));
 	CU_ASSERT(opens_as("ofi-tcp", "provider=tcp"));
+	CU_ASSERT(opens_as("ofi-shm", "provider=shm"));
+	CU_ASSERT(opens_as("ofi-rxm", "provider=rxm"));
+	CU_ASSERT(opens_as("ofi-efa", "provider=efa"));
 	rig_unload();
 }
 
@@ -418,7 +421,8 @@ static void any_name_of_a_kind(void)
 
 	load_with_system_conf("* " API " nonthreadsafe default " OWN_LIBRARY
 			      " d.1.0 \"caught\" \"\"\n");
-	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi-tcp/" V "/1 ofi-verbs/" V "/1 ofi-shm/" V "/1 ");
+	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi-tcp/" V "/1 ofi-verbs/" V "/1 ofi-shm/" V "/1 "
+		   "ofi-rxm/" V "/1 ofi-efa/" V "/1 ");
 	CU_ASSERT(opens_as("ofi-tcp", "caught"));
 	rig_forget_notes();
 	CHECK_RET(dat.ia_openv("ofi-tcp", 8, NULL, &ia, MAJOR, MINOR, DAT_TRUE), DAT_SUCCESS);
