@@ -262,8 +262,9 @@ static void step_fabrics(struct diagnosis *d, const struct info_fabrics *fabrics
 
 		any |= f->usable;
 		if (f->usable)
-			steps_say(d, "%s: can be used, over %s (devices: %s)", f->name, f->device,
-				  f->domains);
+			steps_say(d, "%s: can be used, over %s%s%s%s", f->name, f->device,
+				  *f->domains ? " (devices: " : "", f->domains,
+				  *f->domains ? ")" : "");
 		else
 			steps_say(d, "%s: %s", f->name, f->why);
 	}
@@ -307,7 +308,7 @@ static void step_memory(struct diagnosis *d)
 		return;
 	}
 	steps_state(d, STEP_NOTE);
-	steps_say(d, "%llu KiB: enough for tcp; RDMA adapters lock what is registered (ulimit -l "
+	steps_say(d, "%llu KiB: enough for tcp, shm and rxm; RDMA adapters lock what is registered (ulimit -l "
 		  "unlimited, or memlock in /etc/security/limits.conf)",
 		  (unsigned long long)limit.rlim_cur / 1024);
 }

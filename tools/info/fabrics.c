@@ -17,6 +17,8 @@
 #define LIBFABRIC "libfabric.so.1"
 #define FABRIC "fabric"
 #define PROBE_NAME "dat_info"
+/* Our own: it needs no provider of libfabric, so libfabric's list need not have it. */
+#define SHM "shm"
 
 /* In the child: the path of the library, its version, and its providers with their domains. */
 static void tell_fabrics(const void *arg)
@@ -141,7 +143,10 @@ void info_fabrics_find(struct info_fabrics *fabrics, int api)
 
 		if (strcmp(fact->group, FABRIC))
 			continue;
-		/* What libfabric layers over a provider is its own way to use the provider. */
+		/* What libfabric layers over a provider is its own way to use the provider; but one
+		 * such layer is a fabric of ours. */
+		if (!strcmp(fact->name, "tcp;ofi_rxm"))
+			add_domain(find(fabrics, "rxm"), fact->value);
 		name = info_format("%.*s", (int)strcspn(fact->name, ";"), fact->name);
 		add_domain(find(fabrics, name), fact->value);
 		free(name);
@@ -155,6 +160,8 @@ void info_fabrics_find(struct info_fabrics *fabrics, int api)
 	if (missing || none || probe.end)
 		fabrics->why = info_strdup(missing ? missing : none ? none : probe.end);
 	info_probe_free(&probe);
+	if (fabrics->version)
+		find(fabrics, SHM);
 	judge(fabrics, api);
 }
 

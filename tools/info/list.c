@@ -118,13 +118,19 @@ static bool same_library(const char *asked, const char *got)
 	return !strncmp(a, b, strlen(a)) || !strncmp(a, b, strlen(b));
 }
 
+/* A built-in name of one fabric, which not every machine has, is no fault. */
+static bool may_fail(const struct info_entry *entry)
+{
+	return entry->kind == INFO_BUILTIN && entry->num_ways && *entry->ways[0].params;
+}
+
 static char *state_of(const struct info_entry *entry, const struct info_attempt *attempt)
 {
 	bool expected = !attempt->library || !entry->num_ways ||
 			same_library(entry->ways[0].library, attempt->library);
 
 	if (!attempt->opened)
-		return info_format("fails: %s", attempt->why);
+		return info_format("%s: %s", may_fail(entry) ? "not here" : "fails", attempt->why);
 	return info_format("opens: %s%s%s%s%s", attempt->fabric ? attempt->fabric : "",
 			   attempt->fabric ? ", " : "", attempt->device ? attempt->device : "",
 			   expected ? "" : ", by ", expected ? "" : base_name(attempt->library));
@@ -180,7 +186,7 @@ static void list_entry(const struct info_entry *entry, const struct info_attempt
 	char *origin, *state;
 	int at;
 
-	c->failed |= !attempt->opened;
+	c->failed |= !attempt->opened && !may_fail(entry);
 	c->hidden |= !entry->listed;
 	if (json) {
 		json_entry(entry, attempt);
