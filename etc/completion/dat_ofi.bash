@@ -40,8 +40,8 @@ _dat_ofi_file()
 _dat_ofi_adapters()
 {
 	local conf=${DAT_OVERRIDE:-/etc/dat.conf}
-	_dat_ofi_one "ofi ofi-tcp ofi-verbs $(sed -n 's/^[[:space:]]*\([A-Za-z0-9_.-]\{1,\}\)[[:space:]].*/\1/p' \
-		"$conf" 2>/dev/null)"
+	_dat_ofi_one "ofi ofi-tcp ofi-verbs ofi-shm ofi-rxm ofi-efa $(sed -n \
+		's/^[[:space:]]*\([A-Za-z0-9_.-]\{1,\}\)[[:space:]].*/\1/p' "$conf" 2>/dev/null)"
 }
 
 _dat_ofi_interfaces()
@@ -73,8 +73,8 @@ _dat_perf()
 	_dat_ofi_words
 	case $prev in
 	--ia) _dat_ofi_adapters ;;
-	--fabrics) _dat_ofi_list 'tcp shm verbs efa all' ;;
-	--raw-provider) _dat_ofi_one 'tcp shm verbs efa' ;;
+	--fabrics) _dat_ofi_list 'tcp shm rxm verbs efa psm3 cxi opx all' ;;
+	--raw-provider) _dat_ofi_one 'tcp shm verbs efa psm3 cxi opx' ;;
 	--domain) _dat_ofi_interfaces ;;
 	--op) _dat_ofi_list 'send write read all' ;;
 	--test) _dat_ofi_list 'lat bw bibw rate all' ;;
@@ -140,7 +140,7 @@ _dat_run()
 		return
 	fi
 	case $prev in
-	-f | --fabric) _dat_ofi_list 'tcp shm verbs efa all list' ;;
+	-f | --fabric) _dat_ofi_list 'tcp shm rxm verbs efa psm3 cxi opx all list' ;;
 	--libdir | -o | --out) _dat_ofi_file -d ;;
 	--junit) _dat_ofi_file ;;
 	-s | --server) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;

@@ -104,6 +104,7 @@ expect 'dat_info --api 1' 1.2
 expect 'dat_perf --op send,w' send,write
 expect 'dat_perf --format = $' table osu json csv
 expect 'dat_run -f tcp,s' tcp,shm
+expect 'dat_perf --fabrics tcp,r' tcp,rxm
 expect 'dat_run --port 1 --json --li' --libdir --limit
 mkdir "$dir/folder" && : >"$dir/file"
 here=$PWD
@@ -116,7 +117,7 @@ cd "$here" || exit 1
 
 printf '%s\n' '# none' 'mine-1 u2.0 x' '  other u1.2 x' '* u2.0 x' >"$dir/dat.conf"
 export DAT_OVERRIDE=$dir/dat.conf
-expect 'dat_info -d $' ofi ofi-tcp ofi-verbs mine-1 other
+expect 'dat_info -d $' ofi ofi-tcp ofi-verbs ofi-shm ofi-rxm ofi-efa mine-1 other
 expect 'dat_perf --ia mi' mine-1
 
 # ---------------------------------------------------------------- zsh

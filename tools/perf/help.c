@@ -11,7 +11,7 @@ const char perf_help[] =
 "\n"
 "What is measured\n"
 "  --ia NAME          interface adapter to open (default ofi-tcp)\n"
-"  --fabrics LIST     instead: tcp, shm, ... (libfabric providers), or all that open; no\n"
+"  --fabrics LIST     instead: tcp, shm, rxm, ... (as in dat.conf), or all that open; no\n"
 "                     registry file is needed; one table for all of them\n"
 "  --domain NAME      network interface or address for --fabrics\n"
 "  --op LIST          send, write, read (default send), or all\n"

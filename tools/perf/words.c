@@ -10,7 +10,8 @@
 #include "words.h"
 
 /* What "--fabrics all" tries. */
-static const char *const known_fabric[] = { "tcp", "shm", "verbs", "efa" };
+static const char *const known_fabric[] = { "tcp", "shm", "rxm", "verbs", "efa", "psm3", "cxi",
+					   "opx" };
 
 void perf_usage(const char *fmt, ...)
 {

@@ -11,8 +11,12 @@ static const struct {
 } table[] = {
 	{ "tcp", "provider=tcp", "TCP sockets" },
 	{ "shm", "provider=shm", "shared memory, one machine only" },
+	{ "rxm", "provider=rxm", "RDM endpoints of libfabric over TCP" },
 	{ "verbs", "provider=verbs", "InfiniBand, RoCE, iWARP" },
 	{ "efa", "provider=efa", "Elastic Fabric Adapter" },
+	{ "psm3", "provider=psm3", "Intel Ethernet, by PSM3" },
+	{ "cxi", "provider=cxi", "HPE Slingshot" },
+	{ "opx", "provider=opx", "Omni-Path Express" },
 };
 
 #define ROWS (sizeof(table) / sizeof(*table))
