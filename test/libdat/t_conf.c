@@ -254,7 +254,8 @@ static void sample(void)
 	setenv("DAT_DBG_TYPE", "4", 1);
 	rig_load(NULL);
 	rig_catch_stderr();
-	CHECK_TEXT(rig_list(), "ofi-tcp/2.0/0 ofi-tcp/2.0/1 ofi-tcp/1.2/0 ofi-tcp/1.2/1 ");
+	CHECK_TEXT(rig_list(), "ofi-tcp/2.0/0 ofi-tcp/2.0/1 ofi-tcp/1.2/0 ofi-tcp/1.2/1 "
+		   "ofi-shm/2.0/0 ofi-shm/2.0/1 ofi-shm/1.2/0 ofi-shm/1.2/1 ");
 	CHECK_TEXT(rig_caught(), "");
 	rig_unload();
 	unsetenv("DAT_DBG_TYPE");
