@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "rdm/rdm.h"
 
@@ -151,6 +153,16 @@ static void init_mr_lock(pthread_rwlock_t *lock)
 	pthread_rwlockattr_destroy(&attr);
 }
 
+/* The active ends of two processes have the same address, and are told apart by their ports. */
+static void choose_port(struct rdm_domain *domain)
+{
+	uint16_t port = 0;
+
+	if (getrandom(&port, sizeof(port), GRND_NONBLOCK) != sizeof(port))
+		port = (uint16_t)(getpid() * 257);
+	atomic_store(&domain->next_port, port);
+}
+
 int rdm_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
 		    void *context)
 {
@@ -170,6 +182,7 @@ int rdm_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_dom
 	pthread_mutex_init(&domain->wire_lock, NULL);
 	rdm_lock_init(&domain->watch_lock);
 	dofi_list_init(&domain->cqs);
+	choose_port(domain);
 	if (domain->fabric->wire->domain_open)
 		ret = domain->fabric->wire->domain_open(domain);
 	if (ret) {
