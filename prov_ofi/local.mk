@@ -61,6 +61,7 @@ dofi_sources = \
 	prov_ofi/rdm/ep.c \
 	prov_ofi/rdm/eq.c \
 	prov_ofi/rdm/fabric.c \
+	prov_ofi/rdm/foreign.h \
 	prov_ofi/rdm/frame.h \
 	prov_ofi/rdm/iov.h \
 	prov_ofi/rdm/lock.h \

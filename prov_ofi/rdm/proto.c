@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "rdm/foreign.h"
 #include "rdm/iov.h"
 #include "rdm/rdm.h"
 
@@ -166,8 +167,10 @@ static bool push_data(struct rdm_ep *ep, struct rdm_serve *s)
 		pthread_rwlock_rdlock(&ep->domain->mr_lock);
 		from = rdm_mr_access(ep->domain, s->key, s->remote + s->done, room, FI_REMOTE_READ,
 				     &s->refused);
+		rdm_foreign_begin();
 		if (from)
 			memcpy(rdm_payload(f), from, room);
+		rdm_foreign_end();
 		pthread_rwlock_unlock(&ep->domain->mr_lock);
 	}
 	if (!from)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "rdm/foreign.h"
 #include "rdm/iov.h"
 #include "rdm/rdm.h"
 
@@ -225,10 +226,12 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
 	to.iov_base = rdm_mr_access(ep->domain, ep->key, ep->remote, bytes, FI_REMOTE_WRITE, &err);
 	to.iov_len = bytes;
+	rdm_foreign_begin();
 	if (to.iov_base && (f->flags & RDM_PULL))
 		ok = fetch(ep, f, payload, &to);
 	else if (to.iov_base)
 		store(to.iov_base, payload, f->len, last, &ep->order);
+	rdm_foreign_end();
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
 	if (!to.iov_base) {
 		refuse_write(ep, err);
@@ -323,7 +326,9 @@ static void take_data(struct rdm_ep *ep, const struct rdm_frame *f, const void *
 		return;
 	}
 	if (!f->key) {
+		rdm_foreign_begin();
 		rdm_scatter(tx->iov, payload, f->len);
+		rdm_foreign_end();
 		tx->done += f->len;
 	}
 	if (last) {
