@@ -92,7 +92,7 @@ _dat_perf()
 			_dat_ofi_one '--ia --fabrics --domain --op --test --size --mode --cq --eps
 				--srq --validate --iters --warmup --window --burst --rounds --pick
 				--raw --raw-only --raw-provider --addr --raw-delivery --raw-more
-				--server --once --port --bind --cpus --timeout --limit --format
+				--queue --server --once --port --bind --cpus --timeout --limit --format
 				--plot --selfloop --help --version'
 		else
 			mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")

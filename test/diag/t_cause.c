@@ -84,8 +84,8 @@ TEST(cause, unknown_fabric)
 	give_conf(LINE("a", "provider=tpc"));
 	ASSERT_EQ(play("open", "a", NULL), 1);
 	check_paragraph("a");
-	must_say("provider: fabric 'tpc' is not supported; known: tcp, shm, rxm, efa, psm3, cxi, "
-		 "opx\n");
+	must_say("provider: fabric 'tpc' is not supported; known: tcp, verbs, shm, rxm, efa, psm3, "
+		 "cxi, opx\n");
 	must_say("  try: provider=tcp in the registry entry, or DAPL_OFI_PROVIDER=tcp\n");
 }
 

@@ -202,7 +202,7 @@ static void knock(const char *what, const uint8_t *data, size_t len)
 
 static void fabric_strangers(void)
 {
-	uint8_t buf[DOFI_CM_MAX];
+	uint8_t buf[RF_CM_DATA];
 	uint64_t seed = 7;
 	size_t len;
 

@@ -9,6 +9,9 @@
 
 struct rf;
 
+/* What a connection message carries, at most; more makes libfabric 1.17 overrun its own memory. */
+#define RF_CM_DATA 256
+
 /* What happened: the numbers of libfabric's events have no names without its headers. */
 enum rf_event { RF_NOTHING, RF_REQUEST, RF_CONNECTED, RF_SHUTDOWN, RF_REFUSED, RF_ERROR };
 

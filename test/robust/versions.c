@@ -31,8 +31,8 @@ static void other_version(uint8_t *msg, size_t *len)
 /* A later version may have a longer header. */
 static void much_later_version(uint8_t *msg, size_t *len)
 {
-	memset(msg + 4, 0xff, DOFI_CM_MAX - 4);
-	*len = DOFI_CM_MAX;
+	memset(msg + 4, 0xff, RF_CM_DATA - 4);
+	*len = RF_CM_DATA;
 }
 
 static void other_fabric(uint8_t *msg, size_t *len)
