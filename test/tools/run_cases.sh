@@ -293,7 +293,7 @@ group_servers()
 	fi
 	if case_begin 'server: never listens' && two_sided - 1 'print "well\n"; sleep 98765;' \
 		'ask(PORT);' --ready-limit 1; then
-		says 'did not listen on any TCP port within 1 s' '\| well$'
+		says 'did not listen on any port within 1 s' '\| well$'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi

@@ -75,6 +75,15 @@ group_stock()
 		says '^2 passed, 0 failed, 0 skipped$'
 		case_end
 	fi
+	if stock 'stock: dapltest, fabrics of one host too' dapltest; then
+		run 0 -f tcp,shm,rxm --limit 100 --port "$PORT" \
+			--server "$PRELOAD dapltest -T S -D server-name -n $PORT" \
+			--expect 'Stats ----' --reject "$DAPLTEST_BAD|error|fail" -- \
+			$PRELOAD dapltest -T T -s 127.0.0.1 -D client-name -n "$PORT" -V -t 1 -w 2 -i 20 \
+			$ops
+		says '^3 passed, 0 failed, 0 skipped$'
+		case_end
+	fi
 	if stock 'stock: dapltest finds no server' dapltest; then
 		run 1 -f tcp --limit 100 --expect 'Stats ----' --reject "$DAPLTEST_BAD" -- \
 			$PRELOAD dapltest -T T -s 127.0.0.1 -D x -n "$PORT" $ops

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* On which TCP ports do the processes of a trial listen? */
+/* On which ports do the processes of a trial listen? TCP's, and those of service points between
+ * processes of one host, which are unix sockets with the port at the end of their name. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #define MAX_SOCKETS 4096
 #define TCP_LISTEN 0x0A
+#define UNIX_LISTEN 0x10000
 
 /* Listening sockets that dat_run was started with are nobody's news. */
 static unsigned long inherited[64];
@@ -41,6 +43,28 @@ static void read_table(struct listeners *l, pid_t pid, const char *name)
 			continue;
 		l->inode[l->count] = inode;
 		l->port[l->count++] = port;
+	}
+	if (f)
+		fclose(f);
+}
+
+static void read_unix_table(struct listeners *l, pid_t pid)
+{
+	char path[64], line[512], name[128];
+	unsigned long inode;
+	unsigned int flags;
+	const char *dot;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/net/unix", pid);
+	f = fopen(path, "re");
+	while (f && l->count < MAX_SOCKETS && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%*x: %*x %*x %x %*x %*x %lu @dat-ofi.%127s", &flags, &inode,
+			   name) != 3 || !(flags & UNIX_LISTEN))
+			continue;
+		dot = strrchr(name, '.');
+		l->inode[l->count] = inode;
+		l->port[l->count++] = dot ? (unsigned int)strtoul(dot + 1, NULL, 10) : 0;
 	}
 	if (f)
 		fclose(f);
@@ -116,6 +140,7 @@ static void look_at(pid_t pid, void *arg)
 		return;
 	read_table(l, pid, "tcp");
 	read_table(l, pid, "tcp6");
+	read_unix_table(l, pid);
 	if (l->count)
 		each_socket(pid, match, &m);
 	free(l);

@@ -24,7 +24,7 @@ static const char help_text[] =
 "\n"
 "Programs of two sides\n"
 "  -s, --server COMMAND   a shell command started first; the program follows when it is ready:\n"
-"                         when it listens on a TCP port and has settled down, or else\n"
+"                         when it listens on a port and has settled down, or else\n"
 "      --port N             when it listens on this port\n"
 "      --ready TEXT         when it has printed this\n"
 "      --wait-s S           after so many seconds\n"

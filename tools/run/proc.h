@@ -44,7 +44,7 @@ void proc_each(void (*fn)(pid_t pid, void *arg), void *arg);
 /* Every thread of every descendant waits for something. */
 bool proc_all_asleep(void);
 
-/* listen.c: the TCP sockets on which descendants listen. */
+/* listen.c: the sockets on which descendants listen, TCP's and those of service points of shm. */
 struct proc_ports {
 	unsigned int count;
 	unsigned long sum;	/* differs when the sockets do */

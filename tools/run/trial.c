@@ -181,7 +181,7 @@ static void await_server(struct run *run)
 	else if (run->opts->port)
 		snprintf(what, sizeof(what), "did not listen on port %u", run->opts->port);
 	else
-		snprintf(what, sizeof(what), "did not listen on any TCP port");
+		snprintf(what, sizeof(what), "did not listen on any port");
 	for (;;) {
 		watch_server(run);
 		if (failed(run) || proc_interrupted || is_ready(run, &r))
