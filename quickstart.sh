@@ -70,7 +70,7 @@ logged()
 # The programs and headers of the build, and the stock programs that we run.
 PACKAGES="gcc g++ libc6-dev make autoconf automake libtool pkg-config libfabric-dev libcunit1-dev
 	dapl2-utils systemtap-sdt-dev"
-CHECK_PACKAGES="clang valgrind xz-utils libxml2-utils mandoc gnuplot-nox libfabric-bin zsh"
+CHECK_PACKAGES="clang valgrind xz-utils libxml2-utils mandoc gnuplot-nox libfabric-bin zsh iproute2"
 
 missing_packages()
 {

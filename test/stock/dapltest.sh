@@ -158,8 +158,10 @@ LIMITS="ia pz cno evd ep rsp psp lmr rpost size_lmr"
 # limits MAXIMUM WIDTH: each test alone, then all in one process
 limits()
 {
-	local test
+	local test ALONE=()
 	LIMIT_MAXIMUM=$1
+	# Its service points are where the kernel takes clients' ports from.
+	all_ports_free
 	claim_ports || return
 	set -- -T L -D "$IA" -n "$PORT" -m "$1" -w "$2"
 	for test in $LIMITS; do

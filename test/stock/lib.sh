@@ -338,9 +338,17 @@ run_program()
 	LOG=$LOGS/$name.log
 	checked_command "$name" "$@"
 	echo "\$ ${COMMAND[*]}" >"$LOG"
-	timeout -k 5 "$LIMIT" "${COMMAND[@]}" >>"$LOG" 2>&1 </dev/null
+	timeout -k 5 "$LIMIT" ${ALONE[@]+"${ALONE[@]}"} "${COMMAND[@]}" >>"$LOG" 2>&1 </dev/null
 	STATUS=$?
 	TOOK=$(since "$start")
+}
+
+# all_ports_free: sets ALONE so that a program that needs no other finds every port free, if this user
+# may have a network of his own. (Put in front of the command; empty: he may not.)
+all_ports_free()
+{
+	ALONE=(unshare -n sh -c 'ip link set lo up && exec "$0" "$@"')
+	"${ALONE[@]}" true 2>/dev/null || ALONE=()
 }
 
 stock_cleanup()
