@@ -60,8 +60,10 @@ static void churn(const void *arg)
 	for (unsigned int round = 0; round < 300 / dt_slow(); round++) {
 		int i = (int)(rig_random() % 16);
 
-		for (int k = 0; k < 6; k++)
-			(void)(rig_send(&p[i].a, k & 1) | rig_send(&p[i].b, k & 1));
+		for (int k = 0; k < 6; k++) {
+			rig_send(&p[i].a, k & 1);
+			rig_send(&p[i].b, k & 1);
+		}
 		rig_pump(&left, &right);
 		if (rig_random() % 2)
 			rig_exchange(&p[i], &left, &right, 0);
