@@ -381,3 +381,15 @@ bool rdm_cm_same_peer(const struct rdm_cm_conn *a, const union dofi_addr *peer, 
 		return a->pid == pid;
 	return dofi_addr_same_host(&a->peer.sa, &peer->sa);
 }
+
+int rdm_cm_own_peer(struct rdm_ep *ep)
+{
+	const struct rdm_cm_conn *conn = ep->cm;
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	if (!conn || getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &who, &len) ||
+	    who.uid != geteuid())
+		return 0;
+	return who.pid;
+}

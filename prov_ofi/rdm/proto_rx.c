@@ -30,55 +30,54 @@ void rdm_ep_fail(struct rdm_ep *ep, const char *why)
 		shutdown(ep->sock, SHUT_RDWR);
 }
 
-/* Bytes of the request that a frame brings; 0 with *ok false: none that make sense. */
-static uint64_t brings(const struct rdm_frame *f, const void *payload, bool *ok)
-{
-	size_t list = f->segments * sizeof(struct rdm_segment);
-	struct rdm_segment s;
-	uint64_t sum;
+/* What a frame brings of a request; of a list only our copy counts, the peer can still change its
+ * own. */
+struct piece {
+	uint64_t bytes;
+	const char *rest;		/* what travels in the frame, */
+	size_t rest_len;		/* behind the list */
+	struct rdm_segment list[RDM_IOV_MAX];
+};
 
-	*ok = true;
-	if (!(f->flags & RDM_PULL))
-		return f->len;
-	*ok = f->segments && f->segments <= RDM_IOV_MAX && list <= f->len;
-	sum = *ok ? f->len - list : 0;
-	for (size_t i = 0; *ok && i < f->segments; i++) {
-		memcpy(&s, (const char *)payload + i * sizeof(s), sizeof(s));
-		*ok = s.len <= PULL_LIMIT;
-		sum += s.len;
+static bool look_at(const struct rdm_frame *f, const void *payload, struct piece *p)
+{
+	size_t list = f->flags & RDM_PULL ? f->segments * sizeof(*p->list) : 0;
+
+	if ((f->flags & RDM_PULL) && (!f->segments || f->segments > RDM_IOV_MAX || list > f->len))
+		return false;
+	memcpy(p->list, payload, list);
+	p->rest = (const char *)payload + list;
+	p->bytes = p->rest_len = f->len - list;
+	for (size_t i = 0; i < list / sizeof(*p->list); i++) {
+		if (p->list[i].len > PULL_LIMIT)
+			return false;
+		p->bytes += p->list[i].len;
 	}
-	return *ok ? sum : 0;
+	return true;
 }
 
-/* Puts them there. False: the peer has taken them back, the connection is about to end. */
-static bool fetch(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload,
+/* Puts it there. False: the peer has taken it back, the connection is about to end. */
+static bool fetch(struct rdm_ep *ep, const struct rdm_frame *f, const struct piece *p,
 		  struct iovec *to)
 {
-	struct rdm_segment list[RDM_IOV_MAX];
-	size_t bytes = f->segments * sizeof(*list);
-
-	if (!(f->flags & RDM_PULL)) {
-		rdm_scatter(to, payload, f->len);
-		return true;
+	if (f->flags & RDM_PULL) {
+		if (!ep->wire->pull || !ep->wire->pull(ep, to, p->list, f->segments))
+			return false;
+		/* Instead of a fence: what is pulled is there before the end of it. */
+		atomic_fetch_add(&ep->order, 0);
 	}
-	memcpy(list, payload, bytes);
-	if (!ep->wire->pull || !ep->wire->pull(ep, to, list, f->segments))
-		return false;
-	/* Instead of a fence: what is pulled is there before the end of it. */
-	atomic_fetch_add(&ep->order, 0);
-	rdm_scatter(to, (const char *)payload + bytes, f->len - bytes);
+	rdm_scatter(to, p->rest, p->rest_len);
 	return true;
 }
 
 /* Is it as much as, and the last when, the request announced? */
 static bool in_order(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload,
-		     uint64_t *bytes)
+		     struct piece *p)
 {
 	uint64_t left = ep->expected - ep->got;
-	bool ok;
 
-	*bytes = brings(f, payload, &ok);
-	if (ok && *bytes <= left && !(f->flags & RDM_LAST) == (*bytes < left))
+	if (look_at(f, payload, p) && p->bytes <= left &&
+	    !(f->flags & RDM_LAST) == (p->bytes < left))
 		return true;
 	rdm_ep_fail(ep, "a request longer or shorter than announced");
 	return false;
@@ -142,7 +141,7 @@ static bool take_whole(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 
 static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
 {
-	uint64_t bytes;
+	struct piece p;
 
 	if (!(f->flags & RDM_FIRST) == !ep->in_message || ep->in_write) {
 		rdm_ep_fail(ep, "frames of a message in disorder");
@@ -153,13 +152,13 @@ static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const voi
 		return true;
 	if ((f->flags & RDM_FIRST) && !begin_message(ep, f))
 		return false;
-	if (!ep->in_message || !in_order(ep, f, payload, &bytes))
+	if (!ep->in_message || !in_order(ep, f, payload, &p))
 		return true;
-	if (!fetch(ep, f, payload, ep->cur.iov)) {
+	if (!fetch(ep, f, &p, ep->cur.iov)) {
 		rdm_ep_fail(ep, "a message that its sender has taken back");
 		return true;
 	}
-	ep->got += bytes;
+	ep->got += p.bytes;
 	if (f->flags & RDM_LAST) {
 		ep->in_message = false;
 		ep->done += !!(f->flags & RDM_WANTS_ACK);
@@ -209,7 +208,7 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 {
 	bool last = f->flags & RDM_LAST, ok = true;
 	struct iovec to;
-	uint64_t bytes;
+	struct piece p;
 	int err;
 
 	if (!(f->flags & RDM_FIRST) == !ep->in_write || ep->in_message) {
@@ -220,15 +219,15 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 		begin_write(ep, f);
 	if (!ep->in_write)
 		return;
-	if (!in_order(ep, f, payload, &bytes))
+	if (!in_order(ep, f, payload, &p))
 		return;
 	/* The region may have been closed since the last frame. */
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	to.iov_base = rdm_mr_access(ep->domain, ep->key, ep->remote, bytes, FI_REMOTE_WRITE, &err);
-	to.iov_len = bytes;
+	to.iov_base = rdm_mr_access(ep->domain, ep->key, ep->remote, p.bytes, FI_REMOTE_WRITE, &err);
+	to.iov_len = p.bytes;
 	rdm_foreign_begin();
 	if (to.iov_base && (f->flags & RDM_PULL))
-		ok = fetch(ep, f, payload, &to);
+		ok = fetch(ep, f, &p, &to);
 	else if (to.iov_base)
 		store(to.iov_base, payload, f->len, last, &ep->order);
 	rdm_foreign_end();
@@ -241,8 +240,8 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 		rdm_ep_fail(ep, "a write that its sender has taken back");
 		return;
 	}
-	ep->remote += bytes;
-	ep->got += bytes;
+	ep->remote += p.bytes;
+	ep->got += p.bytes;
 	if (last) {
 		ep->in_write = false;
 		ep->done++;

@@ -72,6 +72,7 @@ struct rdm_shm {
 	_Atomic uint32_t order;
 	struct rdm_frame got[RDM_CHANNELS];	/* headers, out of the peer's reach */
 	struct rdm_puller peer;
+	bool pulls;			/* we can take data out of its memory */
 	void *map;
 	size_t map_len;
 };
@@ -272,8 +273,9 @@ static bool pull(struct rdm_ep *ep, struct iovec *to, const struct rdm_segment *
 {
 	struct rdm_shm *shm = ep->w.shm;
 
-	/* A writer that flushes its requests says so before it gives their memory back. */
-	return rdm_pull(&shm->peer, to, from, n) && !atomic_load(&shm->rx->gone);
+	/* Whether it was offered is what we found, not what stands in memory that the peer shares. A
+	 * writer that flushes its requests says so before it gives their memory back. */
+	return shm->pulls && rdm_pull(&shm->peer, to, from, n) && !atomic_load(&shm->rx->gone);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -379,10 +381,12 @@ static void meet(struct rdm_ep *ep, const uint8_t *data)
 	struct rdm_shm *shm = ep->w.shm;
 
 	shm->fences = !membarrier_works() || !dofi_get(data + 12, 4);
-	shm->peer.pid = (pid_t)dofi_get(data + 24, 8);
+	/* Not the number that it tells: it could name a process that we may read and it may not. */
+	shm->peer.pid = rdm_cm_own_peer(ep);
 	shm->peer.place = dofi_get(data + 32, 8);
 	shm->peer.proof = dofi_get(data + 40, 8);
-	atomic_store(&shm->rx->pulls, rdm_pull_try(&shm->peer));
+	shm->pulls = shm->peer.pid && rdm_pull_try(&shm->peer);
+	atomic_store(&shm->rx->pulls, shm->pulls);
 }
 
 static int adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
