@@ -17,7 +17,8 @@
 /* In epoll's data: an endpoint whose peer rings, or one of these. */
 #define SIGNAL NULL
 #define WIRE ((void *)1)
-#define FIRST_ROOM 64
+/* A queue begins with the room that was asked for, up to this; it grows rather than lose anything. */
+#define FIRST_ROOM_MOST 65536u
 /* Looks in one fi_trywait. */
 #define TRIES 256
 
@@ -426,7 +427,9 @@ int rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	cq->fid.ops = &cq_ops;
 	cq->domain = dofi_container(domain, struct rdm_domain, fid);
 	cq->epfd = cq->signal = -1;
-	cq->room = FIRST_ROOM;
+	cq->room = 64;
+	while (cq->room < attr->size && cq->room < FIRST_ROOM_MOST)
+		cq->room *= 2;
 	cq->ring = malloc(cq->room * sizeof(*cq->ring));
 	rdm_lock_init(&cq->poll);
 	rdm_lock_init(&cq->lock);
