@@ -198,7 +198,7 @@ TEST(legacy, data_merged_evds_of_16_entries)
 	DAT_CONN_QUAL qual;
 	DAT_PSP_HANDLE psp;
 	DAT_EP_HANDLE a, b;
-	DAT_LMR_TRIPLET t;
+	DAT_LMR_TRIPLET from, to;
 	struct buf buf;
 	struct node n;
 	DAT_EVENT ev;
@@ -215,10 +215,11 @@ TEST(legacy, data_merged_evds_of_16_entries)
 	OK(dat_cr_accept(EV_CR(cm, psp, qual), b, 0, NULL));
 	EV_NEXT(cm, &ev);
 	EV_NEXT(cm, &ev);
-	t = seg(&buf, 0, 8);
+	from = seg(&buf, 0, 8);
+	to = seg(&buf, 64, 8);
 	for (i = 0; i < 8; i++) {
-		OK(dat_ep_post_recv(b, 1, &t, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
-		OK(dat_ep_post_send(a, 1, &t, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_recv(b, 1, &to, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_send(a, 1, &from, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
 	}
 	for (i = 0; i < 16; i++) {
 		EV_NEXT(dto, &ev);
