@@ -92,7 +92,7 @@ flush_marker_posted_on_a_disconnected_endpoint_comes_last	dto.c	s/bool dead = ep
 flags_recv_unsignalled_without_the_attribute_is_ARG5	dto.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
 dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	dto.c	s/return dofi_queue_count(q) < q->limit;/return true;/
 srq_ep_posting_a_receive_is_refused	dto.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
-srq_post_recv_is_refused_when_the_queue_is_full	srq.c	s/= full(srq) ? NULL : /= 0 ? NULL : /
+srq_post_recv_is_refused_when_a_shrunk_queue_is_full	srq.c	s/= full(srq) ? NULL : /= 0 ? NULL : /
 rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\tunbind(rmr);$//
 rmr_use_read_one_byte_behind_the_window_is_REMOTE_ACCESS	rmr.c	s/address, w->triplet.segment_length, w->priv/address, w->triplet.segment_length + 1, w->priv/
 rmr_use_write_into_a_read_only_window_is_REMOTE_ACCESS	rmr.c	s/w->priv = remote;/w->priv = REMOTE;/

@@ -300,6 +300,20 @@ TEST(srq, post_recv_is_refused_when_the_queue_is_full)
 	hub_close(&h);
 }
 
+TEST(srq, post_recv_is_refused_when_a_shrunk_queue_is_full)
+{
+	struct hub h;
+	int i;
+
+	hub_open(&h, 0, LENGTH, 0);
+	OK(dat_srq_resize(h.srq, LENGTH / 2));
+	for (i = 0; i < srq_param(h.srq).max_recv_dtos; i++)
+		OK(hub_post(&h, i, 100, 1));
+	ASSERT_RET(hub_post(&h, 0, 100, 1), DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	SRQ_COUNTS(h.srq, LENGTH / 2, LENGTH / 2);
+	hub_close(&h);
+}
+
 TEST(srq, post_recv_checks_its_segments)
 {
 	DAT_LMR_TRIPLET t[5];
