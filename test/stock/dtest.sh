@@ -69,7 +69,7 @@ can_listen_soon()
 # dtest_run NAME OPTIONS: the same options on both sides
 dtest_run()
 {
-	pair "$1" 60 judge_dtest dtest "-P $IA -s $2" "-P $IA -h $HOST $2"
+	pair "$1" 150 judge_dtest dtest "-P $IA -s $2" "-P $IA -h $HOST $2"
 }
 
 dtest_quick()
