@@ -155,7 +155,7 @@ int dofi_cm_check(const void *data, size_t len, enum dofi_cm_kind kind, uint8_t 
 	else if (ret)
 		dofi_log(DOFI_LOG_WARN, "refused a peer whose connection message is malformed "
 			 "(%zu bytes)", len);
-	else if (msg->fabric != fabric) {
+	else if (!dofi_cm_fabrics_meet(msg->fabric, fabric)) {
 		dofi_log(DOFI_LOG_WARN, "refused a peer on another fabric (%u, ours is %u)",
 			 msg->fabric, fabric);
 		ret = -ENODEV;

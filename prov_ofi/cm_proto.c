@@ -64,6 +64,14 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	return 0;
 }
 
+bool dofi_cm_fabrics_meet(uint8_t a, uint8_t b)
+{
+	const uint8_t network = (uint8_t)~DOFI_CM_AND_SHM;
+
+	return (a & network) == (b & network) || (a == DOFI_CM_SHM && (b & DOFI_CM_AND_SHM)) ||
+	       (b == DOFI_CM_SHM && (a & DOFI_CM_AND_SHM));
+}
+
 const char *dofi_cm_reason_text(unsigned int reason)
 {
 	switch (reason) {

@@ -8,7 +8,7 @@
  *   0  4  magic "DOFI"
  *   4  1  version of this layout (1)
  *   5  1  kind: enum dofi_cm_kind
- *   6  1  fabric: wire id of the fabric's row
+ *   6  1  fabric: wire id of the fabric's row, see DOFI_CM_AND_SHM
  *   7  1  DAT version of the sender, major * 10 + minor (information only)
  *   8  2  bytes of header before the private data (40 in version 1)
  *  10  2  bytes of private data
@@ -49,6 +49,11 @@
 #define DOFI_CM_HDR 40
 /* Of any fabric; what one carries says its row. */
 #define DOFI_CM_MAX 296
+
+/* Who has shared memory beside a network has the network's wire id with this bit. It connects to
+ * others like it, to those who have the network alone, and, on its host, shared memory alone. */
+#define DOFI_CM_AND_SHM 0x80u
+#define DOFI_CM_SHM 3		/* wire id of shm */
 
 #define DOFI_CM_BRIEF 7
 #define DOFI_CM_BRIEF_MAGIC 0xdau
@@ -91,6 +96,9 @@ size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg);
 int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
 /* Bytes of brief header in a request for that qualifier. */
 size_t dofi_cm_brief_room(uint64_t qual);
+
+/* Can these two fabrics be connected? Over which of its wires is settled before that (rdm/cm.h). */
+bool dofi_cm_fabrics_meet(uint8_t a, uint8_t b);
 
 const char *dofi_cm_reason_text(unsigned int reason);
 

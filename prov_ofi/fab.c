@@ -23,6 +23,9 @@
 #define WIRE_ROW(n, prov, id, w) \
 	.name = n, .prov_name = prov, .wire_id = id, .max_iov = 4, .cm_data = RDM_CM_DATA, \
 	.cm_header = DOFI_CM_HDR, .rx_depth = 1024, .wire = &(w)
+/* The same, and shared memory for peers on this host. */
+#define BOTH_ROW(n, prov, id) \
+	WIRE_ROW(n "+shm", prov, (id) | DOFI_CM_AND_SHM, rdm_wire_fab), .local_wire = &rdm_wire_shm
 
 static const struct dofi_fab_row rows[] = {
 	{ .name = "tcp", .prov_name = "tcp", .wire_id = 1, .tcp_quirks = true, .max_iov = 4,
@@ -30,12 +33,17 @@ static const struct dofi_fab_row rows[] = {
 	{ .name = "verbs", .prov_name = "verbs", .wire_id = 2, .device = true, .max_iov = 4,
 	  .cm_data = 55, .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024,
 	  .find = dofi_device_find },
-	{ WIRE_ROW("shm", "shm", 3, rdm_wire_shm) },
+	{ WIRE_ROW("shm", "shm", DOFI_CM_SHM, rdm_wire_shm) },
 	{ WIRE_ROW("rxm", "tcp;ofi_rxm", 4, rdm_wire_fab) },
 	{ WIRE_ROW("efa", "efa", 5, rdm_wire_fab) },
 	{ WIRE_ROW("psm3", "psm3", 6, rdm_wire_fab) },
 	{ WIRE_ROW("cxi", "cxi", 7, rdm_wire_fab) },
 	{ WIRE_ROW("opx", "opx", 8, rdm_wire_fab) },
+	{ BOTH_ROW("rxm", "tcp;ofi_rxm", 4) },
+	{ BOTH_ROW("efa", "efa", 5) },
+	{ BOTH_ROW("psm3", "psm3", 6) },
+	{ BOTH_ROW("cxi", "cxi", 7) },
+	{ BOTH_ROW("opx", "opx", 8) },
 	/* See rdm/wire_fab_test.c. */
 	{ WIRE_ROW("constrained", "tcp;ofi_rxm", 9, rdm_wire_fab), .hidden = true },
 };

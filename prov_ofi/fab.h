@@ -49,6 +49,7 @@ struct dofi_fab_row {
 	bool links;			/* the connections cannot tell everything: see link.h */
 	bool hidden;			/* for tests: not among the names that users are told */
 	const struct rdm_wire *wire;	/* connected endpoints are ours (rdm/rdm.h); NULL: libfabric's */
+	const struct rdm_wire *local_wire;	/* used instead where the peer is on this host */
 	/* Chooses interface and address, fills fab->info; NULL: by the interface's address.
 	 * `wanted`: what the user named, or NULL. */
 	int (*find)(struct dofi_fab *fab, const char *wanted);

@@ -2,7 +2,9 @@
 /* Connections of rdm.h: a handshake over a stream socket.
  *
  * Wires between processes of one host use unix sockets in the abstract namespace, named after the
- * service point's address and port (no file is left behind); others use TCP at that address. The
+ * service point's address and port (no file is left behind); others use TCP at that address. A
+ * fabric with both listens on both, with one port for their names; its active side takes the unix
+ * socket where the address is this host's and somebody listens there, else TCP. The
  * socket stays open as long as the connection: its end is the connection's end, and a byte on it
  * is the doorbell of wires that have one.
  *
@@ -13,13 +15,18 @@
 
 #include "rdm/rdm.h"
 
+/* Of a fabric, at most. */
+#define RDM_WIRES 2
+
+struct rdm_cm_listener;
+
 /* A listener. */
 struct rdm_pep {
 	struct fid_pep fid;
 	struct rdm_fabric *fabric;
 	struct rdm_eq *eq;
 	union dofi_addr addr;		/* with the port, once it listens */
-	void *cm;
+	struct rdm_cm_listener *listener[RDM_WIRES];	/* NULL: it does not listen there */
 };
 
 /* State of an event queue's connection manager: sockets in eq->epfd, timers. */

@@ -224,33 +224,58 @@ static void dialling_ready(struct rdm_cm_conn *conn)
 		greet(conn);
 }
 
+/* Like rdm_cm_dial, on the wire that leads there; the endpoint is on that from here on. A local
+ * listener that is there, however busy, is the one that is meant. */
+static int dial(struct rdm_ep *ep, const union dofi_addr *to, bool *done)
+{
+	const struct rdm_fabric *fabric = ep->domain->fabric;
+	union dofi_addr source = fabric->fab->addr;
+	int fd;
+
+	if (fabric->local_wire && rdm_cm_is_here(to)) {
+		rdm_cm_choose(ep, fabric->local_wire);
+		fd = rdm_cm_dial(ep->wire, NULL, to, done);
+		if (fd >= 0 || fd == -EAGAIN)
+			return fd;
+	}
+	rdm_cm_choose(ep, fabric->wire);
+	dofi_addr_set_port(&source.sa, 0);
+	return rdm_cm_dial(ep->wire, fabric->fab->addr_named ? &source : NULL, to, done);
+}
+
+/* The socket is connected, or will be. */
+static void dialled(struct rdm_cm_conn *conn, bool done)
+{
+	if (done)
+		greet(conn);
+	else if (rdm_cm_watch(conn, EPOLLOUT))
+		rdm_cm_fail(conn, ENOMEM, NULL, 0);
+}
+
 /* The listener's queue was full. */
 static void redial(struct rdm_cm_conn *conn)
 {
 	uint64_t now = dofi_now();
 	bool done;
-	int fd = rdm_cm_dial(conn->wire, NULL, &conn->peer, &done);
+	int fd = dial(conn->ep, &conn->peer, &done);
 
+	conn->wire = conn->ep->wire;
 	if (fd == -EAGAIN && now - conn->began < REDIAL_LIMIT) {
 		rdm_cm_arm(conn->cm, &conn->timer, now + REDIAL);
 	} else if (fd < 0) {
 		rdm_cm_fail(conn, fd == -EAGAIN ? ETIMEDOUT : -fd, NULL, 0);
 	} else {
 		conn->fd = fd;
-		greet(conn);
+		dialled(conn, done);
 	}
 }
 
 static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param, size_t len)
 {
-	const struct dofi_fab *fab = ep->domain->fabric->fab;
-	union dofi_addr source = fab->addr;
 	struct rdm_cm_conn *conn;
 	bool done = false;
-	int fd;
+	int fd = dial(ep, to, &done);
 
-	dofi_addr_set_port(&source.sa, 0);
-	fd = rdm_cm_dial(ep->wire, fab->addr_named ? &source : NULL, to, &done);
 	if (fd < 0 && fd != -EAGAIN) {
 		if (fd != -ECONNREFUSED && (!ep->wire->local || fd != -EHOSTUNREACH))
 			return fd;
@@ -272,10 +297,8 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 	set_state(ep, RDM_CONNECTING);
 	if (fd < 0)
 		rdm_cm_arm(conn->cm, &conn->timer, conn->began + REDIAL);
-	else if (done)
-		greet(conn);
-	else if (rdm_cm_watch(conn, EPOLLOUT))
-		rdm_cm_fail(conn, ENOMEM, NULL, 0);
+	else
+		dialled(conn, done);
 	return 0;
 }
 

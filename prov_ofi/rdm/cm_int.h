@@ -93,14 +93,24 @@ struct rdm_cm_conn {
 	uint64_t end_mark;
 };
 
+/* One socket of a service point. */
 struct rdm_cm_listener {
 	struct rdm_source source;
 	struct rdm_cm *cm;
 	struct rdm_pep *pep;
+	const struct rdm_wire *wire;
 	struct dofi_list link;
 	struct dofi_timer timer;	/* until it is looked at again */
 	int fd;
 };
+
+/* The wire of a connection that is about to be made; the endpoint's is not in use so far. */
+static inline void rdm_cm_choose(struct rdm_ep *ep, const struct rdm_wire *wire)
+{
+	rdm_lock(&ep->lock);
+	ep->wire = wire;
+	rdm_unlock(&ep->lock);
+}
 
 /* cm.c */
 int rdm_cm_timer_init(struct rdm_cm *cm, struct dofi_timer *t, void (*fire)(struct dofi_timer *));
@@ -123,6 +133,8 @@ void rdm_cm_linger(struct rdm_cm_conn *conn);
 bool rdm_cm_post(struct rdm_cm *cm, const struct rdm_event *what, const void *data, size_t len);
 
 /* cm_sock.c */
+/* Is it an address of this host, for certain? */
+bool rdm_cm_is_here(const union dofi_addr *addr);
 /* A socket that is being connected to `to`; *done: it is connected. source: address to bind to,
  * or NULL. -EAGAIN: to be tried again later; other negative errors are final. */
 int rdm_cm_dial(const struct rdm_wire *wire, const union dofi_addr *source,

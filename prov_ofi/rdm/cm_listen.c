@@ -15,6 +15,8 @@
 #define ACCEPTS 64
 /* How long a listener rests when descriptors or memory are short. */
 #define REST DOFI_MS(50)
+/* Free ports that are tried on both wires. */
+#define PORT_TRIES 64
 
 static struct rdm_cm_conn *conn_of(struct fid *handle)
 {
@@ -190,6 +192,11 @@ void rdm_cm_drop_request(struct fid *handle)
 		rdm_cm_kill(conn);
 }
 
+static bool is_of(const struct rdm_fabric *fabric, const struct rdm_wire *wire)
+{
+	return wire == fabric->wire || wire == fabric->local_wire;
+}
+
 int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep)
 {
 	struct rdm_cm_conn *conn = conn_of(handle);
@@ -200,9 +207,10 @@ int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep)
 		return -FI_EINVAL;
 	eq = conn->cm->eq;
 	pthread_mutex_lock(&eq->lock);
-	if (conn->step != RDM_CM_GIVEN || conn->ep || conn->wire != ep->wire) {
+	if (conn->step != RDM_CM_GIVEN || conn->ep || !is_of(ep->domain->fabric, conn->wire)) {
 		ret = -FI_EINVAL;
 	} else {
+		rdm_cm_choose(ep, conn->wire);
 		conn->ep = ep;
 		ep->cm = conn;
 		ep->eq = eq;
@@ -224,7 +232,7 @@ static unsigned int older_ones(const struct rdm_cm_conn *conn)
 	dofi_list_each(pos, &conn->cm->half) {
 		const struct rdm_cm_conn *other = dofi_container(pos, struct rdm_cm_conn, link);
 
-		n += other->began <= conn->began &&
+		n += other->began <= conn->began && other->wire == conn->wire &&
 		     rdm_cm_same_peer(other, &conn->peer, conn->pid);
 	}
 	return n;
@@ -267,7 +275,7 @@ static void identify(struct rdm_cm_conn *conn)
 static void welcome(struct rdm_cm_listener *l, int fd, const union dofi_addr *peer)
 {
 	struct rdm_cm *cm = l->cm;
-	struct rdm_cm_conn *conn = rdm_cm_conn_new(cm, fd, l->pep->fabric->wire, RDM_CM_HALF);
+	struct rdm_cm_conn *conn = rdm_cm_conn_new(cm, fd, l->wire, RDM_CM_HALF);
 	uint64_t wait;
 
 	if (!conn) {
@@ -312,7 +320,7 @@ static void listener_ready(struct rdm_source *source, uint32_t events)
 		int fd;
 
 		memset(&peer, 0, sizeof(peer));
-		fd = accept4(l->fd, l->pep->fabric->wire->local ? NULL : &peer.sa, &len,
+		fd = accept4(l->fd, l->wire->local ? NULL : &peer.sa, &len,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			welcome(l, fd, &peer);
@@ -344,7 +352,7 @@ static int start(struct rdm_cm_listener *l)
 
 	if (ret)
 		return ret;
-	l->fd = rdm_cm_listen_at(l->pep->fabric->wire, &addr);
+	l->fd = rdm_cm_listen_at(l->wire, &addr);
 	if (l->fd < 0) {
 		ret = l->fd;
 		goto no_socket;
@@ -383,14 +391,17 @@ void rdm_cm_listener_free(struct rdm_cm_listener *l)
 	close(l->fd);
 	rdm_cm_timer_fini(l->cm, &l->timer);
 	dofi_list_remove(&l->link);
-	l->pep->cm = NULL;
+	for (int i = 0; i < RDM_WIRES; i++)
+		if (l->pep->listener[i] == l)
+			l->pep->listener[i] = NULL;
 	free(l);
 }
 
 void rdm_cm_forget_pep(struct rdm_pep *pep)
 {
-	if (pep->cm)
-		rdm_cm_listener_free(pep->cm);
+	for (int i = 0; i < RDM_WIRES; i++)
+		if (pep->listener[i])
+			rdm_cm_listener_free(pep->listener[i]);
 }
 
 /* ---------------------------------------------------------------- fi_ops_cm */
@@ -400,28 +411,59 @@ static struct rdm_pep *pep_of(struct fid_pep *fid)
 	return dofi_container(fid, struct rdm_pep, fid);
 }
 
-static int listen_now(struct rdm_pep *pep)
+static int listen_on(struct rdm_pep *pep, const struct rdm_wire *wire,
+		     struct rdm_cm_listener **out)
 {
 	struct rdm_cm *cm = pep->eq->cm;
-	struct rdm_cm_listener *l;
+	struct rdm_cm_listener *l = calloc(1, sizeof(*l));
 	int ret;
 
-	if (pep->cm)
-		return -FI_EINVAL;
-	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -FI_ENOMEM;
 	l->source.ready = listener_ready;
 	l->cm = cm;
 	l->pep = pep;
+	l->wire = wire;
 	ret = start(l);
 	if (ret) {
 		free(l);
 		return ret;
 	}
 	dofi_list_append(&cm->listeners, &l->link);
-	pep->cm = l;
+	*out = l;
 	return 0;
+}
+
+/* On every wire of the fabric, or on none. */
+static int listen_on_all(struct rdm_pep *pep)
+{
+	const struct rdm_fabric *fabric = pep->fabric;
+	int ret = listen_on(pep, fabric->wire, &pep->listener[0]);
+
+	if (!ret && fabric->local_wire)
+		ret = listen_on(pep, fabric->local_wire, &pep->listener[1]);
+	if (ret)
+		rdm_cm_forget_pep(pep);
+	return ret;
+}
+
+/* A port that the kernel picks is free for TCP, and may be taken on the other wire. */
+static int listen_now(struct rdm_pep *pep)
+{
+	union dofi_addr wanted = pep->addr;
+	int ret = -FI_EADDRINUSE;
+
+	if (pep->listener[0])
+		return -FI_EINVAL;
+	for (int i = 0; i < PORT_TRIES && ret == -FI_EADDRINUSE; i++) {
+		pep->addr = wanted;
+		ret = listen_on_all(pep);
+		if (dofi_addr_port(&wanted.sa))
+			break;
+	}
+	if (ret)
+		pep->addr = wanted;
+	return ret;
 }
 
 static int pep_listen(struct fid_pep *fid)
@@ -469,7 +511,7 @@ static int pep_setname(struct fid *fid, void *addr, size_t len)
 {
 	struct rdm_pep *pep = dofi_container(fid, struct rdm_pep, fid.fid);
 
-	if (pep->cm || len > sizeof(pep->addr) || len < sizeof(struct sockaddr_in) ||
+	if (pep->listener[0] || len > sizeof(pep->addr) || len < sizeof(struct sockaddr_in) ||
 	    len < dofi_addr_len(addr))
 		return -FI_EINVAL;
 	memset(&pep->addr, 0, sizeof(pep->addr));

@@ -2,6 +2,7 @@
 /* How are sockets of the connection manager made, named, read and written? */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,30 @@ static bool is_here(const union dofi_addr *addr)
 	dofi_addr_set_port(&probe.sa, 0);
 	here = !bind(fd, &probe.sa, (socklen_t)dofi_addr_len(&probe.sa));
 	close(fd);
+	return here;
+}
+
+static bool is_loopback(const union dofi_addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
+	return ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* One can also bind to addresses of others where the administrator allows that (ip_nonlocal_bind):
+ * a peer must not be looked for here because of it. */
+bool rdm_cm_is_here(const union dofi_addr *addr)
+{
+	struct ifaddrs *all;
+	bool here = false;
+
+	if (is_loopback(addr))
+		return true;
+	if (!is_here(addr) || getifaddrs(&all))
+		return false;
+	for (const struct ifaddrs *ifa = all; ifa && !here; ifa = ifa->ifa_next)
+		here = ifa->ifa_addr && dofi_addr_same_host(ifa->ifa_addr, &addr->sa);
+	freeifaddrs(all);
 	return here;
 }
 

@@ -4,6 +4,10 @@
  * Reading an empty queue takes in what has arrived for its endpoints. Sleeping: fi_trywait makes
  * every peer ring when it sends; the descriptor is an epoll set with the queue's own signal, the
  * wire's descriptor and the sockets on which peers ring.
+ *
+ * Where connections of both wires of a fabric meet, looking at the network costs more than a message
+ * through shared memory takes: it is looked at when there are connections on it, and not more often
+ * than helps it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "rdm/cm.h"
 
 /* In epoll's data: an endpoint whose peer rings, or one of these. */
@@ -21,6 +26,9 @@
 #define FIRST_ROOM_MOST 65536u
 /* Looks in one fi_trywait. */
 #define TRIES 256
+/* Nanoseconds between two looks at the network by polls that serve local connections as well: less
+ * than a message takes there. */
+#define LOOK 4000
 
 static struct rdm_cq *cq_of(struct fid_cq *fid)
 {
@@ -82,13 +90,33 @@ static inline bool is_empty(const struct rdm_cq *cq)
 	       atomic_load_explicit(&cq->tail, memory_order_acquire);
 }
 
+/* Does a poll look at what all connections of the fabric's own wire share? cq->poll held. */
+static bool looks_far(struct rdm_cq *cq)
+{
+	const struct rdm_fabric *fabric = cq->domain->fabric;
+	uint64_t now;
+
+	if (!fabric->local_wire)
+		return true;
+	if (!fabric->wire->busy(cq->domain))
+		return false;
+	if (!cq->has_local)
+		return true;
+	now = dofi_now();
+	if (now < cq->look_at)
+		return false;
+	cq->look_at = now + LOOK;
+	return true;
+}
+
 /* Takes in what has arrived for the endpoints of the queue; cq->poll held. */
-static void poll_eps(struct rdm_cq *cq)
+static void poll_eps(struct rdm_cq *cq, bool far)
 {
 	const struct rdm_wire *wire = cq->domain->fabric->wire;
 	uint32_t n = cq->n_eps, i = cq->turn;
+	bool local = false;
 
-	if (wire->progress)
+	if (far && wire->progress)
 		wire->progress(cq->domain);
 	if (++cq->turn >= n)
 		cq->turn = 0;
@@ -98,7 +126,12 @@ static void poll_eps(struct rdm_cq *cq)
 		if (i >= n)
 			i = 0;
 		ep = cq->eps[i];
-		if (!atomic_load_explicit(&ep->pending, memory_order_relaxed) && !wire->ready(ep))
+		/* Before that its wire may still change. */
+		if (atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
+			continue;
+		local |= ep->wire->local;
+		if (!atomic_load_explicit(&ep->pending, memory_order_relaxed) &&
+		    !ep->wire->ready(ep))
 			continue;
 		/* Whoever has it is moving it, or will be looked for by the next poll. */
 		if (!rdm_trylock(&ep->lock))
@@ -106,6 +139,7 @@ static void poll_eps(struct rdm_cq *cq)
 		rdm_proto_progress(ep);
 		rdm_unlock(&ep->lock);
 	}
+	cq->has_local = local;
 }
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
@@ -118,7 +152,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	if (is_empty(cq)) {
 		/* One at a time is enough. */
 		if (rdm_trylock(&cq->poll)) {
-			poll_eps(cq);
+			poll_eps(cq, looks_far(cq));
 			rdm_unlock(&cq->poll);
 		}
 		if (is_empty(cq))
@@ -209,20 +243,26 @@ static void quieten(struct rdm_cq *cq)
 	}
 }
 
-static void arm_eps(struct rdm_cq *cq, const struct rdm_wire *wire)
+static void arm_eps(struct rdm_cq *cq)
 {
+	const struct rdm_wire *armed = NULL;
+
 	for (uint32_t i = 0; i < cq->n_eps; i++) {
 		struct rdm_ep *ep = cq->eps[i];
 
 		rdm_lock(&ep->lock);
-		if (atomic_load(&ep->state) == RDM_UP)
-			wire->arm(ep, atomic_load(&ep->pending));
+		if (atomic_load(&ep->state) == RDM_UP && ep->wire->arm) {
+			ep->wire->arm(ep, atomic_load(&ep->pending));
+			armed = ep->wire;
+		}
 		rdm_unlock(&ep->lock);
 	}
-	wire->settle(cq->domain);
+	/* No fabric has two wires on which peers ring. */
+	if (armed)
+		armed->settle(cq->domain);
 }
 
-static bool eps_quiet(struct rdm_cq *cq, const struct rdm_wire *wire)
+static bool eps_quiet(struct rdm_cq *cq)
 {
 	bool quiet = true;
 
@@ -231,7 +271,7 @@ static bool eps_quiet(struct rdm_cq *cq, const struct rdm_wire *wire)
 
 		rdm_lock(&ep->lock);
 		if (atomic_load(&ep->state) == RDM_UP)
-			quiet = wire->quiet(ep, atomic_load(&ep->pending));
+			quiet = ep->wire->quiet(ep, atomic_load(&ep->pending));
 		rdm_unlock(&ep->lock);
 	}
 	return quiet;
@@ -250,6 +290,7 @@ static void watch_wire(struct rdm_cq *cq, const struct rdm_wire *wire)
 	if (!domain->watcher &&
 	    !epoll_ctl(cq->epfd, EPOLL_CTL_ADD, wire->wait_fd(domain), &ev))
 		domain->watcher = cq;
+	cq->watches = domain->watcher == cq;
 	rdm_unlock(&domain->watch_lock);
 }
 
@@ -269,30 +310,34 @@ static void unwatch_wire(struct rdm_cq *cq)
 	rdm_unlock(&domain->watch_lock);
 }
 
-/* May one sleep now? cq->poll held. */
-static bool try_once(struct rdm_cq *cq, const struct rdm_wire *wire)
+/* May one sleep now? *far: the fabric's own wire has to be looked at, if not. cq->poll held. */
+static bool try_once(struct rdm_cq *cq, bool *far)
 {
+	const struct rdm_fabric *fabric = cq->domain->fabric;
+	const struct rdm_wire *wire = fabric->wire;
+
 	quieten(cq);
 	atomic_store(&cq->armed, true);
-	if (wire->arm)
-		arm_eps(cq, wire);
-	if (wire->wait_fd)
+	/* Whoever makes the first connection on it later finds the queue armed and wakes it. The
+	 * watcher's descriptor must not stay ready. */
+	*far = !fabric->local_wire || cq->watches || wire->busy(cq->domain);
+	arm_eps(cq);
+	if (*far && wire->wait_fd)
 		watch_wire(cq, wire);
-	return eps_quiet(cq, wire) && (!wire->may_sleep || wire->may_sleep(cq->domain));
+	return eps_quiet(cq) && (!*far || !wire->may_sleep || wire->may_sleep(cq->domain));
 }
 
 /* What moves without yielding a completion, pieces of a long message say, is seen to here: callers
  * take a refusal after which there is nothing to read for a sign that something is stuck. */
 int rdm_cq_trywait(struct rdm_cq *cq)
 {
-	const struct rdm_wire *wire = cq->domain->fabric->wire;
-	bool quiet = false;
+	bool quiet = false, far;
 
 	rdm_lock(&cq->poll);
 	for (int i = 0; i < TRIES && !quiet && is_empty(cq); i++) {
-		quiet = try_once(cq, wire);
+		quiet = try_once(cq, &far);
 		if (!quiet)
-			poll_eps(cq);
+			poll_eps(cq, far);
 	}
 	quiet = quiet && is_empty(cq);
 	rdm_unlock(&cq->poll);

@@ -109,6 +109,7 @@ int rdm_fabric(struct dofi_fab *fab, struct fid_fabric **out)
 	fabric->fid.ops = &fabric_ops;
 	fabric->fab = fab;
 	fabric->wire = fab->row->wire;
+	fabric->local_wire = fab->row->local_wire;
 	*out = &fabric->fid;
 	return 0;
 }

@@ -8,7 +8,8 @@
  *
  *   proto    messages, RDMA writes and reads as frames on two ordered channels (frame.h)
  *   wire     carries the frames of one connection: a ring in shared memory (wire_shm.c), or cells
- *            through one RDM endpoint of libfabric per domain (wire_fab.c)
+ *            through one RDM endpoint of libfabric per domain (wire_fab.c). A fabric may have both:
+ *            then each connection gets the first or the second when it is made (cm_conn.c)
  *   cm       connections: a handshake over a stream socket, which stays open beside the
  *            connection and tells when the peer ends, dies, or wants to wake us (cm.h)
  *
@@ -48,7 +49,10 @@ struct rdm_wire;
 struct rdm_fabric {
 	struct fid_fabric fid;
 	const struct dofi_fab *fab;	/* row, addresses; outlives the object */
-	const struct rdm_wire *wire;
+	const struct rdm_wire *wire;	/* leads to every peer that can be reached */
+	/* To peers on this host where they have it too, instead; NULL: there is no choice. It keeps
+	 * nothing in the domain. */
+	const struct rdm_wire *local_wire;
 };
 
 struct rdm_mr {
@@ -88,6 +92,9 @@ struct rdm_cq {
 	struct rdm_lock poll;
 	struct rdm_ep **eps;		/* bound for either direction, each once */
 	uint32_t n_eps, eps_room, turn;
+	bool watches;			/* has been the domain's watcher */
+	bool has_local;			/* connections on a local wire, as of the last look */
+	uint64_t look_at;		/* see looks_far() in cq.c */
 	struct rdm_lock lock;
 	struct rdm_completion *ring;	/* room is a power of two; grows, loses nothing */
 	uint32_t room;
@@ -219,7 +226,7 @@ struct rdm_ep {
 		struct rdm_conn *conn;
 		void *any;
 	} w;
-	const struct rdm_wire *wire;
+	const struct rdm_wire *wire;	/* settled before the state is RDM_UP */
 };
 
 /* What one side tells the other about its wire when they connect. */
@@ -247,6 +254,8 @@ struct rdm_wire {
 	void (*progress)(struct rdm_domain *domain);
 	/* May one sleep on wait_fd? false: look again. */
 	bool (*may_sleep)(struct rdm_domain *domain);
+	/* Without a lock: is there any connection on it, or one whose last frames still go out? */
+	bool (*busy)(struct rdm_domain *domain);
 
 	/* Handshake: no lock of ours but eq->lock. offer: called first by the active side, then by
 	 * the passive one after adopt, when it accepts. adopt checks what the peer offers: 0 or a

@@ -370,6 +370,7 @@ const struct rdm_wire rdm_wire_fab = {
 	.wait_fd = wfab_wait_fd,
 	.progress = wfab_progress,
 	.may_sleep = wfab_may_sleep,
+	.busy = wfab_busy,
 	.offer = fab_offer,
 	.adopt = fab_adopt,
 	.close = fab_close,

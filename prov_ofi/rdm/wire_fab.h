@@ -180,7 +180,8 @@ struct wfab {
 	struct wfab_slab *slabs;
 	struct wfab_cell *pool;
 	uint32_t cells, posted, held, lost;
-	uint32_t want_rx, want_tx;	/* what all connections together may need */
+	uint32_t want_rx;		/* what all connections together may need */
+	_Atomic uint32_t want_tx;	/* changed under wire_lock; closed ones count until reaped */
 	uint32_t post_max;
 	bool post_full;			/* no more receives until one completes */
 
@@ -239,6 +240,7 @@ void wfab_break(struct rdm_conn *conn, int err);
 
 /* wire_fab_open.c */
 int wfab_getinfo(struct dofi_fab *fab, struct fi_info **info);
+bool wfab_busy(struct rdm_domain *domain);
 int wfab_open(struct rdm_domain *domain);
 void wfab_close(struct rdm_domain *domain);
 int wfab_wait_fd(struct rdm_domain *domain);

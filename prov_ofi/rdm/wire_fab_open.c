@@ -388,3 +388,8 @@ bool wfab_may_sleep(struct rdm_domain *domain)
 	pthread_mutex_unlock(&domain->wire_lock);
 	return may;
 }
+
+bool wfab_busy(struct rdm_domain *domain)
+{
+	return atomic_load(&wfab_of(domain)->want_tx);
+}

@@ -85,7 +85,7 @@ TEST(cause, unknown_fabric)
 	ASSERT_EQ(play("open", "a", NULL), 1);
 	check_paragraph("a");
 	must_say("provider: fabric 'tpc' is not supported; known: tcp, verbs, shm, rxm, efa, psm3, "
-		 "cxi, opx\n");
+		 "cxi, opx, rxm+shm, efa+shm, psm3+shm, cxi+shm, opx+shm\n");
 	must_say("  try: provider=tcp in the registry entry, or DAPL_OFI_PROVIDER=tcp\n");
 }
 
