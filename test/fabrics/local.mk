@@ -11,10 +11,11 @@ EXTRA_DIST += \
 	test/fabrics/scenarios \
 	test/fabrics/table.sh
 
-check_PROGRAMS += test/fabrics/scenario test/fabrics/hosts
-TESTS += test/fabrics/quick
+check_PROGRAMS += test/fabrics/scenario test/fabrics/hosts test/fabrics/both
+TESTS += test/fabrics/both test/fabrics/quick
 # Like the programs of test/robust, not side by side with others that take time.
-test/fabrics/quick$(robust_log): test/robust/srqstress$(robust_log)
+test/fabrics/both$(robust_log): test/robust/srqstress$(robust_log)
+test/fabrics/quick$(robust_log): test/fabrics/both$(robust_log)
 
 check-fabrics: all
 	$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS) $(check_LTLIBRARIES)
@@ -44,6 +45,14 @@ test_fabrics_hosts_SOURCES = \
 test_fabrics_hosts_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_fabrics_hosts_LDFLAGS = $(robust_ldflags)
 test_fabrics_hosts_LDADD = $(robust_libs2)
+
+test_fabrics_both_SOURCES = \
+	test/fabrics/both.c \
+	test/fabrics/net.c \
+	test/fabrics/net.h
+test_fabrics_both_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_fabrics_both_LDFLAGS = $(robust_ldflags)
+test_fabrics_both_LDADD = $(robust_libs2)
 
 clean-local: clean-fabrics
 clean-fabrics:
