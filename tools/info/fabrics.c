@@ -19,6 +19,8 @@
 #define PROBE_NAME "dat_info"
 /* Our own: it needs no provider of libfabric, so libfabric's list need not have it. */
 #define SHM "shm"
+/* What our provider calls a network together with it. */
+#define AND_SHM "+" SHM
 
 /* In the child: the path of the library, its version, and its providers with their domains. */
 static void tell_fabrics(const void *arg)
@@ -129,6 +131,16 @@ static void judge(struct info_fabrics *fabrics, int api)
 	free(attempts);
 }
 
+static bool has_both(const char *fabric)
+{
+	static const char *const names[] = { "efa", "psm3", "cxi", "opx" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(fabric, names[i]))
+			return true;
+	return false;
+}
+
 void info_fabrics_find(struct info_fabrics *fabrics, int api)
 {
 	const char *missing, *none, *version, *path;
@@ -145,10 +157,18 @@ void info_fabrics_find(struct info_fabrics *fabrics, int api)
 			continue;
 		/* What libfabric layers over a provider is its own way to use the provider; but one
 		 * such layer is a fabric of ours. */
-		if (!strcmp(fact->name, "tcp;ofi_rxm"))
+		if (!strcmp(fact->name, "tcp;ofi_rxm")) {
 			add_domain(find(fabrics, "rxm"), fact->value);
+			add_domain(find(fabrics, "rxm" AND_SHM), fact->value);
+		}
 		name = info_format("%.*s", (int)strcspn(fact->name, ";"), fact->name);
 		add_domain(find(fabrics, name), fact->value);
+		if (has_both(name)) {
+			char *both = info_format("%s" AND_SHM, name);
+
+			add_domain(find(fabrics, both), fact->value);
+			free(both);
+		}
 		free(name);
 	}
 	version = info_probe_fact(&probe, "", "version");

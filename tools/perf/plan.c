@@ -45,7 +45,7 @@ bool perf_name_ok(const char *name)
 	size_t i, len = strlen(name);
 
 	for (i = 0; i < len; i++)
-		if (!isalnum((unsigned char)name[i]) && !strchr("_-.;", name[i]))
+		if (!isalnum((unsigned char)name[i]) && !strchr("_-.;+", name[i]))
 			return false;
 	return len > 0 && len < PERF_NAME;
 }

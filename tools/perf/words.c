@@ -10,8 +10,8 @@
 #include "words.h"
 
 /* What "--fabrics all" tries. */
-static const char *const known_fabric[] = { "tcp", "shm", "rxm", "verbs", "efa", "psm3", "cxi",
-					   "opx" };
+static const char *const known_fabric[] = { "tcp", "shm", "rxm", "rxm+shm", "verbs", "efa",
+					   "psm3", "cxi", "opx" };
 
 void perf_usage(const char *fmt, ...)
 {
@@ -150,8 +150,11 @@ void perf_fabrics(struct perf_opts *o, char *list)
 		perf_usage("--fabrics: the list is empty");
 }
 
-/* Fabrics are called after libfabric's providers, but for one. */
+/* Fabrics are called after libfabric's providers, but for one; what stands behind a + is ours. */
 const char *perf_raw_provider(const char *fabric)
 {
-	return strcmp(fabric, "rxm") ? fabric : "tcp;ofi_rxm";
+	static char provider[PERF_NAME];
+
+	snprintf(provider, sizeof(provider), "%.*s", (int)strcspn(fabric, "+"), fabric);
+	return strcmp(provider, "rxm") ? provider : "tcp;ofi_rxm";
 }

@@ -12,6 +12,7 @@ static const struct {
 	{ "tcp", "provider=tcp", "TCP sockets" },
 	{ "shm", "provider=shm", "shared memory, one machine only" },
 	{ "rxm", "provider=rxm", "RDM endpoints of libfabric over TCP" },
+	{ "rxm+shm", "provider=rxm+shm", "shared memory on one machine, rxm between machines" },
 	{ "verbs", "provider=verbs", "InfiniBand, RoCE, iWARP" },
 	{ "efa", "provider=efa", "Elastic Fabric Adapter" },
 	{ "psm3", "provider=psm3", "Intel Ethernet, by PSM3" },
@@ -40,7 +41,7 @@ static void add(struct run_options *opts, const char *name, size_t len, const ch
 	if (!len || len >= sizeof(fabric->name) || name[0] == '.')
 		run_usage("\"%.*s\" is no name of a fabric", (int)len, name);
 	for (i = 0; i < len; i++)
-		if (!isalnum((unsigned char)name[i]) && !strchr("_.-", name[i]))
+		if (!isalnum((unsigned char)name[i]) && !strchr("_.+-", name[i]))
 			run_usage("\"%.*s\" is no name of a fabric: NAME=PARAMETERS needs an -f "
 				  "of its own", (int)len, name);
 	memcpy(fabric->name, name, len);
