@@ -223,14 +223,10 @@ failed:
 	return ret;
 }
 
-/* Without a name: that of devices, if there is the device asked for, or any. */
-static const struct dofi_fab_row *find_row(const struct wish *wish)
+static const struct dofi_fab_row *find_row(const char *name)
 {
-	bool device = !*wish->provider && (dofi_device_known(wish->domain) || dofi_device_any());
-
 	for (size_t i = 0; i < ROWS; i++)
-		if (*wish->provider ? !strcmp(rows[i].name, wish->provider)
-				    : rows[i].device == device)
+		if (!strcmp(rows[i].name, name))
 			return &rows[i];
 	return NULL;
 }
@@ -285,25 +281,72 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	return 0;
 }
 
+/* Has this libfabric the provider, and the provider what it is for? Asked in silence. */
+static bool is_offered(const struct dofi_fab_row *row)
+{
+	struct fi_info *hints, *info = NULL;
+	bool found = false;
+
+	if (dofi_lib_load())
+		return false;
+	hints = dofi_lib.dupinfo(NULL);
+	if (hints) {
+		hints->ep_attr->type = FI_EP_RDM;
+		hints->caps = FI_MSG;
+		hints->mode = ~0ull;
+		hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+		hints->fabric_attr->prov_name = strdup(row->prov_name);
+		found = hints->fabric_attr->prov_name && !dofi_fab_ask(hints, &info);
+		dofi_lib.freeinfo(hints);
+	}
+	if (info)
+		dofi_lib.freeinfo(info);
+	dofi_lib_signals_restore();
+	return found;
+}
+
+/* Nobody has named a fabric, and there is no RDMA device for it: the first of these that opens. */
+static int open_best(struct dofi_fab *fab, const struct wish *wish)
+{
+	static const char *const best[] = { "efa+shm", "cxi+shm", "opx+shm", "psm3+shm",
+					    "rxm+shm" };
+
+	for (size_t i = 0; i < sizeof(best) / sizeof(*best); i++) {
+		const struct dofi_fab_row *row = find_row(best[i]);
+
+		if (is_offered(row) && !open_row(fab, row, wish))
+			return 0;
+	}
+	return open_row(fab, find_row("tcp"), wish);
+}
+
+static int open_any(struct dofi_fab *fab, const struct wish *wish)
+{
+	bool known = dofi_device_known(wish->domain);
+	int ret;
+
+	if (!known && !dofi_device_any())
+		return open_best(fab, wish);
+	ret = open_row(fab, find_row("verbs"), wish);
+	/* There are devices, but not below the interface that was asked for. */
+	return ret && !known ? open_best(fab, wish) : ret;
+}
+
 int dofi_fab_open(struct dofi_fab *fab, const char *params)
 {
 	const struct dofi_fab_row *row;
 	struct wish wish;
-	int ret;
 
 	memset(fab, 0, sizeof(*fab));
 	fab->eq_fd = -1;
 	parse_params(params, &wish);
-	row = find_row(&wish);
-	if (!row) {
-		tell_rows(wish.provider);
-		return -FI_ENODATA;
-	}
-	ret = open_row(fab, row, &wish);
-	/* There are devices, but not below the interface that was asked for. */
-	if (ret && row != rows && !*wish.provider && !dofi_device_known(wish.domain))
-		ret = open_row(fab, rows, &wish);
-	return ret;
+	if (!*wish.provider)
+		return open_any(fab, &wish);
+	row = find_row(wish.provider);
+	if (row)
+		return open_row(fab, row, &wish);
+	tell_rows(wish.provider);
+	return -FI_ENODATA;
 }
 
 void dofi_fab_close(struct dofi_fab *fab)
