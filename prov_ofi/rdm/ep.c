@@ -66,6 +66,7 @@ static void free_ep(struct rdm_ep *ep)
 	free(ep->unacked.tx);
 	free(ep->reads.tx);
 	free(ep->rxq);
+	free(ep->flights);
 	free(ep);
 }
 
@@ -125,6 +126,11 @@ static bool make_queues(struct rdm_ep *ep, size_t receives)
 	while (ep->rx_room < receives && ep->rx_room < 1u << 20)
 		ep->rx_room *= 2;
 	ep->rxq = malloc(ep->rx_room * sizeof(*ep->rxq));
+	if (ep->wire->arrived) {
+		ep->flights = malloc(RDM_FLIGHTS * sizeof(*ep->flights));
+		if (!ep->flights)
+			return false;
+	}
 	return ep->rxq && make_txq(&ep->txq, TXQ_ROOM) && make_txq(&ep->unacked, UNACKED_ROOM) &&
 	       make_txq(&ep->reads, READS_ROOM);
 }

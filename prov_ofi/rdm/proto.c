@@ -3,8 +3,8 @@
  *
  * A request that fits one frame and has nothing before it goes out at once. Others wait in order,
  * and go out piece by piece as the channel has room, whoever makes the progress. A message is done
- * when it is in frames; a write when the peer says that it is in memory, or refused; a read when
- * its data is here.
+ * when its frames are where the peer will find them though we go; a write when the peer says that
+ * it is in memory, or refused; a read when its data is here.
  */
 #include <errno.h>
 #include <string.h>
@@ -42,11 +42,46 @@ static void head_of(struct rdm_frame *f, const struct rdm_tx *tx, uint32_t len, 
 	f->value = tx->kind == RDM_MSG ? tx->data : tx->remote;
 }
 
+/* Messages that have arrived are done. */
+static void land(struct rdm_ep *ep)
+{
+	uint32_t arrived = ep->wire->arrived(ep);
+	const struct rdm_flight *f;
+
+	while (ep->flight_head != ep->flight_tail) {
+		f = &ep->flights[ep->flight_head % RDM_FLIGHTS];
+		if ((int32_t)(arrived - f->end) < 0) {
+			atomic_store(&ep->awaited, RDM_AWAITS | f->end);
+			return;
+		}
+		rdm_cq_push(ep->tx_cq, f->context, FI_SEND | FI_MSG, f->total, 0, 0);
+		ep->flight_head++;
+	}
+	atomic_store_explicit(&ep->awaited, 0, memory_order_relaxed);
+}
+
+/* There is room: each flight is a frame at least of those that the peer has room for. */
+static void take_off(struct rdm_ep *ep, const struct rdm_tx *tx)
+{
+	if (ep->flight_tail - ep->flight_head == RDM_FLIGHTS)
+		land(ep);
+	ep->flights[ep->flight_tail++ % RDM_FLIGHTS] =
+		(struct rdm_flight){ tx->context, tx->total, ep->frames };
+	if (ep->flight_tail - ep->flight_head == 1)
+		atomic_store(&ep->awaited, RDM_AWAITS | ep->frames);
+	/* It may have arrived before anybody knew that this is awaited. */
+	if (rdm_ep_awaits(ep, ep->wire->arrived(ep)))
+		land(ep);
+}
+
 /* All of it is in frames. */
 static void handed_over(struct rdm_ep *ep, struct rdm_tx *tx)
 {
 	if (tx->kind == RDM_MSG && !tx->pulled) {
-		rdm_cq_push(ep->tx_cq, tx->context, FI_SEND | FI_MSG, tx->total, 0, 0);
+		if (ep->flights)
+			take_off(ep, tx);
+		else
+			rdm_cq_push(ep->tx_cq, tx->context, FI_SEND | FI_MSG, tx->total, 0, 0);
 		return;
 	}
 	tx->done = 0;
@@ -72,6 +107,7 @@ static bool push_frame(struct rdm_ep *ep, struct rdm_tx *tx)
 	head_of(f, tx, (uint32_t)room, flags);
 	rdm_gather(rdm_payload(f), tx->iov, room);
 	ep->wire->commit(ep, RDM_REQ, f);
+	ep->frames++;
 	tx->done += room;
 	return true;
 }
@@ -107,6 +143,7 @@ static bool push_pull(struct rdm_ep *ep, struct rdm_tx *tx)
 			  (take == left ? RDM_LAST | RDM_WANTS_ACK : 0)));
 	f->segments = (uint8_t)n;
 	ep->wire->commit(ep, RDM_REQ, f);
+	ep->frames++;
 	tx->done += take;
 	return true;
 }
@@ -216,8 +253,10 @@ unsigned int rdm_proto_progress(struct rdm_ep *ep)
 
 	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != RDM_UP)
 		return 0;
-	if (atomic_load_explicit(&ep->broken, memory_order_relaxed) && !ep->failed)
-		rdm_ep_fail(ep, dofi_lib.strerror(ep->broken));
+	if (atomic_load_explicit(&ep->broken, memory_order_relaxed) && !ep->cut)
+		rdm_ep_cut(ep, dofi_lib.strerror(ep->broken));
+	if (ep->flight_head != ep->flight_tail && rdm_ep_awaits(ep, ep->wire->arrived(ep)))
+		land(ep);
 	n = rdm_take_answers(ep) + rdm_take_requests(ep);
 	if (queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
 	    ep->told != ep->done)

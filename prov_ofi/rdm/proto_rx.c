@@ -20,14 +20,26 @@
 /* No segment is longer; keeps sums from wrapping around. */
 #define PULL_LIMIT ((uint64_t)1 << 40)
 
+/* The event queue learns of it like of any other end. */
+static void cut(struct rdm_ep *ep)
+{
+	ep->cut = true;
+	if (ep->sock >= 0)
+		shutdown(ep->sock, SHUT_RDWR);
+}
+
 void rdm_ep_fail(struct rdm_ep *ep, const char *why)
 {
 	dofi_log(DOFI_LOG_WARN, "a connection ends: %s", why);
 	ep->failed = true;
 	ep->refused = true;
-	/* The event queue learns of it like of any other end. */
-	if (ep->sock >= 0)
-		shutdown(ep->sock, SHUT_RDWR);
+	cut(ep);
+}
+
+void rdm_ep_cut(struct rdm_ep *ep, const char *why)
+{
+	dofi_log(DOFI_LOG_INFO, "a connection can send no more: %s", why);
+	cut(ep);
 }
 
 /* What a frame brings of a request; of a list only our copy counts, the peer can still change its

@@ -174,6 +174,15 @@ struct rdm_serve {
 };
 #define RDM_SERVE_MAX 64
 
+/* A message that is in frames, which have not all reached the peer. */
+struct rdm_flight {
+	void *context;
+	uint64_t total;
+	uint32_t end;			/* frames up to its end, counted from the beginning */
+};
+/* At least the largest window of a wire that tells what has arrived. */
+#define RDM_FLIGHTS 64
+
 enum rdm_state { RDM_NEW, RDM_CONNECTING, RDM_UP, RDM_DOWN };
 
 struct rdm_ep {
@@ -189,6 +198,10 @@ struct rdm_ep {
 	 * for data */
 	struct rdm_txq txq, unacked, reads;
 	uint64_t acked;			/* as counted by the peer */
+	uint32_t frames;		/* of requests, committed since the beginning */
+	struct rdm_flight *flights;	/* ring; NULL: the wire does not tell what has arrived */
+	uint32_t flight_head, flight_tail;
+	_Atomic uint64_t awaited;	/* end of the first flight, and RDM_AWAITS; 0: none */
 	/* answering */
 	struct rdm_serve serve[RDM_SERVE_MAX];
 	uint32_t serve_head, serve_tail;
@@ -205,6 +218,7 @@ struct rdm_ep {
 	uint32_t key;
 	bool refused;			/* what follows a refused request is thrown away */
 	_Atomic bool failed;		/* the peer broke the rules */
+	_Atomic bool cut;		/* the event queue has been made to see the end */
 	uint64_t got, expected, data;
 	uint64_t messages;		/* that have arrived */
 	_Atomic uint32_t order;		/* see proto_rx.c */
@@ -275,6 +289,9 @@ struct rdm_wire {
 	 * how many there are (at least one unless want is 0). commit: it is complete. */
 	struct rdm_frame *(*reserve)(struct rdm_ep *ep, int channel, size_t want, size_t *room);
 	void (*commit)(struct rdm_ep *ep, int channel, struct rdm_frame *frame);
+	/* How many frames of requests, counted from the beginning, are in the peer's hands and will be
+	 * received, if we live or not? NULL: as soon as they are committed. */
+	uint32_t (*arrived)(struct rdm_ep *ep);
 	/* The next frame that has arrived and its payload; frame->len has been checked to be
 	 * within what arrived, and the frame is out of the peer's reach. NULL: none. release:
 	 * consumed. */
@@ -297,6 +314,15 @@ struct rdm_wire {
 };
 
 extern const struct rdm_wire rdm_wire_shm, rdm_wire_fab;
+
+/* Is a message complete now that so many frames have arrived? Without ep->lock. */
+#define RDM_AWAITS ((uint64_t)1 << 32)
+static inline bool rdm_ep_awaits(struct rdm_ep *ep, uint32_t arrived)
+{
+	uint64_t first = atomic_load(&ep->awaited);
+
+	return first && (int32_t)(arrived - (uint32_t)first) >= 0;
+}
 
 /* Entry points of fab.c: what fi_getinfo and fi_fabric are elsewhere. */
 int rdm_getinfo(struct dofi_fab *fab, struct fi_info **info);
@@ -356,7 +382,9 @@ void rdm_proto_push(struct rdm_ep *ep);
 /* proto_rx.c: what has arrived. Number of frames taken. */
 unsigned int rdm_take_answers(struct rdm_ep *ep);
 unsigned int rdm_take_requests(struct rdm_ep *ep);
-/* The peer broke the rules: the connection ends. */
+/* The connection cannot go on; what has arrived is still received. */
+void rdm_ep_cut(struct rdm_ep *ep, const char *why);
+/* The peer broke the rules: the connection ends, and nothing more is believed. */
 void rdm_ep_fail(struct rdm_ep *ep, const char *why);
 extern struct fi_ops_msg rdm_msg_ops, rdm_srx_msg_ops;
 extern struct fi_ops_rma rdm_rma_ops;

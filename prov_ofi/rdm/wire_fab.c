@@ -22,6 +22,12 @@ void wfab_break(struct rdm_conn *conn, int err)
 	wfab_touch(conn);
 }
 
+void wfab_violate(struct rdm_conn *conn)
+{
+	atomic_store(&conn->violated, true);
+	wfab_break(conn, FI_EINVAL);
+}
+
 /* ---- handshake ---- */
 
 /* The connection of an endpoint; made by whichever comes first, offer or adopt. */
@@ -154,29 +160,32 @@ static size_t fab_finish(struct rdm_ep *ep, uint8_t *out)
 
 	if (!conn)
 		return 0;
+	pthread_mutex_lock(&ep->domain->wire_lock);
 	for (int ch = 0; ch < RDM_CHANNELS; ch++)
 		out = dofi_put(out, conn->sent[ch], 4);
-	return 4 * RDM_CHANNELS;
+	dofi_put(out, conn->arrived, 4);
+	pthread_mutex_unlock(&ep->domain->wire_lock);
+	return WFAB_BYE;
 }
 
 static void fab_finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
 {
 	struct rdm_conn *conn = ep->w.conn;
-	bool sound = len == 4 * RDM_CHANNELS;
+	bool sound = len == WFAB_BYE;
 
 	if (!conn)
 		return;
+	pthread_mutex_lock(&ep->domain->wire_lock);
 	for (int ch = 0; sound && ch < RDM_CHANNELS; ch++) {
 		conn->final[ch] = (uint32_t)dofi_get(in + 4 * ch, 4);
 		conn->end_at[ch] = conn->expected[ch];
 		sound = conn->final[ch] - conn->expected[ch] <= conn->net->window;
 	}
 	conn->end_since = dofi_now();
+	sound = sound && wfab_confirm(conn, (uint32_t)dofi_get(in + 4 * RDM_CHANNELS, 4));
 	conn->ended = sound;
-	if (sound)
-		return;
-	pthread_mutex_lock(&ep->domain->wire_lock);
-	wfab_break(conn, FI_EINVAL);
+	if (!sound)
+		wfab_violate(conn);
 	pthread_mutex_unlock(&ep->domain->wire_lock);
 }
 
@@ -210,7 +219,7 @@ static bool fab_drained(struct rdm_ep *ep, bool died)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
-	if (!conn)
+	if (!conn || conn->violated)
 		return true;
 	read_all(ep->domain);
 	if (wfab_next(conn, RDM_REQ) || wfab_next(conn, RDM_ANS)) {
@@ -282,6 +291,8 @@ static void fab_commit(struct rdm_ep *ep, int channel, struct rdm_frame *frame)
 	pthread_mutex_lock(&ep->domain->wire_lock);
 	return_done(conn);
 	seq = atomic_fetch_add(&conn->sent[channel], 1);
+	if (channel == RDM_REQ && frame->kind == RDM_MSG && (frame->flags & RDM_LAST))
+		conn->message_end = seq + 1;
 	/* The next one at the same time: reserving then takes no lock. */
 	conn->filling[channel] = NULL;
 	wfab_send(conn, cell, (uint8_t)channel, seq, len);
@@ -292,7 +303,8 @@ static void fab_commit(struct rdm_ep *ep, int channel, struct rdm_frame *frame)
 
 static const struct rdm_frame *fab_peek(struct rdm_ep *ep, int channel, const void **payload)
 {
-	struct wfab_cell *cell = ep->w.conn ? wfab_next(ep->w.conn, channel) : NULL;
+	struct rdm_conn *conn = ep->w.conn;
+	struct wfab_cell *cell = conn && !conn->violated ? wfab_next(conn, channel) : NULL;
 
 	if (!cell)
 		return NULL;
@@ -312,6 +324,11 @@ static void fab_release(struct rdm_ep *ep, int channel)
 	atomic_store(slot, NULL);
 	cell->next = conn->done;
 	conn->done = cell;
+}
+
+static uint32_t fab_arrived(struct rdm_ep *ep)
+{
+	return ep->w.conn ? atomic_load(&ep->w.conn->confirmed) : 0;
 }
 
 static void fab_flush(struct rdm_ep *ep)
@@ -339,10 +356,14 @@ static bool room_made(struct rdm_conn *conn)
 /* Anything that can be taken now? A request behind a message without receive cannot. */
 static bool arrived(struct rdm_ep *ep, struct rdm_conn *conn)
 {
+	if (conn->broken && !ep->cut)
+		return true;
+	if (conn->violated)
+		return false;
 	return wfab_next(conn, RDM_ANS) ||
 	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) &&
 		wfab_next(conn, RDM_REQ)) ||
-	       (conn->broken && !ep->failed);
+	       rdm_ep_awaits(ep, atomic_load(&conn->confirmed));
 }
 
 static bool fab_ready(struct rdm_ep *ep)
@@ -382,6 +403,7 @@ const struct rdm_wire rdm_wire_fab = {
 	.peek = fab_peek,
 	.release = fab_release,
 	.flush = fab_flush,
+	.arrived = fab_arrived,
 	.ready = fab_ready,
 	.quiet = fab_quiet,
 };

@@ -10,28 +10,39 @@
  *   byte  0  u32  index of the connection at the receiver, as in its offer
  *         4  u32  generation of that index, as in the offer
  *         8  u64  token: random, as in the offer
- *        16  u32  sequence number in the channel, from 0; credit cells: 0
+ *        16  u32  sequence number in the channel, from 0; credit cells: 0, or, if they ask, the
+ *                 number of cells of channel 0 that they ask about
  *        20  u32  cells of channel 0 that the sender of this one has consumed since the beginning
  *        24  u32  the same for channel 1
- *        28  u8   channel; WFAB_CREDIT: nothing but the counts of bytes 20 to 27, ends here
- *        29  u8×3 zero
+ *        28  u8   channel; WFAB_CREDIT: nothing but the counts of bytes 20 to 29, ends here
+ *        29  u8   cells of channel 0 that the sender has besides, in sequence, but not consumed
+ *        30  u8   flags: WFAB_ASKS
+ *        31  u8   zero
  *        32       struct rdm_frame (40 bytes), then its payload
  *
  * Nobody has more than the other side's window of unconsumed cells per channel under way. Counts
  * only grow, so a lost race between two cells that bear them does no harm. Credit cells go when
- * half a window is owed and nothing else takes the count along; so at most WFAB_CREDIT_CELLS of
- * them can be under way before the peer has to read one.
+ * half a window is owed and nothing else takes the count along.
+ *
+ * A message is complete for its sender when it is in the other process's memory: whatever becomes
+ * of the sender, or of the fabric between the two, it is received then. For this the last cell of a
+ * message asks (WFAB_ASKS) for the counts of bytes 20 and 29, unless an answer is awaited already.
+ * Any cell answers; where none goes, a credit cell does as soon as nothing else is to be done. What
+ * was sent while the answer was awaited is asked about by the next message, or by a credit cell.
+ * So at most WFAB_CREDIT_CELLS credit cells can be under way before the peer has to read one: two
+ * for each channel's half windows, one question, one answer.
  *
  * An offer, numbers big-endian as in all messages of a handshake:
  *
- *   byte  0  u8   version, 1
+ *   byte  0  u8   version, 2
  *         1  u8   length of the endpoint's name
  *         2  u16  window: cells per channel
  *         4  u32  size of a cell, all headers included
  *         8  u32  index, then u32 generation, u64 token
  *        24       name (fi_getname)
  *
- * The last message of a side: u32 number of cells sent in channel 0, u32 in channel 1.
+ * The last message of a side: u32 number of cells sent in channel 0, u32 in channel 1, u32 number of
+ * cells of channel 0 that have reached it in sequence.
  *
  * Locks: what a connection sends and takes belongs to ep->lock; the pool, the inner objects, the
  * table of connections and what arrives belong to wire_lock. Between the two, a window's slots
@@ -44,15 +55,17 @@
 
 #include "rdm/rdm.h"
 
-#define WFAB_VERSION 1
+#define WFAB_VERSION 2
 #define WFAB_HDR 32
 #define WFAB_CELL_HDR (WFAB_HDR + RDM_FRAME_HDR)
 #define WFAB_CREDIT 0xff
-#define WFAB_CREDIT_CELLS 4
+#define WFAB_ASKS 0x01
+#define WFAB_CREDIT_CELLS 6
 #define WFAB_WINDOW_MAX 64
 #define WFAB_CELL_MAX 65536
 #define WFAB_NAME_MAX 128
 #define WFAB_OFFER_HDR 24
+#define WFAB_BYE 12
 /* Cells that a connection sends beyond its windows: one being filled per channel, one credit. */
 #define WFAB_TX_EXTRA 3
 /* A missing cell, and a closed connection's last ones, are waited for that long. */
@@ -65,7 +78,7 @@ struct wfab_hdr {
 	uint32_t index, generation;
 	uint64_t token;
 	uint32_t seq, consumed[RDM_CHANNELS];
-	uint8_t channel, zero[3];
+	uint8_t channel, arrived, flags, zero;
 };
 
 enum wfab_use {
@@ -117,7 +130,8 @@ struct rdm_conn {
 	uint64_t token;
 	struct dofi_list link;		/* net->unused or net->closed */
 	uint64_t closed_at;
-	_Atomic bool broken;
+	_Atomic bool broken;		/* nothing can be sent any more */
+	_Atomic bool violated;		/* ... and what comes is not believed */
 
 	/* the peer's offer */
 	_Atomic bool adopted;
@@ -133,10 +147,18 @@ struct rdm_conn {
 	struct wfab_cell *waiting, **waiting_end;
 	struct dofi_list blocked;		/* in net->blocked while cells wait */
 	bool credit_flying, credit_owed;
+	/* Of channel 0, counted from the beginning: cells that are known to be at the peer; those up
+	 * to the end of the last message; those that an answer is awaited for. */
+	_Atomic uint32_t confirmed;
+	uint32_t message_end, asked;
+	bool asking;
 
 	/* receiving */
 	_Atomic uint32_t expected[RDM_CHANNELS];
 	uint32_t returned[RDM_CHANNELS], told[RDM_CHANNELS];
+	/* Of channel 0: cells that have come in sequence; what of it the peer was told, and asks. */
+	uint32_t arrived, arrived_told, peer_asks;
+	struct dofi_list owe;			/* in net->owing: a credit cell may be due */
 	struct wfab_cell *done;			/* ep->lock: released, not returned */
 	bool touched;
 	struct dofi_list touch, gap;
@@ -187,7 +209,7 @@ struct wfab {
 
 	struct rdm_conn **conns;
 	uint32_t n_conns, conns_room;
-	struct dofi_list unused, closed, blocked, gaps, touched;
+	struct dofi_list unused, closed, blocked, gaps, touched, owing;
 	uint64_t gap_check;
 	struct wfab_peer *peers[WFAB_PEER_BUCKETS];
 	uint32_t idle_peers;
@@ -235,8 +257,10 @@ static inline bool wfab_room(struct rdm_conn *conn, int ch)
 	return atomic_load(&conn->sent[ch]) - atomic_load(&conn->granted[ch]) < conn->peer_window;
 }
 
-/* wire_fab.c: the connection cannot go on; wire_lock held. */
+/* wire_fab.c: the connection cannot go on; wire_lock held. What has arrived is still taken. */
 void wfab_break(struct rdm_conn *conn, int err);
+/* The same, but the peer broke the rules: nothing that came from it is taken. */
+void wfab_violate(struct rdm_conn *conn);
 
 /* wire_fab_open.c */
 int wfab_getinfo(struct dofi_fab *fab, struct fi_info **info);
@@ -271,6 +295,9 @@ void wfab_cells_free(struct wfab *net);
 void wfab_send(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel, uint32_t seq,
 	       uint32_t len);
 void wfab_send_credit(struct rdm_conn *conn);
+/* The peer asks, or is to be asked, and no cell has taken that along. */
+void wfab_note_owing(struct rdm_conn *conn);
+void wfab_send_owed(struct wfab *net);
 void wfab_send_waiting(struct wfab *net);
 void wfab_sent(struct wfab *net, struct wfab_cell *cell, int err);
 
@@ -280,6 +307,8 @@ void wfab_progress(struct rdm_domain *domain);
 unsigned int wfab_poll(struct wfab *net);
 /* A cell is there; wire_lock held. */
 void wfab_arrive(struct wfab *net, struct wfab_cell *cell);
+/* So many cells of channel 0 are at the peer; false: that is impossible. wire_lock held. */
+bool wfab_confirm(struct rdm_conn *conn, uint32_t count);
 void wfab_touch(struct rdm_conn *conn);
 
 /* wire_fab_test.c */

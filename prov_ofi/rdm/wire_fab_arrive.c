@@ -82,6 +82,35 @@ static bool take_counts(struct rdm_conn *conn, const struct wfab_hdr *hdr)
 		if (atomic_load(&conn->wanted[ch]))
 			wfab_touch(conn);
 	}
+	return wfab_confirm(conn, le32toh(hdr->consumed[RDM_REQ]) + hdr->arrived);
+}
+
+bool wfab_confirm(struct rdm_conn *conn, uint32_t count)
+{
+	uint32_t known = atomic_load(&conn->confirmed);
+
+	if ((int32_t)(count - known) <= 0)
+		return true;
+	if (count - known > atomic_load(&conn->sent[RDM_REQ]) - known)
+		return false;
+	atomic_store(&conn->confirmed, count);
+	if (conn->asking && (int32_t)(count - conn->asked) >= 0)
+		conn->asking = false;
+	wfab_note_owing(conn);
+	if (rdm_ep_awaits(conn->ep, count))
+		wfab_touch(conn);
+	return true;
+}
+
+/* The peer wants to be told when so many cells have come; false: it cannot have sent them. */
+static bool asked_about(struct rdm_conn *conn, uint32_t count)
+{
+	if ((int32_t)(count - conn->peer_asks) <= 0)
+		return true;
+	if ((int32_t)(count - conn->arrived) > (int32_t)conn->net->window)
+		return false;
+	conn->peer_asks = count;
+	wfab_note_owing(conn);
 	return true;
 }
 
@@ -148,7 +177,7 @@ static void violated(struct wfab *net, struct rdm_conn *conn, struct wfab_cell *
 		     const char *why)
 {
 	drop(net, cell, why);
-	wfab_break(conn, FI_EINVAL);
+	wfab_violate(conn);
 }
 
 static void unswap_frame(struct rdm_frame *f)
@@ -160,9 +189,23 @@ static void unswap_frame(struct rdm_frame *f)
 	f->value = le64toh(f->value);
 }
 
+/* The cell of that number, which is about to be there, and all that follow it without a gap. What
+ * else may be in a place is a cell of the window before, which stays readable under wire_lock. */
+static uint32_t run_from(struct rdm_conn *conn, uint32_t seq)
+{
+	struct wfab_cell *cell;
+	uint32_t n = 1;
+
+	while ((cell = atomic_load(wfab_slot(conn, RDM_REQ, seq + n))) &&
+	       le32toh(cell->hdr->seq) == seq + n)
+		n++;
+	return n;
+}
+
 static void into_window(struct wfab *net, struct rdm_conn *conn, struct wfab_cell *cell)
 {
 	int ch = cell->hdr->channel;
+	bool asks = cell->hdr->flags;
 	uint32_t seq = le32toh(cell->hdr->seq);
 	uint32_t ahead = seq - atomic_load(&conn->expected[ch]);
 	_Atomic(struct wfab_cell *) *slot = wfab_slot(conn, ch, seq);
@@ -179,11 +222,27 @@ static void into_window(struct wfab *net, struct rdm_conn *conn, struct wfab_cel
 	unswap_frame(wfab_frame(cell));
 	cell->use = WFAB_HELD;
 	net->held++;
+	/* Looked at first: once it is in its place, it and those behind it can be consumed. */
+	if (ch == RDM_REQ && seq == conn->arrived)
+		conn->arrived += run_from(conn, seq);
 	atomic_store(slot, cell);
+	if (ch == RDM_REQ && asks && !asked_about(conn, seq + 1)) {
+		wfab_violate(conn);
+		return;
+	}
+	wfab_note_owing(conn);
 	if (wfab_next(conn, ch))
 		wfab_touch(conn);
 	if (ahead && !atomic_load(wfab_slot(conn, ch, seq - 1)))
 		note_gap(conn, dofi_now());
+}
+
+static void take_credit(struct wfab *net, struct rdm_conn *conn, struct wfab_cell *cell)
+{
+	if (cell->hdr->flags && !asked_about(conn, le32toh(cell->hdr->seq)))
+		violated(net, conn, cell, "a question about what was never sent");
+	else
+		wfab_cell_return(net, cell);
 }
 
 void wfab_arrive(struct wfab *net, struct wfab_cell *cell)
@@ -203,16 +262,16 @@ void wfab_arrive(struct wfab *net, struct wfab_cell *cell)
 		drop(net, cell, why);
 		return;
 	}
-	if (conn->broken) {
+	if (conn->violated) {
 		drop(net, cell, "its connection is broken");
 		return;
 	}
-	if (hdr->zero[0] || hdr->zero[1] || hdr->zero[2] || !take_counts(conn, hdr)) {
+	if (hdr->zero || (hdr->flags & ~WFAB_ASKS) || !take_counts(conn, hdr)) {
 		violated(net, conn, cell, "impossible counts");
 		return;
 	}
 	if (hdr->channel == WFAB_CREDIT && cell->len == WFAB_HDR)
-		wfab_cell_return(net, cell);
+		take_credit(net, conn, cell);
 	else if (hdr->channel >= RDM_CHANNELS || cell->len < WFAB_CELL_HDR)
 		violated(net, conn, cell, "no such channel, or no frame");
 	else if (le32toh(wfab_frame(cell)->len) != cell->len - WFAB_CELL_HDR)
@@ -303,6 +362,8 @@ unsigned int wfab_poll(struct wfab *net)
 	if (!dofi_list_empty(&net->closed))
 		wfab_conns_reap(net);
 	check_gaps(net);
+	if (!got && !dofi_list_empty(&net->owing))
+		wfab_send_owed(net);
 	wake_touched(net);
 	return got + net->shake.count;
 }

@@ -183,6 +183,17 @@ static void swap_frame(struct rdm_frame *f)
 	f->value = htole64(f->value);
 }
 
+static bool ask_due(const struct rdm_conn *conn)
+{
+	return !conn->asking && (int32_t)(conn->message_end - conn->confirmed) > 0;
+}
+
+static bool answer_due(const struct rdm_conn *conn)
+{
+	return (int32_t)(conn->peer_asks - conn->arrived_told) > 0 &&
+	       (int32_t)(conn->arrived - conn->peer_asks) >= 0;
+}
+
 static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel,
 			uint32_t seq)
 {
@@ -198,6 +209,15 @@ static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t c
 		conn->told[ch] = conn->returned[ch];
 		hdr->consumed[ch] = htole32(conn->told[ch]);
 	}
+	conn->arrived_told = conn->arrived;
+	hdr->arrived = (uint8_t)(conn->arrived - conn->returned[RDM_REQ]);
+	if (!ask_due(conn) || channel == RDM_ANS)
+		return;
+	conn->asking = true;
+	conn->asked = channel == RDM_REQ ? seq + 1 : conn->message_end;
+	if (channel == WFAB_CREDIT)
+		hdr->seq = htole32(conn->asked);
+	hdr->flags = WFAB_ASKS;
 }
 
 static ssize_t hand_over(struct wfab *net, struct wfab_cell *cell)
@@ -259,6 +279,30 @@ void wfab_send_credit(struct rdm_conn *conn)
 	conn->credit_owed = false;
 	conn->credit_flying = true;
 	wfab_send(conn, cell, WFAB_CREDIT, 0, WFAB_HDR);
+}
+
+static bool owes(const struct rdm_conn *conn)
+{
+	return conn->ep && conn->adopted && !conn->broken && (ask_due(conn) || answer_due(conn));
+}
+
+void wfab_note_owing(struct rdm_conn *conn)
+{
+	if (dofi_list_empty(&conn->owe) && owes(conn))
+		dofi_list_append(&conn->net->owing, &conn->owe);
+}
+
+void wfab_send_owed(struct wfab *net)
+{
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &net->owing) {
+		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, owe);
+
+		dofi_list_remove(pos);
+		if (owes(conn))
+			wfab_send_credit(conn);
+	}
 }
 
 /* False: the fabric has no room yet. */

@@ -303,6 +303,7 @@ int wfab_open(struct rdm_domain *domain)
 	dofi_list_init(&net->blocked);
 	dofi_list_init(&net->gaps);
 	dofi_list_init(&net->touched);
+	dofi_list_init(&net->owing);
 	ret = choose_inner(net);
 	if (ret)
 		goto failed;
@@ -373,6 +374,7 @@ bool wfab_may_sleep(struct rdm_domain *domain)
 	uint64_t in;
 
 	pthread_mutex_lock(&domain->wire_lock);
+	wfab_send_owed(net);
 	if (net->cq_fd >= 0) {
 		struct fid *fid = &net->cq->fid;
 

@@ -127,6 +127,7 @@ static struct rdm_conn *new_conn(struct wfab *net)
 	dofi_list_init(&conn->blocked);
 	dofi_list_init(&conn->touch);
 	dofi_list_init(&conn->gap);
+	dofi_list_init(&conn->owe);
 	net->conns[net->n_conns++] = conn;
 	return conn;
 }
@@ -137,9 +138,13 @@ static void reset(struct rdm_conn *conn)
 	conn->generation++;
 	if (getrandom(&conn->token, sizeof(conn->token), 0) < 0)
 		conn->token = conn->token * 6364136223846793005u + dofi_now();
-	conn->broken = false;
+	conn->broken = conn->violated = false;
 	conn->adopted = false;
 	conn->credit_flying = conn->credit_owed = conn->ended = false;
+	conn->asking = false;
+	conn->confirmed = 0;
+	conn->message_end = conn->asked = 0;
+	conn->arrived = conn->arrived_told = conn->peer_asks = 0;
 	conn->end_since = 0;
 	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
 		conn->sent[ch] = 0;
@@ -222,6 +227,7 @@ void wfab_conn_close(struct rdm_conn *conn)
 	net->want_rx -= rx_cells(net);
 	dofi_list_remove(&conn->touch);
 	dofi_list_remove(&conn->gap);
+	dofi_list_remove(&conn->owe);
 	conn->closed_at = dofi_now();
 	dofi_list_append(&net->closed, &conn->link);
 	wfab_conns_reap(net);

@@ -115,7 +115,29 @@ static void zero(struct forged *f, size_t *len, uint32_t window)
 {
 	(void)len;
 	(void)window;
-	f->hdr.zero[1] = 1;
+	f->hdr.zero = 1;
+}
+
+static void flag(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.flags = WFAB_ASKS << 1;
+}
+
+static void arrived(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.arrived = 1;
+}
+
+static void question(struct forged *f, size_t *len, uint32_t window)
+{
+	f->hdr.channel = WFAB_CREDIT;
+	f->hdr.flags = WFAB_ASKS;
+	f->hdr.seq = htole32(window + 1);
+	*len = WFAB_HDR;
 }
 
 static void credit(struct forged *f, size_t *len, uint32_t window)
@@ -158,6 +180,9 @@ static const struct breach breaches[] = {
 	{ "far_beyond_the_window", far_beyond },
 	{ "no_such_channel", channel },
 	{ "not_zero", zero },
+	{ "unknown_flag", flag },
+	{ "got_what_was_not_sent", arrived },
+	{ "asks_about_what_was_not_sent", question },
 	{ "consumed_what_was_not_sent", credit },
 	{ "frame_longer_than_cell", longer },
 	{ "frame_much_longer_than_cell", longest },

@@ -126,6 +126,76 @@ static void bye(const void *arg)
 }
 TEST_ROWS(bye, modes, bye)
 
+/* The sender learns what has come, although nobody takes it; each answer is asked for once. */
+static void confirmed(const void *arg)
+{
+	uint8_t data[RDM_OFFER_MAX];
+	struct rdm_conn *conn;
+	uint32_t n = 0;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	conn = p.a.ep.w.conn;
+	while (rig_send(&p.a, RDM_REQ)) {
+		n++;
+		ASSERT(rdm_wire_fab.arrived(&p.a.ep) <= n);
+		if (n % 3)
+			continue;
+		PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) == n, 5000000);
+		ASSERT(!conn->asking);
+		ASSERT_EQ(conn->granted[RDM_REQ], 0);
+	}
+	ASSERT_EQ(n, conn->net->window);
+	/* Whoever awaits one of them sees it, asleep or not; nobody awaits what has not been sent. */
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) == n, 5000000);
+	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
+	p.a.ep.awaited = RDM_AWAITS | n;
+	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	ASSERT(!rdm_wire_fab.quiet(&p.a.ep, false));
+	p.a.ep.awaited = RDM_AWAITS | (n + 1);
+	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
+	for (uint32_t i = 0; i < n; i++)
+		ASSERT(rig_recv(&p.b, RDM_REQ));
+	rig_flush(&p.b);
+	PUMP_UNTIL(&left, &right, conn->granted[RDM_REQ] == n, 5000000);
+	/* The last message of the peer says so, too. */
+	p.a.woken = 0;
+	ASSERT(rig_send(&p.a, RDM_REQ));
+	PUMP_UNTIL(&left, &left, !conn->waiting, 5000000);
+	PUMP_UNTIL(&right, &right, p.b.ep.w.conn->arrived == n + 1, 5000000);
+	rdm_wire_fab.finished(&p.a.ep, data, rdm_wire_fab.finish(&p.b.ep, data));
+	ASSERT_EQ(p.a.broken, 0);
+	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(confirmed, modes, confirmed)
+
+/* What has come is taken although nothing can be sent to the peer any more. */
+static void cut_off(const void *arg)
+{
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	for (int i = 0; i < 5; i++)
+		ASSERT(rig_send(&p.a, RDM_REQ));
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) >= 3, 5000000);
+	pthread_mutex_lock(&right.domain.wire_lock);
+	wfab_break(p.b.ep.w.conn, FI_ECONNRESET);
+	pthread_mutex_unlock(&right.domain.wire_lock);
+	ASSERT_EQ(p.b.broken, FI_ECONNRESET);
+	ASSERT(!rig_send(&p.b, RDM_REQ));
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == 5), 5000000);
+	ASSERT(rdm_wire_fab.drained(&p.b.ep, true));
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(cut_off, modes, cut_off)
+
 /* A peer that died has said nothing: what has arrived is still taken, and no more is waited for. */
 static void died(const void *arg)
 {
@@ -154,19 +224,25 @@ TEST_ROWS(died, modes, died)
 static void wrong_bye(const void *arg)
 {
 	uint8_t data[RDM_OFFER_MAX] = { 0 };
-	struct pair p, q;
+	struct pair p, q, r;
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	rig_connect(&q, &left, &right);
-	rdm_wire_fab.finished(&p.b.ep, data, 7);
+	rig_connect(&r, &left, &right);
+	rdm_wire_fab.finished(&p.b.ep, data, WFAB_BYE - 1);
 	ASSERT_EQ(p.b.broken, FI_EINVAL);
 	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
+	/* Nothing has been sent either way: one cell cannot have come. */
+	data[WFAB_BYE - 1] = 1;
+	rdm_wire_fab.finished(&r.b.ep, data, WFAB_BYE);
+	ASSERT_EQ(r.b.broken, FI_EINVAL);
 	memset(data, 0xff, sizeof(data));
-	rdm_wire_fab.finished(&q.b.ep, data, 8);
+	rdm_wire_fab.finished(&q.b.ep, data, WFAB_BYE);
 	ASSERT_EQ(q.b.broken, FI_EINVAL);
 	rig_disconnect(&p);
 	rig_disconnect(&q);
+	rig_disconnect(&r);
 	rig_close(&left);
 	rig_close(&right);
 }
@@ -175,7 +251,7 @@ TEST_ROWS(wrong_bye, modes, wrong_bye)
 /* The peer says it sent more than ever comes: it is waited for, but not for ever. */
 static void missing_tail(const void *arg)
 {
-	uint8_t data[8] = { 0, 0, 0, 1, 0, 0, 0, 0 };
+	uint8_t data[WFAB_BYE] = { 0, 0, 0, 1 };
 	uint64_t start;
 	struct pair p;
 

@@ -195,6 +195,7 @@ bool rig_send(struct end *e, int ch)
 	memset(f, 0, sizeof(*f));
 	f->len = (uint32_t)len;
 	f->kind = (uint8_t)(RDM_MSG + ch);
+	f->flags = RDM_FIRST | RDM_LAST;
 	f->key = (uint32_t)e->out[ch];
 	f->total = e->out[ch];
 	f->value = e->sent[ch]++;
