@@ -121,7 +121,9 @@ static int take_offer(struct rdm_conn *conn, const struct rdm_offer *in)
 	conn->peer_generation = (uint32_t)dofi_get(in->data + 12, 4);
 	conn->peer_token = dofi_get(in->data + 16, 8);
 	atomic_store(&conn->adopted, true);
+	/* The peer may have sent something meanwhile. */
 	credit_if_due(conn);
+	wfab_note_owing(conn);
 	return 0;
 }
 

@@ -269,6 +269,8 @@ int wfab_open(struct rdm_domain *domain);
 void wfab_close(struct rdm_domain *domain);
 int wfab_wait_fd(struct rdm_domain *domain);
 bool wfab_may_sleep(struct rdm_domain *domain);
+/* wait_fd becomes readable when it is time to look again; wire_lock held. */
+void wfab_set_timer(struct wfab *net);
 
 /* wire_fab_peers.c; wire_lock held. */
 int wfab_peer_get(struct wfab *net, const uint8_t *name, size_t len, struct wfab_peer **peer);

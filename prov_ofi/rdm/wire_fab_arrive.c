@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -322,22 +321,11 @@ static bool completed_badly(struct wfab *net)
 	return true;
 }
 
-static void clear_timer(struct wfab *net)
-{
-	struct itimerspec off = { .it_value = { 0, 0 } };
-
-	if (!net->timer_due || dofi_now() < net->timer_due)
-		return;
-	net->timer_due = 0;
-	timerfd_settime(net->timer_fd, 0, &off, NULL);
-}
-
 unsigned int wfab_poll(struct wfab *net)
 {
 	struct fi_cq_msg_entry entries[BATCH];
 	unsigned int got = 0;
 
-	clear_timer(net);
 	net->post_full = false;
 	while (got < POLL_MAX) {
 		ssize_t n = fi_cq_read(net->cq, entries, BATCH);
@@ -364,6 +352,9 @@ unsigned int wfab_poll(struct wfab *net)
 	check_gaps(net);
 	if (!got && !dofi_list_empty(&net->owing))
 		wfab_send_owed(net);
+	/* It has been looked. Others may be asleep, and still rely on the timer. */
+	if (net->timer_due && dofi_now() >= net->timer_due)
+		wfab_set_timer(net);
 	wake_touched(net);
 	return got + net->shake.count;
 }

@@ -367,11 +367,20 @@ static uint64_t next_look(const struct wfab *net)
 	return 0;
 }
 
+void wfab_set_timer(struct wfab *net)
+{
+	uint64_t in = next_look(net);
+	struct itimerspec at = { .it_value = { 0, (long)in } };
+
+	if (in || net->timer_due)
+		timerfd_settime(net->timer_fd, 0, &at, NULL);
+	net->timer_due = in ? dofi_now() + in : 0;
+}
+
 bool wfab_may_sleep(struct rdm_domain *domain)
 {
 	struct wfab *net = wfab_of(domain);
 	bool may = true;
-	uint64_t in;
 
 	pthread_mutex_lock(&domain->wire_lock);
 	wfab_send_owed(net);
@@ -380,13 +389,8 @@ bool wfab_may_sleep(struct rdm_domain *domain)
 
 		may = !fi_trywait(net->fabric, &fid, 1);
 	}
-	in = next_look(net);
-	if (may && in) {
-		struct itimerspec at = { .it_value = { 0, (long)in } };
-
-		net->timer_due = dofi_now() + in;
-		timerfd_settime(net->timer_fd, 0, &at, NULL);
-	}
+	if (may)
+		wfab_set_timer(net);
 	pthread_mutex_unlock(&domain->wire_lock);
 	return may;
 }

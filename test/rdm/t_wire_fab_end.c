@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What becomes of a connection's cells when it ends? */
+#include <poll.h>
 #include <string.h>
 
 #include "wire_fab_rig.h"
@@ -173,6 +174,30 @@ static void confirmed(const void *arg)
 }
 TEST_ROWS(confirmed, modes, confirmed)
 
+/* The passive side sends before the active one has read that it is connected. */
+static void confirmed_late(const void *arg)
+{
+	struct rdm_offer offer = { .fd = -1 };
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_end_init(&p.a, &left);
+	rig_end_init(&p.b, &right);
+	ASSERT_EQ(rdm_wire_fab.offer(&p.a.ep, true, &offer), 0);
+	ASSERT_EQ(rdm_wire_fab.adopt(&p.b.ep, false, &offer), 0);
+	ASSERT_EQ(rdm_wire_fab.offer(&p.b.ep, false, &offer), 0);
+	p.b.out[RDM_REQ] = 1;
+	ASSERT(rig_send(&p.b, RDM_REQ));
+	PUMP_UNTIL(&left, &right, p.a.ep.w.conn->arrived == 1, 5000000);
+	ASSERT_EQ(rdm_wire_fab.arrived(&p.b.ep), 0);
+	ASSERT_EQ(rdm_wire_fab.adopt(&p.a.ep, true, &offer), 0);
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.b.ep) == 1, 5000000);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(confirmed_late, modes, confirmed_late)
+
 /* What has come is taken although nothing can be sent to the peer any more. */
 static void cut_off(const void *arg)
 {
@@ -267,6 +292,27 @@ static void missing_tail(const void *arg)
 	rig_close(&right);
 }
 TEST_ROWS(missing_tail, modes, missing_tail)
+
+/* Without a descriptor a sleeper is woken by a timer: also if another thread looks when it is due, and
+ * then no more. */
+static void sleeper_beside_poller(const void *arg)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct wfab *net;
+
+	rig_open(&left, &right, arg);
+	net = wfab_of(&right.domain);
+	pfd.fd = rdm_wire_fab.wait_fd(&right.domain);
+	ASSERT(rdm_wire_fab.may_sleep(&right.domain));
+	ASSERT(!net->timer_due == (net->cq_fd >= 0));
+	for (int i = 0; net->timer_due && i < 3; i++) {
+		ASSERT_EQ(poll(&pfd, 1, 5000), 1);
+		rdm_wire_fab.progress(&right.domain);
+	}
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(sleeper_beside_poller, modes, sleeper_beside_poller)
 
 /* A side that closes everything at once: what it committed arrives. */
 static _Atomic bool gone;
