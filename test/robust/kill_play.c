@@ -23,6 +23,11 @@ static void post(struct kill_ctx *k, enum rd_kind kind, unsigned int count, size
 		rd_post(&k->l, kind, &k->mem, i * len, len, THEIRS(k), i * len);
 }
 
+/* As many as it takes: memory is copied at 10 GB/s and more, and one of these is over before a busy
+ * machine has let the hangman do anything. */
+#define READS 8
+#define WRITES 3	/* eight of 8 MiB each */
+
 /* Connected: what is outstanding */
 
 static void eight_receives(struct kill_ctx *k)
@@ -49,14 +54,16 @@ static void readable(struct kill_ctx *k)
 static void big_writes(struct kill_ctx *k)
 {
 	readable(k);
-	post(k, RD_WRITE, 8, 8 * MIB);
+	for (int i = 0; i < WRITES; i++)
+		post(k, RD_WRITE, 8, 8 * MIB);
 }
 
 static void big_read(struct kill_ctx *k)
 {
 	/* What is read must have been written before, by readable(). */
 	rl_await(THEIRS(k) ? KS_VICTIM : KS_READY, 1, 10000);
-	post(k, RD_READ, 1, KILL_AREA);
+	for (int i = 0; i < READS; i++)
+		rd_post(&k->l, RD_READ, &k->mem, 0, KILL_AREA, THEIRS(k), 0);
 }
 
 static void some_of_all(struct kill_ctx *k)
