@@ -25,8 +25,7 @@ static void post(struct kill_ctx *k, enum rd_kind kind, unsigned int count, size
 
 /* As many as it takes: memory is copied at 10 GB/s and more, and one of these is over before a busy
  * machine has let the hangman do anything. */
-#define READS 8
-#define WRITES 3	/* eight of 8 MiB each */
+#define TIMES 16
 
 /* Connected: what is outstanding */
 
@@ -54,15 +53,15 @@ static void readable(struct kill_ctx *k)
 static void big_writes(struct kill_ctx *k)
 {
 	readable(k);
-	for (int i = 0; i < WRITES; i++)
-		post(k, RD_WRITE, 8, 8 * MIB);
+	for (int i = 0; i < TIMES; i++)
+		rd_post(&k->l, RD_WRITE, &k->mem, 0, KILL_AREA, THEIRS(k), 0);
 }
 
 static void big_read(struct kill_ctx *k)
 {
 	/* What is read must have been written before, by readable(). */
 	rl_await(THEIRS(k) ? KS_VICTIM : KS_READY, 1, 10000);
-	for (int i = 0; i < READS; i++)
+	for (int i = 0; i < TIMES; i++)
 		rd_post(&k->l, RD_READ, &k->mem, 0, KILL_AREA, THEIRS(k), 0);
 }
 
