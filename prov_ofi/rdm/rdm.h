@@ -289,8 +289,8 @@ struct rdm_wire {
 	 * how many there are (at least one unless want is 0). commit: it is complete. */
 	struct rdm_frame *(*reserve)(struct rdm_ep *ep, int channel, size_t want, size_t *room);
 	void (*commit)(struct rdm_ep *ep, int channel, struct rdm_frame *frame);
-	/* How many frames of requests, counted from the beginning, are in the peer's hands and will be
-	 * received, if we live or not? NULL: as soon as they are committed. */
+	/* How many frames of requests, counted from the beginning, are in the peer's hands, and
+	 * will be received, if we live or not? NULL: as soon as they are committed. */
 	uint32_t (*arrived)(struct rdm_ep *ep);
 	/* The next frame that has arrived and its payload; frame->len has been checked to be
 	 * within what arrived, and the frame is out of the peer's reach. NULL: none. release:

@@ -41,8 +41,8 @@
  *         8  u32  index, then u32 generation, u64 token
  *        24       name (fi_getname)
  *
- * The last message of a side: u32 number of cells sent in channel 0, u32 in channel 1, u32 number of
- * cells of channel 0 that have reached it in sequence.
+ * The last message of a side: u32 number of cells sent in channel 0, u32 in channel 1, u32 number
+ * of cells of channel 0 that have reached it in sequence.
  *
  * Locks: what a connection sends and takes belongs to ep->lock; the pool, the inner objects, the
  * table of connections and what arrives belong to wire_lock. Between the two, a window's slots
@@ -147,8 +147,8 @@ struct rdm_conn {
 	struct wfab_cell *waiting, **waiting_end;
 	struct dofi_list blocked;		/* in net->blocked while cells wait */
 	bool credit_flying, credit_owed;
-	/* Of channel 0, counted from the beginning: cells that are known to be at the peer; those up
-	 * to the end of the last message; those that an answer is awaited for. */
+	/* Of channel 0, counted from the beginning: cells that are known to be at the peer; those
+	 * up to the end of the last message; those that an answer is awaited for. */
 	_Atomic uint32_t confirmed;
 	uint32_t message_end, asked;
 	bool asking;
@@ -156,7 +156,7 @@ struct rdm_conn {
 	/* receiving */
 	_Atomic uint32_t expected[RDM_CHANNELS];
 	uint32_t returned[RDM_CHANNELS], told[RDM_CHANNELS];
-	/* Of channel 0: cells that have come in sequence; what of it the peer was told, and asks. */
+	/* Of channel 0: cells that have come in sequence; what the peer was told of it, and asks */
 	uint32_t arrived, arrived_told, peer_asks;
 	struct dofi_list owe;			/* in net->owing: a credit cell may be due */
 	struct wfab_cell *done;			/* ep->lock: released, not returned */

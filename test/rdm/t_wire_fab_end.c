@@ -148,7 +148,7 @@ static void confirmed(const void *arg)
 		ASSERT_EQ(conn->granted[RDM_REQ], 0);
 	}
 	ASSERT_EQ(n, conn->net->window);
-	/* Whoever awaits one of them sees it, asleep or not; nobody awaits what has not been sent. */
+	/* Whoever awaits one of them sees it, asleep or not; nobody awaits what was never sent. */
 	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) == n, 5000000);
 	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
 	p.a.ep.awaited = RDM_AWAITS | n;
@@ -293,8 +293,8 @@ static void missing_tail(const void *arg)
 }
 TEST_ROWS(missing_tail, modes, missing_tail)
 
-/* Without a descriptor a sleeper is woken by a timer: also if another thread looks when it is due, and
- * then no more. */
+/* Without a descriptor a sleeper is woken by a timer: also if another thread looks when it is due,
+ * and then no more. */
 static void sleeper_beside_poller(const void *arg)
 {
 	struct pollfd pfd = { .events = POLLIN };
