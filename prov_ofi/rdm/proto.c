@@ -78,7 +78,7 @@ static void take_off(struct rdm_ep *ep, const struct rdm_tx *tx)
 static void handed_over(struct rdm_ep *ep, struct rdm_tx *tx)
 {
 	if (tx->kind == RDM_MSG && !tx->pulled) {
-		if (ep->flights)
+		if (ep->wire->arrived)
 			take_off(ep, tx);
 		else
 			rdm_cq_push(ep->tx_cq, tx->context, FI_SEND | FI_MSG, tx->total, 0, 0);

@@ -75,7 +75,7 @@ struct rdm_domain {
 	void *wire;			/* the wire's own: struct of wire_fab.c, or NULL */
 	struct rdm_lock watch_lock;
 	struct dofi_list cqs;		/* watch_lock */
-	struct rdm_cq *watcher;		/* the one that has wait_fd in its epfd; watch_lock */
+	struct rdm_cq *watcher;		/* the one that has wait_fds in its epfd; watch_lock */
 	_Atomic uint32_t eps;		/* open endpoints */
 	_Atomic uint16_t next_port;	/* names the active ends of connections */
 };
@@ -199,7 +199,7 @@ struct rdm_ep {
 	struct rdm_txq txq, unacked, reads;
 	uint64_t acked;			/* as counted by the peer */
 	uint32_t frames;		/* of requests, committed since the beginning */
-	struct rdm_flight *flights;	/* ring; NULL: the wire does not tell what has arrived */
+	struct rdm_flight *flights;	/* ring; NULL: no wire of the fabric tells what has arrived */
 	uint32_t flight_head, flight_tail;
 	_Atomic uint64_t awaited;	/* end of the first flight, and RDM_AWAITS; 0: none */
 	/* answering */
@@ -252,6 +252,8 @@ struct rdm_offer {
 					   it */
 };
 
+#define RDM_WAIT_FDS 2
+
 /* One kind of wire. Endpoint calls hold ep->lock unless they say otherwise. */
 struct rdm_wire {
 	const char *name;
@@ -262,11 +264,13 @@ struct rdm_wire {
 	int (*getinfo)(struct dofi_fab *fab, struct fi_info **info);
 	int (*domain_open)(struct rdm_domain *domain);
 	void (*domain_close)(struct rdm_domain *domain);
-	/* Descriptor that becomes readable when something arrives for any endpoint; -1: none. */
-	int (*wait_fd)(struct rdm_domain *domain);
+	/* Descriptors of which one becomes readable when something arrives for any endpoint: how
+	 * many. No set of its own: libfabric 2.x waits by sets three deep, and the kernel allows five
+	 * in each other. */
+	int (*wait_fds)(struct rdm_domain *domain, int fd[RDM_WAIT_FDS]);
 	/* Reads what has arrived for all endpoints, without ep->lock (poll path). */
 	void (*progress)(struct rdm_domain *domain);
-	/* May one sleep on wait_fd? false: look again. */
+	/* May one sleep on wait_fds? false: look again. */
 	bool (*may_sleep)(struct rdm_domain *domain);
 	/* Without a lock: is there any connection on it, or one whose last frames still go out? */
 	bool (*busy)(struct rdm_domain *domain);
@@ -305,7 +309,7 @@ struct rdm_wire {
 	bool (*pull)(struct rdm_ep *ep, struct iovec *to, const struct rdm_segment *from, size_t n);
 	/* Without ep->lock: may anything have arrived? A guess that errs to true only. */
 	bool (*ready)(struct rdm_ep *ep);
-	/* Before sleeping. arm, settle (NULL: wait_fd suffices): from now on the peer rings when it sends
+	/* Before sleeping. arm, settle (NULL: wait_fds suffice): from now on the peer rings when it sends
 	 * and, with `room`, when it has made room. settle, once all are armed: whoever has not seen
 	 * that is seen. quiet: nothing is there, no room has been made. */
 	void (*arm)(struct rdm_ep *ep, bool room);
