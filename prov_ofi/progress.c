@@ -55,13 +55,16 @@ void dofi_progress_consumer_left(struct dofi_ia *ia)
 		dofi_progress_ring(ia);
 }
 
-static void arm(struct dofi_ia *ia, struct dofi_evd *evd)
+/* False: the kernel takes no set that holds so many others in each other. */
+static bool arm(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
 	ev.data.u64 = dofi_progress_key(evd, DOFI_KEY_EVD);
-	if (!epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, evd->cq_fd, &ev) || errno == EEXIST)
-		evd->watch = DOFI_WATCH_ARMED;
+	if (epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, evd->cq_fd, &ev) && errno != EEXIST)
+		return false;
+	evd->watch = DOFI_WATCH_ARMED;
+	return true;
 }
 
 static void disarm(struct dofi_ia *ia, struct dofi_evd *evd, enum dofi_evd_watch to)
@@ -157,7 +160,10 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 
 		if (dofi_cq_may_sleep(evd)) {
 			evd->fruitless = 0;
-			arm(ia, evd);
+			if (!arm(ia, evd)) {
+				disarm(ia, evd, DOFI_WATCH_STALLED);
+				evd->look_again = dofi_now() + DOFI_MS(1);
+			}
 			return;
 		}
 		if (n)

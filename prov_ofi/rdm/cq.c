@@ -284,12 +284,18 @@ static void watch_wire(struct rdm_cq *cq, const struct rdm_wire *wire)
 {
 	struct rdm_domain *domain = cq->domain;
 	struct epoll_event ev = { .events = EPOLLIN };
+	int fd[RDM_WAIT_FDS];
 
 	ev.data.ptr = WIRE;
 	rdm_lock(&domain->watch_lock);
-	if (!domain->watcher &&
-	    !epoll_ctl(cq->epfd, EPOLL_CTL_ADD, wire->wait_fd(domain), &ev))
-		domain->watcher = cq;
+	if (!domain->watcher) {
+		int n = wire->wait_fds(domain, fd);
+
+		while (n && !epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd[n - 1], &ev))
+			n--;
+		if (!n)
+			domain->watcher = cq;
+	}
 	cq->watches = domain->watcher == cq;
 	rdm_unlock(&domain->watch_lock);
 }
@@ -322,7 +328,7 @@ static bool try_once(struct rdm_cq *cq, bool *far)
 	 * watcher's descriptor must not stay ready. */
 	*far = !fabric->local_wire || cq->watches || wire->busy(cq->domain);
 	arm_eps(cq);
-	if (*far && wire->wait_fd)
+	if (*far && wire->wait_fds)
 		watch_wire(cq, wire);
 	return eps_quiet(cq) && (!*far || !wire->may_sleep || wire->may_sleep(cq->domain));
 }

@@ -376,7 +376,7 @@ static bool fab_ready(struct rdm_ep *ep)
 	       (arrived(ep, conn) || room_made(conn));
 }
 
-/* Whatever comes is seen by wait_fd; the peer need not be told. */
+/* Whatever comes is seen by wait_fds; the peer need not be told. */
 static bool fab_quiet(struct rdm_ep *ep, bool room)
 {
 	struct rdm_conn *conn = ep->w.conn;
@@ -390,7 +390,7 @@ const struct rdm_wire rdm_wire_fab = {
 	.getinfo = wfab_getinfo,
 	.domain_open = wfab_open,
 	.domain_close = wfab_close,
-	.wait_fd = wfab_wait_fd,
+	.wait_fds = wfab_wait_fds,
 	.progress = wfab_progress,
 	.may_sleep = wfab_may_sleep,
 	.busy = wfab_busy,

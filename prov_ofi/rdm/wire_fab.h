@@ -196,7 +196,7 @@ struct wfab {
 	uint32_t window, cell_size;
 	bool register_cells;
 	int cq_fd;			/* -1: the provider has none */
-	int timer_fd, wait_fd;
+	int timer_fd;
 	uint64_t timer_due;		/* 0: not armed */
 
 	struct wfab_slab *slabs;
@@ -267,9 +267,9 @@ int wfab_getinfo(struct dofi_fab *fab, struct fi_info **info);
 bool wfab_busy(struct rdm_domain *domain);
 int wfab_open(struct rdm_domain *domain);
 void wfab_close(struct rdm_domain *domain);
-int wfab_wait_fd(struct rdm_domain *domain);
+int wfab_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS]);
 bool wfab_may_sleep(struct rdm_domain *domain);
-/* wait_fd becomes readable when it is time to look again; wire_lock held. */
+/* One of wait_fds becomes readable when it is time to look again; wire_lock held. */
 void wfab_set_timer(struct wfab *net);
 
 /* wire_fab_peers.c; wire_lock held. */

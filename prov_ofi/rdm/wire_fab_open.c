@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -242,30 +241,10 @@ static int open_inner(struct wfab *net, const char **what)
 	return fi_getname(&net->ep->fid, net->name, &net->name_len);
 }
 
-static bool watch(struct wfab *net, int fd)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	return !epoll_ctl(net->wait_fd, EPOLL_CTL_ADD, fd, &ev);
-}
-
-/* One descriptor for both: something has arrived; it is time to look. */
-static int open_wait(struct wfab *net)
-{
-	net->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	net->wait_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (net->timer_fd < 0 || net->wait_fd < 0 || !watch(net, net->timer_fd) ||
-	    (net->cq_fd >= 0 && !watch(net, net->cq_fd)))
-		return -errno;
-	return 0;
-}
-
 /* An endpoint of rxm that is closed behind its queue, or a domain with regions left, crashes
  * libfabric 1.17. */
 static void close_inner(struct wfab *net)
 {
-	if (net->wait_fd >= 0)
-		close(net->wait_fd);
 	if (net->timer_fd >= 0)
 		close(net->timer_fd);
 	if (net->ep)
@@ -296,7 +275,7 @@ int wfab_open(struct rdm_domain *domain)
 	if (!net)
 		return -FI_ENOMEM;
 	net->domain = domain;
-	net->wait_fd = net->timer_fd = -1;
+	net->timer_fd = -1;
 	net->window = (uint32_t)dofi_param(DOFI_NUM_CELL_WINDOW);
 	dofi_list_init(&net->unused);
 	dofi_list_init(&net->closed);
@@ -310,8 +289,11 @@ int wfab_open(struct rdm_domain *domain)
 	if (wfab_test_asked(domain->fabric->fab))
 		wfab_test_start(net);
 	ret = open_inner(net, &what);
-	if (!ret)
-		ret = open_wait(net);
+	if (!ret) {
+		net->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+		if (net->timer_fd < 0)
+			ret = -errno;
+	}
 	if (ret) {
 		dofi_why_object(domain->fabric->fab, what, ret);
 		goto failed;
@@ -331,7 +313,7 @@ failed:
 static void drain(struct wfab *net)
 {
 	uint64_t end = dofi_now() + DOFI_MS(WFAB_LINGER_MS);
-	struct pollfd pfd = { .fd = net->wait_fd, .events = POLLIN };
+	struct pollfd pfd = { .fd = net->cq_fd, .events = POLLIN };
 	unsigned int got;
 
 	do {
@@ -352,9 +334,14 @@ void wfab_close(struct rdm_domain *domain)
 	close_inner(net);
 }
 
-int wfab_wait_fd(struct rdm_domain *domain)
+/* It is time to look; something has arrived. */
+int wfab_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
 {
-	return wfab_of(domain)->wait_fd;
+	const struct wfab *net = wfab_of(domain);
+
+	fd[0] = net->timer_fd;
+	fd[1] = net->cq_fd;
+	return net->cq_fd < 0 ? 1 : 2;
 }
 
 /* How long may one sleep although nothing arrives? 0: as long as one likes. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Do frames arrive once, whole and in order; do windows hold; does the descriptor wake? */
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,7 +214,6 @@ static _Atomic bool slept;
 static void sleeper(void *arg)
 {
 	struct pair *p = arg;
-	struct pollfd pfd = { .fd = rdm_wire_fab.wait_fd(&right.domain), .events = POLLIN };
 
 	while (p->b.got[RDM_REQ] < 20) {
 		rdm_wire_fab.progress(&right.domain);
@@ -226,7 +224,7 @@ static void sleeper(void *arg)
 			continue;
 		/* Not forever: a missed wake-up must be seen as one. */
 		if (p->b.got[RDM_REQ] < 20)
-			ASSERT(poll(&pfd, 1, (int)(10000 * dt_slow())) == 1);
+			ASSERT(rig_wakes(&right, (int)(10000 * dt_slow())));
 	}
 	slept = true;
 }
@@ -262,7 +260,6 @@ TEST_ROWS(sleeping, modes, sleeping)
 /* Nothing happens: the descriptor stays silent, or ticks a thousand times a second at most. */
 static void idle(const void *arg)
 {
-	struct pollfd pfd = { .events = POLLIN };
 	const struct mode *mode = arg;
 	unsigned int n = 0, refused = 0;
 	uint64_t end;
@@ -273,13 +270,12 @@ static void idle(const void *arg)
 	rig_exchange(&p, &left, &right, 50);
 	for (int i = 0; i < 1000; i++)
 		rig_pump(&left, &right);
-	pfd.fd = rdm_wire_fab.wait_fd(&right.domain);
 	for (end = dt_now_us() + 300000; dt_now_us() < end;) {
 		rdm_wire_fab.progress(&right.domain);
 		if (!rdm_wire_fab.may_sleep(&right.domain))
 			refused++;
 		else
-			n += poll(&pfd, 1, 50) > 0;
+			n += rig_wakes(&right, 50);
 	}
 	dt_note("%u wake-ups and %u refusals in 300 ms", n, refused);
 	ASSERT(refused < 10);

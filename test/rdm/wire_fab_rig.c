@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How do two sides of the wire meet in one process, without anything above them? */
 #include <arpa/inet.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -311,4 +312,14 @@ void rig_raw(struct side *from, struct side *to, struct end *e, const void *data
 		pthread_mutex_unlock(&from->domain.wire_lock);
 	} while (ret == -FI_EAGAIN && dt_now_us() < end);
 	ASSERT_EQ(ret, 0);
+}
+
+bool rig_wakes(struct side *side, int ms)
+{
+	struct pollfd pfd[RDM_WAIT_FDS];
+	int fd[RDM_WAIT_FDS], n = rdm_wire_fab.wait_fds(&side->domain, fd);
+
+	for (int i = 0; i < n; i++)
+		pfd[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
+	return poll(pfd, (nfds_t)n, ms) > 0;
 }

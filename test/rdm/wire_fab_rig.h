@@ -57,6 +57,8 @@ void rig_raw(struct side *from, struct side *to, struct end *e, const void *data
 /* The header of the cell that `e` would send. */
 struct wfab_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq);
 uint64_t rig_random(void);
+/* Does one of the wire's descriptors become readable within so many milliseconds? */
+bool rig_wakes(struct side *side, int ms);
 
 #define RIG_MODES \
 	static const struct mode modes[] = { \
