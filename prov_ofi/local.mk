@@ -67,7 +67,8 @@ dofi_sources = \
 	prov_ofi/rdm/lock.h \
 	prov_ofi/rdm/mr.c \
 	prov_ofi/rdm/pep.c \
-	prov_ofi/rdm/proto.c \
+	prov_ofi/rdm/proto.c prov_ofi/rdm/proto.h \
+	prov_ofi/rdm/proto_read.c \
 	prov_ofi/rdm/proto_rx.c \
 	prov_ofi/rdm/rdm.h \
 	prov_ofi/rdm/shm_pull.c prov_ofi/rdm/shm_pull.h \

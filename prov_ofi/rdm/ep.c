@@ -10,6 +10,7 @@
 #define TXQ_ROOM 64
 #define UNACKED_ROOM 256
 #define READS_ROOM 64
+_Static_assert(READS_ROOM <= RDM_SERVE_MAX, "see proto_read.c");
 /* Without a wish of the opener's. */
 #define RX_ROOM 256
 
@@ -80,6 +81,21 @@ static void end_message(struct rdm_ep *ep)
 	ep->in_message = false;
 }
 
+static void enter_domain(struct rdm_ep *ep)
+{
+	pthread_rwlock_wrlock(&ep->domain->mr_lock);
+	dofi_list_append(&ep->domain->ep_list, &ep->link);
+	pthread_rwlock_unlock(&ep->domain->mr_lock);
+}
+
+/* From here on nothing is revoked: it has been withdrawn, or nobody can take it any more. */
+static void leave_domain(struct rdm_ep *ep)
+{
+	pthread_rwlock_wrlock(&ep->domain->mr_lock);
+	dofi_list_remove(&ep->link);
+	pthread_rwlock_unlock(&ep->domain->mr_lock);
+}
+
 static int ep_close(struct fid *fid)
 {
 	struct rdm_ep *ep = ep_of(fid);
@@ -96,9 +112,12 @@ static int ep_close(struct fid *fid)
 		pthread_mutex_lock(&ep->eq->lock);
 		rdm_cm_forget(ep);
 		rdm_eq_forget(ep->eq, fid);
+		leave_domain(ep);
 		if (ep->w.any)
 			ep->wire->close(ep);
 		pthread_mutex_unlock(&ep->eq->lock);
+	} else {
+		leave_domain(ep);
 	}
 	end_message(ep);
 	free_ep(ep);
@@ -160,6 +179,7 @@ int rdm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 		free_ep(ep);
 		return ret;
 	}
+	enter_domain(ep);
 	atomic_fetch_add(&ep->domain->eps, 1);
 	*out = &ep->fid;
 	return 0;

@@ -183,6 +183,7 @@ int rdm_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_dom
 	pthread_mutex_init(&domain->wire_lock, NULL);
 	rdm_lock_init(&domain->watch_lock);
 	dofi_list_init(&domain->cqs);
+	dofi_list_init(&domain->ep_list);
 	choose_port(domain);
 	if (domain->fabric->wire->domain_open)
 		ret = domain->fabric->wire->domain_open(domain);

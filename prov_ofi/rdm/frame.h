@@ -22,6 +22,9 @@
  * not travel in frames: with PULL the payload is a list of segments (struct rdm_segment) of the
  * sender's memory, behind them what is to be taken from the frame itself, the last bytes of a
  * write. Whoever pulls says so by an ACK, which the last frame asks for (ACK); writes always do.
+ * With PULL, a request to read says that the reader could take the data itself; a DATA frame with
+ * PULL then has one segment instead of the data. It may be taken as long as it is not revoked
+ * (proto_read.c), and nobody is told when that has been done.
  *
  * After a refusal, and after a message that was longer than its receive, whatever follows on the
  * channel is dropped: the connection is about to end.

@@ -36,6 +36,23 @@ void *rdm_mr_access(struct rdm_domain *domain, uint32_t key, uint64_t addr, uint
 	return (void *)(uintptr_t)(mr->base + offset);
 }
 
+void rdm_mr_granted(struct rdm_domain *domain, uint32_t key)
+{
+	struct rdm_mr *mr = *slot_of(domain, key, false);
+
+	if (!atomic_load_explicit(&mr->granted, memory_order_relaxed))
+		atomic_store_explicit(&mr->granted, true, memory_order_relaxed);
+}
+
+/* What peers are taking out of the region now is refused when they have it. */
+static void revoke_grants(struct rdm_mr *mr)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &mr->domain->ep_list)
+		rdm_revoke_key(dofi_container(pos, struct rdm_ep, link), mr->key);
+}
+
 static int mr_close(struct fid *fid)
 {
 	struct rdm_mr *mr = dofi_container(fid, struct rdm_mr, fid.fid);
@@ -47,6 +64,8 @@ static int mr_close(struct fid *fid)
 	slot = slot_of(domain, mr->key, false);
 	if (slot && *slot == mr)
 		*slot = NULL;
+	if (atomic_load_explicit(&mr->granted, memory_order_relaxed))
+		revoke_grants(mr);
 	pthread_rwlock_unlock(&domain->mr_lock);
 	free(mr);
 	return 0;

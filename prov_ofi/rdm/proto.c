@@ -9,23 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rdm/foreign.h"
 #include "rdm/iov.h"
-#include "rdm/rdm.h"
+#include "rdm/proto.h"
 
 static inline struct rdm_ep *ep_of(struct fid_ep *fid)
 {
 	return dofi_container(fid, struct rdm_ep, fid);
-}
-
-static inline uint32_t queued(const struct rdm_txq *q)
-{
-	return q->tail - q->head;
-}
-
-static inline struct rdm_tx *at(const struct rdm_txq *q, uint32_t i)
-{
-	return &q->tx[i & (q->room - 1)];
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -86,9 +75,9 @@ static void handed_over(struct rdm_ep *ep, struct rdm_tx *tx)
 	}
 	tx->done = 0;
 	if (tx->kind == RDM_READ)
-		*at(&ep->reads, ep->reads.tail++) = *tx;
+		*rdm_tx_at(&ep->reads, ep->reads.tail++) = *tx;
 	else
-		*at(&ep->unacked, ep->unacked.tail++) = *tx;
+		*rdm_tx_at(&ep->unacked, ep->unacked.tail++) = *tx;
 }
 
 /* The next frame of a request. False: no room. */
@@ -102,7 +91,11 @@ static bool push_frame(struct rdm_ep *ep, struct rdm_tx *tx)
 		return false;
 	if (left <= room) {
 		room = left;
-		flags |= tx->kind == RDM_WRITE || tx->pulled ? RDM_LAST | RDM_WANTS_ACK : RDM_LAST;
+		flags |= RDM_LAST;
+		if (tx->kind == RDM_READ)
+			flags |= tx->pulled ? RDM_PULL : 0;
+		else if (tx->kind == RDM_WRITE || tx->pulled)
+			flags |= RDM_WANTS_ACK;
 	}
 	head_of(f, tx, (uint32_t)room, flags);
 	rdm_gather(rdm_payload(f), tx->iov, room);
@@ -112,15 +105,13 @@ static bool push_frame(struct rdm_ep *ep, struct rdm_tx *tx)
 	return true;
 }
 
-/* Bytes that the peer takes out of our memory for one frame. */
-#define PULL_MOST ((size_t)1 << 20)
 /* The end of a write travels in the frame: see store() in proto_rx.c. */
 #define TAIL 64
 
 /* The same for a request whose data the peer takes itself. */
 static bool push_pull(struct rdm_ep *ep, struct rdm_tx *tx)
 {
-	size_t left = tx->total - tx->done, take = left < PULL_MOST ? left : PULL_MOST, room, n;
+	size_t left = tx->total - tx->done, take = left < RDM_PULL_MOST ? left : RDM_PULL_MOST, room, n;
 	size_t tail = take == left && tx->kind == RDM_WRITE ? TAIL : 0;
 	struct rdm_segment list[RDM_IOV_MAX];
 	struct iovec part[RDM_IOV_MAX];
@@ -148,20 +139,24 @@ static bool push_pull(struct rdm_ep *ep, struct rdm_tx *tx)
 	return true;
 }
 
+/* Does the data go from memory to memory, taken by its receiver? */
 static bool may_pull(struct rdm_ep *ep, const struct rdm_tx *tx)
 {
-	return tx->kind != RDM_READ && ep->wire->pull_from && tx->total >= ep->wire->pull_from(ep);
+	if (tx->kind == RDM_READ)
+		return rdm_read_pulls(ep, tx->total);
+	return ep->wire->pull_from && tx->total >= ep->wire->pull_from(ep);
 }
 
 static void push_requests(struct rdm_ep *ep)
 {
-	while (queued(&ep->txq)) {
-		struct rdm_tx *tx = at(&ep->txq, ep->txq.head);
+	while (rdm_queued(&ep->txq)) {
+		struct rdm_tx *tx = rdm_tx_at(&ep->txq, ep->txq.head);
 
 		if (!tx->done)
 			tx->pulled = may_pull(ep, tx);
 		do {
-			if (!(tx->pulled ? push_pull(ep, tx) : push_frame(ep, tx)))
+			if (!(tx->pulled && tx->kind != RDM_READ ? push_pull(ep, tx)
+								 : push_frame(ep, tx)))
 				return;
 		} while (tx->kind != RDM_READ && tx->done < tx->total);
 		handed_over(ep, tx);
@@ -189,60 +184,13 @@ static bool push_ack(struct rdm_ep *ep)
 	return true;
 }
 
-/* The next frame of an answer; the region may have been closed since the last one. */
-static bool push_data(struct rdm_ep *ep, struct rdm_serve *s)
-{
-	size_t left = s->refused ? 0 : s->total - s->done, room;
-	struct rdm_frame *f = ep->wire->reserve(ep, RDM_ANS, left, &room);
-	const void *from = NULL;
-
-	if (!f)
-		return false;
-	if (room > left)
-		room = left;
-	if (!s->refused) {
-		pthread_rwlock_rdlock(&ep->domain->mr_lock);
-		from = rdm_mr_access(ep->domain, s->key, s->remote + s->done, room, FI_REMOTE_READ,
-				     &s->refused);
-		rdm_foreign_begin();
-		if (from)
-			memcpy(rdm_payload(f), from, room);
-		rdm_foreign_end();
-		pthread_rwlock_unlock(&ep->domain->mr_lock);
-	}
-	if (!from)
-		room = 0;
-	*f = (struct rdm_frame){ .mark = f->mark, .len = (uint32_t)room, .kind = RDM_DATA,
-				 .flags = s->done ? 0 : RDM_FIRST, .key = (uint32_t)s->refused,
-				 .total = s->total };
-	s->done += room;
-	if (s->refused || s->done == s->total)
-		f->flags |= RDM_LAST;
-	ep->wire->commit(ep, RDM_ANS, f);
-	return true;
-}
-
-static void push_answers(struct rdm_ep *ep)
-{
-	if (!push_ack(ep))
-		return;
-	while (ep->serve_head != ep->serve_tail) {
-		struct rdm_serve *s = &ep->serve[ep->serve_head % RDM_SERVE_MAX];
-
-		do {
-			if (!push_data(ep, s))
-				return;
-		} while (!s->refused && s->done < s->total);
-		ep->serve_head++;
-	}
-}
-
 void rdm_proto_push(struct rdm_ep *ep)
 {
-	push_answers(ep);
+	if (push_ack(ep))
+		rdm_push_reads(ep);
 	push_requests(ep);
 	atomic_store_explicit(&ep->pending,
-			      queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
+			      rdm_queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
 				      ep->told != ep->done,
 			      memory_order_relaxed);
 }
@@ -258,7 +206,7 @@ unsigned int rdm_proto_progress(struct rdm_ep *ep)
 	if (ep->flight_head != ep->flight_tail && rdm_ep_awaits(ep, ep->wire->arrived(ep)))
 		land(ep);
 	n = rdm_take_answers(ep) + rdm_take_requests(ep);
-	if (queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
+	if (rdm_queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
 	    ep->told != ep->done)
 		rdm_proto_push(ep);
 	if (n && ep->wire->flush)
@@ -273,8 +221,8 @@ static bool may_queue(const struct rdm_ep *ep, uint8_t kind)
 {
 	const struct rdm_txq *answered = kind == RDM_READ ? &ep->reads : &ep->unacked;
 
-	return queued(&ep->txq) < ep->txq.room &&
-	       queued(answered) + queued(&ep->txq) < answered->room;
+	return rdm_queued(&ep->txq) < ep->txq.room &&
+	       rdm_queued(answered) + rdm_queued(&ep->txq) < answered->room;
 }
 
 /* What a caller asks for. */
@@ -293,7 +241,7 @@ static void describe(struct rdm_tx *tx, const struct order *o)
 	tx->context = o->context;
 	tx->kind = o->kind;
 	tx->has_data = o->has_data;
-	tx->pulled = false;
+	tx->pulled = tx->revoked = false;
 	tx->key = o->key;
 	tx->data = o->data;
 	tx->remote = o->remote;
@@ -311,11 +259,11 @@ static ssize_t post_locked(struct rdm_ep *ep, const struct order *o)
 		return -FI_ENOTCONN;
 	if (!may_queue(ep, o->kind))
 		return -FI_EAGAIN;
-	describe(at(&ep->txq, ep->txq.tail++), o);
-	if (queued(&ep->txq) > 1)
+	describe(rdm_tx_at(&ep->txq, ep->txq.tail++), o);
+	if (rdm_queued(&ep->txq) > 1)
 		return 0;
 	push_requests(ep);
-	if (queued(&ep->txq))
+	if (rdm_queued(&ep->txq))
 		atomic_store_explicit(&ep->pending, true, memory_order_relaxed);
 	return 0;
 }

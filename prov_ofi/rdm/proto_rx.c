@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "rdm/foreign.h"
 #include "rdm/iov.h"
-#include "rdm/rdm.h"
+#include "rdm/proto.h"
 
 /* Frames of one connection that are taken in one go, before others get their turn. */
 #define BATCH 64
@@ -33,6 +33,8 @@ void rdm_ep_fail(struct rdm_ep *ep, const char *why)
 	dofi_log(DOFI_LOG_WARN, "a connection ends: %s", why);
 	ep->failed = true;
 	ep->refused = true;
+	if (ep->wire->withdraw)
+		ep->wire->withdraw(ep);
 	cut(ep);
 }
 
@@ -42,16 +44,7 @@ void rdm_ep_cut(struct rdm_ep *ep, const char *why)
 	cut(ep);
 }
 
-/* What a frame brings of a request; of a list only our copy counts, the peer can still change its
- * own. */
-struct piece {
-	uint64_t bytes;
-	const char *rest;		/* what travels in the frame, */
-	size_t rest_len;		/* behind the list */
-	struct rdm_segment list[RDM_IOV_MAX];
-};
-
-static bool look_at(const struct rdm_frame *f, const void *payload, struct piece *p)
+bool rdm_look_at(const struct rdm_frame *f, const void *payload, struct rdm_piece *p)
 {
 	size_t list = f->flags & RDM_PULL ? f->segments * sizeof(*p->list) : 0;
 
@@ -68,9 +61,8 @@ static bool look_at(const struct rdm_frame *f, const void *payload, struct piece
 	return true;
 }
 
-/* Puts it there. False: the peer has taken it back, the connection is about to end. */
-static bool fetch(struct rdm_ep *ep, const struct rdm_frame *f, const struct piece *p,
-		  struct iovec *to)
+bool rdm_fetch(struct rdm_ep *ep, const struct rdm_frame *f, const struct rdm_piece *p,
+	       struct iovec *to)
 {
 	if (f->flags & RDM_PULL) {
 		if (!ep->wire->pull || !ep->wire->pull(ep, to, p->list, f->segments))
@@ -84,11 +76,11 @@ static bool fetch(struct rdm_ep *ep, const struct rdm_frame *f, const struct pie
 
 /* Is it as much as, and the last when, the request announced? */
 static bool in_order(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload,
-		     struct piece *p)
+		     struct rdm_piece *p)
 {
 	uint64_t left = ep->expected - ep->got;
 
-	if (look_at(f, payload, p) && p->bytes <= left &&
+	if (rdm_look_at(f, payload, p) && p->bytes <= left &&
 	    !(f->flags & RDM_LAST) == (p->bytes < left))
 		return true;
 	rdm_ep_fail(ep, "a request longer or shorter than announced");
@@ -153,7 +145,7 @@ static bool take_whole(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 
 static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
 {
-	struct piece p;
+	struct rdm_piece p;
 
 	if (!(f->flags & RDM_FIRST) == !ep->in_message || ep->in_write) {
 		rdm_ep_fail(ep, "frames of a message in disorder");
@@ -166,7 +158,7 @@ static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const voi
 		return false;
 	if (!ep->in_message || !in_order(ep, f, payload, &p))
 		return true;
-	if (!fetch(ep, f, &p, ep->cur.iov)) {
+	if (!rdm_fetch(ep, f, &p, ep->cur.iov)) {
 		rdm_ep_fail(ep, "a message that its sender has taken back");
 		return true;
 	}
@@ -179,7 +171,7 @@ static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const voi
 	return true;
 }
 
-/* ---------------------------------------------------------------- writes and reads of the peer */
+/* ---------------------------------------------------------------- writes of the peer */
 
 /* The last line of a write appears after everything else of it. */
 static void store(char *to, const char *from, size_t len, bool last, _Atomic uint32_t *order)
@@ -220,7 +212,7 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 {
 	bool last = f->flags & RDM_LAST, ok = true;
 	struct iovec to;
-	struct piece p;
+	struct rdm_piece p;
 	int err;
 
 	if (!(f->flags & RDM_FIRST) == !ep->in_write || ep->in_message) {
@@ -239,7 +231,7 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 	to.iov_len = p.bytes;
 	rdm_foreign_begin();
 	if (to.iov_base && (f->flags & RDM_PULL))
-		ok = fetch(ep, f, &p, &to);
+		ok = rdm_fetch(ep, f, &p, &to);
 	else if (to.iov_base)
 		store(to.iov_base, payload, f->len, last, &ep->order);
 	rdm_foreign_end();
@@ -260,28 +252,6 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 	}
 }
 
-/* False: too many are being answered. */
-static bool take_read(struct rdm_ep *ep, const struct rdm_frame *f)
-{
-	struct rdm_serve *s = &ep->serve[ep->serve_tail % RDM_SERVE_MAX];
-
-	if (ep->serve_tail - ep->serve_head == RDM_SERVE_MAX)
-		return false;
-	if (ep->in_message || ep->in_write || f->len) {
-		rdm_ep_fail(ep, "a request to read in disorder");
-		return true;
-	}
-	*s = (struct rdm_serve){ .remote = f->value, .total = f->total, .key = f->key };
-	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	rdm_mr_access(ep->domain, s->key, s->remote, s->total, FI_REMOTE_READ, &s->refused);
-	pthread_rwlock_unlock(&ep->domain->mr_lock);
-	/* What comes behind a refused request must not take effect. */
-	if (s->refused)
-		ep->refused = true;
-	ep->serve_tail++;
-	return true;
-}
-
 /* False: it has to wait. */
 static bool take_request(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
 {
@@ -292,7 +262,7 @@ static bool take_request(struct rdm_ep *ep, const struct rdm_frame *f, const voi
 		take_write(ep, f, payload);
 		return true;
 	case RDM_READ:
-		return take_read(ep, f);
+		return rdm_take_read(ep, f);
 	default:
 		rdm_ep_fail(ep, "an unknown kind of request");
 		return true;
@@ -321,36 +291,9 @@ unsigned int rdm_take_requests(struct rdm_ep *ep)
 
 /* ---------------------------------------------------------------- answers of the peer */
 
-static struct rdm_tx *oldest(const struct rdm_txq *q)
-{
-	return q->head == q->tail ? NULL : &q->tx[q->head & (q->room - 1)];
-}
-
-static void take_data(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
-{
-	struct rdm_tx *tx = oldest(&ep->reads);
-	bool last = f->flags & RDM_LAST;
-
-	if (!tx || f->len > tx->total - tx->done || (f->key && !last) ||
-	    (!f->key && !last == (f->len == tx->total - tx->done))) {
-		rdm_ep_fail(ep, "data that was not asked for");
-		return;
-	}
-	if (!f->key) {
-		rdm_foreign_begin();
-		rdm_scatter(tx->iov, payload, f->len);
-		rdm_foreign_end();
-		tx->done += f->len;
-	}
-	if (last) {
-		rdm_cq_push(ep->tx_cq, tx->context, FI_READ | FI_RMA, tx->total, 0, (int)f->key);
-		ep->reads.head++;
-	}
-}
-
 static void acknowledged(struct rdm_ep *ep, int err)
 {
-	const struct rdm_tx *tx = oldest(&ep->unacked);
+	const struct rdm_tx *tx = rdm_tx_at(&ep->unacked, ep->unacked.head);
 
 	rdm_cq_push(ep->tx_cq, tx->context,
 		    tx->kind == RDM_MSG ? FI_SEND | FI_MSG : FI_WRITE | FI_RMA, tx->total, 0, err);
@@ -387,7 +330,7 @@ unsigned int rdm_take_answers(struct rdm_ep *ep)
 		if (ep->failed)
 			;	/* nothing more is believed */
 		else if (f->kind == RDM_DATA)
-			take_data(ep, f, payload);
+			rdm_take_data(ep, f, payload);
 		else if (f->kind == RDM_ACK)
 			take_ack(ep, f);
 		else

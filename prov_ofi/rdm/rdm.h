@@ -61,6 +61,7 @@ struct rdm_mr {
 	uint64_t base, length, offset;	/* real address = address in a request + offset */
 	uint64_t access;
 	uint32_t key;
+	_Atomic bool granted;		/* a peer may be taking data out of it */
 };
 
 #define RDM_MR_CHUNK_BITS 10
@@ -71,6 +72,7 @@ struct rdm_domain {
 	struct rdm_fabric *fabric;
 	pthread_rwlock_t mr_lock;	/* held for reading while a region is accessed */
 	struct rdm_mr **mr[RDM_MR_CHUNKS];
+	struct dofi_list ep_list;	/* all endpoints; mr_lock */
 	pthread_mutex_t wire_lock;
 	void *wire;			/* the wire's own: struct of wire_fab.c, or NULL */
 	struct rdm_lock watch_lock;
@@ -151,7 +153,8 @@ struct rdm_tx {
 	void *context;
 	uint8_t kind;			/* RDM_MSG, RDM_WRITE, RDM_READ */
 	bool has_data;
-	bool pulled;			/* the peer takes it out of our memory */
+	bool pulled;			/* from memory to memory: taken by who receives it */
+	bool revoked;			/* what it reads has been taken back */
 	uint64_t data;			/* completion data of a message */
 	uint64_t remote;
 	uint32_t key;
@@ -171,7 +174,9 @@ struct rdm_serve {
 	uint64_t remote, total, done;
 	uint32_t key;
 	int refused;			/* code, 0: granted */
+	bool pulled;			/* the peer takes it out of our memory */
 };
+/* Unanswered ones of a connection at most. */
 #define RDM_SERVE_MAX 64
 
 /* A message that is in frames, which have not all reached the peer. */
@@ -188,6 +193,7 @@ enum rdm_state { RDM_NEW, RDM_CONNECTING, RDM_UP, RDM_DOWN };
 struct rdm_ep {
 	struct fid_ep fid;
 	struct rdm_domain *domain;
+	struct dofi_list link;		/* domain->ep_list */
 	struct rdm_eq *eq;
 	struct rdm_cq *tx_cq, *rx_cq;
 	struct rdm_srx *srx;
@@ -205,6 +211,9 @@ struct rdm_ep {
 	/* answering */
 	struct rdm_serve serve[RDM_SERVE_MAX];
 	uint32_t serve_head, serve_tail;
+	/* Places of `serve` whose data the peer may be taking; they, and the keys there, change
+	 * with mr_lock held for reading, so that who holds it for writing may look. */
+	uint64_t granted;
 	uint64_t done, told;		/* requests that want an acknowledgement */
 	uint32_t nak;			/* code for which a write was refused, not told yet */
 	_Atomic bool pending;		/* something of the above waits for room in a channel */
@@ -307,6 +316,16 @@ struct rdm_wire {
 	size_t (*pull_from)(struct rdm_ep *ep);
 	/* Takes `len` bytes out of the peer's memory. False: they are not the peer's any more. */
 	bool (*pull)(struct rdm_ep *ep, struct iovec *to, const struct rdm_segment *from, size_t n);
+	/* We may take what we read out of the peer's memory from that size on; SIZE_MAX: never. */
+	size_t (*pull_to)(struct rdm_ep *ep);
+	/* The peer may take what its read of that number asks for; those of these numbers, modulo
+	 * RDM_SERVE_MAX, not any more (with mr_lock for writing, perhaps without ep->lock); nor anything
+	 * else that was ever offered. */
+	void (*grant)(struct rdm_ep *ep, uint32_t read);
+	void (*revoke)(struct rdm_ep *ep, uint64_t reads);
+	void (*withdraw)(struct rdm_ep *ep);
+	/* Has the peer revoked that? What was taken before the question was taken in time. */
+	bool (*revoked)(struct rdm_ep *ep, uint32_t read);
 	/* Without ep->lock: may anything have arrived? A guess that errs to true only. */
 	bool (*ready)(struct rdm_ep *ep);
 	/* Before sleeping. arm, settle (NULL: wait_fds suffice): from now on the peer rings when it sends
@@ -372,6 +391,11 @@ void rdm_eq_forget(struct rdm_eq *eq, struct fid *fid);
  * caller holds mr_lock for reading while it uses the address. */
 void *rdm_mr_access(struct rdm_domain *domain, uint32_t key, uint64_t addr, uint64_t len,
 		    uint64_t access, int *err);
+
+/* A peer is given leave to take data out of the region; mr_lock held for reading. */
+void rdm_mr_granted(struct rdm_domain *domain, uint32_t key);
+/* proto_read.c: that is over; mr_lock held for writing. */
+void rdm_revoke_key(struct rdm_ep *ep, uint32_t key);
 
 /* srx.c: a buffer for the message that waits at ep (ep->lock held); false: ep has been queued. */
 bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *ep, struct rdm_recv *out);

@@ -51,6 +51,7 @@ struct control {
 	_Atomic uint32_t pulls;		/* the reader can take data out of the writer's memory */
 	_Alignas(UNIT) _Atomic uint32_t wants;
 	_Atomic uint32_t gone;		/* the writer: what it offered to be pulled is void */
+	_Atomic uint64_t revoked;	/* the writer: so are these reads, a bit each */
 };
 
 /* One end of one channel. */
@@ -262,6 +263,13 @@ static bool quiet(struct rdm_ep *ep, bool room)
 	return true;
 }
 
+/* Both sides change the word (the reader by nothing): either the owner's change is seen, or what was
+ * taken before was taken before the owner went on. A load would not do on every machine. */
+static inline uint32_t look(_Atomic uint32_t *word)
+{
+	return atomic_fetch_or(word, 0);
+}
+
 static size_t pull_from(struct rdm_ep *ep)
 {
 	if (!atomic_load_explicit(&ep->w.shm->tx->pulls, memory_order_relaxed))
@@ -275,7 +283,36 @@ static bool pull(struct rdm_ep *ep, struct iovec *to, const struct rdm_segment *
 
 	/* Whether it was offered is what we found, not what stands in memory that the peer shares. A
 	 * writer that flushes its requests says so before it gives their memory back. */
-	return shm->pulls && rdm_pull(&shm->peer, to, from, n) && !atomic_load(&shm->rx->gone);
+	return shm->pulls && rdm_pull(&shm->peer, to, from, n) && !look(&shm->rx->gone);
+}
+
+static size_t pull_to(struct rdm_ep *ep)
+{
+	return ep->w.shm->pulls ? (size_t)dofi_param(DOFI_NUM_SHM_PULL_KIB) << 10 : SIZE_MAX;
+}
+
+static void grant(struct rdm_ep *ep, uint32_t read)
+{
+	_Atomic uint64_t *revoked = &ep->w.shm->tx->revoked;
+	uint64_t bit = (uint64_t)1 << (read % RDM_SERVE_MAX);
+
+	if (atomic_load_explicit(revoked, memory_order_relaxed) & bit)
+		atomic_fetch_and(revoked, ~bit);
+}
+
+static void take_back(struct rdm_ep *ep, uint64_t reads)
+{
+	atomic_fetch_or(&ep->w.shm->tx->revoked, reads);
+}
+
+static void withdraw(struct rdm_ep *ep)
+{
+	atomic_fetch_or(&ep->w.shm->tx->gone, 1);
+}
+
+static bool revoked(struct rdm_ep *ep, uint32_t read)
+{
+	return atomic_fetch_or(&ep->w.shm->rx->revoked, 0) >> (read % RDM_SERVE_MAX) & 1;
 }
 
 /* ---------------------------------------------------------------- life */
@@ -425,7 +462,7 @@ static void shm_close(struct rdm_ep *ep)
 static size_t finish(struct rdm_ep *ep, uint8_t *out)
 {
 	(void)out;
-	atomic_store(&ep->w.shm->tx->gone, 1);
+	withdraw(ep);
 	return 0;
 }
 
@@ -465,6 +502,11 @@ const struct rdm_wire rdm_wire_shm = {
 	.release = release,
 	.pull_from = pull_from,
 	.pull = pull,
+	.pull_to = pull_to,
+	.grant = grant,
+	.revoke = take_back,
+	.withdraw = withdraw,
+	.revoked = revoked,
 	.ready = ready,
 	.arm = arm,
 	.settle = settle,

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What do the files of the protocol share? See rdm.h. ep->lock is held throughout. */
+#ifndef DOFI_RDM_PROTO_H
+#define DOFI_RDM_PROTO_H
+
+#include "rdm/rdm.h"
+
+/* Bytes that one side takes out of the other's memory for one frame. */
+#define RDM_PULL_MOST ((size_t)1 << 20)
+
+/* What a frame brings of a request, or of an answer; of a list only our copy counts, the peer can
+ * still change its own. */
+struct rdm_piece {
+	uint64_t bytes;
+	const char *rest;		/* what travels in the frame, */
+	size_t rest_len;		/* behind the list */
+	struct rdm_segment list[RDM_IOV_MAX];
+};
+
+static inline uint32_t rdm_queued(const struct rdm_txq *q)
+{
+	return q->tail - q->head;
+}
+
+static inline struct rdm_tx *rdm_tx_at(const struct rdm_txq *q, uint32_t i)
+{
+	return &q->tx[i & (q->room - 1)];
+}
+
+/* proto_rx.c */
+/* False: the frame makes no sense. */
+bool rdm_look_at(const struct rdm_frame *f, const void *payload, struct rdm_piece *p);
+/* Puts it there. False: the peer has taken it back. */
+bool rdm_fetch(struct rdm_ep *ep, const struct rdm_frame *f, const struct rdm_piece *p,
+	       struct iovec *to);
+
+/* proto_read.c */
+/* Shall we take what the request asks for out of the peer's memory? */
+bool rdm_read_pulls(struct rdm_ep *ep, uint64_t total);
+/* The peer's request. False: too many are being answered. */
+bool rdm_take_read(struct rdm_ep *ep, const struct rdm_frame *f);
+/* The peer's answer, or a part of it. */
+void rdm_take_data(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload);
+/* Answers what the peer asked for. False: no room. */
+bool rdm_push_reads(struct rdm_ep *ep);
+
+#endif
