@@ -34,8 +34,9 @@
 	  "connects to a service point and says nothing is thrown out") \
 	X(SHM_RING_KIB, 4, 65536, 128, "shm: KiB of each of the four rings of a connection, made a " \
 	  "power of two; the side that connects decides") \
-	X(SHM_PULL_KIB, 0, 1048576, 16, "shm: messages and writes of so many KiB are taken out of the " \
-	  "sender's memory by the receiver, where the kernel allows that and is quick at it; 0 never")
+	X(SHM_PULL_KIB, 0, 1048576, 8, "shm: messages, writes and reads of so many KiB are taken by " \
+	  "the receiver out of the memory where they are, where the kernel allows that and is quick " \
+	  "at it; 0 never")
 
 #define DOFI_STRINGS(X) \
 	X(PROVIDER, "fabric to use, whatever the registry entry says: tcp, shm, verbs, rxm, ...") \

@@ -15,6 +15,9 @@
 
 /* Frames of one connection that are taken in one go, before others get their turn. */
 #define BATCH 64
+/* So is the data taken out of the peer's memory: what has come is told before more is taken, and the
+ * connection's lock is not held for long. */
+#define HAUL ((uint64_t)1 << 18)
 /* The last bytes of a write, which programs wait for in memory. */
 #define LINE 64
 /* No segment is longer; keeps sums from wrapping around. */
@@ -67,6 +70,7 @@ bool rdm_fetch(struct rdm_ep *ep, const struct rdm_frame *f, const struct rdm_pi
 	if (f->flags & RDM_PULL) {
 		if (!ep->wire->pull || !ep->wire->pull(ep, to, p->list, f->segments))
 			return false;
+		ep->hauled += p->bytes;
 		/* Instead of a fence: what is pulled is there before the end of it. */
 		atomic_fetch_add(&ep->order, 0);
 	}
@@ -277,7 +281,8 @@ unsigned int rdm_take_requests(struct rdm_ep *ep)
 
 	if (atomic_load_explicit(&ep->stalled, memory_order_relaxed))
 		return 0;
-	while (n < BATCH) {
+	ep->hauled = 0;
+	while (n < BATCH && ep->hauled < HAUL) {
 		f = ep->wire->peek(ep, RDM_REQ, &payload);
 		if (!f)
 			break;
@@ -323,7 +328,8 @@ unsigned int rdm_take_answers(struct rdm_ep *ep)
 	const void *payload;
 	unsigned int n = 0;
 
-	for (; n < BATCH; n++) {
+	ep->hauled = 0;
+	for (; n < BATCH && ep->hauled < HAUL; n++) {
 		f = ep->wire->peek(ep, RDM_ANS, &payload);
 		if (!f)
 			break;

@@ -230,6 +230,7 @@ struct rdm_ep {
 	_Atomic bool cut;		/* the event queue has been made to see the end */
 	uint64_t got, expected, data;
 	uint64_t messages;		/* that have arrived */
+	uint64_t hauled;		/* bytes taken out of the peer's memory in one go */
 	_Atomic uint32_t order;		/* see proto_rx.c */
 	bool has_data;
 	_Atomic bool stalled;		/* a message waits for a receive */
