@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What does the wire do with memory, and with words about it, that no honest peer offers? */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shm_rig.h"
+
+struct spoilt {
+	const char *name;
+	void (*spoil)(struct offer *o);
+};
+
+static void magic(struct offer *o)
+{
+	o->magic ^= 1;
+}
+
+static void version(struct offer *o)
+{
+	o->version++;
+}
+
+static void too_short(struct offer *o)
+{
+	o->len--;
+}
+
+static void too_long(struct offer *o)
+{
+	o->len++;
+}
+
+static void empty(struct offer *o)
+{
+	o->len = 0;
+}
+
+static void no_size(struct offer *o)
+{
+	o->size = 0;
+}
+
+static void odd_size(struct offer *o)
+{
+	o->size = RING + 64;
+}
+
+static void tiny(struct offer *o)
+{
+	o->size = 2048;
+	o->mem = 4096 + 4 * 2048;
+}
+
+static void huge(struct offer *o)
+{
+	o->size = 1u << 31;
+}
+
+static void wraps(struct offer *o)
+{
+	o->size = 1u << 30;
+	o->mem = 4096;
+}
+
+static void cut_short(struct offer *o)
+{
+	o->mem -= 4096;
+}
+
+static void larger(struct offer *o)
+{
+	o->mem += 4096;
+}
+
+static void unsealed(struct offer *o)
+{
+	o->seals = 0;
+}
+
+static void can_shrink(struct offer *o)
+{
+	o->seals = F_SEAL_GROW | F_SEAL_SEAL;
+}
+
+static void can_grow(struct offer *o)
+{
+	o->seals = F_SEAL_SHRINK | F_SEAL_SEAL;
+}
+
+static void no_memory(struct offer *o)
+{
+	o->no_fd = true;
+}
+
+static const struct spoilt spoilt[] = {
+	{ "magic", magic }, { "version", version }, { "too_short", too_short },
+	{ "too_long", too_long }, { "empty", empty }, { "no_size", no_size },
+	{ "odd_size", odd_size }, { "tiny", tiny }, { "huge", huge }, { "wraps", wraps },
+	{ "cut_short", cut_short }, { "larger", larger }, { "unsealed", unsealed },
+	{ "can_shrink", can_shrink }, { "can_grow", can_grow }, { "no_memory", no_memory },
+};
+
+/* It is refused, and told so; everybody else is served as ever. */
+static void refused(const void *arg)
+{
+	const struct spoilt *how = arg;
+	struct offer offer = foe_offer();
+	struct fid_ep *pair[2];
+	uint8_t buf[RDM_CM_MAX];
+	struct rdm_cm_msg msg;
+	struct side s;
+	struct foe f;
+	ssize_t n;
+
+	side_open(&s);
+	pair_open(&s, pair);
+	how->spoil(&offer);
+	ASSERT(foe_open(&f, &s, &offer) < 0);
+	n = recv(f.sock, buf, sizeof(buf), 0);
+	ASSERT(n > 0 && !rdm_cm_parse(buf, (size_t)n, &msg));
+	ASSERT_EQ(msg.kind, RDM_CM_REJECT);
+	foe_close(&f);
+	pair_check(&s, pair);
+	pair_close(&s, pair);
+	side_close(&s);
+}
+
+TEST_ROWS(shm_offer, spoilt, refused)
+
+/* What was sealed cannot be taken away under us. */
+TEST(shm_memory, cannot_be_cut_short_or_unsealed)
+{
+	struct side s;
+	struct foe f;
+
+	side_open(&s);
+	ASSERT_EQ(foe_open(&f, &s, NULL), 0);
+	ASSERT(ftruncate(f.fd, 4096) < 0 && errno == EPERM);
+	ASSERT(fcntl(f.fd, F_ADD_SEALS, F_SEAL_WRITE) < 0 && errno == EPERM);
+	foe_close(&f);
+	side_close(&s);
+}
+
+#define LARGE 20000
+
+/* A process that has other bytes where ours has `bait`. */
+static pid_t bystander(char *bait)
+{
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	ASSERT(!pipe(ready));
+	pid = fork();
+	ASSERT(pid >= 0);
+	if (!pid) {
+		memset(bait, 'x', LARGE);
+		c = 0;
+		if (write(ready[1], &c, 1) == 1)
+			for (;;)
+				pause();
+		_exit(1);
+	}
+	ASSERT_EQ(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+/* A number of another process: its memory is not what we fetch. */
+TEST(shm_pid, of_another_process_is_not_believed)
+{
+	static char bait[LARGE], to[LARGE];
+	struct offer offer = foe_offer();
+	struct rdm_segment where = { (uintptr_t)bait, sizeof(bait) };
+	struct rdm_frame frame = { .kind = RDM_MSG, .total = sizeof(bait), .segments = 1,
+				   .len = sizeof(where),
+				   .flags = RDM_FIRST | RDM_LAST | RDM_PULL | RDM_WANTS_ACK };
+	const struct rdm_frame *ack;
+	struct side s;
+	struct foe f;
+	pid_t other;
+
+	memset(bait, 'b', sizeof(bait));
+	other = bystander(bait);
+	side_open(&s);
+	offer.pid = (uint64_t)other;
+	ASSERT_EQ(foe_open(&f, &s, &offer), 0);
+	if (!atomic_load(&f.control[0].pulls))
+		dt_note("the kernel does not let us pull, or is slow at it");
+	ASSERT_EQ(post_recv(f.ep, to, sizeof(to), to), 0);
+	foe_put(&f, RDM_REQ, &frame, &where, sizeof(where));
+	if (atomic_load(&f.control[0].pulls)) {
+		ASSERT_EQ(side_await(&s, to), 0);
+		ASSERT_MEM(to, bait, sizeof(to));
+		ack = foe_await(&f, RDM_ANS);
+		ASSERT_EQ(ack->kind, RDM_ACK);
+		ASSERT_EQ(ack->value, 1);
+	} else {
+		side_await_end(&s, f.ep);
+	}
+	foe_close(&f);
+	side_close(&s);
+	kill(other, SIGKILL);
+	ASSERT_EQ(waitpid(other, NULL, 0), other);
+}
+
+/* Without the proof nothing is fetched, whatever stands in the shared memory. */
+TEST(shm_proof, that_is_wrong_means_no_pulling)
+{
+	static char bait[LARGE], to[LARGE];
+	struct offer offer = foe_offer();
+	struct rdm_segment where = { (uintptr_t)bait, sizeof(bait) };
+	struct rdm_frame frame = { .kind = RDM_MSG, .total = sizeof(bait), .segments = 1,
+				   .len = sizeof(where),
+				   .flags = RDM_FIRST | RDM_LAST | RDM_PULL | RDM_WANTS_ACK };
+	struct fid_ep *pair[2];
+	struct side s;
+	struct foe f;
+
+	memset(bait, 'b', sizeof(bait));
+	side_open(&s);
+	pair_open(&s, pair);
+	offer.proof++;
+	ASSERT_EQ(foe_open(&f, &s, &offer), 0);
+	ASSERT(!atomic_load(&f.control[0].pulls));
+	atomic_store(&f.control[0].pulls, 1);
+	ASSERT_EQ(post_recv(f.ep, to, sizeof(to), to), 0);
+	foe_put(&f, RDM_REQ, &frame, &where, sizeof(where));
+	side_await_end(&s, f.ep);
+	for (size_t i = 0; i < sizeof(to); i++)
+		ASSERT(!to[i]);
+	foe_close(&f);
+	pair_check(&s, pair);
+	pair_close(&s, pair);
+	side_close(&s);
+}
