@@ -50,5 +50,8 @@ run()
 	[ $result = 0 ] || failed=1
 }
 
-run cm_wire "$srcdir/test/fuzz/cm_wire.c" "$srcdir/prov_ofi/rdm/cm_wire.c"
+rdm=$srcdir/prov_ofi/rdm
+run cm_wire "$srcdir/test/fuzz/cm_wire.c" "$rdm/cm_wire.c"
+run frames "$srcdir/test/fuzz/frames.c" "$rdm/mr.c" "$rdm/proto.c" "$rdm/proto_read.c" \
+	"$rdm/proto_rx.c"
 exit $failed

@@ -1,5 +1,5 @@
 # Bytes that nobody would send. `make fuzz FUZZ_TIME=600` for a long run; make check has a short one.
-check_PROGRAMS += test/fuzz/driver-cm_wire
+check_PROGRAMS += test/fuzz/driver-cm_wire test/fuzz/driver-frames
 TESTS += test/fuzz/fuzz.sh
 EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/cm_wire/accept \
@@ -11,15 +11,36 @@ EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/cm_wire/request-v4 \
 	test/fuzz/corpus/cm_wire/request-v6-accept \
 	test/fuzz/corpus/cm_wire/sealed-request \
-	test/fuzz/corpus/cm_wire/version-2
+	test/fuzz/corpus/cm_wire/version-2 \
+	test/fuzz/corpus/frames/message \
+	test/fuzz/corpus/frames/message-in-two \
+	test/fuzz/corpus/frames/message-pulled \
+	test/fuzz/corpus/frames/message-too-long \
+	test/fuzz/corpus/frames/message-waits \
+	test/fuzz/corpus/frames/ours-read \
+	test/fuzz/corpus/frames/ours-read-granted \
+	test/fuzz/corpus/frames/ours-read-revoked \
+	test/fuzz/corpus/frames/ours-refused \
+	test/fuzz/corpus/frames/ours-sent \
+	test/fuzz/corpus/frames/ours-written \
+	test/fuzz/corpus/frames/read \
+	test/fuzz/corpus/frames/read-granted-and-closed \
+	test/fuzz/corpus/frames/write \
+	test/fuzz/corpus/frames/write-pulled \
+	test/fuzz/corpus/frames/write-refused
 
 test_fuzz_driver_cm_wire_SOURCES = test/fuzz/cm_wire.c test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/rdm/cm_secret.h prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h
 test_fuzz_driver_cm_wire_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 	$(LIBFABRIC_CFLAGS)
 
+test_fuzz_driver_frames_SOURCES = test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h \
+	prov_ofi/rdm/mr.c prov_ofi/rdm/proto.c prov_ofi/rdm/proto_read.c prov_ofi/rdm/proto_rx.c
+test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
+test_fuzz_driver_frames_LDADD = -lpthread
+
 FUZZ_TIME = 5
-fuzz: test/fuzz/driver-cm_wire
+fuzz: test/fuzz/driver-cm_wire test/fuzz/driver-frames
 	srcdir=$(srcdir) FUZZ_TIME=$(FUZZ_TIME) FUZZ_CPPFLAGS="$(LIBFABRIC_CFLAGS)" \
 		$(srcdir)/test/fuzz/fuzz.sh
 

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Does any sequence of frames bring the protocol to touch memory that is not meant, or to complete
+ * what was not posted?
+ *
+ * The input is a list of steps: frames of the peer, in which every field may be anything, and what
+ * the consumer does meanwhile (posts, opens and closes its region). The wire delivers the frames
+ * and throws ours away. All buffers are exactly as long as they may be used, so the sanitizer sees
+ * whatever leaves them. Whatever comes: a request completes once, in order; a receive that
+ * succeeds is no longer than its buffer; and after a breach nothing of the peer's succeeds any more.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "fuzz.h"
+#include "rdm/iov.h"
+#include "rdm/rdm.h"
+
+#define KEY 3
+#define REGION 9000
+#define BUFFER 600
+#define SLOTS 1024
+
+static struct {
+	const uint8_t *at, *end;
+} input;
+
+static struct rdm_fabric fabric;
+static struct rdm_domain domain;
+static struct rdm_ep ep;
+static struct rdm_cq tx_cq, rx_cq;
+static struct fid_mr *mr;
+static char *memory;			/* the region */
+static char *buffers[SLOTS];		/* of what was posted, by its number */
+static unsigned int posted[2], completed[2];	/* requests, receives */
+static bool full, gone, back[RDM_CHANNELS];
+static struct rdm_frame frame[RDM_CHANNELS];
+static char *payload[RDM_CHANNELS];
+static uint64_t revoked_bits;
+
+static void must(int cond, const char *what)
+{
+	if (cond)
+		return;
+	fprintf(stderr, "not so: %s\n", what);
+	abort();
+}
+
+#define MUST(cond_) must(cond_, #cond_)
+
+/* ---------------------------------------------------------------- what stands around it */
+
+static const char *error_text(int err)
+{
+	return strerror(err);
+}
+
+struct dofi_lib dofi_lib = { .strerror = error_text };
+
+void dofi_log(enum dofi_log_level level, const char *fmt, ...)
+{
+	(void)level;
+	(void)fmt;
+}
+
+bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *e, struct rdm_recv *out)
+{
+	(void)srx;
+	(void)e;
+	(void)out;
+	return false;
+}
+
+/* Sends of one frame complete when they are sent, all others when they are answered. */
+void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		 int err)
+{
+	uintptr_t number = (uintptr_t)context;
+
+	(void)data;
+	MUST(err >= 0);
+	if (cq == &rx_cq) {
+		MUST(flags & FI_RECV && !ep.failed);
+		MUST(number == completed[1]++);
+		MUST(completed[1] <= posted[1]);
+		MUST(err || len <= BUFFER);
+		return;
+	}
+	/* What fits a frame is sent as long as nobody has noticed the end. */
+	MUST(!(flags & FI_RECV) && (!ep.failed || flags & FI_SEND));
+	MUST(number < SLOTS && buffers[number]);
+	/* It is the program's again. */
+	free(buffers[number]);
+	buffers[number] = NULL;
+	MUST(++completed[0] <= posted[0]);
+}
+
+/* ---------------------------------------------------------------- the wire */
+
+static struct rdm_frame *reserve(struct rdm_ep *e, int channel, size_t want, size_t *room)
+{
+	static struct {
+		struct rdm_frame f;
+		char payload[2048];
+	} out;
+
+	(void)e;
+	(void)channel;
+	*room = want < sizeof(out.payload) ? want : sizeof(out.payload);
+	if (*room < 24)
+		*room = 24;
+	return full ? NULL : &out.f;
+}
+
+static void commit(struct rdm_ep *e, int channel, struct rdm_frame *f)
+{
+	(void)e;
+	MUST(f->len <= 2048);
+	MUST(f->kind >= RDM_MSG && f->kind <= RDM_ACK);
+	MUST((f->kind >= RDM_DATA) == (channel == RDM_ANS));
+}
+
+static const struct rdm_frame *peek(struct rdm_ep *e, int channel, const void **out)
+{
+	if (!back[channel] || e->failed)
+		return NULL;
+	*out = payload[channel];
+	return &frame[channel];
+}
+
+static void release(struct rdm_ep *e, int channel)
+{
+	(void)e;
+	MUST(back[channel]);
+	back[channel] = false;
+}
+
+static size_t pull_size(struct rdm_ep *e)
+{
+	(void)e;
+	return 256;
+}
+
+/* As the kernel does it: into what of `to` the segments fill. */
+static bool pull(struct rdm_ep *e, struct iovec *to, const struct rdm_segment *from, size_t n)
+{
+	struct iovec local[RDM_IOV_MAX + 1];
+	uint64_t total = 0;
+	size_t locals;
+
+	(void)e;
+	MUST(n <= RDM_IOV_MAX);
+	for (size_t i = 0; i < n; i++)
+		total += from[i].len;
+	locals = rdm_cut(to, local, total);
+	MUST(locals <= RDM_IOV_MAX);
+	for (size_t i = 0; i < locals; i++)
+		memset(local[i].iov_base, 'p', local[i].iov_len);
+	return !gone;
+}
+
+static void grant(struct rdm_ep *e, uint32_t read)
+{
+	MUST(mr != NULL);
+	MUST(read == e->serve_head);
+}
+
+static void revoke(struct rdm_ep *e, uint64_t reads)
+{
+	(void)e;
+	MUST(reads);
+}
+
+static void withdraw(struct rdm_ep *e)
+{
+	MUST(e->failed);
+}
+
+static bool revoked(struct rdm_ep *e, uint32_t read)
+{
+	(void)e;
+	return revoked_bits >> (read % RDM_SERVE_MAX) & 1;
+}
+
+static const struct rdm_wire wire = {
+	.reserve = reserve, .commit = commit, .peek = peek, .release = release,
+	.pull_from = pull_size, .pull = pull, .pull_to = pull_size, .grant = grant,
+	.revoke = revoke, .withdraw = withdraw, .revoked = revoked,
+};
+
+/* ---------------------------------------------------------------- steps */
+
+static uint64_t number(size_t bytes)
+{
+	uint64_t value = 0;
+
+	while (bytes-- && input.at < input.end)
+		value = value << 8 | *input.at++;
+	return value;
+}
+
+/* A number that is small, near a bound, or anything. */
+static uint64_t some(uint64_t bound)
+{
+	uint8_t sort = (uint8_t)number(1);
+
+	switch (sort >> 6) {
+	case 0:
+		return sort & 63;
+	case 1:
+		return bound + (sort & 63) - 32;
+	case 2:
+		return number(2);
+	default:
+		return number(8);
+	}
+}
+
+static void open_region(void)
+{
+	struct iovec iov = { memory, REGION };
+	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .requested_key = KEY,
+				   .access = FI_REMOTE_READ | FI_REMOTE_WRITE };
+
+	if (mr)
+		return;
+	if (rdm_mr_ops.regattr(&domain.fid.fid, &attr, 0, &mr))
+		abort();
+}
+
+static void close_region(void)
+{
+	if (mr)
+		fi_close(&mr->fid);
+	mr = NULL;
+}
+
+static void post(unsigned int sort)
+{
+	uintptr_t n = posted[0];
+	struct iovec iov = { NULL, some(BUFFER) % (BUFFER + 1) };
+	struct fi_rma_iov rma = { .addr = 64, .key = 1, .len = iov.iov_len };
+	struct fi_msg_rma op = { .msg_iov = &iov, .iov_count = 1, .rma_iov = &rma,
+				 .rma_iov_count = 1, .context = (void *)n };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = (void *)n };
+	ssize_t ret;
+
+	if (n == SLOTS)
+		return;
+	buffers[n] = calloc(1, iov.iov_len ? iov.iov_len : 1);
+	iov.iov_base = buffers[n];
+	/* It may complete in the call. */
+	posted[0]++;
+	if (sort == 0)
+		ret = rdm_msg_ops.sendmsg(&ep.fid, &msg, 0);
+	else
+		ret = sort == 1 ? rdm_rma_ops.writemsg(&ep.fid, &op, 0)
+				: rdm_rma_ops.readmsg(&ep.fid, &op, 0);
+	MUST(!ret || ret == -FI_EAGAIN);
+	if (ret) {
+		posted[0]--;
+		free(buffers[n]);
+		buffers[n] = NULL;
+	}
+}
+
+static char *receives[SLOTS];
+
+static void post_receive(void)
+{
+	uintptr_t n = posted[1];
+	struct iovec iov[2] = { { NULL, BUFFER / 3 }, { NULL, BUFFER - BUFFER / 3 } };
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = 2, .context = (void *)n };
+
+	if (n == SLOTS)
+		return;
+	receives[n] = malloc(BUFFER);
+	iov[0].iov_base = receives[n];
+	iov[1].iov_base = receives[n] + BUFFER / 3;
+	posted[1]++;
+	if (rdm_msg_ops.recvmsg(&ep.fid, &msg, 0)) {
+		free(receives[n]);
+		receives[n] = NULL;
+		posted[1]--;
+	}
+}
+
+/* The payload is as long as the frame says, as the wires see to. */
+static void deliver(int channel)
+{
+	struct rdm_frame *f = &frame[channel];
+	struct rdm_segment segment;
+	size_t n;
+
+	if (back[channel])
+		return;
+	memset(f, 0, sizeof(*f));
+	f->kind = (uint8_t)some(RDM_ACK);
+	f->flags = (uint8_t)number(1);
+	f->segments = (uint8_t)some(RDM_IOV_MAX);
+	f->key = (uint32_t)some(KEY);
+	f->total = some(REGION);
+	f->value = some(0);
+	if (number(1) & 1)
+		f->value += (uintptr_t)memory;
+	f->len = (uint32_t)some(64) % 1500;
+	free(payload[channel]);
+	payload[channel] = calloc(1, f->len ? f->len : 1);
+	for (n = 0; f->flags & RDM_PULL && n < f->segments; n++) {
+		if ((n + 1) * sizeof(segment) > f->len)
+			break;
+		segment = (struct rdm_segment){ some(0), some(f->total) };
+		memcpy(payload[channel] + n * sizeof(segment), &segment, sizeof(segment));
+	}
+	back[channel] = true;
+}
+
+static void step(void)
+{
+	switch (number(1) % 12) {
+	case 0:
+	case 1:
+	case 2:
+		deliver(RDM_REQ);
+		break;
+	case 3:
+	case 4:
+		deliver(RDM_ANS);
+		break;
+	case 5:
+		post_receive();
+		break;
+	case 6:
+		post(0);
+		break;
+	case 7:
+		post(1);
+		break;
+	case 8:
+		post(2);
+		break;
+	case 9:
+		if (number(1) & 1)
+			open_region();
+		else
+			close_region();
+		break;
+	case 10:
+		full = number(1) & 1;
+		break;
+	default:
+		gone = number(1) & 1;
+		revoked_bits = some(0);
+		break;
+	}
+	rdm_lock(&ep.lock);
+	rdm_proto_progress(&ep);
+	MUST(ep.txq.tail - ep.txq.head <= ep.txq.room);
+	MUST(ep.unacked.tail - ep.unacked.head <= ep.unacked.room);
+	MUST(ep.reads.tail - ep.reads.head <= ep.reads.room);
+	MUST(ep.serve_tail - ep.serve_head <= RDM_SERVE_MAX);
+	rdm_unlock(&ep.lock);
+}
+
+static struct rdm_tx *queue(struct rdm_txq *q, uint32_t room)
+{
+	q->room = room;
+	return q->tx = malloc(room * sizeof(*q->tx));
+}
+
+static void set_up(void)
+{
+	memset(&domain, 0, sizeof(domain));
+	memset(&ep, 0, sizeof(ep));
+	fabric.wire = &wire;
+	domain.fabric = &fabric;
+	pthread_rwlock_init(&domain.mr_lock, NULL);
+	dofi_list_init(&domain.ep_list);
+	rdm_lock_init(&ep.lock);
+	ep.domain = &domain;
+	ep.wire = &wire;
+	ep.sock = -1;
+	ep.tx_cq = &tx_cq;
+	ep.rx_cq = &rx_cq;
+	ep.rx_room = 16;
+	ep.rxq = malloc(ep.rx_room * sizeof(*ep.rxq));
+	memory = malloc(REGION);
+	if (!queue(&ep.txq, 8) || !queue(&ep.unacked, 16) || !queue(&ep.reads, RDM_SERVE_MAX) ||
+	    !ep.rxq || !memory)
+		abort();
+	atomic_store(&ep.state, RDM_UP);
+	dofi_list_append(&domain.ep_list, &ep.link);
+	full = gone = back[0] = back[1] = false;
+	revoked_bits = 0;
+	memset(posted, 0, sizeof(posted));
+	memset(completed, 0, sizeof(completed));
+	open_region();
+}
+
+static void tear_down(void)
+{
+	close_region();
+	for (unsigned int i = 0; i < posted[0]; i++)
+		free(buffers[i]);
+	for (unsigned int i = 0; i < posted[1]; i++)
+		free(receives[i]);
+	memset(buffers, 0, sizeof(buffers));
+	for (int c = 0; c < RDM_CHANNELS; c++) {
+		free(payload[c]);
+		payload[c] = NULL;
+	}
+	free(ep.txq.tx);
+	free(ep.unacked.tx);
+	free(ep.reads.tx);
+	free(ep.rxq);
+	free(memory);
+	for (size_t i = 0; i < RDM_MR_CHUNKS; i++)
+		free(domain.mr[i]);
+	pthread_rwlock_destroy(&domain.mr_lock);
+	rdm_lock_destroy(&ep.lock);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	input.at = data;
+	input.end = data + size;
+	set_up();
+	while (input.at < input.end)
+		step();
+	tear_down();
+	return 0;
+}
