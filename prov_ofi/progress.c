@@ -116,7 +116,10 @@ static bool consumer_at_work(struct dofi_evd *evd)
 {
 	bool often = read_often(evd, dofi_now()), waiter, cno;
 
-	pthread_mutex_lock(&evd->lock);
+	/* Somebody is inside: a consumer that takes in much data reads seldom, and is not to be
+	 * waited for. A wrong guess is put right at the next tick. */
+	if (pthread_mutex_trylock(&evd->lock))
+		return true;
 	waiter = evd->waiter;
 	cno = evd->cno != NULL;
 	pthread_mutex_unlock(&evd->lock);
