@@ -31,6 +31,18 @@ static void signal_it(struct rdm_eq *eq)
 	(void)n;	/* full means readable */
 }
 
+/* Events have gone; event_lock held. Without any left nobody is to be woken. */
+static void quieten(struct rdm_eq *eq)
+{
+	uint64_t count;
+	ssize_t n;
+
+	if (!dofi_list_empty(&eq->events))
+		return;
+	n = read(eq->signal, &count, sizeof(count));
+	(void)n;	/* it may not have been set */
+}
+
 void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event)
 {
 	pthread_mutex_lock(&eq->event_lock);
@@ -53,6 +65,7 @@ void rdm_eq_forget(struct rdm_eq *eq, struct fid *fid)
 		dofi_list_remove(pos);
 		dofi_list_append(&gone, pos);
 	}
+	quieten(eq);
 	pthread_mutex_unlock(&eq->event_lock);
 	dofi_list_each_safe(pos, tmp, &gone)
 		free_event(dofi_container(pos, struct rdm_event, link));
@@ -62,8 +75,6 @@ void rdm_eq_forget(struct rdm_eq *eq, struct fid *fid)
 static struct rdm_event *take(struct rdm_eq *eq, bool error, bool *other)
 {
 	struct rdm_event *event = NULL;
-	uint64_t count;
-	ssize_t n;
 
 	*other = false;
 	pthread_mutex_lock(&eq->event_lock);
@@ -76,10 +87,8 @@ static struct rdm_event *take(struct rdm_eq *eq, bool error, bool *other)
 			dofi_list_remove(&event->link);
 		}
 	}
-	if (event && dofi_list_empty(&eq->events)) {
-		n = read(eq->signal, &count, sizeof(count));
-		(void)n;
-	}
+	if (event)
+		quieten(eq);
 	pthread_mutex_unlock(&eq->event_lock);
 	return event;
 }
