@@ -109,12 +109,13 @@ static bool looks_far(struct rdm_cq *cq)
 	return true;
 }
 
-/* Takes in what has arrived for the endpoints of the queue; cq->poll held. */
-static void poll_eps(struct rdm_cq *cq, bool far)
+/* Takes in what has arrived for the endpoints of the queue; cq->poll held. False: not of all, others
+ * were at it. */
+static bool poll_eps(struct rdm_cq *cq, bool far)
 {
 	const struct rdm_wire *wire = cq->domain->fabric->wire;
 	uint32_t n = cq->n_eps, i = cq->turn;
-	bool local = false;
+	bool local = false, all = true;
 
 	if (far && wire->progress)
 		wire->progress(cq->domain);
@@ -134,12 +135,29 @@ static void poll_eps(struct rdm_cq *cq, bool far)
 		    !ep->wire->ready(ep))
 			continue;
 		/* Whoever has it is moving it, or will be looked for by the next poll. */
-		if (!rdm_trylock(&ep->lock))
+		if (!rdm_trylock(&ep->lock)) {
+			all = false;
 			continue;
+		}
 		rdm_proto_progress(ep);
 		rdm_unlock(&ep->lock);
 	}
 	cq->has_local = local;
+	return all;
+}
+
+/* One at a time is enough. A holder of a lock who waits for this very CPU is let have it: who polls
+ * would else find the lock taken for the rest of his time slice. */
+static void poll_or_yield(struct rdm_cq *cq)
+{
+	bool all = false;
+
+	if (rdm_trylock(&cq->poll)) {
+		all = poll_eps(cq, looks_far(cq));
+		rdm_unlock(&cq->poll);
+	}
+	if (!all)
+		sched_yield();
 }
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
@@ -150,11 +168,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	size_t n = 0;
 
 	if (is_empty(cq)) {
-		/* One at a time is enough. */
-		if (rdm_trylock(&cq->poll)) {
-			poll_eps(cq, looks_far(cq));
-			rdm_unlock(&cq->poll);
-		}
+		poll_or_yield(cq);
 		if (is_empty(cq))
 			return -FI_EAGAIN;
 	}
