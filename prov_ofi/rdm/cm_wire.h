@@ -15,7 +15,7 @@
  *
  *  offset size
  *   0  4  magic "RDMC"
- *   4  1  version of this layout (1)
+ *   4  1  version of this layout and of frame.h (2)
  *   5  1  kind: enum rdm_cm_kind
  *   6  1  wire: id of the sender's wire (struct rdm_wire)
  *   7  1  flags: bit 0: a descriptor travels with the message (unix sockets); bit 1: sealed, 32
@@ -42,7 +42,7 @@
 #include "rdm/rdm.h"
 
 #define RDM_CM_MAGIC 0x52444d43u
-#define RDM_CM_VERSION 1
+#define RDM_CM_VERSION 2
 #define RDM_CM_HDR 32
 #define RDM_CM_MAX (RDM_CM_HDR + RDM_OFFER_MAX + RDM_CM_DATA + RDM_CM_MAC)
 #define RDM_CM_BELL 0

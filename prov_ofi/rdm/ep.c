@@ -173,6 +173,7 @@ int rdm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	ep->fid.cm = &rdm_ep_cm_ops;
 	ep->fid.msg = &rdm_msg_ops;
 	ep->fid.rma = &rdm_rma_ops;
+	ep->fid.atomic = &rdm_atomic_ops;
 	if (make_queues(ep, info->rx_attr->size))
 		ret = info->handle ? rdm_cm_adopt_request(info->handle, ep) : 0;
 	if (ret) {

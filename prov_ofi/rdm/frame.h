@@ -15,13 +15,19 @@
  *   RDM_READ   requests  total: bytes wanted; value: source address; key: source key; no payload
  *   RDM_DATA   answers   to the oldest unanswered read; total as asked; key: 0, or (FIRST and
  *                        LAST, no payload) the FI_* code for which it is refused
+ *   RDM_NOTE   requests  behind a write that has completion data: total: bytes of that write;
+ *                        value: the data. It takes a receive, whose completion says both; no payload
+ *   RDM_ADD    requests  value: target address, eight bytes; key: target key; total: 8; payload:
+ *                        what is added (8 bytes). Answered with RDM_DATA: what was there
+ *   RDM_SWAP   requests  the same; payload: what is compared, what is swapped in (8 bytes each)
  *   RDM_ACK    answers   value: number of requests with ACK that are done since the connection
  *                        began; key: 0, or the code for which the next one was refused
  *
  * Between processes that may read each other's memory, the data of a large message or write does
  * not travel in frames: with PULL the payload is a list of segments (struct rdm_segment) of the
  * sender's memory, behind them what is to be taken from the frame itself, the last bytes of a
- * write. Whoever pulls says so by an ACK, which the last frame asks for (ACK); writes always do.
+ * write. Whoever pulls says so by an ACK, which the last frame asks for (ACK); writes and notes
+ * always do.
  * With PULL, a request to read says that the reader could take the data itself; a DATA frame with
  * PULL then has one segment instead of the data. It may be taken as long as it is not revoked
  * (proto_read.c), and nobody is told when that has been done.
@@ -36,7 +42,7 @@
 
 enum { RDM_REQ, RDM_ANS, RDM_CHANNELS };
 
-enum { RDM_MSG = 1, RDM_WRITE, RDM_READ, RDM_DATA, RDM_ACK };
+enum { RDM_MSG = 1, RDM_WRITE, RDM_READ, RDM_DATA, RDM_ACK, RDM_NOTE, RDM_ADD, RDM_SWAP };
 
 enum { RDM_FIRST = 1, RDM_LAST = 2, RDM_HAS_DATA = 4, RDM_PULL = 8, RDM_WANTS_ACK = 16 };
 
@@ -56,6 +62,8 @@ struct rdm_frame {
 };
 
 #define RDM_FRAME_HDR sizeof(struct rdm_frame)
+/* Every wire takes so much in one frame. */
+#define RDM_PAYLOAD_LEAST 16
 
 static inline void *rdm_payload(struct rdm_frame *f)
 {

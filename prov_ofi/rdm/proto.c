@@ -19,6 +19,25 @@ static inline struct rdm_ep *ep_of(struct fid_ep *fid)
 
 /* ---------------------------------------------------------------- requests */
 
+/* Bytes of an atomic operation's operands, 0 for all other requests. */
+static inline size_t operands(const struct rdm_tx *tx)
+{
+	if (tx->kind == RDM_ADD)
+		return sizeof(uint64_t);
+	return tx->kind == RDM_SWAP ? 2 * sizeof(uint64_t) : 0;
+}
+
+/* Is it one with data to be sent? Other requests are one frame. */
+static inline bool carries(const struct rdm_tx *tx)
+{
+	return tx->kind == RDM_MSG || tx->kind == RDM_WRITE;
+}
+
+static inline bool fetches(uint8_t kind)
+{
+	return kind == RDM_READ || kind == RDM_ADD || kind == RDM_SWAP;
+}
+
 static void head_of(struct rdm_frame *f, const struct rdm_tx *tx, uint32_t len, uint8_t flags)
 {
 	f->len = len;
@@ -28,7 +47,7 @@ static void head_of(struct rdm_frame *f, const struct rdm_tx *tx, uint32_t len, 
 	memset(f->unused, 0, sizeof(f->unused));
 	f->key = tx->key;
 	f->total = tx->total;
-	f->value = tx->kind == RDM_MSG ? tx->data : tx->remote;
+	f->value = tx->kind == RDM_MSG || tx->kind == RDM_NOTE ? tx->data : tx->remote;
 }
 
 /* Messages that have arrived are done. */
@@ -74,7 +93,7 @@ static void handed_over(struct rdm_ep *ep, struct rdm_tx *tx)
 		return;
 	}
 	tx->done = 0;
-	if (tx->kind == RDM_READ)
+	if (fetches(tx->kind))
 		*rdm_tx_at(&ep->reads, ep->reads.tail++) = *tx;
 	else
 		*rdm_tx_at(&ep->unacked, ep->unacked.tail++) = *tx;
@@ -83,7 +102,7 @@ static void handed_over(struct rdm_ep *ep, struct rdm_tx *tx)
 /* The next frame of a request. False: no room. */
 static bool push_frame(struct rdm_ep *ep, struct rdm_tx *tx)
 {
-	size_t left = tx->kind == RDM_READ ? 0 : tx->total - tx->done, room;
+	size_t left = carries(tx) ? tx->total - tx->done : operands(tx), room;
 	struct rdm_frame *f = ep->wire->reserve(ep, RDM_REQ, left, &room);
 	uint8_t flags = tx->done ? 0 : RDM_FIRST;
 
@@ -94,11 +113,14 @@ static bool push_frame(struct rdm_ep *ep, struct rdm_tx *tx)
 		flags |= RDM_LAST;
 		if (tx->kind == RDM_READ)
 			flags |= tx->pulled ? RDM_PULL : 0;
-		else if (tx->kind == RDM_WRITE || tx->pulled)
+		else if (tx->kind == RDM_WRITE || tx->kind == RDM_NOTE || tx->pulled)
 			flags |= RDM_WANTS_ACK;
 	}
 	head_of(f, tx, (uint32_t)room, flags);
-	rdm_gather(rdm_payload(f), tx->iov, room);
+	if (carries(tx))
+		rdm_gather(rdm_payload(f), tx->iov, room);
+	else
+		memcpy(rdm_payload(f), tx->operand, room);
 	ep->wire->commit(ep, RDM_REQ, f);
 	ep->frames++;
 	tx->done += room;
@@ -144,7 +166,7 @@ static bool may_pull(struct rdm_ep *ep, const struct rdm_tx *tx)
 {
 	if (tx->kind == RDM_READ)
 		return rdm_read_pulls(ep, tx->total);
-	return ep->wire->pull_from && tx->total >= ep->wire->pull_from(ep);
+	return carries(tx) && ep->wire->pull_from && tx->total >= ep->wire->pull_from(ep);
 }
 
 static void push_requests(struct rdm_ep *ep)
@@ -158,7 +180,7 @@ static void push_requests(struct rdm_ep *ep)
 			if (!(tx->pulled && tx->kind != RDM_READ ? push_pull(ep, tx)
 								 : push_frame(ep, tx)))
 				return;
-		} while (tx->kind != RDM_READ && tx->done < tx->total);
+		} while (carries(tx) && tx->done < tx->total);
 		handed_over(ep, tx);
 		ep->txq.head++;
 	}
@@ -216,13 +238,13 @@ unsigned int rdm_proto_progress(struct rdm_ep *ep)
 
 /* ---------------------------------------------------------------- posting */
 
-/* Room for the request now and for its answer later? */
-static bool may_queue(const struct rdm_ep *ep, uint8_t kind)
+/* Room for `n` requests now and for their answers later? */
+static bool may_queue(const struct rdm_ep *ep, uint8_t kind, uint32_t n)
 {
-	const struct rdm_txq *answered = kind == RDM_READ ? &ep->reads : &ep->unacked;
+	const struct rdm_txq *answered = fetches(kind) ? &ep->reads : &ep->unacked;
 
-	return rdm_queued(&ep->txq) < ep->txq.room &&
-	       rdm_queued(answered) + rdm_queued(&ep->txq) < answered->room;
+	return rdm_queued(&ep->txq) + n <= ep->txq.room &&
+	       rdm_queued(answered) + rdm_queued(&ep->txq) + n <= answered->room;
 }
 
 /* What a caller asks for. */
@@ -231,6 +253,7 @@ struct order {
 	bool has_data;
 	uint32_t key;
 	uint64_t data, remote;
+	uint64_t operand[2];
 	void *context;
 	const struct iovec *iov;
 	size_t count;
@@ -241,9 +264,11 @@ static void describe(struct rdm_tx *tx, const struct order *o)
 	tx->context = o->context;
 	tx->kind = o->kind;
 	tx->has_data = o->has_data;
-	tx->pulled = tx->revoked = false;
+	tx->pulled = tx->revoked = tx->silent = false;
 	tx->key = o->key;
 	tx->data = o->data;
+	tx->operand[0] = o->operand[0];
+	tx->operand[1] = o->operand[1];
 	tx->remote = o->remote;
 	tx->done = tx->total = 0;
 	tx->count = (uint32_t)o->count;
@@ -253,14 +278,30 @@ static void describe(struct rdm_tx *tx, const struct order *o)
 	}
 }
 
+/* The completion data of a write follows it, and is done when both are. */
+static void add_note(struct rdm_tx *write, struct rdm_tx *note)
+{
+	*note = *write;
+	note->kind = RDM_NOTE;
+	note->has_data = write->has_data = false;
+	note->count = 0;
+	write->silent = true;
+}
+
 static ssize_t post_locked(struct rdm_ep *ep, const struct order *o)
 {
+	bool noted = o->kind == RDM_WRITE && o->has_data;
+	struct rdm_tx *tx;
+
 	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != RDM_UP)
 		return -FI_ENOTCONN;
-	if (!may_queue(ep, o->kind))
+	if (!may_queue(ep, o->kind, 1 + noted))
 		return -FI_EAGAIN;
-	describe(rdm_tx_at(&ep->txq, ep->txq.tail++), o);
-	if (rdm_queued(&ep->txq) > 1)
+	tx = rdm_tx_at(&ep->txq, ep->txq.tail++);
+	describe(tx, o);
+	if (noted)
+		add_note(tx, rdm_tx_at(&ep->txq, ep->txq.tail++));
+	if (rdm_queued(&ep->txq) > 1u + noted)
 		return 0;
 	push_requests(ep);
 	if (rdm_queued(&ep->txq))
@@ -288,11 +329,12 @@ static ssize_t sendmsg_(struct fid_ep *fid, const struct fi_msg *msg, uint64_t f
 					  .iov = msg->msg_iov, .count = msg->iov_count });
 }
 
-static ssize_t rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint8_t kind)
+static ssize_t rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint8_t kind, bool has_data)
 {
 	if (msg->rma_iov_count != 1)
 		return -FI_EINVAL;
 	return post(fid, &(struct order){ .kind = kind, .context = msg->context,
+					  .has_data = has_data, .data = msg->data,
 					  .remote = msg->rma_iov->addr,
 					  .key = (uint32_t)msg->rma_iov->key,
 					  .iov = msg->msg_iov, .count = msg->iov_count });
@@ -300,14 +342,52 @@ static ssize_t rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint8_t kin
 
 static ssize_t writemsg_(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	(void)flags;	/* every write completes when it is delivered */
-	return rma(fid, msg, RDM_WRITE);
+	/* every write completes when it is delivered */
+	return rma(fid, msg, RDM_WRITE, flags & FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t readmsg_(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
 	(void)flags;
-	return rma(fid, msg, RDM_READ);
+	return rma(fid, msg, RDM_READ, false);
+}
+
+/* One value of eight bytes is what a caller may ask for. */
+static ssize_t atomic_op(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint8_t kind,
+			 const struct fi_ioc *first, const struct fi_ioc *result)
+{
+	struct iovec iov = { result->addr, sizeof(uint64_t) };
+	struct order o = { .kind = kind, .context = msg->context, .remote = msg->rma_iov->addr,
+			   .key = (uint32_t)msg->rma_iov->key, .iov = &iov, .count = 1 };
+
+	if (msg->datatype != FI_UINT64 || msg->iov_count != 1 || msg->msg_iov->count != 1 ||
+	    msg->rma_iov_count != 1)
+		return -FI_EINVAL;
+	memcpy(&o.operand[0], first->addr, sizeof(uint64_t));
+	memcpy(&o.operand[1], msg->msg_iov->addr, sizeof(uint64_t));
+	return post(fid, &o);
+}
+
+static ssize_t fetchmsg_(struct fid_ep *fid, const struct fi_msg_atomic *msg, struct fi_ioc *result,
+			 void **desc, size_t count, uint64_t flags)
+{
+	(void)desc;
+	(void)flags;
+	if (msg->op != FI_SUM || count != 1)
+		return -FI_EINVAL;
+	return atomic_op(fid, msg, RDM_ADD, msg->msg_iov, result);
+}
+
+static ssize_t comparemsg_(struct fid_ep *fid, const struct fi_msg_atomic *msg,
+			   const struct fi_ioc *compare, void **compare_desc, size_t compare_count,
+			   struct fi_ioc *result, void **desc, size_t count, uint64_t flags)
+{
+	(void)compare_desc;
+	(void)desc;
+	(void)flags;
+	if (msg->op != FI_CSWAP || compare_count != 1 || count != 1)
+		return -FI_EINVAL;
+	return atomic_op(fid, msg, RDM_SWAP, compare, result);
 }
 
 static ssize_t recvmsg_(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -353,4 +433,10 @@ struct fi_ops_rma rdm_rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.readmsg = readmsg_,
 	.writemsg = writemsg_,
+};
+
+struct fi_ops_atomic rdm_atomic_ops = {
+	.size = sizeof(struct fi_ops_atomic),
+	.readwritemsg = fetchmsg_,
+	.compwritemsg = comparemsg_,
 };

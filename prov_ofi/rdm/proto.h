@@ -27,6 +27,12 @@ static inline struct rdm_tx *rdm_tx_at(const struct rdm_txq *q, uint32_t i)
 	return &q->tx[i & (q->room - 1)];
 }
 
+/* The place of a peer's read, or atomic operation, among those that are answered. */
+static inline uint64_t rdm_serve_bit(uint32_t read)
+{
+	return (uint64_t)1 << (read % RDM_SERVE_MAX);
+}
+
 /* proto_rx.c */
 /* False: the frame makes no sense. */
 bool rdm_look_at(const struct rdm_frame *f, const void *payload, struct rdm_piece *p);

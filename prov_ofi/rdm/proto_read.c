@@ -18,11 +18,6 @@
 #include "rdm/iov.h"
 #include "rdm/proto.h"
 
-static inline uint64_t bit_of(uint32_t read)
-{
-	return (uint64_t)1 << (read % RDM_SERVE_MAX);
-}
-
 /* ---------------------------------------------------------------- the side that has the data */
 
 bool rdm_take_read(struct rdm_ep *ep, const struct rdm_frame *f)
@@ -36,7 +31,7 @@ bool rdm_take_read(struct rdm_ep *ep, const struct rdm_frame *f)
 		return true;
 	}
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	ep->granted &= ~bit_of(ep->serve_tail);
+	ep->granted &= ~rdm_serve_bit(ep->serve_tail);
 	*s = (struct rdm_serve){ .remote = f->value, .total = f->total, .key = f->key,
 				 .pulled = f->flags & RDM_PULL && ep->wire->grant };
 	rdm_mr_access(ep->domain, s->key, s->remote, s->total, FI_REMOTE_READ, &s->refused);
@@ -56,7 +51,7 @@ static size_t grant(struct rdm_ep *ep, const struct rdm_serve *s, void *payload,
 
 	if (!s->done)
 		ep->wire->grant(ep, ep->serve_head);
-	ep->granted |= bit_of(ep->serve_head);
+	ep->granted |= rdm_serve_bit(ep->serve_head);
 	rdm_mr_granted(ep->domain, s->key);
 	memcpy(payload, &segment, sizeof(segment));
 	return sizeof(segment);
@@ -67,6 +62,10 @@ static size_t fill(struct rdm_ep *ep, struct rdm_serve *s, void *payload, size_t
 {
 	const void *from;
 
+	if (s->known) {
+		memcpy(payload, &s->value, len);
+		return len;
+	}
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
 	/* The region may have been closed since the last one. */
 	from = rdm_mr_access(ep->domain, s->key, s->remote + s->done, len, FI_REMOTE_READ,
@@ -130,8 +129,8 @@ void rdm_revoke_key(struct rdm_ep *ep, uint32_t key)
 	uint64_t reads = 0;
 
 	for (uint32_t i = 0; i < RDM_SERVE_MAX; i++)
-		if ((ep->granted & bit_of(i)) && ep->serve[i].key == key)
-			reads |= bit_of(i);
+		if ((ep->granted & rdm_serve_bit(i)) && ep->serve[i].key == key)
+			reads |= rdm_serve_bit(i);
 	if (!reads)
 		return;
 	ep->granted &= ~reads;
@@ -188,6 +187,7 @@ void rdm_take_data(struct rdm_ep *ep, const struct rdm_frame *f, const void *pay
 	if (!last)
 		return;
 	err = f->key ? (int)f->key : tx->revoked ? FI_ENOKEY : 0;
-	rdm_cq_push(ep->tx_cq, tx->context, FI_READ | FI_RMA, tx->total, 0, err);
+	rdm_cq_push(ep->tx_cq, tx->context, tx->kind == RDM_READ ? FI_READ | FI_RMA : FI_ATOMIC,
+		    tx->total, 0, err);
 	ep->reads.head++;
 }

@@ -100,7 +100,7 @@ static void received(struct rdm_ep *ep, void *context, int err)
 		    err ? 0 : ep->expected, ep->data, err);
 }
 
-static bool take_receive(struct rdm_ep *ep)
+bool rdm_take_receive(struct rdm_ep *ep)
 {
 	if (ep->srx)
 		return rdm_srx_take(ep->srx, ep, &ep->cur);
@@ -115,7 +115,7 @@ static bool take_receive(struct rdm_ep *ep)
 /* False: it has to wait. */
 static bool begin_message(struct rdm_ep *ep, const struct rdm_frame *f)
 {
-	if (!take_receive(ep))
+	if (!rdm_take_receive(ep))
 		return false;
 	ep->expected = f->total;
 	ep->got = 0;
@@ -267,6 +267,11 @@ static bool take_request(struct rdm_ep *ep, const struct rdm_frame *f, const voi
 		return true;
 	case RDM_READ:
 		return rdm_take_read(ep, f);
+	case RDM_NOTE:
+		return rdm_take_note(ep, f);
+	case RDM_ADD:
+	case RDM_SWAP:
+		return rdm_take_atomic(ep, f, payload);
 	default:
 		rdm_ep_fail(ep, "an unknown kind of request");
 		return true;
@@ -300,8 +305,10 @@ static void acknowledged(struct rdm_ep *ep, int err)
 {
 	const struct rdm_tx *tx = rdm_tx_at(&ep->unacked, ep->unacked.head);
 
-	rdm_cq_push(ep->tx_cq, tx->context,
-		    tx->kind == RDM_MSG ? FI_SEND | FI_MSG : FI_WRITE | FI_RMA, tx->total, 0, err);
+	if (err || !tx->silent)
+		rdm_cq_push(ep->tx_cq, tx->context,
+			    tx->kind == RDM_MSG ? FI_SEND | FI_MSG : FI_WRITE | FI_RMA,
+			    tx->total, 0, err);
 	ep->unacked.head++;
 	ep->acked++;
 }

@@ -151,11 +151,13 @@ struct rdm_srx {
 /* A request that waits for its turn, or for the peer's answer. */
 struct rdm_tx {
 	void *context;
-	uint8_t kind;			/* RDM_MSG, RDM_WRITE, RDM_READ */
+	uint8_t kind;			/* of the frames that ask for it */
 	bool has_data;
 	bool pulled;			/* from memory to memory: taken by who receives it */
 	bool revoked;			/* what it reads has been taken back */
-	uint64_t data;			/* completion data of a message */
+	bool silent;			/* only its failure is told: a note follows */
+	uint64_t data;			/* completion data */
+	uint64_t operand[2];		/* of an atomic operation */
 	uint64_t remote;
 	uint32_t key;
 	uint64_t total, done;		/* bytes; done: put into frames, or received (read) */
@@ -175,6 +177,8 @@ struct rdm_serve {
 	uint32_t key;
 	int refused;			/* code, 0: granted */
 	bool pulled;			/* the peer takes it out of our memory */
+	bool known;			/* atomic operation: the answer is `value` */
+	uint64_t value;
 };
 /* Unanswered ones of a connection at most. */
 #define RDM_SERVE_MAX 64
@@ -300,7 +304,8 @@ struct rdm_wire {
 	bool (*drained)(struct rdm_ep *ep, bool died);
 
 	/* Frames. reserve: room for a frame with up to `want` bytes of payload, or NULL; *room says
-	 * how many there are (at least one unless want is 0). commit: it is complete. */
+	 * how many there are (at least RDM_PAYLOAD_LEAST if so many are wanted). commit: it is
+	 * complete. */
 	struct rdm_frame *(*reserve)(struct rdm_ep *ep, int channel, size_t want, size_t *room);
 	void (*commit)(struct rdm_ep *ep, int channel, struct rdm_frame *frame);
 	/* How many frames of requests, counted from the beginning, are in the peer's hands, and
@@ -417,6 +422,12 @@ void rdm_ep_cut(struct rdm_ep *ep, const char *why);
 void rdm_ep_fail(struct rdm_ep *ep, const char *why);
 extern struct fi_ops_msg rdm_msg_ops, rdm_srx_msg_ops;
 extern struct fi_ops_rma rdm_rma_ops;
+extern struct fi_ops_atomic rdm_atomic_ops;
+/* proto_rx.c: ep->cur becomes the next receive. False: there is none, and the frame has to wait. */
+bool rdm_take_receive(struct rdm_ep *ep);
+/* proto_ext.c; false: they have to wait. */
+bool rdm_take_note(struct rdm_ep *ep, const struct rdm_frame *f);
+bool rdm_take_atomic(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload);
 
 /* ep.c: called by the connection manager with eq->lock. */
 /* The connection is up: frames may flow. */

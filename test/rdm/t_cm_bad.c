@@ -113,7 +113,7 @@ struct garbage {
 
 static const struct garbage garbage[] = {
 	{ "magic", 0, { 'X' }, 1, false },
-	{ "version", 4, { 2 }, 1, true },
+	{ "version", 4, { 3 }, 1, true },
 	{ "kind 0", 5, { 0 }, 1, false },
 	{ "kind 5", 5, { 5 }, 1, false },
 	{ "kind 7", 5, { 7 }, 1, false },
@@ -171,7 +171,7 @@ static void noise(const void *row)
 		/* Never in the wire's bytes, the data or the address: that would be a good request. */
 		while (n--)
 			buf[rand_r(&seed) % 5] ^= (uint8_t)(1 + rand_r(&seed) % 255);
-		if (!memcmp(buf, "RDMC\1", 5))
+		if (!memcmp(buf, "RDMC\2", 5))
 			buf[0] = 'r';
 		send(fd, buf, len, MSG_NOSIGNAL);
 		shown_out(&t, fd, !memcmp(buf, "RDMC", 4));
@@ -400,12 +400,12 @@ static void wrong_answers(const void *row)
 		int err;
 	} answers[] = {
 		{ "HTTP/1.1 400 Bad Request\r\n\r\n....", 32, EPROTO },
-		{ "RDMC\2...........................", 32, EPROTONOSUPPORT },
-		{ "RDMC\1\1\7\0\0\0\0\0\0\1\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
-		{ "RDMC\1\2\115\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
-		{ "RDMC\1\2\7\0\0\377\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EBADMSG },
-		{ "RDMC\1\4\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
-		{ "RDMC\1\2", 6, ECONNRESET },
+		{ "RDMC\3...........................", 32, EPROTONOSUPPORT },
+		{ "RDMC\2\1\7\0\0\0\0\0\0\1\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
+		{ "RDMC\2\2\115\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
+		{ "RDMC\2\2\7\0\0\377\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EBADMSG },
+		{ "RDMC\2\4\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
+		{ "RDMC\2\2", 6, ECONNRESET },
 		{ "", 0, ECONNRESET },
 	};
 	const struct sort *sort = row;

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What happens to a peer's atomic operation, and to what it says behind a write?
+ *
+ * Like everything else, an atomic operation is carried out by the side that owns the memory, with
+ * an instruction that is atomic for all its threads: so operations of several connections, and
+ * those of the program itself, do not get in between.
+ */
+#include <string.h>
+
+#include "rdm/foreign.h"
+#include "rdm/proto.h"
+
+static bool in_disorder(const struct rdm_ep *ep, const struct rdm_frame *f, uint32_t len)
+{
+	return ep->in_message || ep->in_write || f->len != len ||
+	       (f->flags & (RDM_FIRST | RDM_LAST)) != (RDM_FIRST | RDM_LAST);
+}
+
+bool rdm_take_note(struct rdm_ep *ep, const struct rdm_frame *f)
+{
+	if (in_disorder(ep, f, 0)) {
+		rdm_ep_fail(ep, "a note in disorder");
+		return true;
+	}
+	if (!rdm_take_receive(ep))
+		return false;
+	ep->messages++;
+	ep->done++;
+	rdm_cq_push(ep->rx_cq, ep->cur.context, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+		    f->total, f->value, 0);
+	return true;
+}
+
+static uint64_t operate(uint64_t *at, const struct rdm_frame *f, const void *payload)
+{
+	uint64_t operand[2];
+
+	memcpy(operand, payload, f->len);
+	if (f->kind == RDM_ADD)
+		return __atomic_fetch_add(at, operand[0], __ATOMIC_SEQ_CST);
+	/* Fails: the operand to be compared becomes what is there. */
+	__atomic_compare_exchange_n(at, &operand[0], operand[1], false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return operand[0];
+}
+
+/* False: too much is being answered. */
+bool rdm_take_atomic(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+{
+	struct rdm_serve *s = &ep->serve[ep->serve_tail % RDM_SERVE_MAX];
+	void *at;
+
+	if (ep->serve_tail - ep->serve_head == RDM_SERVE_MAX)
+		return false;
+	if (in_disorder(ep, f, f->kind == RDM_ADD ? 8 : 16) || f->total != sizeof(uint64_t)) {
+		rdm_ep_fail(ep, "an atomic operation in disorder");
+		return true;
+	}
+	pthread_rwlock_rdlock(&ep->domain->mr_lock);
+	ep->granted &= ~rdm_serve_bit(ep->serve_tail);
+	*s = (struct rdm_serve){ .total = sizeof(uint64_t) };
+	at = rdm_mr_access(ep->domain, f->key, f->value, sizeof(uint64_t), FI_ATOMIC, &s->refused);
+	if (at && (uintptr_t)at % sizeof(uint64_t))
+		s->refused = FI_EINVAL;
+	if (!s->refused) {
+		rdm_foreign_begin();
+		s->value = operate(at, f, payload);
+		rdm_foreign_end();
+		s->known = true;
+	}
+	pthread_rwlock_unlock(&ep->domain->mr_lock);
+	/* What comes behind a refused request must not take effect. */
+	if (s->refused)
+		ep->refused = true;
+	ep->serve_tail++;
+	return true;
+}
