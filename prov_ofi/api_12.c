@@ -25,6 +25,12 @@ DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
 	return known;
 }
 
+bool dofi_api_extensions(const struct dofi_ia *ia)
+{
+	(void)ia;
+	return false;
+}
+
 void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
 {
 	(void)ia;

@@ -23,12 +23,18 @@ DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
 	return known;
 }
 
+bool dofi_api_extensions(const struct dofi_ia *ia)
+{
+	return ia->fab.immed || ia->fab.atomics;
+}
+
 void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
 {
-	(void)ia;
+	bool has = dofi_api_extensions(ia);
+
 	attr->zb_supported = DAT_TRUE;
-	attr->extension_supported = DAT_EXTENSION_NONE;
-	attr->extension_version = 0;
+	attr->extension_supported = has ? DAT_EXTENSION_IB : DAT_EXTENSION_NONE;
+	attr->extension_version = has ? DAT_IB_EXTENSION_VERSION : 0;
 }
 
 void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
@@ -184,12 +190,72 @@ static DAT_RETURN ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR name, D
 	return DAT_SUCCESS;
 }
 
+/* What an event of the extension says beside what every completion says. */
+void dofi_event_ib(DAT_EVENT *event, uint32_t immed)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
+	DAT_IB_EXTENSION_EVENT_DATA x;
+
+	_Static_assert(sizeof(x) <= sizeof(event->event_extension_data), "has to fit");
+	memset(&x, 0, sizeof(x));
+	x.status = d->status ? DAT_IB_OP_ERR : DAT_OP_SUCCESS;
+	switch ((int)d->operation) {
+	case DAT_IB_DTO_RDMA_WRITE_IMMED:
+		x.type = DAT_IB_RDMA_WRITE_IMMED;
+		break;
+	case DAT_IB_DTO_RECV_IMMED:
+		x.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
+		x.val.immed.data = immed;
+		break;
+	case DAT_IB_DTO_FETCH_ADD:
+		x.type = DAT_IB_FETCH_AND_ADD;
+		break;
+	default:
+		x.type = DAT_IB_CMP_AND_SWAP;
+		break;
+	}
+	memset(event->event_extension_data, 0, sizeof(event->event_extension_data));
+	memcpy(event->event_extension_data, &x, sizeof(x));
+}
+
+/* The arguments are those of the macros in dat_ib_extensions.h. */
+static DAT_RETURN write_immed(DAT_EP_HANDLE ep, va_list args)
+{
+	DAT_COUNT n = va_arg(args, DAT_COUNT);
+	const DAT_LMR_TRIPLET *iov = va_arg(args, DAT_LMR_TRIPLET *);
+	DAT_DTO_COOKIE cookie = va_arg(args, DAT_DTO_COOKIE);
+	const DAT_RMR_TRIPLET *remote = va_arg(args, DAT_RMR_TRIPLET *);
+	DAT_UINT32 immed = va_arg(args, DAT_UINT32);
+	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
+
+	return dofi_ep_post_write_immed(ep, n, iov, cookie, remote, immed, flags);
+}
+
+static DAT_RETURN atomic_op(DAT_EP_HANDLE ep, bool with_swap, va_list args)
+{
+	DAT_UINT64 operand = va_arg(args, DAT_UINT64);
+	DAT_UINT64 swap = with_swap ? va_arg(args, DAT_UINT64) : 0;
+	const DAT_LMR_TRIPLET *iov = va_arg(args, DAT_LMR_TRIPLET *);
+	DAT_DTO_COOKIE cookie = va_arg(args, DAT_DTO_COOKIE);
+	const DAT_RMR_TRIPLET *remote = va_arg(args, DAT_RMR_TRIPLET *);
+	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
+
+	return dofi_ep_post_atomic(ep, operand, with_swap ? &swap : NULL, iov, cookie, remote,
+				   flags);
+}
+
 static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
-	(void)handle;
-	(void)op;
-	(void)args;
-	return NOT_SUPPORTED;
+	switch ((int)op) {
+	case DAT_IB_RDMA_WRITE_IMMED_OP:
+		return write_immed(handle, args);
+	case DAT_IB_FETCH_AND_ADD_OP:
+		return atomic_op(handle, false, args);
+	case DAT_IB_CMP_AND_SWAP_OP:
+		return atomic_op(handle, true, args);
+	default:
+		return NOT_SUPPORTED;
+	}
 }
 
 const DAT_PROVIDER dofi_api_vtable = {

@@ -11,17 +11,30 @@
 #define VERSION_MAJOR 0
 #define VERSION_MINOR 1
 
-static const DAT_NAMED_ATTR named[] = {
-	/* Stock programs look for these two, whatever the fabric. */
-	{ "DAT_IB_RDMA_READ", "TRUE" },
-	{ "DAT_IB_TRANSPORT_MTU", "65536" },
-	{ "DAT_EXTENSION_INTERFACE", "FALSE" },
-	{ "DAT_IB_FETCH_AND_ADD", "FALSE" },
-	{ "DAT_IB_CMP_AND_SWAP", "FALSE" },
-	{ "DAT_IB_IMMED_DATA", "FALSE" },
-	{ "DAT_COUNTERS", "FALSE" },
-	{ "DAT_IB_PROVIDER_NAME", "libfabric" },
+/* Stock programs look for the first two, whatever the fabric. */
+#define NAMED(immed, atomics) { \
+	{ "DAT_IB_RDMA_READ", "TRUE" }, \
+	{ "DAT_IB_TRANSPORT_MTU", "65536" }, \
+	{ "DAT_EXTENSION_INTERFACE", immed }, \
+	{ "DAT_IB_FETCH_AND_ADD", atomics }, \
+	{ "DAT_IB_CMP_AND_SWAP", atomics }, \
+	{ "DAT_IB_IMMED_DATA", immed }, \
+	{ "DAT_IB_UD", "FALSE" }, \
+	{ "DAT_COUNTERS", "FALSE" }, \
+	{ "DAT_IB_PROVIDER_NAME", "libfabric" } }
+
+/* By what the IA has of the InfiniBand extension: nothing, immediate data, atomic operations too. No
+ * fabric has the last without the other. */
+static const DAT_NAMED_ATTR named[][9] = {
+	NAMED("FALSE", "FALSE"), NAMED("TRUE", "FALSE"), NAMED("TRUE", "TRUE"),
 };
+
+static const DAT_NAMED_ATTR *named_of(const struct dofi_ia *ia)
+{
+	int has = dofi_api_extensions(ia) ? 1 + ia->fab.atomics : 0;
+
+	return named[has];
+}
 
 static void fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 {
@@ -104,8 +117,8 @@ static void fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->lmr_sync_req = DAT_FALSE;
 	a->dto_async_return_guaranteed = DAT_FALSE;
 	a->rdma_write_for_rdma_read_req = DAT_FALSE;
-	a->num_provider_specific_attr = sizeof(named) / sizeof(*named);
-	a->provider_specific_attr = (DAT_NAMED_ATTR *)(uintptr_t)named;
+	a->num_provider_specific_attr = sizeof(*named) / sizeof(**named);
+	a->provider_specific_attr = (DAT_NAMED_ATTR *)(uintptr_t)named_of(ia);
 	dofi_api_provider_attr(ia, a);
 }
 

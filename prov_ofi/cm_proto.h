@@ -6,11 +6,11 @@
  *
  *  offset size
  *   0  4  magic "DOFI"
- *   4  1  version of this layout (1)
+ *   4  1  version of this layout and of what travels beside data (2)
  *   5  1  kind: enum dofi_cm_kind
  *   6  1  fabric: wire id of the fabric's row, see DOFI_CM_AND_SHM
  *   7  1  DAT version of the sender, major * 10 + minor (information only)
- *   8  2  bytes of header before the private data (40 in version 1)
+ *   8  2  bytes of header before the private data (40 in versions 1 and 2)
  *  10  2  bytes of private data
  *  12  8  request: connection qualifier asked for; otherwise 0
  *  20  2  RDMA reads that the sender serves at once
@@ -24,7 +24,7 @@
  *
  *  offset size
  *   0  1  magic 0xda
- *   1  1  bits 7..5 version (1); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
+ *   1  1  bits 7..5 version (2); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
  *         are not the port (cm.h); 0: zero
  *   2  1  RDMA reads that the sender serves at once; rejection: enum dofi_cm_reason
  *   3  1  RDMA reads that the sender issues at once
@@ -33,6 +33,9 @@
  *
  * followed by private data up to the end of the message. The port says the rest of the qualifier;
  * such fabrics need no link.
+ *
+ * Version 2 came with writes with immediate data (tag.h), which a peer of version 1 would take for
+ * something else.
  *
  * A peer with another magic, version or fabric is refused. Nothing is believed before the whole
  * message has been checked (dofi_cm_parse).
@@ -45,7 +48,7 @@
 #include <stdint.h>
 
 #define DOFI_CM_MAGIC 0x444f4649u
-#define DOFI_CM_VERSION 1
+#define DOFI_CM_VERSION 2
 #define DOFI_CM_HDR 40
 /* Of any fabric; what one carries says its row. */
 #define DOFI_CM_MAX 296
@@ -57,7 +60,7 @@
 
 #define DOFI_CM_BRIEF 7
 #define DOFI_CM_BRIEF_MAGIC 0xdau
-#define DOFI_CM_BRIEF_VERSION 1u
+#define DOFI_CM_BRIEF_VERSION 2u
 #define DOFI_CM_BRIEF_FABRIC 2	/* wire id of verbs, which it is for */
 
 enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };

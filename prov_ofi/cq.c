@@ -34,7 +34,8 @@ EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *d = &e->data.dto_completion_event_data;
 
-	e->number = DAT_DTO_COMPLETION_EVENT;
+	e->number = dofi_dto_event(dto->kind);
+	e->immed = dto->immed;
 	d->ep_handle = ep;
 	d->user_cookie = dto->cookie;
 	d->status = (DAT_DTO_COMPLETION_STATUS)dto->status;
@@ -163,7 +164,7 @@ EACH void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status)
 		dofi_srq_finish(ep, dto, evd);
 		return;
 	}
-	if (dto->kind == DOFI_READ)
+	if (dofi_kind_fetches(dto->kind))
 		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
 	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
 	if (!atomic_load_explicit(&ep->open, memory_order_acquire)) {
@@ -200,9 +201,30 @@ static __attribute__((noinline)) bool word_of(struct dofi_dto *dto, size_t *len,
 	return dofi_word_take(&dto->ep->rq.words, (size_t)(dto - dto->ep->rq.dto), len, data);
 }
 
-/* Its effects on this side. */
-static uint8_t take_data(struct dofi_dto *dto, uint64_t data)
+/* A write with immediate data took the receive. A device says that by the kind of completion, and has
+ * room for nothing else; software has room for all (tag.h). */
+static void take_immed(struct dofi_dto *dto, const struct dofi_fab *fab, uint64_t data, size_t *len)
 {
+	dto->kind = DOFI_RECV_IMMED;
+	dto->solicited = fab->row->device || (data & DOFI_DATA_SOLICITED);
+	dto->immed = (uint32_t)(fab->row->device ? data : data >> 32);
+	if (fab->row->tcp_quirks)
+		*len = dofi_data_length(data);
+	/* 1.2 does not know such completions: as far as it goes, nothing has come. */
+	if (DOFI_API == 12)
+		*len = 0;
+}
+
+/* Its effects on this side. */
+static __attribute__((noinline)) uint8_t take_data(struct dofi_dto *dto, const struct dofi_fab *fab,
+						   const struct fi_cq_data_entry *entry,
+						   uint64_t data, size_t *len)
+{
+	if ((entry->flags & FI_REMOTE_WRITE) ||
+	    (fab->row->tcp_quirks && (data & DOFI_DATA_IMMED))) {
+		take_immed(dto, fab, data, len);
+		return DAT_DTO_SUCCESS;
+	}
 	dto->solicited = data & DOFI_DATA_SOLICITED;
 	if (!(data & DOFI_DATA_INVALIDATE))
 		return DAT_DTO_SUCCESS;
@@ -221,7 +243,8 @@ EACH void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 	if (!dto)
 		return;
 	if (dto->kind == DOFI_RECV) {
-		uint64_t data = entry->flags & FI_REMOTE_CQ_DATA ? entry->data : 0;
+		bool said = entry->flags & FI_REMOTE_CQ_DATA;
+		uint64_t data = said ? entry->data : 0;
 
 		if (evd->obj.ia->fab.worded && !word_of(dto, &len, &data))
 			status = DAT_DTO_ERR_BAD_RESPONSE;
@@ -230,10 +253,10 @@ EACH void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 			if (!dto->ep)
 				return;
 		}
-		if (data)
-			status = take_data(dto, data);
+		if (said || data)
+			status = take_data(dto, &evd->obj.ia->fab, entry, data, &len);
 		/* A scratch byte stands in for an empty buffer (see dto.c). */
-		if (len > dto->length)
+		if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
 			status = DAT_DTO_ERR_LOCAL_LENGTH;
 		dto->length = len;
 	}
@@ -259,6 +282,8 @@ static uint8_t status_of(const struct dofi_fab *fab, const struct fi_cq_err_entr
 	case FI_EACCES:
 	case FI_ENOKEY:
 		return DAT_DTO_ERR_REMOTE_ACCESS;
+	case FI_EINVAL:		/* rdm/: an atomic operation on an odd address */
+		return DAT_DTO_ERR_REMOTE_RESPONDER;
 	case FI_EFAULT:
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
 	default:
@@ -273,7 +298,8 @@ static bool suspicious(const struct dofi_dto *dto, uint8_t status)
 	const struct dofi_ep *ep = dto->ep;
 
 	return status == DAT_DTO_ERR_FLUSHED && ep->obj.ia->fab.row->tcp_quirks &&
-	       (dto->kind == DOFI_READ || dto->kind == DOFI_WRITE) &&
+	       (dto->kind == DOFI_READ || dto->kind == DOFI_WRITE ||
+		dto->kind == DOFI_WRITE_IMMED) &&
 	       !atomic_load_explicit(&ep->ending, memory_order_acquire);
 }
 
@@ -296,7 +322,7 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 	}
 	status = status_of(&evd->obj.ia->fab, &err);
 	if (suspicious(dto, status)) {
-		if (dto->kind == DOFI_READ)
+		if (dofi_kind_fetches(dto->kind))
 			atomic_fetch_add_explicit(&dto->ep->reads_done, 1, memory_order_release);
 		atomic_store_explicit(&dto->state, DOFI_DTO_SUSPECT, memory_order_release);
 		return true;

@@ -240,8 +240,9 @@ int dofi_device_find(struct dofi_fab *fab, const char *wanted)
 	return ret;
 }
 
-/* Would the device serve an endpoint with queues of this depth? */
-static bool grants(const struct dofi_fab *fab, size_t rx, size_t tx, size_t iov)
+/* Would the device serve an endpoint with queues of this depth, and with these capabilities
+ * beside? */
+static bool grants(const struct dofi_fab *fab, size_t rx, size_t tx, size_t iov, uint64_t caps)
 {
 	struct fi_info *hints = hints_for(fab, fab->device), *found = NULL;
 	bool ok;
@@ -251,11 +252,27 @@ static bool grants(const struct dofi_fab *fab, size_t rx, size_t tx, size_t iov)
 	hints->rx_attr->size = rx;
 	hints->tx_attr->size = tx;
 	hints->rx_attr->iov_limit = hints->tx_attr->iov_limit = iov;
+	hints->caps |= caps;
 	ok = !dofi_fab_ask(hints, &found);
 	if (found)
 		dofi_lib.freeinfo(found);
 	dofi_lib.freeinfo(hints);
 	return ok;
+}
+
+/* iWARP has neither completion data nor atomic operations. */
+static void settle_extensions(struct dofi_fab *fab)
+{
+	fab->immed = !fab->worded;
+	fab->atomic_values = dofi_fab_older(fab, 2, 2);
+	/* A value that is to look like a pointer must not be longer than one. */
+	fab->atomics = !fab->worded && (!fab->atomic_values || sizeof(void *) == sizeof(uint64_t)) &&
+		       grants(fab, 0, 0, 0, FI_ATOMIC);
+	if (!fab->atomics)
+		return;
+	fab->info->caps |= FI_ATOMIC;
+	fab->info->tx_attr->caps |= FI_ATOMIC;
+	fab->info->rx_attr->caps |= FI_ATOMIC;
 }
 
 void dofi_device_adapt(struct dofi_fab *fab)
@@ -267,9 +284,9 @@ void dofi_device_adapt(struct dofi_fab *fab)
 	fab->worded = info->ep_attr->protocol == FI_PROTO_IWARP;
 	fab->reads_iov = fab->worded ? 1 : fab->row->max_iov;
 	iov += fab->worded;
-	while (rx > info->rx_attr->size && !grants(fab, rx, 0, iov))
+	while (rx > info->rx_attr->size && !grants(fab, rx, 0, iov, 0))
 		rx /= 2;
-	while (tx > info->tx_attr->size && !grants(fab, 0, tx, iov))
+	while (tx > info->tx_attr->size && !grants(fab, 0, tx, iov, 0))
 		tx /= 2;
 	if (rx > info->rx_attr->size)
 		info->rx_attr->size = rx;
@@ -280,4 +297,5 @@ void dofi_device_adapt(struct dofi_fab *fab)
 	if (info->tx_attr->iov_limit < iov)
 		info->tx_attr->iov_limit = iov;
 	fab->inject = info->tx_attr->inject_size;
+	settle_extensions(fab);
 }

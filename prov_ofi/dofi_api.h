@@ -18,6 +18,7 @@
 #include <dat/dat_registry.h>
 #elif DOFI_API == 20
 #include <dat2/udat.h>
+#include <dat2/dat_ib_extensions.h>
 #include <dat2/dat_registry.h>
 #else
 #error "DOFI_API must be 12 or 20"
@@ -54,6 +55,22 @@ static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
 	(void)d;
 }
 
+/* No extensions: a receive that a peer's write with immediate data took is an ordinary one. */
+#define DOFI_PRIV_ATOMIC ((DAT_MEM_PRIV_FLAGS)0)
+#define DOFI_EVD_EXTENSION ((DAT_EVD_FLAGS)0)
+
+static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
+{
+	(void)kind;
+	return DAT_DTO_COMPLETION_EVENT;
+}
+
+static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
+{
+	(void)event;
+	(void)immed;
+}
+
 #else
 
 typedef DAT_SEG_LENGTH dofi_len_t;
@@ -81,6 +98,25 @@ static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
 	d->truncate_flag = DAT_FALSE;
 }
 
+#define DOFI_PRIV_ATOMIC ((DAT_MEM_PRIV_FLAGS)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+#define DOFI_EVD_EXTENSION ((DAT_EVD_FLAGS)DAT_IB_EVD_EXTENSION_FLAG)
+
+/* Of operations of the InfiniBand extension, whose numbers are the highest. */
+static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
+{
+	return kind >= DAT_IB_DTO_RDMA_WRITE_IMMED ? (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT
+						   : DAT_DTO_COMPLETION_EVENT;
+}
+
+/* What only events of the extension have (api_20.c). */
+void dofi_event_ib(DAT_EVENT *event, uint32_t immed);
+
+static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
+{
+	if ((unsigned int)event->event_number == DAT_IB_DTO_EVENT)
+		dofi_event_ib(event, immed);
+}
+
 #endif
 
 struct dofi_ia;
@@ -96,6 +132,8 @@ extern const bool dofi_api_srq_attr_optional;
 
 /* The consumer's name for an opened IA; NULL while the registry does not know it yet. */
 DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia);
+/* Has it any of the operations of dat_ib_extensions.h? */
+bool dofi_api_extensions(const struct dofi_ia *ia);
 /* The attribute members that only one version has. */
 void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);

@@ -51,6 +51,12 @@ static const struct rule rules[] = {
 	[DOFI_BIND] = { REQUEST_FLAGS, DAT_INVALID_ARG4, 0, 0, 0 },
 	[DOFI_RECV] = { RECV_FLAGS, DAT_INVALID_ARG5, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+	[DOFI_WRITE_IMMED] = { SEND_FLAGS, DAT_INVALID_ARG6, READABLE, DAT_PRIVILEGES_READ,
+			       DAT_PROTECTION_READ },
+	[DOFI_FETCH_ADD] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			     DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+	[DOFI_CMP_SWAP] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			    DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
 };
 
 /* `need`: any of these rights to the memory. */
@@ -131,8 +137,9 @@ struct order {
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
 	const DAT_RMR_TRIPLET *remote;
-	uint32_t inv_key;		/* send with invalidation */
+	uint32_t inv_key;		/* send with invalidation; immediate data */
 	bool into_rmr;			/* read: the segment is named by the key of an RMR */
+	uint64_t operand[2];		/* atomic operations */
 };
 
 EACH bool flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags)
@@ -156,7 +163,8 @@ EACH DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
 	if (o->n && !o->iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	/* The key travels in completion data, of which devices have too little, or in a word. */
-	if (o->inv_key && ep->obj.ia->fab.row->device && !ep->obj.ia->fab.worded)
+	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.row->device &&
+	    !ep->obj.ia->fab.worded)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!flags_ok(ep, o->kind, o->flags))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, o->into_rmr ? DAT_INVALID_ARG5
@@ -172,7 +180,7 @@ EACH DAT_RETURN take_remote(struct dofi_dto *dto, enum dofi_dto_kind kind,
 
 	dto->remote_addr = dofi_rmr_addr(remote);
 	dto->remote_key = remote->rmr_context;
-	if (kind == DOFI_WRITE)
+	if (kind == DOFI_WRITE || kind == DOFI_WRITE_IMMED)
 		return dto->length > len ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
 	if (dto->length < len)
 		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
@@ -208,6 +216,22 @@ EACH DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 	return dofi_ret_ep_state(ep->state);
 }
 
+/* Eight bytes here and there; programs name more of the peer's memory than they operate on. */
+EACH DAT_RETURN take_operands(struct dofi_dto *dto, const struct order *o)
+{
+	if (dto->length < sizeof(uint64_t) || o->remote->segment_length < sizeof(uint64_t))
+		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
+	dto->iov[0].iov_len = dto->length = sizeof(uint64_t);
+	/* Not left to devices: soft-RoCE would not answer. */
+	if (dofi_rmr_addr(o->remote) % sizeof(uint64_t))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	dto->remote_addr = dofi_rmr_addr(o->remote);
+	dto->remote_key = o->remote->rmr_context;
+	dto->operand[0] = o->operand[0];
+	dto->operand[1] = o->operand[1];
+	return DAT_SUCCESS;
+}
+
 EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
 {
 	DAT_MEM_PRIV_FLAGS need = rules[o->kind].need;
@@ -226,6 +250,8 @@ EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct orde
 			    need);
 	if (ret || o->kind == DOFI_SEND)
 		return ret;
+	if (o->kind >= DOFI_FETCH_ADD)
+		return take_operands(dto, o);
 	return take_remote(dto, o->kind, o->remote);
 }
 
@@ -243,7 +269,7 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		return;
 	}
 	fid = ep->conn->fid;
-	if (kind == DOFI_READ)
+	if (dofi_kind_fetches(kind))
 		ep->reads_begun++;
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
@@ -251,6 +277,10 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		ret = dofi_fab_recv(fid, dto);
 	else if (kind == DOFI_SEND)
 		ret = dofi_fab_send(ep, fid, dto);
+	else if (kind == DOFI_WRITE_IMMED)
+		ret = dofi_fab_write_immed(ep, fid, dto);
+	else if (kind >= DOFI_FETCH_ADD)
+		ret = dofi_fab_atomic(ep, fid, dto);
 	else
 		ret = dofi_fab_rdma(ep, fid, dto);
 	if (!ret) {
@@ -441,4 +471,66 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	return post(ep, &(struct order){ .kind = DOFI_WRITE, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags, .remote = remote });
+}
+
+/* What beside the call itself has to be so for a write with immediate data. */
+static DAT_RETURN may_tell(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+{
+	const struct dofi_fab *fab = &ep->obj.ia->fab;
+	uint64_t total = 0;
+
+	if (!fab->immed)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	if (fab->row->wire)
+		return DAT_SUCCESS;
+	/* An SRQ's tag and the immediate data do not both fit beside a write (tag.h). */
+	if (ep->peer_tag)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	for (DAT_COUNT i = 0; fab->row->tcp_quirks && iov && i < n; i++)
+		total += iov[i].segment_length;
+	return total >> DOFI_DATA_LENGTH_BITS ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				    uint32_t immed, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!remote)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	ret = may_tell(ep, n, iov);
+	if (ret)
+		return ret;
+	return post(handle, &(struct order){ .kind = DOFI_WRITE_IMMED, .n = n, .iov = iov,
+					     .cookie = cookie, .flags = flags, .remote = remote,
+					     .inv_key = immed });
+}
+
+/* swap NULL: `operand` is added, else compared. */
+DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, uint64_t operand, const uint64_t *swap,
+			       const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ep->obj.ia->fab.atomics)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	if (!iov)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!remote)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (swap)
+		return post(handle, &(struct order){ .kind = DOFI_CMP_SWAP, .n = 1, .iov = iov,
+						     .cookie = cookie, .flags = flags,
+						     .remote = remote,
+						     .operand = { operand, *swap } });
+	return post(handle, &(struct order){ .kind = DOFI_FETCH_ADD, .n = 1, .iov = iov,
+					     .cookie = cookie, .flags = flags, .remote = remote,
+					     .operand = { operand, 0 } });
 }

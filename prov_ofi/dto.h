@@ -34,6 +34,14 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
 					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					 DAT_COMPLETION_FLAGS flags);
+/* Of the InfiniBand extension, where the fabric has them. */
+DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				    uint32_t immed, DAT_COMPLETION_FLAGS flags);
+/* Adds the operand, or, with `swap`, puts that in place of the operand. */
+DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE ep, uint64_t operand, const uint64_t *swap,
+			       const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
 /* Is the EP in a state for binds? Asked before a window is made. */
 DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep);
 /* Queues a bind (window NULL: unbind), whose key is registered already. */

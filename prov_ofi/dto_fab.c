@@ -47,7 +47,7 @@ static size_t cut(const struct dofi_dto *dto, uint64_t len, size_t *i, size_t *s
 	return n;
 }
 
-static ssize_t write_tail_last(struct fid_ep *fid, struct dofi_dto *dto,
+static ssize_t write_tail_last(struct fid_ep *fid, const struct dofi_dto *dto,
 			       const struct fi_msg_rma *whole, uint64_t flags)
 {
 	uint64_t last = dto->remote_addr + dto->length - 1;
@@ -70,10 +70,18 @@ static ssize_t write_tail_last(struct fid_ep *fid, struct dofi_dto *dto,
 		return ret;
 	target.addr += target.len;
 	target.len = tail;
-	msg.context = &dto->ctx;
+	msg.context = whole->context;
 	msg.iov_count = cut(dto, tail, &i, &skip, iov, desc);
 	/* Refused for now: both will be handed over again, which does no harm. */
 	return fi_writemsg(fid, &msg, flags);
+}
+
+ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struct dofi_dto *dto,
+		       struct fi_msg_rma *msg, uint64_t flags)
+{
+	if (ep->write_tail && spans_lines(dto))
+		return write_tail_last(fid, dto, msg, flags);
+	return fi_writemsg(fid, msg, flags);
 }
 
 ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
@@ -82,18 +90,11 @@ ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_
 	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 				  .iov_count = dto->iov_count, .rma_iov = &target,
 				  .rma_iov_count = 1, .context = &dto->ctx };
-	uint64_t flags = FI_COMPLETION;
 
 	if (dto->kind == DOFI_READ)
 		return dto->iov_count > ep->obj.ia->fab.reads_iov
-		       ? dofi_read_pieces(fid, dto, &msg) : fi_readmsg(fid, &msg, flags);
-	/* Programs take a write's completion to mean that the target's memory has changed. Where
-	 * nobody sees the completion, nobody pays for that. */
-	if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
-		flags |= FI_DELIVERY_COMPLETE;
-	if (ep->write_tail && spans_lines(dto))
-		return write_tail_last(fid, dto, &msg, flags);
-	return fi_writemsg(fid, &msg, flags);
+		       ? dofi_read_pieces(fid, dto, &msg) : fi_readmsg(fid, &msg, FI_COMPLETION);
+	return dofi_fab_write(ep, fid, dto, &msg, dofi_write_flags(ep, dto));
 }
 
 static ssize_t recv_worded(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
@@ -120,6 +121,11 @@ static inline ssize_t hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct d
 		return worded ? recv_worded(ep, fid, dto) : dofi_fab_recv(fid, dto);
 	case DOFI_SEND:
 		return worded ? send_worded(ep, fid, dto) : dofi_fab_send(ep, fid, dto);
+	case DOFI_WRITE_IMMED:
+		return dofi_fab_write_immed(ep, fid, dto);
+	case DOFI_FETCH_ADD:
+	case DOFI_CMP_SWAP:
+		return dofi_fab_atomic(ep, fid, dto);
 	default:
 		return dofi_fab_rdma(ep, fid, dto);
 	}
@@ -153,7 +159,7 @@ static void bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 void dofi_dto_take_back(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
 {
 	atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
-	if (dto->kind == DOFI_READ)
+	if (dofi_kind_fetches(dto->kind))
 		ep->reads_begun--;
 	if (ret == -FI_EAGAIN)
 		dofi_work_add(ep, DOFI_WORK_SUBMIT);
@@ -176,7 +182,7 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 		bind_now(ep, q, dto);
 		return true;
 	}
-	if (dto->kind == DOFI_READ)
+	if (dofi_kind_fetches(dto->kind))
 		ep->reads_begun++;
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);

@@ -44,6 +44,20 @@ static inline ssize_t dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid
 }
 
 ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+/* The operations of the InfiniBand extension (ext_fab.c). */
+ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+/* The write itself, with those flags and context. */
+ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struct dofi_dto *dto,
+		       struct fi_msg_rma *msg, uint64_t flags);
+/* Programs take a write's completion to mean that the target's memory has changed. Where nobody sees
+ * the completion, nobody pays for that. */
+static inline uint64_t dofi_write_flags(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
+		return FI_COMPLETION | FI_DELIVERY_COMPLETE;
+	return FI_COMPLETION;
+}
 
 /* How many operations before position `pos` does the fabric have, or did until just now? */
 static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
@@ -55,7 +69,7 @@ static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
 static inline bool dofi_dto_fenced(const struct dofi_ep *ep, const struct dofi_dto *dto,
 				   enum dofi_dto_kind kind)
 {
-	if (kind == DOFI_READ &&
+	if (dofi_kind_fetches(kind) &&
 	    ep->reads_begun - atomic_load_explicit(&ep->reads_done, memory_order_acquire) >=
 	    ep->most_reads)
 		return true;

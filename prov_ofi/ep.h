@@ -22,7 +22,7 @@
 #include "conn.h"
 #include "evd.h"
 
-/* In the order of DAT_DTOS, as far as that goes. */
+/* The numbers are those of DAT_DTOS, and of DAT_IB_DTOS behind it. */
 enum dofi_dto_kind {
 	DOFI_SEND,
 	DOFI_WRITE,
@@ -30,6 +30,11 @@ enum dofi_dto_kind {
 	DOFI_RECV,
 	DOFI_RECV_INVALIDATE,	/* a completion only: the message invalidated a key */
 	DOFI_BIND,
+	/* of the InfiniBand extension (ext.h) */
+	DOFI_WRITE_IMMED = 8,
+	DOFI_RECV_IMMED,	/* a completion only: a write with immediate data took the receive */
+	DOFI_FETCH_ADD,
+	DOFI_CMP_SWAP,
 };
 
 enum dofi_dto_state {
@@ -53,11 +58,15 @@ struct dofi_dto {
 	bool shared;			/* receive posted to an SRQ */
 	uint8_t iov_count;
 	uint16_t flags;			/* DAT_COMPLETION_FLAGS of the post */
-	uint32_t inv_key;		/* send: key that the peer shall invalidate; receive: has */
+	union {
+		uint32_t inv_key;	/* send: key that the peer shall invalidate; receive: has */
+		uint32_t immed;		/* immediate data, to be sent or received */
+	};
 	uint64_t length;		/* posted; once done: transferred */
 	union {
 		struct {		/* RDMA */
 			uint64_t remote_addr, remote_key;
+			uint64_t operand[2];	/* to add; to compare, to swap in */
 		};
 		struct {		/* receive posted to an SRQ */
 			struct dofi_srq *srq;
@@ -76,7 +85,14 @@ struct dofi_dto {
 
 static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 {
-	return dto->kind == DOFI_RECV || dto->kind == DOFI_RECV_INVALIDATE;
+	return dto->kind == DOFI_RECV || dto->kind == DOFI_RECV_INVALIDATE ||
+	       dto->kind == DOFI_RECV_IMMED;
+}
+
+/* Does it bring something from the peer's memory? Fences wait for those. */
+static inline bool dofi_kind_fetches(enum dofi_dto_kind kind)
+{
+	return kind == DOFI_READ || kind >= DOFI_FETCH_ADD;
 }
 
 /* Words that lead messages (word.h): one for each slot of a queue, in registered memory. */

@@ -29,6 +29,7 @@ struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	bool notify;		/* releases a waiter or triggers the CNO */
 	bool recv;		/* completion of a receive */
+	uint32_t immed;		/* immediate data that came with it */
 	struct dofi_srq *srq;	/* whose buffer it was; NULL: no SRQ's */
 	DAT_EVENT_DATA data;
 };

@@ -40,6 +40,7 @@ static inline void pop(struct dofi_evd *evd, DAT_EVENT *event)
 	event->event_number = e->number;
 	event->evd_handle = evd;
 	event->event_data = e->data;
+	dofi_event_extra(event, e->immed);
 	if (e->srq)
 		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
 	evd->overflowed = false;

@@ -76,6 +76,9 @@ struct dofi_fab {
 	bool prov_keys;			/* keys come from the provider */
 	bool local_mr;			/* local buffers need registration */
 	bool worded;			/* a word of ours leads every message (word.h) */
+	bool immed;			/* writes with immediate data take a receive of the peer's */
+	bool atomics;			/* atomic operations on memory of the peer's */
+	bool atomic_values;		/* values are given in place of pointers to them (ext_fab.c) */
 	bool lost;			/* device or address has gone; cm_lock */
 	size_t cq_proven;		/* a CQ of this size can be had; device_cq.c */
 	char device[64];		/* of the fabric, "" where it has none */

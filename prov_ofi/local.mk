@@ -30,6 +30,7 @@ dofi_sources = \
 	prov_ofi/dofi_api.h \
 	prov_ofi/dto.c prov_ofi/dto.h \
 	prov_ofi/dto_fab.c prov_ofi/dto_fab.h \
+	prov_ofi/ext_fab.c \
 	prov_ofi/ep.c prov_ofi/ep.h \
 	prov_ofi/ep_attr.c \
 	prov_ofi/err.c prov_ofi/err.h \

@@ -9,11 +9,12 @@
 #include "mr.h"
 #include "why.h"
 
-#define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
-#define WRITES (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+#define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
+#define WRITES (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
 #define ALL_PRIV (REMOTE | DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
-static uint64_t fabric_access(DAT_MEM_PRIV_FLAGS priv)
+/* libfabric has one right for writes and atomic operations of peers, rdm/ one for each. */
+static uint64_t fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS priv)
 {
 	uint64_t access = 0;
 
@@ -25,6 +26,8 @@ static uint64_t fabric_access(DAT_MEM_PRIV_FLAGS priv)
 		access |= FI_REMOTE_READ;
 	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= FI_REMOTE_WRITE;
+	if ((priv & DOFI_PRIV_ATOMIC) && fab->atomics)
+		access |= fab->row->wire ? FI_ATOMIC : FI_REMOTE_WRITE;
 	return access;
 }
 
@@ -51,7 +54,7 @@ int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 	memset(&attr, 0, sizeof(attr));
 	attr.mr_iov = &iov;
 	attr.iov_count = 1;
-	attr.access = fabric_access(priv);
+	attr.access = fabric_access(fab, priv);
 	attr.requested_key = wanted;
 	/* With absolute addressing the offset is added to what the peer sends. */
 	attr.offset = zero_based ? address : 0;

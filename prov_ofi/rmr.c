@@ -7,7 +7,8 @@
 #include "err.h"
 #include "rmr.h"
 
-#define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+#define CHANGES (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
+#define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | CHANGES)
 
 /* mr_lock held, as for all that follows but the calls themselves. */
 static void close_window(struct dofi_window *w)
@@ -244,8 +245,7 @@ static DAT_RETURN make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if ((remote & DAT_MEM_PRIV_REMOTE_READ_FLAG) && !(lmr->priv & DAT_MEM_PRIV_LOCAL_READ_FLAG))
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
-	if ((remote & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) &&
-	    !(lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+	if ((remote & CHANGES) && !(lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 	w = calloc(1, sizeof(*w));
 	if (!w)

@@ -164,6 +164,7 @@ static const struct name statuses[] = {
 
 static const struct name events[] = {
 	EVENT(DAT_DTO_COMPLETION_EVENT),
+	{ 0x40000, "DAT_IB_DTO_EVENT" },
 	EVENT(DAT_RMR_BIND_COMPLETION_EVENT),
 	EVENT(DAT_CONNECTION_REQUEST_EVENT),
 	EVENT(DAT_CONNECTION_EVENT_ESTABLISHED),
@@ -445,7 +446,9 @@ static void add_completion(struct dofi_text *t, const DAT_DTO_COMPLETION_EVENT_D
 {
 	static const struct name kinds[] = {
 		{ 0, " SEND" }, { 1, " RDMA_WRITE" }, { 2, " RDMA_READ" }, { 3, " RECEIVE" },
-		{ 4, " RECEIVE_WITH_INVALIDATE" }, { 5, " BIND_MW" }, END
+		{ 4, " RECEIVE_WITH_INVALIDATE" }, { 5, " BIND_MW" },
+		{ 8, " RDMA_WRITE_IMMED" }, { 9, " RECEIVE_IMMED" },
+		{ 10, " FETCH_ADD" }, { 11, " CMP_SWAP" }, END
 	};
 	int kind = dofi_dto_operation(d);
 
@@ -480,6 +483,7 @@ SHOW(event)
 	add_enum(t, e->event_number, events);
 	switch ((unsigned int)e->event_number >> 12) {
 	case DAT_DTO_COMPLETION_EVENT >> 12:
+	case 0x40:	/* DAT_IB_DTO_EVENT */
 		add_completion(t, &d->dto_completion_event_data);
 		break;
 	case DAT_RMR_BIND_COMPLETION_EVENT >> 12:

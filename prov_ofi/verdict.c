@@ -38,7 +38,7 @@ static void describe(void *arg, size_t i, struct dofi_dto *dto)
 {
 	struct dofi_access *a = (struct dofi_access *)arg + i;
 
-	a->kind = dto->kind == DOFI_WRITE ? DOFI_ACCESS_WRITE : DOFI_ACCESS_READ;
+	a->kind = dto->kind == DOFI_READ ? DOFI_ACCESS_READ : DOFI_ACCESS_WRITE;
 	a->key = (uint32_t)dto->remote_key;
 	a->address = dto->remote_addr;
 	a->length = dto->length;

@@ -289,16 +289,6 @@ TEST(attr, maximal_endpoint_attributes_are_granted)
 }
 
 #if DAT_TEST_API == 20
-TEST(attr, extensions_are_absent_in_2_0)
-{
-	struct node n;
-
-	get(&n);
-	ASSERT_EQ(n.attr.extension_supported, DAT_EXTENSION_NONE);
-	ASSERT_EQ(n.attr.extension_version, 0);
-	node_close(&n);
-}
-
 TEST(attr, members_of_2_0_are_filled)
 {
 	struct node n;
