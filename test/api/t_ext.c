@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The InfiniBand extension: what an IA says of it, and writes with immediate data. */
+#include "ext.h"
+#include "srq_rig.h"
+
+#define LARGEST ((size_t)4 << 20)
+
+static DAT_RETURN immed_to(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET t, uint64_t cookie, DAT_RMR_TRIPLET to,
+			   uint32_t immed, int flags)
+{
+	return dat_ib_post_rdma_write_immed(ep, 1, &t, ck(cookie), &to, immed,
+					    (DAT_COMPLETION_FLAGS)flags);
+}
+
+static DAT_RETURN immed(struct side *s, struct side *target, size_t len, uint64_t cookie,
+			uint32_t data)
+{
+	return immed_to(s->ep, seg(&s->buf, 0, len), cookie, rem(&target->buf, 4096, len), data, 0);
+}
+
+static const char *named(const struct node *n, const char *name)
+{
+	for (DAT_COUNT i = 0; i < n->prov.num_provider_specific_attr; i++)
+		if (!strcmp(n->prov.provider_specific_attr[i].name, name))
+			return n->prov.provider_specific_attr[i].value;
+	return "absent";
+}
+
+/* What is written here per fabric is what people are told (dat_extension_op(3)). */
+TEST(ext, an_ia_says_what_it_has)
+{
+	bool none = fabric_is("iwarp"), atomics = !none && !fabric_is("tcp");
+	struct node n;
+
+	node_open(&n);
+	ASSERT_EQ(n.attr.extension_supported, none ? DAT_EXTENSION_NONE : DAT_EXTENSION_IB);
+	ASSERT_EQ(n.attr.extension_version, none ? 0 : DAT_IB_EXTENSION_VERSION);
+	ASSERT(!strcmp(named(&n, "DAT_EXTENSION_INTERFACE"), none ? "FALSE" : "TRUE"));
+	ASSERT(!strcmp(named(&n, DAT_IB_ATTR_IMMED_DATA), none ? "FALSE" : "TRUE"));
+	ASSERT(!strcmp(named(&n, DAT_IB_ATTR_FETCH_AND_ADD), atomics ? "TRUE" : "FALSE"));
+	ASSERT(!strcmp(named(&n, DAT_IB_ATTR_CMP_AND_SWAP), atomics ? "TRUE" : "FALSE"));
+	ASSERT(!strcmp(named(&n, DAT_IB_ATTR_UD), "FALSE"));
+	ASSERT(!strcmp(named(&n, DAT_IB_ATTR_COUNTERS), "FALSE"));
+	node_close(&n);
+}
+
+TEST(ext, what_it_has_not_is_MODEL_NOT_SUPPORTED)
+{
+	DAT_LMR_TRIPLET t;
+	DAT_RMR_TRIPLET r;
+	DAT_UINT64 count;
+	struct pair p;
+
+	pair_up(&p);
+	t = seg(&p.a.buf, 0, 8);
+	r = rem(&p.b.buf, 0, 8);
+	UNSUPPORTED(dat_ib_post_send_ud(p.a.ep, 1, &t, NULL, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
+	UNSUPPORTED(dat_ib_query_counters(p.a.ep, 0, &count, 0));
+	UNSUPPORTED(dat_extension_op(p.node.ia, DAT_IB_COLLECTIVE_BARRIER_OP));
+	UNSUPPORTED(dat_extension_op(p.a.ep, 0x7ff));
+	if (fabric_is("tcp")) {
+		UNSUPPORTED(dat_ib_post_fetch_and_add(p.a.ep, 1, &t, ck(1), &r, 0));
+		UNSUPPORTED(dat_ib_post_cmp_and_swap(p.a.ep, 1, 2, &t, ck(1), &r, 0));
+	}
+	EV_EMPTY(p.a.req);
+	pair_close(&p);
+}
+
+TEST(ext, an_evd_may_have_the_streams_flag)
+{
+	struct node n;
+
+	node_open(&n);
+	OK(dat_evd_free(evd_make(&n, 8, DAT_EVD_DTO_FLAG | DAT_IB_EVD_EXTENSION_FLAG)));
+	node_close(&n);
+}
+
+/* ---- success ---- */
+
+static void of_size(struct side *from, struct side *to, struct buf *local, struct buf *remote,
+		    size_t len)
+{
+	uint32_t data = 0x80000001u + (uint32_t)len;
+
+	fill(local->mem, len, (unsigned int)len);
+	memset(remote->mem, 0x77, len + 1);
+	memset(to->buf.mem, 0x55, 100);
+	OK(post_recv(to, 0, 100, 7));
+	OK(immed_to(from->ep, seg(local, 0, len), 8, rem(remote, 0, len), data, 0));
+	EV_IMMED(to->recv, to->ep, 7, len, data);
+	CHECK_FILL(remote->mem, len, (unsigned int)len);
+	ASSERT_EQ(remote->mem[len], 0x77);
+	/* The receive's own buffer is not used. */
+	for (int i = 0; i < 100; i++)
+		ASSERT_EQ(to->buf.mem[i], 0x55);
+	EV_EXT(from->req, from->ep, 8, RDMA_WRITE_IMMED, len);
+}
+
+TEST(ext, immed_with_writes_of_many_sizes_by_both_sides)
+{
+	static const size_t sizes[] = { 0, 1, 8, 64, 100, 101, 4096, 16384, 65537, LARGEST };
+	struct buf local, remote;
+	struct pair p;
+
+	pair_up(&p);
+	buf_make(&local, &p.node, LARGEST + 1, PRIV_ALL);
+	buf_make(&remote, &p.node, LARGEST + 1, PRIV_ALL);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		of_size(&p.a, &p.b, &local, &remote, sizes[i]);
+		of_size(&p.b, &p.a, &local, &remote, sizes[i]);
+	}
+	EV_EMPTY(p.a.recv);
+	EV_EMPTY(p.b.recv);
+	pair_disconnect(&p);
+	buf_free(&local);
+	buf_free(&remote);
+	pair_close(&p);
+}
+
+TEST(ext, immed_data_survives_bit_for_bit)
+{
+	static const uint32_t others[] = { 0, 0xffffffff, 0x12345678, 0x87654321, 0x04000000 };
+	struct pair p;
+
+	pair_up(&p);
+	for (unsigned int i = 0; i < 32 + sizeof(others) / sizeof(*others); i++) {
+		uint32_t data = i < 32 ? 1u << i : others[i - 32];
+
+		OK(post_recv(&p.b, 0, 0, i));
+		OK(immed(&p.a, &p.b, 8, 100 + i, data));
+		EV_IMMED(p.b.recv, p.b.ep, i, 8, data);
+		EV_EXT(p.a.req, p.a.ep, 100 + i, RDMA_WRITE_IMMED, 8);
+	}
+	pair_close(&p);
+}
+
+TEST(ext, immed_from_several_segments)
+{
+	DAT_LMR_TRIPLET t[4];
+	DAT_RMR_TRIPLET to;
+	struct pair p;
+
+	pair_up(&p);
+	fill(p.a.buf.mem, 4000, 3);
+	for (size_t i = 0; i < 4; i++)
+		t[i] = seg(&p.a.buf, i * 1000, 1000);
+	to = rem(&p.b.buf, 100, 4000);
+	OK(post_recv(&p.b, 0, 0, 1));
+	OK(dat_ib_post_rdma_write_immed(p.a.ep, 4, t, ck(2), &to, 99, 0));
+	EV_IMMED(p.b.recv, p.b.ep, 1, 4000, 99);
+	CHECK_FILL(p.b.buf.mem + 100, 4000, 3);
+	EV_EXT(p.a.req, p.a.ep, 2, RDMA_WRITE_IMMED, 4000);
+	pair_close(&p);
+}
+
+/* Receives are taken in the order in which the peer posted, whatever took them. */
+TEST(ext, immed_keeps_its_place_among_sends)
+{
+	struct pair p;
+
+	pair_up(&p);
+	for (unsigned int round = 0; round < 20; round++) {
+		for (unsigned int i = 0; i < 12; i++)
+			OK(post_recv(&p.b, i * 1000, 1000, i));
+		for (unsigned int i = 0; i < 12; i++)
+			if (i % 3 == 1)
+				OK(post_send(&p.a, 0, 100 + i, 50 + i));
+			else
+				OK(immed_to(p.a.ep, seg(&p.a.buf, 0, 200 + i), 50 + i,
+					    rem(&p.b.buf, 20000, 200 + i), round * 100 + i, 0));
+		for (unsigned int i = 0; i < 12; i++)
+			if (i % 3 == 1)
+				EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, 100 + i);
+			else
+				EV_IMMED(p.b.recv, p.b.ep, i, 200 + i, round * 100 + i);
+		for (unsigned int i = 0; i < 12; i++)
+			if (i % 3 == 1)
+				EV_DTO(p.a.req, p.a.ep, 50 + i, OP_SEND, 100 + i);
+			else
+				EV_EXT(p.a.req, p.a.ep, 50 + i, RDMA_WRITE_IMMED, 200 + i);
+	}
+	pair_close(&p);
+}
+
+TEST(ext, immed_waits_for_a_receive)
+{
+	struct pair p;
+
+	pair_up(&p);
+	fill(p.a.buf.mem, 500, 5);
+	OK(immed(&p.a, &p.b, 500, 1, 0xabcd));
+	OK(post_send(&p.a, 0, 20, 2));
+	EV_NONE(p.b.recv);
+	OK(post_recv(&p.b, 0, 10, 3));
+	OK(post_recv(&p.b, 0, 20, 4));
+	EV_IMMED(p.b.recv, p.b.ep, 3, 500, 0xabcd);
+	CHECK_FILL(p.b.buf.mem + 4096, 500, 5);
+	EV_DTO(p.b.recv, p.b.ep, 4, OP_RECV, 20);
+	EV_EXT(p.a.req, p.a.ep, 1, RDMA_WRITE_IMMED, 500);
+	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 20);
+	pair_close(&p);
+}
+
+TEST(ext, immed_flags)
+{
+	DAT_LMR_TRIPLET t;
+	DAT_RMR_TRIPLET r;
+	struct pair p;
+
+	pair_up(&p);
+	t = seg(&p.a.buf, 0, 32);
+	r = rem(&p.b.buf, 0, 32);
+	for (unsigned int i = 0; i < 3; i++)
+		OK(post_recv(&p.b, 100, 0, i));
+	OK(immed_to(p.a.ep, t, 1, r, 11, DAT_COMPLETION_SUPPRESS_FLAG));
+	OK(immed_to(p.a.ep, t, 2, r, 12, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+	OK(immed_to(p.a.ep, t, 3, r, 13, DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	for (unsigned int i = 0; i < 3; i++)
+		EV_IMMED(p.b.recv, p.b.ep, i, 32, 11 + i);
+	EV_EXT(p.a.req, p.a.ep, 2, RDMA_WRITE_IMMED, 32);
+	EV_EXT(p.a.req, p.a.ep, 3, RDMA_WRITE_IMMED, 32);
+	EV_EMPTY(p.a.req);
+	BAD_ARG(immed_to(p.a.ep, t, 4, r, 1, 0x100), 6);
+	/* Not among those of a default endpoint. */
+	BAD_ARG(immed_to(p.a.ep, t, 4, r, 1, DAT_COMPLETION_UNSIGNALLED_FLAG), 6);
+	pair_close(&p);
+}
+
+/* Whoever waits for solicited events only is woken by immediate data that was sent so. */
+TEST(ext, immed_that_is_solicited_wakes)
+{
+	DAT_EP_ATTR attr;
+	struct node n;
+	struct pair p;
+
+	node_open(&n);
+	attr = default_attr(&n);
+	node_close(&n);
+	attr.recv_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	pair_open_attr(&p, NULL, &attr);
+	pair_connect(&p);
+	OK(post_recv(&p.b, 0, 0, 1));
+	OK(immed_to(p.a.ep, seg(&p.a.buf, 0, 8), 2, rem(&p.b.buf, 0, 8), 77,
+		    DAT_COMPLETION_SOLICITED_WAIT_FLAG));
+	EV_IMMED(p.b.recv, p.b.ep, 1, 8, 77);
+	EV_EXT(p.a.req, p.a.ep, 2, RDMA_WRITE_IMMED, 8);
+	pair_close(&p);
+}
+
+/* ---- to a shared receive queue ---- */
+
+TEST(ext, immed_to_an_SRQ_comes_to_its_endpoint)
+{
+	struct hub h;
+
+	hub_open(&h, 3, 16, HUB_ONE_EVD);
+	for (int i = 0; i < 12; i++)
+		OK(hub_post(&h, i, 64, 100 + (uint64_t)i));
+	for (unsigned int i = 0; i < 12; i++) {
+		struct side *from = &h.peer[i % 3], *to = &h.on[i % 3];
+
+		OK(immed(from, from, 40, i, ~i));
+		EV_EXT(from->req, from->ep, i, RDMA_WRITE_IMMED, 40);
+		EV_IMMED(to->recv, to->ep, 100 + i, 40, ~i);
+	}
+	SRQ_COUNTS(h.srq, 0, 0);
+	hub_close(&h);
+}
+
+TEST(ext, immed_to_an_SRQ_is_refused_where_its_tag_has_no_room)
+{
+	struct hub h;
+
+	hub_open(&h, 1, 16, 0);
+	OK(hub_post(&h, 0, 64, 1));
+	UNSUPPORTED(immed(&h.peer[0], &h.peer[0], 40, 2, 3));
+	/* In the other direction there is no SRQ. */
+	OK(post_recv(&h.peer[0], 0, 0, 4));
+	OK(immed(&h.on[0], &h.peer[0], 40, 5, 6));
+	EV_IMMED(h.peer[0].recv, h.peer[0].ep, 4, 40, 6);
+	EV_EXT(h.on[0].req, h.on[0].ep, 5, RDMA_WRITE_IMMED, 40);
+	/* And messages go on. */
+	hub_send(&h, 0, 30, 9);
+	HUB_GOT(&h, 0, 1, 0, 30, 9);
+	hub_close(&h);
+}
+
+/* ---- failure ---- */
+
+TEST(ext, immed_checks_its_arguments)
+{
+	DAT_LMR_TRIPLET t[5];
+	DAT_RMR_TRIPLET r;
+	struct pair p;
+	struct buf b;
+
+	pair_up(&p);
+	for (size_t i = 0; i < 5; i++)
+		t[i] = seg(&p.a.buf, 0, 8);
+	r = rem(&p.b.buf, 0, 7);
+	BAD_HANDLE(dat_ib_post_rdma_write_immed(p.node.pz, 1, t, ck(1), &r, 1, 0), EP);
+	BAD_ARG(dat_ib_post_rdma_write_immed(p.a.ep, 1, t, ck(1), NULL, 1, 0), 5);
+	BAD_ARG(dat_ib_post_rdma_write_immed(p.a.ep, 1, NULL, ck(1), &r, 1, 0), 3);
+	BAD_ARG(dat_ib_post_rdma_write_immed(p.a.ep, 5, t, ck(1), &r, 1, 0), 2);
+	BAD_ARG(dat_ib_post_rdma_write_immed(p.a.ep, -1, t, ck(1), &r, 1, 0), 2);
+	ASSERT_RET(immed_to(p.a.ep, t[0], 1, r, 1, 0), DAT_LENGTH_ERROR, 0);
+	t[0].lmr_context ^= 0x12340000;
+	ASSERT_RET(immed_to(p.a.ep, t[0], 1, r, 1, 0), DAT_PRIVILEGES_VIOLATION,
+		   DAT_PRIVILEGES_READ);
+	buf_make(&b, &p.node, 4096, 0x02);
+	ASSERT_RET(immed_to(p.a.ep, seg(&b, 0, 1), 1, r, 1, 0), DAT_PRIVILEGES_VIOLATION,
+		   DAT_PRIVILEGES_READ);
+	buf_free(&b);
+	EV_EMPTY(p.a.req);
+	pair_close(&p);
+}
+
+TEST(ext, immed_on_an_unconnected_endpoint_is_INVALID_STATE)
+{
+	struct pair p;
+
+	pair_open(&p);
+	BAD_STATE(immed(&p.a, &p.b, 8, 1, 1), EP_UNCONNECTED);
+	pair_close(&p);
+}
+
+/* The receive does not tell of a write that has not taken place: it is flushed, or, by soft-RoCE, said to
+ * have failed. */
+static void refused(struct pair *p, DAT_RMR_TRIPLET to, size_t len)
+{
+	DAT_EVENT ev;
+
+	OK(post_recv(&p->b, 0, 10, 1));
+	OK(immed_to(p->a.ep, seg(&p->a.buf, 0, len), 5, to, 1, 0));
+	EV_EXT_STATUS(p->a.req, p->a.ep, 5, RDMA_WRITE_IMMED, DAT_DTO_ERR_REMOTE_ACCESS);
+	both_ended(p);
+	EV_NEXT(p->b.recv, &ev);
+	ASSERT_EQ(ev.event_number, DAT_DTO_COMPLETION_EVENT);
+	ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, 1);
+	ASSERT(dto_of(&ev)->status == DAT_DTO_ERR_FLUSHED ||
+	       (fabric_is("verbs") && dto_of(&ev)->status == DAT_DTO_ERR_REMOTE_ACCESS));
+}
+
+TEST(ext, immed_without_the_right_to_write_is_REMOTE_ACCESS)
+{
+	struct pair p;
+	struct buf b;
+
+	pair_up(&p);
+	buf_make(&b, &p.node, 4096, (int)PRIV_ALL & ~DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	memset(b.mem, 0x31, 4096);
+	refused(&p, rem(&b, 0, 64), 64);
+	ASSERT_EQ(b.mem[0], 0x31);
+	buf_free(&b);
+	pair_close(&p);
+}
+
+TEST(ext, immed_beyond_the_region_is_REMOTE_ACCESS)
+{
+	struct pair p;
+
+	pair_up(&p);
+	refused(&p, rem_raw((uintptr_t)p.b.buf.mem + SIDE_BUF - 7, 8, p.b.buf.rmr), 8);
+	pair_close(&p);
+}
+
+TEST(ext, immed_is_flushed_at_the_end)
+{
+	DAT_EVENT ev;
+	struct pair p;
+
+	pair_up(&p);
+	for (unsigned int i = 0; i < 4; i++)
+		OK(immed(&p.a, &p.b, 100, i, i));
+	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	for (unsigned int i = 0; i < 4; i++) {
+		EV_NEXT(p.a.req, &ev);
+		ASSERT_EQ((int)ev.event_number, DAT_IB_DTO_EVENT);
+		ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, i);
+		ASSERT_EQ((int)dto_of(&ev)->operation, DAT_IB_DTO_RDMA_WRITE_IMMED);
+	}
+	EV_CONN(p.a.conn, DISCONNECTED, p.a.ep);
+	/* Afterwards at once. */
+	OK(immed(&p.a, &p.b, 100, 9, 9));
+	EV_EXT_STATUS(p.a.req, p.a.ep, 9, RDMA_WRITE_IMMED, DAT_DTO_ERR_FLUSHED);
+	pair_close(&p);
+}
