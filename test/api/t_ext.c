@@ -29,7 +29,7 @@ static const char *named(const struct node *n, const char *name)
 /* What is written here per fabric is what people are told (dat_extension_op(3)). */
 TEST(ext, an_ia_says_what_it_has)
 {
-	bool none = fabric_is("iwarp"), atomics = !none && !fabric_is("tcp");
+	bool none = fabric_is("iwarp"), atomics = !none && fabric_has("atomics");
 	struct node n;
 
 	node_open(&n);
@@ -58,7 +58,7 @@ TEST(ext, what_it_has_not_is_MODEL_NOT_SUPPORTED)
 	UNSUPPORTED(dat_ib_query_counters(p.a.ep, 0, &count, 0));
 	UNSUPPORTED(dat_extension_op(p.node.ia, DAT_IB_COLLECTIVE_BARRIER_OP));
 	UNSUPPORTED(dat_extension_op(p.a.ep, 0x7ff));
-	if (fabric_is("tcp")) {
+	if (!fabric_has("atomics")) {
 		UNSUPPORTED(dat_ib_post_fetch_and_add(p.a.ep, 1, &t, ck(1), &r, 0));
 		UNSUPPORTED(dat_ib_post_cmp_and_swap(p.a.ep, 1, 2, &t, ck(1), &r, 0));
 	}

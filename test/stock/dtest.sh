@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Which runs of the stock programs dtest and dtestcm are made?
+# Which runs of the stock programs dtest, dtestcm, dtestsrq and dtestx are made?
 
 # Both exchange addresses over this TCP port, and nothing changes it.
 SIDE_PORT=15828
@@ -7,7 +7,11 @@ SIDE_PORT=15828
 # kernel takes ports for clients from, so that anybody may have it for a while.
 QUALIFIER=45248
 
-# pair NAME LIMIT JUDGE PROGRAM SERVER_OPTIONS CLIENT_OPTIONS: server and client
+# What a client says that shall be run again, if anything.
+AGAIN=
+
+# pair NAME LIMIT JUDGE PROGRAM SERVER_OPTIONS CLIENT_OPTIONS: server and client. 75, and no verdict,
+# if the client said AGAIN.
 pair()
 {
 	wanted "$1" || return 0
@@ -27,6 +31,10 @@ locked_pair()
 		return
 	fi
 	run_program "$name" "$limit" "$program" $6
+	if [ -n "$AGAIN" ] && grep -qaF "$AGAIN" "$LOG"; then
+		end_server 0
+		return 75
+	fi
 	reason=$(status_text "$STATUS" "$LIMIT")
 	[ -n "$reason" ] || reason=$($judge "$LOG")
 	[ -n "$reason" ] || reason=$(judge_checker "$name")
@@ -153,6 +161,20 @@ dtestsrq_full()
 	done
 	dtestsrq_run dtestsrq.small "-c 10 -B 100 -b 4096"
 	dtestsrq_run dtestsrq.unshared "-c 10 -B 10 -S 0"
+}
+
+# The server tells its client where it is before it listens there: a client that is quicker is told
+# that nobody does (DAT_CONNECTION_EVENT_NON_PEER_REJECTED).
+dtestx_run()
+{
+	local try
+	for ((try = 0; try < 6; try++)); do
+		[ $try -eq 5 ] || AGAIN='!conn established: 0x4003'
+		pair dtestx 60 judge_dtestx dtestx "-P $IA -s" "-P $IA -h $HOST"
+		[ $? -eq 75 ] || break
+		AGAIN=
+	done
+	AGAIN=
 }
 
 # Without -P they take adapter names of hardware long gone: libdat answers those too.

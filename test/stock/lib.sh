@@ -132,6 +132,14 @@ stock_config()
 		write_dat_conf "$LOGS/dat.conf"
 		ENVIRON+=("DAT_OVERRIDE=$LOGS/dat.conf") ;;
 	esac
+	# Does the adapter have the atomic operations of the InfiniBand extension? Devices that have the
+	# extension at all do.
+	ATOMICS=
+	case $IA in
+	ofi-verbs* | ofa-v2-*) ATOMICS=yes ;;
+	ofi-tcp*) ;;
+	*) ! fabric_has "$FABRIC" atomics || ATOMICS=yes ;;
+	esac
 	PREFIX=()
 	checker_config
 	SLOW=${STOCK_SLOW:-1}
