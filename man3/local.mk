@@ -52,6 +52,9 @@ dist_man_MANS += \
 	man3/dat_ia_open.3 \
 	man3/dat_ia_openv.3 \
 	man3/dat_ia_query.3 \
+	man3/dat_ib_post_cmp_and_swap.3 \
+	man3/dat_ib_post_fetch_and_add.3 \
+	man3/dat_ib_post_rdma_write_immed.3 \
 	man3/dat_lmr_create.3 \
 	man3/dat_lmr_free.3 \
 	man3/dat_lmr_query.3 \

@@ -60,6 +60,7 @@ for page in "$man"/man3/*.3; do
 	name=${name%.3}
 	case $name in
 	dat_ia_open | dat_provider_init | dat_provider_fini) ;;
+	dat_ib_*) grep -q "^#define $name(" "$inc/dat2/dat_ib_extensions.h" || echo "$name is no macro" ;;
 	*) grep -qx "$name" "$dir/calls" || echo "$name is not exported" ;;
 	esac
 done >"$dir/log"
