@@ -378,6 +378,37 @@ TEST(ext, atomic_is_flushed_on_a_disconnected_endpoint)
 	rig_close(&r);
 }
 
+TEST(ext, atomic_through_a_window)
+{
+	DAT_RMR_COOKIE cookie = { .as_64 = 77 };
+	DAT_LMR_TRIPLET t;
+	DAT_RMR_TRIPLET at;
+	DAT_RMR_CONTEXT key;
+	DAT_RMR_HANDLE rmr;
+	DAT_EVENT ev;
+	struct rig r;
+
+	rig_open(&r);
+	t = seg(&r.words, 64, 64);
+	OK(dat_rmr_create(r.p.node.pz, &rmr));
+	OK(dat_rmr_bind(rmr, r.words.lmr, &t, (DAT_MEM_PRIV_FLAGS)PRIV_ATOMIC, DAT_VA_TYPE_VA,
+			r.p.b.ep, cookie, DAT_COMPLETION_DEFAULT_FLAG, &key));
+	EV_NEXT(r.p.b.req, &ev);
+	ASSERT_EQ(ev.event_number, DAT_RMR_BIND_COMPLETION_EVENT);
+	at = rem_raw((uintptr_t)r.words.mem + 64, 8, key);
+	OK(add_at(&r.p.a, 0, 5, at, 6, 0));
+	EV_EXT(r.p.a.req, r.p.a.ep, 5, FETCH_ADD, 8);
+	ASSERT_EQ(*word(&r, 8), 6);
+	/* Not beyond it. */
+	at.virtual_address -= 8;
+	OK(add_at(&r.p.a, 0, 6, at, 6, 0));
+	EV_EXT_STATUS(r.p.a.req, r.p.a.ep, 6, FETCH_ADD, DAT_DTO_ERR_REMOTE_ACCESS);
+	both_ended(&r.p);
+	ASSERT_EQ(*word(&r, 7), 0);
+	OK(dat_rmr_free(rmr));
+	rig_close(&r);
+}
+
 /* ---- atomicity ---- */
 
 #define TIMES 2000
