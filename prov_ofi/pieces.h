@@ -6,6 +6,7 @@
 #include "ep.h"
 
 /* Makes one read for each segment; the last one's completion is that of all. */
-ssize_t dofi_read_pieces(struct fid_ep *fid, const struct dofi_dto *dto, const struct fi_msg_rma *whole);
+ssize_t dofi_read_pieces(struct fid_ep *fid, const struct dofi_dto *dto,
+			 const struct fi_msg_rma *whole);
 
 #endif

@@ -63,7 +63,8 @@ static void lengthen(struct longer *l, struct dofi_words *w, size_t slot, const 
 	l->msg.iov_count++;
 }
 
-ssize_t dofi_word_send(struct fid_ep *fid, struct dofi_words *w, size_t slot, const struct fi_msg *msg)
+ssize_t dofi_word_send(struct fid_ep *fid, struct dofi_words *w, size_t slot,
+		       const struct fi_msg *msg)
 {
 	struct longer l;
 
@@ -73,7 +74,8 @@ ssize_t dofi_word_send(struct fid_ep *fid, struct dofi_words *w, size_t slot, co
 	return fi_sendmsg(fid, &l.msg, FI_COMPLETION);
 }
 
-ssize_t dofi_word_recv(struct fid_ep *fid, struct dofi_words *w, size_t slot, const struct fi_msg *msg)
+ssize_t dofi_word_recv(struct fid_ep *fid, struct dofi_words *w, size_t slot,
+		       const struct fi_msg *msg)
 {
 	struct longer l;
 
