@@ -22,15 +22,16 @@
 /* Devices (siw) make no queue of one entry. */
 #define QUEUE_LEAST 2
 
-/* The library of soft-iWARP takes one of the offsets at which the kernel shows queues to a process,
- * page 0x90, for an error, and no queue can begin there. The first CQ of an IA is made so large that
- * it covers that page. */
+/* The library of soft-iWARP takes one of the offsets at which the kernel shows queues to a
+ * process, page 0x90, for an error, and no queue can begin there. The first CQ of an IA is made so
+ * large that it covers that page. */
 static bool must_cover(const struct dofi_evd *evd)
 {
 	return evd->internal && !strncmp(evd->obj.ia->fab.device, "siw", 3);
 }
 
-/* libfabric 1.17 loses descriptors when it cannot open a CQ that has one to wait on: tried without. */
+/* libfabric 1.17 loses descriptors when it cannot open a CQ that has one to wait on: tried
+ * without. */
 static bool can_be_had(struct dofi_fab *fab, size_t size)
 {
 	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_DATA,
@@ -65,10 +66,12 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 	return ret;
 }
 
-/* At most an eighth of what is left goes to one connection, so that many can follow. */
+/* Connections that come while a CQ is half empty get what they want, up to an eighth of what is
+ * left. Of the other half each gets little, so that hundreds can follow. */
 static uint32_t share_of(const struct dofi_evd *evd, uint32_t wanted)
 {
-	uint32_t left = evd->cq_size - evd->cq_held, most = left / 8;
+	uint32_t left = evd->cq_size - evd->cq_held;
+	uint32_t most = left > evd->cq_size / 2 ? left / 8 : left / 64;
 
 	if (most < SHARE_LEAST)
 		most = left < SHARE_LEAST ? left : SHARE_LEAST;
@@ -152,8 +155,8 @@ int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_in
 	info->tx_attr->size = conn->tx_held ? conn->tx_held : QUEUE_LEAST;
 	return 0;
 full:
-	dofi_log(DOFI_LOG_ERROR, "the completion queues of an endpoint's EVDs, of %u and %u entries, "
-		 "have no room for one more connection", ep->recv_evd->cq_size,
+	dofi_log(DOFI_LOG_ERROR, "the completion queues of an endpoint's EVDs, of %u and %u "
+		 "entries, have no room for one more connection", ep->recv_evd->cq_size,
 		 ep->req_evd->cq_size);
 	return -FI_ENOSPC;
 }
