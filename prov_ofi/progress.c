@@ -24,6 +24,9 @@
 /* A consumer is polling if it reads so many times, each within so long on average. */
 #define BUSY_POLLS 4
 #define BUSY_GAP DOFI_US(50)
+/* A device makes the progress itself: whoever looks at its EVD now and then takes the completions.
+ * A thread that each of them wakes would only get in the way. */
+#define DEVICE_GAP DOFI_MS(LONG_TICK_MS)
 #define STALL_TICK_MS 40
 /* Nobody waits for the completions of a covered queue; they are taken now and then. */
 #define COVERED_TICK_MS 10
@@ -108,6 +111,8 @@ static bool read_often(struct dofi_evd *evd, uint64_t now)
 
 	evd->seen_polls = polls;
 	evd->seen_at = now;
+	if (evd->obj.ia->fab.row->device)
+		return n && elapsed < (uint64_t)n * DEVICE_GAP;
 	return n >= BUSY_POLLS && elapsed < (uint64_t)n * BUSY_GAP;
 }
 
