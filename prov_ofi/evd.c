@@ -76,6 +76,7 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->quiet_streams = 0;
 	evd->feeds = 0;
 	evd->polls = evd->seen_polls = 0;
+	evd->hits = 0;
 	evd->seen_at = 0;
 	evd->stalled = evd->away = false;
 	evd->waits = evd->dequeues = evd->events = 0;

@@ -61,6 +61,7 @@ struct dofi_evd {
 	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
 	_Atomic uint32_t polls;		/* how often consumers read the CQ, or (device) looked at all;
 					 * evd->lock to write */
+	uint8_t hits;			/* looks at the CQ in a row that found all they asked for */
 	_Atomic bool stalled;		/* post_recv rings the bell */
 	_Atomic bool away;		/* a waiter is about to sleep, or sleeps, or there is a CNO: who
 					 * waits looks at the CQ only when told; lock to write */
