@@ -298,4 +298,7 @@ void dofi_device_adapt(struct dofi_fab *fab)
 		info->tx_attr->iov_limit = iov;
 	fab->inject = info->tx_attr->inject_size;
 	settle_extensions(fab);
+	/* For the short calls (dto_fab.h). */
+	if (!fab->worded)
+		info->tx_attr->op_flags |= FI_COMPLETION;
 }

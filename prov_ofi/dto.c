@@ -274,7 +274,7 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
 	if (kind == DOFI_RECV)
-		ret = dofi_fab_recv(fid, dto);
+		ret = dofi_fab_recv(ep, fid, dto);
 	else if (kind == DOFI_SEND)
 		ret = dofi_fab_send(ep, fid, dto);
 	else if (kind == DOFI_WRITE_IMMED)

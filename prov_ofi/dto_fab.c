@@ -84,7 +84,19 @@ ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struc
 	return fi_writemsg(fid, msg, flags);
 }
 
-ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+static ssize_t rdma_plain(struct fid_ep *fid, struct dofi_dto *dto)
+{
+	void *base = dto->iov[0].iov_base;
+	size_t len = dto->iov[0].iov_len;
+
+	if (dto->kind == DOFI_READ)
+		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
+			       dto->remote_key, &dto->ctx);
+	return fi_write(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
+			dto->remote_key, &dto->ctx);
+}
+
+static ssize_t rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
 	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
@@ -95,6 +107,11 @@ ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_
 		return dto->iov_count > ep->obj.ia->fab.reads_iov
 		       ? dofi_read_pieces(fid, dto, &msg) : fi_readmsg(fid, &msg, FI_COMPLETION);
 	return dofi_fab_write(ep, fid, dto, &msg, dofi_write_flags(ep, dto));
+}
+
+ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	return dofi_fab_plain(ep, dto) ? rdma_plain(fid, dto) : rdma_msg(ep, fid, dto);
 }
 
 static ssize_t recv_worded(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
@@ -118,7 +135,7 @@ static inline ssize_t hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct d
 
 	switch (dto->kind) {
 	case DOFI_RECV:
-		return worded ? recv_worded(ep, fid, dto) : dofi_fab_recv(fid, dto);
+		return worded ? recv_worded(ep, fid, dto) : dofi_fab_recv(ep, fid, dto);
 	case DOFI_SEND:
 		return worded ? send_worded(ep, fid, dto) : dofi_fab_send(ep, fid, dto);
 	case DOFI_WRITE_IMMED:

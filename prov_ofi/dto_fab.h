@@ -27,10 +27,21 @@ static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi
 	return data;
 }
 
-static inline ssize_t dofi_fab_recv(struct fid_ep *fid, struct dofi_dto *dto)
+/* One segment, to where the short calls do: those of devices need less than the others, which copy
+ * small messages twice. */
+static inline bool dofi_fab_plain(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return ep->plain && dto->iov_count == 1;
+}
+
+static inline ssize_t dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid,
+				    struct dofi_dto *dto)
 {
 	struct fi_msg msg = dofi_fab_msg(dto);
 
+	if (dofi_fab_plain(ep, dto))
+		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
+			       FI_ADDR_UNSPEC, &dto->ctx);
 	return fi_recvmsg(fid, &msg, FI_COMPLETION);
 }
 
@@ -40,6 +51,9 @@ static inline ssize_t dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid
 	struct fi_msg msg = dofi_fab_msg(dto);
 
 	msg.data = dofi_fab_data(ep, dto);
+	if (!msg.data && dofi_fab_plain(ep, dto))
+		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
+			       FI_ADDR_UNSPEC, &dto->ctx);
 	return fi_sendmsg(fid, &msg, msg.data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
 }
 
