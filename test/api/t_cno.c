@@ -6,10 +6,12 @@ struct rig {
 	struct node n;
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE evd;
+	int woken;
 };
 
 static void rig_open(struct rig *r)
 {
+	r->woken = 0;
 	node_open(&r->n);
 	OK(dat_cno_create(r->n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &r->cno));
 	r->evd = evd_make_cno(&r->n, 8, DAT_EVD_SOFTWARE_FLAG, r->cno);
@@ -144,6 +146,12 @@ static void wait_trigger(void *arg)
 
 	OK(dat_cno_wait(r->cno, DAT_TIMEOUT_INFINITE, &evd));
 	ASSERT_PTR(evd, r->evd);
+	__atomic_add_fetch(&r->woken, 1, __ATOMIC_RELEASE);
+}
+
+static int woken(struct rig *r)
+{
+	return __atomic_load_n(&r->woken, __ATOMIC_ACQUIRE);
 }
 
 TEST(cno, blocked_waiter_is_woken)
@@ -170,10 +178,10 @@ TEST(cno, several_waiters_are_all_woken_by_enough_triggers)
 		dt_thread_start(&t[i], wait_trigger, &r);
 	for (i = 0; i < 3; i++)
 		dt_thread_wait_blocked(&t[i]);
-	/* One trigger may release one waiter or all. */
+	/* One trigger may release one waiter or all; triggers that nobody has seen yet merge. */
 	for (i = 0; i < 3; i++) {
 		OK(post_se(r.evd, (uintptr_t)i));
-		dt_sleep_us(20000);
+		DT_UNTIL(woken(&r) > i, US_EVENT);
 	}
 	for (i = 0; i < 3; i++)
 		dt_thread_join(&t[i]);
