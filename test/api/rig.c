@@ -314,3 +314,24 @@ void pair_close(struct pair *p)
 	OK(dat_evd_free(p->cr_evd));
 	node_close(&p->node);
 }
+
+void refusal(struct pair *p, enum op op)
+{
+	DAT_EVENT ev;
+
+	if (!fabric_is("iwarp")) {
+		EV_DTO_STATUS(p->a.req, p->a.ep, 5, op, DAT_DTO_ERR_REMOTE_ACCESS);
+		EV_CONN(p->a.conn, BROKEN, p->a.ep);
+	} else {
+		EV_NEXT(p->a.req, &ev);
+		ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, 5);
+		if (op == OP_READ || dto_of(&ev)->status != DAT_DTO_SUCCESS)
+			ASSERT_EQ(dto_of(&ev)->status, DAT_DTO_ERR_FLUSHED);
+		EV_NEXT(p->a.conn, &ev);
+		ASSERT(ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+		       ev.event_number == DAT_CONNECTION_EVENT_BROKEN);
+	}
+	EV_NEXT(p->b.conn, &ev);
+	ASSERT(ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+	       ev.event_number == DAT_CONNECTION_EVENT_BROKEN);
+}

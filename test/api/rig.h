@@ -111,6 +111,9 @@ void pair_up(struct pair *p);
 void pair_disconnect(struct pair *p);
 /* In whatever state; ends with a graceful close. */
 void pair_close(struct pair *p);
+/* The target refused a's operation 5, and both connections' ends are told. An iWARP target says
+ * nothing and just ends the connection, when a write may be over for its sender. */
+void refusal(struct pair *p, enum op op);
 
 DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual);
 

@@ -126,14 +126,8 @@ static inline void usable(struct side *s, char *mem, size_t len, DAT_RMR_CONTEXT
 static inline void refused(struct pair *p, enum op op, uint64_t addr, size_t len,
 			   DAT_RMR_CONTEXT key)
 {
-	DAT_EVENT ev;
-
 	OK(access_key(&p->a, op, addr, len, key));
-	EV_DTO_STATUS(p->a.req, p->a.ep, 5, op, DAT_DTO_ERR_REMOTE_ACCESS);
-	EV_CONN(p->a.conn, BROKEN, p->a.ep);
-	EV_NEXT(p->b.conn, &ev);
-	ASSERT(ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-	       ev.event_number == DAT_CONNECTION_EVENT_BROKEN);
+	refusal(p, op);
 	OK(dat_ep_reset(p->a.ep));
 	OK(dat_ep_reset(p->b.ep));
 	pair_connect(p);

@@ -88,13 +88,7 @@ TEST(dto_error, connection_can_be_made_anew_after_LOCAL_LENGTH)
 /* The connection breaks at both ends; memory outside is untouched. */
 static void access_refused(struct pair *p, enum op op)
 {
-	DAT_EVENT ev;
-
-	EV_DTO_STATUS(p->a.req, p->a.ep, 5, op, DAT_DTO_ERR_REMOTE_ACCESS);
-	EV_CONN(p->a.conn, BROKEN, p->a.ep);
-	EV_NEXT(p->b.conn, &ev);
-	ASSERT(ev.event_number == DAT_CONNECTION_EVENT_BROKEN ||
-	       ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED);
+	refusal(p, op);
 	EV_NONE(p->a.conn);
 	EV_NONE(p->b.conn);
 	ASSERT_EQ(side_state(&p->a), DAT_EP_STATE_DISCONNECTED);
