@@ -14,8 +14,8 @@
 #include "work.h"
 
 #define BATCH 16
-/* libfabric (verbs) asks a device once for each completion, and once more in vain if there are fewer
- * than it was asked for. So it is asked for one, until it had one so many times in a row. */
+/* libfabric (verbs) asks a device once for each completion, and once more in vain if there are
+ * fewer than it was asked for. So it is asked for one, until it had one so often in a row. */
 #define HITS 4
 
 /* Part of what each completion goes through. */
@@ -306,6 +306,19 @@ static bool suspicious(const struct dofi_dto *dto, uint8_t status)
 	       !atomic_load_explicit(&ep->ending, memory_order_acquire);
 }
 
+/* Soft-RoCE says of a receive that its queue failed, be it that the message was too long or that
+ * the memory has gone; the former if the memory is still there. */
+static uint8_t receive_status(struct dofi_fab *fab, struct dofi_lmr_table *lmrs,
+			      const struct dofi_dto *dto, uint8_t status)
+{
+	if (!fab->row->device || status != DAT_DTO_ERR_LOCAL_EP || !dofi_dto_receives(dto))
+		return status;
+	for (size_t i = 0; i < dto->iov_count; i++)
+		if (!dofi_region_has_desc(lmrs, dto->desc[i]))
+			return DAT_DTO_ERR_LOCAL_PROTECTION;
+	return DAT_DTO_ERR_LOCAL_LENGTH;
+}
+
 static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 {
 	struct fi_cq_err_entry err;
@@ -323,7 +336,8 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 		if (!dto->ep)
 			return true;
 	}
-	status = status_of(&evd->obj.ia->fab, &err);
+	status = receive_status(&evd->obj.ia->fab, &evd->obj.ia->lmrs, dto,
+				status_of(&evd->obj.ia->fab, &err));
 	if (suspicious(dto, status)) {
 		if (dofi_kind_fetches(dto->kind))
 			atomic_fetch_add_explicit(&dto->ep->reads_done, 1, memory_order_release);

@@ -82,6 +82,20 @@ void dofi_region_open(struct dofi_region *r, uint32_t context)
 	atomic_store_explicit(&r->context, context, memory_order_release);
 }
 
+bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t i = 1; i <= t->used && !found; i++) {
+		const struct dofi_region *r = entry(t, i);
+
+		found = atomic_load_explicit(&r->context, memory_order_acquire) && r->desc == desc;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return found;
+}
+
 void dofi_region_drop(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context)
 {
 	uint32_t index = context & INDEX_MASK;

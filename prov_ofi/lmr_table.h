@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dofi_api.h"
@@ -65,6 +66,8 @@ void dofi_lmr_table_free(struct dofi_lmr_table *t);
 struct dofi_region *dofi_region_take(struct dofi_lmr_table *t, uint32_t *context);
 /* The entry answers from now on. */
 void dofi_region_open(struct dofi_region *r, uint32_t context);
+/* Is there still a region with this descriptor? Slow: for errors. */
+bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc);
 /* It does not answer any more, and may be reused later. */
 void dofi_region_drop(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context);
 
