@@ -122,12 +122,15 @@ TEST(connect, absent_host_is_TIMED_OUT_when_the_time_is_short)
 TEST(connect, address_that_no_host_can_have_is_INVALID_ADDRESS)
 {
 	static const char *const texts[] = { "224.0.0.1", "255.255.255.255", "240.0.0.1" };
+	unsigned int i, n = sizeof(texts) / sizeof(texts[0]);
 	struct sockaddr_in sin;
 	struct pair p;
-	unsigned int i;
 
+	/* The last is the kernel's to refuse; that of devices looks for a route, and tells later. */
+	if (fabric_is("verbs") || fabric_is("iwarp"))
+		n--;
 	pair_open(&p);
-	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (i = 0; i < n; i++) {
 		memset(&sin, 0, sizeof(sin));
 		sin.sin_family = AF_INET;
 		ASSERT_EQ(inet_pton(AF_INET, texts[i], &sin.sin_addr), 1);
