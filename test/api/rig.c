@@ -102,6 +102,16 @@ NOT_WATCHED void fill(void *mem, size_t len, unsigned int seed)
 		p[i] = pattern(i, seed);
 }
 
+NOT_WATCHED bool is_filled(const void *mem, size_t len, unsigned int seed)
+{
+	const volatile unsigned char *p = mem;
+	size_t i;
+
+	for (i = 0; i < len && p[i] == pattern(i, seed); i++)
+		;
+	return i == len;
+}
+
 NOT_WATCHED void check_fill(const char *file, int line, const void *mem, size_t len, unsigned int seed)
 {
 	const unsigned char *p = mem;

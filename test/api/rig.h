@@ -49,6 +49,7 @@ void buf_free(struct buf *b);
 
 /* Position-dependent bytes, different for each seed. */
 void fill(void *mem, size_t len, unsigned int seed);
+bool is_filled(const void *mem, size_t len, unsigned int seed);
 void check_fill(const char *file, int line, const void *mem, size_t len, unsigned int seed);
 #define CHECK_FILL(mem_, len_, seed_) check_fill(__FILE__, __LINE__, mem_, len_, seed_)
 
