@@ -234,8 +234,8 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 
 	if (submit_waiting(ep, q) || known)
 		return;
-	/* The last completion may have come while nobody could know yet that something waits for it.
-	 * Those behind this lock know. */
+	/* The last completion may have come while nobody could know yet that something waits for
+	 * it. Those behind this lock know. */
 	pthread_mutex_lock(&evd->lock);
 	pthread_mutex_unlock(&evd->lock);
 	submit_waiting(ep, q);

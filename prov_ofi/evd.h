@@ -59,8 +59,8 @@ struct dofi_evd {
 	unsigned int quiet_streams;	/* EPs whose flags rule out thresholds above 1 */
 
 	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
-	_Atomic uint32_t polls;		/* how often consumers read the CQ, or (device) looked at all;
-					 * evd->lock to write */
+	_Atomic uint32_t polls;		/* how often consumers read the CQ, or (device)
+					 * looked at all; evd->lock to write */
 	uint8_t hits;			/* looks at the CQ in a row that found all they asked for */
 	_Atomic bool stalled;		/* post_recv rings the bell */
 	_Atomic bool away;		/* a waiter is about to sleep, or sleeps, or there is a CNO: who
