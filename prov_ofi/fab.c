@@ -296,7 +296,7 @@ static bool is_offered(const struct dofi_fab_row *row)
 		hints->ep_attr->type = FI_EP_RDM;
 		hints->caps = FI_MSG;
 		hints->mode = ~0ull;
-		hints->domain_attr->mr_mode = ~(FI_MR_BASIC | FI_MR_SCALABLE);
+		hints->domain_attr->mr_mode = DOFI_MR_ANY;
 		hints->fabric_attr->prov_name = strdup(row->prov_name);
 		found = hints->fabric_attr->prov_name && !dofi_fab_ask(hints, &info);
 		dofi_lib.freeinfo(hints);

@@ -19,6 +19,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* All modes of memory registration, to ask for nothing in particular. (The two that stand for several
+ * of them are deprecated in libfabric 2.x.) */
+#define DOFI_MR_ANY \
+	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
+	 FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE)
+
 /* libfabric entry points that are real symbols. */
 struct dofi_lib {
 	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,

@@ -130,9 +130,7 @@ static void relax_caps(struct fi_info *h)
 
 static void relax_memory(struct fi_info *h)
 {
-	h->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
-				  FI_MR_PROV_KEY | FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT |
-				  FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE;
+	h->domain_attr->mr_mode = DOFI_MR_ANY;
 	h->mode = ~0ull;
 }
 
