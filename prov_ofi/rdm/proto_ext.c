@@ -18,12 +18,13 @@ static bool in_disorder(const struct rdm_ep *ep, const struct rdm_frame *f, uint
 
 bool rdm_take_note(struct rdm_ep *ep, const struct rdm_frame *f)
 {
-	if (in_disorder(ep, f, 0)) {
+	if (in_disorder(ep, f, 0) || !ep->wrote || f->total != ep->expected) {
 		rdm_ep_fail(ep, "a note in disorder");
 		return true;
 	}
 	if (!rdm_take_receive(ep))
 		return false;
+	ep->wrote = false;
 	ep->messages++;
 	ep->done++;
 	rdm_cq_push(ep->rx_cq, ep->cur.context, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,

@@ -117,6 +117,7 @@ static bool begin_message(struct rdm_ep *ep, const struct rdm_frame *f)
 {
 	if (!rdm_take_receive(ep))
 		return false;
+	ep->wrote = false;
 	ep->expected = f->total;
 	ep->got = 0;
 	ep->has_data = f->flags & RDM_HAS_DATA;
@@ -252,6 +253,7 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 	ep->got += p.bytes;
 	if (last) {
 		ep->in_write = false;
+		ep->wrote = true;
 		ep->done++;
 	}
 }

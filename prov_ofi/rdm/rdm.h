@@ -227,6 +227,7 @@ struct rdm_ep {
 	uint32_t rx_room, rx_head, rx_tail;
 	struct rdm_recv cur;		/* of the message or write that is arriving */
 	bool in_message, in_write;
+	bool wrote;			/* a write was the last request: a note may follow */
 	uint64_t remote;		/* of the write: where the next byte goes */
 	uint32_t key;
 	bool refused;			/* what follows a refused request is thrown away */

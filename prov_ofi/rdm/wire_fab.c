@@ -370,10 +370,13 @@ static bool arrived(struct rdm_ep *ep, struct rdm_conn *conn)
 
 static bool fab_ready(struct rdm_ep *ep)
 {
-	struct rdm_conn *conn = ep->w.conn;
+	struct rdm_conn *conn;
 
-	return atomic_load_explicit(&ep->state, memory_order_acquire) == RDM_UP && conn &&
-	       (arrived(ep, conn) || room_made(conn));
+	/* Before that it may still be made. */
+	if (atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
+		return false;
+	conn = ep->w.conn;
+	return conn && (arrived(ep, conn) || room_made(conn));
 }
 
 /* Whatever comes is seen by wait_fds; the peer need not be told. */

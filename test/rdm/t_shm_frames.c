@@ -263,6 +263,48 @@ static void list_beyond_its_frame(struct scene *c)
 	foe_put(&c->f, RDM_REQ, &f, payload, 8);
 }
 
+static void note_of_nothing(struct scene *c)
+{
+	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_NOTE, .flags = WHOLE });
+}
+
+static void write_to(struct scene *c, uint8_t flags, uint32_t len, uint64_t total)
+{
+	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_WRITE, .flags = flags, .len = len,
+					    .total = total, .key = KEY,
+					    .value = (uintptr_t)c->shared });
+}
+
+static void note_of_a_longer_write(struct scene *c)
+{
+	write_to(c, WHOLE, 100, 100);
+	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_NOTE, .flags = WHOLE, .total = 101 });
+}
+
+static void note_within_its_write(struct scene *c)
+{
+	write_to(c, RDM_FIRST, 100, 200);
+	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_NOTE, .flags = WHOLE, .total = 200 });
+}
+
+static void operand_too_short(struct scene *c)
+{
+	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_ADD, .flags = WHOLE, .len = 7, .total = 8,
+					    .key = KEY, .value = (uintptr_t)c->shared });
+}
+
+static void swap_of_one_operand(struct scene *c)
+{
+	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_SWAP, .flags = WHOLE, .len = 8, .total = 8,
+					    .key = KEY, .value = (uintptr_t)c->shared });
+}
+
+static void addition_of_much(struct scene *c)
+{
+	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_ADD, .flags = WHOLE, .len = 8, .total = 64,
+					    .key = KEY, .value = (uintptr_t)c->shared });
+}
+
 struct breach {
 	const char *name;
 	void (*commit)(struct scene *c);
@@ -281,6 +323,8 @@ static const struct breach breaches[] = {
 	BREACH(data_unasked), BREACH(list_of_none), BREACH(list_of_too_many),
 	BREACH(list_of_255), BREACH(segments_that_wrap), BREACH(segments_longer_than_told),
 	BREACH(segments_nowhere), BREACH(segments_of_the_kernel), BREACH(list_beyond_its_frame),
+	BREACH(note_of_nothing), BREACH(note_of_a_longer_write), BREACH(note_within_its_write),
+	BREACH(operand_too_short), BREACH(swap_of_one_operand), BREACH(addition_of_much),
 };
 
 /* The foe's connection ends, and nothing else happens. */
