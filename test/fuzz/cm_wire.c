@@ -28,7 +28,7 @@ static void must(int cond, const char *what)
 	abort();
 }
 
-#define MUST(cond_) must(cond_, #cond_)
+#define MUST(cond_) must(!!(cond_), #cond_)
 
 static void check_message(const uint8_t *buf, size_t len)
 {

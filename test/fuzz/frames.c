@@ -47,7 +47,7 @@ static void must(int cond, const char *what)
 	abort();
 }
 
-#define MUST(cond_) must(cond_, #cond_)
+#define MUST(cond_) must(!!(cond_), #cond_)
 
 /* ---------------------------------------------------------------- what stands around it */
 
