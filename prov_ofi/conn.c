@@ -26,11 +26,6 @@
 #include "tcpfd.h"
 #include "word.h"
 
-/* How often a connection whose peer has gone, but which holds unread data, is looked at. */
-#define GONE_TICK DOFI_MS(20)
-/* With an SRQ at work, the time allowed is so many times as long at most. */
-#define GONE_GRACES 60
-
 static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_conn, 64, NULL);
 
 static void watch(struct dofi_conn *conn, uint32_t events)
@@ -308,35 +303,19 @@ static uint32_t receives_used(const struct dofi_ep *ep)
 	return ep->srq ? atomic_load(&ep->srq->taken) : atomic_load(&ep->rq.head);
 }
 
-/* Does the consumer post no receives any more, or has this gone on for very long? */
-static bool patience_ends(struct dofi_conn *conn, uint64_t now)
-{
-	uint64_t grace = DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS));
-	uint32_t head = receives_used(conn->ep);
-
-	if (!conn->gone_first)
-		conn->gone_first = now;
-	if (!conn->gone_since || head != conn->gone_head) {
-		conn->gone_since = now;
-		conn->gone_head = head;
-	}
-	return now - conn->gone_since >= grace ||
-	       (conn->ep->srq && now - conn->gone_first >= GONE_GRACES * grace);
-}
-
 /* The peer's end is closed, yet the provider has not noticed: a message waits for a receive.
  * The consumer gets some time to post one, and more while it keeps doing so. */
 static void look_after(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
-	uint64_t now = dofi_now();
 
 	dofi_evd_service(ep->recv_evd);
 	dofi_evd_service(ep->req_evd);
 	dofi_cm_read_events(conn->ia);
 	if (conn->ep != ep)
 		return;		/* it has noticed; the connection is over */
-	if (patience_ends(conn, now)) {
+	if (dofi_patience_ends(&conn->patience, receives_used(ep),
+			       DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS)), ep->srq)) {
 		dofi_log(DOFI_LOG_INFO, "the peer has gone; what it sent last was never received");
 		if (conn->bye)
 			dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
@@ -344,7 +323,7 @@ static void look_after(struct dofi_conn *conn)
 			dofi_cm_break(ep);
 		return;
 	}
-	dofi_timer_arm(&conn->ia->timers, &conn->timer, now + GONE_TICK);
+	dofi_timer_arm(&conn->ia->timers, &conn->timer, dofi_now() + DOFI_PATIENCE_TICK);
 }
 
 void dofi_conn_tick(struct dofi_timer *timer)

@@ -7,6 +7,7 @@
 #define DOFI_CONN_H
 
 #include "base/list.h"
+#include "base/patience.h"
 #include "base/timer.h"
 #include "fab.h"
 
@@ -26,9 +27,7 @@ struct dofi_conn {
 	bool bye;			/* the peer said that it has disconnected */
 	bool shut;			/* nothing may be posted any more */
 	bool watched;			/* fd is in the progress thread's epoll set */
-	uint64_t gone_first;		/* when look_after first looked; 0: never */
-	uint64_t gone_since;		/* when the peer's end was first seen closed; 0: not */
-	uint32_t gone_head;		/* receives consumed by then */
+	struct dofi_patience patience;	/* since the peer's end was seen closed */
 	struct dofi_evd *rx_evd, *tx_evd;	/* whose CQs have room set aside, */
 	uint32_t rx_held, tx_held;	/* for so many completions (device_cq.c) */
 	struct dofi_timer timer;	/* lingering, or looking after a peer that has gone */

@@ -15,12 +15,6 @@
 #include "base/param.h"
 #include "rdm/cm_int.h"
 
-/* How often an end that is held back is looked at. */
-#define TICK DOFI_MS(20)
-/* With a shared receive context, whose buffers others may use up, it is held back for so many
- * times the patience at most. */
-#define GRACES 60
-
 void rdm_cm_live(struct rdm_cm_conn *conn, const void *data, size_t len)
 {
 	struct rdm_event event = { .event = FI_CONNECTED, .fid = &conn->ep->fid.fid };
@@ -107,21 +101,6 @@ static uint64_t progress_mark(struct rdm_ep *ep)
 	return mark;
 }
 
-static bool patience_ends(struct rdm_cm_conn *conn)
-{
-	uint64_t grace = DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS)), now = dofi_now();
-	uint64_t mark = progress_mark(conn->ep);
-
-	if (!conn->end_first)
-		conn->end_first = now;
-	if (!conn->end_since || mark != conn->end_mark) {
-		conn->end_since = now;
-		conn->end_mark = mark;
-	}
-	return now - conn->end_since >= grace ||
-	       (conn->ep->srx && now - conn->end_first >= GRACES * grace);
-}
-
 static void report_end(struct rdm_cm_conn *conn)
 {
 	struct rdm_event event = { .event = FI_SHUTDOWN, .fid = &conn->ep->fid.fid };
@@ -136,13 +115,16 @@ static void report_end(struct rdm_cm_conn *conn)
 
 void rdm_cm_try_end(struct rdm_cm_conn *conn)
 {
+	uint64_t grace = DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS));
+
 	if (rdm_ep_peer_ended(conn->ep, !conn->bye)) {
 		report_end(conn);
-	} else if (patience_ends(conn)) {
+	} else if (dofi_patience_ends(&conn->patience, progress_mark(conn->ep), grace,
+				      conn->ep->srx)) {
 		dofi_log(DOFI_LOG_INFO, "the peer has gone; what it sent last was never received");
 		report_end(conn);
 	} else if (conn->timer.when == DOFI_NEVER) {
-		rdm_cm_arm(conn->cm, &conn->timer, dofi_now() + TICK);
+		rdm_cm_arm(conn->cm, &conn->timer, dofi_now() + DOFI_PATIENCE_TICK);
 	}
 }
 

@@ -15,6 +15,7 @@
 #ifndef DOFI_RDM_CM_INT_H
 #define DOFI_RDM_CM_INT_H
 
+#include "base/patience.h"
 #include "rdm/cm.h"
 #include "rdm/cm_wire.h"
 
@@ -89,8 +90,7 @@ struct rdm_cm_conn {
 	int out_fd;			/* to be passed and then closed, -1: none */
 	uint16_t param_len;		/* of fi_connect, until the request is built */
 	uint8_t param[RDM_CM_DATA];
-	uint64_t end_first, end_since;	/* since when, without progress, the end is held back */
-	uint64_t end_mark;
+	struct dofi_patience patience;	/* while the end is held back */
 };
 
 /* One socket of a service point. */
