@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/param.h"
 #include "fab.h"
 #include "fab_lib.h"
 
@@ -70,10 +71,10 @@ static int load(void)
 	bool ours = !getenv(NO_BACKTRACE);
 
 	if (ours)
-		setenv(NO_BACKTRACE, "1", 1);
+		dofi_env_set(NO_BACKTRACE, "1");
 	library = dlopen(LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
 	if (ours)
-		unsetenv(NO_BACKTRACE);
+		dofi_env_set(NO_BACKTRACE, NULL);
 	if (!library) {
 		dofi_report("libfabric cannot be loaded: %s", dlerror());
 		dofi_report("try: install libfabric (Debian: apt-get install libfabric1), or "
@@ -87,9 +88,9 @@ static int load(void)
 	    find_symbol((void **)&dofi_lib.version, "fi_version") &&
 	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror")) {
 		if (dofi_lib.version() < (uint32_t)FI_VERSION(1, 18) && !getenv(STAGING))
-			staging_off = !setenv(STAGING, "0", 1);
+			staging_off = dofi_env_set(STAGING, "0");
 		cache_before = getenv(MR_CACHE) ? strdup(getenv(MR_CACHE)) : NULL;
-		cache_off = !setenv(MR_CACHE, "disabled", 1);
+		cache_off = dofi_env_set(MR_CACHE, "disabled");
 		return 0;
 	}
 	dlclose(library);
@@ -116,12 +117,12 @@ int dofi_lib_load(void)
 void dofi_lib_signals_restore(void)
 {
 	if (staging_off)
-		unsetenv(STAGING);
+		dofi_env_set(STAGING, NULL);
 	staging_off = false;
 	if (cache_off && cache_before)
-		setenv(MR_CACHE, cache_before, 1);
+		dofi_env_set(MR_CACHE, cache_before);
 	else if (cache_off)
-		unsetenv(MR_CACHE);
+		dofi_env_set(MR_CACHE, NULL);
 	free(cache_before);
 	cache_before = NULL;
 	cache_off = false;

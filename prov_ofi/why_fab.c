@@ -254,7 +254,7 @@ static void tell_found(const char *wanted, enum fi_ep_type type)
 
 static void tell_absent(const struct dofi_fab *fab)
 {
-	const char *filter = getenv("FI_PROVIDER");
+	const char *filter = dofi_env("FI_PROVIDER");
 
 	if (filter && *filter) {
 		dofi_report("FI_PROVIDER=%s in the environment hides provider '%s'", filter,

@@ -165,16 +165,42 @@ long dofi_param(enum dofi_number which)
 	return numbers[which].value;
 }
 
+/* To set a variable moves the environment, which other threads of ours may be reading. */
+static pthread_mutex_t env_lock = PTHREAD_MUTEX_INITIALIZER;
+
+const char *dofi_env(const char *name)
+{
+	const char *text;
+
+	pthread_mutex_lock(&env_lock);
+	text = getenv(name);
+	pthread_mutex_unlock(&env_lock);
+	return text;
+}
+
+bool dofi_env_set(const char *name, const char *value)
+{
+	int ret;
+
+	pthread_mutex_lock(&env_lock);
+	ret = value ? setenv(name, value, 1) : unsetenv(name);
+	pthread_mutex_unlock(&env_lock);
+	return !ret;
+}
+
 const char *dofi_param_str(enum dofi_string which)
 {
-	const char *text = getenv(string_env[which]);
+	const char *text = dofi_env(string_env[which]);
 
 	return text && *text ? text : NULL;
 }
 
 const char *dofi_param_path(enum dofi_string which)
 {
-	const char *text = secure_getenv(string_env[which]);
+	const char *text;
 
+	pthread_mutex_lock(&env_lock);
+	text = secure_getenv(string_env[which]);
+	pthread_mutex_unlock(&env_lock);
 	return text && *text && strcmp(text, "0") ? text : NULL;
 }

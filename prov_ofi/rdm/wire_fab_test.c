@@ -20,6 +20,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "base/param.h"
 #include "rdm/wire_fab.h"
 
 #define VARIABLE "DAPL_OFI_TEST_CONSTRAIN"
@@ -30,7 +31,7 @@
 
 bool wfab_test_asked(const struct dofi_fab *fab)
 {
-	const char *value = getenv(VARIABLE);
+	const char *value = dofi_env(VARIABLE);
 
 	return !strcmp(fab->row->name, ROW) || (value && !strncmp(value, "efa", 3));
 }
@@ -46,7 +47,7 @@ void wfab_test_hints(struct fi_info *hints)
 
 void wfab_test_start(struct wfab *net)
 {
-	const char *value = getenv(VARIABLE);
+	const char *value = dofi_env(VARIABLE);
 	const char *seed = value ? strchr(value, ':') : NULL;
 	struct wfab_shake *shake = &net->shake;
 
