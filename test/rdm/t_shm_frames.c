@@ -471,7 +471,7 @@ struct flipper {
 	struct dt_thread thread;
 	_Atomic uint32_t *word;
 	uint32_t a, b;
-	_Atomic bool stop;
+	_Atomic bool turning, stop;
 };
 
 static void flip(void *arg)
@@ -481,6 +481,7 @@ static void flip(void *arg)
 	while (!atomic_load_explicit(&f->stop, memory_order_relaxed)) {
 		atomic_store_explicit(f->word, f->a, memory_order_relaxed);
 		atomic_store_explicit(f->word, f->b, memory_order_relaxed);
+		atomic_store_explicit(&f->turning, true, memory_order_relaxed);
 	}
 }
 
@@ -527,8 +528,11 @@ static void send_changing(struct scene *c, const struct change *how)
 	/* Where it will stand is known before it is there. */
 	at = (void *)(c->f.map + 4096 + c->f.pos[RDM_REQ] % RING);
 	flipper.word = (_Atomic uint32_t *)(void *)((char *)at + how->offset);
-	dt_thread_start(&flipper.thread, flip, &flipper);
 	foe_put(&c->f, RDM_REQ, &f, list, sizeof(list));
+	dt_thread_start(&flipper.thread, flip, &flipper);
+	/* Nobody has looked at the frame yet: this thread does, below. */
+	while (!atomic_load(&flipper.turning))
+		sched_yield();
 	end = dt_now_us() + 300;
 	do {
 		struct fi_cq_data_entry entry;
