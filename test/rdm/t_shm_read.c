@@ -275,20 +275,25 @@ struct owner {
 	struct dt_thread thread;
 	struct fid_ep *ep[2];
 	char *data;
-	_Atomic int rounds;
+	_Atomic int rounds, good;
 	_Atomic bool stop;
 };
 
-/* Closes the region, spoils the memory, mends it and opens the region again. */
+/* Closes the region, spoils the memory, mends it and opens the region again. Now and then it stays open
+ * until something has been read, however slow that is. */
 static void owner(void *arg)
 {
 	struct owner *o = arg;
 	struct fid_mr *mr;
 
 	while (!atomic_load(&o->stop)) {
+		int round = atomic_load(&o->rounds) % 8, seen = atomic_load(&o->good);
+
 		memset(o->data, 'd', LARGE);
 		mr = region(&o->s, o->data, LARGE, KEY, FI_REMOTE_READ);
-		for (int i = atomic_load(&o->rounds) % 7; i >= 0; i--)
+		while (!round && atomic_load(&o->good) == seen && !atomic_load(&o->stop))
+			sched_yield();
+		for (int i = 0; i < round; i++)
 			sched_yield();
 		ASSERT_EQ(fi_close(&mr->fid), 0);
 		memset(o->data, 'x', LARGE);
@@ -300,7 +305,7 @@ static void owner(void *arg)
 TEST_LIMIT(shm_race, reads_that_succeed_come_before_the_close, 60)
 {
 	uint64_t end = dt_now_us() + 2000000;
-	int good = 0, refused = 0, err;
+	int refused = 0, err;
 	char *to = calloc(1, LARGE), *want = malloc(LARGE);
 	struct owner o = { .rounds = 0 };
 
@@ -311,12 +316,12 @@ TEST_LIMIT(shm_race, reads_that_succeed_come_before_the_close, 60)
 	side_open(&o.s);
 	pair_open(&o.s, o.ep);
 	dt_thread_start(&o.thread, owner, &o);
-	while (dt_now_us() < end || (!good && dt_now_us() < end + 20000000)) {
+	while (dt_now_us() < end || (!o.good && dt_now_us() < end + 20000000)) {
 		ASSERT_EQ(post_rma(o.ep[0], false, to, LARGE, o.data, KEY, to), 0);
 		err = side_await(&o.s, to);
 		if (!err) {
 			ASSERT_MEM(to, want, LARGE);
-			good++;
+			atomic_fetch_add(&o.good, 1);
 			continue;
 		}
 		ASSERT_EQ(err, FI_ENOKEY);
@@ -326,8 +331,8 @@ TEST_LIMIT(shm_race, reads_that_succeed_come_before_the_close, 60)
 	}
 	atomic_store(&o.stop, true);
 	dt_thread_join(&o.thread);
-	dt_note("%d reads, %d refused, %d closes", good, refused, o.rounds);
-	ASSERT(good > 0);
+	dt_note("%d reads, %d refused, %d closes", o.good, refused, o.rounds);
+	ASSERT(o.good > 0);
 	pair_close(&o.s, o.ep);
 	side_close(&o.s);
 	free(to);
