@@ -166,6 +166,9 @@ EACH DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
 	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.row->device &&
 	    !ep->obj.ia->fab.worded)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	/* Nor do an SRQ's tag and immediate data both fit beside a write (tag.h). */
+	if (o->kind == DOFI_WRITE_IMMED && ep->peer_tag && !ep->obj.ia->fab.row->wire)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!flags_ok(ep, o->kind, o->flags))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, o->into_rmr ? DAT_INVALID_ARG5
 								   : rules[o->kind].bad_flags);
@@ -474,18 +477,14 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 }
 
 /* What beside the call itself has to be so for a write with immediate data. */
-static DAT_RETURN may_tell(struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
+static DAT_RETURN may_tell(const struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
 {
 	const struct dofi_fab *fab = &ep->obj.ia->fab;
 	uint64_t total = 0;
 
 	if (!fab->immed)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	if (fab->row->wire)
-		return DAT_SUCCESS;
-	/* An SRQ's tag and the immediate data do not both fit beside a write (tag.h). */
-	if (ep->peer_tag)
-		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	/* Over tcp the length travels in the data. */
 	for (DAT_COUNT i = 0; fab->row->tcp_quirks && iov && i < n; i++)
 		total += iov[i].segment_length;
 	return total >> DOFI_DATA_LENGTH_BITS ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;

@@ -131,7 +131,7 @@ struct fi_info *dofi_fab_hints(const struct dofi_fab *fab)
 
 	if (!hints)
 		return NULL;
-	/* Completion data takes a receive of its own only with RDMA writes, which never have any. */
+	/* Completion data of a write takes a receive: what writes with immediate data are to do. */
 	if (fab->row->device)
 		hints->mode = FI_RX_CQ_DATA;
 	hints->ep_attr->type = FI_EP_MSG;

@@ -305,7 +305,9 @@ static void watch_wire(struct rdm_cq *cq, const struct rdm_wire *wire)
 	if (!domain->watcher) {
 		int n = wire->wait_fds(domain, fd);
 
-		while (n && !epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd[n - 1], &ev))
+		/* One may be in it since a try that did not get further. */
+		while (n && (!epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd[n - 1], &ev) ||
+			     errno == EEXIST))
 			n--;
 		if (!n)
 			domain->watcher = cq;
