@@ -263,6 +263,7 @@ EACH void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 			status = DAT_DTO_ERR_LOCAL_LENGTH;
 		dto->length = len;
 	}
+	dofi_evd_moved(evd, dto->length);
 	finish(dto, evd, status);
 }
 

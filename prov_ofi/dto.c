@@ -312,6 +312,8 @@ EACH void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto
 	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
 	count_op(ep, kind);
 	DOFI_PROBE4(post, ep, kind, dto->cookie.as_64, dto->length);
+	if (kind == DOFI_SEND || kind == DOFI_WRITE)
+		dofi_evd_posted(ep->req_evd, dto->length);
 	if (!dead)
 		submit(ep, q, dto, kind, tail);
 }

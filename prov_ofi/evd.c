@@ -76,6 +76,9 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->quiet_streams = 0;
 	evd->feeds = 0;
 	evd->polls = evd->seen_polls = 0;
+	evd->moved = evd->seen_moved = 0;
+	evd->posted = evd->seen_posted = 0;
+	evd->served = false;
 	evd->hits = 0;
 	evd->seen_at = 0;
 	evd->stalled = evd->away = false;
@@ -293,6 +296,7 @@ unsigned int dofi_evd_service(struct dofi_evd *evd)
 		n = dofi_cq_pull(evd);
 		total += n;
 	} while (n && total < SERVICE_LIMIT);
+	evd->served |= total != 0;
 	dofi_evd_notify(evd, before);
 	pthread_mutex_unlock(&evd->lock);
 	return total;

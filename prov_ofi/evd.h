@@ -61,6 +61,9 @@ struct dofi_evd {
 	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
 	_Atomic uint32_t polls;		/* how often consumers read the CQ, or (device)
 					 * looked at all; evd->lock to write */
+	_Atomic uint64_t moved;		/* bytes of its completions; evd->lock to write */
+	_Atomic uint64_t posted;	/* bytes of long sends and writes */
+	bool served;			/* somebody else filled the ring since a consumer's look */
 	uint8_t hits;			/* looks at the CQ in a row that found all they asked for */
 	_Atomic bool stalled;		/* post_recv rings the bell */
 	_Atomic bool away;		/* a waiter is about to sleep, or sleeps, or there is a CNO: who
@@ -72,6 +75,8 @@ struct dofi_evd {
 	bool covered;			/* napping because of consumers at the EPs' other CQs */
 	unsigned int fruitless;		/* looks in a row at a readable CQ that gave nothing */
 	uint32_t seen_polls;		/* `polls` when last looked at, */
+	uint64_t seen_posted;		/* `posted`, */
+	uint64_t seen_moved;		/* `moved`, */
 	uint64_t seen_at;		/* and when that was */
 	uint64_t look_again;		/* next look while napping or stalled */
 	bool internal;			/* no handle: ia->sink */
@@ -88,6 +93,22 @@ static inline void dofi_evd_polled(struct dofi_evd *evd)
 	uint32_t n = atomic_load_explicit(&evd->polls, memory_order_relaxed);
 
 	atomic_store_explicit(&evd->polls, n + 1, memory_order_relaxed);
+}
+
+static inline void dofi_evd_moved(struct dofi_evd *evd, uint64_t bytes)
+{
+	uint64_t n = atomic_load_explicit(&evd->moved, memory_order_relaxed);
+
+	atomic_store_explicit(&evd->moved, n + bytes, memory_order_relaxed);
+}
+
+/* Software fabrics copy in the posting call, and so much takes as long as several polls. */
+#define DOFI_LONG_COPY 32768
+
+static inline void dofi_evd_posted(struct dofi_evd *evd, uint64_t bytes)
+{
+	if (bytes >= DOFI_LONG_COPY)
+		atomic_fetch_add_explicit(&evd->posted, bytes, memory_order_relaxed);
 }
 
 /* Called before the last look at the CQ that precedes a sleep. Who posts a receive and then reads

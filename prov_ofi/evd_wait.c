@@ -69,10 +69,11 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	if (evd->cq && !dofi_evd_count(evd)) {
 		dofi_evd_polled(evd);
 		dofi_cq_pull(evd);
-	} else if (evd->obj.ia->fab.row->device) {
+	} else if (evd->served || evd->obj.ia->fab.row->device) {
 		/* The progress thread was quicker, at the consumer's cost: that it looks counts. */
 		dofi_evd_polled(evd);
 	}
+	evd->served = false;
 	if (dofi_evd_count(evd)) {
 		pop(evd, event);
 		/* Whatever else arrived in the same batch is news for the CNO. */

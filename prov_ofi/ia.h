@@ -47,6 +47,7 @@ struct dofi_progress {
 	_Atomic bool bell_rung;
 	_Atomic bool dozing;		/* long ticks: a consumer that leaves a wait rings */
 	uint32_t calm;			/* rounds in a row in which nothing was taken over */
+	bool napping;			/* some CQ is left to its consumer; the thread's own */
 };
 
 struct dofi_ia {
