@@ -292,27 +292,33 @@ static bool eps_quiet(struct rdm_cq *cq)
 }
 
 /* One queue watches the wire for all: the kernel limits in how many sets, one within the other, a
- * descriptor may be. Whoever reads that queue, and somebody always does before long, takes in what
- * has come for the others and wakes their sleepers. */
+ * descriptor may be. Whoever reads that queue takes in what has come for the others and wakes their
+ * sleepers. It is the one that somebody went to sleep on last, so that what he waits for wakes him
+ * and nobody else. Should he go away, the progress thread sleeps on it soon. A queue without endpoints
+ * watches until there is one that has some: for a consumer that polls that one, nobody is woken. */
 static void watch_wire(struct rdm_cq *cq, const struct rdm_wire *wire)
 {
 	struct rdm_domain *domain = cq->domain;
 	struct epoll_event ev = { .events = EPOLLIN };
-	int fd[RDM_WAIT_FDS];
+	int fd[RDM_WAIT_FDS], n, added = 0;
+	struct rdm_cq *former;
 
 	ev.data.ptr = WIRE;
 	rdm_lock(&domain->watch_lock);
-	if (!domain->watcher) {
-		int n = wire->wait_fds(domain, fd);
-
-		/* One may be in it since a try that did not get further. */
-		while (n && (!epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd[n - 1], &ev) ||
-			     errno == EEXIST))
-			n--;
-		if (!n)
-			domain->watcher = cq;
-	}
-	cq->watches = domain->watcher == cq;
+	former = atomic_load(&domain->watcher);
+	if (former == cq || (former && !cq->n_eps))
+		goto out;
+	n = wire->wait_fds(domain, fd);
+	/* One may be in it since a try that did not get further. */
+	while (added < n &&
+	       (!epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd[added], &ev) || errno == EEXIST))
+		added++;
+	if (added < n)
+		goto out;
+	atomic_store(&domain->watcher, cq);
+	while (former && n--)
+		epoll_ctl(former->epfd, EPOLL_CTL_DEL, fd[n], NULL);
+out:
 	rdm_unlock(&domain->watch_lock);
 }
 
@@ -324,8 +330,8 @@ static void unwatch_wire(struct rdm_cq *cq)
 
 	rdm_lock(&domain->watch_lock);
 	dofi_list_remove(&cq->link);
-	if (domain->watcher == cq) {
-		domain->watcher = NULL;
+	if (atomic_load(&domain->watcher) == cq) {
+		atomic_store(&domain->watcher, NULL);
 		dofi_list_each(pos, &domain->cqs)
 			rdm_cq_wake(dofi_container(pos, struct rdm_cq, link));
 	}
@@ -342,7 +348,8 @@ static bool try_once(struct rdm_cq *cq, bool *far)
 	atomic_store(&cq->armed, true);
 	/* Whoever makes the first connection on it later finds the queue armed and wakes it. The
 	 * watcher's descriptor must not stay ready. */
-	*far = !fabric->local_wire || cq->watches || wire->busy(cq->domain);
+	*far = !fabric->local_wire || atomic_load(&cq->domain->watcher) == cq ||
+	       wire->busy(cq->domain);
 	arm_eps(cq);
 	if (*far && wire->wait_fds)
 		watch_wire(cq, wire);

@@ -77,7 +77,8 @@ struct rdm_domain {
 	void *wire;			/* the wire's own: struct of wire_fab.c, or NULL */
 	struct rdm_lock watch_lock;
 	struct dofi_list cqs;		/* watch_lock */
-	struct rdm_cq *watcher;		/* the one that has wait_fds in its epfd; watch_lock */
+	/* The one that has wait_fds in its epfd; watch_lock to write. */
+	_Atomic(struct rdm_cq *) watcher;
 	_Atomic uint32_t eps;		/* open endpoints */
 	_Atomic uint16_t next_port;	/* names the active ends of connections */
 };
@@ -94,7 +95,6 @@ struct rdm_cq {
 	struct rdm_lock poll;
 	struct rdm_ep **eps;		/* bound for either direction, each once */
 	uint32_t n_eps, eps_room, turn;
-	bool watches;			/* has been the domain's watcher */
 	bool has_local;			/* connections on a local wire, as of the last look */
 	uint64_t look_at;		/* see looks_far() in cq.c */
 	struct rdm_lock lock;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Does a process that makes no DAT call still serve RDMA reads, and see RDMA writes in its memory,
- * in bounded time?
+ * in bounded time? Is a process that makes calls all the time left alone?
  *
  * The memory of both sides is shared between the players, so the one who writes can look
  * whether the data has arrived.
  */
+#include <dirent.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -202,6 +203,77 @@ static void silent_sends(struct rd *rd, const struct scene *scene, struct rd_mem
 		rd_expect_dto(rd->req, i, 5000);
 }
 
+/* How often has the adapter's thread in this process gone to sleep? */
+static unsigned long naps(void)
+{
+	unsigned long n = 0, found = 0;
+	DIR *dir = opendir("/proc/self/task");
+	struct dirent *entry;
+	char path[300], line[128];
+
+	RL_CHECK(dir, "no /proc/self/task");
+	while ((entry = readdir(dir))) {
+		bool ours = false;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/status", entry->d_name);
+		f = fopen(path, "r");
+		while (f && fgets(line, sizeof(line), f)) {
+			ours |= !strcmp(line, "Name:\tdat-progress\n");
+			if (ours && sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1)
+				found++;
+		}
+		if (f)
+			fclose(f);
+	}
+	closedir(dir);
+	RL_CHECK(found == 1, "%lu threads of adapters", found);
+	return n;
+}
+
+/* Writes of 1 MiB, eight at a time; how many in so long a time? */
+static unsigned int stream_for(struct rd *rd, struct rd_mem *mem, unsigned int span_ms)
+{
+	enum { WINDOW = 8 };
+	unsigned int posted = 0, taken = 0, ms;
+	uint64_t began = rl_now();
+	DAT_EVENT ev;
+
+	while ((ms = ms_since(began)) < span_ms || taken < posted) {
+		while (ms < span_ms && posted < taken + WINDOW) {
+			RD_OK(rd_write(rd->ep, mem, (size_t)(posted % WINDOW) << 20, 1 << 20,
+				       posted, 0, 0));
+			posted++;
+		}
+		if (rd_poll(rd->req, &ev)) {
+			RL_CHECK(!ev.event_data.dto_completion_event_data.status, "write %u", taken);
+			taken++;
+		}
+		RL_CHECK(ms < rl_bound(8000), "the writes do not end");
+	}
+	return taken;
+}
+
+/* A process that polls puts most of its time into the copying that its posts do; the thread must
+ * not take that for absence. On a machine that others use it may be absent now and then. */
+static void stream(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
+{
+	unsigned int span_ms = rl_bound(100), least = ~0u, n = 0;
+
+	(void)scene;
+	for (int i = 0; i < 10 && least > 2 * span_ms; i++) {
+		unsigned long before = naps(), woken;
+
+		n += stream_for(rd, mem, span_ms);
+		woken = naps() - before;
+		if (woken < least)
+			least = (unsigned int)woken;
+	}
+	rl_note("%u MiB written; in one of the spans of %u ms the thread woke %u times only", n,
+		span_ms, least);
+	RL_CHECK(least <= 2 * span_ms, "the thread woke %u times in %u ms or more", least, span_ms);
+}
+
 static const struct scene scenes[] = {
 	{ "target-spins", SPINS, 1, ping },
 	{ "target-sleeps", SLEEPS, 3, ping },
@@ -212,6 +284,7 @@ static const struct scene scenes[] = {
 	{ "both-silent-write-other-evd", OTHER_EVD, 0, silent_write },
 	{ "both-silent-read", SLEEPS, 0, silent_read },
 	{ "both-silent-sends", SLEEPS, 0, silent_sends },
+	{ "busy-is-left-alone", SLEEPS, 0, stream },
 };
 
 static void initiator(void *arg)
