@@ -8,4 +8,4 @@ if !SANITIZED
 TESTS += test/perf/formats.sh test/perf/pingpong.sh
 endif
 EXTRA_DIST += test/perf/fields.sh test/perf/lib.sh test/perf/smoke.sh test/perf/modes.sh \
-	test/perf/formats.sh test/perf/network.sh test/perf/pingpong.sh
+	test/perf/formats.sh test/perf/network.sh test/perf/pingpong.sh test/perf/table.sh

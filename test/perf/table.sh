@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What does DAT cost beside raw libfabric? Prints the tables of docs/performance.md: the same
+# pattern over both, in turns, in the same processes, by dat_perf. Not a test: for a quiet machine.
+#
+# usage: table.sh [-b BUILD] [-r ROUNDS] [FABRIC...]		default: tcp shm rxm
+set -u
+BUILD=$PWD ROUNDS=5
+while getopts 'b:r:' option; do
+	case $option in
+	b) BUILD=$(cd "$OPTARG" && pwd) || exit 2 ;;
+	r) ROUNDS=$OPTARG ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || set -- tcp shm rxm
+export LD_LIBRARY_PATH=$BUILD/.libs:$BUILD/prov_ofi/dat2/.libs
+unset DAPL_OFI_PROVIDER DAPL_OFI_DOMAIN
+out=$(mktemp)
+trap 'rm -f "$out"' EXIT
+bad=0
+
+perf() # OPTIONS
+{
+	timeout 900 "$BUILD/tools/perf/dat_perf" --fabrics "$fabric" --rounds "$ROUNDS" --raw \
+		--format csv "$@" >"$out" || bad=1
+}
+
+# rows WHAT FORMAT FACTOR UNIT: one line for each operation and size
+rows()
+{
+	awk -F, -v what="$1" -v format="$2" -v factor="$3" -v unit="$4" '
+		NR == 1 { for (i = 1; i <= NF; i++) col[$i] = i; next }
+		{
+			text = $col["size"] " B"
+			if ($col["size"] % 1024 == 0)
+				text = $col["size"] / 1024 " KiB"
+			if ($col["size"] % 1048576 == 0)
+				text = $col["size"] / 1048576 " MiB"
+			mode = $col["mode"] == "poll" ? "" : ", " $col["mode"]
+			name = unit == "us" ? "us" : "GB/s"
+			raw = $col["raw_" what "_" unit]
+			printf "| %s | %s%s | %s | " format " %s | ", $col["fabric"], $col["op"],
+				mode, text, $col[what "_" unit] / factor, name
+			if (raw == "")
+				print "cannot | |"	# libfabric has nothing to sleep on
+			else
+				printf format " %s | %.2f |\n", raw / factor, name,
+					$col[what "_ratio"]
+		}' "$out"
+}
+
+head_line()
+{
+	echo "| fabric | operation | size | DAT | libfabric | ratio |"
+	echo "| -- | -- | -- | -- | -- | -- |"
+}
+
+echo "$(uname -m), $(nproc) processors, Linux $(uname -r), TCP congestion control" \
+	"$(cat /proc/sys/net/ipv4/tcp_congestion_control), load $(cut -d' ' -f1 /proc/loadavg)"
+echo
+echo "Latency (send and write: half a round trip; read: one read)"
+echo
+head_line
+for fabric; do
+	perf --op send,write,read --size 64,4K --test lat --iters 20000
+	rows latency %.2f 1 us
+	perf --op send --size 64 --test lat --mode wait --iters 20000
+	rows latency %.2f 1 us
+done
+echo
+echo "Bandwidth, 16 operations under way"
+echo
+head_line
+for fabric; do
+	perf --op send,write,read --size 64K --test bw --iters 32768
+	rows bandwidth %.2f 1000 mbps
+	perf --op send,write,read --size 1M --test bw --iters 4096
+	rows bandwidth %.2f 1000 mbps
+done
+exit "$bad"
