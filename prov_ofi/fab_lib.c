@@ -12,6 +12,10 @@
  * The verbs provider may keep a cache of registrations, which gives every region all rights, and
  * one key to regions that overlap. A region's rights are the program's to give: the cache is
  * switched off in the same way, whatever the user has set.
+ *
+ * The rxm provider copies messages of up to 16 KiB at once and fetches others. Our cells are better off
+ * copied, and with twice that size (wire_fab_open.c); and with fewer buffers that wait for them, each of
+ * which is written to before long. What the user has set holds.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -28,15 +32,52 @@
 
 #define LIBFABRIC "libfabric.so.1"
 #define NO_BACKTRACE "IPATH_NO_BACKTRACE"
-#define STAGING "FI_TCP_STAGING_SBUF_SIZE"
-#define MR_CACHE "FI_MR_CACHE_MONITOR"
 
 struct dofi_lib dofi_lib;
 
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
-static bool staging_off, cache_off;
-static char *cache_before;	/* what the user has set */
+
+/* Settings of libfabric's that hold while its providers read them. */
+static struct held {
+	const char *name, *value;
+	uint32_t before_version;	/* of libfabric; 0: in all */
+	bool always;			/* whatever the user has set */
+	bool set;
+	char *before;			/* what the user has set */
+} held[] = {
+	{ "FI_TCP_STAGING_SBUF_SIZE", "0", FI_VERSION(1, 18), false, false, NULL },
+	{ "FI_MR_CACHE_MONITOR", "disabled", 0, true, false, NULL },
+	{ "FI_OFI_RXM_BUFFER_SIZE", "32768", 0, false, false, NULL },
+	{ "FI_OFI_RXM_MSG_RX_SIZE", "1024", 0, false, false, NULL },
+};
+#define N_HELD (sizeof(held) / sizeof(held[0]))
+
+static void hold_settings(void)
+{
+	for (size_t i = 0; i < N_HELD; i++) {
+		struct held *h = &held[i];
+		const char *now = getenv(h->name);
+
+		if ((now && !h->always) ||
+		    (h->before_version && dofi_lib.version() >= h->before_version))
+			continue;
+		h->before = now ? strdup(now) : NULL;
+		h->set = dofi_env_set(h->name, h->value);
+	}
+}
+
+static void let_settings_go(void)
+{
+	for (size_t i = 0; i < N_HELD; i++) {
+		if (held[i].set)
+			dofi_env_set(held[i].name, held[i].before);
+		free(held[i].before);
+		held[i].before = NULL;
+		held[i].set = false;
+	}
+}
+
 static struct sigaction saved[NSIG];
 static bool saved_ok[NSIG];
 
@@ -87,10 +128,7 @@ static int load(void)
 	    find_symbol((void **)&dofi_lib.fabric, "fi_fabric") &&
 	    find_symbol((void **)&dofi_lib.version, "fi_version") &&
 	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror")) {
-		if (dofi_lib.version() < (uint32_t)FI_VERSION(1, 18) && !getenv(STAGING))
-			staging_off = dofi_env_set(STAGING, "0");
-		cache_before = getenv(MR_CACHE) ? strdup(getenv(MR_CACHE)) : NULL;
-		cache_off = dofi_env_set(MR_CACHE, "disabled");
+		hold_settings();
 		return 0;
 	}
 	dlclose(library);
@@ -116,16 +154,7 @@ int dofi_lib_load(void)
 
 void dofi_lib_signals_restore(void)
 {
-	if (staging_off)
-		dofi_env_set(STAGING, NULL);
-	staging_off = false;
-	if (cache_off && cache_before)
-		dofi_env_set(MR_CACHE, cache_before);
-	else if (cache_off)
-		dofi_env_set(MR_CACHE, NULL);
-	free(cache_before);
-	cache_before = NULL;
-	cache_off = false;
+	let_settings_go();
 	signals_put_back();
 	pthread_mutex_unlock(&load_lock);
 }

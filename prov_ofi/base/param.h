@@ -28,8 +28,9 @@
 	  "memory; 0: when the fabric has taken it") \
 	X(WRITE_TAIL, 0, 1, 1, "1: the last bytes of an RDMA write appear in the target's memory " \
 	  "after all others, for programs that wait for them there; 0: saves a small message") \
-	X(CELL_KIB, 1, 64, 16, "size, in KiB, of the messages in which connections travel on " \
-	  "fabrics that have none; the smaller of both sides counts") \
+	X(CELL_KIB, 0, 64, 0, "size, in KiB, of the messages in which connections travel on " \
+	  "fabrics that have none; the smaller of both sides counts; 0: 32 where the fabric " \
+	  "copies so much at once, else 16") \
 	X(CELL_WINDOW, 2, 64, 8, "how many of these messages a connection may have under way in " \
 	  "each of its two channels") \
 	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a stranger that " \

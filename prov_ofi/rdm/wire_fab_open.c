@@ -82,9 +82,31 @@ static int find_inner(const struct dofi_fab *fab, bool tell, struct fi_info **in
 	return ret == -FI_ENODATA ? ask(fab, false, tell, info) : ret;
 }
 
+#define ORDINARY_CELL (16u * 1024)
+#define LARGE_CELL (2 * ORDINARY_CELL)
+
 static uint32_t wanted_cell(void)
 {
-	return (uint32_t)dofi_param(DOFI_NUM_CELL_KIB) * 1024;
+	uint32_t kib = (uint32_t)dofi_param(DOFI_NUM_CELL_KIB);
+
+	return kib ? kib * 1024 : ORDINARY_CELL;
+}
+
+/* rxm copies messages up to a size, the same that a receive for several of them must have left,
+ * and fetches longer ones. As long as they are copied, large cells cost less per byte than
+ * ordinary ones; fetched ones take longer. Cells that have to be registered take up memory for
+ * good, so they stay as they are. */
+static void enlarge_cells(struct wfab *net)
+{
+	size_t copied = 0, len = sizeof(copied);
+
+	if (dofi_param(DOFI_NUM_CELL_KIB) || net->register_cells ||
+	    !strstr(net->info->fabric_attr->prov_name, "ofi_rxm") ||
+	    net->info->ep_attr->max_msg_size < LARGE_CELL)
+		return;
+	if (!fi_getopt(&net->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &copied, &len) &&
+	    copied >= LARGE_CELL)
+		net->cell_size = LARGE_CELL;
 }
 
 /* The first that takes cells whole; the provider lists the best one first. */
@@ -232,6 +254,7 @@ static int open_inner(struct wfab *net, const char **what)
 		ret = fi_ep_bind(net->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (ret)
 		return ret;
+	enlarge_cells(net);
 	*what = "fi_enable";
 	ret = fi_enable(net->ep);
 	if (ret)
