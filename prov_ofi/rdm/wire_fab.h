@@ -198,6 +198,7 @@ struct wfab {
 	int cq_fd;			/* -1: the provider has none */
 	int timer_fd;
 	uint64_t timer_due;		/* 0: not armed */
+	bool fruitful;			/* the last look found something; see wfab_may_sleep */
 
 	struct wfab_slab *slabs;
 	struct wfab_cell *pool;

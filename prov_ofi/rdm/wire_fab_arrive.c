@@ -342,6 +342,7 @@ unsigned int wfab_poll(struct wfab *net)
 		if (n < BATCH)
 			break;
 	}
+	net->fruitful = got;
 	if (net->shake.on)
 		wfab_test_deliver(net);
 	wfab_post(net);

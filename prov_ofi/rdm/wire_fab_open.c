@@ -387,6 +387,9 @@ void wfab_set_timer(struct wfab *net)
 	net->timer_due = in ? dofi_now() + in : 0;
 }
 
+/* Without a descriptor, one looks until nothing is found: a look takes in what a provider gives at
+ * once, which may be one cell of the many that wait, and a stream that gets on by so little in each
+ * tick is many times slower than the fabric. */
 bool wfab_may_sleep(struct rdm_domain *domain)
 {
 	struct wfab *net = wfab_of(domain);
@@ -398,6 +401,8 @@ bool wfab_may_sleep(struct rdm_domain *domain)
 		struct fid *fid = &net->cq->fid;
 
 		may = !fi_trywait(net->fabric, &fid, 1);
+	} else {
+		may = !net->fruitful;
 	}
 	if (may)
 		wfab_set_timer(net);
