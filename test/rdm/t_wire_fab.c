@@ -286,6 +286,54 @@ static void idle(const void *arg)
 }
 TEST_ROWS(idle, modes, idle)
 
+static bool send_full(struct rdm_ep *ep)
+{
+	struct rdm_frame *f;
+	size_t room = 0;
+
+	rdm_lock(&ep->lock);
+	f = rdm_wire_fab.reserve(ep, RDM_REQ, SIZE_MAX, &room);
+	if (f) {
+		memset(f, 0, sizeof(*f) + room);
+		f->len = (uint32_t)room;
+		f->kind = RDM_MSG;
+		f->flags = RDM_FIRST | RDM_LAST;
+		rdm_wire_fab.commit(ep, RDM_REQ, f);
+	}
+	rdm_unlock(&ep->lock);
+	return f;
+}
+
+/* A window of cells waits in the fabric, of which a look may take in only one: nobody sleeps between
+ * them. The constrained mode may hold some back for three looks. */
+static void looks_on(const void *arg)
+{
+	unsigned int sleeps = 0, looks = 0;
+	struct rdm_conn *from, *to;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	rig_exchange(&p, &left, &right, 50);
+	from = p.a.ep.w.conn;
+	to = p.b.ep.w.conn;
+	PUMP_UNTIL(&left, &right, to->arrived == from->sent[RDM_REQ], 5000000);
+	while (send_full(&p.a.ep))
+		;
+	PUMP_UNTIL(&left, &left, !from->waiting, 5000000);
+	while (to->arrived != from->sent[RDM_REQ]) {
+		ASSERT(++looks < 100000);
+		rdm_wire_fab.progress(&right.domain);
+		sleeps += rdm_wire_fab.may_sleep(&right.domain);
+	}
+	dt_note("%u looks, %u sleeps", looks, sleeps);
+	ASSERT(sleeps <= 4);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(looks_on, modes, looks_on)
+
 int main(int argc, char **argv)
 {
 	static const struct dt_program prog = { .name = "wire-fab", .fabric = "rxm" };
