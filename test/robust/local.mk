@@ -35,7 +35,8 @@ robust_tests = \
 	test/robust/soak \
 	test/robust/srqstress
 
-check_PROGRAMS += $(robust_tests) test/robust/mixed-12
+# peers is for shm, above all: opening hundreds of adapters over tcp takes longer than all else here.
+check_PROGRAMS += $(robust_tests) test/robust/mixed-12 test/robust/peers
 TESTS += $(robust_tests)
 
 # They measure time, so they are not run side by side. Automake writes no rule for a log whose name it
@@ -80,6 +81,11 @@ test_robust_many_SOURCES = test/robust/many.c
 test_robust_many_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_many_LDFLAGS = $(robust_ldflags)
 test_robust_many_LDADD = $(robust_libs2)
+
+test_robust_peers_SOURCES = test/robust/peers.c
+test_robust_peers_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_peers_LDFLAGS = $(robust_ldflags)
+test_robust_peers_LDADD = $(robust_libs2)
 
 test_robust_idle_SOURCES = test/robust/idle.c
 test_robust_idle_CPPFLAGS = $(robust_cppflags) -DRL_API=2

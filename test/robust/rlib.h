@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define RL_PLAYERS 24
+#define RL_PLAYERS 512
 #define RL_STEPS 16
 #define RL_IA "robust"
 
