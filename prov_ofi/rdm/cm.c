@@ -129,6 +129,11 @@ struct rdm_cm_conn *rdm_cm_conn_new(struct rdm_cm *cm, int fd, const struct rdm_
 	return conn;
 }
 
+static bool is_early(enum rdm_cm_step step)
+{
+	return step == RDM_CM_DIALLING || step == RDM_CM_GREETING;
+}
+
 void rdm_cm_step(struct rdm_cm_conn *conn, enum rdm_cm_step step)
 {
 	struct rdm_cm *cm = conn->cm;
@@ -137,6 +142,8 @@ void rdm_cm_step(struct rdm_cm_conn *conn, enum rdm_cm_step step)
 		cm->n_half--;
 	if (step == RDM_CM_HALF)
 		cm->n_half++;
+	cm->n_early -= is_early(conn->step);
+	cm->n_early += is_early(step);
 	conn->step = step;
 	dofi_list_remove(&conn->link);
 	dofi_list_append(step == RDM_CM_HALF ? &cm->half :

@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "rdm/cm_int.h"
 
-/* A listener whose queue is full is tried again so often, and given up after as long a time as the
- * kernel takes for TCP. */
+/* A listener whose queue is full, or for whom enough sockets of ours wait, is tried again so often,
+ * and given up after as long a time as the kernel takes for TCP. */
 #define REDIAL DOFI_MS(5)
 #define REDIAL_LIMIT DOFI_MS(127000)
 
@@ -243,6 +243,27 @@ static int dial(struct rdm_ep *ep, const union dofi_addr *to, bool *done)
 	return rdm_cm_dial(ep->wire, fabric->fab->addr_named ? &source : NULL, to, done);
 }
 
+/* Listeners throw out peers that connect and say nothing (RDM_CM_HALF_PEER). A process that has no
+ * processor for a while, after a thousand calls to connect, must not look like one of these. */
+static bool crowded(const struct rdm_ep *ep, const union dofi_addr *to)
+{
+	struct rdm_cm *cm = ep->eq->cm;
+	unsigned int silent = 0;
+	struct dofi_list *pos;
+
+	if (cm->n_early < RDM_CM_HALF_PEER)
+		return false;
+	dofi_list_each(pos, &cm->conns) {
+		const struct rdm_cm_conn *conn = dofi_container(pos, struct rdm_cm_conn, link);
+
+		silent += (conn->step == RDM_CM_DIALLING || conn->step == RDM_CM_GREETING) &&
+			  conn->fd >= 0 && dofi_addr_same_host(&conn->peer.sa, &to->sa);
+		if (silent == RDM_CM_HALF_PEER)
+			return true;
+	}
+	return false;
+}
+
 /* The socket is connected, or will be. */
 static void dialled(struct rdm_cm_conn *conn, bool done)
 {
@@ -252,12 +273,11 @@ static void dialled(struct rdm_cm_conn *conn, bool done)
 		rdm_cm_fail(conn, ENOMEM, NULL, 0);
 }
 
-/* The listener's queue was full. */
 static void redial(struct rdm_cm_conn *conn)
 {
 	uint64_t now = dofi_now();
 	bool done;
-	int fd = dial(conn->ep, &conn->peer, &done);
+	int fd = crowded(conn->ep, &conn->peer) ? -EAGAIN : dial(conn->ep, &conn->peer, &done);
 
 	conn->wire = conn->ep->wire;
 	if (fd == -EAGAIN && now - conn->began < REDIAL_LIMIT) {
@@ -274,7 +294,7 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 {
 	struct rdm_cm_conn *conn;
 	bool done = false;
-	int fd = dial(ep, to, &done);
+	int fd = crowded(ep, to) ? -EAGAIN : dial(ep, to, &done);
 
 	if (fd < 0 && fd != -EAGAIN) {
 		if (fd != -ECONNREFUSED && (!ep->wire->local || fd != -EHOSTUNREACH))

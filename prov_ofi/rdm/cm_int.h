@@ -41,6 +41,7 @@ struct rdm_cm {
 	struct dofi_list listeners;
 	struct dofi_list half;		/* accepted, the request is not complete */
 	unsigned int n_half;
+	unsigned int n_early;		/* of ours that have not asked yet */
 	struct dofi_list conns;		/* all others */
 	struct dofi_list ending;	/* of those: the peer has ended, data remains */
 	struct dofi_list dead;		/* freed when nobody can have an event about them */

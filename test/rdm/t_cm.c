@@ -403,6 +403,44 @@ static void listener_goes(const void *row)
 
 TEST_ROWS(rdm_listener_goes, sorts, listener_goes)
 
+/* Many calls to connect, and no processor for a while: the listener must not take the process for one
+ * that connects and says nothing. */
+#define CROWD 200
+
+static void crowd_without_a_processor(const void *row)
+{
+	static struct end clients[CROWD];
+	struct rdm_event *event;
+	uint64_t begin;
+	struct rig r;
+
+	setup(&r, row);
+	for (int i = 0; i < CROWD; i++) {
+		end_open(&clients[i], &r.b, NULL);
+		ASSERT_EQ(end_connect(&clients[i], "127.0.0.1", pep_port(&r.pep), NULL, 0), 0);
+	}
+	/* Longer than the listener puts up with so many of one peer. */
+	for (begin = dt_now_us(); dt_now_us() < begin + 700000;)
+		sleep_and_work(&r.a, NULL, 10);
+	for (int i = 0; i < CROWD; i++) {
+		event = await(&r.a, &r.b, FI_CONNREQ);
+		ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, "no", 2), 0);
+		dofi_lib.freeinfo(event->info);
+		free(event);
+	}
+	for (int i = 0; i < CROWD; i++) {
+		event = await(&r.b, &r.a, 0);
+		ASSERT_EQ(event->err, ECONNREFUSED);
+		ASSERT_EQ(event->len, 2);
+		free(event);
+	}
+	for (int i = 0; i < CROWD; i++)
+		end_close(&clients[i]);
+	teardown(&r);
+}
+
+TEST_ROWS(rdm_crowd, sorts, crowd_without_a_processor)
+
 /* The client has given up while the consumer was thinking. */
 static void accepting_one_who_has_gone(const void *row)
 {
