@@ -4,7 +4,8 @@
  * Whoever ends it says BYE, with what the wire has to tell, and closes its direction of the socket.
  * The other side, which notices the end of the stream, may still have frames that its consumer has
  * not received: it reports the end when they are taken, or when nothing happens for a while. A
- * stream that ends without BYE is that of a peer that has died.
+ * stream that ends without BYE is that of a peer that has died. One that dies after BYE may have left
+ * frames behind that never come: its socket tells that, if it is asked.
  */
 #include <errno.h>
 #include <string.h>
@@ -85,6 +86,10 @@ bool rdm_cm_quiet(struct rdm_ep *ep)
 
 /* ---------------------------------------------------------------- the peer's end */
 
+/* So long what a process sent before it went may still be on its way. */
+#define LAST_WORDS DOFI_MS(200)
+#define PROBE DOFI_MS(100)
+
 /* Changes when receives are used up, and with every byte. */
 static uint64_t progress_mark(struct rdm_ep *ep)
 {
@@ -113,11 +118,38 @@ static void report_end(struct rdm_cm_conn *conn)
 	rdm_cm_post(conn->cm, &event, NULL, 0);
 }
 
+/* A byte for whoever still has the peer's socket: who lives after BYE does not read it any more, or
+ * throws away what comes; where nobody has it, the kernel answers with a reset. */
+static void probe(struct rdm_cm_conn *conn, uint64_t now)
+{
+	const uint8_t bell = RDM_CM_BELL;
+
+	conn->probed = now;
+	if (send(conn->fd, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+	    (errno == EPIPE || errno == ECONNRESET))
+		conn->gone_since = now;
+}
+
+/* Will nothing more come? Mostly everything has been taken at the first look, and nobody is asked. */
+static bool has_gone(struct rdm_cm_conn *conn)
+{
+	uint64_t now;
+
+	if (!conn->bye)
+		return true;
+	if (conn->wire->local || !conn->patience.last)
+		return false;
+	now = dofi_now();
+	if (!conn->gone_since && now - conn->probed >= PROBE)
+		probe(conn, now);
+	return conn->gone_since && now - conn->gone_since >= LAST_WORDS;
+}
+
 void rdm_cm_try_end(struct rdm_cm_conn *conn)
 {
 	uint64_t grace = DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS));
 
-	if (rdm_ep_peer_ended(conn->ep, !conn->bye)) {
+	if (rdm_ep_peer_ended(conn->ep, has_gone(conn))) {
 		report_end(conn);
 	} else if (dofi_patience_ends(&conn->patience, progress_mark(conn->ep), grace,
 				      conn->ep->srx)) {

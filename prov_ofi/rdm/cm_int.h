@@ -92,6 +92,7 @@ struct rdm_cm_conn {
 	uint16_t param_len;		/* of fi_connect, until the request is built */
 	uint8_t param[RDM_CM_DATA];
 	struct dofi_patience patience;	/* while the end is held back */
+	uint64_t probed, gone_since;	/* when nobody was found to have the peer's socket, 0: never */
 };
 
 /* One socket of a service point. */

@@ -178,10 +178,10 @@ bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died)
 {
 	struct end *e = end_of(ep);
 
-	ASSERT(e->finished == !died);
+	ASSERT(e->finished || died);
 	e->died = died;
 	e->asked++;
-	if (!e->held_back)
+	if (!e->held_back || (e->finished && died))
 		return true;
 	if (e->held_back > 0)
 		e->held_back--;

@@ -32,7 +32,7 @@ static void teardown(struct pair *p)
 
 /* A process that connects, and waits to be killed. */
 struct victim {
-	bool local;
+	bool local, says_bye;
 	uint16_t port;
 };
 
@@ -48,43 +48,75 @@ static void victim(int fd, const void *arg)
 	ASSERT_EQ(end_connect(&e, "127.0.0.1", v->port, NULL, 0), 0);
 	await_only(&s, NULL, FI_CONNECTED, &e);
 	dt_tell(fd, 'c');
+	if (v->says_bye) {
+		ASSERT_EQ(fi_shutdown(&e.ep.fid, 0), 0);
+		dt_tell(fd, 'b');
+	}
 	for (;;)
 		pause();
+}
+
+/* Up to where it is connected. */
+static void start_victim(struct dt_peer *peer, struct victim *v, struct pair *p)
+{
+	struct rdm_event *event;
+	uint16_t port;
+
+	memset(&play, 0, sizeof(play));
+	dt_peer_start(peer, victim, v);
+	side_open(&p->s, v->local);
+	ASSERT_EQ(pep_open(&p->pep, &p->s, "127.0.0.1", 0), 0);
+	port = pep_port(&p->pep);
+	dt_put(peer->fd, &port, sizeof(port));
+	event = await(&p->s, NULL, FI_CONNREQ);
+	end_open(&p->b, &p->s, event->info);
+	free(event);
+	ASSERT_EQ(fi_accept(&p->b.ep.fid, NULL, 0), 0);
+	await_only(&p->s, NULL, FI_CONNECTED, &p->b);
+	dt_expect(peer->fd, 'c');
 }
 
 static void killed_peer(const void *row)
 {
 	static struct victim v;
-	struct rdm_event *event;
-	struct rdm_pep pep;
 	struct dt_peer peer;
-	struct side s;
-	uint16_t port;
-	struct end e;
+	struct pair p;
 
-	v.local = ((const struct sort *)row)->local;
-	dt_peer_start(&peer, victim, &v);
-	side_open(&s, v.local);
-	ASSERT_EQ(pep_open(&pep, &s, "127.0.0.1", 0), 0);
-	port = pep_port(&pep);
-	dt_put(peer.fd, &port, sizeof(port));
-	event = await(&s, NULL, FI_CONNREQ);
-	end_open(&e, &s, event->info);
-	free(event);
-	ASSERT_EQ(fi_accept(&e.ep.fid, NULL, 0), 0);
-	await_only(&s, NULL, FI_CONNECTED, &e);
-	dt_expect(peer.fd, 'c');
-	expect_nothing(&s, NULL);
+	v = (struct victim){ .local = ((const struct sort *)row)->local };
+	start_victim(&peer, &v, &p);
+	expect_nothing(&p.s, NULL);
 	dt_peer_kill(&peer, SIGKILL);
-	await_only(&s, NULL, FI_SHUTDOWN, &e);
-	ASSERT(e.died && !e.finished);
-	expect_nothing(&s, NULL);
-	end_close(&e);
-	pep_close(&pep);
-	side_close(&s);
+	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	ASSERT(p.b.died && !p.b.finished);
+	expect_nothing(&p.s, NULL);
+	end_close(&p.b);
+	teardown(&p);
 }
 
 TEST_ROWS(rdm_killed, sorts, killed_peer)
+
+/* Its last message tells of frames that never come, because it is killed: nobody waits for them as long
+ * as for one who lives. */
+TEST(rdm_killed, killed_after_its_last_message)
+{
+	static struct victim v = { .says_bye = true };
+	struct dt_peer peer;
+	uint64_t begin;
+	struct pair p;
+
+	set_number("DAPL_OFI_GRACE_MS", "60000");
+	start_victim(&peer, &v, &p);
+	p.b.held_back = -1;
+	dt_expect(peer.fd, 'b');
+	for (begin = dt_now_us(); dt_now_us() < begin + 500000;)
+		sleep_and_work(&p.s, NULL, 10);
+	ASSERT(p.b.finished && !p.b.died && p.s.events == 2);
+	dt_peer_kill(&peer, SIGKILL);
+	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	ASSERT(p.b.died);
+	end_close(&p.b);
+	teardown(&p);
+}
 
 /* The end waits until what came before it has been taken. */
 static void end_waits_for_data(const void *row)
