@@ -90,19 +90,20 @@ static void by_cno_wait(struct kill_ctx *k)
 /* Everything must have been noticed before the program looks. */
 static void by_looking_later(struct kill_ctx *k)
 {
-	uint64_t start, now, looked;
+	uint64_t later = bound_of(k) - 500, start, now, looked;
 
 	if (!k->since)
 		rl_await(KS_DONE, 1, 10000);
-	start = start_of_bound(k);
+	start = start_of_bound(k) + later * 1000;
 	now = rl_now();
-	if (now < start + 1500000)
-		rl_sleep_ms((unsigned int)((start + 1500000 - now) / 1000));
+	if (now < start)
+		rl_sleep_ms((unsigned int)((start - now) / 1000));
 	looked = rl_now();
 	while (!done(k)) {
 		rd_sweep(&k->rd, &k->l);
 		RL_CHECK(rl_now() - looked < (uint64_t)rl_bound(100) * 1000,
-			 "1500 ms later not everything is there: %s", rd_ledger_text(&k->l));
+			 "%llu ms later not everything is there: %s", (unsigned long long)later,
+			 rd_ledger_text(&k->l));
 	}
 }
 
@@ -343,5 +344,5 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
-	return rl_main(argc, argv, 280, run);
+	return rl_main(argc, argv, 540, run);
 }
