@@ -120,20 +120,29 @@ static inline uint64_t room_in(const struct rdm_shm *shm, const struct ring *r)
 	return shm->size - (r->pos - r->known);
 }
 
+/* Has the reader gone on since it was last looked at? */
+static bool look_for_room(struct rdm_shm *shm, int channel)
+{
+	struct ring *r = &shm->out[channel];
+	uint64_t head = atomic_load_explicit(&shm->tx->head[channel], memory_order_acquire);
+
+	/* Never believe that it has read what has not been written. */
+	if (head == r->known || head - r->known > r->pos - r->known)
+		return false;
+	r->known = head;
+	return true;
+}
+
 /* A piece worth sending: small ones would make many frames of a long message. */
 static bool enough(struct rdm_shm *shm, int channel, uint64_t need)
 {
-	struct ring *r = &shm->out[channel];
-	uint64_t head;
+	const struct ring *r = &shm->out[channel];
 
 	if (need > shm->size / 4)
 		need = shm->size / 4;
 	if (room_in(shm, r) >= need)
 		return true;
-	head = atomic_load_explicit(&shm->tx->head[channel], memory_order_acquire);
-	/* Never believe that it has read what has not been written. */
-	if (head - r->known <= r->pos - r->known)
-		r->known = head;
+	look_for_room(shm, channel);
 	return room_in(shm, r) >= need;
 }
 
@@ -251,16 +260,15 @@ static void settle(struct rdm_domain *domain)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
+/* Room is news once: what is known to be there did not suffice. */
 static bool quiet(struct rdm_ep *ep, bool room)
 {
 	struct rdm_shm *shm = ep->w.shm;
+	bool more = ready(ep);
 
-	if (ready(ep))
-		return false;
 	for (int c = 0; room && c < RDM_CHANNELS; c++)
-		if (atomic_load(&shm->tx->head[c]) != shm->out[c].known)
-			return false;
-	return true;
+		more |= look_for_room(shm, c);
+	return !more;
 }
 
 /* Both sides change the word (the reader by nothing): either the owner's change is seen, or what was

@@ -10,6 +10,7 @@ test_rdm_shm_SOURCES = \
 	test/rdm/t_shm_frames.c \
 	test/rdm/t_shm_offer.c \
 	test/rdm/t_shm_read.c \
+	test/rdm/t_shm_sleep.c \
 	prov_ofi/base/log.c \
 	prov_ofi/base/near.c \
 	prov_ofi/base/param.c \

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* May one sleep while the peer makes no room, whatever it says of its rings? */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm_rig.h"
+
+#define KEY 5
+#define ROOM 4096
+#define WHOLE (RDM_FIRST | RDM_LAST)
+
+struct scene {
+	struct side s;
+	struct foe f;
+	struct fid_mr *mr;
+	char shared[ROOM];
+};
+
+static void open_scene(struct scene *c)
+{
+	memset(c, 0, sizeof(*c));
+	side_open(&c->s);
+	c->mr = region(&c->s, c->shared, ROOM, KEY, FI_REMOTE_WRITE);
+	ASSERT_EQ(foe_open(&c->f, &c->s, NULL), 0);
+}
+
+static void close_scene(struct scene *c)
+{
+	foe_close(&c->f);
+	ASSERT_EQ(fi_close(&c->mr->fid), 0);
+	side_close(&c->s);
+}
+
+static void put_write(struct scene *c)
+{
+	static const char payload[8] = "payload";
+	struct rdm_frame f = { .kind = RDM_WRITE, .flags = WHOLE | RDM_WANTS_ACK, .len = 8,
+			       .total = 8, .key = KEY, .value = (uintptr_t)c->shared };
+
+	foe_put(&c->f, RDM_REQ, &f, payload, sizeof(payload));
+}
+
+static int may_sleep(struct scene *c)
+{
+	struct fid *fid = &c->s.cq->fid;
+
+	return fi_trywait(c->s.fabric, &fid, 1);
+}
+
+static void take_completions(struct scene *c)
+{
+	struct fi_cq_data_entry entry;
+
+	while (fi_cq_read(c->s.cq, &entry, 1) == 1)
+		;
+}
+
+/* The ring of requests is full, of a peer that takes none. */
+static void fill_ring(struct scene *c, char *from)
+{
+	int sent = 0;
+
+	while (!post_send(c->f.ep, from, ROOM, c))
+		sent++;
+	ASSERT(sent > 8);
+	take_completions(c);
+}
+
+/* What it has taken of the answers is no room for requests, and must keep nobody awake. */
+TEST(shm_sleep, room_among_answers_is_no_reason_to_look_again)
+{
+	struct scene c;
+	char *from = calloc(1, ROOM);
+
+	ASSERT(from);
+	open_scene(&c);
+	put_write(&c);
+	ASSERT_EQ(foe_await(&c.f, RDM_ANS)->kind, RDM_ACK);
+	fill_ring(&c, from);
+	ASSERT_EQ(may_sleep(&c), 0);
+	close_scene(&c);
+	free(from);
+}
+
+/* Nor must a reader that says what cannot be. */
+TEST(shm_sleep, room_that_cannot_be_is_no_reason_to_look_again)
+{
+	static const int64_t heads[] = { -1, -64, 2 * RING, INT64_MAX, INT64_MIN };
+	char *from = calloc(1, ROOM);
+	struct scene c;
+
+	ASSERT(from);
+	open_scene(&c);
+	fill_ring(&c, from);
+	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
+		atomic_store(&c.f.control[1].head[RDM_REQ], (uint64_t)heads[i]);
+		ASSERT_EQ(may_sleep(&c), 0);
+	}
+	close_scene(&c);
+	free(from);
+}
+
+/* Who has made room is noticed, and what waited for it goes. */
+TEST(shm_sleep, room_is_used)
+{
+	struct scene c;
+	char *from = calloc(1, ROOM);
+	uint64_t taken;
+
+	ASSERT(from);
+	open_scene(&c);
+	fill_ring(&c, from);
+	while (foe_get(&c.f, RDM_REQ))
+		;
+	taken = c.f.at[RDM_REQ];
+	ASSERT_EQ(may_sleep(&c), -FI_EAGAIN);	/* completions are there */
+	ASSERT(foe_get(&c.f, RDM_REQ));
+	ASSERT(c.f.at[RDM_REQ] > taken);
+	take_completions(&c);
+	close_scene(&c);
+	free(from);
+}
