@@ -414,13 +414,13 @@ void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep)
 	rdm_unlock(&cq->poll);
 }
 
-void rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep)
+bool rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
 	ev.data.ptr = ep;
 	/* EEXIST: it serves both directions. */
-	epoll_ctl(cq->epfd, EPOLL_CTL_ADD, ep->sock, &ev);
+	return !epoll_ctl(cq->epfd, EPOLL_CTL_ADD, ep->sock, &ev) || errno == EEXIST;
 }
 
 /* ---------------------------------------------------------------- life */

@@ -13,6 +13,8 @@
 _Static_assert(READS_ROOM <= RDM_SERVE_MAX, "see proto_read.c");
 /* Without a wish of the opener's. */
 #define RX_ROOM 256
+/* Batches that are taken in one look after the peer's end. */
+#define LAST_ROUNDS 1024
 
 static struct rdm_ep *ep_of(struct fid *fid)
 {
@@ -191,24 +193,29 @@ void rdm_ep_up(struct rdm_ep *ep)
 	rdm_lock(&ep->lock);
 	atomic_store(&ep->state, RDM_UP);
 	rdm_unlock(&ep->lock);
-	if (ep->wire->doorbell) {
-		rdm_cq_listen_to(ep->rx_cq, ep);
-		rdm_cq_listen_to(ep->tx_cq, ep);
+	if (ep->wire->doorbell &&
+	    !(rdm_cq_listen_to(ep->rx_cq, ep) && rdm_cq_listen_to(ep->tx_cq, ep))) {
+		rdm_lock(&ep->lock);
+		rdm_ep_cut(ep, "its peer could wake nobody here");
+		rdm_unlock(&ep->lock);
 	}
 	/* Those who sleep did so without asking this peer to ring. */
 	rdm_cq_wake(ep->rx_cq);
 	rdm_cq_wake(ep->tx_cq);
 }
 
+/* Not to the end of what comes: a peer that goes on writing, against the rules, must not hold up the
+ * event queue. What remains is taken by the next look. */
 bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died)
 {
 	const struct rdm_wire *wire = ep->wire;
+	unsigned int rounds = LAST_ROUNDS;
 	bool over;
 
 	if (wire->progress)
 		wire->progress(ep->domain);
 	rdm_lock(&ep->lock);
-	while (rdm_proto_progress(ep))
+	while (rdm_proto_progress(ep) && --rounds)
 		;
 	over = !ep->w.any || wire->drained(ep, died);
 	if (over)

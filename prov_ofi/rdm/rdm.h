@@ -382,8 +382,9 @@ void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len,
 void rdm_cq_wake(struct rdm_cq *cq);
 int rdm_cq_attach(struct rdm_cq *cq, struct rdm_ep *ep);
 void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep);
-/* The connection's socket, on which the peer may ring, wakes those who sleep on the queue. */
-void rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep);
+/* The connection's socket, on which the peer may ring, wakes those who sleep on the queue. False: the
+ * kernel lacks memory for it, or the user has too many such. */
+bool rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep);
 int rdm_cq_trywait(struct rdm_cq *cq);
 
 /* What stands in epoll's data for the event queue's own signal; the connection manager uses others. */
