@@ -336,9 +336,9 @@ void dofi_conn_tick(struct dofi_timer *timer)
 		dofi_conn_close(conn);
 }
 
-void dofi_conn_hangup(struct dofi_conn *conn)
+void dofi_conn_hangup(struct dofi_ia *ia, struct dofi_conn *conn)
 {
-	if (!conn->ia || conn->fd < 0)
+	if (conn->ia != ia || conn->fd < 0)
 		return;		/* closed since epoll returned */
 	if (!conn->ep) {
 		if (!dofi_tcpfd_discard(conn->fd))

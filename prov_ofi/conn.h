@@ -16,7 +16,8 @@ struct dofi_evd;
 struct dofi_ia;
 
 struct dofi_conn {
-	struct dofi_ia *ia;		/* NULL: freed (the memory is type-stable) */
+	/* NULL: freed. The memory is type-stable, and then perhaps another adapter's. */
+	struct dofi_ia *_Atomic ia;
 	struct dofi_ep *ep;		/* NULL: lingering */
 	struct fid_ep *fid;		/* NULL: lingering */
 	uint32_t tag;			/* of messages to our SRQ (tag.h); 0: none */
@@ -45,8 +46,8 @@ void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served);
 /* The EP has no interest any more. After the call the fabric has none of its operations, and all
  * completions it gave are in the EP's queues. */
 void dofi_conn_detach(struct dofi_conn *conn);
-/* The peer closed its end (seen on the socket). */
-void dofi_conn_hangup(struct dofi_conn *conn);
+/* The peer closed its end (seen on the socket of what was the adapter's connection). */
+void dofi_conn_hangup(struct dofi_ia *ia, struct dofi_conn *conn);
 /* The peer says that it has disconnected; the ports as this side sees them. */
 void dofi_conn_bye(struct dofi_ia *ia, uint64_t peer, uint16_t local_port, uint16_t remote_port);
 /* The process at the other end has gone (its link broke). */

@@ -121,6 +121,7 @@ static void drop_evds(struct dofi_ep *ep)
 
 static void start_over(struct dofi_ep *ep)
 {
+	ep->life++;
 	ep->rq.failed = ep->sq.failed = false;
 	ep->open = ep->graceful = ep->ending = ep->faulted = false;
 	ep->active = false;
@@ -227,6 +228,8 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 		ep->pz->users--;
 	ep->pz = NULL;
 	pthread_mutex_unlock(&ep->lock);
+	/* Calls for this EP that were under way may have added some. */
+	dofi_work_cancel(ep);
 	dofi_obj_release(&ep->obj);
 }
 
@@ -383,6 +386,9 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 		start_over(ep);
 		ep->state = DAT_EP_STATE_UNCONNECTED;
 		pthread_mutex_unlock(&ep->lock);
+		/* What is to be done yet concerns the former connection. */
+		dofi_work_cancel(ep);
+		dofi_srq_raise(ep);
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ret_ep_state(ep->state);
 	}

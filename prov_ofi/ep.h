@@ -172,6 +172,7 @@ struct dofi_ep {
 	uint16_t priv_len;
 	struct dofi_timer timer;	/* connect, accept or drain deadline; cm_lock */
 
+	_Atomic uint32_t life;		/* counts its uses for a connection */
 	_Atomic uint32_t work;		/* DOFI_WORK_*; on ia->work while nonzero */
 	struct dofi_list work_link;
 	_Atomic uint64_t sent_msgs, recv_msgs, rdma_ops;	/* counters */

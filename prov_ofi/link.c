@@ -270,11 +270,11 @@ static bool finish_connecting(struct dofi_link *link)
 	return say_hello(link);
 }
 
-void dofi_link_event(struct dofi_link *link)
+void dofi_link_event(struct dofi_ia *ia, struct dofi_link *link)
 {
 	ssize_t n;
 
-	if (!link->ia)
+	if (link->ia != ia)
 		return;		/* dropped since epoll returned */
 	if (link->connecting && !finish_connecting(link)) {
 		too_late(&link->timer);

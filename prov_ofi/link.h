@@ -41,7 +41,7 @@ struct dofi_access {
 };
 
 struct dofi_link {
-	struct dofi_ia *ia;		/* NULL: freed (type-stable) */
+	struct dofi_ia *_Atomic ia;	/* NULL: freed (type-stable, like dofi_conn) */
 	struct dofi_list node;		/* ia->links */
 	int fd;
 	uint64_t peer;			/* the other adapter; 0: it has not said hello */
@@ -58,7 +58,7 @@ void dofi_link_close_all(struct dofi_ia *ia);
 void dofi_link_meet(struct dofi_ia *ia, const union dofi_addr *addr, uint16_t port, uint64_t peer);
 /* Events of the progress thread's epoll set. */
 void dofi_link_accept(struct dofi_ia *ia);
-void dofi_link_event(struct dofi_link *link);
+void dofi_link_event(struct dofi_ia *ia, struct dofi_link *link);
 
 enum dofi_link_state { DOFI_LINK_NONE, DOFI_LINK_COMING, DOFI_LINK_UP };
 enum dofi_link_state dofi_link_to(struct dofi_ia *ia, uint64_t peer);

@@ -281,8 +281,8 @@ static int visit_all(struct dofi_ia *ia, bool bell)
 /* The descriptor of an armed CQ became readable. */
 static void cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 {
-	/* The EVD may have been freed since epoll returned. */
-	if (evd->watch != DOFI_WATCH_ARMED || !evd->cq)
+	/* The EVD may have been freed since epoll returned, and be another adapter's. */
+	if (evd->obj.ia != ia || evd->watch != DOFI_WATCH_ARMED || !evd->cq)
 		return;
 	if (consumer_at_work(evd)) {
 		ia->prog.calm = 0;
@@ -298,9 +298,9 @@ static void cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 static void socket_event(struct dofi_ia *ia, void *obj, unsigned int kind)
 {
 	if (kind == DOFI_KEY_CONN)
-		dofi_conn_hangup(obj);
+		dofi_conn_hangup(ia, obj);
 	else if (kind == DOFI_KEY_LINK)
-		dofi_link_event(obj);
+		dofi_link_event(ia, obj);
 	else if (kind == DOFI_KEY_OUTAGE)
 		dofi_outage_event(ia);
 	else

@@ -6,16 +6,24 @@
 #include "srq.h"
 #include "work.h"
 
+/* work_lock held. */
+static void enlist(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits)
+{
+	if (!atomic_fetch_or(&ep->work, bits))
+		dofi_list_append(&ia->work, &ep->work_link);
+	atomic_store_explicit(&ia->work_waiting, true, memory_order_release);
+}
+
 void dofi_work_add(struct dofi_ep *ep, uint32_t bits)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
-	if ((atomic_load_explicit(&ep->work, memory_order_relaxed) & bits) == bits)
+	/* Who finds the bits set leaves the work to whoever takes them: that must see what was done
+	 * before this, which a load would not ensure. */
+	if ((atomic_fetch_or(&ep->work, 0) & bits) == bits)
 		return;
 	pthread_mutex_lock(&ia->work_lock);
-	if (!atomic_fetch_or(&ep->work, bits))
-		dofi_list_append(&ia->work, &ep->work_link);
-	atomic_store_explicit(&ia->work_waiting, true, memory_order_release);
+	enlist(ia, ep, bits);
 	pthread_mutex_unlock(&ia->work_lock);
 }
 
@@ -29,7 +37,7 @@ void dofi_work_cancel(struct dofi_ep *ep)
 	pthread_mutex_unlock(&ia->work_lock);
 }
 
-static struct dofi_ep *next_ep(struct dofi_ia *ia, uint32_t *bits)
+static struct dofi_ep *next_ep(struct dofi_ia *ia, uint32_t *bits, uint32_t *life)
 {
 	struct dofi_ep *ep = NULL;
 
@@ -37,6 +45,7 @@ static struct dofi_ep *next_ep(struct dofi_ia *ia, uint32_t *bits)
 	if (!dofi_list_empty(&ia->work)) {
 		ep = dofi_container(ia->work.next, struct dofi_ep, work_link);
 		dofi_list_remove(&ep->work_link);
+		*life = atomic_load(&ep->life);
 		*bits = atomic_exchange(&ep->work, 0);
 	}
 	if (dofi_list_empty(&ia->work))
@@ -45,16 +54,28 @@ static struct dofi_ep *next_ep(struct dofi_ia *ia, uint32_t *bits)
 	return ep;
 }
 
+/* Puts back what could not be done now; but whoever held us up may have freed the EP, or reset it, and
+ * have looked for it on the list before. */
+static void put_back(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits, uint32_t life)
+{
+	pthread_mutex_lock(&ia->work_lock);
+	if (dofi_ep_live(ep) && atomic_load(&ep->life) == life)
+		enlist(ia, ep, bits);
+	pthread_mutex_unlock(&ia->work_lock);
+	dofi_progress_ring(ia);
+}
+
 #define ENDS (DOFI_WORK_BREAK | DOFI_WORK_DRAINED | DOFI_WORK_FLUSHED)
 
-/* False: cm_lock was busy. */
-static bool end_connection(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits)
+/* The EP may have been reset, or freed, since the work was taken from the list: what it is connected
+ * to now has nothing to do with it. False: cm_lock was busy. */
+static bool end_connection(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits, uint32_t life)
 {
 	if (dofi_progress_is_me(ia))
 		pthread_mutex_lock(&ia->cm_lock);
 	else if (pthread_mutex_trylock(&ia->cm_lock))
 		return false;
-	if (dofi_ep_live(ep)) {
+	if (dofi_ep_live(ep) && atomic_load(&ep->life) == life) {
 		if (bits & DOFI_WORK_BREAK)
 			dofi_cm_break(ep);
 		else if (bits & DOFI_WORK_FLUSHED)
@@ -68,11 +89,11 @@ static bool end_connection(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits
 
 void dofi_work_run(struct dofi_ia *ia)
 {
-	uint32_t bits = 0;
+	uint32_t bits = 0, life = 0;
 	struct dofi_ep *ep;
 
 	/* Bounded: what is put back by the way is left to the next run. */
-	for (int i = 0; i < 64 && (ep = next_ep(ia, &bits)); i++) {
+	for (int i = 0; i < 64 && (ep = next_ep(ia, &bits, &life)); i++) {
 		if (bits & DOFI_WORK_EQ)
 			dofi_cm_progress(ia, dofi_progress_is_me(ia));
 		if (bits & DOFI_WORK_SUBMIT) {
@@ -83,9 +104,8 @@ void dofi_work_run(struct dofi_ia *ia)
 		}
 		if (bits & DOFI_WORK_MARKS)
 			dofi_srq_raise(ep);
-		if ((bits & ENDS) && !end_connection(ia, ep, bits)) {
-			dofi_work_add(ep, bits & ENDS);
-			dofi_progress_ring(ia);
+		if ((bits & ENDS) && !end_connection(ia, ep, bits, life)) {
+			put_back(ia, ep, bits & ENDS, life);
 			return;
 		}
 	}
