@@ -130,11 +130,9 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 	if (!ret) {
 		ret = fi_connect(conn->fid, &a->addr, buf,
 				 build_request(buf, ep, conn, a->qual, a->size, a->priv));
-		if (ret) {
-			/* Nothing has been handed to it yet. */
-			ep->conn = conn;
+		/* The EP does not know it yet, so nothing has been handed to it. */
+		if (ret)
 			dofi_conn_detach(conn);
-		}
 	}
 	if (info)
 		dofi_lib.freeinfo(info);

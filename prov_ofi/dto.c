@@ -338,23 +338,28 @@ EACH DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const stru
 	return DAT_SUCCESS;
 }
 
+/* Nobody else completes what is posted to a disconnected EP. The lock is held: without it another
+ * thread could free the EP, and its EVDs would not be known any more. */
+EACH void report_if_dead(struct dofi_ep *ep, struct dofi_queue *q, DAT_RETURN ret)
+{
+	if (!ret && ep->state == DAT_EP_STATE_DISCONNECTED)
+		dofi_dto_report_done(ep, q);
+}
+
 /* The order is a constant for the most part, which leaves little of the above to each call. */
 EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
 	struct dofi_queue *q;
 	DAT_RETURN ret;
-	bool dead;
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	q = o->kind == DOFI_RECV ? &ep->rq : &ep->sq;
 	pthread_mutex_lock(&ep->lock);
 	ret = post_locked(ep, q, o);
-	dead = ep->state == DAT_EP_STATE_DISCONNECTED;
+	report_if_dead(ep, q, ret);
 	pthread_mutex_unlock(&ep->lock);
-	if (!ret && dead)
-		dofi_dto_report_done(ep, q);
 	return ret;
 }
 
@@ -375,7 +380,6 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 	struct dofi_dto *dto;
 	DAT_DTO_COOKIE as_dto;
 	DAT_RETURN ret;
-	bool dead;
 
 	pthread_mutex_lock(&ep->lock);
 	ret = dofi_ep_live(ep) ? check_state(ep, DOFI_BIND)
@@ -384,7 +388,6 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, window ? DAT_INVALID_ARG4 : DAT_INVALID_ARG2);
 	if (!ret && !has_room(ep, q))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
-	dead = ep->state == DAT_EP_STATE_DISCONNECTED;
 	if (!ret) {
 		dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
 		dto->length = 0;
@@ -393,9 +396,8 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 		memcpy(&as_dto, &cookie, sizeof(as_dto));
 		enqueue(ep, q, dto, DOFI_BIND, as_dto, flags);
 	}
+	report_if_dead(ep, q, ret);
 	pthread_mutex_unlock(&ep->lock);
-	if (!ret && dead)
-		dofi_dto_report_done(ep, q);
 	return ret;
 }
 
@@ -422,6 +424,8 @@ static void look_for_early_message(struct dofi_ep *ep)
 {
 	struct dofi_evd *evd = ep->recv_evd;
 
+	if (!evd)
+		return;		/* another thread has just freed the EP */
 	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
 		dofi_work_unstall(evd);
 	if (atomic_load_explicit(&evd->away, memory_order_acquire) &&

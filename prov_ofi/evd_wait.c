@@ -276,13 +276,13 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		pop(evd, event);
 	*nmore = (DAT_COUNT)dofi_evd_count(evd);
 	evd->waiter = false;
+	/* The EVD and its adapter, with the bell, may be closed once the lock is given up. */
 	if (evd->dying)
 		pthread_cond_broadcast(&evd->left);
-	pthread_mutex_unlock(&evd->lock);
-	if (ret != DOFI_ERR(DAT_ABORT, 0)) {
+	else
 		dofi_progress_consumer_left(evd->obj.ia);
-		if (dofi_work_pending(evd->obj.ia))
-			dofi_work_run(evd->obj.ia);
-	}
+	pthread_mutex_unlock(&evd->lock);
+	if (ret != DOFI_ERR(DAT_ABORT, 0) && dofi_work_pending(evd->obj.ia))
+		dofi_work_run(evd->obj.ia);
 	return ret;
 }

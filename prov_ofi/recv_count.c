@@ -30,6 +30,10 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT 
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	pthread_mutex_lock(&ep->lock);
 	evd = ep->recv_evd;
+	if (!evd) {		/* freed since */
+		pthread_mutex_unlock(&ep->lock);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	}
 	pthread_mutex_lock(&evd->lock);
 	if (ep->srq)
 		n = atomic_load(&ep->shared.held);
@@ -49,12 +53,9 @@ static bool connected(const struct dofi_ep *ep)
 	return ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 }
 
-DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
+static DAT_RETURN marks_ok(const struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 {
-	struct dofi_ep *ep = dofi_ep_live(handle);
-	DAT_COUNT held;
-
-	if (!ep)
+	if (!ep->recv_evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!ep->srq)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
@@ -62,12 +63,18 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (hard < -1 || hard > ep->srq->max_dtos)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	pthread_mutex_lock(&ep->lock);
+	return DAT_SUCCESS;
+}
+
+/* A mark that is passed already works at once. */
+static void set_marks(struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
+{
+	DAT_COUNT held;
+
 	pthread_mutex_lock(&ep->recv_evd->lock);
 	held = atomic_load(&ep->shared.held);
 	ep->attr.srq_soft_hw = soft;
 	ep->attr.max_recv_dtos = hard;
-	/* A mark that is passed already works at once. */
 	atomic_store(&ep->shared.soft, soft >= 0 && held > soft ? -1 : soft);
 	atomic_store(&ep->shared.hard, hard);
 	if (soft >= 0 && held > soft) {
@@ -79,7 +86,21 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 		dofi_work_add(ep, DOFI_WORK_BREAK);
 	}
 	pthread_mutex_unlock(&ep->recv_evd->lock);
+}
+
+DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	pthread_mutex_lock(&ep->lock);
+	ret = marks_ok(ep, soft, hard);
+	if (!ret)
+		set_marks(ep, soft, hard);
 	pthread_mutex_unlock(&ep->lock);
-	dofi_work_run(ep->obj.ia);
-	return DAT_SUCCESS;
+	if (!ret)
+		dofi_work_run(ep->obj.ia);
+	return ret;
 }
