@@ -90,6 +90,31 @@ static bool announce(struct dofi_cr *cr, struct dofi_sp *sp)
 	return dofi_evd_push(sp->evd, &e);
 }
 
+/* The EP of a request that will not be accepted. */
+static void release_ep(struct dofi_cr *cr)
+{
+	struct dofi_ep *ep = cr->ep;
+
+	if (!ep)
+		return;
+	if (!ep->by_provider)
+		dofi_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
+	else if (dofi_obj_retire(&ep->obj))
+		dofi_ep_destroy(ep);
+	cr->ep = NULL;
+}
+
+/* The consumer has not learned of the request: it was never given. */
+static void take_back(struct dofi_cr *cr, struct dofi_sp *sp)
+{
+	dofi_obj_retire(&cr->obj);
+	release_ep(cr);
+	if (!cr->for_rsp)
+		return;
+	sp->spent = false;
+	dofi_ep_set_state(sp->ep, DAT_EP_STATE_RESERVED);
+}
+
 /* Gives the request to a service point. 0 or the reason for a refusal. */
 static unsigned int deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 {
@@ -115,9 +140,10 @@ static unsigned int deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 	dofi_obj_publish(&cr->obj);
 	/* Only this thread adds requests to EVDs (cm_lock): the room is still there, unless a
 	 * software event took it a moment ago. */
-	if (!announce(cr, sp))
-		dofi_log(DOFI_LOG_WARN, "a connection request found its EVD full");
-	return 0;
+	if (announce(cr, sp))
+		return 0;
+	take_back(cr, sp);
+	return DOFI_CM_BACKLOG;
 }
 
 static struct dofi_cr *new_cr(struct dofi_listener *l, struct fi_info *info)
@@ -320,20 +346,6 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
-}
-
-/* The EP of a request that will not be accepted. */
-static void release_ep(struct dofi_cr *cr)
-{
-	struct dofi_ep *ep = cr->ep;
-
-	if (!ep)
-		return;
-	if (!ep->by_provider)
-		dofi_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
-	else if (dofi_obj_retire(&ep->obj))
-		dofi_ep_destroy(ep);
-	cr->ep = NULL;
 }
 
 DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID priv)

@@ -2,6 +2,7 @@
 /* The passive side: connection requests, and what becomes of them. */
 #include "rig.h"
 
+#include <stdatomic.h>
 #include <sys/socket.h>
 
 TEST(cr, query_tells_address_port_and_no_endpoint)
@@ -416,4 +417,71 @@ TEST(provider_ep, close_abrupt_with_one_pending)
 
 	made_open(&m);
 	node_abort(&m.p.node);
+}
+
+/* ---- a queue that fills up while a request arrives ---- */
+
+#define RUSH 200
+
+struct rush {
+	DAT_EVD_HANDLE evd;
+	_Atomic bool stop;
+};
+
+/* Longer than it takes from a look at the queue to the event, and no longer. */
+static void a_moment(void)
+{
+	uint64_t begun = dt_now_us();
+
+	while (dt_now_us() - begun < 8)
+		;
+}
+
+/* The queue is full half of the time; requests that get in are rejected. */
+static void keep_filling(void *arg)
+{
+	struct rush *r = arg;
+	DAT_EVENT ev;
+
+	while (!atomic_load(&r->stop)) {
+		while (post_se(r->evd, 1) == DAT_SUCCESS)
+			;
+		a_moment();
+		if (dat_evd_dequeue(r->evd, &ev) == DAT_SUCCESS &&
+		    ev.event_number == DAT_CONNECTION_REQUEST_EVENT)
+			OK(api_cr_reject(cr_of(&ev)));
+		a_moment();
+	}
+	while (dat_evd_dequeue(r->evd, &ev) == DAT_SUCCESS)
+		;
+}
+
+/* A request that is not told to the consumer must be refused, or its sender waits for ever. */
+TEST_LIMIT(provider_ep, request_for_a_queue_that_just_filled_up_is_refused, 60)
+{
+	struct rush r;
+	struct dt_thread t;
+	struct pair p;
+	DAT_EVENT ev;
+
+	pair_open(&p);
+	memset(&r, 0, sizeof(r));
+	OK(dat_psp_free(p.psp));
+	OK(dat_evd_create(p.node.ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG | DAT_EVD_SOFTWARE_FLAG,
+			  &r.evd));
+	OK(dat_psp_create_any(p.node.ia, &p.qual, r.evd, DAT_PSP_PROVIDER_FLAG, &p.psp));
+	dt_thread_start(&t, keep_filling, &r);
+	for (int i = 0; i < RUSH; i++) {
+		OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, p.qual));
+		EV_NEXT(p.a.conn, &ev);
+		ASSERT(ev.event_number == DAT_CONNECTION_EVENT_PEER_REJECTED ||
+		       ev.event_number == DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
+		OK(dat_ep_reset(p.a.ep));
+	}
+	atomic_store(&r.stop, true);
+	dt_thread_join(&t);
+	OK(dat_psp_free(p.psp));
+	OK(dat_evd_free(r.evd));
+	OK(dat_psp_create_any(p.node.ia, &p.qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &p.psp));
+	pair_close(&p);
 }
