@@ -43,7 +43,7 @@ int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	const uint8_t *p = buf;
 	size_t hdr = DOFI_CM_BRIEF;
 
-	if (len < 2)
+	if (len < 2 || len > DOFI_CM_MAX)
 		return -EBADMSG;
 	if (p[1] >> 5 != DOFI_CM_BRIEF_VERSION)
 		return -EPROTONOSUPPORT;

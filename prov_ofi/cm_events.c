@@ -243,7 +243,9 @@ static DAT_EVENT_NUMBER failure_event(struct dofi_ep *ep, int err, const uint8_t
 	struct dofi_cm_msg msg;
 
 	if (data && !dofi_cm_parse(data, len, &msg) && msg.kind == DOFI_CM_REJECT) {
-		if (msg.reason == DOFI_CM_BY_PEER) {
+		/* Private data of another fabric's messages may be longer than this one's. */
+		if (msg.reason == DOFI_CM_BY_PEER &&
+		    dofi_cm_fabrics_meet(msg.fabric, ep->obj.ia->fab.row->wire_id)) {
 			ep->priv_len = msg.priv_len;
 			memcpy(ep->priv, msg.priv, msg.priv_len);
 			return DAT_CONNECTION_EVENT_PEER_REJECTED;

@@ -10,6 +10,7 @@ test_rdm_test_rdm_SOURCES = \
 	test/rdm/t_cm.c \
 	test/rdm/t_cm_bad.c \
 	test/rdm/t_cm_end.c \
+	test/rdm/t_cm_proto.c \
 	test/rdm/t_cm_secret.c \
 	test/rdm/t_cm_wire.c \
 	prov_ofi/base/log.c \
@@ -17,6 +18,8 @@ test_rdm_test_rdm_SOURCES = \
 	prov_ofi/base/param.c \
 	prov_ofi/base/sink.c \
 	prov_ofi/base/timer.c \
+	prov_ofi/cm_brief.c \
+	prov_ofi/cm_proto.c \
 	prov_ofi/rdm/cm.c prov_ofi/rdm/cm.h prov_ofi/rdm/cm_int.h \
 	prov_ofi/rdm/cm_conn.c \
 	prov_ofi/rdm/cm_end.c \
