@@ -51,6 +51,7 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->timer_users = 0;
 	memset(&ia->strangers, 0, sizeof(ia->strangers));
 	dofi_timer_init(&ia->warden, NULL);
+	dofi_timer_init(&ia->link_rest, NULL);
 	dofi_outage_init(ia);
 	dofi_lmr_table_init(&ia->lmrs);
 	dofi_tags_init(&ia->tags);

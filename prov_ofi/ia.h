@@ -84,6 +84,7 @@ struct dofi_ia {
 
 	uint64_t number;		/* names this adapter to its peers */
 	int link_fd;			/* see link.h */
+	struct dofi_timer link_rest;	/* until link_fd is looked at again */
 	uint16_t link_port;
 	struct dofi_list links;
 	struct dofi_list verdicts;	/* endpoints that wait for one (verdict.h) */

@@ -24,6 +24,8 @@
 #define ACCESS_BYTES 24
 /* Links that have not said hello; more at once are turned away. */
 #define MAX_STRANGERS 64
+/* How long the listener rests when descriptors or memory are short. */
+#define REST DOFI_MS(50)
 
 enum { HELLO = 1, ASK, ANSWER, BYE };
 
@@ -304,10 +306,33 @@ static size_t strangers(struct dofi_ia *ia)
 	return n;
 }
 
+static int listen_for(struct dofi_ia *ia, int op, uint32_t events)
+{
+	struct epoll_event ev = { .events = events };
+
+	ev.data.u64 = dofi_progress_key(NULL, DOFI_KEY_ACCEPT);
+	return epoll_ctl(ia->prog.epfd, op, ia->link_fd, &ev);
+}
+
+static void rested(struct dofi_timer *timer)
+{
+	listen_for(dofi_container(timer, struct dofi_ia, link_rest), EPOLL_CTL_MOD, EPOLLIN);
+}
+
+static bool lacks_room(int err)
+{
+	return err == EMFILE || err == ENFILE || err == ENOBUFS || err == ENOMEM;
+}
+
 void dofi_link_accept(struct dofi_ia *ia)
 {
 	int fd = accept4(ia->link_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+	/* They wait in the kernel's queue; looking again at once would spin. */
+	if (fd < 0 && lacks_room(errno)) {
+		listen_for(ia, EPOLL_CTL_MOD, 0);
+		dofi_timer_arm(&ia->timers, &ia->link_rest, dofi_now() + REST);
+	}
 	if (fd < 0)
 		return;
 	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), false);
@@ -336,7 +361,6 @@ void dofi_link_meet(struct dofi_ia *ia, const union dofi_addr *addr, uint16_t po
 
 int dofi_link_open(struct dofi_ia *ia)
 {
-	struct epoll_event ev = { .events = EPOLLIN };
 	union dofi_addr addr = ia->fab.addr;
 	socklen_t len = (socklen_t)dofi_addr_len(&addr.sa);
 
@@ -355,10 +379,11 @@ int dofi_link_open(struct dofi_ia *ia)
 	ia->link_fd = socket(addr.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (ia->link_fd < 0)
 		return -errno;
-	ev.data.u64 = dofi_progress_key(NULL, DOFI_KEY_ACCEPT);
+	if (dofi_cm_timer_init(ia, &ia->link_rest, rested))
+		return -ENOMEM;
 	if (bind(ia->link_fd, &addr.sa, len) || listen(ia->link_fd, 128) ||
 	    getsockname(ia->link_fd, &addr.sa, &len) ||
-	    epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, ia->link_fd, &ev))
+	    listen_for(ia, EPOLL_CTL_ADD, EPOLLIN))
 		return -errno;
 	ia->link_port = dofi_addr_port(&addr.sa);
 	return 0;
@@ -368,6 +393,7 @@ void dofi_link_close_all(struct dofi_ia *ia)
 {
 	while (!dofi_list_empty(&ia->links))
 		drop(dofi_container(ia->links.next, struct dofi_link, node));
+	dofi_timer_cancel(&ia->timers, &ia->link_rest);
 	if (ia->link_fd >= 0)
 		close(ia->link_fd);
 	ia->link_fd = -1;
