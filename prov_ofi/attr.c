@@ -23,8 +23,8 @@
 	{ "DAT_COUNTERS", "FALSE" }, \
 	{ "DAT_IB_PROVIDER_NAME", "libfabric" } }
 
-/* By what the IA has of the InfiniBand extension: nothing, immediate data, atomic operations too. No
- * fabric has the last without the other. */
+/* By what the IA has of the InfiniBand extension: nothing, immediate data, atomic operations too.
+ * No fabric has the last without the other. */
 static const DAT_NAMED_ATTR named[][9] = {
 	NAMED("FALSE", "FALSE"), NAMED("TRUE", "FALSE"), NAMED("TRUE", "TRUE"),
 };

@@ -204,8 +204,8 @@ static __attribute__((noinline)) bool word_of(struct dofi_dto *dto, size_t *len,
 	return dofi_word_take(&dto->ep->rq.words, (size_t)(dto - dto->ep->rq.dto), len, data);
 }
 
-/* A write with immediate data took the receive. A device says that by the kind of completion, and has
- * room for nothing else; software has room for all (tag.h). */
+/* A write with immediate data took the receive. A device says that by the kind of completion, and
+ * has room for nothing else; software has room for all (tag.h). */
 static void take_immed(struct dofi_dto *dto, const struct dofi_fab *fab, uint64_t data, size_t *len)
 {
 	dto->kind = DOFI_RECV_IMMED;

@@ -266,7 +266,8 @@ static void settle_extensions(struct dofi_fab *fab)
 	fab->immed = !fab->worded;
 	fab->atomic_values = dofi_fab_older(fab, 2, 2);
 	/* A value that is to look like a pointer must not be longer than one. */
-	fab->atomics = !fab->worded && (!fab->atomic_values || sizeof(void *) == sizeof(uint64_t)) &&
+	fab->atomics = !fab->worded &&
+		       (!fab->atomic_values || sizeof(void *) == sizeof(uint64_t)) &&
 		       grants(fab, 0, 0, 0, FI_ATOMIC);
 	if (!fab->atomics)
 		return;

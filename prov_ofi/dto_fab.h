@@ -64,8 +64,8 @@ ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 /* The write itself, with those flags and context. */
 ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struct dofi_dto *dto,
 		       struct fi_msg_rma *msg, uint64_t flags);
-/* Programs take a write's completion to mean that the target's memory has changed. Where nobody sees
- * the completion, nobody pays for that. */
+/* Programs take a write's completion to mean that the target's memory has changed. Where nobody
+ * sees the completion, nobody pays for that. */
 static inline uint64_t dofi_write_flags(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))

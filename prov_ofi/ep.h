@@ -32,7 +32,7 @@ enum dofi_dto_kind {
 	DOFI_BIND,
 	/* of the InfiniBand extension (ext.h) */
 	DOFI_WRITE_IMMED = 8,
-	DOFI_RECV_IMMED,	/* a completion only: a write with immediate data took the receive */
+	DOFI_RECV_IMMED,	/* a completion only: immediate data took the receive */
 	DOFI_FETCH_ADD,
 	DOFI_CMP_SWAP,
 };

@@ -66,8 +66,9 @@ struct dofi_evd {
 	bool served;			/* somebody else filled the ring since a consumer's look */
 	uint8_t hits;			/* looks at the CQ in a row that found all they asked for */
 	_Atomic bool stalled;		/* post_recv rings the bell */
-	_Atomic bool away;		/* a waiter is about to sleep, or sleeps, or there is a CNO: who
-					 * waits looks at the CQ only when told; lock to write */
+	_Atomic bool away;		/* a waiter is about to sleep, or sleeps, or there is a CNO:
+					 * who waits looks at the CQ only when told; lock to
+					 * write */
 	_Atomic uint64_t waits, dequeues, events;	/* counters */
 
 	struct dofi_list link;		/* ia->evds */

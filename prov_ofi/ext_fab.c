@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How do writes with immediate data and atomic operations get to the fabric?
  *
- * A fabric that has writes with completion data is given one. Over tcp such a write would not take a
- * receive of the target's, so an empty message behind the write does, which carries what has to be
- * known (tag.h): messages and writes of a connection take place in their order.
+ * A fabric that has writes with completion data is given one. Over tcp such a write would not take
+ * a receive of the target's, so an empty message behind the write does, which carries what has to
+ * be known (tag.h): messages and writes of a connection take place in their order.
  */
 #include "dto_fab.h"
 
@@ -59,7 +59,7 @@ ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 		compare.addr = (void *)(uintptr_t)dto->operand[0];
 	}
 	if (swap)
-		return fi_compare_atomicmsg(fid, &msg, &compare, dto->desc, 1, &result, dto->desc, 1,
-					    FI_COMPLETION);
+		return fi_compare_atomicmsg(fid, &msg, &compare, dto->desc, 1, &result, dto->desc,
+					    1, FI_COMPLETION);
 	return fi_fetch_atomicmsg(fid, &msg, &result, dto->desc, 1, FI_COMPLETION);
 }

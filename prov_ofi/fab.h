@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All modes of memory registration, to ask for nothing in particular. (The two that stand for several
- * of them are deprecated in libfabric 2.x.) */
+/* All modes of memory registration, to ask for nothing in particular. (The two that stand for
+ * several of them are deprecated in libfabric 2.x.) */
 #define DOFI_MR_ANY \
 	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
 	 FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE)
@@ -49,13 +49,13 @@ struct dofi_fab_row {
 	bool tcp_quirks;		/* see tcpfd.h */
 	bool device;			/* hardware below: device.h */
 	size_t max_iov;
-	uint32_t cm_data;		/* bytes that a connection message carries, at most DOFI_CM_MAX */
+	uint32_t cm_data;		/* bytes of a connection message, at most DOFI_CM_MAX */
 	uint32_t cm_header;		/* of which our header takes so many (cm_proto.h) */
 	size_t rx_depth;		/* receives handed to one endpoint at once */
 	size_t tx_depth;		/* requests; 0: the fabric's own bound */
 	bool links;			/* the connections cannot tell everything: see link.h */
 	bool hidden;			/* for tests: not among the names that users are told */
-	const struct rdm_wire *wire;	/* connected endpoints are ours (rdm/rdm.h); NULL: libfabric's */
+	const struct rdm_wire *wire;	/* endpoints are ours (rdm/rdm.h); NULL: libfabric's */
 	const struct rdm_wire *local_wire;	/* used instead where the peer is on this host */
 	/* Chooses interface and address, fills fab->info; NULL: by the interface's address.
 	 * `wanted`: what the user named, or NULL. */
@@ -82,9 +82,9 @@ struct dofi_fab {
 	bool prov_keys;			/* keys come from the provider */
 	bool local_mr;			/* local buffers need registration */
 	bool worded;			/* a word of ours leads every message (word.h) */
-	bool immed;			/* writes with immediate data take a receive of the peer's */
+	bool immed;			/* writes with immediate data take a peer's receive */
 	bool atomics;			/* atomic operations on memory of the peer's */
-	bool atomic_values;		/* values are given in place of pointers to them (ext_fab.c) */
+	bool atomic_values;		/* values instead of pointers to them (ext_fab.c) */
 	bool lost;			/* device or address has gone; cm_lock */
 	size_t cq_proven;		/* a CQ of this size can be had; device_cq.c */
 	char device[64];		/* of the fabric, "" where it has none */

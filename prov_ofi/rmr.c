@@ -188,7 +188,8 @@ static int open_window(struct dofi_window *w, uint64_t address)
 	if (!r)
 		return -ENOMEM;
 	w->region = r;
-	/* A device has no key for memory without remote rights, but each window has one of its own. */
+	/* A device has no key for memory without remote rights, but each window has one of its
+	 * own. */
 	if (ia->fab.prov_keys && !w->priv)
 		ret = dofi_mr_register(ia, (uintptr_t)&w->nothing, sizeof(w->nothing),
 				       DAT_MEM_PRIV_REMOTE_READ_FLAG, w->context, false, &w->mr,

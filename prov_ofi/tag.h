@@ -16,8 +16,8 @@
  *   bits 32..63 the immediate data
  *
  * A device has 32 bits only: they are the immediate data, and there is no such write to an SRQ. tcp
- * has no such write at all that would take a receive: an empty message behind the write says what it
- * was, and is not possible to an SRQ either:
+ * has no such write at all that would take a receive: an empty message behind the write says what
+ * it was, and is not possible to an SRQ either:
  *
  *   bit 0       as above
  *   bit 26      immediate data is in bits 32..63, and instead of the tag

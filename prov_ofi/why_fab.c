@@ -22,7 +22,8 @@
 void dofi_why_fabric(const char *name, const char *known, const char *first)
 {
 	dofi_report("fabric '%s' is not supported; known: %s", name, known);
-	dofi_report("try: provider=%s in the registry entry, or DAPL_OFI_PROVIDER=%s", first, first);
+	dofi_report("try: provider=%s in the registry entry, or DAPL_OFI_PROVIDER=%s", first,
+		    first);
 }
 
 void dofi_why_device(const char *wanted, const char *found)
@@ -98,7 +99,8 @@ void dofi_why_address(const char *wanted, int ret)
 	if (list.len)
 		dofi_report("interfaces with an address: %s", list.buf);
 	if (*near && wanted && strcmp(near, wanted))
-		dofi_report("try: domain=%s in the registry entry, or DAPL_OFI_DOMAIN=%s", near, near);
+		dofi_report("try: domain=%s in the registry entry, or DAPL_OFI_DOMAIN=%s", near,
+			    near);
 	else if (wanted && if_nametoindex(wanted) && !is_up(wanted))
 		dofi_report("try: ip link set %s up; or DAPL_OFI_DOMAIN with another interface",
 			    wanted);

@@ -49,7 +49,7 @@ void dofi_why_object(const struct dofi_fab *fab, const char *what, int ret)
 		    fab->netdev, dofi_lib.strerror(-ret));
 	if (!smells_of_limit(ret) || !memlock_limit(&kib))
 		return;
-	dofi_report("the memory-lock limit of this process is %llu KiB, too small for a fabric that "
-		    "pins memory", kib);
+	dofi_report("the memory-lock limit of this process is %llu KiB, too small for a fabric "
+		    "that pins memory", kib);
 	dofi_report("try: " REMEDY);
 }

@@ -30,7 +30,8 @@ static unsigned long listener_in(const char *table, uint16_t port)
 	char line[512];
 
 	while (f && !found && fgets(line, sizeof(line), f))
-		if (sscanf(line, "%*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s %*d %*d %lu",
+		if (sscanf(line,
+			   "%*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*s %*s %*s %*d %*d %lu",
 			   &local, &state, &inode) == 3 &&
 		    state == LISTENING && local == port)
 			found = inode;

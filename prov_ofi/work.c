@@ -54,8 +54,8 @@ static struct dofi_ep *next_ep(struct dofi_ia *ia, uint32_t *bits, uint32_t *lif
 	return ep;
 }
 
-/* Puts back what could not be done now; but whoever held us up may have freed the EP, or reset it, and
- * have looked for it on the list before. */
+/* Puts back what could not be done now; but whoever held us up may have freed the EP, or reset it,
+ * and have looked for it on the list before. */
 static void put_back(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits, uint32_t life)
 {
 	pthread_mutex_lock(&ia->work_lock);
@@ -67,8 +67,8 @@ static void put_back(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits, uint
 
 #define ENDS (DOFI_WORK_BREAK | DOFI_WORK_DRAINED | DOFI_WORK_FLUSHED)
 
-/* The EP may have been reset, or freed, since the work was taken from the list: what it is connected
- * to now has nothing to do with it. False: cm_lock was busy. */
+/* The EP may have been reset, or freed, since the work was taken from the list: what it is
+ * connected to now has nothing to do with it. False: cm_lock was busy. */
 static bool end_connection(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits, uint32_t life)
 {
 	if (dofi_progress_is_me(ia))

@@ -169,7 +169,8 @@ void dati_diag_collect(const char *text)
 	for (; text && *text; text = *end ? end + 1 : end) {
 		end = strchrnul(text, '\n');
 		if (!strncmp(text, TRY, strlen(TRY)))
-			dati_diag_remedy(attempt, "%.*s", (int)(end - text - (ptrdiff_t)strlen(TRY)),
+			dati_diag_remedy(attempt, "%.*s",
+					 (int)(end - text - (ptrdiff_t)strlen(TRY)),
 					 text + strlen(TRY));
 		else if (end != text)
 			dati_diag_note(attempt, "provider: %.*s", (int)(end - text), text);

@@ -35,15 +35,18 @@
 	  "each of its two channels") \
 	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a stranger that " \
 	  "connects to a service point and says nothing is thrown out") \
-	X(SHM_RING_KIB, 4, 65536, 128, "shm: KiB of each of the four rings of a connection, made a " \
+	X(SHM_RING_KIB, 4, 65536, 128, \
+	  "shm: KiB of each of the four rings of a connection, made a " \
 	  "power of two; the side that connects decides") \
-	X(SHM_PULL_KIB, 0, 1048576, 8, "shm: messages, writes and reads of so many KiB are taken by " \
-	  "the receiver out of the memory where they are, where the kernel allows that and is quick " \
+	X(SHM_PULL_KIB, 0, 1048576, 8, \
+	  "shm: messages, writes and reads of so many KiB are taken by the receiver out of the " \
+	  "memory where they are, where the kernel allows that and is quick " \
 	  "at it; 0 never")
 
 #define DOFI_STRINGS(X) \
 	X(PROVIDER, "fabric to use, whatever the registry entry says: tcp, shm, verbs, rxm, ...") \
-	X(DOMAIN, "network interface, IP address or RDMA device to use, whatever the registry entry " \
+	X(DOMAIN, \
+	  "network interface, IP address or RDMA device to use, whatever the registry entry " \
 	  "says") \
 	X(LOG_FILE, "file to which log lines are appended instead of stderr; %p in its name " \
 	  "becomes the process id") \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How long is a consumer waited for who has yet to take what a peer sent before it went?
  *
- * As long as he makes progress, and then for a grace; but where others' progress counts as his (they
- * share a receive queue) not for ever. Only time in which somebody looked is counted: a process that
- * gets no CPU has not lost its patience.
+ * As long as he makes progress, and then for a grace; but where others' progress counts as his
+ * (they share a receive queue) not for ever. Only time in which somebody looked is counted: a
+ * process that gets no CPU has not lost its patience.
  */
 #ifndef DOFI_PATIENCE_H
 #define DOFI_PATIENCE_H

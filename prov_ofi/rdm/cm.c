@@ -237,8 +237,8 @@ void rdm_cm_linger(struct rdm_cm_conn *conn)
 	detach_ep(conn);
 	if (sent)
 		shutdown(conn->fd, SHUT_WR);
-	/* Closing a TCP socket before the peer has done so may take away what it has not read; a unix
-	 * socket's bytes are at the peer already. */
+	/* Closing a TCP socket before the peer has done so may take away what it has not read; a
+	 * unix socket's bytes are at the peer already. */
 	if (!rdm_cm_discard(conn->fd) || (sent && conn->wire->local) || !patience ||
 	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (sent ? 0 : EPOLLOUT))) {
 		rdm_cm_kill(conn);

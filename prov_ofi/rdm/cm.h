@@ -46,7 +46,8 @@ void rdm_cm_drop_request(struct fid *handle);
  * closed before fi_accept, the request waits for a decision again. */
 int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep);
 
-/* The process at the other end, as the kernel knows it (unix sockets), if it is this user's; else 0. */
+/* The process at the other end, as the kernel knows it (unix sockets), if it is this user's; else
+ * 0. */
 int rdm_cm_own_peer(struct rdm_ep *ep);
 
 /* Doorbell (ep->lock held): wakes a peer that sleeps. */

@@ -153,8 +153,8 @@ int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells);
 /* Writes the message to conn->out, sealed if a secret is wanted (and it is not HELLO). False: it
  * cannot be sealed. */
 bool rdm_cm_pack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg);
-/* The complete message in conn->in: 0, an error of rdm_cm_parse, or -EACCES (not sealed as it should
- * be, which the log says). */
+/* The complete message in conn->in: 0, an error of rdm_cm_parse, or -EACCES (not sealed as it
+ * should be, which the log says). */
 int rdm_cm_unpack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg);
 /* Throws away what has come in; false: the stream is at its end. */
 bool rdm_cm_discard(int fd);

@@ -289,8 +289,8 @@ static void welcome(struct rdm_cm_listener *l, int fd, const union dofi_addr *pe
 	identify(conn);
 	if (cm->n_half > RDM_CM_HALF_ALL || older_ones(conn) > RDM_CM_HALF_BURST ||
 	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP)) {
-		dofi_log(DOFI_LOG_WARN, "too many peers connect and say nothing; one more is turned "
-			 "away");
+		dofi_log(DOFI_LOG_WARN,
+			 "too many peers connect and say nothing; one more is turned away");
 		rdm_cm_kill(conn);
 		return;
 	}

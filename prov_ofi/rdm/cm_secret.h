@@ -2,7 +2,8 @@
 /* A secret that both ends of a connection must know, if the user wants that.
  *
  * The setting CM_SECRET_FILE names a file whose content (16 to 1024 bytes, line ends at its end do
- * not count) is the key. Both sides send fresh random bytes first; every message after that ends with
+ * not count) is the key. Both sides send fresh random bytes first; every message after that
+ * ends with
  *
  *   HMAC-SHA256(key, "C" from the client or "L" from the listener, the client's 32 random bytes,
  *               the listener's 32, the message)

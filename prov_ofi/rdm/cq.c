@@ -5,9 +5,9 @@
  * every peer ring when it sends; the descriptor is an epoll set with the queue's own signal, the
  * wire's descriptor and the sockets on which peers ring.
  *
- * Where connections of both wires of a fabric meet, looking at the network costs more than a message
- * through shared memory takes: it is looked at when there are connections on it, and not more often
- * than helps it.
+ * Where connections of both wires of a fabric meet, looking at the network costs more than a
+ * message through shared memory takes: it is looked at when there are connections on it, and not
+ * more often than helps it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@
 /* In epoll's data: an endpoint whose peer rings, or one of these. */
 #define SIGNAL NULL
 #define WIRE ((void *)1)
-/* A queue begins with the room that was asked for, up to this; it grows rather than lose anything. */
+/* A queue begins with the room that was asked for, up to this; it grows rather than lose
+ * anything. */
 #define FIRST_ROOM_MOST 65536u
 /* Looks in one fi_trywait. */
 #define TRIES 256
@@ -109,8 +110,8 @@ static bool looks_far(struct rdm_cq *cq)
 	return true;
 }
 
-/* Takes in what has arrived for the endpoints of the queue; cq->poll held. False: not of all, others
- * were at it. */
+/* Takes in what has arrived for the endpoints of the queue; cq->poll held. False: not of all,
+ * others were at it. */
 static bool poll_eps(struct rdm_cq *cq, bool far)
 {
 	const struct rdm_wire *wire = cq->domain->fabric->wire;

@@ -204,8 +204,8 @@ void rdm_ep_up(struct rdm_ep *ep)
 	rdm_cq_wake(ep->tx_cq);
 }
 
-/* Not to the end of what comes: a peer that goes on writing, against the rules, must not hold up the
- * event queue. What remains is taken by the next look. */
+/* Not to the end of what comes: a peer that goes on writing, against the rules, must not hold up
+ * the event queue. What remains is taken by the next look. */
 bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died)
 {
 	const struct rdm_wire *wire = ep->wire;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of the program that a peer writes or reads by RDMA, as a device would: the program may look at
- * it at any moment, and no thread checker is to be told of it. */
+/* Memory of the program that a peer writes or reads by RDMA, as a device would: the program may
+ * look at it at any moment, and no thread checker is to be told of it. */
 #ifndef DOFI_RDM_FOREIGN_H
 #define DOFI_RDM_FOREIGN_H
 

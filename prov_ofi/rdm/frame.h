@@ -16,7 +16,8 @@
  *   RDM_DATA   answers   to the oldest unanswered read; total as asked; key: 0, or (FIRST and
  *                        LAST, no payload) the FI_* code for which it is refused
  *   RDM_NOTE   requests  behind a write that has completion data: total: bytes of that write;
- *                        value: the data. It takes a receive, whose completion says both; no payload
+ *                        value: the data. It takes a receive, whose completion says both;
+ *                        no payload
  *   RDM_ADD    requests  value: target address, eight bytes; key: target key; total: 8; payload:
  *                        what is added (8 bytes). Answered with RDM_DATA: what was there
  *   RDM_SWAP   requests  the same; payload: what is compared, what is swapped in (8 bytes each)

@@ -133,7 +133,8 @@ static bool push_frame(struct rdm_ep *ep, struct rdm_tx *tx)
 /* The same for a request whose data the peer takes itself. */
 static bool push_pull(struct rdm_ep *ep, struct rdm_tx *tx)
 {
-	size_t left = tx->total - tx->done, take = left < RDM_PULL_MOST ? left : RDM_PULL_MOST, room, n;
+	size_t left = tx->total - tx->done, room, n;
+	size_t take = left < RDM_PULL_MOST ? left : RDM_PULL_MOST;
 	size_t tail = take == left && tx->kind == RDM_WRITE ? TAIL : 0;
 	struct rdm_segment list[RDM_IOV_MAX];
 	struct iovec part[RDM_IOV_MAX];

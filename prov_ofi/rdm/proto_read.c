@@ -2,8 +2,8 @@
 /* How is a request to read answered? (hot)
  *
  * Small ones by frames with the data. Where the reader can take it out of our memory itself, and
- * says so, a large one is answered by leave to do so (a grant), after the same checks. Nobody waits for
- * the reader to be done: if the region is closed, the grant is revoked in memory that both
+ * says so, a large one is answered by leave to do so (a grant), after the same checks. Nobody waits
+ * for the reader to be done: if the region is closed, the grant is revoked in memory that both
  * sides see, and what the reader does not find granted any more after it has taken the data is
  * refused. So a read that succeeds has its data from before the region was closed.
  *

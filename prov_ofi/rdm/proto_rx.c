@@ -15,8 +15,8 @@
 
 /* Frames of one connection that are taken in one go, before others get their turn. */
 #define BATCH 64
-/* So is the data taken out of the peer's memory: what has come is told before more is taken, and the
- * connection's lock is not held for long. */
+/* So is the data taken out of the peer's memory: what has come is told before more is taken, and
+ * the connection's lock is not held for long. */
 #define HAUL ((uint64_t)1 << 18)
 /* The last bytes of a write, which programs wait for in memory. */
 #define LINE 64
@@ -232,7 +232,8 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 		return;
 	/* The region may have been closed since the last frame. */
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	to.iov_base = rdm_mr_access(ep->domain, ep->key, ep->remote, p.bytes, FI_REMOTE_WRITE, &err);
+	to.iov_base = rdm_mr_access(ep->domain, ep->key, ep->remote, p.bytes, FI_REMOTE_WRITE,
+				    &err);
 	to.iov_len = p.bytes;
 	rdm_foreign_begin();
 	if (to.iov_base && (f->flags & RDM_PULL))

@@ -103,8 +103,9 @@ struct rdm_cq {
 	_Atomic uint32_t head, tail;
 	_Atomic bool armed;		/* somebody sleeps on epfd */
 	int signal;			/* eventfd, in epfd */
-	int epfd;			/* FI_GETWAIT: signal, sockets of connections whose peers ring
-					   there, and of the domain's watcher the wire's descriptor */
+	int epfd;			/* FI_GETWAIT: signal, sockets of connections whose peers
+					   ring there, and of the domain's watcher the wire's
+					   descriptor */
 };
 
 /* Connection events that wait to be read, and all sockets of connections. */
@@ -209,7 +210,7 @@ struct rdm_ep {
 	struct rdm_txq txq, unacked, reads;
 	uint64_t acked;			/* as counted by the peer */
 	uint32_t frames;		/* of requests, committed since the beginning */
-	struct rdm_flight *flights;	/* ring; NULL: no wire of the fabric tells what has arrived */
+	struct rdm_flight *flights;	/* ring; NULL: no wire of the fabric tells of arrival */
 	uint32_t flight_head, flight_tail;
 	_Atomic uint64_t awaited;	/* end of the first flight, and RDM_AWAITS; 0: none */
 	/* answering */
@@ -280,8 +281,8 @@ struct rdm_wire {
 	int (*domain_open)(struct rdm_domain *domain);
 	void (*domain_close)(struct rdm_domain *domain);
 	/* Descriptors of which one becomes readable when something arrives for any endpoint: how
-	 * many. No set of its own: libfabric 2.x waits by sets three deep, and the kernel allows five
-	 * in each other. */
+	 * many. No set of its own: libfabric 2.x waits by sets three deep, and the kernel allows
+	 * five in each other. */
 	int (*wait_fds)(struct rdm_domain *domain, int fd[RDM_WAIT_FDS]);
 	/* Reads what has arrived for all endpoints, without ep->lock (poll path). */
 	void (*progress)(struct rdm_domain *domain);
@@ -326,8 +327,8 @@ struct rdm_wire {
 	/* We may take what we read out of the peer's memory from that size on; SIZE_MAX: never. */
 	size_t (*pull_to)(struct rdm_ep *ep);
 	/* The peer may take what its read of that number asks for; those of these numbers, modulo
-	 * RDM_SERVE_MAX, not any more (with mr_lock for writing, perhaps without ep->lock); nor anything
-	 * else that was ever offered. */
+	 * RDM_SERVE_MAX, not any more (with mr_lock for writing, perhaps without ep->lock); nor
+	 * anything else that was ever offered. */
 	void (*grant)(struct rdm_ep *ep, uint32_t read);
 	void (*revoke)(struct rdm_ep *ep, uint64_t reads);
 	void (*withdraw)(struct rdm_ep *ep);
@@ -335,9 +336,9 @@ struct rdm_wire {
 	bool (*revoked)(struct rdm_ep *ep, uint32_t read);
 	/* Without ep->lock: may anything have arrived? A guess that errs to true only. */
 	bool (*ready)(struct rdm_ep *ep);
-	/* Before sleeping. arm, settle (NULL: wait_fds suffice): from now on the peer rings when it sends
-	 * and, with `room`, when it has made room. settle, once all are armed: whoever has not seen
-	 * that is seen. quiet: nothing is there, no room has been made. */
+	/* Before sleeping. arm, settle (NULL: wait_fds suffice): from now on the peer rings when it
+	 * sends and, with `room`, when it has made room. settle, once all are armed: whoever has
+	 * not seen that is seen. quiet: nothing is there, no room has been made. */
 	void (*arm)(struct rdm_ep *ep, bool room);
 	void (*settle)(struct rdm_domain *domain);
 	bool (*quiet)(struct rdm_ep *ep, bool room);
@@ -382,12 +383,13 @@ void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len,
 void rdm_cq_wake(struct rdm_cq *cq);
 int rdm_cq_attach(struct rdm_cq *cq, struct rdm_ep *ep);
 void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep);
-/* The connection's socket, on which the peer may ring, wakes those who sleep on the queue. False: the
- * kernel lacks memory for it, or the user has too many such. */
+/* The connection's socket, on which the peer may ring, wakes those who sleep on the queue. False:
+ * the kernel lacks memory for it, or the user has too many such. */
 bool rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep);
 int rdm_cq_trywait(struct rdm_cq *cq);
 
-/* What stands in epoll's data for the event queue's own signal; the connection manager uses others. */
+/* What stands in epoll's data for the event queue's own signal; the connection manager uses
+ * others. */
 #define RDM_EQ_SIGNAL 0
 int rdm_eq_trywait(struct rdm_eq *eq);
 /* eq.c: takes over `event` (malloc'ed). */
@@ -437,8 +439,8 @@ void rdm_ep_up(struct rdm_ep *ep);
 /* The peer has ended its side (died: without saying so, or it has died since). True: everything that
  * it sent has been taken, the end may be reported; false: ask again later. */
 bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died);
-/* Called by a wire, with domain->wire_lock: whoever polls next ends the connection; the threads that
- * sleep on its completion queues are woken for that. */
+/* Called by a wire, with domain->wire_lock: whoever polls next ends the connection; the threads
+ * that sleep on its completion queues are woken for that. */
 void rdm_ep_broken(struct rdm_ep *ep, int err);
 
 #endif

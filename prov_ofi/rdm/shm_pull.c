@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* May one process of this host take data out of another's memory, and is it worth while?
  *
- * The kernel allows it to processes of one user that may trace each other; nothing but trying tells.
- * Each side offers the place and value of a random number of its own, which the other reads: that
- * also proves, each time, that the process of that number is still the one that connected.
+ * The kernel allows it to processes of one user that may trace each other; nothing but trying
+ * tells. Each side offers the place and value of a random number of its own, which the other reads:
+ * that also proves, each time, that the process of that number is still the one that connected.
  *
  * One copy by the kernel competes with two copies through a ring on two CPUs; which wins depends on
  * the machine, so a process measures once.

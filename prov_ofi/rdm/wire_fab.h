@@ -204,7 +204,7 @@ struct wfab {
 	struct wfab_cell *pool;
 	uint32_t cells, posted, held, lost;
 	uint32_t want_rx;		/* what all connections together may need */
-	_Atomic uint32_t want_tx;	/* changed under wire_lock; closed ones count until reaped */
+	_Atomic uint32_t want_tx;	/* changed under wire_lock; closed ones count, too */
 	uint32_t post_max;
 	bool post_full;			/* no more receives until one completes */
 

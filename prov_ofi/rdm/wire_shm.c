@@ -5,7 +5,8 @@
  * behind and nobody can cut it short) with a ring per direction and channel:
  *
  *   page 0           two control blocks: block d is written by the reader of direction d, except
- *                    for its second half, which is the writer's (direction 0: from the side that connected)
+ *                    for its second half, which is the writer's (direction 0: from the side
+ *                    that connected)
  *   from page 1 on   ring of direction 0 requests, 0 answers, 1 requests, 1 answers
  *
  * A frame begins at a multiple of 64 bytes and does not wrap. Its mark tells the reader that it is
@@ -271,8 +272,8 @@ static bool quiet(struct rdm_ep *ep, bool room)
 	return !more;
 }
 
-/* Both sides change the word (the reader by nothing): either the owner's change is seen, or what was
- * taken before was taken before the owner went on. A load would not do on every machine. */
+/* Both sides change the word (the reader by nothing): either the owner's change is seen, or what
+ * was taken before was taken before the owner went on. A load would not do on every machine. */
 static inline uint32_t look(_Atomic uint32_t *word)
 {
 	return atomic_fetch_or(word, 0);
@@ -289,8 +290,8 @@ static bool pull(struct rdm_ep *ep, struct iovec *to, const struct rdm_segment *
 {
 	struct rdm_shm *shm = ep->w.shm;
 
-	/* Whether it was offered is what we found, not what stands in memory that the peer shares. A
-	 * writer that flushes its requests says so before it gives their memory back. */
+	/* Whether it was offered is what we found, not what stands in memory that the peer shares.
+	 * A writer that flushes its requests says so before it gives their memory back. */
 	return shm->pulls && rdm_pull(&shm->peer, to, from, n) && !look(&shm->rx->gone);
 }
 

@@ -48,7 +48,8 @@ static inline void check_ext(const char *file, int line, DAT_EVD_HANDLE evd, DAT
 }
 
 #define EV_EXT(evd_, ep_, cookie_, op_, len_) \
-	check_ext(__FILE__, __LINE__, evd_, ep_, cookie_, DAT_IB_DTO_##op_, DAT_DTO_SUCCESS, len_, 0)
+	check_ext(__FILE__, __LINE__, evd_, ep_, cookie_, DAT_IB_DTO_##op_, DAT_DTO_SUCCESS, len_, \
+		  0)
 #define EV_EXT_STATUS(evd_, ep_, cookie_, op_, status_) \
 	check_ext(__FILE__, __LINE__, evd_, ep_, cookie_, DAT_IB_DTO_##op_, status_, 0, 0)
 #define EV_IMMED(evd_, ep_, cookie_, len_, immed_) \

@@ -107,7 +107,8 @@ void conf_for_domain(const char *domain)
 	/* A name that the environment gave the fabric need not be that of its provider. */
 	if (!given)
 		given = "";
-	snprintf(params, sizeof(params), "%.*s domain=%s", (int)strcspn(given, " \t;"), given, domain);
+	snprintf(params, sizeof(params), "%.*s domain=%s", (int)strcspn(given, " \t;"), given,
+		 domain);
 	conf_line(line, sizeof(line), ia_name(), provider_path(), params);
 	conf_text(line);
 }

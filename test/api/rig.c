@@ -112,7 +112,8 @@ NOT_WATCHED bool is_filled(const void *mem, size_t len, unsigned int seed)
 	return i == len;
 }
 
-NOT_WATCHED void check_fill(const char *file, int line, const void *mem, size_t len, unsigned int seed)
+NOT_WATCHED void check_fill(const char *file, int line, const void *mem, size_t len,
+			    unsigned int seed)
 {
 	const unsigned char *p = mem;
 	size_t i;

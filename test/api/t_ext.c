@@ -324,8 +324,8 @@ TEST(ext, immed_on_an_unconnected_endpoint_is_INVALID_STATE)
 	pair_close(&p);
 }
 
-/* The receive does not tell of a write that has not taken place: it is flushed, or, by soft-RoCE, said to
- * have failed. */
+/* The receive does not tell of a write that has not taken place: it is flushed, or, by soft-RoCE,
+ * said to have failed. */
 static void refused(struct pair *p, DAT_RMR_TRIPLET to, size_t len)
 {
 	DAT_EVENT ev;

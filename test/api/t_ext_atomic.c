@@ -48,7 +48,8 @@ static DAT_RETURN add_at(struct side *s, int to, uint64_t cookie, DAT_RMR_TRIPLE
 {
 	DAT_LMR_TRIPLET t = seg(&s->buf, (size_t)to * 8, 8);
 
-	return dat_ib_post_fetch_and_add(s->ep, n, &t, ck(cookie), &at, (DAT_COMPLETION_FLAGS)flags);
+	return dat_ib_post_fetch_and_add(s->ep, n, &t, ck(cookie), &at,
+					 (DAT_COMPLETION_FLAGS)flags);
 }
 
 static DAT_RETURN add(struct rig *r, struct side *s, int i, uint64_t n)
@@ -187,7 +188,8 @@ TEST(ext, atomic_flags)
 	EV_EMPTY(r.p.a.req);
 	ASSERT_EQ(result(&r.p.a, 0), 0);
 	ASSERT_EQ(result(&r.p.a, 1), 1);
-	BAD_ARG(add_at(&r.p.a, 0, 3, rem(&r.words, 0, 8), 1, DAT_COMPLETION_SOLICITED_WAIT_FLAG), 6);
+	BAD_ARG(add_at(&r.p.a, 0, 3, rem(&r.words, 0, 8), 1, DAT_COMPLETION_SOLICITED_WAIT_FLAG),
+		6);
 	BAD_ARG(add_at(&r.p.a, 0, 3, rem(&r.words, 0, 8), 1, 0x100), 6);
 	rig_close(&r);
 }
@@ -211,7 +213,8 @@ TEST(ext, atomic_checks_its_arguments)
 	ASSERT_RET(dat_ib_post_fetch_and_add(r.p.a.ep, 1, &t, ck(1), &at, 0), DAT_LENGTH_ERROR, 0);
 	t.segment_length = 8;
 	at.segment_length = 7;
-	ASSERT_RET(dat_ib_post_cmp_and_swap(r.p.a.ep, 1, 2, &t, ck(1), &at, 0), DAT_LENGTH_ERROR, 0);
+	ASSERT_RET(dat_ib_post_cmp_and_swap(r.p.a.ep, 1, 2, &t, ck(1), &at, 0), DAT_LENGTH_ERROR,
+		   0);
 	buf_make(&b, &r.p.node, 4096, DAT_MEM_PRIV_LOCAL_READ_FLAG);
 	t = seg(&b, 0, 8);
 	at.segment_length = 8;

@@ -126,7 +126,8 @@ TEST(connect, address_that_no_host_can_have_is_INVALID_ADDRESS)
 	struct sockaddr_in sin;
 	struct pair p;
 
-	/* The last is the kernel's to refuse; that of devices looks for a route, and tells later. */
+	/* The last is the kernel's to refuse; that of devices looks for a route, and tells
+	 * later. */
 	if (fabric_is("verbs") || fabric_is("iwarp"))
 		n--;
 	pair_open(&p);

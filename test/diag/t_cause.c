@@ -23,7 +23,8 @@ static void check_paragraph(const char *name)
 	char first[128];
 	const char *last = strrchr(told(), '\n');
 
-	snprintf(first, sizeof(first), LIB ": cannot open IA \"%s\" (" V ", nonthreadsafe): ", name);
+	snprintf(first, sizeof(first), LIB ": cannot open IA \"%s\" (" V ", nonthreadsafe): ",
+		 name);
 	ASSERT(!strncmp(told(), first, strlen(first)));
 	ASSERT(lines_told() <= 10);
 	ASSERT(last && last > told());

@@ -120,7 +120,7 @@ TEST(log, file_per_process)
 	give_env("DAPL_OFI_TRACE", path);
 	ASSERT_EQ(play("fork", "a", NULL), 0);
 	must_be_silent();
-	snprintf(command, sizeof(command), "test \"$(ls %s | grep -c '^trace\\.[1-9][0-9]*$')\" = 2",
-		 work_dir());
+	snprintf(command, sizeof(command),
+		 "test \"$(ls %s | grep -c '^trace\\.[1-9][0-9]*$')\" = 2", work_dir());
 	ASSERT_EQ(system(command), 0);
 }

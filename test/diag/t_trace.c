@@ -34,8 +34,8 @@ static const char *const expected[] = {
 	"dat_evd_wait\\(evd=EVD#[0-9]+, timeout=20000000us, threshold=1\\) \\.\\.\\.$",
 	"dat_evd_wait\\(.*\\) = DAT_SUCCESS \\{event=\\{DAT_CONNECTION_REQUEST_EVENT sp=PSP#1 "
 	"qual=[0-9]+ cr=CR#1\\}, more=[0-9]+\\}" US,
-	"dat_cr_query\\(cr=CR#1, mask=0x[0-9a-f]+\\) = DAT_SUCCESS \\{param=\\{remote=127\\.0\\.0\\.1 "
-	"port=[0-9]+ private=7 bytes ep=NULL\\}\\}" US,
+	"dat_cr_query\\(cr=CR#1, mask=0x[0-9a-f]+\\) = DAT_SUCCESS "
+	"\\{param=\\{remote=127\\.0\\.0\\.1 port=[0-9]+ private=7 bytes ep=NULL\\}\\}" US,
 	"dat_cr_accept\\(cr=CR#1, ep=EP#2, size=5, private=5 bytes\\)" OK,
 	"event=\\{DAT_CONNECTION_EVENT_ESTABLISHED ep=EP#[12] private=[05] bytes\\}",
 	"event=\\{DAT_CONNECTION_EVENT_ESTABLISHED ep=EP#[12] private=[05] bytes\\}",
@@ -82,8 +82,8 @@ static void check_session(void)
 
 	for (const char *at = told(); *at && next < wanted; at += strcspn(at, "\n") + 1) {
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
-		if (!matches(line, "^dat-ofi\\[[0-9]+\\.[0-9]+\\] [0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\."
-			     "[0-9]{6} dat_"))
+		if (!matches(line, "^dat-ofi\\[[0-9]+\\.[0-9]+\\] "
+			     "[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{6} dat_"))
 			FAIL("no line of a trace: %s", line);
 		next += matches(line, expected[next]);
 	}

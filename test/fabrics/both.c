@@ -27,7 +27,8 @@
 #define PEER_AREA ((size_t)4 * PIECE)
 
 enum { NEAR, FAR };
-enum { ST_LISTEN, ST_UP, ST_GO = ST_UP + PEERS, ST_ROUNDS, ST_HUB_DONE = ST_ROUNDS + PEERS, ST_KILL };
+enum { ST_LISTEN, ST_UP, ST_GO = ST_UP + PEERS, ST_ROUNDS, ST_HUB_DONE = ST_ROUNDS + PEERS,
+       ST_KILL };
 
 struct plan {
 	const char *name;
@@ -192,8 +193,8 @@ static void serve(struct hub *h)
 	while (!h->over[NEAR] || !h->over[FAR]) {
 		if (h->plan->sleeps ? rd_next(h->rd.conn, 1000, &ev) : rd_poll(h->rd.conn, &ev))
 			take(h, &ev);
-		RL_CHECK(rl_now() < end, "%u messages of the local peer, %u of the remote one, ends "
-			 "%d and %d", h->messages[NEAR], h->messages[FAR], h->over[NEAR],
+		RL_CHECK(rl_now() < end, "%u messages of the local peer, %u of the remote one, "
+			 "ends %d and %d", h->messages[NEAR], h->messages[FAR], h->over[NEAR],
 			 h->over[FAR]);
 	}
 	/* What is on its way to the SRQ again. */

@@ -3,8 +3,9 @@
  *
  *   driver SECONDS DIRECTORY
  *
- * Each file of the directory is tried as it is; then, for so long, with a few bytes changed, put in,
- * left out or taken from another file. Nothing is learned on the way: that is what libFuzzer is for.
+ * Each file of the directory is tried as it is; then, for so long, with a few bytes changed, put
+ * in, left out or taken from another file. Nothing is learned on the way: that is what libFuzzer is
+ * for.
  */
 #include <dirent.h>
 #include <errno.h>

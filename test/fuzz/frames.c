@@ -6,7 +6,8 @@
  * the consumer does meanwhile (posts, opens and closes its region). The wire delivers the frames
  * and throws ours away. All buffers are exactly as long as they may be used, so the sanitizer sees
  * whatever leaves them. Whatever comes: a request completes once, in order; a receive that
- * succeeds is no longer than its buffer; and after a breach nothing of the peer's succeeds any more.
+ * succeeds is no longer than its buffer; and after a breach nothing of the peer's succeeds any
+ * more.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -211,7 +211,8 @@ void rig_add(CU_pSuite suite, const char *text, void (*test)(void))
 	if (num_cases == MAX_CASES)
 		abort();
 	cases[num_cases].test = test;
-	cases[num_cases].added = CU_add_test(suite, text, rig_foreign ? run_current_in_child : test);
+	cases[num_cases].added =
+		CU_add_test(suite, text, rig_foreign ? run_current_in_child : test);
 	if (!cases[num_cases++].added)
 		abort();
 }

@@ -174,7 +174,8 @@ static void reasons(void)
 		      HEAD("a") "\"\" \"\"\r\n"
 		      "\"\" " API " nonthreadsafe default lib.so dapl.2.0 \"\" \"\"\n"
 		      "a " API " nonthreadsafe default \"\" dapl.2.0 \"\" \"\"\n"
-		      "a \"a\x1b[31mb\" nonthreadsafe default lib.so dapl.2.0 \"\" \"\"\n", expected);
+		      "a \"a\x1b[31mb\" nonthreadsafe default lib.so dapl.2.0 \"\" \"\"\n",
+		      expected);
 }
 
 static void long_line(void)

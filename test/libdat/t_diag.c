@@ -190,7 +190,8 @@ static void unreadable_file(void)
 	setenv("DAT_OVERRIDE", "/no/such/dat.conf", 1);
 	rig_load(NULL);
 	open_and_listen("ofi");
-	CU_ASSERT(says("registry file /no/such/dat.conf (DAT_OVERRIDE): No such file or directory"));
+	CU_ASSERT(says("registry file /no/such/dat.conf (DAT_OVERRIDE): "
+		       "No such file or directory"));
 	CU_ASSERT(says("  try: unset DAT_OVERRIDE"));
 	rig_unload();
 }

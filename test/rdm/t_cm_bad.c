@@ -168,7 +168,8 @@ static void noise(const void *row)
 		size_t len = raw_request(t.sort->local, buf, "data", 4), n = 1 + rand_r(&seed) % 4;
 		int fd = visit(&t);
 
-		/* Never in the wire's bytes, the data or the address: that would be a good request. */
+		/* Never in the wire's bytes, the data or the address: that would be a good
+		 * request. */
 		while (n--)
 			buf[rand_r(&seed) % 5] ^= (uint8_t)(1 + rand_r(&seed) % 255);
 		if (!memcmp(buf, "RDMC\2", 5))

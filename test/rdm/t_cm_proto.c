@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection messages of the layer above: is what is built what is parsed, and nothing else believed? */
+/* Connection messages of the layer above: is what is built what is parsed, and nothing else
+ * believed? */
 #include <errno.h>
 #include <string.h>
 

@@ -88,7 +88,7 @@ TEST(rdm_wire, changed_headers_are_noticed)
 			else if (at == 14)
 				ASSERT_EQ(ret, buf[at] == 6 ? 0 : -EBADMSG);
 			else if (at == 7)
-				ASSERT_EQ(ret, buf[at] == 1 ? 0 : -EBADMSG);	/* sealed: too short */
+				ASSERT_EQ(ret, buf[at] == 1 ? 0 : -EBADMSG); /* sealed: too short */
 			else if (!may_differ[at])
 				ASSERT_EQ(ret, -EBADMSG);
 			buf[at] ^= (uint8_t)v;

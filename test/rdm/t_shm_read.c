@@ -279,8 +279,8 @@ struct owner {
 	_Atomic bool stop;
 };
 
-/* Closes the region, spoils the memory, mends it and opens the region again. Now and then it stays open
- * until something has been read, however slow that is. */
+/* Closes the region, spoils the memory, mends it and opens the region again. Now and then it stays
+ * open until something has been read, however slow that is. */
 static void owner(void *arg)
 {
 	struct owner *o = arg;

@@ -178,8 +178,8 @@ static void expect_thrown_out(int *fds, int count, unsigned int ms)
 
 static void random_bytes(void)
 {
-	static const size_t lens[] = { 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 100, 256,
-				       288, 289, 512, 1000, 1448, 4096, 9000, 65536, 300000 };
+	static const size_t lens[] = { 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 100,
+				       256, 288, 289, 512, 1000, 1448, 4096, 9000, 65536, 300000 };
 	static uint8_t junk[300000];
 	uint64_t seed = 20240611;
 

@@ -187,8 +187,8 @@ static void completions(struct side *s, DAT_EVD_HANDLE evd, const char *what)
 static void verify(struct side *s, int part, uint32_t (*expected)(long), const char *what)
 {
 	for (long i = 0; i < count; i++)
-		RL_CHECK(rl_differs(at(s, i, part), PIECE, expected(i)) < 0, "%s: wrong data on %ld",
-			 what, i);
+		RL_CHECK(rl_differs(at(s, i, part), PIECE, expected(i)) < 0,
+			 "%s: wrong data on %ld", what, i);
 }
 
 static uint32_t sent_by_active(long i)

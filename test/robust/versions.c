@@ -71,7 +71,8 @@ static const struct deviation deviations[] = {
 
 static size_t message(const struct deviation *d, enum dofi_cm_kind kind, uint8_t *buf)
 {
-	struct dofi_cm_msg m = { .kind = kind, .fabric = 1, .api = 20, .reads_in = 4, .reads_out = 4,
+	struct dofi_cm_msg m = { .kind = kind, .fabric = 1, .api = 20, .reads_in = 4,
+				 .reads_out = 4,
 				 .qual = kind == DOFI_CM_REQUEST ? rl_board->qual : 0 };
 	size_t len = dofi_cm_build(buf, &m);
 

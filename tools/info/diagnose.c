@@ -308,8 +308,8 @@ static void step_memory(struct diagnosis *d)
 		return;
 	}
 	steps_state(d, STEP_NOTE);
-	steps_say(d, "%llu KiB: enough for tcp, shm and rxm; RDMA adapters lock what is registered (ulimit -l "
-		  "unlimited, or memlock in /etc/security/limits.conf)",
+	steps_say(d, "%llu KiB: enough for tcp, shm and rxm; RDMA adapters lock what is registered "
+		  "(ulimit -l unlimited, or memlock in /etc/security/limits.conf)",
 		  (unsigned long long)limit.rlim_cur / 1024);
 }
 
@@ -318,7 +318,8 @@ static void advise_open(struct diagnosis *d, const struct subject *s)
 	static const struct {
 		const char *words, *advice;
 	} table[] = {
-		{ "is down", "set that interface up (ip link set up dev NAME), and give it an address" },
+		{ "is down",
+		  "set that interface up (ip link set up dev NAME), and give it an address" },
 		{ "has no IP address", "give that interface an address and set it up (ip addr add "
 		  "..., ip link set ... up), or name another one with domain= in the entry or "
 		  "DAPL_OFI_DOMAIN" },
