@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/near.h"
 #include "base/param.h"
 #include "cm_proto.h"
 #include "device.h"
@@ -92,6 +94,27 @@ static void take(char *dst, size_t room, const char *value, size_t len)
 	snprintf(dst, room, "%.*s", (int)len, value);
 }
 
+/* A word of that form that means nothing here is a slip of the pen, and the open that follows may
+ * well succeed, over another fabric than was meant. */
+static void warn_word(const char *word, size_t len)
+{
+	static const char *const keys[] = { "provider", "domain" };
+	unsigned int best = 4, distance;
+	const char *near = NULL;
+	char key[64];
+
+	snprintf(key, sizeof(key), "%.*s", (int)strcspn(word, "="), word);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		distance = dofi_distance(key, keys[i]);
+		if (distance < best) {
+			best = distance;
+			near = keys[i];
+		}
+	}
+	dofi_log(DOFI_LOG_WARN, "\"%.*s\" is no parameter of an adapter and is ignored%s%s%s",
+		 (int)len, word, near ? "; did you mean " : "", near ? near : "", near ? "=?" : "");
+}
+
 /* "key=value" words; two bare words are "device port" of an old registry file, of which the
  * device counts only if it is a network interface, or an RDMA device, here. */
 static void parse_params(const char *params, struct wish *wish)
@@ -115,6 +138,8 @@ static void parse_params(const char *params, struct wish *wish)
 			if (!dofi_device_known(wish->domain) &&
 			    dofi_netif_pick(wish->domain, &addr, netdev, sizeof(netdev)))
 				wish->domain[0] = '\0';
+		} else if (memchr(params, '=', len)) {
+			warn_word(params, len);
 		}
 		params += len;
 	}

@@ -42,6 +42,24 @@ TEST(log, bad_number)
 	must_say("DAPL_OFI_SPIN_US=fast is no number from 0 to 10000; 40 is used\n");
 }
 
+TEST(log, unknown_word_of_an_entry)
+{
+	give_conf(LINE("a", GOOD " provdier=shm"));
+	ASSERT_EQ(play("open", "a", NULL), 0);
+	must_be_silent();
+	give_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(play("open", "a", NULL), 0);
+	must_say("\"provdier=shm\" is no parameter of an adapter and is ignored; did you mean "
+		 "provider=?\n");
+	give_conf(LINE("a", GOOD " x=y"));
+	ASSERT_EQ(play("open", "a", NULL), 0);
+	must_say("\"x=y\" is no parameter of an adapter and is ignored\n");
+	/* Device and port of an old file are none of ours, and no slip. */
+	give_conf(LINE("a", GOOD " mlx4_0 1"));
+	ASSERT_EQ(play("open", "a", NULL), 0);
+	must_be_silent();
+}
+
 struct mask {
 	const char *rule;
 	const char *name;
