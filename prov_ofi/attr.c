@@ -68,8 +68,9 @@ static void fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 	a->max_rmr_target_address = UINT64_MAX;
 	a->max_iov_segments_per_rdma_read = iov;
 	a->max_iov_segments_per_rdma_write = iov;
-	a->max_rdma_read_in = DOFI_MAX_READS;
-	a->max_rdma_read_out = DOFI_MAX_READS;
+	/* Whatever the fabric has under way at once, the rest waits in its endpoint. */
+	a->max_rdma_read_in = DOFI_MAX_EPS * DOFI_MAX_READS;
+	a->max_rdma_read_out = DOFI_MAX_EPS * DOFI_MAX_READS;
 	a->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
 	a->max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
 	dofi_api_ia_attr(ia, a);

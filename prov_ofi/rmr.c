@@ -259,7 +259,9 @@ static DAT_RETURN make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
 	err = open_window(w, address);
 	if (err) {
 		free(w);
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+		return err == -EOPNOTSUPP
+			? dofi_ret(err)
+			: DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
 	}
 	lmr->users++;
 	*out = w;

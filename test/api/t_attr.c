@@ -75,6 +75,20 @@ TEST(attr, limits_are_positive)
 	node_close(&n);
 }
 
+/* A program may share a total out among its endpoints. */
+TEST(attr, guaranteed_rdma_reads_of_every_endpoint_are_within_the_totals)
+{
+	struct node n;
+
+	get(&n);
+	if (n.attr.max_rdma_read_per_ep_in_guaranteed)
+		ASSERT(n.attr.max_rdma_read_in / n.attr.max_eps >= n.attr.max_rdma_read_per_ep_in);
+	if (n.attr.max_rdma_read_per_ep_out_guaranteed)
+		ASSERT(n.attr.max_rdma_read_out / n.attr.max_eps >=
+		       n.attr.max_rdma_read_per_ep_out);
+	node_close(&n);
+}
+
 TEST(attr, private_data_is_at_least_64_bytes_196_over_tcp_48_over_verbs)
 {
 	struct node n;
@@ -294,8 +308,12 @@ TEST(attr, members_of_2_0_are_filled)
 	struct node n;
 
 	get(&n);
-	ASSERT(n.attr.zb_supported == DAT_TRUE || n.attr.zb_supported == DAT_FALSE);
-	ASSERT(n.prov.rdma_read_lmr_rmr_context_exposure == DAT_FALSE);
+	/* A device's peers name memory by its address. */
+	ASSERT_EQ(n.attr.zb_supported,
+		  fabric_is("verbs") || fabric_is("iwarp") ? DAT_FALSE : DAT_TRUE);
+	/* iWARP's reads arrive as writes by the key of the memory that is read into. */
+	ASSERT_EQ(n.prov.rdma_read_lmr_rmr_context_exposure,
+		  fabric_is("iwarp") ? DAT_TRUE : DAT_FALSE);
 	ASSERT((unsigned int)n.prov.rmr_scope_supported <= DAT_RMR_SCOPE_ANY);
 	ASSERT_EQ(n.prov.is_signal_safe, DAT_FALSE);
 	ASSERT_EQ(n.prov.ha_supported, DAT_FALSE);

@@ -362,12 +362,20 @@ TEST(rmr_use, zero_based_window_is_addressed_by_offset_in_2_0)
 	DAT_RMR_CONTEXT key = 0;
 	DAT_RMR_PARAM param;
 	DAT_LMR_TRIPLET t;
+	DAT_RETURN ret;
 	struct rig r;
 
 	rig_open(&r);
 	t = seg(&r.buf, FROM, LEN);
-	OK(dat_rmr_bind(r.rmr, r.buf.lmr, &t, (DAT_MEM_PRIV_FLAGS)(READS | WRITES),
-			DAT_VA_TYPE_ZB, r.p.b.ep, rck(1), DAT_COMPLETION_DEFAULT_FLAG, &key));
+	ret = dat_rmr_bind(r.rmr, r.buf.lmr, &t, (DAT_MEM_PRIV_FLAGS)(READS | WRITES),
+			   DAT_VA_TYPE_ZB, r.p.b.ep, rck(1), DAT_COMPLETION_DEFAULT_FLAG, &key);
+	if (!r.p.node.attr.zb_supported) {
+		ASSERT_EQ(ret, API_ERR(DAT_MODEL_NOT_SUPPORTED, 0));
+		EV_EMPTY(r.p.b.req);
+		rig_close(&r);
+		return;
+	}
+	OK(ret);
 	EV_BIND(r.p.b.req, r.rmr, 1);
 	OK(dat_rmr_query(r.rmr, DAT_RMR_FIELD_ALL, &param));
 	ASSERT_EQ(param.va_type, DAT_VA_TYPE_ZB);
