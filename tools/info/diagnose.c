@@ -313,6 +313,18 @@ static void step_memory(struct diagnosis *d)
 		  (unsigned long long)limit.rlim_cur / 1024);
 }
 
+/* The last line of libdat's paragraph: the provider, or libdat itself, knows what to try. */
+static void advise_as_told(struct diagnosis *d, const struct info_probe *probe)
+{
+	static const char begin[] = "  try: ", here[] = "  try: dat_info ";
+	size_t i;
+
+	for (i = 0; i < probe->num_said; i++)
+		if (!strncmp(probe->said[i], begin, sizeof(begin) - 1) &&
+		    strncmp(probe->said[i], here, sizeof(here) - 1))
+			steps_advise(d, "%s", probe->said[i] + sizeof(begin) - 1);
+}
+
 static void advise_open(struct diagnosis *d, const struct subject *s)
 {
 	static const struct {
@@ -347,6 +359,7 @@ static void advise_open(struct diagnosis *d, const struct subject *s)
 		steps_advise(d, "%s finds nothing to open: see to its device, or name %s in the "
 			     "entry (dat_info -g prints lines)", s->entry->ways[0].library,
 			     info_api[s->api].provider);
+	advise_as_told(d, &s->attempt.probe);
 	steps_advise(d, "run the program with DAPL_OFI_LOG=4 and DAT_DBG_TYPE=0x3f, which tell "
 		     "every step");
 }

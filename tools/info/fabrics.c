@@ -21,6 +21,8 @@
 #define SHM "shm"
 /* What our provider calls a network together with it. */
 #define AND_SHM "+" SHM
+/* Many ask for it, and without a device libfabric does not name it. */
+#define VERBS "verbs"
 
 /* In the child: the path of the library, its version, and its providers with their domains. */
 static void tell_fabrics(const void *arg)
@@ -110,6 +112,8 @@ static void end_judging(struct info_attempt *attempt, struct info_fabric *fabric
 	fabric->usable = attempt->opened;
 	if (attempt->opened)
 		fabric->device = info_strdup(attempt->device ? attempt->device : "");
+	else if (strstr(attempt->why, "is not supported"))
+		fabric->why = info_strdup("dat-ofi does not use it");
 	else
 		fabric->why = info_strdup(attempt->why);
 	info_attempt_free(attempt);
@@ -139,6 +143,27 @@ static bool has_both(const char *fabric)
 		if (!strcmp(fabric, names[i]))
 			return true;
 	return false;
+}
+
+/* The order in which the adapter "ofi" takes them, then the others: many programs take the first
+ * entry of a registry file, which is written in this order. */
+static int rank(const char *fabric)
+{
+	static const char *const order[] = { VERBS, "efa" AND_SHM, "cxi" AND_SHM, "opx" AND_SHM,
+					     "psm3" AND_SHM, "rxm" AND_SHM, "tcp" };
+	int num = sizeof(order) / sizeof(*order), i;
+
+	for (i = 0; i < num && strcmp(fabric, order[i]); i++)
+		;
+	return i;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct info_fabric *one = a, *two = b;
+	int diff = rank(one->name) - rank(two->name);
+
+	return diff ? diff : strcmp(one->name, two->name);
 }
 
 void info_fabrics_find(struct info_fabrics *fabrics, int api)
@@ -180,8 +205,12 @@ void info_fabrics_find(struct info_fabrics *fabrics, int api)
 	if (missing || none || probe.end)
 		fabrics->why = info_strdup(missing ? missing : none ? none : probe.end);
 	info_probe_free(&probe);
-	if (fabrics->version)
+	if (fabrics->version) {
 		find(fabrics, SHM);
+		find(fabrics, VERBS);
+	}
+	if (fabrics->num)
+		qsort(fabrics->list, fabrics->num, sizeof(*fabrics->list), by_rank);
 	judge(fabrics, api);
 }
 
