@@ -262,7 +262,14 @@ static bool is_any(const char *a, const char *b)
 	return true;
 }
 
-/* The entries that are related to the key, as a list of names or of versions. */
+/* The name that works wherever any does. */
+static bool is_best(const char *a, const char *b)
+{
+	(void)b;
+	return !strcmp(a, "ofi");
+}
+
+/* Adds the entries that are related to the key to a list, of names or of versions. */
 static void list_entries(const DAT_PROVIDER_INFO *key, bool (*related)(const char *, const char *),
 			 bool versions, char list[DATI_NOTE_SIZE])
 {
@@ -270,7 +277,6 @@ static void list_entries(const DAT_PROVIDER_INFO *key, bool (*related)(const cha
 	const struct dati_static *st;
 	unsigned int count = 0;
 
-	*list = '\0';
 	pthread_mutex_lock(&dati_lock);
 	for (st = dati_static_all(); st && count < MAX_NEAR; st = st->next) {
 		const DAT_PROVIDER_INFO *info = &st->info;
@@ -301,10 +307,12 @@ static void list_entries(const DAT_PROVIDER_INFO *key, bool (*related)(const cha
 static void add_relatives(struct paragraph *p, const DAT_PROVIDER_INFO *key,
 			  struct dati_attempt *attempt)
 {
-	char same[DATI_NOTE_SIZE], near[DATI_NOTE_SIZE], any[DATI_NOTE_SIZE];
+	char same[DATI_NOTE_SIZE] = "", near[DATI_NOTE_SIZE] = "", any[DATI_NOTE_SIZE] = "";
 
 	list_entries(key, is_same, true, same);
 	list_entries(key, is_near, false, near);
+	/* A file of the system may begin with dead hardware. */
+	list_entries(key, is_best, false, any);
 	list_entries(key, is_any, false, any);
 	if (*same)
 		add_line(p, "the registry has this name as %s", same);
