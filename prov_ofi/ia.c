@@ -9,6 +9,7 @@
 #include "cno.h"
 #include "ep.h"
 #include "err.h"
+#include "grants.h"
 #include "ia.h"
 #include "link.h"
 #include "mr.h"
@@ -16,6 +17,9 @@
 #include "rmr.h"
 #include "srq.h"
 #include "why.h"
+
+/* Events of an asynchronous EVD that no consumer has asked for. */
+#define UNSEEN_ASYNC_QLEN 16
 
 /* Handles are invalid in the order in which the objects depend on each other. */
 static const DAT_HANDLE_TYPE close_order[] = {
@@ -126,10 +130,33 @@ static struct dofi_evd *foreign_async_evd(DAT_EVD_HANDLE handle)
 								    : NULL;
 }
 
+/* An asynchronous EVD elsewhere on this host cannot be reached from here: *async_evd says so, and
+ * one of our own is made beside it. The length that is asked for counts only where the consumer is
+ * to have the EVD. */
+static DAT_RETURN check_async_evd(DAT_COUNT *qlen, DAT_EVD_HANDLE *async_evd)
+{
+	if (*async_evd == DAT_EVD_ASYNC_EXISTS)
+		*async_evd = DAT_EVD_OUT_OF_SCOPE;
+	if (*async_evd == DAT_EVD_OUT_OF_SCOPE) {
+		*qlen = UNSEEN_ASYNC_QLEN;
+		return DAT_SUCCESS;
+	}
+	if (*async_evd != DAT_HANDLE_NULL)
+		return foreign_async_evd(*async_evd)
+			? DAT_SUCCESS
+			: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
+	if (*qlen <= 0)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (*qlen > DOFI_MAX_EVD_QLEN)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	return DAT_SUCCESS;
+}
+
 static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			  DAT_IA_HANDLE *out)
 {
 	struct dofi_ia *ia;
+	DAT_RETURN bad;
 	int ret;
 
 	if (!prov)
@@ -138,14 +165,9 @@ static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	/* An asynchronous EVD elsewhere on this host cannot be reached from here. */
-	if (*async_evd == DAT_EVD_ASYNC_EXISTS)
-		*async_evd = DAT_EVD_OUT_OF_SCOPE;
-	if (*async_evd == DAT_HANDLE_NULL && qlen <= 0)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (*async_evd != DAT_HANDLE_NULL && *async_evd != DAT_EVD_OUT_OF_SCOPE &&
-	    !foreign_async_evd(*async_evd))
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
+	bad = check_async_evd(&qlen, async_evd);
+	if (bad)
+		return bad;
 	dofi_obj_watch_fork();
 	ia = dofi_obj_new(NULL, DAT_HANDLE_TYPE_IA);
 	if (!ia)

@@ -2,6 +2,8 @@
 /* Opening and closing an IA: outputs, the asynchronous EVD, errors, what a close destroys. */
 #include "rig.h"
 
+#include <limits.h>
+
 static DAT_RETURN open_ia(const char *name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
 			  DAT_IA_HANDLE *ia)
 {
@@ -162,6 +164,45 @@ TEST(ia, open_with_EVD_ASYNC_EXISTS_is_answered_OUT_OF_SCOPE)
 	OK(open_ia(ia_name(), 8, &async, &ia));
 	ASSERT_PTR(async, DAT_EVD_OUT_OF_SCOPE);
 	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+TEST(ia, open_ignores_async_qlen_when_the_evd_exists)
+{
+	static const DAT_COUNT lens[] = { 0, -5, INT_MIN, INT_MAX };
+	DAT_EVD_HANDLE async, own;
+	DAT_EVD_PARAM param;
+	DAT_IA_HANDLE ia;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		async = DAT_EVD_ASYNC_EXISTS;
+		OK(open_ia(ia_name(), lens[i], &async, &ia));
+		ASSERT_PTR(async, DAT_EVD_OUT_OF_SCOPE);
+		/* What the provider uses instead is of a sensible length. */
+		OK(dat_ia_query(ia, &own, 0, NULL, 0, NULL));
+		OK(dat_evd_query(own, DAT_EVD_FIELD_ALL, &param));
+		ASSERT(param.evd_qlen > 0 && param.evd_qlen <= 1024);
+		OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+	}
+}
+
+TEST(ia, open_async_qlen_above_the_maximum_is_RESOURCE_TEVD)
+{
+	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
+	DAT_EVD_PARAM param;
+	DAT_IA_HANDLE ia;
+	struct node n;
+
+	node_open(&n);
+	ASSERT_RET(open_ia(ia_name(), n.attr.max_evd_qlen + 1, &async, &ia),
+		   DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	ASSERT_RET(open_ia(ia_name(), INT_MAX, &async, &ia), DAT_INSUFFICIENT_RESOURCES,
+		   DAT_RESOURCE_TEVD);
+	OK(open_ia(ia_name(), n.attr.max_evd_qlen, &async, &ia));
+	OK(dat_evd_query(async, DAT_EVD_FIELD_ALL, &param));
+	ASSERT(param.evd_qlen >= n.attr.max_evd_qlen);
+	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+	node_close(&n);
 }
 
 TEST(ia, query_tells_the_async_evd)

@@ -4,6 +4,7 @@
  * results.sh looks each of them up in the manual page of the call. A result is not judged here:
  * only calls that the rest depends on have to succeed.
  */
+#include <limits.h>
 #include <sys/mman.h>
 
 #include "examples/common.h"
@@ -45,6 +46,7 @@ static void try_ia(void)
 	RESULT(ia_openv, (name, 8, &evd, &other, 2, 0, DAT_FALSE));
 	RESULT(ia_openv, (name + 290, 8, &evd, &other, 2, 0, DAT_FALSE));
 	RESULT(ia_openv, ((char *)"ofi", 0, &evd, &other, 2, 0, DAT_FALSE));
+	RESULT(ia_openv, ((char *)"ofi", INT_MAX, &evd, &other, 2, 0, DAT_FALSE));
 	RESULT(ia_openv, ((char *)"ofi", 8, NULL, &other, 2, 0, DAT_FALSE));
 	RESULT(ia_openv, ((char *)"ofi", 8, &evd, NULL, 2, 0, DAT_FALSE));
 	out = dto;
