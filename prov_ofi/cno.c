@@ -35,7 +35,9 @@ static DAT_EVD_HANDLE take_trigger(struct dofi_cno *cno)
 		return NULL;
 	cno->pending = false;
 	cno->cause = NULL;
-	clear_fd(cno);
+	/* It still has to wake those that are to leave. */
+	if (!cno->dismissed)
+		clear_fd(cno);
 	return cause;
 }
 
@@ -68,9 +70,9 @@ void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
 void dofi_cno_detach(struct dofi_cno *cno)
 {
 	pthread_mutex_lock(&cno->lock);
-	if (!--cno->evds && cno->waiters && !cno->pending) {
-		cno->pending = true;
-		cno->cause = NULL;
+	if (!--cno->evds && cno->waiters) {
+		cno->round++;
+		cno->dismissed = cno->waiters;
 		raise_fd(cno);
 	}
 	pthread_mutex_unlock(&cno->lock);
@@ -123,7 +125,7 @@ int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_give
 	cno->fd_given = fd_given;
 	cno->pending = cno->dying = cno->agent_queued = false;
 	cno->cause = cno->agent_cause = NULL;
-	cno->waiters = 0;
+	cno->waiters = cno->dismissed = cno->round = 0;
 	cno->evds = 0;
 	cno->agent = agent;
 	dofi_list_init(&cno->agent_link);
@@ -245,6 +247,7 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	struct dofi_cno *cno = dofi_cno_live(handle);
 	uint64_t deadline = DOFI_NEVER;
 	DAT_RETURN ret = DAT_SUCCESS;
+	unsigned int round;
 
 	if (!cno)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
@@ -255,12 +258,14 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	*evd = DAT_HANDLE_NULL;
 	pthread_mutex_lock(&cno->lock);
 	cno->waiters++;
-	while (!cno->pending && !cno->dying) {
+	round = cno->round;
+	while (!cno->pending && !cno->dying && cno->round == round) {
 		if (dofi_now() >= deadline) {
 			ret = DOFI_ERR(DAT_QUEUE_EMPTY, 0);
 			break;
 		}
-		if (sleep_once(cno, deadline) == -EINTR && !cno->pending && !cno->dying) {
+		if (sleep_once(cno, deadline) == -EINTR && !cno->pending && !cno->dying &&
+		    cno->round == round) {
 			ret = DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
 			break;
 		}
@@ -268,6 +273,8 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	if (!ret && !cno->dying)
 		*evd = take_trigger(cno);
 	cno->waiters--;
+	if (cno->round != round && !--cno->dismissed && !cno->pending)
+		clear_fd(cno);
 	if (cno->dying)
 		pthread_cond_broadcast(&cno->left);
 	pthread_mutex_unlock(&cno->lock);

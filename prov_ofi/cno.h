@@ -19,6 +19,8 @@ struct dofi_cno {
 	bool pending, dying;
 	DAT_EVD_HANDLE cause;
 	unsigned int waiters;
+	unsigned int dismissed;		/* of these: were here when the last EVD went */
+	unsigned int round;		/* counts such dismissals */
 	_Atomic unsigned int evds;	/* EVDs that refer to it */
 	DAT_OS_WAIT_PROXY_AGENT agent;
 	bool agent_queued;

@@ -344,6 +344,46 @@ TEST(cno, free_with_a_waiter_is_CNO_IN_USE)
 	rig_close(&r);
 }
 
+static void wait_for_nothing(void *arg)
+{
+	struct rig *r = arg;
+	DAT_EVD_HANDLE evd = r->evd;
+
+	OK(dat_cno_wait(r->cno, DAT_TIMEOUT_INFINITE, &evd));
+	ASSERT_PTR(evd, DAT_HANDLE_NULL);
+	__atomic_add_fetch(&r->woken, 1, __ATOMIC_RELEASE);
+}
+
+TEST(cno, last_evd_that_goes_releases_all_waiters_with_a_NULL_evd)
+{
+	struct dt_thread t[3];
+	DAT_EVD_HANDLE other;
+	struct rig r;
+	int i;
+
+	rig_open(&r);
+	other = evd_make_cno(&r.n, 8, DAT_EVD_SOFTWARE_FLAG, r.cno);
+	for (i = 0; i < 3; i++)
+		dt_thread_start(&t[i], wait_for_nothing, &r);
+	for (i = 0; i < 3; i++)
+		dt_thread_wait_blocked(&t[i]);
+	OK(dat_evd_free(other));
+	for (i = 0; i < 3; i++)
+		dt_thread_wait_blocked(&t[i]);
+	ASSERT_EQ(woken(&r), 0);
+	OK(dat_evd_free(r.evd));
+	for (i = 0; i < 3; i++)
+		dt_thread_join(&t[i]);
+	ASSERT_EQ(woken(&r), 3);
+	/* Nothing of it is left for the next wait, and the CNO works on. */
+	no_trigger(r.cno);
+	r.evd = evd_make_cno(&r.n, 8, DAT_EVD_SOFTWARE_FLAG, r.cno);
+	no_trigger(r.cno);
+	OK(post_se(r.evd, 1));
+	trigger_of(r.cno, r.evd);
+	rig_close(&r);
+}
+
 /* ---- streams of a connection ---- */
 
 static void add_cno(DAT_EVD_HANDLE evd, DAT_CNO_HANDLE cno)
