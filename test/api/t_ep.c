@@ -226,6 +226,7 @@ static void write_iov_over(struct parts *p)
 }
 static void recv_dtos_negative(struct parts *p) { p->attr.max_recv_dtos = -1; }
 static void req_dtos_negative(struct parts *p) { p->attr.max_request_dtos = -3; }
+static void other_qos(struct parts *p) { p->attr.qos = DAT_QOS_LOW_LATENCY; }
 
 static void refuse(const void *arg)
 {
@@ -270,6 +271,7 @@ static const struct bad_attr bad_attrs[] = {
 	{ "create_max_rdma_write_iov_above_the_ia_is_ARG6", write_iov_over },
 	{ "create_max_recv_dtos_negative_is_ARG6", recv_dtos_negative },
 	{ "create_max_request_dtos_negative_is_ARG6", req_dtos_negative },
+	{ "create_unsupported_qos_is_ARG6", other_qos },
 };
 
 TEST_ROWS(ep, bad_attrs, refuse)

@@ -263,6 +263,11 @@ static void req_iov_over(struct pair *p, DAT_EP_PARAM *q)
 {
 	q->ep_attr.max_request_iov = p->node.attr.max_iov_segments_per_dto + 1;
 }
+static void other_qos(struct pair *p, DAT_EP_PARAM *q)
+{
+	(void)p;
+	q->ep_attr.qos = DAT_QOS_LOW_LATENCY;
+}
 static void in_over(struct pair *p, DAT_EP_PARAM *q)
 {
 	q->ep_attr.max_rdma_read_in = p->node.attr.max_rdma_read_per_ep_in + 1;
@@ -312,6 +317,7 @@ static const struct bad_value bad_values[] = {
 	{ "bad_request_evd_is_ARG3", DAT_EP_FIELD_REQUEST_EVD_HANDLE, bad_req },
 	{ "bad_connect_evd_is_ARG3", DAT_EP_FIELD_CONNECT_EVD_HANDLE, bad_conn },
 	{ "service_type_is_ARG3", DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, bad_service },
+	{ "unsupported_qos_is_ARG3", DAT_EP_FIELD_EP_ATTR_QOS, other_qos },
 	{ "recv_flags_with_SUPPRESS_is_ARG3", DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS,
 	  bad_recv_flags },
 	{ "recv_dtos_above_the_ia_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, recv_over },
