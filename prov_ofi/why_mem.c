@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/log.h"
@@ -47,7 +48,9 @@ void dofi_why_object(const struct dofi_fab *fab, const char *what, int ret)
 
 	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->row->prov_name,
 		    fab->netdev, dofi_lib.strerror(-ret));
-	if (!smells_of_limit(ret) || !memlock_limit(&kib))
+	/* Nothing is pinned for an event queue; with it opens our own connection manager, too, which
+	 * has said what it lacks. */
+	if (!strcmp(what, "fi_eq_open") || !smells_of_limit(ret) || !memlock_limit(&kib))
 		return;
 	dofi_report("the memory-lock limit of this process is %llu KiB, too small for a fabric "
 		    "that pins memory", kib);

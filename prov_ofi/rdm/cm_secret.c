@@ -88,6 +88,18 @@ static const char *reason(int err)
 	}
 }
 
+static void tell(const char *path, int err)
+{
+	dofi_report("DAPL_OFI_CM_SECRET_FILE=%s cannot be used: %s", path, reason(err));
+	if (err == -EPERM)
+		dofi_report("try: chmod o= %s", path);
+	else if (err == -ENOSYS)
+		dofi_report("try: install OpenSSL's library (Debian: libssl3)");
+	else
+		dofi_report("try: let DAPL_OFI_CM_SECRET_FILE name a readable file with a secret "
+			    "of 16 to 1024 bytes");
+}
+
 int rdm_secret_load(struct rdm_secret **out)
 {
 	const char *path = dofi_param_path(DOFI_STR_CM_SECRET_FILE);
@@ -109,7 +121,7 @@ int rdm_secret_load(struct rdm_secret **out)
 	if (!ret && (!crypto.sha256 || !crypto.hmac))
 		ret = -ENOSYS;
 	if (ret) {
-		dofi_report("DAPL_OFI_CM_SECRET_FILE=%s cannot be used: %s", path, reason(ret));
+		tell(path, ret);
 		rdm_secret_free(secret);
 		return ret;
 	}

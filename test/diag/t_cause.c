@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -335,6 +336,45 @@ TEST(cause, misspelt_setting)
 	must_say("asked for: \"domain=lo\", DAPL_OFI_DOMAIN=loo\n");
 	must_say("DAPL_OFI_DOMIAN in the environment is no setting; did you mean "
 		 "DAPL_OFI_DOMAIN?\n");
+}
+
+static void secret(const char *text, mode_t mode, const char *why, const char *remedy)
+{
+	char path[128], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/secret", work_dir());
+	unlink(path);
+	if (text) {
+		f = fopen(path, "w");
+		ASSERT(f != NULL);
+		fputs(text, f);
+		fclose(f);
+		ASSERT_EQ(chmod(path, mode), 0);
+	}
+	give_conf(LINE("a", "provider=shm domain=lo"));
+	give_env("DAPL_OFI_CM_SECRET_FILE", path);
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	snprintf(line, sizeof(line), "DAPL_OFI_CM_SECRET_FILE=%s cannot be used: %s\n", path, why);
+	must_say(line);
+	snprintf(line, sizeof(line), "  try: %s", remedy);
+	must_say(line);
+	ASSERT(!strstr(told(), "memory-lock"));
+}
+
+TEST(cause, secret_that_others_may_read)
+{
+	secret("0123456789abcdef", 0644, "others than its owner and group may read or write it",
+	       "chmod o= ");
+}
+
+TEST(cause, secret_that_is_short_or_missing)
+{
+	secret("0123", 0600, "it has less than 16 bytes",
+	       "let DAPL_OFI_CM_SECRET_FILE name a readable file");
+	secret(NULL, 0, "No such file or directory",
+	       "let DAPL_OFI_CM_SECRET_FILE name a readable file");
 }
 
 TEST(probing, one_entry_works)
