@@ -278,6 +278,12 @@ static int choose_address(struct dofi_fab *fab, const struct wish *wish)
 	return ret;
 }
 
+/* Only connections that we make ourselves can ask peers for it. */
+static bool wants_secret(void)
+{
+	return dofi_param_path(DOFI_STR_CM_SECRET_FILE);
+}
+
 static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const struct wish *wish)
 {
 	int ret;
@@ -297,6 +303,9 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	ret = row->find ? row->find(fab, wish->domain[0] ? wish->domain : NULL) : find_info(fab);
 	if (!ret && !row->wire)
 		adapt_info(fab);
+	if (!ret && !row->wire && wants_secret())
+		dofi_log(DOFI_LOG_WARN, "DAPL_OFI_CM_SECRET_FILE has no effect over %s: whoever "
+			 "reaches a service point can ask to be connected", row->name);
 	if (!ret)
 		ret = open_objects(fab);
 	dofi_lib_signals_restore();
@@ -332,17 +341,27 @@ static bool is_offered(const struct dofi_fab_row *row)
 	return found;
 }
 
-/* Nobody has named a fabric, and there is no RDMA device for it: the first of these that opens. */
+/* Nobody has named a fabric, and there is no RDMA device for it: the first of these that opens. Who
+ * wants a secret is not given a fabric that lets everybody in, even if no other opens. */
 static int open_best(struct dofi_fab *fab, const struct wish *wish)
 {
 	static const char *const best[] = { "efa+shm", "cxi+shm", "opx+shm", "psm3+shm",
 					    "rxm+shm" };
+	int ret = -FI_ENODATA;
 
 	for (size_t i = 0; i < sizeof(best) / sizeof(*best); i++) {
 		const struct dofi_fab_row *row = find_row(best[i]);
 
-		if (is_offered(row) && !open_row(fab, row, wish))
+		if (is_offered(row))
+			ret = open_row(fab, row, wish);
+		if (!ret)
 			return 0;
+	}
+	if (wants_secret()) {
+		dofi_report("no fabric opens that asks peers for the secret of "
+			    "DAPL_OFI_CM_SECRET_FILE; tcp does not, and is not taken for them");
+		dofi_report("try: provider=shm or provider=rxm, or unset DAPL_OFI_CM_SECRET_FILE");
+		return ret;
 	}
 	return open_row(fab, find_row("tcp"), wish);
 }
@@ -352,7 +371,7 @@ static int open_any(struct dofi_fab *fab, const struct wish *wish)
 	bool known = dofi_device_known(wish->domain);
 	int ret;
 
-	if (!known && !dofi_device_any())
+	if (!known && (wants_secret() || !dofi_device_any()))
 		return open_best(fab, wish);
 	ret = open_row(fab, find_row("verbs"), wish);
 	/* There are devices, but not below the interface that was asked for. */

@@ -377,6 +377,19 @@ TEST(cause, secret_that_is_short_or_missing)
 	       "let DAPL_OFI_CM_SECRET_FILE name a readable file");
 }
 
+/* What would open next lets everybody in. */
+TEST(cause, secret_that_cannot_be_used_leaves_no_fabric_without_one)
+{
+	give_conf(LINE("a", "domain=lo"));
+	ASSERT_EQ(play("open", "a", NULL), 0);
+	give_env("DAPL_OFI_CM_SECRET_FILE", "/no/such/secret");
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("DAPL_OFI_CM_SECRET_FILE=/no/such/secret cannot be used: No such file");
+	must_say("tcp does not, and is not taken for them\n");
+	must_say("  try: let DAPL_OFI_CM_SECRET_FILE name a readable file");
+}
+
 TEST(probing, one_entry_works)
 {
 	give_conf(LINE("a", "domain=loo") LINE("b", "provider=none") LINE("c", GOOD));

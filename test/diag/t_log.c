@@ -60,6 +60,17 @@ TEST(log, unknown_word_of_an_entry)
 	must_be_silent();
 }
 
+TEST(log, secret_where_it_has_no_effect)
+{
+	give_conf(LINE("a", GOOD));
+	give_env("DAPL_OFI_CM_SECRET_FILE", "/no/such/secret");
+	ASSERT_EQ(play("open", "a", NULL), 0);
+	must_be_silent();
+	give_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(play("open", "a", NULL), 0);
+	must_say("DAPL_OFI_CM_SECRET_FILE has no effect over tcp");
+}
+
 struct mask {
 	const char *rule;
 	const char *name;
