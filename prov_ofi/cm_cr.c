@@ -284,17 +284,42 @@ static DAT_RETURN choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct dof
 	return DAT_SUCCESS;
 }
 
+/* The fabric's endpoint took the request and could not be made ready for it, as a rule because the
+ * peer has gone (soft-RoCE, soft-iWARP: EINVAL). There is nothing left to accept or to refuse. */
+static void request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *request, int err)
+{
+	dofi_log(DOFI_LOG_INFO, "a connection request cannot be accepted any more: %s",
+		 dofi_lib.strerror(-err));
+	if (ep->obj.ia->fab.row->device) {
+		/* Refuses nobody: libfabric (verbs) frees what it knows of the request. */
+		cr->info->handle = request;
+		dofi_cm_refuse(cr->listener, cr->info, 0, NULL, 0);
+	} else {
+		dofi_lib.freeinfo(cr->info);
+	}
+	cr->info = NULL;
+	ep->active = false;
+	ep->remote = cr->remote;
+	ep->remote_port = cr->remote_port;
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
+}
+
 static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
 			    const void *priv)
 {
 	struct dofi_ia *ia = cr->obj.ia;
+	struct fid *request = cr->info->handle;
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_conn *conn;
 	size_t len;
 	int ret = dofi_conn_open(ep, cr->info, &conn);
 
-	if (ret)
+	if (ret && cr->info->handle)
 		return dofi_ret(ret);
+	if (ret) {
+		request_lost(cr, ep, request, ret);
+		return DAT_SUCCESS;
+	}
 	conn->peer = cr->msg.number;
 	dofi_conn_set_reads(conn, cr->msg.reads_in);
 	len = build_answer(buf, ia, DOFI_CM_ACCEPT, 0, conn, priv, (size_t)size);

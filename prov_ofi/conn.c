@@ -137,6 +137,7 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	return 0;
 no_enable:
 	fi_close(&conn->fid->fid);
+	info->handle = NULL;
 no_fid:
 	dofi_device_release(conn, ep);
 	if (conn->tag)

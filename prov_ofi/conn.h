@@ -35,7 +35,8 @@ struct dofi_conn {
 	struct dofi_list link;		/* ia->conns */
 };
 
-/* Makes the fabric endpoint for `ep` out of `info` and binds it to the EP's queues. */
+/* Makes the fabric endpoint for `ep` out of `info` and binds it to the EP's queues. If that fails
+ * when the endpoint has taken over the request in info->handle, that is NULL afterwards. */
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);
 /* Looks for the socket below it, if that is not known. */
 void dofi_conn_find_socket(struct dofi_conn *conn);
