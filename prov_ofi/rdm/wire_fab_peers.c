@@ -187,6 +187,9 @@ struct rdm_conn *wfab_conn_get(struct wfab *net, struct rdm_ep *ep)
 	reset(conn);
 	conn->ep = ep;
 	wfab_post(net);
+	/* Those who slept without a connection look each millisecond from now on. */
+	if (net->cq_fd < 0 && !net->timer_due)
+		wfab_set_timer(net);
 	return conn;
 }
 

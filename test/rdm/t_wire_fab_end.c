@@ -293,19 +293,25 @@ static void missing_tail(const void *arg)
 TEST_ROWS(missing_tail, modes, missing_tail)
 
 /* Without a descriptor a sleeper is woken by a timer: also if another thread looks when it is due,
- * and then no more. */
+ * and then no more; and not as long as there is no connection. */
 static void sleeper_beside_poller(const void *arg)
 {
 	struct wfab *net;
+	struct pair p;
 
 	rig_open(&left, &right, arg);
 	net = wfab_of(&right.domain);
 	ASSERT(rdm_wire_fab.may_sleep(&right.domain));
+	ASSERT(!net->timer_due);
+	ASSERT(!rig_wakes(&right, 50));
+	rig_connect(&p, &left, &right);
 	ASSERT(!net->timer_due == (net->cq_fd >= 0));
 	for (int i = 0; net->timer_due && i < 3; i++) {
 		ASSERT(rig_wakes(&right, 5000));
 		rdm_wire_fab.progress(&right.domain);
 	}
+	rig_disconnect(&p);
+	PUMP_UNTIL(&left, &right, !net->timer_due, 15000000);
 	rig_close(&left);
 	rig_close(&right);
 }
