@@ -76,6 +76,7 @@ dofi_sources = \
 	prov_ofi/rdm/rdm.h \
 	prov_ofi/rdm/shm_pull.c prov_ofi/rdm/shm_pull.h \
 	prov_ofi/rdm/srx.c \
+	prov_ofi/rdm/wait.h \
 	prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
 	prov_ofi/rdm/wire_fab_arrive.c \
 	prov_ofi/rdm/wire_fab_cells.c \

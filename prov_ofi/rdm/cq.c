@@ -12,12 +12,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "rdm/cm.h"
+#include "rdm/wait.h"
 
 /* In epoll's data: an endpoint whose peer rings, or one of these. */
 #define SIGNAL NULL
@@ -38,14 +36,10 @@ static struct rdm_cq *cq_of(struct fid_cq *fid)
 
 void rdm_cq_wake(struct rdm_cq *cq)
 {
-	uint64_t one = 1;
-	ssize_t n;
-
 	if (!atomic_load_explicit(&cq->armed, memory_order_seq_cst) ||
 	    !atomic_exchange(&cq->armed, false))
 		return;
-	n = write(cq->signal, &one, sizeof(one));
-	(void)n;	/* full means readable */
+	rdm_wait_ring(cq->signal);
 }
 
 static bool grow(struct rdm_cq *cq, uint32_t head, uint32_t tail)
@@ -428,10 +422,7 @@ bool rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep)
 
 static void release(struct rdm_cq *cq)
 {
-	if (cq->epfd >= 0)
-		close(cq->epfd);
-	if (cq->signal >= 0)
-		close(cq->signal);
+	rdm_wait_close(cq->epfd, cq->signal);
 	rdm_lock_destroy(&cq->poll);
 	rdm_lock_destroy(&cq->lock);
 	free(cq->ring);
@@ -471,20 +462,6 @@ static struct fi_ops_cq cq_ops = {
 	.strerror = cq_strerror,
 };
 
-static int open_fds(struct rdm_cq *cq)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	cq->signal = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	cq->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (cq->signal < 0 || cq->epfd < 0)
-		return -errno;
-	ev.data.ptr = SIGNAL;
-	if (epoll_ctl(cq->epfd, EPOLL_CTL_ADD, cq->signal, &ev))
-		return -errno;
-	return 0;
-}
-
 int rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,
 		void *context)
 {
@@ -508,7 +485,7 @@ int rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	cq->ring = malloc(cq->room * sizeof(*cq->ring));
 	rdm_lock_init(&cq->poll);
 	rdm_lock_init(&cq->lock);
-	ret = cq->ring ? open_fds(cq) : -FI_ENOMEM;
+	ret = cq->ring ? rdm_wait_open(&cq->epfd, &cq->signal) : -FI_ENOMEM;
 	if (ret) {
 		release(cq);
 		return ret;

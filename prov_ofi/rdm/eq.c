@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "rdm/cm.h"
+#include "rdm/wait.h"
 
 static struct rdm_eq *eq_of(struct fid_eq *fid)
 {
@@ -21,14 +19,6 @@ static void free_event(struct rdm_event *event)
 		dofi_lib.freeinfo(event->info);
 	}
 	free(event);
-}
-
-static void signal_it(struct rdm_eq *eq)
-{
-	uint64_t one = 1;
-	ssize_t n = write(eq->signal, &one, sizeof(one));
-
-	(void)n;	/* full means readable */
 }
 
 /* Events have gone; event_lock held. Without any left nobody is to be woken. */
@@ -47,7 +37,7 @@ void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event)
 {
 	pthread_mutex_lock(&eq->event_lock);
 	dofi_list_append(&eq->events, &event->link);
-	signal_it(eq);
+	rdm_wait_ring(eq->signal);
 	pthread_mutex_unlock(&eq->event_lock);
 }
 
@@ -162,10 +152,7 @@ static int eq_control(struct fid *fid, int command, void *arg)
 
 static void release(struct rdm_eq *eq)
 {
-	if (eq->epfd >= 0)
-		close(eq->epfd);
-	if (eq->signal >= 0)
-		close(eq->signal);
+	rdm_wait_close(eq->epfd, eq->signal);
 	pthread_mutex_destroy(&eq->lock);
 	pthread_mutex_destroy(&eq->event_lock);
 	free(eq);
@@ -208,19 +195,6 @@ int rdm_eq_trywait(struct rdm_eq *eq)
 	return empty ? 0 : -FI_EAGAIN;
 }
 
-static int open_fds(struct rdm_eq *eq)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	ev.data.u64 = RDM_EQ_SIGNAL;
-	eq->signal = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	eq->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (eq->signal < 0 || eq->epfd < 0 ||
-	    epoll_ctl(eq->epfd, EPOLL_CTL_ADD, eq->signal, &ev))
-		return -errno;
-	return rdm_cm_open(eq);
-}
-
 int rdm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
 		void *context)
 {
@@ -235,11 +209,13 @@ int rdm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 	eq->fid.fid.ops = &eq_fid_ops;
 	eq->fid.ops = &eq_ops;
 	eq->fabric = dofi_container(fabric, struct rdm_fabric, fid);
-	eq->epfd = -1;
+	eq->epfd = eq->signal = -1;
 	pthread_mutex_init(&eq->lock, NULL);
 	pthread_mutex_init(&eq->event_lock, NULL);
 	dofi_list_init(&eq->events);
-	ret = open_fds(eq);
+	ret = rdm_wait_open(&eq->epfd, &eq->signal);
+	if (!ret)
+		ret = rdm_cm_open(eq);
 	if (ret) {
 		release(eq);
 		return ret;

@@ -388,9 +388,6 @@ void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep);
 bool rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep);
 int rdm_cq_trywait(struct rdm_cq *cq);
 
-/* What stands in epoll's data for the event queue's own signal; the connection manager uses
- * others. */
-#define RDM_EQ_SIGNAL 0
 int rdm_eq_trywait(struct rdm_eq *eq);
 /* eq.c: takes over `event` (malloc'ed). */
 void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event);

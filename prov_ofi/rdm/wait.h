@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a queue of ours is slept on: an epoll set, and in it an eventfd by which the queue itself wakes
+ * the sleeper. What else is in the set is the queue's business; the eventfd's data there is 0. */
+#ifndef DOFI_RDM_WAIT_H
+#define DOFI_RDM_WAIT_H
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* 0 or negative; what has been opened is to be closed in any case. */
+static inline int rdm_wait_open(int *epfd, int *signal)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	*signal = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	*epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (*signal < 0 || *epfd < 0 || epoll_ctl(*epfd, EPOLL_CTL_ADD, *signal, &ev))
+		return -errno;
+	return 0;
+}
+
+static inline void rdm_wait_close(int epfd, int signal)
+{
+	if (epfd >= 0)
+		close(epfd);
+	if (signal >= 0)
+		close(signal);
+}
+
+static inline void rdm_wait_ring(int signal)
+{
+	uint64_t one = 1;
+	ssize_t n = write(signal, &one, sizeof(one));
+
+	(void)n;	/* full means readable */
+}
+
+#endif
