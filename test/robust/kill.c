@@ -163,6 +163,19 @@ static void take_apart(struct kill_ctx *k)
 		 (unsigned long long)(rl_now() - began) / 1000);
 }
 
+/* A stream of reads that the victim has granted goes on without it, and on a busy machine may be over
+ * before its silence means anything to the survivor, who then has all the data. */
+static void must_have_flushed(struct kill_ctx *k)
+{
+	const volatile unsigned char *p = k->mem.p;
+
+	if (!k->l.flushed && (k->c->play->flags & KF_STREAM) && k->l.completed == k->l.posted &&
+	    p[0] && p[KILL_AREA - 1])
+		rl_note("%s: everything was over before the deed", k->c->play->name);
+	else
+		RL_CHECK(k->l.flushed, "nothing was flushed: %s", rd_ledger_text(&k->l));
+}
+
 /* Players */
 
 static void set_up(struct kill_ctx *k, int side)
@@ -242,7 +255,7 @@ static void survivor(void *arg)
 				 "timed out too early");
 		stay_quiet(k);
 		if (play->flags & KF_MUST_FLUSH)
-			RL_CHECK(k->l.flushed, "nothing was flushed: %s", rd_ledger_text(&k->l));
+			must_have_flushed(k);
 		if (k->c->mode == KM_MERGED)
 			RL_CHECK(!k->l.success_after_end,
 				 "a success was reported behind the end of the connection");
