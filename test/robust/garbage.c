@@ -299,7 +299,7 @@ static void run(void)
 	setenv("DAPL_OFI_SILENT_MS", ms, 1);
 	setenv("DAPL_OFI_LOG", "0", 0);
 	if (!rf_usable()) {
-		rl_skip("garbage", "the fabric has no TCP port");
+		rl_skip("garbage", "what it says is libfabric's tcp");
 		return;
 	}
 	for (unsigned int i = 0; i < attack_count; i++)

@@ -333,7 +333,7 @@ static void run(void)
 {
 	setenv("DAPL_OFI_LOG", "0", 0);
 	if (!rf_usable()) {
-		rl_skip("strangers", "the fabric has no TCP port");
+		rl_skip("strangers", "what they say is libfabric's tcp");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
