@@ -196,7 +196,8 @@ static void wait_one(void *arg)
 	OK(dat_evd_wait(w->evd, US_EVENT * dt_slow(), 1, &w->ev, &w->more));
 }
 
-#define VAIN_US 200000u
+/* The event has to come meanwhile. */
+#define VAIN_US (200000u * dt_slow())
 
 /* Waits until the time is over although an event is there that does not notify; at the end it is
  * handed out or left in the queue. */
