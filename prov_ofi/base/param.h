@@ -45,9 +45,8 @@
 
 #define DOFI_STRINGS(X) \
 	X(PROVIDER, "fabric to use, whatever the registry entry says: tcp, shm, verbs, rxm, ...") \
-	X(DOMAIN, \
-	  "network interface, IP address or RDMA device to use, whatever the registry entry " \
-	  "says") \
+	X(DOMAIN, "network interface, IP address or RDMA device to use, whatever the registry " \
+	  "entry says") \
 	X(LOG_FILE, "file to which log lines are appended instead of stderr; %p in its name " \
 	  "becomes the process id") \
 	X(CM_SECRET_FILE, "file with a secret that a peer must know to be connected with " \
