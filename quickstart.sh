@@ -285,13 +285,14 @@ check_tree()
 	local log=$LOG_DIR/$1.check.log status test
 	step "tests: $2"
 	find "$HERE/$1" -name '*.trs' -delete
-	(cd "$HERE/$1" && timeout -k 10 1800 make -k -j"$JOBS" check) >"$log" 2>&1 </dev/null
+	# Tests spend half of their time asleep: one more than there are processors.
+	(cd "$HERE/$1" && timeout -k 10 1800 make -k -j$((JOBS + 1)) check) >"$log" 2>&1 </dev/null
 	status=$?
 	if [ "$status" -ge 124 ]; then
 		FAILED=$((FAILED + 1))
 		echo "    make check did not end within 30 minutes"
 	elif [ "$status" -ne 0 ]; then
-		# Many tests measure time, and two ran side by side: what failed has to pass alone.
+		# Many tests measure time, and some ran side by side: what failed has to pass alone.
 		echo "    failed, once more alone: $(failed_tests "$1")"
 		[ -n "$(failed_tests "$1")" ] || told_nothing "$log"
 		for test in $(failed_tests "$1"); do
