@@ -207,15 +207,27 @@ static bool push_ack(struct rdm_ep *ep)
 	return true;
 }
 
+/* Something waits for room, or nothing does any more. Who went to sleep before has not asked to be
+ * told of room, and looks again. */
+static void settle_pending(struct rdm_ep *ep, bool pending)
+{
+	bool before = atomic_load_explicit(&ep->pending, memory_order_relaxed);
+
+	atomic_store_explicit(&ep->pending, pending, memory_order_relaxed);
+	if (before || !pending || !ep->wire->arm)
+		return;
+	rdm_cq_wake(ep->tx_cq);
+	if (ep->rx_cq != ep->tx_cq)
+		rdm_cq_wake(ep->rx_cq);
+}
+
 void rdm_proto_push(struct rdm_ep *ep)
 {
 	if (push_ack(ep))
 		rdm_push_reads(ep);
 	push_requests(ep);
-	atomic_store_explicit(&ep->pending,
-			      rdm_queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
-				      ep->told != ep->done,
-			      memory_order_relaxed);
+	settle_pending(ep, rdm_queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
+				   ep->told != ep->done);
 }
 
 unsigned int rdm_proto_progress(struct rdm_ep *ep)
@@ -306,7 +318,7 @@ static ssize_t post_locked(struct rdm_ep *ep, const struct order *o)
 		return 0;
 	push_requests(ep);
 	if (rdm_queued(&ep->txq))
-		atomic_store_explicit(&ep->pending, true, memory_order_relaxed);
+		settle_pending(ep, true);
 	return 0;
 }
 

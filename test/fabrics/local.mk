@@ -9,7 +9,8 @@ EXTRA_DIST += \
 	test/fabrics/numbers.sh \
 	test/fabrics/quick \
 	test/fabrics/scenarios \
-	test/fabrics/table.sh
+	test/fabrics/table.sh \
+	test/fabrics/ways
 
 check_PROGRAMS += test/fabrics/scenario test/fabrics/hosts test/fabrics/both
 TESTS += test/fabrics/both test/fabrics/quick

@@ -73,6 +73,12 @@ bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *e, struct rdm_recv *out)
 	return false;
 }
 
+/* Nobody sleeps. */
+void rdm_cq_wake(struct rdm_cq *cq)
+{
+	MUST(cq == &rx_cq || cq == &tx_cq);
+}
+
 /* Sends of one frame complete when they are sent, all others when they are answered. */
 void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
 		 int err)
