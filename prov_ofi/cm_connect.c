@@ -141,7 +141,7 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 		return no_way(ret) ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
 				   : dofi_ret(ret);
 	}
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->conn = conn;
 	ep->active = true;
 	ep->qual = a->qual;
@@ -150,7 +150,7 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 	dofi_addr_set_port(&ep->remote.sa, 0);
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	dofi_dto_submit(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	DOFI_PROBE3(connect, ep, ep->qual, &ep->remote);
 	if (a->timeout != DAT_TIMEOUT_INFINITE)
 		dofi_timer_arm(&ia->timers, &ep->timer, dofi_now() + DOFI_US(a->timeout));
@@ -248,10 +248,10 @@ static void begin_graceful(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
 	atomic_store(&ep->graceful, true);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	/* A target that never lets them finish does not hold the endpoint for ever. */
 	dofi_timer_arm(&ia->timers, &ep->timer,
 		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_DRAIN_MS)));

@@ -323,14 +323,14 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	conn->peer = cr->msg.number;
 	dofi_conn_set_reads(conn, cr->msg.reads_in);
 	len = build_answer(buf, ia, DOFI_CM_ACCEPT, 0, conn, priv, (size_t)size);
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->conn = conn;
 	ep->active = false;
 	ep->peer_tag = cr->msg.tag;
 	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
 	/* Receives are there before the connection is. */
 	dofi_dto_submit(ep);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	ep->remote = cr->remote;
 	ep->remote_port = cr->remote_port;
 	dofi_conn_find_socket(conn);

@@ -97,10 +97,10 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
 	atomic_store(&ep->ending, by_us);
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->state = DAT_EP_STATE_DISCONNECTED;
 	atomic_store(&ep->graceful, false);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	if (conn)
 		dofi_conn_detach(conn);
 	dofi_rmr_ep_ended(ep);
@@ -190,9 +190,9 @@ static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	memcpy(ep->priv, msg.priv, msg.priv_len);
 	ep->conn->peer = msg.number;
 	dofi_conn_set_reads(ep->conn, msg.reads_in);
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->peer_tag = msg.tag;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	established(ep);
 	dofi_link_meet(ep->obj.ia, &ep->remote, msg.link_port, msg.number);
 }

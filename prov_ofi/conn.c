@@ -158,9 +158,9 @@ void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served)
 		return;
 	if (served < most)
 		most = served;
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->most_reads = most ? most : 1;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 }
 
 void dofi_conn_find_socket(struct dofi_conn *conn)
@@ -247,10 +247,10 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	bool unsent, entered;
 	int keep = -1;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	conn->shut = true;
 	ep->conn = NULL;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	conn->ep = NULL;
 	unwatch(conn);
 	dofi_timer_cancel(&conn->ia->timers, &conn->timer);

@@ -416,11 +416,11 @@ static void with_queue(struct dofi_ep *ep, bool recv,
 	struct dofi_evd *evd = recv ? ep->recv_evd : ep->req_evd;
 	uint32_t before;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	before = evd->notified;
 	fn(ep, recv ? &ep->rq : &ep->sq, evd);
 	dofi_evd_notify(evd, before);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 }
 
 void dofi_dto_open(struct dofi_ep *ep)

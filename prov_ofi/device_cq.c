@@ -96,7 +96,7 @@ static struct dofi_conn *other_conn(struct dofi_srq *srq, const struct dofi_evd 
 	struct dofi_conn *found = NULL;
 	struct dofi_list *pos;
 
-	pthread_mutex_lock(&srq->lock);
+	dofi_lock(&srq->lock);
 	dofi_list_each(pos, &srq->eps) {
 		struct dofi_conn *conn =
 			dofi_container(pos, struct dofi_ep, shared.link)->conn;
@@ -104,7 +104,7 @@ static struct dofi_conn *other_conn(struct dofi_srq *srq, const struct dofi_evd 
 		if (conn && conn != but && conn->rx_evd == evd && (!found || conn->rx_held))
 			found = conn;
 	}
-	pthread_mutex_unlock(&srq->lock);
+	dofi_unlock(&srq->lock);
 	return found;
 }
 

@@ -356,10 +356,10 @@ EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	q = o->kind == DOFI_RECV ? &ep->rq : &ep->sq;
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ret = post_locked(ep, q, o);
 	report_if_dead(ep, q, ret);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return ret;
 }
 
@@ -367,9 +367,9 @@ DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep)
 {
 	DAT_RETURN ret;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ret = check_state(ep, DOFI_BIND);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return ret;
 }
 
@@ -381,7 +381,7 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 	DAT_DTO_COOKIE as_dto;
 	DAT_RETURN ret;
 
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ret = dofi_ep_live(ep) ? check_state(ep, DOFI_BIND)
 			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!ret && !flags_ok(ep, DOFI_BIND, flags))
@@ -397,7 +397,7 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 		enqueue(ep, q, dto, DOFI_BIND, as_dto, flags);
 	}
 	report_if_dead(ep, q, ret);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return ret;
 }
 

@@ -155,11 +155,11 @@ void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q)
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 	uint32_t before;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	before = evd->notified;
 	dofi_dto_report(ep, q, evd);
 	dofi_evd_notify(evd, before);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 }
 
 /* The key works, and the former does not, before any later request is handed over. */
@@ -236,8 +236,8 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 		return;
 	/* The last completion may have come while nobody could know yet that something waits for
 	 * it. Those behind this lock know. */
-	pthread_mutex_lock(&evd->lock);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_lock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	submit_waiting(ep, q);
 }
 

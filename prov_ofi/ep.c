@@ -60,16 +60,16 @@ static struct dofi_evd *feed(struct dofi_ep *ep, struct dofi_evd *old, struct do
 	if (now) {
 		now->feeds++;
 		if (quiet_now) {
-			pthread_mutex_lock(&now->lock);
+			dofi_lock(&now->lock);
 			now->quiet_streams++;
-			pthread_mutex_unlock(&now->lock);
+			dofi_unlock(&now->lock);
 		}
 	}
 	if (old) {
 		if (quiet_old) {
-			pthread_mutex_lock(&old->lock);
+			dofi_lock(&old->lock);
 			old->quiet_streams--;
-			pthread_mutex_unlock(&old->lock);
+			dofi_unlock(&old->lock);
 		}
 		old->feeds--;
 	}
@@ -84,9 +84,9 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	struct dofi_evd *new_recv, *new_req;
 
 	if (ep->srq && ep->recv_evd) {
-		pthread_mutex_lock(&ep->recv_evd->lock);
+		dofi_lock(&ep->recv_evd->lock);
 		dofi_srq_disown(ep, ep->recv_evd);
-		pthread_mutex_unlock(&ep->recv_evd->lock);
+		dofi_unlock(&ep->recv_evd->lock);
 	}
 	new_recv = feed(ep, ep->recv_evd, recv, true, ep->quiet_recv, quiet_recv);
 	new_req = feed(ep, ep->req_evd, req, true, ep->quiet_req, quiet_req);
@@ -94,14 +94,14 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	 * own under that one's. */
 	if (ep->srq) {
 		new_recv->shares = new_req->shares = true;
-		pthread_mutex_lock(&ep->srq->lock);
+		dofi_lock(&ep->srq->lock);
 	}
 	pthread_mutex_lock(&ep->obj.ia->obj_lock);
 	ep->recv_evd = new_recv;
 	ep->req_evd = new_req;
 	pthread_mutex_unlock(&ep->obj.ia->obj_lock);
 	if (ep->srq)
-		pthread_mutex_unlock(&ep->srq->lock);
+		dofi_unlock(&ep->srq->lock);
 	ep->conn_evd = feed(ep, dofi_ep_conn_evd(ep), conn, false, false, false);
 	ep->conn_life = conn ? conn->life : 0;
 	ep->quiet_recv = quiet_recv;
@@ -189,9 +189,9 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
 {
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->state = state;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 }
 
 void dofi_ep_destroy(struct dofi_ep *ep)
@@ -211,14 +211,14 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_dto_forget(ep);
 	dofi_work_cancel(ep);
 	dofi_srq_raise(ep);
-	pthread_mutex_lock(&ep->recv_evd->lock);
+	dofi_lock(&ep->recv_evd->lock);
 	dofi_srq_disown(ep, ep->recv_evd);
-	pthread_mutex_unlock(&ep->recv_evd->lock);
+	dofi_unlock(&ep->recv_evd->lock);
 	if (ep->srq)
 		dofi_srq_detach(ep);
 	dofi_words_free(&ep->rq.words);
 	dofi_words_free(&ep->sq.words);
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	free(ep->rq.dto);
 	free(ep->sq.dto);
 	memset(&ep->rq, 0, sizeof(ep->rq));
@@ -227,7 +227,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	if (ep->pz)
 		ep->pz->users--;
 	ep->pz = NULL;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	/* Calls for this EP that were under way may have added some. */
 	dofi_work_cancel(ep);
 	dofi_obj_release(&ep->obj);
@@ -382,10 +382,10 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 			dofi_verdict_timeout(ep);
 		/* Everything was flushed when the state was entered, or when it was posted. */
 		dofi_dto_forget(ep);
-		pthread_mutex_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		start_over(ep);
 		ep->state = DAT_EP_STATE_UNCONNECTED;
-		pthread_mutex_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 		/* What is to be done yet concerns the former connection. */
 		dofi_work_cancel(ep);
 		dofi_srq_raise(ep);
@@ -403,13 +403,13 @@ DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state, DAT_BOO
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	if (state)
 		*state = ep->state;
 	if (recv_idle)
 		*recv_idle = dofi_queue_count(&ep->rq) ? DAT_FALSE : DAT_TRUE;
 	if (request_idle)
 		*request_idle = dofi_queue_count(&ep->sq) ? DAT_FALSE : DAT_TRUE;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }

@@ -127,7 +127,7 @@ enum {
 
 struct dofi_ep {
 	struct dofi_obj obj;
-	pthread_mutex_t lock;
+	struct dofi_lock lock;
 	DAT_EP_STATE state;
 	DAT_EP_ATTR attr;
 	struct dofi_pz *pz;

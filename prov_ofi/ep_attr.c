@@ -111,7 +111,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	memset(param, 0, sizeof(*param));
 	param->ia_handle = dofi_api_ia_handle(ep->obj.ia);
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	param->ep_state = ep->state;
 	param->local_ia_address_ptr = &ep->local.sa;
 	param->local_port_qual = ep->local_port;
@@ -123,7 +123,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	param->connect_evd_handle = dofi_ep_conn_evd(ep);
 	param->srq_handle = ep->srq;
 	param->ep_attr = ep->attr;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }
 
@@ -291,14 +291,14 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	ia = ep->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	if (!state_allows(ep, mask))
 		ret = dofi_ret_ep_state(ep->state);
 	else if (!plan(ep, mask, param, &c))
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	else
 		ret = apply(ep, &c);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
 }

@@ -125,12 +125,12 @@ no_ring:
 
 void dofi_evd_destroy(struct dofi_evd *evd)
 {
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	evd->dying = true;
 	dofi_evd_wake_locked(evd);
 	while (evd->waiter)
-		pthread_cond_wait(&evd->left, &evd->lock);
-	pthread_mutex_unlock(&evd->lock);
+		dofi_signal_await(&evd->left, &evd->lock);
+	dofi_unlock(&evd->lock);
 	dofi_progress_remove_evd(evd);
 	if (evd->cno)
 		dofi_cno_detach(evd->cno);
@@ -141,12 +141,12 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	if (evd->wake_fd >= 0)
 		close(evd->wake_fd);
 	evd->wake_fd = -1;
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	evd->life++;
 	free(evd->ring);
 	evd->ring = NULL;
 	evd->head = evd->tail = 0;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	dofi_obj_release(&evd->obj);
 }
 
@@ -183,20 +183,20 @@ void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, u
 {
 	uint32_t before;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	before = evd->notified;
 	if (!evd->dying && dofi_evd_count(evd) < most && append(evd, event))
 		dofi_evd_notify(evd, before);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 }
 
 bool dofi_evd_has_room(struct dofi_evd *evd)
 {
 	bool room;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	room = dofi_evd_count(evd) < (uint32_t)evd->qlen;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	return room;
 }
 
@@ -225,10 +225,10 @@ static bool push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic b
 	uint32_t before;
 	bool full, report;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	if (evd->dying) {
 		open_gate(gate);
-		pthread_mutex_unlock(&evd->lock);
+		dofi_unlock(&evd->lock);
 		return true;
 	}
 	before = evd->notified;
@@ -246,7 +246,7 @@ static bool push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic b
 		dofi_evd_notify(evd, before);
 	}
 	open_gate(gate);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	if (report)
 		report_overflow(evd, event);
 	return !full;
@@ -290,7 +290,7 @@ unsigned int dofi_evd_service(struct dofi_evd *evd)
 	unsigned int total = 0, n;
 	uint32_t before;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	before = evd->notified;
 	do {
 		n = dofi_cq_pull(evd);
@@ -298,7 +298,7 @@ unsigned int dofi_evd_service(struct dofi_evd *evd)
 	} while (n && total < SERVICE_LIMIT);
 	evd->served |= total != 0;
 	dofi_evd_notify(evd, before);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	return total;
 }
 
@@ -377,14 +377,14 @@ DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EV
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	param->ia_handle = dofi_api_ia_handle(evd->obj.ia);
 	param->evd_qlen = evd->qlen;
 	param->evd_state = (evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
 			   (evd->waitable ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE);
 	param->cno_handle = evd->cno;
 	param->evd_flags = evd->flags;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }
 
@@ -400,11 +400,11 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 		cno->evds++;
 	}
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	old = evd->cno;
 	evd->cno = cno;
 	dofi_evd_away(evd, evd->sleeping);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	if (old)
 		dofi_cno_detach(old);
 	/* With a CNO the thread watches the CQ whether or not the consumer polls. */
@@ -416,9 +416,9 @@ static DAT_RETURN set_enabled(DAT_EVD_HANDLE handle, bool enabled)
 {
 	EVD_OR_RETURN(evd, handle);
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	evd->enabled = enabled;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }
 
@@ -436,11 +436,11 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE handle, bool waitable)
 {
 	EVD_OR_RETURN(evd, handle);
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	evd->waitable = waitable;
 	if (!waitable)
 		dofi_evd_wake_locked(evd);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	return DAT_SUCCESS;
 }
 
@@ -463,7 +463,7 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 	if (qlen <= 0 || qlen > DOFI_MAX_EVD_QLEN)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	room = pow2((uint32_t)qlen);
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	if (evd->waiter)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
 	else if (dofi_evd_count(evd) > (uint32_t)qlen)
@@ -472,7 +472,7 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
 		evd->qlen = (DAT_COUNT)room;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	return ret;
 }
 

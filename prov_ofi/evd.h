@@ -12,9 +12,9 @@
 #ifndef DOFI_EVD_H
 #define DOFI_EVD_H
 
-#include <pthread.h>
 #include <stdbool.h>
 
+#include "base/lock.h"
 #include "ia.h"
 
 /* Who makes progress on the CQ while no consumer reads it; owned by the progress thread. */
@@ -37,8 +37,8 @@ struct dofi_event {
 struct dofi_evd {
 	struct dofi_obj obj;
 	_Atomic uint32_t life;		/* counts the lives of this piece of memory */
-	pthread_mutex_t lock;
-	pthread_cond_t left;		/* the waiter has left, for those who destroy the EVD */
+	struct dofi_lock lock;
+	struct dofi_signal left;	/* the waiter has left, for those who destroy the EVD */
 	DAT_EVD_FLAGS flags;
 	DAT_COUNT qlen;			/* granted */
 	struct fid_cq *cq;		/* NULL: no DTO stream */

@@ -56,7 +56,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	if (!event)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	if (evd->dying) {
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 		goto out;
@@ -85,7 +85,7 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 		ret = DAT_QUEUE_EMPTY;
 	}
 out:
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	if (dofi_work_pending(evd->obj.ia))
 		dofi_work_run(evd->obj.ia);
 	return ret;
@@ -108,12 +108,12 @@ static void poll_once(struct dofi_evd *evd)
 	}
 	if (!cm && !dofi_work_pending(ia))
 		return;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	if (dofi_work_pending(ia))
 		dofi_work_run(ia);
 	if (cm)
 		dofi_cm_progress(ia, false);
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 }
 
 static int make_wake_fd(struct dofi_evd *evd)
@@ -167,9 +167,9 @@ static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, uns
 	evd->stalled = stalled;
 	if (stalled)
 		atomic_fetch_add(&evd->obj.ia->stalls, 1);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	ret = ppoll(fds, n, left == DOFI_NEVER ? NULL : &ts, NULL) < 0 ? -errno : 0;
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	evd->stalled = false;
 	evd->sleeping = false;
 	dofi_evd_away(evd, false);
@@ -213,9 +213,9 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT
 			return DOFI_ERR(DAT_TIMEOUT_EXPIRED, 0);
 		}
 		if (now - start < evd->spin_ns) {
-			pthread_mutex_unlock(&evd->lock);
+			dofi_unlock(&evd->lock);
 			dofi_relax();
-			pthread_mutex_lock(&evd->lock);
+			dofi_lock(&evd->lock);
 		} else if (evd->notified == seen && may_sleep(evd, &stalled, &refusals)) {
 			slept = true;
 			if (sleep_once(evd, deadline, stalled, refusals) && evd->notified == seen)
@@ -262,12 +262,12 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (timeout != DAT_TIMEOUT_INFINITE)
 		deadline = dofi_now() + DOFI_US(timeout);
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	ret = check_wait(evd, threshold);
 	if (!ret && make_wake_fd(evd))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	if (ret) {
-		pthread_mutex_unlock(&evd->lock);
+		dofi_unlock(&evd->lock);
 		return ret;
 	}
 	evd->waiter = true;
@@ -278,10 +278,10 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	evd->waiter = false;
 	/* The EVD and its adapter, with the bell, may be closed once the lock is given up. */
 	if (evd->dying)
-		pthread_cond_broadcast(&evd->left);
+		dofi_signal_all(&evd->left);
 	else
 		dofi_progress_consumer_left(evd->obj.ia);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	if (ret != DOFI_ERR(DAT_ABORT, 0) && dofi_work_pending(evd->obj.ia))
 		dofi_work_run(evd->obj.ia);
 	return ret;

@@ -6,6 +6,7 @@ dofi_sources = \
 	prov_ofi/attr.c \
 	prov_ofi/base/clock.h \
 	prov_ofi/base/list.h \
+	prov_ofi/base/lock.c prov_ofi/base/lock.h \
 	prov_ofi/base/log.c prov_ofi/base/log.h \
 	prov_ofi/base/near.c prov_ofi/base/near.h \
 	prov_ofi/base/patience.h \

@@ -16,8 +16,7 @@ static void setup_evd(void *p)
 {
 	struct dofi_evd *evd = p;
 
-	pthread_mutex_init(&evd->lock, NULL);
-	pthread_cond_init(&evd->left, NULL);
+	dofi_lock_init(&evd->lock);
 }
 
 static void setup_cno(void *p)
@@ -30,12 +29,12 @@ static void setup_cno(void *p)
 
 static void setup_ep(void *p)
 {
-	pthread_mutex_init(&((struct dofi_ep *)p)->lock, NULL);
+	dofi_lock_init(&((struct dofi_ep *)p)->lock);
 }
 
 static void setup_srq(void *p)
 {
-	pthread_mutex_init(&((struct dofi_srq *)p)->lock, NULL);
+	dofi_lock_init(&((struct dofi_srq *)p)->lock);
 }
 
 static void setup_ia(void *p)

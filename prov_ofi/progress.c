@@ -140,11 +140,11 @@ static bool consumer_at_work(struct dofi_evd *evd)
 
 	/* Somebody is inside: a consumer that takes in much data reads seldom, and is not to be
 	 * waited for. A wrong guess is put right at the next tick. */
-	if (pthread_mutex_trylock(&evd->lock))
+	if (!dofi_trylock(&evd->lock))
 		return true;
 	waiter = evd->waiter;
 	cno = evd->cno != NULL;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	return waiter || (often && !cno);
 }
 
@@ -155,9 +155,9 @@ static bool covered(struct dofi_ia *ia, struct dofi_evd *evd)
 	struct dofi_list *pos;
 	bool any = false, all = true, cno;
 
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	cno = evd->cno != NULL;
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	if (cno)
 		return false;	/* its completions must be noticed at once */
 	pthread_mutex_lock(&ia->obj_lock);

@@ -28,19 +28,19 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT 
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	evd = ep->recv_evd;
 	if (!evd) {		/* freed since */
-		pthread_mutex_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	}
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	if (ep->srq)
 		n = atomic_load(&ep->shared.held);
 	else
 		n = (DAT_COUNT)(dofi_queue_count(&ep->rq) + undequeued(ep, evd));
-	pthread_mutex_unlock(&evd->lock);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&evd->lock);
+	dofi_unlock(&ep->lock);
 	if (nbufs)
 		*nbufs = n;
 	if (span)
@@ -71,7 +71,7 @@ static void set_marks(struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 {
 	DAT_COUNT held;
 
-	pthread_mutex_lock(&ep->recv_evd->lock);
+	dofi_lock(&ep->recv_evd->lock);
 	held = atomic_load(&ep->shared.held);
 	ep->attr.srq_soft_hw = soft;
 	ep->attr.max_recv_dtos = hard;
@@ -85,7 +85,7 @@ static void set_marks(struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 		ep->faulted = true;
 		dofi_work_add(ep, DOFI_WORK_BREAK);
 	}
-	pthread_mutex_unlock(&ep->recv_evd->lock);
+	dofi_unlock(&ep->recv_evd->lock);
 }
 
 DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT hard)
@@ -95,11 +95,11 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ret = marks_ok(ep, soft, hard);
 	if (!ret)
 		set_marks(ep, soft, hard);
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	if (!ret)
 		dofi_work_run(ep->obj.ia);
 	return ret;

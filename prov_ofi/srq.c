@@ -124,7 +124,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 void dofi_srq_destroy(struct dofi_srq *srq)
 {
 	/* A post that raced with this finds no context. */
-	pthread_mutex_lock(&srq->lock);
+	dofi_lock(&srq->lock);
 	fi_close(&srq->srx->fid);
 	srq->srx = NULL;
 	dofi_words_free(&srq->words);
@@ -132,7 +132,7 @@ void dofi_srq_destroy(struct dofi_srq *srq)
 		free(srq->block[i]);
 	free(srq->block);
 	srq->block = NULL;
-	pthread_mutex_unlock(&srq->lock);
+	dofi_unlock(&srq->lock);
 	srq->pz->users--;
 	dofi_obj_release(&srq->obj);
 }
@@ -144,9 +144,9 @@ DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
 
 	if (!srq)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	pthread_mutex_lock(&srq->lock);
+	dofi_lock(&srq->lock);
 	used = srq->users;
-	pthread_mutex_unlock(&srq->lock);
+	dofi_unlock(&srq->lock);
 	if (used)
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
 	if (!dofi_obj_retire(&srq->obj))
@@ -158,23 +158,23 @@ DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
 void dofi_srq_attach(struct dofi_srq *srq, struct dofi_ep *ep)
 {
 	ep->srq = srq;
-	pthread_mutex_lock(&srq->lock);
+	dofi_lock(&srq->lock);
 	dofi_list_append(&srq->eps, &ep->shared.link);
 	srq->users++;
-	pthread_mutex_unlock(&srq->lock);
+	dofi_unlock(&srq->lock);
 }
 
 void dofi_srq_detach(struct dofi_ep *ep)
 {
 	struct dofi_srq *srq = ep->srq;
 
-	pthread_mutex_lock(&srq->lock);
+	dofi_lock(&srq->lock);
 	dofi_list_remove(&ep->shared.link);
 	srq->users--;
-	pthread_mutex_unlock(&srq->lock);
-	pthread_mutex_lock(&ep->lock);
+	dofi_unlock(&srq->lock);
+	dofi_lock(&ep->lock);
 	ep->srq = NULL;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 }
 
 static struct dofi_dto *take_spare(struct dofi_srq *srq)
@@ -266,9 +266,9 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	if (n && !iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	ia = srq->obj.ia;
-	pthread_mutex_lock(&srq->lock);
+	dofi_lock(&srq->lock);
 	if (!srq->srx) {
-		pthread_mutex_unlock(&srq->lock);
+		dofi_unlock(&srq->lock);
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	}
 	ret = post_locked(srq, n, iov, cookie);
@@ -279,7 +279,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 		wake_receivers(srq, srq->posted - srq->taken <= 1);
 		srq->seen_stalls = stalls;
 	}
-	pthread_mutex_unlock(&srq->lock);
+	dofi_unlock(&srq->lock);
 	return ret;
 }
 
@@ -294,7 +294,7 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	pthread_mutex_lock(&srq->lock);
+	dofi_lock(&srq->lock);
 	/* In this order each count is at least the one read before it. */
 	dequeued = atomic_load(&srq->dequeued);
 	taken = atomic_load(&srq->taken);
@@ -308,7 +308,7 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	param->low_watermark = srq->low_mark;
 	param->available_dto_count = (DAT_COUNT)(posted - taken);
 	param->outstanding_dto_count = (DAT_COUNT)(posted - dequeued);
-	pthread_mutex_unlock(&srq->lock);
+	dofi_unlock(&srq->lock);
 	return DAT_SUCCESS;
 }
 
@@ -321,7 +321,7 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	if (n <= 0 || n > DOFI_MAX_SRQ_DTOS)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	pthread_mutex_lock(&srq->lock);
+	dofi_lock(&srq->lock);
 	if (!srq->srx)
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	else if ((uint32_t)n < srq->posted - srq->dequeued || n <= srq->low_mark)
@@ -330,7 +330,7 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
 		srq->max_dtos = n;
-	pthread_mutex_unlock(&srq->lock);
+	dofi_unlock(&srq->lock);
 	return ret;
 }
 
@@ -341,9 +341,9 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT lw)
 
 	if (!srq)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	pthread_mutex_lock(&srq->lock);
+	dofi_lock(&srq->lock);
 	if (lw < 0 || lw > srq->max_dtos) {
-		pthread_mutex_unlock(&srq->lock);
+		dofi_unlock(&srq->lock);
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	}
 	atomic_store(&srq->low_mark, lw);
@@ -351,7 +351,7 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT lw)
 	/* A message that takes one meanwhile finds it armed, or disarmed by this. */
 	if (lw > 0 && srq->posted - srq->taken < (uint32_t)lw)
 		now = atomic_exchange(&srq->low_armed, false);
-	pthread_mutex_unlock(&srq->lock);
+	dofi_unlock(&srq->lock);
 	if (now)
 		dofi_async_event(srq->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, srq,
 				 DAT_SRQ_LOW_WATERMARK_EVENT);

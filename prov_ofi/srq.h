@@ -19,7 +19,7 @@
 
 struct dofi_srq {
 	struct dofi_obj obj;
-	pthread_mutex_t lock;
+	struct dofi_lock lock;
 	struct dofi_pz *pz;
 	struct fid_ep *srx;
 	uint32_t depth;			/* of srx */

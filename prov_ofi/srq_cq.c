@@ -169,9 +169,9 @@ void dofi_srq_raise(struct dofi_ep *ep)
 	struct dofi_srq *srq;
 
 	/* The EP may be freed by another thread meanwhile. */
-	pthread_mutex_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	srq = ep->srq;
-	pthread_mutex_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	if (!srq)
 		return;
 	if (atomic_exchange(&ep->shared.soft_passed, false))

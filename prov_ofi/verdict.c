@@ -65,9 +65,9 @@ static bool judge(struct dofi_ep *ep, uint64_t refused)
 {
 	struct sentence s = { refused, false };
 
-	pthread_mutex_lock(&ep->req_evd->lock);
+	dofi_lock(&ep->req_evd->lock);
 	each_suspect(ep, SIZE_MAX, pronounce, &s);
-	pthread_mutex_unlock(&ep->req_evd->lock);
+	dofi_unlock(&ep->req_evd->lock);
 	return s.found;
 }
 
@@ -75,9 +75,9 @@ static size_t list_accesses(struct dofi_ep *ep, struct dofi_access *access)
 {
 	size_t n;
 
-	pthread_mutex_lock(&ep->req_evd->lock);
+	dofi_lock(&ep->req_evd->lock);
 	n = each_suspect(ep, DOFI_LINK_ACCESSES, describe, access);
-	pthread_mutex_unlock(&ep->req_evd->lock);
+	dofi_unlock(&ep->req_evd->lock);
 	return n;
 }
 

@@ -97,10 +97,10 @@ void dofi_work_run(struct dofi_ia *ia)
 		if (bits & DOFI_WORK_EQ)
 			dofi_cm_progress(ia, dofi_progress_is_me(ia));
 		if (bits & DOFI_WORK_SUBMIT) {
-			pthread_mutex_lock(&ep->lock);
+			dofi_lock(&ep->lock);
 			if (dofi_ep_live(ep))
 				dofi_dto_submit(ep);
-			pthread_mutex_unlock(&ep->lock);
+			dofi_unlock(&ep->lock);
 		}
 		if (bits & DOFI_WORK_MARKS)
 			dofi_srq_raise(ep);
@@ -113,10 +113,10 @@ void dofi_work_run(struct dofi_ia *ia)
 
 void dofi_work_unstall(struct dofi_evd *evd)
 {
-	pthread_mutex_lock(&evd->lock);
+	dofi_lock(&evd->lock);
 	evd->stalled = false;
 	dofi_evd_wake_locked(evd);
-	pthread_mutex_unlock(&evd->lock);
+	dofi_unlock(&evd->lock);
 	dofi_progress_ring(evd->obj.ia);
 }
 

@@ -100,9 +100,9 @@ static uint64_t progress_mark(struct rdm_ep *ep)
 	rdm_unlock(&ep->lock);
 	if (!ep->srx)
 		return mark;
-	pthread_mutex_lock(&ep->srx->lock);
+	dofi_lock(&ep->srx->lock);
 	mark += ep->srx->taken << 32;
-	pthread_mutex_unlock(&ep->srx->lock);
+	dofi_unlock(&ep->srx->lock);
 	return mark;
 }
 

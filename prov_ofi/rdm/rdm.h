@@ -34,6 +34,7 @@
 #include <sys/uio.h>
 
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/timer.h"
 #include "fab.h"
 #include "rdm/frame.h"
@@ -141,7 +142,7 @@ struct rdm_recv {
 struct rdm_srx {
 	struct fid_ep fid;
 	struct rdm_domain *domain;
-	pthread_mutex_t lock;
+	struct dofi_lock lock;
 	struct rdm_recv *ring;
 	uint32_t room, head, tail;
 	uint64_t taken;			/* buffers that have found their message */

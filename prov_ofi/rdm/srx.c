@@ -34,7 +34,7 @@ bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *ep, struct rdm_recv *out)
 {
 	bool got = true;
 
-	pthread_mutex_lock(&srx->lock);
+	dofi_lock(&srx->lock);
 	if (ep->has_gift) {
 		srx->taken++;
 		*out = ep->gift;
@@ -49,7 +49,7 @@ bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *ep, struct rdm_recv *out)
 			dofi_list_append(&srx->waiting, &ep->srx_link);
 		ep->waits_for_srx = true;
 	}
-	pthread_mutex_unlock(&srx->lock);
+	dofi_unlock(&srx->lock);
 	return got;
 }
 
@@ -68,7 +68,7 @@ static void give(struct rdm_srx *srx, const struct rdm_recv *recv)
 
 void rdm_srx_leave(struct rdm_srx *srx, struct rdm_ep *ep)
 {
-	pthread_mutex_lock(&srx->lock);
+	dofi_lock(&srx->lock);
 	if (ep->waits_for_srx)
 		dofi_list_remove(&ep->srx_link);
 	ep->waits_for_srx = false;
@@ -78,7 +78,7 @@ void rdm_srx_leave(struct rdm_srx *srx, struct rdm_ep *ep)
 	else if (ep->has_gift && make_room(srx))
 		srx->ring[--srx->head & (srx->room - 1)] = ep->gift;
 	ep->has_gift = false;
-	pthread_mutex_unlock(&srx->lock);
+	dofi_unlock(&srx->lock);
 }
 
 static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
@@ -94,14 +94,14 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 		recv.iov[i] = msg->msg_iov[i];
 		recv.total += msg->msg_iov[i].iov_len;
 	}
-	pthread_mutex_lock(&srx->lock);
+	dofi_lock(&srx->lock);
 	if (!dofi_list_empty(&srx->waiting))
 		give(srx, &recv);
 	else if (make_room(srx))
 		srx->ring[srx->tail++ & (srx->room - 1)] = recv;
 	else
 		ret = -FI_EAGAIN;
-	pthread_mutex_unlock(&srx->lock);
+	dofi_unlock(&srx->lock);
 	return ret;
 }
 
@@ -116,7 +116,6 @@ static int srx_close(struct fid *fid)
 
 	if (!dofi_list_empty(&srx->waiting))
 		return -FI_EBUSY;
-	pthread_mutex_destroy(&srx->lock);
 	free(srx->ring);
 	free(srx);
 	return 0;
@@ -147,7 +146,7 @@ int rdm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 	srx->fid.fid.ops = &srx_fid_ops;
 	srx->fid.msg = &rdm_srx_msg_ops;
 	srx->domain = dofi_container(domain, struct rdm_domain, fid);
-	pthread_mutex_init(&srx->lock, NULL);
+	dofi_lock_init(&srx->lock);
 	dofi_list_init(&srx->waiting);
 	*out = &srx->fid;
 	return 0;
