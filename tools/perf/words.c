@@ -150,11 +150,12 @@ void perf_fabrics(struct perf_opts *o, char *list)
 		perf_usage("--fabrics: the list is empty");
 }
 
-/* Fabrics are called after libfabric's providers, but for one; what stands behind a + is ours. */
+/* Fabrics are called after libfabric's providers, but for one; what stands behind a + is ours, and
+ * what stands behind a - is the name of a device. */
 const char *perf_raw_provider(const char *fabric)
 {
 	static char provider[PERF_NAME];
 
-	snprintf(provider, sizeof(provider), "%.*s", (int)strcspn(fabric, "+"), fabric);
+	snprintf(provider, sizeof(provider), "%.*s", (int)strcspn(fabric, "+-"), fabric);
 	return strcmp(provider, "rxm") ? provider : "tcp;ofi_rxm";
 }
