@@ -33,7 +33,8 @@ static void fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
 }
 
-EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto)
+EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto,
+		     uint8_t status, bool recv)
 {
 	DAT_DTO_COMPLETION_EVENT_DATA *d = &e->data.dto_completion_event_data;
 
@@ -41,66 +42,71 @@ EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi
 	e->immed = dto->immed;
 	d->ep_handle = ep;
 	d->user_cookie = dto->cookie;
-	d->status = (DAT_DTO_COMPLETION_STATUS)dto->status;
-	d->transfered_length = (dofi_len_t)(dto->status ? 0 : dto->length);
+	d->status = (DAT_DTO_COMPLETION_STATUS)status;
+	d->transfered_length = (dofi_len_t)(status ? 0 : dto->length);
 	dofi_dto_extra(d, dto->kind, dto->inv_key);
-	e->recv = dofi_dto_receives(dto);
-	e->srq = dto->shared ? dto->srq : NULL;
+	e->recv = recv;
+	e->srq = recv && dto->shared ? dto->srq : NULL;
 }
 
 /* Which completions release a waiter: DAT 1.2/2.0, completion flags. Errors always do. */
-EACH bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto)
+EACH bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto, uint8_t status, bool recv)
 {
-	if (dto->status)
+	if (status)
 		return true;
-	if (dofi_dto_receives(dto) &&
-	    (ep->attr.recv_completion_flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG))
+	if (recv && (ep->attr.recv_completion_flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG))
 		return dto->solicited;
 	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-EACH bool tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd)
+/* `status` and `recv` are the operation's, and constants to some callers. */
+EACH bool tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status,
+	       bool recv)
 {
 	struct dofi_event *e;
 
-	if (dto->status && dto->status != DAT_DTO_ERR_FLUSHED) {
+	if (status && status != DAT_DTO_ERR_FLUSHED) {
 		ep->faulted = true;
 		dofi_work_add(ep, DOFI_WORK_BREAK);
 	}
-	DOFI_PROBE5(complete, ep, dto->kind, dto->cookie.as_64, dto->status, dto->length);
+	DOFI_PROBE5(complete, ep, dto->kind, dto->cookie.as_64, status, dto->length);
 	if (evd->internal || evd->dying)
 		return false;
-	if (!dto->status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
+	if (!status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
 		return false;
 	e = dofi_evd_slot(evd);
 	if (!e) {
 		dofi_log(DOFI_LOG_ERROR, "no memory: a completion is lost");
 		return false;
 	}
-	if (dto->kind == DOFI_BIND)
+	if (!recv && dto->kind == DOFI_BIND)
 		fill_bind_event(e, dto);
 	else
-		fill_event(e, ep, dto);
-	e->notify = notifies(ep, dto);
+		fill_event(e, ep, dto, status, recv);
+	e->notify = notifies(ep, dto, status, recv);
 	dofi_evd_commit(evd, e);
 	return true;
 }
 
 bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd)
 {
-	return tell(ep, dto, evd);
+	return tell(ep, dto, evd, dto->status, dofi_dto_receives(dto));
 }
 
 EACH void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		       struct dofi_evd *evd)
+		     struct dofi_evd *evd, bool recv)
 {
 	/* No success follows a failure. A fabric that takes a send and says so does not know yet
 	 * that the peer stopped listening at the operation before. */
-	if (q->failed && !dofi_dto_receives(dto))
+	if (q->failed && !recv)
 		dto->status = DAT_DTO_ERR_FLUSHED;
-	q->failed |= dto->status != DAT_DTO_SUCCESS;
-	tell(ep, dto, evd);
-	if (dto->kind == DOFI_BIND)
+	if (dto->status != DAT_DTO_SUCCESS) {
+		q->failed = true;
+		tell(ep, dto, evd, dto->status, recv);
+	} else {
+		tell(ep, dto, evd, DAT_DTO_SUCCESS, recv);
+	}
+	if (!recv && dto->kind == DOFI_BIND)
 		dofi_rmr_bind_over(dto->rmr, dto->window);
 }
 
@@ -111,9 +117,9 @@ EACH bool is_done(const struct dofi_dto *dto)
 
 /* Reports the head of the queue, which is done. */
 EACH void report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
-		      struct dofi_dto *dto, struct dofi_evd *evd)
+		      struct dofi_dto *dto, struct dofi_evd *evd, bool recv)
 {
-	report_one(ep, q, dto, evd);
+	report_one(ep, q, dto, evd, recv);
 	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 	atomic_store_explicit(&q->head, head + 1, memory_order_release);
 }
@@ -126,17 +132,17 @@ static __attribute__((noinline)) void report_queue(struct dofi_ep *ep, struct do
 	struct dofi_dto *dto;
 
 	for (; is_done(dto = dofi_queue_at(q, head)); head++)
-		report_head(ep, q, head, dto, evd);
+		report_head(ep, q, head, dto, evd, dofi_dto_receives(dto));
 }
 
 /* The same when `dto` has just become done: mostly it is the head, and the only one. */
 EACH void report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		      struct dofi_evd *evd)
+		      struct dofi_evd *evd, bool recv)
 {
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 
 	if (dto == dofi_queue_at(q, head)) {
-		report_head(ep, q, head, dto, evd);
+		report_head(ep, q, head, dto, evd, recv);
 		dto = dofi_queue_at(q, head + 1);
 		if (!is_done(dto))
 			return;
@@ -155,26 +161,25 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 }
 
 /* The operation is over for the fabric; evd->lock held. */
-EACH void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status)
+EACH void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status, bool recv)
 {
 	struct dofi_ep *ep = dto->ep;
-	bool recv = dofi_dto_receives(dto);
 	struct dofi_queue *q = recv ? &ep->rq : &ep->sq;
 
 	dto->status = status;
-	if (dto->shared) {
+	if (recv && dto->shared) {
 		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_relaxed);
 		dofi_srq_finish(ep, dto, evd);
 		return;
 	}
-	if (dofi_kind_fetches(dto->kind))
+	if (!recv && dofi_kind_fetches(dto->kind))
 		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
 	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
 	if (!atomic_load_explicit(&ep->open, memory_order_acquire)) {
 		dofi_work_add(ep, DOFI_WORK_EQ);
 		return;
 	}
-	report_this(ep, q, dto, evd);
+	report_this(ep, q, dto, evd, recv);
 	if (atomic_load_explicit(&q->waiting, memory_order_acquire))
 		dofi_work_add(ep, DOFI_WORK_SUBMIT);
 	if (!recv && atomic_load_explicit(&ep->graceful, memory_order_acquire))
@@ -237,34 +242,43 @@ static __attribute__((noinline)) uint8_t take_data(struct dofi_dto *dto, const s
 							  : DAT_DTO_ERR_LOCAL_PROTECTION;
 }
 
+EACH void complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
+			const struct fi_cq_data_entry *entry)
+{
+	bool said = entry->flags & FI_REMOTE_CQ_DATA;
+	uint64_t data = said ? entry->data : 0;
+	uint8_t status = DAT_DTO_SUCCESS;
+	size_t len = entry->len;
+
+	if (evd->obj.ia->fab.worded && !word_of(dto, &len, &data))
+		status = DAT_DTO_ERR_BAD_RESPONSE;
+	if (dto->shared) {
+		dto->ep = dofi_srq_owner(dto, evd, data);
+		if (!dto->ep)
+			return;
+	}
+	if (said || data)
+		status = take_data(dto, &evd->obj.ia->fab, entry, data, &len);
+	/* A scratch byte stands in for an empty buffer (see dto.c). */
+	if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
+		status = DAT_DTO_ERR_LOCAL_LENGTH;
+	dto->length = len;
+	dofi_evd_moved(evd, len);
+	finish(dto, evd, status, true);
+}
+
 EACH void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 {
 	struct dofi_dto *dto = dto_of(entry->op_context);
-	uint8_t status = DAT_DTO_SUCCESS;
-	size_t len = entry->len;
 
 	if (!dto)
 		return;
 	if (dto->kind == DOFI_RECV) {
-		bool said = entry->flags & FI_REMOTE_CQ_DATA;
-		uint64_t data = said ? entry->data : 0;
-
-		if (evd->obj.ia->fab.worded && !word_of(dto, &len, &data))
-			status = DAT_DTO_ERR_BAD_RESPONSE;
-		if (dto->shared) {
-			dto->ep = dofi_srq_owner(dto, evd, data);
-			if (!dto->ep)
-				return;
-		}
-		if (said || data)
-			status = take_data(dto, &evd->obj.ia->fab, entry, data, &len);
-		/* A scratch byte stands in for an empty buffer (see dto.c). */
-		if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
-			status = DAT_DTO_ERR_LOCAL_LENGTH;
-		dto->length = len;
+		complete_recv(evd, dto, entry);
+		return;
 	}
 	dofi_evd_moved(evd, dto->length);
-	finish(dto, evd, status);
+	finish(dto, evd, DAT_DTO_SUCCESS, false);
 }
 
 static uint8_t status_of(const struct dofi_fab *fab, const struct fi_cq_err_entry *err)
@@ -351,7 +365,7 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 	else if (evd->obj.ia->fab.row->device &&
 		 !atomic_load_explicit(&dto->ep->ending, memory_order_acquire))
 		dofi_work_add(dto->ep, DOFI_WORK_FLUSHED);
-	finish(dto, evd, status);
+	finish(dto, evd, status, dofi_dto_receives(dto));
 	return true;
 }
 

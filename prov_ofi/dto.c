@@ -347,7 +347,7 @@ EACH void report_if_dead(struct dofi_ep *ep, struct dofi_queue *q, DAT_RETURN re
 }
 
 /* The order is a constant for the most part, which leaves little of the above to each call. */
-EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
+EACH DAT_RETURN post_order(DAT_EP_HANDLE handle, const struct order *o)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
 	struct dofi_queue *q;
@@ -361,6 +361,18 @@ EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
 	report_if_dead(ep, q, ret);
 	dofi_unlock(&ep->lock);
 	return ret;
+}
+
+/* Most operations have one segment and no flags; they have a copy of their own. */
+EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
+{
+	struct order simple = *o;
+
+	if (o->n != 1 || o->flags)
+		return post_order(handle, o);
+	simple.n = 1;
+	simple.flags = DAT_COMPLETION_DEFAULT_FLAG;
+	return post_order(handle, &simple);
 }
 
 DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep)

@@ -34,8 +34,8 @@ static inline bool dofi_fab_plain(const struct dofi_ep *ep, const struct dofi_dt
 	return ep->plain && dto->iov_count == 1;
 }
 
-static inline ssize_t dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid,
-				    struct dofi_dto *dto)
+static inline __attribute__((always_inline)) ssize_t
+dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_msg msg = dofi_fab_msg(dto);
 
