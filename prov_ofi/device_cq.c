@@ -67,20 +67,21 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 }
 
 /* Connections that come while a CQ is half empty get what they want, up to an eighth of what is
- * left. Of the other half each gets little, so that hundreds can follow. */
-static uint32_t share_of(const struct dofi_evd *evd, uint32_t wanted)
+ * left; receives of iWARP, where a message that finds none ends the connection, up to half of it.
+ * Of the other half each gets little, so that hundreds can follow. */
+static uint32_t share_of(const struct dofi_evd *evd, uint32_t wanted, bool urgent)
 {
 	uint32_t left = evd->cq_size - evd->cq_held;
-	uint32_t most = left > evd->cq_size / 2 ? left / 8 : left / 64;
+	uint32_t most = left <= evd->cq_size / 2 ? left / 64 : urgent ? left / 2 : left / 8;
 
 	if (most < SHARE_LEAST)
 		most = left < SHARE_LEAST ? left : SHARE_LEAST;
 	return wanted < most ? wanted : most;
 }
 
-static uint32_t hold(struct dofi_evd *evd, uint32_t wanted)
+static uint32_t hold(struct dofi_evd *evd, uint32_t wanted, bool urgent)
 {
-	uint32_t n = share_of(evd, wanted);
+	uint32_t n = share_of(evd, wanted, urgent);
 
 	if (n < wanted && n < SHARE_LEAST)
 		return 0;
@@ -140,10 +141,10 @@ int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_in
 	conn->tx_evd = ep->req_evd;
 	if (ep->srq && rx > conn->rx_evd->cq_size - conn->rx_evd->cq_held)
 		goto full;
-	conn->rx_held = ep->srq ? rx : hold(conn->rx_evd, rx);
+	conn->rx_held = ep->srq ? rx : hold(conn->rx_evd, rx, ep->obj.ia->fab.worded);
 	if (ep->srq)
 		conn->rx_evd->cq_held += rx;
-	conn->tx_held = hold(conn->tx_evd, tx);
+	conn->tx_held = hold(conn->tx_evd, tx, false);
 	if ((rx && !conn->rx_held) || (tx && !conn->tx_held)) {
 		dofi_device_release(conn, ep);
 		goto full;
