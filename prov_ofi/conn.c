@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "base/param.h"
@@ -240,6 +241,19 @@ static bool linger(struct dofi_conn *conn, bool unsent)
 	return true;
 }
 
+/* A device that closes a queue pair forgets the buffer of a shared queue that it was filling. If
+ * the queue pair fails first, the buffer comes back as flushed, a moment later. */
+static void give_up_shared(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	const struct timespec nap = { .tv_nsec = 200000 };
+
+	fi_shutdown(conn->fid, 0);
+	for (int i = 0; i < 10; i++) {
+		nanosleep(&nap, NULL);
+		dofi_evd_drain(ep->recv_evd);
+	}
+}
+
 void dofi_conn_detach(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
@@ -259,6 +273,8 @@ void dofi_conn_detach(struct dofi_conn *conn)
 		keep = release_socket(conn, ep);
 	else if (conn->ia->fab.row->wire)
 		fi_shutdown(conn->fid, 0);
+	else if (conn->ia->fab.row->device && ep->srq && conn->up)
+		give_up_shared(conn, ep);
 	dofi_evd_drain(ep->recv_evd);
 	dofi_evd_drain(ep->req_evd);
 	if (conn->fd >= 0)

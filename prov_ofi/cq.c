@@ -346,13 +346,17 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 	dto = dto_of(err.op_context);
 	if (!dto)
 		return true;
+	status = status_of(&evd->obj.ia->fab, &err);
+	if (dto->shared && status == DAT_DTO_ERR_FLUSHED && evd->obj.ia->fab.row->device) {
+		dofi_srq_unfilled(dto);
+		return true;
+	}
 	if (dto->shared) {
 		dto->ep = dofi_srq_owner(dto, evd, err.flags & FI_REMOTE_CQ_DATA ? err.data : 0);
 		if (!dto->ep)
 			return true;
 	}
-	status = receive_status(&evd->obj.ia->fab, &evd->obj.ia->lmrs, dto,
-				status_of(&evd->obj.ia->fab, &err));
+	status = receive_status(&evd->obj.ia->fab, &evd->obj.ia->lmrs, dto, status);
 	if (suspicious(dto, status)) {
 		if (dofi_kind_fetches(dto->kind))
 			atomic_fetch_add_explicit(&dto->ep->reads_done, 1, memory_order_release);

@@ -54,6 +54,8 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto);
 
 /* ---- srq_cq.c: what completions do; evd->lock of the EP's receive EVD held ---- */
 
+/* A buffer of the SRQ came back from the fabric without a message: it is posted again. */
+void dofi_srq_unfilled(struct dofi_dto *dto);
 /* A buffer of the SRQ came back from the fabric. NULL: to nobody, and it was posted again. */
 struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data);
 /* The operation, status known, waits for the EP to open or is reported at once. */

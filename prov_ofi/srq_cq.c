@@ -36,9 +36,9 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 }
 
 /* Nothing of it was shown to the consumer: the buffer goes back to the end of the queue. */
-static void post_again(struct dofi_srq *srq, struct dofi_dto *dto)
+void dofi_srq_unfilled(struct dofi_dto *dto)
 {
-	if (dofi_srq_hand_over(srq, dto))
+	if (dofi_srq_hand_over(dto->srq, dto))
 		dofi_log(DOFI_LOG_ERROR, "a buffer could not be posted to its SRQ again");
 }
 
@@ -49,7 +49,7 @@ struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint6
 	if (ep && ep->srq == dto->srq && ep->recv_evd == evd)
 		return ep;
 	dofi_log(DOFI_LOG_WARN, "a message to an SRQ does not say whose it is; it is dropped");
-	post_again(dto->srq, dto);
+	dofi_srq_unfilled(dto);
 	return NULL;
 }
 
