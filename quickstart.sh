@@ -17,7 +17,8 @@ usage()
 	             unmodified program dapltest of Debian's dapl2-utils transfer and validate
 	             data over the adapter ofi-tcp; then a table of latency and bandwidth
 	  check      the same set-up, then every test: the normal build, one with ASan and
-	             UBSan, one with TSan, a build by clang, the stock programs; ends with
+	             UBSan, one with TSan, a build by clang, the stock programs, a selection over
+	             RDMA devices in a virtual machine, if there can be one; ends with
 	             "N passed, N failed, N skipped" (CHECK_FULL=1: no selections)
 	  clean      remove ./build and the other folders that check makes
 	  help       print this
@@ -71,6 +72,8 @@ logged()
 PACKAGES="gcc g++ libc6-dev make autoconf automake libtool pkg-config libfabric-dev libcunit1-dev
 	dapl2-utils systemtap-sdt-dev"
 CHECK_PACKAGES="clang valgrind xz-utils libxml2-utils mandoc gnuplot-nox libfabric-bin zsh iproute2"
+# The virtual machine with RDMA devices.
+VM_PACKAGES="qemu-system-x86 busybox-static cpio ibverbs-providers"
 
 missing_packages()
 {
@@ -331,6 +334,45 @@ check_clang()
 	fi
 }
 
+# prepare_verbs: the virtual machine's kernel, which takes a minute to download and unpack
+prepare_verbs()
+{
+	timeout -k 10 600 "$HERE/test/vm/vm" -p >"$LOG_DIR/vm.log" 2>&1 </dev/null
+	case $? in
+	124 | 137) echo "skip: its kernel was not there within 10 minutes" >>"$LOG_DIR/vm.log" ;;
+	esac
+}
+
+# check_verbs: one test, whatever it consists of. It has the machine to itself: an emulated guest
+# is slow, and slows down what measures time beside it.
+check_verbs()
+{
+	local log=$LOG_DIR/verbs.log reason status limit=720 selection=-q
+	[ -z "${CHECK_FULL:-}" ] || limit=6600 selection=
+	step "tests: RDMA devices, in a virtual machine"
+	reason=$(sed -n 's/^skip: //p' "$LOG_DIR/vm.log" 2>/dev/null | head -n 1)
+	if [ -z "$reason" ]; then
+		timeout -k 10 $limit "$HERE/test/vm/check-verbs" -b "$HERE/build" \
+			-o "$LOG_DIR/verbs" $selection >"$log" 2>&1 </dev/null
+		status=$?
+		reason=$(sed -n 's/^skip: //p' "$log" | head -n 1)
+	fi
+	case ${status:-77} in
+	0)
+		PASSED=$((PASSED + 1))
+		sed -n 's/^skip: /    /p' "$log" ;;
+	77)
+		SKIPPED=$((SKIPPED + 1))
+		done_step "skipped: $reason"
+		return ;;
+	*)
+		FAILED=$((FAILED + 1))
+		[ "$status" -lt 124 ] || echo "    it did not end within $limit s"
+		grep -avE ': [0-9]+ passed' "$log" | head -n 40 | sed 's/^/    | /' ;;
+	esac
+	done_step "$(tail -n 1 "$log"); logs in $LOG_DIR/verbs"
+}
+
 sum_up()
 {
 	echo "all of it took $(((SECONDS - STARTED) / 60)) min $(((SECONDS - STARTED) % 60)) s"
@@ -340,6 +382,8 @@ sum_up()
 
 check()
 {
+	local built=
+
 	[ -z "${CHECK_FULL:-}" ] || export STOCK_FULL=1
 	mkdir -p "$LOG_DIR"
 	if ! (install_packages $PACKAGES $CHECK_PACKAGES); then
@@ -347,7 +391,12 @@ check()
 		sum_up
 		return
 	fi
-	! check_build build "normal build (gcc)" || check_tree build "normal build"
+	(install_packages $VM_PACKAGES)
+	prepare_verbs &
+	check_build build "normal build (gcc)" && built=1
+	wait
+	[ -z "$built" ] || check_tree build "normal build"
+	[ -z "$built" ] || check_verbs
 	! check_build build-asan "ASan and UBSan build" --enable-asan ||
 		check_tree build-asan "under ASan and UBSan"
 	! check_build build-tsan "TSan build" --enable-tsan || check_tree build-tsan "under TSan"

@@ -129,6 +129,15 @@ build_initramfs()
 	rm -rf "$tmp"
 }
 
+# What the cache takes while a kernel is unpacked and siw is built.
+MIB_TO_PREPARE=1000
+
+# disk_here: MiB free where the cache is
+disk_here()
+{
+	df -Pm "$CACHE" | awk 'NR == 2 { print $4 }'
+}
+
 # prepare_kernel: sets KERNEL_FOLDER, KERNEL_RELEASE and HAVE_SIW. One run at a time.
 prepare_kernel()
 {
@@ -140,6 +149,8 @@ prepare_kernel()
 	exec {lock}>"$CACHE/lock"
 	flock "$lock"
 	if [ ! -e "$CACHE/kernel/vmlinux" ]; then
+		[ "$(disk_here)" -ge $MIB_TO_PREPARE ] ||
+			skip "$CACHE needs $MIB_TO_PREPARE MiB, there are $(disk_here)"
 		package=$(package_name)
 		unpack_kernel "$CACHE/$package" "$package"
 		ln -sfn "$package" "$CACHE/kernel"
