@@ -352,9 +352,12 @@ run_program()
 }
 
 # all_ports_free: sets ALONE so that a program that needs no other finds every port free, if this user
-# may have a network of his own. (Put in front of the command; empty: he may not.)
+# may have a network of his own. (Put in front of the command; empty: he may not.) RDMA devices are
+# not to be seen from there.
 all_ports_free()
 {
+	ALONE=()
+	[[ $IA != ofi-verbs* ]] || return 0
 	ALONE=(unshare -n sh -c 'ip link set lo up && exec "$0" "$@"')
 	"${ALONE[@]}" true 2>/dev/null || ALONE=()
 }
