@@ -14,7 +14,7 @@
 
 void wfab_break(struct rdm_conn *conn, int err)
 {
-	if (!conn->ep || atomic_exchange(&conn->broken, true))
+	if (atomic_exchange(&conn->broken, true) || !conn->ep)
 		return;
 	dofi_log(DOFI_LOG_DEBUG, "connection %u cannot go on: %s", conn->index,
 		 dofi_lib.strerror(err));
@@ -186,6 +186,7 @@ static void fab_finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
 	conn->end_since = dofi_now();
 	sound = sound && wfab_confirm(conn, (uint32_t)dofi_get(in + 4 * RDM_CHANNELS, 4));
 	conn->ended = sound;
+	atomic_store(&conn->deaf, true);
 	if (!sound)
 		wfab_violate(conn);
 	pthread_mutex_unlock(&ep->domain->wire_lock);
@@ -223,6 +224,8 @@ static bool fab_drained(struct rdm_ep *ep, bool died)
 
 	if (!conn || conn->violated)
 		return true;
+	if (died)
+		atomic_store(&conn->deaf, true);
 	read_all(ep->domain);
 	if (wfab_next(conn, RDM_REQ) || wfab_next(conn, RDM_ANS)) {
 		conn->end_since = dofi_now();

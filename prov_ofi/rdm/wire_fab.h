@@ -32,6 +32,10 @@
  * So at most WFAB_CREDIT_CELLS credit cells can be under way before the peer has to read one: two
  * for each channel's half windows, one question, one answer.
  *
+ * An end that is closed answers what it has been asked, and asks about all that it has sent, unless
+ * the peer has ended before. The answer is waited for, because a TCP socket that is closed while
+ * its peer still sends is reset, and what the peer has not read by then is lost.
+ *
  * An offer, numbers big-endian as in all messages of a handshake:
  *
  *   byte  0  u8   version, 2
@@ -68,9 +72,11 @@
 #define WFAB_BYE 12
 /* Cells that a connection sends beyond its windows: one being filled per channel, one credit. */
 #define WFAB_TX_EXTRA 3
-/* A missing cell, and a closed connection's last ones, are waited for that long. */
+/* A missing cell, and a closed connection's last ones, are waited for that long; so is the word
+ * that these have arrived. */
 #define WFAB_GAP_MS 5000
 #define WFAB_LINGER_MS 2000
+#define WFAB_CONFIRM_MS 200
 /* For providers without a descriptor, and for cells that wait to be sent. */
 #define WFAB_TICK_MS 1
 
@@ -129,9 +135,11 @@ struct rdm_conn {
 	uint32_t index, generation;
 	uint64_t token;
 	struct dofi_list link;		/* net->unused or net->closed */
-	uint64_t closed_at;
+	uint64_t closed_at;		/* 0: not in net->closed */
+	uint64_t all_sent_at;		/* it waits for the peer's word since then; 0: it does not */
 	_Atomic bool broken;		/* nothing can be sent any more */
 	_Atomic bool violated;		/* ... and what comes is not believed */
+	_Atomic bool deaf;		/* the peer has ended, or died: it takes nothing any more */
 
 	/* the peer's offer */
 	_Atomic bool adopted;
@@ -300,6 +308,8 @@ void wfab_send(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel, u
 void wfab_send_credit(struct rdm_conn *conn);
 /* The peer asks, or is to be asked, and no cell has taken that along. */
 void wfab_note_owing(struct rdm_conn *conn);
+/* The connection has been closed: what it is asked about, and what it has to ask. */
+void wfab_send_last(struct rdm_conn *conn);
 void wfab_send_owed(struct wfab *net);
 void wfab_send_waiting(struct wfab *net);
 void wfab_sent(struct wfab *net, struct wfab_cell *cell, int err);

@@ -47,6 +47,15 @@ static void wake_touched(struct wfab *net)
 	}
 }
 
+/* The endpoint has gone, but what it sent is still waited for. */
+static void confirm_late(struct rdm_conn *conn, const struct wfab_hdr *hdr)
+{
+	if (!conn->closed_at || conn->violated || conn->token != le64toh(hdr->token))
+		return;
+	if (!wfab_confirm(conn, le32toh(hdr->consumed[RDM_REQ]) + hdr->arrived))
+		wfab_violate(conn);
+}
+
 /* The open connection that the cell is for, or NULL. */
 static struct rdm_conn *find_conn(struct wfab *net, const struct wfab_hdr *hdr, const char **why)
 {
@@ -58,6 +67,8 @@ static struct rdm_conn *find_conn(struct wfab *net, const struct wfab_hdr *hdr, 
 		return NULL;
 	conn = net->conns[index];
 	if (conn->generation != le32toh(hdr->generation) || !conn->ep) {
+		if (conn->generation == le32toh(hdr->generation))
+			confirm_late(conn, hdr);
 		net->late++;
 		*why = "its connection has been closed";
 		return NULL;
@@ -96,7 +107,7 @@ bool wfab_confirm(struct rdm_conn *conn, uint32_t count)
 	if (conn->asking && (int32_t)(count - conn->asked) >= 0)
 		conn->asking = false;
 	wfab_note_owing(conn);
-	if (rdm_ep_awaits(conn->ep, count))
+	if (conn->ep && rdm_ep_awaits(conn->ep, count))
 		wfab_touch(conn);
 	return true;
 }

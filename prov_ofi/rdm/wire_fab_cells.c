@@ -185,7 +185,8 @@ static void swap_frame(struct rdm_frame *f)
 
 static bool ask_due(const struct rdm_conn *conn)
 {
-	return !conn->asking && (int32_t)(conn->message_end - conn->confirmed) > 0;
+	return !conn->asking && (int32_t)(conn->message_end - conn->confirmed) > 0 &&
+	       (conn->ep || !conn->deaf);
 }
 
 static bool answer_due(const struct rdm_conn *conn)
@@ -283,13 +284,21 @@ void wfab_send_credit(struct rdm_conn *conn)
 
 static bool owes(const struct rdm_conn *conn)
 {
-	return conn->ep && conn->adopted && !conn->broken && (ask_due(conn) || answer_due(conn));
+	return (conn->ep || conn->closed_at) && conn->adopted && !conn->broken &&
+	       (ask_due(conn) || answer_due(conn));
 }
 
 void wfab_note_owing(struct rdm_conn *conn)
 {
 	if (dofi_list_empty(&conn->owe) && owes(conn))
 		dofi_list_append(&conn->net->owing, &conn->owe);
+}
+
+void wfab_send_last(struct rdm_conn *conn)
+{
+	conn->message_end = atomic_load(&conn->sent[RDM_REQ]);
+	if (owes(conn))
+		wfab_send_credit(conn);
 }
 
 void wfab_send_owed(struct wfab *net)
@@ -354,10 +363,12 @@ void wfab_sent(struct wfab *net, struct wfab_cell *cell, int err)
 		conn->credit_flying = false;
 	if (err)
 		wfab_break(conn, err);
-	if (!conn->ep || conn->broken)
+	if (conn->broken)
 		return;
-	if (conn->credit_owed)
+	if (conn->credit_owed && (conn->ep || owes(conn)))
 		wfab_send_credit(conn);
+	if (!conn->ep)
+		return;
 	for (int ch = 0; ch < RDM_CHANNELS; ch++)
 		if (conn->wanted[ch] && wfab_room(conn, ch))
 			wfab_touch(conn);

@@ -2,7 +2,8 @@
 /* Who is at the other end: addresses in use, and the table of connections.
  *
  * An address is shared by all connections to that peer. A connection that has been closed keeps
- * its index until nothing of it is being sent any more; then both may serve another.
+ * its index until nothing of it is being sent any more, and the peer has told that it has arrived
+ * or been given time for that; then both may serve another.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -138,7 +139,7 @@ static void reset(struct rdm_conn *conn)
 	conn->generation++;
 	if (getrandom(&conn->token, sizeof(conn->token), 0) < 0)
 		conn->token = conn->token * 6364136223846793005u + dofi_now();
-	conn->broken = conn->violated = false;
+	conn->broken = conn->violated = conn->deaf = false;
 	conn->adopted = false;
 	conn->credit_flying = conn->credit_owed = conn->ended = false;
 	conn->asking = false;
@@ -233,6 +234,7 @@ void wfab_conn_close(struct rdm_conn *conn)
 	dofi_list_remove(&conn->owe);
 	conn->closed_at = dofi_now();
 	dofi_list_append(&net->closed, &conn->link);
+	wfab_send_last(conn);
 	wfab_conns_reap(net);
 	wfab_post(net);
 }
@@ -268,6 +270,22 @@ static bool waited_enough(const struct rdm_conn *conn)
 	return dofi_now() - conn->closed_at > DOFI_MS(WFAB_LINGER_MS);
 }
 
+/* Cells that the peer has not told of, and may yet? It is given time from when they have gone.
+ * Until it is over there is one cell left, to ask with. */
+static bool awaits_peer(struct rdm_conn *conn)
+{
+	uint64_t now = dofi_now();
+
+	if (!conn->adopted || conn->broken || conn->deaf ||
+	    atomic_load(&conn->confirmed) == atomic_load(&conn->sent[RDM_REQ]))
+		return false;
+	if (!conn->all_sent_at) {
+		conn->all_sent_at = now;
+		conn->net->want_tx -= tx_cells(conn->net) - 1;
+	}
+	return now - conn->all_sent_at < DOFI_MS(WFAB_CONFIRM_MS);
+}
+
 void wfab_conns_reap(struct wfab *net)
 {
 	struct dofi_list *pos, *tmp;
@@ -279,12 +297,16 @@ void wfab_conns_reap(struct wfab *net)
 			continue;
 		if (conn->taken)
 			give_up(conn);
+		else if (awaits_peer(conn))
+			continue;
+		dofi_list_remove(&conn->owe);
 		dofi_list_remove(&conn->blocked);
 		dofi_list_remove(&conn->link);
 		if (conn->peer)
 			wfab_peer_put(net, conn->peer);
 		conn->peer = NULL;
-		net->want_tx -= tx_cells(net);
+		net->want_tx -= conn->all_sent_at ? 1 : tx_cells(net);
+		conn->closed_at = conn->all_sent_at = 0;
 		dofi_list_append(&net->unused, &conn->link);
 	}
 }

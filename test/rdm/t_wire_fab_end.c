@@ -317,38 +317,6 @@ static void sleeper_beside_poller(const void *arg)
 }
 TEST_ROWS(sleeper_beside_poller, modes, sleeper_beside_poller)
 
-/* A side that closes everything at once: what it committed arrives. */
-static _Atomic bool gone;
-
-static void closer(void *arg)
-{
-	struct pair *p = arg;
-
-	rdm_wire_fab.close(&p->a.ep);
-	rig_close(&left);
-	gone = true;
-}
-
-static void close_at_once(const void *arg)
-{
-	struct dt_thread t;
-	struct pair p;
-	uint32_t w;
-
-	rig_open(&left, &right, arg);
-	rig_connect(&p, &left, &right);
-	w = wfab_of(&left.domain)->window;
-	while (rig_send(&p.a, RDM_REQ))
-		;
-	dt_thread_start(&t, closer, &p);
-	PUMP_UNTIL(&right, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == w), 10000000);
-	PUMP_UNTIL(&right, &right, gone, 10000000);
-	dt_thread_join(&t);
-	rdm_wire_fab.close(&p.b.ep);
-	rig_close(&right);
-}
-TEST_ROWS(close_at_once, modes, close_at_once)
-
 /* The peer's inner endpoint has gone: closing what still sends to it comes to an end. */
 static void peer_gone(const void *arg)
 {

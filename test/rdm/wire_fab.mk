@@ -6,6 +6,7 @@ TESTS += test/rdm/wire-fab
 test_rdm_wire_fab_SOURCES = \
 	test/rdm/t_wire_fab.c \
 	test/rdm/t_wire_fab_bad.c \
+	test/rdm/t_wire_fab_close.c \
 	test/rdm/t_wire_fab_end.c \
 	test/rdm/wire_fab_rig.c \
 	test/rdm/wire_fab_rig.h \
