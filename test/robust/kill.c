@@ -163,8 +163,8 @@ static void take_apart(struct kill_ctx *k)
 		 (unsigned long long)(rl_now() - began) / 1000);
 }
 
-/* A stream of reads that the victim has granted goes on without it, and on a busy machine may be over
- * before its silence means anything to the survivor, who then has all the data. */
+/* A stream of reads that the victim has granted goes on without it, and on a busy machine may be
+ * over before its silence means anything to the survivor, who then has all the data. */
 static void must_have_flushed(struct kill_ctx *k)
 {
 	const volatile unsigned char *p = k->mem.p;
@@ -357,5 +357,5 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
-	return rl_main(argc, argv, 540, run);
+	return rl_main(argc, argv, 280, run);
 }

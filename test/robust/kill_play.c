@@ -23,8 +23,8 @@ static void post(struct kill_ctx *k, enum rd_kind kind, unsigned int count, size
 		rd_post(&k->l, kind, &k->mem, i * len, len, THEIRS(k), i * len);
 }
 
-/* As many as an EP takes: memory is copied at 10 GB/s and more, and a dozen of these are over before a
- * busy machine has let the hangman do anything. */
+/* As many as an EP takes: memory is copied at 10 GB/s and more, and a dozen of these are over
+ * before a busy machine has let the hangman do anything. */
 #define TIMES 32
 
 /* Connected: what is outstanding */
@@ -273,19 +273,15 @@ static void accept_then_kill(struct kill_ctx *k)
 #define SOME (KM(KM_EVD) | KM(KM_LATE) | KM_LONG)
 #define OTHERS (KM(KM_POLL) | KM(KM_CNO) | KM(KM_MERGED) | KM_LONG)
 
-/* The end is held back while what the peer sent waits for receives: for DAPL_OFI_GRACE_MS, of which
- * only time counts in which the survivor had a processor (base/patience.h). */
-#define PATIENT 4000
-
 const struct kill_play kill_plays[] = {
 	/* connected, the peer is killed */
 	{ "idle", nothing, nothing, DEED_KILL, DOWN, KM_ALL, 0, NULL, 0, 0, false },
 	{ "receives", eight_receives, nothing, DEED_KILL, DOWN, KM_ALL, KF_MUST_FLUSH, NULL, 0, 0,
 	  false },
 	{ "sends", big_sends, nothing, DEED_KILL, DOWN, KM_ALL, KF_MUST_FLUSH, NULL, 0, 0, false },
-	{ "unread", nothing, unread_messages, DEED_KILL, DOWN, KM_ALL, 0, NULL, PATIENT, 0, false },
+	{ "unread", nothing, unread_messages, DEED_KILL, DOWN, KM_ALL, 0, NULL, 0, 0, false },
 	{ "unread-then-receives", nothing, unread_messages, DEED_KILL, DOWN, WAITS, 0,
-	  three_receives, PATIENT, 0, false },
+	  three_receives, 0, 0, false },
 	{ "writes-out", big_writes, nothing, DEED_STOP_KILL, DOWN, OTHERS,
 	  KF_MUST_FLUSH | KF_STREAM, NULL, 0, MIB, true },
 	{ "writes-in", nothing, big_writes, DEED_KILL, DOWN, SOME, KF_STREAM, NULL, 0, MIB,
@@ -298,8 +294,8 @@ const struct kill_play kill_plays[] = {
 	  0, 0, false },
 	{ "own-graceful", sends_then_graceful, nothing, DEED_KILL, DOWN, OTHERS, KF_MUST_FLUSH,
 	  NULL, 0, 0, false },
-	{ "peer-graceful", nothing, sends_then_graceful, DEED_KILL, DOWN, SOME, 0, NULL, PATIENT,
-	  0, false },
+	{ "peer-graceful", nothing, sends_then_graceful, DEED_KILL, DOWN, SOME, 0, NULL, 0, 0,
+	  false },
 	{ "peer-abrupt", eight_receives, disconnects_and_dies, DEED_SELF, DOWN, OTHERS,
 	  KF_MUST_FLUSH, NULL, 0, 0, false },
 	{ "peer-exits", eight_receives, exits, DEED_SELF, DOWN, WAITS, KF_MUST_FLUSH, NULL, 0, 0,
