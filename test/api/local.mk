@@ -3,11 +3,7 @@ EXTRA_DIST += test/api/skips.txt test/mutate.sh test/rules.md test/rules.sh
 
 if HAVE_CUNIT
 check_PROGRAMS += test/api/test-api-12 test/api/test-api-20 test/api/load-12 test/api/load-20
-TESTS += test/api/test-api-20 test/rules.sh
-# The provider is one source for both versions, and all its threads run below 2.0 as well.
-if !TSAN
-TESTS += test/api/test-api-12
-endif
+TESTS += test/api/test-api-12 test/api/test-api-20 test/rules.sh
 
 # The order of the files is that of the suites.
 test_api_common = \
