@@ -13,9 +13,9 @@
  * one key to regions that overlap. A region's rights are the program's to give: the cache is
  * switched off in the same way, whatever the user has set.
  *
- * The rxm provider copies messages of up to 16 KiB at once and fetches others. Our cells are better off
- * copied, and with twice that size (wire_fab_open.c); and with fewer buffers that wait for them, each of
- * which is written to before long. What the user has set holds.
+ * The rxm provider copies messages of up to 16 KiB at once and fetches others. Our cells are better
+ * off copied, and with twice that size (wire_fab_open.c); and with fewer buffers that wait for
+ * them, each of which is written to before long. What the user has set holds.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -48,8 +48,8 @@ void dofi_why_object(const struct dofi_fab *fab, const char *what, int ret)
 
 	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->row->prov_name,
 		    fab->netdev, dofi_lib.strerror(-ret));
-	/* Nothing is pinned for an event queue; with it opens our own connection manager, too, which
-	 * has said what it lacks. */
+	/* Nothing is pinned for an event queue; with it opens our own connection manager, too,
+	 * which has said what it lacks. */
 	if (!strcmp(what, "fi_eq_open") || !smells_of_limit(ret) || !memlock_limit(&kib))
 		return;
 	dofi_report("the memory-lock limit of this process is %llu KiB, too small for a fabric "

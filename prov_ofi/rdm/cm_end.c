@@ -4,8 +4,8 @@
  * Whoever ends it says BYE, with what the wire has to tell, and closes its direction of the socket.
  * The other side, which notices the end of the stream, may still have frames that its consumer has
  * not received: it reports the end when they are taken, or when nothing happens for a while. A
- * stream that ends without BYE is that of a peer that has died. One that dies after BYE may have left
- * frames behind that never come: its socket tells that, if it is asked.
+ * stream that ends without BYE is that of a peer that has died. One that dies after BYE may have
+ * left frames behind that never come: its socket tells that, if it is asked.
  */
 #include <errno.h>
 #include <string.h>
@@ -130,7 +130,8 @@ static void probe(struct rdm_cm_conn *conn, uint64_t now)
 		conn->gone_since = now;
 }
 
-/* Will nothing more come? Mostly everything has been taken at the first look, and nobody is asked. */
+/* Will nothing more come? Mostly everything has been taken at the first look, and nobody is
+ * asked. */
 static bool has_gone(struct rdm_cm_conn *conn)
 {
 	uint64_t now;

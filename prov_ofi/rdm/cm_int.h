@@ -92,7 +92,8 @@ struct rdm_cm_conn {
 	uint16_t param_len;		/* of fi_connect, until the request is built */
 	uint8_t param[RDM_CM_DATA];
 	struct dofi_patience patience;	/* while the end is held back */
-	uint64_t probed, gone_since;	/* when nobody was found to have the peer's socket, 0: never */
+	uint64_t probed;		/* when it was asked who has the peer's socket */
+	uint64_t gone_since;		/* when that was nobody, 0: never */
 };
 
 /* One socket of a service point. */

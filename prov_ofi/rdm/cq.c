@@ -289,8 +289,9 @@ static bool eps_quiet(struct rdm_cq *cq)
 /* One queue watches the wire for all: the kernel limits in how many sets, one within the other, a
  * descriptor may be. Whoever reads that queue takes in what has come for the others and wakes their
  * sleepers. It is the one that somebody went to sleep on last, so that what he waits for wakes him
- * and nobody else. Should he go away, the progress thread sleeps on it soon. A queue without endpoints
- * watches until there is one that has some: for a consumer that polls that one, nobody is woken. */
+ * and nobody else. Should he go away, the progress thread sleeps on it soon. A queue without
+ * endpoints watches until there is one that has some: for a consumer that polls that one, nobody is
+ * woken. */
 static void watch_wire(struct rdm_cq *cq, const struct rdm_wire *wire)
 {
 	struct rdm_domain *domain = cq->domain;

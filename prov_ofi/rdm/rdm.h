@@ -434,8 +434,8 @@ bool rdm_take_atomic(struct rdm_ep *ep, const struct rdm_frame *f, const void *p
 /* ep.c: called by the connection manager with eq->lock. */
 /* The connection is up: frames may flow. */
 void rdm_ep_up(struct rdm_ep *ep);
-/* The peer has ended its side (died: without saying so, or it has died since). True: everything that
- * it sent has been taken, the end may be reported; false: ask again later. */
+/* The peer has ended its side (died: without saying so, or it has died since). True: everything
+ * that it sent has been taken, the end may be reported; false: ask again later. */
 bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died);
 /* Called by a wire, with domain->wire_lock: whoever polls next ends the connection; the threads
  * that sleep on its completion queues are woken for that. */

@@ -367,8 +367,8 @@ int wfab_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
 	return net->cq_fd < 0 ? 1 : 2;
 }
 
-/* How long may one sleep although nothing arrives? 0: as long as one likes, and without a connection
- * nothing does arrive. */
+/* How long may one sleep although nothing arrives? 0: as long as one likes, and without a
+ * connection nothing does arrive. */
 static uint64_t next_look(const struct wfab *net)
 {
 	if ((net->cq_fd < 0 && net->want_tx) || !dofi_list_empty(&net->blocked) || net->post_full)

@@ -22,7 +22,8 @@ skipped=0
 found()
 {
 	command -v "$1" >/dev/null 2>&1 &&
-		echo 'extern int x;' >"$work/found.c" && "$1" -fsyntax-only "$work/found.c" 2>/dev/null
+		echo 'extern int x;' >"$work/found.c" &&
+			"$1" -fsyntax-only "$work/found.c" 2>/dev/null
 }
 
 # speaks COMPILER OPTION LANGUAGE: does it accept the option, with a C library for it?

@@ -1,4 +1,5 @@
-# Beside the original DAPL, in a virtual machine with RDMA devices; by hand: test/compare/compare-original -h
+# Beside the original DAPL, in a virtual machine with RDMA devices; by hand:
+# test/compare/compare-original -h
 EXTRA_DIST += docs/comparison.md \
 	test/compare/compare-original \
 	test/compare/inside \

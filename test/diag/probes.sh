@@ -26,7 +26,11 @@ if ! grep -q '^PROBE_CPPFLAGS = -D' Makefile; then
 	echo "0 passed, 0 failed, 1 skipped"
 	exit 77
 fi
-command -v readelf >/dev/null || { echo "no readelf"; echo "0 passed, 0 failed, 1 skipped"; exit 77; }
+if ! command -v readelf >/dev/null; then
+	echo "no readelf"
+	echo "0 passed, 0 failed, 1 skipped"
+	exit 77
+fi
 
 # "name arguments" of each probe of the page and of a library.
 listed() {

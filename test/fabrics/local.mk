@@ -1,5 +1,5 @@
-# Everything over every fabric. make check runs the quick part (QUICK_FABRICS in test/fabrics/lib.sh),
-# make check-fabrics all of it.
+# Everything over every fabric. make check runs the quick part (QUICK_FABRICS in
+# test/fabrics/lib.sh), make check-fabrics all of it.
 EXTRA_DIST += \
 	test/fabrics/README.md \
 	test/fabrics/check \

@@ -78,14 +78,16 @@ locked_cell()
 
 limits_cell()
 {
-	try limits --expect 'EPs created: 100$' --reject 'can not continue|with errors|Mismatch' -- \
+	try limits --expect 'EPs created: 100$' \
+		--reject 'can not continue|with errors|Mismatch' -- \
 		dapltest -T L -D any -m 100 -w 2
 }
 
 functional_cell()
 {
 	claim_ports || return
-	try functional --expect 'Result: +PASS' --reject "${DAPLTEST_BAD//cannot |/}|failed in file" \
+	try functional --expect 'Result: +PASS' \
+		--reject "${DAPLTEST_BAD//cannot |/}|failed in file" \
 		-- dapltest -T F -D any -n "$PORT" -s 127.0.0.1 -f endpoint case0 case1 case2
 }
 

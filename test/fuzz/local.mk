@@ -1,4 +1,5 @@
-# Bytes that nobody would send. `make fuzz FUZZ_TIME=600` for a long run; make check has a short one.
+# Bytes that nobody would send. `make fuzz FUZZ_TIME=600` for a long run; make check has a short
+# one.
 check_PROGRAMS += test/fuzz/driver-cm_wire test/fuzz/driver-frames
 TESTS += test/fuzz/fuzz.sh
 EXTRA_DIST += test/fuzz/fuzz.sh \

@@ -60,7 +60,9 @@ for page in "$man"/man3/*.3; do
 	name=${name%.3}
 	case $name in
 	dat_ia_open | dat_provider_init | dat_provider_fini) ;;
-	dat_ib_*) grep -q "^#define $name(" "$inc/dat2/dat_ib_extensions.h" || echo "$name is no macro" ;;
+	dat_ib_*)
+		grep -q "^#define $name(" "$inc/dat2/dat_ib_extensions.h" ||
+			echo "$name is no macro" ;;
 	*) grep -qx "$name" "$dir/calls" || echo "$name is not exported" ;;
 	esac
 done >"$dir/log"
@@ -68,7 +70,8 @@ silent 'every page describes an exported call'
 
 for page in "$man"/man[357]/*.[357]; do
 	name=${page#"$src"/}
-	grep -q "[[:space:]]$name\( \\\\\)*\$" "$man/man3/local.mk" "$man/man7/local.mk" || echo "$name is not installed"
+	grep -q "[[:space:]]$name\( \\\\\)*\$" "$man/man3/local.mk" "$man/man7/local.mk" ||
+		echo "$name is not installed"
 done >"$dir/log"
 silent 'every page is installed'
 

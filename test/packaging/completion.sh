@@ -85,7 +85,8 @@ values()
 	local value count=0
 	for value in $(offered "$1" "$2" ''); do
 		count=$((count + 1))
-		tool "$1" "$2" "$value" --help >/dev/null 2>>"$dir/log" || echo "$value" >>"$dir/log"
+		tool "$1" "$2" "$value" --help >/dev/null 2>>"$dir/log" ||
+			echo "$value" >>"$dir/log"
 	done
 	[ "$count" -gt 0 ] || echo "nothing offered" >>"$dir/log"
 	silent "values of $1 $2"

@@ -403,8 +403,8 @@ static void listener_goes(const void *row)
 
 TEST_ROWS(rdm_listener_goes, sorts, listener_goes)
 
-/* Many calls to connect, and no processor for a while: the listener must not take the process for one
- * that connects and says nothing. */
+/* Many calls to connect, and no processor for a while: the listener must not take the process for
+ * one that connects and says nothing. */
 #define CROWD 200
 
 static void crowd_without_a_processor(const void *row)

@@ -95,8 +95,8 @@ static void killed_peer(const void *row)
 
 TEST_ROWS(rdm_killed, sorts, killed_peer)
 
-/* Its last message tells of frames that never come, because it is killed: nobody waits for them as long
- * as for one who lives. */
+/* Its last message tells of frames that never come, because it is killed: nobody waits for them as
+ * long as for one who lives. */
 TEST(rdm_killed, killed_after_its_last_message)
 {
 	static struct victim v = { .says_bye = true };

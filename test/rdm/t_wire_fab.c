@@ -304,8 +304,8 @@ static bool send_full(struct rdm_ep *ep)
 	return f;
 }
 
-/* A window of cells waits in the fabric, of which a look may take in only one: nobody sleeps between
- * them. The constrained mode may hold some back for three looks. */
+/* A window of cells waits in the fabric, of which a look may take in only one: nobody sleeps
+ * between them. The constrained mode may hold some back for three looks. */
 static void looks_on(const void *arg)
 {
 	unsigned int sleeps = 0, looks = 0;

@@ -35,12 +35,13 @@ robust_tests = \
 	test/robust/soak \
 	test/robust/srqstress
 
-# peers is for shm, above all: opening hundreds of adapters over tcp takes longer than all else here.
+# peers is for shm, above all: opening hundreds of adapters over tcp takes longer than all else
+# here.
 check_PROGRAMS += $(robust_tests) test/robust/mixed-12 test/robust/peers
 TESTS += $(robust_tests)
 
-# They measure time, so they are not run side by side. Automake writes no rule for a log whose name it
-# finds before a colon: it must not see these.
+# They measure time, so they are not run side by side. Automake writes no rule for a log whose name
+# it finds before a colon: it must not see these.
 robust_log = .log
 test/robust/garbage$(robust_log): test/robust/kill$(robust_log)
 test/robust/strangers$(robust_log): test/robust/garbage$(robust_log)

@@ -246,7 +246,8 @@ static unsigned int stream_for(struct rd *rd, struct rd_mem *mem, unsigned int s
 			posted++;
 		}
 		if (rd_poll(rd->req, &ev)) {
-			RL_CHECK(!ev.event_data.dto_completion_event_data.status, "write %u", taken);
+			RL_CHECK(!ev.event_data.dto_completion_event_data.status, "write %u",
+				 taken);
 			taken++;
 		}
 		RL_CHECK(ms < rl_bound(8000), "the writes do not end");

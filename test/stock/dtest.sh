@@ -10,8 +10,8 @@ QUALIFIER=45248
 # What a client says that shall be run again, if anything.
 AGAIN=
 
-# pair NAME LIMIT JUDGE PROGRAM SERVER_OPTIONS CLIENT_OPTIONS: server and client. 75, and no verdict,
-# if the client said AGAIN.
+# pair NAME LIMIT JUDGE PROGRAM SERVER_OPTIONS CLIENT_OPTIONS: server and client. 75, and no
+# verdict, if the client said AGAIN.
 pair()
 {
 	wanted "$1" || return 0

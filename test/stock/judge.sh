@@ -27,7 +27,8 @@ said()
 
 DAPLTEST_BAD='Test Error|Result: FAIL|FAILED|FAIL:|bad (dis)?connect(ion)? event|mismatch'
 DAPLTEST_BAD+='|Could not open|[Nn]o [Mm]emory|^USAGE|Internal Error|Unknown TestType'
-DAPLTEST_BAD+='|error: |error\[|sync (send|recv) error|bogus|swallowing|destroy fails|did not report'
+DAPLTEST_BAD+='|error: |error\[|sync (send|recv) error|bogus|swallowing|destroy fails'
+DAPLTEST_BAD+='|did not report'
 
 # A run too short for its clock "cannot calculate stats", and is a success.
 DAPLTEST_BAD_CALL='cannot ([^c]|c[^a])'
@@ -57,15 +58,19 @@ judge_functional()
 # To fail is what a limit test tries: it must get as far as its -m says, LIMIT_MAXIMUM here.
 judge_limit()
 {
-	said "$1" "Could not open|can not continue|with errors|_free.* fails|Mismatch|bogus|^USAGE" \
-		"LimitTest: [A-Za-z]+ (created|opened): $LIMIT_MAXIMUM\$|^LimitTest: recv buffers posted per EP: [1-9]|LMR of 0x[0-9a-f]{6,} bytes OK"
+	local good="LimitTest: [A-Za-z]+ (created|opened): $LIMIT_MAXIMUM\$"
+	good+='|^LimitTest: recv buffers posted per EP: [1-9]|LMR of 0x[0-9a-f]{6,} bytes OK'
+	said "$1" \
+		"Could not open|can not continue|with errors|_free.* fails|Mismatch|bogus|^USAGE" \
+		"$good"
 }
 
 judge_limits()
 {
 	local reason what
 	for what in IAs PZs CNOs EVDs EPs RSPs PSPs LMRs; do
-		reason=$(said "$1" "Could not open|can not continue|with errors|Mismatch|bogus|^USAGE" \
+		reason=$(said "$1" \
+			"Could not open|can not continue|with errors|Mismatch|bogus|^USAGE" \
 			"LimitTest: $what (created|opened): $LIMIT_MAXIMUM\$")
 		[ -z "$reason" ] || break
 	done
@@ -104,7 +109,8 @@ judge_dtestx()
 
 judge_dtestsrq()
 {
-	said "$1" 'FAILED|ERR|Error|unexpected|WARNING|[Ff]ailure|[Tt]imeout' 'DAPL RC (none )?SRQ Test Complete'
+	said "$1" 'FAILED|ERR|Error|unexpected|WARNING|[Ff]ailure|[Tt]imeout' \
+		'DAPL RC (none )?SRQ Test Complete'
 }
 
 # ---------------------------------------------------------------- memory checkers

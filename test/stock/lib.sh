@@ -132,8 +132,8 @@ stock_config()
 		write_dat_conf "$LOGS/dat.conf"
 		ENVIRON+=("DAT_OVERRIDE=$LOGS/dat.conf") ;;
 	esac
-	# Does the adapter have the atomic operations of the InfiniBand extension? Devices that have the
-	# extension at all do.
+	# Does the adapter have the atomic operations of the InfiniBand extension? Devices that have
+	# the extension at all do.
 	ATOMICS=
 	case $IA in
 	ofi-verbs* | ofa-v2-*) ATOMICS=yes ;;
@@ -202,8 +202,8 @@ hex_port()
 listening()
 {
 	if [ -d /sys/class/infiniband ] && command -v rdma >/dev/null; then
-		rdma resource show cm_id 2>/dev/null | grep -q "state LISTEN .*src-addr [^ ]*:$1 " &&
-			return
+		rdma resource show cm_id 2>/dev/null |
+			grep -q "state LISTEN .*src-addr [^ ]*:$1 " && return
 	fi
 	awk -v p="$(hex_port "$1")" '$4 == "0A" && substr($2, length($2) - 4) == p { found = 1 }
 		END { exit !found }' /proc/net/tcp /proc/net/tcp6 2>/dev/null
@@ -351,9 +351,9 @@ run_program()
 	TOOK=$(since "$start")
 }
 
-# all_ports_free: sets ALONE so that a program that needs no other finds every port free, if this user
-# may have a network of his own. (Put in front of the command; empty: he may not.) RDMA devices are
-# not to be seen from there.
+# all_ports_free: sets ALONE so that a program that needs no other finds every port free, if this
+# user may have a network of his own. (Put in front of the command; empty: he may not.) RDMA devices
+# are not to be seen from there.
 all_ports_free()
 {
 	ALONE=()

@@ -1,5 +1,5 @@
-# The fabric verbs, in a virtual machine with software RDMA devices: "make check-verbs" takes most of an
-# hour, "make check-verbs-quick" minutes. By hand: test/vm/check-verbs -h, test/vm/vm -h.
+# The fabric verbs, in a virtual machine with software RDMA devices: "make check-verbs" takes most
+# of an hour, "make check-verbs-quick" minutes. By hand: test/vm/check-verbs -h, test/vm/vm -h.
 EXTRA_DIST += \
 	test/vm/check-verbs \
 	test/vm/guest.sh \
