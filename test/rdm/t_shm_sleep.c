@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* May one sleep while the peer makes no room, whatever it says of its rings? */
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,34 @@ TEST(shm_sleep, room_is_used)
 	ASSERT(foe_get(&c.f, RDM_REQ));
 	ASSERT(c.f.at[RDM_REQ] > taken);
 	take_completions(&c);
+	close_scene(&c);
+	free(from);
+}
+
+static bool woken(struct scene *c)
+{
+	struct pollfd pfd = { .events = POLLIN };
+
+	ASSERT_EQ(fi_control(&c->s.cq->fid, FI_GETWAIT, &pfd.fd), 0);
+	return poll(&pfd, 1, 0) > 0;
+}
+
+/* A write that does not fit is posted while somebody sleeps: he has to ask for room, because who
+ * posted it may never come back. */
+TEST(shm_sleep, a_sleeper_learns_that_room_is_wanted)
+{
+	char *from = calloc(4, RING);
+	struct scene c;
+
+	ASSERT(from);
+	open_scene(&c);
+	ASSERT_EQ(may_sleep(&c), 0);
+	ASSERT(!woken(&c));
+	ASSERT_EQ(atomic_load(&c.f.control[1].wants), 0);
+	ASSERT_EQ(post_rma(c.f.ep, true, from, 4 * RING, c.shared, KEY, &c), 0);
+	ASSERT(woken(&c));
+	ASSERT_EQ(may_sleep(&c), 0);
+	ASSERT_EQ(atomic_load(&c.f.control[1].wants), 1);
 	close_scene(&c);
 	free(from);
 }
