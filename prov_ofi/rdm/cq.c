@@ -356,13 +356,14 @@ static bool try_once(struct rdm_cq *cq, bool *far)
  * take a refusal after which there is nothing to read for a sign that something is stuck. */
 int rdm_cq_trywait(struct rdm_cq *cq)
 {
-	bool quiet = false, far;
+	bool quiet = false, all = true, far;
 
 	rdm_lock(&cq->poll);
 	for (int i = 0; i < TRIES && !quiet && is_empty(cq); i++) {
-		quiet = try_once(cq, &far);
+		/* Room is news once: one whose lock another had has not heard of it. */
+		quiet = try_once(cq, &far) && all;
 		if (!quiet)
-			poll_eps(cq, far);
+			all = poll_eps(cq, far);
 	}
 	quiet = quiet && is_empty(cq);
 	rdm_unlock(&cq->poll);
