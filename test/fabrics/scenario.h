@@ -86,6 +86,9 @@ void sc_print(const struct sc_scene *scene);
 /* What DAT leaves to the fabric, see the table in scenario_log.c. */
 enum sc_open { SC_STRICT, SC_OPEN_PEER_END, SC_OPEN_UNMATCHED, SC_OPEN_TOO_LONG };
 
+/* A flush that is neither counted nor logged, see there. */
+struct sc_op;
+bool sc_open_flush(const struct sc_step *step, int now, const struct sc_op *op);
 const char *sc_conn_text(DAT_EVENT_NUMBER number, enum sc_open open);
 const char *sc_status_text(DAT_DTO_COMPLETION_STATUS status, enum sc_open open);
 uint32_t sc_hash(uint32_t hash, const void *mem, size_t len);
@@ -96,6 +99,8 @@ uint32_t sc_hash(uint32_t hash, const void *mem, size_t len);
 struct sc_op {
 	enum rd_kind kind;
 	enum sc_open open;
+	bool shown;			/* its success is told */
+	int step;			/* when it was posted */
 	int segments;
 	DAT_LMR_TRIPLET seg[SC_SEGMENTS];
 };

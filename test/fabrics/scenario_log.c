@@ -21,8 +21,20 @@ struct sc_log *sc_log;
  *                                   fabric that acknowledges receives can tell the sender.
  *
  * Beside these: which buffer of an SRQ a message took ("buffers may be used in any order") is
- * not logged, nor what is in a buffer whose completion is no success.
+ * not logged, nor what is in a buffer whose completion is no success. Nor is the flush of a
+ * request without completion that was posted in a former step, unless the end is a graceful one.
+ * Its data is there, but that the requester knows it is told by a later completion only; to an
+ * abrupt end the request is one of those in progress, which may succeed or fail. A stream's has
+ * succeeded when the kernel took it, another one when the peer's acknowledgement has come.
  */
+
+bool sc_open_flush(const struct sc_step *step, int now, const struct sc_op *op)
+{
+	bool graceful = step->act == SC_DRAIN || (step->act == SC_DISCONNECT && step->graceful);
+
+	return !op->shown && op->step < now && !graceful;
+}
+
 const char *sc_conn_text(DAT_EVENT_NUMBER number, enum sc_open open)
 {
 	if (open == SC_OPEN_PEER_END && (number == DAT_CONNECTION_EVENT_DISCONNECTED ||

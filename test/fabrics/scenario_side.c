@@ -185,6 +185,9 @@ static void take_dto(struct sc_side *s, const DAT_EVENT *ev)
 	char name[32];
 
 	RL_CHECK((is_recv && s->srq) || from == n, "a cookie of another endpoint");
+	if (d->status == DAT_DTO_ERR_FLUSHED &&
+	    sc_open_flush(&s->scene->step[s->step], s->step, op))
+		return;
 	ep->got[stream]++;
 	if (is_recv && s->srq)
 		snprintf(name, sizeof(name), "receive");
@@ -330,6 +333,8 @@ static struct sc_op *new_op(struct sc_side *s, int n, enum rd_kind kind, enum sc
 
 	op->kind = kind;
 	op->open = open;
+	op->shown = shown;
+	op->step = s->step;
 	ep->shown[request] += shown;
 	cookie->as_64 = number | (uint64_t)!request << 32 | (uint64_t)n << 40;
 	return op;
