@@ -136,7 +136,7 @@ struct rdm_conn {
 	uint64_t token;
 	struct dofi_list link;		/* net->unused or net->closed */
 	uint64_t closed_at;		/* 0: not in net->closed */
-	uint64_t all_sent_at;		/* it waits for the peer's word since then; 0: it does not */
+	uint64_t all_sent_at;		/* the peer's word is awaited since then; 0: it is not */
 	_Atomic bool broken;		/* nothing can be sent any more */
 	_Atomic bool violated;		/* ... and what comes is not believed */
 	_Atomic bool deaf;		/* the peer has ended, or died: it takes nothing any more */

@@ -10,7 +10,8 @@ failed=0
 has_fuzzer()
 {
 	echo 'int LLVMFuzzerTestOneInput(const unsigned char *p, unsigned long n);
-int LLVMFuzzerTestOneInput(const unsigned char *p, unsigned long n) { return p && n > 9 ? 0 : 0; }' |
+int LLVMFuzzerTestOneInput(const unsigned char *p, unsigned long n)
+{ return p && n > 9 ? 0 : 0; }' |
 		$1 -fsanitize=fuzzer,address,undefined -x c - -o test/fuzz/.probe 2>/dev/null
 	got=$?
 	rm -f test/fuzz/.probe

@@ -109,8 +109,8 @@ transactions_full()
 		for size in 1 7 64 1000 4096 65536 262144; do
 			for segments in 1 2 3 4; do
 				n=$((size > 4096 ? 4 : 30))
-				transaction "T.4x8.$size.x$segments$poll" "-t 4 -w 8 -V $poll -i $n" \
-					"$(ops $size $segments)"
+				transaction "T.4x8.$size.x$segments$poll" \
+					"-t 4 -w 8 -V $poll -i $n" "$(ops $size $segments)"
 			done
 		done
 		transaction "T.4x8.1M$poll" "-t 4 -w 8 -V $poll -i 3" "$(ops 1048576 1)"

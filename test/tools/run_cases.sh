@@ -121,7 +121,8 @@ group_outcomes()
 		case_end
 	fi
 	if case_begin 'outcome: expected words'; then
-		run 0 -f tcp --expect 'all [a-z]+$' --expect two -- printf 'is all well\nwell, two\n'
+		run 0 -f tcp --expect 'all [a-z]+$' --expect two -- \
+			printf 'is all well\nwell, two\n'
 		run 1 -f tcp --expect fine --expect other -- echo fine
 		says 'has no line with /other/'
 		rm -rf "$TMPDIR"/*
@@ -188,7 +189,8 @@ group_limits()
 		case_end
 	fi
 	if case_begin 'limit: interrupted'; then
-		"$RUN" -f tcp -- sh -c "echo >$DIR/runs; exec sleep $MARK" >"$DIR/out" 2>"$DIR/err" &
+		"$RUN" -f tcp -- sh -c "echo >$DIR/runs; exec sleep $MARK" \
+			>"$DIR/out" 2>"$DIR/err" &
 		local pid=$! try
 		for ((try = 0; try < 600 && try >= 0; try++)); do
 			[ ! -e "$DIR/runs" ] || break
@@ -209,7 +211,8 @@ opens()
 {
 	local program=$BUILD/test/tools/opens$1
 	shift
-	run 0 "$@" -- "$program" ofi ofi-tcp ofi-shm 'what ever' x ib0 ofa-v2-mlx4_0-1 OpenIB-cma '*'
+	run 0 "$@" -- "$program" ofi ofi-tcp ofi-shm 'what ever' x ib0 ofa-v2-mlx4_0-1 OpenIB-cma \
+		'*'
 }
 
 group_names()
@@ -218,7 +221,8 @@ group_names()
 	for version in 1 2; do
 		if case_begin "names: any, API $version"; then
 			opens $version -f tcp --show
-			says '\| what ever: IPv4$' '\| ofa-v2-mlx4_0-1: IPv4$' '\| listed: ofa-v2-lo$'
+			says '\| what ever: IPv4$' '\| ofa-v2-mlx4_0-1: IPv4$' \
+				'\| listed: ofa-v2-lo$'
 			! grep -q 'listed: \*' "$DIR/out" || problem "the catch-all is listed"
 			case_end
 		fi
@@ -260,7 +264,8 @@ group_servers()
 		case_end
 	fi
 	if case_begin 'server: quits with an error' && two_sided - 1 \
-		'answer(listen_on(PORT)); print "sorry\n"; exit 4;' 'ask(PORT);' --server-quits; then
+		'answer(listen_on(PORT)); print "sorry\n"; exit 4;' 'ask(PORT);' \
+		--server-quits; then
 		says 'server: exit status 4'
 		kept tcp/server.log sorry
 		case_end
@@ -342,7 +347,8 @@ group_servers()
 	fi
 	if case_begin 'server: started for each run'; then
 		run 0 --repeat 2 "${TWO[@]}" --server "echo \$DAT_RUN_FABRIC >>$DIR/seen; \
-			echo up; sleep $MARK" --ready up -- sh -c "grep -q \$DAT_RUN_FABRIC $DIR/seen"
+			echo up; sleep $MARK" --ready up -- \
+			sh -c "grep -q \$DAT_RUN_FABRIC $DIR/seen"
 		[ "$(tr '\n' ' ' <"$DIR/seen")" = 'a a b b ' ] || problem "not a server per run"
 		gone
 		case_end
@@ -362,12 +368,14 @@ group_compares()
 	fi
 	if case_begin 'compare: different'; then
 		run 1 -c "${TWO[@]}" -- sh -c 'echo same; echo "$DAT_RUN_FABRIC is fine"'
-		says '^b +fail .*differs from that of a \(2 lines' '\| -a is fine$' '\| \+b is fine$'
+		says '^b +fail .*differs from that of a \(2 lines' \
+			'\| -a is fine$' '\| \+b is fine$'
 		kept b/compare.diff '^[+]b is fine'
 		case_end
 	fi
 	if case_begin 'compare: a count differs'; then
-		run 1 -c "${TWO[@]}" -- sh -c '[ $DAT_RUN_FABRIC = b ]; echo "$? messages of 64 bytes"'
+		run 1 -c "${TWO[@]}" -- \
+			sh -c '[ $DAT_RUN_FABRIC = b ]; echo "$? messages of 64 bytes"'
 		says '\| [+]0 messages of <n> bytes|\| [+]0 messages'
 		rm -rf "$TMPDIR"/*
 		case_end
@@ -434,8 +442,9 @@ group_formats()
 	fi
 	if case_begin 'format: tap'; then
 		run 1 --tap "${TWO[@]}" -f 'x=provider=nope' -- sh -c '[ $DAT_RUN_FABRIC = a ]'
-		says '^TAP version 13$' '^1\.\.3$' '^ok 1 - a$' '^not ok 2 - b$' '^# exit status 1$' \
-			"^ok 3 - x # SKIP fabric 'nope'" '^# 1 passed, 1 failed, 1 skipped$'
+		says '^TAP version 13$' '^1\.\.3$' '^ok 1 - a$' '^not ok 2 - b$' \
+			'^# exit status 1$' "^ok 3 - x # SKIP fabric 'nope'" \
+			'^# 1 passed, 1 failed, 1 skipped$'
 		! grep -vE '^(TAP|1\.\.3|ok|not ok|#)' "$DIR/out" || problem "other lines, too"
 		rm -rf "$TMPDIR"/*
 		case_end
@@ -462,7 +471,8 @@ group_places()
 		case_end
 	fi
 	if case_begin 'place: a build tree given'; then
-		run 0 --libdir "$BUILD" -f tcp --expect "$BUILD/.libs:" -- sh -c 'echo $LD_LIBRARY_PATH'
+		run 0 --libdir "$BUILD" -f tcp --expect "$BUILD/.libs:" -- \
+			sh -c 'echo $LD_LIBRARY_PATH'
 		case_end
 	fi
 	if case_begin 'place: what was there before comes last'; then

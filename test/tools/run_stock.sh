@@ -70,8 +70,8 @@ group_stock()
 		server="$PRELOAD dapltest -T S -D server-name -n $PORT"
 		run 0 "${TWO[@]}" --limit 100 --server "$server" --expect 'Stats ----' \
 			--reject "$DAPLTEST_BAD|error|fail" --server-reject "$DAPLTEST_BAD" -- \
-			$PRELOAD dapltest -T T -s 127.0.0.1 -D client-name -n "$PORT" -V -t 1 -w 2 -i 20 \
-			$ops
+			$PRELOAD dapltest -T T -s 127.0.0.1 -D client-name -n "$PORT" -V -t 1 -w 2 \
+			-i 20 $ops
 		says '^2 passed, 0 failed, 0 skipped$'
 		case_end
 	fi
@@ -79,8 +79,8 @@ group_stock()
 		run 0 -f tcp,shm,rxm --limit 100 --port "$PORT" \
 			--server "$PRELOAD dapltest -T S -D server-name -n $PORT" \
 			--expect 'Stats ----' --reject "$DAPLTEST_BAD|error|fail" -- \
-			$PRELOAD dapltest -T T -s 127.0.0.1 -D client-name -n "$PORT" -V -t 1 -w 2 -i 20 \
-			$ops
+			$PRELOAD dapltest -T T -s 127.0.0.1 -D client-name -n "$PORT" -V -t 1 -w 2 \
+			-i 20 $ops
 		says '^3 passed, 0 failed, 0 skipped$'
 		case_end
 	fi
@@ -97,6 +97,7 @@ group_stock()
 	fi
 	if stock 'stock: dtestcm' dtestcm; then
 		stock_pair dtestcm "-p $PORT -c 20" "-p $PORT -c 20" \
-			--expect 'DAPL Connection Test Complete' --reject 'FAILED|ERR|Error|unexpected'
+			--expect 'DAPL Connection Test Complete' \
+			--reject 'FAILED|ERR|Error|unexpected'
 	fi
 }

@@ -34,7 +34,8 @@ package_name()
 {
 	local package=$KERNEL_PACKAGE next
 	while next=$(apt-cache depends --important "$package" 2>/dev/null |
-		sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1) && [ -n "$next" ]; do
+		sed -n 's/^ *Depends: \(linux-image-[^ ]*\)$/\1/p' | head -n 1) &&
+		[ -n "$next" ]; do
 		package=$next
 	done
 	echo "$package"
@@ -63,10 +64,12 @@ unpack_kernel()
 {
 	local folder=$1 package=$2 release
 	rm -rf "$folder.new"
-	download "$folder.new/deb" "$package" || skip "$package cannot be downloaded ($CACHE/apt.log)"
+	download "$folder.new/deb" "$package" ||
+		skip "$package cannot be downloaded ($CACHE/apt.log)"
 	dpkg --fsys-tarfile "$folder.new"/deb/*.deb |
 		tar -x -C "$folder.new" --exclude='*/sound' --exclude='*/drivers/gpu' \
-			--exclude='*/drivers/media' --exclude='*/drivers/staging' ./boot ./lib/modules ||
+			--exclude='*/drivers/media' --exclude='*/drivers/staging' \
+			./boot ./lib/modules ||
 		broke "$package cannot be unpacked"
 	release=$(ls "$folder.new/lib/modules")
 	plain_kernel "$folder.new/boot/vmlinuz-$release" "$folder.new/vmlinux" ||
