@@ -242,6 +242,59 @@ TEST(rdm_address, of_this_host_needs_the_right_listener)
 	teardown(&r);
 }
 
+/* A request to `address` comes to `pep`, which is of side `s`, and to nobody else. */
+static void comes_to(struct rig *r, const char *address, struct side *s, struct rdm_pep *pep,
+		     struct side *other)
+{
+	struct rdm_event *event;
+
+	end_open(&r->client, &r->b, NULL);
+	ASSERT_EQ(end_connect(&r->client, address, pep_port(pep), NULL, 0), 0);
+	event = await(s, &r->b, FI_CONNREQ);
+	ASSERT_PTR(event->fid, &pep->fid.fid);
+	expect_nothing(other, NULL);
+	ASSERT_EQ(fi_reject(&pep->fid, event->info->handle, NULL, 0), 0);
+	free(event);
+	free(await(&r->b, s, 0));
+	end_close(&r->client);
+}
+
+/* One program listens on one address, another at the same port on all of them. */
+static void exact_before_any(bool exact_first)
+{
+	struct rdm_pep any;
+	struct side c;
+	uint16_t port;
+	struct rig r;
+
+	setup(&r, &sorts[0]);
+	side_open(&c, true);
+	port = pep_port(&r.pep);
+	if (!exact_first)
+		pep_close(&r.pep);
+	ASSERT_EQ(pep_open(&any, &c, NULL, port), 0);
+	if (!exact_first)
+		ASSERT_EQ(pep_open(&r.pep, &r.a, "127.0.0.1", port), 0);
+	comes_to(&r, "127.0.0.1", &r.a, &r.pep, &c);
+	comes_to(&r, "127.0.0.2", &c, &any, &r.a);
+	pep_close(&r.pep);
+	comes_to(&r, "127.0.0.1", &c, &any, &r.a);
+	pep_close(&any);
+	side_close(&c);
+	side_close(&r.a);
+	side_close(&r.b);
+}
+
+TEST(rdm_address, exact_listener_comes_before_that_of_all)
+{
+	exact_before_any(true);
+}
+
+TEST(rdm_address, exact_listener_may_come_later)
+{
+	exact_before_any(false);
+}
+
 static void names_are_taken_once(const void *row)
 {
 	struct rdm_pep other, free_one;
