@@ -2,9 +2,10 @@
 /*
  * Which shared-memory files did dead processes leave behind?
  *
- * Only regular files of this project's pattern are looked at. One is stale when its process is
- * gone, or when the file says that its maker started at another time than the process that has
- * this pid now; never when somebody holds a lock on it.
+ * Adapters leave none: their memory has no name. libfabric's shm does, which the raw twin of
+ * dat_perf and libfabric's efa use: PID:NUMBER:NUMBER, and the file itself tells the process again.
+ * One is stale when its process is gone, or when the process that has this pid now began after the
+ * file was last changed; never when somebody holds a lock on it.
  */
 #include "config.h"
 
@@ -18,20 +19,23 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/shm_head.h"
 #include "info.h"
 #include "json.h"
 #include "memory.h"
 #include "text.h"
 
 #define MAX_PID 4194304		/* of Linux */
+#define SLACK_S 10
+#define PID_AT 4		/* in the file */
 
 struct file {
 	char *name;
 	long pid;
 	int64_t size;
+	time_t changed;
 	bool stale;
 	const char *why;	/* stale, or not */
 	bool removed;
@@ -52,20 +56,24 @@ static const char *digits(const char *at, unsigned long limit, unsigned long *va
 	return at == from || *value > limit || (*from == '0' && at - from > 1) ? NULL : at;
 }
 
-/* dat-ofi.<pid>.<number>, and nothing else */
-static bool is_ours(const char *name, long *pid)
+/* <pid>:<number>:<number>, and nothing else */
+static bool is_shm_name(const char *name, long *pid)
 {
 	unsigned long value;
-	const char *at = name + strlen(DOFI_SHM_PREFIX);
+	const char *at = digits(name, MAX_PID, &value);
+	int i;
 
-	if (strncmp(name, DOFI_SHM_PREFIX, strlen(DOFI_SHM_PREFIX)))
-		return false;
-	at = digits(at, MAX_PID, &value);
-	if (!at || *at != '.' || !value)
+	if (!at || !value)
 		return false;
 	*pid = (long)value;
-	at = digits(at + 1, UINT32_MAX, &value);
-	return at && !*at;
+	for (i = 0; i < 2; i++) {
+		if (*at != ':')
+			return false;
+		at = digits(at + 1, UINT32_MAX, &value);
+		if (!at)
+			return false;
+	}
+	return !*at;
 }
 
 /* State and start time of a process; false when there is none. */
@@ -95,31 +103,42 @@ static bool process_stat(long pid, char *state, uint64_t *start)
 	return at && sscanf(at, "%" SCNu64, start) == 1;
 }
 
-/* 0 when the file has no head of ours. */
-static uint64_t recorded_start(int fd)
+/* When the process began, in seconds of the clock that files have; 0 when nobody knows. */
+static time_t began(uint64_t start)
 {
-	struct dofi_shm_head head;
+	FILE *f = fopen("/proc/stat", "re");
+	unsigned long long boot = 0;
+	char line[8192];
 
-	if (pread(fd, &head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head.magic, DOFI_SHM_MAGIC, sizeof(head.magic)))
-		return 0;
-	return head.start_time;
+	while (f && !boot && fgets(line, sizeof(line), f))
+		if (sscanf(line, "btime %llu", &boot) != 1)
+			boot = 0;
+	if (f)
+		fclose(f);
+	return boot ? (time_t)(boot + start / (uint64_t)sysconf(_SC_CLK_TCK)) : 0;
 }
 
 static void judge(struct file *f, int fd)
 {
-	uint64_t recorded, start = 0;
+	uint64_t start = 0;
+	int32_t maker = 0;
 	char state = 0;
+	bool other;
 
 	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
 		f->why = "in use: locked";
 		return;
 	}
-	recorded = recorded_start(fd);
+	if (pread(fd, &maker, sizeof(maker), PID_AT) != sizeof(maker) || maker != f->pid) {
+		f->why = "not of libfabric's shm: it does not begin like that";
+		return;
+	}
 	if (process_stat(f->pid, &state, &start)) {
-		f->stale = state == 'Z' || state == 'X' || (recorded && recorded != start);
+		/* both clocks are coarse, and may have been set meanwhile */
+		other = began(start) > f->changed + SLACK_S;
+		f->stale = state == 'Z' || state == 'X' || other;
 		f->why = !f->stale ? "in use: its process lives" :
-			 recorded && recorded != start ? "its pid belongs to another process now" :
+			 other ? "its pid belongs to another process now" :
 			 "its process is dead";
 		return;
 	}
@@ -142,7 +161,8 @@ static void look_at(struct list *list, int dir, const char *name, long pid, bool
 		return;
 	list->files = info_realloc(list->files, list->num + 1, sizeof(*list->files));
 	f = &list->files[list->num++];
-	*f = (struct file){ .name = info_strdup(name), .pid = pid, .size = st.st_size };
+	*f = (struct file){ .name = info_strdup(name), .pid = pid, .size = st.st_size,
+			     .changed = st.st_mtime };
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
 		f->why = errno == EACCES ? "not ours to judge: no right to read it" :
@@ -226,7 +246,7 @@ int info_clean(const struct info_options *opts)
 		return 1;
 	}
 	while ((entry = readdir(dir)))
-		if (is_ours(entry->d_name, &pid))
+		if (is_shm_name(entry->d_name, &pid))
 			look_at(&list, dirfd(dir), entry->d_name, pid, opts->force);
 	closedir(dir);
 	if (list.num)

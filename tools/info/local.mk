@@ -30,7 +30,6 @@ tools_info_dat_info_SOURCES = \
 	prov_ofi/base/log.h \
 	prov_ofi/base/near.c prov_ofi/base/near.h \
 	prov_ofi/base/param.c prov_ofi/base/param.h \
-	prov_ofi/base/shm_head.h \
 	tools/info/api_table.h \
 	tools/info/attempt.c \
 	tools/info/clean.c \
