@@ -76,7 +76,7 @@ _dat_perf()
 	--fabrics) _dat_ofi_list 'tcp shm rxm rxm+shm verbs efa psm3 cxi opx all' ;;
 	--raw-provider) _dat_ofi_one 'tcp shm verbs efa psm3 cxi opx' ;;
 	--domain) _dat_ofi_interfaces ;;
-	--op) _dat_ofi_list 'send write read all' ;;
+	--op) _dat_ofi_list 'send write read immed fadd cswap all' ;;
 	--test) _dat_ofi_list 'lat bw bibw rate all' ;;
 	--mode) _dat_ofi_list 'poll wait cno memory all' ;;
 	--size) _dat_ofi_one 'all' ;;

@@ -10,12 +10,13 @@ here=$(dirname "$0")
 complete() { # NAME LINES OPTIONS...
 	name=$1 want=$2
 	shift 2
-	quick --raw --validate "$@" && [ "$(grep -c '^  tcp ' "$dir/out")" = "$want" ] &&
-		! grep -q '^  tcp .* - ' "$dir/out"
+	quick --raw --validate "$@" && [ "$(grep -c "^  $fabric " "$dir/out")" = "$want" ] &&
+		! grep -q "^  $fabric .* - " "$dir/out"
 	verdict "$name" $?
 }
+fabric=tcp
 
-for op in send write read; do
+for op in send write read immed; do
 	for test in lat bw bibw rate; do
 		lines=3
 		[ "$op $test" != 'write lat' ] || lines=1
@@ -24,12 +25,33 @@ for op in send write read; do
 	done
 done
 complete 'write lat memory' 1 --op write --test lat --mode memory
-complete 'all modes at once' 8 --op all --test lat --mode all
+complete 'all modes at once' 8 --op send,write,read --test lat --mode all
 complete 'sizes from 1 to 128K' 18 --op send --test bw --size 1:128K
-complete 'one queue for both directions' 12 --op all --test all --cq merged
-complete 'four endpoints' 12 --op all --test all --eps 4 --size 64
-complete 'four endpoints, waiting' 3 --op all --test bw --eps 4 --mode wait
-complete 'bursts over three endpoints' 3 --op all --test bw --eps 3 --burst --raw-more
+complete 'one queue for both directions' 12 --op send,write,read --test all --cq merged
+complete 'four endpoints' 12 --op send,write,read --test all --eps 4 --size 64
+complete 'four endpoints, waiting' 3 --op send,write,read --test bw --eps 4 --mode wait
+complete 'bursts over three endpoints' 3 --op send,write,read --test bw --eps 3 --burst --raw-more
+
+# Atomic operations are in order, so each finds what the one before left.
+for fabric in shm rxm; do
+	for op in fadd cswap; do
+		complete "$op, all tests, over $fabric" 4 --fabrics $fabric --domain lo --op $op \
+			--test all --size 64,4K
+	done
+done
+# Raw shm has nothing to sleep on.
+complete "atomic operations, waiting, two endpoints, over $fabric" 4 --fabrics $fabric --domain lo \
+	--op fadd,cswap --test bw,bibw --mode cno --eps 2
+fabric=tcp
+quick --raw --op fadd,cswap --size 64,4K
+[ $? = 3 ] && [ "$(grep -c '^  tcp .*DAT: not supported  raw: not supported$' "$dir/out")" = 4 ]
+verdict 'what tcp lacks is told, and is no success' $?
+quick --raw --op all --test lat && [ "$(grep -c '^  tcp ' "$dir/out")" = 6 ] &&
+	[ "$(grep -c 'not supported' "$dir/out")" = 2 ]
+verdict 'all operations: those that tcp has' $?
+quick --raw --op all --test lat --srq && [ "$(grep -c '^  tcp ' "$dir/out")" = 6 ] &&
+	grep -q '^  tcp  *immed .*DAT: not supported$' "$dir/out"
+verdict 'no immediate data to a shared receive queue over tcp' $?
 
 quick --size all --test lat --iters 2 --warmup 0 --rounds 1 &&
 	[ "$(grep -c '^  tcp ' "$dir/out")" = 23 ]
@@ -50,6 +72,8 @@ for kind in --cq=split --raw-only; do
 			--test $test $kind
 		sees "a wrong byte of a write ($test, $kind)" 'write' 20 --op write --test $test \
 			$kind
+		sees "a wrong byte of a write with immediate data ($test, $kind)" 'write' 20 \
+			--op immed --test $test $kind
 		sees "a wrong byte of what is read ($test, $kind)" 'read' 1 --op read --test $test \
 			$kind
 	done

@@ -8,7 +8,9 @@ here=$(dirname "$0")
 
 start_server --ia ofi-tcp
 verdict 'a server starts' $?
-measures 'client and server, all patterns' 3 'dat raw' 127.0.0.1 --port "$port" --raw --op all \
+measures 'client and server, all patterns' 3 'dat raw' 127.0.0.1 --port "$port" --raw \
+	--op send,write,read --test all --validate
+measures 'client and server, immediate data' 1 'dat raw' 127.0.0.1 --port "$port" --raw --op immed \
 	--test all --validate
 measures 'several endpoints and sizes' 3 'dat' localhost --port "$port" --eps 3 --size 1,64,10K
 measures 'raw alone' 1 raw 127.0.0.1 --port "$port" --raw-only
@@ -29,15 +31,15 @@ END
 	verdict "$1" $?
 }
 if command -v python3 >/dev/null 2>&1; then
-	stranger 'another version is refused' 'dat_perf protocol 0\nfabric=tcp\n\n' 'protocol 1'
-	stranger 'garbage is refused' 'GET / HTTP/1.0\n\n' 'protocol 1'
-	stranger 'a number out of range is refused' 'dat_perf protocol 1\neps=100000\n\n' 'eps'
-	stranger 'an unknown word is refused' 'dat_perf protocol 1\nrm=1\n\n' 'rm'
+	stranger 'another version is refused' 'dat_perf protocol 0\nfabric=tcp\n\n' 'protocol 2'
+	stranger 'garbage is refused' 'GET / HTTP/1.0\n\n' 'protocol 2'
+	stranger 'a number out of range is refused' 'dat_perf protocol 2\neps=100000\n\n' 'eps'
+	stranger 'an unknown word is refused' 'dat_perf protocol 2\nrm=1\n\n' 'rm'
 	stranger 'a name that could be more is refused' \
-		'dat_perf protocol 1\nfabric=tcp" x\n\n' 'fabric'
+		'dat_perf protocol 2\nfabric=tcp" x\n\n' 'fabric'
 	stranger 'a plan with gaps is refused' \
-		'dat_perf protocol 1\nfabric=tcp\nraw_provider=tcp\nsize=64\n\n' 'incomplete'
-	stranger 'a plan that ends early is refused' 'dat_perf protocol 1\nfab' 'no plan'
+		'dat_perf protocol 2\nfabric=tcp\nraw_provider=tcp\nsize=64\n\n' 'incomplete'
+	stranger 'a plan that ends early is refused' 'dat_perf protocol 2\nfab' 'no plan'
 else
 	skip 'strangers' 'no python3'
 fi
@@ -49,6 +51,9 @@ stop_server
 start_server --domain lo
 quick 127.0.0.1 --port "$port" --fabrics tcp --domain lo --raw && grep -q '^  tcp ' "$dir/out"
 verdict 'a fabric without a registry entry on either side' $?
+quick 127.0.0.1 --port "$port" --fabrics rxm+shm --domain lo --raw --op send,fadd --validate &&
+	[ "$(grep -c '^  rxm+shm ' "$dir/out")" = 4 ] && ! grep -q ' - ' "$dir/out"
+verdict 'shared memory and network' $?
 quick 127.0.0.1 --port "$port" --ia ofi-tcp --raw-provider nope --raw
 [ $? = 1 ] && grep -q 'the server refuses: .*nope' "$dir/err"
 verdict 'what the server cannot open is told to the client' $?

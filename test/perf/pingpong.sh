@@ -11,11 +11,12 @@ FACTOR=10
 size=1024
 best=
 
-# One run on the processors that ours uses; the figure is in $pp.
-theirs() {
+# One run on the processors that ours uses; the figure is in $pp. Over shm it wants no domain.
+theirs() { # PROVIDER ENDPOINTS
 	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0))
 print(s.getsockname()[1])') || return 1
-	set -- timeout 20 fi_pingpong -p tcp -e msg -d lo -I 300 -S $size
+	set -- timeout 20 fi_pingpong -p "$1" -e "$2" -I 300 -S $size
+	[ "$5" = shm ] || set -- "$@" -d lo
 	$first "$@" -B "$port" >"$dir/pp.server" 2>&1 &
 	pid=$!
 	tries=0
@@ -51,27 +52,48 @@ if ! command -v fi_pingpong >/dev/null 2>&1 || ! command -v python3 >/dev/null 2
 	exit 77
 fi
 first= second=
+# rxm connects with the first message, and looks after that every 10 ms unless told otherwise.
+FI_OFI_RXM_CM_PROGRESS_INTERVAL=100
+export FI_OFI_RXM_CM_PROGRESS_INTERVAL
 if [ "$(nproc)" -ge 2 ] && taskset -c 0 true && taskset -c 1 true; then
 	first='taskset -c 0' second='taskset -c 1'
 fi 2>/dev/null
 
-timeout "$limit" "$perf" --raw --test lat --size $size --iters 2000 --rounds 5 --pick best \
-	--format csv >"$dir/out" 2>"$dir/err"
-verdict 'dat_perf measures' $?
-dat=$(column latency_us) raw=$(column raw_latency_us)
-runs=0
-while [ $runs -lt 12 ] && theirs; do
-	best=$(printf '%s\n' "$pp" $best | sort -g | head -n 1)
-	runs=$((runs + 1))
-	! { [ $runs -ge 3 ] && near "$dat" && near "$raw"; } || break
-done
-[ -n "$best" ]
-verdict 'fi_pingpong measures' $?
-echo "     $size bytes: DAT $dat us, raw $raw us, fi_pingpong ${best:-?} us (best of $runs runs)" |
-	tee "$dir/err"
-near "$dat"
-verdict 'DAT is of the same order as fi_pingpong' $?
-near "$raw"
-verdict 'the raw twin is of the same order as fi_pingpong' $?
+busy() {
+	load=$(cut -d ' ' -f 1 /proc/loadavg)
+	awk -v load="$load" -v cpus="$(nproc)" 'BEGIN { exit !(load > 2 * cpus) }'
+}
+
+compare() { # FABRIC PROVIDER ENDPOINTS
+	fabric=$1 runs=0 best=
+	shift
+	timeout "$limit" "$perf" --fabrics "$fabric" --domain lo --raw --test lat --size $size \
+		--iters 2000 --rounds 5 --pick best --format csv >"$dir/out" 2>"$dir/err"
+	verdict "$fabric: dat_perf measures" $?
+	dat=$(column latency_us) raw=$(column raw_latency_us)
+	while [ $runs -lt 12 ] && theirs "$@"; do
+		best=$(printf '%s\n' "$pp" $best | sort -g | head -n 1)
+		runs=$((runs + 1))
+		! { [ $runs -ge 3 ] && near "$dat" && near "$raw"; } || break
+	done
+	[ -n "$best" ]
+	verdict "$fabric: fi_pingpong measures" $?
+	# It spins on both processors: beside other busy processes it waits for its turn, for
+	# milliseconds at a time, which nothing of ours can do anything about.
+	if { ! near "$dat" || ! near "$raw"; } && busy; then
+		skip "$fabric: the same order as fi_pingpong" "the machine is busy: load $load"
+		return
+	fi
+	echo "     $fabric, $size bytes: DAT $dat us, raw $raw us, fi_pingpong ${best:-?} us" \
+		"(best of $runs runs)" | tee "$dir/err"
+	near "$dat"
+	verdict "$fabric: DAT is of the same order as fi_pingpong" $?
+	near "$raw"
+	verdict "$fabric: the raw twin is of the same order as fi_pingpong" $?
+}
+
+compare tcp tcp msg
+compare shm shm rdm
+compare rxm 'tcp;ofi_rxm' rdm
 
 finish

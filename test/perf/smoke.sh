@@ -7,23 +7,24 @@ set -u
 here=$(dirname "$0")
 . "$here/lib.sh"
 
-measures 'raw alone, all patterns' 9 raw --raw-only --op all --test all --size 1,64,65536
+measures 'raw alone, all patterns' 9 raw --raw-only --op send,write,read --test all \
+	--size 1,64,65536
 measures 'DAT alone' 1 dat --op send
 for op in send write read; do
 	measures "DAT and raw, $op, polling" 3 'dat raw' --raw --op $op --size 1,64,1M
 done
 measures 'DAT and raw, all tests' 1 'dat raw' --raw --op send --test all
 measures 'DAT and raw, waiting' 2 'dat raw' --raw --op send,read --mode wait
-measures 'one queue for both directions' 3 'dat raw' --raw --op all --cq merged
+measures 'one queue for both directions' 3 'dat raw' --raw --op send,write,read --cq merged
 measures 'one queue, waiting' 2 'dat raw' --raw --op send,read --cq merged --mode wait
 measures 'the bare queue too' 2 'dat raw queue' --raw --queue --op send --size 1,112 --test all
 measures 'the bare queue, validated' 1 'dat queue' --queue --op send --validate --eps 3
-measures 'bursts with FI_MORE' 3 'dat raw' --raw --op all --raw-more
+measures 'bursts with FI_MORE' 3 'dat raw' --raw --op send,write,read --raw-more
 measures 'writes with FI_DELIVERY_COMPLETE' 1 'dat raw' --raw --op write --raw-delivery
 
-quick --raw --op all --test all && [ "$(grep -c '^  tcp ' "$dir/out")" = 12 ]
+quick --raw --op send,write,read --test all && [ "$(grep -c '^  tcp ' "$dir/out")" = 12 ]
 verdict 'a table with a line for each measurement' $?
-for op in send write read; do
+for op in send write read immed; do
 	quick --selfloop --raw --op $op && [ "$(grep -c 'operations' "$dir/out")" = 2 ]
 	verdict "both ends in one thread, $op" $?
 done

@@ -22,9 +22,10 @@ static long default_iters(enum perf_test test, enum perf_mode mode, size_t size)
 static struct perf_case make_case(const struct perf_plan *p, bool selfloop, enum perf_test test,
 				  enum perf_op op, enum perf_mode mode, size_t size)
 {
-	struct perf_case c = { .test = test, .op = op, .mode = mode, .size = size };
+	struct perf_case c = { .test = test, .op = op, .mode = mode,
+			       .size = perf_atomic(op) ? sizeof(uint64_t) : size };
 
-	c.iters = p->iters ? p->iters : default_iters(test, mode, size);
+	c.iters = p->iters ? p->iters : default_iters(test, mode, c.size);
 	c.warmup = p->warmup >= 0 ? p->warmup : c.iters / 10;
 	c.eps = selfloop ? 1 : (int)p->eps;
 	if (test == PERF_LAT || selfloop)
@@ -51,6 +52,11 @@ static bool wanted(const struct perf_plan *p, int test, int op, int mode)
 	       makes_sense((enum perf_test)test, (enum perf_op)op, (enum perf_mode)mode);
 }
 
+static long sizes_of(const struct perf_plan *p, int op)
+{
+	return perf_atomic((enum perf_op)op) ? 1 : p->sizes;
+}
+
 /* Returns the number of cases; tests follow each other, so that a table can be printed for each. */
 int perf_cases(const struct perf_plan *p, bool selfloop, struct perf_case **list)
 {
@@ -62,7 +68,7 @@ int perf_cases(const struct perf_plan *p, bool selfloop, struct perf_case **list
 	for (t = 0; c && t < PERF_TESTS; t++)
 		for (op = 0; op < PERF_OPS; op++)
 			for (m = 0; m < PERF_MODES; m++)
-				for (s = 0; wanted(p, t, op, m) && s < p->sizes; s++)
+				for (s = 0; wanted(p, t, op, m) && s < sizes_of(p, op); s++)
 					c[n++] = make_case(p, selfloop, (enum perf_test)t,
 							   (enum perf_op)op, (enum perf_mode)m,
 							   p->size[s]);

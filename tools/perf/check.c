@@ -65,12 +65,16 @@ void perf_fill(struct perf_side *s, const struct perf_work *w, bool closing)
 		}
 		fill(w->slot->mem, w->len, s->wrote++, true);
 		break;
+	case PERF_IMMED:
+		fill(w->slot->mem, w->len, s->wrote++, true);
+		break;
 	default:
 		memset(w->slot->mem, 0, w->len);
 		s->wrote++;
 		break;
 	}
-	w->slot->checked = w->op == PERF_READ;
+	w->slot->expect = w->number;
+	w->slot->checked = perf_fetches(w->op);
 }
 
 void perf_fill_target(struct perf_side *s)
@@ -80,6 +84,46 @@ void perf_fill_target(struct perf_side *s)
 
 	for (i = 0; c->op == PERF_READ && i < c->window; i++)
 		fill(s->target + (size_t)i * s->hub->stride, c->size, (uint64_t)i, true);
+}
+
+/* Each operation finds what the one before left: the first one zero. */
+static int check_fetched(const struct perf_slot *slot)
+{
+	uint64_t found;
+
+	memcpy(&found, slot->mem, sizeof(found));
+	if (found == slot->expect)
+		return 0;
+	return perf_error(-EBADMSG, slot->hub->layer->name, "validate",
+			  "atomic operation found %llu instead of %llu",
+			  (unsigned long long)found, (unsigned long long)slot->expect);
+}
+
+static void slot_again(struct perf_slot *slot)
+{
+	struct perf_slots *slots = slot->side ? &slot->side->rx : &slot->hub->shared_rx;
+
+	if (slots->n > 1)
+		slots->spare[slots->spares++] = slot;
+}
+
+int perf_check_immed(struct perf_side *s, const uint32_t *data)
+{
+	const struct perf_case *c = s->hub->dev->c;
+	uint64_t seq = s->heard_immed++;
+
+	if (data && *data != (uint32_t)seq)
+		return perf_error(-EBADMSG, s->layer->name, "validate",
+				  "immediate data: %u instead of %u", *data, (uint32_t)seq);
+	/* a write of a window may have been followed by the next one to its place */
+	return c->test == PERF_LAT ? compare(s->layer, s->target, c->size, seq, "write") : 0;
+}
+
+/* Of a shared queue nobody can tell whose turn it was. */
+int perf_check_immed_slot(struct perf_slot *slot, const uint32_t *data)
+{
+	slot_again(slot);
+	return slot->side ? perf_check_immed(slot->side, data) : 0;
 }
 
 static int check_message(struct perf_slot *slot, size_t len)
@@ -97,17 +141,17 @@ static int check_message(struct perf_slot *slot, size_t len)
 
 int perf_check_slot(struct perf_slot *slot, size_t len)
 {
-	struct perf_slots *slots = slot->side ? &slot->side->rx : &slot->hub->shared_rx;
 	int ret;
 
+	if (slot->queue == PERF_TX && perf_atomic(slot->hub->dev->c->op))
+		return check_fetched(slot);
 	if (slot->queue == PERF_TX)
 		return compare(slot->hub->layer, slot->mem, slot->hub->dev->c->size,
 			       (uint64_t)(slot - slot->side->tx.slot), "read from place");
 	ret = check_message(slot, len);
 	/* nothing of it is left that could pass for the next message */
 	memset(slot->mem, 0xa5, len);
-	if (slots->n > 1)
-		slots->spare[slots->spares++] = slot;
+	slot_again(slot);
 	return ret;
 }
 

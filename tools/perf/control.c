@@ -203,3 +203,21 @@ void perf_control_here(int fd, char *addr, size_t len)
 	if (!strncmp(addr, "::ffff:", 7) && strchr(addr, '.'))
 		memmove(addr, addr + 7, strlen(addr + 7) + 1);
 }
+
+/* The side channel of two processes of one parent has no addresses, that of one host equal ones. */
+bool perf_same_host(int fd)
+{
+	struct sockaddr_storage ss = { .ss_family = AF_UNSPEC };
+	socklen_t len = sizeof(ss);
+	char here[64], there[64];
+
+	if (getpeername(fd, (struct sockaddr *)&ss, &len) || ss.ss_family == AF_UNIX)
+		return true;
+	if (getnameinfo((struct sockaddr *)&ss, len, there, sizeof(there), NULL, 0,
+			NI_NUMERICHOST))
+		return false;
+	perf_control_here(fd, here, sizeof(here));
+	if (!strncmp(there, "::ffff:", 7) && strchr(there, '.'))
+		return !strcmp(here, there + 7);
+	return !strcmp(here, there);
+}

@@ -61,6 +61,7 @@ static int try_all(const struct perf_plan *plan, const char *ia, const char *add
 	int k, ret = 0;
 
 	snprintf(run.addr, sizeof(run.addr), "%s", addr);
+	snprintf(run.raw_provider, sizeof(run.raw_provider), "%s", plan->raw_provider);
 	for (k = 0; !ret && k < PERF_KINDS; k++) {
 		if (!(plan->kinds & 1 << k))
 			continue;

@@ -41,7 +41,7 @@ static void choose(struct perf_side *s, struct perf_work *w, bool closing)
 	} else {
 		k = w->op == PERF_SEND ? s->sent_seq : s->wrote;
 		w->slot = &s->tx.slot[k % (uint64_t)s->tx.n];
-		if (w->op != PERF_SEND)
+		if (w->op != PERF_SEND && !perf_atomic(w->op))
 			w->offset = k % (uint64_t)s->tx.n * s->hub->stride;
 	}
 	if (s->hub->dev->run->plan->validate)
@@ -55,6 +55,8 @@ int perf_post(struct perf_side *s, enum perf_op op, size_t len, bool more, bool 
 	struct perf_patience p = { 0, 0 };
 	int ret;
 
+	if (op == PERF_IMMED || perf_atomic(op))
+		w.number = s->counted++;
 	choose(s, &w, closing);
 	while ((ret = s->layer->post(s, &w)) == -EAGAIN) {
 		ret = s->layer->reap(hub, PERF_TX, hub->dev->c->window);
@@ -112,9 +114,9 @@ int perf_refill(struct perf_hub *hub)
 	return ret;
 }
 
-int perf_say(struct perf_side *s, size_t len)
+int perf_say(struct perf_side *s, enum perf_op op, size_t len)
 {
-	int ret = perf_post(s, PERF_SEND, len, false, false);
+	int ret = perf_post(s, op, len, false, false);
 
 	return ret ? ret : perf_until(s->hub, PERF_TX, &s->tx_done, s->tx_posted, 1);
 }

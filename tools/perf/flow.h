@@ -67,7 +67,7 @@ int perf_post(struct perf_side *s, enum perf_op op, size_t len, bool more, bool 
 int perf_refill(struct perf_hub *hub);
 
 /* One message of ours, one of the peer's, in either order. */
-int perf_say(struct perf_side *s, size_t len);
+int perf_say(struct perf_side *s, enum perf_op op, size_t len);
 int perf_hear(struct perf_hub *hub);
 
 /* One last message for each endpoint; the peer's ones. */

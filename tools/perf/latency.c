@@ -47,21 +47,22 @@ static int lat_turn(struct perf_hub *hub, const struct perf_case *c)
 
 	switch (c->op) {
 	case PERF_SEND:
-		ret = perf_say(s, c->size);
+	case PERF_IMMED:
+		ret = perf_say(s, c->op, c->size);
 		return ret ? ret : perf_hear(hub);
 	case PERF_WRITE:
 		s->turn++;
 		ret = write_own(s, c->size);
 		return ret ? ret : see_peers(s, c);
 	default:
-		ret = perf_post(s, PERF_READ, c->size, false, false);
+		ret = perf_post(s, c->op, c->size, false, false);
 		return ret ? ret : perf_until(hub, PERF_TX, &s->tx_done, s->tx_posted, 1);
 	}
 }
 
 int perf_initiate_lat(struct perf_hub *hub, const struct perf_case *c, struct perf_figures *f)
 {
-	double half = c->op == PERF_READ ? 1000.0 : 2000.0;
+	double half = perf_fetches(c->op) ? 1000.0 : 2000.0;
 	double *us = malloc(sizeof(*us) * (size_t)c->iters);
 	uint64_t last = 0, now;
 	int ret = us ? 0 : perf_error(-ENOMEM, NULL, "malloc", "%ld samples", c->iters);
@@ -93,9 +94,9 @@ static int answer_turn(struct perf_hub *hub, const struct perf_case *c)
 	struct perf_side *s = perf_next(hub);
 	int ret;
 
-	if (c->op == PERF_SEND) {
+	if (perf_takes_receive(c->op)) {
 		ret = perf_hear(hub);
-		return ret ? ret : perf_say(s, c->size);
+		return ret ? ret : perf_say(s, c->op, c->size);
 	}
 	s->turn++;
 	ret = see_peers(s, c);
@@ -104,7 +105,7 @@ static int answer_turn(struct perf_hub *hub, const struct perf_case *c)
 
 int perf_respond_lat(struct perf_hub *hub, const struct perf_case *c)
 {
-	long i, turns = c->op == PERF_READ ? 0 : c->warmup + c->iters;
+	long i, turns = perf_fetches(c->op) ? 0 : c->warmup + c->iters;
 	int ret = 0;
 
 	for (i = 0; !ret && i < turns; i++) {
@@ -128,10 +129,11 @@ int perf_loop_iter(struct perf_hub *a, struct perf_hub *b, const struct perf_cas
 	struct perf_patience p = { 0, 0 };
 	uint8_t mark = (uint8_t)(i + 1);
 	const uint8_t *last = &b->side[0]->target[c->size - 1];
-	uint64_t heard = b->rx_done + (c->op == PERF_SEND ? 1 : 0);
+	bool receive = perf_takes_receive(c->op);
+	uint64_t heard = b->rx_done + (receive ? 1 : 0);
 	int ret = 0;
 
-	if (c->op == PERF_SEND)
+	if (receive)
 		ret = b->layer->post_recv(b->side[0], b->side[0]->rx.slot);
 	a->side[0]->tx.slot[0].mem[c->size - 1] = mark;
 	if (!ret)
@@ -140,7 +142,7 @@ int perf_loop_iter(struct perf_hub *a, struct perf_hub *b, const struct perf_cas
 			(c->op == PERF_WRITE && perf_peek(last) != mark))) {
 		if (a->tx_done < a->tx_posted)
 			ret = a->layer->reap(a, PERF_TX, 1);
-		if (ret >= 0 && (c->op != PERF_SEND || b->rx_done < heard))
+		if (ret >= 0 && (!receive || b->rx_done < heard))
 			ret = b->layer->reap(b, PERF_RX, 1);
 		if (ret >= 0)
 			ret = perf_still_waiting(&p, a, "own message");

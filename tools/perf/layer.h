@@ -20,6 +20,8 @@ struct perf_side;
 struct perf_run {
 	const struct perf_plan *plan;
 	const char *ia;
+	bool one_host;
+	char raw_provider[PERF_NAME];
 	char addr[INET6_ADDRSTRLEN];
 	int read_limit;
 	int chan;
@@ -55,6 +57,7 @@ struct perf_slot {
 	struct perf_hub *hub;
 	struct perf_side *side;
 	uint8_t *mem;
+	uint64_t expect;	/* what an atomic operation is to find */
 	enum perf_queue queue;
 	bool checked;
 };
@@ -69,7 +72,8 @@ struct perf_slots {
 /*
  * One endpoint and its part of the memory: `tx` is sent from, written from and read into,
  * `rx` takes incoming messages, `target` is written and read by the peer. The counters only
- * grow.
+ * grow. `counted` numbers atomic operations and writes with immediate data: the latter carry
+ * their number, a fetch and add finds it.
  */
 struct perf_side {
 	const struct perf_layer *layer;
@@ -87,6 +91,8 @@ struct perf_side {
 	uint64_t written;
 	uint64_t sent_seq;
 	uint64_t heard_seq;
+	uint64_t counted;
+	uint64_t heard_immed;
 	uint8_t turn;
 };
 
@@ -122,6 +128,7 @@ struct perf_work {
 	enum perf_op op;
 	size_t len;
 	uint64_t offset;
+	uint64_t number;
 	struct perf_slot *slot;
 	bool more;
 };
@@ -171,6 +178,8 @@ void perf_memory_side_put(struct perf_side *s);
 
 /* check.c */
 int perf_check_slot(struct perf_slot *slot, size_t len);
+int perf_check_immed(struct perf_side *s, const uint32_t *data);
+int perf_check_immed_slot(struct perf_slot *slot, const uint32_t *data);
 void perf_fill(struct perf_side *s, const struct perf_work *w, bool closing);
 void perf_fill_target(struct perf_side *s);
 int perf_check_written(struct perf_hub *hub);
@@ -184,6 +193,16 @@ static inline int perf_completed(void *cookie, size_t len)
 	++*slot->done;
 	++*slot->total;
 	return slot->checked ? perf_check_slot(slot, len) : 0;
+}
+
+/* Takes a receive that a write with immediate data completed; NULL: nobody told these. */
+static inline int perf_completed_immed(void *cookie, const uint32_t *data)
+{
+	struct perf_slot *slot = cookie;
+
+	++*slot->done;
+	++*slot->total;
+	return slot->checked ? perf_check_immed_slot(slot, data) : 0;
 }
 
 /* latency.c, stream.c */

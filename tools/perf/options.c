@@ -10,7 +10,9 @@
 #include "wire.h"
 #include "words.h"
 
-const char *const perf_op_name[PERF_OPS] = { "send", "write", "read" };
+const char *const perf_op_name[PERF_OPS] = {
+	"send", "write", "read", "immed", "fadd", "cswap"
+};
 const char *const perf_test_name[PERF_TESTS] = { "lat", "bw", "bibw", "rate" };
 const char *const perf_mode_name[PERF_MODES] = { "poll", "wait", "cno", "memory" };
 const char *const perf_kind_name[PERF_KINDS] = { "dat", "raw", "queue" };
@@ -91,7 +93,6 @@ static void provider(struct perf_plan *p, const char *name)
 static bool plan_option(struct perf_plan *p, int c, char *arg)
 {
 	switch (c) {
-	case OPT_OP: p->ops = perf_names("op", arg, perf_op_name, PERF_OPS); break;
 	case OPT_TEST: p->tests = perf_names("test", arg, perf_test_name, PERF_TESTS); break;
 	case OPT_SIZE: perf_sizes(p, arg); break;
 	case OPT_MODE: p->modes = perf_names("mode", arg, perf_mode_name, PERF_MODES); break;
@@ -119,6 +120,10 @@ static bool plan_option(struct perf_plan *p, int c, char *arg)
 static void option(struct perf_opts *o, int c, char *arg)
 {
 	switch (c) {
+	case OPT_OP:
+		o->any_op |= strstr(arg, "all") != NULL;
+		o->plan.ops = perf_names("op", arg, perf_op_name, PERF_OPS);
+		break;
 	case OPT_IA: o->ia = arg; break;
 	case OPT_FABRICS: perf_fabrics(o, arg); break;
 	case OPT_DOMAIN: o->domain = arg; break;
@@ -196,7 +201,8 @@ static void name_fabric(struct perf_opts *o)
 	snprintf(o->plan.fabric, sizeof(o->plan.fabric), "%s", name);
 	if (o->selfloop && !o->plan.raw_provider[0])
 		snprintf(o->plan.raw_provider, sizeof(o->plan.raw_provider), "%s",
-			 perf_raw_provider(name));
+			 o->plan.kinds & 1 << PERF_DAT ? PERF_RAW_AUTO :
+			 perf_raw_provider(name, true));
 }
 
 void perf_options(struct perf_opts *o, int argc, char **argv)

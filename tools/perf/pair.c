@@ -206,7 +206,8 @@ static void choose_fabrics(struct perf_book *b)
 			 o->fabrics ? o->fabric[i] : o->plan.fabric);
 		snprintf(f->raw_provider, sizeof(f->raw_provider), "%s",
 			 o->plan.raw_provider[0] ? o->plan.raw_provider :
-						   perf_raw_provider(f->name));
+			 o->plan.kinds & 1 << PERF_DAT ? PERF_RAW_AUTO :
+			 perf_raw_provider(f->name, !o->host));
 	}
 }
 
@@ -220,14 +221,21 @@ static int private_registry(const struct perf_opts *o)
 	return o->fabrics ? perf_private_registry(fabric, o->fabrics, o->domain) : 0;
 }
 
+/* What "--op all" does not insist on. */
+static bool extra(enum perf_op op)
+{
+	return op == PERF_IMMED || perf_atomic(op);
+}
+
 static bool anything_unsupported(const struct perf_book *b)
 {
 	int f, i;
 
 	for (f = 0; f < b->fabrics; f++)
 		for (i = 0; b->fabric[f].out && i < b->n; i++)
-			if (b->fabric[f].out[i].unsupported[PERF_DAT] ||
-			    b->fabric[f].out[i].unsupported[PERF_RAW])
+			if (!(b->opts->any_op && extra(b->list[i].op)) &&
+			    (b->fabric[f].out[i].unsupported[PERF_DAT] ||
+			     b->fabric[f].out[i].unsupported[PERF_RAW]))
 				return true;
 	return false;
 }

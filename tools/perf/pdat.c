@@ -7,6 +7,7 @@
 
 #include "pdat.h"
 #include "proc.h"
+#include "words.h"
 
 /* Room for events that no pattern asks for, such as flushes at the end. */
 #define SPARE 8
@@ -18,6 +19,50 @@ int pdat_error(DAT_RETURN ret, const char *call)
 	dat_strerror(ret, &major, &minor);
 	return perf_error(-EIO, "dat", call, "%s%s%s (0x%x)", major, *minor ? " " : "", minor,
 			  (unsigned int)ret);
+}
+
+static bool offers(const DAT_PROVIDER_ATTR *provider, const char *name)
+{
+	const DAT_NAMED_ATTR *attr = provider->provider_specific_attr;
+	int i;
+
+	for (i = 0; i < provider->num_provider_specific_attr; i++)
+		if (!strcmp(attr[i].name, name))
+			return !strcmp(attr[i].value, "TRUE");
+	return false;
+}
+
+/* Of a fabric whose endpoints libfabric connects, completions of a shared queue have no room. */
+static bool offers_op(const struct pdat_dev *d, const DAT_PROVIDER_ATTR *provider)
+{
+	const char *adapter = d->attr.adapter_name;
+
+	switch (d->base.c->op) {
+	case PERF_FADD:
+		return offers(provider, DAT_IB_ATTR_FETCH_AND_ADD);
+	case PERF_CSWAP:
+		return offers(provider, DAT_IB_ATTR_CMP_AND_SWAP);
+	case PERF_IMMED:
+		return offers(provider, DAT_IB_ATTR_IMMED_DATA) &&
+		       !(d->base.run->plan->srq && (!strncmp(adapter, "tcp;", 4) ||
+						    !strncmp(adapter, "verbs;", 6)));
+	default:
+		return true;
+	}
+}
+
+/* "fabric;device": other providers have other names, and the raw twin the one of the adapter. */
+static void name_provider(struct perf_run *run, const char *adapter)
+{
+	char fabric[PERF_NAME];
+
+	if (strcmp(run->raw_provider, PERF_RAW_AUTO))
+		return;
+	if (!strchr(adapter, ';'))
+		adapter = strncmp(run->ia, "ofi-", 4) ? run->ia : run->ia + 4;
+	snprintf(fabric, sizeof(fabric), "%.*s", (int)strcspn(adapter, ";"), adapter);
+	snprintf(run->raw_provider, sizeof(run->raw_provider), "%s",
+		 perf_raw_provider(fabric, run->one_host));
 }
 
 /* Where is the adapter, and how many reads may be outstanding? Both also bind the raw twin. */
@@ -36,6 +81,8 @@ static int query(struct pdat_dev *d, struct perf_run *run)
 	if (ret != DAT_SUCCESS)
 		return pdat_error(ret, "dat_ia_query");
 	d->has_srq = provider.srq_supported;
+	d->has_op = offers_op(d, &provider);
+	name_provider(run, attr->adapter_name);
 	sa = attr->ia_address_ptr;
 	if (!sa || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
 		return perf_error(-EAFNOSUPPORT, "dat", "dat_ia_query",

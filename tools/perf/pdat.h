@@ -4,6 +4,7 @@
 #define DAT_PERF_PDAT_H
 
 #include <dat2/udat.h>
+#include <dat2/dat_ib_extensions.h>
 
 #include "layer.h"
 
@@ -17,6 +18,7 @@ struct pdat_dev {
 	struct sockaddr_storage addr;
 	DAT_IA_ATTR attr;
 	bool has_srq;
+	bool has_op;
 };
 
 struct pdat_hub {

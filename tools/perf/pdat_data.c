@@ -62,6 +62,21 @@ int pdat_post(struct perf_side *s, const struct perf_work *w)
 		ret = dat_ep_post_rdma_write(p->ep, 1, &iov, cookie, &target,
 					     DAT_COMPLETION_DEFAULT_FLAG);
 		break;
+	case PERF_IMMED:
+		call = "dat_ib_post_rdma_write_immed";
+		ret = dat_ib_post_rdma_write_immed(p->ep, 1, &iov, cookie, &target, w->number,
+						   DAT_COMPLETION_DEFAULT_FLAG);
+		break;
+	case PERF_FADD:
+		call = "dat_ib_post_fetch_and_add";
+		ret = dat_ib_post_fetch_and_add(p->ep, 1, &iov, cookie, &target,
+						DAT_COMPLETION_DEFAULT_FLAG);
+		break;
+	case PERF_CSWAP:
+		call = "dat_ib_post_cmp_and_swap";
+		ret = dat_ib_post_cmp_and_swap(p->ep, w->number, w->number + 1, &iov, cookie,
+					       &target, DAT_COMPLETION_DEFAULT_FLAG);
+		break;
 	default:
 		call = "dat_ep_post_rdma_read";
 		ret = dat_ep_post_rdma_read(p->ep, 1, &iov, cookie, &target,
@@ -90,13 +105,17 @@ static const char *status_name(DAT_DTO_COMPLETION_STATUS status)
 static int taken(const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
+	const DAT_IB_EXTENSION_EVENT_DATA *ext = (const void *)event->event_extension_data;
+	bool extended = (int)event->event_number == DAT_IB_DTO_EVENT;
 
-	if (event->event_number != DAT_DTO_COMPLETION_EVENT)
+	if (event->event_number != DAT_DTO_COMPLETION_EVENT && !extended)
 		return perf_error(-EIO, "dat", "completion", "event 0x%x came instead",
 				  (unsigned int)event->event_number);
 	if (dto->status != DAT_DTO_SUCCESS)
 		return perf_error(-EIO, "dat", "completion", "operation %d: status %d (%s)",
 				  dto->operation, dto->status, status_name(dto->status));
+	if (extended && ext->type == DAT_IB_RDMA_WRITE_IMMED_DATA)
+		return perf_completed_immed(dto->user_cookie.as_ptr, &ext->val.immed.data);
 	return perf_completed(dto->user_cookie.as_ptr, (size_t)dto->transfered_length);
 }
 

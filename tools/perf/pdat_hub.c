@@ -12,12 +12,14 @@
 static int register_memory(struct pdat_hub *h, struct pdat_dev *d)
 {
 	DAT_REGION_DESCRIPTION region = { .for_va = h->base.mem };
+	int more = perf_atomic(d->base.c->op) ? DAT_IB_MEM_PRIV_REMOTE_ATOMIC : 0;
+	DAT_MEM_PRIV_FLAGS rights = (DAT_MEM_PRIV_FLAGS)(DAT_MEM_PRIV_ALL_FLAG | more);
 	DAT_VLEN size;
 	DAT_VADDR addr;
 	DAT_RETURN ret;
 
 	ret = dat_lmr_create(d->ia, DAT_MEM_TYPE_VIRTUAL, region, h->base.mem_len, d->pz,
-			     DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &h->lmr, &h->lmr_context,
+			     rights, DAT_VA_TYPE_VA, &h->lmr, &h->lmr_context,
 			     &h->rmr_context, &size, &addr);
 	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_lmr_create");
 }
@@ -70,6 +72,8 @@ int pdat_hub_open(struct perf_dev *dev, struct perf_hub **hub)
 	h->base.layer = dev->layer;
 	h->base.dev = dev;
 	*hub = &h->base;
+	if (!d->has_op)
+		return -EOPNOTSUPP;
 	if (dev->run->plan->srq) {
 		if (!d->has_srq)
 			return -EOPNOTSUPP;

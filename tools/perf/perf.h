@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum perf_op { PERF_SEND, PERF_WRITE, PERF_READ, PERF_OPS };
+enum perf_op { PERF_SEND, PERF_WRITE, PERF_READ, PERF_IMMED, PERF_FADD, PERF_CSWAP, PERF_OPS };
 enum perf_test { PERF_LAT, PERF_BW, PERF_BIBW, PERF_RATE, PERF_TESTS };
 enum perf_mode { PERF_POLL, PERF_WAIT, PERF_CNO, PERF_MEMORY, PERF_MODES };
 enum perf_kind { PERF_DAT, PERF_RAW, PERF_QUEUE, PERF_KINDS };
@@ -59,6 +59,7 @@ struct perf_opts {
 	char fabric[PERF_MAX_FABRICS][PERF_NAME];
 	int fabrics;
 	bool any_fabric;
+	bool any_op;
 	bool server;
 	bool once;
 	bool selfloop;
@@ -122,6 +123,24 @@ struct perf_book {
 	struct perf_fabric fabric[PERF_MAX_FABRICS];
 	int fabrics;
 };
+
+/* Each of these completes a receive of the peer. */
+static inline bool perf_takes_receive(enum perf_op op)
+{
+	return op == PERF_SEND || op == PERF_IMMED;
+}
+
+/* On eight bytes, whatever sizes are asked for. */
+static inline bool perf_atomic(enum perf_op op)
+{
+	return op == PERF_FADD || op == PERF_CSWAP;
+}
+
+/* These bring something from the peer, who takes no part. */
+static inline bool perf_fetches(enum perf_op op)
+{
+	return op == PERF_READ || perf_atomic(op);
+}
 
 extern const char *const perf_op_name[PERF_OPS];
 extern const char *const perf_test_name[PERF_TESTS];

@@ -38,13 +38,17 @@ static int load(void)
 }
 
 static struct fi_info *hints(const struct perf_run *run, const struct perf_case *c,
-			     enum fi_ep_type type)
+			     enum fi_ep_type type, enum perf_op op)
 {
 	struct fi_info *h = raw_lib.dupinfo(NULL);
 
 	if (!h)
 		return NULL;
-	h->caps = FI_MSG | FI_RMA;
+	h->caps = FI_MSG | FI_RMA | (perf_atomic(op) ? FI_ATOMIC : 0);
+	if (op == PERF_IMMED) {
+		h->mode = FI_RX_CQ_DATA;
+		h->domain_attr->cq_data_size = sizeof(uint32_t);
+	}
 	if (type == FI_EP_MSG)
 		h->addr_format = strchr(run->addr, ':') ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	h->ep_attr->type = type;
@@ -54,7 +58,7 @@ static struct fi_info *hints(const struct perf_run *run, const struct perf_case 
 	h->domain_attr->threading = FI_THREAD_SAFE;
 	h->rx_attr->size = (size_t)c->recv_depth;
 	h->tx_attr->size = (size_t)c->window + 1;
-	h->fabric_attr->prov_name = strdup(run->plan->raw_provider);
+	h->fabric_attr->prov_name = strdup(run->raw_provider);
 	return h;
 }
 
@@ -64,9 +68,9 @@ static bool has_ip(const struct fi_info *info)
 	       info->addr_format == FI_SOCKADDR;
 }
 
-static int ask(struct raw_dev *d, enum fi_ep_type type, const char *node)
+static int ask(struct raw_dev *d, enum fi_ep_type type, const char *node, enum perf_op op)
 {
-	struct fi_info *h = hints(d->base.run, d->base.c, type);
+	struct fi_info *h = hints(d->base.run, d->base.c, type, op);
 	int ret;
 
 	if (!h)
@@ -77,23 +81,51 @@ static int ask(struct raw_dev *d, enum fi_ep_type type, const char *node)
 }
 
 /* Connected endpoints, as DAT has them; else those of providers that have no others. */
+static int ask_plainly(struct raw_dev *d)
+{
+	const struct perf_run *run = d->base.run;
+	int ret = ask(d, FI_EP_MSG, run->addr, PERF_SEND);
+
+	if (ret != -FI_ENODATA)
+		return ret;
+	ret = ask(d, FI_EP_RDM, NULL, PERF_SEND);
+	d->unconnected = !ret;
+	if (!ret && has_ip(d->info)) {
+		raw_lib.freeinfo(d->info);
+		d->info = NULL;
+		ret = ask(d, FI_EP_RDM, run->addr, PERF_SEND);
+	}
+	return ret;
+}
+
+/* The same endpoints with what an operation needs beyond messages, reads and writes, if they have
+ * it: no others, which DAT would not use either. */
+static int ask_more(struct raw_dev *d, enum perf_op op)
+{
+	struct fi_info *plain = d->info;
+	int ret;
+
+	d->info = NULL;
+	ret = ask(d, plain->ep_attr->type, has_ip(plain) ? d->base.run->addr : NULL, op);
+	d->lacks_op = ret == -FI_ENODATA;
+	if (ret)
+		d->info = plain;
+	else
+		raw_lib.freeinfo(plain);
+	return d->lacks_op ? 0 : ret;
+}
+
 static int get_info(struct raw_dev *d)
 {
 	const struct perf_run *run = d->base.run;
-	int ret = ask(d, FI_EP_MSG, run->addr);
+	enum perf_op op = d->base.c->op;
+	int ret = ask_plainly(d);
 
-	if (ret == -FI_ENODATA) {
-		ret = ask(d, FI_EP_RDM, NULL);
-		d->unconnected = !ret;
-		if (!ret && has_ip(d->info)) {
-			raw_lib.freeinfo(d->info);
-			d->info = NULL;
-			ret = ask(d, FI_EP_RDM, run->addr);
-		}
-	}
+	if (!ret && (op == PERF_IMMED || perf_atomic(op)))
+		ret = ask_more(d, op);
 	if (ret)
 		return perf_error(ret, "raw", "fi_getinfo", "provider %s, address %s: %s",
-				  run->plan->raw_provider, run->addr, raw_lib.strerror(-ret));
+				  run->raw_provider, run->addr, raw_lib.strerror(-ret));
 	/* software providers drop this bit although they honour it: see fi_mr(3); not so rxm,
 	 * which does not tell the provider below */
 	if (!d->unconnected)

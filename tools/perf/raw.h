@@ -4,6 +4,7 @@
 #define DAT_PERF_RAW_H
 
 #include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
@@ -33,6 +34,7 @@ struct raw_dev {
 	struct fid_av *av;
 	struct fi_info *connreq;
 	bool unconnected;
+	bool lacks_op;
 };
 
 struct raw_hub {

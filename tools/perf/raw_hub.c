@@ -87,6 +87,8 @@ int raw_hub_open(struct perf_dev *dev, struct perf_hub **hub)
 	h->base.layer = dev->layer;
 	h->base.dev = dev;
 	*hub = &h->base;
+	if (d->lacks_op)
+		return -FI_EOPNOTSUPP;
 	ret = open_cqs(h, d);
 	if (!ret && dev->run->plan->srq)
 		ret = open_srx(h, d);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How do the figures look as tables for readers, ours and those of OSU's form? */
 #include <math.h>
+#include <string.h>
 
 #include "report.h"
+#include "words.h"
 
 /* A figure that was not measured is a dash. */
 static void cell(int width, int digits, double v)
@@ -19,17 +21,28 @@ static void lat_head(const char *raw)
 	       "t_avg", "t_stdev", "90%", "99%", "99.9%");
 }
 
+static int name_width(const struct perf_book *b)
+{
+	int f, width = (int)strlen("fabric");
+
+	for (f = 0; f < b->fabrics; f++)
+		if ((int)strlen(b->fabric[f].name) > width)
+			width = (int)strlen(b->fabric[f].name);
+	return width;
+}
+
 static void table_head(const struct perf_book *b, const struct perf_case *c)
 {
 	static const char *const title[PERF_TESTS] = {
-		"latency [us], send and write: half round trip, read: whole",
+		"latency [us], send, write and immed: half round trip; read, fadd and cswap: whole",
 		"bandwidth", "bidirectional bandwidth", "message rate"
 	};
 
 	printf("# %s", title[c->test]);
 	if (c->test != PERF_LAT)
 		printf(" [10^6 bytes/s, 10^6 messages/s], window %d", c->window);
-	printf("\n# %-6s %-5s %-6s %9s %11s", "fabric", "op", "mode", "#bytes", "#iterations");
+	printf("\n# %-*s %-5s %-6s %9s %11s", name_width(b), "fabric", "op", "mode", "#bytes",
+	       "#iterations");
 	if (c->test == PERF_LAT) {
 		lat_head("");
 		if (perf_has(b, PERF_RAW)) {
@@ -77,7 +90,7 @@ static void table_row(const struct perf_book *b, const struct perf_fabric *f, in
 	const struct perf_figures *queue = &f->out[i].picked[PERF_QUEUE];
 	const struct perf_case *c = &b->list[i];
 
-	printf("  %-6s %-5s %-6s %9zu %11ld", f->name, perf_op_name[c->op],
+	printf("  %-*s %-5s %-6s %9zu %11ld", name_width(b), f->name, perf_op_name[c->op],
 	       perf_mode_name[c->mode], c->size, c->iters);
 	if (c->test == PERF_LAT) {
 		lat_cells(dat);
@@ -131,8 +144,8 @@ static void what(const struct perf_book *b)
 	       p->validate ? ", validated" : "");
 	if (perf_has(b, PERF_RAW))
 		printf("; raw: libfabric provider %s; ratio: DAT / raw",
-		       o->fabrics && !p->raw_provider[0] ? "of the fabric" :
-		       b->fabric[0].raw_provider);
+		       p->raw_provider[0] ? p->raw_provider : o->fabrics ? "of the fabric" :
+		       perf_has(b, PERF_DAT) ? "of the adapter" : b->fabric[0].raw_provider);
 	printf("\n");
 	missing(b);
 }

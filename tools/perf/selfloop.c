@@ -99,7 +99,9 @@ int perf_selfloop(const struct perf_opts *o)
 
 	n = perf_cases(&o->plan, true, &list);
 	ret = n ? 0 : -1;
+	run.one_host = true;
 	snprintf(run.addr, sizeof(run.addr), "%s", o->addr ? o->addr : "127.0.0.1");
+	snprintf(run.raw_provider, sizeof(run.raw_provider), "%s", o->plan.raw_provider);
 	for (k = 0; !ret && k < PERF_KINDS; k++)
 		if (o->plan.kinds & 1 << k)
 			ret = run_layer(perf_layer_of((enum perf_kind)k), &run, &list[0]);

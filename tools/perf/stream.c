@@ -60,7 +60,7 @@ static int room_per_side(const struct perf_hub *hub, const struct perf_case *c)
 {
 	int reads = hub->dev->run->read_limit;
 
-	return c->op == PERF_READ && reads < c->window ? reads : c->window;
+	return perf_fetches(c->op) && reads < c->window ? reads : c->window;
 }
 
 /* Posts as much as the window allows; in bursts only when it is empty. */
@@ -124,7 +124,7 @@ static int check_writes(struct perf_hub *hub, const struct perf_case *c, long co
 {
 	long i;
 
-	if (c->op != PERF_WRITE || !hub->dev->run->plan->validate)
+	if ((c->op != PERF_WRITE && c->op != PERF_IMMED) || !hub->dev->run->plan->validate)
 		return 0;
 	for (i = 0; i < count; i++) {
 		hub->side[hub->next_in]->written++;
@@ -136,7 +136,7 @@ static int check_writes(struct perf_hub *hub, const struct perf_case *c, long co
 /* Takes what is sent and the closing messages, and answers those. */
 static int sink(struct perf_hub *hub, const struct perf_case *c, long count)
 {
-	long messages = c->op == PERF_SEND ? count : 0;
+	long messages = perf_takes_receive(c->op) ? count : 0;
 	int ret = 0;
 
 	hub->heard += (uint64_t)messages + (uint64_t)hub->sides;
@@ -192,7 +192,7 @@ static int both(struct perf_hub *hub, const struct perf_case *c, long count, str
 	uint64_t i;
 	int ret = 0;
 
-	hub->heard += sides + (c->op == PERF_SEND ? (uint64_t)count : 0);
+	hub->heard += sides + (perf_takes_receive(c->op) ? (uint64_t)count : 0);
 	meter_start(m, hub, count);
 	while (!ret && (!closed || hub->tx_done < end + sides || hub->rx_done < hub->heard)) {
 		if (!closed)

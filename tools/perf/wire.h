@@ -27,5 +27,6 @@ int perf_control_dial(const char *host, const char *port, const struct perf_plan
 int perf_control_hello(int fd, struct perf_plan *p, char *why, size_t why_len);
 int perf_control_answer(int fd, const char *refusal);
 void perf_control_here(int fd, char *addr, size_t len);
+bool perf_same_host(int fd);
 
 #endif

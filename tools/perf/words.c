@@ -150,12 +150,16 @@ void perf_fabrics(struct perf_opts *o, char *list)
 		perf_usage("--fabrics: the list is empty");
 }
 
-/* Fabrics are called after libfabric's providers, but for one; what stands behind a + is ours, and
- * what stands behind a - is the name of a device. */
-const char *perf_raw_provider(const char *fabric)
+/* Fabrics are called after libfabric's providers, but for two. NAME+shm is shared memory between
+ * processes of one host, and NAME beyond; what stands behind a - is the name of a device. */
+const char *perf_raw_provider(const char *fabric, bool one_host)
 {
 	static char provider[PERF_NAME];
+	const char *plus = strchr(fabric, '+');
 
+	if (plus && one_host)
+		fabric = plus + 1;
 	snprintf(provider, sizeof(provider), "%.*s", (int)strcspn(fabric, "+-"), fabric);
-	return strcmp(provider, "rxm") ? provider : "tcp;ofi_rxm";
+	return strcmp(provider, "rxm") && strcmp(provider, "constrained") ? provider :
+	       "tcp;ofi_rxm";
 }

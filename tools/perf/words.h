@@ -16,6 +16,8 @@ void perf_sizes(struct perf_plan *p, char *list);
 void perf_fabrics(struct perf_opts *o, char *list);
 
 /* libfabric's name of the provider below a fabric. */
-const char *perf_raw_provider(const char *fabric);
+/* For a plan: DAT will have told which fabric the adapter is before the raw twin opens. */
+#define PERF_RAW_AUTO "auto"
+const char *perf_raw_provider(const char *fabric, bool one_host);
 
 #endif

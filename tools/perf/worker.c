@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "flow.h"
+#include "wire.h"
 #include "worker.h"
 
 static const char *const mode_stage[PERF_MODES] = {
@@ -103,7 +104,9 @@ int perf_work(void *arg)
 	/* the peer's end: only its own process may keep it open */
 	if (w->close_fd >= 0)
 		close(w->close_fd);
+	run.one_host = perf_same_host(w->chan);
 	snprintf(run.addr, sizeof(run.addr), "%s", w->addr);
+	snprintf(run.raw_provider, sizeof(run.raw_provider), "%s", w->plan->raw_provider);
 	for (i = 0; i < w->n; i++)
 		for (r = 0; r < w->plan->rounds; r++) {
 			ret = round_of(w, &run, &ss, i, r);
