@@ -1,12 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Do the examples run, as server and clients over loopback?
+# Do the examples run, as server and clients over loopback, over each fabric that opens here?
 # Run from the top of a build tree; TEST_LIMIT: seconds for each program.
 set -u
 . "${srcdir:-.}/test/man/lib.sh"
 limit=${TEST_LIMIT:-120}
-
-tcp_only
 
 # start PROGRAM [OPTIONS]: a server; where it listens is in $where. 1: it ended before
 start()
@@ -79,32 +77,55 @@ crowd()
 	verdict $? "$1"
 }
 
-pair 'hello' hello_server '' hello_client '' 'received "hello, server"' \
-	'received "hello, client"'
-pair 'ping-pong' pingpong '-n 100' pingpong '-n 100' '^100 round trips of 64 bytes' \
-	'^100 round trips of 64 bytes'
-pair 'ping-pong, large messages' pingpong '-n 10 -s 1000000' pingpong '-n 10 -s 1000000' \
-	'^10 round trips' '^10 round trips'
-pair 'RDMA write and polled memory' rdma_write '-n 50' rdma_write '-n 50' \
-	'^50 rounds of 4096 bytes' '^50 rounds of 4096 bytes'
-crowd 'event loop with a descriptor' event_loop
-crowd 'shared receive queue' srq_server
+examples()
+{
+	pair "hello$over" hello_server '' hello_client '' 'received "hello, server"' \
+		'received "hello, client"'
+	pair "ping-pong$over" pingpong '-n 100' pingpong '-n 100' '^100 round trips of 64 bytes' \
+		'^100 round trips of 64 bytes'
+	pair "ping-pong, large messages$over" pingpong '-n 10 -s 1000000' \
+		pingpong '-n 10 -s 1000000' '^10 round trips' '^10 round trips'
+	pair "RDMA write and polled memory$over" rdma_write '-n 50' rdma_write '-n 50' \
+		'^50 rounds of 4096 bytes' '^50 rounds of 4096 bytes'
+	crowd "event loop with a descriptor$over" event_loop
+	crowd "shared receive queue$over" srq_server
 
-# A program that is told to end by a signal does so in order.
-start event_loop '-n 1' && kill -TERM "$(ps -o pid= --ppid "$server" | head -n 1)"
-wait "$server"
-status=$?
-{ echo "exit status $status"; cat "$dir/server" "$dir/server.err"; } >"$dir/log"
-[ $status -eq 0 ] && grep -q '^0 clients have come and gone$' "$dir/server"
-verdict $? 'event loop ended by a signal'
+	# A program that is told to end by a signal does so in order.
+	start event_loop '-n 1' && kill -TERM "$(ps -o pid= --ppid "$server" | head -n 1)"
+	wait "$server"
+	status=$?
+	{ echo "exit status $status"; cat "$dir/server" "$dir/server.err"; } >"$dir/log"
+	[ $status -eq 0 ] && grep -q '^0 clients have come and gone$' "$dir/server"
+	verdict $? "event loop ended by a signal$over"
 
-# Without a listener the client says so.
-start hello_server '' && kill "$server"
-wait "$server"
-[ -n "$where" ] && client hello_client
-status=$?
-{ echo "exit status $status"; cat "$dir/client.err"; } >"$dir/log"
-[ $status -eq 1 ] && grep -q 'event 0x4003 was not expected' "$dir/client.err"
-verdict $? 'a client without server fails'
+	# Without a listener the client says so.
+	start hello_server '' && kill "$server"
+	wait "$server"
+	[ -n "$where" ] && client hello_client
+	status=$?
+	{ echo "exit status $status"; cat "$dir/client.err"; } >"$dir/log"
+	[ $status -eq 1 ] && grep -q 'event 0x4003 was not expected' "$dir/client.err"
+	verdict $? "a client without server fails$over"
+}
+
+fabrics='tcp shm rxm rxm+shm constrained verbs'
+# Under a sanitizer everything takes several times as long.
+! head -n 20 config.log | grep -q -e --enable-asan -e --enable-tsan || fabrics='tcp shm'
+for fabric in $fabrics; do
+	over=", $fabric"
+	only_over $fabric
+	if start hello_server ''; then
+		kill "$server"
+		wait "$server"
+		examples
+		continue
+	fi
+	wait "$server"
+	cat "$dir/server.err" >"$dir/log"
+	case $fabric in
+	verbs) skip "examples$over" "$(sed -n 's/^ *provider: //p' "$dir/log" | head -n 1)" ;;
+	*) verdict 1 "examples$over" ;;
+	esac
+done
 
 finish

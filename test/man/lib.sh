@@ -32,8 +32,8 @@ skip()
 	echo "skip $1: $2"
 }
 
-# tcp_only: programs find the built libraries, and the name "ofi" means TCP over loopback
-tcp_only()
+# only_over FABRIC: programs find the built libraries, and "ofi" means that fabric over loopback
+only_over()
 {
 	LD_LIBRARY_PATH=$PWD/.libs:$PWD/prov_ofi/dat2/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	DAT_OVERRIDE=$dir/dat.conf
@@ -43,7 +43,7 @@ tcp_only()
 	export LD_LIBRARY_PATH DAT_OVERRIDE TSAN_OPTIONS
 	unset DAPL_OFI_PROVIDER DAPL_OFI_DOMAIN
 	echo "ofi u2.0 nonthreadsafe default $PWD/prov_ofi/dat2/.libs/libdaplofi.so.2" \
-		'dat-ofi.2.0 "provider=tcp domain=lo" ""' >"$DAT_OVERRIDE"
+		'dat-ofi.2.0 "provider='"$1"' domain=lo" ""' >"$DAT_OVERRIDE"
 }
 
 finish()

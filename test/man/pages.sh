@@ -14,7 +14,7 @@ is_alias()
 }
 
 pages=
-for page in "$man"/man[357]/*.[357]; do
+for page in "$man"/man[1357]/*.[1357]; do
 	is_alias "$page" || pages="$pages $page"
 done
 
@@ -68,14 +68,14 @@ for page in "$man"/man3/*.3; do
 done >"$dir/log"
 silent 'every page describes an exported call'
 
-for page in "$man"/man[357]/*.[357]; do
+for page in "$man"/man[1357]/*.[1357]; do
 	name=${page#"$src"/}
-	grep -q "[[:space:]]$name\( \\\\\)*\$" "$man/man3/local.mk" "$man/man7/local.mk" ||
-		echo "$name is not installed"
+	grep -q "[[:space:]]$name\( \\\\\)*\$" "$man/man3/local.mk" "$man/man7/local.mk" \
+		"$src"/tools/*/local.mk || echo "$name is not installed"
 done >"$dir/log"
 silent 'every page is installed'
 
-sed -n 's/^\.\(It \)*Xr \(dat[a-z_.]*\|prov_ofi\) \([357]\).*/\2 \3/p' $pages | sort -u |
+sed -n 's/^\.\(It \)*Xr \(dat[a-z_.]*\|prov_ofi\) \([1357]\).*/\2 \3/p' $pages | sort -u |
 	while read -r name section; do
 		[ -f "$man/man$section/$name.$section" ] || echo "$name($section) is missing"
 	done >"$dir/log"

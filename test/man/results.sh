@@ -4,7 +4,7 @@
 # Run from the top of a build tree; test/man/results makes the calls.
 set -u
 . "${srcdir:-.}/test/man/lib.sh"
-tcp_only
+only_over tcp
 
 timeout -k 5 "${TEST_LIMIT:-120}" test/man/results >"$dir/results" 2>"$dir/log"
 verdict $? 'all calls were made'
