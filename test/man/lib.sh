@@ -35,15 +35,19 @@ skip()
 # only_over FABRIC: programs find the built libraries, and "ofi" means that fabric over loopback
 only_over()
 {
-	LD_LIBRARY_PATH=$PWD/.libs:$PWD/prov_ofi/dat2/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	libs=$PWD/.libs:$PWD/prov_ofi/dat2/.libs:$PWD/prov_ofi/dat1/.libs
+	LD_LIBRARY_PATH=$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	DAT_OVERRIDE=$dir/dat.conf
 	# ThreadSanitizer does not see what the fabric's library orders.
 	echo 'race:libfabric.so' >"$dir/tsan.supp"
 	TSAN_OPTIONS="suppressions=$dir/tsan.supp${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 	export LD_LIBRARY_PATH DAT_OVERRIDE TSAN_OPTIONS
 	unset DAPL_OFI_PROVIDER DAPL_OFI_DOMAIN
-	echo "ofi u2.0 nonthreadsafe default $PWD/prov_ofi/dat2/.libs/libdaplofi.so.2" \
-		'dat-ofi.2.0 "provider='"$1"' domain=lo" ""' >"$DAT_OVERRIDE"
+	for v in 1.2 2.0; do
+		echo "ofi u$v nonthreadsafe default" \
+			"$PWD/prov_ofi/dat${v%.*}/.libs/libdaplofi.so.${v%.*}" \
+			"dat-ofi.$v \"provider=$1 domain=lo\" \"\""
+	done >"$DAT_OVERRIDE"
 }
 
 finish()

@@ -6,7 +6,11 @@ endif
 TESTS += test/man/examples.sh test/man/results.sh
 EXTRA_DIST += test/man/examples.sh test/man/lib.sh test/man/pages.sh test/man/results.sh
 
-check_PROGRAMS += test/man/results
+check_PROGRAMS += test/man/results test/man/results-12
 test_man_results_SOURCES = test/man/results.c examples/common.h
 test_man_results_CPPFLAGS = -I$(top_srcdir) $(AM_CPPFLAGS)
 test_man_results_LDADD = libdat2.la
+test_man_results_12_SOURCES = $(test_man_results_SOURCES) test/man/as12/dat2/udat.h \
+	test/man/as12/dat2/dat_registry.h
+test_man_results_12_CPPFLAGS = -I$(srcdir)/test/man/as12 $(test_man_results_CPPFLAGS)
+test_man_results_12_LDADD = libdat.la

@@ -10,6 +10,11 @@
 #include "examples/common.h"
 #include <dat2/dat_registry.h>
 
+/* What 1.2 lacks returns this there (as12/dat2/udat.h); nothing does in 2.0. */
+#ifndef ABSENT
+#define ABSENT ((DAT_RETURN)-1)
+#endif
+
 /* RESULT(name, (arguments)) makes the call dat_<name> and prints what it says. */
 #define RESULT(name, args) tell("dat_" #name, dat_##name args)
 
@@ -25,6 +30,8 @@ static void tell(const char *call, DAT_RETURN ret)
 {
 	const char *type, *subtype;
 
+	if (ret == ABSENT)
+		return;
 	dat_strerror(ret, &type, &subtype);
 	printf("%s %s %s\n", call, type, subtype);
 }
@@ -42,15 +49,22 @@ static void try_ia(void)
 
 	memset(name, 'x', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
-	RESULT(ia_openv, (NULL, 8, &evd, &other, 2, 0, DAT_FALSE));
-	RESULT(ia_openv, (name, 8, &evd, &other, 2, 0, DAT_FALSE));
-	RESULT(ia_openv, (name + 290, 8, &evd, &other, 2, 0, DAT_FALSE));
-	RESULT(ia_openv, ((char *)"ofi", 0, &evd, &other, 2, 0, DAT_FALSE));
-	RESULT(ia_openv, ((char *)"ofi", INT_MAX, &evd, &other, 2, 0, DAT_FALSE));
-	RESULT(ia_openv, ((char *)"ofi", 8, NULL, &other, 2, 0, DAT_FALSE));
+	RESULT(ia_openv, (NULL, 8, &evd, &other, DAT_VERSION_MAJOR,
+			  DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv, (name, 8, &evd, &other, DAT_VERSION_MAJOR,
+			  DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv, (name + 290, 8, &evd, &other, DAT_VERSION_MAJOR,
+			  DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv, ((char *)"ofi", 0, &evd, &other, DAT_VERSION_MAJOR,
+			  DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv, ((char *)"ofi", INT_MAX, &evd, &other, DAT_VERSION_MAJOR,
+			  DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv, ((char *)"ofi", 8, NULL, &other, DAT_VERSION_MAJOR,
+			  DAT_VERSION_MINOR, DAT_FALSE));
 	RESULT(ia_openv, ((char *)"ofi", 8, &evd, NULL, 2, 0, DAT_FALSE));
 	out = dto;
-	RESULT(ia_openv, ((char *)"ofi", 8, &out, &other, 2, 0, DAT_FALSE));
+	RESULT(ia_openv, ((char *)"ofi", 8, &out, &other, DAT_VERSION_MAJOR,
+			  DAT_VERSION_MINOR, DAT_FALSE));
 	RESULT(ia_query, (NULL, &out, 0, NULL, 0, NULL));
 	RESULT(ia_query, (ia, &out, ~(DAT_IA_ATTR_MASK)0, &attr, 0, NULL));
 	RESULT(ia_query, (ia, &out, DAT_IA_FIELD_ALL, NULL, 0, NULL));
@@ -408,7 +422,8 @@ static void try_srq(void)
 	DAT_LMR_TRIPLET segment = ex_segment(&mem, 0, 8);
 	DAT_SRQ_PARAM param;
 	DAT_SRQ_HANDLE srq;
-	DAT_EP_HANDLE ep;
+	DAT_EP_HANDLE ep, none;
+	DAT_EP_PARAM like;
 
 	RESULT(srq_create, (NULL, ex.pz, &attr, &srq));
 	RESULT(srq_query, (wrong, DAT_SRQ_FIELD_ALL, &param));
@@ -433,8 +448,17 @@ static void try_srq(void)
 	RESULT(srq_post_recv, (srq, 1, &segment, cookie));
 	RESULT(srq_resize, (srq, 0));
 	RESULT(srq_set_lw, (srq, -1));
-	ex_check(dat_ep_create_with_srq(ex.ia, ex.pz, dto, dto, conn, srq, NULL, &ep),
+	/* 1.2 takes no NULL */
+	ex_check(dat_ep_create(ex.ia, ex.pz, dto, dto, conn, NULL, &ep), "dat_ep_create");
+	ex_check(dat_ep_query(ep, DAT_EP_FIELD_ALL, &like), "dat_ep_query");
+	ex_check(dat_ep_free(ep), "dat_ep_free");
+	like.ep_attr.max_recv_dtos = like.ep_attr.srq_soft_hw = -1;
+	ex_check(dat_ep_create_with_srq(ex.ia, ex.pz, dto, dto, conn, srq, &like.ep_attr, &ep),
 		 "dat_ep_create_with_srq");
+	if (dat_ep_create_with_srq(ex.ia, ex.pz, dto, dto, conn, srq, NULL, &none) == DAT_SUCCESS)
+		ex_check(dat_ep_free(none), "dat_ep_free");
+	else
+		RESULT(ep_create_with_srq, (ex.ia, ex.pz, dto, dto, conn, srq, NULL, &none));
 	RESULT(ep_create_with_srq, (ex.ia, ex.pz, dto, dto, conn, srq, NULL, NULL));
 	RESULT(ep_set_watermark, (ep, -2, -1));
 	RESULT(ep_set_watermark, (ep, -1, 1 << 30));
@@ -475,8 +499,7 @@ static void try_posts(DAT_EP_HANDLE ep)
 	DAT_COMPLETION_FLAGS quiet = DAT_COMPLETION_UNSIGNALLED_FLAG;
 	DAT_LMR_TRIPLET seg = ex_segment(&mem, 0, 64), unknown = seg;
 	DAT_LMR_TRIPLET outside = ex_segment(&mem, 0, mem.len + 1);
-	DAT_RMR_TRIPLET far = { .virtual_address = seg.virtual_address, .segment_length = 32,
-				.rmr_context = mem.remote_key };
+	DAT_RMR_TRIPLET far = { .segment_length = 32, .rmr_context = mem.remote_key };
 
 	unknown.lmr_context = 0;
 	RESULT(ep_post_recv, (wrong, 1, &seg, cookie, plain));
