@@ -217,7 +217,15 @@ static unsigned int add_bad_lines(struct paragraph *p, const char *name)
 	return first;
 }
 
-/* Few edits apart, or one name begins with the other. */
+/* One name begins with the other. */
+static bool is_longer(const char *a, const char *b)
+{
+	size_t la = strlen(a), lb = strlen(b);
+
+	return la > 2 && lb > 2 && !strncmp(a, b, la < lb ? la : lb);
+}
+
+/* Few edits apart. */
 static bool is_near(const char *a, const char *b)
 {
 	size_t la = strlen(a), lb = strlen(b), i, j;
@@ -225,8 +233,6 @@ static bool is_near(const char *a, const char *b)
 
 	if (!la || !lb)
 		return false;
-	if (la > 2 && lb > 2 && !strncmp(a, b, la < lb ? la : lb))
-		return true;
 	if ((la > lb ? la - lb : lb - la) > 2)
 		return false;
 	for (j = 0; j <= lb; j++)
@@ -310,7 +316,9 @@ static void add_relatives(struct paragraph *p, const DAT_PROVIDER_INFO *key,
 	char same[DATI_NOTE_SIZE] = "", near[DATI_NOTE_SIZE] = "", any[DATI_NOTE_SIZE] = "";
 
 	list_entries(key, is_same, true, same);
+	/* The first one is suggested. */
 	list_entries(key, is_near, false, near);
+	list_entries(key, is_longer, false, near);
 	/* A file of the system may begin with dead hardware. */
 	list_entries(key, is_best, false, any);
 	list_entries(key, is_any, false, any);

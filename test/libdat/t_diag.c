@@ -96,7 +96,8 @@ static void near_names(void)
 	open_and_listen("Roce0");
 	CU_ASSERT(says("near names: \"roce0\"\n"));
 	open_and_listen("ofi-tpc");
-	CU_ASSERT(says("near names: \"ofi\", \"ofi-tcp\"\n"));
+	CU_ASSERT(says("near names: \"ofi-tcp\", \"ofi\"\n"));
+	CU_ASSERT(says("  try: \"ofi-tcp\" instead of \"ofi-tpc\"; dat_info -l lists all names\n"));
 	rig_unload();
 }
 

@@ -359,6 +359,7 @@ group_compares()
 {
 	local noise='echo "pid $$ at $(date +%T), $(date +%N) ns, 0x$$ from 10.0.0.$(($$ % 250))"'
 	noise+='; echo "port $(($$ + 1)): $(($$ % 7)).$(($$ % 13)) s  $((100 + $$ % 900)) MB/s"'
+	noise+='; printf "LOCAL port %x\n" $((40000 + $$ % 20000))'
 	noise+='; echo "$DAT_OVERRIDE [fe80::$(($$ % 9000))]"; echo 65536 bytes in 4 segments'
 	if case_begin 'compare: equal'; then
 		run 0 -c "${TWO[@]}" --repeat 2 -- sh -c "$noise"

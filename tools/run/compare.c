@@ -28,6 +28,8 @@ static const struct {
 	{ "()\\<0[xX][0-9a-fA-F]+", "<hex>" },
 	{ "()\\<[0-9][0-9a-fA-F]{7,15}\\>", "<hex>" },
 	{ "()\\<[a-fA-F][0-9a-fA-F]*[0-9][0-9a-fA-F]{6,15}\\>", "<hex>" },
+	/* dtest tells ports so, without 0x */
+	{ "(\\<([pP]ort|PORT)[] =:#(]+)[0-9a-fA-F]{1,4}\\>", "<n>" },
 	{ "(\\<([pP][iI][dD]|[tT][iI][dD]|[pP]ort|PORT|[fF][dD]|[qQ][pP][nN]?)[] =:#(]*)[0-9]+",
 	  "<n>" },
 	{ "()\\<[0-9]+[.][0-9]+([eE][-+]?[0-9]+)?", "<n>" },
