@@ -9,6 +9,8 @@
 #define DOFI_API_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 #include <sys/socket.h>
 #include <netinet/in.h>
@@ -48,6 +50,14 @@ static inline int dofi_dto_operation(const DAT_DTO_COMPLETION_EVENT_DATA *d)
 {
 	(void)d;
 	return -1;
+}
+
+/* Did immediate data take the receive? */
+static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
+{
+	(void)event;
+	(void)immed;
+	return false;
 }
 
 static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
@@ -110,6 +120,15 @@ static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
 
 /* What only events of the extension have (api_20.c). */
 void dofi_event_ib(DAT_EVENT *event, uint32_t immed);
+
+static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
+{
+	DAT_IB_EXTENSION_EVENT_DATA x;
+
+	memcpy(&x, event->event_extension_data, sizeof(x));
+	*immed = x.val.immed.data;
+	return x.type == DAT_IB_RDMA_WRITE_IMMED_DATA;
+}
 
 static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
 {

@@ -473,6 +473,7 @@ SHOW(event)
 {
 	const DAT_EVENT *e = pointer(&v[i]);
 	const DAT_EVENT_DATA *d;
+	uint32_t immed;
 
 	if (!e) {
 		dofi_text_add(t, "NULL");
@@ -483,8 +484,12 @@ SHOW(event)
 	add_enum(t, e->event_number, events);
 	switch ((unsigned int)e->event_number >> 12) {
 	case DAT_DTO_COMPLETION_EVENT >> 12:
+		add_completion(t, &d->dto_completion_event_data);
+		break;
 	case 0x40:	/* DAT_IB_DTO_EVENT */
 		add_completion(t, &d->dto_completion_event_data);
+		if (dofi_event_immed(e, &immed))
+			dofi_text_add(t, " immed=0x%x", immed);
 		break;
 	case DAT_RMR_BIND_COMPLETION_EVENT >> 12:
 		dofi_text_add(t, " rmr=");

@@ -96,6 +96,19 @@ else
 	skip 'progress is shown on a terminal' 'no script(1)'
 fi
 
+# The calls of the extension are macros around one with any arguments.
+DAPL_OFI_TRACE=$dir/trace.%p quick --fabrics shm --domain lo --op immed,fadd,cswap --test lat &&
+	cat "$dir"/trace.* >"$dir/err" && piece='\[0x[0-9a-f]*+8 key 0x[0-9a-f]*\]' &&
+	tail="cookie=0x[0-9a-f]*, remote=$piece, flags=DEFAULT) = DAT_SUCCESS" &&
+	grep -q "dat_ib_post_fetch_and_add(ep=EP#[0-9]*, add=1, iov=$piece, $tail" "$dir/err" &&
+	grep -q "dat_ib_post_cmp_and_swap(ep=EP#[0-9]*, compare=2, swap=3, iov=$piece, $tail" \
+		"$dir/err" &&
+	grep -q 'dat_ib_post_rdma_write_immed(ep=EP#1, n=1, .* immed=0x7, flags=DEFAULT) = DAT_SUCC' \
+		"$dir/err" &&
+	grep -q 'event={DAT_IB_DTO_EVENT ep=EP#1 RECEIVE_IMMED .* length=64 immed=0x7}' "$dir/err" &&
+	: >"$dir/err"
+verdict 'a trace tells the arguments of extensions' $?
+
 if command -v gnuplot >/dev/null 2>&1; then
 	quick --raw --op send,write,read --test all --size 64:4K --plot "$dir/it's.svg" &&
 		grep -q '</svg>' "$dir/it's.svg" && grep -q 'tcp send poll raw' "$dir/it's.svg"
