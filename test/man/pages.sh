@@ -156,7 +156,7 @@ cat "$inc"/dat/*.h "$inc"/dat2/*.h >"$dir/headers"
 grep -ho 'Dv [A-Z][A-Z0-9_]*\**' $pages | sed 's/^Dv //' | sort -u >"$dir/constants"
 while read -r name; do
 	case $name in
-	AF_*) continue ;;
+	AF_* | FI_* | SIG*) continue ;;
 	*\*) pattern="\<${name%\*}" ;;
 	*) pattern="\<$name\>" ;;
 	esac
