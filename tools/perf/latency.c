@@ -133,8 +133,11 @@ int perf_loop_iter(struct perf_hub *a, struct perf_hub *b, const struct perf_cas
 	uint64_t heard = b->rx_done + (receive ? 1 : 0);
 	int ret = 0;
 
-	if (receive)
+	/* raw immediate data may take none */
+	if (receive && b->side[0]->rx_posted == b->side[0]->rx_done) {
 		ret = b->layer->post_recv(b->side[0], b->side[0]->rx.slot);
+		b->side[0]->rx_posted++;
+	}
 	a->side[0]->tx.slot[0].mem[c->size - 1] = mark;
 	if (!ret)
 		ret = perf_post(a->side[0], c->op, c->size, false, false);
