@@ -71,7 +71,7 @@ mutate()
 table()
 {
 	cat << 'EOF'
-flags_suppressed_requests_show_no_event_on_success	cq.c	s/if (!dto->status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))/if (0)/
+flags_suppressed_requests_show_no_event_on_success	cq.c	s/if (!status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))/if (0)/
 flags_unsignalled_request_does_not_release_a_waiter	cq.c	s/return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);/return true;/
 dto_error_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN	cq.c	s/return DAT_DTO_ERR_LOCAL_LENGTH;/return DAT_DTO_ERR_TRANSPORT;/
 dto_error_one_byte_into_an_empty_receive_is_LOCAL_LENGTH_and_BROKEN	cq.c	s/if (len > dto->length &&/if (0 \&\&/

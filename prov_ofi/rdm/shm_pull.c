@@ -6,8 +6,8 @@
  * that also proves, each time, that the process of that number is still the one that connected.
  *
  * One copy by the kernel competes with two copies through a ring on two CPUs; which wins depends on
- * the machine, so a process measures once. Tests go both ways on any machine: DAPL_OFI_TEST_SHM_PULL
- * (0 or 1) says what the measurement would.
+ * the machine, so a process measures once. Tests go both ways on any machine:
+ * DAPL_OFI_TEST_SHM_PULL (0 or 1) says what the measurement would.
  */
 #include <errno.h>
 #include <pthread.h>
