@@ -254,6 +254,7 @@ static void comes_to(struct rig *r, const char *address, struct side *s, struct 
 	ASSERT_PTR(event->fid, &pep->fid.fid);
 	expect_nothing(other, NULL);
 	ASSERT_EQ(fi_reject(&pep->fid, event->info->handle, NULL, 0), 0);
+	dofi_lib.freeinfo(event->info);
 	free(event);
 	free(await(&r->b, s, 0));
 	end_close(&r->client);
