@@ -28,6 +28,8 @@ for op in send write read immed; do
 	quick --selfloop --raw --op $op && [ "$(grep -c 'operations' "$dir/out")" = 2 ]
 	verdict "both ends in one thread, $op" $?
 done
+quick --selfloop --raw --ia ofi-shm && [ "$(grep -c 'operations' "$dir/out")" = 2 ]
+verdict 'both ends in one thread, over shm' $?
 
 quick --help && grep -q -- --raw-delivery "$dir/out"
 verdict 'help' $?

@@ -60,6 +60,8 @@ int perf_post(struct perf_side *s, enum perf_op op, size_t len, bool more, bool 
 	choose(s, &w, closing);
 	while ((ret = s->layer->post(s, &w)) == -EAGAIN) {
 		ret = s->layer->reap(hub, PERF_TX, hub->dev->c->window);
+		if (!ret && hub->twin)
+			ret = s->layer->reap(hub->twin, PERF_RX, 1);
 		if (!ret)
 			ret = perf_still_waiting(&p, hub, "room in the send queue");
 		if (ret < 0)

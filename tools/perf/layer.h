@@ -121,6 +121,7 @@ struct perf_hub {
 	size_t mem_len;
 	size_t stride;
 	bool idle_target;
+	struct perf_hub *twin;	/* the other end, if the same thread has to move it */
 };
 
 /* One operation: what to do, from or into which buffer, and how far into the peer's memory. */

@@ -34,6 +34,8 @@ static int connect_both(const struct perf_layer *l, struct perf_dev *dev, struct
 		return ret;
 	a = h[0]->side[0];
 	b = h[1]->side[0];
+	h[0]->twin = h[1];
+	h[1]->twin = h[0];
 	ret = l->connect(a, &where);
 	if (!ret)
 		ret = l->accept(b);
