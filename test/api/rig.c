@@ -278,6 +278,16 @@ void pair_open(struct pair *p)
 	pair_open_attr(p, NULL, NULL);
 }
 
+DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd)
+{
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+
+	OK(dat_psp_create_any(n->ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	OK(dat_psp_free(psp));
+	return qual;
+}
+
 DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual)
 {
 	return dat_ep_connect(ep, addr, qual, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT,

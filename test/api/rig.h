@@ -117,6 +117,8 @@ void pair_close(struct pair *p);
 void refusal(struct pair *p, enum op op);
 
 DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual);
+/* A qualifier that nobody listens on at the moment; `evd` takes connection requests. */
+DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd);
 
 /* ---- events: every field is looked at ---- */
 

@@ -426,7 +426,7 @@ TEST(evd, free_of_an_rsp_evd_is_EVD_IN_USE)
 
 	pair_open(&p);
 	evd = evd_make(&p.node, 4, DAT_EVD_CR_FLAG);
-	OK(dat_rsp_create(p.node.ia, p.qual + 1000, p.b.ep, evd, &rsp));
+	OK(dat_rsp_create(p.node.ia, free_qual(&p.node, p.cr_evd), p.b.ep, evd, &rsp));
 	BAD_STATE(dat_evd_free(evd), EVD_IN_USE);
 	OK(dat_rsp_free(rsp));
 	OK(dat_evd_free(evd));

@@ -381,7 +381,7 @@ TEST(ia, close_abrupt_with_a_reserved_endpoint)
 	struct pair p;
 
 	pair_open(&p);
-	OK(dat_rsp_create(p.node.ia, p.qual + 1000, p.b.ep, p.cr_evd, &rsp));
+	OK(dat_rsp_create(p.node.ia, free_qual(&p.node, p.cr_evd), p.b.ep, p.cr_evd, &rsp));
 	node_abort(&p.node);
 }
 

@@ -5,17 +5,6 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-/* A qualifier that nobody listens on at the moment. */
-static DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd)
-{
-	DAT_PSP_HANDLE psp;
-	DAT_CONN_QUAL qual;
-
-	OK(dat_psp_create_any(n->ia, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
-	OK(dat_psp_free(psp));
-	return qual;
-}
-
 TEST(psp, create_and_query)
 {
 	DAT_PSP_HANDLE psp;
