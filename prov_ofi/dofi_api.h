@@ -45,6 +45,15 @@ static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind, DA
 	(void)key;
 }
 
+static inline void dofi_dto_copy(DAT_DTO_COMPLETION_EVENT_DATA *to,
+				 const DAT_DTO_COMPLETION_EVENT_DATA *from)
+{
+	to->ep_handle = from->ep_handle;
+	to->user_cookie.as_64 = from->user_cookie.as_64;
+	to->status = from->status;
+	to->transfered_length = from->transfered_length;
+}
+
 /* Which operation (in the order of 2.0's DAT_DTOS)? -1: the event does not say. */
 static inline int dofi_dto_operation(const DAT_DTO_COMPLETION_EVENT_DATA *d)
 {
@@ -96,6 +105,17 @@ static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind, DA
 {
 	d->operation = (DAT_DTOS)kind;
 	d->rmr_context = kind == DAT_DTO_RECEIVE_WITH_INVALIDATE ? key : 0;
+}
+
+static inline void dofi_dto_copy(DAT_DTO_COMPLETION_EVENT_DATA *to,
+				 const DAT_DTO_COMPLETION_EVENT_DATA *from)
+{
+	to->ep_handle = from->ep_handle;
+	to->user_cookie.as_64 = from->user_cookie.as_64;
+	to->status = from->status;
+	to->transfered_length = from->transfered_length;
+	to->operation = from->operation;
+	to->rmr_context = from->rmr_context;
 }
 
 static inline int dofi_dto_operation(const DAT_DTO_COMPLETION_EVENT_DATA *d)

@@ -32,14 +32,19 @@ static uint64_t stall_nap(unsigned int refusals)
 	return DOFI_MS(doublings < 5 ? 1u << doublings : STALL_NAP_MAX);
 }
 
-/* Copies the head of the ring out; evd->lock held, ring not empty. */
+/* Copies the head of the ring out; evd->lock held, ring not empty. A completion has mostly just
+ * been written there by its fields, and is read in the same way: see post() in dto.c. */
 static inline void pop(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
 
 	event->event_number = e->number;
 	event->evd_handle = evd;
-	event->event_data = e->data;
+	if (e->number == DAT_DTO_COMPLETION_EVENT)
+		dofi_dto_copy(&event->event_data.dto_completion_event_data,
+			      &e->data.dto_completion_event_data);
+	else
+		event->event_data = e->data;
 	dofi_event_extra(event, e->immed);
 	if (e->srq)
 		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);

@@ -28,6 +28,8 @@
 /* Nanoseconds between two looks at the network by polls that serve local connections as well: less
  * than a message takes there. */
 #define LOOK 4000
+/* Looks at the memory of an only connection before the caller is told that nothing is there. */
+#define LOOKS 8
 
 static struct rdm_cq *cq_of(struct fid_cq *fid)
 {
@@ -79,12 +81,6 @@ void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len,
 	rdm_cq_wake(cq);
 }
 
-static inline bool is_empty(const struct rdm_cq *cq)
-{
-	return atomic_load_explicit(&cq->head, memory_order_relaxed) ==
-	       atomic_load_explicit(&cq->tail, memory_order_acquire);
-}
-
 /* Does a poll look at what all connections of the fabric's own wire share? cq->poll held. */
 static bool looks_far(struct rdm_cq *cq)
 {
@@ -104,9 +100,14 @@ static bool looks_far(struct rdm_cq *cq)
 	return true;
 }
 
+static inline bool has_news(struct rdm_ep *ep)
+{
+	return atomic_load_explicit(&ep->pending, memory_order_relaxed) || ep->wire->ready(ep);
+}
+
 /* Takes in what has arrived for the endpoints of the queue; cq->poll held. False: not of all,
  * others were at it. */
-static bool poll_eps(struct rdm_cq *cq, bool far)
+static bool poll_eps(struct rdm_cq *cq, bool far, struct rdm_sink *sink)
 {
 	const struct rdm_wire *wire = cq->domain->fabric->wire;
 	uint32_t n = cq->n_eps, i = cq->turn;
@@ -126,29 +127,47 @@ static bool poll_eps(struct rdm_cq *cq, bool far)
 		if (atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
 			continue;
 		local |= ep->wire->local;
-		if (!atomic_load_explicit(&ep->pending, memory_order_relaxed) &&
-		    !ep->wire->ready(ep))
+		if (!has_news(ep))
 			continue;
 		/* Whoever has it is moving it, or will be looked for by the next poll. */
 		if (!rdm_trylock(&ep->lock)) {
 			all = false;
 			continue;
 		}
+		ep->sink = sink;
 		rdm_proto_progress(ep);
+		ep->sink = NULL;
 		rdm_unlock(&ep->lock);
 	}
 	cq->has_local = local;
 	return all;
 }
 
+/* Nothing was there, nor on the network. A caller who polls takes many times as long until his next
+ * look as another one takes here. cq->poll held. */
+static bool comes_now(struct rdm_cq *cq)
+{
+	struct rdm_ep *ep = cq->n_eps == 1 ? cq->eps[0] : NULL;
+
+	if (!cq->has_local || !ep ||
+	    atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
+		return false;
+	for (int i = 0; i < LOOKS; i++)
+		if (ep->wire->ready(ep))
+			return true;
+	return false;
+}
+
 /* One at a time is enough. A holder of a lock who waits for this very CPU is let have it: who polls
  * would else find the lock taken for the rest of his time slice. */
-static void poll_or_yield(struct rdm_cq *cq)
+static void poll_or_yield(struct rdm_cq *cq, struct rdm_sink *sink)
 {
 	bool all = false;
 
 	if (rdm_trylock(&cq->poll)) {
-		all = poll_eps(cq, looks_far(cq));
+		all = poll_eps(cq, looks_far(cq), sink);
+		if (!sink->n && all && rdm_cq_empty(cq) && comes_now(cq))
+			all = poll_eps(cq, false, sink);
 		rdm_unlock(&cq->poll);
 	}
 	if (!all)
@@ -162,9 +181,13 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	uint32_t head, tail;
 	size_t n = 0;
 
-	if (is_empty(cq)) {
-		poll_or_yield(cq);
-		if (is_empty(cq))
+	if (rdm_cq_empty(cq)) {
+		struct rdm_sink sink = { .cq = cq, .out = out, .room = count };
+
+		poll_or_yield(cq, &sink);
+		if (sink.n)
+			return (ssize_t)sink.n;
+		if (rdm_cq_empty(cq))
 			return -FI_EAGAIN;
 	}
 	rdm_lock(&cq->lock);
@@ -359,13 +382,13 @@ int rdm_cq_trywait(struct rdm_cq *cq)
 	bool quiet = false, all = true, far;
 
 	rdm_lock(&cq->poll);
-	for (int i = 0; i < TRIES && !quiet && is_empty(cq); i++) {
+	for (int i = 0; i < TRIES && !quiet && rdm_cq_empty(cq); i++) {
 		/* Room is news once: one whose lock another had has not heard of it. */
 		quiet = try_once(cq, &far) && all;
 		if (!quiet)
-			all = poll_eps(cq, far);
+			all = poll_eps(cq, far, NULL);
 	}
-	quiet = quiet && is_empty(cq);
+	quiet = quiet && rdm_cq_empty(cq);
 	rdm_unlock(&cq->poll);
 	return quiet ? 0 : -FI_EAGAIN;
 }

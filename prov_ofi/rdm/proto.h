@@ -33,6 +33,17 @@ static inline uint64_t rdm_serve_bit(uint32_t read)
 	return (uint64_t)1 << (read % RDM_SERVE_MAX);
 }
 
+static inline bool rdm_fetches(uint8_t kind)
+{
+	return kind == RDM_READ || kind == RDM_ADD || kind == RDM_SWAP;
+}
+
+/* proto.c */
+/* A request has been queued as the first one: as much of it as there is room for goes out. */
+void rdm_push_first(struct rdm_ep *ep);
+/* All of a message is in frames: it is done when they have arrived. */
+void rdm_take_off(struct rdm_ep *ep, void *context, uint64_t total);
+
 /* proto_rx.c */
 /* False: the frame makes no sense. */
 bool rdm_look_at(const struct rdm_frame *f, const void *payload, struct rdm_piece *p);

@@ -27,7 +27,7 @@ bool rdm_take_note(struct rdm_ep *ep, const struct rdm_frame *f)
 	ep->wrote = false;
 	ep->messages++;
 	ep->done++;
-	rdm_cq_push(ep->rx_cq, ep->cur.context, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+	rdm_ep_done(ep, ep->rx_cq, ep->cur.context, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
 		    f->total, f->value, 0);
 	return true;
 }

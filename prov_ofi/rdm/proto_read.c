@@ -187,7 +187,7 @@ void rdm_take_data(struct rdm_ep *ep, const struct rdm_frame *f, const void *pay
 	if (!last)
 		return;
 	err = f->key ? (int)f->key : tx->revoked ? FI_ENOKEY : 0;
-	rdm_cq_push(ep->tx_cq, tx->context, tx->kind == RDM_READ ? FI_READ | FI_RMA : FI_ATOMIC,
-		    tx->total, 0, err);
+	rdm_ep_done(ep, ep->tx_cq, tx->context,
+		    tx->kind == RDM_READ ? FI_READ | FI_RMA : FI_ATOMIC, tx->total, 0, err);
 	ep->reads.head++;
 }

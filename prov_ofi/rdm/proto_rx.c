@@ -96,7 +96,8 @@ static bool in_order(struct rdm_ep *ep, const struct rdm_frame *f, const void *p
 static void received(struct rdm_ep *ep, void *context, int err)
 {
 	ep->messages++;
-	rdm_cq_push(ep->rx_cq, context, FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0),
+	rdm_ep_done(ep, ep->rx_cq, context,
+		    FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0),
 		    err ? 0 : ep->expected, ep->data, err);
 }
 
@@ -141,7 +142,7 @@ static bool take_whole(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 		return false;
 	rdm_scatter(recv->iov, payload, f->len);
 	ep->messages++;
-	rdm_cq_push(ep->rx_cq, recv->context,
+	rdm_ep_done(ep, ep->rx_cq, recv->context,
 		    FI_MSG | FI_RECV | (f->flags & RDM_HAS_DATA ? FI_REMOTE_CQ_DATA : 0), f->len,
 		    f->value, 0);
 	ep->rx_head++;
@@ -309,7 +310,7 @@ static void acknowledged(struct rdm_ep *ep, int err)
 	const struct rdm_tx *tx = rdm_tx_at(&ep->unacked, ep->unacked.head);
 
 	if (err || !tx->silent)
-		rdm_cq_push(ep->tx_cq, tx->context,
+		rdm_ep_done(ep, ep->tx_cq, tx->context,
 			    tx->kind == RDM_MSG ? FI_SEND | FI_MSG : FI_WRITE | FI_RMA,
 			    tx->total, 0, err);
 	ep->unacked.head++;

@@ -89,6 +89,13 @@ struct rdm_completion {
 	int err;			/* positive; 0: success */
 };
 
+/* Where a reader of a queue wants the completions that it brings about. */
+struct rdm_sink {
+	struct rdm_cq *cq;
+	struct fi_cq_data_entry *out;
+	size_t n, room;
+};
+
 struct rdm_cq {
 	struct fid_cq fid;
 	struct rdm_domain *domain;
@@ -204,6 +211,7 @@ struct rdm_ep {
 	struct rdm_cq *tx_cq, *rx_cq;
 	struct rdm_srx *srx;
 	struct rdm_lock lock;
+	struct rdm_sink *sink;		/* of who has the lock; NULL: he reads no queue */
 	_Atomic int state;		/* enum rdm_state */
 
 	/* sending: requests not entirely in frames yet; those that wait for an acknowledgement, or
@@ -380,6 +388,31 @@ extern struct fi_ops_mr rdm_mr_ops;
 /* cq.c */
 void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
 		 int err);
+static inline bool rdm_cq_empty(const struct rdm_cq *cq)
+{
+	return atomic_load_explicit(&cq->head, memory_order_relaxed) ==
+	       atomic_load_explicit(&cq->tail, memory_order_acquire);
+}
+
+/* An operation of an endpoint is over; ep->lock held. A success goes to who reads the queue, if
+ * that is the caller, unless some are queued: those of this endpoint are older. */
+static inline void rdm_ep_done(struct rdm_ep *ep, struct rdm_cq *cq, void *context, uint64_t flags,
+			       uint64_t len, uint64_t data, int err)
+{
+	struct rdm_sink *sink = ep->sink;
+	struct fi_cq_data_entry *out;
+
+	if (err || !sink || sink->cq != cq || sink->n == sink->room || !rdm_cq_empty(cq)) {
+		rdm_cq_push(cq, context, flags, len, data, err);
+		return;
+	}
+	out = &sink->out[sink->n++];
+	out->op_context = context;
+	out->flags = flags;
+	out->len = len;
+	out->data = data;
+}
+
 /* Wakes whoever sleeps on it. */
 void rdm_cq_wake(struct rdm_cq *cq);
 int rdm_cq_attach(struct rdm_cq *cq, struct rdm_ep *ep);
@@ -410,6 +443,11 @@ bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *ep, struct rdm_recv *out);
 /* The endpoint goes; what it was given and has not used goes back. */
 void rdm_srx_leave(struct rdm_srx *srx, struct rdm_ep *ep);
 
+/* post.c, srx.c */
+extern struct fi_ops_msg rdm_msg_ops, rdm_srx_msg_ops;
+extern struct fi_ops_rma rdm_rma_ops;
+extern struct fi_ops_atomic rdm_atomic_ops;
+
 /* proto.c; ep->lock held. */
 /* Takes in what has arrived and sends what waits. Returns the number of frames taken. */
 unsigned int rdm_proto_progress(struct rdm_ep *ep);
@@ -422,9 +460,6 @@ unsigned int rdm_take_requests(struct rdm_ep *ep);
 void rdm_ep_cut(struct rdm_ep *ep, const char *why);
 /* The peer broke the rules: the connection ends, and nothing more is believed. */
 void rdm_ep_fail(struct rdm_ep *ep, const char *why);
-extern struct fi_ops_msg rdm_msg_ops, rdm_srx_msg_ops;
-extern struct fi_ops_rma rdm_rma_ops;
-extern struct fi_ops_atomic rdm_atomic_ops;
 /* proto_rx.c: ep->cur becomes the next receive. False: there is none, and the frame has to wait. */
 bool rdm_take_receive(struct rdm_ep *ep);
 /* proto_ext.c; false: they have to wait. */

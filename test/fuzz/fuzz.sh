@@ -53,6 +53,6 @@ run()
 
 rdm=$srcdir/prov_ofi/rdm
 run cm_wire "$srcdir/test/fuzz/cm_wire.c" "$rdm/cm_wire.c"
-run frames "$srcdir/test/fuzz/frames.c" "$rdm/mr.c" "$rdm/proto.c" "$rdm/proto_ext.c" \
-	"$rdm/proto_read.c" "$rdm/proto_rx.c"
+run frames "$srcdir/test/fuzz/frames.c" "$rdm/mr.c" "$rdm/post.c" "$rdm/proto.c" \
+	"$rdm/proto_ext.c" "$rdm/proto_read.c" "$rdm/proto_rx.c"
 exit $failed

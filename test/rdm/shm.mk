@@ -30,6 +30,7 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/rdm/fabric.c \
 	prov_ofi/rdm/mr.c \
 	prov_ofi/rdm/pep.c \
+	prov_ofi/rdm/post.c \
 	prov_ofi/rdm/proto.c \
 	prov_ofi/rdm/proto_ext.c \
 	prov_ofi/rdm/proto_read.c \
