@@ -3,44 +3,83 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/lock.h"
 
 /* Locking is no call that callers expect to change errno. */
-static void futex(_Atomic uint32_t *word, int what, uint32_t value)
+static void futex(_Atomic uint32_t *word, int what, uint32_t value, const struct timespec *limit)
 {
 	int kept = errno;
 
-	syscall(SYS_futex, word, what, value, NULL, NULL, 0);
+	syscall(SYS_futex, word, what, value, limit, NULL, 0);
 	errno = kept;
 }
 
 /* Sleeps while the word is `seen`; may return at any time, so that callers look again. */
-static void sleep_on(_Atomic uint32_t *word, uint32_t seen)
+static void sleep_on(_Atomic uint32_t *word, uint32_t seen, const struct timespec *limit)
 {
-	futex(word, FUTEX_WAIT_PRIVATE, seen);
+	futex(word, FUTEX_WAIT_PRIVATE, seen, limit);
 }
 
 static void wake(_Atomic uint32_t *word, uint32_t most)
 {
-	futex(word, FUTEX_WAKE_PRIVATE, most);
+	futex(word, FUTEX_WAKE_PRIVATE, most, NULL);
 }
 
 #ifndef DOFI_LOCK_CHECKED
 
+/* Looks before the kernel is asked: most locks are held for less time than that takes. */
+#define LOOKS 100
+/* Without the kernel's help a wake can be missed; then a sleeper looks again by himself. */
+static const struct timespec nap = { .tv_nsec = 1000000 };
+
+/* What any thread of the process has stored so far is seen from now on, and what it loads from now
+ * on is what we have stored. False: the kernel cannot, or does not want to. */
+static bool drain_stores(void)
+{
+	static _Atomic bool registered;
+	int kept = errno;
+	bool ok;
+
+	if (!atomic_load_explicit(&registered, memory_order_relaxed))
+		atomic_store(&registered,
+			     !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+				      0, 0));
+	ok = !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+	errno = kept;
+	return ok;
+}
+
+static bool comes_free(struct dofi_lock *l)
+{
+	for (int i = 0; i < LOOKS; i++)
+		if (!atomic_load_explicit(&l->taken, memory_order_relaxed) && dofi_trylock(l))
+			return true;
+	return false;
+}
+
+/* Either who has the lock gives it up before the barrier, and we find it free; or he loads
+ * `sleepers` after it, and wakes us. */
 void dofi_lock_sleep(struct dofi_lock *l)
 {
-	/* Whoever has slept does not know who else does: it takes the lock as an awaited one. */
-	while (atomic_exchange_explicit(&l->word, DOFI_LOCK_AWAITED, memory_order_acquire) !=
-	       DOFI_LOCK_FREE)
-		sleep_on(&l->word, DOFI_LOCK_AWAITED);
+	const struct timespec *limit;
+
+	if (comes_free(l))
+		return;
+	atomic_fetch_add(&l->sleepers, 1);
+	limit = drain_stores() ? NULL : &nap;
+	while (!dofi_trylock(l))
+		sleep_on(&l->taken, 1, limit);
+	atomic_fetch_sub(&l->sleepers, 1);
 }
 
 void dofi_lock_wake(struct dofi_lock *l)
 {
-	wake(&l->word, 1);
+	wake(&l->taken, 1);
 }
 
 #endif
@@ -50,7 +89,7 @@ void dofi_signal_await(struct dofi_signal *s, struct dofi_lock *l)
 	uint32_t seen = atomic_load(&s->given);
 
 	dofi_unlock(l);
-	sleep_on(&s->given, seen);
+	sleep_on(&s->given, seen, NULL);
 	dofi_lock(l);
 }
 

@@ -50,14 +50,11 @@ static inline void dofi_unlock(struct dofi_lock *l)
 
 #else
 
-enum {
-	DOFI_LOCK_FREE,
-	DOFI_LOCK_TAKEN,
-	DOFI_LOCK_AWAITED,		/* taken, and somebody may sleep until it is free */
-};
-
+/* Giving it up is two plain accesses: `taken` is stored, then `sleepers` is loaded. The processor
+ * may swap them; who goes to sleep sees to it that nobody's are (lock.c). An atomic exchange
+ * instead took as long as taking the lock. */
 struct dofi_lock {
-	_Atomic uint32_t word;
+	_Atomic uint32_t taken, sleepers;
 };
 
 /* Slow paths. */
@@ -66,15 +63,16 @@ void dofi_lock_wake(struct dofi_lock *l);
 
 static inline void dofi_lock_init(struct dofi_lock *l)
 {
-	atomic_init(&l->word, DOFI_LOCK_FREE);
+	atomic_init(&l->taken, 0);
+	atomic_init(&l->sleepers, 0);
 }
 
 static inline bool dofi_trylock(struct dofi_lock *l)
 {
-	uint32_t seen = DOFI_LOCK_FREE;
+	uint32_t seen = 0;
 
-	return atomic_compare_exchange_strong_explicit(&l->word, &seen, DOFI_LOCK_TAKEN,
-						       memory_order_acquire, memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&l->taken, &seen, 1, memory_order_acquire,
+						       memory_order_relaxed);
 }
 
 static inline void dofi_lock(struct dofi_lock *l)
@@ -85,8 +83,9 @@ static inline void dofi_lock(struct dofi_lock *l)
 
 static inline void dofi_unlock(struct dofi_lock *l)
 {
-	if (__builtin_expect(atomic_exchange_explicit(&l->word, DOFI_LOCK_FREE,
-						      memory_order_release) != DOFI_LOCK_TAKEN, 0))
+	atomic_store_explicit(&l->taken, 0, memory_order_release);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(atomic_load_explicit(&l->sleepers, memory_order_relaxed) != 0, 0))
 		dofi_lock_wake(l);
 }
 

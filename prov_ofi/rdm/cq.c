@@ -448,8 +448,6 @@ bool rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep)
 static void release(struct rdm_cq *cq)
 {
 	rdm_wait_close(cq->epfd, cq->signal);
-	rdm_lock_destroy(&cq->poll);
-	rdm_lock_destroy(&cq->lock);
 	free(cq->ring);
 	free(cq->eps);
 	free(cq);

@@ -64,7 +64,6 @@ static int ep_control(struct fid *fid, int command, void *arg)
 
 static void free_ep(struct rdm_ep *ep)
 {
-	rdm_lock_destroy(&ep->lock);
 	free(ep->txq.tx);
 	free(ep->unacked.tx);
 	free(ep->reads.tx);

@@ -126,7 +126,6 @@ static int domain_close(struct fid *fid)
 		free(domain->mr[i]);
 	pthread_rwlock_destroy(&domain->mr_lock);
 	pthread_mutex_destroy(&domain->wire_lock);
-	rdm_lock_destroy(&domain->watch_lock);
 	free(domain);
 	return 0;
 }
@@ -190,7 +189,6 @@ int rdm_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_dom
 	if (ret) {
 		pthread_rwlock_destroy(&domain->mr_lock);
 		pthread_mutex_destroy(&domain->wire_lock);
-		rdm_lock_destroy(&domain->watch_lock);
 		free(domain);
 		return ret;
 	}

@@ -5,27 +5,22 @@
 #ifndef DOFI_RDM_LOCK_H
 #define DOFI_RDM_LOCK_H
 
-#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct rdm_lock {
-	pthread_spinlock_t spin;
+	_Atomic bool taken;
 };
 
 static inline void rdm_lock_init(struct rdm_lock *l)
 {
-	pthread_spin_init(&l->spin, PTHREAD_PROCESS_PRIVATE);
-}
-
-static inline void rdm_lock_destroy(struct rdm_lock *l)
-{
-	pthread_spin_destroy(&l->spin);
+	atomic_init(&l->taken, false);
 }
 
 static inline bool rdm_trylock(struct rdm_lock *l)
 {
-	return !pthread_spin_trylock(&l->spin);
+	return !atomic_exchange_explicit(&l->taken, true, memory_order_acquire);
 }
 
 static inline void rdm_lock(struct rdm_lock *l)
@@ -36,7 +31,7 @@ static inline void rdm_lock(struct rdm_lock *l)
 
 static inline void rdm_unlock(struct rdm_lock *l)
 {
-	pthread_spin_unlock(&l->spin);
+	atomic_store_explicit(&l->taken, false, memory_order_release);
 }
 
 #endif

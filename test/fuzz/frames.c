@@ -426,7 +426,6 @@ static void tear_down(void)
 	for (size_t i = 0; i < RDM_MR_CHUNKS; i++)
 		free(domain.mr[i]);
 	pthread_rwlock_destroy(&domain.mr_lock);
-	rdm_lock_destroy(&ep.lock);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

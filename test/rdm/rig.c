@@ -293,7 +293,6 @@ void end_close(struct end *e)
 	if (e->fd >= 0)
 		close(e->fd);
 	e->fd = -1;
-	rdm_lock_destroy(&e->ep.lock);
 }
 
 static void set_addr(union dofi_addr *addr, const char *text, uint16_t port)
