@@ -77,8 +77,10 @@
 #define WFAB_GAP_MS 5000
 #define WFAB_LINGER_MS 2000
 #define WFAB_CONFIRM_MS 200
-/* For providers without a descriptor, and for cells that wait to be sent. */
+/* For providers without a descriptor, at most, and for cells that wait to be sent. */
 #define WFAB_TICK_MS 1
+/* ... and at least. */
+#define WFAB_TICK_US 20
 
 struct wfab_hdr {
 	uint32_t index, generation;
@@ -207,6 +209,7 @@ struct wfab {
 	int timer_fd;
 	uint64_t timer_due;		/* 0: not armed */
 	bool fruitful;			/* the last look found something; see wfab_may_sleep */
+	uint64_t fruit_at;		/* when one did; only without a descriptor */
 
 	struct wfab_slab *slabs;
 	struct wfab_cell *pool;

@@ -355,6 +355,8 @@ unsigned int wfab_poll(struct wfab *net)
 			break;
 	}
 	net->fruitful = got;
+	if (got && net->cq_fd < 0)
+		net->fruit_at = dofi_now();
 	if (net->shake.on)
 		wfab_test_deliver(net);
 	wfab_post(net);

@@ -367,11 +367,24 @@ int wfab_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
 	return net->cq_fd < 0 ? 1 : 2;
 }
 
+/* Without a descriptor one sleeps for as long again as nothing has come: a stream whose receiver
+ * sleeps goes on soon, and who waits for long looks seldom. */
+static uint64_t tick(const struct wfab *net)
+{
+	uint64_t silence = dofi_now() - net->fruit_at;
+
+	if (silence < DOFI_US(WFAB_TICK_US))
+		return DOFI_US(WFAB_TICK_US);
+	return silence < DOFI_MS(WFAB_TICK_MS) ? silence : DOFI_MS(WFAB_TICK_MS);
+}
+
 /* How long may one sleep although nothing arrives? 0: as long as one likes, and without a
  * connection nothing does arrive. */
 static uint64_t next_look(const struct wfab *net)
 {
-	if ((net->cq_fd < 0 && net->want_tx) || !dofi_list_empty(&net->blocked) || net->post_full)
+	if (net->cq_fd < 0 && net->want_tx)
+		return tick(net);
+	if (!dofi_list_empty(&net->blocked) || net->post_full)
 		return DOFI_MS(WFAB_TICK_MS);
 	if (!dofi_list_empty(&net->gaps) || !dofi_list_empty(&net->closed))
 		return DOFI_MS(100);

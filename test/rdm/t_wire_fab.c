@@ -2,7 +2,9 @@
 /* Do frames arrive once, whole and in order; do windows hold; does the descriptor wake? */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timerfd.h>
 
+#include "base/clock.h"
 #include "wire_fab_rig.h"
 
 RIG_MODES;
@@ -333,6 +335,50 @@ static void looks_on(const void *arg)
 	rig_close(&right);
 }
 TEST_ROWS(looks_on, modes, looks_on)
+
+static uint64_t next_tick(struct side *s)
+{
+	struct itimerspec at;
+
+	ASSERT_EQ(timerfd_gettime(wfab_of(&s->domain)->timer_fd, &at), 0);
+	return (uint64_t)at.it_value.tv_sec * 1000000000u + (uint64_t)at.it_value.tv_nsec;
+}
+
+/* Without a descriptor: who has just got something looks again soon, who waits for long, seldom. */
+TEST(ticks, are_as_long_as_the_silence)
+{
+	static const struct mode mode = { "constrained", true };
+	uint64_t shortest = UINT64_MAX, tick;
+	struct wfab *net;
+	struct pair p;
+
+	rig_open(&left, &right, &mode);
+	rig_connect(&p, &left, &right);
+	rig_exchange(&p, &left, &right, 4);
+	net = wfab_of(&right.domain);
+	for (int i = 0; i < 50; i++) {
+		uint64_t before = net->fruit_at;
+
+		PUMP_UNTIL(&left, &right, rig_send(&p.a, RDM_REQ), 5000000);
+		PUMP_UNTIL(&left, &right, net->fruit_at != before, 5000000);
+		PUMP_UNTIL(&right, &right, rdm_wire_fab.may_sleep(&right.domain), 5000000);
+		tick = next_tick(&right);
+		ASSERT(tick <= dofi_now() - net->fruit_at + DOFI_US(WFAB_TICK_US));
+		shortest = tick && tick < shortest ? tick : shortest;
+		while (rig_recv(&p.b, RDM_REQ))
+			;
+		rig_flush(&p.b);
+	}
+	dt_note("%llu ns", (unsigned long long)shortest);
+	ASSERT(shortest < DOFI_US(500));
+	dt_sleep_us(5000);
+	PUMP_UNTIL(&right, &right,
+		   rdm_wire_fab.may_sleep(&right.domain) && next_tick(&right) > DOFI_US(500),
+		   5000000);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
 
 int main(int argc, char **argv)
 {
