@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Which runs of the stock program dapltest are made, and how is each judged?
+#
+# A server that ends between two transactions with "malloc(): unsorted double linked list corrupted"
+# may be its own fault, over any library: docs/comparison.md.
 
 # dapltest_client NAME LIMIT JUDGE ARGUMENTS...: one client (or stand-alone) run
 dapltest_client()
