@@ -60,6 +60,33 @@ static void destroy(struct dofi_conn *conn)
 	dofi_slab_put(&slab, conn);
 }
 
+/* Binding an endpoint, and closing it, touch both its CQs (evd.h); cm_lock held. */
+static void enter_queues(struct dofi_ep *ep)
+{
+	struct dofi_evd *a = ep->recv_evd, *b = ep->req_evd;
+	bool bare = ep->bare;
+
+	dofi_evd_enter((uintptr_t)a < (uintptr_t)b ? a : b, bare);
+	dofi_evd_enter((uintptr_t)a < (uintptr_t)b ? b : a, bare && a != b);
+}
+
+static void leave_queues(struct dofi_ep *ep)
+{
+	dofi_evd_leave(ep->recv_evd, ep->bare);
+	dofi_evd_leave(ep->req_evd, ep->bare && ep->req_evd != ep->recv_evd);
+}
+
+static void close_fid(struct fid_ep *fid, struct dofi_ep *ep)
+{
+	bool entered;
+
+	enter_queues(ep);
+	entered = dofi_srx_enter(ep->obj.ia, ep->srq);
+	fi_close(&fid->fid);
+	dofi_srx_leave(ep->obj.ia, entered);
+	leave_queues(ep);
+}
+
 /* Selective completion: operations say themselves whether they want one (see dto.c). */
 static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 {
@@ -126,7 +153,9 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	ret = fi_endpoint(ia->fab.domain, info, &conn->fid, conn);
 	if (ret)
 		goto no_fid;
+	enter_queues(ep);
 	ret = bind_queues(conn, ep);
+	leave_queues(ep);
 	if (!ret)
 		ret = fi_enable(conn->fid);
 	if (ret)
@@ -137,7 +166,7 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	*out = conn;
 	return 0;
 no_enable:
-	fi_close(&conn->fid->fid);
+	close_fid(conn->fid, ep);
 	info->handle = NULL;
 no_fid:
 	dofi_device_release(conn, ep);
@@ -258,7 +287,7 @@ void dofi_conn_detach(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 	uint16_t local_port = ep->local_port, remote_port = ep->remote_port;
-	bool unsent, entered;
+	bool unsent;
 	int keep = -1;
 
 	dofi_lock(&ep->lock);
@@ -279,9 +308,7 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	dofi_evd_drain(ep->req_evd);
 	if (conn->fd >= 0)
 		dofi_tcpfd_disclaim(conn->fd);
-	entered = dofi_srx_enter(conn->ia, ep->srq);
-	fi_close(&conn->fid->fid);
-	dofi_srx_leave(conn->ia, entered);
+	close_fid(conn->fid, ep);
 	conn->fid = NULL;
 	dofi_device_release(conn, ep);
 	/* What fi_close itself flushed. */

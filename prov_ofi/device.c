@@ -281,6 +281,7 @@ void dofi_device_adapt(struct dofi_fab *fab)
 	struct fi_info *info = fab->info;
 	size_t rx = fab->row->rx_depth, tx = fab->row->tx_depth, iov = fab->row->max_iov;
 
+	fab->bare = info->domain_attr->threading == FI_THREAD_COMPLETION;
 	/* iWARP has no completion data, and reads into one segment only. */
 	fab->worded = info->ep_attr->protocol == FI_PROTO_IWARP;
 	fab->reads_iov = fab->worded ? 1 : fab->row->max_iov;

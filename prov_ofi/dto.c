@@ -262,6 +262,7 @@ EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct orde
 EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		 enum dofi_dto_kind kind, uint32_t pos)
 {
+	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
 	struct fid_ep *fid;
 	ssize_t ret;
 
@@ -276,6 +277,7 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		ep->reads_begun++;
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	dofi_evd_enter(evd, ep->bare);
 	if (kind == DOFI_RECV)
 		ret = dofi_fab_recv(ep, fid, dto);
 	else if (kind == DOFI_SEND)
@@ -286,6 +288,7 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		ret = dofi_fab_atomic(ep, fid, dto);
 	else
 		ret = dofi_fab_rdma(ep, fid, dto);
+	dofi_evd_leave(evd, ep->bare);
 	if (!ret) {
 		q->sent = pos + 1;
 		return;

@@ -185,6 +185,7 @@ void dofi_dto_take_back(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
 /* Gives the next waiting operation to the fabric. False: it has to wait on. */
 static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct fid_ep *fid)
 {
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
 	ssize_t ret;
 
@@ -203,7 +204,9 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 		ep->reads_begun++;
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	dofi_evd_enter(evd, ep->bare);
 	ret = hand_over(ep, fid, dto);
+	dofi_evd_leave(evd, ep->bare);
 	if (!ret)
 		q->sent++;
 	else

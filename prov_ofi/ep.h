@@ -161,6 +161,7 @@ struct dofi_ep {
 	} verdict;			/* cm_lock, see verdict.h */
 	bool write_delivery, write_tail;	/* see the settings of that name */
 	bool plain;			/* what libfabric is given without flags completes, too */
+	bool bare;			/* its calls need the EVD's lock (evd.h) */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
 
 	struct dofi_conn *conn;

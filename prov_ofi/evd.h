@@ -8,6 +8,10 @@
  *
  * Waiting: at most one thread. `sleeping` tells those who push that it sleeps on `wake_fd` (and on
  * the CQ's descriptor) and has to be woken.
+ *
+ * Bare queues (fab->bare): evd->lock stands for the lock that libfabric would take for the CQ.
+ * Every call that touches the CQ holds it: reading, asking whether one may sleep, posting to an
+ * endpoint that is bound to it, binding and closing such an endpoint.
  */
 #ifndef DOFI_EVD_H
 #define DOFI_EVD_H
@@ -87,6 +91,19 @@ struct dofi_evd {
 static inline struct dofi_evd *dofi_evd_live(DAT_EVD_HANDLE handle)
 {
 	return (struct dofi_evd *)dofi_obj_live(handle, DAT_HANDLE_TYPE_EVD);
+}
+
+/* Around a call of libfabric that touches the CQ, for those who do not hold the lock anyway. */
+static inline void dofi_evd_enter(struct dofi_evd *evd, bool bare)
+{
+	if (bare)
+		dofi_lock(&evd->lock);
+}
+
+static inline void dofi_evd_leave(struct dofi_evd *evd, bool bare)
+{
+	if (bare)
+		dofi_unlock(&evd->lock);
 }
 
 static inline void dofi_evd_polled(struct dofi_evd *evd)

@@ -149,6 +149,13 @@ static void parse_params(const char *params, struct wish *wish)
 		take(wish->domain, sizeof(wish->domain), dofi_param_str(DOFI_STR_DOMAIN), 63);
 }
 
+/* Until 1.17 one lock per CQ is what the verbs of libfabric take for data transfers, and an EVD's
+ * lock can stand for it (evd.h). Later versions have others. */
+static bool may_be_bare(const struct dofi_fab *fab)
+{
+	return fab->row->device && dofi_fab_older(fab, 1, 18);
+}
+
 struct fi_info *dofi_fab_hints(const struct dofi_fab *fab)
 {
 	struct fi_info *hints = dofi_lib.dupinfo(NULL);
@@ -164,7 +171,7 @@ struct fi_info *dofi_fab_hints(const struct dofi_fab *fab)
 	hints->addr_format = v6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY;
-	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->domain_attr->threading = may_be_bare(fab) ? FI_THREAD_COMPLETION : FI_THREAD_SAFE;
 	hints->fabric_attr->prov_name = strdup(fab->row->prov_name);
 	if (!hints->fabric_attr->prov_name)
 		goto no_memory;

@@ -6,7 +6,8 @@
  *   cm_lock     connections: event queue, service points, requests, timers, endpoint states
  *   ep->lock    posting; state of one endpoint
  *   srq->lock   posting to a shared receive queue
- *   evd->lock   one event dispatcher: its completion queue and its events
+ *   evd->lock   one event dispatcher: its completion queue and its events; who has cm_lock may
+ *               take those of both queues of an EP, the lower address first
  *   cno->lock   one notification object
  *   obj_lock, work_lock, srx_lock, mr_lock, lmr.lock: nothing is taken under them, but obj_lock and
  *   lmr.lock under mr_lock

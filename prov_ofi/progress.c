@@ -182,8 +182,12 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	for (int i = evd->fruitless ? 2 : 0; i < 3; i++) {
 		unsigned int n = dofi_evd_service(evd);
+		bool may_sleep;
 
-		if (dofi_cq_may_sleep(evd)) {
+		dofi_lock(&evd->lock);
+		may_sleep = dofi_cq_may_sleep(evd);
+		dofi_unlock(&evd->lock);
+		if (may_sleep) {
 			evd->fruitless = 0;
 			if (!arm(ia, evd)) {
 				disarm(ia, evd, DOFI_WATCH_STALLED);
