@@ -13,11 +13,6 @@
 #include "word.h"
 #include "work.h"
 
-#define BATCH 16
-/* libfabric (verbs) asks a device once for each completion, and once more in vain if there are
- * fewer than it was asked for. So it is asked for one, until it had one so often in a row. */
-#define HITS 4
-
 /* Part of what each completion goes through. */
 #define EACH static inline __attribute__((always_inline))
 
@@ -384,17 +379,8 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd)
 	return !ret;
 }
 
-/* By itself, so that looks at an empty queue are short. */
-static __attribute__((noinline)) void complete_all(struct dofi_evd *evd,
-						   const struct fi_cq_data_entry *entry, ssize_t n)
-{
-	for (ssize_t i = 0; i < n; i++)
-		complete(evd, &entry[i]);
-}
-
 /* Where an SRQ is concerned: see dofi_srx_enter. */
-static __attribute__((noinline)) ssize_t read_shared(struct dofi_evd *evd,
-						     struct fi_cq_data_entry *entry, size_t most)
+ssize_t dofi_cq_read_shared(struct dofi_evd *evd, struct fi_cq_data_entry *entry, size_t most)
 {
 	bool entered = dofi_srx_enter(evd->obj.ia, true);
 	ssize_t n = fi_cq_read(evd->cq, entry, most);
@@ -403,29 +389,13 @@ static __attribute__((noinline)) ssize_t read_shared(struct dofi_evd *evd,
 	return n;
 }
 
-unsigned int dofi_cq_pull(struct dofi_evd *evd)
+unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n)
 {
-	struct fi_cq_data_entry entry[BATCH];
-	size_t most = evd->hits < HITS && evd->obj.ia->fab.row->device ? 1 : BATCH;
-	ssize_t n;
-
-	if (!evd->cq)
-		return 0;
-	if (atomic_load_explicit(&evd->shares, memory_order_acquire))
-		n = read_shared(evd, entry, most);
-	else
-		n = fi_cq_read(evd->cq, entry, most);
-	if (n != (ssize_t)most)
-		evd->hits = 0;
-	else if (evd->hits < HITS)
-		evd->hits++;
-	if (n == -FI_EAGAIN)
-		return 0;
-	if (n > 0) {
-		complete_all(evd, entry, n);
-		return (unsigned int)n;
-	}
-	return n == -FI_EAVAIL && complete_error(evd) ? 1 : 0;
+	if (n <= 0)
+		return n == -FI_EAVAIL && complete_error(evd) ? 1 : 0;
+	for (ssize_t i = 0; i < n; i++)
+		complete(evd, &entry[i]);
+	return (unsigned int)n;
 }
 
 static void with_queue(struct dofi_ep *ep, bool recv,

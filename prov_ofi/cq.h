@@ -5,9 +5,40 @@
 
 #include "ep.h"
 
-/* Reads one batch of evd's CQ; evd->lock held. Returns the number of entries read. */
-unsigned int dofi_cq_pull(struct dofi_evd *evd);
-/* May one sleep on the CQ's descriptor? */
+#define DOFI_CQ_BATCH 16
+/* libfabric (verbs) asks a device once for each completion, and once more in vain if there are
+ * fewer than it was asked for. So it is asked for one, until it had one so often in a row. */
+#define DOFI_CQ_HITS 4
+
+/* Reads where some EP has an SRQ. */
+ssize_t dofi_cq_read_shared(struct dofi_evd *evd, struct fi_cq_data_entry *entry, size_t most);
+/* What a look at the CQ brought: `n` is what fi_cq_read returned. */
+unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n);
+
+/* Reads one batch of evd's CQ; evd->lock held. Returns the number of entries read. Inline, since
+ * looks at an empty queue are what a program that polls does most. */
+static inline unsigned int dofi_cq_pull(struct dofi_evd *evd)
+{
+	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
+	size_t most = DOFI_CQ_BATCH;
+	ssize_t n;
+
+	if (!evd->cq)
+		return 0;
+	if (evd->hits < DOFI_CQ_HITS && evd->obj.ia->fab.row->device)
+		most = 1;
+	if (atomic_load_explicit(&evd->shares, memory_order_acquire))
+		n = dofi_cq_read_shared(evd, entry, most);
+	else
+		n = fi_cq_read(evd->cq, entry, most);
+	if (n != (ssize_t)most)
+		evd->hits = 0;
+	else if (evd->hits < DOFI_CQ_HITS)
+		evd->hits++;
+	return n == -FI_EAGAIN ? 0 : dofi_cq_take(evd, entry, n);
+}
+
+/* May one sleep on the CQ's descriptor? evd->lock held. */
 bool dofi_cq_may_sleep(struct dofi_evd *evd);
 /* The event of a completed operation, if it is due one; false: nobody will dequeue it. */
 bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd);
