@@ -52,6 +52,14 @@ void fill(void *mem, size_t len, unsigned int seed);
 bool is_filled(const void *mem, size_t len, unsigned int seed);
 void check_fill(const char *file, int line, const void *mem, size_t len, unsigned int seed);
 #define CHECK_FILL(mem_, len_, seed_) check_fill(__FILE__, __LINE__, mem_, len_, seed_)
+/* What a completed write has written: to an iWARP sender it is over when the transport has taken
+ * it, and arrives a moment later. */
+#define CHECK_WRITTEN(mem_, len_, seed_)                                               \
+	do {                                                                            \
+		if (fabric_is("iwarp"))                                                 \
+			DT_UNTIL(is_filled(mem_, len_, seed_), US_EVENT);               \
+		CHECK_FILL(mem_, len_, seed_);                                          \
+	} while (0)
 
 DAT_LMR_TRIPLET seg(const struct buf *b, size_t off, size_t len);
 DAT_RMR_TRIPLET rem(const struct buf *b, size_t off, size_t len);

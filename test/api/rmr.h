@@ -113,10 +113,10 @@ static inline void allowed(struct side *s, enum op op, char *mem, uint64_t addr,
 	fill(op == OP_WRITE ? s->buf.mem : mem, len, seed);
 	OK(access_key(s, op, addr, len, key));
 	EV_DTO(s->req, s->ep, 5, op, len);
-	/* To an iWARP sender a write is over when it has been taken to be sent. */
-	if (op == OP_WRITE && fabric_is("iwarp"))
-		DT_UNTIL(is_filled(mem, len, seed), US_EVENT);
-	CHECK_FILL(op == OP_WRITE ? mem : s->buf.mem, len, seed);
+	if (op == OP_WRITE)
+		CHECK_WRITTEN(mem, len, seed);
+	else
+		CHECK_FILL(s->buf.mem, len, seed);
 }
 
 static inline void usable(struct side *s, char *mem, size_t len, DAT_RMR_CONTEXT key)

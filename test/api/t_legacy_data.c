@@ -63,7 +63,7 @@ static void large_write_with(seg_len_t max_message, seg_len_t max_rdma)
 	r = rem(&to, 0, to.len);
 	OK(dat_ep_post_rdma_write(p.a.ep, 1, &t, ck(1), &r, DAT_COMPLETION_DEFAULT_FLAG));
 	EV_DTO(p.a.req, p.a.ep, 1, OP_WRITE, from.len);
-	CHECK_FILL(to.mem, to.len, 8);
+	CHECK_WRITTEN(to.mem, to.len, 8);
 	OK(post_recv(&p.b, 0, 60000, 2));
 	OK(post_send(&p.a, 0, 60000, 3));
 	EV_DTO(p.b.recv, p.b.ep, 2, OP_RECV, 60000);

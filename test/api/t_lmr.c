@@ -486,7 +486,7 @@ TEST(lmr, shared_virtual_carries_data)
 	r = rem(&b, 0, 8192);
 	OK(dat_ep_post_rdma_write(p.a.ep, 1, &t, ck(1), &r, DAT_COMPLETION_DEFAULT_FLAG));
 	EV_DTO(p.a.req, p.a.ep, 1, OP_WRITE, 8192);
-	CHECK_FILL(mem, 8192, 3);
+	CHECK_WRITTEN(mem, 8192, 3);
 	OK(dat_lmr_free(b.lmr));
 	ASSERT_EQ(munmap(mem, 8192), 0);
 	pair_close(&p);
