@@ -81,6 +81,7 @@ dofi_sources = \
 	prov_ofi/rdm/wait.h \
 	prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
 	prov_ofi/rdm/wire_fab_arrive.c \
+	prov_ofi/rdm/wire_fab_bulk.c \
 	prov_ofi/rdm/wire_fab_cells.c \
 	prov_ofi/rdm/wire_fab_open.c \
 	prov_ofi/rdm/wire_fab_peers.c \

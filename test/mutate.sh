@@ -23,12 +23,18 @@ fi
 
 build()
 {
-	make -C "$dir/build" -j"$jobs" prov_ofi/dat2/libdaplofi.la > "$dir/log" 2>&1
+	make -C "$dir/build" -j"$jobs" prov_ofi/dat2/libdaplofi.la test/rdm/wire-fab \
+		> "$dir/log" 2>&1
 }
 
+# Cases of the wire over RDM endpoints begin with "wire:".
 holds()
 {
-	(cd "$dir/build" && test/api/test-api-20 --test "$1") > "$dir/out" 2>&1
+	case $1 in
+	wire:*) set -- test/rdm/wire-fab "${1#wire:}" ;;
+	*) set -- test/api/test-api-20 "$1" ;;
+	esac
+	(cd "$dir/build" && "$1" --test "$2") > "$dir/out" 2>&1
 }
 
 prepare()
@@ -41,7 +47,8 @@ prepare()
 		(cd "$dir/build" && ../src/configure --disable-static) > "$dir/log" 2>&1 || return 1
 	fi
 	make -C "$dir/build" -j"$jobs" > "$dir/log" 2>&1 &&
-		make -C "$dir/build" -j"$jobs" test/api/test-api-20 >> "$dir/log" 2>&1
+		make -C "$dir/build" -j"$jobs" test/api/test-api-20 test/rdm/wire-fab \
+			>> "$dir/log" 2>&1
 }
 
 mutate()
@@ -101,6 +108,14 @@ rmr_use_for_ep_key_ends_with_the_connection_in_2_0	rmr.c	s/if (rmr->bound_ep == 
 rmr_bind_across_zones_is_PROTECTION_VIOLATION	rmr.c	s/if (lmr->pz != rmr->pz || ep->pz != rmr->pz)/if (0)/
 rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	rmr.c	s/return rmr->bound == w && .*/return rmr->bound == w || ep;/
 rmr_lmr_free_is_refused_while_one_is_bound	mr.c	s/if (lmr->users)/if (0)/
+wire:bulk_breach_without_leave	rdm/wire_fab_bulk.c	s/if (!outstanding(l))$/if (0)/
+wire:bulk_breach_back_what_was_sent	rdm/wire_fab_bulk.c	s/if (later((uint16_t)(back + l->came), l->given))/if (0)/
+wire:bulk_breach_wishes_too_many	rdm/wire_fab_bulk.c	s/> (1 + RDM_CHANNELS) \* conn->net->window)/> 30000)/
+wire:bulk_stalled_rxm	rdm/wire_fab_bulk.c	s/outstanding(l) + (uint32_t)l->held < share/outstanding(l) < share/
+wire:bulk_recalled_rxm	rdm/wire_fab_bulk.c	s/^\t\t\t\trecall(net);$/\t\t\t\t(void)recall;/
+wire:bulk_settled_rxm	rdm/wire_fab_bulk.c	s/b->promised -= outstanding(l);/;/
+wire:bulk_closed_early_rxm	rdm/wire_fab_bulk.c	s/b->promised -= b->lapsing\[1\];/;/
+wire:bulk_overtaken_rxm	rdm/wire_fab_arrive.c	s/wfab_bulk_missing(conn) ? WFAB_BULK_GAP_MS :/0 ? WFAB_BULK_GAP_MS :/
 EOF
 }
 
@@ -109,6 +124,7 @@ if ! prepare; then
 	exit 2
 fi
 (cd "$dir/build" && test/api/test-api-20 --list) | awk '{ print $2 }' > "$dir/names"
+(cd "$dir/build" && test/rdm/wire-fab --list) | awk '{ print "wire:" $2 }' >> "$dir/names"
 table > "$dir/table"
 while IFS=$tab read -r name file change; do
 	# shellcheck disable=SC2254

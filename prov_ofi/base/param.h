@@ -33,6 +33,9 @@
 	  "copies so much at once, else 16") \
 	X(CELL_WINDOW, 2, 64, 8, "how many of these messages a connection may have under way in " \
 	  "each of its two channels") \
+	X(BULK_KIB, 0, 4096, 256, "size, in KiB, of the messages in which long requests and " \
+	  "answers travel there; the smaller of both sides counts; 0, or less than two cells: " \
+	  "none") \
 	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a stranger that " \
 	  "connects to a service point and says nothing is thrown out") \
 	X(SHM_RING_KIB, 4, 65536, 128, \

@@ -15,9 +15,10 @@
 
 /* Frames of one connection that are taken in one go, before others get their turn. */
 #define BATCH 64
-/* So is the data taken out of the peer's memory: what has come is told before more is taken, and
- * the connection's lock is not held for long. */
+/* So is the data taken out of the peer's memory, or out of large frames: what has come is told
+ * before more is taken, and the connection's lock is not held for long. */
 #define HAUL ((uint64_t)1 << 18)
+#define LARGE ((uint32_t)1 << 16)
 /* The last bytes of a write, which programs wait for in memory. */
 #define LINE 64
 /* No segment is longer; keeps sums from wrapping around. */
@@ -297,6 +298,8 @@ unsigned int rdm_take_requests(struct rdm_ep *ep)
 			break;
 		if (!ep->refused && !take_request(ep, f, payload))
 			break;
+		if (f->len >= LARGE)
+			ep->hauled += f->len;
 		ep->wire->release(ep, RDM_REQ);
 		n++;
 	}
@@ -352,6 +355,8 @@ unsigned int rdm_take_answers(struct rdm_ep *ep)
 			take_ack(ep, f);
 		else
 			rdm_ep_fail(ep, "an unknown kind of answer");
+		if (f->len >= LARGE)
+			ep->hauled += f->len;
 		ep->wire->release(ep, RDM_ANS);
 	}
 	return n;

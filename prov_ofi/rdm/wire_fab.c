@@ -12,6 +12,9 @@
 #include "base/wire.h"
 #include "rdm/wire_fab.h"
 
+/* What takes so many ordinary cells is worth a bulk cell. */
+#define BULK_FROM 4
+
 void wfab_break(struct rdm_conn *conn, int err)
 {
 	if (atomic_exchange(&conn->broken, true) || !conn->ep)
@@ -56,6 +59,7 @@ static int fab_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 	p = dofi_put(p, net->name_len, 1);
 	p = dofi_put(p, net->window, 2);
 	p = dofi_put(p, net->cell_size, 4);
+	p = dofi_put(p, net->bulk.size, 4);
 	p = dofi_put(p, conn->index, 4);
 	p = dofi_put(p, conn->generation, 4);
 	p = dofi_put(p, conn->token, 8);
@@ -67,7 +71,7 @@ static int fab_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 
 static int check_offer(const struct rdm_offer *in)
 {
-	uint32_t window, cell;
+	uint32_t window, cell, bulk;
 	size_t name;
 
 	if (in->len > RDM_OFFER_MAX || in->len <= WFAB_OFFER_HDR || in->data[0] != WFAB_VERSION)
@@ -75,8 +79,10 @@ static int check_offer(const struct rdm_offer *in)
 	name = in->data[1];
 	window = (uint32_t)dofi_get(in->data + 2, 2);
 	cell = (uint32_t)dofi_get(in->data + 4, 4);
+	bulk = (uint32_t)dofi_get(in->data + 8, 4);
 	if (name > WFAB_NAME_MAX || name != in->len - (size_t)WFAB_OFFER_HDR || !window ||
-	    window > WFAB_WINDOW_MAX || cell < 2 * WFAB_CELL_HDR || cell > WFAB_CELL_MAX)
+	    window > WFAB_WINDOW_MAX || cell < 2 * WFAB_CELL_HDR || cell > WFAB_CELL_MAX ||
+	    (bulk && bulk < cell) || bulk > WFAB_BULK_MAX)
 		return -FI_EINVAL;
 	return 0;
 }
@@ -108,6 +114,7 @@ static int take_offer(struct rdm_conn *conn, const struct rdm_offer *in)
 {
 	struct wfab *net = conn->net;
 	uint32_t cell = (uint32_t)dofi_get(in->data + 4, 4);
+	uint32_t bulk = (uint32_t)dofi_get(in->data + 8, 4);
 	int ret;
 
 	if (conn->adopted || !may_be_name(net, in->data + WFAB_OFFER_HDR, in->data[1]))
@@ -117,12 +124,17 @@ static int take_offer(struct rdm_conn *conn, const struct rdm_offer *in)
 		return ret;
 	conn->peer_window = (uint32_t)dofi_get(in->data + 2, 2);
 	conn->payload = (cell < net->cell_size ? cell : net->cell_size) - (uint32_t)WFAB_CELL_HDR;
-	conn->peer_index = (uint32_t)dofi_get(in->data + 8, 4);
-	conn->peer_generation = (uint32_t)dofi_get(in->data + 12, 4);
-	conn->peer_token = dofi_get(in->data + 16, 8);
+	if (bulk > net->bulk.size)
+		bulk = net->bulk.size;
+	conn->bulk_payload = bulk ? bulk - (uint32_t)WFAB_CELL_HDR : 0;
+	conn->peer_index = (uint32_t)dofi_get(in->data + 12, 4);
+	conn->peer_generation = (uint32_t)dofi_get(in->data + 16, 4);
+	conn->peer_token = dofi_get(in->data + 20, 8);
 	atomic_store(&conn->adopted, true);
 	/* The peer may have sent something meanwhile. */
 	credit_if_due(conn);
+	wfab_bulk_note(conn);
+	wfab_bulk_give(net);
 	wfab_note_owing(conn);
 	return 0;
 }
@@ -252,11 +264,25 @@ static bool get_cell(struct rdm_conn *conn, int ch)
 	return conn->filling[ch] != NULL;
 }
 
+/* A large one, if that pays and the peer has given leave. */
+static bool get_bulk(struct rdm_conn *conn, int ch, size_t want)
+{
+	pthread_mutex_t *lock = &conn->net->domain->wire_lock;
+
+	if (!conn->bulk_payload || want < (size_t)BULK_FROM * conn->payload)
+		return false;
+	if (conn->bulk.filling[ch])
+		return true;
+	pthread_mutex_lock(lock);
+	conn->bulk.filling[ch] = wfab_bulk_take(conn);
+	pthread_mutex_unlock(lock);
+	return conn->bulk.filling[ch] != NULL;
+}
+
 static struct rdm_frame *fab_reserve(struct rdm_ep *ep, int channel, size_t want, size_t *room)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
-	(void)want;
 	if (!conn || !conn->adopted || conn->broken)
 		return NULL;
 	if (!wfab_room(conn, channel) || !get_cell(conn, channel)) {
@@ -267,6 +293,10 @@ static struct rdm_frame *fab_reserve(struct rdm_ep *ep, int channel, size_t want
 			return NULL;
 	}
 	atomic_store(&conn->wanted[channel], false);
+	if (get_bulk(conn, channel, want)) {
+		*room = conn->bulk_payload;
+		return wfab_frame(conn->bulk.filling[channel]);
+	}
 	*room = conn->payload;
 	return wfab_frame(conn->filling[channel]);
 }
@@ -276,19 +306,26 @@ static void return_done(struct rdm_conn *conn)
 {
 	struct wfab *net = conn->net;
 	struct wfab_cell *cell;
+	bool bulk = false;
 
 	while ((cell = conn->done)) {
 		conn->done = cell->next;
-		net->held--;
+		bulk |= cell->bulk;
+		wfab_unhold(conn, cell);
 		wfab_cell_return(net, cell);
 	}
 	for (int ch = 0; ch < RDM_CHANNELS; ch++)
 		conn->returned[ch] = atomic_load(&conn->expected[ch]);
+	if (!bulk)
+		return;
+	wfab_bulk_note(conn);
+	wfab_bulk_give(net);
 }
 
 static void fab_commit(struct rdm_ep *ep, int channel, struct rdm_frame *frame)
 {
 	struct rdm_conn *conn = ep->w.conn;
+	struct wfab_cell *bulk = conn->bulk.filling[channel];
 	struct wfab_cell *cell = conn->filling[channel];
 	uint32_t len = (uint32_t)WFAB_CELL_HDR + frame->len;
 	uint32_t seq;
@@ -298,10 +335,15 @@ static void fab_commit(struct rdm_ep *ep, int channel, struct rdm_frame *frame)
 	seq = atomic_fetch_add(&conn->sent[channel], 1);
 	if (channel == RDM_REQ && frame->kind == RDM_MSG && (frame->flags & RDM_LAST))
 		conn->message_end = seq + 1;
+	if (bulk && frame == wfab_frame(bulk)) {
+		conn->bulk.filling[channel] = NULL;
+		wfab_send(conn, bulk, (uint8_t)channel, seq, len);
+	} else {
+		conn->filling[channel] = NULL;
+		wfab_send(conn, cell, (uint8_t)channel, seq, len);
+	}
 	/* The next one at the same time: reserving then takes no lock. */
-	conn->filling[channel] = NULL;
-	wfab_send(conn, cell, (uint8_t)channel, seq, len);
-	if (conn->taken < wfab_tx_limit(conn))
+	if (!conn->filling[channel] && conn->taken < wfab_tx_limit(conn))
 		conn->filling[channel] = wfab_cell_take(conn);
 	pthread_mutex_unlock(&ep->domain->wire_lock);
 }

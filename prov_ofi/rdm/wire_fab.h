@@ -4,6 +4,7 @@
  * A domain has one inner endpoint, completion queue and address vector. Everything travels in
  * cells: messages of at most a fixed size, each with a header that names the connection.
  * Cells may arrive in any order and more than once; a window per channel puts them in order.
+ * There are ordinary cells and, for long requests and answers, bulk cells, which are much larger.
  *
  * A cell, numbers little-endian:
  *
@@ -16,9 +17,14 @@
  *        24  u32  the same for channel 1
  *        28  u8   channel; WFAB_CREDIT: nothing but the counts of bytes 20 to 29, ends here
  *        29  u8   cells of channel 0 that the sender has besides, in sequence, but not consumed
- *        30  u8   flags: WFAB_ASKS
+ *        30  u8   flags: WFAB_ASKS, WFAB_RECALLS
  *        31  u8   zero
- *        32       struct rdm_frame (40 bytes), then its payload
+ *        32  u16  bulk cells that the sender would like to send,
+ *        34  u16  those that it has sent,
+ *        36  u16  those that it has had leave for and does without,
+ *        38  u16  those that the receiver of this one has leave for; all counted from the
+ *                 beginning, modulo 65536
+ *        40       struct rdm_frame (40 bytes), then its payload
  *
  * Nobody has more than the other side's window of unconsumed cells per channel under way. Counts
  * only grow, so a lost race between two cells that bear them does no harm. Credit cells go when
@@ -29,8 +35,18 @@
  * message asks (WFAB_ASKS) for the counts of bytes 20 and 29, unless an answer is awaited already.
  * Any cell answers; where none goes, a credit cell does as soon as nothing else is to be done. What
  * was sent while the answer was awaited is asked about by the next message, or by a credit cell.
+ *
+ * A bulk cell is a cell like any other, with a number in its channel and a place in the window, but
+ * a message that is tagged (WFAB_BULK_TAG), so it finds a large buffer. There are few of these, and
+ * they are for all connections: a bulk cell is sent only with leave. Who has a long request or
+ * answer to send says how many bulk cells he would like; he is given leave when there are buffers,
+ * and keeps it until he uses it, or is asked to give it back because others have none
+ * (WFAB_RECALLS). Nobody waits for leave: what has none goes in ordinary cells at once. See
+ * wire_fab_bulk.c.
+ *
  * So at most WFAB_CREDIT_CELLS credit cells can be under way before the peer has to read one: two
- * for each channel's half windows, one question, one answer.
+ * for each channel's half windows, one question, one answer, and one each that gives leave to who
+ * has none, recalls it, and gives it back.
  *
  * An end that is closed answers what it has been asked, and asks about all that it has sent, unless
  * the peer has ended before. The answer is waited for, because a TCP socket that is closed while
@@ -38,12 +54,13 @@
  *
  * An offer, numbers big-endian as in all messages of a handshake:
  *
- *   byte  0  u8   version, 2
+ *   byte  0  u8   version, 3
  *         1  u8   length of the endpoint's name
  *         2  u16  window: cells per channel
  *         4  u32  size of a cell, all headers included
- *         8  u32  index, then u32 generation, u64 token
- *        24       name (fi_getname)
+ *         8  u32  the same of a bulk cell; 0: there are none. The smaller of both sides counts
+ *        12  u32  index, then u32 generation, u64 token
+ *        28       name (fi_getname)
  *
  * The last message of a side: u32 number of cells sent in channel 0, u32 in channel 1, u32 number
  * of cells of channel 0 that have reached it in sequence.
@@ -56,25 +73,33 @@
 #define DOFI_RDM_WIRE_FAB_H
 
 #include <endian.h>
+#include <rdma/fi_tagged.h>
 
 #include "rdm/rdm.h"
 
-#define WFAB_VERSION 2
-#define WFAB_HDR 32
+#define WFAB_VERSION 3
+#define WFAB_HDR 40
 #define WFAB_CELL_HDR (WFAB_HDR + RDM_FRAME_HDR)
 #define WFAB_CREDIT 0xff
 #define WFAB_ASKS 0x01
-#define WFAB_CREDIT_CELLS 6
+#define WFAB_RECALLS 0x02
+#define WFAB_CREDIT_CELLS 9
 #define WFAB_WINDOW_MAX 64
 #define WFAB_CELL_MAX 65536
+#define WFAB_BULK_TAG 1
+/* Bytes of buffers that receive bulk cells, and of those that send them, of an adapter at most. */
+#define WFAB_BULK_BYTES (8u << 20)
+#define WFAB_BULK_MAX (WFAB_BULK_BYTES / 2 + WFAB_CELL_HDR)
 #define WFAB_NAME_MAX 128
-#define WFAB_OFFER_HDR 24
+#define WFAB_OFFER_HDR 28
 #define WFAB_BYE 12
 /* Cells that a connection sends beyond its windows: one being filled per channel, one credit. */
 #define WFAB_TX_EXTRA 3
 /* A missing cell, and a closed connection's last ones, are waited for that long; so is the word
- * that these have arrived. */
+ * that these have arrived. A bulk cell takes its time and is overtaken, also while its sender is
+ * stopped. */
 #define WFAB_GAP_MS 5000
+#define WFAB_BULK_GAP_MS 60000
 #define WFAB_LINGER_MS 2000
 #define WFAB_CONFIRM_MS 200
 /* For providers without a descriptor, at most, and for cells that wait to be sent. */
@@ -87,6 +112,7 @@ struct wfab_hdr {
 	uint64_t token;
 	uint32_t seq, consumed[RDM_CHANNELS];
 	uint8_t channel, arrived, flags, zero;
+	uint16_t wishes, used, back, leave;
 };
 
 enum wfab_use {
@@ -107,7 +133,7 @@ struct wfab_cell {
 	void *desc;
 	uint32_t len;
 	uint8_t use;
-	bool credit;
+	bool credit, bulk;
 };
 
 /* Cells are made for a connection and kept until the domain is closed. */
@@ -118,6 +144,39 @@ struct wfab_slab {
 	void *memory;
 	size_t bytes;
 	struct fid_mr *mr;
+};
+
+/* A connection's leave to send bulk cells, and what it has given the peer; wire_lock. Cells are
+ * counted from the beginning, modulo 65536. */
+struct wfab_leave {
+	struct wfab_cell *filling[RDM_CHANNELS];	/* ep->lock */
+	uint32_t flying;		/* cells out of the pool, to be sent */
+	uint16_t wishes, used, back;	/* what we say, */
+	uint16_t leave;			/* and what the peer has said */
+	bool back_due;			/* it has to be told of `back` */
+
+	uint16_t peer_wishes, peer_used, peer_back;
+	uint16_t given, told;		/* leave, and what the peer knows of it */
+	uint16_t came, held;		/* cells; held: not returned yet */
+	bool recall_due, recalled;
+	struct dofi_list wanting;	/* in net->bulk.wanting: more leave would be given */
+	struct dofi_list holding;	/* in net->bulk.holding: leave is given and not used */
+};
+
+/* Bulk cells of a domain. Promised are those that somebody has leave for, or had. */
+struct wfab_bulk {
+	uint32_t size;			/* all headers included; 0: there are none */
+	uint32_t most;			/* for receiving, and for sending */
+	uint32_t cells, posted, held, sending, promised;
+	bool post_full;
+	bool tell;			/* somebody who is owed a cell waits for it */
+	struct wfab_cell *pool;
+	struct dofi_list wanting, holding;	/* who has waited, or not used any, longest first */
+	/* Leave of connections that are closed, whose cells may come yet: two parts by age */
+	uint32_t lapsing[2];
+	uint64_t lapse_at;		/* 0: there is none */
+	uint64_t recall_at;		/* not before */
+	uint64_t sent, came;		/* for tests and the log */
 };
 
 struct wfab_peer {
@@ -147,6 +206,7 @@ struct rdm_conn {
 	_Atomic bool adopted;
 	struct wfab_peer *peer;
 	uint32_t peer_index, peer_generation, peer_window, payload;
+	uint32_t bulk_payload;		/* 0: no bulk cells */
 	uint64_t peer_token;
 
 	/* sending */
@@ -157,6 +217,7 @@ struct rdm_conn {
 	struct wfab_cell *waiting, **waiting_end;
 	struct dofi_list blocked;		/* in net->blocked while cells wait */
 	bool credit_flying, credit_owed;
+	struct wfab_leave bulk;
 	/* Of channel 0, counted from the beginning: cells that are known to be at the peer; those
 	 * up to the end of the last message; those that an answer is awaited for. */
 	_Atomic uint32_t confirmed;
@@ -225,6 +286,7 @@ struct wfab {
 	uint64_t gap_check;
 	struct wfab_peer *peers[WFAB_PEER_BUCKETS];
 	uint32_t idle_peers;
+	struct wfab_bulk bulk;
 	struct wfab_shake shake;
 	/* what did not check out, for tests and the log */
 	uint64_t dropped, late, repeated;
@@ -299,10 +361,15 @@ void wfab_conns_free(struct wfab *net);
 
 /* wire_fab_cells.c; wire_lock held. */
 int wfab_cells_add(struct wfab *net);
+/* One of that many bytes each, behind `lead` bytes; they get into *pool. */
+int wfab_add_slab(struct wfab *net, uint32_t count, size_t bytes, size_t lead,
+		  struct wfab_cell **pool);
 struct wfab_cell *wfab_cell_take(struct rdm_conn *conn);
 void wfab_cell_free(struct wfab *net, struct wfab_cell *cell);
 /* A received cell has been used: its buffer receives again, if it is needed for that. */
 void wfab_cell_return(struct wfab *net, struct wfab_cell *cell);
+/* It was held by a connection. */
+void wfab_unhold(struct rdm_conn *conn, struct wfab_cell *cell);
 void wfab_post(struct wfab *net);
 void wfab_cells_close_mrs(struct wfab *net);
 void wfab_cells_free(struct wfab *net);
@@ -313,9 +380,34 @@ void wfab_send_credit(struct rdm_conn *conn);
 void wfab_note_owing(struct rdm_conn *conn);
 /* The connection has been closed: what it is asked about, and what it has to ask. */
 void wfab_send_last(struct rdm_conn *conn);
-void wfab_send_owed(struct wfab *net);
+/* urgent: only what is said about bulk cells, for which others wait. */
+void wfab_send_owed(struct wfab *net, bool urgent);
 void wfab_send_waiting(struct wfab *net);
 void wfab_sent(struct wfab *net, struct wfab_cell *cell, int err);
+
+/* wire_fab_bulk.c; wire_lock held. */
+/* Are there bulk cells, and how large are they? */
+void wfab_bulk_init(struct wfab *net);
+void wfab_bulk_init_conn(struct rdm_conn *conn);
+/* A bulk cell to be filled, or NULL: no leave, or no buffer; then leave is asked for. */
+struct wfab_cell *wfab_bulk_take(struct rdm_conn *conn);
+/* Buffers for all leave that was given. */
+void wfab_bulk_post(struct wfab *net);
+/* Gives leave to those who want it, as far as there are buffers. */
+void wfab_bulk_give(struct wfab *net);
+/* The connection may want some now. */
+void wfab_bulk_note(struct rdm_conn *conn);
+void wfab_bulk_fill(struct rdm_conn *conn, struct wfab_hdr *hdr);
+/* There is something about leave that the peer has to be told. */
+bool wfab_bulk_due(const struct rdm_conn *conn);
+/* What a header says; false: that is impossible. */
+bool wfab_bulk_counts(struct rdm_conn *conn, const struct wfab_hdr *hdr);
+/* A bulk cell has come; false: without leave. */
+bool wfab_bulk_came(struct rdm_conn *conn);
+/* May a missing cell be a bulk cell? */
+bool wfab_bulk_missing(const struct rdm_conn *conn);
+/* settled: none of the peer's can come any more. */
+void wfab_bulk_close(struct rdm_conn *conn, bool settled);
 
 /* wire_fab_arrive.c */
 void wfab_progress(struct rdm_domain *domain);

@@ -151,7 +151,7 @@ static void note_gap(struct rdm_conn *conn, uint64_t now)
 static void check_gap(struct rdm_conn *conn, uint64_t now)
 {
 	bool any = false, same = false;
-	uint32_t which;
+	uint32_t which, limit;
 
 	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
 		if (!missing(conn, ch, &which))
@@ -159,7 +159,8 @@ static void check_gap(struct rdm_conn *conn, uint64_t now)
 		any = true;
 		same |= which == conn->gap_at[ch];
 	}
-	if (same && now < conn->gap_since + DOFI_MS(WFAB_GAP_MS))
+	limit = wfab_bulk_missing(conn) ? WFAB_BULK_GAP_MS : WFAB_GAP_MS;
+	if (same && now < conn->gap_since + DOFI_MS(limit))
 		return;
 	dofi_list_remove(&conn->gap);
 	if (same)
@@ -215,7 +216,7 @@ static uint32_t run_from(struct rdm_conn *conn, uint32_t seq)
 static void into_window(struct wfab *net, struct rdm_conn *conn, struct wfab_cell *cell)
 {
 	int ch = cell->hdr->channel;
-	bool asks = cell->hdr->flags;
+	bool asks = cell->hdr->flags & WFAB_ASKS;
 	uint32_t seq = le32toh(cell->hdr->seq);
 	uint32_t ahead = seq - atomic_load(&conn->expected[ch]);
 	_Atomic(struct wfab_cell *) *slot = wfab_slot(conn, ch, seq);
@@ -229,9 +230,14 @@ static void into_window(struct wfab *net, struct rdm_conn *conn, struct wfab_cel
 		drop(net, cell, "it has come before");
 		return;
 	}
+	if (!cell->bulk) {
+		net->held++;
+	} else if (!wfab_bulk_came(conn)) {
+		violated(net, conn, cell, "a bulk cell without leave");
+		return;
+	}
 	unswap_frame(wfab_frame(cell));
 	cell->use = WFAB_HELD;
-	net->held++;
 	/* Looked at first: once it is in its place, it and those behind it can be consumed. */
 	if (ch == RDM_REQ && seq == conn->arrived)
 		conn->arrived += run_from(conn, seq);
@@ -249,7 +255,7 @@ static void into_window(struct wfab *net, struct rdm_conn *conn, struct wfab_cel
 
 static void take_credit(struct wfab *net, struct rdm_conn *conn, struct wfab_cell *cell)
 {
-	if (cell->hdr->flags && !asked_about(conn, le32toh(cell->hdr->seq)))
+	if ((cell->hdr->flags & WFAB_ASKS) && !asked_about(conn, le32toh(cell->hdr->seq)))
 		violated(net, conn, cell, "a question about what was never sent");
 	else
 		wfab_cell_return(net, cell);
@@ -261,8 +267,13 @@ void wfab_arrive(struct wfab *net, struct wfab_cell *cell)
 	struct rdm_conn *conn;
 	const char *why;
 
-	net->posted--;
-	net->post_full = false;
+	if (cell->bulk) {
+		net->bulk.posted--;
+		net->bulk.post_full = false;
+	} else {
+		net->posted--;
+		net->post_full = false;
+	}
 	if (cell->len < WFAB_HDR) {
 		drop(net, cell, "too short");
 		return;
@@ -276,11 +287,12 @@ void wfab_arrive(struct wfab *net, struct wfab_cell *cell)
 		drop(net, cell, "its connection is broken");
 		return;
 	}
-	if (hdr->zero || (hdr->flags & ~WFAB_ASKS) || !take_counts(conn, hdr)) {
+	if (hdr->zero || (hdr->flags & ~(WFAB_ASKS | WFAB_RECALLS)) || !take_counts(conn, hdr) ||
+	    !wfab_bulk_counts(conn, hdr)) {
 		violated(net, conn, cell, "impossible counts");
 		return;
 	}
-	if (hdr->channel == WFAB_CREDIT && cell->len == WFAB_HDR)
+	if (hdr->channel == WFAB_CREDIT && cell->len == WFAB_HDR && !cell->bulk)
 		take_credit(net, conn, cell);
 	else if (hdr->channel >= RDM_CHANNELS || cell->len < WFAB_CELL_HDR)
 		violated(net, conn, cell, "no such channel, or no frame");
@@ -300,7 +312,8 @@ static void completed(struct wfab *net, struct fi_cq_msg_entry *entry)
 		wfab_sent(net, cell, 0);
 		return;
 	}
-	cell->len = entry->len <= net->cell_size ? (uint32_t)entry->len : 0;
+	cell->len = entry->len <= (cell->bulk ? net->bulk.size : net->cell_size) ?
+			    (uint32_t)entry->len : 0;
 	if (net->shake.on)
 		wfab_test_hold(net, cell);
 	else
@@ -337,7 +350,7 @@ unsigned int wfab_poll(struct wfab *net)
 	struct fi_cq_msg_entry entries[BATCH];
 	unsigned int got = 0;
 
-	net->post_full = false;
+	net->post_full = net->bulk.post_full = false;
 	while (got < POLL_MAX) {
 		ssize_t n = fi_cq_read(net->cq, entries, BATCH);
 
@@ -360,13 +373,16 @@ unsigned int wfab_poll(struct wfab *net)
 	if (net->shake.on)
 		wfab_test_deliver(net);
 	wfab_post(net);
+	wfab_bulk_post(net);
+	if (!dofi_list_empty(&net->bulk.wanting))
+		wfab_bulk_give(net);
 	if (!dofi_list_empty(&net->blocked))
 		wfab_send_waiting(net);
 	if (!dofi_list_empty(&net->closed))
 		wfab_conns_reap(net);
 	check_gaps(net);
-	if (!got && !dofi_list_empty(&net->owing))
-		wfab_send_owed(net);
+	if ((!got && !dofi_list_empty(&net->owing)) || net->bulk.tell)
+		wfab_send_owed(net, got);
 	/* It has been looked. Others may be asleep, and still rely on the timer. */
 	if (net->timer_due && dofi_now() >= net->timer_due)
 		wfab_set_timer(net);

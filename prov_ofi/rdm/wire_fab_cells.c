@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where do cells come from, and how are they sent and received?
  *
- * All cells of a domain are of one size and serve for both directions. There are enough of them for
- * what all connections together may have under way, so none has to wait for another's.
+ * The ordinary cells of a domain are of one size and serve for both directions. There are enough of
+ * them for what all connections together may have under way, so none has to wait for another's.
+ * For bulk cells see wire_fab_bulk.c, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +41,8 @@ static int register_slab(struct wfab *net, struct wfab_slab *slab)
 	return ret;
 }
 
-static int add_slab(struct wfab *net, uint32_t count)
+int wfab_add_slab(struct wfab *net, uint32_t count, size_t bytes, size_t lead,
+		  struct wfab_cell **pool)
 {
 	struct wfab_slab *slab = calloc(1, sizeof(*slab));
 	int ret = -FI_ENOMEM;
@@ -48,7 +50,7 @@ static int add_slab(struct wfab *net, uint32_t count)
 	if (!slab)
 		return ret;
 	slab->count = count;
-	slab->bytes = (size_t)count * net->cell_size;
+	slab->bytes = count * bytes;
 	slab->cells = calloc(count, sizeof(*slab->cells));
 	slab->memory = mmap(NULL, slab->bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -64,14 +66,13 @@ static int add_slab(struct wfab *net, uint32_t count)
 	for (uint32_t i = count; i--;) {
 		struct wfab_cell *cell = &slab->cells[i];
 
-		cell->hdr = (void *)((char *)slab->memory + (size_t)i * net->cell_size);
+		cell->hdr = (void *)((char *)slab->memory + i * bytes + lead);
 		cell->desc = slab->mr ? fi_mr_desc(slab->mr) : NULL;
-		cell->next = net->pool;
-		net->pool = cell;
+		cell->next = *pool;
+		*pool = cell;
 	}
 	slab->next = net->slabs;
 	net->slabs = slab;
-	net->cells += count;
 	return 0;
 failed:
 	if (slab->memory)
@@ -85,6 +86,7 @@ failed:
 int wfab_cells_add(struct wfab *net)
 {
 	uint32_t rx = net->posted + net->held, need;
+	int ret;
 
 	if (rx < net->want_rx)
 		rx = net->want_rx;
@@ -92,7 +94,12 @@ int wfab_cells_add(struct wfab *net)
 	if (net->cells >= need)
 		return 0;
 	need -= net->cells;
-	return add_slab(net, need < LOT ? LOT : need);
+	if (need < LOT)
+		need = LOT;
+	ret = wfab_add_slab(net, need, net->cell_size, 0, &net->pool);
+	if (!ret)
+		net->cells += need;
+	return ret;
 }
 
 void wfab_cells_close_mrs(struct wfab *net)
@@ -140,10 +147,14 @@ struct wfab_cell *wfab_cell_take(struct rdm_conn *conn)
 
 void wfab_cell_free(struct wfab *net, struct wfab_cell *cell)
 {
+	struct wfab_cell **pool = cell->bulk ? &net->bulk.pool : &net->pool;
+
+	if (cell->bulk && cell->use >= WFAB_FILLING)
+		net->bulk.sending--;
 	cell->use = WFAB_FREE;
 	cell->conn = NULL;
-	cell->next = net->pool;
-	net->pool = cell;
+	cell->next = *pool;
+	*pool = cell;
 }
 
 void wfab_post(struct wfab *net)
@@ -169,8 +180,23 @@ void wfab_post(struct wfab *net)
 
 void wfab_cell_return(struct wfab *net, struct wfab_cell *cell)
 {
+	bool bulk = cell->bulk;
+
 	wfab_cell_free(net, cell);
-	wfab_post(net);
+	if (bulk)
+		wfab_bulk_post(net);
+	else
+		wfab_post(net);
+}
+
+void wfab_unhold(struct rdm_conn *conn, struct wfab_cell *cell)
+{
+	if (cell->bulk) {
+		conn->bulk.held--;
+		conn->net->bulk.held--;
+	} else {
+		conn->net->held--;
+	}
 }
 
 /* Frames are little-endian on the way. */
@@ -212,13 +238,14 @@ static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t c
 	}
 	conn->arrived_told = conn->arrived;
 	hdr->arrived = (uint8_t)(conn->arrived - conn->returned[RDM_REQ]);
+	wfab_bulk_fill(conn, hdr);
 	if (!ask_due(conn) || channel == RDM_ANS)
 		return;
 	conn->asking = true;
 	conn->asked = channel == RDM_REQ ? seq + 1 : conn->message_end;
 	if (channel == WFAB_CREDIT)
 		hdr->seq = htole32(conn->asked);
-	hdr->flags = WFAB_ASKS;
+	hdr->flags |= WFAB_ASKS;
 }
 
 static ssize_t hand_over(struct wfab *net, struct wfab_cell *cell)
@@ -228,8 +255,12 @@ static ssize_t hand_over(struct wfab *net, struct wfab_cell *cell)
 	if (net->shake.on && wfab_test_refuse(net))
 		return -FI_EAGAIN;
 	cell->use = WFAB_FLYING;
-	ret = fi_send(net->ep, cell->hdr, cell->len, cell->desc, cell->conn->peer->addr,
-		      &cell->context);
+	if (cell->bulk)
+		ret = fi_tsend(net->ep, cell->hdr, cell->len, cell->desc, cell->conn->peer->addr,
+			       WFAB_BULK_TAG, &cell->context);
+	else
+		ret = fi_send(net->ep, cell->hdr, cell->len, cell->desc, cell->conn->peer->addr,
+			      &cell->context);
 	if (ret)
 		cell->use = WFAB_WAITING;
 	return ret;
@@ -285,7 +316,7 @@ void wfab_send_credit(struct rdm_conn *conn)
 static bool owes(const struct rdm_conn *conn)
 {
 	return (conn->ep || conn->closed_at) && conn->adopted && !conn->broken &&
-	       (ask_due(conn) || answer_due(conn));
+	       (ask_due(conn) || answer_due(conn) || wfab_bulk_due(conn));
 }
 
 void wfab_note_owing(struct rdm_conn *conn)
@@ -301,17 +332,20 @@ void wfab_send_last(struct rdm_conn *conn)
 		wfab_send_credit(conn);
 }
 
-void wfab_send_owed(struct wfab *net)
+void wfab_send_owed(struct wfab *net, bool urgent)
 {
 	struct dofi_list *pos, *tmp;
 
 	dofi_list_each_safe(pos, tmp, &net->owing) {
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, owe);
 
+		if (urgent && !wfab_bulk_due(conn))
+			continue;
 		dofi_list_remove(pos);
 		if (owes(conn))
 			wfab_send_credit(conn);
 	}
+	net->bulk.tell = false;
 }
 
 /* False: the fabric has no room yet. */
@@ -351,14 +385,17 @@ void wfab_send_waiting(struct wfab *net)
 void wfab_sent(struct wfab *net, struct wfab_cell *cell, int err)
 {
 	struct rdm_conn *conn = cell->conn;
-	bool credit = cell->credit;
+	bool credit = cell->credit, bulk = cell->bulk;
 
-	if (cell->use == WFAB_LOST)
+	if (cell->use == WFAB_LOST && !bulk)
 		net->lost--;
 	wfab_cell_free(net, cell);
 	if (!conn)
 		return;
-	atomic_fetch_sub(&conn->taken, 1);
+	if (bulk)
+		conn->bulk.flying--;
+	else
+		atomic_fetch_sub(&conn->taken, 1);
 	if (credit)
 		conn->credit_flying = false;
 	if (err)

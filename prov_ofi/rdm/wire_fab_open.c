@@ -17,7 +17,7 @@
 /* Operations of one direction that are outstanding at once, whatever the provider would take. */
 #define DEPTH_MAX 8192
 
-static struct fi_info *make_hints(const struct dofi_fab *fab, bool bind)
+static struct fi_info *make_hints(const struct dofi_fab *fab, bool bind, bool tagged)
 {
 	struct fi_info *hints = dofi_lib.dupinfo(NULL);
 	bool v6 = fab->addr.sa.sa_family == AF_INET6;
@@ -25,7 +25,7 @@ static struct fi_info *make_hints(const struct dofi_fab *fab, bool bind)
 	if (!hints)
 		return NULL;
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG;
+	hints->caps = FI_MSG | (tagged ? FI_TAGGED : 0);
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY | FI_MR_ENDPOINT;
@@ -54,9 +54,10 @@ failed:
 /* Threads of the provider's own are not wanted, though sockets has a descriptor only with them: it
  * was many times slower beside a thread that polls. All that is done to the inner objects is done
  * under one lock, so a provider that is not safe for several threads serves as well. */
-static int ask(const struct dofi_fab *fab, bool bind, bool tell, struct fi_info **info)
+static int ask(const struct dofi_fab *fab, bool bind, bool tagged, bool tell,
+	       struct fi_info **info)
 {
-	struct fi_info *hints = make_hints(fab, bind);
+	struct fi_info *hints = make_hints(fab, bind, tagged);
 	int ret;
 
 	if (!hints)
@@ -74,12 +75,20 @@ static int ask(const struct dofi_fab *fab, bool bind, bool tell, struct fi_info 
 	return ret;
 }
 
-/* Providers over IP are bound to the address; others have addresses of their own kind. */
+/* Providers over IP are bound to the address; others have addresses of their own kind. Tagged
+ * messages are for bulk cells, which one can do without. */
 static int find_inner(const struct dofi_fab *fab, bool tell, struct fi_info **info)
 {
-	int ret = ask(fab, true, false, info);
+	int ret = -FI_ENODATA;
 
-	return ret == -FI_ENODATA ? ask(fab, false, tell, info) : ret;
+	if (dofi_param(DOFI_NUM_BULK_KIB)) {
+		ret = ask(fab, true, true, false, info);
+		if (ret == -FI_ENODATA)
+			ret = ask(fab, false, true, false, info);
+	}
+	if (ret == -FI_ENODATA)
+		ret = ask(fab, true, false, false, info);
+	return ret == -FI_ENODATA ? ask(fab, false, false, tell, info) : ret;
 }
 
 #define ORDINARY_CELL (16u * 1024)
@@ -107,6 +116,8 @@ static void enlarge_cells(struct wfab *net)
 	if (!fi_getopt(&net->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &copied, &len) &&
 	    copied >= LARGE_CELL)
 		net->cell_size = LARGE_CELL;
+	if (net->bulk.size < 2 * net->cell_size)
+		net->bulk.size = 0;
 }
 
 /* The first that takes cells whole; the provider lists the best one first. */
@@ -206,7 +217,7 @@ static int choose_inner(struct wfab *net)
 
 static int open_cq(struct wfab *net)
 {
-	size_t size = net->post_max + depth(net->info->tx_attr->size);
+	size_t size = net->post_max + depth(net->info->tx_attr->size) + net->bulk.most;
 	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_MSG,
 				   .wait_obj = FI_WAIT_FD };
 
@@ -311,6 +322,7 @@ int wfab_open(struct rdm_domain *domain)
 		goto failed;
 	if (wfab_test_asked(domain->fabric->fab))
 		wfab_test_start(net);
+	wfab_bulk_init(net);
 	ret = open_inner(net, &what);
 	if (!ret) {
 		net->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -322,8 +334,8 @@ int wfab_open(struct rdm_domain *domain)
 		goto failed;
 	}
 	domain->wire = net;
-	dofi_log(DOFI_LOG_INFO, "%s: cells of %u bytes, %u per channel, %s",
-		 net->info->fabric_attr->prov_name, net->cell_size, net->window,
+	dofi_log(DOFI_LOG_INFO, "%s: cells of %u bytes, %u per channel, bulk cells of %u bytes, %s",
+		 net->info->fabric_attr->prov_name, net->cell_size, net->window, net->bulk.size,
 		 net->cq_fd < 0 ? "looked for each millisecond" : "with a descriptor");
 	return 0;
 failed:
@@ -384,7 +396,7 @@ static uint64_t next_look(const struct wfab *net)
 {
 	if (net->cq_fd < 0 && net->want_tx)
 		return tick(net);
-	if (!dofi_list_empty(&net->blocked) || net->post_full)
+	if (!dofi_list_empty(&net->blocked) || net->post_full || net->bulk.post_full)
 		return DOFI_MS(WFAB_TICK_MS);
 	if (!dofi_list_empty(&net->gaps) || !dofi_list_empty(&net->closed))
 		return DOFI_MS(100);
@@ -410,7 +422,7 @@ bool wfab_may_sleep(struct rdm_domain *domain)
 	bool may = true;
 
 	pthread_mutex_lock(&domain->wire_lock);
-	wfab_send_owed(net);
+	wfab_send_owed(net, false);
 	if (net->cq_fd >= 0) {
 		struct fid *fid = &net->cq->fid;
 

@@ -143,6 +143,7 @@ static void reset(struct rdm_conn *conn)
 	conn->adopted = false;
 	conn->credit_flying = conn->credit_owed = conn->ended = false;
 	conn->asking = false;
+	wfab_bulk_init_conn(conn);
 	conn->confirmed = 0;
 	conn->message_end = conn->asked = 0;
 	conn->arrived = conn->arrived_told = conn->peer_asks = 0;
@@ -202,17 +203,23 @@ static void give_back(struct rdm_conn *conn)
 
 	while ((cell = conn->done)) {
 		conn->done = cell->next;
-		net->held--;
+		wfab_unhold(conn, cell);
 		wfab_cell_free(net, cell);
 	}
 	for (uint32_t i = 0; i < RDM_CHANNELS * net->window; i++) {
 		cell = atomic_exchange(&conn->slot[i], NULL);
 		if (!cell)
 			continue;
-		net->held--;
+		wfab_unhold(conn, cell);
 		wfab_cell_free(net, cell);
 	}
 	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+		cell = conn->bulk.filling[ch];
+		conn->bulk.filling[ch] = NULL;
+		if (cell) {
+			conn->bulk.flying--;
+			wfab_cell_free(net, cell);
+		}
 		cell = conn->filling[ch];
 		conn->filling[ch] = NULL;
 		if (!cell)
@@ -220,6 +227,16 @@ static void give_back(struct rdm_conn *conn)
 		atomic_fetch_sub(&conn->taken, 1);
 		wfab_cell_free(net, cell);
 	}
+}
+
+/* Has all come that the peer has sent, and it sends no more? */
+static bool has_all(const struct rdm_conn *conn)
+{
+	bool all = conn->ended && !conn->violated;
+
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		all = all && conn->expected[ch] == conn->final[ch];
+	return all;
 }
 
 void wfab_conn_close(struct rdm_conn *conn)
@@ -232,6 +249,7 @@ void wfab_conn_close(struct rdm_conn *conn)
 	dofi_list_remove(&conn->touch);
 	dofi_list_remove(&conn->gap);
 	dofi_list_remove(&conn->owe);
+	wfab_bulk_close(conn, has_all(conn));
 	conn->closed_at = dofi_now();
 	dofi_list_append(&net->closed, &conn->link);
 	wfab_send_last(conn);
@@ -246,7 +264,7 @@ static void give_up(struct rdm_conn *conn)
 	struct wfab_cell *cell;
 
 	dofi_log(DOFI_LOG_DEBUG, "connection %u: %u cells were not sent in time", conn->index,
-		 atomic_load(&conn->taken));
+		 atomic_load(&conn->taken) + conn->bulk.flying);
 	while ((cell = conn->waiting)) {
 		conn->waiting = cell->next;
 		wfab_cell_free(net, cell);
@@ -259,10 +277,11 @@ static void give_up(struct rdm_conn *conn)
 				continue;
 			cell->conn = NULL;
 			cell->use = WFAB_LOST;
-			net->lost++;
+			net->lost += !cell->bulk;
 		}
 	}
 	conn->taken = 0;
+	conn->bulk.flying = 0;
 }
 
 static bool waited_enough(const struct rdm_conn *conn)
@@ -293,9 +312,11 @@ void wfab_conns_reap(struct wfab *net)
 	dofi_list_each_safe(pos, tmp, &net->closed) {
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, link);
 
-		if (conn->taken && !waited_enough(conn))
+		bool sending = conn->taken || conn->bulk.flying;
+
+		if (sending && !waited_enough(conn))
 			continue;
-		if (conn->taken)
+		if (sending)
 			give_up(conn);
 		else if (awaits_peer(conn))
 			continue;

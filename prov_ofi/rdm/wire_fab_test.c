@@ -2,7 +2,8 @@
 /* How does a fabric that promises little look, where there is none?
  *
  * For tests only: the fabric "constrained", or DAPL_OFI_TEST_CONSTRAIN=efa[:SEED], makes an inner
- * provider of software behave as badly as efa may. Of libfabric's efa, this is copied:
+ * provider of software behave as badly as efa may; with shuffle[:SEED] instead, messages may be of
+ * any length, so there are bulk cells. Of libfabric's efa, this is copied:
  *
  *   prov/efa/src/rxr/rxr_cq.c (1.17.0), rxr_cq_open: no wait object
  *   prov/efa/src/efa_prov_info.c (2.6.0): of the provider's plain endpoint, efa-direct,
@@ -33,7 +34,8 @@ bool wfab_test_asked(const struct dofi_fab *fab)
 {
 	const char *value = dofi_env(VARIABLE);
 
-	return !strcmp(fab->row->name, ROW) || (value && !strncmp(value, "efa", 3));
+	return !strcmp(fab->row->name, ROW) ||
+	       (value && (!strncmp(value, "efa", 3) || !strncmp(value, "shuffle", 7)));
 }
 
 /* As a consumer of efa would ask; software providers drop what they do not need. */
@@ -58,8 +60,11 @@ void wfab_test_start(struct wfab *net)
 		shake->seed = 1;
 	shake->state = shake->seed ? shake->seed : 1;
 	net->register_cells = true;
-	if (net->cell_size > PACKET)
-		net->cell_size = PACKET;
+	if (!value || strncmp(value, "shuffle", 7)) {
+		net->info->ep_attr->max_msg_size = PACKET;
+		if (net->cell_size > PACKET)
+			net->cell_size = PACKET;
+	}
 	dofi_log(DOFI_LOG_INFO, "%s: seed %#llx", VARIABLE, (unsigned long long)shake->seed);
 }
 

@@ -122,7 +122,7 @@ static void flag(struct forged *f, size_t *len, uint32_t window)
 {
 	(void)len;
 	(void)window;
-	f->hdr.flags = WFAB_ASKS << 1;
+	f->hdr.flags = WFAB_RECALLS << 1;
 }
 
 static void arrived(struct forged *f, size_t *len, uint32_t window)
@@ -345,6 +345,8 @@ static void offers(const void *arg)
 	spoil(&b, &offer, 4, 4, WFAB_CELL_HDR);
 	spoil(&b, &offer, 4, 4, WFAB_CELL_MAX + 1);
 	spoil(&b, &offer, 4, 4, 0xffffffff);
+	spoil(&b, &offer, 8, 4, WFAB_CELL_HDR);
+	spoil(&b, &offer, 8, 4, WFAB_BULK_MAX + 1);
 	spoil(&b, &offer, WFAB_OFFER_HDR, 2, 0x7777);
 	for (cut = offer; cut.len--;)
 		refused(&b, &cut);

@@ -159,8 +159,9 @@ static void confirmed(const void *arg)
 		ASSERT(rig_recv(&p.b, RDM_REQ));
 	rig_flush(&p.b);
 	PUMP_UNTIL(&left, &right, conn->granted[RDM_REQ] == n, 5000000);
-	/* The last message of the peer says so, too. */
+	/* The last message of the peer says so, too. A bulk cell would take both sides to arrive. */
 	p.a.woken = 0;
+	p.a.bulk = false;
 	ASSERT(rig_send(&p.a, RDM_REQ));
 	PUMP_UNTIL(&left, &left, !conn->waiting, 5000000);
 	PUMP_UNTIL(&right, &right, p.b.ep.w.conn->arrived == n + 1, 5000000);

@@ -6,6 +6,7 @@ TESTS += test/rdm/wire-fab
 test_rdm_wire_fab_SOURCES = \
 	test/rdm/t_wire_fab.c \
 	test/rdm/t_wire_fab_bad.c \
+	test/rdm/t_wire_fab_bulk.c \
 	test/rdm/t_wire_fab_close.c \
 	test/rdm/t_wire_fab_end.c \
 	test/rdm/wire_fab_rig.c \
@@ -19,6 +20,7 @@ test_rdm_wire_fab_SOURCES = \
 	prov_ofi/rdm/wire_fab.c \
 	prov_ofi/rdm/wire_fab.h \
 	prov_ofi/rdm/wire_fab_arrive.c \
+	prov_ofi/rdm/wire_fab_bulk.c \
 	prov_ofi/rdm/wire_fab_cells.c \
 	prov_ofi/rdm/wire_fab_open.c \
 	prov_ofi/rdm/wire_fab_peers.c \

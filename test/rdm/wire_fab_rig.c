@@ -41,6 +41,8 @@ size_t dofi_addr_len(const struct sockaddr *sa)
 
 /* ---- sides ---- */
 
+static bool bulk_mode;
+
 static void open_domain(struct side *s)
 {
 	int ret;
@@ -68,12 +70,14 @@ void rig_open_one(struct side *s, const struct mode *mode)
 	char value[32];
 
 	if (mode->constrained) {
-		snprintf(value, sizeof(value), "efa:%llu", (unsigned long long)rig_random());
+		snprintf(value, sizeof(value), "%s:%llu", mode->bulk ? "shuffle" : "efa",
+			 (unsigned long long)rig_random());
 		dt_note("DAPL_OFI_TEST_CONSTRAIN=%s", value);
 		setenv("DAPL_OFI_TEST_CONSTRAIN", value, 1);
 	} else {
 		unsetenv("DAPL_OFI_TEST_CONSTRAIN");
 	}
+	bulk_mode = mode->bulk;
 	dofi_param_load();
 	ASSERT_EQ(dofi_lib_load(), 0);
 	s->fab.lib_version = dofi_lib.version();
@@ -110,6 +114,7 @@ void rig_end_init(struct end *e, struct side *s)
 	e->ep.tx_cq = e->ep.rx_cq = &e->cq;
 	e->ep.wire = &rdm_wire_fab;
 	e->ep.state = RDM_UP;
+	e->bulk = bulk_mode;
 }
 
 void rig_connect(struct pair *p, struct side *a, struct side *b)
@@ -180,13 +185,13 @@ static void fill(uint64_t *state, uint8_t *p, size_t len)
 	}
 }
 
-bool rig_send(struct end *e, int ch)
+static bool send_frame(struct end *e, int ch, size_t want)
 {
 	struct rdm_frame *f;
 	size_t room = 0, len;
 
 	rdm_lock(&e->ep.lock);
-	f = rdm_wire_fab.reserve(&e->ep, ch, 1, &room);
+	f = rdm_wire_fab.reserve(&e->ep, ch, want, &room);
 	if (!f) {
 		rdm_unlock(&e->ep.lock);
 		return false;
@@ -206,9 +211,20 @@ bool rig_send(struct end *e, int ch)
 	return true;
 }
 
+bool rig_send(struct end *e, int ch)
+{
+	return send_frame(e, ch, e->bulk && (e->out[ch] >> 20) % 3 ? SIZE_MAX : 1);
+}
+
+bool rig_send_long(struct end *e, int ch)
+{
+	return send_frame(e, ch, SIZE_MAX);
+}
+
 bool rig_recv(struct end *e, int ch)
 {
-	static __thread uint8_t want[WFAB_CELL_MAX + 8];
+	static __thread uint8_t want[WFAB_BULK_MAX + 8];
+	struct rdm_conn *conn = e->ep.w.conn;
 	const struct rdm_frame *f;
 	const void *payload;
 	size_t len;
@@ -219,7 +235,7 @@ bool rig_recv(struct end *e, int ch)
 		rdm_unlock(&e->ep.lock);
 		return false;
 	}
-	len = frame_len(&e->in[ch], e->ep.w.conn->payload);
+	len = frame_len(&e->in[ch], wfab_next(conn, ch)->bulk ? conn->bulk_payload : conn->payload);
 	ASSERT_EQ(f->len, len);
 	ASSERT_EQ(f->kind, RDM_MSG + ch);
 	ASSERT_EQ(f->key, (uint32_t)e->in[ch]);
@@ -288,7 +304,8 @@ struct wfab_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq)
 	return hdr;
 }
 
-void rig_raw(struct side *from, struct side *to, struct end *e, const void *data, size_t len)
+static void raw(struct side *from, struct side *to, struct end *e, const void *data, size_t len,
+		bool bulk)
 {
 	struct wfab *net = wfab_of(&from->domain);
 	uint64_t end = dt_now_us() + 5000000u * dt_slow();
@@ -307,11 +324,25 @@ void rig_raw(struct side *from, struct side *to, struct end *e, const void *data
 	do {
 		rig_pump(from, to);
 		pthread_mutex_lock(&from->domain.wire_lock);
-		ret = fi_send(net->ep, cell->hdr, len, cell->desc, conn->peer->addr,
-			      &cell->context);
+		if (bulk)
+			ret = fi_tsend(net->ep, cell->hdr, len, cell->desc, conn->peer->addr,
+				       WFAB_BULK_TAG, &cell->context);
+		else
+			ret = fi_send(net->ep, cell->hdr, len, cell->desc, conn->peer->addr,
+				      &cell->context);
 		pthread_mutex_unlock(&from->domain.wire_lock);
 	} while (ret == -FI_EAGAIN && dt_now_us() < end);
 	ASSERT_EQ(ret, 0);
+}
+
+void rig_raw(struct side *from, struct side *to, struct end *e, const void *data, size_t len)
+{
+	raw(from, to, e, data, len, false);
+}
+
+void rig_raw_bulk(struct side *from, struct side *to, struct end *e, const void *data, size_t len)
+{
+	raw(from, to, e, data, len, true);
 }
 
 bool rig_wakes(struct side *side, int ms)

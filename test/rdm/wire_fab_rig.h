@@ -9,6 +9,7 @@
 struct mode {
 	const char *name;
 	bool constrained;
+	bool bulk;			/* frames of all lengths, also in bulk cells */
 };
 
 /* One IA, as far as the wire sees it. */
@@ -26,6 +27,7 @@ struct end {
 	_Atomic int broken;		/* rdm_ep_broken's code */
 	uint32_t sent[RDM_CHANNELS], got[RDM_CHANNELS];
 	uint64_t out[RDM_CHANNELS], in[RDM_CHANNELS];	/* states of the patterns */
+	bool bulk;			/* the mode's */
 };
 
 struct pair {
@@ -44,6 +46,8 @@ void rig_disconnect(struct pair *p);
 
 /* A frame of random length and contents; false: there is no room. */
 bool rig_send(struct end *e, int ch);
+/* The same for one that is part of something long. */
+bool rig_send_long(struct end *e, int ch);
 /* Takes one frame, checks all of it; false: there is none. */
 bool rig_recv(struct end *e, int ch);
 /* The next request, which stays. */
@@ -54,6 +58,8 @@ void rig_exchange(struct pair *p, struct side *a, struct side *b, uint32_t n);
 
 /* A message made by hand, from side `from` to the other end of `e`, which is at side `to`. */
 void rig_raw(struct side *from, struct side *to, struct end *e, const void *data, size_t len);
+/* The same as a bulk cell. */
+void rig_raw_bulk(struct side *from, struct side *to, struct end *e, const void *data, size_t len);
 /* The header of the cell that `e` would send. */
 struct wfab_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq);
 uint64_t rig_random(void);
@@ -62,8 +68,9 @@ bool rig_wakes(struct side *side, int ms);
 
 #define RIG_MODES \
 	static const struct mode modes[] = { \
-		{ "rxm", false }, \
-		{ "constrained", true }, \
+		{ "rxm", false, false }, \
+		{ "constrained", true, false }, \
+		{ "shuffled", true, true }, \
 	}
 
 /* Both sides make progress until cond_ holds. */
