@@ -114,8 +114,8 @@ wire:bulk_breach_wishes_too_many	rdm/wire_fab_bulk.c	s/> (1 + RDM_CHANNELS) \* c
 wire:bulk_stalled_rxm	rdm/wire_fab_bulk.c	s/outstanding(l) + (uint32_t)l->held < share/outstanding(l) < share/
 wire:bulk_recalled_rxm	rdm/wire_fab_bulk.c	s/^\t\t\t\trecall(net);$/\t\t\t\t(void)recall;/
 wire:bulk_settled_rxm	rdm/wire_fab_bulk.c	s/b->promised -= outstanding(l);/;/
-wire:bulk_closed_early_rxm	rdm/wire_fab_bulk.c	s/b->promised -= b->lapsing\[1\];/;/
-wire:bulk_overtaken_rxm	rdm/wire_fab_arrive.c	s/wfab_bulk_missing(conn) ? WFAB_BULK_GAP_MS :/0 ? WFAB_BULK_GAP_MS :/
+wire:bulk_closed_early_shuffled	rdm/wire_fab_bulk.c	s/b->promised -= b->lapsing\[1\];/;/
+wire:bulk_overtaken_shuffled	rdm/wire_fab_arrive.c	s/wfab_bulk_missing(conn) ? WFAB_BULK_GAP_MS :/0 ? WFAB_BULK_GAP_MS :/
 EOF
 }
 

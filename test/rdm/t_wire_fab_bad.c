@@ -6,6 +6,7 @@
 #include "wire_fab_rig.h"
 
 RIG_MODES;
+RIG_ONE_MODE;
 
 static struct side left, right;
 
@@ -282,7 +283,7 @@ static void gap(const void *arg)
 	rig_close(&left);
 	rig_close(&right);
 }
-TEST_ROWS(gap, modes, gap)
+TEST_ROWS(gap, one_mode, gap)
 
 /* A gap behind cells that the program has not taken yet. */
 static void gap_behind(const void *arg)
@@ -308,7 +309,7 @@ static void gap_behind(const void *arg)
 	rig_close(&left);
 	rig_close(&right);
 }
-TEST_ROWS(gap_behind, modes, gap_behind)
+TEST_ROWS(gap_behind, one_mode, gap_behind)
 
 /* Offers that are wrong in one number, cut, or random. */
 static void refused(struct end *e, const struct rdm_offer *offer)

@@ -9,6 +9,7 @@ static const struct mode modes[] = {
 	{ "rxm", false, true },
 	{ "shuffled", true, true },
 };
+RIG_ONE_MODE;
 
 /* More connections than can have leave at the same time. */
 #define CROWD 6
@@ -196,7 +197,7 @@ static void recalled_in_vain(const void *arg)
 	p[0].a.ep.w.conn->broken = false;
 	tear_down(p, CROWD);
 }
-TEST_ROWS(bulk_recalled_in_vain, modes, recalled_in_vain)
+TEST_ROWS(bulk_recalled_in_vain, one_mode, recalled_in_vain)
 
 /* The receiver goes while bulk cells are under way. They do no harm, and after a while others may
  * have that leave. */
@@ -225,7 +226,7 @@ static void closed_early(const void *arg)
 	ASSERT_EQ(net->bulk.promised, leave_of(&p[1].b));
 	tear_down(&p[1], 1);
 }
-TEST_ROWS(bulk_closed_early, modes, closed_early)
+TEST_ROWS(bulk_closed_early, one_mode, closed_early)
 
 /* In order: all has come, so all leave is there for others at once. */
 static void settled(const void *arg)
@@ -316,7 +317,7 @@ static void close_in_vain(const void *arg)
 	rig_close(&left);
 	rig_close(&right);
 }
-TEST_ROWS(bulk_close_in_vain, modes, close_in_vain)
+TEST_ROWS(bulk_close_in_vain, one_mode, close_in_vain)
 
 /* The sender is stopped for longer than a missing cell is waited for otherwise. */
 static void overtaken(const void *arg)
@@ -341,7 +342,7 @@ static void overtaken(const void *arg)
 	PUMP_UNTIL(&left, &right, (take(&p.b), p.b.got[RDM_REQ] == p.a.sent[RDM_REQ]), 5000000);
 	tear_down(&p, 1);
 }
-TEST_ROWS(bulk_overtaken, modes, overtaken)
+TEST_ROWS(bulk_overtaken, one_mode, overtaken)
 
 /* A side that has none, and one that has smaller ones. */
 static void none(const void *arg)

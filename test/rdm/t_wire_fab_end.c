@@ -5,6 +5,7 @@
 #include "wire_fab_rig.h"
 
 RIG_MODES;
+RIG_ONE_MODE;
 
 static struct side left, right;
 
@@ -291,7 +292,7 @@ static void missing_tail(const void *arg)
 	rig_close(&left);
 	rig_close(&right);
 }
-TEST_ROWS(missing_tail, modes, missing_tail)
+TEST_ROWS(missing_tail, one_mode, missing_tail)
 
 /* Without a descriptor a sleeper is woken by a timer: also if another thread looks when it is due,
  * and then no more; and not as long as there is no connection. */
@@ -339,7 +340,7 @@ static void peer_gone(const void *arg)
 	rig_close(&left);
 	ASSERT(dt_now_us() - start < (WFAB_LINGER_MS + 3000) * 1000u * dt_slow());
 }
-TEST_ROWS(peer_gone, modes, peer_gone)
+TEST_ROWS(peer_gone, one_mode, peer_gone)
 
 /* Descriptors and everything else come back. */
 static void no_leaks(const void *arg)

@@ -73,6 +73,10 @@ bool rig_wakes(struct side *side, int ms);
 		{ "shuffled", true, true }, \
 	}
 
+/* For cases that wait for a time limit: each takes seconds. */
+#define RIG_ONE_MODE \
+	static const struct mode one_mode[] = { { "shuffled", true, true } }
+
 /* Both sides make progress until cond_ holds. */
 #define PUMP_UNTIL(a_, b_, cond_, limit_us_) \
 	do { \
