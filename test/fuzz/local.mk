@@ -1,8 +1,19 @@
 # Bytes that nobody would send. `make fuzz FUZZ_TIME=600` for a long run; make check has a short
 # one.
-check_PROGRAMS += test/fuzz/driver-cm_wire test/fuzz/driver-frames
+check_PROGRAMS += test/fuzz/driver-cells test/fuzz/driver-cm_wire test/fuzz/driver-frames
 TESTS += test/fuzz/fuzz.sh
 EXTRA_DIST += test/fuzz/fuzz.sh \
+	test/fuzz/corpus/cells/asks \
+	test/fuzz/corpus/cells/bulk \
+	test/fuzz/corpus/cells/bye \
+	test/fuzz/corpus/cells/cells \
+	test/fuzz/corpus/cells/close \
+	test/fuzz/corpus/cells/fails \
+	test/fuzz/corpus/cells/give-back \
+	test/fuzz/corpus/cells/offers \
+	test/fuzz/corpus/cells/out-of-order \
+	test/fuzz/corpus/cells/recall \
+	test/fuzz/corpus/cells/send-long \
 	test/fuzz/corpus/cm_wire/accept \
 	test/fuzz/corpus/cm_wire/bells-bye \
 	test/fuzz/corpus/cm_wire/hello-challenge \
@@ -35,6 +46,15 @@ test_fuzz_driver_cm_wire_SOURCES = test/fuzz/cm_wire.c test/fuzz/driver.c test/f
 test_fuzz_driver_cm_wire_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 	$(LIBFABRIC_CFLAGS)
 
+test_fuzz_driver_cells_SOURCES = test/fuzz/cells.c test/fuzz/driver.c test/fuzz/fabric.c \
+	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
+	prov_ofi/rdm/wire_fab_arrive.c prov_ofi/rdm/wire_fab_bulk.c \
+	prov_ofi/rdm/wire_fab_cells.c prov_ofi/rdm/wire_fab_open.c \
+	prov_ofi/rdm/wire_fab_peers.c prov_ofi/rdm/wire_fab_test.c
+test_fuzz_driver_cells_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
+test_fuzz_driver_cells_LDFLAGS = -Wl,--wrap=clock_gettime
+test_fuzz_driver_cells_LDADD = -lpthread
+
 test_fuzz_driver_frames_SOURCES = test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/rdm/mr.c prov_ofi/rdm/post.c prov_ofi/rdm/proto.c prov_ofi/rdm/proto_ext.c \
 	prov_ofi/rdm/proto_read.c prov_ofi/rdm/proto_rx.c
@@ -42,7 +62,7 @@ test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
 test_fuzz_driver_frames_LDADD = -lpthread
 
 FUZZ_TIME = 5
-fuzz: test/fuzz/driver-cm_wire test/fuzz/driver-frames
+fuzz: test/fuzz/driver-cells test/fuzz/driver-cm_wire test/fuzz/driver-frames
 	srcdir=$(srcdir) FUZZ_TIME=$(FUZZ_TIME) FUZZ_CPPFLAGS="$(LIBFABRIC_CFLAGS)" \
 		$(srcdir)/test/fuzz/fuzz.sh
 
