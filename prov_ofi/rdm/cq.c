@@ -185,8 +185,12 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 		struct rdm_sink sink = { .cq = cq, .out = out, .room = count };
 
 		poll_or_yield(cq, &sink);
-		if (sink.n)
+		if (sink.n) {
+			/* Who sleeps on the queue looks again, as after any completion: the peers
+			 * that were to ring for him have done so, perhaps to us. */
+			rdm_cq_wake(cq);
 			return (ssize_t)sink.n;
+		}
 		if (rdm_cq_empty(cq))
 			return -FI_EAGAIN;
 	}
