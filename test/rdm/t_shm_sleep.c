@@ -149,3 +149,24 @@ TEST(shm_sleep, a_sleeper_learns_that_room_is_wanted)
 	close_scene(&c);
 	free(from);
 }
+
+/* Who reads takes completions from the wire at once. If somebody sleeps meanwhile, he has to look
+ * again: he alone arms the queue anew, and what comes next must wake him. */
+TEST(shm_sleep, a_message_taken_at_once_wakes_the_sleeper)
+{
+	static const char payload[8] = "payload";
+	struct rdm_frame f = { .kind = RDM_MSG, .flags = WHOLE, .len = 8, .total = 8 };
+	struct fi_cq_data_entry entry;
+	struct scene c;
+	char into[8];
+
+	open_scene(&c);
+	ASSERT_EQ(post_recv(c.f.ep, into, sizeof(into), &c), 0);
+	ASSERT_EQ(may_sleep(&c), 0);
+	foe_put(&c.f, RDM_REQ, &f, payload, sizeof(payload));
+	ASSERT_EQ(fi_cq_read(c.s.cq, &entry, 1), 1);
+	ASSERT(entry.op_context == &c);
+	ASSERT(!memcmp(into, payload, sizeof(into)));
+	ASSERT(woken(&c));
+	close_scene(&c);
+}

@@ -252,20 +252,9 @@ static void settled(const void *arg)
 TEST_ROWS(bulk_settled, modes, settled)
 
 /* The sender closes everything at once: what it committed arrives, the last in bulk cells. */
-static _Atomic bool gone;
-
-static void closer(void *arg)
-{
-	struct pair *p = arg;
-
-	rdm_wire_fab.close(&p->a.ep);
-	rig_close(&left);
-	gone = true;
-}
-
 static void close_at_once(const void *arg)
 {
-	struct dt_thread t;
+	struct leaver l;
 	struct pair p;
 
 	set_up(&p, 1, arg);
@@ -273,10 +262,10 @@ static void close_at_once(const void *arg)
 	while (rig_send_long(&p.a, RDM_REQ))
 		;
 	ASSERT(bulk_of(&left)->sending > 0);
-	dt_thread_start(&t, closer, &p);
+	rig_leave(&l, &p.a, &left);
 	PUMP_UNTIL(&right, &right, (take(&p.b), p.b.got[RDM_REQ] == p.a.sent[RDM_REQ]), 10000000);
-	PUMP_UNTIL(&right, &right, gone, 10000000);
-	dt_thread_join(&t);
+	PUMP_UNTIL(&right, &right, l.gone, 10000000);
+	dt_thread_join(&l.thread);
 	rdm_wire_fab.close(&p.b.ep);
 	ASSERT_EQ(bulk_of(&right)->held, 0);
 	rig_close(&right);

@@ -9,20 +9,9 @@ RIG_MODES;
 static struct side left, right;
 
 /* A side that closes everything at once: what it committed arrives. */
-static _Atomic bool gone;
-
-static void closer(void *arg)
-{
-	struct pair *p = arg;
-
-	rdm_wire_fab.close(&p->a.ep);
-	rig_close(&left);
-	gone = true;
-}
-
 static void close_at_once(const void *arg)
 {
-	struct dt_thread t;
+	struct leaver l;
 	struct pair p;
 	uint32_t w;
 
@@ -31,10 +20,10 @@ static void close_at_once(const void *arg)
 	w = wfab_of(&left.domain)->window;
 	while (rig_send(&p.a, RDM_REQ))
 		;
-	dt_thread_start(&t, closer, &p);
+	rig_leave(&l, &p.a, &left);
 	PUMP_UNTIL(&right, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == w), 10000000);
-	PUMP_UNTIL(&right, &right, gone, 10000000);
-	dt_thread_join(&t);
+	PUMP_UNTIL(&right, &right, l.gone, 10000000);
+	dt_thread_join(&l.thread);
 	rdm_wire_fab.close(&p.b.ep);
 	rig_close(&right);
 }

@@ -354,3 +354,20 @@ bool rig_wakes(struct side *side, int ms)
 		pfd[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
 	return poll(pfd, (nfds_t)n, ms) > 0;
 }
+
+static void leave(void *arg)
+{
+	struct leaver *l = arg;
+
+	rdm_wire_fab.close(&l->end->ep);
+	rig_close(l->side);
+	l->gone = true;
+}
+
+void rig_leave(struct leaver *l, struct end *end, struct side *side)
+{
+	l->end = end;
+	l->side = side;
+	l->gone = false;
+	dt_thread_start(&l->thread, leave, l);
+}

@@ -66,6 +66,16 @@ uint64_t rig_random(void);
 /* Does one of the wire's descriptors become readable within so many milliseconds? */
 bool rig_wakes(struct side *side, int ms);
 
+/* A thread that closes an end and its side, without a look back. */
+struct leaver {
+	struct end *end;
+	struct side *side;
+	_Atomic bool gone;
+	struct dt_thread thread;
+};
+
+void rig_leave(struct leaver *l, struct end *end, struct side *side);
+
 #define RIG_MODES \
 	static const struct mode modes[] = { \
 		{ "rxm", false, false }, \
