@@ -7,8 +7,6 @@
  * (sends, takes, ends); failures of the fabric; time that passes. Whatever comes: a frame that is
  * taken lies within its cell, and there are as many buffers as leave was given for.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -37,16 +35,6 @@ static struct rdm_domain domain;
 static struct rdm_ep ep[CONNS];
 static struct rdm_cq cq;
 static struct rdm_offer own[CONNS];
-
-static void must(int cond, const char *what)
-{
-	if (cond)
-		return;
-	fprintf(stderr, "not so: %s\n", what);
-	abort();
-}
-
-#define MUST(cond_) must(!!(cond_), #cond_)
 
 /* ---------------------------------------------------------------- what stands around it */
 

@@ -7,8 +7,6 @@
  * accepted is the one that would be built from what it means.
  */
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
@@ -19,16 +17,6 @@ size_t dofi_addr_len(const struct sockaddr *sa)
 	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 					 : sizeof(struct sockaddr_in);
 }
-
-static void must(int cond, const char *what)
-{
-	if (cond)
-		return;
-	fprintf(stderr, "not so: %s\n", what);
-	abort();
-}
-
-#define MUST(cond_) must(!!(cond_), #cond_)
 
 static void check_message(const uint8_t *buf, size_t len)
 {

@@ -9,7 +9,6 @@
  * succeeds is no longer than its buffer; and after a breach nothing of the peer's succeeds any
  * more.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,16 +38,6 @@ static bool full, gone, back[RDM_CHANNELS];
 static struct rdm_frame frame[RDM_CHANNELS];
 static char *payload[RDM_CHANNELS];
 static uint64_t revoked_bits;
-
-static void must(int cond, const char *what)
-{
-	if (cond)
-		return;
-	fprintf(stderr, "not so: %s\n", what);
-	abort();
-}
-
-#define MUST(cond_) must(!!(cond_), #cond_)
 
 /* ---------------------------------------------------------------- what stands around it */
 
