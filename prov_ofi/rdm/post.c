@@ -2,10 +2,9 @@
 /* How is an operation posted on an endpoint? (hot)
  *
  * It is described in the queue of requests and, if it is the first one there, put into frames as
- * far as there is room (proto.c). The calls for one segment take their arguments as they come: what has
- * been written to memory in pieces and is read as a whole makes the processor wait.
+ * far as there is room (proto.c). The calls for one segment take their arguments as they come:
+ * what has been written to memory in pieces and is read as a whole makes the processor wait.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "rdm/proto.h"
