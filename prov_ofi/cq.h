@@ -17,7 +17,7 @@ unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *e
 
 /* Reads one batch of evd's CQ; evd->lock held. Returns the number of entries read. Inline, since
  * looks at an empty queue are what a program that polls does most. */
-static inline unsigned int dofi_cq_pull(struct dofi_evd *evd)
+static inline __attribute__((always_inline)) unsigned int dofi_cq_pull(struct dofi_evd *evd)
 {
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
 	size_t most = DOFI_CQ_BATCH;

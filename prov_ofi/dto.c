@@ -287,7 +287,7 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 	else if (kind >= DOFI_FETCH_ADD)
 		ret = dofi_fab_atomic(ep, fid, dto);
 	else
-		ret = dofi_fab_rdma(ep, fid, dto);
+		ret = dofi_fab_rdma(ep, fid, dto, kind);
 	dofi_evd_leave(evd, ep->bare);
 	if (!ret) {
 		q->sent = pos + 1;

@@ -9,6 +9,7 @@
 #include "dto.h"
 #include "dto_fab.h"
 #include "pieces.h"
+#include "progress.h"
 #include "rmr.h"
 #include "word.h"
 #include "work.h"
@@ -84,19 +85,7 @@ ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struc
 	return fi_writemsg(fid, msg, flags);
 }
 
-static ssize_t rdma_plain(struct fid_ep *fid, struct dofi_dto *dto)
-{
-	void *base = dto->iov[0].iov_base;
-	size_t len = dto->iov[0].iov_len;
-
-	if (dto->kind == DOFI_READ)
-		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
-			       dto->remote_key, &dto->ctx);
-	return fi_write(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
-			dto->remote_key, &dto->ctx);
-}
-
-static ssize_t rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
 	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
@@ -107,11 +96,6 @@ static ssize_t rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 		return dto->iov_count > ep->obj.ia->fab.reads_iov
 		       ? dofi_read_pieces(fid, dto, &msg) : fi_readmsg(fid, &msg, FI_COMPLETION);
 	return dofi_fab_write(ep, fid, dto, &msg, dofi_write_flags(ep, dto));
-}
-
-ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
-{
-	return dofi_fab_plain(ep, dto) ? rdma_plain(fid, dto) : rdma_msg(ep, fid, dto);
 }
 
 static ssize_t recv_worded(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
@@ -144,7 +128,7 @@ static inline ssize_t hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct d
 	case DOFI_CMP_SWAP:
 		return dofi_fab_atomic(ep, fid, dto);
 	default:
-		return dofi_fab_rdma(ep, fid, dto);
+		return dofi_fab_rdma(ep, fid, dto, dto->kind);
 	}
 }
 
@@ -178,8 +162,10 @@ void dofi_dto_take_back(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
 	atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
 	if (dofi_kind_fetches(dto->kind))
 		ep->reads_begun--;
-	if (ret == -FI_EAGAIN)
-		dofi_work_add(ep, DOFI_WORK_SUBMIT);
+	if (ret != -FI_EAGAIN)
+		return;
+	dofi_work_add(ep, DOFI_WORK_SUBMIT);
+	dofi_progress_held_back(ep->obj.ia);
 }
 
 /* Gives the next waiting operation to the fabric. False: it has to wait on. */
@@ -235,13 +221,17 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 	bool known = atomic_load_explicit(&q->waiting, memory_order_relaxed);
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 
-	if (submit_waiting(ep, q) || known)
+	if (submit_waiting(ep, q))
 		return;
-	/* The last completion may have come while nobody could know yet that something waits for
-	 * it. Those behind this lock know. */
-	dofi_lock(&evd->lock);
-	dofi_unlock(&evd->lock);
-	submit_waiting(ep, q);
+	if (!known) {
+		/* The last completion may have come while nobody could know yet that something
+		 * waits for it. Those behind this lock know. */
+		dofi_lock(&evd->lock);
+		dofi_unlock(&evd->lock);
+		if (submit_waiting(ep, q))
+			return;
+	}
+	dofi_progress_held_back(ep->obj.ia);
 }
 
 void dofi_dto_submit(struct dofi_ep *ep)

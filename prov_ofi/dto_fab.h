@@ -57,7 +57,25 @@ static inline ssize_t dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid
 	return fi_sendmsg(fid, &msg, msg.data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
 }
 
-ssize_t dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+/* With the calls that describe the operation in a structure. */
+ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+
+static inline __attribute__((always_inline)) ssize_t
+dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+	      enum dofi_dto_kind kind)
+{
+	void *base = dto->iov[0].iov_base;
+	size_t len = dto->iov[0].iov_len;
+
+	if (!dofi_fab_plain(ep, dto))
+		return dofi_fab_rdma_msg(ep, fid, dto);
+	if (kind == DOFI_READ)
+		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
+			       dto->remote_key, &dto->ctx);
+	return fi_write(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
+			dto->remote_key, &dto->ctx);
+}
+
 /* The operations of the InfiniBand extension (ext_fab.c). */
 ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);

@@ -94,13 +94,13 @@ static inline struct dofi_evd *dofi_evd_live(DAT_EVD_HANDLE handle)
 }
 
 /* Around a call of libfabric that touches the CQ, for those who do not hold the lock anyway. */
-static inline void dofi_evd_enter(struct dofi_evd *evd, bool bare)
+static inline __attribute__((always_inline)) void dofi_evd_enter(struct dofi_evd *evd, bool bare)
 {
 	if (bare)
 		dofi_lock(&evd->lock);
 }
 
-static inline void dofi_evd_leave(struct dofi_evd *evd, bool bare)
+static inline __attribute__((always_inline)) void dofi_evd_leave(struct dofi_evd *evd, bool bare)
 {
 	if (bare)
 		dofi_unlock(&evd->lock);

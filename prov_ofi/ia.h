@@ -46,7 +46,7 @@ struct dofi_progress {
 	int epfd;			/* what the thread sleeps on */
 	int bell;			/* eventfd: something changed */
 	_Atomic bool bell_rung;
-	_Atomic bool dozing;		/* long ticks: a consumer that leaves a wait rings */
+	_Atomic bool dozing;		/* long ticks: who has reason to rings */
 	uint32_t calm;			/* rounds in a row in which nothing was taken over */
 	bool napping;			/* some CQ is left to its consumer; the thread's own */
 };

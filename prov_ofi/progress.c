@@ -21,6 +21,8 @@
 /* When consumers have been at work for so many ticks in a row, ticks become longer. */
 #define CALM_TICKS 16
 #define LONG_TICK_MS 4
+/* On a device they double until then. */
+#define DEVICE_TICK_MS 64
 /* A consumer is polling if it reads so many times, each within so long on average. The copying of
  * what it moves takes place inside its calls, at 2 GB/s or more: while it lasts it cannot poll. A
  * post that copies much counts as reads. */
@@ -30,7 +32,8 @@
 /* Fewer reads than BUSY_POLLS say nothing before so much time has gone by. */
 #define BUSY_LOOK DOFI_MS(TICK_MS)
 /* A device makes the progress itself: whoever looks at its EVD now and then takes the completions.
- * A thread that each of them wakes would only get in the way. */
+ * A thread that each of them wakes would only get in the way, and so do ticks where consumers that
+ * poll have all processors. */
 #define DEVICE_GAP DOFI_MS(LONG_TICK_MS)
 #define STALL_TICK_MS 40
 /* Nobody waits for the completions of a covered queue; they are taken now and then. */
@@ -57,10 +60,22 @@ bool dofi_progress_is_me(struct dofi_ia *ia)
 	       (uintptr_t)pthread_self();
 }
 
-void dofi_progress_consumer_left(struct dofi_ia *ia)
+static void ring_if_dozing(struct dofi_ia *ia)
 {
 	if (atomic_load_explicit(&ia->prog.dozing, memory_order_relaxed))
 		dofi_progress_ring(ia);
+}
+
+void dofi_progress_consumer_left(struct dofi_ia *ia)
+{
+	if (!ia->fab.row->device)
+		ring_if_dozing(ia);
+}
+
+void dofi_progress_held_back(struct dofi_ia *ia)
+{
+	if (ia->fab.row->device)
+		ring_if_dozing(ia);
 }
 
 /* False: the kernel takes no set that holds so many others in each other. */
@@ -184,9 +199,9 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 		unsigned int n = dofi_evd_service(evd);
 		bool may_sleep;
 
-		dofi_lock(&evd->lock);
+		dofi_evd_enter(evd, ia->fab.bare);
 		may_sleep = dofi_cq_may_sleep(evd);
-		dofi_unlock(&evd->lock);
+		dofi_evd_leave(evd, ia->fab.bare);
 		if (may_sleep) {
 			evd->fruitless = 0;
 			if (!arm(ia, evd)) {
@@ -210,7 +225,16 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 
 static int tick_ms(const struct dofi_ia *ia)
 {
-	return ia->prog.calm < CALM_TICKS ? TICK_MS : LONG_TICK_MS;
+	if (!ia->fab.row->device)
+		return ia->prog.calm < CALM_TICKS ? TICK_MS : LONG_TICK_MS;
+	return ia->prog.calm < 4 ? LONG_TICK_MS << ia->prog.calm : DEVICE_TICK_MS;
+}
+
+/* Are ticks longer than can be waited for? */
+static bool dozes(const struct dofi_ia *ia)
+{
+	return ia->prog.napping &&
+	       ia->prog.calm >= (ia->fab.row->device ? 1 : CALM_TICKS);
 }
 
 /* A consumer is at work: leave the CQ alone until the next tick. */
@@ -274,9 +298,8 @@ static int visit_all(struct dofi_ia *ia, bool bell)
 			next = evd->look_again;
 	}
 	ia->prog.calm = took || bell ? 0 : ia->prog.calm + 1;
-	atomic_store_explicit(&ia->prog.dozing, napping && ia->prog.calm >= CALM_TICKS,
-			      memory_order_relaxed);
 	ia->prog.napping = napping;
+	atomic_store_explicit(&ia->prog.dozing, dozes(ia), memory_order_relaxed);
 	if (napping)
 		return tick_ms(ia);
 	return until(next, -1);

@@ -41,5 +41,7 @@ void dofi_progress_add_evd(struct dofi_evd *evd);
 void dofi_progress_remove_evd(struct dofi_evd *evd);
 /* A consumer that made progress while it waited goes away: somebody else has to soon. */
 void dofi_progress_consumer_left(struct dofi_ia *ia);
+/* Something that was posted has to wait for completions, and its consumer may not look at them. */
+void dofi_progress_held_back(struct dofi_ia *ia);
 
 #endif

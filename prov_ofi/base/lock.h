@@ -67,7 +67,11 @@ static inline void dofi_lock_init(struct dofi_lock *l)
 	atomic_init(&l->sleepers, 0);
 }
 
-static inline bool dofi_trylock(struct dofi_lock *l)
+/* Always: gcc makes functions of them where it thinks a path rare, which they cost more than
+ * their bodies. */
+#define DOFI_LOCK_INLINE static inline __attribute__((always_inline))
+
+DOFI_LOCK_INLINE bool dofi_trylock(struct dofi_lock *l)
 {
 	uint32_t seen = 0;
 
@@ -75,13 +79,13 @@ static inline bool dofi_trylock(struct dofi_lock *l)
 						       memory_order_relaxed);
 }
 
-static inline void dofi_lock(struct dofi_lock *l)
+DOFI_LOCK_INLINE void dofi_lock(struct dofi_lock *l)
 {
 	if (__builtin_expect(!dofi_trylock(l), 0))
 		dofi_lock_sleep(l);
 }
 
-static inline void dofi_unlock(struct dofi_lock *l)
+DOFI_LOCK_INLINE void dofi_unlock(struct dofi_lock *l)
 {
 	atomic_store_explicit(&l->taken, 0, memory_order_release);
 	atomic_signal_fence(memory_order_seq_cst);
