@@ -8,8 +8,10 @@
 #include "base/param.h"
 #include "base/probe.h"
 #include "cm.h"
+#include "device.h"
 #include "dto.h"
 #include "err.h"
+#include "feel.h"
 #include "progress.h"
 #include "work.h"
 
@@ -160,8 +162,11 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN ready(const struct dofi_ep *ep)
+/* May the EP connect? cm_lock held. */
+static DAT_RETURN ready(struct dofi_ep *ep)
 {
+	if (!dofi_ep_live(ep))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED)
 		return dofi_ret_ep_state(ep->state);
 	if (!dofi_ep_conn_evd(ep))
@@ -169,6 +174,31 @@ static DAT_RETURN ready(const struct dofi_ep *ep)
 	if (!ep->pz)
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
 	return DAT_SUCCESS;
+}
+
+/* How long nobody may answer: as long as for the address to be resolved. */
+#define SILENCE_MS 2000
+
+/* Soft-iWARP waits for a silent host under the locks of libfabric and the kernel, for minutes: it
+ * is told to connect only where somebody answers. cm_lock is not held. */
+static DAT_RETURN feel(struct dofi_ep *ep, const struct attempt *a)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	int ms = SILENCE_MS, err;
+	DAT_RETURN ret;
+
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = ready(ep);
+	pthread_mutex_unlock(&ia->cm_lock);
+	if (ret)
+		return ret;
+	if (a->timeout / 1000 < SILENCE_MS)
+		ms = (int)(a->timeout / 1000) + 1;
+	err = dofi_feel(ia->fab.addr_named ? &ia->fab.addr : NULL, &a->addr, ms);
+	if (!err)
+		return DAT_SUCCESS;
+	dofi_log(DOFI_LOG_INFO, "no attempt to connect: %s", dofi_lib.strerror(-err));
+	return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
 }
 
 DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
@@ -196,9 +226,12 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CO
 	ret = target(ia, addr, qual, &a.addr);
 	if (ret)
 		return ret;
+	if (dofi_device_is_siw(&ia->fab))
+		ret = feel(ep, &a);
+	if (ret)
+		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = dofi_ep_live(ep) ? ready(ep)
-			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ret = ready(ep);
 	if (!ret)
 		ret = start(ep, &a);
 	pthread_mutex_unlock(&ia->cm_lock);

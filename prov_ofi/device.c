@@ -276,6 +276,11 @@ static void settle_extensions(struct dofi_fab *fab)
 	fab->info->rx_attr->caps |= FI_ATOMIC;
 }
 
+bool dofi_device_is_siw(const struct dofi_fab *fab)
+{
+	return fab->worded && !strncmp(fab->device, "siw", 3);
+}
+
 void dofi_device_adapt(struct dofi_fab *fab)
 {
 	struct fi_info *info = fab->info;

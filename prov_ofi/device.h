@@ -21,6 +21,9 @@ bool dofi_device_any(void);
 int dofi_device_find(struct dofi_fab *fab, const char *wanted);
 /* Settles what depends on the device. */
 void dofi_device_adapt(struct dofi_fab *fab);
+/* Soft-iWARP, whose driver is unlike those of hardware: a request to connect waits, inside the
+ * call, until TCP has an answer, or for two minutes. */
+bool dofi_device_is_siw(const struct dofi_fab *fab);
 /* DAT_DTO_COMPLETION_STATUS of a work completion's status, the same numbers on all devices. */
 uint8_t dofi_device_status(int code);
 

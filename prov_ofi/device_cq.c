@@ -7,7 +7,6 @@
  * connection that comes when a CQ is nearly full has to do with less.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "device.h"
@@ -27,7 +26,7 @@
  * large that it covers that page. */
 static bool must_cover(const struct dofi_evd *evd)
 {
-	return evd->internal && !strncmp(evd->obj.ia->fab.device, "siw", 3);
+	return evd->internal && dofi_device_is_siw(&evd->obj.ia->fab);
 }
 
 /* libfabric 1.17 loses descriptors when it cannot open a CQ that has one to wait on: tried

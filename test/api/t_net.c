@@ -142,3 +142,58 @@ TEST(connect, address_that_no_host_can_have_is_INVALID_ADDRESS)
 	pair_connect(&p);
 	pair_close(&p);
 }
+
+/* A host of which not even the network says that it is absent: DAT_TEST_SILENT, an address where
+ * packets vanish (test/vm has one). */
+struct silent {
+	struct side s;
+	struct sockaddr_in sin;
+	DAT_RETURN ret;
+	uint64_t took_us;
+};
+
+static void connect_to_silence(void *arg)
+{
+	struct silent *q = arg;
+	uint64_t start = dt_now_us();
+
+	q->ret = dat_ep_connect(q->s.ep, (DAT_IA_ADDRESS_PTR)&q->sin, 5000, 1000000, 0, NULL,
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+	q->took_us = dt_now_us() - start;
+}
+
+/* One that is silent for good must hold up neither the call nor other connections. */
+TEST_LIMIT(connect, silent_host_is_given_up_in_time, 20)
+{
+	const char *address = getenv("DAT_TEST_SILENT");
+	struct dt_thread t;
+	struct silent q;
+	DAT_EVENT ev;
+	struct pair p;
+
+	if (!address)
+		dt_skip("DAT_TEST_SILENT is not set");
+	pair_open(&p);
+	memset(&q, 0, sizeof(q));
+	side_make(&q.s, &p.node, NULL);
+	q.sin.sin_family = AF_INET;
+	ASSERT_EQ(inet_pton(AF_INET, address, &q.sin.sin_addr), 1);
+	dt_thread_start(&t, connect_to_silence, &q);
+	OK(dat_cr_accept(pair_request(&p), p.b.ep, 0, NULL));
+	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
+	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
+	dt_thread_join(&t);
+	ASSERT(q.took_us < 3000000);
+	if (q.ret == DAT_SUCCESS) {
+		EV_NEXT(q.s.conn, &ev);
+		ASSERT(ev.event_number == DAT_CONNECTION_EVENT_UNREACHABLE ||
+		       ev.event_number == DAT_CONNECTION_EVENT_TIMED_OUT);
+		ASSERT_EQ(side_state(&q.s), DAT_EP_STATE_DISCONNECTED);
+	} else {
+		ASSERT_EQ(DAT_GET_TYPE(q.ret), DAT_INVALID_ADDRESS);
+		ASSERT_EQ(side_state(&q.s), DAT_EP_STATE_UNCONNECTED);
+	}
+	EV_NONE(q.s.conn);
+	side_free(&q.s);
+	pair_close(&p);
+}
