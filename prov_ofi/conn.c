@@ -119,8 +119,6 @@ static int prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_
 		ret = dofi_words_make(fab, &ep->rq.words, ep->rq.limit ? ep->rq.room : 0);
 	if (!ret && fab->worded)
 		ret = dofi_words_make(fab, &ep->sq.words, ep->sq.limit ? ep->sq.room : 0);
-	ep->rq.direct = fab->worded ? 0 : ep->rq.depth;
-	ep->sq.direct = fab->worded ? 0 : ep->sq.depth;
 	return ret;
 }
 

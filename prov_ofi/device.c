@@ -306,6 +306,5 @@ void dofi_device_adapt(struct dofi_fab *fab)
 	fab->inject = info->tx_attr->inject_size;
 	settle_extensions(fab);
 	/* For the short calls (dto_fab.h). */
-	if (!fab->worded)
-		info->tx_attr->op_flags |= FI_COMPLETION;
+	info->tx_attr->op_flags |= FI_COMPLETION;
 }

@@ -266,7 +266,7 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 	struct fid_ep *fid;
 	ssize_t ret;
 
-	if (kind == DOFI_BIND || q->sent != pos || dofi_queue_holds(q, pos) >= q->direct ||
+	if (kind == DOFI_BIND || q->sent != pos || dofi_queue_holds(q, pos) >= q->depth ||
 	    !dofi_dto_may_submit(ep, q) ||
 	    (kind != DOFI_RECV && dofi_dto_fenced(ep, dto, kind))) {
 		dofi_dto_submit_queue(ep, q);

@@ -98,30 +98,26 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 	return dofi_fab_write(ep, fid, dto, &msg, dofi_write_flags(ep, dto));
 }
 
-static ssize_t recv_worded(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_msg msg = dofi_fab_msg(dto);
 
 	return dofi_word_recv(fid, &ep->rq.words, (size_t)(dto - ep->rq.dto), &msg);
 }
 
-static ssize_t send_worded(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid,
+			     const struct dofi_dto *dto, const struct fi_msg *msg)
 {
-	struct fi_msg msg = dofi_fab_msg(dto);
-
-	msg.data = dofi_fab_data(ep, dto);
-	return dofi_word_send(fid, &ep->sq.words, (size_t)(dto - ep->sq.dto), &msg);
+	return dofi_word_send(fid, &ep->sq.words, (size_t)(dto - ep->sq.dto), msg);
 }
 
 static inline ssize_t hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
-	bool worded = ep->obj.ia->fab.worded;
-
 	switch (dto->kind) {
 	case DOFI_RECV:
-		return worded ? recv_worded(ep, fid, dto) : dofi_fab_recv(ep, fid, dto);
+		return dofi_fab_recv(ep, fid, dto);
 	case DOFI_SEND:
-		return worded ? send_worded(ep, fid, dto) : dofi_fab_send(ep, fid, dto);
+		return dofi_fab_send(ep, fid, dto);
 	case DOFI_WRITE_IMMED:
 		return dofi_fab_write_immed(ep, fid, dto);
 	case DOFI_FETCH_ADD:

@@ -27,12 +27,17 @@ static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi
 	return data;
 }
 
-/* One segment, to where the short calls do: those of devices need less than the others, which copy
- * small messages twice. */
+/* A message of one segment, to where the short calls do: those of devices need less than the
+ * others, which copy small messages twice. */
 static inline bool dofi_fab_plain(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	return ep->plain && dto->iov_count == 1;
 }
+
+/* With a word of ours in front (word.h). */
+ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid,
+			     const struct dofi_dto *dto, const struct fi_msg *msg);
 
 static inline __attribute__((always_inline)) ssize_t
 dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
@@ -42,6 +47,8 @@ dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 	if (dofi_fab_plain(ep, dto))
 		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
+	if (ep->worded)
+		return dofi_fab_recv_worded(ep, fid, dto);
 	return fi_recvmsg(fid, &msg, FI_COMPLETION);
 }
 
@@ -54,6 +61,8 @@ static inline ssize_t dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid
 	if (!msg.data && dofi_fab_plain(ep, dto))
 		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
+	if (ep->worded)
+		return dofi_fab_send_worded(ep, fid, dto, &msg);
 	return fi_sendmsg(fid, &msg, msg.data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
 }
 
@@ -67,7 +76,7 @@ dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 	void *base = dto->iov[0].iov_base;
 	size_t len = dto->iov[0].iov_len;
 
-	if (!dofi_fab_plain(ep, dto))
+	if (!ep->plain_rdma || dto->iov_count != 1)
 		return dofi_fab_rdma_msg(ep, fid, dto);
 	if (kind == DOFI_READ)
 		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,

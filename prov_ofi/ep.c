@@ -157,7 +157,9 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->quiet_recv = ep->quiet_req = ep->by_provider = false;
 	ep->write_delivery = dofi_param(DOFI_NUM_WRITE_DELIVERY) && !ia->fab.row->device;
 	ep->write_tail = dofi_param(DOFI_NUM_WRITE_TAIL) && ia->fab.row->tcp_quirks;
-	ep->plain = (ia->fab.row->device && !ia->fab.worded) || ia->fab.row->wire;
+	ep->plain_rdma = ia->fab.row->device || ia->fab.row->wire;
+	ep->worded = ia->fab.worded;
+	ep->plain = ep->plain_rdma && !ep->worded;
 	ep->bare = ia->fab.bare;
 	memset(&ep->rq, 0, sizeof(ep->rq));
 	memset(&ep->sq, 0, sizeof(ep->sq));

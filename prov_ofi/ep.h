@@ -108,7 +108,6 @@ struct dofi_queue {
 	_Atomic uint32_t tail;
 	uint32_t sent;
 	uint32_t depth;			/* most that the fabric may have at once */
-	uint32_t direct;		/* the same for a post's short way; 0: it leads nowhere */
 	_Atomic uint32_t head;
 	bool failed;			/* one was reported as failed; its EVD's lock */
 	_Atomic bool waiting;		/* sent != tail, for those without ep->lock */
@@ -160,7 +159,9 @@ struct dofi_ep {
 		bool waiting;
 	} verdict;			/* cm_lock, see verdict.h */
 	bool write_delivery, write_tail;	/* see the settings of that name */
-	bool plain;			/* what libfabric is given without flags completes, too */
+	/* What libfabric is given without flags completes, too: messages, RDMA. */
+	bool plain, plain_rdma;
+	bool worded;			/* a word of ours leads its messages */
 	bool bare;			/* its calls need the EVD's lock (evd.h) */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
 

@@ -48,7 +48,8 @@ struct longer {
 	struct fi_msg msg;
 };
 
-static void lengthen(struct longer *l, struct dofi_words *w, size_t slot, const struct fi_msg *msg)
+static inline void lengthen(struct longer *l, const struct dofi_words *w, size_t slot,
+			    const struct fi_msg *msg)
 {
 	l->msg = *msg;
 	l->iov[0].iov_base = &w->word[slot];
@@ -63,7 +64,7 @@ static void lengthen(struct longer *l, struct dofi_words *w, size_t slot, const 
 	l->msg.iov_count++;
 }
 
-ssize_t dofi_word_send(struct fid_ep *fid, struct dofi_words *w, size_t slot,
+ssize_t dofi_word_send(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
 		       const struct fi_msg *msg)
 {
 	struct longer l;
@@ -74,7 +75,7 @@ ssize_t dofi_word_send(struct fid_ep *fid, struct dofi_words *w, size_t slot,
 	return fi_sendmsg(fid, &l.msg, FI_COMPLETION);
 }
 
-ssize_t dofi_word_recv(struct fid_ep *fid, struct dofi_words *w, size_t slot,
+ssize_t dofi_word_recv(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
 		       const struct fi_msg *msg)
 {
 	struct longer l;

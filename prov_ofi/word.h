@@ -18,9 +18,9 @@ int dofi_words_make(struct dofi_fab *fab, struct dofi_words *w, size_t n);
 void dofi_words_free(struct dofi_words *w);
 
 /* fi_sendmsg and fi_recvmsg (fid: endpoint or shared context) with the slot's word in front. */
-ssize_t dofi_word_send(struct fid_ep *fid, struct dofi_words *w, size_t slot,
+ssize_t dofi_word_send(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
 		       const struct fi_msg *msg);
-ssize_t dofi_word_recv(struct fid_ep *fid, struct dofi_words *w, size_t slot,
+ssize_t dofi_word_recv(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
 		       const struct fi_msg *msg);
 
 /* What the word of a received message says; *len becomes that of the consumer's part. False: there
