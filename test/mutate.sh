@@ -24,14 +24,15 @@ fi
 build()
 {
 	make -C "$dir/build" -j"$jobs" prov_ofi/dat2/libdaplofi.la test/rdm/wire-fab \
-		> "$dir/log" 2>&1
+		test/rdm/shm > "$dir/log" 2>&1
 }
 
-# Cases of the wire over RDM endpoints begin with "wire:".
+# Cases of the wire over RDM endpoints begin with "wire:", of that over shared memory with "shm:".
 holds()
 {
 	case $1 in
 	wire:*) set -- test/rdm/wire-fab "${1#wire:}" ;;
+	shm:*) set -- test/rdm/shm "${1#shm:}" ;;
 	*) set -- test/api/test-api-20 "$1" ;;
 	esac
 	(cd "$dir/build" && "$1" --test "$2") > "$dir/out" 2>&1
@@ -48,7 +49,7 @@ prepare()
 	fi
 	make -C "$dir/build" -j"$jobs" > "$dir/log" 2>&1 &&
 		make -C "$dir/build" -j"$jobs" test/api/test-api-20 test/rdm/wire-fab \
-			>> "$dir/log" 2>&1
+			test/rdm/shm >> "$dir/log" 2>&1
 }
 
 mutate()
@@ -115,6 +116,7 @@ wire:bulk_stalled_rxm	rdm/wire_fab_bulk.c	s/outstanding(l) + (uint32_t)l->held <
 wire:bulk_recalled_rxm	rdm/wire_fab_bulk.c	s/^\t\t\t\trecall(net);$/\t\t\t\t(void)recall;/
 wire:bulk_settled_rxm	rdm/wire_fab_bulk.c	s/b->promised -= outstanding(l);/;/
 wire:bulk_closed_early_shuffled	rdm/wire_fab_bulk.c	s/b->promised -= b->lapsing\[1\];/;/
+shm:shm_sleep_a_message_taken_at_once_wakes_the_sleeper	rdm/cq.c	s/^\t\t\trdm_cq_wake(cq);$/\t\t\t;/
 wire:bulk_overtaken_shuffled	rdm/wire_fab_arrive.c	s/wfab_bulk_missing(conn) ? WFAB_BULK_GAP_MS :/0 ? WFAB_BULK_GAP_MS :/
 EOF
 }
@@ -125,6 +127,7 @@ if ! prepare; then
 fi
 (cd "$dir/build" && test/api/test-api-20 --list) | awk '{ print $2 }' > "$dir/names"
 (cd "$dir/build" && test/rdm/wire-fab --list) | awk '{ print "wire:" $2 }' >> "$dir/names"
+(cd "$dir/build" && test/rdm/shm --list) | awk '{ print "shm:" $2 }' >> "$dir/names"
 table > "$dir/table"
 while IFS=$tab read -r name file change; do
 	# shellcheck disable=SC2254

@@ -357,7 +357,7 @@ run_program()
 all_ports_free()
 {
 	ALONE=()
-	[[ $IA != ofi-verbs* ]] || return 0
+	[[ $IA != ofi-verbs* && $IA != ofa-* ]] || return 0
 	ALONE=(unshare -n sh -c 'ip link set lo up && exec "$0" "$@"')
 	"${ALONE[@]}" true 2>/dev/null || ALONE=()
 }
