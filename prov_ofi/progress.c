@@ -288,6 +288,9 @@ static int visit_all(struct dofi_ia *ia, bool bell)
 	bool napping = false, took = false;
 	struct dofi_list *pos;
 
+	/* First: what is visited now is to be visited again soon. */
+	if (bell)
+		ia->prog.calm = 0;
 	dofi_list_each(pos, &ia->evds) {
 		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
 
