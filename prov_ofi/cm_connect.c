@@ -169,6 +169,8 @@ static DAT_RETURN ready(struct dofi_ep *ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED)
 		return dofi_ret_ep_state(ep->state);
+	if (ep->feeler)
+		return dofi_ret_ep_state(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	if (!dofi_ep_conn_evd(ep))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
 	if (!ep->pz)
@@ -180,25 +182,41 @@ static DAT_RETURN ready(struct dofi_ep *ep)
 #define SILENCE_MS 2000
 
 /* Soft-iWARP waits for a silent host under the locks of libfabric and the kernel, for minutes: it
- * is told to connect only where somebody answers. cm_lock is not held. */
+ * is told to connect only where somebody answers. cm_lock is held, but not meanwhile; who closes
+ * the IA waits for us (end_lingering). */
 static DAT_RETURN feel(struct dofi_ep *ep, const struct attempt *a)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	int ms = SILENCE_MS, err;
 	DAT_RETURN ret;
 
-	pthread_mutex_lock(&ia->cm_lock);
-	ret = ready(ep);
-	pthread_mutex_unlock(&ia->cm_lock);
-	if (ret)
-		return ret;
 	if (a->timeout / 1000 < SILENCE_MS)
 		ms = (int)(a->timeout / 1000) + 1;
+	ep->feeler = a;
+	ia->feelers++;
+	pthread_mutex_unlock(&ia->cm_lock);
 	err = dofi_feel(ia->fab.addr_named ? &ia->fab.addr : NULL, &a->addr, ms);
-	if (!err)
-		return DAT_SUCCESS;
+	pthread_mutex_lock(&ia->cm_lock);
+	ia->feelers--;
+	/* The EP may have been freed, and its place be another's. */
+	if (ep->feeler != a)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ep->feeler = NULL;
+	ret = ready(ep);
+	if (ret || !err)
+		return ret;
 	dofi_log(DOFI_LOG_INFO, "no attempt to connect: %s", dofi_lib.strerror(-err));
 	return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
+}
+
+/* cm_lock held, arguments checked. */
+static DAT_RETURN reach(struct dofi_ep *ep, const struct attempt *a)
+{
+	DAT_RETURN ret = ready(ep);
+
+	if (!ret && dofi_device_is_siw(&ep->obj.ia->fab))
+		ret = feel(ep, a);
+	return ret ? ret : start(ep, a);
 }
 
 DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
@@ -226,14 +244,8 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CO
 	ret = target(ia, addr, qual, &a.addr);
 	if (ret)
 		return ret;
-	if (dofi_device_is_siw(&ia->fab))
-		ret = feel(ep, &a);
-	if (ret)
-		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = ready(ep);
-	if (!ret)
-		ret = start(ep, &a);
+	ret = reach(ep, &a);
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
 }
@@ -268,9 +280,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		a.qual = dup->qual;
 		ret = target(ia, &dup->remote.sa, dup->qual, &a.addr);
 		if (!ret)
-			ret = ready(ep);
-		if (!ret)
-			ret = start(ep, &a);
+			ret = reach(ep, &a);
 	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;

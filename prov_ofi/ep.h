@@ -173,6 +173,7 @@ struct dofi_ep {
 	uint8_t priv[DOFI_CM_MAX];	/* private data shown in the last connection event */
 	uint16_t priv_len;
 	struct dofi_timer timer;	/* connect, accept or drain deadline; cm_lock */
+	const void *feeler;		/* the call that asks after the peer's host; cm_lock */
 
 	_Atomic uint32_t life;		/* counts its uses for a connection */
 	_Atomic uint32_t work;		/* DOFI_WORK_*; on ia->work while nonzero */

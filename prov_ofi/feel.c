@@ -28,15 +28,27 @@ static bool is_own(const union dofi_addr *addr)
 	return own;
 }
 
-/* What the attempt came to; to be refused is an answer. */
+/* To be refused is an answer; what fails on this side says nothing of the host. */
+static int verdict(int err)
+{
+	switch (err) {
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case EHOSTDOWN:
+	case ENETUNREACH:
+	case ENETDOWN:
+		return -err;
+	default:
+		return 0;
+	}
+}
+
 static int outcome(int fd)
 {
 	socklen_t len = sizeof(int);
 	int err = 0;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len))
-		err = errno;
-	return err == ECONNREFUSED || err == ECONNRESET ? 0 : -err;
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) ? 0 : verdict(err);
 }
 
 static int await(int fd, int ms)
@@ -50,7 +62,7 @@ static int await(int fd, int ms)
 		if (n > 0)
 			return outcome(fd);
 		if (n < 0 && errno != EINTR)
-			return -errno;
+			return 0;
 	}
 	return -ETIMEDOUT;
 }
@@ -70,7 +82,7 @@ int dofi_feel(const union dofi_addr *from, const union dofi_addr *to, int ms)
 		(void)bind_to(fd, from);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	if (connect(fd, &to->sa, (socklen_t)dofi_addr_len(&to->sa)))
-		ret = errno == EINPROGRESS ? await(fd, ms) : errno == ECONNREFUSED ? 0 : -errno;
+		ret = errno == EINPROGRESS ? await(fd, ms) : verdict(errno);
 	close(fd);
 	return ret;
 }

@@ -48,6 +48,7 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->number = 0;
 	ia->questions = 0;
 	ia->early_ends = false;
+	ia->feelers = 0;
 	dofi_list_init(&ia->work);
 	dofi_list_init(&ia->agents);
 	ia->work_waiting = false;
@@ -321,7 +322,7 @@ static void end_lingering(struct dofi_ia *ia)
 
 		pthread_mutex_lock(&ia->cm_lock);
 		dofi_conn_close_lingering(ia, dofi_now() >= until);
-		empty = dofi_list_empty(&ia->conns);
+		empty = dofi_list_empty(&ia->conns) && !ia->feelers;
 		pthread_mutex_unlock(&ia->cm_lock);
 		if (!empty)
 			nanosleep(&nap, NULL);

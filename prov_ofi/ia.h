@@ -79,6 +79,7 @@ struct dofi_ia {
 	size_t timer_users;
 	struct dofi_list listeners;	/* fabric listeners, shared by service points */
 	struct dofi_list conns;		/* fabric connections, lingering ones included */
+	unsigned int feelers;		/* calls that are to come back to this IA (feel.h) */
 	struct dofi_timer warden;	/* throws out silent strangers */
 	struct dofi_tcpfd_strangers strangers;
 	struct dofi_outage outage;

@@ -148,6 +148,7 @@ TEST(connect, address_that_no_host_can_have_is_INVALID_ADDRESS)
 struct silent {
 	struct side s;
 	struct sockaddr_in sin;
+	struct dt_thread thread;
 	DAT_RETURN ret;
 	uint64_t took_us;
 };
@@ -162,28 +163,31 @@ static void connect_to_silence(void *arg)
 	q->took_us = dt_now_us() - start;
 }
 
+static void silent_make(struct silent *q, struct node *n)
+{
+	memset(q, 0, sizeof(*q));
+	side_make(&q->s, n, NULL);
+	q->sin.sin_family = AF_INET;
+	ASSERT_EQ(inet_pton(AF_INET, getenv("DAT_TEST_SILENT"), &q->sin.sin_addr), 1);
+	dt_thread_start(&q->thread, connect_to_silence, q);
+}
+
 /* One that is silent for good must hold up neither the call nor other connections. */
 TEST_LIMIT(connect, silent_host_is_given_up_in_time, 20)
 {
-	const char *address = getenv("DAT_TEST_SILENT");
-	struct dt_thread t;
 	struct silent q;
 	DAT_EVENT ev;
 	struct pair p;
 
-	if (!address)
+	if (!getenv("DAT_TEST_SILENT"))
 		dt_skip("DAT_TEST_SILENT is not set");
 	pair_open(&p);
-	memset(&q, 0, sizeof(q));
-	side_make(&q.s, &p.node, NULL);
-	q.sin.sin_family = AF_INET;
-	ASSERT_EQ(inet_pton(AF_INET, address, &q.sin.sin_addr), 1);
-	dt_thread_start(&t, connect_to_silence, &q);
+	silent_make(&q, &p.node);
 	OK(dat_cr_accept(pair_request(&p), p.b.ep, 0, NULL));
 	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
 	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
-	dt_thread_join(&t);
-	ASSERT(q.took_us < 3000000);
+	dt_thread_join(&q.thread);
+	ASSERT(q.took_us < 3000000 * dt_slow());
 	if (q.ret == DAT_SUCCESS) {
 		EV_NEXT(q.s.conn, &ev);
 		ASSERT(ev.event_number == DAT_CONNECTION_EVENT_UNREACHABLE ||
@@ -196,4 +200,23 @@ TEST_LIMIT(connect, silent_host_is_given_up_in_time, 20)
 	EV_NONE(q.s.conn);
 	side_free(&q.s);
 	pair_close(&p);
+}
+
+/* While the host is silent the EP is connecting, for everybody, and the IA can be closed. */
+TEST_LIMIT(connect, silent_host_does_not_outlive_the_adapter, 20)
+{
+	struct silent q;
+	struct node n;
+
+	if (!getenv("DAT_TEST_SILENT"))
+		dt_skip("DAT_TEST_SILENT is not set");
+	node_open(&n);
+	silent_make(&q, &n);
+	dt_sleep_us(300000);
+	BAD_STATE(connect_to(q.s.ep, (DAT_IA_ADDRESS_PTR)&q.sin, 5000), EP_ACTCONNPENDING);
+	node_abort(&n);
+	dt_thread_join(&q.thread);
+	ASSERT(q.took_us < 3000000 * dt_slow());
+	if (q.ret != DAT_SUCCESS)
+		BAD_HANDLE(q.ret, EP);
 }
