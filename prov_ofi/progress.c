@@ -21,8 +21,9 @@
 /* When consumers have been at work for so many ticks in a row, ticks become longer. */
 #define CALM_TICKS 16
 #define LONG_TICK_MS 4
-/* On a device they double until then. */
-#define DEVICE_TICK_MS 64
+/* On a device they become four times as long each, until then: a tick costs a program that polls
+ * half a millisecond where it has all processors. */
+#define DEVICE_TICK_MS 256
 /* A consumer is polling if it reads so many times, each within so long on average. The copying of
  * what it moves takes place inside its calls, at 2 GB/s or more: while it lasts it cannot poll. A
  * post that copies much counts as reads. */
@@ -227,7 +228,7 @@ static int tick_ms(const struct dofi_ia *ia)
 {
 	if (!ia->fab.row->device)
 		return ia->prog.calm < CALM_TICKS ? TICK_MS : LONG_TICK_MS;
-	return ia->prog.calm < 4 ? LONG_TICK_MS << ia->prog.calm : DEVICE_TICK_MS;
+	return ia->prog.calm < 3 ? LONG_TICK_MS << 2 * ia->prog.calm : DEVICE_TICK_MS;
 }
 
 /* Are ticks longer than can be waited for? */
