@@ -342,7 +342,8 @@ void dofi_conn_close(struct dofi_conn *conn)
  * what is posted, and the messages of this one wait their turn. */
 static uint32_t receives_used(const struct dofi_ep *ep)
 {
-	return ep->srq ? atomic_load(&ep->srq->taken) : atomic_load(&ep->rq.head);
+	return ep->srq ? atomic_load(&ep->srq->taken)
+		       : atomic_load(&ep->rq.rewound) + atomic_load(&ep->rq.head);
 }
 
 /* The peer's end is closed, yet the provider has not noticed: a message waits for a receive.

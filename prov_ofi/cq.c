@@ -13,6 +13,9 @@
 #include "word.h"
 #include "work.h"
 
+/* So far a queue goes before it begins anew. */
+#define REWIND 64
+
 /* Part of what each completion goes through. */
 #define EACH static inline __attribute__((always_inline))
 
@@ -28,18 +31,22 @@ static void fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
 }
 
-EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto,
-		     uint8_t status, bool recv)
+EACH void fill_data(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
+		    const struct dofi_dto *dto, uint8_t status)
 {
-	DAT_DTO_COMPLETION_EVENT_DATA *d = &e->data.dto_completion_event_data;
-
-	e->number = dofi_dto_event(dto->kind);
-	e->immed = dto->immed;
 	d->ep_handle = ep;
 	d->user_cookie = dto->cookie;
 	d->status = (DAT_DTO_COMPLETION_STATUS)status;
 	d->transfered_length = (dofi_len_t)(status ? 0 : dto->length);
 	dofi_dto_extra(d, dto->kind, dto->inv_key);
+}
+
+EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto,
+		     uint8_t status, bool recv)
+{
+	e->number = dofi_dto_event(dto->kind);
+	e->immed = dto->immed;
+	fill_data(&e->data.dto_completion_event_data, ep, dto, status);
 	e->recv = recv;
 	e->srq = recv && dto->shared ? dto->srq : NULL;
 }
@@ -119,6 +126,32 @@ EACH void report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
 	atomic_store_explicit(&q->head, head + 1, memory_order_release);
 }
 
+/* The queue may be empty, and has gone on for some time. evd->lock held; who posts, or somebody
+ * above us, may have the EP's. */
+static __attribute__((noinline)) void rewind_queue(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
+
+	if (!dofi_trylock(&ep->lock))
+		return;
+	/* In other states some look at it without either lock. */
+	if (ep->state == DAT_EP_STATE_CONNECTED && q->sent == head &&
+	    atomic_load_explicit(&q->tail, memory_order_relaxed) == head) {
+		atomic_fetch_add_explicit(&q->rewound, head, memory_order_relaxed);
+		q->sent = 0;
+		atomic_store_explicit(&q->tail, 0, memory_order_relaxed);
+		atomic_store_explicit(&q->head, 0, memory_order_release);
+	}
+	dofi_unlock(&ep->lock);
+}
+
+/* The last thing that is done when the head has moved to `head`. */
+EACH void rewind_if_empty(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head)
+{
+	if (head >= REWIND && head == atomic_load_explicit(&q->tail, memory_order_relaxed))
+		rewind_queue(ep, q);
+}
+
 /* Of an EP that is open. */
 static __attribute__((noinline)) void report_queue(struct dofi_ep *ep, struct dofi_queue *q,
 						   struct dofi_evd *evd)
@@ -128,6 +161,7 @@ static __attribute__((noinline)) void report_queue(struct dofi_ep *ep, struct do
 
 	for (; is_done(dto = dofi_queue_at(q, head)); head++)
 		report_head(ep, q, head, dto, evd, dofi_dto_receives(dto));
+	rewind_if_empty(ep, q, head);
 }
 
 /* The same when `dto` has just become done: mostly it is the head, and the only one. */
@@ -139,8 +173,10 @@ EACH void report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto 
 	if (dto == dofi_queue_at(q, head)) {
 		report_head(ep, q, head, dto, evd, recv);
 		dto = dofi_queue_at(q, head + 1);
-		if (!is_done(dto))
+		if (!is_done(dto)) {
+			rewind_if_empty(ep, q, head + 1);
 			return;
+		}
 	}
 	report_queue(ep, q, evd);
 }
@@ -396,6 +432,54 @@ unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *e
 	for (ssize_t i = 0; i < n; i++)
 		complete(evd, &entry[i]);
 	return (unsigned int)n;
+}
+
+/* Does a completion have effects beside its event, or does another event come before its own? */
+EACH bool is_special(const struct dofi_ep *ep, const struct dofi_queue *q, uint32_t head,
+		     const struct dofi_dto *dto, const struct fi_cq_data_entry *entry, bool recv)
+{
+	if (dto != dofi_queue_at(q, head) || (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) ||
+	    !atomic_load_explicit(&ep->open, memory_order_acquire) ||
+	    atomic_load_explicit(&q->waiting, memory_order_acquire))
+		return true;
+	if (recv)
+		return (entry->flags & FI_REMOTE_CQ_DATA) || entry->len > dto->length;
+	return q->failed || atomic_load_explicit(&ep->graceful, memory_order_acquire);
+}
+
+/* As complete() does, but for the ring. */
+bool dofi_cq_hand(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, DAT_EVENT *event)
+{
+	struct dofi_dto *dto = dto_of(entry->op_context);
+	bool recv = dto && dto->kind == DOFI_RECV;
+	struct dofi_queue *q;
+	struct dofi_ep *ep;
+	uint32_t head;
+
+	if (!dto || (recv && (dto->shared || evd->obj.ia->fab.worded)))
+		return false;
+	ep = dto->ep;
+	q = recv ? &ep->rq : &ep->sq;
+	head = atomic_load_explicit(&q->head, memory_order_relaxed);
+	if (is_special(ep, q, head, dto, entry, recv))
+		return false;
+	if (recv)
+		dto->length = entry->len;
+	else if (dofi_kind_fetches(dto->kind))
+		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
+	dofi_evd_moved(evd, dto->length);
+	DOFI_PROBE5(complete, ep, dto->kind, dto->cookie.as_64, DAT_DTO_SUCCESS, dto->length);
+	event->event_number = dofi_dto_event(dto->kind);
+	event->evd_handle = evd;
+	fill_data(&event->event_data.dto_completion_event_data, ep, dto, DAT_DTO_SUCCESS);
+	dofi_event_extra(event, dto->immed);
+	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
+	atomic_store_explicit(&q->head, head + 1, memory_order_release);
+	if (is_done(dofi_queue_at(q, head + 1)))
+		report_queue(ep, q, evd);
+	else
+		rewind_if_empty(ep, q, head + 1);
+	return true;
 }
 
 static void with_queue(struct dofi_ep *ep, bool recv,

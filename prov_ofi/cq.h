@@ -15,16 +15,18 @@ ssize_t dofi_cq_read_shared(struct dofi_evd *evd, struct fi_cq_data_entry *entry
 /* What a look at the CQ brought: `n` is what fi_cq_read returned. */
 unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n);
 
-/* Reads one batch of evd's CQ; evd->lock held. Returns the number of entries read. Inline, since
- * looks at an empty queue are what a program that polls does most. */
-static inline __attribute__((always_inline)) unsigned int dofi_cq_pull(struct dofi_evd *evd)
+/* The same of a single entry, for a consumer that asks for an event and finds the ring empty: most
+ * are successes that come next, which go straight to it. False: dofi_cq_take is to have it. */
+bool dofi_cq_hand(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, DAT_EVENT *event);
+
+/* Reads one batch of evd's CQ; there is one, and evd->lock is held. Returns what fi_cq_read does.
+ * Inline, since looks at an empty queue are what a program that polls does most. */
+static inline __attribute__((always_inline)) ssize_t
+dofi_cq_read(struct dofi_evd *evd, struct fi_cq_data_entry *entry)
 {
-	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
 	size_t most = DOFI_CQ_BATCH;
 	ssize_t n;
 
-	if (!evd->cq)
-		return 0;
 	if (evd->hits < DOFI_CQ_HITS && evd->obj.ia->fab.row->device)
 		most = 1;
 	if (atomic_load_explicit(&evd->shares, memory_order_acquire))
@@ -35,6 +37,18 @@ static inline __attribute__((always_inline)) unsigned int dofi_cq_pull(struct do
 		evd->hits = 0;
 	else if (evd->hits < DOFI_CQ_HITS)
 		evd->hits++;
+	return n;
+}
+
+/* Reads one batch into the ring; evd->lock held. Returns the number of entries read. */
+static inline unsigned int dofi_cq_pull(struct dofi_evd *evd)
+{
+	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
+	ssize_t n;
+
+	if (!evd->cq)
+		return 0;
+	n = dofi_cq_read(evd, entry);
 	return n == -FI_EAGAIN ? 0 : dofi_cq_take(evd, entry, n);
 }
 

@@ -260,7 +260,7 @@ EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct orde
 
 /* An operation that waits for nothing goes to the fabric at once. */
 EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		 enum dofi_dto_kind kind, uint32_t pos)
+		 enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags, uint32_t pos)
 {
 	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
 	struct fid_ep *fid;
@@ -268,7 +268,7 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 
 	if (kind == DOFI_BIND || q->sent != pos || dofi_queue_holds(q, pos) >= q->depth ||
 	    !dofi_dto_may_submit(ep, q) ||
-	    (kind != DOFI_RECV && dofi_dto_fenced(ep, dto, kind))) {
+	    (kind != DOFI_RECV && dofi_dto_fenced(ep, kind, flags))) {
 		dofi_dto_submit_queue(ep, q);
 		return;
 	}
@@ -317,8 +317,12 @@ EACH void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto
 	DOFI_PROBE4(post, ep, kind, dto->cookie.as_64, dto->length);
 	if (kind == DOFI_SEND || kind == DOFI_WRITE)
 		dofi_evd_posted(ep->req_evd, dto->length);
-	if (!dead)
-		submit(ep, q, dto, kind, tail);
+	/* Nobody else completes what is posted to a disconnected EP. The lock is held: without it
+	 * another thread could free the EP, and its EVDs would not be known any more. */
+	if (dead)
+		dofi_dto_report_done(ep, q);
+	else
+		submit(ep, q, dto, kind, flags, tail);
 }
 
 EACH DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const struct order *o)
@@ -341,14 +345,6 @@ EACH DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const stru
 	return DAT_SUCCESS;
 }
 
-/* Nobody else completes what is posted to a disconnected EP. The lock is held: without it another
- * thread could free the EP, and its EVDs would not be known any more. */
-EACH void report_if_dead(struct dofi_ep *ep, struct dofi_queue *q, DAT_RETURN ret)
-{
-	if (!ret && ep->state == DAT_EP_STATE_DISCONNECTED)
-		dofi_dto_report_done(ep, q);
-}
-
 /* The order is a constant for the most part, which leaves little of the above to each call. */
 EACH DAT_RETURN post_order(DAT_EP_HANDLE handle, const struct order *o)
 {
@@ -361,7 +357,6 @@ EACH DAT_RETURN post_order(DAT_EP_HANDLE handle, const struct order *o)
 	q = o->kind == DOFI_RECV ? &ep->rq : &ep->sq;
 	dofi_lock(&ep->lock);
 	ret = post_locked(ep, q, o);
-	report_if_dead(ep, q, ret);
 	dofi_unlock(&ep->lock);
 	return ret;
 }
@@ -415,7 +410,6 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 		memcpy(&as_dto, &cookie, sizeof(as_dto));
 		enqueue(ep, q, dto, DOFI_BIND, as_dto, flags);
 	}
-	report_if_dead(ep, q, ret);
 	dofi_unlock(&ep->lock);
 	return ret;
 }

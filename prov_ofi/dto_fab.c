@@ -176,7 +176,7 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 		return true;
 	}
 	/* No receive has the flag. */
-	if (dofi_dto_fenced(ep, dto, dto->kind) || dofi_queue_holds(q, q->sent) >= q->depth)
+	if (dofi_dto_fenced(ep, dto->kind, dto->flags) || dofi_queue_holds(q, q->sent) >= q->depth)
 		return false;
 	if (dto->kind == DOFI_BIND) {
 		bind_now(ep, q, dto);

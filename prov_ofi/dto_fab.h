@@ -107,14 +107,14 @@ static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
 }
 
 /* Does it have to wait for RDMA reads, or for there to be fewer of them? */
-static inline bool dofi_dto_fenced(const struct dofi_ep *ep, const struct dofi_dto *dto,
-				   enum dofi_dto_kind kind)
+static inline bool dofi_dto_fenced(const struct dofi_ep *ep, enum dofi_dto_kind kind,
+				   unsigned int flags)
 {
 	if (dofi_kind_fetches(kind) &&
 	    ep->reads_begun - atomic_load_explicit(&ep->reads_done, memory_order_acquire) >=
 	    ep->most_reads)
 		return true;
-	return (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&
+	return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&
 	       ep->reads_begun != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
 }
 

@@ -47,6 +47,7 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit)
 	q->limit = limit;
 	q->sent = q->sent - head;
 	q->tail = n;
+	q->rewound += head;
 	atomic_store(&q->head, 0);
 	return 0;
 }

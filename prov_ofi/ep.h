@@ -10,7 +10,9 @@
  *
  * `tail` and `sent` belong to ep->lock, `head` to the lock of the EVD that the direction
  * completes on. An operation is reported when it and everything before it is done; that makes
- * completions leave in posting order, whatever order the fabric finishes them in.
+ * completions leave in posting order, whatever order the fabric finishes them in. A queue that runs
+ * empty begins anew at its first place now and then, with both locks held: one that is deep, but
+ * holds little, stays in the caches.
  *
  * `open` gates reporting: it is set once the connection's ESTABLISHED event is queued (or
  * the connection has failed), so that no completion is seen before it.
@@ -109,6 +111,7 @@ struct dofi_queue {
 	uint32_t sent;
 	uint32_t depth;			/* most that the fabric may have at once */
 	_Atomic uint32_t head;
+	_Atomic uint32_t rewound;	/* positions before those of the present count */
 	bool failed;			/* one was reported as failed; its EVD's lock */
 	_Atomic bool waiting;		/* sent != tail, for those without ep->lock */
 	struct dofi_words words;	/* of its slots, where messages have any (word.h) */

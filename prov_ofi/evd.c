@@ -82,7 +82,6 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->hits = 0;
 	evd->seen_at = 0;
 	evd->stalled = evd->away = false;
-	evd->waits = evd->dequeues = evd->events = 0;
 	evd->watch = DOFI_WATCH_NEW;
 	evd->fruitless = 0;
 	evd->covered = false;

@@ -73,7 +73,6 @@ struct dofi_evd {
 	_Atomic bool away;		/* a waiter is about to sleep, or sleeps, or there is a CNO:
 					 * who waits looks at the CQ only when told; lock to
 					 * write */
-	_Atomic uint64_t waits, dequeues, events;	/* counters */
 
 	struct dofi_list link;		/* ia->evds */
 	enum dofi_evd_watch watch;

@@ -48,12 +48,29 @@ static inline void pop(struct dofi_evd *evd, DAT_EVENT *event)
 	dofi_event_extra(event, e->immed);
 	if (e->srq)
 		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
+	/* Begin anew while it is in the caches. */
+	if (evd->head == evd->tail)
+		evd->head = evd->tail = 0;
 	evd->overflowed = false;
+}
+
+/* A look at the CQ of a ring that is empty. True: the consumer has its event already. */
+static inline __attribute__((always_inline)) bool look(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
+	ssize_t n = dofi_cq_read(evd, entry);
+
+	if (n == 1 && dofi_cq_hand(evd, entry, event))
+		return true;
+	if (n != -FI_EAGAIN)
+		dofi_cq_take(evd, entry, n);
+	return false;
 }
 
 DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
 	struct dofi_evd *evd = dofi_evd_live(handle);
+	bool handed = false;
 	uint32_t before;
 	DAT_RETURN ret;
 
@@ -73,14 +90,15 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	before = evd->notified;
 	if (evd->cq && !dofi_evd_count(evd)) {
 		dofi_evd_polled(evd);
-		dofi_cq_pull(evd);
+		handed = look(evd, event);
 	} else if (evd->served || evd->obj.ia->fab.row->device) {
 		/* The progress thread was quicker, at the consumer's cost: that it looks counts. */
 		dofi_evd_polled(evd);
 	}
 	evd->served = false;
-	if (dofi_evd_count(evd)) {
-		pop(evd, event);
+	if (handed || dofi_evd_count(evd)) {
+		if (!handed)
+			pop(evd, event);
 		/* Whatever else arrived in the same batch is news for the CNO. */
 		if (dofi_evd_count(evd))
 			dofi_evd_notify(evd, before);

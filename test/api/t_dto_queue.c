@@ -114,6 +114,70 @@ TEST_LIMIT(dto, deep_queues_of_thousands, 60)
 	pair_close(&p);
 }
 
+/* As many receives as there is room for, and no more; then all are used, by messages and writes in
+ * turn. */
+static void fill_and_use(struct pair *p, DAT_COUNT most)
+{
+	DAT_COUNT i;
+
+	for (i = 0; i < most; i++)
+		OK(post_recv(&p->b, 0, 16, (uint64_t)i));
+	ASSERT_EQ(DAT_GET_TYPE(post_recv(&p->b, 0, 16, 999)), DAT_INSUFFICIENT_RESOURCES);
+	for (i = 0; i < most; i++) {
+		OK(post_send(&p->a, 0, 16, 1000 + (uint64_t)i));
+		if (i % 2)
+			continue;
+		EV_DTO(p->a.req, p->a.ep, 1000 + (uint64_t)i - (i ? 1 : 0), OP_SEND, 16);
+		if (i)
+			EV_DTO(p->a.req, p->a.ep, 1000 + (uint64_t)i, OP_SEND, 16);
+		OK(post_write(&p->a, 0, 16, 5000, &p->b, 64));
+		EV_DTO(p->a.req, p->a.ep, 5000, OP_WRITE, 16);
+	}
+	if (most % 2 == 0)
+		EV_DTO(p->a.req, p->a.ep, 1000 + (uint64_t)most - 1, OP_SEND, 16);
+	for (i = 0; i < most; i++)
+		EV_DTO(p->b.recv, p->b.ep, (uint64_t)i, OP_RECV, 16);
+}
+
+/* Queues that run empty, time and again, after more and less: nothing is counted wrongly. */
+TEST_LIMIT(dto, queues_run_empty_and_are_filled_again, 20)
+{
+	DAT_BOOLEAN recv_idle, req_idle;
+	DAT_EP_STATE state;
+	DAT_EP_PARAM param;
+	DAT_EP_ATTR attr;
+	struct node n;
+	struct pair p;
+	int round, i;
+
+	node_open(&n);
+	attr = default_attr(&n);
+	node_close(&n);
+	attr.max_recv_dtos = attr.max_request_dtos = 100;
+	pair_open_attr(&p, &attr, &attr);
+	pair_connect(&p);
+	OK(dat_ep_query(p.b.ep, DAT_EP_FIELD_ALL, &param));
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 60 + 41 * round; i++) {
+			OK(post_recv(&p.b, 0, 16, 1));
+			OK(post_send(&p.a, 0, 16, 2));
+			EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 16);
+			EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 16);
+			OK(dat_ep_get_status(p.a.ep, &state, &recv_idle, &req_idle));
+			ASSERT_EQ(req_idle, DAT_TRUE);
+		}
+		fill_and_use(&p, param.ep_attr.max_recv_dtos);
+	}
+	for (i = 0; i < 5; i++)
+		OK(post_recv(&p.b, 0, 16, (uint64_t)i));
+	OK(dat_ep_disconnect(p.b.ep, DAT_CLOSE_ABRUPT_FLAG));
+	EV_CONN(p.b.conn, DISCONNECTED, p.b.ep);
+	for (i = 0; i < 5; i++)
+		EV_FLUSH(p.b.recv, p.b.ep, (uint64_t)i, OP_RECV);
+	EV_EMPTY(p.b.recv);
+	pair_close(&p);
+}
+
 TEST(dto, many_connections_on_one_receive_evd)
 {
 	struct side a[8], b[8];

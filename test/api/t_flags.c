@@ -473,3 +473,41 @@ TEST(flags, fenced_send_carries_what_the_read_before_it_brought)
 	}
 	pair_close(&p);
 }
+
+/* How long until the peer has a message that waits behind a read, when its sender, who has looked
+ * for events all the time, does not do so any more? */
+static uint64_t fenced_send_alone_us(struct pair *p)
+{
+	uint64_t start = dt_now_us();
+	DAT_COUNT more;
+	DAT_EVENT ev;
+
+	OK(post_recv(&p->b, 0, 20000, 1));
+	while (dt_now_us() - start < 400000)
+		ASSERT_EQ(dat_evd_dequeue(p->a.req, &ev), DAT_QUEUE_EMPTY);
+	start = dt_now_us();
+	OK(post_read(&p->a, 0, 20000, 2, &p->b, 20000));
+	OK(post_send_flags(&p->a, 0, 20000, 3, FENCE));
+	OK(dat_evd_wait(p->b.recv, 10000000, 1, &ev, &more));
+	start = dt_now_us() - start;
+	CHECK_DTO(&ev, p->b.recv, p->b.ep, 1, OP_RECV, 20000);
+	EV_DTO(p->a.req, p->a.ep, 2, OP_READ, 20000);
+	EV_DTO(p->a.req, p->a.ep, 3, OP_SEND, 20000);
+	return start;
+}
+
+TEST_LIMIT(flags, fenced_send_leaves_though_its_sender_stops_looking, 20)
+{
+	uint64_t best = UINT64_MAX;
+	struct pair p;
+
+	pair_up(&p);
+	for (int i = 0; i < 3; i++) {
+		uint64_t us = fenced_send_alone_us(&p);
+
+		best = us < best ? us : best;
+	}
+	/* Not scaled: a slow machine is quick enough once in three times. */
+	ASSERT(best < 100000);
+	pair_close(&p);
+}
