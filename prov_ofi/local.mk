@@ -31,6 +31,7 @@ dofi_sources = \
 	prov_ofi/device_cq.c \
 	prov_ofi/dofi_api.h \
 	prov_ofi/dto.c prov_ofi/dto.h \
+	prov_ofi/dto_end.c \
 	prov_ofi/dto_fab.c prov_ofi/dto_fab.h \
 	prov_ofi/ext_fab.c \
 	prov_ofi/ep.c prov_ofi/ep.h \
