@@ -100,6 +100,7 @@ static inline bool dofi_kind_fetches(enum dofi_dto_kind kind)
 /* Words that lead messages (word.h): one for each slot of a queue, in registered memory. */
 struct dofi_words {
 	uint64_t *word;			/* NULL: none yet */
+	size_t stride;			/* from one to the next */
 	struct fid_mr *mr;
 };
 

@@ -57,7 +57,7 @@ static int open_context(struct dofi_srq *srq)
 	attr.size = srq->depth;
 	attr.iov_limit = fab->row->max_iov + fab->worded;
 	attr.op_flags = 0;
-	if (fab->worded && dofi_words_make(fab, &srq->words, srq->depth))
+	if (fab->worded && dofi_words_make(fab, &srq->words, srq->depth, false))
 		return -ENOMEM;
 	return fi_srx_context(fab->domain, &attr, &srq->srx, srq);
 }

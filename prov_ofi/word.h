@@ -2,9 +2,10 @@
 /* A word of ours in front of every message, where the fabric has no completion data (iWARP).
  *
  * What tag.h puts into the completion data of a message travels as its first 8 bytes instead,
- * big-endian. They are a segment of their own on both sides, so neither side's buffers are
- * copied, and an empty message is one of 8 bytes. Every slot of a queue has a word in registered
- * memory, made when the queue's first connection is.
+ * big-endian. They are a segment of their own on both sides, so that the buffers are not copied;
+ * but a short message is copied behind its word when it is sent, since a segment costs soft-iWARP
+ * more than that. An empty message is one of 8 bytes. Every slot of a queue has its place in
+ * registered memory, made when the queue's first connection is.
  */
 #ifndef DOFI_WORD_H
 #define DOFI_WORD_H
@@ -13,8 +14,11 @@
 
 #define DOFI_WORD_BYTES sizeof(uint64_t)
 
-/* Makes words for `n` slots unless they are there. */
-int dofi_words_make(struct dofi_fab *fab, struct dofi_words *w, size_t n);
+/* Messages up to this length are copied. */
+#define DOFI_WORD_COPY 120
+
+/* Makes words for `n` slots unless they are there. `copies`: with room for short messages. */
+int dofi_words_make(struct dofi_fab *fab, struct dofi_words *w, size_t n, bool copies);
 void dofi_words_free(struct dofi_words *w);
 
 /* fi_sendmsg and fi_recvmsg (fid: endpoint or shared context) with the slot's word in front. */
