@@ -21,8 +21,8 @@
 /* When consumers have been at work for so many ticks in a row, ticks become longer. */
 #define CALM_TICKS 16
 #define LONG_TICK_MS 4
-/* On a device they become four times as long each, until then: a tick costs a program that polls
- * half a millisecond where it has all processors. */
+/* On a device they become four times as long each, until then: a tick costs programs that poll some
+ * hundred microseconds where they have all processors. */
 #define DEVICE_TICK_MS 256
 /* A consumer is polling if it reads so many times, each within so long on average. The copying of
  * what it moves takes place inside its calls, at 2 GB/s or more: while it lasts it cannot poll. A
