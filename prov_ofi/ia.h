@@ -49,6 +49,7 @@ struct dofi_progress {
 	_Atomic bool dozing;		/* long ticks: who has reason to rings */
 	uint32_t calm;			/* rounds in a row in which nothing was taken over */
 	bool napping;			/* some CQ is left to its consumer; the thread's own */
+	uint32_t unneeded;		/* rounds in a row in which all those consumers waited */
 };
 
 struct dofi_ia {

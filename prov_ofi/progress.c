@@ -21,9 +21,10 @@
 /* When consumers have been at work for so many ticks in a row, ticks become longer. */
 #define CALM_TICKS 16
 #define LONG_TICK_MS 4
-/* On a device they become four times as long each, until then: a tick costs programs that poll some
- * hundred microseconds where they have all processors. */
-#define DEVICE_TICK_MS 256
+/* On a device, and where those who are away ring, they become four times as long each, until then: a
+ * tick costs programs that poll some hundred microseconds where they have all processors, and four
+ * in a millisecond's time are more than one percent of a slow one. */
+#define LONGEST_TICK_MS 256
 /* A consumer is polling if it reads so many times, each within so long on average. The copying of
  * what it moves takes place inside its calls, at 2 GB/s or more: while it lasts it cannot poll. A
  * post that copies much counts as reads. */
@@ -226,9 +227,14 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 
 static int tick_ms(const struct dofi_ia *ia)
 {
-	if (!ia->fab.row->device)
-		return ia->prog.calm < CALM_TICKS ? TICK_MS : LONG_TICK_MS;
-	return ia->prog.calm < 3 ? LONG_TICK_MS << 2 * ia->prog.calm : DEVICE_TICK_MS;
+	uint32_t longer = ia->prog.calm;
+
+	if (!ia->fab.row->device) {
+		if (ia->prog.calm < CALM_TICKS)
+			return TICK_MS;
+		longer = ia->prog.unneeded;
+	}
+	return longer < 3 ? LONG_TICK_MS << 2 * longer : LONGEST_TICK_MS;
 }
 
 /* Are ticks longer than can be waited for? */
@@ -248,6 +254,16 @@ static void nap(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool is_
 			  DOFI_MS(is_covered ? COVERED_TICK_MS : tick_ms(ia));
 }
 
+/* Somebody has to take the completions of a covered queue. When all is quiet it is slept on: who
+ * covers it sleeps, too. */
+static void serve_covered(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now)
+{
+	if (!dofi_evd_service(evd) && ia->prog.unneeded)
+		take_over(ia, evd);
+	else
+		nap(ia, evd, now, true);
+}
+
 /* Looks at a CQ that is not armed. True: it is armed now. */
 static bool visit(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool bell)
 {
@@ -258,9 +274,7 @@ static bool visit(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool b
 		return false;
 	}
 	if (covered(ia, evd)) {
-		/* Somebody has to take its completions, though. */
-		dofi_evd_service(evd);
-		nap(ia, evd, now, true);
+		serve_covered(ia, evd, now);
 		return false;
 	}
 	evd->stalled = false;
@@ -281,12 +295,32 @@ static int until(uint64_t deadline, int ms)
 	return ms < 0 || (int)left < ms ? (int)left : ms;
 }
 
+/* Is a waiter, which rings when it leaves, in each napping CQ that is not covered? */
+static bool all_wait(struct dofi_ia *ia)
+{
+	struct dofi_list *pos;
+	bool all = true;
+
+	dofi_list_each(pos, &ia->evds) {
+		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
+
+		if (evd->watch != DOFI_WATCH_NAPPING || evd->covered)
+			continue;
+		dofi_lock(&evd->lock);
+		all = evd->waiter;
+		dofi_unlock(&evd->lock);
+		if (!all)
+			break;
+	}
+	return all;
+}
+
 /* Until when may the thread sleep, for the sake of CQs it does not sleep on? */
 static int visit_all(struct dofi_ia *ia, bool bell)
 {
 	uint64_t now = dofi_now();
 	uint64_t next = DOFI_NEVER;
-	bool napping = false, took = false;
+	bool napping = false, took = false, device = ia->fab.row->device;
 	struct dofi_list *pos;
 
 	/* First: what is visited now is to be visited again soon. */
@@ -298,15 +332,17 @@ static int visit_all(struct dofi_ia *ia, bool bell)
 		if (evd->watch != DOFI_WATCH_ARMED)
 			took |= visit(ia, evd, now, bell);
 		napping |= evd->watch == DOFI_WATCH_NAPPING;
-		if (evd->watch == DOFI_WATCH_STALLED && evd->look_again < next)
+		if ((evd->watch == DOFI_WATCH_STALLED ||
+		     (evd->watch == DOFI_WATCH_NAPPING && evd->covered && !device)) &&
+		    evd->look_again < next)
 			next = evd->look_again;
 	}
 	ia->prog.calm = took || bell ? 0 : ia->prog.calm + 1;
 	ia->prog.napping = napping;
 	atomic_store_explicit(&ia->prog.dozing, dozes(ia), memory_order_relaxed);
-	if (napping)
-		return tick_ms(ia);
-	return until(next, -1);
+	/* After that store: who is seen waiting will read it when leaving. */
+	ia->prog.unneeded = !device && dozes(ia) && all_wait(ia) ? ia->prog.unneeded + 1 : 0;
+	return until(next, napping ? tick_ms(ia) : -1);
 }
 
 /* The descriptor of an armed CQ became readable. */
@@ -319,8 +355,7 @@ static void cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 		ia->prog.calm = 0;
 		nap(ia, evd, dofi_now(), false);
 	} else if (covered(ia, evd)) {
-		dofi_evd_service(evd);
-		nap(ia, evd, dofi_now(), true);
+		serve_covered(ia, evd, dofi_now());
 	} else {
 		take_over(ia, evd);
 	}

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Does a process with a hundred idle connections use less than one percent of a processor,
- * whichever way it waits, and also with messages that wait for a receive?
+ * whichever way it waits, also with messages that wait for a receive, and after some were read? How
+ * often its threads wake tells the same of a quick processor and a slow one.
  */
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +17,17 @@ enum step { ST_LISTEN, ST_UP, ST_SENT, ST_MEASURED = 8 };
 
 #define EPS 100
 #define UNREAD 10
+#define USED 10
 #define LIMIT 0.01
+/* Two waiters and the adapter's own thread look at a CQ with unread messages 20 to 40 times in a
+ * second each. */
+#define WAKES 125
 
-enum waiting { IN_EVD_WAIT, IN_CNO_WAIT, IN_NO_CALL };
+/* Of those in USED_EVD_WAIT each message wakes the thread that waits, before the long idle wait;
+ * nobody looks at what they sent. */
+enum waiting { IN_EVD_WAIT, IN_USED_EVD_WAIT, IN_CNO_WAIT, IN_NO_CALL };
 
-static const char *const waiting_names[] = { "evd-wait", "cno-wait", "no-call" };
+static const char *const waiting_names[] = { "evd-wait", "used-evd-wait", "cno-wait", "no-call" };
 
 /* Of each of the two processes: how it waits, and whether messages wait at it. */
 struct idleness {
@@ -32,7 +40,10 @@ static const struct idleness plans[] = {
 	{ "evd-wait+cno-wait", { IN_EVD_WAIT, IN_CNO_WAIT }, { false, false } },
 	{ "no-call+evd-wait-unread", { IN_NO_CALL, IN_EVD_WAIT }, { false, true } },
 	{ "cno-wait-unread+no-call-unread", { IN_CNO_WAIT, IN_NO_CALL }, { true, true } },
+	{ "no-call+used-evd-wait", { IN_NO_CALL, IN_USED_EVD_WAIT }, { false, false } },
 };
+
+static _Atomic bool all_used;
 
 struct member {
 	const struct idleness *plan;
@@ -47,6 +58,20 @@ static void *wait_on_evd(void *evd)
 
 	RL_FAIL("an idle wait ended with %s, %s", rd_text(ret),
 		ret == DAT_SUCCESS ? rd_event_text(ev.event_number) : "no event");
+}
+
+static void *wait_on_used_evd(void *evd)
+{
+	DAT_EVENT ev;
+	DAT_COUNT more;
+
+	for (int i = 0; i < USED; i++) {
+		RD_OK(dat_evd_wait(evd, 5000000, 1, &ev, &more));
+		RL_CHECK(ev.event_number == DAT_DTO_COMPLETION_EVENT, "%s instead of message %d",
+			 rd_event_text(ev.event_number), i);
+	}
+	atomic_store(&all_used, true);
+	return wait_on_evd(evd);
 }
 
 static void *wait_on_cno(void *cno)
@@ -69,21 +94,26 @@ static void measure(const struct member *m, struct rd *rd)
 {
 	const char *how = waiting_names[m->plan->how[m->side]];
 	unsigned int seconds = 5 * rl_long();
-	double cpu, share;
+	double cpu, share, wakes;
 	uint64_t began;
 
 	rl_at("settling");
 	rl_sleep_ms(500);
+	RL_CHECK(all_used || m->plan->how[m->side] != IN_USED_EVD_WAIT, "messages are missing");
 	rl_at("idling");
+	wakes = rl_wakes();
 	cpu = rl_cpu_seconds(0);
 	began = rl_now();
 	(void)!poll(NULL, 0, (int)seconds * 1000);
 	share = (rl_cpu_seconds(0) - cpu) / ((double)(rl_now() - began) / 1e6);
-	rl_note("%d connections, %s%s: %.3f %% of a processor", EPS, how,
-		m->plan->unread[m->side] ? ", unread messages" : "", share * 100);
+	wakes = (rl_wakes() - wakes) / seconds;
+	rl_note("%d connections, %s%s: %.3f %% of a processor, awake %.1f times a second", EPS,
+		how, m->plan->unread[m->side] ? ", unread messages" : "", share * 100, wakes);
 	RL_CHECK(share < LIMIT * (RL_SANITIZED ? 4 : 1),
 		 "%s%s: %.2f %% of a processor while idle", how,
 		 m->plan->unread[m->side] ? " with unread messages" : "", share * 100);
+	RL_CHECK(wakes < WAKES, "%s%s: awake %.1f times a second while idle", how,
+		 m->plan->unread[m->side] ? " with unread messages" : "", wakes);
 	(void)rd;
 }
 
@@ -122,7 +152,15 @@ static void play(void *arg)
 	}
 	rl_step(ST_SENT + m->side * 4, 1);
 	rl_await(ST_SENT + !m->side * 4, 1, 10000);
+	for (int i = 0; i < USED && m->plan->how[!m->side] == IN_USED_EVD_WAIT; i++) {
+		rl_sleep_ms(5);
+		RD_OK(rd_send(ep[i], &mem, 0, 64, 2));
+		rd_expect(rd.req, DAT_DTO_COMPLETION_EVENT, 5000, &ev);
+	}
 	switch (m->plan->how[m->side]) {
+	case IN_USED_EVD_WAIT:
+		thread(wait_on_used_evd, rd.recv);
+		break;
 	case IN_EVD_WAIT:
 		thread(wait_on_evd, rd.conn);
 		thread(wait_on_evd, rd.recv);

@@ -110,6 +110,8 @@ long rl_rss_kb(pid_t pid);
 long rl_pss_kb(pid_t pid);
 int rl_threads(pid_t pid);
 double rl_cpu_seconds(pid_t pid);
+/* How often this process's threads have gone to sleep so far. */
+double rl_wakes(void);
 
 /* Microseconds on a clock that all processes share. */
 uint64_t rl_now(void);

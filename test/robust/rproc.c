@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,6 +75,14 @@ long rl_pss_kb(pid_t pid)
 			kb = -1;
 	fclose(f);
 	return kb;
+}
+
+double rl_wakes(void)
+{
+	struct rusage ru;
+
+	getrusage(RUSAGE_SELF, &ru);
+	return (double)ru.ru_nvcsw;
 }
 
 double rl_cpu_seconds(pid_t pid)
