@@ -117,7 +117,7 @@ static int prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_
 		ret = dofi_device_reserve(conn, ep, info);
 	if (!ret && fab->worded)
 		ret = dofi_words_make(fab, &ep->rq.words, ep->rq.limit ? ep->rq.room : 0,
-				      false);
+				      true);
 	if (!ret && fab->worded)
 		ret = dofi_words_make(fab, &ep->sq.words, ep->sq.limit ? ep->sq.room : 0,
 				      true);

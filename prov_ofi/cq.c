@@ -232,12 +232,23 @@ EACH struct dofi_dto *dto_of(void *context)
 	return dto;
 }
 
-/* What the peer said beside the message itself: in the completion, or in front of it. */
-static __attribute__((noinline)) bool word_of(struct dofi_dto *dto, size_t *len, uint64_t *data)
+/* What the peer said in front of the message, which is where it was posted to afterwards. */
+static __attribute__((noinline)) uint8_t take_word(struct dofi_evd *evd, struct dofi_dto *dto,
+						   size_t *len, uint64_t *data)
 {
+	const struct dofi_queue *q = &dto->ep->rq;
+	size_t slot;
+
 	if (dto->shared)
-		return dofi_word_take(&dto->srq->words, dto->word, len, data);
-	return dofi_word_take(&dto->ep->rq.words, (size_t)(dto - dto->ep->rq.dto), len, data);
+		return dofi_word_take(&dto->srq->words, dto->word, len, data)
+		       ? DAT_DTO_SUCCESS : DAT_DTO_ERR_BAD_RESPONSE;
+	slot = (size_t)(dto - q->dto);
+	if (!dofi_word_take(&q->words, slot, len, data))
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	if (dofi_word_lands(&q->words, dto) &&
+	    !dofi_word_unload(&evd->obj.ia->lmrs, &q->words, slot, dto, *len))
+		return q->failed ? DAT_DTO_ERR_FLUSHED : DAT_DTO_ERR_LOCAL_PROTECTION;
+	return DAT_DTO_SUCCESS;
 }
 
 /* A write with immediate data took the receive. A device says that by the kind of completion, and
@@ -281,14 +292,14 @@ EACH void complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 	uint8_t status = DAT_DTO_SUCCESS;
 	size_t len = entry->len;
 
-	if (evd->obj.ia->fab.worded && !word_of(dto, &len, &data))
-		status = DAT_DTO_ERR_BAD_RESPONSE;
+	if (evd->obj.ia->fab.worded)
+		status = take_word(evd, dto, &len, &data);
 	if (dto->shared) {
 		dto->ep = dofi_srq_owner(dto, evd, data);
 		if (!dto->ep)
 			return;
 	}
-	if (said || data)
+	if (!status && (said || data))
 		status = take_data(dto, &evd->obj.ia->fab, entry, data, &len);
 	/* A scratch byte stands in for an empty buffer (see dto.c). */
 	if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
@@ -436,14 +447,15 @@ unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *e
 
 /* Does a completion have effects beside its event, or does another event come before its own? */
 EACH bool is_special(const struct dofi_ep *ep, const struct dofi_queue *q, uint32_t head,
-		     const struct dofi_dto *dto, const struct fi_cq_data_entry *entry, bool recv)
+		     const struct dofi_dto *dto, const struct fi_cq_data_entry *entry, size_t len,
+		     bool recv)
 {
 	if (dto != dofi_queue_at(q, head) || (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) ||
 	    !atomic_load_explicit(&ep->open, memory_order_acquire) ||
 	    atomic_load_explicit(&q->waiting, memory_order_acquire))
 		return true;
 	if (recv)
-		return (entry->flags & FI_REMOTE_CQ_DATA) || entry->len > dto->length;
+		return (entry->flags & FI_REMOTE_CQ_DATA) || len > dto->length;
 	return q->failed || atomic_load_explicit(&ep->graceful, memory_order_acquire);
 }
 
@@ -454,17 +466,22 @@ bool dofi_cq_hand(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, DA
 	bool recv = dto && dto->kind == DOFI_RECV;
 	struct dofi_queue *q;
 	struct dofi_ep *ep;
+	size_t len = entry->len;
+	uint64_t data = 0;
 	uint32_t head;
 
-	if (!dto || (recv && (dto->shared || evd->obj.ia->fab.worded)))
+	if (!dto || (recv && dto->shared))
+		return false;
+	/* If not here, it is taken once more. */
+	if (recv && evd->obj.ia->fab.worded && (take_word(evd, dto, &len, &data) || data))
 		return false;
 	ep = dto->ep;
 	q = recv ? &ep->rq : &ep->sq;
 	head = atomic_load_explicit(&q->head, memory_order_relaxed);
-	if (is_special(ep, q, head, dto, entry, recv))
+	if (is_special(ep, q, head, dto, entry, len, recv))
 		return false;
 	if (recv)
-		dto->length = entry->len;
+		dto->length = len;
 	else if (dofi_kind_fetches(dto->kind))
 		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
 	dofi_evd_moved(evd, dto->length);

@@ -241,8 +241,10 @@ EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct orde
 	DAT_LMR_TRIPLET sink;
 	DAT_RETURN ret;
 
-	if (o->kind == DOFI_RECV)
+	if (o->kind == DOFI_RECV) {
+		dto->memory = o->n == 1 ? o->iov->lmr_context : 0;
 		return take_room(ep->obj.ia, ep->pz, dto, o->n, o->iov);
+	}
 	/* The key has to be one for peers: transports that show it to them write by it. */
 	if (o->into_rmr) {
 		need = DAT_MEM_PRIV_REMOTE_WRITE_FLAG;

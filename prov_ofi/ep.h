@@ -70,6 +70,7 @@ struct dofi_dto {
 			uint64_t remote_addr, remote_key;
 			uint64_t operand[2];	/* to add; to compare, to swap in */
 		};
+		uint32_t memory;	/* receive posted to an EP: context of its only segment */
 		struct {		/* receive posted to an SRQ */
 			struct dofi_srq *srq;
 			struct dofi_dto *next;

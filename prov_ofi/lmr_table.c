@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How do memory contexts come and go? */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "lmr_table.h"
@@ -19,6 +20,7 @@ void dofi_lmr_table_init(struct dofi_lmr_table *t)
 	for (size_t i = 0; i < DOFI_LMR_CHUNKS; i++)
 		atomic_init(&t->chunk[i], NULL);
 	t->used = t->free_head = t->free_tail = t->live = 0;
+	atomic_init(&t->held, 0);
 }
 
 void dofi_lmr_table_free(struct dofi_lmr_table *t)
@@ -100,7 +102,9 @@ void dofi_region_drop(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t 
 {
 	uint32_t index = context & INDEX_MASK;
 
-	atomic_store_explicit(&r->context, 0, memory_order_release);
+	atomic_store(&r->context, 0);
+	while (atomic_load(&t->held))
+		sched_yield();
 	pthread_mutex_lock(&t->lock);
 	t->live--;
 	/* The generation is kept in the upper bits of the free-list link. */

@@ -43,6 +43,7 @@ struct dofi_lmr_table {
 	uint32_t used;			/* indices ever handed out */
 	uint32_t free_head, free_tail;	/* first freed, first reused; 0: none */
 	uint32_t live;
+	_Atomic uint32_t held;		/* threads between hold and let go */
 };
 
 static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uint32_t context)
@@ -60,6 +61,23 @@ static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uin
 	return r;
 }
 
+/* True: the region still answers, and will not be dropped before dofi_region_let_go, which is called
+ * soon and in either case. */
+static inline bool dofi_region_hold(struct dofi_lmr_table *t, uint32_t context)
+{
+	const struct dofi_region *r;
+
+	/* In one order with what dofi_region_drop does: one of the two sees the other. */
+	atomic_fetch_add(&t->held, 1);
+	r = dofi_region_find(t, context);
+	return r && atomic_load(&r->context) == context;
+}
+
+static inline void dofi_region_let_go(struct dofi_lmr_table *t)
+{
+	atomic_fetch_sub_explicit(&t->held, 1, memory_order_release);
+}
+
 void dofi_lmr_table_init(struct dofi_lmr_table *t);
 void dofi_lmr_table_free(struct dofi_lmr_table *t);
 /* A free entry and the context that it will answer for; it does not answer yet. */
@@ -68,7 +86,7 @@ struct dofi_region *dofi_region_take(struct dofi_lmr_table *t, uint32_t *context
 void dofi_region_open(struct dofi_region *r, uint32_t context);
 /* Is there still a region with this descriptor? Slow: for errors. */
 bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc);
-/* It does not answer any more, and may be reused later. */
+/* It does not answer any more, nobody holds it, and it may be reused later. */
 void dofi_region_drop(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context);
 
 #endif

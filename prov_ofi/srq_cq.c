@@ -29,7 +29,7 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
 	entered = dofi_srx_enter(ia, true);
-	ret = ia->fab.worded ? dofi_word_recv(srq->srx, &srq->words, dto->word, &msg)
+	ret = ia->fab.worded ? dofi_word_recv(srq->srx, &srq->words, dto->word, dto, &msg)
 			     : fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
 	dofi_srx_leave(ia, entered);
 	return (int)ret;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How does a word get in front of a message, and off it again? (hot) */
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "word.h"
 
+/* Queues of more slots than this have no room for copies: it would be more than 16 KiB. */
+#define MOST_COPIES 128
+
 int dofi_words_make(struct dofi_fab *fab, struct dofi_words *w, size_t n, bool copies)
 {
-	size_t bytes = DOFI_WORD_BYTES + (copies ? DOFI_WORD_COPY : 0);
+	size_t bytes = DOFI_WORD_BYTES + (copies && n <= MOST_COPIES ? DOFI_WORD_COPY : 0);
 	struct fi_mr_attr attr;
 	struct iovec iov;
 	int ret;
@@ -71,52 +73,50 @@ static inline void lengthen(struct longer *l, const struct dofi_words *w, size_t
 	l->msg.iov_count++;
 }
 
-/* Copies the message to `to`, if there is room; its length, or -1. */
-static inline ssize_t gather(char *to, const struct fi_msg *msg)
+static inline void gather(char *to, const struct fi_msg *msg)
 {
-	size_t total = 0;
-
 	for (size_t i = 0; i < msg->iov_count; i++) {
-		size_t len = msg->msg_iov[i].iov_len;
-
-		if (len > DOFI_WORD_COPY - total)
-			return -1;
-		memcpy(to + total, msg->msg_iov[i].iov_base, len);
-		total += len;
+		memcpy(to, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
+		to += msg->msg_iov[i].iov_len;
 	}
-	return (ssize_t)total;
 }
 
 ssize_t dofi_word_send(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
-		       const struct fi_msg *msg)
+		       const struct dofi_dto *dto, const struct fi_msg *msg)
 {
 	uint64_t *word = word_at(w, slot);
 	struct longer l;
-	ssize_t len = gather((char *)(word + 1), msg);
 
 	*word = htobe64(msg->data);
-	if (len >= 0)
-		return fi_send(fid, word, DOFI_WORD_BYTES + (size_t)len, fi_mr_desc(w->mr),
+	if (w->stride > 1 && dto->length <= DOFI_WORD_COPY) {
+		gather((char *)(word + 1), msg);
+		return fi_send(fid, word, DOFI_WORD_BYTES + dto->length, fi_mr_desc(w->mr),
 			       FI_ADDR_UNSPEC, msg->context);
+	}
 	lengthen(&l, w, slot, msg);
 	l.msg.data = 0;
 	return fi_sendmsg(fid, &l.msg, FI_COMPLETION);
 }
 
 ssize_t dofi_word_recv(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
-		       const struct fi_msg *msg)
+		       const struct dofi_dto *dto, const struct fi_msg *msg)
 {
 	struct longer l;
 
+	if (dofi_word_lands(w, dto))
+		return fi_recv(fid, word_at(w, slot), DOFI_WORD_BYTES + dto->length,
+			       fi_mr_desc(w->mr), FI_ADDR_UNSPEC, msg->context);
 	lengthen(&l, w, slot, msg);
 	return fi_recvmsg(fid, &l.msg, FI_COMPLETION);
 }
 
-bool dofi_word_take(const struct dofi_words *w, size_t slot, size_t *len, uint64_t *data)
+bool dofi_word_unload(struct dofi_lmr_table *lmrs, const struct dofi_words *w, size_t slot,
+		      const struct dofi_dto *dto, size_t len)
 {
-	if (*len < DOFI_WORD_BYTES)
-		return false;
-	*len -= DOFI_WORD_BYTES;
-	*data = be64toh(*word_at(w, slot));
-	return true;
+	bool there = dofi_region_hold(lmrs, dto->memory);
+
+	if (there && len && len <= dto->length)
+		memcpy(dto->iov[0].iov_base, word_at(w, slot) + 1, len);
+	dofi_region_let_go(lmrs);
+	return there;
 }

@@ -74,6 +74,33 @@ TEST(dto, message_shorter_than_the_buffer_leaves_the_rest_alone)
 	pair_close(&p);
 }
 
+/* Where a fabric copies short messages, it copies exactly those, and all of them. */
+TEST(dto, short_messages_of_all_lengths_touch_nothing_else)
+{
+	static const size_t rooms[] = { 0, 1, 64, 119, 120, 121, 127, 128, 129, 300 };
+	struct pair p;
+	size_t i, len;
+
+	pair_up(&p);
+	for (i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
+		for (len = 0; len <= rooms[i]; len += rooms[i] - len > 20 ? 13 : 1) {
+			const char *mem = p.b.buf.mem;
+
+			memset(p.b.buf.mem, 0x77, 600);
+			fill(p.a.buf.mem, len, (unsigned int)len);
+			OK(post_recv(&p.b, 101, rooms[i], len));
+			OK(post_send(&p.a, 0, len, ~(uint64_t)len));
+			EV_DTO(p.b.recv, p.b.ep, len, OP_RECV, len);
+			EV_DTO(p.a.req, p.a.ep, ~(uint64_t)len, OP_SEND, len);
+			CHECK_FILL(mem + 101, len, (unsigned int)len);
+			ASSERT_EQ(mem[100], 0x77);
+			ASSERT_EQ(mem[101 + len], 0x77);
+			ASSERT_EQ(mem[101 + rooms[i]], 0x77);
+		}
+	}
+	pair_close(&p);
+}
+
 /* n segments of growing length out of a buffer; returns their sum. */
 static size_t scatter(DAT_LMR_TRIPLET *iov, const struct buf *b, int n, size_t unit)
 {

@@ -285,33 +285,6 @@ TEST(lmr, query_bad_arguments)
 	node_close(&n);
 }
 
-/* What is in flight may go either way; later use is refused. */
-TEST(lmr, freed_under_a_posted_receive)
-{
-	DAT_LMR_TRIPLET t;
-	struct pair p;
-	struct buf b;
-	DAT_EVENT ev;
-
-	pair_up(&p);
-	buf_make(&b, &p.node, 4096, PRIV_ALL);
-	t = seg(&b, 0, 100);
-	OK(dat_ep_post_recv(p.b.ep, 1, &t, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
-	buf_unregister(&b);
-	OK(post_send(&p.a, 0, 100, 2));
-	EV_NEXT(p.b.recv, &ev);
-	ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, 1);
-	ASSERT(dto_of(&ev)->status == DAT_DTO_SUCCESS ||
-	       dto_of(&ev)->status == DAT_DTO_ERR_LOCAL_PROTECTION ||
-	       dto_of(&ev)->status == DAT_DTO_ERR_LOCAL_EP ||
-	       /* Soft-iWARP says that it failed, and no more. */
-	       (fabric_is("iwarp") && dto_of(&ev)->status == DAT_DTO_ERR_TRANSPORT));
-	ASSERT_RET(dat_ep_post_recv(p.b.ep, 1, &t, ck(3), DAT_COMPLETION_DEFAULT_FLAG),
-		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
-	buf_free(&b);
-	pair_close(&p);
-}
-
 TEST(lmr, context_of_a_freed_region_is_not_given_again_soon)
 {
 	DAT_LMR_CONTEXT old[64];
