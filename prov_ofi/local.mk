@@ -100,6 +100,8 @@ dofi_sources = \
 	prov_ofi/trace_calls.c prov_ofi/trace_calls.h \
 	prov_ofi/trace_show.c \
 	prov_ofi/verdict.c prov_ofi/verdict.h \
+	prov_ofi/wake.h \
+	prov_ofi/watch.c prov_ofi/watch.h \
 	prov_ofi/why.h prov_ofi/why_fab.c prov_ofi/why_mem.c prov_ofi/why_port.c \
 	prov_ofi/word.c prov_ofi/word.h \
 	prov_ofi/work.c prov_ofi/work.h

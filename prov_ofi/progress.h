@@ -10,22 +10,7 @@
 #define DOFI_PROGRESS_H
 
 #include "evd.h"
-
-enum dofi_key {
-	DOFI_KEY_EVD,
-	DOFI_KEY_CONN,
-	DOFI_KEY_EQ,
-	DOFI_KEY_BELL,
-	DOFI_KEY_LINK,
-	DOFI_KEY_ACCEPT,	/* the listener for links */
-	DOFI_KEY_OUTAGE,	/* changes of interfaces (outage.h) */
-};
-
-/* What epoll returns for an object (all are aligned to 8). */
-static inline uint64_t dofi_progress_key(void *obj, enum dofi_key kind)
-{
-	return (uint64_t)(uintptr_t)obj | kind;
-}
+#include "wake.h"
 
 /* What others need to be able to ring and to watch; the thread is started last. */
 int dofi_progress_open(struct dofi_ia *ia);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What wakes the progress thread? What it sleeps on is named by an object and its kind. */
+#ifndef DOFI_WAKE_H
+#define DOFI_WAKE_H
+
+#include <stdint.h>
+
+enum dofi_key {
+	DOFI_KEY_EVD,
+	DOFI_KEY_CONN,
+	DOFI_KEY_EQ,
+	DOFI_KEY_BELL,
+	DOFI_KEY_LINK,
+	DOFI_KEY_ACCEPT,	/* the listener for links */
+	DOFI_KEY_OUTAGE,	/* changes of interfaces (outage.h) */
+};
+
+/* What epoll returns for an object (all are aligned to 8). */
+static inline uint64_t dofi_progress_key(void *obj, enum dofi_key kind)
+{
+	return (uint64_t)(uintptr_t)obj | kind;
+}
+
+#endif
