@@ -25,8 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/log.h"
-#include "base/param.h"
 #include "fab.h"
 #include "fab_lib.h"
 
@@ -39,43 +39,28 @@ static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
 
 /* Settings of libfabric's that hold while its providers read them. */
-static struct held {
-	const char *name, *value;
+static const struct {
+	struct dofi_env_setting setting;
 	uint32_t before_version;	/* of libfabric; 0: in all */
 	bool always;			/* whatever the user has set */
-	bool set;
-	char *before;			/* what the user has set */
-} held[] = {
-	{ "FI_TCP_STAGING_SBUF_SIZE", "0", FI_VERSION(1, 18), false, false, NULL },
-	{ "FI_MR_CACHE_MONITOR", "disabled", 0, true, false, NULL },
-	{ "FI_OFI_RXM_BUFFER_SIZE", "32768", 0, false, false, NULL },
-	{ "FI_OFI_RXM_MSG_RX_SIZE", "1024", 0, false, false, NULL },
+} ours[] = {
+	{ { "FI_TCP_STAGING_SBUF_SIZE", "0" }, FI_VERSION(1, 18), false },
+	{ { "FI_MR_CACHE_MONITOR", "disabled" }, 0, true },
+	{ { "FI_OFI_RXM_BUFFER_SIZE", "32768" }, 0, false },
+	{ { "FI_OFI_RXM_MSG_RX_SIZE", "1024" }, 0, false },
 };
-#define N_HELD (sizeof(held) / sizeof(held[0]))
+#define N_OURS (sizeof(ours) / sizeof(ours[0]))
 
 static void hold_settings(void)
 {
-	for (size_t i = 0; i < N_HELD; i++) {
-		struct held *h = &held[i];
-		const char *now = getenv(h->name);
+	struct dofi_env_setting hold[N_OURS];
+	size_t n = 0;
 
-		if ((now && !h->always) ||
-		    (h->before_version && dofi_lib.version() >= h->before_version))
-			continue;
-		h->before = now ? strdup(now) : NULL;
-		h->set = dofi_env_set(h->name, h->value);
-	}
-}
-
-static void let_settings_go(void)
-{
-	for (size_t i = 0; i < N_HELD; i++) {
-		if (held[i].set)
-			dofi_env_set(held[i].name, held[i].before);
-		free(held[i].before);
-		held[i].before = NULL;
-		held[i].set = false;
-	}
+	for (size_t i = 0; i < N_OURS; i++)
+		if ((ours[i].always || !dofi_env(ours[i].setting.name)) &&
+		    (!ours[i].before_version || dofi_lib.version() < ours[i].before_version))
+			hold[n++] = ours[i].setting;
+	dofi_env_hold(hold, n);
 }
 
 static struct sigaction saved[NSIG];
@@ -109,13 +94,12 @@ static bool find_symbol(void **slot, const char *name)
 
 static int load(void)
 {
-	bool ours = !getenv(NO_BACKTRACE);
+	static const struct dofi_env_setting no_backtrace = { NO_BACKTRACE, "1" };
 
-	if (ours)
-		dofi_env_set(NO_BACKTRACE, "1");
+	if (!dofi_env(NO_BACKTRACE))
+		dofi_env_hold(&no_backtrace, 1);
 	library = dlopen(LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
-	if (ours)
-		dofi_env_set(NO_BACKTRACE, NULL);
+	dofi_env_release();
 	if (!library) {
 		dofi_report("libfabric cannot be loaded: %s", dlerror());
 		dofi_report("try: install libfabric (Debian: apt-get install libfabric1), or "
@@ -154,7 +138,7 @@ int dofi_lib_load(void)
 
 void dofi_lib_signals_restore(void)
 {
-	let_settings_go();
+	dofi_env_release();
 	signals_put_back();
 	pthread_mutex_unlock(&load_lock);
 }

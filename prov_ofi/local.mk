@@ -10,6 +10,7 @@ dofi_sources = \
 	prov_ofi/base/log.c prov_ofi/base/log.h \
 	prov_ofi/base/near.c prov_ofi/base/near.h \
 	prov_ofi/base/patience.h \
+	prov_ofi/base/env.c prov_ofi/base/env.h \
 	prov_ofi/base/param.c prov_ofi/base/param.h \
 	prov_ofi/base/probe.h \
 	prov_ofi/base/sink.c prov_ofi/base/sink.h \

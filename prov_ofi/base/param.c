@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/env.h"
 #include "base/log.h"
 #include "base/near.h"
 #include "base/param.h"
@@ -39,7 +40,7 @@ static const char *const string_env[DOFI_STR_COUNT] = {
 
 static void load(struct number *n)
 {
-	const char *text = getenv(n->env);
+	const char *text = dofi_env(n->env);
 	char *end;
 	long v;
 
@@ -73,10 +74,10 @@ static void load_legacy_level(void)
 {
 	static const char *const names[] = DOFI_LEGACY_MASKS;
 
-	if (getenv(numbers[DOFI_NUM_LOG].env))
+	if (dofi_env(numbers[DOFI_NUM_LOG].env))
 		return;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const char *text = getenv(names[i]);
+		const char *text = dofi_env(names[i]);
 		unsigned long mask;
 		char *end;
 
@@ -165,29 +166,6 @@ long dofi_param(enum dofi_number which)
 	return numbers[which].value;
 }
 
-/* To set a variable moves the environment, which other threads of ours may be reading. */
-static pthread_mutex_t env_lock = PTHREAD_MUTEX_INITIALIZER;
-
-const char *dofi_env(const char *name)
-{
-	const char *text;
-
-	pthread_mutex_lock(&env_lock);
-	text = getenv(name);
-	pthread_mutex_unlock(&env_lock);
-	return text;
-}
-
-bool dofi_env_set(const char *name, const char *value)
-{
-	int ret;
-
-	pthread_mutex_lock(&env_lock);
-	ret = value ? setenv(name, value, 1) : unsetenv(name);
-	pthread_mutex_unlock(&env_lock);
-	return !ret;
-}
-
 const char *dofi_param_str(enum dofi_string which)
 {
 	const char *text = dofi_env(string_env[which]);
@@ -197,10 +175,7 @@ const char *dofi_param_str(enum dofi_string which)
 
 const char *dofi_param_path(enum dofi_string which)
 {
-	const char *text;
+	const char *text = dofi_env_secure(string_env[which]);
 
-	pthread_mutex_lock(&env_lock);
-	text = secure_getenv(string_env[which]);
-	pthread_mutex_unlock(&env_lock);
 	return text && *text && strcmp(text, "0") ? text : NULL;
 }

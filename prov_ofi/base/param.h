@@ -85,10 +85,6 @@ const char *dofi_param_str(enum dofi_string which);
 /* For names of files: NULL, too, when unset, empty or "0", and in a program with more rights than
  * its user. */
 const char *dofi_param_path(enum dofi_string which);
-/* The environment, for threads that may open adapters at the same time: to set a variable moves it.
- * value NULL: unset. False: no memory. */
-const char *dofi_env(const char *name);
-bool dofi_env_set(const char *name, const char *value);
 /* Calls fn for each variable of the environment that looks like a setting and is none; `near`
  * is the setting that was probably meant, or NULL. */
 void dofi_param_unknown(void (*fn)(const char *name, const char *near));

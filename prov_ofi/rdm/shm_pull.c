@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/env.h"
 #include "base/param.h"
 #include "rdm/iov.h"
 #include "rdm/shm_pull.h"

@@ -21,7 +21,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
-#include "base/param.h"
+#include "base/env.h"
 #include "rdm/wire_fab.h"
 
 #define VARIABLE "DAPL_OFI_TEST_CONSTRAIN"

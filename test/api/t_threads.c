@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Many threads on the same and on different objects. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "rig.h"
 
 #define THREADS 4
@@ -331,4 +337,51 @@ TEST(threads, evd_is_freed_while_another_posts_events)
 		dt_thread_join(&t);
 	}
 	node_close(&n);
+}
+
+/* ---- the environment ---- */
+
+#define READERS 2
+#define OPENERS 16
+
+static _Atomic bool opened;
+
+static void *read_environment(void *arg)
+{
+	(void)arg;
+	while (!opened)
+		ASSERT(!getenv("DAT_TEST_NO_SUCH_VARIABLE"));
+	return NULL;
+}
+
+/* A process of its own, whose first adapter this is. */
+static void open_among_readers(void)
+{
+	pthread_t reader[READERS];
+	struct node n;
+	int i;
+
+	for (i = 0; i < READERS; i++)
+		ASSERT_EQ(pthread_create(&reader[i], NULL, read_environment, NULL), 0);
+	node_open(&n);
+	node_close(&n);
+	opened = true;
+	for (i = 0; i < READERS; i++)
+		pthread_join(reader[i], NULL);
+	_exit(0);
+}
+
+TEST_LIMIT(threads, read_the_environment_while_the_first_ia_is_opened, 60)
+{
+	int i, status;
+	pid_t pid;
+
+	for (i = 0; i < OPENERS; i++) {
+		pid = fork();
+		ASSERT(pid >= 0);
+		if (!pid)
+			open_among_readers();
+		ASSERT_EQ(waitpid(pid, &status, 0), pid);
+		ASSERT_EQ(status, 0);
+	}
 }

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/env.h"
 #include "base/param.h"
 #include "base/wire.h"
 #include "fabric.h"

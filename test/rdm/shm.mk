@@ -14,6 +14,7 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \
 	prov_ofi/base/near.c \
+	prov_ofi/base/env.c \
 	prov_ofi/base/param.c \
 	prov_ofi/base/sink.c \
 	prov_ofi/base/timer.c \

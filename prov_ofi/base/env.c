@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How does a variable get a value for a while, with other threads looking? */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/env.h"
+
+/* An environment of ours, kept: somebody may still be reading it. */
+struct held {
+	struct held *next;
+	char **before;			/* the environment that it replaced */
+	size_t n;
+	char *text[DOFI_ENV_MOST];	/* "NAME=VALUE" */
+	char *array[];
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct held *all, *current;
+
+const char *dofi_env(const char *name)
+{
+	const char *text;
+
+	pthread_mutex_lock(&lock);
+	text = getenv(name);
+	pthread_mutex_unlock(&lock);
+	return text;
+}
+
+const char *dofi_env_secure(const char *name)
+{
+	const char *text;
+
+	pthread_mutex_lock(&lock);
+	text = secure_getenv(name);
+	pthread_mutex_unlock(&lock);
+	return text;
+}
+
+static void replace(char **with)
+{
+	__atomic_store_n(&environ, with, __ATOMIC_RELEASE);
+}
+
+static char **find(char **array, const char *name, size_t len)
+{
+	while (*array && (strncmp(*array, name, len) || (*array)[len] != '='))
+		array++;
+	return array;
+}
+
+static bool put(struct held *h, const struct dofi_env_setting *s)
+{
+	size_t len = strlen(s->name);
+	char **at = find(h->array, s->name, len);
+	char *text = malloc(len + strlen(s->value) + 2);
+
+	if (!text)
+		return false;
+	sprintf(text, "%s=%s", s->name, s->value);
+	h->text[h->n++] = text;
+	/* There is a NULL behind the last. */
+	*at = text;
+	return true;
+}
+
+static struct held *make(const struct dofi_env_setting *settings, size_t n)
+{
+	size_t count = 0;
+	struct held *h;
+
+	while (environ && environ[count])
+		count++;
+	h = calloc(1, sizeof(*h) + (count + n + 1) * sizeof(h->array[0]));
+	if (!h)
+		return NULL;
+	for (size_t i = 0; i < count; i++)
+		h->array[i] = environ[i];
+	for (size_t i = 0; i < n; i++)
+		if (!put(h, &settings[i])) {
+			while (h->n)
+				free(h->text[--h->n]);
+			free(h);
+			return NULL;
+		}
+	return h;
+}
+
+bool dofi_env_hold(const struct dofi_env_setting *settings, size_t n)
+{
+	struct held *h = n && n <= DOFI_ENV_MOST ? make(settings, n) : NULL;
+
+	if (!h)
+		return !n;
+	pthread_mutex_lock(&lock);
+	h->next = all;
+	all = h;
+	h->before = environ;
+	current = h;
+	replace(h->array);
+	pthread_mutex_unlock(&lock);
+	return true;
+}
+
+/* The program, or a library, has set something meanwhile: the C library has made a copy. */
+static void undo(const struct held *h)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		size_t len = strcspn(h->text[i], "=");
+		char *name = strndup(h->text[i], len);
+		char **old = h->before ? find(h->before, h->text[i], len) : NULL;
+
+		if (name && old && *old)
+			setenv(name, *old + len + 1, 1);
+		else if (name)
+			unsetenv(name);
+		free(name);
+	}
+}
+
+void dofi_env_release(void)
+{
+	pthread_mutex_lock(&lock);
+	if (current && environ == current->array)
+		replace(current->before);
+	else if (current)
+		undo(current);
+	current = NULL;
+	pthread_mutex_unlock(&lock);
+}

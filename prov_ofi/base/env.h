@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The environment of a process whose other threads read it while an adapter is opened.
+ *
+ * setenv and unsetenv move and change the array that getenv of another thread walks along, which
+ * may end the process. Here the array is replaced by another for a while, and neither is changed
+ * or freed.
+ */
+#ifndef DOFI_ENV_H
+#define DOFI_ENV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DOFI_ENV_MOST 8
+
+struct dofi_env_setting {
+	const char *name, *value;
+};
+
+/* As getenv and secure_getenv. */
+const char *dofi_env(const char *name);
+const char *dofi_env_secure(const char *name);
+/* These values (DOFI_ENV_MOST at most) hold until dofi_env_release, whatever the user has set. Not
+ * nested. False: no memory, and nothing is changed. What it allocates is kept for ever. */
+bool dofi_env_hold(const struct dofi_env_setting *settings, size_t n);
+/* Does nothing if nothing is held. */
+void dofi_env_release(void);
+
+#endif
