@@ -236,12 +236,14 @@ EACH struct dofi_dto *dto_of(void *context)
 static __attribute__((noinline)) uint8_t take_word(struct dofi_evd *evd, struct dofi_dto *dto,
 						   size_t *len, uint64_t *data)
 {
-	const struct dofi_queue *q = &dto->ep->rq;
+	const struct dofi_queue *q;
 	size_t slot;
 
+	/* Whose a shared one is, its word will tell. */
 	if (dto->shared)
 		return dofi_word_take(&dto->srq->words, dto->word, len, data)
 		       ? DAT_DTO_SUCCESS : DAT_DTO_ERR_BAD_RESPONSE;
+	q = &dto->ep->rq;
 	slot = (size_t)(dto - q->dto);
 	if (!dofi_word_take(&q->words, slot, len, data))
 		return DAT_DTO_ERR_BAD_RESPONSE;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/env.h"
 #include "base/log.h"
 #include "base/near.h"
-#include "base/env.h"
 #include "base/param.h"
 #include "base/text.h"
 #include "fab_lib.h"
