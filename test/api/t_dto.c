@@ -380,7 +380,7 @@ TEST(dto, cookies_are_64_opaque_bits_and_may_repeat)
 TEST(dto, receives_and_requests_on_one_evd)
 {
 	DAT_EVD_HANDLE evd;
-	DAT_LMR_TRIPLET t;
+	DAT_LMR_TRIPLET to, from;
 	DAT_EP_HANDLE ep;
 	DAT_EVENT ev;
 	struct pair p;
@@ -392,12 +392,13 @@ TEST(dto, receives_and_requests_on_one_evd)
 	OK(dat_cr_accept(pair_request(&p), ep, 0, NULL));
 	EV_CONN(p.b.conn, ESTABLISHED, ep);
 	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
-	t = seg(&p.b.buf, 0, 10);
+	to = seg(&p.b.buf, 0, 10);
+	from = seg(&p.b.buf, 20, 10);
 	for (i = 0; i < 5; i++) {
 		OK(post_recv(&p.a, 0, 10, 1));
-		OK(dat_ep_post_recv(ep, 1, &t, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_recv(ep, 1, &to, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
 		OK(post_send(&p.a, 20, 10, 3));
-		OK(dat_ep_post_send(ep, 1, &t, ck(4), DAT_COMPLETION_DEFAULT_FLAG));
+		OK(dat_ep_post_send(ep, 1, &from, ck(4), DAT_COMPLETION_DEFAULT_FLAG));
 	}
 	for (i = 0; i < 10; i++) {
 		EV_NEXT(evd, &ev);

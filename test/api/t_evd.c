@@ -104,8 +104,9 @@ TEST(evd, all_streams_of_a_connection_on_one_evd)
 	ASSERT_EQ(seen, 3);
 	OK(post_se(evd, 77));
 	EV_SE(evd, 77);
-	t = seg(&buf, 0, 100);
+	t = seg(&buf, 1024, 100);
 	OK(dat_ep_post_recv(b, 1, &t, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
+	t = seg(&buf, 0, 100);
 	OK(dat_ep_post_send(a, 1, &t, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
 	for (seen = 0, i = 0; i < 2; i++) {
 		EV_NEXT(evd, &ev);
