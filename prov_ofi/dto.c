@@ -3,7 +3,8 @@
  *
  * A post takes ep->lock, writes its description into the ring of its queue and, if nothing waits
  * before it, hands it to libfabric at once (dto_fab.c). The calls differ in what is known when they
- * are compiled, so each has a copy of the path, without what cannot concern it.
+ * are compiled, so each has a copy of the path, without what cannot concern it. What most programs
+ * do most of the time has a shorter way (dto_quick.c), and comes here when it cannot be taken.
  *
  * A receive without room is given a byte of scratch memory: libfabric 2.x (tcp) stalls the
  * connection for ever when a message arrives for a receive of length zero.
@@ -11,10 +12,9 @@
 #include <string.h>
 
 #include "base/param.h"
-#include "base/probe.h"
 #include "cq.h"
 #include "dto.h"
-#include "dto_fab.h"
+#include "dto_post.h"
 #include "err.h"
 #include "mr.h"
 #include "rmr.h"
@@ -24,9 +24,6 @@
 		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
 #define SEND_FLAGS (REQUEST_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 #define RECV_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
-
-/* Part of each call's own copy of the path. */
-#define EACH static inline __attribute__((always_inline))
 
 static char scratch[8];
 
@@ -199,16 +196,6 @@ EACH DAT_RETURN take_remote(struct dofi_dto *dto, enum dofi_dto_kind kind,
 	return DAT_SUCCESS;
 }
 
-EACH void count_op(struct dofi_ep *ep, enum dofi_dto_kind kind)
-{
-	_Atomic uint64_t *c = kind == DOFI_RECV ? &ep->recv_msgs
-			      : kind == DOFI_SEND ? &ep->sent_msgs : &ep->rdma_ops;
-
-	/* Its owner holds ep->lock: a plain increment, atomic for readers only. */
-	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
-}
-
 EACH DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
 	if (kind == DOFI_RECV)
@@ -264,61 +251,25 @@ EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct orde
 EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		 enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags, uint32_t pos)
 {
-	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
-	struct fid_ep *fid;
-	ssize_t ret;
-
 	if (kind == DOFI_BIND || q->sent != pos || dofi_queue_holds(q, pos) >= q->depth ||
 	    !dofi_dto_may_submit(ep, q) ||
 	    (kind != DOFI_RECV && dofi_dto_fenced(ep, kind, flags))) {
 		dofi_dto_submit_queue(ep, q);
 		return;
 	}
-	fid = ep->conn->fid;
-	if (dofi_kind_fetches(kind))
-		ep->reads_begun++;
-	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	dofi_evd_enter(evd, ep->bare);
-	if (kind == DOFI_RECV)
-		ret = dofi_fab_recv(ep, fid, dto);
-	else if (kind == DOFI_SEND)
-		ret = dofi_fab_send(ep, fid, dto);
-	else if (kind == DOFI_WRITE_IMMED)
-		ret = dofi_fab_write_immed(ep, fid, dto);
-	else if (kind >= DOFI_FETCH_ADD)
-		ret = dofi_fab_atomic(ep, fid, dto);
-	else
-		ret = dofi_fab_rdma(ep, fid, dto, kind);
-	dofi_evd_leave(evd, ep->bare);
-	if (!ret) {
-		q->sent = pos + 1;
-		return;
-	}
-	dofi_dto_take_back(ep, dto, ret);
-	atomic_store_explicit(&q->waiting, true, memory_order_release);
+	dofi_dto_give(ep, q, pos, dto, kind, dto->iov_count == 1,
+		      kind == DOFI_SEND ? dofi_fab_data(ep, dto) : 0);
 }
 
-/* The operation is described: it is the queue's last from now on. */
 EACH void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		  enum dofi_dto_kind kind, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 
-	dto->ep = ep;
-	dto->cookie = cookie;
-	dto->kind = (uint8_t)kind;
-	dto->flags = (uint16_t)flags;
-	dto->status = DAT_DTO_ERR_FLUSHED;
-	dto->solicited = dto->shared = false;
-	atomic_store_explicit(&dto->state, dead ? DOFI_DTO_DONE : DOFI_DTO_QUEUED,
-			      memory_order_release);
-	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
-	count_op(ep, kind);
-	DOFI_PROBE4(post, ep, kind, dto->cookie.as_64, dto->length);
-	if (kind == DOFI_SEND || kind == DOFI_WRITE)
-		dofi_evd_posted(ep->req_evd, dto->length);
+	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags,
+			dead ? DOFI_DTO_DONE : DOFI_DTO_QUEUED);
 	/* Nobody else completes what is posted to a disconnected EP. The lock is held: without it
 	 * another thread could free the EP, and its EVDs would not be known any more. */
 	if (dead)
@@ -348,7 +299,7 @@ EACH DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const stru
 }
 
 /* The order is a constant for the most part, which leaves little of the above to each call. */
-EACH DAT_RETURN post_order(DAT_EP_HANDLE handle, const struct order *o)
+EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
 	struct dofi_queue *q;
@@ -361,22 +312,6 @@ EACH DAT_RETURN post_order(DAT_EP_HANDLE handle, const struct order *o)
 	ret = post_locked(ep, q, o);
 	dofi_unlock(&ep->lock);
 	return ret;
-}
-
-/* Most operations have one segment and no flags; they have a copy of their own. The order is copied
- * by its fields, so that it stays in registers: memory that has just been written in pieces and is
- * read as a whole makes the processor wait. */
-EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
-{
-	if (o->n != 1 || o->flags)
-		return post_order(handle, o);
-	return post_order(handle,
-			  &(struct order){ .kind = o->kind, .n = 1, .iov = o->iov,
-					   .cookie = o->cookie,
-					   .flags = DAT_COMPLETION_DEFAULT_FLAG,
-					   .remote = o->remote, .inv_key = o->inv_key,
-					   .into_rmr = o->into_rmr,
-					   .operand = { o->operand[0], o->operand[1] } });
 }
 
 DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep)
@@ -416,8 +351,8 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 	return ret;
 }
 
-DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_dto_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
 	return post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags });
@@ -433,35 +368,16 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 					 .flags = flags, .inv_key = invalidate ? context : 0 });
 }
 
-/* A message that arrived before its receive may have been read from the network already: then the
- * fabric waits for nothing that would wake it, and nobody who sleeps on its descriptors wakes. */
-static void look_for_early_message(struct dofi_ep *ep)
+DAT_RETURN dofi_dto_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	struct dofi_evd *evd = ep->recv_evd;
-
-	if (!evd)
-		return;		/* another thread has just freed the EP */
-	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
-		dofi_work_unstall(evd);
-	if (atomic_load_explicit(&evd->away, memory_order_acquire) &&
-	    ep->obj.ia->fab.row->tcp_quirks && dofi_queue_count(&ep->rq) == 1)
-		dofi_evd_service(evd);
+	return post(ep, &(struct order){ .kind = DOFI_RECV, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags });
 }
 
-DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-	DAT_RETURN ret = post(handle, &(struct order){ .kind = DOFI_RECV, .n = n, .iov = iov,
-						       .cookie = cookie, .flags = flags });
-
-	if (!ret)
-		look_for_early_message(handle);
-	return ret;
-}
-
-DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				  DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_dto_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			 DAT_COMPLETION_FLAGS flags)
 {
 	if (!remote)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
@@ -487,9 +403,9 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET
 					 .flags = flags, .remote = remote, .into_rmr = true });
 }
 
-DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-				   DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			  DAT_COMPLETION_FLAGS flags)
 {
 	if (!remote)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);

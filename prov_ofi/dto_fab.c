@@ -113,18 +113,20 @@ ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid,
 
 static inline ssize_t hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
+	bool single = dto->iov_count == 1;
+
 	switch (dto->kind) {
 	case DOFI_RECV:
-		return dofi_fab_recv(ep, fid, dto);
+		return dofi_fab_recv(ep, fid, dto, single);
 	case DOFI_SEND:
-		return dofi_fab_send(ep, fid, dto);
+		return dofi_fab_send(ep, fid, dto, single, dofi_fab_data(ep, dto));
 	case DOFI_WRITE_IMMED:
 		return dofi_fab_write_immed(ep, fid, dto);
 	case DOFI_FETCH_ADD:
 	case DOFI_CMP_SWAP:
 		return dofi_fab_atomic(ep, fid, dto);
 	default:
-		return dofi_fab_rdma(ep, fid, dto, dto->kind);
+		return dofi_fab_rdma(ep, fid, dto, single, dto->kind);
 	}
 }
 

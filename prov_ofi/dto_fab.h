@@ -15,10 +15,16 @@ static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 	return msg;
 }
 
-/* What goes beside a message. */
+/* What goes beside every message to that peer, */
+static inline uint64_t dofi_fab_tag(const struct dofi_ep *ep)
+{
+	return (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
+}
+
+/* and beside this one. */
 static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	uint64_t data = (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
+	uint64_t data = dofi_fab_tag(ep);
 
 	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		data |= DOFI_DATA_SOLICITED;
@@ -27,56 +33,55 @@ static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi
 	return data;
 }
 
-/* A message of one segment, to where the short calls do: those of devices need less than the
- * others, which copy small messages twice. */
-static inline bool dofi_fab_plain(const struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	return ep->plain && dto->iov_count == 1;
-}
 
 /* With a word of ours in front (word.h). */
 ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid,
 			     const struct dofi_dto *dto, const struct fi_msg *msg);
 
+/* A message of one segment goes by the short calls where they do (ep->plain): those of devices need
+ * less than the others, which copy small messages twice. `single` is a constant to some callers. */
 static inline __attribute__((always_inline)) ssize_t
-dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single)
 {
-	struct fi_msg msg = dofi_fab_msg(dto);
+	struct fi_msg msg;
 
-	if (dofi_fab_plain(ep, dto))
+	if (single && ep->plain)
 		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
 	if (ep->worded)
 		return dofi_fab_recv_worded(ep, fid, dto);
+	msg = dofi_fab_msg(dto);
 	return fi_recvmsg(fid, &msg, FI_COMPLETION);
 }
 
-static inline ssize_t dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid,
-				    struct dofi_dto *dto)
+static inline __attribute__((always_inline)) ssize_t
+dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single,
+	      uint64_t data)
 {
-	struct fi_msg msg = dofi_fab_msg(dto);
+	struct fi_msg msg;
 
-	msg.data = dofi_fab_data(ep, dto);
-	if (!msg.data && dofi_fab_plain(ep, dto))
+	if (single && !data && ep->plain)
 		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
+	msg = dofi_fab_msg(dto);
+	msg.data = data;
 	if (ep->worded)
 		return dofi_fab_send_worded(ep, fid, dto, &msg);
-	return fi_sendmsg(fid, &msg, msg.data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
+	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
 }
 
 /* With the calls that describe the operation in a structure. */
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 
 static inline __attribute__((always_inline)) ssize_t
-dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single,
 	      enum dofi_dto_kind kind)
 {
 	void *base = dto->iov[0].iov_base;
 	size_t len = dto->iov[0].iov_len;
 
-	if (!ep->plain_rdma || dto->iov_count != 1)
+	if (!single || !ep->plain_rdma)
 		return dofi_fab_rdma_msg(ep, fid, dto);
 	if (kind == DOFI_READ)
 		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,

@@ -82,9 +82,13 @@ struct dofi_dto {
 		};
 	};
 	struct dofi_pz *pz;		/* of the segments; NULL without any */
+	void *desc[DOFI_IOV_MAX];	/* before iov: the first of both share a line mostly */
 	struct iovec iov[DOFI_IOV_MAX];
-	void *desc[DOFI_IOV_MAX];
+	uint64_t pad[2];
 };
+
+/* Every post and completion looks for a place in a queue of them: that is a shift. */
+_Static_assert(sizeof(struct dofi_dto) == 256, "the size of an operation is a power of two");
 
 static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 {

@@ -61,8 +61,8 @@ static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uin
 	return r;
 }
 
-/* True: the region still answers, and will not be dropped before dofi_region_let_go, which is called
- * soon and in either case. */
+/* True: the region still answers, and will not be dropped before dofi_region_let_go, which is
+ * called soon and in either case. */
 static inline bool dofi_region_hold(struct dofi_lmr_table *t, uint32_t context)
 {
 	const struct dofi_region *r;

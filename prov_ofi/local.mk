@@ -5,6 +5,7 @@ dofi_sources = \
 	prov_ofi/api_table.h \
 	prov_ofi/attr.c \
 	prov_ofi/base/clock.h \
+	prov_ofi/base/each.h \
 	prov_ofi/base/list.h \
 	prov_ofi/base/lock.c prov_ofi/base/lock.h \
 	prov_ofi/base/log.c prov_ofi/base/log.h \
@@ -34,6 +35,8 @@ dofi_sources = \
 	prov_ofi/dto.c prov_ofi/dto.h \
 	prov_ofi/dto_end.c \
 	prov_ofi/dto_fab.c prov_ofi/dto_fab.h \
+	prov_ofi/dto_post.h \
+	prov_ofi/dto_quick.c \
 	prov_ofi/ext_fab.c \
 	prov_ofi/ep.c prov_ofi/ep.h \
 	prov_ofi/ep_attr.c \
