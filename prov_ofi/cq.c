@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/probe.h"
-#include "cq.h"
+#include "cq_each.h"
 #include "device.h"
 #include "dto.h"
 #include "rmr.h"
@@ -12,12 +12,6 @@
 #include "tag.h"
 #include "word.h"
 #include "work.h"
-
-/* So far a queue goes before it begins anew. */
-#define REWIND 64
-
-/* Part of what each completion goes through. */
-#define EACH static inline __attribute__((always_inline))
 
 static void fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 {
@@ -31,22 +25,12 @@ static void fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
 }
 
-EACH void fill_data(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
-		    const struct dofi_dto *dto, uint8_t status)
-{
-	d->ep_handle = ep;
-	d->user_cookie = dto->cookie;
-	d->status = (DAT_DTO_COMPLETION_STATUS)status;
-	d->transfered_length = (dofi_len_t)(status ? 0 : dto->length);
-	dofi_dto_extra(d, dto->kind, dto->inv_key);
-}
-
 EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto,
 		     uint8_t status, bool recv)
 {
 	e->number = dofi_dto_event(dto->kind);
 	e->immed = dto->immed;
-	fill_data(&e->data.dto_completion_event_data, ep, dto, status);
+	dofi_dto_fill(&e->data.dto_completion_event_data, ep, dto, dto->kind, status);
 	e->recv = recv;
 	e->srq = recv && dto->shared ? dto->srq : NULL;
 }
@@ -112,11 +96,6 @@ EACH void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 		dofi_rmr_bind_over(dto->rmr, dto->window);
 }
 
-EACH bool is_done(const struct dofi_dto *dto)
-{
-	return atomic_load_explicit(&dto->state, memory_order_acquire) == DOFI_DTO_DONE;
-}
-
 /* Reports the head of the queue, which is done. */
 EACH void report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
 		      struct dofi_dto *dto, struct dofi_evd *evd, bool recv)
@@ -128,7 +107,7 @@ EACH void report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
 
 /* The queue may be empty, and has gone on for some time. evd->lock held; who posts, or somebody
  * above us, may have the EP's. */
-static __attribute__((noinline)) void rewind_queue(struct dofi_ep *ep, struct dofi_queue *q)
+void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 
@@ -145,23 +124,14 @@ static __attribute__((noinline)) void rewind_queue(struct dofi_ep *ep, struct do
 	dofi_unlock(&ep->lock);
 }
 
-/* The last thing that is done when the head has moved to `head`. */
-EACH void rewind_if_empty(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head)
-{
-	if (head >= REWIND && head == atomic_load_explicit(&q->tail, memory_order_relaxed))
-		rewind_queue(ep, q);
-}
-
-/* Of an EP that is open. */
-static __attribute__((noinline)) void report_queue(struct dofi_ep *ep, struct dofi_queue *q,
-						   struct dofi_evd *evd)
+void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
 {
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	struct dofi_dto *dto;
 
-	for (; is_done(dto = dofi_queue_at(q, head)); head++)
+	for (; dofi_dto_is_done(dto = dofi_queue_at(q, head)); head++)
 		report_head(ep, q, head, dto, evd, dofi_dto_receives(dto));
-	rewind_if_empty(ep, q, head);
+	dofi_queue_rewind_if_empty(ep, q, head);
 }
 
 /* The same when `dto` has just become done: mostly it is the head, and the only one. */
@@ -173,12 +143,12 @@ EACH void report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto 
 	if (dto == dofi_queue_at(q, head)) {
 		report_head(ep, q, head, dto, evd, recv);
 		dto = dofi_queue_at(q, head + 1);
-		if (!is_done(dto)) {
-			rewind_if_empty(ep, q, head + 1);
+		if (!dofi_dto_is_done(dto)) {
+			dofi_queue_rewind_if_empty(ep, q, head + 1);
 			return;
 		}
 	}
-	report_queue(ep, q, evd);
+	dofi_queue_report(ep, q, evd);
 }
 
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
@@ -188,7 +158,7 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 	if (ep->srq && q == &ep->rq)
 		dofi_srq_report(ep, evd);
 	if (q->dto)
-		report_queue(ep, q, evd);
+		dofi_queue_report(ep, q, evd);
 }
 
 /* The operation is over for the fabric; evd->lock held. */
@@ -217,24 +187,8 @@ EACH void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status, boo
 		dofi_work_add(ep, DOFI_WORK_DRAINED);
 }
 
-/* The context of a completion must be an operation that the fabric has: libfabric 1.17 (tcp) can
- * deliver one twice, or none at all, after a disconnect in the middle of a read response. */
-EACH struct dofi_dto *dto_of(void *context)
-{
-	struct dofi_dto *dto = context;
-
-	if (!dto)
-		return NULL;	/* the front part of a write (dto.c), or nothing at all */
-	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_POSTED) {
-		dofi_log(DOFI_LOG_INFO, "the fabric completed an operation that it does not have");
-		return NULL;
-	}
-	return dto;
-}
-
 /* What the peer said in front of the message, which is where it was posted to afterwards. */
-static __attribute__((noinline)) uint8_t take_word(struct dofi_evd *evd, struct dofi_dto *dto,
-						   size_t *len, uint64_t *data)
+uint8_t dofi_cq_take_word(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len, uint64_t *data)
 {
 	const struct dofi_queue *q;
 	size_t slot;
@@ -295,7 +249,7 @@ EACH void complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 	size_t len = entry->len;
 
 	if (evd->obj.ia->fab.worded)
-		status = take_word(evd, dto, &len, &data);
+		status = dofi_cq_take_word(evd, dto, &len, &data);
 	if (dto->shared) {
 		dto->ep = dofi_srq_owner(dto, evd, data);
 		if (!dto->ep)
@@ -313,7 +267,7 @@ EACH void complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 
 EACH void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 {
-	struct dofi_dto *dto = dto_of(entry->op_context);
+	struct dofi_dto *dto = dofi_cq_dto(entry->op_context);
 
 	if (!dto)
 		return;
@@ -387,7 +341,7 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 	memset(&err, 0, sizeof(err));
 	if (fi_cq_readerr(evd->cq, &err, 0) < 0)
 		return false;
-	dto = dto_of(err.op_context);
+	dto = dofi_cq_dto(err.op_context);
 	if (!dto)
 		return true;
 	status = status_of(&evd->obj.ia->fab, &err);
@@ -445,58 +399,4 @@ unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *e
 	for (ssize_t i = 0; i < n; i++)
 		complete(evd, &entry[i]);
 	return (unsigned int)n;
-}
-
-/* Does a completion have effects beside its event, or does another event come before its own? */
-EACH bool is_special(const struct dofi_ep *ep, const struct dofi_queue *q, uint32_t head,
-		     const struct dofi_dto *dto, const struct fi_cq_data_entry *entry, size_t len,
-		     bool recv)
-{
-	if (dto != dofi_queue_at(q, head) || (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) ||
-	    !atomic_load_explicit(&ep->open, memory_order_acquire) ||
-	    atomic_load_explicit(&q->waiting, memory_order_acquire))
-		return true;
-	if (recv)
-		return (entry->flags & FI_REMOTE_CQ_DATA) || len > dto->length;
-	return q->failed || atomic_load_explicit(&ep->graceful, memory_order_acquire);
-}
-
-/* As complete() does, but for the ring. */
-bool dofi_cq_hand(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, DAT_EVENT *event)
-{
-	struct dofi_dto *dto = dto_of(entry->op_context);
-	bool recv = dto && dto->kind == DOFI_RECV;
-	struct dofi_queue *q;
-	struct dofi_ep *ep;
-	size_t len = entry->len;
-	uint64_t data = 0;
-	uint32_t head;
-
-	if (!dto || (recv && dto->shared))
-		return false;
-	/* If not here, it is taken once more. */
-	if (recv && evd->obj.ia->fab.worded && (take_word(evd, dto, &len, &data) || data))
-		return false;
-	ep = dto->ep;
-	q = recv ? &ep->rq : &ep->sq;
-	head = atomic_load_explicit(&q->head, memory_order_relaxed);
-	if (is_special(ep, q, head, dto, entry, len, recv))
-		return false;
-	if (recv)
-		dto->length = len;
-	else if (dofi_kind_fetches(dto->kind))
-		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
-	dofi_evd_moved(evd, dto->length);
-	DOFI_PROBE5(complete, ep, dto->kind, dto->cookie.as_64, DAT_DTO_SUCCESS, dto->length);
-	event->event_number = dofi_dto_event(dto->kind);
-	event->evd_handle = evd;
-	fill_data(&event->event_data.dto_completion_event_data, ep, dto, DAT_DTO_SUCCESS);
-	dofi_event_extra(event, dto->immed);
-	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
-	atomic_store_explicit(&q->head, head + 1, memory_order_release);
-	if (is_done(dofi_queue_at(q, head + 1)))
-		report_queue(ep, q, evd);
-	else
-		rewind_if_empty(ep, q, head + 1);
-	return true;
 }

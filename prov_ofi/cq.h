@@ -7,7 +7,8 @@
 
 #define DOFI_CQ_BATCH 16
 /* libfabric (verbs) asks a device once for each completion, and once more in vain if there are
- * fewer than it was asked for. So it is asked for one, until it had one so often in a row. */
+ * fewer than it was asked for. So it is asked for one (evd->least), until it had one so often in a
+ * row. */
 #define DOFI_CQ_HITS 4
 
 /* Reads where some EP has an SRQ. */
@@ -15,28 +16,24 @@ ssize_t dofi_cq_read_shared(struct dofi_evd *evd, struct fi_cq_data_entry *entry
 /* What a look at the CQ brought: `n` is what fi_cq_read returned. */
 unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n);
 
-/* The same of a single entry, for a consumer that asks for an event and finds the ring empty: most
- * are successes that come next, which go straight to it. False: dofi_cq_take is to have it. */
-bool dofi_cq_hand(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, DAT_EVENT *event);
-
 /* Reads one batch of evd's CQ; there is one, and evd->lock is held. Returns what fi_cq_read does.
  * Inline, since looks at an empty queue are what a program that polls does most. */
 static inline __attribute__((always_inline)) ssize_t
 dofi_cq_read(struct dofi_evd *evd, struct fi_cq_data_entry *entry)
 {
-	size_t most = DOFI_CQ_BATCH;
+	size_t most = evd->most;
 	ssize_t n;
 
-	if (evd->hits < DOFI_CQ_HITS && evd->obj.ia->fab.row->device)
-		most = 1;
 	if (atomic_load_explicit(&evd->shares, memory_order_acquire))
 		n = dofi_cq_read_shared(evd, entry, most);
 	else
 		n = fi_cq_read(evd->cq, entry, most);
-	if (n != (ssize_t)most)
+	if (n != (ssize_t)most) {
 		evd->hits = 0;
-	else if (evd->hits < DOFI_CQ_HITS)
-		evd->hits++;
+		evd->most = evd->least;
+	} else if (++evd->hits == DOFI_CQ_HITS) {
+		evd->most = DOFI_CQ_BATCH;
+	}
 	return n;
 }
 

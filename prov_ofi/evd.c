@@ -80,6 +80,7 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->posted = evd->seen_posted = 0;
 	evd->served = false;
 	evd->hits = 0;
+	evd->least = evd->most = evd->obj.ia->fab.row->device ? 1 : DOFI_CQ_BATCH;
 	evd->seen_at = 0;
 	evd->stalled = evd->away = false;
 	evd->watch = DOFI_WATCH_NEW;

@@ -69,6 +69,7 @@ struct dofi_evd {
 	_Atomic uint64_t posted;	/* bytes of long sends and writes */
 	bool served;			/* somebody else filled the ring since a consumer's look */
 	uint8_t hits;			/* looks at the CQ in a row that found all they asked for */
+	uint8_t most, least;		/* what the next look asks for; one after a failure does */
 	_Atomic bool stalled;		/* post_recv rings the bell */
 	_Atomic bool away;		/* a waiter is about to sleep, or sleeps, or there is a CNO:
 					 * who waits looks at the CQ only when told; lock to
@@ -175,6 +176,8 @@ void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
  * lock. */
 void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most);
 bool dofi_evd_has_room(struct dofi_evd *evd);
+/* Copies the head of the ring, which is not empty, out; evd->lock held. */
+void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
 /* Wakes the waiter or triggers the CNO if a notifying event came since `notified_before`;
  * evd->lock held. */
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before);

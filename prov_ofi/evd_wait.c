@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a consumer get its events: polling and waiting?
+/* How does a consumer wait for its events? Those that are there it takes in dequeue.c.
  *
  * A wait polls for a short while that adapts to whether polling paid off lately, then sleeps on
  * the CQ's descriptor and on the EVD's own eventfd. The thread that is inside makes the progress;
@@ -32,9 +32,9 @@ static uint64_t stall_nap(unsigned int refusals)
 	return DOFI_MS(doublings < 5 ? 1u << doublings : STALL_NAP_MAX);
 }
 
-/* Copies the head of the ring out; evd->lock held, ring not empty. A completion has mostly just
- * been written there by its fields, and is read in the same way: see post() in dto.c. */
-static inline void pop(struct dofi_evd *evd, DAT_EVENT *event)
+/* A completion has mostly just been written there by its fields, and is read in the same way:
+ * memory that has just been written in pieces and is read as a whole makes the processor wait. */
+void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
 
@@ -52,66 +52,6 @@ static inline void pop(struct dofi_evd *evd, DAT_EVENT *event)
 	if (evd->head == evd->tail)
 		evd->head = evd->tail = 0;
 	evd->overflowed = false;
-}
-
-/* A look at the CQ of a ring that is empty. True: the consumer has its event already. */
-static inline __attribute__((always_inline)) bool look(struct dofi_evd *evd, DAT_EVENT *event)
-{
-	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
-	ssize_t n = dofi_cq_read(evd, entry);
-
-	if (n == 1 && dofi_cq_hand(evd, entry, event))
-		return true;
-	if (n != -FI_EAGAIN)
-		dofi_cq_take(evd, entry, n);
-	return false;
-}
-
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
-{
-	struct dofi_evd *evd = dofi_evd_live(handle);
-	bool handed = false;
-	uint32_t before;
-	DAT_RETURN ret;
-
-	if (!evd)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-	if (!event)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	dofi_lock(&evd->lock);
-	if (evd->dying) {
-		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-		goto out;
-	}
-	if (evd->waiter || evd->dead) {
-		ret = DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
-		goto out;
-	}
-	before = evd->notified;
-	if (evd->cq && !dofi_evd_count(evd)) {
-		dofi_evd_polled(evd);
-		handed = look(evd, event);
-	} else if (evd->served || evd->obj.ia->fab.row->device) {
-		/* The progress thread was quicker, at the consumer's cost: that it looks counts. */
-		dofi_evd_polled(evd);
-	}
-	evd->served = false;
-	if (handed || dofi_evd_count(evd)) {
-		if (!handed)
-			pop(evd, event);
-		/* Whatever else arrived in the same batch is news for the CNO. */
-		if (dofi_evd_count(evd))
-			dofi_evd_notify(evd, before);
-		ret = DAT_SUCCESS;
-	} else {
-		/* Bare: programs compare the whole word. */
-		ret = DAT_QUEUE_EMPTY;
-	}
-out:
-	dofi_unlock(&evd->lock);
-	if (dofi_work_pending(evd->obj.ia))
-		dofi_work_run(evd->obj.ia);
-	return ret;
 }
 
 static bool satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
@@ -296,7 +236,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	evd->waiter = true;
 	ret = wait_locked(evd, deadline, threshold);
 	if (!ret)
-		pop(evd, event);
+		dofi_evd_pop(evd, event);
 	*nmore = (DAT_COUNT)dofi_evd_count(evd);
 	evd->waiter = false;
 	/* The EVD and its adapter, with the bell, may be closed once the lock is given up. */

@@ -28,7 +28,8 @@ dofi_sources = \
 	prov_ofi/cm_sp.c \
 	prov_ofi/cno.c prov_ofi/cno.h \
 	prov_ofi/conn.c prov_ofi/conn.h \
-	prov_ofi/cq.c prov_ofi/cq.h \
+	prov_ofi/cq.c prov_ofi/cq.h prov_ofi/cq_each.h \
+	prov_ofi/dequeue.c \
 	prov_ofi/device.c prov_ofi/device.h \
 	prov_ofi/device_cq.c \
 	prov_ofi/dofi_api.h \
