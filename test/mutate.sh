@@ -91,9 +91,9 @@ rmr_dto_fenced_bind_waits_for_the_reads_before_it	dto_fab.h	s/return (flags & DA
 lmr_check_send_segment_outside_its_region_is_ARG3	dto.c	s/seg->segment_length > r->length - offset/seg->segment_length > r->length/
 lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	dto.c	s/(pz && r->pz != pz)/(0)/
 lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	dto.c	s/!(r->priv & need)/0/
-rules_cookies_of_every_kind_come_back_bit_for_bit	dto.c	s/dto->cookie = cookie;/dto->cookie.as_64 = cookie.as_64 \& UINT32_MAX;/
+rules_cookies_of_every_kind_come_back_bit_for_bit	dto_post.h	s/dto->cookie = cookie;/dto->cookie.as_64 = cookie.as_64 \& UINT32_MAX;/
 rules_front_segments_are_filled_first	dto.c	s/i < n; i++, seg++)/i < n; i++, seg += i == 1 ? n - 1 : -1)/
-rules_triplets_may_be_changed_as_soon_as_a_post_returns	dto.c	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
+rules_triplets_may_be_changed_as_soon_as_a_post_returns	dto_quick.c	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
 dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto.c	s/return dto->length > len ?/return 0 ?/
 rdma_read_into_more_room_than_the_remote_length	dto.c	s/dto->length = left = len;/left = len;/
 ep_state_ACTIVE_CONNECTION_PENDING_POST_SEND_is_INVALID_STATE	dto.c	s/if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)/if (ep->state != DAT_EP_STATE_UNCONNECTED)/
@@ -101,6 +101,18 @@ flush_marker_posted_on_a_disconnected_endpoint_comes_last	dto.c	s/bool dead = ep
 flags_recv_unsignalled_without_the_attribute_is_ARG5	dto.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
 dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	dto.c	s/return dofi_queue_count(q) < q->limit;/return true;/
 srq_ep_posting_a_receive_is_refused	dto.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
+lmr_check_recv_segment_outside_its_region_is_ARG3	dto_quick.c	s/seg->virtual_address - r->base > r->length - len)/0)/
+lmr_check_send_segment_outside_its_region_is_ARG3	dto_quick.c	s/len > r->length ||/0 ||/
+lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	dto_quick.c	s/r->pz != ep->pz ||/0 ||/
+lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	dto_quick.c	s/!(r->priv & need)/0/
+lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	dto_quick.c	s/kind == DOFI_RECV || kind == DOFI_READ$/kind == DOFI_RECV/
+lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	dto_quick.c	s/if (most < 1 ||/if (most < 0 ||/
+dto_requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES	dto_quick.c	s/count >= q->limit ||/0 ||/
+order_nothing_overtakes_a_request_that_waits	dto_quick.c	s/q->sent != tail ||/0 ||/
+ep_state_DISCONNECT_PENDING_POST_SEND_is_INVALID_STATE	dto_quick.c	s/ep->state != DAT_EP_STATE_CONNECTED ||/0 ||/
+dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto_quick.c	s/remote->segment_length != len/0/
+dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto_quick.c	s/remote->segment_length < len/0/
+flags_recv_solicited_wait_is_ARG5	dto_quick.c	s/kind == DOFI_RECV ? !flags :/kind == DOFI_RECV ? 1 :/
 srq_post_recv_is_refused_when_a_shrunk_queue_is_full	srq.c	s/= full(srq) ? NULL : /= 0 ? NULL : /
 rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\tunbind(rmr);$//
 rmr_use_read_one_byte_behind_the_window_is_REMOTE_ACCESS	rmr.c	s/address, w->triplet.segment_length, w->priv/address, w->triplet.segment_length + 1, w->priv/

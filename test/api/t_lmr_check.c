@@ -204,6 +204,28 @@ TEST(lmr_check, segment_up_to_the_last_byte)
 	pair_close(&p);
 }
 
+TEST(lmr_check, send_of_one_segment_where_none_is_allowed_is_ARG2)
+{
+	DAT_EP_ATTR attr;
+	DAT_LMR_TRIPLET t;
+	struct node n;
+	struct pair p;
+
+	node_open(&n);
+	attr = default_attr(&n);
+	node_close(&n);
+	attr.max_request_iov = 0;
+	pair_open_attr(&p, &attr, NULL);
+	pair_connect(&p);
+	OK(post_recv(&p.b, 0, 16, 1));
+	t = seg(&p.a.buf, 0, 16);
+	BAD_ARG(dat_ep_post_send(p.a.ep, 1, &t, ck(2), DAT_COMPLETION_DEFAULT_FLAG), 2);
+	OK(dat_ep_post_send(p.a.ep, 0, NULL, ck(3), DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 0);
+	EV_DTO(p.a.req, p.a.ep, 3, OP_SEND, 0);
+	pair_close(&p);
+}
+
 TEST(lmr_check, recv_is_checked_before_the_connection_too)
 {
 	DAT_LMR_TRIPLET t;

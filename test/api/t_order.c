@@ -299,3 +299,27 @@ TEST_LIMIT(order, an_answer_comes_behind_its_send_right_after_ESTABLISHED, 60)
 	pair_close(&p);
 	dt_peer_finish(&peer);
 }
+
+/* A send waits for the read before its fence; what comes behind it has no fence of its own. */
+TEST(order, nothing_overtakes_a_request_that_waits)
+{
+	struct pair p;
+	int i;
+
+	pair_up(&p);
+	for (i = 0; i < 20; i++) {
+		OK(post_recv(&p.b, 30000, 100, 1));
+		OK(post_recv(&p.b, 30100, 100, 2));
+		OK(post_read(&p.a, 0, 20000, 3, &p.b, 0));
+		OK(post_send_flags(&p.a, 20000, 100, 4, DAT_COMPLETION_BARRIER_FENCE_FLAG));
+		OK(post_send(&p.a, 20100, 50, 5));
+		OK(post_write(&p.a, 20200, 100, 6, &p.b, 30200));
+		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 100);
+		EV_DTO(p.b.recv, p.b.ep, 2, OP_RECV, 50);
+		EV_DTO(p.a.req, p.a.ep, 3, OP_READ, 20000);
+		EV_DTO(p.a.req, p.a.ep, 4, OP_SEND, 100);
+		EV_DTO(p.a.req, p.a.ep, 5, OP_SEND, 50);
+		EV_DTO(p.a.req, p.a.ep, 6, OP_WRITE, 100);
+	}
+	pair_close(&p);
+}
