@@ -100,15 +100,13 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 
 ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
-	struct fi_msg msg = dofi_fab_msg(dto);
-
-	return dofi_word_recv(fid, &ep->rq.words, (size_t)(dto - ep->rq.dto), dto, &msg);
+	return dofi_word_recv(fid, &ep->rq.words, (size_t)(dto - ep->rq.dto), dto);
 }
 
-ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid,
-			     const struct dofi_dto *dto, const struct fi_msg *msg)
+ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+			     uint64_t data)
 {
-	return dofi_word_send(fid, &ep->sq.words, (size_t)(dto - ep->sq.dto), dto, msg);
+	return dofi_word_send(fid, &ep->sq.words, (size_t)(dto - ep->sq.dto), dto, data);
 }
 
 static inline ssize_t hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)

@@ -36,8 +36,8 @@ static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi
 
 /* With a word of ours in front (word.h). */
 ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid,
-			     const struct dofi_dto *dto, const struct fi_msg *msg);
+ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+			     uint64_t data);
 
 /* A message of one segment goes by the short calls where they do (ep->plain): those of devices need
  * less than the others, which copy small messages twice. `single` is a constant to some callers. */
@@ -64,10 +64,10 @@ dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 	if (single && !data && ep->plain)
 		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
+	if (ep->worded)
+		return dofi_fab_send_worded(ep, fid, dto, data);
 	msg = dofi_fab_msg(dto);
 	msg.data = data;
-	if (ep->worded)
-		return dofi_fab_send_worded(ep, fid, dto, &msg);
 	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
 }
 

@@ -2,6 +2,7 @@
 /* What happens to a buffer of a shared receive queue once a message has taken it? (hot) */
 #include "base/log.h"
 #include "cq.h"
+#include "dto_fab.h"
 #include "srq.h"
 #include "tag.h"
 #include "word.h"
@@ -20,8 +21,7 @@ static void give_back(struct dofi_srq *srq, struct dofi_dto *dto)
 
 int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 {
-	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
-			      .iov_count = dto->iov_count, .context = &dto->ctx };
+	struct fi_msg msg = dofi_fab_msg(dto);
 	struct dofi_ia *ia = srq->obj.ia;
 	bool entered;
 	ssize_t ret;
@@ -29,7 +29,7 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
 	entered = dofi_srx_enter(ia, true);
-	ret = ia->fab.worded ? dofi_word_recv(srq->srx, &srq->words, dto->word, dto, &msg)
+	ret = ia->fab.worded ? dofi_word_recv(srq->srx, &srq->words, dto->word, dto)
 			     : fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
 	dofi_srx_leave(ia, entered);
 	return (int)ret;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dto_fab.h"
 #include "word.h"
 
 /* Queues of more slots than this have no room for copies: it would be more than 16 KiB. */
@@ -57,56 +58,55 @@ struct longer {
 	struct fi_msg msg;
 };
 
-static inline void lengthen(struct longer *l, const struct dofi_words *w, size_t slot,
-			    const struct fi_msg *msg)
+static void lengthen(struct longer *l, const struct dofi_words *w, size_t slot,
+		     struct dofi_dto *dto)
 {
-	l->msg = *msg;
+	l->msg = dofi_fab_msg(dto);
 	l->iov[0].iov_base = word_at(w, slot);
 	l->iov[0].iov_len = DOFI_WORD_BYTES;
 	l->desc[0] = fi_mr_desc(w->mr);
-	for (size_t i = 0; i < msg->iov_count; i++) {
-		l->iov[i + 1] = msg->msg_iov[i];
-		l->desc[i + 1] = msg->desc[i];
+	for (size_t i = 0; i < dto->iov_count; i++) {
+		l->iov[i + 1] = dto->iov[i];
+		l->desc[i + 1] = dto->desc[i];
 	}
 	l->msg.msg_iov = l->iov;
 	l->msg.desc = l->desc;
 	l->msg.iov_count++;
 }
 
-static inline void gather(char *to, const struct fi_msg *msg)
+static inline void gather(char *to, const struct dofi_dto *dto)
 {
-	for (size_t i = 0; i < msg->iov_count; i++) {
-		memcpy(to, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
-		to += msg->msg_iov[i].iov_len;
+	for (size_t i = 0; i < dto->iov_count; i++) {
+		memcpy(to, dto->iov[i].iov_base, dto->iov[i].iov_len);
+		to += dto->iov[i].iov_len;
 	}
 }
 
 ssize_t dofi_word_send(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
-		       const struct dofi_dto *dto, const struct fi_msg *msg)
+		       struct dofi_dto *dto, uint64_t data)
 {
 	uint64_t *word = word_at(w, slot);
 	struct longer l;
 
-	*word = htobe64(msg->data);
+	*word = htobe64(data);
 	if (w->stride > 1 && dto->length <= DOFI_WORD_COPY) {
-		gather((char *)(word + 1), msg);
+		gather((char *)(word + 1), dto);
 		return fi_send(fid, word, DOFI_WORD_BYTES + dto->length, fi_mr_desc(w->mr),
-			       FI_ADDR_UNSPEC, msg->context);
+			       FI_ADDR_UNSPEC, &dto->ctx);
 	}
-	lengthen(&l, w, slot, msg);
-	l.msg.data = 0;
+	lengthen(&l, w, slot, dto);
 	return fi_sendmsg(fid, &l.msg, FI_COMPLETION);
 }
 
 ssize_t dofi_word_recv(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
-		       const struct dofi_dto *dto, const struct fi_msg *msg)
+		       struct dofi_dto *dto)
 {
 	struct longer l;
 
 	if (dofi_word_lands(w, dto))
 		return fi_recv(fid, word_at(w, slot), DOFI_WORD_BYTES + dto->length,
-			       fi_mr_desc(w->mr), FI_ADDR_UNSPEC, msg->context);
-	lengthen(&l, w, slot, msg);
+			       fi_mr_desc(w->mr), FI_ADDR_UNSPEC, &dto->ctx);
+	lengthen(&l, w, slot, dto);
 	return fi_recvmsg(fid, &l.msg, FI_COMPLETION);
 }
 

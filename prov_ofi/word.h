@@ -25,11 +25,11 @@
 int dofi_words_make(struct dofi_fab *fab, struct dofi_words *w, size_t n, bool copies);
 void dofi_words_free(struct dofi_words *w);
 
-/* fi_sendmsg and fi_recvmsg (fid: endpoint or shared context) with the slot's word in front. */
+/* The message with the slot's word, which says `data`, in front. fid: endpoint or shared context. */
 ssize_t dofi_word_send(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
-		       const struct dofi_dto *dto, const struct fi_msg *msg);
+		       struct dofi_dto *dto, uint64_t data);
 ssize_t dofi_word_recv(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
-		       const struct dofi_dto *dto, const struct fi_msg *msg);
+		       struct dofi_dto *dto);
 
 /* What the word of a received message says; *len becomes that of the consumer's part. False: there
  * was no word. */
