@@ -6,6 +6,7 @@
 #include "api.h"
 
 #define US_SHORT 50000u         /* long enough to see that nothing comes */
+#define US_ASK 5000u            /* so long a queue is polled before it is waited on */
 #define US_EVENT 5000000u       /* longer than any event may take */
 #define US_CONNECT 10000000u
 

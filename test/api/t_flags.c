@@ -134,6 +134,27 @@ TEST(flags, suppressed_requests_show_no_event_on_success)
 	pair_close(&p);
 }
 
+/* Taken from the fabric one by one, by whoever looks for events. */
+TEST(flags, suppressed_request_alone_shows_no_event_to_who_polls)
+{
+	DAT_EVENT ev;
+	struct pair p;
+	uint64_t i;
+	int look;
+
+	pair_up(&p);
+	for (i = 0; i < 20; i++) {
+		OK(post_recv(&p.b, 0, 16, i));
+		OK(post_send_flags(&p.a, 0, 16, i, SUPPRESS));
+		for (look = 0; look < 100; look++)
+			ASSERT_EQ(dat_evd_dequeue(p.a.req, &ev), DAT_QUEUE_EMPTY);
+		EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, 16);
+		for (look = 0; look < 100; look++)
+			ASSERT_EQ(dat_evd_dequeue(p.a.req, &ev), DAT_QUEUE_EMPTY);
+	}
+	pair_close(&p);
+}
+
 TEST(flags, suppressed_requests_free_their_places_with_a_later_completion)
 {
 	DAT_EP_PARAM param;
