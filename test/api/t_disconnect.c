@@ -185,6 +185,33 @@ TEST_LIMIT(disconnect, graceful_waits_in_DISCONNECT_PENDING_for_large_transfers,
 	pair_close(&p);
 }
 
+TEST_LIMIT(disconnect, graceful_proceeds_when_who_polls_takes_the_last_completion, 40)
+{
+	unsigned int sent = 0, received = 0;
+	DAT_LMR_TRIPLET t;
+	struct buf big, sink;
+	struct pair p;
+	DAT_EVENT ev;
+	uint64_t i;
+
+	pair_up(&p);
+	buf_make(&sink, &p.node, BLOCK_LEN, PRIV_ALL);
+	t = seg(&sink, 0, BLOCK_LEN);
+	for (i = 0; i < BLOCK_COUNT; i++)
+		OK(dat_ep_post_recv(p.b.ep, 1, &t, ck(i), DAT_COMPLETION_DEFAULT_FLAG));
+	block_sends(&p.a, &big);
+	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
+	while (sent < BLOCK_COUNT || received < BLOCK_COUNT) {
+		sent += dat_evd_dequeue(p.a.req, &ev) == DAT_SUCCESS;
+		received += dat_evd_dequeue(p.b.recv, &ev) == DAT_SUCCESS;
+	}
+	EV_CONN(p.a.conn, DISCONNECTED, p.a.ep);
+	EV_CONN(p.b.conn, DISCONNECTED, p.b.ep);
+	buf_free(&big);
+	buf_free(&sink);
+	pair_close(&p);
+}
+
 TEST(disconnect, abrupt_in_DISCONNECT_PENDING_proceeds_at_once)
 {
 	struct buf big;

@@ -18,7 +18,8 @@ static DAT_RETURN read_from(struct pair *p, uint64_t addr, size_t len, DAT_RMR_C
 	return dat_ep_post_rdma_read(p->a.ep, 1, &t, ck(5), &r, DAT_COMPLETION_DEFAULT_FLAG);
 }
 
-static void too_long(size_t sent, size_t room)
+/* `together`: the message before it has not been taken yet. */
+static void too_long(size_t sent, size_t room, bool together)
 {
 	struct pair p;
 	DAT_EVENT ev;
@@ -29,8 +30,11 @@ static void too_long(size_t sent, size_t room)
 	OK(post_recv(&p.b, 0, room, 2));
 	OK(post_recv(&p.b, 0, 100, 3));
 	OK(post_send(&p.a, 0, 50, 11));
-	OK(post_send(&p.a, 0, sent, 12));
+	if (together)
+		OK(post_send(&p.a, 0, sent, 12));
 	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 50);
+	if (!together)
+		OK(post_send(&p.a, 0, sent, 12));
 	EV_DTO_STATUS(p.b.recv, p.b.ep, 2, OP_RECV, DAT_DTO_ERR_LOCAL_LENGTH);
 	EV_FLUSH(p.b.recv, p.b.ep, 3, OP_RECV);
 	EV_CONN(p.b.conn, BROKEN, p.b.ep);
@@ -48,17 +52,20 @@ static void too_long(size_t sent, size_t room)
 
 TEST(dto_error, message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN)
 {
-	too_long(1000, 999);
+	too_long(1000, 999, true);
+	too_long(1000, 999, false);
 }
 
 TEST(dto_error, large_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN)
 {
-	too_long(60000, 100);
+	too_long(60000, 100, true);
+	too_long(60000, 100, false);
 }
 
 TEST(dto_error, one_byte_into_an_empty_receive_is_LOCAL_LENGTH_and_BROKEN)
 {
-	too_long(1, 0);
+	too_long(1, 0, true);
+	too_long(1, 0, false);
 }
 
 TEST(dto_error, connection_can_be_made_anew_after_LOCAL_LENGTH)

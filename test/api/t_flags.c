@@ -495,6 +495,26 @@ TEST(flags, fenced_send_carries_what_the_read_before_it_brought)
 	pair_close(&p);
 }
 
+/* Who polls took the read's completion from the fabric, so there is nothing to wait for. */
+TEST(flags, fenced_send_leaves_at_once_when_the_read_has_been_polled_for)
+{
+	DAT_EVENT ev;
+	struct pair p;
+	uint64_t i;
+
+	pair_up(&p);
+	for (i = 0; i < 10; i++) {
+		OK(post_recv(&p.b, 30000, 100, i));
+		OK(post_read(&p.a, 0, 100, 50, &p.b, 0));
+		DT_UNTIL(dat_evd_dequeue(p.a.req, &ev) == DAT_SUCCESS, US_EVENT);
+		CHECK_DTO(&ev, p.a.req, p.a.ep, 50, OP_READ, 100);
+		OK(post_send_flags(&p.a, 0, 100, 60, FENCE));
+		EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, 100);
+		EV_DTO(p.a.req, p.a.ep, 60, OP_SEND, 100);
+	}
+	pair_close(&p);
+}
+
 /* How long until the peer has a message that waits behind a read, when its sender, who has looked
  * for events all the time, does not do so any more? */
 static uint64_t fenced_send_alone_us(struct pair *p)
