@@ -101,7 +101,7 @@
 #define WFAB_GAP_MS 5000
 #define WFAB_BULK_GAP_MS 60000
 #define WFAB_LINGER_MS 2000
-#define WFAB_CONFIRM_MS 200
+#define WFAB_CONFIRM_MS 1000
 /* For providers without a descriptor, at most, and for cells that wait to be sent. */
 #define WFAB_TICK_MS 1
 /* ... and at least. */
