@@ -114,8 +114,6 @@ dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto_quick.c	s/remote->se
 dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto_quick.c	s/remote->segment_length < len/0/
 flags_suppressed_request_alone_shows_no_event_to_who_polls	dequeue.c	s/!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&/1 \&\&/
 flags_fenced_send_leaves_at_once_when_the_read_has_been_polled_for	dequeue.c	s/if (dofi_kind_fetches(kind))/if (0)/
-disconnect_graceful_proceeds_when_who_polls_takes_the_last_completion	dequeue.c	s/atomic_load_explicit(&ep->graceful, memory_order_acquire))/0)/
-rdma_completions_of_mixed_requests_come_in_the_order_of_posting	dequeue.c	s/if (dofi_dto_is_done(dofi_queue_at(q, head)))/if (0)/
 flags_recv_solicited_wait_is_ARG5	dto_quick.c	s/kind == DOFI_RECV ? !flags :/kind == DOFI_RECV ? 1 :/
 srq_post_recv_is_refused_when_a_shrunk_queue_is_full	srq.c	s/= full(srq) ? NULL : /= 0 ? NULL : /
 rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\tunbind(rmr);$//

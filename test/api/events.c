@@ -72,6 +72,15 @@ static bool asked_for(DAT_EVD_HANDLE evd, DAT_EVENT *ev)
 	return false;
 }
 
+void poll_idle(DAT_EVD_HANDLE evd)
+{
+	uint64_t end = dt_now_us() + US_SHORT;
+	DAT_EVENT ev;
+
+	while (dt_now_us() < end)
+		ASSERT_EQ(dat_evd_dequeue(evd, &ev), DAT_QUEUE_EMPTY);
+}
+
 static void wait_for(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT *ev)
 {
 	DAT_COUNT more = -7;

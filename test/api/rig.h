@@ -146,6 +146,9 @@ static inline uintptr_t number_of(const DAT_EVENT *ev)
 	return (uintptr_t)ev->event_data.software_event_data.pointer;
 }
 
+/* Polls an empty queue until the library leaves the progress to who polls. */
+void poll_idle(DAT_EVD_HANDLE evd);
+
 void ev_next(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT *ev);
 DAT_CONNECTION_EVENT_DATA ev_conn(const char *file, int line, DAT_EVD_HANDLE evd,
 				  DAT_EVENT_NUMBER number, DAT_EP_HANDLE ep);

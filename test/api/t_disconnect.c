@@ -199,6 +199,7 @@ TEST_LIMIT(disconnect, graceful_proceeds_when_who_polls_takes_the_last_completio
 	t = seg(&sink, 0, BLOCK_LEN);
 	for (i = 0; i < BLOCK_COUNT; i++)
 		OK(dat_ep_post_recv(p.b.ep, 1, &t, ck(i), DAT_COMPLETION_DEFAULT_FLAG));
+	poll_idle(p.a.req);
 	block_sends(&p.a, &big);
 	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	while (sent < BLOCK_COUNT || received < BLOCK_COUNT) {

@@ -505,6 +505,7 @@ TEST(flags, fenced_send_leaves_at_once_when_the_read_has_been_polled_for)
 	pair_up(&p);
 	for (i = 0; i < 10; i++) {
 		OK(post_recv(&p.b, 30000, 100, i));
+		poll_idle(p.a.req);
 		OK(post_read(&p.a, 0, 100, 50, &p.b, 0));
 		DT_UNTIL(dat_evd_dequeue(p.a.req, &ev) == DAT_SUCCESS, US_EVENT);
 		CHECK_DTO(&ev, p.a.req, p.a.ep, 50, OP_READ, 100);
