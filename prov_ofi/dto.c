@@ -35,20 +35,17 @@ struct rule {
 	DAT_RETURN privilege, protection;	/* subtypes */
 };
 
-/* Local write counts as local read: programs send from memory registered for writing only. */
-#define READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
-
 static const struct rule rules[] = {
-	[DOFI_SEND] = { SEND_FLAGS, DAT_INVALID_ARG5, READABLE, DAT_PRIVILEGES_READ,
+	[DOFI_SEND] = { SEND_FLAGS, DAT_INVALID_ARG5, DOFI_READABLE, DAT_PRIVILEGES_READ,
 			DAT_PROTECTION_READ },
-	[DOFI_WRITE] = { REQUEST_FLAGS, DAT_INVALID_ARG6, READABLE, DAT_PRIVILEGES_READ,
+	[DOFI_WRITE] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DOFI_READABLE, DAT_PRIVILEGES_READ,
 			 DAT_PROTECTION_READ },
 	[DOFI_READ] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
 	[DOFI_BIND] = { REQUEST_FLAGS, DAT_INVALID_ARG4, 0, 0, 0 },
 	[DOFI_RECV] = { RECV_FLAGS, DAT_INVALID_ARG5, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
-	[DOFI_WRITE_IMMED] = { SEND_FLAGS, DAT_INVALID_ARG6, READABLE, DAT_PRIVILEGES_READ,
+	[DOFI_WRITE_IMMED] = { SEND_FLAGS, DAT_INVALID_ARG6, DOFI_READABLE, DAT_PRIVILEGES_READ,
 			       DAT_PROTECTION_READ },
 	[DOFI_FETCH_ADD] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 			     DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
@@ -69,12 +66,10 @@ EACH DAT_RETURN take_segments(struct dofi_ia *ia, const struct dofi_pz *pz, stru
 	for (DAT_COUNT i = 0; i < n; i++, seg++) {
 		const struct dofi_region *r =
 			dofi_region_find(&ia->lmrs, seg->lmr_context);
-		uint64_t offset;
 
 		if (!r || !(r->priv & need))
 			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, rule->privilege);
-		offset = seg->virtual_address - r->base;
-		if (offset > r->length || seg->segment_length > r->length - offset)
+		if (!dofi_region_covers(r, seg->virtual_address, seg->segment_length))
 			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 		if ((pz && r->pz != pz) || (first && r->pz != first))
 			return DOFI_ERR(DAT_PROTECTION_VIOLATION, rule->protection);

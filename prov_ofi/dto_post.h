@@ -7,6 +7,9 @@
 #include "base/probe.h"
 #include "dto_fab.h"
 
+/* Local write counts as local read: programs send from memory registered for writing only. */
+#define DOFI_READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+
 EACH void dofi_dto_count(struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
 	_Atomic uint64_t *c = kind == DOFI_RECV ? &ep->recv_msgs

@@ -10,9 +10,6 @@
 #include "dto_post.h"
 #include "work.h"
 
-/* The rights that dto.c asks for, too. */
-#define READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
-
 EACH bool is_ordinary(const DAT_LMR_TRIPLET *seg, enum dofi_dto_kind kind,
 		      DAT_COMPLETION_FLAGS flags)
 {
@@ -36,12 +33,12 @@ EACH bool take_segment(struct dofi_ep *ep, struct dofi_dto *dto, enum dofi_dto_k
 		       const DAT_LMR_TRIPLET *seg)
 {
 	DAT_MEM_PRIV_FLAGS need = kind == DOFI_RECV || kind == DOFI_READ
-				  ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : READABLE;
+				  ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DOFI_READABLE;
 	const struct dofi_region *r = dofi_region_find(&ep->obj.ia->lmrs, seg->lmr_context);
 	uint64_t len = seg->segment_length;
 
-	if (!r || !(r->priv & need) || r->pz != ep->pz || !len || len > r->length ||
-	    seg->virtual_address - r->base > r->length - len)
+	if (!r || !(r->priv & need) || r->pz != ep->pz || !len ||
+	    !dofi_region_covers(r, seg->virtual_address, len))
 		return false;
 	dto->pz = ep->pz;
 	dto->desc[0] = r->desc;

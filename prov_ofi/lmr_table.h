@@ -61,6 +61,14 @@ static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uin
 	return r;
 }
 
+/* Does all of it lie in the region? The address is as triplets name it. */
+static inline bool dofi_region_covers(const struct dofi_region *r, uint64_t address, uint64_t len)
+{
+	uint64_t offset = address - r->base;
+
+	return offset <= r->length && len <= r->length - offset;
+}
+
 /* True: the region still answers, and will not be dropped before dofi_region_let_go, which is
  * called soon and in either case. */
 static inline bool dofi_region_hold(struct dofi_lmr_table *t, uint32_t context)

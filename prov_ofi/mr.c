@@ -283,8 +283,8 @@ static DAT_RETURN sync_check(DAT_IA_HANDLE handle, const DAT_LMR_TRIPLET *seg, D
 	for (DAT_VLEN i = 0; i < n; i++) {
 		const struct dofi_region *r = dofi_region_find(&ia->lmrs, seg[i].lmr_context);
 
-		if (!r || seg[i].virtual_address - r->base > r->length ||
-		    seg[i].segment_length > r->length - (seg[i].virtual_address - r->base))
+		if (!r ||
+		    !dofi_region_covers(r, seg[i].virtual_address, seg[i].segment_length))
 			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	}
 	return DAT_SUCCESS;

@@ -173,10 +173,9 @@ bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key)
 static bool locate(const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *t, uint64_t *address)
 {
 	const struct dofi_region *r = lmr->region;
-	uint64_t offset = t->virtual_address - r->base;
 
 	*address = t->virtual_address + r->bias;
-	return offset <= r->length && t->segment_length <= r->length - offset;
+	return dofi_region_covers(r, t->virtual_address, t->segment_length);
 }
 
 static int open_window(struct dofi_window *w, uint64_t address)

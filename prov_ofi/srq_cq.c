@@ -19,9 +19,18 @@ static void give_back(struct dofi_srq *srq, struct dofi_dto *dto)
 						      memory_order_release, memory_order_relaxed));
 }
 
+static ssize_t post(struct dofi_srq *srq, struct dofi_dto *dto)
+{
+	struct fi_msg msg;
+
+	if (srq->obj.ia->fab.worded)
+		return dofi_word_recv(srq->srx, &srq->words, dto->word, dto);
+	msg = dofi_fab_msg(dto);
+	return fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
+}
+
 int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 {
-	struct fi_msg msg = dofi_fab_msg(dto);
 	struct dofi_ia *ia = srq->obj.ia;
 	bool entered;
 	ssize_t ret;
@@ -29,8 +38,7 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
 	entered = dofi_srx_enter(ia, true);
-	ret = ia->fab.worded ? dofi_word_recv(srq->srx, &srq->words, dto->word, dto)
-			     : fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
+	ret = post(srq, dto);
 	dofi_srx_leave(ia, entered);
 	return (int)ret;
 }

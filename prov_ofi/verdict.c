@@ -14,8 +14,7 @@ bool dofi_verdict_allowed(struct dofi_ia *ia, const struct dofi_access *access)
 				  ? DAT_MEM_PRIV_REMOTE_WRITE_FLAG
 				  : DAT_MEM_PRIV_REMOTE_READ_FLAG;
 
-	return r && (r->priv & need) && access->address - r->base <= r->length &&
-	       access->length <= r->length - (access->address - r->base);
+	return r && (r->priv & need) && dofi_region_covers(r, access->address, access->length);
 }
 
 /* Calls fn for each suspect, oldest first, req_evd's lock held. */

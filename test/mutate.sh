@@ -88,7 +88,8 @@ rmr_invalidate_key_is_dead_when_the_message_has_arrived_in_2_0	cq.c	s/if (!(data
 flags_fenced_send_carries_what_the_read_before_it_brought	dto_fab.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
 rules_fenced_write_carries_what_the_read_before_it_brought	dto_fab.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
 rmr_dto_fenced_bind_waits_for_the_reads_before_it	dto_fab.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
-lmr_check_send_segment_outside_its_region_is_ARG3	dto.c	s/seg->segment_length > r->length - offset/seg->segment_length > r->length/
+lmr_check_send_segment_outside_its_region_is_ARG3	lmr_table.h	s/len <= r->length - offset/len <= r->length/
+lmr_check_send_second_segment_outside_is_ARG3	dto.c	s/!dofi_region_covers(r, .*))/0)/
 lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	dto.c	s/(pz && r->pz != pz)/(0)/
 lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	dto.c	s/!(r->priv & need)/0/
 rules_cookies_of_every_kind_come_back_bit_for_bit	dto_post.h	s/dto->cookie = cookie;/dto->cookie.as_64 = cookie.as_64 \& UINT32_MAX;/
@@ -101,8 +102,7 @@ flush_marker_posted_on_a_disconnected_endpoint_comes_last	dto.c	s/bool dead = ep
 flags_recv_unsignalled_without_the_attribute_is_ARG5	dto.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
 dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	dto.c	s/return dofi_queue_count(q) < q->limit;/return true;/
 srq_ep_posting_a_receive_is_refused	dto.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
-lmr_check_recv_segment_outside_its_region_is_ARG3	dto_quick.c	s/seg->virtual_address - r->base > r->length - len)/0)/
-lmr_check_send_segment_outside_its_region_is_ARG3	dto_quick.c	s/len > r->length ||/0 ||/
+lmr_check_recv_segment_outside_its_region_is_ARG3	dto_quick.c	s/!dofi_region_covers(r, .*))/0)/
 lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	dto_quick.c	s/r->pz != ep->pz ||/0 ||/
 lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	dto_quick.c	s/!(r->priv & need)/0/
 lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	dto_quick.c	s/kind == DOFI_RECV || kind == DOFI_READ$/kind == DOFI_RECV/
