@@ -189,10 +189,11 @@ static struct dofi_dto *take_spare(struct dofi_srq *srq)
 	return dto;
 }
 
-/* Counts what the fabric has, not what the consumer has yet to dequeue. */
+/* A buffer takes its place until the consumer has dequeued its completion: dat_srq_query calls those
+ * "outstanding", and dat_srq_resize goes by them, too. */
 static bool full(const struct dofi_srq *srq)
 {
-	return srq->posted - srq->taken >= (uint32_t)srq->max_dtos;
+	return srq->posted - srq->dequeued >= (uint32_t)srq->max_dtos;
 }
 
 static DAT_RETURN post_locked(struct dofi_srq *srq, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -324,7 +325,7 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 	dofi_lock(&srq->lock);
 	if (!srq->srx)
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
-	else if ((uint32_t)n < srq->posted - srq->dequeued || n <= srq->low_mark)
+	else if ((uint32_t)n < srq->posted - srq->dequeued || n < srq->low_mark)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_OPERATIONAL);
 	else if ((uint32_t)n > srq->depth || add_room(srq, (uint32_t)n))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);

@@ -6,7 +6,7 @@
  * a completion belongs to (tag.h).
  *
  *   posted - taken     available: still in the queue
- *   posted - dequeued  outstanding: the consumer has not seen the completion yet
+ *   posted - dequeued  outstanding: the consumer has not seen the completion yet; max_dtos at most
  *   taken - dequeued   held, each by one EP
  *
  * Locks: srq->lock is a leaf; it guards posting and the list of EPs. Completions come under the
@@ -62,6 +62,8 @@ struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint6
 void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd);
 /* Reports what waited. */
 void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd);
+/* How many wait for the EP to open. */
+uint32_t dofi_srq_unreported(const struct dofi_ep *ep);
 /* Forgets what waited. */
 void dofi_srq_forget(struct dofi_ep *ep);
 /* The consumer takes an event of an SRQ's receive. */

@@ -97,13 +97,16 @@ static void check_hard_mark(struct dofi_ep *ep)
 static void report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	struct dofi_srq *srq = dto->srq;
+	bool reported;
 
 	if (!dto->status)
 		check_hard_mark(ep);
 
-	if (!dofi_dto_tell(ep, dto, evd))
-		dofi_srq_dequeued(srq, ep);	/* nobody will */
+	reported = dofi_dto_tell(ep, dto, evd);
 	give_back(srq, dto);
+	/* Only now: the place that this frees needs a descriptor. */
+	if (!reported)
+		dofi_srq_dequeued(srq, ep);
 }
 
 static struct dofi_dto *take_waiting(struct dofi_ep *ep)
@@ -123,6 +126,15 @@ void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd)
 
 	while ((dto = take_waiting(ep)))
 		report(ep, dto, evd);
+}
+
+uint32_t dofi_srq_unreported(const struct dofi_ep *ep)
+{
+	uint32_t n = 0;
+
+	for (const struct dofi_dto *dto = ep->shared.first; dto; dto = dto->next)
+		n++;
+	return n;
 }
 
 void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
@@ -146,8 +158,10 @@ void dofi_srq_forget(struct dofi_ep *ep)
 	struct dofi_dto *dto;
 
 	while ((dto = take_waiting(ep))) {
-		dofi_srq_dequeued(dto->srq, ep);
-		give_back(dto->srq, dto);
+		struct dofi_srq *srq = dto->srq;
+
+		give_back(srq, dto);
+		dofi_srq_dequeued(srq, ep);
 	}
 }
 

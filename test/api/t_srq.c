@@ -246,17 +246,22 @@ TEST(srq, resize_checks_its_argument)
 	node_close(&n);
 }
 
-TEST(srq, resize_stays_above_the_low_watermark)
+TEST(srq, resize_to_the_low_watermark_is_allowed_and_below_it_refused)
 {
 	struct hub h;
 	int i;
 
 	hub_open(&h, 0, LENGTH, 0);
-	for (i = 0; i < 4; i++)
+	for (i = 0; i < 2; i++)
 		OK(hub_post(&h, i, 100, 1));
 	OK(dat_srq_set_lw(h.srq, 4));
-	BAD_STATE(dat_srq_resize(h.srq, 4), SRQ_OPERATIONAL);
-	OK(dat_srq_resize(h.srq, 5));
+	EV_ASYNC(&h.node, h.srq, DAT_SRQ_LOW_WATERMARK_EVENT);
+	BAD_STATE(dat_srq_resize(h.srq, 3), SRQ_OPERATIONAL);
+	ASSERT_EQ(srq_param(h.srq).max_recv_dtos, LENGTH);
+	OK(dat_srq_resize(h.srq, 4));
+	ASSERT_EQ(srq_param(h.srq).max_recv_dtos, 4);
+	ASSERT_EQ(srq_param(h.srq).low_watermark, 4);
+	BAD_STATE(dat_srq_resize(h.srq, 3), SRQ_OPERATIONAL);
 	EV_NONE(h.node.async);
 	hub_close(&h);
 }
@@ -311,6 +316,36 @@ TEST(srq, post_recv_is_refused_when_a_shrunk_queue_is_full)
 		OK(hub_post(&h, i, 100, 1));
 	ASSERT_RET(hub_post(&h, 0, 100, 1), DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
 	SRQ_COUNTS(h.srq, LENGTH / 2, LENGTH / 2);
+	hub_close(&h);
+}
+
+/* A buffer leaves its place when its completion is dequeued, not when a message takes it. */
+TEST(srq, post_recv_is_refused_until_a_completion_is_dequeued)
+{
+	struct hub h;
+	int i;
+
+	hub_open(&h, 1, 4, 0);
+	for (i = 0; i < 4; i++)
+		OK(hub_post(&h, i, 100, (uint64_t)i));
+	for (i = 0; i < 3; i++)
+		hub_send(&h, 0, 10, (unsigned int)i + 1);
+	srq_until_available(h.srq, 1);
+	ASSERT_RET(hub_post(&h, 4, 100, 4), DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	SRQ_COUNTS(h.srq, 1, 4);
+	OK(dat_srq_resize(h.srq, 4));
+	BAD_STATE(dat_srq_resize(h.srq, 3), SRQ_OPERATIONAL);
+	for (i = 0; i < 3; i++) {
+		HUB_GOT(&h, 0, (uint64_t)i, i, 10, (unsigned int)i + 1);
+		OK(hub_post(&h, 4 + i, 100, 4 + (uint64_t)i));
+		ASSERT_RET(hub_post(&h, 8, 100, 8), DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	}
+	SRQ_COUNTS(h.srq, 4, 4);
+	for (i = 3; i < 7; i++) {
+		hub_send(&h, 0, 20, (unsigned int)i);
+		HUB_GOT(&h, 0, (uint64_t)i, i, 20, (unsigned int)i);
+	}
+	SRQ_COUNTS(h.srq, 0, 0);
 	hub_close(&h);
 }
 
