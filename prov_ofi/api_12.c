@@ -86,9 +86,7 @@ static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	param->ia_handle = dofi_api_ia_handle(cno->obj.ia);
-	pthread_mutex_lock(&cno->lock);
-	param->agent = cno->agent;
-	pthread_mutex_unlock(&cno->lock);
+	param->agent = dofi_agent_query(cno);
 	return DAT_SUCCESS;
 }
 

@@ -90,6 +90,7 @@ static DAT_RETURN lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_
 static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
 	struct dofi_cno *cno = dofi_cno_live(handle);
+	DAT_OS_WAIT_PROXY_AGENT agent;
 
 	if (!cno)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
@@ -99,17 +100,16 @@ static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	memset(param, 0, sizeof(*param));
 	param->ia_handle = dofi_api_ia_handle(cno->obj.ia);
-	pthread_mutex_lock(&cno->lock);
+	agent = dofi_agent_query(cno);
 	if (cno->fd_given) {
 		param->proxy_type = DAT_PROXY_TYPE_FD;
 		param->proxy.fd = cno->fd;
-	} else if (cno->agent.proxy_agent_func) {
+	} else if (agent.proxy_agent_func) {
 		param->proxy_type = DAT_PROXY_TYPE_AGENT;
-		param->proxy.agent = cno->agent;
+		param->proxy.agent = agent;
 	} else {
 		param->proxy_type = DAT_PROXY_TYPE_NONE;
 	}
-	pthread_mutex_unlock(&cno->lock);
 	return DAT_SUCCESS;
 }
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "agent.h"
 #include "cm.h"
 #include "cno.h"
 #include "dto.h"

@@ -2,9 +2,11 @@
 /* How are consumers notified of events on any of several EVDs? */
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "base/clock.h"
 #include "cno.h"
 #include "err.h"
@@ -43,28 +45,18 @@ static DAT_EVD_HANDLE take_trigger(struct dofi_cno *cno)
 
 void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
 {
-	struct dofi_ia *ia = cno->obj.ia;
-	bool agent;
+	bool call;
 
 	pthread_mutex_lock(&cno->lock);
-	agent = cno->agent.proxy_agent_func && !cno->agent_queued;
-	if (agent) {
-		cno->agent_queued = true;
-		cno->agent_cause = evd;
-	}
+	call = dofi_agent_trigger(cno, evd);
 	if (!cno->pending) {
 		cno->pending = true;
 		cno->cause = evd;
 		raise_fd(cno);
 	}
-	if (agent) {
-		pthread_mutex_lock(&ia->work_lock);
-		dofi_list_append(&ia->agents, &cno->agent_link);
-		pthread_mutex_unlock(&ia->work_lock);
-	}
 	pthread_mutex_unlock(&cno->lock);
-	if (agent)
-		dofi_progress_ring(ia);
+	if (call)
+		dofi_progress_ring(cno->obj.ia);
 }
 
 void dofi_cno_detach(struct dofi_cno *cno)
@@ -78,77 +70,49 @@ void dofi_cno_detach(struct dofi_cno *cno)
 	pthread_mutex_unlock(&cno->lock);
 }
 
-void dofi_cno_run_agents(struct dofi_ia *ia)
-{
-	for (;;) {
-		DAT_OS_WAIT_PROXY_AGENT agent = { NULL, NULL };
-		struct dofi_cno *cno = NULL;
-		DAT_EVD_HANDLE cause = NULL;
-
-		pthread_mutex_lock(&ia->work_lock);
-		if (!dofi_list_empty(&ia->agents)) {
-			cno = dofi_container(ia->agents.next, struct dofi_cno, agent_link);
-			dofi_list_remove(&cno->agent_link);
-		}
-		pthread_mutex_unlock(&ia->work_lock);
-		if (!cno)
-			return;
-		pthread_mutex_lock(&cno->lock);
-		if (cno->agent_queued) {
-			/* One call for each association; the agent has the trigger. */
-			agent = cno->agent;
-			cause = cno->agent_cause;
-			cno->agent_queued = false;
-			cno->agent.proxy_agent_func = NULL;
-			cno->agent.instance_data = NULL;
-			if (!cno->waiters)
-				take_trigger(cno);
-		}
-		pthread_mutex_unlock(&cno->lock);
-		if (agent.proxy_agent_func)
-			agent.proxy_agent_func(agent.instance_data, cause);
-	}
-}
-
 int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,
 		 struct dofi_cno **out)
 {
 	struct dofi_cno *cno = dofi_obj_new(ia, DAT_HANDLE_TYPE_CNO);
+	int ret;
 
 	if (!cno)
 		return -ENOMEM;
+	cno->agent = NULL;
+	ret = dofi_agent_new(cno, agent, &cno->agent);
+	if (ret)
+		goto no_agent;
 	cno->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (cno->fd < 0) {
-		dofi_obj_release(&cno->obj);
-		return -errno;
+		ret = -errno;
+		goto no_fd;
 	}
 	cno->fd_given = fd_given;
-	cno->pending = cno->dying = cno->agent_queued = false;
-	cno->cause = cno->agent_cause = NULL;
+	cno->pending = cno->dying = false;
+	cno->cause = NULL;
 	cno->waiters = cno->dismissed = cno->round = 0;
 	cno->evds = 0;
-	cno->agent = agent;
-	dofi_list_init(&cno->agent_link);
 	dofi_obj_publish(&cno->obj);
 	*out = cno;
 	return 0;
+no_fd:
+	free(cno->agent);
+no_agent:
+	dofi_obj_release(&cno->obj);
+	return ret;
 }
 
 void dofi_cno_destroy(struct dofi_cno *cno)
 {
-	struct dofi_ia *ia = cno->obj.ia;
-
 	pthread_mutex_lock(&cno->lock);
 	cno->dying = true;
 	if (cno->waiters)
 		raise_fd(cno);
 	while (cno->waiters)
 		pthread_cond_wait(&cno->left, &cno->lock);
-	cno->agent_queued = false;
+	dofi_agent_remove(cno);
 	pthread_mutex_unlock(&cno->lock);
-	pthread_mutex_lock(&ia->work_lock);
-	dofi_list_remove(&cno->agent_link);
-	pthread_mutex_unlock(&ia->work_lock);
+	dofi_agent_await(cno);
 	close(cno->fd);
 	cno->fd = -1;
 	dofi_obj_release(&cno->obj);
@@ -198,15 +162,30 @@ DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia_handle, int *fd, DAT_CNO_HANDLE *
 DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
 {
 	struct dofi_cno *cno = dofi_cno_live(handle);
+	struct dofi_agent *set;
+	int ret;
 
 	if (!cno)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	if (!agent.proxy_agent_func && agent.instance_data)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	ret = dofi_agent_new(cno, agent, &set);
+	if (ret)
+		return dofi_ret(ret);
 	pthread_mutex_lock(&cno->lock);
-	cno->agent = agent;
-	cno->agent_queued = false;
+	if (!dofi_cno_live(handle)) {
+		pthread_mutex_unlock(&cno->lock);
+		free(set);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	}
+	/* Calls that earlier triggers are owed stay queued when the agent is replaced. */
+	if (set)
+		dofi_agent_replace(cno, set);
+	else
+		dofi_agent_remove(cno);
 	pthread_mutex_unlock(&cno->lock);
+	if (!set)
+		dofi_agent_await(cno);
 	return DAT_SUCCESS;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Consumer notification objects: one remembered trigger for many EVDs.
  *
- * A trigger stays pending until a waiter, dat_cno_trigger or the agent takes it; further ones
- * merge into it. `fd` is an eventfd which is readable while a trigger is pending; waiters sleep on
+ * A trigger stays pending until a waiter or dat_cno_trigger takes it, whether or not an agent is
+ * called for it; further ones merge into it. `fd` is an eventfd which is readable while a trigger is pending; waiters sleep on
  * it, and it is what dat_cno_fd_create hands out.
  */
 #ifndef DOFI_CNO_H
@@ -22,10 +22,7 @@ struct dofi_cno {
 	unsigned int dismissed;		/* of these: were here when the last EVD went */
 	unsigned int round;		/* counts such dismissals */
 	_Atomic unsigned int evds;	/* EVDs that refer to it */
-	DAT_OS_WAIT_PROXY_AGENT agent;
-	bool agent_queued;
-	DAT_EVD_HANDLE agent_cause;
-	struct dofi_list agent_link;	/* ia->agents, under work_lock */
+	struct dofi_agent *agent;	/* to be called for the next trigger; NULL: none */
 };
 
 static inline struct dofi_cno *dofi_cno_live(DAT_CNO_HANDLE handle)
@@ -37,8 +34,6 @@ static inline struct dofi_cno *dofi_cno_live(DAT_CNO_HANDLE handle)
 void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd);
 /* An EVD refers to it no longer; the last one to go releases the waiters with a NULL EVD. */
 void dofi_cno_detach(struct dofi_cno *cno);
-/* Calls the agents of triggered CNOs; progress thread, no lock held. */
-void dofi_cno_run_agents(struct dofi_ia *ia);
 /* Sends waiters away and destroys it, EVDs or not. */
 void dofi_cno_destroy(struct dofi_cno *cno);
 

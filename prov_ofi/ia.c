@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "cm.h"
@@ -51,6 +52,8 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->feelers = 0;
 	dofi_list_init(&ia->work);
 	dofi_list_init(&ia->agents);
+	ia->calling = NULL;
+	ia->called = 0;
 	ia->work_waiting = false;
 	memset(&ia->timers, 0, sizeof(ia->timers));
 	ia->timer_users = 0;
@@ -275,19 +278,6 @@ static struct dofi_obj *first_of(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	return obj;
 }
 
-/* Agents learn that nothing more will come: DAT 1.2/2.0 dat_ia_close, abrupt. */
-static void dismiss_agent(struct dofi_cno *cno)
-{
-	DAT_OS_WAIT_PROXY_AGENT agent;
-
-	pthread_mutex_lock(&cno->lock);
-	agent = cno->agent;
-	cno->agent.proxy_agent_func = NULL;
-	pthread_mutex_unlock(&cno->lock);
-	if (agent.proxy_agent_func)
-		agent.proxy_agent_func(agent.instance_data, DAT_HANDLE_NULL);
-}
-
 static void destroy_all(struct dofi_ia *ia)
 {
 	struct dofi_obj *obj;
@@ -299,7 +289,7 @@ static void destroy_all(struct dofi_ia *ia)
 		cm = type != DAT_HANDLE_TYPE_EVD && type != DAT_HANDLE_TYPE_CNO;
 		while ((obj = first_of(ia, type))) {
 			if (type == DAT_HANDLE_TYPE_CNO)
-				dismiss_agent((struct dofi_cno *)obj);
+				dofi_agent_dismiss((struct dofi_cno *)obj);
 			if (cm)
 				pthread_mutex_lock(&ia->cm_lock);
 			if (dofi_obj_retire(obj))

@@ -97,7 +97,10 @@ struct dofi_ia {
 	pthread_mutex_t work_lock;
 	_Atomic bool work_waiting;
 	struct dofi_list work;		/* endpoints that need attention outside EVD locks */
-	struct dofi_list agents;	/* CNOs whose agent has to be called */
+	struct dofi_list agents;	/* those that have to be called (agent.h) */
+	struct dofi_cno *calling;	/* whose agent the progress thread calls; NULL: none */
+	uint32_t called;		/* counts the calls that have returned */
+	pthread_cond_t call_over;	/* a call has returned */
 };
 
 /* libfabric before 1.18 (tcp) gives a shared receive context's entry back without the context's

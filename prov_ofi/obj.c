@@ -47,6 +47,7 @@ static void setup_ia(void *p)
 	pthread_mutex_init(&ia->work_lock, NULL);
 	pthread_mutex_init(&ia->mr_lock, NULL);
 	pthread_mutex_init(&ia->srx_lock, NULL);
+	pthread_cond_init(&ia->call_over, NULL);
 }
 
 static struct dofi_slab slabs[DOFI_KINDS] = {

@@ -9,10 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "base/log.h"
 #include "cm.h"
 #include "cq.h"
-#include "cno.h"
 #include "link.h"
 #include "progress.h"
 #include "watch.h"
@@ -161,7 +161,7 @@ static int round_of(struct dofi_ia *ia, const struct epoll_event *events, int n)
 
 	if (dofi_work_pending(ia))
 		dofi_work_run(ia);
-	dofi_cno_run_agents(ia);
+	dofi_agents_run(ia);
 	if (dofi_work_pending(ia) && (ms < 0 || ms > DOFI_TICK_MS))
 		ms = DOFI_TICK_MS;
 	return dofi_watch_until(deadline, ms);

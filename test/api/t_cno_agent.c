@@ -223,6 +223,244 @@ TEST(cno_agent, of_a_closed_ia_is_released_with_a_NULL_evd)
 	ASSERT_PTR(a.evd, NULL);
 }
 
+/* An agent that stays in its call until it is let go. */
+struct gate {
+	bool inside, go, left;
+	DAT_CNO_HANDLE free_cno, disarm_cno;    /* what the agent does to its own CNO meanwhile */
+};
+
+static bool is_set(bool *flag)
+{
+	return __atomic_load_n(flag, __ATOMIC_ACQUIRE);
+}
+
+static void set(bool *flag)
+{
+	__atomic_store_n(flag, true, __ATOMIC_RELEASE);
+}
+
+static void stay(DAT_PVOID instance, DAT_EVD_HANDLE evd)
+{
+	struct gate *g = instance;
+
+	(void)evd;
+	set(&g->inside);
+	DT_UNTIL(is_set(&g->go), 2 * US_EVENT);
+	set(&g->left);
+}
+
+static DAT_OS_WAIT_PROXY_AGENT gate_agent(struct gate *g)
+{
+	DAT_OS_WAIT_PROXY_AGENT proxy;
+
+	proxy.instance_data = g;
+	proxy.proxy_agent_func = stay;
+	return proxy;
+}
+
+/* A CNO with one EVD, whose agent is inside its call. */
+struct busy {
+	struct gate gate;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+};
+
+static void busy_start(struct busy *b, struct node *n)
+{
+	memset(&b->gate, 0, sizeof(b->gate));
+	OK(dat_cno_create(n->ia, gate_agent(&b->gate), &b->cno));
+	b->evd = evd_make_cno(n, 8, DAT_EVD_SOFTWARE_FLAG, b->cno);
+	OK(post_se(b->evd, 1));
+	DT_UNTIL(is_set(&b->gate.inside), US_EVENT);
+}
+
+static void busy_end(struct busy *b)
+{
+	set(&b->gate.go);
+	OK(dat_evd_free(b->evd));
+	OK(dat_cno_free(b->cno));
+	ASSERT(is_set(&b->gate.left));
+}
+
+TEST(cno_agent, replaced_while_calls_are_queued_loses_none)
+{
+	struct agent a[5] = { { 0 } };
+	DAT_EVD_HANDLE evd, seen = NULL;
+	DAT_CNO_HANDLE cno;
+	struct busy b;
+	struct node n;
+	int i;
+
+	node_open(&n);
+	busy_start(&b, &n);
+	OK(dat_cno_create(n.ia, agent_of(&a[0]), &cno));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(post_se(evd, 0));
+	for (i = 1; i < 4; i++) {
+		OK(dat_cno_modify_agent(cno, agent_of(&a[i])));
+		OK(post_se(evd, (uintptr_t)i));
+	}
+	OK(dat_cno_modify_agent(cno, agent_of(&a[4])));
+	check_query(cno, &a[4]);
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(calls(&a[i]), 0);
+	busy_end(&b);
+	for (i = 0; i < 4; i++) {
+		DT_UNTIL(calls(&a[i]) == 1, US_EVENT);
+		ASSERT_PTR(a[i].evd, evd);
+		EV_SE(evd, (uintptr_t)i);
+	}
+	/* The last association has not been triggered yet. */
+	ASSERT_EQ(calls(&a[4]), 0);
+	OK(dat_cno_wait(cno, 0, &seen));
+	OK(post_se(evd, 9));
+	DT_UNTIL(calls(&a[4]) == 1, US_EVENT);
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(calls(&a[i]), 1);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+TEST(cno_agent, removed_while_its_call_is_queued_is_not_called)
+{
+	struct agent a = { 0 }, later = { 0 };
+	DAT_CNO_HANDLE cno, freed;
+	DAT_EVD_HANDLE evd;
+	struct busy b;
+	struct node n;
+
+	node_open(&n);
+	busy_start(&b, &n);
+	OK(dat_cno_create(n.ia, agent_of(&a), &cno));
+	OK(dat_cno_create(n.ia, agent_of(&a), &freed));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(post_se(evd, 1));
+	OK(dat_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
+	OK(dat_evd_modify_cno(evd, freed));
+	OK(post_se(evd, 2));
+	OK(dat_evd_modify_cno(evd, cno));
+	OK(dat_cno_free(freed));
+	OK(dat_cno_modify_agent(cno, agent_of(&later)));
+	OK(post_se(evd, 3));
+	busy_end(&b);
+	/* Calls are made in the order of the triggers. */
+	DT_UNTIL(calls(&later) == 1, US_EVENT);
+	ASSERT_EQ(calls(&a), 0);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+static void remove_agent(void *arg)
+{
+	struct busy *b = arg;
+
+	OK(dat_cno_modify_agent(b->cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
+	ASSERT(is_set(&b->gate.left));
+}
+
+static void free_cno(void *arg)
+{
+	struct busy *b = arg;
+
+	OK(dat_cno_free(b->cno));
+	ASSERT(is_set(&b->gate.left));
+}
+
+TEST(cno_agent, removing_it_waits_for_its_call)
+{
+	struct dt_thread t;
+	struct busy b;
+	struct node n;
+
+	node_open(&n);
+	busy_start(&b, &n);
+	dt_thread_start(&t, remove_agent, &b);
+	dt_thread_wait_blocked(&t);
+	set(&b.gate.go);
+	dt_thread_join(&t);
+	busy_end(&b);
+	node_close(&n);
+}
+
+TEST(cno_agent, freeing_the_cno_waits_for_its_call)
+{
+	struct dt_thread t;
+	struct busy b;
+	struct node n;
+
+	node_open(&n);
+	busy_start(&b, &n);
+	OK(dat_evd_free(b.evd));
+	dt_thread_start(&t, free_cno, &b);
+	dt_thread_wait_blocked(&t);
+	set(&b.gate.go);
+	dt_thread_join(&t);
+	node_close(&n);
+}
+
+static void free_own(DAT_PVOID instance, DAT_EVD_HANDLE evd)
+{
+	struct gate *g = instance;
+
+	OK(dat_cno_modify_agent(g->disarm_cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(g->free_cno));
+	set(&g->left);
+}
+
+TEST(cno_agent, may_remove_itself_and_free_its_cno)
+{
+	DAT_OS_WAIT_PROXY_AGENT proxy;
+	struct agent a = { 0 };
+	struct gate g = { 0 };
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_cno_create(n.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	g.free_cno = g.disarm_cno = cno;
+	proxy.instance_data = &g;
+	proxy.proxy_agent_func = free_own;
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(dat_cno_modify_agent(cno, proxy));
+	OK(post_se(evd, 1));
+	DT_UNTIL(is_set(&g.left), US_EVENT);
+	BAD_HANDLE(dat_cno_free(cno), CNO);
+	/* The thread that made the call goes on working. */
+	OK(dat_cno_create(n.ia, agent_of(&a), &cno));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(post_se(evd, 1));
+	DT_UNTIL(calls(&a) == 1, US_EVENT);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
+TEST(cno_agent, leaves_the_trigger_to_a_later_wait)
+{
+	DAT_EVD_HANDLE evd, seen = NULL;
+	struct agent a = { 0 };
+	DAT_CNO_HANDLE cno;
+	struct node n;
+
+	node_open(&n);
+	OK(dat_cno_create(n.ia, agent_of(&a), &cno));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(post_se(evd, 1));
+	DT_UNTIL(calls(&a) == 1, US_EVENT);
+	/* Returns when the call has: the trigger is judged afterwards. */
+	OK(dat_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
+	OK(dat_cno_wait(cno, 0, &seen));
+	ASSERT_PTR(seen, evd);
+	ASSERT_EQ(DAT_GET_TYPE(dat_cno_wait(cno, 0, &seen)), DAT_QUEUE_EMPTY);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
 #if DAT_TEST_API == 20
 
 static bool readable(DAT_FD fd, int ms)
@@ -286,6 +524,30 @@ TEST(cno_fd, wakes_for_messages_without_any_call_in_2_0)
 	OK(dat_evd_modify_cno(p.b.recv, DAT_HANDLE_NULL));
 	OK(dat_cno_free(cno));
 	pair_close(&p);
+}
+
+TEST(cno_fd, stays_readable_when_an_agent_is_called_too_in_2_0)
+{
+	DAT_EVD_HANDLE evd, seen = NULL;
+	struct agent a = { 0 };
+	DAT_CNO_HANDLE cno;
+	struct node n;
+	DAT_FD fd;
+
+	node_open(&n);
+	OK(dat_cno_fd_create(n.ia, &fd, &cno));
+	OK(dat_cno_modify_agent(cno, agent_of(&a)));
+	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(post_se(evd, 1));
+	DT_UNTIL(calls(&a) == 1, US_EVENT);
+	OK(dat_cno_modify_agent(cno, DAT_OS_WAIT_PROXY_AGENT_NULL));
+	ASSERT(readable(fd, 0));
+	OK(dat_cno_trigger(cno, &seen));
+	ASSERT_PTR(seen, evd);
+	ASSERT(!readable(fd, 0));
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
 }
 
 TEST(cno_fd, bad_arguments_in_2_0)
