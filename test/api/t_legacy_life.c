@@ -17,14 +17,13 @@ TEST(legacy, life_programs_walk_the_registry_and_failing_entries_are_quick_and_q
 	static DAT_PROVIDER_INFO info[8];
 	DAT_PROVIDER_INFO *list[8];
 	DAT_EVD_HANDLE async;
-	char text[4096], err_path[64];
+	char text[4096], err_path[] = "/tmp/dat-walk-XXXXXX";
 	DAT_RETURN ret = API_ERR(DAT_INTERNAL_ERROR, 0);
 	DAT_IA_HANDLE ia;
 	uint64_t start;
 	DAT_COUNT n, i;
 	int fd, old;
 
-	snprintf(err_path, sizeof(err_path), "/tmp/dat-walk-%d.err", (int)getpid());
 	text[0] = 0;
 	for (i = 0; i < 3; i++)
 		conf_line(text + strlen(text), sizeof(text) - strlen(text), dead[i],
@@ -32,7 +31,7 @@ TEST(legacy, life_programs_walk_the_registry_and_failing_entries_are_quick_and_q
 	conf_line(text + strlen(text), sizeof(text) - strlen(text), "alive", provider_path(),
 		  fabric_params());
 	conf_text(text);
-	fd = open(err_path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+	fd = mkostemp(err_path, O_CLOEXEC);
 	ASSERT(fd >= 0);
 	old = dup(2);
 	dup2(fd, 2);

@@ -22,7 +22,8 @@ PATTERN=
 . "$HERE/lib.sh"
 [ $# -gt 0 ] || set -- $(all_fabrics)
 rm -rf "$OUT"
-mkdir -p "$OUT" "$LOCK_DIR"
+mkdir -p "$OUT"
+lock_folder
 BAD=0
 
 # try NAME DAT_RUN_OPTIONS...: the outcome over FABRIC, for a cell of the table

@@ -6,7 +6,8 @@
 
 PASSED=0 FAILED=0 SKIPPED=0
 STOCK_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-LOCK_DIR=${TMPDIR:-/tmp}/dat-ofi-stock-locks
+# Each user has a folder of locks, because nobody else may write to it: see lock_folder.
+LOCK_DIR=${TMPDIR:-/tmp}/dat-ofi-stock-locks-$(id -u)
 SERVER=		# pid of the time limiter of the running server, empty when none runs
 SERVER_NAME=
 SLOT_FD=
@@ -60,6 +61,17 @@ status_text()
 
 # ---------------------------------------------------------------- configuration
 
+# lock_folder: makes LOCK_DIR. What stands there and is no folder of this user's is left alone; the
+# locks then hold within OUT only.
+lock_folder()
+{
+	mkdir -m 700 "$LOCK_DIR" 2>/dev/null
+	if [ ! -d "$LOCK_DIR" ] || [ ! -O "$LOCK_DIR" ] || [ -L "$LOCK_DIR" ]; then
+		LOCK_DIR=${OUT:-$BUILD}/locks
+		mkdir -p "$LOCK_DIR"
+	fi
+}
+
 # find_lib NAME: the built shared library of that name below BUILD; tests build others of it
 find_lib()
 {
@@ -112,7 +124,8 @@ stock_config()
 	*) CONFIG=$CONFIG-$checker ;;
 	esac
 	LOGS=$OUT/$CONFIG
-	mkdir -p "$LOGS" "$LOCK_DIR"
+	mkdir -p "$LOGS"
+	lock_folder
 	ENVIRON=(-u DAPL_OFI_PROVIDER -u DAT_OVERRIDE -u LD_PRELOAD)
 	case $libdat in
 	ours)
@@ -229,7 +242,7 @@ claim_ports()
 	[ -z "$SLOT_FD" ] || exec {SLOT_FD}>&-
 	for ((try = 0; try < 200; try++)); do
 		slot=$((RANDOM % 20))
-		exec {SLOT_FD}>"$LOCK_DIR/slot$slot"
+		exec {SLOT_FD}>"$LOCK_DIR/slot$slot" || break
 		PORT=$((11000 + slot * 1000))
 		if flock -n "$SLOT_FD" && range_free "$PORT" 1000; then
 			return 0
@@ -244,7 +257,7 @@ claim_ports()
 with_lock()
 {
 	local fd status
-	exec {fd}>"$LOCK_DIR/$1"
+	exec {fd}>"$LOCK_DIR/$1" || return 1
 	flock -w 300 "$fd" || return 1
 	shift
 	"$@"

@@ -1,5 +1,8 @@
 # Debian's unmodified DAT programs over our libraries; by hand: test/stock/stock -h
 TESTS += test/stock/stock
+if !SANITIZED
+TESTS += test/stock/two_users.sh
+endif
 EXTRA_DIST += \
 	test/stock/dapltest.sh \
 	test/stock/dtest.sh \
@@ -7,6 +10,7 @@ EXTRA_DIST += \
 	test/stock/lib.sh \
 	test/stock/stock \
 	test/stock/tsan.supp \
+	test/stock/two_users.sh \
 	test/stock/valgrind.supp
 
 clean-local: clean-stock

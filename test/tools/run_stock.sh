@@ -59,7 +59,7 @@ group_stock()
 {
 	local ops='client SR 4096 1 server SR 4096 1' server
 	SANITIZER=
-	mkdir -p "$LOCK_DIR"
+	lock_folder
 	stock_locate >/dev/null || return
 	if stock 'stock: our libraries are used' dtest; then
 		run 0 -f tcp --expect "libdat2.so.2 => $BUILD/.libs/libdat2.so.2 " -- \
