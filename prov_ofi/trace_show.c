@@ -70,7 +70,8 @@ static void add_enum(struct dofi_text *t, uint64_t value, const struct name *nam
 	dofi_text_add(t, "0x%llx", (unsigned long long)value);
 }
 
-/* The first name is that of no bit at all. */
+/* The first name is that of no bit at all. A name of several bits stands for all of them only, and
+ * before those of its bits. */
 static void add_flags(struct dofi_text *t, uint64_t value, const struct name *names)
 {
 	const char *between = "";
@@ -78,7 +79,7 @@ static void add_flags(struct dofi_text *t, uint64_t value, const struct name *na
 	if (!value)
 		dofi_text_add(t, "%s", names->text);
 	for (names++; names->text; names++) {
-		if (!(value & names->value))
+		if ((value & names->value) != names->value)
 			continue;
 		dofi_text_add(t, "%s%s", between, names->text);
 		between = "|";
@@ -110,14 +111,14 @@ SHOW_NAMES(completion_flags, add_flags, { 0, "DEFAULT" },
 SHOW_NAMES(evd_flags, add_flags, { 0, "0" }, { DAT_EVD_SOFTWARE_FLAG, "SOFTWARE" },
 	   { DAT_EVD_CR_FLAG, "CR" }, { DAT_EVD_DTO_FLAG, "DTO" },
 	   { DAT_EVD_CONNECTION_FLAG, "CONNECTION" }, { DAT_EVD_RMR_BIND_FLAG, "RMR_BIND" },
-	   { DAT_EVD_ASYNC_FLAG, "ASYNC" })
+	   { DAT_EVD_ASYNC_FLAG, "ASYNC" }, { 0x200, "EXTENSION" })
 SHOW_NAMES(mem_type, add_enum, { DAT_MEM_TYPE_VIRTUAL, "VIRTUAL" }, { DAT_MEM_TYPE_LMR, "LMR" },
 	   { DAT_MEM_TYPE_SHARED_VIRTUAL, "SHARED_VIRTUAL" })
 SHOW_NAMES(mem_priv, add_flags, { 0, "NONE" }, { DAT_MEM_PRIV_ALL_FLAG, "ALL" },
 	   { DAT_MEM_PRIV_LOCAL_READ_FLAG, "LOCAL_READ" },
 	   { DAT_MEM_PRIV_REMOTE_READ_FLAG, "REMOTE_READ" },
 	   { DAT_MEM_PRIV_LOCAL_WRITE_FLAG, "LOCAL_WRITE" },
-	   { DAT_MEM_PRIV_REMOTE_WRITE_FLAG, "REMOTE_WRITE" })
+	   { DAT_MEM_PRIV_REMOTE_WRITE_FLAG, "REMOTE_WRITE" }, { 0x40, "REMOTE_ATOMIC" })
 SHOW_NAMES(va_type, add_enum, { 0, "VA" }, { 1, "ZB" })
 SHOW_NAMES(connect_flags, add_flags, { 0, "DEFAULT" }, { DAT_CONNECT_MULTIPATH_FLAG, "MULTIPATH" },
 	   { 0x02, "MULTIPATH_REQUIRED" })

@@ -6,6 +6,7 @@
  *   player port NAME QUAL...  a service point on each qualifier
  *   player memory NAME        register memory
  *   player session NAME       a little of everything, between two endpoints
+ *   player flags NAME         calls with flags of each kind, whether they succeed or not
  *   player slots NAME OTHER   is every slot of the jump table another one while calls are traced?
  *   player fork NAME          calls in the parent, and one in a child, where handles are dead
  *
@@ -213,6 +214,38 @@ static int play_session(char **argv)
 	return 0;
 }
 
+static int play_flags(char **argv)
+{
+	static const unsigned int rights[] = { 0, 1, 2, 3, 0x10, 0x12, 0x20, 0x31, 0x33, 0x73, 0x80 };
+	static const unsigned int streams[] = { 0x10, 0x60, 0x1f1, 0x200, 0x1000 };
+	static const unsigned int completions[] = { 0, 1, 6, 0x19, 0x20, 0x40 };
+	DAT_LMR_TRIPLET segment = { .segment_length = 0 };
+	DAT_REGION_DESCRIPTION region = { .for_va = memory };
+	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
+	DAT_LMR_CONTEXT local;
+	DAT_RMR_CONTEXT remote;
+	DAT_LMR_HANDLE lmr;
+	DAT_IA_HANDLE ia = must_open(argv[0]);
+	DAT_EVD_HANDLE evd;
+	DAT_EP_HANDLE ep;
+	DAT_PZ_HANDLE pz;
+
+	DO(dat_pz_create(ia, &pz));
+	for (size_t i = 0; i < sizeof(rights) / sizeof(*rights); i++)
+		(void)api_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(memory), pz,
+				     (DAT_MEM_PRIV_FLAGS)rights[i], &lmr, &local, &remote, NULL,
+				     NULL);
+	for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++)
+		(void)dat_evd_create(ia, 4, DAT_HANDLE_NULL, (DAT_EVD_FLAGS)streams[i], &evd);
+	DO(dat_evd_create(ia, 4, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &evd));
+	DO(dat_ep_create(ia, pz, evd, evd, DAT_HANDLE_NULL, NULL, &ep));
+	for (size_t i = 0; i < sizeof(completions) / sizeof(*completions); i++)
+		(void)dat_ep_post_send(ep, 1, &segment, cookie,
+				       (DAT_COMPLETION_FLAGS)completions[i]);
+	(void)dat_ep_connect(ep, NULL, 1, 1, 0, NULL, (DAT_QOS)5, (DAT_CONNECT_FLAGS)3);
+	return 0;
+}
+
 #define FIRST offsetof(DAT_PROVIDER, ia_open_func)
 #define SLOTS ((sizeof(DAT_PROVIDER) - FIRST) / sizeof(void *))
 
@@ -263,8 +296,8 @@ int main(int argc, char **argv)
 		int (*play)(char **argv);
 	} parts[] = {
 		{ "open", play_open }, { "probe", play_probe }, { "port", play_port },
-		{ "memory", play_memory }, { "session", play_session }, { "slots", play_slots },
-		{ "fork", play_fork },
+		{ "memory", play_memory }, { "session", play_session }, { "flags", play_flags },
+		{ "slots", play_slots }, { "fork", play_fork },
 	};
 
 	alarm(60);

@@ -91,6 +91,42 @@ static void check_session(void)
 		FAIL("after %zu lines there is none like:\n%s", next, expected[next]);
 }
 
+/* In the order of the player's calls. */
+static const char *const flags[] = {
+	"rights=NONE", "rights=LOCAL_READ", "rights=REMOTE_READ", "rights=LOCAL_READ\\|REMOTE_READ",
+	"rights=LOCAL_WRITE", "rights=REMOTE_READ\\|LOCAL_WRITE", "rights=REMOTE_WRITE",
+	"rights=LOCAL_READ\\|LOCAL_WRITE\\|REMOTE_WRITE", "rights=ALL",
+	"rights=ALL\\|REMOTE_ATOMIC", "rights=0x80",
+	"flags=CR", "flags=DTO\\|CONNECTION",
+	"flags=SOFTWARE\\|CR\\|DTO\\|CONNECTION\\|RMR_BIND\\|ASYNC", "flags=EXTENSION",
+	"flags=0x1000", "flags=DTO",
+	"flags=DEFAULT", "flags=SUPPRESS", "flags=SOLICITED_WAIT\\|UNSIGNALLED",
+	"flags=SUPPRESS\\|BARRIER_FENCE\\|EVD_THRESHOLD", "flags=LMR_INVALIDATE_FENCE",
+	"flags=0x40", "qos=HIGH_THROUGHPUT\\|ECONOMY", "flags=MULTIPATH\\|MULTIPATH_REQUIRED",
+};
+
+TEST(trace, flags_are_told_by_their_names_and_no_others)
+{
+	const char *at;
+	char pattern[128];
+
+	give_conf(LINE("a", GOOD));
+	give_env("DAPL_OFI_TRACE", "1");
+	ASSERT_EQ(play("flags", "a", NULL), 0);
+	at = told();
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
+		regmatch_t found;
+		regex_t regex;
+
+		snprintf(pattern, sizeof(pattern), "%s[,)]", flags[i]);
+		ASSERT(!regcomp(&regex, pattern, REG_EXTENDED));
+		if (regexec(&regex, at, 1, &found, 0))
+			FAIL("no %s in:\n%.1000s", pattern, at);
+		regfree(&regex);
+		at += found.rm_eo - 1;
+	}
+}
+
 TEST(trace, session_on_stderr)
 {
 	give_conf(LINE("a", GOOD));
