@@ -1,10 +1,10 @@
 # Completion of the tools; by hand, from the top of a build tree: test/packaging/completion.sh.
 # "make deb-check", which takes minutes, builds the Debian packages, installs and removes them.
 if !SANITIZED
-TESTS += test/packaging/completion.sh
+TESTS += test/packaging/completion.sh test/packaging/quickstart.sh
 endif
-EXTRA_DIST += test/packaging/completion.sh test/packaging/deb_check.sh packaging/dat-ofi.spec \
-	docs/packaging.md \
+EXTRA_DIST += test/packaging/completion.sh test/packaging/deb_check.sh \
+	test/packaging/quickstart.sh packaging/dat-ofi.spec docs/packaging.md \
 	debian/changelog \
 	debian/control \
 	debian/copyright \

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Checks what quickstart.sh reports when the main job has passed and its table is slow or fails.
+set -u
+src=$(cd "${srcdir:-.}" && pwd)
+passed=0 failed=0
+dir=$(mktemp -d "${TMPDIR:-/tmp}/dat-quickstart.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+mkdir -p "$dir/build/tools/perf"
+
+# run LIMIT: quickstart.sh without the steps that install, build and transfer; dat_perf is stdin
+run()
+{
+	cat >"$dir/build/tools/perf/dat_perf"
+	chmod +x "$dir/build/tools/perf/dat_perf"
+	TABLE_LIMIT=$1 bash -c '
+		. "$1"
+		HERE=$2 LOG_DIR=$2/logs ENVIRON=(-u DAT_OVERRIDE)
+		install_packages() { true; }
+		build_tree() { true; }
+		main_job() { true; }
+		quickstart' test "$src/quickstart.sh" "$dir" >"$dir/out" 2>&1
+	status=$?
+}
+
+# judge NAME STATUS: the status was that one, and no problem has been noted
+judge()
+{
+	[ "$status" -eq "$2" ] || problem="exit status $status"
+	if [ -z "$problem" ]; then
+		passed=$((passed + 1))
+		echo "ok $1"
+	else
+		failed=$((failed + 1))
+		echo "not ok $1: $problem"
+		sed 's/^/    /' "$dir/out"
+	fi
+	problem=
+}
+problem=
+
+says()
+{
+	grep -q "$1" "$dir/out" || problem="does not say: $1"
+}
+
+silent_about()
+{
+	! grep -q "$1" "$dir/out" || problem="says: $1"
+}
+
+works='It works: unmodified dapltest'
+only='The main job passed; only the table could not be measured'
+
+run '' <<-'END'
+	#!/bin/sh
+	echo "a table"
+END
+says "$works"
+says '^    a table$'
+silent_about "$only"
+judge 'a table that was measured is shown' 0
+
+run 1 <<-'END'
+	#!/bin/sh
+	exec sleep 60
+END
+says "$works"
+says "$only: it had not ended after 1 s"
+silent_about 'failed'
+judge 'a table that takes too long is no failure' 0
+
+run '' <<-'END'
+	#!/bin/sh
+	echo "bytes differ"
+	exit 3
+END
+says "$works"
+says "$only: dat_perf ended with status 3"
+says '| bytes differ'
+judge 'a table that fails is told apart from the main job' 1
+
+limit=$(env -u TABLE_LIMIT bash -c '. "$1"; echo "$TABLE_LIMIT"' test "$src/quickstart.sh")
+echo "limit: $limit s" >"$dir/out"
+[ "$limit" -ge 1800 ] || problem="limit of $limit s"
+status=0
+judge 'a busy machine has half an hour and more' 0
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]
