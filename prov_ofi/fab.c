@@ -288,7 +288,8 @@ static int choose_address(struct dofi_fab *fab, const struct wish *wish)
 /* Only connections that we make ourselves can ask peers for it. */
 static bool wants_secret(void)
 {
-	return dofi_param_path(DOFI_STR_CM_SECRET_FILE);
+	return dofi_param_path(DOFI_STR_CM_SECRET_FILE) ||
+	       dofi_param_ignored(DOFI_STR_CM_SECRET_FILE);
 }
 
 static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const struct wish *wish)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is libfabric loaded, and what does it do to the process meanwhile?
+/* Loads libfabric and protects the process, and its privileges, from what it does meanwhile.
  *
  * Debian's libfabric 1.17 pulls in a PSM library whose constructor replaces the handlers of SEGV,
  * BUS, ILL, ABRT, INT and TERM unless IPATH_NO_BACKTRACE is set; other providers install some
@@ -16,6 +16,12 @@
  * The rxm provider copies messages of up to 16 KiB at once and fetches others. Our cells are better
  * off copied, and with twice that size (wire_fab_open.c); and with fewer buffers that wait for
  * them, each of which is written to before long. What the user has set holds.
+ *
+ * In secure execution (setuid, setgid, file capabilities) the environment is a stranger's, and
+ * libfabric obeys it: FI_PROVIDER_PATH names libraries to load. So do the libraries that it needs
+ * (IPATH_DEBUG_FILENAME and VERBS_LOG_FILE name files to write). Their variables are removed from
+ * the environment before libfabric is loaded, as the dynamic linker removes LD_PRELOAD. They stay
+ * away, because libfabric reads some only when an endpoint is made (rxm: FI_OFI_RXM_COMP_PER_PROGRESS).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,6 +55,12 @@ static const struct {
 	{ { "FI_OFI_RXM_BUFFER_SIZE", "32768" }, 0, false },
 	{ { "FI_OFI_RXM_MSG_RX_SIZE", "1024" }, 0, false },
 };
+/* What libfabric's providers and the libraries below them read. */
+static const char *const foreign[] = {
+	"CXI_", "CXIP_", "EFA_", "FI_", "HFI_", "IBV_", "INFINIPATH_", "IPATH_", "MLX4_", "MLX5_",
+	"NLCB=", "NLDBG=", "OPX_", "PROC_NET_PSCHED=", "PROC_ROOT=", "PSM_", "PSM2_", "PSM3_",
+	"RDMAV_", "SLINGSHOT_", "SYSFS_PATH=", "UCX_", "VERBS_", "_FI_",
+};
 #define N_OURS (sizeof(ours) / sizeof(ours[0]))
 
 static void hold_settings(void)
@@ -61,6 +73,21 @@ static void hold_settings(void)
 		    (!ours[i].before_version || dofi_lib.version() < ours[i].before_version))
 			hold[n++] = ours[i].setting;
 	dofi_env_hold(hold, n);
+}
+
+static void tell_removed(const char *entry)
+{
+	dofi_log(DOFI_LOG_WARN, "%.*s is ignored: the program has more rights than its caller",
+		 (int)strcspn(entry, "="), entry);
+}
+
+/* At each opening: the program may have put variables back. */
+static int remove_foreign(void)
+{
+	if (!dofi_env_privileged() ||
+	    dofi_env_remove(foreign, sizeof(foreign) / sizeof(foreign[0]), tell_removed))
+		return 0;
+	return -ENOMEM;
 }
 
 static struct sigaction saved[NSIG];
@@ -122,11 +149,12 @@ static int load(void)
 
 int dofi_lib_load(void)
 {
-	int ret = 0;
+	int ret;
 
 	pthread_mutex_lock(&load_lock);
 	signals_save();
-	if (!library)
+	ret = remove_foreign();
+	if (!ret && !library)
 		ret = load();
 	if (ret) {
 		signals_put_back();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a variable get a value for a while, with other threads looking? */
+/* Gives variables of the environment other values, or removes them, while other threads read it. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/env.h"
@@ -64,6 +65,43 @@ static bool put(struct held *h, const struct dofi_env_setting *s)
 	h->text[h->n++] = text;
 	/* There is a NULL behind the last. */
 	*at = text;
+	return true;
+}
+
+bool dofi_env_privileged(void)
+{
+	return getauxval(AT_SECURE);
+}
+
+static bool has_prefix(const char *entry, const char *const *prefixes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strncmp(entry, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return false;
+}
+
+bool dofi_env_remove(const char *const *prefixes, size_t n, void (*removed)(const char *entry))
+{
+	size_t count = 0, kept = 0, found = 0;
+	char **without;
+
+	while (environ && environ[count])
+		found += has_prefix(environ[count++], prefixes, n);
+	if (!found)
+		return true;
+	without = malloc((count - found + 1) * sizeof(*without));
+	if (!without)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (!has_prefix(environ[i], prefixes, n))
+			without[kept++] = environ[i];
+		else
+			removed(environ[i]);
+	without[kept] = NULL;
+	pthread_mutex_lock(&lock);
+	replace(without);
+	pthread_mutex_unlock(&lock);
 	return true;
 }
 

@@ -17,6 +17,9 @@ struct dofi_env_setting {
 	const char *name, *value;
 };
 
+/* True in secure execution: the program has rights that its caller lacks (setuid, setgid, file
+ * capabilities), and the environment is the caller's. */
+bool dofi_env_privileged(void);
 /* As getenv and secure_getenv. */
 const char *dofi_env(const char *name);
 const char *dofi_env_secure(const char *name);
@@ -25,5 +28,9 @@ const char *dofi_env_secure(const char *name);
 bool dofi_env_hold(const struct dofi_env_setting *settings, size_t n);
 /* Does nothing if nothing is held. */
 void dofi_env_release(void);
+/* Removes each variable whose name begins with one of these, for the rest of the process's life,
+ * and calls `removed` with each ("NAME=VALUE"). Nothing may be held. False: no memory, and nothing
+ * is changed. The former array is not freed. */
+bool dofi_env_remove(const char *const *prefixes, size_t n, void (*removed)(const char *entry));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What are the settings of this process? */
+/* Reads the settings of this process from its environment. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -145,6 +145,11 @@ static void warn_unknown(const char *name, const char *near)
 static void warn_once(void)
 {
 	dofi_param_unknown(warn_unknown);
+	for (int i = 0; i < DOFI_STR_COUNT; i++)
+		if (dofi_param_ignored((enum dofi_string)i))
+			dofi_log(DOFI_LOG_WARN,
+				 "%s is ignored: the program has more rights than its caller",
+				 string_env[i]);
 }
 
 void dofi_param_load(void)
@@ -168,14 +173,21 @@ long dofi_param(enum dofi_number which)
 
 const char *dofi_param_str(enum dofi_string which)
 {
-	const char *text = dofi_env(string_env[which]);
+	const char *text = dofi_env_secure(string_env[which]);
 
 	return text && *text ? text : NULL;
 }
 
 const char *dofi_param_path(enum dofi_string which)
 {
-	const char *text = dofi_env_secure(string_env[which]);
+	const char *text = dofi_param_str(which);
 
-	return text && *text && strcmp(text, "0") ? text : NULL;
+	return text && strcmp(text, "0") ? text : NULL;
+}
+
+bool dofi_param_ignored(enum dofi_string which)
+{
+	const char *text = dofi_env(string_env[which]);
+
+	return dofi_env_privileged() && text && *text;
 }

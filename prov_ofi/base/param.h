@@ -80,11 +80,12 @@ enum dofi_string {
 /* Reads the environment; called at each provider initialisation. */
 void dofi_param_load(void);
 long dofi_param(enum dofi_number which);
-/* NULL when unset or empty. */
+/* NULL when unset or empty, and in a program with more rights than its caller (env.h). */
 const char *dofi_param_str(enum dofi_string which);
-/* For names of files: NULL, too, when unset, empty or "0", and in a program with more rights than
- * its user. */
+/* For names of files: NULL, too, when "0". */
 const char *dofi_param_path(enum dofi_string which);
+/* True if the caller has set it, and it is ignored because the program has more rights. */
+bool dofi_param_ignored(enum dofi_string which);
 /* Calls fn for each variable of the environment that looks like a setting and is none; `near`
  * is the setting that was probably meant, or NULL. */
 void dofi_param_unknown(void (*fn)(const char *name, const char *near));

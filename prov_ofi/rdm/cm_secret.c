@@ -107,6 +107,14 @@ int rdm_secret_load(struct rdm_secret **out)
 	int ret, fd;
 
 	*out = NULL;
+	/* Whoever relies on a secret is not given connections without one. */
+	if (dofi_param_ignored(DOFI_STR_CM_SECRET_FILE)) {
+		dofi_report("DAPL_OFI_CM_SECRET_FILE cannot be used: the program has more rights "
+			    "than its caller (setuid, setgid or file capabilities)");
+		dofi_report("try: unset DAPL_OFI_CM_SECRET_FILE, or start the program as the user "
+			    "whose rights it needs");
+		return -EPERM;
+	}
 	if (!path)
 		return 0;
 	secret = calloc(1, sizeof(*secret));

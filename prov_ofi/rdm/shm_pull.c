@@ -55,7 +55,7 @@ static uint64_t best_of(const char *from, char *to, bool kernel)
 static void measure(void)
 {
 	char *from = malloc(SAMPLE), *to = malloc(SAMPLE);
-	const char *told = dofi_env(VARIABLE);
+	const char *told = dofi_env_secure(VARIABLE);
 	uint64_t kernel, ordinary;
 
 	if (getrandom(&proof, sizeof(proof), 0) != sizeof(proof) || !from || !to)

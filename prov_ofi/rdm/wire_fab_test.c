@@ -32,7 +32,7 @@
 
 bool wfab_test_asked(const struct dofi_fab *fab)
 {
-	const char *value = dofi_env(VARIABLE);
+	const char *value = dofi_env_secure(VARIABLE);
 
 	return !strcmp(fab->row->name, ROW) ||
 	       (value && (!strncmp(value, "efa", 3) || !strncmp(value, "shuffle", 7)));
@@ -49,7 +49,7 @@ void wfab_test_hints(struct fi_info *hints)
 
 void wfab_test_start(struct wfab *net)
 {
-	const char *value = dofi_env(VARIABLE);
+	const char *value = dofi_env_secure(VARIABLE);
 	const char *seed = value ? strchr(value, ':') : NULL;
 	struct wfab_shake *shake = &net->shake;
 

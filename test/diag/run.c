@@ -17,7 +17,7 @@ static char dir[64], conf[96], text[65536];
 static const char *env[MAX_ENV][2];
 static size_t num_env;
 static void (*change)(void);
-static const char *search_path;
+static const char *search_path, *program;
 
 static void remove_dir(void)
 {
@@ -60,6 +60,11 @@ const char *conf_path(void)
 
 void give_env(const char *name, const char *value)
 {
+	for (size_t i = 0; i < num_env; i++)
+		if (!strcmp(env[i][0], name)) {
+			env[i][1] = value;
+			return;
+		}
 	ASSERT(num_env < MAX_ENV);
 	env[num_env][0] = name;
 	env[num_env++][1] = value;
@@ -73,6 +78,11 @@ void give_change(void (*fn)(void))
 void give_path(const char *path)
 {
 	search_path = path;
+}
+
+void give_program(const char *path)
+{
+	program = path;
 }
 
 /* Nothing of the environment of the tests reaches the player but where libraries are. */
@@ -104,7 +114,10 @@ static void become_player(char **argv, int err)
 	dup2(err, 2);
 	/* Its own words, for whoever runs it by hand. */
 	dup2(open("/dev/null", O_WRONLY), 1);
-	execv(search_path ? TEST_PLAYER_ITSELF : TEST_PLAYER, argv);
+	if (program)
+		execv(program, argv);
+	else
+		execv(search_path ? TEST_PLAYER_ITSELF : TEST_PLAYER, argv);
 	_exit(127);
 }
 

@@ -28,6 +28,9 @@ void give_change(void (*change)(void));
 /* The program itself instead of libtool's script, with this search path for libraries. */
 void give_path(const char *path);
 
+/* Another program than the player. */
+void give_program(const char *path);
+
 /* A directory of the test's own. */
 const char *work_dir(void);
 

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A program that has more rights than its caller does not do what the caller's environment wants. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define NOBODY 65534
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+enum rights { PLAIN, SETUID, SETGID, CAPABILITY };
+
+static const struct row {
+	const char *rule;
+	enum rights rights;
+} rows[] = {
+	{ "setuid", SETUID },
+	{ "setgid", SETGID },
+	{ "with_a_capability", CAPABILITY },
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static char path[160], mark[160], file[160], secret[160];
+
+static void become_nobody(void)
+{
+	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
+		_exit(126);
+}
+
+/* What a file capability is for: to read what the caller may not, here the build tree. */
+static int give_capability(void)
+{
+	struct vfs_cap_data cap;
+
+	memset(&cap, 0, sizeof(cap));
+	cap.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE;
+	cap.data[0].permitted = 1u << CAP_DAC_READ_SEARCH | 1u << CAP_DAC_OVERRIDE;
+	return setxattr(path, "security.capability", &cap, XATTR_CAPS_SZ_2, 0);
+}
+
+static void copy_program(void)
+{
+	char command[400];
+
+	snprintf(path, sizeof(path), "%s/program", work_dir());
+	snprintf(command, sizeof(command), "cp %s %s", TEST_PRIVILEGED, path);
+	ASSERT_EQ(system(command), 0);
+	ASSERT_EQ(chmod(path, 0755), 0);
+}
+
+/* The copy of the program gets the rights. The case is skipped where nobody can give them. */
+static void install(enum rights rights)
+{
+	struct statvfs fs;
+
+	if (geteuid() != 0)
+		dt_skip("only root can give rights to a program");
+	if (SANITIZED)
+		dt_skip("sanitizers obey the environment, too");
+	/* A stranger may enter, read, and write here. */
+	ASSERT_EQ(chmod(work_dir(), 0777), 0);
+	copy_program();
+	if (statvfs(path, &fs) || (fs.f_flag & ST_NOSUID))
+		dt_skip("%s is mounted nosuid", work_dir());
+	if (rights == SETUID)
+		ASSERT_EQ(chmod(path, 04755), 0);
+	/* Run by root, who may read the build tree: another group is enough. */
+	if (rights == SETGID)
+		ASSERT(!chown(path, 0, NOBODY) && !chmod(path, 02755));
+	if (rights == CAPABILITY && give_capability())
+		dt_skip("no capabilities of files: %s", strerror(errno));
+	give_program(path);
+	give_change(rights == SETUID || rights == CAPABILITY ? become_nobody : NULL);
+	snprintf(mark, sizeof(mark), "%s/mark", work_dir());
+	snprintf(file, sizeof(file), "%s/file", work_dir());
+}
+
+static bool exists(const char *name)
+{
+	return !access(name, F_OK);
+}
+
+static int open_adapter(const char *ia, bool privileged)
+{
+	int status;
+
+	unlink(mark);
+	unlink(file);
+	status = play(TEST_PROVIDER, ia, NULL);
+	if (privileged && strstr(told(), "plain\n"))
+		dt_skip("the kernel gives no rights to programs here");
+	must_say(privileged ? "secure\n" : "plain\n");
+	return status;
+}
+
+static void libfabric_loads_no_library_of_the_caller(const void *arg)
+{
+	const struct row *row = arg;
+
+	install(PLAIN);
+	give_env("HOSTILE_MARK", mark);
+	give_env("FI_PROVIDER_PATH", TEST_HOSTILE_DIR);
+	give_env("DAPL_OFI_LOG", "2");
+	/* Without more rights it is the user's to say. */
+	ASSERT_EQ(open_adapter("ofi-rxm", false), 0);
+	ASSERT(exists(mark));
+	must_say("remains: FI_PROVIDER_PATH=");
+	install(row->rights);
+	ASSERT_EQ(open_adapter("ofi-rxm", true), 0);
+	ASSERT(!exists(mark));
+	must_not_say("remains: ");
+	must_say("FI_PROVIDER_PATH is ignored: the program has more rights than its caller\n");
+}
+
+static void no_file_of_the_caller_is_written(const void *arg)
+{
+	static const char *const names[] = {
+		"IPATH_DEBUG_FILENAME", "HFI_DEBUG_FILENAME", "PSM_FI_TRACEFILE",
+		"VERBS_LOG_FILE", "DAPL_OFI_LOG_FILE", "DAPL_OFI_TRACE",
+	};
+	const struct row *row = arg;
+
+	install(row->rights);
+	give_env("DAPL_OFI_LOG", "2");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		give_env(names[i], file);
+	give_env("VERBS_LOG_LEVEL", "5");
+	give_env("HFI_BACKTRACE", "1");
+	ASSERT_EQ(open_adapter("ofi-rxm", true), 0);
+	if (exists(file))
+		FAIL("a file that the caller named was written");
+	must_say("DAPL_OFI_LOG_FILE is ignored: the program has more rights than its caller\n");
+}
+
+static void the_caller_chooses_no_fabric(const void *arg)
+{
+	const struct row *row = arg;
+
+	install(PLAIN);
+	give_env("DAPL_OFI_PROVIDER", "none");
+	ASSERT_EQ(open_adapter("ofi-rxm", false), 1);
+	install(row->rights);
+	give_env("DAPL_OFI_DOMAIN", "none");
+	give_env("DAT_OVERRIDE", "/dev/null");
+	ASSERT_EQ(open_adapter("ofi-rxm", true), 0);
+}
+
+/* Ignored in silence, it would leave a program open to peers that it means to refuse. */
+static void nothing_opens_without_the_secret_that_is_wanted(const void *arg)
+{
+	const struct row *row = arg;
+	FILE *f;
+
+	install(row->rights);
+	snprintf(secret, sizeof(secret), "%s/secret", work_dir());
+	f = fopen(secret, "w");
+	ASSERT(f && fputs("0123456789abcdef", f) >= 0 && !fclose(f));
+	give_env("DAPL_OFI_CM_SECRET_FILE", secret);
+	ASSERT_EQ(open_adapter("ofi-rxm", true), 1);
+	must_say("DAPL_OFI_CM_SECRET_FILE cannot be used: the program has more rights");
+}
+
+#define CASES(suite_) TEST_ROWS(suite_, rows, suite_)
+CASES(libfabric_loads_no_library_of_the_caller)
+CASES(no_file_of_the_caller_is_written)
+CASES(the_caller_chooses_no_fabric)
+CASES(nothing_opens_without_the_secret_that_is_wanted)
