@@ -85,6 +85,11 @@ void dofi_cm_break(struct dofi_ep *ep);
 void dofi_cm_flushed(struct dofi_ep *ep);
 /* The last request of a graceful disconnect has completed. */
 void dofi_cm_drained(struct dofi_ep *ep);
+/* Nobody listens at the peer: makes another attempt a little later. False: the grace of
+ * DAPL_OFI_CONNECT_GRACE_MS, or the time limit of the call, does not allow one. (cm_connect.c) */
+bool dofi_cm_retry_later(struct dofi_ep *ep);
+/* The timer of an endpoint that connects: the next attempt, or the end of the time limit. */
+void dofi_cm_connect_deadline(struct dofi_ep *ep);
 /* Waits until the fabric has gone beyond what an attempt may fail at without saying which. */
 void dofi_cm_await_route(struct dofi_ep *ep);
 /* The adapter's device or address has gone: no connection, nor attempt, goes on. */

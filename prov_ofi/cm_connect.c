@@ -8,12 +8,17 @@
 #include "base/param.h"
 #include "base/probe.h"
 #include "cm.h"
+#include "cq.h"
 #include "device.h"
 #include "dto.h"
 #include "err.h"
 #include "feel.h"
 #include "progress.h"
 #include "work.h"
+
+/* How long a refused attempt waits before the next one: twice as long each time. */
+#define RETRY_FIRST DOFI_MS(1)
+#define RETRY_LAST DOFI_MS(16)
 
 /* The peer's address with the port that carries the qualifier. */
 static DAT_RETURN target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_CONN_QUAL qual,
@@ -118,17 +123,17 @@ static bool no_way(int ret)
 	}
 }
 
-/* cm_lock held, arguments checked, EP unconnected. */
-static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
+/* Makes a connection of the fabric and sends the request. The EP does not know it yet. */
+static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **out)
 {
-	struct dofi_ia *ia = ep->obj.ia;
-	struct fi_info *info = connect_info(ia, &a->addr);
+	struct fi_info *info = connect_info(ep->obj.ia, &a->addr);
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_conn *conn;
-	int ret = -ENOMEM;
+	int ret;
 
-	if (info)
-		ret = dofi_conn_open(ep, info, &conn);
+	if (!info)
+		return -ENOMEM;
+	ret = dofi_conn_open(ep, info, &conn);
 	if (!ret) {
 		ret = fi_connect(conn->fid, &a->addr, buf,
 				 build_request(buf, ep, conn, a->qual, a->size, a->priv));
@@ -136,30 +141,115 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 		if (ret)
 			dofi_conn_detach(conn);
 	}
-	if (info)
-		dofi_lib.freeinfo(info);
-	if (ret) {
+	dofi_lib.freeinfo(info);
+	if (ret)
 		dofi_log(DOFI_LOG_INFO, "no attempt to connect: %s", dofi_lib.strerror(-ret));
-		return no_way(ret) ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
-				   : dofi_ret(ret);
-	}
+	else
+		*out = conn;
+	return ret;
+}
+
+/* The request is on its way: the outcome is an event of the fabric, or the deadline. */
+static void await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
 	dofi_lock(&ep->lock);
 	ep->conn = conn;
+	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	dofi_dto_submit(ep);
+	dofi_unlock(&ep->lock);
+	dofi_timer_arm(&ia->timers, &ep->timer, ep->attempt.deadline);
+	if (ia->fab.worded)
+		dofi_cm_await_route(ep);
+	dofi_progress_ring(ia);
+}
+
+/* What later attempts need. */
+static void remember(struct dofi_ep *ep, const struct attempt *a)
+{
+	uint64_t now = dofi_now();
+
+	dofi_lock(&ep->lock);
 	ep->active = true;
 	ep->qual = a->qual;
 	ep->remote = a->addr;
 	ep->remote_port = dofi_addr_port(&a->addr.sa);
 	dofi_addr_set_port(&ep->remote.sa, 0);
-	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
-	dofi_dto_submit(ep);
 	dofi_unlock(&ep->lock);
+	ep->attempt.deadline = a->timeout == DAT_TIMEOUT_INFINITE ? DOFI_NEVER
+								  : now + DOFI_US(a->timeout);
+	ep->attempt.grace_end = now + DOFI_MS(dofi_param(DOFI_NUM_CONNECT_GRACE_MS));
+	ep->attempt.delay = RETRY_FIRST;
+	ep->attempt.priv_len = (uint16_t)a->size;
+	if (a->size)
+		memcpy(ep->attempt.priv, a->priv, (size_t)a->size);
+}
+
+/* cm_lock held, arguments checked, EP unconnected. */
+static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
+{
+	struct dofi_conn *conn;
+	int ret = dial(ep, a, &conn);
+
+	if (ret)
+		return no_way(ret) ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
+				   : dofi_ret(ret);
+	remember(ep, a);
 	DOFI_PROBE3(connect, ep, ep->qual, &ep->remote);
-	if (a->timeout != DAT_TIMEOUT_INFINITE)
-		dofi_timer_arm(&ia->timers, &ep->timer, dofi_now() + DOFI_US(a->timeout));
-	if (ia->fab.worded)
-		dofi_cm_await_route(ep);
-	dofi_progress_ring(ia);
+	await_outcome(ep, conn);
 	return DAT_SUCCESS;
+}
+
+bool dofi_cm_retry_later(struct dofi_ep *ep)
+{
+	uint64_t now = dofi_now(), when = now + ep->attempt.delay;
+
+	if (when > ep->attempt.grace_end)
+		when = ep->attempt.grace_end;
+	if (now >= ep->attempt.grace_end || when >= ep->attempt.deadline)
+		return false;
+	if (ep->attempt.delay < RETRY_LAST)
+		ep->attempt.delay *= 2;
+	if (ep->conn)
+		dofi_conn_detach(ep->conn);
+	dofi_dto_requeue(ep);
+	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
+	dofi_progress_ring(ep->obj.ia);
+	return true;
+}
+
+static void retry(struct dofi_ep *ep)
+{
+	struct attempt a = { .addr = ep->remote, .qual = ep->qual, .size = ep->attempt.priv_len,
+			     .priv = ep->attempt.priv };
+	struct dofi_conn *conn;
+	int ret;
+
+	/* Late, and there is no time left to hear of the outcome. */
+	if (dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
+		return;
+	}
+	dofi_addr_set_port(&a.addr.sa, ep->remote_port);
+	ret = dial(ep, &a, &conn);
+	if (!ret)
+		await_outcome(ep, conn);
+	else
+		dofi_cm_end(ep, no_way(ret) ? DAT_CONNECTION_EVENT_UNREACHABLE
+					    : DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
+}
+
+void dofi_cm_connect_deadline(struct dofi_ep *ep)
+{
+	if (!ep->conn) {
+		retry(ep);
+		return;
+	}
+	/* The outcome may be there, and has not been looked at. */
+	dofi_cm_read_events(ep->obj.ia);
+	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && ep->conn)
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_TIMED_OUT, true);
 }
 
 /* May the EP connect? cm_lock held. */

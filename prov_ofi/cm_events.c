@@ -135,7 +135,7 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 
 	switch (ep->state) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_TIMED_OUT, true);
+		dofi_cm_connect_deadline(ep);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
@@ -266,10 +266,31 @@ static DAT_EVENT_NUMBER failure_event(struct dofi_ep *ep, int err, const uint8_t
 	}
 }
 
-static void failed(struct dofi_ep *ep, int err, const uint8_t *data, size_t len)
+/* How devices report that the peer has no such service. */
+#define IB_CM_REJ_INVALID_SERVICE_ID 8
+
+/* The peer's host refused because nobody listens there; nobody who could decide has. `code` is the
+ * fabric's own error. */
+static bool nobody_listens(const struct dofi_ia *ia, int err, int code, size_t len)
+{
+	if (err != ECONNREFUSED)
+		return false;
+	if (code < 0)
+		code = -code;
+	if (ia->fab.row->wire)
+		return code == ECONNREFUSED;
+	if (ia->fab.row->device && code == IB_CM_REJ_INVALID_SERVICE_ID)
+		return true;
+	/* A refusal of ours carries a message. */
+	return !len && (!ia->fab.row->device || !code || code == ECONNREFUSED);
+}
+
+static void failed(struct dofi_ep *ep, int err, int code, const uint8_t *data, size_t len)
 {
 	switch (ep->state) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		if (nobody_listens(ep->obj.ia, err, code, len) && dofi_cm_retry_later(ep))
+			break;
 		ep->priv_len = 0;
 		dofi_cm_end(ep, failure_event(ep, err, data, len), false);
 		break;
@@ -293,7 +314,7 @@ void dofi_cm_fail_all(struct dofi_ia *ia)
 		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
 
 		if (conn->ep)
-			failed(conn->ep, ENETDOWN, NULL, 0);
+			failed(conn->ep, ENETDOWN, 0, NULL, 0);
 	}
 }
 
@@ -326,7 +347,7 @@ static void read_error(struct dofi_ia *ia)
 	if (ia->fab.row->device && err.err == ETIMEDOUT && err.prov_errno > 0)
 		err.err = err.prov_errno;
 	if (ep)
-		failed(ep, err.err, err.err_data, err.err_data_size);
+		failed(ep, err.err, err.prov_errno, err.err_data, err.err_data_size);
 }
 
 static void dispatch(uint32_t event, union cm_event *e, size_t len)
@@ -356,7 +377,7 @@ static void attempt_failed(struct dofi_ia *ia, int err)
 		struct dofi_ep *ep = dofi_container(pos, struct dofi_conn, link)->ep;
 
 		if (ep && ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
-			failed(ep, err, NULL, 0);
+			failed(ep, err, 0, NULL, 0);
 			return;
 		}
 	}
@@ -388,7 +409,8 @@ void dofi_cm_await_route(struct dofi_ep *ep)
 	struct pollfd pfd = { .fd = ia->fab.eq_fd, .events = POLLIN };
 	int ms = ROUTE_MS;
 
-	while (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && poll(&pfd, 1, ms) > 0) {
+	while (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && ep->conn &&
+	       poll(&pfd, 1, ms) > 0) {
 		if (!read_event(ia))
 			break;		/* what made it readable was dealt with in silence */
 		/* So may this one's have been, on the way to that event. */

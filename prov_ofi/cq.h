@@ -59,6 +59,8 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 void dofi_dto_open(struct dofi_ep *ep);
 /* Completes whatever is still outstanding as flushed. The fabric has let go of it. */
 void dofi_dto_flush(struct dofi_ep *ep);
+/* The receives that the fabric had before the connection was up wait for the next one again. */
+void dofi_dto_requeue(struct dofi_ep *ep);
 /* Forgets whatever is outstanding without reporting it. */
 void dofi_dto_forget(struct dofi_ep *ep);
 

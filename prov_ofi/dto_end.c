@@ -49,6 +49,26 @@ void dofi_dto_flush(struct dofi_ep *ep)
 	with_queue(ep, false, flush_queue);
 }
 
+void dofi_dto_requeue(struct dofi_ep *ep)
+{
+	struct dofi_queue *q = &ep->rq;
+
+	dofi_lock(&ep->lock);
+	dofi_lock(&ep->recv_evd->lock);
+	for (uint32_t i = atomic_load(&q->head); q->dto && i != q->sent; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		/* Others failed before they were handed over. */
+		if (atomic_load(&dto->state) == DOFI_DTO_POSTED ||
+		    dto->status == DAT_DTO_ERR_FLUSHED)
+			atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
+	}
+	q->sent = atomic_load(&q->head);
+	atomic_store_explicit(&q->waiting, q->sent != atomic_load(&q->tail), memory_order_release);
+	dofi_unlock(&ep->recv_evd->lock);
+	dofi_unlock(&ep->lock);
+}
+
 static void forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
 {
 	(void)evd;

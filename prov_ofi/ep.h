@@ -181,7 +181,14 @@ struct dofi_ep {
 	uint16_t local_port, remote_port;
 	uint8_t priv[DOFI_CM_MAX];	/* private data shown in the last connection event */
 	uint16_t priv_len;
-	struct dofi_timer timer;	/* connect, accept or drain deadline; cm_lock */
+	struct dofi_timer timer;	/* connect, accept or drain deadline, next attempt; cm_lock */
+	struct {
+		uint64_t deadline;	/* of the call */
+		uint64_t grace_end;	/* no attempt is made after it */
+		uint64_t delay;		/* before the next attempt */
+		uint16_t priv_len;
+		uint8_t priv[DOFI_CM_MAX];
+	} attempt;			/* of the active side, while it is pending; cm_lock */
 	const void *feeler;		/* the call that asks after the peer's host; cm_lock */
 
 	_Atomic uint32_t life;		/* counts its uses for a connection */

@@ -20,6 +20,8 @@
 	  "has gone may wait for a receive to be posted") \
 	X(DRAIN_MS, 1, 3600000, 30000, "longest time, in milliseconds, that a graceful " \
 	  "disconnect waits for outstanding requests") \
+	X(CONNECT_GRACE_MS, 0, 60000, 200, "how long, in milliseconds, a connect whose peer has " \
+	  "no listener yet is tried again, within the time limit of the call; 0: one attempt") \
 	X(ACCEPT_MS, 100, 3600000, 10000, "longest time, in milliseconds, between accepting a " \
 	  "connection request and the connection being up") \
 	X(KEEPALIVE_S, 0, 7200, 15, "seconds of silence after which a TCP peer is probed; it is " \

@@ -26,18 +26,28 @@ static void set_state(struct rdm_ep *ep, enum rdm_state state)
 	rdm_unlock(&ep->lock);
 }
 
-/* Without a socket object, or after its end. */
-static void post_failure(struct rdm_ep *ep, int err, const void *data, size_t len)
-{
-	struct rdm_event event = { .event = 0, .err = err, .fid = &ep->fid.fid };
-
-	set_state(ep, RDM_DOWN);
-	rdm_cm_post(ep->eq->cm, &event, data, len);
-}
-
 void rdm_cm_fail(struct rdm_cm_conn *conn, int err, const void *data, size_t len)
 {
-	post_failure(conn->ep, err, data, len);
+	struct rdm_event event = { .event = 0, .err = err, .fid = &conn->ep->fid.fid };
+
+	set_state(conn->ep, RDM_DOWN);
+	rdm_cm_post(conn->cm, &event, data, len);
+	rdm_cm_kill(conn);
+}
+
+/* No socket leads to the peer. Needs no socket object. */
+static void post_unreached(struct rdm_ep *ep, int err)
+{
+	struct rdm_event event = { .event = 0, .err = err, .prov_errno = err,
+				   .fid = &ep->fid.fid };
+
+	set_state(ep, RDM_DOWN);
+	rdm_cm_post(ep->eq->cm, &event, NULL, 0);
+}
+
+static void fail_unreached(struct rdm_cm_conn *conn, int err)
+{
+	post_unreached(conn->ep, err);
 	rdm_cm_kill(conn);
 }
 
@@ -219,7 +229,7 @@ static void dialling_ready(struct rdm_cm_conn *conn)
 	if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
 	if (err)
-		rdm_cm_fail(conn, err, NULL, 0);
+		fail_unreached(conn, err);
 	else
 		greet(conn);
 }
@@ -283,7 +293,7 @@ static void redial(struct rdm_cm_conn *conn)
 	if (fd == -EAGAIN && now - conn->began < REDIAL_LIMIT) {
 		rdm_cm_arm(conn->cm, &conn->timer, now + REDIAL);
 	} else if (fd < 0) {
-		rdm_cm_fail(conn, fd == -EAGAIN ? ETIMEDOUT : -fd, NULL, 0);
+		fail_unreached(conn, fd == -EAGAIN ? ETIMEDOUT : -fd);
 	} else {
 		conn->fd = fd;
 		dialled(conn, done);
@@ -299,7 +309,7 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 	if (fd < 0 && fd != -EAGAIN) {
 		if (fd != -ECONNREFUSED && (!ep->wire->local || fd != -EHOSTUNREACH))
 			return fd;
-		post_failure(ep, -fd, NULL, 0);
+		post_unreached(ep, -fd);
 		return 0;
 	}
 	conn = rdm_cm_conn_new(ep->eq->cm, fd < 0 ? -1 : fd, ep->wire, RDM_CM_DIALLING);

@@ -122,7 +122,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *err, uint6
 	err->fid = event->fid;
 	err->context = event->fid ? event->fid->context : NULL;
 	err->err = event->err;
-	err->prov_errno = 0;
+	err->prov_errno = event->prov_errno;
 	if (err->err_data && event->len < err->err_data_size)
 		err->err_data_size = event->len;
 	if (err->err_data)

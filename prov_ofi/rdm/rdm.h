@@ -121,6 +121,7 @@ struct rdm_event {
 	struct dofi_list link;
 	uint32_t event;			/* FI_CONNREQ, FI_CONNECTED, FI_SHUTDOWN; 0: error */
 	int err;			/* error entry: positive */
+	int prov_errno;			/* error entry: why no socket leads to the peer; or 0 */
 	struct fid *fid;
 	struct fi_info *info;		/* FI_CONNREQ: ours until it is read */
 	size_t len;

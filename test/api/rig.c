@@ -288,6 +288,11 @@ DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd)
 	return qual;
 }
 
+void refuse_at_once(void)
+{
+	setenv("DAPL_OFI_CONNECT_GRACE_MS", "0", 1);
+}
+
 DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual)
 {
 	return dat_ep_connect(ep, addr, qual, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT,

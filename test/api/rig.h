@@ -125,6 +125,8 @@ void pair_close(struct pair *p);
  * nothing and just ends the connection, when a write may be over for its sender. */
 void refusal(struct pair *p, enum op op);
 
+/* Connecting to nobody fails at the first attempt; to be called before the IA is opened. */
+void refuse_at_once(void);
 DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual);
 /* A qualifier that nobody listens on at the moment; `evd` takes connection requests. */
 DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd);

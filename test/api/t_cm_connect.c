@@ -68,6 +68,7 @@ TEST(connect, nobody_listens_is_NON_PEER_REJECTED)
 {
 	struct pair p;
 
+	refuse_at_once();
 	pair_open(&p);
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;
@@ -440,6 +441,7 @@ TEST(connect, ipv6_nobody_listens_is_NON_PEER_REJECTED)
 {
 	struct pair p;
 
+	refuse_at_once();
 	pair_open_name(&p, ia6_name());
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;

@@ -207,6 +207,7 @@ TEST(psp, free_refuses_later_requests)
 {
 	struct pair p;
 
+	refuse_at_once();
 	pair_open(&p);
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;
