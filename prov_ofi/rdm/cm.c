@@ -168,9 +168,7 @@ int rdm_cm_watch(struct rdm_cm_conn *conn, uint32_t events)
 	return 0;
 }
 
-/* A child that was forked meanwhile keeps the socket open: it has to leave the sets by itself, and
- * the peer is told. */
-static void close_socket(struct rdm_cm_conn *conn)
+void rdm_cm_close_socket(struct rdm_cm_conn *conn)
 {
 	if (conn->fd < 0)
 		return;
@@ -217,7 +215,7 @@ void rdm_cm_kill(struct rdm_cm_conn *conn)
 	struct rdm_cm *cm = conn->cm;
 
 	detach_ep(conn);
-	close_socket(conn);
+	rdm_cm_close_socket(conn);
 	rdm_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
 		close(conn->in_fd);

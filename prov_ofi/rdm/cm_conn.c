@@ -9,10 +9,15 @@
 #include "base/log.h"
 #include "rdm/cm_int.h"
 
-/* A listener whose queue is full, or for whom enough sockets of ours wait, is tried again so often,
+/* A listener whose queue is full, that has no room, or for whom enough sockets of ours wait, is
+ * tried again after that time (twice as long after each refusal for want of room, up to a limit),
  * and given up after as long a time as the kernel takes for TCP. */
 #define REDIAL DOFI_MS(5)
+#define REDIAL_DOUBLINGS 4
 #define REDIAL_LIMIT DOFI_MS(127000)
+/* A listener that makes room resets a connection on which a request has just come, and its word
+ * may be lost with it: so many are taken for that. */
+#define RESETS 3
 
 static struct rdm_ep *ep_of(struct fid_ep *fid)
 {
@@ -199,6 +204,34 @@ static void take_answer(struct rdm_cm_conn *conn)
 		rdm_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
 }
 
+/* The listener has no room: the attempt begins again, with a socket of its own. */
+static void try_again(struct rdm_cm_conn *conn)
+{
+	unsigned int doublings = conn->redials < REDIAL_DOUBLINGS ? conn->redials
+								  : REDIAL_DOUBLINGS;
+	struct rdm_ep *ep = conn->ep;
+
+	rdm_cm_close_socket(conn);
+	rdm_cm_close_offered(conn);
+	if (conn->in_fd >= 0)
+		close(conn->in_fd);
+	conn->in_fd = -1;
+	conn->in.have = 0;
+	conn->out_len = conn->out_done = 0;
+	if (ep->w.any)
+		ep->wire->close(ep);
+	conn->redials++;
+	rdm_cm_step(conn, RDM_CM_DIALLING);
+	rdm_cm_arm(conn->cm, &conn->timer, dofi_now() + (REDIAL << doublings));
+}
+
+static bool is_busy(const struct rdm_cm_conn *conn)
+{
+	struct rdm_cm_msg msg;
+
+	return !rdm_cm_parse(conn->in.buf, conn->in.have, &msg) && msg.kind == RDM_CM_BUSY;
+}
+
 /* Or greeting. */
 static void asking_ready(struct rdm_cm_conn *conn, uint32_t events)
 {
@@ -208,7 +241,9 @@ static void asking_ready(struct rdm_cm_conn *conn, uint32_t events)
 		rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
 	ret = rdm_cm_recv(conn, false);
 	if (ret > 0) {
-		if (conn->step == RDM_CM_GREETING)
+		if (is_busy(conn))
+			try_again(conn);
+		else if (conn->step == RDM_CM_GREETING)
 			take_challenge(conn);
 		else
 			take_answer(conn);
@@ -216,9 +251,13 @@ static void asking_ready(struct rdm_cm_conn *conn, uint32_t events)
 	}
 	if (!ret || ret == -EINTR)
 		return;
+	if (ret == -ECONNRESET && !conn->in.have && conn->resets++ < RESETS) {
+		try_again(conn);
+		return;
+	}
 	if (ret == -EPROTO || ret == -EBADMSG || ret == -EPROTONOSUPPORT)
 		dofi_log(DOFI_LOG_WARN, "the answer to a connection request is not one of ours");
-	rdm_cm_fail(conn, -ret, NULL, 0);
+	rdm_cm_fail(conn, ret == -EPIPE ? ECONNRESET : -ret, NULL, 0);
 }
 
 static void dialling_ready(struct rdm_cm_conn *conn)

@@ -20,7 +20,8 @@
 #include "rdm/cm_wire.h"
 
 /* Handshakes whose first message is not complete: in all; of one peer, for a moment, because
- * programs connect many endpoints at once; of one peer for longer. */
+ * programs connect many endpoints at once; of one peer for longer. Beyond that the oldest are
+ * closed. */
 #define RDM_CM_HALF_ALL 1024
 #define RDM_CM_HALF_BURST 512
 #define RDM_CM_HALF_PEER 64
@@ -41,6 +42,8 @@ struct rdm_cm {
 	struct dofi_list listeners;
 	struct dofi_list half;		/* accepted, the request is not complete */
 	unsigned int n_half;
+	unsigned int evicted;		/* of them, not logged yet */
+	uint64_t evict_log_at;		/* the next line about them: not before */
 	unsigned int n_early;		/* of ours that have not asked yet */
 	struct dofi_list conns;		/* all others */
 	struct dofi_list ending;	/* of those: the peer has ended, data remains */
@@ -81,6 +84,7 @@ struct rdm_cm_conn {
 	bool decided;			/* fi_accept has been called */
 	bool active;			/* the client's end */
 	bool challenged;		/* CHALLENGE has been sent */
+	unsigned int redials, resets;	/* the client's: tries so far, and those that were reset */
 	uint8_t nonces[2 * RDM_CM_NONCE];
 	bool bye;			/* (L) the peer's last message is in `in` */
 	bool over;			/* (L) nothing more is to be read */
@@ -128,6 +132,9 @@ void rdm_cm_step(struct rdm_cm_conn *conn, enum rdm_cm_step step);
 int rdm_cm_watch(struct rdm_cm_conn *conn, uint32_t events);
 /* Closes the socket and forgets the object; the endpoint has none any more. */
 void rdm_cm_kill(struct rdm_cm_conn *conn);
+/* Only the socket: a child that was forked meanwhile keeps it open, so it leaves the epoll set by
+ * itself, and the peer is told. */
+void rdm_cm_close_socket(struct rdm_cm_conn *conn);
 /* The descriptor that goes with its message has gone, or is not needed. */
 void rdm_cm_close_offered(struct rdm_cm_conn *conn);
 /* What it has to send goes out, then the socket is closed, at the latest after a time. */
@@ -148,9 +155,11 @@ int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr);
 void rdm_cm_tune(int fd);
 /* 1: all of conn->out has gone; 0: some remains; negative error. */
 int rdm_cm_send(struct rdm_cm_conn *conn);
-/* Reads the message that is coming in: 1: complete; 0: not yet; negative: -ECONNRESET (the end of
- * the stream), -EINTR (there is more to be read), or what is wrong. bells: the connection is up. */
+/* Reads the message that is coming in: 1: complete; 0: not yet; negative: -EPIPE (the end of the
+ * stream), -ECONNRESET, -EINTR (there is more to be read), or what is wrong. bells: the connection is up. */
 int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells);
+/* Tells whoever is connecting that there is no room for it. */
+void rdm_cm_send_busy(int fd, const struct rdm_wire *wire);
 /* Writes the message to conn->out, sealed if a secret is wanted (and it is not HELLO). False: it
  * cannot be sealed. */
 bool rdm_cm_pack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg);

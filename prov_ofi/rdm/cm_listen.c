@@ -55,13 +55,20 @@ static struct fi_info *request_info(struct rdm_cm_conn *conn)
 	return NULL;
 }
 
+/* For want of room or memory: the client tries again. */
+static void turn_away(struct rdm_cm_conn *conn)
+{
+	rdm_cm_send_busy(conn->fd, conn->wire);
+	rdm_cm_kill(conn);
+}
+
 static void give(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 {
 	struct rdm_event event = { .event = FI_CONNREQ, .fid = &conn->pep->fid.fid };
 
 	event.info = request_info(conn);
 	if (!event.info) {
-		rdm_cm_refuse(conn, NULL, 0);
+		turn_away(conn);
 		return;
 	}
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
@@ -70,7 +77,7 @@ static void give(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 	rdm_cm_step(conn, RDM_CM_GIVEN);
 	if (!rdm_cm_post(conn->cm, &event, msg->data, msg->data_len)) {
 		dofi_lib.freeinfo(event.info);
-		rdm_cm_refuse(conn, NULL, 0);
+		turn_away(conn);
 	}
 }
 
@@ -223,19 +230,67 @@ int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep)
 
 /* ---------------------------------------------------------------- strangers */
 
-/* Of the same peer, and at least as old; itself included. */
-static unsigned int older_ones(const struct rdm_cm_conn *conn)
+static bool same_peer(const struct rdm_cm_conn *a, const struct rdm_cm_conn *b)
+{
+	return a->wire == b->wire && rdm_cm_same_peer(a, &b->peer, b->pid);
+}
+
+/* Of the same peer, and not older; itself included. The list is in the order of arrival. */
+static unsigned int younger_ones(const struct rdm_cm_conn *conn)
+{
+	const struct dofi_list *pos;
+	unsigned int n = 0;
+
+	for (pos = &conn->link; pos != &conn->cm->half; pos = pos->next)
+		n += same_peer(dofi_container(pos, struct rdm_cm_conn, link), conn);
+	return n;
+}
+
+/* How many there are of the same peer, and the oldest of them. */
+static unsigned int count_peer(const struct rdm_cm_conn *conn, struct rdm_cm_conn **oldest)
 {
 	unsigned int n = 0;
 	struct dofi_list *pos;
 
 	dofi_list_each(pos, &conn->cm->half) {
-		const struct rdm_cm_conn *other = dofi_container(pos, struct rdm_cm_conn, link);
+		struct rdm_cm_conn *other = dofi_container(pos, struct rdm_cm_conn, link);
 
-		n += other->began <= conn->began && other->wire == conn->wire &&
-		     rdm_cm_same_peer(other, &conn->peer, conn->pid);
+		if (same_peer(other, conn) && !n++)
+			*oldest = other;
 	}
 	return n;
+}
+
+/* A flood of connections yields a line a second. */
+static void evict(struct rdm_cm_conn *conn)
+{
+	struct rdm_cm *cm = conn->cm;
+	uint64_t now = dofi_now();
+	char text[INET6_ADDRSTRLEN];
+
+	cm->evicted++;
+	if (now >= cm->evict_log_at) {
+		dofi_log(DOFI_LOG_WARN, "too many idle connections: closed %u, the last one from "
+			 "%s:%u (process %d), which sent no request for %llu ms", cm->evicted,
+			 rdm_cm_addr_text(&conn->peer, text, sizeof(text)),
+			 dofi_addr_port(&conn->peer.sa), conn->pid,
+			 (unsigned long long)((now - conn->began) / DOFI_MS(1)));
+		cm->evicted = 0;
+		cm->evict_log_at = now + DOFI_MS(1000);
+	}
+	turn_away(conn);
+}
+
+/* The newcomer stays: whoever has been silent for longest goes. */
+static void make_room(struct rdm_cm_conn *newcomer)
+{
+	struct rdm_cm *cm = newcomer->cm;
+	struct rdm_cm_conn *oldest = newcomer;
+
+	if (count_peer(newcomer, &oldest) > RDM_CM_HALF_BURST)
+		evict(oldest);
+	else if (cm->n_half > RDM_CM_HALF_ALL)
+		evict(dofi_container(cm->half.next, struct rdm_cm_conn, link));
 }
 
 void rdm_cm_half_tick(struct rdm_cm_conn *conn)
@@ -243,13 +298,17 @@ void rdm_cm_half_tick(struct rdm_cm_conn *conn)
 	uint64_t patience = DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
 	char text[INET6_ADDRSTRLEN];
 
-	if (dofi_now() - conn->began < patience && older_ones(conn) <= RDM_CM_HALF_PEER) {
-		rdm_cm_arm(conn->cm, &conn->timer, conn->began + patience);
+	if (dofi_now() - conn->began < patience) {
+		if (younger_ones(conn) <= RDM_CM_HALF_PEER)
+			rdm_cm_arm(conn->cm, &conn->timer, conn->began + patience);
+		else
+			evict(conn);
 		return;
 	}
-	dofi_log(DOFI_LOG_WARN, "a stranger (%s, port %u, process %d) said nothing, or not enough, "
-		 "and is thrown out", rdm_cm_addr_text(&conn->peer, text, sizeof(text)),
-		 dofi_addr_port(&conn->peer.sa), conn->pid);
+	dofi_log(DOFI_LOG_WARN, "closed idle connection from %s:%u (process %d): no request within "
+		 "%ld ms (DAPL_OFI_SILENT_MS)",
+		 rdm_cm_addr_text(&conn->peer, text, sizeof(text)),
+		 dofi_addr_port(&conn->peer.sa), conn->pid, dofi_param(DOFI_NUM_SILENT_MS));
 	rdm_cm_kill(conn);
 }
 
@@ -280,6 +339,7 @@ static void welcome(struct rdm_cm_listener *l, int fd, const union dofi_addr *pe
 
 	if (!conn) {
 		dofi_log(DOFI_LOG_ERROR, "no memory for a peer that connects");
+		rdm_cm_send_busy(fd, l->wire);
 		close(fd);
 		return;
 	}
@@ -287,13 +347,12 @@ static void welcome(struct rdm_cm_listener *l, int fd, const union dofi_addr *pe
 	if (!conn->wire->local)
 		conn->peer = *peer;
 	identify(conn);
-	if (cm->n_half > RDM_CM_HALF_ALL || older_ones(conn) > RDM_CM_HALF_BURST ||
-	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP)) {
-		dofi_log(DOFI_LOG_WARN,
-			 "too many peers connect and say nothing; one more is turned away");
-		rdm_cm_kill(conn);
+	if (rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP)) {
+		dofi_log(DOFI_LOG_WARN, "no memory to wait for the request of a peer");
+		turn_away(conn);
 		return;
 	}
+	make_room(conn);
 	wait = DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
 	rdm_cm_arm(cm, &conn->timer, conn->began + (wait < RDM_CM_MOMENT ? wait : RDM_CM_MOMENT));
 	rdm_cm_half_ready(conn, EPOLLIN);

@@ -341,7 +341,7 @@ int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells)
 		if (n == -EAGAIN)
 			return 0;
 		if (n <= 0)
-			return n ? (int)n : -ECONNRESET;
+			return n ? (int)n : -EPIPE;
 		ret = rdm_cm_reader_took(&conn->in, (size_t)n, bells);
 		if (ret > 0)
 			return bells ? 1 : check_fd(conn);
@@ -349,6 +349,15 @@ int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells)
 			return ret;
 	}
 	return -EINTR;
+}
+
+void rdm_cm_send_busy(int fd, const struct rdm_wire *wire)
+{
+	struct rdm_cm_msg msg = { .kind = RDM_CM_BUSY, .wire = wire->id };
+	uint8_t buf[RDM_CM_MAX];
+
+	/* Nothing was sent before, so there is room for it; a client that has gone needs no word. */
+	(void)!send(fd, buf, rdm_cm_build(buf, &msg), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 bool rdm_cm_pack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg)

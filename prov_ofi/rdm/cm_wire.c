@@ -96,6 +96,8 @@ static bool parts_ok(const uint8_t *p, size_t offer, size_t data)
 		return offer == RDM_CM_NONCE && !data && !p[7];
 	case RDM_CM_CHALLENGE:
 		return offer == RDM_CM_NONCE && !data && p[7] == SEALED;
+	case RDM_CM_BUSY:
+		return !offer && !data && !p[7];
 	default:
 		return false;
 	}

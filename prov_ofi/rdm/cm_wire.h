@@ -7,15 +7,18 @@
  *   ... the connection is up: doorbell bytes (RDM_CM_BELL) in both directions ...
  *   BYE (the wire's last word) ->  and/or  <-  BYE; then the end of the stream
  *
+ * A listener that has no room for one more client sends BUSY, at any time before its answer, and
+ * closes; the client tries again (cm_conn.c).
+ *
  * Where a secret is wanted (cm_secret.h), the client's HELLO and the listener's CHALLENGE, with 32
- * random bytes each as the wire's bytes, come first; all but HELLO are sealed then.
+ * random bytes each as the wire's bytes, come first; all but HELLO and BUSY are sealed then.
  *
  * A message is a header of 32 bytes, numbers big-endian, followed by the wire's bytes and the
  * private data of the layer above (there begins cm_proto.h):
  *
  *  offset size
  *   0  4  magic "RDMC"
- *   4  1  version of this layout and of frame.h (2)
+ *   4  1  version of this layout and of frame.h (3)
  *   5  1  kind: enum rdm_cm_kind
  *   6  1  wire: id of the sender's wire (struct rdm_wire)
  *   7  1  flags: bit 0: a descriptor travels with the message (unix sockets); bit 1: sealed, 32
@@ -42,7 +45,7 @@
 #include "rdm/rdm.h"
 
 #define RDM_CM_MAGIC 0x52444d43u
-#define RDM_CM_VERSION 2
+#define RDM_CM_VERSION 3
 #define RDM_CM_HDR 32
 #define RDM_CM_MAX (RDM_CM_HDR + RDM_OFFER_MAX + RDM_CM_DATA + RDM_CM_MAC)
 #define RDM_CM_BELL 0
@@ -54,6 +57,7 @@ enum rdm_cm_kind {
 	RDM_CM_BYE,
 	RDM_CM_HELLO,
 	RDM_CM_CHALLENGE,
+	RDM_CM_BUSY,
 };
 
 struct rdm_cm_msg {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What do strangers, and peers that misbehave, achieve? */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,10 +114,11 @@ struct garbage {
 
 static const struct garbage garbage[] = {
 	{ "magic", 0, { 'X' }, 1, false },
-	{ "version", 4, { 3 }, 1, true },
+	{ "version", 4, { RDM_CM_VERSION + 1 }, 1, true },
 	{ "kind 0", 5, { 0 }, 1, false },
 	{ "kind 5", 5, { 5 }, 1, false },
-	{ "kind 7", 5, { 7 }, 1, false },
+	{ "busy, to a listener", 5, { RDM_CM_BUSY }, 1, false },
+	{ "kind 99", 5, { 99 }, 1, false },
 	{ "seal promised", 7, { 2 }, 1, false },
 	{ "acceptance to a listener", 5, { RDM_CM_ACCEPT }, 1, false },
 	{ "wire", 6, { 77 }, 1, true },
@@ -172,7 +174,7 @@ static void noise(const void *row)
 		 * request. */
 		while (n--)
 			buf[rand_r(&seed) % 5] ^= (uint8_t)(1 + rand_r(&seed) % 255);
-		if (!memcmp(buf, "RDMC\2", 5))
+		if (!memcmp(buf, "RDMC\3", 5))
 			buf[0] = 'r';
 		send(fd, buf, len, MSG_NOSIGNAL);
 		shown_out(&t, fd, !memcmp(buf, "RDMC", 4));
@@ -266,35 +268,49 @@ TEST(rdm_fds, no_more_than_one_is_taken)
 	teardown(&t);
 }
 
-/* So many half-open ones of one peer, then others are turned away, and only that peer's. */
+/* The visitor is told that there is no room, and nothing else. */
+static void turned_away(struct target *t, int fd)
+{
+	struct rdm_cm_msg msg;
+	uint8_t buf[RDM_CM_MAX];
+
+	ASSERT_EQ(raw_recv(&t->s, fd, buf, sizeof(buf)), RDM_CM_HDR);
+	ASSERT_EQ(rdm_cm_parse(buf, RDM_CM_HDR, &msg), 0);
+	ASSERT_EQ(msg.kind, RDM_CM_BUSY);
+	shown_out(t, fd, false);
+}
+
+static void still_there(int fd)
+{
+	ASSERT(recv(fd, &(char){ 0 }, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+}
+
+/* Of more half-open ones of one peer than may be, the oldest goes, and only of that peer. */
 static void crowd(const void *row)
 {
 	struct target t;
-	int fd[RDM_CM_HALF_PEER], more;
+	int fd[RDM_CM_HALF_PEER + 1], other = -1;
 
 	set_number("DAPL_OFI_SILENT_MS", "60000");
 	setup(&t, row);
-	for (size_t i = 0; i < RDM_CM_HALF_PEER; i++) {
+	if (!t.sort->local)
+		other = raw_connect(false, "127.0.0.1", pep_port(&t.pep), "127.0.0.2");
+	for (size_t i = 0; i <= RDM_CM_HALF_PEER; i++) {
 		fd[i] = visit(&t);
 		work(&t.s);
 	}
-	more = visit(&t);
-	shown_out(&t, more, false);
-	for (size_t i = 0; i < RDM_CM_HALF_PEER; i++)
-		ASSERT(recv(fd[i], &(char){ 0 }, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
-	if (!t.sort->local) {
-		more = raw_connect(false, "127.0.0.1", pep_port(&t.pep), "127.0.0.2");
-		for (int i = 0; i < 5; i++)
-			sleep_and_work(&t.s, NULL, 2);
-		ASSERT(recv(more, &(char){ 0 }, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
-		close(more);
-	}
-	close(fd[0]);
-	for (int i = 0; i < 3; i++)
+	turned_away(&t, fd[0]);
+	for (int i = 0; i < 5; i++)
 		sleep_and_work(&t.s, NULL, 2);
+	for (size_t i = 1; i <= RDM_CM_HALF_PEER; i++)
+		still_there(fd[i]);
+	if (other >= 0)
+		still_there(other);
 	still_serves(&t);
-	for (size_t i = 1; i < RDM_CM_HALF_PEER; i++)
+	for (size_t i = 1; i <= RDM_CM_HALF_PEER; i++)
 		close(fd[i]);
+	if (other >= 0)
+		close(other);
 	teardown(&t);
 }
 
@@ -336,7 +352,6 @@ TEST(rdm_crowd_of_all, is_bounded)
 	static int fd[RDM_CM_HALF_ALL];
 	struct target t;
 	char source[16];
-	int more;
 
 	if (setrlimit(RLIMIT_NOFILE, &room))
 		dt_skip("not enough descriptors");
@@ -348,13 +363,15 @@ TEST(rdm_crowd_of_all, is_bounded)
 		ASSERT(fd[i] >= 0);
 		work(&t.s);
 	}
-	more = visit(&t);
-	shown_out(&t, more, false);
-	for (int i = 0; i < RDM_CM_HALF_ALL; i++)
+	/* The newcomer is served, in the place of the oldest. */
+	still_serves(&t);
+	turned_away(&t, fd[0]);
+	for (int i = 1; i < RDM_CM_HALF_ALL; i++)
+		still_there(fd[i]);
+	for (int i = 1; i < RDM_CM_HALF_ALL; i++)
 		close(fd[i]);
 	for (int i = 0; i < 40; i++)
 		sleep_and_work(&t.s, NULL, 2);
-	still_serves(&t);
 	teardown(&t);
 }
 
@@ -391,6 +408,72 @@ static void short_of_descriptors(const void *row)
 
 TEST_ROWS(rdm_short_of_fds, sorts, short_of_descriptors)
 
+/* ---------------------------------------------------------------- listeners without room */
+
+enum { SAYS_BUSY, RESETS_IT };
+static const struct busy_row {
+	const char *name;
+	bool local;
+	int how, times;
+} busy_rows[] = {
+	{ "unix-busy", true, SAYS_BUSY, 5 },
+	{ "tcp-busy", false, SAYS_BUSY, 5 },
+	{ "tcp-resets", false, RESETS_IT, 2 },
+};
+
+/* A client that is turned away for want of room tries again, until there is some. */
+static void tries_again(const void *row)
+{
+	const struct busy_row *how = row;
+	uint8_t buf[RDM_CM_MAX], busy[RDM_CM_MAX];
+	struct rdm_cm_msg msg = { .kind = RDM_CM_BUSY, .wire = how->local ? 7 : 8 };
+	size_t len = rdm_cm_build(busy, &msg);
+	uint16_t port = 0;
+	struct end e;
+	struct side s;
+	int l, fd = -1;
+
+	memset(&play, 0, sizeof(play));
+	side_open(&s, how->local);
+	l = raw_listen(how->local, "127.0.0.1", &port, 5);
+	end_open(&e, &s, NULL);
+	ASSERT_EQ(end_connect(&e, "127.0.0.1", port, "data", 4), 0);
+	for (int i = 0; i <= how->times; i++) {
+		ssize_t n;
+
+		ASSERT_EQ(fcntl(l, F_SETFL, O_NONBLOCK), 0);
+		while ((fd = accept(l, NULL, NULL)) < 0) {
+			ASSERT_EQ(s.events, 0);
+			sleep_and_work(&s, NULL, 10);
+		}
+		n = raw_recv(&s, fd, buf, sizeof(buf));
+		ASSERT(n > 0);
+		ASSERT_EQ(rdm_cm_parse(buf, (size_t)n, &msg), 0);
+		ASSERT_EQ(msg.kind, RDM_CM_REQUEST);
+		ASSERT_EQ(msg.data_len, 4);
+		ASSERT_EQ(memcmp(msg.data, "data", 4), 0);
+		if (i == how->times)
+			break;
+		if (how->how == SAYS_BUSY)
+			ASSERT_EQ(send(fd, busy, len, MSG_NOSIGNAL), len);
+		else
+			setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 },
+				   sizeof(struct linger));
+		close(fd);
+	}
+	msg = (struct rdm_cm_msg){ .kind = RDM_CM_ACCEPT, .wire = how->local ? 7 : 8,
+				   .offer = (const uint8_t *)"passive", .offer_len = 8 };
+	len = rdm_cm_build(busy, &msg);
+	ASSERT_EQ(send(fd, busy, len, MSG_NOSIGNAL), len);
+	await_only(&s, NULL, FI_CONNECTED, &e);
+	end_close(&e);
+	close(fd);
+	close(l);
+	side_close(&s);
+}
+
+TEST_ROWS(rdm_busy, busy_rows, tries_again)
+
 /* ---------------------------------------------------------------- listeners that misbehave */
 
 static void wrong_answers(const void *row)
@@ -401,12 +484,12 @@ static void wrong_answers(const void *row)
 		int err;
 	} answers[] = {
 		{ "HTTP/1.1 400 Bad Request\r\n\r\n....", 32, EPROTO },
-		{ "RDMC\3...........................", 32, EPROTONOSUPPORT },
-		{ "RDMC\2\1\7\0\0\0\0\0\0\1\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
-		{ "RDMC\2\2\115\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
-		{ "RDMC\2\2\7\0\0\377\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EBADMSG },
-		{ "RDMC\2\4\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
-		{ "RDMC\2\2", 6, ECONNRESET },
+		{ "RDMC\4...........................", 32, EPROTONOSUPPORT },
+		{ "RDMC\3\1\7\0\0\0\0\0\0\1\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
+		{ "RDMC\3\2\115\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
+		{ "RDMC\3\2\7\0\0\377\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EBADMSG },
+		{ "RDMC\3\4\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
+		{ "RDMC\3\2", 6, ECONNRESET },
 		{ "", 0, ECONNRESET },
 	};
 	const struct sort *sort = row;

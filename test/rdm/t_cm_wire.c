@@ -56,7 +56,7 @@ TEST(rdm_wire, messages_come_back_as_they_were)
 TEST(rdm_wire, layout_is_the_documented_one)
 {
 	static const uint8_t want[] = {
-		'R', 'D', 'M', 'C', 2, 1, 9, 0, 0, 2, 0, 1, 4711 >> 8, 4711 & 255, 4, 0,
+		'R', 'D', 'M', 'C', RDM_CM_VERSION, 1, 9, 0, 0, 2, 0, 1, 4711 >> 8, 4711 & 255, 4, 0,
 		10, 1, 2, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5, 18, 18,
 	};
 	uint8_t buf[RDM_CM_MAX];
@@ -144,7 +144,7 @@ TEST(rdm_wire, reader_notices_at_once)
 	ASSERT_EQ(rdm_cm_reader_took(&r, 1, false), -EPROTO);
 	memset(&r, 0, sizeof(r));
 	ASSERT_EQ(rdm_cm_reader_took(&r, 1, false), -EPROTO);
-	memcpy(r.buf, "RDMC\3", 5);
+	memcpy(r.buf, "RDMC\4", 5);
 	r.have = 0;
 	ASSERT_EQ(rdm_cm_reader_took(&r, 4, false), 0);
 	ASSERT_EQ(rdm_cm_reader_took(&r, 1, false), -EPROTONOSUPPORT);
