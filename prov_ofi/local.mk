@@ -67,6 +67,7 @@ dofi_sources = \
 	prov_ofi/rdm/cm_listen.c \
 	prov_ofi/rdm/cm_secret.c prov_ofi/rdm/cm_secret.h \
 	prov_ofi/rdm/cm_sock.c \
+	prov_ofi/rdm/cm_trust.c \
 	prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h \
 	prov_ofi/rdm/cq.c \
 	prov_ofi/rdm/ep.c \

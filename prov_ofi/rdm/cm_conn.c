@@ -18,6 +18,9 @@
 /* A listener that makes room resets a connection on which a request has just come, and its word
  * may be lost with it: so many are taken for that. */
 #define RESETS 3
+/* A listener on this host whose queue is full for so long is sought over the network, if its port
+ * is there. */
+#define LOCAL_FULL DOFI_MS(1000)
 
 static struct rdm_ep *ep_of(struct fid_ep *fid)
 {
@@ -273,23 +276,49 @@ static void dialling_ready(struct rdm_cm_conn *conn)
 		greet(conn);
 }
 
+/* As rdm_cm_dial_local. Without a network there is no other way to the listener, and to a secret
+ * that it knows there is no better proof. */
+static int dial_local(struct rdm_ep *ep, const struct rdm_wire *wire, const union dofi_addr *to,
+		      bool *done)
+{
+	bool network = !ep->domain->fabric->wire->local;
+	const struct rdm_cm *cm = ep->eq->cm;
+
+	*done = true;
+	rdm_cm_choose(ep, wire);
+	return rdm_cm_dial_local(wire, to, network ? RDM_CM_BY_PORT :
+					   cm->secret ? RDM_CM_BY_SECRET : RDM_CM_BY_NOTHING);
+}
+
+/* Its queue has been full for long, perhaps because somebody else's process has taken the name: is
+ * it to be had over the network? */
+static bool left_for_network(const union dofi_addr *to, uint64_t since)
+{
+	uid_t uid;
+
+	return dofi_now() - since > LOCAL_FULL && rdm_cm_port_owner(to, &uid);
+}
+
 /* Like rdm_cm_dial, on the wire that leads there; the endpoint is on that from here on. A local
- * listener that is there, however busy, is the one that is meant. */
-static int dial(struct rdm_ep *ep, const union dofi_addr *to, bool *done)
+ * listener that is believed, however busy, is the one that is meant. since: of the first try. */
+static int dial(struct rdm_ep *ep, const union dofi_addr *to, uint64_t since, bool *done)
 {
 	const struct rdm_fabric *fabric = ep->domain->fabric;
 	union dofi_addr source = fabric->fab->addr;
 	int fd;
 
+	if (fabric->wire->local) {
+		fd = dial_local(ep, fabric->wire, to, done);
+		return fd == -EACCES ? -ECONNREFUSED : fd;
+	}
 	if (fabric->local_wire && rdm_cm_is_here(to)) {
-		rdm_cm_choose(ep, fabric->local_wire);
-		fd = rdm_cm_dial(ep->wire, NULL, to, done);
-		if (fd >= 0 || fd == -EAGAIN)
+		fd = dial_local(ep, fabric->local_wire, to, done);
+		if (fd >= 0 || (fd == -EAGAIN && !left_for_network(to, since)))
 			return fd;
 	}
 	rdm_cm_choose(ep, fabric->wire);
 	dofi_addr_set_port(&source.sa, 0);
-	return rdm_cm_dial(ep->wire, fabric->fab->addr_named ? &source : NULL, to, done);
+	return rdm_cm_dial(fabric->fab->addr_named ? &source : NULL, to, done);
 }
 
 /* Listeners throw out peers that connect and say nothing (RDM_CM_HALF_PEER). A process that has no
@@ -326,7 +355,8 @@ static void redial(struct rdm_cm_conn *conn)
 {
 	uint64_t now = dofi_now();
 	bool done;
-	int fd = crowded(conn->ep, &conn->peer) ? -EAGAIN : dial(conn->ep, &conn->peer, &done);
+	int fd = crowded(conn->ep, &conn->peer)
+		? -EAGAIN : dial(conn->ep, &conn->peer, conn->began, &done);
 
 	conn->wire = conn->ep->wire;
 	if (fd == -EAGAIN && now - conn->began < REDIAL_LIMIT) {
@@ -343,7 +373,7 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 {
 	struct rdm_cm_conn *conn;
 	bool done = false;
-	int fd = crowded(ep, to) ? -EAGAIN : dial(ep, to, &done);
+	int fd = crowded(ep, to) ? -EAGAIN : dial(ep, to, dofi_now(), &done);
 
 	if (fd < 0 && fd != -EAGAIN) {
 		if (fd != -ECONNREFUSED && (!ep->wire->local || fd != -EHOSTUNREACH))

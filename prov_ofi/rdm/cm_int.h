@@ -6,6 +6,7 @@
  *   cm_listen.c  listeners, requests
  *   cm_conn.c    the endpoint's operations: connecting, accepting, ending
  *   cm_end.c     how a connection that was up ends
+ *   cm_trust.c   whether a local listener is believed
  *   cm_wire.c    the messages; cm_secret.c: what seals them
  *
  * A socket object (struct rdm_cm_conn) belongs to one event queue; eq->lock protects it. What is
@@ -142,13 +143,30 @@ void rdm_cm_linger(struct rdm_cm_conn *conn);
 /* Posts an event. False: no memory, which the log says. */
 bool rdm_cm_post(struct rdm_cm *cm, const struct rdm_event *what, const void *data, size_t len);
 
+/* What a listener on this host that is neither root's nor this user's can prove itself by. */
+enum rdm_cm_proof {
+	RDM_CM_BY_NOTHING,
+	RDM_CM_BY_PORT,			/* it owns the TCP port, too */
+	RDM_CM_BY_SECRET,		/* the handshake proves it, whoever it is */
+};
+
+/* cm_trust.c */
+/* May the listener that the unix socket is connected to get what is meant for `to`? False: the log
+ * says why. */
+bool rdm_cm_believes(int fd, const union dofi_addr *to, enum rdm_cm_proof proof);
+/* Who listens where a TCP connect to `to` leads. False: nobody on this host, or several users. */
+bool rdm_cm_port_owner(const union dofi_addr *to, uid_t *uid);
+
 /* cm_sock.c */
 /* Is it an address of this host, for certain? */
 bool rdm_cm_is_here(const union dofi_addr *addr);
-/* A socket that is being connected to `to`; *done: it is connected. source: address to bind to,
- * or NULL. -EAGAIN: to be tried again later; other negative errors are final. */
-int rdm_cm_dial(const struct rdm_wire *wire, const union dofi_addr *source,
-		const union dofi_addr *to, bool *done);
+/* A socket that is being connected to `to` over the network; *done: it is connected. source:
+ * address to bind to, or NULL. Negative errors are final. */
+int rdm_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done);
+/* The same to a listener on this host. -EAGAIN: to be tried again later; -EACCES: there is one, and
+ * it is not believed. */
+int rdm_cm_dial_local(const struct rdm_wire *wire, const union dofi_addr *to,
+		      enum rdm_cm_proof proof);
 /* A listening socket; addr gets the port. Negative error. */
 int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr);
 /* TCP: no delay, and a peer that falls silent is noticed. */

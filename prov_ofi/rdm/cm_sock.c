@@ -105,12 +105,23 @@ static int new_socket(int family)
 
 /* ---------------------------------------------------------------- connecting */
 
-static int connect_local(int fd, const struct rdm_wire *wire, const union dofi_addr *to, bool any)
+static int connect_local(const struct rdm_wire *wire, const union dofi_addr *to, bool any,
+			 enum rdm_cm_proof proof)
 {
 	struct sockaddr_un un;
 	socklen_t len = make_name(wire, to, any, &un);
+	int fd = new_socket(AF_UNIX), ret;
 
-	return connect(fd, (struct sockaddr *)&un, len) ? -errno : 0;
+	if (fd < 0)
+		return fd;
+	if (connect(fd, (struct sockaddr *)&un, len))
+		ret = -errno;
+	else
+		ret = rdm_cm_believes(fd, to, proof) ? 0 : -EACCES;
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
 }
 
 /* An address for many hosts, or for none (240.0.0.0/4). */
@@ -121,15 +132,18 @@ static bool no_host(const union dofi_addr *to)
 	return ntohl(to->in.sin_addr.s_addr) >> 28 >= 14;
 }
 
-static int dial_local(int fd, const struct rdm_wire *wire, const union dofi_addr *to)
+/* Whoever takes the name of the address must not hide a listener at all addresses. */
+int rdm_cm_dial_local(const struct rdm_wire *wire, const union dofi_addr *to,
+		      enum rdm_cm_proof proof)
 {
-	int ret = connect_local(fd, wire, to, false);
+	int fd = connect_local(wire, to, false, proof), any;
 
-	if (ret != -ECONNREFUSED)
-		return ret;
+	if (fd != -ECONNREFUSED && fd != -EACCES)
+		return fd;
 	if (!is_here(to))
 		return no_host(to) ? -ENETUNREACH : -EHOSTUNREACH;
-	return connect_local(fd, wire, to, true);
+	any = connect_local(wire, to, true, proof);
+	return any == -ECONNREFUSED ? fd : any;
 }
 
 void rdm_cm_tune(int fd)
@@ -140,31 +154,25 @@ void rdm_cm_tune(int fd)
 	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), false);
 }
 
-static int dial_tcp(int fd, const union dofi_addr *source, const union dofi_addr *to, bool *done)
+int rdm_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done)
 {
-	rdm_cm_tune(fd);
-	if (source && bind(fd, &source->sa, (socklen_t)dofi_addr_len(&source->sa)))
-		return -errno;
-	if (!connect(fd, &to->sa, (socklen_t)dofi_addr_len(&to->sa)))
-		return 0;
-	*done = false;
-	return errno == EINPROGRESS ? 0 : -errno;
-}
-
-int rdm_cm_dial(const struct rdm_wire *wire, const union dofi_addr *source,
-		const union dofi_addr *to, bool *done)
-{
-	int fd = new_socket(wire->local ? AF_UNIX : to->sa.sa_family), ret;
+	int fd = new_socket(to->sa.sa_family), ret = 0;
 
 	if (fd < 0)
 		return fd;
-	*done = true;
-	ret = wire->local ? dial_local(fd, wire, to) : dial_tcp(fd, source, to, done);
+	rdm_cm_tune(fd);
+	*done = false;
+	if (source && bind(fd, &source->sa, (socklen_t)dofi_addr_len(&source->sa)))
+		ret = -errno;
+	else if (connect(fd, &to->sa, (socklen_t)dofi_addr_len(&to->sa)))
+		ret = errno == EINPROGRESS ? 0 : -errno;
+	else
+		*done = true;
 	if (!ret)
 		return fd;
 	close(fd);
 	/* A port of ours that is taken is no reason to try again. */
-	return ret == -EAGAIN && !wire->local ? -EADDRNOTAVAIL : ret;
+	return ret == -EAGAIN ? -EADDRNOTAVAIL : ret;
 }
 
 /* ---------------------------------------------------------------- listening */

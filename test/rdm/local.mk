@@ -29,6 +29,7 @@ test_rdm_test_rdm_SOURCES = \
 	prov_ofi/rdm/cm_listen.c \
 	prov_ofi/rdm/cm_secret.c prov_ofi/rdm/cm_secret.h \
 	prov_ofi/rdm/cm_sock.c \
+	prov_ofi/rdm/cm_trust.c \
 	prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h \
 	prov_ofi/rdm/frame.h prov_ofi/rdm/rdm.h \
 	prov_ofi/tcpfd.c

@@ -24,6 +24,7 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/rdm/cm_listen.c \
 	prov_ofi/rdm/cm_secret.c \
 	prov_ofi/rdm/cm_sock.c \
+	prov_ofi/rdm/cm_trust.c \
 	prov_ofi/rdm/cm_wire.c \
 	prov_ofi/rdm/cq.c \
 	prov_ofi/rdm/ep.c \

@@ -26,6 +26,7 @@ robust_tests = \
 	test/robust/garbage \
 	test/robust/strangers \
 	test/robust/flood \
+	test/robust/imposter \
 	test/robust/versions \
 	test/robust/many \
 	test/robust/idle \
@@ -47,7 +48,8 @@ robust_log = .log
 test/robust/garbage$(robust_log): test/robust/kill$(robust_log)
 test/robust/strangers$(robust_log): test/robust/garbage$(robust_log)
 test/robust/flood$(robust_log): test/robust/strangers$(robust_log)
-test/robust/versions$(robust_log): test/robust/flood$(robust_log)
+test/robust/imposter$(robust_log): test/robust/flood$(robust_log)
+test/robust/versions$(robust_log): test/robust/imposter$(robust_log)
 test/robust/many$(robust_log): test/robust/versions$(robust_log)
 test/robust/idle$(robust_log): test/robust/many$(robust_log)
 test/robust/mixed-20$(robust_log): test/robust/idle$(robust_log)
@@ -79,6 +81,11 @@ test_robust_flood_SOURCES = test/robust/flood.c test/robust/attack.c test/robust
 test_robust_flood_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_flood_LDFLAGS = $(robust_ldflags)
 test_robust_flood_LDADD = $(robust_libs2)
+
+test_robust_imposter_SOURCES = test/robust/imposter.c
+test_robust_imposter_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_imposter_LDFLAGS = $(robust_ldflags)
+test_robust_imposter_LDADD = $(robust_libs2)
 
 test_robust_versions_SOURCES = test/robust/versions.c $(robust_strangers)
 test_robust_versions_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
