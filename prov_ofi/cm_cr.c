@@ -11,6 +11,7 @@
 #include "grants.h"
 #include "mr.h"
 #include "progress.h"
+#include "tcpfd.h"
 
 /* The acceptance or rejection message of this side. */
 static size_t build_answer(uint8_t *buf, struct dofi_ia *ia, enum dofi_cm_kind kind,
@@ -334,7 +335,11 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	ep->remote = cr->remote;
 	ep->remote_port = cr->remote_port;
 	dofi_conn_find_socket(conn);
-	ret = fi_accept(conn->fid, buf, len);
+	/* libfabric (tcp) would report the connection first, and then its end. */
+	if (conn->fd >= 0 && dofi_tcpfd_peer_gone(conn->fd))
+		ret = -ECONNRESET;
+	else
+		ret = fi_accept(conn->fid, buf, len);
 	dofi_lib.freeinfo(cr->info);
 	cr->info = NULL;
 	if (ret)

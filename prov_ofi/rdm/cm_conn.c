@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What do an endpoint's connection calls do, and how does the handshake go on? */
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -423,11 +424,24 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 
 /* ---------------------------------------------------------------- accepting */
 
-/* The answer has gone out, or cannot: then the end of the connection follows its beginning. */
-static void answered(struct rdm_cm_conn *conn)
+/* Has the client closed its socket, or reset the connection? Until it has its answer it does not end
+ * its direction alone. */
+static bool client_gone(const struct rdm_cm_conn *conn)
 {
-	conn->out_done = conn->out_len;
-	rdm_cm_live(conn, NULL, 0);
+	struct pollfd pfd = { .fd = conn->fd, .events = POLLRDHUP };
+
+	return poll(&pfd, 1, 0) > 0;
+}
+
+/* Sends what remains of the answer. What cannot be sent completes no connection. */
+static void send_answer(struct rdm_cm_conn *conn)
+{
+	int ret = rdm_cm_send(conn);
+
+	if (ret < 0)
+		rdm_cm_fail(conn, -ret, NULL, 0);
+	else if (ret)
+		rdm_cm_live(conn, NULL, 0);
 }
 
 static int answer(struct rdm_cm_conn *conn, const void *param, size_t len)
@@ -453,8 +467,7 @@ static int answer(struct rdm_cm_conn *conn, const void *param, size_t len)
 	conn->in.have = 0;
 	set_state(conn->ep, RDM_CONNECTING);
 	rdm_cm_step(conn, RDM_CM_ANSWERING);
-	if (rdm_cm_send(conn))
-		answered(conn);
+	send_answer(conn);
 	return 0;
 }
 
@@ -474,7 +487,10 @@ static int ep_accept(struct fid_ep *fid, const void *param, size_t len)
 		? rdm_cm_watch(conn, EPOLLOUT) : -FI_EINVAL;
 	if (!ret) {
 		conn->decided = true;
-		ret = answer(conn, param, len);
+		if (client_gone(conn))
+			rdm_cm_fail(conn, ECONNRESET, NULL, 0);
+		else
+			ret = answer(conn, param, len);
 	}
 	pthread_mutex_unlock(&ep->eq->lock);
 	return ret;
@@ -514,8 +530,7 @@ void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events)
 		asking_ready(conn, events);
 		break;
 	case RDM_CM_ANSWERING:
-		if (rdm_cm_send(conn))
-			answered(conn);
+		send_answer(conn);
 		break;
 	case RDM_CM_LIVE:
 		rdm_cm_peer_end(conn);
