@@ -148,9 +148,7 @@ EACH bool flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COMPLE
 /* Arguments that do not depend on the queue. */
 EACH DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
 {
-	DAT_COUNT most = o->kind == DOFI_RECV ? ep->attr.max_recv_iov : ep->attr.max_request_iov;
-
-	if (o->n < 0 || o->n > most)
+	if (o->n < 0 || o->n > dofi_ep_max_iov(ep, o->kind))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (o->n && !o->iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);

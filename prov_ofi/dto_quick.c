@@ -65,11 +65,10 @@ EACH bool post_locked(struct dofi_ep *ep, enum dofi_dto_kind kind, const DAT_LMR
 		      const DAT_RMR_TRIPLET *remote)
 {
 	struct dofi_queue *q = kind == DOFI_RECV ? &ep->rq : &ep->sq;
-	DAT_COUNT most = kind == DOFI_RECV ? ep->attr.max_recv_iov : ep->attr.max_request_iov;
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 	struct dofi_dto *dto = dofi_queue_at(q, tail);
 
-	if (most < 1 || !is_free(ep, q, tail, kind) || !take_segment(ep, dto, kind, seg))
+	if (!dofi_ep_max_iov(ep, kind) || !is_free(ep, q, tail, kind) || !take_segment(ep, dto, kind, seg))
 		return false;
 	if (kind == DOFI_RECV)
 		dto->memory = seg->lmr_context;

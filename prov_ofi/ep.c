@@ -145,6 +145,19 @@ void dofi_ep_set_marks(struct dofi_ep *ep)
 	atomic_store(&ep->shared.hard, ep->attr.max_recv_dtos > 0 ? ep->attr.max_recv_dtos : -1);
 }
 
+void dofi_ep_set_limits(struct dofi_ep *ep)
+{
+	const DAT_EP_ATTR *a = &ep->attr;
+
+	ep->max_iov[DOFI_RECV] = (uint8_t)a->max_recv_iov;
+	ep->max_iov[DOFI_SEND] = (uint8_t)a->max_request_iov;
+	/* 0, the default: as many as other requests. */
+	ep->max_iov[DOFI_READ] = (uint8_t)(a->max_rdma_read_iov ? a->max_rdma_read_iov
+								: a->max_request_iov);
+	ep->max_iov[DOFI_WRITE] = (uint8_t)(a->max_rdma_write_iov ? a->max_rdma_write_iov
+								  : a->max_request_iov);
+}
+
 DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
 			struct dofi_ep **out)
 {
@@ -153,6 +166,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	if (!ep)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	ep->attr = *attr;
+	dofi_ep_set_limits(ep);
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	ep->pz = NULL;
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;

@@ -173,6 +173,7 @@ struct dofi_ep {
 	bool worded;			/* a word of ours leads its messages */
 	bool bare;			/* its calls need the EVD's lock (evd.h) */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
+	uint8_t max_iov[DOFI_RECV + 1];	/* segments, by kind; of the attributes */
 
 	struct dofi_conn *conn;
 	uint64_t qual;			/* what it is, or was, connected to; active side */
@@ -200,6 +201,15 @@ struct dofi_ep {
 static inline struct dofi_ep *dofi_ep_live(DAT_EP_HANDLE handle)
 {
 	return (struct dofi_ep *)dofi_obj_live(handle, DAT_HANDLE_TYPE_EP);
+}
+
+/* How many segments an operation of that kind may have; atomic operations have one. */
+static inline __attribute__((always_inline)) DAT_COUNT
+dofi_ep_max_iov(const struct dofi_ep *ep, enum dofi_dto_kind kind)
+{
+	if (kind == DOFI_WRITE_IMMED)
+		kind = DOFI_WRITE;
+	return ep->max_iov[kind <= DOFI_RECV ? kind : DOFI_SEND];
 }
 
 static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t pos)
@@ -233,6 +243,8 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 		      struct dofi_evd *conn);
 /* EP with an SRQ: its watermarks become those of its attributes. */
 void dofi_ep_set_marks(struct dofi_ep *ep);
+/* What posts are checked against becomes what the attributes say. */
+void dofi_ep_set_limits(struct dofi_ep *ep);
 int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
 /* cm_lock held; the handle is already invalid. No event. */
 void dofi_ep_destroy(struct dofi_ep *ep);

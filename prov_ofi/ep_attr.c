@@ -262,6 +262,7 @@ static DAT_RETURN apply(struct dofi_ep *ep, const struct change *c)
 	marks = ep->srq && (c->attr.max_recv_dtos != ep->attr.max_recv_dtos ||
 			    c->attr.srq_soft_hw != ep->attr.srq_soft_hw);
 	ep->attr = c->attr;
+	dofi_ep_set_limits(ep);
 	if (marks)
 		dofi_ep_set_marks(ep);
 	dofi_ep_set_evds(ep, c->recv, c->req, c->conn);

@@ -226,6 +226,88 @@ TEST(lmr_check, send_of_one_segment_where_none_is_allowed_is_ARG2)
 	pair_close(&p);
 }
 
+/* max_rdma_read_iov and max_rdma_write_iov count, and 0 stands for max_request_iov. */
+static void check_limits(DAT_COUNT request, DAT_COUNT read, DAT_COUNT write)
+{
+	DAT_COUNT reads = read ? read : request, writes = write ? write : request, i;
+	DAT_LMR_TRIPLET t[8];
+	DAT_EP_ATTR attr;
+	struct node n;
+	struct pair p;
+
+	node_open(&n);
+	attr = default_attr(&n);
+	node_close(&n);
+	attr.max_request_iov = request;
+	attr.max_rdma_read_iov = read;
+	attr.max_rdma_write_iov = write;
+	pair_open_attr(&p, &attr, NULL);
+	pair_connect(&p);
+	for (i = 0; i < 8; i++)
+		t[i] = seg(&p.a.buf, 64 * (size_t)i, i < reads ? 16 : 0);
+	BAD_ARG(post(&p, OP_SEND, request + 1, t), 2);
+	BAD_ARG(post(&p, OP_READ, reads + 1, t), 2);
+	BAD_ARG(post(&p, OP_WRITE, writes + 1, t), 2);
+	if (reads) {
+		OK(post(&p, OP_READ, reads, t));
+		EV_DTO(p.a.req, p.a.ep, 9, OP_READ, 16);
+	}
+	if (writes) {
+		OK(post(&p, OP_WRITE, writes, t));
+		EV_DTO(p.a.req, p.a.ep, 9, OP_WRITE,
+		       16 * (size_t)(writes < reads ? writes : reads));
+	}
+	EV_EMPTY(p.a.req);
+	pair_close(&p);
+}
+
+TEST(lmr_check, rdma_of_more_segments_than_other_requests)
+{
+	check_limits(1, 3, 4);
+}
+
+TEST(lmr_check, rdma_of_fewer_segments_than_other_requests)
+{
+	check_limits(4, 1, 2);
+}
+
+TEST(lmr_check, rdma_limit_0_is_that_of_other_requests)
+{
+	check_limits(3, 0, 0);
+	check_limits(2, 0, 4);
+}
+
+TEST(lmr_check, rdma_of_one_segment_where_requests_have_none)
+{
+	check_limits(0, 1, 1);
+	check_limits(0, 0, 1);
+}
+
+TEST(lmr_check, rdma_limits_can_be_modified)
+{
+	DAT_EP_PARAM param;
+	DAT_LMR_TRIPLET t[3];
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	memset(&param, 0, sizeof(param));
+	param.ep_attr.max_rdma_read_iov = 1;
+	param.ep_attr.max_rdma_write_iov = 2;
+	OK(dat_ep_modify(p.a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV |
+				 DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV, &param));
+	pair_connect(&p);
+	for (i = 0; i < 3; i++)
+		t[i] = seg(&p.a.buf, 64 * (size_t)i, 16);
+	BAD_ARG(post(&p, OP_READ, 2, t), 2);
+	BAD_ARG(post(&p, OP_WRITE, 3, t), 2);
+	OK(post(&p, OP_READ, 1, t));
+	EV_DTO(p.a.req, p.a.ep, 9, OP_READ, 16);
+	OK(post(&p, OP_WRITE, 2, t));
+	EV_DTO(p.a.req, p.a.ep, 9, OP_WRITE, 32);
+	pair_close(&p);
+}
+
 TEST(lmr_check, recv_is_checked_before_the_connection_too)
 {
 	DAT_LMR_TRIPLET t;
