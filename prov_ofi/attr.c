@@ -59,8 +59,8 @@ static void fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 	a->max_lmr_block_size = DOFI_LEN_MAX;
 	a->max_lmr_virtual_address = UINT64_MAX;
 	a->max_pzs = DOFI_MAX_PZS;
-	a->max_message_size = DOFI_MAX_MESSAGE;
-	a->max_rdma_size = DOFI_MAX_MESSAGE;
+	a->max_message_size = ia->fab.max_size;
+	a->max_rdma_size = ia->fab.max_size;
 	a->max_srqs = DOFI_MAX_SRQS;
 	a->max_ep_per_srq = DOFI_MAX_EPS;
 	a->max_recv_per_srq = DOFI_MAX_SRQ_DTOS;

@@ -98,6 +98,9 @@ EACH DAT_RETURN take_room(struct dofi_ia *ia, const struct dofi_pz *pz, struct d
 		dto->desc[0] = NULL;
 		dto->iov_count = 1;
 	}
+	/* No message is longer than an event can tell; a buffer may be. */
+	if (!ret && dto->length > DOFI_LEN_MAX)
+		dto->length = DOFI_LEN_MAX;
 	return ret;
 }
 
@@ -215,6 +218,12 @@ EACH DAT_RETURN take_operands(struct dofi_dto *dto, const struct order *o)
 	return DAT_SUCCESS;
 }
 
+/* For one operation: a receive may have more room than any message needs. */
+EACH DAT_RETURN check_size(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return dto->length > ep->max_size ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
+}
+
 EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
 {
 	DAT_MEM_PRIV_FLAGS need = rules[o->kind].need;
@@ -233,11 +242,11 @@ EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct orde
 	}
 	ret = take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n, o->into_rmr ? &sink : o->iov,
 			    need);
-	if (ret || o->kind == DOFI_SEND)
-		return ret;
-	if (o->kind >= DOFI_FETCH_ADD)
+	if (!ret && o->kind >= DOFI_FETCH_ADD)
 		return take_operands(dto, o);
-	return take_remote(dto, o->kind, o->remote);
+	if (!ret && o->kind != DOFI_SEND)
+		ret = take_remote(dto, o->kind, o->remote);
+	return ret ? ret : check_size(ep, dto);
 }
 
 /* An operation that waits for nothing goes to the fabric at once. */

@@ -37,7 +37,10 @@ EACH bool take_segment(struct dofi_ep *ep, struct dofi_dto *dto, enum dofi_dto_k
 	const struct dofi_region *r = dofi_region_find(&ep->obj.ia->lmrs, seg->lmr_context);
 	uint64_t len = seg->segment_length;
 
-	if (!r || !(r->priv & need) || r->pz != ep->pz || !len ||
+	/* For requests one comparison covers no bytes, too. */
+	if (kind == DOFI_RECV ? !len : len - 1 >= ep->max_size)
+		return false;
+	if (!r || !(r->priv & need) || r->pz != ep->pz ||
 	    !dofi_region_covers(r, seg->virtual_address, len))
 		return false;
 	dto->pz = ep->pz;

@@ -149,6 +149,8 @@ void dofi_ep_set_limits(struct dofi_ep *ep)
 {
 	const DAT_EP_ATTR *a = &ep->attr;
 
+	/* The IA's: programs ask for small messages and send large ones. */
+	ep->max_size = ep->obj.ia->fab.max_size;
 	ep->max_iov[DOFI_RECV] = (uint8_t)a->max_recv_iov;
 	ep->max_iov[DOFI_SEND] = (uint8_t)a->max_request_iov;
 	/* 0, the default: as many as other requests. */

@@ -174,6 +174,7 @@ struct dofi_ep {
 	bool bare;			/* its calls need the EVD's lock (evd.h) */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
 	uint8_t max_iov[DOFI_RECV + 1];	/* segments, by kind; of the attributes */
+	uint32_t max_size;		/* bytes of one request; of the IA */
 
 	struct dofi_conn *conn;
 	uint64_t qual;			/* what it is, or was, connected to; active side */

@@ -11,11 +11,10 @@
 
 void dofi_ep_attr_default(struct dofi_ia *ia, bool recv, bool request, DAT_EP_ATTR *attr)
 {
-	(void)ia;
 	memset(attr, 0, sizeof(*attr));
 	attr->service_type = DAT_SERVICE_TYPE_RC;
-	attr->max_message_size = DOFI_MAX_MESSAGE;
-	attr->max_rdma_size = DOFI_MAX_MESSAGE;
+	attr->max_message_size = ia->fab.max_size;
+	attr->max_rdma_size = ia->fab.max_size;
 	attr->qos = DAT_QOS_BEST_EFFORT;
 	attr->recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 	attr->request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
@@ -60,8 +59,8 @@ static bool limits_ok(struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 	       count_ok(attr->max_rdma_read_out, DOFI_MAX_READS) &&
 	       count_ok(attr->max_rdma_read_iov, iov) &&
 	       count_ok(attr->max_rdma_write_iov, iov) &&
-	       attr->max_message_size <= DOFI_MAX_MESSAGE &&
-	       attr->max_rdma_size <= DOFI_MAX_MESSAGE;
+	       attr->max_message_size <= ia->fab.max_size &&
+	       attr->max_rdma_size <= ia->fab.max_size;
 }
 
 static bool flags_ok(const DAT_EP_ATTR *attr)

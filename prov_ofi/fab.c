@@ -13,6 +13,7 @@
 #include "device.h"
 #include "fab.h"
 #include "fab_lib.h"
+#include "grants.h"
 #include "netif.h"
 #include "rdm/rdm.h"
 #include "why.h"
@@ -292,6 +293,16 @@ static bool wants_secret(void)
 	       dofi_param_ignored(DOFI_STR_CM_SECRET_FILE);
 }
 
+/* What the fabric carries in one operation, and every completion event has room for. */
+static uint32_t largest(const struct dofi_fab *fab)
+{
+	size_t most = fab->info->ep_attr->max_msg_size;
+
+	if (fab->worded)
+		most -= sizeof(uint64_t);
+	return most && most < DOFI_MAX_MESSAGE ? (uint32_t)most : DOFI_MAX_MESSAGE;
+}
+
 static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const struct wish *wish)
 {
 	int ret;
@@ -322,6 +333,7 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 		return ret;
 	}
 	fab->max_priv = row->cm_data - row->cm_header;
+	fab->max_size = largest(fab);
 	return 0;
 }
 

@@ -92,6 +92,7 @@ struct dofi_fab {
 	size_t reads_iov;		/* segments that one RDMA read of the fabric takes */
 	size_t inject;			/* messages up to this length are copied when posted */
 	size_t max_priv;		/* private data left to the consumer */
+	uint32_t max_size;		/* bytes of one message or RDMA operation */
 };
 
 /* params: "provider=tcp domain=eth0", or the "device port" pairs of old registry files.

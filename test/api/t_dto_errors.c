@@ -269,6 +269,104 @@ TEST(dto_error, rdma_lengths_that_do_not_fit_are_LENGTH_ERROR)
 	pair_close(&p);
 }
 
+#define LONG_SEGMENTS 4
+
+/* A send, a write and a read of so many bytes, whose segments may overlap. */
+static void post_long(struct pair *p, const struct buf *b, uint64_t bytes, DAT_COUNT n,
+		      DAT_RETURN got[3])
+{
+	const DAT_COMPLETION_FLAGS none = DAT_COMPLETION_DEFAULT_FLAG;
+	DAT_RMR_TRIPLET r = rem_raw((uintptr_t)b->mem, bytes, b->rmr);
+	DAT_LMR_TRIPLET t[LONG_SEGMENTS];
+
+	for (DAT_COUNT i = 0; i < n; i++)
+		t[i] = seg(b, 0, bytes / (uint64_t)n);
+	t[n - 1].segment_length += (seg_len_t)(bytes % (uint64_t)n);
+	got[0] = dat_ep_post_send(p->a.ep, n, t, ck(1), none);
+	got[1] = dat_ep_post_rdma_write(p->a.ep, n, t, ck(2), &r, none);
+	got[2] = dat_ep_post_rdma_read(p->a.ep, n, t, ck(3), &r, none);
+}
+
+static void refuses_long(struct pair *p, const struct buf *b, DAT_COUNT n)
+{
+	DAT_RETURN got[3];
+
+	post_long(p, b, (uint64_t)p->node.attr.max_message_size + 1, n, got);
+	for (int i = 0; i < 3; i++)
+		ASSERT_RET(got[i], DAT_LENGTH_ERROR, 0);
+	EV_EMPTY(p->a.req);
+	OK(post_recv(&p->b, 0, 100, 4));
+	OK(post_send(&p->a, 0, 100, 5));
+	EV_DTO(p->b.recv, p->b.ep, 4, OP_RECV, 100);
+	EV_DTO(p->a.req, p->a.ep, 5, OP_SEND, 100);
+}
+
+TEST(dto_error, requests_longer_than_the_ia_carries_are_LENGTH_ERROR)
+{
+	DAT_RETURN got[3];
+	struct pair p;
+	struct buf b;
+
+	pair_up(&p);
+	ASSERT_EQ(p.node.attr.max_message_size, p.node.attr.max_rdma_size);
+	buf_make(&b, &p.node, p.node.attr.max_message_size / LONG_SEGMENTS + LONG_SEGMENTS,
+		 PRIV_ALL);
+	refuses_long(&p, &b, LONG_SEGMENTS);
+	/* As long as it carries; on a disconnected endpoint nothing moves. */
+	pair_disconnect(&p);
+	post_long(&p, &b, p.node.attr.max_message_size, LONG_SEGMENTS, got);
+	for (int i = 0; i < 3; i++)
+		OK(got[i]);
+	EV_FLUSH(p.a.req, p.a.ep, 1, OP_SEND);
+	EV_FLUSH(p.a.req, p.a.ep, 2, OP_WRITE);
+	EV_FLUSH(p.a.req, p.a.ep, 3, OP_READ);
+	buf_free(&b);
+	pair_close(&p);
+}
+
+TEST(dto_error, requests_of_one_segment_longer_than_the_ia_carries_are_LENGTH_ERROR)
+{
+	struct pair p;
+	struct buf b;
+	size_t len;
+	void *mem;
+
+	if (fabric_is("verbs") || fabric_is("iwarp"))
+		dt_skip("a device would lock more than 2 GiB of memory");
+	pair_up(&p);
+	len = (size_t)p.node.attr.max_message_size + 1;
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		   -1, 0);
+	ASSERT(mem != MAP_FAILED);
+	buf_register(&b, &p.node, p.node.pz, mem, len, PRIV_ALL);
+	refuses_long(&p, &b, 1);
+	buf_free(&b);
+	pair_close(&p);
+}
+
+TEST(dto_error, a_receive_may_have_more_room_than_the_ia_carries)
+{
+	DAT_LMR_TRIPLET t[LONG_SEGMENTS];
+	struct pair p;
+	struct buf b;
+
+	if (fabric_is("verbs") || fabric_is("iwarp"))
+		dt_skip("the device decides");
+	pair_up(&p);
+	buf_make(&b, &p.node, p.node.attr.max_message_size / LONG_SEGMENTS + LONG_SEGMENTS,
+		 PRIV_ALL);
+	for (int i = 0; i < LONG_SEGMENTS; i++)
+		t[i] = seg(&b, 0, b.len);
+	OK(dat_ep_post_recv(p.b.ep, LONG_SEGMENTS, t, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
+	fill(p.a.buf.mem, 300, 7);
+	OK(post_send(&p.a, 0, 300, 2));
+	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 300);
+	CHECK_FILL(b.mem, 300, 7);
+	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 300);
+	buf_free(&b);
+	pair_close(&p);
+}
+
 TEST(dto_error, rdma_without_a_remote_triplet_is_ARG5)
 {
 	DAT_LMR_TRIPLET t;
