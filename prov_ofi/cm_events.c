@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/probe.h"
@@ -428,6 +429,8 @@ void dofi_cm_read_events(struct dofi_ia *ia)
 
 void dofi_cm_progress(struct dofi_ia *ia, bool block)
 {
+	DOFI_NO_CANCEL();
+
 	if (block)
 		pthread_mutex_lock(&ia->cm_lock);
 	else if (pthread_mutex_trylock(&ia->cm_lock))

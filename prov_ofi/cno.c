@@ -8,25 +8,10 @@
 
 #include "agent.h"
 #include "base/clock.h"
+#include "base/eventfd.h"
 #include "cno.h"
 #include "err.h"
 #include "progress.h"
-
-static void raise_fd(struct dofi_cno *cno)
-{
-	uint64_t one = 1;
-	ssize_t n = write(cno->fd, &one, sizeof(one));
-
-	(void)n;	/* full means readable, which is what is wanted */
-}
-
-static void clear_fd(struct dofi_cno *cno)
-{
-	uint64_t count;
-	ssize_t n = read(cno->fd, &count, sizeof(count));
-
-	(void)n;
-}
 
 /* The trigger that is pending, or NULL; cno->lock held. */
 static DAT_EVD_HANDLE take_trigger(struct dofi_cno *cno)
@@ -39,7 +24,7 @@ static DAT_EVD_HANDLE take_trigger(struct dofi_cno *cno)
 	cno->cause = NULL;
 	/* It still has to wake those that are to leave. */
 	if (!cno->dismissed)
-		clear_fd(cno);
+		dofi_eventfd_clear(cno->fd);
 	return cause;
 }
 
@@ -52,7 +37,7 @@ void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
 	if (!cno->pending) {
 		cno->pending = true;
 		cno->cause = evd;
-		raise_fd(cno);
+		dofi_eventfd_set(cno->fd);
 	}
 	pthread_mutex_unlock(&cno->lock);
 	if (call)
@@ -65,7 +50,7 @@ void dofi_cno_detach(struct dofi_cno *cno)
 	if (!--cno->evds && cno->waiters) {
 		cno->round++;
 		cno->dismissed = cno->waiters;
-		raise_fd(cno);
+		dofi_eventfd_set(cno->fd);
 	}
 	pthread_mutex_unlock(&cno->lock);
 }
@@ -107,7 +92,7 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 	pthread_mutex_lock(&cno->lock);
 	cno->dying = true;
 	if (cno->waiters)
-		raise_fd(cno);
+		dofi_eventfd_set(cno->fd);
 	while (cno->waiters)
 		pthread_cond_wait(&cno->left, &cno->lock);
 	dofi_agent_remove(cno);
@@ -207,16 +192,47 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 	return DAT_SUCCESS;
 }
 
-/* Sleeps until the descriptor is readable or the deadline; cno->lock held on entry and exit. */
-static int sleep_once(struct dofi_cno *cno, uint64_t deadline)
+/* A thread inside dat_cno_wait. */
+struct cno_waiter {
+	struct dofi_cno *cno;
+	unsigned int round;		/* as it was when the thread came */
+};
+
+/* cno->lock held. */
+static void leave(const struct cno_waiter *w)
 {
+	struct dofi_cno *cno = w->cno;
+
+	cno->waiters--;
+	if (cno->round != w->round && !--cno->dismissed && !cno->pending)
+		dofi_eventfd_clear(cno->fd);
+	if (cno->dying)
+		pthread_cond_broadcast(&cno->left);
+}
+
+/* The thread was cancelled while it slept: a trigger stays for others. */
+static void leave_cancelled(void *arg)
+{
+	const struct cno_waiter *w = arg;
+
+	pthread_mutex_lock(&w->cno->lock);
+	leave(w);
+	pthread_mutex_unlock(&w->cno->lock);
+}
+
+/* Sleeps until the descriptor is readable or the deadline; cno->lock held on entry and exit. */
+static int sleep_once(struct cno_waiter *w, uint64_t deadline)
+{
+	struct dofi_cno *cno = w->cno;
 	struct pollfd pfd = { .fd = cno->fd, .events = POLLIN };
 	uint64_t now = dofi_now(), left = deadline > now ? deadline - now : 0;
 	struct timespec ts = { (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
 	int ret;
 
 	pthread_mutex_unlock(&cno->lock);
+	pthread_cleanup_push(leave_cancelled, w);
 	ret = ppoll(&pfd, 1, deadline == DOFI_NEVER ? NULL : &ts, NULL) < 0 ? -errno : 0;
+	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&cno->lock);
 	return ret;
 }
@@ -224,9 +240,9 @@ static int sleep_once(struct dofi_cno *cno, uint64_t deadline)
 DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd)
 {
 	struct dofi_cno *cno = dofi_cno_live(handle);
+	struct cno_waiter w = { .cno = cno };
 	uint64_t deadline = DOFI_NEVER;
 	DAT_RETURN ret = DAT_SUCCESS;
-	unsigned int round;
 
 	if (!cno)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
@@ -235,27 +251,24 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 	if (timeout != DAT_TIMEOUT_INFINITE)
 		deadline = dofi_now() + DOFI_US(timeout);
 	*evd = DAT_HANDLE_NULL;
+	pthread_testcancel();
 	pthread_mutex_lock(&cno->lock);
 	cno->waiters++;
-	round = cno->round;
-	while (!cno->pending && !cno->dying && cno->round == round) {
+	w.round = cno->round;
+	while (!cno->pending && !cno->dying && cno->round == w.round) {
 		if (dofi_now() >= deadline) {
 			ret = DOFI_ERR(DAT_QUEUE_EMPTY, 0);
 			break;
 		}
-		if (sleep_once(cno, deadline) == -EINTR && !cno->pending && !cno->dying &&
-		    cno->round == round) {
+		if (sleep_once(&w, deadline) == -EINTR && !cno->pending && !cno->dying &&
+		    cno->round == w.round) {
 			ret = DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
 			break;
 		}
 	}
 	if (!ret && !cno->dying)
 		*evd = take_trigger(cno);
-	cno->waiters--;
-	if (cno->round != round && !--cno->dismissed && !cno->pending)
-		clear_fd(cno);
-	if (cno->dying)
-		pthread_cond_broadcast(&cno->left);
+	leave(&w);
 	pthread_mutex_unlock(&cno->lock);
 	return ret;
 }

@@ -2,6 +2,7 @@
 /* What happens to a completion? (hot) */
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/probe.h"
 #include "cq_each.h"
@@ -338,6 +339,7 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 	struct dofi_dto *dto;
 	uint8_t status;
 
+	DOFI_NO_CANCEL();
 	memset(&err, 0, sizeof(err));
 	if (fi_cq_readerr(evd->cq, &err, 0) < 0)
 		return false;
@@ -375,19 +377,24 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd)
 {
 	struct dofi_ia *ia = evd->obj.ia;
 	struct fid *fid = &evd->cq->fid;
-	bool entered = dofi_srx_enter(ia, evd->shares);	/* this reads, too */
-	int ret = fi_trywait(ia->fab.fabric, &fid, 1);
+	bool entered;
+	int ret;
 
+	DOFI_NO_CANCEL();
+	entered = dofi_srx_enter(ia, evd->shares);	/* this reads, too */
+	ret = fi_trywait(ia->fab.fabric, &fid, 1);
 	dofi_srx_leave(ia, entered);
 	return !ret;
 }
 
-/* Where an SRQ is concerned: see dofi_srx_enter. */
-ssize_t dofi_cq_read_shared(struct dofi_evd *evd, struct fi_cq_data_entry *entry, size_t most)
+ssize_t dofi_cq_read_enclosed(struct dofi_evd *evd, struct fi_cq_data_entry *entry, size_t most)
 {
-	bool entered = dofi_srx_enter(evd->obj.ia, true);
-	ssize_t n = fi_cq_read(evd->cq, entry, most);
+	bool entered;
+	ssize_t n;
 
+	DOFI_NO_CANCEL();
+	entered = dofi_srx_enter(evd->obj.ia, evd->shares);
+	n = fi_cq_read(evd->cq, entry, most);
 	dofi_srx_leave(evd->obj.ia, entered);
 	return n;
 }

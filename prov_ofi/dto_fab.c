@@ -170,6 +170,7 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
 	ssize_t ret;
+	int state;
 
 	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_QUEUED) {
 		q->sent++;	/* completed while it waited */
@@ -186,9 +187,9 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 		ep->reads_begun++;
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	dofi_evd_enter(evd, ep->bare);
+	state = dofi_fab_enter(ep, evd);
 	ret = hand_over(ep, fid, dto);
-	dofi_evd_leave(evd, ep->bare);
+	dofi_fab_leave(ep, evd, state);
 	if (!ret)
 		q->sent++;
 	else

@@ -3,8 +3,31 @@
 #ifndef DOFI_DTO_FAB_H
 #define DOFI_DTO_FAB_H
 
+#include "base/cancel.h"
+#include "base/each.h"
 #include "ep.h"
 #include "tag.h"
+
+/* Around a call that hands an operation to the fabric. Returns what leaving needs. */
+EACH int dofi_fab_enter(const struct dofi_ep *ep, struct dofi_evd *evd)
+{
+	if (!ep->enclosure)
+		return 0;
+	if (ep->enclosure != DOFI_ENCLOSE_LOCK)
+		return dofi_cancel_disable();
+	dofi_lock(&evd->lock);
+	return 0;
+}
+
+EACH void dofi_fab_leave(const struct dofi_ep *ep, struct dofi_evd *evd, int state)
+{
+	if (!ep->enclosure)
+		return;
+	if (ep->enclosure != DOFI_ENCLOSE_LOCK)
+		dofi_cancel_restore(&state);
+	else
+		dofi_unlock(&evd->lock);
+}
 
 static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 {

@@ -48,10 +48,11 @@ EACH void dofi_dto_give(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
 	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
 	struct fid_ep *fid = ep->conn->fid;
 	ssize_t ret;
+	int state;
 
 	if (dofi_kind_fetches(kind))
 		ep->reads_begun++;
-	dofi_evd_enter(evd, ep->bare);
+	state = dofi_fab_enter(ep, evd);
 	if (kind == DOFI_RECV)
 		ret = dofi_fab_recv(ep, fid, dto, single);
 	else if (kind == DOFI_SEND)
@@ -62,7 +63,7 @@ EACH void dofi_dto_give(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
 		ret = dofi_fab_atomic(ep, fid, dto);
 	else
 		ret = dofi_fab_rdma(ep, fid, dto, single, kind);
-	dofi_evd_leave(evd, ep->bare);
+	dofi_fab_leave(ep, evd, state);
 	if (!ret) {
 		q->sent = pos + 1;
 		return;

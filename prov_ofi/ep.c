@@ -95,6 +95,7 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	 * own under that one's. */
 	if (ep->srq) {
 		new_recv->shares = new_req->shares = true;
+		new_recv->enclosed = new_req->enclosed = true;
 		dofi_lock(&ep->srq->lock);
 	}
 	pthread_mutex_lock(&ep->obj.ia->obj_lock);
@@ -179,6 +180,8 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->worded = ia->fab.worded;
 	ep->plain = ep->plain_rdma && !ep->worded;
 	ep->bare = ia->fab.bare;
+	ep->enclosure = ep->bare ? DOFI_ENCLOSE_LOCK
+			: ia->fab.cancels ? DOFI_ENCLOSE_CANCEL : DOFI_ENCLOSE_NOT;
 	memset(&ep->rq, 0, sizeof(ep->rq));
 	memset(&ep->sq, 0, sizeof(ep->sq));
 	ep->srq = NULL;

@@ -133,6 +133,13 @@ enum {
 	DOFI_WORK_FLUSHED = 32,	/* the fabric flushed what nobody here ended */
 };
 
+/* What surrounds each call that hands an operation to the fabric. */
+enum dofi_enclosure {
+	DOFI_ENCLOSE_NOT,
+	DOFI_ENCLOSE_LOCK,		/* the EVD's lock (evd.h) */
+	DOFI_ENCLOSE_CANCEL,		/* the thread must not be cancelled (base/cancel.h) */
+};
+
 struct dofi_ep {
 	struct dofi_obj obj;
 	struct dofi_lock lock;
@@ -172,6 +179,7 @@ struct dofi_ep {
 	bool plain, plain_rdma;
 	bool worded;			/* a word of ours leads its messages */
 	bool bare;			/* its calls need the EVD's lock (evd.h) */
+	uint8_t enclosure;		/* enum dofi_enclosure */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
 	uint8_t max_iov[DOFI_RECV + 1];	/* segments, by kind; of the attributes */
 	uint32_t max_size;		/* bytes of one request; of the IA */

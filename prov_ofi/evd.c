@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/eventfd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "cno.h"
@@ -87,6 +88,7 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->fruitless = 0;
 	evd->covered = false;
 	evd->shares = false;
+	evd->enclosed = evd->obj.ia->fab.cancels;
 	evd->internal = internal;
 	dofi_list_init(&evd->link);
 }
@@ -265,14 +267,10 @@ void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
 
 void dofi_evd_wake_locked(struct dofi_evd *evd)
 {
-	uint64_t one = 1;
-	ssize_t n;
-
 	if (!evd->sleeping)
 		return;
 	evd->sleeping = false;
-	n = write(evd->wake_fd, &one, sizeof(one));
-	(void)n;	/* an eventfd that is already readable wakes as well */
+	dofi_eventfd_set(evd->wake_fd);
 }
 
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before)

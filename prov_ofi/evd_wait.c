@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/eventfd.h"
 #include "base/param.h"
 #include "cm.h"
 #include "cno.h"
@@ -106,13 +107,64 @@ static bool may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusal
 	return true;
 }
 
+/* evd->lock held. */
+static void end_sleep(struct dofi_evd *evd)
+{
+	evd->stalled = false;
+	evd->sleeping = false;
+	dofi_evd_away(evd, false);
+	dofi_eventfd_clear(evd->wake_fd);	/* the CQ, or the deadline, may have ended it */
+}
+
+/* The waiter leaves the call; evd->lock held. */
+static void leave(struct dofi_evd *evd)
+{
+	evd->waiter = false;
+	/* The EVD and its adapter, with the bell, may be closed once the lock is given up. */
+	if (evd->dying)
+		dofi_signal_all(&evd->left);
+	else
+		dofi_progress_consumer_left(evd->obj.ia);
+}
+
+struct sleeper {
+	struct dofi_evd *evd;
+	uint32_t notified;		/* evd->notified when it fell asleep */
+};
+
+/* The thread was cancelled while it slept. What came for it meanwhile has to notify others. */
+static void leave_cancelled(void *arg)
+{
+	struct sleeper *s = arg;
+	struct dofi_evd *evd = s->evd;
+
+	dofi_lock(&evd->lock);
+	end_sleep(evd);
+	leave(evd);
+	if (!evd->dying)
+		dofi_evd_notify(evd, s->notified);
+	dofi_unlock(&evd->lock);
+}
+
+static int poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
+			    const struct timespec *limit)
+{
+	int ret;
+
+	pthread_cleanup_push(leave_cancelled, s);
+	ret = ppoll(fds, n, limit, NULL) < 0 ? -errno : 0;
+	pthread_cleanup_pop(0);
+	return ret;
+}
+
 /* Sleeps until somebody wakes the EVD, the CQ has news, or the deadline. evd->lock is held on
  * entry and exit. 0 or -EINTR. */
 static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, unsigned int refusals)
 {
 	struct pollfd fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	struct sleeper s = { evd, evd->notified };
 	nfds_t n = evd->cq && !stalled ? 2 : 1;
-	uint64_t now = dofi_now(), left = DOFI_NEVER, count;
+	uint64_t now = dofi_now(), left = DOFI_NEVER;
 	struct timespec ts;
 	int ret;
 
@@ -131,13 +183,9 @@ static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, uns
 	if (stalled)
 		atomic_fetch_add(&evd->obj.ia->stalls, 1);
 	dofi_unlock(&evd->lock);
-	ret = ppoll(fds, n, left == DOFI_NEVER ? NULL : &ts, NULL) < 0 ? -errno : 0;
+	ret = poll_cancellable(&s, fds, n, left == DOFI_NEVER ? NULL : &ts);
 	dofi_lock(&evd->lock);
-	evd->stalled = false;
-	evd->sleeping = false;
-	dofi_evd_away(evd, false);
-	if (read(evd->wake_fd, &count, sizeof(count)) < 0)
-		count = 0;	/* the CQ woke us, or the deadline */
+	end_sleep(evd);
 	return ret == -EINTR ? -EINTR : 0;
 }
 
@@ -225,6 +273,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (timeout != DAT_TIMEOUT_INFINITE)
 		deadline = dofi_now() + DOFI_US(timeout);
+	pthread_testcancel();
 	dofi_lock(&evd->lock);
 	ret = check_wait(evd, threshold);
 	if (!ret && make_wake_fd(evd))
@@ -238,12 +287,7 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 	if (!ret)
 		dofi_evd_pop(evd, event);
 	*nmore = (DAT_COUNT)dofi_evd_count(evd);
-	evd->waiter = false;
-	/* The EVD and its adapter, with the bell, may be closed once the lock is given up. */
-	if (evd->dying)
-		dofi_signal_all(&evd->left);
-	else
-		dofi_progress_consumer_left(evd->obj.ia);
+	leave(evd);
 	dofi_unlock(&evd->lock);
 	if (ret != DOFI_ERR(DAT_ABORT, 0) && dofi_work_pending(evd->obj.ia))
 		dofi_work_run(evd->obj.ia);

@@ -319,6 +319,7 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	fab->reads_iov = row->max_iov;
 	fab->immed = true;
 	fab->atomics = row->wire;
+	fab->cancels = !row->wire && !row->device;
 	ret = row->find ? row->find(fab, wish->domain[0] ? wish->domain : NULL) : find_info(fab);
 	if (!ret && !row->wire)
 		adapt_info(fab);

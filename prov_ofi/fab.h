@@ -88,6 +88,8 @@ struct dofi_fab {
 	bool lost;			/* device or address has gone; cm_lock */
 	size_t cq_proven;		/* a CQ of this size can be had; device_cq.c */
 	char device[64];		/* of the fabric, "" where it has none */
+	bool cancels;			/* libfabric's calls enter the kernel through the C library
+					 * on the data path, too: see base/cancel.h */
 	bool bare;			/* libfabric takes no locks for a CQ: ours do (evd.h) */
 	size_t reads_iov;		/* segments that one RDMA read of the fabric takes */
 	size_t inject;			/* messages up to this length are copied when posted */

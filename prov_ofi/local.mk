@@ -4,8 +4,11 @@
 dofi_sources = \
 	prov_ofi/agent.c prov_ofi/agent.h \
 	prov_ofi/api_table.h \
+	prov_ofi/api_wrap.h \
 	prov_ofi/attr.c \
+	prov_ofi/base/cancel.h \
 	prov_ofi/base/clock.h \
+	prov_ofi/base/eventfd.h \
 	prov_ofi/base/each.h \
 	prov_ofi/base/list.h \
 	prov_ofi/base/lock.c prov_ofi/base/lock.h \
@@ -49,6 +52,7 @@ dofi_sources = \
 	prov_ofi/fab_lib.c prov_ofi/fab_lib.h \
 	prov_ofi/feel.c prov_ofi/feel.h \
 	prov_ofi/grants.h \
+	prov_ofi/guard.c prov_ofi/guard.h \
 	prov_ofi/ia.c prov_ofi/ia.h \
 	prov_ofi/key_table.c prov_ofi/key_table.h \
 	prov_ofi/link.c prov_ofi/link.h \

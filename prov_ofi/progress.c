@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "base/eventfd.h"
 #include "base/log.h"
 #include "cm.h"
 #include "cq.h"
@@ -23,13 +24,8 @@
 
 void dofi_progress_ring(struct dofi_ia *ia)
 {
-	uint64_t one = 1;
-	ssize_t n;
-
-	if (atomic_exchange(&ia->prog.bell_rung, true))
-		return;
-	n = write(ia->prog.bell, &one, sizeof(one));
-	(void)n;	/* full means readable */
+	if (!atomic_exchange(&ia->prog.bell_rung, true))
+		dofi_eventfd_set(ia->prog.bell);
 }
 
 bool dofi_progress_is_me(struct dofi_ia *ia)
@@ -98,7 +94,6 @@ static void socket_event(struct dofi_ia *ia, void *obj, unsigned int kind)
 static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
 {
 	bool bell = false;
-	uint64_t count;
 
 	for (int i = 0; i < n; i++) {
 		void *obj = (void *)(uintptr_t)(events[i].data.u64 & ~(uint64_t)7);
@@ -106,8 +101,7 @@ static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
 		switch (events[i].data.u64 & 7) {
 		case DOFI_KEY_BELL:
 			bell = true;
-			if (read(ia->prog.bell, &count, sizeof(count)) < 0)
-				count = 0;
+			dofi_eventfd_clear(ia->prog.bell);
 			/* Not before the read, which would swallow a later ring; an exchange, so
 			 * that what a ringer that found it rung has done is seen from here on. */
 			(void)atomic_exchange(&ia->prog.bell_rung, false);

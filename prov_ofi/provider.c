@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
+#include "guard.h"
 #include "ia.h"
 #include "trace.h"
 
@@ -47,10 +48,11 @@ static struct dofi_provider *make(const DAT_PROVIDER_INFO *info)
 	if (!p)
 		return NULL;
 	p->info = *info;
-	p->vtable = dofi_api_vtable;
+	dofi_guard_fill();
+	p->vtable = dofi_guarded;
 	p->vtable.device_name = p->info.ia_name;
 	if (info->is_thread_safe)
-		p->vtable.ia_open_func = dofi_ia_open_threadsafe;
+		p->vtable.ia_open_func = dofi_guarded_open_threadsafe;
 	if (dofi_param_path(DOFI_STR_TRACE))
 		dofi_trace_apply(&p->vtable, info->is_thread_safe);
 	p->next = providers;

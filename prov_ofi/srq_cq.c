@@ -32,6 +32,7 @@ static ssize_t post(struct dofi_srq *srq, struct dofi_dto *dto)
 int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 {
 	struct dofi_ia *ia = srq->obj.ia;
+	int state = ia->fab.cancels ? dofi_cancel_disable() : 0;
 	bool entered;
 	ssize_t ret;
 
@@ -40,6 +41,8 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 	entered = dofi_srx_enter(ia, true);
 	ret = post(srq, dto);
 	dofi_srx_leave(ia, entered);
+	if (ia->fab.cancels)
+		dofi_cancel_restore(&state);
 	return (int)ret;
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/param.h"
 #include "base/sink.h"
@@ -183,6 +184,8 @@ static bool may_sleep(const struct dofi_trace_call *call)
 
 void dofi_trace_begin(struct dofi_trace_call *call)
 {
+	DOFI_NO_CANCEL();
+
 	call->text.len = 0;
 	clock_gettime(CLOCK_REALTIME, &call->wall);
 	tell_time(&call->text, &call->wall);
@@ -203,6 +206,7 @@ void dofi_trace_end(struct dofi_trace_call *call, DAT_RETURN ret)
 {
 	uint64_t took = dofi_now() - call->begun;
 
+	DOFI_NO_CANCEL();
 	dofi_text_add(&call->text, " = ");
 	tell_result(&call->text, ret);
 	if (ret == DAT_SUCCESS)

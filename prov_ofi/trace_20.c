@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which slots that are not in the list of calls does only uDAPL 2.0 have? */
+#include "guard.h"
 #include "trace_calls.h"
 
 static DAT_RETURN traced_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name,
 				       DAT_BOOLEAN *answer)
 {
 	DOFI_TRACE_OPEN(ia_ha_related, 3, V(ia), V(name), V(answer));
-	DAT_RETURN ret = dofi_api_vtable.ia_ha_related_func(ia, name, answer);
+	DAT_RETURN ret = dofi_guarded.ia_ha_related_func(ia, name, answer);
 
 	dofi_trace_end(&trace, ret);
 	return ret;
 }
 
-#define EXTENDED(handle, op, args) dofi_api_vtable.handle_extendedop_func(handle, op, args)
+#define EXTENDED(handle, op, args) dofi_guarded.handle_extendedop_func(handle, op, args)
 
 /* `args` is for the call, `look` the same once more. */
 static DAT_RETURN traced_write_immed(DAT_HANDLE ep, DAT_EXTENDED_OP op, va_list args, va_list look)

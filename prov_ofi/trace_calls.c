@@ -6,24 +6,12 @@
  */
 #define DAT_API_MAJOR (DOFI_API / 10)
 
+#include "api_wrap.h"
+#include "guard.h"
 #include "ia.h"
 #include "trace_calls.h"
 
-/* Parameters a1..an of given types, their values, and the list of their names. */
-#define P1(t1) t1 a1
-#define P2(t1, t2) P1(t1), t2 a2
-#define P3(t1, t2, t3) P2(t1, t2), t3 a3
-#define P4(t1, t2, t3, t4) P3(t1, t2, t3), t4 a4
-#define P5(t1, t2, t3, t4, t5) P4(t1, t2, t3, t4), t5 a5
-#define P6(t1, t2, t3, t4, t5, t6) P5(t1, t2, t3, t4, t5), t6 a6
-#define P7(t1, t2, t3, t4, t5, t6, t7) P6(t1, t2, t3, t4, t5, t6), t7 a7
-#define P8(t1, t2, t3, t4, t5, t6, t7, t8) P7(t1, t2, t3, t4, t5, t6, t7), t8 a8
-#define P9(t1, t2, t3, t4, t5, t6, t7, t8, t9) P8(t1, t2, t3, t4, t5, t6, t7, t8), t9 a9
-#define P11(t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11) \
-	P9(t1, t2, t3, t4, t5, t6, t7, t8, t9), t10 a10, t11 a11
-#define P12(t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12) \
-	P11(t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11), t12 a12
-
+/* The values of the parameters. */
 #define V1 V(a1)
 #define V2 V1, V(a2)
 #define V3 V2, V(a3)
@@ -36,18 +24,6 @@
 #define V11 V9, V(a10), V(a11)
 #define V12 V11, V(a12)
 
-#define A1 a1
-#define A2 A1, a2
-#define A3 A2, a3
-#define A4 A3, a4
-#define A5 A4, a5
-#define A6 A5, a6
-#define A7 A6, a7
-#define A8 A7, a8
-#define A9 A8, a9
-#define A11 A9, a10, a11
-#define A12 A11, a12
-
 #define WRAP(n, call, function, wrapper, ...) \
 	static DAT_RETURN wrapper(P##n(__VA_ARGS__)) \
 	{ \
@@ -59,15 +35,15 @@
 	}
 
 #define CALL(n, name, kind, ...) \
-	WRAP(n, name, dofi_api_vtable.name##_func, traced_##name, __VA_ARGS__)
+	WRAP(n, name, dofi_guarded.name##_func, traced_##name, __VA_ARGS__)
 #include "../src/calls.def"
 #undef CALL
 
-WRAP(4, ia_open, dofi_ia_open, traced_ia_open, const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *,
+WRAP(4, ia_open, dofi_guarded.ia_open_func, traced_ia_open, const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *,
      DAT_IA_HANDLE *)
-WRAP(4, ia_open, dofi_ia_open_threadsafe, traced_ia_open_threadsafe, const DAT_NAME_PTR,
+WRAP(4, ia_open, dofi_guarded_open_threadsafe, traced_ia_open_threadsafe, const DAT_NAME_PTR,
      DAT_COUNT, DAT_EVD_HANDLE *, DAT_IA_HANDLE *)
-WRAP(2, ia_close, dofi_ia_close, traced_ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS)
+WRAP(2, ia_close, dofi_guarded.ia_close_func, traced_ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS)
 
 void dofi_trace_apply(DAT_PROVIDER *table, DAT_BOOLEAN thread_safe)
 {

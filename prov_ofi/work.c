@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How is deferred work collected and done? */
+#include "base/cancel.h"
 #include "cm.h"
 #include "dto.h"
 #include "progress.h"
@@ -92,6 +93,7 @@ void dofi_work_run(struct dofi_ia *ia)
 	uint32_t bits = 0, life = 0;
 	struct dofi_ep *ep;
 
+	DOFI_NO_CANCEL();
 	/* Bounded: what is put back by the way is left to the next run. */
 	for (int i = 0; i < 64 && (ep = next_ep(ia, &bits, &life)); i++) {
 		if (bits & DOFI_WORK_EQ)

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "diag.h"
 #include "ia.h"
 #include "iatable.h"
@@ -55,6 +56,7 @@ static DAT_RETURN open_op(DAT_EXTENDED_OP op, va_list args)
 	struct dati_use use;
 	DAT_RETURN ret;
 
+	DATI_NO_CANCEL();
 	if (!name)
 		return DATI_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_ARG3);
 	if (strnlen(name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
@@ -83,6 +85,7 @@ static DAT_RETURN close_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	struct dati_dynamic *reg;
 	DAT_RETURN ret;
 
+	DATI_NO_CANCEL();
 	ret = call(provider, handle, op, args);
 	if (ret != DAT_SUCCESS)
 		return ret;

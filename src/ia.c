@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cancel.h"
 #include "diag.h"
 #include "ia.h"
 #include "iatable.h"
@@ -117,6 +118,7 @@ DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_event_q
 	struct dati_attempt attempt;
 	DAT_RETURN ret;
 
+	DATI_NO_CANCEL();
 	if (!name || strnlen(name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
 		return DATI_BAD_ARG(1);
 	if (!ia_handle)
@@ -187,8 +189,10 @@ DAT_RETURN DAT_API dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	DAT_PROVIDER_ATTR attr;
 	DAT_PROVIDER *provider;
 	DAT_RETURN ret;
-	void *own = begin_close(ia_handle);
+	void *own;
 
+	DATI_NO_CANCEL();
+	own = begin_close(ia_handle);
 	if (!own)
 		return DATI_BAD_HANDLE(IA);
 	provider = DAT_HANDLE_TO_PROVIDER(own);

@@ -5,6 +5,7 @@ dati_cppflags = -I$(top_builddir) -I$(top_srcdir)/src $(AM_CPPFLAGS) \
 dati_sources = \
 	src/builtins.def \
 	src/calls.def \
+	src/cancel.h \
 	src/conf.c \
 	src/conf.h \
 	src/dati_api.h \

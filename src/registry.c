@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cancel.h"
 #include "diag.h"
 #include "iatable.h"
 #include "registry.h"
@@ -129,6 +130,7 @@ DAT_RETURN DAT_API dat_registry_add_provider(const DAT_PROVIDER *provider,
 {
 	struct dati_dynamic *d;
 
+	DATI_NO_CANCEL();
 	if (!provider)
 		return DATI_BAD_ARG(1);
 	if (!info || !is_terminated(info->ia_name))
@@ -163,6 +165,7 @@ DAT_RETURN DAT_API dat_registry_remove_provider(const DAT_PROVIDER *provider,
 	struct dati_dynamic *d;
 	DAT_RETURN ret = DAT_SUCCESS;
 
+	DATI_NO_CANCEL();
 	if (!provider)
 		return DATI_BAD_ARG(1);
 	if (!info || !is_terminated(info->ia_name))
@@ -192,6 +195,7 @@ DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *entries
 	const struct dati_static *st;
 	DAT_COUNT n = 0;
 
+	DATI_NO_CANCEL();
 	if (!entries)
 		return DATI_BAD_ARG(2);
 	if (max > 0 && !list)

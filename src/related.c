@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "cancel.h"
 #include "iatable.h"
 #include "registry.h"
 #include "static.h"
@@ -69,6 +70,7 @@ DAT_RETURN DAT_API dat_registry_providers_related(const DAT_NAME_PTR name1,
 {
 	DAT_HA_RELATIONSHIP first, second;
 
+	DATI_NO_CANCEL();
 	if (!name1)
 		return DATI_BAD_ARG(1);
 	if (!name2)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/sink.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -91,6 +92,7 @@ void dofi_sink_write(struct dofi_sink *sink, const char *text, size_t len)
 {
 	int saved = errno;
 
+	DOFI_NO_CANCEL();
 	/* One call, so that lines of several processes and threads stay whole. */
 	if (!atomic_load_explicit(&sink->to_file, memory_order_acquire)) {
 		fprintf(stderr, "%.*s", (int)len, text);

@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "base/cancel.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "rdm/cm_int.h"
@@ -47,9 +48,13 @@ void rdm_cm_ring(struct rdm_ep *ep)
 {
 	const uint8_t bell = RDM_CM_BELL;
 
-	/* A socket without room holds bells that the peer has not heard yet. */
-	if (atomic_load(&ep->state) == RDM_UP && ep->sock >= 0)
+	/* A socket without room holds bells that the peer has not heard yet. Posts come here, and
+	 * must not be cancelled. */
+	if (atomic_load(&ep->state) == RDM_UP && ep->sock >= 0) {
+		DOFI_NO_CANCEL();
+
 		send(ep->sock, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
 }
 
 /* Reads bells, and BYE; false: there is nothing more to be read. ep->lock held. */

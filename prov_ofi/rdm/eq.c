@@ -24,13 +24,8 @@ static void free_event(struct rdm_event *event)
 /* Events have gone; event_lock held. Without any left nobody is to be woken. */
 static void quieten(struct rdm_eq *eq)
 {
-	uint64_t count;
-	ssize_t n;
-
-	if (!dofi_list_empty(&eq->events))
-		return;
-	n = read(eq->signal, &count, sizeof(count));
-	(void)n;	/* it may not have been set */
+	if (dofi_list_empty(&eq->events))
+		dofi_eventfd_clear(eq->signal);
 }
 
 void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event)

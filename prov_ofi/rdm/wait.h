@@ -11,6 +11,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/eventfd.h"
+
 /* 0 or negative; what has been opened is to be closed in any case. */
 static inline int rdm_wait_open(int *epfd, int *signal)
 {
@@ -33,10 +35,7 @@ static inline void rdm_wait_close(int epfd, int signal)
 
 static inline void rdm_wait_ring(int signal)
 {
-	uint64_t one = 1;
-	ssize_t n = write(signal, &one, sizeof(one));
-
-	(void)n;	/* full means readable */
+	dofi_eventfd_set(signal);
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/wire.h"
@@ -330,6 +331,7 @@ static void fab_commit(struct rdm_ep *ep, int channel, struct rdm_frame *frame)
 	uint32_t len = (uint32_t)WFAB_CELL_HDR + frame->len;
 	uint32_t seq;
 
+	DOFI_NO_CANCEL();
 	pthread_mutex_lock(&ep->domain->wire_lock);
 	return_done(conn);
 	seq = atomic_fetch_add(&conn->sent[channel], 1);
@@ -384,6 +386,7 @@ static void fab_flush(struct rdm_ep *ep)
 
 	if (!conn || !conn->done)
 		return;
+	DOFI_NO_CANCEL();
 	pthread_mutex_lock(&ep->domain->wire_lock);
 	return_done(conn);
 	credit_if_due(conn);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "rdm/wire_fab.h"
@@ -393,6 +394,8 @@ unsigned int wfab_poll(struct wfab *net)
 /* Who finds the lock taken leaves it to its holder, who wakes those that something came for. */
 void wfab_progress(struct rdm_domain *domain)
 {
+	DOFI_NO_CANCEL();
+
 	if (pthread_mutex_trylock(&domain->wire_lock))
 		return;
 	wfab_poll(wfab_of(domain));

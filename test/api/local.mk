@@ -60,6 +60,7 @@ test_api_common = \
 	test/api/t_srq_wake.c \
 	test/api/t_recv_count.c \
 	test/api/t_threads.c \
+	test/api/t_cancel.c \
 	test/api/t_unplug.c \
 	test/api/t_process.c \
 	test/api/t_legacy_life.c \
