@@ -51,9 +51,10 @@ uint16_t dofi_cm_port(DAT_CONN_QUAL qual);
 /* The low 16 bits of a qualifier that came in on a port. */
 uint16_t dofi_cm_low_qual(uint16_t port, bool moved);
 
-/* Is it a message of that kind from a peer like us? If not, the log says why. */
-int dofi_cm_check(const void *data, size_t len, enum dofi_cm_kind kind, uint8_t fabric,
-		  struct dofi_cm_msg *msg);
+/* Is it a message of that kind from a peer like us? If not, the log says why; `peer` and its port
+ * are for that. */
+int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
+		  const void *data, size_t len, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
 
 /* Timers that may be armed at any moment have their place reserved when their owner is made. */
 int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *));

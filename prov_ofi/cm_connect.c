@@ -10,6 +10,7 @@
 #include "cm.h"
 #include "cq.h"
 #include "device.h"
+#include "diag_cm.h"
 #include "dto.h"
 #include "err.h"
 #include "feel.h"
@@ -131,6 +132,7 @@ static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **
 	struct dofi_conn *conn;
 	int ret;
 
+	dofi_diag_connecting(ep->obj.ia, &a->addr, a->qual);
 	if (!info)
 		return -ENOMEM;
 	ret = dofi_conn_open(ep, info, &conn);
@@ -142,9 +144,7 @@ static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **
 			dofi_conn_detach(conn);
 	}
 	dofi_lib.freeinfo(info);
-	if (ret)
-		dofi_log(DOFI_LOG_INFO, "no attempt to connect: %s", dofi_lib.strerror(-ret));
-	else
+	if (!ret)
 		*out = conn;
 	return ret;
 }
@@ -193,6 +193,8 @@ static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 	int ret = dial(ep, a, &conn);
 
 	if (ret)
+		dofi_diag_unreachable(ep->obj.ia, &a->addr, a->qual, -ret);
+	if (ret)
 		return no_way(ret) ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
 				   : dofi_ret(ret);
 	remember(ep, a);
@@ -228,16 +230,19 @@ static void retry(struct dofi_ep *ep)
 
 	/* Late, and there is no time left to hear of the outcome. */
 	if (dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
+		dofi_diag_connect_failed(ep, ECONNREFUSED);
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
 		return;
 	}
 	dofi_addr_set_port(&a.addr.sa, ep->remote_port);
 	ret = dial(ep, &a, &conn);
-	if (!ret)
+	if (!ret) {
 		await_outcome(ep, conn);
-	else
-		dofi_cm_end(ep, no_way(ret) ? DAT_CONNECTION_EVENT_UNREACHABLE
-					    : DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
+		return;
+	}
+	dofi_diag_connect_failed(ep, -ret);
+	dofi_cm_end(ep, no_way(ret) ? DAT_CONNECTION_EVENT_UNREACHABLE
+				    : DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
 }
 
 void dofi_cm_connect_deadline(struct dofi_ep *ep)
@@ -248,8 +253,10 @@ void dofi_cm_connect_deadline(struct dofi_ep *ep)
 	}
 	/* The outcome may be there, and has not been looked at. */
 	dofi_cm_read_events(ep->obj.ia);
-	if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && ep->conn)
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_TIMED_OUT, true);
+	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING || !ep->conn)
+		return;
+	dofi_diag_connect_timed_out(ep);
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_TIMED_OUT, true);
 }
 
 /* May the EP connect? cm_lock held. */
@@ -295,7 +302,7 @@ static DAT_RETURN feel(struct dofi_ep *ep, const struct attempt *a)
 	ret = ready(ep);
 	if (ret || !err)
 		return ret;
-	dofi_log(DOFI_LOG_INFO, "no attempt to connect: %s", dofi_lib.strerror(-err));
+	dofi_diag_unreachable(ia, &a->addr, a->qual, -err);
 	return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
 }
 

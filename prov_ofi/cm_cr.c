@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "cm.h"
+#include "diag_cm.h"
 #include "dto.h"
 #include "err.h"
 #include "grants.h"
@@ -147,6 +148,15 @@ static unsigned int deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 	return DOFI_CM_BACKLOG;
 }
 
+static void read_peer(const struct fi_info *info, union dofi_addr *peer, uint16_t *port)
+{
+	memset(peer, 0, sizeof(*peer));
+	if (info->dest_addr && info->dest_addrlen <= sizeof(*peer))
+		memcpy(peer, info->dest_addr, info->dest_addrlen);
+	*port = dofi_addr_port(&peer->sa);
+	dofi_addr_set_port(&peer->sa, 0);
+}
+
 static struct dofi_cr *new_cr(struct dofi_listener *l, struct fi_info *info)
 {
 	struct dofi_cr *cr = dofi_obj_new(l->ia, DAT_HANDLE_TYPE_CR);
@@ -157,51 +167,43 @@ static struct dofi_cr *new_cr(struct dofi_listener *l, struct fi_info *info)
 	cr->info = info;
 	cr->ep = NULL;
 	cr->for_rsp = false;
-	memset(&cr->remote, 0, sizeof(cr->remote));
-	if (info->dest_addr && info->dest_addrlen <= sizeof(cr->remote))
-		memcpy(&cr->remote, info->dest_addr, info->dest_addrlen);
-	cr->remote_port = dofi_addr_port(&cr->remote.sa);
-	dofi_addr_set_port(&cr->remote.sa, 0);
+	read_peer(info, &cr->remote, &cr->remote_port);
 	l->users++;
 	return cr;
 }
 
-int dofi_cm_check(const void *data, size_t len, enum dofi_cm_kind kind, uint8_t fabric,
-		  struct dofi_cm_msg *msg)
+int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
+		  const void *data, size_t len, enum dofi_cm_kind kind, struct dofi_cm_msg *msg)
 {
 	int ret = dofi_cm_parse(data, len, msg);
 
 	if (!ret && msg->kind != kind)
 		ret = -EBADMSG;
-	if (ret == -EPROTONOSUPPORT)
-		dofi_log(DOFI_LOG_WARN, "refused a peer with another protocol version than %d",
-			 DOFI_CM_VERSION);
-	else if (ret == -EPROTO)
-		dofi_log(DOFI_LOG_WARN, "refused a peer of another library: it does not speak our "
-			 "protocol (%zu bytes of connection data)", len);
-	else if (ret)
-		dofi_log(DOFI_LOG_WARN, "refused a peer whose connection message is malformed "
-			 "(%zu bytes)", len);
-	else if (!dofi_cm_fabrics_meet(msg->fabric, fabric)) {
-		dofi_log(DOFI_LOG_WARN, "refused a peer on another fabric (%u, ours is %u)",
-			 msg->fabric, fabric);
+	if (!ret && !dofi_cm_fabrics_meet(msg->fabric, ia->fab.row->wire_id))
 		ret = -ENODEV;
-	}
+	if (ret)
+		dofi_diag_bad_message(ia, peer, port, len, msg, ret);
 	return ret;
 }
 
 /* 0, or the reason why the peer is refused. */
-static unsigned int check_request(struct dofi_listener *l, const void *data, size_t len,
-				  struct dofi_cm_msg *msg, struct dofi_sp **sp)
+static unsigned int check_request(struct dofi_listener *l, const struct fi_info *info,
+				  const void *data, size_t len, struct dofi_cm_msg *msg,
+				  struct dofi_sp **sp)
 {
-	if (dofi_cm_check(data, len, DOFI_CM_REQUEST, l->ia->fab.row->wire_id, msg))
+	union dofi_addr peer;
+	unsigned int reason;
+	uint16_t port;
+
+	read_peer(info, &peer, &port);
+	if (dofi_cm_check(l->ia, &peer, port, data, len, DOFI_CM_REQUEST, msg))
 		return DOFI_CM_VERSION_OTHER;
 	if (msg->brief)
 		msg->qual |= dofi_cm_low_qual(l->port, msg->port_moved);
 	*sp = dofi_sp_find(l, msg->qual);
-	if (!*sp || (*sp)->spent)
-		return DOFI_CM_NO_LISTENER;
-	return 0;
+	reason = !*sp || (*sp)->spent ? DOFI_CM_NO_LISTENER : 0;
+	dofi_diag_request(l, &peer, port, msg->qual, reason);
+	return reason;
 }
 
 void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len)
@@ -209,7 +211,7 @@ void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *
 	struct dofi_cm_msg msg;
 	struct dofi_cr *cr;
 	struct dofi_sp *sp;
-	unsigned int reason = check_request(l, data, len, &msg, &sp);
+	unsigned int reason = check_request(l, info, data, len, &msg, &sp);
 
 	if (reason) {
 		dofi_cm_refuse(l, info, reason, NULL, 0);
@@ -224,8 +226,10 @@ void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *
 	memcpy(cr->priv, msg.priv, msg.priv_len);
 	cr->msg.priv = cr->priv;
 	reason = deliver(cr, sp);
-	if (reason)
-		dofi_cr_destroy(cr, reason);
+	if (!reason)
+		return;
+	dofi_diag_request(l, &cr->remote, cr->remote_port, msg.qual, reason);
+	dofi_cr_destroy(cr, reason);
 }
 
 static struct dofi_cr *cr_live(DAT_CR_HANDLE handle)

@@ -10,6 +10,7 @@
 #include "base/probe.h"
 #include "cm.h"
 #include "cq.h"
+#include "diag_cm.h"
 #include "dto.h"
 #include "grants.h"
 #include "outage.h"
@@ -166,6 +167,7 @@ static void established(struct dofi_ep *ep)
 	dofi_conn_established(ep->conn);
 	dofi_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
 	DOFI_PROBE2(established, ep, ep->active);
+	dofi_diag_connected(ep);
 	push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, &ep->open);
 	dofi_dto_open(ep);
 }
@@ -182,7 +184,8 @@ static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	}
 	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		return;
-	if (dofi_cm_check(data, len, DOFI_CM_ACCEPT, ep->obj.ia->fab.row->wire_id, &msg)) {
+	if (dofi_cm_check(ep->obj.ia, &ep->remote, ep->remote_port, data, len, DOFI_CM_ACCEPT,
+			  &msg)) {
 		ep->priv_len = 0;
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 		return;
@@ -215,6 +218,12 @@ static void shut_down(struct dofi_ep *ep)
 	}
 }
 
+static void ended_unanswered(struct dofi_ep *ep)
+{
+	dofi_diag_connect_ended(ep);
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
+}
+
 /* Ends that came before the beginning. libfabric 1.17 (tcp) lets other threads read a new
  * connection's data, and its end, before it has queued FI_CONNECTED, which then follows in the
  * same round; if it did not, the connection failed. */
@@ -232,7 +241,7 @@ static void settle_early_ends(struct dofi_ia *ia)
 		if (ep->state == DAT_EP_STATE_COMPLETION_PENDING)
 			dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
 		else if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
-			dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
+			ended_unanswered(ep);
 		else
 			dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
 	}
@@ -251,10 +260,10 @@ static DAT_EVENT_NUMBER failure_event(struct dofi_ep *ep, int err, const uint8_t
 			memcpy(ep->priv, msg.priv, msg.priv_len);
 			return DAT_CONNECTION_EVENT_PEER_REJECTED;
 		}
-		dofi_log(DOFI_LOG_WARN, "connection refused: %s", dofi_cm_reason_text(msg.reason));
+		dofi_diag_connect_rejected(ep, &msg);
 		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
 	}
-	dofi_log(DOFI_LOG_INFO, "connection failed: %s", dofi_lib.strerror(err));
+	dofi_diag_connect_failed(ep, err);
 	switch (err) {
 	case EHOSTUNREACH:
 	case ENETUNREACH:

@@ -78,11 +78,11 @@ const char *dofi_cm_reason_text(unsigned int reason)
 	case DOFI_CM_BY_PEER:
 		return "rejected by the peer's program";
 	case DOFI_CM_NO_LISTENER:
-		return "nobody listens on that connection qualifier";
+		return "no service point there has this qualifier";
 	case DOFI_CM_BACKLOG:
 		return "the peer's queue of connection requests is full";
 	case DOFI_CM_VERSION_OTHER:
-		return "the peer speaks another protocol version or fabric";
+		return "the peer uses another protocol version or fabric";
 	case DOFI_CM_RESOURCES:
 		return "the peer lacks resources";
 	default:

@@ -264,6 +264,14 @@ static const struct dofi_fab_row *find_row(const char *name)
 	return NULL;
 }
 
+const char *dofi_fab_name(uint8_t wire_id)
+{
+	for (size_t i = 0; i < ROWS; i++)
+		if (rows[i].wire_id == wire_id)
+			return rows[i].name;
+	return "unknown";
+}
+
 static void tell_rows(const char *name)
 {
 	char known[128] = "";

@@ -35,6 +35,7 @@ dofi_sources = \
 	prov_ofi/cq.c prov_ofi/cq.h prov_ofi/cq_each.h \
 	prov_ofi/dequeue.c \
 	prov_ofi/device.c prov_ofi/device.h \
+	prov_ofi/diag_cm.c prov_ofi/diag_cm.h \
 	prov_ofi/device_cq.c \
 	prov_ofi/dofi_api.h \
 	prov_ofi/dto.c prov_ofi/dto.h \

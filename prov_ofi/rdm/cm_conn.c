@@ -84,6 +84,7 @@ static int add_offer(struct rdm_cm_conn *conn, bool active, struct rdm_offer *of
 static int adopt(struct rdm_cm_conn *conn, bool active, const struct rdm_cm_msg *msg)
 {
 	struct rdm_offer offer = { .len = msg->offer_len, .fd = conn->in_fd };
+	char text[RDM_CM_PEER_TEXT];
 	int ret;
 
 	memcpy(offer.data, msg->offer, msg->offer_len);
@@ -92,8 +93,8 @@ static int adopt(struct rdm_cm_conn *conn, bool active, const struct rdm_cm_msg 
 	if (offer.fd >= 0)
 		close(offer.fd);
 	if (ret)
-		dofi_log(DOFI_LOG_WARN, "what a peer offers cannot be used: %s",
-			 dofi_lib.strerror(-ret));
+		dofi_log(DOFI_LOG_WARN, "the parameters of %s cannot be used: %s",
+			 rdm_cm_peer_text(conn, text), dofi_lib.strerror(-ret));
 	return ret;
 }
 
@@ -260,7 +261,8 @@ static void asking_ready(struct rdm_cm_conn *conn, uint32_t events)
 		return;
 	}
 	if (ret == -EPROTO || ret == -EBADMSG || ret == -EPROTONOSUPPORT)
-		dofi_log(DOFI_LOG_WARN, "the answer to a connection request is not one of ours");
+		dofi_log(DOFI_LOG_INFO, "the answer to a connection request is malformed, or of "
+			 "another library");
 	rdm_cm_fail(conn, ret == -EPIPE ? ECONNRESET : -ret, NULL, 0);
 }
 

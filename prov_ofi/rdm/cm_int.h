@@ -188,6 +188,9 @@ int rdm_cm_unpack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg);
 bool rdm_cm_discard(int fd);
 bool rdm_cm_same_peer(const struct rdm_cm_conn *a, const union dofi_addr *peer, int32_t pid);
 const char *rdm_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room);
+/* Whom a log line is about: "10.0.0.7:4711", or "process 123" of a local client. */
+#define RDM_CM_PEER_TEXT 64
+const char *rdm_cm_peer_text(const struct rdm_cm_conn *conn, char *buf);
 
 /* cm_listen.c */
 void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events);

@@ -99,8 +99,11 @@ static void challenge(struct rdm_cm_conn *conn, const struct rdm_cm_msg *hello)
 				  .offer = conn->nonces + RDM_CM_NONCE,
 				  .offer_len = RDM_CM_NONCE };
 
+	char text[RDM_CM_PEER_TEXT];
+
 	if (!conn->cm->secret) {
-		dofi_log(DOFI_LOG_WARN, "refused a peer that wants a secret; we have none");
+		dofi_log(DOFI_LOG_WARN, "rejected %s: it expects a secret; try: the same "
+			 "DAPL_OFI_CM_SECRET_FILE here", rdm_cm_peer_text(conn, text));
 		rdm_cm_refuse(conn, NULL, 0);
 		return;
 	}
@@ -117,6 +120,7 @@ static void challenge(struct rdm_cm_conn *conn, const struct rdm_cm_msg *hello)
 static void take_request(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg;
+	char text[RDM_CM_PEER_TEXT];
 	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
 
 	if (!ret && msg.kind == RDM_CM_HELLO) {
@@ -126,22 +130,31 @@ static void take_request(struct rdm_cm_conn *conn)
 	if (!ret)
 		ret = rdm_cm_unpack(conn, &msg);
 	if (ret == -EACCES || (!ret && conn->cm->secret && !conn->challenged)) {
+		if (!ret)
+			dofi_log(DOFI_LOG_WARN, "rejected %s: it has no secret; try: the same "
+				 "DAPL_OFI_CM_SECRET_FILE there", rdm_cm_peer_text(conn, text));
 		rdm_cm_refuse(conn, NULL, 0);
 		return;
 	}
 	if (ret || msg.kind != RDM_CM_REQUEST) {
-		dofi_log(DOFI_LOG_WARN, "refused a peer that asks for nothing");
+		dofi_log(DOFI_LOG_WARN, "rejected %s: expected a connection request%s",
+			 rdm_cm_peer_text(conn, text),
+			 ret ? ", got a malformed message" : ", got another message");
 		rdm_cm_kill(conn);
 		return;
 	}
 	if (msg.wire != conn->wire->id) {
-		dofi_log(DOFI_LOG_WARN, "refused a peer on another wire (%u, ours is %u)", msg.wire,
-			 conn->wire->id);
+		dofi_log(DOFI_LOG_WARN, "rejected %s: expected a peer over %s, got one of another "
+			 "transport (%u); try: let both sides use the same fabric "
+			 "(DAPL_OFI_PROVIDER)", rdm_cm_peer_text(conn, text),
+			 conn->pep->fabric->fab->row->name, msg.wire);
 		rdm_cm_refuse(conn, NULL, 0);
 		return;
 	}
 	if (conn->wire->local) {
 		if (!is_for(conn->pep, &msg.to)) {
+			dofi_log(DOFI_LOG_WARN, "rejected %s: it connects to another address than "
+				 "that of this adapter", rdm_cm_peer_text(conn, text));
 			rdm_cm_refuse(conn, NULL, 0);
 			return;
 		}
@@ -155,6 +168,7 @@ static void take_request(struct rdm_cm_conn *conn)
 void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events)
 {
 	int ret = rdm_cm_recv(conn, false);
+	char text[RDM_CM_PEER_TEXT];
 
 	(void)events;
 	if (ret > 0) {
@@ -164,15 +178,21 @@ void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events)
 	if (!ret || ret == -EINTR)
 		return;
 	if (ret == -EPROTONOSUPPORT) {
-		dofi_log(DOFI_LOG_WARN, "refused a peer with another version of the handshake than "
-			 "%d", RDM_CM_VERSION);
+		dofi_log(DOFI_LOG_WARN, "rejected %s: expected version %d of the handshake, got "
+			 "another; try: the same release of this library at both sides",
+			 rdm_cm_peer_text(conn, text), RDM_CM_VERSION);
 		rdm_cm_refuse(conn, NULL, 0);
 		return;
 	}
 	if (conn->challenged)
-		dofi_log(DOFI_LOG_WARN, "a peer went away without knowing the secret");
+		dofi_log(DOFI_LOG_WARN, "%s closed the connection: it has another secret, or "
+			 "none; try: the same DAPL_OFI_CM_SECRET_FILE at both sides",
+			 rdm_cm_peer_text(conn, text));
 	else if (ret == -EPROTO || ret == -EBADMSG)
-		dofi_log(DOFI_LOG_WARN, "refused a peer that does not speak our handshake");
+		dofi_log(DOFI_LOG_WARN, "rejected %s: it does not speak the handshake of %s, it "
+			 "uses another fabric (tcp?) or is another program; try: let both sides use "
+			 "the same fabric (DAPL_OFI_PROVIDER)", rdm_cm_peer_text(conn, text),
+			 conn->pep->fabric->fab->row->name);
 	rdm_cm_kill(conn);
 }
 

@@ -35,6 +35,20 @@ const char *rdm_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room
 	return buf;
 }
 
+const char *rdm_cm_peer_text(const struct rdm_cm_conn *conn, char *buf)
+{
+	char host[INET6_ADDRSTRLEN];
+
+	if (conn->wire->local && conn->pid)
+		snprintf(buf, RDM_CM_PEER_TEXT, "process %ld", (long)conn->pid);
+	else
+		snprintf(buf, RDM_CM_PEER_TEXT,
+			 conn->peer.sa.sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u",
+			 rdm_cm_addr_text(&conn->peer, host, sizeof(host)),
+			 dofi_addr_port(&conn->peer.sa));
+	return buf;
+}
+
 static bool is_any(const union dofi_addr *addr)
 {
 	if (addr->sa.sa_family == AF_INET6)
@@ -387,16 +401,20 @@ int rdm_cm_unpack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg)
 	const struct rdm_secret *secret = conn->cm->secret;
 	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, msg);
 	size_t len = conn->in.have - RDM_CM_MAC;
+	char text[RDM_CM_PEER_TEXT];
 
 	if (ret || (!secret && !msg->sealed))
 		return ret;
 	if (!secret)
-		dofi_log(DOFI_LOG_WARN, "refused a peer that wants a secret; we have none");
+		dofi_log(DOFI_LOG_WARN, "rejected %s: it expects a secret; try: the same "
+			 "DAPL_OFI_CM_SECRET_FILE here", rdm_cm_peer_text(conn, text));
 	else if (!msg->sealed)
-		dofi_log(DOFI_LOG_WARN, "refused a peer that does not know of our secret");
+		dofi_log(DOFI_LOG_WARN, "rejected %s: it has no secret; try: the same "
+			 "DAPL_OFI_CM_SECRET_FILE there", rdm_cm_peer_text(conn, text));
 	else if (!rdm_secret_holds(secret, conn->active ? 'L' : 'C', conn->nonces, conn->in.buf,
 				   len, msg->mac))
-		dofi_log(DOFI_LOG_WARN, "refused a peer with another secret");
+		dofi_log(DOFI_LOG_WARN, "rejected %s: it has another secret; try: the same "
+			 "DAPL_OFI_CM_SECRET_FILE at both sides", rdm_cm_peer_text(conn, text));
 	else
 		return 0;
 	return -EACCES;

@@ -43,6 +43,7 @@ test_diag_sources = \
 	test/diag/run.c \
 	test/diag/run.h \
 	test/diag/t_cause.c \
+	test/diag/t_connect.c \
 	test/diag/t_log.c \
 	test/diag/t_privileged.c \
 	test/diag/t_trace.c

@@ -6,6 +6,11 @@
  *   player port NAME QUAL...  a service point on each qualifier
  *   player memory NAME        register memory
  *   player session NAME       a little of everything, between two endpoints
+ *   player connect NAME ADDRESS QUAL [US]
+ *                             connect there, with that timeout; all is well if that fails
+ *   player meet NAME OTHER [MORE [US]]
+ *                             connect to a service point of OTHER, MORE added to its qualifier;
+ *                             all is well if that fails
  *   player flags NAME         calls with flags of each kind, whether they succeed or not
  *   player slots NAME OTHER   is every slot of the jump table another one while calls are traced?
  *   player fork NAME          calls in the parent, and one in a child, where handles are dead
@@ -14,6 +19,7 @@
  */
 #include "../api/api.h"
 
+#include <arpa/inet.h>
 #include <sys/wait.h>
 
 static int failed(const char *what, DAT_RETURN ret)
@@ -214,6 +220,58 @@ static int play_session(char **argv)
 	return 0;
 }
 
+/* The attempt, and its outcome: 0 if it failed. */
+static int try_connect(DAT_IA_HANDLE ia, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual, DAT_TIMEOUT us)
+{
+	DAT_EVD_HANDLE cm, dto;
+	DAT_EP_HANDLE ep;
+	DAT_PZ_HANDLE pz;
+	DAT_COUNT more;
+	DAT_RETURN ret;
+	DAT_EVENT ev;
+
+	DO(dat_pz_create(ia, &pz));
+	DO(dat_evd_create(ia, 16, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &cm));
+	DO(dat_evd_create(ia, 16, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dto));
+	DO(dat_ep_create(ia, pz, dto, dto, cm, NULL, &ep));
+	ret = dat_ep_connect(ep, addr, qual, us, 0, NULL, DAT_QOS_BEST_EFFORT,
+			     DAT_CONNECT_DEFAULT_FLAG);
+	if (ret != DAT_SUCCESS)
+		return DAT_GET_TYPE(ret) != DAT_INVALID_ADDRESS;
+	DO(dat_evd_wait(cm, 30000000, 1, &ev, &more));
+	return ev.event_number == DAT_CONNECTION_EVENT_ESTABLISHED;
+}
+
+static int play_connect(char **argv)
+{
+	DAT_IA_HANDLE ia = must_open(argv[0]);
+	DAT_SOCK_ADDR6 addr = { .sin6_family = AF_INET6 };
+	struct sockaddr_in *v4 = (struct sockaddr_in *)(void *)&addr;
+
+	if (inet_pton(AF_INET, argv[1], &v4->sin_addr) == 1)
+		v4->sin_family = AF_INET;
+	else if (inet_pton(AF_INET6, argv[1], &addr.sin6_addr) != 1)
+		return 2;
+	return try_connect(ia, (DAT_IA_ADDRESS_PTR)&addr, strtoull(argv[2], NULL, 0),
+			   argv[3] ? (DAT_TIMEOUT)strtoul(argv[3], NULL, 0) : 20000000);
+}
+
+static int play_meet(char **argv)
+{
+	DAT_IA_HANDLE ia = must_open(argv[0]), other = must_open(argv[1]);
+	DAT_IA_ATTR attr;
+	DAT_CONN_QUAL qual;
+	DAT_EVD_HANDLE evd;
+	DAT_PSP_HANDLE psp;
+
+	DO(dat_ia_query(other, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
+	DO(dat_evd_create(other, 16, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &evd));
+	DO(dat_psp_create_any(other, &qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	return try_connect(ia, attr.ia_address_ptr,
+			   qual + (argv[2] ? strtoull(argv[2], NULL, 0) : 0),
+			   argv[2] && argv[3] ? (DAT_TIMEOUT)strtoul(argv[3], NULL, 0) : 20000000);
+}
+
 static int play_flags(char **argv)
 {
 	static const unsigned int rights[] = { 0, 1, 2, 3, 0x10, 0x12, 0x20, 0x31, 0x33, 0x73, 0x80 };
@@ -296,7 +354,8 @@ int main(int argc, char **argv)
 		int (*play)(char **argv);
 	} parts[] = {
 		{ "open", play_open }, { "probe", play_probe }, { "port", play_port },
-		{ "memory", play_memory }, { "session", play_session }, { "flags", play_flags },
+		{ "memory", play_memory }, { "session", play_session }, { "connect", play_connect }, { "meet", play_meet },
+		{ "flags", play_flags },
 		{ "slots", play_slots }, { "fork", play_fork },
 	};
 

@@ -20,6 +20,8 @@
 const struct sort sorts[2] = { { "local", true }, { "tcp", false } };
 struct wire_play play;
 
+static const struct dofi_fab_row row = { .name = "test" };
+
 /* ---------------------------------------------------------------- fab.c's */
 
 size_t dofi_addr_len(const struct sockaddr *sa)
@@ -201,6 +203,7 @@ void side_open(struct side *s, bool local)
 	struct epoll_event ev = { .events = EPOLLIN };
 
 	memset(s, 0, sizeof(*s));
+	s->fab.row = &row;
 	s->fab.info = &s->info;
 	s->fab.addr.sa.sa_family = AF_INET;
 	s->fab.addr.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Checks what the log says of attempts to connect that fail, on both sides. */
+#include <arpa/inet.h>
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run.h"
+
+#define ENTRIES \
+	LINE("tcp", "provider=tcp domain=127.0.0.1") \
+	LINE("shm", "provider=shm domain=127.0.0.1") \
+	LINE("rxm", "provider=rxm domain=127.0.0.1") \
+	LINE("rxm+shm", "provider=rxm+shm domain=127.0.0.1") \
+	LINE("constrained", "provider=constrained domain=127.0.0.1")
+
+/* A line that matches, and `try: ` in it. */
+static void must_match(const char *pattern)
+{
+	char whole[512];
+	regex_t regex;
+
+	snprintf(whole, sizeof(whole), "(^|\n)dat-ofi[^\n]*: %s[^\n]*; try: [^\n]+", pattern);
+	ASSERT(!regcomp(&regex, whole, REG_EXTENDED | REG_NOSUB));
+	if (regexec(&regex, told(), 0, NULL, 0))
+		FAIL("no line like \"%s\" in:\n%.1500s", whole, told());
+	regfree(&regex);
+}
+
+static const struct fabric {
+	const char *rule;
+	const char *pattern;		/* its name, for regular expressions */
+} fabrics[] = {
+	{ "tcp", "tcp" }, { "shm", "shm" }, { "rxm", "rxm" }, { "rxm+shm", "rxm[+]shm" },
+};
+
+/* A socket that does not listen: as long as it is open, nobody else can on its port. */
+static int hold_port(char *port, size_t room)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	socklen_t len = sizeof(addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ASSERT(!bind(fd, (struct sockaddr *)&addr, len));
+	ASSERT(!getsockname(fd, (struct sockaddr *)&addr, &len));
+	snprintf(port, room, "%u", ntohs(addr.sin_port));
+	return fd;
+}
+
+static void to_nobody(const void *row)
+{
+	const struct fabric *f = row;
+	char pattern[256], port[8];
+	int fd = hold_port(port, sizeof(port));
+
+	give_conf(ENTRIES);
+	ASSERT_EQ(play("connect", f->rule, "127.0.0.1", port, NULL), 0);
+	must_be_silent();
+	give_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(play("connect", f->rule, "127.0.0.1", port, NULL), 0);
+	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:%s [(]qualifier %s[)] "
+		 "over %s: no service point of this fabric listens there", port, port, f->pattern);
+	close(fd);
+	must_match(pattern);
+	ASSERT_EQ(lines_told(), 1);
+}
+
+TEST_ROWS(nobody, fabrics, to_nobody)
+
+static void to_another_qualifier(const void *row)
+{
+	const struct fabric *f = row;
+	char pattern[256];
+
+	give_conf(ENTRIES);
+	give_env("DAPL_OFI_LOG", "2");
+	/* The same port, as long as that is made of the low 16 bits. */
+	ASSERT_EQ(play("meet", f->rule, f->rule, "0x10000", NULL), 0);
+	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:[0-9]+ "
+		 "[(]qualifier [0-9]+[)] over %s: no service point", f->pattern);
+	must_match(pattern);
+	if (lines_told() == 1)
+		return;			/* nobody listens there at all */
+	snprintf(pattern, sizeof(pattern), "rejected 127.0.0.1:[0-9]+: no service point has "
+		 "qualifier [0-9]+ [(]port [0-9]+, %s[)]", f->pattern);
+	must_match(pattern);
+	ASSERT_EQ(lines_told(), 2);
+}
+
+TEST_ROWS(qualifier, fabrics, to_another_qualifier)
+
+static const struct pair {
+	const char *rule;
+	const char *from, *to;
+	const char *active, *passive;
+} pairs[] = {
+	{ "tcp_to_rxm", "tcp", "rxm",
+	  "over tcp: what listens there does not speak the protocol of this fabric",
+	  "rejected 127.0.0.1:[0-9]+: it does not speak the handshake of rxm" },
+	{ "tcp_to_shm", "tcp", "shm", "over tcp: no service point of this fabric", NULL },
+	{ "shm_to_tcp", "shm", "tcp", "over shm: no service point of this fabric", NULL },
+	{ "shm_to_rxm", "shm", "rxm", "over shm: no service point of this fabric", NULL },
+	/* libfabric turns such a peer away and does not report it. */
+	{ "rxm_to_tcp", "rxm", "tcp",
+	  "over rxm: what listens there does not speak the protocol of this fabric", NULL },
+	{ "rxm_to_constrained", "rxm", "constrained",
+	  "over rxm: what listens there uses the fabric constrained",
+	  "rejected 127.0.0.1:[0-9]+: expected a peer over constrained, got one over rxm" },
+	{ "constrained_to_rxm_and_shm", "constrained", "rxm+shm",
+	  "over constrained: what listens there uses the fabric rxm[+]shm",
+	  "rejected 127.0.0.1:[0-9]+: expected a peer over rxm[+]shm, got one over constrained" },
+};
+
+static void to_another_fabric(const void *row)
+{
+	const struct pair *p = row;
+	char pattern[256];
+
+	give_conf(ENTRIES);
+	give_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(play("meet", p->from, p->to, NULL), 0);
+	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:[0-9]+ "
+		 "[(]qualifier [0-9]+[)] %s", p->active);
+	must_match(pattern);
+	if (p->passive)
+		must_match(p->passive);
+	ASSERT_EQ(lines_told(), p->passive ? 2 : 1);
+}
+
+TEST_ROWS(foreign, pairs, to_another_fabric)
+
+static void without_answer(const void *row)
+{
+	const struct fabric *f = row;
+	char pattern[256];
+
+	give_conf(ENTRIES);
+	give_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(play("meet", f->rule, f->rule, "0", "300000", NULL), 0);
+	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:[0-9]+ "
+		 "[(]qualifier [0-9]+[)] over %s: no answer within the timeout", f->pattern);
+	must_match(pattern);
+	ASSERT_EQ(lines_told(), 1);
+}
+
+TEST_ROWS(timeout, fabrics, without_answer)
+
+/* 240.0.0.0/4 leads nowhere. */
+static void to_no_host(const void *row)
+{
+	const struct fabric *f = row;
+	char pattern[256];
+
+	give_conf(ENTRIES);
+	give_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(play("connect", f->rule, "240.0.0.1", "5000", "2000000", NULL), 0);
+	snprintf(pattern, sizeof(pattern), "cannot connect to 240.0.0.1:5000 [(]qualifier 5000[)] "
+		 "over %s: ", f->pattern);
+	must_match(pattern);
+	ASSERT_EQ(lines_told(), 1);
+}
+
+TEST_ROWS(no_host, fabrics, to_no_host)
+
+static void level_4(const void *row)
+{
+	const struct fabric *f = row;
+
+	give_conf(ENTRIES);
+	give_env("DAPL_OFI_LOG", "4");
+	ASSERT_EQ(play("session", f->rule, NULL), 0);
+	must_say("connecting to 127.0.0.1:");
+	must_say("127.0.0.1:");
+	must_say(" requests a connection (port ");
+	must_say("connected to 127.0.0.1:");
+}
+
+TEST_ROWS(level_4, fabrics, level_4)
