@@ -11,12 +11,13 @@
 #include "ep.h"
 
 /* One listening endpoint of the fabric, shared by the service points whose qualifiers map to its
- * port, and kept while requests that came through it are undecided. */
+ * port (where the fabric has nothing but ports), and kept while requests that came through it are undecided. */
 struct dofi_listener {
 	struct dofi_list link;		/* ia->listeners */
 	struct dofi_ia *ia;
 	struct fid_pep *pep;
 	uint16_t port;
+	uint64_t qual;			/* the only one where names hold qualifiers */
 	unsigned int users;
 	struct dofi_list sps;
 };

@@ -130,6 +130,7 @@ static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **
 	struct fi_info *info = connect_info(ep->obj.ia, &a->addr);
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_conn *conn;
+	uint64_t qual = a->qual;
 	int ret;
 
 	dofi_diag_connecting(ep->obj.ia, &a->addr, a->qual);
@@ -137,6 +138,8 @@ static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **
 		return -ENOMEM;
 	ret = dofi_conn_open(ep, info, &conn);
 	if (!ret) {
+		if (ep->obj.ia->fab.row->wire)
+			fi_control(&conn->fid->fid, DOFI_CONTROL_QUAL, &qual);
 		ret = fi_connect(conn->fid, &a->addr, buf,
 				 build_request(buf, ep, conn, a->qual, a->size, a->priv));
 		/* The EP does not know it yet, so nothing has been handed to it. */

@@ -28,14 +28,15 @@ uint16_t dofi_cm_low_qual(uint16_t port, bool moved)
 	return moved ? (uint16_t)(port - LOW_PORTS_AT) : port;
 }
 
-static struct dofi_listener *find_listener(struct dofi_ia *ia, uint16_t port)
+static struct dofi_listener *find_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual)
 {
+	bool any = !ia->fab.row->names_hold_quals;
 	struct dofi_list *pos;
 
 	dofi_list_each(pos, &ia->listeners) {
 		struct dofi_listener *l = dofi_container(pos, struct dofi_listener, link);
 
-		if (l->port == port)
+		if (l->port == port && (any || l->qual == qual))
 			return l;
 	}
 	return NULL;
@@ -81,7 +82,7 @@ static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port)
 	return info;
 }
 
-static int start_listening(struct dofi_listener *l, struct fi_info *info)
+static int start_listening(struct dofi_listener *l, struct fi_info *info, uint16_t port)
 {
 	union dofi_addr addr;
 	size_t len = sizeof(addr);
@@ -90,6 +91,8 @@ static int start_listening(struct dofi_listener *l, struct fi_info *info)
 	if (ret)
 		return ret;
 	ret = fi_pep_bind(l->pep, &l->ia->fab.eq->fid, 0);
+	if (!ret && l->ia->fab.row->names_hold_quals && port)
+		ret = fi_control(&l->pep->fid, DOFI_CONTROL_QUAL, &l->qual);
 	if (!ret)
 		ret = fi_listen(l->pep);
 	if (!ret)
@@ -104,7 +107,8 @@ static int start_listening(struct dofi_listener *l, struct fi_info *info)
 	return 0;
 }
 
-static int new_listener(struct dofi_ia *ia, uint16_t port, struct dofi_listener **out)
+static int new_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual,
+			struct dofi_listener **out)
 {
 	struct dofi_listener *l = calloc(1, sizeof(*l));
 	struct fi_info *info = listen_info(ia, port);
@@ -113,8 +117,9 @@ static int new_listener(struct dofi_ia *ia, uint16_t port, struct dofi_listener 
 	if (!l || !info)
 		goto failed;
 	l->ia = ia;
+	l->qual = qual;
 	dofi_list_init(&l->sps);
-	ret = start_listening(l, info);
+	ret = start_listening(l, info, port);
 	if (ret)
 		goto failed;
 	dofi_lib.freeinfo(info);
@@ -159,18 +164,18 @@ void dofi_listener_unref(struct dofi_listener *l)
 /* port 0: any free one, which becomes the qualifier. */
 static int attach(struct dofi_ia *ia, struct dofi_sp *sp, uint16_t port)
 {
-	struct dofi_listener *l = port ? find_listener(ia, port) : NULL;
+	struct dofi_listener *l = port ? find_listener(ia, port, sp->qual) : NULL;
 	int ret;
 
 	if (l && dofi_sp_find(l, sp->qual))
-		return -EADDRINUSE;
+		return -EEXIST;
 	if (!l) {
-		ret = new_listener(ia, port, &l);
+		ret = new_listener(ia, port, sp->qual, &l);
 		if (ret)
 			return ret;
 	}
 	if (!port)
-		sp->qual = l->port;
+		sp->qual = l->qual = l->port;
 	l->users++;
 	sp->listener = l;
 	dofi_list_append(&l->sps, &sp->link);
@@ -194,6 +199,16 @@ static struct dofi_evd *cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 	return evd && (evd->flags & DAT_EVD_CR_FLAG) ? evd : NULL;
 }
 
+/* Programs that look for a port that the system grants compare the whole result with the bare type,
+ * as the original returns it in this case. A port that this user may not bind is as good as
+ * taken. */
+static DAT_RETURN no_listener(uint16_t port, int err)
+{
+	if (err != -EADDRINUSE && err != -EACCES)
+		return dofi_ret(err);
+	return port ? DAT_CONN_QUAL_IN_USE : DOFI_ERR(DAT_CONN_QUAL_UNAVAILABLE, 0);
+}
+
 static DAT_RETURN make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUAL qual,
 			  uint16_t port, struct dofi_evd *evd, struct dofi_sp **out)
 {
@@ -211,9 +226,8 @@ static DAT_RETURN make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUA
 	ret = attach(ia, sp, port);
 	if (ret) {
 		dofi_obj_release(&sp->obj);
-		dofi_why_port(port, ret);
-		/* A port that this user may not bind is as good as taken. */
-		return ret == -EACCES ? DOFI_ERR(DAT_CONN_QUAL_IN_USE, 0) : dofi_ret(ret);
+		dofi_why_port(port, ret == -EEXIST ? -EADDRINUSE : ret);
+		return no_listener(port, ret);
 	}
 	dofi_why_port_ok();
 	*out = sp;

@@ -36,7 +36,7 @@ static const struct dofi_fab_row rows[] = {
 	{ .name = "verbs", .prov_name = "verbs", .wire_id = 2, .device = true, .max_iov = 4,
 	  .cm_data = 55, .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024,
 	  .find = dofi_device_find },
-	{ WIRE_ROW("shm", "shm", DOFI_CM_SHM, rdm_wire_shm) },
+	{ WIRE_ROW("shm", "shm", DOFI_CM_SHM, rdm_wire_shm), .names_hold_quals = true },
 	{ WIRE_ROW("rxm", "tcp;ofi_rxm", 4, rdm_wire_fab) },
 	{ WIRE_ROW("efa", "efa", 5, rdm_wire_fab) },
 	{ WIRE_ROW("psm3", "psm3", 6, rdm_wire_fab) },

@@ -41,6 +41,10 @@ extern struct dofi_lib dofi_lib;
 struct dofi_fab;
 struct rdm_wire;
 
+/* fi_control of endpoints and listeners of rdm/, before fi_connect and fi_listen: the qualifier
+ * (uint64_t) that is asked for; sockets between processes of one host are named after it. */
+#define DOFI_CONTROL_QUAL 0x44415451
+
 /* One row per fabric: names and what this library has to know about it. */
 struct dofi_fab_row {
 	const char *name;		/* in "provider=…" and IA names */
@@ -53,6 +57,7 @@ struct dofi_fab_row {
 	uint32_t cm_header;		/* of which our header takes so many (cm_proto.h) */
 	size_t rx_depth;		/* receives handed to one endpoint at once */
 	size_t tx_depth;		/* requests; 0: the fabric's own bound */
+	bool names_hold_quals;		/* a listener's name holds the whole qualifier */
 	bool links;			/* the connections cannot tell everything: see link.h */
 	bool hidden;			/* for tests: not among the names that users are told */
 	const struct rdm_wire *wire;	/* endpoints are ours (rdm/rdm.h); NULL: libfabric's */

@@ -26,6 +26,8 @@ struct rdm_pep {
 	struct rdm_fabric *fabric;
 	struct rdm_eq *eq;
 	union dofi_addr addr;		/* with the port, once it listens */
+	bool has_qual;
+	uint64_t qual;			/* in the name of a unix socket, beside the port */
 	struct rdm_cm_listener *listener[RDM_WIRES];	/* NULL: it does not listen there */
 };
 

@@ -289,8 +289,9 @@ static int dial_local(struct rdm_ep *ep, const struct rdm_wire *wire, const unio
 
 	*done = true;
 	rdm_cm_choose(ep, wire);
-	return rdm_cm_dial_local(wire, to, network ? RDM_CM_BY_PORT :
-					   cm->secret ? RDM_CM_BY_SECRET : RDM_CM_BY_NOTHING);
+	return rdm_cm_dial_local(wire, to, ep->has_qual ? &ep->qual : NULL,
+				 network ? RDM_CM_BY_PORT :
+				 cm->secret ? RDM_CM_BY_SECRET : RDM_CM_BY_NOTHING);
 }
 
 /* Its queue has been full for long, perhaps because somebody else's process has taken the name: is

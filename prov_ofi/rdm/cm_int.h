@@ -163,12 +163,13 @@ bool rdm_cm_is_here(const union dofi_addr *addr);
 /* A socket that is being connected to `to` over the network; *done: it is connected. source:
  * address to bind to, or NULL. Negative errors are final. */
 int rdm_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done);
-/* The same to a listener on this host. -EAGAIN: to be tried again later; -EACCES: there is one, and
- * it is not believed. */
-int rdm_cm_dial_local(const struct rdm_wire *wire, const union dofi_addr *to,
+/* The same to a listener on this host. qual: of the service point, which unix sockets are named after
+ * beside the port, or NULL. -EAGAIN: to be tried again later; -EACCES: there is one, and it is not
+ * believed. */
+int rdm_cm_dial_local(const struct rdm_wire *wire, const union dofi_addr *to, const uint64_t *qual,
 		      enum rdm_cm_proof proof);
-/* A listening socket; addr gets the port. Negative error. */
-int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr);
+/* A listening socket; addr gets the port. Negative error. qual: as above. */
+int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr, const uint64_t *qual);
 /* TCP: no delay, and a peer that falls silent is noticed. */
 void rdm_cm_tune(int fd);
 /* 1: all of conn->out has gone; 0: some remains; negative error. */

@@ -431,7 +431,7 @@ static int start(struct rdm_cm_listener *l)
 
 	if (ret)
 		return ret;
-	l->fd = rdm_cm_listen_at(l->wire, &addr);
+	l->fd = rdm_cm_listen_at(l->wire, &addr, l->pep->has_qual ? &l->pep->qual : NULL);
 	if (l->fd < 0) {
 		ret = l->fd;
 		goto no_socket;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <inttypes.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,18 +96,21 @@ bool rdm_cm_is_here(const union dofi_addr *addr)
 	return here;
 }
 
-/* Abstract: the first byte is 0. Returns the length of the name. */
+/* Abstract: the first byte is 0. A qualifier that is more than its port, or another number, follows
+ * that. Returns the length of the name. */
 static socklen_t make_name(const struct rdm_wire *wire, const union dofi_addr *addr, bool any,
-			   struct sockaddr_un *un)
+			   const uint64_t *qual, struct sockaddr_un *un)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[INET6_ADDRSTRLEN], more[24] = "";
 	int n;
 
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
-	n = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi.%s.%s.%u", wire->name,
+	if (qual && *qual != dofi_addr_port(&addr->sa))
+		snprintf(more, sizeof(more), "+%" PRIx64, *qual);
+	n = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi.%s.%s.%u%s", wire->name,
 		     any ? "any" : rdm_cm_addr_text(addr, text, sizeof(text)),
-		     dofi_addr_port(&addr->sa));
+		     dofi_addr_port(&addr->sa), more);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -120,10 +124,10 @@ static int new_socket(int family)
 /* ---------------------------------------------------------------- connecting */
 
 static int connect_local(const struct rdm_wire *wire, const union dofi_addr *to, bool any,
-			 enum rdm_cm_proof proof)
+			 const uint64_t *qual, enum rdm_cm_proof proof)
 {
 	struct sockaddr_un un;
-	socklen_t len = make_name(wire, to, any, &un);
+	socklen_t len = make_name(wire, to, any, qual, &un);
 	int fd = new_socket(AF_UNIX), ret;
 
 	if (fd < 0)
@@ -146,18 +150,36 @@ static bool no_host(const union dofi_addr *to)
 	return ntohl(to->in.sin_addr.s_addr) >> 28 >= 14;
 }
 
-/* Whoever takes the name of the address must not hide a listener at all addresses. */
-int rdm_cm_dial_local(const struct rdm_wire *wire, const union dofi_addr *to,
-		      enum rdm_cm_proof proof)
+static bool none_there(int fd)
 {
-	int fd = connect_local(wire, to, false, proof), any;
+	return fd == -ECONNREFUSED || fd == -EACCES;
+}
 
-	if (fd != -ECONNREFUSED && fd != -EACCES)
+/* Whoever takes the name of the address must not hide a listener at all addresses. */
+static int dial_name(const struct rdm_wire *wire, const union dofi_addr *to, const uint64_t *qual,
+		     enum rdm_cm_proof proof)
+{
+	int fd = connect_local(wire, to, false, qual, proof), any;
+
+	if (!none_there(fd))
 		return fd;
 	if (!is_here(to))
 		return no_host(to) ? -ENETUNREACH : -EHOSTUNREACH;
-	any = connect_local(wire, to, true, proof);
+	any = connect_local(wire, to, true, qual, proof);
 	return any == -ECONNREFUSED ? fd : any;
+}
+
+/* A listener for that qualifier only is preferred to one that takes all qualifiers of the port (of a
+ * fabric with a network beside, where ports are all there is). */
+int rdm_cm_dial_local(const struct rdm_wire *wire, const union dofi_addr *to, const uint64_t *qual,
+		      enum rdm_cm_proof proof)
+{
+	int fd = dial_name(wire, to, qual, proof), shared;
+
+	if (!none_there(fd) || !qual || *qual == dofi_addr_port(&to->sa))
+		return fd;
+	shared = dial_name(wire, to, NULL, proof);
+	return shared == -ECONNREFUSED ? fd : shared;
 }
 
 void rdm_cm_tune(int fd)
@@ -191,10 +213,11 @@ int rdm_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *
 
 /* ---------------------------------------------------------------- listening */
 
-static int bind_local(int fd, const struct rdm_wire *wire, const union dofi_addr *addr)
+static int bind_local(int fd, const struct rdm_wire *wire, const union dofi_addr *addr,
+		      const uint64_t *qual)
 {
 	struct sockaddr_un un;
-	socklen_t len = make_name(wire, addr, is_any(addr), &un);
+	socklen_t len = make_name(wire, addr, is_any(addr), qual, &un);
 
 	return bind(fd, (struct sockaddr *)&un, len) ? -errno : 0;
 }
@@ -208,7 +231,7 @@ static int bind_local_anywhere(int fd, const struct rdm_wire *wire, union dofi_a
 		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 			number = (uint16_t)(dofi_now() / 1000 + (unsigned int)i);
 		dofi_addr_set_port(&addr->sa, (uint16_t)(FREE_PORT + number % FREE_PORTS));
-		ret = bind_local(fd, wire, addr);
+		ret = bind_local(fd, wire, addr, NULL);
 	}
 	if (ret)
 		dofi_addr_set_port(&addr->sa, 0);
@@ -228,7 +251,8 @@ static int bind_tcp(int fd, union dofi_addr *addr)
 	return 0;
 }
 
-int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr)
+int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr,
+		     const uint64_t *qual)
 {
 	int fd = new_socket(wire->local ? AF_UNIX : addr->sa.sa_family), ret;
 
@@ -237,7 +261,7 @@ int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr)
 	if (!wire->local)
 		ret = bind_tcp(fd, addr);
 	else if (dofi_addr_port(&addr->sa))
-		ret = bind_local(fd, wire, addr);
+		ret = bind_local(fd, wire, addr, qual);
 	else
 		ret = bind_local_anywhere(fd, wire, addr);
 	if (!ret && listen(fd, BACKLOG))

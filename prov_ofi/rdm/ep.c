@@ -56,7 +56,11 @@ static int ep_control(struct fid *fid, int command, void *arg)
 {
 	struct rdm_ep *ep = ep_of(fid);
 
-	(void)arg;
+	if (command == DOFI_CONTROL_QUAL) {
+		ep->qual = *(const uint64_t *)arg;
+		ep->has_qual = true;
+		return 0;
+	}
 	if (command != FI_ENABLE)
 		return -FI_ENOSYS;
 	return ep->eq && ep->tx_cq && ep->rx_cq ? 0 : -FI_EOPBADSTATE;

@@ -19,6 +19,15 @@ static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 	return 0;
 }
 
+static int pep_control(struct fid *fid, int command, void *arg)
+{
+	if (command != DOFI_CONTROL_QUAL)
+		return -FI_ENOSYS;
+	pep_of(fid)->qual = *(const uint64_t *)arg;
+	pep_of(fid)->has_qual = true;
+	return 0;
+}
+
 static int pep_close(struct fid *fid)
 {
 	struct rdm_pep *pep = pep_of(fid);
@@ -37,6 +46,7 @@ static struct fi_ops pep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = pep_close,
 	.bind = pep_bind,
+	.control = pep_control,
 };
 
 int rdm_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **out,

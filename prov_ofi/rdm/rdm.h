@@ -257,6 +257,8 @@ struct rdm_ep {
 	/* connection manager's (eq->lock) */
 	int sock;			/* of the handshake, -1: none */
 	union dofi_addr local, peer;	/* with ports */
+	bool has_qual;
+	uint64_t qual;			/* in the name of a listener's unix socket, beside the port */
 	void *cm;
 
 	/* wire's */

@@ -353,6 +353,7 @@ TEST(legacy, conn_psp_create_any_fits_16_bits_and_is_unique_on_the_host)
 	DAT_CONN_QUAL theirs[20], mine;
 	struct dt_peer peer;
 	DAT_PSP_HANDLE psp;
+	DAT_RETURN ret;
 	DAT_EVD_HANDLE evd;
 	struct node n;
 	int i, j;
@@ -367,10 +368,18 @@ TEST(legacy, conn_psp_create_any_fits_16_bits_and_is_unique_on_the_host)
 		for (j = 0; j < 20; j++)
 			ASSERT(mine != theirs[j]);
 		OK(dat_psp_free(psp));
-		/* A busy one gives the code on which programs retry upward. */
-		ASSERT_RET(dat_psp_create(n.ia, theirs[i], evd, DAT_PSP_CONSUMER_FLAG, &psp),
-			   DAT_CONN_QUAL_IN_USE, 0);
+		/* A busy one gives the code on which programs retry upward, and nothing else. */
+		ASSERT_EQ(dat_psp_create(n.ia, theirs[i], evd, DAT_PSP_CONSUMER_FLAG, &psp),
+			  DAT_CONN_QUAL_IN_USE);
 	}
+	/* So do these. */
+	mine = theirs[0];
+	while ((ret = dat_psp_create(n.ia, mine, evd, DAT_PSP_CONSUMER_FLAG, &psp)) ==
+	       DAT_CONN_QUAL_IN_USE)
+		mine++;
+	OK(ret);
+	ASSERT(mine != theirs[0]);
+	OK(dat_psp_free(psp));
 	OK(dat_evd_free(evd));
 	node_close(&n);
 	dt_tell(peer.fd, 'd');

@@ -67,8 +67,11 @@ TEST(psp, qualifier_in_use_is_CONN_QUAL_IN_USE)
 	pair_close(&p);
 }
 
-TEST(psp, qualifier_in_use_by_another_ia_is_CONN_QUAL_IN_USE)
+/* The system refuses the port: programs compare with the bare code, as the original returns it. */
+TEST(psp, qualifier_in_use_by_another_ia_is_the_bare_CONN_QUAL_IN_USE)
 {
+	DAT_RSP_HANDLE rsp;
+	struct side s;
 	DAT_PSP_HANDLE psp;
 	DAT_EVD_HANDLE evd;
 	struct node other;
@@ -77,10 +80,110 @@ TEST(psp, qualifier_in_use_by_another_ia_is_CONN_QUAL_IN_USE)
 	pair_open(&p);
 	node_open(&other);
 	evd = evd_make(&other, 4, DAT_EVD_CR_FLAG);
-	ASSERT_RET(dat_psp_create(other.ia, p.qual, evd, DAT_PSP_CONSUMER_FLAG, &psp),
-		   DAT_CONN_QUAL_IN_USE, 0);
+	side_make(&s, &other, NULL);
+	ASSERT_EQ(dat_psp_create(other.ia, p.qual, evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		  DAT_CONN_QUAL_IN_USE);
+	ASSERT_EQ(dat_rsp_create(other.ia, p.qual, s.ep, evd, &rsp), DAT_CONN_QUAL_IN_USE);
+	ASSERT_EQ(side_state(&s), DAT_EP_STATE_UNCONNECTED);
+	side_free(&s);
 	OK(dat_evd_free(evd));
 	node_close(&other);
+	pair_close(&p);
+}
+
+static void expect_request_at(struct pair *p, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
+			      DAT_PSP_HANDLE psp)
+{
+	OK(connect_to(p->a.ep, p->node.attr.ia_address_ptr, qual));
+	OK(api_cr_reject(EV_CR(evd, psp, qual)));
+	EV_CONN(p->a.conn, PEER_REJECTED, p->a.ep);
+	OK(dat_ep_reset(p->a.ep));
+}
+
+/* Two instances, qualifiers that differ beyond what a port holds. */
+static void listen_twice(struct pair *p, DAT_CONN_QUAL one, DAT_CONN_QUAL two)
+{
+	DAT_PSP_HANDLE first, second;
+	DAT_EVD_HANDLE evd;
+	struct node other;
+	DAT_RETURN ret;
+
+	node_open(&other);
+	evd = evd_make(&other, 4, DAT_EVD_CR_FLAG);
+	OK(dat_psp_create(p->node.ia, one, p->cr_evd, DAT_PSP_CONSUMER_FLAG, &first));
+	ret = dat_psp_create(other.ia, two, evd, DAT_PSP_CONSUMER_FLAG, &second);
+	if (fabric_is("shm")) {
+		OK(ret);
+		expect_request_at(p, one, p->cr_evd, first);
+		expect_request_at(p, two, evd, second);
+		expect_request_at(p, one, p->cr_evd, first);
+		OK(dat_psp_free(second));
+	} else {
+		ASSERT_EQ(ret, DAT_CONN_QUAL_IN_USE);
+	}
+	OK(dat_psp_free(first));
+	OK(dat_evd_free(evd));
+	node_close(&other);
+}
+
+TEST(psp, qualifiers_collide_only_where_the_fabric_has_nothing_but_ports)
+{
+	DAT_CONN_QUAL base;
+	struct pair p;
+
+	pair_open(&p);
+	base = free_qual(&p.node, p.cr_evd);
+	listen_twice(&p, base, base | 0x7700000000ull);
+	listen_twice(&p, base | 0x10000, base);
+	listen_twice(&p, base | 0x10000, base | 0x7700000000ull);
+	pair_close(&p);
+}
+
+TEST(psp, low_qualifiers_share_no_name_with_those_of_their_ports)
+{
+	DAT_PSP_HANDLE low, high;
+	struct pair p;
+
+	pair_open(&p);
+	if (fabric_is("shm"))
+		listen_twice(&p, 3, 61443);
+	/* One instance has both, whatever the fabric. */
+	if (dat_psp_create(p.node.ia, 0, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &low))
+		dt_skip("port 61440 is taken");
+	OK(dat_psp_create(p.node.ia, 61440, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &high));
+	expect_request_at(&p, 0, p.cr_evd, low);
+	expect_request_at(&p, 61440, p.cr_evd, high);
+	OK(dat_psp_free(low));
+	expect_request_at(&p, 61440, p.cr_evd, high);
+	OK(dat_psp_free(high));
+	pair_close(&p);
+}
+
+/* Such a listener has one port, and one name, for all qualifiers of the port. */
+TEST(psp, wide_qualifier_of_an_adapter_with_a_network_is_found_over_shm)
+{
+	char text[2048];
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	DAT_EVD_HANDLE evd;
+	struct node both;
+	struct pair p;
+
+	if (!fabric_is("shm"))
+		dt_skip("concerns who connects over shm");
+	conf_line(text, sizeof(text), "both", provider_path(), "provider=rxm+shm domain=lo");
+	conf_line(text + strlen(text), sizeof(text) - strlen(text), ia_name(), provider_path(),
+		  fabric_params());
+	conf_text(text);
+	pair_open(&p);
+	node_open_name(&both, "both");
+	evd = evd_make(&both, 4, DAT_EVD_CR_FLAG);
+	qual = free_qual(&both, evd) | 0x500000000ull;
+	OK(dat_psp_create(both.ia, qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	expect_request_at(&p, qual, evd, psp);
+	OK(dat_psp_free(psp));
+	OK(dat_evd_free(evd));
+	node_close(&both);
 	pair_close(&p);
 }
 
