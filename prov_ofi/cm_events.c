@@ -73,8 +73,7 @@ static void no_more_buffers(struct dofi_ep *ep)
 
 	e.data.asynch_error_event_data.dat_handle = ep;
 	e.data.asynch_error_event_data.reason = DAT_EP_TRANSFER_TO_ERROR;
-	if (ep->obj.ia->async_evd)
-		dofi_evd_push_extra(ep->obj.ia->async_evd, &e, DOFI_MAX_EPS);
+	dofi_async_push(ep->obj.ia, &e, DOFI_MAX_EPS);
 }
 
 void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)

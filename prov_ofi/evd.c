@@ -311,11 +311,9 @@ void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE ha
 {
 	struct dofi_event e = { .number = number, .notify = true };
 
-	if (!ia->async_evd)
-		return;
 	e.data.asynch_error_event_data.dat_handle = handle;
 	e.data.asynch_error_event_data.reason = reason;
-	dofi_evd_push(ia->async_evd, &e);
+	dofi_async_push(ia, &e, 0);
 }
 
 DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,

@@ -189,6 +189,9 @@ unsigned int dofi_evd_service(struct dofi_evd *evd);
 /* Reads it until everything that was there has been seen. */
 void dofi_evd_drain(struct dofi_evd *evd);
 void dofi_evd_wake_locked(struct dofi_evd *evd);
+/* Queues an event on the IA's asynchronous EVD, if it has one still; most 0: within the granted
+ * length, else as dofi_evd_push_extra. */
+void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_t most);
 /* Event about the IA or one of its objects on the asynchronous EVD. */
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);

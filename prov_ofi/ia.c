@@ -39,6 +39,7 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	}
 	ia->async_evd = ia->sink = NULL;
 	ia->own_async_evd = false;
+	dofi_list_init(&ia->async_link);
 	dofi_list_init(&ia->evds);
 	dofi_list_init(&ia->listeners);
 	dofi_list_init(&ia->conns);
@@ -67,28 +68,107 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->stalls = 0;
 }
 
-/* The asynchronous EVD: made here, or one of an earlier open. */
+/* The IA that created an asynchronous EVD may be closed while others report on it: `guests` are the
+ * others, and who reports holds the lock. */
+static pthread_mutex_t async_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_list guests = { &guests, &guests };
+
+static struct dofi_evd *foreign_async_evd(DAT_EVD_HANDLE handle)
+{
+	struct dofi_obj *obj = dofi_obj_any(handle);
+
+	if (!obj || obj->type != DAT_HANDLE_TYPE_EVD)
+		return NULL;
+	return ((struct dofi_evd *)obj)->flags & DAT_EVD_ASYNC_FLAG ? (struct dofi_evd *)obj
+								    : NULL;
+}
+
+/* One of an earlier open. */
+static int share_async_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
+{
+	struct dofi_evd *evd;
+
+	pthread_mutex_lock(&async_lock);
+	evd = foreign_async_evd(handle);
+	if (evd) {
+		evd->feeds++;
+		ia->async_evd = evd;
+		dofi_list_append(&guests, &ia->async_link);
+	}
+	pthread_mutex_unlock(&async_lock);
+	return evd ? 0 : -EBADF;	/* closed since the arguments were checked */
+}
+
 static int open_async_evd(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
 {
+	struct dofi_evd *evd;
 	int ret;
 
-	if (handle != DAT_HANDLE_NULL) {
-		ia->async_evd = (struct dofi_evd *)handle;
-		ia->async_evd->feeds++;
-		return 0;
+	if (handle != DAT_HANDLE_NULL)
+		return share_async_evd(ia, handle);
+	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, NULL, false, &evd);
+	if (ret)
+		return ret;
+	ia->async_evd = evd;
+	ia->own_async_evd = true;
+	return 0;
+}
+
+void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_t most)
+{
+	pthread_mutex_lock(&async_lock);
+	if (ia->async_evd && most)
+		dofi_evd_push_extra(ia->async_evd, event, most);
+	else if (ia->async_evd)
+		dofi_evd_push(ia->async_evd, event);
+	pthread_mutex_unlock(&async_lock);
+}
+
+/* The IA stops reporting on another's; async_lock held. */
+static void leave_async_evd(struct dofi_ia *ia)
+{
+	ia->async_evd->feeds--;
+	ia->async_evd = NULL;
+	dofi_list_remove(&ia->async_link);
+}
+
+/* The handle becomes invalid, and no other IA reports there any more. */
+static void retire_async_evd(struct dofi_ia *ia)
+{
+	struct dofi_list *pos, *tmp;
+
+	if (!ia->own_async_evd)
+		return;
+	atomic_store(&ia->async_evd->obj.tag, 0);
+	pthread_mutex_lock(&async_lock);
+	dofi_list_each_safe(pos, tmp, &guests) {
+		struct dofi_ia *guest = dofi_container(pos, struct dofi_ia, async_link);
+
+		if (guest->async_evd == ia->async_evd)
+			leave_async_evd(guest);
 	}
-	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, NULL, false, &ia->async_evd);
-	ia->own_async_evd = !ret;
-	return ret;
+	pthread_mutex_unlock(&async_lock);
+}
+
+static void close_async_evd(struct dofi_ia *ia)
+{
+	struct dofi_evd *own;
+
+	pthread_mutex_lock(&async_lock);
+	own = ia->own_async_evd ? ia->async_evd : NULL;
+	if (own)
+		ia->async_evd = NULL;
+	else if (ia->async_evd)
+		leave_async_evd(ia);
+	pthread_mutex_unlock(&async_lock);
+	ia->own_async_evd = false;
+	if (own)
+		dofi_evd_destroy(own);
 }
 
 static void tear_down(struct dofi_ia *ia)
 {
-	if (ia->own_async_evd)
-		dofi_evd_destroy(ia->async_evd);
-	else if (ia->async_evd)
-		ia->async_evd->feeds--;
-	ia->async_evd = NULL;
+	close_async_evd(ia);
 	if (ia->sink)
 		dofi_evd_destroy(ia->sink);
 	ia->sink = NULL;
@@ -122,16 +202,6 @@ static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD
 	if (!ret)
 		ret = dofi_progress_start(ia);
 	return ret;
-}
-
-static struct dofi_evd *foreign_async_evd(DAT_EVD_HANDLE handle)
-{
-	struct dofi_obj *obj = dofi_obj_any(handle);
-
-	if (!obj || obj->type != DAT_HANDLE_TYPE_EVD)
-		return NULL;
-	return ((struct dofi_evd *)obj)->flags & DAT_EVD_ASYNC_FLAG ? (struct dofi_evd *)obj
-								    : NULL;
 }
 
 /* An asynchronous EVD elsewhere on this host cannot be reached from here: *async_evd says so, and
@@ -213,7 +283,7 @@ static bool provider_ep(const struct dofi_cr *cr)
 	return cr->ep && cr->ep->by_provider;
 }
 
-/* Objects of the consumer that remain. */
+/* Objects of the consumer that remain, or uses of the asynchronous EVD by other IAs. */
 static bool in_use(struct dofi_ia *ia)
 {
 	struct dofi_list *pos;
@@ -227,7 +297,7 @@ static bool in_use(struct dofi_ia *ia)
 	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_CR])
 		n -= provider_ep(dofi_container(pos, struct dofi_cr, obj.link));
 	pthread_mutex_unlock(&ia->obj_lock);
-	return n;
+	return n || (ia->own_async_evd && ia->async_evd->feeds);
 }
 
 static void destroy_object(struct dofi_obj *obj)
@@ -322,24 +392,26 @@ static void end_lingering(struct dofi_ia *ia)
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 {
 	struct dofi_ia *ia = dofi_ia_live(handle);
+	bool by_agent;
 
 	if (!ia)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	/* An agent runs in the thread that would have to end. */
-	if ((flags == DAT_CLOSE_GRACEFUL_FLAG && in_use(ia)) || dofi_progress_is_me(ia))
-		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
-	/* Another IA may still report on this one's asynchronous EVD. */
-	if (ia->own_async_evd && ia->async_evd->feeds)
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG && in_use(ia))
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
 	if (!dofi_obj_retire(&ia->obj))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	dofi_progress_stop(ia);
+	retire_async_evd(ia);
+	by_agent = dofi_progress_is_me(ia);
+	if (by_agent)
+		dofi_progress_leave(ia, tear_down);
+	else
+		dofi_progress_stop(ia);
 	destroy_all(ia);
 	end_lingering(ia);
-	atomic_store(&ia->async_evd->obj.tag, ia->own_async_evd ? 0
-						: DOFI_TAG(DAT_HANDLE_TYPE_EVD));
-	tear_down(ia);
+	close_async_evd(ia);
+	if (!by_agent)
+		tear_down(ia);
 	return DAT_SUCCESS;
 }

@@ -6,6 +6,7 @@
  *   cm_lock     connections: event queue, service points, requests, timers, endpoint states
  *   ep->lock    posting; state of one endpoint
  *   srq->lock   posting to a shared receive queue
+ *   the lock of asynchronous EVDs (ia.c), which all IAs share
  *   evd->lock   one event dispatcher: its completion queue and its events; who has cm_lock may
  *               take those of both queues of an EP, the lower address first
  *   cno->lock   one notification object
@@ -50,6 +51,7 @@ struct dofi_progress {
 	uint32_t calm;			/* rounds in a row in which nothing was taken over */
 	bool napping;			/* some CQ is left to its consumer; the thread's own */
 	uint32_t unneeded;		/* rounds in a row in which all those consumers waited */
+	void (*end)(struct dofi_ia *ia);	/* what the thread does last; NULL: nothing */
 };
 
 struct dofi_ia {
@@ -67,8 +69,9 @@ struct dofi_ia {
 	struct dofi_list objs[DOFI_KINDS];
 	unsigned int obj_count[DOFI_KINDS];
 
-	struct dofi_evd *async_evd;
+	struct dofi_evd *_Atomic async_evd;	/* see dofi_async_push */
 	bool own_async_evd;
+	struct dofi_list async_link;	/* of those that use another IA's */
 	struct dofi_evd *sink;		/* completions of directions without an EVD */
 
 	pthread_mutex_t prog_lock;

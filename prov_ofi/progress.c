@@ -202,6 +202,10 @@ static void *run(void *arg)
 		if (n < 0)
 			n = 0;
 	}
+	if (ia->prog.end) {
+		atomic_store(&ia->prog.self, 0);
+		ia->prog.end(ia);
+	}
 	return NULL;
 }
 
@@ -259,6 +263,14 @@ int dofi_progress_start(struct dofi_ia *ia)
 	int ret = watch_fd(ia, ia->fab.eq_fd, DOFI_KEY_EQ);
 
 	return ret ? ret : start_thread(ia);
+}
+
+void dofi_progress_leave(struct dofi_ia *ia, void (*end)(struct dofi_ia *ia))
+{
+	pthread_detach(ia->prog.thread);
+	ia->prog.running = false;
+	ia->prog.end = end;
+	atomic_store(&ia->prog.stop, true);
 }
 
 void dofi_progress_stop(struct dofi_ia *ia)

@@ -18,6 +18,8 @@ void dofi_progress_close(struct dofi_ia *ia);
 int dofi_progress_start(struct dofi_ia *ia);
 /* The thread is gone when this returns. Not from within the thread. */
 void dofi_progress_stop(struct dofi_ia *ia);
+/* From within the thread: it ends when what it is at has returned, and then calls `end`. */
+void dofi_progress_leave(struct dofi_ia *ia, void (*end)(struct dofi_ia *ia));
 /* Wakes the thread so that it looks at everything anew. Any lock may be held. */
 void dofi_progress_ring(struct dofi_ia *ia);
 /* Is this the progress thread of the IA (a consumer's agent runs in it)? */

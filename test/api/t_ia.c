@@ -432,6 +432,136 @@ TEST(ia, close_abrupt_releases_a_waiter_on_the_async_evd)
 	dt_thread_join(&t);
 }
 
+TEST(ia, close_abrupt_succeeds_while_another_open_uses_the_async_evd)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4, .max_recv_iov = 1,
+			      .low_watermark = DAT_SRQ_LW_DEFAULT };
+	DAT_EVD_HANDLE shared, seen, evd[40];
+	DAT_IA_HANDLE third;
+	DAT_SRQ_HANDLE srq;
+	struct node a, b;
+	int i;
+
+	node_open(&a);
+	memset(&b, 0, sizeof(b));
+	shared = a.async;
+	OK(open_ia(ia_name(), 8, &shared, &b.ia));
+	OK(dat_pz_free(a.pz));
+	BAD_STATE(dat_ia_close(a.ia, DAT_CLOSE_GRACEFUL_FLAG), IA_IN_USE);
+	OK(dat_pz_create(a.ia, &a.pz));
+	node_abort(&a);
+	BAD_HANDLE(dat_evd_resize(shared, 16), EVD_REQUEST);
+	seen = shared;
+	OK(dat_ia_query(b.ia, &seen, 0, NULL, 0, NULL));
+	ASSERT_PTR(seen, DAT_HANDLE_NULL);
+	BAD_HANDLE(open_ia(ia_name(), 8, &shared, &third), EVD_ASYNC);
+	/* An asynchronous event goes nowhere, least of all to an EVD in the former one's place. */
+	for (i = 0; i < 40; i++)
+		evd[i] = evd_make(&b, 8, DAT_EVD_SOFTWARE_FLAG);
+	OK(dat_pz_create(b.ia, &b.pz));
+	OK(dat_srq_create(b.ia, b.pz, &attr, &srq));
+	OK(dat_srq_set_lw(srq, 1));
+	for (i = 0; i < 40; i++) {
+		EV_EMPTY(evd[i]);
+		OK(dat_evd_free(evd[i]));
+	}
+	OK(dat_srq_free(srq));
+	node_close(&b);
+}
+
+/* Raises events for an EVD that is being destroyed. */
+static void raise_events(void *arg)
+{
+	DAT_SRQ_HANDLE srq = arg;
+
+	for (int i = 0; i < 2000; i++)
+		OK(dat_srq_set_lw(srq, 1));
+}
+
+TEST(ia, close_abrupt_while_another_open_reports_on_the_async_evd)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4, .max_recv_iov = 1,
+			      .low_watermark = DAT_SRQ_LW_DEFAULT };
+	struct dt_thread t;
+	DAT_SRQ_HANDLE srq;
+	struct node a, b;
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		node_open(&a);
+		memset(&b, 0, sizeof(b));
+		b.async = a.async;
+		OK(open_ia(ia_name(), 8, &b.async, &b.ia));
+		OK(dat_pz_create(b.ia, &b.pz));
+		OK(dat_srq_create(b.ia, b.pz, &attr, &srq));
+		dt_thread_start(&t, raise_events, srq);
+		node_abort(&a);
+		dt_thread_join(&t);
+		OK(dat_srq_free(srq));
+		node_close(&b);
+	}
+}
+
+struct closer {
+	DAT_IA_HANDLE ia;
+	DAT_RETURN ret;
+	_Atomic bool done;
+};
+
+static void close_by_agent(DAT_PVOID instance, DAT_EVD_HANDLE evd)
+{
+	struct closer *c = instance;
+
+	(void)evd;
+	c->ret = dat_ia_close(c->ia, DAT_CLOSE_ABRUPT_FLAG);
+	c->done = true;
+}
+
+static bool same_fds(const struct dt_fds *then)
+{
+	struct dt_fds now;
+
+	dt_fds_get(&now);
+	return !memcmp(&now, then, sizeof(now));
+}
+
+TEST(ia, close_abrupt_by_an_agent_of_its_own_succeeds)
+{
+	DAT_OS_WAIT_PROXY_AGENT agent;
+	struct dt_thread t;
+	DAT_CNO_HANDLE cno;
+	DAT_EVD_HANDLE evd;
+	struct dt_fds fds;
+	struct closer c;
+	struct pair p;
+	int i;
+
+	pair_up(&p);
+	pair_close(&p);
+	dt_fds_get(&fds);
+	for (i = 0; i < 3; i++) {
+		memset(&c, 0, sizeof(c));
+		memset(&agent, 0, sizeof(agent));
+		agent.instance_data = &c;
+		agent.proxy_agent_func = close_by_agent;
+		pair_up(&p);
+		c.ia = p.node.ia;
+		dt_thread_start(&t, wait_until_abort, p.node.async);
+		dt_thread_wait_blocked(&t);
+		OK(dat_cno_create(p.node.ia, agent, &cno));
+		evd = evd_make_cno(&p.node, 8, DAT_EVD_SOFTWARE_FLAG, cno);
+		OK(post_se(evd, 1));
+		DT_UNTIL(c.done, US_EVENT);
+		OK(c.ret);
+		dt_thread_join(&t);
+		BAD_HANDLE(dat_ia_close(c.ia, DAT_CLOSE_ABRUPT_FLAG), IA);
+		BAD_HANDLE(dat_cno_free(cno), CNO);
+		DT_UNTIL(same_fds(&fds), US_EVENT);
+	}
+	pair_up(&p);
+	pair_close(&p);
+}
+
 static void wait_for_no_evd(void *arg)
 {
 	DAT_EVD_HANDLE evd = arg;
