@@ -62,7 +62,7 @@ static struct dofi_ep *make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *msg
 	DAT_EP_ATTR attr;
 	struct dofi_ep *ep;
 
-	dofi_ep_attr_default(ia, false, false, &attr);
+	dofi_ep_attr_default(ia, &attr);
 	if (msg->reads_out && msg->reads_out <= DOFI_MAX_READS)
 		attr.max_rdma_read_in = msg->reads_out;
 	if (msg->reads_in && msg->reads_in <= DOFI_MAX_READS)

@@ -52,7 +52,8 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit)
 	return 0;
 }
 
-/* An EVD that serves a direction for which the consumer gave none is the IA's sink. */
+/* A direction for which the consumer gave no EVD completes on the IA's sink, which the progress thread
+ * reads: places come free, errors end the connection, and nobody sees an event. */
 static struct dofi_evd *feed(struct dofi_ep *ep, struct dofi_evd *old, struct dofi_evd *now,
 			     bool direction, bool quiet_old, bool quiet_now)
 {
@@ -303,7 +304,7 @@ static DAT_RETURN make_and_publish(struct dofi_ia *ia, const struct recipe *r, D
 	DAT_EP_ATTR use;
 	DAT_RETURN ret;
 
-	dofi_ep_attr_default(ia, r->recv, r->req, &use);
+	dofi_ep_attr_default(ia, &use);
 	if (r->srq)
 		use.max_recv_dtos = use.srq_soft_hw = DAT_HW_DEFAULT;
 	if (r->attr)

@@ -271,8 +271,8 @@ DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN
 			      DAT_BOOLEAN *request_idle);
 
 /* Attributes (ep_attr.c) */
-void dofi_ep_attr_default(struct dofi_ia *ia, bool recv, bool request, DAT_EP_ATTR *attr);
-/* Is what the consumer asks consistent and within the IA's limits? */
+void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr);
+/* Is what the consumer asks within the IA's limits, and has a queue with an EVD any room? */
 bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
 /* The same for an EP with an SRQ: the counts of receives are watermarks. */
 bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);

@@ -9,7 +9,7 @@
 #include "grants.h"
 #include "mr.h"
 
-void dofi_ep_attr_default(struct dofi_ia *ia, bool recv, bool request, DAT_EP_ATTR *attr)
+void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->service_type = DAT_SERVICE_TYPE_RC;
@@ -18,10 +18,8 @@ void dofi_ep_attr_default(struct dofi_ia *ia, bool recv, bool request, DAT_EP_AT
 	attr->qos = DAT_QOS_BEST_EFFORT;
 	attr->recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 	attr->request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
-	attr->max_recv_dtos = recv ? DOFI_DEFAULT_DTOS : 0;
-	attr->max_request_dtos = request ? DOFI_DEFAULT_DTOS : 0;
-	attr->max_recv_iov = recv ? DOFI_DEFAULT_IOV : 0;
-	attr->max_request_iov = request ? DOFI_DEFAULT_IOV : 0;
+	attr->max_recv_dtos = attr->max_request_dtos = DOFI_DEFAULT_DTOS;
+	attr->max_recv_iov = attr->max_request_iov = DOFI_DEFAULT_IOV;
 	attr->max_rdma_read_in = DOFI_DEFAULT_READS;
 	attr->max_rdma_read_out = DOFI_DEFAULT_READS;
 }
@@ -80,9 +78,10 @@ bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, 
 {
 	if (attr->service_type != DAT_SERVICE_TYPE_RC || attr->qos != DAT_QOS_BEST_EFFORT)
 		return false;
-	if (recv != (attr->max_recv_dtos != 0) || request != (attr->max_request_dtos != 0))
+	/* Without an EVD a queue works, too: nobody is interested in its events. */
+	if (recv && (!attr->max_recv_dtos || !attr->max_recv_iov))
 		return false;
-	if ((recv && !attr->max_recv_iov) || (!request && attr->max_request_iov))
+	if (request && !attr->max_request_dtos)
 		return false;
 	return limits_ok(ia, attr) && flags_ok(attr);
 }
@@ -94,7 +93,7 @@ bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool re
 	if (attr->max_recv_dtos < DAT_HW_DEFAULT || attr->max_recv_dtos > DOFI_MAX_SRQ_DTOS ||
 	    attr->srq_soft_hw < DAT_HW_DEFAULT || attr->srq_soft_hw > DOFI_MAX_SRQ_DTOS)
 		return false;
-	plain.max_recv_dtos = plain.max_recv_iov = recv ? 1 : 0;
+	plain.max_recv_dtos = plain.max_recv_iov = 1;
 	return dofi_ep_attr_valid(ia, &plain, recv, request);
 }
 
@@ -201,7 +200,7 @@ static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM 
 	mix_attr(&c->attr, mask, &param->ep_attr);
 	if (ep->srq)
 		return dofi_ep_attr_valid_srq(ep->obj.ia, &c->attr, c->recv, c->req);
-	/* A direction that gets its first EVD gets the default queue with it. */
+	/* A queue that was made without room gets the default with its EVD. */
 	if (c->recv && !c->attr.max_recv_dtos && !(mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS)) {
 		c->attr.max_recv_dtos = DOFI_DEFAULT_DTOS;
 		c->attr.max_recv_iov = DOFI_DEFAULT_IOV;

@@ -390,17 +390,3 @@ TEST(dto_error, unconnected_endpoint_refuses_requests_and_takes_receives)
 	OK(post_recv(&p.a, 0, 10, 1));
 	pair_close(&p);
 }
-
-TEST(dto_error, endpoint_without_a_receive_evd_takes_no_receives)
-{
-	DAT_LMR_TRIPLET t;
-	DAT_EP_HANDLE ep;
-	struct pair p;
-
-	pair_open(&p);
-	OK(dat_ep_create(p.node.ia, p.node.pz, NULL, p.a.req, p.a.conn, NULL, &ep));
-	t = seg(&p.a.buf, 0, 10);
-	ASSERT(dat_ep_post_recv(ep, 1, &t, ck(1), DAT_COMPLETION_DEFAULT_FLAG) & DAT_CLASS_ERROR);
-	OK(dat_ep_free(ep));
-	pair_close(&p);
-}

@@ -82,7 +82,7 @@ TEST(ep, default_attributes)
 	parts_close(&p);
 }
 
-TEST(ep, default_without_evds_has_no_transfers)
+TEST(ep, default_without_evds_has_room_in_both_queues)
 {
 	DAT_EP_PARAM param;
 	DAT_EP_HANDLE ep;
@@ -91,8 +91,8 @@ TEST(ep, default_without_evds_has_no_transfers)
 	parts_open(&p);
 	OK(dat_ep_create(p.n.ia, p.n.pz, NULL, NULL, p.conn, NULL, &ep));
 	OK(dat_ep_query(ep, DAT_EP_FIELD_ALL, &param));
-	ASSERT_EQ(param.ep_attr.max_recv_dtos, 0);
-	ASSERT_EQ(param.ep_attr.max_request_dtos, 0);
+	ASSERT_EQ(param.ep_attr.max_recv_dtos, p.attr.max_recv_dtos);
+	ASSERT_EQ(param.ep_attr.max_request_dtos, p.attr.max_request_dtos);
 	ASSERT_PTR(param.recv_evd_handle, NULL);
 	ASSERT_PTR(param.request_evd_handle, NULL);
 	OK(dat_ep_free(ep));
@@ -162,20 +162,9 @@ struct bad_attr {
 	void (*spoil)(struct parts *p);
 };
 
-static void no_recv_evd(struct parts *p) { p->recv = NULL; }
 static void no_recv_dtos(struct parts *p) { p->attr.max_recv_dtos = 0; }
-static void no_req_evd(struct parts *p)
-{
-	p->req = NULL;
-	p->attr.max_request_iov = 0;
-}
 static void no_req_dtos(struct parts *p) { p->attr.max_request_dtos = 0; }
 static void no_recv_iov(struct parts *p) { p->attr.max_recv_iov = 0; }
-static void req_iov_without_evd(struct parts *p)
-{
-	p->req = NULL;
-	p->attr.max_request_dtos = 0;
-}
 static void recv_suppress(struct parts *p)
 {
 	p->attr.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
@@ -251,12 +240,9 @@ static void refuse(const void *arg)
 }
 
 static const struct bad_attr bad_attrs[] = {
-	{ "create_recv_dtos_without_recv_evd_is_ARG6", no_recv_evd },
 	{ "create_recv_evd_without_recv_dtos_is_ARG6", no_recv_dtos },
-	{ "create_request_dtos_without_request_evd_is_ARG6", no_req_evd },
 	{ "create_request_evd_without_request_dtos_is_ARG6", no_req_dtos },
 	{ "create_recv_evd_without_recv_iov_is_ARG6", no_recv_iov },
-	{ "create_request_iov_without_request_evd_is_ARG6", req_iov_without_evd },
 	{ "create_recv_flags_with_SUPPRESS_is_ARG6", recv_suppress },
 	{ "create_recv_flags_unknown_is_ARG6", recv_unknown },
 	{ "create_request_flags_with_SOLICITED_WAIT_is_ARG6", req_solicited },

@@ -281,11 +281,6 @@ static void no_recv_dtos(struct pair *p, DAT_EP_PARAM *q)
 	(void)p;
 	q->ep_attr.max_recv_dtos = 0;
 }
-static void no_recv_evd(struct pair *p, DAT_EP_PARAM *q)
-{
-	(void)p;
-	q->recv_evd_handle = NULL;
-}
 
 static void refuse_value(const void *arg)
 {
@@ -327,7 +322,6 @@ static const struct bad_value bad_values[] = {
 	{ "rdma_read_in_above_the_ia_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN, in_over },
 	{ "rdma_read_out_above_the_ia_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT, out_over },
 	{ "recv_dtos_0_with_an_evd_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, no_recv_dtos },
-	{ "recv_evd_NULL_with_dtos_is_ARG3", DAT_EP_FIELD_RECV_EVD_HANDLE, no_recv_evd },
 };
 
 TEST_ROWS(ep_modify, bad_values, refuse_value)
