@@ -105,9 +105,9 @@ static void fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->max_private_data_size = (DAT_COUNT)ia->fab.max_priv;
 	a->supports_multipath = DAT_FALSE;
 	a->ep_creator = DAT_PSP_CREATES_EP_IFASKED;
-	/* The fabric's keys are good for every connection of the IA: a peer that knows the key of a
-	 * region reaches it whatever the EP's PZ. Local accesses are checked. */
-	a->pz_support = DAT_PZ_SHAREABLE;
+	/* Where libfabric checks the accesses of peers, the key of a region is good for every
+	 * connection of the IA, whatever the EP's PZ. */
+	a->pz_support = ia->fab.row->wire ? DAT_PZ_UNIQUE : DAT_PZ_SHAREABLE;
 	a->optimal_buffer_alignment = 64;
 	merge_all(a->evd_stream_merging_supported);
 	a->srq_supported = DAT_TRUE;

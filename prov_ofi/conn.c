@@ -23,6 +23,7 @@
 #include "ep.h"
 #include "link.h"
 #include "progress.h"
+#include "rdm/rdm.h"
 #include "srq.h"
 #include "tcpfd.h"
 #include "word.h"
@@ -103,6 +104,21 @@ static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 	return ret ? ret : fi_ep_bind(conn->fid, req, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
 }
 
+/* Where the fabric's objects are ours they check what the peer may reach: see rdm.h. */
+static int authorize(struct dofi_ep *ep, struct fi_info *info)
+{
+	const struct rdm_auth auth = { (uintptr_t)ep->pz, (uintptr_t)ep };
+
+	/* The info's: it is freed with it. */
+	free(info->ep_attr->auth_key);
+	info->ep_attr->auth_key = malloc(sizeof(auth));
+	info->ep_attr->auth_key_size = info->ep_attr->auth_key ? sizeof(auth) : 0;
+	if (!info->ep_attr->auth_key)
+		return -FI_ENOMEM;
+	memcpy(info->ep_attr->auth_key, &auth, sizeof(auth));
+	return 0;
+}
+
 /* How much of the EP's queues may be at the fabric at once, and what each message needs. */
 static int prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
 {
@@ -111,8 +127,10 @@ static int prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_
 
 	ep->rq.depth = ep->sq.depth = ep->most_reads = UINT32_MAX;
 	/* Ours have exactly the room that was asked for. */
-	if (fab->row->wire)
+	if (fab->row->wire) {
 		info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
+		ret = authorize(ep, info);
+	}
 	if (fab->row->device)
 		ret = dofi_device_reserve(conn, ep, info);
 	if (!ret && fab->worded)

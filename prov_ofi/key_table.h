@@ -10,17 +10,13 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-struct dofi_key_entry {
-	uint32_t key, context;		/* key 0: free */
-};
+#include "base/key_map.h"
 
 struct dofi_key_table {
 	pthread_mutex_t lock;
-	struct dofi_key_entry *entry;	/* room is a power of two, at most half of it used */
-	size_t room, used;
+	struct dofi_key_map map;	/* the contexts are the values */
 };
 
 void dofi_keys_init(struct dofi_key_table *t);

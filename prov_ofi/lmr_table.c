@@ -1,80 +1,119 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do memory contexts come and go? */
+/* Gives memory contexts out and takes them back. */
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 
 #include "lmr_table.h"
 
-#define INDEX_MASK ((1u << DOFI_LMR_INDEX_BITS) - 1)
+#define CHUNK (1u << DOFI_LMR_CHUNK_BITS)
+#define FIRST_ROOM 64u
 
-static struct dofi_region *entry(struct dofi_lmr_table *t, uint32_t index)
-{
-	struct dofi_region *chunk = t->chunk[index >> DOFI_LMR_CHUNK_BITS];
-
-	return &chunk[index & ((1u << DOFI_LMR_CHUNK_BITS) - 1)];
-}
+/* Where a table without regions is searched; never written to. */
+static struct dofi_lmr_slots none = { .slot = { NULL } };
 
 void dofi_lmr_table_init(struct dofi_lmr_table *t)
 {
+	memset(t, 0, sizeof(*t));
 	pthread_mutex_init(&t->lock, NULL);
-	for (size_t i = 0; i < DOFI_LMR_CHUNKS; i++)
-		atomic_init(&t->chunk[i], NULL);
-	t->used = t->free_head = t->free_tail = t->live = 0;
-	atomic_init(&t->held, 0);
+	atomic_init(&t->slots, &none);
 }
 
 void dofi_lmr_table_free(struct dofi_lmr_table *t)
 {
-	for (size_t i = 0; i < DOFI_LMR_CHUNKS; i++) {
-		free(t->chunk[i]);
-		t->chunk[i] = NULL;
+	struct dofi_lmr_slots *s = atomic_load(&t->slots), *former;
+
+	for (; s != &none; s = former) {
+		former = s->former;
+		free(s);
 	}
+	for (size_t i = 0; i < DOFI_LMR_CHUNKS; i++)
+		free(t->chunk[i]);
 	pthread_mutex_destroy(&t->lock);
 }
 
-static uint32_t fresh_index(struct dofi_lmr_table *t)
+/* Numbers of the system's generator, many with one call. */
+static bool unpredictable(struct dofi_lmr_table *t, uint32_t *number)
 {
-	uint32_t index = t->used + 1, slot = index >> DOFI_LMR_CHUNK_BITS;
+	while (!t->numbers_left) {
+		ssize_t n = getrandom(t->numbers, sizeof(t->numbers), 0);
 
-	if (t->used >= DOFI_LMR_MAX)
-		return 0;
-	if (!t->chunk[slot]) {
-		struct dofi_region *chunk = calloc(1u << DOFI_LMR_CHUNK_BITS, sizeof(*chunk));
-
-		if (!chunk)
-			return 0;
-		atomic_store_explicit(&t->chunk[slot], chunk, memory_order_release);
+		if (n == (ssize_t)sizeof(t->numbers))
+			t->numbers_left = DOFI_LMR_NUMBERS;
+		else if (n >= 0 || errno != EINTR)
+			return false;
 	}
-	t->used++;
-	/* Generation 0 in next_free's upper bits: see dofi_region_drop. */
-	entry(t, index)->next_free = 0;
-	return index;
+	*number = t->numbers[--t->numbers_left];
+	t->numbers[t->numbers_left] = 0;
+	return true;
+}
+
+/* Readers may be in the former array: it stays as long as the table. */
+static bool grow(struct dofi_lmr_table *t)
+{
+	struct dofi_lmr_slots *former = atomic_load(&t->slots), *wider;
+	uint32_t room = former == &none ? FIRST_ROOM : (former->mask + 1) * 2;
+
+	wider = calloc(1, sizeof(*wider) + room * sizeof(wider->slot[0]));
+	if (!wider)
+		return false;
+	wider->mask = room - 1;
+	wider->former = former;
+	for (uint32_t i = 0; i <= former->mask; i++) {
+		struct dofi_region *r = atomic_load(&former->slot[i]);
+
+		if (r)
+			atomic_init(&wider->slot[r->reserved & wider->mask], r);
+	}
+	atomic_store_explicit(&t->slots, wider, memory_order_release);
+	return true;
+}
+
+static struct dofi_region *free_region(struct dofi_lmr_table *t)
+{
+	struct dofi_region *r = t->free;
+	uint32_t at = t->used >> DOFI_LMR_CHUNK_BITS;
+
+	if (r) {
+		t->free = r->next_free;
+		return r;
+	}
+	if (!t->chunk[at])
+		t->chunk[at] = calloc(CHUNK, sizeof(*t->chunk[at]));
+	return t->chunk[at] ? &t->chunk[at][t->used++ & (CHUNK - 1)] : NULL;
+}
+
+/* At most half of the places are taken: two numbers are tried on average. */
+static bool choose(struct dofi_lmr_table *t, struct dofi_lmr_slots *s, uint32_t *context)
+{
+	do {
+		if (!unpredictable(t, context))
+			return false;
+	} while (!*context || atomic_load(&s->slot[*context & s->mask]));
+	return true;
 }
 
 struct dofi_region *dofi_region_take(struct dofi_lmr_table *t, uint32_t *context)
 {
 	struct dofi_region *r = NULL;
-	uint32_t index;
+	struct dofi_lmr_slots *s;
 
 	pthread_mutex_lock(&t->lock);
-	/* Reuse late: a stale context should go on failing as long as possible. */
-	if (t->live + 64 < t->used && t->free_head) {
-		index = t->free_head;
-		r = entry(t, index);
-		t->free_head = r->next_free & INDEX_MASK;
-		if (!t->free_head)
-			t->free_tail = 0;
-	} else {
-		index = fresh_index(t);
-		if (index)
-			r = entry(t, index);
-	}
-	if (r) {
-		uint32_t generation = (r->next_free >> DOFI_LMR_INDEX_BITS) + 1;
-
-		t->live++;
-		*context = generation << DOFI_LMR_INDEX_BITS | index;
-	}
+	if (t->live == DOFI_LMR_MAX ||
+	    ((t->live + 1) * 2 > atomic_load(&t->slots)->mask + 1 && !grow(t)))
+		goto out;
+	s = atomic_load(&t->slots);
+	if (!choose(t, s, context))
+		goto out;
+	r = free_region(t);
+	if (!r)
+		goto out;
+	r->reserved = *context;
+	atomic_store_explicit(&s->slot[*context & s->mask], r, memory_order_release);
+	t->live++;
+out:
 	pthread_mutex_unlock(&t->lock);
 	return r;
 }
@@ -89,8 +128,8 @@ bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc)
 	bool found = false;
 
 	pthread_mutex_lock(&t->lock);
-	for (uint32_t i = 1; i <= t->used && !found; i++) {
-		const struct dofi_region *r = entry(t, i);
+	for (uint32_t i = 0; i < t->used && !found; i++) {
+		const struct dofi_region *r = &t->chunk[i >> DOFI_LMR_CHUNK_BITS][i & (CHUNK - 1)];
 
 		found = atomic_load_explicit(&r->context, memory_order_acquire) && r->desc == desc;
 	}
@@ -100,22 +139,16 @@ bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc)
 
 void dofi_region_drop(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context)
 {
-	uint32_t index = context & INDEX_MASK;
+	struct dofi_lmr_slots *s;
 
 	atomic_store(&r->context, 0);
 	while (atomic_load(&t->held))
 		sched_yield();
 	pthread_mutex_lock(&t->lock);
 	t->live--;
-	/* The generation is kept in the upper bits of the free-list link. */
-	r->next_free = context & ~INDEX_MASK;
-	if (t->free_tail) {
-		struct dofi_region *last = entry(t, t->free_tail);
-
-		last->next_free = (last->next_free & ~INDEX_MASK) | index;
-	} else {
-		t->free_head = index;
-	}
-	t->free_tail = index;
+	s = atomic_load(&t->slots);
+	atomic_store_explicit(&s->slot[context & s->mask], NULL, memory_order_release);
+	r->next_free = t->free;
+	t->free = r;
 	pthread_mutex_unlock(&t->lock);
 }

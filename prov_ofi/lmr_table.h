@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From a 32-bit memory context to its region in a few instructions.
  *
- * A context is index + generation: bits 0..19 the index (from 1, so that no context is 0),
- * bits 20..31 the generation, which changes with each reuse of the index. Readers take no lock:
- * entries never move, and an entry answers for a context only while `context` equals it.
+ * A context is a number of the system's generator, all 32 bits of it, and not 0: on most fabrics
+ * it is also the key for peers, which nobody must guess. Its low bits are a place in an array that
+ * no other living region of the adapter has: a number whose place is taken is thrown away when a
+ * context is chosen. The array grows with the number of regions, and the places then have one bit
+ * more.
+ *
+ * Readers take no lock: regions never move, former arrays stay, and a region answers for a context
+ * only while its own `context` equals it.
  */
 #ifndef DOFI_LMR_TABLE_H
 #define DOFI_LMR_TABLE_H
@@ -15,18 +20,19 @@
 
 #include "dofi_api.h"
 
-#define DOFI_LMR_INDEX_BITS 20
 #define DOFI_LMR_CHUNK_BITS 10
-#define DOFI_LMR_CHUNKS (1u << (DOFI_LMR_INDEX_BITS - DOFI_LMR_CHUNK_BITS))
-#define DOFI_LMR_MAX ((1u << DOFI_LMR_INDEX_BITS) - 2)
+#define DOFI_LMR_CHUNKS 1024u
+#define DOFI_LMR_MAX ((DOFI_LMR_CHUNKS << DOFI_LMR_CHUNK_BITS) - 2)
+#define DOFI_LMR_NUMBERS 64
 
 struct dofi_lmr;
 struct dofi_pz;
 struct dofi_window;
 
 struct dofi_region {
-	_Atomic uint32_t context;	/* 0: free */
-	uint32_t next_free;
+	_Atomic uint32_t context;	/* 0: does not answer */
+	uint32_t reserved;		/* what it answers, or is to answer, for */
+	struct dofi_region *next_free;
 	uint64_t base;			/* first address as triplets name it (zero-based: 0) */
 	uint64_t length;
 	uint64_t bias;			/* real address = address in the triplet + bias */
@@ -37,25 +43,32 @@ struct dofi_region {
 	struct dofi_window *window;	/* or that of an RMR's binding (rmr.h) */
 };
 
+struct dofi_lmr_slots {
+	uint32_t mask;			/* a power of two less 1 */
+	struct dofi_lmr_slots *former;	/* half as large */
+	_Atomic(struct dofi_region *) slot[];
+};
+
 struct dofi_lmr_table {
-	pthread_mutex_t lock;
-	_Atomic(struct dofi_region *) chunk[DOFI_LMR_CHUNKS];
-	uint32_t used;			/* indices ever handed out */
-	uint32_t free_head, free_tail;	/* first freed, first reused; 0: none */
-	uint32_t live;
+	_Atomic(struct dofi_lmr_slots *) slots;
 	_Atomic uint32_t held;		/* threads between hold and let go */
+	pthread_mutex_t lock;
+	struct dofi_region *chunk[DOFI_LMR_CHUNKS];
+	uint32_t used;			/* regions ever handed out */
+	uint32_t live;
+	struct dofi_region *free;
+	uint32_t numbers_left;
+	uint32_t numbers[DOFI_LMR_NUMBERS];
 };
 
 static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uint32_t context)
 {
-	uint32_t index = context & ((1u << DOFI_LMR_INDEX_BITS) - 1);
-	struct dofi_region *chunk = atomic_load_explicit(&t->chunk[index >> DOFI_LMR_CHUNK_BITS],
-							 memory_order_acquire);
-	struct dofi_region *r;
+	const struct dofi_lmr_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
+	struct dofi_region *r = atomic_load_explicit(&s->slot[context & s->mask],
+						     memory_order_acquire);
 
-	if (!chunk || !context)
+	if (!r || !context)
 		return NULL;
-	r = &chunk[index & ((1u << DOFI_LMR_CHUNK_BITS) - 1)];
 	if (atomic_load_explicit(&r->context, memory_order_acquire) != context)
 		return NULL;
 	return r;
@@ -88,9 +101,10 @@ static inline void dofi_region_let_go(struct dofi_lmr_table *t)
 
 void dofi_lmr_table_init(struct dofi_lmr_table *t);
 void dofi_lmr_table_free(struct dofi_lmr_table *t);
-/* A free entry and the context that it will answer for; it does not answer yet. */
+/* A free region and the context that it will answer for; it does not answer yet. NULL: no memory,
+ * no number, or too many regions. */
 struct dofi_region *dofi_region_take(struct dofi_lmr_table *t, uint32_t *context);
-/* The entry answers from now on. */
+/* The region answers from now on. */
 void dofi_region_open(struct dofi_region *r, uint32_t context);
 /* Is there still a region with this descriptor? Slow: for errors. */
 bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc);

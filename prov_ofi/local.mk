@@ -10,6 +10,7 @@ dofi_sources = \
 	prov_ofi/base/clock.h \
 	prov_ofi/base/eventfd.h \
 	prov_ofi/base/each.h \
+	prov_ofi/base/key_map.c prov_ofi/base/key_map.h \
 	prov_ofi/base/list.h \
 	prov_ofi/base/lock.c prov_ofi/base/lock.h \
 	prov_ofi/base/log.c prov_ofi/base/log.h \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is memory registered, and what may be done with it? */
+/* Protection zones and memory regions: registration, rights, release. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "err.h"
 #include "grants.h"
 #include "mr.h"
+#include "rdm/rdm.h"
 #include "why.h"
 
 #define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
@@ -40,9 +41,11 @@ void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid
 
 int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
-		     struct fid_mr **mr, uint32_t *key)
+		     const struct dofi_pz *pz, const struct dofi_ep *only, struct fid_mr **mr,
+		     uint32_t *key)
 {
 	struct iovec iov = { (void *)(uintptr_t)address, length };
+	struct rdm_auth auth = { (uintptr_t)pz, (uintptr_t)only };
 	struct dofi_fab *fab = &ia->fab;
 	struct fi_mr_attr attr;
 	uint64_t given;
@@ -58,6 +61,10 @@ int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 	attr.requested_key = wanted;
 	/* With absolute addressing the offset is added to what the peer sends. */
 	attr.offset = zero_based ? address : 0;
+	if (fab->row->wire) {
+		attr.auth_key = (uint8_t *)&auth;
+		attr.auth_key_size = sizeof(auth);
+	}
 	ret = fi_mr_regattr(fab->domain, &attr, 0, mr);
 	if (ret) {
 		*mr = NULL;
@@ -94,7 +101,7 @@ static int register_region(struct dofi_lmr *lmr)
 	if (!(lmr->priv & REMOTE) && !fab->local_mr)
 		return 0;
 	ret = dofi_mr_register(lmr->obj.ia, lmr->address, lmr->length, lmr->priv, lmr->context,
-			       lmr->zero_based, &lmr->mr, &key);
+			       lmr->zero_based, lmr->pz, NULL, &lmr->mr, &key);
 	if (ret)
 		return ret;
 	lmr->region->desc = fi_mr_desc(lmr->mr);

@@ -5,6 +5,8 @@
 
 #include "ia.h"
 
+struct dofi_ep;
+
 struct dofi_pz {
 	struct dofi_obj obj;
 	_Atomic unsigned int users;	/* EPs and LMRs */
@@ -50,10 +52,12 @@ struct dofi_lmr_request {
 DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia, const struct dofi_lmr_request *req,
 			 struct dofi_lmr **out);
 void dofi_lmr_destroy(struct dofi_lmr *lmr);
-/* Registers memory with the fabric; *key is what peers use. */
+/* Registers memory with the fabric; *key is what peers use. Where the fabric's objects are ours,
+ * they reach it through EPs of that zone only, or (NULL: any) through one of them. */
 int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
-		     struct fid_mr **mr, uint32_t *key);
+		     const struct dofi_pz *pz, const struct dofi_ep *only, struct fid_mr **mr,
+		     uint32_t *key);
 void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr);
 /* The memory context behind a key for peers; any number that is none if there is no such key. */
 static inline uint32_t dofi_mr_context(struct dofi_ia *ia, uint32_t key)

@@ -178,7 +178,7 @@ static bool locate(const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *t, uint64_
 	return dofi_region_covers(r, t->virtual_address, t->segment_length);
 }
 
-static int open_window(struct dofi_window *w, uint64_t address)
+static int open_window(struct dofi_window *w, uint64_t address, const struct dofi_ep *only)
 {
 	struct dofi_ia *ia = w->rmr->obj.ia;
 	struct dofi_region *r = dofi_region_take(&ia->lmrs, &w->context);
@@ -191,11 +191,11 @@ static int open_window(struct dofi_window *w, uint64_t address)
 	 * own. */
 	if (ia->fab.prov_keys && !w->priv)
 		ret = dofi_mr_register(ia, (uintptr_t)&w->nothing, sizeof(w->nothing),
-				       DAT_MEM_PRIV_REMOTE_READ_FLAG, w->context, false, &w->mr,
-				       &w->key);
+				       DAT_MEM_PRIV_REMOTE_READ_FLAG, w->context, false,
+				       w->rmr->pz, only, &w->mr, &w->key);
 	else
 		ret = dofi_mr_register(ia, address, w->triplet.segment_length, w->priv, w->context,
-				       w->zero_based, &w->mr, &w->key);
+				       w->zero_based, w->rmr->pz, only, &w->mr, &w->key);
 	if (ret) {
 		dofi_region_drop(&ia->lmrs, r, w->context);
 		return ret;
@@ -255,7 +255,7 @@ static DAT_RETURN make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
 	w->triplet = *b->triplet;
 	w->priv = remote;
 	w->zero_based = b->zero_based;
-	err = open_window(w, address);
+	err = open_window(w, address, rmr->for_ep ? ep : NULL);
 	if (err) {
 		free(w);
 		return err == -EOPNOTSUPP

@@ -172,6 +172,9 @@ int rdm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	dofi_list_init(&ep->srx_link);
 	ep->domain = dofi_container(domain, struct rdm_domain, fid);
 	ep->wire = ep->domain->fabric->wire;
+	if (info->ep_attr)
+		rdm_auth_copy(&ep->auth, info->ep_attr->auth_key,
+			      info->ep_attr->auth_key_size);
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = &ep_fid_ops;

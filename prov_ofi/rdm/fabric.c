@@ -122,8 +122,7 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	if (domain->fabric->wire->domain_close)
 		domain->fabric->wire->domain_close(domain);
-	for (size_t i = 0; i < RDM_MR_CHUNKS; i++)
-		free(domain->mr[i]);
+	dofi_key_map_free(&domain->mrs);
 	pthread_rwlock_destroy(&domain->mr_lock);
 	pthread_mutex_destroy(&domain->wire_lock);
 	free(domain);
@@ -179,6 +178,7 @@ int rdm_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_dom
 	domain->fid.mr = &rdm_mr_ops;
 	domain->fabric = dofi_container(fid, struct rdm_fabric, fid);
 	init_mr_lock(&domain->mr_lock);
+	dofi_key_map_init(&domain->mrs);
 	pthread_mutex_init(&domain->wire_lock, NULL);
 	rdm_lock_init(&domain->watch_lock);
 	dofi_list_init(&domain->cqs);

@@ -1,34 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What memory may peers access? */
+/* Checks what memory peers may access. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "rdm/rdm.h"
 
-/* Keys are the contexts of lmr_table.h: the low bits are an index that no two live regions share,
- * the others tell the uses of an index apart. */
-#define INDEX_BITS 20
-#define CHUNK (1u << RDM_MR_CHUNK_BITS)
-
-static struct rdm_mr **slot_of(struct rdm_domain *domain, uint32_t key, bool make)
-{
-	uint32_t index = key & ((1u << INDEX_BITS) - 1);
-	struct rdm_mr ***chunk = &domain->mr[index >> RDM_MR_CHUNK_BITS];
-
-	if (!*chunk && make)
-		*chunk = calloc(CHUNK, sizeof(**chunk));
-	return *chunk ? &(*chunk)[index & (CHUNK - 1)] : NULL;
-}
-
-void *rdm_mr_access(struct rdm_domain *domain, uint32_t key, uint64_t addr, uint64_t len,
+void *rdm_mr_access(const struct rdm_ep *ep, uint32_t key, uint64_t addr, uint64_t len,
 		    uint64_t access, int *err)
 {
-	struct rdm_mr **slot = slot_of(domain, key, false), *mr = slot ? *slot : NULL;
+	struct rdm_mr *mr = dofi_key_map_find(&ep->domain->mrs, key);
 	uint64_t offset;
 
 	*err = FI_ENOKEY;
-	if (!mr || mr->key != key)
+	if (!mr)
 		return NULL;
 	*err = FI_EACCES;
+	if (mr->auth.zone != ep->auth.zone || (mr->auth.ep && mr->auth.ep != ep->auth.ep))
+		return NULL;
 	offset = addr + mr->offset - mr->base;
 	if ((mr->access & access) != access || offset > mr->length || len > mr->length - offset)
 		return NULL;
@@ -38,7 +26,7 @@ void *rdm_mr_access(struct rdm_domain *domain, uint32_t key, uint64_t addr, uint
 
 void rdm_mr_granted(struct rdm_domain *domain, uint32_t key)
 {
-	struct rdm_mr *mr = *slot_of(domain, key, false);
+	struct rdm_mr *mr = dofi_key_map_find(&domain->mrs, key);
 
 	if (!atomic_load_explicit(&mr->granted, memory_order_relaxed))
 		atomic_store_explicit(&mr->granted, true, memory_order_relaxed);
@@ -57,13 +45,10 @@ static int mr_close(struct fid *fid)
 {
 	struct rdm_mr *mr = dofi_container(fid, struct rdm_mr, fid.fid);
 	struct rdm_domain *domain = mr->domain;
-	struct rdm_mr **slot;
 
 	/* Waits for accesses that have begun. */
 	pthread_rwlock_wrlock(&domain->mr_lock);
-	slot = slot_of(domain, mr->key, false);
-	if (slot && *slot == mr)
-		*slot = NULL;
+	dofi_key_map_drop(&domain->mrs, mr->key);
 	if (atomic_load_explicit(&mr->granted, memory_order_relaxed))
 		revoke_grants(mr);
 	pthread_rwlock_unlock(&domain->mr_lock);
@@ -78,17 +63,13 @@ static struct fi_ops mr_fid_ops = {
 
 static int enter(struct rdm_domain *domain, struct rdm_mr *mr)
 {
-	struct rdm_mr **slot;
 	int ret = 0;
 
 	pthread_rwlock_wrlock(&domain->mr_lock);
-	slot = slot_of(domain, mr->key, true);
-	if (!slot)
-		ret = -FI_ENOMEM;
-	else if (*slot)
+	if (dofi_key_map_find(&domain->mrs, mr->key))
 		ret = -FI_ENOKEY;
-	else
-		*slot = mr;
+	else if (!dofi_key_map_enter(&domain->mrs, mr->key, mr))
+		ret = -FI_ENOMEM;
 	pthread_rwlock_unlock(&domain->mr_lock);
 	return ret;
 }
@@ -115,6 +96,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	mr->length = attr->mr_iov->iov_len;
 	mr->offset = attr->offset;
 	mr->access = attr->access;
+	rdm_auth_copy(&mr->auth, attr->auth_key, attr->auth_key_size);
 	ret = enter(domain, mr);
 	if (ret) {
 		free(mr);

@@ -60,7 +60,7 @@ bool rdm_take_atomic(struct rdm_ep *ep, const struct rdm_frame *f, const void *p
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
 	ep->granted &= ~rdm_serve_bit(ep->serve_tail);
 	*s = (struct rdm_serve){ .total = sizeof(uint64_t) };
-	at = rdm_mr_access(ep->domain, f->key, f->value, sizeof(uint64_t), FI_ATOMIC, &s->refused);
+	at = rdm_mr_access(ep, f->key, f->value, sizeof(uint64_t), FI_ATOMIC, &s->refused);
 	if (at && (uintptr_t)at % sizeof(uint64_t))
 		s->refused = FI_EINVAL;
 	if (!s->refused) {

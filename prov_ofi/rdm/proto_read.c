@@ -34,7 +34,7 @@ bool rdm_take_read(struct rdm_ep *ep, const struct rdm_frame *f)
 	ep->granted &= ~rdm_serve_bit(ep->serve_tail);
 	*s = (struct rdm_serve){ .remote = f->value, .total = f->total, .key = f->key,
 				 .pulled = f->flags & RDM_PULL && ep->wire->grant };
-	rdm_mr_access(ep->domain, s->key, s->remote, s->total, FI_REMOTE_READ, &s->refused);
+	rdm_mr_access(ep, s->key, s->remote, s->total, FI_REMOTE_READ, &s->refused);
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
 	/* What comes behind a refused request must not take effect. */
 	if (s->refused)
@@ -68,7 +68,7 @@ static size_t fill(struct rdm_ep *ep, struct rdm_serve *s, void *payload, size_t
 	}
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
 	/* The region may have been closed since the last one. */
-	from = rdm_mr_access(ep->domain, s->key, s->remote + s->done, len, FI_REMOTE_READ,
+	from = rdm_mr_access(ep, s->key, s->remote + s->done, len, FI_REMOTE_READ,
 			     &s->refused);
 	if (from && s->pulled) {
 		len = grant(ep, s, payload, from, len);

@@ -210,7 +210,7 @@ static void begin_write(struct rdm_ep *ep, const struct rdm_frame *f)
 	ep->key = f->key;
 	ep->in_write = true;
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	if (!rdm_mr_access(ep->domain, ep->key, ep->remote, ep->expected, FI_REMOTE_WRITE, &err))
+	if (!rdm_mr_access(ep, ep->key, ep->remote, ep->expected, FI_REMOTE_WRITE, &err))
 		refuse_write(ep, err);
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
 }
@@ -234,7 +234,7 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 		return;
 	/* The region may have been closed since the last frame. */
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	to.iov_base = rdm_mr_access(ep->domain, ep->key, ep->remote, p.bytes, FI_REMOTE_WRITE,
+	to.iov_base = rdm_mr_access(ep, ep->key, ep->remote, p.bytes, FI_REMOTE_WRITE,
 				    &err);
 	to.iov_len = p.bytes;
 	rdm_foreign_begin();

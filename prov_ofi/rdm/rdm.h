@@ -31,8 +31,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/uio.h>
 
+#include "base/key_map.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/timer.h"
@@ -56,23 +58,35 @@ struct rdm_fabric {
 	const struct rdm_wire *local_wire;
 };
 
+/* libfabric's authorization keys (fi_mr_attr, fi_ep_attr) as they are used here: a peer reaches a
+ * region through an endpoint of the same zone, or, if the region names one, through that only. */
+struct rdm_auth {
+	uint64_t zone;
+	uint64_t ep;			/* of a region: 0: any; of an endpoint: itself */
+};
+
+/* No key at all is zone 0. */
+static inline void rdm_auth_copy(struct rdm_auth *auth, const uint8_t *key, size_t size)
+{
+	if (size == sizeof(*auth))
+		memcpy(auth, key, size);
+}
+
 struct rdm_mr {
 	struct fid_mr fid;
 	struct rdm_domain *domain;
 	uint64_t base, length, offset;	/* real address = address in a request + offset */
 	uint64_t access;
+	struct rdm_auth auth;
 	uint32_t key;
 	_Atomic bool granted;		/* a peer may be taking data out of it */
 };
-
-#define RDM_MR_CHUNK_BITS 10
-#define RDM_MR_CHUNKS 1024
 
 struct rdm_domain {
 	struct fid_domain fid;
 	struct rdm_fabric *fabric;
 	pthread_rwlock_t mr_lock;	/* held for reading while a region is accessed */
-	struct rdm_mr **mr[RDM_MR_CHUNKS];
+	struct dofi_key_map mrs;	/* regions by key; mr_lock */
 	struct dofi_list ep_list;	/* all endpoints; mr_lock */
 	pthread_mutex_t wire_lock;
 	void *wire;			/* the wire's own: struct of wire_fab.c, or NULL */
@@ -214,6 +228,7 @@ struct rdm_ep {
 	struct rdm_lock lock;
 	struct rdm_sink *sink;		/* of who has the lock; NULL: he reads no queue */
 	_Atomic int state;		/* enum rdm_state */
+	struct rdm_auth auth;
 
 	/* sending: requests not entirely in frames yet; those that wait for an acknowledgement, or
 	 * for data */
@@ -431,9 +446,9 @@ void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event);
 /* Forgets the events of an endpoint that is being closed. */
 void rdm_eq_forget(struct rdm_eq *eq, struct fid *fid);
 
-/* mr.c: the region's real address, or NULL; *err then is the positive FI_* code for the peer. The
- * caller holds mr_lock for reading while it uses the address. */
-void *rdm_mr_access(struct rdm_domain *domain, uint32_t key, uint64_t addr, uint64_t len,
+/* mr.c: the real address of what the peer of ep wants, or NULL; *err then is the positive FI_* code
+ * for the peer. The caller holds mr_lock for reading while it uses the address. */
+void *rdm_mr_access(const struct rdm_ep *ep, uint32_t key, uint64_t addr, uint64_t len,
 		    uint64_t access, int *err);
 
 /* A peer is given leave to take data out of the region; mr_lock held for reading. */

@@ -135,7 +135,7 @@ TEST(attr, provider_features_are_true)
 		  DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG);
 	ASSERT_EQ(n.prov.supports_multipath, DAT_FALSE);
 	ASSERT_EQ(n.prov.ep_creator, DAT_PSP_CREATES_EP_IFASKED);
-	ASSERT(n.prov.pz_support == DAT_PZ_UNIQUE || n.prov.pz_support == DAT_PZ_SHAREABLE);
+	ASSERT_EQ(n.prov.pz_support, fabric_has("zones") ? DAT_PZ_UNIQUE : DAT_PZ_SHAREABLE);
 	ASSERT_EQ(n.prov.lmr_sync_req, DAT_FALSE);
 	ASSERT_EQ(n.prov.dto_async_return_guaranteed, DAT_FALSE);
 	ASSERT_EQ(n.prov.rdma_write_for_rdma_read_req, DAT_FALSE);

@@ -153,22 +153,40 @@ static void no_right(struct pair *p, const struct row *row)
 	buf_free(&b);
 }
 
-static void other_pz(struct pair *p, const struct row *row)
+static void other_pz(struct pair *p, const struct row *row, size_t len)
 {
 	DAT_PZ_HANDLE pz;
-	char mem[256];
 	struct buf b;
+	char *mem = calloc(1, len);
 
+	ASSERT(mem);
 	OK(dat_pz_create(p->node.ia, &pz));
-	buf_register(&b, &p->node, pz, mem, sizeof(mem), PRIV_ALL);
-	OK(rdma(p, row->op, (uintptr_t)mem, 64, b.rmr));
+	buf_register(&b, &p->node, pz, mem, len, PRIV_ALL);
+	fill(p->a.buf.mem, len, 1);
+	OK(rdma(p, row->op, (uintptr_t)mem, len, b.rmr));
 	/* Zones that share the fabric's protection do not keep peers out; the attribute says so. */
-	if (p->node.prov.pz_support == DAT_PZ_UNIQUE)
+	if (p->node.prov.pz_support == DAT_PZ_UNIQUE) {
 		access_refused(p, row->op);
-	else
-		EV_DTO(p->a.req, p->a.ep, 5, row->op, 64);
+		CHECK_FILL(p->a.buf.mem, len, 1);
+		for (size_t i = 0; i < len; i++)
+			ASSERT_EQ(mem[i], 0);
+	} else {
+		EV_DTO(p->a.req, p->a.ep, 5, row->op, len);
+	}
 	buf_unregister(&b);
 	OK(dat_pz_free(pz));
+	free(mem);
+}
+
+static void short_other_pz(struct pair *p, const struct row *row)
+{
+	other_pz(p, row, 64);
+}
+
+/* So much may be taken out of the other process's memory. */
+static void long_other_pz(struct pair *p, const struct row *row)
+{
+	other_pz(p, row, SIDE_BUF);
 }
 
 static void freed(struct pair *p, const struct row *row)
@@ -198,7 +216,8 @@ static const struct row rows[] = {
 	BOTH("beyond_the_region_is_REMOTE_ACCESS_and_BROKEN", beyond),
 	BOTH("before_the_region_is_REMOTE_ACCESS_and_BROKEN", before),
 	BOTH("without_the_right_is_REMOTE_ACCESS_and_BROKEN", no_right),
-	BOTH("into_another_pz_is_as_pz_support_says", other_pz),
+	BOTH("into_another_pz_is_as_pz_support_says", short_other_pz),
+	BOTH("into_another_pz_of_64_KiB_is_as_pz_support_says", long_other_pz),
 	BOTH("of_a_freed_region_is_REMOTE_ACCESS_and_BROKEN", freed),
 };
 

@@ -321,6 +321,29 @@ TEST(ext, atomic_with_a_wrong_key_is_REMOTE_ACCESS)
 		DAT_DTO_ERR_REMOTE_ACCESS);
 }
 
+TEST(ext, atomic_into_another_pz_is_as_pz_support_says)
+{
+	DAT_PZ_HANDLE pz;
+	struct buf b;
+	struct rig r;
+
+	rig_open(&r);
+	OK(dat_pz_create(r.p.node.ia, &pz));
+	buf_register(&b, &r.p.node, pz, r.words.mem, 4096, PRIV_ATOMIC);
+	OK(add_at(&r.p.a, 0, 5, rem(&b, 0, 8), 1, 0));
+	if (r.p.node.prov.pz_support == DAT_PZ_UNIQUE) {
+		EV_EXT_STATUS(r.p.a.req, r.p.a.ep, 5, FETCH_ADD, DAT_DTO_ERR_REMOTE_ACCESS);
+		both_ended(&r.p);
+		ASSERT_EQ(*word(&r, 0), 0);
+	} else {
+		EV_EXT(r.p.a.req, r.p.a.ep, 5, FETCH_ADD, 8);
+		ASSERT_EQ(*word(&r, 0), 1);
+	}
+	buf_unregister(&b);
+	OK(dat_pz_free(pz));
+	rig_close(&r);
+}
+
 TEST(ext, atomic_at_an_address_not_divisible_by_8_is_refused_at_once)
 {
 	struct rig r;

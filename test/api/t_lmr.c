@@ -304,6 +304,137 @@ TEST(lmr, context_of_a_freed_region_is_not_given_again_soon)
 	node_close(&n);
 }
 
+static DAT_RETURN look_up(struct node *n, const struct buf *b, DAT_LMR_CONTEXT context)
+{
+	DAT_LMR_TRIPLET t = seg(b, 0, 1);
+
+	t.lmr_context = context;
+	return dat_lmr_sync_rdma_read(n->ia, &t, 1);
+}
+
+TEST(lmr, every_bit_of_a_context_counts)
+{
+	struct node n;
+	struct buf b;
+	int bit;
+
+	node_open(&n);
+	buf_make(&b, &n, 4096, PRIV_ALL);
+	OK(look_up(&n, &b, b.ctx));
+	for (bit = 0; bit < 32; bit++)
+		BAD_ARG(look_up(&n, &b, b.ctx ^ 1u << bit), 2);
+	BAD_ARG(look_up(&n, &b, 0), 2);
+	buf_free(&b);
+	BAD_ARG(look_up(&n, &b, b.ctx), 2);
+	node_close(&n);
+}
+
+#define MANY 3000
+
+/* The table of contexts grows and shrinks under regions that live. */
+TEST(lmr, contexts_of_many_regions_lead_to_their_own)
+{
+	struct buf *b = calloc(MANY, sizeof(*b));
+	char mem[MANY];
+	struct node n;
+	int i;
+
+	ASSERT(b);
+	node_open(&n);
+	for (i = 0; i < MANY; i++) {
+		/* One byte each: no other region covers it. */
+		buf_register(&b[i], &n, n.pz, mem + i, 1, PRIV_LOCAL);
+		OK(look_up(&n, &b[0], b[0].ctx));
+	}
+	for (i = 0; i < MANY; i += 2)
+		buf_unregister(&b[i]);
+	for (i = 0; i < MANY; i++)
+		if (i % 2)
+			OK(look_up(&n, &b[i], b[i].ctx));
+		else
+			BAD_ARG(look_up(&n, &b[i], b[i].ctx), 2);
+	for (i = 0; i < MANY; i += 2)
+		buf_register(&b[i], &n, n.pz, mem + i, 1, PRIV_LOCAL);
+	for (i = 0; i < MANY; i++) {
+		OK(look_up(&n, &b[i], b[i].ctx));
+		BAD_ARG(look_up(&n, &b[i], b[(i + 1) % MANY].ctx), 2);
+	}
+	for (i = 0; i < MANY; i++)
+		buf_unregister(&b[i]);
+	node_close(&n);
+	free(b);
+}
+
+/* ---- keys that a peer cannot guess ---- */
+
+#define KEYS 64
+
+struct keys {
+	DAT_LMR_CONTEXT lmr[KEYS];
+	DAT_RMR_CONTEXT rmr[KEYS];
+};
+
+static void make_keys(struct keys *keys)
+{
+	struct buf b[KEYS];
+	struct node n;
+	int i;
+
+	node_open(&n);
+	for (i = 0; i < KEYS; i++) {
+		buf_make(&b[i], &n, 4096, PRIV_ALL);
+		keys->lmr[i] = b[i].ctx;
+		keys->rmr[i] = b[i].rmr;
+	}
+	for (i = 0; i < KEYS; i++)
+		buf_free(&b[i]);
+	node_close(&n);
+}
+
+/* A generator of 32 bits: no pair of numbers in 128 is equal but once in 500,000 runs, and no bit
+ * is the same in 64 of them. */
+static void check_keys(const uint32_t *here, const uint32_t *there)
+{
+	uint32_t ones = 0, zeros = 0, steps = 0;
+	int i, j;
+
+	for (i = 0; i < KEYS; i++) {
+		ones |= here[i];
+		zeros |= ~here[i];
+		steps |= i ? here[i] - here[i - 1] == here[1] - here[0] ? 0 : 1 : 0;
+		for (j = 0; j < KEYS; j++)
+			if (here[i] == there[j])
+				FAIL("both processes have the key %#x", here[i]);
+	}
+	ASSERT_EQ(ones, UINT32_MAX);
+	ASSERT_EQ(zeros, UINT32_MAX);
+	ASSERT(steps);
+}
+
+static void keys_of_the_peer(int fd, const void *arg)
+{
+	struct keys keys;
+
+	(void)arg;
+	make_keys(&keys);
+	dt_put(fd, &keys, sizeof(keys));
+}
+
+TEST(lmr, keys_cannot_be_guessed)
+{
+	struct keys here, there;
+	struct dt_peer peer;
+
+	dt_peer_start(&peer, keys_of_the_peer, NULL);
+	make_keys(&here);
+	dt_get(peer.fd, &there, sizeof(there));
+	dt_peer_finish(&peer);
+	check_keys(here.lmr, there.lmr);
+	/* Devices choose the keys of their memory themselves. */
+	if (fabric_has("zones") || fabric_is("tcp"))
+		check_keys(here.rmr, there.rmr);
+}
+
 /* ---- the memory of an LMR again ---- */
 
 static DAT_RETURN reg_lmr(struct node *n, DAT_LMR_HANDLE of, DAT_PZ_HANDLE pz, int priv,

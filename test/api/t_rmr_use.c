@@ -179,6 +179,36 @@ TEST(rmr_use, key_works_for_every_peer_of_the_zone_and_after_a_disconnect)
 	rig_close(&r);
 }
 
+/* a's access ends in an endpoint of another zone than the window's. */
+TEST(rmr_use, key_through_another_zone_is_as_pz_support_says)
+{
+	DAT_PZ_HANDLE pz;
+	DAT_EP_PARAM param;
+	DAT_RMR_CONTEXT key;
+	struct rig r;
+
+	pair_open(&r.p);
+	buf_make(&r.buf, &r.p.node, 8192, PRIV_LOCAL);
+	OK(dat_rmr_create(r.p.node.pz, &r.rmr));
+	OK(dat_pz_create(r.p.node.ia, &pz));
+	memset(&param, 0, sizeof(param));
+	param.pz_handle = pz;
+	OK(dat_ep_modify(r.p.b.ep, DAT_EP_FIELD_PZ_HANDLE, &param));
+	pair_connect(&r.p);
+	key = window(&r.p.a, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
+	if (r.p.node.prov.pz_support == DAT_PZ_UNIQUE) {
+		refused(&r.p, OP_READ, (uintptr_t)at(&r, FROM), 10, key);
+		refused(&r.p, OP_WRITE, (uintptr_t)at(&r, FROM), 10, key);
+	} else {
+		usable(&r.p.a, at(&r, FROM), LEN, key);
+	}
+	OK(dat_ep_free(r.p.b.ep));
+	r.p.b.ep = NULL;
+	EV_CONN(r.p.a.conn, DISCONNECTED, r.p.a.ep);
+	OK(dat_pz_free(pz));
+	rig_close(&r);
+}
+
 /* ---- rebinding and unbinding ---- */
 
 TEST(rmr_use, rebind_gives_a_new_key_and_ends_the_old_one)
@@ -415,6 +445,24 @@ TEST(rmr_use, for_ep_key_ends_with_the_connection_in_2_0)
 	/* Nothing is bound any more. */
 	buf_free(&r.buf);
 	rmr_close(&r.p, r.rmr, NULL);
+}
+
+/* a's access ends in b, and the window serves a's own peer. */
+TEST(rmr_use, for_ep_key_through_another_endpoint_is_as_pz_support_says_in_2_0)
+{
+	DAT_RMR_CONTEXT key;
+	struct rig r;
+
+	rig_open(&r);
+	OK(dat_rmr_free(r.rmr));
+	OK(dat_rmr_create_for_ep(r.p.node.pz, &r.rmr));
+	key = window(&r.p.a, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
+	usable(&r.p.b, at(&r, FROM), LEN, key);
+	if (r.p.node.prov.pz_support == DAT_PZ_UNIQUE)
+		refused(&r.p, OP_WRITE, (uintptr_t)at(&r, FROM), 10, key);
+	else
+		usable(&r.p.a, at(&r, FROM), LEN, key);
+	rig_close(&r);
 }
 
 TEST(rmr_use, for_ep_serves_one_endpoint_at_a_time_in_2_0)

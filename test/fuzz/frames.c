@@ -373,6 +373,7 @@ static void set_up(void)
 	fabric.wire = &wire;
 	domain.fabric = &fabric;
 	pthread_rwlock_init(&domain.mr_lock, NULL);
+	dofi_key_map_init(&domain.mrs);
 	dofi_list_init(&domain.ep_list);
 	rdm_lock_init(&ep.lock);
 	ep.domain = &domain;
@@ -412,8 +413,7 @@ static void tear_down(void)
 	free(ep.reads.tx);
 	free(ep.rxq);
 	free(memory);
-	for (size_t i = 0; i < RDM_MR_CHUNKS; i++)
-		free(domain.mr[i]);
+	dofi_key_map_free(&domain.mrs);
 	pthread_rwlock_destroy(&domain.mr_lock);
 }
 

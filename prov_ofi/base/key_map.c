@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Enters keys into a hash table and takes them out; a hole is filled when it appears. */
+#include <stdlib.h>
+
+#include "base/key_map.h"
+
+#define FIRST_ROOM 64
+
+/* Lets a search in a table without entries end at once. */
+static struct dofi_key_slot none;
+
+void dofi_key_map_init(struct dofi_key_map *m)
+{
+	*m = (struct dofi_key_map){ .slot = &none };
+}
+
+void dofi_key_map_free(struct dofi_key_map *m)
+{
+	if (m->slot != &none)
+		free(m->slot);
+	dofi_key_map_init(m);
+}
+
+/* The key's place, or the free one where it would be. */
+static size_t place(const struct dofi_key_map *m, uint32_t key)
+{
+	size_t i = dofi_key_map_home(m, key);
+
+	while (m->slot[i].value && m->slot[i].key != key)
+		i = (i + 1) & m->mask;
+	return i;
+}
+
+static bool grow(struct dofi_key_map *m)
+{
+	size_t room = m->slot == &none ? FIRST_ROOM : (m->mask + 1) * 2;
+	struct dofi_key_map wider = { .mask = room - 1, .used = m->used };
+
+	wider.slot = calloc(room, sizeof(*wider.slot));
+	if (!wider.slot)
+		return false;
+	for (size_t i = 0; i <= m->mask; i++)
+		if (m->slot[i].value)
+			wider.slot[place(&wider, m->slot[i].key)] = m->slot[i];
+	dofi_key_map_free(m);
+	*m = wider;
+	return true;
+}
+
+bool dofi_key_map_enter(struct dofi_key_map *m, uint32_t key, void *value)
+{
+	size_t i;
+
+	if ((m->used + 1) * 2 > m->mask + 1 && !grow(m))
+		return false;
+	i = place(m, key);
+	m->used += !m->slot[i].value;
+	m->slot[i] = (struct dofi_key_slot){ key, value };
+	return true;
+}
+
+/* Entries behind a hole move into it if their search would stop there. */
+static void close_hole(struct dofi_key_map *m, size_t hole)
+{
+	for (size_t i = (hole + 1) & m->mask; m->slot[i].value; i = (i + 1) & m->mask) {
+		size_t home = dofi_key_map_home(m, m->slot[i].key);
+
+		if (((i - home) & m->mask) < ((i - hole) & m->mask))
+			continue;
+		m->slot[hole] = m->slot[i];
+		m->slot[i].value = NULL;
+		hole = i;
+	}
+}
+
+void dofi_key_map_drop(struct dofi_key_map *m, uint32_t key)
+{
+	size_t i = place(m, key);
+
+	if (!m->slot[i].value)
+		return;
+	m->slot[i].value = NULL;
+	m->used--;
+	close_hole(m, i);
+}
