@@ -28,7 +28,7 @@ struct dofi_sp {
 	DAT_CONN_QUAL qual;
 	struct dofi_evd *evd;
 	DAT_PSP_FLAGS flags;
-	struct dofi_ep *ep;		/* RSP: the reserved EP */
+	struct dofi_ep *ep;		/* RSP: the reserved EP; NULL: one is made for the request */
 	bool spent;			/* RSP: its one request has come */
 	struct dofi_listener *listener;
 	struct dofi_list link;		/* listener->sps */
@@ -39,7 +39,7 @@ struct dofi_cr {
 	struct dofi_listener *listener;
 	struct fi_info *info;		/* holds the fabric's request; NULL once decided */
 	DAT_CONN_QUAL qual;
-	struct dofi_ep *ep;		/* of the RSP, or made for the PSP; NULL: consumer's */
+	struct dofi_ep *ep;		/* of the RSP, or made for the request; NULL: consumer's */
 	bool for_rsp;
 	union dofi_addr remote;
 	uint16_t remote_port;

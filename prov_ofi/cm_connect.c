@@ -162,6 +162,7 @@ static void await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
 	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
 	dofi_dto_submit(ep);
 	dofi_unlock(&ep->lock);
+	dofi_conn_read_name(conn);
 	dofi_timer_arm(&ia->timers, &ep->timer, ep->attempt.deadline);
 	if (ia->fab.worded)
 		dofi_cm_await_route(ep);

@@ -99,10 +99,12 @@ static void release_ep(struct dofi_cr *cr)
 
 	if (!ep)
 		return;
-	if (!ep->by_provider)
+	if (!ep->by_provider) {
+		ep->local_port = 0;
 		dofi_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
-	else if (dofi_obj_retire(&ep->obj))
+	} else if (dofi_obj_retire(&ep->obj)) {
 		dofi_ep_destroy(ep);
+	}
 	cr->ep = NULL;
 }
 
@@ -114,7 +116,18 @@ static void take_back(struct dofi_cr *cr, struct dofi_sp *sp)
 	if (!cr->for_rsp)
 		return;
 	sp->spent = false;
-	dofi_ep_set_state(sp->ep, DAT_EP_STATE_RESERVED);
+	if (sp->ep)
+		dofi_ep_set_state(sp->ep, DAT_EP_STATE_RESERVED);
+}
+
+/* What the EP can tell of its connection before that is up. */
+static void set_ports(struct dofi_ep *ep, const struct dofi_cr *cr)
+{
+	dofi_lock(&ep->lock);
+	ep->remote = cr->remote;
+	ep->remote_port = cr->remote_port;
+	ep->local_port = cr->listener->port;
+	dofi_unlock(&ep->lock);
 }
 
 /* Gives the request to a service point. 0 or the reason for a refusal. */
@@ -126,19 +139,17 @@ static unsigned int deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 		return DOFI_CM_BACKLOG;
 	cr->qual = sp->qual;
 	cr->for_rsp = rsp;
-	if (rsp) {
+	if (sp->ep) {
 		cr->ep = sp->ep;
-		sp->spent = true;
 		dofi_ep_set_state(sp->ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-	} else if (sp->flags == DAT_PSP_PROVIDER_FLAG) {
+	} else if (rsp || sp->flags == DAT_PSP_PROVIDER_FLAG) {
 		cr->ep = make_ep(sp->obj.ia, &cr->msg);
 		if (!cr->ep)
 			return DOFI_CM_RESOURCES;
 	}
-	if (cr->ep) {
-		cr->ep->remote = cr->remote;
-		cr->ep->remote_port = cr->remote_port;
-	}
+	sp->spent = rsp;
+	if (cr->ep)
+		set_ports(cr->ep, cr);
 	dofi_obj_publish(&cr->obj);
 	/* Only this thread adds requests to EVDs (cm_lock): the room is still there, unless a
 	 * software event took it a moment ago. */
@@ -336,8 +347,7 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	/* Receives are there before the connection is. */
 	dofi_dto_submit(ep);
 	dofi_unlock(&ep->lock);
-	ep->remote = cr->remote;
-	ep->remote_port = cr->remote_port;
+	set_ports(ep, cr);
 	dofi_conn_find_socket(conn);
 	/* libfabric (tcp) would report the connection first, and then its end. */
 	if (conn->fd >= 0 && dofi_tcpfd_peer_gone(conn->fd))

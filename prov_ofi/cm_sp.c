@@ -330,13 +330,13 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	struct dofi_ia *ia = dofi_ia_live(ia_handle);
 	struct dofi_evd *evd;
 	struct dofi_ep *ep;
-	struct dofi_sp *sp;
+	struct dofi_sp *sp = NULL;
 	DAT_RETURN ret;
 
 	if (!ia)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	ep = (struct dofi_ep *)dofi_obj_check(ep_handle, DAT_HANDLE_TYPE_EP, ia);
-	if (!ep)
+	if (!ep && ep_handle != DAT_HANDLE_NULL)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	evd = cr_evd(ia, evd_handle);
 	if (!evd)
@@ -344,13 +344,14 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	pthread_mutex_lock(&ia->cm_lock);
-	if (ep->state != DAT_EP_STATE_UNCONNECTED)
+	if (ep && ep->state != DAT_EP_STATE_UNCONNECTED)
 		ret = dofi_ret_ep_state(ep->state);
 	else
 		ret = make_sp(ia, DAT_HANDLE_TYPE_RSP, qual, dofi_cm_port(qual), evd, &sp);
 	if (!ret) {
 		sp->ep = ep;
-		dofi_ep_set_state(ep, DAT_EP_STATE_RESERVED);
+		if (ep)
+			dofi_ep_set_state(ep, DAT_EP_STATE_RESERVED);
 		dofi_obj_publish(&sp->obj);
 		*out = sp;
 	}

@@ -222,16 +222,25 @@ void dofi_conn_find_socket(struct dofi_conn *conn)
 	conn->fd = dofi_tcpfd_of_ep(conn->fid, &peer, ep->active);
 }
 
-void dofi_conn_established(struct dofi_conn *conn)
+void dofi_conn_read_name(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
-	size_t len = sizeof(ep->local);
+	union dofi_addr name;
+	size_t len = sizeof(name);
 
-	memset(&ep->local, 0, sizeof(ep->local));
-	if (fi_getname(&conn->fid->fid, &ep->local, &len))
-		ep->local = conn->ia->fab.addr;
-	ep->local_port = dofi_addr_port(&ep->local.sa);
-	dofi_addr_set_port(&ep->local.sa, 0);
+	memset(&name, 0, sizeof(name));
+	if (fi_getname(&conn->fid->fid, &name, &len))
+		name = conn->ia->fab.addr;
+	dofi_lock(&ep->lock);
+	ep->local_port = dofi_addr_port(&name.sa);
+	dofi_addr_set_port(&name.sa, 0);
+	ep->local = name;
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_conn_established(struct dofi_conn *conn)
+{
+	dofi_conn_read_name(conn);
 	conn->up = true;
 	if (!conn->ia->fab.row->tcp_quirks)
 		return;

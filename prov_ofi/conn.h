@@ -40,6 +40,8 @@ struct dofi_conn {
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);
 /* Looks for the socket below it, if that is not known. */
 void dofi_conn_find_socket(struct dofi_conn *conn);
+/* What the EP shows as its address and port: of the connection, as far as the fabric knows. */
+void dofi_conn_read_name(struct dofi_conn *conn);
 /* The connection is up: learn its addresses and its socket, watch that. */
 void dofi_conn_established(struct dofi_conn *conn);
 /* How many RDMA reads the peer serves at once. */

@@ -70,6 +70,8 @@ EACH bool tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *
 		fill_bind_event(e, dto);
 	else
 		fill_event(e, ep, dto, status, recv);
+	if (recv && ep->marked && !status)
+		dofi_marks_taken(ep, e);
 	e->notify = notifies(ep, dto, status, recv);
 	dofi_evd_commit(evd, e);
 	return true;

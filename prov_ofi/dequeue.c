@@ -58,7 +58,7 @@ EACH bool give_receive(struct dofi_evd *evd, struct dofi_dto *dto,
 	if (evd->obj.ia->fab.worded)
 		len = behind_word(evd, dto, entry->len);
 	if (len < 0 || (uint64_t)len > dto->length || (entry->flags & FI_REMOTE_CQ_DATA) ||
-	    !is_simple(ep, q, head, dto))
+	    ep->marked || !is_simple(ep, q, head, dto))
 		return false;
 	dto->length = (uint64_t)len;
 	give(evd, ep, q, head, dto, DOFI_RECV, event);

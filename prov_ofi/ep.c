@@ -85,7 +85,7 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	bool quiet_req = ep->attr.request_completion_flags & QUIET;
 	struct dofi_evd *new_recv, *new_req;
 
-	if (ep->srq && ep->recv_evd) {
+	if ((ep->srq || ep->marked) && ep->recv_evd) {
 		dofi_lock(&ep->recv_evd->lock);
 		dofi_srq_disown(ep, ep->recv_evd);
 		dofi_unlock(&ep->recv_evd->lock);
@@ -142,6 +142,7 @@ static void start_over(struct dofi_ep *ep)
 
 void dofi_ep_set_marks(struct dofi_ep *ep)
 {
+	ep->marked = false;
 	/* 0 is what programs leave in a member that they do not know. */
 	atomic_store(&ep->shared.soft, ep->attr.srq_soft_hw > 0 ? ep->attr.srq_soft_hw : -1);
 	atomic_store(&ep->shared.hard, ep->attr.max_recv_dtos > 0 ? ep->attr.max_recv_dtos : -1);

@@ -157,7 +157,7 @@ struct dofi_ep {
 		struct dofi_list link;		/* srq->eps */
 		struct dofi_dto *first, **last;	/* done before the EP was open; recv_evd->lock */
 		_Atomic int32_t held;		/* buffers taken, completions not yet dequeued */
-		_Atomic int32_t soft, hard;	/* watermarks, -1: none */
+		_Atomic int32_t soft, hard;	/* watermarks, -1: none; marked EPs have them, too */
 		_Atomic bool soft_passed;
 	} shared;
 	uint32_t peer_tag;		/* of messages to the peer's SRQ; 0: none */
@@ -168,6 +168,7 @@ struct dofi_ep {
 	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for the requests */
 	_Atomic bool faulted;		/* an operation failed, not just flushed */
 	_Atomic bool ending;		/* this side ends the connection */
+	bool marked;			/* no SRQ, watermarks are set; recv_evd->lock */
 	struct {
 		struct dofi_list link;	/* ia->verdicts while waiting */
 		uint64_t peer, number;

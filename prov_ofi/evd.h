@@ -34,7 +34,7 @@ struct dofi_event {
 	bool notify;		/* releases a waiter or triggers the CNO */
 	bool recv;		/* completion of a receive */
 	uint32_t immed;		/* immediate data that came with it */
-	struct dofi_srq *srq;	/* whose buffer it was; NULL: no SRQ's */
+	struct dofi_srq *srq;	/* whose buffer it was; NULL: no SRQ's, and nothing counts it */
 	DAT_EVENT_DATA data;
 };
 

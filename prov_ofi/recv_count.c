@@ -45,15 +45,42 @@ static bool connected(const struct dofi_ep *ep)
 
 static DAT_RETURN marks_ok(const struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 {
+	DAT_COUNT most = ep->srq ? ep->srq->max_dtos : ep->attr.max_recv_dtos;
+
 	if (!ep->recv_evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!ep->srq)
-		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	if (soft < -1 || soft > ep->srq->max_dtos)
+	if (soft < -1 || soft > most)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (hard < -1 || hard > ep->srq->max_dtos)
+	if (hard < -1 || hard > most)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	return DAT_SUCCESS;
+}
+
+/* A receive of an EP without SRQ is counted as if it were of this queue, which has no other use. */
+static struct dofi_srq no_srq;
+
+void dofi_marks_taken(struct dofi_ep *ep, struct dofi_event *e)
+{
+	e->srq = &no_srq;
+	dofi_soft_mark(ep);
+	dofi_hard_mark(ep);
+}
+
+/* Of the receives that messages took before there were watermarks, those that are not dequeued
+ * count; recv_evd->lock held. */
+static void count_taken(struct dofi_ep *ep)
+{
+	struct dofi_evd *evd = ep->recv_evd;
+
+	for (uint32_t i = evd->head; i != evd->tail; i++) {
+		struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
+		const DAT_DTO_COMPLETION_EVENT_DATA *d = &e->data.dto_completion_event_data;
+
+		if (!e->recv || e->srq || d->ep_handle != ep || d->status != DAT_DTO_SUCCESS)
+			continue;
+		e->srq = &no_srq;
+		atomic_fetch_add(&ep->shared.held, 1);
+	}
 }
 
 /* A mark that is passed already works at once. */
@@ -62,9 +89,15 @@ static void set_marks(struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 	DAT_COUNT held;
 
 	dofi_lock(&ep->recv_evd->lock);
+	if (ep->srq) {
+		ep->attr.srq_soft_hw = soft;
+		ep->attr.max_recv_dtos = hard;
+	} else {
+		ep->marked = soft >= 0 || hard >= 0;
+		if (ep->marked)
+			count_taken(ep);
+	}
 	held = atomic_load(&ep->shared.held);
-	ep->attr.srq_soft_hw = soft;
-	ep->attr.max_recv_dtos = hard;
 	atomic_store(&ep->shared.soft, soft >= 0 && held > soft ? -1 : soft);
 	atomic_store(&ep->shared.hard, hard);
 	if (soft >= 0 && held > soft) {

@@ -15,7 +15,7 @@
 #ifndef DOFI_SRQ_H
 #define DOFI_SRQ_H
 
-#include "ep.h"
+#include "work.h"
 
 struct dofi_srq {
 	struct dofi_obj obj;
@@ -70,6 +70,33 @@ void dofi_srq_forget(struct dofi_ep *ep);
 void dofi_srq_dequeued(struct dofi_srq *srq, struct dofi_ep *ep);
 /* The receives in the EVD do not count any more, for the SRQ nor for a new EP with this handle. */
 void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd);
+
+/* recv_count.c: a message has taken a receive of an EP without SRQ that has watermarks; `e` is its
+ * event. */
+void dofi_marks_taken(struct dofi_ep *ep, struct dofi_event *e);
+/* One more buffer is with this EP. */
+static inline void dofi_soft_mark(struct dofi_ep *ep)
+{
+	int32_t soft = atomic_load_explicit(&ep->shared.soft, memory_order_relaxed);
+	int32_t held = atomic_fetch_add(&ep->shared.held, 1) + 1;
+
+	if (soft >= 0 && held > soft &&
+	    atomic_compare_exchange_strong(&ep->shared.soft, &soft, -1)) {
+		atomic_store(&ep->shared.soft_passed, true);
+		dofi_work_add(ep, DOFI_WORK_MARKS);
+	}
+}
+
+/* There is a connection to break, which there is not yet when a message comes in early. */
+static inline void dofi_hard_mark(struct dofi_ep *ep)
+{
+	int32_t hard = atomic_load_explicit(&ep->shared.hard, memory_order_relaxed);
+
+	if (hard < 0 || atomic_load_explicit(&ep->shared.held, memory_order_relaxed) <= hard)
+		return;
+	ep->faulted = true;
+	dofi_work_add(ep, DOFI_WORK_BREAK);
+}
 
 /* Raises what passed watermarks; no lock held but cm_lock. */
 void dofi_srq_raise(struct dofi_ep *ep);

@@ -67,16 +67,10 @@ struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint6
 /* One more buffer is with this EP: is that many, or too few left to others? */
 static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 {
-	int32_t soft = atomic_load_explicit(&ep->shared.soft, memory_order_relaxed);
 	int32_t low = atomic_load_explicit(&srq->low_mark, memory_order_relaxed);
-	int32_t held = atomic_fetch_add(&ep->shared.held, 1) + 1;
 	uint32_t taken = atomic_fetch_add(&srq->taken, 1) + 1;
 
-	if (soft >= 0 && held > soft &&
-	    atomic_compare_exchange_strong(&ep->shared.soft, &soft, -1)) {
-		atomic_store(&ep->shared.soft_passed, true);
-		dofi_work_add(ep, DOFI_WORK_MARKS);
-	}
+	dofi_soft_mark(ep);
 	/* `posted` may grow meanwhile; then there are enough. */
 	if (low > 0 &&
 	    atomic_load_explicit(&srq->posted, memory_order_relaxed) - taken < (uint32_t)low &&
@@ -86,24 +80,13 @@ static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 	}
 }
 
-/* There is a connection to break, which there is not yet when a message comes in early. */
-static void check_hard_mark(struct dofi_ep *ep)
-{
-	int32_t hard = atomic_load_explicit(&ep->shared.hard, memory_order_relaxed);
-
-	if (hard < 0 || atomic_load_explicit(&ep->shared.held, memory_order_relaxed) <= hard)
-		return;
-	ep->faulted = true;
-	dofi_work_add(ep, DOFI_WORK_BREAK);
-}
-
 static void report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	struct dofi_srq *srq = dto->srq;
 	bool reported;
 
 	if (!dto->status)
-		check_hard_mark(ep);
+		dofi_hard_mark(ep);
 
 	reported = dofi_dto_tell(ep, dto, evd);
 	give_back(srq, dto);
@@ -192,16 +175,18 @@ void dofi_srq_raise(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_srq *srq;
+	bool freed;
 
 	/* The EP may be freed by another thread meanwhile. */
 	dofi_lock(&ep->lock);
 	srq = ep->srq;
+	freed = !ep->recv_evd;
 	dofi_unlock(&ep->lock);
-	if (!srq)
+	if (freed)
 		return;
 	if (atomic_exchange(&ep->shared.soft_passed, false))
 		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
 				 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
-	if (atomic_exchange(&srq->low_passed, false))
+	if (srq && atomic_exchange(&srq->low_passed, false))
 		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
 }

@@ -100,21 +100,30 @@ static int adopt(struct rdm_cm_conn *conn, bool active, const struct rdm_cm_msg 
 
 /* ---------------------------------------------------------------- connecting */
 
-static void name_ends(struct rdm_cm_conn *conn)
+/* Unix sockets have no ports of their own. */
+static void name_local(struct rdm_ep *ep, const union dofi_addr *to)
 {
-	struct rdm_ep *ep = conn->ep;
-	socklen_t len = sizeof(ep->local);
 	uint16_t port;
 
-	if (!conn->wire->local) {
-		getsockname(conn->fd, &ep->local.sa, &len);
+	if (ep->local.sa.sa_family)
 		return;
-	}
 	do {
 		port = atomic_fetch_add(&ep->domain->next_port, 1);
 	} while (!port);
-	ep->local = ep->peer;
+	ep->local = *to;
 	dofi_addr_set_port(&ep->local.sa, port);
+}
+
+/* The name of this end, which the peer is shown. */
+static void name_end(struct rdm_cm_conn *conn)
+{
+	struct rdm_ep *ep = conn->ep;
+	socklen_t len = sizeof(ep->local);
+
+	if (conn->wire->local)
+		name_local(ep, &ep->peer);
+	else
+		getsockname(conn->fd, &ep->local.sa, &len);
 }
 
 /* The request goes out. */
@@ -132,7 +141,7 @@ static void ask(struct rdm_cm_conn *conn)
 		rdm_cm_fail(conn, -ret, NULL, 0);
 		return;
 	}
-	name_ends(conn);
+	name_end(conn);
 	msg.port = dofi_addr_port(&conn->ep->local.sa);
 	if (!rdm_cm_pack(conn, &msg)) {
 		rdm_cm_fail(conn, ENOMEM, NULL, 0);
@@ -349,6 +358,7 @@ static bool crowded(const struct rdm_ep *ep, const union dofi_addr *to)
 /* The socket is connected, or will be. */
 static void dialled(struct rdm_cm_conn *conn, bool done)
 {
+	name_end(conn);
 	if (done)
 		greet(conn);
 	else if (rdm_cm_watch(conn, EPOLLOUT))
@@ -379,6 +389,8 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 	bool done = false;
 	int fd = crowded(ep, to) ? -EAGAIN : dial(ep, to, dofi_now(), &done);
 
+	if (ep->wire->local)
+		name_local(ep, to);
 	if (fd < 0 && fd != -EAGAIN) {
 		if (fd != -ECONNREFUSED && (!ep->wire->local || fd != -EHOSTUNREACH))
 			return fd;

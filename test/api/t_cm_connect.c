@@ -64,6 +64,38 @@ TEST(connect, endpoint_tells_both_addresses_and_ports)
 	pair_close(&p);
 }
 
+static DAT_PORT_QUAL local_port(const struct side *s)
+{
+	DAT_EP_PARAM param;
+
+	OK(dat_ep_query(s->ep, DAT_EP_FIELD_ALL, &param));
+	return param.local_port_qual;
+}
+
+/* From the pending states on. */
+TEST(connect, local_port_is_known_before_the_connection_is_up)
+{
+	DAT_CR_PARAM param;
+	DAT_PORT_QUAL port;
+	DAT_CR_HANDLE cr;
+	struct pair p;
+
+	pair_open(&p);
+	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, p.qual));
+	port = local_port(&p.a);
+	ASSERT(port != 0);
+	cr = EV_CR(p.cr_evd, p.psp, p.qual);
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	ASSERT_EQ(param.remote_port_qual, port);
+	OK(dat_cr_accept(cr, p.b.ep, 0, NULL));
+	ASSERT(local_port(&p.b) != 0);
+	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
+	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
+	ASSERT_EQ(local_port(&p.a), port);
+	ASSERT(local_port(&p.b) != 0);
+	pair_close(&p);
+}
+
 TEST(connect, nobody_listens_is_NON_PEER_REJECTED)
 {
 	struct pair p;

@@ -211,7 +211,6 @@ TEST(recv_count, watermarks_check_their_arguments)
 	hub_open(&h, 1, 10, 0);
 	OK(dat_srq_query(h.srq, DAT_SRQ_FIELD_ALL, &p));
 	BAD_HANDLE(dat_ep_set_watermark(NULL, 1, 1), EP);
-	UNSUPPORTED(dat_ep_set_watermark(h.peer[0].ep, 1, 1));
 	BAD_ARG(dat_ep_set_watermark(h.on[0].ep, -2, 1), 2);
 	BAD_ARG(dat_ep_set_watermark(h.on[0].ep, p.max_recv_dtos + 1, 1), 2);
 	BAD_ARG(dat_ep_set_watermark(h.on[0].ep, 1, -2), 3);
@@ -334,6 +333,133 @@ TEST(recv_count, watermarks_are_attributes_at_creation)
 	OK(post_send(&h.peer[0], 0, 10, 1));
 	EV_CONN(h.on[0].conn, BROKEN, h.on[0].ep);
 	hub_close(&h);
+}
+
+/* ---- watermarks of endpoints without SRQ: receives that messages took and nobody dequeued ---- */
+
+static void plain_open(struct pair *p, int receives)
+{
+	pair_up(p);
+	for (int i = 0; i < receives; i++)
+		OK(post_recv(&p->b, (size_t)i * 100, 100, 100 + (uint64_t)i));
+}
+
+static void plain_send(struct pair *p, int n)
+{
+	while (n--) {
+		OK(post_send(&p->a, 0, 10, 1));
+		EV_DTO(p->a.req, p->a.ep, 1, OP_SEND, 10);
+	}
+}
+
+TEST(recv_count, watermarks_of_a_plain_endpoint_check_their_arguments)
+{
+	DAT_EP_PARAM param;
+	struct pair p;
+
+	pair_open(&p);
+	OK(dat_ep_query(p.b.ep, DAT_EP_FIELD_ALL, &param));
+	BAD_ARG(dat_ep_set_watermark(p.b.ep, -2, 1), 2);
+	BAD_ARG(dat_ep_set_watermark(p.b.ep, param.ep_attr.max_recv_dtos + 1, 1), 2);
+	BAD_ARG(dat_ep_set_watermark(p.b.ep, 1, -2), 3);
+	BAD_ARG(dat_ep_set_watermark(p.b.ep, 1, param.ep_attr.max_recv_dtos + 1), 3);
+	OK(dat_ep_set_watermark(p.b.ep, 1, param.ep_attr.max_recv_dtos));
+	OK(dat_ep_set_watermark(p.b.ep, DAT_WATERMARK_INFINITE, DAT_WATERMARK_INFINITE));
+	/* The length of the queue is another thing. */
+	OK(dat_ep_query(p.b.ep, DAT_EP_FIELD_ALL, &param));
+	ASSERT(param.ep_attr.max_recv_dtos > 1);
+	pair_close(&p);
+}
+
+TEST(recv_count, the_soft_watermark_of_a_plain_endpoint_fires_once_until_set_again)
+{
+	struct pair p;
+
+	plain_open(&p, 8);
+	OK(dat_ep_set_watermark(p.b.ep, 2, DAT_WATERMARK_INFINITE));
+	plain_send(&p, 2);
+	EV_NONE(p.node.async);
+	plain_send(&p, 1);
+	EV_ASYNC(&p.node, p.b.ep, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	plain_send(&p, 1);
+	EV_NONE(p.node.async);
+	EV_DTO(p.b.recv, p.b.ep, 100, OP_RECV, 10);
+	EV_DTO(p.b.recv, p.b.ep, 101, OP_RECV, 10);
+	/* Two are left. */
+	OK(dat_ep_set_watermark(p.b.ep, 2, DAT_WATERMARK_INFINITE));
+	EV_NONE(p.node.async);
+	plain_send(&p, 1);
+	EV_ASYNC(&p.node, p.b.ep, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	ASSERT_EQ(side_state(&p.b), DAT_EP_STATE_CONNECTED);
+	pair_close(&p);
+}
+
+TEST(recv_count, a_soft_watermark_of_a_plain_endpoint_passed_already_fires_at_once)
+{
+	struct pair p;
+
+	plain_open(&p, 8);
+	plain_send(&p, 3);
+	DT_UNTIL(buffers(p.b.ep) == 5, US_EVENT);
+	OK(dat_ep_set_watermark(p.b.ep, 3, DAT_WATERMARK_INFINITE));
+	EV_NONE(p.node.async);
+	OK(dat_ep_set_watermark(p.b.ep, 2, DAT_WATERMARK_INFINITE));
+	EV_ASYNC(&p.node, p.b.ep, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	EV_NONE(p.node.async);
+	/* Taken away and set again: the same three are counted, once. */
+	OK(dat_ep_set_watermark(p.b.ep, DAT_WATERMARK_INFINITE, DAT_WATERMARK_INFINITE));
+	OK(dat_ep_set_watermark(p.b.ep, 3, DAT_WATERMARK_INFINITE));
+	EV_NONE(p.node.async);
+	pair_close(&p);
+}
+
+TEST(recv_count, the_hard_watermark_of_a_plain_endpoint_breaks_the_connection)
+{
+	struct pair p;
+
+	plain_open(&p, 8);
+	OK(dat_ep_set_watermark(p.b.ep, DAT_WATERMARK_INFINITE, 2));
+	plain_send(&p, 2);
+	EV_NONE(p.b.conn);
+	OK(post_send(&p.a, 0, 10, 1));
+	EV_CONN(p.b.conn, BROKEN, p.b.ep);
+	ASSERT_EQ(side_state(&p.b), DAT_EP_STATE_DISCONNECTED);
+	EV_DTO(p.b.recv, p.b.ep, 100, OP_RECV, 10);
+	EV_DTO(p.b.recv, p.b.ep, 101, OP_RECV, 10);
+	pair_close(&p);
+}
+
+TEST(recv_count, receives_of_a_plain_endpoint_that_are_dequeued_count_no_more)
+{
+	struct pair p;
+	int i;
+
+	pair_up(&p);
+	OK(dat_ep_set_watermark(p.b.ep, 1, 1));
+	for (i = 0; i < 20; i++) {
+		OK(post_recv(&p.b, 0, 100, 5));
+		plain_send(&p, 1);
+		EV_DTO(p.b.recv, p.b.ep, 5, OP_RECV, 10);
+	}
+	EV_NONE(p.node.async);
+	ASSERT_EQ(side_state(&p.b), DAT_EP_STATE_CONNECTED);
+	/* Dequeued at once, or later: it was taken. */
+	for (i = 0; i < 10; i++) {
+		OK(dat_ep_set_watermark(p.b.ep, 0, DAT_WATERMARK_INFINITE));
+		OK(post_recv(&p.b, 0, 100, 6));
+		poll_idle(p.b.recv);
+		OK(post_send(&p.a, 0, 10, 1));
+		EV_DTO(p.b.recv, p.b.ep, 6, OP_RECV, 10);
+		EV_DTO(p.a.req, p.a.ep, 1, OP_SEND, 10);
+		EV_ASYNC(&p.node, p.b.ep, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	}
+	/* Flushed ones were taken by no message. */
+	OK(dat_ep_set_watermark(p.b.ep, 0, DAT_WATERMARK_INFINITE));
+	OK(post_recv(&p.b, 0, 100, 7));
+	pair_disconnect(&p);
+	EV_FLUSH(p.b.recv, p.b.ep, 7, OP_RECV);
+	EV_NONE(p.node.async);
+	pair_close(&p);
 }
 
 TEST(recv_count, buffers_given_back_count_no_more)

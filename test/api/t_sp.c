@@ -441,7 +441,6 @@ TEST(rsp, create_errors)
 	pair_open(&p);
 	OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn, NULL, &freed));
 	OK(dat_ep_free(freed));
-	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, NULL, p.cr_evd, &rsp), EP);
 	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, freed, p.cr_evd, &rsp), EP);
 	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, p.b.ep, p.a.conn, &rsp), EVD_CR);
 	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, p.b.ep, NULL, &rsp), EVD_CR);
@@ -450,6 +449,84 @@ TEST(rsp, create_errors)
 		   0);
 	ASSERT_EQ(side_state(&p.b), DAT_EP_STATE_UNCONNECTED);
 	pair_close(&p);
+}
+
+/* Without an endpoint the provider makes one when the request comes. */
+TEST(rsp, without_an_endpoint_one_is_made_for_the_request)
+{
+	DAT_RSP_HANDLE rsp;
+	DAT_RSP_PARAM rp;
+	DAT_EP_PARAM ep;
+	DAT_CR_PARAM cp;
+	DAT_CONN_QUAL qual;
+	DAT_CR_HANDLE cr;
+	struct pair p;
+
+	pair_open(&p);
+	qual = free_qual(&p.node, p.cr_evd);
+	OK(dat_rsp_create(p.node.ia, qual, DAT_HANDLE_NULL, p.cr_evd, &rsp));
+	OK(dat_rsp_query(rsp, DAT_RSP_FIELD_ALL, &rp));
+	ASSERT_PTR(rp.ep_handle, DAT_HANDLE_NULL);
+	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, qual));
+	cr = EV_CR(p.cr_evd, rsp, qual);
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &cp));
+	ASSERT(cp.local_ep_handle != DAT_HANDLE_NULL);
+	OK(dat_ep_query(cp.local_ep_handle, DAT_EP_FIELD_ALL, &ep));
+	ASSERT_EQ(ep.ep_state, DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING);
+	ep.pz_handle = p.node.pz;
+	ep.recv_evd_handle = p.b.recv;
+	ep.request_evd_handle = p.b.req;
+	ep.connect_evd_handle = p.b.conn;
+	OK(dat_ep_modify(cp.local_ep_handle, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+			 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE, &ep));
+	OK(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
+	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
+	EV_CONN(p.b.conn, ESTABLISHED, cp.local_ep_handle);
+	OK(dat_rsp_free(rsp));
+	OK(dat_ep_free(cp.local_ep_handle));
+	EV_CONN(p.a.conn, DISCONNECTED, p.a.ep);
+	pair_close(&p);
+}
+
+TEST(rsp, endpoint_made_for_a_request_goes_with_its_rejection)
+{
+	DAT_EP_STATE state;
+	DAT_RSP_HANDLE rsp;
+	DAT_CONN_QUAL qual;
+	DAT_CR_PARAM cp;
+	DAT_CR_HANDLE cr;
+	struct pair p;
+
+	refuse_at_once();
+	pair_open(&p);
+	qual = free_qual(&p.node, p.cr_evd);
+	OK(dat_rsp_create(p.node.ia, qual, DAT_HANDLE_NULL, p.cr_evd, &rsp));
+	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, qual));
+	cr = EV_CR(p.cr_evd, rsp, qual);
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &cp));
+	OK(api_cr_reject(cr));
+	EV_CONN(p.a.conn, PEER_REJECTED, p.a.ep);
+	BAD_HANDLE(dat_ep_get_status(cp.local_ep_handle, &state, NULL, NULL), EP);
+	/* Its one request has come. */
+	OK(dat_ep_reset(p.a.ep));
+	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, qual));
+	EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
+	OK(dat_rsp_free(rsp));
+	pair_close(&p);
+}
+
+TEST(rsp, without_an_endpoint_can_be_freed_unused)
+{
+	DAT_RSP_HANDLE rsp;
+	struct pair p;
+
+	pair_open(&p);
+	OK(dat_rsp_create(p.node.ia, free_qual(&p.node, p.cr_evd), DAT_HANDLE_NULL, p.cr_evd,
+			  &rsp));
+	OK(dat_rsp_free(rsp));
+	OK(dat_rsp_create(p.node.ia, free_qual(&p.node, p.cr_evd), DAT_HANDLE_NULL, p.cr_evd,
+			  &rsp));
+	node_abort(&p.node);
 }
 
 TEST(rsp, free_returns_the_endpoint_to_UNCONNECTED)
