@@ -95,16 +95,18 @@ static void take(char *dst, size_t room, const char *value, size_t len)
 	snprintf(dst, room, "%.*s", (int)len, value);
 }
 
-/* A word of that form that means nothing here is a slip of the pen, and the open that follows may
- * well succeed, over another fabric than was meant. */
-static void warn_word(const char *word, size_t len)
+/* Is it a word of the form key=value that this library knows? */
+static bool is_known_word(const char *word)
+{
+	return !strncmp(word, "provider=", 9) || !strncmp(word, "domain=", 7);
+}
+
+static const char *nearest_key(const char *key)
 {
 	static const char *const keys[] = { "provider", "domain" };
 	unsigned int best = 4, distance;
 	const char *near = NULL;
-	char key[64];
 
-	snprintf(key, sizeof(key), "%.*s", (int)strcspn(word, "="), word);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		distance = dofi_distance(key, keys[i]);
 		if (distance < best) {
@@ -112,8 +114,22 @@ static void warn_word(const char *word, size_t len)
 			near = keys[i];
 		}
 	}
-	dofi_log(DOFI_LOG_WARN, "\"%.*s\" is no parameter of an adapter and is ignored%s%s%s",
-		 (int)len, word, near ? "; did you mean " : "", near ? near : "", near ? "=?" : "");
+	return near;
+}
+
+void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, const char *near))
+{
+	char word[64], key[64];
+
+	for (size_t len; params && *params; params += len) {
+		params += strspn(params, " \t");
+		len = strcspn(params, " \t");
+		if (!memchr(params, '=', len) || is_known_word(params))
+			continue;
+		snprintf(word, sizeof(word), "%.*s", (int)len, params);
+		snprintf(key, sizeof(key), "%.*s", (int)strcspn(word, "="), word);
+		fn(word, nearest_key(key));
+	}
 }
 
 /* "key=value" words; two bare words are "device port" of an old registry file, of which the
@@ -139,8 +155,6 @@ static void parse_params(const char *params, struct wish *wish)
 			if (!dofi_device_known(wish->domain) &&
 			    dofi_netif_pick(wish->domain, &addr, netdev, sizeof(netdev)))
 				wish->domain[0] = '\0';
-		} else if (memchr(params, '=', len)) {
-			warn_word(params, len);
 		}
 		params += len;
 	}

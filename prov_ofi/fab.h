@@ -106,6 +106,9 @@ struct dofi_fab {
  * Reasons of a failure go to dofi_report. 0 or a negative error. */
 int dofi_fab_open(struct dofi_fab *fab, const char *params);
 void dofi_fab_close(struct dofi_fab *fab);
+/* Calls fn for each "key=value" of the parameters that means nothing here; `near`: the key that it
+ * resembles, or NULL. */
+void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, const char *near));
 /* The fabric of that wire id, "unknown" if this library has none. */
 const char *dofi_fab_name(uint8_t wire_id);
 /* What libfabric is asked for: the row's provider at fab->addr (AF_UNSPEC: at any). NULL without

@@ -251,10 +251,13 @@ static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HA
 		    *async_evd == DAT_EVD_OUT_OF_SCOPE ? DAT_HANDLE_NULL : *async_evd);
 	if (ret) {
 		tear_down(ia);
+		dofi_why_open(ret);
 		dofi_why_settings(prov->params);
 		return ret == -ENOMEM ? dofi_ret(ret)
 				      : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	}
+	dofi_why_ignored(prov->params);
+	dofi_why_legacy(prov->info.ia_name, prov->params, &ia->fab);
 	dofi_obj_publish(&ia->obj);
 	if (ia->own_async_evd) {
 		/* Alive, but not one of the consumer's: not in the list of objects. */

@@ -21,7 +21,14 @@ void dofi_why_address(const char *wanted, int ret);
 void dofi_why_info(const struct dofi_fab *fab, const struct fi_info *hints, int ret);
 /* Opening one of the fabric's objects gave ret. */
 void dofi_why_object(const struct dofi_fab *fab, const char *what, int ret);
-/* What the IA's entry and the environment asked for; and settings that are none. */
+/* An IA could not be made for want of a resource that has not been told yet: ret. */
+void dofi_why_open(int ret);
+/* The IA of that name, made from those parameters, is open: is it what the name promises? */
+void dofi_why_legacy(const char *name, const char *params, const struct dofi_fab *fab);
+/* It is open: settings and parameters that are none, and had no effect. Those that resemble one
+ * are errors, for they were meant. Each setting once in this process. */
+void dofi_why_ignored(const char *params);
+/* What the IA's entry and the environment asked for; and settings and parameters that are none. */
 void dofi_why_settings(const char *params);
 
 /* Registering memory gave ret. */

@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <arpa/inet.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -259,12 +260,14 @@ static void tell_absent(const struct dofi_fab *fab)
 {
 	const char *filter = dofi_env("FI_PROVIDER");
 
+	/* First what is missing: tools show the first line alone. */
 	if (filter && *filter) {
 		dofi_report("FI_PROVIDER=%s in the environment hides provider '%s'", filter,
 			    fab->row->prov_name);
 		dofi_report("try: unset FI_PROVIDER, or let it include %s", fab->row->prov_name);
 	} else {
-		dofi_report("this libfabric has no provider '%s'", fab->row->prov_name);
+		dofi_report("libfabric %u.%u has no provider '%s'", FI_MAJOR(fab->lib_version),
+			    FI_MINOR(fab->lib_version), fab->row->prov_name);
 		dofi_report("try: fi_info -l (package libfabric-bin) tells what there is; then "
 			    "another provider= or libfabric");
 	}
@@ -274,20 +277,21 @@ void dofi_why_info(const struct dofi_fab *fab, const struct fi_info *hints, int 
 {
 	int which;
 
-	dofi_report("libfabric %u.%u, provider '%s', interface %s: %s",
-		    FI_MAJOR(fab->lib_version), FI_MINOR(fab->lib_version), fab->row->prov_name,
-		    fab->netdev, dofi_lib.strerror(-ret));
-	if (ret != -FI_ENODATA)
+	if (ret != -FI_ENODATA) {
+		dofi_report("libfabric %u.%u, provider '%s', interface %s: %s",
+			    FI_MAJOR(fab->lib_version), FI_MINOR(fab->lib_version),
+			    fab->row->prov_name, fab->netdev, dofi_lib.strerror(-ret));
 		return;
+	}
 	which = culprit(hints);
 	if (which < 0)
 		tell_absent(fab);
 	else if (which < (int)HINTS)
-		dofi_report("provider '%s' is there, but does not offer %s", fab->row->prov_name,
-			    table[which].wanted);
+		dofi_report("provider '%s' is there, but does not offer %s (interface %s)",
+			    fab->row->prov_name, table[which].wanted, fab->netdev);
 	else
-		dofi_report("provider '%s' is there, but lacks several things that DAT needs",
-			    fab->row->prov_name);
+		dofi_report("provider '%s' is there, but lacks several things that DAT needs "
+			    "(interface %s)", fab->row->prov_name, fab->netdev);
 	tell_found(fab->row->prov_name, hints->ep_attr->type);
 	if (which == 0)
 		dofi_report("try: DAPL_OFI_DOMAIN with another interface or address than %s",
@@ -297,10 +301,68 @@ void dofi_why_info(const struct dofi_fab *fab, const struct fi_info *hints, int 
 			    fab->row->prov_name);
 }
 
+void dofi_why_open(int ret)
+{
+	if (ret != -EMFILE && ret != -ENFILE && ret != -EAGAIN)
+		return;
+	dofi_report("making the adapter: %s", strerror(-ret));
+	if (ret == -EAGAIN)
+		dofi_report("try: a higher limit of processes and threads (ulimit -u)");
+	else
+		dofi_report("try: a higher limit of open files (ulimit -n)");
+}
+
+/* Names that programs carry since the days of the RDMA adapters that they stand for; the registry
+ * library leads them to what is here. */
+static bool is_legacy(const char *name)
+{
+	static const char *const numbered[] = { "ib", "nes" };
+
+	for (size_t i = 0; i < sizeof(numbered) / sizeof(*numbered); i++) {
+		size_t len = strlen(numbered[i]);
+
+		if (!strncmp(name, numbered[i], len) && name[len] &&
+		    !name[len + strspn(name + len, "0123456789")])
+			return true;
+	}
+	return !strncmp(name, "ofa-", 4) || !strncmp(name, "OpenIB-", 7) || !strcmp(name, "ccil");
+}
+
+void dofi_why_legacy(const char *name, const char *params, const struct dofi_fab *fab)
+{
+	if (fab->row->device || !is_legacy(name) || dofi_param_str(DOFI_STR_PROVIDER) ||
+	    (params && strstr(params, "provider=")))
+		return;
+	dofi_log(DOFI_LOG_WARN, "\"%.80s\" is the name of an RDMA adapter, and no RDMA device is "
+		 "ready for it: %s on %s is used; try: rdma link, or \"provider=\" in an entry of "
+		 "that name", name, fab->row->name, fab->netdev);
+}
+
 static void tell_setting(const char *name, const char *near)
 {
 	dofi_report("%s in the environment is no setting%s%s%s", name,
 		    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static void tell_word(const char *word, const char *near)
+{
+	dofi_report("\"%s\" is no parameter of an adapter and is ignored%s%s%s", word,
+		    near ? "; did you mean " : "", near ? near : "", near ? "=?" : "");
+}
+
+static void log_word(const char *word, const char *near)
+{
+	dofi_log(near ? DOFI_LOG_ERROR : DOFI_LOG_WARN,
+		 "\"%s\" is no parameter of an adapter and is ignored%s%s%s", word,
+		 near ? "; did you mean " : "", near ? near : "", near ? "=?" : "");
+}
+
+void dofi_why_ignored(const char *params)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, dofi_param_warn_unknown);
+	dofi_fab_unknown_words(params, log_word);
 }
 
 static void add_override(struct dofi_text *t, enum dofi_string which, const char *name)
@@ -317,5 +379,6 @@ void dofi_why_settings(const char *params)
 	add_override(&asked, DOFI_STR_PROVIDER, "DAPL_OFI_PROVIDER");
 	add_override(&asked, DOFI_STR_DOMAIN, "DAPL_OFI_DOMAIN");
 	dofi_report("%s", asked.buf);
+	dofi_fab_unknown_words(params, tell_word);
 	dofi_param_unknown(tell_setting);
 }

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <syslog.h>
+#include <unistd.h>
 
 #include "diag.h"
 #include "registry.h"
@@ -22,6 +25,8 @@
 #define MAX_SEEN 32
 #define MAX_KEPT 7
 #define TRY "try: "
+/* A process that can open fewer files has none left for an IA: ours takes 13 and libraries. */
+#define FEW_FILES 24
 
 #define DEST_STREAM 1u		/* the original's standard output; ours is never written to */
 #define DEST_SYSLOG 2u
@@ -308,6 +313,36 @@ static void list_entries(const DAT_PROVIDER_INFO *key, bool (*related)(const cha
 	pthread_mutex_unlock(&dati_lock);
 }
 
+/* What the consumer's line would have to look like. */
+static void advise_line(const DAT_PROVIDER_INFO *key, bool other_threads,
+			struct dati_attempt *attempt)
+{
+	const struct dati_source *source = dati_static_source();
+	const char *path = source->path ? source->path : "dat.conf";
+	const char *threads = key->is_thread_safe ? "threadsafe" : "nonthreadsafe";
+
+	if (other_threads)
+		dati_diag_remedy(attempt, "another line for it in %.100s with %s as third word",
+				 path, threads);
+	else
+		dati_diag_remedy(attempt, "another line for it in %.90s: %.40s u%u.%u %s default "
+				 DATI_OWN_PROVIDER " ...", path, key->ia_name,
+				 key->dapl_version_major, key->dapl_version_minor, threads);
+}
+
+/* Is there an entry that differs in the thread-safety only? */
+static bool has_other_threads(const DAT_PROVIDER_INFO *key)
+{
+	DAT_PROVIDER_INFO other = *key;
+	bool found;
+
+	other.is_thread_safe = !key->is_thread_safe;
+	pthread_mutex_lock(&dati_lock);
+	found = dati_static_find(&other) != NULL;
+	pthread_mutex_unlock(&dati_lock);
+	return found;
+}
+
 /* The same name under another version or thread-safety, and names that look alike; without
  * either some names that exist. */
 static void add_relatives(struct paragraph *p, const DAT_PROVIDER_INFO *key,
@@ -328,7 +363,9 @@ static void add_relatives(struct paragraph *p, const DAT_PROVIDER_INFO *key,
 		add_line(p, "near names: %s", near);
 	else if (!*same && *any)
 		add_line(p, "known names: %s", any);
-	if (*near)
+	if (*same)
+		advise_line(key, has_other_threads(key), attempt);
+	else if (*near)
 		dati_diag_remedy(attempt, "%.*s instead of \"%.60s\"; dat_info -l lists all names",
 				 (int)strcspn(near, ","), near, key->ia_name);
 	else
@@ -348,8 +385,22 @@ static void add_notes(struct paragraph *p, const struct dati_attempt *attempt, u
 	}
 }
 
+/* How many more files this process can open, at most FEW_FILES. */
+static unsigned int files_left(void)
+{
+	int fd[FEW_FILES];
+	unsigned int n = 0, i;
+
+	while (n < FEW_FILES && (fd[n] = open("/", O_PATH | O_CLOEXEC)) >= 0)
+		n++;
+	for (i = 0; i < n; i++)
+		close(fd[i]);
+	return n;
+}
+
 /* The last line. What a user wrote wrongly comes before what follows from it. */
-static void add_remedy(struct paragraph *p, struct dati_attempt *attempt, unsigned int bad_line)
+static void add_remedy(struct paragraph *p, struct dati_attempt *attempt, unsigned int bad_line,
+		       bool few_files)
 {
 	const struct dati_source *source = dati_static_source();
 
@@ -358,6 +409,8 @@ static void add_remedy(struct paragraph *p, struct dati_attempt *attempt, unsign
 			 "dapl.%u.%u \"IA PARAMETERS\" \"\"", source->path, bad_line,
 			 DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_VERSION_MAJOR,
 			 DAT_VERSION_MINOR);
+	else if (few_files)
+		add_line(p, TRY "a higher limit of open files (ulimit -n)");
 	else if (source->override && source->err)
 		add_line(p, TRY "unset DAT_OVERRIDE, or let it name a registry file");
 	else if (attempt->remedy[0])
@@ -367,17 +420,28 @@ static void add_remedy(struct paragraph *p, struct dati_attempt *attempt, unsign
 			 attempt->key->ia_name);
 }
 
+static void add_files(struct paragraph *p, unsigned int left)
+{
+	struct rlimit limit = { .rlim_cur = 0 };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	add_line(p, "this process can open %u more files; its limit is %llu", left,
+		 (unsigned long long)limit.rlim_cur);
+}
+
 /* The tail is composed first, so that the reasons fill what it leaves. */
 static void compose(struct paragraph *p, struct dati_attempt *attempt, DAT_RETURN ret)
 {
 	const DAT_PROVIDER_INFO *key = attempt->key;
 	bool missing = !attempt->num && ret == DATI_NOT_REGISTERED;
 	struct paragraph tail = { .lines = 1 };
-	unsigned int bad_line = add_bad_lines(&tail, key->ia_name);
+	unsigned int bad_line = add_bad_lines(&tail, key->ia_name), files = files_left();
 
 	if (missing)
 		add_relatives(&tail, key, attempt);
-	add_remedy(&tail, attempt, bad_line);
+	if (files < FEW_FILES)
+		add_files(&tail, files);
+	add_remedy(&tail, attempt, bad_line, files < FEW_FILES);
 	add_line(p, "cannot open IA " DATI_KEY_FORMAT ": %s %s", DATI_KEY_ARGS(key),
 		 dati_type_name(ret), dati_subtype_name(ret));
 	add_source(p);

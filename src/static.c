@@ -388,8 +388,8 @@ void dati_way_origin(const struct dati_static *st, const struct dati_way *way, c
 	else if (way->last_resort)
 		snprintf(text, size, "built-in entry \"ofi\" as last resort");
 	else if (st->transient)
-		snprintf(text, size, "built-in entry \"%s\"",
-			 names_device(st->info.ia_name) ? "ofi-verbs" : "ofi\" for a legacy name");
+		snprintf(text, size, "built-in entry %s", names_device(st->info.ia_name)
+			 ? "\"ofi-verbs\"" : "\"ofi\" for a legacy name");
 	else
 		snprintf(text, size, "built-in entry \"%s\"", st->info.ia_name);
 }

@@ -138,13 +138,17 @@ void dofi_param_unknown(void (*fn)(const char *name, const char *near))
 
 static void warn_unknown(const char *name, const char *near)
 {
-	dofi_log(DOFI_LOG_WARN, "%s is no setting%s%s%s", name, near ? "; did you mean " : "",
-		 near ? near : "", near ? "?" : "");
+	dofi_log(near ? DOFI_LOG_ERROR : DOFI_LOG_WARN, "%s is no setting%s%s%s", name,
+		 near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+void dofi_param_warn_unknown(void)
+{
+	dofi_param_unknown(warn_unknown);
 }
 
 static void warn_once(void)
 {
-	dofi_param_unknown(warn_unknown);
 	for (int i = 0; i < DOFI_STR_COUNT; i++)
 		if (dofi_param_ignored((enum dofi_string)i))
 			dofi_log(DOFI_LOG_WARN,

@@ -91,5 +91,7 @@ bool dofi_param_ignored(enum dofi_string which);
 /* Calls fn for each variable of the environment that looks like a setting and is none; `near`
  * is the setting that was probably meant, or NULL. */
 void dofi_param_unknown(void (*fn)(const char *name, const char *near));
+/* Logs them: as an error if a setting was probably meant, else as a warning. */
+void dofi_param_warn_unknown(void);
 
 #endif

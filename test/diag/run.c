@@ -104,6 +104,8 @@ static void clear_env(void)
 
 static void become_player(char **argv, int err)
 {
+	/* Its own words, for whoever runs it by hand. */
+	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), 1);
 	clear_env();
 	for (size_t i = 0; i < num_env; i++)
 		setenv(env[i][0], env[i][1], 1);
@@ -112,8 +114,6 @@ static void become_player(char **argv, int err)
 	if (change)
 		change();
 	dup2(err, 2);
-	/* Its own words, for whoever runs it by hand. */
-	dup2(open("/dev/null", O_WRONLY), 1);
 	if (program)
 		execv(program, argv);
 	else

@@ -21,7 +21,7 @@ static void use_conf(const char *text)
 
 	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text)) {
 		perror("dat_info: dat.conf");
-		return;
+		_exit(1);
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	setenv("DAT_OVERRIDE", path, 1);
@@ -143,10 +143,10 @@ static char *reason_of(const struct info_probe *probe)
 	return info_strdup(refused ? refused : "unknown");
 }
 
-void info_attempt_begin(struct info_attempt *attempt, const struct info_open *what)
+bool info_attempt_begin(struct info_attempt *attempt, const struct info_open *what)
 {
 	memset(attempt, 0, sizeof(*attempt));
-	info_probe_begin(&attempt->probe, child, what);
+	return info_probe_begin(&attempt->probe, child, what);
 }
 
 void info_attempt_finish(struct info_attempt *attempt)

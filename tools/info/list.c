@@ -247,7 +247,11 @@ static void list_entries(const struct info_entry **entries, struct columns *c, b
 			struct info_open what = { .api = entries[begun]->api,
 						  .key = info_key_of(entries[begun]) };
 
-			info_attempt_begin(&attempt[begun % AT_ONCE], &what);
+			if (info_attempt_begin(&attempt[begun % AT_ONCE], &what) || begun == done)
+				continue;
+			/* What those that are on the way hold may suffice, one after the other. */
+			info_attempt_free(&attempt[begun % AT_ONCE]);
+			break;
 		}
 		info_attempt_finish(&attempt[done % AT_ONCE]);
 		list_entry(entries[done], &attempt[done % AT_ONCE], c, json);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 
 #define MAX_OUTPUT (1024 * 1024)	/* of a child; the rest is thrown away */
 #define MAX_SAID 400			/* characters of a line that are kept */
+#define FACTS_FILENO 3			/* in the child */
 
 unsigned int info_time_limit = 20;
 
@@ -38,10 +40,16 @@ static long now_ms(void)
 	return t.tv_sec * 1000L + t.tv_nsec / 1000000;
 }
 
-static void fail(const char *what)
+static bool fail(struct info_probe *probe, const char *what)
 {
-	fprintf(stderr, "dat_info: %s: %s\n", what, strerror(errno));
-	exit(1);
+	const char *limit = "";
+
+	if (errno == EMFILE)
+		limit = "; try: a higher limit of open files (ulimit -n)";
+	else if (errno == EAGAIN)
+		limit = "; try: a higher limit of processes (ulimit -u)";
+	probe->end = info_format("it cannot be tried: %s: %s%s", what, strerror(errno), limit);
+	return false;
 }
 
 /* In the child. Its group lets the parent end whatever it starts itself. */
@@ -60,7 +68,10 @@ static void be_child(void (*child)(const void *arg), const void *arg, int facts,
 		dup2(null, STDOUT_FILENO);
 	}
 	dup2(errors, STDERR_FILENO);
-	info_tell_to(facts);
+	/* The pipes of others take descriptors that the library needs. */
+	dup2(facts, FACTS_FILENO);
+	syscall(SYS_close_range, FACTS_FILENO + 1, ~0u, 0);
+	info_tell_to(FACTS_FILENO);
 	child(arg);
 	info_tell("", "done", "");
 	fflush(NULL);
@@ -174,18 +185,33 @@ static void judge_end(struct info_probe *probe, bool in_time, int status)
 					 WEXITSTATUS(status));
 }
 
-void info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
+static void close_pipe(const int fds[2])
+{
+	close(fds[0]);
+	close(fds[1]);
+}
+
+bool info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
 {
 	int fact_pipe[2], error_pipe[2];
 	pid_t parent = getpid();
 
 	memset(probe, 0, sizeof(*probe));
 	fflush(NULL);
-	if (pipe2(fact_pipe, O_CLOEXEC) || pipe2(error_pipe, O_CLOEXEC))
-		fail("pipe");
+	if (pipe2(fact_pipe, O_CLOEXEC))
+		return fail(probe, "pipe");
+	if (pipe2(error_pipe, O_CLOEXEC)) {
+		fail(probe, "pipe");
+		close_pipe(fact_pipe);
+		return false;
+	}
 	probe->pid = fork();
-	if (probe->pid < 0)
-		fail("fork");
+	if (probe->pid < 0) {
+		fail(probe, "fork");
+		close_pipe(fact_pipe);
+		close_pipe(error_pipe);
+		return false;
+	}
 	if (!probe->pid)
 		be_child(child, arg, fact_pipe[1], error_pipe[1], parent);
 	setpgid(probe->pid, probe->pid);
@@ -195,14 +221,18 @@ void info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), 
 	probe->error_fd = error_pipe[0];
 	fcntl(probe->fact_fd, F_SETFL, O_NONBLOCK);
 	fcntl(probe->error_fd, F_SETFL, O_NONBLOCK);
+	return true;
 }
 
 void info_probe_finish(struct info_probe *probe)
 {
 	struct stream facts = { .fd = probe->fact_fd }, errors = { .fd = probe->error_fd };
-	bool in_time = listen_to(&facts, &errors, probe->pid);
 	int status = 0;
+	bool in_time;
 
+	if (probe->pid <= 0)
+		return;			/* it did not begin */
+	in_time = listen_to(&facts, &errors, probe->pid);
 	/* The group: nothing that the child started stays behind. */
 	kill(-probe->pid, SIGKILL);
 	kill(probe->pid, SIGKILL);

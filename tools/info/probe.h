@@ -31,8 +31,9 @@ struct info_probe {
 /* Seconds that a child may take. */
 extern unsigned int info_time_limit;
 
-/* Several children may run at once; `arg` is not needed any more when begin returns. */
-void info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), const void *arg);
+/* Several children may run at once; `arg` is not needed any more when begin returns. False: there
+ * is no child, for want of descriptors or processes; `end` tells so. */
+bool info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), const void *arg);
 void info_probe_finish(struct info_probe *probe);
 void info_probe_run(struct info_probe *probe, void (*child)(const void *arg), const void *arg);
 void info_probe_free(struct info_probe *probe);
@@ -57,7 +58,7 @@ struct info_open {
 	const char *conf;		/* text to use in place of the user's dat.conf, or NULL */
 };
 
-void info_attempt_begin(struct info_attempt *attempt, const struct info_open *what);
+bool info_attempt_begin(struct info_attempt *attempt, const struct info_open *what);
 void info_attempt_finish(struct info_attempt *attempt);
 void info_attempt_run(struct info_attempt *attempt, const struct info_open *what);
 void info_attempt_free(struct info_attempt *attempt);

@@ -162,6 +162,7 @@ int info_settings(const struct info_options *opts)
 	size_t i;
 
 	dofi_param_load();
+	dofi_param_warn_unknown();
 	wrong = num_complaints > 0;
 	if (opts->json) {
 		json_object(NULL);

@@ -73,8 +73,7 @@ static int try_all(const struct perf_plan *plan, const char *ia, const char *add
 }
 
 /* Words that lead to the reason, the best first; what libraries say stands before our own. */
-static const char *const telling[] = { "is not supported", "fabric '", "interface", "raw: ",
-				       "libdaplofi", "dat_ia_open: " };
+static const char *const telling[] = { "provider: ", "raw: ", "libdaplofi", "dat_ia_open: " };
 
 static void reason(char *text, char *why, size_t why_len)
 {
@@ -90,6 +89,7 @@ static void reason(char *text, char *why, size_t why_len)
 		if (found[i]) {
 			line = found[i] + strspn(found[i], " \t");
 			line += strncmp(line, "dat_perf: ", 10) ? 0 : 10;
+			line += strncmp(line, "provider: ", 10) ? 0 : 10;
 			snprintf(why, why_len, "%s", line);
 			return;
 		}
