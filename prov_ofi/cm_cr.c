@@ -328,6 +328,7 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_conn *conn;
 	size_t len;
+	bool gone;
 	int ret = dofi_conn_open(ep, cr->info, &conn);
 
 	if (ret && cr->info->handle)
@@ -349,14 +350,13 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	dofi_unlock(&ep->lock);
 	set_ports(ep, cr);
 	dofi_conn_find_socket(conn);
-	/* libfabric (tcp) would report the connection first, and then its end. */
-	if (conn->fd >= 0 && dofi_tcpfd_peer_gone(conn->fd))
-		ret = -ECONNRESET;
-	else
-		ret = fi_accept(conn->fid, buf, len);
+	/* libfabric (tcp) would report the connection first, and then its end. It frees what it knows
+	 * of the request when that is accepted, and only then. */
+	gone = conn->fd >= 0 && dofi_tcpfd_peer_gone(conn->fd);
+	ret = fi_accept(conn->fid, buf, len);
 	dofi_lib.freeinfo(cr->info);
 	cr->info = NULL;
-	if (ret)
+	if (ret || gone)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 	else
 		dofi_timer_arm(&ia->timers, &ep->timer,
