@@ -106,7 +106,10 @@ lmr_check_recv_segment_outside_its_region_is_ARG3	dto_quick.c	s/!dofi_region_cov
 lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	dto_quick.c	s/r->pz != ep->pz ||/0 ||/
 lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	dto_quick.c	s/!(r->priv & need)/0/
 lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	dto_quick.c	s/kind == DOFI_RECV || kind == DOFI_READ$/kind == DOFI_RECV/
-lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	dto_quick.c	s/if (most < 1 ||/if (most < 0 ||/
+lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	dto_quick.c	s/if (!dofi_ep_max_iov(ep, kind) ||/if (0 ||/
+lmr_check_rdma_of_fewer_segments_than_other_requests	dto.c	s/o->n > dofi_ep_max_iov(ep, o->kind)/o->n > ep->attr.max_request_iov/
+dto_error_requests_longer_than_the_ia_carries_are_LENGTH_ERROR	dto.c	s/return dto->length > ep->max_size ?/return 0 ?/
+dto_error_requests_of_one_segment_longer_than_the_ia_carries_are_LENGTH_ERROR	dto_quick.c	s/len - 1 >= ep->max_size/!len/
 dto_requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES	dto_quick.c	s/count >= q->limit ||/0 ||/
 order_nothing_overtakes_a_request_that_waits	dto_quick.c	s/q->sent != tail ||/0 ||/
 ep_state_DISCONNECT_PENDING_POST_SEND_is_INVALID_STATE	dto_quick.c	s/ep->state != DAT_EP_STATE_CONNECTED ||/0 ||/
@@ -116,6 +119,7 @@ flags_suppressed_request_alone_shows_no_event_to_who_polls	dequeue.c	s/!(dto->fl
 flags_fenced_send_leaves_at_once_when_the_read_has_been_polled_for	dequeue.c	s/if (dofi_kind_fetches(kind))/if (0)/
 flags_recv_solicited_wait_is_ARG5	dto_quick.c	s/kind == DOFI_RECV ? !flags :/kind == DOFI_RECV ? 1 :/
 srq_post_recv_is_refused_when_a_shrunk_queue_is_full	srq.c	s/= full(srq) ? NULL : /= 0 ? NULL : /
+srq_post_recv_is_refused_until_a_completion_is_dequeued	srq.c	s/srq->posted - srq->dequeued >=/srq->posted - srq->taken >=/
 rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\tunbind(rmr);$//
 rmr_use_read_one_byte_behind_the_window_is_REMOTE_ACCESS	rmr.c	s/address, w->triplet.segment_length, w->priv/address, w->triplet.segment_length + 1, w->priv/
 rmr_use_write_into_a_read_only_window_is_REMOTE_ACCESS	rmr.c	s/w->priv = remote;/w->priv = REMOTE;/
