@@ -87,6 +87,7 @@ dofi_sources = \
 	prov_ofi/rdm/pep.c \
 	prov_ofi/rdm/post.c \
 	prov_ofi/rdm/proto.c prov_ofi/rdm/proto.h \
+	prov_ofi/rdm/proto_bulk.c \
 	prov_ofi/rdm/proto_ext.c \
 	prov_ofi/rdm/proto_read.c \
 	prov_ofi/rdm/proto_rx.c \

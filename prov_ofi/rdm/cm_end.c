@@ -117,6 +117,8 @@ static void report_end(struct rdm_cm_conn *conn)
 
 	rdm_lock(&conn->ep->lock);
 	atomic_store(&conn->ep->state, RDM_DOWN);
+	if (conn->ep->wire->bulk_stop)
+		conn->ep->wire->bulk_stop(conn->ep);
 	rdm_unlock(&conn->ep->lock);
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	rdm_cm_step(conn, RDM_CM_ENDED);
@@ -195,6 +197,8 @@ void rdm_cm_say_bye(struct rdm_cm_conn *conn)
 	rdm_cm_leave_queues(conn);
 	rdm_lock(&ep->lock);
 	atomic_store(&ep->state, RDM_DOWN);
+	if (ep->wire->bulk_stop)
+		ep->wire->bulk_stop(ep);
 	msg.offer_len = (uint16_t)ep->wire->finish(ep, last);
 	rdm_unlock(&ep->lock);
 	msg.offer = last;

@@ -105,6 +105,14 @@ static inline bool has_news(struct rdm_ep *ep)
 	return atomic_load_explicit(&ep->pending, memory_order_relaxed) || ep->wire->ready(ep);
 }
 
+/* The transport processes what arrives, whatever endpoint it is for. */
+static inline bool all_dispatched(const struct rdm_cq *cq)
+{
+	const struct rdm_fabric *fabric = cq->domain->fabric;
+
+	return fabric->wire->dispatches && !fabric->local_wire;
+}
+
 /* Takes in what has arrived for the endpoints of the queue; cq->poll held. False: not of all,
  * others were at it. */
 static bool poll_eps(struct rdm_cq *cq, bool far, struct rdm_sink *sink)
@@ -114,7 +122,9 @@ static bool poll_eps(struct rdm_cq *cq, bool far, struct rdm_sink *sink)
 	bool local = false, all = true;
 
 	if (far && wire->progress)
-		wire->progress(cq->domain);
+		wire->progress(cq->domain, sink);
+	if (all_dispatched(cq))
+		return true;
 	if (++cq->turn >= n)
 		cq->turn = 0;
 	for (uint32_t left = n; left; left--, i++) {
@@ -283,6 +293,8 @@ static void arm_eps(struct rdm_cq *cq)
 {
 	const struct rdm_wire *armed = NULL;
 
+	if (all_dispatched(cq))
+		return;
 	for (uint32_t i = 0; i < cq->n_eps; i++) {
 		struct rdm_ep *ep = cq->eps[i];
 
@@ -302,6 +314,8 @@ static bool eps_quiet(struct rdm_cq *cq)
 {
 	bool quiet = true;
 
+	if (all_dispatched(cq))
+		return true;
 	for (uint32_t i = 0; i < cq->n_eps && quiet; i++) {
 		struct rdm_ep *ep = cq->eps[i];
 

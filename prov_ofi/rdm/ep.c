@@ -73,6 +73,7 @@ static void free_ep(struct rdm_ep *ep)
 	free(ep->reads.tx);
 	free(ep->rxq);
 	free(ep->flights);
+	free(ep->bulk.ring);
 	free(ep);
 }
 
@@ -106,6 +107,11 @@ static int ep_close(struct fid *fid)
 	struct rdm_ep *ep = ep_of(fid);
 	struct rdm_domain *domain = ep->domain;
 
+	if (ep->wire->dispatches) {
+		rdm_lock(&ep->lock);
+		atomic_store(&ep->state, RDM_DOWN);
+		rdm_unlock(&ep->lock);
+	}
 	/* Nobody looks at it from here on. */
 	if (ep->rx_cq)
 		rdm_cq_detach(ep->rx_cq, ep);
@@ -124,6 +130,7 @@ static int ep_close(struct fid *fid)
 	} else {
 		leave_domain(ep);
 	}
+	rdm_bulk_end(ep);
 	end_message(ep);
 	free_ep(ep);
 	atomic_fetch_sub(&domain->eps, 1);
@@ -219,7 +226,7 @@ bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died)
 	bool over;
 
 	if (wire->progress)
-		wire->progress(ep->domain);
+		wire->progress(ep->domain, NULL);
 	rdm_lock(&ep->lock);
 	while (rdm_proto_progress(ep) && --rounds)
 		;

@@ -33,6 +33,11 @@
  * PULL then has one segment instead of the data. It may be taken as long as it is not revoked
  * (proto_read.c), and nobody is told when that has been done.
  *
+ * Where long data has an endpoint of its own (proto_bulk.c), PULL announces a transfer there: one
+ * segment, whose address is the number of the transfer.
+ *
+ *   RDM_GO     answers   value: number of a transfer for which memory has been posted
+ *
  * After a refusal, and after a message that was longer than its receive, whatever follows on the
  * channel is dropped: the connection is about to end.
  */
@@ -43,7 +48,7 @@
 
 enum { RDM_REQ, RDM_ANS, RDM_CHANNELS };
 
-enum { RDM_MSG = 1, RDM_WRITE, RDM_READ, RDM_DATA, RDM_ACK, RDM_NOTE, RDM_ADD, RDM_SWAP };
+enum { RDM_MSG = 1, RDM_WRITE, RDM_READ, RDM_DATA, RDM_ACK, RDM_NOTE, RDM_ADD, RDM_SWAP, RDM_GO };
 
 enum { RDM_FIRST = 1, RDM_LAST = 2, RDM_HAS_DATA = 4, RDM_PULL = 8, RDM_WANTS_ACK = 16 };
 

@@ -37,6 +37,33 @@ static inline void rdm_scatter(struct iovec *iov, const void *from, size_t len)
 	}
 }
 
+/* Cuts the segments off behind `len` bytes. Returns how many are left. */
+static inline size_t rdm_head(struct iovec *iov, size_t count, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count && len; i++) {
+		if (!iov[i].iov_len)
+			continue;
+		iov[n] = iov[i];
+		if (iov[n].iov_len > len)
+			iov[n].iov_len = len;
+		len -= iov[n++].iov_len;
+	}
+	return n;
+}
+
+static inline void rdm_skip(struct iovec *iov, size_t len)
+{
+	for (; len; iov++) {
+		size_t part = iov->iov_len < len ? iov->iov_len : len;
+
+		iov->iov_base = (char *)iov->iov_base + part;
+		iov->iov_len -= part;
+		len -= part;
+	}
+}
+
 /* Uses up `len` bytes without touching them: their places in `out`, which is as long as `iov`.
  * Returns how many. */
 static inline size_t rdm_cut(struct iovec *iov, struct iovec *out, size_t len)

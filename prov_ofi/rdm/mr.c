@@ -32,6 +32,36 @@ void rdm_mr_granted(struct rdm_domain *domain, uint32_t key)
 		atomic_store_explicit(&mr->granted, true, memory_order_relaxed);
 }
 
+struct rdm_mr *rdm_mr_hold(struct rdm_domain *domain, uint32_t key)
+{
+	struct rdm_mr *mr = dofi_key_map_find(&domain->mrs, key);
+
+	atomic_fetch_add(&mr->transfers, 1);
+	return mr;
+}
+
+/* Long data is on its way into the region, or out of it: that ends. False: a connection is in use;
+ * to be tried again. mr_lock held for writing. */
+static bool mr_abort_transfers(struct rdm_mr *mr)
+{
+	struct dofi_list *pos;
+	bool all = true;
+
+	dofi_list_each(pos, &mr->domain->ep_list) {
+		struct rdm_ep *ep = dofi_container(pos, struct rdm_ep, link);
+
+		/* Against the order of the locks: never waited for. */
+		if (!rdm_trylock(&ep->lock)) {
+			all = false;
+			continue;
+		}
+		if (ep->wire->bulk_abort)
+			ep->wire->bulk_abort(ep, mr);
+		rdm_unlock(&ep->lock);
+	}
+	return all;
+}
+
 /* What peers are taking out of the region now is refused when they have it. */
 static void revoke_grants(struct rdm_mr *mr)
 {
@@ -51,6 +81,11 @@ static int mr_close(struct fid *fid)
 	dofi_key_map_drop(&domain->mrs, mr->key);
 	if (atomic_load_explicit(&mr->granted, memory_order_relaxed))
 		revoke_grants(mr);
+	while (atomic_load(&mr->transfers) && !mr_abort_transfers(mr)) {
+		pthread_rwlock_unlock(&domain->mr_lock);
+		sched_yield();
+		pthread_rwlock_wrlock(&domain->mr_lock);
+	}
 	pthread_rwlock_unlock(&domain->mr_lock);
 	free(mr);
 	return 0;

@@ -47,6 +47,8 @@ static void describe(struct rdm_tx *tx, const struct order *o)
 	tx->operand[1] = o->operand[1];
 	tx->remote = o->remote;
 	tx->done = tx->total = 0;
+	tx->err = 0;
+	tx->transfers = 0;
 	tx->count = (uint32_t)o->count;
 	for (size_t i = 0; i < o->count; i++) {
 		tx->iov[i] = o->iov[i];
@@ -106,11 +108,16 @@ static inline bool send_at_once(struct rdm_ep *ep, void *context, const void *bu
 
 	if (rdm_queued(&ep->txq) ||
 	    atomic_load_explicit(&ep->state, memory_order_relaxed) != RDM_UP ||
-	    (ep->wire->pull_from && len >= ep->wire->pull_from(ep)))
+	    (ep->wire->pull_from && len >= ep->wire->pull_from(ep)) ||
+	    (ep->wire->bulk_from && len >= ep->wire->bulk_from(ep)))
 		return false;
 	f = ep->wire->reserve(ep, RDM_REQ, len, &room);
-	if (!f || room < len)
+	if (!f)
 		return false;
+	if (room < len) {
+		rdm_unreserve(ep);
+		return false;
+	}
 	f->len = (uint32_t)len;
 	f->key = 0;
 	f->total = len;

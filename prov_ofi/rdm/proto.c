@@ -135,8 +135,10 @@ static bool push_pull(struct rdm_ep *ep, struct rdm_tx *tx)
 	f = ep->wire->reserve(ep, RDM_REQ, sizeof(list) + TAIL, &room);
 	if (!f)
 		return false;
-	if (room < sizeof(list) + TAIL)
+	if (room < sizeof(list) + TAIL) {
+		rdm_unreserve(ep);
 		return push_frame(ep, tx);	/* what fits there travels in the frame */
+	}
 	n = rdm_cut(tx->iov, part, take - tail);
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct rdm_segment){ (uintptr_t)part[i].iov_base, part[i].iov_len };
@@ -152,12 +154,60 @@ static bool push_pull(struct rdm_ep *ep, struct rdm_tx *tx)
 	return true;
 }
 
+/* The same for a request whose data travels in bulk. */
+static bool push_bulk(struct rdm_ep *ep, struct rdm_tx *tx)
+{
+	size_t left = tx->total - tx->done, room, n;
+	size_t take = left < RDM_PULL_MOST ? left : RDM_PULL_MOST;
+	size_t tail = take == left && tx->kind == RDM_WRITE ? TAIL : 0;
+	struct iovec part[RDM_IOV_MAX];
+	struct rdm_segment segment;
+	struct rdm_frame *f;
+
+	if (left <= TAIL)
+		return push_frame(ep, tx);
+	f = ep->wire->reserve(ep, RDM_REQ, sizeof(segment) + TAIL, &room);
+	if (!f)
+		return false;
+	if (room < sizeof(segment) + TAIL) {
+		rdm_unreserve(ep);
+		return false;
+	}
+	memcpy(part, tx->iov, sizeof(part));
+	n = rdm_head(part, tx->count, take - tail);
+	if (!ep->wire->bulk_send(ep, part, n, NULL, &segment.addr)) {
+		rdm_unreserve(ep);
+		return false;
+	}
+	rdm_skip(tx->iov, take - tail);
+	segment.len = take - tail;
+	memcpy(rdm_payload(f), &segment, sizeof(segment));
+	rdm_gather((char *)rdm_payload(f) + sizeof(segment), tx->iov, tail);
+	head_of(f, tx, (uint32_t)(sizeof(segment) + tail),
+		(uint8_t)(RDM_PULL | (tx->done ? 0 : RDM_FIRST) |
+			  (take == left ? RDM_LAST | RDM_WANTS_ACK : 0)));
+	f->segments = 1;
+	ep->wire->commit(ep, RDM_REQ, f);
+	ep->frames++;
+	tx->done += take;
+	return true;
+}
+
 /* Does the data go from memory to memory, taken by its receiver? */
 static bool may_pull(struct rdm_ep *ep, const struct rdm_tx *tx)
 {
 	if (tx->kind == RDM_READ)
 		return rdm_read_pulls(ep, tx->total);
+	if (carries(tx) && ep->wire->bulk_from)
+		return tx->total >= ep->wire->bulk_from(ep);
 	return carries(tx) && ep->wire->pull_from && tx->total >= ep->wire->pull_from(ep);
+}
+
+static bool push_part(struct rdm_ep *ep, struct rdm_tx *tx)
+{
+	if (!tx->pulled || tx->kind == RDM_READ)
+		return push_frame(ep, tx);
+	return ep->wire->bulk_from ? push_bulk(ep, tx) : push_pull(ep, tx);
 }
 
 static void push_requests(struct rdm_ep *ep)
@@ -168,8 +218,7 @@ static void push_requests(struct rdm_ep *ep)
 		if (!tx->done)
 			tx->pulled = may_pull(ep, tx);
 		do {
-			if (!(tx->pulled && tx->kind != RDM_READ ? push_pull(ep, tx)
-								 : push_frame(ep, tx)))
+			if (!push_part(ep, tx))
 				return;
 		} while (carries(tx) && tx->done < tx->total);
 		handed_over(ep, tx);
@@ -211,6 +260,12 @@ static void settle_pending(struct rdm_ep *ep, bool pending)
 		rdm_cq_wake(ep->rx_cq);
 }
 
+static inline bool owes_frames(const struct rdm_ep *ep)
+{
+	return rdm_queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
+	       ep->told != ep->done || ep->bulk.told != ep->bulk.tail;
+}
+
 void rdm_push_first(struct rdm_ep *ep)
 {
 	push_requests(ep);
@@ -220,11 +275,10 @@ void rdm_push_first(struct rdm_ep *ep)
 
 void rdm_proto_push(struct rdm_ep *ep)
 {
-	if (push_ack(ep))
+	if (rdm_push_gos(ep) && push_ack(ep))
 		rdm_push_reads(ep);
 	push_requests(ep);
-	settle_pending(ep, rdm_queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
-				   ep->told != ep->done);
+	settle_pending(ep, owes_frames(ep));
 }
 
 unsigned int rdm_proto_progress(struct rdm_ep *ep)
@@ -238,8 +292,7 @@ unsigned int rdm_proto_progress(struct rdm_ep *ep)
 	if (ep->flight_head != ep->flight_tail && rdm_ep_awaits(ep, ep->wire->arrived(ep)))
 		land(ep);
 	n = rdm_take_answers(ep) + rdm_take_requests(ep);
-	if (rdm_queued(&ep->txq) || ep->serve_head != ep->serve_tail || ep->nak ||
-	    ep->told != ep->done)
+	if (owes_frames(ep))
 		rdm_proto_push(ep);
 	if (n && ep->wire->flush)
 		ep->wire->flush(ep);

@@ -51,7 +51,19 @@ bool rdm_look_at(const struct rdm_frame *f, const void *payload, struct rdm_piec
 bool rdm_fetch(struct rdm_ep *ep, const struct rdm_frame *f, const struct rdm_piece *p,
 	       struct iovec *to);
 
+/* proto_bulk.c: transfers to us. False: the peer broke the rules, or there is no memory. */
+bool rdm_bulk_message(struct rdm_ep *ep, const struct rdm_frame *f, const struct rdm_piece *p);
+/* mr_lock held for reading. */
+bool rdm_bulk_write(struct rdm_ep *ep, const struct rdm_frame *f, const struct rdm_piece *p,
+		    struct iovec to);
+bool rdm_bulk_read(struct rdm_ep *ep, struct rdm_tx *tx, const struct rdm_piece *p);
+/* May the request be processed, or does it wait for a transfer? */
+bool rdm_bulk_may_take(const struct rdm_ep *ep, const struct rdm_frame *f);
+bool rdm_push_gos(struct rdm_ep *ep);
+
 /* proto_read.c */
+/* A part of the oldest incomplete read has arrived in bulk. */
+void rdm_read_arrived(struct rdm_ep *ep);
 /* Shall we take what the request asks for out of the peer's memory? */
 bool rdm_read_pulls(struct rdm_ep *ep, uint64_t total);
 /* The peer's request. False: too many are being answered. */

@@ -20,6 +20,12 @@
 
 /* ---------------------------------------------------------------- the side that has the data */
 
+/* Does the answer travel in bulk? */
+static bool bulk_serves(struct rdm_ep *ep, uint64_t total)
+{
+	return ep->wire->bulk_from && total >= ep->wire->bulk_from(ep);
+}
+
 bool rdm_take_read(struct rdm_ep *ep, const struct rdm_frame *f)
 {
 	struct rdm_serve *s = &ep->serve[ep->serve_tail % RDM_SERVE_MAX];
@@ -33,7 +39,8 @@ bool rdm_take_read(struct rdm_ep *ep, const struct rdm_frame *f)
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
 	ep->granted &= ~rdm_serve_bit(ep->serve_tail);
 	*s = (struct rdm_serve){ .remote = f->value, .total = f->total, .key = f->key,
-				 .pulled = f->flags & RDM_PULL && ep->wire->grant };
+				 .pulled = f->flags & RDM_PULL &&
+					   (ep->wire->grant || bulk_serves(ep, f->total)) };
 	rdm_mr_access(ep, s->key, s->remote, s->total, FI_REMOTE_READ, &s->refused);
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
 	/* What comes behind a refused request must not take effect. */
@@ -57,6 +64,22 @@ static size_t grant(struct rdm_ep *ep, const struct rdm_serve *s, void *payload,
 	return sizeof(segment);
 }
 
+/* The same as a transfer in bulk; 0: too many are under way. */
+static size_t announce(struct rdm_ep *ep, const struct rdm_serve *s, void *payload,
+		       const void *from, size_t len)
+{
+	struct iovec iov = { (void *)(uintptr_t)from, len };
+	struct rdm_segment segment = { .len = len };
+	struct rdm_mr *mr = rdm_mr_hold(ep->domain, s->key);
+
+	if (!ep->wire->bulk_send(ep, &iov, 1, mr, &segment.addr)) {
+		atomic_fetch_sub(&mr->transfers, 1);
+		return 0;
+	}
+	memcpy(payload, &segment, sizeof(segment));
+	return sizeof(segment);
+}
+
 /* The payload of the next frame of an answer, if the access is in order. Returns its length. */
 static size_t fill(struct rdm_ep *ep, struct rdm_serve *s, void *payload, size_t len)
 {
@@ -70,7 +93,9 @@ static size_t fill(struct rdm_ep *ep, struct rdm_serve *s, void *payload, size_t
 	/* The region may have been closed since the last one. */
 	from = rdm_mr_access(ep, s->key, s->remote + s->done, len, FI_REMOTE_READ,
 			     &s->refused);
-	if (from && s->pulled) {
+	if (from && s->pulled && ep->wire->bulk_from) {
+		len = announce(ep, s, payload, from, len);
+	} else if (from && s->pulled) {
 		len = grant(ep, s, payload, from, len);
 	} else if (from) {
 		rdm_foreign_begin();
@@ -98,6 +123,10 @@ static bool push_data(struct rdm_ep *ep, struct rdm_serve *s)
 	part = room < left ? room : left;
 	if (!s->refused)
 		len = fill(ep, s, rdm_payload(f), part);
+	if (!len && s->pulled && !s->refused) {
+		rdm_unreserve(ep);
+		return false;
+	}
 	if (s->pulled && !s->refused)
 		flags |= RDM_PULL;
 	*f = (struct rdm_frame){ .mark = f->mark, .len = (uint32_t)len, .kind = RDM_DATA,
@@ -141,6 +170,8 @@ void rdm_revoke_key(struct rdm_ep *ep, uint32_t key)
 
 bool rdm_read_pulls(struct rdm_ep *ep, uint64_t total)
 {
+	if (ep->wire->bulk_from)
+		return total >= ep->wire->bulk_from(ep);
 	return ep->wire->pull_to && total >= ep->wire->pull_to(ep);
 }
 
@@ -160,12 +191,41 @@ static bool take_granted(struct rdm_ep *ep, struct rdm_tx *tx, const struct rdm_
 	return ok || tx->revoked;
 }
 
+/* Reads complete in the order in which they were posted. */
+static void complete_reads(struct rdm_ep *ep)
+{
+	while (ep->reads.head != ep->reads_at) {
+		struct rdm_tx *tx = rdm_tx_at(&ep->reads, ep->reads.head);
+
+		if (tx->transfers)
+			return;
+		rdm_ep_done(ep, ep->tx_cq, tx->context,
+			    tx->kind == RDM_READ ? FI_READ | FI_RMA : FI_ATOMIC, tx->total, 0,
+			    tx->err);
+		ep->reads.head++;
+	}
+}
+
+void rdm_read_arrived(struct rdm_ep *ep)
+{
+	for (uint32_t i = ep->reads.head; i != ep->reads.tail; i++) {
+		struct rdm_tx *tx = rdm_tx_at(&ep->reads, i);
+
+		if (!tx->transfers)
+			continue;
+		tx->transfers--;
+		break;
+	}
+	complete_reads(ep);
+}
+
 void rdm_take_data(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
 {
-	struct rdm_tx *tx = rdm_queued(&ep->reads) ? rdm_tx_at(&ep->reads, ep->reads.head) : NULL;
+	struct rdm_tx *tx = ep->reads_at != ep->reads.tail ? rdm_tx_at(&ep->reads, ep->reads_at)
+							   : NULL;
 	bool last = f->flags & RDM_LAST, pull = f->flags & RDM_PULL;
+	bool bulk = pull && ep->wire->bulk_recv;
 	struct rdm_piece p;
-	int err;
 
 	if (!tx || !rdm_look_at(f, payload, &p) || p.bytes > tx->total - tx->done ||
 	    f->key > INT_MAX || (f->key && (!last || pull)) || (pull && !tx->pulled) ||
@@ -173,7 +233,11 @@ void rdm_take_data(struct rdm_ep *ep, const struct rdm_frame *f, const void *pay
 		rdm_ep_fail(ep, "data that was not asked for");
 		return;
 	}
-	if (pull && !take_granted(ep, tx, f, &p)) {
+	if (bulk && !rdm_bulk_read(ep, tx, &p)) {
+		rdm_ep_fail(ep, "a transfer that cannot be received");
+		return;
+	}
+	if (pull && !bulk && !take_granted(ep, tx, f, &p)) {
 		rdm_ep_fail(ep, "data of a read that its owner has taken back");
 		return;
 	}
@@ -186,8 +250,7 @@ void rdm_take_data(struct rdm_ep *ep, const struct rdm_frame *f, const void *pay
 		tx->done += p.bytes;
 	if (!last)
 		return;
-	err = f->key ? (int)f->key : tx->revoked ? FI_ENOKEY : 0;
-	rdm_ep_done(ep, ep->tx_cq, tx->context,
-		    tx->kind == RDM_READ ? FI_READ | FI_RMA : FI_ATOMIC, tx->total, 0, err);
-	ep->reads.head++;
+	tx->err = f->key ? (int)f->key : tx->revoked ? FI_ENOKEY : 0;
+	ep->reads_at++;
+	complete_reads(ep);
 }

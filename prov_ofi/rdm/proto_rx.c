@@ -165,6 +165,13 @@ static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const voi
 		return false;
 	if (!ep->in_message || !in_order(ep, f, payload, &p))
 		return true;
+	if ((f->flags & RDM_PULL) && ep->wire->bulk_recv) {
+		if (!rdm_bulk_message(ep, f, &p))
+			rdm_ep_fail(ep, "a transfer that cannot be received");
+		ep->got += p.bytes;
+		ep->in_message = !(f->flags & RDM_LAST);
+		return true;
+	}
 	if (!rdm_fetch(ep, f, &p, ep->cur.iov)) {
 		rdm_ep_fail(ep, "a message that its sender has taken back");
 		return true;
@@ -217,7 +224,7 @@ static void begin_write(struct rdm_ep *ep, const struct rdm_frame *f)
 
 static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
 {
-	bool last = f->flags & RDM_LAST, ok = true;
+	bool last = f->flags & RDM_LAST, ok = true, bulk;
 	struct iovec to;
 	struct rdm_piece p;
 	int err;
@@ -238,7 +245,10 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 				    &err);
 	to.iov_len = p.bytes;
 	rdm_foreign_begin();
-	if (to.iov_base && (f->flags & RDM_PULL))
+	bulk = (f->flags & RDM_PULL) && ep->wire->bulk_recv;
+	if (to.iov_base && bulk)
+		ok = rdm_bulk_write(ep, f, &p, to);
+	else if (to.iov_base && (f->flags & RDM_PULL))
 		ok = rdm_fetch(ep, f, &p, &to);
 	else if (to.iov_base)
 		store(to.iov_base, payload, f->len, last, &ep->order);
@@ -254,11 +264,13 @@ static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void 
 	}
 	ep->remote += p.bytes;
 	ep->got += p.bytes;
-	if (last) {
-		ep->in_write = false;
-		ep->wrote = true;
-		ep->done++;
-	}
+	if (!last)
+		return;
+	ep->in_write = false;
+	if (bulk)
+		return;
+	ep->wrote = true;
+	ep->done++;
 }
 
 /* False: it has to wait. */
@@ -295,6 +307,8 @@ unsigned int rdm_take_requests(struct rdm_ep *ep)
 	while (n < BATCH && ep->hauled < HAUL) {
 		f = ep->wire->peek(ep, RDM_REQ, &payload);
 		if (!f)
+			break;
+		if (ep->bulk.requests && !rdm_bulk_may_take(ep, f))
 			break;
 		if (!ep->refused && !take_request(ep, f, payload))
 			break;
@@ -336,6 +350,12 @@ static void take_ack(struct rdm_ep *ep, const struct rdm_frame *f)
 		acknowledged(ep, (int)f->key);
 }
 
+static void take_go(struct rdm_ep *ep, const struct rdm_frame *f)
+{
+	if (!ep->wire->bulk_go(ep, f->value))
+		rdm_ep_fail(ep, "GO for a transfer that does not exist");
+}
+
 unsigned int rdm_take_answers(struct rdm_ep *ep)
 {
 	const struct rdm_frame *f;
@@ -353,6 +373,8 @@ unsigned int rdm_take_answers(struct rdm_ep *ep)
 			rdm_take_data(ep, f, payload);
 		else if (f->kind == RDM_ACK)
 			take_ack(ep, f);
+		else if (f->kind == RDM_GO && ep->wire->bulk_go)
+			take_go(ep, f);
 		else
 			rdm_ep_fail(ep, "an unknown kind of answer");
 		if (f->len >= LARGE)

@@ -80,6 +80,7 @@ struct rdm_mr {
 	struct rdm_auth auth;
 	uint32_t key;
 	_Atomic bool granted;		/* a peer may be taking data out of it */
+	_Atomic uint32_t transfers;	/* of long data, under way into it or out of it */
 };
 
 struct rdm_domain {
@@ -185,6 +186,8 @@ struct rdm_tx {
 	uint64_t remote;
 	uint32_t key;
 	uint64_t total, done;		/* bytes; done: put into frames, or received (read) */
+	int err;			/* reads: why it was refused */
+	uint32_t transfers;		/* reads: parts that arrive in bulk */
 	uint32_t count;
 	struct iovec iov[RDM_IOV_MAX];
 };
@@ -214,7 +217,27 @@ struct rdm_flight {
 	uint32_t end;			/* frames up to its end, counted from the beginning */
 };
 /* At least the largest window of a wire that tells what has arrived. */
-#define RDM_FLIGHTS 64
+#define RDM_FLIGHTS 256
+
+/* A transfer of long data that is on its way to us; see proto_bulk.c. */
+struct rdm_bulk {
+	uint8_t kind;			/* RDM_MSG, RDM_WRITE, RDM_READ */
+	bool last;			/* of its request */
+	bool has_data;
+	uint8_t tail_len;
+	uint64_t id, len;
+	uint64_t data, total;
+	void *context;
+	struct rdm_mr *mr;		/* of writes: held */
+	char *tail_to;			/* the end of a write */
+	uint8_t tail[64];
+};
+
+struct rdm_bulk_queue {
+	struct rdm_bulk *ring;
+	uint32_t room, head, told, tail;
+	uint32_t requests;		/* those that are no reads */
+};
 
 enum rdm_state { RDM_NEW, RDM_CONNECTING, RDM_UP, RDM_DOWN };
 
@@ -269,6 +292,9 @@ struct rdm_ep {
 	bool has_gift, waits_for_srx;
 	struct dofi_list srx_link;
 
+	struct rdm_bulk_queue bulk;
+	uint32_t reads_at;		/* the read that the next answer is for */
+
 	/* connection manager's (eq->lock) */
 	int sock;			/* of the handshake, -1: none */
 	union dofi_addr local, peer;	/* with ports */
@@ -281,6 +307,7 @@ struct rdm_ep {
 	union {
 		struct rdm_shm *shm;
 		struct rdm_conn *conn;
+		struct pair_conn *pair;
 		void *any;
 	} w;
 	const struct rdm_wire *wire;	/* settled before the state is RDM_UP */
@@ -303,6 +330,8 @@ struct rdm_wire {
 	uint8_t id;			/* in the handshake */
 	bool local;			/* peers are processes of this host: unix sockets */
 	bool doorbell;			/* a sleeping peer is woken by a byte on the socket */
+	bool dispatches;		/* `progress` processes all endpoints: none is asked for
+					   news by itself */
 	/* fi_info of the outer (connected) endpoints; fab->addr is chosen. 0 or negative. */
 	int (*getinfo)(struct dofi_fab *fab, struct fi_info **info);
 	int (*domain_open)(struct rdm_domain *domain);
@@ -312,7 +341,7 @@ struct rdm_wire {
 	 * five in each other. */
 	int (*wait_fds)(struct rdm_domain *domain, int fd[RDM_WAIT_FDS]);
 	/* Reads what has arrived for all endpoints, without ep->lock (poll path). */
-	void (*progress)(struct rdm_domain *domain);
+	void (*progress)(struct rdm_domain *domain, struct rdm_sink *sink);
 	/* May one sleep on wait_fds? false: look again. */
 	bool (*may_sleep)(struct rdm_domain *domain);
 	/* Without a lock: is there any connection on it, or one whose last frames still go out? */
@@ -337,6 +366,8 @@ struct rdm_wire {
 	 * complete. */
 	struct rdm_frame *(*reserve)(struct rdm_ep *ep, int channel, size_t want, size_t *room);
 	void (*commit)(struct rdm_ep *ep, int channel, struct rdm_frame *frame);
+	/* NULL: a frame that is not committed needs nothing. */
+	void (*unreserve)(struct rdm_ep *ep);
 	/* How many frames of requests, counted from the beginning, are in the peer's hands, and
 	 * will be received, if we live or not? NULL: as soon as they are committed. */
 	uint32_t (*arrived)(struct rdm_ep *ep);
@@ -361,6 +392,21 @@ struct rdm_wire {
 	void (*withdraw)(struct rdm_ep *ep);
 	/* Has the peer revoked that? What was taken before the question was taken in time. */
 	bool (*revoked)(struct rdm_ep *ep, uint32_t read);
+	/* Long data by an endpoint of its own (proto_bulk.c); NULL: not here. From which size on now;
+	 * SIZE_MAX: not yet, or never. */
+	size_t (*bulk_from)(struct rdm_ep *ep);
+	/* A transfer out of that memory; mr: whose it is and what has been held for it, or NULL.
+	 * False: too many are under way; the endpoint is looked at when one is over. */
+	bool (*bulk_send)(struct rdm_ep *ep, const struct iovec *iov, size_t n, struct rdm_mr *mr,
+			  uint64_t *id);
+	/* The peer says GO. False: there is no such transfer. */
+	bool (*bulk_go)(struct rdm_ep *ep, uint64_t id);
+	/* Posts memory for the next transfer; rdm_bulk_done is called when it is there. */
+	bool (*bulk_recv)(struct rdm_ep *ep, const struct iovec *iov, size_t n);
+	/* No transfer touches the region any more (mr_lock held for writing, too). False: none did. */
+	bool (*bulk_abort)(struct rdm_ep *ep, const struct rdm_mr *mr);
+	/* The connection is over: no transfer touches memory any more. */
+	void (*bulk_stop)(struct rdm_ep *ep);
 	/* Without ep->lock: may anything have arrived? A guess that errs to true only. */
 	bool (*ready)(struct rdm_ep *ep);
 	/* Before sleeping. arm, settle (NULL: wait_fds suffice): from now on the peer rings when it
@@ -369,9 +415,18 @@ struct rdm_wire {
 	void (*arm)(struct rdm_ep *ep, bool room);
 	void (*settle)(struct rdm_domain *domain);
 	bool (*quiet)(struct rdm_ep *ep, bool room);
+	/* A receive has been given to an endpoint whose message waited (srx->lock held). NULL: the
+	 * next look at the endpoint finds out. */
+	void (*touch)(struct rdm_ep *ep);
 };
 
-extern const struct rdm_wire rdm_wire_shm, rdm_wire_fab;
+static inline void rdm_unreserve(struct rdm_ep *ep)
+{
+	if (ep->wire->unreserve)
+		ep->wire->unreserve(ep);
+}
+
+extern const struct rdm_wire rdm_wire_shm, rdm_wire_fab, rdm_wire_pair;
 
 /* Is a message complete now that so many frames have arrived? Without ep->lock. */
 #define RDM_AWAITS ((uint64_t)1 << 32)
@@ -453,6 +508,8 @@ void *rdm_mr_access(const struct rdm_ep *ep, uint32_t key, uint64_t addr, uint64
 
 /* A peer is given leave to take data out of the region; mr_lock held for reading. */
 void rdm_mr_granted(struct rdm_domain *domain, uint32_t key);
+/* The region's memory is accessed until it is given back; mr_lock held for reading. */
+struct rdm_mr *rdm_mr_hold(struct rdm_domain *domain, uint32_t key);
 /* proto_read.c: that is over; mr_lock held for writing. */
 void rdm_revoke_key(struct rdm_ep *ep, uint32_t key);
 
@@ -480,6 +537,12 @@ void rdm_ep_cut(struct rdm_ep *ep, const char *why);
 void rdm_ep_fail(struct rdm_ep *ep, const char *why);
 /* proto_rx.c: ep->cur becomes the next receive. False: there is none, and the frame has to wait. */
 bool rdm_take_receive(struct rdm_ep *ep);
+/* proto_bulk.c: the oldest transfer to us is over. False: it is not what was announced. */
+bool rdm_bulk_done(struct rdm_ep *ep, uint64_t len);
+/* Transfers into the region are over; ep->lock held. False: there were none. */
+bool rdm_bulk_forget(struct rdm_ep *ep, const struct rdm_mr *mr);
+/* None will come any more. */
+void rdm_bulk_end(struct rdm_ep *ep);
 /* proto_ext.c; false: they have to wait. */
 bool rdm_take_note(struct rdm_ep *ep, const struct rdm_frame *f);
 bool rdm_take_atomic(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload);

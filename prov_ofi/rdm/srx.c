@@ -63,6 +63,8 @@ static void give(struct rdm_srx *srx, const struct rdm_recv *recv)
 	ep->gift = *recv;
 	ep->has_gift = true;
 	atomic_store(&ep->stalled, false);
+	if (ep->wire->touch)
+		ep->wire->touch(ep);
 	rdm_cq_wake(ep->rx_cq);
 }
 

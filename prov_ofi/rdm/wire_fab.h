@@ -410,7 +410,7 @@ bool wfab_bulk_missing(const struct rdm_conn *conn);
 void wfab_bulk_close(struct rdm_conn *conn, bool settled);
 
 /* wire_fab_arrive.c */
-void wfab_progress(struct rdm_domain *domain);
+void wfab_progress(struct rdm_domain *domain, struct rdm_sink *sink);
 /* Reads what is there; 0: there was nothing, and nothing is held back. wire_lock held. */
 unsigned int wfab_poll(struct wfab *net);
 /* A cell is there; wire_lock held. */

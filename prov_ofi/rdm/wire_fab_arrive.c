@@ -392,10 +392,11 @@ unsigned int wfab_poll(struct wfab *net)
 }
 
 /* Who finds the lock taken leaves it to its holder, who wakes those that something came for. */
-void wfab_progress(struct rdm_domain *domain)
+void wfab_progress(struct rdm_domain *domain, struct rdm_sink *sink)
 {
 	DOFI_NO_CANCEL();
 
+	(void)sink;
 	if (pthread_mutex_trylock(&domain->wire_lock))
 		return;
 	wfab_poll(wfab_of(domain));

@@ -310,7 +310,7 @@ static void step(uint8_t what)
 		rdm_wire_fab.quiet(e, byte() & 1);
 		break;
 	}
-	rdm_wire_fab.progress(&domain);
+	rdm_wire_fab.progress(&domain, NULL);
 }
 
 /* ---------------------------------------------------------------- what has to hold */

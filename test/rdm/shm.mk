@@ -36,6 +36,7 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/rdm/post.c \
 	prov_ofi/rdm/proto.c \
 	prov_ofi/rdm/proto_ext.c \
+	prov_ofi/rdm/proto_bulk.c \
 	prov_ofi/rdm/proto_read.c \
 	prov_ofi/rdm/proto_rx.c \
 	prov_ofi/rdm/shm_pull.c \

@@ -161,7 +161,7 @@ static void player(void *arg)
 	bool done = false;
 
 	while (!done) {
-		rdm_wire_fab.progress(me->ep.domain);
+		rdm_wire_fab.progress(me->ep.domain, NULL);
 		done = true;
 		for (int ch = 0; ch < RDM_CHANNELS; ch++) {
 			while (me->sent[ch] < target && rig_send(me, ch))
@@ -175,7 +175,7 @@ static void player(void *arg)
 	}
 	atomic_fetch_add(&finished_threads, 1);
 	while (finished_threads < 2)
-		rdm_wire_fab.progress(me->ep.domain);
+		rdm_wire_fab.progress(me->ep.domain, NULL);
 }
 
 static void onlooker(void *arg)
@@ -218,7 +218,7 @@ static void sleeper(void *arg)
 	struct pair *p = arg;
 
 	while (p->b.got[RDM_REQ] < 20) {
-		rdm_wire_fab.progress(&right.domain);
+		rdm_wire_fab.progress(&right.domain, NULL);
 		while (rig_recv(&p->b, RDM_REQ))
 			;
 		rig_flush(&p->b);
@@ -273,7 +273,7 @@ static void idle(const void *arg)
 	for (int i = 0; i < 1000; i++)
 		rig_pump(&left, &right);
 	for (end = dt_now_us() + 300000; dt_now_us() < end;) {
-		rdm_wire_fab.progress(&right.domain);
+		rdm_wire_fab.progress(&right.domain, NULL);
 		if (!rdm_wire_fab.may_sleep(&right.domain))
 			refused++;
 		else
@@ -326,10 +326,10 @@ static void looks_on(const void *arg)
 	PUMP_UNTIL(&left, &left, !from->waiting, 5000000);
 	while (to->arrived != from->sent[RDM_REQ]) {
 		ASSERT(++looks < 100000);
-		rdm_wire_fab.progress(&right.domain);
+		rdm_wire_fab.progress(&right.domain, NULL);
 		/* Of bulk cells the fabric has no more than their names until it asks for them. */
 		if (mode->bulk)
-			rdm_wire_fab.progress(&left.domain);
+			rdm_wire_fab.progress(&left.domain, NULL);
 		sleeps += rdm_wire_fab.may_sleep(&right.domain);
 	}
 	dt_note("%u looks, %u sleeps", looks, sleeps);

@@ -324,7 +324,7 @@ static void overtaken(const void *arg)
 		ASSERT(rig_send(&p.a, RDM_REQ));
 	for (end = dt_now_us() + (WFAB_GAP_MS + 1000) * 1000; dt_now_us() < end;) {
 		if (conn->bulk.came != p.a.ep.w.conn->bulk.used)
-			rdm_wire_fab.progress(&right.domain);
+			rdm_wire_fab.progress(&right.domain, NULL);
 		dt_sleep_us(1000);
 	}
 	ASSERT_EQ(p.b.broken, 0);

@@ -143,7 +143,7 @@ static void closing_answers(const void *arg)
 
 	while ((int32_t)(peer->arrived - asked) < 0) {
 		ASSERT(dt_now_us() < end);
-		rdm_wire_fab.progress(&right.domain);
+		rdm_wire_fab.progress(&right.domain, NULL);
 	}
 	rdm_wire_fab.close(&p.b.ep);
 	PUMP_UNTIL(&left, &right, (int32_t)(conn->confirmed - asked) >= 0, 5000000);

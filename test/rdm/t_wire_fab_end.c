@@ -310,7 +310,7 @@ static void sleeper_beside_poller(const void *arg)
 	ASSERT(!net->timer_due == (net->cq_fd >= 0));
 	for (int i = 0; net->timer_due && i < 3; i++) {
 		ASSERT(rig_wakes(&right, 5000));
-		rdm_wire_fab.progress(&right.domain);
+		rdm_wire_fab.progress(&right.domain, NULL);
 	}
 	rig_disconnect(&p);
 	PUMP_UNTIL(&left, &right, !net->timer_due, 15000000);
@@ -332,7 +332,7 @@ static void peer_gone(const void *arg)
 	rig_close(&right);
 	for (int i = 0; i < 1000 && !p.a.broken; i++) {
 		rig_send(&p.a, RDM_REQ);
-		rdm_wire_fab.progress(&left.domain);
+		rdm_wire_fab.progress(&left.domain, NULL);
 	}
 	dt_note("broken: %d", p.a.broken);
 	start = dt_now_us();

@@ -107,8 +107,8 @@ void rig_close(struct side *s)
 
 void rig_pump(struct side *a, struct side *b)
 {
-	rdm_wire_fab.progress(&a->domain);
-	rdm_wire_fab.progress(&b->domain);
+	rdm_wire_fab.progress(&a->domain, NULL);
+	rdm_wire_fab.progress(&b->domain, NULL);
 }
 
 /* ---- ends ---- */
