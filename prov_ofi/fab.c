@@ -47,6 +47,8 @@ static const struct dofi_fab_row rows[] = {
 	{ BOTH_ROW("psm3", "psm3", 6) },
 	{ BOTH_ROW("cxi", "cxi", 7) },
 	{ BOTH_ROW("opx", "opx", 8) },
+	/* What is to replace the first row. */
+	{ WIRE_ROW("tcp-packets", "tcp", 10, rdm_wire_pair), .hidden = true },
 	/* See rdm/wire_fab_test.c. */
 	{ WIRE_ROW("constrained", "tcp;ofi_rxm", 9, rdm_wire_fab), .hidden = true },
 };

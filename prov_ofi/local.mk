@@ -84,6 +84,12 @@ dofi_sources = \
 	prov_ofi/rdm/iov.h \
 	prov_ofi/rdm/lock.h \
 	prov_ofi/rdm/mr.c \
+	prov_ofi/rdm/pair.c prov_ofi/rdm/pair.h \
+	prov_ofi/rdm/pair_bulk.c \
+	prov_ofi/rdm/pair_link.c \
+	prov_ofi/rdm/pair_open.c \
+	prov_ofi/rdm/pair_recv.c \
+	prov_ofi/rdm/pair_send.c \
 	prov_ofi/rdm/pep.c \
 	prov_ofi/rdm/post.c \
 	prov_ofi/rdm/proto.c prov_ofi/rdm/proto.h \
