@@ -323,3 +323,82 @@ TEST(order, nothing_overtakes_a_request_that_waits)
 	}
 	pair_close(&p);
 }
+
+/* ---- across endpoints ---- */
+
+#define LANES 4
+#define LANE_ROUNDS 300
+
+struct lane {
+	DAT_EVD_HANDLE req, conn;
+	DAT_EP_HANDLE from, to;
+};
+
+static void lane_open(struct lane *l, struct pair *p, DAT_EVD_HANDLE shared)
+{
+	struct node *n = &p->node;
+
+	l->req = evd_make(n, 16, DAT_EVD_DTO_FLAG);
+	l->conn = evd_make(n, 8, DAT_EVD_CONNECTION_FLAG);
+	OK(dat_ep_create(n->ia, n->pz, l->req, l->req, l->conn, NULL, &l->from));
+	OK(dat_ep_create(n->ia, n->pz, shared, l->req, l->conn, NULL, &l->to));
+	OK(connect_to(l->from, n->attr.ia_address_ptr, p->qual));
+	OK(dat_cr_accept(EV_CR(p->cr_evd, p->psp, p->qual), l->to, 0, NULL));
+	for (int i = 0; i < 2; i++) {
+		DAT_EVENT ev;
+
+		EV_NEXT(l->conn, &ev);
+		ASSERT_EQ(ev.event_number, DAT_CONNECTION_EVENT_ESTABLISHED);
+	}
+}
+
+static void lane_close(struct lane *l)
+{
+	OK(dat_ep_free(l->from));
+	OK(dat_ep_free(l->to));
+	OK(dat_evd_free(l->conn));
+	OK(dat_evd_free(l->req));
+}
+
+/* The second message of each lane is posted when the first ones of all lanes are complete: on the
+ * queue that the receivers share it comes behind all of those. */
+TEST_LIMIT(order, a_send_that_was_complete_is_received_first_on_a_queue_of_several_endpoints, 60)
+{
+	struct lane lane[LANES];
+	DAT_LMR_TRIPLET in, out;
+	DAT_EVD_HANDLE shared;
+	struct pair p;
+	DAT_EVENT ev;
+	int i, k;
+
+	pair_open(&p);
+	shared = evd_make(&p.node, 64, DAT_EVD_DTO_FLAG);
+	for (i = 0; i < LANES; i++)
+		lane_open(&lane[i], &p, shared);
+	out = seg(&p.a.buf, 0, 16);
+	for (k = 0; k < LANE_ROUNDS; k++) {
+		for (i = 0; i < 2 * LANES; i++) {
+			in = seg(&p.b.buf, (size_t)i * 16, 16);
+			OK(dat_ep_post_recv(lane[i % LANES].to, 1, &in, ck((uint64_t)i / LANES),
+					    DAT_COMPLETION_DEFAULT_FLAG));
+		}
+		for (i = 0; i < LANES; i++)
+			OK(dat_ep_post_send(lane[i].from, 1, &out, ck(0),
+					    DAT_COMPLETION_DEFAULT_FLAG));
+		for (i = 0; i < LANES; i++)
+			EV_DTO(lane[i].req, lane[i].from, 0, OP_SEND, 16);
+		for (i = LANES; i--; )
+			OK(dat_ep_post_send(lane[i].from, 1, &out, ck(1),
+					    DAT_COMPLETION_DEFAULT_FLAG));
+		for (i = LANES; i--; )
+			EV_DTO(lane[i].req, lane[i].from, 1, OP_SEND, 16);
+		for (i = 0; i < 2 * LANES; i++) {
+			EV_NEXT(shared, &ev);
+			ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, (uint64_t)i / LANES);
+		}
+	}
+	for (i = 0; i < LANES; i++)
+		lane_close(&lane[i]);
+	OK(dat_evd_free(shared));
+	pair_close(&p);
+}

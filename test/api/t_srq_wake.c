@@ -149,7 +149,8 @@ TEST(srq_wake, a_connection_that_breaks_does_not_keep_others_waiting)
 
 	hub_open(&h, 2, 8, 0);
 	OK(post_send(&h.peer[0], 0, 2000, 1));
-	DT_UNTIL(ev_queued(h.peer[0].req) == 1, US_EVENT);
+	if (!fabric_has("waits"))
+		DT_UNTIL(ev_queued(h.peer[0].req) == 1, US_EVENT);
 	OK(hub_post(&h, 0, 1000, 3));
 	EV_DTO_STATUS(h.on[0].recv, h.on[0].ep, 3, OP_RECV, DAT_DTO_ERR_LOCAL_LENGTH);
 	EV_CONN(h.on[0].conn, BROKEN, h.on[0].ep);
