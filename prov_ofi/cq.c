@@ -46,9 +46,19 @@ EACH bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto, uint8_t
 	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
+/* The EVD can take no more for want of memory. The operation stays at the head of its queue, and
+ * is reported when there is room. */
+static __attribute__((noinline)) enum dofi_told defer(struct dofi_ep *ep)
+{
+	if (!(atomic_load(&ep->work) & DOFI_WORK_REPORT))
+		dofi_log(DOFI_LOG_WARN, "no memory: completions wait until some are dequeued");
+	dofi_work_add(ep, DOFI_WORK_REPORT);
+	return DOFI_TOLD_LATER;
+}
+
 /* `status` and `recv` are the operation's, and constants to some callers. */
-EACH bool tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status,
-	       bool recv)
+EACH enum dofi_told tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd,
+			 uint8_t status, bool recv)
 {
 	struct dofi_event *e;
 
@@ -58,14 +68,12 @@ EACH bool tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *
 	}
 	DOFI_PROBE5(complete, ep, dto->kind, dto->cookie.as_64, status, dto->length);
 	if (evd->internal || evd->dying)
-		return false;
+		return DOFI_TOLD_NOBODY;
 	if (!status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
-		return false;
+		return DOFI_TOLD_NOBODY;
 	e = dofi_evd_slot(evd);
-	if (!e) {
-		dofi_log(DOFI_LOG_ERROR, "no memory: a completion is lost");
-		return false;
-	}
+	if (!e)
+		return defer(ep);
 	if (!recv && dto->kind == DOFI_BIND)
 		fill_bind_event(e, dto);
 	else
@@ -74,15 +82,16 @@ EACH bool tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *
 		dofi_marks_taken(ep, e);
 	e->notify = notifies(ep, dto, status, recv);
 	dofi_evd_commit(evd, e);
-	return true;
+	return DOFI_TOLD;
 }
 
-bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd)
+enum dofi_told dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	return tell(ep, dto, evd, dto->status, dofi_dto_receives(dto));
 }
 
-EACH void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+/* False: it is reported later. */
+EACH bool report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		     struct dofi_evd *evd, bool recv)
 {
 	/* No success follows a failure. A fabric that takes a send and says so does not know yet
@@ -91,21 +100,25 @@ EACH void report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	if (dto->status != DAT_DTO_SUCCESS) {
 		q->failed = true;
-		tell(ep, dto, evd, dto->status, recv);
-	} else {
-		tell(ep, dto, evd, DAT_DTO_SUCCESS, recv);
+		if (tell(ep, dto, evd, dto->status, recv) == DOFI_TOLD_LATER)
+			return false;
+	} else if (tell(ep, dto, evd, DAT_DTO_SUCCESS, recv) == DOFI_TOLD_LATER) {
+		return false;
 	}
 	if (!recv && dto->kind == DOFI_BIND)
 		dofi_rmr_bind_over(dto->rmr, dto->window);
+	return true;
 }
 
-/* Reports the head of the queue, which is done. */
-EACH void report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
+/* Reports the head of the queue, which is done. False: later. */
+EACH bool report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
 		      struct dofi_dto *dto, struct dofi_evd *evd, bool recv)
 {
-	report_one(ep, q, dto, evd, recv);
+	if (!report_one(ep, q, dto, evd, recv))
+		return false;
 	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 	atomic_store_explicit(&q->head, head + 1, memory_order_release);
+	return true;
 }
 
 /* The queue may be empty, and has gone on for some time. evd->lock held; who posts, or somebody
@@ -133,7 +146,8 @@ void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd
 	struct dofi_dto *dto;
 
 	for (; dofi_dto_is_done(dto = dofi_queue_at(q, head)); head++)
-		report_head(ep, q, head, dto, evd, dofi_dto_receives(dto));
+		if (!report_head(ep, q, head, dto, evd, dofi_dto_receives(dto)))
+			return;
 	dofi_queue_rewind_if_empty(ep, q, head);
 }
 
@@ -144,7 +158,8 @@ EACH void report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto 
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 
 	if (dto == dofi_queue_at(q, head)) {
-		report_head(ep, q, head, dto, evd, recv);
+		if (!report_head(ep, q, head, dto, evd, recv))
+			return;
 		dto = dofi_queue_at(q, head + 1);
 		if (!dofi_dto_is_done(dto)) {
 			dofi_queue_rewind_if_empty(ep, q, head + 1);

@@ -51,10 +51,17 @@ static inline unsigned int dofi_cq_pull(struct dofi_evd *evd)
 
 /* May one sleep on the CQ's descriptor? evd->lock held. */
 bool dofi_cq_may_sleep(struct dofi_evd *evd);
-/* The event of a completed operation, if it is due one; false: nobody will dequeue it. */
-bool dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd);
+/* The event of a completed operation, if it is due one. */
+enum dofi_told {
+	DOFI_TOLD_NOBODY,	/* no event: nothing will be dequeued */
+	DOFI_TOLD,
+	DOFI_TOLD_LATER,	/* no memory: DOFI_WORK_REPORT tries again */
+};
+enum dofi_told dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd);
 /* Reports what is done at the head of a queue; the lock of its EVD held. */
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
+/* Both queues, if the EP is open; ep->lock may be held. */
+void dofi_dto_report_rest(struct dofi_ep *ep);
 /* Both queues, locks taken here; opens the gate (ep->open) first. */
 void dofi_dto_open(struct dofi_ep *ep);
 /* Completes whatever is still outstanding as flushed. The fabric has let go of it. */

@@ -18,11 +18,16 @@ static void with_queue(struct dofi_ep *ep, bool recv,
 	dofi_unlock(&evd->lock);
 }
 
+void dofi_dto_report_rest(struct dofi_ep *ep)
+{
+	with_queue(ep, true, dofi_dto_report);
+	with_queue(ep, false, dofi_dto_report);
+}
+
 void dofi_dto_open(struct dofi_ep *ep)
 {
 	atomic_store_explicit(&ep->open, true, memory_order_release);
-	with_queue(ep, true, dofi_dto_report);
-	with_queue(ep, false, dofi_dto_report);
+	dofi_dto_report_rest(ep);
 }
 
 static void flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)

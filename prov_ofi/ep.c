@@ -200,17 +200,25 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->verdict.waiting = false;
 	start_over(ep);
 	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos) ||
-	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos) ||
-	    dofi_cm_timer_init(ia, &ep->timer, dofi_cm_deadline)) {
-		free(ep->rq.dto);
-		free(ep->sq.dto);
-		dofi_obj_release(&ep->obj);
-		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	}
+	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos))
+		goto no_queues;
+	/* For the event that its buffers are free again. */
+	if (srq && ia->async_evd && !dofi_evd_reserve(ia->async_evd))
+		goto no_queues;
+	if (dofi_cm_timer_init(ia, &ep->timer, dofi_cm_deadline))
+		goto no_timer;
 	if (srq)
 		dofi_srq_attach(srq, ep);
 	*out = ep;
 	return DAT_SUCCESS;
+no_timer:
+	if (srq && ia->async_evd)
+		dofi_evd_unreserve(ia->async_evd);
+no_queues:
+	free(ep->rq.dto);
+	free(ep->sq.dto);
+	dofi_obj_release(&ep->obj);
+	return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
@@ -240,8 +248,11 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_lock(&ep->recv_evd->lock);
 	dofi_srq_disown(ep, ep->recv_evd);
 	dofi_unlock(&ep->recv_evd->lock);
-	if (ep->srq)
+	if (ep->srq) {
+		if (ia->async_evd)
+			dofi_evd_unreserve(ia->async_evd);
 		dofi_srq_detach(ep);
+	}
 	dofi_words_free(&ep->rq.words);
 	dofi_words_free(&ep->sq.words);
 	dofi_lock(&ep->lock);

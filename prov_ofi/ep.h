@@ -131,6 +131,7 @@ enum {
 	DOFI_WORK_EQ = 8,	/* completions arrived before the connection's event */
 	DOFI_WORK_MARKS = 16,	/* a watermark of the EP or of its SRQ has been passed */
 	DOFI_WORK_FLUSHED = 32,	/* the fabric flushed what nobody here ended */
+	DOFI_WORK_REPORT = 64,	/* completions wait for memory */
 };
 
 /* What surrounds each call that hands an operation to the fabric. */

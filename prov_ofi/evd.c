@@ -68,7 +68,7 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->cq = NULL;
 	evd->cq_fd = -1;
 	evd->room = (uint32_t)evd->qlen;
-	evd->head = evd->tail = evd->notified = 0;
+	evd->head = evd->tail = evd->notified = evd->extra = 0;
 	evd->cno = NULL;
 	evd->enabled = evd->waitable = true;
 	evd->waiter = evd->sleeping = evd->dying = evd->dead = evd->overflowed = false;
@@ -179,6 +179,30 @@ static bool append(struct dofi_evd *evd, const struct dofi_event *event)
 	*slot = *event;
 	dofi_evd_commit(evd, slot);
 	return true;
+}
+
+/* evd->lock held. */
+static bool have_room(struct dofi_evd *evd, uint32_t room)
+{
+	return pow2(room) <= evd->room || dofi_evd_grow(evd, pow2(room));
+}
+
+bool dofi_evd_reserve(struct dofi_evd *evd)
+{
+	bool ok;
+
+	dofi_lock(&evd->lock);
+	ok = have_room(evd, (uint32_t)evd->qlen + evd->extra + 1);
+	evd->extra += ok;
+	dofi_unlock(&evd->lock);
+	return ok;
+}
+
+void dofi_evd_unreserve(struct dofi_evd *evd)
+{
+	dofi_lock(&evd->lock);
+	evd->extra--;
+	dofi_unlock(&evd->lock);
 }
 
 void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most)
@@ -454,12 +478,13 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 {
 	EVD_OR_RETURN(evd, handle);
 	DAT_RETURN ret = DAT_SUCCESS;
-	uint32_t room;
+	uint32_t room, granted;
 
 	if (qlen <= 0 || qlen > DOFI_MAX_EVD_QLEN)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	room = pow2((uint32_t)qlen);
+	granted = pow2((uint32_t)qlen);
 	dofi_lock(&evd->lock);
+	room = pow2(granted + evd->extra);
 	if (evd->waiter)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
 	else if (dofi_evd_count(evd) > (uint32_t)qlen)
@@ -467,7 +492,7 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 	else if (room != evd->room && !dofi_evd_grow(evd, room))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
-		evd->qlen = (DAT_COUNT)room;
+		evd->qlen = (DAT_COUNT)granted;
 	dofi_unlock(&evd->lock);
 	return ret;
 }

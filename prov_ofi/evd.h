@@ -52,6 +52,7 @@ struct dofi_evd {
 	struct dofi_event *ring;	/* room is a power of two */
 	uint32_t room, head, tail;
 	uint32_t notified;		/* notifying events ever pushed */
+	uint32_t extra;			/* places beyond qlen that the ring has (dofi_evd_reserve) */
 
 	struct dofi_cno *cno;
 	bool enabled, waitable;
@@ -177,6 +178,10 @@ void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
 /* Beyond the granted length, up to `most` events, since a program waits for each; takes the
  * lock. */
 void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most);
+/* Memory for one such event that cannot fail to come; given back by the other. False: there is
+ * none. */
+bool dofi_evd_reserve(struct dofi_evd *evd);
+void dofi_evd_unreserve(struct dofi_evd *evd);
 bool dofi_evd_has_room(struct dofi_evd *evd);
 /* Copies the head of the ring, which is not empty, out; evd->lock held. */
 void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);

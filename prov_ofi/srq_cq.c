@@ -80,19 +80,23 @@ static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 	}
 }
 
-static void report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+/* False: later. */
+static bool report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	struct dofi_srq *srq = dto->srq;
-	bool reported;
+	enum dofi_told told;
 
 	if (!dto->status)
 		dofi_hard_mark(ep);
 
-	reported = dofi_dto_tell(ep, dto, evd);
+	told = dofi_dto_tell(ep, dto, evd);
+	if (told == DOFI_TOLD_LATER)
+		return false;
 	give_back(srq, dto);
 	/* Only now: the place that this frees needs a descriptor. */
-	if (!reported)
+	if (told == DOFI_TOLD_NOBODY)
 		dofi_srq_dequeued(srq, ep);
+	return true;
 }
 
 static struct dofi_dto *take_waiting(struct dofi_ep *ep)
@@ -108,10 +112,17 @@ static struct dofi_dto *take_waiting(struct dofi_ep *ep)
 
 void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd)
 {
-	struct dofi_dto *dto;
+	struct dofi_dto *dto, *next;
 
-	while ((dto = take_waiting(ep)))
-		report(ep, dto, evd);
+	/* Reporting may give the descriptor back, and `next` with it. */
+	while ((dto = ep->shared.first)) {
+		next = dto->next;
+		if (!report(ep, dto, evd))
+			return;
+		ep->shared.first = next;
+		if (!next)
+			ep->shared.last = &ep->shared.first;
+	}
 }
 
 uint32_t dofi_srq_unreported(const struct dofi_ep *ep)
@@ -130,13 +141,14 @@ void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *
 	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
 		/* It may have opened just now: what waited comes first. */
 		dofi_srq_report(ep, evd);
-		report(ep, dto, evd);
-		return;
+		if (!ep->shared.first && report(ep, dto, evd))
+			return;
+	} else {
+		dofi_work_add(ep, DOFI_WORK_EQ);
 	}
 	dto->next = NULL;
 	*ep->shared.last = dto;
 	ep->shared.last = &dto->next;
-	dofi_work_add(ep, DOFI_WORK_EQ);
 }
 
 void dofi_srq_forget(struct dofi_ep *ep)

@@ -2,6 +2,7 @@
 /* How is deferred work collected and done? */
 #include "base/cancel.h"
 #include "cm.h"
+#include "cq.h"
 #include "dto.h"
 #include "progress.h"
 #include "srq.h"
@@ -88,6 +89,16 @@ static bool end_connection(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits
 	return true;
 }
 
+/* False: there is still no memory. The progress thread tries again soon. */
+static bool report_rest(struct dofi_ep *ep)
+{
+	dofi_lock(&ep->lock);
+	if (dofi_ep_live(ep))
+		dofi_dto_report_rest(ep);
+	dofi_unlock(&ep->lock);
+	return !(atomic_load(&ep->work) & DOFI_WORK_REPORT);
+}
+
 void dofi_work_run(struct dofi_ia *ia)
 {
 	uint32_t bits = 0, life = 0;
@@ -104,6 +115,8 @@ void dofi_work_run(struct dofi_ia *ia)
 				dofi_dto_submit(ep);
 			dofi_unlock(&ep->lock);
 		}
+		if ((bits & DOFI_WORK_REPORT) && !report_rest(ep))
+			return;
 		if (bits & DOFI_WORK_MARKS)
 			dofi_srq_raise(ep);
 		if ((bits & ENDS) && !end_connection(ia, ep, bits, life)) {

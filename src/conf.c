@@ -244,8 +244,10 @@ static void keep_record(struct dati_conf *conf, const struct record *r)
 	}
 	if (!conf->entries)
 		conf->entries = calloc(DATI_CONF_MAX_ENTRIES, sizeof(*conf->entries));
-	if (!conf->entries)
+	if (!conf->entries) {
+		conf->starved = true;
 		return;
+	}
 	entry = &conf->entries[conf->num_entries];
 	entry->line = r->line;
 	entry->info = r->info;
@@ -254,6 +256,7 @@ static void keep_record(struct dati_conf *conf, const struct record *r)
 	if (!entry->library || !entry->ia_params) {
 		free(entry->library);
 		free(entry->ia_params);
+		conf->starved = true;
 		return;
 	}
 	conf->num_entries++;
@@ -345,7 +348,7 @@ int dati_conf_read(struct dati_conf *conf, const char *path)
 		read_line(conf, line, at, (size_t)(newline - at));
 	}
 	free(text);
-	return 0;
+	return conf->starved ? -ENOMEM : 0;
 }
 
 void dati_conf_free(struct dati_conf *conf)

@@ -30,6 +30,7 @@ struct dati_conf_bad {
 };
 
 struct dati_conf {
+	bool starved;		/* entries are missing: there was no memory for them */
 	const char *path;
 	struct dati_conf_entry *entries;
 	size_t num_entries;

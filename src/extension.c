@@ -61,8 +61,9 @@ static DAT_RETURN open_op(DAT_EXTENDED_OP op, va_list args)
 		return DATI_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_ARG3);
 	if (strnlen(name, DAT_NAME_MAX_LENGTH) == DAT_NAME_MAX_LENGTH)
 		return DATI_BAD_ARG(3);
-	if (!dati_running())
-		return DATI_NOT_RUNNING;
+	ret = dati_start();
+	if (ret != DAT_SUCCESS)
+		return ret;
 	ret = hold_provider(name, &use);
 	if (ret != DAT_SUCCESS)
 		return ret;

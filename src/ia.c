@@ -123,8 +123,9 @@ DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_event_q
 		return DATI_BAD_ARG(1);
 	if (!ia_handle)
 		return DATI_BAD_HANDLE(IA);
-	if (!dati_running())
-		return DATI_NOT_RUNNING;
+	ret = dati_start();
+	if (ret != DAT_SUCCESS)
+		return ret;
 	dati_key_set(&key, name, dapl_major, dapl_minor, thread_safety);
 	dati_diag_begin(&attempt, &key);
 	ret = open_with(&args, &key, DATI_ANY_WAY, &attempt);

@@ -16,22 +16,26 @@
 pthread_mutex_t dati_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t dati_changed = PTHREAD_COND_INITIALIZER;
 
-static pthread_once_t started = PTHREAD_ONCE_INIT;
-static atomic_bool stopped;
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool started, stopped;
 static struct dati_dynamic *registered;
 
-static void start(void)
+DAT_RETURN dati_start(void)
 {
-	dati_diag_start();
-	dati_static_start();
-}
+	static bool has_diag;
 
-bool dati_running(void)
-{
 	if (atomic_load(&stopped))
-		return false;
-	pthread_once(&started, start);
-	return true;
+		return DATI_NOT_RUNNING;
+	if (atomic_load(&started))
+		return DAT_SUCCESS;
+	pthread_mutex_lock(&start_lock);
+	if (!has_diag)
+		dati_diag_start();
+	has_diag = true;
+	if (!atomic_load(&started))
+		atomic_store(&started, dati_static_start());
+	pthread_mutex_unlock(&start_lock);
+	return atomic_load(&started) ? DAT_SUCCESS : DATI_NO_MEMORY;
 }
 
 /*
@@ -129,14 +133,16 @@ DAT_RETURN DAT_API dat_registry_add_provider(const DAT_PROVIDER *provider,
 					     const DAT_PROVIDER_INFO *info)
 {
 	struct dati_dynamic *d;
+	DAT_RETURN ret;
 
 	DATI_NO_CANCEL();
 	if (!provider)
 		return DATI_BAD_ARG(1);
 	if (!info || !is_terminated(info->ia_name))
 		return DATI_BAD_ARG(2);
-	if (!dati_running())
-		return DATI_NOT_RUNNING;
+	ret = dati_start();
+	if (ret != DAT_SUCCESS)
+		return ret;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return DATI_NO_MEMORY;
@@ -163,15 +169,16 @@ DAT_RETURN DAT_API dat_registry_remove_provider(const DAT_PROVIDER *provider,
 						const DAT_PROVIDER_INFO *info)
 {
 	struct dati_dynamic *d;
-	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_RETURN ret;
 
 	DATI_NO_CANCEL();
 	if (!provider)
 		return DATI_BAD_ARG(1);
 	if (!info || !is_terminated(info->ia_name))
 		return DATI_BAD_ARG(2);
-	if (!dati_running())
-		return DATI_NOT_RUNNING;
+	ret = dati_start();
+	if (ret != DAT_SUCCESS)
+		return ret;
 
 	pthread_mutex_lock(&dati_lock);
 	d = dati_dynamic_find(info);
@@ -200,8 +207,9 @@ DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *entries
 		return DATI_BAD_ARG(2);
 	if (max > 0 && !list)
 		return DATI_BAD_ARG(3);
-	if (!dati_running())
-		return DATI_NOT_RUNNING;
+	ret = dati_start();
+	if (ret != DAT_SUCCESS)
+		return ret;
 	dati_diag_probing();
 
 	pthread_mutex_lock(&dati_lock);

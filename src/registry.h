@@ -28,8 +28,9 @@ struct dati_dynamic {
 	unsigned int extensions;	/* how many of them are open extensions */
 };
 
-/* Starts the registry at the first call; false when the library is being unloaded. */
-bool dati_running(void);
+/* Starts the registry, unless it runs. DATI_NO_MEMORY: the next call tries again; DATI_NOT_RUNNING:
+ * the library is being unloaded. */
+DAT_RETURN dati_start(void);
 
 static inline bool dati_key_equal(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
 {

@@ -69,6 +69,7 @@ DAT_RETURN DAT_API dat_registry_providers_related(const DAT_NAME_PTR name1,
 						  DAT_HA_RELATIONSHIP *answer)
 {
 	DAT_HA_RELATIONSHIP first, second;
+	DAT_RETURN ret;
 
 	DATI_NO_CANCEL();
 	if (!name1)
@@ -77,8 +78,9 @@ DAT_RETURN DAT_API dat_registry_providers_related(const DAT_NAME_PTR name1,
 		return DATI_BAD_ARG(2);
 	if (!answer)
 		return DATI_BAD_ARG(3);
-	if (!dati_running())
-		return DATI_NOT_RUNNING;
+	ret = dati_start();
+	if (ret != DAT_SUCCESS)
+		return ret;
 	if (!is_known(name1) || !is_known(name2))
 		return DATI_NOT_REGISTERED;
 	if (!strcmp(name1, name2)) {

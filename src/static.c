@@ -165,12 +165,17 @@ static void free_entry(struct dati_static *st)
 	free(st);
 }
 
+/* Something is missing for want of memory. */
+static bool starved;
+
 static struct dati_static *new_entry(const DAT_PROVIDER_INFO *info)
 {
 	struct dati_static *st = calloc(1, sizeof(*st));
 
 	if (st)
 		st->info = *info;
+	else
+		starved = true;
 	return st;
 }
 
@@ -185,8 +190,10 @@ static bool append_way(struct dati_static *st, const char *library, const char *
 {
 	struct dati_way **at = &st->ways, *way = calloc(1, sizeof(*way));
 
-	if (!way)
+	if (!way) {
+		starved = true;
 		return false;
+	}
 	way->library = strdup(library);
 	way->params = params ? strdup(params) : NULL;
 	way->line = line;
@@ -195,6 +202,7 @@ static bool append_way(struct dati_static *st, const char *library, const char *
 		free(way->library);
 		free(way->params);
 		free(way);
+		starved = true;
 		return false;
 	}
 	while (*at)
@@ -271,17 +279,21 @@ static void find_source(void)
 	source.err = source.path ? dati_conf_read(&source.conf, source.path) : -ENOMEM;
 }
 
-void dati_static_start(void)
+static void log_source(void)
 {
 	size_t i;
 
-	find_source();
 	if (source.err)
-		dati_log(DATI_DBG_STATIC, "%s: %s", source.path ? source.path : "dat.conf",
-			 strerror(-source.err));
+		dati_log(DATI_DBG_STATIC, "%s: %s", source.path, strerror(-source.err));
 	for (i = 0; i < source.conf.num_bad_kept; i++)
 		if (source.conf.bad[i].reason)
 			dati_log(DATI_DBG_STATIC, "%s", source.conf.bad[i].reason);
+}
+
+static void add_entries(void)
+{
+	size_t i;
+
 	for (i = 0; i < source.conf.num_entries; i++)
 		add_record(&source.conf.entries[i]);
 	if (!builtins_resolve())
@@ -291,6 +303,20 @@ void dati_static_start(void)
 		add_builtin(builtins[i].name, builtins[i].params, DAT_FALSE);
 		add_builtin(builtins[i].name, builtins[i].params, DAT_TRUE);
 	}
+}
+
+bool dati_static_start(void)
+{
+	starved = false;
+	find_source();
+	if (source.err != -ENOMEM)
+		add_entries();
+	if (source.err == -ENOMEM || starved) {
+		dati_static_stop();
+		return false;
+	}
+	log_source();
+	return true;
 }
 
 /* False when a provider is still loaded: then nothing is freed. */

@@ -57,7 +57,8 @@ struct dati_source {
 	struct dati_conf conf;
 };
 
-void dati_static_start(void);
+/* False: no memory. Nothing is left behind, and it may be called again. */
+bool dati_static_start(void);
 const struct dati_source *dati_static_source(void);
 
 /* The rest is called with dati_lock held. */

@@ -4,6 +4,7 @@
  * Sockets and a timer are in an epoll set of their own, which is in the event queue's: whoever
  * sleeps on that wakes up, reads events, and so calls rdm_cm_progress.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include "rdm/cm_int.h"
 
 #define ROUND 64
+/* Nanoseconds after which a doorbell is tried again. */
+#define RING_AGAIN 1000000
 
 /* ---------------------------------------------------------------- timers */
 
@@ -37,6 +40,14 @@ void rdm_cm_timer_fini(struct rdm_cm *cm, struct dofi_timer *t)
 	cm->timer_users--;
 }
 
+/* Without eq->lock. */
+static void wake_soon(struct rdm_cm *cm)
+{
+	const struct itimerspec soon = { .it_value.tv_nsec = RING_AGAIN };
+
+	timerfd_settime(cm->timerfd, 0, &soon, NULL);
+}
+
 static void set_timerfd(struct rdm_cm *cm, uint64_t when)
 {
 	struct itimerspec at;
@@ -48,6 +59,35 @@ static void set_timerfd(struct rdm_cm *cm, uint64_t when)
 	}
 	timerfd_settime(cm->timerfd, TFD_TIMER_ABSTIME, &at, NULL);
 	cm->armed = when;
+	/* Asked for by another thread before that, perhaps, and undone. */
+	if (atomic_load(&cm->ring_again))
+		wake_soon(cm);
+}
+
+void rdm_cm_ring_later(struct rdm_ep *ep)
+{
+	struct rdm_cm *cm = ep->eq->cm;
+
+	ep->owes_ring = true;
+	atomic_store(&cm->ring_again, true);
+	wake_soon(cm);
+}
+
+/* Wakes the peers whose doorbell the kernel had no memory for. */
+static void ring_again(struct rdm_cm *cm)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &cm->conns) {
+		struct rdm_ep *ep = dofi_container(pos, struct rdm_cm_conn, link)->ep;
+
+		if (!ep)
+			continue;
+		rdm_lock(&ep->lock);
+		if (ep->owes_ring)
+			rdm_cm_ring(ep);
+		rdm_unlock(&ep->lock);
+	}
 }
 
 void rdm_cm_arm(struct rdm_cm *cm, struct dofi_timer *t, uint64_t when)
@@ -67,6 +107,8 @@ static void timer_ready(struct rdm_source *source, uint32_t events)
 	(void)n;
 	(void)events;
 	cm->armed = DOFI_NEVER;
+	if (atomic_exchange(&cm->ring_again, false))
+		ring_again(cm);
 }
 
 /* ---------------------------------------------------------------- socket objects */
@@ -246,21 +288,61 @@ void rdm_cm_linger(struct rdm_cm_conn *conn)
 	rdm_cm_arm(cm, &conn->timer, dofi_now() + patience);
 }
 
-bool rdm_cm_post(struct rdm_cm *cm, const struct rdm_event *what, const void *data, size_t len)
+static void post(struct rdm_eq *eq, struct rdm_event *event, const struct rdm_event *what,
+		 const void *data, size_t len)
 {
-	struct rdm_event *event = malloc(sizeof(*event));
-
-	if (!event) {
-		dofi_log(DOFI_LOG_ERROR, "no memory for a connection event");
-		return false;
-	}
 	*event = *what;
 	dofi_list_init(&event->link);
 	event->len = len;
 	if (len)
 		memcpy(event->data, data, len);
-	rdm_eq_push(cm->eq, event);
+	rdm_eq_push(eq, event);
+}
+
+bool rdm_cm_post_request(struct rdm_cm *cm, const struct rdm_event *what, const void *data,
+			 size_t len)
+{
+	struct rdm_event *event = malloc(sizeof(*event));
+
+	if (!event) {
+		dofi_log(DOFI_LOG_ERROR, "no memory for a connection request");
+		return false;
+	}
+	post(cm->eq, event, what, data, len);
 	return true;
+}
+
+int rdm_cm_reserve(struct rdm_ep *ep)
+{
+	for (int i = 0; i < RDM_EP_EVENTS; i++) {
+		if (!ep->reserved[i])
+			ep->reserved[i] = malloc(sizeof(*ep->reserved[i]));
+		if (!ep->reserved[i])
+			return -FI_ENOMEM;
+	}
+	return 0;
+}
+
+void rdm_cm_unreserve(struct rdm_ep *ep)
+{
+	for (int i = 0; i < RDM_EP_EVENTS; i++) {
+		free(ep->reserved[i]);
+		ep->reserved[i] = NULL;
+	}
+}
+
+void rdm_cm_post(struct rdm_ep *ep, const struct rdm_event *what, const void *data, size_t len)
+{
+	for (int i = 0; i < RDM_EP_EVENTS; i++) {
+		struct rdm_event *event = ep->reserved[i];
+
+		if (!event)
+			continue;
+		ep->reserved[i] = NULL;
+		post(ep->eq, event, what, data, len);
+		return;
+	}
+	assert(!"an endpoint has no more events than are reserved");
 }
 
 /* ---------------------------------------------------------------- the event queue's calls */

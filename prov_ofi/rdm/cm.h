@@ -52,8 +52,10 @@ int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep);
  * 0. */
 int rdm_cm_own_peer(struct rdm_ep *ep);
 
-/* Doorbell (ep->lock held): wakes a peer that sleeps. */
+/* Doorbell (ep->lock held): wakes a peer that sleeps, at once or, if the kernel has no memory for
+ * that, a moment later. */
 void rdm_cm_ring(struct rdm_ep *ep);
+void rdm_cm_ring_later(struct rdm_ep *ep);
 /* Takes doorbell bytes, and nothing else, off the socket (ep->lock held). False: the peer rings no
  * more, the socket must leave the set. */
 bool rdm_cm_quiet(struct rdm_ep *ep);

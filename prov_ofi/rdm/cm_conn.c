@@ -40,7 +40,7 @@ void rdm_cm_fail(struct rdm_cm_conn *conn, int err, const void *data, size_t len
 	struct rdm_event event = { .event = 0, .err = err, .fid = &conn->ep->fid.fid };
 
 	set_state(conn->ep, RDM_DOWN);
-	rdm_cm_post(conn->cm, &event, data, len);
+	rdm_cm_post(conn->ep, &event, data, len);
 	rdm_cm_kill(conn);
 }
 
@@ -51,7 +51,7 @@ static void post_unreached(struct rdm_ep *ep, int err)
 				   .fid = &ep->fid.fid };
 
 	set_state(ep, RDM_DOWN);
-	rdm_cm_post(ep->eq->cm, &event, NULL, 0);
+	rdm_cm_post(ep, &event, NULL, 0);
 }
 
 static void fail_unreached(struct rdm_cm_conn *conn, int err)
@@ -432,6 +432,8 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	memcpy(&to, sa, dofi_addr_len(sa));
 	pthread_mutex_lock(&ep->eq->lock);
 	if (!ep->cm && atomic_load(&ep->state) == RDM_NEW)
+		ret = rdm_cm_reserve(ep);
+	if (!ret)
 		ret = start(ep, &to, param, len);
 	pthread_mutex_unlock(&ep->eq->lock);
 	return ret;
@@ -499,7 +501,9 @@ static int ep_accept(struct fid_ep *fid, const void *param, size_t len)
 	pthread_mutex_lock(&ep->eq->lock);
 	conn = ep->cm;
 	ret = conn && conn->step == RDM_CM_GIVEN && !conn->decided && conn->cm->eq == ep->eq
-		? rdm_cm_watch(conn, EPOLLOUT) : -FI_EINVAL;
+		? rdm_cm_reserve(ep) : -FI_EINVAL;
+	if (!ret)
+		ret = rdm_cm_watch(conn, EPOLLOUT);
 	if (!ret) {
 		conn->decided = true;
 		if (client_gone(conn))
@@ -595,7 +599,7 @@ static int shut_down(struct rdm_ep *ep)
 	default:
 		return -FI_ENOTCONN;
 	}
-	rdm_cm_post(ep->eq->cm, &event, NULL, 0);
+	rdm_cm_post(ep, &event, NULL, 0);
 	return 0;
 }
 
@@ -617,6 +621,7 @@ void rdm_cm_forget(struct rdm_ep *ep)
 {
 	struct rdm_cm_conn *conn = ep->cm;
 
+	rdm_cm_unreserve(ep);
 	if (!conn)
 		return;
 	switch (conn->step) {

@@ -27,7 +27,7 @@ void rdm_cm_live(struct rdm_cm_conn *conn, const void *data, size_t len)
 	rdm_unlock(&ep->lock);
 	rdm_cm_step(conn, RDM_CM_LIVE);
 	rdm_ep_up(ep);
-	rdm_cm_post(conn->cm, &event, data, len);
+	rdm_cm_post(conn->ep, &event, data, len);
 	/* It was watched for other events: this cannot fail. */
 	rdm_cm_watch(conn, EPOLLRDHUP);
 }
@@ -50,10 +50,13 @@ void rdm_cm_ring(struct rdm_ep *ep)
 
 	/* A socket without room holds bells that the peer has not heard yet. Posts come here, and
 	 * must not be cancelled. */
+	ep->owes_ring = false;
 	if (atomic_load(&ep->state) == RDM_UP && ep->sock >= 0) {
 		DOFI_NO_CANCEL();
 
-		send(ep->sock, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (send(ep->sock, &bell, sizeof(bell), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+		    (errno == ENOBUFS || errno == ENOMEM))
+			rdm_cm_ring_later(ep);
 	}
 }
 
@@ -122,7 +125,7 @@ static void report_end(struct rdm_cm_conn *conn)
 	rdm_unlock(&conn->ep->lock);
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	rdm_cm_step(conn, RDM_CM_ENDED);
-	rdm_cm_post(conn->cm, &event, NULL, 0);
+	rdm_cm_post(conn->ep, &event, NULL, 0);
 }
 
 /* A byte for whoever still has the peer's socket: who lives after BYE does not read it any more, or

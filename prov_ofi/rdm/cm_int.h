@@ -49,6 +49,7 @@ struct rdm_cm {
 	struct dofi_list conns;		/* all others */
 	struct dofi_list ending;	/* of those: the peer has ended, data remains */
 	struct dofi_list dead;		/* freed when nobody can have an event about them */
+	_Atomic bool ring_again;	/* some endpoint owes its peer a ring; any thread sets it */
 	struct rdm_secret *secret;	/* NULL: none is wanted */
 	bool busy;			/* epoll's answer is being worked through */
 };
@@ -140,8 +141,14 @@ void rdm_cm_close_socket(struct rdm_cm_conn *conn);
 void rdm_cm_close_offered(struct rdm_cm_conn *conn);
 /* What it has to send goes out, then the socket is closed, at the latest after a time. */
 void rdm_cm_linger(struct rdm_cm_conn *conn);
-/* Posts an event. False: no memory, which the log says. */
-bool rdm_cm_post(struct rdm_cm *cm, const struct rdm_event *what, const void *data, size_t len);
+/* Posts a request's event. False: no memory, which the log says. */
+bool rdm_cm_post_request(struct rdm_cm *cm, const struct rdm_event *what, const void *data,
+			 size_t len);
+/* Allocates the events that the endpoint may need once it connects or accepts. 0 or -FI_ENOMEM. */
+int rdm_cm_reserve(struct rdm_ep *ep);
+void rdm_cm_unreserve(struct rdm_ep *ep);
+/* Posts one of them. */
+void rdm_cm_post(struct rdm_ep *ep, const struct rdm_event *what, const void *data, size_t len);
 
 /* What a listener on this host that is neither root's nor this user's can prove itself by. */
 enum rdm_cm_proof {

@@ -75,7 +75,7 @@ static void give(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 	/* Until it is decided nothing that the client does matters. */
 	rdm_cm_watch(conn, 0);
 	rdm_cm_step(conn, RDM_CM_GIVEN);
-	if (!rdm_cm_post(conn->cm, &event, msg->data, msg->data_len)) {
+	if (!rdm_cm_post_request(conn->cm, &event, msg->data, msg->data_len)) {
 		dofi_lib.freeinfo(event.info);
 		turn_away(conn);
 	}

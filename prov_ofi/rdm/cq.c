@@ -58,25 +58,59 @@ static bool grow(struct rdm_cq *cq, uint32_t head, uint32_t tail)
 	return true;
 }
 
-void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
-		 int err)
+/* cq->lock held, and the ring has room. */
+static void put(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		int err)
 {
-	struct rdm_completion *c;
-	uint32_t head, tail;
+	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	struct rdm_completion *c = &cq->ring[tail & (cq->room - 1)];
 
-	rdm_lock(&cq->lock);
-	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-	/* Without memory the oldest one is lost; there is nothing better to do. */
-	if (tail - head == cq->room && !grow(cq, head, tail))
-		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
-	c = &cq->ring[tail & (cq->room - 1)];
 	c->entry.op_context = context;
 	c->entry.flags = flags;
 	c->entry.len = len;
 	c->entry.data = data;
 	c->err = err;
 	atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
+}
+
+/* No memory for a larger ring. An operation without a context is of no interest to anybody. */
+static void hold(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		 int err)
+{
+	struct rdm_held *held = context;
+
+	if (!held)
+		return;
+	*held = (struct rdm_held){ .flags = flags, .len = len, .data = data, .err = err };
+	*cq->held_end = held;
+	cq->held_end = &held->next;
+}
+
+/* The ring has room again; cq->lock held. */
+static void refill(struct rdm_cq *cq)
+{
+	struct rdm_held *held;
+
+	while ((held = cq->held) && cq->tail - cq->head < cq->room) {
+		cq->held = held->next;
+		if (!cq->held)
+			cq->held_end = &cq->held;
+		put(cq, held, held->flags, held->len, held->data, held->err);
+	}
+}
+
+void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		 int err)
+{
+	uint32_t head, tail;
+
+	rdm_lock(&cq->lock);
+	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
+	if (cq->held || (tail - head == cq->room && !grow(cq, head, tail)))
+		hold(cq, context, flags, len, data, err);
+	else
+		put(cq, context, flags, len, data, err);
 	rdm_unlock(&cq->lock);
 	rdm_cq_wake(cq);
 }
@@ -216,6 +250,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 		head++;
 	}
 	atomic_store_explicit(&cq->head, head, memory_order_relaxed);
+	if (cq->held)
+		refill(cq);
 	rdm_unlock(&cq->lock);
 	if (n)
 		return (ssize_t)n;
@@ -241,6 +277,8 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err, uint6
 		err->err = c->err;
 		err->prov_errno = 0;
 		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
+		if (cq->held)
+			refill(cq);
 		ret = 1;
 	}
 	rdm_unlock(&cq->lock);
@@ -520,6 +558,7 @@ int rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	cq->fid.ops = &cq_ops;
 	cq->domain = dofi_container(domain, struct rdm_domain, fid);
 	cq->epfd = cq->signal = -1;
+	cq->held_end = &cq->held;
 	cq->room = 64;
 	while (cq->room < attr->size && cq->room < FIRST_ROOM_MOST)
 		cq->room *= 2;

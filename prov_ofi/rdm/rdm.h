@@ -111,6 +111,14 @@ struct rdm_sink {
 	size_t n, room;
 };
 
+/* A completion for which the ring cannot grow, in the context of its operation. */
+struct rdm_held {
+	struct rdm_held *next;
+	uint64_t flags, len, data;
+	int err;
+};
+_Static_assert(sizeof(struct rdm_held) <= sizeof(struct fi_context2), "it fits there");
+
 struct rdm_cq {
 	struct fid_cq fid;
 	struct rdm_domain *domain;
@@ -124,6 +132,7 @@ struct rdm_cq {
 	struct rdm_completion *ring;	/* room is a power of two; grows, loses nothing */
 	uint32_t room;
 	_Atomic uint32_t head, tail;
+	struct rdm_held *held, **held_end;	/* behind those of the ring, which is full */
 	_Atomic bool armed;		/* somebody sleeps on epfd */
 	int signal;			/* eventfd, in epfd */
 	int epfd;			/* FI_GETWAIT: signal, sockets of connections whose peers
@@ -239,6 +248,10 @@ struct rdm_bulk_queue {
 	uint32_t requests;		/* those that are no reads */
 };
 
+/* An endpoint reports how its attempt to connect ended, and the end of its connection. Neither may
+ * be lost for want of memory, which is therefore allocated before the attempt. */
+#define RDM_EP_EVENTS 2
+
 enum rdm_state { RDM_NEW, RDM_CONNECTING, RDM_UP, RDM_DOWN };
 
 struct rdm_ep {
@@ -296,11 +309,14 @@ struct rdm_ep {
 	uint32_t reads_at;		/* the read that the next answer is for */
 
 	/* connection manager's (eq->lock) */
+	struct rdm_event *reserved[RDM_EP_EVENTS];
 	int sock;			/* of the handshake, -1: none */
 	union dofi_addr local, peer;	/* with ports */
 	bool has_qual;
 	uint64_t qual;			/* in the name of a listener's unix socket, beside the port */
 	void *cm;
+
+	bool owes_ring;			/* its doorbell was not taken */
 
 	/* wire's */
 	_Atomic int broken;		/* positive FI_* code: the connection cannot go on */

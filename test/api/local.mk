@@ -3,7 +3,9 @@ EXTRA_DIST += test/api/skips.txt test/mutate.sh test/rules.md test/rules.sh
 
 if HAVE_CUNIT
 check_PROGRAMS += test/api/test-api-12 test/api/test-api-20 test/api/load-12 test/api/load-20
+check_PROGRAMS += test/api/test-starve-12 test/api/test-starve-20
 TESTS += test/api/test-api-12 test/api/test-api-20 test/rules.sh
+TESTS += test/api/test-starve-12 test/api/test-starve-20
 
 # The order of the files is that of the suites.
 test_api_common = \
@@ -87,6 +89,19 @@ test_api_test_api_20_SOURCES = $(test_api_common) test/api/ext.h test/api/t_ext.
 	test/api/t_ext_atomic.c
 test_api_test_api_20_CPPFLAGS = $(test_api_cppflags_20)
 test_api_test_api_20_LDADD = libdattest.la libdat2.la
+
+# With an allocator of its own, which must stand before that of the libraries.
+test_starve_sources = test/api/api.h test/api/events.c test/api/main.c test/api/rig.c \
+	test/api/rig.h test/api/srq_rig.c test/api/srq_rig.h test/api/starve.c test/api/starve.h \
+	test/api/t_starve.c
+test_api_test_starve_12_SOURCES = $(test_starve_sources)
+test_api_test_starve_12_CPPFLAGS = $(test_api_cppflags_12)
+test_api_test_starve_12_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
+test_api_test_starve_12_LDADD = libdattest.la libdat.la
+test_api_test_starve_20_SOURCES = $(test_starve_sources)
+test_api_test_starve_20_CPPFLAGS = $(test_api_cppflags_20)
+test_api_test_starve_20_LDFLAGS = $(AM_LDFLAGS) -Wl,--export-dynamic
+test_api_test_starve_20_LDADD = libdattest.la libdat2.la
 
 # Linked with no DAT library: they load one themselves.
 test_api_load_12_SOURCES = test/api/api.h test/api/load.c

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The allocator and the send that fail for the library under test. */
+#include "starve.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static atomic_int bells;
+
+int starve_bells(int count)
+{
+	return atomic_exchange(&bells, count);
+}
+
+__attribute__((visibility("default")))
+ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	int left = atomic_load(&bells);
+
+	while (len == 1 && left > 0)
+		if (atomic_compare_exchange_weak(&bells, &left, left - 1)) {
+			errno = ENOBUFS;
+			return -1;
+		}
+	return syscall(SYS_sendto, fd, buf, len, flags, NULL, 0);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__GLIBC__)
+
+bool starve_works(void)
+{
+	return false;
+}
+
+void starve_from(int number, int more)
+{
+	(void)number;
+	(void)more;
+}
+
+int starve_end(void)
+{
+	return 0;
+}
+
+#else
+
+#define EXPORT __attribute__((visibility("default")))
+#define CALLER ((uintptr_t)__builtin_return_address(0))
+#define RANGES 8
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t size);
+
+/* Text of the libraries under test. */
+static struct {
+	uintptr_t from, to;
+} range[RANGES];
+static atomic_int ranges, skip, left, failed;
+static atomic_bool armed;
+
+bool starve_works(void)
+{
+	return true;
+}
+
+static int note_range(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	int n = atomic_load(&ranges);
+
+	(void)size;
+	(void)arg;
+	if (!strstr(info->dlpi_name, "libdaplofi") && !strstr(info->dlpi_name, "libdat"))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum && n < RANGES; i++) {
+		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+
+		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X))
+			continue;
+		range[n].from = info->dlpi_addr + ph->p_vaddr;
+		range[n].to = range[n].from + ph->p_memsz;
+		n++;
+	}
+	atomic_store(&ranges, n);
+	return 0;
+}
+
+void starve_from(int number, int more)
+{
+	atomic_store(&armed, false);
+	atomic_store(&ranges, 0);
+	dl_iterate_phdr(note_range, NULL);
+	atomic_store(&skip, number);
+	atomic_store(&left, more < 0 ? INT32_MAX : more + 1);
+	atomic_store(&failed, 0);
+	atomic_store(&armed, true);
+}
+
+int starve_end(void)
+{
+	atomic_store(&armed, false);
+	return atomic_load(&failed);
+}
+
+static bool is_ours(uintptr_t caller)
+{
+	int n = atomic_load(&ranges);
+
+	for (int i = 0; i < n; i++)
+		if (caller >= range[i].from && caller < range[i].to)
+			return true;
+	return false;
+}
+
+static bool fails(uintptr_t caller)
+{
+	if (!atomic_load_explicit(&armed, memory_order_acquire) || !is_ours(caller))
+		return false;
+	if (atomic_fetch_sub(&skip, 1) > 0)
+		return false;
+	if (atomic_fetch_sub(&left, 1) <= 0)
+		return false;
+	atomic_fetch_add(&failed, 1);
+	errno = ENOMEM;
+	return true;
+}
+
+EXPORT void *malloc(size_t size)
+{
+	return fails(CALLER) ? NULL : __libc_malloc(size);
+}
+
+EXPORT void *calloc(size_t n, size_t size)
+{
+	return fails(CALLER) ? NULL : __libc_calloc(n, size);
+}
+
+EXPORT void *realloc(void *p, size_t size)
+{
+	return fails(CALLER) ? NULL : __libc_realloc(p, size);
+}
+
+EXPORT char *strdup(const char *text)
+{
+	size_t len = strlen(text) + 1;
+	char *copy = fails(CALLER) ? NULL : __libc_malloc(len);
+
+	return copy ? memcpy(copy, text, len) : NULL;
+}
+
+#endif
