@@ -9,11 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "conf.h"
 
 #define FIELDS 8
+#define NULL_MAJOR 1		/* of /dev/null */
+#define NULL_MINOR 3
 
 enum token {
 	TOKEN_WORD,
@@ -295,17 +299,34 @@ static void read_line(struct dati_conf *conf, unsigned int line, const char *tex
 		keep_record(conf, &r);
 }
 
+/* A regular file; or the null device, which is an empty one. */
+static int check_kind(int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (S_ISDIR(st.st_mode))
+		return -EISDIR;
+	if (!S_ISREG(st.st_mode) &&
+	    !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(NULL_MAJOR, NULL_MINOR)))
+		return DATI_CONF_NO_FILE;
+	return 0;
+}
+
 static int read_text(const char *path, char **text, size_t *len)
 {
 	ssize_t n = 1;
 	int fd, err = 0;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* A FIFO would keep the program waiting for a writer. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
 	*len = 0;
-	*text = malloc(DATI_CONF_MAX_FILE + 1);
-	if (!*text)
+	err = check_kind(fd);
+	*text = err ? NULL : malloc(DATI_CONF_MAX_FILE + 1);
+	if (!err && !*text)
 		err = -ENOMEM;
 	while (!err && n > 0 && *len <= DATI_CONF_MAX_FILE) {
 		n = read(fd, *text + *len, DATI_CONF_MAX_FILE + 1 - *len);
@@ -349,6 +370,11 @@ int dati_conf_read(struct dati_conf *conf, const char *path)
 	}
 	free(text);
 	return conf->starved ? -ENOMEM : 0;
+}
+
+const char *dati_conf_error(int err)
+{
+	return err == DATI_CONF_NO_FILE ? "it is not a regular file" : strerror(-err);
 }
 
 void dati_conf_free(struct dati_conf *conf)

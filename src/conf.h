@@ -3,6 +3,7 @@
 #ifndef DATI_CONF_H
 #define DATI_CONF_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -41,6 +42,9 @@ struct dati_conf {
 
 /* 0, or a negative errno when the file cannot be read; `path` must outlive `conf`. */
 int dati_conf_read(struct dati_conf *conf, const char *path);
+#define DATI_CONF_NO_FILE (-EOPNOTSUPP)	/* a FIFO, a socket or a device */
+/* Words for what it returned. */
+const char *dati_conf_error(int err);
 void dati_conf_free(struct dati_conf *conf);
 
 #endif /* DATI_CONF_H */

@@ -190,7 +190,7 @@ static void add_source(struct paragraph *p)
 
 	if (source->err)
 		add_line(p, "registry file %s%s: %s", source->path ? source->path : "", by,
-			 strerror(-source->err));
+			 dati_conf_error(source->err));
 	else
 		add_line(p, "registry file %s%s: %zu %s, %zu bad %s", source->path, by, good,
 			 good == 1 ? "entry" : "entries", bad, bad == 1 ? "line" : "lines");

@@ -284,7 +284,7 @@ static void log_source(void)
 	size_t i;
 
 	if (source.err)
-		dati_log(DATI_DBG_STATIC, "%s: %s", source.path, strerror(-source.err));
+		dati_log(DATI_DBG_STATIC, "%s: %s", source.path, dati_conf_error(source.err));
 	for (i = 0; i < source.conf.num_bad_kept; i++)
 		if (source.conf.bad[i].reason)
 			dati_log(DATI_DBG_STATIC, "%s", source.conf.bad[i].reason);

@@ -82,7 +82,9 @@ static void open_file(struct dofi_sink *sink)
 	sink->opened_by = getpid();
 	close_file(sink);
 	expand(sink->path, path, sizeof(path));
-	sink->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0666);
+	/* A FIFO that nobody reads is an error, and one that is full takes no more. */
+	sink->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+			0666);
 	if (sink->fd < 0)
 		fprintf(stderr, "dat-ofi[%ld]: %s=%s: %s; stderr is used\n", (long)getpid(),
 			sink->setting, path, strerror(errno));

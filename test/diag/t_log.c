@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "run.h"
@@ -123,6 +124,21 @@ TEST(log, file)
 	ASSERT_EQ(play("open", "a", NULL), 0);
 	read_instead(path);
 	ASSERT_EQ(lines_told(), 2);
+}
+
+/* A writer of a FIFO would wait for its reader. */
+TEST(log, fifo_without_reader)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/fifo", work_dir());
+	ASSERT(!mkfifo(path, 0600));
+	give_conf(LINE("a", GOOD));
+	give_env("DAPL_OFI_LOGG", "4");
+	give_env("DAPL_OFI_LOG_FILE", path);
+	ASSERT_EQ(play("open", "a", NULL), 0);
+	must_say("; stderr is used\n");
+	must_say(UNKNOWN);
 }
 
 TEST(log, file_that_cannot_be_opened)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "rig.h"
 
@@ -248,6 +249,45 @@ static void directory(void)
 	rig_unload();
 }
 
+/* Without a writer: an open that waits for one would never end. */
+static void fifo(void)
+{
+	char path[64] = "/tmp/libdat-fifo-XXXXXX", expected[128];
+	DAT_IA_HANDLE ia;
+
+	CU_ASSERT_FATAL(mkdtemp(path) != NULL);
+	strcat(path, "/fifo");
+	CU_ASSERT_FATAL(!mkfifo(path, 0600));
+	setenv("DAT_OVERRIDE", path, 1);
+	rig_load(NULL);
+	rig_catch_stderr();
+	rig_open("a", &ia);
+	snprintf(expected, sizeof(expected), "registry file %s (DAT_OVERRIDE): it is not a regular "
+		 "file\n", path);
+	CU_ASSERT(strstr(rig_caught(), expected) != NULL);
+	rig_unload();
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+}
+
+/* Neither is it read for ever, nor is the one that is always empty refused. */
+static void devices(void)
+{
+	setenv("DAT_OVERRIDE", "/dev/zero", 1);
+	rig_load(NULL);
+	CHECK_TEXT(rig_list(), "");
+	rig_unload();
+	setenv("DAT_OVERRIDE", "/dev/null", 1);
+	setenv("DAT_DBG_TYPE", "4", 1);
+	rig_load(NULL);
+	rig_catch_stderr();
+	CHECK_TEXT(rig_list(), "");
+	CHECK_TEXT(rig_caught(), "");
+	rig_unload();
+	unsetenv("DAT_DBG_TYPE");
+}
+
 /* The file that we install as an example. */
 static void sample(void)
 {
@@ -296,6 +336,8 @@ void add_conf_suite(void)
 	ADD_OURS(s, "at most 1024 entries are kept", many_entries);
 	ADD_OURS(s, "a line with a NUL byte is dropped", nul_byte);
 	ADD_OURS(s, "a directory is no registry file", directory);
+	ADD_OURS(s, "a FIFO is no registry file, and nobody waits for it", fifo);
+	ADD_OURS(s, "devices are no registry files, but for the null device", devices);
 	ADD_OURS(s, "the example that is installed has no bad line", sample);
 	ADD_OURS(s, "noise is survived", noise);
 }

@@ -11,6 +11,7 @@
 #define INFO_NAME(name) INFO_CAT(name, DAT_API_MAJOR)
 
 /* libdat's own files */
+#define dati_conf_error INFO_NAME(dati_conf_error)
 #define dati_conf_free INFO_NAME(dati_conf_free)
 #define dati_conf_read INFO_NAME(dati_conf_read)
 #define dati_legacy_params INFO_NAME(dati_legacy_params)
