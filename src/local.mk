@@ -20,6 +20,8 @@ dati_sources = \
 	src/load.h \
 	src/registry.c \
 	src/registry.h \
+	src/rank.c \
+	src/rank.h \
 	src/static.c \
 	src/static.h \
 	src/strerror.c \

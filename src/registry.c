@@ -200,32 +200,31 @@ DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *entries
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 	const struct dati_static *st;
-	DAT_COUNT n = 0;
+	DAT_COUNT n = 0, all = 0;
 
 	DATI_NO_CANCEL();
 	if (!entries)
 		return DATI_BAD_ARG(2);
-	if (max > 0 && !list)
-		return DATI_BAD_ARG(3);
 	ret = dati_start();
 	if (ret != DAT_SUCCESS)
 		return ret;
 	dati_diag_probing();
 
 	pthread_mutex_lock(&dati_lock);
-	for (st = dati_static_first(); st; st = dati_static_next(st), n++) {
-		if (max <= 0)
+	for (st = dati_static_first(); st; st = dati_static_next(st), all++) {
+		if (ret || n >= max)
 			continue;
-		if (n == max)
-			break;
-		if (!list[n]) {
+		if (!list || !list[n])
 			ret = DATI_BAD_ARG(3);
-			n = 0;
-			break;
-		}
-		*list[n] = st->info;
+		else
+			*list[n++] = st->info;
 	}
 	pthread_mutex_unlock(&dati_lock);
-	*entries = n;
-	return max > 0 ? ret : DATI_BAD_ARG(1);
+	if (max <= 0)
+		ret = DATI_BAD_ARG(1);
+	else if (!list)
+		ret = DATI_BAD_ARG(3);
+	/* A list that is too short is filled; a failure tells how long it should be. */
+	*entries = ret ? all : n;
+	return ret;
 }

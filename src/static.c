@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "diag.h"
+#include "rank.h"
 #include "registry.h"
 #include "static.h"
 
@@ -17,7 +18,6 @@
 #error "DATI_CONF_PATH must name the installed dat.conf"
 #endif
 #define FALLBACK_CONF_PATH "/etc/dat.conf"
-#define RDMA_DEVICES "/sys/class/infiniband/"
 
 static const struct {
 	const char *name;
@@ -76,16 +76,6 @@ static bool names_device(const char *name)
 	       !strpbrk(name, " \t\"");
 }
 
-static bool is_rdma_device(const char *name)
-{
-	char path[DAT_NAME_MAX_LENGTH + sizeof(RDMA_DEVICES)];
-
-	if (!*name || *name == '.' || strchr(name, '/'))
-		return false;
-	snprintf(path, sizeof(path), RDMA_DEVICES "%s", name);
-	return !access(path, F_OK);
-}
-
 /* "mlx4_0-1u": port 1 of the device mlx4_0, by a connection manager that the letter stands for. */
 static void cut_port(char *device)
 {
@@ -114,9 +104,9 @@ void dati_legacy_params(const char *name, char *params, size_t size)
 	}
 	if (!*domain)
 		return;
-	if (!if_nametoindex(domain) && !is_rdma_device(domain))
+	if (!if_nametoindex(domain) && !dati_is_rdma_device(domain))
 		cut_port(domain);
-	if (if_nametoindex(domain) || is_rdma_device(domain))
+	if (if_nametoindex(domain) || dati_is_rdma_device(domain))
 		snprintf(params, size, "domain=%s", domain);
 }
 
@@ -264,6 +254,41 @@ static void add_builtin(const char *name, const char *params, DAT_BOOLEAN thread
 	append_entry(st);
 }
 
+static void add_builtins(void)
+{
+	size_t i;
+
+	add_last_resorts();
+	for (i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
+		add_builtin(builtins[i].name, builtins[i].params, DAT_FALSE);
+		add_builtin(builtins[i].name, builtins[i].params, DAT_TRUE);
+	}
+}
+
+/* Programs that ask for a few entries, or try one after the other, see those first that open. */
+static void sort_entries(void)
+{
+	struct dati_static *from = entries, *st;
+
+	dati_rank(from);
+	entries = NULL;
+	last_entry = &entries;
+	for (unsigned int rank = 0; rank < DATI_RANKS; rank++) {
+		struct dati_static **at = &from;
+
+		while (*at) {
+			st = *at;
+			if (st->rank != rank) {
+				at = &st->next;
+				continue;
+			}
+			*at = st->next;
+			st->next = NULL;
+			append_entry(st);
+		}
+	}
+}
+
 /* A setuid program does not let its caller choose libraries. */
 static void find_source(void)
 {
@@ -296,13 +321,9 @@ static void add_entries(void)
 
 	for (i = 0; i < source.conf.num_entries; i++)
 		add_record(&source.conf.entries[i]);
-	if (!builtins_resolve())
-		return;
-	add_last_resorts();
-	for (i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
-		add_builtin(builtins[i].name, builtins[i].params, DAT_FALSE);
-		add_builtin(builtins[i].name, builtins[i].params, DAT_TRUE);
-	}
+	if (builtins_resolve())
+		add_builtins();
+	sort_entries();
 }
 
 bool dati_static_start(void)

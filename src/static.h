@@ -34,6 +34,7 @@ struct dati_static {
 	DAT_PROVIDER_INFO info;
 	struct dati_way *ways;
 	bool listed;
+	unsigned int rank;	/* of rank.h */
 	bool transient;		/* made for a legacy or caught name, gone after its last use */
 
 	/* Guarded by dati_lock; what the worker of a busy entry fills is its own meanwhile. */

@@ -14,19 +14,27 @@
 
 #if DAT_API_MAJOR == 1
 #define V "1.2"
+#define OTHER_V "2.0"
 #define OWN_LIBRARY "libdaplofi.so.1"
 #else
 #define V "2.0"
+#define OTHER_V "1.2"
 #define OWN_LIBRARY "libdaplofi.so.2"
 #endif
 #define BOTH(name) name "/" V "/0 " name "/" V "/1 "
-#define OF_FABRICS BOTH("ofi-tcp") BOTH("ofi-verbs") BOTH("ofi-shm") \
-	BOTH("ofi-rxm") BOTH("ofi-efa")
+#define OF_FABRICS BOTH("ofi-tcp") BOTH("ofi-shm") BOTH("ofi-rxm") OF_DEVICES
+#define OF_DEVICES BOTH("ofi-verbs") BOTH("ofi-efa")
 #define BUILTINS BOTH("ofi") OF_FABRICS
+/* What the loader would find, so far as a listing can know. */
+#define FOUND(name, params) \
+	name " " API " nonthreadsafe default libc.so.6 d.1.0 \"" params "\" \"\"\n"
+#define OWN(name, params) \
+	name " " API " nonthreadsafe default " OWN_LIBRARY " d.1.0 \"" params "\" \"\"\n"
 #define DEAD(name, params) \
 	name " " API " nonthreadsafe default /nonexistent.so d.1.0 \"" params "\" \"\"\n"
 
 static char own_library[PATH_MAX];
+static char conf_text[4096];
 
 /* The rig's directory is where the loader looks first: there the fake plays our provider. */
 static int place_provider(void)
@@ -93,14 +101,66 @@ static bool fails(const char *name)
 
 static void listed_behind_file(void)
 {
-	load_with_system_conf(LINE("a", ""));
+	load_with_system_conf(FOUND("a", ""));
 	CHECK_TEXT(rig_list(), "a/" V "/0 " BUILTINS);
 	end_system_conf();
 }
 
+/* Programs that ask for a few entries see what they can open. */
+static void own_version_first(void)
+{
+	load_with_system_conf("x " OTHER_API " nonthreadsafe default libc.so.6 d.1.0 \"\" \"\"\n"
+			      "ofi " OTHER_API " threadsafe default libc.so.6 d.1.0 \"\" \"\"\n"
+			      FOUND("a", ""));
+	CHECK_TEXT(rig_list(), "a/" V "/0 " BUILTINS "x/" OTHER_V "/0 ofi/" OTHER_V "/1 ");
+	end_system_conf();
+}
+
+static void dead_ones_behind(void)
+{
+	char card[160];
+
+	/* A provider of the original's family is there, its device is not. */
+	snprintf(card, sizeof(card), "%s/libdaplcard.so", rig_dir());
+	CU_ASSERT_FALSE(symlink(FAKE_PATH, card));
+	snprintf(conf_text, sizeof(conf_text),
+		 DEAD("path", "")
+		 "bare " API " nonthreadsafe default libno-such.so.7 d.1.0 \"\" \"\"\n"
+		 "card " API " nonthreadsafe default %s d.1.0 \"mlx9_0 1\" \"\"\n"
+		 "nic " API " nonthreadsafe default %s d.1.0 \"lo 0\" \"\"\n"
+		 OWN("device", "provider=verbs domain=nosuch0")
+		 OWN("interface", "provider=tcp domain=nosuch1")
+		 OWN("alive", "provider=tcp domain=lo")
+		 OWN("address", "provider=tcp domain=127.0.0.1") FOUND("a", "x"), card, card);
+	rig_load(conf_text);
+	CHECK_TEXT(rig_list(), "nic/" V "/0 alive/" V "/0 address/" V "/0 a/" V "/0 "
+		   "path/" V "/0 bare/" V "/0 card/" V "/0 device/" V "/0 interface/" V "/0 ");
+	rig_unload();
+	unlink(card);
+}
+
+static void dead_ones_behind_builtins(void)
+{
+	const char *names;
+
+	load_with_system_conf(DEAD("path", ""));
+	names = rig_list();
+	CU_ASSERT_PTR_EQUAL(strstr(names, BOTH("ofi") BOTH("ofi-tcp") BOTH("ofi-shm")), names);
+	CU_ASSERT_PTR_NOT_NULL(strstr(names, "path/" V "/0 "));
+	end_system_conf();
+}
+
+/* One of the ways is enough; legacy names have one of ours. */
+static void second_ways_count(void)
+{
+	rig_load(DEAD("gone", "") DEAD("twice", "") FOUND("twice", "") DEAD("ofa-v2-mlx9_0", ""));
+	CHECK_TEXT(rig_list(), "twice/" V "/0 ofa-v2-mlx9_0/" V "/0 gone/" V "/0 ");
+	rig_unload();
+}
+
 static void file_wins(void)
 {
-	load_with_system_conf("ofi " API " threadsafe default x d.1.0 \"\" \"\"\n");
+	load_with_system_conf("ofi " API " threadsafe default libc.so.6 d.1.0 \"\" \"\"\n");
 	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi/" V "/0 " OF_FABRICS);
 	end_system_conf();
 	load_with_system_conf("ofi " OTHER_API " threadsafe default x d.1.0 \"\" \"\"\n");
@@ -111,14 +171,23 @@ static void file_wins(void)
 /* Without the installed file comes /etc/dat.conf, whatever this machine has there. */
 static void fallback(void)
 {
-	char expected[8192];
+	static const char builtins[] = BUILTINS;
+	char wanted[8192 + sizeof(builtins)], *word;
+	const char *got;
+	size_t len;
 
 	setenv("DAT_OVERRIDE", "/etc/dat.conf", 1);
 	rig_load(NULL);
-	snprintf(expected, sizeof(expected), "%s" BUILTINS, rig_list());
+	snprintf(wanted, sizeof(wanted), "%s%s", rig_list(), builtins);
 	rig_unload();
 	load_with_system_conf(NULL);
-	CHECK_TEXT(rig_list(), expected);
+	got = rig_list();
+	/* All of both; the order depends on what this machine has. */
+	CU_ASSERT_EQUAL(strlen(got), strlen(wanted));
+	for (word = wanted; *word; word += len) {
+		len = strcspn(word, " ") + 1;
+		CU_ASSERT_PTR_NOT_NULL(memmem(got, strlen(got), word, len));
+	}
 	end_system_conf();
 }
 
@@ -421,8 +490,8 @@ static void any_name_of_a_kind(void)
 
 	load_with_system_conf("* " API " nonthreadsafe default " OWN_LIBRARY
 			      " d.1.0 \"caught\" \"\"\n");
-	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi-tcp/" V "/1 ofi-verbs/" V "/1 ofi-shm/" V "/1 "
-		   "ofi-rxm/" V "/1 ofi-efa/" V "/1 ");
+	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi-tcp/" V "/1 ofi-shm/" V "/1 ofi-rxm/" V "/1 "
+		   "ofi-verbs/" V "/1 ofi-efa/" V "/1 ");
 	CU_ASSERT(opens_as("ofi-tcp", "caught"));
 	rig_forget_notes();
 	CHECK_RET(dat.ia_openv("ofi-tcp", 8, NULL, &ia, MAJOR, MINOR, DAT_TRUE), DAT_SUCCESS);
@@ -488,6 +557,10 @@ void add_builtin_suite(void)
 				   remove_provider);
 
 	ADD_OURS(s, "built-in entries are listed behind those of the file", listed_behind_file);
+	ADD(s, "entries of another API version come last", own_version_first);
+	ADD(s, "entries that cannot open come behind those that may", dead_ones_behind);
+	ADD(s, "... and behind the built-in ones", dead_ones_behind_builtins);
+	ADD(s, "an entry with several libraries needs one", second_ways_count);
 	ADD_OURS(s, "an entry of the file replaces its built-in twin", file_wins);
 	ADD_OURS(s, "no installed dat.conf: /etc/dat.conf is read", fallback);
 	ADD_OURS(s, "an installed dat.conf: /etc/dat.conf is not read", no_fallback);

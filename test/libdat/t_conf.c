@@ -17,6 +17,11 @@
 #endif
 #define GOOD(name) name " " API " nonthreadsafe default lib.so dapl.2.0 \"p\" \"\"\n"
 #define SEEN(name) name "/" VER "/0 "
+#if DAT_API_MAJOR == 1
+#define OWN_FIRST(v12, v20) v12 v20
+#else
+#define OWN_FIRST(v12, v20) v20 v12
+#endif
 #define HEAD(name) name " " API " nonthreadsafe default lib.so dapl.2.0 "
 #define NAME_255 \
 	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn" \
@@ -91,12 +96,12 @@
 	  "a k2.0 nonthreadsafe default lib.so dapl.2.0 \"\" \"\"\n" GOOD("b"), SEEN("b")) \
 	X(nondefault, "nondefault entries disappear", \
 	  "a " API " nonthreadsafe nondefault lib.so dapl.2.0 \"\" \"\"\n" GOOD("b"), SEEN("b")) \
-	X(both_versions, "both API versions are listed by both libraries, in file order", \
+	X(both_versions, "both API versions are listed by both libraries, the own one first", \
 	  "x u2.0 nonthreadsafe default lib.so dapl.2.0 \"\" \"\"\n" \
 	  "x u1.2 nonthreadsafe default lib.so dapl.1.2 \"\" \"\"\n" \
 	  "y u1.2 threadsafe default lib.so dapl.1.2 \"\" \"\"\n" \
 	  "w u2.0 threadsafe default lib.so dapl.2.0 \"\" \"\"\n", \
-	  "x/2.0/0 x/1.2/0 y/1.2/1 w/2.0/1 ") \
+	  OWN_FIRST("x/1.2/0 y/1.2/1 ", "x/2.0/0 w/2.0/1 ")) \
 	X(duplicates, "entries equal in name, version and thread-safety are listed once", \
 	  GOOD("a") GOOD("b") GOOD("a") \
 	  "a " API " threadsafe default lib.so dapl.2.0 \"\" \"\"\n", \
@@ -295,8 +300,9 @@ static void sample(void)
 	setenv("DAT_DBG_TYPE", "4", 1);
 	rig_load(NULL);
 	rig_catch_stderr();
-	CHECK_TEXT(rig_list(), "ofi-tcp/2.0/0 ofi-tcp/2.0/1 ofi-tcp/1.2/0 ofi-tcp/1.2/1 "
-		   "ofi-shm/2.0/0 ofi-shm/2.0/1 ofi-shm/1.2/0 ofi-shm/1.2/1 ");
+	CHECK_TEXT(rig_list(),
+		   OWN_FIRST("ofi-tcp/1.2/0 ofi-tcp/1.2/1 ofi-shm/1.2/0 ofi-shm/1.2/1 ",
+			     "ofi-tcp/2.0/0 ofi-tcp/2.0/1 ofi-shm/2.0/0 ofi-shm/2.0/1 "));
 	CHECK_TEXT(rig_caught(), "");
 	rig_unload();
 	unsetenv("DAT_DBG_TYPE");

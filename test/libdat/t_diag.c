@@ -71,7 +71,7 @@ static void unknown_name(void)
 		 "DAT_PROVIDER_NOT_FOUND DAT_NAME_NOT_REGISTERED\n"
 		 "  registry file %s (DAT_OVERRIDE): 2 entries, 0 bad lines\n"
 		 "  no entry has this name, version and thread-safety\n"
-		 "  known names: \"ofi\", \"alpha\", \"beta\", \"ofi-tcp\", \"ofi-verbs\"\n"
+		 "  known names: \"ofi\", \"alpha\", \"beta\", \"ofi-tcp\", \"ofi-shm\"\n"
 		 "  try: one of the known names; dat_info -l lists all\n", rig_conf_path());
 	CHECK_TEXT(told, expected);
 	rig_unload();

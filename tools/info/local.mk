@@ -9,6 +9,7 @@ info_api_sources = \
 	src/dati_api.h \
 	src/diag.h \
 	src/registry.h \
+	src/rank.c src/rank.h \
 	src/static.c src/static.h \
 	tools/info/api.h \
 	tools/info/attr_api.c \
