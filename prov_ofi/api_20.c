@@ -255,7 +255,7 @@ static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 	case DAT_IB_CMP_AND_SWAP_OP:
 		return atomic_op(handle, true, args);
 	default:
-		return NOT_SUPPORTED;
+		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
 	}
 }
 

@@ -11,29 +11,45 @@
 #define VERSION_MAJOR 0
 #define VERSION_MINOR 1
 
-/* Stock programs look for the first two, whatever the fabric. */
-#define NAMED(immed, atomics) { \
-	{ "DAT_IB_RDMA_READ", "TRUE" }, \
-	{ "DAT_IB_TRANSPORT_MTU", "65536" }, \
-	{ "DAT_EXTENSION_INTERFACE", immed }, \
-	{ "DAT_IB_FETCH_AND_ADD", atomics }, \
-	{ "DAT_IB_CMP_AND_SWAP", atomics }, \
-	{ "DAT_IB_IMMED_DATA", immed }, \
-	{ "DAT_IB_UD", "FALSE" }, \
-	{ "DAT_COUNTERS", "FALSE" }, \
-	{ "DAT_IB_PROVIDER_NAME", "libfabric" } }
+/* Longest text of a number. */
+_Static_assert(sizeof(((struct dofi_ia *)0)->mtu) >= 21, "an MTU fits");
 
-/* By what the IA has of the InfiniBand extension: nothing, immediate data, atomic operations too.
- * No fabric has the last without the other. */
-static const DAT_NAMED_ATTR named[][9] = {
-	NAMED("FALSE", "FALSE"), NAMED("TRUE", "FALSE"), NAMED("TRUE", "TRUE"),
-};
-
-static const DAT_NAMED_ATTR *named_of(const struct dofi_ia *ia)
+static const char *true_if(bool yes)
 {
-	int has = dofi_api_extensions(ia) ? 1 + ia->fab.atomics : 0;
+	return yes ? "TRUE" : "FALSE";
+}
 
-	return named[has];
+/* The active MTU of a device's port; what software sends is not cut by us. */
+static size_t mtu_of(const struct dofi_fab *fab)
+{
+	const struct fid_nic *nic = fab->info->nic;
+
+	if (fab->row->device && nic && nic->link_attr && nic->link_attr->mtu)
+		return nic->link_attr->mtu;
+	return 65536;
+}
+
+/* Stock programs look for the first two, whatever the fabric; our tools for the last two. */
+void dofi_attr_name(struct dofi_ia *ia)
+{
+	const struct dofi_fab *fab = &ia->fab;
+	bool ext = dofi_api_extensions(ia);
+	const DAT_NAMED_ATTR named[DOFI_NAMED] = {
+		{ "DAT_IB_RDMA_READ", "TRUE" },
+		{ "DAT_IB_TRANSPORT_MTU", ia->mtu },
+		{ "DAT_EXTENSION_INTERFACE", true_if(ext) },
+		{ "DAT_IB_FETCH_AND_ADD", true_if(ext && fab->atomics) },
+		{ "DAT_IB_CMP_AND_SWAP", true_if(ext && fab->atomics) },
+		{ "DAT_IB_IMMED_DATA", true_if(ext) },
+		{ "DAT_IB_UD", "FALSE" },
+		{ "DAT_COUNTERS", "FALSE" },
+		{ "DAT_IB_PROVIDER_NAME", "libfabric" },
+		{ "DAT_OFI_FABRIC", fab->row->name },
+		{ "DAT_OFI_INTERFACE", fab->netdev },
+	};
+
+	snprintf(ia->mtu, sizeof(ia->mtu), "%zu", mtu_of(fab));
+	memcpy(ia->named, named, sizeof(named));
 }
 
 static void fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
@@ -41,8 +57,7 @@ static void fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 	DAT_COUNT iov = (DAT_COUNT)ia->fab.row->max_iov;
 
 	memset(a, 0, sizeof(*a));
-	snprintf(a->adapter_name, sizeof(a->adapter_name), "%s;%s", ia->fab.row->name,
-		 ia->fab.netdev);
+	snprintf(a->adapter_name, sizeof(a->adapter_name), "%s", ia->obj.provider->device_name);
 	snprintf(a->vendor_name, sizeof(a->vendor_name), "libfabric %u.%u",
 		 FI_MAJOR(ia->fab.lib_version), FI_MINOR(ia->fab.lib_version));
 	a->firmware_version_major = FI_MAJOR(ia->fab.lib_version);
@@ -118,8 +133,8 @@ static void fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->lmr_sync_req = DAT_FALSE;
 	a->dto_async_return_guaranteed = DAT_FALSE;
 	a->rdma_write_for_rdma_read_req = DAT_FALSE;
-	a->num_provider_specific_attr = sizeof(*named) / sizeof(**named);
-	a->provider_specific_attr = (DAT_NAMED_ATTR *)(uintptr_t)named_of(ia);
+	a->num_provider_specific_attr = DOFI_NAMED;
+	a->provider_specific_attr = ia->named;
 	dofi_api_provider_attr(ia, a);
 }
 

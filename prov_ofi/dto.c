@@ -422,7 +422,7 @@ static DAT_RETURN may_tell(const struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_
 	uint64_t total = 0;
 
 	if (!fab->immed)
-		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
 	/* Over tcp the length travels in the data. */
 	for (DAT_COUNT i = 0; fab->row->tcp_quirks && iov && i < n; i++)
 		total += iov[i].segment_length;
@@ -458,7 +458,7 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, uint64_t operand, const uin
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!ep->obj.ia->fab.atomics)
-		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
 	if (!iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!remote)

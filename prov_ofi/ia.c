@@ -192,6 +192,8 @@ static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD
 	if (!ret)
 		ret = dofi_fab_open(&ia->fab, params);
 	if (!ret)
+		dofi_attr_name(ia);
+	if (!ret)
 		ret = dofi_link_open(ia);
 	if (!ret)
 		ret = dofi_outage_watch(ia);

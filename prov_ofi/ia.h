@@ -54,6 +54,9 @@ struct dofi_progress {
 	void (*end)(struct dofi_ia *ia);	/* what the thread does last; NULL: nothing */
 };
 
+/* Provider-specific attributes. */
+#define DOFI_NAMED 11
+
 struct dofi_ia {
 	struct dofi_obj obj;
 	struct dofi_fab fab;		/* fabric, domain, EQ, limits */
@@ -87,6 +90,9 @@ struct dofi_ia {
 	struct dofi_timer warden;	/* throws out silent strangers */
 	struct dofi_tcpfd_strangers strangers;
 	struct dofi_outage outage;
+
+	DAT_NAMED_ATTR named[DOFI_NAMED];	/* see dofi_attr_name */
+	char mtu[24];
 
 	uint64_t number;		/* names this adapter to its peers */
 	int link_fd;			/* see link.h */
@@ -136,6 +142,8 @@ DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE 
 DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
 				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia);
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags);
+/* Sets the provider-specific attributes; the fabric is open. */
+void dofi_attr_name(struct dofi_ia *ia);
 DAT_RETURN dofi_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd,
 			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
 			 DAT_PROVIDER_ATTR_MASK prov_mask, DAT_PROVIDER_ATTR *prov_attr);

@@ -33,6 +33,55 @@ TEST(attr, names_are_terminated_texts)
 	node_close(&n);
 }
 
+TEST(attr, adapter_name_is_the_name_of_the_ia)
+{
+	struct node n, other;
+
+	get(&n);
+	ASSERT(!strcmp(n.attr.adapter_name, ia_name()));
+	node_open_name(&other, ia6_name());
+	ASSERT(!strcmp(other.attr.adapter_name, ia6_name()));
+	node_close(&other);
+	node_close(&n);
+}
+
+static const char *named(const struct node *n, const char *name)
+{
+	for (DAT_COUNT i = 0; i < n->prov.num_provider_specific_attr; i++)
+		if (!strcmp(n->prov.provider_specific_attr[i].name, name))
+			return n->prov.provider_specific_attr[i].value;
+	return "";
+}
+
+/* Devices have ports with one of these; others do not cut what is sent. */
+TEST(attr, transport_mtu_is_that_of_the_port)
+{
+	struct node n;
+	long mtu;
+
+	get(&n);
+	mtu = atol(named(&n, "DAT_IB_TRANSPORT_MTU"));
+	if (fabric_is("verbs") || fabric_is("iwarp"))
+		ASSERT(mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096);
+	else
+		ASSERT_EQ(mtu, 65536);
+	node_close(&n);
+}
+
+TEST(attr, fabric_and_interface_are_told)
+{
+	struct node n;
+
+	get(&n);
+	if (strstr(fabric_params(), "provider="))
+		ASSERT(!strncmp(strstr(fabric_params(), "provider=") + 9, named(&n, "DAT_OFI_FABRIC"),
+				strlen(named(&n, "DAT_OFI_FABRIC"))));
+	ASSERT(*named(&n, "DAT_OFI_FABRIC"));
+	if (strstr(fabric_params(), "domain=lo"))
+		ASSERT(!strcmp(named(&n, "DAT_OFI_INTERFACE"), "lo"));
+	node_close(&n);
+}
+
 TEST(attr, versions_are_set_and_equal_the_registration)
 {
 	const DAT_UINT32 unset = 0xa5a5a5a5u;

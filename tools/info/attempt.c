@@ -42,21 +42,20 @@ static void child(const void *arg)
 	info_api[what->api].open_tell(&what->key, what->attributes);
 }
 
-/* Our provider calls an adapter FABRIC;DEVICE. */
-static void split_adapter(struct info_attempt *attempt)
+/* Our provider reports fabric and interface; others name their device. */
+static void name_device(struct info_attempt *attempt)
 {
 	const char *provider = info_probe_fact(&attempt->probe, "", "provider");
 	const char *adapter = info_probe_fact(&attempt->probe, "", "adapter");
-	const char *semicolon = adapter ? strrchr(adapter, ';') : NULL;
+	const char *fabric = info_probe_fact(&attempt->probe, "", "fabric");
+	const char *interface = info_probe_fact(&attempt->probe, "", "interface");
 
-	if (!adapter || !*adapter)
-		return;
-	if (!provider || strcmp(provider, OUR_PROVIDER) || !semicolon) {
+	if (provider && !strcmp(provider, OUR_PROVIDER) && fabric && interface) {
+		attempt->fabric = info_strdup(fabric);
+		attempt->device = info_strdup(interface);
+	} else if (adapter && *adapter) {
 		attempt->device = info_strdup(adapter);
-		return;
 	}
-	attempt->fabric = info_format("%.*s", (int)(semicolon - adapter), adapter);
-	attempt->device = info_strdup(semicolon + 1);
 }
 
 static bool starts(const char *text, const char *with)
@@ -157,7 +156,7 @@ void info_attempt_finish(struct info_attempt *attempt)
 	/* A provider that opens and then cannot close is of no use, either. */
 	attempt->opened = info_probe_fact(&attempt->probe, "", "opened") && !attempt->probe.end;
 	attempt->our_libdat = is_our_libdat(&attempt->probe);
-	split_adapter(attempt);
+	name_device(attempt);
 	library = info_probe_fact(&attempt->probe, "", "library");
 	attempt->library = library ? info_strdup(library) : NULL;
 	if (!attempt->opened)

@@ -110,6 +110,14 @@ static void tell_adapter(const struct info_calls *calls, DAT_IA_HANDLE ia)
 	attr.vendor_name[sizeof(attr.vendor_name) - 1] = '\0';
 	provider.provider_name[sizeof(provider.provider_name) - 1] = '\0';
 	info_tell("", "adapter", attr.adapter_name);
+	for (int i = 0; i < provider.num_provider_specific_attr; i++) {
+		const DAT_NAMED_ATTR *named = &provider.provider_specific_attr[i];
+
+		if (!strcmp(named->name, "DAT_OFI_FABRIC"))
+			info_tell("", "fabric", named->value);
+		else if (!strcmp(named->name, "DAT_OFI_INTERFACE"))
+			info_tell("", "interface", named->value);
+	}
 	info_tell("", "vendor", attr.vendor_name);
 	info_tell("", "provider", provider.provider_name);
 }

@@ -21,21 +21,27 @@ int pdat_error(DAT_RETURN ret, const char *call)
 			  (unsigned int)ret);
 }
 
-static bool offers(const DAT_PROVIDER_ATTR *provider, const char *name)
+/* "" where the provider does not say. */
+static const char *value_of(const DAT_PROVIDER_ATTR *provider, const char *name)
 {
 	const DAT_NAMED_ATTR *attr = provider->provider_specific_attr;
 	int i;
 
 	for (i = 0; i < provider->num_provider_specific_attr; i++)
 		if (!strcmp(attr[i].name, name))
-			return !strcmp(attr[i].value, "TRUE");
-	return false;
+			return attr[i].value;
+	return "";
+}
+
+static bool offers(const DAT_PROVIDER_ATTR *provider, const char *name)
+{
+	return !strcmp(value_of(provider, name), "TRUE");
 }
 
 /* Of a fabric whose endpoints libfabric connects, completions of a shared queue have no room. */
 static bool offers_op(const struct pdat_dev *d, const DAT_PROVIDER_ATTR *provider)
 {
-	const char *adapter = d->attr.adapter_name;
+	const char *fabric = value_of(provider, "DAT_OFI_FABRIC");
 
 	switch (d->base.c->op) {
 	case PERF_FADD:
@@ -44,23 +50,20 @@ static bool offers_op(const struct pdat_dev *d, const DAT_PROVIDER_ATTR *provide
 		return offers(provider, DAT_IB_ATTR_CMP_AND_SWAP);
 	case PERF_IMMED:
 		return offers(provider, DAT_IB_ATTR_IMMED_DATA) &&
-		       !(d->base.run->plan->srq && (!strncmp(adapter, "tcp;", 4) ||
-						    !strncmp(adapter, "verbs;", 6)));
+		       !(d->base.run->plan->srq && (!strcmp(fabric, "tcp") ||
+						    !strcmp(fabric, "verbs")));
 	default:
 		return true;
 	}
 }
 
-/* "fabric;device": other providers have other names, and the raw twin the one of the adapter. */
-static void name_provider(struct perf_run *run, const char *adapter)
+/* Of other providers the raw twin has the name of the adapter. */
+static void name_provider(struct perf_run *run, const char *fabric)
 {
-	char fabric[PERF_NAME];
-
 	if (strcmp(run->raw_provider, PERF_RAW_AUTO))
 		return;
-	if (!strchr(adapter, ';'))
-		adapter = strncmp(run->ia, "ofi-", 4) ? run->ia : run->ia + 4;
-	snprintf(fabric, sizeof(fabric), "%.*s", (int)strcspn(adapter, ";"), adapter);
+	if (!*fabric)
+		fabric = strncmp(run->ia, "ofi-", 4) ? run->ia : run->ia + 4;
 	snprintf(run->raw_provider, sizeof(run->raw_provider), "%s",
 		 perf_raw_provider(fabric, run->one_host));
 }
@@ -82,7 +85,7 @@ static int query(struct pdat_dev *d, struct perf_run *run)
 		return pdat_error(ret, "dat_ia_query");
 	d->has_srq = provider.srq_supported;
 	d->has_op = offers_op(d, &provider);
-	name_provider(run, attr->adapter_name);
+	name_provider(run, value_of(&provider, "DAT_OFI_FABRIC"));
 	sa = attr->ia_address_ptr;
 	if (!sa || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
 		return perf_error(-EAFNOSUPPORT, "dat", "dat_ia_query",
