@@ -364,7 +364,7 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 					     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 					     DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
 {
-	if (invalidate && !context)
+	if (invalidate && !context && dofi_ep_live(ep))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
 	return post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags, .inv_key = invalidate ? context : 0 });
@@ -377,12 +377,19 @@ DAT_RETURN dofi_dto_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 					 .flags = flags });
 }
 
+/* A bad handle is told before a bad pointer. */
+static DAT_RETURN no_pointer(DAT_EP_HANDLE ep, DAT_RETURN arg)
+{
+	return dofi_ep_live(ep) ? DOFI_ERR(DAT_INVALID_PARAMETER, arg)
+				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+}
+
 DAT_RETURN dofi_dto_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 			 DAT_COMPLETION_FLAGS flags)
 {
 	if (!remote)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+		return no_pointer(ep, DAT_INVALID_ARG5);
 	return post(ep, &(struct order){ .kind = DOFI_READ, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags, .remote = remote });
 }
@@ -394,9 +401,9 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET
 	DAT_LMR_TRIPLET sink;
 
 	if (!local)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+		return no_pointer(ep, DAT_INVALID_ARG2);
 	if (!remote)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+		return no_pointer(ep, DAT_INVALID_ARG4);
 	memset(&sink, 0, sizeof(sink));
 	sink.lmr_context = local->rmr_context;
 	sink.virtual_address = dofi_rmr_addr(local);
@@ -410,7 +417,7 @@ DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			  DAT_COMPLETION_FLAGS flags)
 {
 	if (!remote)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+		return no_pointer(ep, DAT_INVALID_ARG5);
 	return post(ep, &(struct order){ .kind = DOFI_WRITE, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags, .remote = remote });
 }

@@ -385,3 +385,20 @@ TEST(fork, child_can_open_an_ia_of_its_own)
 	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 1000);
 	pair_close(&p);
 }
+
+TEST(handles, of_a_freed_endpoint_is_told_before_a_NULL_remote_buffer)
+{
+	DAT_LMR_TRIPLET t;
+	DAT_EP_HANDLE ep;
+	struct pair p;
+
+	pair_open(&p);
+	t = seg(&p.a.buf, 0, 8);
+	OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn, NULL, &ep));
+	BAD_ARG(dat_ep_post_rdma_read(ep, 1, &t, ck(1), NULL, 0), 5);
+	BAD_ARG(dat_ep_post_rdma_write(ep, 1, &t, ck(1), NULL, 0), 5);
+	OK(dat_ep_free(ep));
+	BAD_HANDLE(dat_ep_post_rdma_read(ep, 1, &t, ck(1), NULL, 0), EP);
+	BAD_HANDLE(dat_ep_post_rdma_write(ep, 1, &t, ck(1), NULL, 0), EP);
+	pair_close(&p);
+}
