@@ -253,8 +253,11 @@ static DAT_RETURN check_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
 		return DOFI_ERR(DAT_INVALID_STATE, 0);
 	if (!evd->waitable)
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
-	if (threshold <= 0 || threshold > evd->qlen || (threshold > 1 && evd->quiet_streams))
+	if (threshold <= 0 || threshold > evd->qlen)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	/* Notification is left to the consumer's flags. */
+	if (threshold > 1 && evd->quiet_streams)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
 	return DAT_SUCCESS;
 }
 

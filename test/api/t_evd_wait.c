@@ -195,11 +195,11 @@ static void threshold_with(DAT_COMPLETION_FLAGS recv, DAT_COMPLETION_FLAGS reque
 	attr.request_completion_flags = request;
 	side_make(&s, &n, &attr);
 	if (recv != DAT_COMPLETION_EVD_THRESHOLD_FLAG)
-		BAD_ARG(dat_evd_wait(s.recv, 0, 2, &ev, &more), 3);
+		BAD_STATE(dat_evd_wait(s.recv, 0, 2, &ev, &more), EVD_CONFIG_NOTIFY);
 	else
 		ASSERT_RET(dat_evd_wait(s.recv, 0, 2, &ev, &more), DAT_TIMEOUT_EXPIRED, 0);
 	if (request != DAT_COMPLETION_EVD_THRESHOLD_FLAG)
-		BAD_ARG(dat_evd_wait(s.req, 0, 2, &ev, &more), 3);
+		BAD_STATE(dat_evd_wait(s.req, 0, 2, &ev, &more), EVD_CONFIG_NOTIFY);
 	else
 		ASSERT_RET(dat_evd_wait(s.req, 0, 2, &ev, &more), DAT_TIMEOUT_EXPIRED, 0);
 	ASSERT_RET(dat_evd_wait(s.recv, 0, 1, &ev, &more), DAT_TIMEOUT_EXPIRED, 0);
@@ -208,17 +208,17 @@ static void threshold_with(DAT_COMPLETION_FLAGS recv, DAT_COMPLETION_FLAGS reque
 	node_close(&n);
 }
 
-TEST(evd_wait, threshold_above_1_with_an_unsignalled_receive_stream_is_ARG3)
+TEST(evd_wait, threshold_above_1_with_an_unsignalled_receive_stream_is_INVALID_STATE)
 {
 	threshold_with(DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_EVD_THRESHOLD_FLAG);
 }
 
-TEST(evd_wait, threshold_above_1_with_a_solicited_receive_stream_is_ARG3)
+TEST(evd_wait, threshold_above_1_with_a_solicited_receive_stream_is_INVALID_STATE)
 {
 	threshold_with(DAT_COMPLETION_SOLICITED_WAIT_FLAG, DAT_COMPLETION_EVD_THRESHOLD_FLAG);
 }
 
-TEST(evd_wait, threshold_above_1_with_an_unsignalled_request_stream_is_ARG3)
+TEST(evd_wait, threshold_above_1_with_an_unsignalled_request_stream_is_INVALID_STATE)
 {
 	threshold_with(DAT_COMPLETION_EVD_THRESHOLD_FLAG, DAT_COMPLETION_UNSIGNALLED_FLAG);
 }

@@ -287,6 +287,16 @@ static void flags(struct rig *r)
 	BAD_ARG(bind_range(r, start, 10, READS, 0x4000), 4);
 }
 
+#if DAT_TEST_API == 12
+static void undefined_right(struct rig *r)
+{
+	uint64_t start = (uintptr_t)r->buf.mem;
+
+	BAD_ARG(bind_range(r, start, 10, 0x40, 0), 3);
+	BAD_ARG(bind_range(r, start, 10, READS | 0x04, 0), 3);
+}
+#endif
+
 static void unbind_flags(struct rig *r)
 {
 	BAD_ARG(bind_range(r, (uintptr_t)r->buf.mem, 0, 0, DAT_COMPLETION_SOLICITED_WAIT_FLAG), 2);
@@ -378,6 +388,9 @@ static const struct row rows[] = {
 	{ "bind_triplet_NULL_is_ARG2", no_triplet },
 	{ "bind_range_outside_the_lmr_is_ARG2", outside },
 	{ "bind_flag_that_is_not_allowed_is_ARG4", flags },
+#if DAT_TEST_API == 12
+	{ "bind_undefined_right_is_ARG3", undefined_right },
+#endif
 	{ "unbind_flag_that_is_not_allowed_is_ARG2", unbind_flags },
 	{ "bind_right_that_the_lmr_lacks_is_PRIVILEGES_VIOLATION", privileges },
 	{ "bind_across_zones_is_PROTECTION_VIOLATION", zones },
