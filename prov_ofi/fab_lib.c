@@ -13,9 +13,13 @@
  * one key to regions that overlap. A region's rights are the program's to give: the cache is
  * switched off in the same way, whatever the user has set.
  *
- * The rxm provider copies messages of up to 16 KiB at once and fetches others. Our cells are better
- * off copied, and with twice that size (wire_fab_open.c); and with fewer buffers that wait for
- * them, each of which is written to before long. What the user has set holds.
+ * The rxm provider copies messages of up to 16 KiB at once and fetches others; endpoints whose limits
+ * differ do not talk to each other. Our cells are better off copied, and with twice that size
+ * (wire_fab_open.c), so that is the limit, whatever the user has set. Each lot of its buffers, for
+ * receiving and for sending, is 1024 buffers, which are written to at once: 34 MiB each if they hold a
+ * message. Until 1.19 they need not: tcp puts a message into the receive that is posted for it, and
+ * sends it from where it is. Then buffers have room for a header only. The limit is read when an
+ * endpoint is made, so these settings hold at each opening.
  *
  * In secure execution (setuid, setgid, file capabilities) the environment is a stranger's, and
  * libfabric obeys it: FI_PROVIDER_PATH names libraries to load. So do the libraries that it needs
@@ -44,16 +48,24 @@ struct dofi_lib dofi_lib;
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
 
+/* What rxm copies at most; all processes that connect to each other need the same. */
+#define RXM_LIMIT "32768"
+#define RXM_SMALL FI_VERSION(1, 20)
+
 /* Settings of libfabric's that hold while its providers read them. */
 static const struct {
 	struct dofi_env_setting setting;
-	uint32_t before_version;	/* of libfabric; 0: in all */
+	uint32_t from_version, before_version;	/* of libfabric; 0: no limit */
 	bool always;			/* whatever the user has set */
 } ours[] = {
-	{ { "FI_TCP_STAGING_SBUF_SIZE", "0" }, FI_VERSION(1, 18), false },
-	{ { "FI_MR_CACHE_MONITOR", "disabled" }, 0, true },
-	{ { "FI_OFI_RXM_BUFFER_SIZE", "32768" }, 0, false },
-	{ { "FI_OFI_RXM_MSG_RX_SIZE", "1024" }, 0, false },
+	{ { "FI_TCP_STAGING_SBUF_SIZE", "0" }, 0, FI_VERSION(1, 18), false },
+	{ { "FI_MR_CACHE_MONITOR", "disabled" }, 0, 0, true },
+	{ { "FI_OFI_RXM_BUFFER_SIZE", "512" }, 0, RXM_SMALL, true },
+	{ { "FI_OFI_RXM_EAGER_LIMIT", RXM_LIMIT }, 0, RXM_SMALL, true },
+	{ { "FI_OFI_RXM_ENABLE_DYN_RBUF", "1" }, 0, RXM_SMALL, true },
+	{ { "FI_OFI_RXM_ENABLE_DIRECT_SEND", "1" }, 0, RXM_SMALL, true },
+	{ { "FI_OFI_RXM_BUFFER_SIZE", RXM_LIMIT }, RXM_SMALL, 0, true },
+	{ { "FI_OFI_RXM_MSG_RX_SIZE", "1024" }, 0, 0, false },
 };
 /* What libfabric's providers and the libraries below them read. */
 static const char *const foreign[] = {
@@ -63,16 +75,29 @@ static const char *const foreign[] = {
 };
 #define N_OURS (sizeof(ours) / sizeof(ours[0]))
 
-static void hold_settings(void)
+/* Without them rxm would take other sizes than other processes do. */
+static int hold_settings(void)
 {
 	struct dofi_env_setting hold[N_OURS];
+	uint32_t version = dofi_lib.version();
 	size_t n = 0;
 
 	for (size_t i = 0; i < N_OURS; i++)
 		if ((ours[i].always || !dofi_env(ours[i].setting.name)) &&
-		    (!ours[i].before_version || dofi_lib.version() < ours[i].before_version))
+		    version >= ours[i].from_version &&
+		    (!ours[i].before_version || version < ours[i].before_version))
 			hold[n++] = ours[i].setting;
-	dofi_env_hold(hold, n);
+	if (dofi_env_hold(hold, n))
+		return 0;
+	dofi_report("no memory to prepare the environment for libfabric");
+	return -ENOMEM;
+}
+
+size_t dofi_lib_rxm_limit(size_t buffer)
+{
+	size_t limit = (size_t)atol(RXM_LIMIT);
+
+	return dofi_lib.version() < RXM_SMALL && buffer < limit ? limit : buffer;
 }
 
 static void tell_removed(const char *entry)
@@ -123,8 +148,10 @@ static int load(void)
 {
 	static const struct dofi_env_setting no_backtrace = { NO_BACKTRACE, "1" };
 
-	if (!dofi_env(NO_BACKTRACE))
-		dofi_env_hold(&no_backtrace, 1);
+	if (!dofi_env(NO_BACKTRACE) && !dofi_env_hold(&no_backtrace, 1)) {
+		dofi_report("no memory to prepare the environment for libfabric");
+		return -ENOMEM;
+	}
 	library = dlopen(LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
 	dofi_env_release();
 	if (!library) {
@@ -138,10 +165,8 @@ static int load(void)
 	    find_symbol((void **)&dofi_lib.dupinfo, "fi_dupinfo") &&
 	    find_symbol((void **)&dofi_lib.fabric, "fi_fabric") &&
 	    find_symbol((void **)&dofi_lib.version, "fi_version") &&
-	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror")) {
-		hold_settings();
+	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror"))
 		return 0;
-	}
 	dlclose(library);
 	library = NULL;
 	return -ENOENT;
@@ -156,6 +181,8 @@ int dofi_lib_load(void)
 	ret = remove_foreign();
 	if (!ret && !library)
 		ret = load();
+	if (!ret)
+		ret = hold_settings();
 	if (ret) {
 		signals_put_back();
 		pthread_mutex_unlock(&load_lock);

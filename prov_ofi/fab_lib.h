@@ -3,9 +3,13 @@
 #ifndef DOFI_FAB_LIB_H
 #define DOFI_FAB_LIB_H
 
+#include <stddef.h>
+
 /* Loads libfabric once and keeps it. The actions of all signals are remembered before, and
  * dofi_lib_signals_restore() must follow, after the first calls into it, success or not. */
 int dofi_lib_load(void);
+/* The size up to which an endpoint of rxm whose buffers have that size copies messages. */
+size_t dofi_lib_rxm_limit(size_t buffer);
 void dofi_lib_signals_restore(void);
 
 #endif

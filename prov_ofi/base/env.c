@@ -13,7 +13,7 @@
 struct held {
 	struct held *next;
 	char **before;			/* the environment that it replaced */
-	size_t n;
+	size_t n, count;		/* count: of `before` then */
 	char *text[DOFI_ENV_MOST];	/* "NAME=VALUE" */
 	char *array[];
 };
@@ -115,6 +115,7 @@ static struct held *make(const struct dofi_env_setting *settings, size_t n)
 	h = calloc(1, sizeof(*h) + (count + n + 1) * sizeof(h->array[0]));
 	if (!h)
 		return NULL;
+	h->count = count;
 	for (size_t i = 0; i < count; i++)
 		h->array[i] = environ[i];
 	for (size_t i = 0; i < n; i++)
@@ -127,15 +128,62 @@ static struct held *make(const struct dofi_env_setting *settings, size_t n)
 	return h;
 }
 
+static bool has_settings(const struct held *h, const struct dofi_env_setting *settings, size_t n)
+{
+	bool same = h->n == n;
+
+	for (size_t i = 0; i < n && same; i++) {
+		size_t len = strlen(settings[i].name);
+
+		same = !strncmp(h->text[i], settings[i].name, len) && h->text[i][len] == '=' &&
+		       !strcmp(h->text[i] + len + 1, settings[i].value);
+	}
+	return same;
+}
+
+/* Is it the present environment but for its settings? */
+static bool is_current(const struct held *h)
+{
+	size_t i, own;
+
+	for (i = 0; i < h->count; i++) {
+		for (own = 0; own < h->n && h->array[i] != h->text[own]; own++)
+			;
+		if (!environ || !environ[i] ||
+		    (own == h->n ? h->array[i] != environ[i]
+				 : strncmp(environ[i], h->text[own],
+					   strcspn(h->text[own], "=") + 1)))
+			return false;
+	}
+	return !environ || !environ[i];
+}
+
+static struct held *find_held(const struct dofi_env_setting *settings, size_t n)
+{
+	struct held *h = all;
+
+	while (h && !(has_settings(h, settings, n) && is_current(h)))
+		h = h->next;
+	return h;
+}
+
 bool dofi_env_hold(const struct dofi_env_setting *settings, size_t n)
 {
-	struct held *h = n && n <= DOFI_ENV_MOST ? make(settings, n) : NULL;
+	struct held *h;
 
-	if (!h)
+	if (!n || n > DOFI_ENV_MOST)
 		return !n;
 	pthread_mutex_lock(&lock);
-	h->next = all;
-	all = h;
+	h = find_held(settings, n);
+	if (!h) {
+		h = make(settings, n);
+		if (!h) {
+			pthread_mutex_unlock(&lock);
+			return false;
+		}
+		h->next = all;
+		all = h;
+	}
 	h->before = environ;
 	current = h;
 	replace(h->array);

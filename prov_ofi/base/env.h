@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DOFI_ENV_MOST 8
+#define DOFI_ENV_MOST 12
 
 struct dofi_env_setting {
 	const char *name, *value;
@@ -24,7 +24,8 @@ bool dofi_env_privileged(void);
 const char *dofi_env(const char *name);
 const char *dofi_env_secure(const char *name);
 /* These values (DOFI_ENV_MOST at most) hold until dofi_env_release, whatever the user has set. Not
- * nested. False: no memory, and nothing is changed. What it allocates is kept for ever. */
+ * nested. False: no memory, and nothing is changed. What it allocates is kept, and used again for the
+ * same values while the rest of the environment is the same. */
 bool dofi_env_hold(const struct dofi_env_setting *settings, size_t n);
 /* Does nothing if nothing is held. */
 void dofi_env_release(void);

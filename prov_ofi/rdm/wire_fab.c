@@ -61,6 +61,7 @@ static int fab_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 	p = dofi_put(p, net->window, 2);
 	p = dofi_put(p, net->cell_size, 4);
 	p = dofi_put(p, net->bulk.size, 4);
+	p = dofi_put(p, net->copied, 4);
 	p = dofi_put(p, conn->index, 4);
 	p = dofi_put(p, conn->generation, 4);
 	p = dofi_put(p, conn->token, 8);
@@ -116,8 +117,15 @@ static int take_offer(struct rdm_conn *conn, const struct rdm_offer *in)
 	struct wfab *net = conn->net;
 	uint32_t cell = (uint32_t)dofi_get(in->data + 4, 4);
 	uint32_t bulk = (uint32_t)dofi_get(in->data + 8, 4);
+	uint32_t copied = (uint32_t)dofi_get(in->data + 12, 4);
 	int ret;
 
+	if (copied != net->copied) {
+		dofi_log(DOFI_LOG_WARN, "a peer's libfabric copies messages of up to %u bytes, ours "
+			 "of up to %u: they do not talk to each other. Has a program used libfabric "
+			 "before, with FI_OFI_RXM_BUFFER_SIZE set?", copied, net->copied);
+		return -FI_EINVAL;
+	}
 	if (conn->adopted || !may_be_name(net, in->data + WFAB_OFFER_HDR, in->data[1]))
 		return -FI_EINVAL;
 	ret = wfab_peer_get(net, in->data + WFAB_OFFER_HDR, in->data[1], &conn->peer);
@@ -128,9 +136,9 @@ static int take_offer(struct rdm_conn *conn, const struct rdm_offer *in)
 	if (bulk > net->bulk.size)
 		bulk = net->bulk.size;
 	conn->bulk_payload = bulk ? bulk - (uint32_t)WFAB_CELL_HDR : 0;
-	conn->peer_index = (uint32_t)dofi_get(in->data + 12, 4);
-	conn->peer_generation = (uint32_t)dofi_get(in->data + 16, 4);
-	conn->peer_token = dofi_get(in->data + 20, 8);
+	conn->peer_index = (uint32_t)dofi_get(in->data + 16, 4);
+	conn->peer_generation = (uint32_t)dofi_get(in->data + 20, 4);
+	conn->peer_token = dofi_get(in->data + 24, 8);
 	atomic_store(&conn->adopted, true);
 	/* The peer may have sent something meanwhile. */
 	credit_if_due(conn);

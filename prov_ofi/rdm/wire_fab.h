@@ -54,13 +54,15 @@
  *
  * An offer, numbers big-endian as in all messages of a handshake:
  *
- *   byte  0  u8   version, 3
+ *   byte  0  u8   version, 4
  *         1  u8   length of the endpoint's name
  *         2  u16  window: cells per channel
  *         4  u32  size of a cell, all headers included
  *         8  u32  the same of a bulk cell; 0: there are none. The smaller of both sides counts
- *        12  u32  index, then u32 generation, u64 token
- *        28       name (fi_getname)
+ *        12  u32  size up to which the provider copies messages, 0: it does not say. Endpoints of
+ *                 rxm do not talk to others with another limit
+ *        16  u32  index, then u32 generation, u64 token
+ *        32       name (fi_getname)
  *
  * The last message of a side: u32 number of cells sent in channel 0, u32 in channel 1, u32 number
  * of cells of channel 0 that have reached it in sequence.
@@ -77,7 +79,7 @@
 
 #include "rdm/rdm.h"
 
-#define WFAB_VERSION 3
+#define WFAB_VERSION 4
 #define WFAB_HDR 40
 #define WFAB_CELL_HDR (WFAB_HDR + RDM_FRAME_HDR)
 #define WFAB_CREDIT 0xff
@@ -91,7 +93,7 @@
 #define WFAB_BULK_BYTES (8u << 20)
 #define WFAB_BULK_MAX (WFAB_BULK_BYTES / 2 + WFAB_CELL_HDR)
 #define WFAB_NAME_MAX 128
-#define WFAB_OFFER_HDR 28
+#define WFAB_OFFER_HDR 32
 #define WFAB_BYE 12
 /* Cells that a connection sends beyond its windows: one being filled per channel, one credit. */
 #define WFAB_TX_EXTRA 3
@@ -265,6 +267,8 @@ struct wfab {
 	uint8_t name[WFAB_NAME_MAX];
 	size_t name_len;
 	uint32_t window, cell_size;
+	uint32_t copied;		/* bytes of a message that the provider copies, and
+					   does not fetch, at most; 0: it does not say */
 	bool register_cells;
 	int cq_fd;			/* -1: the provider has none */
 	int timer_fd;

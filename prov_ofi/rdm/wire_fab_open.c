@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "fab_lib.h"
 #include "rdm/wire_fab.h"
 #include "why.h"
 
@@ -101,21 +102,25 @@ static uint32_t wanted_cell(void)
 	return kib ? kib * 1024 : ORDINARY_CELL;
 }
 
-/* rxm copies messages up to a size, the same that a receive for several of them must have left,
- * and fetches longer ones. As long as they are copied, large cells cost less per byte than
- * ordinary ones; fetched ones take longer. Cells that have to be registered take up memory for
- * good, so they stay as they are. */
+/* rxm copies messages up to a size, and fetches longer ones. The size of its buffers is the same that
+ * a receive for several messages must have left. */
+static void find_limit(struct wfab *net)
+{
+	size_t buffer = 0, len = sizeof(buffer);
+
+	if (strstr(net->info->fabric_attr->prov_name, "ofi_rxm") &&
+	    !fi_getopt(&net->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &buffer, &len))
+		net->copied = (uint32_t)dofi_lib_rxm_limit(buffer);
+}
+
+/* As long as they are copied, large cells cost less per byte than ordinary ones; fetched ones take
+ * longer. Cells that have to be registered take up memory for good, so they stay as they are. */
 static void enlarge_cells(struct wfab *net)
 {
-	size_t copied = 0, len = sizeof(copied);
-
-	if (dofi_param(DOFI_NUM_CELL_KIB) || net->register_cells ||
-	    !strstr(net->info->fabric_attr->prov_name, "ofi_rxm") ||
+	if (dofi_param(DOFI_NUM_CELL_KIB) || net->register_cells || net->copied < LARGE_CELL ||
 	    net->info->ep_attr->max_msg_size < LARGE_CELL)
 		return;
-	if (!fi_getopt(&net->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &copied, &len) &&
-	    copied >= LARGE_CELL)
-		net->cell_size = LARGE_CELL;
+	net->cell_size = LARGE_CELL;
 	if (net->bulk.size < 2 * net->cell_size)
 		net->bulk.size = 0;
 }
@@ -265,6 +270,7 @@ static int open_inner(struct wfab *net, const char **what)
 		ret = fi_ep_bind(net->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (ret)
 		return ret;
+	find_limit(net);
 	enlarge_cells(net);
 	*what = "fi_enable";
 	ret = fi_enable(net->ep);
@@ -334,8 +340,10 @@ int wfab_open(struct rdm_domain *domain)
 		goto failed;
 	}
 	domain->wire = net;
-	dofi_log(DOFI_LOG_INFO, "%s: cells of %u bytes, %u per channel, bulk cells of %u bytes, %s",
+	dofi_log(DOFI_LOG_INFO, "%s: cells of %u bytes, %u per channel, bulk cells of %u bytes, "
+		 "copied up to %u, %s",
 		 net->info->fabric_attr->prov_name, net->cell_size, net->window, net->bulk.size,
+		 net->copied,
 		 net->cq_fd < 0 ? "looked for each millisecond" : "with a descriptor");
 	return 0;
 failed:

@@ -27,6 +27,8 @@ robust_tests = \
 	test/robust/strangers \
 	test/robust/flood \
 	test/robust/imposter \
+	test/robust/footprint \
+	test/robust/inner \
 	test/robust/versions \
 	test/robust/many \
 	test/robust/idle \
@@ -49,7 +51,9 @@ test/robust/garbage$(robust_log): test/robust/kill$(robust_log)
 test/robust/strangers$(robust_log): test/robust/garbage$(robust_log)
 test/robust/flood$(robust_log): test/robust/strangers$(robust_log)
 test/robust/imposter$(robust_log): test/robust/flood$(robust_log)
-test/robust/versions$(robust_log): test/robust/imposter$(robust_log)
+test/robust/footprint$(robust_log): test/robust/imposter$(robust_log)
+test/robust/inner$(robust_log): test/robust/footprint$(robust_log)
+test/robust/versions$(robust_log): test/robust/inner$(robust_log)
 test/robust/many$(robust_log): test/robust/versions$(robust_log)
 test/robust/idle$(robust_log): test/robust/many$(robust_log)
 test/robust/mixed-20$(robust_log): test/robust/idle$(robust_log)
@@ -86,6 +90,16 @@ test_robust_imposter_SOURCES = test/robust/imposter.c
 test_robust_imposter_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_imposter_LDFLAGS = $(robust_ldflags)
 test_robust_imposter_LDADD = $(robust_libs2)
+
+test_robust_footprint_SOURCES = test/robust/footprint.c
+test_robust_footprint_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_footprint_LDFLAGS = $(robust_ldflags)
+test_robust_footprint_LDADD = $(robust_libs2)
+
+test_robust_inner_SOURCES = test/robust/inner.c
+test_robust_inner_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
+test_robust_inner_LDFLAGS = $(robust_ldflags)
+test_robust_inner_LDADD = $(robust_libs2)
 
 test_robust_versions_SOURCES = test/robust/versions.c $(robust_strangers)
 test_robust_versions_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2

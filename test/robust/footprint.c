@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests that an adapter takes memory when it is used and not before: page faults of opening it and of
+ * its first transfer, which are what a process on a busy machine waits for.
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "rdat.h"
+
+/* A few hundred each, where an adapter is opened for the second time; 8,400 each are a pool of 1024
+ * messages of 32 KiB. */
+#define FAULTS 2000
+#define KIB 8192
+#define SIZE 4096
+
+static long faults(void)
+{
+	struct rusage usage;
+
+	RL_CHECK(!getrusage(RUSAGE_SELF, &usage), "getrusage");
+	return usage.ru_minflt;
+}
+
+/* From 1.20 on libfabric's rxm keeps whole messages in its buffers. */
+static bool keeps_messages(void)
+{
+	void *lib = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	uint32_t (*version)(void) = NULL;
+
+	if (lib)
+		*(void **)&version = dlsym(lib, "fi_version");
+	return version && version() >= (1u << 16 | 20);
+}
+
+/* Both ends of a connection, and one message. */
+static void use(struct rd *rd, struct rd_mem *mem, DAT_EP_HANDLE ep[2])
+{
+	DAT_EVENT ev;
+
+	for (int i = 0; i < 2; i++)
+		ep[i] = rd_ep_create(rd, 4);
+	rd_listen(rd);
+	RD_OK(rd_recv(ep[1], mem, 0, SIZE, 1));
+	rd_connect(rd, ep[0], 10000, NULL, 0);
+	RD_OK(dat_cr_accept(rd_request(rd, 10000), ep[1], 0, NULL));
+	for (int i = 0; i < 2; i++)
+		rd_expect(rd->conn, DAT_CONNECTION_EVENT_ESTABLISHED, 10000, &ev);
+	RD_OK(rd_send(ep[0], mem, SIZE, SIZE, 2));
+	rd_expect_dto(rd->req, 2, 10000);
+	rd_expect_dto(rd->recv, 1, 10000);
+}
+
+static void play(void *arg)
+{
+	static char buf[2 * SIZE];
+	DAT_EP_HANDLE ep[2];
+	long kib, before, opened, used;
+	struct rd_mem mem;
+	struct rd rd;
+
+	(void)arg;
+	/* What libraries take for good. */
+	rd_warm_up();
+	memset(buf, 1, sizeof(buf));
+	kib = rl_rss_kb(0);
+	before = faults();
+	rl_at("opening");
+	rd_open(&rd, 0, 16);
+	opened = faults();
+	rd_reg(&rd, &mem, buf, sizeof(buf));
+	use(&rd, &mem, ep);
+	used = faults();
+	kib = rl_rss_kb(0) - kib;
+	rl_note("%ld page faults to open, %ld to use it for the first time, %ld KiB", opened - before,
+		used - opened, kib);
+	if (!keeps_messages()) {
+		RL_CHECK(opened - before < FAULTS, "%ld page faults to open", opened - before);
+		RL_CHECK(used - opened < FAULTS, "%ld page faults for the first message",
+			 used - opened);
+		RL_CHECK(kib < KIB, "%ld KiB", kib);
+	}
+	for (int i = 0; i < 2; i++)
+		RD_OK(dat_ep_free(ep[i]));
+	rd_unreg(&mem);
+	rd_close(&rd);
+}
+
+static void run(void)
+{
+	setenv("DAPL_OFI_LOG", "0", 0);
+	if (RL_SANITIZED) {
+		rl_skip("footprint", "a sanitizer takes memory of its own");
+		return;
+	}
+	if (rl_begin("first-use", 30000)) {
+		rl_start("player", play, NULL);
+		rl_end();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	return rl_main(argc, argv, 60, run);
+}
