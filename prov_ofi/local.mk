@@ -71,6 +71,8 @@ dofi_sources = \
 	prov_ofi/rdm/cm_conn.c \
 	prov_ofi/rdm/cm_end.c \
 	prov_ofi/rdm/cm_listen.c \
+	prov_ofi/rdm/cm_prove.c \
+	prov_ofi/rdm/cm_stall.c \
 	prov_ofi/rdm/cm_secret.c prov_ofi/rdm/cm_secret.h \
 	prov_ofi/rdm/cm_sock.c \
 	prov_ofi/rdm/cm_trust.c \
@@ -106,6 +108,7 @@ dofi_sources = \
 	prov_ofi/rdm/wire_fab_bulk.c \
 	prov_ofi/rdm/wire_fab_cells.c \
 	prov_ofi/rdm/wire_fab_open.c \
+	prov_ofi/rdm/wire_fab_probe.c \
 	prov_ofi/rdm/wire_fab_peers.c \
 	prov_ofi/rdm/wire_fab_test.c \
 	prov_ofi/rdm/wire_shm.c \

@@ -40,6 +40,9 @@
 	  "none") \
 	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a stranger that " \
 	  "connects to a service point and says nothing is thrown out") \
+	X(STALL_MS, 100, 3600000, 60000, "time, in milliseconds, after which a connection ends on " \
+	  "which nothing moves though something is posted, if the peer runs and tells that data " \
+	  "was lost (fabrics with RDM endpoints)") \
 	X(SHM_RING_KIB, 4, 65536, 128, \
 	  "shm: KiB of each of the four rings of a connection, made a " \
 	  "power of two; the side that connects decides") \

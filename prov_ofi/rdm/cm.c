@@ -390,10 +390,13 @@ int rdm_cm_open(struct rdm_eq *eq)
 	dofi_list_init(&cm->dead);
 	ret = rdm_secret_load(&cm->secret);
 	if (!ret)
+		ret = rdm_cm_stall_init(cm);
+	if (!ret)
 		ret = watch_fds(cm);
 	if (ret) {
 		close_fds(cm);
 		rdm_secret_free(cm->secret);
+		dofi_timers_free(&cm->timers);
 		free(cm);
 		return ret;
 	}
@@ -438,6 +441,7 @@ void rdm_cm_progress(struct rdm_eq *eq)
 {
 	struct rdm_cm *cm = eq->cm;
 	struct epoll_event ev[ROUND];
+	struct rdm_ep *ep;
 	uint64_t next;
 	int n = epoll_wait(cm->epfd, ev, ROUND, 0);
 
@@ -447,6 +451,8 @@ void rdm_cm_progress(struct rdm_eq *eq)
 
 		source->ready(source, ev[i].events);
 	}
+	while ((ep = rdm_eq_next_settled(eq)))
+		rdm_cm_settled(ep);
 	if (cm->timers.count) {
 		next = dofi_timers_run(&cm->timers, dofi_now());
 		if (next < cm->armed)

@@ -201,8 +201,7 @@ static void accepted(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 		rdm_cm_fail(conn, -ret, NULL, 0);
 		return;
 	}
-	conn->in.have = 0;
-	rdm_cm_live(conn, data, len);
+	rdm_cm_prove(conn, data, len);
 }
 
 static void take_answer(struct rdm_cm_conn *conn)
@@ -458,7 +457,7 @@ static void send_answer(struct rdm_cm_conn *conn)
 	if (ret < 0)
 		rdm_cm_fail(conn, -ret, NULL, 0);
 	else if (ret)
-		rdm_cm_live(conn, NULL, 0);
+		rdm_cm_prove(conn, NULL, 0);
 }
 
 static int answer(struct rdm_cm_conn *conn, const void *param, size_t len)
@@ -551,8 +550,14 @@ void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events)
 	case RDM_CM_ANSWERING:
 		send_answer(conn);
 		break;
+	case RDM_CM_PROVING:
+		rdm_cm_proving_ready(conn);
+		break;
 	case RDM_CM_LIVE:
-		rdm_cm_peer_end(conn);
+		if (conn->wire->counts)
+			rdm_cm_live_ready(conn);
+		else
+			rdm_cm_peer_end(conn);
 		break;
 	case RDM_CM_ENDED:
 		bye_ready(conn);
@@ -571,6 +576,8 @@ void rdm_cm_conn_tick(struct rdm_cm_conn *conn)
 	/* Ends that are held back are looked at after the timers: it was for the wake-up. */
 	if (conn->step == RDM_CM_DIALLING)
 		redial(conn);
+	else if (conn->step == RDM_CM_PROVING)
+		rdm_cm_prove_tick(conn);
 }
 
 /* ---------------------------------------------------------------- ending */
@@ -587,6 +594,8 @@ static int shut_down(struct rdm_ep *ep)
 	case RDM_CM_GREETING:
 	case RDM_CM_ASKING:
 	case RDM_CM_ANSWERING:
+	case RDM_CM_PROVING:
+		rdm_cm_unproved(conn);
 		set_state(ep, RDM_DOWN);
 		rdm_cm_kill(conn);
 		break;
@@ -637,6 +646,11 @@ void rdm_cm_forget(struct rdm_ep *ep)
 		break;
 	case RDM_CM_ENDED:
 		rdm_cm_linger(conn);
+		break;
+	case RDM_CM_PROVING:
+		/* Given up, or its time is up. */
+		rdm_cm_unproved(conn);
+		rdm_cm_kill(conn);
 		break;
 	default:
 		rdm_cm_kill(conn);

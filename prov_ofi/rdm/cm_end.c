@@ -29,7 +29,9 @@ void rdm_cm_live(struct rdm_cm_conn *conn, const void *data, size_t len)
 	rdm_ep_up(ep);
 	rdm_cm_post(conn->ep, &event, data, len);
 	/* It was watched for other events: this cannot fail. */
-	rdm_cm_watch(conn, EPOLLRDHUP);
+	rdm_cm_watch(conn, EPOLLRDHUP | (conn->wire->counts ? EPOLLIN : 0));
+	if (conn->wire->counts)
+		rdm_cm_stall_start(conn);
 }
 
 void rdm_cm_leave_queues(struct rdm_cm_conn *conn)
@@ -125,6 +127,10 @@ static void report_end(struct rdm_cm_conn *conn)
 	rdm_unlock(&conn->ep->lock);
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	rdm_cm_step(conn, RDM_CM_ENDED);
+	if (conn->lost) {
+		event.event = 0;
+		event.err = ETIMEDOUT;
+	}
 	rdm_cm_post(conn->ep, &event, NULL, 0);
 }
 

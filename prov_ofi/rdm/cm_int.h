@@ -5,6 +5,8 @@
  *   cm_sock.c    unix and TCP sockets: names, sending and receiving with descriptors
  *   cm_listen.c  listeners, requests
  *   cm_conn.c    the endpoint's operations: connecting, accepting, ending
+ *   cm_prove.c   what comes before a connection is up: does data pass?
+ *   cm_stall.c   what comes after: does it still?
  *   cm_end.c     how a connection that was up ends
  *   cm_trust.c   whether a local listener is believed
  *   cm_wire.c    the messages; cm_secret.c: what seals them
@@ -38,6 +40,7 @@ struct rdm_cm {
 	int timerfd;
 	struct rdm_source timer;
 	struct dofi_timers timers;
+	struct dofi_timer stall;	/* next look at connections that are up */
 	size_t timer_users;
 	uint64_t armed;			/* when timerfd goes off */
 	struct dofi_list listeners;
@@ -61,6 +64,7 @@ enum rdm_cm_step {
 	RDM_CM_HALF,			/* in cm->half */
 	RDM_CM_GIVEN,			/* the request is complete, the consumer decides */
 	RDM_CM_ANSWERING,		/* the acceptance is on its way */
+	RDM_CM_PROVING,			/* both know each other, and whether data passes is asked */
 	RDM_CM_LIVE,			/* the connection is up */
 	RDM_CM_ENDING,			/* in cm->ending */
 	RDM_CM_ENDED,			/* nothing more to report, the endpoint is still open */
@@ -95,8 +99,15 @@ struct rdm_cm_conn {
 	size_t out_len, out_done;
 	uint8_t out[RDM_CM_MAX];
 	int out_fd;			/* to be passed and then closed, -1: none */
-	uint16_t param_len;		/* of fi_connect, until the request is built */
+	uint16_t param_len;		/* of fi_connect, until the request is built; then of the
+					   answer, until the connection is up */
 	uint8_t param[RDM_CM_DATA];
+	uint64_t proving, again;	/* since when; time until the wire asks again */
+	uint64_t still_since;		/* nothing has moved, and something waits, since then */
+	uint64_t missing_since;		/* ... the peer's counts say that it was lost; 0: no */
+	bool lost;			/* ... for too long */
+	uint16_t counts_len, peer_counts_len;
+	uint8_t counts[RDM_COUNTS_MAX], peer_counts[RDM_COUNTS_MAX];
 	struct dofi_patience patience;	/* while the end is held back */
 	uint64_t probed;		/* when it was asked who has the peer's socket */
 	uint64_t gone_since;		/* when that was nobody, 0: never */
@@ -213,6 +224,25 @@ void rdm_cm_refuse(struct rdm_cm_conn *conn, const void *data, size_t len);
 void rdm_cm_fail(struct rdm_cm_conn *conn, int err, const void *data, size_t len);
 void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events);
 void rdm_cm_conn_tick(struct rdm_cm_conn *conn);
+
+/* cm_prove.c */
+/* Both ends have each other's offers: the connection is up when data passes. data: what the event
+ * brings then. */
+void rdm_cm_prove(struct rdm_cm_conn *conn, const void *data, size_t len);
+void rdm_cm_prove_tick(struct rdm_cm_conn *conn);
+void rdm_cm_proving_ready(struct rdm_cm_conn *conn);
+/* If it ends while that is not known, the log says so. */
+void rdm_cm_unproved(const struct rdm_cm_conn *conn);
+/* The wire knows. */
+void rdm_cm_settled(struct rdm_ep *ep);
+
+/* cm_stall.c */
+int rdm_cm_stall_init(struct rdm_cm *cm);
+/* The connection is up. */
+void rdm_cm_stall_start(struct rdm_cm_conn *conn);
+/* Something has come on the socket of a connection that is up; a message is complete. */
+void rdm_cm_live_ready(struct rdm_cm_conn *conn);
+void rdm_cm_live_message(struct rdm_cm_conn *conn);
 
 /* cm_end.c */
 /* The connection is up. */

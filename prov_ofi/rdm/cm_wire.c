@@ -90,7 +90,10 @@ static bool parts_ok(const uint8_t *p, size_t offer, size_t data)
 		return true;
 	case RDM_CM_REJECT:
 		return !offer && !(p[7] & HAS_FD);
+	case RDM_CM_CHECK:
+		return !offer && !data && !(p[7] & HAS_FD);
 	case RDM_CM_BYE:
+	case RDM_CM_STATUS:
 		return !data && !(p[7] & HAS_FD);
 	case RDM_CM_HELLO:
 		return offer == RDM_CM_NONCE && !data && !p[7];

@@ -4,7 +4,8 @@
  *   client                            listener
  *   REQUEST (offer, data)      ->
  *                              <-     ACCEPT (offer, data), or REJECT (data) and the end
- *   ... the connection is up: doorbell bytes (RDM_CM_BELL) in both directions ...
+ *   ... the wire shows that data passes, the connection is up: doorbell bytes (RDM_CM_BELL) in both
+ *   directions, or, when nothing moves: CHECK -> and <- STATUS (the wire's counts), from either ...
  *   BYE (the wire's last word) ->  and/or  <-  BYE; then the end of the stream
  *
  * A listener that has no room for one more client sends BUSY, at any time before its answer, and
@@ -58,6 +59,8 @@ enum rdm_cm_kind {
 	RDM_CM_HELLO,
 	RDM_CM_CHALLENGE,
 	RDM_CM_BUSY,
+	RDM_CM_CHECK,
+	RDM_CM_STATUS,
 };
 
 struct rdm_cm_msg {

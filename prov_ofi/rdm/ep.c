@@ -126,6 +126,8 @@ static int ep_close(struct fid *fid)
 		leave_domain(ep);
 		if (ep->w.any)
 			ep->wire->close(ep);
+		/* Its wire says nothing more. */
+		rdm_eq_forget_settled(ep->eq, ep);
 		pthread_mutex_unlock(&ep->eq->lock);
 	} else {
 		leave_domain(ep);
@@ -177,6 +179,7 @@ int rdm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep *
 	rdm_lock_init(&ep->lock);
 	ep->sock = -1;
 	dofi_list_init(&ep->srx_link);
+	dofi_list_init(&ep->settled);
 	ep->domain = dofi_container(domain, struct rdm_domain, fid);
 	ep->wire = ep->domain->fabric->wire;
 	if (info->ep_attr)
@@ -243,4 +246,7 @@ void rdm_ep_broken(struct rdm_ep *ep, int err)
 	rdm_cq_wake(ep->rx_cq);
 	if (ep->tx_cq != ep->rx_cq)
 		rdm_cq_wake(ep->tx_cq);
+	/* Before the connection is up nobody polls for it. */
+	if (atomic_load(&ep->state) != RDM_UP)
+		rdm_ep_settled(ep);
 }

@@ -24,7 +24,7 @@ static void free_event(struct rdm_event *event)
 /* Events have gone; event_lock held. Without any left nobody is to be woken. */
 static void quieten(struct rdm_eq *eq)
 {
-	if (dofi_list_empty(&eq->events))
+	if (dofi_list_empty(&eq->events) && dofi_list_empty(&eq->settled))
 		dofi_eventfd_clear(eq->signal);
 }
 
@@ -33,6 +33,40 @@ void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event)
 	pthread_mutex_lock(&eq->event_lock);
 	dofi_list_append(&eq->events, &event->link);
 	rdm_wait_ring(eq->signal);
+	pthread_mutex_unlock(&eq->event_lock);
+}
+
+void rdm_ep_settled(struct rdm_ep *ep)
+{
+	struct rdm_eq *eq = ep->eq;
+
+	pthread_mutex_lock(&eq->event_lock);
+	if (dofi_list_empty(&ep->settled)) {
+		dofi_list_append(&eq->settled, &ep->settled);
+		rdm_wait_ring(eq->signal);
+	}
+	pthread_mutex_unlock(&eq->event_lock);
+}
+
+struct rdm_ep *rdm_eq_next_settled(struct rdm_eq *eq)
+{
+	struct rdm_ep *ep = NULL;
+
+	pthread_mutex_lock(&eq->event_lock);
+	if (!dofi_list_empty(&eq->settled)) {
+		ep = dofi_container(eq->settled.next, struct rdm_ep, settled);
+		dofi_list_remove(&ep->settled);
+		quieten(eq);
+	}
+	pthread_mutex_unlock(&eq->event_lock);
+	return ep;
+}
+
+void rdm_eq_forget_settled(struct rdm_eq *eq, struct rdm_ep *ep)
+{
+	pthread_mutex_lock(&eq->event_lock);
+	dofi_list_remove(&ep->settled);
+	quieten(eq);
 	pthread_mutex_unlock(&eq->event_lock);
 }
 
@@ -185,7 +219,7 @@ int rdm_eq_trywait(struct rdm_eq *eq)
 	bool empty;
 
 	pthread_mutex_lock(&eq->event_lock);
-	empty = dofi_list_empty(&eq->events);
+	empty = dofi_list_empty(&eq->events) && dofi_list_empty(&eq->settled);
 	pthread_mutex_unlock(&eq->event_lock);
 	return empty ? 0 : -FI_EAGAIN;
 }
@@ -208,6 +242,7 @@ int rdm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 	pthread_mutex_init(&eq->lock, NULL);
 	pthread_mutex_init(&eq->event_lock, NULL);
 	dofi_list_init(&eq->events);
+	dofi_list_init(&eq->settled);
 	ret = rdm_wait_open(&eq->epfd, &eq->signal);
 	if (!ret)
 		ret = rdm_cm_open(eq);

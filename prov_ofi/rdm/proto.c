@@ -266,6 +266,13 @@ static inline bool owes_frames(const struct rdm_ep *ep)
 	       ep->told != ep->done || ep->bulk.told != ep->bulk.tail;
 }
 
+bool rdm_ep_waits(const struct rdm_ep *ep)
+{
+	return rdm_queued(&ep->txq) || rdm_queued(&ep->unacked) || rdm_queued(&ep->reads) ||
+	       ep->flight_head != ep->flight_tail || ep->serve_head != ep->serve_tail ||
+	       ep->in_message || ep->in_write;
+}
+
 void rdm_push_first(struct rdm_ep *ep)
 {
 	push_requests(ep);

@@ -158,6 +158,7 @@ struct rdm_eq {
 	pthread_mutex_t lock;
 	pthread_mutex_t event_lock;
 	struct dofi_list events;
+	struct dofi_list settled;	/* endpoints: rdm_ep_settled */
 	int signal;			/* eventfd in epfd: events wait */
 	int epfd;			/* FI_GETWAIT */
 	void *cm;			/* the connection manager's own state (cm.c) */
@@ -311,6 +312,7 @@ struct rdm_ep {
 	/* connection manager's (eq->lock) */
 	struct rdm_event *reserved[RDM_EP_EVENTS];
 	int sock;			/* of the handshake, -1: none */
+	struct dofi_list settled;	/* in eq->settled; event_lock */
 	union dofi_addr local, peer;	/* with ports */
 	bool has_qual;
 	uint64_t qual;			/* in the name of a listener's unix socket, beside the port */
@@ -337,6 +339,9 @@ struct rdm_offer {
 	int fd;				/* travels with it, -1: none; whoever gets the offer closes
 					   it */
 };
+
+/* What it tells the other when nothing moves. */
+#define RDM_COUNTS_MAX 48
 
 #define RDM_WAIT_FDS 2
 
@@ -369,6 +374,16 @@ struct rdm_wire {
 	int (*offer)(struct rdm_ep *ep, bool active, struct rdm_offer *out);
 	int (*adopt)(struct rdm_ep *ep, bool active, struct rdm_offer *in);
 	void (*close)(struct rdm_ep *ep);
+	/* eq->lock held, not ep->lock. Asks whether data passes both ways, again if it has asked
+	 * before; calls rdm_ep_settled when it knows, or when the connection cannot go on. NULL: the
+	 * handshake shows that. proved: it does. */
+	void (*prove)(struct rdm_ep *ep);
+	bool (*proved)(struct rdm_ep *ep);
+	/* What has been sent and has arrived so far: other bytes whenever something has moved
+	 * (RDM_COUNTS_MAX at most, returns how many). NULL: nothing can be lost. missing: the same of
+	 * the peer; has something not arrived, here or there, or makes no sense? */
+	size_t (*counts)(struct rdm_ep *ep, uint8_t *out);
+	bool (*missing)(struct rdm_ep *ep, const uint8_t *in, size_t len);
 	/* Nothing will be sent any more. out: bytes for the last message on the socket (at most
 	 * RDM_OFFER_MAX), returns how many. */
 	size_t (*finish)(struct rdm_ep *ep, uint8_t *out);
@@ -514,6 +529,12 @@ int rdm_cq_trywait(struct rdm_cq *cq);
 int rdm_eq_trywait(struct rdm_eq *eq);
 /* eq.c: takes over `event` (malloc'ed). */
 void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event);
+/* Called by a wire, with domain->wire_lock: data passes both ways, or never will. The connection
+ * manager looks at it with its next round (rdm_cm_settled). */
+void rdm_ep_settled(struct rdm_ep *ep);
+/* One of these, or NULL; forget: it is being closed, and its wire is closed already. */
+struct rdm_ep *rdm_eq_next_settled(struct rdm_eq *eq);
+void rdm_eq_forget_settled(struct rdm_eq *eq, struct rdm_ep *ep);
 /* Forgets the events of an endpoint that is being closed. */
 void rdm_eq_forget(struct rdm_eq *eq, struct fid *fid);
 
@@ -544,6 +565,8 @@ extern struct fi_ops_atomic rdm_atomic_ops;
 unsigned int rdm_proto_progress(struct rdm_ep *ep);
 /* Puts waiting requests and answers into frames as far as there is room. */
 void rdm_proto_push(struct rdm_ep *ep);
+/* Does something posted, or asked for by the peer, wait to be done? Receives do not count. */
+bool rdm_ep_waits(const struct rdm_ep *ep);
 /* proto_rx.c: what has arrived. Number of frames taken. */
 unsigned int rdm_take_answers(struct rdm_ep *ep);
 unsigned int rdm_take_requests(struct rdm_ep *ep);

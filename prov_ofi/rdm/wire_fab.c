@@ -144,6 +144,8 @@ static int take_offer(struct rdm_conn *conn, const struct rdm_offer *in)
 	credit_if_due(conn);
 	wfab_bulk_note(conn);
 	wfab_bulk_give(net);
+	if (wfab_probe_due(conn))
+		wfab_send_credit(conn);
 	wfab_note_owing(conn);
 	return 0;
 }
@@ -456,6 +458,10 @@ const struct rdm_wire rdm_wire_fab = {
 	.offer = fab_offer,
 	.adopt = fab_adopt,
 	.close = fab_close,
+	.prove = wfab_probe,
+	.proved = wfab_proven,
+	.counts = wfab_counts,
+	.missing = wfab_missing,
 	.finish = fab_finish,
 	.finished = fab_finished,
 	.drained = fab_drained,

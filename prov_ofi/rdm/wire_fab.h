@@ -17,7 +17,7 @@
  *        24  u32  the same for channel 1
  *        28  u8   channel; WFAB_CREDIT: nothing but the counts of bytes 20 to 29, ends here
  *        29  u8   cells of channel 0 that the sender has besides, in sequence, but not consumed
- *        30  u8   flags: WFAB_ASKS, WFAB_RECALLS
+ *        30  u8   flags: WFAB_ASKS, WFAB_RECALLS; in credit cells also WFAB_PROBES, WFAB_HEARD
  *        31  u8   zero
  *        32  u16  bulk cells that the sender would like to send,
  *        34  u16  those that it has sent,
@@ -44,9 +44,12 @@
  * (WFAB_RECALLS). Nobody waits for leave: what has none goes in ordinary cells at once. See
  * wire_fab_bulk.c.
  *
+ * Before a connection is up, each side asks whether cells pass (WFAB_PROBES) until it has an answer
+ * (WFAB_HEARD). While that is asked again nothing else is sent.
+ *
  * So at most WFAB_CREDIT_CELLS credit cells can be under way before the peer has to read one: two
- * for each channel's half windows, one question, one answer, and one each that gives leave to who
- * has none, recalls it, and gives it back.
+ * for each channel's half windows, one question, one answer, one each that gives leave to who
+ * has none, recalls it, and gives it back, and one each that asks whether cells pass and answers it.
  *
  * An end that is closed answers what it has been asked, and asks about all that it has sent, unless
  * the peer has ended before. The answer is waited for, because a TCP socket that is closed while
@@ -85,7 +88,9 @@
 #define WFAB_CREDIT 0xff
 #define WFAB_ASKS 0x01
 #define WFAB_RECALLS 0x02
-#define WFAB_CREDIT_CELLS 9
+#define WFAB_PROBES 0x04
+#define WFAB_HEARD 0x08
+#define WFAB_CREDIT_CELLS 11
 #define WFAB_WINDOW_MAX 64
 #define WFAB_CELL_MAX 65536
 #define WFAB_BULK_TAG 1
@@ -203,6 +208,8 @@ struct rdm_conn {
 	_Atomic bool broken;		/* nothing can be sent any more */
 	_Atomic bool violated;		/* ... and what comes is not believed */
 	_Atomic bool deaf;		/* the peer has ended, or died: it takes nothing any more */
+	_Atomic bool proven;		/* cells pass both ways */
+	bool probing, hear_owed;	/* the next credit cell asks for that, and answers */
 
 	/* the peer's offer */
 	_Atomic bool adopted;
@@ -413,7 +420,21 @@ bool wfab_bulk_missing(const struct rdm_conn *conn);
 /* settled: none of the peer's can come any more. */
 void wfab_bulk_close(struct rdm_conn *conn, bool settled);
 
+/* wire_fab_probe.c */
+void wfab_probe(struct rdm_ep *ep);
+bool wfab_proven(struct rdm_ep *ep);
+size_t wfab_counts(struct rdm_ep *ep, uint8_t *out);
+bool wfab_missing(struct rdm_ep *ep, const uint8_t *in, size_t len);
+/* wire_lock held: of a credit cell that is sent; has one to be sent for that? */
+void wfab_probe_fill(struct rdm_conn *conn, struct wfab_hdr *hdr);
+bool wfab_probe_due(const struct rdm_conn *conn);
+/* A credit cell, or one with a frame, has come. */
+void wfab_probe_credit(struct rdm_conn *conn, const struct wfab_hdr *hdr);
+void wfab_probe_frame(struct rdm_conn *conn);
+
 /* wire_fab_arrive.c */
+/* The number of the first cell of a channel that has not come; wire_lock held. */
+uint32_t wfab_first_missing(struct rdm_conn *conn, int ch);
 void wfab_progress(struct rdm_domain *domain, struct rdm_sink *sink);
 /* Reads what is there; 0: there was nothing, and nothing is held back. wire_lock held. */
 unsigned int wfab_poll(struct wfab *net);

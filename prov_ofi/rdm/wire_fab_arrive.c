@@ -139,6 +139,14 @@ static bool missing(struct rdm_conn *conn, int ch, uint32_t *which)
 	return false;
 }
 
+uint32_t wfab_first_missing(struct rdm_conn *conn, int ch)
+{
+	uint32_t which;
+
+	missing(conn, ch, &which);
+	return which;
+}
+
 static void note_gap(struct rdm_conn *conn, uint64_t now)
 {
 	if (!dofi_list_empty(&conn->gap))
@@ -247,6 +255,7 @@ static void into_window(struct wfab *net, struct rdm_conn *conn, struct wfab_cel
 		wfab_violate(conn);
 		return;
 	}
+	wfab_probe_frame(conn);
 	wfab_note_owing(conn);
 	if (wfab_next(conn, ch))
 		wfab_touch(conn);
@@ -256,10 +265,21 @@ static void into_window(struct wfab *net, struct rdm_conn *conn, struct wfab_cel
 
 static void take_credit(struct wfab *net, struct rdm_conn *conn, struct wfab_cell *cell)
 {
-	if ((cell->hdr->flags & WFAB_ASKS) && !asked_about(conn, le32toh(cell->hdr->seq)))
+	if ((cell->hdr->flags & WFAB_ASKS) && !asked_about(conn, le32toh(cell->hdr->seq))) {
 		violated(net, conn, cell, "a question about what was never sent");
-	else
-		wfab_cell_return(net, cell);
+		return;
+	}
+	wfab_probe_credit(conn, cell->hdr);
+	wfab_cell_return(net, cell);
+}
+
+static bool flags_ok(const struct wfab_hdr *hdr)
+{
+	uint8_t known = WFAB_ASKS | WFAB_RECALLS;
+
+	if (hdr->channel == WFAB_CREDIT)
+		known |= WFAB_PROBES | WFAB_HEARD;
+	return !(hdr->flags & ~known);
 }
 
 void wfab_arrive(struct wfab *net, struct wfab_cell *cell)
@@ -288,7 +308,7 @@ void wfab_arrive(struct wfab *net, struct wfab_cell *cell)
 		drop(net, cell, "its connection is broken");
 		return;
 	}
-	if (hdr->zero || (hdr->flags & ~(WFAB_ASKS | WFAB_RECALLS)) || !take_counts(conn, hdr) ||
+	if (hdr->zero || !flags_ok(hdr) || !take_counts(conn, hdr) ||
 	    !wfab_bulk_counts(conn, hdr)) {
 		violated(net, conn, cell, "impossible counts");
 		return;

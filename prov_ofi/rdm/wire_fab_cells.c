@@ -239,6 +239,8 @@ static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t c
 	conn->arrived_told = conn->arrived;
 	hdr->arrived = (uint8_t)(conn->arrived - conn->returned[RDM_REQ]);
 	wfab_bulk_fill(conn, hdr);
+	if (channel == WFAB_CREDIT)
+		wfab_probe_fill(conn, hdr);
 	if (!ask_due(conn) || channel == RDM_ANS)
 		return;
 	conn->asking = true;
@@ -316,7 +318,8 @@ void wfab_send_credit(struct rdm_conn *conn)
 static bool owes(const struct rdm_conn *conn)
 {
 	return (conn->ep || conn->closed_at) && conn->adopted && !conn->broken &&
-	       (ask_due(conn) || answer_due(conn) || wfab_bulk_due(conn));
+	       (ask_due(conn) || answer_due(conn) || wfab_bulk_due(conn) ||
+		(conn->ep && wfab_probe_due(conn)));
 }
 
 void wfab_note_owing(struct rdm_conn *conn)

@@ -141,6 +141,7 @@ static void reset(struct rdm_conn *conn)
 		conn->token = conn->token * 6364136223846793005u + dofi_now();
 	conn->broken = conn->violated = conn->deaf = false;
 	conn->adopted = false;
+	conn->proven = conn->probing = conn->hear_owed = false;
 	conn->credit_flying = conn->credit_owed = conn->ended = false;
 	conn->asking = false;
 	wfab_bulk_init_conn(conn);

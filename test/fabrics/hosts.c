@@ -168,6 +168,9 @@ static void run_plan(const struct plan *plan)
 	if (!rl_begin(plan->name, 120000))
 		return;
 	hosts_patience(plan->deed == DEED_NONE || plan->deed == DEED_BLINK);
+	/* A peer that is stopped, or takes nothing, is not lost, however long it takes. */
+	if (plan->deed == DEED_STOP || plan->deed == DEED_WAIT)
+		setenv("DAPL_OFI_STALL_MS", "800", 1);
 	net_lose(0, plan->loss);
 	net_lose(1, 0);
 	net_carry();
@@ -178,6 +181,7 @@ static void run_plan(const struct plan *plan)
 	if (rl_end() && rl_option("-v", NULL))
 		rl_note("%s: %llu frames carried, %llu lost", plan->name,
 			(unsigned long long)net_carried(), (unsigned long long)net_lost());
+	unsetenv("DAPL_OFI_STALL_MS");
 	if (plan->deed == DEED_DOWN)
 		net_link(0, 0, true);
 }
@@ -195,6 +199,7 @@ static void run(void)
 	for (size_t i = 0; i < sizeof(plans) / sizeof(plans[0]); i++)
 		run_plan(&plans[i]);
 	hosts_more();
+	hosts_firewall();
 }
 
 int main(int argc, char **argv)

@@ -73,6 +73,8 @@ void hosts_notice(struct side *s);
 /* Sets how soon players to come give a silent peer up: they have time if nobody is to go. */
 void hosts_patience(bool much);
 
+/* hosts_firewall.c: one that lets only the port of the qualifier through. */
+void hosts_firewall(void);
 /* hosts_more.c: connecting over a cut wire, two wires, two addresses. */
 void hosts_more(void);
 

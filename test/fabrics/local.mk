@@ -39,6 +39,7 @@ test_fabrics_scenario_LDADD = $(robust_libs2)
 test_fabrics_hosts_SOURCES = \
 	test/fabrics/hosts.c \
 	test/fabrics/hosts.h \
+	test/fabrics/hosts_firewall.c \
 	test/fabrics/hosts_more.c \
 	test/fabrics/hosts_side.c \
 	test/fabrics/net.c \

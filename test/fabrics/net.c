@@ -17,7 +17,7 @@
 #include "net.h"
 
 /* Words of the board: what the carrier is told, and what it counts. */
-enum { WORD_LOSS = 24, WORD_CARRIED = WORD_LOSS + NET_WIRES, WORD_LOST };
+enum { WORD_LOSS = 24, WORD_CARRIED = WORD_LOSS + NET_WIRES, WORD_LOST, WORD_PORT };
 
 static int home = -1, host_ns[NET_HOSTS] = { -1, -1 };
 static int tap[NET_WIRES][NET_HOSTS];
@@ -144,6 +144,24 @@ void net_lose(int wire, int per_mille)
 	rl_board->word[WORD_LOSS + wire] = (uint64_t)per_mille;
 }
 
+void net_only_port(uint16_t port)
+{
+	rl_board->word[WORD_PORT] = port;
+}
+
+/* Is it TCP over IPv4 between two other ports than the one that is let through? */
+static bool is_barred(const unsigned char *frame, size_t len)
+{
+	uint64_t port = rl_board->word[WORD_PORT];
+	size_t tcp = 14 + (frame[14] & 15) * 4u;
+
+	if (!port || len < 14 + 20 || frame[12] != 8 || frame[13] || frame[14 + 9] != IPPROTO_TCP ||
+	    len < tcp + 4)
+		return false;
+	return (uint64_t)(frame[tcp] << 8 | frame[tcp + 1]) != port &&
+	       (uint64_t)(frame[tcp + 2] << 8 | frame[tcp + 3]) != port;
+}
+
 uint64_t net_carried(void)
 {
 	return rl_board->word[WORD_CARRIED];
@@ -157,11 +175,12 @@ uint64_t net_lost(void)
 /* All frames that wait at one end of a wire. */
 static void carry_from(int wire, int host, uint64_t *seed)
 {
-	char frame[2048];
+	unsigned char frame[2048];
 	ssize_t n;
 
 	while ((n = read(tap[wire][host], frame, sizeof(frame))) > 0) {
-		if (rl_random(seed) % 1000 < rl_board->word[WORD_LOSS + wire]) {
+		if ((!wire && is_barred(frame, (size_t)n)) ||
+		    rl_random(seed) % 1000 < rl_board->word[WORD_LOSS + wire]) {
 			rl_board->word[WORD_LOST]++;
 			continue;
 		}

@@ -24,6 +24,8 @@ const char *net_address(int host, int wire);
 void net_carry(void);
 /* Frames lost of a thousand, from now on; 1000: the wire is cut. */
 void net_lose(int wire, int per_mille);
+/* A firewall on the first wire: of TCP it lets only this port through, 0: all. */
+void net_only_port(uint16_t port);
 /* Takes an interface of a host down, or up again. */
 void net_link(int host, int wire, bool up);
 /* Frames that the carrier has carried, and has lost. */

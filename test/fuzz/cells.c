@@ -118,6 +118,11 @@ void rdm_ep_broken(struct rdm_ep *e, int err)
 	MUST(e >= ep && e < ep + CONNS && err > 0);
 }
 
+void rdm_ep_settled(struct rdm_ep *e)
+{
+	MUST(e >= ep && e < ep + CONNS);
+}
+
 /* ---------------------------------------------------------------- input */
 
 static uint8_t byte(void)

@@ -50,7 +50,7 @@ test_fuzz_driver_cells_SOURCES = test/fuzz/cells.c test/fuzz/driver.c test/fuzz/
 	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
 	prov_ofi/rdm/wire_fab_arrive.c prov_ofi/rdm/wire_fab_bulk.c \
 	prov_ofi/rdm/wire_fab_cells.c prov_ofi/rdm/wire_fab_open.c \
-	prov_ofi/rdm/wire_fab_peers.c prov_ofi/rdm/wire_fab_test.c
+	prov_ofi/rdm/wire_fab_peers.c prov_ofi/rdm/wire_fab_probe.c prov_ofi/rdm/wire_fab_test.c
 test_fuzz_driver_cells_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
 test_fuzz_driver_cells_LDFLAGS = -Wl,--wrap=clock_gettime
 test_fuzz_driver_cells_LDADD = -lpthread

@@ -23,6 +23,8 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/rdm/cm_conn.c \
 	prov_ofi/rdm/cm_end.c \
 	prov_ofi/rdm/cm_listen.c \
+	prov_ofi/rdm/cm_prove.c \
+	prov_ofi/rdm/cm_stall.c \
 	prov_ofi/rdm/cm_secret.c \
 	prov_ofi/rdm/cm_sock.c \
 	prov_ofi/rdm/cm_trust.c \

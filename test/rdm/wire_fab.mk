@@ -9,6 +9,7 @@ test_rdm_wire_fab_SOURCES = \
 	test/rdm/t_wire_fab_bulk.c \
 	test/rdm/t_wire_fab_close.c \
 	test/rdm/t_wire_fab_end.c \
+	test/rdm/t_wire_fab_probe.c \
 	test/rdm/wire_fab_rig.c \
 	test/rdm/wire_fab_rig.h \
 	prov_ofi/base/lock.c \
@@ -24,6 +25,7 @@ test_rdm_wire_fab_SOURCES = \
 	prov_ofi/rdm/wire_fab_bulk.c \
 	prov_ofi/rdm/wire_fab_cells.c \
 	prov_ofi/rdm/wire_fab_open.c \
+	prov_ofi/rdm/wire_fab_probe.c \
 	prov_ofi/rdm/wire_fab_peers.c \
 	prov_ofi/rdm/wire_fab_test.c \
 	prov_ofi/why_fab.c \

@@ -39,6 +39,13 @@ void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, con
 	(void)fn;
 }
 
+void rdm_ep_settled(struct rdm_ep *ep)
+{
+	struct end *e = dofi_container(ep, struct end, ep);
+
+	e->settled++;
+}
+
 /* As in fab.c, which needs all the rest. */
 size_t dofi_addr_len(const struct sockaddr *sa)
 {

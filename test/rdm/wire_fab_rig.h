@@ -25,6 +25,7 @@ struct end {
 	struct rdm_cq cq;
 	_Atomic unsigned int woken;	/* calls of rdm_cq_wake */
 	_Atomic int broken;		/* rdm_ep_broken's code */
+	unsigned int settled;		/* calls of rdm_ep_settled */
 	uint32_t sent[RDM_CHANNELS], got[RDM_CHANNELS];
 	uint64_t out[RDM_CHANNELS], in[RDM_CHANNELS];	/* states of the patterns */
 	bool bulk;			/* the mode's */
