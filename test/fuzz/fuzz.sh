@@ -54,7 +54,8 @@ run()
 rdm=$srcdir/prov_ofi/rdm
 run cm_wire "$srcdir/test/fuzz/cm_wire.c" "$rdm/cm_wire.c"
 run frames "$srcdir/test/fuzz/frames.c" "$srcdir/prov_ofi/base/key_map.c" "$rdm/mr.c" \
-	"$rdm/post.c" "$rdm/proto.c" "$rdm/proto_ext.c" "$rdm/proto_read.c" "$rdm/proto_rx.c"
+	"$rdm/post.c" "$rdm/proto.c" "$rdm/proto_bulk.c" "$rdm/proto_ext.c" \
+	"$rdm/proto_read.c" "$rdm/proto_rx.c"
 # Its time is its own.
 run cells -Wl,--wrap=clock_gettime "$srcdir/test/fuzz/cells.c" "$srcdir/test/fuzz/fabric.c" \
 	"$rdm/wire_fab.c" "$rdm/wire_fab_arrive.c" "$rdm/wire_fab_bulk.c" "$rdm/wire_fab_cells.c" \

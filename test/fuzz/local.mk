@@ -57,7 +57,8 @@ test_fuzz_driver_cells_LDADD = -lpthread
 
 test_fuzz_driver_frames_SOURCES = test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/base/key_map.c \
-	prov_ofi/rdm/mr.c prov_ofi/rdm/post.c prov_ofi/rdm/proto.c prov_ofi/rdm/proto_bulk.c prov_ofi/rdm/proto_ext.c \
+	prov_ofi/rdm/mr.c prov_ofi/rdm/post.c prov_ofi/rdm/proto.c prov_ofi/rdm/proto_bulk.c \
+	prov_ofi/rdm/proto_ext.c \
 	prov_ofi/rdm/proto_read.c prov_ofi/rdm/proto_rx.c
 test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
 test_fuzz_driver_frames_LDADD = -lpthread
