@@ -29,6 +29,7 @@ robust_tests = \
 	test/robust/imposter \
 	test/robust/footprint \
 	test/robust/inner \
+	test/robust/exposed \
 	test/robust/versions \
 	test/robust/many \
 	test/robust/idle \
@@ -53,7 +54,8 @@ test/robust/flood$(robust_log): test/robust/strangers$(robust_log)
 test/robust/imposter$(robust_log): test/robust/flood$(robust_log)
 test/robust/footprint$(robust_log): test/robust/imposter$(robust_log)
 test/robust/inner$(robust_log): test/robust/footprint$(robust_log)
-test/robust/versions$(robust_log): test/robust/inner$(robust_log)
+test/robust/exposed$(robust_log): test/robust/inner$(robust_log)
+test/robust/versions$(robust_log): test/robust/exposed$(robust_log)
 test/robust/many$(robust_log): test/robust/versions$(robust_log)
 test/robust/idle$(robust_log): test/robust/many$(robust_log)
 test/robust/mixed-20$(robust_log): test/robust/idle$(robust_log)
@@ -105,6 +107,11 @@ test_robust_versions_SOURCES = test/robust/versions.c $(robust_strangers)
 test_robust_versions_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
 test_robust_versions_LDFLAGS = $(robust_ldflags)
 test_robust_versions_LDADD = $(robust_libs2)
+
+test_robust_exposed_SOURCES = test/robust/exposed.c $(robust_strangers)
+test_robust_exposed_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
+test_robust_exposed_LDFLAGS = $(robust_ldflags)
+test_robust_exposed_LDADD = $(robust_libs2)
 
 test_robust_many_SOURCES = test/robust/many.c
 test_robust_many_CPPFLAGS = $(robust_cppflags) -DRL_API=2

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../fabrics/fabrics.h"
 #include "rlib.h"
 #include "rmain.h"
 
@@ -22,6 +23,7 @@ static int self = -1;			/* number of this player, -1: the driver */
 static char case_name[96];
 static uint64_t case_deadline;
 static uint64_t case_began;
+static const char *known;		/* why the case fails; NULL: it should not */
 
 /* Verdicts */
 
@@ -176,9 +178,35 @@ bool rl_begin(const char *name, unsigned int limit_ms)
 		return false;
 	snprintf(case_name, sizeof(case_name), "%s", name);
 	memset(&rl_board->blamed, 0, sizeof(*rl_board) - offsetof(struct rl_board, blamed));
+	known = NULL;
 	case_began = rl_now();
 	case_deadline = case_began + (uint64_t)rl_bound(limit_ms) * 1000;
 	return true;
+}
+
+void rl_known_to_fail(const char *fabric, const char *reason)
+{
+	const struct test_fabric *f = test_fabric();
+
+	if (f && !strcmp(f->name, fabric))
+		known = reason;
+}
+
+/* The verdict on a case that is known to fail. */
+static bool end_known(const char *name)
+{
+	char text[400];
+
+	if (rl_board->blamed) {
+		snprintf(text, sizeof(text), "known to fail: %.150s (%.200s)", known,
+			 rl_board->why);
+		rl_skip(name, text);
+		return false;
+	}
+	snprintf(text, sizeof(text), "it passes and is marked as known to fail (%.200s): take the "
+		 "mark away", known);
+	not_ok(name, text);
+	return false;
 }
 
 static void judge(struct rl_player *p, int status)
@@ -270,6 +298,8 @@ bool rl_end(void)
 	reap();
 	kill_left();
 	snprintf(name, sizeof(name), "%s", case_name);
+	if (known)
+		return end_known(name);
 	if (rl_board->blamed) {
 		not_ok(name, rl_board->why);
 		return false;

@@ -82,6 +82,9 @@ void rl_leave(void) __attribute__((noreturn));
 void rl_exec(const char *path, const char *arg) __attribute__((noreturn));
 /* Waits for the players and prints the verdict; true when it is "ok". */
 bool rl_end(void);
+/* The case that has begun is known to fail over this fabric, for that reason: while it fails it
+ * counts as skipped, and when it passes it fails, so that the mark is taken away. */
+void rl_known_to_fail(const char *fabric, const char *reason);
 /* A verdict without players. */
 void rl_ok(const char *name);
 void rl_skip(const char *name, const char *why);
