@@ -105,9 +105,7 @@ build_siw()
 			CONFIG_DEBUG_INFO_BTF_MODULES= modules
 		install -D -m 644 "$source/siw.ko" "$folder/lib/modules/$release/extra/siw.ko"
 		busybox depmod -b "$folder" "$release"
-	) >"$folder/siw.part" 2>&1
-	# Only who came to the end has a log: an interrupted build is tried again.
-	mv "$folder/siw.part" "$folder/siw.log"
+	) >"$folder/siw.log" 2>&1
 	rm -rf "$tmp"
 }
 
@@ -163,7 +161,8 @@ prepare_kernel()
 	KERNEL_FOLDER=$(readlink -f "$CACHE/kernel")
 	KERNEL_RELEASE=$(ls "$KERNEL_FOLDER/lib/modules")
 	HAVE_SIW=$KERNEL_FOLDER/lib/modules/$KERNEL_RELEASE/extra/siw.ko
-	if [ ! -e "$HAVE_SIW" ] && { [ ! -e "$KERNEL_FOLDER/siw.log" ] || [ -d "$KERNEL_FOLDER/siw" ]; }; then
+	# A log tells that it was tried, the folder that it was interrupted.
+	if [ ! -e "$KERNEL_FOLDER/siw.log" ] || [ -d "$KERNEL_FOLDER/siw" ]; then
 		build_siw "$KERNEL_FOLDER" "$KERNEL_RELEASE"
 	fi
 	if [ ! -e "$HAVE_SIW" ]; then
