@@ -78,6 +78,15 @@ static struct dofi_evd *feed(struct dofi_ep *ep, struct dofi_evd *old, struct do
 	return now;
 }
 
+void dofi_ep_streams(struct dofi_evd *recv, struct dofi_evd *req, const DAT_EP_ATTR *attr,
+		     struct dofi_streams *s)
+{
+	s->recv = recv;
+	s->req = req;
+	s->recv_flags = attr->recv_completion_flags;
+	s->req_flags = attr->request_completion_flags;
+}
+
 void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd *req,
 		      struct dofi_evd *conn)
 {
@@ -85,6 +94,9 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	bool quiet_req = ep->attr.request_completion_flags & QUIET;
 	struct dofi_evd *new_recv, *new_req;
 
+	dofi_models_remove(&ep->streams);
+	dofi_ep_streams(recv, req, &ep->attr, &ep->streams);
+	dofi_models_add(&ep->streams);
 	if ((ep->srq || ep->marked) && ep->recv_evd) {
 		dofi_lock(&ep->recv_evd->lock);
 		dofi_srq_disown(ep, ep->recv_evd);
@@ -116,6 +128,7 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 /* Takes the EP's streams away from all EVDs. */
 static void drop_evds(struct dofi_ep *ep)
 {
+	dofi_models_remove(&ep->streams);
 	feed(ep, ep->recv_evd, NULL, false, ep->quiet_recv, false);
 	feed(ep, ep->req_evd, NULL, false, ep->quiet_req, false);
 	feed(ep, dofi_ep_conn_evd(ep), NULL, false, false, false);
@@ -176,6 +189,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->pz = NULL;
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;
 	ep->quiet_recv = ep->quiet_req = ep->by_provider = false;
+	memset(&ep->streams, 0, sizeof(ep->streams));
 	ep->write_delivery = dofi_param(DOFI_NUM_WRITE_DELIVERY) && !ia->fab.row->device;
 	ep->write_tail = dofi_param(DOFI_NUM_WRITE_TAIL) && ia->fab.row->tcp_quirks;
 	ep->plain_rdma = ia->fab.row->device || ia->fab.row->wire;
@@ -310,8 +324,12 @@ static DAT_RETURN take_handles(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN make_and_publish(struct dofi_ia *ia, const struct recipe *r, DAT_EP_HANDLE *out)
+/* `misfit` names the attributes, for flags that other streams on the EVDs rule out. */
+static DAT_RETURN make_and_publish(struct dofi_ia *ia, const struct recipe *r,
+				   DAT_RETURN_SUBTYPE misfit, DAT_EP_HANDLE *out)
 {
+	static const struct dofi_streams none;
+	struct dofi_streams streams;
 	struct dofi_ep *ep;
 	DAT_EP_ATTR use;
 	DAT_RETURN ret;
@@ -322,7 +340,16 @@ static DAT_RETURN make_and_publish(struct dofi_ia *ia, const struct recipe *r, D
 	if (r->attr)
 		dofi_ep_attr_merge(&use, r->attr);
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = dofi_ep_make(ia, &use, r->srq, &ep);
+	dofi_ep_streams(r->recv, r->req, &use, &streams);
+	if (!r->attr) {
+		dofi_models_choose(&streams, r->srq);
+		use.recv_completion_flags = streams.recv_flags;
+		use.request_completion_flags = streams.req_flags;
+	}
+	if (dofi_models_fit(&none, &streams))
+		ret = dofi_ep_make(ia, &use, r->srq, &ep);
+	else
+		ret = DOFI_ERR(DAT_INVALID_PARAMETER, misfit);
 	if (!ret) {
 		dofi_ep_set_evds(ep, r->recv, r->req, r->conn);
 		ep->pz = r->pz;
@@ -354,7 +381,7 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HAN
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (attr && !dofi_ep_attr_valid(ia, attr, r.recv, r.req))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-	return make_and_publish(ia, &r, out);
+	return make_and_publish(ia, &r, DAT_INVALID_ARG6, out);
 }
 
 DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
@@ -379,7 +406,7 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
-	return make_and_publish(ia, &r, out);
+	return make_and_publish(ia, &r, DAT_INVALID_ARG7, out);
 }
 
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)

@@ -151,6 +151,7 @@ struct dofi_ep {
 	struct dofi_evd *conn_evd;	/* may belong to another IA: see dofi_ep_conn_evd */
 	uint32_t conn_life;
 	bool has_recv_evd, has_req_evd;
+	struct dofi_streams streams;	/* as counted on the EVDs given; cm_lock */
 	bool quiet_recv, quiet_req;	/* how they are counted in evd->quiet_streams */
 	struct dofi_queue rq, sq;
 	struct dofi_srq *srq;		/* receives come from there; rq is empty */
@@ -250,6 +251,8 @@ bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS st
 DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
 			struct dofi_ep **out);
 /* Sets or replaces the EVDs (NULL: none); both locks of the rules above held or EP unpublished. */
+void dofi_ep_streams(struct dofi_evd *recv, struct dofi_evd *req, const DAT_EP_ATTR *attr,
+		     struct dofi_streams *s);
 void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd *req,
 		      struct dofi_evd *conn);
 /* EP with an SRQ: its watermarks become those of its attributes. */

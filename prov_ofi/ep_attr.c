@@ -71,7 +71,9 @@ static bool flags_ok(const DAT_EP_ATTR *attr)
 			       DAT_COMPLETION_BARRIER_FENCE_FLAG;
 
 	return !((unsigned int)attr->recv_completion_flags & ~recv) &&
-	       !((unsigned int)attr->request_completion_flags & ~request);
+	       !((unsigned int)attr->request_completion_flags & ~request) &&
+	       dofi_model_valid(attr->recv_completion_flags) &&
+	       dofi_model_valid(attr->request_completion_flags);
 }
 
 bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request)
@@ -131,6 +133,8 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 		      DAT_EP_FIELD_SRQ_HANDLE)
 #define EVD_FIELDS (DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE | \
 		    DAT_EP_FIELD_CONNECT_EVD_HANDLE)
+#define FLAG_FIELDS (DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS | \
+		     DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS)
 #define ARRAY_FIELDS (DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | \
 		      DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR | \
 		      DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | \
@@ -176,6 +180,20 @@ static bool evd_change(struct dofi_ep *ep, bool wanted, DAT_EVD_HANDLE handle,
 	return !wanted || dofi_ep_evd_arg(ep->obj.ia, handle, stream, evd);
 }
 
+/* Do the flags fit what else is on the EVDs? Nobody named those of an EP that we made. */
+static bool models_fit(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, struct change *c)
+{
+	struct dofi_streams now;
+
+	dofi_ep_streams(c->recv, c->req, &c->attr, &now);
+	if (ep->by_provider && !(mask & FLAG_FIELDS)) {
+		dofi_models_choose(&now, false);
+		c->attr.recv_completion_flags = now.recv_flags;
+		c->attr.request_completion_flags = now.req_flags;
+	}
+	return dofi_models_fit(&ep->streams, &now);
+}
+
 static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
 		 struct change *c)
 {
@@ -198,6 +216,8 @@ static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM 
 			DAT_EVD_CONNECTION_FLAG, &c->conn))
 		return false;
 	mix_attr(&c->attr, mask, &param->ep_attr);
+	if (!models_fit(ep, mask, c))
+		return false;
 	if (ep->srq)
 		return dofi_ep_attr_valid_srq(ep->obj.ia, &c->attr, c->recv, c->req);
 	/* A queue that was made without room gets the default with its EVD. */

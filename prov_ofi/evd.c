@@ -75,6 +75,7 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->wake_fd = -1;
 	evd->spin_ns = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
 	evd->quiet_streams = 0;
+	memset(&evd->models, 0, sizeof(evd->models));
 	evd->feeds = 0;
 	evd->polls = evd->seen_polls = 0;
 	evd->moved = evd->seen_moved = 0;

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 
 #include "base/lock.h"
+#include "evd_models.h"
 #include "ia.h"
 
 /* Who makes progress on the CQ while no consumer reads it; owned by the progress thread. */
@@ -63,6 +64,7 @@ struct dofi_evd {
 	uint32_t spin_ns;		/* adaptive */
 	unsigned int quiet_streams;	/* EPs whose flags rule out thresholds above 1 */
 
+	struct dofi_models models;	/* of its DTO streams; cm_lock */
 	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
 	_Atomic uint32_t polls;		/* how often consumers read the CQ, or (device)
 					 * looked at all; evd->lock to write */

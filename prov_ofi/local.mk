@@ -49,6 +49,8 @@ dofi_sources = \
 	prov_ofi/ep_attr.c \
 	prov_ofi/err.c prov_ofi/err.h \
 	prov_ofi/evd.c prov_ofi/evd.h \
+	prov_ofi/evd_models.c \
+	prov_ofi/evd_models.h \
 	prov_ofi/evd_wait.c \
 	prov_ofi/fab.c prov_ofi/fab.h \
 	prov_ofi/fab_lib.c prov_ofi/fab_lib.h \

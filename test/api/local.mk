@@ -52,6 +52,7 @@ test_api_common = \
 	test/api/t_rmr_use.c \
 	test/api/t_rmr_dto.c \
 	test/api/t_rmr_invalidate.c \
+	test/api/t_flag_mixes.c \
 	test/api/t_flags.c \
 	test/api/t_flush.c \
 	test/api/t_order.c \
