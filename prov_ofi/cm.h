@@ -16,6 +16,7 @@ struct dofi_listener {
 	struct dofi_list link;		/* ia->listeners */
 	struct dofi_ia *ia;
 	struct fid_pep *pep;
+	int fd;				/* its socket, claimed (tcpfd.h); -1: ours, or unknown */
 	uint16_t port;
 	uint64_t qual;			/* the only one where names hold qualifiers */
 	unsigned int users;

@@ -103,7 +103,7 @@ static int start_listening(struct dofi_listener *l, struct fi_info *info, uint16
 	}
 	l->port = dofi_addr_port(&addr.sa);
 	if (l->ia->fab.row->tcp_quirks)
-		dofi_tcpfd_tame_listener(l->pep);
+		l->fd = dofi_tcpfd_tame_listener(l->pep);
 	return 0;
 }
 
@@ -117,6 +117,7 @@ static int new_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual,
 	if (!l || !info)
 		goto failed;
 	l->ia = ia;
+	l->fd = -1;
 	l->qual = qual;
 	dofi_list_init(&l->sps);
 	ret = start_listening(l, info, port);
@@ -157,6 +158,7 @@ void dofi_listener_unref(struct dofi_listener *l)
 		return;
 	sweep(l);
 	dofi_list_remove(&l->link);
+	dofi_tcpfd_disclaim(l->fd);
 	fi_close(&l->pep->fid);
 	free(l);
 }

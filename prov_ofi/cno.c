@@ -9,6 +9,7 @@
 #include "agent.h"
 #include "base/clock.h"
 #include "base/eventfd.h"
+#include "base/forkfd.h"
 #include "cno.h"
 #include "err.h"
 #include "progress.h"
@@ -72,6 +73,9 @@ int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_give
 		ret = -errno;
 		goto no_fd;
 	}
+	/* The program knows the number of one that it was given: it must not become another's. */
+	if (!fd_given)
+		dofi_forkfd(cno->fd);
 	cno->fd_given = fd_given;
 	cno->pending = cno->dying = false;
 	cno->cause = NULL;
@@ -98,7 +102,7 @@ void dofi_cno_destroy(struct dofi_cno *cno)
 	dofi_agent_remove(cno);
 	pthread_mutex_unlock(&cno->lock);
 	dofi_agent_await(cno);
-	close(cno->fd);
+	dofi_forkfd_close(cno->fd);
 	cno->fd = -1;
 	dofi_obj_release(&cno->obj);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/eventfd.h"
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "cno.h"
@@ -142,7 +143,7 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 		fi_close(&evd->cq->fid);
 	evd->cq = NULL;
 	if (evd->wake_fd >= 0)
-		close(evd->wake_fd);
+		dofi_forkfd_close(evd->wake_fd);
 	evd->wake_fd = -1;
 	dofi_lock(&evd->lock);
 	evd->life++;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/eventfd.h"
+#include "base/forkfd.h"
 #include "base/param.h"
 #include "cm.h"
 #include "cno.h"
@@ -83,7 +84,7 @@ static void poll_once(struct dofi_evd *evd)
 static int make_wake_fd(struct dofi_evd *evd)
 {
 	if (evd->wake_fd < 0)
-		evd->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		evd->wake_fd = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	return evd->wake_fd < 0 ? -errno : 0;
 }
 

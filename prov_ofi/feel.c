@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/forkfd.h"
 #include "feel.h"
 
 static bool bind_to(int fd, const union dofi_addr *addr)
@@ -75,7 +76,7 @@ int dofi_feel(const union dofi_addr *from, const union dofi_addr *to, int ms)
 
 	if (is_own(to))
 		return 0;
-	fd = socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = dofi_forkfd(socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (fd < 0)
 		return 0;	/* the fabric will tell */
 	if (from)
@@ -83,6 +84,6 @@ int dofi_feel(const union dofi_addr *from, const union dofi_addr *to, int ms)
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	if (connect(fd, &to->sa, (socklen_t)dofi_addr_len(&to->sa)))
 		ret = errno == EINPROGRESS ? await(fd, ms) : verdict(errno);
-	close(fd);
+	dofi_forkfd_close(fd);
 	return ret;
 }

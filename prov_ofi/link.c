@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/slab.h"
@@ -38,7 +39,7 @@ static void drop(struct dofi_link *link)
 	dofi_timer_cancel(&ia->timers, &link->timer);
 	dofi_cm_timer_fini(ia);
 	dofi_list_remove(&link->node);
-	close(link->fd);
+	dofi_forkfd_close(link->fd);
 	link->ia = NULL;
 	dofi_slab_put(&slab, link);
 }
@@ -88,7 +89,7 @@ static struct dofi_link *make(struct dofi_ia *ia, int fd, uint64_t peer, bool co
 	link->connecting = connecting;
 	dofi_list_append(&ia->links, &link->node);
 	if (epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, fd, &ev)) {
-		link->fd = dup(fd);	/* drop closes one; the caller closes its own */
+		link->fd = dofi_forkfd(dup(fd));	/* drop closes one; the caller closes its own */
 		drop(link);
 		return NULL;
 	}
@@ -326,7 +327,7 @@ static bool lacks_room(int err)
 
 void dofi_link_accept(struct dofi_ia *ia)
 {
-	int fd = accept4(ia->link_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = dofi_forkfd(accept4(ia->link_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 
 	/* They wait in the kernel's queue; looking again at once would spin. */
 	if (fd < 0 && lacks_room(errno)) {
@@ -337,7 +338,7 @@ void dofi_link_accept(struct dofi_ia *ia)
 		return;
 	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), false);
 	if (strangers(ia) >= MAX_STRANGERS || !make(ia, fd, 0, false))
-		close(fd);
+		dofi_forkfd_close(fd);
 }
 
 void dofi_link_meet(struct dofi_ia *ia, const union dofi_addr *addr, uint16_t port, uint64_t peer)
@@ -348,14 +349,14 @@ void dofi_link_meet(struct dofi_ia *ia, const union dofi_addr *addr, uint16_t po
 	if (!port || !peer || peer == ia->number || dofi_link_to(ia, peer) != DOFI_LINK_NONE)
 		return;
 	dofi_addr_set_port(&to.sa, port);
-	fd = socket(to.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = dofi_forkfd(socket(to.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (fd < 0)
 		return;
 	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), false);
 	if ((connect(fd, &to.sa, (socklen_t)dofi_addr_len(&to.sa)) && errno != EINPROGRESS) ||
 	    !make(ia, fd, peer, true)) {
 		dofi_log(DOFI_LOG_INFO, "no link to a peer: %s", strerror(errno));
-		close(fd);
+		dofi_forkfd_close(fd);
 	}
 }
 
@@ -376,7 +377,8 @@ int dofi_link_open(struct dofi_ia *ia)
 		else
 			addr.in.sin_addr.s_addr = INADDR_ANY;
 	}
-	ia->link_fd = socket(addr.sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	ia->link_fd = dofi_forkfd(socket(addr.sa.sa_family,
+					 SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (ia->link_fd < 0)
 		return -errno;
 	if (dofi_cm_timer_init(ia, &ia->link_rest, rested))
@@ -395,6 +397,6 @@ void dofi_link_close_all(struct dofi_ia *ia)
 		drop(dofi_container(ia->links.next, struct dofi_link, node));
 	dofi_timer_cancel(&ia->timers, &ia->link_rest);
 	if (ia->link_fd >= 0)
-		close(ia->link_fd);
+		dofi_forkfd_close(ia->link_fd);
 	ia->link_fd = -1;
 }

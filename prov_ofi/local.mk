@@ -9,6 +9,7 @@ dofi_sources = \
 	prov_ofi/base/cancel.h \
 	prov_ofi/base/clock.h \
 	prov_ofi/base/eventfd.h \
+	prov_ofi/base/forkfd.c prov_ofi/base/forkfd.h \
 	prov_ofi/base/each.h \
 	prov_ofi/base/key_map.c prov_ofi/base/key_map.h \
 	prov_ofi/base/list.h \

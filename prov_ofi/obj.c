@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/forkfd.h"
 #include "base/slab.h"
 #include "cm.h"
 #include "cno.h"
@@ -181,7 +182,8 @@ DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 }
 
 /* A child has the objects' memory but neither the threads nor, safely, the fabric: all its
- * inherited handles are invalid. */
+ * inherited handles are invalid, and the descriptors behind them are closed. Nothing is called here
+ * that a signal handler may not call, and no lock is taken. */
 static void kill_object(void *p)
 {
 	atomic_store(&((struct dofi_obj *)p)->tag, 0);
@@ -192,6 +194,7 @@ static void in_child(void)
 	for (int type = 0; type < DOFI_KINDS; type++)
 		if (slabs[type].size)
 			dofi_slab_each(&slabs[type], kill_object);
+	dofi_forkfd_close_all();
 }
 
 static void register_once(void)

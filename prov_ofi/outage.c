@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "cm.h"
 #include "outage.h"
@@ -62,7 +63,8 @@ int dofi_outage_watch(struct dofi_ia *ia)
 	if (ret)
 		return ret;
 	ev.data.u64 = dofi_progress_key(NULL, DOFI_KEY_OUTAGE);
-	ia->outage.fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+	ia->outage.fd = dofi_forkfd(socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+					   NETLINK_ROUTE));
 	if (ia->outage.fd < 0)
 		return -errno;
 	if (bind(ia->outage.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
@@ -75,7 +77,7 @@ void dofi_outage_close(struct dofi_ia *ia)
 {
 	dofi_timer_cancel(&ia->timers, &ia->outage.timer);
 	if (ia->outage.fd >= 0)
-		close(ia->outage.fd);
+		dofi_forkfd_close(ia->outage.fd);
 	ia->outage.fd = -1;
 }
 

@@ -11,6 +11,7 @@
 
 #include "agent.h"
 #include "base/eventfd.h"
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "cm.h"
 #include "cq.h"
@@ -238,8 +239,8 @@ int dofi_progress_open(struct dofi_ia *ia)
 	int ret;
 
 	memset(&ia->prog, 0, sizeof(ia->prog));
-	ia->prog.epfd = epoll_create1(EPOLL_CLOEXEC);
-	ia->prog.bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	ia->prog.epfd = dofi_forkfd(epoll_create1(EPOLL_CLOEXEC));
+	ia->prog.bell = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	if (ia->prog.epfd < 0 || ia->prog.bell < 0)
 		ret = -errno;
 	else
@@ -252,9 +253,9 @@ int dofi_progress_open(struct dofi_ia *ia)
 void dofi_progress_close(struct dofi_ia *ia)
 {
 	if (ia->prog.epfd >= 0)
-		close(ia->prog.epfd);
+		dofi_forkfd_close(ia->prog.epfd);
 	if (ia->prog.bell >= 0)
-		close(ia->prog.bell);
+		dofi_forkfd_close(ia->prog.bell);
 	ia->prog.epfd = ia->prog.bell = -1;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "tcpfd.h"
 
@@ -22,27 +23,20 @@
 
 static _Atomic int last_found = 3;
 
-/* Descriptors that belong to a connection already. One that has been kept after its connection died
- * still shows addresses that a new connection may have got again. */
-#define CLAIM_MAX (1 << 20)
-static _Atomic uint64_t claimed[CLAIM_MAX / 64];
-
+/* Marked descriptors belong to a connection already, or are our own. One that has been kept after
+ * its connection died still shows addresses that a new connection may have got again. libfabric
+ * does not have them closed by a program that a child executes. */
 static bool claim(int fd)
 {
-	uint64_t bit = (uint64_t)1 << (fd & 63);
-
-	return fd < CLAIM_MAX && !(atomic_fetch_or(&claimed[fd >> 6], bit) & bit);
-}
-
-static bool is_claimed(int fd)
-{
-	return fd >= CLAIM_MAX || (claimed[fd >> 6] >> (fd & 63) & 1);
+	if (!dofi_forkfd_claim(fd))
+		return false;
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return true;
 }
 
 void dofi_tcpfd_disclaim(int fd)
 {
-	if (fd < CLAIM_MAX)
-		atomic_fetch_and(&claimed[fd >> 6], ~((uint64_t)1 << (fd & 63)));
+	dofi_forkfd_forget(fd);
 }
 
 int dofi_tcpfd_keep(int fd)
@@ -58,8 +52,7 @@ int dofi_tcpfd_keep(int fd)
 
 void dofi_tcpfd_close(int fd)
 {
-	dofi_tcpfd_disclaim(fd);
-	close(fd);
+	dofi_forkfd_close(fd);
 }
 
 struct ends {
@@ -89,7 +82,7 @@ static bool matches(int fd, const struct ends *ends)
 	int on = 0;
 	socklen_t len = sizeof(on);
 
-	if (is_claimed(fd) || !inet_name(getsockname, fd, &addr) || !same(&addr, &ends->local))
+	if (dofi_forkfd_is(fd) || !inet_name(getsockname, fd, &addr) || !same(&addr, &ends->local))
 		return false;
 	if (ends->listener)
 		return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) && on;
@@ -162,7 +155,7 @@ int dofi_tcpfd_of_ep(struct fid_ep *ep, const union dofi_addr *peer, bool own_po
 	return fd >= 0 && claim(fd) ? fd : -1;
 }
 
-void dofi_tcpfd_tame_listener(struct fid_pep *pep)
+int dofi_tcpfd_tame_listener(struct fid_pep *pep)
 {
 	struct timeval patience = { .tv_usec = 20000 };
 	size_t len = sizeof(union dofi_addr);
@@ -172,11 +165,14 @@ void dofi_tcpfd_tame_listener(struct fid_pep *pep)
 	memset(&ends, 0, sizeof(ends));
 	ends.listener = true;
 	if (fi_getname(&pep->fid, &ends.local, &len))
-		return;
+		return -1;
 	fd = find(&ends);
+	if (fd >= 0 && !claim(fd))
+		fd = -1;
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
 		dofi_log(DOFI_LOG_WARN, "the listener's socket cannot be guarded against "
 			 "stalling strangers");
+	return fd;
 }
 
 void dofi_tcpfd_keepalive(int fd, int seconds, bool data)

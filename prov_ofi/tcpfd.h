@@ -24,12 +24,14 @@
  * port, so it is recognised even if the peer has reset the connection. The descriptor is claimed:
  * no later search finds it until it is disclaimed (before libfabric closes it). */
 int dofi_tcpfd_of_ep(struct fid_ep *ep, const union dofi_addr *peer, bool own_port);
+/* -1 is allowed. */
 void dofi_tcpfd_disclaim(int fd);
 /* A second descriptor of the socket, claimed too; dofi_tcpfd_close ends it. */
 int dofi_tcpfd_keep(int fd);
 void dofi_tcpfd_close(int fd);
-/* Bounds what a stranger can do to the provider through this listener. */
-void dofi_tcpfd_tame_listener(struct fid_pep *pep);
+/* Bounds what a stranger can do to the provider through this listener. Returns its socket, claimed,
+ * or -1. */
+int dofi_tcpfd_tame_listener(struct fid_pep *pep);
 /* Probes a silent peer as set; 0 seconds: never. `data`: the socket of a connection, whose peer may
  * take nothing for any time; whether its host is still there, the link (link.h) finds out. */
 void dofi_tcpfd_keepalive(int fd, int seconds, bool data);

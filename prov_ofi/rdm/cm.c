@@ -13,6 +13,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "rdm/cm_int.h"
@@ -216,7 +217,7 @@ void rdm_cm_close_socket(struct rdm_cm_conn *conn)
 		return;
 	rdm_cm_watch(conn, 0);
 	shutdown(conn->fd, SHUT_RDWR);
-	close(conn->fd);
+	dofi_forkfd_close(conn->fd);
 	conn->fd = -1;
 }
 
@@ -248,7 +249,7 @@ static void free_dead(struct rdm_cm *cm)
 void rdm_cm_close_offered(struct rdm_cm_conn *conn)
 {
 	if (conn->out_fd >= 0)
-		close(conn->out_fd);
+		dofi_forkfd_close(conn->out_fd);
 	conn->out_fd = -1;
 }
 
@@ -260,7 +261,7 @@ void rdm_cm_kill(struct rdm_cm_conn *conn)
 	rdm_cm_close_socket(conn);
 	rdm_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
-		close(conn->in_fd);
+		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
 	rdm_cm_timer_fini(cm, &conn->timer);
 	rdm_cm_step(conn, RDM_CM_DEAD);
@@ -351,8 +352,8 @@ static int watch_fds(struct rdm_cm *cm)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
-	cm->epfd = epoll_create1(EPOLL_CLOEXEC);
-	cm->timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	cm->epfd = dofi_forkfd(epoll_create1(EPOLL_CLOEXEC));
+	cm->timerfd = dofi_forkfd(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
 	if (cm->epfd < 0 || cm->timerfd < 0)
 		return -errno;
 	ev.data.ptr = &cm->timer;
@@ -365,10 +366,10 @@ static int watch_fds(struct rdm_cm *cm)
 static void close_fds(struct rdm_cm *cm)
 {
 	if (cm->timerfd >= 0)
-		close(cm->timerfd);
+		dofi_forkfd_close(cm->timerfd);
 	if (cm->epfd >= 0) {
 		epoll_ctl(cm->eq->epfd, EPOLL_CTL_DEL, cm->epfd, NULL);
-		close(cm->epfd);
+		dofi_forkfd_close(cm->epfd);
 	}
 }
 

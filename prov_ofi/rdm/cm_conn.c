@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "rdm/cm_int.h"
 
@@ -91,7 +92,7 @@ static int adopt(struct rdm_cm_conn *conn, bool active, const struct rdm_cm_msg 
 	conn->in_fd = -1;
 	ret = conn->wire->adopt(conn->ep, active, &offer);
 	if (offer.fd >= 0)
-		close(offer.fd);
+		dofi_forkfd_close(offer.fd);
 	if (ret)
 		dofi_log(DOFI_LOG_WARN, "the parameters of %s cannot be used: %s",
 			 rdm_cm_peer_text(conn, text), dofi_lib.strerror(-ret));
@@ -227,7 +228,7 @@ static void try_again(struct rdm_cm_conn *conn)
 	rdm_cm_close_socket(conn);
 	rdm_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
-		close(conn->in_fd);
+		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
 	conn->in.have = 0;
 	conn->out_len = conn->out_done = 0;
@@ -399,7 +400,7 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 	conn = rdm_cm_conn_new(ep->eq->cm, fd < 0 ? -1 : fd, ep->wire, RDM_CM_DIALLING);
 	if (!conn) {
 		if (fd >= 0)
-			close(fd);
+			dofi_forkfd_close(fd);
 		return -ENOMEM;
 	}
 	conn->ep = ep;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "rdm/cm_int.h"
@@ -203,7 +204,7 @@ void rdm_cm_refuse(struct rdm_cm_conn *conn, const void *data, size_t len)
 
 	rdm_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
-		close(conn->in_fd);
+		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
 	if (!rdm_cm_pack(conn, &msg) || rdm_cm_send(conn) < 0)
 		rdm_cm_kill(conn);
@@ -360,7 +361,7 @@ static void welcome(struct rdm_cm_listener *l, int fd, const union dofi_addr *pe
 	if (!conn) {
 		dofi_log(DOFI_LOG_ERROR, "no memory for a peer that connects");
 		rdm_cm_send_busy(fd, l->wire);
-		close(fd);
+		dofi_forkfd_close(fd);
 		return;
 	}
 	conn->pep = l->pep;
@@ -402,7 +403,7 @@ static void listener_ready(struct rdm_source *source, uint32_t events)
 		fd = accept4(l->fd, l->wire->local ? NULL : &peer.sa, &len,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			welcome(l, fd, &peer);
+			welcome(l, dofi_forkfd(fd), &peer);
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -439,7 +440,7 @@ static int start(struct rdm_cm_listener *l)
 	ev.data.ptr = &l->source;
 	if (epoll_ctl(l->cm->epfd, EPOLL_CTL_ADD, l->fd, &ev)) {
 		ret = -errno;
-		close(l->fd);
+		dofi_forkfd_close(l->fd);
 		goto no_socket;
 	}
 	l->pep->addr = addr;
@@ -465,9 +466,9 @@ void rdm_cm_listener_free(struct rdm_cm_listener *l)
 		}
 	}
 	epoll_ctl(l->cm->epfd, EPOLL_CTL_DEL, l->fd, NULL);
-	/* A forked child that still has it open must not keep the name. */
+	/* A child made by clone(2), for which no handler runs, may have it open still. */
 	shutdown(l->fd, SHUT_RDWR);
-	close(l->fd);
+	dofi_forkfd_close(l->fd);
 	rdm_cm_timer_fini(l->cm, &l->timer);
 	dofi_list_remove(&l->link);
 	for (int i = 0; i < RDM_WIRES; i++)

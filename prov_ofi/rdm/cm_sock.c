@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/wire.h"
@@ -116,7 +117,7 @@ static socklen_t make_name(const struct rdm_wire *wire, const union dofi_addr *a
 
 static int new_socket(int family)
 {
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = dofi_forkfd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 
 	return fd < 0 ? -errno : fd;
 }
@@ -138,7 +139,7 @@ static int connect_local(const struct rdm_wire *wire, const union dofi_addr *to,
 		ret = rdm_cm_believes(fd, to, proof) ? 0 : -EACCES;
 	if (!ret)
 		return fd;
-	close(fd);
+	dofi_forkfd_close(fd);
 	return ret;
 }
 
@@ -206,7 +207,7 @@ int rdm_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *
 		*done = true;
 	if (!ret)
 		return fd;
-	close(fd);
+	dofi_forkfd_close(fd);
 	/* A port of ours that is taken is no reason to try again. */
 	return ret == -EAGAIN ? -EADDRNOTAVAIL : ret;
 }
@@ -268,7 +269,7 @@ int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr,
 		ret = -errno;
 	if (!ret)
 		return fd;
-	close(fd);
+	dofi_forkfd_close(fd);
 	return ret;
 }
 
@@ -326,10 +327,11 @@ static bool take_fds(struct rdm_cm_conn *conn, struct msghdr *msg)
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+			dofi_forkfd(fd);
 			if (conn->in_fd < 0) {
 				conn->in_fd = fd;
 			} else {
-				close(fd);
+				dofi_forkfd_close(fd);
 				good = false;
 			}
 		}

@@ -12,14 +12,15 @@
 #include <unistd.h>
 
 #include "base/eventfd.h"
+#include "base/forkfd.h"
 
 /* 0 or negative; what has been opened is to be closed in any case. */
 static inline int rdm_wait_open(int *epfd, int *signal)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
-	*signal = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	*epfd = epoll_create1(EPOLL_CLOEXEC);
+	*signal = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	*epfd = dofi_forkfd(epoll_create1(EPOLL_CLOEXEC));
 	if (*signal < 0 || *epfd < 0 || epoll_ctl(*epfd, EPOLL_CTL_ADD, *signal, &ev))
 		return -errno;
 	return 0;
@@ -28,9 +29,9 @@ static inline int rdm_wait_open(int *epfd, int *signal)
 static inline void rdm_wait_close(int epfd, int signal)
 {
 	if (epfd >= 0)
-		close(epfd);
+		dofi_forkfd_close(epfd);
 	if (signal >= 0)
-		close(signal);
+		dofi_forkfd_close(signal);
 }
 
 static inline void rdm_wait_ring(int signal)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "fab_lib.h"
@@ -286,7 +287,7 @@ static int open_inner(struct wfab *net, const char **what)
 static void close_inner(struct wfab *net)
 {
 	if (net->timer_fd >= 0)
-		close(net->timer_fd);
+		dofi_forkfd_close(net->timer_fd);
 	if (net->ep)
 		fi_close(&net->ep->fid);
 	wfab_cells_close_mrs(net);
@@ -331,7 +332,8 @@ int wfab_open(struct rdm_domain *domain)
 	wfab_bulk_init(net);
 	ret = open_inner(net, &what);
 	if (!ret) {
-		net->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+		net->timer_fd = dofi_forkfd(timerfd_create(CLOCK_MONOTONIC,
+							   TFD_NONBLOCK | TFD_CLOEXEC));
 		if (net->timer_fd < 0)
 			ret = -errno;
 	}

@@ -31,6 +31,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/wire.h"
@@ -361,7 +362,7 @@ static int map(struct rdm_ep *ep, int fd, uint32_t size, bool active)
 
 static int make_memory(uint32_t size)
 {
-	int fd = memfd_create("dat-ofi", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int fd = dofi_forkfd(memfd_create("dat-ofi", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 
 	if (fd < 0)
 		return -errno;
@@ -369,7 +370,7 @@ static int make_memory(uint32_t size)
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		int ret = -errno;
 
-		close(fd);
+		dofi_forkfd_close(fd);
 		return ret;
 	}
 	return fd;
@@ -393,7 +394,7 @@ static int offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 		if (!ret && getrandom(&ep->w.shm->nonce, 8, 0) != 8)
 			ret = -errno;
 		if (ret) {
-			close(out->fd);
+			dofi_forkfd_close(out->fd);
 			return ret;
 		}
 	}
@@ -454,7 +455,7 @@ static int adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
 	ret = map(ep, in->fd, size, false);
 	if (ret)
 		return ret;
-	close(in->fd);
+	dofi_forkfd_close(in->fd);
 	in->fd = -1;
 	meet(ep, in->data);
 	ep->w.shm->nonce = dofi_get(in->data + 16, 8);

@@ -58,6 +58,7 @@ run frames "$srcdir/test/fuzz/frames.c" "$srcdir/prov_ofi/base/key_map.c" "$rdm/
 	"$rdm/proto_read.c" "$rdm/proto_rx.c"
 # Its time is its own.
 run cells -Wl,--wrap=clock_gettime "$srcdir/test/fuzz/cells.c" "$srcdir/test/fuzz/fabric.c" \
-	"$rdm/wire_fab.c" "$rdm/wire_fab_arrive.c" "$rdm/wire_fab_bulk.c" "$rdm/wire_fab_cells.c" \
-	"$rdm/wire_fab_open.c" "$rdm/wire_fab_peers.c" "$rdm/wire_fab_probe.c" "$rdm/wire_fab_test.c"
+	"$srcdir/prov_ofi/base/forkfd.c" "$rdm/wire_fab.c" "$rdm/wire_fab_arrive.c" \
+	"$rdm/wire_fab_bulk.c" "$rdm/wire_fab_cells.c" "$rdm/wire_fab_open.c" \
+	"$rdm/wire_fab_peers.c" "$rdm/wire_fab_probe.c" "$rdm/wire_fab_test.c"
 exit $failed

@@ -47,7 +47,8 @@ test_fuzz_driver_cm_wire_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 	$(LIBFABRIC_CFLAGS)
 
 test_fuzz_driver_cells_SOURCES = test/fuzz/cells.c test/fuzz/driver.c test/fuzz/fabric.c \
-	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
+	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/base/forkfd.c \
+	prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
 	prov_ofi/rdm/wire_fab_arrive.c prov_ofi/rdm/wire_fab_bulk.c \
 	prov_ofi/rdm/wire_fab_cells.c prov_ofi/rdm/wire_fab_open.c \
 	prov_ofi/rdm/wire_fab_peers.c prov_ofi/rdm/wire_fab_probe.c prov_ofi/rdm/wire_fab_test.c

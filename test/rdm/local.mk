@@ -14,6 +14,7 @@ test_rdm_test_rdm_SOURCES = \
 	test/rdm/t_cm_secret.c \
 	test/rdm/t_cm_wire.c \
 	test/rdm/t_lock.c \
+	prov_ofi/base/forkfd.c \
 	prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \
 	prov_ofi/base/near.c \

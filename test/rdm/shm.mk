@@ -12,6 +12,7 @@ test_rdm_shm_SOURCES = \
 	test/rdm/t_shm_read.c \
 	test/rdm/t_shm_sleep.c \
 	prov_ofi/base/key_map.c \
+	prov_ofi/base/forkfd.c \
 	prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \
 	prov_ofi/base/near.c \

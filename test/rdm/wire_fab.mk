@@ -12,6 +12,7 @@ test_rdm_wire_fab_SOURCES = \
 	test/rdm/t_wire_fab_probe.c \
 	test/rdm/wire_fab_rig.c \
 	test/rdm/wire_fab_rig.h \
+	prov_ofi/base/forkfd.c \
 	prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \
 	prov_ofi/base/near.c \

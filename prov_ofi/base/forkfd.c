@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Keeps the bitmap of descriptors that a forked child closes. */
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/forkfd.h"
+
+#define MOST (1 << 20)
+
+static _Atomic uint64_t marks[MOST / 64];
+/* No word from this one on has a bit. */
+static _Atomic int words;
+
+bool dofi_forkfd_claim(int fd)
+{
+	int word = fd >> 6, known;
+	uint64_t bit = (uint64_t)1 << (fd & 63);
+
+	if (fd < 0 || fd >= MOST)
+		return false;
+	known = atomic_load(&words);
+	while (known <= word && !atomic_compare_exchange_weak(&words, &known, word + 1))
+		;
+	return !(atomic_fetch_or(&marks[word], bit) & bit);
+}
+
+int dofi_forkfd(int fd)
+{
+	(void)dofi_forkfd_claim(fd);
+	return fd;
+}
+
+bool dofi_forkfd_is(int fd)
+{
+	return fd >= 0 && fd < MOST && (atomic_load(&marks[fd >> 6]) >> (fd & 63) & 1);
+}
+
+void dofi_forkfd_forget(int fd)
+{
+	if (fd >= 0 && fd < MOST)
+		atomic_fetch_and(&marks[fd >> 6], ~((uint64_t)1 << (fd & 63)));
+}
+
+void dofi_forkfd_close(int fd)
+{
+	dofi_forkfd_forget(fd);
+	close(fd);
+}
+
+/* No cancellation point, and errno is fork's. */
+void dofi_forkfd_close_all(void)
+{
+	int most = atomic_load(&words);
+
+	for (int word = 0; word < most; word++) {
+		uint64_t set = atomic_exchange(&marks[word], 0);
+
+		for (; set; set &= set - 1)
+			syscall(SYS_close, (word << 6) + __builtin_ctzll(set));
+	}
+}
