@@ -63,23 +63,28 @@ static bool comes_free(struct dofi_lock *l)
 }
 
 /* Either who has the lock gives it up before the barrier, and we find it free; or he loads
- * `sleepers` after it, and wakes us. */
+ * `sleepers` after it, and wakes us. He sets it to 0 before, so that he does so once, however long it
+ * takes us to get a processor; on who is awake again he spends nothing. */
 void dofi_lock_sleep(struct dofi_lock *l)
 {
 	const struct timespec *limit;
 
 	if (comes_free(l))
 		return;
-	atomic_fetch_add(&l->sleepers, 1);
-	limit = drain_stores() ? NULL : &nap;
-	while (!dofi_trylock(l))
-		sleep_on(&l->taken, 1, limit);
-	atomic_fetch_sub(&l->sleepers, 1);
+	for (;;) {
+		atomic_store(&l->sleepers, 1);
+		limit = drain_stores() ? NULL : &nap;
+		if (dofi_trylock(l))
+			return;
+		sleep_on(&l->sleepers, 1, limit);
+	}
 }
 
+/* All, because `sleepers` does not count them. */
 void dofi_lock_wake(struct dofi_lock *l)
 {
-	wake(&l->taken, 1);
+	atomic_store(&l->sleepers, 0);
+	wake(&l->sleepers, INT_MAX);
 }
 
 #endif

@@ -54,7 +54,8 @@ static inline void dofi_unlock(struct dofi_lock *l)
  * may swap them; who goes to sleep sees to it that nobody's are (lock.c). An atomic exchange
  * instead took as long as taking the lock. */
 struct dofi_lock {
-	_Atomic uint32_t taken, sleepers;
+	_Atomic uint32_t taken;
+	_Atomic uint32_t sleepers;	/* 1: somebody sleeps, or is about to */
 };
 
 /* Slow paths. */
