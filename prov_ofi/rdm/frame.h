@@ -64,7 +64,7 @@ struct rdm_frame {
 	uint64_t value;
 	uint8_t kind, flags;
 	uint8_t segments;		/* with PULL: in the list */
-	uint8_t unused[5];		/* 0 */
+	uint8_t counts[5];		/* the wire's own; 0 where it has none */
 };
 
 #define RDM_FRAME_HDR sizeof(struct rdm_frame)

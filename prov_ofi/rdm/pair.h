@@ -20,6 +20,9 @@
  *   PAIR_CREDIT   value: bytes of packets of both channels that the receiver has consumed since the
  *                 connection began (requests in the upper half); total: packets of requests
  *
+ * All other packets of a connection bear these numbers in `counts`, as far as they fit: u16 of
+ * requests and u16 of answers in units of 8 bytes, u8 packets of requests.
+ *
  * A connection has at most `window` bytes of unconsumed packets per channel under way. The receiver
  * processes a packet in the receive buffer; what cannot be processed yet (no receive is posted) is
  * copied to the connection, so a receive buffer is posted again at once and one connection never
@@ -29,14 +32,14 @@
  *
  * A packet leaves at once unless others have left immediately before: the packets of a burst are
  * collected in one message, which leaves when it is full, or when the program looks for
- * completions. Credits and acknowledgements travel along with other packets, or alone when there is
- * nothing else to do.
+ * completions. Acknowledgements travel along with other packets, they and credits alone when there
+ * is nothing else to do.
  *
  * The DAT connection's handshake (cm_wire.h) comes first. It tells both sides' adapters, windows
  * and indexes (the offer), and the passive side grants a token, without which its listener rejects
  * libfabric connections. An offer, numbers big-endian:
  *
- *   byte  0  u8   version, 1
+ *   byte  0  u8   version, 2
  *         1  u8   zero
  *         2  u16  port of the adapter's listener
  *         4  u32  window
@@ -48,7 +51,7 @@
  * The data of fi_connect and fi_accept, numbers big-endian:
  *
  *   byte  0  u32  PAIR_MAGIC
- *         4  u32  version, 1
+ *         4  u32  version, 2
  *         8  u32  index of the pair at the sender, u32 zero
  *        16  u64  key: leads the messages to the sender
  *        24  u8[16]  the sender's random name
@@ -65,7 +68,7 @@
 
 #include "rdm/rdm.h"
 
-#define PAIR_VERSION 1
+#define PAIR_VERSION 2
 #define PAIR_MAGIC 0x44415450u	/* "DATP" */
 #define PAIR_NAME 16
 #define PAIR_OFFER 48
@@ -75,7 +78,9 @@
 #define PAIR_PAYLOAD (16u << 10)
 #define PAIR_WINDOW (128u << 10)
 /* Packets of requests that are not consumed: their messages need a place in ep->flights. */
-#define PAIR_PACKETS RDM_FLIGHTS
+#define PAIR_PACKETS (RDM_FLIGHTS - 1)
+#define PAIR_UNIT 8u
+_Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit in `counts`");
 /* Messages of a pair that libfabric has, at most. */
 #define PAIR_IN_FLIGHT 4
 #define PAIR_RECEIVES 8

@@ -44,13 +44,18 @@ static uint32_t packet_size(const struct rdm_frame *f)
 	return HDR + pair_padded(f->len);
 }
 
+static bool pair_is_for(const struct pair_conn *conn, const struct rdm_frame *f)
+{
+	return f->kind < PAIR_ATTACH &&
+	       f->mark == htole64(pair_mark(conn->index, conn->generation));
+}
+
 /* The packet at the cursor, if it is of this channel and nothing waits before it. */
 static const struct rdm_frame *pair_at(const struct pair_conn *conn, int channel)
 {
 	const struct rdm_frame *f = (const void *)conn->at;
 
-	if (conn->at == conn->end || f->kind >= PAIR_ATTACH || conn->queue[channel].head ||
-	    f->mark != htole64(pair_mark(conn->index, conn->generation)) ||
+	if (conn->at == conn->end || conn->queue[channel].head || !pair_is_for(conn, f) ||
 	    pair_channel(f) != channel)
 		return NULL;
 	return f;
@@ -67,6 +72,39 @@ const struct rdm_frame *pair_peek(struct rdm_ep *ep, int channel, const void **p
 	if (f)
 		*payload = f + 1;
 	return f;
+}
+
+bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent)
+{
+	uint32_t before = atomic_load_explicit(known, memory_order_relaxed);
+
+	if (count - before > sent - before)
+		return false;
+	atomic_store(known, count);
+	return true;
+}
+
+/* A count of the peer's of which the lowest bits are known; false: see pair_advance. */
+static bool pair_advance_low(_Atomic uint32_t *known, uint32_t low, uint32_t bits, uint32_t unit,
+			     uint32_t sent)
+{
+	uint32_t before = atomic_load_explicit(known, memory_order_relaxed);
+	uint32_t more = (low - before / unit) & ((1u << bits) - 1);
+
+	return !more || pair_advance(known, before + more * unit, sent);
+}
+
+/* What the packet tells about ours. */
+static void pair_take_counts(struct pair_conn *conn, const struct rdm_frame *f)
+{
+	const uint8_t *p = f->counts;
+
+	if (!pair_advance_low(&conn->granted[RDM_REQ], p[0] | (uint32_t)p[1] << 8, 16, PAIR_UNIT,
+			      conn->sent[RDM_REQ]) ||
+	    !pair_advance_low(&conn->granted[RDM_ANS], p[2] | (uint32_t)p[3] << 8, 16, PAIR_UNIT,
+			      conn->sent[RDM_ANS]) ||
+	    !pair_advance_low(&conn->arrived, p[4], 8, 1, conn->packets))
+		pair_conn_violate(conn, "a count of what was never sent");
 }
 
 void pair_release(struct rdm_ep *ep, int channel)
@@ -129,6 +167,23 @@ void pair_queues_free(struct pair_conn *conn)
 	}
 }
 
+/* Of the packets at the cursor the last one of this connection tells most. What they may answer is
+ * complete before they are processed. */
+static void pair_take_last_counts(struct pair_conn *conn)
+{
+	const struct rdm_frame *last = NULL;
+
+	for (const uint8_t *at = conn->at; at != conn->end; at += packet_size(last)) {
+		const struct rdm_frame *f = (const void *)at;
+
+		if (!pair_is_for(conn, f))
+			break;
+		last = f;
+	}
+	if (last)
+		pair_take_counts(conn, last);
+}
+
 /* Packets from `at` on that are of this connection; returns the first byte behind them, or behind
  * those that could be kept. */
 static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, const uint8_t *end,
@@ -142,6 +197,7 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 	conn->end = end;
 	conn->dispatching = true;
 	ep->sink = sink;
+	pair_take_last_counts(conn);
 	for (;;) {
 		const uint8_t *before = conn->at;
 
@@ -149,8 +205,7 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 		if (conn->at != before)
 			continue;
 		f = (const void *)conn->at;
-		if (conn->at == end || f->kind >= PAIR_ATTACH ||
-		    f->mark != htole64(pair_mark(conn->index, conn->generation)))
+		if (conn->at == end || !pair_is_for(conn, f))
 			break;
 		if (conn->came[pair_channel(f)] + packet_size(f) -
 			    atomic_load(&conn->consumed[pair_channel(f)]) > PAIR_WINDOW ||
@@ -179,16 +234,6 @@ static void pair_take_attach(struct pair *pair, struct pair_conn *conn, const st
 		pair_conn_violate(conn, "an attachment to another connection");
 	else
 		pair_attach(conn, pair);
-}
-
-bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent)
-{
-	uint32_t before = atomic_load_explicit(known, memory_order_relaxed);
-
-	if (count - before > sent - before)
-		return false;
-	atomic_store(known, count);
-	return true;
 }
 
 static void pair_take_credit(struct pair_conn *conn, const struct rdm_frame *f,

@@ -112,6 +112,31 @@ static void pair_put_credit(struct pair_conn *conn, uint8_t *at)
 			 conn->taken_told);
 }
 
+/* The same within another packet of the connection. */
+static void pair_put_counts(struct pair_conn *conn, struct rdm_frame *f)
+{
+	uint8_t *p = f->counts;
+
+	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+		uint32_t count = atomic_load_explicit(&conn->consumed[ch], memory_order_relaxed);
+
+		atomic_store_explicit(&conn->told[ch], count, memory_order_relaxed);
+		count /= PAIR_UNIT;
+		*p++ = (uint8_t)count;
+		*p++ = (uint8_t)(count >> 8);
+	}
+	conn->taken_told = atomic_load_explicit(&conn->taken, memory_order_relaxed);
+	*p = (uint8_t)conn->taken_told;
+	dofi_list_remove(&conn->owe);
+}
+
+/* Does any other connection owe a credit? */
+static bool pair_others_owe(const struct pair *pair, const struct pair_conn *conn)
+{
+	return !dofi_list_empty(&pair->owing) &&
+	       (pair->owing.next != &conn->owe || pair->owing.prev != &conn->owe);
+}
+
 /* As many credits as fit; an open message remains one. */
 static void pair_put_credits(struct pair *pair)
 {
@@ -249,7 +274,7 @@ struct rdm_frame *pair_reserve(struct rdm_ep *ep, int channel, size_t want, size
 	/* Held until the packet is committed, or given up. */
 	pthread_mutex_lock(&pair->lock);
 	/* What this packet may answer is complete before it. */
-	if (!dofi_list_empty(&pair->owing) && pair->state == PAIR_UP && pair_room(pair, HDR, false))
+	if (pair_others_owe(pair, conn) && pair->state == PAIR_UP && pair_room(pair, HDR, false))
 		pair_put_credits(pair);
 	at = pair->state == PAIR_UP ? pair_room(pair, HDR + pair_padded(need), false) : NULL;
 	if (!at) {
@@ -270,6 +295,7 @@ void pair_commit(struct rdm_ep *ep, int channel, struct rdm_frame *f)
 	bool lazy = f->kind == RDM_ACK;
 
 	f->mark = htole64(pair_mark(conn->peer_index, conn->peer_generation));
+	pair_put_counts(conn, f);
 	f->len = htole32(f->len);
 	f->key = htole32(f->key);
 	f->total = htole64(f->total);

@@ -125,7 +125,7 @@ static inline bool send_at_once(struct rdm_ep *ep, void *context, const void *bu
 	f->kind = RDM_MSG;
 	f->flags = (uint8_t)(RDM_FIRST | RDM_LAST | flags);
 	f->segments = 0;
-	memset(f->unused, 0, sizeof(f->unused));
+	memset(f->counts, 0, sizeof(f->counts));
 	if (len)
 		memcpy(rdm_payload(f), buf, len);
 	ep->wire->commit(ep, RDM_REQ, f);

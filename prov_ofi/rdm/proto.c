@@ -34,7 +34,7 @@ static void head_of(struct rdm_frame *f, const struct rdm_tx *tx, uint32_t len, 
 	f->kind = tx->kind;
 	f->flags = (uint8_t)(flags | (tx->has_data ? RDM_HAS_DATA : 0));
 	f->segments = 0;
-	memset(f->unused, 0, sizeof(f->unused));
+	memset(f->counts, 0, sizeof(f->counts));
 	f->key = tx->key;
 	f->total = tx->total;
 	f->value = tx->kind == RDM_MSG || tx->kind == RDM_NOTE ? tx->data : tx->remote;

@@ -414,7 +414,7 @@ TEST(shm_unknown, flags_and_bytes_do_nothing)
 	ASSERT_EQ(post_recv(c.f.ep, c.to, ROOM, c.to), 0);
 	put(&c, RDM_REQ, (struct rdm_frame){ .kind = RDM_MSG, .flags = WHOLE | 0xe0, .len = 100,
 					     .total = 100, .segments = 77,
-					     .unused = { 1, 2, 3, 4, 5 } });
+					     .counts = { 1, 2, 3, 4, 5 } });
 	ASSERT_EQ(side_await(&c.s, c.to), 0);
 	ASSERT_MEM(c.to, payload, 100);
 	close_scene(&c);
