@@ -46,6 +46,7 @@ struct dofi_cr {
 	uint16_t remote_port;
 	struct dofi_cm_msg msg;
 	uint8_t priv[DOFI_CM_MAX];
+	struct dofi_seal seal;
 };
 
 /* The TCP port that carries a qualifier; both sides compute it. */
@@ -69,8 +70,25 @@ struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual);
 void dofi_listener_unref(struct dofi_listener *l);
 void dofi_sp_destroy(struct dofi_sp *sp);
 
+/* The connecting side where both ends must know a secret (cm_sealed.c) */
+/* The message of the attempt's next connection, HELLO or REQUEST, which say what msg says; 0: it
+ * cannot be sealed. Nothing is posted to the connection of HELLO. */
+size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
+			    const union dofi_addr *to, const struct dofi_cm_msg *msg);
+/* An acceptance has come: 0, or negative if it is not one of the peer that is meant. */
+int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
+			 struct dofi_cm_msg *msg);
+/* A rejection has come. True: the attempt goes on, or has been ended. */
+bool dofi_cm_take_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len);
+/* HELLO has told the peer the tag of its connection: REQUEST's has the same. */
+void dofi_cm_keep_tag(struct dofi_ep *ep, struct dofi_conn *conn);
+/* The attempt is over between two of its connections. */
+void dofi_cm_drop_tag(struct dofi_ep *ep);
+
 /* Requests (cm_cr.c) */
 void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len);
+/* The peer of a request; its port apart. */
+void dofi_cm_read_peer(const struct fi_info *info, union dofi_addr *peer, uint16_t *port);
 /* Refuses it, or forgets it if it was accepted, and destroys the CR. */
 void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason);
 void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int reason,
@@ -93,6 +111,8 @@ void dofi_cm_drained(struct dofi_ep *ep);
 bool dofi_cm_retry_later(struct dofi_ep *ep);
 /* The timer of an endpoint that connects: the next attempt, or the end of the time limit. */
 void dofi_cm_connect_deadline(struct dofi_ep *ep);
+/* A rejection of ours has come: the event that it means, and its private data. */
+DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *msg);
 /* Waits until the fabric has gone beyond what an attempt may fail at without saying which. */
 void dofi_cm_await_route(struct dofi_ep *ep);
 /* The adapter's device or address has gone: no connection, nor attempt, goes on. */

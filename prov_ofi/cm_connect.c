@@ -77,20 +77,30 @@ static struct fi_info *connect_info(struct dofi_ia *ia, const union dofi_addr *p
 	return info;
 }
 
-static size_t build_request(uint8_t *buf, const struct dofi_ep *ep, const struct dofi_conn *conn,
-			    DAT_CONN_QUAL qual, DAT_COUNT size, const void *priv)
+struct attempt {
+	union dofi_addr addr;
+	DAT_CONN_QUAL qual;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT size;
+	const void *priv;
+};
+
+/* 0: it cannot be sealed. */
+static size_t build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
+			    const struct attempt *a)
 {
 	struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_REQUEST, .fabric = ep->obj.ia->fab.row->wire_id,
 		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
-		.priv_len = (uint16_t)size, .priv = priv, .qual = qual,
+		.priv_len = (uint16_t)a->size, .priv = a->priv, .qual = a->qual,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
 		.link_port = ep->obj.ia->link_port, .number = ep->obj.ia->number,
-		.tag = conn->tag, .port_moved = dofi_cm_port(qual) != (uint16_t)qual,
+		.tag = conn->tag, .port_moved = dofi_cm_port(a->qual) != (uint16_t)a->qual,
 	};
 
-	return dofi_cm_build(buf, &msg);
+	return ep->obj.ia->fab.secret ? dofi_cm_build_sealed(buf, ep, conn, &a->addr, &msg)
+				      : dofi_cm_build(buf, &msg);
 }
 
 /* A brief message (cm_proto.h) has less room when the qualifier is a wide one. */
@@ -100,14 +110,6 @@ static size_t most_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
 
 	return ia->fab.row->cm_header == DOFI_CM_BRIEF ? ia->fab.max_priv - more : ia->fab.max_priv;
 }
-
-struct attempt {
-	union dofi_addr addr;
-	DAT_CONN_QUAL qual;
-	DAT_TIMEOUT timeout;
-	DAT_COUNT size;
-	const void *priv;
-};
 
 /* The kernel knows at once that this address leads nowhere. */
 static bool no_way(int ret)
@@ -131,6 +133,7 @@ static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_conn *conn;
 	uint64_t qual = a->qual;
+	size_t len;
 	int ret;
 
 	dofi_diag_connecting(ep->obj.ia, &a->addr, a->qual);
@@ -140,8 +143,9 @@ static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **
 	if (!ret) {
 		if (ep->obj.ia->fab.row->wire)
 			fi_control(&conn->fid->fid, DOFI_CONTROL_QUAL, &qual);
-		ret = fi_connect(conn->fid, &a->addr, buf,
-				 build_request(buf, ep, conn, a->qual, a->size, a->priv));
+		dofi_cm_keep_tag(ep, conn);
+		len = build_request(buf, ep, conn, a);
+		ret = len ? fi_connect(conn->fid, &a->addr, buf, len) : -FI_EIO;
 		/* The EP does not know it yet, so nothing has been handed to it. */
 		if (ret)
 			dofi_conn_detach(conn);
@@ -194,8 +198,10 @@ static void remember(struct dofi_ep *ep, const struct attempt *a)
 static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
 {
 	struct dofi_conn *conn;
-	int ret = dial(ep, a, &conn);
+	int ret;
 
+	ep->attempt.seal = (struct dofi_seal){ .on = false };
+	ret = dial(ep, a, &conn);
 	if (ret)
 		dofi_diag_unreachable(ep->obj.ia, &a->addr, a->qual, -ret);
 	if (ret)
@@ -219,25 +225,21 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 		ep->attempt.delay *= 2;
 	if (ep->conn)
 		dofi_conn_detach(ep->conn);
+	ep->attempt.seal.proven = false;
 	dofi_dto_requeue(ep);
 	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
 	dofi_progress_ring(ep->obj.ia);
 	return true;
 }
 
-static void retry(struct dofi_ep *ep)
+/* Makes the next connection of an attempt, with what the first was given. */
+static void dial_again(struct dofi_ep *ep)
 {
 	struct attempt a = { .addr = ep->remote, .qual = ep->qual, .size = ep->attempt.priv_len,
 			     .priv = ep->attempt.priv };
 	struct dofi_conn *conn;
 	int ret;
 
-	/* Late, and there is no time left to hear of the outcome. */
-	if (dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
-		dofi_diag_connect_failed(ep, ECONNREFUSED);
-		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
-		return;
-	}
 	dofi_addr_set_port(&a.addr.sa, ep->remote_port);
 	ret = dial(ep, &a, &conn);
 	if (!ret) {
@@ -247,6 +249,17 @@ static void retry(struct dofi_ep *ep)
 	dofi_diag_connect_failed(ep, -ret);
 	dofi_cm_end(ep, no_way(ret) ? DAT_CONNECTION_EVENT_UNREACHABLE
 				    : DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
+}
+
+static void retry(struct dofi_ep *ep)
+{
+	/* Late, and there is no time left to hear of the outcome. */
+	if (!ep->attempt.seal.proven && dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
+		dofi_diag_connect_failed(ep, ECONNREFUSED);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
+		return;
+	}
+	dial_again(ep);
 }
 
 void dofi_cm_connect_deadline(struct dofi_ep *ep)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of a connection request? */
+/* Connection requests: arrival, acceptance, rejection, handoff. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/param.h"
 #include "cm.h"
+#include "cm_greet.h"
 #include "diag_cm.h"
 #include "dto.h"
 #include "err.h"
@@ -14,44 +15,49 @@
 #include "progress.h"
 #include "tcpfd.h"
 
-/* The acceptance or rejection message of this side. */
-static size_t build_answer(uint8_t *buf, struct dofi_ia *ia, enum dofi_cm_kind kind,
-			   unsigned int reason, const struct dofi_conn *conn, const void *priv,
-			   size_t len)
+static struct dofi_cm_msg rejection(const struct dofi_ia *ia, unsigned int reason,
+				    const void *priv, uint16_t priv_len)
 {
-	struct dofi_cm_msg msg = {
-		.kind = kind, .fabric = ia->fab.row->wire_id,
+	return (struct dofi_cm_msg){
+		.kind = DOFI_CM_REJECT, .fabric = ia->fab.row->wire_id,
 		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
-		.priv_len = (uint16_t)len, .priv = priv, .reason = (uint16_t)reason,
+		.priv_len = priv_len, .priv = priv, .reason = (uint16_t)reason,
 	};
-
-	if (conn) {
-		const struct dofi_ep *ep = conn->ep;
-
-		msg.reads_in = (uint16_t)ep->attr.max_rdma_read_in;
-		msg.reads_out = (uint16_t)ep->attr.max_rdma_read_out;
-		msg.link_port = ia->link_port;
-		msg.number = ia->number;
-		msg.tag = conn->tag;
-	}
-	return dofi_cm_build(buf, &msg);
 }
 
 void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int reason,
 		    const void *priv, uint16_t priv_len)
 {
+	struct dofi_cm_msg msg = rejection(l->ia, reason, priv, priv_len);
 	uint8_t buf[DOFI_CM_MAX];
-	size_t len = build_answer(buf, l->ia, DOFI_CM_REJECT, reason, NULL, priv, priv_len);
 
-	fi_reject(l->pep, info->handle, buf, len);
+	fi_reject(l->pep, info->handle, buf, dofi_cm_build(buf, &msg));
 	dofi_lib.freeinfo(info);
+}
+
+/* The answer to a request, sealed if that was. 0: it cannot be sealed. */
+static size_t build_answer(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_cm_msg *msg)
+{
+	const struct dofi_sealer by = dofi_sealer_of(&cr->obj.ia->fab);
+
+	return cr->seal.on ? dofi_seal_answer(&cr->seal, &by, msg, buf) : dofi_cm_build(buf, msg);
+}
+
+/* Refuses a request that is known to this side. */
+static void refuse(struct dofi_cr *cr, unsigned int reason, const void *priv, uint16_t priv_len)
+{
+	struct dofi_cm_msg msg = rejection(cr->obj.ia, reason, priv, priv_len);
+	uint8_t buf[DOFI_CM_MAX];
+
+	fi_reject(cr->listener->pep, cr->info->handle, buf, build_answer(buf, cr, &msg));
+	dofi_lib.freeinfo(cr->info);
+	cr->info = NULL;
 }
 
 void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason)
 {
 	if (cr->info)
-		dofi_cm_refuse(cr->listener, cr->info, reason, NULL, 0);
-	cr->info = NULL;
+		refuse(cr, reason, NULL, 0);
 	dofi_listener_unref(cr->listener);
 	dofi_obj_release(&cr->obj);
 }
@@ -159,7 +165,7 @@ static unsigned int deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 	return DOFI_CM_BACKLOG;
 }
 
-static void read_peer(const struct fi_info *info, union dofi_addr *peer, uint16_t *port)
+void dofi_cm_read_peer(const struct fi_info *info, union dofi_addr *peer, uint16_t *port)
 {
 	memset(peer, 0, sizeof(*peer));
 	if (info->dest_addr && info->dest_addrlen <= sizeof(*peer))
@@ -178,7 +184,8 @@ static struct dofi_cr *new_cr(struct dofi_listener *l, struct fi_info *info)
 	cr->info = info;
 	cr->ep = NULL;
 	cr->for_rsp = false;
-	read_peer(info, &cr->remote, &cr->remote_port);
+	cr->seal.on = false;
+	dofi_cm_read_peer(info, &cr->remote, &cr->remote_port);
 	l->users++;
 	return cr;
 }
@@ -197,20 +204,40 @@ int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_
 	return ret;
 }
 
+/* What the peer asks for: 0, or the reason why it is refused, which the log says. */
+static unsigned int read_request(struct dofi_listener *l, const struct fi_info *info,
+				 const void *data, size_t len, struct dofi_cm_msg *msg,
+				 struct dofi_seal *seal)
+{
+	union dofi_addr peer;
+	uint16_t port;
+
+	if (l->ia->fab.secret && dofi_seal_is(DOFI_SEAL_REQUEST, data, len))
+		return dofi_cm_admit(l, info, data, len, msg, seal);
+	dofi_cm_read_peer(info, &peer, &port);
+	if (dofi_cm_check(l->ia, &peer, port, data, len, DOFI_CM_REQUEST, msg))
+		return DOFI_CM_VERSION_OTHER;
+	if (l->ia->fab.secret) {
+		dofi_diag_secret(&peer, port, "it has no secret", "there");
+		return DOFI_CM_SECRET_WANTED;
+	}
+	if (msg->brief)
+		msg->qual |= dofi_cm_low_qual(l->port, msg->port_moved);
+	return 0;
+}
+
 /* 0, or the reason why the peer is refused. */
 static unsigned int check_request(struct dofi_listener *l, const struct fi_info *info,
 				  const void *data, size_t len, struct dofi_cm_msg *msg,
-				  struct dofi_sp **sp)
+				  struct dofi_seal *seal, struct dofi_sp **sp)
 {
 	union dofi_addr peer;
-	unsigned int reason;
+	unsigned int reason = read_request(l, info, data, len, msg, seal);
 	uint16_t port;
 
-	read_peer(info, &peer, &port);
-	if (dofi_cm_check(l->ia, &peer, port, data, len, DOFI_CM_REQUEST, msg))
-		return DOFI_CM_VERSION_OTHER;
-	if (msg->brief)
-		msg->qual |= dofi_cm_low_qual(l->port, msg->port_moved);
+	if (reason)
+		return reason;
+	dofi_cm_read_peer(info, &peer, &port);
 	*sp = dofi_sp_find(l, msg->qual);
 	reason = !*sp || (*sp)->spent ? DOFI_CM_NO_LISTENER : 0;
 	dofi_diag_request(l, &peer, port, msg->qual, reason);
@@ -219,11 +246,17 @@ static unsigned int check_request(struct dofi_listener *l, const struct fi_info 
 
 void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len)
 {
+	struct dofi_seal seal = { .on = false };
 	struct dofi_cm_msg msg;
 	struct dofi_cr *cr;
 	struct dofi_sp *sp;
-	unsigned int reason = check_request(l, info, data, len, &msg, &sp);
+	unsigned int reason;
 
+	if (dofi_seal_is(DOFI_SEAL_HELLO, data, len)) {
+		dofi_cm_greet(l, info, data, len);
+		return;
+	}
+	reason = check_request(l, info, data, len, &msg, &seal, &sp);
 	if (reason) {
 		dofi_cm_refuse(l, info, reason, NULL, 0);
 		return;
@@ -236,6 +269,7 @@ void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *
 	cr->msg = msg;
 	memcpy(cr->priv, msg.priv, msg.priv_len);
 	cr->msg.priv = cr->priv;
+	cr->seal = seal;
 	reason = deliver(cr, sp);
 	if (!reason)
 		return;
@@ -309,15 +343,32 @@ static void request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *req
 	if (ep->obj.ia->fab.row->device) {
 		/* Refuses nobody: libfabric (verbs) frees what it knows of the request. */
 		cr->info->handle = request;
-		dofi_cm_refuse(cr->listener, cr->info, 0, NULL, 0);
+		refuse(cr, 0, NULL, 0);
 	} else {
 		dofi_lib.freeinfo(cr->info);
+		cr->info = NULL;
 	}
-	cr->info = NULL;
 	ep->active = false;
 	ep->remote = cr->remote;
 	ep->remote_port = cr->remote_port;
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
+}
+
+static size_t build_acceptance(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_conn *conn,
+			       const void *priv, uint16_t priv_len)
+{
+	const struct dofi_ep *ep = conn->ep;
+	const struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_ACCEPT, .fabric = ep->obj.ia->fab.row->wire_id,
+		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
+		.priv_len = priv_len, .priv = priv,
+		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
+		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
+		.link_port = ep->obj.ia->link_port, .number = ep->obj.ia->number,
+		.tag = conn->tag,
+	};
+
+	return build_answer(buf, cr, &msg);
 }
 
 static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
@@ -339,7 +390,7 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	}
 	conn->peer = cr->msg.number;
 	dofi_conn_set_reads(conn, cr->msg.reads_in);
-	len = build_answer(buf, ia, DOFI_CM_ACCEPT, 0, conn, priv, (size_t)size);
+	len = build_acceptance(buf, cr, conn, priv, (uint16_t)size);
 	dofi_lock(&ep->lock);
 	ep->conn = conn;
 	ep->active = false;
@@ -353,7 +404,7 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	/* libfabric (tcp) would report the connection first, and then its end. It frees what it knows
 	 * of the request when that is accepted, and only then. */
 	gone = conn->fd >= 0 && dofi_tcpfd_peer_gone(conn->fd);
-	ret = fi_accept(conn->fid, buf, len);
+	ret = len ? fi_accept(conn->fid, buf, len) : -FI_EIO;
 	dofi_lib.freeinfo(cr->info);
 	cr->info = NULL;
 	if (ret || gone)
@@ -407,8 +458,7 @@ DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID 
 	pthread_mutex_lock(&ia->cm_lock);
 	if (dofi_obj_retire(&cr->obj)) {
 		release_ep(cr);
-		dofi_cm_refuse(cr->listener, cr->info, DOFI_CM_BY_PEER, priv, (uint16_t)size);
-		cr->info = NULL;
+		refuse(cr, DOFI_CM_BY_PEER, priv, (uint16_t)size);
 		dofi_cr_destroy(cr, 0);
 		dofi_cm_read_events(ia);
 	} else {
@@ -447,6 +497,7 @@ static DAT_RETURN hand_over(struct dofi_cr *cr, DAT_CONN_QUAL qual)
 	next->msg = cr->msg;
 	memcpy(next->priv, cr->priv, cr->msg.priv_len);
 	next->msg.priv = next->priv;
+	next->seal = cr->seal;
 	reason = deliver(next, sp);
 	if (reason) {
 		next->info = NULL;

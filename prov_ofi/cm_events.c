@@ -104,6 +104,7 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 	dofi_unlock(&ep->lock);
 	if (conn)
 		dofi_conn_detach(conn);
+	dofi_cm_drop_tag(ep);
 	dofi_rmr_ep_ended(ep);
 	if (dofi_verdict_seek(ep, peer, &number))
 		dofi_dto_flush(ep);	/* up to the first suspect; the event comes with it */
@@ -171,6 +172,16 @@ static void established(struct dofi_ep *ep)
 	dofi_dto_open(ep);
 }
 
+/* 0, or negative: it is no acceptance, or not one of the peer that is meant. */
+static int check_acceptance(struct dofi_ep *ep, const uint8_t *data, size_t len,
+			    struct dofi_cm_msg *msg)
+{
+	if (ep->obj.ia->fab.secret)
+		return dofi_cm_check_sealed(ep, data, len, msg);
+	return dofi_cm_check(ep->obj.ia, &ep->remote, ep->remote_port, data, len, DOFI_CM_ACCEPT,
+			     msg);
+}
+
 static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 {
 	struct dofi_cm_msg msg;
@@ -183,8 +194,7 @@ static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	}
 	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		return;
-	if (dofi_cm_check(ep->obj.ia, &ep->remote, ep->remote_port, data, len, DOFI_CM_ACCEPT,
-			  &msg)) {
+	if (check_acceptance(ep, data, len, &msg)) {
 		ep->priv_len = 0;
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 		return;
@@ -246,22 +256,26 @@ static void settle_early_ends(struct dofi_ia *ia)
 	}
 }
 
+DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *msg)
+{
+	/* Private data of another fabric's messages may be longer than this one's. */
+	if (msg->reason == DOFI_CM_BY_PEER &&
+	    dofi_cm_fabrics_meet(msg->fabric, ep->obj.ia->fab.row->wire_id)) {
+		ep->priv_len = msg->priv_len;
+		memcpy(ep->priv, msg->priv, msg->priv_len);
+		return DAT_CONNECTION_EVENT_PEER_REJECTED;
+	}
+	dofi_diag_connect_rejected(ep, msg);
+	return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
+}
+
 /* Why did the attempt fail? A rejection of ours carries the reason. */
 static DAT_EVENT_NUMBER failure_event(struct dofi_ep *ep, int err, const uint8_t *data, size_t len)
 {
 	struct dofi_cm_msg msg;
 
-	if (data && !dofi_cm_parse(data, len, &msg) && msg.kind == DOFI_CM_REJECT) {
-		/* Private data of another fabric's messages may be longer than this one's. */
-		if (msg.reason == DOFI_CM_BY_PEER &&
-		    dofi_cm_fabrics_meet(msg.fabric, ep->obj.ia->fab.row->wire_id)) {
-			ep->priv_len = msg.priv_len;
-			memcpy(ep->priv, msg.priv, msg.priv_len);
-			return DAT_CONNECTION_EVENT_PEER_REJECTED;
-		}
-		dofi_diag_connect_rejected(ep, &msg);
-		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
-	}
+	if (data && !dofi_cm_parse(data, len, &msg) && msg.kind == DOFI_CM_REJECT)
+		return dofi_cm_rejected(ep, &msg);
 	dofi_diag_connect_failed(ep, err);
 	switch (err) {
 	case EHOSTUNREACH:
@@ -298,6 +312,8 @@ static void failed(struct dofi_ep *ep, int err, int code, const uint8_t *data, s
 {
 	switch (ep->state) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		if (data && dofi_cm_take_sealed(ep, data, len))
+			break;
 		if (nobody_listens(ep->obj.ia, err, code, len) && dofi_cm_retry_later(ep))
 			break;
 		ep->priv_len = 0;

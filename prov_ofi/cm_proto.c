@@ -85,6 +85,12 @@ const char *dofi_cm_reason_text(unsigned int reason)
 		return "the peer uses another protocol version or fabric";
 	case DOFI_CM_RESOURCES:
 		return "the peer lacks resources";
+	case DOFI_CM_NO_SECRET:
+		return "the peer has no secret";
+	case DOFI_CM_SECRET_WANTED:
+		return "the peer expects a secret";
+	case DOFI_CM_SECRET_OTHER:
+		return "the peer does not recognise the handshake";
 	default:
 		return "unknown reason";
 	}

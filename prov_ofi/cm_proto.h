@@ -37,6 +37,8 @@
  * Version 2 came with writes with immediate data (tag.h), which a peer of version 1 would take for
  * something else.
  *
+ * Where both ends must know a secret, other messages take the place of these: cm_seal.h.
+ *
  * A peer with another magic, version or fabric is refused. Nothing is believed before the whole
  * message has been checked (dofi_cm_parse).
  */
@@ -71,6 +73,9 @@ enum dofi_cm_reason {
 	DOFI_CM_BACKLOG,	/* the service point's EVD is full */
 	DOFI_CM_VERSION_OTHER,	/* magic, version or fabric differ */
 	DOFI_CM_RESOURCES,	/* no memory or the like */
+	DOFI_CM_NO_SECRET,	/* the request is one for those who share a secret (cm_seal.h) */
+	DOFI_CM_SECRET_WANTED,	/* it is not, and should be */
+	DOFI_CM_SECRET_OTHER,	/* it does not belong to a handshake that is under way */
 };
 
 struct dofi_cm_msg {

@@ -10,6 +10,7 @@
 #include "base/param.h"
 #include "diag_cm.h"
 
+#define SAME_SECRET "the same DAPL_OFI_CM_SECRET_FILE "
 #define SAME_FABRIC "let both sides use the same fabric (DAPL_OFI_PROVIDER)"
 
 const char *dofi_addr_text(const union dofi_addr *addr, uint16_t port, char *buf, size_t room)
@@ -140,6 +141,11 @@ void dofi_diag_connect_rejected(const struct dofi_ep *ep, const struct dofi_cm_m
 	case DOFI_CM_RESOURCES:
 		try = "ulimit -n and free memory at the peer";
 		break;
+	case DOFI_CM_NO_SECRET:
+	case DOFI_CM_SECRET_WANTED:
+	case DOFI_CM_SECRET_OTHER:
+		try = SAME_SECRET "at both sides";
+		break;
 	default:
 		break;
 	}
@@ -158,6 +164,44 @@ void dofi_diag_connect_timed_out(const struct dofi_ep *ep)
 		ep_failed(ep, "no answer within the timeout of dat_ep_connect",
 			  "a longer timeout, check that the peer's program accepts, and that no "
 			  "firewall drops what comes to that port");
+}
+
+void dofi_diag_connect_unproven(const struct dofi_ep *ep)
+{
+	if (wanted(DOFI_LOG_WARN))
+		ep_failed(ep, "the peer has another secret, or is not the one that was asked",
+			  SAME_SECRET "at both sides");
+}
+
+void dofi_diag_secret(const union dofi_addr *peer, uint16_t port, const char *why,
+		      const char *where)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	if (wanted(DOFI_LOG_WARN))
+		dofi_log(DOFI_LOG_WARN, "rejected %s: %s; try: " SAME_SECRET "%s",
+			 dofi_addr_text(peer, port, text, sizeof(text)), why, where);
+}
+
+void dofi_diag_passed_on(const union dofi_addr *peer, uint16_t port, const union dofi_addr *to)
+{
+	char text[DOFI_ADDR_TEXT], meant[DOFI_ADDR_TEXT];
+
+	if (wanted(DOFI_LOG_WARN))
+		dofi_log(DOFI_LOG_WARN, "rejected %s: it shares a secret and connects to %s, which "
+			 "is no address of this adapter; try: no translation of addresses between "
+			 "the two", dofi_addr_text(peer, port, text, sizeof(text)),
+			 dofi_addr_text(to, 0, meant, sizeof(meant)));
+}
+
+void dofi_diag_no_proof(const union dofi_addr *peer, uint16_t port, unsigned int how_many)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	if (wanted(DOFI_LOG_WARN))
+		dofi_log(DOFI_LOG_WARN, "%u peers, the last one %s, went away without knowing the "
+			 "secret; try: " SAME_SECRET "at both sides", how_many,
+			 dofi_addr_text(peer, port, text, sizeof(text)));
 }
 
 void dofi_diag_connected(const struct dofi_ep *ep)

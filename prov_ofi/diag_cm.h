@@ -24,6 +24,9 @@ void dofi_diag_connect_rejected(const struct dofi_ep *ep, const struct dofi_cm_m
 void dofi_diag_connect_ended(const struct dofi_ep *ep);
 void dofi_diag_connect_timed_out(const struct dofi_ep *ep);
 
+/* What answers does not know the secret, or answers what another was asked. */
+void dofi_diag_connect_unproven(const struct dofi_ep *ep);
+
 /* The connection of this EP is up. */
 void dofi_diag_connected(const struct dofi_ep *ep);
 
@@ -31,6 +34,13 @@ void dofi_diag_connected(const struct dofi_ep *ep);
  * another fabric. */
 void dofi_diag_bad_message(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
 			   size_t len, const struct dofi_cm_msg *msg, int err);
+/* Its handshake is refused because of the secret; `where` the same file should be set. */
+void dofi_diag_secret(const union dofi_addr *peer, uint16_t port, const char *why,
+		      const char *where);
+/* It wants to reach another address than ours. */
+void dofi_diag_passed_on(const union dofi_addr *peer, uint16_t port, const union dofi_addr *to);
+/* So many peers, this one the last, have not shown that they know the secret. */
+void dofi_diag_no_proof(const union dofi_addr *peer, uint16_t port, unsigned int how_many);
 /* A request has come, and its sender is told of this reason, 0: it is reported to the program. */
 void dofi_diag_request(const struct dofi_listener *l, const union dofi_addr *peer, uint16_t port,
 		       DAT_CONN_QUAL qual, unsigned int reason);

@@ -146,6 +146,7 @@ static void start_over(struct dofi_ep *ep)
 	ep->qual = 0;
 	ep->local_port = ep->remote_port = 0;
 	memset(&ep->remote, 0, sizeof(ep->remote));
+	ep->attempt.tag = 0;
 	ep->priv_len = 0;
 	ep->peer_tag = 0;
 	ep->reads_begun = 0;
@@ -254,6 +255,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	ep->ending = true;
 	if (conn)
 		dofi_conn_detach(conn);
+	dofi_cm_drop_tag(ep);
 	dofi_rmr_ep_ended(ep);
 	dofi_verdict_drop(ep);
 	dofi_dto_forget(ep);

@@ -21,6 +21,7 @@
 #define DOFI_EP_H
 
 #include "cm_proto.h"
+#include "cm_seal.h"
 #include "conn.h"
 #include "evd.h"
 
@@ -201,6 +202,8 @@ struct dofi_ep {
 		uint64_t delay;		/* before the next attempt */
 		uint16_t priv_len;
 		uint8_t priv[DOFI_CM_MAX];
+		struct dofi_seal seal;
+		uint32_t tag;		/* that HELLO has told; 0: none */
 	} attempt;			/* of the active side, while it is pending; cm_lock */
 	const void *feeler;		/* the call that asks after the peer's host; cm_lock */
 

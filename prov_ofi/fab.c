@@ -15,6 +15,7 @@
 #include "fab_lib.h"
 #include "grants.h"
 #include "netif.h"
+#include "rdm/cm_secret.h"
 #include "rdm/rdm.h"
 #include "why.h"
 
@@ -72,6 +73,20 @@ void dofi_addr_set_port(struct sockaddr *sa, uint16_t port)
 		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
 	else
 		((struct sockaddr_in *)sa)->sin_port = htons(port);
+}
+
+bool dofi_addr_is_any(const union dofi_addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
+	return addr->in.sin_addr.s_addr == INADDR_ANY;
+}
+
+bool dofi_addr_is_loopback(const union dofi_addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
+	return ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
@@ -310,13 +325,6 @@ static int choose_address(struct dofi_fab *fab, const struct wish *wish)
 	return ret;
 }
 
-/* Only connections that we make ourselves can ask peers for it. */
-static bool wants_secret(void)
-{
-	return dofi_param_path(DOFI_STR_CM_SECRET_FILE) ||
-	       dofi_param_ignored(DOFI_STR_CM_SECRET_FILE);
-}
-
 /* What the fabric carries in one operation, and every completion event has room for. */
 static uint32_t largest(const struct dofi_fab *fab)
 {
@@ -347,9 +355,6 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	ret = row->find ? row->find(fab, wish->domain[0] ? wish->domain : NULL) : find_info(fab);
 	if (!ret && !row->wire)
 		adapt_info(fab);
-	if (!ret && !row->wire && wants_secret())
-		dofi_log(DOFI_LOG_WARN, "DAPL_OFI_CM_SECRET_FILE has no effect over %s: whoever "
-			 "reaches a service point can ask to be connected", row->name);
 	if (!ret)
 		ret = open_objects(fab);
 	dofi_lib_signals_restore();
@@ -386,8 +391,7 @@ static bool is_offered(const struct dofi_fab_row *row)
 	return found;
 }
 
-/* Nobody has named a fabric, and there is no RDMA device for it: the first of these that opens. Who
- * wants a secret is not given a fabric that lets everybody in, even if no other opens. */
+/* Nobody has named a fabric, and there is no RDMA device for it: the first of these that opens. */
 static int open_best(struct dofi_fab *fab, const struct wish *wish)
 {
 	static const char *const best[] = { "efa+shm", "cxi+shm", "opx+shm", "psm3+shm",
@@ -402,12 +406,6 @@ static int open_best(struct dofi_fab *fab, const struct wish *wish)
 		if (!ret)
 			return 0;
 	}
-	if (wants_secret()) {
-		dofi_report("no fabric opens that asks peers for the secret of "
-			    "DAPL_OFI_CM_SECRET_FILE; tcp does not, and is not taken for them");
-		dofi_report("try: provider=shm or provider=rxm, or unset DAPL_OFI_CM_SECRET_FILE");
-		return ret;
-	}
 	return open_row(fab, find_row("tcp"), wish);
 }
 
@@ -416,28 +414,45 @@ static int open_any(struct dofi_fab *fab, const struct wish *wish)
 	bool known = dofi_device_known(wish->domain);
 	int ret;
 
-	if (!known && (wants_secret() || !dofi_device_any()))
+	if (!known && !dofi_device_any())
 		return open_best(fab, wish);
 	ret = open_row(fab, find_row("verbs"), wish);
 	/* There are devices, but not below the interface that was asked for. */
 	return ret && !known ? open_best(fab, wish) : ret;
 }
 
-int dofi_fab_open(struct dofi_fab *fab, const char *params)
+static int open_wish(struct dofi_fab *fab, const struct wish *wish)
 {
 	const struct dofi_fab_row *row;
+
+	if (!*wish->provider)
+		return open_any(fab, wish);
+	row = find_row(wish->provider);
+	if (row)
+		return open_row(fab, row, wish);
+	tell_rows(wish->provider);
+	return -FI_ENODATA;
+}
+
+int dofi_fab_open(struct dofi_fab *fab, const char *params)
+{
+	struct rdm_secret *secret;
 	struct wish wish;
+	int ret;
 
 	memset(fab, 0, sizeof(*fab));
 	fab->eq_fd = -1;
+	/* First: a secret that cannot be used leaves no fabric. */
+	ret = rdm_secret_load(&secret);
+	if (ret)
+		return ret;
 	parse_params(params, &wish);
-	if (!*wish.provider)
-		return open_any(fab, &wish);
-	row = find_row(wish.provider);
-	if (row)
-		return open_row(fab, row, &wish);
-	tell_rows(wish.provider);
-	return -FI_ENODATA;
+	ret = open_wish(fab, &wish);
+	if (!ret && !fab->row->wire)
+		fab->secret = secret;
+	else
+		rdm_secret_free(secret);
+	return ret;
 }
 
 void dofi_fab_close(struct dofi_fab *fab)
@@ -450,6 +465,8 @@ void dofi_fab_close(struct dofi_fab *fab)
 		fi_close(&fab->fabric->fid);
 	if (fab->info)
 		dofi_lib.freeinfo(fab->info);
+	rdm_secret_free(fab->secret);
+	fab->secret = NULL;
 	fab->eq = NULL;
 	fab->domain = NULL;
 	fab->fabric = NULL;

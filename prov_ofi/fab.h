@@ -39,6 +39,7 @@ struct dofi_lib {
 extern struct dofi_lib dofi_lib;
 
 struct dofi_fab;
+struct rdm_secret;
 struct rdm_wire;
 
 /* fi_control of endpoints and listeners of rdm/, before fi_connect and fi_listen: the qualifier
@@ -99,6 +100,8 @@ struct dofi_fab {
 	size_t reads_iov;		/* segments that one RDMA read of the fabric takes */
 	size_t inject;			/* messages up to this length are copied when posted */
 	size_t max_priv;		/* private data left to the consumer */
+	struct rdm_secret *secret;	/* that peers must know (cm_seal.h); NULL: none, or the
+					 * connections are ours (rdm/cm_secret.h) */
 	uint32_t max_size;		/* bytes of one message or RDMA operation */
 };
 
@@ -127,6 +130,8 @@ static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, ui
 size_t dofi_addr_len(const struct sockaddr *sa);
 uint16_t dofi_addr_port(const struct sockaddr *sa);
 void dofi_addr_set_port(struct sockaddr *sa, uint16_t port);
+bool dofi_addr_is_any(const union dofi_addr *addr);
+bool dofi_addr_is_loopback(const union dofi_addr *addr);
 bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "cm.h"
+#include "cm_greet.h"
 #include "cno.h"
 #include "ep.h"
 #include "err.h"
@@ -50,6 +51,7 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->number = 0;
 	ia->questions = 0;
 	ia->early_ends = false;
+	ia->greetings = NULL;
 	ia->feelers = 0;
 	dofi_list_init(&ia->work);
 	dofi_list_init(&ia->agents);
@@ -169,6 +171,7 @@ static void close_async_evd(struct dofi_ia *ia)
 static void tear_down(struct dofi_ia *ia)
 {
 	close_async_evd(ia);
+	dofi_cm_greet_end(ia);
 	if (ia->sink)
 		dofi_evd_destroy(ia->sink);
 	ia->sink = NULL;

@@ -30,6 +30,7 @@
 #include "tcpfd.h"
 
 struct dofi_evd;
+struct dofi_greetings;
 
 struct dofi_provider {			/* one per IA name, kept for ever (freed handles) */
 	DAT_PROVIDER vtable;		/* first: objects point here */
@@ -102,6 +103,7 @@ struct dofi_ia {
 	struct dofi_list verdicts;	/* endpoints that wait for one (verdict.h) */
 	uint64_t questions;
 	bool early_ends;		/* some connection has ended_early */
+	struct dofi_greetings *greetings;	/* see cm_greet.c; NULL: none so far */
 
 	pthread_mutex_t work_lock;
 	_Atomic bool work_waiting;

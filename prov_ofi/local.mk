@@ -30,7 +30,10 @@ dofi_sources = \
 	prov_ofi/cm_connect.c \
 	prov_ofi/cm_cr.c \
 	prov_ofi/cm_events.c \
+	prov_ofi/cm_greet.c prov_ofi/cm_greet.h \
 	prov_ofi/cm_proto.c prov_ofi/cm_proto.h \
+	prov_ofi/cm_seal.c prov_ofi/cm_seal.h \
+	prov_ofi/cm_sealed.c \
 	prov_ofi/cm_sp.c \
 	prov_ofi/cno.c prov_ofi/cno.h \
 	prov_ofi/conn.c prov_ofi/conn.h \

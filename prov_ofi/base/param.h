@@ -57,9 +57,8 @@
 	  "entry says") \
 	X(LOG_FILE, "file to which log lines are appended instead of stderr; %p in its name " \
 	  "becomes the process id") \
-	X(CM_SECRET_FILE, "file with a secret that a peer must know to be connected with " \
-	  "(fabrics whose connections this library makes itself); nobody but its owner and " \
-	  "group may have access to it") \
+	X(CM_SECRET_FILE, "file with a secret that a peer must know to be connected with; " \
+	  "nobody but its owner and group may have access to it") \
 	X(TRACE, "1: tell every call with its arguments, result and time on stderr; or a file " \
 	  "to which that is appended (%p: the process id)")
 

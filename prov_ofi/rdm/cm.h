@@ -52,6 +52,9 @@ int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep);
  * 0. */
 int rdm_cm_own_peer(struct rdm_ep *ep);
 
+/* Is it an address of this host, for certain? */
+bool rdm_cm_is_here(const union dofi_addr *addr);
+
 /* Doorbell (ep->lock held): wakes a peer that sleeps, at once or, if the kernel has no memory for
  * that, a moment later. */
 void rdm_cm_ring(struct rdm_ep *ep);

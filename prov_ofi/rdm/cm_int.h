@@ -176,8 +176,6 @@ bool rdm_cm_believes(int fd, const union dofi_addr *to, enum rdm_cm_proof proof)
 bool rdm_cm_port_owner(const union dofi_addr *to, uid_t *uid);
 
 /* cm_sock.c */
-/* Is it an address of this host, for certain? */
-bool rdm_cm_is_here(const union dofi_addr *addr);
 /* A socket that is being connected to `to` over the network; *done: it is connected. source:
  * address to bind to, or NULL. Negative errors are final. */
 int rdm_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done);

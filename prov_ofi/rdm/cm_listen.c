@@ -93,6 +93,13 @@ static bool is_for(const struct rdm_pep *pep, const union dofi_addr *to)
 	return dofi_addr_same_host(&pep->addr.sa, &to->sa);
 }
 
+/* Who shares a secret with the client, but is not at the address that it connects to, is told what
+ * another there passes on. */
+static bool is_passed_on(const struct rdm_cm_conn *conn, const union dofi_addr *to)
+{
+	return conn->cm->secret && !conn->wire->local && !dofi_addr_same_host(&conn->local.sa, &to->sa);
+}
+
 /* The client wants to see that we know the secret, and will show that it does. */
 static void challenge(struct rdm_cm_conn *conn, const struct rdm_cm_msg *hello)
 {
@@ -149,6 +156,13 @@ static void take_request(struct rdm_cm_conn *conn)
 			 "transport (%u); try: let both sides use the same fabric "
 			 "(DAPL_OFI_PROVIDER)", rdm_cm_peer_text(conn, text),
 			 conn->pep->fabric->fab->row->name, msg.wire);
+		rdm_cm_refuse(conn, NULL, 0);
+		return;
+	}
+	if (is_passed_on(conn, &msg.to)) {
+		dofi_log(DOFI_LOG_WARN, "rejected %s: it shares a secret and connects to another "
+			 "address than that of this adapter; try: no translation of addresses "
+			 "between the two", rdm_cm_peer_text(conn, text));
 		rdm_cm_refuse(conn, NULL, 0);
 		return;
 	}

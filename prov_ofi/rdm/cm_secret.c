@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does one end of a connection prove to the other that it knows a secret?
+/* Reads the secret that peers must know, and computes what proves that they do.
  *
  * The hash is that of OpenSSL's libcrypto, which is loaded when a secret is asked for and not
  * before: nobody else needs it.
@@ -149,31 +149,50 @@ bool rdm_secret_nonce(uint8_t *nonce)
 	return getrandom(nonce, RDM_CM_NONCE, 0) == RDM_CM_NONCE;
 }
 
+bool rdm_secret_mac(const struct rdm_secret *secret, const struct iovec *part, size_t n,
+		    uint8_t *mac)
+{
+	uint8_t all[RDM_SECRET_MOST];
+	unsigned int got = 0;
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (part[i].iov_len > sizeof(all) - len)
+			return false;
+		if (part[i].iov_len)
+			memcpy(all + len, part[i].iov_base, part[i].iov_len);
+		len += part[i].iov_len;
+	}
+	return crypto.hmac(crypto.sha256(), secret->key, (int)secret->len, all, len, mac, &got) &&
+	       got == RDM_CM_MAC;
+}
+
+bool rdm_secret_same(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	volatile uint8_t differs = 0;
+
+	for (size_t i = 0; i < len; i++)
+		differs |= (uint8_t)(a[i] ^ b[i]);
+	return !differs;
+}
+
 bool rdm_secret_seal(const struct rdm_secret *secret, char from, const uint8_t *nonces,
 		     const uint8_t *msg, size_t len, uint8_t *mac)
 {
-	uint8_t all[1 + 2 * RDM_CM_NONCE + RDM_CM_MAX];
-	unsigned int n = 0;
+	const struct iovec part[] = {
+		{ &from, 1 },
+		{ (void *)(uintptr_t)nonces, 2 * RDM_CM_NONCE },
+		{ (void *)(uintptr_t)msg, len },
+	};
 
-	if (len > RDM_CM_MAX)
-		return false;
-	all[0] = (uint8_t)from;
-	memcpy(all + 1, nonces, 2 * RDM_CM_NONCE);
-	memcpy(all + 1 + 2 * RDM_CM_NONCE, msg, len);
-	return crypto.hmac(crypto.sha256(), secret->key, (int)secret->len, all,
-			   1 + 2 * RDM_CM_NONCE + len, mac, &n) && n == RDM_CM_MAC;
+	return rdm_secret_mac(secret, part, sizeof(part) / sizeof(part[0]), mac);
 }
 
-/* Takes the same time wherever the difference is. */
 bool rdm_secret_holds(const struct rdm_secret *secret, char from, const uint8_t *nonces,
 		      const uint8_t *msg, size_t len, const uint8_t *mac)
 {
-	volatile uint8_t differs = 0;
 	uint8_t right[RDM_CM_MAC];
 
-	if (!rdm_secret_seal(secret, from, nonces, msg, len, right))
-		return false;
-	for (size_t i = 0; i < RDM_CM_MAC; i++)
-		differs |= (uint8_t)(right[i] ^ mac[i]);
-	return !differs;
+	return rdm_secret_seal(secret, from, nonces, msg, len, right) &&
+	       rdm_secret_same(right, mac, RDM_CM_MAC);
 }

@@ -16,9 +16,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #define RDM_CM_NONCE 32
 #define RDM_CM_MAC 32
+#define RDM_SECRET_MOST 1024
 
 struct rdm_secret;
 
@@ -26,6 +28,12 @@ struct rdm_secret;
 int rdm_secret_load(struct rdm_secret **out);
 void rdm_secret_free(struct rdm_secret *secret);
 bool rdm_secret_nonce(uint8_t *nonce);
+/* HMAC-SHA256 (RDM_CM_MAC bytes) of these parts, one after the other, RDM_SECRET_MOST bytes in all
+ * at most. False: no memory or the like. */
+bool rdm_secret_mac(const struct rdm_secret *secret, const struct iovec *part, size_t n,
+		    uint8_t *mac);
+/* Takes the same time wherever the difference is. */
+bool rdm_secret_same(const uint8_t *a, const uint8_t *b, size_t len);
 /* nonces: the client's, then the listener's. False: no memory or the like. */
 bool rdm_secret_seal(const struct rdm_secret *secret, char from, const uint8_t *nonces,
 		     const uint8_t *msg, size_t len, uint8_t *mac);

@@ -11,6 +11,7 @@ test_rdm_test_rdm_SOURCES = \
 	test/rdm/t_cm_bad.c \
 	test/rdm/t_cm_end.c \
 	test/rdm/t_cm_proto.c \
+	test/rdm/t_cm_seal.c \
 	test/rdm/t_cm_secret.c \
 	test/rdm/t_cm_wire.c \
 	test/rdm/t_lock.c \
@@ -24,6 +25,7 @@ test_rdm_test_rdm_SOURCES = \
 	prov_ofi/base/timer.c \
 	prov_ofi/cm_brief.c \
 	prov_ofi/cm_proto.c \
+	prov_ofi/cm_seal.c \
 	prov_ofi/rdm/cm.c prov_ofi/rdm/cm.h prov_ofi/rdm/cm_int.h \
 	prov_ofi/rdm/cm_conn.c \
 	prov_ofi/rdm/cm_end.c \

@@ -30,6 +30,7 @@ robust_tests = \
 	test/robust/footprint \
 	test/robust/inner \
 	test/robust/exposed \
+	test/robust/secret \
 	test/robust/versions \
 	test/robust/many \
 	test/robust/idle \
@@ -112,6 +113,13 @@ test_robust_exposed_SOURCES = test/robust/exposed.c $(robust_strangers)
 test_robust_exposed_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
 test_robust_exposed_LDFLAGS = $(robust_ldflags)
 test_robust_exposed_LDADD = $(robust_libs2)
+
+test_robust_secret_SOURCES = test/robust/secret.c $(robust_strangers) \
+	prov_ofi/cm_seal.c prov_ofi/rdm/cm_secret.c prov_ofi/base/env.c prov_ofi/base/log.c \
+	prov_ofi/base/near.c prov_ofi/base/param.c prov_ofi/base/sink.c
+test_robust_secret_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
+test_robust_secret_LDFLAGS = $(robust_ldflags)
+test_robust_secret_LDADD = $(robust_libs2)
 
 test_robust_many_SOURCES = test/robust/many.c
 test_robust_many_CPPFLAGS = $(robust_cppflags) -DRL_API=2
