@@ -267,13 +267,15 @@ static DAT_CR_HANDLE the_last(struct pair *p)
 
 TEST(secret, disconnect_and_free_in_the_middle_of_a_handshake)
 {
+	/* Soft-iWARP takes some ten seconds to end an attempt. */
+	int attempts = fabric_is("iwarp") ? 1 : 20;
 	struct pair p;
 
 	secret_files();
 	secret_choose("good", "log");
 	pair_open(&p);
 	make_room(&p, 32);
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < attempts; i++) {
 		OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, p.qual));
 		dt_sleep_us((uint64_t)i * 50);
 		OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG));
