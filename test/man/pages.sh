@@ -44,6 +44,30 @@ for page in $pages; do
 done >"$dir/log"
 silent 'every page of section 3 has all sections'
 
+# Every cell of a table but the last of its row must fit into its column: renderers do not wrap it.
+awk '
+	/^\.Bl -column/ {
+		n = 0
+		while (match($0, /"[^"]*"/)) {
+			width[++n] = RLENGTH - 2
+			$0 = substr($0, RSTART + RLENGTH)
+		}
+		tables++
+	}
+	/^\.El/ { n = 0 }
+	n && /^\.It / {
+		cells = split(substr($0, 5), cell, / Ta /)
+		for (i = 1; i < cells; i++) {
+			gsub(/\\&/, "", cell[i])
+			gsub(/(^| )(Dv|Em|Cm|Xr|Va|Ev|Sy|Fa) /, " ", cell[i])
+			gsub(/^ /, "", cell[i])
+			if (length(cell[i]) > width[i])
+				print FILENAME ": too wide for column " i ": " cell[i]
+		}
+	}
+	END { if (tables < 4) print "too few tables found" }' $pages >"$dir/log"
+silent 'every table has columns as wide as its cells'
+
 # ---------------------------------------------------------------- completeness
 
 # The exported calls; every one has a page, every page one of them.
