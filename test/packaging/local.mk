@@ -1,10 +1,11 @@
-# Completion of the tools; by hand, from the top of a build tree: test/packaging/completion.sh.
+# Completion of the tools, installation, quickstart.sh; by hand, from the top of a build tree:
+# test/packaging/completion.sh and so on.
 # "make deb-check", which takes minutes, builds the Debian packages, installs and removes them.
 if !SANITIZED
-TESTS += test/packaging/completion.sh test/packaging/quickstart.sh
+TESTS += test/packaging/completion.sh test/packaging/install.sh test/packaging/quickstart.sh
 endif
 EXTRA_DIST += test/packaging/completion.sh test/packaging/deb_check.sh \
-	test/packaging/quickstart.sh packaging/dat-ofi.spec docs/packaging.md \
+	test/packaging/install.sh test/packaging/quickstart.sh packaging/dat-ofi.spec docs/packaging.md \
 	debian/changelog \
 	debian/control \
 	debian/copyright \
@@ -13,7 +14,6 @@ EXTRA_DIST += test/packaging/completion.sh test/packaging/deb_check.sh \
 	debian/dat-ofi-default.postinst \
 	debian/dat-ofi-default.prerm \
 	debian/dat-ofi-default.triggers \
-	debian/dat-ofi-doc.docs \
 	debian/dat-ofi-doc.install \
 	debian/dat-ofi-utils.install \
 	debian/libdat-ofi-dev.install \

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Checks what "make install" installs, which folders configure refuses, and what git ignores. Run
+# from the top of a build tree.
+set -u
+src=$(cd "${srcdir:-.}" && pwd)
+passed=0 failed=0 skipped=0
+dir=$(mktemp -d "${TMPDIR:-/tmp}/dat-install.XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
+
+# silent NAME: the case holds if $dir/log is empty
+silent()
+{
+	if [ -s "$dir/log" ]; then
+		failed=$((failed + 1))
+		echo "not ok $1"
+		head -n 20 "$dir/log" | sed 's/^/    /'
+	else
+		passed=$((passed + 1))
+		echo "ok $1"
+	fi
+}
+
+# variable NAME...: what make has for them
+variable()
+{
+	printf 'show:\n\t@echo %s\n' "$(printf '$(%s) ' "$@")" | make -s -f Makefile -f - show
+}
+
+# ---------------------------------------------------------------- make install
+
+(cd "$src" && ls LICENSE README.md docs/*.md) >"$dir/names"
+(
+	make -s install-data DESTDIR="$dir/root" >"$dir/make" 2>&1 || cat "$dir/make"
+	doc=$dir/root$(variable docdir)
+	while read -r file; do
+		cmp "$src/$file" "$doc/${file##*/}" 2>&1
+	done <"$dir/names"
+	[ "$(wc -l <"$dir/names")" -ge 7 ] || echo 'too few documents found'
+) >"$dir/log"
+silent 'the licence and all documents are installed'
+
+# ---------------------------------------------------------------- configure
+
+# refused OPTION: configure ends before it looks for a compiler, and names the folder
+refused()
+{
+	local status
+	mkdir -p "$dir/configure"
+	(cd "$dir/configure" && timeout 60 "$src/configure" "$1" >out 2>&1 </dev/null)
+	status=$?
+	[ $status -eq 1 ] || echo "$1: exit status $status"
+	grep -qF "\"${1#*=}\": it has a blank in its name" "$dir/configure/out" ||
+		tail -n 3 "$dir/configure/out"
+	! grep -q 'checking for gcc' "$dir/configure/out" || echo "$1: refused late"
+}
+
+for option in --prefix='/opt/my dat' --libdir='/opt/my dat/lib' --with-dat-conf='/etc/my dat.conf'; do
+	refused "$option"
+done >"$dir/log"
+silent 'configure refuses a folder with a blank at once'
+
+# ---------------------------------------------------------------- git
+
+if git -C "$src" rev-parse --is-inside-work-tree >/dev/null 2>&1 &&
+	[ "$(git -C "$src" rev-parse --show-toplevel)" = "$src" ]; then
+	variable bin_PROGRAMS check_PROGRAMS | xargs -n 1 >"$dir/programs"
+	(
+		cd "$src" && git check-ignore --no-index --verbose --non-matching --stdin |
+			sed -n 's/^::\t/not ignored: /p'
+		[ "$(wc -l <"$dir/programs")" -ge 40 ] || echo 'too few programs found'
+	) <"$dir/programs" >"$dir/log"
+	silent 'git ignores every program that a build in the source tree makes'
+else
+	skipped=$((skipped + 1))
+	echo 'skip git ignores programs: the sources are no git repository'
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
