@@ -28,6 +28,13 @@ void dofi_why_fabric(const char *name, const char *known, const char *first)
 		    first);
 }
 
+void dofi_why_narrow(const char *name)
+{
+	dofi_report("fabric '%s' has no RDMA in programs of 32 bits: libfabric sends wrong keys there",
+		    name);
+	dofi_report("try: DAPL_OFI_PROVIDER=rxm, at both ends; or shm within a host");
+}
+
 void dofi_why_device(const char *wanted, const char *found)
 {
 	if (wanted)

@@ -126,6 +126,18 @@ static void enlarge_cells(struct wfab *net)
 		net->bulk.size = 0;
 }
 
+/* QUIRK libfabric (1.17) tcp, 32 bits: requests of RDMA carry a wrong key, because struct
+ * fi_rma_iov is smaller there than its form on the wire. rxm fetches messages by such requests: none
+ * may be longer than what it copies. */
+static void avoid_fetching(struct wfab *net)
+{
+	if (sizeof(size_t) >= sizeof(uint64_t) || !net->copied)
+		return;
+	net->bulk.size = 0;
+	if (net->cell_size > net->copied)
+		net->cell_size = net->copied;
+}
+
 /* The first that takes cells whole; the provider lists the best one first. */
 static struct fi_info *best_of(struct fi_info *all)
 {
@@ -273,6 +285,7 @@ static int open_inner(struct wfab *net, const char **what)
 		return ret;
 	find_limit(net);
 	enlarge_cells(net);
+	avoid_fetching(net);
 	*what = "fi_enable";
 	ret = fi_enable(net->ep);
 	if (ret)

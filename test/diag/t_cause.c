@@ -356,6 +356,21 @@ TEST(cause, legacy_name_without_rdma_device)
 	must_be_silent();
 }
 
+/* libfabric's requests of RDMA over tcp carry wrong keys there. */
+TEST(cause, tcp_in_a_program_of_32_bits)
+{
+	if (sizeof(void *) > 4)
+		dt_skip("this one has more");
+	give_conf(LINE("a", GOOD));
+	ASSERT_EQ(play("open", "a", NULL), 1);
+	check_paragraph("a");
+	must_say("provider: fabric 'tcp' has no RDMA in programs of 32 bits");
+	must_say("  try: DAPL_OFI_PROVIDER=rxm, at both ends; or shm within a host\n");
+	give_env("DAPL_OFI_PROVIDER", "rxm");
+	ASSERT_EQ(play("session", "a", NULL), 0);
+	must_be_silent();
+}
+
 TEST(cause, memlock_at_open)
 {
 	give_conf(LINE("a", GOOD));

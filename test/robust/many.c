@@ -144,7 +144,7 @@ static void accept_all(struct side *s)
 			RL_CHECK(param.private_data_size == sizeof(i), "%d bytes of private data",
 				 (int)param.private_data_size);
 			memcpy(&i, param.private_data, sizeof(i));
-			RL_CHECK(i < count, "request number %u", i);
+			RL_CHECK(i < (uint32_t)count, "request number %u", i);
 			RD_OK(dat_cr_accept(cr, s->ep[i], 0, NULL));
 			accepted++;
 		}

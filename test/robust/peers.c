@@ -208,7 +208,7 @@ static struct peer *accept_one(struct server *s, DAT_CR_HANDLE cr)
 	RL_CHECK(param.private_data_size == sizeof(card), "%d bytes of private data",
 		 (int)param.private_data_size);
 	memcpy(&card, param.private_data, sizeof(card));
-	RL_CHECK(card.index < count, "a request of client %u", card.index);
+	RL_CHECK(card.index < (uint32_t)count, "a request of client %u", card.index);
 	p = &s->peers[card.index];
 	RL_CHECK(!p->ep, "a second request of client %u", card.index);
 	p->card = card;
