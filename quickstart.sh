@@ -17,9 +17,11 @@ usage()
 	             unmodified program dapltest of Debian's dapl2-utils transfer and validate
 	             data over the adapter ofi-tcp; then a table of latency and bandwidth
 	  check      the same set-up, then every test: the normal build, one with ASan and
-	             UBSan, one with TSan, a build by clang, the stock programs, a selection over
-	             RDMA devices in a virtual machine, if there can be one; ends with
-	             "N passed, N failed, N skipped" (CHECK_FULL=1: no selections)
+	             UBSan, one with TSan, builds by clang and by compilers for 32 bits and for
+	             aarch64, the stock programs, a selection over RDMA devices in a virtual
+	             machine, if there can be one; ends with "N passed, N failed, N skipped"
+	             (CHECK_FULL=1: no selections; CHECK_BUILDS="normal asan tsan clang cross
+	             verbs": some of these only)
 	  clean      remove ./build and the other folders that check makes
 	  help       print this
 	END
@@ -71,7 +73,10 @@ logged()
 # The programs and headers of the build, and the stock programs that we run.
 PACKAGES="gcc g++ libc6-dev make autoconf automake libtool pkg-config libfabric-dev libcunit1-dev
 	dapl2-utils systemtap-sdt-dev"
-CHECK_PACKAGES="clang valgrind xz-utils libxml2-utils mandoc gnuplot-nox libfabric-bin zsh iproute2"
+CHECK_PACKAGES="clang valgrind xz-utils libxml2-utils mandoc gnuplot-nox libfabric-bin zsh iproute2
+	procps perl python3"
+# Compilers for other machines.
+CROSS_PACKAGES="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-i686-linux-gnu libc6-dev-i386-cross"
 # The virtual machine with RDMA devices.
 VM_PACKAGES="qemu-system-x86 busybox-static cpio ibverbs-providers"
 
@@ -359,6 +364,37 @@ check_clang()
 	fi
 }
 
+# check_cross MACHINE TEXT ARCHITECTURE: libraries and tools for another kind of machine. The headers
+# of libfabric are the same for all; it is loaded when an adapter is opened, so it is not needed to
+# link. Without optimisation, which takes half of the time but does not know the ranges of values.
+check_cross()
+{
+	local machine=$1 name=build-$1 log=$LOG_DIR/build-$1.log library
+	if ! command -v "$machine-gcc" >/dev/null; then
+		step "build for $2"
+		SKIPPED=$((SKIPPED + 1))
+		done_step "skipped: not installed: $machine-gcc"
+		return
+	fi
+	mkdir -p "$HERE/$name/include"
+	ln -sfn "$(pkg-config --variable=includedir libfabric)/rdma" "$HERE/$name/include/rdma"
+	check_build "$name" "build for $2" --host="$machine" --disable-probes \
+		CFLAGS="-O0 -Wno-format-truncation" \
+		LIBFABRIC_CFLAGS="-I$HERE/$name/include" LIBFABRIC_LIBS=-lfabric \
+		LIBFABRIC_LIBDIR="/usr/lib/$machine" CUNIT_CFLAGS= CUNIT_LIBS= || return
+	for library in .libs/libdat.so.1 .libs/libdat2.so.2 prov_ofi/dat1/.libs/libdaplofi.so.1 \
+		prov_ofi/dat2/.libs/libdaplofi.so.2 tools/info/dat_info; do
+		"$machine-objdump" -f "$HERE/$name/$library" 2>&1 | grep -q "^architecture: $3" ||
+			echo "$library is not for $2"
+	done >"$log.machine"
+	if [ -s "$log.machine" ]; then
+		FAILED=$((FAILED + 1))
+		sed 's/^/    | /' "$log.machine"
+	else
+		PASSED=$((PASSED + 1))
+	fi
+}
+
 # prepare_verbs: the virtual machine's kernel, which takes a minute to download and unpack
 prepare_verbs()
 {
@@ -405,6 +441,12 @@ sum_up()
 	[ "$FAILED" -eq 0 ]
 }
 
+# selected BUILD: is it one of CHECK_BUILDS?
+selected()
+{
+	[[ " ${CHECK_BUILDS:-normal asan tsan clang cross verbs} " == *" $1 "* ]]
+}
+
 check()
 {
 	local built=
@@ -416,16 +458,24 @@ check()
 		sum_up
 		return
 	fi
-	(install_packages $VM_PACKAGES)
-	prepare_verbs &
-	check_build build "normal build (gcc)" && built=1
+	if selected verbs; then
+		(install_packages $VM_PACKAGES)
+		prepare_verbs &
+	fi
+	! selected normal && ! selected verbs || ! check_build build "normal build (gcc)" || built=1
 	wait
-	[ -z "$built" ] || check_tree build "normal build"
-	[ -z "$built" ] || check_verbs
-	! check_build build-asan "ASan and UBSan build" --enable-asan ||
+	! selected normal || [ -z "$built" ] || check_tree build "normal build"
+	! selected verbs || [ -z "$built" ] || check_verbs
+	! selected asan || ! check_build build-asan "ASan and UBSan build" --enable-asan ||
 		check_tree build-asan "under ASan and UBSan"
-	! check_build build-tsan "TSan build" --enable-tsan || check_tree build-tsan "under TSan"
-	check_clang
+	! selected tsan || ! check_build build-tsan "TSan build" --enable-tsan ||
+		check_tree build-tsan "under TSan"
+	! selected clang || check_clang
+	if selected cross; then
+		(install_packages $CROSS_PACKAGES)
+		check_cross i686-linux-gnu "32 bits (i686)" i386
+		check_cross aarch64-linux-gnu aarch64 aarch64
+	fi
 	sum_up
 }
 
@@ -435,7 +485,8 @@ check()
 case ${1:-} in
 '') quickstart ;;
 check) check ;;
-clean) rm -rf "$HERE"/build "$HERE"/build-asan "$HERE"/build-tsan "$HERE"/build-clang ;;
+clean) rm -rf "$HERE"/build "$HERE"/build-asan "$HERE"/build-tsan "$HERE"/build-clang \
+	"$HERE"/build-i686-linux-gnu "$HERE"/build-aarch64-linux-gnu ;;
 help | -h | --help) usage ;;
 *) usage >&2; exit 2 ;;
 esac

@@ -16,3 +16,4 @@ include test/rdm/local.mk
 include test/fuzz/local.mk
 include test/man/local.mk
 include test/packaging/local.mk
+include test/roots/local.mk
