@@ -476,6 +476,28 @@ out:
 	return ret;
 }
 
+/* The endpoint receives there. The second one concerns the first; further ones say by themselves
+ * when they connect that they are not alone. */
+void rdm_cq_receives(struct rdm_cq *cq, struct rdm_ep *newest)
+{
+	rdm_lock(&cq->poll);
+	newest->rx_cq = cq;
+	if (atomic_fetch_add(&cq->receivers, 1) != 1)
+		goto out;
+	for (uint32_t i = 0; i < cq->n_eps; i++) {
+		struct rdm_ep *ep = cq->eps[i];
+
+		if (ep == newest || ep->rx_cq != cq || !ep->wire->several)
+			continue;
+		rdm_lock(&ep->lock);
+		if (atomic_load_explicit(&ep->state, memory_order_relaxed) == RDM_UP)
+			ep->wire->several(ep);
+		rdm_unlock(&ep->lock);
+	}
+out:
+	rdm_unlock(&cq->poll);
+}
+
 void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep)
 {
 	rdm_lock(&cq->poll);
@@ -483,6 +505,8 @@ void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep)
 		if (cq->eps[i] != ep)
 			continue;
 		cq->eps[i] = cq->eps[--cq->n_eps];
+		if (ep->rx_cq == cq)
+			atomic_fetch_sub(&cq->receivers, 1);
 		break;
 	}
 	if (ep->wire->doorbell && ep->sock >= 0)

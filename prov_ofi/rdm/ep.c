@@ -28,7 +28,7 @@ static int bind_cq(struct rdm_ep *ep, struct rdm_cq *cq, uint64_t flags)
 	if (ret)
 		return ret;
 	if (flags & FI_RECV)
-		ep->rx_cq = cq;
+		rdm_cq_receives(cq, ep);
 	if (flags & FI_TRANSMIT)
 		ep->tx_cq = cq;
 	return 0;
@@ -208,6 +208,9 @@ void rdm_ep_up(struct rdm_ep *ep)
 {
 	rdm_lock(&ep->lock);
 	atomic_store(&ep->state, RDM_UP);
+	/* It said so when it offered, unless the others have come since. */
+	if (ep->wire->several && rdm_cq_several(ep->rx_cq))
+		ep->wire->several(ep);
 	rdm_unlock(&ep->lock);
 	if (ep->wire->doorbell &&
 	    !(rdm_cq_listen_to(ep->rx_cq, ep) && rdm_cq_listen_to(ep->tx_cq, ep))) {

@@ -130,7 +130,7 @@ static inline bool send_at_once(struct rdm_ep *ep, void *context, const void *bu
 		memcpy(rdm_payload(f), buf, len);
 	ep->wire->commit(ep, RDM_REQ, f);
 	ep->frames++;
-	if (ep->wire->arrived)
+	if (rdm_flies(ep))
 		rdm_take_off(ep, context, len);
 	else
 		rdm_cq_push(ep->tx_cq, context, FI_SEND | FI_MSG, len, 0, 0);

@@ -41,7 +41,7 @@ static void head_of(struct rdm_frame *f, const struct rdm_tx *tx, uint32_t len, 
 }
 
 /* Messages that have arrived are done. */
-static void land(struct rdm_ep *ep)
+void rdm_land(struct rdm_ep *ep)
 {
 	uint32_t arrived = ep->wire->arrived(ep);
 	const struct rdm_flight *f;
@@ -62,21 +62,25 @@ static void land(struct rdm_ep *ep)
 void rdm_take_off(struct rdm_ep *ep, void *context, uint64_t total)
 {
 	if (ep->flight_tail - ep->flight_head == RDM_FLIGHTS)
-		land(ep);
+		rdm_land(ep);
 	ep->flights[ep->flight_tail++ % RDM_FLIGHTS] =
 		(struct rdm_flight){ context, total, ep->frames };
-	if (ep->flight_tail - ep->flight_head == 1)
+	if (ep->flight_tail - ep->flight_head == 1) {
 		atomic_store(&ep->awaited, RDM_AWAITS | ep->frames);
+		/* Who went to sleep before has not asked to be told. */
+		if (ep->wire->arm)
+			rdm_cq_wake(ep->tx_cq);
+	}
 	/* It may have arrived before anybody knew that this is awaited. */
 	if (rdm_ep_awaits(ep, ep->wire->arrived(ep)))
-		land(ep);
+		rdm_land(ep);
 }
 
 /* All of it is in frames. */
 static void handed_over(struct rdm_ep *ep, struct rdm_tx *tx)
 {
 	if (tx->kind == RDM_MSG && !tx->pulled) {
-		if (ep->wire->arrived)
+		if (rdm_flies(ep))
 			rdm_take_off(ep, tx->context, tx->total);
 		else
 			rdm_ep_done(ep, ep->tx_cq, tx->context, FI_SEND | FI_MSG, tx->total, 0, 0);
@@ -296,8 +300,7 @@ unsigned int rdm_proto_progress(struct rdm_ep *ep)
 		return 0;
 	if (atomic_load_explicit(&ep->broken, memory_order_relaxed) && !ep->cut)
 		rdm_ep_cut(ep, dofi_lib.strerror(ep->broken));
-	if (ep->flight_head != ep->flight_tail && rdm_ep_awaits(ep, ep->wire->arrived(ep)))
-		land(ep);
+	rdm_land_due(ep);
 	n = rdm_take_answers(ep) + rdm_take_requests(ep);
 	if (owes_frames(ep))
 		rdm_proto_push(ep);

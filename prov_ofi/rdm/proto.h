@@ -41,6 +41,18 @@ static inline bool rdm_fetches(uint8_t kind)
 /* proto.c */
 /* A request has been queued as the first one: as much of it as there is room for goes out. */
 void rdm_push_first(struct rdm_ep *ep);
+/* Is a message done only when it has arrived? */
+static inline bool rdm_flies(struct rdm_ep *ep)
+{
+	return ep->wire->arrived && !(ep->wire->eager && ep->wire->eager(ep));
+}
+/* Messages that have arrived are done. */
+void rdm_land(struct rdm_ep *ep);
+static inline void rdm_land_due(struct rdm_ep *ep)
+{
+	if (ep->flight_head != ep->flight_tail && rdm_ep_awaits(ep, ep->wire->arrived(ep)))
+		rdm_land(ep);
+}
 /* All of a message is in frames: it is done when they have arrived. */
 void rdm_take_off(struct rdm_ep *ep, void *context, uint64_t total);
 

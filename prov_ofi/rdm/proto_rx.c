@@ -310,6 +310,8 @@ unsigned int rdm_take_requests(struct rdm_ep *ep)
 			break;
 		if (ep->bulk.requests && !rdm_bulk_may_take(ep, f))
 			break;
+		/* The frame may tell of it, and be the answer to it. */
+		rdm_land_due(ep);
 		if (!ep->refused && !take_request(ep, f, payload))
 			break;
 		if (f->len >= LARGE)

@@ -126,6 +126,7 @@ struct rdm_cq {
 	struct rdm_lock poll;
 	struct rdm_ep **eps;		/* bound for either direction, each once */
 	uint32_t n_eps, eps_room, turn;
+	_Atomic uint32_t receivers;	/* of them, those that receive here */
 	bool has_local;			/* connections on a local wire, as of the last look */
 	uint64_t look_at;		/* see looks_far() in cq.c */
 	struct rdm_lock lock;
@@ -402,6 +403,11 @@ struct rdm_wire {
 	/* How many frames of requests, counted from the beginning, are in the peer's hands, and
 	 * will be received, if we live or not? NULL: as soon as they are committed. */
 	uint32_t (*arrived)(struct rdm_ep *ep);
+	/* Is a message complete as soon as it is committed nevertheless? NULL: none is. */
+	bool (*eager)(struct rdm_ep *ep);
+	/* The endpoint's receive queue has others, too: messages are to keep their order across
+	 * them. NULL: they always do, or never. */
+	void (*several)(struct rdm_ep *ep);
 	/* The next frame that has arrived and its payload; frame->len has been checked to be
 	 * within what arrived, and the frame is out of the peer's reach. NULL: none. release:
 	 * consumed. */
@@ -492,6 +498,12 @@ extern struct fi_ops_mr rdm_mr_ops;
 /* cq.c */
 void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
 		 int err);
+/* Do several endpoints receive there? */
+static inline bool rdm_cq_several(const struct rdm_cq *cq)
+{
+	return atomic_load(&cq->receivers) > 1;
+}
+
 static inline bool rdm_cq_empty(const struct rdm_cq *cq)
 {
 	return atomic_load_explicit(&cq->head, memory_order_relaxed) ==
@@ -520,6 +532,7 @@ static inline void rdm_ep_done(struct rdm_ep *ep, struct rdm_cq *cq, void *conte
 /* Wakes whoever sleeps on it. */
 void rdm_cq_wake(struct rdm_cq *cq);
 int rdm_cq_attach(struct rdm_cq *cq, struct rdm_ep *ep);
+void rdm_cq_receives(struct rdm_cq *cq, struct rdm_ep *newest);
 void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep);
 /* The connection's socket, on which the peer may ring, wakes those who sleep on the queue. False:
  * the kernel lacks memory for it, or the user has too many such. */

@@ -15,11 +15,19 @@
  * this round, nor, but for a chance of 1 in 2^64, is data. So the reader looks at one cache line,
  * which it needs anyway, and the writer touches no other.
  *
- * The reader tells how far it is only now and then. A side that goes to sleep says so (`asleep`,
+ * Where the receiver's queue has several endpoints it says so (`several`), and a message is complete
+ * for its sender when it has met its receive: whatever the sender does afterwards, on any endpoint,
+ * comes behind it. At most RDM_FLIGHTS requests are not consumed then. How many have been is in each
+ * frame that goes back (`counts`, the first four bytes), and after each batch in the control block.
+ * To a queue of one endpoint, a message is complete when it is in the ring.
+ *
+ * The reader tells how much room it has made only now and then. A side that goes to sleep says so
+ * (`asleep`,
  * `wants`), looks once more, and is woken by a byte on the connection's socket. Between saying
  * and looking it makes the kernel drain the other side's stores (membarrier), so that
  * writing needs no fence; where one side's kernel cannot, every write has one.
  */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
@@ -44,17 +52,20 @@
 #define RING_MIN 4096u
 #define RING_MAX (64u << 20)
 #define OFFER_MAGIC 0x444f5348u	/* "DOSH" */
-#define OFFER_VERSION 1
+#define OFFER_VERSION 2
 #define OFFER_LEN 48
 
 struct control {
 	_Alignas(UNIT) _Atomic uint64_t head[RDM_CHANNELS];	/* bytes read so far */
 	_Atomic uint32_t asleep;
+	_Atomic uint32_t several;	/* order across endpoints matters to the reader */
 	_Atomic uint32_t pulls;		/* the reader can take data out of the writer's memory */
 	_Alignas(UNIT) _Atomic uint32_t wants;
 	_Atomic uint32_t gone;		/* the writer: what it offered to be pulled is void */
 	_Atomic uint64_t revoked;	/* the writer: so are these reads, a bit each */
+	_Alignas(UNIT) _Atomic uint32_t taken;	/* the reader: requests consumed so far */
 };
+_Static_assert(2 * sizeof(struct control) <= PAGE, "both fit");
 
 /* One end of one channel. */
 struct ring {
@@ -71,6 +82,10 @@ struct rdm_shm {
 	uint32_t size;			/* of each ring, a power of two */
 	uint32_t most;			/* payload of one frame */
 	bool fences;			/* one side's kernel lacks membarrier */
+	uint32_t sent;			/* requests written, */
+	_Atomic uint32_t arrived;	/* and consumed by the peer, as far as is known */
+	uint32_t arrived_seen;		/* at the last look for room */
+	uint32_t taken, taken_told;	/* requests read, and as last told */
 	uint64_t nonce;			/* what marks are positions plus */
 	_Atomic uint32_t order;
 	struct rdm_frame got[RDM_CHANNELS];	/* headers, out of the peer's reach */
@@ -148,6 +163,29 @@ static bool enough(struct rdm_shm *shm, int channel, uint64_t need)
 	return room_in(shm, r) >= need;
 }
 
+/* What the peer has consumed. More than was sent, from one that lies, completes messages early, and
+ * nothing else. */
+static inline void note_arrived(struct rdm_shm *shm, uint32_t count)
+{
+	if ((int32_t)(count - atomic_load_explicit(&shm->arrived, memory_order_relaxed)) > 0)
+		atomic_store_explicit(&shm->arrived, count, memory_order_relaxed);
+}
+
+static inline uint32_t look_for_arrival(struct rdm_shm *shm)
+{
+	note_arrived(shm, atomic_load_explicit(&shm->tx->taken, memory_order_acquire));
+	return atomic_load_explicit(&shm->arrived, memory_order_relaxed);
+}
+
+/* May another request be on its way? */
+static inline bool may_fly(struct rdm_shm *shm)
+{
+	return !atomic_load_explicit(&shm->tx->several, memory_order_relaxed) ||
+	       shm->sent - atomic_load_explicit(&shm->arrived, memory_order_relaxed) <
+		       RDM_FLIGHTS ||
+	       shm->sent - look_for_arrival(shm) < RDM_FLIGHTS;
+}
+
 static struct rdm_frame *reserve(struct rdm_ep *ep, int channel, size_t want, size_t *room)
 {
 	struct rdm_shm *shm = ep->w.shm;
@@ -157,7 +195,8 @@ static struct rdm_frame *reserve(struct rdm_ep *ep, int channel, size_t want, si
 
 	if (need > to_end)
 		need = to_end;
-	if (!enough(shm, channel, need))
+	if (!enough(shm, channel, need) ||
+	    (channel == RDM_REQ && !may_fly(shm)))
 		return NULL;
 	free = room_in(shm, r);
 	*room = (need < free ? need : free) - RDM_FRAME_HDR;
@@ -169,10 +208,13 @@ static void commit(struct rdm_ep *ep, int channel, struct rdm_frame *f)
 	struct rdm_shm *shm = ep->w.shm;
 	struct ring *r = &shm->out[channel];
 	uint64_t next = r->pos + units(RDM_FRAME_HDR + f->len);
+	uint32_t taken = htole32(shm->taken);
 
+	memcpy(f->counts, &taken, sizeof(taken));
 	atomic_store_explicit(mark_of(shm, r, r->pos), shm->nonce + r->pos,
 			      memory_order_release);
 	r->pos = next;
+	shm->sent += channel == RDM_REQ;
 	if (shm->fences)
 		order(shm);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -190,6 +232,18 @@ static inline bool there(struct rdm_shm *shm, int channel)
 	       shm->nonce + at;
 }
 
+static uint32_t shm_arrived(struct rdm_ep *ep)
+{
+	return atomic_load_explicit(&ep->w.shm->arrived, memory_order_relaxed);
+}
+
+/* Has a message been consumed whose sender waits for that? */
+static bool landed(struct rdm_ep *ep)
+{
+	return atomic_load_explicit(&ep->awaited, memory_order_relaxed) &&
+	       rdm_ep_awaits(ep, look_for_arrival(ep->w.shm));
+}
+
 static bool ready(struct rdm_ep *ep)
 {
 	struct rdm_shm *shm;
@@ -197,7 +251,7 @@ static bool ready(struct rdm_ep *ep)
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
 		return false;
 	shm = ep->w.shm;
-	return there(shm, RDM_ANS) ||
+	return there(shm, RDM_ANS) || landed(ep) ||
 	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) && there(shm, RDM_REQ));
 }
 
@@ -208,11 +262,14 @@ static const struct rdm_frame *peek(struct rdm_ep *ep, int channel, const void *
 	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
 	uint64_t off = at & (shm->size - 1);
 	const struct rdm_frame *f = (const struct rdm_frame *)(const void *)(r->base + off);
+	uint32_t taken;
 
 	if (!there(shm, channel) || ep->failed)
 		return NULL;
 	shm->got[channel] = *f;
 	f = &shm->got[channel];
+	memcpy(&taken, f->counts, sizeof(taken));
+	note_arrived(shm, le32toh(taken));
 	if (f->len > shm->size - off - RDM_FRAME_HDR) {
 		rdm_ep_fail(ep, "a frame that leaves its ring");
 		return NULL;
@@ -240,9 +297,42 @@ static void release(struct rdm_ep *ep, int channel)
 		      units(RDM_FRAME_HDR + shm->got[channel].len);
 
 	atomic_store_explicit(&r->at, at, memory_order_relaxed);
+	shm->taken += channel == RDM_REQ;
 	/* The writer is content with half of the ring. */
 	if (at - r->told >= shm->size / 8)
 		tell(ep, channel);
+}
+
+/* After a batch, whose completions are where they will be read. */
+static void tell_taken(struct rdm_ep *ep)
+{
+	struct rdm_shm *shm = ep->w.shm;
+
+	if (shm->taken == shm->taken_told ||
+	    !atomic_load_explicit(&shm->rx->several, memory_order_relaxed))
+		return;
+	shm->taken_told = shm->taken;
+	atomic_store_explicit(&shm->rx->taken, shm->taken, memory_order_release);
+	if (shm->fences)
+		order(shm);
+	atomic_signal_fence(memory_order_seq_cst);
+	wake(ep, &shm->rx->wants);
+}
+
+/* The receive queue has several endpoints. */
+static void say_several(struct rdm_ep *ep)
+{
+	struct rdm_shm *shm = ep->w.shm;
+
+	shm->taken_told = shm->taken;
+	atomic_store(&shm->rx->taken, shm->taken);
+	atomic_store(&shm->rx->several, 1);
+}
+
+/* To a queue of one endpoint. */
+static bool eager(struct rdm_ep *ep)
+{
+	return !atomic_load_explicit(&ep->w.shm->tx->several, memory_order_relaxed);
 }
 
 static void arm(struct rdm_ep *ep, bool room)
@@ -250,7 +340,7 @@ static void arm(struct rdm_ep *ep, bool room)
 	struct rdm_shm *shm = ep->w.shm;
 
 	atomic_store(&shm->rx->asleep, 1);
-	if (room)
+	if (room || atomic_load(&ep->awaited))
 		atomic_store(&shm->tx->wants, 1);
 }
 
@@ -266,10 +356,15 @@ static void settle(struct rdm_domain *domain)
 static bool quiet(struct rdm_ep *ep, bool room)
 {
 	struct rdm_shm *shm = ep->w.shm;
-	bool more = ready(ep);
+	uint32_t arrived = look_for_arrival(shm);
+	bool more = ready(ep) || rdm_ep_awaits(ep, arrived);
 
 	for (int c = 0; room && c < RDM_CHANNELS; c++)
 		more |= look_for_room(shm, c);
+	if (room && arrived != shm->arrived_seen) {
+		shm->arrived_seen = arrived;
+		more = true;
+	}
 	return !more;
 }
 
@@ -398,6 +493,8 @@ static int offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 			return ret;
 		}
 	}
+	if (rdm_cq_several(ep->rx_cq))
+		say_several(ep);
 	p = dofi_put(p, OFFER_MAGIC, 4);
 	p = dofi_put(p, OFFER_VERSION, 4);
 	p = dofi_put(p, ep->w.shm->size, 4);
@@ -510,6 +607,10 @@ const struct rdm_wire rdm_wire_shm = {
 	.commit = commit,
 	.peek = peek,
 	.release = release,
+	.flush = tell_taken,
+	.arrived = shm_arrived,
+	.eager = eager,
+	.several = say_several,
 	.pull_from = pull_from,
 	.pull = pull,
 	.pull_to = pull_to,

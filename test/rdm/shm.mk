@@ -10,6 +10,7 @@ test_rdm_shm_SOURCES = \
 	test/rdm/t_shm_frames.c \
 	test/rdm/t_shm_offer.c \
 	test/rdm/t_shm_read.c \
+	test/rdm/t_shm_several.c \
 	test/rdm/t_shm_sleep.c \
 	prov_ofi/base/key_map.c \
 	prov_ofi/base/forkfd.c \

@@ -318,7 +318,7 @@ struct offer foe_offer(void)
 {
 	static const uint64_t proof = 0x1122334455667788;
 
-	return (struct offer){ .magic = 0x444f5348, .version = 1, .size = RING,
+	return (struct offer){ .magic = 0x444f5348, .version = 2, .size = RING,
 			       .nonce = 0xfeedfacecafebeef, .pid = (uint64_t)getpid(),
 			       .place = (uintptr_t)&proof, .proof = proof, .len = 48,
 			       .mem = PAGE + 4 * RING,

@@ -58,12 +58,13 @@ struct offer {
 	bool no_fd;
 };
 
-struct control {			/* as wire_shm.c has it: 128 bytes for each direction */
+struct control {			/* as wire_shm.c has it: 192 bytes for each direction */
 	_Alignas(64) _Atomic uint64_t head[2];
-	_Atomic uint32_t asleep, pulls;
+	_Atomic uint32_t asleep, several, pulls;
 	_Alignas(64) _Atomic uint32_t wants;
 	_Atomic uint32_t gone;
 	_Atomic uint64_t revoked;
+	_Alignas(64) _Atomic uint32_t taken;
 };
 
 /* The connecting end of a connection. */
