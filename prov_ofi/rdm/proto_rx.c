@@ -336,20 +336,41 @@ static void acknowledged(struct rdm_ep *ep, int err)
 	ep->acked++;
 }
 
+/* The write of which some frames are on their way is not queued for its acknowledgement yet. */
+static bool has_begun(const struct rdm_ep *ep)
+{
+	const struct rdm_tx *tx = rdm_tx_at(&ep->txq, ep->txq.head);
+
+	return rdm_queued(&ep->txq) && tx->kind == RDM_WRITE && tx->done;
+}
+
+/* Refused with its first frame: the rest need not be sent. */
+static void begun_refused(struct rdm_ep *ep, int err)
+{
+	const struct rdm_tx *tx = rdm_tx_at(&ep->txq, ep->txq.head);
+
+	rdm_ep_done(ep, ep->tx_cq, tx->context, FI_WRITE | FI_RMA, tx->total, 0, err);
+	ep->txq.head++;
+}
+
 static void take_ack(struct rdm_ep *ep, const struct rdm_frame *f)
 {
 	uint64_t n = f->value - ep->acked;
+	uint64_t queued = rdm_queued(&ep->unacked);
 
 	/* Compared without the sum, which could wrap around. */
-	if (n > ep->unacked.tail - ep->unacked.head || f->key > INT_MAX ||
-	    (f->key && n == ep->unacked.tail - ep->unacked.head)) {
+	if (n > queued || f->key > INT_MAX || (f->key && n == queued && !has_begun(ep))) {
 		rdm_ep_fail(ep, "an acknowledgement of nothing");
 		return;
 	}
 	while (n--)
 		acknowledged(ep, 0);
-	if (f->key)
+	if (!f->key)
+		return;
+	if (rdm_queued(&ep->unacked))
 		acknowledged(ep, (int)f->key);
+	else
+		begun_refused(ep, (int)f->key);
 }
 
 static void take_go(struct rdm_ep *ep, const struct rdm_frame *f)

@@ -150,6 +150,22 @@ TEST(shm_sleep, a_sleeper_learns_that_room_is_wanted)
 	free(from);
 }
 
+/* A write that is longer than the ring is refused when its first frame comes. */
+TEST(shm_sleep, a_write_that_is_refused_while_it_is_sent_fails_with_the_reason)
+{
+	struct rdm_frame nak = { .kind = RDM_ACK, .flags = WHOLE, .key = FI_EACCES };
+	char *from = calloc(4, RING);
+	struct scene c;
+
+	ASSERT(from);
+	open_scene(&c);
+	ASSERT_EQ(post_rma(c.f.ep, true, from, 4 * RING, c.shared, KEY, &c), 0);
+	foe_put(&c.f, RDM_ANS, &nak, NULL, 0);
+	ASSERT_EQ(side_await(&c.s, &c), FI_EACCES);
+	close_scene(&c);
+	free(from);
+}
+
 /* Who reads takes completions from the wire at once. If somebody sleeps meanwhile, he has to look
  * again: he alone arms the queue anew, and what comes next must wake him. */
 TEST(shm_sleep, a_message_taken_at_once_wakes_the_sleeper)
