@@ -9,8 +9,8 @@ EXTRA_DIST += \
 
 check-verbs check-verbs-quick: all
 	$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS) $(check_LTLIBRARIES)
-	$(top_srcdir)/test/vm/check-verbs -b $(abs_top_builddir) $${VERBS_GROUPS-} \
-		`case $@ in *-quick) echo -q ;; esac` ; \
+	$(top_srcdir)/test/vm/check-verbs -b $(abs_top_builddir) \
+		`case $@ in *-quick) echo -q ;; esac` $${VERBS_GROUPS-} ; \
 		status=$$?; test $$status -eq 77 || exit $$status
 .PHONY: check-verbs check-verbs-quick
 
