@@ -53,6 +53,8 @@ static int fab_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 		return -FI_ETOOSMALL;
 	pthread_mutex_lock(&ep->domain->wire_lock);
 	conn = own_conn(ep);
+	if (conn && ep->rx_cq && rdm_cq_several(ep->rx_cq))
+		conn->several = true;
 	pthread_mutex_unlock(&ep->domain->wire_lock);
 	if (!conn)
 		return -FI_ENOMEM;
@@ -400,6 +402,19 @@ static void fab_flush(struct rdm_ep *ep)
 	pthread_mutex_lock(&ep->domain->wire_lock);
 	return_done(conn);
 	credit_if_due(conn);
+	/* Who sent them may be waiting for that. */
+	if (conn->several)
+		wfab_note_owing(conn);
+	pthread_mutex_unlock(&ep->domain->wire_lock);
+}
+
+/* The receive queue has several endpoints. */
+static void fab_several(struct rdm_ep *ep)
+{
+	if (!ep->w.conn)
+		return;
+	pthread_mutex_lock(&ep->domain->wire_lock);
+	ep->w.conn->several = true;
 	pthread_mutex_unlock(&ep->domain->wire_lock);
 }
 
@@ -471,6 +486,7 @@ const struct rdm_wire rdm_wire_fab = {
 	.release = fab_release,
 	.flush = fab_flush,
 	.arrived = fab_arrived,
+	.several = fab_several,
 	.ready = fab_ready,
 	.quiet = fab_quiet,
 };

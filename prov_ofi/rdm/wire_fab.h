@@ -57,7 +57,7 @@
  *
  * An offer, numbers big-endian as in all messages of a handshake:
  *
- *   byte  0  u8   version, 4
+ *   byte  0  u8   version, 5
  *         1  u8   length of the endpoint's name
  *         2  u16  window: cells per channel
  *         4  u32  size of a cell, all headers included
@@ -82,7 +82,7 @@
 
 #include "rdm/rdm.h"
 
-#define WFAB_VERSION 4
+#define WFAB_VERSION 5
 #define WFAB_HDR 40
 #define WFAB_CELL_HDR (WFAB_HDR + RDM_FRAME_HDR)
 #define WFAB_CREDIT 0xff
@@ -236,8 +236,10 @@ struct rdm_conn {
 	/* receiving */
 	_Atomic uint32_t expected[RDM_CHANNELS];
 	uint32_t returned[RDM_CHANNELS], told[RDM_CHANNELS];
-	/* Of channel 0: cells that have come in sequence; what the peer was told of it, and asks */
+	/* Of channel 0: cells that have come in sequence; what the peer was told (wfab_in_hand), and
+	 * asks */
 	uint32_t arrived, arrived_told, peer_asks;
+	bool several;				/* messages keep their order across endpoints */
 	struct dofi_list owe;			/* in net->owing: a credit cell may be due */
 	struct wfab_cell *done;			/* ep->lock: released, not returned */
 	bool touched;
@@ -442,6 +444,13 @@ unsigned int wfab_poll(struct wfab *net);
 void wfab_arrive(struct wfab *net, struct wfab_cell *cell);
 /* So many cells of channel 0 are at the peer; false: that is impossible. wire_lock held. */
 bool wfab_confirm(struct rdm_conn *conn, uint32_t count);
+/* Cells of requests that complete their messages for the sender: those that have come, or, where
+ * messages keep their order across endpoints, those that have been consumed. Of a closed end
+ * nothing more is consumed. */
+static inline uint32_t wfab_in_hand(const struct rdm_conn *conn)
+{
+	return conn->several && conn->ep ? conn->returned[RDM_REQ] : conn->arrived;
+}
 void wfab_touch(struct rdm_conn *conn);
 
 /* wire_fab_test.c */

@@ -218,7 +218,7 @@ static bool ask_due(const struct rdm_conn *conn)
 static bool answer_due(const struct rdm_conn *conn)
 {
 	return (int32_t)(conn->peer_asks - conn->arrived_told) > 0 &&
-	       (int32_t)(conn->arrived - conn->peer_asks) >= 0;
+	       (int32_t)(wfab_in_hand(conn) - conn->peer_asks) >= 0;
 }
 
 static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel,
@@ -236,8 +236,8 @@ static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t c
 		conn->told[ch] = conn->returned[ch];
 		hdr->consumed[ch] = htole32(conn->told[ch]);
 	}
-	conn->arrived_told = conn->arrived;
-	hdr->arrived = (uint8_t)(conn->arrived - conn->returned[RDM_REQ]);
+	conn->arrived_told = wfab_in_hand(conn);
+	hdr->arrived = (uint8_t)(conn->arrived_told - conn->returned[RDM_REQ]);
 	wfab_bulk_fill(conn, hdr);
 	if (channel == WFAB_CREDIT)
 		wfab_probe_fill(conn, hdr);

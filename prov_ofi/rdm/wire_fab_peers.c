@@ -148,6 +148,7 @@ static void reset(struct rdm_conn *conn)
 	conn->confirmed = 0;
 	conn->message_end = conn->asked = 0;
 	conn->arrived = conn->arrived_told = conn->peer_asks = 0;
+	conn->several = false;
 	conn->end_since = 0;
 	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
 		conn->sent[ch] = 0;

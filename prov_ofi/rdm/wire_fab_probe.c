@@ -68,7 +68,7 @@ void wfab_probe_credit(struct rdm_conn *conn, const struct wfab_hdr *hdr)
 /* ---- counts ---- */
 
 enum { SENT, GOT = SENT + RDM_CHANNELS, TOLD = GOT + RDM_CHANNELS, ARRIVED_TOLD = TOLD + RDM_CHANNELS,
-       KNOWN };
+       IN_HAND, KNOWN };
 /* What the peer need not know, and what changes when something moves. */
 enum { CONFIRMED = KNOWN, GRANTED, N_COUNTS = GRANTED + RDM_CHANNELS };
 _Static_assert(4 * N_COUNTS <= RDM_COUNTS_MAX, "room for the counts");
@@ -83,6 +83,7 @@ static void read_counts(struct rdm_conn *conn, uint32_t *count)
 		count[GRANTED + ch] = atomic_load(&conn->granted[ch]);
 	}
 	count[ARRIVED_TOLD] = conn->arrived_told;
+	count[IN_HAND] = wfab_in_hand(conn);
 	count[CONFIRMED] = atomic_load(&conn->confirmed);
 }
 
@@ -118,7 +119,7 @@ bool wfab_missing(struct rdm_ep *ep, const uint8_t *in, size_t len)
 	pthread_mutex_lock(&ep->domain->wire_lock);
 	read_counts(conn, ours);
 	missing = behind(ours[CONFIRMED], peer[ARRIVED_TOLD]) ||
-		  (conn->asking && !behind(peer[GOT], conn->asked));
+		  (conn->asking && !behind(peer[IN_HAND], conn->asked));
 	pthread_mutex_unlock(&ep->domain->wire_lock);
 	for (int ch = 0; ch < RDM_CHANNELS; ch++)
 		missing |= behind(peer[GOT + ch], ours[SENT + ch]) ||

@@ -234,14 +234,14 @@ static inline bool there(struct rdm_shm *shm, int channel)
 
 static uint32_t shm_arrived(struct rdm_ep *ep)
 {
-	return atomic_load_explicit(&ep->w.shm->arrived, memory_order_relaxed);
+	return look_for_arrival(ep->w.shm);
 }
 
 /* Has a message been consumed whose sender waits for that? */
 static bool landed(struct rdm_ep *ep)
 {
 	return atomic_load_explicit(&ep->awaited, memory_order_relaxed) &&
-	       rdm_ep_awaits(ep, look_for_arrival(ep->w.shm));
+	       rdm_ep_awaits(ep, shm_arrived(ep));
 }
 
 static bool ready(struct rdm_ep *ep)
