@@ -41,6 +41,11 @@ const char *dofi_env_secure(const char *name)
 	return text;
 }
 
+char **dofi_env_all(void)
+{
+	return __atomic_load_n(&environ, __ATOMIC_ACQUIRE);
+}
+
 static void replace(char **with)
 {
 	__atomic_store_n(&environ, with, __ATOMIC_RELEASE);

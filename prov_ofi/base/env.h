@@ -22,6 +22,8 @@ struct dofi_env_setting {
 bool dofi_env_privileged(void);
 /* As getenv and secure_getenv. */
 const char *dofi_env(const char *name);
+/* All of it, as it is now; what it was before stays readable. */
+char **dofi_env_all(void);
 const char *dofi_env_secure(const char *name);
 /* These values (DOFI_ENV_MOST at most) hold until dofi_env_release, whatever the user has set. Not
  * nested. False: no memory, and nothing is changed. What it allocates is kept, and used again for the

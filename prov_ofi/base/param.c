@@ -125,7 +125,7 @@ void dofi_param_unknown(void (*fn)(const char *name, const char *near))
 {
 	char name[64];
 
-	for (char **at = environ; at && *at; at++) {
+	for (char **at = dofi_env_all(); at && *at; at++) {
 		size_t len = strcspn(*at, "=");
 
 		if (strncmp(*at, PREFIX, strlen(PREFIX)) || is_known(*at, len) ||
