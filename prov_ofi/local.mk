@@ -106,6 +106,7 @@ dofi_sources = \
 	prov_ofi/rdm/proto_read.c \
 	prov_ofi/rdm/proto_rx.c \
 	prov_ofi/rdm/rdm.h \
+	prov_ofi/rdm/ring.h \
 	prov_ofi/rdm/shm_pull.c prov_ofi/rdm/shm_pull.h \
 	prov_ofi/rdm/srx.c \
 	prov_ofi/rdm/wait.h \

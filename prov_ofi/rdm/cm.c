@@ -303,7 +303,7 @@ static void post(struct rdm_eq *eq, struct rdm_event *event, const struct rdm_ev
 bool rdm_cm_post_request(struct rdm_cm *cm, const struct rdm_event *what, const void *data,
 			 size_t len)
 {
-	struct rdm_event *event = malloc(sizeof(*event));
+	struct rdm_event *event = malloc(sizeof(*event) + RDM_CM_DATA);
 
 	if (!event) {
 		dofi_log(DOFI_LOG_ERROR, "no memory for a connection request");
@@ -317,7 +317,7 @@ int rdm_cm_reserve(struct rdm_ep *ep)
 {
 	for (int i = 0; i < RDM_EP_EVENTS; i++) {
 		if (!ep->reserved[i])
-			ep->reserved[i] = malloc(sizeof(*ep->reserved[i]));
+			ep->reserved[i] = malloc(sizeof(*ep->reserved[i]) + (i ? 0 : RDM_CM_DATA));
 		if (!ep->reserved[i])
 			return -FI_ENOMEM;
 	}
@@ -339,6 +339,7 @@ void rdm_cm_post(struct rdm_ep *ep, const struct rdm_event *what, const void *da
 
 		if (!event)
 			continue;
+		assert(!i || !len);
 		ep->reserved[i] = NULL;
 		post(ep->eq, event, what, data, len);
 		return;

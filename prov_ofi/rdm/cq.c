@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "rdm/cm.h"
+#include "rdm/ring.h"
 #include "rdm/wait.h"
 
 /* In epoll's data: an endpoint whose peer rings, or one of these. */
@@ -46,16 +47,12 @@ void rdm_cq_wake(struct rdm_cq *cq)
 
 static bool grow(struct rdm_cq *cq, uint32_t head, uint32_t tail)
 {
-	struct rdm_completion *ring = malloc(2 * cq->room * sizeof(*ring));
+	struct rdm_completion *ring = rdm_ring_grow(cq->ring, sizeof(*ring), &cq->room, head, tail,
+						    1);
 
-	if (!ring)
-		return false;
-	for (uint32_t i = head; i != tail; i++)
-		ring[i & (2 * cq->room - 1)] = cq->ring[i & (cq->room - 1)];
-	free(cq->ring);
-	cq->ring = ring;
-	cq->room *= 2;
-	return true;
+	if (ring)
+		cq->ring = ring;
+	return ring;
 }
 
 /* cq->lock held, and the ring has room. */

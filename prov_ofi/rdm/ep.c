@@ -7,12 +7,14 @@
 #include "rdm/cm.h"
 
 /* Requests that an endpoint takes before it answers EAGAIN. */
-#define TXQ_ROOM 64
-#define UNACKED_ROOM 256
-#define READS_ROOM 64
-_Static_assert(READS_ROOM <= RDM_SERVE_MAX, "see proto_read.c");
-/* Without a wish of the opener's. */
-#define RX_ROOM 256
+#define TXQ_MOST 64
+#define UNACKED_MOST 256
+#define READS_MOST 64
+_Static_assert(READS_MOST <= RDM_SERVE_MAX, "see proto_read.c");
+/* Receives, unless the opener asks for more. */
+#define RX_MOST 256
+/* Places that each ring of a new endpoint has. */
+#define FIRST_ROOM 2
 /* Batches that are taken in one look after the peer's end. */
 #define LAST_ROUNDS 1024
 
@@ -73,6 +75,7 @@ static void free_ep(struct rdm_ep *ep)
 	free(ep->reads.tx);
 	free(ep->rxq);
 	free(ep->flights);
+	free(ep->serve);
 	free(ep->bulk.ring);
 	free(ep);
 }
@@ -146,26 +149,31 @@ static struct fi_ops ep_fid_ops = {
 	.control = ep_control,
 };
 
-static bool make_txq(struct rdm_txq *q, uint32_t room)
+static bool make_txq(struct rdm_txq *q, uint32_t most)
 {
-	q->room = room;
-	q->tx = malloc(room * sizeof(*q->tx));
+	q->most = most;
+	q->room = FIRST_ROOM;
+	q->tx = malloc(q->room * sizeof(*q->tx));
 	return q->tx;
 }
 
+/* The rings have a place each, so that what is posted without memory for larger ones waits for
+ * something that ends. */
 static bool make_queues(struct rdm_ep *ep, size_t receives)
 {
-	ep->rx_room = RX_ROOM;
-	while (ep->rx_room < receives && ep->rx_room < 1u << 20)
-		ep->rx_room *= 2;
+	ep->rx_most = RX_MOST;
+	while (ep->rx_most < receives && ep->rx_most < 1u << 20)
+		ep->rx_most *= 2;
+	ep->rx_room = FIRST_ROOM;
 	ep->rxq = malloc(ep->rx_room * sizeof(*ep->rxq));
 	if (ep->wire->arrived) {
-		ep->flights = malloc(RDM_FLIGHTS * sizeof(*ep->flights));
+		ep->flight_room = FIRST_ROOM;
+		ep->flights = malloc(ep->flight_room * sizeof(*ep->flights));
 		if (!ep->flights)
 			return false;
 	}
-	return ep->rxq && make_txq(&ep->txq, TXQ_ROOM) && make_txq(&ep->unacked, UNACKED_ROOM) &&
-	       make_txq(&ep->reads, READS_ROOM);
+	return ep->rxq && make_txq(&ep->txq, TXQ_MOST) && make_txq(&ep->unacked, UNACKED_MOST) &&
+	       make_txq(&ep->reads, READS_MOST);
 }
 
 int rdm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,

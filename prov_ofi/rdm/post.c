@@ -8,19 +8,36 @@
 #include <string.h>
 
 #include "rdm/proto.h"
+#include "rdm/ring.h"
 
 static inline struct rdm_ep *ep_of(struct fid_ep *fid)
 {
 	return dofi_container(fid, struct rdm_ep, fid);
 }
 
-/* Room for `n` requests now and for their answers later? */
-static bool may_queue(const struct rdm_ep *ep, uint8_t kind, uint32_t n)
+static bool txq_grow(struct rdm_txq *q)
 {
-	const struct rdm_txq *answered = rdm_fetches(kind) ? &ep->reads : &ep->unacked;
+	struct rdm_tx *tx = NULL;
 
-	return rdm_queued(&ep->txq) + n <= ep->txq.room &&
-	       rdm_queued(answered) + rdm_queued(&ep->txq) + n <= answered->room;
+	if (q->room < q->most)
+		tx = rdm_ring_grow(q->tx, sizeof(*tx), &q->room, q->head, q->tail, 1);
+	if (tx)
+		q->tx = tx;
+	return tx;
+}
+
+/* Room for `n` requests now and for their answers later? */
+static bool may_queue(struct rdm_ep *ep, uint8_t kind, uint32_t n)
+{
+	struct rdm_txq *answered = rdm_fetches(kind) ? &ep->reads : &ep->unacked;
+
+	while (rdm_queued(&ep->txq) + n > ep->txq.room)
+		if (!txq_grow(&ep->txq))
+			return false;
+	while (rdm_queued(answered) + rdm_queued(&ep->txq) + n > answered->room)
+		if (!txq_grow(answered))
+			return false;
+	return true;
 }
 
 /* What a caller asks for. */
@@ -109,7 +126,7 @@ static inline bool send_at_once(struct rdm_ep *ep, void *context, const void *bu
 	if (rdm_queued(&ep->txq) ||
 	    atomic_load_explicit(&ep->state, memory_order_relaxed) != RDM_UP ||
 	    (ep->wire->pull_from && len >= ep->wire->pull_from(ep)) ||
-	    (ep->wire->bulk_from && len >= ep->wire->bulk_from(ep)))
+	    (ep->wire->bulk_from && len >= ep->wire->bulk_from(ep)) || !rdm_may_fly(ep))
 		return false;
 	f = ep->wire->reserve(ep, RDM_REQ, len, &room);
 	if (!f)
@@ -255,10 +272,22 @@ static ssize_t comparemsg_(struct fid_ep *fid, const struct fi_msg_atomic *msg,
 	return atomic_op(fid, msg, RDM_SWAP, compare, result);
 }
 
+static bool rxq_grow(struct rdm_ep *ep)
+{
+	struct rdm_recv *rxq = NULL;
+
+	if (ep->rx_room < ep->rx_most)
+		rxq = rdm_ring_grow(ep->rxq, sizeof(*rxq), &ep->rx_room, ep->rx_head, ep->rx_tail,
+				    1);
+	if (rxq)
+		ep->rxq = rxq;
+	return rxq;
+}
+
 /* The next receive is to be described there; NULL: no room. */
 static inline struct rdm_recv *next_recv(struct rdm_ep *ep)
 {
-	if (ep->rx_tail - ep->rx_head == ep->rx_room)
+	if (ep->rx_tail - ep->rx_head == ep->rx_room && !rxq_grow(ep))
 		return NULL;
 	return &ep->rxq[ep->rx_tail & (ep->rx_room - 1)];
 }

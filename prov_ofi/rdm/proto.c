@@ -11,6 +11,7 @@
 
 #include "rdm/iov.h"
 #include "rdm/proto.h"
+#include "rdm/ring.h"
 
 /* ---------------------------------------------------------------- requests */
 
@@ -47,7 +48,7 @@ void rdm_land(struct rdm_ep *ep)
 	const struct rdm_flight *f;
 
 	while (ep->flight_head != ep->flight_tail) {
-		f = &ep->flights[ep->flight_head % RDM_FLIGHTS];
+		f = &ep->flights[ep->flight_head & (ep->flight_room - 1)];
 		if ((int32_t)(arrived - f->end) < 0) {
 			atomic_store(&ep->awaited, RDM_AWAITS | f->end);
 			return;
@@ -58,12 +59,27 @@ void rdm_land(struct rdm_ep *ep)
 	atomic_store_explicit(&ep->awaited, 0, memory_order_relaxed);
 }
 
-/* There is room: each flight is a frame at least of those that the peer has room for. */
+bool rdm_flights_grow(struct rdm_ep *ep)
+{
+	struct rdm_flight *flights;
+
+	rdm_land(ep);
+	if (ep->flight_tail - ep->flight_head < ep->flight_room)
+		return true;
+	/* Each flight is a frame at least of those that the peer has room for: some land soon. */
+	if (ep->flight_room == RDM_FLIGHTS)
+		return false;
+	flights = rdm_ring_grow(ep->flights, sizeof(*flights), &ep->flight_room, ep->flight_head,
+				ep->flight_tail, 1);
+	if (flights)
+		ep->flights = flights;
+	return flights;
+}
+
+/* rdm_may_fly was true before the last frame was reserved. */
 void rdm_take_off(struct rdm_ep *ep, void *context, uint64_t total)
 {
-	if (ep->flight_tail - ep->flight_head == RDM_FLIGHTS)
-		rdm_land(ep);
-	ep->flights[ep->flight_tail++ % RDM_FLIGHTS] =
+	ep->flights[ep->flight_tail++ & (ep->flight_room - 1)] =
 		(struct rdm_flight){ context, total, ep->frames };
 	if (ep->flight_tail - ep->flight_head == 1) {
 		atomic_store(&ep->awaited, RDM_AWAITS | ep->frames);
@@ -221,6 +237,8 @@ static void push_requests(struct rdm_ep *ep)
 
 		if (!tx->done)
 			tx->pulled = may_pull(ep, tx);
+		if (tx->kind == RDM_MSG && !tx->pulled && !rdm_may_fly(ep))
+			return;
 		do {
 			if (!push_part(ep, tx))
 				return;

@@ -48,6 +48,14 @@ static inline bool rdm_flies(struct rdm_ep *ep)
 }
 /* Messages that have arrived are done. */
 void rdm_land(struct rdm_ep *ep);
+/* The ring of flights is full. False: there is no memory for a larger one. */
+bool rdm_flights_grow(struct rdm_ep *ep);
+/* Before a message that may be the last one's frame: has it a place in the ring of flights? */
+static inline bool rdm_may_fly(struct rdm_ep *ep)
+{
+	return ep->flight_tail - ep->flight_head < ep->flight_room || !ep->wire->arrived ||
+	       rdm_flights_grow(ep);
+}
 static inline void rdm_land_due(struct rdm_ep *ep)
 {
 	if (ep->flight_head != ep->flight_tail && rdm_ep_awaits(ep, ep->wire->arrived(ep)))
@@ -74,6 +82,9 @@ bool rdm_bulk_may_take(const struct rdm_ep *ep, const struct rdm_frame *f);
 bool rdm_push_gos(struct rdm_ep *ep);
 
 /* proto_read.c */
+/* Where the peer's next read or atomic operation is to be described; NULL: too much is being
+ * answered, or there is no memory and the connection ends. */
+struct rdm_serve *rdm_serve_next(struct rdm_ep *ep);
 /* A part of the oldest incomplete read has arrived in bulk. */
 void rdm_read_arrived(struct rdm_ep *ep);
 /* Shall we take what the request asks for out of the peer's memory? */

@@ -14,6 +14,7 @@
 #include "rdm/foreign.h"
 #include "rdm/iov.h"
 #include "rdm/proto.h"
+#include "rdm/ring.h"
 
 #define FIRST_ROOM 16
 /* A sender has far fewer under way. */
@@ -23,19 +24,15 @@
 static struct rdm_bulk *bulk_next(struct rdm_ep *ep)
 {
 	struct rdm_bulk_queue *q = &ep->bulk;
-	struct rdm_bulk *ring;
-	uint32_t room;
+	struct rdm_bulk *ring = NULL;
 
 	if (q->tail - q->head == q->room) {
-		room = q->room ? 2 * q->room : FIRST_ROOM;
-		ring = room > ROOM_MOST ? NULL : malloc(room * sizeof(*ring));
+		if (q->room < ROOM_MOST)
+			ring = rdm_ring_grow(q->ring, sizeof(*ring), &q->room, q->head, q->tail,
+					     FIRST_ROOM);
 		if (!ring)
 			return NULL;
-		for (uint32_t i = q->head; i != q->tail; i++)
-			ring[i & (room - 1)] = q->ring[i & (q->room - 1)];
-		free(q->ring);
 		q->ring = ring;
-		q->room = room;
 	}
 	return &q->ring[q->tail & (q->room - 1)];
 }

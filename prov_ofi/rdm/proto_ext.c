@@ -48,10 +48,10 @@ static uint64_t operate(uint64_t *at, const struct rdm_frame *f, const void *pay
 /* False: too much is being answered. */
 bool rdm_take_atomic(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
 {
-	struct rdm_serve *s = &ep->serve[ep->serve_tail % RDM_SERVE_MAX];
+	struct rdm_serve *s = rdm_serve_next(ep);
 	void *at;
 
-	if (ep->serve_tail - ep->serve_head == RDM_SERVE_MAX)
+	if (!s)
 		return false;
 	if (in_disorder(ep, f, f->kind == RDM_ADD ? 8 : 16) || f->total != sizeof(uint64_t)) {
 		rdm_ep_fail(ep, "an atomic operation in disorder");

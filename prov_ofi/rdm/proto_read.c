@@ -17,6 +17,11 @@
 #include "rdm/foreign.h"
 #include "rdm/iov.h"
 #include "rdm/proto.h"
+#include "rdm/ring.h"
+
+/* Reads of the peer for which there is room at first. With grants all places stay where they are:
+ * their keys are looked up until they are used again. */
+#define FIRST_ROOM 2
 
 /* ---------------------------------------------------------------- the side that has the data */
 
@@ -26,11 +31,29 @@ static bool bulk_serves(struct rdm_ep *ep, uint64_t total)
 	return ep->wire->bulk_from && total >= ep->wire->bulk_from(ep);
 }
 
+struct rdm_serve *rdm_serve_next(struct rdm_ep *ep)
+{
+	struct rdm_serve *serve = NULL;
+
+	if (ep->serve_tail - ep->serve_head == ep->serve_room) {
+		if (ep->serve_room < RDM_SERVE_MAX)
+			serve = rdm_ring_grow(ep->serve, sizeof(*serve), &ep->serve_room,
+					      ep->serve_head, ep->serve_tail,
+					      ep->wire->grant ? RDM_SERVE_MAX : FIRST_ROOM);
+		if (!serve && !ep->serve_room)
+			rdm_ep_fail(ep, "no memory to answer its first read");
+		if (!serve)
+			return NULL;
+		ep->serve = serve;
+	}
+	return &ep->serve[ep->serve_tail & (ep->serve_room - 1)];
+}
+
 bool rdm_take_read(struct rdm_ep *ep, const struct rdm_frame *f)
 {
-	struct rdm_serve *s = &ep->serve[ep->serve_tail % RDM_SERVE_MAX];
+	struct rdm_serve *s = rdm_serve_next(ep);
 
-	if (ep->serve_tail - ep->serve_head == RDM_SERVE_MAX)
+	if (!s)
 		return false;
 	if (ep->in_message || ep->in_write || f->len) {
 		rdm_ep_fail(ep, "a request to read in disorder");
@@ -142,7 +165,7 @@ static bool push_data(struct rdm_ep *ep, struct rdm_serve *s)
 bool rdm_push_reads(struct rdm_ep *ep)
 {
 	while (ep->serve_head != ep->serve_tail) {
-		struct rdm_serve *s = &ep->serve[ep->serve_head % RDM_SERVE_MAX];
+		struct rdm_serve *s = &ep->serve[ep->serve_head & (ep->serve_room - 1)];
 
 		do {
 			if (!push_data(ep, s))

@@ -150,7 +150,7 @@ struct rdm_event {
 	struct fid *fid;
 	struct fi_info *info;		/* FI_CONNREQ: ours until it is read */
 	size_t len;
-	uint8_t data[RDM_CM_DATA];
+	uint8_t data[];			/* room: RDM_CM_DATA; none for the end of a connection */
 };
 
 struct rdm_eq {
@@ -203,10 +203,10 @@ struct rdm_tx {
 	struct iovec iov[RDM_IOV_MAX];
 };
 
-/* Power-of-two ring of requests. */
+/* Power-of-two ring of requests, which grows up to `most` (post.c). */
 struct rdm_txq {
 	struct rdm_tx *tx;
-	uint32_t room, head, tail;
+	uint32_t room, most, head, tail;
 };
 
 /* A read of the peer that is being answered. */
@@ -227,7 +227,7 @@ struct rdm_flight {
 	uint64_t total;
 	uint32_t end;			/* frames up to its end, counted from the beginning */
 };
-/* At least the largest window of a wire that tells what has arrived. */
+/* At most: the largest window of a transport that reports what has arrived. */
 #define RDM_FLIGHTS 256
 
 /* A transfer of long data that is on its way to us; see proto_bulk.c. */
@@ -251,7 +251,8 @@ struct rdm_bulk_queue {
 };
 
 /* An endpoint reports how its attempt to connect ended, and the end of its connection. Neither may
- * be lost for want of memory, which is therefore allocated before the attempt. */
+ * be lost for want of memory, which is therefore allocated before the attempt: first that of the
+ * outcome, which has data. */
 #define RDM_EP_EVENTS 2
 
 enum rdm_state { RDM_NEW, RDM_CONNECTING, RDM_UP, RDM_DOWN };
@@ -273,12 +274,12 @@ struct rdm_ep {
 	struct rdm_txq txq, unacked, reads;
 	uint64_t acked;			/* as counted by the peer */
 	uint32_t frames;		/* of requests, committed since the beginning */
-	struct rdm_flight *flights;	/* ring; NULL: no wire of the fabric tells of arrival */
-	uint32_t flight_head, flight_tail;
+	struct rdm_flight *flights;	/* ring, which grows up to RDM_FLIGHTS */
+	uint32_t flight_room, flight_head, flight_tail;
 	_Atomic uint64_t awaited;	/* end of the first flight, and RDM_AWAITS; 0: none */
 	/* answering */
-	struct rdm_serve serve[RDM_SERVE_MAX];
-	uint32_t serve_head, serve_tail;
+	struct rdm_serve *serve;	/* ring, which grows up to RDM_SERVE_MAX */
+	uint32_t serve_room, serve_head, serve_tail;
 	/* Places of `serve` whose data the peer may be taking; they, and the keys there, change
 	 * with mr_lock held for reading, so that who holds it for writing may look. */
 	uint64_t granted;
@@ -288,7 +289,7 @@ struct rdm_ep {
 
 	/* receiving */
 	struct rdm_recv *rxq;
-	uint32_t rx_room, rx_head, rx_tail;
+	uint32_t rx_room, rx_most, rx_head, rx_tail;	/* the ring grows up to rx_most */
 	struct rdm_recv cur;		/* of the message or write that is arriving */
 	bool in_message, in_write;
 	bool wrote;			/* a write was the last request: a note may follow */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "rdm/rdm.h"
+#include "rdm/ring.h"
 
 /* A new queue's room; it grows with what is posted. */
 #define FIRST_ROOM 64
@@ -19,15 +20,11 @@ static bool make_room(struct rdm_srx *srx)
 
 	if (srx->tail - srx->head < srx->room)
 		return true;
-	ring = malloc(2 * srx->room * sizeof(*ring));
-	if (!ring)
-		return false;
-	for (uint32_t i = srx->head; i != srx->tail; i++)
-		ring[i & (2 * srx->room - 1)] = srx->ring[i & (srx->room - 1)];
-	free(srx->ring);
-	srx->ring = ring;
-	srx->room *= 2;
-	return true;
+	ring = rdm_ring_grow(srx->ring, sizeof(*ring), &srx->room, srx->head, srx->tail,
+			     FIRST_ROOM);
+	if (ring)
+		srx->ring = ring;
+	return ring;
 }
 
 bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *ep, struct rdm_recv *out)

@@ -412,6 +412,7 @@ static void tear_down(void)
 	free(ep.unacked.tx);
 	free(ep.reads.tx);
 	free(ep.rxq);
+	free(ep.serve);
 	free(memory);
 	dofi_key_map_free(&domain.mrs);
 	pthread_rwlock_destroy(&domain.mr_lock);

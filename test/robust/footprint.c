@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that an adapter takes memory when it is used and not before: page faults of opening it and of
- * its first transfer, which are what a process on a busy machine waits for.
+/* Tests that memory is taken when it is used and not before: page faults of opening an adapter and of
+ * its first transfer, which are what a process on a busy machine waits for; memory of connections.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "../fabrics/fabrics.h"
 #include "rdat.h"
 
 /* A few hundred each, where an adapter is opened for the second time; 8,400 each are a pool of 1024
@@ -16,6 +17,29 @@
 #define FAULTS 2000
 #define KIB 8192
 #define SIZE 4096
+/* Connections within the process, and the places of each queue of their endpoints. */
+#define CONNECTIONS 500
+#define DTOS 4
+
+/* KiB of an adapter with one connection at most, and of one end of a connection that has sent,
+ * received, written and read a little. */
+static const struct bound {
+	const char *fabric;
+	long adapter, end;
+} bounds[] = {
+	{ "tcp-packets", 2048, 10 },
+	{ NULL, KIB, 36 },
+};
+
+static const struct bound *bound(void)
+{
+	const char *name = test_fabric()->name;
+	const struct bound *b = bounds;
+
+	while (b->fabric && strcmp(b->fabric, name))
+		b++;
+	return b;
+}
 
 static long faults(void)
 {
@@ -37,13 +61,12 @@ static bool keeps_messages(void)
 }
 
 /* Both ends of a connection, and one message. */
-static void use(struct rd *rd, struct rd_mem *mem, DAT_EP_HANDLE ep[2])
+static void use(struct rd *rd, struct rd_mem *mem, DAT_EP_HANDLE ep[2], int dtos)
 {
 	DAT_EVENT ev;
 
 	for (int i = 0; i < 2; i++)
-		ep[i] = rd_ep_create(rd, 4);
-	rd_listen(rd);
+		ep[i] = rd_ep_create(rd, dtos);
 	RD_OK(rd_recv(ep[1], mem, 0, SIZE, 1));
 	rd_connect(rd, ep[0], 10000, NULL, 0);
 	RD_OK(dat_cr_accept(rd_request(rd, 10000), ep[1], 0, NULL));
@@ -72,7 +95,8 @@ static void play(void *arg)
 	rd_open(&rd, 0, 16);
 	opened = faults();
 	rd_reg(&rd, &mem, buf, sizeof(buf));
-	use(&rd, &mem, ep);
+	rd_listen(&rd);
+	use(&rd, &mem, ep, 4);
 	used = faults();
 	kib = rl_rss_kb(0) - kib;
 	rl_note("%ld page faults to open, %ld to use it for the first time, %ld KiB", opened - before,
@@ -81,10 +105,49 @@ static void play(void *arg)
 		RL_CHECK(opened - before < FAULTS, "%ld page faults to open", opened - before);
 		RL_CHECK(used - opened < FAULTS, "%ld page faults for the first message",
 			 used - opened);
-		RL_CHECK(kib < KIB, "%ld KiB", kib);
+		RL_CHECK(kib < bound()->adapter, "%ld KiB", kib);
 	}
 	for (int i = 0; i < 2; i++)
 		RD_OK(dat_ep_free(ep[i]));
+	rd_unreg(&mem);
+	rd_close(&rd);
+}
+
+static void connections(void *arg)
+{
+	static DAT_EP_HANDLE ep[CONNECTIONS][2];
+	static char buf[2 * SIZE];
+	struct rd_mem mem;
+	long kib = 0, fds = 0;
+	struct rd rd;
+
+	(void)arg;
+	rd_open(&rd, 0, 64);
+	rd_reg(&rd, &mem, buf, sizeof(buf));
+	rd_show(0, &mem);
+	rd_listen(&rd);
+	for (int i = 0; i < CONNECTIONS; i++) {
+		/* What the adapter and the pair of processes need once does not count. */
+		if (i == 1) {
+			kib = rl_rss_kb(0);
+			fds = rl_fds(0);
+		}
+		rl_at("connection %d", i);
+		use(&rd, &mem, ep[i], DTOS);
+		RD_OK(rd_write(ep[i][0], &mem, 0, 64, 3, 0, SIZE));
+		rd_expect_dto(rd.req, 3, 10000);
+		RD_OK(rd_read(ep[i][0], &mem, 0, 64, 4, 0, SIZE));
+		rd_expect_dto(rd.req, 4, 10000);
+	}
+	kib = rl_rss_kb(0) - kib;
+	fds = rl_fds(0) - fds;
+	rl_note("%.2f KiB, %.3f descriptors for one end of a connection",
+		(double)kib / (2 * (CONNECTIONS - 1)), (double)fds / (2 * (CONNECTIONS - 1)));
+	RL_CHECK(kib < bound()->end * 2 * (CONNECTIONS - 1), "%ld KiB for %d ends", kib,
+		 2 * (CONNECTIONS - 1));
+	for (int i = 0; i < CONNECTIONS; i++)
+		for (int side = 0; side < 2; side++)
+			RD_OK(dat_ep_free(ep[i][side]));
 	rd_unreg(&mem);
 	rd_close(&rd);
 }
@@ -98,6 +161,10 @@ static void run(void)
 	}
 	if (rl_begin("first-use", 30000)) {
 		rl_start("player", play, NULL);
+		rl_end();
+	}
+	if (rl_begin("connections", 60000)) {
+		rl_start("player", connections, NULL);
 		rl_end();
 	}
 }

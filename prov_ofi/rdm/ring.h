@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rings that begin small and double when they are full: one in a steady state allocates nothing. */
+#ifndef DOFI_RDM_RING_H
+#define DOFI_RDM_RING_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Twice the room (a power of two) for the places head to tail, `size` bytes each; where there was
+ * none, `first` of them. Returns the new ring and frees the old one; NULL: no memory, nothing has
+ * changed. */
+static inline void *rdm_ring_grow(void *ring, size_t size, uint32_t *room, uint32_t head,
+				  uint32_t tail, uint32_t first)
+{
+	uint32_t now = *room ? 2 * *room : first;
+	char *bigger = malloc(now * size);
+
+	if (!bigger)
+		return NULL;
+	for (uint32_t i = head; i != tail; i++)
+		memcpy(bigger + (i & (now - 1)) * size,
+		       (const char *)ring + (i & (*room - 1)) * size, size);
+	free(ring);
+	*room = now;
+	return bigger;
+}
+
+#endif
