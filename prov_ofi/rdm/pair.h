@@ -120,7 +120,7 @@ struct pair_buf {
 	struct pair_buf *all;		/* net->all_receives */
 	struct pair *pair;		/* sent ones */
 	uint32_t len;
-	_Alignas(16) uint8_t data[PAIR_MESSAGE];
+	_Alignas(64) uint8_t data[PAIR_MESSAGE];
 };
 
 /* A packet that waits at its connection; the frame and its payload follow. */
