@@ -200,7 +200,7 @@ int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_
 	if (!ret && !dofi_cm_fabrics_meet(msg->fabric, ia->fab.row->wire_id))
 		ret = -ENODEV;
 	if (ret)
-		dofi_diag_bad_message(ia, peer, port, len, msg, ret);
+		dofi_diag_bad_message(ia, peer, port, len, msg, ret, DOFI_CM_VERSION);
 	return ret;
 }
 

@@ -115,7 +115,8 @@ static unsigned int check_hello(struct dofi_listener *l, const struct fi_info *i
 	if (!ret && e->msg.priv_len > l->ia->fab.max_priv)
 		ret = -EBADMSG;
 	if (ret) {
-		dofi_diag_bad_message(l->ia, &e->from, e->from_port, len, &e->msg, ret);
+		dofi_diag_bad_message(l->ia, &e->from, e->from_port, len, &e->msg, ret,
+				      DOFI_SEAL_VERSION);
 		return DOFI_CM_VERSION_OTHER;
 	}
 	if (!l->ia->fab.secret) {

@@ -215,7 +215,7 @@ void dofi_diag_connected(const struct dofi_ep *ep)
 }
 
 void dofi_diag_bad_message(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
-			   size_t len, const struct dofi_cm_msg *msg, int err)
+			   size_t len, const struct dofi_cm_msg *msg, int err, int version)
 {
 	char text[DOFI_ADDR_TEXT];
 
@@ -225,7 +225,7 @@ void dofi_diag_bad_message(const struct dofi_ia *ia, const union dofi_addr *peer
 	if (err == -EPROTONOSUPPORT)
 		dofi_log(DOFI_LOG_WARN, "rejected %s: expected version %d of the protocol, got "
 			 "another; try: the same release of this library at both sides", text,
-			 DOFI_CM_VERSION);
+			 version);
 	else if (err == -EPROTO)
 		dofi_log(DOFI_LOG_WARN, "rejected %s: a peer of another library, it does not speak "
 			 "this protocol (%zu bytes of connection data); try: this library at both "

@@ -31,9 +31,9 @@ void dofi_diag_connect_unproven(const struct dofi_ep *ep);
 void dofi_diag_connected(const struct dofi_ep *ep);
 
 /* A request or an answer of that peer cannot be used: err is of dofi_cm_parse, or -ENODEV for
- * another fabric. */
+ * another fabric. version: the one that this kind of message has here. */
 void dofi_diag_bad_message(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
-			   size_t len, const struct dofi_cm_msg *msg, int err);
+			   size_t len, const struct dofi_cm_msg *msg, int err, int version);
 /* Its handshake is refused because of the secret; `where` the same file should be set. */
 void dofi_diag_secret(const union dofi_addr *peer, uint16_t port, const char *why,
 		      const char *where);
