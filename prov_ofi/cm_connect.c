@@ -14,6 +14,7 @@
 #include "dto.h"
 #include "err.h"
 #include "feel.h"
+#include "netif.h"
 #include "progress.h"
 #include "work.h"
 
@@ -32,7 +33,7 @@ static DAT_RETURN target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_CONN
 		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
 	if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
 		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
-	if (ia->fab.addr_named && sa->sa_family != ia->fab.addr.sa.sa_family)
+	if (ia->fab.addr_named && !dofi_netif_has_family(&ia->fab, sa->sa_family))
 		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
 	memcpy(addr, sa, dofi_addr_len(sa));
 	if (sa->sa_family == AF_INET)

@@ -64,12 +64,8 @@ static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port)
 
 	if (!info)
 		return NULL;
-	if (!ia->fab.addr_named) {
-		if (addr.sa.sa_family == AF_INET6)
-			addr.in6.sin6_addr = in6addr_any;
-		else
-			addr.in.sin_addr.s_addr = INADDR_ANY;
-	}
+	if (!ia->fab.addr_named)
+		dofi_addr_set_any(&addr);
 	dofi_addr_set_port(&addr.sa, port);
 	free(info->src_addr);
 	info->src_addr = malloc(len);

@@ -55,52 +55,6 @@ static const struct dofi_fab_row rows[] = {
 };
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
-size_t dofi_addr_len(const struct sockaddr *sa)
-{
-	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					 : sizeof(struct sockaddr_in);
-}
-
-uint16_t dofi_addr_port(const struct sockaddr *sa)
-{
-	return ntohs(sa->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)sa)->sin6_port
-					       : ((const struct sockaddr_in *)sa)->sin_port);
-}
-
-void dofi_addr_set_port(struct sockaddr *sa, uint16_t port)
-{
-	if (sa->sa_family == AF_INET6)
-		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
-	else
-		((struct sockaddr_in *)sa)->sin_port = htons(port);
-}
-
-bool dofi_addr_is_any(const union dofi_addr *addr)
-{
-	if (addr->sa.sa_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
-	return addr->in.sin_addr.s_addr == INADDR_ANY;
-}
-
-bool dofi_addr_is_loopback(const union dofi_addr *addr)
-{
-	if (addr->sa.sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
-	return ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
-bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	if (a->sa_family != b->sa_family)
-		return false;
-	if (a->sa_family == AF_INET6)
-		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-			       &((const struct sockaddr_in6 *)b)->sin6_addr,
-			       sizeof(struct in6_addr));
-	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
-	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
-}
-
 /* What an IA parameter string asks for. */
 struct wish {
 	char provider[64];
@@ -322,7 +276,7 @@ static int choose_address(struct dofi_fab *fab, const struct wish *wish)
 	if (ret)
 		dofi_why_address(wanted, ret);
 	fab->addr_named = wanted != NULL;
-	return ret;
+	return ret || !fab->row->wire ? ret : dofi_netif_list(fab, wanted);
 }
 
 /* What the fabric carries in one operation, and every completion event has room for. */
@@ -351,8 +305,10 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	ret = row->find ? 0 : choose_address(fab, wish);
 	if (!ret)
 		ret = dofi_lib_load();
-	if (ret)
+	if (ret) {
+		dofi_fab_close(fab);
 		return ret;
+	}
 	fab->lib_version = dofi_lib.version();
 	fab->reads_iov = row->max_iov;
 	fab->immed = true;
@@ -472,6 +428,9 @@ void dofi_fab_close(struct dofi_fab *fab)
 	if (fab->info)
 		dofi_lib.freeinfo(fab->info);
 	rdm_secret_free(fab->secret);
+	free(fab->addrs);
+	fab->addrs = NULL;
+	fab->n_addrs = 0;
 	fab->secret = NULL;
 	fab->eq = NULL;
 	fab->domain = NULL;

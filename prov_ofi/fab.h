@@ -83,6 +83,9 @@ struct dofi_fab {
 	int eq_fd;
 	union dofi_addr addr;		/* the IA's address, port 0 */
 	bool addr_named;		/* chosen by the user: bind to it and to nothing else */
+	union dofi_addr *addrs;		/* where connections are ours: all addresses of the
+					 * interface that the user named, `addr` first; ports 0 */
+	size_t n_addrs;			/* 0: an address was named, or nothing */
 	char netdev[64];
 	uint32_t lib_version;		/* fi_version() */
 	bool prov_keys;			/* keys come from the provider */
@@ -127,10 +130,13 @@ static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, ui
 	       (FI_MAJOR(fab->lib_version) == major && FI_MINOR(fab->lib_version) < minor);
 }
 
+/* addr.c */
 size_t dofi_addr_len(const struct sockaddr *sa);
 uint16_t dofi_addr_port(const struct sockaddr *sa);
 void dofi_addr_set_port(struct sockaddr *sa, uint16_t port);
 bool dofi_addr_is_any(const union dofi_addr *addr);
+/* The host part. */
+void dofi_addr_set_any(union dofi_addr *addr);
 bool dofi_addr_is_loopback(const union dofi_addr *addr);
 bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 

@@ -2,6 +2,7 @@
 # they are built in directories of their own and installed by hand: libtool would have them share
 # a libdaplofi.la.
 dofi_sources = \
+	prov_ofi/addr.c \
 	prov_ofi/agent.c prov_ofi/agent.h \
 	prov_ofi/api_table.h \
 	prov_ofi/api_wrap.h \

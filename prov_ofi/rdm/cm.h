@@ -3,6 +3,8 @@
  *
  * Wires between processes of one host use unix sockets in the abstract namespace, named after the
  * service point's address and port (no file is left behind); others use TCP at that address. A
+ * service point of an adapter that was opened by an interface's name listens at each address of
+ * that interface, and at no other. A
  * fabric with both listens on both, with one port for their names; its active side takes the unix
  * socket where the address is this host's and somebody listens there, else TCP. The
  * socket stays open as long as the connection: its end is the connection's end, and a byte on it
@@ -15,11 +17,6 @@
 
 #include "rdm/rdm.h"
 
-/* Of a fabric, at most. */
-#define RDM_WIRES 2
-
-struct rdm_cm_listener;
-
 /* A listener. */
 struct rdm_pep {
 	struct fid_pep fid;
@@ -28,7 +25,7 @@ struct rdm_pep {
 	union dofi_addr addr;		/* with the port, once it listens */
 	bool has_qual;
 	uint64_t qual;			/* in the name of a unix socket, beside the port */
-	struct rdm_cm_listener *listener[RDM_WIRES];	/* NULL: it does not listen there */
+	struct dofi_list listeners;	/* one per address and wire; empty: it does not listen */
 };
 
 /* State of an event queue's connection manager: sockets in eq->epfd, timers. */

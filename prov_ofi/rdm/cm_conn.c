@@ -9,6 +9,7 @@
 
 #include "base/forkfd.h"
 #include "base/log.h"
+#include "netif.h"
 #include "rdm/cm_int.h"
 
 /* A listener whose queue is full, that has no room, or for whom enough sockets of ours wait, is
@@ -317,7 +318,7 @@ static bool left_for_network(const union dofi_addr *to, uint64_t since)
 static int dial(struct rdm_ep *ep, const union dofi_addr *to, uint64_t since, bool *done)
 {
 	const struct rdm_fabric *fabric = ep->domain->fabric;
-	union dofi_addr source = fabric->fab->addr;
+	const union dofi_addr *source;
 	int fd;
 
 	if (fabric->wire->local) {
@@ -330,8 +331,8 @@ static int dial(struct rdm_ep *ep, const union dofi_addr *to, uint64_t since, bo
 			return fd;
 	}
 	rdm_cm_choose(ep, fabric->wire);
-	dofi_addr_set_port(&source.sa, 0);
-	return rdm_cm_dial(fabric->fab->addr_named ? &source : NULL, to, done);
+	source = dofi_netif_source(fabric->fab, to);
+	return rdm_cm_dial(source, to, done);
 }
 
 /* Listeners throw out peers that connect and say nothing (RDM_CM_HALF_PEER). A process that has no
@@ -430,6 +431,7 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 		return -FI_EINVAL;
 	memset(&to, 0, sizeof(to));
 	memcpy(&to, sa, dofi_addr_len(sa));
+	dofi_netif_set_scope(ep->domain->fabric->fab, &to);
 	pthread_mutex_lock(&ep->eq->lock);
 	if (!ep->cm && atomic_load(&ep->state) == RDM_NEW)
 		ret = rdm_cm_reserve(ep);

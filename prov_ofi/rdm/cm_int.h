@@ -119,7 +119,8 @@ struct rdm_cm_listener {
 	struct rdm_cm *cm;
 	struct rdm_pep *pep;
 	const struct rdm_wire *wire;
-	struct dofi_list link;
+	union dofi_addr addr;		/* with the port, once it listens */
+	struct dofi_list link, pep_link;
 	struct dofi_timer timer;	/* until it is looked at again */
 	int fd;
 };

@@ -16,7 +16,7 @@
 #define ACCEPTS 64
 /* How long a listener rests when descriptors or memory are short. */
 #define REST DOFI_MS(50)
-/* Free ports that are tried on both wires. */
+/* Free ports that are tried at all addresses and on both wires. */
 #define PORT_TRIES 64
 
 static struct rdm_cm_conn *conn_of(struct fid *handle)
@@ -45,7 +45,7 @@ static struct fi_info *request_info(struct rdm_cm_conn *conn)
 		return NULL;
 	free(info->src_addr);
 	free(info->dest_addr);
-	info->src_addr = copy_addr(&conn->pep->addr, &info->src_addrlen);
+	info->src_addr = copy_addr(&conn->local, &info->src_addrlen);
 	info->dest_addr = copy_addr(&conn->peer, &info->dest_addrlen);
 	info->addr_format = conn->peer.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6
 								: FI_SOCKADDR_IN;
@@ -82,15 +82,20 @@ static void give(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 	}
 }
 
-/* The listener's address, if it has one of its own, is the one that was asked for. */
-static bool is_for(const struct rdm_pep *pep, const union dofi_addr *to)
+/* A unix socket has the listener's address, unless that takes requests for all addresses. False: the
+ * client asks for another one. */
+static bool set_local_names(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 {
-	if (pep->addr.sa.sa_family == AF_INET6 &&
-	    IN6_IS_ADDR_UNSPECIFIED(&pep->addr.in6.sin6_addr))
-		return true;
-	if (pep->addr.sa.sa_family == AF_INET && pep->addr.in.sin_addr.s_addr == INADDR_ANY)
-		return true;
-	return dofi_addr_same_host(&pep->addr.sa, &to->sa);
+	uint16_t port = dofi_addr_port(&conn->local.sa);
+
+	if (dofi_addr_is_any(&conn->local))
+		conn->local = msg->to;
+	else if (!dofi_addr_same_host(&conn->local.sa, &msg->to.sa))
+		return false;
+	conn->peer = conn->local;
+	dofi_addr_set_port(&conn->local.sa, port);
+	dofi_addr_set_port(&conn->peer.sa, msg->port);
+	return true;
 }
 
 /* Who shares a secret with the client, but is not at the address that it connects to, is told what
@@ -166,16 +171,11 @@ static void take_request(struct rdm_cm_conn *conn)
 		rdm_cm_refuse(conn, NULL, 0);
 		return;
 	}
-	if (conn->wire->local) {
-		if (!is_for(conn->pep, &msg.to)) {
-			dofi_log(DOFI_LOG_WARN, "rejected %s: it connects to another address than "
-				 "that of this adapter", rdm_cm_peer_text(conn, text));
-			rdm_cm_refuse(conn, NULL, 0);
-			return;
-		}
-		conn->local = conn->peer = msg.to;
-		dofi_addr_set_port(&conn->local.sa, dofi_addr_port(&conn->pep->addr.sa));
-		dofi_addr_set_port(&conn->peer.sa, msg.port);
+	if (conn->wire->local && !set_local_names(conn, &msg)) {
+		dofi_log(DOFI_LOG_WARN, "rejected %s: it connects to another address than "
+			 "that of this adapter", rdm_cm_peer_text(conn, text));
+		rdm_cm_refuse(conn, NULL, 0);
+		return;
 	}
 	give(conn, &msg);
 }
@@ -347,7 +347,7 @@ void rdm_cm_half_tick(struct rdm_cm_conn *conn)
 	rdm_cm_kill(conn);
 }
 
-static void identify(struct rdm_cm_conn *conn)
+static void identify(struct rdm_cm_conn *conn, const struct rdm_cm_listener *l)
 {
 	struct ucred who = { .pid = -1 };
 	socklen_t len = sizeof(conn->local);
@@ -360,7 +360,7 @@ static void identify(struct rdm_cm_conn *conn)
 	len = sizeof(who);
 	getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
 	conn->pid = who.pid;
-	conn->peer = conn->pep->addr;
+	conn->local = conn->peer = l->addr;
 	dofi_addr_set_port(&conn->peer.sa, 0);
 	dofi_log(DOFI_LOG_DEBUG, "process %ld of user %ld connects", (long)who.pid, (long)who.uid);
 }
@@ -381,7 +381,7 @@ static void welcome(struct rdm_cm_listener *l, int fd, const union dofi_addr *pe
 	conn->pep = l->pep;
 	if (!conn->wire->local)
 		conn->peer = *peer;
-	identify(conn);
+	identify(conn, l);
 	if (rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP)) {
 		dofi_log(DOFI_LOG_WARN, "no memory to wait for the request of a peer");
 		turn_away(conn);
@@ -441,12 +441,11 @@ static void rested(struct dofi_timer *timer)
 static int start(struct rdm_cm_listener *l)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
-	union dofi_addr addr = l->pep->addr;
 	int ret = rdm_cm_timer_init(l->cm, &l->timer, rested);
 
 	if (ret)
 		return ret;
-	l->fd = rdm_cm_listen_at(l->wire, &addr, l->pep->has_qual ? &l->pep->qual : NULL);
+	l->fd = rdm_cm_listen_at(l->wire, &l->addr, l->pep->has_qual ? &l->pep->qual : NULL);
 	if (l->fd < 0) {
 		ret = l->fd;
 		goto no_socket;
@@ -457,7 +456,7 @@ static int start(struct rdm_cm_listener *l)
 		dofi_forkfd_close(l->fd);
 		goto no_socket;
 	}
-	l->pep->addr = addr;
+	dofi_addr_set_port(&l->pep->addr.sa, dofi_addr_port(&l->addr.sa));
 	return 0;
 no_socket:
 	rdm_cm_timer_fini(l->cm, &l->timer);
@@ -485,17 +484,15 @@ void rdm_cm_listener_free(struct rdm_cm_listener *l)
 	dofi_forkfd_close(l->fd);
 	rdm_cm_timer_fini(l->cm, &l->timer);
 	dofi_list_remove(&l->link);
-	for (int i = 0; i < RDM_WIRES; i++)
-		if (l->pep->listener[i] == l)
-			l->pep->listener[i] = NULL;
+	dofi_list_remove(&l->pep_link);
 	free(l);
 }
 
 void rdm_cm_forget_pep(struct rdm_pep *pep)
 {
-	for (int i = 0; i < RDM_WIRES; i++)
-		if (pep->listener[i])
-			rdm_cm_listener_free(pep->listener[i]);
+	while (!dofi_list_empty(&pep->listeners))
+		rdm_cm_listener_free(dofi_container(pep->listeners.next, struct rdm_cm_listener,
+						    pep_link));
 }
 
 /* ---------------------------------------------------------------- fi_ops_cm */
@@ -505,8 +502,7 @@ static struct rdm_pep *pep_of(struct fid_pep *fid)
 	return dofi_container(fid, struct rdm_pep, fid);
 }
 
-static int listen_on(struct rdm_pep *pep, const struct rdm_wire *wire,
-		     struct rdm_cm_listener **out)
+static int listen_on(struct rdm_pep *pep, const struct rdm_wire *wire, const union dofi_addr *addr)
 {
 	struct rdm_cm *cm = pep->eq->cm;
 	struct rdm_cm_listener *l = calloc(1, sizeof(*l));
@@ -518,36 +514,69 @@ static int listen_on(struct rdm_pep *pep, const struct rdm_wire *wire,
 	l->cm = cm;
 	l->pep = pep;
 	l->wire = wire;
+	l->addr = *addr;
+	dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&pep->addr.sa));
 	ret = start(l);
 	if (ret) {
 		free(l);
 		return ret;
 	}
 	dofi_list_append(&cm->listeners, &l->link);
-	*out = l;
+	dofi_list_append(&pep->listeners, &l->pep_link);
 	return 0;
 }
 
-/* On every wire of the fabric, or on none. */
-static int listen_on_all(struct rdm_pep *pep)
+/* On every wire of the fabric. The network comes first: it knows whether the address is there. */
+static int listen_at(struct rdm_pep *pep, const union dofi_addr *addr)
 {
 	const struct rdm_fabric *fabric = pep->fabric;
-	int ret = listen_on(pep, fabric->wire, &pep->listener[0]);
+	int ret = listen_on(pep, fabric->wire, addr);
 
-	if (!ret && fabric->local_wire)
-		ret = listen_on(pep, fabric->local_wire, &pep->listener[1]);
+	return ret || !fabric->local_wire ? ret : listen_on(pep, fabric->local_wire, addr);
+}
+
+static bool has_vanished(int err)
+{
+	return err == -FI_EADDRNOTAVAIL || err == -FI_ENODEV;
+}
+
+/* At all addresses of the interface that the user named, but for those that it has lost. */
+static int listen_at_each(struct rdm_pep *pep, const struct dofi_fab *fab)
+{
+	char text[INET6_ADDRSTRLEN];
+	int ret = 0;
+
+	for (size_t i = 0; i < fab->n_addrs; i++) {
+		ret = listen_at(pep, &fab->addrs[i]);
+		if (ret && !has_vanished(ret))
+			return ret;
+		if (ret)
+			dofi_log(DOFI_LOG_WARN, "does not listen at %s: %s has no such address now",
+				 rdm_cm_addr_text(&fab->addrs[i], text, sizeof(text)), fab->netdev);
+	}
+	return dofi_list_empty(&pep->listeners) ? ret : 0;
+}
+
+/* At every address, or at none. */
+static int listen_on_all(struct rdm_pep *pep)
+{
+	const struct dofi_fab *fab = pep->fabric->fab;
+	bool each = fab->n_addrs && dofi_addr_same_host(&pep->addr.sa, &fab->addr.sa);
+	int ret = each ? listen_at_each(pep, fab) : listen_at(pep, &pep->addr);
+
 	if (ret)
 		rdm_cm_forget_pep(pep);
 	return ret;
 }
 
-/* A port that the kernel picks is free for TCP, and may be taken on the other wire. */
+/* A port that the kernel picks is free at one address, and may be taken at another or on the other
+ * wire. */
 static int listen_now(struct rdm_pep *pep)
 {
 	union dofi_addr wanted = pep->addr;
 	int ret = -FI_EADDRINUSE;
 
-	if (pep->listener[0])
+	if (!dofi_list_empty(&pep->listeners))
 		return -FI_EINVAL;
 	for (int i = 0; i < PORT_TRIES && ret == -FI_EADDRINUSE; i++) {
 		pep->addr = wanted;
@@ -605,8 +634,8 @@ static int pep_setname(struct fid *fid, void *addr, size_t len)
 {
 	struct rdm_pep *pep = dofi_container(fid, struct rdm_pep, fid.fid);
 
-	if (pep->listener[0] || len > sizeof(pep->addr) || len < sizeof(struct sockaddr_in) ||
-	    len < dofi_addr_len(addr))
+	if (!dofi_list_empty(&pep->listeners) || len > sizeof(pep->addr) ||
+	    len < sizeof(struct sockaddr_in) || len < dofi_addr_len(addr))
 		return -FI_EINVAL;
 	memset(&pep->addr, 0, sizeof(pep->addr));
 	memcpy(&pep->addr, addr, dofi_addr_len(addr));

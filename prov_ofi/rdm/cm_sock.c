@@ -97,20 +97,22 @@ bool rdm_cm_is_here(const union dofi_addr *addr)
 	return here;
 }
 
-/* Abstract: the first byte is 0. A qualifier that is more than its port, or another number, follows
- * that. Returns the length of the name. */
+/* Abstract: the first byte is 0. A link-local address has its interface's number; a qualifier that
+ * is more than its port, or another number, follows the port. Returns the length of the name. */
 static socklen_t make_name(const struct rdm_wire *wire, const union dofi_addr *addr, bool any,
 			   const uint64_t *qual, struct sockaddr_un *un)
 {
-	char text[INET6_ADDRSTRLEN], more[24] = "";
+	char text[INET6_ADDRSTRLEN], scope[16] = "", more[24] = "";
 	int n;
 
 	memset(un, 0, sizeof(*un));
 	un->sun_family = AF_UNIX;
 	if (qual && *qual != dofi_addr_port(&addr->sa))
 		snprintf(more, sizeof(more), "+%" PRIx64, *qual);
-	n = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi.%s.%s.%u%s", wire->name,
-		     any ? "any" : rdm_cm_addr_text(addr, text, sizeof(text)),
+	if (!any && addr->sa.sa_family == AF_INET6 && addr->in6.sin6_scope_id)
+		snprintf(scope, sizeof(scope), "%%%u", addr->in6.sin6_scope_id);
+	n = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi.%s.%s%s.%u%s", wire->name,
+		     any ? "any" : rdm_cm_addr_text(addr, text, sizeof(text)), scope,
 		     dofi_addr_port(&addr->sa), more);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }

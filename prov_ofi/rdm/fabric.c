@@ -61,6 +61,28 @@ int rdm_outer_info(const struct dofi_fab *fab, const char *name, struct fi_info 
 	return 0;
 }
 
+struct fi_info *rdm_info_from(const struct fi_info *base, const union dofi_addr *source)
+{
+	struct fi_info *info = dofi_lib.dupinfo(base);
+
+	if (!info)
+		return NULL;
+	free(info->src_addr);
+	info->src_addr = NULL;
+	info->src_addrlen = 0;
+	if (!source)
+		return info;
+	info->addr_format = source->sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	info->src_addrlen = dofi_addr_len(&source->sa);
+	info->src_addr = malloc(info->src_addrlen);
+	if (!info->src_addr) {
+		dofi_lib.freeinfo(info);
+		return NULL;
+	}
+	memcpy(info->src_addr, source, info->src_addrlen);
+	return info;
+}
+
 static int fabric_close(struct fid *fid)
 {
 	free(dofi_container(fid, struct rdm_fabric, fid.fid));

@@ -104,7 +104,7 @@ static int pair_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 	if (!ret) {
 		p = dofi_put(p, PAIR_VERSION, 1);
 		p = dofi_put(p, 0, 1);
-		p = dofi_put(p, net->port, 2);
+		p = dofi_put(p, pair_port(net, &ep->local), 2);
 		p = dofi_put(p, PAIR_WINDOW, 4);
 		p = dofi_put(p, ep->w.pair->index, 4);
 		p = dofi_put(p, ep->w.pair->generation, 4);

@@ -4,7 +4,7 @@
  *
  * Objects
  *   struct pair_net    an adapter's libfabric objects: domain, completion queue, event queue,
- *                      listener, one shared receive context
+ *                      listeners, one shared receive context
  *   struct pair        one libfabric connection to another adapter (or to this one)
  *   struct pair_conn   one end of a DAT connection; attached to a pair once that is up
  *
@@ -41,7 +41,7 @@
  *
  *   byte  0  u8   version, 2
  *         1  u8   zero
- *         2  u16  port of the adapter's listener
+ *         2  u16  port of the adapter's listener at the address where the request came in
  *         4  u32  window
  *         8  u32  index, then u32 generation
  *        16  u8[16]  the adapter's random name
@@ -231,6 +231,12 @@ struct pair_token {
 	uint64_t expires;
 };
 
+/* Of libfabric's: at each address where service points of the adapter listen. */
+struct pair_listener {
+	struct fid_pep *pep;
+	union dofi_addr addr;
+};
+
 struct pair_net {
 	struct rdm_domain *domain;
 	struct fi_info *info;
@@ -238,10 +244,10 @@ struct pair_net {
 	struct fid_domain *inner;
 	struct fid_cq *cq;
 	struct fid_eq *eq;
-	struct fid_pep *pep;
+	struct pair_listener *listeners;
+	size_t n_listeners;
 	struct fid_ep *srx;
 	int cq_fd, eq_fd;
-	uint16_t port;
 	uint8_t name[PAIR_NAME];
 	size_t inject;
 
@@ -289,6 +295,8 @@ static inline uint64_t pair_mark(uint32_t index, uint32_t generation)
 int pair_getinfo(struct dofi_fab *fab, struct fi_info **info);
 int pair_open(struct rdm_domain *domain);
 void pair_close(struct rdm_domain *domain);
+/* Where a peer that reached `local` finds libfabric's listener. */
+uint16_t pair_port(const struct pair_net *net, const union dofi_addr *local);
 int pair_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS]);
 bool pair_may_sleep(struct rdm_domain *domain);
 bool pair_busy(struct rdm_domain *domain);

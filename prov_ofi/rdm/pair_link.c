@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/wire.h"
+#include "netif.h"
 #include "rdm/pair.h"
 
 /* A table of that many pairs would be absurd. */
@@ -131,16 +132,16 @@ static bool pair_take_param(struct pair *pair, const uint8_t *param, size_t len)
 	return true;
 }
 
-/* What fi_endpoint needs for a connection to that address, whatever interface leads there. */
+/* What fi_endpoint needs for a connection to that address: from one of the adapter's if the user named
+ * that, else over whatever interface leads there. */
 static struct fi_info *pair_info_to(struct pair_net *net, const union dofi_addr *to)
 {
-	struct fi_info *info = dofi_lib.dupinfo(net->info);
+	const union dofi_addr *source = dofi_netif_source(net->domain->fabric->fab, to);
+	struct fi_info *info = rdm_info_from(net->info, source);
 
 	if (!info)
 		return NULL;
-	free(info->src_addr);
-	info->src_addr = NULL;
-	info->src_addrlen = 0;
+	info->addr_format = to->sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	free(info->dest_addr);
 	info->dest_addrlen = dofi_addr_len(&to->sa);
 	info->dest_addr = malloc(info->dest_addrlen);
@@ -298,8 +299,8 @@ static int pair_admit(struct pair_net *net, struct fi_info *info, const uint8_t 
 	return ret;
 }
 
-static void pair_request(struct pair_net *net, struct fi_info *info, const uint8_t *param,
-			 size_t len)
+static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *info,
+			 const uint8_t *param, size_t len)
 {
 	bool ours = len >= PAIR_PARAM && dofi_get(param, 4) == PAIR_MAGIC &&
 		    dofi_get(param + 4, 4) == PAIR_VERSION;
@@ -308,7 +309,7 @@ static void pair_request(struct pair_net *net, struct fi_info *info, const uint8
 	if (!ours || !pair_redeem(net, param + 24, param + 40, &conn)) {
 		dofi_log(DOFI_LOG_WARN, "rejected a libfabric connection: it presents no token that "
 			 "this adapter granted");
-		fi_reject(net->pep, info->handle, NULL, 0);
+		fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
 	} else if (conn) {
 		info->ep_attr->rx_ctx_cnt = 1;
 		pair_bulk_admit(conn, info);
@@ -431,7 +432,7 @@ void pair_read_eq(struct pair_net *net)
 		if (n < (ssize_t)sizeof(u.entry))
 			break;
 		if (event == FI_CONNREQ) {
-			pair_request(net, u.entry.info, u.entry.data,
+			pair_request(net, u.entry.fid, u.entry.info, u.entry.data,
 				     (size_t)n - sizeof(u.entry));
 			continue;
 		}

@@ -124,23 +124,63 @@ static int pair_open_queues(struct pair_net *net, const char **what)
 	return ret;
 }
 
-static int pair_open_listener(struct pair_net *net, const char **what)
+static int pair_listen(struct pair_net *net, struct pair_listener *l, const char **what)
 {
-	union dofi_addr addr;
+	union dofi_addr addr = l->addr;
 	size_t len = sizeof(addr);
+	struct fi_info *info = rdm_info_from(net->info, &l->addr);
 	int ret;
 
+	if (!info)
+		return -FI_ENOMEM;
 	*what = "fi_passive_ep";
-	ret = fi_passive_ep(net->fabric, net->info, &net->pep, net);
+	ret = fi_passive_ep(net->fabric, info, &l->pep, net);
+	dofi_lib.freeinfo(info);
 	if (!ret)
-		ret = fi_pep_bind(net->pep, &net->eq->fid, 0);
+		ret = fi_pep_bind(l->pep, &net->eq->fid, 0);
 	if (!ret)
-		ret = fi_listen(net->pep);
+		ret = fi_listen(l->pep);
 	if (!ret)
-		ret = fi_getname(&net->pep->fid, &addr, &len);
+		ret = fi_getname(&l->pep->fid, &addr, &len);
 	if (!ret)
-		net->port = dofi_addr_port(&addr.sa);
+		dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&addr.sa));
+	else if (l->pep)
+		fi_close(&l->pep->fid);
 	return ret;
+}
+
+/* All that the user named, or every address of this host. */
+static int pair_open_listeners(struct pair_net *net, const char **what)
+{
+	const struct dofi_fab *fab = net->domain->fabric->fab;
+	size_t n = fab->n_addrs ? fab->n_addrs : 1;
+	int ret = 0;
+
+	net->listeners = calloc(n, sizeof(*net->listeners));
+	if (!net->listeners)
+		return -FI_ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct pair_listener *l = &net->listeners[net->n_listeners];
+
+		memset(l, 0, sizeof(*l));
+		l->addr = fab->n_addrs ? fab->addrs[i] : fab->addr;
+		if (!fab->addr_named)
+			dofi_addr_set_any(&l->addr);
+		ret = pair_listen(net, l, what);
+		net->n_listeners += !ret;
+		/* An address that has gone meanwhile. */
+		if (ret && ret != -FI_EADDRNOTAVAIL && ret != -FI_ENODEV)
+			return ret;
+	}
+	return net->n_listeners ? 0 : ret;
+}
+
+uint16_t pair_port(const struct pair_net *net, const union dofi_addr *local)
+{
+	for (size_t i = 0; i < net->n_listeners; i++)
+		if (dofi_addr_same_host(&net->listeners[i].addr.sa, &local->sa))
+			return dofi_addr_port(&net->listeners[i].addr.sa);
+	return dofi_addr_port(&net->listeners[0].addr.sa);
 }
 
 static int pair_open_inner(struct pair_net *net, const char **what)
@@ -161,14 +201,15 @@ static int pair_open_inner(struct pair_net *net, const char **what)
 	ret = fi_srx_context(net->inner, net->info->rx_attr, &net->srx, net);
 	if (!ret)
 		ret = pair_post_first(net);
-	return ret ? ret : pair_open_listener(net, what);
+	return ret ? ret : pair_open_listeners(net, what);
 }
 
 static void pair_close_inner(struct pair_net *net)
 {
 	net->closing = true;
-	if (net->pep)
-		fi_close(&net->pep->fid);
+	for (size_t i = 0; i < net->n_listeners; i++)
+		fi_close(&net->listeners[i].pep->fid);
+	free(net->listeners);
 	pair_free_all(net);
 	if (net->srx)
 		fi_close(&net->srx->fid);

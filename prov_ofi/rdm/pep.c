@@ -64,6 +64,7 @@ int rdm_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 	pep->fid.fid.ops = &pep_fid_ops;
 	pep->fid.cm = &rdm_pep_cm_ops;
 	pep->fabric = dofi_container(fabric, struct rdm_fabric, fid);
+	dofi_list_init(&pep->listeners);
 	memcpy(&pep->addr, info->src_addr, info->src_addrlen);
 	*out = &pep->fid;
 	return 0;

@@ -480,6 +480,8 @@ int rdm_getinfo(struct dofi_fab *fab, struct fi_info **info);
 int rdm_fabric(struct dofi_fab *fab, struct fid_fabric **fabric);
 /* The fi_info of connected endpoints on a wire called so. */
 int rdm_outer_info(const struct dofi_fab *fab, const char *name, struct fi_info **out);
+/* A copy that starts from that address; NULL: from none in particular. NULL without memory. */
+struct fi_info *rdm_info_from(const struct fi_info *base, const union dofi_addr *source);
 
 /* objects */
 int rdm_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,

@@ -120,9 +120,10 @@ bool fabric_is(const char *name);
 bool fabric_has(const char *trait);
 const char *fabric_params(void);
 /* A registry file for this case alone; to be called before its first DAT call. conf_text takes the
- * lines as they are, conf_for_domain gives ia_name() another interface. */
+ * lines as they are, conf_for_domain gives the names another interface, or one each. */
 void conf_text(const char *text);
 void conf_for_domain(const char *domain);
+void conf_for_domains(const char *domain, const char *domain6);
 /* A line for the provider under test, or for another library. */
 void conf_line(char *to, size_t size, const char *name, const char *library, const char *params);
 const char *provider_path(void);

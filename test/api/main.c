@@ -99,18 +99,27 @@ void conf_text(const char *text)
 	ASSERT_EQ(setenv("DAT_OVERRIDE", path, 1), 0);
 }
 
-void conf_for_domain(const char *domain)
+void conf_for_domains(const char *domain, const char *domain6)
 {
-	const char *given = strstr(fabric->params, "provider=");
-	char line[1024], params[128];
+	const char *given = strstr(fabric->params, "provider="), *domains[] = { domain, domain6 };
+	char lines[2][1024], text[2048], params[128];
 
 	/* A name that the environment gave the fabric need not be that of its provider. */
 	if (!given)
 		given = "";
-	snprintf(params, sizeof(params), "%.*s domain=%s", (int)strcspn(given, " \t;"), given,
-		 domain);
-	conf_line(line, sizeof(line), ia_name(), provider_path(), params);
-	conf_text(line);
+	for (int i = 0; i < 2; i++) {
+		snprintf(params, sizeof(params), "%.*s domain=%s", (int)strcspn(given, " \t;"),
+			 given, domains[i]);
+		conf_line(lines[i], sizeof(lines[i]), i ? ia6_name() : ia_name(), provider_path(),
+			  params);
+	}
+	snprintf(text, sizeof(text), "%s%s", lines[0], lines[1]);
+	conf_text(text);
+}
+
+void conf_for_domain(const char *domain)
+{
+	conf_for_domains(domain, domain);
 }
 
 /* A registry file of our own, so that the machine's does not matter. */

@@ -15,6 +15,7 @@ test_rdm_test_rdm_SOURCES = \
 	test/rdm/t_cm_secret.c \
 	test/rdm/t_cm_wire.c \
 	test/rdm/t_lock.c \
+	prov_ofi/addr.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \
@@ -26,6 +27,7 @@ test_rdm_test_rdm_SOURCES = \
 	prov_ofi/cm_brief.c \
 	prov_ofi/cm_proto.c \
 	prov_ofi/cm_seal.c \
+	prov_ofi/netif.c prov_ofi/netif.h \
 	prov_ofi/rdm/cm.c prov_ofi/rdm/cm.h prov_ofi/rdm/cm_int.h \
 	prov_ofi/rdm/cm_conn.c \
 	prov_ofi/rdm/cm_end.c \

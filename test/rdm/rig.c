@@ -22,42 +22,6 @@ struct wire_play play;
 
 static const struct dofi_fab_row row = { .name = "test" };
 
-/* ---------------------------------------------------------------- fab.c's */
-
-size_t dofi_addr_len(const struct sockaddr *sa)
-{
-	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					 : sizeof(struct sockaddr_in);
-}
-
-uint16_t dofi_addr_port(const struct sockaddr *sa)
-{
-	const union dofi_addr *a = (const union dofi_addr *)sa;
-
-	return ntohs(sa->sa_family == AF_INET6 ? a->in6.sin6_port : a->in.sin_port);
-}
-
-void dofi_addr_set_port(struct sockaddr *sa, uint16_t port)
-{
-	union dofi_addr *a = (union dofi_addr *)sa;
-
-	if (sa->sa_family == AF_INET6)
-		a->in6.sin6_port = htons(port);
-	else
-		a->in.sin_port = htons(port);
-}
-
-bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	const union dofi_addr *x = (const union dofi_addr *)a, *y = (const union dofi_addr *)b;
-
-	if (a->sa_family != b->sa_family)
-		return false;
-	return a->sa_family == AF_INET6
-		? !memcmp(&x->in6.sin6_addr, &y->in6.sin6_addr, 16)
-		: x->in.sin_addr.s_addr == y->in.sin_addr.s_addr;
-}
-
 /* ---------------------------------------------------------------- libfabric's */
 
 static struct fi_info *dup_info(const struct fi_info *info)
@@ -340,6 +304,7 @@ int pep_open(struct rdm_pep *pep, struct side *s, const char *address, uint16_t 
 	memset(pep, 0, sizeof(*pep));
 	pep->fid.fid.fclass = FI_CLASS_PEP;
 	pep->fid.cm = &rdm_pep_cm_ops;
+	dofi_list_init(&pep->listeners);
 	pep->fabric = &s->fabric;
 	pep->eq = &s->eq;
 	set_addr(&pep->addr, address, port);

@@ -12,6 +12,7 @@ test_rdm_shm_SOURCES = \
 	test/rdm/t_shm_read.c \
 	test/rdm/t_shm_several.c \
 	test/rdm/t_shm_sleep.c \
+	prov_ofi/addr.c \
 	prov_ofi/base/key_map.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/base/lock.c \
@@ -21,6 +22,7 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/base/param.c \
 	prov_ofi/base/sink.c \
 	prov_ofi/base/timer.c \
+	prov_ofi/netif.c \
 	prov_ofi/rdm/cm.c \
 	prov_ofi/rdm/cm_conn.c \
 	prov_ofi/rdm/cm_end.c \

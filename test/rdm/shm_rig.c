@@ -21,28 +21,6 @@
 
 /* ---------------------------------------------------------------- others' */
 
-size_t dofi_addr_len(const struct sockaddr *sa)
-{
-	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					 : sizeof(struct sockaddr_in);
-}
-
-uint16_t dofi_addr_port(const struct sockaddr *sa)
-{
-	return ntohs(((const union dofi_addr *)sa)->in.sin_port);
-}
-
-void dofi_addr_set_port(struct sockaddr *sa, uint16_t port)
-{
-	((union dofi_addr *)sa)->in.sin_port = htons(port);
-}
-
-bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
-{
-	return ((const union dofi_addr *)a)->in.sin_addr.s_addr ==
-	       ((const union dofi_addr *)b)->in.sin_addr.s_addr;
-}
-
 static struct fi_info *dup_info(const struct fi_info *info)
 {
 	struct fi_info *copy = malloc(sizeof(*copy));
