@@ -76,6 +76,9 @@ dofi_sources = \
 	prov_ofi/provider.c \
 	prov_ofi/rdm/cm.c prov_ofi/rdm/cm.h prov_ofi/rdm/cm_int.h \
 	prov_ofi/rdm/cm_conn.c \
+	prov_ofi/rdm/cm_dial.c \
+	prov_ofi/rdm/cm_route.c \
+	prov_ofi/rdm/inbox.c prov_ofi/rdm/inbox.h \
 	prov_ofi/rdm/cm_end.c \
 	prov_ofi/rdm/cm_listen.c \
 	prov_ofi/rdm/cm_prove.c \
@@ -95,10 +98,12 @@ dofi_sources = \
 	prov_ofi/rdm/mr.c \
 	prov_ofi/rdm/pair.c prov_ofi/rdm/pair.h \
 	prov_ofi/rdm/pair_bulk.c \
+	prov_ofi/rdm/pair_cm.c \
 	prov_ofi/rdm/pair_link.c \
 	prov_ofi/rdm/pair_open.c \
 	prov_ofi/rdm/pair_recv.c \
 	prov_ofi/rdm/pair_send.c \
+	prov_ofi/rdm/pair_sock.c \
 	prov_ofi/rdm/pep.c \
 	prov_ofi/rdm/post.c \
 	prov_ofi/rdm/proto.c prov_ofi/rdm/proto.h \

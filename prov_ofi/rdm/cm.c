@@ -183,6 +183,10 @@ void rdm_cm_step(struct rdm_cm_conn *conn, enum rdm_cm_step step)
 
 	if (conn->step == RDM_CM_HALF)
 		cm->n_half--;
+	if (conn->routed && conn->step == RDM_CM_GIVEN) {
+		cm->n_routed--;
+		conn->routed = false;
+	}
 	if (step == RDM_CM_HALF)
 		cm->n_half++;
 	cm->n_early -= is_early(conn->step);
@@ -202,7 +206,7 @@ int rdm_cm_watch(struct rdm_cm_conn *conn, uint32_t events)
 	struct epoll_event ev = { .events = events };
 	int op = !events ? EPOLL_CTL_DEL : conn->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
-	if (events == conn->watched)
+	if (conn->fd < 0 || events == conn->watched)
 		return 0;
 	ev.data.ptr = &conn->source;
 	if (epoll_ctl(conn->cm->epfd, op, conn->fd, &ev))
@@ -219,6 +223,7 @@ void rdm_cm_close_socket(struct rdm_cm_conn *conn)
 	shutdown(conn->fd, SHUT_RDWR);
 	dofi_forkfd_close(conn->fd);
 	conn->fd = -1;
+	conn->watched = 0;
 }
 
 static void detach_ep(struct rdm_cm_conn *conn)
@@ -257,6 +262,7 @@ void rdm_cm_kill(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm *cm = conn->cm;
 
+	rdm_cm_tell_gone(conn);
 	detach_ep(conn);
 	rdm_cm_close_socket(conn);
 	rdm_cm_close_offered(conn);
@@ -280,7 +286,7 @@ void rdm_cm_linger(struct rdm_cm_conn *conn)
 		shutdown(conn->fd, SHUT_WR);
 	/* Closing a TCP socket before the peer has done so may take away what it has not read; a
 	 * unix socket's bytes are at the peer already. */
-	if (!rdm_cm_discard(conn->fd) || (sent && conn->wire->local) || !patience ||
+	if (conn->fd < 0 || !rdm_cm_discard(conn->fd) || (sent && conn->wire->local) || !patience ||
 	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (sent ? 0 : EPOLLOUT))) {
 		rdm_cm_kill(conn);
 		return;
@@ -390,6 +396,7 @@ int rdm_cm_open(struct rdm_eq *eq)
 	dofi_list_init(&cm->conns);
 	dofi_list_init(&cm->ending);
 	dofi_list_init(&cm->dead);
+	dofi_list_init(&cm->inboxes);
 	ret = rdm_secret_load(&cm->secret);
 	if (!ret)
 		ret = rdm_cm_stall_init(cm);
@@ -423,6 +430,7 @@ void rdm_cm_close(struct rdm_eq *eq)
 						    link));
 	kill_all(&cm->half);
 	kill_all(&cm->conns);
+	rdm_inbox_detach_all(cm);
 	dofi_timers_free(&cm->timers);
 	close_fds(cm);
 	rdm_secret_free(cm->secret);

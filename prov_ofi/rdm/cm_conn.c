@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "netif.h"
 #include "rdm/cm_int.h"
+#include "rdm/inbox.h"
 
 /* A listener whose queue is full, that has no room, or for whom enough sockets of ours wait, is
  * tried again after that time (twice as long after each refusal for want of room, up to a limit),
@@ -21,10 +22,6 @@
 /* A listener that makes room resets a connection on which a request has just come, and its word
  * may be lost with it: so many are taken for that. */
 #define RESETS 3
-/* A listener on this host whose queue is full for so long is sought over the network, if its port
- * is there. */
-#define LOCAL_FULL DOFI_MS(1000)
-
 static struct rdm_ep *ep_of(struct fid_ep *fid)
 {
 	return dofi_container(fid, struct rdm_ep, fid);
@@ -102,28 +99,16 @@ static int adopt(struct rdm_cm_conn *conn, bool active, const struct rdm_cm_msg 
 
 /* ---------------------------------------------------------------- connecting */
 
-/* Unix sockets have no ports of their own. */
-static void name_local(struct rdm_ep *ep, const union dofi_addr *to)
-{
-	uint16_t port;
-
-	if (ep->local.sa.sa_family)
-		return;
-	do {
-		port = atomic_fetch_add(&ep->domain->next_port, 1);
-	} while (!port);
-	ep->local = *to;
-	dofi_addr_set_port(&ep->local.sa, port);
-}
-
 /* The name of this end, which the peer is shown. */
 static void name_end(struct rdm_cm_conn *conn)
 {
 	struct rdm_ep *ep = conn->ep;
 	socklen_t len = sizeof(ep->local);
 
-	if (conn->wire->local)
-		name_local(ep, &ep->peer);
+	if (conn->route)
+		rdm_cm_name_local(ep, &conn->local);
+	else if (conn->wire->local)
+		rdm_cm_name_local(ep, &ep->peer);
 	else
 		getsockname(conn->fd, &ep->local.sa, &len);
 }
@@ -164,7 +149,7 @@ static void greet(struct rdm_cm_conn *conn)
 				  .offer = conn->nonces, .offer_len = RDM_CM_NONCE };
 
 	conn->active = true;
-	if (!conn->cm->secret) {
+	if (!conn->cm->secret || conn->route) {
 		ask(conn);
 		return;
 	}
@@ -203,6 +188,8 @@ static void accepted(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 		rdm_cm_fail(conn, -ret, NULL, 0);
 		return;
 	}
+	if (conn->wire->learn && !conn->route)
+		conn->wire->learn(conn->ep, &conn->peer, &conn->ep->local);
 	rdm_cm_prove(conn, data, len);
 }
 
@@ -232,12 +219,21 @@ static void try_again(struct rdm_cm_conn *conn)
 		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
 	conn->in.have = 0;
+	conn->route = 0;
 	conn->out_len = conn->out_done = 0;
 	if (ep->w.any)
 		ep->wire->close(ep);
 	conn->redials++;
 	rdm_cm_step(conn, RDM_CM_DIALLING);
 	rdm_cm_arm(conn->cm, &conn->timer, dofi_now() + (REDIAL << doublings));
+}
+
+void rdm_cm_take_answer(struct rdm_cm_conn *conn, bool again)
+{
+	if (again)
+		try_again(conn);
+	else
+		take_answer(conn);
 }
 
 static bool is_busy(const struct rdm_cm_conn *conn)
@@ -289,78 +285,19 @@ static void dialling_ready(struct rdm_cm_conn *conn)
 		greet(conn);
 }
 
-/* As rdm_cm_dial_local. Without a network there is no other way to the listener, and to a secret
- * that it knows there is no better proof. */
-static int dial_local(struct rdm_ep *ep, const struct rdm_wire *wire, const union dofi_addr *to,
-		      bool *done)
+/* The socket is connected, or will be; or none is needed. */
+static void reached(struct rdm_cm_conn *conn, const struct rdm_cm_way *way)
 {
-	bool network = !ep->domain->fabric->wire->local;
-	const struct rdm_cm *cm = ep->eq->cm;
-
-	*done = true;
-	rdm_cm_choose(ep, wire);
-	return rdm_cm_dial_local(wire, to, ep->has_qual ? &ep->qual : NULL,
-				 network ? RDM_CM_BY_PORT :
-				 cm->secret ? RDM_CM_BY_SECRET : RDM_CM_BY_NOTHING);
-}
-
-/* Its queue has been full for long, perhaps because somebody else's process has taken the name: is
- * it to be had over the network? */
-static bool left_for_network(const union dofi_addr *to, uint64_t since)
-{
-	uid_t uid;
-
-	return dofi_now() - since > LOCAL_FULL && rdm_cm_port_owner(to, &uid);
-}
-
-/* Like rdm_cm_dial, on the wire that leads there; the endpoint is on that from here on. A local
- * listener that is believed, however busy, is the one that is meant. since: of the first try. */
-static int dial(struct rdm_ep *ep, const union dofi_addr *to, uint64_t since, bool *done)
-{
-	const struct rdm_fabric *fabric = ep->domain->fabric;
-	const union dofi_addr *source;
-	int fd;
-
-	if (fabric->wire->local) {
-		fd = dial_local(ep, fabric->wire, to, done);
-		return fd == -EACCES ? -ECONNREFUSED : fd;
+	conn->fd = way->fd;
+	conn->route = way->route;
+	conn->local = way->local;
+	conn->domain = conn->ep->domain;
+	if (way->route) {
+		greet(conn);
+		return;
 	}
-	if (fabric->local_wire && rdm_cm_is_here(to)) {
-		fd = dial_local(ep, fabric->local_wire, to, done);
-		if (fd >= 0 || (fd == -EAGAIN && !left_for_network(to, since)))
-			return fd;
-	}
-	rdm_cm_choose(ep, fabric->wire);
-	source = dofi_netif_source(fabric->fab, to);
-	return rdm_cm_dial(source, to, done);
-}
-
-/* Listeners throw out peers that connect and say nothing (RDM_CM_HALF_PEER). A process that has no
- * processor for a while, after a thousand calls to connect, must not look like one of these. */
-static bool crowded(const struct rdm_ep *ep, const union dofi_addr *to)
-{
-	struct rdm_cm *cm = ep->eq->cm;
-	unsigned int silent = 0;
-	struct dofi_list *pos;
-
-	if (cm->n_early < RDM_CM_HALF_PEER)
-		return false;
-	dofi_list_each(pos, &cm->conns) {
-		const struct rdm_cm_conn *conn = dofi_container(pos, struct rdm_cm_conn, link);
-
-		silent += (conn->step == RDM_CM_DIALLING || conn->step == RDM_CM_GREETING) &&
-			  conn->fd >= 0 && dofi_addr_same_host(&conn->peer.sa, &to->sa);
-		if (silent == RDM_CM_HALF_PEER)
-			return true;
-	}
-	return false;
-}
-
-/* The socket is connected, or will be. */
-static void dialled(struct rdm_cm_conn *conn, bool done)
-{
 	name_end(conn);
-	if (done)
+	if (way->done)
 		greet(conn);
 	else if (rdm_cm_watch(conn, EPOLLOUT))
 		rdm_cm_fail(conn, ENOMEM, NULL, 0);
@@ -369,39 +306,36 @@ static void dialled(struct rdm_cm_conn *conn, bool done)
 static void redial(struct rdm_cm_conn *conn)
 {
 	uint64_t now = dofi_now();
-	bool done;
-	int fd = crowded(conn->ep, &conn->peer)
-		? -EAGAIN : dial(conn->ep, &conn->peer, conn->began, &done);
+	struct rdm_cm_way way;
+	int ret = rdm_cm_reach(conn->ep, &conn->peer, conn->began, &way);
 
 	conn->wire = conn->ep->wire;
-	if (fd == -EAGAIN && now - conn->began < REDIAL_LIMIT) {
+	if (ret == -EAGAIN && now - conn->began < REDIAL_LIMIT)
 		rdm_cm_arm(conn->cm, &conn->timer, now + REDIAL);
-	} else if (fd < 0) {
-		fail_unreached(conn, fd == -EAGAIN ? ETIMEDOUT : -fd);
-	} else {
-		conn->fd = fd;
-		dialled(conn, done);
-	}
+	else if (ret)
+		fail_unreached(conn, ret == -EAGAIN ? ETIMEDOUT : -ret);
+	else
+		reached(conn, &way);
 }
 
 static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param, size_t len)
 {
 	struct rdm_cm_conn *conn;
-	bool done = false;
-	int fd = crowded(ep, to) ? -EAGAIN : dial(ep, to, dofi_now(), &done);
+	struct rdm_cm_way way;
+	int ret = rdm_cm_reach(ep, to, dofi_now(), &way);
 
 	if (ep->wire->local)
-		name_local(ep, to);
-	if (fd < 0 && fd != -EAGAIN) {
-		if (fd != -ECONNREFUSED && (!ep->wire->local || fd != -EHOSTUNREACH))
-			return fd;
-		post_unreached(ep, -fd);
+		rdm_cm_name_local(ep, to);
+	if (ret && ret != -EAGAIN) {
+		if (ret != -ECONNREFUSED && (!ep->wire->local || ret != -EHOSTUNREACH))
+			return ret;
+		post_unreached(ep, -ret);
 		return 0;
 	}
-	conn = rdm_cm_conn_new(ep->eq->cm, fd < 0 ? -1 : fd, ep->wire, RDM_CM_DIALLING);
+	conn = rdm_cm_conn_new(ep->eq->cm, way.fd, ep->wire, RDM_CM_DIALLING);
 	if (!conn) {
-		if (fd >= 0)
-			dofi_forkfd_close(fd);
+		if (way.fd >= 0)
+			dofi_forkfd_close(way.fd);
 		return -ENOMEM;
 	}
 	conn->ep = ep;
@@ -411,10 +345,10 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 		memcpy(conn->param, param, len);
 	ep->cm = conn;
 	set_state(ep, RDM_CONNECTING);
-	if (fd < 0)
+	if (ret)
 		rdm_cm_arm(conn->cm, &conn->timer, conn->began + REDIAL);
 	else
-		dialled(conn, done);
+		reached(conn, &way);
 	return 0;
 }
 
@@ -436,6 +370,8 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	if (!ep->cm && atomic_load(&ep->state) == RDM_NEW)
 		ret = rdm_cm_reserve(ep);
 	if (!ret)
+		ret = rdm_inbox_attach(ep->domain, ep->eq);
+	if (!ret)
 		ret = start(ep, &to, param, len);
 	pthread_mutex_unlock(&ep->eq->lock);
 	return ret;
@@ -449,6 +385,8 @@ static bool client_gone(const struct rdm_cm_conn *conn)
 {
 	struct pollfd pfd = { .fd = conn->fd, .events = POLLRDHUP };
 
+	if (conn->route)
+		return conn->gone;
 	return poll(&pfd, 1, 0) > 0;
 }
 
@@ -505,6 +443,8 @@ static int ep_accept(struct fid_ep *fid, const void *param, size_t len)
 	ret = conn && conn->step == RDM_CM_GIVEN && !conn->decided && conn->cm->eq == ep->eq
 		? rdm_cm_reserve(ep) : -FI_EINVAL;
 	if (!ret)
+		ret = rdm_inbox_attach(ep->domain, ep->eq);
+	if (!ret)
 		ret = rdm_cm_watch(conn, EPOLLOUT);
 	if (!ret) {
 		conn->decided = true;
@@ -557,7 +497,7 @@ void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events)
 		rdm_cm_proving_ready(conn);
 		break;
 	case RDM_CM_LIVE:
-		if (conn->wire->counts)
+		if (conn->wire->counts || conn->wire->tell)
 			rdm_cm_live_ready(conn);
 		else
 			rdm_cm_peer_end(conn);

@@ -29,7 +29,7 @@ void rdm_cm_live(struct rdm_cm_conn *conn, const void *data, size_t len)
 	rdm_ep_up(ep);
 	rdm_cm_post(conn->ep, &event, data, len);
 	/* It was watched for other events: this cannot fail. */
-	rdm_cm_watch(conn, EPOLLRDHUP | (conn->wire->counts ? EPOLLIN : 0));
+	rdm_cm_watch(conn, EPOLLRDHUP | (conn->wire->counts || conn->wire->tell ? EPOLLIN : 0));
 	if (conn->wire->counts)
 		rdm_cm_stall_start(conn);
 }
@@ -154,7 +154,7 @@ static bool has_gone(struct rdm_cm_conn *conn)
 
 	if (!conn->bye)
 		return true;
-	if (conn->wire->local || !conn->patience.last)
+	if (conn->wire->local || conn->route || !conn->patience.last)
 		return false;
 	now = dofi_now();
 	if (!conn->gone_since && now - conn->probed >= PROBE)

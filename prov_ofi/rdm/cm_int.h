@@ -4,10 +4,12 @@
  *   cm.c         the event queue's part: epoll set, timers, life of the socket objects
  *   cm_sock.c    unix and TCP sockets: names, sending and receiving with descriptors
  *   cm_listen.c  listeners, requests
+ *   cm_dial.c    which socket, if any, leads to a service point
  *   cm_conn.c    the endpoint's operations: connecting, accepting, ending
  *   cm_prove.c   what comes before a connection is up: does data pass?
  *   cm_stall.c   what comes after: does it still?
  *   cm_end.c     how a connection that was up ends
+ *   cm_route.c   handshakes without a socket, over a connection of the transport's own
  *   cm_trust.c   whether a local listener is believed
  *   cm_wire.c    the messages; cm_secret.c: what seals them
  *
@@ -53,6 +55,8 @@ struct rdm_cm {
 	struct dofi_list ending;	/* of those: the peer has ended, data remains */
 	struct dofi_list dead;		/* freed when nobody can have an event about them */
 	_Atomic bool ring_again;	/* some endpoint owes its peer a ring; any thread sets it */
+	struct dofi_list inboxes;	/* inbox.c */
+	unsigned int n_routed;		/* requests without a socket that are not decided */
 	struct rdm_secret *secret;	/* NULL: none is wanted */
 	bool busy;			/* epoll's answer is being worked through */
 };
@@ -90,6 +94,12 @@ struct rdm_cm_conn {
 	bool decided;			/* fi_accept has been called */
 	bool active;			/* the client's end */
 	bool challenged;		/* CHALLENGE has been sent */
+	/* messages take a connection of the transport's (cm_route.c); 0: the socket */
+	uint64_t route;
+	uint64_t peer_mark;		/* of a request: the client's end there */
+	struct rdm_domain *domain;	/* with a route */
+	bool routed;			/* counted in cm->n_routed */
+	bool gone;			/* the client has gone */
 	unsigned int redials, resets;	/* the client's: tries so far, and those that were reset */
 	uint8_t nonces[2 * RDM_CM_NONCE];
 	bool bye;			/* (L) the peer's last message is in `in` */
@@ -189,7 +199,7 @@ int rdm_cm_dial_local(const struct rdm_wire *wire, const union dofi_addr *to, co
 int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr, const uint64_t *qual);
 /* TCP: no delay, and a peer that falls silent is noticed. */
 void rdm_cm_tune(int fd);
-/* 1: all of conn->out has gone; 0: some remains; negative error. */
+/* 1: all of conn->out has gone, by the socket or the route; 0: some remains; negative error. */
 int rdm_cm_send(struct rdm_cm_conn *conn);
 /* Reads the message that is coming in: 1: complete; 0: not yet; negative: -EPIPE (the end of the
  * stream), -ECONNRESET, -EINTR (there is more to be read), or what is wrong. bells: the connection is up. */
@@ -210,7 +220,37 @@ const char *rdm_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room
 #define RDM_CM_PEER_TEXT 64
 const char *rdm_cm_peer_text(const struct rdm_cm_conn *conn, char *buf);
 
+/* How a service point is reached. */
+struct rdm_cm_way {
+	int fd;				/* -1: none */
+	bool done;			/* it is connected */
+	uint64_t route;			/* instead of a socket (cm_route.c) */
+	union dofi_addr local;		/* our address on that */
+};
+
+/* cm_dial.c */
+/* The endpoint is on the wire that leads there from here on. since: of the first try. 0; -EAGAIN: to
+ * be tried again later; other errors are final. */
+int rdm_cm_reach(struct rdm_ep *ep, const union dofi_addr *to, uint64_t since,
+		 struct rdm_cm_way *way);
+/* Names the active end of a connection that has no port of its own. */
+void rdm_cm_name_local(struct rdm_ep *ep, const union dofi_addr *to);
+
+/* cm_route.c */
+int rdm_cm_tell(struct rdm_cm_conn *conn);
+/* The connection is given up where no other message says so. */
+void rdm_cm_tell_gone(struct rdm_cm_conn *conn);
+/* MOVED has come on the socket. False: it was not expected. */
+bool rdm_cm_take_moved(struct rdm_cm_conn *conn);
+/* The connection cannot go on, and has no socket that would tell. */
+void rdm_cm_cut_routed(struct rdm_cm_conn *conn);
+void rdm_cm_take_items(struct rdm_cm *cm, struct rdm_domain *domain);
+/* inbox.c */
+void rdm_inbox_detach_all(struct rdm_cm *cm);
+
 /* cm_listen.c */
+/* A request is complete: the consumer decides. */
+void rdm_cm_give(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg);
 void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events);
 /* It has not asked for anything yet. */
 void rdm_cm_half_tick(struct rdm_cm_conn *conn);
@@ -222,6 +262,8 @@ void rdm_cm_refuse(struct rdm_cm_conn *conn, const void *data, size_t len);
 /* The endpoint's attempt to connect is over, or its acceptance. */
 void rdm_cm_fail(struct rdm_cm_conn *conn, int err, const void *data, size_t len);
 void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events);
+/* The answer to a request is in conn->in. again: it is none, the attempt begins again. */
+void rdm_cm_take_answer(struct rdm_cm_conn *conn, bool again);
 void rdm_cm_conn_tick(struct rdm_cm_conn *conn);
 
 /* cm_prove.c */

@@ -59,11 +59,12 @@ static struct fi_info *request_info(struct rdm_cm_conn *conn)
 /* For want of room or memory: the client tries again. */
 static void turn_away(struct rdm_cm_conn *conn)
 {
-	rdm_cm_send_busy(conn->fd, conn->wire);
+	if (conn->fd >= 0)
+		rdm_cm_send_busy(conn->fd, conn->wire);
 	rdm_cm_kill(conn);
 }
 
-static void give(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
+void rdm_cm_give(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 {
 	struct rdm_event event = { .event = FI_CONNREQ, .fid = &conn->pep->fid.fid };
 
@@ -177,7 +178,7 @@ static void take_request(struct rdm_cm_conn *conn)
 		rdm_cm_refuse(conn, NULL, 0);
 		return;
 	}
-	give(conn, &msg);
+	rdm_cm_give(conn, &msg);
 }
 
 void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events)

@@ -30,6 +30,8 @@ void rdm_cm_settled(struct rdm_ep *ep)
 {
 	struct rdm_cm_conn *conn = ep->cm;
 
+	if (conn && ep->cut)
+		rdm_cm_cut_routed(conn);
 	if (!conn || conn->step != RDM_CM_PROVING)
 		return;
 	if (conn->wire->proved(ep))

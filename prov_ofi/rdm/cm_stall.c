@@ -154,6 +154,8 @@ void rdm_cm_live_message(struct rdm_cm_conn *conn)
 		say(conn, RDM_CM_STATUS);
 	} else if (!ret && msg.kind == RDM_CM_STATUS && conn->wire->counts) {
 		compare(conn, &msg);
+	} else if (!ret && msg.kind == RDM_CM_MOVED && rdm_cm_take_moved(conn)) {
+		dofi_log(DOFI_LOG_DEBUG, "a connection needs its socket no more");
 	} else {
 		conn->over = true;
 		conn->bye = !ret && msg.kind == RDM_CM_BYE;
@@ -174,6 +176,8 @@ void rdm_cm_live_ready(struct rdm_cm_conn *conn)
 
 	if (ret > 0) {
 		rdm_cm_live_message(conn);
+	} else if (ret && ret != -EINTR && conn->route) {
+		rdm_cm_close_socket(conn);
 	} else if (ret && ret != -EINTR) {
 		conn->over = true;
 		if (ret != -EPIPE && ret != -ECONNRESET)

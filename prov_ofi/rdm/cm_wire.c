@@ -91,6 +91,8 @@ static bool parts_ok(const uint8_t *p, size_t offer, size_t data)
 	case RDM_CM_REJECT:
 		return !offer && !(p[7] & HAS_FD);
 	case RDM_CM_CHECK:
+	case RDM_CM_MOVED:
+	case RDM_CM_GONE:
 		return !offer && !data && !(p[7] & HAS_FD);
 	case RDM_CM_BYE:
 	case RDM_CM_STATUS:

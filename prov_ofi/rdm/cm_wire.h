@@ -11,6 +11,10 @@
  * A listener that has no room for one more client sends BUSY, at any time before its answer, and
  * closes; the client tries again (cm_conn.c).
  *
+ * A wire that carries messages itself (cm_route.c) takes over from the socket: the listener's side says
+ * MOVED, once, and what follows, and all of later handshakes between the two, travels there without
+ * seals. GONE, there only, is the end of a connection that BYE does not end.
+ *
  * Where a secret is wanted (cm_secret.h), the client's HELLO and the listener's CHALLENGE, with 32
  * random bytes each as the wire's bytes, come first; all but HELLO and BUSY are sealed then.
  *
@@ -19,7 +23,7 @@
  *
  *  offset size
  *   0  4  magic "RDMC"
- *   4  1  version of this layout and of frame.h (3)
+ *   4  1  version of this layout and of frame.h (4)
  *   5  1  kind: enum rdm_cm_kind
  *   6  1  wire: id of the sender's wire (struct rdm_wire)
  *   7  1  flags: bit 0: a descriptor travels with the message (unix sockets); bit 1: sealed, 32
@@ -46,7 +50,7 @@
 #include "rdm/rdm.h"
 
 #define RDM_CM_MAGIC 0x52444d43u
-#define RDM_CM_VERSION 3
+#define RDM_CM_VERSION 4
 #define RDM_CM_HDR 32
 #define RDM_CM_MAX (RDM_CM_HDR + RDM_OFFER_MAX + RDM_CM_DATA + RDM_CM_MAC)
 #define RDM_CM_BELL 0
@@ -61,6 +65,8 @@ enum rdm_cm_kind {
 	RDM_CM_BUSY,
 	RDM_CM_CHECK,
 	RDM_CM_STATUS,
+	RDM_CM_MOVED,
+	RDM_CM_GONE,
 };
 
 struct rdm_cm_msg {

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "rdm/cm.h"
+#include "rdm/inbox.h"
 #include "rdm/ring.h"
 #include "rdm/wait.h"
 
@@ -388,6 +389,8 @@ static void watch_wire(struct rdm_cq *cq, const struct rdm_wire *wire)
 	if (added < n)
 		goto out;
 	atomic_store(&domain->watcher, cq);
+	if (!former)
+		rdm_inbox_watch(domain, false);
 	while (former && n--)
 		epoll_ctl(former->epfd, EPOLL_CTL_DEL, fd[n], NULL);
 out:
@@ -407,6 +410,8 @@ static void unwatch_wire(struct rdm_cq *cq)
 		dofi_list_each(pos, &domain->cqs)
 			rdm_cq_wake(dofi_container(pos, struct rdm_cq, link));
 	}
+	if (dofi_list_empty(&domain->cqs))
+		rdm_inbox_watch(domain, true);
 	rdm_unlock(&domain->watch_lock);
 }
 

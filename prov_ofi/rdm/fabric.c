@@ -6,7 +6,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "rdm/rdm.h"
+#include "rdm/inbox.h"
 
 int rdm_getinfo(struct dofi_fab *fab, struct fi_info **info)
 {
@@ -142,6 +142,7 @@ static int domain_close(struct fid *fid)
 
 	if (atomic_load(&domain->eps))
 		return -FI_EBUSY;
+	rdm_inbox_close(domain);
 	if (domain->fabric->wire->domain_close)
 		domain->fabric->wire->domain_close(domain);
 	dofi_key_map_free(&domain->mrs);
@@ -206,9 +207,12 @@ int rdm_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_dom
 	dofi_list_init(&domain->cqs);
 	dofi_list_init(&domain->ep_list);
 	choose_port(domain);
-	if (domain->fabric->wire->domain_open)
+	if (domain->fabric->wire->tell)
+		ret = rdm_inbox_open(domain);
+	if (!ret && domain->fabric->wire->domain_open)
 		ret = domain->fabric->wire->domain_open(domain);
 	if (ret) {
+		rdm_inbox_close(domain);
 		pthread_rwlock_destroy(&domain->mr_lock);
 		pthread_mutex_destroy(&domain->wire_lock);
 		free(domain);

@@ -77,12 +77,14 @@ void pair_attach(struct pair_conn *conn, struct pair *pair)
 	rdm_lock(&ep->lock);
 	conn->pair = pair;
 	rdm_unlock(&ep->lock);
-	if (conn->active)
-		pair_control(conn, PAIR_ATTACH, pair_mark(conn->index, conn->generation), 0);
-	else
+	if (conn->active) {
+		pair_say(pair, PAIR_ATTACH, pair_mark(conn->peer_index, conn->peer_generation),
+			 pair_mark(conn->index, conn->generation), 0, NULL, 0);
+	} else {
 		dofi_list_append(&pair->conns, &conn->link);
-	if (!conn->active)
 		pair_revoke(pair->net, NULL, pair->name);
+		pair_cm_attached(conn);
+	}
 	pair_touch(conn);
 	if (ep->rx_cq)
 		rdm_cq_wake(ep->rx_cq);
@@ -295,6 +297,15 @@ const struct rdm_wire rdm_wire_pair = {
 	.offer = pair_offer,
 	.adopt = pair_adopt,
 	.close = pair_conn_close,
+	.route = pair_route,
+	.route_peer = pair_route_peer,
+	.route_of = pair_route_of,
+	.learn = pair_learn,
+	.unlearn = pair_unlearn,
+	.tell = pair_tell,
+	.told = pair_told,
+	.owner = pair_owner,
+	.check_hosts = pair_check_hosts,
 	.finish = pair_finish,
 	.finished = pair_finished,
 	.drained = pair_drained,

@@ -17,6 +17,9 @@
  *   PAIR_WANT_BULK  from the side that connected: it has long data to send
  *   PAIR_BULK     from the other side: value and total are a token, with which the side that
  *                 connected makes a bulk endpoint (pair_bulk.c)
+ *   PAIR_CM_REQUEST, PAIR_CM_MESSAGE  the payload is a message of cm_wire.h; value: index and generation at
+ *                 the sender, 0: none. A request has no receiver, and the service point's port in
+ *                 `total`; a message's mark may be 0, too (pair_cm.c)
  *   PAIR_CREDIT   value: bytes of packets of both channels that the receiver has consumed since the
  *                 connection began (requests in the upper half); total: packets of requests
  *
@@ -39,7 +42,7 @@
  * and indexes (the offer), and the passive side grants a token, without which its listener rejects
  * libfabric connections. An offer, numbers big-endian:
  *
- *   byte  0  u8   version, 2
+ *   byte  0  u8   version, 3
  *         1  u8   zero
  *         2  u16  port of the adapter's listener at the address where the request came in
  *         4  u32  window
@@ -51,7 +54,7 @@
  * The data of fi_connect and fi_accept, numbers big-endian:
  *
  *   byte  0  u32  PAIR_MAGIC
- *         4  u32  version, 2
+ *         4  u32  version, 3
  *         8  u32  index of the pair at the sender, u32 zero
  *        16  u64  key: leads the messages to the sender
  *        24  u8[16]  the sender's random name
@@ -68,7 +71,7 @@
 
 #include "rdm/rdm.h"
 
-#define PAIR_VERSION 2
+#define PAIR_VERSION 3
 #define PAIR_MAGIC 0x44415450u	/* "DATP" */
 #define PAIR_NAME 16
 #define PAIR_OFFER 48
@@ -97,7 +100,8 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 #define PAIR_BULKS 64
 #define PAIR_TRANSFERS 16
 
-enum { PAIR_ATTACH = 0x80, PAIR_CREDIT, PAIR_WANT_BULK, PAIR_BULK };
+enum { PAIR_ATTACH = 0x80, PAIR_CREDIT, PAIR_WANT_BULK, PAIR_BULK, PAIR_CM_REQUEST,
+       PAIR_CM_MESSAGE };
 
 struct pair_head {
 	uint32_t index;			/* of the pair at the receiver */
@@ -139,12 +143,18 @@ struct pair {
 	struct pair_net *net;
 	struct dofi_list link;		/* net->pairs; net->lock */
 	struct fid_ep *ep;
+	int fd;				/* its socket (pair_sock.c); -1: not known */
 	enum pair_state state;		/* net->lock and pair->lock to write */
 	uint8_t name[PAIR_NAME];	/* of the peer's adapter */
 	uint32_t index;			/* ours: leads the messages that we receive, */
 	uint64_t key;
 	struct pair_head head;		/* those that we send */
 	struct dofi_list conns;		/* net->lock */
+	/* pair_cm.c; net->lock */
+	uint32_t serial;		/* no former pair of this index has had it */
+	union dofi_addr local, peer;	/* hosts; no address: not known */
+	union dofi_addr *points;	/* service points to which it leads */
+	uint32_t n_points;
 
 	pthread_mutex_t lock;
 	struct pair_buf *open;		/* collects packets; NULL: none since the last message */
@@ -164,6 +174,7 @@ struct pair_bulk {
 	struct pair_conn *conn;		/* NULL: closed */
 	struct dofi_list link;		/* net->bulks */
 	struct fid_ep *ep;
+	int fd;
 	enum pair_state state;
 	_Atomic uint32_t users;		/* the connection, and transfers that libfabric has */
 };
@@ -255,6 +266,7 @@ struct pair_net {
 	struct dofi_list pairs, unused, tokens, bulks;
 	uint32_t n_bulks;
 	struct pair **pair_table;
+	uint32_t serial;		/* of the last pair */
 	uint32_t n_pairs, pairs_room;
 	struct pair_conn **conns;
 	uint32_t n_conns, conns_room;
@@ -320,13 +332,26 @@ int pair_dial(struct pair_net *net, const union dofi_addr *to, const uint8_t *to
 void pair_read_eq(struct pair_net *net);
 /* Its connections end, each by itself. */
 void pair_break(struct pair *pair, int err);
+/* Ends the pairs whose hosts have gone. */
+void pair_check_hosts(struct rdm_domain *domain);
 void pair_free_all(struct pair_net *net);
+
+/* pair_sock.c: the socket of an endpoint that is connected, or -1; release: before the endpoint is
+ * closed. */
+int pair_sock_claim(struct fid_ep *ep);
+void pair_sock_release(int *fd);
+/* Has the peer's host answered nothing for too long? */
+bool pair_sock_is_dead(int fd);
 
 /* pair_send.c */
 /* Room for a packet with `want` bytes of payload; ep->lock held. *room: bytes. */
 struct rdm_frame *pair_reserve(struct rdm_ep *ep, int channel, size_t want, size_t *room);
 void pair_commit(struct rdm_ep *ep, int channel, struct rdm_frame *frame);
 void pair_unreserve(struct rdm_ep *ep);
+/* A packet without regard to credits, to the connection of that mark. It leaves with the next
+ * flush. False: no memory. */
+bool pair_say(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value, uint64_t total,
+	      const void *data, size_t len);
 /* A control packet. */
 void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t total);
 /* Sends what has been collected; `all`: credits and acknowledgements, too. */
@@ -373,6 +398,21 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t len, int err,
 			 struct rdm_sink *sink);
 void pair_transfers_free(struct pair_net *net);
+
+/* pair_cm.c; net->lock held */
+void pair_cm_received(struct pair *pair, const struct rdm_frame *f);
+void pair_cm_attached(struct pair_conn *conn);
+void pair_cm_lost(struct pair *pair);
+/* and the transport's operations */
+uint64_t pair_route(struct rdm_domain *domain, const union dofi_addr *to, union dofi_addr *local);
+void pair_route_peer(struct rdm_domain *domain, uint64_t route, union dofi_addr *peer);
+uint64_t pair_route_of(struct rdm_ep *ep);
+void pair_learn(struct rdm_ep *ep, const union dofi_addr *to, const union dofi_addr *local);
+void pair_unlearn(struct rdm_domain *domain, uint64_t route, const union dofi_addr *to);
+bool pair_tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uint64_t to,
+	       uint16_t port, const uint8_t *msg, size_t len);
+void pair_told(struct rdm_domain *domain);
+struct rdm_ep *pair_owner(struct rdm_domain *domain, uint64_t mark);
 
 /* pair.c; net->lock held */
 void pair_attach(struct pair_conn *conn, struct pair *pair);

@@ -62,6 +62,7 @@ static struct pair_bulk *bulk_new(struct pair_conn *conn)
 	if (!bulk)
 		return NULL;
 	bulk->net = net;
+	bulk->fd = -1;
 	bulk->conn = conn;
 	atomic_init(&bulk->users, 1);
 	dofi_list_append(&net->bulks, &bulk->link);
@@ -91,6 +92,7 @@ void pair_bulk_close(struct pair_conn *conn)
 	if (!bulk)
 		return;
 	net = bulk->net;
+	pair_sock_release(&bulk->fd);
 	if (bulk->ep)
 		fi_close(&bulk->ep->fid);
 	bulk->ep = NULL;
@@ -130,6 +132,7 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 			continue;
 		if (event == FI_CONNECTED && bulk->state == PAIR_CONNECTING) {
 			bulk->state = PAIR_UP;
+			bulk->fd = pair_sock_claim(bulk->ep);
 			net->connecting--;
 			dofi_log(DOFI_LOG_DEBUG, "a bulk endpoint is up");
 		} else if (event != FI_CONNECTED) {

@@ -15,18 +15,27 @@
 /* A table of that many pairs would be absurd. */
 #define PAIRS_MAX (1u << 16)
 
+static void pair_close_ep(struct pair *pair)
+{
+	if (!pair->ep)
+		return;
+	pair_sock_release(&pair->fd);
+	fi_close(&pair->ep->fid);
+	pair->ep = NULL;
+}
+
 static void pair_free(struct pair *pair)
 {
 	struct pair_net *net = pair->net;
 
-	if (pair->ep)
-		fi_close(&pair->ep->fid);
+	pair_close_ep(pair);
 	net->connecting -= pair->state == PAIR_CONNECTING;
 	net->pair_table[pair->index] = NULL;
 	rdm_lock(&net->leaf);
 	dofi_list_remove(&pair->dirty);
 	rdm_unlock(&net->leaf);
 	dofi_list_remove(&pair->link);
+	free(pair->points);
 	free(pair->open);
 	while (pair->waiting) {
 		struct pair_buf *buf = pair->waiting;
@@ -73,7 +82,9 @@ static struct pair *pair_new(struct pair_net *net, const uint8_t *name)
 		return NULL;
 	}
 	pair->net = net;
+	pair->fd = -1;
 	pair->index = (uint32_t)place;
+	pair->serial = ++net->serial ? net->serial : ++net->serial;
 	memcpy(pair->name, name, PAIR_NAME);
 	pthread_mutex_init(&pair->lock, NULL);
 	pair->waiting_end = &pair->waiting;
@@ -289,6 +300,8 @@ static int pair_admit(struct pair_net *net, struct fi_info *info, const uint8_t 
 
 	if (!pair)
 		return -FI_ENOMEM;
+	if (info->dest_addr && info->dest_addrlen <= sizeof(pair->peer))
+		memcpy(&pair->peer, info->dest_addr, info->dest_addrlen);
 	pair_take_param(pair, param, PAIR_PARAM);
 	pair_param(net, pair->index, pair->key, NULL, answer);
 	ret = pair_make_ep(pair, info);
@@ -333,6 +346,7 @@ static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool ac
 		return;
 	pthread_mutex_lock(&pair->lock);
 	pair->state = PAIR_UP;
+	pair->fd = pair_sock_claim(pair->ep);
 	pthread_mutex_unlock(&pair->lock);
 	pair->net->connecting--;
 	dofi_list_each(pos, &pair->conns)
@@ -359,6 +373,22 @@ void pair_break(struct pair *pair, int err)
 		rdm_ep_broken(conn->ep, err);
 		pair_touch(conn);
 	}
+	pair_cm_lost(pair);
+}
+
+void pair_check_hosts(struct rdm_domain *domain)
+{
+	struct pair_net *net = pair_net_of(domain);
+	struct dofi_list *pos;
+
+	pthread_mutex_lock(&net->lock);
+	dofi_list_each(pos, &net->pairs) {
+		struct pair *pair = dofi_container(pos, struct pair, link);
+
+		if (pair->state == PAIR_UP && pair_sock_is_dead(pair->fd))
+			pair_break(pair, FI_ETIMEDOUT);
+	}
+	pthread_mutex_unlock(&net->lock);
 }
 
 static struct pair *pair_of(struct pair_net *net, struct fid *fid)
@@ -405,9 +435,7 @@ static void pair_reap(struct pair_net *net)
 		left = true;
 		if (!dofi_list_empty(&pair->conns))
 			continue;
-		if (pair->ep)
-			fi_close(&pair->ep->fid);
-		pair->ep = NULL;
+		pair_close_ep(pair);
 		if (!pair->in_flight)
 			pair_free(pair);
 	}

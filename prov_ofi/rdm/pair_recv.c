@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "rdm/cm_wire.h"
 #include "rdm/pair.h"
 
 #define BATCH 16
@@ -272,6 +273,13 @@ static struct pair_conn *pair_find(struct pair_net *net, const struct rdm_frame 
 	return conn->ep && conn->generation == mark >> 32 ? conn : NULL;
 }
 
+static uint32_t pair_payload_most(uint8_t kind)
+{
+	if (kind == PAIR_CM_REQUEST || kind == PAIR_CM_MESSAGE)
+		return RDM_CM_MAX;
+	return kind < PAIR_ATTACH ? PAIR_PAYLOAD : 0;
+}
+
 /* Length and numbers of the packet at `at`; 0: it makes no sense. */
 static uint32_t pair_check(uint8_t *at, const uint8_t *end)
 {
@@ -280,8 +288,7 @@ static uint32_t pair_check(uint8_t *at, const uint8_t *end)
 	if ((size_t)(end - at) < HDR)
 		return 0;
 	f->len = le32toh(f->len);
-	if (f->len > PAIR_PAYLOAD || (f->kind >= PAIR_ATTACH && f->len) ||
-	    (size_t)(end - at) < packet_size(f))
+	if (f->len > pair_payload_most(f->kind) || (size_t)(end - at) < packet_size(f))
 		return 0;
 	if (f->kind < PAIR_ATTACH) {
 		f->key = le32toh(f->key);
@@ -310,7 +317,9 @@ static void pair_take_message(struct pair_net *net, struct pair *pair, uint8_t *
 		const struct rdm_frame *f = (const void *)at;
 		struct pair_conn *conn = pair_find(net, f);
 
-		if (conn && f->kind == PAIR_ATTACH)
+		if (f->kind == PAIR_CM_REQUEST || f->kind == PAIR_CM_MESSAGE)
+			pair_cm_received(pair, f);
+		else if (conn && f->kind == PAIR_ATTACH)
 			pair_take_attach(pair, conn, f);
 		else if (conn && conn->pair == pair && f->kind == PAIR_CREDIT)
 			pair_take_credit(conn, f, sink);

@@ -322,18 +322,38 @@ void pair_unreserve(struct rdm_ep *ep)
 	pthread_mutex_unlock(&pair->lock);
 }
 
-void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t total)
+bool pair_say(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value, uint64_t total,
+	      const void *data, size_t len)
 {
-	struct pair *pair = conn->pair;
+	struct rdm_frame f = { .mark = htole64(mark), .len = htole32((uint32_t)len),
+			       .total = htole64(total), .value = htole64(value), .kind = kind };
+	uint32_t size = HDR + pair_padded((uint32_t)len);
 	uint8_t *at;
 
 	pthread_mutex_lock(&pair->lock);
-	at = pair_room(pair, HDR, true);
+	at = pair->state == PAIR_UP ? pair_room(pair, size, true) : NULL;
 	if (at) {
-		pair_put_control(conn, at, kind, value, total);
+		memset(at + size - 8, 0, 8);
+		memcpy(at, &f, sizeof(f));
+		if (len)
+			memcpy(at + sizeof(f), data, len);
+		pair->open->len += size;
 		pair->urgent = true;
-		pair_flush(pair, false);
+		pair_mark_dirty(pair);
 	}
+	pthread_mutex_unlock(&pair->lock);
+	return at;
+}
+
+void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t total)
+{
+	struct pair *pair = conn->pair;
+
+	if (!pair_say(pair, kind, pair_mark(conn->peer_index, conn->peer_generation), value, total,
+		      NULL, 0))
+		return;
+	pthread_mutex_lock(&pair->lock);
+	pair_flush(pair, false);
 	pthread_mutex_unlock(&pair->lock);
 }
 

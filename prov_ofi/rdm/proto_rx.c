@@ -30,6 +30,8 @@ static void cut(struct rdm_ep *ep)
 	ep->cut = true;
 	if (ep->sock >= 0)
 		shutdown(ep->sock, SHUT_RDWR);
+	else if (ep->wire->tell)
+		rdm_ep_settled(ep);
 }
 
 void rdm_ep_fail(struct rdm_ep *ep, const char *why)

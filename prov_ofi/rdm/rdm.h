@@ -22,7 +22,8 @@
  *   cq->poll    who polls: the list of the queue's endpoints
  *   ep->lock    one connection: what is sent and received
  *   domain->mr_lock (read), srx->lock, domain->wire_lock
- *   cq->lock, eq->event_lock, domain->watch_lock    nothing is taken under them
+ *   domain->watch_lock
+ *   cq->lock, eq->event_lock, the inbox's    nothing is taken under them
  */
 #ifndef DOFI_RDM_H
 #define DOFI_RDM_H
@@ -48,6 +49,7 @@
 
 struct rdm_ep;
 struct rdm_wire;
+struct rdm_inbox;
 
 struct rdm_fabric {
 	struct fid_fabric fid;
@@ -91,6 +93,7 @@ struct rdm_domain {
 	struct dofi_list ep_list;	/* all endpoints; mr_lock */
 	pthread_mutex_t wire_lock;
 	void *wire;			/* the wire's own: struct of wire_fab.c, or NULL */
+	struct rdm_inbox *inbox;	/* of a wire that carries the handshake (inbox.h) */
 	struct rdm_lock watch_lock;
 	struct dofi_list cqs;		/* watch_lock */
 	/* The one that has wait_fds in its epfd; watch_lock to write. */
@@ -393,6 +396,28 @@ struct rdm_wire {
 	 * nothing more come? (died: the socket ended without a last message, or nobody has it) */
 	void (*finished)(struct rdm_ep *ep, const uint8_t *in, size_t len);
 	bool (*drained)(struct rdm_ep *ep, bool died);
+
+	/* The handshake without a socket (cm_route.c); NULL: this wire has none, the next ones neither.
+	 * A route is a number, not 0, of a connection of the wire's own to another adapter. All but
+	 * owner with eq->lock held. route: one to that service point, and our address on it; 0: there
+	 * is none. route_peer: the peer's address. route_of: the one that ep is attached to; 0: none.
+	 * learn: the route that ep uses leads to that service point; unlearn: it does not. */
+	uint64_t (*route)(struct rdm_domain *domain, const union dofi_addr *to,
+			  union dofi_addr *local);
+	void (*route_peer)(struct rdm_domain *domain, uint64_t route, union dofi_addr *peer);
+	uint64_t (*route_of)(struct rdm_ep *ep);
+	void (*learn)(struct rdm_ep *ep, const union dofi_addr *to, const union dofi_addr *local);
+	void (*unlearn)(struct rdm_domain *domain, uint64_t route, const union dofi_addr *to);
+	/* Sends a message of ep (NULL: of none) to the connection `to` there, 0: to that of ep. With
+	 * a port it is a request for that service point. False: the route has gone. It leaves with
+	 * `told` at the latest. */
+	bool (*tell)(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uint64_t to,
+		     uint16_t port, const uint8_t *msg, size_t len);
+	void (*told)(struct rdm_domain *domain);
+	/* The endpoint of a connection here; NULL: it has gone. */
+	struct rdm_ep *(*owner)(struct rdm_domain *domain, uint64_t mark);
+	/* Now and then: ends the routes to hosts that have vanished. */
+	void (*check_hosts)(struct rdm_domain *domain);
 
 	/* Frames. reserve: room for a frame with up to `want` bytes of payload, or NULL; *room says
 	 * how many there are (at least RDM_PAYLOAD_LEAST if so many are wanted). commit: it is

@@ -63,6 +63,11 @@ bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *e, struct rdm_recv *out)
 }
 
 /* Nobody sleeps. */
+void rdm_ep_settled(struct rdm_ep *e)
+{
+	MUST(e == &ep);
+}
+
 void rdm_cq_wake(struct rdm_cq *cq)
 {
 	MUST(cq == &rx_cq || cq == &tx_cq);

@@ -30,6 +30,9 @@ test_rdm_test_rdm_SOURCES = \
 	prov_ofi/netif.c prov_ofi/netif.h \
 	prov_ofi/rdm/cm.c prov_ofi/rdm/cm.h prov_ofi/rdm/cm_int.h \
 	prov_ofi/rdm/cm_conn.c \
+	prov_ofi/rdm/cm_dial.c \
+	prov_ofi/rdm/cm_route.c \
+	prov_ofi/rdm/inbox.c prov_ofi/rdm/inbox.h \
 	prov_ofi/rdm/cm_end.c \
 	prov_ofi/rdm/cm_listen.c \
 	prov_ofi/rdm/cm_prove.c \

@@ -25,6 +25,9 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/netif.c \
 	prov_ofi/rdm/cm.c \
 	prov_ofi/rdm/cm_conn.c \
+	prov_ofi/rdm/cm_dial.c \
+	prov_ofi/rdm/cm_route.c \
+	prov_ofi/rdm/inbox.c prov_ofi/rdm/inbox.h \
 	prov_ofi/rdm/cm_end.c \
 	prov_ofi/rdm/cm_listen.c \
 	prov_ofi/rdm/cm_prove.c \

@@ -174,7 +174,7 @@ static void noise(const void *row)
 		 * request. */
 		while (n--)
 			buf[rand_r(&seed) % 5] ^= (uint8_t)(1 + rand_r(&seed) % 255);
-		if (!memcmp(buf, "RDMC\3", 5))
+		if (!memcmp(buf, "RDMC\4", 5))
 			buf[0] = 'r';
 		send(fd, buf, len, MSG_NOSIGNAL);
 		shown_out(&t, fd, !memcmp(buf, "RDMC", 4));
@@ -484,12 +484,12 @@ static void wrong_answers(const void *row)
 		int err;
 	} answers[] = {
 		{ "HTTP/1.1 400 Bad Request\r\n\r\n....", 32, EPROTO },
-		{ "RDMC\4...........................", 32, EPROTONOSUPPORT },
-		{ "RDMC\3\1\7\0\0\0\0\0\0\1\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
-		{ "RDMC\3\2\115\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
-		{ "RDMC\3\2\7\0\0\377\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EBADMSG },
-		{ "RDMC\3\4\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
-		{ "RDMC\3\2", 6, ECONNRESET },
+		{ "RDMC\377...........................", 32, EPROTONOSUPPORT },
+		{ "RDMC\4\1\7\0\0\0\0\0\0\1\4\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
+		{ "RDMC\4\2\115\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
+		{ "RDMC\4\2\7\0\0\377\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EBADMSG },
+		{ "RDMC\4\4\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, EPROTO },
+		{ "RDMC\4\2", 6, ECONNRESET },
 		{ "", 0, ECONNRESET },
 	};
 	const struct sort *sort = row;

@@ -144,7 +144,7 @@ TEST(rdm_wire, reader_notices_at_once)
 	ASSERT_EQ(rdm_cm_reader_took(&r, 1, false), -EPROTO);
 	memset(&r, 0, sizeof(r));
 	ASSERT_EQ(rdm_cm_reader_took(&r, 1, false), -EPROTO);
-	memcpy(r.buf, "RDMC\4", 5);
+	memcpy(r.buf, "RDMC\377", 5);
 	r.have = 0;
 	ASSERT_EQ(rdm_cm_reader_took(&r, 4, false), 0);
 	ASSERT_EQ(rdm_cm_reader_took(&r, 1, false), -EPROTONOSUPPORT);

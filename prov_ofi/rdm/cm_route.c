@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections whose handshake takes a route: a connection of the transport's own instead of a socket.
+ *
+ * The first connection between two adapters is made over a socket. Once the transport has attached
+ * it, the passive side says so (MOVED) and both close the socket; what is left to say (BYE) takes
+ * the route, and so does every later handshake for the same service point. A peer that does not
+ * have the service point any more, or a connection that is not there, is told by GONE; the client
+ * of a request then tries a socket.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include "base/forkfd.h"
+#include "base/log.h"
+#include "rdm/cm_int.h"
+#include "rdm/inbox.h"
+
+/* Items of one round, so that others get the lock. */
+#define ROUND 256
+/* Requests that have come by routes and are not decided. */
+#define ROUTED_MOST 16384
+
+/* To the peer of ep, or of the number `to`. */
+static void tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uint64_t to,
+		 enum rdm_cm_kind kind)
+{
+	const struct rdm_wire *wire = domain->fabric->wire;
+	struct rdm_cm_msg msg = { .kind = kind, .wire = wire->id };
+	uint8_t buf[RDM_CM_MAX];
+
+	wire->tell(domain, ep, route, to, 0, buf, rdm_cm_build(buf, &msg));
+}
+
+/* The message in conn->out. 1 or negative, like rdm_cm_send. */
+int rdm_cm_tell(struct rdm_cm_conn *conn)
+{
+	const struct rdm_wire *wire = conn->wire;
+	bool request = conn->step == RDM_CM_ASKING;
+
+	if (conn->out_done == conn->out_len)
+		return 1;
+	if (!wire->tell(conn->domain, conn->ep, conn->route, conn->peer_mark,
+			request ? dofi_addr_port(&conn->peer.sa) : 0, conn->out, conn->out_len))
+		return -ECONNRESET;
+	conn->out_done = conn->out_len;
+	if (!conn->cm->busy)
+		wire->told(conn->domain);
+	return 1;
+}
+
+void rdm_cm_tell_gone(struct rdm_cm_conn *conn)
+{
+	bool given = conn->step == RDM_CM_GIVEN;
+
+	if (!conn->route || conn->gone || (conn->step != RDM_CM_ASKING && !given))
+		return;
+	tell(conn->domain, conn->ep, conn->route, given ? conn->peer_mark : 0, RDM_CM_GONE);
+	if (!conn->cm->busy)
+		conn->wire->told(conn->domain);
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static struct rdm_pep *service_point(struct rdm_cm *cm, const struct rdm_wire *wire, uint16_t port,
+				     const union dofi_addr *to)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &cm->listeners) {
+		struct rdm_cm_listener *l = dofi_container(pos, struct rdm_cm_listener, link);
+
+		if (l->wire == wire && dofi_addr_port(&l->addr.sa) == port &&
+		    (dofi_addr_is_any(&l->addr) || dofi_addr_same_host(&l->addr.sa, &to->sa)))
+			return l->pep;
+	}
+	return NULL;
+}
+
+static void take_request(struct rdm_cm *cm, struct rdm_domain *domain, const struct rdm_item *item)
+{
+	const struct rdm_wire *wire = domain->fabric->wire;
+	struct rdm_cm_conn *conn;
+	struct rdm_cm_msg msg;
+	struct rdm_pep *pep;
+
+	if (rdm_cm_parse(item->data, item->len, &msg) || msg.kind != RDM_CM_REQUEST || msg.has_fd ||
+	    msg.sealed || msg.wire != wire->id) {
+		dofi_log(DOFI_LOG_WARN, "dropped a malformed connection request of a peer");
+		return;
+	}
+	pep = service_point(cm, wire, item->port, &msg.to);
+	if (!pep) {
+		tell(domain, NULL, item->route, item->from, RDM_CM_GONE);
+		return;
+	}
+	conn = cm->n_routed < ROUTED_MOST ? rdm_cm_conn_new(cm, -1, wire, RDM_CM_HALF) : NULL;
+	if (!conn) {
+		tell(domain, NULL, item->route, item->from, RDM_CM_BUSY);
+		return;
+	}
+	cm->n_routed++;
+	conn->routed = true;
+	conn->pep = pep;
+	conn->domain = domain;
+	conn->route = item->route;
+	conn->peer_mark = item->from;
+	conn->local = msg.to;
+	dofi_addr_set_port(&conn->local.sa, item->port);
+	wire->route_peer(domain, item->route, &conn->peer);
+	dofi_addr_set_port(&conn->peer.sa, msg.port);
+	memcpy(conn->in.buf, item->data, item->len);
+	conn->in.have = item->len;
+	rdm_cm_give(conn, &msg);
+}
+
+/* The client of a request that is not decided has gone. */
+static void forget_request(struct rdm_cm *cm, const struct rdm_item *item)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &cm->conns) {
+		struct rdm_cm_conn *conn = dofi_container(pos, struct rdm_cm_conn, link);
+
+		if (conn->step == RDM_CM_GIVEN && conn->route == item->route &&
+		    conn->peer_mark == item->from)
+			conn->gone = true;
+	}
+}
+
+/* ---------------------------------------------------------------- messages */
+
+static void end(struct rdm_cm_conn *conn, bool bye)
+{
+	conn->over = true;
+	conn->bye = bye;
+	rdm_cm_peer_end(conn);
+}
+
+static void take_for(struct rdm_cm_conn *conn, const struct rdm_item *item,
+		     const struct rdm_cm_msg *msg)
+{
+	bool ends = msg->kind == RDM_CM_BYE || msg->kind == RDM_CM_GONE;
+
+	/* BYE may overtake the word that the socket is not used any more. */
+	if (conn->step == RDM_CM_LIVE && ends && !conn->over) {
+		rdm_lock(&conn->ep->lock);
+		memcpy(conn->in.buf, item->data, item->len);
+		conn->in.have = item->len;
+		rdm_unlock(&conn->ep->lock);
+		end(conn, msg->kind == RDM_CM_BYE);
+	} else if (conn->step == RDM_CM_ASKING && conn->route == item->route) {
+		memcpy(conn->in.buf, item->data, item->len);
+		conn->in.have = item->len;
+		if (msg->kind == RDM_CM_GONE)
+			conn->wire->unlearn(conn->domain, conn->route, &conn->peer);
+		rdm_cm_take_answer(conn, msg->kind == RDM_CM_BUSY || msg->kind == RDM_CM_GONE);
+	}
+}
+
+static void take_message(struct rdm_cm *cm, struct rdm_domain *domain, const struct rdm_item *item)
+{
+	const struct rdm_wire *wire = domain->fabric->wire;
+	struct rdm_ep *ep = wire->owner(domain, item->to);
+	struct rdm_cm_msg msg;
+
+	if (rdm_cm_parse(item->data, item->len, &msg) || msg.has_fd || msg.sealed) {
+		dofi_log(DOFI_LOG_WARN, "dropped a malformed message of a peer");
+		return;
+	}
+	if (!item->to && msg.kind == RDM_CM_GONE)
+		forget_request(cm, item);
+	else if (ep && ep->cm && ep->eq->cm == cm)
+		take_for(ep->cm, item, &msg);
+	else if (msg.kind == RDM_CM_ACCEPT)
+		tell(domain, NULL, item->route, item->from, RDM_CM_GONE);
+}
+
+/* ---------------------------------------------------------------- from the socket to the route */
+
+static void use_route(struct rdm_cm_conn *conn, uint64_t route)
+{
+	struct rdm_ep *ep = conn->ep;
+
+	conn->route = route;
+	conn->domain = ep->domain;
+	rdm_lock(&ep->lock);
+	ep->sock = -1;
+	rdm_unlock(&ep->lock);
+}
+
+/* The passive side's endpoint has been attached. */
+static void take_attached(struct rdm_cm *cm, struct rdm_domain *domain,
+			  const struct rdm_item *item)
+{
+	struct rdm_ep *ep = domain->fabric->wire->owner(domain, item->to);
+	struct rdm_cm_conn *conn = ep && ep->eq->cm == cm ? ep->cm : NULL;
+	struct rdm_cm_msg msg;
+
+	if (!conn || conn->step != RDM_CM_LIVE || conn->fd < 0 || conn->route || conn->over)
+		return;
+	msg = (struct rdm_cm_msg){ .kind = RDM_CM_MOVED, .wire = conn->wire->id };
+	/* A part of a message would make what follows unreadable. */
+	if (!rdm_cm_pack(conn, &msg) || rdm_cm_send(conn) <= 0)
+		shutdown(conn->fd, SHUT_RDWR);
+	else
+		use_route(conn, item->route);
+}
+
+bool rdm_cm_take_moved(struct rdm_cm_conn *conn)
+{
+	uint64_t route = conn->wire->tell ? conn->wire->route_of(conn->ep) : 0;
+
+	if (!route || !conn->active || conn->route)
+		return false;
+	use_route(conn, route);
+	rdm_cm_close_socket(conn);
+	return true;
+}
+
+/* ---------------------------------------------------------------- the end of a route */
+
+static void lose(struct rdm_cm *cm, uint64_t route)
+{
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &cm->conns) {
+		struct rdm_cm_conn *conn = dofi_container(pos, struct rdm_cm_conn, link);
+
+		if (conn->route != route)
+			continue;
+		if (conn->step == RDM_CM_GIVEN)
+			conn->gone = true;
+		else if (conn->step == RDM_CM_LIVE)
+			end(conn, false);
+		else if (conn->step == RDM_CM_ASKING)
+			rdm_cm_take_answer(conn, true);
+	}
+}
+
+/* The connection cannot go on, and has no socket that would tell. */
+void rdm_cm_cut_routed(struct rdm_cm_conn *conn)
+{
+	if (conn->step != RDM_CM_LIVE || !conn->route || conn->over)
+		return;
+	tell(conn->domain, conn->ep, conn->route, 0, RDM_CM_GONE);
+	end(conn, false);
+}
+
+void rdm_cm_take_items(struct rdm_cm *cm, struct rdm_domain *domain)
+{
+	struct rdm_item *item;
+
+	for (int i = 0; i < ROUND && (item = rdm_inbox_take(domain)); i++) {
+		switch (item->kind) {
+		case RDM_ITEM_REQUEST:
+			take_request(cm, domain, item);
+			break;
+		case RDM_ITEM_MESSAGE:
+			take_message(cm, domain, item);
+			break;
+		case RDM_ITEM_ATTACHED:
+			take_attached(cm, domain, item);
+			break;
+		case RDM_ITEM_LOST:
+			lose(cm, item->route);
+			break;
+		}
+		free(item);
+	}
+	domain->fabric->wire->told(domain);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The TCP socket below an endpoint of libfabric's, found by its addresses, for what libfabric's tcp
+ * leaves out: keep-alive, which finds a host that has vanished, and children, which must not hold
+ * the connections of a process that is killed. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/forkfd.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "rdm/pair.h"
+#include "tcpfd.h"
+
+static bool same_end(const union dofi_addr *a, const union dofi_addr *b)
+{
+	return dofi_addr_port(&a->sa) == dofi_addr_port(&b->sa) &&
+	       dofi_addr_same_host(&a->sa, &b->sa);
+}
+
+static bool is_between(int fd, const union dofi_addr *local, const union dofi_addr *peer)
+{
+	union dofi_addr addr;
+	socklen_t len = sizeof(addr);
+
+	if (dofi_forkfd_is(fd) || getsockname(fd, &addr.sa, &len) ||
+	    (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6) ||
+	    !same_end(&addr, local))
+		return false;
+	len = sizeof(addr);
+	return !getpeername(fd, &addr.sa, &len) && same_end(&addr, peer);
+}
+
+static int find(const union dofi_addr *local, const union dofi_addr *peer)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	int found = -1;
+
+	while (dir && found < 0 && (entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && fd != dirfd(dir) && is_between(fd, local, peer))
+			found = fd;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+int pair_sock_claim(struct fid_ep *ep)
+{
+	union dofi_addr local, peer;
+	size_t local_len = sizeof(local), peer_len = sizeof(peer);
+	int fd = -1;
+
+	memset(&local, 0, sizeof(local));
+	memset(&peer, 0, sizeof(peer));
+	if (!fi_getname(&ep->fid, &local, &local_len) && !fi_getpeer(ep, &peer, &peer_len))
+		fd = find(&local, &peer);
+	if (fd < 0 || !dofi_forkfd_claim(fd)) {
+		dofi_log(DOFI_LOG_DEBUG, "the socket of an endpoint was not found");
+		return -1;
+	}
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), true);
+	return fd;
+}
+
+/* Keep-alive is silent while data is under way, and the kernel repeats that for a quarter of an hour.
+ * The kernel of a process that is stopped, or takes nothing, still answers. */
+bool pair_sock_is_dead(int fd)
+{
+	long limit = 2000 * dofi_param(DOFI_NUM_KEEPALIVE_S);
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (fd < 0 || !limit || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	return (info.tcpi_retransmits || info.tcpi_probes > 1) &&
+	       (long)info.tcpi_last_ack_recv > limit;
+}
+
+void pair_sock_release(int *fd)
+{
+	dofi_forkfd_forget(*fd);
+	*fd = -1;
+}
