@@ -5,6 +5,7 @@
  * breaks the rules of its connection breaks that connection. A packet for a connection that has
  * been closed is dropped. */
 #include <endian.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -481,15 +482,17 @@ unsigned int pair_poll(struct pair_net *net, struct rdm_sink *sink)
 	return got;
 }
 
-/* A thread that finds the lock taken leaves the look to its holder. */
+/* A thread that finds the lock taken leaves the look to its holder, and the CPU, which the holder
+ * may be waiting for. */
 void pair_progress(struct rdm_domain *domain, struct rdm_sink *sink)
 {
 	struct pair_net *net = pair_net_of(domain);
 
-	DOFI_NO_CANCEL();
-
-	if (pthread_mutex_trylock(&net->lock))
+	if (pthread_mutex_trylock(&net->lock)) {
+		sched_yield();
 		return;
+	}
+	DOFI_NO_CANCEL();
 	pair_poll(net, sink);
 	pthread_mutex_unlock(&net->lock);
 }
