@@ -41,6 +41,7 @@ test_api_common = \
 	test/api/t_net.c \
 	test/api/t_interface.c \
 	test/api/t_cm_accept.c \
+	test/api/t_cm_again.c \
 	test/api/t_cm_private.c \
 	test/api/secret_files.c test/api/secret_files.h \
 	test/api/t_cm_secret.c \

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Further connections between two adapters that are connected already. */
+#include "rig.h"
+
+#include <dirent.h>
+
+/* One more endpoint on either side of p. */
+struct more {
+	struct side a, b;
+};
+
+static void more_make(struct more *m, struct pair *p)
+{
+	side_make(&m->a, &p->node, NULL);
+	side_make(&m->b, &p->node, NULL);
+}
+
+static void more_free(struct more *m)
+{
+	side_free(&m->a);
+	side_free(&m->b);
+}
+
+static DAT_CR_HANDLE more_request(struct more *m, struct pair *p)
+{
+	OK(connect_to(m->a.ep, p->node.attr.ia_address_ptr, p->qual));
+	return EV_CR(p->cr_evd, p->psp, p->qual);
+}
+
+static void more_connect(struct more *m, struct pair *p)
+{
+	OK(dat_cr_accept(more_request(m, p), m->b.ep, 0, NULL));
+	EV_CONN(m->b.conn, ESTABLISHED, m->b.ep);
+	EV_CONN(m->a.conn, ESTABLISHED, m->a.ep);
+}
+
+static void exchange(struct side *from, struct side *to)
+{
+	fill(from->buf.mem, 100, 7);
+	OK(post_recv(to, 200, 100, 1));
+	OK(post_send(from, 0, 100, 2));
+	EV_DTO(from->req, from->ep, 2, OP_SEND, 100);
+	EV_DTO(to->recv, to->ep, 1, OP_RECV, 100);
+	CHECK_FILL(to->buf.mem + 200, 100, 7);
+}
+
+TEST(again, connections_carry_data_and_end_one_by_one)
+{
+	struct more m[8];
+	struct pair p;
+
+	pair_up(&p);
+	for (int i = 0; i < 8; i++) {
+		more_make(&m[i], &p);
+		more_connect(&m[i], &p);
+	}
+	for (int i = 0; i < 8; i++) {
+		exchange(&m[i].a, &m[i].b);
+		exchange(&m[i].b, &m[i].a);
+	}
+	for (int i = 0; i < 8; i++) {
+		struct side *first = i % 2 ? &m[i].a : &m[i].b;
+		struct side *other = i % 2 ? &m[i].b : &m[i].a;
+
+		OK(dat_ep_disconnect(first->ep, DAT_CLOSE_ABRUPT_FLAG));
+		EV_CONN(first->conn, DISCONNECTED, first->ep);
+		EV_CONN(other->conn, DISCONNECTED, other->ep);
+		EV_EMPTY(p.a.conn);
+		EV_EMPTY(p.b.conn);
+		more_free(&m[i]);
+	}
+	exchange(&p.a, &p.b);
+	pair_close(&p);
+}
+
+static int descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	ASSERT(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+TEST(again, a_connection_needs_no_descriptor_where_connections_are_shared)
+{
+	struct more m[32];
+	struct pair p;
+	int before;
+
+	if (!fabric_has("shared"))
+		dt_skip("each connection has a socket");
+	pair_up(&p);
+	exchange(&p.a, &p.b);
+	for (int i = 0; i < 32; i++)
+		more_make(&m[i], &p);
+	before = descriptors();
+	for (int i = 0; i < 32; i++)
+		more_connect(&m[i], &p);
+	/* That of the first connection's handshake goes sooner or later. */
+	ASSERT(descriptors() <= before);
+	for (int i = 0; i < 32; i++)
+		more_free(&m[i]);
+	pair_close(&p);
+}
+
+TEST(again, a_service_point_that_is_gone_is_NON_PEER_REJECTED)
+{
+	struct more m;
+	struct pair p;
+
+	refuse_at_once();
+	pair_up(&p);
+	more_make(&m, &p);
+	more_connect(&m, &p);
+	more_free(&m);
+	OK(dat_psp_free(p.psp));
+	p.psp = NULL;
+	more_make(&m, &p);
+	OK(connect_to(m.a.ep, p.node.attr.ia_address_ptr, p.qual));
+	EV_CONN(m.a.conn, NON_PEER_REJECTED, m.a.ep);
+	EV_NONE(m.a.conn);
+	more_free(&m);
+	exchange(&p.a, &p.b);
+	pair_close(&p);
+}
+
+TEST(again, a_rejection_is_PEER_REJECTED)
+{
+	struct more m;
+	struct pair p;
+
+	pair_up(&p);
+	more_make(&m, &p);
+	OK(api_cr_reject(more_request(&m, &p)));
+	EV_CONN(m.a.conn, PEER_REJECTED, m.a.ep);
+	EV_NONE(m.a.conn);
+	more_free(&m);
+	more_make(&m, &p);
+	more_connect(&m, &p);
+	more_free(&m);
+	pair_close(&p);
+}
+
+TEST(again, private_data_goes_both_ways)
+{
+	char ask[] = "who is there", answer[] = "it is me";
+	DAT_CONNECTION_EVENT_DATA d;
+	DAT_CR_PARAM param;
+	DAT_CR_HANDLE cr;
+	struct more m;
+	struct pair p;
+
+	pair_up(&p);
+	more_make(&m, &p);
+	OK(dat_ep_connect(m.a.ep, p.node.attr.ia_address_ptr, p.qual, US_CONNECT, sizeof(ask), ask,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	cr = EV_CR(p.cr_evd, p.psp, p.qual);
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	ASSERT(param.private_data_size >= (DAT_COUNT)sizeof(ask));
+	ASSERT_MEM(param.private_data, ask, sizeof(ask));
+	OK(dat_cr_accept(cr, m.b.ep, sizeof(answer), answer));
+	EV_CONN(m.b.conn, ESTABLISHED, m.b.ep);
+	d = EV_CONN(m.a.conn, ESTABLISHED, m.a.ep);
+	ASSERT(d.private_data_size >= (DAT_COUNT)sizeof(answer));
+	ASSERT_MEM(d.private_data, answer, sizeof(answer));
+	more_free(&m);
+	pair_close(&p);
+}
+
+/* The client has gone when its request is accepted. */
+TEST(again, a_request_that_was_given_up_is_no_connection)
+{
+	DAT_EVENT ev;
+	DAT_CR_HANDLE cr;
+	struct more m;
+	struct pair p;
+
+	pair_up(&p);
+	more_make(&m, &p);
+	cr = more_request(&m, &p);
+	OK(dat_ep_disconnect(m.a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	EV_CONN(m.a.conn, DISCONNECTED, m.a.ep);
+	if (dat_cr_accept(cr, m.b.ep, 0, NULL) == DAT_SUCCESS) {
+		EV_NEXT(m.b.conn, &ev);
+		/* Its acceptance may have left before the word that nobody wants it. */
+		if (ev.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
+			EV_NEXT(m.b.conn, &ev);
+		ASSERT(ev.event_number != DAT_CONNECTION_EVENT_ESTABLISHED);
+	}
+	more_free(&m);
+	exchange(&p.a, &p.b);
+	pair_close(&p);
+}
+
+/* Nothing is left there that a consumer or the library would poll for data. */
+TEST(again, a_request_comes_to_an_IA_without_endpoints)
+{
+	DAT_EVD_HANDLE cr_evd;
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	struct node n, to;
+	struct side a, b;
+
+	node_open(&n);
+	node_open(&to);
+	cr_evd = evd_make(&to, 8, DAT_EVD_CR_FLAG);
+	OK(dat_psp_create_any(to.ia, &qual, cr_evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	for (int i = 0; i < 3; i++) {
+		DAT_CR_HANDLE cr;
+
+		side_make(&a, &n, NULL);
+		OK(connect_to(a.ep, to.attr.ia_address_ptr, qual));
+		cr = EV_CR(cr_evd, psp, qual);
+		side_make(&b, &to, NULL);
+		OK(dat_cr_accept(cr, b.ep, 0, NULL));
+		EV_CONN(b.conn, ESTABLISHED, b.ep);
+		EV_CONN(a.conn, ESTABLISHED, a.ep);
+		exchange(&a, &b);
+		side_free(&b);
+		EV_CONN(a.conn, DISCONNECTED, a.ep);
+		side_free(&a);
+	}
+	OK(dat_psp_free(psp));
+	OK(dat_evd_free(cr_evd));
+	node_close(&to);
+	node_close(&n);
+}
