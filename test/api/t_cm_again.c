@@ -85,6 +85,15 @@ static int descriptors(void)
 	return n;
 }
 
+/* An EVD has a descriptor from its first wait on. */
+static void wait_once(DAT_EVD_HANDLE evd)
+{
+	DAT_COUNT more;
+	DAT_EVENT ev;
+
+	ASSERT_EQ(DAT_GET_TYPE(dat_evd_wait(evd, 1000, 1, &ev, &more)), DAT_TIMEOUT_EXPIRED);
+}
+
 TEST(again, a_connection_needs_no_descriptor_where_connections_are_shared)
 {
 	struct more m[32];
@@ -95,8 +104,12 @@ TEST(again, a_connection_needs_no_descriptor_where_connections_are_shared)
 		dt_skip("each connection has a socket");
 	pair_up(&p);
 	exchange(&p.a, &p.b);
-	for (int i = 0; i < 32; i++)
+	wait_once(p.cr_evd);
+	for (int i = 0; i < 32; i++) {
 		more_make(&m[i], &p);
+		wait_once(m[i].a.conn);
+		wait_once(m[i].b.conn);
+	}
 	before = descriptors();
 	for (int i = 0; i < 32; i++)
 		more_connect(&m[i], &p);
