@@ -55,7 +55,8 @@ void rdm_cm_tell_gone(struct rdm_cm_conn *conn)
 {
 	bool given = conn->step == RDM_CM_GIVEN;
 
-	if (!conn->route || conn->gone || (conn->step != RDM_CM_ASKING && !given))
+	if (!conn->route || conn->gone ||
+	    (conn->step != RDM_CM_ASKING && conn->step != RDM_CM_PROVING && !given))
 		return;
 	tell(conn->domain, conn->ep, conn->route, given ? conn->peer_mark : 0, RDM_CM_GONE);
 	if (!conn->cm->busy)
@@ -139,11 +140,21 @@ static void end(struct rdm_cm_conn *conn, bool bye)
 	rdm_cm_peer_end(conn);
 }
 
-static void take_for(struct rdm_cm_conn *conn, const struct rdm_item *item,
-		     const struct rdm_cm_msg *msg)
+static void take_for(struct rdm_ep *ep, const struct rdm_item *item, const struct rdm_cm_msg *msg)
 {
 	bool ends = msg->kind == RDM_CM_BYE || msg->kind == RDM_CM_GONE;
+	struct rdm_cm_conn *conn;
 
+	/* It may have been attached before. */
+	rdm_cm_settled(ep);
+	conn = ep->cm;
+	if (!conn)
+		return;
+
+	if (conn->step == RDM_CM_PROVING && ends) {
+		rdm_cm_fail(conn, ECONNRESET, NULL, 0);
+		return;
+	}
 	/* BYE may overtake the word that the socket is not used any more. */
 	if (conn->step == RDM_CM_LIVE && ends && !conn->over) {
 		rdm_lock(&conn->ep->lock);
@@ -173,7 +184,7 @@ static void take_message(struct rdm_cm *cm, struct rdm_domain *domain, const str
 	if (!item->to && msg.kind == RDM_CM_GONE)
 		forget_request(cm, item);
 	else if (ep && ep->cm && ep->eq->cm == cm)
-		take_for(ep->cm, item, &msg);
+		take_for(ep, item, &msg);
 	else if (msg.kind == RDM_CM_ACCEPT)
 		tell(domain, NULL, item->route, item->from, RDM_CM_GONE);
 }
@@ -191,15 +202,21 @@ static void use_route(struct rdm_cm_conn *conn, uint64_t route)
 	rdm_unlock(&ep->lock);
 }
 
-/* The passive side's endpoint has been attached. */
+/* The endpoint has been attached: data passes. The passive side says that it needs the socket no
+ * more. */
 static void take_attached(struct rdm_cm *cm, struct rdm_domain *domain,
 			  const struct rdm_item *item)
 {
 	struct rdm_ep *ep = domain->fabric->wire->owner(domain, item->to);
-	struct rdm_cm_conn *conn = ep && ep->eq->cm == cm ? ep->cm : NULL;
+	struct rdm_cm_conn *conn;
 	struct rdm_cm_msg msg;
 
-	if (!conn || conn->step != RDM_CM_LIVE || conn->fd < 0 || conn->route || conn->over)
+	if (!ep || ep->eq->cm != cm)
+		return;
+	rdm_cm_settled(ep);
+	conn = ep->cm;
+	if (!conn || conn->step != RDM_CM_LIVE || conn->active || conn->fd < 0 || conn->route ||
+	    conn->over)
 		return;
 	msg = (struct rdm_cm_msg){ .kind = RDM_CM_MOVED, .wire = conn->wire->id };
 	/* A part of a message would make what follows unreadable. */
@@ -237,6 +254,8 @@ static void lose(struct rdm_cm *cm, uint64_t route)
 			end(conn, false);
 		else if (conn->step == RDM_CM_ASKING)
 			rdm_cm_take_answer(conn, true);
+		else if (conn->step == RDM_CM_PROVING)
+			rdm_cm_fail(conn, ECONNRESET, NULL, 0);
 	}
 }
 

@@ -83,7 +83,6 @@ void pair_attach(struct pair_conn *conn, struct pair *pair)
 	} else {
 		dofi_list_append(&pair->conns, &conn->link);
 		pair_revoke(pair->net, NULL, pair->name);
-		pair_cm_attached(conn);
 	}
 	pair_touch(conn);
 	if (ep->rx_cq)
@@ -141,6 +140,7 @@ static int pair_take_offer(struct pair_net *net, struct pair_conn *conn, bool ac
 	dofi_list_append(&pair->conns, &conn->link);
 	if (pair->state == PAIR_UP)
 		pair_attach(conn, pair);
+	/* Else when it is up. */
 	return 0;
 }
 
@@ -160,6 +160,23 @@ static int pair_adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
 		ret = pair_take_offer(net, ep->w.pair, active, in->data);
 	pthread_mutex_unlock(&net->lock);
 	return ret;
+}
+
+static bool pair_proved(struct rdm_ep *ep)
+{
+	bool attached;
+
+	rdm_lock(&ep->lock);
+	attached = ep->w.pair && ep->w.pair->pair;
+	rdm_unlock(&ep->lock);
+	return attached;
+}
+
+/* Packets pass once the connection is attached, which nothing but the pair can hasten. */
+static void pair_prove(struct rdm_ep *ep)
+{
+	if (pair_proved(ep))
+		rdm_ep_settled(ep);
 }
 
 /* ---------------------------------------------------------------- the end */
@@ -297,6 +314,8 @@ const struct rdm_wire rdm_wire_pair = {
 	.offer = pair_offer,
 	.adopt = pair_adopt,
 	.close = pair_conn_close,
+	.prove = pair_prove,
+	.proved = pair_proved,
 	.route = pair_route,
 	.route_peer = pair_route_peer,
 	.route_of = pair_route_of,

@@ -349,8 +349,12 @@ static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool ac
 	pair->fd = pair_sock_claim(pair->ep);
 	pthread_mutex_unlock(&pair->lock);
 	pair->net->connecting--;
-	dofi_list_each(pos, &pair->conns)
-		pair_attach(dofi_container(pos, struct pair_conn, link), pair);
+	dofi_list_each(pos, &pair->conns) {
+		struct pair_conn *conn = dofi_container(pos, struct pair_conn, link);
+
+		pair_attach(conn, pair);
+		pair_cm_attached(conn);
+	}
 }
 
 void pair_break(struct pair *pair, int err)

@@ -232,10 +232,12 @@ static void pair_take_attach(struct pair *pair, struct pair_conn *conn, const st
 
 	if (conn->active || conn->pair || !conn->adopted ||
 	    value != pair_mark(conn->peer_index, conn->peer_generation) ||
-	    memcmp(conn->peer_name, pair->name, PAIR_NAME))
+	    memcmp(conn->peer_name, pair->name, PAIR_NAME)) {
 		pair_conn_violate(conn, "an attachment to another connection");
-	else
+	} else {
 		pair_attach(conn, pair);
+		pair_cm_attached(conn);
+	}
 }
 
 static void pair_take_credit(struct pair_conn *conn, const struct rdm_frame *f,
