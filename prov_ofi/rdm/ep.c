@@ -219,6 +219,9 @@ void rdm_ep_up(struct rdm_ep *ep)
 	/* It said so when it offered, unless the others have come since. */
 	if (ep->wire->several && rdm_cq_several(ep->rx_cq))
 		ep->wire->several(ep);
+	/* What arrived before was left for later. */
+	if (ep->wire->touch)
+		ep->wire->touch(ep);
 	rdm_unlock(&ep->lock);
 	if (ep->wire->doorbell &&
 	    !(rdm_cq_listen_to(ep->rx_cq, ep) && rdm_cq_listen_to(ep->tx_cq, ep))) {
