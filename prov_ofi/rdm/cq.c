@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are completions kept, and who moves the endpoints of a queue? (hot)
+/* Keeps completions, and lets consumers read them and sleep until there are some. (hot)
  *
- * Reading an empty queue takes in what has arrived for its endpoints. Sleeping: fi_trywait makes
- * every peer ring when it sends; the descriptor is an epoll set with the queue's own signal, the
- * wire's descriptor and the sockets on which peers ring.
- *
- * Where connections of both wires of a fabric meet, looking at the network costs more than a
- * message through shared memory takes: it is looked at when there are connections on it, and not
- * more often than helps it.
+ * Reading an empty queue takes in what has arrived for its endpoints (cq_look.c). Sleeping:
+ * fi_trywait makes every peer ring when it sends; the descriptor is an epoll set with the queue's own
+ * signal, the wire's descriptor and the sockets on which peers ring.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,6 +11,7 @@
 
 #include "base/clock.h"
 #include "rdm/cm.h"
+#include "rdm/cq_look.h"
 #include "rdm/inbox.h"
 #include "rdm/ring.h"
 #include "rdm/wait.h"
@@ -27,11 +24,6 @@
 #define FIRST_ROOM_MOST 65536u
 /* Looks in one fi_trywait. */
 #define TRIES 256
-/* Nanoseconds between two looks at the network by polls that serve local connections as well: less
- * than a message takes there. */
-#define LOOK 4000
-/* Looks at the memory of an only connection before the caller is told that nothing is there. */
-#define LOOKS 8
 
 static struct rdm_cq *cq_of(struct fid_cq *fid)
 {
@@ -113,93 +105,6 @@ void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len,
 	rdm_cq_wake(cq);
 }
 
-/* Does a poll look at what all connections of the fabric's own wire share? cq->poll held. */
-static bool looks_far(struct rdm_cq *cq)
-{
-	const struct rdm_fabric *fabric = cq->domain->fabric;
-	uint64_t now;
-
-	if (!fabric->local_wire)
-		return true;
-	if (!fabric->wire->busy(cq->domain))
-		return false;
-	if (!cq->has_local)
-		return true;
-	now = dofi_now();
-	if (now < cq->look_at)
-		return false;
-	cq->look_at = now + LOOK;
-	return true;
-}
-
-static inline bool has_news(struct rdm_ep *ep)
-{
-	return atomic_load_explicit(&ep->pending, memory_order_relaxed) || ep->wire->ready(ep);
-}
-
-/* The transport processes what arrives, whatever endpoint it is for. */
-static inline bool all_dispatched(const struct rdm_cq *cq)
-{
-	const struct rdm_fabric *fabric = cq->domain->fabric;
-
-	return fabric->wire->dispatches && !fabric->local_wire;
-}
-
-/* Takes in what has arrived for the endpoints of the queue; cq->poll held. False: not of all,
- * others were at it. */
-static bool poll_eps(struct rdm_cq *cq, bool far, struct rdm_sink *sink)
-{
-	const struct rdm_wire *wire = cq->domain->fabric->wire;
-	uint32_t n = cq->n_eps, i = cq->turn;
-	bool local = false, all = true;
-
-	if (far && wire->progress)
-		wire->progress(cq->domain, sink);
-	if (all_dispatched(cq))
-		return true;
-	if (++cq->turn >= n)
-		cq->turn = 0;
-	for (uint32_t left = n; left; left--, i++) {
-		struct rdm_ep *ep;
-
-		if (i >= n)
-			i = 0;
-		ep = cq->eps[i];
-		/* Before that its wire may still change. */
-		if (atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
-			continue;
-		local |= ep->wire->local;
-		if (!has_news(ep))
-			continue;
-		/* Whoever has it is moving it, or will be looked for by the next poll. */
-		if (!rdm_trylock(&ep->lock)) {
-			all = false;
-			continue;
-		}
-		ep->sink = sink;
-		rdm_proto_progress(ep);
-		ep->sink = NULL;
-		rdm_unlock(&ep->lock);
-	}
-	cq->has_local = local;
-	return all;
-}
-
-/* Nothing was there, nor on the network. A caller who polls takes many times as long until his next
- * look as another one takes here. cq->poll held. */
-static bool comes_now(struct rdm_cq *cq)
-{
-	struct rdm_ep *ep = cq->n_eps == 1 ? cq->eps[0] : NULL;
-
-	if (!cq->has_local || !ep ||
-	    atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
-		return false;
-	for (int i = 0; i < LOOKS; i++)
-		if (ep->wire->ready(ep))
-			return true;
-	return false;
-}
-
 /* One at a time is enough. A holder of a lock who waits for this very CPU is let have it: who polls
  * would else find the lock taken for the rest of his time slice. */
 static void poll_or_yield(struct rdm_cq *cq, struct rdm_sink *sink)
@@ -207,9 +112,9 @@ static void poll_or_yield(struct rdm_cq *cq, struct rdm_sink *sink)
 	bool all = false;
 
 	if (rdm_trylock(&cq->poll)) {
-		all = poll_eps(cq, looks_far(cq), sink);
-		if (!sink->n && all && rdm_cq_empty(cq) && comes_now(cq))
-			all = poll_eps(cq, false, sink);
+		all = rdm_cq_look(cq, rdm_cq_looks_far(cq), false, sink);
+		if (!sink->n && all && rdm_cq_empty(cq) && rdm_cq_comes_now(cq))
+			all = rdm_cq_look(cq, false, false, sink);
 		rdm_unlock(&cq->poll);
 	}
 	if (!all)
@@ -329,10 +234,10 @@ static void arm_eps(struct rdm_cq *cq)
 {
 	const struct rdm_wire *armed = NULL;
 
-	if (all_dispatched(cq))
+	if (rdm_cq_all_dispatched(cq))
 		return;
 	for (uint32_t i = 0; i < cq->n_eps; i++) {
-		struct rdm_ep *ep = cq->eps[i];
+		struct rdm_ep *ep = cq->eps[i].ep;
 
 		rdm_lock(&ep->lock);
 		if (atomic_load(&ep->state) == RDM_UP && ep->wire->arm) {
@@ -350,10 +255,10 @@ static bool eps_quiet(struct rdm_cq *cq)
 {
 	bool quiet = true;
 
-	if (all_dispatched(cq))
+	if (rdm_cq_all_dispatched(cq))
 		return true;
 	for (uint32_t i = 0; i < cq->n_eps && quiet; i++) {
-		struct rdm_ep *ep = cq->eps[i];
+		struct rdm_ep *ep = cq->eps[i].ep;
 
 		rdm_lock(&ep->lock);
 		if (atomic_load(&ep->state) == RDM_UP)
@@ -444,85 +349,11 @@ int rdm_cq_trywait(struct rdm_cq *cq)
 		/* Room is news once: one whose lock another had has not heard of it. */
 		quiet = try_once(cq, &far) && all;
 		if (!quiet)
-			all = poll_eps(cq, far, NULL);
+			all = rdm_cq_look(cq, far, true, NULL);
 	}
 	quiet = quiet && rdm_cq_empty(cq);
 	rdm_unlock(&cq->poll);
 	return quiet ? 0 : -FI_EAGAIN;
-}
-
-/* ---------------------------------------------------------------- endpoints */
-
-int rdm_cq_attach(struct rdm_cq *cq, struct rdm_ep *ep)
-{
-	int ret = 0;
-
-	rdm_lock(&cq->poll);
-	for (uint32_t i = 0; i < cq->n_eps; i++)
-		if (cq->eps[i] == ep)
-			goto out;
-	if (cq->n_eps == cq->eps_room) {
-		uint32_t room = cq->eps_room ? 2 * cq->eps_room : 4;
-		struct rdm_ep **eps = realloc(cq->eps, room * sizeof(*eps));
-
-		if (!eps) {
-			ret = -FI_ENOMEM;
-			goto out;
-		}
-		cq->eps = eps;
-		cq->eps_room = room;
-	}
-	cq->eps[cq->n_eps++] = ep;
-out:
-	rdm_unlock(&cq->poll);
-	return ret;
-}
-
-/* The endpoint receives there. The second one concerns the first; further ones say by themselves
- * when they connect that they are not alone. */
-void rdm_cq_receives(struct rdm_cq *cq, struct rdm_ep *newest)
-{
-	rdm_lock(&cq->poll);
-	newest->rx_cq = cq;
-	if (atomic_fetch_add(&cq->receivers, 1) != 1)
-		goto out;
-	for (uint32_t i = 0; i < cq->n_eps; i++) {
-		struct rdm_ep *ep = cq->eps[i];
-
-		if (ep == newest || ep->rx_cq != cq || !ep->wire->several)
-			continue;
-		rdm_lock(&ep->lock);
-		if (atomic_load_explicit(&ep->state, memory_order_relaxed) == RDM_UP)
-			ep->wire->several(ep);
-		rdm_unlock(&ep->lock);
-	}
-out:
-	rdm_unlock(&cq->poll);
-}
-
-void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep)
-{
-	rdm_lock(&cq->poll);
-	for (uint32_t i = 0; i < cq->n_eps; i++) {
-		if (cq->eps[i] != ep)
-			continue;
-		cq->eps[i] = cq->eps[--cq->n_eps];
-		if (ep->rx_cq == cq)
-			atomic_fetch_sub(&cq->receivers, 1);
-		break;
-	}
-	if (ep->wire->doorbell && ep->sock >= 0)
-		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->sock, NULL);
-	rdm_unlock(&cq->poll);
-}
-
-bool rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	ev.data.ptr = ep;
-	/* EEXIST: it serves both directions. */
-	return !epoll_ctl(cq->epfd, EPOLL_CTL_ADD, ep->sock, &ev) || errno == EEXIST;
 }
 
 /* ---------------------------------------------------------------- life */

@@ -122,16 +122,25 @@ struct rdm_held {
 };
 _Static_assert(sizeof(struct rdm_held) <= sizeof(struct fi_context2), "it fits there");
 
+/* An endpoint that is bound to a queue. */
+struct rdm_cq_ep {
+	struct rdm_ep *ep;
+	uint32_t news_at;		/* the last look that found any */
+};
+
 struct rdm_cq {
 	struct fid_cq fid;
 	struct rdm_domain *domain;
 	struct dofi_list link;		/* domain->cqs */
 	struct rdm_lock poll;
-	struct rdm_ep **eps;		/* bound for either direction, each once */
-	uint32_t n_eps, eps_room, turn;
+	struct rdm_cq_ep *eps;		/* bound for either direction, each once: first the n_busy
+					 * that are looked at each time (cq_look.c) */
+	uint32_t n_eps, n_busy, eps_room;
+	uint32_t looks;			/* so far */
+	uint32_t turn, idle_turn;	/* the next to be looked at first; of the idle ones */
 	_Atomic uint32_t receivers;	/* of them, those that receive here */
-	bool has_local;			/* connections on a local wire, as of the last look */
-	uint64_t look_at;		/* see looks_far() in cq.c */
+	bool has_local, saw_local;	/* connections on a local wire, as of the last looks */
+	uint64_t look_at;		/* see rdm_cq_looks_far() */
 	struct rdm_lock lock;
 	struct rdm_completion *ring;	/* room is a power of two; grows, loses nothing */
 	uint32_t room;

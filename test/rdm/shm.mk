@@ -10,7 +10,7 @@ test_rdm_shm_SOURCES = \
 	test/rdm/t_shm_frames.c \
 	test/rdm/t_shm_offer.c \
 	test/rdm/t_shm_read.c \
-	test/rdm/t_shm_several.c \
+	test/rdm/t_shm_several.c test/rdm/t_shm_idle.c \
 	test/rdm/t_shm_sleep.c \
 	prov_ofi/addr.c \
 	prov_ofi/base/key_map.c \
@@ -37,6 +37,7 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/rdm/cm_trust.c \
 	prov_ofi/rdm/cm_wire.c \
 	prov_ofi/rdm/cq.c \
+	prov_ofi/rdm/cq_look.c \
 	prov_ofi/rdm/ep.c \
 	prov_ofi/rdm/eq.c \
 	prov_ofi/rdm/fabric.c \

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Many idle connections of a queue: looks at them are counted. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "shm_rig.h"
+
+#define PAIRS 150
+#define ENDS (2 * PAIRS)
+/* As cq_look.c has it: looks until an endpoint is idle, those that never are, idle ones per look. */
+#define UNTIL_IDLE (4096 + ENDS + 1)
+#define NEVER 16
+#define EACH 4
+
+struct scene {
+	struct side s;
+	struct fid_ep *ep[PAIRS][2];
+	char from[64], to[64];
+};
+
+static struct rdm_wire counting;
+static uint64_t asked;
+
+static bool count_ready(struct rdm_ep *ep)
+{
+	asked++;
+	return rdm_wire_shm.ready(ep);
+}
+
+static struct rdm_ep *inner(struct fid_ep *fid)
+{
+	return dofi_container(fid, struct rdm_ep, fid);
+}
+
+static void open_scene(struct scene *c)
+{
+	memset(c, 0, sizeof(*c));
+	counting = rdm_wire_shm;
+	counting.ready = count_ready;
+	side_open(&c->s);
+	for (int i = 0; i < PAIRS; i++) {
+		pair_open(&c->s, c->ep[i]);
+		inner(c->ep[i][0])->wire = inner(c->ep[i][1])->wire = &counting;
+	}
+}
+
+/* The busy ones go between the idle ones. */
+static void close_scene(struct scene *c)
+{
+	for (int i = 0; i < PAIRS; i++)
+		pair_close(&c->s, c->ep[i * 7 % PAIRS]);
+	side_close(&c->s);
+}
+
+static unsigned int completions(struct scene *c)
+{
+	struct fi_cq_data_entry entry[4];
+	ssize_t n = fi_cq_read(c->s.cq, entry, 4);
+
+	ASSERT(n > 0 || n == -FI_EAGAIN);
+	return n > 0 ? (unsigned int)n : 0;
+}
+
+static void start_message(struct scene *c, int pair)
+{
+	ASSERT_EQ(post_recv(c->ep[pair][1], c->to, 64, c->to), 0);
+	ASSERT_EQ(post_send(c->ep[pair][0], c->from, 64, c->from), 0);
+}
+
+/* Returns how many reads of the queue it took until both completions were there. */
+static unsigned int message(struct scene *c, int pair)
+{
+	unsigned int reads = 0, n = 0;
+
+	memset(c->to, 0, sizeof(c->to));
+	memset(c->from, pair + 1, sizeof(c->from));
+	start_message(c, pair);
+	for (; n < 2; reads++) {
+		n += completions(c);
+		ASSERT(reads < 10 * ENDS);
+	}
+	ASSERT_EQ(n, 2);
+	ASSERT_MEM(c->from, c->to, sizeof(c->to));
+	return reads;
+}
+
+static void let_idle(struct scene *c)
+{
+	for (int i = 0; i < UNTIL_IDLE; i++)
+		ASSERT_EQ(completions(c), 0);
+}
+
+TEST(shm_idle, a_look_asks_the_busy_and_a_few_of_the_others)
+{
+	struct scene c;
+
+	open_scene(&c);
+	let_idle(&c);
+	asked = 0;
+	for (int i = 0; i < 1000; i++)
+		ASSERT_EQ(completions(&c), 0);
+	ASSERT(asked <= 1000 * (NEVER + EACH));
+	/* A message makes its two ends busy. */
+	message(&c, 77);
+	asked = 0;
+	for (int i = 0; i < 200; i++)
+		ASSERT(message(&c, 77) <= 3);
+	ASSERT(asked <= 600 * (NEVER + EACH + 2));
+	close_scene(&c);
+}
+
+TEST(shm_idle, what_comes_for_any_of_them_is_found)
+{
+	struct scene c;
+
+	open_scene(&c);
+	let_idle(&c);
+	/* Once round for the message, once for the sender that awaits its arrival. */
+	for (int i = 0; i < PAIRS; i++)
+		ASSERT(message(&c, i * 7 % PAIRS) <= 2 * (ENDS / EACH + 2));
+	close_scene(&c);
+}
+
+TEST(shm_idle, connections_in_turn_stay_busy)
+{
+	struct scene c;
+
+	open_scene(&c);
+	for (int round = 0; round < 20; round++)
+		for (int i = 0; i < PAIRS; i++)
+			ASSERT(message(&c, i) <= 3);
+	close_scene(&c);
+}
+
+/* What an idle one has is no reason to sleep. */
+TEST(shm_idle, sleepers_have_all_of_them_looked_at)
+{
+	struct scene c;
+	struct fid *fid;
+
+	open_scene(&c);
+	fid = &c.s.cq->fid;
+	for (int i = 0; i < PAIRS; i += 29) {
+		unsigned int n;
+
+		let_idle(&c);
+		ASSERT_EQ(fi_trywait(c.s.fabric, &fid, 1), 0);
+		start_message(&c, i);
+		asked = 0;
+		ASSERT_EQ(fi_trywait(c.s.fabric, &fid, 1), -FI_EAGAIN);
+		ASSERT(asked <= ENDS);
+		n = completions(&c);
+		ASSERT(n);
+		while (n < 2)
+			n += completions(&c);
+	}
+	close_scene(&c);
+}
