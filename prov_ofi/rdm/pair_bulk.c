@@ -296,7 +296,8 @@ bool pair_bulk_recv(struct rdm_ep *ep, const struct iovec *iov, size_t n)
 	struct pair_transfer *t;
 	struct fi_msg msg;
 
-	if (!bulk || bulk->state != PAIR_UP)
+	/* The peer may know before us that it is up. */
+	if (!bulk || !bulk->ep || bulk->state == PAIR_BROKEN)
 		return false;
 	t = transfer_get(bulk->net);
 	if (!t)
