@@ -28,12 +28,14 @@
 	.name = n, .prov_name = prov, .wire_id = id, .max_iov = 4, .cm_data = RDM_CM_DATA, \
 	.cm_header = DOFI_CM_HDR, .rx_depth = 1024, .wire = &(w)
 /* The same, and shared memory for peers on this host. */
+#define BOTH_OVER(n, prov, id, w) \
+	WIRE_ROW(n "+shm", prov, (id) | DOFI_CM_AND_SHM, w), .local_wire = &rdm_wire_shm
 #define BOTH_ROW(n, prov, id) \
-	WIRE_ROW(n "+shm", prov, (id) | DOFI_CM_AND_SHM, rdm_wire_fab), .local_wire = &rdm_wire_shm
+	BOTH_OVER(n, prov, id, rdm_wire_fab)
 
 static const struct dofi_fab_row rows[] = {
-	{ .name = "tcp", .prov_name = "tcp", .wire_id = 1, .tcp_quirks = true, .max_iov = 4,
-	  .cm_data = 256, .cm_header = DOFI_CM_HDR, .rx_depth = 1024, .links = true },
+	/* Wire id 1 was another protocol over tcp: it is not used again. */
+	{ WIRE_ROW("tcp", "tcp", 10, rdm_wire_pair) },
 	{ .name = "verbs", .prov_name = "verbs", .wire_id = 2, .device = true, .max_iov = 4,
 	  .cm_data = 55, .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024,
 	  .find = dofi_device_find },
@@ -43,13 +45,12 @@ static const struct dofi_fab_row rows[] = {
 	{ WIRE_ROW("psm3", "psm3", 6, rdm_wire_fab) },
 	{ WIRE_ROW("cxi", "cxi", 7, rdm_wire_fab) },
 	{ WIRE_ROW("opx", "opx", 8, rdm_wire_fab) },
+	{ BOTH_OVER("tcp", "tcp", 10, rdm_wire_pair) },
 	{ BOTH_ROW("rxm", "tcp;ofi_rxm", 4) },
 	{ BOTH_ROW("efa", "efa", 5) },
 	{ BOTH_ROW("psm3", "psm3", 6) },
 	{ BOTH_ROW("cxi", "cxi", 7) },
 	{ BOTH_ROW("opx", "opx", 8) },
-	/* What is to replace the first row. */
-	{ WIRE_ROW("tcp-packets", "tcp", 10, rdm_wire_pair), .hidden = true },
 	/* See rdm/wire_fab_test.c. */
 	{ WIRE_ROW("constrained", "tcp;ofi_rxm", 9, rdm_wire_fab), .hidden = true },
 };
@@ -353,22 +354,18 @@ static bool is_offered(const struct dofi_fab_row *row)
 	return found;
 }
 
-/* Nobody has named a fabric, and there is no RDMA device for it: the first of these that opens. */
+/* No fabric is named, and no RDMA device can be used: the first of these that opens, else tcp+shm. */
 static int open_best(struct dofi_fab *fab, const struct wish *wish)
 {
-	static const char *const best[] = { "efa+shm", "cxi+shm", "opx+shm", "psm3+shm",
-					    "rxm+shm" };
-	int ret = -FI_ENODATA;
+	static const char *const best[] = { "efa+shm", "cxi+shm", "opx+shm", "psm3+shm" };
 
 	for (size_t i = 0; i < sizeof(best) / sizeof(*best); i++) {
 		const struct dofi_fab_row *row = find_row(best[i]);
 
-		if (is_offered(row))
-			ret = open_row(fab, row, wish);
-		if (!ret)
+		if (is_offered(row) && !open_row(fab, row, wish))
 			return 0;
 	}
-	return open_row(fab, find_row("tcp"), wish);
+	return open_row(fab, find_row("tcp+shm"), wish);
 }
 
 static int open_any(struct dofi_fab *fab, const struct wish *wish)

@@ -37,7 +37,6 @@ test_api_common = \
 	test/api/t_sp.c \
 	test/api/t_cm_connect.c \
 	test/api/t_cm_grace.c \
-	test/api/t_link.c \
 	test/api/t_net.c \
 	test/api/t_interface.c \
 	test/api/t_cm_accept.c \

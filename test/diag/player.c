@@ -4,7 +4,6 @@
  *   player open NAME          open and close
  *   player probe NAME...      list the registry, then open one name after the other
  *   player port NAME QUAL...  a service point on each qualifier
- *   player memory NAME        register memory
  *   player session NAME       a little of everything, between two endpoints
  *   player connect NAME ADDRESS QUAL [US]
  *                             connect there, with that timeout; all is well if that fails
@@ -108,20 +107,6 @@ static DAT_RETURN make_lmr(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_LMR_HANDLE *l
 
 	return api_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(memory), pz,
 			      DAT_MEM_PRIV_ALL_FLAG, lmr, local, remote, NULL, NULL);
-}
-
-static int play_memory(char **argv)
-{
-	DAT_IA_HANDLE ia = must_open(argv[0]);
-	DAT_LMR_CONTEXT local;
-	DAT_RMR_CONTEXT remote;
-	DAT_LMR_HANDLE lmr;
-	DAT_PZ_HANDLE pz;
-	DAT_RETURN ret;
-
-	DO(dat_pz_create(ia, &pz));
-	ret = make_lmr(ia, pz, &lmr, &local, &remote);
-	return ret == DAT_SUCCESS ? 0 : failed("dat_lmr_create", ret);
 }
 
 static DAT_EVENT next_event(DAT_EVD_HANDLE evd, int number)
@@ -354,7 +339,7 @@ int main(int argc, char **argv)
 		int (*play)(char **argv);
 	} parts[] = {
 		{ "open", play_open }, { "probe", play_probe }, { "port", play_port },
-		{ "memory", play_memory }, { "session", play_session }, { "connect", play_connect }, { "meet", play_meet },
+		{ "session", play_session }, { "connect", play_connect }, { "meet", play_meet },
 		{ "flags", play_flags },
 		{ "slots", play_slots }, { "fork", play_fork },
 	};

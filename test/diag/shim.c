@@ -3,7 +3,6 @@
  *
  *   address, type, caps   fi_getinfo finds nothing as long as the hints ask for that
  *   domain                a domain cannot be opened: no memory
- *   memory                memory cannot be registered: no memory
  */
 #include <dlfcn.h>
 #include <rdma/fabric.h>
@@ -80,31 +79,13 @@ EXPORT const char *fi_strerror(int errnum)
 }
 
 static struct fi_ops_fabric fabric_ops;
-static struct fi_ops_mr mr_ops;
 static int (*real_domain)(struct fid_fabric *fabric, struct fi_info *info,
 			  struct fid_domain **domain, void *context);
-
-static int no_memory(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
-		     struct fid_mr **mr)
-{
-	(void)fid;
-	(void)attr;
-	(void)flags;
-	(void)mr;
-	return -FI_ENOMEM;
-}
 
 static int open_domain(struct fid_fabric *fabric, struct fi_info *info,
 		       struct fid_domain **domain, void *context)
 {
-	int ret = asked("domain") ? -FI_ENOMEM : real_domain(fabric, info, domain, context);
-
-	if (!ret && asked("memory")) {
-		mr_ops = *(*domain)->mr;
-		mr_ops.regattr = no_memory;
-		(*domain)->mr = &mr_ops;
-	}
-	return ret;
+	return asked("domain") ? -FI_ENOMEM : real_domain(fabric, info, domain, context);
 }
 
 EXPORT int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)

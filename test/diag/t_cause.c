@@ -87,7 +87,7 @@ TEST(cause, unknown_fabric)
 	ASSERT_EQ(play("open", "a", NULL), 1);
 	check_paragraph("a");
 	must_say("provider: fabric 'tpc' is not supported; known: tcp, verbs, shm, rxm, efa, psm3, "
-		 "cxi, opx, rxm+shm, efa+shm, psm3+shm, cxi+shm, opx+shm\n");
+		 "cxi, opx, tcp+shm, rxm+shm, efa+shm, psm3+shm, cxi+shm, opx+shm\n");
 	must_say("  try: provider=tcp in the registry entry, or DAPL_OFI_PROVIDER=tcp\n");
 }
 
@@ -346,28 +346,13 @@ TEST(cause, legacy_name_without_rdma_device)
 	give_env("DAPL_OFI_LOG", "2");
 	ASSERT_EQ(play("open", "ofa-v2-mlx9_9-1u", NULL), 0);
 	must_say("\"ofa-v2-mlx9_9-1u\" is the name of an RDMA adapter, and no RDMA device is ready "
-		 "for it: rxm+shm on lo is used; try: ");
+		 "for it: tcp+shm on lo is used; try: ");
 	ASSERT_EQ(lines_told(), 1);
 	/* An entry that says which fabric, and names that promise nothing, are no surprise. */
 	ASSERT_EQ(play("open", "other", NULL), 0);
 	must_be_silent();
 	give_conf(LINE("ib0", GOOD));
 	ASSERT_EQ(play("open", "ib0", NULL), 0);
-	must_be_silent();
-}
-
-/* libfabric's requests of RDMA over tcp carry wrong keys there. */
-TEST(cause, tcp_in_a_program_of_32_bits)
-{
-	if (sizeof(void *) > 4)
-		dt_skip("this one has more");
-	give_conf(LINE("a", GOOD));
-	ASSERT_EQ(play("open", "a", NULL), 1);
-	check_paragraph("a");
-	must_say("provider: fabric 'tcp' has no RDMA in programs of 32 bits");
-	must_say("  try: DAPL_OFI_PROVIDER=rxm, at both ends; or shm within a host\n");
-	give_env("DAPL_OFI_PROVIDER", "rxm");
-	ASSERT_EQ(play("session", "a", NULL), 0);
 	must_be_silent();
 }
 
@@ -382,17 +367,6 @@ TEST(cause, memlock_at_open)
 	must_say("fi_domain failed on provider 'tcp'");
 	must_say("the memory-lock limit of this process is 64 KiB");
 	must_say("  try: ulimit -l unlimited");
-}
-
-TEST(cause, memlock_at_registration)
-{
-	give_conf(LINE("a", GOOD));
-	give_env("LD_LIBRARY_PATH", shim_path());
-	give_env("SHIM", "memory");
-	give_change(limit_locked_memory);
-	ASSERT_EQ(play("memory", "a", NULL), 1);
-	must_say("cannot register 8192 bytes with provider 'tcp': Cannot allocate memory\n");
-	must_say("the memory-lock limit of this process is 64 KiB; try: ulimit -l unlimited");
 }
 
 /* A socket of ours that listens, and its port. */

@@ -13,6 +13,7 @@
 	LINE("shm", "provider=shm domain=127.0.0.1") \
 	LINE("rxm", "provider=rxm domain=127.0.0.1") \
 	LINE("rxm+shm", "provider=rxm+shm domain=127.0.0.1") \
+	LINE("tcp+shm", "provider=tcp+shm domain=127.0.0.1") \
 	LINE("constrained", "provider=constrained domain=127.0.0.1")
 
 /* A line that matches, and `try: ` in it. */
@@ -32,7 +33,7 @@ static const struct fabric {
 	const char *rule;
 	const char *pattern;		/* its name, for regular expressions */
 } fabrics[] = {
-	{ "tcp", "tcp" }, { "shm", "shm" }, { "rxm", "rxm" }, { "rxm+shm", "rxm[+]shm" },
+	{ "tcp", "tcp" }, { "shm", "shm" }, { "rxm", "rxm" }, { "rxm+shm", "rxm[+]shm" }, { "tcp+shm", "tcp[+]shm" },
 };
 
 /* A socket that does not listen: as long as it is open, nobody else can on its port. */
@@ -97,14 +98,13 @@ static const struct pair {
 	const char *active, *passive;
 } pairs[] = {
 	{ "tcp_to_rxm", "tcp", "rxm",
-	  "over tcp: what listens there does not speak the protocol of this fabric",
-	  "rejected 127.0.0.1:[0-9]+: it does not speak the handshake of rxm" },
+	  "over tcp: no service point of this fabric",
+	  "rejected 127.0.0.1:[0-9]+: expected a peer over rxm, got one of another transport" },
 	{ "tcp_to_shm", "tcp", "shm", "over tcp: no service point of this fabric", NULL },
 	{ "shm_to_tcp", "shm", "tcp", "over shm: no service point of this fabric", NULL },
 	{ "shm_to_rxm", "shm", "rxm", "over shm: no service point of this fabric", NULL },
-	/* libfabric turns such a peer away and does not report it. */
-	{ "rxm_to_tcp", "rxm", "tcp",
-	  "over rxm: what listens there does not speak the protocol of this fabric", NULL },
+	{ "rxm_to_tcp", "rxm", "tcp", "over rxm: no service point of this fabric",
+	  "rejected 127.0.0.1:[0-9]+: expected a peer over tcp, got one of another transport" },
 	{ "rxm_to_constrained", "rxm", "constrained",
 	  "over rxm: what listens there uses the fabric constrained",
 	  "rejected 127.0.0.1:[0-9]+: expected a peer over constrained, got one over rxm" },

@@ -16,7 +16,7 @@
 #include "../robust/rdat.h"
 #include "net.h"
 
-#define BOTH "rxm+shm"
+#define BOTH "tcp+shm"
 #define PIECE 40000			/* is pulled over shm, takes several cells of the network */
 #define BUFFERS 16
 #define ROUNDS 40
@@ -340,13 +340,16 @@ static const struct pair {
 	bool meet, over_shm;
 } pairs[] = {
 	{ "both-to-both", BOTH, BOTH, true, true },
-	{ "both-to-network-falls-back", BOTH, "rxm", true, false },
-	{ "network-to-both", "rxm", BOTH, true, false },
+	{ "both-to-network-falls-back", BOTH, "tcp", true, false },
+	{ "network-to-both", "tcp", BOTH, true, false },
+	{ "rxm-and-shm", "rxm+shm", "rxm+shm", true, true },
+	{ "rxm-and-shm-to-network-falls-back", "rxm+shm", "rxm", true, false },
+	{ "rxm-to-rxm-and-shm", "rxm", "rxm+shm", true, false },
 	{ "both-to-shm", BOTH, "shm", true, true },
 	{ "shm-to-both", "shm", BOTH, true, true },
-	{ "both-to-tcp-is-refused", BOTH, "tcp", false, false },
-	{ "tcp-to-both-is-refused", "tcp", BOTH, false, false },
-	{ "shm-to-network-is-refused", "shm", "rxm", false, false },
+	{ "both-to-rxm-is-refused", BOTH, "rxm", false, false },
+	{ "rxm-to-both-is-refused", "rxm", BOTH, false, false },
+	{ "shm-to-network-is-refused", "shm", "tcp", false, false },
 	{ "both-to-another-network-is-refused", BOTH, "constrained", false, false },
 };
 

@@ -108,7 +108,7 @@ examples()
 	verdict $? "a client without server fails$over"
 }
 
-fabrics='tcp shm rxm rxm+shm constrained verbs'
+fabrics='tcp tcp+shm shm rxm rxm+shm constrained verbs'
 # Under a sanitizer everything takes several times as long.
 ! head -n 20 config.log | grep -q -e --enable-asan -e --enable-tsan || fabrics='tcp shm'
 for fabric in $fabrics; do

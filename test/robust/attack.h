@@ -10,17 +10,17 @@
 struct attack {
 	const char *name;
 	void (*run)(void);
-	bool anywhere;		/* makes sense at any port */
+	bool needs_reaper;	/* the listener closes what says no whole request in time */
 };
 
 /* The greatest time, in milliseconds, that a silent stranger is borne by the listener. */
 #define ATTACK_SILENT_MS 500
 
 /* Attacks on the port of the service point that the board shows, or on port word[ATTACK_PORT] of
- * the board if that is not 0. The last ones are made for the adapters' links (link.h). */
+ * the board if that is not 0. */
 #define ATTACK_PORT 1
-extern const struct attack attacks[], link_attacks[];
-extern const unsigned int attack_count, link_attack_count;
+extern const struct attack attacks[];
+extern const unsigned int attack_count;
 
 /* A TCP port that a process listens on besides `port`; 0: none. */
 uint16_t attack_other_port(int pid, uint16_t port);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../fabrics/fabrics.h"
 #include "rdat.h"
 
 enum step { ST_LISTEN, ST_UP, ST_SENT, ST_MEASURED = 8 };
@@ -148,7 +149,8 @@ static void play(void *arg)
 	rl_await(ST_UP + !m->side * 4, 1, 10000);
 	for (int i = 0; i < UNREAD && m->plan->unread[!m->side]; i++) {
 		RD_OK(rd_send(ep[i], &mem, 0, 64, 2));
-		rd_expect(rd.req, DAT_DTO_COMPLETION_EVENT, 5000, &ev);
+		if (test_fabric_has(test_fabric(), "unread"))
+			rd_expect(rd.req, DAT_DTO_COMPLETION_EVENT, 5000, &ev);
 	}
 	rl_step(ST_SENT + m->side * 4, 1);
 	rl_await(ST_SENT + !m->side * 4, 1, 10000);

@@ -34,13 +34,13 @@ struct scene {
 };
 
 static const struct scene scenes[] = {
-	{ "name-taken", "rxm", "rxm+shm", false, true, false, NETWORK },
-	{ "name-of-the-address-taken", "rxm+shm", "rxm+shm", false, true, false, MEMORY },
-	{ "same-user", "rxm+shm", "rxm+shm", false, false, false, MEMORY },
-	{ "owner-of-the-port", "rxm+shm", "rxm+shm", true, false, false, MEMORY },
-	{ "owner-of-the-port-behind-an-imposter", "rxm", "rxm+shm", true, true, false, NETWORK },
+	{ "name-taken", "tcp", "tcp+shm", false, true, false, NETWORK },
+	{ "name-of-the-address-taken", "tcp+shm", "tcp+shm", false, true, false, MEMORY },
+	{ "same-user", "tcp+shm", "tcp+shm", false, false, false, MEMORY },
+	{ "owner-of-the-port", "tcp+shm", "tcp+shm", true, false, false, MEMORY },
+	{ "owner-of-the-port-behind-an-imposter", "tcp", "tcp+shm", true, true, false, NETWORK },
 	{ "memory-alone-of-another-user", "shm", "shm", true, false, false, REFUSED },
-	{ "memory-alone-of-another-user-to-both", "shm", "rxm+shm", true, false, false, REFUSED },
+	{ "memory-alone-of-another-user-to-both", "shm", "tcp+shm", true, false, false, REFUSED },
 	{ "memory-alone-of-the-same-user", "shm", "shm", false, false, false, MEMORY },
 	{ "memory-alone-with-a-secret", "shm", "shm", true, false, true, MEMORY },
 };
@@ -225,7 +225,7 @@ static void run(void)
  * addresses of the host. */
 int main(int argc, char **argv)
 {
-	setenv("DAT_TEST_FABRIC", "rxm+shm", 1);
-	setenv("DAT_TEST_PARAMS", "provider=rxm+shm", 1);
+	setenv("DAT_TEST_FABRIC", "tcp+shm", 1);
+	setenv("DAT_TEST_PARAMS", "provider=tcp+shm", 1);
 	return rl_main(argc, argv, 150, run);
 }

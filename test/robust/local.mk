@@ -30,8 +30,6 @@ robust_tests = \
 	test/robust/footprint \
 	test/robust/inner \
 	test/robust/exposed \
-	test/robust/secret \
-	test/robust/versions \
 	test/robust/many \
 	test/robust/idle \
 	test/robust/mixed-20 \
@@ -56,8 +54,7 @@ test/robust/imposter$(robust_log): test/robust/flood$(robust_log)
 test/robust/footprint$(robust_log): test/robust/imposter$(robust_log)
 test/robust/inner$(robust_log): test/robust/footprint$(robust_log)
 test/robust/exposed$(robust_log): test/robust/inner$(robust_log)
-test/robust/versions$(robust_log): test/robust/exposed$(robust_log)
-test/robust/many$(robust_log): test/robust/versions$(robust_log)
+test/robust/many$(robust_log): test/robust/exposed$(robust_log)
 test/robust/idle$(robust_log): test/robust/many$(robust_log)
 test/robust/mixed-20$(robust_log): test/robust/idle$(robust_log)
 test/robust/progress$(robust_log): test/robust/mixed-20$(robust_log)
@@ -66,21 +63,19 @@ test/robust/signals$(robust_log): test/robust/tail$(robust_log)
 test/robust/soak$(robust_log): test/robust/signals$(robust_log)
 test/robust/srqstress$(robust_log): test/robust/soak$(robust_log)
 
-robust_strangers = test/robust/attack.c test/robust/attack.h test/robust/rfab.c \
-	test/robust/rfab.h prov_ofi/cm_proto.c prov_ofi/cm_brief.c prov_ofi/cm_proto.h
-
 test_robust_kill_SOURCES = test/robust/kill.c test/robust/kill.h test/robust/kill_play.c
 test_robust_kill_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_kill_LDFLAGS = $(robust_ldflags)
 test_robust_kill_LDADD = $(robust_libs2)
 
-test_robust_garbage_SOURCES = test/robust/garbage.c $(robust_strangers)
+test_robust_garbage_SOURCES = test/robust/garbage.c test/robust/attack.c test/robust/attack.h \
+	test/robust/rfab.c test/robust/rfab.h
 test_robust_garbage_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
 test_robust_garbage_LDFLAGS = $(robust_ldflags)
 test_robust_garbage_LDADD = $(robust_libs2)
 
-test_robust_strangers_SOURCES = test/robust/strangers.c $(robust_strangers)
-test_robust_strangers_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
+test_robust_strangers_SOURCES = test/robust/strangers.c test/robust/attack.c test/robust/attack.h
+test_robust_strangers_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_strangers_LDFLAGS = $(robust_ldflags)
 test_robust_strangers_LDADD = $(robust_libs2)
 
@@ -104,22 +99,10 @@ test_robust_inner_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
 test_robust_inner_LDFLAGS = $(robust_ldflags)
 test_robust_inner_LDADD = $(robust_libs2)
 
-test_robust_versions_SOURCES = test/robust/versions.c $(robust_strangers)
-test_robust_versions_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
-test_robust_versions_LDFLAGS = $(robust_ldflags)
-test_robust_versions_LDADD = $(robust_libs2)
-
-test_robust_exposed_SOURCES = test/robust/exposed.c $(robust_strangers)
-test_robust_exposed_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
+test_robust_exposed_SOURCES = test/robust/exposed.c
+test_robust_exposed_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_exposed_LDFLAGS = $(robust_ldflags)
 test_robust_exposed_LDADD = $(robust_libs2)
-
-test_robust_secret_SOURCES = test/robust/secret.c $(robust_strangers) \
-	prov_ofi/cm_seal.c prov_ofi/rdm/cm_secret.c prov_ofi/base/env.c prov_ofi/base/log.c \
-	prov_ofi/base/near.c prov_ofi/base/param.c prov_ofi/base/sink.c
-test_robust_secret_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
-test_robust_secret_LDFLAGS = $(robust_ldflags)
-test_robust_secret_LDADD = $(robust_libs2)
 
 test_robust_many_SOURCES = test/robust/many.c
 test_robust_many_CPPFLAGS = $(robust_cppflags) -DRL_API=2

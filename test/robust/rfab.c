@@ -16,7 +16,7 @@
 #include "rfab.h"
 #include "rlib.h"
 
-#define DATA_MAX 256
+#define DATA_MAX RF_CM_DATA
 
 struct rf {
 	struct fi_info *info;
@@ -24,11 +24,7 @@ struct rf {
 	struct fid_domain *domain;
 	struct fid_eq *eq;
 	struct fid_cq *cq;
-	struct fid_pep *pep;
 	struct fid_ep *ep;
-	struct fi_info *request;
-	uint8_t data[DATA_MAX];
-	size_t data_len;
 };
 
 static struct {
@@ -69,7 +65,7 @@ bool rf_usable(void)
 	RL_CHECK(!ret_, "%s gave %ld", #call, ret_); \
 } while (0)
 
-static struct fi_info *get_info(bool listens)
+static struct fi_info *get_info(uint16_t port)
 {
 	struct sockaddr_storage ss;
 	struct fi_info *hints, *info = NULL;
@@ -80,71 +76,49 @@ static struct fi_info *get_info(bool listens)
 	ip = ss.ss_family == AF_INET6 ? (const void *)&((struct sockaddr_in6 *)&ss)->sin6_addr :
 					(const void *)&((struct sockaddr_in *)&ss)->sin_addr;
 	inet_ntop(ss.ss_family, ip, node, sizeof(node));
-	snprintf(service, sizeof(service), "%u",
-		 listens ? 0 : (unsigned int)(rl_board->qual & 0xffff));
+	snprintf(service, sizeof(service), "%u", port);
 	hints = lib.dupinfo(NULL);
 	RL_CHECK(hints, "fi_dupinfo");
 	hints->caps = FI_MSG;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->addr_format = ss.ss_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
 	hints->fabric_attr->prov_name = strdup("tcp");
-	FI_OK(lib.getinfo(FI_VERSION(1, 14), node, service, listens ? FI_SOURCE : 0, hints, &info));
+	FI_OK(lib.getinfo(FI_VERSION(1, 14), node, service, 0, hints, &info));
 	lib.freeinfo(hints);
 	return info;
 }
 
-static void listen_on(struct rf *rf)
+static void make_ep(struct rf *rf)
 {
-	struct sockaddr_storage ss;
-	size_t len = sizeof(ss);
-
-	FI_OK(fi_passive_ep(rf->fabric, rf->info, &rf->pep, rf));
-	FI_OK(fi_pep_bind(rf->pep, &rf->eq->fid, 0));
-	FI_OK(fi_listen(rf->pep));
-	FI_OK(fi_getname(&rf->pep->fid, &ss, &len));
-	rl_board->qual = ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port :
-				((struct sockaddr_in *)&ss)->sin_port);
-}
-
-static void make_ep(struct rf *rf, struct fi_info *info)
-{
-	FI_OK(fi_endpoint(rf->domain, info, &rf->ep, rf));
+	FI_OK(fi_endpoint(rf->domain, rf->info, &rf->ep, rf));
 	FI_OK(fi_ep_bind(rf->ep, &rf->eq->fid, 0));
 	FI_OK(fi_ep_bind(rf->ep, &rf->cq->fid, FI_TRANSMIT | FI_RECV));
 	FI_OK(fi_enable(rf->ep));
 }
 
-struct rf *rf_open(bool listens)
+struct rf *rf_open(uint16_t port)
 {
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_FD };
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_FD };
 	struct rf *rf = calloc(1, sizeof(*rf));
 
 	RL_CHECK(rf && load(), "no libfabric");
-	rf->info = get_info(listens);
+	rf->info = get_info(port);
 	FI_OK(lib.fabric(rf->info->fabric_attr, &rf->fabric, NULL));
 	FI_OK(fi_eq_open(rf->fabric, &eq_attr, &rf->eq, NULL));
 	FI_OK(fi_domain(rf->fabric, rf->info, &rf->domain, NULL));
 	FI_OK(fi_cq_open(rf->domain, &cq_attr, &rf->cq, NULL));
-	if (listens)
-		listen_on(rf);
-	else
-		make_ep(rf, rf->info);
+	make_ep(rf);
 	return rf;
 }
 
 void rf_close(struct rf *rf)
 {
-	if (rf->ep)
-		fi_close(&rf->ep->fid);
-	if (rf->pep)
-		fi_close(&rf->pep->fid);
+	fi_close(&rf->ep->fid);
 	fi_close(&rf->cq->fid);
 	fi_close(&rf->eq->fid);
 	fi_close(&rf->domain->fid);
 	fi_close(&rf->fabric->fid);
-	if (rf->request)
-		lib.freeinfo(rf->request);
 	lib.freeinfo(rf->info);
 	free(rf);
 }
@@ -164,9 +138,6 @@ static enum rf_event read_error(struct rf *rf)
 	err.err_data_size = sizeof(data);
 	if (fi_eq_readerr(rf->eq, &err, 0) < 0)
 		return RF_ERROR;
-	rf->data_len = err.err_data_size < DATA_MAX ? err.err_data_size : DATA_MAX;
-	if (err.err_data && rf->data_len)
-		memcpy(rf->data, err.err_data, rf->data_len);
 	return err.err == FI_ECONNREFUSED ? RF_REFUSED : RF_ERROR;
 }
 
@@ -184,24 +155,15 @@ enum rf_event rf_wait(struct rf *rf, unsigned int ms)
 		struct fi_cq_entry ignored;
 
 		/* Data of the connection is read through the CQ, its end as well. */
-		if (rf->ep)
-			(void)!fi_cq_read(rf->cq, &ignored, 0);
+		(void)!fi_cq_read(rf->cq, &ignored, 0);
 		if (n == -FI_EAVAIL)
 			return read_error(rf);
-		if (n >= 0) {
-			size_t len = (size_t)n - sizeof(entry.cm);
-
-			rf->data_len = (size_t)n < sizeof(entry.cm) ? 0 : len;
-			memcpy(rf->data, entry.room + sizeof(entry.cm), rf->data_len);
+		if (n >= 0)
 			break;
-		}
 		if (rl_now() > deadline)
 			return RF_NOTHING;
 	}
 	switch (event) {
-	case FI_CONNREQ:
-		rf->request = entry.cm.info;
-		return RF_REQUEST;
 	case FI_CONNECTED:
 		return RF_CONNECTED;
 	case FI_SHUTDOWN:
@@ -211,31 +173,9 @@ enum rf_event rf_wait(struct rf *rf, unsigned int ms)
 	}
 }
 
-const uint8_t *rf_data(const struct rf *rf, size_t *len)
-{
-	*len = rf->data_len;
-	return rf->data;
-}
-
-void rf_accept(struct rf *rf, const void *data, size_t len)
-{
-	make_ep(rf, rf->request);
-	FI_OK(fi_accept(rf->ep, data, len));
-}
-
-void rf_reject(struct rf *rf, const void *data, size_t len)
-{
-	FI_OK(fi_reject(rf->pep, rf->request->handle, data, len));
-}
-
-void rf_shutdown(struct rf *rf)
-{
-	fi_shutdown(rf->ep, 0);
-}
-
 const char *rf_event_text(enum rf_event event)
 {
-	static const char *const texts[] = { "nothing", "a request", "a connection", "its end",
+	static const char *const texts[] = { "nothing", "a connection", "its end",
 					     "a refusal", "an error" };
 
 	return texts[event];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Programs that use libfabric's connected endpoints without DAT: strangers of the same fabric. */
+/* Programs that use libfabric's connected endpoints without DAT. */
 #ifndef RFAB_H
 #define RFAB_H
 
@@ -13,22 +13,16 @@ struct rf;
 #define RF_CM_DATA 256
 
 /* What happened: the numbers of libfabric's events have no names without its headers. */
-enum rf_event { RF_NOTHING, RF_REQUEST, RF_CONNECTED, RF_SHUTDOWN, RF_REFUSED, RF_ERROR };
+enum rf_event { RF_NOTHING, RF_CONNECTED, RF_SHUTDOWN, RF_REFUSED, RF_ERROR };
 
-/* False: the fabric under test is not libfabric's tcp. */
+/* False: the adapters of the fabric under test have no listener of libfabric's tcp. */
 bool rf_usable(void);
-/* A client endpoint, or a listener (`listens`), on the address of the board. A listener puts
- * its port on the board as connection qualifier. */
-struct rf *rf_open(bool listens);
+/* An endpoint for a connection to port `port` of the address of the board. */
+struct rf *rf_open(uint16_t port);
 void rf_close(struct rf *rf);
 void rf_connect(struct rf *rf, const void *data, size_t len);
-/* Waits for the next event of the connection; data that came with it is at rf_data. */
+/* Waits for the next event of the connection. */
 enum rf_event rf_wait(struct rf *rf, unsigned int ms);
-const uint8_t *rf_data(const struct rf *rf, size_t *len);
-/* Answers to the request that rf_wait reported. */
-void rf_accept(struct rf *rf, const void *data, size_t len);
-void rf_reject(struct rf *rf, const void *data, size_t len);
-void rf_shutdown(struct rf *rf);
 const char *rf_event_text(enum rf_event event);
 
 #endif

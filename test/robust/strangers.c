@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does a program that connects to something else than a service point get its one event, in time?
- *
- * Behind the port of the qualifier answers a TCP server that misbehaves, or a program that uses
- * libfabric without DAT.
+/* Tests that a program that connects to something else than a service point gets its one event, in
+ * time: a TCP server that misbehaves listens on the port of the qualifier.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -11,10 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../fabrics/fabrics.h"
 #include "attack.h"
-#include "cm_proto.h"
 #include "rdat.h"
-#include "rfab.h"
 
 enum step { ST_ADDR, ST_LISTEN, ST_EVENT };
 
@@ -22,8 +19,7 @@ enum step { ST_ADDR, ST_LISTEN, ST_EVENT };
 
 struct stranger {
 	const char *name;
-	void (*answer)(int fd);		/* TCP */
-	void (*serve)(struct rf *rf);	/* libfabric */
+	void (*answer)(int fd);
 	const char *words;		/* connection events that the client may get */
 	bool timed;			/* ... not before its timeout */
 };
@@ -39,8 +35,6 @@ static void say(int fd, const void *data, size_t len)
 {
 	RL_CHECK(send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len, "send: %s", strerror(errno));
 }
-
-/* TCP servers */
 
 static void silent(int fd)
 {
@@ -119,139 +113,17 @@ static void refuses_bare(int fd)
 	hold(fd);
 }
 
-/* libfabric programs */
-
-static void await_end(struct rf *rf)
-{
-	enum rf_event event = rf_wait(rf, 3000);
-
-	if (event == RF_CONNECTED)
-		event = rf_wait(rf, 3000);
-	RL_CHECK(event != RF_NOTHING, "the client keeps the connection open");
-}
-
-static size_t message(uint8_t *buf, enum dofi_cm_kind kind, uint16_t priv)
-{
-	static const uint8_t zero[DOFI_CM_MAX];
-	struct dofi_cm_msg m = { .kind = kind, .fabric = 1, .api = 20, .priv_len = priv,
-				 .reads_in = 4, .reads_out = 4, .priv = zero };
-
-	return dofi_cm_build(buf, &m);
-}
-
-static void accepts_bare(struct rf *rf)
-{
-	rf_accept(rf, NULL, 0);
-	await_end(rf);
-}
-
-static void accepts_rubbish(struct rf *rf)
-{
-	uint8_t buf[200];
-
-	memset(buf, 'x', sizeof(buf));
-	rf_accept(rf, buf, sizeof(buf));
-	await_end(rf);
-}
-
-static void accepts_other_version(struct rf *rf)
-{
-	uint8_t buf[DOFI_CM_MAX];
-	size_t len = message(buf, DOFI_CM_ACCEPT, 0);
-
-	buf[4]++;
-	rf_accept(rf, buf, len);
-	await_end(rf);
-}
-
-static void accepts_other_fabric(struct rf *rf)
-{
-	uint8_t buf[DOFI_CM_MAX];
-	size_t len = message(buf, DOFI_CM_ACCEPT, 0);
-
-	buf[6] = 0xee;
-	rf_accept(rf, buf, len);
-	await_end(rf);
-}
-
-static void accepts_with_request(struct rf *rf)
-{
-	uint8_t buf[DOFI_CM_MAX];
-	size_t len = message(buf, DOFI_CM_REQUEST, 0);
-
-	rf_accept(rf, buf, len);
-	await_end(rf);
-}
-
-static void accepts_cut(struct rf *rf)
-{
-	uint8_t buf[DOFI_CM_MAX];
-	size_t len = message(buf, DOFI_CM_ACCEPT, 100);
-
-	rf_accept(rf, buf, len - 1);
-	await_end(rf);
-}
-
-static void rejects_bare(struct rf *rf)
-{
-	rf_reject(rf, NULL, 0);
-}
-
-static void rejects_rubbish(struct rf *rf)
-{
-	uint8_t buf[200];
-
-	memset(buf, 'x', sizeof(buf));
-	rf_reject(rf, buf, sizeof(buf));
-}
-
-static void rejects_with_accept(struct rf *rf)
-{
-	uint8_t buf[DOFI_CM_MAX];
-	size_t len = message(buf, DOFI_CM_ACCEPT, 0);
-
-	rf_reject(rf, buf, len);
-}
-
-static void never_answers(struct rf *rf)
-{
-	(void)rf;
-	RL_CHECK(rl_reached(ST_EVENT, 1, 6000), "the client got no event");
-}
-
-static void answers_well_then_leaves(struct rf *rf)
-{
-	uint8_t buf[DOFI_CM_MAX];
-	size_t len = message(buf, DOFI_CM_ACCEPT, 0);
-
-	rf_accept(rf, buf, len);
-	RL_CHECK(rf_wait(rf, 3000) == RF_CONNECTED, "not connected");
-	rf_shutdown(rf);
-	rl_reached(ST_EVENT, 1, 6000);
-}
-
 static const struct stranger strangers[] = {
-	{ "tcp-silent", silent, NULL, "T", true },
-	{ "tcp-rubbish", rubbish, NULL, "N", false },
-	{ "tcp-closes", closes, NULL, "N|U", false },
-	{ "tcp-resets", resets, NULL, "N|U", false },
-	{ "tcp-closes-after-request", closes_after_request, NULL, "N|U", false },
-	{ "tcp-half-header", half_header, NULL, "N|T", false },
-	{ "tcp-half-header-then-closes", half_header_then_closes, NULL, "N|U", false },
-	{ "tcp-header-without-data", header_without_data, NULL, "N|T", false },
-	{ "tcp-too-much-data", too_much_data, NULL, "N", false },
-	{ "tcp-refuses", refuses_bare, NULL, "N", false },
-	{ "fabric-accepts-bare", NULL, accepts_bare, "N", false },
-	{ "fabric-accepts-rubbish", NULL, accepts_rubbish, "N", false },
-	{ "fabric-accepts-other-version", NULL, accepts_other_version, "N", false },
-	{ "fabric-accepts-other-fabric", NULL, accepts_other_fabric, "N", false },
-	{ "fabric-accepts-with-request", NULL, accepts_with_request, "N", false },
-	{ "fabric-accepts-cut", NULL, accepts_cut, "N", false },
-	{ "fabric-rejects-bare", NULL, rejects_bare, "N", false },
-	{ "fabric-rejects-rubbish", NULL, rejects_rubbish, "N", false },
-	{ "fabric-rejects-with-accept", NULL, rejects_with_accept, "N", false },
-	{ "fabric-never-answers", NULL, never_answers, "T", true },
-	{ "fabric-leaves", NULL, answers_well_then_leaves, "ED|EB", false },
+	{ "silent", silent, "T", true },
+	{ "rubbish", rubbish, "N", false },
+	{ "closes", closes, "N|U", false },
+	{ "resets", resets, "N|U", false },
+	{ "closes-after-request", closes_after_request, "N|U", false },
+	{ "half-header", half_header, "N|T", false },
+	{ "half-header-then-closes", half_header_then_closes, "N|U", false },
+	{ "header-without-data", header_without_data, "N|T", false },
+	{ "too-much-data", too_much_data, "N", false },
+	{ "refuses", refuses_bare, "N", false },
 };
 
 /* Players */
@@ -307,33 +179,22 @@ static void client(void *arg)
 static void stranger(void *arg)
 {
 	const struct stranger *s = arg;
+	int listener, fd;
 
 	rl_await(ST_ADDR, 1, 10000);
-	if (s->answer) {
-		int fd, listener = attack_listen();
-
-		rl_step(ST_LISTEN, 1);
-		fd = accept(listener, NULL, NULL);
-		RL_CHECK(fd >= 0, "accept: %s", strerror(errno));
-		s->answer(fd);
-	} else {
-		struct rf *rf = rf_open(true);
-
-		rl_step(ST_LISTEN, 1);
-		RL_CHECK(rf_wait(rf, 6000) == RF_REQUEST, "no request came");
-		s->serve(rf);
-		/* What was said last leaves with the next look at the queue. */
-		rf_wait(rf, 100);
-		rf_close(rf);
-	}
+	listener = attack_listen();
+	rl_step(ST_LISTEN, 1);
+	fd = accept(listener, NULL, NULL);
+	RL_CHECK(fd >= 0, "accept: %s", strerror(errno));
+	s->answer(fd);
 	rl_leave();
 }
 
 static void run(void)
 {
 	setenv("DAPL_OFI_LOG", "0", 0);
-	if (!rf_usable()) {
-		rl_skip("strangers", "what they say is libfabric's tcp");
+	if (!test_fabric_has(test_fabric(), "sockets")) {
+		rl_skip("strangers", "a service point is no TCP port");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {

@@ -23,7 +23,7 @@ stock_pair()
 	local fd fabric program=$1 server=$2 client=$3
 	shift 3
 	exec {fd}>"$LOCK_DIR/dtest"
-	for fabric in tcp 'b=provider=tcp domain=lo' shm rxm rxm+shm; do
+	for fabric in tcp 'b=provider=tcp domain=lo' shm rxm tcp+shm; do
 		[ -n "$PROBLEM" ] || stock_pair_over "$@"
 	done
 	exec {fd}>&-
@@ -76,7 +76,7 @@ group_stock()
 		case_end
 	fi
 	if stock 'stock: dapltest, fabrics of one host too' dapltest; then
-		run 0 -f tcp,shm,rxm,rxm+shm --limit 100 --port "$PORT" \
+		run 0 -f tcp,shm,rxm,tcp+shm --limit 100 --port "$PORT" \
 			--server "$PRELOAD dapltest -T S -D server-name -n $PORT" \
 			--expect 'Stats ----' --reject "$DAPLTEST_BAD|error|fail" -- \
 			$PRELOAD dapltest -T T -s 127.0.0.1 -D client-name -n "$PORT" -V -t 1 -w 2 \

@@ -137,7 +137,7 @@ static void judge(struct info_fabrics *fabrics, int api)
 
 static bool has_both(const char *fabric)
 {
-	static const char *const names[] = { "efa", "psm3", "cxi", "opx" };
+	static const char *const names[] = { "tcp", "efa", "psm3", "cxi", "opx" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(fabric, names[i]))
@@ -150,7 +150,8 @@ static bool has_both(const char *fabric)
 static int rank(const char *fabric)
 {
 	static const char *const order[] = { VERBS, "efa" AND_SHM, "cxi" AND_SHM, "opx" AND_SHM,
-					     "psm3" AND_SHM, "rxm" AND_SHM, "tcp" };
+					     "psm3" AND_SHM, "tcp" AND_SHM, "tcp",
+					     "rxm" AND_SHM };
 	int num = sizeof(order) / sizeof(*order), i;
 
 	for (i = 0; i < num && strcmp(fabric, order[i]); i++)

@@ -50,8 +50,7 @@ static bool offers_op(const struct pdat_dev *d, const DAT_PROVIDER_ATTR *provide
 		return offers(provider, DAT_IB_ATTR_CMP_AND_SWAP);
 	case PERF_IMMED:
 		return offers(provider, DAT_IB_ATTR_IMMED_DATA) &&
-		       !(d->base.run->plan->srq && (!strcmp(fabric, "tcp") ||
-						    !strcmp(fabric, "verbs")));
+		       !(d->base.run->plan->srq && !strcmp(fabric, "verbs"));
 	default:
 		return true;
 	}

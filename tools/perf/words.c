@@ -10,8 +10,8 @@
 #include "words.h"
 
 /* What "--fabrics all" tries. */
-static const char *const known_fabric[] = { "tcp", "shm", "rxm", "rxm+shm", "verbs", "efa",
-					   "psm3", "cxi", "opx" };
+static const char *const known_fabric[] = { "tcp", "tcp+shm", "shm", "rxm", "rxm+shm", "verbs",
+					   "efa", "psm3", "cxi", "opx" };
 
 void perf_usage(const char *fmt, ...)
 {

@@ -10,6 +10,7 @@ static const struct {
 	const char *name, *params, *about;
 } table[] = {
 	{ "tcp", "provider=tcp", "TCP sockets" },
+	{ "tcp+shm", "provider=tcp+shm", "shared memory on one machine, TCP between machines" },
 	{ "shm", "provider=shm", "shared memory, one machine only" },
 	{ "rxm", "provider=rxm", "RDM endpoints of libfabric over TCP" },
 	{ "rxm+shm", "provider=rxm+shm", "shared memory on one machine, rxm between machines" },
