@@ -16,7 +16,6 @@ struct dofi_listener {
 	struct dofi_list link;		/* ia->listeners */
 	struct dofi_ia *ia;
 	struct fid_pep *pep;
-	int fd;				/* its socket, claimed (tcpfd.h); -1: ours, or unknown */
 	uint16_t port;
 	uint64_t qual;			/* the only one where names hold qualifiers */
 	unsigned int users;
@@ -121,12 +120,6 @@ void dofi_cm_fail_all(struct dofi_ia *ia);
 void dofi_cm_read_events(struct dofi_ia *ia);
 /* The same with no lock held; unless `block`, does nothing while another thread is at it. */
 void dofi_cm_progress(struct dofi_ia *ia, bool block);
-/* One look at the sockets on the port of `only`, or of all our listeners (NULL), that belong to
- * nobody; see dofi_tcpfd_expel. */
-size_t dofi_cm_expel(struct dofi_ia *ia, const struct dofi_listener *only,
-		     struct dofi_tcpfd_strangers *last);
-/* Looks for connections to our listeners that have said nothing for too long. */
-void dofi_cm_start_warden(struct dofi_ia *ia);
 
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
 			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);

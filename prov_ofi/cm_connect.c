@@ -96,7 +96,6 @@ static size_t build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *
 		.priv_len = (uint16_t)a->size, .priv = a->priv, .qual = a->qual,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
-		.link_port = ep->obj.ia->link_port, .number = ep->obj.ia->number,
 		.tag = conn->tag, .port_moved = dofi_cm_port(a->qual) != (uint16_t)a->qual,
 	};
 

@@ -13,7 +13,6 @@
 #include "grants.h"
 #include "mr.h"
 #include "progress.h"
-#include "tcpfd.h"
 
 static struct dofi_cm_msg rejection(const struct dofi_ia *ia, unsigned int reason,
 				    const void *priv, uint16_t priv_len)
@@ -364,7 +363,6 @@ static size_t build_acceptance(uint8_t *buf, const struct dofi_cr *cr, const str
 		.priv_len = priv_len, .priv = priv,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
-		.link_port = ep->obj.ia->link_port, .number = ep->obj.ia->number,
 		.tag = conn->tag,
 	};
 
@@ -379,7 +377,6 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_conn *conn;
 	size_t len;
-	bool gone;
 	int ret = dofi_conn_open(ep, cr->info, &conn);
 
 	if (ret && cr->info->handle)
@@ -388,7 +385,6 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 		request_lost(cr, ep, request, ret);
 		return DAT_SUCCESS;
 	}
-	conn->peer = cr->msg.number;
 	dofi_conn_set_reads(conn, cr->msg.reads_in);
 	len = build_acceptance(buf, cr, conn, priv, (uint16_t)size);
 	dofi_lock(&ep->lock);
@@ -400,14 +396,10 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	dofi_dto_submit(ep);
 	dofi_unlock(&ep->lock);
 	set_ports(ep, cr);
-	dofi_conn_find_socket(conn);
-	/* libfabric (tcp) would report the connection first, and then its end. It frees what it knows
-	 * of the request when that is accepted, and only then. */
-	gone = conn->fd >= 0 && dofi_tcpfd_peer_gone(conn->fd);
 	ret = len ? fi_accept(conn->fid, buf, len) : -FI_EIO;
 	dofi_lib.freeinfo(cr->info);
 	cr->info = NULL;
-	if (ret || gone)
+	if (ret)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 	else
 		dofi_timer_arm(&ia->timers, &ep->timer,
@@ -436,7 +428,7 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 		ret = accept_on(cr, ep, size, priv);
 	if (!ret && dofi_obj_retire(&cr->obj)) {
 		dofi_cr_destroy(cr, 0);
-		/* libfabric 1.17 (tcp) sends the answer when the event queue is read next. */
+		/* Some fabrics send the answer when the event queue is read next. */
 		dofi_cm_read_events(ia);
 	}
 	pthread_mutex_unlock(&ia->cm_lock);

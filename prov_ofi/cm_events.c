@@ -16,8 +16,6 @@
 #include "outage.h"
 #include "progress.h"
 #include "rmr.h"
-#include "tcpfd.h"
-#include "verdict.h"
 
 /* Events handled in one go before others get the lock. */
 #define ROUND 256
@@ -94,7 +92,6 @@ void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 {
 	struct dofi_conn *conn = ep->conn;
-	uint64_t peer = conn ? conn->peer : 0;
 
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
 	atomic_store(&ep->ending, by_us);
@@ -106,10 +103,7 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 		dofi_conn_detach(conn);
 	dofi_cm_drop_tag(ep);
 	dofi_rmr_ep_ended(ep);
-	if (dofi_verdict_seek(ep, peer, &number))
-		dofi_dto_flush(ep);	/* up to the first suspect; the event comes with it */
-	else
-		dofi_cm_conclude(ep, number);
+	dofi_cm_conclude(ep, number);
 }
 
 void dofi_cm_break(struct dofi_ep *ep)
@@ -147,10 +141,6 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 		break;
 	case DAT_EP_STATE_CONNECTED:
 		dofi_cm_break(ep);	/* dofi_cm_flushed */
-		break;
-	case DAT_EP_STATE_DISCONNECTED:
-		if (ep->verdict.waiting)
-			dofi_verdict_timeout(ep);
 		break;
 	default:
 		break;
@@ -201,13 +191,11 @@ static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	}
 	ep->priv_len = msg.priv_len;
 	memcpy(ep->priv, msg.priv, msg.priv_len);
-	ep->conn->peer = msg.number;
 	dofi_conn_set_reads(ep->conn, msg.reads_in);
 	dofi_lock(&ep->lock);
 	ep->peer_tag = msg.tag;
 	dofi_unlock(&ep->lock);
 	established(ep);
-	dofi_link_meet(ep->obj.ia, &ep->remote, msg.link_port, msg.number);
 }
 
 static void shut_down(struct dofi_ep *ep)
@@ -233,9 +221,8 @@ static void ended_unanswered(struct dofi_ep *ep)
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 }
 
-/* Ends that came before the beginning. libfabric 1.17 (tcp) lets other threads read a new
- * connection's data, and its end, before it has queued FI_CONNECTED, which then follows in the
- * same round; if it did not, the connection failed. */
+/* Ends that were reported before the beginning, which follows in the same round; if it did not,
+ * the connection failed. */
 static void settle_early_ends(struct dofi_ia *ia)
 {
 	struct dofi_list *pos, *tmp;
@@ -462,72 +449,4 @@ void dofi_cm_progress(struct dofi_ia *ia, bool block)
 	if (!atomic_load_explicit(&ia->prog.stop, memory_order_relaxed))
 		dofi_cm_read_events(ia);
 	pthread_mutex_unlock(&ia->cm_lock);
-}
-
-struct look {
-	struct dofi_ia *ia;
-	const struct dofi_listener *only;
-};
-
-/* Sockets that belong to a connection, or to a request that the consumer has to decide. */
-static bool known_socket(void *arg, int fd, const union dofi_addr *local,
-			 const union dofi_addr *peer)
-{
-	const struct look *look = arg;
-	struct dofi_ia *ia = look->ia;
-	struct dofi_list *pos;
-	bool ours = false;
-
-	dofi_list_each(pos, &ia->listeners) {
-		struct dofi_listener *l = dofi_container(pos, struct dofi_listener, link);
-
-		ours |= l->port == dofi_addr_port(&local->sa) && (!look->only || look->only == l);
-	}
-	if (!ours)
-		return true;
-	dofi_list_each(pos, &ia->conns) {
-		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
-
-		/* An accepted connection that is not up yet is bounded by its own timer. */
-		if (conn->fd == fd || (conn->fd < 0 && conn->ep && !conn->ep->active))
-			return true;
-	}
-	pthread_mutex_lock(&ia->obj_lock);
-	ours = false;
-	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_CR]) {
-		struct dofi_cr *cr = dofi_container(pos, struct dofi_cr, obj.link);
-
-		ours |= cr->remote_port == dofi_addr_port(&peer->sa) &&
-			dofi_addr_same_host(&cr->remote.sa, &peer->sa);
-	}
-	pthread_mutex_unlock(&ia->obj_lock);
-	return ours;
-}
-
-size_t dofi_cm_expel(struct dofi_ia *ia, const struct dofi_listener *only,
-		     struct dofi_tcpfd_strangers *last)
-{
-	struct look look = { .ia = ia, .only = only };
-
-	return dofi_tcpfd_expel(last, known_socket, &look);
-}
-
-static void warden_round(struct dofi_timer *timer)
-{
-	struct dofi_ia *ia = dofi_container(timer, struct dofi_ia, warden);
-
-	dofi_cm_expel(ia, NULL, &ia->strangers);
-	dofi_cm_start_warden(ia);
-}
-
-void dofi_cm_start_warden(struct dofi_ia *ia)
-{
-	if (!ia->warden.fire)
-		dofi_timer_init(&ia->warden, warden_round);
-	if (!ia->fab.row->tcp_quirks || dofi_list_empty(&ia->listeners) ||
-	    ia->warden.when != DOFI_NEVER)
-		return;
-	dofi_timer_arm(&ia->timers, &ia->warden,
-		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS)));
-	dofi_progress_ring(ia);
 }

@@ -23,8 +23,8 @@ size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 	p = dofi_put(p, msg->reads_in, 2);
 	p = dofi_put(p, msg->reads_out, 2);
 	p = dofi_put(p, msg->reason, 2);
-	p = dofi_put(p, msg->link_port, 2);
-	p = dofi_put(p, msg->number, 8);
+	p = dofi_put(p, 0, 2);
+	p = dofi_put(p, 0, 8);
 	p = dofi_put(p, msg->tag, 4);
 	if (msg->priv_len)
 		memcpy(p, msg->priv, msg->priv_len);
@@ -57,8 +57,6 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	msg->reads_in = (uint16_t)dofi_get(p + 20, 2);
 	msg->reads_out = (uint16_t)dofi_get(p + 22, 2);
 	msg->reason = (uint16_t)dofi_get(p + 24, 2);
-	msg->link_port = (uint16_t)dofi_get(p + 26, 2);
-	msg->number = dofi_get(p + 28, 8);
 	msg->tag = (uint32_t)dofi_get(p + 36, 4);
 	msg->priv = p + hdr;
 	return 0;

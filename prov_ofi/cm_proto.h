@@ -16,8 +16,7 @@
  *  20  2  RDMA reads that the sender serves at once
  *  22  2  RDMA reads that the sender issues at once
  *  24  2  rejection: enum dofi_cm_reason; otherwise 0
- *  26  2  port on which the sender's adapter takes links (link.h), 0: none
- *  28  8  number of the sender's adapter, random
+ *  26 10  zero
  *  36  4  tag that messages to the sender must carry (tag.h), 0: none
  *
  * A fabric whose connection messages carry few bytes (verbs: 55) has a brief header instead:
@@ -86,8 +85,6 @@ struct dofi_cm_msg {
 	uint64_t qual;
 	uint16_t reads_in, reads_out;
 	uint16_t reason;
-	uint16_t link_port;
-	uint64_t number;
 	uint32_t tag;
 	bool brief;			/* parsed: the low 16 bits of `qual` are missing */
 	bool port_moved;		/* brief request: see dofi_cm_port */

@@ -8,12 +8,9 @@
 #include "base/wire.h"
 #include "cm_seal.h"
 
-#define HELLO_SHORT 52
 #define V6 1u
-#define LINKS 2u
 #define REQUEST_HEAD 1
 #define ACCEPT_HEAD 5
-#define ACCEPT_LINKS 10
 #define REJECT_HEAD 3
 
 static bool random_bytes(uint8_t *to)
@@ -85,7 +82,7 @@ static uint8_t *put_address(uint8_t *p, const union dofi_addr *addr)
 	return p + 16;
 }
 
-size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg, bool links,
+size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg,
 		       const union dofi_addr *to, uint8_t *buf)
 {
 	uint8_t *p = s->hello;
@@ -94,7 +91,7 @@ size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg, bool 
 	p = dofi_put(p, DOFI_SEAL_HELLO, 1);
 	p = dofi_put(p, DOFI_SEAL_VERSION, 1);
 	p = dofi_put(p, msg->fabric, 1);
-	p = dofi_put(p, (to->sa.sa_family == AF_INET6 ? V6 : 0) | (links ? LINKS : 0), 1);
+	p = dofi_put(p, to->sa.sa_family == AF_INET6 ? V6 : 0, 1);
 	if (!random_bytes(p))
 		return 0;
 	p += DOFI_SEAL_RANDOM;
@@ -104,10 +101,6 @@ size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg, bool 
 	p = dofi_put(p, msg->tag, 3);
 	p = dofi_put(p, msg->priv_len, 1);
 	p = put_address(p, to);
-	if (links) {
-		p = dofi_put(p, msg->link_port, 2);
-		p = dofi_put(p, msg->number, 8);
-	}
 	s->hello_len = (uint8_t)(p - s->hello);
 	s->on = true;
 	memcpy(buf, s->hello, s->hello_len);
@@ -127,14 +120,12 @@ static void get_address(const uint8_t *p, bool v6, union dofi_addr *addr)
 int dofi_seal_take_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg, union dofi_addr *to)
 {
-	size_t want = HELLO_SHORT;
+	const size_t want = DOFI_SEAL_HELLO_MAX;
 
 	memset(s, 0, sizeof(*s));
 	if (len >= 2 && data[1] != DOFI_SEAL_VERSION)
 		return -EPROTONOSUPPORT;
-	if (len >= want && (data[3] & LINKS))
-		want = DOFI_SEAL_HELLO_MAX;
-	if (len < want || (data[3] & ~(V6 | LINKS)))
+	if (len < want || (data[3] & ~V6))
 		return -EBADMSG;
 	memcpy(s->hello, data, want);
 	s->hello_len = (uint8_t)want;
@@ -148,10 +139,6 @@ int dofi_seal_take_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 	msg->tag = (uint32_t)dofi_get(data + 32, 3);
 	msg->priv_len = data[35];
 	get_address(data + 36, data[3] & V6, to);
-	if (data[3] & LINKS) {
-		msg->link_port = (uint16_t)dofi_get(data + 52, 2);
-		msg->number = dofi_get(data + 54, 8);
-	}
 	return 0;
 }
 
@@ -225,11 +212,6 @@ static bool mac_of_answer(const struct dofi_seal *s, const struct dofi_sealer *b
 			text_of(msg, len), mac);
 }
 
-static bool has_links(const struct dofi_seal *s)
-{
-	return s->hello[3] & LINKS;
-}
-
 size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 			const struct dofi_cm_msg *msg, uint8_t *buf)
 {
@@ -241,10 +223,6 @@ size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 		p = dofi_put(p, msg->priv_len, 1);
 		p = dofi_put(p, msg->reads_in < 255 ? msg->reads_in : 255, 1);
 		p = dofi_put(p, msg->tag, 3);
-		if (has_links(s)) {
-			p = dofi_put(p, msg->link_port, 2);
-			p = dofi_put(p, msg->number, 8);
-		}
 	} else {
 		p = dofi_put(p, DOFI_SEAL_REJECT, 1);
 		p = dofi_put(p, msg->reason, 1);
@@ -261,7 +239,7 @@ int dofi_seal_take_answer(const struct dofi_seal *s, const struct dofi_sealer *b
 			  struct dofi_cm_msg *msg)
 {
 	bool accepts = kind == DOFI_CM_ACCEPT;
-	size_t head = accepts ? ACCEPT_HEAD + (has_links(s) ? ACCEPT_LINKS : 0) : REJECT_HEAD;
+	size_t head = accepts ? ACCEPT_HEAD : REJECT_HEAD;
 	uint8_t mac[RDM_CM_MAC];
 	int ret;
 
@@ -284,9 +262,5 @@ int dofi_seal_take_answer(const struct dofi_seal *s, const struct dofi_sealer *b
 	}
 	msg->reads_in = data[1];
 	msg->tag = (uint32_t)dofi_get(data + 2, 3);
-	if (has_links(s)) {
-		msg->link_port = (uint16_t)dofi_get(data + 5, 2);
-		msg->number = dofi_get(data + 7, 8);
-	}
 	return 0;
 }

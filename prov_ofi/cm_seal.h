@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection messages of libfabric's own fabrics (tcp, verbs) where both ends must know a secret.
+/* Connection messages of libfabric's own fabrics (verbs) where both ends must know a secret.
  *
  * A fabric carries one message each way before a connection is up, and what it carries is small
  * (verbs: 55 bytes). So the client connects twice:
@@ -22,8 +22,7 @@
  *   HELLO      0  1  magic 0xd1
  *              1  1  version (1)
  *              2  1  fabric: wire id
- *              3  1  bit 0: the address is an IPv6 address; bit 1: the last two fields are
- *                    there; others 0
+ *              3  1  bit 0: the address is an IPv6 address; others 0
  *              4 16  random
  *             20  8  connection qualifier asked for
  *             28  2  RDMA reads that the sender serves at once
@@ -31,8 +30,6 @@
  *             32  3  tag (tag.h), 0: none
  *             35  1  bytes of private data that REQUEST will have
  *             36 16  address that the sender connects to; IPv4: 4 bytes, then zeros
- *             52  2  port of links (link.h)
- *             54  8  number of the sender's adapter
  *   CHALLENGE  0  1  magic 0xd2
  *              1  1  version (1)
  *              2 16  random
@@ -40,8 +37,7 @@
  *   REQUEST    0  1  magic 0xd3; then private data, MAC
  *   ACCEPT     0  1  bytes of private data
  *              1  1  RDMA reads that the sender serves at once
- *              2  3  tag; with bit 1 of HELLO: port of links (2), number (8); then private
- *                    data, MAC
+ *              2  3  tag; then private data, MAC
  *   REJECT     0  1  magic 0xd4
  *              1  1  enum dofi_cm_reason
  *              2  1  bytes of private data; then private data, MAC
@@ -64,7 +60,7 @@
 #define DOFI_SEAL_VERSION 1
 #define DOFI_SEAL_RANDOM 16
 #define DOFI_SEAL_MAC 16
-#define DOFI_SEAL_HELLO_MAX 62
+#define DOFI_SEAL_HELLO_MAX 52
 #define DOFI_SEAL_CHALLENGE (2 + DOFI_SEAL_RANDOM + DOFI_SEAL_MAC)
 
 enum { DOFI_SEAL_HELLO = 0xd1, DOFI_SEAL_CHALLENGED, DOFI_SEAL_REQUEST, DOFI_SEAL_REJECT };
@@ -99,9 +95,9 @@ static inline bool dofi_seal_is(uint8_t magic, const uint8_t *data, size_t len)
 }
 
 /* Each writes a message to buf (DOFI_CM_MAX bytes) and returns its length; 0: no random numbers, or
- * no MAC. hello: what msg says, the length of its private data included; `links`: and the fields
- * for links. answer: msg->kind is DOFI_CM_ACCEPT or DOFI_CM_REJECT. */
-size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg, bool links,
+ * no MAC. hello: what msg says, the length of its private data included. answer: msg->kind is
+ * DOFI_CM_ACCEPT or DOFI_CM_REJECT. */
+size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg,
 		       const union dofi_addr *to, uint8_t *buf);
 size_t dofi_seal_challenge(struct dofi_seal *s, const struct rdm_secret *secret, uint8_t *buf);
 size_t dofi_seal_request(struct dofi_seal *s, const struct dofi_sealer *by, const void *priv,

@@ -19,7 +19,7 @@ size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *
 	if (ep->attempt.seal.proven)
 		return dofi_seal_request(&ep->attempt.seal, &by, msg->priv, msg->priv_len, buf);
 	conn->shut = true;
-	return dofi_seal_hello(&ep->attempt.seal, msg, fab->row->links, to, buf);
+	return dofi_seal_hello(&ep->attempt.seal, msg, to, buf);
 }
 
 void dofi_cm_keep_tag(struct dofi_ep *ep, struct dofi_conn *conn)

@@ -7,7 +7,6 @@
 #include "cm.h"
 #include "err.h"
 #include "progress.h"
-#include "tcpfd.h"
 #include "why.h"
 
 /* Qualifiers are 64 bits wide, ports 16. The low bits are the port; what would be a privileged
@@ -98,8 +97,6 @@ static int start_listening(struct dofi_listener *l, struct fi_info *info, uint16
 		return ret;
 	}
 	l->port = dofi_addr_port(&addr.sa);
-	if (l->ia->fab.row->tcp_quirks)
-		l->fd = dofi_tcpfd_tame_listener(l->pep);
 	return 0;
 }
 
@@ -113,7 +110,6 @@ static int new_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual,
 	if (!l || !info)
 		goto failed;
 	l->ia = ia;
-	l->fd = -1;
 	l->qual = qual;
 	dofi_list_init(&l->sps);
 	ret = start_listening(l, info, port);
@@ -121,7 +117,6 @@ static int new_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual,
 		goto failed;
 	dofi_lib.freeinfo(info);
 	dofi_list_append(&ia->listeners, &l->link);
-	dofi_cm_start_warden(ia);
 	*out = l;
 	return 0;
 failed:
@@ -131,30 +126,11 @@ failed:
 	return ret;
 }
 
-/* libfabric forgets connections that it has accepted but whose request has not arrived when their
- * listener goes: what there is, is read, and the silent ones are thrown out first. Those of other
- * listeners are not concerned: their requests may be on the way. */
-static void sweep(struct dofi_listener *l)
-{
-	struct dofi_tcpfd_strangers silent = { .count = 0 };
-
-	if (!l->ia->fab.row->tcp_quirks)
-		return;
-	for (int i = 0; i < 4; i++) {
-		dofi_cm_read_events(l->ia);
-		/* The second look at the same ones ends them. */
-		if (!dofi_cm_expel(l->ia, l, &silent))
-			break;
-	}
-}
-
 void dofi_listener_unref(struct dofi_listener *l)
 {
 	if (--l->users)
 		return;
-	sweep(l);
 	dofi_list_remove(&l->link);
-	dofi_tcpfd_disclaim(l->fd);
 	fi_close(&l->pep->fid);
 	free(l);
 }

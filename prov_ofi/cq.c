@@ -232,8 +232,6 @@ static void take_immed(struct dofi_dto *dto, const struct dofi_fab *fab, uint64_
 	dto->kind = DOFI_RECV_IMMED;
 	dto->solicited = fab->row->device || (data & DOFI_DATA_SOLICITED);
 	dto->immed = (uint32_t)(fab->row->device ? data : data >> 32);
-	if (fab->row->tcp_quirks)
-		*len = dofi_data_length(data);
 	/* 1.2 does not know such completions: as far as it goes, nothing has come. */
 	if (DOFI_API == 12)
 		*len = 0;
@@ -244,8 +242,7 @@ static __attribute__((noinline)) uint8_t take_data(struct dofi_dto *dto, const s
 						   const struct fi_cq_data_entry *entry,
 						   uint64_t data, size_t *len)
 {
-	if ((entry->flags & FI_REMOTE_WRITE) ||
-	    (fab->row->tcp_quirks && (data & DOFI_DATA_IMMED))) {
+	if (entry->flags & FI_REMOTE_WRITE) {
 		take_immed(dto, fab, data, len);
 		return DAT_DTO_SUCCESS;
 	}
@@ -275,7 +272,6 @@ EACH void complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 	}
 	if (!status && (said || data))
 		status = take_data(dto, &evd->obj.ia->fab, entry, data, &len);
-	/* A scratch byte stands in for an empty buffer (see dto.c). */
 	if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
 		status = DAT_DTO_ERR_LOCAL_LENGTH;
 	dto->length = len;
@@ -325,18 +321,6 @@ static uint8_t status_of(const struct dofi_fab *fab, const struct fi_cq_err_entr
 	}
 }
 
-/* An RDMA operation that ended while nobody here ended the connection: the target may have
- * refused it (verdict.h). */
-static bool suspicious(const struct dofi_dto *dto, uint8_t status)
-{
-	const struct dofi_ep *ep = dto->ep;
-
-	return status == DAT_DTO_ERR_FLUSHED && ep->obj.ia->fab.row->tcp_quirks &&
-	       (dto->kind == DOFI_READ || dto->kind == DOFI_WRITE ||
-		dto->kind == DOFI_WRITE_IMMED) &&
-	       !atomic_load_explicit(&ep->ending, memory_order_acquire);
-}
-
 /* Soft-RoCE says of a receive that its queue failed, be it that the message was too long or that
  * the memory has gone; the former if the memory is still there. */
 static uint8_t receive_status(struct dofi_fab *fab, struct dofi_lmr_table *lmrs,
@@ -374,12 +358,6 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 			return true;
 	}
 	status = receive_status(&evd->obj.ia->fab, &evd->obj.ia->lmrs, dto, status);
-	if (suspicious(dto, status)) {
-		if (dofi_kind_fetches(dto->kind))
-			atomic_fetch_add_explicit(&dto->ep->reads_done, 1, memory_order_release);
-		atomic_store_explicit(&dto->state, DOFI_DTO_SUSPECT, memory_order_release);
-		return true;
-	}
 	if (status != DAT_DTO_ERR_FLUSHED)
 		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_lib.strerror(err.err),
 			 err.prov_errno);
@@ -392,28 +370,16 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 
 bool dofi_cq_may_sleep(struct dofi_evd *evd)
 {
-	struct dofi_ia *ia = evd->obj.ia;
 	struct fid *fid = &evd->cq->fid;
-	bool entered;
-	int ret;
 
 	DOFI_NO_CANCEL();
-	entered = dofi_srx_enter(ia, evd->shares);	/* this reads, too */
-	ret = fi_trywait(ia->fab.fabric, &fid, 1);
-	dofi_srx_leave(ia, entered);
-	return !ret;
+	return !fi_trywait(evd->obj.ia->fab.fabric, &fid, 1);
 }
 
 ssize_t dofi_cq_read_enclosed(struct dofi_evd *evd, struct fi_cq_data_entry *entry, size_t most)
 {
-	bool entered;
-	ssize_t n;
-
 	DOFI_NO_CANCEL();
-	entered = dofi_srx_enter(evd->obj.ia, evd->shares);
-	n = fi_cq_read(evd->cq, entry, most);
-	dofi_srx_leave(evd->obj.ia, entered);
-	return n;
+	return fi_cq_read(evd->cq, entry, most);
 }
 
 unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n)

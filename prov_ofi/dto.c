@@ -5,9 +5,6 @@
  * before it, hands it to libfabric at once (dto_fab.c). The calls differ in what is known when they
  * are compiled, so each has a copy of the path, without what cannot concern it. What most programs
  * do most of the time has a shorter way (dto_quick.c), and comes here when it cannot be taken.
- *
- * A receive without room is given a byte of scratch memory: libfabric 2.x (tcp) stalls the
- * connection for ever when a message arrives for a receive of length zero.
  */
 #include <string.h>
 
@@ -25,7 +22,6 @@
 #define SEND_FLAGS (REQUEST_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 #define RECV_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
 
-static char scratch[8];
 
 /* What a kind of operation asks of its arguments. */
 struct rule {
@@ -92,12 +88,6 @@ EACH DAT_RETURN take_room(struct dofi_ia *ia, const struct dofi_pz *pz, struct d
 {
 	DAT_RETURN ret = take_segments(ia, pz, dto, DOFI_RECV, n, seg, rules[DOFI_RECV].need);
 
-	if (!ret && !dto->iov_count && ia->fab.row->tcp_quirks) {
-		dto->iov[0].iov_base = scratch;
-		dto->iov[0].iov_len = 1;
-		dto->desc[0] = NULL;
-		dto->iov_count = 1;
-	}
 	/* No message is longer than an event can tell; a buffer may be. */
 	if (!ret && dto->length > DOFI_LEN_MAX)
 		dto->length = DOFI_LEN_MAX;
@@ -422,34 +412,18 @@ DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 					 .flags = flags, .remote = remote });
 }
 
-/* What beside the call itself has to be so for a write with immediate data. */
-static DAT_RETURN may_tell(const struct dofi_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov)
-{
-	const struct dofi_fab *fab = &ep->obj.ia->fab;
-	uint64_t total = 0;
-
-	if (!fab->immed)
-		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
-	/* Over tcp the length travels in the data. */
-	for (DAT_COUNT i = 0; fab->row->tcp_quirks && iov && i < n; i++)
-		total += iov[i].segment_length;
-	return total >> DOFI_DATA_LENGTH_BITS ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
-}
-
 DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				    uint32_t immed, DAT_COMPLETION_FLAGS flags)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
-	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!remote)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	ret = may_tell(ep, n, iov);
-	if (ret)
-		return ret;
+	if (!ep->obj.ia->fab.immed)
+		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
 	return post(handle, &(struct order){ .kind = DOFI_WRITE_IMMED, .n = n, .iov = iov,
 					     .cookie = cookie, .flags = flags, .remote = remote,
 					     .inv_key = immed });

@@ -37,9 +37,7 @@ static void flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_ev
 	for (uint32_t i = atomic_load(&q->head); q->dto && i != tail; i++) {
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		uint8_t state = atomic_load(&dto->state);
-
-		if (state == DOFI_DTO_DONE || state == DOFI_DTO_SUSPECT)
+		if (atomic_load(&dto->state) == DOFI_DTO_DONE)
 			continue;
 		dto->status = DAT_DTO_ERR_FLUSHED;
 		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);

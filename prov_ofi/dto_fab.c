@@ -14,77 +14,6 @@
 #include "word.h"
 #include "work.h"
 
-/* Programs wait for the last bytes of a write to appear in memory and then use all of it. The
- * software fabric's target copies with instructions that may store the lines of one copy in any
- * order, but not those of two copies: the last line of the target travels by itself. */
-#define LINE 64
-
-static bool spans_lines(const struct dofi_dto *dto)
-{
-	return dto->length && (dto->remote_addr ^ (dto->remote_addr + dto->length - 1)) >= LINE;
-}
-
-/* Copies `len` bytes' worth of segments, beginning at *i and *skip, which are moved on. */
-static size_t cut(const struct dofi_dto *dto, uint64_t len, size_t *i, size_t *skip,
-		  struct iovec *iov, void **desc)
-{
-	size_t n = 0;
-
-	while (len) {
-		size_t part = dto->iov[*i].iov_len - *skip;
-
-		if (part > len)
-			part = (size_t)len;
-		iov[n].iov_base = (char *)dto->iov[*i].iov_base + *skip;
-		iov[n].iov_len = part;
-		desc[n++] = dto->desc[*i];
-		len -= part;
-		*skip += part;
-		if (*skip == dto->iov[*i].iov_len) {
-			*skip = 0;
-			++*i;
-		}
-	}
-	return n;
-}
-
-static ssize_t write_tail_last(struct fid_ep *fid, const struct dofi_dto *dto,
-			       const struct fi_msg_rma *whole, uint64_t flags)
-{
-	uint64_t last = dto->remote_addr + dto->length - 1;
-	uint64_t tail = (last & (LINE - 1)) + 1;
-	struct fi_rma_iov target = { dto->remote_addr, dto->length - tail, dto->remote_key };
-	struct iovec iov[DOFI_IOV_MAX];
-	void *desc[DOFI_IOV_MAX];
-	struct fi_msg_rma msg = *whole;
-	size_t i = 0, skip = 0;
-	ssize_t ret;
-
-	msg.msg_iov = iov;
-	msg.desc = desc;
-	msg.rma_iov = &target;
-	/* The front asks for no completion: the tail's says that both are over. */
-	msg.context = NULL;
-	msg.iov_count = cut(dto, target.len, &i, &skip, iov, desc);
-	ret = fi_writemsg(fid, &msg, FI_MORE);
-	if (ret)
-		return ret;
-	target.addr += target.len;
-	target.len = tail;
-	msg.context = whole->context;
-	msg.iov_count = cut(dto, tail, &i, &skip, iov, desc);
-	/* Refused for now: both will be handed over again, which does no harm. */
-	return fi_writemsg(fid, &msg, flags);
-}
-
-ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struct dofi_dto *dto,
-		       struct fi_msg_rma *msg, uint64_t flags)
-{
-	if (ep->write_tail && spans_lines(dto))
-		return write_tail_last(fid, dto, msg, flags);
-	return fi_writemsg(fid, msg, flags);
-}
-
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
@@ -95,7 +24,7 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 	if (dto->kind == DOFI_READ)
 		return dto->iov_count > ep->obj.ia->fab.reads_iov
 		       ? dofi_read_pieces(fid, dto, &msg) : fi_readmsg(fid, &msg, FI_COMPLETION);
-	return dofi_fab_write(ep, fid, dto, &msg, dofi_write_flags(ep, dto));
+	return fi_writemsg(fid, &msg, dofi_write_flags(ep, dto));
 }
 
 ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)

@@ -106,18 +106,6 @@ DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov
 	return dofi_dto_send(ep, n, iov, cookie, flags);
 }
 
-/* A message that arrived before its receive may have been read from the network already: then the
- * fabric waits for nothing that would wake it, and nobody who sleeps on its descriptors wakes. */
-static __attribute__((noinline)) void look_for_early_message(struct dofi_ep *ep,
-							     struct dofi_evd *evd)
-{
-	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
-		dofi_work_unstall(evd);
-	if (atomic_load_explicit(&evd->away, memory_order_acquire) &&
-	    ep->obj.ia->fab.row->tcp_quirks && dofi_queue_count(&ep->rq) == 1)
-		dofi_evd_service(evd);
-}
-
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
@@ -132,9 +120,8 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	}
 	evd = ep->recv_evd;
 	/* NULL: another thread has just freed the EP. */
-	if (evd && (atomic_load_explicit(&evd->stalled, memory_order_acquire) ||
-		    atomic_load_explicit(&evd->away, memory_order_acquire)))
-		look_for_early_message(ep, evd);
+	if (evd && atomic_load_explicit(&evd->stalled, memory_order_acquire))
+		dofi_work_unstall(evd);
 	return DAT_SUCCESS;
 }
 

@@ -14,7 +14,6 @@
 #include "progress.h"
 #include "rmr.h"
 #include "srq.h"
-#include "verdict.h"
 #include "word.h"
 #include "work.h"
 
@@ -192,7 +191,6 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->quiet_recv = ep->quiet_req = ep->by_provider = false;
 	memset(&ep->streams, 0, sizeof(ep->streams));
 	ep->write_delivery = dofi_param(DOFI_NUM_WRITE_DELIVERY) && !ia->fab.row->device;
-	ep->write_tail = dofi_param(DOFI_NUM_WRITE_TAIL) && ia->fab.row->tcp_quirks;
 	ep->plain_rdma = ia->fab.row->device || ia->fab.row->wire;
 	ep->worded = ia->fab.worded;
 	ep->plain = ep->plain_rdma && !ep->worded;
@@ -212,7 +210,6 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->work = 0;
 	ep->sent_msgs = ep->recv_msgs = ep->rdma_ops = 0;
 	dofi_list_init(&ep->work_link);
-	ep->verdict.waiting = false;
 	start_over(ep);
 	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos) ||
 	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos))
@@ -257,7 +254,6 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 		dofi_conn_detach(conn);
 	dofi_cm_drop_tag(ep);
 	dofi_rmr_ep_ended(ep);
-	dofi_verdict_drop(ep);
 	dofi_dto_forget(ep);
 	dofi_work_cancel(ep);
 	dofi_srq_raise(ep);
@@ -444,8 +440,6 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 	ia = ep->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
-		if (ep->verdict.waiting)
-			dofi_verdict_timeout(ep);
 		/* Everything was flushed when the state was entered, or when it was posted. */
 		dofi_dto_forget(ep);
 		dofi_lock(&ep->lock);

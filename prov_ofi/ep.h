@@ -44,7 +44,6 @@ enum dofi_dto_state {
 	DOFI_DTO_FREE,
 	DOFI_DTO_QUEUED,	/* not handed to the fabric yet */
 	DOFI_DTO_POSTED,	/* at the fabric */
-	DOFI_DTO_SUSPECT,	/* ended by the fabric, the reason is not known yet (verdict.h) */
 	DOFI_DTO_DONE,		/* status known, to be reported when its turn comes */
 };
 
@@ -174,13 +173,7 @@ struct dofi_ep {
 	_Atomic bool faulted;		/* an operation failed, not just flushed */
 	_Atomic bool ending;		/* this side ends the connection */
 	bool marked;			/* no SRQ, watermarks are set; recv_evd->lock */
-	struct {
-		struct dofi_list link;	/* ia->verdicts while waiting */
-		uint64_t peer, number;
-		DAT_EVENT_NUMBER event;
-		bool waiting;
-	} verdict;			/* cm_lock, see verdict.h */
-	bool write_delivery, write_tail;	/* see the settings of that name */
+	bool write_delivery;		/* see the setting of that name */
 	/* What libfabric is given without flags completes, too: messages, RDMA. */
 	bool plain, plain_rdma;
 	bool worded;			/* a word of ours leads its messages */

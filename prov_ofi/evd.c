@@ -85,7 +85,7 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->hits = 0;
 	evd->least = evd->most = evd->obj.ia->fab.row->device ? 1 : DOFI_CQ_BATCH;
 	evd->seen_at = 0;
-	evd->stalled = evd->away = false;
+	evd->stalled = false;
 	evd->watch = DOFI_WATCH_NEW;
 	evd->fruitless = 0;
 	evd->covered = false;
@@ -115,7 +115,6 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 	if (cno)
 		cno->evds++;
 	evd->cno = cno;
-	dofi_evd_away(evd, false);
 	/* From here on the progress thread sees it. */
 	dofi_progress_add_evd(evd);
 	*out = evd;
@@ -425,7 +424,6 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 	dofi_lock(&evd->lock);
 	old = evd->cno;
 	evd->cno = cno;
-	dofi_evd_away(evd, evd->sleeping);
 	dofi_unlock(&evd->lock);
 	if (old)
 		dofi_cno_detach(old);

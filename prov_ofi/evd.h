@@ -74,9 +74,6 @@ struct dofi_evd {
 	uint8_t hits;			/* looks at the CQ in a row that found all they asked for */
 	uint8_t most, least;		/* what the next look asks for; one after a failure does */
 	_Atomic bool stalled;		/* post_recv rings the bell */
-	_Atomic bool away;		/* a waiter is about to sleep, or sleeps, or there is a CNO:
-					 * who waits looks at the CQ only when told; lock to
-					 * write */
 
 	struct dofi_list link;		/* ia->evds */
 	enum dofi_evd_watch watch;
@@ -132,14 +129,6 @@ static inline void dofi_evd_posted(struct dofi_evd *evd, uint64_t bytes)
 {
 	if (bytes >= DOFI_LONG_COPY)
 		atomic_fetch_add_explicit(&evd->posted, bytes, memory_order_relaxed);
-}
-
-/* Called before the last look at the CQ that precedes a sleep. Who posts a receive and then reads
- * `away` has either posted before that look, which finds the message, or sees that it has to look
- * itself: both go through the fabric's lock. */
-static inline void dofi_evd_away(struct dofi_evd *evd, bool away)
-{
-	atomic_store_explicit(&evd->away, away || evd->cno, memory_order_release);
 }
 
 static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)

@@ -95,15 +95,12 @@ static bool may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusal
 	*stalled = false;
 	if (!evd->cq)
 		return true;
-	dofi_evd_away(evd, true);
 	if (dofi_cq_may_sleep(evd)) {
 		*refusals = 0;
 		return true;
 	}
-	if (++*refusals < STALL_AFTER) {
-		dofi_evd_away(evd, false);
+	if (++*refusals < STALL_AFTER)
 		return false;
-	}
 	*stalled = true;
 	return true;
 }
@@ -113,7 +110,6 @@ static void end_sleep(struct dofi_evd *evd)
 {
 	evd->stalled = false;
 	evd->sleeping = false;
-	dofi_evd_away(evd, false);
 	dofi_eventfd_clear(evd->wake_fd);	/* the CQ, or the deadline, may have ended it */
 }
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do writes with immediate data and atomic operations get to the fabric?
- *
- * A fabric that has writes with completion data is given one. Over tcp such a write would not take
- * a receive of the target's, so an empty message behind the write does, which carries what has to
- * be known (tag.h): messages and writes of a connection take place in their order.
- */
+/* Hands writes with immediate data and atomic operations to the fabric. */
 #include "dto_fab.h"
 
 static uint64_t data_of(const struct dofi_ep *ep, const struct dofi_dto *dto)
@@ -16,8 +11,6 @@ static uint64_t data_of(const struct dofi_ep *ep, const struct dofi_dto *dto)
 		return dto->immed;
 	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		data |= DOFI_DATA_SOLICITED;
-	if (row->tcp_quirks)
-		return data | DOFI_DATA_IMMED | dofi_length_data(dto->length);
 	return data | (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
 }
 
@@ -26,19 +19,10 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
 	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 				  .iov_count = dto->iov_count, .rma_iov = &target,
-				  .rma_iov_count = 1, .data = data_of(ep, dto) };
-	struct fi_msg note = { .context = &dto->ctx, .data = msg.data };
-	uint64_t flags = dofi_write_flags(ep, dto) | FI_REMOTE_CQ_DATA;
-	ssize_t ret = 0;
+				  .rma_iov_count = 1, .context = &dto->ctx,
+				  .data = data_of(ep, dto) };
 
-	if (!ep->obj.ia->fab.row->tcp_quirks) {
-		msg.context = &dto->ctx;
-		return fi_writemsg(fid, &msg, flags);
-	}
-	if (dto->length)
-		ret = dofi_fab_write(ep, fid, dto, &msg, FI_MORE);
-	/* Refused for now: the write will be made again, which does no harm. */
-	return ret ? ret : fi_sendmsg(fid, &note, flags);
+	return fi_writemsg(fid, &msg, dofi_write_flags(ep, dto) | FI_REMOTE_CQ_DATA);
 }
 
 ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)

@@ -297,12 +297,6 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	memset(fab, 0, sizeof(*fab));
 	fab->eq_fd = -1;
 	fab->row = row;
-	/* QUIRK libfabric (1.17) tcp, 32 bits: requests of RDMA carry a wrong key, because struct
-	 * fi_rma_iov is smaller there than its form on the wire. */
-	if (row->tcp_quirks && sizeof(size_t) < sizeof(uint64_t)) {
-		dofi_why_narrow(row->name);
-		return -FI_ENODATA;
-	}
 	ret = row->find ? 0 : choose_address(fab, wish);
 	if (!ret)
 		ret = dofi_lib_load();

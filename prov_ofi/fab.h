@@ -51,7 +51,6 @@ struct dofi_fab_row {
 	const char *name;		/* in "provider=…" and IA names */
 	const char *prov_name;		/* libfabric's */
 	uint8_t wire_id;		/* in connection headers; never reused */
-	bool tcp_quirks;		/* see tcpfd.h */
 	bool device;			/* hardware below: device.h */
 	size_t max_iov;
 	uint32_t cm_data;		/* bytes of a connection message, at most DOFI_CM_MAX */
@@ -59,7 +58,6 @@ struct dofi_fab_row {
 	size_t rx_depth;		/* receives handed to one endpoint at once */
 	size_t tx_depth;		/* requests; 0: the fabric's own bound */
 	bool names_hold_quals;		/* a listener's name holds the whole qualifier */
-	bool links;			/* the connections cannot tell everything: see link.h */
 	bool hidden;			/* for tests: not among the names that users are told */
 	const struct rdm_wire *wire;	/* endpoints are ours (rdm/rdm.h); NULL: libfabric's */
 	const struct rdm_wire *local_wire;	/* used instead where the peer is on this host */

@@ -13,7 +13,6 @@
 #include "err.h"
 #include "grants.h"
 #include "ia.h"
-#include "link.h"
 #include "mr.h"
 #include "progress.h"
 #include "rmr.h"
@@ -44,12 +43,6 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	dofi_list_init(&ia->evds);
 	dofi_list_init(&ia->listeners);
 	dofi_list_init(&ia->conns);
-	dofi_list_init(&ia->links);
-	dofi_list_init(&ia->verdicts);
-	ia->link_fd = -1;
-	ia->link_port = 0;
-	ia->number = 0;
-	ia->questions = 0;
 	ia->early_ends = false;
 	ia->greetings = NULL;
 	ia->feelers = 0;
@@ -60,9 +53,6 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->work_waiting = false;
 	memset(&ia->timers, 0, sizeof(ia->timers));
 	ia->timer_users = 0;
-	memset(&ia->strangers, 0, sizeof(ia->strangers));
-	dofi_timer_init(&ia->warden, NULL);
-	dofi_timer_init(&ia->link_rest, NULL);
 	dofi_outage_init(ia);
 	dofi_lmr_table_init(&ia->lmrs);
 	dofi_tags_init(&ia->tags);
@@ -175,7 +165,6 @@ static void tear_down(struct dofi_ia *ia)
 	if (ia->sink)
 		dofi_evd_destroy(ia->sink);
 	ia->sink = NULL;
-	dofi_link_close_all(ia);
 	dofi_outage_close(ia);
 	dofi_progress_close(ia);
 	dofi_fab_close(&ia->fab);
@@ -191,13 +180,9 @@ static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD
 	int ret = dofi_progress_open(ia);
 
 	if (!ret)
-		ret = dofi_cm_timer_init(ia, &ia->warden, NULL);
-	if (!ret)
 		ret = dofi_fab_open(&ia->fab, params);
 	if (!ret)
 		dofi_attr_name(ia);
-	if (!ret)
-		ret = dofi_link_open(ia);
 	if (!ret)
 		ret = dofi_outage_watch(ia);
 	if (!ret)
@@ -378,21 +363,17 @@ static void destroy_all(struct dofi_ia *ia)
 	}
 }
 
-/* Peers that are still reading, or sending, are given a moment: closing their sockets would reset
- * the connection and take from them what they have yet to read. */
-static void end_lingering(struct dofi_ia *ia)
+/* Calls that are to come back to this IA are given time. */
+static void await_feelers(struct dofi_ia *ia)
 {
-	uint64_t until = dofi_now() + DOFI_MS(500);
-	bool empty = false;
+	const struct timespec nap = { 0, 1000000 };
+	bool none = false;
 
-	while (!empty) {
-		struct timespec nap = { 0, 1000000 };
-
+	while (!none) {
 		pthread_mutex_lock(&ia->cm_lock);
-		dofi_conn_close_lingering(ia, dofi_now() >= until);
-		empty = dofi_list_empty(&ia->conns) && !ia->feelers;
+		none = !ia->feelers;
 		pthread_mutex_unlock(&ia->cm_lock);
-		if (!empty)
+		if (!none)
 			nanosleep(&nap, NULL);
 	}
 }
@@ -417,7 +398,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	else
 		dofi_progress_stop(ia);
 	destroy_all(ia);
-	end_lingering(ia);
+	await_feelers(ia);
 	close_async_evd(ia);
 	if (!by_agent)
 		tear_down(ia);

@@ -10,7 +10,7 @@
  *   evd->lock   one event dispatcher: its completion queue and its events; who has cm_lock may
  *               take those of both queues of an EP, the lower address first
  *   cno->lock   one notification object
- *   obj_lock, work_lock, srx_lock, mr_lock, lmr.lock: nothing is taken under them, but obj_lock and
+ *   obj_lock, work_lock, mr_lock, lmr.lock: nothing is taken under them, but obj_lock and
  *   lmr.lock under mr_lock
  * No lock is held while a consumer's agent is called.
  */
@@ -27,7 +27,6 @@
 #include "obj.h"
 #include "outage.h"
 #include "tag.h"
-#include "tcpfd.h"
 
 struct dofi_evd;
 struct dofi_greetings;
@@ -67,7 +66,6 @@ struct dofi_ia {
 	struct dofi_key_table keys;	/* of the fabric's choosing, for peers */
 	struct dofi_tags tags;		/* connections of EPs with an SRQ */
 	_Atomic uint32_t stalls;	/* times that an EVD was found stalled */
-	pthread_mutex_t srx_lock;	/* see dofi_srx_enter */
 
 	pthread_mutex_t obj_lock;
 	struct dofi_list objs[DOFI_KINDS];
@@ -86,22 +84,13 @@ struct dofi_ia {
 	struct dofi_timers timers;
 	size_t timer_users;
 	struct dofi_list listeners;	/* fabric listeners, shared by service points */
-	struct dofi_list conns;		/* fabric connections, lingering ones included */
+	struct dofi_list conns;		/* fabric connections */
 	unsigned int feelers;		/* calls that are to come back to this IA (feel.h) */
-	struct dofi_timer warden;	/* throws out silent strangers */
-	struct dofi_tcpfd_strangers strangers;
 	struct dofi_outage outage;
 
 	DAT_NAMED_ATTR named[DOFI_NAMED];	/* see dofi_attr_name */
 	char mtu[24];
 
-	uint64_t number;		/* names this adapter to its peers */
-	int link_fd;			/* see link.h */
-	struct dofi_timer link_rest;	/* until link_fd is looked at again */
-	uint16_t link_port;
-	struct dofi_list links;
-	struct dofi_list verdicts;	/* endpoints that wait for one (verdict.h) */
-	uint64_t questions;
 	bool early_ends;		/* some connection has ended_early */
 	struct dofi_greetings *greetings;	/* see cm_greet.c; NULL: none so far */
 
@@ -113,23 +102,6 @@ struct dofi_ia {
 	uint32_t called;		/* counts the calls that have returned */
 	pthread_cond_t call_over;	/* a call has returned */
 };
-
-/* libfabric before 1.18 (tcp) gives a shared receive context's entry back without the context's
- * lock when a connection ends in the middle of a message. Whatever may end a connection of an EP
- * with an SRQ, or post to one, therefore enters here first. Leave if it says that you entered. */
-static inline bool dofi_srx_enter(struct dofi_ia *ia, bool concerned)
-{
-	if (!concerned || !ia->fab.row->tcp_quirks || !dofi_fab_older(&ia->fab, 1, 18))
-		return false;
-	pthread_mutex_lock(&ia->srx_lock);
-	return true;
-}
-
-static inline void dofi_srx_leave(struct dofi_ia *ia, bool entered)
-{
-	if (entered)
-		pthread_mutex_unlock(&ia->srx_lock);
-}
 
 /* Live IA behind a handle, or NULL. */
 static inline struct dofi_ia *dofi_ia_live(DAT_IA_HANDLE handle)

@@ -64,7 +64,6 @@ dofi_sources = \
 	prov_ofi/guard.c prov_ofi/guard.h \
 	prov_ofi/ia.c prov_ofi/ia.h \
 	prov_ofi/key_table.c prov_ofi/key_table.h \
-	prov_ofi/link.c prov_ofi/link.h \
 	prov_ofi/lmr_table.c prov_ofi/lmr_table.h \
 	prov_ofi/mem_check.c \
 	prov_ofi/mr.c prov_ofi/mr.h \
@@ -131,12 +130,10 @@ dofi_sources = \
 	prov_ofi/srq.c prov_ofi/srq.h \
 	prov_ofi/srq_cq.c \
 	prov_ofi/tag.c prov_ofi/tag.h \
-	prov_ofi/tcpfd.c prov_ofi/tcpfd.h \
 	prov_ofi/trace.c prov_ofi/trace.h \
 	prov_ofi/trace_args.def \
 	prov_ofi/trace_calls.c prov_ofi/trace_calls.h \
 	prov_ofi/trace_show.c \
-	prov_ofi/verdict.c prov_ofi/verdict.h \
 	prov_ofi/wake.h \
 	prov_ofi/watch.c prov_ofi/watch.h \
 	prov_ofi/why.h prov_ofi/why_fab.c prov_ofi/why_mem.c prov_ofi/why_port.c \

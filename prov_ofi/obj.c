@@ -47,7 +47,6 @@ static void setup_ia(void *p)
 	pthread_mutex_init(&ia->cm_lock, NULL);
 	pthread_mutex_init(&ia->work_lock, NULL);
 	pthread_mutex_init(&ia->mr_lock, NULL);
-	pthread_mutex_init(&ia->srx_lock, NULL);
 	pthread_cond_init(&ia->call_over, NULL);
 }
 

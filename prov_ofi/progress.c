@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "cm.h"
 #include "cq.h"
-#include "link.h"
 #include "progress.h"
 #include "watch.h"
 #include "work.h"
@@ -79,18 +78,6 @@ void dofi_progress_remove_evd(struct dofi_evd *evd)
 	pthread_mutex_unlock(&ia->prog_lock);
 }
 
-static void socket_event(struct dofi_ia *ia, void *obj, unsigned int kind)
-{
-	if (kind == DOFI_KEY_CONN)
-		dofi_conn_hangup(ia, obj);
-	else if (kind == DOFI_KEY_LINK)
-		dofi_link_event(ia, obj);
-	else if (kind == DOFI_KEY_OUTAGE)
-		dofi_outage_event(ia);
-	else
-		dofi_link_accept(ia);
-}
-
 /* True: the bell rang. */
 static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
 {
@@ -110,12 +97,9 @@ static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
 		case DOFI_KEY_EVD:
 			dofi_watch_ready(ia, obj);
 			break;
-		case DOFI_KEY_CONN:
-		case DOFI_KEY_LINK:
-		case DOFI_KEY_ACCEPT:
 		case DOFI_KEY_OUTAGE:
 			pthread_mutex_lock(&ia->cm_lock);
-			socket_event(ia, obj, events[i].data.u64 & 7);
+			dofi_outage_event(ia);
 			pthread_mutex_unlock(&ia->cm_lock);
 			break;
 		default:

@@ -274,9 +274,8 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	}
 	ret = post_locked(srq, n, iov, cookie);
 	stalls = atomic_load_explicit(&ia->stalls, memory_order_acquire);
-	/* Into an empty queue, or while messages are known to wait. */
-	if (!ret && ((srq->posted - srq->taken <= 1 && ia->fab.row->tcp_quirks) ||
-		     stalls != srq->seen_stalls)) {
+	/* While messages are known to wait. */
+	if (!ret && stalls != srq->seen_stalls) {
 		wake_receivers(srq, srq->posted - srq->taken <= 1);
 		srq->seen_stalls = stalls;
 	}

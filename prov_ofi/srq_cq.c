@@ -33,14 +33,11 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 {
 	struct dofi_ia *ia = srq->obj.ia;
 	int state = ia->fab.cancels ? dofi_cancel_disable() : 0;
-	bool entered;
 	ssize_t ret;
 
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	entered = dofi_srx_enter(ia, true);
 	ret = post(srq, dto);
-	dofi_srx_leave(ia, entered);
 	if (ia->fab.cancels)
 		dofi_cancel_restore(&state);
 	return (int)ret;

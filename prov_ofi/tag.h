@@ -15,13 +15,7 @@
  *   bits 2..25  tag
  *   bits 32..63 the immediate data
  *
- * A device has 32 bits only: they are the immediate data, and there is no such write to an SRQ. tcp
- * has no such write at all that would take a receive: an empty message behind the write says what
- * it was, and is not possible to an SRQ either:
- *
- *   bit 0       as above
- *   bit 26      immediate data is in bits 32..63, and instead of the tag
- *   bits 1..25, 27..31  the length of the write
+ * A device has 32 bits only: they are the immediate data, and there is no such write to an SRQ.
  *
  * Looking a tag up takes no lock and believes nothing: the caller checks that the EP found is one
  * that the completion may belong to.
@@ -38,8 +32,6 @@ struct dofi_ep;
 #define DOFI_DATA_SOLICITED 1u
 #define DOFI_DATA_INVALIDATE 2u
 #define DOFI_DATA_TAG_SHIFT 2
-#define DOFI_DATA_IMMED (1u << 26)
-#define DOFI_DATA_LENGTH_BITS 30
 
 #define DOFI_TAG_INDEX_BITS 16
 #define DOFI_TAG_BITS 24	/* what brief connection messages have room for */
@@ -65,17 +57,6 @@ void dofi_tags_free(struct dofi_tags *t);
 uint32_t dofi_tag_take(struct dofi_tags *t, struct dofi_ep *ep);
 /* No message with it can arrive any more. */
 void dofi_tag_drop(struct dofi_tags *t, uint32_t tag);
-
-/* Around bit 26, behind bit 0. */
-static inline uint64_t dofi_length_data(uint64_t length)
-{
-	return (length & 0x1ffffff) << 1 | (length >> 25) << 27;
-}
-
-static inline uint64_t dofi_data_length(uint64_t data)
-{
-	return (data >> 1 & 0x1ffffff) | (data >> 27 & 0x1f) << 25;
-}
 
 static inline struct dofi_ep *dofi_tag_find(struct dofi_tags *t, uint64_t data)
 {

@@ -7,11 +7,8 @@
 
 enum dofi_key {
 	DOFI_KEY_EVD,
-	DOFI_KEY_CONN,
 	DOFI_KEY_EQ,
 	DOFI_KEY_BELL,
-	DOFI_KEY_LINK,
-	DOFI_KEY_ACCEPT,	/* the listener for links */
 	DOFI_KEY_OUTAGE,	/* changes of interfaces (outage.h) */
 };
 

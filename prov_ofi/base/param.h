@@ -28,8 +28,6 @@
 	  "given up after as long again without an answer; 0 never probes") \
 	X(WRITE_DELIVERY, 0, 1, 1, "1: an RDMA write completes when its data is in the target's " \
 	  "memory; 0: when the fabric has taken it") \
-	X(WRITE_TAIL, 0, 1, 1, "1: the last bytes of an RDMA write appear in the target's memory " \
-	  "after all others, for programs that wait for them there; 0: saves a small message") \
 	X(CELL_KIB, 0, 64, 0, "size, in KiB, of the messages in which connections travel on " \
 	  "fabrics that have none; the smaller of both sides counts; 0: 32 where the fabric " \
 	  "copies so much at once, else 16") \

@@ -49,6 +49,9 @@ int rdm_cm_adopt_request(struct fid *handle, struct rdm_ep *ep);
  * 0. */
 int rdm_cm_own_peer(struct rdm_ep *ep);
 
+/* Probes the peer of a TCP socket that falls silent, as set (KEEPALIVE_S). */
+void rdm_cm_keep_alive(int fd);
+
 /* Is it an address of this host, for certain? */
 bool rdm_cm_is_here(const union dofi_addr *addr);
 

@@ -206,7 +206,7 @@ void rdm_cm_half_ready(struct rdm_cm_conn *conn, uint32_t events)
 			 rdm_cm_peer_text(conn, text));
 	else if (ret == -EPROTO || ret == -EBADMSG)
 		dofi_log(DOFI_LOG_WARN, "rejected %s: it does not speak the handshake of %s, it "
-			 "uses another fabric (tcp?) or is another program; try: let both sides use "
+			 "uses another fabric or is another program; try: let both sides use "
 			 "the same fabric (DAPL_OFI_PROVIDER)", rdm_cm_peer_text(conn, text),
 			 conn->pep->fabric->fab->row->name);
 	rdm_cm_kill(conn);

@@ -17,7 +17,6 @@
 #include "base/param.h"
 #include "base/wire.h"
 #include "rdm/cm_int.h"
-#include "tcpfd.h"
 
 #define BACKLOG 4096
 /* Ports from which one is chosen when none is asked for. */
@@ -185,12 +184,30 @@ int rdm_cm_dial_local(const struct rdm_wire *wire, const union dofi_addr *to, co
 	return shared == -ECONNREFUSED ? fd : shared;
 }
 
+void rdm_cm_keep_alive(int fd)
+{
+	int seconds = (int)dofi_param(DOFI_NUM_KEEPALIVE_S);
+	int on = 1, probes = 3, interval = seconds / 3 > 0 ? seconds / 3 : 1;
+
+	if (!seconds)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
 void rdm_cm_tune(int fd)
 {
+	unsigned int give_up = (unsigned int)dofi_param(DOFI_NUM_KEEPALIVE_S) * 2000u;
 	int on = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), false);
+	rdm_cm_keep_alive(fd);
+	/* Not for endpoints of libfabric: it would end a connection whose peer answers, but takes
+	 * nothing for so long because its program is stopped. */
+	if (give_up)
+		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof(give_up));
 }
 
 int rdm_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done)

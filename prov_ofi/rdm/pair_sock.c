@@ -13,8 +13,8 @@
 #include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "rdm/cm.h"
 #include "rdm/pair.h"
-#include "tcpfd.h"
 
 static bool same_end(const union dofi_addr *a, const union dofi_addr *b)
 {
@@ -67,7 +67,7 @@ int pair_sock_claim(struct fid_ep *ep)
 		return -1;
 	}
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	dofi_tcpfd_keepalive(fd, (int)dofi_param(DOFI_NUM_KEEPALIVE_S), true);
+	rdm_cm_keep_alive(fd);
 	return fd;
 }
 

@@ -2,7 +2,7 @@
 /* Connected endpoints (FI_EP_MSG) for fabrics that have none, as libfabric objects of our own.
  *
  * The rest of the provider speaks libfabric's interface of connected endpoints. Where a fabric has
- * them (tcp, verbs), libfabric answers; where it has not (two processes of one host; fabrics with
+ * them (verbs), libfabric answers; where it has not (two processes of one host; fabrics with
  * FI_EP_RDM only), the objects of this folder do: fabric, domain, event queue, completion queue,
  * endpoint, listener, memory region, shared receive context. Nothing above can tell.
  *

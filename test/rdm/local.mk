@@ -41,8 +41,7 @@ test_rdm_test_rdm_SOURCES = \
 	prov_ofi/rdm/cm_sock.c \
 	prov_ofi/rdm/cm_trust.c \
 	prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h \
-	prov_ofi/rdm/frame.h prov_ofi/rdm/rdm.h \
-	prov_ofi/tcpfd.c
+	prov_ofi/rdm/frame.h prov_ofi/rdm/rdm.h
 test_rdm_test_rdm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
 test_rdm_test_rdm_LDADD = libdattest.la -lpthread
 endif

@@ -51,8 +51,7 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/rdm/proto_rx.c \
 	prov_ofi/rdm/shm_pull.c \
 	prov_ofi/rdm/srx.c \
-	prov_ofi/rdm/wire_shm.c \
-	prov_ofi/tcpfd.c
+	prov_ofi/rdm/wire_shm.c
 test_rdm_shm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
 test_rdm_shm_LDADD = libdattest.la -lpthread
 endif

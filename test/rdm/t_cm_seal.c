@@ -10,7 +10,7 @@
 
 #define BRIEF_ROOM 55		/* verbs */
 #define BRIEF_PRIV 48
-#define WIDE_ROOM 256		/* tcp */
+#define WIDE_ROOM 256		/* a fabric without limits */
 #define WIDE_PRIV 216
 
 static struct rdm_secret *load(const char *text)
@@ -33,27 +33,26 @@ struct ends {
 	struct rdm_secret *secret, *other;
 	struct dofi_seal client, listener;
 	struct dofi_sealer by;
-	bool links;
+	bool wide;
 	uint8_t asked[DOFI_CM_MAX], told[DOFI_CM_MAX];
 	struct dofi_cm_msg asks;
 	union dofi_addr to;
 };
 
-static void ends_open(struct ends *e, bool links, size_t priv)
+static void ends_open(struct ends *e, bool wide, size_t priv)
 {
 	memset(e, 0, sizeof(*e));
 	e->secret = load("a secret of good length");
 	e->other = load("a secret of good lengtH");
-	e->links = links;
+	e->wide = wide;
 	memset(e->asked, 'q', sizeof(e->asked));
 	memset(e->told, 'a', sizeof(e->told));
 	e->by = (struct dofi_sealer){ .secret = e->secret,
-				      .room = links ? WIDE_ROOM : BRIEF_ROOM,
-				      .max_priv = links ? WIDE_PRIV : BRIEF_PRIV };
+				      .room = wide ? WIDE_ROOM : BRIEF_ROOM,
+				      .max_priv = wide ? WIDE_PRIV : BRIEF_PRIV };
 	e->asks = (struct dofi_cm_msg){
-		.kind = DOFI_CM_REQUEST, .fabric = links ? 1 : 2, .qual = 0x123456789abcdef0u,
+		.kind = DOFI_CM_REQUEST, .fabric = wide ? 1 : 2, .qual = 0x123456789abcdef0u,
 		.reads_in = 300, .reads_out = 17, .tag = 0xabcdef, .priv_len = (uint16_t)priv,
-		.link_port = 4711, .number = 0x1122334455667788u,
 	};
 	e->to.in.sin_family = AF_INET;
 	e->to.in.sin_addr.s_addr = htonl(0x7f000001);
@@ -73,7 +72,7 @@ static void greet(struct ends *e)
 	union dofi_addr to;
 	size_t len;
 
-	len = dofi_seal_hello(&e->client, &e->asks, e->links, &e->to, buf);
+	len = dofi_seal_hello(&e->client, &e->asks, &e->to, buf);
 	ASSERT(len && len <= e->by.room);
 	ASSERT(dofi_seal_is(DOFI_SEAL_HELLO, buf, len));
 	ASSERT_EQ(dofi_seal_take_hello(&e->listener, buf, len, &msg, &to), 0);
@@ -82,8 +81,6 @@ static void greet(struct ends *e)
 	ASSERT_EQ(msg.reads_out, e->asks.reads_out);
 	ASSERT_EQ(msg.tag, e->asks.tag);
 	ASSERT_EQ(msg.priv_len, e->asks.priv_len);
-	ASSERT_EQ(msg.link_port, e->links ? e->asks.link_port : 0);
-	ASSERT_EQ(msg.number, e->links ? e->asks.number : 0);
 	ASSERT(dofi_addr_same_host(&to.sa, &e->to.sa));
 	len = dofi_seal_challenge(&e->listener, e->secret, buf);
 	ASSERT(len && len <= e->by.room);
@@ -94,7 +91,7 @@ static void greet(struct ends *e)
 static size_t answer(struct ends *e, enum dofi_cm_kind kind, size_t priv, uint8_t *buf)
 {
 	const struct dofi_cm_msg msg = {
-		.kind = kind, .reads_in = 99, .tag = 0x123456, .link_port = 815, .number = 4711,
+		.kind = kind, .reads_in = 99, .tag = 0x123456,
 		.reason = DOFI_CM_BY_PEER, .priv_len = (uint16_t)priv, .priv = e->told,
 	};
 
@@ -113,8 +110,6 @@ static void check_answer(struct ends *e, enum dofi_cm_kind kind, const struct do
 	}
 	ASSERT_EQ(msg->reads_in, 99);
 	ASSERT_EQ(msg->tag, 0x123456);
-	ASSERT_EQ(msg->number, e->links ? 4711 : 0);
-	ASSERT_EQ(msg->link_port, e->links ? 815 : 0);
 }
 
 /* Each bit of it matters; so does its length. */
@@ -142,16 +137,16 @@ static void spoil(struct ends *e, enum dofi_cm_kind kind, uint8_t *buf, size_t l
 			: dofi_seal_take_answer(&e->client, &e->by, kind, buf, n, &msg));
 }
 
-static void every_length(bool links)
+static void every_length(bool wide)
 {
-	size_t most = links ? WIDE_PRIV : BRIEF_PRIV;
+	size_t most = wide ? WIDE_PRIV : BRIEF_PRIV;
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_cm_msg msg;
 	struct ends e;
 	size_t len;
 
 	for (size_t priv = 0; priv <= most; priv++) {
-		ends_open(&e, links, priv);
+		ends_open(&e, wide, priv);
 		greet(&e);
 		len = dofi_seal_request(&e.client, &e.by, e.asked, e.asks.priv_len, buf);
 		ASSERT(len && len <= e.by.room);
@@ -204,9 +199,9 @@ TEST(cm_seal, at_least_so_much_of_the_mac_is_there)
 
 /* It knows the secret, so that only the length speaks against it: one that does not would choose
  * the length that leaves a single byte of the MAC to be guessed. */
-static void too_much_private_data(bool links)
+static void too_much_private_data(bool wide)
 {
-	size_t most = links ? WIDE_PRIV : BRIEF_PRIV;
+	size_t most = wide ? WIDE_PRIV : BRIEF_PRIV;
 	struct dofi_sealer ours;
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_cm_msg msg;
@@ -214,7 +209,7 @@ static void too_much_private_data(bool links)
 	size_t len;
 
 	for (size_t priv = most + 1; priv <= 255; priv++) {
-		ends_open(&e, links, priv);
+		ends_open(&e, wide, priv);
 		ours = e.by;
 		e.by.max_priv = 255;
 		greet(&e);
@@ -251,7 +246,7 @@ TEST(cm_seal, challenge_of_another_secret_or_handshake)
 	size_t len, n;
 
 	ends_open(&e, false, 5);
-	len = dofi_seal_hello(&e.client, &e.asks, false, &e.to, hello);
+	len = dofi_seal_hello(&e.client, &e.asks, &e.to, hello);
 	ASSERT_EQ(dofi_seal_take_hello(&e.listener, hello, len, &msg, &to), 0);
 	n = dofi_seal_challenge(&e.listener, e.other, buf);
 	ASSERT_EQ(dofi_seal_take_challenge(&e.client, e.secret, buf, n), -EACCES);
@@ -259,7 +254,7 @@ TEST(cm_seal, challenge_of_another_secret_or_handshake)
 	/* Of the same client, but for what it asked earlier. */
 	n = dofi_seal_challenge(&e.listener, e.secret, buf);
 	ends_open(&f, false, 5);
-	dofi_seal_hello(&f.client, &f.asks, false, &f.to, hello);
+	dofi_seal_hello(&f.client, &f.asks, &f.to, hello);
 	ASSERT_EQ(dofi_seal_take_challenge(&f.client, f.secret, buf, n), -EACCES);
 	for (size_t i = 2; i < n; i++) {
 		buf[i] ^= 1;
@@ -304,7 +299,7 @@ TEST(cm_seal, malformed_questions)
 	size_t len;
 
 	ends_open(&e, true, 5);
-	len = dofi_seal_hello(&e.client, &e.asks, true, &e.to, buf);
+	len = dofi_seal_hello(&e.client, &e.asks, &e.to, buf);
 	for (size_t n = 0; n < len; n++)
 		ASSERT_EQ(dofi_seal_take_hello(&e.listener, buf, n, &msg, &to), -EBADMSG);
 	buf[1]++;

@@ -266,7 +266,7 @@ static void run_attack(const struct attack *a, bool other)
 		return;
 	other_port = other;
 	if (other && a->needs_reaper)
-		rl_known_to_fail("tcp", "libfabric's listener keeps connections that say nothing");
+		rl_known_to_fail("tcp", "libfabric's listener keeps connections without a whole request");
 	rl_start("server", server, NULL);
 	rl_start("client", client, NULL);
 	rl_start("stranger", attacker, (void *)(uintptr_t)a);
