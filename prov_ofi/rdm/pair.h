@@ -342,6 +342,9 @@ int pair_sock_claim(struct fid_ep *ep);
 void pair_sock_release(int *fd);
 /* Has the peer's host answered nothing for too long? */
 bool pair_sock_is_dead(int fd);
+/* QUIRK libfabric<1.18 tcp: a listener that is closed forgets the socket of a connection whose request
+ * it has not read. Called when it and all endpoints of the adapter are closed. */
+void pair_sock_close_strays(const struct pair_listener *l);
 
 /* pair_send.c */
 /* Room for a packet with `want` bytes of payload; ep->lock held. *room: bytes. */

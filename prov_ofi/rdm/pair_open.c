@@ -209,8 +209,11 @@ static void pair_close_inner(struct pair_net *net)
 	net->closing = true;
 	for (size_t i = 0; i < net->n_listeners; i++)
 		fi_close(&net->listeners[i].pep->fid);
-	free(net->listeners);
 	pair_free_all(net);
+	for (size_t i = 0; i < net->n_listeners; i++)
+		if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
+			pair_sock_close_strays(&net->listeners[i]);
+	free(net->listeners);
 	if (net->srx)
 		fi_close(&net->srx->fid);
 	if (net->cq)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/forkfd.h"
 #include "base/log.h"
@@ -35,21 +36,56 @@ static bool is_between(int fd, const union dofi_addr *local, const union dofi_ad
 	return !getpeername(fd, &addr.sa, &len) && same_end(&addr, peer);
 }
 
+/* The next descriptor; -1: that was all. */
+static int next_fd(DIR *dir)
+{
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(dir))
+			return atoi(entry->d_name);
+	return -1;
+}
+
 static int find(const union dofi_addr *local, const union dofi_addr *peer)
 {
 	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *entry;
-	int found = -1;
+	int fd;
 
-	while (dir && found < 0 && (entry = readdir(dir))) {
-		int fd = atoi(entry->d_name);
-
-		if (entry->d_name[0] != '.' && fd != dirfd(dir) && is_between(fd, local, peer))
-			found = fd;
-	}
+	do {
+		fd = next_fd(dir);
+	} while (fd >= 0 && !is_between(fd, local, peer));
 	if (dir)
 		closedir(dir);
-	return found;
+	return fd;
+}
+
+/* Has the listener accepted it, and nothing taken it over? */
+static bool is_stray_of(int fd, const struct pair_listener *l)
+{
+	union dofi_addr addr;
+	socklen_t len = sizeof(addr);
+	int listens = 1;
+
+	if (dofi_forkfd_is(fd) || getsockname(fd, &addr.sa, &len) ||
+	    (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6) ||
+	    dofi_addr_port(&addr.sa) != dofi_addr_port(&l->addr.sa) ||
+	    !(dofi_addr_is_any(&l->addr) || dofi_addr_same_host(&addr.sa, &l->addr.sa)))
+		return false;
+	len = sizeof(listens);
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) && !listens;
+}
+
+void pair_sock_close_strays(const struct pair_listener *l)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int fd;
+
+	while ((fd = next_fd(dir)) >= 0)
+		if (is_stray_of(fd, l))
+			close(fd);
+	if (dir)
+		closedir(dir);
 }
 
 int pair_sock_claim(struct fid_ep *ep)
