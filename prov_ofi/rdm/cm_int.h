@@ -244,6 +244,8 @@ void rdm_cm_tell_gone(struct rdm_cm_conn *conn);
 bool rdm_cm_take_moved(struct rdm_cm_conn *conn);
 /* The connection cannot go on, and has no socket that would tell. */
 void rdm_cm_cut_routed(struct rdm_cm_conn *conn);
+/* The domain is being closed: requests that came by its routes cannot be answered. */
+void rdm_cm_forget_routes(struct rdm_cm *cm, const struct rdm_domain *domain);
 void rdm_cm_take_items(struct rdm_cm *cm, struct rdm_domain *domain);
 /* inbox.c */
 void rdm_inbox_detach_all(struct rdm_cm *cm);

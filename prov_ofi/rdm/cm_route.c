@@ -42,7 +42,8 @@ int rdm_cm_tell(struct rdm_cm_conn *conn)
 
 	if (conn->out_done == conn->out_len)
 		return 1;
-	if (!wire->tell(conn->domain, conn->ep, conn->route, conn->peer_mark,
+	if (conn->gone ||
+	    !wire->tell(conn->domain, conn->ep, conn->route, conn->peer_mark,
 			request ? dofi_addr_port(&conn->peer.sa) : 0, conn->out, conn->out_len))
 		return -ECONNRESET;
 	conn->out_done = conn->out_len;
@@ -256,6 +257,18 @@ static void lose(struct rdm_cm *cm, uint64_t route)
 			rdm_cm_take_answer(conn, true);
 		else if (conn->step == RDM_CM_PROVING)
 			rdm_cm_fail(conn, ECONNRESET, NULL, 0);
+	}
+}
+
+void rdm_cm_forget_routes(struct rdm_cm *cm, const struct rdm_domain *domain)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &cm->conns) {
+		struct rdm_cm_conn *conn = dofi_container(pos, struct rdm_cm_conn, link);
+
+		if (conn->domain == domain && !conn->ep)
+			conn->gone = true;
 	}
 }
 

@@ -111,6 +111,7 @@ void rdm_inbox_close(struct rdm_domain *domain)
 	if (inbox->cm) {
 		eq = inbox->cm->eq;
 		pthread_mutex_lock(&eq->lock);
+		rdm_cm_forget_routes(inbox->cm, domain);
 		rdm_inbox_detach(domain);
 		pthread_mutex_unlock(&eq->lock);
 	}
