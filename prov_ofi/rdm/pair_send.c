@@ -294,6 +294,8 @@ void pair_commit(struct rdm_ep *ep, int channel, struct rdm_frame *f)
 	uint32_t size = HDR + pair_padded(f->len);
 	bool lazy = f->kind == RDM_ACK;
 
+	/* The peer is told nothing that was in the buffer before. */
+	memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
 	f->mark = htole64(pair_mark(conn->peer_index, conn->peer_generation));
 	pair_put_counts(conn, f);
 	f->len = htole32(f->len);
