@@ -300,7 +300,7 @@ void rdm_cm_take_items(struct rdm_cm *cm, struct rdm_domain *domain)
 			lose(cm, item->route);
 			break;
 		}
-		free(item);
+		rdm_inbox_free(domain, item);
 	}
 	domain->fabric->wire->told(domain);
 }

@@ -22,6 +22,7 @@ struct rdm_inbox {
 	struct dofi_list link;		/* cm->inboxes; eq->lock */
 	struct rdm_lock lock;
 	struct dofi_list items;
+	struct dofi_list spares;	/* for messages that come when there is no memory */
 	uint32_t count;
 	bool rung, watching;
 	int fd;
@@ -95,9 +96,23 @@ int rdm_inbox_open(struct rdm_domain *domain)
 	inbox->domain = domain;
 	dofi_list_init(&inbox->link);
 	dofi_list_init(&inbox->items);
+	dofi_list_init(&inbox->spares);
 	rdm_lock_init(&inbox->lock);
 	domain->inbox = inbox;
 	return 0;
+}
+
+static struct rdm_item *take_spare(struct rdm_inbox *inbox)
+{
+	struct rdm_item *item = NULL;
+
+	rdm_lock(&inbox->lock);
+	if (!dofi_list_empty(&inbox->spares)) {
+		item = dofi_container(inbox->spares.next, struct rdm_item, link);
+		dofi_list_remove(&item->link);
+	}
+	rdm_unlock(&inbox->lock);
+	return item;
 }
 
 void rdm_inbox_close(struct rdm_domain *domain)
@@ -115,7 +130,7 @@ void rdm_inbox_close(struct rdm_domain *domain)
 		rdm_inbox_detach(domain);
 		pthread_mutex_unlock(&eq->lock);
 	}
-	while ((item = rdm_inbox_take(domain)))
+	while ((item = rdm_inbox_take(domain)) || (item = take_spare(inbox)))
 		free(item);
 	dofi_forkfd_close(inbox->fd);
 	domain->inbox = NULL;
@@ -126,11 +141,16 @@ bool rdm_inbox_put(struct rdm_domain *domain, const struct rdm_item *what, const
 {
 	struct rdm_inbox *inbox = inbox_of(domain);
 	struct rdm_item *item = inbox ? malloc(sizeof(*item) + what->len) : NULL;
-	bool room;
+	bool spare = false, room;
 
+	if (!item && inbox && what->kind != RDM_ITEM_REQUEST && what->len <= RDM_CM_MAX) {
+		item = take_spare(inbox);
+		spare = true;
+	}
 	if (!item)
 		return false;
 	*item = *what;
+	item->spare = spare;
 	dofi_list_init(&item->link);
 	if (what->len)
 		memcpy(item->data, data, what->len);
@@ -145,8 +165,33 @@ bool rdm_inbox_put(struct rdm_domain *domain, const struct rdm_item *what, const
 	}
 	rdm_unlock(&inbox->lock);
 	if (!room)
-		free(item);
+		rdm_inbox_free(domain, item);
 	return room;
+}
+
+void rdm_inbox_free(struct rdm_domain *domain, struct rdm_item *item)
+{
+	struct rdm_inbox *inbox = inbox_of(domain);
+
+	if (!item->spare) {
+		free(item);
+		return;
+	}
+	rdm_lock(&inbox->lock);
+	dofi_list_append(&inbox->spares, &item->link);
+	rdm_unlock(&inbox->lock);
+}
+
+int rdm_inbox_spare(struct rdm_domain *domain)
+{
+	struct rdm_item *item = malloc(sizeof(*item) + RDM_CM_MAX);
+
+	if (!item)
+		return -FI_ENOMEM;
+	item->spare = true;
+	dofi_list_init(&item->link);
+	rdm_inbox_free(domain, item);
+	return 0;
 }
 
 struct rdm_item *rdm_inbox_take(struct rdm_domain *domain)

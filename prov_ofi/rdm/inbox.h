@@ -28,12 +28,16 @@ struct rdm_item {
 	uint64_t to, from;		/* connections, as the transport names them; 0: none */
 	uint16_t port;
 	uint16_t len;
+	bool spare;
 	uint8_t data[];			/* one message of cm_wire.h */
 };
 
 /* 0 or negative. close: the event queue has let go of it, or takes eq->lock. */
 int rdm_inbox_open(struct rdm_domain *domain);
 void rdm_inbox_close(struct rdm_domain *domain);
+/* One item more is kept for the time when there is no memory: the transport asks for one with
+ * each connection. 0 or negative. */
+int rdm_inbox_spare(struct rdm_domain *domain);
 /* False: no memory, or too many are there. Called with the transport's locks. */
 bool rdm_inbox_put(struct rdm_domain *domain, const struct rdm_item *item, const void *data);
 /* No completion queue watches the transport's descriptors: the event queue does. */
@@ -42,7 +46,8 @@ void rdm_inbox_watch(struct rdm_domain *domain, bool on);
 int rdm_inbox_attach(struct rdm_domain *domain, struct rdm_eq *eq);
 /* The same: it takes nothing any more. */
 void rdm_inbox_detach(struct rdm_domain *domain);
-/* The oldest one, or NULL; the caller frees it. */
+/* The oldest one, or NULL. */
 struct rdm_item *rdm_inbox_take(struct rdm_domain *domain);
+void rdm_inbox_free(struct rdm_domain *domain, struct rdm_item *item);
 
 #endif

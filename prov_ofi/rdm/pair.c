@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/wire.h"
+#include "rdm/inbox.h"
 #include "rdm/pair.h"
 
 /* Indexes are 32 bits on the wire; a table of that size would be absurd. */
@@ -27,7 +28,7 @@ static struct pair_conn *pair_conn_new(struct pair_net *net)
 		net->conns = table;
 		net->conns_room = room;
 	}
-	conn = calloc(1, sizeof(*conn));
+	conn = rdm_inbox_spare(net->domain) ? NULL : calloc(1, sizeof(*conn));
 	if (!conn)
 		return NULL;
 	conn->index = net->n_conns;
@@ -78,8 +79,10 @@ void pair_attach(struct pair_conn *conn, struct pair *pair)
 	conn->pair = pair;
 	rdm_unlock(&ep->lock);
 	if (conn->active) {
-		pair_say(pair, PAIR_ATTACH, pair_mark(conn->peer_index, conn->peer_generation),
-			 pair_mark(conn->index, conn->generation), 0, NULL, 0);
+		if (!pair_say(pair, PAIR_ATTACH,
+			      pair_mark(conn->peer_index, conn->peer_generation),
+			      pair_mark(conn->index, conn->generation), 0, NULL, 0))
+			pair_break(pair, FI_ENOMEM);
 	} else {
 		dofi_list_append(&pair->conns, &conn->link);
 		pair_revoke(pair->net, NULL, pair->name);

@@ -163,7 +163,8 @@ struct pair {
 	bool urgent;			/* `open` has more than credits and acknowledgements */
 	struct dofi_list owing;		/* connections that owe the peer credits */
 	struct dofi_list starved;	/* connections that wait for a buffer */
-	struct dofi_list dirty;		/* net->dirty, net->leaf: `open` is to be sent */
+	struct dofi_list dirty;		/* net->dirty, net->leaf: `open` is to be sent, */
+	bool is_dirty;			/* and it is in that list */
 	uint64_t sent_at;
 	uint32_t burst;
 };
@@ -175,7 +176,7 @@ struct pair_bulk {
 	struct dofi_list link;		/* net->bulks */
 	struct fid_ep *ep;
 	int fd;
-	enum pair_state state;
+	enum pair_state state;		/* conn->ep->lock to write, like ep */
 	_Atomic uint32_t users;		/* the connection, and transfers that libfabric has */
 };
 
@@ -223,7 +224,8 @@ struct pair_conn {
 
 	/* long data; ep->lock */
 	struct pair_bulk *bulk;		/* net->lock and ep->lock to write */
-	bool wants_bulk, asked_bulk;
+	_Atomic bool wants_bulk;
+	bool asked_bulk;
 	uint16_t peer_port;		/* of the passive side's listener */
 	uint32_t n_out;
 	uint64_t next_out;
@@ -365,6 +367,10 @@ void pair_flush_dirty(struct pair_net *net, bool all);
 void pair_owe(struct pair_conn *conn);
 /* net->lock held: libfabric is done with a message. */
 void pair_sent(struct pair_net *net, struct pair_buf *buf);
+/* The pair is closed: its buffers serve others. */
+void pair_drop_unsent(struct pair *pair);
+/* One buffer more, for what must be sent even if there is no memory. 0 or negative. */
+int pair_buf_new(struct pair_net *net);
 void pair_pool_free(struct pair_net *net);
 
 /* pair_recv.c */

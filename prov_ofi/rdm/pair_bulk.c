@@ -68,53 +68,85 @@ static struct pair_bulk *bulk_new(struct pair_conn *conn)
 	dofi_list_append(&net->bulks, &bulk->link);
 	net->n_bulks++;
 	net->connecting++;
+	rdm_lock(&conn->ep->lock);
 	conn->bulk = bulk;
+	rdm_unlock(&conn->ep->lock);
 	return bulk;
 }
 
 static int bulk_make_ep(struct pair_bulk *bulk, struct fi_info *info)
 {
 	struct pair_net *net = bulk->net;
-	int ret = fi_endpoint(net->inner, info, &bulk->ep, bulk);
+	struct fid_ep *ep;
+	int ret = fi_endpoint(net->inner, info, &ep, bulk);
 
+	if (ret)
+		return ret;
+	ret = fi_ep_bind(ep, &net->eq->fid, 0);
 	if (!ret)
-		ret = fi_ep_bind(bulk->ep, &net->eq->fid, 0);
+		ret = fi_ep_bind(ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
-		ret = fi_ep_bind(bulk->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
-	return ret ? ret : fi_enable(bulk->ep);
+		ret = fi_enable(ep);
+	if (ret) {
+		fi_close(&ep->fid);
+		return ret;
+	}
+	rdm_lock(&bulk->conn->ep->lock);
+	bulk->ep = ep;
+	rdm_unlock(&bulk->conn->ep->lock);
+	return 0;
 }
 
 void pair_bulk_close(struct pair_conn *conn)
 {
 	struct pair_bulk *bulk = conn->bulk;
 	struct pair_net *net;
+	struct fid_ep *ep;
 
 	if (!bulk)
 		return;
 	net = bulk->net;
-	pair_sock_release(&bulk->fd);
-	if (bulk->ep)
-		fi_close(&bulk->ep->fid);
-	bulk->ep = NULL;
-	net->connecting -= bulk->state == PAIR_CONNECTING;
-	net->n_bulks--;
-	dofi_list_remove(&bulk->link);
+	/* Posts find no endpoint from now on. */
 	rdm_lock(&conn->ep->lock);
+	ep = bulk->ep;
+	bulk->ep = NULL;
 	conn->bulk = NULL;
 	rdm_unlock(&conn->ep->lock);
+	pair_sock_release(&bulk->fd);
+	if (ep)
+		fi_close(&ep->fid);
+	net->connecting -= bulk->state == PAIR_CONNECTING;
+	/* Transfers that fail from now on are not counted again. */
+	bulk->state = PAIR_BROKEN;
+	net->n_bulks--;
+	dofi_list_remove(&bulk->link);
 	bulk->conn = NULL;
 	bulk_put(bulk);
+}
+
+/* Returns how many transfers are outstanding. */
+static uint32_t bulk_set_state(struct pair_bulk *bulk, enum pair_state state)
+{
+	struct pair_conn *conn = bulk->conn;
+	uint32_t outstanding = 0;
+
+	bulk->net->connecting -= bulk->state == PAIR_CONNECTING;
+	if (!conn) {
+		bulk->state = state;
+		return 0;
+	}
+	rdm_lock(&conn->ep->lock);
+	bulk->state = state;
+	outstanding = atomic_load(&bulk->users) - 1 + conn->n_out;
+	rdm_unlock(&conn->ep->lock);
+	return outstanding;
 }
 
 static void bulk_down(struct pair_bulk *bulk, int err)
 {
 	struct pair_conn *conn = bulk->conn;
 
-	if (bulk->state == PAIR_BROKEN)
-		return;
-	bulk->net->connecting -= bulk->state == PAIR_CONNECTING;
-	bulk->state = PAIR_BROKEN;
-	if (!conn || !(atomic_load(&bulk->users) > 1 || conn->n_out))
+	if (bulk->state == PAIR_BROKEN || !bulk_set_state(bulk, PAIR_BROKEN))
 		return;
 	atomic_store(&conn->broken, err);
 	rdm_ep_broken(conn->ep, err);
@@ -131,9 +163,8 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 		if (!bulk->ep || &bulk->ep->fid != fid)
 			continue;
 		if (event == FI_CONNECTED && bulk->state == PAIR_CONNECTING) {
-			bulk->state = PAIR_UP;
+			bulk_set_state(bulk, PAIR_UP);
 			bulk->fd = pair_sock_claim(bulk->ep);
-			net->connecting--;
 			dofi_log(DOFI_LOG_DEBUG, "a bulk endpoint is up");
 		} else if (event != FI_CONNECTED) {
 			bulk_down(bulk, err);

@@ -156,6 +156,9 @@ bool pair_tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uin
 	pthread_mutex_lock(&net->lock);
 	pair = pair_numbered(net, route);
 	told = pair && pair_say(pair, port ? PAIR_CM_REQUEST : PAIR_CM_MESSAGE, to, from, port, msg, len);
+	/* The peer would wait for what it is not told. */
+	if (pair && !told && !port)
+		pair_break(pair, FI_ENOMEM);
 	pthread_mutex_unlock(&net->lock);
 	return told;
 }
@@ -206,8 +209,12 @@ void pair_cm_received(struct pair *pair, const struct rdm_frame *f)
 		/* An acceptance of what has been given up is answered. */
 		item.to = (uint64_t)UINT32_MAX;
 	}
-	if (!rdm_inbox_put(pair->net->domain, &item, f + 1) && item.kind == RDM_ITEM_REQUEST)
+	if (rdm_inbox_put(pair->net->domain, &item, f + 1))
+		return;
+	if (item.kind == RDM_ITEM_REQUEST)
 		refuse(pair, item.from);
+	else if (!pair->net->closing)
+		pair_break(pair, FI_ENOMEM);
 }
 
 void pair_cm_attached(struct pair_conn *conn)
@@ -215,7 +222,8 @@ void pair_cm_attached(struct pair_conn *conn)
 	struct rdm_item item = { .kind = RDM_ITEM_ATTACHED, .route = pair_number(conn->pair),
 				 .to = pair_mark(conn->index, conn->generation) };
 
-	rdm_inbox_put(conn->ep->domain, &item, NULL);
+	if (!rdm_inbox_put(conn->ep->domain, &item, NULL) && !conn->pair->net->closing)
+		pair_break(conn->pair, FI_ENOMEM);
 }
 
 void pair_cm_lost(struct pair *pair)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/wire.h"
 #include "netif.h"
+#include "rdm/inbox.h"
 #include "rdm/pair.h"
 
 /* A table of that many pairs would be absurd. */
@@ -36,13 +37,7 @@ static void pair_free(struct pair *pair)
 	rdm_unlock(&net->leaf);
 	dofi_list_remove(&pair->link);
 	free(pair->points);
-	free(pair->open);
-	while (pair->waiting) {
-		struct pair_buf *buf = pair->waiting;
-
-		pair->waiting = buf->next;
-		free(buf);
-	}
+	pair_drop_unsent(pair);
 	pthread_mutex_destroy(&pair->lock);
 	free(pair);
 }
@@ -66,6 +61,9 @@ static int pair_place(struct pair_net *net)
 		net->pair_table = table;
 		net->pairs_room = room;
 	}
+	/* What ends a connection finds memory. */
+	if (rdm_inbox_spare(net->domain) || pair_buf_new(net))
+		return -FI_ENOMEM;
 	net->pair_table[net->n_pairs] = NULL;
 	return (int)net->n_pairs++;
 }

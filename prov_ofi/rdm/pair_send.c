@@ -39,6 +39,29 @@ static void pair_buf_put(struct pair_net *net, struct pair_buf *buf)
 	rdm_unlock(&net->leaf);
 }
 
+void pair_drop_unsent(struct pair *pair)
+{
+	if (pair->open)
+		pair_buf_put(pair->net, pair->open);
+	while (pair->waiting) {
+		struct pair_buf *buf = pair->waiting;
+
+		pair->waiting = buf->next;
+		pair_buf_put(pair->net, buf);
+	}
+}
+
+int pair_buf_new(struct pair_net *net)
+{
+	struct pair_buf *buf = aligned_alloc(64, sizeof(*buf));
+
+	if (!buf)
+		return -FI_ENOMEM;
+	buf->op.kind = PAIR_OP_SEND;
+	pair_buf_put(net, buf);
+	return 0;
+}
+
 void pair_pool_free(struct pair_net *net)
 {
 	while (net->pool) {
@@ -53,11 +76,11 @@ static void pair_mark_dirty(struct pair *pair)
 {
 	struct pair_net *net = pair->net;
 
-	if (!dofi_list_empty(&pair->dirty))
+	if (pair->is_dirty)
 		return;
+	pair->is_dirty = true;
 	rdm_lock(&net->leaf);
-	if (dofi_list_empty(&pair->dirty))
-		dofi_list_append(&net->dirty, &pair->dirty);
+	dofi_list_append(&net->dirty, &pair->dirty);
 	atomic_store_explicit(&net->has_dirty, true, memory_order_relaxed);
 	rdm_unlock(&net->leaf);
 }
@@ -232,6 +255,7 @@ void pair_flush_dirty(struct pair_net *net, bool all)
 		rdm_lock(&net->leaf);
 		dofi_list_remove(&pair->dirty);
 		rdm_unlock(&net->leaf);
+		pair->is_dirty = false;
 		pair_flush(pair, all);
 		if (pair->waiting || pair->open || !dofi_list_empty(&pair->owing))
 			pair_mark_dirty(pair);
