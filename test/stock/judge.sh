@@ -116,7 +116,9 @@ judge_dtestsrq()
 # ---------------------------------------------------------------- memory checkers
 
 # Errors with a frame of ours; leaks only when we are who called the allocator, directly;
-# uninitialised bytes given to the kernel only when they lie in memory that we allocated.
+# uninitialised bytes given to the kernel only when they were created by us: valgrind's last
+# stack shows that, after the one that shows who allocated the memory in which they lie now. (The
+# program's own payload, padding included, is sent out of our buffers.)
 valgrind_ours()
 {
 	awk -v ours='lib(dat2?|daplofi)[.]so' '

@@ -174,8 +174,9 @@ checker_config()
 	case $CHECKER in
 	valgrind)
 		# XML, because only there each frame names its object: see judge.sh.
+		# track-origins: judge.sh attributes uninitialised bytes to the code that made them.
 		# keep-debuginfo: libdat's libraries may be unloaded when leaks are listed.
-		PREFIX=(valgrind -q --tool=memcheck --leak-check=full
+		PREFIX=(valgrind -q --tool=memcheck --leak-check=full --track-origins=yes
 			--show-leak-kinds=definite,indirect --keep-debuginfo=yes
 			--num-callers=40 --fair-sched=try --child-silent-after-fork=yes
 			"--suppressions=$STOCK_DIR/valgrind.supp" --xml=yes) ;;
