@@ -2,6 +2,26 @@
 /* How are an IA, memory and endpoints set up for a case, and taken down again? */
 #include "rig.h"
 
+#include <fcntl.h>
+#include <linux/if_tun.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+
+int tap_make(const char *netdev)
+{
+	int tap = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
+	struct ifreq ifr;
+
+	if (tap < 0)
+		dt_skip("/dev/net/tun: %s", strerror(errno));
+	memset(&ifr, 0, sizeof(ifr));
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", netdev);
+	ifr.ifr_flags = IFF_TAP | IFF_NO_PI;
+	if (ioctl(tap, TUNSETIFF, &ifr) != 0)
+		dt_skip("no TAP interface: %s", strerror(errno));
+	return tap;
+}
+
 void node_open_name(struct node *n, const char *name)
 {
 	memset(n, 0, sizeof(*n));

@@ -26,6 +26,9 @@ void node_open_name(struct node *n, const char *name);
 void node_close(struct node *n);
 void node_abort(struct node *n);
 
+/* Makes a TAP interface in this network namespace, or skips the case. Returns its descriptor. */
+int tap_make(const char *netdev);
+
 DAT_EVD_HANDLE evd_make(struct node *n, DAT_COUNT qlen, int flags);
 DAT_EVD_HANDLE evd_make_cno(struct node *n, DAT_COUNT qlen, int flags, DAT_CNO_HANDLE cno);
 

@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
-#include <linux/if_tun.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -108,21 +107,6 @@ static void no_probing(void)
 	close(fd);
 }
 
-static int make_interface(const char *netdev)
-{
-	int tap = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
-	struct ifreq ifr;
-
-	if (tap < 0)
-		dt_skip("/dev/net/tun: %s", strerror(errno));
-	memset(&ifr, 0, sizeof(ifr));
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", netdev);
-	ifr.ifr_flags = IFF_TAP | IFF_NO_PI;
-	if (ioctl(tap, TUNSETIFF, &ifr) != 0)
-		dt_skip("no TAP interface: %s", strerror(errno));
-	return tap;
-}
-
 static int taps[2];
 
 static void end_network(void)
@@ -181,8 +165,8 @@ static void make_network(void)
 		dt_skip("no network of its own: %s", strerror(errno));
 	no_probing();
 	set_flags("lo", true);
-	taps[0] = make_interface(WIRE);
-	taps[1] = make_interface(OTHER);
+	taps[0] = tap_make(WIRE);
+	taps[1] = tap_make(OTHER);
 	add_address(WIRE, FIRST);
 	add_address(WIRE ":1", SECOND);
 	add_address(OTHER, ELSEWHERE);

@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <linux/if_tun.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -31,7 +30,7 @@ static void set_up(int sock, const char *name)
 	ASSERT_EQ(ioctl(sock, SIOCSIFFLAGS, &ifr), 0);
 }
 
-/* An interface whose packets nobody answers. Returns its descriptor. */
+/* An interface on which no packet is answered. Returns its descriptor. */
 static int deaf_interface(const char *name, const char *address)
 {
 	struct ifreq ifr;
@@ -39,14 +38,9 @@ static int deaf_interface(const char *name, const char *address)
 
 	if (unshare(CLONE_NEWNET) != 0)
 		dt_skip("no network of its own: %s", strerror(errno));
-	tap = open("/dev/net/tun", O_RDWR | O_CLOEXEC);
-	if (tap < 0)
-		dt_skip("/dev/net/tun: %s", strerror(errno));
+	tap = tap_make(name);
 	memset(&ifr, 0, sizeof(ifr));
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
-	ifr.ifr_flags = IFF_TAP | IFF_NO_PI;
-	if (ioctl(tap, TUNSETIFF, &ifr) != 0)
-		dt_skip("no TAP interface: %s", strerror(errno));
 	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	ASSERT(sock >= 0);
 	set_address(sock, &ifr, SIOCSIFADDR, address);

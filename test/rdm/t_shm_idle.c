@@ -132,7 +132,7 @@ TEST(shm_idle, connections_in_turn_stay_busy)
 	close_scene(&c);
 }
 
-/* What an idle one has is no reason to sleep. */
+/* A caller that is about to sleep finds what has arrived on idle connections. */
 TEST(shm_idle, sleepers_have_all_of_them_looked_at)
 {
 	struct scene c;

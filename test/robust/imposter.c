@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests that a process of another user on this host does not get connections that are meant for
- * somebody else's service point, by taking the name of its unix socket. Needs root.
+ * this user's service point, by taking the name of its unix socket. Needs root.
  */
 #include <arpa/inet.h>
 #include <errno.h>
