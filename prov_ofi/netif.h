@@ -16,7 +16,7 @@ int dofi_netif_pick(const char *wanted, union dofi_addr *addr, char *netdev, siz
  * error. */
 int dofi_netif_list(struct dofi_fab *fab, const char *wanted);
 
-/* Has the IA an address of that family? */
+/* True if the IA has an address of that family. */
 bool dofi_netif_has_family(const struct dofi_fab *fab, int family);
 /* The address of the IA from which a connection to `to` starts; NULL: the kernel's choice. */
 const union dofi_addr *dofi_netif_source(const struct dofi_fab *fab, const union dofi_addr *to);

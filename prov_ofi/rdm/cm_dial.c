@@ -39,8 +39,8 @@ static int dial_local(struct rdm_ep *ep, const struct rdm_wire *wire, const unio
 				 cm->secret ? RDM_CM_BY_SECRET : RDM_CM_BY_NOTHING);
 }
 
-/* Its queue has been full for long, perhaps because somebody else's process has taken the name: is
- * it to be had over the network? */
+/* True if the listener's queue has been full for long, perhaps because a process of another user has
+ * taken the name, and the network leads to the service point. */
 static bool left_for_network(const union dofi_addr *to, uint64_t since)
 {
 	uid_t uid;

@@ -3,9 +3,8 @@
  *
  * The first connection between two adapters is made over a socket. Once the transport has attached
  * it, the passive side says so (MOVED) and both close the socket; what is left to say (BYE) takes
- * the route, and so does every later handshake for the same service point. A peer that does not
- * have the service point any more, or a connection that is not there, is told by GONE; the client
- * of a request then tries a socket.
+ * the route, and so does every later handshake for the same service point. A side without that
+ * service point or connection answers GONE; the client of a request then tries a socket.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@
 /* Nanoseconds between two looks at the network by polls that serve local connections as well: less
  * than a message takes there. */
 #define LOOK 4000
-/* Looks at the memory of an only connection before the caller is told that nothing is there. */
+/* Polls of a single connection's memory before rdm_cq_comes_now reports that nothing is there. */
 #define LOOKS 8
 /* An endpoint is idle after as many looks without news; the first ones never are. */
 #define BUSY_LOOKS 4096u
@@ -76,7 +76,7 @@ static inline bool look_in(struct rdm_cq *cq, struct rdm_cq_ep *e, struct rdm_si
 	if (!has_news(ep))
 		return false;
 	e->news_at = cq->looks;
-	/* Whoever has it is moving it, or will be looked for by the next poll. */
+	/* The lock's holder moves the endpoint, or the next poll does. */
 	if (!look_at(ep, sink))
 		*all = false;
 	return true;

@@ -5,7 +5,7 @@
 
 #include "rdm/rdm.h"
 
-/* Does a poll look at what all connections of the fabric's own wire share? */
+/* True if this poll includes what all connections of the fabric's own transport share. */
 bool rdm_cq_looks_far(struct rdm_cq *cq);
 /* Takes in what has arrived for the busy endpoints and some of the others, or for each. False: not of
  * all of these, other threads were at them. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a queue of ours is slept on: an epoll set, and in it an eventfd by which the queue itself
- * wakes the sleeper. What else is in the set is the queue's business; the eventfd's data there is
- * 0. */
+/* The epoll set on which a queue of ours blocks, and in it an eventfd by which the queue itself wakes
+ * the sleeper. The queue decides what else is in the set; the eventfd's data there is 0. */
 #ifndef DOFI_RDM_WAIT_H
 #define DOFI_RDM_WAIT_H
 
