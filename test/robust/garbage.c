@@ -15,6 +15,7 @@
 #include "base/wire.h"
 #include "rdat.h"
 #include "rfab.h"
+#include "rdm/pair.h"
 
 enum step { ST_LISTEN, ST_CALM, ST_ATTACKED, ST_STOP };
 
@@ -178,17 +179,15 @@ static void client(void *arg)
 
 /* Programs that use libfabric at the adapter's own listener (rdm/pair.h) */
 
-#define PARAM 56
-
 static size_t valid(uint8_t *buf)
 {
 	uint8_t *p = buf;
 
-	memset(buf, 0x5a, PARAM);
-	p = dofi_put(p, 0x44415450, 4);
-	p = dofi_put(p, 2, 4);
+	memset(buf, 0x5a, PAIR_PARAM);
+	p = dofi_put(p, PAIR_MAGIC, 4);
+	p = dofi_put(p, PAIR_VERSION, 4);
 	dofi_put(p, 0, 16);
-	return PARAM;
+	return PAIR_PARAM;
 }
 
 static void knock(const char *what, const uint8_t *data, size_t len)
@@ -218,17 +217,17 @@ static void fabric_strangers(void)
 			buf[j] = (uint8_t)rl_random(&seed);
 		knock("random data", buf, rl_random(&seed) % (sizeof(buf) + 1));
 	}
-	for (size_t len = 4; len <= PARAM; len += 4) {
+	for (size_t len = 4; len <= PAIR_PARAM; len += 4) {
 		valid(buf);
 		knock("a token that was not granted", buf, len);
 	}
 	valid(buf);
-	memset(buf + 24, 0, PARAM - 24);
-	knock("no token", buf, PARAM);
+	memset(buf + 24, 0, PAIR_PARAM - 24);
+	knock("no token", buf, PAIR_PARAM);
 	for (size_t at = 0; at < 24; at++) {
 		valid(buf);
 		buf[at] ^= 1;
-		knock("another header", buf, PARAM);
+		knock("another header", buf, PAIR_PARAM);
 	}
 }
 
