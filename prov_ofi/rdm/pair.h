@@ -342,6 +342,9 @@ void pair_free_all(struct pair_net *net);
  * closed. */
 int pair_sock_claim(struct fid_ep *ep);
 void pair_sock_release(int *fd);
+/* Bounds how long libfabric, reading an accepted socket that blocks, waits for the rest of a
+ * request. The sockets inherit the limit. False: the listener's socket was not found. */
+bool pair_sock_limit_listener(const struct pair_listener *l);
 /* Has the peer's host answered nothing for too long? */
 bool pair_sock_is_dead(int fd);
 /* QUIRK libfabric<1.18 tcp: a listener that is closed forgets the socket of a connection whose request

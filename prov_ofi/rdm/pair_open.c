@@ -142,11 +142,16 @@ static int pair_listen(struct pair_net *net, struct pair_listener *l, const char
 		ret = fi_listen(l->pep);
 	if (!ret)
 		ret = fi_getname(&l->pep->fid, &addr, &len);
-	if (!ret)
-		dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&addr.sa));
-	else if (l->pep)
-		fi_close(&l->pep->fid);
-	return ret;
+	if (ret) {
+		if (l->pep)
+			fi_close(&l->pep->fid);
+		return ret;
+	}
+	dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&addr.sa));
+	if (!pair_sock_limit_listener(l))
+		dofi_log(DOFI_LOG_WARN, "the socket of libfabric's listener was not found: a stranger "
+			 "who sends it half a request can hold this adapter up");
+	return 0;
 }
 
 /* All that the user named, or every address of this host. */

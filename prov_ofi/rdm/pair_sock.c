@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/forkfd.h"
@@ -16,6 +17,9 @@
 #include "base/param.h"
 #include "rdm/cm.h"
 #include "rdm/pair.h"
+
+/* A request of libfabric's is one segment: when its first bytes are there, so are the others. */
+#define REQUEST_US 2000
 
 static bool same_end(const union dofi_addr *a, const union dofi_addr *b)
 {
@@ -60,8 +64,8 @@ static int find(const union dofi_addr *local, const union dofi_addr *peer)
 	return fd;
 }
 
-/* Has the listener accepted it, and nothing taken it over? */
-static bool is_stray_of(int fd, const struct pair_listener *l)
+/* Is it the socket of that listener (listening), or one that it has accepted? */
+static bool is_of(int fd, const struct pair_listener *l, bool listening)
 {
 	union dofi_addr addr;
 	socklen_t len = sizeof(addr);
@@ -73,7 +77,29 @@ static bool is_stray_of(int fd, const struct pair_listener *l)
 	    !(dofi_addr_is_any(&l->addr) || dofi_addr_same_host(&addr.sa, &l->addr.sa)))
 		return false;
 	len = sizeof(listens);
-	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) && !listens;
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) && listening == !!listens;
+}
+
+static bool find_listening(DIR *dir, const struct pair_listener *l, int *fd)
+{
+	do {
+		*fd = next_fd(dir);
+	} while (*fd >= 0 && !is_of(*fd, l, true));
+	return *fd >= 0;
+}
+
+bool pair_sock_limit_listener(const struct pair_listener *l)
+{
+	struct timeval limit = { .tv_usec = REQUEST_US };
+	DIR *dir = opendir("/proc/self/fd");
+	bool limited = false;
+	int fd;
+
+	while (find_listening(dir, l, &fd))
+		limited |= !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (dir)
+		closedir(dir);
+	return limited;
 }
 
 void pair_sock_close_strays(const struct pair_listener *l)
@@ -82,7 +108,8 @@ void pair_sock_close_strays(const struct pair_listener *l)
 	int fd;
 
 	while ((fd = next_fd(dir)) >= 0)
-		if (is_stray_of(fd, l))
+		/* Accepted, and nothing has taken it over. */
+		if (is_of(fd, l, false))
 			close(fd);
 	if (dir)
 		closedir(dir);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "../fabrics/fabrics.h"
@@ -231,7 +232,26 @@ static void fabric_strangers(void)
 	}
 }
 
+/* Requests of libfabric's tcp (protocol 3) whose data never come: it waits for them in a receive
+ * that blocks. */
+static void half_requests(void)
+{
+	uint8_t request[32] = { 3, 0, 0, PAIR_PARAM };
+	unsigned int met = (unsigned int)rl_board->word[0] + 5;
+	int fds[20];
+
+	for (int i = 0; i < 20; i++) {
+		fds[i] = attack_connect();
+		RL_CHECK(send(fds[i], request, sizeof(request), MSG_NOSIGNAL) > 0, "not sent");
+	}
+	while (rl_board->word[0] < met)
+		rl_sleep_ms(10);
+	for (int i = 0; i < 20; i++)
+		close(fds[i]);
+}
+
 static const struct attack fabric_attack = { "fabric-strangers", fabric_strangers, false };
+static const struct attack half_attack = { "half-requests", half_requests, false };
 
 /* Driver */
 
@@ -288,6 +308,7 @@ static void run(void)
 	if (!rf_usable())
 		return;
 	run_attack(&fabric_attack, true);
+	run_attack(&half_attack, true);
 	for (unsigned int i = 0; i < attack_count; i++)
 		run_attack(&attacks[i], true);
 }
