@@ -470,6 +470,8 @@ void rdm_cm_progress(struct rdm_eq *eq)
 	}
 	if (!dofi_list_empty(&cm->ending))
 		try_ends(cm);
+	if (cm->told)
+		rdm_cm_send_off(cm);
 	cm->busy = false;
 	free_dead(cm);
 }

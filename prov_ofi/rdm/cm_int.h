@@ -59,6 +59,7 @@ struct rdm_cm {
 	unsigned int n_routed;		/* requests without a socket that are not decided */
 	struct rdm_secret *secret;	/* NULL: none is wanted */
 	bool busy;			/* epoll's answer is being worked through */
+	struct rdm_domain *told;	/* messages on its routes leave when that is done */
 };
 
 enum rdm_cm_step {
@@ -238,6 +239,8 @@ void rdm_cm_name_local(struct rdm_ep *ep, const union dofi_addr *to);
 
 /* cm_route.c */
 int rdm_cm_tell(struct rdm_cm_conn *conn);
+/* Sends what was handed to the transport of cm->told. */
+void rdm_cm_send_off(struct rdm_cm *cm);
 /* The connection is given up where no other message says so. */
 void rdm_cm_tell_gone(struct rdm_cm_conn *conn);
 /* MOVED has come on the socket. False: it was not expected. */

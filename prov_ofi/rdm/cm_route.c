@@ -22,6 +22,26 @@
 /* Requests that have come by routes and are not decided. */
 #define ROUTED_MOST 16384
 
+/* What has been handed to the transport leaves: at once, or at the end of a round. */
+static void send_off(struct rdm_cm *cm, struct rdm_domain *domain)
+{
+	if (cm->busy && cm->told == domain)
+		return;
+	if (cm->told)
+		rdm_cm_send_off(cm);
+	cm->told = domain;
+	if (!cm->busy)
+		rdm_cm_send_off(cm);
+}
+
+void rdm_cm_send_off(struct rdm_cm *cm)
+{
+	struct rdm_domain *domain = cm->told;
+
+	cm->told = NULL;
+	domain->fabric->wire->told(domain);
+}
+
 /* To the peer of ep, or of the number `to`. */
 static void tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uint64_t to,
 		 enum rdm_cm_kind kind)
@@ -46,8 +66,7 @@ int rdm_cm_tell(struct rdm_cm_conn *conn)
 			request ? dofi_addr_port(&conn->peer.sa) : 0, conn->out, conn->out_len))
 		return -ECONNRESET;
 	conn->out_done = conn->out_len;
-	if (!conn->cm->busy)
-		wire->told(conn->domain);
+	send_off(conn->cm, conn->domain);
 	return 1;
 }
 
@@ -59,8 +78,7 @@ void rdm_cm_tell_gone(struct rdm_cm_conn *conn)
 	    (conn->step != RDM_CM_ASKING && conn->step != RDM_CM_PROVING && !given))
 		return;
 	tell(conn->domain, conn->ep, conn->route, given ? conn->peer_mark : 0, RDM_CM_GONE);
-	if (!conn->cm->busy)
-		conn->wire->told(conn->domain);
+	send_off(conn->cm, conn->domain);
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -277,6 +295,7 @@ void rdm_cm_cut_routed(struct rdm_cm_conn *conn)
 	if (conn->step != RDM_CM_LIVE || !conn->route || conn->over)
 		return;
 	tell(conn->domain, conn->ep, conn->route, 0, RDM_CM_GONE);
+	send_off(conn->cm, conn->domain);
 	end(conn, false);
 }
 

@@ -242,3 +242,93 @@ TEST(again, a_request_comes_to_an_IA_without_endpoints)
 	node_close(&to);
 	node_close(&n);
 }
+
+/* ---------------------------------------------------------------- bursts */
+
+#define BURST 100
+
+/* Endpoints of two adapters that know nothing of each other yet; those of one side share a queue of
+ * connection events. */
+struct burst {
+	struct node a, b;               /* a connects, b accepts */
+	DAT_EVD_HANDLE conn_a, conn_b, cr_evd;
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	DAT_EP_HANDLE ep_a[BURST], ep_b[BURST];
+};
+
+static void burst_make(struct burst *u)
+{
+	node_open(&u->a);
+	node_open(&u->b);
+	u->conn_a = evd_make(&u->a, 2 * BURST, DAT_EVD_CONNECTION_FLAG);
+	u->conn_b = evd_make(&u->b, 2 * BURST, DAT_EVD_CONNECTION_FLAG);
+	u->cr_evd = evd_make(&u->b, BURST, DAT_EVD_CR_FLAG);
+	OK(dat_psp_create_any(u->b.ia, &u->qual, u->cr_evd, DAT_PSP_CONSUMER_FLAG, &u->psp));
+	for (int i = 0; i < BURST; i++) {
+		OK(dat_ep_create(u->a.ia, u->a.pz, NULL, NULL, u->conn_a, NULL, &u->ep_a[i]));
+		OK(dat_ep_create(u->b.ia, u->b.pz, NULL, NULL, u->conn_b, NULL, &u->ep_b[i]));
+	}
+}
+
+static void burst_free(struct burst *u)
+{
+	for (int i = 0; i < BURST; i++) {
+		OK(dat_ep_free(u->ep_a[i]));
+		OK(dat_ep_free(u->ep_b[i]));
+	}
+	OK(dat_psp_free(u->psp));
+	OK(dat_evd_free(u->cr_evd));
+	OK(dat_evd_free(u->conn_b));
+	OK(dat_evd_free(u->conn_a));
+	node_close(&u->b);
+	node_close(&u->a);
+}
+
+/* All of a ask at once, then b accepts them. */
+static void burst_accept(struct burst *u)
+{
+	for (int i = 0; i < BURST; i++)
+		OK(connect_to(u->ep_a[i], u->b.attr.ia_address_ptr, u->qual));
+	for (int i = 0; i < BURST; i++)
+		OK(dat_cr_accept(EV_CR(u->cr_evd, u->psp, u->qual), u->ep_b[i], 0, NULL));
+}
+
+/* One event of that number for each of the endpoints, and no other event before the last. */
+static void burst_events(DAT_EVD_HANDLE evd, const DAT_EP_HANDLE *ep, DAT_EVENT_NUMBER number)
+{
+	bool seen[BURST] = { false };
+	DAT_EVENT ev;
+
+	for (int i = 0; i < BURST; i++) {
+		int k = 0;
+
+		EV_NEXT(evd, &ev);
+		ASSERT_EQ(ev.event_number, number);
+		while (k < BURST && ep[k] != ev.event_data.connect_event_data.ep_handle)
+			k++;
+		ASSERT(k < BURST && !seen[k]);
+		seen[k] = true;
+	}
+}
+
+static void disconnect_all(const DAT_EP_HANDLE *ep)
+{
+	for (int i = 0; i < BURST; i++)
+		OK(dat_ep_disconnect(ep[i], DAT_CLOSE_ABRUPT_FLAG));
+}
+
+/* More requests than sockets may be silent at a time: the others wait, and take the route. */
+TEST(again, a_burst_is_ESTABLISHED_before_its_server_disconnects)
+{
+	struct burst u;
+
+	burst_make(&u);
+	burst_accept(&u);
+	burst_events(u.conn_b, u.ep_b, DAT_CONNECTION_EVENT_ESTABLISHED);
+	disconnect_all(u.ep_b);
+	burst_events(u.conn_a, u.ep_a, DAT_CONNECTION_EVENT_ESTABLISHED);
+	burst_events(u.conn_a, u.ep_a, DAT_CONNECTION_EVENT_DISCONNECTED);
+	burst_events(u.conn_b, u.ep_b, DAT_CONNECTION_EVENT_DISCONNECTED);
+	burst_free(&u);
+}
