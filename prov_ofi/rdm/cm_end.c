@@ -32,6 +32,7 @@ void rdm_cm_live(struct rdm_cm_conn *conn, const void *data, size_t len)
 	rdm_cm_watch(conn, EPOLLRDHUP | (conn->wire->counts || conn->wire->tell ? EPOLLIN : 0));
 	if (conn->wire->counts)
 		rdm_cm_stall_start(conn);
+	rdm_cm_move(conn);
 }
 
 void rdm_cm_leave_queues(struct rdm_cm_conn *conn)

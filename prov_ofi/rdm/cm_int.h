@@ -243,8 +243,13 @@ int rdm_cm_tell(struct rdm_cm_conn *conn);
 void rdm_cm_send_off(struct rdm_cm *cm);
 /* The connection is given up where no other message says so. */
 void rdm_cm_tell_gone(struct rdm_cm_conn *conn);
-/* MOVED has come on the socket. False: it was not expected. */
-bool rdm_cm_take_moved(struct rdm_cm_conn *conn);
+/* The connection is up: the passive side leaves the socket, if there is a route. */
+void rdm_cm_move(struct rdm_cm_conn *conn);
+/* The client's end of a handshake on a socket is not up before MOVED has come by the route. */
+static inline bool rdm_cm_awaits_moved(const struct rdm_cm_conn *conn)
+{
+	return conn->active && conn->wire->tell && !conn->route;
+}
 /* The connection cannot go on, and has no socket that would tell. */
 void rdm_cm_cut_routed(struct rdm_cm_conn *conn);
 /* The domain is being closed: requests that came by its routes cannot be answered. */

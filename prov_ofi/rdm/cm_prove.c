@@ -34,7 +34,7 @@ void rdm_cm_settled(struct rdm_ep *ep)
 		rdm_cm_cut_routed(conn);
 	if (!conn || conn->step != RDM_CM_PROVING)
 		return;
-	if (conn->wire->proved(ep))
+	if (conn->wire->proved(ep) && !rdm_cm_awaits_moved(conn))
 		up(conn);
 	else if (atomic_load(&ep->broken))
 		rdm_cm_fail(conn, ep->broken, NULL, 0);
@@ -105,14 +105,19 @@ void rdm_cm_prove_tick(struct rdm_cm_conn *conn)
 }
 
 /* A message shows that the peer has its answer, so everything passes; the end of the stream without
- * one, that it has gone. */
+ * one, that it has gone. Where the route replaces the socket, no message comes, and once the
+ * endpoint is attached the route tells what becomes of it. */
 void rdm_cm_proving_ready(struct rdm_cm_conn *conn)
 {
 	int ret = rdm_cm_recv(conn, true);
 
 	if (!ret || ret == -EINTR)
 		return;
-	if (ret > 0) {
+	if (conn->wire->tell && ret > 0)
+		ret = -EPROTO;
+	if (rdm_cm_awaits_moved(conn) && conn->wire->proved(conn->ep)) {
+		rdm_cm_close_socket(conn);
+	} else if (ret > 0) {
 		up(conn);
 		rdm_cm_live_message(conn);
 	} else {

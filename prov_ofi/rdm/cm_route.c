@@ -2,9 +2,11 @@
 /* Connections whose handshake takes a route: a connection of the transport's own instead of a socket.
  *
  * The first connection between two adapters is made over a socket. Once the transport has attached
- * it, the passive side says so (MOVED) and both close the socket; what is left to say (BYE) takes
- * the route, and so does every later handshake for the same service point. A side without that
- * service point or connection answers GONE; the client of a request then tries a socket.
+ * it, the passive side is up and sends MOVED by the route, with which the active side is up and both
+ * close the socket; what is left to say (BYE) takes the route, and so does every later handshake for
+ * the same service point. The route keeps the order: no end of a connection overtakes what brings
+ * another one up. A side without that service point or connection answers GONE; the client of a
+ * request then tries a socket.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,14 +45,14 @@ void rdm_cm_send_off(struct rdm_cm *cm)
 }
 
 /* To the peer of ep, or of the number `to`. */
-static void tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uint64_t to,
+static bool tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uint64_t to,
 		 enum rdm_cm_kind kind)
 {
 	const struct rdm_wire *wire = domain->fabric->wire;
 	struct rdm_cm_msg msg = { .kind = kind, .wire = wire->id };
 	uint8_t buf[RDM_CM_MAX];
 
-	wire->tell(domain, ep, route, to, 0, buf, rdm_cm_build(buf, &msg));
+	return wire->tell(domain, ep, route, to, 0, buf, rdm_cm_build(buf, &msg));
 }
 
 /* The message in conn->out. 1 or negative, like rdm_cm_send. */
@@ -72,10 +74,13 @@ int rdm_cm_tell(struct rdm_cm_conn *conn)
 
 void rdm_cm_tell_gone(struct rdm_cm_conn *conn)
 {
-	bool given = conn->step == RDM_CM_GIVEN;
+	bool given = conn->step == RDM_CM_GIVEN, proving = conn->step == RDM_CM_PROVING;
 
-	if (!conn->route || conn->gone ||
-	    (conn->step != RDM_CM_ASKING && conn->step != RDM_CM_PROVING && !given))
+	if (proving && !conn->route && conn->wire->tell) {
+		conn->route = conn->wire->route_of(conn->ep);
+		conn->domain = conn->ep->domain;
+	}
+	if (!conn->route || conn->gone || (conn->step != RDM_CM_ASKING && !proving && !given))
 		return;
 	tell(conn->domain, conn->ep, conn->route, given ? conn->peer_mark : 0, RDM_CM_GONE);
 	send_off(conn->cm, conn->domain);
@@ -149,6 +154,59 @@ static void forget_request(struct rdm_cm *cm, const struct rdm_item *item)
 	}
 }
 
+/* ---------------------------------------------------------------- from the socket to the route */
+
+static void use_route(struct rdm_cm_conn *conn, uint64_t route)
+{
+	struct rdm_ep *ep = conn->ep;
+
+	conn->route = route;
+	conn->domain = ep->domain;
+	rdm_lock(&ep->lock);
+	ep->sock = -1;
+	rdm_unlock(&ep->lock);
+}
+
+/* The endpoint has been attached: data passes, unless the connection was given up meanwhile. */
+static void take_attached(struct rdm_cm *cm, struct rdm_domain *domain,
+			  const struct rdm_item *item)
+{
+	struct rdm_ep *ep = domain->fabric->wire->owner(domain, item->to);
+
+	if (!ep || !ep->cm)
+		tell(domain, NULL, item->route, item->from, RDM_CM_GONE);
+	else if (ep->eq->cm == cm)
+		rdm_cm_settled(ep);
+}
+
+void rdm_cm_move(struct rdm_cm_conn *conn)
+{
+	struct rdm_ep *ep = conn->ep;
+	uint64_t route;
+
+	if (conn->active || conn->route || !conn->wire->tell)
+		return;
+	route = conn->wire->route_of(ep);
+	if (!route)
+		return;
+	if (tell(ep->domain, ep, route, 0, RDM_CM_MOVED)) {
+		use_route(conn, route);
+		send_off(conn->cm, conn->domain);
+	} else {
+		/* The end of the socket is that of the connection. */
+		shutdown(conn->fd, SHUT_RDWR);
+	}
+}
+
+static void take_moved(struct rdm_cm_conn *conn, uint64_t route)
+{
+	if (conn->step != RDM_CM_PROVING || !rdm_cm_awaits_moved(conn))
+		return;
+	use_route(conn, route);
+	rdm_cm_close_socket(conn);
+	rdm_cm_settled(conn->ep);
+}
+
 /* ---------------------------------------------------------------- messages */
 
 static void end(struct rdm_cm_conn *conn, bool bye)
@@ -169,11 +227,14 @@ static void take_for(struct rdm_ep *ep, const struct rdm_item *item, const struc
 	if (!conn)
 		return;
 
+	if (msg->kind == RDM_CM_MOVED) {
+		take_moved(conn, item->route);
+		return;
+	}
 	if (conn->step == RDM_CM_PROVING && ends) {
 		rdm_cm_fail(conn, ECONNRESET, NULL, 0);
 		return;
 	}
-	/* BYE may overtake the word that the socket is not used any more. */
 	if (conn->step == RDM_CM_LIVE && ends && !conn->over) {
 		rdm_lock(&conn->ep->lock);
 		memcpy(conn->in.buf, item->data, item->len);
@@ -205,54 +266,6 @@ static void take_message(struct rdm_cm *cm, struct rdm_domain *domain, const str
 		take_for(ep, item, &msg);
 	else if (msg.kind == RDM_CM_ACCEPT)
 		tell(domain, NULL, item->route, item->from, RDM_CM_GONE);
-}
-
-/* ---------------------------------------------------------------- from the socket to the route */
-
-static void use_route(struct rdm_cm_conn *conn, uint64_t route)
-{
-	struct rdm_ep *ep = conn->ep;
-
-	conn->route = route;
-	conn->domain = ep->domain;
-	rdm_lock(&ep->lock);
-	ep->sock = -1;
-	rdm_unlock(&ep->lock);
-}
-
-/* The endpoint has been attached: data passes. The passive side says that it needs the socket no
- * more. */
-static void take_attached(struct rdm_cm *cm, struct rdm_domain *domain,
-			  const struct rdm_item *item)
-{
-	struct rdm_ep *ep = domain->fabric->wire->owner(domain, item->to);
-	struct rdm_cm_conn *conn;
-	struct rdm_cm_msg msg;
-
-	if (!ep || ep->eq->cm != cm)
-		return;
-	rdm_cm_settled(ep);
-	conn = ep->cm;
-	if (!conn || conn->step != RDM_CM_LIVE || conn->active || conn->fd < 0 || conn->route ||
-	    conn->over)
-		return;
-	msg = (struct rdm_cm_msg){ .kind = RDM_CM_MOVED, .wire = conn->wire->id };
-	/* A part of a message would make what follows unreadable. */
-	if (!rdm_cm_pack(conn, &msg) || rdm_cm_send(conn) <= 0)
-		shutdown(conn->fd, SHUT_RDWR);
-	else
-		use_route(conn, item->route);
-}
-
-bool rdm_cm_take_moved(struct rdm_cm_conn *conn)
-{
-	uint64_t route = conn->wire->tell ? conn->wire->route_of(conn->ep) : 0;
-
-	if (!route || !conn->active || conn->route)
-		return false;
-	use_route(conn, route);
-	rdm_cm_close_socket(conn);
-	return true;
 }
 
 /* ---------------------------------------------------------------- the end of a route */

@@ -154,8 +154,6 @@ void rdm_cm_live_message(struct rdm_cm_conn *conn)
 		say(conn, RDM_CM_STATUS);
 	} else if (!ret && msg.kind == RDM_CM_STATUS && conn->wire->counts) {
 		compare(conn, &msg);
-	} else if (!ret && msg.kind == RDM_CM_MOVED && rdm_cm_take_moved(conn)) {
-		dofi_log(DOFI_LOG_DEBUG, "a connection needs its socket no more");
 	} else {
 		conn->over = true;
 		conn->bye = !ret && msg.kind == RDM_CM_BYE;

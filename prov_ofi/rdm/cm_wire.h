@@ -11,9 +11,10 @@
  * A listener that has no room for one more client sends BUSY, at any time before its answer, and
  * closes; the client tries again (cm_conn.c).
  *
- * A wire that carries messages itself (cm_route.c) takes over from the socket: the listener's side says
- * MOVED, once, and what follows, and all of later handshakes between the two, travels there without
- * seals. GONE, there only, is the end of a connection that BYE does not end.
+ * A wire that carries messages itself (cm_route.c) takes over from the socket when it has attached the
+ * connection: MOVED, from the listener's side, and what follows, and all of later handshakes between
+ * the two, travels there without seals. The client's end is up when MOVED has come. GONE, there
+ * only, is the end of a connection that BYE does not end.
  *
  * Where a secret is wanted (cm_secret.h), the client's HELLO and the listener's CHALLENGE, with 32
  * random bytes each as the wire's bytes, come first; all but HELLO and BUSY are sealed then.

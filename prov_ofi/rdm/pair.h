@@ -42,7 +42,7 @@
  * and indexes (the offer), and the passive side grants a token, without which its listener rejects
  * libfabric connections. An offer, numbers big-endian:
  *
- *   byte  0  u8   version, 3
+ *   byte  0  u8   version, 4
  *         1  u8   zero
  *         2  u16  port of the adapter's listener at the address where the request came in
  *         4  u32  window
@@ -54,7 +54,7 @@
  * The data of fi_connect and fi_accept, numbers big-endian:
  *
  *   byte  0  u32  PAIR_MAGIC
- *         4  u32  version, 3
+ *         4  u32  version, 4
  *         8  u32  index of the pair at the sender, u32 zero
  *        16  u64  key: leads the messages to the sender
  *        24  u8[16]  the sender's random name
@@ -71,7 +71,7 @@
 
 #include "rdm/rdm.h"
 
-#define PAIR_VERSION 3
+#define PAIR_VERSION 4
 #define PAIR_MAGIC 0x44415450u	/* "DATP" */
 #define PAIR_NAME 16
 #define PAIR_OFFER 48
@@ -414,6 +414,8 @@ void pair_transfers_free(struct pair_net *net);
 /* pair_cm.c; net->lock held */
 void pair_cm_received(struct pair *pair, const struct rdm_frame *f);
 void pair_cm_attached(struct pair_conn *conn);
+/* PAIR_ATTACH names a connection that is not there any more: the sender learns it. */
+void pair_cm_not_attached(struct pair *pair, const struct rdm_frame *f);
 void pair_cm_lost(struct pair *pair);
 /* and the transport's operations */
 uint64_t pair_route(struct rdm_domain *domain, const union dofi_addr *to, union dofi_addr *local);

@@ -189,12 +189,17 @@ static bool concerns(const struct pair *pair, uint64_t mark)
 			  : !conn->adopted || !memcmp(conn->peer_name, pair->name, PAIR_NAME);
 }
 
-static void refuse(struct pair *pair, uint64_t to)
+static void refuse(struct pair *pair, uint64_t to, enum rdm_cm_kind kind)
 {
-	struct rdm_cm_msg msg = { .kind = RDM_CM_BUSY, .wire = rdm_wire_pair.id };
+	struct rdm_cm_msg msg = { .kind = kind, .wire = rdm_wire_pair.id };
 	uint8_t buf[RDM_CM_MAX];
 
 	pair_say(pair, PAIR_CM_MESSAGE, to, 0, 0, buf, rdm_cm_build(buf, &msg));
+}
+
+void pair_cm_not_attached(struct pair *pair, const struct rdm_frame *f)
+{
+	refuse(pair, le64toh(f->value), RDM_CM_GONE);
 }
 
 void pair_cm_received(struct pair *pair, const struct rdm_frame *f)
@@ -212,7 +217,7 @@ void pair_cm_received(struct pair *pair, const struct rdm_frame *f)
 	if (rdm_inbox_put(pair->net->domain, &item, f + 1))
 		return;
 	if (item.kind == RDM_ITEM_REQUEST)
-		refuse(pair, item.from);
+		refuse(pair, item.from, RDM_CM_BUSY);
 	else if (!pair->net->closing)
 		pair_break(pair, FI_ENOMEM);
 }
@@ -220,7 +225,8 @@ void pair_cm_received(struct pair *pair, const struct rdm_frame *f)
 void pair_cm_attached(struct pair_conn *conn)
 {
 	struct rdm_item item = { .kind = RDM_ITEM_ATTACHED, .route = pair_number(conn->pair),
-				 .to = pair_mark(conn->index, conn->generation) };
+				 .to = pair_mark(conn->index, conn->generation),
+				 .from = pair_mark(conn->peer_index, conn->peer_generation) };
 
 	if (!rdm_inbox_put(conn->ep->domain, &item, NULL) && !conn->pair->net->closing)
 		pair_break(conn->pair, FI_ENOMEM);

@@ -324,6 +324,8 @@ static void pair_take_message(struct pair_net *net, struct pair *pair, uint8_t *
 			pair_cm_received(pair, f);
 		else if (conn && f->kind == PAIR_ATTACH)
 			pair_take_attach(pair, conn, f);
+		else if (f->kind == PAIR_ATTACH)
+			pair_cm_not_attached(pair, f);
 		else if (conn && conn->pair == pair && f->kind == PAIR_CREDIT)
 			pair_take_credit(conn, f, sink);
 		else if (conn && conn->pair == pair && f->kind == PAIR_WANT_BULK && !conn->active)

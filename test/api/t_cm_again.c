@@ -318,7 +318,24 @@ static void disconnect_all(const DAT_EP_HANDLE *ep)
 		OK(dat_ep_disconnect(ep[i], DAT_CLOSE_ABRUPT_FLAG));
 }
 
-/* More requests than sockets may be silent at a time: the others wait, and take the route. */
+/* What one side does once all its connections are up reaches the other after the last of them is
+ * up there. */
+TEST(again, a_burst_is_ESTABLISHED_before_its_client_disconnects)
+{
+	struct burst u;
+
+	if (!fabric_has("shared"))
+		dt_skip("each handshake has a socket of its own");
+	burst_make(&u);
+	burst_accept(&u);
+	burst_events(u.conn_a, u.ep_a, DAT_CONNECTION_EVENT_ESTABLISHED);
+	disconnect_all(u.ep_a);
+	burst_events(u.conn_b, u.ep_b, DAT_CONNECTION_EVENT_ESTABLISHED);
+	burst_events(u.conn_b, u.ep_b, DAT_CONNECTION_EVENT_DISCONNECTED);
+	burst_events(u.conn_a, u.ep_a, DAT_CONNECTION_EVENT_DISCONNECTED);
+	burst_free(&u);
+}
+
 TEST(again, a_burst_is_ESTABLISHED_before_its_server_disconnects)
 {
 	struct burst u;
