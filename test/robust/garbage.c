@@ -187,7 +187,7 @@ static size_t valid(uint8_t *buf)
 	memset(buf, 0x5a, PAIR_PARAM);
 	p = dofi_put(p, PAIR_MAGIC, 4);
 	p = dofi_put(p, PAIR_VERSION, 4);
-	dofi_put(p, 0, 16);
+	memset(p, 0, 16);
 	return PAIR_PARAM;
 }
 
