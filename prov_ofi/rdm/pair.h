@@ -93,6 +93,8 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 /* The event queue is read as often as this while packets keep the completion queue busy. */
 #define PAIR_EQ_NS 1000000
 #define PAIR_TOKEN_MS 10000
+/* Looks at the connections whose requests have not come, before the listeners are closed. */
+#define PAIR_END_ROUNDS 4
 
 /* Requests of this size and more travel in bulk, on so many endpoints of an adapter; transfers of a
  * connection that have been announced and not sent. */
@@ -350,6 +352,8 @@ bool pair_sock_is_dead(int fd);
 /* QUIRK libfabric<1.18 tcp: a listener that is closed forgets the socket of a connection whose request
  * it has not read. Called when it and all endpoints of the adapter are closed. */
 void pair_sock_close_strays(const struct pair_listener *l);
+/* Shuts them down while the listener is there. How many. */
+unsigned int pair_sock_end_strays(const struct pair_listener *l);
 
 /* pair_send.c */
 /* Room for a packet with `want` bytes of payload; ep->lock held. *room: bytes. */

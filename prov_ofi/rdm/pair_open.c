@@ -209,9 +209,25 @@ static int pair_open_inner(struct pair_net *net, const char **what)
 	return ret ? ret : pair_open_listeners(net, what);
 }
 
+/* QUIRK libfabric<1.18 tcp: a listener that is closed forgets what it has allocated for a connection
+ * whose request it has not read. It frees that when the connection ends before. */
+static void pair_end_requests(struct pair_net *net)
+{
+	unsigned int ended = 1;
+
+	for (int round = 0; round < PAIR_END_ROUNDS && ended; round++) {
+		ended = 0;
+		for (size_t i = 0; i < net->n_listeners; i++)
+			ended += pair_sock_end_strays(&net->listeners[i]);
+		pair_read_eq(net);
+	}
+}
+
 static void pair_close_inner(struct pair_net *net)
 {
 	net->closing = true;
+	if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
+		pair_end_requests(net);
 	for (size_t i = 0; i < net->n_listeners; i++)
 		fi_close(&net->listeners[i].pep->fid);
 	pair_free_all(net);

@@ -102,6 +102,19 @@ bool pair_sock_limit_listener(const struct pair_listener *l)
 	return limited;
 }
 
+unsigned int pair_sock_end_strays(const struct pair_listener *l)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int ended = 0;
+	int fd;
+
+	while ((fd = next_fd(dir)) >= 0)
+		ended += is_of(fd, l, false) && !shutdown(fd, SHUT_RDWR);
+	if (dir)
+		closedir(dir);
+	return ended;
+}
+
 void pair_sock_close_strays(const struct pair_listener *l)
 {
 	DIR *dir = opendir("/proc/self/fd");
