@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../fabrics/fabrics.h"
 #include "rdat.h"
 
 enum step { ST_LISTEN, ST_UP, ST_SENT, ST_MEASURED = 8 };
@@ -147,11 +146,9 @@ static void play(void *arg)
 	}
 	rl_step(ST_UP + m->side * 4, 1);
 	rl_await(ST_UP + !m->side * 4, 1, 10000);
-	for (int i = 0; i < UNREAD && m->plan->unread[!m->side]; i++) {
+	/* They are not complete before they are read: the receiver's queue has many endpoints. */
+	for (int i = 0; i < UNREAD && m->plan->unread[!m->side]; i++)
 		RD_OK(rd_send(ep[i], &mem, 0, 64, 2));
-		if (test_fabric_has(test_fabric(), "unread"))
-			rd_expect(rd.req, DAT_DTO_COMPLETION_EVENT, 5000, &ev);
-	}
 	rl_step(ST_SENT + m->side * 4, 1);
 	rl_await(ST_SENT + !m->side * 4, 1, 10000);
 	for (int i = 0; i < USED && m->plan->how[!m->side] == IN_USED_EVD_WAIT; i++) {
