@@ -226,7 +226,8 @@ static void pair_end_requests(struct pair_net *net)
 static void pair_close_inner(struct pair_net *net)
 {
 	net->closing = true;
-	if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
+	/* Listeners come last: with one, all else that this needs is there. */
+	if (net->n_listeners && dofi_fab_older(net->domain->fabric->fab, 1, 18))
 		pair_end_requests(net);
 	for (size_t i = 0; i < net->n_listeners; i++)
 		fi_close(&net->listeners[i].pep->fid);
