@@ -228,6 +228,7 @@ struct pair_conn {
 	struct pair_bulk *bulk;		/* net->lock and ep->lock to write */
 	_Atomic bool wants_bulk;
 	bool asked_bulk;
+	bool sent_token;		/* net->lock */
 	uint16_t peer_port;		/* of the passive side's listener */
 	uint32_t n_out;
 	uint64_t next_out;

@@ -189,8 +189,10 @@ void pair_bulk_ask(struct pair_conn *conn)
 		pair_control(conn, PAIR_WANT_BULK, 0, 0);
 		return;
 	}
-	if (pair_grant(net, conn->peer_name, (uint8_t *)token, conn))
+	/* One token for each connection, however often the peer asks. */
+	if (conn->sent_token || pair_grant(net, conn->peer_name, (uint8_t *)token, conn))
 		return;
+	conn->sent_token = true;
 	pair_control(conn, PAIR_BULK, token[0], token[1]);
 }
 

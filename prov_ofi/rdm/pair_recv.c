@@ -230,9 +230,11 @@ static void pair_take_attach(struct pair *pair, struct pair_conn *conn, const st
 {
 	uint64_t value = le64toh(f->value);
 
-	if (conn->active || conn->pair || !conn->adopted ||
-	    value != pair_mark(conn->peer_index, conn->peer_generation) ||
-	    memcmp(conn->peer_name, pair->name, PAIR_NAME)) {
+	/* A peer may name any connection; those of others do not suffer from it. */
+	if (!conn->adopted || memcmp(conn->peer_name, pair->name, PAIR_NAME)) {
+		dofi_log(DOFI_LOG_WARN, "dropped an attachment to a connection of another adapter");
+	} else if (conn->active || conn->pair ||
+		   value != pair_mark(conn->peer_index, conn->peer_generation)) {
 		pair_conn_violate(conn, "an attachment to another connection");
 	} else {
 		pair_attach(conn, pair);
@@ -342,11 +344,12 @@ static void pair_take_message(struct pair_net *net, struct pair *pair, uint8_t *
 
 static void pair_received(struct pair_net *net, struct pair_buf *buf, struct rdm_sink *sink)
 {
-	struct pair_head head;
+	struct pair_head head = { .index = UINT32_MAX };
 	struct pair *pair = NULL;
 
-	memcpy(&head, buf->data, sizeof(head));
-	if (buf->len >= sizeof(head) && le32toh(head.index) < net->n_pairs)
+	if (buf->len >= sizeof(head))
+		memcpy(&head, buf->data, sizeof(head));
+	if (le32toh(head.index) < net->n_pairs)
 		pair = net->pair_table[le32toh(head.index)];
 	if (!pair || pair->key != le64toh(head.key) || pair->state != PAIR_UP)
 		dofi_log(DOFI_LOG_WARN, "dropped a message of %u bytes that names no pair", buf->len);

@@ -168,8 +168,11 @@ static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const voi
 	if (!ep->in_message || !in_order(ep, f, payload, &p))
 		return true;
 	if ((f->flags & RDM_PULL) && ep->wire->bulk_recv) {
-		if (!rdm_bulk_message(ep, f, &p))
+		/* Its receive is still in ep->cur, and ends with the endpoint. */
+		if (!rdm_bulk_message(ep, f, &p)) {
 			rdm_ep_fail(ep, "a transfer that cannot be received");
+			return true;
+		}
 		ep->got += p.bytes;
 		ep->in_message = !(f->flags & RDM_LAST);
 		return true;
