@@ -1,6 +1,7 @@
 # Bytes that nobody would send. `make fuzz FUZZ_TIME=600` for a long run; make check has a short
 # one.
-check_PROGRAMS += test/fuzz/driver-cells test/fuzz/driver-cm_wire test/fuzz/driver-frames
+check_PROGRAMS += test/fuzz/driver-cells test/fuzz/driver-cm_wire test/fuzz/driver-frames \
+	test/fuzz/driver-pairs
 TESTS += test/fuzz/fuzz.sh
 EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/cells/asks \
@@ -39,7 +40,42 @@ EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/frames/read-granted-and-closed \
 	test/fuzz/corpus/frames/write \
 	test/fuzz/corpus/frames/write-pulled \
-	test/fuzz/corpus/frames/write-refused
+	test/fuzz/corpus/frames/write-refused \
+	test/fuzz/corpus/pairs/add \
+	test/fuzz/corpus/pairs/attach \
+	test/fuzz/corpus/pairs/attach-of-others \
+	test/fuzz/corpus/pairs/attach-twice \
+	test/fuzz/corpus/pairs/bulk-active \
+	test/fuzz/corpus/pairs/bulk-message \
+	test/fuzz/corpus/pairs/bulk-message-cut-off \
+	test/fuzz/corpus/pairs/bulk-message-refused \
+	test/fuzz/corpus/pairs/bulk-message-shared \
+	test/fuzz/corpus/pairs/bulk-of-another-length \
+	test/fuzz/corpus/pairs/bulk-ours-read \
+	test/fuzz/corpus/pairs/bulk-ours-sent \
+	test/fuzz/corpus/pairs/bulk-write \
+	test/fuzz/corpus/pairs/bulk-write-region-closed \
+	test/fuzz/corpus/pairs/bye \
+	test/fuzz/corpus/pairs/bytes \
+	test/fuzz/corpus/pairs/counts-of-what-was-not-sent \
+	test/fuzz/corpus/pairs/credit-of-what-was-not-sent \
+	test/fuzz/corpus/pairs/cut-short \
+	test/fuzz/corpus/pairs/go-for-nothing \
+	test/fuzz/corpus/pairs/gone-for-others \
+	test/fuzz/corpus/pairs/handshake-too-long \
+	test/fuzz/corpus/pairs/message \
+	test/fuzz/corpus/pairs/message-in-two \
+	test/fuzz/corpus/pairs/message-shared \
+	test/fuzz/corpus/pairs/message-waits \
+	test/fuzz/corpus/pairs/messages \
+	test/fuzz/corpus/pairs/ours-read \
+	test/fuzz/corpus/pairs/ours-sent \
+	test/fuzz/corpus/pairs/ours-written \
+	test/fuzz/corpus/pairs/read \
+	test/fuzz/corpus/pairs/read-of-closed-region \
+	test/fuzz/corpus/pairs/request \
+	test/fuzz/corpus/pairs/want-bulk-again \
+	test/fuzz/corpus/pairs/write
 
 test_fuzz_driver_cm_wire_SOURCES = test/fuzz/cm_wire.c test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/rdm/cm_secret.h prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h
@@ -64,8 +100,25 @@ test_fuzz_driver_frames_SOURCES = test/fuzz/frames.c test/fuzz/driver.c test/fuz
 test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
 test_fuzz_driver_frames_LDADD = -lpthread
 
+test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
+	test/fuzz/fabric_msg.c test/fuzz/fabric_msg.h \
+	test/fuzz/pairs.c test/fuzz/pairs.h test/fuzz/pairs_cm.c test/fuzz/pairs_msg.c \
+	test/fuzz/pairs_rig.c \
+	prov_ofi/addr.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
+	prov_ofi/rdm/cm_route.c prov_ofi/rdm/cm_wire.c prov_ofi/rdm/ep.c prov_ofi/rdm/inbox.c \
+	prov_ofi/rdm/mr.c prov_ofi/rdm/pair.c prov_ofi/rdm/pair.h prov_ofi/rdm/pair_bulk.c \
+	prov_ofi/rdm/pair_cm.c prov_ofi/rdm/pair_link.c prov_ofi/rdm/pair_open.c \
+	prov_ofi/rdm/pair_recv.c prov_ofi/rdm/pair_send.c prov_ofi/rdm/pair_sock.c \
+	prov_ofi/rdm/post.c prov_ofi/rdm/proto.c prov_ofi/rdm/proto_bulk.c \
+	prov_ofi/rdm/proto_ext.c prov_ofi/rdm/proto_read.c prov_ofi/rdm/proto_rx.c \
+	prov_ofi/rdm/srx.c
+test_fuzz_driver_pairs_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
+test_fuzz_driver_pairs_LDFLAGS = -Wl,--wrap=clock_gettime
+test_fuzz_driver_pairs_LDADD = -lpthread
+
 FUZZ_TIME = 5
-fuzz: test/fuzz/driver-cells test/fuzz/driver-cm_wire test/fuzz/driver-frames
+fuzz: test/fuzz/driver-cells test/fuzz/driver-cm_wire test/fuzz/driver-frames \
+		test/fuzz/driver-pairs
 	srcdir=$(srcdir) FUZZ_TIME=$(FUZZ_TIME) FUZZ_CPPFLAGS="$(LIBFABRIC_CFLAGS)" \
 		$(srcdir)/test/fuzz/fuzz.sh
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A fabric with connected endpoints and a shared receive context, driven by the fuzz target. */
+#ifndef FUZZ_FABRIC_MSG_H
+#define FUZZ_FABRIC_MSG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fid;
+struct fid_ep;
+
+/* Fills dofi_lib. */
+void fabric_msg_open(void);
+/* Everything has been closed. */
+bool fabric_msg_closed(void);
+/* The oldest receive of the shared context gets the message; what lies behind it must not be read.
+ * False: none is posted. */
+bool fabric_msg_deliver(const void *data, size_t len);
+/* The oldest receive of the endpoint gets `len` bytes at most, or fails. False: none is posted. */
+bool fabric_msg_arrive(const struct fid_ep *ep, size_t len, int err);
+/* Posts an event. fid NULL: a connection request at the listener. */
+void fabric_msg_event(uint32_t event, struct fid *fid, const void *param, size_t len);
+/* An event that reports an error of the endpoint. */
+void fabric_msg_event_error(struct fid *fid, int err);
+/* Sends complete only when this is lifted. */
+void fabric_msg_hold(bool hold);
+/* The next `n` sends find no room. */
+void fabric_msg_refuse(unsigned int n);
+/* The oldest send that is held fails. */
+void fabric_msg_fail_send(void);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages of the hostile peer: near enough to honest ones that they get past the first checks. */
+#include <string.h>
+
+#include "fabric_msg.h"
+#include "fuzz.h"
+#include "pairs.h"
+#include "rdm/cm_wire.h"
+
+static struct {
+	_Alignas(8) uint8_t bytes[PAIR_MESSAGE];
+	size_t len;
+} message;
+
+static uint64_t a_mark(struct pair_conn **conn)
+{
+	unsigned int which = byte();
+	const struct rdm_ep *e = eps[which % EPS];
+
+	*conn = e ? e->w.pair : NULL;
+	if (!*conn || which >= 0xf0)
+		return which & 1 ? 0 : number(8);
+	return pair_mark((*conn)->index, (*conn)->generation + (which >= 0xe0));
+}
+
+static uint8_t a_kind(void)
+{
+	uint8_t b = byte();
+
+	if (b < 0xa0)
+		return (uint8_t)(RDM_MSG + b % RDM_GO);
+	return b < 0xf8 ? (uint8_t)(PAIR_ATTACH + b % 6) : byte();
+}
+
+static uint64_t counts_of(const struct pair_conn *conn)
+{
+	uint32_t requests = conn->sent[RDM_REQ] + (uint32_t)(int8_t)byte();
+
+	return (uint64_t)requests << 32 | (conn->sent[RDM_ANS] + (uint32_t)(int8_t)byte());
+}
+
+static void fill_numbers(struct rdm_frame *f, const struct pair_conn *conn)
+{
+	f->total = htole64(some(f->len));
+	f->value = htole64(some(0));
+	f->key = htole32((uint32_t)some(KEY));
+	switch (f->kind) {
+	case PAIR_ATTACH:
+		if (conn)
+			f->value = htole64(pair_mark(conn->peer_index,
+						     conn->peer_generation + (byte() > 0xf0)));
+		break;
+	case PAIR_CREDIT:
+		if (conn) {
+			f->value = htole64(counts_of(conn));
+			f->total = htole64(conn->packets + (uint32_t)(int8_t)byte());
+		}
+		break;
+	case RDM_GO:
+		if (conn)
+			f->value = htole64(conn->next_out - byte() % 4);
+		break;
+	case RDM_ACK:
+		if (conn && conn->ep)
+			f->value = htole64(conn->ep->acked + byte() % 8);
+		f->key = htole32(byte() % 4 ? 0 : FI_EACCES);
+		break;
+	case RDM_WRITE:
+	case RDM_READ:
+	case RDM_ADD:
+	case RDM_SWAP:
+		f->value = htole64((uintptr_t)memory + (byte() & 1 ? some(REGION) : 0));
+		break;
+	default:
+		break;
+	}
+}
+
+static uint32_t fill_handshake(uint8_t *at)
+{
+	static const uint8_t zeros[RDM_CM_DATA];
+	struct rdm_cm_msg msg = { .kind = RDM_CM_REQUEST + byte() % (RDM_CM_GONE + 1),
+				  .wire = rdm_wire_pair.id, .offer = zeros, .data = zeros };
+
+	if (msg.kind == RDM_CM_REQUEST) {
+		msg.to.sa.sa_family = AF_INET;
+		msg.port = byte();
+	}
+	msg.offer_len = byte() % (RDM_OFFER_MAX + 1);
+	msg.data_len = byte();
+	return (uint32_t)rdm_cm_build(at, &msg);
+}
+
+/* Long data, with numbers that agree. */
+static uint32_t announce(struct rdm_frame *f, uint8_t *at)
+{
+	struct rdm_segment segment = { .addr = byte() };
+	uint32_t tail = f->kind == RDM_WRITE ? byte() % 80 : 0;
+
+	segment.len = some(PAIR_BULK_FROM) % (PAIR_BULK_FROM + 64);
+	f->flags = (uint8_t)(RDM_PULL | ((byte() & (RDM_FIRST | RDM_LAST)) ^ RDM_FIRST ^ RDM_LAST));
+	f->segments = 1;
+	f->key = htole32(f->kind == RDM_DATA ? 0 : KEY);
+	f->total = htole64(segment.len + tail + (f->flags & RDM_LAST ? 0 : number(2)));
+	memcpy(at, &segment, sizeof(segment));
+	return sizeof(segment) + tail;
+}
+
+static uint32_t fill_payload(struct rdm_frame *f, uint8_t *at, size_t room)
+{
+	struct rdm_segment segment;
+	uint32_t len;
+
+	if (f->kind == PAIR_CM_REQUEST || f->kind == PAIR_CM_MESSAGE) {
+		if (f->kind == PAIR_CM_REQUEST && byte() % 8)
+			f->total = htole64(PAIRS_PORT);
+		return room < RDM_CM_MAX ? 0 : fill_handshake(at);
+	}
+	len = (uint32_t)some(f->kind == RDM_SWAP ? 16 : 8) % (PAIR_PAYLOAD + 64);
+	if (f->kind >= PAIR_ATTACH)
+		len = byte() < 0xf8 ? 0 : len;
+	if (len > room)
+		len = (uint32_t)room;
+	for (size_t n = 0; f->flags & RDM_PULL && n < f->segments; n++) {
+		if ((n + 1) * sizeof(segment) > len)
+			break;
+		segment.addr = some(0);
+		segment.len = some(le64toh(f->total));
+		memcpy(at + n * sizeof(segment), &segment, sizeof(segment));
+	}
+	return len;
+}
+
+/* False: no room. */
+static bool add_packet(void)
+{
+	struct rdm_frame f = { .kind = a_kind() };
+	uint8_t *at = message.bytes + message.len;
+	size_t room = sizeof(message.bytes) - message.len;
+	struct pair_conn *conn;
+	uint32_t len, how;
+
+	if (room < sizeof(f) + 8)
+		return false;
+	f.mark = htole64(a_mark(&conn));
+	f.flags = byte();
+	f.segments = byte() % (RDM_IOV_MAX + 2);
+	fill_numbers(&f, conn);
+	memset(at, 0, room);
+	how = byte();
+	room -= sizeof(f);
+	if ((how & 4) && room >= 128 && f.kind >= RDM_MSG && f.kind <= RDM_DATA)
+		len = announce(&f, at + sizeof(f));
+	else
+		len = fill_payload(&f, at + sizeof(f), room & ~7u);
+	/* A request of one packet. */
+	if ((how & 5) == 1)
+		f.total = htole64(len);
+	if (conn && (how & 2)) {
+		f.counts[0] = (uint8_t)(conn->sent[RDM_REQ] / PAIR_UNIT);
+		f.counts[1] = (uint8_t)(conn->sent[RDM_REQ] / PAIR_UNIT >> 8);
+		f.counts[2] = (uint8_t)(conn->sent[RDM_ANS] / PAIR_UNIT);
+		f.counts[3] = (uint8_t)(conn->sent[RDM_ANS] / PAIR_UNIT >> 8);
+		f.counts[4] = (uint8_t)conn->packets;
+	} else if (conn) {
+		f.counts[0] = (uint8_t)(atomic_load(&conn->granted[RDM_REQ]) / PAIR_UNIT);
+		f.counts[1] = (uint8_t)(atomic_load(&conn->granted[RDM_REQ]) / PAIR_UNIT >> 8);
+		f.counts[2] = (uint8_t)(atomic_load(&conn->granted[RDM_ANS]) / PAIR_UNIT);
+		f.counts[3] = (uint8_t)(atomic_load(&conn->granted[RDM_ANS]) / PAIR_UNIT >> 8);
+		f.counts[4] = (uint8_t)atomic_load(&conn->arrived);
+	}
+	f.len = htole32(len);
+	if (how >= 0xf0)
+		f.len = htole32((uint32_t)some(len));
+	memcpy(at, &f, sizeof(f));
+	if (how >= 0xe8) {
+		at += byte() % (sizeof(f) + 1);
+		*at ^= byte();
+	}
+	message.len += sizeof(f) + pair_padded(len);
+	return true;
+}
+
+static void begin_message(void)
+{
+	const struct pair *pair = pair_of_peer(&peers[0]);
+	struct pair_head head = { .index = htole32(peers[0].index) };
+
+	if (pair)
+		head.key = htole64(pair->key);
+	memcpy(message.bytes, &head, sizeof(head));
+	message.len = sizeof(head);
+}
+
+/* Are the packets of the message whole, and none longer than its kind may be? */
+static bool is_in_order(void)
+{
+	const uint8_t *at = message.bytes + sizeof(struct pair_head);
+	size_t left = message.len - sizeof(struct pair_head);
+
+	while (left) {
+		struct rdm_frame f;
+		size_t len, most = 0;
+
+		if (left < sizeof(f))
+			return false;
+		memcpy(&f, at, sizeof(f));
+		len = le32toh(f.len);
+		if (f.kind < 0x80)
+			most = PAIR_PAYLOAD;
+		else if (f.kind == PAIR_CM_REQUEST || f.kind == PAIR_CM_MESSAGE)
+			most = RDM_CM_MAX;
+		if (len > most || sizeof(f) + (len + 7) / 8 * 8 > left)
+			return false;
+		at += sizeof(f) + (len + 7) / 8 * 8;
+		left -= sizeof(f) + (len + 7) / 8 * 8;
+	}
+	return true;
+}
+
+/* A message that names no pair is dropped. */
+static bool names_pair(const struct pair *pair)
+{
+	struct pair_head head;
+
+	memcpy(&head, message.bytes, sizeof(head));
+	return message.len >= sizeof(head) && le32toh(head.index) == pair->index &&
+	       le64toh(head.key) == pair->key;
+}
+
+static void deliver(void)
+{
+	const struct pair *pair = pair_of_peer(&peers[0]);
+	bool good = !pair || !names_pair(pair) || is_in_order();
+
+	if (!fabric_msg_deliver(message.bytes, message.len))
+		return;
+	look();
+	if (pair)
+		MUST(!pair_of_peer(&peers[0]) == !good);
+}
+
+void packets(void)
+{
+	begin_message();
+	for (unsigned int n = 1 + byte() % 4; n && add_packet(); n--)
+		;
+	if (byte() >= 0xf0)
+		message.len -= byte() % message.len;
+	deliver();
+}
+
+void raw_bytes(void)
+{
+	size_t n = number(2) % 1024;
+
+	begin_message();
+	while (n-- && input.at < input.end)
+		message.bytes[message.len++] = *input.at++;
+	if (byte() >= 0xf0)
+		memset(message.bytes, byte(), sizeof(struct pair_head));
+	deliver();
+}

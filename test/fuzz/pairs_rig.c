@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What surrounds the pairs in their fuzz target: the adapter and its endpoints, what the program
+ * has posted, and honest handshakes with two peers. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "base/wire.h"
+#include "fabric_msg.h"
+#include "fuzz.h"
+#include "netif.h"
+#include "pairs.h"
+#include "rdm/cm.h"
+#include "why.h"
+
+#define BUFFER (40u << 10)
+#define OPS 512
+
+struct op {
+	bool receive, shared, done;
+	size_t len;
+	char *buf;
+};
+
+struct pairs_input input;
+
+static const struct dofi_fab_row row = { .name = "fuzz", .prov_name = "fuzz" };
+static struct dofi_fab fab = { .row = &row, .lib_version = FI_VERSION(1, 18) };
+static struct rdm_fabric fabric = { .fab = &fab, .wire = &rdm_wire_pair };
+struct rdm_domain adapter;
+static struct rdm_eq *eq;
+struct rdm_ep *eps[EPS];
+static struct rdm_cq cq;
+struct fid_ep *srx;
+static struct fid_mr *mr;
+char *memory;
+static struct op ops[OPS];
+static unsigned int n_ops;
+struct peer peers[PEERS];
+static uint32_t peer_conns;		/* connections that the peers have had */
+bool shaken;			/* the fabric has ended a pair */
+
+/* ---------------------------------------------------------------- what stands around it */
+
+static uint64_t now;
+int __real_clock_gettime(clockid_t clock, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
+
+/* Time passes with every look at it, so that closing an adapter ends. */
+int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	if (!now || clock != CLOCK_MONOTONIC)
+		return __real_clock_gettime(clock, ts);
+	now += 5000000;
+	ts->tv_sec = (time_t)(now / 1000000000);
+	ts->tv_nsec = (long)(now % 1000000000);
+	return 0;
+}
+
+void dofi_log(enum dofi_log_level level, const char *fmt, ...)
+{
+	(void)level;
+	(void)fmt;
+}
+
+long dofi_param(enum dofi_number number)
+{
+	(void)number;
+	return 0;
+}
+
+void dofi_why_info(const struct dofi_fab *f, const struct fi_info *hints, int ret)
+{
+	(void)f;
+	(void)hints;
+	(void)ret;
+}
+
+void dofi_why_object(const struct dofi_fab *f, const char *what, int ret)
+{
+	(void)f;
+	(void)what;
+	(void)ret;
+}
+
+const union dofi_addr *dofi_netif_source(const struct dofi_fab *f, const union dofi_addr *to)
+{
+	(void)f;
+	(void)to;
+	return NULL;
+}
+
+int rdm_outer_info(const struct dofi_fab *f, const char *name, struct fi_info **out)
+{
+	(void)f;
+	(void)name;
+	(void)out;
+	return -FI_ENOSYS;
+}
+
+struct fi_info *rdm_info_from(const struct fi_info *base, const union dofi_addr *source)
+{
+	(void)source;
+	return dofi_lib.dupinfo(base);
+}
+
+void rdm_cq_wake(struct rdm_cq *woken)
+{
+	MUST(woken == &cq);
+}
+
+int rdm_cq_attach(struct rdm_cq *to, struct rdm_ep *e)
+{
+	(void)to;
+	(void)e;
+	return 0;
+}
+
+void rdm_cq_receives(struct rdm_cq *to, struct rdm_ep *newest)
+{
+	newest->rx_cq = to;
+}
+
+void rdm_cq_detach(struct rdm_cq *from, struct rdm_ep *e)
+{
+	(void)from;
+	(void)e;
+}
+
+bool rdm_cq_listen_to(struct rdm_cq *to, struct rdm_ep *e)
+{
+	(void)to;
+	(void)e;
+	return true;
+}
+
+/* The program has its memory back: it is freed at once, so that a later access is seen. */
+void rdm_cq_push(struct rdm_cq *to, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		 int err)
+{
+	struct op *op = context;
+
+	(void)data;
+	MUST(to == &cq && err >= 0 && op >= ops && op < ops + n_ops);
+	MUST(!op->done);
+	MUST(op->receive == !!(flags & (FI_RECV | FI_REMOTE_WRITE)));
+	MUST(err || !(flags & FI_RECV) || len <= op->len);
+	op->done = true;
+	free(op->buf);
+	op->buf = NULL;
+}
+
+/* ---------------------------------------------------------------- input */
+
+uint64_t number(size_t bytes)
+{
+	uint64_t value = 0;
+
+	while (bytes-- && input.at < input.end)
+		value = value << 8 | *input.at++;
+	return value;
+}
+
+uint8_t byte(void)
+{
+	return (uint8_t)number(1);
+}
+
+/* A number that is small, near a bound, or anything. */
+uint64_t some(uint64_t bound)
+{
+	uint8_t sort = byte();
+
+	switch (sort >> 6) {
+	case 0:
+		return sort & 63;
+	case 1:
+		return bound + (sort & 63) - 32;
+	case 2:
+		return number(3);
+	default:
+		return number(8);
+	}
+}
+
+/* ---------------------------------------------------------------- the adapter's side */
+
+struct pair_net *net(void)
+{
+	return pair_net_of(&adapter);
+}
+
+bool is_honest(unsigned int i)
+{
+	return i >= HONEST_ACTIVE;
+}
+
+bool pairs_may_end(const struct rdm_ep *e)
+{
+	return shaken || (e != eps[HONEST_ACTIVE] && e != eps[HONEST_PASSIVE]);
+}
+
+struct pair *pair_of_peer(const struct peer *peer)
+{
+	struct pair *pair = peer->index < net()->n_pairs ? net()->pair_table[peer->index] : NULL;
+
+	return pair && pair_mark(pair->index, pair->serial) == peer->route &&
+	       pair->state == PAIR_UP ? pair : NULL;
+}
+
+void look(void)
+{
+	struct fi_cq_data_entry out[4];
+	struct rdm_sink sink = { .cq = &cq, .out = out, .room = byte() % 5 };
+
+	rdm_wire_pair.progress(&adapter, &sink);
+	for (size_t i = 0; i < sink.n; i++)
+		rdm_cq_push(&cq, out[i].op_context, out[i].flags, out[i].len, out[i].data, 0);
+}
+
+static struct op *new_op(size_t len, bool receive)
+{
+	struct op *op = &ops[n_ops];
+
+	if (n_ops == OPS)
+		return NULL;
+	n_ops++;
+	*op = (struct op){ .receive = receive, .len = len, .buf = malloc(len ? len : 1) };
+	memset(op->buf, 'o', len);
+	return op;
+}
+
+/* It is the last one. */
+static void drop_op(struct op *op)
+{
+	MUST(!op->done);
+	free(op->buf);
+	n_ops--;
+}
+
+void post(struct rdm_ep *e, unsigned int sort)
+{
+	struct op *op = new_op(some(PAIR_BULK_FROM) % (BUFFER + 1), false);
+	struct iovec iov = { op ? op->buf : NULL, op ? op->len : 0 };
+	struct fi_rma_iov rma = { .addr = 64, .key = 1, .len = iov.iov_len };
+	struct fi_msg_rma rma_op = { .msg_iov = &iov, .iov_count = 1, .rma_iov = &rma,
+				     .rma_iov_count = 1, .context = op };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = op };
+	ssize_t ret;
+
+	if (!op)
+		return;
+	if (sort == 0)
+		ret = rdm_msg_ops.sendmsg(&e->fid, &msg, 0);
+	else
+		ret = sort == 1 ? rdm_rma_ops.writemsg(&e->fid, &rma_op, 0)
+				: rdm_rma_ops.readmsg(&e->fid, &rma_op, 0);
+	if (ret)
+		drop_op(op);
+}
+
+void post_receive(struct fid_ep *to)
+{
+	struct op *op = new_op(byte() & 1 ? BUFFER : some(BUFFER) % (BUFFER + 1), true);
+	struct iovec iov[2];
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = 2, .context = op };
+
+	if (!op)
+		return;
+	op->shared = to == srx;
+	iov[0] = (struct iovec){ op->buf, op->len / 3 };
+	iov[1] = (struct iovec){ op->buf + op->len / 3, op->len - op->len / 3 };
+	if (to->msg->recvmsg(to, &msg, 0))
+		drop_op(op);
+}
+
+void open_region(void)
+{
+	struct iovec iov = { memory, REGION };
+	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .requested_key = KEY,
+				   .access = FI_REMOTE_READ | FI_REMOTE_WRITE };
+
+	if (mr)
+		return;
+	/* Freed with the region: what is accessed later is seen. */
+	memory = calloc(1, REGION);
+	iov.iov_base = memory;
+	MUST(!rdm_mr_ops.regattr(&adapter.fid.fid, &attr, 0, &mr));
+}
+
+void close_region(void)
+{
+	if (!mr)
+		return;
+	MUST(!fi_close(&mr->fid));
+	mr = NULL;
+	free(memory);
+	memory = NULL;
+}
+
+/* ---------------------------------------------------------------- honest handshakes */
+
+static void offer_of(const struct peer *peer, const uint8_t *token, struct rdm_offer *out)
+{
+	uint8_t *p = out->data;
+
+	memset(out, 0, sizeof(*out));
+	out->fd = -1;
+	out->len = PAIR_OFFER;
+	p = dofi_put(p, PAIR_VERSION, 1);
+	p = dofi_put(p, 0, 1);
+	p = dofi_put(p, 4711, 2);
+	p = dofi_put(p, byte() & 1 ? PAIR_WINDOW : 2 * PAIR_PAYLOAD, 4);
+	p = dofi_put(p, ++peer_conns, 4);
+	p = dofi_put(p, 1, 4);
+	memcpy(p, peer->name, PAIR_NAME);
+	if (token)
+		memcpy(p + PAIR_NAME, token, PAIR_NAME);
+}
+
+void param_of(const struct peer *peer, const uint8_t *token, uint8_t *param)
+{
+	uint8_t *p = param;
+
+	memset(param, 0, PAIR_PARAM);
+	p = dofi_put(p, PAIR_MAGIC, 4);
+	p = dofi_put(p, PAIR_VERSION, 4);
+	p = dofi_put(p, 5, 8);
+	p = dofi_put(p, 77, 8);
+	memcpy(p, peer->name, PAIR_NAME);
+	if (token)
+		memcpy(p + PAIR_NAME, token, PAIR_NAME);
+}
+
+static struct pair *newest_pair(void)
+{
+	return dofi_container(net()->pairs.prev, struct pair, link);
+}
+
+void read_events(void)
+{
+	pthread_mutex_lock(&net()->lock);
+	pair_read_eq(net());
+	pthread_mutex_unlock(&net()->lock);
+}
+
+static void pair_came_up(struct peer *peer)
+{
+	struct pair *pair = newest_pair();
+	uint8_t param[PAIR_PARAM];
+
+	param_of(peer, NULL, param);
+	fabric_msg_event(FI_CONNECTED, &pair->ep->fid, param, sizeof(param));
+	read_events();
+	MUST(pair->state == PAIR_UP);
+	peer->index = pair->index;
+	peer->route = pair_mark(pair->index, pair->serial);
+}
+
+void send_control(const struct peer *peer, const struct pair_conn *conn, uint8_t kind,
+		  uint64_t value)
+{
+	const struct pair *pair = pair_of_peer(peer);
+	struct {
+		struct pair_head head;
+		struct rdm_frame f;
+	} msg;
+
+	if (!pair)
+		return;
+	memset(&msg, 0, sizeof(msg));
+	msg.head.index = htole32(pair->index);
+	msg.head.key = htole64(pair->key);
+	msg.f.kind = kind;
+	msg.f.mark = htole64(pair_mark(conn->index, conn->generation));
+	msg.f.value = htole64(value);
+	if (fabric_msg_deliver(&msg, sizeof(msg)))
+		look();
+}
+
+void open_ep(unsigned int i)
+{
+	struct peer *peer = &peers[is_honest(i)];
+	bool active = i == ACTIVE || i == FRESH || i == HONEST_ACTIVE;
+	struct fi_rx_attr rx = { .size = 4 };
+	struct fi_info info = { .rx_attr = &rx };
+	uint8_t param[PAIR_PARAM];
+	const struct pair_conn *conn;
+	struct rdm_offer in, out;
+	struct fid_ep *fid;
+
+	MUST(!rdm_ep_open(&adapter.fid, &info, &fid, NULL));
+	eps[i] = dofi_container(fid, struct rdm_ep, fid);
+	eps[i]->peer.sa.sa_family = eps[i]->local.sa.sa_family = AF_INET;
+	eps[i]->eq = eq;
+	eps[i]->tx_cq = eps[i]->rx_cq = &cq;
+	if (i == SHARED)
+		eps[i]->srx = dofi_container(srx, struct rdm_srx, fid);
+	atomic_store(&eps[i]->state, RDM_CONNECTING);
+	if (active)
+		MUST(!rdm_wire_pair.offer(eps[i], true, &out));
+	if (i == FRESH)
+		return;
+	offer_of(peer, NULL, &in);
+	MUST(!rdm_wire_pair.adopt(eps[i], active, &in));
+	if (active) {
+		if (!pair_of_peer(peer))
+			pair_came_up(peer);
+		rdm_ep_up(eps[i]);
+		return;
+	}
+	MUST(!rdm_wire_pair.offer(eps[i], false, &out));
+	if (i == WAITING)
+		return;
+	if (!pair_of_peer(peer)) {
+		param_of(peer, out.data + 32, param);
+		fabric_msg_event(FI_CONNREQ, NULL, param, sizeof(param));
+		read_events();
+		pair_came_up(peer);
+	}
+	rdm_ep_up(eps[i]);
+	conn = eps[i]->w.pair;
+	send_control(peer, conn, PAIR_ATTACH,
+		     pair_mark(conn->peer_index, conn->peer_generation));
+}
+
+void close_ep(unsigned int i)
+{
+	if (eps[i])
+		MUST(!fi_close(&eps[i]->fid.fid));
+	eps[i] = NULL;
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+/* Shared receives that no message took are still there; every other one is over. */
+static void check_shared(void)
+{
+	const struct rdm_srx *s = dofi_container(srx, struct rdm_srx, fid);
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < n_ops; i++)
+		left += ops[i].shared && !ops[i].done;
+	MUST(left == s->tail - s->head);
+}
+
+void set_up(void)
+{
+	struct fi_rx_attr rx = { .size = 4 };
+
+	now = 1000000000;
+	shaken = false;
+	fabric_msg_open();
+	fab.addr.sa.sa_family = AF_INET;
+	memset(&adapter, 0, sizeof(adapter));
+	memset(&cq, 0, sizeof(cq));
+	adapter.fabric = &fabric;
+	pthread_rwlock_init(&adapter.mr_lock, NULL);
+	pthread_mutex_init(&adapter.wire_lock, NULL);
+	dofi_key_map_init(&adapter.mrs);
+	dofi_list_init(&adapter.ep_list);
+	eq = pairs_cm_open(&adapter);
+	MUST(!rdm_wire_pair.domain_open(&adapter));
+	MUST(!rdm_srx_open(&adapter.fid, &rx, &srx, NULL));
+	n_ops = 0;
+	peer_conns = 100;
+	memset(peers, 0, sizeof(peers));
+	for (unsigned int i = 0; i < PEERS; i++)
+		memset(peers[i].name, 'a' + (int)i, PAIR_NAME);
+	open_region();
+	for (unsigned int i = 0; i < EPS; i++)
+		open_ep(i);
+}
+
+void tear_down(void)
+{
+	for (unsigned int i = 0; i < EPS; i++)
+		close_ep(i);
+	close_region();
+	check_shared();
+	fabric_msg_hold(false);
+	pairs_cm_close(&adapter);
+	rdm_wire_pair.domain_close(&adapter);
+	MUST(fabric_msg_closed());
+	MUST(!fi_close(&srx->fid));
+	for (unsigned int i = 0; i < n_ops; i++)
+		if (!ops[i].done)
+			free(ops[i].buf);
+	dofi_key_map_free(&adapter.mrs);
+	pthread_rwlock_destroy(&adapter.mr_lock);
+	pthread_mutex_destroy(&adapter.wire_lock);
+	now = 0;
+}
