@@ -71,7 +71,7 @@ root_sources()
 # root_run COMMAND...: in /src there, with a process table, and a loopback interface if ALONE is set
 root_run()
 {
-	unshare -m -p -f ${ALONE:+-n} bash -c '
+	ALONE=${ALONE:-} unshare -m -p -f ${ALONE:+-n} bash -c '
 		root=$1
 		shift
 		mount -t proc proc "$root/proc"
