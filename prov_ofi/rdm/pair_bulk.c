@@ -106,7 +106,7 @@ void pair_bulk_close(struct pair_conn *conn)
 	if (!bulk)
 		return;
 	net = bulk->net;
-	/* Posts find no endpoint from now on. */
+	/* No operation is posted to it after this. */
 	rdm_lock(&conn->ep->lock);
 	ep = bulk->ep;
 	bulk->ep = NULL;
@@ -116,7 +116,7 @@ void pair_bulk_close(struct pair_conn *conn)
 	if (ep)
 		fi_close(&ep->fid);
 	net->connecting -= bulk->state == PAIR_CONNECTING;
-	/* Transfers that fail from now on are not counted again. */
+	/* Completions that fail after this do not decrement the count of connecting endpoints. */
 	bulk->state = PAIR_BROKEN;
 	net->n_bulks--;
 	dofi_list_remove(&bulk->link);

@@ -64,7 +64,7 @@ static int find(const union dofi_addr *local, const union dofi_addr *peer)
 	return fd;
 }
 
-/* Is it the socket of that listener (listening), or one that it has accepted? */
+/* True for the socket of that listener (listening), or for one that it has accepted. */
 static bool is_of(int fd, const struct pair_listener *l, bool listening)
 {
 	union dofi_addr addr;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who may send bulk cells, and where do they go?
+/* Leave to send bulk cells, and the receives that they arrive in.
  *
  * Bulk cells are large, so there are few: not enough for all that connections together might have
  * under way. Leave is what keeps them from waiting for each other: as many receives are posted as
- * there is leave, and one that is used, or given back, becomes somebody else's when its cell has
+ * there is leave, and one that is used, or given back, goes to another connection when its cell has
  * been consumed. A connection has, leave and unconsumed cells together, a quarter of them at most.
  *
  * Leave is kept while nothing is sent, so that the next long message starts with it. Who wants some
