@@ -117,6 +117,8 @@ static int pair_open_queues(struct pair_net *net, const char **what)
 		ret = fi_control(&net->cq->fid, FI_GETWAIT, &net->cq_fd);
 	if (ret)
 		return ret;
+	if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
+		net->signal_fd = pair_sock_take_signal(net->cq_fd);
 	*what = "fi_eq_open";
 	ret = fi_eq_open(net->fabric, &eq, &net->eq, net);
 	if (!ret)
@@ -273,6 +275,7 @@ int pair_open(struct rdm_domain *domain)
 	if (!net)
 		return -FI_ENOMEM;
 	net->domain = domain;
+	net->signal_fd = -1;
 	pthread_mutex_init(&net->lock, NULL);
 	rdm_lock_init(&net->leaf);
 	dofi_list_init(&net->pairs);
@@ -340,7 +343,8 @@ int pair_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
 
 	fd[0] = net->cq_fd;
 	fd[1] = net->eq_fd;
-	return 2;
+	fd[2] = net->signal_fd;
+	return net->signal_fd < 0 ? 2 : 3;
 }
 
 bool pair_may_sleep(struct rdm_domain *domain)

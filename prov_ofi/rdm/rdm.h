@@ -357,7 +357,7 @@ struct rdm_offer {
 /* What it tells the other when nothing moves. */
 #define RDM_COUNTS_MAX 48
 
-#define RDM_WAIT_FDS 2
+#define RDM_WAIT_FDS 3
 
 /* One kind of wire. Endpoint calls hold ep->lock unless they say otherwise. */
 struct rdm_wire {
