@@ -122,7 +122,7 @@ static void fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->ep_creator = DAT_PSP_CREATES_EP_IFASKED;
 	/* Where libfabric checks the accesses of peers, the key of a region is good for every
 	 * connection of the IA, whatever the EP's PZ. */
-	a->pz_support = ia->fab.row->wire ? DAT_PZ_UNIQUE : DAT_PZ_SHAREABLE;
+	a->pz_support = ia->fab.row->device ? DAT_PZ_SHAREABLE : DAT_PZ_UNIQUE;
 	a->optimal_buffer_alignment = 64;
 	merge_all(a->evd_stream_merging_supported);
 	a->srq_supported = DAT_TRUE;

@@ -141,7 +141,7 @@ static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **
 		return -ENOMEM;
 	ret = dofi_conn_open(ep, info, &conn);
 	if (!ret) {
-		if (ep->obj.ia->fab.row->wire)
+		if (!ep->obj.ia->fab.row->device)
 			fi_control(&conn->fid->fid, DOFI_CONTROL_QUAL, &qual);
 		dofi_cm_keep_tag(ep, conn);
 		len = build_request(buf, ep, conn, a);

@@ -287,12 +287,12 @@ static bool nobody_listens(const struct dofi_ia *ia, int err, int code, size_t l
 		return false;
 	if (code < 0)
 		code = -code;
-	if (ia->fab.row->wire)
+	if (!ia->fab.row->device)
 		return code == ECONNREFUSED;
-	if (ia->fab.row->device && code == IB_CM_REJ_INVALID_SERVICE_ID)
+	if (code == IB_CM_REJ_INVALID_SERVICE_ID)
 		return true;
 	/* A refusal of ours carries a message. */
-	return !len && (!ia->fab.row->device || !code || code == ECONNREFUSED);
+	return !len && (!code || code == ECONNREFUSED);
 }
 
 static void failed(struct dofi_ep *ep, int err, int code, const uint8_t *data, size_t len)

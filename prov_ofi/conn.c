@@ -90,13 +90,13 @@ static int prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_
 	int ret = 0;
 
 	ep->rq.depth = ep->sq.depth = ep->most_reads = UINT32_MAX;
-	/* Ours have exactly the room that was asked for. */
-	if (fab->row->wire) {
+	/* Endpoints of ours have exactly the room that was asked for. */
+	if (fab->row->device) {
+		ret = dofi_device_reserve(conn, ep, info);
+	} else {
 		info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
 		ret = authorize(ep, info);
 	}
-	if (fab->row->device)
-		ret = dofi_device_reserve(conn, ep, info);
 	if (!ret && fab->worded)
 		ret = dofi_words_make(fab, &ep->rq.words, ep->rq.limit ? ep->rq.room : 0,
 				      true);
@@ -213,9 +213,9 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	ep->conn = NULL;
 	dofi_unlock(&ep->lock);
 	conn->ep = NULL;
-	if (conn->ia->fab.row->wire)
+	if (!conn->ia->fab.row->device)
 		fi_shutdown(conn->fid, 0);
-	else if (conn->ia->fab.row->device && ep->srq && conn->up)
+	else if (ep->srq && conn->up)
 		give_up_shared(conn, ep);
 	dofi_evd_drain(ep->recv_evd);
 	dofi_evd_drain(ep->req_evd);

@@ -376,12 +376,6 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd)
 	return !fi_trywait(evd->obj.ia->fab.fabric, &fid, 1);
 }
 
-ssize_t dofi_cq_read_enclosed(struct dofi_evd *evd, struct fi_cq_data_entry *entry, size_t most)
-{
-	DOFI_NO_CANCEL();
-	return fi_cq_read(evd->cq, entry, most);
-}
-
 unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n)
 {
 	if (n <= 0)

@@ -11,8 +11,6 @@
  * row. */
 #define DOFI_CQ_HITS 4
 
-/* Reads where evd->enclosed. */
-ssize_t dofi_cq_read_enclosed(struct dofi_evd *evd, struct fi_cq_data_entry *entry, size_t most);
 /* What a look at the CQ brought: `n` is what fi_cq_read returned. */
 unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n);
 
@@ -22,12 +20,8 @@ static inline __attribute__((always_inline)) ssize_t
 dofi_cq_read(struct dofi_evd *evd, struct fi_cq_data_entry *entry)
 {
 	size_t most = evd->most;
-	ssize_t n;
+	ssize_t n = fi_cq_read(evd->cq, entry, most);
 
-	if (atomic_load_explicit(&evd->enclosed, memory_order_acquire))
-		n = dofi_cq_read_enclosed(evd, entry, most);
-	else
-		n = fi_cq_read(evd->cq, entry, most);
 	if (n != (ssize_t)most) {
 		evd->hits = 0;
 		evd->most = evd->least;

@@ -17,7 +17,7 @@ struct dofi_evd;
 bool dofi_device_known(const char *name);
 /* Is there one that is active, and may this user use it? */
 bool dofi_device_any(void);
-/* The row's `find`. */
+/* Chooses device and address, fills fab->info. `wanted`: what the user named, or NULL. */
 int dofi_device_find(struct dofi_fab *fab, const char *wanted);
 /* Settles what depends on the device. */
 void dofi_device_adapt(struct dofi_fab *fab);

@@ -149,8 +149,8 @@ EACH DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
 	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.row->device &&
 	    !ep->obj.ia->fab.worded)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	/* Nor do an SRQ's tag and immediate data both fit beside a write (tag.h). */
-	if (o->kind == DOFI_WRITE_IMMED && ep->peer_tag && !ep->obj.ia->fab.row->wire)
+	/* Nor do an SRQ's tag and immediate data both fit there beside a write (tag.h). */
+	if (o->kind == DOFI_WRITE_IMMED && ep->peer_tag && ep->obj.ia->fab.row->device)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!flags_ok(ep, o->kind, o->flags))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, o->into_rmr ? DAT_INVALID_ARG5

@@ -24,7 +24,7 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 	if (dto->kind == DOFI_READ)
 		return dto->iov_count > ep->obj.ia->fab.reads_iov
 		       ? dofi_read_pieces(fid, dto, &msg) : fi_readmsg(fid, &msg, FI_COMPLETION);
-	return fi_writemsg(fid, &msg, dofi_write_flags(ep, dto));
+	return fi_writemsg(fid, &msg, FI_COMPLETION);
 }
 
 ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
@@ -99,7 +99,6 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
 	ssize_t ret;
-	int state;
 
 	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_QUEUED) {
 		q->sent++;	/* completed while it waited */
@@ -116,9 +115,9 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 		ep->reads_begun++;
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	state = dofi_fab_enter(ep, evd);
+	dofi_evd_enter(evd, ep->bare);
 	ret = hand_over(ep, fid, dto);
-	dofi_fab_leave(ep, evd, state);
+	dofi_evd_leave(evd, ep->bare);
 	if (!ret)
 		q->sent++;
 	else

@@ -3,31 +3,9 @@
 #ifndef DOFI_DTO_FAB_H
 #define DOFI_DTO_FAB_H
 
-#include "base/cancel.h"
 #include "base/each.h"
 #include "ep.h"
 #include "tag.h"
-
-/* Around a call that hands an operation to the fabric. Returns what leaving needs. */
-EACH int dofi_fab_enter(const struct dofi_ep *ep, struct dofi_evd *evd)
-{
-	if (!ep->enclosure)
-		return 0;
-	if (ep->enclosure != DOFI_ENCLOSE_LOCK)
-		return dofi_cancel_disable();
-	dofi_lock(&evd->lock);
-	return 0;
-}
-
-EACH void dofi_fab_leave(const struct dofi_ep *ep, struct dofi_evd *evd, int state)
-{
-	if (!ep->enclosure)
-		return;
-	if (ep->enclosure != DOFI_ENCLOSE_LOCK)
-		dofi_cancel_restore(&state);
-	else
-		dofi_unlock(&evd->lock);
-}
 
 static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 {
@@ -62,14 +40,14 @@ ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struc
 ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
 			     uint64_t data);
 
-/* A message of one segment goes by the short calls where they do (ep->plain): those of devices need
- * less than the others, which copy small messages twice. `single` is a constant to some callers. */
+/* A message of one segment goes by the short calls: those of devices need less than the others, which
+ * copy small messages twice. `single` is a constant to some callers. */
 static inline __attribute__((always_inline)) ssize_t
 dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single)
 {
 	struct fi_msg msg;
 
-	if (single && ep->plain)
+	if (single && !ep->worded)
 		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
 	if (ep->worded)
@@ -84,7 +62,7 @@ dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 {
 	struct fi_msg msg;
 
-	if (single && !data && ep->plain)
+	if (single && !data && !ep->worded)
 		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
 	if (ep->worded)
@@ -104,7 +82,7 @@ dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 	void *base = dto->iov[0].iov_base;
 	size_t len = dto->iov[0].iov_len;
 
-	if (!single || !ep->plain_rdma)
+	if (!single)
 		return dofi_fab_rdma_msg(ep, fid, dto);
 	if (kind == DOFI_READ)
 		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
@@ -119,15 +97,6 @@ ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 /* The write itself, with those flags and context. */
 ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struct dofi_dto *dto,
 		       struct fi_msg_rma *msg, uint64_t flags);
-/* Programs take a write's completion to mean that the target's memory has changed. Where nobody
- * sees the completion, nobody pays for that. */
-static inline uint64_t dofi_write_flags(const struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	if (ep->write_delivery && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
-		return FI_COMPLETION | FI_DELIVERY_COMPLETE;
-	return FI_COMPLETION;
-}
-
 /* How many operations before position `pos` does the fabric have, or did until just now? */
 static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
 {

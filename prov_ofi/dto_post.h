@@ -48,11 +48,10 @@ EACH void dofi_dto_give(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
 	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
 	struct fid_ep *fid = ep->conn->fid;
 	ssize_t ret;
-	int state;
 
 	if (dofi_kind_fetches(kind))
 		ep->reads_begun++;
-	state = dofi_fab_enter(ep, evd);
+	dofi_evd_enter(evd, ep->bare);
 	if (kind == DOFI_RECV)
 		ret = dofi_fab_recv(ep, fid, dto, single);
 	else if (kind == DOFI_SEND)
@@ -63,7 +62,7 @@ EACH void dofi_dto_give(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
 		ret = dofi_fab_atomic(ep, fid, dto);
 	else
 		ret = dofi_fab_rdma(ep, fid, dto, single, kind);
-	dofi_fab_leave(ep, evd, state);
+	dofi_evd_leave(evd, ep->bare);
 	if (!ret) {
 		q->sent = pos + 1;
 		return;

@@ -105,11 +105,8 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	new_req = feed(ep, ep->req_evd, req, true, ep->quiet_req, quiet_req);
 	/* The progress thread goes through all EPs under this lock, posting to an SRQ through its
 	 * own under that one's. */
-	if (ep->srq) {
-		new_recv->shares = new_req->shares = true;
-		new_recv->enclosed = new_req->enclosed = true;
+	if (ep->srq)
 		dofi_lock(&ep->srq->lock);
-	}
 	pthread_mutex_lock(&ep->obj.ia->obj_lock);
 	ep->recv_evd = new_recv;
 	ep->req_evd = new_req;
@@ -190,13 +187,8 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;
 	ep->quiet_recv = ep->quiet_req = ep->by_provider = false;
 	memset(&ep->streams, 0, sizeof(ep->streams));
-	ep->write_delivery = dofi_param(DOFI_NUM_WRITE_DELIVERY) && !ia->fab.row->device;
-	ep->plain_rdma = ia->fab.row->device || ia->fab.row->wire;
 	ep->worded = ia->fab.worded;
-	ep->plain = ep->plain_rdma && !ep->worded;
 	ep->bare = ia->fab.bare;
-	ep->enclosure = ep->bare ? DOFI_ENCLOSE_LOCK
-			: ia->fab.cancels ? DOFI_ENCLOSE_CANCEL : DOFI_ENCLOSE_NOT;
 	memset(&ep->rq, 0, sizeof(ep->rq));
 	memset(&ep->sq, 0, sizeof(ep->sq));
 	ep->srq = NULL;

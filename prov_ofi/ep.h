@@ -136,13 +136,6 @@ enum {
 	DOFI_WORK_REPORT = 64,	/* completions wait for memory */
 };
 
-/* What surrounds each call that hands an operation to the fabric. */
-enum dofi_enclosure {
-	DOFI_ENCLOSE_NOT,
-	DOFI_ENCLOSE_LOCK,		/* the EVD's lock (evd.h) */
-	DOFI_ENCLOSE_CANCEL,		/* the thread must not be cancelled (base/cancel.h) */
-};
-
 struct dofi_ep {
 	struct dofi_obj obj;
 	struct dofi_lock lock;
@@ -173,12 +166,8 @@ struct dofi_ep {
 	_Atomic bool faulted;		/* an operation failed, not just flushed */
 	_Atomic bool ending;		/* this side ends the connection */
 	bool marked;			/* no SRQ, watermarks are set; recv_evd->lock */
-	bool write_delivery;		/* see the setting of that name */
-	/* What libfabric is given without flags completes, too: messages, RDMA. */
-	bool plain, plain_rdma;
 	bool worded;			/* a word of ours leads its messages */
 	bool bare;			/* its calls need the EVD's lock (evd.h) */
-	uint8_t enclosure;		/* enum dofi_enclosure */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
 	uint8_t max_iov[DOFI_RECV + 1];	/* segments, by kind; of the attributes */
 	uint32_t max_size;		/* bytes of one request; of the IA */

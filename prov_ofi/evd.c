@@ -89,8 +89,6 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->watch = DOFI_WATCH_NEW;
 	evd->fruitless = 0;
 	evd->covered = false;
-	evd->shares = false;
-	evd->enclosed = evd->obj.ia->fab.cancels;
 	evd->internal = internal;
 	dofi_list_init(&evd->link);
 }

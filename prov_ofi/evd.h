@@ -85,9 +85,6 @@ struct dofi_evd {
 	uint64_t seen_at;		/* and when that was */
 	uint64_t look_again;		/* next look while napping or stalled */
 	bool internal;			/* no handle: ia->sink */
-	_Atomic bool shares;		/* some EP that uses it, or did, has an SRQ */
-	_Atomic bool enclosed;		/* for that reason, or because of fab->cancels, there is
-					 * more to a read of the CQ than the call */
 };
 
 static inline struct dofi_evd *dofi_evd_live(DAT_EVD_HANDLE handle)

@@ -22,7 +22,7 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 				  .rma_iov_count = 1, .context = &dto->ctx,
 				  .data = data_of(ep, dto) };
 
-	return fi_writemsg(fid, &msg, dofi_write_flags(ep, dto) | FI_REMOTE_CQ_DATA);
+	return fi_writemsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
 }
 
 ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)

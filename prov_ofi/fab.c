@@ -26,7 +26,7 @@
 /* Connected endpoints of our own over a wire. */
 #define WIRE_ROW(n, prov, id, w) \
 	.name = n, .prov_name = prov, .wire_id = id, .max_iov = 4, .cm_data = RDM_CM_DATA, \
-	.cm_header = DOFI_CM_HDR, .rx_depth = 1024, .wire = &(w)
+	.cm_header = DOFI_CM_HDR, .wire = &(w)
 /* The same, and shared memory for peers on this host. */
 #define BOTH_OVER(n, prov, id, w) \
 	WIRE_ROW(n "+shm", prov, (id) | DOFI_CM_AND_SHM, w), .local_wire = &rdm_wire_shm
@@ -37,8 +37,7 @@ static const struct dofi_fab_row rows[] = {
 	/* Wire id 1 was another protocol over tcp: it is not used again. */
 	{ WIRE_ROW("tcp", "tcp", 10, rdm_wire_pair) },
 	{ .name = "verbs", .prov_name = "verbs", .wire_id = 2, .device = true, .max_iov = 4,
-	  .cm_data = 55, .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024,
-	  .find = dofi_device_find },
+	  .cm_data = 55, .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024 },
 	{ WIRE_ROW("shm", "shm", DOFI_CM_SHM, rdm_wire_shm), .names_hold_quals = true },
 	{ WIRE_ROW("rxm", "tcp;ofi_rxm", 4, rdm_wire_fab) },
 	{ WIRE_ROW("efa", "efa", 5, rdm_wire_fab) },
@@ -192,27 +191,7 @@ static void adapt_info(struct dofi_fab *fab)
 	fab->prov_keys = info->domain_attr->mr_mode & FI_MR_PROV_KEY;
 	fab->local_mr = info->domain_attr->mr_mode & FI_MR_LOCAL;
 	info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
-	if (fab->row->device)
-		dofi_device_adapt(fab);
-	else if (info->rx_attr->size < fab->row->rx_depth)
-		info->rx_attr->size = fab->row->rx_depth;
-}
-
-static int find_info(struct dofi_fab *fab)
-{
-	struct fi_info *hints;
-	int ret;
-
-	if (fab->row->wire)
-		return rdm_getinfo(fab, &fab->info);
-	hints = dofi_fab_hints(fab);
-	if (!hints)
-		return -FI_ENOMEM;
-	ret = dofi_fab_ask(hints, &fab->info);
-	if (ret)
-		dofi_why_info(fab, hints, ret);
-	dofi_lib.freeinfo(hints);
-	return ret;
+	dofi_device_adapt(fab);
 }
 
 static int open_objects(struct dofi_fab *fab)
@@ -297,7 +276,7 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	memset(fab, 0, sizeof(*fab));
 	fab->eq_fd = -1;
 	fab->row = row;
-	ret = row->find ? 0 : choose_address(fab, wish);
+	ret = row->device ? 0 : choose_address(fab, wish);
 	if (!ret)
 		ret = dofi_lib_load();
 	if (ret) {
@@ -308,9 +287,9 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	fab->reads_iov = row->max_iov;
 	fab->immed = true;
 	fab->atomics = row->wire;
-	fab->cancels = !row->wire && !row->device;
-	ret = row->find ? row->find(fab, wish->domain[0] ? wish->domain : NULL) : find_info(fab);
-	if (!ret && !row->wire)
+	ret = row->device ? dofi_device_find(fab, wish->domain[0] ? wish->domain : NULL)
+			  : rdm_getinfo(fab, &fab->info);
+	if (!ret && row->device)
 		adapt_info(fab);
 	if (!ret)
 		ret = open_objects(fab);

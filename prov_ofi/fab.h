@@ -51,19 +51,16 @@ struct dofi_fab_row {
 	const char *name;		/* in "provider=…" and IA names */
 	const char *prov_name;		/* libfabric's */
 	uint8_t wire_id;		/* in connection headers; never reused */
-	bool device;			/* hardware below: device.h */
+	bool device;			/* libfabric's own endpoints, of hardware: device.h */
 	size_t max_iov;
 	uint32_t cm_data;		/* bytes of a connection message, at most DOFI_CM_MAX */
 	uint32_t cm_header;		/* of which our header takes so many (cm_proto.h) */
-	size_t rx_depth;		/* receives handed to one endpoint at once */
-	size_t tx_depth;		/* requests; 0: the fabric's own bound */
+	size_t rx_depth, tx_depth;	/* of a device: receives, requests that one endpoint has at
+					 * once */
 	bool names_hold_quals;		/* a listener's name holds the whole qualifier */
 	bool hidden;			/* for tests: not among the names that users are told */
-	const struct rdm_wire *wire;	/* endpoints are ours (rdm/rdm.h); NULL: libfabric's */
+	const struct rdm_wire *wire;	/* endpoints are ours (rdm/rdm.h); NULL: a device */
 	const struct rdm_wire *local_wire;	/* used instead where the peer is on this host */
-	/* Chooses interface and address, fills fab->info; NULL: by the interface's address.
-	 * `wanted`: what the user named, or NULL. */
-	int (*find)(struct dofi_fab *fab, const char *wanted);
 };
 
 union dofi_addr {
@@ -95,8 +92,6 @@ struct dofi_fab {
 	bool lost;			/* device or address has gone; cm_lock */
 	size_t cq_proven;		/* a CQ of this size can be had; device_cq.c */
 	char device[64];		/* of the fabric, "" where it has none */
-	bool cancels;			/* libfabric's calls enter the kernel through the C library
-					 * on the data path, too: see base/cancel.h */
 	bool bare;			/* libfabric takes no locks for a CQ: ours do (evd.h) */
 	size_t reads_iov;		/* segments that one RDMA read of the fabric takes */
 	size_t inject;			/* messages up to this length are copied when posted */

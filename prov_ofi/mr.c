@@ -28,7 +28,7 @@ static uint64_t fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS pri
 	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= FI_REMOTE_WRITE;
 	if ((priv & DOFI_PRIV_ATOMIC) && fab->atomics)
-		access |= fab->row->wire ? FI_ATOMIC : FI_REMOTE_WRITE;
+		access |= fab->row->device ? FI_REMOTE_WRITE : FI_ATOMIC;
 	return access;
 }
 
@@ -61,7 +61,7 @@ int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 	attr.requested_key = wanted;
 	/* With absolute addressing the offset is added to what the peer sends. */
 	attr.offset = zero_based ? address : 0;
-	if (fab->row->wire) {
+	if (!fab->row->device) {
 		attr.auth_key = (uint8_t *)&auth;
 		attr.auth_key_size = sizeof(auth);
 	}

@@ -31,16 +31,9 @@ static ssize_t post(struct dofi_srq *srq, struct dofi_dto *dto)
 
 int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 {
-	struct dofi_ia *ia = srq->obj.ia;
-	int state = ia->fab.cancels ? dofi_cancel_disable() : 0;
-	ssize_t ret;
-
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	ret = post(srq, dto);
-	if (ia->fab.cancels)
-		dofi_cancel_restore(&state);
-	return (int)ret;
+	return (int)post(srq, dto);
 }
 
 /* Nothing of it was shown to the consumer: the buffer goes back to the end of the queue. */

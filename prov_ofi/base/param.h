@@ -26,8 +26,6 @@
 	  "connection request and the connection being up") \
 	X(KEEPALIVE_S, 0, 7200, 15, "seconds of silence after which a TCP peer is probed; it is " \
 	  "given up after as long again without an answer; 0 never probes") \
-	X(WRITE_DELIVERY, 0, 1, 1, "1: an RDMA write completes when its data is in the target's " \
-	  "memory; 0: when the fabric has taken it") \
 	X(CELL_KIB, 0, 64, 0, "size, in KiB, of the messages in which connections travel on " \
 	  "fabrics that have none; the smaller of both sides counts; 0: 32 where the fabric " \
 	  "copies so much at once, else 16") \
