@@ -190,8 +190,9 @@ static void remember(struct dofi_ep *ep, const struct attempt *a)
 	ep->attempt.grace_end = now + DOFI_MS(dofi_param(DOFI_NUM_CONNECT_GRACE_MS));
 	ep->attempt.delay = RETRY_FIRST;
 	ep->attempt.priv_len = (uint16_t)a->size;
+	/* It may be that of the connection before. */
 	if (a->size)
-		memcpy(ep->attempt.priv, a->priv, (size_t)a->size);
+		memmove(ep->priv, a->priv, (size_t)a->size);
 }
 
 /* cm_lock held, arguments checked, EP unconnected. */
@@ -236,7 +237,7 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 static void dial_again(struct dofi_ep *ep)
 {
 	struct attempt a = { .addr = ep->remote, .qual = ep->qual, .size = ep->attempt.priv_len,
-			     .priv = ep->attempt.priv };
+			     .priv = ep->priv };
 	struct dofi_conn *conn;
 	int ret;
 

@@ -50,7 +50,6 @@ enum dofi_dto_state {
 #define DOFI_IOV_MAX 4
 
 struct dofi_dto {
-	struct fi_context2 ctx;		/* first: libfabric's op_context points here */
 	struct dofi_ep *ep;
 	DAT_DTO_COOKIE cookie;
 	_Atomic uint8_t state;
@@ -84,13 +83,11 @@ struct dofi_dto {
 	struct dofi_pz *pz;		/* of the segments; NULL without any */
 	void *desc[DOFI_IOV_MAX];	/* before iov: the first of both share a line mostly */
 	struct iovec iov[DOFI_IOV_MAX];
-	uint64_t pad[2];
+	uint64_t pad[2];		/* to three cache lines */
 };
 
-/* Every post and completion looks for a place in a queue of them: that is a shift. (Where pointers
- * have 32 bits it is a multiplication; nothing else depends on the size.) */
-_Static_assert(sizeof(void *) < 8 || sizeof(struct dofi_dto) == 256,
-	       "the size of an operation is a power of two");
+_Static_assert(sizeof(void *) < 8 || sizeof(struct dofi_dto) == 192,
+	       "an operation takes whole cache lines");
 
 static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 {
@@ -177,7 +174,8 @@ struct dofi_ep {
 	bool active;
 	union dofi_addr local, remote;
 	uint16_t local_port, remote_port;
-	uint8_t priv[DOFI_CM_MAX];	/* private data shown in the last connection event */
+	uint8_t priv[DOFI_CM_MAX];	/* private data: ours, while an attempt may be repeated;
+					 * then that of the last connection event */
 	uint16_t priv_len;
 	struct dofi_timer timer;	/* connect, accept or drain deadline, next attempt; cm_lock */
 	struct {
@@ -185,7 +183,6 @@ struct dofi_ep {
 		uint64_t grace_end;	/* no attempt is made after it */
 		uint64_t delay;		/* before the next attempt */
 		uint16_t priv_len;
-		uint8_t priv[DOFI_CM_MAX];
 		struct dofi_seal seal;
 		uint32_t tag;		/* that HELLO has told; 0: none */
 	} attempt;			/* of the active side, while it is pending; cm_lock */

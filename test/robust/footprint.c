@@ -27,7 +27,7 @@ static const struct bound {
 	const char *fabric;
 	long adapter, end;
 } bounds[] = {
-	{ "tcp", 2048, 10 },
+	{ "tcp", 2048, 9 },
 	{ NULL, KIB, 36 },
 };
 
