@@ -320,32 +320,31 @@ static void disconnect_all(const DAT_EP_HANDLE *ep)
 
 /* What one side does once all its connections are up reaches the other after the last of them is
  * up there. */
-TEST(again, a_burst_is_ESTABLISHED_before_its_client_disconnects)
+static void one_side_disconnects(bool client)
 {
+	DAT_EVD_HANDLE first, second;
 	struct burst u;
 
+	burst_make(&u);
+	first = client ? u.conn_a : u.conn_b;
+	second = client ? u.conn_b : u.conn_a;
+	burst_accept(&u);
+	burst_events(first, client ? u.ep_a : u.ep_b, DAT_CONNECTION_EVENT_ESTABLISHED);
+	disconnect_all(client ? u.ep_a : u.ep_b);
+	burst_events(second, client ? u.ep_b : u.ep_a, DAT_CONNECTION_EVENT_ESTABLISHED);
+	burst_events(second, client ? u.ep_b : u.ep_a, DAT_CONNECTION_EVENT_DISCONNECTED);
+	burst_events(first, client ? u.ep_a : u.ep_b, DAT_CONNECTION_EVENT_DISCONNECTED);
+	burst_free(&u);
+}
+
+TEST(again, a_burst_is_ESTABLISHED_before_its_client_disconnects)
+{
 	if (!fabric_has("shared"))
 		dt_skip("each handshake has a socket of its own");
-	burst_make(&u);
-	burst_accept(&u);
-	burst_events(u.conn_a, u.ep_a, DAT_CONNECTION_EVENT_ESTABLISHED);
-	disconnect_all(u.ep_a);
-	burst_events(u.conn_b, u.ep_b, DAT_CONNECTION_EVENT_ESTABLISHED);
-	burst_events(u.conn_b, u.ep_b, DAT_CONNECTION_EVENT_DISCONNECTED);
-	burst_events(u.conn_a, u.ep_a, DAT_CONNECTION_EVENT_DISCONNECTED);
-	burst_free(&u);
+	one_side_disconnects(true);
 }
 
 TEST(again, a_burst_is_ESTABLISHED_before_its_server_disconnects)
 {
-	struct burst u;
-
-	burst_make(&u);
-	burst_accept(&u);
-	burst_events(u.conn_b, u.ep_b, DAT_CONNECTION_EVENT_ESTABLISHED);
-	disconnect_all(u.ep_b);
-	burst_events(u.conn_a, u.ep_a, DAT_CONNECTION_EVENT_ESTABLISHED);
-	burst_events(u.conn_a, u.ep_a, DAT_CONNECTION_EVENT_DISCONNECTED);
-	burst_events(u.conn_b, u.ep_b, DAT_CONNECTION_EVENT_DISCONNECTED);
-	burst_free(&u);
+	one_side_disconnects(false);
 }
