@@ -61,6 +61,7 @@ test_api_common = \
 	test/api/t_flags.c \
 	test/api/t_flush.c \
 	test/api/t_order.c \
+	test/api/t_order_across.c \
 	test/api/t_srq.c \
 	test/api/t_srq_ep.c \
 	test/api/t_srq_use.c \
