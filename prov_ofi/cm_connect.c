@@ -13,7 +13,7 @@
 #include "diag_cm.h"
 #include "dto.h"
 #include "err.h"
-#include "feel.h"
+#include "host_probe.h"
 #include "netif.h"
 #include "progress.h"
 #include "work.h"
@@ -284,7 +284,7 @@ static DAT_RETURN ready(struct dofi_ep *ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED)
 		return dofi_ret_ep_state(ep->state);
-	if (ep->feeler)
+	if (ep->probe)
 		return dofi_ret_ep_state(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
 	if (!dofi_ep_conn_evd(ep))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
@@ -293,30 +293,31 @@ static DAT_RETURN ready(struct dofi_ep *ep)
 	return DAT_SUCCESS;
 }
 
-/* How long nobody may answer: as long as for the address to be resolved. */
-#define SILENCE_MS 2000
+/* Limit of the host probe: the time that address resolution may take. */
+#define PROBE_MS 2000
 
 /* Soft-iWARP waits for a silent host under the locks of libfabric and the kernel, for minutes: it
- * is told to connect only where somebody answers. cm_lock is held, but not meanwhile; who closes
- * the IA waits for us (end_lingering). */
-static DAT_RETURN feel(struct dofi_ep *ep, const struct attempt *a)
+ * connects only to a host that has answered. cm_lock is held, but not during the probe; closing the
+ * IA waits for its end (ia_await_probes). */
+static DAT_RETURN probe_host(struct dofi_ep *ep, const struct attempt *a)
 {
 	struct dofi_ia *ia = ep->obj.ia;
-	int ms = SILENCE_MS, err;
+	int ms = PROBE_MS, err;
 	DAT_RETURN ret;
 
-	if (a->timeout / 1000 < SILENCE_MS)
+	if (a->timeout / 1000 < PROBE_MS)
 		ms = (int)(a->timeout / 1000) + 1;
-	ep->feeler = a;
-	ia->feelers++;
+	ep->probe = a;
+	ia->probes++;
 	pthread_mutex_unlock(&ia->cm_lock);
-	err = dofi_feel(ia->fab.addr_named ? &ia->fab.addr : NULL, &a->addr, ms);
+	err = dofi_host_probe(ia->fab.addr_named ? &ia->fab.addr : NULL, &a->addr, ms);
 	pthread_mutex_lock(&ia->cm_lock);
-	ia->feelers--;
+	if (!--ia->probes)
+		pthread_cond_broadcast(&ia->probes_done);
 	/* The EP may have been freed, and its place be another's. */
-	if (ep->feeler != a)
+	if (ep->probe != a)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	ep->feeler = NULL;
+	ep->probe = NULL;
 	ret = ready(ep);
 	if (ret || !err)
 		return ret;
@@ -330,7 +331,7 @@ static DAT_RETURN reach(struct dofi_ep *ep, const struct attempt *a)
 	DAT_RETURN ret = ready(ep);
 
 	if (!ret && dofi_device_is_siw(&ep->obj.ia->fab))
-		ret = feel(ep, a);
+		ret = probe_host(ep, a);
 	return ret ? ret : start(ep, a);
 }
 

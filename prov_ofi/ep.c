@@ -138,7 +138,7 @@ static void start_over(struct dofi_ep *ep)
 	ep->open = ep->graceful = ep->ending = ep->faulted = false;
 	ep->active = false;
 	ep->conn = NULL;
-	ep->feeler = NULL;
+	ep->probe = NULL;
 	ep->qual = 0;
 	ep->local_port = ep->remote_port = 0;
 	memset(&ep->remote, 0, sizeof(ep->remote));

@@ -186,7 +186,7 @@ struct dofi_ep {
 		struct dofi_seal seal;
 		uint32_t tag;		/* that HELLO has told; 0: none */
 	} attempt;			/* of the active side, while it is pending; cm_lock */
-	const void *feeler;		/* the call that asks after the peer's host; cm_lock */
+	const void *probe;		/* the connect call that probes the peer's host; cm_lock */
 
 	_Atomic uint32_t life;		/* counts its uses for a connection */
 	_Atomic uint32_t work;		/* DOFI_WORK_*; on ia->work while nonzero */

@@ -45,7 +45,7 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	dofi_list_init(&ia->conns);
 	ia->early_ends = false;
 	ia->greetings = NULL;
-	ia->feelers = 0;
+	ia->probes = 0;
 	dofi_list_init(&ia->work);
 	dofi_list_init(&ia->agents);
 	ia->calling = NULL;
@@ -363,19 +363,13 @@ static void destroy_all(struct dofi_ia *ia)
 	}
 }
 
-/* Calls that are to come back to this IA are given time. */
-static void await_feelers(struct dofi_ia *ia)
+/* Connect calls that probe a host still use the IA. */
+static void ia_await_probes(struct dofi_ia *ia)
 {
-	const struct timespec nap = { 0, 1000000 };
-	bool none = false;
-
-	while (!none) {
-		pthread_mutex_lock(&ia->cm_lock);
-		none = !ia->feelers;
-		pthread_mutex_unlock(&ia->cm_lock);
-		if (!none)
-			nanosleep(&nap, NULL);
-	}
+	pthread_mutex_lock(&ia->cm_lock);
+	while (ia->probes)
+		pthread_cond_wait(&ia->probes_done, &ia->cm_lock);
+	pthread_mutex_unlock(&ia->cm_lock);
 }
 
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
@@ -398,7 +392,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	else
 		dofi_progress_stop(ia);
 	destroy_all(ia);
-	await_feelers(ia);
+	ia_await_probes(ia);
 	close_async_evd(ia);
 	if (!by_agent)
 		tear_down(ia);

@@ -85,7 +85,8 @@ struct dofi_ia {
 	size_t timer_users;
 	struct dofi_list listeners;	/* fabric listeners, shared by service points */
 	struct dofi_list conns;		/* fabric connections */
-	unsigned int feelers;		/* calls that are to come back to this IA (feel.h) */
+	unsigned int probes;		/* connect calls that probe a host (host_probe.h) */
+	pthread_cond_t probes_done;	/* none is left; with cm_lock */
 	struct dofi_outage outage;
 
 	DAT_NAMED_ATTR named[DOFI_NAMED];	/* see dofi_attr_name */

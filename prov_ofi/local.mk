@@ -59,7 +59,7 @@ dofi_sources = \
 	prov_ofi/evd_wait.c \
 	prov_ofi/fab.c prov_ofi/fab.h \
 	prov_ofi/fab_lib.c prov_ofi/fab_lib.h \
-	prov_ofi/feel.c prov_ofi/feel.h \
+	prov_ofi/host_probe.c prov_ofi/host_probe.h \
 	prov_ofi/grants.h \
 	prov_ofi/guard.c prov_ofi/guard.h \
 	prov_ofi/ia.c prov_ofi/ia.h \

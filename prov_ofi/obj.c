@@ -45,6 +45,7 @@ static void setup_ia(void *p)
 	pthread_mutex_init(&ia->obj_lock, NULL);
 	pthread_mutex_init(&ia->prog_lock, NULL);
 	pthread_mutex_init(&ia->cm_lock, NULL);
+	pthread_cond_init(&ia->probes_done, NULL);
 	pthread_mutex_init(&ia->work_lock, NULL);
 	pthread_mutex_init(&ia->mr_lock, NULL);
 	pthread_cond_init(&ia->call_over, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does one find out whether a host is there without being stuck if it is not? */
+/* Probes whether a host is reachable before a connect call that blocks. */
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/forkfd.h"
-#include "feel.h"
+#include "host_probe.h"
 
-static bool bind_to(int fd, const union dofi_addr *addr)
+static bool probe_bind(int fd, const union dofi_addr *addr)
 {
 	union dofi_addr any_port = *addr;
 
@@ -18,19 +18,19 @@ static bool bind_to(int fd, const union dofi_addr *addr)
 	return !bind(fd, &any_port.sa, (socklen_t)dofi_addr_len(&any_port.sa));
 }
 
-/* The kernel lets nobody bind to an address that is not the host's. */
-static bool is_own(const union dofi_addr *addr)
+/* The kernel refuses to bind to an address of another host. */
+static bool probe_is_local(const union dofi_addr *addr)
 {
 	int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool own = fd >= 0 && bind_to(fd, addr);
+	bool own = fd >= 0 && probe_bind(fd, addr);
 
 	if (fd >= 0)
 		close(fd);
 	return own;
 }
 
-/* To be refused is an answer; what fails on this side says nothing of the host. */
-static int verdict(int err)
+/* A refusal proves the host; an error on this side proves nothing. */
+static int probe_result(int err)
 {
 	switch (err) {
 	case ETIMEDOUT:
@@ -44,15 +44,15 @@ static int verdict(int err)
 	}
 }
 
-static int outcome(int fd)
+static int probe_socket_error(int fd)
 {
 	socklen_t len = sizeof(int);
 	int err = 0;
 
-	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) ? 0 : verdict(err);
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) ? 0 : probe_result(err);
 }
 
-static int await(int fd, int ms)
+static int probe_await(int fd, int ms)
 {
 	uint64_t now = dofi_now(), end = now + DOFI_MS(ms);
 	struct pollfd pfd = { .fd = fd, .events = POLLOUT };
@@ -61,29 +61,29 @@ static int await(int fd, int ms)
 		int n = poll(&pfd, 1, (int)((end - now) / DOFI_MS(1)) + 1);
 
 		if (n > 0)
-			return outcome(fd);
+			return probe_socket_error(fd);
 		if (n < 0 && errno != EINTR)
 			return 0;
 	}
 	return -ETIMEDOUT;
 }
 
-int dofi_feel(const union dofi_addr *from, const union dofi_addr *to, int ms)
+int dofi_host_probe(const union dofi_addr *from, const union dofi_addr *to, int ms)
 {
-	/* Who accepted it learns at once that nothing comes. */
+	/* A reset tells a listener that accepts it that no request follows. */
 	const struct linger none = { .l_onoff = 1, .l_linger = 0 };
 	int fd, ret = 0;
 
-	if (is_own(to))
+	if (probe_is_local(to))
 		return 0;
 	fd = dofi_forkfd(socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (fd < 0)
 		return 0;	/* the fabric will tell */
 	if (from)
-		(void)bind_to(fd, from);
+		(void)probe_bind(fd, from);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	if (connect(fd, &to->sa, (socklen_t)dofi_addr_len(&to->sa)))
-		ret = errno == EINPROGRESS ? await(fd, ms) : verdict(errno);
+		ret = errno == EINPROGRESS ? probe_await(fd, ms) : probe_result(errno);
 	dofi_forkfd_close(fd);
 	return ret;
 }
