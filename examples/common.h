@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the larger examples share? Opening, registering, listening, connecting, failing. */
+/* What the larger examples share: opening, registering, listening, connecting, failing. */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
 

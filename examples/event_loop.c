@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a program with an event loop of its own serve DAT connections?
+/* Serves DAT connections from a program's own event loop.
  *
  * event_loop [-a ADAPTER] [-n CLIENTS] [-s SIZE]                      the server: sends back what
  *                                       it gets, and ends when so many clients have come and gone

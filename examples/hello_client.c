@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a small DAT client look? hello_client ADDRESS QUALIFIER [ADAPTER] */
+/* A small DAT client: hello_client ADDRESS QUALIFIER [ADAPTER] */
 #include <dat2/udat.h>
 #include <netdb.h>
 #include <stdio.h>

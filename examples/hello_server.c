@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a small DAT server look? It answers one message: hello_server [ADAPTER] */
+/* A small DAT server, which answers one message: hello_server [ADAPTER] */
 #include <dat2/udat.h>
 #include <netdb.h>
 #include <stdio.h>

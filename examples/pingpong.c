@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long does a message take there and back, when both sides poll?
+/* Measures the round trip of a message when both sides poll.
  *
  * pingpong [-a ADAPTER] [-n COUNT] [-s SIZE]                        the server
  * pingpong [-a ADAPTER] [-n COUNT] [-s SIZE] ADDRESS QUALIFIER      the client

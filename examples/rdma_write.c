@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do two programs talk by writing into each other's memory and watching their own?
+/* Two programs that communicate by RDMA writes and poll their own memory.
  *
  * rdma_write [-a ADAPTER] [-n COUNT] [-s SIZE]                      the server
  * rdma_write [-a ADAPTER] [-n COUNT] [-s SIZE] ADDRESS QUALIFIER    the client

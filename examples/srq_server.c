@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do many connections share one pool of receive buffers?
+/* A server whose connections share one pool of receive buffers.
  *
  * srq_server [-a ADAPTER] [-n CLIENTS] [-s SIZE]                      the server: sends back what
  *                                       it gets, and ends when so many clients have come and gone

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is particular to uDAPL 1.2? */
+/* What is particular to uDAPL 1.2. */
 #include "api_table.h"
 #include "err.h"
 

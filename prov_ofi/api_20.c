@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is particular to uDAPL 2.0? */
+/* What is particular to uDAPL 2.0. */
 #include <stdarg.h>
 #include <string.h>
 

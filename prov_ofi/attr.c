@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does an adapter say about itself? */
+/* Attributes of an adapter and its provider. */
 #include <stdio.h>
 #include <string.h>
 

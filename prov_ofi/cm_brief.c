@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a connection message built where it has to be brief, and how is one checked?
+/* Builds and checks connection messages in the short form of devices.
  *
  * The layout stands in cm_proto.h.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a consumer connect and disconnect? */
+/* dat_ep_connect, dup_connect and disconnect. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the fabric's connection events, and deadlines, do to an endpoint? */
+/* Applies the fabric's connection events, and deadlines, to endpoints. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

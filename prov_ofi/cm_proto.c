@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a connection message built, and checked before it is believed? */
+/* Builds connection messages, and validates those of peers. */
 #include <errno.h>
 #include <string.h>
 

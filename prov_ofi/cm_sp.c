@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do service points listen? */
+/* Service points and their listeners. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are consumers notified of events on any of several EVDs? */
+/* CNOs: notify consumers of events on any of several EVDs. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>

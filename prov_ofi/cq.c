@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens to a completion? (hot) */
+/* Turns completions into DAT events. (hot) */
 #include <string.h>
 
 #include "base/cancel.h"

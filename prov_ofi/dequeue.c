@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a consumer take an event that is there? (hot)
+/* dat_evd_dequeue. (hot)
  *
  * The ring first. Where it is empty, the CQ is looked at, and what it mostly has is one completion
  * without an error, of the operation that comes next: that goes straight to the consumer.

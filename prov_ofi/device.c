@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which RDMA device does an IA use, and what can it do? */
+/* Selects the RDMA device of an IA, and reports its abilities. */
 #include <dirent.h>
 #include <errno.h>
 #include <ifaddrs.h>

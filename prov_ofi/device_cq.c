@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is it made sure that no completion queue of a device ever overflows?
+/* Reserves room in a device's completion queues, so that none overflows.
  *
  * A device that has no room for a completion breaks the queue and with it all its connections. So
  * each connection sets aside, in the CQs of its EVDs, room for as much as it will ever have at the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which DAT version is this copy of the provider built for, and what differs?
+/* The DAT version that this copy of the provider is built for, and the differences.
  *
  * The provider is written once and compiled twice. Its sources use the names that both
  * versions share; whatever has another name, or exists in one version only, is wrapped here

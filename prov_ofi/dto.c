@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is an operation posted? (hot)
+/* Posts operations. (hot)
  *
  * A post takes ep->lock, writes its description into the ring of its queue and, if nothing waits
  * before it, hands it to libfabric at once (dto_fab.c). The calls differ in what is known when they

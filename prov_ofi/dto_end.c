@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of operations when a connection begins, or is over? */
+/* Hands over queued operations when a connection begins, and flushes them when it ends. */
 #include "cq.h"
 #include "dto.h"
 #include "rmr.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does an operation get from its queue to the fabric? (hot)
+/* Hands queued operations to the fabric. (hot)
  *
  * It waits in the ring when there is no connection yet (receives), behind a barrier fence while
  * RDMA reads are outstanding, when the fabric has as much as it may have, or when libfabric answers

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are operations handed to the fabric? Messages inline: every post of one does it. */
+/* Hands operations to the fabric; messages inline, for every post of one does it. */
 #ifndef DOFI_DTO_FAB_H
 #define DOFI_DTO_FAB_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is an ordinary operation posted? (hot)
+/* The fast path of posting. (hot)
  *
  * One segment of some length, no flag but the one that suppresses an event, a connected EP, and
  * nothing that waits before it: most operations are like that, and a program that waits for each

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does an endpoint come to life, return to its first state, and die? */
+/* Endpoints: created, reset, freed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which attributes may an endpoint have, and how are they read and changed? */
+/* Attributes of endpoints: checked, queried, modified. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does an internal error mean in the words of DAT? */
+/* Maps internal errors to DAT_RETURN. */
 #include <errno.h>
 #include <rdma/fi_errno.h>
 

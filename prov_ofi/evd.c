@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does an EVD come to life, queue its events, and die? */
+/* EVDs: created, resized, freed; their event queues. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

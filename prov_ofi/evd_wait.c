@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a consumer wait for its events? Those that are there it takes in dequeue.c.
+/* dat_evd_wait; dequeue.c takes events that are there.
  *
  * A wait polls for a short while that adapts to whether polling paid off lately, then sleeps on
  * the CQ's descriptor and on the EVD's own eventfd. The thread that is inside makes the progress;

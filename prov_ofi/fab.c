@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does an IA get its libfabric objects? */
+/* Opens the libfabric objects of an IA. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

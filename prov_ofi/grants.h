@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much of everything does one IA grant? Reported by dat_ia_query, enforced by the calls. */
+/* Limits of one IA, reported by dat_ia_query and enforced by the calls. */
 #ifndef DOFI_GRANTS_H
 #define DOFI_GRANTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is an adapter opened and closed? */
+/* Opens and closes adapters. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is memory that is to be registered there, and usable as asked?
+/* Checks that memory to be registered is mapped and accessible as requested.
  *
  * The software fabrics register anything. A peer that then writes into an unmapped or read-only
  * page would kill this process inside the fabric's progress, so the mappings are looked at

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where do objects come from, and which handles are valid? */
+/* Allocates objects, and tells which handles are valid. */
 #include <pthread.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is it noticed that a device or an address has gone? */
+/* Detects that a device or an address has gone. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/netlink.h>

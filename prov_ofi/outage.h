@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of an adapter whose device or address goes away?
+/* Device events: what happens to an adapter whose device or address goes away.
  *
  * Where hardware does the work the fabric tells little: of a removed device those of its
  * connections and listeners that exist, of an interface that is taken down nobody. So the adapter

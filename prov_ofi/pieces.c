@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does one RDMA read become several? (hot)
+/* Splits an RDMA read into several. (hot)
  *
  * Reads of one connection complete in their order, and a device that fails one fails those that
  * follow. So only the last is asked for a completion.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who makes progress when the program does not, at what cost? */
+/* The progress thread, which works when the program does not. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does the registry library load this provider? */
+/* Entry points for the registry library. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <stdio.h>

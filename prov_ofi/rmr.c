@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are windows on memory opened to peers, and closed? */
+/* Windows on memory: bound and invalidated. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a shared receive queue made, filled, resized and asked? */
+/* Shared receive queues: created, filled, resized, queried. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens to a buffer of a shared receive queue once a message has taken it? (hot) */
+/* Buffers of a shared receive queue that messages have taken. (hot) */
 #include "base/log.h"
 #include "cq.h"
 #include "dto_fab.h"

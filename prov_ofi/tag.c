@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do connections get their tags? */
+/* Assigns connection ids. */
 #include <stdlib.h>
 
 #include "tag.h"

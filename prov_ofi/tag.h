@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose message is it that came in through a shared receive queue?
+/* Connection ids, which name the owner of a message that a shared receive queue took.
  *
  * A completion of the fabric names the buffer, and with an SRQ that says nothing about the
  * connection. Each connection of an EP with an SRQ therefore has a tag, told to the peer

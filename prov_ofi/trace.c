@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When and where is a traced call told? */
+/* Writes a line for each traced call. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>

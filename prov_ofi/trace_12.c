@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which slots does only uDAPL 1.2 have? */
+/* Slots of the jump table that only uDAPL 1.2 has. */
 #include "trace.h"
 
 void dofi_trace_apply_version(DAT_PROVIDER *table)

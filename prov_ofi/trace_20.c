@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which slots that are not in the list of calls does only uDAPL 2.0 have? */
+/* Slots outside the list of calls that only uDAPL 2.0 has. */
 #include "guard.h"
 #include "trace_calls.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which function stands before each slot of the jump table while calls are traced?
+/* Functions that precede the slots of the jump table while calls are traced.
  *
  * The wrappers are made from the list of calls that libdat itself is made from: no call can be
  * forgotten. What libdat handles by hand follows at the end.

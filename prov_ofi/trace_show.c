@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is an argument of each kind told? */
+/* Formats the arguments of traced calls, by kind. */
 #include <arpa/inet.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What wakes the progress thread? What it sleeps on is named by an object and its kind. */
+/* What wakes the progress thread: each descriptor is named by an object and its kind. */
 #ifndef DOFI_WAKE_H
 #define DOFI_WAKE_H
 

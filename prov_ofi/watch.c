@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which completion queues does the progress thread sleep on, and which does it leave to their
- * consumers, for how long?
+/* Decides which completion queues the progress thread blocks on, and which it leaves to their
+ * consumers, and how long.
  */
 #include <errno.h>
 #include <sys/epoll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why does no fabric suit? */
+/* Explains why no fabric can be opened. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>

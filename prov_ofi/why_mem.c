@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is the memory-lock limit why memory cannot be registered, or a device not be opened? */
+/* Tells whether the memory-lock limit prevented a registration, or the opening of a device. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>

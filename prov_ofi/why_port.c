@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who holds the port that a service point was to listen on? */
+/* Finds the process that holds the port of a service point. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

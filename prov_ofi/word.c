@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a word get in front of a message, and off it again? (hot) */
+/* Message prefixes: put in front of messages, and removed. (hot) */
 #include <stdlib.h>
 #include <string.h>
 

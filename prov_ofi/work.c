@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is deferred work collected and done? */
+/* Collects deferred work and executes it. */
 #include "base/cancel.h"
 #include "cm.h"
 #include "cq.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a dat.conf file read, and what is wrong with the lines that are dropped? */
+/* Parses dat.conf, and reports the lines that it drops. */
 #include "config.h"
 
 #include <ctype.h>

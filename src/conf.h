@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does a dat.conf file say? */
+/* The contents of a dat.conf file. */
 #ifndef DATI_CONF_H
 #define DATI_CONF_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which API version is this object compiled for, and how does libdat spell its results? */
+/* The API version that this object is compiled for, and libdat's results in it. */
 #ifndef DATI_API_H
 #define DATI_API_H
 

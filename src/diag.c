@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is a user told when an IA cannot be opened, and what does DAT_DBG_TYPE show? */
+/* Explains a failed open to the user; DAT_DBG_TYPE. */
 #include "config.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a call of the API reach the provider's function? */
+/* Passes calls of the API to the provider's functions. */
 #include "config.h"
 
 #include "dati_api.h"

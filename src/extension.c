@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do extension calls reach their provider, with and without an open IA? */
+/* Passes extension calls to their provider, with and without an open IA. */
 #include "config.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is an IA opened and closed between consumer, registry and provider? */
+/* Opens and closes IAs, between consumer, registry and provider. */
 #include "config.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a provider held while an IA or an extension of it is open? */
+/* Holds a provider while an IA or an extension of it is open. */
 #ifndef DATI_IA_H
 #define DATI_IA_H
 

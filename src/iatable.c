@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do IA numbers come and go, and how does a provider find the number of its IA? */
+/* Assigns IA numbers, and finds the number of a provider's IA. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does the number that a consumer holds lead to the provider's IA? */
+/* Maps the number that a consumer holds to the provider's IA. */
 #ifndef DATI_IATABLE_H
 #define DATI_IATABLE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a provider library brought in for a name, and when does it go? */
+/* Loads the provider library of a name, and unloads it. */
 #include "config.h"
 
 #include <dlfcn.h>

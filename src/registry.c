@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do providers register themselves, and when does the registry start and stop? */
+/* The dynamic registry: providers that have registered themselves; its start and stop. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which providers are registered now, and is the registry running? */
+/* The dynamic registry: providers that are registered now, and whether it runs. */
 #ifndef DATI_REGISTRY_H
 #define DATI_REGISTRY_H
 

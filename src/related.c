@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do two IA names stand for the same hardware? */
+/* Tells whether two IA names stand for the same hardware. */
 #include "config.h"
 
 #include <string.h>

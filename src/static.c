@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do dat.conf, the built-in entries and the legacy names make up the static registry? */
+/* The static registry: dat.conf, built-in entries and legacy names. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which IA names does this system know, and which libraries provide them? */
+/* The static registry: IA names of this system, and the libraries that provide them. */
 #ifndef DATI_STATIC_H
 #define DATI_STATIC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is a return value called? */
+/* Names of return values. */
 #include "config.h"
 
 #include "dati_api.h"

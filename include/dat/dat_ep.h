@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does an endpoint come to life, change and die? */
+/* Endpoints: created, modified, queried, reset, freed. */
 #ifndef _DAT_EP_H_
 #define _DAT_EP_H_
 

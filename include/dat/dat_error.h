@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does a DAT_RETURN mean? */
+/* The parts of a DAT_RETURN: class, type, subtype. */
 #ifndef _DAT_ERROR_H_
 #define _DAT_ERROR_H_
 

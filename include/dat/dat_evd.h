@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which calls on event dispatchers are common to all levels of DAT? */
+/* Calls on event dispatchers that all levels of DAT share. */
 #ifndef _DAT_EVD_H_
 #define _DAT_EVD_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a program open, query and close an IA, and what works on any handle? */
+/* Interface adapters: open, query, close; calls that accept any handle. */
 #ifndef _DAT_IA_H_
 #define _DAT_IA_H_
 

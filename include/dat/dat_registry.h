@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a provider make itself known to the registry? */
+/* The interface between a provider and the registry. */
 #ifndef _DAT_REGISTRY_H_
 #define _DAT_REGISTRY_H_
 

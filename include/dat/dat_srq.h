@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do several EPs share one queue of receive buffers? */
+/* Shared receive queues. */
 #ifndef _DAT_SRQ_H_
 #define _DAT_SRQ_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which header does a DAT program include, and which calls exist at user level only? */
+/* The header that DAT programs include, and the calls that exist at user level only. */
 #ifndef _UDAT_H_
 #define _UDAT_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What are the attributes of an IA and its provider, and parameters of EVD, CNO and LMR? */
+/* Attributes of an IA and its provider; parameters of EVD, CNO and LMR. */
 #ifndef _UDAT_ATTR_H_
 #define _UDAT_ATTR_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which API version and thread-safety does a program ask for? */
+/* The API version and the thread-safety that a program requests. */
 #ifndef _UDAT_CONFIG_H_
 #define _UDAT_CONFIG_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are connections asked for, accepted, refused and ended? */
+/* Connections: requested, accepted, rejected, ended. */
 #ifndef _DAT_CM_H_
 #define _DAT_CM_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is data sent, received, read and written? */
+/* Data transfer: send, receive, RDMA read, RDMA write. */
 #ifndef _DAT_DTO_H_
 #define _DAT_DTO_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does an event tell? */
+/* Events and their data. */
 #ifndef _DAT_EVENT_H_
 #define _DAT_EVENT_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which collective operations does the InfiniBand extension name? */
+/* The collective operations that the InfiniBand extension names. */
 #ifndef _DAT_IB_COLLECTIVES_H_
 #define _DAT_IB_COLLECTIVES_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which counters can be read through the extensions? */
+/* Counters that the extensions can read. */
 #ifndef _DAT_IB_COUNTERS_H_
 #define _DAT_IB_COUNTERS_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which operations do InfiniBand-like providers offer beyond DAT 2.0? */
+/* Operations that InfiniBand-like providers offer beyond DAT 2.0. */
 #ifndef _DAT_IB_EXTENSIONS_H_
 #define _DAT_IB_EXTENSIONS_H_
 

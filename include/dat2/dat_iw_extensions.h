@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do iWARP providers offer beyond DAT 2.0? */
+/* What iWARP providers offer beyond DAT 2.0. */
 #ifndef _DAT_IW_EXTENSIONS_H_
 #define _DAT_IW_EXTENSIONS_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is memory protected, kept coherent and opened to peers? */
+/* Memory: protection zones, coherence, windows for peers. */
 #ifndef _DAT_MEM_H_
 #define _DAT_MEM_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What can be asked of an EP, RMR, SRQ, PZ, service point or CR? */
+/* Parameters that queries of an EP, RMR, SRQ, PZ, service point or CR return. */
 #ifndef _DAT_PARAM_H_
 #define _DAT_PARAM_H_
 

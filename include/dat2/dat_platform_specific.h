@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do the base types of DAT map to this platform? */
+/* Base types of DAT on this platform. */
 #ifndef _DAT_PLATFORM_SPECIFIC_H_
 #define _DAT_PLATFORM_SPECIFIC_H_
 

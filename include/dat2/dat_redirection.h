@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a call common to all levels reach its provider? */
+/* Calls that all levels share, mapped to the provider's functions. */
 #ifndef _DAT_REDIRECTION_H_
 #define _DAT_REDIRECTION_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which basic types, handles and flags do all DAT calls share? */
+/* Basic types, handles and flags that all DAT calls share. */
 #ifndef _DAT_TYPES_H_
 #define _DAT_TYPES_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do vendors add for all levels of DAT? Nothing on this platform. */
+/* Vendor additions for all levels of DAT: none on this platform. */
 #ifndef _DAT_VENDOR_SPECIFIC_H_
 #define _DAT_VENDOR_SPECIFIC_H_
 

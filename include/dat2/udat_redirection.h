@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a user-level call reach its provider, and what does a provider consist of? */
+/* User-level calls, mapped to the provider's functions, and the provider's structure. */
 #ifndef _UDAT_REDIRECTION_H_
 #define _UDAT_REDIRECTION_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do vendors add at user level? Nothing on this platform. */
+/* Vendor additions at user level: none on this platform. */
 #ifndef _UDAT_VENDOR_SPECIFIC_H_
 #define _UDAT_VENDOR_SPECIFIC_H_
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a thread wait for a lock that is taken? */
+/* Waits for a lock that is held, and wakes the waiters. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>

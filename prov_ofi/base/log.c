@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where do messages go? */
+/* Filters log messages by level and formats them. */
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>

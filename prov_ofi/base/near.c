@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How far apart are two names? */
+/* Edit distance between two names. */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How many letters is one name away from another? For "did you mean". */
+/* Edit distance between two names, for "did you mean". */
 #ifndef DOFI_NEAR_H
 #define DOFI_NEAR_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long is a consumer waited for who has yet to take what a peer sent before it went?
+/* Grace timer: how long a departed peer's data waits for the consumer to take it.
  *
  * As long as he makes progress, and then for a grace; but where others' progress counts as his
  * (they share a receive queue) not for ever. Only time in which somebody looked is counted: a

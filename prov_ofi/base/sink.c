@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do lines get to stderr or into a file? */
+/* Writes log lines to stderr or into a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is type-stable object memory handed out and taken back? */
+/* Allocates type-stable object memory. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are many deadlines kept so that the next one is found at once? */
+/* A heap of deadlines, the earliest on top. */
 #include <errno.h>
 #include <stdlib.h>
 

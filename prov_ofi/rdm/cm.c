@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does an event queue keep for its connections, and who moves it?
+/* What an event queue keeps for its connections, and the work on it.
  *
  * Sockets and a timer are in an epoll set of their own, which is in the event queue's: whoever
  * sleeps on that wakes up, reads events, and so calls rdm_cm_progress.

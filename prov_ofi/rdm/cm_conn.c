@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do an endpoint's connection calls do, and how does the handshake go on? */
+/* Connection calls of an endpoint, and the handshake. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a connection that is up end?
+/* The end of connections that are up.
  *
  * Whoever ends it says BYE, with what the wire has to tell, and closes its direction of the socket.
  * The other side, which notices the end of the stream, may still have frames that its consumer has

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do requests come in, and how are they refused? */
+/* Receives connection requests, and rejects them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

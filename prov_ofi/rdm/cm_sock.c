@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are sockets of the connection manager made, named, read and written? */
+/* Sockets of the connection manager: made, named, read, written. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a message of the handshake built, read, and checked before it is believed? */
+/* Builds messages of the handshake, and validates those of peers. */
 #include <errno.h>
 #include <string.h>
 

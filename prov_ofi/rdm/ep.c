@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does an endpoint live? */
+/* Endpoints: opened, bound, enabled, closed. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do connection events reach the reader? */
+/* Event queues. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

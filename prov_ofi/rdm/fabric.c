@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What stands for fi_getinfo, fi_fabric and fi_domain? */
+/* fi_getinfo, fi_fabric and fi_domain for endpoints of our own. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

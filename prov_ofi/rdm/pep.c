@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a listener live? */
+/* Passive endpoints. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is an operation posted on an endpoint? (hot)
+/* Posts operations on an endpoint. (hot)
  *
  * It is described in the queue of requests and, if it is the first one there, put into frames as
  * far as there is room (proto.c). The calls for one segment take their arguments as they come:

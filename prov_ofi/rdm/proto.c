@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do requests and answers become frames? (hot)
+/* Turns requests and answers into frames. (hot)
  *
  * Requests wait in order, and go out piece by piece as the channel has room, whoever makes the
  * progress; what fits one frame and has nothing before it goes out when it is posted (post.c). A

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the files of the protocol share? See rdm.h. ep->lock is held throughout. */
+/* Declarations that the files of the protocol share; see rdm.h. ep->lock is held throughout. */
 #ifndef DOFI_RDM_PROTO_H
 #define DOFI_RDM_PROTO_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens to a peer's atomic operation, and to what it says behind a write?
+/* Executes a peer's atomic operations and takes its immediate data.
  *
  * Like everything else, an atomic operation is carried out by the side that owns the memory, with
  * an instruction that is atomic for all its threads: so operations of several connections, and

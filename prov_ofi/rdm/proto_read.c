@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a request to read answered? (hot)
+/* Answers requests to read. (hot)
  *
  * Small ones by frames with the data. Where the reader can take it out of our memory itself, and
  * says so, a large one is answered by leave to do so (a grant), after the same checks. Nobody waits

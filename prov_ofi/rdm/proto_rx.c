@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens to a frame that has arrived? (hot)
+/* Processes frames that have arrived. (hot)
  *
  * Nothing in a frame is believed: a peer that breaks the rules of frame.h loses the connection.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* May one process of this host take data out of another's memory, and is it worth while?
+/* Finds out whether one process of this host may read another's memory, and from which size it
+ * pays.
  *
  * The kernel allows it to processes of one user that may trace each other; nothing but trying
  * tells. Each side offers the place and value of a random number of its own, which the other reads:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose are the buffers of a shared receive context?
+/* Shared receive contexts, and the owners of their buffers.
  *
  * The first message that needs one takes the oldest. When there is none its endpoint queues up; a
  * buffer that is posted then goes to the endpoint that has waited longest, so nobody starves.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does one RDM endpoint of libfabric carry the frames of many connections?
+/* The transport over one RDM endpoint of libfabric, which carries the frames of all connections.
  *
  * A domain has one inner endpoint, completion queue and address vector. Everything travels in
  * cells: messages of at most a fixed size, each with a header that names the connection.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens to cells that arrive?
+/* Processes cells that arrive.
  *
  * A cell comes from the network: nothing in it is believed before it is checked. One that does
  * not name a living connection by index, generation and token is dropped. One that does, and

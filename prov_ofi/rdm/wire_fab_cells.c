@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where do cells come from, and how are they sent and received?
+/* Pools of cells, sent and received.
  *
  * The ordinary cells of a domain are of one size and serve for both directions. There are enough of
  * them for what all connections together may have under way, so none has to wait for another's.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which inner endpoint does a domain get, how is it opened, waited on and closed? */
+/* Selects, opens, waits on and closes the inner endpoint of a domain. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a fabric that promises little look, where there is none?
+/* Imitates a fabric that promises little, for tests.
  *
  * For tests only: the fabric "constrained", or DAPL_OFI_TEST_CONSTRAIN=efa[:SEED], makes an inner
  * provider of software behave as badly as efa may; with shuffle[:SEED] instead, messages may be of

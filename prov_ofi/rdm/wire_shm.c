@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do frames travel between two processes of one host? (hot)
+/* The transport between two processes of one host, by shared memory. (hot)
  *
  * The side that connects makes one piece of shared memory (a sealed memfd, so no file is left
  * behind and nobody can cut it short) with a ring per direction and channel:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does every macro of the 1.2 headers compile where a program or provider uses it? */
+/* Every macro of the 1.2 headers compiles where a program or provider uses it. */
 #include <stdarg.h>
 #include <dat/udat.h>
 #include <dat/dat_registry.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does every macro of the 2.0 headers compile where a program or provider uses it? */
+/* Every macro of the 2.0 headers compiles where a program or provider uses it. */
 #include <stdarg.h>
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which DAT version is this copy of the suite built for, and what differs in the calls? */
+/* The DAT version that this copy of the suite is built for, and the differences of its calls. */
 #ifndef TEST_API_H
 #define TEST_API_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does the next event of a queue have exactly the expected fields? */
+/* Compares the next event of a queue, in all fields, with the expected one. */
 #include <sched.h>
 
 #include "rig.h"

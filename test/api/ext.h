@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the cases about the InfiniBand extension stand on? */
+/* Common parts of the cases about the InfiniBand extension. */
 #ifndef TEST_EXT_H
 #define TEST_EXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which IA do the suites run over? */
+/* Selects the IA that the suites run over. */
 #include "api.h"
 #include "../fabrics/fabrics.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are an IA, memory and endpoints set up for a case, and taken down again? */
+/* Sets up an IA, memory and endpoints for a case, and frees them. */
 #include "rig.h"
 
 #include <fcntl.h>

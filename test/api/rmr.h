@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do the cases about memory windows bind, and use the keys? */
+/* Common parts of the cases about memory windows: binding, and use of the keys. */
 #ifndef TEST_RMR_H
 #define TEST_RMR_H
 

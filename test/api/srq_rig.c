@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are an SRQ and its endpoints set up for a case, used, and taken down again? */
+/* Sets up an SRQ and its endpoints for a case, uses and frees them. */
 #include "srq_rig.h"
 
 DAT_SRQ_HANDLE srq_make(struct node *n, DAT_COUNT dtos, DAT_COUNT iov)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Are the attributes of IA and provider filled, consistent and true? */
+/* Attributes of IA and provider are complete, consistent and true. */
 #include "rig.h"
 
 #include <arpa/inet.h>

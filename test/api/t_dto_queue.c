@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How much can be posted at once, and who shares a queue? */
+/* Limits of posting, and queues that several endpoints share. */
 #include "rig.h"
 
 TEST(dto, receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What may dat_ep_modify change, to which values, and in which states? */
+/* What dat_ep_modify changes, to which values, and in which states. */
 #include "rig.h"
 
 static DAT_EP_PARAM query(DAT_EP_HANDLE ep)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens when an event queue is resized, and when it is full? */
+/* Event queues that are resized, and full ones. */
 #include "rig.h"
 
 static DAT_COUNT qlen(DAT_EVD_HANDLE evd)

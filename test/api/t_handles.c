@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does every call refuse a NULL handle, a freed one, one of another kind, and any in a child?
+/* Every call refuses a NULL handle, a freed one, one of another kind, and any in a child.
  *
  * One case per call. The other arguments of the call are good, so that only the handle can be
  * what is refused.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does a post say to segments that are not what they should be?
+/* Posts refuse segments that are not what they should be.
  *
  * One row per kind of operation; each check runs for every row. After a refusal the endpoint is
  * as before: the case ends with a transfer that works.

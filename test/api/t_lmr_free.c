@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of messages whose memory is not registered any more? */
+/* Messages whose memory is not registered any more. */
 #include <sys/mman.h>
 
 #include "rig.h"

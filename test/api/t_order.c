@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which event comes before which, and what is visible then? */
+/* The order of events, and what is visible at each. */
 #include <dirent.h>
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What happens to a shared receive queue when connections fail, end, and its endpoints go? */
+/* Shared receive queues when connections fail and end, and when endpoints go. */
 #include "srq_rig.h"
 
 static void post_slots(struct hub *h, int first, int count, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of an IA whose interface goes down, or whose device is removed, at work?
+/* An IA at work whose interface goes down, or whose device is removed.
  *
  * Only where that may be done to the machine: the environment has the commands; who sets them
  * (test/vm/inside) undoes them.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is the player run, and what it was told kept? */
+/* Runs the player and keeps its output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

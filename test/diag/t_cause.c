@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does the printed paragraph name the cause, and what to do about it? */
+/* The printed paragraph names the cause and the remedy. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

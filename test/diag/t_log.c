@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do log levels, files, masks and names of settings work as described? */
+/* Log levels, files, masks and names of settings. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does DAPL_OFI_TRACE tell a whole little session? */
+/* DAPL_OFI_TRACE shows a whole short session. */
 #include <glob.h>
 #include <regex.h>
 #include <stdio.h>

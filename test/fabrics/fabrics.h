@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which fabric does a test program run over?
+/* The fabric that a test program runs over.
  *
  * DAT_TEST_FABRIC names a line of fabrics.def; DAT_TEST_PARAMS gives IA parameters of its own,
  * whose provider is then the fabric's name unless DAT_TEST_FABRIC gives one, which need not be in

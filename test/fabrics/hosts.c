@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do two hosts, with nothing but a network between them, keep the promises? On a wire that loses
- * frames, on one that is cut in any state of a connection, with two wires, and with a peer that is
- * stopped.
+/* Two hosts with only a network between them keep the promises. On a wire that loses frames, on one
+ * that is cut in any state of a connection, with two wires, and with a peer that is stopped.
  *
  * Option: -v shows how much the wires carried. Needs root and /dev/net/tun, and is skipped without.
  */

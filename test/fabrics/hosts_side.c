@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do players on two hosts open, connect, transfer, and notice the end? */
+/* Players on two hosts: open, connect, transfer, and detect the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are two hosts and their wires made of namespaces and TAP interfaces? */
+/* Makes two hosts and their links of namespaces and TAP interfaces. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

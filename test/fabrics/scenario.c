@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do two processes that play a random scenario see the same events, whatever the fabric?
+/* Two processes that play a random scenario see the same events on every fabric.
  *
  * Prints a normalised log of each scenario, which test/fabrics/scenarios compares between fabrics.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do connections of a scenario end, and how do their endpoints begin anew? */
+/* Ends the connections of a scenario, and resets their endpoints. */
 #include <signal.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a seed become a list of steps? */
+/* Turns a seed into a list of steps. */
 #include <string.h>
 
 #include "scenario.h"

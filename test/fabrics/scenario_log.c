@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does what a side has seen become text that is equal over all fabrics? */
+/* Turns what a side has seen into text that is equal over all fabrics. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does each side do in a step? */
+/* What each side does in a step. */
 #include <string.h>
 
 #include "scenario_play.h"

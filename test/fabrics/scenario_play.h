@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the steps of a scenario share? */
+/* Declarations that the steps of a scenario share. */
 #ifndef SCENARIO_PLAY_H
 #define SCENARIO_PLAY_H
 

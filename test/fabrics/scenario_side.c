@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a side open what it needs, post, and wait for what a step brings? */
+/* Opens what a side needs, posts, and waits for the events of a step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

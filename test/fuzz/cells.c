@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does any sequence of cells bring the wire over RDM endpoints to touch memory that is not meant,
- * or to lose count of its buffers?
+/* No sequence of cells makes the transport over RDM endpoints touch other memory, or lose count of
+ * its buffers.
  *
  * The input is a list of steps: cells of the peer's, near enough to honest ones that they get past
  * the first checks, in any order; its offers and last messages; what our side does meanwhile

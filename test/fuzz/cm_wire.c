@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does any sequence of bytes, cut anywhere, bring the handshake's reader or parser to do wrong?
+/* No sequence of bytes, however divided, breaks the handshake's reader or parser.
  *
  * The first byte of the input says how the rest is cut (low 7 bits) and whether doorbell bytes may
  * precede a message (bit 7). Whatever comes: the reader never asks for more than it has room for or

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a fuzz target run where the compiler brings no fuzzer?
+/* Runs a fuzz target where the compiler has no fuzzer.
  *
  *   driver SECONDS DIRECTORY
  *

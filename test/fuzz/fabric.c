@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a fabric look to its user that has nothing behind it?
+/* A fabric with nothing below it.
  *
  * Receives wait until something is delivered to them by hand. Sends are over at the next look at
  * the completion queue. Nothing of what the fabric does with memory is done: the address

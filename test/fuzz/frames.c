@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does any sequence of frames bring the protocol to touch memory that is not meant, or to complete
- * what was not posted?
+/* No sequence of frames makes the protocol touch other memory, or complete what was not posted.
  *
  * The input is a list of steps: frames of the peer, in which every field may be anything, and what
  * the consumer does meanwhile (posts, opens and closes its region). The wire delivers the frames

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does a fuzz target offer? Named by libFuzzer. */
+/* The interface of a fuzz target, as libFuzzer names it. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a case report what it found, and how does it look at time and descriptors? */
+/* How a case reports failures, reads clocks and counts descriptors. */
 #include "harness_int.h"
 
 #include <dirent.h>

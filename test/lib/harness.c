@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are the registered cases chosen, run one by one in children, and counted? */
+/* Selects the registered cases, runs each in a child, and counts the results. */
 #include "harness_int.h"
 
 #include <CUnit/Basic.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does a test case use to check, to wait, to start threads and peer processes?
+/* What a test case uses: checks, waits, threads, peer processes.
  *
  * Cases register themselves (TEST); CUnit runs them. Each case runs in a forked child with a
  * time limit of its own, so that a crash or a hang costs one case. A failed check is reported

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the runner and the child of a case tell each other? */
+/* The interface between the runner and the child of a case. */
 #ifndef DT_HARNESS_INT_H
 #define DT_HARNESS_INT_H
 

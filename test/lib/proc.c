@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a case run threads and peer processes, and end without leaving any? */
+/* Threads and peer processes of a case; none survives it. */
 #include "harness_int.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does the harness notice what it should? Cases that must fail, and some that must not; self.sh
+/* The harness notices what it should. Cases that must fail, and some that must not; self.sh
  * compares what the runner says with what it has to say. */
 #include "harness.h"
 

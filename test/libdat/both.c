@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do both libdats live in one process, each with its own registry, IAs and version? */
+/* Both libdats in one process, each with its own registry, IAs and version. */
 #include "config.h"
 
 #include <dlfcn.h>

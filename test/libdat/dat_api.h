@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which API version is a test compiled for, and how are its results spelt? */
+/* The API version that a test is compiled for, and the results in it. */
 #ifndef TEST_DAT_API_H
 #define TEST_DAT_API_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do a test and the fake provider share? */
+/* Declarations that a test and the fake provider share. */
 #ifndef TEST_FAKE_H
 #define TEST_FAKE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a test get at the library under test, its registry file and the provider's notes? */
+/* Access to the library under test, its registry file and the provider's notes. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which names open without an entry of theirs: built-in, of dead hardware, caught by "*"? */
+/* Names that open without an entry: built-in, of dead hardware, caught by "*". */
 #include "config.h"
 
 #include <dlfcn.h>

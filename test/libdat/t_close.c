@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does dat_ia_close go through its steps, and does the IA table translate both ways? */
+/* The steps of dat_ia_close, and the IA table in both directions. */
 #include "config.h"
 
 #include <stdlib.h>

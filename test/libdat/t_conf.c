@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is dat.conf read by its lexical rules, cell by cell? */
+/* The lexical rules of dat.conf, cell by cell. */
 #include "config.h"
 
 #include <stdio.h>

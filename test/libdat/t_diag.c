@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is a failed open explained once, briefly, on standard error, and never while probing? */
+/* A failed open is explained once, briefly, on standard error, and never while probing. */
 #include "config.h"
 
 #include <stdio.h>

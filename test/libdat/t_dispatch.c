@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does each call reach its slot with its arguments, and refuse handles as its kind says? */
+/* Each call reaches its slot with its arguments, and refuses handles as its kind requires. */
 #include "config.h"
 
 #include <stdlib.h>

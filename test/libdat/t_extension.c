@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does dat_extension_op go through its cases in order? */
+/* The cases of dat_extension_op, in order. */
 #include "config.h"
 
 #include <stdlib.h>

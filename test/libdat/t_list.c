@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does dat_registry_list_providers answer as each cell of its table says? */
+/* The answers of dat_registry_list_providers, cell by cell of its table. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does dat_ia_openv check, load, look up and undo in the order of its contract? */
+/* dat_ia_openv checks, loads, looks up and undoes in the order of its contract. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do adding and removing providers answer as their tables say? */
+/* The answers when providers are added and removed. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does dat_registry_providers_related weigh the answers of both providers? */
+/* dat_registry_providers_related weighs the answers of both providers. */
 #include "config.h"
 
 #include <stdlib.h>

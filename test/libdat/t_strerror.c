@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does dat_strerror name every part of every value? */
+/* dat_strerror names every part of every value. */
 #include "config.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do concurrent opens, closes, lists and calls stay apart and balanced? */
+/* Concurrent opens, closes, lists and calls stay apart and balanced. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do calls return that are made wrongly? Prints one line for each: call, type, subtype.
+/* Results of incorrect calls. Prints one line for each: call, type, subtype.
  *
  * results.sh looks each of them up in the manual page of the call. A result is not judged here:
  * only calls that the rest depends on have to succeed.

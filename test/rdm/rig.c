@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are the other objects of prov_ofi/rdm played? */
+/* Stands in for the other objects of prov_ofi/rdm. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the cases about the connection manager play with?
+/* Common parts of the cases about the connection manager.
  *
  * The connection manager is linked alone; what it needs of the other objects of prov_ofi/rdm is
  * played by rig.c: an event queue that keeps events in a list, endpoints without data, and a wire

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the cases about the wire over shared memory play with?
+/* Common parts of the cases about the transport over shared memory.
  *
  * One adapter of ours (struct side), all objects of prov_ofi/rdm, connected with itself; and foes,
  * which shake hands as they should and then have the socket and the rings in their own hands.

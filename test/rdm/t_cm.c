@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do connections come about, and end, as those of a fabric that has them? */
+/* Connections are made, and end, as those of a fabric that has them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

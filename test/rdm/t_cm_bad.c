@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do strangers, and peers that misbehave, achieve? */
+/* What unknown and misbehaving peers achieve. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

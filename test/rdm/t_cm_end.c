@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is the end of a connection told once, in time, and not before everything has been taken? */
+/* The end of a connection is reported once, in time, and not before everything has been taken. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection messages of the layer above: is what is built what is parsed, and nothing else
- * believed? */
+/* Connection messages of the layer above: parsed as built, and nothing else accepted. */
 #include <errno.h>
 #include <string.h>
 

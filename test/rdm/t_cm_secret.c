@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is let in where a secret is wanted? */
+/* Which peers are admitted where a secret is required. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Are messages of the handshake built and checked to the letter? */
+/* Messages of the handshake are built and checked to the letter. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

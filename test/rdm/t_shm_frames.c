@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do frames achieve that no honest peer sends?
+/* Frames that no honest peer sends.
  *
  * Each foe has a connection of its own, and knows the key of a region. Around what it may touch are
  * bytes that must stay as they are, and a pair of ours that must not notice.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does the wire do with memory, and with words about it, that no honest peer offers? */
+/* Memory, and descriptions of it, that no honest peer offers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads whose data goes from memory to memory: is nothing read that has been taken back? */
+/* Reads from memory to memory take nothing that has been revoked. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When is a message complete that goes to a queue of several endpoints? */
+/* When a message is complete that goes to a queue of several endpoints. */
 #include <poll.h>
 #include <string.h>
 

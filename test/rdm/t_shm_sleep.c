@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* May one sleep while the peer makes no room, whatever it says of its rings? */
+/* When a consumer may sleep while the peer makes no room, whatever its rings show. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do frames arrive once, whole and in order; do windows hold; does the descriptor wake? */
+/* Frames arrive once, whole and in order; windows hold; the descriptor wakes. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>

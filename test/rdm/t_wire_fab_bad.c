@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does the wire do with offers and cells that no honest peer sends? */
+/* Offers and cells that no honest peer sends. */
 #include <string.h>
 
 #include "base/wire.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Are bulk cells used with leave only, and does nobody wait for the leave that others have? */
+/* Bulk cells are used within the credits granted, and no side waits for those of others. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is what was sent last at the peer before the sender has gone? */
+/* What was sent last reaches the peer before the sender has gone. */
 #include <string.h>
 
 #include "wire_fab_rig.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of a connection's cells when it ends? */
+/* The cells of a connection that ends. */
 #include <string.h>
 
 #include "wire_fab_rig.h"

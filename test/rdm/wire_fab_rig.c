@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do two sides of the wire meet in one process, without anything above them? */
+/* Two sides of the transport in one process, with nothing above them. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdio.h>

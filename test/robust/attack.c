@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do strangers send to a port? */
+/* What unknown hosts send to a port. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>

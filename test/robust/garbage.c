@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does a service point bear whatever strangers send to its port?
+/* A service point withstands whatever arrives at its port.
  *
  * While a stranger attacks, a client of ours goes on connecting, exchanging a message and
  * disconnecting, each time within a bound; the server's program never hears of the stranger, and

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does a process with a hundred idle connections use less than one percent of a processor,
- * whichever way it waits, also with messages that wait for a receive, and after some were read? How
- * often its threads wake tells the same of a quick processor and a slow one.
+/* A process with a hundred idle connections uses less than one percent of a processor, however it
+ * waits, also with messages that wait for a receive, and after some were read. How often its
+ * threads wake tells the same of a quick processor and a slow one.
  */
 #include <poll.h>
 #include <pthread.h>

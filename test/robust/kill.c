@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does the death or the silence of a peer, in any state of a connection, become exactly one
- * connection event and one completion for each operation, in time, and leave nothing behind?
+/* The death or the silence of a peer, in any state of a connection, becomes exactly one connection
+ * event and one completion for each operation, in time, and leaves nothing behind.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is each state of a connection reached in which a peer dies or hangs?
+/* Reaches each state of a connection in which a peer dies or hangs.
  *
  * The numbers of the victim's and the survivor's memory on the board are 1 and 0.
  */

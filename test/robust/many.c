@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do a thousand endpoints between two processes connect, transfer and disconnect all at once,
- * and at what price?
+/* A thousand endpoints between two processes connect, transfer and disconnect all at once; prints
+ * what that costs.
  *
  * Options: n=COUNT endpoints.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do a 1.2 program and a 2.0 program understand each other?
+/* A 1.2 program and a 2.0 program understand each other.
  *
  * Built twice, as mixed-12 and as mixed-20. mixed-20 is the driver; a player of the other version
  * is this program started again under the other name.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does one adapter serve more than 256 processes at once, each with an adapter of its own, whatever
- * becomes of them, and at what price?
+/* One adapter serves more than 256 processes at once, each with an adapter of its own, whatever
+ * happens to them; prints what that costs.
  *
  * One process listens; all others connect to it, and nobody goes on before all are connected. Then
  * each pair sends, writes and reads in both directions. Some clients are killed at the start of

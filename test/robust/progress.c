@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does a process that makes no DAT call still serve RDMA reads, and see RDMA writes in its memory,
- * in bounded time? Is a process that makes calls all the time left alone?
+/* A process that makes no DAT call still serves RDMA reads, and sees RDMA writes in its memory, in
+ * bounded time. A process that makes calls all the time is left alone.
  *
  * The memory of both sides is shared between the players, so the one who writes can look
  * whether the data has arrived.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a test of several processes started, watched and judged?
+/* Starts, watches and judges tests of several processes.
  *
  * A program runs in three layers. The watchdog writes a dat.conf that names the libraries of the
  * build tree, starts the program again with it in a process group of its own, and kills that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does a program that loads the library at run time keep its signal handlers, and can it unload
- * the library again without a thread left behind in unmapped code?
+/* A program that loads the library at run time keeps its signal handlers, and can unload it again
+ * without a thread left in unmapped code.
  */
 #include <dlfcn.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Do several threads with several endpoints each keep all promises while they connect, transfer,
- * disconnect and reset at random?
+/* Several threads with several endpoints each keep all promises while they connect, transfer,
+ * disconnect and reset at random.
  *
  * Options: seconds=N, threads=N (at most 8), seed=N, rdma=0 (messages only).
  */

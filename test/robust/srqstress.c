@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does one shared receive queue serve 64 endpoints and four posting threads, and account for every
- * buffer, while peers connect, send, disconnect and are killed at random?
+/* One shared receive queue serves 64 endpoints and four posting threads, and accounts for every
+ * buffer, while peers connect, send, disconnect and are killed at random.
  *
  * Options: seconds=N, messages=N (ends earlier when so many have been verified), seed=N,
  * kills=0 (nobody is killed).

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does the side with the shared receive queue expect, and does it get every buffer back? */
+/* The side with the shared receive queue: what it expects, and that every buffer comes back. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does a peer of the SRQ's endpoints send, and how does it end its connections? */
+/* A peer of the SRQ's endpoints: what it sends, and how it ends its connections. */
 #include <stdlib.h>
 #include <string.h>
 

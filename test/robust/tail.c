@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does everything arrive whose send had completed before the sender disconnected?
+/* Everything whose send completed before the sender disconnected arrives.
  *
  * The sender waits for the completion of each send and then ends the connection in some way; the
  * receiver, which has receives posted and is sometimes slow, must get all messages first.

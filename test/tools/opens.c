@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A DAT program of either API version: do these adapter names open, thread-safe or not?
+/* A DAT program of either API version: tells whether adapter names open, thread-safe or not.
  *
  * Prints what the registry lists, and for each name the address family of its adapter.
  */

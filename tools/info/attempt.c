@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does a name open, over what, and which of the many words about a failure tell the reason? */
+/* Tries to open a name: whether it opens, over what, and the words of a failure that tell the
+ * reason. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does an open IA say about itself? Compiled once per API version. */
+/* Reads the attributes of an open IA. Compiled once per API version. */
 #include "config.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why does a name not open? One step after the other, from the registry file to the fabric. */
+/* Explains why a name does not open. One step after the other, from the registry file to the
+ * fabric. */
 #include "config.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which registry belongs to which API version, and where is a name in it? */
+/* Finds a name in the registry of each API version. */
 #include "config.h"
 
 #include <string.h>

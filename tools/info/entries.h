@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does libdat's registry hold, in terms that both API versions share? */
+/* Entries of libdat's registry, in terms that both API versions share. */
 #ifndef INFO_ENTRIES_H
 #define INFO_ENTRIES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does libfabric find here, and what does our provider think of it? */
+/* What libfabric finds here, and what our provider makes of it. */
 #include "config.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which fabrics and network interfaces does this machine have, and which of them can be used? */
+/* Fabrics and network interfaces of this machine, and which of them can be used. */
 #ifndef INFO_FABRICS_H
 #define INFO_FABRICS_H
 

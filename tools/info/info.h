@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is dat_info asked to do? Each job returns 0 or, when something does not work, 1. */
+/* What dat_info is asked to do. Each job returns 0 or, when something does not work, 1. */
 #ifndef INFO_H
 #define INFO_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is JSON written, whatever bytes the texts consist of? */
+/* Writes JSON, whatever bytes the texts consist of. */
 #include <inttypes.h>
 #include <stdio.h>
 

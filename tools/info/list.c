@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which names are registered, where do they come from, and do they open? */
+/* Lists the registered names, their sources, and whether they open. */
 #include "config.h"
 
 #include <stdio.h>

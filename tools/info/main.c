@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_info: which adapters are there, do they open, and if not, why? */
+/* dat_info: which adapters there are, whether they open, and if not, why. */
 #include "config.h"
 
 #include <errno.h>

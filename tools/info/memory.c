@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What if there is no memory? */
+/* Allocation that ends the program when there is no memory. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

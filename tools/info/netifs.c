@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which network interfaces are there, and do they have addresses? */
+/* Network interfaces and their addresses. */
 #include "config.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a child process run, listened to, and ended in time? */
+/* Runs a child process, reads its output, and ends it in time. */
 #include "config.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What are all the attributes of an adapter? */
+/* Shows all attributes of an adapter. */
 #include "config.h"
 
 #include <stdio.h>

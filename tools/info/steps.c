@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are the steps of a diagnosis kept and shown? */
+/* Keeps and shows the steps of a diagnosis. */
 #include "config.h"
 
 #include <stdarg.h>

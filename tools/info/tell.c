@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a child process write its facts? */
+/* How a child process writes its facts. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>

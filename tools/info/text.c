@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where do long lines break? */
+/* Wraps long lines. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

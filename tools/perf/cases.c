@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which cases follow from a plan? Client and server come to the same list. */
+/* Derives the cases from a plan. Client and server come to the same list. */
 #include <stdlib.h>
 
 #include "perf.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is what arrives what was sent? Every byte follows from the number of its message. */
+/* Compares what arrives with what was sent. Every byte follows from the number of its message. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

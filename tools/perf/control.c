@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do client and server of different machines find each other and agree? */
+/* How client and server of different machines find each other and agree. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>

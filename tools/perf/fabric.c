@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are fabrics opened that no registry file needs to know, and why does one not open? */
+/* Opens fabrics without a registry file, and explains why one does not open. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are fabrics opened that no registry file needs to know? */
+/* Opens fabrics without a registry file. */
 #ifndef DAT_PERF_FABRIC_H
 #define DAT_PERF_FABRIC_H
 

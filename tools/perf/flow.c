@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are operations posted, receives kept up and messages exchanged, with patience? */
+/* Posts operations, keeps receives posted and exchanges messages, with time limits. */
 #include <errno.h>
 #include <poll.h>
 

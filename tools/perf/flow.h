@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Of which steps are all patterns made? */
+/* The steps that all patterns are made of. */
 #ifndef DAT_PERF_FLOW_H
 #define DAT_PERF_FLOW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does dat_perf --help say? */
+/* The text of dat_perf --help. */
 #include "perf.h"
 
 const char perf_help[] =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In which order do two processes play ping-pong, by messages and by writes that are polled for? */
+/* Ping-pong between two processes, by messages and by writes that are polled for. */
 #include <errno.h>
 #include <stdlib.h>
 

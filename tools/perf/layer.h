@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which operations must DAT and raw libfabric offer so that one pattern runs on both? */
+/* Operations that DAT and raw libfabric both offer, so that one pattern runs on both. */
 #ifndef DAT_PERF_LAYER_H
 #define DAT_PERF_LAYER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_perf: how fast is a DAT fabric, and what does DAT cost above libfabric? */
+/* dat_perf: the speed of a DAT fabric, and what DAT costs above libfabric. */
 #include <stdlib.h>
 
 #include "perf.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is the memory of endpoints laid out, and which buffer is whose? */
+/* The layout of the endpoints' memory: which buffer belongs to which endpoint. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does the command line ask for? */
+/* Parses the command line. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

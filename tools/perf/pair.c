@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are all fabrics measured, by two processes here or with a server elsewhere? */
+/* Measures all fabrics, by two processes here or with a server elsewhere. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>

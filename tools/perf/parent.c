@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a parent notice that a measuring process has died, hangs or takes too long? */
+/* How a parent notices that a measuring process has died, hangs or takes too long. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

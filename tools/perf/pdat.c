@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which DAT objects does a measurement need, and how do they come and go? */
+/* The DAT objects of a measurement. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the DAT side's connection part and data part share? */
+/* Declarations that the DAT side's connection part and data part share. */
 #ifndef DAT_PERF_PDAT_H
 #define DAT_PERF_PDAT_H
 

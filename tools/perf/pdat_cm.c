@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do DAT endpoints connect and disconnect? */
+/* Connects and disconnects DAT endpoints. */
 #include <errno.h>
 #include <string.h>
 

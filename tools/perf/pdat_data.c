@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does the DAT side post and complete? As any DAT program would. */
+/* Posts and completes on the DAT side. As any DAT program would. */
 #include <errno.h>
 
 #include "pdat.h"

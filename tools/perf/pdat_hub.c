@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which queues and which memory do the endpoints of a measurement share, and what has each? */
+/* Queues and memory that the endpoints of a measurement share, and those of each. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is measured, and in which words do the parts of dat_perf speak of it? */
+/* What is measured, in the terms that the parts of dat_perf share. */
 #ifndef DAT_PERF_H
 #define DAT_PERF_H
 

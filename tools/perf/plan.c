@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does the client tell the server what to measure, and what does the server put up with? */
+/* The plan that the client sends to the server, and the server's checks of it. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do the figures become a picture? gnuplot draws it. */
+/* Draws the figures, with gnuplot. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

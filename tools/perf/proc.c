@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are processes started and pinned, and how do they exchange a few bytes safely? */
+/* Starts and pins processes, which exchange a few bytes safely. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>

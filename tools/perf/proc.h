@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do the processes of a run talk, watch each other and report errors? */
+/* How the processes of a run communicate, watch each other and report errors. */
 #ifndef DAT_PERF_PROC_H
 #define DAT_PERF_PROC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does somebody see who sits and waits? */
+/* Progress shown to a user who waits. */
 #include <unistd.h>
 
 #include "report.h"

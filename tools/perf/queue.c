@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What would two processes of one host need at least? Cells in shared memory, and nothing else.
+/* The least that a message between two processes of one host costs. Cells in shared memory, and
+ * nothing else.
  *
  * A cell has a mark, which is its position plus one, and room for a small message. Who receives
  * makes the memory, and tells the peer, out of the same parent, where in /proc to find it.

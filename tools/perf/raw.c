@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which libfabric objects does the raw twin need, and how do they come and go? */
+/* The libfabric objects of the raw twin. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

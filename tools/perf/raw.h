@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the raw twin's connection part and data part share? */
+/* Declarations that the raw twin's connection part and data part share. */
 #ifndef DAT_PERF_RAW_H
 #define DAT_PERF_RAW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do the raw twin's endpoints find each other, with libfabric's own connections? */
+/* Connects the raw twin's endpoints by libfabric's own connections. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does the raw twin post and complete? This is what DAT is compared with. */
+/* Posts and completes on the raw twin. This is what DAT is compared with. */
 #include <errno.h>
 #include <poll.h>
 

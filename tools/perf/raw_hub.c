@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which queues, receives and memory do the raw twin's endpoints share, and what has each? */
+/* Queues, receives and memory that the raw twin's endpoints share, and those of each. */
 #include <stdlib.h>
 
 #include "proc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which figures belong into one row, and in which form is the report written? */
+/* Which figures belong into one row, and the form of the report. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do figures reach the reader? */
+/* How figures reach the reader. */
 #ifndef DAT_PERF_REPORT_H
 #define DAT_PERF_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do the figures look as JSON and CSV, for programs? */
+/* The figures as JSON and CSV, for programs. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>

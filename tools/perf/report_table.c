@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do the figures look as tables for readers, ours and those of OSU's form? */
+/* The figures as tables for readers, in our form and that of OSU's programs. */
 #include <math.h>
 #include <string.h>
 

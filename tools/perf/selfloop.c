@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does one operation cost when a single thread is both ends of a connection? */
+/* The cost of one operation when a single thread is both ends of a connection. */
 #include <limits.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does a server measure with one client after the other? */
+/* A server, which measures with one client after the other. */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In which steps do two processes come to their connections, and part again? */
+/* The steps in which two processes connect, and disconnect. */
 #include <errno.h>
 
 #include "proc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connected endpoints together with all that they need: how are they had? */
+/* Connected endpoints together with all that they need. */
 #ifndef DAT_PERF_SESSION_H
 #define DAT_PERF_SESSION_H
 

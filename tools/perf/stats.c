@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do samples become figures, and rounds become one figure? */
+/* Turns samples into figures, and rounds into one figure. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

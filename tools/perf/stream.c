@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How is a window of operations kept filled, one way and both ways at once? */
+/* Keeps a window of operations filled, one way and both ways at once. */
 #include "flow.h"
 #include "proc.h"
 

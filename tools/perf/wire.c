@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How do addresses and memory keys travel between processes, perhaps of different machines? */
+/* How addresses and memory keys travel between processes, perhaps of different machines. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>

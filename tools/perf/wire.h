@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do two processes tell each other beside the fabric, and how does it look on the wire? */
+/* What two processes exchange outside the fabric, and its form on the network. */
 #ifndef DAT_PERF_WIRE_H
 #define DAT_PERF_WIRE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are the arguments of options read? */
+/* Parses the arguments of options. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are the arguments of options read? All end the program when they are wrong. */
+/* Parses the arguments of options. All end the program when they are wrong. */
 #ifndef DAT_PERF_WORDS_H
 #define DAT_PERF_WORDS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In which order does a process measure all cases, rounds and kinds? */
+/* The order in which a process measures all cases, rounds and kinds. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does a measuring process do, and how is it watched? */
+/* What a measuring process does, and how it is watched. */
 #ifndef DAT_PERF_WORKER_H
 #define DAT_PERF_WORKER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does a program say the same over two fabrics, apart from what differs in every run? */
+/* Compares what a program printed over two fabrics, except for what differs in every run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

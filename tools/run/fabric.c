@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which fabrics are there, by which names and parameters? */
+/* The fabrics, their names and parameters. */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Did a program succeed, by its end and by its words? */
+/* Decides whether a program succeeded, by its exit status and its output. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

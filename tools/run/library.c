@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where are libdat and the provider that belong to this program? */
+/* Finds the libdat and the provider that belong to this program. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

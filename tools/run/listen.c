@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* On which ports do the processes of a trial listen? TCP's, and those of service points between
- * processes of one host, which are unix sockets with the port at the end of their name. */
+/* Finds the ports that the processes of a trial listen on. TCP's, and those of service points
+ * between processes of one host, which are unix sockets with the port at the end of their name. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is written for machines: JSON, and the XML of JUnit? */
+/* Output for machines: JSON, and JUnit's XML. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_run: does a DAT program work over each of these fabrics? */
+/* dat_run: tells whether a DAT program works over each of these fabrics. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>

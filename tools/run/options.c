@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What does the command line of dat_run ask for? */
+/* Parses the command line of dat_run. */
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What registry and environment does a command get, so that every IA name leads to the fabric? */
+/* The registry and environment of a command, in which every IA name leads to the fabric. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does a fabric exist on this machine? Opening an adapter over it tells. */
+/* Tells whether a fabric exists on this machine. Opening an adapter over it tells. */
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>

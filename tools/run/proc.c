@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are processes started, watched and ended, with everything they started themselves? */
+/* Starts, watches and ends processes, with everything that they started. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are processes started, watched and ended, with everything they started themselves?
+/* Starts, watches and ends processes, with everything that they started.
  *
  * dat_run is the reaper of all that its children leave behind, and runs one trial at a time: all
  * its descendants belong to that trial.

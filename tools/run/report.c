@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is printed for people, and for harnesses that read TAP? */
+/* Output for people, and for harnesses that read TAP. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

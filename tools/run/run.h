@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the parts of dat_run tell each other? */
+/* Declarations that the parts of dat_run share. */
 #ifndef RUN_H
 #define RUN_H
 

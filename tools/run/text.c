@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are the output files of programs read and shown? */
+/* Reads and shows the output files of programs. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>

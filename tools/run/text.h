@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How are the output files of programs read and shown? */
+/* Reads and shows the output files of programs. */
 #ifndef RUN_TEXT_H
 #define RUN_TEXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How does one run of a command over one fabric go, from its server's start to the verdict? */
+/* One run of a command over one fabric, from its server's start to the verdict. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
