@@ -19,7 +19,7 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
 	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 				  .iov_count = dto->iov_count, .rma_iov = &target,
-				  .rma_iov_count = 1, .context = dto };
+				  .rma_iov_count = 1, .context = &dto->ctx };
 
 	if (dto->kind == DOFI_READ)
 		return dto->iov_count > ep->obj.ia->fab.reads_iov

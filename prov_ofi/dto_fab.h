@@ -11,7 +11,7 @@ static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 {
 	/* Without segments libfabric (verbs) must not be shown any descriptors. */
 	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
-			      .iov_count = dto->iov_count, .context = dto };
+			      .iov_count = dto->iov_count, .context = &dto->ctx };
 
 	return msg;
 }
@@ -49,7 +49,7 @@ dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 
 	if (single && !ep->worded)
 		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
-			       FI_ADDR_UNSPEC, dto);
+			       FI_ADDR_UNSPEC, &dto->ctx);
 	if (ep->worded)
 		return dofi_fab_recv_worded(ep, fid, dto);
 	msg = dofi_fab_msg(dto);
@@ -64,7 +64,7 @@ dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 
 	if (single && !data && !ep->worded)
 		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
-			       FI_ADDR_UNSPEC, dto);
+			       FI_ADDR_UNSPEC, &dto->ctx);
 	if (ep->worded)
 		return dofi_fab_send_worded(ep, fid, dto, data);
 	msg = dofi_fab_msg(dto);
@@ -86,9 +86,9 @@ dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 		return dofi_fab_rdma_msg(ep, fid, dto);
 	if (kind == DOFI_READ)
 		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
-			       dto->remote_key, dto);
+			       dto->remote_key, &dto->ctx);
 	return fi_write(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
-			dto->remote_key, dto);
+			dto->remote_key, &dto->ctx);
 }
 
 /* The operations of the InfiniBand extension (ext_fab.c). */

@@ -50,6 +50,8 @@ enum dofi_dto_state {
 #define DOFI_IOV_MAX 4
 
 struct dofi_dto {
+	struct fi_context2 ctx;		/* first: the operation's context, which its endpoint uses
+					 * (rdm/cq.c) */
 	struct dofi_ep *ep;
 	DAT_DTO_COOKIE cookie;
 	_Atomic uint8_t state;
@@ -83,11 +85,13 @@ struct dofi_dto {
 	struct dofi_pz *pz;		/* of the segments; NULL without any */
 	void *desc[DOFI_IOV_MAX];	/* before iov: the first of both share a line mostly */
 	struct iovec iov[DOFI_IOV_MAX];
-	uint64_t pad[2];		/* to three cache lines */
+	uint64_t pad[2];
 };
 
-_Static_assert(sizeof(void *) < 8 || sizeof(struct dofi_dto) == 192,
-	       "an operation takes whole cache lines");
+/* Every post and completion looks for a place in a queue of them: that is a shift. (Where pointers
+ * have 32 bits it is a multiplication; nothing else depends on the size.) */
+_Static_assert(sizeof(void *) < 8 || sizeof(struct dofi_dto) == 256,
+	       "the size of an operation is a power of two");
 
 static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 {

@@ -19,7 +19,7 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
 	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 				  .iov_count = dto->iov_count, .rma_iov = &target,
-				  .rma_iov_count = 1, .context = dto,
+				  .rma_iov_count = 1, .context = &dto->ctx,
 				  .data = data_of(ep, dto) };
 
 	return fi_writemsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
@@ -35,7 +35,7 @@ ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 	struct fi_msg_atomic msg = { .msg_iov = &operand, .desc = dto->desc, .iov_count = 1,
 				     .rma_iov = &target, .rma_iov_count = 1,
 				     .datatype = FI_UINT64, .op = swap ? FI_CSWAP : FI_SUM,
-				     .context = dto };
+				     .context = &dto->ctx };
 
 	/* libfabric's verbs took the pointers themselves for the values until 2.2. */
 	if (ep->obj.ia->fab.atomic_values) {

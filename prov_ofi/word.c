@@ -92,7 +92,7 @@ ssize_t dofi_word_send(struct fid_ep *fid, const struct dofi_words *w, size_t sl
 	if (w->stride > 1 && dto->length <= DOFI_WORD_COPY) {
 		gather((char *)(word + 1), dto);
 		return fi_send(fid, word, DOFI_WORD_BYTES + dto->length, fi_mr_desc(w->mr),
-			       FI_ADDR_UNSPEC, dto);
+			       FI_ADDR_UNSPEC, &dto->ctx);
 	}
 	lengthen(&l, w, slot, dto);
 	return fi_sendmsg(fid, &l.msg, FI_COMPLETION);
@@ -105,7 +105,7 @@ ssize_t dofi_word_recv(struct fid_ep *fid, const struct dofi_words *w, size_t sl
 
 	if (dofi_word_lands(w, dto))
 		return fi_recv(fid, word_at(w, slot), DOFI_WORD_BYTES + dto->length,
-			       fi_mr_desc(w->mr), FI_ADDR_UNSPEC, dto);
+			       fi_mr_desc(w->mr), FI_ADDR_UNSPEC, &dto->ctx);
 	lengthen(&l, w, slot, dto);
 	return fi_recvmsg(fid, &l.msg, FI_COMPLETION);
 }
