@@ -149,7 +149,7 @@ EACH DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
 	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.row->device &&
 	    !ep->obj.ia->fab.worded)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	/* Nor do an SRQ's tag and immediate data both fit there beside a write (tag.h). */
+	/* A device's write has no room for both an SRQ's connection id and immediate data (tag.h). */
 	if (o->kind == DOFI_WRITE_IMMED && ep->peer_tag && ep->obj.ia->fab.row->device)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!flags_ok(ep, o->kind, o->flags))

@@ -358,8 +358,9 @@ void pair_sock_close_strays(const struct pair_listener *l);
 unsigned int pair_sock_end_strays(const struct pair_listener *l);
 /* QUIRK libfabric<1.18 tcp: the signal of a completion queue is a member of the epoll set that each
  * look reads, and a look clears it: two system calls for each completion, before it is read. Takes
- * it out of the set of a new queue. It is then given once and stays until fi_trywait clears it, as
- * in later versions; who sleeps on cq_fd sleeps on it as well. Returns it, or -1: not found. */
+ * it out of the set of a new queue. It is then set once and stays until fi_trywait clears it, as in
+ * later versions; a consumer that blocks on cq_fd has to block on it as well. Returns it, or -1: not
+ * found. */
 int pair_sock_take_signal(int cq_fd);
 
 /* pair_send.c */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One adapter serves local and remote peers at once, each over the right transport. One EVD for
  * everything, one SRQ and one region of a hub are used by a peer in its network namespace, over
- * shared memory, and by one in another, over the network; each is killed beside the other. Then, on
- * one host: what programs with one of the two wires alone, and with another fabric, are to such an
- * adapter.
+ * shared memory, and by one in another, over the network; each is killed while the other works.
+ * Then, on one host: what programs with one of the two wires alone, and with another fabric, are to
+ * such an adapter.
  *
  * The first cases need root and /dev/net/tun, and are skipped without.
  */
