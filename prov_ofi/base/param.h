@@ -10,53 +10,51 @@
 #include <stdbool.h>
 
 #define DOFI_NUMBERS(X) \
-	X(LOG, 0, 4, 1, "log level on stderr: 0 nothing, 1 errors, 2 warnings (refused peers, " \
-	  "lost links), 3 information, 4 everything") \
-	X(SPIN_US, 0, 10000, 40, "longest time, in microseconds, that a wait polls before it " \
-	  "sleeps; 0 sleeps at once") \
-	X(LINGER_MS, 0, 60000, 2000, "longest time, in milliseconds, that a disconnected fabric " \
-	  "endpoint is kept open until the peer has read everything") \
-	X(GRACE_MS, 10, 60000, 1000, "time, in milliseconds, that a message from a peer which " \
-	  "has gone may wait for a receive to be posted") \
-	X(DRAIN_MS, 1, 3600000, 30000, "longest time, in milliseconds, that a graceful " \
+	X(LOG, 0, 4, 1, "log level on stderr: 0 nothing, 1 errors, 2 warnings (rejected peers, " \
+	  "lost connections), 3 information, 4 everything") \
+	X(SPIN_US, 0, 10000, 40, "maximum time, in microseconds, that a wait polls before it " \
+	  "sleeps; 0: do not poll") \
+	X(LINGER_MS, 0, 60000, 2000, "maximum time, in milliseconds, that a disconnected " \
+	  "connection is kept open until the peer has read everything") \
+	X(GRACE_MS, 10, 60000, 1000, "time, in milliseconds, that a message of a peer which has " \
+	  "ended the connection waits for a receive to be posted") \
+	X(DRAIN_MS, 1, 3600000, 30000, "maximum time, in milliseconds, that a graceful " \
 	  "disconnect waits for outstanding requests") \
-	X(CONNECT_GRACE_MS, 0, 60000, 200, "how long, in milliseconds, a connect whose peer has " \
-	  "no listener yet is tried again, within the time limit of the call; 0: one attempt") \
-	X(ACCEPT_MS, 100, 3600000, 10000, "longest time, in milliseconds, between accepting a " \
-	  "connection request and the connection being up") \
-	X(KEEPALIVE_S, 0, 7200, 15, "seconds of silence after which a TCP peer is probed; it is " \
-	  "given up after as long again without an answer; 0 never probes") \
-	X(CELL_KIB, 0, 64, 0, "size, in KiB, of the messages in which connections travel on " \
-	  "fabrics that have none; the smaller of both sides counts; 0: 32 where the fabric " \
-	  "copies so much at once, else 16") \
-	X(CELL_WINDOW, 2, 64, 8, "how many of these messages a connection may have under way in " \
-	  "each of its two channels") \
-	X(BULK_KIB, 0, 4096, 256, "size, in KiB, of the messages in which long requests and " \
-	  "answers travel there; the smaller of both sides counts; 0, or less than two cells: " \
-	  "none") \
-	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a stranger that " \
-	  "connects to a service point and says nothing is thrown out") \
-	X(STALL_MS, 100, 3600000, 60000, "time, in milliseconds, after which a connection ends on " \
-	  "which nothing moves though something is posted, if the peer runs and tells that data " \
-	  "was lost (fabrics with RDM endpoints)") \
-	X(SHM_RING_KIB, 4, 65536, 128, \
-	  "shm: KiB of each of the four rings of a connection, made a " \
-	  "power of two; the side that connects decides") \
-	X(SHM_PULL_KIB, 0, 1048576, 8, \
-	  "shm: messages, writes and reads of so many KiB are taken by the receiver out of the " \
-	  "memory where they are, where the kernel allows that and is quick " \
-	  "at it; 0 never")
+	X(CONNECT_GRACE_MS, 0, 60000, 200, "time, in milliseconds, during which a connection " \
+	  "attempt is repeated while the peer has no listener, within the timeout of the call; " \
+	  "0: one attempt") \
+	X(ACCEPT_MS, 100, 3600000, 10000, "maximum time, in milliseconds, between accepting a " \
+	  "connection request and the established connection") \
+	X(KEEPALIVE_S, 0, 7200, 15, "idle time, in seconds, after which a TCP peer is probed; if " \
+	  "it does not answer for the same time, the connection ends; 0: never probe") \
+	X(CELL_KIB, 0, 64, 0, "size, in KiB, of the packets on fabrics with RDM endpoints; the " \
+	  "smaller value of the two sides applies; 0: 32 if the fabric sends messages of this " \
+	  "size eagerly, else 16") \
+	X(CELL_WINDOW, 2, 64, 8, "maximum number of packets in flight in each of the two channels " \
+	  "of a connection") \
+	X(BULK_KIB, 0, 4096, 256, "size, in KiB, of the large packets for long transfers there; " \
+	  "the smaller value of the two sides applies; 0, or less than two packets: none") \
+	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a half-open " \
+	  "connection to a service point, which has not sent a request, is closed") \
+	X(STALL_MS, 100, 3600000, 60000, "time, in milliseconds, after which a connection that " \
+	  "makes no progress ends, although operations are outstanding, if the peer is running " \
+	  "and confirms that data was lost (fabrics with RDM endpoints)") \
+	X(SHM_RING_KIB, 4, 65536, 128, "shm: size, in KiB, of each of the four rings of a " \
+	  "connection, rounded down to a power of two; the active side determines it") \
+	X(SHM_PULL_KIB, 0, 1048576, 8, "shm: minimum size, in KiB, of messages, writes and reads " \
+	  "that the receiver copies directly from the memory of the other process, where the " \
+	  "kernel allows that and is fast; 0: never")
 
 #define DOFI_STRINGS(X) \
-	X(PROVIDER, "fabric to use, whatever the registry entry says: tcp, shm, verbs, rxm, ...") \
-	X(DOMAIN, "network interface, IP address or RDMA device to use, whatever the registry " \
-	  "entry says") \
-	X(LOG_FILE, "file to which log lines are appended instead of stderr; %p in its name " \
-	  "becomes the process id") \
-	X(CM_SECRET_FILE, "file with a secret that a peer must know to be connected with; " \
-	  "nobody but its owner and group may have access to it") \
-	X(TRACE, "1: tell every call with its arguments, result and time on stderr; or a file " \
-	  "to which that is appended (%p: the process id)")
+	X(PROVIDER, "fabric to use, overrides the registry entry: tcp, shm, verbs, rxm, ...") \
+	X(DOMAIN, "network interface, IP address or RDMA device to use, overrides the registry " \
+	  "entry") \
+	X(LOG_FILE, "file to which log messages are appended instead of stderr; %p in its name " \
+	  "is replaced by the process ID") \
+	X(CM_SECRET_FILE, "file with a secret that both ends of a connection must have; only its " \
+	  "owner and group may have access to it") \
+	X(TRACE, "1: print every call with its arguments, result and duration on stderr; or a " \
+	  "file to which this is appended (%p: the process ID)")
 
 enum dofi_number {
 #define X(name, lo, hi, def, text) DOFI_NUM_##name,
