@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the larger examples share: opening, registering, listening, connecting, failing. */
+/* Functions that the larger examples share: open, register, listen, connect, fail. */
 #ifndef EXAMPLES_COMMON_H
 #define EXAMPLES_COMMON_H
 
@@ -28,7 +28,7 @@ struct ex_mem {
 	DAT_RMR_CONTEXT remote_key;	/* for the peer */
 };
 
-/* What the command line says: [-a ADAPTER] [-n COUNT] [-s SIZE] [ADDRESS QUALIFIER] */
+/* Command line: [-a ADAPTER] [-n COUNT] [-s SIZE] [ADDRESS QUALIFIER] */
 struct ex_args {
 	char *adapter;
 	unsigned int count;
@@ -92,7 +92,7 @@ static inline void ex_open(struct ex *ex, char *adapter)
 	ex_check(dat_pz_create(ex->ia, &ex->pz), "dat_pz_create");
 }
 
-/* Takes everything with it that was created in this instance. */
+/* An abrupt close destroys everything that was created in this instance. */
 static inline void ex_close(struct ex *ex)
 {
 	ex_check(dat_ia_close(ex->ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
@@ -136,7 +136,7 @@ static inline DAT_LMR_TRIPLET ex_segment(const struct ex_mem *mem, size_t offset
 	return segment;
 }
 
-/* Listens on a free qualifier and says where: clients are started with these two words. */
+/* Listens on a free qualifier and prints address and qualifier, the arguments of a client. */
 static inline DAT_PSP_HANDLE ex_listen(struct ex *ex, DAT_EVD_HANDLE evd)
 {
 	char text[NI_MAXHOST];
@@ -170,7 +170,7 @@ static inline void ex_connect(DAT_EP_HANDLE ep, const struct ex_args *args, void
 	freeaddrinfo(server);
 }
 
-/* Stops at an event of another kind, and at an operation that failed. */
+/* Exits at an event of another type or a failed operation. */
 static inline void ex_judge(const DAT_EVENT *event, DAT_EVENT_NUMBER number)
 {
 	if (event->event_number != number)
@@ -217,7 +217,7 @@ static inline void ex_recv(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET segment, DAT_UINT64
 		 "dat_ep_post_recv");
 }
 
-/* The client of the two servers that send back what they get. */
+/* The client of the two echo servers. */
 static inline void ex_echo_client(struct ex *ex, const struct ex_args *args)
 {
 	DAT_EVD_HANDLE conn = ex_evd(ex, DAT_EVD_CONNECTION_FLAG, DAT_HANDLE_NULL);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Serves DAT connections from a program's own event loop.
  *
- * event_loop [-a ADAPTER] [-n CLIENTS] [-s SIZE]                      the server: sends back what
- *                                       it gets, and ends when so many clients have come and gone
+ * event_loop [-a ADAPTER] [-n CLIENTS] [-s SIZE]                      the server: echoes messages,
+ *                                       and exits after CLIENTS clients have disconnected
  * event_loop [-a ADAPTER] [-n MESSAGES] [-s SIZE] ADDRESS QUALIFIER   a client
  *
- * A notification object with a file descriptor stands for all event dispatchers. When poll(2) says
- * that it is readable, its trigger is taken first and then every dispatcher emptied: what arrives
+ * One CNO with a file descriptor serves all EVDs. When poll(2) reports that it is readable, the
+ * program takes the trigger first and then dequeues the events of every EVD: an event that arrives
  * meanwhile makes the descriptor readable again.
  */
 #include <poll.h>
@@ -88,14 +88,14 @@ static void lose_client(struct server *srv, DAT_EP_HANDLE ep)
 	srv->clients_left--;
 }
 
-/* A message goes back from the buffer that it came into; then the buffer waits for the next. */
+/* Sends a message back from its receive buffer, which is then posted again. */
 static void completed(const struct server *srv, const DAT_DTO_COMPLETION_EVENT_DATA *d)
 {
 	struct slot *slot = d->user_cookie.as_ptr;
 	size_t len = srv->size;
 
 	if (d->status != DAT_DTO_SUCCESS)
-		return;		/* the end of the connection follows, and tells enough */
+		return;		/* the event that ends the connection follows */
 	if (!slot->sending)
 		len = d->transfered_length;
 	slot->sending = !slot->sending;

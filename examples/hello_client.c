@@ -17,7 +17,7 @@ static void check(DAT_RETURN ret, const char *what)
 	exit(1);
 }
 
-/* Takes the next event, which has to be the expected one. */
+/* Waits for the next event and checks that it is the expected one. */
 static void expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event;
@@ -68,10 +68,10 @@ int main(int argc, char **argv)
 			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect");
 	freeaddrinfo(server);
 	expect(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-	/* The buffer is there before the message goes out that will be answered. */
+	/* Post the receive for the answer before sending the request. */
 	check(dat_ep_post_recv(ep, 1, &in, cookie, DAT_COMPLETION_DEFAULT_FLAG),
 	      "dat_ep_post_recv");
-	/* Its completion is not asked for: the answer tells more. */
+	/* The completion is suppressed: the answer implies that the message has arrived. */
 	check(dat_ep_post_send(ep, 1, &out, cookie, DAT_COMPLETION_SUPPRESS_FLAG),
 	      "dat_ep_post_send");
 	expect(evd, DAT_DTO_COMPLETION_EVENT);

@@ -17,7 +17,7 @@ static void check(DAT_RETURN ret, const char *what)
 	exit(1);
 }
 
-/* Takes the next event, which has to be the expected one. */
+/* Waits for the next event and checks that it is the expected one. */
 static DAT_EVENT expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
 {
 	DAT_EVENT event;
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 
 	check(dat_ia_open(argc > 1 ? argv[1] : "ofi", 8, &async, &ia), "dat_ia_open");
 	check(dat_pz_create(ia, &pz), "dat_pz_create");
-	/* One queue for everything; the connection is reported before the first message. */
+	/* One EVD for all events; the connection is reported before the first message. */
 	check(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG |
 			     DAT_EVD_DTO_FLAG, &evd), "dat_evd_create");
 	region.for_va = text;
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	check(dat_ep_create(ia, pz, evd, evd, evd, NULL, &ep), "dat_ep_create");
 	tell_address(ia, qual);
 
-	/* The buffer is there before the first message can be. */
+	/* Post the receive before the peer can send its first message. */
 	segment.virtual_address = (DAT_VADDR)(uintptr_t)text;
 	segment.segment_length = sizeof(text);
 	check(dat_ep_post_recv(ep, 1, &segment, cookie, DAT_COMPLETION_DEFAULT_FLAG),
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 	      "dat_ep_post_send");
 	expect(evd, DAT_DTO_COMPLETION_EVENT);
 	expect(evd, DAT_CONNECTION_EVENT_DISCONNECTED);
-	/* Takes everything with it that was created above. */
+	/* An abrupt close destroys everything that was created above. */
 	check(dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), "dat_ia_close");
 	return 0;
 }

@@ -22,7 +22,7 @@ static double now_us(void)
 	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
 }
 
-/* Looks for the next completion again and again: the fastest way, and the busiest. */
+/* Polls for the next completion: lowest latency, but keeps a processor busy. */
 static void poll_for(DAT_EVD_HANDLE evd)
 {
 	double give_up = now_us() + EX_PATIENCE;
@@ -36,7 +36,7 @@ static void poll_for(DAT_EVD_HANDLE evd)
 	ex_judge(&event, DAT_DTO_COMPLETION_EVENT);
 }
 
-/* The next receive is posted before the message goes out that the peer will answer. */
+/* Post the next receive before sending the message that the peer will answer. */
 static void ping(struct side *s)
 {
 	ex_send(s->ep, s->to_send, 0);

@@ -4,9 +4,10 @@
  * rdma_write [-a ADAPTER] [-n COUNT] [-s SIZE]                      the server
  * rdma_write [-a ADAPTER] [-n COUNT] [-s SIZE] ADDRESS QUALIFIER    the client
  *
- * Each side tells the other in the private data of the connection where it may write. A round
- * fills the buffer and ends with its number: the last bytes of a write appear last, so whoever sees
- * the number has all of it. No receive is posted, and nobody calls DAT to find out.
+ * Each side sends the address and key of its buffer in the private data of the connection. A round
+ * fills the buffer and ends with its number: the last bytes of a write become visible last, so a
+ * side that sees the number has received all of the data. No receive is posted, and no DAT call is
+ * needed to detect the data.
  */
 #include <endian.h>
 #include <sched.h>
@@ -17,7 +18,7 @@
 
 #define SPINS 2000
 
-/* Where the peer may write; numbers in big-endian order. */
+/* The memory that the peer may write to; numbers in big-endian order. */
 struct where {
 	uint64_t address;
 	uint32_t length;
@@ -96,7 +97,7 @@ static void write_round(struct side *s, uint32_t round)
 					DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_rdma_write");
 }
 
-/* The number at the end of the buffer, read anew each time. */
+/* The number at the end of the buffer, which the peer writes: loaded from memory each time. */
 static uint32_t seen(const struct side *s)
 {
 	return __atomic_load_n((uint32_t *)(void *)(s->to.p + s->size - sizeof(uint32_t)),
@@ -110,7 +111,7 @@ static void watch_for(const struct side *s, uint32_t round)
 	for (unsigned long spins = 1; seen(s) != round; spins++) {
 		if (spins % SPINS)
 			continue;
-		/* The machine may have fewer processors than there are players. */
+		/* The machine may have fewer processors than polling processes. */
 		sched_yield();
 		if (time(NULL) > give_up)
 			ex_die("round %u did not arrive", round);

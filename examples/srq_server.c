@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A server whose connections share one pool of receive buffers.
  *
- * srq_server [-a ADAPTER] [-n CLIENTS] [-s SIZE]                      the server: sends back what
- *                                       it gets, and ends when so many clients have come and gone
+ * srq_server [-a ADAPTER] [-n CLIENTS] [-s SIZE]                      the server: echoes messages,
+ *                                       and exits after CLIENTS clients have disconnected
  * srq_server [-a ADAPTER] [-n MESSAGES] [-s SIZE] ADDRESS QUALIFIER   a client
  *
  * Buffers belong to the shared receive queue until a message arrives on any connection. The
@@ -74,7 +74,7 @@ static void completed(struct server *srv, const DAT_DTO_COMPLETION_EVENT_DATA *d
 {
 	DAT_UINT64 number = d->user_cookie.as_64;
 
-	/* Whatever became of it, a buffer that is not being sent goes back to the queue. */
+	/* A buffer that is not being sent returns to the SRQ, whatever the status. */
 	if (d->operation == DAT_DTO_RECEIVE && d->status == DAT_DTO_SUCCESS)
 		ex_send(d->ep_handle,
 			ex_segment(&srv->mem, number * srv->size, d->transfered_length), number);
@@ -109,7 +109,7 @@ static void serve(struct ex *ex, const struct ex_args *args)
 	DAT_COUNT more;
 	DAT_RETURN ret;
 
-	/* One queue for all: requests, connections and completions, as they come. */
+	/* One EVD for connection requests, connections and completions. */
 	srv.work = ex_evd(ex, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG,
 			  DAT_HANDLE_NULL);
 	make_srq(&srv);
