@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What can follow in a bash command line of dat_info, dat_perf and dat_run? -*- sh -*-
-# Installed as dat_info, with links for the others; needs nothing but bash.
+# bash completion for dat_info, dat_perf and dat_run. -*- sh -*-
+# Installed as dat_info, with links for the other tools; requires only bash.
 
-# Sets cur and prev; "--option=value" is one word for the tools and three for readline.
+# Sets cur and prev; readline splits "--option=value" into three words.
 _dat_ofi_words()
 {
 	cur=${COMP_WORDS[COMP_CWORD]} prev=
@@ -14,13 +14,13 @@ _dat_ofi_words()
 	fi
 }
 
-# _dat_ofi_one WORDS: one of them
+# _dat_ofi_one WORDS: completes one of WORDS
 _dat_ofi_one()
 {
 	mapfile -t COMPREPLY < <(compgen -W "$1" -- "$cur")
 }
 
-# _dat_ofi_list WORDS: several of them, separated by commas
+# _dat_ofi_list WORDS: completes a comma-separated list of WORDS
 _dat_ofi_list()
 {
 	local before=
@@ -29,14 +29,14 @@ _dat_ofi_list()
 	type compopt >/dev/null 2>&1 && compopt -o nospace 2>/dev/null
 }
 
-# _dat_ofi_file [-d]: files, or folders only
+# _dat_ofi_file [-d]: completes files, or directories only
 _dat_ofi_file()
 {
 	type compopt >/dev/null 2>&1 && compopt -o filenames 2>/dev/null
 	mapfile -t COMPREPLY < <(compgen "${1:--f}" -- "$cur")
 }
 
-# The names in the registry file and those that need none.
+# Names in the registry file and built-in names.
 _dat_ofi_adapters()
 {
 	local conf=${DAT_OVERRIDE:-/etc/dat.conf}
@@ -100,8 +100,8 @@ _dat_perf()
 	esac
 }
 
-# Where the program begins that dat_run starts: behind "--" or at the first word that is neither
-# option nor value; nothing if the cursor stands before.
+# Index of the program that dat_run starts: after "--", or the first word that is neither an
+# option nor a value; nothing if the cursor is before it.
 _dat_run_program()
 {
 	local i

@@ -1,4 +1,4 @@
-# Completion for the tools. One file serves all of them; bash looks for it under the name of each.
+# Completion for the tools: one file for all of them, which bash looks up by the name of each tool.
 bashcompletiondir = $(datadir)/bash-completion/completions
 zshcompletiondir = $(datadir)/zsh/site-functions
 dist_zshcompletion_DATA = etc/completion/_dat_ofi
