@@ -35,14 +35,14 @@ struct scan {
 struct record {
 	unsigned int line;
 	const char *field[FIELDS + 1];
-	int words;
+	int num_fields;
 	enum token last;	/* what ended the record */
 	bool user_api;
 	bool is_default;
 	DAT_PROVIDER_INFO info;
 };
 
-/* Inside quotes a backslash makes the next character an ordinary one and vanishes. */
+/* Inside quotes a backslash is removed and makes the next character an ordinary one. */
 static enum token scan_quoted(struct scan *s)
 {
 	for (s->at++; s->at < s->end && *s->at != '"'; s->at++) {
@@ -58,10 +58,10 @@ static enum token scan_quoted(struct scan *s)
 }
 
 /*
- * Outside quotes a backslash stays, hides no blank, and only keeps a quote behind it from
- * opening a string.
+ * Outside quotes a backslash is kept and escapes no blank; it only prevents a quote that follows
+ * it from opening a string.
  */
-static enum token scan_bare(struct scan *s)
+static enum token scan_unquoted(struct scan *s)
 {
 	while (s->at < s->end && *s->at != ' ' && *s->at != '\t' && *s->at != '"') {
 		if (*s->at == '\r' && s->at + 1 == s->end)
@@ -83,7 +83,7 @@ static enum token scan_word(struct scan *s, const char **word)
 		return TOKEN_END;
 	if (*s->at == '\r' && s->at + 1 == s->end)
 		return TOKEN_CR;
-	return *s->at == '"' ? scan_quoted(s) : scan_bare(s);
+	return *s->at == '"' ? scan_quoted(s) : scan_unquoted(s);
 }
 
 static const char *scan_number(const char *p, DAT_UINT32 *value)
@@ -97,7 +97,7 @@ static const char *scan_number(const char *p, DAT_UINT32 *value)
 	return digits ? p : NULL;
 }
 
-static bool is_version(const char *p, DAT_UINT32 *major, DAT_UINT32 *minor)
+static bool parse_version(const char *p, DAT_UINT32 *major, DAT_UINT32 *minor)
 {
 	p = scan_number(p, major);
 	if (!p || *p != '.')
@@ -106,7 +106,7 @@ static bool is_version(const char *p, DAT_UINT32 *major, DAT_UINT32 *minor)
 	return p && !*p;
 }
 
-static bool take_name(struct record *r, const char *word)
+static bool conf_parse_name(struct record *r, const char *word)
 {
 	size_t len = strlen(word);
 
@@ -116,48 +116,48 @@ static bool take_name(struct record *r, const char *word)
 	return true;
 }
 
-static bool take_api(struct record *r, const char *word)
+static bool conf_parse_api(struct record *r, const char *word)
 {
 	r->user_api = word[0] == 'u';
 	return (word[0] == 'u' || word[0] == 'k') &&
-	       is_version(word + 1, &r->info.dapl_version_major, &r->info.dapl_version_minor);
+	       parse_version(word + 1, &r->info.dapl_version_major, &r->info.dapl_version_minor);
 }
 
 /* Keywords are compared as prefixes; no keyword is a prefix of its opposite. */
-static bool starts(const char *word, const char *keyword)
+static bool has_prefix(const char *word, const char *keyword)
 {
 	return !strncmp(word, keyword, strlen(keyword));
 }
 
-static bool take_thread(struct record *r, const char *word)
+static bool conf_parse_thread_safety(struct record *r, const char *word)
 {
-	r->info.is_thread_safe = starts(word, "threadsafe") ? DAT_TRUE : DAT_FALSE;
-	return r->info.is_thread_safe || starts(word, "nonthreadsafe");
+	r->info.is_thread_safe = has_prefix(word, "threadsafe") ? DAT_TRUE : DAT_FALSE;
+	return r->info.is_thread_safe || has_prefix(word, "nonthreadsafe");
 }
 
-static bool take_default(struct record *r, const char *word)
+static bool conf_parse_default(struct record *r, const char *word)
 {
-	r->is_default = starts(word, "default");
-	return r->is_default || starts(word, "nondefault");
+	r->is_default = has_prefix(word, "default");
+	return r->is_default || has_prefix(word, "nondefault");
 }
 
-/* An empty name would make the loader return the program itself. */
-static bool take_library(struct record *r, const char *word)
+/* For an empty name dlopen returns the program itself. */
+static bool conf_parse_library(struct record *r, const char *word)
 {
 	(void)r;
 	return *word != '\0';
 }
 
-static bool take_provider(struct record *r, const char *word)
+static bool conf_parse_provider(struct record *r, const char *word)
 {
 	const char *dot = strchr(word, '.');
 	DAT_UINT32 major, minor;
 
 	(void)r;
-	return dot && dot != word && is_version(dot + 1, &major, &minor);
+	return dot && dot != word && parse_version(dot + 1, &major, &minor);
 }
 
-static bool take_any(struct record *r, const char *word)
+static bool conf_accept_any(struct record *r, const char *word)
 {
 	(void)r;
 	(void)word;
@@ -165,21 +165,21 @@ static bool take_any(struct record *r, const char *word)
 }
 
 static const struct {
-	const char *what;
-	bool (*take)(struct record *r, const char *word);
+	const char *expected;
+	bool (*parse)(struct record *r, const char *word);
 } fields[FIELDS] = {
-	{ "an IA name of 1 to 255 characters", take_name },
-	{ "an API version such as u2.0", take_api },
-	{ "threadsafe or nonthreadsafe", take_thread },
-	{ "default or nondefault", take_default },
-	{ "a library name", take_library },
-	{ "a provider version such as dapl.2.0", take_provider },
-	{ "the IA parameters", take_any },
-	{ "the platform parameters", take_any },
+	{ "an IA name of 1 to 255 characters", conf_parse_name },
+	{ "an API version such as u2.0", conf_parse_api },
+	{ "threadsafe or nonthreadsafe", conf_parse_thread_safety },
+	{ "default or nondefault", conf_parse_default },
+	{ "a library name", conf_parse_library },
+	{ "a provider version such as dapl.2.0", conf_parse_provider },
+	{ "the IA parameters", conf_accept_any },
+	{ "the platform parameters", conf_accept_any },
 };
 
-/* Words of the file go to a terminal: only printable ones, and not too many. */
-static void describe(char *text, size_t size, const char *word)
+/* Quotes a field for the terminal: printable characters only, truncated to `size`. */
+static void conf_quote(char *text, size_t size, const char *word)
 {
 	size_t n = 0;
 
@@ -195,8 +195,8 @@ static void describe(char *text, size_t size, const char *word)
 }
 
 __attribute__((format(printf, 4, 5)))
-static void drop(struct dati_conf *conf, unsigned int line, const char *name,
-		 const char *format, ...)
+static void conf_drop_line(struct dati_conf *conf, unsigned int line, const char *name,
+			   const char *format, ...)
 {
 	struct dati_conf_bad *bad;
 	char text[160];
@@ -220,36 +220,38 @@ static void drop(struct dati_conf *conf, unsigned int line, const char *name,
 	conf->num_bad_kept++;
 }
 
-static void drop_record(struct dati_conf *conf, const struct record *r, int field)
+static void conf_drop_record(struct dati_conf *conf, const struct record *r, int field)
 {
-	bool named = r->words || r->last == TOKEN_OPEN_QUOTE;
-	const char *what = field < FIELDS ? fields[field].what : "the end of the line";
+	bool named = r->num_fields || r->last == TOKEN_OPEN_QUOTE;
+	const char *expected = field < FIELDS ? fields[field].expected : "the end of the line";
 	char found[48];
 
-	if (field < r->words)
-		describe(found, sizeof(found), r->field[field]);
+	if (field < r->num_fields)
+		conf_quote(found, sizeof(found), r->field[field]);
 	else if (r->last == TOKEN_CR)
 		strcpy(found, "a carriage return");
 	else
 		strcpy(found, "the end of the line");
-	if (field == r->words && r->last == TOKEN_OPEN_QUOTE)
-		what = "a closing quote";
-	drop(conf, r->line, named ? r->field[0] : "", "expected %s, found %s", what, found);
+	if (field == r->num_fields && r->last == TOKEN_OPEN_QUOTE)
+		expected = "a closing quote";
+	conf_drop_line(conf, r->line, named ? r->field[0] : "", "expected %s, found %s", expected,
+		       found);
 }
 
-static void keep_record(struct dati_conf *conf, const struct record *r)
+static void conf_keep_record(struct dati_conf *conf, const struct record *r)
 {
 	struct dati_conf_entry *entry;
 
 	if (conf->num_entries == DATI_CONF_MAX_ENTRIES) {
-		drop(conf, r->line, r->field[0], "expected at most %d entries, found one more",
-		     DATI_CONF_MAX_ENTRIES);
+		conf_drop_line(conf, r->line, r->field[0],
+			       "expected at most %d entries, found one more",
+			       DATI_CONF_MAX_ENTRIES);
 		return;
 	}
 	if (!conf->entries)
 		conf->entries = calloc(DATI_CONF_MAX_ENTRIES, sizeof(*conf->entries));
 	if (!conf->entries) {
-		conf->starved = true;
+		conf->out_of_memory = true;
 		return;
 	}
 	entry = &conf->entries[conf->num_entries];
@@ -260,47 +262,47 @@ static void keep_record(struct dati_conf *conf, const struct record *r)
 	if (!entry->library || !entry->ia_params) {
 		free(entry->library);
 		free(entry->ia_params);
-		conf->starved = true;
+		conf->out_of_memory = true;
 		return;
 	}
 	conf->num_entries++;
 }
 
-static void read_line(struct dati_conf *conf, unsigned int line, const char *text, size_t len)
+static void conf_parse_line(struct dati_conf *conf, unsigned int line, const char *text, size_t len)
 {
-	char words[2 * DATI_CONF_MAX_LINE + 2];
-	struct scan s = { .at = text, .end = text + len, .out = words };
+	char buffer[2 * DATI_CONF_MAX_LINE + 2];
+	struct scan s = { .at = text, .end = text + len, .out = buffer };
 	struct record r = { .line = line };
 	int i;
 
 	if (len > DATI_CONF_MAX_LINE) {
-		drop(conf, line, "", "expected a line of at most %d bytes, found %zu",
-		     DATI_CONF_MAX_LINE, len);
+		conf_drop_line(conf, line, "", "expected a line of at most %d bytes, found %zu",
+			       DATI_CONF_MAX_LINE, len);
 		return;
 	}
 	if (memchr(text, '\0', len)) {
-		drop(conf, line, "", "expected text, found a NUL byte");
+		conf_drop_line(conf, line, "", "expected text, found a NUL byte");
 		return;
 	}
-	while (r.words <= FIELDS &&
-	       (r.last = scan_word(&s, &r.field[r.words])) == TOKEN_WORD)
-		r.words++;
-	if (!r.words && (r.last == TOKEN_END || r.last == TOKEN_CR))
+	while (r.num_fields <= FIELDS &&
+	       (r.last = scan_word(&s, &r.field[r.num_fields])) == TOKEN_WORD)
+		r.num_fields++;
+	if (!r.num_fields && (r.last == TOKEN_END || r.last == TOKEN_CR))
 		return;
 	for (i = 0; i < FIELDS; i++) {
-		if (i == r.words || !fields[i].take(&r, r.field[i])) {
-			drop_record(conf, &r, i);
+		if (i == r.num_fields || !fields[i].parse(&r, r.field[i])) {
+			conf_drop_record(conf, &r, i);
 			return;
 		}
 	}
 	if (r.last != TOKEN_END)
-		drop_record(conf, &r, FIELDS);
+		conf_drop_record(conf, &r, FIELDS);
 	else if (r.user_api && r.is_default)
-		keep_record(conf, &r);
+		conf_keep_record(conf, &r);
 }
 
-/* A regular file; or the null device, which is an empty one. */
-static int check_kind(int fd)
+/* Accepts a regular file, and the null device as an empty file. */
+static int conf_check_type(int fd)
 {
 	struct stat st;
 
@@ -310,21 +312,21 @@ static int check_kind(int fd)
 		return -EISDIR;
 	if (!S_ISREG(st.st_mode) &&
 	    !(S_ISCHR(st.st_mode) && st.st_rdev == makedev(NULL_MAJOR, NULL_MINOR)))
-		return DATI_CONF_NO_FILE;
+		return DATI_CONF_NOT_REGULAR;
 	return 0;
 }
 
-static int read_text(const char *path, char **text, size_t *len)
+static int conf_read_file(const char *path, char **text, size_t *len)
 {
 	ssize_t n = 1;
 	int fd, err = 0;
 
-	/* A FIFO would keep the program waiting for a writer. */
+	/* O_NONBLOCK: opening a FIFO would otherwise block until it has a writer. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
 	*len = 0;
-	err = check_kind(fd);
+	err = conf_check_type(fd);
 	*text = err ? NULL : malloc(DATI_CONF_MAX_FILE + 1);
 	if (!err && !*text)
 		err = -ENOMEM;
@@ -353,28 +355,29 @@ int dati_conf_read(struct dati_conf *conf, const char *path)
 
 	memset(conf, 0, sizeof(*conf));
 	conf->path = path;
-	err = read_text(path, &text, &len);
+	err = conf_read_file(path, &text, &len);
 	if (err)
 		return err;
 	for (at = text, end = text + len; at < end; at = newline + 1) {
 		line++;
 		newline = memchr(at, '\n', (size_t)(end - at));
 		if (!newline && len > DATI_CONF_MAX_FILE) {
-			drop(conf, line, "", "expected a file of at most %d bytes, found more",
-			     DATI_CONF_MAX_FILE);
+			conf_drop_line(conf, line, "",
+				       "expected a file of at most %d bytes, found more",
+				       DATI_CONF_MAX_FILE);
 			break;
 		}
 		if (!newline)
 			newline = end;
-		read_line(conf, line, at, (size_t)(newline - at));
+		conf_parse_line(conf, line, at, (size_t)(newline - at));
 	}
 	free(text);
-	return conf->starved ? -ENOMEM : 0;
+	return conf->out_of_memory ? -ENOMEM : 0;
 }
 
 const char *dati_conf_error(int err)
 {
-	return err == DATI_CONF_NO_FILE ? "it is not a regular file" : strerror(-err);
+	return err == DATI_CONF_NOT_REGULAR ? "not a regular file" : strerror(-err);
 }
 
 void dati_conf_free(struct dati_conf *conf)

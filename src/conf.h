@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The contents of a dat.conf file. */
+/* Declares the contents of a dat.conf file and its parser. */
 #ifndef DATI_CONF_H
 #define DATI_CONF_H
 
@@ -9,13 +9,15 @@
 
 #include "dati_api.h"
 
-/* The file is not trusted: beyond these limits a line, or the rest of the file, is refused. */
+/*
+ * The file is not trusted: a line, or the rest of the file, that exceeds these limits is rejected.
+ */
 #define DATI_CONF_MAX_FILE (1024 * 1024)
 #define DATI_CONF_MAX_LINE 4096
 #define DATI_CONF_MAX_ENTRIES 1024
 #define DATI_CONF_MAX_BAD 64
 
-/* A record that counts: user API, default. */
+/* An accepted record: user API, default. */
 struct dati_conf_entry {
 	unsigned int line;
 	DAT_PROVIDER_INFO info;
@@ -26,12 +28,12 @@ struct dati_conf_entry {
 /* A line that was dropped, with the reason as FILE:LINE: expected..., found... */
 struct dati_conf_bad {
 	unsigned int line;
-	char *name;		/* its first field as far as it could be read */
+	char *name;		/* the first field, as far as it was parsed */
 	char *reason;
 };
 
 struct dati_conf {
-	bool starved;		/* entries are missing: there was no memory for them */
+	bool out_of_memory;		/* some entries could not be allocated */
 	const char *path;
 	struct dati_conf_entry *entries;
 	size_t num_entries;
@@ -42,8 +44,8 @@ struct dati_conf {
 
 /* 0, or a negative errno when the file cannot be read; `path` must outlive `conf`. */
 int dati_conf_read(struct dati_conf *conf, const char *path);
-#define DATI_CONF_NO_FILE (-EOPNOTSUPP)	/* a FIFO, a socket or a device */
-/* Words for what it returned. */
+#define DATI_CONF_NOT_REGULAR (-EOPNOTSUPP)	/* a FIFO, a socket or a device */
+/* The text of a result of dati_conf_read. */
 const char *dati_conf_error(int err);
 void dati_conf_free(struct dati_conf *conf);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The API version that this object is compiled for, and libdat's results in it. */
+/* Selects the headers of the API version that is compiled, and defines the results of libdat. */
 #ifndef DATI_API_H
 #define DATI_API_H
 
-/* Everything that the public headers declare is exported; the rest of libdat is hidden. */
+/* Exports what the public headers declare; the rest of libdat is hidden. */
 #pragma GCC visibility push(default)
 
 #if DAT_API_MAJOR == 1

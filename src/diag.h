@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Explains a failed open to the user; DAT_DBG_TYPE. */
+/* Collects and prints the reasons of a failed open; logs as DAT_DBG_TYPE selects. */
 #ifndef DATI_DIAG_H
 #define DATI_DIAG_H
 
@@ -20,45 +20,47 @@
 	(k)->ia_name, (k)->dapl_version_major, (k)->dapl_version_minor, \
 	(k)->is_thread_safe ? "threadsafe" : "nonthreadsafe"
 
-#define DATI_NOTES 12
-#define DATI_NOTE_SIZE 200
+#define DATI_MAX_REASONS 12
+#define DATI_REASON_SIZE 200
 
-/* The reasons that gather while one open is tried; lives on the stack of that open. */
+/* The reasons collected during one open; lives on the stack of that open. */
 struct dati_attempt {
 	const DAT_PROVIDER_INFO *key;
 	struct dati_attempt *outer;	/* an open by a provider inside an open */
 	bool last_resort_tried;
 	unsigned int num;
 	unsigned int lost;
-	char note[DATI_NOTES][DATI_NOTE_SIZE];
-	char remedy[DATI_NOTE_SIZE];	/* what to do about the first of them */
+	char reason[DATI_MAX_REASONS][DATI_REASON_SIZE];
+	char remedy[DATI_REASON_SIZE];	/* remedy for the first reason */
 };
 
 void dati_diag_start(void);
-void dati_diag_tell_kept(void);	/* at the end, what was kept back while probing */
+void dati_diag_report_deferred(void);	/* at exit: the failures deferred while probing */
 void dati_diag_stop(void);
 
-/* The program walks the registry: single failures are no news. */
+/* The program iterates over the registry: single failures are deferred, not printed. */
 void dati_diag_probing(void);
 
 void dati_diag_begin(struct dati_attempt *attempt, const DAT_PROVIDER_INFO *key);
 void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret);
 
 __attribute__((format(printf, 2, 3)))
-void dati_diag_note(struct dati_attempt *attempt, const char *format, ...);
+void dati_diag_add_reason(struct dati_attempt *attempt, const char *format, ...);
 
-/* What to do, as an imperative; only the first one counts. */
+/* Sets the remedy, an imperative; the first one of an attempt is kept. */
 __attribute__((format(printf, 2, 3)))
-void dati_diag_remedy(struct dati_attempt *attempt, const char *format, ...);
+void dati_diag_set_remedy(struct dati_attempt *attempt, const char *format, ...);
 
-/* Given to providers: takes reasons of the thread that is inside an open; one that begins with
- * "try: " is a remedy. */
+/*
+ * Callback for providers: adds reasons to the open that the calling thread is in; a line that
+ * begins with "try: " sets the remedy.
+ */
 void dati_diag_collect(const char *text);
 
 __attribute__((format(printf, 2, 3)))
 void dati_log(unsigned int type, const char *format, ...);
 
-/* The two words of a return value, for messages. */
+/* The names of the type and subtype of a return value. */
 const char *dati_type_name(DAT_RETURN value);
 const char *dati_subtype_name(DAT_RETURN value);
 

@@ -8,12 +8,12 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /*
- * No object lives in the first page, so one comparison refuses NULL and also an IA number that
- * was passed where an object belongs. Beyond that only the provider can judge a handle.
+ * No object lies in the first page: one comparison rejects NULL and IA numbers passed in place of
+ * an object. All other handles are validated by the provider.
  */
 #define NO_OBJECT(handle) UNLIKELY((uintptr_t)(handle) < 4096)
 
-/* The kind of the first handle decides how it is translated and what a bad one is called. */
+/* The kind of the first handle selects its translation and its error subtype. */
 #define BAD_ANY DATI_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1)
 #define BAD_IA DATI_BAD_HANDLE(IA)
 #define BAD_EP DATI_BAD_HANDLE(EP)
@@ -77,7 +77,7 @@ static inline void *find_any(DAT_HANDLE handle)
 #define A11 A9, a10, a11
 #define A12 A11, a12
 
-/* A slot that the provider left empty is a call that it does not implement. */
+/* An empty slot of the provider is an unimplemented call. */
 #define CALL(n, name, kind, ...) \
 	DAT_RETURN DAT_API dat_##name(P##n(__VA_ARGS__)) \
 	{ \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Passes extension calls to their provider, with and without an open IA. */
+/* Passes extension calls to the provider, with and without an open IA. */
 #include "config.h"
 
 #include <stdarg.h>
@@ -26,16 +26,18 @@ void dati_extension_detect(void *own)
 		atomic_store(&enabled, true);
 }
 
-static DAT_RETURN call(const DAT_PROVIDER *provider, DAT_HANDLE handle, DAT_EXTENDED_OP op,
-		       va_list args)
+static DAT_RETURN extension_call(const DAT_PROVIDER *provider, DAT_HANDLE handle,
+				 DAT_EXTENDED_OP op, va_list args)
 {
 	if (!provider->handle_extendedop_func)
 		return DATI_NO_CALL;
 	return provider->handle_extendedop_func(handle, op, args);
 }
 
-/* No thread-safety is asked for: the serialising entry is tried first, as dat_ia_open does. */
-static DAT_RETURN hold_provider(const char *name, struct dati_use *use)
+/*
+ * The call names no thread-safety: try the entry that dat_ia_open would try first, then the other.
+ */
+static DAT_RETURN extension_hold_provider(const char *name, struct dati_use *use)
 {
 	static const DAT_BOOLEAN order[] = { DAT_THREADSAFE, !DAT_THREADSAFE };
 	DAT_PROVIDER_INFO key = { .ia_name = "" };
@@ -44,13 +46,13 @@ static DAT_RETURN hold_provider(const char *name, struct dati_use *use)
 
 	for (i = 0; i < 2 && ret != DAT_SUCCESS; i++) {
 		dati_key_set(&key, name, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, order[i]);
-		ret = dati_use_begin(&key, DATI_ANY_WAY, NULL, use);
+		ret = dati_use_begin(&key, DATI_ANY_CANDIDATE, NULL, use);
 	}
 	return ret;
 }
 
 /* The provider stays loaded until the matching close. */
-static DAT_RETURN open_op(DAT_EXTENDED_OP op, va_list args)
+static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list args)
 {
 	char *name = va_arg(args, char *);
 	struct dati_use use;
@@ -64,10 +66,10 @@ static DAT_RETURN open_op(DAT_EXTENDED_OP op, va_list args)
 	ret = dati_start();
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ret = hold_provider(name, &use);
+	ret = extension_hold_provider(name, &use);
 	if (ret != DAT_SUCCESS)
 		return ret;
-	ret = call(use.reg->provider, name, op, args);
+	ret = extension_call(use.reg->provider, name, op, args);
 	if (ret != DAT_SUCCESS) {
 		dati_use_end(&use);
 		return ret;
@@ -78,8 +80,8 @@ static DAT_RETURN open_op(DAT_EXTENDED_OP op, va_list args)
 	return ret;
 }
 
-/* The handle is what the open form gave: an object of the provider. */
-static DAT_RETURN close_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+/* The handle is the provider object that the open operation returned. */
+static DAT_RETURN extension_close(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	const DAT_PROVIDER *provider = DAT_HANDLE_TO_PROVIDER(handle);
 	DAT_PROVIDER_INFO key;
@@ -87,7 +89,7 @@ static DAT_RETURN close_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	DAT_RETURN ret;
 
 	DATI_NO_CANCEL();
-	ret = call(provider, handle, op, args);
+	ret = extension_call(provider, handle, op, args);
 	if (ret != DAT_SUCCESS)
 		return ret;
 	pthread_mutex_lock(&dati_lock);
@@ -104,13 +106,13 @@ static DAT_RETURN close_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 	return ret;
 }
 
-static DAT_RETURN ordinary_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+static DAT_RETURN extension_call_handle(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	void *own = dati_ia_own(handle);
 
 	if (!own)
 		own = handle;
-	return call(DAT_HANDLE_TO_PROVIDER(own), own, op, args);
+	return extension_call(DAT_HANDLE_TO_PROVIDER(own), own, op, args);
 }
 
 DAT_RETURN DAT_API dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
@@ -122,13 +124,13 @@ DAT_RETURN DAT_API dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
 		return DATI_NO_CALL;
 	va_start(args, op);
 	if (op & DAT_OPEN_EXTENSION_BASE)
-		ret = open_op(op, args);
+		ret = extension_open(op, args);
 	else if ((uintptr_t)handle < 4096 && !dati_ia_own(handle))
 		ret = DATI_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	else if (op & DAT_CLOSE_EXTENSION_BASE)
-		ret = close_op(handle, op, args);
+		ret = extension_close(handle, op, args);
 	else
-		ret = ordinary_op(handle, op, args);
+		ret = extension_call_handle(handle, op, args);
 	va_end(args);
 	return ret;
 }

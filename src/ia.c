@@ -19,7 +19,7 @@ struct open_args {
 DAT_RETURN dati_use_begin(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
 			  struct dati_attempt *attempt, struct dati_use *use)
 {
-	/* A program may have registered a provider itself: no entry is no failure yet. */
+	/* Without an entry, the program may have registered a provider itself. */
 	use->entry = dati_load(key, choice, attempt);
 	use->reg = NULL;
 	if (!use->entry && choice == DATI_LAST_RESORT)
@@ -46,23 +46,24 @@ void dati_use_end(struct dati_use *use)
 		dati_unload(use->entry);
 }
 
-static void note_refusal(struct dati_attempt *attempt, const struct dati_use *use, DAT_RETURN ret)
+static void attempt_add_failure(struct dati_attempt *attempt, const struct dati_use *use,
+				DAT_RETURN ret)
 {
 	const char *type = dati_type_name(ret), *subtype = dati_subtype_name(ret);
-	char origin[DATI_NOTE_SIZE];
+	char origin[DATI_REASON_SIZE];
 
 	if (!use->entry) {
-		dati_diag_note(attempt, "a provider of the program's own refused: %s %s", type,
-			       subtype);
+		dati_diag_add_reason(attempt, "provider registered by the program refused: %s %s",
+				     type, subtype);
 		return;
 	}
-	dati_way_origin(use->entry, use->entry->way, origin, sizeof(origin));
-	dati_diag_note(attempt, "%s: %s refused: %s %s", origin, use->entry->way->library, type,
-		       subtype);
+	dati_candidate_origin(use->entry, use->entry->candidate, origin, sizeof(origin));
+	dati_diag_add_reason(attempt, "%s: %s refused: %s %s", origin,
+			     use->entry->candidate->library, type, subtype);
 }
 
-/* The slot exists before the query, so that the provider can look up the consumer's handle. */
-static DAT_RETURN publish(struct dati_use *use, void *own, DAT_IA_HANDLE *ia)
+/* Adds the slot before querying the provider, which may look up the consumer's handle. */
+static DAT_RETURN ia_publish(struct dati_use *use, void *own, DAT_IA_HANDLE *ia)
 {
 	DAT_PROVIDER *provider = DAT_HANDLE_TO_PROVIDER(own);
 	DAT_IA_HANDLE handle;
@@ -83,8 +84,8 @@ static DAT_RETURN publish(struct dati_use *use, void *own, DAT_IA_HANDLE *ia)
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN open_with(const struct open_args *args, const DAT_PROVIDER_INFO *key,
-			    enum dati_choice choice, struct dati_attempt *attempt)
+static DAT_RETURN ia_open_with(const struct open_args *args, const DAT_PROVIDER_INFO *key,
+			       enum dati_choice choice, struct dati_attempt *attempt)
 {
 	DAT_IA_HANDLE own = DAT_HANDLE_NULL;
 	struct dati_use use;
@@ -100,9 +101,9 @@ static DAT_RETURN open_with(const struct open_args *args, const DAT_PROVIDER_INF
 	if (ret == DAT_SUCCESS && !own)
 		ret = DATI_ERROR(DAT_INTERNAL_ERROR, 0);
 	if (ret == DAT_SUCCESS)
-		ret = publish(&use, own, args->ia);
+		ret = ia_publish(&use, own, args->ia);
 	if (ret != DAT_SUCCESS) {
-		note_refusal(attempt, &use, ret);
+		attempt_add_failure(attempt, &use, ret);
 		dati_use_end(&use);
 	}
 	return ret;
@@ -128,10 +129,13 @@ DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_event_q
 		return ret;
 	dati_key_set(&key, name, dapl_major, dapl_minor, thread_safety);
 	dati_diag_begin(&attempt, &key);
-	ret = open_with(&args, &key, DATI_ANY_WAY, &attempt);
-	/* Dead hardware of a legacy name? The first answer counts if this fails, too. */
+	ret = ia_open_with(&args, &key, DATI_ANY_CANDIDATE, &attempt);
+	/*
+	 * A legacy name may stand for absent hardware. If the last resort fails as well, return
+	 * the first error.
+	 */
 	if (ret != DAT_SUCCESS &&
-	    open_with(&args, &key, DATI_LAST_RESORT, &attempt) == DAT_SUCCESS)
+	    ia_open_with(&args, &key, DATI_LAST_RESORT, &attempt) == DAT_SUCCESS)
 		ret = DAT_SUCCESS;
 	dati_diag_end(&attempt, ret);
 	dati_log(DATI_DBG_CONSUMER, "dat_ia_openv " DATI_KEY_FORMAT ": 0x%08x",
@@ -139,8 +143,8 @@ DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_event_q
 	return ret;
 }
 
-/* The second of two threads that close one IA finds no IA. */
-static void *begin_close(DAT_IA_HANDLE ia)
+/* Of two threads that close the same IA, the second gets an invalid handle. */
+static void *ia_close_begin(DAT_IA_HANDLE ia)
 {
 	struct dati_ia_slot *slot;
 	void *own = NULL;
@@ -158,7 +162,7 @@ static void *begin_close(DAT_IA_HANDLE ia)
 	return own;
 }
 
-static void cancel_close(DAT_IA_HANDLE ia)
+static void ia_close_cancel(DAT_IA_HANDLE ia)
 {
 	pthread_mutex_lock(&dati_lock);
 	dati_ia_slot((uintptr_t)ia)->closing = false;
@@ -166,10 +170,10 @@ static void cancel_close(DAT_IA_HANDLE ia)
 }
 
 /*
- * A provider whose attributes do not repeat what it was registered with is not found again: it
- * stays loaded and the close reports that, as it always did.
+ * A provider whose attributes differ from its registration is not found: it stays loaded and the
+ * close fails, as in the original DAT.
  */
-static DAT_RETURN end_close(DAT_IA_HANDLE ia, const DAT_PROVIDER_INFO *key)
+static DAT_RETURN ia_close_end(DAT_IA_HANDLE ia, const DAT_PROVIDER_INFO *key)
 {
 	struct dati_dynamic *reg;
 
@@ -193,7 +197,7 @@ DAT_RETURN DAT_API dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	void *own;
 
 	DATI_NO_CANCEL();
-	own = begin_close(ia_handle);
+	own = ia_close_begin(ia_handle);
 	if (!own)
 		return DATI_BAD_HANDLE(IA);
 	provider = DAT_HANDLE_TO_PROVIDER(own);
@@ -206,14 +210,14 @@ DAT_RETURN DAT_API dat_ia_close(DAT_IA_HANDLE ia_handle, DAT_CLOSE_FLAGS flags)
 	if (ret == DAT_SUCCESS)
 		ret = provider->ia_close_func(own, flags);
 	if (ret == DAT_SUCCESS)
-		ret = end_close(ia_handle, &key);
+		ret = ia_close_end(ia_handle, &key);
 	else
-		cancel_close(ia_handle);
+		ia_close_cancel(ia_handle);
 	dati_log(DATI_DBG_CONSUMER, "dat_ia_close %p: 0x%08x", (void *)ia_handle, ret);
 	return ret;
 }
 
-/* Translates both ways: a consumer's number, or a provider's own pointer. */
+/* Translates in both directions: a consumer's IA number, or a provider's pointer. */
 #if DAT_API_MAJOR == 1
 DAT_RETURN dats_get_ia_handle(unsigned long value, DAT_IA_HANDLE *handle)
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Holds a provider while an IA or an extension of it is open. */
+/* Declares the references that keep a provider loaded while an IA or an extension is open. */
 #ifndef DATI_IA_H
 #define DATI_IA_H
 
@@ -12,13 +12,13 @@ struct dati_use {
 	struct dati_dynamic *reg;
 };
 
-/* Takes both uses; DATI_NOT_REGISTERED, with none taken, when nobody provides the key. */
+/* Takes both references; DATI_NOT_REGISTERED, with none taken, when no provider has the key. */
 DAT_RETURN dati_use_begin(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
 			  struct dati_attempt *attempt, struct dati_use *use);
 void dati_use_end(struct dati_use *use);
 
 #if DAT_API_MAJOR >= 2
-/* Looks once at every new IA: extension calls work as soon as one provider has any. */
+/* Enables extension calls if the provider of a new IA supports any. */
 void dati_extension_detect(void *own);
 #endif
 

@@ -13,7 +13,7 @@ static struct dati_ia_slot first_block[DATI_IA_BLOCK];
 
 _Atomic(struct dati_ia_slot *) dati_ia_blocks[DATI_IA_BLOCKS] = { first_block };
 
-static int grow(size_t index)
+static int ia_table_grow(size_t index)
 {
 	struct dati_ia_slot *block = calloc(DATI_IA_BLOCK, sizeof(*block));
 
@@ -23,7 +23,7 @@ static int grow(size_t index)
 	return 0;
 }
 
-/* The lowest free slot is taken: programs and the specification count on 1, 2, 3... */
+/* Takes the lowest free slot: programs and the specification rely on 1, 2, 3... */
 int dati_ia_add(void *own, struct dati_dynamic *reg, DAT_IA_HANDLE *handle)
 {
 	struct dati_ia_slot *slot;
@@ -32,7 +32,7 @@ int dati_ia_add(void *own, struct dati_dynamic *reg, DAT_IA_HANDLE *handle)
 	for (value = 1; value < DATI_IA_LIMIT; value++) {
 		slot = dati_ia_slot(value);
 		if (!slot) {
-			if (grow(value / DATI_IA_BLOCK))
+			if (ia_table_grow(value / DATI_IA_BLOCK))
 				return -ENOMEM;
 			slot = dati_ia_slot(value);
 		}
@@ -87,7 +87,7 @@ void dati_ia_free_blocks(void)
 		free(atomic_exchange(&dati_ia_blocks[i], NULL));
 }
 
-/* Providers ask from inside queries, with locks of their own: no lock of ours is taken. */
+/* Takes no lock: providers call this inside queries, while they hold locks of their own. */
 DAT_IA_HANDLE dati_ia_handle_of(const void *own)
 {
 	struct dati_ia_slot *slot;

@@ -12,8 +12,8 @@
 struct dati_dynamic;
 
 /*
- * Consumers hold slot numbers from 1 on. Slots live in blocks that are never moved, so that a
- * lookup needs no lock: it loads the block, then the slot. `own` alone is read without the
+ * Consumers hold slot numbers, beginning at 1. Slots live in blocks that are never moved, so that
+ * a lookup needs no lock: it loads the block, then the slot. `own` alone is read without the
  * registry lock; everything else in a slot belongs to that lock.
  */
 #define DATI_IA_BLOCK 64
@@ -23,11 +23,11 @@ struct dati_dynamic;
 struct dati_ia_slot {
 	_Atomic(void *) own;		/* the provider's IA; NULL while the slot is free */
 	struct dati_dynamic *reg;	/* the registration that it was opened through */
-	unsigned int pins;		/* calls into the IA that a close has to wait for */
+	unsigned int pins;		/* calls in progress that a close waits for */
 	bool closing;
 };
 
-/* Hidden, so that the hot calls reach it without a detour. */
+/* Hidden, so that hot calls access it without the GOT. */
 __attribute__((visibility("hidden")))
 extern _Atomic(struct dati_ia_slot *) dati_ia_blocks[DATI_IA_BLOCKS];
 
@@ -42,7 +42,10 @@ static inline struct dati_ia_slot *dati_ia_slot(uintptr_t value)
 	return block ? &block[value % DATI_IA_BLOCK] : NULL;
 }
 
-/* The provider's IA of a consumer's handle; NULL when it is none. Slot 0 is never used. */
+/*
+ * The provider's IA of a consumer's handle; NULL if the handle is not an IA number. Slot 0 is
+ * never used.
+ */
 static inline void *dati_ia_own(DAT_HANDLE handle)
 {
 	struct dati_ia_slot *slot = dati_ia_slot((uintptr_t)handle);

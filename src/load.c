@@ -17,26 +17,26 @@
 #endif
 
 /*
- * Around dlopen and dlclose, which the loader serialises anyway, and around giving a library our
- * collector. Recursive, for a constructor may open another IA.
+ * Held around dlopen and dlclose, which the loader serialises anyway, and while a library gets our
+ * collector. Recursive: a constructor may open another IA.
  */
 static pthread_mutex_t loader_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 __attribute__((format(printf, 4, 5)))
-static void note_way(struct dati_attempt *attempt, const struct dati_static *st,
-		     const struct dati_way *way, const char *format, ...)
+static void candidate_add_reason(struct dati_attempt *attempt, const struct dati_static *st,
+				 const struct dati_candidate *candidate, const char *format, ...)
 {
-	char origin[DATI_NOTE_SIZE], words[DATI_NOTE_SIZE];
+	char origin[DATI_REASON_SIZE], reason[DATI_REASON_SIZE];
 	va_list args;
 
-	dati_way_origin(st, way, origin, sizeof(origin));
+	dati_candidate_origin(st, candidate, origin, sizeof(origin));
 	va_start(args, format);
-	vsnprintf(words, sizeof(words), format, args);
+	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
-	dati_diag_note(attempt, "%s: %s", origin, words);
+	dati_diag_add_reason(attempt, "%s: %s", origin, reason);
 }
 
-static void *open_in(const char *dir, size_t dir_len, const char *library)
+static void *dlopen_in_dir(const char *dir, size_t dir_len, const char *library)
 {
 	char path[PATH_MAX];
 
@@ -47,10 +47,10 @@ static void *open_in(const char *dir, size_t dir_len, const char *library)
 }
 
 /*
- * Our own provider is found beside libdat and where it was meant to be installed, even when
- * the loader does not search there.
+ * Our own provider is also searched in the directory of libdat and in the directory of its
+ * installation, even when the loader does not search there.
  */
-static void *open_own(const char *library)
+static void *dlopen_own_provider(const char *library)
 {
 	void *handle = NULL;
 	const char *slash;
@@ -58,32 +58,32 @@ static void *open_own(const char *library)
 
 	if (dladdr((const void *)&dati_lock, &self) && self.dli_fname &&
 	    (slash = strrchr(self.dli_fname, '/')))
-		handle = open_in(self.dli_fname, (size_t)(slash - self.dli_fname), library);
+		handle = dlopen_in_dir(self.dli_fname, (size_t)(slash - self.dli_fname), library);
 	if (!handle)
-		handle = open_in(DATI_PROVIDER_DIR, strlen(DATI_PROVIDER_DIR), library);
+		handle = dlopen_in_dir(DATI_PROVIDER_DIR, strlen(DATI_PROVIDER_DIR), library);
 	return handle;
 }
 
-/* The loader's words of the first try tell most, unless a later one found a broken file. */
-static void *open_library(const char *library, char *why, size_t size)
+/* Keeps the error message of the first dlopen, unless a later one found a broken file. */
+static void *dlopen_candidate(const char *library, char *error, size_t size)
 {
 	void *handle = dlopen(library, RTLD_NOW | RTLD_GLOBAL);
-	const char *words;
+	const char *message;
 
 	if (handle)
 		return handle;
-	words = dlerror();
-	snprintf(why, size, "%s", words ? words : library);
+	message = dlerror();
+	snprintf(error, size, "%s", message ? message : library);
 	if (strcmp(library, DATI_OWN_PROVIDER))
 		return NULL;
-	handle = open_own(library);
-	words = handle ? NULL : dlerror();
-	if (words)
-		snprintf(why, size, "%s", words);
+	handle = dlopen_own_provider(library);
+	message = handle ? NULL : dlerror();
+	if (message)
+		snprintf(error, size, "%s", message);
 	return handle;
 }
 
-static bool registered(const DAT_PROVIDER_INFO *key)
+static bool key_is_registered(const DAT_PROVIDER_INFO *key)
 {
 	bool found;
 
@@ -93,8 +93,8 @@ static bool registered(const DAT_PROVIDER_INFO *key)
 	return found;
 }
 
-/* True when another entry uses the same library and has its reasons collected. */
-static bool reported_elsewhere(const struct dati_static *st)
+/* True if another entry uses the same library and has set the collector. */
+static bool library_has_collector(const struct dati_static *st)
 {
 	const struct dati_static *other;
 
@@ -105,90 +105,95 @@ static bool reported_elsewhere(const struct dati_static *st)
 }
 
 /*
- * A library that serves several names gets the collector with the first of them and loses it
- * with the last. Called with the loader lock held: providers need no lock of their own.
+ * A library that provides several names gets the collector with the first and loses it with the
+ * last. Called with the loader lock held, so that providers need no lock for it.
  */
-static void collect_reasons(struct dati_static *st, bool collect)
+static void library_set_collector(struct dati_static *st, bool collect)
 {
-	bool elsewhere;
+	bool shared;
 
 	if (!st->set_report)
 		return;
 	pthread_mutex_lock(&dati_lock);
-	elsewhere = reported_elsewhere(st);
+	shared = library_has_collector(st);
 	st->reports = collect;
 	pthread_mutex_unlock(&dati_lock);
-	if (!elsewhere)
+	if (!shared)
 		st->set_report(collect ? dati_diag_collect : NULL);
 }
 
-/* A registration of the key that `init` did not make stays: it is the program's own. */
-static void close_library(struct dati_static *st, bool has_registered)
+/* Keeps a registration that `init` did not make: it belongs to the program. */
+static void library_close(struct dati_static *st, bool has_registration)
 {
 	const void *image;
 
-	if (has_registered) {
+	if (has_registration) {
 		pthread_mutex_lock(&dati_lock);
-		dati_dynamic_forget(&st->info);
+		dati_dynamic_remove(&st->info);
 		pthread_mutex_unlock(&dati_lock);
 	}
 	pthread_mutex_lock(&loader_lock);
-	collect_reasons(st, false);
+	library_set_collector(st, false);
 	dlclose(st->library);
 
 	/*
-	 * What it registered under other names goes, too, unless it is still mapped. The loader
-	 * lock is kept, for the next library may be mapped at the same address.
+	 * Removes what it registered under other names, unless it is still mapped. The loader lock
+	 * stays held, since the next library may be mapped at the same address.
 	 */
 	image = dati_image_of(st->image) == st->image ? NULL : st->image;
 	pthread_mutex_lock(&dati_lock);
-	dati_dynamic_forget_image(image);
+	dati_dynamic_remove_image(image);
 	st->library = NULL;
 	st->set_report = NULL;
-	st->way = NULL;
+	st->candidate = NULL;
 	pthread_mutex_unlock(&dati_lock);
 	pthread_mutex_unlock(&loader_lock);
 }
 
-/* The loader's words begin with the file that it could not use. */
-static void advise(struct dati_attempt *attempt, const struct dati_static *st,
-		   const struct dati_way *way, const char *why)
+/* The message of dlerror begins with the file that could not be loaded. */
+static void suggest_remedy(struct dati_attempt *attempt, const struct dati_static *st,
+			   const struct dati_candidate *candidate, const char *error)
 {
-	char origin[DATI_NOTE_SIZE];
-	size_t len = strlen(way->library);
+	char origin[DATI_REASON_SIZE];
+	size_t len = strlen(candidate->library);
 
-	dati_way_origin(st, way, origin, sizeof(origin));
-	if (!strcmp(way->library, DATI_OWN_PROVIDER))
-		dati_diag_remedy(attempt, "install %s beside " DATI_LIB ", or LD_LIBRARY_PATH with "
-				 "its directory", way->library);
-	else if (strncmp(why, way->library, len) || strncmp(why + len, ": ", 2) ||
-		 !strstr(why, "cannot open"))
-		dati_diag_remedy(attempt, "ldd %.150s", way->library);
+	dati_candidate_origin(st, candidate, origin, sizeof(origin));
+	if (!strcmp(candidate->library, DATI_OWN_PROVIDER))
+		dati_diag_set_remedy(attempt,
+				     "install %s next to " DATI_LIB ", or add its directory "
+				     "to LD_LIBRARY_PATH",
+				     candidate->library);
+	else if (strncmp(error, candidate->library, len) || strncmp(error + len, ": ", 2) ||
+		 !strstr(error, "cannot open"))
+		dati_diag_set_remedy(attempt, "run ldd %.150s to find what it lacks",
+				     candidate->library);
 	else
-		dati_diag_remedy(attempt, "install %.60s, or correct the library in %.100s",
-				 way->library, origin);
+		dati_diag_set_remedy(attempt, "install %.60s, or correct the library in %.100s",
+				     candidate->library, origin);
 }
 
-/* Opens the library of a way and finds its entry points; false leaves nothing behind. */
-static bool enter_library(struct dati_static *st, const struct dati_way *way,
-			  DAT_PROVIDER_INIT_FUNC *init, struct dati_attempt *attempt)
+/* Opens the library of a candidate and finds its entry points; on failure everything is undone. */
+static bool candidate_open(struct dati_static *st, const struct dati_candidate *candidate,
+			   DAT_PROVIDER_INIT_FUNC *init, struct dati_attempt *attempt)
 {
-	char why[DATI_NOTE_SIZE];
+	char error[DATI_REASON_SIZE];
 	void *library;
 
-	library = open_library(way->library, why, sizeof(why));
+	library = dlopen_candidate(candidate->library, error, sizeof(error));
 	if (!library) {
-		note_way(attempt, st, way, "%s", why);
-		advise(attempt, st, way, why);
+		candidate_add_reason(attempt, st, candidate, "%s", error);
+		suggest_remedy(attempt, st, candidate, error);
 		return false;
 	}
 	*(void **)init = dlsym(library, DAT_PROVIDER_INIT_FUNC_STR);
 	*(void **)&st->fini = dlsym(library, DAT_PROVIDER_FINI_FUNC_STR);
 	if (!*init || !st->fini) {
-		note_way(attempt, st, way, "%s: %s is missing", way->library,
-			 *init ? DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
-		dati_diag_remedy(attempt, "another library than %.100s: it is no DAT provider",
-				 way->library);
+		candidate_add_reason(
+			attempt, st, candidate, "%s: %s is missing", candidate->library,
+			*init ? DAT_PROVIDER_FINI_FUNC_STR : DAT_PROVIDER_INIT_FUNC_STR);
+		dati_diag_set_remedy(attempt,
+				     "name a library other than %.100s: it is not a DAT provider",
+				     candidate->library);
 		dlclose(library);
 		return false;
 	}
@@ -196,91 +201,92 @@ static bool enter_library(struct dati_static *st, const struct dati_way *way,
 	st->image = dati_image_of(*(void **)init);
 	pthread_mutex_lock(&dati_lock);
 	st->library = library;
-	st->way = way;
+	st->candidate = candidate;
 	pthread_mutex_unlock(&dati_lock);
-	collect_reasons(st, true);
+	library_set_collector(st, true);
 	return true;
 }
 
-/* True when the library's init has registered the name; nothing stays behind otherwise. */
-static bool try_way(struct dati_static *st, const struct dati_way *way,
-		    struct dati_attempt *attempt, bool *loaded)
+/* True if the library's init has registered the name; otherwise everything is undone. */
+static bool candidate_load(struct dati_static *st, const struct dati_candidate *candidate,
+			   struct dati_attempt *attempt, bool *loaded)
 {
 	char legacy[DAT_NAME_MAX_LENGTH + 16];
-	const char *params = way->params;
+	const char *params = candidate->params;
 	DAT_PROVIDER_INIT_FUNC init;
-	bool entered, known;
+	bool opened, known;
 
 	pthread_mutex_lock(&loader_lock);
-	entered = enter_library(st, way, &init, attempt);
+	opened = candidate_open(st, candidate, &init, attempt);
 	pthread_mutex_unlock(&loader_lock);
-	if (!entered)
+	if (!opened)
 		return false;
 	*loaded = true;
-	if (way->last_resort && attempt)
+	if (candidate->last_resort && attempt)
 		attempt->last_resort_tried = true;
 	if (!params) {
 		dati_legacy_params(st->info.ia_name, legacy, sizeof(legacy));
 		params = legacy;
 	}
-	known = registered(&st->info);
-	dati_log(DATI_DBG_PROVIDER, "%s: init for " DATI_KEY_FORMAT, way->library,
+	known = key_is_registered(&st->info);
+	dati_log(DATI_DBG_PROVIDER, "%s: init for " DATI_KEY_FORMAT, candidate->library,
 		 DATI_KEY_ARGS(&st->info));
 	init(&st->info, params);
-	if (!known && registered(&st->info))
+	if (!known && key_is_registered(&st->info))
 		return true;
-	note_way(attempt, st, way, "%s: its dat_provider_init did not register the name",
-		 way->library);
-	close_library(st, false);
+	candidate_add_reason(attempt, st, candidate,
+			     "%s: its dat_provider_init did not register the name",
+			     candidate->library);
+	library_close(st, false);
 	return false;
 }
 
 /*
- * The libraries of an entry are tried until one can be loaded; whether that one registers the
- * name decides. A last resort is tried in any case.
+ * Tries the libraries of an entry until one can be loaded; that one must register the name. A last
+ * resort is always tried.
  */
-static bool load_entry(struct dati_static *st, enum dati_choice choice,
+static bool entry_load(struct dati_static *st, enum dati_choice choice,
 		       struct dati_attempt *attempt)
 {
-	const struct dati_way *way;
+	const struct dati_candidate *candidate;
 	bool loaded = false;
 
-	for (way = st->ways; way; way = way->next) {
-		if (!way->last_resort && (loaded || choice == DATI_LAST_RESORT))
+	for (candidate = st->candidates; candidate; candidate = candidate->next) {
+		if (!candidate->last_resort && (loaded || choice == DATI_LAST_RESORT))
 			continue;
-		if (try_way(st, way, attempt, &loaded))
+		if (candidate_load(st, candidate, attempt, &loaded))
 			return true;
 	}
 	return false;
 }
 
-static bool has_way(const struct dati_static *st, enum dati_choice choice)
+static bool entry_has_candidate(const struct dati_static *st, enum dati_choice choice)
 {
-	const struct dati_way *way = st->ways;
+	const struct dati_candidate *candidate = st->candidates;
 
 	if (choice == DATI_LAST_RESORT)
-		while (way && !way->last_resort)
-			way = way->next;
-	return way != NULL;
+		while (candidate && !candidate->last_resort)
+			candidate = candidate->next;
+	return candidate != NULL;
 }
 
-/* Called with the lock held; ends what begin_visit began. */
-static void end_visit(struct dati_static *st)
+/* Called with the lock held; drops the reference of entry_hold. */
+static void entry_release(struct dati_static *st)
 {
-	if (!--st->visitors && st->transient && st->state == DATI_IDLE)
+	if (!--st->holders && st->transient && st->state == DATI_IDLE)
 		dati_static_drop(st);
 }
 
 /*
- * Called with the lock held: waits until nobody loads or unloads the entry. False when that
- * somebody is this very thread, calling back out of its provider.
+ * Called with the lock held: waits until no thread loads or unloads the entry. False if the
+ * calling thread itself does, through a callback of its provider.
  */
-static bool begin_visit(struct dati_static *st)
+static bool entry_hold(struct dati_static *st)
 {
-	st->visitors++;
+	st->holders++;
 	while (st->state == DATI_BUSY) {
-		if (pthread_equal(st->worker, pthread_self())) {
-			end_visit(st);
+		if (pthread_equal(st->busy_thread, pthread_self())) {
+			entry_release(st);
 			return false;
 		}
 		pthread_cond_wait(&dati_changed, &dati_lock);
@@ -288,15 +294,18 @@ static bool begin_visit(struct dati_static *st)
 	return true;
 }
 
-/* Called with the lock held, which is released while the entry is being worked upon. */
-static void begin_work(struct dati_static *st)
+/*
+ * Called with the lock held; returns with it released while this thread loads or unloads the
+ * entry.
+ */
+static void entry_set_busy(struct dati_static *st)
 {
 	st->state = DATI_BUSY;
-	st->worker = pthread_self();
+	st->busy_thread = pthread_self();
 	pthread_mutex_unlock(&dati_lock);
 }
 
-static void end_work(struct dati_static *st, enum dati_state state)
+static void entry_set_state(struct dati_static *st, enum dati_state state)
 {
 	pthread_mutex_lock(&dati_lock);
 	st->state = state;
@@ -310,48 +319,48 @@ struct dati_static *dati_load(const DAT_PROVIDER_INFO *key, enum dati_choice cho
 	bool ok;
 
 	pthread_mutex_lock(&dati_lock);
-	if (choice == DATI_ANY_WAY)
+	if (choice == DATI_ANY_CANDIDATE)
 		st = dati_static_resolve(key);
 	else
 		st = attempt->last_resort_tried ? NULL : dati_static_find(key);
-	if (!st || !has_way(st, choice) || !begin_visit(st)) {
+	if (!st || !entry_has_candidate(st, choice) || !entry_hold(st)) {
 		pthread_mutex_unlock(&dati_lock);
 		return NULL;
 	}
 	if (st->state == DATI_IDLE) {
-		begin_work(st);
-		ok = load_entry(st, choice, attempt);
-		end_work(st, ok ? DATI_LOADED : DATI_IDLE);
+		entry_set_busy(st);
+		ok = entry_load(st, choice, attempt);
+		entry_set_state(st, ok ? DATI_LOADED : DATI_IDLE);
 	} else {
-		/* Others keep the first library in use: it is no dead hardware. */
-		ok = choice == DATI_ANY_WAY || st->way->last_resort;
+		/* Other users of the first library show that its hardware is present. */
+		ok = choice == DATI_ANY_CANDIDATE || st->candidate->last_resort;
 	}
 	if (ok)
 		st->uses++;
-	end_visit(st);
+	entry_release(st);
 	pthread_mutex_unlock(&dati_lock);
 	return ok ? st : NULL;
 }
 
 /* Called with the lock held, which is released while fini runs. */
-static void drop_use(struct dati_static *st)
+static void entry_drop_use(struct dati_static *st)
 {
-	st->visitors++;
+	st->holders++;
 	if (!--st->uses) {
-		begin_work(st);
+		entry_set_busy(st);
 		dati_log(DATI_DBG_PROVIDER, "%s: fini for " DATI_KEY_FORMAT,
-			 st->way->library, DATI_KEY_ARGS(&st->info));
+			 st->candidate->library, DATI_KEY_ARGS(&st->info));
 		st->fini(&st->info);
-		close_library(st, true);
-		end_work(st, DATI_IDLE);
+		library_close(st, true);
+		entry_set_state(st, DATI_IDLE);
 	}
-	end_visit(st);
+	entry_release(st);
 }
 
 void dati_unload(struct dati_static *st)
 {
 	pthread_mutex_lock(&dati_lock);
-	drop_use(st);
+	entry_drop_use(st);
 	pthread_mutex_unlock(&dati_lock);
 }
 
@@ -362,7 +371,7 @@ bool dati_unload_key(const DAT_PROVIDER_INFO *key)
 	pthread_mutex_lock(&dati_lock);
 	st = dati_static_find(key);
 	if (st && st->uses)
-		drop_use(st);
+		entry_drop_use(st);
 	else
 		st = NULL;
 	pthread_mutex_unlock(&dati_lock);

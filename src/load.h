@@ -7,18 +7,18 @@
 #include "static.h"
 
 enum dati_choice {
-	DATI_ANY_WAY,
-	DATI_LAST_RESORT	/* only our provider behind a legacy name, unless tried before */
+	DATI_ANY_CANDIDATE,
+	DATI_LAST_RESORT	/* only our provider for a legacy name, unless already tried */
 };
 
 /*
- * Loads the provider of a key, unless it is loaded, and counts one use. NULL when there is no
- * such entry or none of its libraries does; the reasons go to `attempt`, if there is one.
+ * Loads the provider of a key, unless it is loaded, and counts one use. NULL when there is no such
+ * entry or none of its libraries registers the key; the reasons go to `attempt` unless it is NULL.
  */
 struct dati_static *dati_load(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
 			      struct dati_attempt *attempt);
 
-/* Drops one use; the last one ends with fini and unloads the library. */
+/* Drops one use; the last one calls fini and unloads the library. */
 void dati_unload(struct dati_static *st);
 
 /* Drops one use of the entry that has this key; false when there is none. */

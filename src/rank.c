@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Judges, without opening anything, which registry entries can open: those are listed first. What
- * cannot be judged counts as able.
+ * Ranks registry entries by whether they can open, without opening any: those that can are listed
+ * first. Undecidable entries count as able to open.
  */
 #include "config.h"
 
@@ -20,13 +20,13 @@
 #include "rank.h"
 
 #define LOADER_CACHE "/etc/ld.so.cache"
-/* Libraries of the original, and of others that take its parameters, have such names. */
+/* The prefix of the libraries of the original DAPL, and of others with the same parameters. */
 #define FAMILY "libdapl"
 #define OWN_FAMILY "libdaplofi.so"
 
 /* ---- the library ---- */
 
-static bool is_in(const char *dir, const char *library)
+static bool dir_has_library(const char *dir, const char *library)
 {
 	char path[PATH_MAX];
 
@@ -34,8 +34,8 @@ static bool is_in(const char *dir, const char *library)
 	       !access(path, R_OK);
 }
 
-/* LD_LIBRARY_PATH, what the program was linked with, the system's own directories. */
-static bool in_search_path(const char *library)
+/* Searches LD_LIBRARY_PATH, the program's RUNPATH and the system's directories. */
+static bool library_in_search_path(const char *library)
 {
 	void *program = dlopen(NULL, RTLD_LAZY);
 	Dl_serinfo size, *info = NULL;
@@ -43,13 +43,13 @@ static bool in_search_path(const char *library)
 
 	if (program && !dlinfo(program, RTLD_DI_SERINFOSIZE, &size))
 		info = malloc(size.dls_size);
-	found = !info;		/* cannot be judged */
+	found = !info;		/* undecidable */
 	if (info) {
 		info->dls_size = size.dls_size;
 		info->dls_cnt = size.dls_cnt;
 		if (!dlinfo(program, RTLD_DI_SERINFO, info))
 			for (unsigned int i = 0; i < info->dls_cnt && !found; i++)
-				found = is_in(info->dls_serpath[i].dls_name, library);
+				found = dir_has_library(info->dls_serpath[i].dls_name, library);
 	}
 	free(info);
 	if (program)
@@ -58,7 +58,7 @@ static bool in_search_path(const char *library)
 }
 
 /* The loader's cache holds the paths of all libraries in the directories of ld.so.conf. */
-static bool in_loader_cache(const char *library)
+static bool library_in_loader_cache(const char *library)
 {
 	char end[PATH_MAX];
 	int len = snprintf(end, sizeof(end), "/%s", library);
@@ -80,21 +80,22 @@ static bool in_loader_cache(const char *library)
 	return found;
 }
 
-/* Most entries of a file name the library of the one before. */
-struct last {
+/* Caches the last lookup: most entries of a file name the same library as the previous entry. */
+struct library_lookup {
 	const char *library;
 	bool exists;
 };
 
-static bool library_exists(const char *library, struct last *last)
+static bool library_exists(const char *library, struct library_lookup *last)
 {
-	/* load.c finds it in more places. */
+	/* load.c searches more places for it. */
 	if (!strcmp(library, DATI_OWN_PROVIDER))
 		return true;
 	if (strchr(library, '/'))
 		return !access(library, R_OK);
 	if (!last->library || strcmp(last->library, library)) {
-		last->exists = in_search_path(library) || in_loader_cache(library);
+		last->exists =
+			library_in_search_path(library) || library_in_loader_cache(library);
 		last->library = library;
 	}
 	return last->exists;
@@ -125,15 +126,15 @@ static bool has_rdma_device(const char *family)
 	return found;
 }
 
-/* Addresses and names of hosts are not judged. */
+/* Addresses and host names are not checked. */
 static bool device_exists(const char *name, bool hosts)
 {
 	return !*name || (hosts && strpbrk(name, ".:")) || if_nametoindex(name) ||
 	       dati_is_rdma_device(name);
 }
 
-/* Copies the value of `key`, "" if there is none. */
-static void get_value(const char *params, const char *key, char *value, size_t size)
+/* Copies the value of `key`; "" if it is missing. */
+static void param_get(const char *params, const char *key, char *value, size_t size)
 {
 	const char *at = strstr(params, key);
 
@@ -143,20 +144,20 @@ static void get_value(const char *params, const char *key, char *value, size_t s
 			 at + strlen(key));
 }
 
-static bool own_params_lead_somewhere(const char *params)
+static bool own_params_can_open(const char *params)
 {
 	char value[DAT_NAME_MAX_LENGTH];
 
-	get_value(params, "provider=", value, sizeof(value));
+	param_get(params, "provider=", value, sizeof(value));
 	if ((!strcmp(value, "verbs") && !has_rdma_device("")) ||
 	    (!strcmp(value, "efa") && !has_rdma_device("efa")))
 		return false;
-	get_value(params, "domain=", value, sizeof(value));
+	param_get(params, "domain=", value, sizeof(value));
 	return device_exists(value, true);
 }
 
-/* "mlx4_0 1" or "ib0 0": device and port, or interface. */
-static bool pair_leads_somewhere(const char *params)
+/* Parameters of the original DAPL, such as "mlx4_0 1" or "ib0 0": device and port, or interface. */
+static bool dapl_params_can_open(const char *params)
 {
 	char device[DAT_NAME_MAX_LENGTH];
 
@@ -164,38 +165,39 @@ static bool pair_leads_somewhere(const char *params)
 	return device_exists(device, true);
 }
 
-static bool way_opens(const struct dati_way *way, struct last *last)
+static bool candidate_can_open(const struct dati_candidate *candidate,
+			       struct library_lookup *last)
 {
-	const char *slash = strrchr(way->library, '/');
-	const char *name = slash ? slash + 1 : way->library;
+	const char *slash = strrchr(candidate->library, '/');
+	const char *name = slash ? slash + 1 : candidate->library;
 
-	if (way->last_resort)
+	if (candidate->last_resort)
 		return true;
-	if (!library_exists(way->library, last))
+	if (!library_exists(candidate->library, last))
 		return false;
-	if (!way->params || strncmp(name, FAMILY, strlen(FAMILY)))
+	if (!candidate->params || strncmp(name, FAMILY, strlen(FAMILY)))
 		return true;
 	return strncmp(name, OWN_FAMILY, strlen(OWN_FAMILY)) ?
-	       pair_leads_somewhere(way->params) : own_params_lead_somewhere(way->params);
+	       dapl_params_can_open(candidate->params) : own_params_can_open(candidate->params);
 }
 
-static unsigned int rank_of(const struct dati_static *st, struct last *last)
+static unsigned int entry_rank(const struct dati_static *st, struct library_lookup *last)
 {
-	const struct dati_way *way;
+	const struct dati_candidate *candidate;
 
 	if (st->info.dapl_version_major != DAT_VERSION_MAJOR ||
 	    st->info.dapl_version_minor != DAT_VERSION_MINOR)
 		return DATI_RANKS - 1;
-	for (way = st->ways; way; way = way->next)
-		if (way_opens(way, last))
+	for (candidate = st->candidates; candidate; candidate = candidate->next)
+		if (candidate_can_open(candidate, last))
 			return 0;
 	return 1;
 }
 
 void dati_rank(struct dati_static *entries)
 {
-	struct last last = { .library = NULL };
+	struct library_lookup last = { .library = NULL };
 
 	for (; entries; entries = entries->next)
-		entries->rank = rank_of(entries, &last);
+		entries->rank = entry_rank(entries, &last);
 }

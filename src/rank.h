@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The order in which registry entries are listed. */
+/* Declares the ranking that orders the listing of registry entries. */
 #ifndef DATI_RANK_H
 #define DATI_RANK_H
 
@@ -7,8 +7,10 @@
 
 #define DATI_RDMA_DEVICES "/sys/class/infiniband/"
 
-/* Sets the rank of each entry of the list; 0: of this library's version, and nothing tells that it
- * cannot open; 1: something does; 2: of another version. */
+/*
+ * Sets the rank of each entry: 0: of this library's version and probably able to open; 1: unable
+ * to open; 2: of another version.
+ */
 #define DATI_RANKS 3
 void dati_rank(struct dati_static *entries);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The dynamic registry: providers that have registered themselves; its start and stop. */
+/*
+ * Keeps the dynamic registry, the providers that have registered themselves, and starts and stops
+ * it.
+ */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -39,17 +42,17 @@ DAT_RETURN dati_start(void)
 }
 
 /*
- * Runs when the library is unloaded or the process ends. In the latter case IAs may still be
- * open and used by other threads: then all stays as it is.
+ * Runs when the library is unloaded or the process exits. At exit, IAs may still be open and used
+ * by other threads: then nothing is freed.
  */
 __attribute__((destructor))
-static void stop(void)
+static void registry_stop(void)
 {
 	struct dati_dynamic *d;
 
 	if (atomic_exchange(&stopped, true))
 		return;
-	dati_diag_tell_kept();
+	dati_diag_report_deferred();
 	pthread_mutex_lock(&dati_lock);
 	if (dati_ia_none() && dati_static_stop()) {
 		dati_diag_stop();
@@ -92,7 +95,7 @@ struct dati_dynamic *dati_dynamic_extension(const DAT_PROVIDER *provider)
 	return d;
 }
 
-static void unlink_where(const DAT_PROVIDER_INFO *key, const void *image)
+static void registry_unlink(const DAT_PROVIDER_INFO *key, const void *image)
 {
 	struct dati_dynamic **at = &registered, *d;
 
@@ -106,15 +109,15 @@ static void unlink_where(const DAT_PROVIDER_INFO *key, const void *image)
 	}
 }
 
-void dati_dynamic_forget(const DAT_PROVIDER_INFO *key)
+void dati_dynamic_remove(const DAT_PROVIDER_INFO *key)
 {
-	unlink_where(key, NULL);
+	registry_unlink(key, NULL);
 }
 
-void dati_dynamic_forget_image(const void *image)
+void dati_dynamic_remove_image(const void *image)
 {
 	if (image)
-		unlink_where(NULL, image);
+		registry_unlink(NULL, image);
 }
 
 const void *dati_image_of(const void *code)
@@ -187,7 +190,7 @@ DAT_RETURN DAT_API dat_registry_remove_provider(const DAT_PROVIDER *provider,
 	else if (d->uses)
 		ret = DATI_ERROR(DAT_PROVIDER_IN_USE, 0);
 	else
-		dati_dynamic_forget(info);
+		dati_dynamic_remove(info);
 	pthread_mutex_unlock(&dati_lock);
 	if (ret == DAT_SUCCESS)
 		dati_log(DATI_DBG_DYNAMIC, "provider removed for " DATI_KEY_FORMAT,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The dynamic registry: providers that are registered now, and whether it runs. */
+/* Declares the dynamic registry: the registered providers, the registry lock and its start. */
 #ifndef DATI_REGISTRY_H
 #define DATI_REGISTRY_H
 
@@ -10,7 +10,7 @@
 #include "dati_api.h"
 
 /*
- * One lock for both registries and the bookkeeping of IAs. It is never held while a library is
+ * One lock protects both registries and the table of IAs. It is never held while a library is
  * loaded or unloaded, nor while provider code runs: providers call back into the registry.
  * dati_changed is signalled when a static entry or an IA leaves its transitory state.
  */
@@ -25,11 +25,13 @@ struct dati_dynamic {
 	DAT_IA_OPEN_FUNC ia_open;
 	const void *image;	/* where the code of ia_open is mapped */
 	unsigned int uses;	/* open IAs and open extensions */
-	unsigned int extensions;	/* how many of them are open extensions */
+	unsigned int extensions;	/* of these, open extensions */
 };
 
-/* Starts the registry, unless it runs. DATI_NO_MEMORY: the next call tries again; DATI_NOT_RUNNING:
- * the library is being unloaded. */
+/*
+ * Starts the registry unless it is running. DATI_NO_MEMORY: the next call retries;
+ * DATI_NOT_RUNNING: the library is being unloaded.
+ */
 DAT_RETURN dati_start(void);
 
 static inline bool dati_key_equal(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER_INFO *b)
@@ -39,7 +41,10 @@ static inline bool dati_key_equal(const DAT_PROVIDER_INFO *a, const DAT_PROVIDER
 	       a->is_thread_safe == b->is_thread_safe && !strcmp(a->ia_name, b->ia_name);
 }
 
-/* `name` is shorter than the member; the rest of it is zeroed, for keys are copied whole. */
+/*
+ * `name` is shorter than the member; the rest of the member is zeroed, since keys are copied
+ * whole.
+ */
 static inline void dati_key_set(DAT_PROVIDER_INFO *key, const char *name, DAT_UINT32 major,
 				DAT_UINT32 minor, DAT_BOOLEAN thread_safe)
 {
@@ -50,16 +55,19 @@ static inline void dati_key_set(DAT_PROVIDER_INFO *key, const char *name, DAT_UI
 	key->is_thread_safe = thread_safe;
 }
 
-/* The base of the library that some code belongs to; asks the loader, so hold no lock. */
+/*
+ * The load address of the library that `code` belongs to. Enters the loader: call it without
+ * locks.
+ */
 const void *dati_image_of(const void *code);
 
-/* The rest is called with dati_lock held. */
+/* The functions below are called with dati_lock held. */
 struct dati_dynamic *dati_dynamic_find(const DAT_PROVIDER_INFO *key);
 struct dati_dynamic *dati_dynamic_name(const char *name);
 struct dati_dynamic *dati_dynamic_extension(const DAT_PROVIDER *provider);
 
-/* A provider that fini left behind must not outlive its code. */
-void dati_dynamic_forget(const DAT_PROVIDER_INFO *key);
-void dati_dynamic_forget_image(const void *image);
+/* Remove registrations that fini left: they must not outlive the code of the provider. */
+void dati_dynamic_remove(const DAT_PROVIDER_INFO *key);
+void dati_dynamic_remove_image(const void *image);
 
 #endif /* DATI_REGISTRY_H */

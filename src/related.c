@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells whether two IA names stand for the same hardware. */
+/* Implements dat_registry_providers_related: whether two IA names stand for the same hardware. */
 #include "config.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "registry.h"
 #include "static.h"
 
-static bool is_known(const char *name)
+static bool name_is_known(const char *name)
 {
 	const struct dati_static *st;
 	bool known;
@@ -22,8 +22,8 @@ static bool is_known(const char *name)
 	return known;
 }
 
-/* The open IA that speaks for a name must not be closed while it is asked. */
-static struct dati_ia_slot *pin(const char *name)
+/* Prevents the open IA of a name from being closed during the query. */
+static struct dati_ia_slot *ia_pin(const char *name)
 {
 	struct dati_ia_slot *slot;
 
@@ -35,7 +35,7 @@ static struct dati_ia_slot *pin(const char *name)
 	return slot;
 }
 
-static void unpin(struct dati_ia_slot *slot)
+static void ia_unpin(struct dati_ia_slot *slot)
 {
 	pthread_mutex_lock(&dati_lock);
 	slot->pins--;
@@ -43,10 +43,10 @@ static void unpin(struct dati_ia_slot *slot)
 	pthread_mutex_unlock(&dati_lock);
 }
 
-/* What the provider of an open IA says; a provider is not loaded for the question's sake. */
-static DAT_HA_RELATIONSHIP ask(char *name, char *other)
+/* Queries the provider of an open IA; no provider is loaded for the query. */
+static DAT_HA_RELATIONSHIP query_related(char *name, char *other)
 {
-	struct dati_ia_slot *slot = pin(name);
+	struct dati_ia_slot *slot = ia_pin(name);
 	DAT_BOOLEAN answer = DAT_FALSE;
 	DAT_PROVIDER *provider;
 	DAT_RETURN ret = DATI_NO_CALL;
@@ -58,7 +58,7 @@ static DAT_HA_RELATIONSHIP ask(char *name, char *other)
 	provider = DAT_HANDLE_TO_PROVIDER(own);
 	if (provider->ia_ha_related_func)
 		ret = provider->ia_ha_related_func(own, other, &answer);
-	unpin(slot);
+	ia_unpin(slot);
 	if (ret != DAT_SUCCESS)
 		return DAT_HA_UNKNOWN;
 	return answer ? DAT_HA_TRUE : DAT_HA_FALSE;
@@ -81,14 +81,14 @@ DAT_RETURN DAT_API dat_registry_providers_related(const DAT_NAME_PTR name1,
 	ret = dati_start();
 	if (ret != DAT_SUCCESS)
 		return ret;
-	if (!is_known(name1) || !is_known(name2))
+	if (!name_is_known(name1) || !name_is_known(name2))
 		return DATI_NOT_REGISTERED;
 	if (!strcmp(name1, name2)) {
 		*answer = DAT_HA_TRUE;
 		return DAT_SUCCESS;
 	}
-	first = ask(name1, name2);
-	second = ask(name2, name1);
+	first = query_related(name1, name2);
+	second = query_related(name2, name1);
 	if (first == DAT_HA_UNKNOWN || second == DAT_HA_UNKNOWN)
 		*answer = DAT_HA_UNKNOWN;
 	else

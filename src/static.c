@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The static registry: dat.conf, built-in entries and legacy names. */
+/* Builds the static registry of dat.conf, built-in entries and legacy names. */
 #include "config.h"
 
 #include <errno.h>
@@ -36,8 +36,8 @@ const struct dati_source *dati_static_source(void)
 	return &source;
 }
 
-/* Our own entries work unless the program's registry file is missing. */
-static bool builtins_resolve(void)
+/* Built-in entries are disabled if DAT_OVERRIDE names a file that cannot be read. */
+static bool builtins_enabled(void)
 {
 	return !source.override || !source.err;
 }
@@ -47,8 +47,8 @@ static bool all_digits(const char *s)
 	return *s && s[strspn(s, "0123456789")] == '\0';
 }
 
-/* Names that programs carry hard-coded since the days of the adapters that they stand for. */
-static bool is_legacy(const char *name)
+/* Names of former adapters that programs have hard-coded. */
+static bool name_is_legacy(const char *name)
 {
 	static const char *const families[] = { "ofa-", "OpenIB-" };
 	static const char *const numbered[] = { "ib", "nes" };
@@ -70,14 +70,14 @@ static bool is_legacy(const char *name)
 /* "ofi-verbs-mlx5_0": the built-in entry "ofi-verbs" on that device, interface or address. */
 #define ON_DEVICE "ofi-verbs-"
 
-static bool names_device(const char *name)
+static bool name_is_verbs_device(const char *name)
 {
 	return !strncmp(name, ON_DEVICE, sizeof(ON_DEVICE) - 1) && name[sizeof(ON_DEVICE) - 1] &&
 	       !strpbrk(name, " \t\"");
 }
 
-/* "mlx4_0-1u": port 1 of the device mlx4_0, by a connection manager that the letter stands for. */
-static void cut_port(char *device)
+/* "mlx4_0-1u": port 1 of the device mlx4_0, with a connection manager that the letter selects. */
+static void strip_port(char *device)
 {
 	char *dash = strrchr(device, '-');
 	size_t digits = dash ? strspn(dash + 1, "0123456789") : 0;
@@ -93,7 +93,7 @@ void dati_legacy_params(const char *name, char *params, size_t size)
 	size_t i, len;
 
 	*params = '\0';
-	if (names_device(name)) {
+	if (name_is_verbs_device(name)) {
 		snprintf(params, size, "provider=verbs domain=%s", name + sizeof(ON_DEVICE) - 1);
 		return;
 	}
@@ -105,18 +105,18 @@ void dati_legacy_params(const char *name, char *params, size_t size)
 	if (!*domain)
 		return;
 	if (!if_nametoindex(domain) && !dati_is_rdma_device(domain))
-		cut_port(domain);
+		strip_port(domain);
 	if (if_nametoindex(domain) || dati_is_rdma_device(domain))
 		snprintf(params, size, "domain=%s", domain);
 }
 
-/* Names that open although nothing lists them. */
-static bool is_unlisted(const char *name)
+/* Names that open although they are not listed. */
+static bool name_is_unlisted(const char *name)
 {
-	return is_legacy(name) || names_device(name);
+	return name_is_legacy(name) || name_is_verbs_device(name);
 }
 
-static bool own_version(const DAT_PROVIDER_INFO *key)
+static bool key_is_own_version(const DAT_PROVIDER_INFO *key)
 {
 	return key->dapl_version_major == DAT_VERSION_MAJOR &&
 	       key->dapl_version_minor == DAT_VERSION_MINOR;
@@ -132,8 +132,8 @@ struct dati_static *dati_static_find(const DAT_PROVIDER_INFO *key)
 	return st;
 }
 
-/* A record of this name stands for all names of its version and thread-safety without one. */
-static struct dati_static *find_catch_all(const DAT_PROVIDER_INFO *key)
+/* A record named "*" serves all names of its version and thread-safety that have no record. */
+static struct dati_static *entry_find_catch_all(const DAT_PROVIDER_INFO *key)
 {
 	DAT_PROVIDER_INFO any = *key;
 
@@ -142,131 +142,131 @@ static struct dati_static *find_catch_all(const DAT_PROVIDER_INFO *key)
 	return dati_static_find(&any);
 }
 
-static void free_entry(struct dati_static *st)
+static void entry_free(struct dati_static *st)
 {
-	struct dati_way *way;
+	struct dati_candidate *candidate;
 
-	while ((way = st->ways)) {
-		st->ways = way->next;
-		free(way->library);
-		free(way->params);
-		free(way);
+	while ((candidate = st->candidates)) {
+		st->candidates = candidate->next;
+		free(candidate->library);
+		free(candidate->params);
+		free(candidate);
 	}
 	free(st);
 }
 
-/* Something is missing for want of memory. */
-static bool starved;
+/* An allocation failed: the list is incomplete. */
+static bool out_of_memory;
 
-static struct dati_static *new_entry(const DAT_PROVIDER_INFO *info)
+static struct dati_static *entry_new(const DAT_PROVIDER_INFO *info)
 {
 	struct dati_static *st = calloc(1, sizeof(*st));
 
 	if (st)
 		st->info = *info;
 	else
-		starved = true;
+		out_of_memory = true;
 	return st;
 }
 
-static void append_entry(struct dati_static *st)
+static void entry_append(struct dati_static *st)
 {
 	*last_entry = st;
 	last_entry = &st->next;
 }
 
-static bool append_way(struct dati_static *st, const char *library, const char *params,
-		       unsigned int line, bool last_resort)
+static bool entry_add_candidate(struct dati_static *st, const char *library, const char *params,
+				unsigned int line, bool last_resort)
 {
-	struct dati_way **at = &st->ways, *way = calloc(1, sizeof(*way));
+	struct dati_candidate **at = &st->candidates, *candidate = calloc(1, sizeof(*candidate));
 
-	if (!way) {
-		starved = true;
+	if (!candidate) {
+		out_of_memory = true;
 		return false;
 	}
-	way->library = strdup(library);
-	way->params = params ? strdup(params) : NULL;
-	way->line = line;
-	way->last_resort = last_resort;
-	if (!way->library || (params && !way->params)) {
-		free(way->library);
-		free(way->params);
-		free(way);
-		starved = true;
+	candidate->library = strdup(library);
+	candidate->params = params ? strdup(params) : NULL;
+	candidate->line = line;
+	candidate->last_resort = last_resort;
+	if (!candidate->library || (params && !candidate->params)) {
+		free(candidate->library);
+		free(candidate->params);
+		free(candidate);
+		out_of_memory = true;
 		return false;
 	}
 	while (*at)
 		at = &(*at)->next;
-	*at = way;
+	*at = candidate;
 	return true;
 }
 
-/* A second record of a key is one more way to it, tried when the first cannot be loaded. */
-static void add_record(const struct dati_conf_entry *record)
+/* A second record of a key adds a candidate, which is tried when the first cannot be loaded. */
+static void entry_add_record(const struct dati_conf_entry *record)
 {
 	struct dati_static *st = dati_static_find(&record->info);
 	bool is_new = !st;
 
 	if (is_new)
-		st = new_entry(&record->info);
+		st = entry_new(&record->info);
 	if (!st)
 		return;
-	if (!append_way(st, record->library, record->ia_params, record->line, false)) {
+	if (!entry_add_candidate(st, record->library, record->ia_params, record->line, false)) {
 		if (is_new)
 			free(st);
 		return;
 	}
 	st->listed = strcmp(record->info.ia_name, DATI_CATCH_ALL) != 0;
 	if (is_new)
-		append_entry(st);
+		entry_append(st);
 }
 
 /*
- * Behind dead hardware of a legacy name stands our own provider, unless the file says itself
- * what is behind names.
+ * Adds our own provider as last resort of legacy names, whose hardware may be absent, unless the
+ * file has a catch-all.
  */
-static void add_last_resorts(void)
+static void entries_add_last_resorts(void)
 {
 	struct dati_static *st;
 
 	for (st = entries; st; st = st->next)
-		if (own_version(&st->info) && is_legacy(st->info.ia_name) &&
-		    !find_catch_all(&st->info))
-			append_way(st, DATI_OWN_PROVIDER, NULL, 0, true);
+		if (key_is_own_version(&st->info) && name_is_legacy(st->info.ia_name) &&
+		    !entry_find_catch_all(&st->info))
+			entry_add_candidate(st, DATI_OWN_PROVIDER, NULL, 0, true);
 }
 
-static void add_builtin(const char *name, const char *params, DAT_BOOLEAN thread_safe)
+static void entry_add_builtin(const char *name, const char *params, DAT_BOOLEAN thread_safe)
 {
 	DAT_PROVIDER_INFO key = { .ia_name = "" };
 	struct dati_static *st;
 
 	dati_key_set(&key, name, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, thread_safe);
-	if (dati_static_find(&key) || find_catch_all(&key))
+	if (dati_static_find(&key) || entry_find_catch_all(&key))
 		return;
-	st = new_entry(&key);
+	st = entry_new(&key);
 	if (!st)
 		return;
-	if (!append_way(st, DATI_OWN_PROVIDER, params, 0, false)) {
+	if (!entry_add_candidate(st, DATI_OWN_PROVIDER, params, 0, false)) {
 		free(st);
 		return;
 	}
 	st->listed = !source.override;
-	append_entry(st);
+	entry_append(st);
 }
 
-static void add_builtins(void)
+static void entries_add_builtins(void)
 {
 	size_t i;
 
-	add_last_resorts();
+	entries_add_last_resorts();
 	for (i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++) {
-		add_builtin(builtins[i].name, builtins[i].params, DAT_FALSE);
-		add_builtin(builtins[i].name, builtins[i].params, DAT_TRUE);
+		entry_add_builtin(builtins[i].name, builtins[i].params, DAT_FALSE);
+		entry_add_builtin(builtins[i].name, builtins[i].params, DAT_TRUE);
 	}
 }
 
-/* Programs that ask for a few entries, or try one after the other, see those first that open. */
-static void sort_entries(void)
+/* Lists entries that can open first, for programs that read a few entries or try them in order. */
+static void entries_sort(void)
 {
 	struct dati_static *from = entries, *st;
 
@@ -284,13 +284,13 @@ static void sort_entries(void)
 			}
 			*at = st->next;
 			st->next = NULL;
-			append_entry(st);
+			entry_append(st);
 		}
 	}
 }
 
-/* A setuid program does not let its caller choose libraries. */
-static void find_source(void)
+/* secure_getenv: the caller of a setuid program must not choose libraries. */
+static void source_read(void)
 {
 	const char *override = secure_getenv("DAT_OVERRIDE");
 
@@ -304,7 +304,7 @@ static void find_source(void)
 	source.err = source.path ? dati_conf_read(&source.conf, source.path) : -ENOMEM;
 }
 
-static void log_source(void)
+static void source_log(void)
 {
 	size_t i;
 
@@ -315,42 +315,42 @@ static void log_source(void)
 			dati_log(DATI_DBG_STATIC, "%s", source.conf.bad[i].reason);
 }
 
-static void add_entries(void)
+static void entries_build(void)
 {
 	size_t i;
 
 	for (i = 0; i < source.conf.num_entries; i++)
-		add_record(&source.conf.entries[i]);
-	if (builtins_resolve())
-		add_builtins();
-	sort_entries();
+		entry_add_record(&source.conf.entries[i]);
+	if (builtins_enabled())
+		entries_add_builtins();
+	entries_sort();
 }
 
 bool dati_static_start(void)
 {
-	starved = false;
-	find_source();
+	out_of_memory = false;
+	source_read();
 	if (source.err != -ENOMEM)
-		add_entries();
-	if (source.err == -ENOMEM || starved) {
+		entries_build();
+	if (source.err == -ENOMEM || out_of_memory) {
 		dati_static_stop();
 		return false;
 	}
-	log_source();
+	source_log();
 	return true;
 }
 
-/* False when a provider is still loaded: then nothing is freed. */
+/* Returns false and frees nothing while a provider is loaded. */
 bool dati_static_stop(void)
 {
 	struct dati_static *st;
 
 	for (st = entries; st; st = st->next)
-		if (st->state != DATI_IDLE || st->visitors)
+		if (st->state != DATI_IDLE || st->holders)
 			return false;
 	while ((st = entries)) {
 		entries = st->next;
-		free_entry(st);
+		entry_free(st);
 	}
 	last_entry = &entries;
 	dati_conf_free(&source.conf);
@@ -359,7 +359,7 @@ bool dati_static_stop(void)
 	return true;
 }
 
-static struct dati_static *skip_unlisted(struct dati_static *st)
+static struct dati_static *entry_skip_unlisted(struct dati_static *st)
 {
 	while (st && !st->listed)
 		st = st->next;
@@ -368,12 +368,12 @@ static struct dati_static *skip_unlisted(struct dati_static *st)
 
 struct dati_static *dati_static_first(void)
 {
-	return skip_unlisted(entries);
+	return entry_skip_unlisted(entries);
 }
 
 struct dati_static *dati_static_next(const struct dati_static *st)
 {
-	return skip_unlisted(st->next);
+	return entry_skip_unlisted(st->next);
 }
 
 struct dati_static *dati_static_all(void)
@@ -381,15 +381,16 @@ struct dati_static *dati_static_all(void)
 	return entries;
 }
 
-/* The ways of the catch-all; our own provider for a legacy name. */
-static bool append_ways(struct dati_static *st, const struct dati_static *catch_all)
+/* Adds the candidates of the catch-all, or our own provider for a legacy name. */
+static bool entry_copy_candidates(struct dati_static *st, const struct dati_static *catch_all)
 {
-	const struct dati_way *way;
+	const struct dati_candidate *candidate;
 
 	if (!catch_all)
-		return append_way(st, DATI_OWN_PROVIDER, NULL, 0, false);
-	for (way = catch_all->ways; way; way = way->next)
-		if (!append_way(st, way->library, way->params, way->line, false))
+		return entry_add_candidate(st, DATI_OWN_PROVIDER, NULL, 0, false);
+	for (candidate = catch_all->candidates; candidate; candidate = candidate->next)
+		if (!entry_add_candidate(st, candidate->library, candidate->params, candidate->line,
+					 false))
 			return false;
 	return true;
 }
@@ -400,18 +401,19 @@ struct dati_static *dati_static_resolve(const DAT_PROVIDER_INFO *key)
 
 	if (st)
 		return st;
-	catch_all = find_catch_all(key);
-	if (!catch_all && (!builtins_resolve() || !own_version(key) || !is_unlisted(key->ia_name)))
+	catch_all = entry_find_catch_all(key);
+	if (!catch_all &&
+	    (!builtins_enabled() || !key_is_own_version(key) || !name_is_unlisted(key->ia_name)))
 		return NULL;
-	st = new_entry(key);
+	st = entry_new(key);
 	if (!st)
 		return NULL;
-	if (!append_ways(st, catch_all)) {
-		free_entry(st);
+	if (!entry_copy_candidates(st, catch_all)) {
+		entry_free(st);
 		return NULL;
 	}
 	st->transient = true;
-	append_entry(st);
+	entry_append(st);
 	return st;
 }
 
@@ -424,18 +426,18 @@ void dati_static_drop(struct dati_static *st)
 	*at = st->next;
 	if (last_entry == &st->next)
 		last_entry = at;
-	free_entry(st);
+	entry_free(st);
 }
 
-void dati_way_origin(const struct dati_static *st, const struct dati_way *way, char *text,
-		     size_t size)
+void dati_candidate_origin(const struct dati_static *st, const struct dati_candidate *candidate,
+			   char *text, size_t size)
 {
-	if (way->line)
-		snprintf(text, size, "%s:%u", source.path, way->line);
-	else if (way->last_resort)
+	if (candidate->line)
+		snprintf(text, size, "%s:%u", source.path, candidate->line);
+	else if (candidate->last_resort)
 		snprintf(text, size, "built-in entry \"ofi\" as last resort");
 	else if (st->transient)
-		snprintf(text, size, "built-in entry %s", names_device(st->info.ia_name)
+		snprintf(text, size, "built-in entry %s", name_is_verbs_device(st->info.ia_name)
 			 ? "\"ofi-verbs\"" : "\"ofi\" for a legacy name");
 	else
 		snprintf(text, size, "built-in entry \"%s\"", st->info.ia_name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The static registry: IA names of this system, and the libraries that provide them. */
+/* Declares the static registry: the IA names of this system and the libraries that provide them. */
 #ifndef DATI_STATIC_H
 #define DATI_STATIC_H
 
@@ -9,48 +9,51 @@
 #include "conf.h"
 #include "dati_api.h"
 
-/* The name of entries that open whatever has no entry of its own. */
+/* The name of a catch-all entry, which serves all names without an entry. */
 #define DATI_CATCH_ALL "*"
 
 struct dati_attempt;
 
 /* One library that may provide a name; they are tried in order. */
-struct dati_way {
-	struct dati_way *next;
+struct dati_candidate {
+	struct dati_candidate *next;
 	char *library;
-	char *params;		/* NULL: made from the name when it is loaded */
-	unsigned int line;	/* of the registry file; 0: ours */
-	bool last_resort;	/* ours behind a legacy name whose own library is of no use */
+	char *params;		/* NULL: derived from the name at load time */
+	unsigned int line;	/* of the registry file; 0: built-in */
+	bool last_resort;	/* our provider for a legacy name, after its own library */
 };
 
 enum dati_state {
 	DATI_IDLE,		/* not loaded */
-	DATI_BUSY,		/* `worker` loads or unloads it, others wait */
+	DATI_BUSY,		/* `busy_thread` loads or unloads it, others wait */
 	DATI_LOADED		/* `uses` IAs and extensions keep it */
 };
 
 struct dati_static {
 	struct dati_static *next;
 	DAT_PROVIDER_INFO info;
-	struct dati_way *ways;
+	struct dati_candidate *candidates;
 	bool listed;
 	unsigned int rank;	/* of rank.h */
-	bool transient;		/* made for a legacy or caught name, gone after its last use */
+	bool transient;		/* made for a legacy or caught name, freed after its last use */
 
-	/* Guarded by dati_lock; what the worker of a busy entry fills is its own meanwhile. */
+	/*
+	 * Guarded by dati_lock; while the entry is busy, the fields that `busy_thread` fills
+	 * belong to it.
+	 */
 	enum dati_state state;
-	pthread_t worker;
-	unsigned int visitors;	/* threads that hold or wait for it right now */
+	pthread_t busy_thread;
+	unsigned int holders;	/* threads that hold it or wait for it */
 	unsigned int uses;
-	const struct dati_way *way;
+	const struct dati_candidate *candidate;
 	void *library;
 	const void *image;
 	DAT_PROVIDER_FINI_FUNC fini;
 	void (*set_report)(void (*report)(const char *text));
-	bool reports;		/* the library was given our collector, or had it */
+	bool reports;		/* this entry has set our collector */
 };
 
-/* Where the names come from. */
+/* The registry file that the names come from. */
 struct dati_source {
 	char *path;
 	bool override;		/* named by DAT_OVERRIDE */
@@ -58,26 +61,26 @@ struct dati_source {
 	struct dati_conf conf;
 };
 
-/* False: no memory. Nothing is left behind, and it may be called again. */
+/* False if out of memory: everything is undone, and it may be called again. */
 bool dati_static_start(void);
 const struct dati_source *dati_static_source(void);
 
-/* The rest is called with dati_lock held. */
+/* The functions below are called with dati_lock held. */
 bool dati_static_stop(void);
 struct dati_static *dati_static_first(void);
 struct dati_static *dati_static_next(const struct dati_static *st);
 struct dati_static *dati_static_all(void);
 
-/* The entry of a key; for a name that is caught by "*" or legacy one is made. */
+/* The entry of a key; `resolve` also makes one for a legacy name or one caught by "*". */
 struct dati_static *dati_static_find(const DAT_PROVIDER_INFO *key);
 struct dati_static *dati_static_resolve(const DAT_PROVIDER_INFO *key);
 void dati_static_drop(struct dati_static *st);
 
-/* What our own provider is told for a legacy name; writes at most `size` bytes. */
+/* The IA parameters of our own provider for a legacy name; writes at most `size` bytes. */
 void dati_legacy_params(const char *name, char *params, size_t size);
 
-/* Where a way comes from: FILE:LINE, or what of ours it is. */
-void dati_way_origin(const struct dati_static *st, const struct dati_way *way, char *text,
-		     size_t size);
+/* The origin of a candidate: FILE:LINE, or the built-in entry. */
+void dati_candidate_origin(const struct dati_static *st, const struct dati_candidate *candidate,
+			   char *text, size_t size);
 
 #endif /* DATI_STATIC_H */

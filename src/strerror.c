@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of return values. */
+/* Translates return values to names: dat_strerror. */
 #include "config.h"
 
 #include "dati_api.h"
@@ -18,7 +18,7 @@ const char *dati_type_name(DAT_RETURN value)
 	return "DAT_UNKNOWN_TYPE";
 }
 
-/* No subtype has no name. */
+/* DAT_NO_SUBTYPE has an empty name. */
 const char *dati_subtype_name(DAT_RETURN value)
 {
 	switch (value & DAT_SUBTYPE_MASK) {
@@ -34,9 +34,9 @@ const char *dati_subtype_name(DAT_RETURN value)
 }
 
 /*
- * The old libraries refused values that their tables lacked, with a bare DAT_INVALID_PARAMETER
- * and both strings unset; programs print the strings without looking at the result. So every
- * value has strings here, and the call fails only for want of a place to put them.
+ * The original DAT returned DAT_INVALID_PARAMETER for unknown values and left both strings unset,
+ * yet programs print the strings without checking the result. So every value has strings here, and
+ * the call fails only if the pointer is NULL.
  */
 DAT_RETURN DAT_API dat_strerror(DAT_RETURN value, const char **major_message,
 				const char **minor_message)

@@ -304,7 +304,7 @@ TEST(cause, no_more_descriptors)
 		failures++;
 		check_paragraph("a");
 		must_say("this process can open ");
-		must_say("  try: a higher limit of open files (ulimit -n)\n");
+		must_say("  try: raise the limit of open files (ulimit -n)\n");
 	}
 	ASSERT(max_files < 48 && failures > 2);
 }
@@ -318,8 +318,8 @@ TEST(cause, name_with_other_thread_safety)
 	ASSERT_EQ(play("open", "roce0", NULL), 1);
 	check_paragraph("roce0");
 	must_say("the registry has this name as " V " threadsafe\n");
-	snprintf(words, sizeof(words), "  try: another line for it in %s with nonthreadsafe as third "
-		 "word\n", conf_path());
+	snprintf(words, sizeof(words), "  try: add a line for it to %s with nonthreadsafe as its "
+		 "third field\n", conf_path());
 	must_say(words);
 }
 
@@ -332,7 +332,7 @@ TEST(cause, name_of_another_version)
 	ASSERT_EQ(play("open", "roce0", NULL), 1);
 	check_paragraph("roce0");
 	must_say("the registry has this name as 9.0 nonthreadsafe\n");
-	snprintf(words, sizeof(words), "  try: another line for it in %s: roce0 u" V " nonthreadsafe "
+	snprintf(words, sizeof(words), "  try: add a line for it to %s: roce0 u" V " nonthreadsafe "
 		 "default libdaplofi.so." SOVERSION " ...\n", conf_path());
 	must_say(words);
 }

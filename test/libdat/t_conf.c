@@ -267,7 +267,7 @@ static void fifo(void)
 	rig_load(NULL);
 	rig_catch_stderr();
 	rig_open("a", &ia);
-	snprintf(expected, sizeof(expected), "registry file %s (DAT_OVERRIDE): it is not a regular "
+	snprintf(expected, sizeof(expected), "registry file %s (DAT_OVERRIDE): not a regular "
 		 "file\n", path);
 	CU_ASSERT(strstr(rig_caught(), expected) != NULL);
 	rig_unload();

@@ -72,7 +72,7 @@ static void unknown_name(void)
 		 "  registry file %s (DAT_OVERRIDE): 2 entries, 0 bad lines\n"
 		 "  no entry has this name, version and thread-safety\n"
 		 "  known names: \"ofi\", \"alpha\", \"beta\", \"ofi-tcp\", \"ofi-shm\"\n"
-		 "  try: one of the known names; dat_info -l lists all\n", rig_conf_path());
+		 "  try: use one of the known names; dat_info -l lists all\n", rig_conf_path());
 	CHECK_TEXT(told, expected);
 	rig_unload();
 }
@@ -91,12 +91,12 @@ static void near_names(void)
 {
 	rig_load(LINE("ofa-v2-eth0", "") LINE("roce0", "") LINE("other", ""));
 	open_and_listen("roce1");
-	CU_ASSERT(says("near names: \"roce0\"\n"));
+	CU_ASSERT(says("similar names: \"roce0\"\n"));
 	CU_ASSERT(says("  try: \"roce0\" instead of \"roce1\"; dat_info -l lists all names\n"));
 	open_and_listen("Roce0");
-	CU_ASSERT(says("near names: \"roce0\"\n"));
+	CU_ASSERT(says("similar names: \"roce0\"\n"));
 	open_and_listen("ofi-tpc");
-	CU_ASSERT(says("near names: \"ofi-tcp\", \"ofi\"\n"));
+	CU_ASSERT(says("similar names: \"ofi-tcp\", \"ofi\"\n"));
 	CU_ASSERT(says("  try: \"ofi-tcp\" instead of \"ofi-tpc\"; dat_info -l lists all names\n"));
 	rig_unload();
 }
@@ -152,7 +152,7 @@ static void loader_words(void)
 	rig_unload();
 	rig_load("a " API " nonthreadsafe default libm.so.6 d.1.0 \"\" \"\"\n");
 	open_and_listen("a");
-	CU_ASSERT(says("  try: another library than libm.so.6: it is no DAT provider\n"));
+	CU_ASSERT(says("  try: name a library other than libm.so.6: it is not a DAT provider\n"));
 	rig_unload();
 }
 
@@ -175,8 +175,8 @@ static void provider_reasons(void)
 	rig_load(LINE("a", "open=0x80010000") LINE("ab", ""));
 	open_and_listen("a");
 	CU_ASSERT(says(" refused: DAT_ABORT\n"));
-	CU_ASSERT_PTR_NULL(strstr(told, "near names"));
-	CU_ASSERT(says("  try: dat_info -d a; DAPL_OFI_LOG=4 tells everything\n"));
+	CU_ASSERT_PTR_NULL(strstr(told, "similar names"));
+	CU_ASSERT(says("  try: dat_info -d a; DAPL_OFI_LOG=4 logs everything\n"));
 	rig_unload();
 	rig_load(LINE("a", "say=tcp:_no_interface|try:_this|try:_that open=0x80030003"));
 	open_and_listen("a");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls of one libdat that this program makes; for what is compiled once per API version. */
+/*
+ * Declares the calls of libdat that this program makes, for the sources compiled once per API
+ * version.
+ */
 #ifndef INFO_API_H
 #define INFO_API_H
 
@@ -20,9 +23,9 @@ struct info_calls {
 
 void info_registry_load(struct info_registry *reg);
 const struct info_entry *info_registry_resolve(const char *name, bool threadsafe);
-void info_open_tell(const struct info_key *key, bool attributes);
+void info_open_report(const struct info_key *key, bool attributes);
 
-/* Tells what an open IA says about itself. */
-void info_attr_tell(const struct info_calls *calls, DAT_IA_HANDLE ia);
+/* Reports the attributes of an open IA as facts. */
+void info_attr_report(const struct info_calls *calls, DAT_IA_HANDLE ia);
 
 #endif

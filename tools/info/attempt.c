@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tries to open a name: whether it opens, over what, and the words of a failure that tell the
- * reason. */
+/* Tries to open a name; extracts the fabric and device, or the reason of the failure. */
 #include "config.h"
 
 #include <stdio.h>
@@ -14,8 +13,8 @@
 
 #define OUR_PROVIDER "dat-ofi"
 
-/* A dat.conf that exists only for this child: no file has to be made and removed. */
-static void use_conf(const char *text)
+/* Uses a dat.conf in a memfd, which exists for this child only. */
+static void child_use_conf(const char *text)
 {
 	int fd = memfd_create("dat.conf", 0);
 	char path[64];
@@ -26,25 +25,25 @@ static void use_conf(const char *text)
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	setenv("DAT_OVERRIDE", path, 1);
-	/* What is asked for is what the text says, not what the environment says. */
+	/* The environment must not override the entries of the text. */
 	unsetenv("DAPL_OFI_PROVIDER");
 	unsetenv("DAPL_OFI_DOMAIN");
 }
 
-static void child(const void *arg)
+static void attempt_child(const void *arg)
 {
 	const struct info_open *what = arg;
 
-	/* Errors, and which libraries are entered; on the stream that the parent reads. */
+	/* Logs errors and the libraries that are loaded to stderr, which the parent reads. */
 	setenv("DAT_DBG_TYPE", "0x11", 1);
 	setenv("DAT_DBG_DEST", "1", 1);
 	if (what->conf)
-		use_conf(what->conf);
+		child_use_conf(what->conf);
 	info_api[what->api].open_tell(&what->key, what->attributes);
 }
 
-/* Our provider reports fabric and interface; others name their device. */
-static void name_device(struct info_attempt *attempt)
+/* Our provider reports fabric and interface; others report the name of their device. */
+static void attempt_find_device(struct info_attempt *attempt)
 {
 	const char *provider = info_probe_fact(&attempt->probe, "", "provider");
 	const char *adapter = info_probe_fact(&attempt->probe, "", "adapter");
@@ -59,17 +58,17 @@ static void name_device(struct info_attempt *attempt)
 	}
 }
 
-static bool starts(const char *text, const char *with)
+static bool has_prefix(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
 }
 
-/* What libdat says about the place of an entry is told by us anyway. */
+/* Skips the origin of an entry, which this program prints itself. */
 static const char *skip_origin(const char *line)
 {
 	const char *at;
 
-	if (starts(line, "built-in entry")) {
+	if (has_prefix(line, "built-in entry")) {
 		at = strstr(line, ": ");
 		return at ? at + 2 : line;
 	}
@@ -85,23 +84,23 @@ static const char *skip_origin(const char *line)
 }
 
 /*
- * The paragraph of a failed open: a headline, then lines that are indented. A provider's own words
- * tell most, then the loader's, then that no entry fits.
+ * The report of a failed open has a headline, then indented lines. Prefers a line of the provider,
+ * then one of the loader, then that no entry matches.
  */
 static char *find_reason(const struct info_probe *probe)
 {
 	const char *by_provider = NULL, *by_entry = NULL, *other = NULL;
 	size_t i;
 
-	for (i = 0; i < probe->num_said; i++) {
-		const char *line = probe->said[i];
+	for (i = 0; i < probe->num_stderr_lines; i++) {
+		const char *line = probe->stderr_line[i];
 
-		if (!starts(line, "  "))
+		if (!has_prefix(line, "  "))
 			continue;
 		line += 2;
-		if (!by_provider && starts(line, "provider: "))
+		if (!by_provider && has_prefix(line, "provider: "))
 			by_provider = line + strlen("provider: ");
-		else if (starts(line, "no entry "))
+		else if (has_prefix(line, "no entry "))
 			other = line;
 		else if (skip_origin(line) != line && !by_entry)
 			by_entry = skip_origin(line);
@@ -113,18 +112,18 @@ static char *find_reason(const struct info_probe *probe)
 	return other ? info_strdup(other) : NULL;
 }
 
-/* Ours tells which libraries it enters; another one need not. */
+/* Our libdat logs the libraries that it loads; others may not. */
 static bool is_our_libdat(const struct info_probe *probe)
 {
 	size_t i;
 
-	for (i = 0; i < probe->num_said; i++)
-		if (starts(probe->said[i], "libdat"))
+	for (i = 0; i < probe->num_stderr_lines; i++)
+		if (has_prefix(probe->stderr_line[i], "libdat"))
 			return true;
 	return false;
 }
 
-static char *reason_of(const struct info_probe *probe)
+static char *attempt_reason(const struct info_probe *probe)
 {
 	const char *libdat = info_probe_fact(probe, "", "libdat");
 	const char *missing = info_probe_fact(probe, "", "no_libdat");
@@ -143,10 +142,10 @@ static char *reason_of(const struct info_probe *probe)
 	return info_strdup(refused ? refused : "unknown");
 }
 
-bool info_attempt_begin(struct info_attempt *attempt, const struct info_open *what)
+bool info_attempt_start(struct info_attempt *attempt, const struct info_open *what)
 {
 	memset(attempt, 0, sizeof(*attempt));
-	return info_probe_begin(&attempt->probe, child, what);
+	return info_probe_start(&attempt->probe, attempt_child, what);
 }
 
 void info_attempt_finish(struct info_attempt *attempt)
@@ -154,19 +153,19 @@ void info_attempt_finish(struct info_attempt *attempt)
 	const char *library;
 
 	info_probe_finish(&attempt->probe);
-	/* A provider that opens and then cannot close is of no use, either. */
+	/* A provider that cannot close its IA has failed as well. */
 	attempt->opened = info_probe_fact(&attempt->probe, "", "opened") && !attempt->probe.end;
 	attempt->our_libdat = is_our_libdat(&attempt->probe);
-	name_device(attempt);
+	attempt_find_device(attempt);
 	library = info_probe_fact(&attempt->probe, "", "library");
 	attempt->library = library ? info_strdup(library) : NULL;
 	if (!attempt->opened)
-		attempt->why = reason_of(&attempt->probe);
+		attempt->reason = attempt_reason(&attempt->probe);
 }
 
 void info_attempt_run(struct info_attempt *attempt, const struct info_open *what)
 {
-	info_attempt_begin(attempt, what);
+	info_attempt_start(attempt, what);
 	info_attempt_finish(attempt);
 }
 
@@ -176,6 +175,6 @@ void info_attempt_free(struct info_attempt *attempt)
 	free(attempt->fabric);
 	free(attempt->device);
 	free(attempt->library);
-	free(attempt->why);
+	free(attempt->reason);
 	memset(attempt, 0, sizeof(*attempt));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the attributes of an open IA. Compiled once per API version. */
+/* Reports the attributes of an open IA as facts. Compiled once per API version. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "api.h"
-#include "tell.h"
+#include "facts.h"
 
 #define IA "adapter"
 #define PROV "provider"
@@ -16,20 +16,20 @@
 #define EXT "extensions"
 #define NAMED "named attributes"
 
-#define MAX_NAMED 256	/* of a provider that leaves a count uninitialised */
+#define MAX_NAMED 256	/* a provider may leave the count uninitialised */
 
-struct word {
+struct bit_name {
 	unsigned int value;
 	const char *name;
 };
 
-static const struct word mem_types[] = {
+static const struct bit_name mem_types[] = {
 	{ DAT_MEM_TYPE_LMR, "lmr" },
 	{ DAT_MEM_TYPE_SHARED_VIRTUAL, "shared-virtual" },
 	{ 0, NULL }
 };
 
-static const struct word qos[] = {
+static const struct bit_name qos[] = {
 	{ DAT_QOS_HIGH_THROUGHPUT, "high-throughput" },
 	{ DAT_QOS_LOW_LATENCY, "low-latency" },
 	{ DAT_QOS_ECONOMY, "economy" },
@@ -37,7 +37,7 @@ static const struct word qos[] = {
 	{ 0, NULL }
 };
 
-static const struct word completion[] = {
+static const struct bit_name completion[] = {
 	{ DAT_COMPLETION_SUPPRESS_FLAG, "suppress" },
 	{ DAT_COMPLETION_SOLICITED_WAIT_FLAG, "solicited-wait" },
 	{ DAT_COMPLETION_UNSIGNALLED_FLAG, "unsignalled" },
@@ -51,50 +51,50 @@ static const char *const iov_owner[] = { "consumer", "provider, not changed",
 static const char *const ep_creator[] = { "consumer only", "either, if asked", "provider only" };
 static const char *const pz_support[] = { "unique", "shareable" };
 
-/* The bits that are known by name, the rest in hexadecimal; `none` when nothing is set. */
-static void tell_bits(const char *group, const char *name, unsigned int bits, const char *none,
-		      const struct word *words)
+/* Puts known bits by name, the others in hexadecimal; `none` if no bit is set. */
+static void put_bits(const char *group, const char *name, unsigned int bits, const char *none,
+		     const struct bit_name *names)
 {
 	char text[256] = "", rest[16];
 
 	if (none)
 		snprintf(text, sizeof(text), "%s", none);
-	for (; words->name; words++) {
-		if (!(bits & words->value))
+	for (; names->name; names++) {
+		if (!(bits & names->value))
 			continue;
 		if (*text)
 			strncat(text, ", ", sizeof(text) - strlen(text) - 1);
-		strncat(text, words->name, sizeof(text) - strlen(text) - 1);
-		bits &= ~words->value;
+		strncat(text, names->name, sizeof(text) - strlen(text) - 1);
+		bits &= ~names->value;
 	}
 	if (bits) {
 		snprintf(rest, sizeof(rest), "%s0x%x", *text ? ", " : "", bits);
 		strncat(text, rest, sizeof(text) - strlen(text) - 1);
 	}
-	info_tell(group, name, text);
+	info_put_text(group, name, text);
 }
 
-static void tell_choice(const char *group, const char *name, unsigned int value,
-			const char *const *words, size_t num)
+static void put_choice(const char *group, const char *name, unsigned int value,
+		       const char *const *names, size_t num)
 {
 	if (value < num)
-		info_tell(group, name, words[value]);
+		info_put_text(group, name, names[value]);
 	else
-		info_tell_number(group, name, value);
+		info_put_number(group, name, value);
 }
 
-#define TELL_CHOICE(group, name, value, words) \
-	tell_choice(group, name, (unsigned int)(value), words, sizeof(words) / sizeof(*(words)))
+#define PUT_CHOICE(group, name, value, names) \
+	put_choice(group, name, (unsigned int)(value), names, sizeof(names) / sizeof(*(names)))
 
-static void tell_version(const char *group, const char *name, DAT_UINT32 major, DAT_UINT32 minor)
+static void put_version(const char *group, const char *name, DAT_UINT32 major, DAT_UINT32 minor)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%u.%u", major, minor);
-	info_tell(group, name, text);
+	info_put_text(group, name, text);
 }
 
-static void tell_address(const DAT_SOCK_ADDR *addr)
+static void put_address(const DAT_SOCK_ADDR *addr)
 {
 	char text[INET6_ADDRSTRLEN] = "";
 
@@ -108,31 +108,31 @@ static void tell_address(const DAT_SOCK_ADDR *addr)
 			  sizeof(text));
 	else
 		snprintf(text, sizeof(text), "address family %d", addr->sa_family);
-	info_tell(IA, "address", text);
+	info_put_text(IA, "address", text);
 }
 
-static void tell_named(const DAT_NAMED_ATTR *attr, DAT_COUNT num)
+static void put_named(const DAT_NAMED_ATTR *attr, DAT_COUNT num)
 {
 	DAT_COUNT i;
 
 	for (i = 0; attr && i < num && i < MAX_NAMED; i++)
 		if (attr[i].name)
-			info_tell(NAMED, attr[i].name, attr[i].value);
+			info_put_text(NAMED, attr[i].name, attr[i].value);
 }
 
-#define COUNT(group, attr, member) info_tell_count(group, #member, (attr)->member)
-#define NUMBER(group, attr, member) info_tell_number(group, #member, (attr)->member)
-#define FLAG(group, attr, member) info_tell_flag(group, #member, (attr)->member)
+#define COUNT(group, attr, member) info_put_count(group, #member, (attr)->member)
+#define NUMBER(group, attr, member) info_put_number(group, #member, (attr)->member)
+#define FLAG(group, attr, member) info_put_flag(group, #member, (attr)->member)
 
-static void tell_ia(const DAT_IA_ATTR *a)
+static void put_ia(const DAT_IA_ATTR *a)
 {
-	info_tell(IA, "adapter_name", a->adapter_name);
-	info_tell(IA, "vendor_name", a->vendor_name);
-	tell_version(IA, "hardware_version", a->hardware_version_major,
-		     a->hardware_version_minor);
-	tell_version(IA, "firmware_version", a->firmware_version_major,
-		     a->firmware_version_minor);
-	tell_address(a->ia_address_ptr);
+	info_put_text(IA, "adapter_name", a->adapter_name);
+	info_put_text(IA, "vendor_name", a->vendor_name);
+	put_version(IA, "hardware_version", a->hardware_version_major,
+		    a->hardware_version_minor);
+	put_version(IA, "firmware_version", a->firmware_version_major,
+		    a->firmware_version_minor);
+	put_address(a->ia_address_ptr);
 	COUNT(IA, a, max_eps);
 	COUNT(IA, a, max_dto_per_ep);
 	COUNT(IA, a, max_rdma_read_per_ep_in);
@@ -162,7 +162,7 @@ static void tell_ia(const DAT_IA_ATTR *a)
 #endif
 }
 
-static void tell_merging(const DAT_PROVIDER_ATTR *a)
+static void put_merging(const DAT_PROVIDER_ATTR *a)
 {
 	static const char *const stream[6] = { "software", "request", "dto", "connection",
 					       "rmr-bind", "async" };
@@ -179,29 +179,29 @@ static void tell_merging(const DAT_PROVIDER_ATTR *a)
 			strcat(text, stream[j]);
 		}
 		snprintf(name, sizeof(name), "evd_stream_merging %s", stream[i]);
-		info_tell(PROV, name, *text ? text : "none");
+		info_put_text(PROV, name, *text ? text : "none");
 	}
 }
 
-static void tell_provider(const DAT_PROVIDER_ATTR *a)
+static void put_provider(const DAT_PROVIDER_ATTR *a)
 {
-	info_tell(PROV, "provider_name", a->provider_name);
-	tell_version(PROV, "provider_version", a->provider_version_major,
-		     a->provider_version_minor);
-	tell_version(PROV, "dapl_version", a->dapl_version_major, a->dapl_version_minor);
-	tell_bits(PROV, "lmr_mem_types_supported", a->lmr_mem_types_supported, "virtual",
-		  mem_types);
-	TELL_CHOICE(PROV, "iov_ownership_on_return", a->iov_ownership_on_return, iov_owner);
-	tell_bits(PROV, "dat_qos_supported", a->dat_qos_supported, "best-effort", qos);
-	tell_bits(PROV, "completion_flags_supported", a->completion_flags_supported, "default",
-		  completion);
+	info_put_text(PROV, "provider_name", a->provider_name);
+	put_version(PROV, "provider_version", a->provider_version_major,
+		    a->provider_version_minor);
+	put_version(PROV, "dapl_version", a->dapl_version_major, a->dapl_version_minor);
+	put_bits(PROV, "lmr_mem_types_supported", a->lmr_mem_types_supported, "virtual",
+		 mem_types);
+	PUT_CHOICE(PROV, "iov_ownership_on_return", a->iov_ownership_on_return, iov_owner);
+	put_bits(PROV, "dat_qos_supported", a->dat_qos_supported, "best-effort", qos);
+	put_bits(PROV, "completion_flags_supported", a->completion_flags_supported, "default",
+		 completion);
 	FLAG(PROV, a, is_thread_safe);
 	COUNT(PROV, a, max_private_data_size);
 	FLAG(PROV, a, supports_multipath);
-	TELL_CHOICE(PROV, "ep_creator", a->ep_creator, ep_creator);
-	TELL_CHOICE(PROV, "pz_support", a->pz_support, pz_support);
+	PUT_CHOICE(PROV, "ep_creator", a->ep_creator, ep_creator);
+	PUT_CHOICE(PROV, "pz_support", a->pz_support, pz_support);
 	NUMBER(PROV, a, optimal_buffer_alignment);
-	tell_merging(a);
+	put_merging(a);
 	FLAG(PROV, a, srq_supported);
 	COUNT(PROV, a, srq_watermarks_supported);
 	FLAG(PROV, a, srq_ep_pz_difference_supported);
@@ -213,7 +213,7 @@ static void tell_provider(const DAT_PROVIDER_ATTR *a)
 }
 
 #if DAT_API_MAJOR >= 2
-static void tell_only_20(const DAT_IA_ATTR *ia, const DAT_PROVIDER_ATTR *a)
+static void put_only_20(const DAT_IA_ATTR *ia, const DAT_PROVIDER_ATTR *a)
 {
 	static const char *const family[] = { "none", "InfiniBand", "iWARP" };
 	static const char *const scope[] = { "endpoint", "protection zone", "both" };
@@ -221,33 +221,33 @@ static void tell_only_20(const DAT_IA_ATTR *ia, const DAT_PROVIDER_ATTR *a)
 						 "within a connection" };
 
 	FLAG(PROV, a, rdma_read_lmr_rmr_context_exposure);
-	TELL_CHOICE(PROV, "rmr_scope_supported", a->rmr_scope_supported, scope);
+	PUT_CHOICE(PROV, "rmr_scope_supported", a->rmr_scope_supported, scope);
 	FLAG(PROV, a, is_signal_safe);
 	FLAG(PROV, a, ha_supported);
-	TELL_CHOICE(PROV, "ha_loadbalancing", a->ha_loadbalancing, balancing);
-	TELL_CHOICE(EXT, "extension_supported", ia->extension_supported, family);
+	PUT_CHOICE(PROV, "ha_loadbalancing", a->ha_loadbalancing, balancing);
+	PUT_CHOICE(EXT, "extension_supported", ia->extension_supported, family);
 	COUNT(EXT, ia, extension_version);
 }
 #else
-static void tell_only_20(const DAT_IA_ATTR *ia, const DAT_PROVIDER_ATTR *a)
+static void put_only_20(const DAT_IA_ATTR *ia, const DAT_PROVIDER_ATTR *a)
 {
 	(void)ia;
 	(void)a;
-	info_tell(EXT, "extension_supported", "none");
+	info_put_text(EXT, "extension_supported", "none");
 }
 #endif
 
-static void tell_ep_attr(const DAT_EP_ATTR *a)
+static void put_ep_attr(const DAT_EP_ATTR *a)
 {
 	static const char *const service[] = { "reliable connection" };
 
-	TELL_CHOICE(EP, "service_type", a->service_type, service);
+	PUT_CHOICE(EP, "service_type", a->service_type, service);
 	NUMBER(EP, a, max_message_size);
 	NUMBER(EP, a, max_rdma_size);
-	tell_bits(EP, "qos", a->qos, "best-effort", qos);
-	tell_bits(EP, "recv_completion_flags", a->recv_completion_flags, "default", completion);
-	tell_bits(EP, "request_completion_flags", a->request_completion_flags, "default",
-		  completion);
+	put_bits(EP, "qos", a->qos, "best-effort", qos);
+	put_bits(EP, "recv_completion_flags", a->recv_completion_flags, "default", completion);
+	put_bits(EP, "request_completion_flags", a->request_completion_flags, "default",
+		 completion);
 	COUNT(EP, a, max_recv_dtos);
 	COUNT(EP, a, max_request_dtos);
 	COUNT(EP, a, max_recv_iov);
@@ -259,8 +259,8 @@ static void tell_ep_attr(const DAT_EP_ATTR *a)
 	COUNT(EP, a, max_rdma_write_iov);
 }
 
-/* The defaults are those of an endpoint that was made without attributes. */
-static void tell_ep(const struct info_calls *calls, DAT_IA_HANDLE ia)
+/* The defaults are those of an endpoint created without attributes. */
+static void put_ep(const struct info_calls *calls, DAT_IA_HANDLE ia)
 {
 	DAT_EVD_HANDLE dto = DAT_HANDLE_NULL, conn = DAT_HANDLE_NULL;
 	DAT_PZ_HANDLE pz = DAT_HANDLE_NULL;
@@ -275,7 +275,7 @@ static void tell_ep(const struct info_calls *calls, DAT_IA_HANDLE ia)
 		    DAT_SUCCESS &&
 	    calls->dat_ep_create(ia, pz, dto, dto, conn, NULL, &ep) == DAT_SUCCESS &&
 	    calls->dat_ep_query(ep, DAT_EP_FIELD_ALL, &param) == DAT_SUCCESS)
-		tell_ep_attr(&param.ep_attr);
+		put_ep_attr(&param.ep_attr);
 	if (ep)
 		calls->dat_ep_free(ep);
 	if (conn)
@@ -286,7 +286,7 @@ static void tell_ep(const struct info_calls *calls, DAT_IA_HANDLE ia)
 		calls->dat_pz_free(pz);
 }
 
-void info_attr_tell(const struct info_calls *calls, DAT_IA_HANDLE ia)
+void info_attr_report(const struct info_calls *calls, DAT_IA_HANDLE ia)
 {
 	DAT_PROVIDER_ATTR provider;
 	DAT_IA_ATTR attr;
@@ -296,11 +296,11 @@ void info_attr_tell(const struct info_calls *calls, DAT_IA_HANDLE ia)
 	if (calls->dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL,
 				&provider) != DAT_SUCCESS)
 		return;
-	tell_ia(&attr);
-	tell_provider(&provider);
-	tell_only_20(&attr, &provider);
-	tell_named(attr.transport_attr, attr.num_transport_attr);
-	tell_named(attr.vendor_attr, attr.num_vendor_attr);
-	tell_named(provider.provider_specific_attr, provider.num_provider_specific_attr);
-	tell_ep(calls, ia);
+	put_ia(&attr);
+	put_provider(&provider);
+	put_only_20(&attr, &provider);
+	put_named(attr.transport_attr, attr.num_transport_attr);
+	put_named(attr.vendor_attr, attr.num_vendor_attr);
+	put_named(provider.provider_specific_attr, provider.num_provider_specific_attr);
+	put_ep(calls, ia);
 }

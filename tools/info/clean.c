@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which shared-memory files did dead processes leave behind?
- *
- * Adapters leave none: their memory has no name. libfabric's shm does, which the raw twin of
- * dat_perf and libfabric's efa use: PID:NUMBER:NUMBER, and the file itself tells the process again.
- * One is stale when its process is gone, or when the process that has this pid now began after the
- * file was last changed; never when somebody holds a lock on it.
+ * Finds and removes shared-memory files that dead processes left. Adapters leave none: their
+ * memory has no name. The shm provider of libfabric, which dat_perf --raw and the efa provider
+ * use, does: PID:NUMBER:NUMBER, and the file contains the pid as well. A file is stale if its
+ * process is gone, or if the process that now has the pid started after the last change of the
+ * file; never while a process holds a lock on it.
  */
 #include "config.h"
 
@@ -37,9 +36,9 @@ struct file {
 	int64_t size;
 	time_t changed;
 	bool stale;
-	const char *why;	/* stale, or not */
+	const char *reason;	/* why it is stale, or not */
 	bool removed;
-	int err;		/* of removing it */
+	int err;		/* of unlink */
 };
 
 struct list {
@@ -47,7 +46,7 @@ struct list {
 	size_t num;
 };
 
-static const char *digits(const char *at, unsigned long limit, unsigned long *value)
+static const char *parse_digits(const char *at, unsigned long limit, unsigned long *value)
 {
 	const char *from = at;
 
@@ -60,7 +59,7 @@ static const char *digits(const char *at, unsigned long limit, unsigned long *va
 static bool is_shm_name(const char *name, long *pid)
 {
 	unsigned long value;
-	const char *at = digits(name, MAX_PID, &value);
+	const char *at = parse_digits(name, MAX_PID, &value);
 	int i;
 
 	if (!at || !value)
@@ -69,14 +68,14 @@ static bool is_shm_name(const char *name, long *pid)
 	for (i = 0; i < 2; i++) {
 		if (*at != ':')
 			return false;
-		at = digits(at + 1, UINT32_MAX, &value);
+		at = parse_digits(at + 1, UINT32_MAX, &value);
 		if (!at)
 			return false;
 	}
 	return !*at;
 }
 
-/* State and start time of a process; false when there is none. */
+/* Gets the state and start time of a process; false if it does not exist. */
 static bool process_stat(long pid, char *state, uint64_t *start)
 {
 	char path[64], text[1024];
@@ -93,7 +92,10 @@ static bool process_stat(long pid, char *state, uint64_t *start)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	/* The name of the program, field 2, may hold anything but ends with the last bracket. */
+	/*
+	 * Field 2, the name of the program, may contain any character and ends with the last
+	 * parenthesis.
+	 */
 	at = strrchr(text, ')');
 	if (!at || at[1] != ' ')
 		return false;
@@ -103,8 +105,8 @@ static bool process_stat(long pid, char *state, uint64_t *start)
 	return at && sscanf(at, "%" SCNu64, start) == 1;
 }
 
-/* When the process began, in seconds of the clock that files have; 0 when nobody knows. */
-static time_t began(uint64_t start)
+/* The start time of a process in seconds of the clock of file timestamps; 0 if unknown. */
+static time_t process_start_time(uint64_t start)
 {
 	FILE *f = fopen("/proc/stat", "re");
 	unsigned long long boot = 0;
@@ -118,7 +120,7 @@ static time_t began(uint64_t start)
 	return boot ? (time_t)(boot + start / (uint64_t)sysconf(_SC_CLK_TCK)) : 0;
 }
 
-static void judge(struct file *f, int fd)
+static void file_classify(struct file *f, int fd)
 {
 	uint64_t start = 0;
 	int32_t maker = 0;
@@ -126,32 +128,35 @@ static void judge(struct file *f, int fd)
 	bool other;
 
 	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
-		f->why = "in use: locked";
+		f->reason = "in use: locked";
 		return;
 	}
 	if (pread(fd, &maker, sizeof(maker), PID_AT) != sizeof(maker) || maker != f->pid) {
-		f->why = "not of libfabric's shm: it does not begin like that";
+		f->reason = "not of libfabric's shm: no pid at its start";
 		return;
 	}
 	if (process_stat(f->pid, &state, &start)) {
-		/* both clocks are coarse, and may have been set meanwhile */
-		other = began(start) > f->changed + SLACK_S;
+		/* both clocks are coarse and may have been adjusted */
+		other = process_start_time(start) > f->changed + SLACK_S;
 		f->stale = state == 'Z' || state == 'X' || other;
-		f->why = !f->stale ? "in use: its process lives" :
+		f->reason = !f->stale ? "in use: its process is running" :
 			 other ? "its pid belongs to another process now" :
 			 "its process is dead";
 		return;
 	}
 	if (!kill((pid_t)f->pid, 0) || errno != ESRCH) {
-		f->why = "in use: its process lives";
+		f->reason = "in use: its process is running";
 		return;
 	}
 	f->stale = true;
-	f->why = "its process is dead";
+	f->reason = "its process is dead";
 }
 
-/* The lock that judge() took is kept until the file is gone: nobody can have begun to use it. */
-static void look_at(struct list *list, int dir, const char *name, long pid, bool force)
+/*
+ * Holds the lock of file_classify() until the file is removed, so that no process starts to use
+ * it.
+ */
+static void file_check(struct list *list, int dir, const char *name, long pid, bool force)
 {
 	struct file *f;
 	struct stat st, now;
@@ -165,11 +170,11 @@ static void look_at(struct list *list, int dir, const char *name, long pid, bool
 			     .changed = st.st_mtime };
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
-		f->why = errno == EACCES ? "not ours to judge: no right to read it" :
+		f->reason = errno == EACCES ? "no permission to read it" :
 			 "cannot be opened";
 		return;
 	}
-	judge(f, fd);
+	file_classify(f, fd);
 	if (f->stale && force) {
 		if (fstatat(dir, name, &now, AT_SYMLINK_NOFOLLOW) || now.st_ino != st.st_ino ||
 		    unlinkat(dir, name, 0))
@@ -185,7 +190,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct file *)a)->name, ((const struct file *)b)->name);
 }
 
-static void print_files(const struct list *list, const char *dir, bool force)
+static void list_print(const struct list *list, const char *dir, bool force)
 {
 	size_t i, stale = 0;
 	int width = 4;
@@ -198,7 +203,7 @@ static void print_files(const struct list *list, const char *dir, bool force)
 		const struct file *f = &list->files[i];
 
 		printf("%-*s  %10" PRId64 "  %-7s  %s\n", width, f->name, f->size,
-		       f->removed ? "removed" : f->stale ? "stale" : "kept", f->why);
+		       f->removed ? "removed" : f->stale ? "stale" : "kept", f->reason);
 		if (f->err)
 			fprintf(stderr, "dat_info: %s/%s: %s\n", dir, f->name, strerror(f->err));
 	}
@@ -207,7 +212,7 @@ static void print_files(const struct list *list, const char *dir, bool force)
 	       stale && !force ? "; --clean --force removes what is stale" : "");
 }
 
-static void json_files(const struct list *list, const char *dir, bool force)
+static void list_json(const struct list *list, const char *dir, bool force)
 {
 	size_t i;
 
@@ -224,7 +229,7 @@ static void json_files(const struct list *list, const char *dir, bool force)
 		json_number("size", f->size);
 		json_flag("stale", f->stale);
 		json_flag("removed", f->removed);
-		json_text("reason", f->why);
+		json_text("reason", f->reason);
 		json_text("error", f->err ? strerror(f->err) : NULL);
 		json_end();
 	}
@@ -247,14 +252,14 @@ int info_clean(const struct info_options *opts)
 	}
 	while ((entry = readdir(dir)))
 		if (is_shm_name(entry->d_name, &pid))
-			look_at(&list, dirfd(dir), entry->d_name, pid, opts->force);
+			file_check(&list, dirfd(dir), entry->d_name, pid, opts->force);
 	closedir(dir);
 	if (list.num)
 		qsort(list.files, list.num, sizeof(*list.files), by_name);
 	if (opts->json)
-		json_files(&list, opts->shm_dir, opts->force);
+		list_json(&list, opts->shm_dir, opts->force);
 	else
-		print_files(&list, opts->shm_dir, opts->force);
+		list_print(&list, opts->shm_dir, opts->force);
 	for (i = 0; i < list.num; i++) {
 		failed |= list.files[i].err != 0;
 		free(list.files[i].name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds a name in the registry of each API version. */
+/* Looks up names in the registry of each API version. */
 #include "config.h"
 
 #include <string.h>
@@ -9,9 +9,9 @@
 
 const struct info_api info_api[INFO_APIS] = {
 	{ "1.2", 1, 2, "libdat.so.1", "libdaplofi.so.1", info_registry_load_1,
-	  info_registry_resolve_1, info_open_tell_1 },
+	  info_registry_resolve_1, info_open_report_1 },
 	{ "2.0", 2, 0, "libdat2.so.2", "libdaplofi.so.2", info_registry_load_2,
-	  info_registry_resolve_2, info_open_tell_2 },
+	  info_registry_resolve_2, info_open_report_2 },
 };
 
 struct info_registry *info_registry(int api)
@@ -24,13 +24,13 @@ struct info_registry *info_registry(int api)
 	return reg;
 }
 
-/* Both registries read the same file; each one is asked for the entries of its own version. */
+/* Both registries read the same file; each is used for the entries of its own version. */
 bool info_registry_own(const struct info_entry *entry)
 {
 	return entry->major == info_api[entry->api].major;
 }
 
-/* One job asks for one name: what was resolved last is kept. */
+/* Keeps the last result: a job looks up a single name. */
 static const struct info_entry *find_alias(int api, const char *name, bool threadsafe)
 {
 	static const struct info_entry *last[INFO_APIS];

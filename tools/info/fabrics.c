@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What libfabric finds here, and what our provider makes of it. */
+/* Lists the fabrics that libfabric finds and that our provider can use. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -12,25 +12,25 @@
 #include "fabrics.h"
 #include "memory.h"
 #include "probe.h"
-#include "tell.h"
+#include "facts.h"
 
 #define LIBFABRIC "libfabric.so.1"
 #define FABRIC "fabric"
 #define PROBE_NAME "dat_info"
-/* Our own: it needs no provider of libfabric, so libfabric's list need not have it. */
+/* Implemented by dat-ofi: libfabric need not list it. */
 #define SHM "shm"
-/* What our provider calls a network together with it. */
+/* The suffix of a network combined with shared memory. */
 #define AND_SHM "+" SHM
-/* Many ask for it, and without a device libfabric does not name it. */
+/* Always listed: without a device libfabric does not report it. */
 #define VERBS "verbs"
 
-/* In the child: the path of the library, its version, and its providers with their domains. */
-static void tell_fabrics(const void *arg)
+/* In the child: puts the path of libfabric, its version, and its providers with their domains. */
+static void put_fabrics(const void *arg)
 {
 	int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
 		       struct fi_info **);
 	struct fi_info *list = NULL, *info;
-	const char *(*words)(int);
+	const char *(*strerror_fn)(int);
 	uint32_t (*version)(void);
 	char text[64];
 	Dl_info file;
@@ -41,28 +41,28 @@ static void tell_fabrics(const void *arg)
 	setenv("IPATH_NO_BACKTRACE", "1", 0);
 	lib = dlopen(LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
-		info_tell("", "no_libfabric", dlerror());
+		info_put_text("", "no_libfabric", dlerror());
 		return;
 	}
 	*(void **)&getinfo = dlsym(lib, "fi_getinfo");
 	*(void **)&version = dlsym(lib, "fi_version");
-	*(void **)&words = dlsym(lib, "fi_strerror");
-	if (!getinfo || !version || !words) {
-		info_tell("", "no_libfabric", LIBFABRIC " lacks fi_getinfo");
+	*(void **)&strerror_fn = dlsym(lib, "fi_strerror");
+	if (!getinfo || !version || !strerror_fn) {
+		info_put_text("", "no_libfabric", LIBFABRIC " lacks fi_getinfo");
 		return;
 	}
 	if (dladdr(*(void **)&version, &file))
-		info_tell("", "path", file.dli_fname);
+		info_put_text("", "path", file.dli_fname);
 	snprintf(text, sizeof(text), "%u.%u", FI_MAJOR(version()), FI_MINOR(version()));
-	info_tell("", "version", text);
+	info_put_text("", "version", text);
 	ret = getinfo(FI_VERSION(1, 14), NULL, NULL, 0, NULL, &list);
 	if (ret)
-		info_tell("", "no_fabric", words(-ret));
+		info_put_text("", "no_fabric", strerror_fn(-ret));
 	for (info = list; info; info = info->next)
-		info_tell(FABRIC, info->fabric_attr->prov_name, info->domain_attr->name);
+		info_put_text(FABRIC, info->fabric_attr->prov_name, info->domain_attr->name);
 }
 
-static struct info_fabric *find(struct info_fabrics *fabrics, const char *name)
+static struct info_fabric *fabric_find(struct info_fabrics *fabrics, const char *name)
 {
 	struct info_fabric *fabric;
 	size_t i;
@@ -78,7 +78,7 @@ static struct info_fabric *find(struct info_fabrics *fabrics, const char *name)
 	return fabric;
 }
 
-static void add_domain(struct info_fabric *fabric, const char *domain)
+static void fabric_add_domain(struct info_fabric *fabric, const char *domain)
 {
 	size_t len = strlen(domain);
 	const char *at = fabric->domains;
@@ -93,7 +93,8 @@ static void add_domain(struct info_fabric *fabric, const char *domain)
 	free(old);
 }
 
-static void begin_judging(struct info_attempt *attempt, const struct info_fabric *fabric, int api)
+static void fabric_probe_start(struct info_attempt *attempt, const struct info_fabric *fabric,
+			       int api)
 {
 	char *conf = info_conf_line(api, PROBE_NAME, false, fabric->name, NULL);
 	struct info_open what = {
@@ -102,36 +103,36 @@ static void begin_judging(struct info_attempt *attempt, const struct info_fabric
 		.conf = conf,
 	};
 
-	info_attempt_begin(attempt, &what);
+	info_attempt_start(attempt, &what);
 	free(conf);
 }
 
-static void end_judging(struct info_attempt *attempt, struct info_fabric *fabric)
+static void fabric_probe_finish(struct info_attempt *attempt, struct info_fabric *fabric)
 {
 	info_attempt_finish(attempt);
 	fabric->usable = attempt->opened;
 	if (attempt->opened)
 		fabric->device = info_strdup(attempt->device ? attempt->device : "");
-	else if (strstr(attempt->why, "is not supported"))
-		fabric->why = info_strdup("dat-ofi does not use it");
+	else if (strstr(attempt->reason, "is not supported"))
+		fabric->reason = info_strdup("dat-ofi does not use it");
 	else
-		fabric->why = info_strdup(attempt->why);
+		fabric->reason = info_strdup(attempt->reason);
 	info_attempt_free(attempt);
 }
 
 /*
- * Our provider says itself what it can use: its table of fabrics is its own business. All are
- * asked at once, for most of an open is waiting.
+ * Probes each fabric by opening it with our provider. Probes run in parallel, since an open is
+ * mostly waiting.
  */
-static void judge(struct info_fabrics *fabrics, int api)
+static void fabrics_probe(struct info_fabrics *fabrics, int api)
 {
 	struct info_attempt *attempts = info_calloc(fabrics->num + 1, sizeof(*attempts));
 	size_t i;
 
 	for (i = 0; i < fabrics->num; i++)
-		begin_judging(&attempts[i], &fabrics->list[i], api);
+		fabric_probe_start(&attempts[i], &fabrics->list[i], api);
 	for (i = 0; i < fabrics->num; i++)
-		end_judging(&attempts[i], &fabrics->list[i]);
+		fabric_probe_finish(&attempts[i], &fabrics->list[i]);
 	free(attempts);
 }
 
@@ -145,9 +146,11 @@ static bool has_both(const char *fabric)
 	return false;
 }
 
-/* The order in which the adapter "ofi" takes them, then the others: many programs take the first
- * entry of a registry file, which is written in this order. */
-static int rank(const char *fabric)
+/*
+ * The preference order of the adapter "ofi", then the others. A registry file is written in this
+ * order, since many programs use its first entry.
+ */
+static int fabric_rank(const char *fabric)
 {
 	static const char *const order[] = { VERBS, "efa" AND_SHM, "cxi" AND_SHM, "opx" AND_SHM,
 					     "psm3" AND_SHM, "tcp" AND_SHM, "tcp",
@@ -162,7 +165,7 @@ static int rank(const char *fabric)
 static int by_rank(const void *a, const void *b)
 {
 	const struct info_fabric *one = a, *two = b;
-	int diff = rank(one->name) - rank(two->name);
+	int diff = fabric_rank(one->name) - fabric_rank(two->name);
 
 	return diff ? diff : strcmp(one->name, two->name);
 }
@@ -174,25 +177,27 @@ void info_fabrics_find(struct info_fabrics *fabrics, int api)
 	size_t i;
 
 	memset(fabrics, 0, sizeof(*fabrics));
-	info_probe_run(&probe, tell_fabrics, NULL);
+	info_probe_run(&probe, put_fabrics, NULL);
 	for (i = 0; i < probe.num_facts; i++) {
 		const struct info_fact *fact = &probe.facts[i];
 		char *name;
 
 		if (strcmp(fact->group, FABRIC))
 			continue;
-		/* What libfabric layers over a provider is its own way to use the provider; but one
-		 * such layer is a fabric of ours. */
+		/*
+		 * Skips the utility providers that libfabric layers over others, except the one
+		 * that is a fabric of dat-ofi.
+		 */
 		if (!strcmp(fact->name, "tcp;ofi_rxm")) {
-			add_domain(find(fabrics, "rxm"), fact->value);
-			add_domain(find(fabrics, "rxm" AND_SHM), fact->value);
+			fabric_add_domain(fabric_find(fabrics, "rxm"), fact->value);
+			fabric_add_domain(fabric_find(fabrics, "rxm" AND_SHM), fact->value);
 		}
 		name = info_format("%.*s", (int)strcspn(fact->name, ";"), fact->name);
-		add_domain(find(fabrics, name), fact->value);
+		fabric_add_domain(fabric_find(fabrics, name), fact->value);
 		if (has_both(name)) {
 			char *both = info_format("%s" AND_SHM, name);
 
-			add_domain(find(fabrics, both), fact->value);
+			fabric_add_domain(fabric_find(fabrics, both), fact->value);
 			free(both);
 		}
 		free(name);
@@ -204,15 +209,15 @@ void info_fabrics_find(struct info_fabrics *fabrics, int api)
 	fabrics->version = version ? info_strdup(version) : NULL;
 	fabrics->path = path ? info_strdup(path) : NULL;
 	if (missing || none || probe.end)
-		fabrics->why = info_strdup(missing ? missing : none ? none : probe.end);
+		fabrics->reason = info_strdup(missing ? missing : none ? none : probe.end);
 	info_probe_free(&probe);
 	if (fabrics->version) {
-		find(fabrics, SHM);
-		find(fabrics, VERBS);
+		fabric_find(fabrics, SHM);
+		fabric_find(fabrics, VERBS);
 	}
 	if (fabrics->num)
 		qsort(fabrics->list, fabrics->num, sizeof(*fabrics->list), by_rank);
-	judge(fabrics, api);
+	fabrics_probe(fabrics, api);
 }
 
 void info_fabrics_free(struct info_fabrics *fabrics)
@@ -222,13 +227,13 @@ void info_fabrics_free(struct info_fabrics *fabrics)
 	for (i = 0; i < fabrics->num; i++) {
 		free(fabrics->list[i].name);
 		free(fabrics->list[i].domains);
-		free(fabrics->list[i].why);
+		free(fabrics->list[i].reason);
 		free(fabrics->list[i].device);
 	}
 	free(fabrics->list);
 	free(fabrics->version);
 	free(fabrics->path);
-	free(fabrics->why);
+	free(fabrics->reason);
 }
 
 char *info_conf_line(int api, const char *name, bool threadsafe, const char *fabric,

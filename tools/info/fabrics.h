@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fabrics and network interfaces of this machine, and which of them can be used. */
+/* Declares the fabrics and network interfaces of this machine. */
 #ifndef INFO_FABRICS_H
 #define INFO_FABRICS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A provider of libfabric. Whether it can be used is asked of our own provider, by opening it. */
+/* A provider of libfabric; usable if our provider can open it. */
 struct info_fabric {
 	char *name;
-	char *domains;		/* what libfabric calls its devices */
+	char *domains;		/* libfabric's names of its devices */
 	bool usable;
-	char *why;		/* it is refused; NULL when usable */
-	char *device;		/* that our provider chose; NULL when refused */
+	char *reason;		/* why it is unusable; NULL if usable */
+	char *device;		/* that our provider chose; NULL if unusable */
 };
 
 struct info_fabrics {
 	char *version;		/* of libfabric; NULL when it cannot be loaded */
 	char *path;
-	char *why;		/* there are none */
+	char *reason;		/* why there are none */
 	struct info_fabric *list;
 	size_t num;
 };
 
-/* Judged by the copy of our provider for that API version. */
+/* Probed with the copy of our provider for that API version. */
 void info_fabrics_find(struct info_fabrics *fabrics, int api);
 void info_fabrics_free(struct info_fabrics *fabrics);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which dat.conf suits this machine?
- *
- * Every line is tried in both API versions before it is written: what the file names, opens.
+ * Generates a dat.conf for this machine. Each line is tried in both API versions before it is
+ * written, so that all names in the file open.
  */
 #include "config.h"
 
@@ -33,8 +32,8 @@ struct plan {
 	size_t num;
 };
 
-/* Tried as programs will: by the name, through a dat.conf. */
-static bool try_line(struct line *l, int api)
+/* Opens the name through a dat.conf, as programs do. */
+static bool line_probe(struct line *l, int api)
 {
 	char *conf = info_conf_line(api, l->name, false, l->fabric, l->domain);
 	struct info_open what = {
@@ -48,7 +47,7 @@ static bool try_line(struct line *l, int api)
 	bool good;
 
 	info_attempt_run(&attempt, &what);
-	/* A fabric that has no use for an interface needs no line for it. */
+	/* A fabric that ignores the interface needs no line for it. */
 	good = attempt.opened && attempt.device &&
 	       (!l->domain || !strcmp(l->domain, attempt.device));
 	if (good && !l->device) {
@@ -61,7 +60,7 @@ static bool try_line(struct line *l, int api)
 	return good;
 }
 
-static void free_line(struct line *l)
+static void line_free(struct line *l)
 {
 	free(l->name);
 	free(l->fabric);
@@ -70,8 +69,8 @@ static void free_line(struct line *l)
 	free(l->address);
 }
 
-static void add(struct plan *plan, const struct info_options *opts, const char *fabric,
-		const char *domain)
+static void plan_add_line(struct plan *plan, const struct info_options *opts, const char *fabric,
+			  const char *domain)
 {
 	struct line l = { .fabric = info_strdup(fabric) };
 	bool any = false;
@@ -80,11 +79,11 @@ static void add(struct plan *plan, const struct info_options *opts, const char *
 	l.name = domain ? info_format("ofi-%s-%s", fabric, domain) : info_format("ofi-%s", fabric);
 	l.domain = domain ? info_strdup(domain) : NULL;
 	for (api = 0; api < INFO_APIS; api++) {
-		l.opens[api] = opts->api[api] && try_line(&l, api);
+		l.opens[api] = opts->api[api] && line_probe(&l, api);
 		any |= l.opens[api];
 	}
 	if (!any) {
-		free_line(&l);
+		line_free(&l);
 		return;
 	}
 	plan->lines = info_realloc(plan->lines, plan->num + 1, sizeof(*plan->lines));
@@ -92,10 +91,10 @@ static void add(struct plan *plan, const struct info_options *opts, const char *
 }
 
 /*
- * Many programs take the first entry that there is: the one that leaves the choice to the provider
- * comes first, the loopback interface last.
+ * Many programs use the first entry: puts the entry that leaves the choice to the provider first,
+ * and the loopback interface last.
  */
-static void make_plan(struct plan *plan, const struct info_options *opts)
+static void plan_build(struct plan *plan, const struct info_options *opts)
 {
 	struct info_netif *netifs = info_netifs(), *n;
 	struct info_fabrics fabrics;
@@ -106,19 +105,19 @@ static void make_plan(struct plan *plan, const struct info_options *opts)
 	for (i = 0; i < fabrics.num; i++) {
 		if (!fabrics.list[i].usable)
 			continue;
-		add(plan, opts, fabrics.list[i].name, NULL);
+		plan_add_line(plan, opts, fabrics.list[i].name, NULL);
 		for (last = 0; last < 2; last++)
 			for (n = netifs; n->name; n++)
 				if (n->up && n->addresses && n->loopback == last)
-					add(plan, opts, fabrics.list[i].name, n->name);
+					plan_add_line(plan, opts, fabrics.list[i].name, n->name);
 	}
-	if (fabrics.why)
-		fprintf(stderr, "dat_info: libfabric: %s\n", fabrics.why);
+	if (fabrics.reason)
+		fprintf(stderr, "dat_info: libfabric: %s\n", fabrics.reason);
 	info_fabrics_free(&fabrics);
 	info_netifs_free(netifs);
 }
 
-static void write_line(FILE *out, const struct line *l)
+static void line_write(FILE *out, const struct line *l)
 {
 	char *text;
 	int api, ts;
@@ -137,18 +136,18 @@ static void write_line(FILE *out, const struct line *l)
 	}
 }
 
-static void write_conf(FILE *out, const struct plan *plan)
+static void plan_write(FILE *out, const struct plan *plan)
 {
 	size_t i;
 
 	fputs("# dat.conf, written by dat_info -g: what opened on this machine\n"
 	      "# name, API, thread-safety, default, library, version, parameters\n", out);
 	for (i = 0; i < plan->num; i++)
-		write_line(out, &plan->lines[i]);
+		line_write(out, &plan->lines[i]);
 }
 
-/* Into a file beside it first: nobody reads half a dat.conf. */
-static int write_file(const struct info_options *opts, const struct plan *plan)
+/* Writes a temporary file in the same directory first: the dat.conf is replaced atomically. */
+static int plan_write_file(const struct info_options *opts, const struct plan *plan)
 {
 	char *temp = info_format("%s.XXXXXX", opts->output);
 	int fd = mkostemp(temp, O_CLOEXEC), err = 0;
@@ -157,7 +156,7 @@ static int write_file(const struct info_options *opts, const struct plan *plan)
 	if (!out) {
 		err = errno;
 	} else {
-		write_conf(out, plan);
+		plan_write(out, plan);
 		if (fchmod(fd, 0644) || fflush(out) || ferror(out) || fsync(fd))
 			err = errno ? errno : EIO;
 		if (fclose(out) && !err)
@@ -176,7 +175,7 @@ static int write_file(const struct info_options *opts, const struct plan *plan)
 	return err != 0;
 }
 
-static void json_plan(const struct plan *plan, const char *output)
+static void plan_json(const struct plan *plan, const char *output)
 {
 	size_t i;
 	int api;
@@ -210,25 +209,25 @@ int info_generate(const struct info_options *opts)
 	int status = 0;
 	size_t i;
 
-	/* Said before the work, and decided again when the file is made. */
+	/* Checked early for a quick message, and again when the file is created. */
 	if (opts->output && !opts->force && !access(opts->output, F_OK)) {
 		fprintf(stderr, "dat_info: %s: %s (--force replaces it)\n", opts->output,
 			strerror(EEXIST));
 		return 1;
 	}
-	make_plan(&plan, opts);
+	plan_build(&plan, opts);
 	if (!plan.num) {
-		fprintf(stderr, "dat_info: no fabric can be used; dat_info -d ofi tells why\n");
+		fprintf(stderr, "dat_info: no fabric can be used; dat_info -d ofi shows why\n");
 		status = 1;
 	}
 	if (plan.num && opts->output)
-		status = write_file(opts, &plan);
+		status = plan_write_file(opts, &plan);
 	if (opts->json)
-		json_plan(&plan, opts->output && !status ? opts->output : NULL);
+		plan_json(&plan, opts->output && !status ? opts->output : NULL);
 	else if (plan.num && !opts->output)
-		write_conf(stdout, &plan);
+		plan_write(stdout, &plan);
 	for (i = 0; i < plan.num; i++)
-		free_line(&plan.lines[i]);
+		line_free(&plan.lines[i]);
 	free(plan.lines);
 	return status;
 }

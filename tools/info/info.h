@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What dat_info is asked to do. Each job returns 0 or, when something does not work, 1. */
+/*
+ * Declares the options and jobs of dat_info. Each job returns 0, or 1 if something does not work.
+ */
 #ifndef INFO_H
 #define INFO_H
 
@@ -12,7 +14,7 @@ struct info_options {
 	const char *name;	/* of an IA */
 	const char *output;	/* file; NULL: stdout */
 	const char *shm_dir;
-	bool api[INFO_APIS];	/* versions to look at */
+	bool api[INFO_APIS];	/* versions to include */
 	bool threadsafe;
 	bool force;
 	bool json;
@@ -25,9 +27,9 @@ int info_diagnose(const struct info_options *opts);
 int info_generate(const struct info_options *opts);
 int info_clean(const struct info_options *opts);
 
-/* "registry": where dat.conf was looked for, and what is wrong in it. */
+/* Writes the member "registry": the paths tried for dat.conf, and its bad lines. */
 void info_registry_json(const struct info_registry *reg);
-/* FILE:LINE: away from what is wrong with a line. */
-const char *info_bad_words(const struct info_bad *bad);
+/* The reason of a bad line, without the leading FILE:LINE. */
+const char *info_bad_reason(const struct info_bad *bad);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes JSON, whatever bytes the texts consist of. */
+/* Writes JSON; bytes of texts that are not UTF-8 are replaced. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -13,8 +13,8 @@ static struct {
 } level[MAX_DEPTH];
 static int depth;
 
-/* Length of the UTF-8 sequence at `p`; 0 when it is none (RFC 3629). */
-static int sequence(const unsigned char *p)
+/* Length of the UTF-8 sequence at `p`; 0 if it is invalid (RFC 3629). */
+static int utf8_length(const unsigned char *p)
 {
 	int len = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 :
 		  *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
@@ -29,13 +29,13 @@ static int sequence(const unsigned char *p)
 	return len;
 }
 
-static void put_string(const char *text)
+static void json_put_string(const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
 
 	putchar('"');
 	while (*p) {
-		int len = sequence(p);
+		int len = utf8_length(p);
 
 		if (!len) {
 			fputs("\\ufffd", stdout);
@@ -52,21 +52,21 @@ static void put_string(const char *text)
 	putchar('"');
 }
 
-static void begin(const char *name)
+static void json_begin_member(const char *name)
 {
 	if (depth) {
 		printf("%s\n%*s", level[depth - 1].used ? "," : "", 2 * depth, "");
 		level[depth - 1].used = true;
 	}
 	if (name) {
-		put_string(name);
+		json_put_string(name);
 		fputs(": ", stdout);
 	}
 }
 
-static void open_level(const char *name, char open, char close)
+static void json_open(const char *name, char open, char close)
 {
-	begin(name);
+	json_begin_member(name);
 	putchar(open);
 	level[depth].close = close;
 	level[depth].used = false;
@@ -75,12 +75,12 @@ static void open_level(const char *name, char open, char close)
 
 void json_object(const char *name)
 {
-	open_level(name, '{', '}');
+	json_open(name, '{', '}');
 }
 
 void json_array(const char *name)
 {
-	open_level(name, '[', ']');
+	json_open(name, '[', ']');
 }
 
 void json_end(void)
@@ -95,7 +95,7 @@ void json_end(void)
 
 void json_raw(const char *name, const char *value)
 {
-	begin(name);
+	json_begin_member(name);
 	fputs(value, stdout);
 }
 
@@ -105,13 +105,13 @@ void json_text(const char *name, const char *value)
 		json_raw(name, "null");
 		return;
 	}
-	begin(name);
-	put_string(value);
+	json_begin_member(name);
+	json_put_string(value);
 }
 
 void json_number(const char *name, int64_t value)
 {
-	begin(name);
+	json_begin_member(name);
 	printf("%" PRId64, value);
 }
 

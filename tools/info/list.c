@@ -12,9 +12,9 @@
 #include "probe.h"
 #include "text.h"
 
-#define AT_ONCE 6	/* adapters that are being opened at the same time */
+#define AT_ONCE 6	/* adapters opened in parallel */
 
-const char *info_bad_words(const struct info_bad *bad)
+const char *info_bad_reason(const struct info_bad *bad)
 {
 	char mark[32];
 	const char *at;
@@ -34,7 +34,7 @@ void info_registry_json(const struct info_registry *reg)
 	for (p = 0; p < reg->num_places; p++) {
 		json_object(NULL);
 		json_text("path", reg->place[p].path);
-		json_text("by", reg->place[p].why);
+		json_text("by", reg->place[p].reason);
 		json_text("error", reg->place[p].err ? strerror(-reg->place[p].err) : NULL);
 		json_end();
 	}
@@ -45,7 +45,7 @@ void info_registry_json(const struct info_registry *reg)
 		json_object(NULL);
 		json_number("line", reg->bad[i].line);
 		json_text("name", reg->bad[i].name);
-		json_text("reason", info_bad_words(&reg->bad[i]));
+		json_text("reason", info_bad_reason(&reg->bad[i]));
 		json_end();
 	}
 	json_end();
@@ -57,40 +57,40 @@ static void print_registry(const struct info_registry *reg)
 	const struct info_place *place = info_registry_place(reg);
 	size_t i;
 
-	if (place->err && strcmp(place->why, "DAT_OVERRIDE"))
+	if (place->err && strcmp(place->reason, "DAT_OVERRIDE"))
 		text_wrap(0, 2, "no registry file (%s: %s): only built-in entries", place->path,
 			  strerror(-place->err));
 	else if (place->err)
 		text_wrap(0, 2, "registry file %s (DAT_OVERRIDE): %s", place->path,
 			  strerror(-place->err));
 	else
-		printf("registry file %s (%s): %zu %s, %zu bad %s\n", place->path, place->why,
+		printf("registry file %s (%s): %zu %s, %zu bad %s\n", place->path, place->reason,
 		       reg->num_records, reg->num_records == 1 ? "entry" : "entries",
 		       reg->num_bad, reg->num_bad == 1 ? "line" : "lines");
 	for (i = 0; i < reg->num_bad; i++) {
 		int at = printf("  line %u: ", reg->bad[i].line);
 
-		text_wrap(at, 4, "%s", info_bad_words(&reg->bad[i]));
+		text_wrap(at, 4, "%s", info_bad_reason(&reg->bad[i]));
 	}
 	putchar('\n');
 }
 
-/* In few words: the lines of the file, or what of ours it is. */
-static char *origin_of(const struct info_entry *entry)
+/* The origin in short: the lines of the file, or the kind of built-in entry. */
+static char *entry_origin(const struct info_entry *entry)
 {
 	char *text = NULL, *old;
 	size_t i;
 
 	if (entry->kind == INFO_ALIAS)
 		return info_strdup("alias of ofi");
-	for (i = 0; i < entry->num_ways; i++) {
-		const struct info_way *way = &entry->ways[i];
+	for (i = 0; i < entry->num_candidates; i++) {
+		const struct info_candidate *candidate = &entry->candidates[i];
 
-		if (!way->line)
+		if (!candidate->line)
 			continue;
 		old = text;
-		text = old ? info_format("%s, %u", old, way->line)
-			   : info_format("line %u", way->line);
+		text = old ? info_format("%s, %u", old, candidate->line)
+			   : info_format("line %u", candidate->line);
 		free(old);
 	}
 	if (!text)
@@ -110,7 +110,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* "libx.so.2" was asked for, "libx.so.2.0.0" is what it is called. */
+/* "libx.so.2" was requested, "libx.so.2.0.0" is the name of the file. */
 static bool same_library(const char *asked, const char *got)
 {
 	const char *a = base_name(asked), *b = base_name(got);
@@ -118,35 +118,36 @@ static bool same_library(const char *asked, const char *got)
 	return !strncmp(a, b, strlen(a)) || !strncmp(a, b, strlen(b));
 }
 
-/* A built-in name of one fabric, which not every machine has, is no fault. */
-static bool may_fail(const struct info_entry *entry)
+/* A built-in name of a fabric that this machine lacks may fail. */
+static bool entry_may_fail(const struct info_entry *entry)
 {
-	return entry->kind == INFO_BUILTIN && entry->num_ways && *entry->ways[0].params;
+	return entry->kind == INFO_BUILTIN && entry->num_candidates && *entry->candidates[0].params;
 }
 
-static char *state_of(const struct info_entry *entry, const struct info_attempt *attempt)
+static char *entry_state(const struct info_entry *entry, const struct info_attempt *attempt)
 {
-	bool expected = !attempt->library || !entry->num_ways ||
-			same_library(entry->ways[0].library, attempt->library);
+	bool expected = !attempt->library || !entry->num_candidates ||
+			same_library(entry->candidates[0].library, attempt->library);
 
 	if (!attempt->opened)
-		return info_format("%s: %s", may_fail(entry) ? "not here" : "fails", attempt->why);
+		return info_format("%s: %s", entry_may_fail(entry) ? "not here" : "fails",
+				   attempt->reason);
 	return info_format("opens: %s%s%s%s%s", attempt->fabric ? attempt->fabric : "",
 			   attempt->fabric ? ", " : "", attempt->device ? attempt->device : "",
 			   expected ? "" : ", by ", expected ? "" : base_name(attempt->library));
 }
 
-static void json_ways(const struct info_entry *entry)
+static void json_candidates(const struct info_entry *entry)
 {
 	size_t i;
 
 	json_array("libraries");
-	for (i = 0; i < entry->num_ways; i++) {
+	for (i = 0; i < entry->num_candidates; i++) {
 		json_object(NULL);
-		json_text("library", entry->ways[i].library);
-		json_text("parameters", entry->ways[i].params);
-		json_text("from", entry->ways[i].origin);
-		json_flag("last_resort", entry->ways[i].last_resort);
+		json_text("library", entry->candidates[i].library);
+		json_text("parameters", entry->candidates[i].params);
+		json_text("from", entry->candidates[i].origin);
+		json_flag("last_resort", entry->candidates[i].last_resort);
 		json_end();
 	}
 	json_end();
@@ -163,20 +164,20 @@ static void json_entry(const struct info_entry *entry, const struct info_attempt
 	json_text("name", entry->name);
 	json_flag("threadsafe", entry->threadsafe);
 	json_text("kind", kind[entry->kind]);
-	json_text("from", entry->num_ways ? entry->ways[0].origin : NULL);
+	json_text("from", entry->num_candidates ? entry->candidates[0].origin : NULL);
 	json_flag("listed", entry->listed);
-	json_ways(entry);
+	json_candidates(entry);
 	json_flag("opens", attempt->opened);
 	json_text("fabric", attempt->fabric);
 	json_text("device", attempt->device);
 	json_text("library", attempt->library);
-	json_text("reason", attempt->why);
+	json_text("reason", attempt->reason);
 	json_end();
 }
 
 struct columns {
 	int name, origin;
-	bool hidden;		/* some entry is not listed */
+	bool hidden;		/* true if some entry is unlisted */
 	bool failed;
 };
 
@@ -186,14 +187,14 @@ static void list_entry(const struct info_entry *entry, const struct info_attempt
 	char *origin, *state;
 	int at;
 
-	c->failed |= !attempt->opened && !may_fail(entry);
+	c->failed |= !attempt->opened && !entry_may_fail(entry);
 	c->hidden |= !entry->listed;
 	if (json) {
 		json_entry(entry, attempt);
 		return;
 	}
-	origin = origin_of(entry);
-	state = state_of(entry, attempt);
+	origin = entry_origin(entry);
+	state = entry_state(entry, attempt);
 	at = printf("%u.%u  %-*s  %-10s  %-*s  ", entry->major, entry->minor, c->name,
 		    entry->name, entry->threadsafe ? "yes" : "no", c->origin, origin);
 	text_wrap(at, at, "%s", state);
@@ -224,19 +225,19 @@ static const struct info_entry **choose_entries(const struct info_options *opts)
 	return chosen;
 }
 
-static void measure(const struct info_entry **entries, struct columns *c)
+static void columns_fit(const struct info_entry **entries, struct columns *c)
 {
 	char *origin;
 
 	for (; *entries; entries++) {
-		origin = origin_of(*entries);
+		origin = entry_origin(*entries);
 		c->name = text_width(c->name, (*entries)->name);
 		c->origin = text_width(c->origin, origin);
 		free(origin);
 	}
 }
 
-/* Most of an open is waiting: some are on the way while others are listed. */
+/* Opens several adapters in parallel, since an open is mostly waiting. */
 static void list_entries(const struct info_entry **entries, struct columns *c, bool json)
 {
 	struct info_attempt attempt[AT_ONCE];
@@ -247,9 +248,12 @@ static void list_entries(const struct info_entry **entries, struct columns *c, b
 			struct info_open what = { .api = entries[begun]->api,
 						  .key = info_key_of(entries[begun]) };
 
-			if (info_attempt_begin(&attempt[begun % AT_ONCE], &what) || begun == done)
+			if (info_attempt_start(&attempt[begun % AT_ONCE], &what) || begun == done)
 				continue;
-			/* What those that are on the way hold may suffice, one after the other. */
+			/*
+			 * Out of descriptors: finish the running attempts, then retry one at a
+			 * time.
+			 */
 			info_attempt_free(&attempt[begun % AT_ONCE]);
 			break;
 		}
@@ -266,9 +270,12 @@ int info_list(const struct info_options *opts)
 	struct columns c = { .name = 4, .origin = 4 };
 	const struct info_entry **entries;
 
-	/* A file that was named and cannot be read is a fault; that none is installed is none. */
+	/*
+	 * A file named by DAT_OVERRIDE that cannot be read is an error; a missing installed file
+	 * is not.
+	 */
 	c.failed = reg->num_bad || (info_registry_place(reg)->err &&
-				    !strcmp(info_registry_place(reg)->why, "DAT_OVERRIDE"));
+				    !strcmp(info_registry_place(reg)->reason, "DAT_OVERRIDE"));
 	entries = choose_entries(opts);
 	if (opts->json) {
 		json_object(NULL);
@@ -281,14 +288,14 @@ int info_list(const struct info_options *opts)
 		return c.failed;
 	}
 	print_registry(reg);
-	measure(entries, &c);
+	columns_fit(entries, &c);
 	printf("API  %-*s  THREADSAFE  %-*s  STATE\n", c.name, "NAME", c.origin, "FROM");
 	list_entries(entries, &c, false);
 	free(entries);
 	putchar('\n');
 	if (c.hidden)
 		puts("* opens by its name, but programs that walk the registry do not see it");
-	if (!reg->place[0].err || strcmp(reg->place[0].why, "DAT_OVERRIDE"))
+	if (!reg->place[0].err || strcmp(reg->place[0].reason, "DAT_OVERRIDE"))
 		text_wrap(0, 0, "Names of old programs (ofa-v2-ib0, OpenIB-cma, ib0, ...) lead to "
 			  "\"ofi\" unless an entry says otherwise; dat_info -d NAME shows it.");
 	return c.failed;

@@ -18,7 +18,7 @@ info_api_sources = \
 	tools/info/open_api.c \
 	tools/info/entries.h \
 	tools/info/registry_api.c \
-	tools/info/tell.h
+	tools/info/facts.h
 info_api_cppflags = -I$(top_srcdir)/tools/info $(dati_cppflags) \
 	-include $(top_srcdir)/tools/info/names.h
 
@@ -49,7 +49,7 @@ tools_info_dat_info_SOURCES = \
 	tools/info/settings.c \
 	tools/info/show.c \
 	tools/info/steps.c tools/info/steps.h \
-	tools/info/tell.c tools/info/tell.h \
+	tools/info/facts.c tools/info/facts.h \
 	tools/info/text.c tools/info/text.h
 tools_info_dat_info_CPPFLAGS = -I$(top_builddir) -I$(top_srcdir)/prov_ofi $(AM_CPPFLAGS) \
 	$(LIBFABRIC_CFLAGS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_info: which adapters there are, whether they open, and if not, why. */
+/* The main function of dat_info, which shows the adapters, whether they open, and if not, why. */
 #include "config.h"
 
 #include <errno.h>
@@ -20,14 +20,15 @@ enum {
 
 static const char help_text[] =
 "Usage: dat_info [job] [options]\n"
-"Tells which interface adapters DAT programs of both API versions can open, and why not.\n"
+"Shows which interface adapters DAT programs of both API versions can open, and why others\n"
+"fail.\n"
 "\n"
 "Jobs\n"
 "  -l, --list           registry entries, where they come from, and whether they open\n"
 "                       (default)\n"
 "  -v, --show NAME      all attributes of an adapter\n"
-"  -e, --settings       settings: default, value now, range, meaning\n"
-"  -d, --diagnose NAME  look for the reason why a name does not open, step by step\n"
+"  -e, --settings       settings: value, default, range, meaning\n"
+"  -d, --diagnose NAME  diagnose step by step why a name does not open\n"
 "  -g, --generate       print a dat.conf for this machine\n"
 "      --clean          show shared-memory files that dead processes left; with --force,\n"
 "                       remove them\n"
@@ -35,7 +36,7 @@ static const char help_text[] =
 "Options\n"
 "      --json           JSON instead of text\n"
 "      --api 1.2|2.0    only this API version\n"
-"      --threadsafe     -v, -d: as a program asks that wants a thread-safe provider\n"
+"      --threadsafe     -v, -d: look up the thread-safe entry\n"
 "  -o, --output FILE    -g: into a new file\n"
 "      --force          --clean: remove; -o: replace a file that exists\n"
 "      --timeout SEC    longest time for one adapter to open (default 20)\n"
@@ -107,11 +108,11 @@ static void set_timeout(const char *text)
 	errno = 0;
 	value = strtol(text, &end, 10);
 	if (errno || end == text || *end || value < 1 || value > 3600)
-		usage("--timeout: \"%s\" is no number from 1 to 3600", text);
+		usage("--timeout: \"%s\" is not a number from 1 to 3600", text);
 	info_time_limit = (unsigned int)value;
 }
 
-static void set(struct info_options *opts, int letter)
+static void set_option(struct info_options *opts, int letter)
 {
 	switch (letter) {
 	case 'l': case 'e': case 'g': case OPT_CLEAN:
@@ -153,15 +154,15 @@ static void set(struct info_options *opts, int letter)
 	}
 }
 
-/* An option that would do nothing is a misunderstanding. */
-static void check(const struct info_options *opts)
+/* Rejects options that the job would ignore. */
+static void check_options(const struct info_options *opts)
 {
 	if (opts->output && opts->job != 'g')
-		usage("--output goes with -g");
+		usage("--output requires -g");
 	if (opts->force && opts->job != OPT_CLEAN && !opts->output)
-		usage("--force goes with --clean or -o");
+		usage("--force requires --clean or -o");
 	if (opts->threadsafe && !opts->name)
-		usage("--threadsafe goes with -v or -d");
+		usage("--threadsafe requires -v or -d");
 }
 
 int main(int argc, char **argv)
@@ -173,12 +174,12 @@ int main(int argc, char **argv)
 	if (!opts.shm_dir || !*opts.shm_dir)
 		opts.shm_dir = DEFAULT_SHM_DIR;
 	while ((letter = getopt_long(argc, argv, "lv:ed:go:hV", options, NULL)) != -1)
-		set(&opts, letter);
+		set_option(&opts, letter);
 	if (optind < argc)
-		usage("\"%s\" is no option", argv[optind]);
+		usage("\"%s\" is not an option", argv[optind]);
 	if (!opts.job)
 		opts.job = 'l';
-	check(&opts);
+	check_options(&opts);
 	switch (opts.job) {
 	case 'v':
 		status = info_show(&opts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Allocation that ends the program when there is no memory. */
+/* Allocates memory; ends the program if there is none. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "memory.h"
 
-static void *need(void *memory)
+static void *check_alloc(void *memory)
 {
 	if (memory)
 		return memory;
@@ -17,17 +17,17 @@ static void *need(void *memory)
 
 void *info_calloc(size_t n, size_t size)
 {
-	return need(calloc(n, size));
+	return check_alloc(calloc(n, size));
 }
 
 void *info_realloc(void *old, size_t n, size_t size)
 {
-	return need(reallocarray(old, n, size));
+	return check_alloc(reallocarray(old, n, size));
 }
 
 char *info_strdup(const char *text)
 {
-	return need(strdup(text));
+	return check_alloc(strdup(text));
 }
 
 char *info_format(const char *format, ...)
@@ -39,5 +39,5 @@ char *info_format(const char *format, ...)
 	if (vasprintf(&text, format, args) < 0)
 		text = NULL;
 	va_end(args);
-	return need(text);
+	return check_alloc(text);
 }

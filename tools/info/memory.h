@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that is there: a tool without memory says so and ends. */
+/*
+ * Declares allocation that never returns NULL: without memory the program prints an error and
+ * exits.
+ */
 #ifndef INFO_MEMORY_H
 #define INFO_MEMORY_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How do two copies of one source live in one program? This file is included before all others of
- * what is compiled once per API version; every name that the linker sees gets the version's number.
+ * Appends the API version to external names, so that both copies of the sources compiled once per
+ * API version can be linked into one program. Included before all other headers.
  */
 #ifndef INFO_NAMES_H
 #define INFO_NAMES_H
@@ -27,12 +27,12 @@
 #define dati_static_source INFO_NAME(dati_static_source)
 #define dati_static_start INFO_NAME(dati_static_start)
 #define dati_static_stop INFO_NAME(dati_static_stop)
-#define dati_way_origin INFO_NAME(dati_way_origin)
+#define dati_candidate_origin INFO_NAME(dati_candidate_origin)
 
 /* ours */
 #define info_registry_load INFO_NAME(info_registry_load)
 #define info_registry_resolve INFO_NAME(info_registry_resolve)
-#define info_open_tell INFO_NAME(info_open_tell)
-#define info_attr_tell INFO_NAME(info_attr_tell)
+#define info_open_report INFO_NAME(info_open_report)
+#define info_attr_report INFO_NAME(info_attr_report)
 
 #endif

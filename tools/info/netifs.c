@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Network interfaces and their addresses. */
+/* Lists the network interfaces and their addresses. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@
 #include "fabrics.h"
 #include "memory.h"
 
-static struct info_netif *find(struct info_netif **list, size_t *num, const char *name)
+static struct info_netif *netif_find(struct info_netif **list, size_t *num, const char *name)
 {
 	size_t i;
 
@@ -25,7 +25,7 @@ static struct info_netif *find(struct info_netif **list, size_t *num, const char
 	return &(*list)[(*num)++];
 }
 
-static void add_address(struct info_netif *netif, const struct sockaddr *addr)
+static void netif_add_address(struct info_netif *netif, const struct sockaddr *addr)
 {
 	char text[INET6_ADDRSTRLEN];
 	char *old = netif->addresses;
@@ -52,12 +52,12 @@ struct info_netif *info_netifs(void)
 	if (getifaddrs(&all))
 		return list;
 	for (ifa = all; ifa; ifa = ifa->ifa_next) {
-		struct info_netif *netif = find(&list, &num, ifa->ifa_name);
+		struct info_netif *netif = netif_find(&list, &num, ifa->ifa_name);
 
 		netif->up = ifa->ifa_flags & IFF_UP;
 		netif->loopback = ifa->ifa_flags & IFF_LOOPBACK;
 		if (ifa->ifa_addr)
-			add_address(netif, ifa->ifa_addr);
+			netif_add_address(netif, ifa->ifa_addr);
 	}
 	freeifaddrs(all);
 	return list;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does a name open, and what did libdat load for it? Compiled once per API version.
- *
- * libdat is loaded here, with dlopen, in a child process that uses one API version alone: both
- * libraries export the same names, and whatever a provider does to its process ends with it.
- * RTLD_GLOBAL because old providers expect to find libdat among the program's own libraries.
+ * Opens a name and reports the result and the libraries as facts. Compiled once per API version.
+ * Loads libdat with dlopen, in a child process that uses one API version only: both libraries
+ * export the same names, and side effects of a provider end with the process. RTLD_GLOBAL, because
+ * old providers resolve libdat's symbols in the global scope.
  */
 #include "config.h"
 
@@ -15,42 +14,42 @@
 #include <string.h>
 
 #include "api.h"
-#include "tell.h"
+#include "facts.h"
 
 #define QLEN 8
 #define LIBDAT (DAT_API_MAJOR == 1 ? "libdat.so.1" : "libdat2.so.2")
 
-static void tell_file(const char *name, const void *code)
+static void put_library(const char *name, const void *code)
 {
 	char path[PATH_MAX];
 	Dl_info info;
 
 	if (!code || !dladdr(code, &info) || !info.dli_fname)
 		return;
-	info_tell("", name, realpath(info.dli_fname, path) ? path : info.dli_fname);
+	info_put_text("", name, realpath(info.dli_fname, path) ? path : info.dli_fname);
 }
 
-/* The loader finds what it would find for the user's program; else ours, where it is installed. */
+/* Loads the libdat that the loader finds for programs, else the installed one. */
 static void *load_libdat(void)
 {
-	char words[512], path[PATH_MAX];
+	char message[512], path[PATH_MAX];
 	const char *error;
 	void *library = dlopen(LIBDAT, RTLD_NOW | RTLD_GLOBAL);
 
 	if (library)
 		return library;
 	error = dlerror();
-	snprintf(words, sizeof(words), "%s", error ? error : LIBDAT);
+	snprintf(message, sizeof(message), "%s", error ? error : LIBDAT);
 	snprintf(path, sizeof(path), "%s/%s", DATI_PROVIDER_DIR, LIBDAT);
 	library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	if (library)
-		info_tell("", "not_searched", DATI_PROVIDER_DIR);
+		info_put_text("", "not_searched", DATI_PROVIDER_DIR);
 	else
-		info_tell("", "no_libdat", words);
+		info_put_text("", "no_libdat", message);
 	return library;
 }
 
-static bool find_calls(void *library, struct info_calls *calls)
+static bool libdat_find_calls(void *library, struct info_calls *calls)
 {
 	const char *missing = NULL;
 
@@ -61,29 +60,29 @@ static bool find_calls(void *library, struct info_calls *calls)
 	INFO_CALLS(X)
 #undef X
 	if (missing) {
-		char words[128];
+		char message[128];
 
-		snprintf(words, sizeof(words), "%s has no %s", LIBDAT, missing);
-		info_tell("", "no_libdat", words);
+		snprintf(message, sizeof(message), "%s has no %s", LIBDAT, missing);
+		info_put_text("", "no_libdat", message);
 	}
 	return !missing;
 }
 
-static void tell_result(const struct info_calls *calls, DAT_RETURN ret)
+static void put_result(const struct info_calls *calls, DAT_RETURN ret)
 {
 	const char *type = NULL, *subtype = NULL;
-	char words[256];
+	char message[256];
 
 	calls->dat_strerror(ret, &type, &subtype);
-	snprintf(words, sizeof(words), "%s%s%s", type ? type : "unknown",
+	snprintf(message, sizeof(message), "%s%s%s", type ? type : "unknown",
 		 subtype && *subtype ? " " : "", subtype ? subtype : "");
-	snprintf(words + strlen(words), sizeof(words) - strlen(words), " (0x%08x)",
+	snprintf(message + strlen(message), sizeof(message) - strlen(message), " (0x%08x)",
 		 (unsigned int)ret);
-	info_tell("", ret == DAT_SUCCESS ? "opened" : "refused", words);
+	info_put_text("", ret == DAT_SUCCESS ? "opened" : "refused", message);
 }
 
-/* The provider's table tells which library answered, whatever dat.conf said. */
-static void tell_provider(const struct info_calls *calls, DAT_IA_HANDLE ia)
+/* Reports the library of the provider's table, which may differ from that in dat.conf. */
+static void put_provider(const struct info_calls *calls, DAT_IA_HANDLE ia)
 {
 	DAT_IA_HANDLE own = DAT_HANDLE_NULL;
 
@@ -93,10 +92,10 @@ static void tell_provider(const struct info_calls *calls, DAT_IA_HANDLE ia)
 	if (calls->dats_get_ia_handle(ia, &own) != DAT_SUCCESS)
 #endif
 		return;
-	tell_file("library", *(void **)&DAT_HANDLE_TO_PROVIDER(own)->ia_query_func);
+	put_library("library", *(void **)&DAT_HANDLE_TO_PROVIDER(own)->ia_query_func);
 }
 
-static void tell_adapter(const struct info_calls *calls, DAT_IA_HANDLE ia)
+static void put_adapter(const struct info_calls *calls, DAT_IA_HANDLE ia)
 {
 	DAT_PROVIDER_ATTR provider;
 	DAT_IA_ATTR attr;
@@ -109,20 +108,20 @@ static void tell_adapter(const struct info_calls *calls, DAT_IA_HANDLE ia)
 	attr.adapter_name[sizeof(attr.adapter_name) - 1] = '\0';
 	attr.vendor_name[sizeof(attr.vendor_name) - 1] = '\0';
 	provider.provider_name[sizeof(provider.provider_name) - 1] = '\0';
-	info_tell("", "adapter", attr.adapter_name);
+	info_put_text("", "adapter", attr.adapter_name);
 	for (int i = 0; i < provider.num_provider_specific_attr; i++) {
 		const DAT_NAMED_ATTR *named = &provider.provider_specific_attr[i];
 
 		if (!strcmp(named->name, "DAT_OFI_FABRIC"))
-			info_tell("", "fabric", named->value);
+			info_put_text("", "fabric", named->value);
 		else if (!strcmp(named->name, "DAT_OFI_INTERFACE"))
-			info_tell("", "interface", named->value);
+			info_put_text("", "interface", named->value);
 	}
-	info_tell("", "vendor", attr.vendor_name);
-	info_tell("", "provider", provider.provider_name);
+	info_put_text("", "vendor", attr.vendor_name);
+	info_put_text("", "provider", provider.provider_name);
 }
 
-void info_open_tell(const struct info_key *key, bool attributes)
+void info_open_report(const struct info_key *key, bool attributes)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
@@ -131,20 +130,20 @@ void info_open_tell(const struct info_key *key, bool attributes)
 	DAT_RETURN ret;
 	void *library = load_libdat();
 
-	if (!library || !find_calls(library, &calls))
+	if (!library || !libdat_find_calls(library, &calls))
 		return;
-	tell_file("libdat", *(void **)&calls.dat_ia_openv);
+	put_library("libdat", *(void **)&calls.dat_ia_openv);
 	snprintf(name, sizeof(name), "%s", key->name);
 	ret = calls.dat_ia_openv(name, QLEN, &async, &ia, key->major, key->minor,
 				 key->threadsafe ? DAT_TRUE : DAT_FALSE);
-	tell_result(&calls, ret);
+	put_result(&calls, ret);
 	if (ret != DAT_SUCCESS)
 		return;
-	tell_provider(&calls, ia);
-	tell_adapter(&calls, ia);
+	put_provider(&calls, ia);
+	put_adapter(&calls, ia);
 	if (attributes)
-		info_attr_tell(&calls, ia);
+		info_attr_report(&calls, ia);
 	ret = calls.dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
 	if (ret == DAT_SUCCESS)
-		info_tell("", "closed", "");
+		info_put_text("", "closed", "");
 }

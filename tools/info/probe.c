@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs a child process, reads its output, and ends it in time. */
+/* Runs a child process with a time limit and collects its output. */
 #include "config.h"
 
 #include <errno.h>
@@ -17,15 +17,15 @@
 
 #include "memory.h"
 #include "probe.h"
-#include "tell.h"
+#include "facts.h"
 
-#define MAX_OUTPUT (1024 * 1024)	/* of a child; the rest is thrown away */
-#define MAX_SAID 400			/* characters of a line that are kept */
+#define MAX_OUTPUT (1024 * 1024)	/* of a child; the rest is discarded */
+#define MAX_STDERR_LINE 400			/* characters of a line that are kept */
 #define FACTS_FILENO 3			/* in the child */
 
 unsigned int info_time_limit = 20;
 
-/* What came through a pipe. */
+/* The output read from a pipe. */
 struct stream {
 	int fd;
 	char *text;
@@ -40,22 +40,23 @@ static long now_ms(void)
 	return t.tv_sec * 1000L + t.tv_nsec / 1000000;
 }
 
-static bool fail(struct info_probe *probe, const char *what)
+static bool probe_fail(struct info_probe *probe, const char *what)
 {
 	const char *limit = "";
 
 	if (errno == EMFILE)
-		limit = "; try: a higher limit of open files (ulimit -n)";
+		limit = "; try: raise the limit of open files (ulimit -n)";
 	else if (errno == EAGAIN)
-		limit = "; try: a higher limit of processes (ulimit -u)";
-	probe->end = info_format("it cannot be tried: %s: %s%s", what, strerror(errno), limit);
+		limit = "; try: raise the limit of processes (ulimit -u)";
+	probe->end =
+		info_format("cannot start a child process: %s: %s%s", what, strerror(errno), limit);
 	return false;
 }
 
-/* In the child. Its group lets the parent end whatever it starts itself. */
+/* In the child: becomes a process group, so that the parent can end its descendants too. */
 __attribute__((noreturn))
-static void be_child(void (*child)(const void *arg), const void *arg, int facts, int errors,
-		     pid_t parent)
+static void child_run(void (*child)(const void *arg), const void *arg, int facts, int errors,
+		      pid_t parent)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -68,18 +69,18 @@ static void be_child(void (*child)(const void *arg), const void *arg, int facts,
 		dup2(null, STDOUT_FILENO);
 	}
 	dup2(errors, STDERR_FILENO);
-	/* The pipes of others take descriptors that the library needs. */
+	/* Closes the pipes of other children: the library needs descriptors. */
 	dup2(facts, FACTS_FILENO);
 	syscall(SYS_close_range, FACTS_FILENO + 1, ~0u, 0);
-	info_tell_to(FACTS_FILENO);
+	info_facts_open(FACTS_FILENO);
 	child(arg);
-	info_tell("", "done", "");
+	info_put_text("", "done", "");
 	fflush(NULL);
 	_exit(0);
 }
 
-/* False at the end of the stream. */
-static bool take(struct stream *s)
+/* Reads from a pipe; false at its end. */
+static bool stream_read(struct stream *s)
 {
 	char chunk[4096];
 	ssize_t n = read(s->fd, chunk, sizeof(chunk));
@@ -97,8 +98,8 @@ static bool take(struct stream *s)
 	return true;
 }
 
-/* It has ended; it stays a zombie, so that nobody else gets its number. */
-static bool has_ended(pid_t pid)
+/* Checks for the end of the child, without reaping it: its pid must not be reused yet. */
+static bool child_has_ended(pid_t pid)
 {
 	siginfo_t si = { .si_pid = 0 };
 
@@ -106,10 +107,10 @@ static bool has_ended(pid_t pid)
 }
 
 /*
- * Listens until the child has ended and nothing more comes; false when the time is over. What the
- * child started itself may hold the pipes longer than it lives, hence the look at the child.
+ * Reads until the child has ended and no output is left; false at the time limit. Polls the child,
+ * since its descendants may keep the pipes open.
  */
-static bool listen_to(struct stream *facts, struct stream *errors, pid_t pid)
+static bool streams_read(struct stream *facts, struct stream *errors, pid_t pid)
 {
 	struct pollfd fds[2] = { { facts->fd, POLLIN, 0 }, { errors->fd, POLLIN, 0 } };
 	struct stream *streams[2] = { facts, errors };
@@ -118,18 +119,18 @@ static bool listen_to(struct stream *facts, struct stream *errors, pid_t pid)
 	int i, n;
 
 	for (;;) {
-		ended = has_ended(pid);
+		ended = child_has_ended(pid);
 		left = end - now_ms();
 		if (left <= 0)
 			return ended;
-		/* Without pipes to wait for, the child is about to end. */
+		/* With both pipes closed, the child is about to end. */
 		if (ended)
 			left = 0;
 		else if (fds[0].fd < 0 && fds[1].fd < 0)
 			left = 1;
 		n = poll(fds, 2, (int)(left < 100 ? left : 100));
 		for (i = 0; n > 0 && i < 2; i++)
-			if (fds[i].fd >= 0 && fds[i].revents && !take(streams[i]))
+			if (fds[i].fd >= 0 && fds[i].revents && !stream_read(streams[i]))
 				fds[i].fd = -1;
 		if (n == 0 && ended)
 			return true;
@@ -156,24 +157,24 @@ static void split_facts(struct info_probe *probe, char *text)
 	}
 }
 
-static void split_said(struct info_probe *probe, char *text)
+static void split_stderr(struct info_probe *probe, char *text)
 {
 	char *line, *save = NULL;
 
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *at;
 
-		line[strnlen(line, MAX_SAID)] = '\0';
+		line[strnlen(line, MAX_STDERR_LINE)] = '\0';
 		for (at = line; *at; at++)
 			if ((unsigned char)*at < ' ' || *at == 0x7f)
 				*at = ' ';
-		probe->said = info_realloc(probe->said, probe->num_said + 1,
-					   sizeof(*probe->said));
-		probe->said[probe->num_said++] = info_strdup(line);
+		probe->stderr_line = info_realloc(probe->stderr_line, probe->num_stderr_lines + 1,
+						  sizeof(*probe->stderr_line));
+		probe->stderr_line[probe->num_stderr_lines++] = info_strdup(line);
 	}
 }
 
-static void judge_end(struct info_probe *probe, bool in_time, int status)
+static void probe_set_end(struct info_probe *probe, bool in_time, int status)
 {
 	if (!in_time)
 		probe->end = info_format("no answer within %u seconds", info_time_limit);
@@ -191,7 +192,7 @@ static void close_pipe(const int fds[2])
 	close(fds[1]);
 }
 
-bool info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
+bool info_probe_start(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
 {
 	int fact_pipe[2], error_pipe[2];
 	pid_t parent = getpid();
@@ -199,21 +200,21 @@ bool info_probe_begin(struct info_probe *probe, void (*child)(const void *arg), 
 	memset(probe, 0, sizeof(*probe));
 	fflush(NULL);
 	if (pipe2(fact_pipe, O_CLOEXEC))
-		return fail(probe, "pipe");
+		return probe_fail(probe, "pipe");
 	if (pipe2(error_pipe, O_CLOEXEC)) {
-		fail(probe, "pipe");
+		probe_fail(probe, "pipe");
 		close_pipe(fact_pipe);
 		return false;
 	}
 	probe->pid = fork();
 	if (probe->pid < 0) {
-		fail(probe, "fork");
+		probe_fail(probe, "fork");
 		close_pipe(fact_pipe);
 		close_pipe(error_pipe);
 		return false;
 	}
 	if (!probe->pid)
-		be_child(child, arg, fact_pipe[1], error_pipe[1], parent);
+		child_run(child, arg, fact_pipe[1], error_pipe[1], parent);
 	setpgid(probe->pid, probe->pid);
 	close(fact_pipe[1]);
 	close(error_pipe[1]);
@@ -231,9 +232,9 @@ void info_probe_finish(struct info_probe *probe)
 	bool in_time;
 
 	if (probe->pid <= 0)
-		return;			/* it did not begin */
-	in_time = listen_to(&facts, &errors, probe->pid);
-	/* The group: nothing that the child started stays behind. */
+		return;			/* it was not started */
+	in_time = streams_read(&facts, &errors, probe->pid);
+	/* Kills the process group: no descendant of the child is left. */
 	kill(-probe->pid, SIGKILL);
 	kill(probe->pid, SIGKILL);
 	while (waitpid(probe->pid, &status, 0) < 0 && errno == EINTR)
@@ -243,15 +244,15 @@ void info_probe_finish(struct info_probe *probe)
 	if (facts.text)
 		split_facts(probe, facts.text);
 	if (errors.text)
-		split_said(probe, errors.text);
-	judge_end(probe, in_time, status);
+		split_stderr(probe, errors.text);
+	probe_set_end(probe, in_time, status);
 	free(facts.text);
 	free(errors.text);
 }
 
 void info_probe_run(struct info_probe *probe, void (*child)(const void *arg), const void *arg)
 {
-	info_probe_begin(probe, child, arg);
+	info_probe_start(probe, child, arg);
 	info_probe_finish(probe);
 }
 
@@ -264,10 +265,10 @@ void info_probe_free(struct info_probe *probe)
 		free(probe->facts[i].name);
 		free(probe->facts[i].value);
 	}
-	for (i = 0; i < probe->num_said; i++)
-		free(probe->said[i]);
+	for (i = 0; i < probe->num_stderr_lines; i++)
+		free(probe->stderr_line[i]);
 	free(probe->facts);
-	free(probe->said);
+	free(probe->stderr_line);
 	free(probe->end);
 	memset(probe, 0, sizeof(*probe));
 }

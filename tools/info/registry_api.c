@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What does libdat make of dat.conf? Compiled once per API version, together with libdat's own
- * conf.c and static.c: there is no second parser and no second set of rules. The two API
- * versions cannot meet in one source file, therefore everything is copied into common structures.
+ * Copies libdat's registry into structures that are common to both API versions. Compiled once per
+ * API version, together with conf.c and static.c of libdat: there is no second parser. One source
+ * file cannot include the headers of both API versions, hence the copies.
  */
 #include "config.h"
 
@@ -19,19 +19,19 @@
 
 #define API_INDEX (DAT_API_MAJOR - 1)
 
-/* libdat's files may log; this program tells the same things in its own way. */
+/* Discards the log of libdat's sources: this program prints the same facts itself. */
 void dati_log(unsigned int type, const char *format, ...)
 {
 	(void)type;
 	(void)format;
 }
 
-static void add_place(struct info_registry *reg, const char *path, const char *why, int err)
+static void add_place(struct info_registry *reg, const char *path, const char *reason, int err)
 {
 	struct info_place *place = &reg->place[reg->num_places++];
 
 	place->path = info_strdup(path);
-	place->why = why;
+	place->reason = reason;
 	place->err = err;
 }
 
@@ -67,12 +67,12 @@ static void fill_bad(struct info_registry *reg, const struct dati_conf *conf)
 	reg->num_bad = conf->num_bad_kept;
 }
 
-static void fill_way(struct info_way *to, const struct dati_static *st,
-		     const struct dati_way *from)
+static void fill_candidate(struct info_candidate *to, const struct dati_static *st,
+			   const struct dati_candidate *from)
 {
 	char origin[512], params[DAT_NAME_MAX_LENGTH + 16];
 
-	dati_way_origin(st, from, origin, sizeof(origin));
+	dati_candidate_origin(st, from, origin, sizeof(origin));
 	to->origin = info_strdup(origin);
 	to->line = from->line;
 	to->library = info_strdup(from->library);
@@ -87,7 +87,7 @@ static void fill_way(struct info_way *to, const struct dati_static *st,
 
 static void fill_entry(struct info_entry *to, const struct dati_static *st)
 {
-	const struct dati_way *way;
+	const struct dati_candidate *candidate;
 	size_t n = 0;
 
 	to->api = API_INDEX;
@@ -96,15 +96,15 @@ static void fill_entry(struct info_entry *to, const struct dati_static *st)
 	to->minor = st->info.dapl_version_minor;
 	to->threadsafe = st->info.is_thread_safe;
 	to->listed = st->listed;
-	for (way = st->ways; way; way = way->next)
+	for (candidate = st->candidates; candidate; candidate = candidate->next)
 		n++;
-	to->ways = info_calloc(n + 1, sizeof(*to->ways));
-	for (way = st->ways; way; way = way->next)
-		fill_way(&to->ways[to->num_ways++], st, way);
+	to->candidates = info_calloc(n + 1, sizeof(*to->candidates));
+	for (candidate = st->candidates; candidate; candidate = candidate->next)
+		fill_candidate(&to->candidates[to->num_candidates++], st, candidate);
 	if (st->transient)
 		to->kind = INFO_ALIAS;
 	else
-		to->kind = st->ways && st->ways->line ? INFO_FILE : INFO_BUILTIN;
+		to->kind = st->candidates && st->candidates->line ? INFO_FILE : INFO_BUILTIN;
 }
 
 void info_registry_load(struct info_registry *reg)

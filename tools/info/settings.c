@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What can be set, and what is set now?
- *
- * The provider's settings come from its own table (prov_ofi/base/param.h), their values from its
- * own reader, which is linked into this program and whose complaints are caught here.
+ * Shows the settings and their values. The provider's settings come from its own table
+ * (prov_ofi/base/param.h), the values from its own parser, which is linked into this program; its
+ * warnings are collected here.
  */
 #include "config.h"
 
@@ -21,7 +20,7 @@
 #include "text.h"
 
 #define PREFIX "DAPL_OFI_"
-#define MAX_COMPLAINTS 64
+#define MAX_WARNINGS 64
 
 struct setting {
 	const char *name, *text, *what;
@@ -40,40 +39,40 @@ static const struct setting settings[] = {
 #undef X
 };
 
-/* libdat's own; it reads them where it needs them. */
+/* The settings of libdat, which reads them where it needs them. */
 static const struct setting libdat_settings[] = {
 	{ "DAT_OVERRIDE", "registry file to use instead of the installed dat.conf", "file", 0, 0,
 	  0, false, -1 },
-	{ "DAT_DBG_TYPE", "what libdat tells: sum of 1 errors, 2 general, 4 registry file, 8 "
+	{ "DAT_DBG_TYPE", "what libdat logs: sum of 1 errors, 2 general, 4 registry file, 8 "
 	  "registrations, 16 providers, 32 the program's calls", "number", 0, 0x3f, 1, true, -1 },
-	{ "DAT_DBG_DEST", "where libdat tells it: sum of 1 stderr, 2 syslog", "number", 0, 3, 1,
+	{ "DAT_DBG_DEST", "where libdat logs: sum of 1 stderr, 2 syslog", "number", 0, 3, 1,
 	  true, -1 },
 };
 
 #define NUM(array) (sizeof(array) / sizeof(*(array)))
 
-static char *complaint[MAX_COMPLAINTS];
-static int num_complaints;
+static char *warning[MAX_WARNINGS];
+static int num_warnings;
 
-/* The log's own file is not for this program. */
+/* This program does not write the log file. */
 void dofi_log_file(const char *path)
 {
 	(void)path;
 }
 
-/* The provider's reader of settings speaks through this. */
+/* Collects the warnings of the provider's parser of settings. */
 void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
 
 	(void)level;
-	if (num_complaints == MAX_COMPLAINTS)
+	if (num_warnings == MAX_WARNINGS)
 		return;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	complaint[num_complaints++] = info_strdup(text);
+	warning[num_warnings++] = info_strdup(text);
 }
 
 void dofi_report(const char *fmt, ...)
@@ -81,15 +80,15 @@ void dofi_report(const char *fmt, ...)
 	(void)fmt;
 }
 
-static bool is_set(const struct setting *s)
+static bool setting_is_set(const struct setting *s)
 {
 	const char *text = getenv(s->name);
 
 	return text && *text;
 }
 
-/* In effect now; NULL: nothing is. */
-static char *value_of(const struct setting *s)
+/* The effective value; NULL if there is none. */
+static char *setting_value(const struct setting *s)
 {
 	const char *text = getenv(s->name);
 
@@ -104,10 +103,10 @@ static char *value_of(const struct setting *s)
 
 static void print_setting(const struct setting *s)
 {
-	char *value = value_of(s);
+	char *value = setting_value(s);
 
 	printf("%s = %s%s\n", s->name, value ? value : "(not set)",
-	       is_set(s) ? " (environment)" : "");
+	       setting_is_set(s) ? " (environment)" : "");
 	if (s->number)
 		printf("    default %ld, from %ld to %ld\n", s->def, s->lo, s->hi);
 	printf("    ");
@@ -117,7 +116,7 @@ static void print_setting(const struct setting *s)
 
 static void json_setting(const struct setting *s)
 {
-	char *value = value_of(s);
+	char *value = setting_value(s);
 
 	json_object(NULL);
 	json_text("name", s->name);
@@ -126,7 +125,7 @@ static void json_setting(const struct setting *s)
 		json_raw("value", value);
 	else
 		json_text("value", value);
-	json_flag("set", is_set(s));
+	json_flag("set", setting_is_set(s));
 	if (s->number) {
 		json_number("default", s->def);
 		json_number("least", s->lo);
@@ -137,44 +136,44 @@ static void json_setting(const struct setting *s)
 	free(value);
 }
 
-/* What is wrong with the settings goes to stderr; in JSON it is part of the answer, too. */
-static void tell_complaints(bool json)
+/* Prints the warnings to stderr, or as a member of the JSON output. */
+static void report_warnings(bool json)
 {
 	int i;
 
 	if (json) {
 		json_array("problems");
-		for (i = 0; i < num_complaints; i++)
-			json_text(NULL, complaint[i]);
+		for (i = 0; i < num_warnings; i++)
+			json_text(NULL, warning[i]);
 		json_end();
 	}
-	for (i = 0; i < num_complaints; i++) {
+	for (i = 0; i < num_warnings; i++) {
 		if (!json)
-			fprintf(stderr, "dat_info: %s\n", complaint[i]);
-		free(complaint[i]);
+			fprintf(stderr, "dat_info: %s\n", warning[i]);
+		free(warning[i]);
 	}
 }
 
 int info_settings(const struct info_options *opts)
 {
-	void (*tell)(const struct setting *s) = opts->json ? json_setting : print_setting;
+	void (*print)(const struct setting *s) = opts->json ? json_setting : print_setting;
 	bool wrong;
 	size_t i;
 
 	dofi_param_load();
 	dofi_param_warn_unknown();
-	wrong = num_complaints > 0;
+	wrong = num_warnings > 0;
 	if (opts->json) {
 		json_object(NULL);
 		json_array("settings");
 	}
 	for (i = 0; i < NUM(settings); i++)
-		tell(&settings[i]);
+		print(&settings[i]);
 	for (i = 0; i < NUM(libdat_settings); i++)
-		tell(&libdat_settings[i]);
+		print(&libdat_settings[i]);
 	if (opts->json)
 		json_end();
-	tell_complaints(opts->json);
+	report_warnings(opts->json);
 	if (opts->json)
 		json_end();
 	return wrong;

@@ -10,10 +10,10 @@
 #include "json.h"
 #include "memory.h"
 #include "probe.h"
-#include "tell.h"
+#include "facts.h"
 #include "text.h"
 
-static bool first_of(const struct info_probe *probe, size_t i, bool group_only)
+static bool fact_is_first(const struct info_probe *probe, size_t i, bool group_only)
 {
 	const struct info_fact *f = probe->facts;
 	size_t k;
@@ -25,9 +25,9 @@ static bool first_of(const struct info_probe *probe, size_t i, bool group_only)
 	return true;
 }
 
-static const char *shown(const struct info_fact *fact)
+static const char *fact_text(const struct info_fact *fact)
 {
-	if (fact->kind == INFO_TELL_FLAG)
+	if (fact->kind == INFO_FACT_FLAG)
 		return !strcmp(fact->value, "true") ? "yes" : "no";
 	return fact->value;
 }
@@ -46,7 +46,7 @@ static void print_group(const struct info_probe *probe, const char *group)
 
 		if (!strcmp(fact->group, group))
 			text_wrap(printf("    %-*s  ", width, fact->name), width + 6, "%s",
-				  shown(fact));
+				  fact_text(fact));
 	}
 }
 
@@ -63,9 +63,9 @@ static void json_group(const struct info_probe *probe, const char *group)
 	for (i = 0; i < probe->num_facts; i++) {
 		const struct info_fact *fact = &probe->facts[i];
 
-		if (strcmp(fact->group, group) || !first_of(probe, i, false))
+		if (strcmp(fact->group, group) || !fact_is_first(probe, i, false))
 			continue;
-		if (fact->kind == INFO_TELL_TEXT)
+		if (fact->kind == INFO_FACT_TEXT)
 			json_text(fact->name, fact->value);
 		else
 			json_raw(fact->name, fact->value);
@@ -79,7 +79,7 @@ static void each_group(const struct info_probe *probe,
 	size_t i;
 
 	for (i = 0; i < probe->num_facts; i++)
-		if (*probe->facts[i].group && first_of(probe, i, true))
+		if (*probe->facts[i].group && fact_is_first(probe, i, true))
 			visit(probe, probe->facts[i].group);
 }
 
@@ -89,12 +89,12 @@ static void print_adapter(const struct info_entry *entry, const struct info_atte
 			entry->threadsafe ? "threadsafe" : "nonthreadsafe");
 
 	if (!attempt->opened) {
-		text_wrap(at, 2, "cannot be opened: %s", attempt->why);
+		text_wrap(at, 2, "cannot be opened: %s", attempt->reason);
 		return;
 	}
 	text_wrap(at, 2, "opens over %s%s%s", attempt->fabric ? attempt->fabric : "",
 		  attempt->fabric ? ", " : "", attempt->device ? attempt->device : "?");
-	printf("  entry    %s\n", entry->num_ways ? entry->ways[0].origin : "");
+	printf("  entry    %s\n", entry->num_candidates ? entry->candidates[0].origin : "");
 	printf("  library  %s\n", attempt->library ? attempt->library : "?");
 	each_group(&attempt->probe, print_group);
 }
@@ -105,19 +105,19 @@ static void json_adapter(const struct info_entry *entry, const struct info_attem
 	json_text("api", info_api[entry->api].version);
 	json_text("name", entry->name);
 	json_flag("threadsafe", entry->threadsafe);
-	json_text("from", entry->num_ways ? entry->ways[0].origin : NULL);
+	json_text("from", entry->num_candidates ? entry->candidates[0].origin : NULL);
 	json_flag("opens", attempt->opened);
 	json_text("fabric", attempt->fabric);
 	json_text("device", attempt->device);
 	json_text("library", attempt->library);
-	json_text("reason", attempt->why);
+	json_text("reason", attempt->reason);
 	if (attempt->opened)
 		each_group(&attempt->probe, json_group);
 	json_end();
 }
 
-/* Counts what was found and what failed. */
-static void show(const struct info_options *opts, int api, int *found, int *failed)
+/* Shows one adapter; counts those found and those that failed. */
+static void show_adapter(const struct info_options *opts, int api, int *found, int *failed)
 {
 	const struct info_entry *entry = info_registry_find(api, opts->name, opts->threadsafe);
 	struct info_open what = { .api = api, .attributes = true };
@@ -149,14 +149,14 @@ int info_show(const struct info_options *opts)
 	}
 	for (api = 0; api < INFO_APIS; api++)
 		if (opts->api[api])
-			show(opts, api, &found, &failed);
+			show_adapter(opts, api, &found, &failed);
 	if (opts->json) {
 		json_end();
 		json_end();
 	}
 	if (!found)
 		fprintf(stderr, "dat_info: no entry has the name \"%s\" (%s); "
-			"dat_info -d %s tells more\n", opts->name,
+			"dat_info -d %s shows more\n", opts->name,
 			opts->threadsafe ? "threadsafe" : "nonthreadsafe", opts->name);
 	return !found || failed;
 }

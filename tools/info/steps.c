@@ -30,7 +30,7 @@ void steps_begin(struct diagnosis *d, const char *name, enum step_state state)
 	d->steps[d->num_steps++] = (struct step){ .name = name, .state = state };
 }
 
-void steps_say(struct diagnosis *d, const char *format, ...)
+void steps_add_line(struct diagnosis *d, const char *format, ...)
 {
 	struct step *step = &d->steps[d->num_steps - 1];
 	va_list args;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The steps of a diagnosis: what was looked at, how it is, and the words about it. */
+/* Declares the steps of a diagnosis: what was checked, its state, and the lines about it. */
 #ifndef INFO_STEPS_H
 #define INFO_STEPS_H
 
@@ -8,7 +8,7 @@
 
 enum step_state {
 	STEP_OK,
-	STEP_NOTE,		/* worth knowing, no fault */
+	STEP_NOTE,		/* information, not an error */
 	STEP_FAIL
 };
 
@@ -26,17 +26,17 @@ struct diagnosis {
 	struct step steps[MAX_STEPS];
 	size_t num_steps;
 	bool works;
-	char *next;		/* thing to try */
+	char *next;		/* the next thing to try */
 };
 
-/* Begins a step; steps_say adds words to the last one that was begun. */
+/* Begins a step; steps_add_line adds lines to it. */
 void steps_begin(struct diagnosis *d, const char *name, enum step_state state);
 __attribute__((format(printf, 2, 3)))
-void steps_say(struct diagnosis *d, const char *format, ...);
+void steps_add_line(struct diagnosis *d, const char *format, ...);
 void steps_shared(struct diagnosis *d);
 void steps_state(struct diagnosis *d, enum step_state state);
 
-/* The first advice counts: it belongs to the earliest step that failed. */
+/* Keeps the first advice: it belongs to the earliest step that failed. */
 __attribute__((format(printf, 2, 3)))
 void steps_advise(struct diagnosis *d, const char *format, ...);
 
