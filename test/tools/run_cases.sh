@@ -19,13 +19,13 @@ group_usage()
 	refuses 'unknown fabric' 'known are tcp, .*NAME=PARAMETERS' -f tcp,nope -- true
 	refuses 'fabric twice' 'named twice' -f tcp -f tcp -- true
 	refuses 'name of a fabric' 'needs an -f of its own' -f 'tcp,x=provider=tcp' -- true
-	refuses 'no folder as name' 'no name of a fabric' -f '../x=provider=tcp' -- true
-	refuses 'empty name' 'is no name' -f '=provider=tcp' -- true
+	refuses 'no folder as name' 'not a name of a fabric' -f '../x=provider=tcp' -- true
+	refuses 'empty name' 'is not a name' -f '=provider=tcp' -- true
 	refuses 'line feed in parameters' 'control character' -f $'x=a\nb' -- true
 	refuses 'bad pattern' '--expect: "\("' --expect '(' -- true
-	refuses 'bad number' 'no number of seconds' --limit 5x -- true
-	refuses 'bad repeat' 'no number from 1' --repeat 0 -- true
-	refuses 'server option alone' 'without --server' --port 5 -- true
+	refuses 'bad number' 'not a number of seconds' --limit 5x -- true
+	refuses 'bad repeat' 'not a number from 1' --repeat 0 -- true
+	refuses 'server option alone' 'needs --server' --port 5 -- true
 	refuses 'two ways to wait' 'exclude' --server x --port 5 --wait-s 1 -- true
 	refuses 'unknown option' 'unrecognized option' --no-such-option -- true
 	refuses 'no libraries' 'no pair of libdat and libdaplofi in /nonexistent' \
@@ -131,7 +131,7 @@ group_outcomes()
 	if case_begin 'outcome: unwanted words'; then
 		run 0 -f tcp --reject 'error' -- echo fine
 		run 1 -f tcp --expect fine --reject '[Ee]rror' -- printf 'fine\n\tan Error of 5\n'
-		says 'it said "an Error of 5"'
+		says 'its output has "an Error of 5"'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
@@ -292,7 +292,7 @@ group_servers()
 		case_end
 	fi
 	if case_begin 'server: ends before it listens' && two_sided - 1 'exit 0;' 'ask(PORT);'; then
-		says 'server: it ended before its client was started'
+		says 'server: ended before its client was started'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
@@ -330,13 +330,13 @@ group_servers()
 	if case_begin 'server: says something bad' && two_sided - 1 \
 		'my $s = listen_on(PORT); print "bad: 5\n"; answer($s) while 1;' 'ask(PORT);' \
 		--server-reject bad; then
-		says 'server: it said "bad: 5"'
+		says 'server: its output has "bad: 5"'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'server: its own end is seen through the shell'; then
 		run 1 -f tcp --server "$BUILD/test/tools/opens2 x" -- sleep 5
-		says 'server: it ended before'
+		says 'server: ended before'
 		echo 'kill -9 $$' >"$DIR/kill-self"
 		run 1 -f tcp --server "sh $DIR/kill-self" -- sleep 5
 		says 'server: killed by SIGKILL'

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compares what a program printed over two fabrics, except for what differs in every run. */
+/*
+ * Compares the output of a program over two fabrics, after normalising what differs in every run.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,9 +17,9 @@
 	"[kKMG]?i?([bB]|[bB]its?|[bB]ytes)(/s|/sec|ps)|(msgs?|ops|iters)/s(ec)?"
 #define DIFF_LIMIT 20.0
 
-/* In order; the first group of a pattern stays in front of what replaces the rest. */
+/* Applied in order; the first group of a pattern is kept, the rest is replaced. */
 static const struct {
-	const char *pattern, *instead;
+	const char *pattern, *replacement;
 } rules[] = {
 	{ "()[0-9]{4}-[0-9]{2}-[0-9]{2}", "<date>" },
 	{ "(^|[^:0-9a-fA-F])[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?\\>", "<time>" },
@@ -28,7 +30,7 @@ static const struct {
 	{ "()\\<0[xX][0-9a-fA-F]+", "<hex>" },
 	{ "()\\<[0-9][0-9a-fA-F]{7,15}\\>", "<hex>" },
 	{ "()\\<[a-fA-F][0-9a-fA-F]*[0-9][0-9a-fA-F]{6,15}\\>", "<hex>" },
-	/* dtest tells ports so, without 0x */
+	/* dtest prints ports in this form, without 0x */
 	{ "(\\<([pP]ort|PORT)[] =:#(]+)[0-9a-fA-F]{1,4}\\>", "<n>" },
 	{ "(\\<([pP][iI][dD]|[tT][iI][dD]|[pP]ort|PORT|[fF][dD]|[qQ][pP][nN]?)[] =:#(]*)[0-9]+",
 	  "<n>" },
@@ -40,7 +42,7 @@ static const struct {
 
 static regex_t compiled[RULES];
 
-static void compile(void)
+static void rules_compile(void)
 {
 	static bool done;
 
@@ -50,26 +52,29 @@ static void compile(void)
 	done = true;
 }
 
-/* A text that grows up to its room. */
+/* A text of limited size. */
 struct buffer {
 	char text[8192];
 	size_t used;
 };
 
-static void put(struct buffer *b, const char *text, size_t len)
+static void buffer_put(struct buffer *b, const char *text, size_t len)
 {
-	size_t room = sizeof(b->text) - 1 - b->used;
+	size_t space = sizeof(b->text) - 1 - b->used;
 
-	if (len > room)
-		len = room;
+	if (len > space)
+		len = space;
 	memcpy(b->text + b->used, text, len);
 	b->used += len;
 	b->text[b->used] = '\0';
 }
 
-/* What matches is replaced. Of a pattern with groups the first stays in front of the new text;
- * without `instead`, the second behind "<n>". */
-static void replace(struct buffer *b, const regex_t *re, const char *instead, bool groups)
+/*
+ * Replaces each match. With groups, keeps the first one before the new text; without
+ * `replacement`, keeps the second one after "<n>".
+ */
+static void buffer_replace(struct buffer *b, const regex_t *re, const char *replacement,
+			   bool groups)
 {
 	struct buffer old = *b;
 	const char *from = old.text;
@@ -80,22 +85,23 @@ static void replace(struct buffer *b, const regex_t *re, const char *instead, bo
 	b->text[0] = '\0';
 	while (*from && !regexec(re, from, groups ? 3 : 1, m, flags)) {
 		regoff_t keep = groups ? m[1].rm_eo : m[0].rm_so;
-		regoff_t end = groups && !instead ? m[2].rm_so : m[0].rm_eo;
+		regoff_t end = groups && !replacement ? m[2].rm_so : m[0].rm_eo;
 
 		flags = REG_NOTBOL;
 		if (end <= 0 || m[0].rm_eo == m[0].rm_so) {
 			/* An empty match: step over one character. */
-			put(b, from++, 1);
+			buffer_put(b, from++, 1);
 			continue;
 		}
-		put(b, from, (size_t)keep);
-		put(b, instead ? instead : "<n>", strlen(instead ? instead : "<n>"));
+		buffer_put(b, from, (size_t)keep);
+		buffer_put(b, replacement ? replacement : "<n>",
+			   strlen(replacement ? replacement : "<n>"));
 		from += end;
 	}
-	put(b, from, strlen(from));
+	buffer_put(b, from, strlen(from));
 }
 
-static void replace_text(struct buffer *b, const char *what, const char *instead)
+static void buffer_replace_text(struct buffer *b, const char *what, const char *replacement)
 {
 	struct buffer old = *b;
 	const char *from = old.text, *at;
@@ -103,27 +109,27 @@ static void replace_text(struct buffer *b, const char *what, const char *instead
 	b->used = 0;
 	b->text[0] = '\0';
 	while ((at = strstr(from, what))) {
-		put(b, from, (size_t)(at - from));
-		put(b, instead, strlen(instead));
+		buffer_put(b, from, (size_t)(at - from));
+		buffer_put(b, replacement, strlen(replacement));
 		from = at + strlen(what);
 	}
-	put(b, from, strlen(from));
+	buffer_put(b, from, strlen(from));
 }
 
-/* The folder and the process numbers that this very run had. */
-static void replace_own(struct buffer *b, const struct run_trial *trial)
+/* Replaces the folder and the process ids of this run. */
+static void buffer_replace_run(struct buffer *b, const struct run_trial *trial)
 {
 	char pattern[64];
 	regex_t re;
 
-	replace_text(b, trial->dir, "<folder>");
+	buffer_replace_text(b, trial->dir, "<folder>");
 	for (int i = 0; i < 2; i++) {
 		if (trial->pids[i] <= 0)
 			continue;
 		snprintf(pattern, sizeof(pattern), "()\\<%d\\>", trial->pids[i]);
 		if (regcomp(&re, pattern, REG_EXTENDED))
 			continue;
-		replace(b, &re, "<pid>", true);
+		buffer_replace(b, &re, "<pid>", true);
 		regfree(&re);
 	}
 }
@@ -140,12 +146,12 @@ static int normalise_line(char *line, void *arg)
 	struct buffer b = { .used = 0 };
 	size_t i;
 
-	put(&b, line, strlen(line));
+	buffer_put(&b, line, strlen(line));
 	for (i = 0; i < w->opts->ignore.count; i++)
-		replace(&b, &w->opts->ignore.re[i], "<ignored>", false);
-	replace_own(&b, w->trial);
+		buffer_replace(&b, &w->opts->ignore.re[i], "<ignored>", false);
+	buffer_replace_run(&b, w->trial);
 	for (i = 0; i < RULES; i++)
-		replace(&b, &compiled[i], rules[i].instead, true);
+		buffer_replace(&b, &compiled[i], rules[i].replacement, true);
 	if (b.used && b.text[b.used - 1] == ' ')
 		b.text[b.used - 1] = '\0';
 	fprintf(w->out, "%s\n", b.text);
@@ -159,7 +165,7 @@ static bool normalise(const struct run_trial *trial, const struct run_options *o
 	size_t len;
 	char *text;
 
-	compile();
+	rules_compile();
 	run_path(path, sizeof(path), trial, RUN_CLIENT_LOG);
 	text = text_read(path, &len);
 	run_path(path, sizeof(path), trial, RUN_NORMAL);
@@ -175,7 +181,7 @@ struct diff {
 	const char *label[2];
 };
 
-static int become_diff(void *arg)
+static int exec_diff(void *arg)
 {
 	struct diff *d = arg;
 
@@ -210,7 +216,7 @@ void run_compare(struct run_trial *trial, const struct run_trial *base,
 	run_path(d.path[0], sizeof(d.path[0]), base, RUN_NORMAL);
 	run_path(d.path[1], sizeof(d.path[1]), trial, RUN_NORMAL);
 	run_path(log, sizeof(log), trial, RUN_DIFF);
-	err = proc_start(&p, log, become_diff, &d);
+	err = proc_start(&p, log, exec_diff, &d);
 	if (!err && !proc_wait_for(&p, proc_now() + DIFF_LIMIT))
 		proc_end_all();
 	if (!err && !p.running && WIFEXITED(p.status) && !WEXITSTATUS(p.status)) {

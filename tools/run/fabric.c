@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fabrics, their names and parameters. */
+/* Defines the fabrics of -f: their names and parameters. */
 #include <ctype.h>
 #include <string.h>
 
 #include "run.h"
 
-/* The one table: -f NAME, what the provider is told, and what it is. */
+/* The table of fabrics: -f NAME, provider parameters, description. */
 static const struct {
 	const char *name, *params, *about;
 } table[] = {
@@ -21,18 +21,18 @@ static const struct {
 	{ "opx", "provider=opx", "Omni-Path Express" },
 };
 
-#define ROWS (sizeof(table) / sizeof(*table))
+#define FABRICS (sizeof(table) / sizeof(*table))
 
 const char *run_fabric_about(const char *name)
 {
-	for (size_t i = 0; i < ROWS; i++)
+	for (size_t i = 0; i < FABRICS; i++)
 		if (!strcmp(table[i].name, name))
 			return table[i].about;
 	return "";
 }
 
-/* Names become those of folders; parameters go between the quotes of one line. */
-static void add(struct run_options *opts, const char *name, size_t len, const char *params)
+/* Names become folder names; parameters are written between quotes in a line of dat.conf. */
+static void fabric_add(struct run_options *opts, const char *name, size_t len, const char *params)
 {
 	struct run_fabric *fabric = &opts->fabric[opts->fabrics];
 	size_t i;
@@ -40,10 +40,10 @@ static void add(struct run_options *opts, const char *name, size_t len, const ch
 	if (opts->fabrics == RUN_MAX_FABRICS)
 		run_usage("more than %d fabrics", RUN_MAX_FABRICS);
 	if (!len || len >= sizeof(fabric->name) || name[0] == '.')
-		run_usage("\"%.*s\" is no name of a fabric", (int)len, name);
+		run_usage("\"%.*s\" is not a name of a fabric", (int)len, name);
 	for (i = 0; i < len; i++)
 		if (!isalnum((unsigned char)name[i]) && !strchr("_.+-", name[i]))
-			run_usage("\"%.*s\" is no name of a fabric: NAME=PARAMETERS needs an -f "
+			run_usage("\"%.*s\" is not a name of a fabric: NAME=PARAMETERS needs an -f "
 				  "of its own", (int)len, name);
 	memcpy(fabric->name, name, len);
 	fabric->name[len] = '\0';
@@ -61,22 +61,22 @@ static void add(struct run_options *opts, const char *name, size_t len, const ch
 
 void run_fabric_add_all(struct run_options *opts)
 {
-	for (size_t i = 0; i < ROWS; i++)
-		add(opts, table[i].name, strlen(table[i].name), table[i].params);
+	for (size_t i = 0; i < FABRICS; i++)
+		fabric_add(opts, table[i].name, strlen(table[i].name), table[i].params);
 }
 
-static void add_known(struct run_options *opts, const char *name, size_t len)
+static void fabric_add_known(struct run_options *opts, const char *name, size_t len)
 {
 	char known[256] = "";
 
-	for (size_t i = 0; i < ROWS; i++) {
+	for (size_t i = 0; i < FABRICS; i++) {
 		if (strlen(table[i].name) == len && !memcmp(table[i].name, name, len)) {
-			add(opts, name, len, table[i].params);
+			fabric_add(opts, name, len, table[i].params);
 			return;
 		}
 		strcat(strcat(known, i ? ", " : ""), table[i].name);
 	}
-	run_usage("fabric \"%.*s\" is not known; known are %s; others as NAME=PARAMETERS",
+	run_usage("unknown fabric \"%.*s\"; known are %s; others as NAME=PARAMETERS",
 		  (int)len, name, known);
 }
 
@@ -85,7 +85,7 @@ void run_fabric_add(struct run_options *opts, const char *text)
 	const char *equals = strchr(text, '=');
 
 	if (equals) {
-		add(opts, text, (size_t)(equals - text), equals + 1);
+		fabric_add(opts, text, (size_t)(equals - text), equals + 1);
 		return;
 	}
 	if (!strcmp(text, "list")) {
@@ -99,7 +99,7 @@ void run_fabric_add(struct run_options *opts, const char *text)
 	for (;;) {
 		size_t len = strcspn(text, ",");
 
-		add_known(opts, text, len);
+		fabric_add_known(opts, text, len);
 		if (!text[len])
 			return;
 		text += len + 1;

@@ -15,7 +15,7 @@ static const char *signal_name(int sig)
 	return name ? name : "?";
 }
 
-/* A shell tells of a signal by a status of 128 and more. */
+/* A shell reports a signal as status 128 + its number. */
 void run_judge_status(int status, char *reason, size_t size)
 {
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -48,7 +48,7 @@ static int judge_line(char *line, void *arg)
 		if (regexec(&s->reject->re[i], line, 0, NULL, 0))
 			continue;
 		line += strspn(line, " \t");
-		snprintf(s->reason, s->size, "it said \"%.*s\"",
+		snprintf(s->reason, s->size, "its output has \"%.*s\"",
 			 (int)strcspn(line, "\r") > 150 ? 150 : (int)strcspn(line, "\r"), line);
 		return 1;
 	}

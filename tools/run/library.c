@@ -13,13 +13,13 @@
 static const char *const libdat_name[2] = { "libdat.so.1", "libdat2.so.2" };
 static const char *const provider_name[2] = { "libdaplofi.so.1", "libdaplofi.so.2" };
 
-/* Below the top of a build tree, and a folder with the libraries themselves. */
+/* Paths relative to the top of a build tree, and to a folder of libraries. */
 static const char *const build_dirs[] = {
 	".libs", "prov_ofi/dat1/.libs", "prov_ofi/dat2/.libs", NULL
 };
 static const char *const plain_dirs[] = { ".", NULL };
 
-static void look(char *found, const char *root, const char *dir, const char *name)
+static void find_library(char *found, const char *root, const char *dir, const char *name)
 {
 	char path[3 * PATH_MAX];
 
@@ -28,14 +28,14 @@ static void look(char *found, const char *root, const char *dir, const char *nam
 	snprintf(path, sizeof(path), "%s/%s/%s", root, dir, name);
 	if (access(path, R_OK) || strlen(path) >= PATH_MAX)
 		return;
-	/* The name in the folder stays: what it links to has another. */
+	/* Keeps the name in the folder: the target of the link has another name. */
 	if (!strcmp(dir, "."))
 		snprintf(path, sizeof(path), "%s/%s", root, name);
 	strcpy(found, path);
 }
 
-/* True when at least one API version is complete. */
-static bool search(struct run_libs *libs, const char *root, const char *const *dirs)
+/* True if at least one API version is complete. */
+static bool search_dirs(struct run_libs *libs, const char *root, const char *const *dirs)
 {
 	char real[PATH_MAX];
 	bool complete = false;
@@ -45,8 +45,8 @@ static bool search(struct run_libs *libs, const char *root, const char *const *d
 	memset(libs, 0, sizeof(*libs));
 	for (int api = 0; api < 2; api++) {
 		for (int i = 0; dirs[i]; i++) {
-			look(libs->libdat[api], real, dirs[i], libdat_name[api]);
-			look(libs->provider[api], real, dirs[i], provider_name[api]);
+			find_library(libs->libdat[api], real, dirs[i], libdat_name[api]);
+			find_library(libs->provider[api], real, dirs[i], provider_name[api]);
 		}
 		if (*libs->libdat[api] && *libs->provider[api])
 			complete = true;
@@ -56,13 +56,13 @@ static bool search(struct run_libs *libs, const char *root, const char *const *d
 	return complete;
 }
 
-static bool search_given(struct run_libs *libs, const char *dir)
+static bool search_libdir(struct run_libs *libs, const char *dir)
 {
-	return search(libs, dir, plain_dirs) || search(libs, dir, build_dirs);
+	return search_dirs(libs, dir, plain_dirs) || search_dirs(libs, dir, build_dirs);
 }
 
-/* From the folder of programs to that of libraries, wherever both were moved. */
-static void relative(char *path, size_t size, const char *bin)
+/* The relative path from bindir to libdir, for an installation that was moved. */
+static void path_to_libdir(char *path, size_t size, const char *bin)
 {
 	const char *from = RUN_BINDIR, *to = RUN_LIBDIR;
 	size_t common = 0, i, len;
@@ -87,13 +87,13 @@ static bool search_around(struct run_libs *libs, const char *self)
 	strcpy(dir, self);
 	for (int up = 0; up < 4 && (slash = strrchr(dir, '/')); up++) {
 		*slash = '\0';
-		if (search(libs, dir, build_dirs))
+		if (search_dirs(libs, dir, build_dirs))
 			return true;
 	}
 	strcpy(dir, self);
 	*strrchr(dir, '/') = '\0';
-	relative(path, sizeof(path), dir);
-	return search(libs, path, plain_dirs);
+	path_to_libdir(path, sizeof(path), dir);
+	return search_dirs(libs, path, plain_dirs);
 }
 
 bool run_libs_find(struct run_libs *libs, const char *libdir, char *reason, size_t size)
@@ -102,7 +102,7 @@ bool run_libs_find(struct run_libs *libs, const char *libdir, char *reason, size
 	ssize_t len;
 
 	if (libdir) {
-		if (search_given(libs, libdir))
+		if (search_libdir(libs, libdir))
 			return true;
 		snprintf(reason, size, "no pair of libdat and libdaplofi in %s", libdir);
 		return false;
@@ -113,9 +113,9 @@ bool run_libs_find(struct run_libs *libs, const char *libdir, char *reason, size
 		if (search_around(libs, self))
 			return true;
 	}
-	if (search(libs, RUN_LIBDIR, plain_dirs))
+	if (search_dirs(libs, RUN_LIBDIR, plain_dirs))
 		return true;
-	snprintf(reason, size, "no libdat with libdaplofi beside this program or in %s; "
-		 "--libdir says where they are", RUN_LIBDIR);
+	snprintf(reason, size, "no libdat with libdaplofi next to this program or in %s; "
+		 "name their folder with --libdir", RUN_LIBDIR);
 	return false;
 }

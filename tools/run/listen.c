@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the ports that the processes of a trial listen on. TCP's, and those of service points
- * between processes of one host, which are unix sockets with the port at the end of their name. */
+/*
+ * Finds the ports that the processes of a trial listen on: TCP ports, and service points of shared
+ * memory, which are unix sockets whose names end with the port.
+ */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 #define TCP_LISTEN 0x0A
 #define UNIX_LISTEN 0x10000
 
-/* Listening sockets that dat_run was started with are nobody's news. */
+/* Ignores listening sockets that dat_run inherited. */
 static unsigned long inherited[64];
 static size_t num_inherited;
 
@@ -28,7 +30,7 @@ struct look {
 	unsigned int port;
 };
 
-static void read_table(struct listeners *l, pid_t pid, const char *name)
+static void read_tcp_table(struct listeners *l, pid_t pid, const char *name)
 {
 	unsigned int port, state;
 	unsigned long inode;
@@ -70,7 +72,7 @@ static void read_unix_table(struct listeners *l, pid_t pid)
 		fclose(f);
 }
 
-/* Calls `fn` for the inode of each socket that a process has. */
+/* Calls `fn` for the inode of each socket of a process. */
 static void each_socket(pid_t pid, void (*fn)(unsigned long inode, void *arg), void *arg)
 {
 	char path[320], target[64];
@@ -94,7 +96,7 @@ static void each_socket(pid_t pid, void (*fn)(unsigned long inode, void *arg), v
 		closedir(dir);
 }
 
-static void inherit(unsigned long inode, void *arg)
+static void socket_inherit(unsigned long inode, void *arg)
 {
 	(void)arg;
 	if (num_inherited < sizeof(inherited) / sizeof(*inherited))
@@ -103,17 +105,17 @@ static void inherit(unsigned long inode, void *arg)
 
 void proc_ports_init(void)
 {
-	each_socket(getpid(), inherit, NULL);
+	each_socket(getpid(), socket_inherit, NULL);
 }
 
-struct match {
+struct socket_match {
 	const struct listeners *listeners;
 	struct look *look;
 };
 
-static void match(unsigned long inode, void *arg)
+static void socket_match(unsigned long inode, void *arg)
 {
-	struct match *m = arg;
+	struct socket_match *m = arg;
 	size_t i;
 
 	for (i = 0; i < num_inherited; i++)
@@ -130,19 +132,19 @@ static void match(unsigned long inode, void *arg)
 	}
 }
 
-/* A process may live in a network name space of its own: each is asked for its own tables. */
-static void look_at(pid_t pid, void *arg)
+/* Reads the tables of each process, which may run in its own network namespace. */
+static void process_read_sockets(pid_t pid, void *arg)
 {
 	struct listeners *l = calloc(1, sizeof(*l));
-	struct match m = { .listeners = l, .look = arg };
+	struct socket_match m = { .listeners = l, .look = arg };
 
 	if (!l)
 		return;
-	read_table(l, pid, "tcp");
-	read_table(l, pid, "tcp6");
+	read_tcp_table(l, pid, "tcp");
+	read_tcp_table(l, pid, "tcp6");
 	read_unix_table(l, pid);
 	if (l->count)
-		each_socket(pid, match, &m);
+		each_socket(pid, socket_match, &m);
 	free(l);
 }
 
@@ -151,5 +153,5 @@ void proc_ports_look(struct proc_ports *ports, unsigned int port)
 	struct look look = { .ports = ports, .port = port };
 
 	memset(ports, 0, sizeof(*ports));
-	proc_each(look_at, &look);
+	proc_each(process_read_sockets, &look);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Output for machines: JSON, and JUnit's XML. */
+/* Writes results as JSON and as JUnit XML. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_run: tells whether a DAT program works over each of these fabrics. */
+/* The main function of dat_run, which runs a DAT program over each of the given fabrics. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void remove_all(const char *dir)
 	nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The folder of all output, as an absolute path: commands may change theirs. */
+/* Creates the output folder; its path is absolute, since commands may change their directory. */
 static void make_out(char *dir, size_t size)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -84,7 +84,7 @@ static struct run_trial *make_trials(const char *out, size_t *count)
 	return trials;
 }
 
-static void not_possible(struct run_trial *trial, const char *reason)
+static void trial_not_run(struct run_trial *trial, const char *reason)
 {
 	trial->verdict = opts.no_skip ? RUN_FAIL : RUN_SKIP;
 	snprintf(trial->reason, sizeof(trial->reason), "%s", reason);
@@ -119,7 +119,7 @@ static void run_all(struct run_result *result, struct run_trial *trials)
 		if (exists && !proc_interrupted)
 			run_one(t);
 		else if (!proc_interrupted)
-			not_possible(t, reason);
+			trial_not_run(t, reason);
 		if (opts.compare && t->verdict == RUN_PASS && base)
 			run_compare(t, base, &opts);
 		if (t->verdict == RUN_PASS && !base)

@@ -12,28 +12,28 @@
 
 static const char help_text[] =
 "Usage: dat_run [options] -- program [arguments]\n"
-"Runs a DAT program, unchanged, over one fabric after another: whatever adapter name it asks\n"
-"for leads to the fabric.\n"
+"Runs a DAT program, unchanged, over one fabric after another: any adapter name that it opens\n"
+"maps to the fabric.\n"
 "\n"
 "Where\n"
 "  -f, --fabric LIST      names from the table of -f list, separated by commas, or all (the\n"
 "                         default); NAME=PARAMETERS: a fabric by the parameters of dat.conf\n"
 "      --libdir DIR       where libdat and libdaplofi are (installed, or a build tree)\n"
 "      --no-skip          a fabric that does not open fails instead of being skipped\n"
-"      --repeat N         so many runs over each fabric\n"
+"      --repeat N         number of runs over each fabric\n"
 "\n"
-"Programs of two sides\n"
+"Client and server programs\n"
 "  -s, --server COMMAND   a shell command started first; the program follows when it is ready:\n"
 "                         when it listens on a port and has settled down, or else\n"
 "      --port N             when it listens on this port\n"
 "      --ready TEXT         when it has printed this\n"
-"      --wait-s S           after so many seconds\n"
+"      --wait-s S           after this number of seconds\n"
 "      --ready-limit S    the longest time for that (default 20)\n"
 "      --server-quits     the server ends by itself, with status 0, when the program has ended;\n"
 "                         without this it is terminated\n"
 "      --grace S          how long that may take (default 15)\n"
 "\n"
-"Judging; REGEX is an extended regular expression looked for in each line of output\n"
+"Judging; REGEX is an extended regular expression, searched in each line of output\n"
 "  -l, --limit S          the longest time for one run (default 60)\n"
 "      --expect REGEX     must be in the program's output\n"
 "      --reject REGEX     must not be there\n"
@@ -45,7 +45,7 @@ static const char help_text[] =
 "Results\n"
 "  -o, --out DIR          keep the output there, in a folder for each run; without it, in a\n"
 "                         fresh folder that is removed when nothing has failed\n"
-"      --show             print all output, not only the end of that of failed runs\n"
+"      --show             print all output, not only the tail of failed runs\n"
 "      --tap, --json      print TAP or JSON instead of a table\n"
 "      --junit FILE       write JUnit XML, too\n"
 "  -h, --help    -V, --version\n"
@@ -96,11 +96,11 @@ void run_usage(const char *format, ...)
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fputs("\ndat_run --help tells more.\n", stderr);
+	fputs("\ndat_run --help lists the options.\n", stderr);
 	exit(RUN_USAGE);
 }
 
-static double seconds(const char *option, const char *text, double least)
+static double parse_seconds(const char *option, const char *text, double least)
 {
 	char *end;
 	double s;
@@ -108,11 +108,11 @@ static double seconds(const char *option, const char *text, double least)
 	errno = 0;
 	s = strtod(text, &end);
 	if (errno || end == text || *end || !isfinite(s) || s < least || s > 1e6)
-		run_usage("--%s: \"%s\" is no number of seconds", option, text);
+		run_usage("--%s: \"%s\" is not a number of seconds", option, text);
 	return s;
 }
 
-static unsigned int number(const char *option, const char *text, unsigned long most)
+static unsigned int parse_number(const char *option, const char *text, unsigned long most)
 {
 	unsigned long n;
 	char *end;
@@ -120,11 +120,11 @@ static unsigned int number(const char *option, const char *text, unsigned long m
 	errno = 0;
 	n = strtoul(text, &end, 10);
 	if (errno || end == text || *end || *text == '-' || !n || n > most)
-		run_usage("--%s: \"%s\" is no number from 1 to %lu", option, text, most);
+		run_usage("--%s: \"%s\" is not a number from 1 to %lu", option, text, most);
 	return (unsigned int)n;
 }
 
-static void pattern(const char *option, struct run_patterns *list, const char *text)
+static void parse_pattern(const char *option, struct run_patterns *list, const char *text)
 {
 	char why[128];
 	int err;
@@ -146,21 +146,21 @@ static const char *not_empty(const char *option, const char *text)
 	return text;
 }
 
-static void take_judging(struct run_options *o, int option)
+static void set_judging(struct run_options *o, int option)
 {
 	switch (option) {
-	case 'l': o->limit = seconds("limit", optarg, 0.01); break;
+	case 'l': o->limit = parse_seconds("limit", optarg, 0.01); break;
 	case 'c': o->compare = true; break;
-	case OPT_EXPECT: pattern("expect", &o->expect, optarg); break;
-	case OPT_REJECT: pattern("reject", &o->reject, optarg); break;
-	case OPT_SERVER_EXPECT: pattern("server-expect", &o->server_expect, optarg); break;
-	case OPT_SERVER_REJECT: pattern("server-reject", &o->server_reject, optarg); break;
-	case OPT_IGNORE: pattern("ignore", &o->ignore, optarg); break;
-	default: run_usage("wrong option");
+	case OPT_EXPECT: parse_pattern("expect", &o->expect, optarg); break;
+	case OPT_REJECT: parse_pattern("reject", &o->reject, optarg); break;
+	case OPT_SERVER_EXPECT: parse_pattern("server-expect", &o->server_expect, optarg); break;
+	case OPT_SERVER_REJECT: parse_pattern("server-reject", &o->server_reject, optarg); break;
+	case OPT_IGNORE: parse_pattern("ignore", &o->ignore, optarg); break;
+	default: run_usage("unknown option");
 	}
 }
 
-static void take_result(struct run_options *o, int option)
+static void set_result(struct run_options *o, int option)
 {
 	switch (option) {
 	case 'o': o->out = not_empty("out", optarg); break;
@@ -168,29 +168,29 @@ static void take_result(struct run_options *o, int option)
 	case OPT_TAP: o->format = RUN_TAP; break;
 	case OPT_JSON: o->format = RUN_JSON; break;
 	case OPT_JUNIT: o->junit = not_empty("junit", optarg); break;
-	default: take_judging(o, option);
+	default: set_judging(o, option);
 	}
 }
 
-static void take(struct run_options *o, int option)
+static void set_option(struct run_options *o, int option)
 {
 	switch (option) {
 	case 'f': run_fabric_add(o, optarg); break;
 	case 's': o->server = not_empty("server", optarg); break;
 	case OPT_LIBDIR: o->libdir = not_empty("libdir", optarg); break;
 	case OPT_NO_SKIP: o->no_skip = true; break;
-	case OPT_REPEAT: o->repeat = number("repeat", optarg, RUN_MAX_REPEAT); break;
-	case OPT_PORT: o->port = number("port", optarg, 65535); break;
+	case OPT_REPEAT: o->repeat = parse_number("repeat", optarg, RUN_MAX_REPEAT); break;
+	case OPT_PORT: o->port = parse_number("port", optarg, 65535); break;
 	case OPT_READY: o->ready = not_empty("ready", optarg); break;
-	case OPT_WAIT: o->wait_s = seconds("wait-s", optarg, 0); break;
-	case OPT_READY_LIMIT: o->ready_limit = seconds("ready-limit", optarg, 0); break;
+	case OPT_WAIT: o->wait_s = parse_seconds("wait-s", optarg, 0); break;
+	case OPT_READY_LIMIT: o->ready_limit = parse_seconds("ready-limit", optarg, 0); break;
 	case OPT_QUITS: o->server_quits = true; break;
-	case OPT_GRACE: o->grace = seconds("grace", optarg, 0); break;
-	default: take_result(o, option);
+	case OPT_GRACE: o->grace = parse_seconds("grace", optarg, 0); break;
+	default: set_result(o, option);
 	}
 }
 
-static void check(const struct run_options *o)
+static void check_options(const struct run_options *o)
 {
 	bool about_server = o->port || o->ready || o->wait_s >= 0 || o->server_quits ||
 			    o->server_expect.count || o->server_reject.count;
@@ -198,7 +198,7 @@ static void check(const struct run_options *o)
 	if (!o->command[0])
 		run_usage("no program to run");
 	if (!o->server && about_server)
-		run_usage("an option about a server without --server");
+		run_usage("an option of the server needs --server");
 	if (!!o->port + !!o->ready + (o->wait_s >= 0) > 1)
 		run_usage("--port, --ready and --wait-s exclude each other");
 }
@@ -219,14 +219,14 @@ void run_options_parse(struct run_options *o, int argc, char **argv)
 			exit(0);
 		}
 		if (option == '?') {
-			fputs("dat_run --help tells more.\n", stderr);
+			fputs("dat_run --help lists the options.\n", stderr);
 			exit(RUN_USAGE);
 		}
-		take(o, option);
+		set_option(o, option);
 	}
 	o->command = argv + optind;
 	if (!o->fabrics)
 		run_fabric_add_all(o);
 	if (!o->list)
-		check(o);
+		check_options(o);
 }

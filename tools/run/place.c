@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The registry and environment of a command, in which every IA name leads to the fabric. */
+/* Prepares the registry and environment of a command, in which all IA names map to the fabric. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "run.h"
 
-/* Listed for programs that look at the registry first; "*" opens whatever else is asked for. */
+/* Listed for programs that read the registry first; "*" serves all other names. */
 static const char *const names[] = { "ofi", "ofa-v2-lo", "ofa-v2-ib0", "OpenIB-cma", "*" };
 static const char *const api_name[2] = { "1.2", "2.0" };
 
@@ -38,8 +38,8 @@ static void write_entry(FILE *f, const char *name, int api, const char *threads,
 	fputs(" \"\"\n", f);
 }
 
-/* What an earlier run has left in a folder that is used again would be taken for this one's. */
-static void forget_earlier(const struct run_trial *trial)
+/* Removes the output of an earlier run from a reused folder. */
+static void remove_old_output(const struct run_trial *trial)
 {
 	static const char *const files[] = {
 		RUN_CLIENT_LOG, RUN_SERVER_LOG, RUN_NORMAL, RUN_DIFF,
@@ -59,7 +59,7 @@ int run_place_make(struct run_trial *trial, const struct run_libs *libs)
 
 	if (mkdir(trial->dir, 0700) && errno != EEXIST)
 		return -errno;
-	forget_earlier(trial);
+	remove_old_output(trial);
 	run_path(path, sizeof(path), trial, RUN_CONF);
 	f = fopen(path, "we");
 	if (!f)
@@ -76,7 +76,7 @@ int run_place_make(struct run_trial *trial, const struct run_libs *libs)
 	return fclose(f) ? -errno : 0;
 }
 
-/* Appends the folder of a library to a path list, unless it is there. */
+/* Appends the folder of a library to a path list, unless the list has it. */
 static void add_dir(char *list, size_t size, const char *library)
 {
 	const char *slash = strrchr(library, '/');
@@ -91,7 +91,7 @@ static void add_dir(char *list, size_t size, const char *library)
 	snprintf(list + used, size - used, "%s%.*s", used ? ":" : "", (int)len, library);
 }
 
-/* In the child, before exec: settings that would go before the registry are taken away. */
+/* In the child, before exec: unsets the variables that would override the registry. */
 void run_place_enter(const struct run_trial *trial, const struct run_libs *libs)
 {
 	const char *before = getenv("LD_LIBRARY_PATH");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells whether a fabric exists on this machine. Opening an adapter over it tells. */
+/* Probes whether a fabric works on this machine, by opening an adapter over it. */
 #include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 #define PROBE_LOG "probe.log"
 #define PROBE_LIMIT 30.0
-#define SAYS "dat_run: "
+#define PREFIX "dat_run: "
 
-/* The parts of both API versions that we use do not differ. */
+/* The parts of the API used here are equal in both versions. */
 typedef DAT_RETURN open_fn(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			   DAT_IA_HANDLE *ia, DAT_UINT32 major, DAT_UINT32 minor,
 			   DAT_BOOLEAN thread_safety);
@@ -39,13 +39,13 @@ static int open_one(const char *library, int api)
 	open_fn *open_ia;
 
 	if (!handle) {
-		fprintf(stderr, SAYS "%s\n", dlerror());
+		fprintf(stderr, PREFIX "%s\n", dlerror());
 		return 1;
 	}
 	*(void **)&open_ia = dlsym(handle, "dat_ia_openv");
 	*(void **)&close_ia = dlsym(handle, "dat_ia_close");
 	if (!open_ia || !close_ia) {
-		fprintf(stderr, SAYS "%s is no libdat\n", library);
+		fprintf(stderr, PREFIX "%s is not a libdat: a symbol is missing\n", library);
 		return 1;
 	}
 	if (open_ia(name, 8, &evd, &ia, api ? 2 : 1, api ? 0 : 2, DAT_FALSE) != DAT_SUCCESS)
@@ -54,58 +54,58 @@ static int open_one(const char *library, int api)
 	return 0;
 }
 
-static int child(void *arg)
+static int probe_child(void *arg)
 {
 	const struct probe *probe = arg;
 	int api = *probe->libs->libdat[1] ? 1 : 0;
 
 	run_place_enter(probe->trial, probe->libs);
-	/* The paragraph that a failing open prints is what we are after. */
+	/* A failed open prints its reason to stderr, the log of the probe. */
 	unsetenv("DAT_DBG_TYPE");
 	unsetenv("DAT_DBG_DEST");
 	_exit(open_one(probe->libs->libdat[api], api));
 }
 
-struct words {
+struct reason_search {
 	char *reason;
 	size_t size;
 	int rank;
 };
 
-/* The provider's own words tell most, then the loader's, then any. */
+/* Prefers a line of the provider, then one of the loader, then any other. */
 static int pick_line(char *line, void *arg)
 {
 	static const char provider[] = "provider: ";
-	struct words *w = arg;
-	char *said = strstr(line, provider);
+	struct reason_search *w = arg;
+	char *text = strstr(line, provider);
 	int rank = 1;
 
-	if (said) {
-		said += sizeof(provider) - 1;
+	if (text) {
+		text += sizeof(provider) - 1;
 		rank = 3;
 	} else {
-		said = line + strspn(line, " \t");
-		if (!strncmp(said, SAYS, sizeof(SAYS) - 1)) {
-			said += sizeof(SAYS) - 1;
+		text = line + strspn(line, " \t");
+		if (!strncmp(text, PREFIX, sizeof(PREFIX) - 1)) {
+			text += sizeof(PREFIX) - 1;
 			rank = 2;
-		} else if (strstr(said, "cannot open shared object")) {
+		} else if (strstr(text, "cannot open shared object")) {
 			rank = 2;
 		}
 	}
-	if (rank > w->rank && *said) {
-		snprintf(w->reason, w->size, "%s", said);
+	if (rank > w->rank && *text) {
+		snprintf(w->reason, w->size, "%s", text);
 		w->rank = rank;
 	}
 	return 0;
 }
 
-static void explain(const char *log, char *reason, size_t size)
+static void probe_find_reason(const char *log, char *reason, size_t size)
 {
-	struct words w = { .reason = reason, .size = size };
+	struct reason_search w = { .reason = reason, .size = size };
 	size_t len;
 	char *text = text_read(log, &len);
 
-	snprintf(reason, size, "it does not open, and nothing was said");
+	snprintf(reason, size, "it does not open, and printed no reason");
 	if (text)
 		text_lines(text, pick_line, &w);
 	free(text);
@@ -125,9 +125,9 @@ bool run_probe(struct run_trial *trial, const struct run_libs *libs, char *reaso
 		return false;
 	}
 	run_path(log, sizeof(log), trial, PROBE_LOG);
-	err = proc_start(&p, log, child, &probe);
+	err = proc_start(&p, log, probe_child, &probe);
 	if (err) {
-		snprintf(reason, size, "cannot try it: %s", strerror(-err));
+		snprintf(reason, size, "cannot start a probe: %s", strerror(-err));
 		return false;
 	}
 	ended = proc_wait_for(&p, proc_now() + PROBE_LIMIT);
@@ -140,6 +140,6 @@ bool run_probe(struct run_trial *trial, const struct run_libs *libs, char *reaso
 	else if (WIFSIGNALED(p.status))
 		run_judge_status(p.status, reason, size);
 	else
-		explain(log, reason, size);
+		probe_find_reason(log, reason, size);
 	return ok;
 }

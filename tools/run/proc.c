@@ -42,7 +42,7 @@ void proc_init(void)
 	sigprocmask(SIG_BLOCK, &watched, &original);
 }
 
-static void remember(struct proc *p)
+static void proc_add(struct proc *p)
 {
 	for (int i = 0; i < MAX_STARTED; i++) {
 		if (started[i] && started[i] != p && started[i]->running)
@@ -52,7 +52,7 @@ static void remember(struct proc *p)
 	}
 }
 
-static void forget(struct proc *p)
+static void proc_remove(struct proc *p)
 {
 	for (int i = 0; i < MAX_STARTED; i++)
 		if (started[i] == p)
@@ -60,7 +60,7 @@ static void forget(struct proc *p)
 }
 
 __attribute__((noreturn))
-static void be_child(const char *log, int report, int (*child)(void *arg), void *arg)
+static void proc_run_child(const char *log, int report, int (*child)(void *arg), void *arg)
 {
 	int in = open("/dev/null", O_RDONLY), err = 0;
 	int out = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
@@ -97,24 +97,24 @@ int proc_start(struct proc *p, const char *log, int (*child)(void *arg), void *a
 		return -err;
 	}
 	if (!p->pid)
-		be_child(log, report[1], child, arg);
+		proc_run_child(log, report[1], child, arg);
 	setpgid(p->pid, p->pid);
 	close(report[1]);
 	p->running = true;
-	remember(p);
-	/* Ends when the child has turned into the program. */
+	proc_add(p);
+	/* Returns EOF once the child has called exec. */
 	if (read(report[0], &err, sizeof(err)) != sizeof(err))
 		err = 0;
 	close(report[0]);
 	if (err) {
 		waitpid(p->pid, NULL, 0);
 		p->running = false;
-		forget(p);
+		proc_remove(p);
 	}
 	return -err;
 }
 
-static void reap(void)
+static void proc_reap(void)
 {
 	int status;
 	pid_t pid;
@@ -142,7 +142,7 @@ void proc_wait(double seconds)
 	sig = sigtimedwait(&watched, NULL, &ts);
 	if (sig > 0 && sig != SIGCHLD)
 		proc_interrupted = sig;
-	reap();
+	proc_reap();
 }
 
 bool proc_wait_for(struct proc *p, double deadline)
@@ -182,7 +182,7 @@ static struct member *all_processes(size_t *count)
 {
 	DIR *dir = opendir("/proc");
 	struct member *list = NULL, *more;
-	size_t room = 0;
+	size_t capacity = 0;
 	struct dirent *e;
 	char path[64];
 
@@ -190,9 +190,9 @@ static struct member *all_processes(size_t *count)
 	while (dir && (e = readdir(dir))) {
 		if (!isdigit((unsigned char)e->d_name[0]) || strlen(e->d_name) > 12)
 			continue;
-		if (*count == room) {
-			room = room ? 2 * room : 256;
-			more = realloc(list, room * sizeof(*list));
+		if (*count == capacity) {
+			capacity = capacity ? 2 * capacity : 256;
+			more = realloc(list, capacity * sizeof(*list));
 			if (!more)
 				break;
 			list = more;
@@ -207,7 +207,7 @@ static struct member *all_processes(size_t *count)
 	return list;
 }
 
-/* Moves the descendants of `root` to the front; returns how many they are. */
+/* Moves the descendants of `root` to the front; returns their number. */
 static size_t find_tree(struct member *list, size_t count, pid_t root)
 {
 	size_t found = 0, before;
@@ -258,7 +258,7 @@ unsigned int proc_end_all(void)
 		proc_wait(0.01);
 		left = proc_tree_signal(getpid(), SIGKILL);
 	}
-	reap();
+	proc_reap();
 	return first;
 }
 
@@ -274,7 +274,7 @@ void proc_each(void (*fn)(pid_t pid, void *arg), void *arg)
 	free(list);
 }
 
-static void look_awake(pid_t pid, void *arg)
+static void check_awake(pid_t pid, void *arg)
 {
 	bool *asleep = arg;
 	struct dirent *e;
@@ -299,6 +299,6 @@ bool proc_all_asleep(void)
 {
 	bool asleep = true;
 
-	proc_each(look_awake, &asleep);
+	proc_each(check_awake, &asleep);
 	return asleep;
 }

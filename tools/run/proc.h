@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts, watches and ends processes, with everything that they started.
- *
- * dat_run is the reaper of all that its children leave behind, and runs one trial at a time: all
- * its descendants belong to that trial.
+/*
+ * Declares how dat_run starts, watches and ends processes and their descendants. dat_run is a
+ * child subreaper and runs one trial at a time: all its descendants belong to that trial.
  */
 #ifndef RUN_PROC_H
 #define RUN_PROC_H
@@ -17,14 +16,16 @@ struct proc {
 	int status;		/* of waitpid, when it has ended */
 };
 
-/* A signal that asks dat_run to end, once one has come. */
+/* The signal that interrupted dat_run, or 0. */
 extern int proc_interrupted;
 
 void proc_init(void);
 double proc_now(void);
 
-/* Runs `child` in a new process and process group, its output going to the file `log`; `child`
- * returns an errno when it could not turn into the program. 0, or that errno, negative. */
+/*
+ * Runs `child` in a new process and process group, its output going to the file `log`; `child`
+ * returns an errno if exec failed. Returns 0, or that errno, negative.
+ */
 int proc_start(struct proc *p, const char *log, int (*child)(void *arg), void *arg);
 
 /* Sleeps until a child has ended, a signal has come, or for `seconds`; updates all processes that
@@ -33,21 +34,22 @@ void proc_wait(double seconds);
 /* Until `p` has ended, at most until `deadline` (of proc_now); true if it has. */
 bool proc_wait_for(struct proc *p, double deadline);
 
-/* A signal to everything that descends from `root`, and to itself unless it is dat_run.
- * Returns how many there were. */
+/*
+ * Signals all descendants of `root`, and `root` itself unless it is dat_run. Returns their number.
+ */
 unsigned int proc_tree_signal(pid_t root, int sig);
-/* Ends every descendant for sure. Returns how many were alive. */
+/* Kills all descendants. Returns how many were alive. */
 unsigned int proc_end_all(void);
 
 /* Calls `fn` for every descendant of dat_run. */
 void proc_each(void (*fn)(pid_t pid, void *arg), void *arg);
-/* Every thread of every descendant waits for something. */
+/* True if every thread of every descendant is blocked. */
 bool proc_all_asleep(void);
 
-/* listen.c: the sockets on which descendants listen, TCP's and those of service points of shm. */
+/* listen.c: the listening sockets of descendants: TCP, and service points of shm. */
 struct proc_ports {
 	unsigned int count;
-	unsigned long sum;	/* differs when the sockets do */
+	unsigned long sum;	/* a checksum of the sockets */
 	bool has_port;		/* one of them is on `port` */
 };
 void proc_ports_init(void);

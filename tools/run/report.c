@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Output for people, and for harnesses that read TAP. */
+/* Prints results as a table or as TAP. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ void run_report_begin(const struct run_result *result)
 	fflush(stdout);
 }
 
-/* On a terminal, the row of the run that is under way; the result takes its place. */
+/* On a terminal, prints the row of the current run; the result overwrites it. */
 void run_report_running(const struct run_result *result, size_t index)
 {
 	if (result->opts->format != RUN_TABLE || !isatty(STDOUT_FILENO))
@@ -45,7 +45,7 @@ void run_report_running(const struct run_result *result, size_t index)
 	fflush(stdout);
 }
 
-/* Lines of a text, marked as what a program said. */
+/* Prints the lines of a text, marked as output of a program. */
 static void print_marked(const char *title, const char *text, const char *mark)
 {
 	if (!*text)

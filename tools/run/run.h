@@ -37,9 +37,9 @@ struct run_options {
 	bool list;
 	char **command;
 	const char *server;		/* a shell command, NULL without */
-	const char *ready;		/* what it prints when it is ready */
-	unsigned int port;		/* or where it listens then */
-	double wait_s;			/* or how long that takes; negative: not given */
+	const char *ready;		/* the text that it prints when ready */
+	unsigned int port;		/* or the port that it listens on when ready */
+	double wait_s;			/* or the seconds until ready; negative: not given */
 	double ready_limit, limit, grace;
 	bool server_quits;
 	struct run_patterns expect, reject, server_expect, server_reject, ignore;
@@ -49,7 +49,7 @@ struct run_options {
 	enum run_format format;
 };
 
-/* Where the libraries are, by API version less one; empty: not there. */
+/* The paths of the libraries, indexed by API version - 1; empty: not found. */
 struct run_libs {
 	char libdat[2][PATH_MAX];
 	char provider[2][PATH_MAX];
@@ -63,7 +63,7 @@ struct run_trial {
 	unsigned int number;		/* 1 to repeat */
 	char name[96];			/* of its row and folder: tcp, or tcp.2 */
 	char dir[PATH_MAX - 64];
-	pid_t pids[2];			/* of client and server: they differ in every run */
+	pid_t pids[2];			/* of client and server; normalised by compare.c */
 	enum run_verdict verdict;
 	char reason[RUN_REASON];
 	double seconds;
@@ -81,7 +81,7 @@ void run_options_parse(struct run_options *opts, int argc, char **argv);
 __attribute__((noreturn, format(printf, 1, 2)))
 void run_usage(const char *format, ...);
 
-/* fabric.c: what -f says. */
+/* fabric.c: parses -f. */
 void run_fabric_add(struct run_options *opts, const char *text);
 void run_fabric_add_all(struct run_options *opts);
 const char *run_fabric_about(const char *name);
@@ -94,14 +94,14 @@ int run_place_make(struct run_trial *trial, const struct run_libs *libs);
 void run_place_enter(const struct run_trial *trial, const struct run_libs *libs);
 void run_path(char *path, size_t size, const struct run_trial *trial, const char *file);
 
-/* probe.c: can the fabric be opened here? If not, why? */
+/* probe.c: true if the fabric opens here; otherwise `reason` is set. */
 bool run_probe(struct run_trial *trial, const struct run_libs *libs, char *reason, size_t size);
 
 /* trial.c */
 void run_trial(struct run_trial *trial, const struct run_options *opts,
 	       const struct run_libs *libs);
 
-/* judge.c: both leave `reason` empty when there is nothing to complain of. */
+/* judge.c: both leave `reason` empty on success. */
 void run_judge_status(int status, char *reason, size_t size);
 void run_judge_output(const struct run_patterns *expect, const struct run_patterns *reject,
 		      const char *path, char *reason, size_t size);

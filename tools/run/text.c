@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads and shows the output files of programs. */
+/* Reads and prints the output files of programs. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -17,18 +17,18 @@ char *text_read(const char *path, size_t *len)
 	char *text = NULL;
 	struct stat st;
 	ssize_t n = 1;
-	size_t room;
+	size_t capacity;
 
 	*len = 0;
 	if (fd < 0)
 		return NULL;
 	if (!fstat(fd, &st)) {
-		room = (size_t)(st.st_size > MAX_TEXT ? MAX_TEXT : st.st_size);
+		capacity = (size_t)(st.st_size > MAX_TEXT ? MAX_TEXT : st.st_size);
 		if (st.st_size > MAX_TEXT)
 			lseek(fd, st.st_size - MAX_TEXT, SEEK_SET);
-		text = malloc(room + 1);
-		while (text && n > 0 && *len < room) {
-			n = read(fd, text + *len, room - *len);
+		text = malloc(capacity + 1);
+		while (text && n > 0 && *len < capacity) {
+			n = read(fd, text + *len, capacity - *len);
 			if (n > 0)
 				*len += (size_t)n;
 		}
@@ -73,8 +73,8 @@ int text_lines(char *text, int (*line)(char *line, void *arg), void *arg)
 	return 0;
 }
 
-/* The length of the UTF-8 sequence at `at`, 0 if it is none. */
-static size_t sequence(const unsigned char *at, size_t left)
+/* The length of the UTF-8 sequence at `at`, 0 if it is invalid. */
+static size_t utf8_length(const unsigned char *at, size_t left)
 {
 	unsigned long value;
 	size_t n, i;
@@ -97,14 +97,14 @@ static size_t sequence(const unsigned char *at, size_t left)
 	return n;
 }
 
-/* Writes one character; `special` knows those with a spelling of their own. */
-static void spell(FILE *out, const char *text, size_t len, bool lines,
-		  const char *(*special)(char c))
+/* Writes a text; `special` returns the escape sequence of a character, or NULL. */
+static void write_escaped(FILE *out, const char *text, size_t len, bool lines,
+			  const char *(*special)(char c))
 {
 	const unsigned char *at = (const unsigned char *)text;
 
 	while (len) {
-		size_t n = sequence(at, len);
+		size_t n = utf8_length(at, len);
 		const char *name = special((char)*at);
 		bool control = *at < ' ' || *at == 0x7F;
 
@@ -150,15 +150,15 @@ static const char *plain_name(char c)
 
 void text_json(FILE *out, const char *text, size_t len)
 {
-	spell(out, text, len, false, json_name);
+	write_escaped(out, text, len, false, json_name);
 }
 
 void text_xml(FILE *out, const char *text, size_t len)
 {
-	spell(out, text, len, true, xml_name);
+	write_escaped(out, text, len, true, xml_name);
 }
 
 void text_plain(FILE *out, const char *text, size_t len)
 {
-	spell(out, text, len, false, plain_name);
+	write_escaped(out, text, len, false, plain_name);
 }
