@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses the arguments of options. */
+/* Parses option values: names, numbers, sizes and fabrics. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire.h"
-#include "words.h"
+#include "exchange.h"
+#include "args.h"
 
-/* What "--fabrics all" tries. */
+/* The fabrics of "--fabrics all". */
 static const char *const known_fabric[] = { "tcp", "tcp+shm", "shm", "rxm", "rxm+shm", "verbs",
 					   "efa", "psm3", "cxi", "opx" };
 
@@ -25,23 +25,23 @@ void perf_usage(const char *fmt, ...)
 	exit(2);
 }
 
-int perf_name(const char *opt, const char *word, const char *const *name, int n)
+int perf_name(const char *opt, const char *item, const char *const *name, int n)
 {
 	int i;
 
 	for (i = 0; i < n; i++)
-		if (!strcmp(word, name[i]))
+		if (!strcmp(item, name[i]))
 			return i;
-	perf_usage("--%s: \"%s\" is not known", opt, word);
+	perf_usage("--%s: \"%s\" is unknown", opt, item);
 }
 
 long perf_names(const char *opt, char *list, const char *const *name, int n)
 {
-	char *word, *save = NULL;
+	char *item, *save = NULL;
 	long mask = 0;
 
-	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save))
-		mask |= !strcmp(word, "all") ? (1L << n) - 1 : 1L << perf_name(opt, word, name, n);
+	for (item = strtok_r(list, ",", &save); item; item = strtok_r(NULL, ",", &save))
+		mask |= !strcmp(item, "all") ? (1L << n) - 1 : 1L << perf_name(opt, item, name, n);
 	if (!mask)
 		perf_usage("--%s: the list is empty", opt);
 	return mask;
@@ -59,13 +59,13 @@ long perf_number(const char *opt, const char *text, long min, long max)
 	return v;
 }
 
-static size_t bytes(const char *word)
+static size_t parse_bytes(const char *item)
 {
 	unsigned long long v;
 	char *end;
 
 	errno = 0;
-	v = strtoull(word, &end, 10);
+	v = strtoull(item, &end, 10);
 	if (*end && strchr("kK", *end)) {
 		v <<= 10;
 		end++;
@@ -73,8 +73,8 @@ static size_t bytes(const char *word)
 		v <<= 20;
 		end++;
 	}
-	if (errno || !isdigit((unsigned char)word[0]) || *end || v < 1 || v > PERF_MAX_MESSAGE)
-		perf_usage("--size: \"%s\" is not a number of bytes from 1 to 1024M", word);
+	if (errno || !isdigit((unsigned char)item[0]) || *end || v < 1 || v > PERF_MAX_MESSAGE)
+		perf_usage("--size: \"%s\" is not a number of bytes from 1 to 1024M", item);
 	return (size_t)v;
 }
 
@@ -86,20 +86,20 @@ static void add_size(struct perf_plan *p, size_t size)
 }
 
 /* "2:1M" is the first size, doubled until the second is passed. */
-static void add_range(struct perf_plan *p, char *word)
+static void add_range(struct perf_plan *p, char *item)
 {
-	char *colon = strchr(word, ':');
+	char *colon = strchr(item, ':');
 	size_t from, to;
 
 	if (!colon) {
-		add_size(p, bytes(word));
+		add_size(p, parse_bytes(item));
 		return;
 	}
 	*colon = '\0';
-	from = bytes(word);
-	to = bytes(colon + 1);
+	from = parse_bytes(item);
+	to = parse_bytes(colon + 1);
 	if (from > to)
-		perf_usage("--size: %s:%s is empty", word, colon + 1);
+		perf_usage("--size: %s:%s is empty", item, colon + 1);
 	for (; from <= to; from <<= 1)
 		add_size(p, from);
 }
@@ -107,13 +107,13 @@ static void add_range(struct perf_plan *p, char *word)
 void perf_sizes(struct perf_plan *p, char *list)
 {
 	char whole[] = "1:4M";
-	char *word, *save = NULL;
+	char *item, *save = NULL;
 
 	p->sizes = 0;
 	if (!strcmp(list, "all"))
 		list = whole;
-	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save))
-		add_range(p, word);
+	for (item = strtok_r(list, ",", &save); item; item = strtok_r(NULL, ",", &save))
+		add_range(p, item);
 	if (!p->sizes)
 		perf_usage("--size: the list is empty");
 }
@@ -126,7 +126,7 @@ static void add_fabric(struct perf_opts *o, const char *name)
 		if (!strcmp(o->fabric[i], name))
 			return;
 	if (o->fabrics == PERF_MAX_FABRICS)
-		perf_usage("--fabrics: more than %d", PERF_MAX_FABRICS);
+		perf_usage("--fabrics: more than %d fabrics", PERF_MAX_FABRICS);
 	if (!perf_name_ok(name))
 		perf_usage("--fabrics: \"%s\" cannot be the name of a fabric", name);
 	snprintf(o->fabric[o->fabrics++], PERF_NAME, "%s", name);
@@ -134,12 +134,12 @@ static void add_fabric(struct perf_opts *o, const char *name)
 
 void perf_fabrics(struct perf_opts *o, char *list)
 {
-	char *word, *save = NULL;
+	char *item, *save = NULL;
 	size_t i;
 
-	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-		if (strcmp(word, "all")) {
-			add_fabric(o, word);
+	for (item = strtok_r(list, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
+		if (strcmp(item, "all")) {
+			add_fabric(o, item);
 			continue;
 		}
 		o->any_fabric = true;
@@ -150,8 +150,10 @@ void perf_fabrics(struct perf_opts *o, char *list)
 		perf_usage("--fabrics: the list is empty");
 }
 
-/* Fabrics are called after libfabric's providers, but for two. NAME+shm is shared memory between
- * processes of one host, and NAME beyond; what stands behind a - is the name of a device. */
+/*
+ * Fabrics have the names of libfabric's providers, with two exceptions: NAME+shm is shared memory
+ * between processes of one host and NAME otherwise; text after a "-" is the name of a device.
+ */
 const char *perf_raw_provider(const char *fabric, bool one_host)
 {
 	static char provider[PERF_NAME];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Derives the cases from a plan. Client and server come to the same list. */
+/* Derives the cases from a plan: client and server derive the same list. */
 #include <stdlib.h>
 
 #include "perf.h"
-#include "words.h"
+#include "args.h"
 
 /* About half a second each: enough for stable figures, short enough for a list of sizes. */
 static long default_iters(enum perf_test test, enum perf_mode mode, size_t size)
@@ -38,7 +38,7 @@ static struct perf_case make_case(const struct perf_plan *p, bool selfloop, enum
 	return c;
 }
 
-/* Nothing wakes a waiter when a write arrives; only then is there memory to poll. */
+/* A write wakes no waiter: write latency needs polling, and only writes have memory to poll. */
 static bool makes_sense(enum perf_test test, enum perf_op op, enum perf_mode mode)
 {
 	bool seen_in_memory = test == PERF_LAT && op == PERF_WRITE;

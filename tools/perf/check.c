@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compares what arrives with what was sent. Every byte follows from the number of its message. */
+/* Validates received data: each byte is a function of the number of its message. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "layer.h"
 #include "proc.h"
 
-static inline uint8_t byte_of(uint64_t seq, size_t at)
+static inline uint8_t pattern_byte(uint64_t seq, size_t at)
 {
 	return (uint8_t)(seq + at * 7 + (at >> 8));
 }
 
-/* For tests of the check itself: from this filling on (1 is the first) one byte is wrong. */
-static bool spoilt(void)
+/* For tests of the validation: corrupts one byte from this fill on (1 is the first). */
+static bool corrupt_now(void)
 {
 	static long first = -1, fillings;
 	const char *text;
@@ -25,48 +25,48 @@ static bool spoilt(void)
 	return first > 0 && ++fillings >= first;
 }
 
-static void fill(uint8_t *mem, size_t len, uint64_t seq, bool may_spoil)
+static void pattern_fill(uint8_t *mem, size_t len, uint64_t seq, bool may_corrupt)
 {
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		mem[i] = byte_of(seq, i);
-	if (may_spoil && len && spoilt())
+		mem[i] = pattern_byte(seq, i);
+	if (may_corrupt && len && corrupt_now())
 		mem[len / 2] ^= 0x40;
 }
 
-static int compare(const struct perf_layer *layer, const uint8_t *mem, size_t len, uint64_t seq,
-		   const char *what)
+static int pattern_compare(const struct perf_layer *layer, const uint8_t *mem, size_t len,
+			   uint64_t seq, const char *what)
 {
 	size_t i;
 
 	for (i = 0; i < len; i++)
-		if (mem[i] != byte_of(seq, i))
+		if (mem[i] != pattern_byte(seq, i))
 			return perf_error(-EBADMSG, layer->name, "validate",
 					  "%s %lu, byte %zu of %zu: 0x%02x instead of 0x%02x",
 					  what, (unsigned long)seq, i, len, mem[i],
-					  byte_of(seq, i));
+					  pattern_byte(seq, i));
 	return 0;
 }
 
-/* A read fills the buffer, so nothing of the one before may be left; a turn is filled apart. */
+/* A read fills the buffer, so clear what the previous one left; a turn is filled separately. */
 void perf_fill(struct perf_side *s, const struct perf_work *w, bool closing)
 {
 	const struct perf_case *c = s->hub->dev->c;
 
 	switch (w->op) {
 	case PERF_SEND:
-		fill(w->slot->mem, w->len, s->sent_seq++, !closing);
+		pattern_fill(w->slot->mem, w->len, s->sent_seq++, !closing);
 		break;
 	case PERF_WRITE:
 		if (c->test == PERF_LAT) {
-			fill(w->slot->mem, w->len - 1, s->turn, true);
+			pattern_fill(w->slot->mem, w->len - 1, s->turn, true);
 			break;
 		}
-		fill(w->slot->mem, w->len, s->wrote++, true);
+		pattern_fill(w->slot->mem, w->len, s->wrote++, true);
 		break;
 	case PERF_IMMED:
-		fill(w->slot->mem, w->len, s->wrote++, true);
+		pattern_fill(w->slot->mem, w->len, s->wrote++, true);
 		break;
 	default:
 		memset(w->slot->mem, 0, w->len);
@@ -83,10 +83,10 @@ void perf_fill_target(struct perf_side *s)
 	int i;
 
 	for (i = 0; c->op == PERF_READ && i < c->window; i++)
-		fill(s->target + (size_t)i * s->hub->stride, c->size, (uint64_t)i, true);
+		pattern_fill(s->target + (size_t)i * s->hub->stride, c->size, (uint64_t)i, true);
 }
 
-/* Each operation finds what the one before left: the first one zero. */
+/* Each operation finds the result of the previous one: the first finds zero. */
 static int check_fetched(const struct perf_slot *slot)
 {
 	uint64_t found;
@@ -99,7 +99,7 @@ static int check_fetched(const struct perf_slot *slot)
 			  (unsigned long long)found, (unsigned long long)slot->expect);
 }
 
-static void slot_again(struct perf_slot *slot)
+static void slot_reset(struct perf_slot *slot)
 {
 	struct perf_slots *slots = slot->side ? &slot->side->rx : &slot->hub->shared_rx;
 
@@ -115,14 +115,15 @@ int perf_check_immed(struct perf_side *s, const uint32_t *data)
 	if (data && *data != (uint32_t)seq)
 		return perf_error(-EBADMSG, s->layer->name, "validate",
 				  "immediate data: %u instead of %u", *data, (uint32_t)seq);
-	/* a write of a window may have been followed by the next one to its place */
-	return c->test == PERF_LAT ? compare(s->layer, s->target, c->size, seq, "write") : 0;
+	/* the next write of the window to this place may have arrived already */
+	return c->test == PERF_LAT ? pattern_compare(s->layer, s->target, c->size, seq, "write") :
+				     0;
 }
 
-/* Of a shared queue nobody can tell whose turn it was. */
+/* On a shared receive queue the connection is unknown. */
 int perf_check_immed_slot(struct perf_slot *slot, const uint32_t *data)
 {
-	slot_again(slot);
+	slot_reset(slot);
 	return slot->side ? perf_check_immed(slot->side, data) : 0;
 }
 
@@ -130,13 +131,13 @@ static int check_message(struct perf_slot *slot, size_t len)
 {
 	const struct perf_layer *layer = slot->hub->layer;
 	size_t size = slot->hub->dev->c->size;
-	/* of a shared queue only the message itself can tell which one it is */
+	/* on a shared queue only the message itself has its number */
 	uint64_t seq = slot->side ? slot->side->heard_seq++ : slot->mem[0];
 
 	if (len != size && len != 1)
 		return perf_error(-EBADMSG, layer->name, "validate",
 				  "a message of %zu bytes instead of %zu", len, size);
-	return compare(layer, slot->mem, len, seq, "message");
+	return pattern_compare(layer, slot->mem, len, seq, "message");
 }
 
 int perf_check_slot(struct perf_slot *slot, size_t len)
@@ -146,16 +147,16 @@ int perf_check_slot(struct perf_slot *slot, size_t len)
 	if (slot->queue == PERF_TX && perf_atomic(slot->hub->dev->c->op))
 		return check_fetched(slot);
 	if (slot->queue == PERF_TX)
-		return compare(slot->hub->layer, slot->mem, slot->hub->dev->c->size,
-			       (uint64_t)(slot - slot->side->tx.slot), "read from place");
+		return pattern_compare(slot->hub->layer, slot->mem, slot->hub->dev->c->size,
+				       (uint64_t)(slot - slot->side->tx.slot), "read from place");
 	ret = check_message(slot, len);
-	/* nothing of it is left that could pass for the next message */
+	/* clear it, so that it cannot pass for the next message */
 	memset(slot->mem, 0xa5, len);
-	slot_again(slot);
+	slot_reset(slot);
 	return ret;
 }
 
-/* Each place has to hold the last write that went there. */
+/* Each buffer must hold the last write to it. */
 static int check_side(struct perf_side *s)
 {
 	uint64_t window = (uint64_t)s->hub->dev->c->window;
@@ -164,8 +165,8 @@ static int check_side(struct perf_side *s)
 
 	for (place = 0; !ret && place < window && place < s->written; place++) {
 		last = (s->written - 1 - place) / window * window + place;
-		ret = compare(s->layer, s->target + place * s->hub->stride, s->hub->dev->c->size,
-			      last, "write");
+		ret = pattern_compare(s->layer, s->target + place * s->hub->stride,
+				      s->hub->dev->c->size, last, "write");
 	}
 	return ret;
 }
@@ -179,8 +180,8 @@ int perf_check_written(struct perf_hub *hub)
 	return ret;
 }
 
-/* The last byte is the turn itself, which has been seen. */
+/* The last byte is the number of the turn, which has been checked. */
 int perf_check_turn(struct perf_side *s)
 {
-	return compare(s->layer, s->target, s->hub->dev->c->size - 1, s->turn, "write");
+	return pattern_compare(s->layer, s->target, s->hub->dev->c->size - 1, s->turn, "write");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How client and server of different machines find each other and agree. */
+/* Implements the control connection between client and server on different machines. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "proc.h"
-#include "wire.h"
+#include "exchange.h"
 
-/* Who connects has this long to tell what it wants; a server opens a fabric before it answers. */
+/* Time limits of the request and of its answer, before which the server opens the fabric. */
 #define HELLO_MS 5000
 #define ANSWER_MS 30000
 
-static void tune(int fd)
+static void set_socket_options(int fd)
 {
 	int on = 1;
 	unsigned int dead_ms = 30000;
@@ -41,7 +41,7 @@ static int listen_on(const struct addrinfo *ai)
 	return -off;
 }
 
-/* Returns a descriptor; where nothing is named, every address of both families listens. */
+/* Returns a listening socket; without an address, it listens on all addresses of both families. */
 int perf_control_listen(const char *bind, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
@@ -75,14 +75,14 @@ static int connect_in_time(int fd, const struct addrinfo *ai, int timeout_ms)
 	return -err;
 }
 
-static int dial(const char *host, const char *port, int timeout_ms, char *why, size_t why_len)
+static int dial(const char *host, const char *port, int timeout_ms, char *reason, size_t reason_len)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list, *ai;
 	int fd = -1, ret = getaddrinfo(host, port, &hints, &list);
 
 	if (ret) {
-		snprintf(why, why_len, "%s: %s", host, gai_strerror(ret));
+		snprintf(reason, reason_len, "%s: %s", host, gai_strerror(ret));
 		return -EADDRNOTAVAIL;
 	}
 	ret = -EADDRNOTAVAIL;
@@ -95,18 +95,18 @@ static int dial(const char *host, const char *port, int timeout_ms, char *why, s
 	freeaddrinfo(list);
 	if (!ret)
 		return fd;
-	snprintf(why, why_len, "no dat_perf --server answers at %s, port %s: %s", host, port,
+	snprintf(reason, reason_len, "no dat_perf --server answers at %s, port %s: %s", host, port,
 		 strerror(-ret));
 	return ret;
 }
 
-/* Reads up to an empty line, never beyond it. */
-static int read_text(int fd, char *text, size_t room, int timeout_ms)
+/* Reads up to and including an empty line, and no further. */
+static int read_text(int fd, char *text, size_t size, int timeout_ms)
 {
 	uint64_t end = perf_now() + (uint64_t)timeout_ms * 1000000u;
 	size_t n = 0;
 
-	while (n + 1 < room) {
+	while (n + 1 < size) {
 		struct pollfd pfd = { .fd = fd, .events = POLLIN };
 		uint64_t now = perf_now();
 		ssize_t got;
@@ -126,8 +126,8 @@ static int read_text(int fd, char *text, size_t room, int timeout_ms)
 	return -E2BIG;
 }
 
-/* Text of strangers ends up on a terminal. */
-static void clean(char *text)
+/* Replaces control characters: the text of the peer is printed on a terminal. */
+static void sanitize(char *text)
 {
 	size_t i, len = strlen(text);
 
@@ -138,26 +138,26 @@ static void clean(char *text)
 		text[--len] = '\0';
 }
 
-/* Returns the connection to a server that has agreed to the plan; else `why` tells. */
-int perf_control_dial(const char *host, const char *port, const struct perf_plan *p, char *why,
-		      size_t why_len)
+/* Returns the connection to a server that has accepted the plan; on failure `reason` is set. */
+int perf_control_dial(const char *host, const char *port, const struct perf_plan *p, char *reason,
+		      size_t reason_len)
 {
-	char text[PERF_PLAN_ROOM];
+	char text[PERF_PLAN_MAX];
 	int len = perf_plan_write(p, text, sizeof(text));
-	int fd = len < 0 ? len : dial(host, port, (int)p->timeout_ms, why, why_len);
+	int fd = len < 0 ? len : dial(host, port, (int)p->timeout_ms, reason, reason_len);
 	int ret;
 
 	if (fd < 0)
 		return fd;
-	tune(fd);
+	set_socket_options(fd);
 	ret = send(fd, text, (size_t)len, MSG_NOSIGNAL) == len ? 0 : -EPIPE;
 	if (!ret)
 		ret = read_text(fd, text, sizeof(text), ANSWER_MS);
 	if (ret) {
-		snprintf(why, why_len, "no answer from the server: %s", strerror(-ret));
+		snprintf(reason, reason_len, "no answer from the server: %s", strerror(-ret));
 	} else if (strcmp(text, "ok\n\n")) {
-		clean(text);
-		snprintf(why, why_len, "the server refuses: %.400s", text);
+		sanitize(text);
+		snprintf(reason, reason_len, "the server refuses: %.400s", text);
 		ret = -EPROTO;
 	}
 	if (!ret)
@@ -166,18 +166,18 @@ int perf_control_dial(const char *host, const char *port, const struct perf_plan
 	return ret;
 }
 
-int perf_control_hello(int fd, struct perf_plan *p, char *why, size_t why_len)
+int perf_control_hello(int fd, struct perf_plan *p, char *reason, size_t reason_len)
 {
-	char text[PERF_PLAN_ROOM];
+	char text[PERF_PLAN_MAX];
 	int ret;
 
-	tune(fd);
+	set_socket_options(fd);
 	ret = read_text(fd, text, sizeof(text), HELLO_MS);
 	if (ret)
-		snprintf(why, why_len, "no plan came: %s", strerror(-ret));
+		snprintf(reason, reason_len, "no plan received: %s", strerror(-ret));
 	else
-		ret = perf_plan_read(p, text, why, why_len);
-	clean(why);
+		ret = perf_plan_read(p, text, reason, reason_len);
+	sanitize(reason);
 	return ret;
 }
 
@@ -189,8 +189,8 @@ int perf_control_answer(int fd, const char *refusal)
 	return send(fd, text, (size_t)len, MSG_NOSIGNAL) == len ? 0 : -EPIPE;
 }
 
-/* The own address on the way to the peer. */
-void perf_control_here(int fd, char *addr, size_t len)
+/* The local address of the connection to the peer. */
+void perf_control_local_addr(int fd, char *addr, size_t len)
 {
 	struct sockaddr_storage ss;
 	socklen_t ss_len = sizeof(ss);
@@ -199,12 +199,12 @@ void perf_control_here(int fd, char *addr, size_t len)
 	    getnameinfo((struct sockaddr *)&ss, ss_len, addr, (socklen_t)len, NULL, 0,
 			NI_NUMERICHOST))
 		snprintf(addr, len, "127.0.0.1");
-	/* an IPv4 peer of a socket for both families */
+	/* an IPv4 peer of a dual-stack socket */
 	if (!strncmp(addr, "::ffff:", 7) && strchr(addr, '.'))
 		memmove(addr, addr + 7, strlen(addr + 7) + 1);
 }
 
-/* The side channel of two processes of one parent has no addresses, that of one host equal ones. */
+/* The side channel of two children has no IP address; on one host, both addresses are equal. */
 bool perf_same_host(int fd)
 {
 	struct sockaddr_storage ss = { .ss_family = AF_UNSPEC };
@@ -216,7 +216,7 @@ bool perf_same_host(int fd)
 	if (getnameinfo((struct sockaddr *)&ss, len, there, sizeof(there), NULL, 0,
 			NI_NUMERICHOST))
 		return false;
-	perf_control_here(fd, here, sizeof(here));
+	perf_control_local_addr(fd, here, sizeof(here));
 	if (!strncmp(there, "::ffff:", 7) && strchr(there, '.'))
 		return !strcmp(here, there + 7);
 	return !strcmp(here, there);

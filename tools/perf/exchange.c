@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How addresses and memory keys travel between processes, perhaps of different machines. */
+/* Exchanges addresses and memory keys between processes, also of different machines. */
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
 
 #include "proc.h"
-#include "wire.h"
+#include "exchange.h"
 
-struct wire_where {
+struct wire_listen_addr {
 	uint64_t qual;
 	uint16_t family;
 	uint16_t port;
@@ -22,10 +22,10 @@ struct wire_target {
 	uint8_t name[128];
 };
 
-/* The values of the families on the wire are those of Linux. */
-int perf_put_where(int fd, const struct perf_where *w)
+/* Address families on the wire have the values of Linux. */
+int perf_put_listen_addr(int fd, const struct perf_listen_addr *w)
 {
-	struct wire_where out = { .qual = htobe64(w->qual) };
+	struct wire_listen_addr out = { .qual = htobe64(w->qual) };
 	const struct sockaddr_in6 *six = (const void *)&w->addr;
 	const struct sockaddr_in *four = (const void *)&w->addr;
 
@@ -40,11 +40,11 @@ int perf_put_where(int fd, const struct perf_where *w)
 	return perf_put(fd, &out, sizeof(out));
 }
 
-int perf_get_where(int fd, struct perf_where *w, int timeout_ms)
+int perf_get_listen_addr(int fd, struct perf_listen_addr *w, int timeout_ms)
 {
 	struct sockaddr_in6 *six = (void *)&w->addr;
 	struct sockaddr_in *four = (void *)&w->addr;
-	struct wire_where in;
+	struct wire_listen_addr in;
 	int ret = perf_get(fd, &in, sizeof(in), timeout_ms);
 
 	if (ret)
@@ -64,7 +64,7 @@ int perf_get_where(int fd, struct perf_where *w, int timeout_ms)
 	case AF_UNSPEC:
 		return 0;
 	default:
-		return perf_error(-EPROTO, NULL, "side channel", "an address of family %d came",
+		return perf_error(-EPROTO, NULL, "side channel", "unknown address family %d",
 				  w->addr.ss_family);
 	}
 }
@@ -92,7 +92,7 @@ int perf_get_target(int fd, struct perf_target *t, int timeout_ms)
 	t->key = be64toh(in.key);
 	t->name_len = be64toh(in.name_len);
 	memcpy(t->name, in.name, sizeof(t->name));
-	/* names of some fabrics are strings */
+	/* the endpoint names of some providers are strings */
 	t->name[sizeof(t->name) - 1] = 0;
 	if (t->name_len > sizeof(t->name))
 		return perf_error(-EPROTO, NULL, "side channel", "a name of %lu bytes came",
@@ -113,7 +113,8 @@ int perf_get_able(int fd, int *able, int timeout_ms)
 	int ret = perf_get(fd, &c, 1, timeout_ms);
 
 	if (!ret && c != 'n' && c != 'y')
-		ret = perf_error(-EPROTO, NULL, "side channel", "byte 0x%02x came", (uint8_t)c);
+		ret = perf_error(-EPROTO, NULL, "side channel", "unexpected byte 0x%02x",
+				 (uint8_t)c);
 	*able = !ret && c == 'n' ? -EOPNOTSUPP : 0;
 	return ret;
 }

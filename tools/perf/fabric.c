@@ -15,7 +15,7 @@
 #include "session.h"
 
 #define PROVIDER_LIBRARY "libdaplofi.so.2"
-#define PROBE_ROOM 8192
+#define PROBE_MAX 8192
 
 void perf_private_ia(char *ia, size_t len, const char *fabric)
 {
@@ -25,7 +25,7 @@ void perf_private_ia(char *ia, size_t len, const char *fabric)
 			*ia = '_';
 }
 
-/* The file has no name, and goes with the last process that uses it. */
+/* The file has no name and is freed with the last process that uses it. */
 int perf_private_registry(const char *const *fabric, int n, const char *domain)
 {
 	static int fd = -1;
@@ -46,14 +46,14 @@ int perf_private_registry(const char *const *fabric, int n, const char *domain)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (setenv("DAT_OVERRIDE", path, 1))
 		return perf_error(-ENOMEM, NULL, "setenv", "out of memory");
-	/* what the entries say is meant */
+	/* the environment must not override the entries */
 	unsetenv("DAPL_OFI_PROVIDER");
 	if (domain)
 		unsetenv("DAPL_OFI_DOMAIN");
 	return 0;
 }
 
-static int try_all(const struct perf_plan *plan, const char *ia, const char *addr)
+static int probe_layers(const struct perf_plan *plan, const char *ia, const char *addr)
 {
 	struct perf_run run = { .plan = plan, .ia = ia, .read_limit = INT_MAX, .chan = -1 };
 	struct perf_case c = { .size = 64, .window = 1, .recv_depth = 4, .eps = 1 };
@@ -72,25 +72,27 @@ static int try_all(const struct perf_plan *plan, const char *ia, const char *add
 	return ret;
 }
 
-/* Words that lead to the reason, the best first; what libraries say stands before our own. */
-static const char *const telling[] = { "provider: ", "raw: ", "libdaplofi", "dat_ia_open: " };
+/* Prefixes of lines with the reason, best first; messages of libraries precede our own. */
+static const char *const reason_prefixes[] = { "provider: ", "raw: ", "libdaplofi",
+					       "dat_ia_open: " };
 
-static void reason(char *text, char *why, size_t why_len)
+static void find_reason(char *text, char *reason, size_t reason_len)
 {
-	char *line, *save = NULL, *found[sizeof(telling) / sizeof(telling[0])] = { NULL };
+	char *line, *save = NULL,
+		    *found[sizeof(reason_prefixes) / sizeof(reason_prefixes[0])] = { NULL };
 	size_t i;
 
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		for (i = 0; i < sizeof(telling) / sizeof(telling[0]); i++)
-			if (!found[i] && strstr(line, telling[i]))
+		for (i = 0; i < sizeof(reason_prefixes) / sizeof(reason_prefixes[0]); i++)
+			if (!found[i] && strstr(line, reason_prefixes[i]))
 				found[i] = line;
-	snprintf(why, why_len, "it does not open");
-	for (i = 0; i < sizeof(telling) / sizeof(telling[0]); i++)
+	snprintf(reason, reason_len, "it does not open");
+	for (i = 0; i < sizeof(reason_prefixes) / sizeof(reason_prefixes[0]); i++)
 		if (found[i]) {
 			line = found[i] + strspn(found[i], " \t");
 			line += strncmp(line, "dat_perf: ", 10) ? 0 : 10;
 			line += strncmp(line, "provider: ", 10) ? 0 : 10;
-			snprintf(why, why_len, "%s", line);
+			snprintf(reason, reason_len, "%s", line);
 			return;
 		}
 }
@@ -99,13 +101,13 @@ static __attribute__((noreturn)) void probe_child(const struct perf_plan *plan, 
 						   const char *addr, int fd)
 {
 	dup2(fd, STDERR_FILENO);
-	perf_exit(try_all(plan, ia, addr));
+	perf_exit(probe_layers(plan, ia, addr));
 }
 
-int perf_probe(const struct perf_plan *plan, const char *ia, const char *addr, char *why,
-	       size_t why_len)
+int perf_probe(const struct perf_plan *plan, const char *ia, const char *addr, char *reason,
+	       size_t reason_len)
 {
-	char text[PROBE_ROOM];
+	char text[PROBE_MAX];
 	int status = 0, fd = memfd_create("probe", MFD_CLOEXEC);
 	ssize_t n;
 	pid_t pid;
@@ -124,8 +126,8 @@ int perf_probe(const struct perf_plan *plan, const char *ia, const char *addr, c
 	if (!status)
 		return 0;
 	if (status > 0 && WIFSIGNALED(status))
-		snprintf(why, why_len, "opening it ends with signal %d", WTERMSIG(status));
+		snprintf(reason, reason_len, "opening it was ended by signal %d", WTERMSIG(status));
 	else
-		reason(text, why, why_len);
+		find_reason(text, reason, reason_len);
 	return -ENODEV;
 }

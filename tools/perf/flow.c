@@ -6,7 +6,7 @@
 #include "flow.h"
 #include "proc.h"
 
-static bool peer_has_gone(const struct perf_run *run)
+static bool peer_is_gone(const struct perf_run *run)
 {
 	struct pollfd pfd = { .fd = run->chan, .events = POLLRDHUP };
 
@@ -14,25 +14,25 @@ static bool peer_has_gone(const struct perf_run *run)
 	       pfd.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
-int perf_look_up(struct perf_patience *p, struct perf_hub *hub, const char *what)
+int perf_wait_slow(struct perf_wait_state *p, struct perf_hub *hub, const char *what)
 {
 	int limit = (int)hub->dev->run->plan->timeout_ms;
 	uint64_t now = perf_now();
 
 	perf_beat();
-	if (peer_has_gone(hub->dev->run))
-		return perf_error(-EPIPE, hub->layer->name, what, "the peer has gone");
+	if (peer_is_gone(hub->dev->run))
+		return perf_error(-EPIPE, hub->layer->name, what, "the peer process has ended");
 	if (hub->idle_target)
 		return 0;
 	if (!p->until)
 		p->until = now + (uint64_t)limit * 1000000u;
 	if (now < p->until)
 		return 0;
-	return perf_error(-ETIMEDOUT, hub->layer->name, what, "nothing came for %d ms", limit);
+	return perf_error(-ETIMEDOUT, hub->layer->name, what, "no completion for %d ms", limit);
 }
 
-/* Which buffer: validation gives each outstanding operation one of its own. */
-static void choose(struct perf_side *s, struct perf_work *w, bool closing)
+/* Chooses the buffer: with validation, each outstanding operation has its own. */
+static void choose_slot(struct perf_side *s, struct perf_work *w, bool closing)
 {
 	uint64_t k;
 
@@ -52,18 +52,18 @@ int perf_post(struct perf_side *s, enum perf_op op, size_t len, bool more, bool 
 {
 	struct perf_work w = { .op = op, .len = len, .more = more };
 	struct perf_hub *hub = s->hub;
-	struct perf_patience p = { 0, 0 };
+	struct perf_wait_state p = { 0, 0 };
 	int ret;
 
 	if (op == PERF_IMMED || perf_atomic(op))
 		w.number = s->counted++;
-	choose(s, &w, closing);
+	choose_slot(s, &w, closing);
 	while ((ret = s->layer->post(s, &w)) == -EAGAIN) {
 		ret = s->layer->reap(hub, PERF_TX, hub->dev->c->window);
 		if (!ret && hub->twin)
 			ret = s->layer->reap(hub->twin, PERF_RX, 1);
 		if (!ret)
-			ret = perf_still_waiting(&p, hub, "room in the send queue");
+			ret = perf_wait_check(&p, hub, "space in the send queue");
 		if (ret < 0)
 			return ret;
 	}
@@ -116,21 +116,21 @@ int perf_refill(struct perf_hub *hub)
 	return ret;
 }
 
-int perf_say(struct perf_side *s, enum perf_op op, size_t len)
+int perf_send_one(struct perf_side *s, enum perf_op op, size_t len)
 {
 	int ret = perf_post(s, op, len, false, false);
 
 	return ret ? ret : perf_until(s->hub, PERF_TX, &s->tx_done, s->tx_posted, 1);
 }
 
-int perf_hear(struct perf_hub *hub)
+int perf_recv_one(struct perf_hub *hub)
 {
-	int ret = perf_until(hub, PERF_RX, &hub->rx_done, ++hub->heard, 1);
+	int ret = perf_until(hub, PERF_RX, &hub->rx_done, ++hub->awaited, 1);
 
 	return ret ? ret : perf_refill(hub);
 }
 
-int perf_say_all(struct perf_hub *hub)
+int perf_send_all(struct perf_hub *hub)
 {
 	int i, ret = 0;
 
@@ -139,11 +139,11 @@ int perf_say_all(struct perf_hub *hub)
 	return ret ? ret : perf_until(hub, PERF_TX, &hub->tx_done, hub->tx_posted, 1);
 }
 
-int perf_hear_all(struct perf_hub *hub)
+int perf_recv_all(struct perf_hub *hub)
 {
 	int i, ret = 0;
 
 	for (i = 0; !ret && i < hub->sides; i++)
-		ret = perf_hear(hub);
+		ret = perf_recv_one(hub);
 	return ret;
 }

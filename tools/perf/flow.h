@@ -1,33 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The steps that all patterns are made of. */
+/* Declares the steps that all test patterns consist of. */
 #ifndef DAT_PERF_FLOW_H
 #define DAT_PERF_FLOW_H
 
 #include "layer.h"
 
-/* Reads of an empty queue between two looks at the clock. */
+/* Reads of an empty queue between two checks of the clock. */
 #define PERF_SPIN 1024
 
-struct perf_patience {
+struct perf_wait_state {
 	unsigned int empty;
 	uint64_t until;
 };
 
-/* The slow part of perf_still_waiting. */
-int perf_look_up(struct perf_patience *p, struct perf_hub *hub, const char *what);
+/* The slow path of perf_wait_check. */
+int perf_wait_slow(struct perf_wait_state *p, struct perf_hub *hub, const char *what);
 
-/* After an empty read: 0, or an error when nothing has come for --timeout, or the peer went. */
-static inline int perf_still_waiting(struct perf_patience *p, struct perf_hub *hub,
-				     const char *what)
+/*
+ * After an empty read: 0, or an error if nothing has completed for --timeout or the peer has
+ * ended.
+ */
+static inline int perf_wait_check(struct perf_wait_state *p, struct perf_hub *hub,
+				  const char *what)
 {
 	enum perf_mode mode = hub->dev->c->mode;
 
 	if (++p->empty % PERF_SPIN && (mode == PERF_POLL || mode == PERF_MEMORY))
 		return 0;
-	return perf_look_up(p, hub, what);
+	return perf_wait_slow(p, hub, what);
 }
 
-static inline int perf_take(struct perf_hub *hub, enum perf_queue q, int max)
+static inline int perf_reap(struct perf_hub *hub, enum perf_queue q, int max)
 {
 	int limit, n;
 
@@ -47,16 +50,16 @@ static inline int perf_take(struct perf_hub *hub, enum perf_queue q, int max)
 static inline int perf_until(struct perf_hub *hub, enum perf_queue q, const uint64_t *count,
 			     uint64_t goal, int max)
 {
-	struct perf_patience p = { 0, 0 };
+	struct perf_wait_state p = { 0, 0 };
 	int ret;
 
 	while (*count < goal) {
-		ret = perf_take(hub, q, max);
+		ret = perf_reap(hub, q, max);
 		if (ret > 0)
 			continue;
 		if (!ret)
-			ret = perf_still_waiting(&p, hub,
-						 q == PERF_TX ? "own completion" : "message");
+			ret = perf_wait_check(&p, hub,
+					      q == PERF_TX ? "own completion" : "message");
 		if (ret)
 			return ret;
 	}
@@ -66,15 +69,15 @@ static inline int perf_until(struct perf_hub *hub, enum perf_queue q, const uint
 int perf_post(struct perf_side *s, enum perf_op op, size_t len, bool more, bool closing);
 int perf_refill(struct perf_hub *hub);
 
-/* One message of ours, one of the peer's, in either order. */
-int perf_say(struct perf_side *s, enum perf_op op, size_t len);
-int perf_hear(struct perf_hub *hub);
+/* Send one message; await one message of the peer. */
+int perf_send_one(struct perf_side *s, enum perf_op op, size_t len);
+int perf_recv_one(struct perf_hub *hub);
 
-/* One last message for each endpoint; the peer's ones. */
-int perf_say_all(struct perf_hub *hub);
-int perf_hear_all(struct perf_hub *hub);
+/* Send a closing message on each endpoint; await those of the peer. */
+int perf_send_all(struct perf_hub *hub);
+int perf_recv_all(struct perf_hub *hub);
 
-/* The endpoint whose turn it is; both processes count alike. */
+/* The next endpoint in turn; both processes count alike. */
 static inline struct perf_side *perf_next(struct perf_hub *hub)
 {
 	struct perf_side *s = hub->side[hub->next];
@@ -84,7 +87,7 @@ static inline struct perf_side *perf_next(struct perf_hub *hub)
 	return s;
 }
 
-/* The peer writes here like a device: no lock of this process orders that. */
+/* The peer writes here as a device would: no lock of this process orders that access. */
 __attribute__((no_sanitize("thread"))) static inline uint8_t perf_peek(const uint8_t *at)
 {
 	return *(const volatile uint8_t *)at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The text of dat_perf --help. */
+/* Defines the text of dat_perf --help. */
 #include "perf.h"
 
 const char perf_help[] =
@@ -15,14 +15,14 @@ const char perf_help[] =
 "                     registry file is needed; one table for all of them\n"
 "  --domain NAME      network interface or address for --fabrics\n"
 "  --op LIST          send, write, read, immed (write with immediate data), fadd (fetch and\n"
-"                     add), cswap (compare and swap; default send), or all: what a fabric\n"
-"                     does not have is told\n"
+"                     add), cswap (compare and swap; default send), or all: reports what a\n"
+"                     fabric does not support\n"
 "  --test LIST        lat, bw, bibw, rate, or all (default lat,bw)\n"
 "                       lat   send, write, immed: half of a ping-pong, the receives posted\n"
 "                             before, a write being seen by polling memory for its last byte;\n"
 "                             read, fadd, cswap: one at a time\n"
 "                       bw    a window of operations, closed by a message and its answer\n"
-"                       bibw  as bw, both ways at once\n"
+"                       bibw  as bw, in both directions at once\n"
 "                       rate  as bw, with a larger window\n"
 "  --size LIST        bytes, with K or M if wanted, ranges of doubled sizes such as 2:1M\n"
 "                     (default 64); all: powers of 2 to 4M; fadd and cswap: always 8\n"
@@ -49,13 +49,13 @@ const char perf_help[] =
 "                     \"ofi-\")\n"
 "  --addr ADDRESS     own address for --raw-only (default 127.0.0.1; with a server, the\n"
 "                     address that leads there)\n"
-"  --raw-delivery     ask FI_DELIVERY_COMPLETE of raw RDMA writes\n"
+"  --raw-delivery     use FI_DELIVERY_COMPLETE for raw RDMA writes\n"
 "  --raw-more         implies --burst; FI_MORE on all raw posts but the last of a burst\n"
-"  --queue            measure, for small messages, also bare cells in memory shared\n"
-"                     by both processes: what a message costs there at the least\n"
+"  --queue            also measure small messages through a minimal queue in shared\n"
+"                     memory: the least that a message costs there\n"
 "\n"
 "Client and server\n"
-"  --server           wait for clients; what to measure comes from them\n"
+"  --server           wait for clients, which send what to measure\n"
 "  --once             end after the first client, with its outcome as exit status\n"
 "  --port N           TCP port of the control connection (default 18600; 0: any)\n"
 "  --bind ADDRESS     where the server listens (default: everywhere)\n"

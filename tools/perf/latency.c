@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ping-pong between two processes, by messages and by writes that are polled for. */
+/* Measures latency: ping-pong by messages, or by writes that the target polls for. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "flow.h"
 #include "proc.h"
 
-/* Both sides count turns of a ping-pong of writes alike; each writes the number of the turn. */
-static int write_own(struct perf_side *s, size_t size)
+/* In a ping-pong of writes each side writes the number of the turn. */
+static int ping_write(struct perf_side *s, size_t size)
 {
 	s->tx.slot[0].mem[size - 1] = s->turn;
 	return perf_post(s, PERF_WRITE, size, false, false);
 }
 
-static int see_peers(struct perf_side *s, const struct perf_case *c)
+static int pong_wait(struct perf_side *s, const struct perf_case *c)
 {
 	bool hands_off = c->mode == PERF_MEMORY && s->layer->own_progress;
 	const uint8_t *last = &s->target[c->size - 1];
-	struct perf_patience p = { 0, 0 };
+	struct perf_wait_state p = { 0, 0 };
 	int ret = 0;
 
 	while (perf_peek(last) != s->turn) {
-		/* the reads also move data on fabrics without progress of their own */
+		/* reading the queues also drives progress on fabrics with manual progress */
 		if (!hands_off)
 			ret = s->layer->reap(s->hub, PERF_TX, 1);
 		if (!ret)
-			ret = perf_still_waiting(&p, s->hub, "RDMA write of the peer");
+			ret = perf_wait_check(&p, s->hub, "RDMA write of the peer");
 		if (ret < 0)
 			return ret;
 		ret = 0;
@@ -33,7 +33,7 @@ static int see_peers(struct perf_side *s, const struct perf_case *c)
 	while (s->tx_done < s->tx_posted) {
 		ret = s->layer->reap(s->hub, PERF_TX, 1);
 		if (!ret)
-			ret = perf_still_waiting(&p, s->hub, "own completion");
+			ret = perf_wait_check(&p, s->hub, "own completion");
 		if (ret < 0)
 			return ret;
 	}
@@ -48,12 +48,12 @@ static int lat_turn(struct perf_hub *hub, const struct perf_case *c)
 	switch (c->op) {
 	case PERF_SEND:
 	case PERF_IMMED:
-		ret = perf_say(s, c->op, c->size);
-		return ret ? ret : perf_hear(hub);
+		ret = perf_send_one(s, c->op, c->size);
+		return ret ? ret : perf_recv_one(hub);
 	case PERF_WRITE:
 		s->turn++;
-		ret = write_own(s, c->size);
-		return ret ? ret : see_peers(s, c);
+		ret = ping_write(s, c->size);
+		return ret ? ret : pong_wait(s, c);
 	default:
 		ret = perf_post(s, c->op, c->size, false, false);
 		return ret ? ret : perf_until(hub, PERF_TX, &s->tx_done, s->tx_posted, 1);
@@ -80,9 +80,9 @@ int perf_initiate_lat(struct perf_hub *hub, const struct perf_case *c, struct pe
 			perf_beat();
 	}
 	if (!ret)
-		ret = perf_say_all(hub);
+		ret = perf_send_all(hub);
 	if (!ret)
-		ret = perf_hear_all(hub);
+		ret = perf_recv_all(hub);
 	if (!ret)
 		perf_latency(f, us, c->iters);
 	free(us);
@@ -95,12 +95,12 @@ static int answer_turn(struct perf_hub *hub, const struct perf_case *c)
 	int ret;
 
 	if (perf_takes_receive(c->op)) {
-		ret = perf_hear(hub);
-		return ret ? ret : perf_say(s, c->op, c->size);
+		ret = perf_recv_one(hub);
+		return ret ? ret : perf_send_one(s, c->op, c->size);
 	}
 	s->turn++;
-	ret = see_peers(s, c);
-	return ret ? ret : write_own(s, c->size);
+	ret = pong_wait(s, c);
+	return ret ? ret : ping_write(s, c->size);
 }
 
 int perf_respond_lat(struct perf_hub *hub, const struct perf_case *c)
@@ -113,27 +113,27 @@ int perf_respond_lat(struct perf_hub *hub, const struct perf_case *c)
 		if (i % 64 == 0)
 			perf_beat();
 	}
-	/* the last write has no successor whose wait would take its completion */
+	/* no later wait takes the completion of the last write */
 	if (!ret)
 		ret = perf_until(hub, PERF_TX, &hub->tx_done, hub->tx_posted, 1);
 	hub->idle_target = !turns;
 	if (!ret)
-		ret = perf_hear_all(hub);
+		ret = perf_recv_all(hub);
 	hub->idle_target = false;
-	return ret ? ret : perf_say_all(hub);
+	return ret ? ret : perf_send_all(hub);
 }
 
-/* One operation from a to b within one thread, with every completion that it has. */
+/* One operation from a to b within one thread, including all its completions. */
 int perf_loop_iter(struct perf_hub *a, struct perf_hub *b, const struct perf_case *c, long i)
 {
-	struct perf_patience p = { 0, 0 };
+	struct perf_wait_state p = { 0, 0 };
 	uint8_t mark = (uint8_t)(i + 1);
 	const uint8_t *last = &b->side[0]->target[c->size - 1];
 	bool receive = perf_takes_receive(c->op);
-	uint64_t heard = b->rx_done + (receive ? 1 : 0);
+	uint64_t awaited = b->rx_done + (receive ? 1 : 0);
 	int ret = 0;
 
-	/* raw immediate data may take none */
+	/* raw immediate data may consume no receive */
 	if (receive && b->side[0]->rx_posted == b->side[0]->rx_done) {
 		ret = b->layer->post_recv(b->side[0], b->side[0]->rx.slot);
 		b->side[0]->rx_posted++;
@@ -141,14 +141,14 @@ int perf_loop_iter(struct perf_hub *a, struct perf_hub *b, const struct perf_cas
 	a->side[0]->tx.slot[0].mem[c->size - 1] = mark;
 	if (!ret)
 		ret = perf_post(a->side[0], c->op, c->size, false, false);
-	while (!ret && (a->tx_done < a->tx_posted || b->rx_done < heard ||
+	while (!ret && (a->tx_done < a->tx_posted || b->rx_done < awaited ||
 			(c->op == PERF_WRITE && perf_peek(last) != mark))) {
 		if (a->tx_done < a->tx_posted)
 			ret = a->layer->reap(a, PERF_TX, 1);
-		if (ret >= 0 && (!receive || b->rx_done < heard))
+		if (ret >= 0 && (!receive || b->rx_done < awaited))
 			ret = b->layer->reap(b, PERF_RX, 1);
 		if (ret >= 0)
-			ret = perf_still_waiting(&p, a, "own message");
+			ret = perf_wait_check(&p, a, "own message");
 	}
 	return ret < 0 ? ret : 0;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Operations that DAT and raw libfabric both offer, so that one pattern runs on both. */
+/*
+ * Declares the operations that DAT and raw libfabric both implement, so that one pattern runs on
+ * both.
+ */
 #ifndef DAT_PERF_LAYER_H
 #define DAT_PERF_LAYER_H
 
@@ -9,14 +12,14 @@
 
 #include "perf.h"
 
-/* Completions of what this side started, and of its receives; one queue may be both. */
+/* Completions of requests, and of receives; one queue may serve both. */
 enum perf_queue { PERF_TX, PERF_RX };
 
 struct perf_layer;
 struct perf_hub;
 struct perf_side;
 
-/* What a process knows during a run; DAT tells the raw twin which address and limit to use. */
+/* The state of a process during a run; DAT sets the address and limits of the raw twin. */
 struct perf_run {
 	const struct perf_plan *plan;
 	const char *ia;
@@ -27,8 +30,8 @@ struct perf_run {
 	int chan;
 };
 
-/* Where a listener can be reached. */
-struct perf_where {
+/* The address of a listener. */
+struct perf_listen_addr {
 	struct sockaddr_storage addr;
 	uint64_t qual;
 };
@@ -57,7 +60,7 @@ struct perf_slot {
 	struct perf_hub *hub;
 	struct perf_side *side;
 	uint8_t *mem;
-	uint64_t expect;	/* what an atomic operation is to find */
+	uint64_t expect;	/* the expected result of an atomic operation */
 	enum perf_queue queue;
 	bool checked;
 };
@@ -97,10 +100,10 @@ struct perf_side {
 };
 
 /*
- * What endpoints have in common: queues, memory and perhaps receives. An idle target may hear
- * nothing for as long as the peer reads and writes: it leaves time limits to the peer and to
- * the parent. `heard` counts the messages that the pattern has waited for: on a merged queue
- * more may have been taken (rx_done), while something else was waited for.
+ * Queues, memory and perhaps receives that endpoints share. An idle target may receive nothing
+ * while the peer reads and writes: it leaves time limits to the peer and to the parent. `awaited`
+ * counts the messages that the pattern has waited for: on a merged queue more may have been reaped
+ * (rx_done) during other waits.
  */
 struct perf_hub {
 	const struct perf_layer *layer;
@@ -113,7 +116,7 @@ struct perf_hub {
 	uint64_t tx_posted;
 	uint64_t tx_done;
 	uint64_t rx_done;
-	uint64_t heard;
+	uint64_t awaited;
 	uint64_t shared_posted;
 	uint64_t shared_done;
 	struct perf_slots shared_rx;
@@ -121,7 +124,7 @@ struct perf_hub {
 	size_t mem_len;
 	size_t stride;
 	bool idle_target;
-	struct perf_hub *twin;	/* the other end, if the same thread has to move it */
+	struct perf_hub *twin;	/* the other end, if the same thread drives it */
 };
 
 /* One operation: what to do, from or into which buffer, and how far into the peer's memory. */
@@ -135,9 +138,8 @@ struct perf_work {
 };
 
 /*
- * All return 0 (or a count) or a negative errno; the first detector prints the reason.
- * -EOPNOTSUPP of hub_open means that the layer cannot do what the case asks for, which is no
- * failure.
+ * All return 0 (or a count) or a negative errno; the function that detects an error prints it.
+ * -EOPNOTSUPP of hub_open: the layer does not support the case, which is not a failure.
  */
 struct perf_layer {
 	const char *name;
@@ -145,12 +147,12 @@ struct perf_layer {
 	int (*close)(struct perf_dev *dev);
 	int (*hub_open)(struct perf_dev *dev, struct perf_hub **hub);
 	int (*hub_close)(struct perf_hub *hub);
-	int (*listen)(struct perf_dev *dev, struct perf_where *where);
+	int (*listen)(struct perf_dev *dev, struct perf_listen_addr *listen_addr);
 	int (*side_open)(struct perf_hub *hub, struct perf_side **side);
-	int (*connect)(struct perf_side *s, const struct perf_where *where);
+	int (*connect)(struct perf_side *s, const struct perf_listen_addr *listen_addr);
 	int (*accept)(struct perf_side *s);
 	int (*established)(struct perf_side *s);
-	int (*introduce)(struct perf_side *s);
+	int (*exchange)(struct perf_side *s);
 	int (*disconnect)(struct perf_side *s);
 	int (*side_close)(struct perf_side *s);
 
@@ -160,9 +162,9 @@ struct perf_layer {
 	int (*post)(struct perf_side *s, const struct perf_work *w);
 	int (*reap)(struct perf_hub *hub, enum perf_queue q, int max);
 	int (*wait)(struct perf_hub *hub, enum perf_queue q, int max, int timeout_ms);
-	/* sleeps until there may be something in either queue */
+	/* blocks until either queue may have a completion */
 	int (*wait_any)(struct perf_hub *hub, int timeout_ms);
-	/* somebody else moves data while this thread does not call the layer */
+	/* data moves while no thread calls the layer */
 	bool own_progress;
 };
 
@@ -171,7 +173,7 @@ extern const struct perf_layer perf_raw_layer;
 extern const struct perf_layer perf_queue_layer;
 
 /* memory.c: the buffers are laid out in the same way for both layers */
-size_t perf_most(const struct perf_case *c);
+size_t perf_buffer_size(const struct perf_case *c);
 int perf_memory_get(struct perf_hub *hub);
 void perf_memory_put(struct perf_hub *hub);
 int perf_memory_side(struct perf_hub *hub, struct perf_side *s);
@@ -196,7 +198,7 @@ static inline int perf_completed(void *cookie, size_t len)
 	return slot->checked ? perf_check_slot(slot, len) : 0;
 }
 
-/* Takes a receive that a write with immediate data completed; NULL: nobody told these. */
+/* Counts a receive completed by a write with immediate data; NULL: the data is unknown. */
 static inline int perf_completed_immed(void *cookie, const uint32_t *data)
 {
 	struct perf_slot *slot = cookie;

@@ -44,10 +44,10 @@ tools_perf_dat_perf_SOURCES = \
 	tools/perf/session.h \
 	tools/perf/stats.c \
 	tools/perf/stream.c \
-	tools/perf/wire.c \
-	tools/perf/wire.h \
-	tools/perf/words.c \
-	tools/perf/words.h \
+	tools/perf/exchange.c \
+	tools/perf/exchange.h \
+	tools/perf/args.c \
+	tools/perf/args.h \
 	tools/perf/worker.c \
 	tools/perf/worker.h
 tools_perf_dat_perf_CPPFLAGS = -D_GNU_SOURCE -I$(top_builddir) $(AM_CPPFLAGS) $(LIBFABRIC_CFLAGS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_perf: the speed of a DAT fabric, and what DAT costs above libfabric. */
+/* The main function of dat_perf, which measures DAT fabrics and the overhead over libfabric. */
 #include <stdlib.h>
 
 #include "perf.h"
@@ -8,7 +8,7 @@ int main(int argc, char **argv)
 {
 	static struct perf_opts opts;
 
-	/* a library below libfabric replaces signal handlers at load time unless told not to */
+	/* a library that libfabric loads replaces signal handlers unless this is set */
 	setenv("IPATH_NO_BACKTRACE", "1", 1);
 	perf_options(&opts, argc, argv);
 	if (opts.server)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of the endpoints' memory: which buffer belongs to which endpoint. */
+/* Lays out the memory of the endpoints. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,17 +9,18 @@
 #include "layer.h"
 #include "proc.h"
 
-/* The closing message of a test is one byte, whatever size is measured. */
-#define LEAST 64
-#define MOST ((size_t)8 << 30)
+/* The minimum of a buffer, which also holds the closing message of one byte. */
+#define CACHE_LINE 64
+#define MAX_MEMORY ((size_t)8 << 30)
 
-/* The room for a message: whole cache lines. */
-size_t perf_most(const struct perf_case *c)
+/* The size of a buffer: whole cache lines. */
+size_t perf_buffer_size(const struct perf_case *c)
 {
-	return c->size < LEAST ? LEAST : (c->size + LEAST - 1) / LEAST * LEAST;
+	return c->size < CACHE_LINE ? CACHE_LINE :
+				      (c->size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
-/* Parts of a side begin at pages, as a program's buffers would. */
+/* The parts of a side are page-aligned, as buffers of a program would be. */
 struct layout {
 	size_t tx;
 	size_t rx;
@@ -76,18 +77,18 @@ static void slots_put(struct perf_slots *slots)
 	memset(slots, 0, sizeof(*slots));
 }
 
-/* Room for all endpoints of the case; `shared_depth` is known before. */
+/* Allocates the memory of all endpoints of the case; `shared_depth` is set before. */
 int perf_memory_get(struct perf_hub *hub)
 {
 	const struct perf_case *c = hub->dev->c;
 	struct layout l;
 	uint8_t *mem;
 
-	hub->stride = perf_most(c);
+	hub->stride = perf_buffer_size(c);
 	lay_out(&l, hub);
 	hub->mem_len = l.shared + (size_t)c->eps * (l.tx + l.rx + l.target);
-	if (hub->mem_len > MOST)
-		return perf_error(-E2BIG, NULL, "memory", "%zu MiB would be needed: take fewer "
+	if (hub->mem_len > MAX_MEMORY)
+		return perf_error(-E2BIG, NULL, "memory", "needs %zu MiB: use fewer "
 				  "endpoints, a smaller window or smaller messages",
 				  hub->mem_len >> 20);
 	mem = mmap(NULL, hub->mem_len, PROT_READ | PROT_WRITE,
@@ -112,7 +113,7 @@ void perf_memory_put(struct perf_hub *hub)
 	slots_put(&hub->shared_rx);
 }
 
-/* The part of endpoint number `sides`, which comes to be. */
+/* Assigns the part of the new endpoint, number `sides`. */
 int perf_memory_side(struct perf_hub *hub, struct perf_side *s)
 {
 	bool validate = hub->dev->run->plan->validate;

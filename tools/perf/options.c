@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parses the command line. */
+/* Parses the command line of dat_perf. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include "config.h"
 #include "perf.h"
 #include "proc.h"
-#include "wire.h"
-#include "words.h"
+#include "exchange.h"
+#include "args.h"
 
 const char *const perf_op_name[PERF_OPS] = {
 	"send", "write", "read", "immed", "fadd", "cswap"
@@ -67,7 +67,7 @@ static const struct option long_option[] = {
 	{ NULL, 0, NULL, 0 }
 };
 
-static void cpus(struct perf_opts *o, char *list)
+static void parse_cpus(struct perf_opts *o, char *list)
 {
 	char *comma = strchr(list, ',');
 
@@ -82,15 +82,15 @@ static void cpus(struct perf_opts *o, char *list)
 	o->cpu[1] = (int)perf_number("cpus", comma + 1, 0, 65535);
 }
 
-static void provider(struct perf_plan *p, const char *name)
+static void parse_provider(struct perf_plan *p, const char *name)
 {
 	if (!perf_name_ok(name))
 		perf_usage("--raw-provider: \"%s\" cannot be the name of a provider", name);
 	snprintf(p->raw_provider, sizeof(p->raw_provider), "%s", name);
 }
 
-/* What is measured; false: another kind of option. */
-static bool plan_option(struct perf_plan *p, int c, char *arg)
+/* Parses options of the plan; false for other options. */
+static bool parse_plan_option(struct perf_plan *p, int c, char *arg)
 {
 	switch (c) {
 	case OPT_TEST: p->tests = perf_names("test", arg, perf_test_name, PERF_TESTS); break;
@@ -108,7 +108,7 @@ static bool plan_option(struct perf_plan *p, int c, char *arg)
 	case OPT_RAW: p->kinds |= 1 << PERF_RAW; break;
 	case OPT_RAW_ONLY: p->kinds = (p->kinds & ~(1l << PERF_DAT)) | 1 << PERF_RAW; break;
 	case OPT_QUEUE: p->kinds |= 1 << PERF_QUEUE; break;
-	case OPT_RAW_PROVIDER: provider(p, arg); break;
+	case OPT_RAW_PROVIDER: parse_provider(p, arg); break;
 	case OPT_RAW_DELIVERY: p->raw_delivery = 1; break;
 	case OPT_RAW_MORE: p->raw_more = p->burst = 1; break;
 	case OPT_TIMEOUT: p->timeout_ms = 1000 * perf_number("timeout", arg, 1, 3600); break;
@@ -117,7 +117,7 @@ static bool plan_option(struct perf_plan *p, int c, char *arg)
 	return true;
 }
 
-static void option(struct perf_opts *o, int c, char *arg)
+static void parse_option(struct perf_opts *o, int c, char *arg)
 {
 	switch (c) {
 	case OPT_OP:
@@ -136,7 +136,7 @@ static void option(struct perf_opts *o, int c, char *arg)
 		o->port = arg;
 		break;
 	case OPT_BIND: o->bind = arg; break;
-	case OPT_CPUS: cpus(o, arg); break;
+	case OPT_CPUS: parse_cpus(o, arg); break;
 	case OPT_LIMIT: o->limit_s = (int)perf_number("limit", arg, 1, 1000000); break;
 	case OPT_FORMAT:
 		o->format = (enum perf_format)perf_name("format", arg, perf_format_name,
@@ -151,11 +151,11 @@ static void option(struct perf_opts *o, int c, char *arg)
 		printf("dat_perf (%s)\n", PACKAGE_STRING);
 		exit(0);
 	default:
-		perf_usage("the command line is wrong");
+		perf_usage("unknown option or missing value");
 	}
 }
 
-/* With a server elsewhere a process needs only one; two on one machine take two all the same. */
+/* With a remote server one processor is enough; two local processes use two. */
 static void default_cpus(struct perf_opts *o)
 {
 	o->pin = perf_allowed_cpus(o->cpu, 2) == 2;
@@ -164,12 +164,12 @@ static void default_cpus(struct perf_opts *o)
 			"server and client share it\n");
 }
 
-static bool no_blanks(const char *text)
+static bool has_no_blanks(const char *text)
 {
 	return !text || (*text && !text[strcspn(text, " \t\n\"\\")]);
 }
 
-static void fits_together(struct perf_opts *o)
+static void check_combinations(struct perf_opts *o)
 {
 	struct perf_case *list;
 
@@ -177,7 +177,7 @@ static void fits_together(struct perf_opts *o)
 		perf_usage("--ia and --fabrics exclude each other");
 	if (o->domain && !o->fabrics && !o->server)
 		perf_usage("--domain is for --fabrics; the adapter of --ia has its own");
-	if (!no_blanks(o->domain))
+	if (!has_no_blanks(o->domain))
 		perf_usage("--domain: \"%s\" cannot be a name", o->domain);
 	if (o->server && (o->host || o->fabrics || o->selfloop))
 		perf_usage("--server takes neither HOST nor --fabrics nor --selfloop");
@@ -186,13 +186,12 @@ static void fits_together(struct perf_opts *o)
 	if (o->plan.kinds & 1 << PERF_QUEUE && (o->host || o->server || o->selfloop))
 		perf_usage("--queue is for two processes that dat_perf starts itself");
 	if (!perf_cases(&o->plan, o->selfloop, &list))
-		perf_usage("nothing is left to measure: write latency is seen by polling memory, "
-			   "so --mode wait and cno have no meaning for it, and memory has one "
-			   "only there");
+		perf_usage("no case is left: write latency is measured by polling memory, so it "
+			   "excludes --mode wait and cno, and --mode memory applies to it only");
 	free(list);
 }
 
-static void name_fabric(struct perf_opts *o)
+static void set_fabric(struct perf_opts *o)
 {
 	const char *name = strncmp(o->ia, "ofi-", 4) ? o->ia : o->ia + 4;
 
@@ -221,17 +220,17 @@ void perf_options(struct perf_opts *o, int argc, char **argv)
 		.port = "18600", .limit_s = 3600,
 	};
 	while ((c = getopt_long(argc, argv, "", long_option, NULL)) != -1)
-		if (!plan_option(&o->plan, c, optarg))
-			option(o, c, optarg);
+		if (!parse_plan_option(&o->plan, c, optarg))
+			parse_option(o, c, optarg);
 	if (optind < argc)
 		o->host = argv[optind++];
 	if (optind < argc)
 		perf_usage("\"%s\" is not an option", argv[optind]);
-	fits_together(o);
+	check_combinations(o);
 	if (!o->ia && !o->server)
 		o->ia = "ofi-tcp";
 	if (o->ia)
-		name_fabric(o);
+		set_fabric(o);
 	if (!o->cpus_given && !o->selfloop)
 		default_cpus(o);
 }

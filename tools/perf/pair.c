@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Measures all fabrics, by two processes here or with a server elsewhere. */
+/* Measures all fabrics, with two local processes or with a remote server. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 #include "fabric.h"
 #include "report.h"
-#include "wire.h"
-#include "words.h"
+#include "exchange.h"
+#include "args.h"
 #include "worker.h"
 
 static void outcomes_free(struct perf_outcome *out, int n)
@@ -23,8 +23,8 @@ static void outcomes_free(struct perf_outcome *out, int n)
 	free(out);
 }
 
-/* All figures are NaN, also those of a kind that is not measured. */
-static struct perf_outcome *outcomes(const struct perf_plan *plan, int n)
+/* Allocates outcomes with all figures NaN, also those of kinds that are not measured. */
+static struct perf_outcome *outcomes_alloc(const struct perf_plan *plan, int n)
 {
 	struct perf_outcome *out = calloc((size_t)n, sizeof(*out));
 	int i, k, r;
@@ -43,23 +43,25 @@ static struct perf_outcome *outcomes(const struct perf_plan *plan, int n)
 	return out;
 }
 
-/* Takes all results while looking after the processes. */
-static int collect(struct perf_parent *p, int fd, const struct perf_worker *w,
-		   struct perf_outcome *out)
+/* Collects all results while checking the processes. */
+static int collect_results(struct perf_parent *p, int fd, const struct perf_worker *w,
+			   struct perf_outcome *out)
 {
 	int want = w->n * (int)w->plan->rounds * __builtin_popcount((unsigned int)w->plan->kinds);
 	int got = 0, ret = 0;
 
 	while (!ret && got < want) {
 		struct pollfd pfd = { .fd = fd, .events = POLLIN };
-		/* Known before the look at the socket: it may send its last result and end
-		 * just after that. */
+		/*
+		 * Checked before the socket: the process may end right after it has sent its last
+		 * result.
+		 */
 		bool over = p->ended[PERF_CLIENT];
 		struct perf_result r;
 
-		if (poll(&pfd, 1, PERF_LOOK_MS) > 0 && pfd.revents & POLLIN) {
-			perf_parent_tells = true;
-			ret = perf_get(fd, &r, sizeof(r), PERF_LOOK_MS);
+		if (poll(&pfd, 1, PERF_CHECK_MS) > 0 && pfd.revents & POLLIN) {
+			perf_parent_reports = true;
+			ret = perf_get(fd, &r, sizeof(r), PERF_CHECK_MS);
 			if (ret)
 				break;
 			out[r.index].round[r.kind][r.round] = r.figures;
@@ -68,13 +70,13 @@ static int collect(struct perf_parent *p, int fd, const struct perf_worker *w,
 			if (perf_now() < p->end_at)
 				continue;
 		}
-		ret = perf_parent_look(p);
+		ret = perf_parent_check(p);
 		if (!ret && over && !(pfd.revents & POLLIN))
 			ret = perf_error(-EIO, NULL, "client", "ended before its last result");
 	}
 	while (!ret && !perf_parent_done(p)) {
-		poll(NULL, 0, PERF_LOOK_MS / 10);
-		ret = perf_parent_look(p);
+		poll(NULL, 0, PERF_CHECK_MS / 10);
+		ret = perf_parent_check(p);
 	}
 	perf_progress_end();
 	return ret;
@@ -96,7 +98,7 @@ static int start(struct perf_parent *p, const struct perf_opts *o, struct perf_w
 	return ret;
 }
 
-/* chan: of server and client; of a server elsewhere -1. */
+/* chan: of server and client; -1 for a remote server. */
 static int run(const struct perf_opts *o, struct perf_worker *w, const int chan[2],
 	       struct perf_outcome *out)
 {
@@ -114,21 +116,21 @@ static int run(const struct perf_opts *o, struct perf_worker *w, const int chan[
 			close(chan[role]);
 	close(result[1]);
 	if (!ret)
-		ret = collect(&p, result[0], w, out);
-	perf_parent_rest(&p, ret != 0);
+		ret = collect_results(&p, result[0], w, out);
+	perf_parent_end(&p, ret != 0);
 	close(result[0]);
 	perf_parent_fini(&p);
 	return ret;
 }
 
-/* Both ends of the side channel, or the one to the server; else `why` tells. */
-static int channel(const struct perf_opts *o, const struct perf_plan *plan, int chan[2],
-		   char *why, size_t why_len)
+/* Opens both ends of the side channel, or that to the server; on failure `reason` is set. */
+static int open_channel(const struct perf_opts *o, const struct perf_plan *plan, int chan[2],
+			char *reason, size_t reason_len)
 {
-	perf_parent_tells = !o->host;
+	perf_parent_reports = !o->host;
 	if (o->host) {
 		chan[PERF_SERVER] = -1;
-		chan[PERF_CLIENT] = perf_control_dial(o->host, o->port, plan, why, why_len);
+		chan[PERF_CLIENT] = perf_control_dial(o->host, o->port, plan, reason, reason_len);
 		return chan[PERF_CLIENT] < 0 ? chan[PERF_CLIENT] : 0;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, chan))
@@ -147,16 +149,16 @@ static void pick(const struct perf_book *b, struct perf_outcome *out)
 				  o->best);
 }
 
-/* Where the raw twin alone has to know by itself where it is. */
-static void own_address(const struct perf_opts *o, int chan, char *addr, size_t len)
+/* With --raw-only no adapter reports the address. */
+static void local_address(const struct perf_opts *o, int chan, char *addr, size_t len)
 {
 	if (o->addr || !o->host)
 		snprintf(addr, len, "%s", o->addr ? o->addr : "127.0.0.1");
 	else
-		perf_control_here(chan, addr, len);
+		perf_control_local_addr(chan, addr, len);
 }
 
-/* -ENODEV: it does not open, here or there, and nothing was printed. */
+/* -ENODEV: the fabric does not open on one of the sides; nothing was printed. */
 static int measure_fabric(struct perf_book *b, struct perf_fabric *f)
 {
 	const struct perf_opts *o = b->opts;
@@ -170,16 +172,16 @@ static int measure_fabric(struct perf_book *b, struct perf_fabric *f)
 	if (o->fabrics) {
 		perf_private_ia(ia, sizeof(ia), f->name);
 		w.ia = ia;
-		ret = perf_probe(&plan, ia, o->addr ? o->addr : "127.0.0.1", f->why,
-				 sizeof(f->why));
+		ret = perf_probe(&plan, ia, o->addr ? o->addr : "127.0.0.1", f->reason,
+				 sizeof(f->reason));
 	}
-	if (!ret && channel(o, &plan, chan, f->why, sizeof(f->why)))
+	if (!ret && open_channel(o, &plan, chan, f->reason, sizeof(f->reason)))
 		ret = -ENODEV;
 	if (ret)
 		return ret;
-	own_address(o, chan[PERF_CLIENT], addr, sizeof(addr));
+	local_address(o, chan[PERF_CLIENT], addr, sizeof(addr));
 	w.addr = addr;
-	f->out = outcomes(&plan, b->n);
+	f->out = outcomes_alloc(&plan, b->n);
 	if (!f->out)
 		return perf_error(-ENOMEM, NULL, "start", "out of memory");
 	ret = run(o, &w, chan, f->out);
@@ -187,7 +189,7 @@ static int measure_fabric(struct perf_book *b, struct perf_fabric *f)
 		pick(b, f->out);
 		return 0;
 	}
-	snprintf(f->why, sizeof(f->why), "the measurement failed");
+	snprintf(f->reason, sizeof(f->reason), "the measurement failed");
 	outcomes_free(f->out, b->n);
 	f->out = NULL;
 	return ret;
@@ -221,43 +223,43 @@ static int private_registry(const struct perf_opts *o)
 	return o->fabrics ? perf_private_registry(fabric, o->fabrics, o->domain) : 0;
 }
 
-/* What "--op all" does not insist on. */
-static bool extra(enum perf_op op)
+/* Operations that "--op all" skips if unsupported. */
+static bool op_is_optional(enum perf_op op)
 {
 	return op == PERF_IMMED || perf_atomic(op);
 }
 
-static bool anything_unsupported(const struct perf_book *b)
+static bool has_unsupported(const struct perf_book *b)
 {
 	int f, i;
 
 	for (f = 0; f < b->fabrics; f++)
 		for (i = 0; b->fabric[f].out && i < b->n; i++)
-			if (!(b->opts->any_op && extra(b->list[i].op)) &&
+			if (!(b->opts->any_op && op_is_optional(b->list[i].op)) &&
 			    (b->fabric[f].out[i].unsupported[PERF_DAT] ||
 			     b->fabric[f].out[i].unsupported[PERF_RAW]))
 				return true;
 	return false;
 }
 
-/* Tables say themselves what is missing in them. */
-static void tell_missing(const struct perf_book *b, bool table)
+/* Tables contain what is missing. */
+static void report_missing(const struct perf_book *b, bool table)
 {
 	int f;
 
 	for (f = 0; !table && f < b->fabrics; f++)
-		if (!b->fabric[f].out && b->fabric[f].why[0])
+		if (!b->fabric[f].out && b->fabric[f].reason[0])
 			fprintf(stderr, "dat_perf: %s: not measured: %s\n", b->fabric[f].name,
-				b->fabric[f].why);
+				b->fabric[f].reason);
 }
 
-/* Measured is measured, even when something else could not be. */
-static int conclude(struct perf_book *b, int measured, int missing, int failed)
+/* Computes the exit status: 3 if some were measured and others could not be. */
+static int exit_status(struct perf_book *b, int measured, int missing, int failed)
 {
 	enum perf_format format = b->opts->format;
 	int ret = 0;
 
-	tell_missing(b, measured && (format == PERF_TABLE || format == PERF_OSU));
+	report_missing(b, measured && (format == PERF_TABLE || format == PERF_OSU));
 	if (measured)
 		ret = perf_report(b);
 	if (measured && !ret && b->opts->plot)
@@ -266,7 +268,7 @@ static int conclude(struct perf_book *b, int measured, int missing, int failed)
 		return 1;
 	if (missing && !b->opts->any_fabric)
 		return 3;
-	return anything_unsupported(b) ? 3 : 0;
+	return has_unsupported(b) ? 3 : 0;
 }
 
 int perf_measure(const struct perf_opts *o)
@@ -292,7 +294,7 @@ int perf_measure(const struct perf_opts *o)
 		missing += ret == -ENODEV;
 		failed += ret && ret != -ENODEV;
 	}
-	ret = conclude(b, measured, missing, failed);
+	ret = exit_status(b, measured, missing, failed);
 	for (i = 0; i < b->fabrics; i++)
 		outcomes_free(b->fabric[i].out, b->n);
 	free(list);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a parent notices that a measuring process has died, hangs or takes too long. */
+/* Detects measuring processes that have died, hang or take too long. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #include "worker.h"
 
-/* Beyond its own time limit a process has this long to say what was wrong. */
+/* Grace period after a process's own time limit, for its error message. */
 #define GRACE_MS 5000
 
 static const char *const role_name[PERF_ROLES] = { "server", "client" };
@@ -48,7 +48,7 @@ int perf_parent_start(struct perf_parent *p, struct perf_worker *w, int cpu)
 	return 0;
 }
 
-static int look_after(struct perf_parent *p, enum perf_role role)
+static int check_child(struct perf_parent *p, enum perf_role role)
 {
 	uint64_t beat = atomic_load(&p->watch[role].beat);
 	uint64_t now = perf_now();
@@ -63,7 +63,7 @@ static int look_after(struct perf_parent *p, enum perf_role role)
 					  "killed by signal %d (%s), stage: %s",
 					  WTERMSIG(status), strsignal(WTERMSIG(status)),
 					  atomic_load(&p->watch[role].stage));
-		/* it has printed why */
+		/* it has printed the reason */
 		return WEXITSTATUS(status) ? -EIO : 0;
 	}
 	if (beat != p->beat[role] || !p->beat_at[role]) {
@@ -77,17 +77,17 @@ static int look_after(struct perf_parent *p, enum perf_role role)
 			  p->stuck_ms, atomic_load(&p->watch[role].stage));
 }
 
-static int look_after_both(struct perf_parent *p)
+static int check_children(struct perf_parent *p)
 {
-	int a = look_after(p, PERF_SERVER);
-	int b = look_after(p, PERF_CLIENT);
+	int a = check_child(p, PERF_SERVER);
+	int b = check_child(p, PERF_CLIENT);
 
 	return a ? a : b;
 }
 
-int perf_parent_look(struct perf_parent *p)
+int perf_parent_check(struct perf_parent *p)
 {
-	int ret = look_after_both(p);
+	int ret = check_children(p);
 
 	if (ret || perf_parent_done(p) || perf_now() < p->end_at)
 		return ret;
@@ -100,14 +100,14 @@ bool perf_parent_done(const struct perf_parent *p)
 	return p->ended[PERF_SERVER] && p->ended[PERF_CLIENT];
 }
 
-/* When one has failed the other gets a moment to say so too. */
-void perf_parent_rest(struct perf_parent *p, bool failed)
+/* After a failure of one, the other has a moment to print its error. */
+void perf_parent_end(struct perf_parent *p, bool failed)
 {
 	int role, tries;
 
 	for (tries = 0; failed && tries < 3; tries++) {
-		poll(NULL, 0, PERF_LOOK_MS);
-		look_after_both(p);
+		poll(NULL, 0, PERF_CHECK_MS);
+		check_children(p);
 	}
 	for (role = 0; role < PERF_ROLES; role++) {
 		if (p->ended[role])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The DAT objects of a measurement. */
+/* Opens and closes the adapter of a measurement. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -7,9 +7,9 @@
 
 #include "pdat.h"
 #include "proc.h"
-#include "words.h"
+#include "args.h"
 
-/* Room for events that no pattern asks for, such as flushes at the end. */
+/* Spare entries for events that no pattern expects, such as flushes at the end. */
 #define SPARE 8
 
 int pdat_error(DAT_RETURN ret, const char *call)
@@ -21,8 +21,8 @@ int pdat_error(DAT_RETURN ret, const char *call)
 			  (unsigned int)ret);
 }
 
-/* "" where the provider does not say. */
-static const char *value_of(const DAT_PROVIDER_ATTR *provider, const char *name)
+/* Returns a named attribute of the provider, or "". */
+static const char *provider_attr(const DAT_PROVIDER_ATTR *provider, const char *name)
 {
 	const DAT_NAMED_ATTR *attr = provider->provider_specific_attr;
 	int i;
@@ -33,31 +33,31 @@ static const char *value_of(const DAT_PROVIDER_ATTR *provider, const char *name)
 	return "";
 }
 
-static bool offers(const DAT_PROVIDER_ATTR *provider, const char *name)
+static bool provider_offers(const DAT_PROVIDER_ATTR *provider, const char *name)
 {
-	return !strcmp(value_of(provider, name), "TRUE");
+	return !strcmp(provider_attr(provider, name), "TRUE");
 }
 
 /* Of a fabric whose endpoints libfabric connects, completions of a shared queue have no room. */
 static bool offers_op(const struct pdat_dev *d, const DAT_PROVIDER_ATTR *provider)
 {
-	const char *fabric = value_of(provider, "DAT_OFI_FABRIC");
+	const char *fabric = provider_attr(provider, "DAT_OFI_FABRIC");
 
 	switch (d->base.c->op) {
 	case PERF_FADD:
-		return offers(provider, DAT_IB_ATTR_FETCH_AND_ADD);
+		return provider_offers(provider, DAT_IB_ATTR_FETCH_AND_ADD);
 	case PERF_CSWAP:
-		return offers(provider, DAT_IB_ATTR_CMP_AND_SWAP);
+		return provider_offers(provider, DAT_IB_ATTR_CMP_AND_SWAP);
 	case PERF_IMMED:
-		return offers(provider, DAT_IB_ATTR_IMMED_DATA) &&
+		return provider_offers(provider, DAT_IB_ATTR_IMMED_DATA) &&
 		       !(d->base.run->plan->srq && !strcmp(fabric, "verbs"));
 	default:
 		return true;
 	}
 }
 
-/* Of other providers the raw twin has the name of the adapter. */
-static void name_provider(struct perf_run *run, const char *fabric)
+/* For other providers, the raw twin uses the name of the adapter. */
+static void set_raw_provider(struct perf_run *run, const char *fabric)
 {
 	if (strcmp(run->raw_provider, PERF_RAW_AUTO))
 		return;
@@ -67,8 +67,8 @@ static void name_provider(struct perf_run *run, const char *fabric)
 		 perf_raw_provider(fabric, run->one_host));
 }
 
-/* Where is the adapter, and how many reads may be outstanding? Both also bind the raw twin. */
-static int query(struct pdat_dev *d, struct perf_run *run)
+/* Queries the address and the limit of outstanding reads; the raw twin uses both. */
+static int pdat_query(struct pdat_dev *d, struct perf_run *run)
 {
 	DAT_PROVIDER_ATTR provider;
 	DAT_IA_ATTR *attr = &d->attr;
@@ -84,7 +84,7 @@ static int query(struct pdat_dev *d, struct perf_run *run)
 		return pdat_error(ret, "dat_ia_query");
 	d->has_srq = provider.srq_supported;
 	d->has_op = offers_op(d, &provider);
-	name_provider(run, value_of(&provider, "DAT_OFI_FABRIC"));
+	set_raw_provider(run, provider_attr(&provider, "DAT_OFI_FABRIC"));
 	sa = attr->ia_address_ptr;
 	if (!sa || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6))
 		return perf_error(-EAFNOSUPPORT, "dat", "dat_ia_query",
@@ -116,7 +116,7 @@ static int pdat_open(struct perf_run *run, const struct perf_case *c, struct per
 	ret = dat_ia_open((DAT_NAME_PTR)run->ia, SPARE, &d->async_evd, &d->ia);
 	if (ret != DAT_SUCCESS)
 		return pdat_error(ret, "dat_ia_open");
-	err = query(d, run);
+	err = pdat_query(d, run);
 	if (err)
 		return err;
 	ret = dat_pz_create(d->ia, &d->pz);
@@ -126,7 +126,7 @@ static int pdat_open(struct perf_run *run, const struct perf_case *c, struct per
 	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_evd_create(CR)");
 }
 
-void pdat_note(int *err, DAT_RETURN ret, const char *call)
+void pdat_keep_error(int *err, DAT_RETURN ret, const char *call)
 {
 	if (ret != DAT_SUCCESS && !*err)
 		*err = pdat_error(ret, call);
@@ -138,11 +138,11 @@ static int pdat_close(struct perf_dev *dev)
 	int err = 0;
 
 	if (d->psp)
-		pdat_note(&err, dat_psp_free(d->psp), "dat_psp_free");
-	pdat_note(&err, dat_evd_free(d->cr_evd), "dat_evd_free(CR)");
-	pdat_note(&err, dat_pz_free(d->pz), "dat_pz_free");
-	/* graceful: it fails when anything was left behind */
-	pdat_note(&err, dat_ia_close(d->ia, DAT_CLOSE_GRACEFUL_FLAG), "dat_ia_close");
+		pdat_keep_error(&err, dat_psp_free(d->psp), "dat_psp_free");
+	pdat_keep_error(&err, dat_evd_free(d->cr_evd), "dat_evd_free(CR)");
+	pdat_keep_error(&err, dat_pz_free(d->pz), "dat_pz_free");
+	/* graceful: fails if any object is left open */
+	pdat_keep_error(&err, dat_ia_close(d->ia, DAT_CLOSE_GRACEFUL_FLAG), "dat_ia_close");
 	free(d);
 	return err;
 }

@@ -39,7 +39,7 @@ struct pdat_side {
 	bool active;
 };
 
-/* Prints the call and both words of dat_strerror; returns a negative errno. */
+/* Prints the call and both strings of dat_strerror; returns a negative errno. */
 int pdat_error(DAT_RETURN ret, const char *call);
 
 static inline struct pdat_dev *pdat_dev(struct perf_dev *dev)
@@ -58,7 +58,7 @@ static inline struct pdat_side *pdat_side(struct perf_side *s)
 }
 
 /* Keeps the first error but goes on. */
-void pdat_note(int *err, DAT_RETURN ret, const char *call);
+void pdat_keep_error(int *err, DAT_RETURN ret, const char *call);
 
 /* pdat_hub.c */
 int pdat_hub_open(struct perf_dev *dev, struct perf_hub **hub);
@@ -67,8 +67,8 @@ int pdat_side_open(struct perf_hub *hub, struct perf_side **side);
 int pdat_side_close(struct perf_side *s);
 
 /* pdat_cm.c */
-int pdat_listen(struct perf_dev *dev, struct perf_where *where);
-int pdat_connect(struct perf_side *s, const struct perf_where *where);
+int pdat_listen(struct perf_dev *dev, struct perf_listen_addr *listen_addr);
+int pdat_connect(struct perf_side *s, const struct perf_listen_addr *listen_addr);
 int pdat_accept(struct perf_side *s);
 int pdat_established(struct perf_side *s);
 int pdat_disconnect(struct perf_side *s);

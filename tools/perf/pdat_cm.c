@@ -43,7 +43,7 @@ static int wait_for(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER want, int limit_ms, DAT
 	return 0;
 }
 
-int pdat_listen(struct perf_dev *dev, struct perf_where *where)
+int pdat_listen(struct perf_dev *dev, struct perf_listen_addr *listen_addr)
 {
 	struct pdat_dev *d = pdat_dev(dev);
 	DAT_CONN_QUAL qual;
@@ -52,21 +52,21 @@ int pdat_listen(struct perf_dev *dev, struct perf_where *where)
 	ret = dat_psp_create_any(d->ia, &qual, d->cr_evd, DAT_PSP_CONSUMER_FLAG, &d->psp);
 	if (ret != DAT_SUCCESS)
 		return pdat_error(ret, "dat_psp_create_any");
-	memset(where, 0, sizeof(*where));
-	where->addr = d->addr;
-	where->qual = qual;
+	memset(listen_addr, 0, sizeof(*listen_addr));
+	listen_addr->addr = d->addr;
+	listen_addr->qual = qual;
 	return 0;
 }
 
-int pdat_connect(struct perf_side *s, const struct perf_where *where)
+int pdat_connect(struct perf_side *s, const struct perf_listen_addr *listen_addr)
 {
 	int limit = (int)s->hub->dev->run->plan->timeout_ms;
 	struct pdat_side *p = pdat_side(s);
-	struct sockaddr_storage addr = where->addr;
+	struct sockaddr_storage addr = listen_addr->addr;
 	DAT_RETURN ret;
 
 	p->active = true;
-	ret = dat_ep_connect(p->ep, (DAT_IA_ADDRESS_PTR)&addr, where->qual,
+	ret = dat_ep_connect(p->ep, (DAT_IA_ADDRESS_PTR)&addr, listen_addr->qual,
 			     (DAT_TIMEOUT)limit * 1000u, 0, NULL, DAT_QOS_BEST_EFFORT,
 			     DAT_CONNECT_DEFAULT_FLAG);
 	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_ep_connect");
@@ -96,7 +96,7 @@ int pdat_established(struct perf_side *s)
 			(int)s->hub->dev->run->plan->timeout_ms, &event);
 }
 
-/* The active side begins; both see the end before they free anything. */
+/* The active side starts; both await the event before they free anything. */
 int pdat_disconnect(struct perf_side *s)
 {
 	struct pdat_side *p = pdat_side(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posts and completes on the DAT side. As any DAT program would. */
+/* Posts and completes operations through DAT, as any DAT program does. */
 #include <errno.h>
 
 #include "pdat.h"
@@ -102,14 +102,14 @@ static const char *status_name(DAT_DTO_COMPLETION_STATUS status)
 }
 
 /* Counts one event. */
-static int taken(const DAT_EVENT *event)
+static int count_event(const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
 	const DAT_IB_EXTENSION_EVENT_DATA *ext = (const void *)event->event_extension_data;
 	bool extended = (int)event->event_number == DAT_IB_DTO_EVENT;
 
 	if (event->event_number != DAT_DTO_COMPLETION_EVENT && !extended)
-		return perf_error(-EIO, "dat", "completion", "event 0x%x came instead",
+		return perf_error(-EIO, "dat", "completion", "unexpected event 0x%x",
 				  (unsigned int)event->event_number);
 	if (dto->status != DAT_DTO_SUCCESS)
 		return perf_error(-EIO, "dat", "completion", "operation %d: status %d (%s)",
@@ -131,7 +131,7 @@ int pdat_reap(struct perf_hub *hub, enum perf_queue q, int max)
 		if (ret != DAT_SUCCESS)
 			return DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY ? n :
 			       pdat_error(ret, "dat_evd_dequeue");
-		err = taken(&event);
+		err = count_event(&event);
 		if (err)
 			return err;
 	}
@@ -151,7 +151,7 @@ int pdat_wait(struct perf_hub *hub, enum perf_queue q, int max, int timeout_ms)
 		return 0;
 	if (ret != DAT_SUCCESS)
 		return pdat_error(ret, "dat_evd_wait");
-	n = taken(&event);
+	n = count_event(&event);
 	if (n)
 		return n;
 	if (!more || max < 2)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queues and memory that the endpoints of a measurement share, and those of each. */
+/* Creates the queues and memory that the endpoints share, and the endpoints. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "pdat.h"
 #include "proc.h"
 
-/* Room for events that no pattern asks for, such as flushes at the end. */
+/* Spare entries for events that no pattern expects, such as flushes at the end. */
 #define SPARE 8
 
 static int register_memory(struct pdat_hub *h, struct pdat_dev *d)
@@ -48,7 +48,7 @@ static int create_evds(struct pdat_hub *h, struct pdat_dev *d)
 	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_evd_create(receive)");
 }
 
-/* As many buffers as all endpoints would have of their own. */
+/* As many buffers as all endpoints together would have. */
 static int create_srq(struct pdat_hub *h, struct pdat_dev *d)
 {
 	DAT_SRQ_ATTR attr = {
@@ -95,15 +95,15 @@ int pdat_hub_close(struct perf_hub *hub)
 	int err = 0;
 
 	if (h->srq)
-		pdat_note(&err, dat_srq_free(h->srq), "dat_srq_free");
+		pdat_keep_error(&err, dat_srq_free(h->srq), "dat_srq_free");
 	if (h->evd[PERF_RX] && h->evd[PERF_RX] != h->evd[PERF_TX])
-		pdat_note(&err, dat_evd_free(h->evd[PERF_RX]), "dat_evd_free(receive)");
+		pdat_keep_error(&err, dat_evd_free(h->evd[PERF_RX]), "dat_evd_free(receive)");
 	if (h->evd[PERF_TX])
-		pdat_note(&err, dat_evd_free(h->evd[PERF_TX]), "dat_evd_free(request)");
+		pdat_keep_error(&err, dat_evd_free(h->evd[PERF_TX]), "dat_evd_free(request)");
 	if (h->cno)
-		pdat_note(&err, dat_cno_free(h->cno), "dat_cno_free");
+		pdat_keep_error(&err, dat_cno_free(h->cno), "dat_cno_free");
 	if (h->lmr)
-		pdat_note(&err, dat_lmr_free(h->lmr), "dat_lmr_free");
+		pdat_keep_error(&err, dat_lmr_free(h->lmr), "dat_lmr_free");
 	perf_memory_put(hub);
 	free(h);
 	return err;
@@ -116,8 +116,8 @@ static int create_ep(struct pdat_side *p, struct pdat_hub *h, struct pdat_dev *d
 	DAT_COUNT reads = c->window < limit ? c->window : limit;
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
-		.max_message_size = (DAT_SEG_LENGTH)perf_most(c),
-		.max_rdma_size = (DAT_SEG_LENGTH)perf_most(c),
+		.max_message_size = (DAT_SEG_LENGTH)perf_buffer_size(c),
+		.max_rdma_size = (DAT_SEG_LENGTH)perf_buffer_size(c),
 		.qos = DAT_QOS_BEST_EFFORT,
 		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
 		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
@@ -173,8 +173,8 @@ int pdat_side_close(struct perf_side *s)
 	struct pdat_side *p = pdat_side(s);
 	int err = 0;
 
-	pdat_note(&err, dat_ep_free(p->ep), "dat_ep_free");
-	pdat_note(&err, dat_evd_free(p->conn_evd), "dat_evd_free(connection)");
+	pdat_keep_error(&err, dat_ep_free(p->ep), "dat_ep_free");
+	pdat_keep_error(&err, dat_evd_free(p->conn_evd), "dat_evd_free(connection)");
 	perf_memory_side_put(s);
 	free(p);
 	return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is measured, in the terms that the parts of dat_perf share. */
+/* Declares plans, cases and figures, which the parts of dat_perf share. */
 #ifndef DAT_PERF_H
 #define DAT_PERF_H
 
@@ -22,7 +22,7 @@ enum perf_format { PERF_TABLE, PERF_OSU, PERF_JSON, PERF_CSV, PERF_FORMATS };
 #define PERF_MAX_MESSAGE ((size_t)1 << 30)
 #define PERF_NAME 64
 
-/* What both processes have to agree about: it travels from client to server. */
+/* The plan that both processes agree on; the client sends it to the server. */
 struct perf_plan {
 	long ops;
 	long tests;
@@ -71,7 +71,7 @@ struct perf_opts {
 	enum perf_format format;
 };
 
-/* One measurement; it is repeated in rounds, by each kind that is asked for. */
+/* One measurement; repeated in rounds, for each kind. */
 struct perf_case {
 	enum perf_test test;
 	enum perf_op op;
@@ -85,7 +85,7 @@ struct perf_case {
 	bool merged;
 };
 
-/* The outcome of one measurement; what a test does not measure is NaN. */
+/* The figures of one measurement; NaN for those that the test does not measure. */
 struct perf_figures {
 	double lat_min;
 	double lat_max;
@@ -107,15 +107,15 @@ struct perf_outcome {
 	bool unsupported[PERF_KINDS];
 };
 
-/* One fabric: `out` has an outcome for each case, or is NULL and `why` says the reason. */
+/* One fabric: `out` has an outcome for each case, or is NULL and `reason` is set. */
 struct perf_fabric {
 	char name[PERF_NAME];
 	char raw_provider[PERF_NAME];
-	char why[512];
+	char reason[512];
 	struct perf_outcome *out;
 };
 
-/* All that a report tells about. */
+/* All data of a report. */
 struct perf_book {
 	const struct perf_opts *opts;
 	const struct perf_case *list;
@@ -130,13 +130,13 @@ static inline bool perf_takes_receive(enum perf_op op)
 	return op == PERF_SEND || op == PERF_IMMED;
 }
 
-/* On eight bytes, whatever sizes are asked for. */
+/* Atomic operations always use eight bytes. */
 static inline bool perf_atomic(enum perf_op op)
 {
 	return op == PERF_FADD || op == PERF_CSWAP;
 }
 
-/* These bring something from the peer, who takes no part. */
+/* Operations that fetch data from a passive peer. */
 static inline bool perf_fetches(enum perf_op op)
 {
 	return op == PERF_READ || perf_atomic(op);
@@ -159,7 +159,7 @@ void perf_figures_none(struct perf_figures *f);
 void perf_latency(struct perf_figures *f, double *us, long n);
 void perf_pick(struct perf_figures *out, const struct perf_figures *round, int rounds, bool best);
 
-/* pair.c, selfloop.c, serve.c: what main runs; they return an exit status */
+/* pair.c, selfloop.c, serve.c: called by main; they return the exit status */
 int perf_measure(const struct perf_opts *o);
 int perf_selfloop(const struct perf_opts *o);
 int perf_serve(const struct perf_opts *o);

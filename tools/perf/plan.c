@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The plan that the client sends to the server, and the server's checks of it. */
+/* Encodes the plan that the client sends, and parses and validates it on the server. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire.h"
+#include "exchange.h"
 
-/* The number grows when anything below, or what follows from a plan, changes. */
+/* Increase the number when the format or the cases derived from a plan change. */
 #define HEAD "dat_perf protocol 2"
 
 static const struct field {
@@ -20,7 +20,7 @@ static const struct field {
 	FIELD(ops, 1, (1 << PERF_OPS) - 1),
 	FIELD(tests, 1, (1 << PERF_TESTS) - 1),
 	FIELD(modes, 1, (1 << PERF_MODES) - 1),
-	/* the bare queue needs both processes on one host */
+	/* the shared-memory queue needs both processes on one host */
 	FIELD(kinds, 1, 1 << PERF_DAT | 1 << PERF_RAW),
 	FIELD(iters, 0, PERF_MAX_ITERS),
 	FIELD(warmup, -1, PERF_MAX_ITERS),
@@ -39,7 +39,7 @@ static const struct field {
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* Names go into a registry entry and into libfabric. */
+/* Names are used in a registry entry and passed to libfabric. */
 bool perf_name_ok(const char *name)
 {
 	size_t i, len = strlen(name);
@@ -50,29 +50,29 @@ bool perf_name_ok(const char *name)
 	return len > 0 && len < PERF_NAME;
 }
 
-static long *number_at(const struct perf_plan *p, size_t i)
+static long *plan_number(const struct perf_plan *p, size_t i)
 {
 	return (long *)((char *)(uintptr_t)p + fields[i].offset);
 }
 
-int perf_plan_write(const struct perf_plan *p, char *text, size_t room)
+int perf_plan_write(const struct perf_plan *p, char *text, size_t text_size)
 {
 	size_t i, n;
 	int s;
 
-	n = (size_t)snprintf(text, room, HEAD "\nfabric=%s\nraw_provider=%s\n", p->fabric,
+	n = (size_t)snprintf(text, text_size, HEAD "\nfabric=%s\nraw_provider=%s\n", p->fabric,
 			     p->raw_provider);
-	for (i = 0; i < FIELDS && n < room; i++)
-		n += (size_t)snprintf(text + n, room - n, "%s=%ld\n", fields[i].name,
-				      *number_at(p, i));
-	for (s = 0; s < p->sizes && n < room; s++)
-		n += (size_t)snprintf(text + n, room - n, "size=%zu\n", p->size[s]);
-	if (n < room)
-		n += (size_t)snprintf(text + n, room - n, "\n");
-	return n < room ? (int)n : -E2BIG;
+	for (i = 0; i < FIELDS && n < text_size; i++)
+		n += (size_t)snprintf(text + n, text_size - n, "%s=%ld\n", fields[i].name,
+				      *plan_number(p, i));
+	for (s = 0; s < p->sizes && n < text_size; s++)
+		n += (size_t)snprintf(text + n, text_size - n, "size=%zu\n", p->size[s]);
+	if (n < text_size)
+		n += (size_t)snprintf(text + n, text_size - n, "\n");
+	return n < text_size ? (int)n : -E2BIG;
 }
 
-static bool read_name(char *dst, const char *value)
+static bool plan_read_name(char *dst, const char *value)
 {
 	if (!perf_name_ok(value))
 		return false;
@@ -80,7 +80,7 @@ static bool read_name(char *dst, const char *value)
 	return true;
 }
 
-static bool read_number(const char *value, long min, long max, long *v)
+static bool plan_read_number(const char *value, long min, long max, long *v)
 {
 	char *end;
 
@@ -90,7 +90,7 @@ static bool read_number(const char *value, long min, long max, long *v)
 }
 
 /* Takes one line; `seen` has a bit for each field. */
-static bool read_line(struct perf_plan *p, char *line, unsigned long *seen)
+static bool plan_read_line(struct perf_plan *p, char *line, unsigned long *seen)
 {
 	char *value = strchr(line, '=');
 	size_t i;
@@ -100,12 +100,12 @@ static bool read_line(struct perf_plan *p, char *line, unsigned long *seen)
 		return false;
 	*value++ = '\0';
 	if (!strcmp(line, "fabric"))
-		return read_name(p->fabric, value);
+		return plan_read_name(p->fabric, value);
 	if (!strcmp(line, "raw_provider"))
-		return read_name(p->raw_provider, value);
+		return plan_read_name(p->raw_provider, value);
 	if (!strcmp(line, "size")) {
 		if (p->sizes == PERF_MAX_SIZES ||
-		    !read_number(value, 1, (long)PERF_MAX_MESSAGE, &v))
+		    !plan_read_number(value, 1, (long)PERF_MAX_MESSAGE, &v))
 			return false;
 		p->size[p->sizes++] = (size_t)v;
 		return true;
@@ -113,14 +113,14 @@ static bool read_line(struct perf_plan *p, char *line, unsigned long *seen)
 	for (i = 0; i < FIELDS; i++)
 		if (!strcmp(line, fields[i].name)) {
 			*seen |= 1ul << i;
-			return read_number(value, fields[i].min, fields[i].max,
-					   number_at(p, i));
+			return plan_read_number(value, fields[i].min, fields[i].max,
+						plan_number(p, i));
 		}
 	return false;
 }
 
-/* Cuts `text` up. Nothing is believed that is not in range. */
-int perf_plan_read(struct perf_plan *p, char *text, char *why, size_t why_len)
+/* Parses `text`, which it modifies; rejects values out of range. */
+int perf_plan_read(struct perf_plan *p, char *text, char *reason, size_t reason_len)
 {
 	char *line, *save = NULL;
 	unsigned long seen = 0;
@@ -128,16 +128,17 @@ int perf_plan_read(struct perf_plan *p, char *text, char *why, size_t why_len)
 	memset(p, 0, sizeof(*p));
 	line = strtok_r(text, "\n", &save);
 	if (!line || strcmp(line, HEAD)) {
-		snprintf(why, why_len, "this side speaks \"%s\", the other one does not", HEAD);
+		snprintf(reason, reason_len, "expected \"%s\", got another protocol or version",
+			 HEAD);
 		return -EPROTO;
 	}
 	while ((line = strtok_r(NULL, "\n", &save)))
-		if (!read_line(p, line, &seen)) {
-			snprintf(why, why_len, "\"%.40s\" is unknown or out of range", line);
+		if (!plan_read_line(p, line, &seen)) {
+			snprintf(reason, reason_len, "\"%.40s\" is unknown or out of range", line);
 			return -EPROTO;
 		}
 	if (seen != (1ul << FIELDS) - 1 || !p->sizes || !p->fabric[0] || !p->raw_provider[0]) {
-		snprintf(why, why_len, "the plan is incomplete");
+		snprintf(reason, reason_len, "the plan is incomplete");
 		return -EPROTO;
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Draws the figures, with gnuplot. */
+/* Plots the figures with gnuplot. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const struct {
 	{ "message rate", "messages/s", perf_row_rate },
 };
 
-/* One line of a panel: everything but the size is the same. */
+/* One curve of a panel: all parameters but the size are equal. */
 struct curve {
 	const struct perf_fabric *fabric;
 	enum perf_op op;
@@ -80,7 +80,7 @@ static bool next_curve(const struct perf_book *b, struct curve *c, int *at)
 	return true;
 }
 
-static void draw_panel(FILE *to, const struct perf_book *b, int p)
+static void plot_draw_panel(FILE *to, const struct perf_book *b, int p)
 {
 	const char *sep = "plot ";
 	struct curve c;
@@ -105,7 +105,7 @@ static void draw_panel(FILE *to, const struct perf_book *b, int p)
 			fprintf(to, "e\n");
 }
 
-static bool drawable(const struct perf_book *b, int p)
+static bool panel_has_points(const struct perf_book *b, int p)
 {
 	struct curve c;
 	int at;
@@ -116,12 +116,12 @@ static bool drawable(const struct perf_book *b, int p)
 	return false;
 }
 
-static void draw(FILE *to, const struct perf_book *b)
+static void plot_draw(FILE *to, const struct perf_book *b)
 {
 	int p, panels = 0;
 
 	for (p = 0; p < PANELS; p++)
-		panels += drawable(b, p);
+		panels += panel_has_points(b, p);
 	fprintf(to, "set terminal svg size 900,%d dynamic noenhanced background rgb 'white'\n"
 		"set output ARG1\n"
 		"set multiplot layout %d,1\n"
@@ -129,11 +129,11 @@ static void draw(FILE *to, const struct perf_book *b)
 		"set format x '%%.0f'\nset grid\nset key outside right\n",
 		420 * panels, panels);
 	for (p = 0; p < PANELS; p++)
-		draw_panel(to, b, p);
+		plot_draw_panel(to, b, p);
 	fprintf(to, "unset multiplot\n");
 }
 
-/* The name of the file reaches gnuplot as an argument: nothing in it is a command. */
+/* Passes the file name as an argument, so that gnuplot does not interpret it. */
 static pid_t start(const char *script, const char *file)
 {
 	pid_t pid = fork();
@@ -153,7 +153,7 @@ int perf_plot(const struct perf_book *b)
 
 	if (!to)
 		return perf_error(-errno, NULL, "--plot", "%s: %s", script, strerror(errno));
-	draw(to, b);
+	plot_draw(to, b);
 	if (!fclose(to)) {
 		pid = start(script, b->opts->plot);
 		if (pid < 0 || waitpid(pid, &status, 0) != pid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Starts and pins processes, which exchange a few bytes safely. */
+/* Starts and pins processes; exchanges bytes between them; reports errors. */
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,11 +15,11 @@
 #include "perf.h"
 #include "proc.h"
 
-static struct perf_watch nobody_watches;
+static struct perf_watch no_watch;
 
-const char *perf_who;
-struct perf_watch *perf_alive = &nobody_watches;
-bool perf_parent_tells;
+const char *perf_process_name;
+struct perf_watch *perf_alive = &no_watch;
+bool perf_parent_reports;
 
 int perf_error(int err, const char *layer, const char *call, const char *fmt, ...)
 {
@@ -29,8 +29,8 @@ int perf_error(int err, const char *layer, const char *call, const char *fmt, ..
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "dat_perf: %s%s%s%s%s: %s\n", perf_who ? perf_who : "",
-		perf_who ? ": " : "", layer ? layer : "", layer ? ": " : "", call, text);
+	fprintf(stderr, "dat_perf: %s%s%s%s%s: %s\n", perf_process_name ? perf_process_name : "",
+		perf_process_name ? ": " : "", layer ? layer : "", layer ? ": " : "", call, text);
 	return err;
 }
 
@@ -61,8 +61,8 @@ static int pin(int cpu)
 }
 
 /*
- * After success the exit handlers of the libraries run: a fault in them is to be seen.
- * After a failure what they find is half open, and of no interest.
+ * After success, runs the exit handlers of the libraries to expose their faults. After a failure,
+ * skips them, since objects may be half open.
  */
 void perf_exit(int ret)
 {
@@ -72,7 +72,7 @@ void perf_exit(int ret)
 	_exit(1);
 }
 
-pid_t perf_spawn(const char *who, struct perf_watch *watch, int cpu, int (*main)(void *),
+pid_t perf_spawn(const char *name, struct perf_watch *watch, int cpu, int (*main)(void *),
 		 void *arg)
 {
 	pid_t parent = getpid();
@@ -82,7 +82,7 @@ pid_t perf_spawn(const char *who, struct perf_watch *watch, int cpu, int (*main)
 		return perf_error(-errno, NULL, "fork", "%s", strerror(errno));
 	if (pid > 0)
 		return pid;
-	perf_who = who;
+	perf_process_name = name;
 	perf_alive = watch;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -121,15 +121,16 @@ int perf_get(int fd, void *buf, size_t len, int timeout_ms)
 			continue;
 		if (n == 0)
 			return perf_error(-ETIMEDOUT, NULL, "side channel",
-					  "no word from the peer for %d ms", timeout_ms);
+					  "no data from the peer for %d ms", timeout_ms);
 		n = recv(fd, p, len, 0);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return perf_error(-errno, NULL, "side channel", "%s", strerror(errno));
 		if (n == 0)
-			return perf_parent_tells ? -EPIPE :
-			       perf_error(-EPIPE, NULL, "side channel", "the peer has gone");
+			return perf_parent_reports ? -EPIPE :
+						     perf_error(-EPIPE, NULL, "side channel",
+								"the peer process has ended");
 		p += n;
 		len -= (size_t)n;
 	}

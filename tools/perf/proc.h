@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the processes of a run communicate, watch each other and report errors. */
+/* Declares how the processes of a run communicate, watch each other and report errors. */
 #ifndef DAT_PERF_PROC_H
 #define DAT_PERF_PROC_H
 
@@ -19,8 +19,8 @@ struct perf_watch {
 	const char *_Atomic stage;
 };
 
-/* This process: its name in messages, and where it shows that it is alive. */
-extern const char *perf_who;
+/* The name of this process in messages, and its heartbeat. */
+extern const char *perf_process_name;
 extern struct perf_watch *perf_alive;
 
 static inline void perf_beat(void)
@@ -34,18 +34,18 @@ static inline void perf_stage(const char *stage)
 	perf_beat();
 }
 
-/* Prints "dat_perf: WHO: LAYER: CALL: ..." and returns err, for `return perf_error(...)`. */
+/* Prints "dat_perf: NAME: LAYER: CALL: ..." and returns err, for `return perf_error(...)`. */
 int perf_error(int err, const char *layer, const char *call, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 
 /* Forks a process that dies with its parent, runs on `cpu` (if >= 0) and ends with main's value. */
-pid_t perf_spawn(const char *who, struct perf_watch *watch, int cpu, int (*main)(void *),
+pid_t perf_spawn(const char *name, struct perf_watch *watch, int cpu, int (*main)(void *),
 		 void *arg);
 void perf_exit(int ret) __attribute__((noreturn));
 int perf_allowed_cpus(int *cpu, int max);
 
-/* Set where a parent tells that the peer has gone, and why. */
-extern bool perf_parent_tells;
+/* Set if the parent reports the end of the peer and its reason. */
+extern bool perf_parent_reports;
 
 int perf_put(int fd, const void *buf, size_t len);
 int perf_get(int fd, void *buf, size_t len, int timeout_ms);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Progress shown to a user who waits. */
+/* Shows progress on a terminal. */
 #include <unistd.h>
 
 #include "report.h"
 
-/* Not more often than an eye can follow. */
+/* Interval between updates. */
 #define STEP_NS 200000000u
 
 static bool shown;

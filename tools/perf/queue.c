@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The least that a message between two processes of one host costs. Cells in shared memory, and
- * nothing else.
- *
- * A cell has a mark, which is its position plus one, and room for a small message. Who receives
- * makes the memory, and tells the peer, out of the same parent, where in /proc to find it.
+/*
+ * Measures the least that a message between two processes costs, with a minimal ring in shared
+ * memory. A slot has a sequence number, which is its position plus one, and holds a small message.
+ * The receiver creates the memory and sends its path in /proc to the peer, a child of the same
+ * parent.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,34 +16,34 @@
 #include "layer.h"
 #include "proc.h"
 
-#define CELLS 256u
-#define CELL 128
+#define RING_SLOTS 256u
+#define SLOT_SIZE 128
 
-struct cell {
-	_Alignas(CELL) _Atomic uint64_t mark;
+struct ring_slot {
+	_Alignas(SLOT_SIZE) _Atomic uint64_t sequence;
 	uint32_t len;
-	uint8_t data[CELL - 16];
+	uint8_t data[SLOT_SIZE - 16];
 };
 
-struct cells {
-	_Alignas(CELL) _Atomic uint64_t head;	/* read so far, as told now and then */
-	struct cell cell[CELLS];
+struct ring {
+	_Alignas(SLOT_SIZE) _Atomic uint64_t head;	/* published read position */
+	struct ring_slot ring_slot[RING_SLOTS];
 };
 
-/* Posted buffers in order; room is a power of two. */
+/* Posted buffers in order; capacity is a power of two. */
 struct fifo {
 	struct perf_slot **slot;
-	uint32_t room, head, tail;
+	uint32_t capacity, head, tail;
 };
 
 struct queue_side {
 	struct perf_side base;
-	struct cells *in, *out;
-	uint64_t at, told;	/* of `in` */
-	uint64_t pos, known;	/* of `out`: next to write, and how far the reader is */
+	struct ring *in, *out;
+	uint64_t at, published;	/* of `in` */
+	uint64_t pos, acked;	/* of `out`: next to write, and the published head of the reader */
 	int fd;
 	struct fifo rx, tx;
-	uint32_t tx_len[CELLS];
+	uint32_t tx_len[RING_SLOTS];
 };
 
 static struct queue_side *queue_side(struct perf_side *s)
@@ -53,15 +53,15 @@ static struct queue_side *queue_side(struct perf_side *s)
 
 static int fifo_get(struct fifo *f, uint32_t least)
 {
-	for (f->room = 1; f->room < least;)
-		f->room *= 2;
-	f->slot = calloc(f->room, sizeof(*f->slot));
+	for (f->capacity = 1; f->capacity < least;)
+		f->capacity *= 2;
+	f->slot = calloc(f->capacity, sizeof(*f->slot));
 	return f->slot ? 0 : perf_error(-ENOMEM, "queue", "calloc", "out of memory");
 }
 
 static inline struct perf_slot **fifo_at(struct fifo *f, uint32_t i)
 {
-	return &f->slot[i & (f->room - 1)];
+	return &f->slot[i & (f->capacity - 1)];
 }
 
 /* ---------------------------------------------------------------- objects */
@@ -83,12 +83,12 @@ static int queue_close(struct perf_dev *dev)
 	return 0;
 }
 
-static bool possible(const struct perf_dev *dev)
+static bool queue_supports(const struct perf_dev *dev)
 {
 	const struct perf_case *c = dev->c;
 
 	return c->op == PERF_SEND && c->mode == PERF_POLL && !dev->run->plan->srq &&
-	       c->size <= sizeof(((struct cell *)NULL)->data);
+	       c->size <= sizeof(((struct ring_slot *)NULL)->data);
 }
 
 static int queue_hub_open(struct perf_dev *dev, struct perf_hub **hub)
@@ -100,7 +100,7 @@ static int queue_hub_open(struct perf_dev *dev, struct perf_hub **hub)
 	h->layer = dev->layer;
 	h->dev = dev;
 	*hub = h;
-	return possible(dev) ? perf_memory_get(h) : -EOPNOTSUPP;
+	return queue_supports(dev) ? perf_memory_get(h) : -EOPNOTSUPP;
 }
 
 static int queue_hub_close(struct perf_hub *hub)
@@ -110,14 +110,14 @@ static int queue_hub_close(struct perf_hub *hub)
 	return 0;
 }
 
-static int map(int fd, struct cells **cells)
+static int ring_map(int fd, struct ring **ring)
 {
-	void *mem = mmap(NULL, sizeof(**cells), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+	void *mem = mmap(NULL, sizeof(**ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
 			 fd, 0);
 
 	if (mem == MAP_FAILED)
 		return perf_error(-errno, "queue", "mmap", "%s", strerror(errno));
-	*cells = mem;
+	*ring = mem;
 	return 0;
 }
 
@@ -135,11 +135,11 @@ static int queue_side_open(struct perf_hub *hub, struct perf_side **side)
 	if (q->fd < 0 || ftruncate(q->fd, sizeof(*q->in)) ||
 	    fcntl(q->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
 		return perf_error(-errno, "queue", "memfd_create", "%s", strerror(errno));
-	ret = map(q->fd, &q->in);
+	ret = ring_map(q->fd, &q->in);
 	if (!ret)
 		ret = fifo_get(&q->rx, (uint32_t)hub->dev->c->recv_depth);
 	if (!ret)
-		ret = fifo_get(&q->tx, CELLS);
+		ret = fifo_get(&q->tx, RING_SLOTS);
 	if (!ret)
 		ret = perf_memory_side(hub, *side);
 	q->base.local.addr = (uint64_t)getpid();
@@ -162,29 +162,29 @@ static int queue_side_close(struct perf_side *s)
 	return 0;
 }
 
-/* ---------------------------------------------------------------- meeting */
+/* ---------------------------------------------------------------- connecting */
 
-static int queue_listen(struct perf_dev *dev, struct perf_where *where)
+static int queue_listen(struct perf_dev *dev, struct perf_listen_addr *listen_addr)
 {
 	(void)dev;
-	memset(where, 0, sizeof(*where));
+	memset(listen_addr, 0, sizeof(*listen_addr));
 	return 0;
 }
 
-static int queue_connect(struct perf_side *s, const struct perf_where *where)
+static int queue_connect(struct perf_side *s, const struct perf_listen_addr *listen_addr)
 {
 	(void)s;
-	(void)where;
+	(void)listen_addr;
 	return 0;
 }
 
-static int nothing_to_do(struct perf_side *s)
+static int queue_nothing_to_do(struct perf_side *s)
 {
 	(void)s;
 	return 0;
 }
 
-static int queue_introduce(struct perf_side *s)
+static int queue_exchange_paths(struct perf_side *s)
 {
 	struct queue_side *q = queue_side(s);
 	struct stat st;
@@ -199,7 +199,7 @@ static int queue_introduce(struct perf_side *s)
 	if (fstat(fd, &st) || st.st_size != (off_t)sizeof(*q->out))
 		ret = perf_error(-EPROTO, "queue", "open", "%s is not the peer's queue", path);
 	else
-		ret = map(fd, &q->out);
+		ret = ring_map(fd, &q->out);
 	close(fd);
 	return ret;
 }
@@ -218,22 +218,22 @@ static int queue_post_shared(struct perf_hub *hub, struct perf_slot *slot)
 {
 	(void)hub;
 	(void)slot;
-	return perf_error(-EOPNOTSUPP, "queue", "post", "there is no shared receive queue");
+	return perf_error(-EOPNOTSUPP, "queue", "post", "no shared receive queue");
 }
 
 static int queue_post(struct perf_side *s, const struct perf_work *w)
 {
 	struct queue_side *q = queue_side(s);
-	struct cell *cell = &q->out->cell[q->pos % CELLS];
+	struct ring_slot *ring_slot = &q->out->ring_slot[q->pos % RING_SLOTS];
 
-	if (q->pos - q->known == CELLS)
-		q->known = atomic_load_explicit(&q->out->head, memory_order_acquire);
-	if (q->pos - q->known == CELLS || q->tx.tail - q->tx.head == CELLS)
+	if (q->pos - q->acked == RING_SLOTS)
+		q->acked = atomic_load_explicit(&q->out->head, memory_order_acquire);
+	if (q->pos - q->acked == RING_SLOTS || q->tx.tail - q->tx.head == RING_SLOTS)
 		return -EAGAIN;
-	memcpy(cell->data, w->slot->mem, w->len);
-	cell->len = (uint32_t)w->len;
-	atomic_store_explicit(&cell->mark, ++q->pos, memory_order_release);
-	q->tx_len[q->tx.tail % CELLS] = (uint32_t)w->len;
+	memcpy(ring_slot->data, w->slot->mem, w->len);
+	ring_slot->len = (uint32_t)w->len;
+	atomic_store_explicit(&ring_slot->sequence, ++q->pos, memory_order_release);
+	q->tx_len[q->tx.tail % RING_SLOTS] = (uint32_t)w->len;
 	*fifo_at(&q->tx, q->tx.tail++) = w->slot;
 	return 0;
 }
@@ -243,7 +243,8 @@ static int reap_tx(struct queue_side *q, int max)
 	int n = 0, ret = 0;
 
 	for (; !ret && n < max && q->tx.head != q->tx.tail; n++, q->tx.head++)
-		ret = perf_completed(*fifo_at(&q->tx, q->tx.head), q->tx_len[q->tx.head % CELLS]);
+		ret = perf_completed(*fifo_at(&q->tx, q->tx.head),
+				     q->tx_len[q->tx.head % RING_SLOTS]);
 	return ret ? ret : n;
 }
 
@@ -252,19 +253,20 @@ static int reap_rx(struct queue_side *q, int max)
 	int n = 0, ret = 0;
 
 	for (; !ret && n < max && q->rx.head != q->rx.tail; n++) {
-		struct cell *cell = &q->in->cell[q->at % CELLS];
+		struct ring_slot *ring_slot = &q->in->ring_slot[q->at % RING_SLOTS];
 		struct perf_slot *slot = *fifo_at(&q->rx, q->rx.head);
 
-		if (atomic_load_explicit(&cell->mark, memory_order_acquire) != q->at + 1)
+		if (atomic_load_explicit(&ring_slot->sequence, memory_order_acquire) != q->at + 1)
 			break;
-		if (cell->len > sizeof(cell->data) || cell->len > q->base.hub->stride)
-			return perf_error(-EPROTO, "queue", "receive", "%u bytes", cell->len);
-		memcpy(slot->mem, cell->data, cell->len);
-		ret = perf_completed(slot, cell->len);
+		if (ring_slot->len > sizeof(ring_slot->data) ||
+		    ring_slot->len > q->base.hub->stride)
+			return perf_error(-EPROTO, "queue", "receive", "%u bytes", ring_slot->len);
+		memcpy(slot->mem, ring_slot->data, ring_slot->len);
+		ret = perf_completed(slot, ring_slot->len);
 		q->rx.head++;
-		if (++q->at - q->told >= CELLS / 4) {
-			q->told = q->at;
-			atomic_store_explicit(&q->in->head, q->told, memory_order_release);
+		if (++q->at - q->published >= RING_SLOTS / 4) {
+			q->published = q->at;
+			atomic_store_explicit(&q->in->head, q->published, memory_order_release);
 		}
 	}
 	return ret ? ret : n;
@@ -283,7 +285,7 @@ static int queue_reap(struct perf_hub *hub, enum perf_queue which, int max)
 	return got < 0 ? got : n;
 }
 
-/* It is polled only: see possible(). */
+/* Polled only: see queue_supports(). */
 static int queue_wait(struct perf_hub *hub, enum perf_queue which, int max, int timeout_ms)
 {
 	(void)timeout_ms;
@@ -306,10 +308,10 @@ const struct perf_layer perf_queue_layer = {
 	.listen = queue_listen,
 	.side_open = queue_side_open,
 	.connect = queue_connect,
-	.accept = nothing_to_do,
-	.established = nothing_to_do,
-	.introduce = queue_introduce,
-	.disconnect = nothing_to_do,
+	.accept = queue_nothing_to_do,
+	.established = queue_nothing_to_do,
+	.exchange = queue_exchange_paths,
+	.disconnect = queue_nothing_to_do,
 	.side_close = queue_side_close,
 	.post_recv = queue_post_recv,
 	.post_shared = queue_post_shared,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The libfabric objects of the raw twin. */
+/* Opens the libfabric objects of the raw twin. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@ int raw_error(int err, const char *call)
 	return perf_error(err, "raw", call, "%s", raw_lib.strerror(-err));
 }
 
-/* It stays loaded: the settings of its environment are read only once anyway. */
-static int load(void)
+/* libfabric stays loaded: it reads its environment only once. */
+static int raw_load(void)
 {
 	void *lib;
 
@@ -37,8 +37,8 @@ static int load(void)
 	return 0;
 }
 
-static struct fi_info *hints(const struct perf_run *run, const struct perf_case *c,
-			     enum fi_ep_type type, enum perf_op op)
+static struct fi_info *raw_hints(const struct perf_run *run, const struct perf_case *c,
+				 enum fi_ep_type type, enum perf_op op)
 {
 	struct fi_info *h = raw_lib.dupinfo(NULL);
 
@@ -68,9 +68,9 @@ static bool has_ip(const struct fi_info *info)
 	       info->addr_format == FI_SOCKADDR;
 }
 
-static int ask(struct raw_dev *d, enum fi_ep_type type, const char *node, enum perf_op op)
+static int raw_getinfo(struct raw_dev *d, enum fi_ep_type type, const char *node, enum perf_op op)
 {
-	struct fi_info *h = hints(d->base.run, d->base.c, type, op);
+	struct fi_info *h = raw_hints(d->base.run, d->base.c, type, op);
 	int ret;
 
 	if (!h)
@@ -80,33 +80,35 @@ static int ask(struct raw_dev *d, enum fi_ep_type type, const char *node, enum p
 	return ret;
 }
 
-/* Connected endpoints, as DAT has them; else those of providers that have no others. */
-static int ask_plainly(struct raw_dev *d)
+/* Prefers connected endpoints, as DAT uses them, then RDM endpoints. */
+static int raw_getinfo_base(struct raw_dev *d)
 {
 	const struct perf_run *run = d->base.run;
-	int ret = ask(d, FI_EP_MSG, run->addr, PERF_SEND);
+	int ret = raw_getinfo(d, FI_EP_MSG, run->addr, PERF_SEND);
 
 	if (ret != -FI_ENODATA)
 		return ret;
-	ret = ask(d, FI_EP_RDM, NULL, PERF_SEND);
+	ret = raw_getinfo(d, FI_EP_RDM, NULL, PERF_SEND);
 	d->unconnected = !ret;
 	if (!ret && has_ip(d->info)) {
 		raw_lib.freeinfo(d->info);
 		d->info = NULL;
-		ret = ask(d, FI_EP_RDM, run->addr, PERF_SEND);
+		ret = raw_getinfo(d, FI_EP_RDM, run->addr, PERF_SEND);
 	}
 	return ret;
 }
 
-/* The same endpoints with what an operation needs beyond messages, reads and writes, if they have
- * it: no others, which DAT would not use either. */
-static int ask_more(struct raw_dev *d, enum perf_op op)
+/*
+ * Gets the same endpoints with the capabilities of an operation beyond messages, reads and writes.
+ * No other endpoints, since DAT would not use them.
+ */
+static int raw_getinfo_op(struct raw_dev *d, enum perf_op op)
 {
 	struct fi_info *plain = d->info;
 	int ret;
 
 	d->info = NULL;
-	ret = ask(d, plain->ep_attr->type, has_ip(plain) ? d->base.run->addr : NULL, op);
+	ret = raw_getinfo(d, plain->ep_attr->type, has_ip(plain) ? d->base.run->addr : NULL, op);
 	d->lacks_op = ret == -FI_ENODATA;
 	if (ret)
 		d->info = plain;
@@ -115,26 +117,28 @@ static int ask_more(struct raw_dev *d, enum perf_op op)
 	return d->lacks_op ? 0 : ret;
 }
 
-static int get_info(struct raw_dev *d)
+static int raw_choose_info(struct raw_dev *d)
 {
 	const struct perf_run *run = d->base.run;
 	enum perf_op op = d->base.c->op;
-	int ret = ask_plainly(d);
+	int ret = raw_getinfo_base(d);
 
 	if (!ret && (op == PERF_IMMED || perf_atomic(op)))
-		ret = ask_more(d, op);
+		ret = raw_getinfo_op(d, op);
 	if (ret)
 		return perf_error(ret, "raw", "fi_getinfo", "provider %s, address %s: %s",
 				  run->raw_provider, run->addr, raw_lib.strerror(-ret));
-	/* software providers drop this bit although they honour it: see fi_mr(3); not so rxm,
-	 * which does not tell the provider below */
+	/*
+	 * software providers clear this bit but support it: see fi_mr(3); rxm does not pass it to
+	 * its core provider
+	 */
 	if (!d->unconnected)
 		d->info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
 	return 0;
 }
 
-/* Events of connections, or the addresses of those who need none. */
-static int open_names(struct raw_dev *d)
+/* Opens an event queue for connections, or an address vector for RDM endpoints. */
+static int raw_open_eq_av(struct raw_dev *d)
 {
 	struct fi_eq_attr eq_attr = { .size = 16 + PERF_MAX_EPS, .wait_obj = FI_WAIT_FD };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .count = PERF_MAX_EPS };
@@ -151,7 +155,7 @@ static int open_names(struct raw_dev *d)
 static int raw_open(struct perf_run *run, const struct perf_case *c, struct perf_dev **dev)
 {
 	struct raw_dev *d = calloc(1, sizeof(*d));
-	int ret = d ? load() : -FI_ENOMEM;
+	int ret = d ? raw_load() : -FI_ENOMEM;
 
 	if (ret) {
 		free(d);
@@ -159,7 +163,7 @@ static int raw_open(struct perf_run *run, const struct perf_case *c, struct perf
 	}
 	d->base = (struct perf_dev) { .layer = &perf_raw_layer, .run = run, .c = c };
 	*dev = &d->base;
-	ret = get_info(d);
+	ret = raw_choose_info(d);
 	if (ret)
 		return ret;
 	ret = raw_lib.fabric(d->info->fabric_attr, &d->fabric, NULL);
@@ -168,7 +172,7 @@ static int raw_open(struct perf_run *run, const struct perf_case *c, struct perf
 	ret = fi_domain(d->fabric, d->info, &d->domain, NULL);
 	if (ret)
 		return raw_error(ret, "fi_domain");
-	return open_names(d);
+	return raw_open_eq_av(d);
 }
 
 int raw_close_fid(struct fid *fid, const char *what)
@@ -205,7 +209,7 @@ const struct perf_layer perf_raw_layer = {
 	.connect = raw_connect,
 	.accept = raw_accept,
 	.established = raw_established,
-	.introduce = raw_introduce,
+	.exchange = raw_exchange_names,
 	.disconnect = raw_disconnect,
 	.side_close = raw_side_close,
 	.post_recv = raw_post_recv,

@@ -84,12 +84,12 @@ int raw_side_open(struct perf_hub *hub, struct perf_side **side);
 int raw_side_close(struct perf_side *s);
 
 /* raw_cm.c */
-int raw_listen(struct perf_dev *dev, struct perf_where *where);
+int raw_listen(struct perf_dev *dev, struct perf_listen_addr *listen_addr);
 int raw_make_ep(struct raw_side *r, struct fi_info *info);
-int raw_connect(struct perf_side *s, const struct perf_where *where);
+int raw_connect(struct perf_side *s, const struct perf_listen_addr *listen_addr);
 int raw_accept(struct perf_side *s);
 int raw_established(struct perf_side *s);
-int raw_introduce(struct perf_side *s);
+int raw_exchange_names(struct perf_side *s);
 int raw_disconnect(struct perf_side *s);
 
 /* raw_data.c */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connects the raw twin's endpoints by libfabric's own connections. */
+/* Connects the raw twin's endpoints through libfabric. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "proc.h"
 #include "raw.h"
 
-/* Takes one event of the device; requests and connections are noted where they belong. */
-static int next_event(struct raw_dev *d, const char *want)
+/* Reads one event of the device and records requests and connections. */
+static int raw_next_event(struct raw_dev *d, const char *want)
 {
 	int limit = (int)d->base.run->plan->timeout_ms;
 	struct fi_eq_err_entry err = { 0 };
@@ -34,17 +34,17 @@ static int next_event(struct raw_dev *d, const char *want)
 		((struct raw_side *)cm.fid->context)->connected = true;
 		return 0;
 	default:
-		return perf_error(-FI_EOTHER, "raw", want, "event %u came instead", event);
+		return perf_error(-FI_EOTHER, "raw", want, "unexpected event %u", event);
 	}
 }
 
-int raw_listen(struct perf_dev *dev, struct perf_where *where)
+int raw_listen(struct perf_dev *dev, struct perf_listen_addr *listen_addr)
 {
 	struct raw_dev *d = raw_dev(dev);
-	size_t len = sizeof(where->addr);
+	size_t len = sizeof(listen_addr->addr);
 	int ret;
 
-	memset(where, 0, sizeof(*where));
+	memset(listen_addr, 0, sizeof(*listen_addr));
 	if (d->unconnected)
 		return 0;
 	ret = fi_passive_ep(d->fabric, d->info, &d->pep, NULL);
@@ -56,11 +56,11 @@ int raw_listen(struct perf_dev *dev, struct perf_where *where)
 	ret = fi_listen(d->pep);
 	if (ret)
 		return raw_error(ret, "fi_listen");
-	ret = fi_getname(&d->pep->fid, &where->addr, &len);
+	ret = fi_getname(&d->pep->fid, &listen_addr->addr, &len);
 	return ret ? raw_error(ret, "fi_getname") : 0;
 }
 
-static int bind_ep(struct raw_side *r, struct raw_dev *d, struct raw_hub *h)
+static int raw_bind_ep(struct raw_side *r, struct raw_dev *d, struct raw_hub *h)
 {
 	int ret = d->unconnected ? fi_ep_bind(r->ep, &d->av->fid, 0) :
 				   fi_ep_bind(r->ep, &d->eq->fid, 0);
@@ -90,7 +90,7 @@ int raw_make_ep(struct raw_side *r, struct fi_info *info)
 
 	if (ret)
 		return raw_error(ret, "fi_endpoint");
-	ret = bind_ep(r, d, raw_hub(r->base.hub));
+	ret = raw_bind_ep(r, d, raw_hub(r->base.hub));
 	if (ret)
 		return ret;
 	ret = fi_enable(r->ep);
@@ -103,26 +103,27 @@ int raw_make_ep(struct raw_side *r, struct fi_info *info)
 	return ret ? raw_error(ret, "fi_getname") : 0;
 }
 
-/* Some fabrics (verbs) want to know with the endpoint already where it will lead to. */
-static struct fi_info *info_towards(const struct raw_dev *d, const struct perf_where *where)
+/* Some providers (verbs) need the destination when the endpoint is created. */
+static struct fi_info *raw_info_for_peer(const struct raw_dev *d,
+					 const struct perf_listen_addr *listen_addr)
 {
 	struct fi_info *info = raw_lib.dupinfo(d->info);
 
 	if (!info)
 		return NULL;
 	free(info->dest_addr);
-	info->dest_addrlen = where->addr.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+	info->dest_addrlen = listen_addr->addr.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
 							       : sizeof(struct sockaddr_in);
 	info->dest_addr = malloc(info->dest_addrlen);
 	if (info->dest_addr) {
-		memcpy(info->dest_addr, &where->addr, info->dest_addrlen);
+		memcpy(info->dest_addr, &listen_addr->addr, info->dest_addrlen);
 		return info;
 	}
 	raw_lib.freeinfo(info);
 	return NULL;
 }
 
-int raw_connect(struct perf_side *s, const struct perf_where *where)
+int raw_connect(struct perf_side *s, const struct perf_listen_addr *listen_addr)
 {
 	struct raw_side *r = raw_side(s);
 	struct raw_dev *d = raw_dev(s->hub->dev);
@@ -131,13 +132,13 @@ int raw_connect(struct perf_side *s, const struct perf_where *where)
 
 	if (d->unconnected)
 		return 0;
-	info = info_towards(d, where);
+	info = raw_info_for_peer(d, listen_addr);
 	ret = info ? raw_make_ep(r, info) : -FI_ENOMEM;
 	if (info)
 		raw_lib.freeinfo(info);
 	if (ret)
 		return ret;
-	ret = fi_connect(r->ep, &where->addr, NULL, 0);
+	ret = fi_connect(r->ep, &listen_addr->addr, NULL, 0);
 	return ret ? raw_error(ret, "fi_connect") : 0;
 }
 
@@ -150,7 +151,7 @@ int raw_accept(struct perf_side *s)
 	if (d->unconnected)
 		return 0;
 	while (!ret && !d->connreq)
-		ret = next_event(d, "wait for a connection request");
+		ret = raw_next_event(d, "wait for a connection request");
 	if (ret)
 		return ret;
 	ret = raw_make_ep(r, d->connreq);
@@ -168,12 +169,12 @@ int raw_established(struct perf_side *s)
 	int ret = 0;
 
 	while (!ret && !d->unconnected && !raw_side(s)->connected)
-		ret = next_event(d, "wait for the connection");
+		ret = raw_next_event(d, "wait for the connection");
 	return ret;
 }
 
 /* Both names are known now. */
-int raw_introduce(struct perf_side *s)
+int raw_exchange_names(struct perf_side *s)
 {
 	struct raw_dev *d = raw_dev(s->hub->dev);
 	int ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posts and completes on the raw twin. This is what DAT is compared with. */
+/* Posts and completes operations of the raw twin, which DAT is compared with. */
 #include <errno.h>
 #include <poll.h>
 
@@ -26,7 +26,7 @@ int raw_post_shared(struct perf_hub *hub, struct perf_slot *slot)
 	return ret ? raw_error((int)ret, "fi_recv(srx)") : 0;
 }
 
-static ssize_t send_more(struct raw_side *r, const struct perf_work *w)
+static ssize_t raw_send_more(struct raw_side *r, const struct perf_work *w)
 {
 	struct iovec iov = { w->slot->mem, w->len };
 	struct fi_msg msg = {
@@ -40,7 +40,7 @@ static ssize_t send_more(struct raw_side *r, const struct perf_work *w)
 	return fi_sendmsg(r->ep, &msg, FI_MORE | FI_COMPLETION);
 }
 
-static ssize_t rma_flags(struct raw_side *r, const struct perf_work *w, uint64_t flags)
+static ssize_t raw_rma(struct raw_side *r, const struct perf_work *w, uint64_t flags)
 {
 	struct iovec iov = { w->slot->mem, w->len };
 	struct fi_rma_iov rma = { r->base.peer.addr + w->offset, w->len, r->base.peer.key };
@@ -62,8 +62,8 @@ static ssize_t rma_flags(struct raw_side *r, const struct perf_work *w, uint64_t
 	return fi_writemsg(r->ep, &msg, flags | FI_COMPLETION);
 }
 
-/* The result goes where DAT's does; the operands lie behind it. */
-static ssize_t atomic(struct raw_side *r, const struct perf_work *w)
+/* The result goes to the same place as with DAT; the operands follow it. */
+static ssize_t raw_atomic(struct raw_side *r, const struct perf_work *w)
 {
 	uint64_t *result = (void *)w->slot->mem, *operand = result + 1, *compare = result + 2;
 	struct perf_target *peer = &r->base.peer;
@@ -79,7 +79,7 @@ static ssize_t atomic(struct raw_side *r, const struct perf_work *w)
 				 w->slot);
 }
 
-static ssize_t post_plain(struct raw_side *r, const struct perf_work *w)
+static ssize_t raw_post_plain(struct raw_side *r, const struct perf_work *w)
 {
 	struct perf_target *peer = &r->base.peer;
 
@@ -88,14 +88,14 @@ static ssize_t post_plain(struct raw_side *r, const struct perf_work *w)
 		return fi_send(r->ep, w->slot->mem, w->len, r->desc, r->dest, w->slot);
 	case PERF_WRITE:
 		if (r->write_flags)
-			return rma_flags(r, w, r->write_flags);
+			return raw_rma(r, w, r->write_flags);
 		return fi_write(r->ep, w->slot->mem, w->len, r->desc, r->dest,
 				peer->addr + w->offset, peer->key, w->slot);
 	case PERF_IMMED:
-		return rma_flags(r, w, r->write_flags);
+		return raw_rma(r, w, r->write_flags);
 	case PERF_FADD:
 	case PERF_CSWAP:
-		return atomic(r, w);
+		return raw_atomic(r, w);
 	default:
 		return fi_read(r->ep, w->slot->mem, w->len, r->desc, r->dest,
 			       peer->addr + w->offset, peer->key, w->slot);
@@ -108,11 +108,11 @@ int raw_post(struct perf_side *s, const struct perf_work *w)
 	ssize_t ret;
 
 	if (!w->more || !r->more || perf_atomic(w->op))
-		ret = post_plain(r, w);
+		ret = raw_post_plain(r, w);
 	else if (w->op == PERF_SEND)
-		ret = send_more(r, w);
+		ret = raw_send_more(r, w);
 	else
-		ret = rma_flags(r, w, FI_MORE | (w->op == PERF_READ ? 0 : r->write_flags));
+		ret = raw_rma(r, w, FI_MORE | (w->op == PERF_READ ? 0 : r->write_flags));
 	if (ret && ret != -FI_EAGAIN)
 		return raw_error((int)ret, "post");
 	return (int)ret;
@@ -130,15 +130,15 @@ static int completion_error(struct raw_hub *h, enum perf_queue q)
 			  fi_cq_strerror(h->cq[q], e.prov_errno, e.err_data, NULL, 0));
 }
 
-/* Not all fabrics spend a receive on a write with immediate data. */
-static int taken(struct raw_hub *h, const struct fi_cq_msg_entry *entry)
+/* Not all fabrics consume a receive for a write with immediate data. */
+static int count_completion(struct raw_hub *h, const struct fi_cq_msg_entry *entry)
 {
 	if (!(entry->flags & FI_REMOTE_WRITE))
 		return perf_completed(entry->op_context, entry->len);
 	if (raw_dev(h->base.dev)->info->mode & FI_RX_CQ_DATA)
 		return perf_completed_immed(entry->op_context, NULL);
 	++h->base.rx_done;
-	/* of several connections nobody tells which one it was */
+	/* with several connections, the source is unknown */
 	return h->base.sides == 1 && h->base.dev->run->plan->validate ?
 	       perf_check_immed(h->base.side[0], NULL) : 0;
 }
@@ -158,16 +158,16 @@ int raw_reap(struct perf_hub *hub, enum perf_queue q, int max)
 	if (n < 0)
 		return raw_error((int)n, "fi_cq_read");
 	for (i = 0; i < n; i++) {
-		err = taken(h, &entry[i]);
+		err = count_completion(h, &entry[i]);
 		if (err)
 			return err;
 	}
 	return (int)n;
 }
 
-/* Sleeps until one of `n` queues may have something. */
-static int sleep_on(struct perf_hub *hub, struct fid **fid, struct pollfd *pfd, int n,
-		    int timeout_ms)
+/* Blocks until one of `n` queues may have a completion. */
+static int raw_block_on(struct perf_hub *hub, struct fid **fid, struct pollfd *pfd, int n,
+			int timeout_ms)
 {
 	int ret = fi_trywait(raw_dev(hub->dev)->fabric, fid, n);
 
@@ -188,7 +188,7 @@ int raw_wait(struct perf_hub *hub, enum perf_queue q, int max, int timeout_ms)
 	int ret = raw_reap(hub, q, max);
 
 	if (!ret)
-		ret = sleep_on(hub, &fid, &pfd, 1, timeout_ms);
+		ret = raw_block_on(hub, &fid, &pfd, 1, timeout_ms);
 	return ret ? ret : raw_reap(hub, q, max);
 }
 
@@ -201,5 +201,5 @@ int raw_wait_any(struct perf_hub *hub, int timeout_ms)
 	};
 	struct fid *fid[2] = { &h->cq[PERF_TX]->fid, &h->cq[PERF_RX]->fid };
 
-	return sleep_on(hub, fid, pfd, h->cq[PERF_TX] == h->cq[PERF_RX] ? 1 : 2, timeout_ms);
+	return raw_block_on(hub, fid, pfd, h->cq[PERF_TX] == h->cq[PERF_RX] ? 1 : 2, timeout_ms);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queues, receives and memory that the raw twin's endpoints share, and those of each. */
+/*
+ * Creates the queues, receives and memory that the raw twin's endpoints share, and the endpoints.
+ */
 #include <stdlib.h>
 
 #include "proc.h"
@@ -10,7 +12,7 @@ static bool sleeps(const struct perf_case *c)
 	return c->mode == PERF_WAIT || c->mode == PERF_CNO;
 }
 
-/* A descriptor to sleep on; providers without one can be polled only. */
+/* Opens a CQ with a wait descriptor; providers without one are polled. */
 static int open_cq(struct raw_hub *h, struct raw_dev *d, int q)
 {
 	const struct perf_case *c = d->base.c;
@@ -61,7 +63,7 @@ static int register_memory(struct raw_hub *h, struct raw_dev *d)
 	return 0;
 }
 
-/* As many buffers as all endpoints would have of their own. */
+/* As many buffers as all endpoints together would have. */
 static int open_srx(struct raw_hub *h, struct raw_dev *d)
 {
 	const struct perf_case *c = d->base.c;

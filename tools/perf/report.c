@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which figures belong into one row, and the form of the report. */
+/* Groups figures into rows and dispatches to the report formats. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static bool same_row(const struct perf_case *a, const struct perf_case *b)
 	return a->op == b->op && a->mode == b->mode && a->size == b->size;
 }
 
-/* True where no earlier case belongs to the same row. */
+/* True if no earlier case belongs to the same row. */
 static bool first_of_row(const struct perf_case *list, int i)
 {
 	int k;

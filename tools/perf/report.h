@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How figures reach the reader. */
+/* Declares the reports of figures. */
 #ifndef DAT_PERF_REPORT_H
 #define DAT_PERF_REPORT_H
 
 #include "perf.h"
 
-/* All tests of one operation, mode and size; a test that was not asked for is NULL. */
+/* All tests of one operation, mode and size; NULL for tests not selected. */
 struct perf_row {
 	const struct perf_fabric *fabric;
 	const struct perf_case *c;
@@ -16,7 +16,7 @@ struct perf_row {
 bool perf_row_next(const struct perf_book *b, const struct perf_fabric *f, int *i,
 		   struct perf_row *row);
 
-/* The figures that tools look for; of the tests with a window one stands in for another. */
+/* The main figures; a test with a window may substitute for another. */
 double perf_row_latency(const struct perf_row *r, enum perf_kind k);
 double perf_row_mbps(const struct perf_row *r, enum perf_kind k);
 double perf_row_rate(const struct perf_row *r, enum perf_kind k);
@@ -35,7 +35,7 @@ void perf_report_osu(const struct perf_book *b);
 void perf_report_json(const struct perf_book *b);
 void perf_report_csv(const struct perf_book *b);
 
-/* plot.c: 0, or a negative errno and the reason is printed */
+/* plot.c: 0, or a negative errno after printing the reason */
 int perf_plot_possible(void);
 int perf_plot(const struct perf_book *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The figures as JSON and CSV, for programs. */
+/* Writes the figures as JSON and CSV. */
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "config.h"
 #include "report.h"
 
-/* Everything that a row tells of one kind, in the order of CSV's columns. */
+/* All figures of a row for one kind, in the order of the CSV columns. */
 static const struct {
 	const char *name;
 	enum perf_test test;
@@ -48,7 +48,7 @@ static void field(const char *before, const char *name, double v)
 		printf("%.*f", fabs(v) < 1000 ? 4 : 1, v);
 }
 
-/* Reasons hold words of libraries. */
+/* Escapes a string: reasons contain messages of libraries. */
 static void string(const char *text)
 {
 	putchar('"');
@@ -149,7 +149,7 @@ static void json_missing(const struct perf_book *b)
 		if (b->fabric[f].out)
 			continue;
 		printf("%s{\"fabric\": \"%s\", \"reason\": ", sep, b->fabric[f].name);
-		string(b->fabric[f].why);
+		string(b->fabric[f].reason);
 		printf("}");
 		sep = ", ";
 	}

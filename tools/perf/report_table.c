@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The figures as tables for readers, in our form and that of OSU's programs. */
+/* Prints the figures as tables, in our format and in that of the OSU benchmarks. */
 #include <math.h>
 #include <string.h>
 
 #include "report.h"
-#include "words.h"
+#include "args.h"
 
 /* A figure that was not measured is a dash. */
-static void cell(int width, int digits, double v)
+static void print_cell(int width, int digits, double v)
 {
 	if (isnan(v))
 		printf(" %*s", width, "-");
@@ -66,21 +66,21 @@ static void table_head(const struct perf_book *b, const struct perf_case *c)
 
 static void lat_cells(const struct perf_figures *f)
 {
-	cell(8, 2, f->lat_min);
-	cell(8, 2, f->lat_max);
-	cell(10, 2, f->lat_p50);
-	cell(8, 2, f->lat_avg);
-	cell(8, 2, f->lat_stdev);
-	cell(8, 2, f->lat_p90);
-	cell(8, 2, f->lat_p99);
-	cell(8, 2, f->lat_p999);
+	print_cell(8, 2, f->lat_min);
+	print_cell(8, 2, f->lat_max);
+	print_cell(10, 2, f->lat_p50);
+	print_cell(8, 2, f->lat_avg);
+	print_cell(8, 2, f->lat_stdev);
+	print_cell(8, 2, f->lat_p90);
+	print_cell(8, 2, f->lat_p99);
+	print_cell(8, 2, f->lat_p999);
 }
 
 static void bw_cells(const struct perf_figures *f)
 {
-	cell(10, 2, f->peak_mbps);
-	cell(10, 2, f->mbps);
-	cell(9, 6, f->rate / 1e6);
+	print_cell(10, 2, f->peak_mbps);
+	print_cell(10, 2, f->mbps);
+	print_cell(9, 6, f->rate / 1e6);
 }
 
 static void table_row(const struct perf_book *b, const struct perf_fabric *f, int i)
@@ -97,19 +97,19 @@ static void table_row(const struct perf_book *b, const struct perf_fabric *f, in
 		if (perf_has(b, PERF_RAW)) {
 			printf(" |      ");
 			lat_cells(raw);
-			cell(9, 3, perf_ratio(dat->lat_p50, raw->lat_p50));
+			print_cell(9, 3, perf_ratio(dat->lat_p50, raw->lat_p50));
 		}
 		if (perf_has(b, PERF_QUEUE)) {
 			printf(" |        ");
 			lat_cells(queue);
-			cell(9, 3, dat->lat_p50 - queue->lat_p50);
+			print_cell(9, 3, dat->lat_p50 - queue->lat_p50);
 		}
 	} else {
 		bw_cells(dat);
 		if (perf_has(b, PERF_RAW)) {
 			printf(" |     ");
 			bw_cells(raw);
-			cell(6, 3, perf_ratio(dat->rate, raw->rate));
+			print_cell(6, 3, perf_ratio(dat->rate, raw->rate));
 		}
 		if (perf_has(b, PERF_QUEUE)) {
 			printf(" |       ");
@@ -123,17 +123,17 @@ static void table_row(const struct perf_book *b, const struct perf_fabric *f, in
 	printf("\n");
 }
 
-/* Why a fabric has no lines. */
-static void missing(const struct perf_book *b)
+/* Prints why fabrics were not measured. */
+static void table_missing(const struct perf_book *b)
 {
 	int f;
 
 	for (f = 0; f < b->fabrics; f++)
 		if (!b->fabric[f].out)
-			printf("# %s: not measured: %s\n", b->fabric[f].name, b->fabric[f].why);
+			printf("# %s: not measured: %s\n", b->fabric[f].name, b->fabric[f].reason);
 }
 
-static void what(const struct perf_book *b)
+static void table_title(const struct perf_book *b)
 {
 	const struct perf_opts *o = b->opts;
 	const struct perf_plan *p = &o->plan;
@@ -147,14 +147,14 @@ static void what(const struct perf_book *b)
 		       p->raw_provider[0] ? p->raw_provider : o->fabrics ? "of the fabric" :
 		       perf_has(b, PERF_DAT) ? "of the adapter" : b->fabric[0].raw_provider);
 	printf("\n");
-	missing(b);
+	table_missing(b);
 }
 
 void perf_report_table(const struct perf_book *b)
 {
 	int i, f, first, end;
 
-	what(b);
+	table_title(b);
 	for (first = 0; first < b->n; first = end) {
 		table_head(b, &b->list[first]);
 		for (end = first; end < b->n && b->list[end].test == b->list[first].test;)
@@ -195,12 +195,12 @@ static void osu_row(const struct perf_book *b, const struct perf_fabric *f, int 
 	const struct perf_case *c = &b->list[i];
 
 	printf("%-9zu", c->size);
-	cell(17, 2, osu_figure(c, dat));
+	print_cell(17, 2, osu_figure(c, dat));
 	if (c->test == PERF_RATE)
-		cell(17, 2, dat->rate);
+		print_cell(17, 2, dat->rate);
 	if (perf_has(b, PERF_RAW)) {
-		cell(17, 2, osu_figure(c, raw));
-		cell(9, 3, perf_ratio(osu_figure(c, dat), osu_figure(c, raw)));
+		print_cell(17, 2, osu_figure(c, raw));
+		print_cell(9, 3, perf_ratio(osu_figure(c, dat), osu_figure(c, raw)));
 	}
 	printf("\n");
 }
@@ -210,7 +210,7 @@ void perf_report_osu(const struct perf_book *b)
 	const struct perf_case *c, *last;
 	int f, i;
 
-	missing(b);
+	table_missing(b);
 	for (f = 0; f < b->fabrics; f++) {
 		last = NULL;
 		for (i = 0; b->fabric[f].out && i < b->n; i++) {

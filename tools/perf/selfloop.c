@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cost of one operation when a single thread is both ends of a connection. */
+/* Measures operations with both ends of a connection in a single thread. */
 #include <limits.h>
 #include <stdlib.h>
 
 #include "proc.h"
 #include "session.h"
 
-/* Each end has queues and memory of its own, as two processes have. */
+/* Each end has its own queues and memory, as two processes would. */
 static int open_ends(const struct perf_layer *l, struct perf_dev *dev, struct perf_hub *h[2])
 {
 	struct perf_side *s;
@@ -24,9 +24,9 @@ static int open_ends(const struct perf_layer *l, struct perf_dev *dev, struct pe
 
 static int connect_both(const struct perf_layer *l, struct perf_dev *dev, struct perf_hub *h[2])
 {
-	struct perf_where where;
+	struct perf_listen_addr listen_addr;
 	struct perf_side *a, *b;
-	int ret = l->listen(dev, &where);
+	int ret = l->listen(dev, &listen_addr);
 
 	if (!ret)
 		ret = open_ends(l, dev, h);
@@ -36,7 +36,7 @@ static int connect_both(const struct perf_layer *l, struct perf_dev *dev, struct
 	b = h[1]->side[0];
 	h[0]->twin = h[1];
 	h[1]->twin = h[0];
-	ret = l->connect(a, &where);
+	ret = l->connect(a, &listen_addr);
 	if (!ret)
 		ret = l->accept(b);
 	if (!ret)
@@ -45,10 +45,10 @@ static int connect_both(const struct perf_layer *l, struct perf_dev *dev, struct
 		ret = l->established(b);
 	a->peer = b->local;
 	b->peer = a->local;
-	if (!ret && l->introduce)
-		ret = l->introduce(a);
-	if (!ret && l->introduce)
-		ret = l->introduce(b);
+	if (!ret && l->exchange)
+		ret = l->exchange(a);
+	if (!ret && l->exchange)
+		ret = l->exchange(b);
 	return ret;
 }
 
@@ -82,7 +82,7 @@ static int run_layer(const struct perf_layer *l, struct perf_run *run, const str
 		ret = loop(l, c, h);
 	for (i = 0; !ret && i < 2; i++)
 		ret = l->disconnect(h[i]->side[0]);
-	/* after an error the process ends: its objects go with it */
+	/* after an error the process exits, which frees its objects */
 	for (i = 0; !ret && i < 2; i++) {
 		ret = l->side_close(h[i]->side[0]);
 		if (!ret)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server, which measures with one client after the other. */
+/* Runs a server, which measures with one client after another. */
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "fabric.h"
-#include "wire.h"
+#include "exchange.h"
 #include "worker.h"
 
-static void name_of(int fd, char *text, size_t len, bool peer)
+static void get_peer_name(int fd, char *text, size_t len, bool peer)
 {
 	struct sockaddr_storage ss;
 	socklen_t ss_len = sizeof(ss);
@@ -24,9 +24,9 @@ static void name_of(int fd, char *text, size_t len, bool peer)
 	snprintf(text, len, "%s port %s", host, port);
 }
 
-/* Whatever the adapter is, it is opened before the client hears that all is well. */
-static int prepare(const struct perf_opts *o, struct perf_plan *plan, struct perf_worker *w,
-		   char *ia, size_t ia_len, char *why, size_t why_len)
+/* Probes the adapter before the client is accepted. */
+static int server_prepare(const struct perf_opts *o, struct perf_plan *plan, struct perf_worker *w,
+			  char *ia, size_t ia_len, char *reason, size_t reason_len)
 {
 	const char *fabric = plan->fabric;
 	int ret;
@@ -40,25 +40,25 @@ static int prepare(const struct perf_opts *o, struct perf_plan *plan, struct per
 	if (o->plan.raw_provider[0])
 		snprintf(plan->raw_provider, sizeof(plan->raw_provider), "%s",
 			 o->plan.raw_provider);
-	ret = perf_probe(plan, ia, w->addr, why, why_len);
+	ret = perf_probe(plan, ia, w->addr, reason, reason_len);
 	w->ia = ia;
 	w->plan = plan;
 	return ret;
 }
 
-static int watch(struct perf_parent *p)
+static int server_wait(struct perf_parent *p)
 {
 	int ret = 0;
 
 	while (!ret && !perf_parent_done(p)) {
-		poll(NULL, 0, PERF_LOOK_MS / 10);
-		ret = perf_parent_look(p);
+		poll(NULL, 0, PERF_CHECK_MS / 10);
+		ret = perf_parent_check(p);
 	}
-	perf_parent_rest(p, ret != 0);
+	perf_parent_end(p, ret != 0);
 	return ret;
 }
 
-static int measure(const struct perf_opts *o, struct perf_worker *w, int listener)
+static int server_measure(const struct perf_opts *o, struct perf_worker *w, int listener)
 {
 	struct perf_parent p;
 	struct perf_case *list;
@@ -72,42 +72,42 @@ static int measure(const struct perf_opts *o, struct perf_worker *w, int listene
 	if (!ret)
 		ret = perf_parent_start(&p, w, o->pin ? o->cpu[0] : -1);
 	if (!ret)
-		ret = watch(&p);
+		ret = server_wait(&p);
 	perf_parent_fini(&p);
 	free(list);
 	return ret;
 }
 
-/* One client. This process itself never opens an adapter, so the registry can change. */
-static int serve(const struct perf_opts *o, int fd, int listener, const char *who)
+/* Serves one client. This process itself never opens an adapter, so the registry may change. */
+static int serve_client(const struct perf_opts *o, int fd, int listener, const char *peer_name)
 {
-	char why[512] = "it cannot be said why", ia[PERF_NAME + 16], addr[64];
+	char reason[512] = "unknown error", ia[PERF_NAME + 16], addr[64];
 	struct perf_worker w = { .chan = fd, .addr = addr };
 	struct perf_plan plan;
-	int ret = perf_control_hello(fd, &plan, why, sizeof(why));
+	int ret = perf_control_hello(fd, &plan, reason, sizeof(reason));
 
-	perf_control_here(fd, addr, sizeof(addr));
+	perf_control_local_addr(fd, addr, sizeof(addr));
 	if (o->addr)
 		snprintf(addr, sizeof(addr), "%s", o->addr);
 	if (!ret)
-		ret = prepare(o, &plan, &w, ia, sizeof(ia), why, sizeof(why));
+		ret = server_prepare(o, &plan, &w, ia, sizeof(ia), reason, sizeof(reason));
 	if (ret) {
-		perf_control_answer(fd, why);
-		return perf_error(ret, NULL, "server", "%s: refused: %s", who, why);
+		perf_control_answer(fd, reason);
+		return perf_error(ret, NULL, "server", "rejected %s: %s", peer_name, reason);
 	}
 	ret = perf_control_answer(fd, NULL);
 	if (!ret)
-		ret = measure(o, &w, listener);
+		ret = server_measure(o, &w, listener);
 	if (ret)
-		return perf_error(ret, NULL, "server", "%s: %s: failed", who, plan.fabric);
-	printf("dat_perf: server: %s: %s: %d cases measured\n", who, plan.fabric, w.n);
+		return perf_error(ret, NULL, "server", "%s: %s: failed", peer_name, plan.fabric);
+	printf("dat_perf: server: %s: %s: %d cases measured\n", peer_name, plan.fabric, w.n);
 	fflush(stdout);
 	return 0;
 }
 
-static int next_client(const struct perf_opts *o, int listener)
+static int accept_client(const struct perf_opts *o, int listener)
 {
-	char who[96];
+	char peer_name[96];
 	int fd, ret;
 
 	do {
@@ -115,8 +115,8 @@ static int next_client(const struct perf_opts *o, int listener)
 	} while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
 	if (fd < 0)
 		return perf_error(-errno, NULL, "accept", "%s", strerror(errno));
-	name_of(fd, who, sizeof(who), true);
-	ret = serve(o, fd, listener, who);
+	get_peer_name(fd, peer_name, sizeof(peer_name), true);
+	ret = serve_client(o, fd, listener, peer_name);
 	close(fd);
 	return ret;
 }
@@ -129,11 +129,11 @@ int perf_serve(const struct perf_opts *o)
 
 	if (listener < 0)
 		return 1;
-	name_of(listener, here, sizeof(here), false);
+	get_peer_name(listener, here, sizeof(here), false);
 	printf("dat_perf: server: listening on %s\n", here);
 	fflush(stdout);
 	do {
-		ret = next_client(o, listener);
+		ret = accept_client(o, listener);
 	} while (!o->once);
 	close(listener);
 	return ret ? 1 : 0;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The steps in which two processes connect, and disconnect. */
+/* Connects and disconnects the endpoints of two processes. */
 #include <errno.h>
 
 #include "proc.h"
 #include "session.h"
-#include "wire.h"
+#include "exchange.h"
 
-/* Both layers are asked before anything is connected: the one of the server first, so that what
- * is wrong with the adapter is said once. */
-static int agree(struct perf_session *ss, const struct perf_layer *layer, struct perf_run *run,
-		 const struct perf_case *c, enum perf_role role)
+/*
+ * Opens both layers before connecting: the server first, so that an error of the adapter is
+ * reported once.
+ */
+static int session_agree(struct perf_session *ss, const struct perf_layer *layer,
+			 struct perf_run *run, const struct perf_case *c, enum perf_role role)
 {
 	int limit = (int)run->plan->timeout_ms;
 	int mine, theirs = 0, ret = 0;
@@ -37,21 +39,21 @@ static int agree(struct perf_session *ss, const struct perf_layer *layer, struct
 	return ret ? ret : -EOPNOTSUPP;
 }
 
-static int find(struct perf_session *ss, const struct perf_layer *layer, enum perf_role role,
-		struct perf_where *where)
+static int session_exchange_addr(struct perf_session *ss, const struct perf_layer *layer,
+				 enum perf_role role, struct perf_listen_addr *listen_addr)
 {
 	struct perf_run *run = ss->dev->run;
 	int ret;
 
 	perf_stage("listen");
 	if (role == PERF_CLIENT)
-		return perf_get_where(run->chan, where, (int)run->plan->timeout_ms);
-	ret = layer->listen(ss->dev, where);
-	return ret ? ret : perf_put_where(run->chan, where);
+		return perf_get_listen_addr(run->chan, listen_addr, (int)run->plan->timeout_ms);
+	ret = layer->listen(ss->dev, listen_addr);
+	return ret ? ret : perf_put_listen_addr(run->chan, listen_addr);
 }
 
-static int add_side(struct perf_session *ss, const struct perf_layer *layer,
-		    enum perf_role role, const struct perf_where *where)
+static int session_add_side(struct perf_session *ss, const struct perf_layer *layer,
+			    enum perf_role role, const struct perf_listen_addr *listen_addr)
 {
 	struct perf_run *run = ss->dev->run;
 	struct perf_side *s = NULL;
@@ -61,7 +63,7 @@ static int add_side(struct perf_session *ss, const struct perf_layer *layer,
 	ret = layer->side_open(ss->hub, &s);
 	perf_stage(role == PERF_CLIENT ? "connect" : "accept");
 	if (!ret)
-		ret = role == PERF_CLIENT ? layer->connect(s, where) : layer->accept(s);
+		ret = role == PERF_CLIENT ? layer->connect(s, listen_addr) : layer->accept(s);
 	perf_stage("establish connection");
 	if (!ret)
 		ret = layer->established(s);
@@ -70,8 +72,8 @@ static int add_side(struct perf_session *ss, const struct perf_layer *layer,
 		ret = perf_put_target(run->chan, &s->local);
 	if (!ret)
 		ret = perf_get_target(run->chan, &s->peer, (int)run->plan->timeout_ms);
-	if (!ret && layer->introduce)
-		ret = layer->introduce(s);
+	if (!ret && layer->exchange)
+		ret = layer->exchange(s);
 	if (!ret)
 		ss->hub->side[ss->hub->sides++] = s;
 	return ret;
@@ -80,14 +82,14 @@ static int add_side(struct perf_session *ss, const struct perf_layer *layer,
 int perf_session_open(struct perf_session *ss, const struct perf_layer *layer,
 		      struct perf_run *run, const struct perf_case *c, enum perf_role role)
 {
-	struct perf_where where;
+	struct perf_listen_addr listen_addr;
 	int i, ret;
 
-	ret = agree(ss, layer, run, c, role);
+	ret = session_agree(ss, layer, run, c, role);
 	if (!ret)
-		ret = find(ss, layer, role, &where);
+		ret = session_exchange_addr(ss, layer, role, &listen_addr);
 	for (i = 0; !ret && i < c->eps; i++)
-		ret = add_side(ss, layer, role, &where);
+		ret = session_add_side(ss, layer, role, &listen_addr);
 	return ret;
 }
 

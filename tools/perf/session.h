@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connected endpoints together with all that they need. */
+/* Declares a session: connected endpoints and the objects that they need. */
 #ifndef DAT_PERF_SESSION_H
 #define DAT_PERF_SESSION_H
 
@@ -13,8 +13,8 @@ struct perf_session {
 };
 
 /*
- * Both processes call this at the same time, with the two ends of one side channel in
- * run->chan. -EOPNOTSUPP: one of the two layers cannot do what the case asks for.
+ * Both processes call this at the same time, with the two ends of one side channel in run->chan.
+ * -EOPNOTSUPP: one of the two layers does not support the case.
  */
 int perf_session_open(struct perf_session *ss, const struct perf_layer *layer,
 		      struct perf_run *run, const struct perf_case *c, enum perf_role role);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Turns samples into figures, and rounds into one figure. */
+/* Computes figures from samples, and one figure from all rounds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "perf.h"
 
-/* All members of struct perf_figures are doubles: they can be walked as an array. */
+/* All members of struct perf_figures are doubles: it is accessed as an array. */
 #define FIGURES (sizeof(struct perf_figures) / sizeof(double))
 
 uint64_t perf_now(void)
@@ -65,7 +65,7 @@ void perf_latency(struct perf_figures *f, double *us, long n)
 	f->lat_stdev = sqrt(squares / (double)n);
 }
 
-/* One value for each figure: the median, or the best, which is the lowest of a latency. */
+/* Reduces each figure to the median, or to the best, the lowest for a latency. */
 void perf_pick(struct perf_figures *out, const struct perf_figures *round, int rounds, bool best)
 {
 	double *v = malloc(sizeof(*v) * (size_t)rounds);

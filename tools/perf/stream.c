@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps a window of operations filled, one way and both ways at once. */
+/* Measures bandwidth: keeps a window of operations filled, in one or both directions. */
 #include "flow.h"
 #include "proc.h"
 
-/* The peak is that of the best of so many parts of a run. */
+/* The peak is the rate of the best of PARTS parts of a run. */
 #define PARTS 20
 
 struct meter {
@@ -14,7 +14,7 @@ struct meter {
 	double peak;
 };
 
-/* Completions may come in batches: a part is several times as long as what is under way. */
+/* Completions may come in batches: a part spans several windows. */
 #define LEAST_WINDOWS 4
 
 static void meter_start(struct meter *m, const struct perf_hub *hub, long count)
@@ -44,19 +44,19 @@ static inline void meter_tick(struct meter *m, uint64_t done)
 	m->part_done = done;
 }
 
-/* Of `ways` streams at once one was looked at for the peak. */
-static void meter_result(const struct meter *m, const struct perf_case *c, int ways,
+/* The peak of one of `directions` concurrent streams was measured. */
+static void meter_result(const struct meter *m, const struct perf_case *c, int directions,
 			 struct perf_figures *f)
 {
 	double seconds = (double)(perf_now() - m->start + 1) / 1e9;
-	double peak = m->peak * ways;
+	double peak = m->peak * directions;
 
-	f->rate = (double)c->iters * ways / seconds;
+	f->rate = (double)c->iters * directions / seconds;
 	f->mbps = f->rate * (double)c->size / 1e6;
 	f->peak_mbps = (peak > f->rate ? peak : f->rate) * (double)c->size / 1e6;
 }
 
-static int room_per_side(const struct perf_hub *hub, const struct perf_case *c)
+static int window_per_side(const struct perf_hub *hub, const struct perf_case *c)
 {
 	int reads = hub->dev->run->read_limit;
 
@@ -67,8 +67,8 @@ static int room_per_side(const struct perf_hub *hub, const struct perf_case *c)
 static int fill_window(struct perf_hub *hub, const struct perf_case *c, uint64_t end)
 {
 	bool burst = hub->dev->run->plan->burst;
-	uint64_t room = (uint64_t)room_per_side(hub, c);
-	uint64_t limit = hub->tx_done + room * (uint64_t)hub->sides;
+	uint64_t window = (uint64_t)window_per_side(hub, c);
+	uint64_t limit = hub->tx_done + window * (uint64_t)hub->sides;
 	struct perf_side *s;
 	int ret = 0;
 
@@ -78,7 +78,7 @@ static int fill_window(struct perf_hub *hub, const struct perf_case *c, uint64_t
 		limit = end;
 	while (!ret && hub->tx_posted < limit) {
 		s = hub->side[hub->next];
-		if (s->tx_posted - s->tx_done >= room)
+		if (s->tx_posted - s->tx_done >= window)
 			break;
 		s = perf_next(hub);
 		ret = perf_post(s, c->op, c->size,
@@ -103,8 +103,8 @@ static int stream(struct perf_hub *hub, const struct perf_case *c, long count, s
 		perf_beat();
 	}
 	if (!ret)
-		ret = perf_say_all(hub);
-	return ret ? ret : perf_hear_all(hub);
+		ret = perf_send_all(hub);
+	return ret ? ret : perf_recv_all(hub);
 }
 
 int perf_initiate_bw(struct perf_hub *hub, const struct perf_case *c, struct perf_figures *f)
@@ -119,7 +119,7 @@ int perf_initiate_bw(struct perf_hub *hub, const struct perf_case *c, struct per
 	return ret;
 }
 
-/* Notes how many writes each endpoint is to have got, and looks at what they left. */
+/* Sets the number of writes that each endpoint must have received, and checks their data. */
 static int check_writes(struct perf_hub *hub, const struct perf_case *c, long count)
 {
 	long i;
@@ -133,15 +133,15 @@ static int check_writes(struct perf_hub *hub, const struct perf_case *c, long co
 	return perf_check_written(hub);
 }
 
-/* Takes what is sent and the closing messages, and answers those. */
-static int sink(struct perf_hub *hub, const struct perf_case *c, long count)
+/* Receives messages and closing messages, and answers the latter. */
+static int stream_receive(struct perf_hub *hub, const struct perf_case *c, long count)
 {
 	long messages = perf_takes_receive(c->op) ? count : 0;
 	int ret = 0;
 
-	hub->heard += (uint64_t)messages + (uint64_t)hub->sides;
+	hub->awaited += (uint64_t)messages + (uint64_t)hub->sides;
 	hub->idle_target = !messages;
-	while (!ret && hub->rx_done < hub->heard) {
+	while (!ret && hub->rx_done < hub->awaited) {
 		ret = perf_until(hub, PERF_RX, &hub->rx_done, hub->rx_done + 1, c->recv_depth);
 		if (!ret)
 			ret = perf_refill(hub);
@@ -150,18 +150,18 @@ static int sink(struct perf_hub *hub, const struct perf_case *c, long count)
 	hub->idle_target = false;
 	if (!ret)
 		ret = check_writes(hub, c, count);
-	return ret ? ret : perf_say_all(hub);
+	return ret ? ret : perf_send_all(hub);
 }
 
 int perf_respond_bw(struct perf_hub *hub, const struct perf_case *c)
 {
-	int ret = c->warmup ? sink(hub, c, c->warmup) : 0;
+	int ret = c->warmup ? stream_receive(hub, c, c->warmup) : 0;
 
-	return ret ? ret : sink(hub, c, c->iters);
+	return ret ? ret : stream_receive(hub, c, c->iters);
 }
 
-/* What one turn of a two-way stream brought: 0 when nothing came. */
-static int reap_both(struct perf_hub *hub, const struct perf_case *c, struct perf_patience *p)
+/* Reaps both queues of a bidirectional stream: 0 if nothing completed. */
+static int reap_both(struct perf_hub *hub, const struct perf_case *c, struct perf_wait_state *p)
 {
 	int tx = hub->layer->reap(hub, PERF_TX, c->window);
 	int rx = tx < 0 ? tx : hub->layer->reap(hub, PERF_RX, c->recv_depth);
@@ -180,21 +180,22 @@ static int reap_both(struct perf_hub *hub, const struct perf_case *c, struct per
 		if (rx > 0)
 			return perf_refill(hub);
 	}
-	return rx < 0 ? rx : perf_still_waiting(p, hub, "two-way stream");
+	return rx < 0 ? rx : perf_wait_check(p, hub, "bidirectional stream");
 }
 
-static int both(struct perf_hub *hub, const struct perf_case *c, long count, struct meter *m)
+static int stream_both_ways(struct perf_hub *hub, const struct perf_case *c, long count,
+			    struct meter *m)
 {
 	uint64_t sides = (uint64_t)hub->sides;
 	uint64_t end = hub->tx_done + (uint64_t)count;
-	struct perf_patience p = { 0, 0 };
+	struct perf_wait_state p = { 0, 0 };
 	bool closed = false;
 	uint64_t i;
 	int ret = 0;
 
-	hub->heard += sides + (perf_takes_receive(c->op) ? (uint64_t)count : 0);
+	hub->awaited += sides + (perf_takes_receive(c->op) ? (uint64_t)count : 0);
 	meter_start(m, hub, count);
-	while (!ret && (!closed || hub->tx_done < end + sides || hub->rx_done < hub->heard)) {
+	while (!ret && (!closed || hub->tx_done < end + sides || hub->rx_done < hub->awaited)) {
 		if (!closed)
 			ret = fill_window(hub, c, end);
 		if (!ret && !closed && hub->tx_done == end) {
@@ -211,7 +212,7 @@ static int both(struct perf_hub *hub, const struct perf_case *c, long count, str
 	return ret;
 }
 
-/* Both processes call this; nobody writes again before both have looked at their memory. */
+/* Both processes call this; neither writes again before both have checked their memory. */
 int perf_both_ways(struct perf_hub *hub, const struct perf_case *c, struct perf_figures *f)
 {
 	int limit = (int)hub->dev->run->plan->timeout_ms;
@@ -220,14 +221,14 @@ int perf_both_ways(struct perf_hub *hub, const struct perf_case *c, struct perf_
 	int ret = 0;
 
 	if (c->warmup) {
-		ret = both(hub, c, c->warmup, &m);
+		ret = stream_both_ways(hub, c, c->warmup, &m);
 		if (!ret)
 			ret = check_writes(hub, c, c->warmup);
 		if (!ret)
 			ret = perf_barrier(chan, limit);
 	}
 	if (!ret)
-		ret = both(hub, c, c->iters, &m);
+		ret = stream_both_ways(hub, c, c->iters, &m);
 	if (!ret)
 		meter_result(&m, c, 2, f);
 	return ret ? ret : check_writes(hub, c, c->iters);

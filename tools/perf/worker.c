@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The order in which a process measures all cases, rounds and kinds. */
+/* Measures all cases, rounds and kinds in a process, in order. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "flow.h"
-#include "wire.h"
+#include "exchange.h"
 #include "worker.h"
 
 static const char *const mode_stage[PERF_MODES] = {
 	"measure (poll)", "measure (wait)", "measure (cno)", "measure (memory)"
 };
 
-static int pattern(struct perf_worker *w, struct perf_hub *hub, const struct perf_case *c,
-		   struct perf_figures *f)
+static int run_pattern(struct perf_worker *w, struct perf_hub *hub, const struct perf_case *c,
+		       struct perf_figures *f)
 {
 	bool first = w->role == PERF_CLIENT;
 
@@ -41,19 +41,19 @@ static int measure(struct perf_worker *w, struct perf_session *ss, const struct 
 		ret = perf_barrier(w->chan, limit);
 	perf_stage(mode_stage[c->mode]);
 	if (!ret)
-		ret = pattern(w, ss->hub, c, f);
+		ret = run_pattern(w, ss->hub, c, f);
 	return ret ? ret : perf_barrier(w->chan, limit);
 }
 
-static int one(struct perf_worker *w, struct perf_run *run, struct perf_session *ss,
-	       struct perf_result *r, bool fresh)
+static int measure_one(struct perf_worker *w, struct perf_run *run, struct perf_session *ss,
+		       struct perf_result *r, bool fresh)
 {
 	const struct perf_case *c = &w->list[r->index];
 	int ret = 0;
 
 	if (fresh || !r->round)
 		ret = perf_session_open(ss, perf_layer_of(r->kind), run, c, w->role);
-	/* the other rounds of a kept session find none */
+	/* later rounds of a kept session have none */
 	r->unsupported = ret == -EOPNOTSUPP || (!ret && !ss->hub);
 	if (r->unsupported) {
 		memset(ss, 0, sizeof(*ss));
@@ -67,11 +67,13 @@ static int one(struct perf_worker *w, struct perf_run *run, struct perf_session 
 	return ret;
 }
 
-/* The kinds of one round in turn; each second round turns their order, against drift. */
-static int round_of(struct perf_worker *w, struct perf_run *run, struct perf_session *ss,
-		    int index, int round)
+/*
+ * Measures the kinds of one round in turn; every second round reverses their order, against drift.
+ */
+static int run_round(struct perf_worker *w, struct perf_run *run, struct perf_session *ss,
+		     int index, int round)
 {
-	/* several kinds: nothing of the one may be there while the other is measured */
+	/* with several kinds, none may be open while another is measured */
 	bool fresh = w->plan->kinds & (w->plan->kinds - 1);
 	int k, ret;
 
@@ -83,7 +85,7 @@ static int round_of(struct perf_worker *w, struct perf_run *run, struct perf_ses
 
 		if (!(w->plan->kinds & 1 << r.kind))
 			continue;
-		ret = one(w, run, ss, &r, fresh);
+		ret = measure_one(w, run, ss, &r, fresh);
 		if (!ret && w->role == PERF_CLIENT)
 			ret = perf_put(w->result, &r, sizeof(r));
 		if (ret)
@@ -101,7 +103,7 @@ int perf_work(void *arg)
 	struct perf_session ss = { NULL, NULL };
 	int i, r, ret;
 
-	/* the peer's end: only its own process may keep it open */
+	/* the peer's end, which only its own process may keep open */
 	if (w->close_fd >= 0)
 		close(w->close_fd);
 	run.one_host = perf_same_host(w->chan);
@@ -109,7 +111,7 @@ int perf_work(void *arg)
 	snprintf(run.raw_provider, sizeof(run.raw_provider), "%s", w->plan->raw_provider);
 	for (i = 0; i < w->n; i++)
 		for (r = 0; r < w->plan->rounds; r++) {
-			ret = round_of(w, &run, &ss, i, r);
+			ret = run_round(w, &run, &ss, i, r);
 			if (ret)
 				return ret;
 		}

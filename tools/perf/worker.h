@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a measuring process does, and how it is watched. */
+/* Declares measuring processes and their parent. */
 #ifndef DAT_PERF_WORKER_H
 #define DAT_PERF_WORKER_H
 
@@ -8,7 +8,7 @@
 #include "proc.h"
 #include "session.h"
 
-/* What a measuring process needs to know. */
+/* The parameters of a measuring process. */
 struct perf_worker {
 	enum perf_role role;
 	const struct perf_plan *plan;
@@ -21,7 +21,7 @@ struct perf_worker {
 	int result;
 };
 
-/* What the client tells the parent after each measurement. */
+/* The result that the client sends to the parent after each measurement. */
 struct perf_result {
 	int index;
 	int round;
@@ -49,11 +49,14 @@ int perf_parent_init(struct perf_parent *p, const struct perf_plan *plan, int li
 void perf_parent_fini(struct perf_parent *p);
 int perf_parent_start(struct perf_parent *p, struct perf_worker *w, int cpu);
 
-/* 0 while all are well, or have ended well; afterwards: who is left is killed. */
-int perf_parent_look(struct perf_parent *p);
+/*
+ * 0 while all processes are running or have succeeded; after an error the remaining ones are
+ * killed.
+ */
+int perf_parent_check(struct perf_parent *p);
 bool perf_parent_done(const struct perf_parent *p);
-void perf_parent_rest(struct perf_parent *p, bool failed);
+void perf_parent_end(struct perf_parent *p, bool failed);
 
-#define PERF_LOOK_MS 100
+#define PERF_CHECK_MS 100
 
 #endif
