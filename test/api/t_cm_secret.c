@@ -61,7 +61,7 @@ static void refused_client(int fd, const void *arg)
 	EV_CONN(s.conn, NON_PEER_REJECTED, s.ep);
 	EV_FLUSH(s.recv, s.ep, 1, OP_RECV);
 	DT_UNTIL(secret_log_says("client", row->client_says), US_EVENT);
-	dt_tell(fd, 'r');
+	dt_put_byte(fd, 'r');
 	side_free(&s);
 	node_close(&n);
 }
@@ -82,7 +82,7 @@ static void refused(const void *arg)
 	setenv("DAPL_OFI_SILENT_MS", "300", 1);
 	node_open(&n);
 	listen_for(&n, peer.fd, &cr_evd, &psp, &card);
-	dt_expect(peer.fd, 'r');
+	dt_expect_byte(peer.fd, 'r');
 	/* The program never hears of it. */
 	EV_NONE(cr_evd);
 	DT_UNTIL(secret_log_says("listener", row->listener_says), US_EVENT);

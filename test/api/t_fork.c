@@ -137,7 +137,7 @@ static void fork_and_wait(int fd)
 	pid_t pid = fork_idle();
 
 	dt_put(fd, &pid, sizeof(pid));
-	dt_expect(fd, 'x');	/* killed here */
+	dt_expect_byte(fd, 'x');	/* killed here */
 	end_child(pid);
 }
 
@@ -149,7 +149,7 @@ static void server(int fd, const void *arg)
 	(void)arg;
 	pair_open(&p);
 	hello_make(&h, &p);
-	dt_expect(fd, 'o');
+	dt_expect_byte(fd, 'o');
 	dt_put(fd, &h, sizeof(h));
 	OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), p.b.ep, 0, NULL));
 	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
@@ -220,7 +220,7 @@ TEST(fork, child_does_not_keep_a_killed_clients_connection)
 	dt_peer_start(&peer, client, NULL);
 	pair_open(&p);
 	hello_make(&h, &p);
-	dt_expect(peer.fd, 'o');
+	dt_expect_byte(peer.fd, 'o');
 	dt_put(peer.fd, &h, sizeof(h));
 	OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), p.b.ep, 0, NULL));
 	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);

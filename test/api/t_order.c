@@ -203,7 +203,7 @@ static void answering_peer(int fd, const void *arg)
 	dt_put(fd, &p.qual, sizeof(p.qual));
 	for (i = 0; i < LATE_ROUNDS; i++) {
 		OK(post_recv(&p.b, 0, 64, 1));
-		dt_tell(fd, 'r');
+		dt_put_byte(fd, 'r');
 		OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), p.b.ep, 0, NULL));
 		EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
 		EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 64);
@@ -282,7 +282,7 @@ TEST_LIMIT(order, an_answer_comes_behind_its_send_right_after_ESTABLISHED, 60)
 	out = seg(&p.a.buf, 64, 64);
 	make_progress_late();
 	for (i = 0; i < LATE_ROUNDS; i++) {
-		dt_expect(peer.fd, 'r');
+		dt_expect_byte(peer.fd, 'r');
 		OK(dat_ep_post_recv(ep, 1, &in, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
 		OK(connect_to(ep, p.node.attr.ia_address_ptr, qual));
 		EV_CONN(p.a.conn, ESTABLISHED, ep);

@@ -139,9 +139,9 @@ static void receive(int fd, const void *arg)
 		ASSERT_EQ(number, n);
 		post_slot(&r, at / LEG, at % LEG);
 		if ((n + 1) % LEG == 0)
-			dt_tell(fd, 'l');
+			dt_put_byte(fd, 'l');
 	}
-	dt_expect(fd, 'e');
+	dt_expect_byte(fd, 'e');
 	receiver_close(&r, play);
 }
 
@@ -168,7 +168,7 @@ static void send_one(struct sender *s, uint32_t n)
 	OK(post_send(lane, 0, SLOT, n));
 	EV_DTO(lane->req, lane->ep, n, OP_SEND, SLOT);
 	if ((n + 1) % LEG == 0)
-		dt_expect(s->fd, 'l');
+		dt_expect_byte(s->fd, 'l');
 }
 
 /* The odd messages, each after the even one before it is complete. */
@@ -223,7 +223,7 @@ static void run(const struct play *play)
 	else
 		for (uint32_t n = 0; n < MESSAGES; n++)
 			send_one(&s, n);
-	dt_tell(peer.fd, 'e');
+	dt_put_byte(peer.fd, 'e');
 	for (int i = 0; i < LANES; i++)
 		side_free(&s.lane[i]);
 	node_close(&s.n);

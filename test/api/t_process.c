@@ -97,8 +97,8 @@ static void exchange(struct half *h, unsigned int mine, unsigned int theirs)
 
 	for (i = 0; i < 16; i++)
 		OK(post_recv(&h->s, 32768 + (size_t)i * 1024, 1024, i));
-	dt_tell(h->fd, 'r');
-	dt_expect(h->fd, 'r');
+	dt_put_byte(h->fd, 'r');
+	dt_expect_byte(h->fd, 'r');
 	for (i = 0; i < 16; i++) {
 		fill(h->s.buf.mem + i * 1024, 1024, mine + (unsigned int)i);
 		OK(post_send(&h->s, (size_t)i * 1024, 1024, 100 + i));
@@ -115,8 +115,8 @@ static void exchange(struct half *h, unsigned int mine, unsigned int theirs)
 	EV_DTO(h->s.req, h->s.ep, 1, OP_WRITE, 8192);
 	EV_DTO(h->s.req, h->s.ep, 2, OP_READ, 8192);
 	CHECK_FILL(h->s.buf.mem + 8192, 8192, mine);
-	dt_tell(h->fd, 'w');
-	dt_expect(h->fd, 'w');
+	dt_put_byte(h->fd, 'w');
+	dt_expect_byte(h->fd, 'w');
 	CHECK_FILL(h->s.buf.mem + 50000, 8192, theirs);
 }
 
@@ -165,9 +165,9 @@ static void idle_peer(int fd, const void *arg)
 	(void)arg;
 	serve(&h, fd);
 	fill(h.s.buf.mem, 20000, 5);
-	dt_tell(fd, 'i');
+	dt_put_byte(fd, 'i');
 	/* No DAT call from here until the other side is done. */
-	dt_expect(fd, 'd');
+	dt_expect_byte(fd, 'd');
 	CHECK_FILL(h.s.buf.mem + 30000, 20000, 6);
 	half_close(&h);
 }
@@ -181,7 +181,7 @@ TEST(process, idle_target_serves_reads_and_takes_writes)
 
 	dt_peer_start(&peer, idle_peer, NULL);
 	attach(&h, peer.fd);
-	dt_expect(peer.fd, 'i');
+	dt_expect_byte(peer.fd, 'i');
 	fill(h.s.buf.mem + 20000, 20000, 6);
 	start = dt_now_us();
 	for (i = 0; i < 20; i++) {
@@ -193,7 +193,7 @@ TEST(process, idle_target_serves_reads_and_takes_writes)
 		CHECK_FILL(h.s.buf.mem, 20000, 5);
 	}
 	ASSERT(dt_now_us() - start < 3000000u * dt_slow());
-	dt_tell(peer.fd, 'd');
+	dt_put_byte(peer.fd, 'd');
 	half_close(&h);
 	dt_peer_finish(&peer);
 }
@@ -235,7 +235,7 @@ static void spin_peer(int fd, const void *arg)
 		see_round(h.s.buf.mem + 8192, i);
 		show_round(&h, i);
 	}
-	dt_expect(fd, 'd');
+	dt_expect_byte(fd, 'd');
 	half_close(&h);
 }
 
@@ -251,7 +251,7 @@ TEST_LIMIT(legacy, data_programs_spin_on_memory_that_the_peer_writes, 60)
 		show_round(&h, i);
 		see_round(h.s.buf.mem + 8192, i);
 	}
-	dt_tell(peer.fd, 'd');
+	dt_put_byte(peer.fd, 'd');
 	half_close(&h);
 	dt_peer_finish(&peer);
 }
@@ -289,14 +289,14 @@ static void visible_peer(int fd, const void *arg)
 	second_connection(&t, true);
 	for (i = 0; i < 16; i++)
 		OK(post_recv(&t.tell, 0, 8, 1));
-	dt_tell(fd, 'r');
+	dt_put_byte(fd, 'r');
 	for (i = 0; i < 300; i++) {
 		EV_DTO(t.tell.recv, t.tell.ep, 1, OP_RECV, 8);
 		CHECK_FILL(t.h.s.buf.mem, 30000, (unsigned int)i);
 		OK(post_recv(&t.tell, 0, 8, 1));
-		dt_tell(fd, 'n');
+		dt_put_byte(fd, 'n');
 	}
-	dt_expect(fd, 'd');
+	dt_expect_byte(fd, 'd');
 	side_free(&t.tell);
 	half_close(&t.h);
 }
@@ -310,16 +310,16 @@ TEST_LIMIT(legacy, data_completion_of_a_write_means_visible_at_the_target, 60)
 	dt_peer_start(&peer, visible_peer, NULL);
 	attach(&t.h, peer.fd);
 	second_connection(&t, false);
-	dt_expect(peer.fd, 'r');
+	dt_expect_byte(peer.fd, 'r');
 	for (i = 0; i < 300; i++) {
 		fill(t.h.s.buf.mem, 30000, (unsigned int)i);
 		OK(write_peer(&t.h, 0, 30000, 0, 5));
 		EV_DTO(t.h.s.req, t.h.s.ep, 5, OP_WRITE, 30000);
 		OK(post_send(&t.tell, 0, 8, 6));
 		EV_DTO(t.tell.req, t.tell.ep, 6, OP_SEND, 8);
-		dt_expect(peer.fd, 'n');
+		dt_expect_byte(peer.fd, 'n');
 	}
-	dt_tell(peer.fd, 'd');
+	dt_put_byte(peer.fd, 'd');
 	side_free(&t.tell);
 	half_close(&t.h);
 	dt_peer_finish(&peer);
@@ -341,7 +341,7 @@ static void any_peer(int fd, const void *arg)
 	for (i = 0; i < 20; i++)
 		OK(dat_psp_create_any(n.ia, &qual[i], evd, DAT_PSP_CONSUMER_FLAG, &psp[i]));
 	dt_put(fd, qual, sizeof(qual));
-	dt_expect(fd, 'd');
+	dt_expect_byte(fd, 'd');
 	for (i = 0; i < 20; i++)
 		OK(dat_psp_free(psp[i]));
 	OK(dat_evd_free(evd));
@@ -382,7 +382,7 @@ TEST(legacy, conn_psp_create_any_fits_16_bits_and_is_unique_on_the_host)
 	OK(dat_psp_free(psp));
 	OK(dat_evd_free(evd));
 	node_close(&n);
-	dt_tell(peer.fd, 'd');
+	dt_put_byte(peer.fd, 'd');
 	dt_peer_finish(&peer);
 }
 
@@ -394,8 +394,8 @@ static void doomed_peer(int fd, const void *arg)
 
 	(void)arg;
 	serve(&h, fd);
-	dt_tell(fd, 'u');
-	dt_expect(fd, 'x');
+	dt_put_byte(fd, 'u');
+	dt_expect_byte(fd, 'x');
 }
 
 TEST(process, killed_peer_is_one_event_and_the_flushes)
@@ -409,7 +409,7 @@ TEST(process, killed_peer_is_one_event_and_the_flushes)
 	attach(&h, peer.fd);
 	for (i = 0; i < 5; i++)
 		OK(post_recv(&h.s, 0, 100, i));
-	dt_expect(peer.fd, 'u');
+	dt_expect_byte(peer.fd, 'u');
 	dt_peer_kill(&peer, SIGKILL);
 	EV_NEXT(h.s.conn, &ev);
 	ASSERT(ev.event_number == DAT_CONNECTION_EVENT_BROKEN ||
@@ -428,7 +428,7 @@ static void leaving_peer(int fd, const void *arg)
 	(void)arg;
 	serve(&h, fd);
 	node_abort(&h.n);
-	dt_tell(fd, 'l');
+	dt_put_byte(fd, 'l');
 }
 
 TEST(process, peer_that_closes_its_ia_is_DISCONNECTED)
@@ -441,7 +441,7 @@ TEST(process, peer_that_closes_its_ia_is_DISCONNECTED)
 	OK(post_recv(&h.s, 0, 100, 7));
 	EV_CONN(h.s.conn, DISCONNECTED, h.s.ep);
 	EV_FLUSH(h.s.recv, h.s.ep, 7, OP_RECV);
-	dt_expect(peer.fd, 'l');
+	dt_expect_byte(peer.fd, 'l');
 	half_close(&h);
 	dt_peer_finish(&peer);
 }
@@ -462,7 +462,7 @@ static void deaf_peer(int fd, const void *arg)
 	OK(dat_psp_create_any(n.ia, &c.qual, evd, DAT_PSP_CONSUMER_FLAG, &psp));
 	memcpy(&c.addr, n.attr.ia_address_ptr, sizeof(struct sockaddr_in));
 	dt_put(fd, &c, sizeof(c));
-	dt_expect(fd, 'd');
+	dt_expect_byte(fd, 'd');
 	node_abort(&n);
 }
 
@@ -487,7 +487,7 @@ TEST(process, stopped_peer_makes_the_connect_time_out)
 	ASSERT(took >= 400000 && took < 1500000u * dt_slow());
 	ASSERT_EQ(kill(peer.pid, SIGCONT), 0);
 	EV_NONE(s.conn);
-	dt_tell(peer.fd, 'd');
+	dt_put_byte(peer.fd, 'd');
 	side_free(&s);
 	node_close(&n);
 	dt_peer_finish(&peer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A library that leaves a mark when a process loads it: the file that HOSTILE_MARK names. */
+/* A library that creates the file named by HOSTILE_MARK when a process loads it. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>

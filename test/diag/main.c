@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs the suites about what people are told. */
+/* Runs the suites about error messages, logs and traces. */
 #include "run.h"
 
 int main(int argc, char **argv)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program whose failures and calls are looked at: one small part per argument.
+/* The program whose failures and calls are tested: runs one scenario, named by its argument.
  *
  *   player open NAME          open and close
  *   player probe NAME...      list the registry, then open one name after the other
  *   player port NAME QUAL...  a service point on each qualifier
  *   player session NAME       a little of everything, between two endpoints
  *   player connect NAME ADDRESS QUAL [US]
- *                             connect there, with that timeout; all is well if that fails
+ *                             connect there, with that timeout; succeeds if the connect fails
  *   player meet NAME OTHER [MORE [US]]
  *                             connect to a service point of OTHER, MORE added to its qualifier;
- *                             all is well if that fails
+ *                             succeeds if the connect fails
  *   player flags NAME         calls with flags of each kind, whether they succeed or not
- *   player slots NAME OTHER   is every slot of the jump table another one while calls are traced?
+ *   player slots NAME OTHER   checks that tracing replaces each slot of the jump table
  *   player fork NAME          calls in the parent, and one in a child, where handles are dead
  *
- * Exit status 0: all went well, 1: something did not, 2: it was not understood.
+ * Exit status 0: success, 1: failure, 2: wrong usage.
  */
 #include "../api/api.h"
 
@@ -205,7 +205,7 @@ static int play_session(char **argv)
 	return 0;
 }
 
-/* The attempt, and its outcome: 0 if it failed. */
+/* Tries to connect; 0 if the connect failed. */
 static int try_connect(DAT_IA_HANDLE ia, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual, DAT_TIMEOUT us)
 {
 	DAT_EVD_HANDLE cm, dto;
@@ -292,7 +292,7 @@ static int play_flags(char **argv)
 #define FIRST offsetof(DAT_PROVIDER, ia_open_func)
 #define SLOTS ((sizeof(DAT_PROVIDER) - FIRST) / sizeof(void *))
 
-/* The first word of an object is its jump table. */
+/* The first member of an object points to its jump table. */
 static const void *const *slots_of(const char *name)
 {
 	DAT_EVD_HANDLE async;
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
 {
 	static const struct {
 		const char *name;
-		int (*play)(char **argv);
+		int (*run_player)(char **argv);
 	} parts[] = {
 		{ "open", play_open }, { "probe", play_probe }, { "port", play_port },
 		{ "session", play_session }, { "connect", play_connect }, { "meet", play_meet },
@@ -347,6 +347,6 @@ int main(int argc, char **argv)
 	alarm(60);
 	for (size_t i = 0; argc > 2 && i < sizeof(parts) / sizeof(*parts); i++)
 		if (!strcmp(argv[1], parts[i].name))
-			return parts[i].play(argv + 2);
+			return parts[i].run_player(argv + 2);
 	return 2;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program that is given more rights than its caller: opens and closes an adapter by a built-in name.
+/*
+ * A program with more privileges than its caller, which opens and closes an adapter by a
+ * built-in name.
  *
  *   privileged PROVIDER IA    PROVIDER: the provider library's absolute path
  *
- * It prints "secure" or "plain" on standard error, by what the kernel says of its start, and
- * variables of libfabric's that are in the environment while the adapter is open.
+ * It prints "secure" or "plain" (AT_SECURE) on standard error, and the variables of libfabric that
+ * are in the environment while the adapter is open.
  */
 #include "../api/api.h"
 
@@ -19,8 +21,10 @@ int main(int argc, char **argv)
 
 	if (argc != 3)
 		return 2;
-	/* Nothing of the environment leads here to a library of this build tree: the registry's
-	 * search for the provider finds the one that is loaded already. */
+	/*
+	 * The environment has no path to the libraries of this build tree: the registry finds the
+	 * provider that is already loaded.
+	 */
 	if (!dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL)) {
 		fprintf(stderr, "%s\n", dlerror());
 		return 2;
@@ -32,7 +36,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "dat_ia_open: 0x%08x\n", ret);
 		return 1;
 	}
-	/* libfabric reads some variables later than at its start. */
+	/* libfabric reads some variables after its initialisation. */
 	for (char **at = environ; *at; at++)
 		if (!strncmp(*at, "FI_", 3))
 			fprintf(stderr, "remains: %s\n", *at);

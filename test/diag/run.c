@@ -13,10 +13,10 @@
 
 #define MAX_ENV 16
 
-static char dir[64], conf[96], text[65536];
+static char dir[64], conf_file[96], output[65536];
 static const char *env[MAX_ENV][2];
 static size_t num_env;
-static void (*change)(void);
+static void (*child_hook)(void);
 static const char *search_path, *program;
 
 static void remove_dir(void)
@@ -40,25 +40,25 @@ const char *work_dir(void)
 	return dir;
 }
 
-void give_conf(const char *lines)
+void set_conf(const char *lines)
 {
 	FILE *f;
 
-	snprintf(conf, sizeof(conf), "%s/dat.conf", work_dir());
-	f = fopen(conf, "w");
+	snprintf(conf_file, sizeof(conf_file), "%s/dat.conf", work_dir());
+	f = fopen(conf_file, "w");
 	if (!f)
-		FAIL("%s: %s", conf, strerror(errno));
+		FAIL("%s: %s", conf_file, strerror(errno));
 	fputs(lines, f);
 	fclose(f);
-	give_env("DAT_OVERRIDE", conf);
+	set_env("DAT_OVERRIDE", conf_file);
 }
 
 const char *conf_path(void)
 {
-	return conf;
+	return conf_file;
 }
 
-void give_env(const char *name, const char *value)
+void set_env(const char *name, const char *value)
 {
 	for (size_t i = 0; i < num_env; i++)
 		if (!strcmp(env[i][0], name)) {
@@ -70,22 +70,22 @@ void give_env(const char *name, const char *value)
 	env[num_env++][1] = value;
 }
 
-void give_change(void (*fn)(void))
+void set_child_hook(void (*fn)(void))
 {
-	change = fn;
+	child_hook = fn;
 }
 
-void give_path(const char *path)
+void set_library_path(const char *path)
 {
 	search_path = path;
 }
 
-void give_program(const char *path)
+void set_program(const char *path)
 {
 	program = path;
 }
 
-/* Nothing of the environment of the tests reaches the player but where libraries are. */
+/* Clears the environment of the player, except for library paths. */
 static void clear_env(void)
 {
 	static const char *const names[] = { "DAPL_OFI_", "DAT_", "FI_", "DAPL_DBG", "SHIM" };
@@ -102,17 +102,17 @@ static void clear_env(void)
 		}
 }
 
-static void become_player(char **argv, int err)
+static void exec_player(char **argv, int err)
 {
-	/* Its own words, for whoever runs it by hand. */
+	/* stdout of the player is for manual runs. */
 	dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), 1);
 	clear_env();
 	for (size_t i = 0; i < num_env; i++)
 		setenv(env[i][0], env[i][1], 1);
 	if (search_path)
 		setenv("LD_LIBRARY_PATH", search_path, 1);
-	if (change)
-		change();
+	if (child_hook)
+		child_hook();
 	dup2(err, 2);
 	if (program)
 		execv(program, argv);
@@ -121,7 +121,7 @@ static void become_player(char **argv, int err)
 	_exit(127);
 }
 
-int play(const char *part, ...)
+int run_player(const char *part, ...)
 {
 	char *argv[16] = { "player", (char *)(uintptr_t)part };
 	int fds[2], status = -1, n = 2;
@@ -138,60 +138,60 @@ int play(const char *part, ...)
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
-		become_player(argv, fds[1]);
+		exec_player(argv, fds[1]);
 	close(fds[1]);
-	while (len < sizeof(text) - 1 &&
-	       (got = read(fds[0], text + len, sizeof(text) - 1 - len)) > 0)
+	while (len < sizeof(output) - 1 &&
+	       (got = read(fds[0], output + len, sizeof(output) - 1 - len)) > 0)
 		len += (size_t)got;
-	text[len] = '\0';
+	output[len] = '\0';
 	close(fds[0]);
 	waitpid(pid, &status, 0);
-	dt_note("told: %.3000s", text);
+	dt_note("output: %.3000s", output);
 	if (!WIFEXITED(status))
-		FAIL("the player died: status 0x%x", status);
+		FAIL("the player was killed: status 0x%x", status);
 	return WEXITSTATUS(status);
 }
 
-const char *told(void)
+const char *player_output(void)
 {
-	return text;
+	return output;
 }
 
-void must_say(const char *words)
+void expect_output(const char *text)
 {
-	if (!strstr(text, words))
-		FAIL("\"%s\" is missing in:\n%.1500s", words, text);
+	if (!strstr(output, text))
+		FAIL("\"%s\" is missing in:\n%.1500s", text, output);
 }
 
-void must_not_say(const char *words)
+void expect_not_in_output(const char *text)
 {
-	if (strstr(text, words))
-		FAIL("\"%s\" is in:\n%.1500s", words, text);
+	if (strstr(output, text))
+		FAIL("\"%s\" is in:\n%.1500s", text, output);
 }
 
-void must_be_silent(void)
+void expect_no_output(void)
 {
-	if (*text)
-		FAIL("not silent:\n%.1500s", text);
+	if (*output)
+		FAIL("not silent:\n%.1500s", output);
 }
 
-int lines_told(void)
+int count_output_lines(void)
 {
 	int n = 0;
 
-	for (const char *at = text; (at = strchr(at, '\n')); at++)
+	for (const char *at = output; (at = strchr(at, '\n')); at++)
 		n++;
 	return n;
 }
 
-void read_instead(const char *path)
+void read_output_file(const char *path)
 {
 	FILE *f = fopen(path, "r");
 	size_t len;
 
 	if (!f)
 		FAIL("%s: %s", path, strerror(errno));
-	len = fread(text, 1, sizeof(text) - 1, f);
-	text[len] = '\0';
+	len = fread(output, 1, sizeof(output) - 1, f);
+	output[len] = '\0';
 	fclose(f);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Running the player and looking at what it was told. */
+/* Declares how tests run the player and check its output. */
 #ifndef DIAG_RUN_H
 #define DIAG_RUN_H
 
@@ -19,30 +19,32 @@
 #define LINE(name, params) \
 	name " u" V " nonthreadsafe default " TEST_PROVIDER " dapl." V " \"" params "\" \"\"\n"
 
-/* What the next run gets: a registry file, variables of the environment, a change of the child
- * before the program starts. */
-void give_conf(const char *text);
+/*
+ * Set for the next run: a registry file, environment variables, a function called in the child
+ * before exec.
+ */
+void set_conf(const char *text);
 const char *conf_path(void);
-void give_env(const char *name, const char *value);
-void give_change(void (*change)(void));
-/* The program itself instead of libtool's script, with this search path for libraries. */
-void give_path(const char *path);
+void set_env(const char *name, const char *value);
+void set_child_hook(void (*change)(void));
+/* Runs the program itself instead of libtool's script, with this library path. */
+void set_library_path(const char *path);
 
-/* Another program than the player. */
-void give_program(const char *path);
+/* Runs another program instead of the player. */
+void set_program(const char *path);
 
-/* A directory of the test's own. */
+/* A temporary directory of the test. */
 const char *work_dir(void);
 
-/* Runs the player; its exit status. What it wrote to stderr is kept. */
-int play(const char *part, ...) __attribute__((sentinel));
-const char *told(void);
-/* Fails, and shows everything, unless the text is there. */
-void must_say(const char *text);
-void must_not_say(const char *text);
-void must_be_silent(void);
-int lines_told(void);
-/* The whole of a file takes the place of what was told. */
-void read_instead(const char *path);
+/* Runs the player and captures its stderr; returns its exit status. */
+int run_player(const char *part, ...) __attribute__((sentinel));
+const char *player_output(void);
+/* Fails, and prints the output, unless the output contains the text. */
+void expect_output(const char *text);
+void expect_not_in_output(const char *text);
+void expect_no_output(void);
+int count_output_lines(void);
+/* Replaces the captured output by the contents of a file. */
+void read_output_file(const char *path);
 
 #endif

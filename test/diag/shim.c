@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A libfabric that fails where SHIM says, and otherwise is the real one.
+/* A libfabric that fails as SHIM selects, and otherwise is the real one.
  *
- *   address, type, caps   fi_getinfo finds nothing as long as the hints ask for that
+ *   address, type, caps   fi_getinfo finds nothing while the hints request that
  *   domain                a domain cannot be opened: no memory
  */
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-static void *real(const char *name)
+static void *real_symbol(const char *name)
 {
 	static void *library;
 
@@ -29,9 +29,9 @@ static void *real(const char *name)
 	return dlsym(library, name);
 }
 
-#define REAL(name) __typeof__(&name) call = (__typeof__(&name))real(#name)
+#define REAL(name) __typeof__(&name) call = (__typeof__(&name))real_symbol(#name)
 
-static bool asked(const char *what)
+static bool shim_fails(const char *what)
 {
 	const char *shim = getenv("SHIM");
 
@@ -43,9 +43,9 @@ EXPORT int fi_getinfo(uint32_t version, const char *node, const char *service, u
 {
 	REAL(fi_getinfo);
 
-	if (hints && ((asked("address") && hints->src_addr) ||
-		      (asked("type") && hints->ep_attr->type == FI_EP_MSG) ||
-		      (asked("caps") && (hints->caps & FI_RMA))))
+	if (hints && ((shim_fails("address") && hints->src_addr) ||
+		      (shim_fails("type") && hints->ep_attr->type == FI_EP_MSG) ||
+		      (shim_fails("caps") && (hints->caps & FI_RMA))))
 		return -FI_ENODATA;
 	return call(version, node, service, flags, hints, info);
 }
@@ -85,7 +85,7 @@ static int (*real_domain)(struct fid_fabric *fabric, struct fi_info *info,
 static int open_domain(struct fid_fabric *fabric, struct fi_info *info,
 		       struct fid_domain **domain, void *context)
 {
-	return asked("domain") ? -FI_ENOMEM : real_domain(fabric, info, domain, context);
+	return shim_fails("domain") ? -FI_ENOMEM : real_domain(fabric, info, domain, context);
 }
 
 EXPORT int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks what the log says of attempts to connect that fail, on both sides. */
+/* Tests the log of failed attempts to connect, on both sides. */
 #include <arpa/inet.h>
 #include <regex.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@ static void must_match(const char *pattern)
 
 	snprintf(whole, sizeof(whole), "(^|\n)dat-ofi[^\n]*: %s[^\n]*; try: [^\n]+", pattern);
 	ASSERT(!regcomp(&regex, whole, REG_EXTENDED | REG_NOSUB));
-	if (regexec(&regex, told(), 0, NULL, 0))
-		FAIL("no line like \"%s\" in:\n%.1500s", whole, told());
+	if (regexec(&regex, player_output(), 0, NULL, 0))
+		FAIL("no line like \"%s\" in:\n%.1500s", whole, player_output());
 	regfree(&regex);
 }
 
@@ -36,8 +36,8 @@ static const struct fabric {
 	{ "tcp", "tcp" }, { "shm", "shm" }, { "rxm", "rxm" }, { "rxm+shm", "rxm[+]shm" }, { "tcp+shm", "tcp[+]shm" },
 };
 
-/* A socket that does not listen: as long as it is open, nobody else can on its port. */
-static int hold_port(char *port, size_t room)
+/* A bound socket that does not listen: while it is open, no other can listen on its port. */
+static int hold_port(char *port, size_t size)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET };
 	socklen_t len = sizeof(addr);
@@ -46,51 +46,51 @@ static int hold_port(char *port, size_t room)
 	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	ASSERT(!bind(fd, (struct sockaddr *)&addr, len));
 	ASSERT(!getsockname(fd, (struct sockaddr *)&addr, &len));
-	snprintf(port, room, "%u", ntohs(addr.sin_port));
+	snprintf(port, size, "%u", ntohs(addr.sin_port));
 	return fd;
 }
 
-static void to_nobody(const void *row)
+static void connect_to_no_listener(const void *row)
 {
 	const struct fabric *f = row;
 	char pattern[256], port[8];
 	int fd = hold_port(port, sizeof(port));
 
-	give_conf(ENTRIES);
-	ASSERT_EQ(play("connect", f->rule, "127.0.0.1", port, NULL), 0);
-	must_be_silent();
-	give_env("DAPL_OFI_LOG", "2");
-	ASSERT_EQ(play("connect", f->rule, "127.0.0.1", port, NULL), 0);
+	set_conf(ENTRIES);
+	ASSERT_EQ(run_player("connect", f->rule, "127.0.0.1", port, NULL), 0);
+	expect_no_output();
+	set_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(run_player("connect", f->rule, "127.0.0.1", port, NULL), 0);
 	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:%s [(]qualifier %s[)] "
 		 "over %s: no service point of this fabric listens there", port, port, f->pattern);
 	close(fd);
 	must_match(pattern);
-	ASSERT_EQ(lines_told(), 1);
+	ASSERT_EQ(count_output_lines(), 1);
 }
 
-TEST_ROWS(nobody, fabrics, to_nobody)
+TEST_ROWS(nobody, fabrics, connect_to_no_listener)
 
-static void to_another_qualifier(const void *row)
+static void connect_to_other_qualifier(const void *row)
 {
 	const struct fabric *f = row;
 	char pattern[256];
 
-	give_conf(ENTRIES);
-	give_env("DAPL_OFI_LOG", "2");
-	/* The same port, as long as that is made of the low 16 bits. */
-	ASSERT_EQ(play("meet", f->rule, f->rule, "0x10000", NULL), 0);
+	set_conf(ENTRIES);
+	set_env("DAPL_OFI_LOG", "2");
+	/* The same port, which is the low 16 bits. */
+	ASSERT_EQ(run_player("meet", f->rule, f->rule, "0x10000", NULL), 0);
 	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:[0-9]+ "
 		 "[(]qualifier [0-9]+[)] over %s: no service point", f->pattern);
 	must_match(pattern);
-	if (lines_told() == 1)
-		return;			/* nobody listens there at all */
+	if (count_output_lines() == 1)
+		return;			/* no listener there */
 	snprintf(pattern, sizeof(pattern), "rejected 127.0.0.1:[0-9]+: no service point has "
 		 "qualifier [0-9]+ [(]port [0-9]+, %s[)]", f->pattern);
 	must_match(pattern);
-	ASSERT_EQ(lines_told(), 2);
+	ASSERT_EQ(count_output_lines(), 2);
 }
 
-TEST_ROWS(qualifier, fabrics, to_another_qualifier)
+TEST_ROWS(qualifier, fabrics, connect_to_other_qualifier)
 
 static const struct pair {
 	const char *rule;
@@ -113,68 +113,68 @@ static const struct pair {
 	  "rejected 127.0.0.1:[0-9]+: expected a peer over rxm[+]shm, got one over constrained" },
 };
 
-static void to_another_fabric(const void *row)
+static void connect_to_other_fabric(const void *row)
 {
 	const struct pair *p = row;
 	char pattern[256];
 
-	give_conf(ENTRIES);
-	give_env("DAPL_OFI_LOG", "2");
-	ASSERT_EQ(play("meet", p->from, p->to, NULL), 0);
+	set_conf(ENTRIES);
+	set_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(run_player("meet", p->from, p->to, NULL), 0);
 	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:[0-9]+ "
 		 "[(]qualifier [0-9]+[)] %s", p->active);
 	must_match(pattern);
 	if (p->passive)
 		must_match(p->passive);
-	ASSERT_EQ(lines_told(), p->passive ? 2 : 1);
+	ASSERT_EQ(count_output_lines(), p->passive ? 2 : 1);
 }
 
-TEST_ROWS(foreign, pairs, to_another_fabric)
+TEST_ROWS(foreign, pairs, connect_to_other_fabric)
 
-static void without_answer(const void *row)
+static void connect_without_answer(const void *row)
 {
 	const struct fabric *f = row;
 	char pattern[256];
 
-	give_conf(ENTRIES);
-	give_env("DAPL_OFI_LOG", "2");
-	ASSERT_EQ(play("meet", f->rule, f->rule, "0", "300000", NULL), 0);
+	set_conf(ENTRIES);
+	set_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(run_player("meet", f->rule, f->rule, "0", "300000", NULL), 0);
 	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:[0-9]+ "
 		 "[(]qualifier [0-9]+[)] over %s: no answer within the timeout", f->pattern);
 	must_match(pattern);
-	ASSERT_EQ(lines_told(), 1);
+	ASSERT_EQ(count_output_lines(), 1);
 }
 
-TEST_ROWS(timeout, fabrics, without_answer)
+TEST_ROWS(timeout, fabrics, connect_without_answer)
 
-/* 240.0.0.0/4 leads nowhere. */
-static void to_no_host(const void *row)
+/* 240.0.0.0/4 is unreachable. */
+static void connect_to_no_host(const void *row)
 {
 	const struct fabric *f = row;
 	char pattern[256];
 
-	give_conf(ENTRIES);
-	give_env("DAPL_OFI_LOG", "2");
-	ASSERT_EQ(play("connect", f->rule, "240.0.0.1", "5000", "2000000", NULL), 0);
+	set_conf(ENTRIES);
+	set_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(run_player("connect", f->rule, "240.0.0.1", "5000", "2000000", NULL), 0);
 	snprintf(pattern, sizeof(pattern), "cannot connect to 240.0.0.1:5000 [(]qualifier 5000[)] "
 		 "over %s: ", f->pattern);
 	must_match(pattern);
-	ASSERT_EQ(lines_told(), 1);
+	ASSERT_EQ(count_output_lines(), 1);
 }
 
-TEST_ROWS(no_host, fabrics, to_no_host)
+TEST_ROWS(no_host, fabrics, connect_to_no_host)
 
 static void level_4(const void *row)
 {
 	const struct fabric *f = row;
 
-	give_conf(ENTRIES);
-	give_env("DAPL_OFI_LOG", "4");
-	ASSERT_EQ(play("session", f->rule, NULL), 0);
-	must_say("connecting to 127.0.0.1:");
-	must_say("127.0.0.1:");
-	must_say(" requests a connection (port ");
-	must_say("connected to 127.0.0.1:");
+	set_conf(ENTRIES);
+	set_env("DAPL_OFI_LOG", "4");
+	ASSERT_EQ(run_player("session", f->rule, NULL), 0);
+	expect_output("connecting to 127.0.0.1:");
+	expect_output("127.0.0.1:");
+	expect_output(" requests a connection (port ");
+	expect_output("connected to 127.0.0.1:");
 }
 
 TEST_ROWS(level_4, fabrics, level_4)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Log levels, files, masks and names of settings. */
+/* Tests log levels, log files, masks and unknown settings. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,59 +15,59 @@ TEST(log, unknown_setting_once)
 {
 	const char *first;
 
-	give_conf(LINE("a", GOOD) LINE("b", GOOD));
-	give_env("DAPL_OFI_LOGG", "4");
-	ASSERT_EQ(play("probe", "a", "b", NULL), 0);
-	must_say(UNKNOWN);
-	first = strstr(told(), UNKNOWN);
+	set_conf(LINE("a", GOOD) LINE("b", GOOD));
+	set_env("DAPL_OFI_LOGG", "4");
+	ASSERT_EQ(run_player("probe", "a", "b", NULL), 0);
+	expect_output(UNKNOWN);
+	first = strstr(player_output(), UNKNOWN);
 	ASSERT(!strstr(first + 1, UNKNOWN));
 }
 
 TEST(log, unknown_setting_like_no_other)
 {
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_SOMETHING_ELSE", "4");
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_be_silent();
-	give_env("DAPL_OFI_LOG", "2");
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_say("DAPL_OFI_SOMETHING_ELSE is no setting\n");
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_SOMETHING_ELSE", "4");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_no_output();
+	set_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_output("DAPL_OFI_SOMETHING_ELSE is no setting\n");
 }
 
 TEST(log, bad_number)
 {
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_SPIN_US", "fast");
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_say("DAPL_OFI_SPIN_US=fast is no number from 0 to 10000; 40 is used\n");
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_SPIN_US", "fast");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_output("DAPL_OFI_SPIN_US=fast is no number from 0 to 10000; 40 is used\n");
 }
 
 TEST(log, unknown_word_of_an_entry)
 {
-	give_conf(LINE("a", GOOD " provdier=shm"));
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_say("\"provdier=shm\" is no parameter of an adapter and is ignored; did you mean "
-		 "provider=?\n");
-	give_conf(LINE("a", GOOD " xyz=y"));
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_be_silent();
-	give_env("DAPL_OFI_LOG", "2");
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_say("\"xyz=y\" is no parameter of an adapter and is ignored\n");
-	/* Device and port of an old file are none of ours, and no slip. */
-	give_conf(LINE("a", GOOD " mlx4_0 1"));
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_be_silent();
+	set_conf(LINE("a", GOOD " provdier=shm"));
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_output("\"provdier=shm\" is no parameter of an adapter and is ignored; did you mean "
+		      "provider=?\n");
+	set_conf(LINE("a", GOOD " xyz=y"));
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_no_output();
+	set_env("DAPL_OFI_LOG", "2");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_output("\"xyz=y\" is no parameter of an adapter and is ignored\n");
+	/* Device and port of a legacy file are neither parameters nor typing errors. */
+	set_conf(LINE("a", GOOD " mlx4_0 1"));
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_no_output();
 }
 
-/* Every fabric asks for it: none opens without. */
+/* All fabrics need it: none opens without it. */
 TEST(log, secret_counts_over_tcp)
 {
-	give_conf(LINE("a", GOOD));
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	give_env("DAPL_OFI_CM_SECRET_FILE", "/no/such/secret");
-	ASSERT_EQ(play("open", "a", NULL), 1);
-	must_say("DAPL_OFI_CM_SECRET_FILE=/no/such/secret cannot be used: No such file");
+	set_conf(LINE("a", GOOD));
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	set_env("DAPL_OFI_CM_SECRET_FILE", "/no/such/secret");
+	ASSERT_EQ(run_player("open", "a", NULL), 1);
+	expect_output("DAPL_OFI_CM_SECRET_FILE=/no/such/secret cannot be used: No such file");
 }
 
 struct mask {
@@ -78,7 +78,9 @@ struct mask {
 	bool error, warning;
 };
 
-/* A bad number is an error, as is a misspelt setting; one that resembles no other is a warning. */
+/*
+ * A bad number or a misspelt setting is an error; a setting that resembles no other is a warning.
+ */
 static const struct mask masks[] = {
 	{ "dapl_none", "DAPL_DBG_TYPE", "0", NULL, false, false },
 	{ "dapl_errors", "DAPL_DBG_TYPE", "0x1", NULL, true, false },
@@ -94,15 +96,17 @@ static void mask_to_level(const void *row)
 {
 	const struct mask *mask = row;
 
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_SOMETHING_ELSE", "4");
-	give_env("DAPL_OFI_GRACE_MS", "soon");
-	give_env(mask->name, mask->value);
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_SOMETHING_ELSE", "4");
+	set_env("DAPL_OFI_GRACE_MS", "soon");
+	set_env(mask->name, mask->value);
 	if (mask->log)
-		give_env("DAPL_OFI_LOG", mask->log);
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	ASSERT_EQ(strstr(told(), "DAPL_OFI_GRACE_MS=soon is no number") != NULL, mask->error);
-	ASSERT_EQ(strstr(told(), "DAPL_OFI_SOMETHING_ELSE is no setting") != NULL, mask->warning);
+		set_env("DAPL_OFI_LOG", mask->log);
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	ASSERT_EQ(strstr(player_output(), "DAPL_OFI_GRACE_MS=soon is no number") != NULL,
+		  mask->error);
+	ASSERT_EQ(strstr(player_output(), "DAPL_OFI_SOMETHING_ELSE is no setting") != NULL,
+		  mask->warning);
 }
 
 TEST_ROWS(mask, masks, mask_to_level)
@@ -112,57 +116,58 @@ TEST(log, file)
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/log", work_dir());
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_LOGG", "4");
-	give_env("DAPL_OFI_LOG", "2");
-	give_env("DAPL_OFI_LOG_FILE", path);
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_be_silent();
-	read_instead(path);
-	must_say(UNKNOWN);
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	read_instead(path);
-	ASSERT_EQ(lines_told(), 2);
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_LOGG", "4");
+	set_env("DAPL_OFI_LOG", "2");
+	set_env("DAPL_OFI_LOG_FILE", path);
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_no_output();
+	read_output_file(path);
+	expect_output(UNKNOWN);
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	read_output_file(path);
+	ASSERT_EQ(count_output_lines(), 2);
 }
 
-/* A writer of a FIFO would wait for its reader. */
+/* An open of a FIFO for writing would block until it has a reader. */
 TEST(log, fifo_without_reader)
 {
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/fifo", work_dir());
 	ASSERT(!mkfifo(path, 0600));
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_LOGG", "4");
-	give_env("DAPL_OFI_LOG_FILE", path);
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_say("; stderr is used\n");
-	must_say(UNKNOWN);
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_LOGG", "4");
+	set_env("DAPL_OFI_LOG_FILE", path);
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_output("; stderr is used\n");
+	expect_output(UNKNOWN);
 }
 
 TEST(log, file_that_cannot_be_opened)
 {
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_LOGG", "4");
-	give_env("DAPL_OFI_LOG", "2");
-	give_env("DAPL_OFI_LOG_FILE", "/no/such/directory/log");
-	ASSERT_EQ(play("open", "a", NULL), 0);
-	must_say("DAPL_OFI_LOG_FILE=/no/such/directory/log: No such file or directory; stderr is "
-		 "used\n");
-	must_say(UNKNOWN);
-	ASSERT_EQ(lines_told(), 2);
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_LOGG", "4");
+	set_env("DAPL_OFI_LOG", "2");
+	set_env("DAPL_OFI_LOG_FILE", "/no/such/directory/log");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_output(
+		"DAPL_OFI_LOG_FILE=/no/such/directory/log: No such file or directory; stderr is "
+		"used\n");
+	expect_output(UNKNOWN);
+	ASSERT_EQ(count_output_lines(), 2);
 }
 
-/* Each process has its file, and a forked child is a process. */
+/* Each process has its own log file, including a forked child. */
 TEST(log, file_per_process)
 {
 	char path[128], command[256];
 
 	snprintf(path, sizeof(path), "%s/trace.%%p", work_dir());
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_TRACE", path);
-	ASSERT_EQ(play("fork", "a", NULL), 0);
-	must_be_silent();
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_TRACE", path);
+	ASSERT_EQ(run_player("fork", "a", NULL), 0);
+	expect_no_output();
 	snprintf(command, sizeof(command),
 		 "test \"$(ls %s | grep -c '^trace\\.[1-9][0-9]*$')\" = 2", work_dir());
 	ASSERT_EQ(system(command), 0);

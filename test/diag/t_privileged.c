@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program that has more rights than its caller does not do what the caller's environment wants. */
+/*
+ * Tests that a program with more privileges than its caller ignores the environment of the caller.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -36,14 +38,14 @@ static const struct row {
 
 static char path[160], mark[160], file[160], secret[160];
 
-static void become_nobody(void)
+static void drop_privileges(void)
 {
 	if (setgroups(0, NULL) || setgid(NOBODY) || setuid(NOBODY))
 		_exit(126);
 }
 
 /* What a file capability is for: to read what the caller may not, here the build tree. */
-static int give_capability(void)
+static int set_capability(void)
 {
 	struct vfs_cap_data cap;
 
@@ -63,29 +65,29 @@ static void copy_program(void)
 	ASSERT_EQ(chmod(path, 0755), 0);
 }
 
-/* The copy of the program gets the rights. The case is skipped where nobody can give them. */
-static void install(enum rights rights)
+/* Gives privileges to the copy of the program; skips the case where that is impossible. */
+static void install_program(enum rights rights)
 {
 	struct statvfs fs;
 
 	if (geteuid() != 0)
-		dt_skip("only root can give rights to a program");
+		dt_skip("needs root to set privileges of a program");
 	if (SANITIZED)
-		dt_skip("sanitizers obey the environment, too");
-	/* A stranger may enter, read, and write here. */
+		dt_skip("sanitizers use the environment, too");
+	/* Other users may enter, read and write here. */
 	ASSERT_EQ(chmod(work_dir(), 0777), 0);
 	copy_program();
 	if (statvfs(path, &fs) || (fs.f_flag & ST_NOSUID))
 		dt_skip("%s is mounted nosuid", work_dir());
 	if (rights == SETUID)
 		ASSERT_EQ(chmod(path, 04755), 0);
-	/* Run by root, who may read the build tree: another group is enough. */
+	/* Run by root, which can read the build tree: another group is enough. */
 	if (rights == SETGID)
 		ASSERT(!chown(path, 0, NOBODY) && !chmod(path, 02755));
-	if (rights == CAPABILITY && give_capability())
+	if (rights == CAPABILITY && set_capability())
 		dt_skip("no capabilities of files: %s", strerror(errno));
-	give_program(path);
-	give_change(rights == SETUID || rights == CAPABILITY ? become_nobody : NULL);
+	set_program(path);
+	set_child_hook(rights == SETUID || rights == CAPABILITY ? drop_privileges : NULL);
 	snprintf(mark, sizeof(mark), "%s/mark", work_dir());
 	snprintf(file, sizeof(file), "%s/file", work_dir());
 }
@@ -101,10 +103,10 @@ static int open_adapter(const char *ia, bool privileged)
 
 	unlink(mark);
 	unlink(file);
-	status = play(TEST_PROVIDER, ia, NULL);
-	if (privileged && strstr(told(), "plain\n"))
-		dt_skip("the kernel gives no rights to programs here");
-	must_say(privileged ? "secure\n" : "plain\n");
+	status = run_player(TEST_PROVIDER, ia, NULL);
+	if (privileged && strstr(player_output(), "plain\n"))
+		dt_skip("the kernel ignores privileges of programs here");
+	expect_output(privileged ? "secure\n" : "plain\n");
 	return status;
 }
 
@@ -112,19 +114,19 @@ static void libfabric_loads_no_library_of_the_caller(const void *arg)
 {
 	const struct row *row = arg;
 
-	install(PLAIN);
-	give_env("HOSTILE_MARK", mark);
-	give_env("FI_PROVIDER_PATH", TEST_HOSTILE_DIR);
-	give_env("DAPL_OFI_LOG", "2");
-	/* Without more rights it is the user's to say. */
+	install_program(PLAIN);
+	set_env("HOSTILE_MARK", mark);
+	set_env("FI_PROVIDER_PATH", TEST_HOSTILE_DIR);
+	set_env("DAPL_OFI_LOG", "2");
+	/* Without additional privileges the environment is used. */
 	ASSERT_EQ(open_adapter("ofi-rxm", false), 0);
 	ASSERT(exists(mark));
-	must_say("remains: FI_PROVIDER_PATH=");
-	install(row->rights);
+	expect_output("remains: FI_PROVIDER_PATH=");
+	install_program(row->rights);
 	ASSERT_EQ(open_adapter("ofi-rxm", true), 0);
 	ASSERT(!exists(mark));
-	must_not_say("remains: ");
-	must_say("FI_PROVIDER_PATH is ignored: the program has more rights than its caller\n");
+	expect_not_in_output("remains: ");
+	expect_output("FI_PROVIDER_PATH is ignored: the program has more rights than its caller\n");
 }
 
 static void no_file_of_the_caller_is_written(const void *arg)
@@ -135,44 +137,45 @@ static void no_file_of_the_caller_is_written(const void *arg)
 	};
 	const struct row *row = arg;
 
-	install(row->rights);
-	give_env("DAPL_OFI_LOG", "2");
+	install_program(row->rights);
+	set_env("DAPL_OFI_LOG", "2");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		give_env(names[i], file);
-	give_env("VERBS_LOG_LEVEL", "5");
-	give_env("HFI_BACKTRACE", "1");
+		set_env(names[i], file);
+	set_env("VERBS_LOG_LEVEL", "5");
+	set_env("HFI_BACKTRACE", "1");
 	ASSERT_EQ(open_adapter("ofi-rxm", true), 0);
 	if (exists(file))
 		FAIL("a file that the caller named was written");
-	must_say("DAPL_OFI_LOG_FILE is ignored: the program has more rights than its caller\n");
+	expect_output(
+		"DAPL_OFI_LOG_FILE is ignored: the program has more rights than its caller\n");
 }
 
 static void the_caller_chooses_no_fabric(const void *arg)
 {
 	const struct row *row = arg;
 
-	install(PLAIN);
-	give_env("DAPL_OFI_PROVIDER", "none");
+	install_program(PLAIN);
+	set_env("DAPL_OFI_PROVIDER", "none");
 	ASSERT_EQ(open_adapter("ofi-rxm", false), 1);
-	install(row->rights);
-	give_env("DAPL_OFI_DOMAIN", "none");
-	give_env("DAT_OVERRIDE", "/dev/null");
+	install_program(row->rights);
+	set_env("DAPL_OFI_DOMAIN", "none");
+	set_env("DAT_OVERRIDE", "/dev/null");
 	ASSERT_EQ(open_adapter("ofi-rxm", true), 0);
 }
 
-/* Ignored in silence, it would leave a program open to peers that it means to refuse. */
+/* Ignoring the setting would accept peers that it should reject. */
 static void nothing_opens_without_the_secret_that_is_wanted(const void *arg)
 {
 	const struct row *row = arg;
 	FILE *f;
 
-	install(row->rights);
+	install_program(row->rights);
 	snprintf(secret, sizeof(secret), "%s/secret", work_dir());
 	f = fopen(secret, "w");
 	ASSERT(f && fputs("0123456789abcdef", f) >= 0 && !fclose(f));
-	give_env("DAPL_OFI_CM_SECRET_FILE", secret);
+	set_env("DAPL_OFI_CM_SECRET_FILE", secret);
 	ASSERT_EQ(open_adapter("ofi-rxm", true), 1);
-	must_say("DAPL_OFI_CM_SECRET_FILE cannot be used: the program has more rights");
+	expect_output("DAPL_OFI_CM_SECRET_FILE cannot be used: the program has more rights");
 }
 
 #define CASES(suite_) TEST_ROWS(suite_, rows, suite_)

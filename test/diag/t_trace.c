@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DAPL_OFI_TRACE shows a whole short session. */
+/* Tests that DAPL_OFI_TRACE prints all calls of a short session. */
 #include <glob.h>
 #include <regex.h>
 #include <stdio.h>
@@ -12,8 +12,10 @@
 #define US " [0-9]+\\.[0-9]{3} us$"
 #define OK " = DAT_SUCCESS" US
 
-/* What is told, in this order, with other lines between; %s is the operation in a completion,
- * of which 1.2 says nothing. */
+/*
+ * The expected lines, in this order, with others in between; %s is the operation of a completion,
+ * which 1.2 lacks.
+ */
 static const char *const expected[] = {
 	"dat_ia_open\\(name=\"a\", qlen=8\\) = DAT_SUCCESS \\{async_evd=EVD#[0-9]+, ia=IA#1\\}" US,
 	"dat_pz_create\\(ia=IA#1\\) = DAT_SUCCESS \\{pz=PZ#1\\}" US,
@@ -80,7 +82,7 @@ static void check_session(void)
 	size_t next = 0, wanted = sizeof(expected) / sizeof(*expected);
 	char line[2048];
 
-	for (const char *at = told(); *at && next < wanted; at += strcspn(at, "\n") + 1) {
+	for (const char *at = player_output(); *at && next < wanted; at += strcspn(at, "\n") + 1) {
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
 		if (!matches(line, "^dat-ofi\\[[0-9]+\\.[0-9]+\\] "
 			     "[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{6} dat_"))
@@ -110,10 +112,10 @@ TEST(trace, flags_are_told_by_their_names_and_no_others)
 	const char *at;
 	char pattern[128];
 
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_TRACE", "1");
-	ASSERT_EQ(play("flags", "a", NULL), 0);
-	at = told();
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_TRACE", "1");
+	ASSERT_EQ(run_player("flags", "a", NULL), 0);
+	at = player_output();
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++) {
 		regmatch_t found;
 		regex_t regex;
@@ -129,9 +131,9 @@ TEST(trace, flags_are_told_by_their_names_and_no_others)
 
 TEST(trace, session_on_stderr)
 {
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_TRACE", "1");
-	ASSERT_EQ(play("session", "a", NULL), 0);
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_TRACE", "1");
+	ASSERT_EQ(run_player("session", "a", NULL), 0);
 	check_session();
 }
 
@@ -140,29 +142,29 @@ TEST(trace, session_in_a_file)
 	char path[128];
 
 	snprintf(path, sizeof(path), "%s/trace", work_dir());
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_TRACE", path);
-	ASSERT_EQ(play("session", "a", NULL), 0);
-	must_be_silent();
-	read_instead(path);
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_TRACE", path);
+	ASSERT_EQ(run_player("session", "a", NULL), 0);
+	expect_no_output();
+	read_output_file(path);
 	check_session();
 }
 
 TEST(trace, off)
 {
-	give_conf(LINE("a", GOOD));
-	give_env("DAPL_OFI_TRACE", "0");
-	ASSERT_EQ(play("session", "a", NULL), 0);
-	must_be_silent();
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_TRACE", "0");
+	ASSERT_EQ(run_player("session", "a", NULL), 0);
+	expect_no_output();
 }
 
 TEST(trace, every_slot)
 {
-	give_conf(LINE("a", GOOD) LINE("b", GOOD));
-	ASSERT_EQ(play("slots", "a", "b", NULL), 0);
+	set_conf(LINE("a", GOOD) LINE("b", GOOD));
+	ASSERT_EQ(run_player("slots", "a", "b", NULL), 0);
 }
 
-/* The trace lives in the provider: another registry library does as well. */
+/* The provider prints the trace, so it works with another registry library, too. */
 TEST(trace, session_over_another_libdat)
 {
 	static char path[512];
@@ -173,9 +175,9 @@ TEST(trace, session_over_another_libdat)
 	snprintf(path, sizeof(path), "%s", found.gl_pathv[0]);
 	*strrchr(path, '/') = '\0';
 	globfree(&found);
-	give_conf(LINE("a", GOOD));
-	give_path(path);
-	give_env("DAPL_OFI_TRACE", "1");
-	ASSERT_EQ(play("session", "a", NULL), 0);
+	set_conf(LINE("a", GOOD));
+	set_library_path(path);
+	set_env("DAPL_OFI_TRACE", "1");
+	ASSERT_EQ(run_player("session", "a", NULL), 0);
 	check_session();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a case reports failures, reads clocks and counts descriptors. */
+/* Implements checks: failure reports, clocks and descriptor leaks. */
 #include "harness_int.h"
 
 #include <dirent.h>
@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-/* AddressSanitizer of gcc 12 misjudges where glibc keeps the thread-local data of loaded libraries;
- * its leak checker then dies in a thread that has some. Not recording it is the way out. */
+/*
+ * AddressSanitizer of gcc 12 misjudges the location of thread-local data of loaded libraries; its
+ * leak checker then crashes in a thread that has some. Workaround: do not record it.
+ */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 
 const char *__asan_default_options(void)
@@ -24,7 +26,7 @@ const char *__asan_default_options(void)
 
 int dt_report_fd = -1;
 
-static void report(int kind, const char *file, int line, const char *fmt, va_list ap)
+static void send_report(int kind, const char *file, int line, const char *fmt, va_list ap)
 {
 	struct dt_report r;
 
@@ -42,7 +44,7 @@ void dt_fail(const char *file, int line, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	report(DT_REPORT_FAIL, file, line, fmt, ap);
+	send_report(DT_REPORT_FAIL, file, line, fmt, ap);
 	va_end(ap);
 	_exit(1);
 }
@@ -52,7 +54,7 @@ void dt_skip(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	report(DT_REPORT_SKIP, NULL, 0, fmt, ap);
+	send_report(DT_REPORT_SKIP, NULL, 0, fmt, ap);
 	va_end(ap);
 	_exit(0);
 }
@@ -152,13 +154,15 @@ void dt_fds_get(struct dt_fds *f)
 	each_fd(set_bit, f);
 }
 
-/* The library of the RDMA connection manager opens every device once and keeps it, with one
- * descriptor for its events, until the process ends: not ours to close. */
-struct kept {
+/*
+ * librdmacm opens each device once and keeps it open, with one descriptor for its events, until
+ * the process ends: not a leak.
+ */
+struct persistent_fds {
 	unsigned int devices, events;
 };
 
-static bool is_kept(struct kept *k, const char *target)
+static bool is_persistent_fd(struct persistent_fds *k, const char *target)
 {
 	if (!strncmp(target, "/dev/infiniband/uverbs", 22)) {
 		k->devices++;
@@ -170,7 +174,7 @@ static bool is_kept(struct kept *k, const char *target)
 void dt_fds_check(const struct dt_fds *then, const char *file, int line)
 {
 	char path[32], target[128], all[1200] = "";
-	struct kept kept = { 0, 0 };
+	struct persistent_fds persistent_fds = { 0, 0 };
 	struct dt_fds now;
 	size_t used = 0;
 	ssize_t n;
@@ -183,7 +187,7 @@ void dt_fds_check(const struct dt_fds *then, const char *file, int line)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		n = readlink(path, target, sizeof(target) - 1);
 		target[n > 0 ? n : 0] = 0;
-		if (is_kept(&kept, target))
+		if (is_persistent_fd(&persistent_fds, target))
 			continue;
 		if (used < sizeof(all) - sizeof(target) - 16)
 			used += (size_t)snprintf(all + used, sizeof(all) - used, " %d=%s", fd,

@@ -38,7 +38,7 @@ static struct {
 	bool verbose, stop_early, stopped;
 } run;
 
-/* What came back from one child. */
+/* The result of one child. */
 struct outcome {
 	struct dt_report reports[REPORTS_MAX];
 	int report_count;
@@ -118,7 +118,7 @@ static void read_output(int fd, struct outcome *o, int which)
 	}
 }
 
-/* Stack traces of a child that hangs, for whoever asked for them. */
+/* Prints stack traces of a child that hangs, if enabled. */
 static void show_stacks(pid_t pid)
 {
 	char cmd[160];
@@ -131,7 +131,7 @@ static void show_stacks(pid_t pid)
 		fprintf(stderr, "no stack traces of process %d\n", (int)pid);
 }
 
-/* A descriptor that becomes readable when the child ends; -1 where there is no such thing. */
+/* A descriptor that becomes readable when the child ends; -1 without pidfd_open. */
 static int open_pidfd(pid_t pid)
 {
 	static bool missing;
@@ -165,7 +165,7 @@ static void watch_child(pid_t pid, const int fds[3], unsigned int limit_s, struc
 		read_output(fds[2], o, 1);
 	}
 	o->us = dt_now_us() - start;
-	/* Peers that outlive the case. */
+	/* Kills peers that outlive the case. */
 	kill(-pid, SIGKILL);
 	read_report(fds[0], o);
 	read_output(fds[1], o, 0);
@@ -224,8 +224,8 @@ static void failure(const char *file, int line, const char *fmt, ...)
 	CU_assertImplementation(CU_FALSE, (unsigned int)line, text, file, "", CU_FALSE);
 }
 
-/* Tells CUnit and the reader what is wrong; true when nothing is. */
-static bool judge(const struct dt_case *c, const struct outcome *o)
+/* Reports failures to CUnit and on stderr; true if there is none. */
+static bool report_outcome(const struct dt_case *c, const struct outcome *o)
 {
 	bool good = true;
 	int i;
@@ -236,7 +236,7 @@ static bool judge(const struct dt_case *c, const struct outcome *o)
 			good = false;
 		}
 	if (o->timed_out) {
-		failure(c->name, 0, "not done within its time limit");
+		failure(c->name, 0, "exceeded its time limit");
 		good = false;
 	} else if (WIFSIGNALED(o->status)) {
 		failure(c->name, 0, "killed by signal %d (%s)", WTERMSIG(o->status),
@@ -296,7 +296,7 @@ static void run_current(void)
 	}
 	good = o.report_count == 0 && !o.timed_out && o.status == 0 && !o.output_len[0];
 	printf("%s %llu ms\n", good ? "ok   " : "FAIL ", (unsigned long long)o.us / 1000);
-	if (judge(c, &o)) {
+	if (report_outcome(c, &o)) {
 		CU_assertImplementation(CU_TRUE, 0, c->name, "", "", CU_FALSE);
 		run.passed++;
 	} else {
@@ -308,8 +308,10 @@ static void run_current(void)
 		       o.output[1]);
 }
 
-/* Lines "fabric pattern reason"; # starts a comment. A pattern is that of a case's name, or of its
- * suite and its name with a slash between. */
+/*
+ * Lines "fabric pattern reason"; # starts a comment. A pattern matches the name of a case, or
+ * SUITE/NAME.
+ */
 static void read_skips(const struct dt_program *prog)
 {
 	char line[512], fabric[32];
@@ -340,7 +342,7 @@ static const struct skip *find_skip(const struct dt_case *c)
 	return NULL;
 }
 
-static bool wanted(const struct dt_case *c, const char *suite, const char *test)
+static bool case_is_selected(const struct dt_case *c, const char *suite, const char *test)
 {
 	return (!suite || !fnmatch(suite, c->suite, 0)) && (!test || !fnmatch(test, c->name, 0));
 }
@@ -368,20 +370,20 @@ static int add_case(const struct dt_case *c)
 	return 0;
 }
 
-static void usage(const char *name)
+static void print_usage(const char *name)
 {
 	fprintf(stderr,
 		"usage: %s [--list] [--suite PATTERN] [--test PATTERN] [--repeat N]\n"
 		"       [--stop] [--verbose]\n", name);
 }
 
-static int list(const char *suite, const char *test)
+static int list_cases(const char *suite, const char *test)
 {
 	const struct dt_case *c;
 	int n = 0;
 
 	for (c = first_case; c; c = c->next)
-		if (wanted(c, suite, test)) {
+		if (case_is_selected(c, suite, test)) {
 			printf("%s %s\n", c->suite, c->name);
 			n++;
 		}
@@ -400,7 +402,7 @@ static int run_all(const struct dt_program *prog, const char *suite, const char 
 	CU_set_fail_on_inactive(CU_FALSE);
 	read_skips(prog);
 	for (c = first_case; c && rc == 0; c = c->next)
-		if (wanted(c, suite, test))
+		if (case_is_selected(c, suite, test))
 			rc = add_case(c);
 	while (rc == 0 && repeat-- > 0)
 		rc = CU_run_all_tests() == CUE_SUCCESS ? 0 : -EIO;
@@ -446,9 +448,9 @@ int dt_main(int argc, char **argv, const struct dt_program *prog)
 			run.verbose = true;
 			break;
 		default:
-			usage(argv[0]);
+			print_usage(argv[0]);
 			return 2;
 		}
 	}
-	return only_list ? list(suite, test) : run_all(prog, suite, test, repeat);
+	return only_list ? list_cases(suite, test) : run_all(prog, suite, test, repeat);
 }

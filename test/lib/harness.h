@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a test case uses: checks, waits, threads, peer processes.
- *
- * Cases register themselves (TEST); CUnit runs them. Each case runs in a forked child with a
- * time limit of its own, so that a crash or a hang costs one case. A failed check is reported
- * with file and line and ends the child at once: the checks are therefore noreturn on failure,
- * and compilers and analysers understand what holds behind them. The checks work in every
- * thread and in every peer process of a case.
+/*
+ * Declares the test harness: checks, waits, threads, peer processes. Cases register themselves
+ * (TEST); CUnit runs them. Each case runs in a forked child with its own time limit, so that a
+ * crash or a hang fails one case only. A failed check is reported with file and line and ends the
+ * child: checks do not return on failure, so compilers and analysers know that the condition holds
+ * after them. Checks work in every thread and in every peer process of a case.
  */
 #ifndef DT_HARNESS_H
 #define DT_HARNESS_H
@@ -116,7 +115,7 @@ struct dt_thread {
 
 void dt_thread_start(struct dt_thread *t, void (*fn)(void *arg), void *arg);
 void dt_thread_join(struct dt_thread *t);
-/* Returns once the thread sleeps in the kernel (so: is inside its blocking call). */
+/* Returns once the thread sleeps in the kernel, that is, inside its blocking call. */
 void dt_thread_wait_blocked(struct dt_thread *t);
 
 /* ---- peer processes ---- */
@@ -126,17 +125,17 @@ struct dt_peer {
 	int fd;                         /* socket to the peer */
 };
 
-/* Forks; to be called before anything of the case opens an IA. */
+/* Forks; call it before the case opens an IA. */
 void dt_peer_start(struct dt_peer *p, void (*fn)(int fd, const void *arg), const void *arg);
-/* Waits for the peer's success. */
+/* Waits for the peer to end with success. */
 void dt_peer_finish(struct dt_peer *p);
-/* Sends a signal and, when it is a deadly one, collects the peer. */
+/* Sends a signal; if it is fatal, reaps the peer. */
 void dt_peer_kill(struct dt_peer *p, int sig);
 void dt_put(int fd, const void *data, size_t len);
 void dt_get(int fd, void *data, size_t len);
-/* One byte as a milestone. */
-void dt_tell(int fd, char what);
-void dt_expect(int fd, char what);
+/* Synchronise by one byte. */
+void dt_put_byte(int fd, char what);
+void dt_expect_byte(int fd, char what);
 
 /* ---- leaks ---- */
 
@@ -146,7 +145,7 @@ struct dt_fds {
 };
 
 void dt_fds_get(struct dt_fds *f);
-/* Fails with the names of the descriptors that are open now and were not then. */
+/* Fails with the names of the descriptors that were opened since and are still open. */
 void dt_fds_check(const struct dt_fds *then, const char *file, int line);
 
 /* ---- runner ---- */

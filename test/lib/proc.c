@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads and peer processes of a case; none survives it. */
+/* Runs the threads and peer processes of a case; none survives it. */
 #include "harness_int.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@
 
 #define SHM_NAMES_MAX 64
 
-/* Names in /dev/shm that carry the number of this process. */
+/* Names in /dev/shm that contain the pid of this process. */
 static int own_shm_names(char names[SHM_NAMES_MAX][64])
 {
 	char pid[16];
@@ -35,7 +35,7 @@ static int own_shm_names(char names[SHM_NAMES_MAX][64])
 	return n;
 }
 
-static void check_shm(const char *name)
+static void check_shm_leaks(const char *name)
 {
 	char names[SHM_NAMES_MAX][64];
 
@@ -50,7 +50,7 @@ void dt_child_run(const struct dt_case *c)
 	dt_fds_get(&before);
 	c->fn(c->arg);
 	dt_fds_check(&before, c->name, 0);
-	check_shm(c->name);
+	check_shm_leaks(c->name);
 	exit(0);
 }
 
@@ -80,7 +80,7 @@ void dt_thread_join(struct dt_thread *t)
 	ASSERT_EQ(pthread_timedjoin_np(t->id, NULL, &end), 0);
 }
 
-/* The state letter of a thread: the first one behind the parenthesised command name. */
+/* The state letter of a thread: the first one after the parenthesised command name. */
 static char thread_state(pid_t tid)
 {
 	char path[64], buf[256];
@@ -104,7 +104,7 @@ void dt_thread_wait_blocked(struct dt_thread *t)
 	int seen = 0;
 
 	DT_UNTIL(__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE), 2000000);
-	/* A short sleep on a lock looks the same: several looks in a row have to agree. */
+	/* A short sleep on a lock looks the same: require several equal samples in a row. */
 	while (seen < 20) {
 		seen = thread_state(t->tid) == 'S' ? seen + 1 : 0;
 		dt_sleep_us(500);
@@ -125,14 +125,14 @@ void dt_peer_start(struct dt_peer *p, void (*fn)(int fd, const void *arg), const
 		dt_fds_get(&before);
 		fn(sv[1], arg);
 		dt_fds_check(&before, "peer", 0);
-		check_shm("peer");
+		check_shm_leaks("peer");
 		exit(0);
 	}
 	close(sv[1]);
 	p->fd = sv[0];
 }
 
-static int collect(struct dt_peer *p)
+static int reap_peer(struct dt_peer *p)
 {
 	uint64_t end = dt_now_us() + 15000000ull * dt_slow();
 	int status;
@@ -140,7 +140,7 @@ static int collect(struct dt_peer *p)
 
 	while ((got = waitpid(p->pid, &status, WNOHANG)) == 0) {
 		if (dt_now_us() > end)
-			FAIL("the peer process does not end");
+			FAIL("the peer process did not end in time");
 		dt_sleep_us(500);
 	}
 	ASSERT_EQ(got, p->pid);
@@ -152,7 +152,7 @@ static int collect(struct dt_peer *p)
 
 void dt_peer_finish(struct dt_peer *p)
 {
-	int status = collect(p);
+	int status = reap_peer(p);
 
 	if (WIFSIGNALED(status))
 		FAIL("the peer died of signal %d", WTERMSIG(status));
@@ -164,7 +164,7 @@ void dt_peer_kill(struct dt_peer *p, int sig)
 {
 	ASSERT_EQ(kill(p->pid, sig), 0);
 	if (sig == SIGKILL || sig == SIGTERM)
-		collect(p);
+		reap_peer(p);
 }
 
 void dt_put(int fd, const void *data, size_t len)
@@ -180,20 +180,20 @@ void dt_get(int fd, void *data, size_t len)
 
 	while (have < len) {
 		if (poll(&pfd, 1, 30000 * (int)dt_slow()) <= 0)
-			FAIL("the other process stays silent");
+			FAIL("no data from the other process in time");
 		n = read(fd, (char *)data + have, len - have);
 		if (n <= 0)
-			FAIL("the other process is gone");
+			FAIL("the other process has ended");
 		have += (size_t)n;
 	}
 }
 
-void dt_tell(int fd, char what)
+void dt_put_byte(int fd, char what)
 {
 	dt_put(fd, &what, 1);
 }
 
-void dt_expect(int fd, char what)
+void dt_expect_byte(int fd, char what)
 {
 	char got;
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The harness notices what it should. Cases that must fail, and some that must not; self.sh
- * compares what the runner says with what it has to say. */
+/*
+ * Tests the harness itself: cases that must fail, and some that must pass; self.sh compares the
+ * output of the runner with the expected output.
+ */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -25,7 +27,7 @@ static void echo(int fd, const void *arg)
 	int number = *(const int *)arg;
 
 	dt_put(fd, &number, sizeof(number));
-	dt_expect(fd, 'x');
+	dt_expect_byte(fd, 'x');
 }
 
 TEST(good, peer_answers)
@@ -36,7 +38,7 @@ TEST(good, peer_answers)
 	dt_peer_start(&p, echo, &sent);
 	dt_get(p.fd, &got, sizeof(got));
 	ASSERT_EQ(got, sent);
-	dt_tell(p.fd, 'x');
+	dt_put_byte(p.fd, 'x');
 	dt_peer_finish(&p);
 }
 

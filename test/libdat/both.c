@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Both libdats in one process, each with its own registry, IAs and version. */
+/* Tests both libdats in one process, each with its own registry, IAs and version. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -54,7 +54,7 @@ static void check(const char *got, const char *expected)
 {
 	CU_ASSERT_STRING_EQUAL(got, expected);
 	if (strcmp(got, expected))
-		fprintf(stderr, "\"%s\" instead of \"%s\"\n", got, expected);
+		fprintf(stderr, "got \"%s\", expected \"%s\"\n", got, expected);
 }
 
 static void side_by_side(void)

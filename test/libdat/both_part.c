@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One of two middlewares in a process: linked with its own libdat, opens and closes an IA. */
+/* One of two libraries in a process, each linked with its own libdat; opens and closes an IA. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The API version that a test is compiled for, and the results in it. */
+/* Selects the API version of a test, and defines its result values. */
 #ifndef TEST_DAT_API_H
 #define TEST_DAT_API_H
 
@@ -49,7 +49,7 @@
 #define PARAMS_12(t1, t2, t3, t4, t5, t6, t7, t8, t9, ta, tb, tc) \
 	PARAMS_11(t1, t2, t3, t4, t5, t6, t7, t8, t9, ta, tb), tc a12
 
-/* F(value of type t) for each argument behind the first. */
+/* F(value of type t) for each argument after the first. */
 #define REST_1(F, t1)
 #define REST_2(F, t1, t2) F(2, t2)
 #define REST_3(F, t1, t2, t3) REST_2(F, t1, t2) F(3, t3)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A provider without hardware: it writes down what libdat asks of it. */
+/* A fake provider that logs the calls of libdat. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* One per init; the table is the first member, so that it leads back here. */
+/* One per init; the table is the first member, so that it identifies the instance. */
 struct instance {
 	DAT_PROVIDER table;
 	DAT_PROVIDER_INFO info;
@@ -30,7 +30,7 @@ static struct instance *instances;
 static void (*report_reason)(const char *text);
 
 __attribute__((format(printf, 1, 2)))
-static void note(const char *format, ...)
+static void log_call(const char *format, ...)
 {
 	va_list args;
 
@@ -56,16 +56,16 @@ static void hook(const char *where, const char *name, void *own)
 		fake_state.hook(where, name, own);
 }
 
-static const char *word(const struct instance *in, const char *key)
+static const char *param_value(const struct instance *in, const char *key)
 {
 	const char *at = strstr(in->params, key);
 
 	return at ? at + strlen(key) : NULL;
 }
 
-static DAT_RETURN answer(const struct instance *in, const char *key)
+static DAT_RETURN param_result(const struct instance *in, const char *key)
 {
-	const char *value = word(in, key);
+	const char *value = param_value(in, key);
 
 	return value ? (DAT_RETURN)strtoul(value, NULL, 0) : DAT_SUCCESS;
 }
@@ -96,7 +96,7 @@ static DAT_RETURN end_record(int slot)
 	return FAKE_ANSWER(slot);
 }
 
-/* Every plain slot writes its arguments down and gives an answer of its own. */
+/* Every plain slot records its arguments and returns a distinct result. */
 #define RECORD(n, type) record(n, &a##n, sizeof(a##n));
 #define CALL(number, name, kind, n, ...) \
 	static DAT_RETURN fake_##name(PARAMS_##n(__VA_ARGS__)) \
@@ -116,7 +116,7 @@ static DAT_RETURN fake_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HAN
 {
 	struct instance *in;
 	struct fake_ia *own;
-	const char *say;
+	const char *reason;
 	DAT_RETURN ret;
 	char text[128], *at;
 
@@ -124,18 +124,18 @@ static DAT_RETURN fake_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HAN
 	for (in = instances; in && strcmp(in->info.ia_name, name); in = in->next)
 		;
 	pthread_mutex_unlock(&list_lock);
-	note("open %s qlen=%d evd=%s", name, qlen, async_evd ? "given" : "none");
+	log_call("open %s qlen=%d evd=%s", name, qlen, async_evd ? "given" : "none");
 	if (!in)
 		return DAT_CLASS_ERROR | DAT_INTERNAL_ERROR;
 	hook("open", name, NULL);
-	say = word(in, "say=");
-	if (say && report_reason) {
-		snprintf(text, sizeof(text), "%.*s", (int)strcspn(say, " "), say);
+	reason = param_value(in, "reason=");
+	if (reason && report_reason) {
+		snprintf(text, sizeof(text), "%.*s", (int)strcspn(reason, " "), reason);
 		for (at = text; *at; at++)
 			*at = *at == '_' ? ' ' : *at == '|' ? '\n' : *at;
 		report_reason(text);
 	}
-	ret = word(in, "open=") ? answer(in, "open=") : fake_state.open_answer;
+	ret = param_value(in, "open=") ? param_result(in, "open=") : fake_state.open_answer;
 	if (ret != DAT_SUCCESS)
 		return ret;
 	own = calloc(1, sizeof(*own));
@@ -158,34 +158,34 @@ static DAT_RETURN fake_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd, DAT_IA
 	unsigned int major = in->info.dapl_version_major, minor = in->info.dapl_version_minor;
 	const char *value;
 
-	note("query ia=%llx provider=%llx evd=%s", (unsigned long long)ia_mask,
-	     (unsigned long long)provider_mask, async_evd ? "given" : "none");
+	log_call("query ia=%llx provider=%llx evd=%s", (unsigned long long)ia_mask,
+		 (unsigned long long)provider_mask, async_evd ? "given" : "none");
 	hook("query", in->info.ia_name, ia);
 #if DAT_API_MAJOR >= 2
-	if (ia_mask && word(in, "ext"))
+	if (ia_mask && param_value(in, "ext"))
 		ia_attr->extension_supported = DAT_EXTENSION_IB;
 #else
 	(void)ia_attr;
 #endif
 	if (!provider_mask)
 		return DAT_SUCCESS;
-	value = word(in, "ver=");
+	value = param_value(in, "ver=");
 	if (value)
 		sscanf(value, "%u.%u", &major, &minor);
 	attr->dapl_version_major = major;
 	attr->dapl_version_minor = minor;
-	value = word(in, "ts=");
+	value = param_value(in, "ts=");
 	attr->is_thread_safe = !value ? in->info.is_thread_safe :
 			       *value == '1' ? DAT_TRUE : DAT_FALSE;
-	return answer(in, "query=");
+	return param_result(in, "query=");
 }
 
 static DAT_RETURN fake_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
 {
 	struct instance *in = instance_of(ia);
-	DAT_RETURN ret = answer(in, "close=");
+	DAT_RETURN ret = param_result(in, "close=");
 
-	note("close flags=%d", (int)flags);
+	log_call("close flags=%d", (int)flags);
 	hook("close", in->info.ia_name, ia);
 	if (ret != DAT_SUCCESS && flags != DAT_CLOSE_ABRUPT_FLAG)
 		return ret;
@@ -198,16 +198,16 @@ static DAT_RETURN fake_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags)
 static DAT_RETURN fake_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOOLEAN *related)
 {
 	struct instance *in = instance_of(ia);
-	const char *value = word(in, "related=");
+	const char *value = param_value(in, "related=");
 
-	note("related %s to %s", in->info.ia_name, name);
+	log_call("related %s to %s", in->info.ia_name, name);
 	if (!value)
 		return DAT_MODEL_NOT_SUPPORTED;
 	*related = *value == '1' ? DAT_TRUE : DAT_FALSE;
 	return DAT_SUCCESS;
 }
 
-/* The open form gets a name and gives an object; its second argument says where to. */
+/* The open operation takes a name and returns an object through its second argument. */
 static DAT_RETURN fake_extension(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	struct instance *in;
@@ -215,10 +215,10 @@ static DAT_RETURN fake_extension(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list 
 	int value;
 
 	if (op & DAT_OPEN_EXTENSION_BASE) {
-		note("extension open %s op=%x", (const char *)handle, (unsigned int)op);
+		log_call("extension open %s op=%x", (const char *)handle, (unsigned int)op);
 		for (in = instances; in && strcmp(in->info.ia_name, handle); in = in->next)
 			;
-		if (!in || answer(in, "open="))
+		if (!in || param_result(in, "open="))
 			return DAT_CLASS_ERROR | DAT_INVALID_PARAMETER;
 		own = calloc(1, sizeof(*own));
 		if (!own)
@@ -228,7 +228,7 @@ static DAT_RETURN fake_extension(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list 
 		return DAT_SUCCESS;
 	}
 	if (op & DAT_CLOSE_EXTENSION_BASE) {
-		note("extension close op=%x arg=%d", (unsigned int)op, va_arg(args, int));
+		log_call("extension close op=%x arg=%d", (unsigned int)op, va_arg(args, int));
 		free(handle);
 		return DAT_SUCCESS;
 	}
@@ -257,7 +257,7 @@ static void fill_table(DAT_PROVIDER *table)
 	table->ia_close_func = fake_close;
 }
 
-static struct instance *take_out(const DAT_PROVIDER_INFO *info)
+static struct instance *instance_remove(const DAT_PROVIDER_INFO *info)
 {
 	struct instance **at, *in;
 
@@ -275,8 +275,8 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 {
 	struct instance *in;
 
-	note("init %s %u.%u ts=%d [%s]", info->ia_name, info->dapl_version_major,
-	     info->dapl_version_minor, (int)info->is_thread_safe, params);
+	log_call("init %s %u.%u ts=%d [%s]", info->ia_name, info->dapl_version_major,
+		 info->dapl_version_minor, (int)info->is_thread_safe, params);
 	count(&fake_state.inits);
 	if (strstr(params, "noreg"))
 		return;
@@ -293,8 +293,8 @@ void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 	pthread_mutex_unlock(&list_lock);
 	hook("init", info->ia_name, NULL);
 	if (dat_registry_add_provider(&in->table, info) != DAT_SUCCESS) {
-		note("add failed");
-		free(take_out(info));
+		log_call("add failed");
+		free(instance_remove(info));
 	}
 }
 
@@ -302,14 +302,15 @@ void dat_provider_fini(const DAT_PROVIDER_INFO *info)
 {
 	struct instance *in;
 
-	note("fini %s", info->ia_name);
+	log_call("fini %s", info->ia_name);
 	count(&fake_state.finis);
 	hook("fini", info->ia_name, NULL);
-	in = take_out(info);
+	in = instance_remove(info);
 	if (!in)
 		return;
-	if (!word(in, "keep") && dat_registry_remove_provider(&in->table, info) != DAT_SUCCESS)
-		note("remove failed");
+	if (!param_value(in, "keep") &&
+	    dat_registry_remove_provider(&in->table, info) != DAT_SUCCESS)
+		log_call("remove failed");
 	free(in);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Declarations that a test and the fake provider share. */
+/* Declares the state that tests and the fake provider share. */
 #ifndef TEST_FAKE_H
 #define TEST_FAKE_H
 
@@ -14,20 +14,19 @@
 #define FAKE_ANSWER(slot) (0x80FE0000u | (unsigned int)(slot))
 
 /*
- * Lives in the test program, so that it outlives the provider library. The provider writes down
- * what it is asked and answers as told:
+ * Part of the test program, so that it outlives the provider library. The provider logs the calls
+ * and behaves as its IA parameters say:
  *
- * Words in the IA parameters:
  *   noreg         init does not register
  *   open=<value>  ia_open returns this
  *   close=<value> ia_close returns this
- *   query=<value> ia_query returns this when provider attributes are asked for
+ *   query=<value> ia_query returns this for queries of provider attributes
  *   ver=<m>.<n>   the version in the provider attributes
  *   ts=<0|1>      the thread-safety in the provider attributes
  *   ext           the IA attributes announce extensions
  *   holes         all slots but those of open, close and query are empty
- *   related=<0|1> the answer of ia_ha_related; without it there is none
- *   say=<text>    reported as a reason before ia_open fails (underscores become blanks)
+ *   related=<0|1> the result of ia_ha_related; without it the call fails
+ *   reason=<text> reported as a reason before ia_open fails (underscores become blanks)
  *   keep          fini does not remove the registration
  */
 struct fake_state {
@@ -48,7 +47,7 @@ struct fake_state {
 	void (*hook)(const char *where, const char *name, void *own);
 	void *last_own;
 
-	DAT_RETURN open_answer;		/* where the parameters name none */
+	DAT_RETURN open_answer;		/* used if the parameters have none */
 };
 
 extern struct fake_state fake_state;

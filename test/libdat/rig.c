@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Access to the library under test, its registry file and the provider's notes. */
+/* Loads the library under test with a registry file, and checks the log of the fake provider. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -40,8 +40,8 @@ static void clean_up(void)
 }
 
 /*
- * The program starts itself again with a directory of its own in front of all that the loader
- * searches: whatever provider is installed on this machine, the tests find theirs.
+ * Executes the program again with its own directory first in the library path: tests find their
+ * provider even if another one is installed.
  */
 static void make_dir(char **argv)
 {
@@ -148,7 +148,7 @@ void rig_load_path(const char *path, const char *conf)
 	fake_state.open_answer = DAT_SUCCESS;
 	fake_state.log_off = false;
 	fake_state.inits = fake_state.finis = fake_state.opens = fake_state.closes = 0;
-	rig_forget_notes();
+	rig_clear_log();
 }
 
 void rig_load(const char *conf)
@@ -262,7 +262,7 @@ const char *rig_list(void)
 	return text;
 }
 
-void rig_catch_stderr(void)
+void rig_capture_stderr(void)
 {
 	int fd = open(catch_path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 
@@ -272,7 +272,7 @@ void rig_catch_stderr(void)
 	close(fd);
 }
 
-const char *rig_caught(void)
+const char *rig_captured(void)
 {
 	static char text[8192];
 	ssize_t n;
@@ -286,14 +286,14 @@ const char *rig_caught(void)
 	return text;
 }
 
-void rig_forget_notes(void)
+void rig_clear_log(void)
 {
 	pthread_mutex_lock(&fake_state.lock);
 	fake_state.lines = 0;
 	pthread_mutex_unlock(&fake_state.lock);
 }
 
-bool rig_noted(const char *first, ...)
+bool rig_log_is(const char *first, ...)
 {
 	const char *expected = first;
 	bool same = true;
@@ -309,18 +309,18 @@ bool rig_noted(const char *first, ...)
 	va_end(args);
 	same = same && !expected;
 	if (!same) {
-		fprintf(stderr, "the provider noted:\n");
+		fprintf(stderr, "log of the provider:\n");
 		for (i = 0; i < fake_state.lines; i++)
 			fprintf(stderr, "\t%s\n", fake_state.log[i]);
 	}
-	rig_forget_notes();
+	rig_clear_log();
 	return same;
 }
 
 bool rig_same(const char *what, DAT_RETURN got, DAT_RETURN expected)
 {
 	if (got != expected)
-		fprintf(stderr, "%s: 0x%08x instead of 0x%08x\n", what, got, expected);
+		fprintf(stderr, "%s: got 0x%08x, expected 0x%08x\n", what, got, expected);
 	return got == expected;
 }
 
@@ -329,6 +329,6 @@ bool rig_same_text(const char *got, const char *expected)
 	bool same = got && !strcmp(got, expected);
 
 	if (!same)
-		fprintf(stderr, "\"%s\" instead of \"%s\"\n", got ? got : "(null)", expected);
+		fprintf(stderr, "got \"%s\", expected \"%s\"\n", got ? got : "(null)", expected);
 	return same;
 }

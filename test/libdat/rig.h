@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Access to the library under test, its registry file and the provider's notes. */
+/*
+ * Declares the fixture: the library under test, its registry file and the log of the fake
+ * provider.
+ */
 #ifndef TEST_RIG_H
 #define TEST_RIG_H
 
@@ -10,8 +13,8 @@
 #include "fake.h"
 
 /*
- * The library is loaded anew for each registry file and unloaded afterwards. All its functions
- * are called through this table, which dlsym fills; what a library lacks stays NULL.
+ * The library is loaded for each registry file and unloaded afterwards. All its functions are
+ * called through this table, which dlsym fills; missing functions are NULL.
  */
 struct dat_calls {
 #define CALL(slot, name, kind, n, ...) __typeof__(dat_##name) *name;
@@ -37,7 +40,7 @@ struct dat_calls {
 
 extern struct dat_calls dat;
 
-/* Set when another libdat is under test: cases of what only ours does are left out. */
+/* Set when another libdat is tested: skips cases of behaviour that only ours has. */
 extern bool rig_foreign;
 
 #define MAJOR DAT_API_MAJOR
@@ -57,8 +60,8 @@ extern bool rig_foreign;
 void rig_start(char **argv);
 
 /*
- * Loads the library with DAT_OVERRIDE naming a file of this text (NULL: DAT_OVERRIDE unset) and
- * unloads it again, which must leave nothing mapped.
+ * Loads the library with DAT_OVERRIDE set to a file of this text (NULL: unset); unloads it and
+ * checks that nothing stays mapped.
  */
 void rig_load(const char *conf);
 void rig_load_path(const char *library, const char *conf);
@@ -68,25 +71,25 @@ const char *rig_dir(void);
 const char *rig_library(void);
 bool rig_fake_mapped(void);
 
-/* Runs a case that leaves the library loaded for good in a process of its own. */
+/* Runs a case that leaves the library loaded in a child process. */
 void rig_in_child(void (*test)(void));
 
 /* Opens with this API's version, not thread-safe. */
 DAT_RETURN rig_open(const char *name, DAT_IA_HANDLE *ia);
 DAT_IA_HANDLE rig_must_open(const char *name);
 
-/* Names of the registry in order, as "name/2.0/0 name/2.0/1 ". */
+/* The names of the registry in order, as "name/2.0/0 name/2.0/1 ". */
 const char *rig_list(void);
 
-/* What was written to standard error between the two calls. */
-void rig_catch_stderr(void);
-const char *rig_caught(void);
+/* Captures what is written to standard error between the two calls. */
+void rig_capture_stderr(void);
+const char *rig_captured(void);
 
-/* The provider wrote exactly these lines since the last look; NULL ends the list. */
-bool rig_noted(const char *first, ...);
-#define CHECK_NOTES(...) CU_ASSERT(rig_noted(__VA_ARGS__, NULL))
-#define CHECK_NO_NOTES() CU_ASSERT(rig_noted(NULL))
-void rig_forget_notes(void);
+/* True if the provider logged exactly these lines since the last check; NULL ends the list. */
+bool rig_log_is(const char *first, ...);
+#define CHECK_LOG(...) CU_ASSERT(rig_log_is(__VA_ARGS__, NULL))
+#define CHECK_NO_LOG() CU_ASSERT(rig_log_is(NULL))
+void rig_clear_log(void);
 
 #define CHECK_RET(call, expected) CU_ASSERT(rig_same(#call, call, expected))
 bool rig_same(const char *what, DAT_RETURN got, DAT_RETURN expected);
@@ -107,10 +110,10 @@ void add_strerror_suite(void);
 void add_diag_suite(void);
 void add_thread_suite(void);
 
-/* A foreign library gets a process per case, for it may not unload or may crash. */
+/* With another libdat each case runs in a child, since it may not unload or may crash. */
 void rig_add(CU_pSuite suite, const char *text, void (*test)(void));
 #define ADD(suite, text, function) rig_add(suite, text, function)
-/* A case of behaviour that is ours alone. */
+/* A case of behaviour that only our libdat has. */
 #define ADD_OURS(suite, text, function) \
 	do { \
 		if (!rig_foreign) \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that open without an entry: built-in, of dead hardware, caught by "*". */
+/*
+ * Tests names that open without an entry: built-in names, legacy names of absent hardware, names
+ * caught by "*".
+ */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -25,7 +28,7 @@
 #define OF_FABRICS BOTH("ofi-tcp") BOTH("ofi-shm") BOTH("ofi-rxm") OF_DEVICES
 #define OF_DEVICES BOTH("ofi-verbs") BOTH("ofi-efa")
 #define BUILTINS BOTH("ofi") OF_FABRICS
-/* What the loader would find, so far as a listing can know. */
+/* A library that the loader finds. */
 #define FOUND(name, params) \
 	name " " API " nonthreadsafe default libc.so.6 d.1.0 \"" params "\" \"\"\n"
 #define OWN(name, params) \
@@ -36,7 +39,7 @@
 static char own_library[PATH_MAX];
 static char conf_text[4096];
 
-/* The rig's directory is where the loader looks first: there the fake plays our provider. */
+/* Installs the fake as our provider in the rig's directory, which the loader searches first. */
 static int place_provider(void)
 {
 	snprintf(own_library, sizeof(own_library), "%s/" OWN_LIBRARY, rig_dir());
@@ -49,7 +52,7 @@ static int remove_provider(void)
 	return 0;
 }
 
-/* The library that was built to look for its dat.conf in the build tree. */
+/* Loads the library that was built with a dat.conf in the build tree. */
 static void load_with_system_conf(const char *conf)
 {
 	FILE *f;
@@ -71,14 +74,14 @@ static void end_system_conf(void)
 	unlink(SYSTEM_CONF_PATH);
 }
 
-/* The first note is the init of this name with these parameters, and it can be closed. */
+/* True if the first log line is the init of this name with these parameters, and the IA closes. */
 static bool opens_as(const char *name, const char *params)
 {
 	char expected[160];
 	DAT_IA_HANDLE ia;
 	bool ok;
 
-	rig_forget_notes();
+	rig_clear_log();
 	if (rig_open(name, &ia) != DAT_SUCCESS)
 		return false;
 	snprintf(expected, sizeof(expected), "init %s " V " ts=0 [%s]", name, params);
@@ -93,9 +96,9 @@ static bool fails(const char *name)
 	DAT_IA_HANDLE ia;
 	DAT_RETURN ret;
 
-	rig_catch_stderr();
+	rig_capture_stderr();
 	ret = rig_open(name, &ia);
-	rig_caught();
+	rig_captured();
 	return ret == RET_NOT_REGISTERED;
 }
 
@@ -106,7 +109,7 @@ static void listed_behind_file(void)
 	end_system_conf();
 }
 
-/* Programs that ask for a few entries see what they can open. */
+/* Programs that read a few entries get those that can open. */
 static void own_version_first(void)
 {
 	load_with_system_conf("x " OTHER_API " nonthreadsafe default libc.so.6 d.1.0 \"\" \"\"\n"
@@ -120,7 +123,7 @@ static void dead_ones_behind(void)
 {
 	char card[160];
 
-	/* A provider of the original's family is there, its device is not. */
+	/* A provider of the original DAPL exists, its device does not. */
 	snprintf(card, sizeof(card), "%s/libdaplcard.so", rig_dir());
 	CU_ASSERT_FALSE(symlink(FAKE_PATH, card));
 	snprintf(conf_text, sizeof(conf_text),
@@ -150,8 +153,8 @@ static void dead_ones_behind_builtins(void)
 	end_system_conf();
 }
 
-/* One of the ways is enough; legacy names have one of ours. */
-static void second_ways_count(void)
+/* One candidate is enough; legacy names also have our provider. */
+static void second_candidate_counts(void)
 {
 	rig_load(DEAD("gone", "") DEAD("twice", "") FOUND("twice", "") DEAD("ofa-v2-mlx9_0", ""));
 	CHECK_TEXT(rig_list(), "twice/" V "/0 ofa-v2-mlx9_0/" V "/0 gone/" V "/0 ");
@@ -168,11 +171,11 @@ static void file_wins(void)
 	end_system_conf();
 }
 
-/* Without the installed file comes /etc/dat.conf, whatever this machine has there. */
+/* Without the installed file, /etc/dat.conf is read, which may exist on this machine. */
 static void fallback(void)
 {
 	static const char builtins[] = BUILTINS;
-	char wanted[8192 + sizeof(builtins)], *word;
+	char wanted[8192 + sizeof(builtins)], *item;
 	const char *got;
 	size_t len;
 
@@ -182,11 +185,11 @@ static void fallback(void)
 	rig_unload();
 	load_with_system_conf(NULL);
 	got = rig_list();
-	/* All of both; the order depends on what this machine has. */
+	/* All of both; the order depends on the hardware of this machine. */
 	CU_ASSERT_EQUAL(strlen(got), strlen(wanted));
-	for (word = wanted; *word; word += len) {
-		len = strcspn(word, " ") + 1;
-		CU_ASSERT_PTR_NOT_NULL(memmem(got, strlen(got), word, len));
+	for (item = wanted; *item; item += len) {
+		len = strcspn(item, " ") + 1;
+		CU_ASSERT_PTR_NOT_NULL(memmem(got, strlen(got), item, len));
 	}
 	end_system_conf();
 }
@@ -222,7 +225,7 @@ static void no_file_no_names(void)
 		CU_ASSERT(fails("ofi-tcp"));
 		CU_ASSERT(fails("ofa-v2-ib0"));
 		CHECK_TEXT(rig_list(), "");
-		CHECK_NO_NOTES();
+		CHECK_NO_LOG();
 		rig_unload();
 	}
 }
@@ -244,7 +247,7 @@ static void legacy_names(void)
 		"ofa-v2-ib0", "ofa-v2-mlx4_0-1u", "ofa-v2-x", "OpenIB-cma", "OpenIB-mthca0-1",
 		"ib0", "ib12", "ccil", "nes0", "nes7", "ofa-x",
 	};
-	static const char *const strangers[] = {
+	static const char *const other_names[] = {
 		"ofa-", "ofa", "OpenIB-", "OpenIB", "openib-cma", "ib", "ib0x", "ibx", "nes",
 		"nes0.1", "ccil0", "xofa-v2-ib0", "ofi-udp", "",
 	};
@@ -253,8 +256,8 @@ static void legacy_names(void)
 	load_with_system_conf("");
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		CU_ASSERT(opens_as(names[i], ""));
-	for (i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
-		CU_ASSERT(fails(strangers[i]));
+	for (i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
+		CU_ASSERT(fails(other_names[i]));
 	CHECK_TEXT(rig_list(), BUILTINS);
 	end_system_conf();
 }
@@ -272,15 +275,15 @@ static void legacy_interface(void)
 
 static void verbs_devices(void)
 {
-	static const char *const strangers[] = { "ofi-verbs-", "ofi-verbs- x", "ofi-tcp-lo" };
+	static const char *const other_names[] = { "ofi-verbs-", "ofi-verbs- x", "ofi-tcp-lo" };
 	size_t i;
 
 	load_with_system_conf("");
 	CU_ASSERT(opens_as("ofi-verbs", "provider=verbs"));
 	CU_ASSERT(opens_as("ofi-verbs-lo", "provider=verbs domain=lo"));
 	CU_ASSERT(opens_as("ofi-verbs-mlx5_0", "provider=verbs domain=mlx5_0"));
-	for (i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++)
-		CU_ASSERT(fails(strangers[i]));
+	for (i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
+		CU_ASSERT(fails(other_names[i]));
 	CHECK_TEXT(rig_list(), BUILTINS);
 	end_system_conf();
 }
@@ -290,11 +293,11 @@ static void legacy_version(void)
 	DAT_IA_HANDLE ia;
 
 	load_with_system_conf("");
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(dat.ia_openv("ofa-v2-x", 8, NULL, &ia, 3 - MAJOR, 2 - MINOR, DAT_FALSE),
 		  RET_NOT_REGISTERED);
-	rig_caught();
-	CHECK_NO_NOTES();
+	rig_captured();
+	CHECK_NO_LOG();
 	end_system_conf();
 }
 
@@ -305,7 +308,7 @@ static void legacy_in_file(void)
 	rig_unload();
 }
 
-/* The name stays usable as long as one IA is open, and vanishes with the last. */
+/* The name exists while one of its IAs is open. */
 static void legacy_uses(void)
 {
 	DAT_IA_HANDLE one, two;
@@ -335,9 +338,9 @@ static void dead_hardware(void)
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("ofa-v2-lo", "open=0x80120062"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	ia = rig_must_open("ofa-v2-lo");
-	CHECK_TEXT(rig_caught(), "");
+	CHECK_TEXT(rig_captured(), "");
 	CU_ASSERT_STRING_EQUAL(fake_state.log[0], "init ofa-v2-lo " V " ts=0 [open=0x80120062]");
 	CU_ASSERT_STRING_EQUAL(fake_state.log[2], "fini ofa-v2-lo");
 	CU_ASSERT_STRING_EQUAL(fake_state.log[3], "init ofa-v2-lo " V " ts=0 [domain=lo]");
@@ -356,38 +359,38 @@ static void dead_init(void)
 	rig_unload();
 }
 
-/* Our provider is asked once, whether it came in for a library or for a refusal. */
+/* Our provider is tried once, whether the library or the open failed. */
 static void dead_twice(void)
 {
 	DAT_IA_HANDLE ia;
 
 	rig_load(DEAD("ib0", "dead") LINE("ib1", "open=0x80120062"));
 	fake_state.open_answer = 0x80030003u;
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("ib0", &ia), 0x80030003u);
-	CHECK_NOTES("init ib0 " V " ts=0 []", "open ib0 qlen=8 evd=given", "fini ib0");
+	CHECK_LOG("init ib0 " V " ts=0 []", "open ib0 qlen=8 evd=given", "fini ib0");
 	CHECK_RET(rig_open("ib1", &ia), 0x80120062u);
 	CU_ASSERT_EQUAL(fake_state.lines, 6);
 	CHECK_RET(rig_open("ib2", &ia), 0x80030003u);
-	rig_caught();
+	rig_captured();
 	CU_ASSERT_EQUAL(fake_state.inits, 4);
 	CU_ASSERT_EQUAL(fake_state.finis, 4);
 	rig_unload();
 }
 
-/* As long as the first library has open IAs it is no dead hardware. */
+/* While the first library has open IAs, its hardware is present. */
 static void alive_but_refusing(void)
 {
 	DAT_IA_HANDLE one, two;
 
 	rig_load(LINE("ib0", "mine"));
 	one = rig_must_open("ib0");
-	rig_forget_notes();
+	rig_clear_log();
 	fake_state.open_answer = 0x80030003u;
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("ib0", &two), 0x80030003u);
-	rig_caught();
-	CHECK_NOTES("open ib0 qlen=8 evd=given");
+	rig_captured();
+	CHECK_LOG("open ib0 qlen=8 evd=given");
 	CHECK_RET(dat.ia_close(one, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();
 }
@@ -397,11 +400,11 @@ static void dead_other_version(void)
 	DAT_IA_HANDLE ia;
 
 	rig_load("ib0 " OTHER_API " nonthreadsafe default /nonexistent.so d.1.0 \"\" \"\"\n");
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(dat.ia_openv("ib0", 8, NULL, &ia, 3 - MAJOR, 2 - MINOR, DAT_FALSE),
 		  RET_NOT_REGISTERED);
-	rig_caught();
-	CHECK_NO_NOTES();
+	rig_captured();
+	CHECK_NO_LOG();
 	rig_unload();
 }
 
@@ -410,15 +413,15 @@ static void dead_other_name(void)
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", "open=0x80120062") LINE("ofi", "open=0x80120063"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("a", &ia), 0x80120062u);
 	CHECK_RET(rig_open("ofi", &ia), 0x80120063u);
-	rig_caught();
+	rig_captured();
 	CU_ASSERT_EQUAL(fake_state.inits, 2);
 	rig_unload();
 }
 
-/* No provider of ours at all: the answer of the one that was configured counts. */
+/* Without our provider, the result of the configured one is returned. */
 static void no_last_resort(void)
 {
 	DAT_IA_HANDLE ia;
@@ -428,17 +431,17 @@ static void no_last_resort(void)
 		fprintf(stderr, "skipped: " OWN_LIBRARY " is installed\n");
 	} else {
 		rig_load(LINE("ofa-v2-x", "open=0x80120062"));
-		rig_catch_stderr();
+		rig_capture_stderr();
 		CHECK_RET(rig_open("ofa-v2-x", &ia), 0x80120062u);
-		rig_caught();
+		rig_captured();
 		CU_ASSERT_EQUAL(fake_state.finis, 1);
 		rig_unload();
 	}
 	place_provider();
 }
 
-/* The loader does not search beside libdat, libdat does. */
-static void beside(void)
+/* libdat also searches its own directory, which the loader does not. */
+static void next_to_libdat(void)
 {
 	char directory[128], library[160], provider[160];
 
@@ -448,7 +451,7 @@ static void beside(void)
 		place_provider();
 		return;
 	}
-	snprintf(directory, sizeof(directory), "%s/beside", rig_dir());
+	snprintf(directory, sizeof(directory), "%s/next", rig_dir());
 	snprintf(library, sizeof(library), "%s/libdat-copy.so", directory);
 	snprintf(provider, sizeof(provider), "%s/" OWN_LIBRARY, directory);
 	CU_ASSERT_FALSE(mkdir(directory, 0700));
@@ -460,7 +463,7 @@ static void beside(void)
 	place_provider();
 }
 
-/* A file that names our library without a path finds it in the same places. */
+/* A file may name our library without a path; it is found in the same places. */
 static void named_in_file(void)
 {
 	rig_load("x " API " nonthreadsafe default " OWN_LIBRARY " d.1.0 \"mine\" \"\"\n");
@@ -483,7 +486,7 @@ static void any_name(void)
 	rig_unload();
 }
 
-/* Also in the installed file; what it does not catch stays as it is without it. */
+/* Also in the installed file; names of other versions are unaffected. */
 static void any_name_of_a_kind(void)
 {
 	DAT_IA_HANDLE ia;
@@ -493,29 +496,29 @@ static void any_name_of_a_kind(void)
 	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi-tcp/" V "/1 ofi-shm/" V "/1 ofi-rxm/" V "/1 "
 		   "ofi-verbs/" V "/1 ofi-efa/" V "/1 ");
 	CU_ASSERT(opens_as("ofi-tcp", "caught"));
-	rig_forget_notes();
+	rig_clear_log();
 	CHECK_RET(dat.ia_openv("ofi-tcp", 8, NULL, &ia, MAJOR, MINOR, DAT_TRUE), DAT_SUCCESS);
 	CHECK_TEXT(fake_state.log[0], "init ofi-tcp " V " ts=1 [provider=tcp]");
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(dat.ia_openv("a", 8, NULL, &ia, MAJOR, MINOR, DAT_TRUE), RET_NOT_REGISTERED);
 	CHECK_RET(dat.ia_openv("a", 8, NULL, &ia, 3 - MAJOR, 2 - MINOR, DAT_FALSE),
 		  RET_NOT_REGISTERED);
-	CU_ASSERT_PTR_NULL(strstr(rig_caught(), "*"));
+	CU_ASSERT_PTR_NULL(strstr(rig_captured(), "*"));
 	end_system_conf();
 }
 
-/* Whoever says what is behind all names does not want another fabric in silence. */
+/* A file with a catch-all disables the last resort. */
 static void any_name_refused(void)
 {
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("ib0", "open=0x80120062") LINE("*", "open=0x80120063"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("ib0", &ia), 0x80120062u);
 	CHECK_RET(rig_open("ib1", &ia), 0x80120063u);
 	CHECK_RET(rig_open("ofi", &ia), 0x80120063u);
-	rig_caught();
+	rig_captured();
 	CU_ASSERT_EQUAL(fake_state.inits, 3);
 	CU_ASSERT_EQUAL(fake_state.finis, 3);
 	rig_unload();
@@ -556,11 +559,11 @@ void add_builtin_suite(void)
 	CU_pSuite s = CU_add_suite("built-in entries, legacy names", place_provider,
 				   remove_provider);
 
-	ADD_OURS(s, "built-in entries are listed behind those of the file", listed_behind_file);
+	ADD_OURS(s, "built-in entries are listed after those of the file", listed_behind_file);
 	ADD(s, "entries of another API version come last", own_version_first);
-	ADD(s, "entries that cannot open come behind those that may", dead_ones_behind);
-	ADD(s, "... and behind the built-in ones", dead_ones_behind_builtins);
-	ADD(s, "an entry with several libraries needs one", second_ways_count);
+	ADD(s, "entries that cannot open come after those that may", dead_ones_behind);
+	ADD(s, "... and after the built-in ones", dead_ones_behind_builtins);
+	ADD(s, "an entry with several libraries needs one", second_candidate_counts);
 	ADD_OURS(s, "an entry of the file replaces its built-in twin", file_wins);
 	ADD_OURS(s, "no installed dat.conf: /etc/dat.conf is read", fallback);
 	ADD_OURS(s, "an installed dat.conf: /etc/dat.conf is not read", no_fallback);
@@ -574,14 +577,14 @@ void add_builtin_suite(void)
 	ADD_OURS(s, "an entry of the file goes before the legacy rule", legacy_in_file);
 	ADD_OURS(s, "a legacy name lives as long as its IAs", legacy_uses);
 	ADD_OURS(s, "legacy name, library missing: ofi; other names fail", dead_library);
-	ADD_OURS(s, "legacy name, provider refuses: ofi, without a word", dead_hardware);
+	ADD_OURS(s, "legacy name, provider refuses: ofi, without a message", dead_hardware);
 	ADD_OURS(s, "legacy name, init does not register: ofi", dead_init);
-	ADD_OURS(s, "ofi refuses, too: it is asked once", dead_twice);
+	ADD_OURS(s, "ofi refuses, too: it is tried once", dead_twice);
 	ADD_OURS(s, "legacy name in use: a refusal is a refusal", alive_but_refusing);
 	ADD_OURS(s, "legacy name of the other API version: no last resort", dead_other_version);
 	ADD_OURS(s, "other names fail as their provider says", dead_other_name);
 	ADD_OURS(s, "if ofi fails as well, the first answer counts", no_last_resort);
-	ADD_OURS(s, "our provider is found beside libdat", beside);
+	ADD_OURS(s, "our provider is found in the directory of libdat", next_to_libdat);
 	ADD_OURS(s, "a file may name our provider without a path", named_in_file);
 	ADD_OURS(s, "* catches every name without an entry, unlisted", any_name);
 	ADD_OURS(s, "* catches names of its version and thread-safety only", any_name_of_a_kind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The steps of dat_ia_close, and the IA table in both directions. */
+/* Tests the steps of dat_ia_close, and the IA table in both directions. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -23,11 +23,11 @@ static void bad_handles(void)
 	rig_load(LINE("a", ""));
 	CHECK_RET(dat.ia_close(DAT_HANDLE_NULL, DAT_CLOSE_ABRUPT_FLAG), RET_BAD_IA);
 	ia = rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)7, DAT_CLOSE_ABRUPT_FLAG), RET_BAD_IA);
 	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)&stray, DAT_CLOSE_ABRUPT_FLAG), RET_BAD_IA);
 	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)~0ul, DAT_CLOSE_ABRUPT_FLAG), RET_BAD_IA);
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), RET_BAD_IA);
 	rig_unload();
@@ -39,9 +39,9 @@ static void flags_pass(void)
 
 	rig_load(LINE("a", ""));
 	ia = rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
-	CHECK_NOTES(CLOSE_QUERY, "close flags=0", "fini a");
+	CHECK_LOG(CLOSE_QUERY, "close flags=0", "fini a");
 	rig_unload();
 }
 
@@ -51,25 +51,25 @@ static void refused(void)
 
 	rig_load(LINE("a", "close=0x80070050"));
 	ia = rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), 0x80070050u);
-	CHECK_NOTES(CLOSE_QUERY, "close flags=1");
+	CHECK_LOG(CLOSE_QUERY, "close flags=1");
 	CHECK_RET(dat.get_ia_handle(TO_VALUE(ia), &own), DAT_SUCCESS);
 	CU_ASSERT_PTR_EQUAL(own, fake_state.last_own);
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();
 }
 
-/* The key is rebuilt from the attributes; where they differ nothing is found to unload. */
+/* The key is rebuilt from the attributes; if they differ, no entry is found to unload. */
 static void wrong_version_child(void)
 {
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", "ver=7.3"));
 	ia = rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), RET_NOT_REGISTERED);
-	CHECK_NOTES(CLOSE_QUERY, "close flags=0");
+	CHECK_LOG(CLOSE_QUERY, "close flags=0");
 	CU_ASSERT_TRUE(rig_fake_mapped());
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), RET_BAD_IA);
 }
@@ -80,22 +80,22 @@ static void wrong_thread_safety_child(void)
 
 	rig_load(LINE("a", "ts=1"));
 	ia = rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), RET_NOT_REGISTERED);
-	CHECK_NOTES(CLOSE_QUERY, "close flags=0");
+	CHECK_LOG(CLOSE_QUERY, "close flags=0");
 	CU_ASSERT_TRUE(rig_fake_mapped());
 }
 
-/* The provider cannot say who it is: it is not closed. */
+/* If the query fails, the provider is not closed. */
 static void query_fails_child(void)
 {
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", "query=0x80040000"));
 	ia = rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), 0x80040000u);
-	CHECK_NOTES(CLOSE_QUERY);
+	CHECK_LOG(CLOSE_QUERY);
 }
 
 static void wrong_version(void)
@@ -169,7 +169,7 @@ static void translate_null(void)
 	rig_unload();
 }
 
-/* The provider may look itself up in the query behind an open and in every later call. */
+/* The provider may look up its IA in the query after an open and in every later call. */
 static void translate_inside(void)
 {
 	DAT_IA_HANDLE ia;
@@ -230,7 +230,7 @@ void add_close_suite(void)
 		ADD(s, "translation: the provider's IA gives the slot number", translate_own);
 	else
 		ADD_OURS(s, "translation: the provider's IA gives the slot number", translate_own);
-	ADD_OURS(s, "translation: no place for the answer gives ARG2", translate_null);
+	ADD_OURS(s, "translation: a NULL result pointer gives ARG2", translate_null);
 	if (DAT_API_MAJOR >= 2)
 		ADD(s, "translation: works from the query behind the open on", translate_inside);
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lexical rules of dat.conf, cell by cell. */
+/* Tests the lexical rules of dat.conf. */
 #include "config.h"
 
 #include <stdio.h>
@@ -109,7 +109,7 @@
 	X(name_length, "a name of 255 characters fits, one of 256 drops the record", \
 	  GOOD(NAME_255) GOOD("n" NAME_255) GOOD("b"), SEEN(NAME_255) SEEN("b"))
 
-/* What the old library accepts by accident, or nobody ever said. */
+/* What the original libdat accepts by accident, or what is unspecified. */
 #define OUR_CASES(X) \
 	X(api_minor, "an API version without a minor drops the record", \
 	  "a u2 nonthreadsafe default lib.so dapl.2.0 \"\" \"\"\n" \
@@ -130,7 +130,7 @@
 SHARED_CASES(FUNCTION)
 OUR_CASES(FUNCTION)
 
-/* The reasons appear when DAT_DBG_TYPE asks for the static registry. */
+/* The reasons are logged if DAT_DBG_TYPE selects the static registry. */
 static void check_reasons(const char *conf, const char *const *reasons)
 {
 	char expected[4096] = "", line[512];
@@ -144,9 +144,9 @@ static void check_reasons(const char *conf, const char *const *reasons)
 	}
 	setenv("DAT_DBG_TYPE", "4", 1);
 	rig_load(conf);
-	rig_catch_stderr();
+	rig_capture_stderr();
 	rig_list();
-	caught = rig_caught();
+	caught = rig_captured();
 	CHECK_TEXT(caught, expected);
 	rig_unload();
 	unsetenv("DAT_DBG_TYPE");
@@ -200,7 +200,7 @@ static void long_line(void)
 	free(conf);
 }
 
-/* Of a file beyond all reason the beginning counts; the line that is cut does not. */
+/* Of an oversized file the beginning is read, up to the line that is cut. */
 static void long_file(void)
 {
 	size_t size = 1100 * 1024, len;
@@ -254,7 +254,7 @@ static void directory(void)
 	rig_unload();
 }
 
-/* Without a writer: an open that waits for one would never end. */
+/* Without a writer: an open that waits for one would block forever. */
 static void fifo(void)
 {
 	char path[64] = "/tmp/libdat-fifo-XXXXXX", expected[128];
@@ -265,18 +265,18 @@ static void fifo(void)
 	CU_ASSERT_FATAL(!mkfifo(path, 0600));
 	setenv("DAT_OVERRIDE", path, 1);
 	rig_load(NULL);
-	rig_catch_stderr();
+	rig_capture_stderr();
 	rig_open("a", &ia);
 	snprintf(expected, sizeof(expected), "registry file %s (DAT_OVERRIDE): not a regular "
 		 "file\n", path);
-	CU_ASSERT(strstr(rig_caught(), expected) != NULL);
+	CU_ASSERT(strstr(rig_captured(), expected) != NULL);
 	rig_unload();
 	unlink(path);
 	*strrchr(path, '/') = '\0';
 	rmdir(path);
 }
 
-/* Neither is it read for ever, nor is the one that is always empty refused. */
+/* Endless devices are rejected; the null device is an empty file. */
 static void devices(void)
 {
 	setenv("DAT_OVERRIDE", "/dev/zero", 1);
@@ -286,29 +286,29 @@ static void devices(void)
 	setenv("DAT_OVERRIDE", "/dev/null", 1);
 	setenv("DAT_DBG_TYPE", "4", 1);
 	rig_load(NULL);
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_TEXT(rig_list(), "");
-	CHECK_TEXT(rig_caught(), "");
+	CHECK_TEXT(rig_captured(), "");
 	rig_unload();
 	unsetenv("DAT_DBG_TYPE");
 }
 
-/* The file that we install as an example. */
+/* The installed example. */
 static void sample(void)
 {
 	setenv("DAT_OVERRIDE", SAMPLE_CONF_PATH, 1);
 	setenv("DAT_DBG_TYPE", "4", 1);
 	rig_load(NULL);
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_TEXT(rig_list(),
 		   OWN_FIRST("ofi-tcp/1.2/0 ofi-tcp/1.2/1 ofi-shm/1.2/0 ofi-shm/1.2/1 ",
 			     "ofi-tcp/2.0/0 ofi-tcp/2.0/1 ofi-shm/2.0/0 ofi-shm/2.0/1 "));
-	CHECK_TEXT(rig_caught(), "");
+	CHECK_TEXT(rig_captured(), "");
 	rig_unload();
 	unsetenv("DAT_DBG_TYPE");
 }
 
-/* Any bytes at all: nothing but survival and a bounded answer is asked for. */
+/* Random bytes: must not crash, and must give a bounded list. */
 static void noise(void)
 {
 	static const char alphabet[] = "a \t\"\\#\n\ru2.0k1,nonthreadsafe default";
@@ -338,12 +338,12 @@ void add_conf_suite(void)
 	OUR_CASES(ADD_OWN)
 	ADD_OURS(s, "each bad line is named as FILE:LINE: expected, found", reasons);
 	ADD_OURS(s, "a line of more than 4096 bytes is dropped", long_line);
-	ADD_OURS(s, "what lies beyond 1 MiB is not read", long_file);
+	ADD_OURS(s, "data beyond 1 MiB is not read", long_file);
 	ADD_OURS(s, "at most 1024 entries are kept", many_entries);
 	ADD_OURS(s, "a line with a NUL byte is dropped", nul_byte);
-	ADD_OURS(s, "a directory is no registry file", directory);
-	ADD_OURS(s, "a FIFO is no registry file, and nobody waits for it", fifo);
-	ADD_OURS(s, "devices are no registry files, but for the null device", devices);
+	ADD_OURS(s, "a directory is not a registry file", directory);
+	ADD_OURS(s, "a FIFO is not a registry file, and does not block", fifo);
+	ADD_OURS(s, "devices are not registry files, except the null device", devices);
 	ADD_OURS(s, "the example that is installed has no bad line", sample);
-	ADD_OURS(s, "noise is survived", noise);
+	ADD_OURS(s, "random bytes do not crash", noise);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each call reaches its slot with its arguments, and refuses handles as its kind requires. */
+/* Tests that each call reaches its slot with its arguments, and rejects bad handles by kind. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static void null_handles(void)
 #define CALL(slot, name, kind, n, ...) \
 	CHECK_RET(dat.name(NULL REST_##n(PASS, __VA_ARGS__)), 0x80050000u | NULL_##kind);
 #include CALLS
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	rig_unload();
 }
 
@@ -118,18 +118,18 @@ static void null_handles_21(void)
 #if DAT_API_MAJOR >= 2
 	rig_load(LINE("a", ""));
 #include "calls_21.def"
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	rig_unload();
 #endif
 #undef CALL
 }
 
-/* An IA number is no object, and a number that is not open is no IA: neither is followed. */
+/* Neither an IA number in place of an object nor an unused number is dereferenced. */
 static void number_handles(void)
 {
 	rig_load(LINE("a", ""));
 	rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 #define CALL(slot, name, kind, n, ...) \
 	CHECK_RET(dat.name((DAT_HANDLE)7 REST_##n(PASS, __VA_ARGS__)), 0x80050000u | NULL_##kind); \
 	if (NULL_##kind != NULL_IA && NULL_##kind != NULL_ANY) \
@@ -140,19 +140,19 @@ static void number_handles(void)
 #include "calls_21.def"
 #endif
 #undef CALL
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)1, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();
 }
 
-/* The verified cases of an IA handle that is none: a number out of use, a stray pointer. */
+/* Invalid IA handles: an unused number, a stray pointer. */
 static void bad_ia_handles(void)
 {
 	int stray;
 
 	rig_load(LINE("a", ""));
 	rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 #define CALL(slot, name, kind, n, ...) \
 	if (NULL_##kind == NULL_IA) { \
 		CHECK_RET(dat.name((DAT_HANDLE)7 REST_##n(PASS, __VA_ARGS__)), RET_BAD_IA); \
@@ -160,7 +160,7 @@ static void bad_ia_handles(void)
 	}
 #include CALLS
 #undef CALL
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)1, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();
 }
@@ -210,16 +210,16 @@ static void query_passes(void)
 
 	rig_load(LINE("a", ""));
 	rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 	memset(&attr, 0, sizeof(attr));
 	CHECK_RET(dat.ia_query((DAT_IA_HANDLE)1, &evd, 0x12, &ia_attr, 0x34, &attr), DAT_SUCCESS);
-	CHECK_NOTES("query ia=12 provider=34 evd=given");
+	CHECK_LOG("query ia=12 provider=34 evd=given");
 	CU_ASSERT_EQUAL(attr.dapl_version_major, MAJOR);
 	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)1, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();
 }
 
-/* Of several IAs the one that the number stands for is meant. */
+/* With several IAs, the number selects its own. */
 static void right_ia(void)
 {
 	DAT_PZ_HANDLE pz;
@@ -240,7 +240,7 @@ static void right_ia(void)
 	rig_unload();
 }
 
-/* Context and type of an IA by its number: 1.2 of old never got this right. */
+/* Context and type of an IA by its number, which fails in the original 1.2. */
 static void any_handle(void)
 {
 	DAT_CONTEXT context = { .as_64 = 5 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cases of dat_extension_op, in order. */
+/* Tests dat_extension_op. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -15,13 +15,13 @@ static void not_enabled(void)
 
 	rig_load(LINE("a", ""));
 	rig_must_open("a");
-	rig_forget_notes();
+	rig_clear_log();
 	CHECK_RET(dat.extension_op((DAT_HANDLE)1, 5, 77), NOT_IMPLEMENTED);
 	CHECK_RET(dat.extension_op((DAT_HANDLE)7, 5, 77), NOT_IMPLEMENTED);
 	CHECK_RET(dat.extension_op((DAT_HANDLE)&stray, 5, 77), NOT_IMPLEMENTED);
 	CHECK_RET(dat.extension_op((DAT_HANDLE)&stray, DAT_CLOSE_EXTENSION_BASE, 77),
 		  NOT_IMPLEMENTED);
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)1, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();
 }
@@ -66,7 +66,7 @@ static void by_object(void)
 	rig_unload();
 }
 
-/* Once one provider has announced extensions, calls on any other go through, too. */
+/* Once one provider supports extensions, calls on any other are passed as well. */
 static void whole_process(void)
 {
 	rig_load(LINE("a", "") LINE("b", "ext"));
@@ -102,7 +102,7 @@ static void open_unknown_name(void)
 	rig_load(LINE("a", ""));
 	CHECK_RET(dat.extension_op(DAT_HANDLE_NULL, DAT_OPEN_EXTENSION_BASE, "b"),
 		  RET_NOT_REGISTERED);
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	rig_unload();
 }
 
@@ -113,12 +113,12 @@ static void open_refused(void)
 	rig_load(LINE("a", "open=0x80030003"));
 	CHECK_RET(dat.extension_op(DAT_HANDLE_NULL, DAT_OPEN_EXTENSION_BASE, "a", &object),
 		  DAT_CLASS_ERROR | DAT_INVALID_PARAMETER);
-	CHECK_NOTES("init a 2.0 ts=0 [open=0x80030003]", "extension open a op=1000", "fini a");
+	CHECK_LOG("init a 2.0 ts=0 [open=0x80030003]", "extension open a op=1000", "fini a");
 	CU_ASSERT_FALSE(rig_fake_mapped());
 	rig_unload();
 }
 
-/* The provider stays from the open form to the close form, whatever IAs come and go. */
+/* The provider stays loaded from the open to the close operation, regardless of IAs. */
 static void open_and_close(void)
 {
 	void *object = NULL;
@@ -126,14 +126,14 @@ static void open_and_close(void)
 	rig_load(LINE("a", "ext"));
 	CHECK_RET(dat.extension_op(DAT_HANDLE_NULL, DAT_OPEN_EXTENSION_BASE | 3, "a", &object),
 		  DAT_SUCCESS);
-	CHECK_NOTES("init a 2.0 ts=0 [ext]", "extension open a op=1003");
+	CHECK_LOG("init a 2.0 ts=0 [ext]", "extension open a op=1003");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(object);
 	rig_must_open("a");
 	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)1, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
-	rig_forget_notes();
+	rig_clear_log();
 	CU_ASSERT_TRUE(rig_fake_mapped());
 	CHECK_RET(dat.extension_op(object, DAT_CLOSE_EXTENSION_BASE | 4, 9), DAT_SUCCESS);
-	CHECK_NOTES("extension close op=2004 arg=9", "fini a");
+	CHECK_LOG("extension close op=2004 arg=9", "fini a");
 	CU_ASSERT_FALSE(rig_fake_mapped());
 	rig_unload();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The answers of dat_registry_list_providers, cell by cell of its table. */
+/* Tests dat_registry_list_providers. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static void null_element(void)
 	rig_unload();
 }
 
-/* The element lies beyond what would be filled. */
+/* The element lies after those that would be filled. */
 static void null_spare_element(void)
 {
 	DAT_COUNT n = 77;
@@ -113,13 +113,13 @@ static void unreadable(void)
 	DAT_COUNT n = 77;
 
 	setenv("DAT_OVERRIDE", "/nonexistent/dat.conf", 1);
-	rig_catch_stderr();
+	rig_capture_stderr();
 	rig_load(NULL);
 	memset(info, 0x55, sizeof(info));
 	list[0] = &info[0];
 	CHECK_RET(dat.registry_list_providers(4, &n, list), DAT_SUCCESS);
 	CU_ASSERT_EQUAL(n, 0);
-	rig_caught();
+	rig_captured();
 	rig_unload();
 }
 
@@ -127,7 +127,7 @@ static void loads_nothing(void)
 {
 	begin();
 	CHECK_TEXT(rig_list() ? "listed" : NULL, "listed");
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	CU_ASSERT_FALSE(rig_fake_mapped());
 	rig_unload();
 }

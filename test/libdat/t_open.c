@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_ia_openv checks, loads, looks up and undoes in the order of its contract. */
+/* Tests the order of the steps of dat_ia_openv, and how it undoes them. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -30,11 +30,11 @@ static void bad_name(void)
 	name[256] = '\0';
 	CHECK_RET(rig_open(name, &ia), RET_ARG1);
 	name[255] = '\0';
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open(name, &ia), RET_NOT_REGISTERED);
-	rig_caught();
+	rig_captured();
 	CU_ASSERT_PTR_EQUAL(ia, (DAT_IA_HANDLE)99);
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	rig_unload();
 }
 
@@ -43,7 +43,7 @@ static void null_ia(void)
 	rig_load(LINE("a", ""));
 	CHECK_RET(rig_open("a", NULL), RET_BAD_IA);
 	CHECK_RET(rig_open(NULL, NULL), RET_ARG1);
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	rig_unload();
 }
 
@@ -52,13 +52,13 @@ static void unknown_name(void)
 	DAT_IA_HANDLE ia = (DAT_IA_HANDLE)99;
 
 	rig_load(LINE("a", ""));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("b", &ia), RET_NOT_REGISTERED);
 	CHECK_RET(rig_open("A", &ia), RET_NOT_REGISTERED);
 	CHECK_RET(rig_open("", &ia), RET_NOT_REGISTERED);
-	rig_caught();
+	rig_captured();
 	CU_ASSERT_PTR_EQUAL(ia, (DAT_IA_HANDLE)99);
-	CHECK_NO_NOTES();
+	CHECK_NO_LOG();
 	rig_unload();
 }
 
@@ -68,13 +68,13 @@ static void exact_version(void)
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", ""));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(dat.ia_openv("a", 8, &evd, &ia, MAJOR, MINOR + 1, DAT_FALSE), RET_NOT_REGISTERED);
 	CHECK_RET(dat.ia_openv("a", 8, &evd, &ia, MAJOR, MINOR - 1, DAT_FALSE), RET_NOT_REGISTERED);
 	CHECK_RET(dat.ia_openv("a", 8, &evd, &ia, MAJOR + 1, MINOR, DAT_FALSE), RET_NOT_REGISTERED);
 	CHECK_RET(dat.ia_openv("a", 8, &evd, &ia, MAJOR, MINOR, DAT_TRUE), RET_NOT_REGISTERED);
-	rig_caught();
-	CHECK_NO_NOTES();
+	rig_captured();
+	CHECK_NO_LOG();
 	rig_unload();
 }
 
@@ -85,11 +85,11 @@ static void thread_safety(void)
 
 	rig_load("a " API " threadsafe default FAKE fake.1.0 \"one\" \"\"\n" LINE("a", "two"));
 	CHECK_RET(dat.ia_openv("a", 8, &evd, &ia, MAJOR, MINOR, DAT_TRUE), DAT_SUCCESS);
-	CHECK_NOTES("init a " V " ts=1 [one]", "open a qlen=8 evd=given" AND_QUERY);
+	CHECK_LOG("init a " V " ts=1 [one]", "open a qlen=8 evd=given" AND_QUERY);
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
-	rig_forget_notes();
+	rig_clear_log();
 	CHECK_RET(dat.ia_openv("a", 8, &evd, &ia, MAJOR, MINOR, DAT_FALSE), DAT_SUCCESS);
-	CHECK_NOTES("init a " V " ts=0 [two]", "open a qlen=8 evd=given" AND_QUERY);
+	CHECK_LOG("init a " V " ts=0 [two]", "open a qlen=8 evd=given" AND_QUERY);
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();
 }
@@ -102,14 +102,14 @@ static void sequence(void)
 	CU_ASSERT_FALSE(rig_fake_mapped());
 	ia = rig_must_open("a");
 	CU_ASSERT_TRUE(rig_fake_mapped());
-	CHECK_NOTES("init a " V " ts=0 [ib0 0]", "open a qlen=8 evd=given" AND_QUERY);
+	CHECK_LOG("init a " V " ts=0 [ib0 0]", "open a qlen=8 evd=given" AND_QUERY);
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG), DAT_SUCCESS);
-	CHECK_NOTES(CLOSE_QUERY, "close flags=1", "fini a");
+	CHECK_LOG(CLOSE_QUERY, "close flags=1", "fini a");
 	CU_ASSERT_FALSE(rig_fake_mapped());
 	rig_unload();
 }
 
-/* The look-up ties the library to this program for good. */
+/* The lookup binds the library to this program permanently. */
 static void global_symbols_child(void)
 {
 	rig_load(LINE("a", ""));
@@ -129,7 +129,7 @@ static void no_async_evd(void)
 
 	rig_load(LINE("a", ""));
 	CHECK_RET(dat.ia_openv("a", -3, NULL, &ia, MAJOR, MINOR, DAT_FALSE), DAT_SUCCESS);
-	CHECK_NOTES("init a " V " ts=0 []", "open a qlen=-3 evd=none" AND_QUERY);
+	CHECK_LOG("init a " V " ts=0 []", "open a qlen=-3 evd=none" AND_QUERY);
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();
 }
@@ -198,36 +198,36 @@ static void failed_open(void)
 	DAT_IA_HANDLE ia = (DAT_IA_HANDLE)99;
 
 	rig_load(LINE("a", "open=0x80030003"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("a", &ia), 0x80030003u);
-	rig_caught();
+	rig_captured();
 	CU_ASSERT_PTR_EQUAL(ia, (DAT_IA_HANDLE)99);
 	rig_unload();
 }
 
-/* 1.2 of old kept the counts raised here; dropping them is right in both. */
+/* The original 1.2 kept the counts raised here; dropping them is right in both. */
 static void failed_open_drops(void)
 {
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", "open=0x80030003"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	rig_open("a", &ia);
-	rig_caught();
-	CHECK_NOTES("init a " V " ts=0 [open=0x80030003]", "open a qlen=8 evd=given", "fini a");
+	rig_captured();
+	CHECK_LOG("init a " V " ts=0 [open=0x80030003]", "open a qlen=8 evd=given", "fini a");
 	CU_ASSERT_FALSE(rig_fake_mapped());
 	rig_unload();
 }
 
-/* The value comes back as it is, even without the class bit. */
+/* The value is returned unchanged, even without the class bit. */
 static void bare_failure(void)
 {
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", "open=0x90000"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("a", &ia), 0x90000u);
-	rig_caught();
+	rig_captured();
 	rig_unload();
 }
 
@@ -236,10 +236,10 @@ static void no_registration(void)
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", "noreg"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("a", &ia), RET_NOT_REGISTERED);
-	rig_caught();
-	CHECK_NOTES("init a " V " ts=0 [noreg]");
+	rig_captured();
+	CHECK_LOG("init a " V " ts=0 [noreg]");
 	rig_unload();
 }
 
@@ -248,11 +248,11 @@ static void no_registration_unloads(void)
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", "noreg"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	rig_open("a", &ia);
 	rig_open("a", &ia);
-	rig_caught();
-	CHECK_NOTES("init a " V " ts=0 [noreg]", "init a " V " ts=0 [noreg]");
+	rig_captured();
+	CHECK_LOG("init a " V " ts=0 [noreg]", "init a " V " ts=0 [noreg]");
 	CU_ASSERT_FALSE(rig_fake_mapped());
 	rig_unload();
 }
@@ -262,21 +262,21 @@ static void missing_library(void)
 	DAT_IA_HANDLE ia;
 
 	rig_load("a " API " nonthreadsafe default /nonexistent.so d.1.0 \"\" \"\"\n");
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("a", &ia), RET_NOT_REGISTERED);
-	rig_caught();
+	rig_captured();
 	rig_unload();
 }
 
-/* A library of the system that is certainly no provider. */
+/* A system library that is not a provider. */
 static void no_provider(void)
 {
 	DAT_IA_HANDLE ia;
 
 	rig_load("a " API " nonthreadsafe default libm.so.6 d.1.0 \"\" \"\"\n");
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("a", &ia), RET_NOT_REGISTERED);
-	rig_caught();
+	rig_captured();
 	rig_unload();
 }
 
@@ -286,23 +286,23 @@ static void chained(void)
 
 	rig_load("a " API " nonthreadsafe default /nonexistent.so d.1.0 \"one\" \"\"\n"
 		 LINE("a", "two") LINE("a", "three"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	ia = rig_must_open("a");
-	rig_caught();
-	CHECK_NOTES("init a " V " ts=0 [two]", "open a qlen=8 evd=given" AND_QUERY);
+	rig_captured();
+	CHECK_LOG("init a " V " ts=0 [two]", "open a qlen=8 evd=given" AND_QUERY);
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();
 }
 
-/* Only loading decides: the chain does not go on when the provider itself refuses. */
+/* Only loading counts: no further candidate is tried if the provider itself fails. */
 static void chained_refusal(void)
 {
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", "open=0x80030003") LINE("a", "two"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("a", &ia), 0x80030003u);
-	rig_caught();
+	rig_captured();
 	rig_unload();
 }
 
@@ -311,10 +311,10 @@ static void chained_no_registration(void)
 	DAT_IA_HANDLE ia;
 
 	rig_load(LINE("a", "noreg") LINE("a", "two"));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	CHECK_RET(rig_open("a", &ia), RET_NOT_REGISTERED);
-	rig_caught();
-	CHECK_NOTES("init a " V " ts=0 [noreg]");
+	rig_captured();
+	CHECK_LOG("init a " V " ts=0 [noreg]");
 	rig_unload();
 }
 
@@ -335,7 +335,7 @@ static void reopened(void)
 	rig_unload();
 }
 
-/* What fini leaves behind would point into an unmapped library. */
+/* A registration that fini leaves would point into an unmapped library. */
 static void sloppy_fini(void)
 {
 	DAT_IA_HANDLE ia;
@@ -350,7 +350,7 @@ static void sloppy_fini(void)
 	rig_unload();
 }
 
-/* The library stays mapped for another name: the name itself must be forgotten all the same. */
+/* The library stays mapped for another name; the registration must still be removed. */
 static void sloppy_shared_fini(void)
 {
 	DAT_IA_HANDLE ia, other;
@@ -368,7 +368,7 @@ static void sloppy_shared_fini(void)
 	rig_unload();
 }
 
-/* A provider that opens its own name from inside init would wait for itself. */
+/* A provider that opens its own name in init would deadlock. */
 static DAT_RETURN inner_result;
 
 static void open_in_init(const char *where, const char *name, void *own)
@@ -389,9 +389,9 @@ static void recursive(void)
 	rig_load(LINE("a", ""));
 	fake_state.hook = open_in_init;
 	inner_result = DAT_SUCCESS;
-	rig_catch_stderr();
+	rig_capture_stderr();
 	ia = rig_must_open("a");
-	rig_caught();
+	rig_captured();
 	CHECK_RET(inner_result, RET_NOT_REGISTERED);
 	CHECK_RET(dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
 	rig_unload();

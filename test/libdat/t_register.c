@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The answers when providers are added and removed. */
+/* Tests how providers are added to and removed from the registry. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -99,7 +99,7 @@ static void info_is_copied(void)
 	rig_unload();
 }
 
-/* A provider of the program's own: no dat.conf, no library. */
+/* A provider registered by the program: no dat.conf, no library. */
 static int own_opens, own_closes;
 static struct { DAT_PROVIDER *provider; } own_ia;
 
@@ -179,7 +179,9 @@ static void close_dynamic(void)
 	rig_unload();
 }
 
-/* An entry of the file with the same key: its init cannot register, the program's stays. */
+/*
+ * An entry of the file with the same key: its init cannot register, the program's provider stays.
+ */
 static void own_goes_first(void)
 {
 	DAT_PROVIDER_INFO info = make_info("mine", MAJOR, MINOR, DAT_FALSE);

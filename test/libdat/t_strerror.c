@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_strerror names every part of every value. */
+/* Tests that dat_strerror names every part of every value. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -92,7 +92,7 @@ static void all_types(void)
 
 static void all_subtypes(void)
 {
-	/* Those around the places where the versions part, and the ends. */
+	/* Those where the versions differ, and the limits. */
 	static const struct {
 		unsigned int value[2];
 		const char *name;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Concurrent opens, closes, lists and calls stay apart and balanced. */
+/* Tests concurrent opens, closes, lists and calls. */
 #include "config.h"
 
 #include <errno.h>
@@ -76,7 +76,7 @@ static void all_at_once(void)
 	dat.registry_list_providers(0, &n, NULL);
 	fake_state.log_off = true;
 	memset(errors, 0, sizeof(errors));
-	rig_catch_stderr();
+	rig_capture_stderr();
 	for (i = 0; i < THREADS; i++) {
 		self[i] = i;
 		CU_ASSERT_FALSE_FATAL(pthread_create(&thread[i], NULL,
@@ -85,7 +85,7 @@ static void all_at_once(void)
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);
-	rig_caught();
+	rig_captured();
 	for (i = 0; i < THREADS; i++)
 		CU_ASSERT_EQUAL(errors[i], 0);
 	CU_ASSERT_EQUAL(fake_state.opens, (THREADS - 2) * ROUNDS);
@@ -95,7 +95,7 @@ static void all_at_once(void)
 	rig_unload();
 }
 
-/* Many closers of one IA: one of them closes it. */
+/* Of many threads that close one IA, exactly one succeeds. */
 static int closed;
 
 static void *close_one(void *arg)
@@ -130,7 +130,7 @@ static void close_race(void)
 	rig_unload();
 }
 
-/* A provider that takes its time over one name must not keep others waiting. */
+/* A slow provider must not delay others. */
 static sem_t arrived, may_go;
 static const char *where_to_stop;
 static DAT_RETURN slow_result;

@@ -47,10 +47,10 @@ static void victim(int fd, const void *arg)
 	end_open(&e, &s, NULL);
 	ASSERT_EQ(end_connect(&e, "127.0.0.1", v->port, NULL, 0), 0);
 	await_only(&s, NULL, FI_CONNECTED, &e);
-	dt_tell(fd, 'c');
+	dt_put_byte(fd, 'c');
 	if (v->says_bye) {
 		ASSERT_EQ(fi_shutdown(&e.ep.fid, 0), 0);
-		dt_tell(fd, 'b');
+		dt_put_byte(fd, 'b');
 	}
 	for (;;)
 		pause();
@@ -73,7 +73,7 @@ static void start_victim(struct dt_peer *peer, struct victim *v, struct pair *p)
 	free(event);
 	ASSERT_EQ(fi_accept(&p->b.ep.fid, NULL, 0), 0);
 	await_only(&p->s, NULL, FI_CONNECTED, &p->b);
-	dt_expect(peer->fd, 'c');
+	dt_expect_byte(peer->fd, 'c');
 }
 
 static void killed_peer(const void *row)
@@ -107,7 +107,7 @@ TEST(rdm_killed, killed_after_its_last_message)
 	set_number("DAPL_OFI_GRACE_MS", "60000");
 	start_victim(&peer, &v, &p);
 	p.b.held_back = -1;
-	dt_expect(peer.fd, 'b');
+	dt_expect_byte(peer.fd, 'b');
 	for (begin = dt_now_us(); dt_now_us() < begin + 500000;)
 		sleep_and_work(&p.s, NULL, 10);
 	ASSERT(p.b.finished && !p.b.died && p.s.events == 2);
