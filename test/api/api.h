@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The DAT version that this copy of the suite is built for, and the differences of its calls. */
+/* Selects the DAT version of the suite and hides the differences between its calls. */
 #ifndef TEST_API_H
 #define TEST_API_H
 
@@ -26,7 +26,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What a data transfer completion was for: the numbers of 2.0's DAT_DTOS. */
+/* The operation of a data transfer completion, with the values of DAT_DTOS in 2.0. */
 enum op { OP_SEND = 0, OP_WRITE = 1, OP_READ = 2, OP_RECV = 3 };
 
 #if DAT_TEST_API == 12
@@ -52,7 +52,7 @@ static inline void api_rmr_addr(DAT_RMR_TRIPLET *t, DAT_VADDR addr)
 	t->target_address = addr;
 }
 
-/* 1.2 does not say which operation completed. */
+/* In 1.2 a completion does not name its operation. */
 static inline bool api_dto_is(const DAT_DTO_COMPLETION_EVENT_DATA *d, enum op op)
 {
 	(void)d;
@@ -104,7 +104,7 @@ static inline bool api_dto_is(const DAT_DTO_COMPLETION_EVENT_DATA *d, enum op op
 void check_ret(const char *file, int line, const char *call, DAT_RETURN got, DAT_RETURN want);
 
 #define OK(call_) check_ret(__FILE__, __LINE__, #call_, (call_), DAT_SUCCESS)
-/* Class, type and subtype have to be exactly these. */
+/* Checks class, type and subtype. */
 #define ASSERT_RET(call_, type_, sub_) \
 	check_ret(__FILE__, __LINE__, #call_, (call_), API_ERR(type_, sub_))
 #define BAD_HANDLE(call_, kind_) ASSERT_RET(call_, DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##kind_)
@@ -119,8 +119,10 @@ bool fabric_is(const char *name);
 /* One of the traits of test/fabrics/fabrics.def. */
 bool fabric_has(const char *trait);
 const char *fabric_params(void);
-/* A registry file for this case alone; to be called before its first DAT call. conf_text takes the
- * lines as they are, conf_for_domain gives the names another interface, or one each. */
+/*
+ * Sets a registry file for this case; call it before the first DAT call. conf_text takes the lines
+ * unchanged, conf_for_domain sets another interface for all names, or one for each.
+ */
 void conf_text(const char *text);
 void conf_for_domain(const char *domain);
 void conf_for_domains(const char *domain, const char *domain6);

@@ -54,8 +54,10 @@ static void check_number(const char *file, int line, const DAT_EVENT *ev, int nu
 			number_text(number));
 }
 
-/* Programs poll as well as wait, and the library goes different ways then: every other event is
- * asked for first, those that the other version's cases wait for. */
+/*
+ * Programs poll as well as wait, which take different paths in the library: every other event is
+ * polled for first, those that the other API version waits for.
+ */
 static bool asked_for(DAT_EVD_HANDLE evd, DAT_EVENT *ev)
 {
 	static _Atomic unsigned int events;
@@ -114,7 +116,7 @@ DAT_CONNECTION_EVENT_DATA ev_conn(const char *file, int line, DAT_EVD_HANDLE evd
 	d = &ev.event_data.connect_event_data;
 	if (d->ep_handle != ep)
 		dt_fail(file, line, "ep_handle is %p, not %p", d->ep_handle, ep);
-	/* Only an acceptance (and in 2.0 a rejection) brings private data. */
+	/* Only an acceptance (and in 2.0 a rejection) has private data. */
 	if (number != DAT_CONNECTION_EVENT_ESTABLISHED &&
 	    !(DAT_TEST_API == 20 && number == DAT_CONNECTION_EVENT_PEER_REJECTED) &&
 	    d->private_data_size != 0)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Common parts of the cases about the InfiniBand extension. */
+/* Declares helpers for the cases of the InfiniBand extension. */
 #ifndef TEST_EXT_H
 #define TEST_EXT_H
 
 #include "rig.h"
 #include <dat2/dat_ib_extensions.h>
 
-/* Every right, that to operate atomically included. */
+/* All privileges, including atomic operations. */
 #define PRIV_ATOMIC ((int)PRIV_ALL | DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 
-/* The event is that of an operation of the extension, and every field says so; immed: the
- * immediate data of a receive. */
+/*
+ * Checks all fields of the event of an extended operation; immed: the immediate data of a receive.
+ */
 static inline void check_ext(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep,
 			     uint64_t cookie, DAT_IB_DTOS op, DAT_DTO_COMPLETION_STATUS status,
 			     size_t len, uint32_t immed)
@@ -56,7 +57,7 @@ static inline void check_ext(const char *file, int line, DAT_EVD_HANDLE evd, DAT
 	check_ext(__FILE__, __LINE__, evd_, ep_, cookie_, DAT_IB_DTO_RECV_IMMED, DAT_DTO_SUCCESS, \
 		  len_, immed_)
 
-/* The connection of a's has ended by a's fault, and b's has ended. */
+/* The connection has ended because of an operation of a; b has read its event as well. */
 static inline void both_ended(struct pair *p)
 {
 	DAT_EVENT ev;

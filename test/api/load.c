@@ -15,7 +15,7 @@
 #include <dlfcn.h>
 
 #if defined(__SANITIZE_ADDRESS__)
-/* As in ../lib/check.c, for threads that live at the end. */
+/* As in ../lib/check.c, for threads that are alive at exit. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 
 const char *__asan_default_options(void)

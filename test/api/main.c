@@ -104,7 +104,7 @@ void conf_for_domains(const char *domain, const char *domain6)
 	const char *given = strstr(fabric->params, "provider="), *domains[] = { domain, domain6 };
 	char lines[2][1024], text[2048], params[128];
 
-	/* A name that the environment gave the fabric need not be that of its provider. */
+	/* The environment may have named the fabric differently from its provider. */
 	if (!given)
 		given = "";
 	for (int i = 0; i < 2; i++) {
@@ -122,7 +122,7 @@ void conf_for_domain(const char *domain)
 	conf_for_domains(domain, domain);
 }
 
-/* A registry file of our own, so that the machine's does not matter. */
+/* Uses a private registry file, independent of that of the machine. */
 static int write_conf(void)
 {
 	FILE *f;
@@ -153,8 +153,10 @@ static void remove_dir(void)
 	rmdir(dir);
 }
 
-/* Loading libfabric takes a fifth of a second (a library below it measures the clock): done once
- * here, every child has it. Signal actions are put back as the provider does it. */
+/*
+ * Loading libfabric takes 0.2 s (a library that it loads calibrates the clock): load it once,
+ * before forking children. Restores signal actions as the provider does.
+ */
 static void load_fabric_library(void)
 {
 	struct sigaction saved[NSIG];
@@ -176,7 +178,7 @@ int main(int argc, char **argv)
 		.name = "uDAPL " DAT_TEST_VERSION " through the public API",
 		.skip_file = env_or("DAT_TEST_SKIPS", TEST_SKIPS),
 	};
-	/* With a registry file and an IA name from outside, both are taken as they are. */
+	/* A registry file and an IA name from the environment are used unchanged. */
 	bool own_conf = !getenv("DAT_TEST_IA") || !getenv("DAT_OVERRIDE");
 	int rc;
 
@@ -188,7 +190,7 @@ int main(int argc, char **argv)
 		perror(dir);
 		return 2;
 	}
-	/* Which fabric the registry file names must decide, not the caller's environment. */
+	/* The caller's environment must not override the fabric of the registry file. */
 	unsetenv("DAPL_OFI_PROVIDER");
 	load_fabric_library();
 	rc = dt_main(argc, argv, &prog);

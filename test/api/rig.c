@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) unsigned char pattern(size_t i, uns
 	return (unsigned char)(x >> 24 ^ x >> 11);
 }
 
-/* Memory that a peer reads or writes: ThreadSanitizer cannot see what orders these accesses. */
+/* Memory that a peer reads or writes: ThreadSanitizer does not see the synchronisation. */
 #define NOT_WATCHED __attribute__((no_sanitize("thread")))
 
 NOT_WATCHED void fill(void *mem, size_t len, unsigned int seed)
@@ -351,7 +351,7 @@ void pair_close(struct pair *p)
 {
 	if (p->psp)
 		OK(dat_psp_free(p->psp));
-	/* Endpoints go before the memory and the queues that they use. */
+	/* Frees endpoints before the memory and the queues that they use. */
 	if (p->b.ep)
 		OK(dat_ep_free(p->b.ep));
 	p->b.ep = NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do most cases stand on: an IA, memory, two endpoints, and a look at their events. */
+/* Declares the fixture of most cases: an IA, memory, two endpoints, and checks of their events. */
 #ifndef TEST_RIG_H
 #define TEST_RIG_H
 
 #include "api.h"
 
-#define US_SHORT 50000u         /* long enough to see that nothing comes */
-#define US_ASK 5000u            /* so long a queue is polled before it is waited on */
+#define US_SHORT 50000u         /* long enough to see that no event arrives */
+#define US_ASK 5000u            /* a queue is polled for this time before a wait */
 #define US_EVENT 5000000u       /* longer than any event may take */
 #define US_CONNECT 10000000u
 
@@ -22,7 +22,7 @@ struct node {
 
 void node_open(struct node *n);
 void node_open_name(struct node *n, const char *name);
-/* Gracefully, which shows that the case freed what it created. */
+/* Closes gracefully, which fails if the case leaked an object. */
 void node_close(struct node *n);
 void node_abort(struct node *n);
 
@@ -46,7 +46,7 @@ struct buf {
 #define PRIV_LOCAL ((DAT_MEM_PRIV_FLAGS)0x11)
 
 void buf_make(struct buf *b, struct node *n, size_t len, int priv);
-/* Registers memory that exists, in a PZ of the caller's choice. */
+/* Registers existing memory in a given PZ. */
 void buf_register(struct buf *b, struct node *n, DAT_PZ_HANDLE pz, void *mem, size_t len, int priv);
 void buf_unregister(struct buf *b);
 void buf_free(struct buf *b);
@@ -56,8 +56,10 @@ void fill(void *mem, size_t len, unsigned int seed);
 bool is_filled(const void *mem, size_t len, unsigned int seed);
 void check_fill(const char *file, int line, const void *mem, size_t len, unsigned int seed);
 #define CHECK_FILL(mem_, len_, seed_) check_fill(__FILE__, __LINE__, mem_, len_, seed_)
-/* What a completed write has written: to an iWARP sender it is over when the transport has taken
- * it, and arrives a moment later. */
+/*
+ * Checks the data of a completed write: over iWARP a write completes when the transport has
+ * accepted it, and the data arrives later.
+ */
 #define CHECK_WRITTEN(mem_, len_, seed_)                                               \
 	do {                                                                            \
 		if (fabric_is("iwarp"))                                                 \
@@ -84,7 +86,7 @@ struct side {
 void side_make(struct side *s, struct node *n, const DAT_EP_ATTR *attr);
 void side_free(struct side *s);
 DAT_EP_STATE side_state(const struct side *s);
-/* The attributes that a default endpoint of this IA has. */
+/* The default attributes of an endpoint of this IA. */
 DAT_EP_ATTR default_attr(struct node *n);
 
 DAT_RETURN post_recv(struct side *s, size_t off, size_t len, uint64_t cookie);
@@ -95,8 +97,10 @@ DAT_RETURN post_write(struct side *s, size_t off, size_t len, uint64_t cookie,
 DAT_RETURN post_read(struct side *s, size_t off, size_t len, uint64_t cookie,
 		     const struct side *target, size_t target_off);
 
-/* Posts sends (cookies 9000 up) of more bytes than any queue between two endpoints takes, so that
- * some stay outstanding until the peer posts receives of BLOCK_LEN. */
+/*
+ * Posts sends (cookies from 9000) of more bytes than any buffer between two endpoints holds, so
+ * that some stay outstanding until the peer posts receives of BLOCK_LEN.
+ */
 #define BLOCK_LEN ((size_t)4 << 20)
 #define BLOCK_COUNT 8
 void block_sends(struct side *s, struct buf *big);
@@ -116,22 +120,24 @@ void pair_open_attr(struct pair *p, const DAT_EP_ATTR *attr_a, const DAT_EP_ATTR
 void pair_open_name(struct pair *p, const char *name);
 /* Connects; both sides have read ESTABLISHED. */
 void pair_connect(struct pair *p);
-/* a asks; the request of b is waiting. */
+/* a connects; b has the request. */
 DAT_CR_HANDLE pair_request(struct pair *p);
 /* pair_open and pair_connect. */
 void pair_up(struct pair *p);
-/* Abruptly from a's side; both sides have read DISCONNECTED. */
+/* a disconnects abruptly; both sides have read DISCONNECTED. */
 void pair_disconnect(struct pair *p);
-/* In whatever state; ends with a graceful close. */
+/* Frees the pair in any state; closes the IA gracefully. */
 void pair_close(struct pair *p);
-/* The target refused a's operation 5, and both connections' ends are told. An iWARP target says
- * nothing and just ends the connection, when a write may be over for its sender. */
+/*
+ * The target rejected operation 5 of a, and both sides have read the end of the connection. An
+ * iWARP target only ends the connection; a write may have completed at its sender.
+ */
 void refusal(struct pair *p, enum op op);
 
-/* Connecting to nobody fails at the first attempt; to be called before the IA is opened. */
+/* A connect without a listener fails at the first attempt; call it before the IA is opened. */
 void refuse_at_once(void);
 DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual);
-/* A qualifier that nobody listens on at the moment; `evd` takes connection requests. */
+/* A qualifier without a listener; `evd` takes connection requests. */
 DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd);
 
 /* ---- events: every field is looked at ---- */
@@ -151,7 +157,7 @@ static inline uintptr_t number_of(const DAT_EVENT *ev)
 	return (uintptr_t)ev->event_data.software_event_data.pointer;
 }
 
-/* Polls an empty queue until the library leaves the progress to who polls. */
+/* Polls an empty queue until the progress thread leaves progress to the poller. */
 void poll_idle(DAT_EVD_HANDLE evd);
 
 void ev_next(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EVENT *ev);
@@ -166,7 +172,7 @@ void check_dto(const char *file, int line, const DAT_EVENT *ev, DAT_EVD_HANDLE e
 	       DAT_EP_HANDLE ep, uint64_t cookie, enum op op, DAT_DTO_COMPLETION_STATUS status,
 	       size_t len);
 
-/* The completion of an event that is already here. */
+/* The completion of an event that was read already. */
 #define CHECK_DTO(ev_, evd_, ep_, cookie_, op_, len_) \
 	check_dto(__FILE__, __LINE__, ev_, evd_, ep_, cookie_, op_, DAT_DTO_SUCCESS, len_)
 #define EV_NEXT(evd_, ev_) ev_next(__FILE__, __LINE__, evd_, ev_)
@@ -179,13 +185,13 @@ void check_dto(const char *file, int line, const DAT_EVENT *ev, DAT_EVD_HANDLE e
 	ev_dto(__FILE__, __LINE__, evd_, ep_, cookie_, op_, status_, 0)
 #define EV_FLUSH(evd_, ep_, cookie_, op_) \
 	ev_dto(__FILE__, __LINE__, evd_, ep_, cookie_, op_, DAT_DTO_ERR_FLUSHED, 0)
-/* Nothing is there now / nothing comes for a while. */
+/* No event is queued / no event arrives for a while. */
 #define EV_EMPTY(evd_) ev_none(__FILE__, __LINE__, evd_, 0)
 #define EV_NONE(evd_) ev_none(__FILE__, __LINE__, evd_, US_SHORT)
 
-/* How many events are queued; takes none. The queue must not be full. */
+/* The number of queued events, without removing any. The queue must not be full. */
 DAT_COUNT ev_queued(DAT_EVD_HANDLE evd);
-/* Posts a software event that carries a number. */
+/* Posts a software event with a number. */
 DAT_RETURN post_se(DAT_EVD_HANDLE evd, uintptr_t number);
 void ev_se(const char *file, int line, DAT_EVD_HANDLE evd, uintptr_t number);
 #define EV_SE(evd_, number_) ev_se(__FILE__, __LINE__, evd_, number_)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Common parts of the cases about memory windows: binding, and use of the keys. */
+/* Declares helpers for the cases of memory windows: binding, and use of the keys. */
 #ifndef TEST_RMR_H
 #define TEST_RMR_H
 
@@ -16,7 +16,7 @@ static inline DAT_RMR_COOKIE rck(uint64_t value)
 	return c;
 }
 
-/* 1.2 names the LMR by the triplet, 2.0 by its handle. */
+/* 1.2 identifies the LMR by the triplet, 2.0 by its handle. */
 static inline DAT_RETURN api_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *t,
 				  int priv, DAT_EP_HANDLE ep, uint64_t cookie, int flags,
 				  DAT_RMR_CONTEXT *key)
@@ -92,7 +92,7 @@ static inline DAT_RMR_CONTEXT window(struct side *s, DAT_RMR_HANDLE rmr, const s
 	return key;
 }
 
-/* One piece of s's memory, to or from wherever the key leads. */
+/* Transfers a segment of s's memory to or from the memory of the key. */
 static inline DAT_RETURN access_key(struct side *s, enum op op, uint64_t addr, size_t len,
 				    DAT_RMR_CONTEXT key)
 {
@@ -125,7 +125,7 @@ static inline void usable(struct side *s, char *mem, size_t len, DAT_RMR_CONTEXT
 	allowed(s, OP_READ, mem, (uintptr_t)mem, len, key);
 }
 
-/* a's access by the key breaks the connection and changes nothing; both are connected anew. */
+/* a's access by the key breaks the connection and changes nothing; both are connected again. */
 static inline void refused(struct pair *p, enum op op, uint64_t addr, size_t len,
 			   DAT_RMR_CONTEXT key)
 {
@@ -136,7 +136,7 @@ static inline void refused(struct pair *p, enum op op, uint64_t addr, size_t len
 	pair_connect(p);
 }
 
-/* Frees the endpoints, then the RMR and (if any) the region: pair_close is left. */
+/* Frees the endpoints, then the RMR and (if any) the region; call pair_close afterwards. */
 static inline void rmr_close(struct pair *p, DAT_RMR_HANDLE rmr, struct buf *b)
 {
 	OK(dat_rmr_free(rmr));

@@ -5,9 +5,9 @@
 
 #include <stdbool.h>
 
-/* Makes them for the case that runs; they go with its process. */
+/* Creates them for the current case; they are removed with its process. */
 void secret_files(void);
-/* This process's secret (NULL: none), and where it writes its log. */
+/* Sets the secret of this process (NULL: none) and its log file. */
 void secret_choose(const char *secret, const char *log);
 bool secret_log_says(const char *log, const char *words);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What do the cases about shared receive queues stand on: one SRQ with some endpoints, and a
- * plain endpoint connected to each of them. */
+/*
+ * Declares the fixture of the cases of shared receive queues: one SRQ with several endpoints, and
+ * a plain endpoint connected to each of them.
+ */
 #ifndef TEST_SRQ_RIG_H
 #define TEST_SRQ_RIG_H
 
@@ -38,9 +40,9 @@ void side_make_srq(struct side *s, struct node *n, DAT_SRQ_HANDLE srq, DAT_EVD_H
 void hub_open(struct hub *h, int n, DAT_COUNT dtos, int flags);
 void hub_open_attr(struct hub *h, int n, DAT_COUNT dtos, int flags, const DAT_EP_ATTR *attr);
 void hub_connect(struct hub *h, int i);
-/* Abruptly by the peer; the connection events and the asynchronous one have been read. */
+/* The peer disconnects abruptly; the connection events and the asynchronous one have been read. */
 void hub_disconnect(struct hub *h, int i);
-/* In whatever state; ends with a graceful close. */
+/* Frees everything in any state; closes the IA gracefully. */
 void hub_close(struct hub *h);
 
 /* Buffer `slot` with that many bytes. */
@@ -57,14 +59,14 @@ void srq_counts(const char *file, int line, DAT_SRQ_HANDLE srq, DAT_COUNT availa
 		DAT_COUNT outstanding);
 #define SRQ_COUNTS(srq_, available_, outstanding_) \
 	srq_counts(__FILE__, __LINE__, srq_, available_, outstanding_)
-/* Waits until so many buffers are still in the queue. */
+/* Waits until the queue has this number of buffers. */
 void srq_until_available(DAT_SRQ_HANDLE srq, DAT_COUNT available);
 
 /* The next asynchronous event: EP_BROKEN of that object for that reason. */
 void ev_async(const char *file, int line, struct node *n, DAT_HANDLE handle, int reason);
 #define EV_ASYNC(n_, handle_, reason_) ev_async(__FILE__, __LINE__, n_, handle_, reason_)
 
-/* dat_ep_recv_query gives these. */
+/* dat_ep_recv_query must return these. */
 void recv_counts(const char *file, int line, DAT_EP_HANDLE ep, DAT_COUNT nbufs);
 #define RECV_COUNT(ep_, nbufs_) recv_counts(__FILE__, __LINE__, ep_, nbufs_)
 

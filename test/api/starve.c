@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The allocator and the send that fail for the library under test. */
+/* Interposes the allocator and send(), which fail for the library under test. */
 #include "starve.h"
 
 #include <dlfcn.h>
@@ -63,7 +63,7 @@ extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *p, size_t size);
 
-/* Text of the libraries under test. */
+/* The text segments of the libraries under test. */
 static struct {
 	uintptr_t from, to;
 } range[RANGES];

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Allocations and doorbells of the library under test that fail on demand.
- *
- * The program's own malloc, calloc, realloc, strdup and send stand before the C library's. Only
- * calls out of libdat and the provider fail, not those of libfabric.
+/*
+ * Declares failures of allocations and wakeups of the library under test. The program interposes
+ * malloc, calloc, realloc, strdup and send. Only calls of libdat and the provider fail, not those
+ * of libfabric.
  */
 #ifndef TEST_STARVE_H
 #define TEST_STARVE_H
 
 #include <stdbool.h>
 
-/* False: the build has an allocator of its own (sanitizers). */
+/* False if the build has its own allocator (sanitizers). */
 bool starve_works(void);
-/* From now on, of the library's allocations, the one of that number (from 0) fails and `more`
- * behind it; -1: all behind it. */
+/* Makes the allocation with this number (from 0) fail, and `more` after it; -1: all after it. */
 void starve_from(int number, int more);
-/* No more failures. Returns how many there were. */
+/* Ends the failures; returns their number. */
 int starve_end(void);
-/* So many sends of one byte find no memory in the kernel. Returns how many of the last order have
- * not been used up. */
+/*
+ * Makes this number of one-byte sends fail with ENOBUFS. Returns the unused rest of the last call.
+ */
 int starve_bells(int count);
 
 #endif

@@ -8,7 +8,7 @@
 static void get(struct node *n)
 {
 	node_open(n);
-	/* A member that stays unset keeps the pattern. */
+	/* An unset member keeps the pattern. */
 	memset(&n->attr, 0xa5, sizeof(n->attr));
 	memset((void *)&n->prov, 0xa5, sizeof(n->prov));
 	OK(dat_ia_query(n->ia, NULL, DAT_IA_FIELD_ALL, &n->attr, DAT_PROVIDER_FIELD_ALL, &n->prov));
@@ -270,7 +270,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 		       &((const struct sockaddr_in6 *)(const void *)b)->sin6_addr, 16);
 }
 
-/* Is it the address of an interface of this host? */
+/* True if it is the address of an interface of this host. */
 static bool is_local(const struct sockaddr *sa)
 {
 	struct ifaddrs *all, *i;
@@ -360,7 +360,7 @@ TEST(attr, members_of_2_0_are_filled)
 	/* A device's peers name memory by its address. */
 	ASSERT_EQ(n.attr.zb_supported,
 		  fabric_is("verbs") || fabric_is("iwarp") ? DAT_FALSE : DAT_TRUE);
-	/* iWARP's reads arrive as writes by the key of the memory that is read into. */
+	/* iWARP reads arrive as writes with the key of the destination. */
 	ASSERT_EQ(n.prov.rdma_read_lmr_rmr_context_exposure,
 		  fabric_is("iwarp") ? DAT_TRUE : DAT_FALSE);
 	ASSERT((unsigned int)n.prov.rmr_scope_supported <= DAT_RMR_SCOPE_ANY);

@@ -61,7 +61,7 @@ static void cancel_wait_evd(DAT_EVD_HANDLE evd)
 	waiter_start(&w, wait_evd);
 	ASSERT_EQ(pthread_cancel(w.id), 0);
 	ASSERT(waiter_join(&w));
-	/* Nobody waits on it any more: resizing is refused otherwise. */
+	/* No thread waits on it: otherwise resizing is rejected. */
 	OK(dat_evd_resize(evd, 32));
 	EV_NONE(evd);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The passive side: connection requests, and what becomes of them. */
+/* Tests the passive side: connection requests, accept, reject and handoff. */
 #include "rig.h"
 
 #include <stdatomic.h>
@@ -174,7 +174,7 @@ TEST(cr, accept_of_an_rsp_request_with_an_own_endpoint_is_INVALID_HANDLE_EP)
 	pair_close(&p);
 }
 
-/* The acceptance succeeds; what becomes of the connection is told by an event. */
+/* The acceptance succeeds; an event reports the outcome of the connection. */
 static void accept_in_vain(unsigned int later)
 {
 	DAT_CR_PARAM param;
@@ -434,7 +434,7 @@ struct rush {
 	_Atomic bool stop;
 };
 
-/* Longer than it takes from a look at the queue to the event, and no longer. */
+/* Slightly longer than from the check of the queue to the event. */
 static void a_moment(void)
 {
 	uint64_t begun = dt_now_us();
@@ -462,7 +462,10 @@ static void keep_filling(void *arg)
 		;
 }
 
-/* A request that is not told to the consumer must be refused, or its sender waits for ever. */
+/*
+ * A request that is not reported to the consumer must be rejected, or its sender waits
+ * indefinitely.
+ */
 TEST_LIMIT(provider_ep, request_for_a_queue_that_just_filled_up_is_refused, 60)
 {
 	struct rush r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Further connections between two adapters that are connected already. */
+/* Tests further connections between two connected adapters. */
 #include "rig.h"
 
 #include <dirent.h>
@@ -85,7 +85,7 @@ static int descriptors(void)
 	return n;
 }
 
-/* An EVD has a descriptor from its first wait on. */
+/* An EVD gets a descriptor at its first wait. */
 static void wait_once(DAT_EVD_HANDLE evd)
 {
 	DAT_COUNT more;
@@ -113,7 +113,7 @@ TEST(again, a_connection_needs_no_descriptor_where_connections_are_shared)
 	before = descriptors();
 	for (int i = 0; i < 32; i++)
 		more_connect(&m[i], &p);
-	/* That of the first connection's handshake goes sooner or later. */
+	/* The descriptor of the handshake of the first connection is closed eventually. */
 	ASSERT(descriptors() <= before);
 	for (int i = 0; i < 32; i++)
 		more_free(&m[i]);
@@ -199,7 +199,7 @@ TEST(again, a_request_that_was_given_up_is_no_connection)
 	EV_CONN(m.a.conn, DISCONNECTED, m.a.ep);
 	if (dat_cr_accept(cr, m.b.ep, 0, NULL) == DAT_SUCCESS) {
 		EV_NEXT(m.b.conn, &ev);
-		/* Its acceptance may have left before the word that nobody wants it. */
+		/* The acceptance may have been sent before the cancellation arrived. */
 		if (ev.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
 			EV_NEXT(m.b.conn, &ev);
 		ASSERT(ev.event_number != DAT_CONNECTION_EVENT_ESTABLISHED);
@@ -247,8 +247,10 @@ TEST(again, a_request_comes_to_an_IA_without_endpoints)
 
 #define BURST 100
 
-/* Endpoints of two adapters that know nothing of each other yet; those of one side share a queue of
- * connection events. */
+/*
+ * Endpoints of two adapters without connections to each other; those of one side share a queue of
+ * connection events.
+ */
 struct burst {
 	struct node a, b;               /* a connects, b accepts */
 	DAT_EVD_HANDLE conn_a, conn_b, cr_evd;
@@ -285,7 +287,7 @@ static void burst_free(struct burst *u)
 	node_close(&u->a);
 }
 
-/* All of a ask at once, then b accepts them. */
+/* All endpoints of a connect at once, then b accepts them. */
 static void burst_accept(struct burst *u)
 {
 	for (int i = 0; i < BURST; i++)

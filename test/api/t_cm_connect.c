@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The active side of a connection: arguments, outcomes, addresses. */
+/* Tests the active side of a connection: arguments, outcomes, addresses. */
 #include "rig.h"
 
 #include <arpa/inet.h>

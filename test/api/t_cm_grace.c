@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connect to a listener that is not there yet: how long it is tried again, and what ends it. */
+/* Tests a connect before its listener exists: how long it is retried, and what ends it. */
 #include "srq_rig.h"
 
 #define GRACE "DAPL_OFI_CONNECT_GRACE_MS"
@@ -24,7 +24,7 @@ static DAT_RETURN connect_within(struct pair *p, DAT_TIMEOUT timeout)
 			      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
 }
 
-/* The connect has been refused by now, and is tried again. */
+/* The connect has been refused and is retried. */
 static void expect_pending(struct pair *p)
 {
 	EV_NONE(p->a.conn);
@@ -168,7 +168,7 @@ TEST(connect_grace, rejection_by_the_program_is_final)
 	pair_close(&p);
 }
 
-/* Somebody listens there, for another qualifier, and the library says so. */
+/* A listener for another qualifier exists, and rejects the request. */
 TEST(connect_grace, rejection_by_the_library_is_final)
 {
 	struct pair p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Private data: every length, both ways, how long it lives, what is refused. */
+/* Tests private data: all lengths, both directions, lifetime, rejected lengths. */
 #include "rig.h"
 
 static DAT_RETURN connect_with(struct pair *p, DAT_COUNT size, const void *data)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections between processes that must know a secret. */
+/* Tests connections between processes with a shared secret. */
 #include "secret_files.h"
 #include "srq_rig.h"
 
@@ -78,12 +78,12 @@ static void refused(const void *arg)
 	secret_files();
 	dt_peer_start(&peer, refused_client, row);
 	secret_choose(row->listener, "listener");
-	/* After which the listener tells of clients that have not shown that they know it. */
+	/* The time after which the listener reports clients that have not proved to know it. */
 	setenv("DAPL_OFI_SILENT_MS", "300", 1);
 	node_open(&n);
 	listen_for(&n, peer.fd, &cr_evd, &psp, &card);
 	dt_expect_byte(peer.fd, 'r');
-	/* The program never hears of it. */
+	/* The program gets no event. */
 	EV_NONE(cr_evd);
 	DT_UNTIL(secret_log_says("listener", row->listener_says), US_EVENT);
 	OK(dat_psp_free(psp));
@@ -192,7 +192,7 @@ TEST(secret, rejection_by_the_program_is_PEER_REJECTED)
 	pair_close(&p);
 }
 
-/* Programs use the private data of the request as a place for their answer. */
+/* Programs reuse the private data of the request as a buffer for their reply. */
 TEST(secret, private_data_of_the_request_may_be_edited_and_handed_back)
 {
 	DAT_CONNECTION_EVENT_DATA d;

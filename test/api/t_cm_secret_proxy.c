@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process at the address that a client means passes on to another listener what both say. */
+/* Tests a man in the middle, which relays the handshake to another listener. */
 #include "secret_files.h"
 #include "rig.h"
 
@@ -122,7 +122,7 @@ static void through_a_proxy(bool secret)
 	pair_close(&p);
 }
 
-/* It would be a peer that the listener takes for the client. */
+/* The listener would take the proxy for the client. */
 TEST(secret, of_a_client_that_means_another_address_is_not_believed)
 {
 	through_a_proxy(true);

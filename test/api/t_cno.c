@@ -178,7 +178,7 @@ TEST(cno, several_waiters_are_all_woken_by_enough_triggers)
 		dt_thread_start(&t[i], wait_trigger, &r);
 	for (i = 0; i < 3; i++)
 		dt_thread_wait_blocked(&t[i]);
-	/* One trigger may release one waiter or all; triggers that nobody has seen yet merge. */
+	/* One trigger may release one waiter or all; pending triggers merge. */
 	for (i = 0; i < 3; i++) {
 		OK(post_se(r.evd, (uintptr_t)i));
 		DT_UNTIL(woken(&r) > i, US_EVENT);
@@ -337,7 +337,7 @@ TEST(cno, free_with_a_waiter_is_CNO_IN_USE)
 	dt_thread_start(&t, wait_trigger, &r);
 	dt_thread_wait_blocked(&t);
 	BAD_STATE(dat_cno_free(r.cno), CNO_IN_USE);
-	/* The way to get a waiter out. */
+	/* Wakes the waiter. */
 	OK(dat_evd_modify_cno(r.evd, r.cno));
 	OK(post_se(r.evd, 1));
 	dt_thread_join(&t);

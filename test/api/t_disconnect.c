@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a connection, and duplicates of a living one. */
+/* Tests disconnects, and dup_connect of an established connection. */
 #include "rig.h"
 
 struct row {

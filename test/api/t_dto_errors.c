@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What goes wrong on the wire: too long, not allowed at the target, keys that are gone. */
+/* Tests errors of transfers: lengths, missing privileges at the target, invalid keys. */
 #include "rig.h"
 
 static DAT_RETURN write_to(struct pair *p, uint64_t addr, size_t len, DAT_RMR_CONTEXT ctx)
@@ -39,7 +39,7 @@ static void too_long(size_t sent, size_t room, bool together)
 	EV_FLUSH(p.b.recv, p.b.ep, 3, OP_RECV);
 	EV_CONN(p.b.conn, BROKEN, p.b.ep);
 	ASSERT_EQ(side_state(&p.b), DAT_EP_STATE_DISCONNECTED);
-	/* Nothing was written behind the buffer. */
+	/* Nothing was written after the buffer. */
 	ASSERT_EQ(p.b.buf.mem[room > 100 ? room : 100], 0x44);
 	EV_DTO(p.a.req, p.a.ep, 11, OP_SEND, 50);
 	EV_NEXT(p.a.conn, &ev);
@@ -146,7 +146,7 @@ static void no_right(struct pair *p, const struct row *row)
 {
 	struct buf b;
 
-	/* Every right but the needed one. */
+	/* All privileges except the required one. */
 	buf_make(&b, &p->node, 4096, row->op == OP_WRITE ? PRIV_ALL & ~0x20 : PRIV_ALL & ~0x02);
 	OK(rdma(p, row->op, (uintptr_t)b.mem, 64, b.rmr));
 	access_refused(p, row->op);

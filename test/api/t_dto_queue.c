@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Limits of posting, and queues that several endpoints share. */
+/* Tests limits of posting, and queues shared by several endpoints. */
 #include "rig.h"
 
 TEST(dto, receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES)
@@ -139,7 +139,7 @@ static void fill_and_use(struct pair *p, DAT_COUNT most)
 		EV_DTO(p->b.recv, p->b.ep, (uint64_t)i, OP_RECV, 16);
 }
 
-/* Queues that run empty, time and again, after more and less: nothing is counted wrongly. */
+/* Queues that run empty repeatedly after different loads: the counts stay correct. */
 TEST_LIMIT(dto, queues_run_empty_and_are_filled_again, 20)
 {
 	DAT_BOOLEAN recv_idle, req_idle;

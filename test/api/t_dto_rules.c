@@ -191,7 +191,7 @@ TEST(rules, more_reads_than_the_peer_takes_at_once_all_complete_in_order)
 	pair_close(&p);
 }
 
-/* Without the fence the write would take what the sink held before. */
+/* Without the fence the write would carry the old contents of the destination. */
 TEST(rules, fenced_write_carries_what_the_read_before_it_brought)
 {
 	DAT_RMR_TRIPLET from, to;

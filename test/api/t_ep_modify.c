@@ -10,7 +10,7 @@ static DAT_EP_PARAM query(DAT_EP_HANDLE ep)
 	return param;
 }
 
-/* ---- members that nobody may change ---- */
+/* ---- members that may not be changed ---- */
 
 struct fixed {
 	const char *rule;

@@ -144,7 +144,7 @@ TEST(evd_size, resize_under_a_waiter_loses_nothing)
 
 /* ---- overflow ---- */
 
-/* Attempts to connect to where nobody listens: one event each. */
+/* Connects without a listener: one event each. */
 static void lose_events(struct pair *p, DAT_COUNT n)
 {
 	while (n-- > 0) {
@@ -164,7 +164,7 @@ TEST(evd_size, overflow_by_connection_events_is_an_async_event)
 	refuse_at_once();
 	pair_open(&p);
 	len = qlen(p.a.conn);
-	/* Each attempt leaves one event that nobody reads; nobody listens on the qualifier. */
+	/* Each connect leaves one unread event; the qualifier has no listener. */
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;
 	lose_events(&p, len + 1);
@@ -240,7 +240,7 @@ TEST(evd_size, overflow_of_the_async_evd_kills_it)
 	pair_close(&p);
 }
 
-/* The backlog of a service point is the room in its EVD. */
+/* The backlog of a service point is the free space of its EVD. */
 TEST(evd_size, cr_that_finds_no_room_is_NON_PEER_REJECTED)
 {
 	DAT_EVD_HANDLE small, conn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_evd_wait: time, threshold, what is left, who may wait, and what ends a wait. */
+/* Tests dat_evd_wait: timeout, threshold, remaining events, concurrent waiters, and wakeups. */
 #include "rig.h"
 
 struct rig {

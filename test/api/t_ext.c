@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The InfiniBand extension: what an IA says of it, and writes with immediate data. */
+/* Tests the InfiniBand extension: attributes, and writes with immediate data. */
 #include "ext.h"
 #include "srq_rig.h"
 
@@ -26,7 +26,7 @@ static const char *named(const struct node *n, const char *name)
 	return "absent";
 }
 
-/* What is written here per fabric is what people are told (dat_extension_op(3)). */
+/* These expectations per fabric are documented in dat_extension_op(3). */
 TEST(ext, an_ia_says_what_it_has)
 {
 	bool none = fabric_is("iwarp"), atomics = !none && fabric_has("atomics");
@@ -228,7 +228,7 @@ TEST(ext, immed_flags)
 	pair_close(&p);
 }
 
-/* Whoever waits for solicited events only is woken by immediate data that was sent so. */
+/* A waiter for solicited events is woken by immediate data with the solicited flag. */
 TEST(ext, immed_that_is_solicited_wakes)
 {
 	DAT_EP_ATTR attr;

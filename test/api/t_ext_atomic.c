@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The InfiniBand extension: atomic operations on the peer's memory. */
+/* Tests the InfiniBand extension: atomic operations on the peer's memory. */
 #include "ext.h"
 
 /* Two connected endpoints; the words of each may be operated on by the other, results come to the
@@ -455,7 +455,7 @@ static void keep_adding(void *arg)
 	for (int i = 0; i < TIMES; i++) {
 		OK(add(me->r, s, 0, 1));
 		EV_EXT(s->req, s->ep, 100, FETCH_ADD, 8);
-		/* Nobody else was given the same, and it never goes back. */
+		/* Each value is returned once, and values only grow. */
 		ASSERT(!i || result(s, 0) > last);
 		last = result(s, 0);
 		do {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion flags: which are allowed where, and who is woken by what. */
+/* Tests completion flags: where they are allowed, and which completions wake waiters. */
 #include "rig.h"
 
 static void pair_flags(struct pair *p, DAT_COMPLETION_FLAGS recv, DAT_COMPLETION_FLAGS request)
@@ -72,7 +72,7 @@ static void run(const void *arg)
 	} else if (row->op != OP_RECV && !(row->flags & SUPPRESS)) {
 		DAT_EVENT ev;
 
-		/* An unsignalled completion wakes nobody: it is fetched. */
+		/* An unsignalled completion wakes no waiter: it is polled. */
 		DT_UNTIL(dat_evd_dequeue(p.a.req, &ev) == DAT_SUCCESS, US_EVENT);
 		CHECK_DTO(&ev, p.a.req, p.a.ep, 1, row->op, 16);
 	}
@@ -134,7 +134,7 @@ TEST(flags, suppressed_requests_show_no_event_on_success)
 	pair_close(&p);
 }
 
-/* Taken from the fabric one by one, by whoever looks for events. */
+/* Read from the fabric one by one by the poller. */
 TEST(flags, suppressed_request_alone_shows_no_event_to_who_polls)
 {
 	DAT_EVENT ev;
@@ -202,7 +202,7 @@ TEST(flags, suppressed_requests_report_their_failure)
 	pair_close(&p);
 }
 
-/* ---- who is woken ---- */
+/* ---- wakeups ---- */
 
 struct waiter {
 	DAT_EVD_HANDLE evd;
@@ -495,7 +495,7 @@ TEST(flags, fenced_send_carries_what_the_read_before_it_brought)
 	pair_close(&p);
 }
 
-/* Who polls took the read's completion from the fabric, so there is nothing to wait for. */
+/* The poller has read the completion of the read, so there is nothing to wait for. */
 TEST(flags, fenced_send_leaves_at_once_when_the_read_has_been_polled_for)
 {
 	DAT_EVENT ev;
@@ -549,7 +549,7 @@ TEST_LIMIT(flags, fenced_send_leaves_though_its_sender_stops_looking, 20)
 
 		best = us < best ? us : best;
 	}
-	/* Not scaled: a slow machine is quick enough once in three times. */
+	/* Not scaled: a slow machine succeeds in one of three attempts. */
 	ASSERT(best < 100000);
 	pair_close(&p);
 }

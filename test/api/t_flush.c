@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of posted operations when a connection ends: each one completes exactly once. */
+/* Tests that each posted operation completes exactly once when a connection ends. */
 #include "rig.h"
 
 /* Reads n request completions in order; once one is flushed, none succeeds any more. */
@@ -52,7 +52,7 @@ static void mixed(bool by_peer)
 	int i, n = 0;
 
 	pair_up(&p);
-	/* Sends that nobody receives hold up what is posted behind them. */
+	/* Sends without receives block the operations posted after them. */
 	block_sends(&p.a, &big);
 	for (i = 0; i < BLOCK_COUNT; i++, n++) {
 		cookies[n] = 9000u + (unsigned int)i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a forked child must not keep of its parent: names of service points, connections. */
+/* Tests that a forked child keeps no names of service points and no connections of its parent. */
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -115,7 +115,7 @@ TEST(fork, child_that_executes_a_program_does_not_keep_a_freed_qualifier)
 
 /* ---- connections ---- */
 
-/* What the side that listens tells the other one. */
+/* What the listening side sends to the other one. */
 struct hello {
 	DAT_SOCK_ADDR6 addr;
 	DAT_CONN_QUAL qual;

@@ -243,13 +243,13 @@ static void run(const void *arg)
 	destroy(c->kind, freed);
 	ASSERT_RET(c->fn(NULL, &x), DAT_INVALID_HANDLE, subtype(c->kind));
 	ASSERT_RET(c->fn(freed, &x), DAT_INVALID_HANDLE, subtype(c->kind));
-	/* Something else that is alive. */
+	/* A live object of another kind. */
 	ASSERT_RET(c->fn(c->kind == EVD ? x.p.node.pz : x.p.a.conn, &x), DAT_INVALID_HANDLE,
 		   subtype(c->kind));
 	node_abort(&x.p.node);
 }
 
-/* A child of fork has the handles' numbers but not the objects. */
+/* A forked child has the values of the handles but not the objects. */
 static void run_child(const void *arg)
 {
 	const struct call *c = arg;

@@ -102,7 +102,7 @@ TEST(ia, open_of_an_entry_that_is_not_threadsafe)
 	OK(dat_ia_openv((char *)(uintptr_t)ia_name(), 8, &async, &ia, DAT_VERSION_MAJOR,
 			DAT_VERSION_MINOR, DAT_FALSE));
 	OK(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &prov));
-	/* The registry finds the entry by this value when it closes. */
+	/* The registry finds the entry by this value at the close. */
 	ASSERT_EQ(prov.is_thread_safe, DAT_FALSE);
 	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
@@ -455,7 +455,7 @@ TEST(ia, close_abrupt_succeeds_while_another_open_uses_the_async_evd)
 	OK(dat_ia_query(b.ia, &seen, 0, NULL, 0, NULL));
 	ASSERT_PTR(seen, DAT_HANDLE_NULL);
 	BAD_HANDLE(open_ia(ia_name(), 8, &shared, &third), EVD_ASYNC);
-	/* An asynchronous event goes nowhere, least of all to an EVD in the former one's place. */
+	/* An asynchronous event is dropped, and must not reach an EVD that reuses the slot. */
 	for (i = 0; i < 40; i++)
 		evd[i] = evd_make(&b, 8, DAT_EVD_SOFTWARE_FLAG);
 	OK(dat_pz_create(b.ia, &b.pz));

@@ -179,7 +179,7 @@ static void make_network(void)
 	refuse_at_once();
 }
 
-/* Messages both ways, long enough for the way of long data, and a write. */
+/* Messages in both directions, large enough for the rendezvous path, and a write. */
 static void transfer(struct pair *p)
 {
 	for (unsigned int i = 0; i < 3; i++) {
@@ -227,7 +227,7 @@ static void is_refused_at(struct pair *p, const char *text)
 	OK(dat_ep_reset(p->a.ep));
 }
 
-/* Is the address of a line in /proc/net/tcp one of those? A word is as it is in memory. */
+/* True if the address of a line in /proc/net/tcp is one of those. Words are in memory order. */
 static bool is_among(const char *hex, size_t digits, const union name *names, unsigned int n)
 {
 	uint32_t words[4] = { 0, 0, 0, 0 };
@@ -245,7 +245,10 @@ static bool is_among(const char *hex, size_t digits, const union name *names, un
 	return false;
 }
 
-/* Every socket in this network that listens, listens at one of these. Returns how many there are. */
+/*
+ * Checks that all listening sockets of this network have one of these addresses; returns their
+ * number.
+ */
 static unsigned int listens_only_at(const union name *names, unsigned int n)
 {
 	static const char *const files[] = { "/proc/self/net/tcp", "/proc/self/net/tcp6" };
@@ -447,7 +450,7 @@ TEST(interface, port_of_the_systems_choice_is_free_at_each_address)
 		OK(dat_psp_free(p.psp));
 		OK(dat_psp_create_any(p.node.ia, &p.qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &p.psp));
 		ASSERT(p.qual == 40002 || p.qual == 40003);
-		/* Ports that were tried in vain are free again. */
+		/* Ports of failed attempts are free again. */
 		close(listen_somewhere(FIRST, 40000));
 		close(listen_somewhere(FIRST, 40001));
 	}

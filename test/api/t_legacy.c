@@ -41,7 +41,7 @@ static void use_qualifier(DAT_CONN_QUAL qual)
 	int i;
 
 	pair_open(&p);
-	/* Somebody else may have it: programs retry upward. */
+	/* The port may be in use: programs retry with higher ones. */
 	for (i = 0; i < 50; i++) {
 		ret = dat_psp_create(p.node.ia, qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp);
 		if (DAT_GET_TYPE(ret) != DAT_CONN_QUAL_IN_USE)
@@ -91,7 +91,7 @@ TEST(legacy, conn_qualifiers_that_differ_only_in_high_bits_are_different)
 	OK(api_cr_reject(EV_CR(p.cr_evd, p.psp, one)));
 	EV_CONN(p.a.conn, PEER_REJECTED, p.a.ep);
 	OK(dat_ep_reset(p.a.ep));
-	/* Nobody listens on a third one. */
+	/* A third one has no listener. */
 	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, one | 0x9900000000ull));
 	EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
 	EV_EMPTY(p.cr_evd);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cost of a look at an event queue, counted in system calls: the kernel counts the calls of read and
- * write of a thread; libfabric's tcp moves data with others. */
+/*
+ * Tests the cost of polling an event queue in system calls: the kernel counts read and write calls
+ * of a thread; libfabric's tcp provider uses other calls for data.
+ */
 #include <stdio.h>
 
 #include "rig.h"

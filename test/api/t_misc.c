@@ -151,7 +151,7 @@ TEST(unsupported, ep_common_connect_is_MODEL_NOT_SUPPORTED_in_2_0)
 	pair_close(&p);
 }
 
-/* Where extension_supported is NONE the registry does not ask the provider. */
+/* If extension_supported is NONE, the registry does not call the provider. */
 TEST(unsupported, extension_op_is_NOT_IMPLEMENTED_in_2_0)
 {
 	struct pair p;

@@ -84,7 +84,7 @@ TEST_LIMIT(connect, absent_host_is_UNREACHABLE, 40)
 	close(tap);
 }
 
-/* The same, but the consumer is less patient than the kernel. */
+/* The same, with a timeout shorter than that of the kernel. */
 TEST(connect, absent_host_is_TIMED_OUT_when_the_time_is_short)
 {
 	struct sockaddr_in sin;
@@ -196,8 +196,10 @@ TEST_LIMIT(connect, silent_host_is_given_up_in_time, 20)
 	pair_close(&p);
 }
 
-/* While the host is silent nobody else can connect the EP, and the IA can be closed. Soft-iWARP asks
- * within the call, others return at once. */
+/*
+ * While the host does not answer, the EP cannot be connected again, and the IA can be closed.
+ * Soft-iWARP blocks in the call, others return at once.
+ */
 TEST_LIMIT(connect, silent_host_does_not_outlive_the_adapter, 20)
 {
 	bool asks = fabric_is("iwarp");

@@ -188,7 +188,7 @@ TEST(order, connect_timeouts_expire_each_at_its_time)
 	pair_close(&p);
 }
 
-/* ---- the thread that queues ESTABLISHED goes on late ---- */
+/* ---- the thread that queues ESTABLISHED is preempted ---- */
 
 #define LATE_ROUNDS 3
 

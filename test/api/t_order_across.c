@@ -8,8 +8,10 @@
 
 #define LANES 4
 #define MESSAGES 1600
-/* The sender learns after so many that all of them have been received, and receives are posted
- * for more: who completes sends before they are received does not run out of receives. */
+/*
+ * After this number of messages the sender waits until all of them have been received and receives
+ * for more are posted: fabrics that complete sends early do not run out of receives.
+ */
 #define LEG 64
 #define SLOT 16
 

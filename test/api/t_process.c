@@ -2,7 +2,7 @@
 /* Two processes: data both ways, memory that is only looked at, targets that make no call. */
 #include "rig.h"
 
-/* What one process tells the other about itself. */
+/* What one process sends to the other about itself. */
 struct card {
 	DAT_CONN_QUAL qual;
 	struct sockaddr_storage addr;
@@ -21,7 +21,7 @@ struct half {
 
 static const char *ia_to_use;
 
-/* The passive half: listens, tells its card, accepts. */
+/* The passive half: listens, sends its card, accepts. */
 static void serve(struct half *h, int fd)
 {
 	struct card c;
@@ -198,7 +198,7 @@ TEST(process, idle_target_serves_reads_and_takes_writes)
 	dt_peer_finish(&peer);
 }
 
-/* ---- legacy: both sides look only at memory ---- */
+/* ---- legacy: both sides only poll memory ---- */
 
 #define ROUNDS 200
 #define BLOCK 4000
@@ -256,7 +256,7 @@ TEST_LIMIT(legacy, data_programs_spin_on_memory_that_the_peer_writes, 60)
 	dt_peer_finish(&peer);
 }
 
-/* ---- legacy: write on one endpoint, tell by a send on another ---- */
+/* ---- legacy: write on one endpoint, notify by a send on another ---- */
 
 struct two {
 	struct half h;

@@ -335,7 +335,7 @@ TEST(recv_count, watermarks_are_attributes_at_creation)
 	hub_close(&h);
 }
 
-/* ---- watermarks of endpoints without SRQ: receives that messages took and nobody dequeued ---- */
+/* ---- watermarks of endpoints without SRQ: receives completed but not dequeued ---- */
 
 static void plain_open(struct pair *p, int receives)
 {

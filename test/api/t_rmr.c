@@ -413,7 +413,7 @@ TEST_LIMIT(rmr, bind_beyond_the_queue_is_INSUFFICIENT_RESOURCES, 60)
 
 	rig_open(&r);
 	bound = window(&r.p.b, r.rmr, &r.buf, 0, 100, READS | WRITES);
-	/* Binds wait for their turn in the events behind sends that nobody receives. */
+	/* Completions of binds wait behind sends without receives. */
 	block_sends(&r.p.b, &big);
 	for (i = 0; i < 10000; i++) {
 		ret = post_bind(&r.p.b, r.rmr, &r.buf, 0, 100, READS | WRITES, 1, &key);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a window lets a peer do, and when its key begins and ceases to work. */
+/* Tests what a window allows a peer, and when its key becomes valid and invalid. */
 #include "rmr.h"
 
 /* The window of the cases: bytes 1000 to 2999 of a region for local use only. */
@@ -237,7 +237,7 @@ TEST(rmr_use, unbind_ends_the_key)
 	OK(post_unbind(&r.p.b, r.rmr, &r.buf, 8));
 	EV_BIND(r.p.b.req, r.rmr, 8);
 	refused(&r.p, OP_WRITE, (uintptr_t)at(&r, FROM), LEN, key);
-	/* Unbinding what is not bound is no error; binding anew works. */
+	/* Unbinding an unbound window is not an error; binding again works. */
 	OK(post_unbind(&r.p.b, r.rmr, &r.buf, 9));
 	EV_BIND(r.p.b.req, r.rmr, 9);
 	key = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS | WRITES);

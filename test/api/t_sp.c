@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Service points: who listens where, for how long, and on whose behalf. */
+/* Tests service points: qualifiers, ports, lifetime and reserved service points. */
 #include "rig.h"
 
 #include <poll.h>

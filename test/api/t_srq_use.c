@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages through a shared receive queue: whose they are, in which order, and what is counted. */
+/* Tests messages through a shared receive queue: their endpoint, order and counts. */
 #include "srq_rig.h"
 
 static void post_slots(struct hub *h, int first, int count, size_t len)
@@ -93,7 +93,10 @@ TEST(srq_use, answers_of_an_endpoint_with_an_SRQ_reach_a_plain_one)
 	hub_close(&h);
 }
 
-/* Each endpoint sees its peer's messages in order, whoever else gets buffers meanwhile. */
+/*
+ * Each endpoint receives its peer's messages in order, whichever endpoints take buffers in
+ * between.
+ */
 TEST(srq_use, order_per_connection)
 {
 	unsigned int next[4] = { 0 };
@@ -182,7 +185,7 @@ static void refill(size_t len, int flags)
 		DAT_EVENT ev;
 		int who = -1;
 
-		/* One buffer at a time: somebody gets it. */
+		/* One buffer at a time: one of the endpoints gets it. */
 		OK(hub_post(&h, k, 1000, (uint64_t)k));
 		DT_UNTIL(({
 			for (i = 0; who < 0 && i < 3; i++)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is woken by a receive: posts from another thread, and completion flags, with and without
- * a shared receive queue. */
+/*
+ * Tests wakeups by receives: posts from another thread, and completion flags, with and without a
+ * shared receive queue.
+ */
 #include "srq_rig.h"
 
 /* ---- a waiter sleeps while the main thread posts ---- */
@@ -44,7 +46,7 @@ static void early_on_srq(size_t len, int flags)
 		dt_thread_start(&t, wait_once, &w);
 		dt_thread_wait_blocked(&t);
 		if (round % 2)
-			dt_sleep_us(30000);	/* deep in a nap */
+			dt_sleep_us(30000);	/* the progress thread is in a long sleep */
 		ASSERT(!w.back);
 		OK(hub_post(&h, round, 1000, (uint64_t)round));
 		dt_thread_join(&t);
@@ -107,7 +109,7 @@ TEST(srq_wake, without_SRQ_an_early_empty_message_wakes_the_sleeper)
 	early_on_plain(0);
 }
 
-/* Two connections wait for buffers, two posts follow each other, nobody polls. */
+/* Two connections wait for buffers, two buffers are posted, no thread polls. */
 TEST(srq_wake, two_waiting_connections_and_two_posts)
 {
 	struct waiter w[2];

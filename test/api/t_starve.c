@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the library has promised to report is reported, whichever allocation fails meanwhile. */
+/* Tests that promised events are reported whichever allocation fails. */
 #include "rig.h"
 #include "srq_rig.h"
 #include "starve.h"
@@ -247,7 +247,7 @@ TEST_LIMIT(starve, asynchronous_events_of_shared_queues_find_room, 60)
 	hub_close(&h);
 }
 
-/* ---- doorbells ---- */
+/* ---- wakeups ---- */
 
 static void await_message(void *arg)
 {
@@ -275,7 +275,7 @@ static void wake_without_memory(int refusals)
 	OK(post_send(&p.a, 0, 10, 2));
 	dt_thread_join(&t);
 	ASSERT(dt_now_us() - start < 1000000u * dt_slow());
-	/* Over other fabrics nobody rings this bell. */
+	/* Other fabrics do not use this wakeup. */
 	if (starve_bells(0) && fabric_is("shm"))
 		FAIL("nobody rang");
 	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 10);
@@ -319,7 +319,7 @@ static void read_registry(int fd, const void *arg)
 	first = count_names();
 	answer[0] = r->n >= 0 ? starve_end() : 0;
 	answer[1] = count_names();
-	/* A part of the names is no answer. */
+	/* A partial list is an error. */
 	if (first >= 0)
 		ASSERT_EQ(first, answer[1]);
 	dt_put(fd, answer, sizeof(answer));

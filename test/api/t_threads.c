@@ -354,7 +354,7 @@ static void *read_environment(void *arg)
 	return NULL;
 }
 
-/* A process of its own, whose first adapter this is. */
+/* A child process that opens its first adapter. */
 static void open_among_readers(void)
 {
 	pthread_t reader[READERS];

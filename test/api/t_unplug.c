@@ -33,7 +33,7 @@ static void finish(pid_t pid)
 	ASSERT_EQ(status, 0);
 }
 
-/* One message; false: the connection does not carry it any more. */
+/* Sends one message; false if the connection is broken. */
 static bool exchange(struct pair *p, uint64_t i)
 {
 	DAT_EVENT ev;
