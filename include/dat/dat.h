@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls and types that all levels of DAT share. */
+/* Declares calls and types that all levels of DAT share. */
 #ifndef _DAT_H_
 #define _DAT_H_
 

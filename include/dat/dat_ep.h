@@ -75,7 +75,7 @@ extern DAT_RETURN dat_ep_create(
  * The SRQ stays its source of buffers for life, also after dat_ep_reset().
  *
  *   ia_handle           IA that it shall belong to
- *   pz_handle           its PZ; other than the SRQ's only if DAT_PROVIDER_ATTR says so
+ *   pz_handle           its PZ; other than the SRQ's only if DAT_PROVIDER_ATTR allows it
  *   recv_evd_handle     EVD with DTO flag for receives
  *   request_evd_handle  EVD with DTO flag for requests, or DAT_HANDLE_NULL
  *   connect_evd_handle  EVD with CONNECTION flag; DAT_HANDLE_NULL for now
@@ -229,7 +229,7 @@ extern DAT_RETURN dat_ep_free(IN DAT_EP_HANDLE ep_handle);
  *
  * Returns:
  *   DAT_INVALID_HANDLE/EP    bad handle
- *   DAT_MODEL_NOT_SUPPORTED  the provider can tell neither
+ *   DAT_MODEL_NOT_SUPPORTED  the provider knows neither
  *
  * [DAT 1.2 / 2.0: dat_ep_recv_query]
  */

@@ -13,23 +13,23 @@ extern "C" {
 typedef enum dat_event_number {
 	DAT_DTO_COMPLETION_EVENT = 0x00001,		/* a DTO has completed */
 	DAT_RMR_BIND_COMPLETION_EVENT = 0x01001,	/* an RMR bind has completed */
-	DAT_CONNECTION_REQUEST_EVENT = 0x02001,		/* a peer asks for a connection */
+	DAT_CONNECTION_REQUEST_EVENT = 0x02001,		/* a peer requests a connection */
 	DAT_CONNECTION_EVENT_ESTABLISHED = 0x04001,	/* connected */
-	DAT_CONNECTION_EVENT_PEER_REJECTED = 0x04002,	/* the remote program said no */
-	/* nobody listens, or the remote provider refused */
+	DAT_CONNECTION_EVENT_PEER_REJECTED = 0x04002,	/* the remote program rejected */
+	/* no listener, or the remote provider rejected */
 	DAT_CONNECTION_EVENT_NON_PEER_REJECTED = 0x04003,
 	/* an accept did not come to a connection */
 	DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR = 0x04004,
 	DAT_CONNECTION_EVENT_DISCONNECTED = 0x04005,	/* ended by either side's disconnect */
 	DAT_CONNECTION_EVENT_BROKEN = 0x04006,		/* ended by an error */
 	DAT_CONNECTION_EVENT_TIMED_OUT = 0x04007,	/* the connect timeout passed first */
-	DAT_CONNECTION_EVENT_UNREACHABLE = 0x04008,	/* no way to the remote host */
+	DAT_CONNECTION_EVENT_UNREACHABLE = 0x04008,	/* remote host unreachable */
 	DAT_ASYNC_ERROR_EVD_OVERFLOW = 0x08001,		/* an EVD was full and lost an event */
 	DAT_ASYNC_ERROR_IA_CATASTROPHIC = 0x08002,	/* the IA is unusable */
 	DAT_ASYNC_ERROR_EP_BROKEN = 0x08003,		/* an EP or SRQ failed or crossed a
 							 * watermark */
 	DAT_ASYNC_ERROR_TIMED_OUT = 0x08004,		/* an operation of an object timed out */
-	DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR = 0x08005, /* the provider found itself wrong */
+	DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR = 0x08005, /* internal error of the provider */
 	DAT_SOFTWARE_EVENT = 0x10001			/* dat_evd_post_se() was called */
 } DAT_EVENT_NUMBER;
 
@@ -40,7 +40,7 @@ typedef enum dat_dto_completion_status {
 	DAT_DTO_ERR_LOCAL_LENGTH = 2,		/* message longer than the buffer */
 	DAT_DTO_ERR_LOCAL_EP = 3,		/* fault of the local endpoint */
 	DAT_DTO_ERR_LOCAL_PROTECTION = 4,	/* local key, range or PZ is wrong */
-	DAT_DTO_ERR_BAD_RESPONSE = 5,		/* the peer answered nonsense */
+	DAT_DTO_ERR_BAD_RESPONSE = 5,		/* the peer sent an invalid response */
 	DAT_DTO_ERR_REMOTE_ACCESS = 6,		/* remote key, range or right is wrong */
 	DAT_DTO_ERR_REMOTE_RESPONDER = 7,	/* the peer could not execute it */
 	DAT_DTO_ERR_TRANSPORT = 8,		/* link or retries failed */
@@ -81,8 +81,8 @@ typedef union dat_sp_handle {
 /* DAT_CONNECTION_REQUEST_EVENT. */
 typedef struct dat_cr_arrival_event_data {
 	DAT_SP_HANDLE sp_handle;			/* service point that received it */
-	DAT_IA_ADDRESS_PTR local_ia_address_ptr;	/* local address that was asked for */
-	DAT_CONN_QUAL conn_qual;			/* qualifier that was asked for */
+	DAT_IA_ADDRESS_PTR local_ia_address_ptr;	/* requested local address */
+	DAT_CONN_QUAL conn_qual;			/* requested qualifier */
 	DAT_CR_HANDLE cr_handle;			/* the request: accept, reject or hand it
 							 * off */
 } DAT_CR_ARRIVAL_EVENT_DATA;
@@ -96,7 +96,7 @@ typedef struct dat_cr_arrival_event_data {
 typedef struct dat_connection_event_data {
 	DAT_EP_HANDLE ep_handle;	/* EP concerned */
 	DAT_COUNT private_data_size;	/* bytes of the next; 0 in all other cases */
-	DAT_PVOID private_data;		/* what the peer sent along */
+	DAT_PVOID private_data;		/* private data of the peer */
 } DAT_CONNECTION_EVENT_DATA;
 
 /* DAT_ASYNC_ERROR_*. */
@@ -149,7 +149,7 @@ typedef enum pz_async_error_reason {
 
 /* DAT_SOFTWARE_EVENT. */
 typedef struct dat_software_event_data {
-	DAT_PVOID pointer;	/* as posted; nobody looks behind it */
+	DAT_PVOID pointer;	/* as posted; not dereferenced */
 } DAT_SOFTWARE_EVENT_DATA;
 
 /* Which member holds the facts follows from the event number. */

@@ -19,7 +19,7 @@ extern "C" {
 #define DAT_WATERMARK_INFINITE	(-1)	/* no watermark */
 #define DAT_HW_DEFAULT		DAT_WATERMARK_INFINITE
 #define DAT_SRQ_LW_DEFAULT	0	/* low watermark of a new SRQ: none */
-#define DAT_VALUE_UNKNOWN	(-2)	/* the provider cannot tell */
+#define DAT_VALUE_UNKNOWN	(-2)	/* unknown to the provider */
 
 /* States of an EP. Every entry into DISCONNECTED flushes what was posted. */
 typedef enum dat_ep_state {
@@ -42,7 +42,7 @@ typedef enum dat_ep_state {
 #define DAT_EP_STATE_ERROR DAT_EP_STATE_DISCONNECTED	/* old name */
 
 /*
- * Wishes for an EP, and what it got.
+ * Requested attributes of an EP, and those it got.
  *
  * Queue lengths and IOV counts may be granted larger, sizes and RDMA read counts are exact. No
  * value may exceed the like-named one of DAT_IA_ATTR.
@@ -88,7 +88,7 @@ typedef struct dat_ep_param {
 							 * made */
 	DAT_IA_ADDRESS_PTR remote_ia_address_ptr;	/* peer, from pending connection to reset */
 	DAT_PORT_QUAL remote_port_qual;			/* peer's port; on the active side the
-							 * qualifier asked for */
+							 * requested qualifier */
 	DAT_PZ_HANDLE pz_handle;			/* its PZ or DAT_HANDLE_NULL */
 	DAT_EVD_HANDLE recv_evd_handle;			/* EVD of receive completions or
 							 * DAT_HANDLE_NULL */
@@ -183,7 +183,7 @@ typedef enum dat_srq_param_mask {
 	DAT_SRQ_FIELD_ALL = 0xFF			/* all of them */
 } DAT_SRQ_PARAM_MASK;
 
-/* An SRQ. Counts that the provider cannot tell are DAT_VALUE_UNKNOWN. */
+/* An SRQ. Counts unknown to the provider are DAT_VALUE_UNKNOWN. */
 typedef struct dat_srq_param {
 	DAT_IA_HANDLE ia_handle;		/* IA that it belongs to */
 	DAT_SRQ_STATE srq_state;		/* state now */
@@ -220,7 +220,7 @@ typedef struct dat_psp_param {
 	DAT_IA_HANDLE ia_handle;	/* IA that it belongs to */
 	DAT_CONN_QUAL conn_qual;	/* qualifier that it listens on */
 	DAT_EVD_HANDLE evd_handle;	/* where requests are reported */
-	DAT_PSP_FLAGS psp_flags;	/* who supplies EPs */
+	DAT_PSP_FLAGS psp_flags;	/* source of EPs */
 } DAT_PSP_PARAM;
 
 /* Members of DAT_RSP_PARAM. */
@@ -252,22 +252,22 @@ typedef enum dat_cr_param_mask {
 
 /* A connection request. All it points to lives until accept, reject or handoff. */
 typedef struct dat_cr_param {
-	DAT_IA_ADDRESS_PTR remote_ia_address_ptr;	/* address of the asking IA */
+	DAT_IA_ADDRESS_PTR remote_ia_address_ptr;	/* address of the requesting IA */
 	DAT_PORT_QUAL remote_port_qual;			/* port of the asking EP */
 	DAT_COUNT private_data_size;			/* bytes of the next */
-	DAT_PVOID private_data;				/* what the peer sent along */
+	DAT_PVOID private_data;				/* private data of the peer */
 	DAT_EP_HANDLE local_ep_handle;			/* EP of the RSP or of the provider, or
 							 * DAT_HANDLE_NULL */
 } DAT_CR_PARAM;
 
-/* Whose the array of triplets is after a post has returned. */
+/* Owner of the array of triplets after a post has returned. */
 typedef enum dat_iov_ownership {
 	DAT_IOV_CONSUMER = 0,		/* the program's: reuse at will */
 	DAT_IOV_PROVIDER_NOMOD = 1,	/* the provider's until completion, not changed */
 	DAT_IOV_PROVIDER_MOD = 2	/* the provider's until completion, may be changed */
 } DAT_IOV_OWNERSHIP;
 
-/* Who may supply EPs for requests on a PSP. */
+/* The side that may supply EPs for requests on a PSP. */
 typedef enum dat_ep_creator_for_psp {
 	DAT_PSP_CREATES_EP_NEVER = 0,	/* only the program */
 	DAT_PSP_CREATES_EP_IFASKED = 1,	/* either, see DAT_PSP_FLAGS */
@@ -276,7 +276,7 @@ typedef enum dat_ep_creator_for_psp {
 
 /* What an IA is registered as. */
 typedef struct dat_provider_info {
-	char ia_name[DAT_NAME_MAX_LENGTH];	/* what dat_ia_open() is given */
+	char ia_name[DAT_NAME_MAX_LENGTH];	/* the argument of dat_ia_open() */
 	DAT_UINT32 dapl_version_major;		/* API version: major */
 	DAT_UINT32 dapl_version_minor;		/* API version: minor */
 	DAT_BOOLEAN is_thread_safe;		/* whether calls need no locking by the program */

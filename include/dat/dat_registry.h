@@ -29,7 +29,7 @@ typedef void (*DAT_PROVIDER_INIT_FUNC)(
 	IN const DAT_PROVIDER_INFO *,
 	IN const char *);
 
-/* Called when nobody has the name open any more. */
+/* Called when the name is no longer open. */
 typedef void (*DAT_PROVIDER_FINI_FUNC)(
 	IN const DAT_PROVIDER_INFO *);
 

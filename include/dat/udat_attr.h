@@ -53,7 +53,7 @@ typedef struct dat_lmr_param {
 	DAT_IA_HANDLE ia_handle;		/* IA that it belongs to */
 	DAT_MEM_TYPE mem_type;			/* kind of memory */
 	DAT_REGION_DESCRIPTION region_desc;	/* the memory */
-	DAT_VLEN length;			/* bytes asked for */
+	DAT_VLEN length;			/* bytes requested */
 	DAT_PZ_HANDLE pz_handle;		/* its PZ */
 	DAT_MEM_PRIV_FLAGS mem_priv;		/* its rights */
 	DAT_LMR_CONTEXT lmr_context;		/* key for local use */
@@ -240,7 +240,7 @@ struct dat_provider_attr {
 							 * registration */
 	DAT_COUNT max_private_data_size;		/* bytes of private data, 64 or more */
 	DAT_BOOLEAN supports_multipath;			/* DAT_CONNECT_MULTIPATH_FLAG works */
-	DAT_EP_CREATOR_FOR_PSP ep_creator;		/* who may supply EPs for a PSP */
+	DAT_EP_CREATOR_FOR_PSP ep_creator;		/* side that may supply EPs for a PSP */
 	DAT_PZ_SUPPORT pz_support;			/* how PZs relate to the hardware */
 	DAT_UINT32 optimal_buffer_alignment;		/* bytes; divides DAT_OPTIMAL_ALIGNMENT */
 	/*
@@ -254,7 +254,7 @@ struct dat_provider_attr {
 	DAT_BOOLEAN srq_ep_pz_difference_supported;	/* an EP and its SRQ may have different
 							 * PZs */
 	DAT_COUNT srq_info_supported;			/* 0x01 available, 0x10 outstanding
-							 * buffers can be told */
+							 * buffers can be reported */
 	DAT_COUNT ep_recv_info_supported;		/* 0x01 first, 0x10 second output of
 							 * dat_ep_recv_query() */
 	DAT_BOOLEAN lmr_sync_req;			/* dat_lmr_sync_rdma_*() are needed */

@@ -8,7 +8,7 @@
 #define DAT_VERSION_MINOR 2
 
 /*
- * What dat_ia_open() asks for. A program that calls DAT from several threads
+ * What dat_ia_open() requests. A program that calls DAT from several threads
  * defines DAT_THREADSAFE as DAT_TRUE before it includes udat.h; the registry
  * then finds only providers registered as thread-safe.
  */

@@ -19,7 +19,7 @@ extern "C" {
 /* Active side */
 
 /*
- * dat_ep_connect - ask a remote IA for a connection.
+ * dat_ep_connect - request a connection to a remote IA.
  *
  * The EP goes to ACTIVE_CONNECTION_PENDING; on an error it stays UNCONNECTED. If the attempt
  * fails the EP is DISCONNECTED and posted receives are flushed.
@@ -65,7 +65,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_ep_connect(
 	IN DAT_CONNECT_FLAGS connect_flags);
 
 /*
- * dat_ep_dup_connect - ask for a connection to where another EP is connected.
+ * dat_ep_dup_connect - request a connection to the peer of another EP.
  *
  * Otherwise like dat_ep_connect().
  *
@@ -102,9 +102,9 @@ DAT_EXPORT DAT_RETURN DAT_API dat_ep_dup_connect(
 	IN DAT_QOS quality_of_service);
 
 /*
- * dat_ep_common_connect - ask for a connection through the EP's communicator.
+ * dat_ep_common_connect - request a connection through the EP's communicator.
  *
- *   ep_handle          the EP; its comm says which kind of address
+ *   ep_handle          the EP; its comm defines the kind of address
  *   remote_ia_address  remote address with port
  *   timeout            microseconds, not 0
  *   private_data_size  bytes of the next, 0 for none
@@ -165,7 +165,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_ep_disconnect(
  *   ia_handle   IA to listen on
  *   conn_qual   the qualifier
  *   evd_handle  EVD with CR flag; its free room is the backlog
- *   psp_flags   who supplies EPs; see DAT_PROVIDER_ATTR.ep_creator. With DAT_PSP_PROVIDER_FLAG
+ *   psp_flags   source of EPs; see DAT_PROVIDER_ATTR.ep_creator. With DAT_PSP_PROVIDER_FLAG
  *               each request comes with an EP in state TENTATIVE_CONNECTION_PENDING, to be given
  *               PZ and EVDs by dat_ep_modify() before the accept
  *   psp_handle  out: the PSP
@@ -179,7 +179,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_ep_disconnect(
  *   DAT_INVALID_PARAMETER/ARG2  qualifier out of range
  *   DAT_INVALID_PARAMETER/ARG4  unknown flag
  *   DAT_INVALID_PARAMETER/ARG5  psp_handle is NULL
- *   DAT_CONN_QUAL_IN_USE        somebody listens there
+ *   DAT_CONN_QUAL_IN_USE        another service point listens there
  *   DAT_MODEL_NOT_SUPPORTED     flag not supported
  *   DAT_INSUFFICIENT_RESOURCES  out of memory or listeners
  *
@@ -198,7 +198,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_psp_create(
  *   ia_handle   IA to listen on
  *   conn_qual   out: the qualifier
  *   evd_handle  EVD with CR flag
- *   psp_flags   who supplies EPs
+ *   psp_flags   source of EPs
  *   psp_handle  out: the PSP
  *
  * Events:  as dat_psp_create().
@@ -244,7 +244,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_psp_query(
 /*
  * dat_psp_free - stop listening.
  *
- * Requests reported before stay good and can be accepted; later ones find nobody.
+ * Requests reported before stay good and can be accepted; later ones find no listener.
  *
  *   psp_handle  the PSP; dead afterwards
  *
@@ -261,7 +261,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_psp_free(IN DAT_PSP_HANDLE psp_handle);
  * dat_rsp_create - listen once, with an EP set aside for the request.
  *
  * The EP becomes RESERVED, and PASSIVE_CONNECTION_PENDING with the first request, after which
- * nobody listens. The RSP stays until it is freed.
+ * it no longer listens. The RSP stays until it is freed.
  *
  *   ia_handle   IA to listen on
  *   conn_qual   the qualifier
@@ -277,7 +277,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_psp_free(IN DAT_PSP_HANDLE psp_handle);
  *   DAT_INVALID_PARAMETER/ARG2  qualifier out of range
  *   DAT_INVALID_PARAMETER/ARG5  rsp_handle is NULL
  *   DAT_INVALID_STATE/EP_*      state of the EP
- *   DAT_CONN_QUAL_IN_USE        somebody listens there
+ *   DAT_CONN_QUAL_IN_USE        another service point listens there
  *   DAT_INSUFFICIENT_RESOURCES  out of memory or listeners
  *
  * [DAT 1.2 / 2.0: dat_rsp_create]
@@ -340,7 +340,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle);
  *   DAT_INVALID_HANDLE/EVD_CR                 bad EVD, or one without the CR flag
  *   DAT_INVALID_PARAMETER/ARG2, /ARG3, /ARG5  NULL
  *   DAT_COMM_NOT_SUPPORTED                    the provider lacks the communicator
- *   DAT_PORT_IN_USE                           somebody listens there
+ *   DAT_PORT_IN_USE                           another service point listens there
  *   DAT_MODEL_NOT_SUPPORTED                   no CSPs at all
  *
  * [DAT 2.0: dat_csp_create]
@@ -465,13 +465,13 @@ DAT_EXPORT DAT_RETURN DAT_API dat_cr_reject(
  * dat_cr_handoff - pass a connection request on to another qualifier of the IA.
  *
  *   cr_handle  the request; dead afterwards
- *   handoff    where somebody else listens
+ *   handoff    a qualifier with another listener
  *
  * Events:  DAT_CONNECTION_REQUEST_EVENT at the service point there.
  *
  * Returns:
  *   DAT_INVALID_HANDLE/CR       bad handle
- *   DAT_INVALID_PARAMETER/ARG2  nobody listens there
+ *   DAT_INVALID_PARAMETER/ARG2  no service point listens there
  *   DAT_MODEL_NOT_SUPPORTED     not offered
  *
  * [DAT 1.2 / 2.0: dat_cr_handoff]

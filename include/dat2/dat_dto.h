@@ -118,7 +118,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_ep_post_recv(
 /*
  * dat_ep_post_rdma_read - read memory of the peer.
  *
- * The peer serves max_rdma_read_in reads at once. Who posts more risks the connection, so the
+ * The peer serves max_rdma_read_in reads at once. Posting more risks the connection, so the
  * two programs should agree on the number.
  *
  *   ep_handle         the EP

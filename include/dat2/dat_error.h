@@ -32,20 +32,20 @@ typedef DAT_UINT32 DAT_RETURN;
 #define DAT_GET_TYPE(status)	((DAT_UINT32)(status) & DAT_TYPE_MASK)
 #define DAT_GET_SUBTYPE(status)	((DAT_UINT32)(status) & DAT_SUBTYPE_MASK)
 
-/* What went wrong. The values stand in their bit position. */
+/* The error. The values stand in their bit position. */
 typedef enum dat_return_type {
 	DAT_SUCCESS = 0x00000000,			/* done, or accepted when the outcome
 							 * comes as an event */
 	DAT_ABORT = 0x00010000,				/* a wait ended because its IA or EVD
 							 * went away */
-	DAT_CONN_QUAL_IN_USE = 0x00020000,		/* somebody listens on this qualifier
+	DAT_CONN_QUAL_IN_USE = 0x00020000,		/* a service point uses this qualifier
 							 * already */
 	DAT_INSUFFICIENT_RESOURCES = 0x00030000,	/* no memory, device object or queue
 							 * entry left */
 	DAT_INTERNAL_ERROR = 0x00040000,		/* fault of the provider or the registry */
 	DAT_INVALID_HANDLE = 0x00050000,		/* a handle is dead, foreign or of the
 							 * wrong kind */
-	DAT_INVALID_PARAMETER = 0x00060000,		/* an argument that is no handle is wrong */
+	DAT_INVALID_PARAMETER = 0x00060000,		/* a non-handle argument is wrong */
 	DAT_INVALID_STATE = 0x00070000,			/* the object does not allow the call now */
 	DAT_LENGTH_ERROR = 0x00080000,			/* local and remote lengths do not match */
 	DAT_MODEL_NOT_SUPPORTED = 0x00090000,		/* optional feature that this provider
@@ -86,7 +86,7 @@ typedef enum dat_return_subtype {
 	DAT_RESOURCE_DEVICE = 0x03,			/* device objects used up */
 	DAT_RESOURCE_TEP = 0x04,			/* transport endpoints used up */
 	DAT_RESOURCE_TEVD = 0x05,			/* event queues used up, or too long a
-							 * queue asked for */
+							 * queue requested */
 	DAT_RESOURCE_PROTECTION_DOMAIN = 0x06,		/* protection zones used up */
 	DAT_RESOURCE_MEMORY_REGION = 0x07,		/* registrations used up */
 	DAT_RESOURCE_ERROR_HANDLER = 0x08,		/* error handlers used up */

@@ -60,7 +60,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_ia_openv(
 	IN DAT_UINT32 dapl_minor,
 	IN DAT_BOOLEAN thread_safety);
 
-/* Compiling a program settles the version that it asks for. */
+/* The version that a program requests is fixed when it is compiled. */
 #define dat_ia_open(name, qlen, async_evd, ia) \
 	dat_ia_openv((name), (qlen), (async_evd), (ia), \
 		     DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_THREADSAFE)
@@ -151,7 +151,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_get_consumer_context(
 	OUT DAT_CONTEXT *context);
 
 /*
- * dat_get_handle_type - tell what kind of object a handle means.
+ * dat_get_handle_type - get the kind of object of a handle.
  *
  *   dat_handle  object of any kind
  *   type        out: its kind
@@ -188,7 +188,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_registry_list_providers(
 	OUT DAT_PROVIDER_INFO *(dat_provider_list[]));
 
 /*
- * dat_strerror - put a result into words.
+ * dat_strerror - translate a result to strings.
  *
  * The words are spelled like the enumerators, in static storage; an empty string stands for no
  * subtype. The class bits do not matter.

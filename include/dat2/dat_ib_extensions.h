@@ -15,7 +15,7 @@ extern "C" {
  * Operations go through dat_extension_op(); the macros below supply its arguments. Their
  * events have numbers from DAT_IB_EXTENSION_RANGE_BASE up, and DAT_EVENT.event_extension_data
  * holds a DAT_IB_EXTENSION_EVENT_DATA. An IA that offers them reports DAT_EXTENSION_IB with
- * DAT_IB_EXTENSION_VERSION; named attributes of the provider (DAT_IB_ATTR_*) tell which ones
+ * DAT_IB_EXTENSION_VERSION; named attributes of the provider (DAT_IB_ATTR_*) report which ones
  * work. What is not offered returns DAT_NOT_IMPLEMENTED or DAT_MODEL_NOT_SUPPORTED.
  */
 #define DAT_IB_EXTENSION_VERSION 209
@@ -27,7 +27,7 @@ struct ibv_ah;
 typedef enum dat_ib_event_number {
 	DAT_IB_DTO_EVENT = 0x40000,			/* an operation of this header has
 							 * completed */
-	DAT_IB_UD_CONNECTION_REQUEST_EVENT = 0x40001,	/* a peer asks for the address of a UD
+	DAT_IB_UD_CONNECTION_REQUEST_EVENT = 0x40001,	/* a peer requests the address of a UD
 							 * endpoint */
 	DAT_IB_UD_CONNECTION_EVENT_ESTABLISHED = 0x40002, /* address of a UD endpoint obtained */
 	DAT_IB_UD_CONNECTION_REJECT_EVENT = 0x40003,	/* UD address refused */

@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /*
- * A PZ says which memory an EP may touch: buffers of an EP's DTOs and remote
+ * A PZ defines the memory that an EP may access: buffers of an EP's DTOs and remote
  * accesses that come in through it must lie in LMRs or RMRs of the EP's own PZ. LMRs are
  * created in udat.h.
  */

@@ -29,7 +29,7 @@ typedef void (DAT_API *DAT_PROVIDER_INIT_FUNC)(
 	IN const DAT_PROVIDER_INFO *,
 	IN const char *);
 
-/* Called when nobody has the name open any more. */
+/* Called when the name is no longer open. */
 typedef void (DAT_API *DAT_PROVIDER_FINI_FUNC)(
 	IN const DAT_PROVIDER_INFO *);
 
@@ -72,13 +72,13 @@ DAT_EXPORT DAT_RETURN DAT_API dat_registry_remove_provider(
 typedef enum dat_ha_relationship {
 	DAT_HA_FALSE = 0,		/* no */
 	DAT_HA_TRUE = 1,		/* yes */
-	DAT_HA_UNKNOWN = 2,		/* neither provider can tell */
+	DAT_HA_UNKNOWN = 2,		/* unknown to both providers */
 	DAT_HA_CONFLICTING = 3,		/* the providers disagree */
 	DAT_HA_EXTENSION_BASE = 4	/* extensions number their answers from here */
 } DAT_HA_RELATIONSHIP;
 
 /*
- * dat_registry_providers_related - ask whether two IAs fail over to each other.
+ * dat_registry_providers_related - get whether two IAs fail over to each other.
  *
  *   name1   an IA name
  *   name2   another one

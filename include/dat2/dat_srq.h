@@ -120,7 +120,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_srq_resize(
 	IN DAT_COUNT srq_max_recv_dto);
 
 /*
- * dat_srq_set_lw - ask for one event when buffers run low.
+ * dat_srq_set_lw - request one event when buffers run low.
  *
  * It comes at once if they already are; call again for the next one.
  *

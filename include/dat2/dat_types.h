@@ -28,7 +28,7 @@ typedef enum dat_boolean {
 /*
  * Handles. All kinds share one C type, so the compiler cannot tell them apart;
  * providers check them. A handle is good from creation to destruction, in its own
- * process and beside objects of its own IA instance. An IA handle is a small number,
+ * process and next to objects of its own IA instance. An IA handle is a small number,
  * never a pointer to follow.
  */
 typedef DAT_PVOID DAT_HANDLE;
@@ -183,7 +183,7 @@ typedef enum dat_dtos {
 	DAT_DTO_EXTENSION_BASE = 8		/* extensions number their operations from here */
 } DAT_DTOS;
 
-/* Service level wanted of a connection; DAT_PROVIDER_ATTR tells which exist. */
+/* Requested service level of a connection; see DAT_PROVIDER_ATTR for those that exist. */
 typedef enum dat_qos {
 	DAT_QOS_BEST_EFFORT = 0x00,	/* no preference, always there */
 	DAT_QOS_HIGH_THROUGHPUT = 0x01,	/* favour bandwidth */

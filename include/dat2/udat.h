@@ -93,7 +93,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_lmr_query(
  *
  * An event that arrives is queued; if it notifies it releases the thread that waits on the
  * EVD, or else triggers the EVD's CNO while the EVD is enabled. When the queue
- * is full the event is dropped, and DAT_ASYNC_ERROR_EVD_OVERFLOW tells so.
+ * is full the event is dropped, and DAT_ASYNC_ERROR_EVD_OVERFLOW is reported.
  */
 
 /*
@@ -171,7 +171,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_evd_disable(IN DAT_EVD_HANDLE evd_handle);
 /*
  * dat_evd_wait - wait until an EVD holds some events, then take the first.
  *
- * One thread may wait; meanwhile nobody else may wait or dequeue, and the CNO is not triggered.
+ * One thread may wait; meanwhile no other may wait or dequeue, and the CNO is not triggered.
  * If the call does not succeed no event is taken.
  *
  *   evd_handle     the EVD
@@ -230,7 +230,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_han
  * Consumer notification objects
  *
  * A CNO wakes its waiters, and calls its agent, when one of its EVDs notifies. It
- * remembers a single trigger, so whoever wakes up must look into all of its EVDs.
+ * remembers a single trigger, so a thread that wakes up must poll all of its EVDs.
  */
 
 /*
@@ -359,7 +359,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_cno_wait(
  *
  * Returns:
  *   DAT_INVALID_HANDLE/CNO        bad handle
- *   DAT_INVALID_STATE/CNO_IN_USE  an EVD still names it, or somebody waits on it
+ *   DAT_INVALID_STATE/CNO_IN_USE  an EVD still refers to it, or a thread waits on it
  *
  * [DAT 1.2 / 2.0: dat_cno_free]
  */
