@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* No sequence of cells makes the transport over RDM endpoints touch other memory, or lose count of
- * its buffers.
+/*
+ * Fuzzes the transport over RDM endpoints: no sequence of packets may make it access other memory,
+ * or lose count of its buffers.
  *
- * The input is a list of steps: cells of the peer's, near enough to honest ones that they get past
- * the first checks, in any order; its offers and last messages; what our side does meanwhile
- * (sends, takes, ends); failures of the fabric; time that passes. Whatever comes: a frame that is
- * taken lies within its cell, and there are as many buffers as leave was given for.
+ * The input is a list of steps: packets of the peer, valid enough to pass the first checks, in any
+ * order; its parameters and last messages; actions of our side (send, receive, end); failures of
+ * the fabric; time that passes. Invariants: a frame that is read lies within its packet, and there
+ * are as many buffers as credits were granted for.
  */
 #include <string.h>
 #include <time.h>
@@ -22,7 +23,7 @@
 #define CONNS 4
 #define CELL_KIB 1
 #define BULK_KIB 256
-/* The longest payload that comes. */
+/* The longest payload of the peer. */
 #define LONGEST (255 << 5)
 
 static struct {
@@ -37,10 +38,12 @@ static struct rdm_ep ep[CONNS];
 static struct rdm_cq cq;
 static struct rdm_offer own[CONNS];
 
-/* ---------------------------------------------------------------- what stands around it */
+/* ---------------------------------------------------------------- environment */
 
-/* Time of our own, which passes only when a step says so, or while a domain is closed: that waits
- * for peers who do not answer. */
+/*
+ * A fake clock, which advances only in a step, or while a domain is closed, which waits for peers
+ * that do not answer.
+ */
 static uint64_t now;
 static bool closing;
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
@@ -130,7 +133,7 @@ static uint8_t byte(void)
 	return input.at < input.end ? *input.at++ : 0;
 }
 
-/* Small numbers of either sign, and now and then large ones. */
+/* Small numbers of either sign, occasionally large ones. */
 static uint32_t delta(void)
 {
 	uint8_t b = byte();
@@ -152,7 +155,7 @@ static void open_conn(unsigned int i)
 	ep[i].wire = &rdm_wire_fab;
 	ep[i].state = RDM_UP;
 	MUST(!rdm_wire_fab.offer(&ep[i], true, &own[i]));
-	/* The peer says the same of itself, or nearly so. */
+	/* The peer sends the same parameters, or similar ones. */
 	in = own[i];
 	if (byte() & 1)
 		for (uint8_t n = byte() % 4; n--;)
@@ -318,7 +321,7 @@ static void step(uint8_t what)
 	rdm_wire_fab.progress(&domain, NULL);
 }
 
-/* ---------------------------------------------------------------- what has to hold */
+/* ---------------------------------------------------------------- invariants */
 
 static void check_counts(void)
 {
@@ -339,7 +342,7 @@ static void check_counts(void)
 	}
 	MUST(b->promised == promised);
 	MUST(held == bulk && b->held >= held);
-	/* One may have been posted for a cell that was being looked at. */
+	/* One may have been posted for a packet in progress. */
 	MUST(b->posted + b->held <= b->most + 1);
 	MUST(b->cells <= 2 * b->most);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* No sequence of bytes, however divided, breaks the handshake's reader or parser.
- *
- * The first byte of the input says how the rest is cut (low 7 bits) and whether doorbell bytes may
- * precede a message (bit 7). Whatever comes: the reader never asks for more than it has room for or
- * than the message has; it says the same about a message as the parser; and a message that is
- * accepted is the one that would be built from what it means.
+/*
+ * Fuzzes the reader and the parser of the handshake with byte sequences divided in any way. The
+ * first byte of the input selects how the rest is divided (low 7 bits) and whether wakeup bytes
+ * may precede a message (bit 7). Invariants: the reader never requests more than its buffer holds
+ * or the message has; reader and parser agree on a message; and an accepted message equals the one
+ * built from its parsed fields.
  */
 #include <stdint.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  *
  *   driver SECONDS DIRECTORY
  *
- * Each file of the directory is tried as it is; then, for so long, with a few bytes changed, put
+ * Runs each file of the directory unchanged; then, for SECONDS, with a few bytes changed, put
  * in, left out or taken from another file. Nothing is learned on the way: that is what libFuzzer is
  * for.
  */
@@ -93,7 +93,7 @@ static void mutate(void)
 	}
 }
 
-/* The input that broke it, for whoever looks. */
+/* Saves the input that failed. */
 static void keep(int sig)
 {
 	FILE *f = fopen("fuzz-crash", "wb");

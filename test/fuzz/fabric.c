@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A fabric with nothing below it.
- *
- * Receives wait until something is delivered to them by hand. Sends are over at the next look at
- * the completion queue. Nothing of what the fabric does with memory is done: the address
- * sanitizer sees what is delivered beyond a buffer.
+/*
+ * Implements a fake fabric. Receives wait until the target delivers data to them. Sends complete
+ * at the next read of the completion queue. AddressSanitizer detects deliveries beyond a buffer.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +16,7 @@
 #define ROOM 4096
 #define NAME "a fabric of nothing"
 
-/* Descriptions with their parts, as libfabric makes them. */
+/* Allocates an fi_info with its parts, as libfabric does. */
 struct whole {
 	struct fi_info info;
 	struct fi_tx_attr tx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A fabric with RDM endpoints that does what the fuzz target says. */
+/* Declares a fake fabric with RDM endpoints, driven by the fuzz target. */
 #ifndef FUZZ_FABRIC_H
 #define FUZZ_FABRIC_H
 
@@ -9,13 +9,13 @@
 
 /* Fills dofi_lib. `local`: memory has to be registered. */
 void fabric_open(bool local);
-/* Everything has been closed. */
+/* True if everything has been closed. */
 bool fabric_closed(void);
-/* The length of the oldest receive of that kind; 0: none is posted. */
+/* The length of the oldest posted receive of that kind; 0 if there is none. */
 size_t fabric_room(bool tagged);
-/* It receives that. */
+/* Delivers data to it. */
 void fabric_deliver(bool tagged, const void *data, size_t len);
-/* The oldest receive of that kind, or the oldest send, fails. */
+/* Fails the oldest receive of that kind, or the oldest send. */
 void fabric_fail_receive(bool tagged);
 void fabric_fail_send(void);
 /* So many sends and receives find no room. */

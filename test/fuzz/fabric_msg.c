@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Plays libfabric's connected endpoints without a network.
- *
- * Receives wait until something is delivered to them by the target. What is sent is thrown away,
- * and complete at the next read of the completion queue. What an endpoint still has when it is
- * closed fails. Under the address sanitizer the part of a receive buffer behind a message cannot
- * be read.
+/*
+ * Implements fake connected endpoints of libfabric. Receives wait until the target delivers data
+ * to them. Sent data is discarded, and sends complete at the next read of the completion queue.
+ * Operations outstanding when an endpoint is closed fail. Under AddressSanitizer the part of a
+ * receive buffer after a message is poisoned.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +29,7 @@
 #define EVENTS 64
 #define PARAM_MOST 64
 
-/* Descriptions with their parts, as libfabric makes them. */
+/* Allocates an fi_info with its parts, as libfabric does. */
 struct whole {
 	struct fi_info info;
 	struct fi_tx_attr tx;

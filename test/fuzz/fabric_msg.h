@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A fabric with connected endpoints and a shared receive context, driven by the fuzz target. */
+/*
+ * Declares a fake fabric with connected endpoints and a shared receive context, driven by the fuzz
+ * target.
+ */
 #ifndef FUZZ_FABRIC_MSG_H
 #define FUZZ_FABRIC_MSG_H
 
@@ -14,20 +17,25 @@ struct fid_ep;
 void fabric_msg_open(void);
 /* Everything has been closed. */
 bool fabric_msg_closed(void);
-/* The oldest receive of the shared context gets the message; what lies behind it must not be read.
- * False: none is posted. */
+/*
+ * Delivers a message to the oldest receive of the shared context; the buffer after it must not be
+ * read. False if none is posted.
+ */
 bool fabric_msg_deliver(const void *data, size_t len);
-/* The oldest receive of the endpoint gets `len` bytes at most, or fails. False: none is posted. */
+/*
+ * Delivers at most `len` bytes to the oldest receive of the endpoint, or fails it. False if none
+ * is posted.
+ */
 bool fabric_msg_arrive(const struct fid_ep *ep, size_t len, int err);
 /* Posts an event. fid NULL: a connection request at the listener. */
 void fabric_msg_event(uint32_t event, struct fid *fid, const void *param, size_t len);
 /* An event that reports an error of the endpoint. */
 void fabric_msg_event_error(struct fid *fid, int err);
-/* Sends complete only when this is lifted. */
+/* Holds completions of sends until this is reset. */
 void fabric_msg_hold(bool hold);
-/* The next `n` sends find no room. */
+/* The next `n` sends return -FI_EAGAIN. */
 void fabric_msg_refuse(unsigned int n);
-/* The oldest send that is held fails. */
+/* Fails the oldest held send. */
 void fabric_msg_fail_send(void);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* No sequence of frames makes the protocol touch other memory, or complete what was not posted.
+/*
+ * Fuzzes the frame protocol: no sequence of frames may make it access other memory, or complete
+ * operations that were not posted.
  *
  * The input is a list of steps: frames of the peer, in which every field may be anything, and what
- * the consumer does meanwhile (posts, opens and closes its region). The wire delivers the frames
- * and throws ours away. All buffers are exactly as long as they may be used, so the sanitizer sees
- * whatever leaves them. Whatever comes: a request completes once, in order; a receive that
- * succeeds is no longer than its buffer; and after a breach nothing of the peer's succeeds any
- * more.
+ * the consumer does meanwhile (posts, opens and closes its region). The transport delivers the
+ * frames and discards ours. All buffers have exactly their usable length, so that the sanitizer
+ * detects overruns. Invariants: a request completes once, in order; a receive that succeeds is no
+ * longer than its buffer; and after a protocol violation no operation of the peer succeeds.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,7 @@ static struct rdm_frame frame[RDM_CHANNELS];
 static char *payload[RDM_CHANNELS];
 static uint64_t revoked_bits;
 
-/* ---------------------------------------------------------------- what stands around it */
+/* ---------------------------------------------------------------- environment */
 
 static const char *error_text(int err)
 {
@@ -61,7 +62,7 @@ bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *e, struct rdm_recv *out)
 	return false;
 }
 
-/* Nobody sleeps. */
+/* No consumer sleeps. */
 void rdm_ep_settled(struct rdm_ep *e)
 {
 	MUST(e == &ep);
@@ -84,20 +85,20 @@ void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len,
 		MUST(flags & (FI_RECV | FI_REMOTE_WRITE) && !ep.failed);
 		MUST(number == completed[1]++);
 		MUST(completed[1] <= posted[1]);
-		/* What is said behind a write tells how much that was. */
+		/* The frame after a write has its length. */
 		MUST(err || len <= (flags & FI_RECV ? BUFFER : REGION));
 		return;
 	}
-	/* What fits a frame is sent as long as nobody has noticed the end. */
+	/* A message that fits a frame is sent until the end is detected. */
 	MUST(!(flags & FI_RECV) && (!ep.failed || flags & FI_SEND));
 	MUST(number < SLOTS && buffers[number]);
-	/* It is the program's again. */
+	/* The buffer belongs to the program again. */
 	free(buffers[number]);
 	buffers[number] = NULL;
 	MUST(++completed[0] <= posted[0]);
 }
 
-/* ---------------------------------------------------------------- the wire */
+/* ---------------------------------------------------------------- the transport */
 
 static struct rdm_frame *reserve(struct rdm_ep *e, int channel, size_t want, size_t *room)
 {
@@ -287,7 +288,7 @@ static void post_receive(void)
 	}
 }
 
-/* The payload is as long as the frame says, as the wires see to. */
+/* The payload has the length in the frame, which the transports ensure. */
 static void deliver(int channel)
 {
 	struct rdm_frame *f = &frame[channel];

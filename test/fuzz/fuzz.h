@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interface of a fuzz target, as libFuzzer names it. */
+/* Declares the interface of a fuzz target, with the names of libFuzzer. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -16,7 +16,7 @@ static inline void must(int cond, const char *what)
 	abort();
 }
 
-/* What has to be so whatever the input: else the target has found something. */
+/* An invariant that must hold for all inputs. */
 #define MUST(cond_) must(!!(cond_), #cond_)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

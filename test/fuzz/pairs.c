@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Feeds messages of a hostile peer to an adapter that has connections with two peers.
+/*
+ * Feeds messages of a hostile peer to an adapter that has connections with two peers.
  *
- * The input is a list of steps: messages of the peer, near enough to honest ones that they get past
- * the first checks; what the program does meanwhile (posts, opens and closes regions and
- * endpoints); long data and failures of the fabric. Whatever comes: memory that is not meant is
- * not touched; an operation completes at most once, a shared receive exactly once; a message that
- * breaks the format, and no other, ends its pair; connections of the other peer go on.
+ * The input is a list of steps: messages of the peer, valid enough to pass the first checks;
+ * actions of the program (posts, opens and closes regions and endpoints); long data and failures
+ * of the fabric. Invariants: no other memory is accessed; an operation completes at most once, a
+ * shared receive exactly once; a message that breaks the format, and no other, ends its pair;
+ * connections of the other peer go on.
  */
 #include <string.h>
 
@@ -167,9 +168,9 @@ static void step(void)
 	pairs_cm_work(&adapter);
 }
 
-/* ---------------------------------------------------------------- what has to hold */
+/* ---------------------------------------------------------------- invariants */
 
-/* Nothing is known to have arrived that was not sent. */
+/* No data is acknowledged that was not sent. */
 static void check_counts(const struct pair_conn *conn)
 {
 	for (int ch = 0; ch < RDM_CHANNELS; ch++)

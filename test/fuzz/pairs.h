@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of the fuzz target for messages of pairs: pairs.c (steps, and what has to hold),
+/*
+ * Declares the parts of the fuzz target for messages of pairs: pairs.c (steps and invariants),
  * pairs_rig.c (adapter, endpoints, honest handshakes), pairs_msg.c (messages of the hostile peer),
- * pairs_cm.c (connection manager). */
+ * pairs_cm.c (connection manager).
+ */
 #ifndef FUZZ_PAIRS_H
 #define FUZZ_PAIRS_H
 
@@ -41,15 +43,15 @@ uint8_t byte(void);
 uint64_t some(uint64_t bound);
 
 void set_up(void);
-/* Shared receives that no message took are still there; every other one is over. */
+/* Checks that unused shared receives are still posted and all others complete. */
 void tear_down(void);
 struct pair_net *net(void);
 bool is_honest(unsigned int i);
-/* May the hostile peer end that connection? */
+/* True if the hostile peer may end that connection. */
 bool pairs_may_end(const struct rdm_ep *e);
-/* NULL: it is not up. */
+/* NULL if it is not established. */
 struct pair *pair_of_peer(const struct peer *peer);
-/* The program looks for completions. */
+/* The program polls for completions. */
 void look(void);
 void read_events(void);
 void post(struct rdm_ep *e, unsigned int sort);
@@ -58,7 +60,7 @@ void open_region(void);
 void close_region(void);
 void open_ep(unsigned int i);
 void close_ep(unsigned int i);
-/* What the peer says of itself when it connects. */
+/* The connection parameters of the peer. */
 void param_of(const struct peer *peer, const uint8_t *token, uint8_t *param);
 /* A control packet, as an honest peer sends it. */
 void send_control(const struct peer *peer, const struct pair_conn *conn, uint8_t kind,

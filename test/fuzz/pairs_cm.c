@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The connection manager around cm_route.c, as far as messages on pairs reach it: connections
- * without timers, sockets and events. */
+/*
+ * Implements the connection manager around cm_route.c, as far as messages on pairs reach it:
+ * connections without timers, sockets and events.
+ */
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>

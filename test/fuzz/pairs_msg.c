@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of the hostile peer: near enough to honest ones that they get past the first checks. */
+/* Builds messages of the hostile peer: valid enough to pass the first checks. */
 #include <string.h>
 
 #include "fabric_msg.h"
@@ -131,7 +131,7 @@ static uint32_t fill_payload(struct rdm_frame *f, uint8_t *at, size_t room)
 	return len;
 }
 
-/* False: no room. */
+/* False if there is no space. */
 static bool add_packet(void)
 {
 	struct rdm_frame f = { .kind = a_kind() };
@@ -192,7 +192,7 @@ static void begin_message(void)
 	message.len = sizeof(head);
 }
 
-/* Are the packets of the message whole, and none longer than its kind may be? */
+/* True if the packets of the message are complete, and none exceeds the limit of its kind. */
 static bool is_in_order(void)
 {
 	const uint8_t *at = message.bytes + sizeof(struct pair_head);

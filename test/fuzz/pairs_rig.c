@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What surrounds the pairs in their fuzz target: the adapter and its endpoints, what the program
- * has posted, and honest handshakes with two peers. */
+/*
+ * Implements the environment of the pairs fuzz target: the adapter, its endpoints and posted
+ * operations, and valid handshakes with two peers.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -42,13 +44,13 @@ struct peer peers[PEERS];
 static uint32_t peer_conns;		/* connections that the peers have had */
 bool shaken;			/* the fabric has ended a pair */
 
-/* ---------------------------------------------------------------- what stands around it */
+/* ---------------------------------------------------------------- environment */
 
 static uint64_t now;
 int __real_clock_gettime(clockid_t clock, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts);
 
-/* Time passes with every look at it, so that closing an adapter ends. */
+/* A fake clock that advances with every read, so that closing an adapter ends. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	if (!now || clock != CLOCK_MONOTONIC)
@@ -136,7 +138,7 @@ bool rdm_cq_listen_to(struct rdm_cq *to, struct rdm_ep *e)
 	return true;
 }
 
-/* The program has its memory back: it is freed at once, so that a later access is seen. */
+/* The buffer belongs to the program again: freed at once, so that a later access is detected. */
 void rdm_cq_push(struct rdm_cq *to, void *context, uint64_t flags, uint64_t len, uint64_t data,
 		 int err)
 {
@@ -284,7 +286,7 @@ void open_region(void)
 
 	if (mr)
 		return;
-	/* Freed with the region: what is accessed later is seen. */
+	/* Freed with the region, so that a later access is detected. */
 	memory = calloc(1, REGION);
 	iov.iov_base = memory;
 	MUST(!rdm_mr_ops.regattr(&adapter.fid.fid, &attr, 0, &mr));
@@ -435,7 +437,7 @@ void close_ep(unsigned int i)
 
 /* ---------------------------------------------------------------- all of it */
 
-/* Shared receives that no message took are still there; every other one is over. */
+/* Checks that unused shared receives are still posted and all others complete. */
 static void check_shared(void)
 {
 	const struct rdm_srx *s = dofi_container(srx, struct rdm_srx, fid);

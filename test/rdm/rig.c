@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stands in for the other objects of prov_ofi/rdm. */
+/* Implements stubs of the other objects of prov_ofi/rdm for the connection manager. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
@@ -47,7 +47,7 @@ static const char *error_text(int err)
 
 struct dofi_lib dofi_lib = { .dupinfo = dup_info, .freeinfo = free_info, .strerror = error_text };
 
-/* ---------------------------------------------------------------- the wire */
+/* ---------------------------------------------------------------- the transport */
 
 static struct end *end_of(struct rdm_ep *ep)
 {
@@ -117,7 +117,7 @@ static const struct rdm_wire wires[2] = {
 
 /* ---------------------------------------------------------------- eq.c, ep.c */
 
-/* Its wires have nothing to prove. */
+/* Its transports need no authentication. */
 struct rdm_ep *rdm_eq_next_settled(struct rdm_eq *eq)
 {
 	(void)eq;
@@ -348,7 +348,7 @@ void work(struct side *s)
 	pthread_mutex_unlock(&s->eq.lock);
 }
 
-/* The descriptors must tell when there is something to do: nobody looks without them. */
+/* Pending work must make the descriptors readable: nothing else triggers it. */
 void sleep_and_work(struct side *s, struct side *b, int ms)
 {
 	struct pollfd pfd[2] = { { .fd = s->eq.epfd, .events = POLLIN },
@@ -407,7 +407,7 @@ void join(struct side *s, struct rdm_pep *pep, struct end *active, struct end *p
 	await_only(s, NULL, FI_CONNECTED, active);
 }
 
-/* ---------------------------------------------------------------- strangers */
+/* ---------------------------------------------------------------- foreign peers */
 
 static socklen_t raw_name(bool local, const char *address, uint16_t port,
 			  struct sockaddr_storage *ss)

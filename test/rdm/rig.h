@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Common parts of the cases about the connection manager.
- *
- * The connection manager is linked alone; what it needs of the other objects of prov_ofi/rdm is
- * played by rig.c: an event queue that keeps events in a list, endpoints without data, and a wire
- * that sends its name and (unix sockets) a descriptor, and says a few last words.
+/*
+ * Declares the fixture of the cases of the connection manager. The connection manager is linked
+ * alone; rig.c implements stubs of the other objects of prov_ofi/rdm: an event queue that keeps
+ * events in a list, endpoints without data, and a transport that sends its name and (unix sockets)
+ * a descriptor, and a final message.
  */
 #ifndef RDM_RIG_H
 #define RDM_RIG_H
@@ -19,7 +19,7 @@ struct sort {
 };
 extern const struct sort sorts[2];
 
-/* One process' objects. */
+/* The objects of one process. */
 struct side {
 	struct dofi_fab fab;
 	struct fi_info info;
@@ -29,20 +29,20 @@ struct side {
 	unsigned int events;		/* ever posted */
 };
 
-/* A connected endpoint and what the wire has seen of it. */
+/* A connected endpoint, and the calls that the transport has received for it. */
 struct end {
 	struct rdm_ep ep;
 	bool up, closed;
 	bool have_offer;
 	char offered[RDM_OFFER_MAX];
-	int fd;				/* came with the offer */
+	int fd;				/* came with the parameters */
 	bool finished, died;
 	char last[RDM_OFFER_MAX];
 	int held_back;			/* so often the end is not to be reported; -1: always */
 	unsigned int asked;
 };
 
-/* How the fake wire behaves in this process. */
+/* The behaviour of the fake transport in this process. */
 struct wire_play {
 	int offer_ret, adopt_ret;
 	bool with_fd;
@@ -64,18 +64,18 @@ int end_connect(struct end *e, const char *address, uint16_t port, const void *d
 struct rdm_event *await(struct side *s, struct side *b, uint32_t want);
 /* The same for events without data or info that matter. */
 void await_only(struct side *s, struct side *b, uint32_t want, struct end *e);
-/* Works off what is there; fails if s has an event. */
+/* Processes pending work; fails if s has an event. */
 void expect_nothing(struct side *s, struct side *b);
 void work(struct side *s);
-/* Sleeps on the descriptors until there is work, at most ms; then works. */
+/* Blocks on the descriptors until there is work, at most `ms`; then processes it. */
 void sleep_and_work(struct side *s, struct side *b, int ms);
 /* A connection between two ends of s; pep listens on 127.0.0.1. */
 void join(struct side *s, struct rdm_pep *pep, struct end *active, struct end *passive);
 
-/* Strangers: a plain socket connected to / listening like a listener. */
+/* Foreign peers: a plain socket connected to a listener, or listening like one. */
 int raw_connect(bool local, const char *address, uint16_t port, const char *source);
 int raw_listen(bool local, const char *address, uint16_t *port, int backlog);
-/* A request that is in order. */
+/* A valid request. */
 size_t raw_request(bool local, uint8_t *buf, const void *data, uint16_t len);
 void raw_send_fds(int fd, const void *data, size_t len, const int *fds, size_t n);
 /* Lets s work until the socket is readable or ended; returns what recv returns, up to len. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes adapters, and hostile peers. */
+/* Creates adapters and hostile peers. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Common parts of the cases about the transport over shared memory.
- *
- * One adapter of ours (struct side), all objects of prov_ofi/rdm, connected with itself; and foes,
- * which shake hands as they should and then have the socket and the rings in their own hands.
- * Everything in one thread, unless a case says otherwise.
+/*
+ * Declares the fixture of the cases of the shared-memory transport: one adapter (struct side),
+ * with all objects of prov_ofi/rdm, connected to itself; and hostile peers (foes), which do a
+ * valid handshake and then use the socket and the rings directly. Single-threaded, unless a case
+ * says otherwise.
  */
 #ifndef SHM_RIG_H
 #define SHM_RIG_H
@@ -29,15 +29,15 @@ struct side {
 
 void side_open(struct side *s);
 void side_close(struct side *s);
-/* Moves everything; an event or a completion that nobody awaits fails the case. */
+/* Drives progress; an unexpected event or completion fails the case. */
 void side_work(struct side *s);
 /* The next completion: its error, positive, or 0. */
 int side_await(struct side *s, void *context);
-/* The connection ends; completions do not matter. */
+/* Waits for the end of the connection; ignores completions. */
 void side_await_end(struct side *s, struct fid_ep *ep);
 
 struct fid_mr *region(struct side *s, void *base, size_t len, uint32_t key, uint64_t access);
-/* Two ends that speak as they should. */
+/* Two valid ends. */
 void pair_open(struct side *s, struct fid_ep *ep[2]);
 void pair_close(struct side *s, struct fid_ep *ep[2]);
 /* Small and large messages, writes and reads arrive as they were sent. */
@@ -48,7 +48,7 @@ ssize_t post_send(struct fid_ep *ep, void *buf, size_t len, void *context);
 ssize_t post_rma(struct fid_ep *ep, bool write, void *buf, size_t len, const void *remote,
 		 uint32_t key, void *context);
 
-/* What a foe says of itself, ready to be spoilt. */
+/* The parameters of a foe, for the case to corrupt. */
 struct offer {
 	uint32_t magic, version, size;
 	uint64_t nonce, pid, place, proof;
@@ -79,7 +79,7 @@ struct foe {
 };
 
 struct offer foe_offer(void);
-/* Asks and is accepted, or (0 is not returned) refused. */
+/* Connects; 0 if accepted, otherwise rejected. */
 int foe_open(struct foe *f, struct side *s, const struct offer *offer);
 void foe_close(struct foe *f);
 /* A frame, whose mark is set here, with payload behind it; takes `len` bytes of the ring. Returns

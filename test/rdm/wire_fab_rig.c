@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two sides of the transport in one process, with nothing above them. */
+/* Runs two sides of the transport over RDM endpoints in one process, without upper layers. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static struct dofi_fab_row row = {
 	.rx_depth = 1024,
 };
 
-/* ---- what the wire calls ---- */
+/* ---- stubs called by the transport ---- */
 
 void rdm_cq_wake(struct rdm_cq *cq)
 {
@@ -174,8 +174,10 @@ uint64_t rig_random(void)
 	return step(&state);
 }
 
-/* Both sides derive the same length and contents from the state. Lengths: often nothing, little, or
- * all there is room for. */
+/*
+ * Both sides derive the same length and contents from the state. Lengths: often zero, small, or
+ * the maximum.
+ */
 static size_t frame_len(uint64_t *state, size_t room)
 {
 	uint64_t r = step(state);

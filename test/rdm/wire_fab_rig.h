@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What stands around the wire in its tests: two sides, endpoints made by hand, checked frames. */
+/*
+ * Declares the fixture of the transport over RDM endpoints: two sides, hand-made endpoints,
+ * checked frames.
+ */
 #ifndef WIRE_FAB_RIG_H
 #define WIRE_FAB_RIG_H
 
@@ -9,10 +12,10 @@
 struct mode {
 	const char *name;
 	bool constrained;
-	bool bulk;			/* frames of all lengths, also in bulk cells */
+	bool bulk;			/* frames of all lengths, also in large packets */
 };
 
-/* One IA, as far as the wire sees it. */
+/* One IA, as far as the transport uses it. */
 struct side {
 	struct dofi_fab fab;
 	struct rdm_fabric fabric;
@@ -45,11 +48,11 @@ void rig_end_init(struct end *e, struct side *s);
 void rig_connect(struct pair *p, struct side *a, struct side *b);
 void rig_disconnect(struct pair *p);
 
-/* A frame of random length and contents; false: there is no room. */
+/* Sends a frame of random length and contents; false if there is no space. */
 bool rig_send(struct end *e, int ch);
-/* The same for one that is part of something long. */
+/* The same for a frame of a long transfer. */
 bool rig_send_long(struct end *e, int ch);
-/* Takes one frame, checks all of it; false: there is none. */
+/* Receives and checks one frame; false if there is none. */
 bool rig_recv(struct end *e, int ch);
 /* The next request, which stays. */
 const struct rdm_frame *rig_peek(struct end *e);
@@ -59,15 +62,15 @@ void rig_exchange(struct pair *p, struct side *a, struct side *b, uint32_t n);
 
 /* A message made by hand, from side `from` to the other end of `e`, which is at side `to`. */
 void rig_raw(struct side *from, struct side *to, struct end *e, const void *data, size_t len);
-/* The same as a bulk cell. */
+/* The same as a large packet. */
 void rig_raw_bulk(struct side *from, struct side *to, struct end *e, const void *data, size_t len);
-/* The header of the cell that `e` would send. */
+/* The header of the packet that `e` would send. */
 struct wfab_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq);
 uint64_t rig_random(void);
-/* Does one of the wire's descriptors become readable within so many milliseconds? */
+/* True if one of the transport's descriptors becomes readable within `ms`. */
 bool rig_wakes(struct side *side, int ms);
 
-/* A thread that closes an end and its side, without a look back. */
+/* A thread that closes an end and its side. */
 struct leaver {
 	struct end *end;
 	struct side *side;
