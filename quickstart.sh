@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# How does a newcomer see this project work, or all its tests pass, with one command?
+# Builds the project and shows it at work, or runs all tests, with one command.
 set -u
 
 HERE=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +19,7 @@ usage()
 	  check      the same set-up, then every test: the normal build, one with ASan and
 	             UBSan, one with TSan, builds by clang and by compilers for 32 bits and for
 	             aarch64, the stock programs, a selection over RDMA devices in a virtual
-	             machine, if there can be one; ends with "N passed, N failed, N skipped"
+	             machine, where possible; ends with "N passed, N failed, N skipped"
 	             (CHECK_FULL=1: no selections; CHECK_BUILDS="normal asan tsan clang cross
 	             verbs": some of these only)
 	  clean      remove ./build and the other folders that check makes
@@ -27,7 +27,7 @@ usage()
 	END
 }
 
-# ---------------------------------------------------------------- telling
+# ---------------------------------------------------------------- output
 
 if [ -t 1 ]; then
 	BOLD=$'\e[1m' RED=$'\e[31m' PLAIN=$'\e[0m'
@@ -35,7 +35,7 @@ else
 	BOLD='' RED='' PLAIN=''
 fi
 
-# step TEXT: begins a step; done_step [TEXT]: ends it and tells how long it took
+# step TEXT: begins a step; done_step [TEXT]: ends it and prints its time
 step()
 {
 	STEP_STARTED=$EPOCHREALTIME
@@ -54,7 +54,7 @@ die()
 	echo "$RED    failed: $1$PLAIN" >&2
 	if [ $# -gt 1 ]; then
 		tail -n 25 "$2" | sed 's/^/    | /' >&2
-		echo "    the whole log: $2" >&2
+		echo "    full log: $2" >&2
 	fi
 	exit 1
 }
@@ -95,12 +95,12 @@ install_packages()
 	step "packages"
 	export DEBIAN_FRONTEND=noninteractive
 	if ! command -v dpkg-query >/dev/null; then
-		done_step "this is no Debian: you see to $* yourself"
+		done_step "not a Debian system: install $* yourself"
 		return
 	fi
 	missing=$(missing_packages "$@" | xargs)
 	if [ -z "$missing" ]; then
-		done_step "all there"
+		done_step "all installed"
 		return
 	fi
 	echo "    installing $missing"
@@ -128,7 +128,7 @@ build_tree()
 		(cd "$HERE" && logged "$log" autoreconf -fi) || exit 1
 	fi
 	mkdir -p "$HERE/$name"
-	# Objects of another configuration would hide what this one has to say.
+	# Objects of another configuration would hide the warnings of this one.
 	if [ ! -f "$HERE/$name/Makefile" ] ||
 		[ "$*" != "$(cat "$HERE/$name/.configured" 2>/dev/null)" ]; then
 		(cd "$HERE/$name" && logged "$log" ../configure "$@") || exit 1
@@ -159,7 +159,7 @@ wanted()
 	true
 }
 
-# transfer TEXT NAME ARGUMENTS...: one client run, its outcome in words
+# transfer TEXT NAME ARGUMENTS...: runs one client and prints its outcome
 transfer()
 {
 	local text=$1 name=$2 judge=$3 before=$FAILED
@@ -194,7 +194,7 @@ main_job()
 	transfer "all three, 1 MiB in 4 segments, validated" ALL "${run[@]}" -i 2 $(ops 262144 4)
 	dapltest_quit >"$OUT/last"
 	[ "$FAILED" -eq 0 ] || die "$(cat "$OUT/last")" "$SERVER_LOG"
-	done_step "2 threads x 4 connections each; server asked to quit, and it did"
+	done_step "2 threads x 4 connections each; the server quit on request"
 }
 
 # A busy machine needs many times the usual half minute. This ends what hangs, nothing else.
