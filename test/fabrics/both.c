@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One adapter serves local and remote peers at once, each over the right transport. One EVD for
- * everything, one SRQ and one region of a hub are used by a peer in its network namespace, over
- * shared memory, and by one in another, over the network; each is killed while the other works.
- * Then, on one host: what programs with one of the two wires alone, and with another fabric, are to
- * such an adapter.
- *
- * The first cases need root and /dev/net/tun, and are skipped without.
+/*
+ * Tests that one adapter serves local and remote peers at once, each over the right transport. One
+ * EVD for everything, one SRQ and one region of a hub are used by a peer in its network namespace,
+ * over shared memory, and by one in another, over the network; each is killed while the other
+ * transfers. Then, on one host: connections of such an adapter with adapters of one of the two
+ * transports, or of another fabric. The first cases need root and /dev/net/tun, and are skipped
+ * without.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -17,11 +17,11 @@
 #include "net.h"
 
 #define BOTH "tcp+shm"
-#define PIECE 40000			/* is pulled over shm, takes several cells of the network */
+#define PIECE 40000			/* read with CMA over shm, several packets over the network */
 #define BUFFERS 16
 #define ROUNDS 40
 #define PEERS 2
-/* The hub's memory: buffers of its SRQ, then a place for each peer to write to. */
+/* The hub's memory: buffers of its SRQ, then an area for each peer to write to. */
 #define HUB_AREA ((size_t)(BUFFERS + PEERS) * PIECE)
 /* A peer's: what it sends, receives, writes, reads. */
 #define PEER_AREA ((size_t)4 * PIECE)
@@ -34,7 +34,7 @@ struct plan {
 	const char *name;
 	bool hub_connects;		/* the hub is the active side */
 	bool sleeps;			/* the hub waits for events, or polls */
-	int victim;			/* is killed while it transfers; -1: nobody */
+	int victim;			/* is killed while it transfers; -1: none */
 };
 
 static const struct plan plans[] = {
@@ -51,7 +51,7 @@ struct role {
 	int peer;
 };
 
-/* How many connections over shared memory has this process? Each has one piece of it mapped. */
+/* Counts connections over shared memory: each has one mapped segment. */
 static int shm_connections(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -128,7 +128,7 @@ static void hub_close(struct hub *h)
 {
 	void *p = h->mem.p;
 
-	rl_at("closing");
+	rl_activity("closing");
 	for (int i = 0; i < PEERS; i++)
 		RD_OK(dat_ep_free(h->ep[i]));
 	RD_OK(dat_srq_free(h->srq));
@@ -145,7 +145,7 @@ static int peer_of(struct hub *h, DAT_EP_HANDLE ep)
 	RL_FAIL("an event of an endpoint that is none of ours");
 }
 
-/* A message goes back to where it came from; its buffer is there again when it has left. */
+/* Echoes a message; its buffer is free when the send has completed. */
 static void completed(struct hub *h, const DAT_DTO_COMPLETION_EVENT_DATA *d)
 {
 	int peer = peer_of(h, d->ep_handle);
@@ -164,7 +164,7 @@ static void completed(struct hub *h, const DAT_DTO_COMPLETION_EVENT_DATA *d)
 			 (unsigned long long)d->transfered_length);
 		h->messages[peer]++;
 		if (rd_send(h->ep[peer], &h->mem, (size_t)i * PIECE, PIECE, BUFFERS + i))
-			give_buffer(h, i);	/* the peer has gone meanwhile: its end follows */
+			give_buffer(h, i);	/* the peer has ended: the event follows */
 	}
 }
 
@@ -189,7 +189,7 @@ static void serve(struct hub *h)
 	uint64_t end = rl_now() + (uint64_t)rl_bound(30000) * 1000;
 	DAT_EVENT ev;
 
-	rl_at("serving");
+	rl_activity("serving");
 	while (!h->over[NEAR] || !h->over[FAR]) {
 		if (h->plan->sleeps ? rd_next(h->rd.conn, 1000, &ev) : rd_poll(h->rd.conn, &ev))
 			take(h, &ev);
@@ -197,7 +197,7 @@ static void serve(struct hub *h)
 			 "ends %d and %d", h->messages[NEAR], h->messages[FAR], h->over[NEAR],
 			 h->over[FAR]);
 	}
-	/* What is on its way to the SRQ again. */
+	/* Buffers on their way back to the SRQ. */
 	while (rd_poll(h->rd.conn, &ev))
 		take(h, &ev);
 }
@@ -212,7 +212,7 @@ static void play_hub(void *arg)
 	use(BOTH, net_wire(0));
 	hub_open(&h);
 	for (int i = 0; i < PEERS; i++) {
-		rl_at("connecting with peer %d", i);
+		rl_activity("connecting with peer %d", i);
 		if (plan->hub_connects) {
 			rl_await(ST_LISTEN, i + 1, 20000);
 			rd_connect_up(&h.rd, h.ep[i]);
@@ -270,7 +270,7 @@ static void play_peer(void *arg)
 	rd_open(&rd, 0, 64);
 	rd_reg(&rd, &mem, calloc(1, PEER_AREA), PEER_AREA);
 	rd.ep = rd_ep_create(&rd, 8);
-	rl_at("connecting");
+	rl_activity("connecting");
 	if (role->plan->hub_connects) {
 		if (peer)
 			rl_await(ST_UP, 1, 20000);
@@ -286,14 +286,14 @@ static void play_peer(void *arg)
 	rl_step(ST_UP + peer, 1);
 	rl_await(ST_GO, 1, 30000);
 	for (uint32_t i = 0; victim || i < ROUNDS; i++) {
-		rl_at("round %u", i);
+		rl_activity("round %u", i);
 		one_round(&rd, &mem, peer, i);
 		rl_step(ST_ROUNDS + peer, (int)i + 1);
-		/* The other one is killed while this one transfers, and must not notice. */
+		/* The other peer is killed while this one transfers, which must be unaffected. */
 		if (!victim && role->plan->victim >= 0 && i == ROUNDS / 2)
 			rl_await(ST_KILL, 1, 20000);
 	}
-	rl_at("disconnecting");
+	rl_activity("disconnecting");
 	RD_OK(dat_ep_disconnect(rd.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	rd_expect(rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, 10000, &(DAT_EVENT){ 0 });
 	RD_OK(dat_ep_free(rd.ep));
@@ -353,7 +353,7 @@ static const struct pair {
 	{ "both-to-another-network-is-refused", BOTH, "constrained", false, false },
 };
 
-/* Until the client is done, with what comes for a connection if there is to be one. */
+/* Serves until the client is done; accepts its connection if one is expected. */
 static void play_listener(void *arg)
 {
 	const struct pair *pair = arg;
@@ -408,7 +408,7 @@ static void play_client(void *arg)
 		RD_OK(dat_ep_disconnect(rd.ep, DAT_CLOSE_GRACEFUL_FLAG));
 		rd_expect(rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, 10000, &ev);
 	} else {
-		/* In far less time than the attempt would have. */
+		/* Much faster than the timeout of the connect. */
 		rd_connect(&rd, rd.ep, 20000, NULL, 0);
 		rd_expect(rd.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, rl_bound(8000), &ev);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The fabric that a test program runs over.
+/*
+ * Selects the fabric that a test program runs over.
  *
  * DAT_TEST_FABRIC names a line of fabrics.def; DAT_TEST_PARAMS gives IA parameters of its own,
  * whose provider is then the fabric's name unless DAT_TEST_FABRIC gives one, which need not be in
@@ -36,7 +37,7 @@ static inline const struct test_fabric *test_fabric_find(const char *name, size_
 	return NULL;
 }
 
-/* NULL when the environment names a fabric that is not in the table; that was said on stderr. */
+/* NULL if the environment names a fabric that is not in the table; reported on stderr. */
 static inline const struct test_fabric *test_fabric(void)
 {
 	static struct test_fabric own;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two hosts with only a network between them keep the promises. On a wire that loses frames, on one
- * that is cut in any state of a connection, with two wires, and with a peer that is stopped.
- *
- * Option: -v shows how much the wires carried. Needs root and /dev/net/tun, and is skipped without.
+/*
+ * Tests connections between two hosts: over a link that loses frames, over one that is cut in any
+ * state of a connection, with two links, and with a peer that is stopped. Option: -v shows the
+ * number of frames. Needs root and /dev/net/tun, and is skipped without.
  */
 #include <arpa/inet.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ static const struct plan plans[] = {
 	{ "receives-come-late", 0, LOAD_SENDS, DEED_WAIT, "E" },
 };
 
-/* What is under way when the deed is done: more than the buffers of both kernels take. */
+/* Outstanding at the time of the fault: more than the socket buffers of both kernels hold. */
 static void begin_load(struct side *s)
 {
 	int late = s->plan->deed == DEED_WAIT;
@@ -121,7 +121,7 @@ static void hangman(void *arg)
 	const struct plan *plan = arg;
 	pid_t pid;
 
-	rl_at("waiting for its hour");
+	rl_activity("waiting for its hour");
 	rl_await(ST_DEED, 3, 90000);
 	pid = rl_pid("host-1");
 	if (plan->deed != DEED_CUT)
@@ -139,7 +139,10 @@ static void hangman(void *arg)
 		kill(pid, SIGSTOP);
 		rl_wait_state(pid, 'T');
 		net_lose(0, 1000);
-		/* The survivor has to notice meanwhile, the other one when it goes on. */
+		/*
+		 * The survivor must detect the fault while the other one is stopped, the other one
+		 * when it continues.
+		 */
 		rl_step(ST_DONE, 1);
 		rl_sleep_ms(GONE_MS);
 		kill(pid, SIGCONT);
@@ -153,7 +156,7 @@ static void hangman(void *arg)
 	case DEED_WAIT:
 		rl_sleep_ms(KEEPALIVE_S * 3500);
 		break;
-	case DEED_CUT:		/* the first host has done it */
+	case DEED_CUT:		/* the first host has applied the fault */
 	case DEED_NONE:
 		break;
 	}
@@ -167,7 +170,9 @@ static void run_plan(const struct plan *plan)
 	if (!rl_begin(plan->name, 120000))
 		return;
 	hosts_patience(plan->deed == DEED_NONE || plan->deed == DEED_BLINK);
-	/* A peer that is stopped, or takes nothing, is not lost, however long it takes. */
+	/*
+	 * A peer that is stopped, or receives nothing, is not disconnected, however long it takes.
+	 */
 	if (plan->deed == DEED_STOP || plan->deed == DEED_WAIT)
 		setenv("DAPL_OFI_STALL_MS", "800", 1);
 	net_lose(0, plan->loss);

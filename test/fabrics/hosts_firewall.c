@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two hosts with a firewall between them that lets only the port of the qualifier through: what goes
- * over other ports, as the data of every fabric does, is dropped without a word.
- *
- * A connection is up if data passes, and only then; one over which it passes no more ends.
+/*
+ * Tests two hosts with a firewall that passes only the port of the qualifier and silently drops
+ * the data ports of all fabrics. A connection is established only if data passes, and ends when
+ * data no longer passes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 static const struct plan from_the_start = { "firewall", 0, LOAD_NONE, DEED_NONE, NULL };
 static const struct plan later = { "firewall-later", 0, LOAD_NONE, DEED_NONE, NULL };
 
-/* The words are the only ones that are true: up and nothing moves is not among them. */
+/* The valid outcomes; established without data is not among them. */
 static void from_start(void *arg)
 {
 	const struct role *role = arg;
@@ -42,7 +42,7 @@ static void from_start(void *arg)
 	hosts_close(&s);
 }
 
-/* Data passes; then no more: what is posted ends with the connection, on both hosts. */
+/* Data passes, then no longer: posted operations end with the connection, on both hosts. */
 static void goes_up_later(void *arg)
 {
 	const struct role *role = arg;

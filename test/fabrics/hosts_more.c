@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two hosts: connecting over a wire that is cut, two wires of which one is cut, two addresses. */
+/* Tests two hosts: connecting over a cut link, two links of which one is cut, two addresses. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void connect_to(struct side *s, const char *address, DAT_CONN_QUAL qual, 
 			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
-/* Nobody answers, not even the search for the host. */
+/* No reply, not even to ARP requests. */
 static void connects_in_vain(void *arg)
 {
 	uint64_t began;
@@ -35,7 +35,10 @@ static void connects_in_vain(void *arg)
 			rd_post(&s.l, RD_RECV, &s.mem, hosts_at(1, i), PIECE, 0, 0);
 		began = rl_now();
 		connect_to(&s, net_address(1, 0), 4321, round ? 6000 : 700);
-		/* How soon the kernel says that a host is absent depends on what it knows of it. */
+		/*
+		 * The time until the kernel reports that a host is unreachable depends on its
+		 * neighbour cache.
+		 */
 		hosts_until(&s, round ? "U|T" : "T", 9000, "giving up");
 		RL_CHECK(round || rl_now() - began >= 690000, "too early");
 		RL_CHECK(s.l.flushed == EACH, "%u of %d flushed", s.l.flushed, EACH);
@@ -59,7 +62,7 @@ static void cut_connecting(void)
 	rl_end();
 }
 
-/* The pair on the second wire goes on while that on the first notices. */
+/* The pair on the second link continues while that on the first detects the cut. */
 static void one_of_two(void *arg)
 {
 	const struct role *role = arg;
@@ -139,12 +142,12 @@ static void listens_on_address(void *arg)
 	hosts_open(&s, role);
 	if (role->pair) {
 		rl_await(ST_LISTEN, 1, 20000);
-		RD_OK(dat_psp_create(s.rd.ia, rl_board->word[WORD_QUAL], s.rd.cr,
+		RD_OK(dat_psp_create(s.rd.ia, rl_board->value[WORD_QUAL], s.rd.cr,
 				     DAT_PSP_CONSUMER_FLAG, &s.rd.psp));
 		rl_step(ST_LISTEN, 2);
 	} else {
 		rd_listen(&s.rd);
-		rl_board->word[WORD_QUAL] = rl_board->qual;
+		rl_board->value[WORD_QUAL] = rl_board->qual;
 		rl_step(ST_LISTEN, 1);
 	}
 	cr = rd_request(&s.rd, 30000);
@@ -167,7 +170,7 @@ static void connects_to_address(void *arg)
 
 	hosts_open(&s, role);
 	rl_await(ST_LISTEN, 2, 30000);
-	connect_to(&s, net_address(1, role->pair), rl_board->word[WORD_QUAL], 15000);
+	connect_to(&s, net_address(1, role->pair), rl_board->value[WORD_QUAL], 15000);
 	hosts_until(&s, "E", 16000, "connecting");
 	hosts_meet(&s);
 	hosts_exchange(&s);

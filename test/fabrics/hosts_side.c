@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Players on two hosts: open, connect, transfer, and detect the end. */
+/* Implements the players on two hosts: open, connect, transfer, and detect the end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ void hosts_open(struct side *s, const struct role *role)
 	s->host = role->host;
 	s->pair = role->pair;
 	RL_CHECK(p, "no memory");
-	rl_at("opening");
+	rl_activity("opening");
 	rd_open(&s->rd, 0, 64);
 	memset(p, 0, AREA);
 	rd_reg(&s->rd, &s->mem, p, AREA);
@@ -46,7 +46,7 @@ void hosts_close(struct side *s)
 	void *p = s->mem.p;
 	DAT_EVENT ev;
 
-	rl_at("closing");
+	rl_activity("closing");
 	RL_CHECK(!rd_poll(s->rd.conn, &ev), "one connection event more: %s",
 		 rd_event_text(ev.event_number));
 	RD_OK(dat_ep_free(s->rd.ep));
@@ -58,19 +58,19 @@ void hosts_close(struct side *s)
 
 void hosts_meet(struct side *s)
 {
-	rl_at("meeting");
+	rl_activity("meeting");
 	rl_step(ST_MEET + s->pair * 2 + s->host, ++s->meetings);
 	rl_await(ST_MEET + s->pair * 2 + !s->host, s->meetings, 60000);
 }
 
-/* Until everything has completed and the connection events are one of these words. */
+/* Waits until everything has completed and the connection events match one of the alternatives. */
 void hosts_until(struct side *s, const char *words, unsigned int ms, const char *what)
 {
 	uint64_t end = rl_now() + (uint64_t)rl_bound(ms) * 1000;
 
-	rl_at("%s", what);
+	rl_activity("%s", what);
 	while (!rd_complete(&s->l, words)) {
-		rd_sweep(&s->rd, &s->l);
+		rd_drain(&s->rd, &s->l);
 		RL_CHECK(rl_now() < end, "%s takes more than %u ms: %s", what, rl_bound(ms),
 			 rd_ledger_text(&s->l));
 		usleep(100);
@@ -106,7 +106,7 @@ void hosts_fill(struct side *s, int kind, int host, int n)
 
 void hosts_verify(struct side *s, int kind, int from, int to, int n, size_t len, const char *what)
 {
-	int host = !s->host;	/* it all came from there */
+	int host = !s->host;	/* all of it came from the peer */
 
 	for (int i = 0; i < n; i++)
 		RL_CHECK(rl_differs((char *)s->mem.p + hosts_at(kind, to + i), len,
@@ -138,7 +138,7 @@ void hosts_exchange(struct side *s)
 	hosts_meet(s);
 }
 
-/* The bound counts from the deed; a stopped process cannot notice until it goes on. */
+/* The bound counts from the fault; a stopped process cannot detect it until it continues. */
 void hosts_notice(struct side *s)
 {
 	rl_await(ST_DONE, 1, 30000);
@@ -146,7 +146,7 @@ void hosts_notice(struct side *s)
 	rl_note("%s: host %d noticed after %.1f s, %u of %u operations flushed", s->plan->name,
 		s->host, (double)(rl_now() - rl_board->t0) / 1e6, s->l.flushed, s->l.posted);
 	RL_CHECK(s->plan->load != LOAD_RECEIVES || s->l.flushed == EACH, "not all flushed");
-	/* The first host cuts the wire before much of its load can have gone. */
+	/* The first host cuts the link before much of its load can have been sent. */
 	RL_CHECK(s->host || s->plan->deed != DEED_CUT || s->l.flushed, "nothing was flushed");
 	rd_check_order(&s->l);
 	RL_CHECK(rd_state(s->rd.ep) == DAT_EP_STATE_DISCONNECTED, "the endpoint's state");

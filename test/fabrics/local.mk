@@ -10,7 +10,7 @@ EXTRA_DIST += \
 	test/fabrics/quick \
 	test/fabrics/scenarios \
 	test/fabrics/table.sh \
-	test/fabrics/ways
+	test/fabrics/shm_paths
 
 check_PROGRAMS += test/fabrics/scenario test/fabrics/hosts test/fabrics/both
 TESTS += test/fabrics/both test/fabrics/quick

@@ -16,7 +16,7 @@
 #include "../robust/rlib.h"
 #include "net.h"
 
-/* Words of the board: what the carrier is told, and what it counts. */
+/* Values of the board: settings and counters of the carrier. */
 enum { WORD_LOSS = 24, WORD_CARRIED = WORD_LOSS + NET_WIRES, WORD_LOST, WORD_PORT };
 
 static int home = -1, host_ns[NET_HOSTS] = { -1, -1 };
@@ -29,7 +29,7 @@ const char *net_wire(int wire)
 
 const char *net_address(int host, int wire)
 {
-	/* Networks for documentation: nobody's own. */
+	/* Address ranges reserved for documentation. */
 	static const char *const addresses[NET_HOSTS][NET_WIRES] = {
 		{ "198.51.100.1", "203.0.113.1" }, { "198.51.100.2", "203.0.113.2" },
 	};
@@ -141,18 +141,18 @@ void net_link(int host, int wire, bool up)
 
 void net_lose(int wire, int per_mille)
 {
-	rl_board->word[WORD_LOSS + wire] = (uint64_t)per_mille;
+	rl_board->value[WORD_LOSS + wire] = (uint64_t)per_mille;
 }
 
 void net_only_port(uint16_t port)
 {
-	rl_board->word[WORD_PORT] = port;
+	rl_board->value[WORD_PORT] = port;
 }
 
-/* Is it TCP over IPv4 between two other ports than the one that is let through? */
+/* True for TCP over IPv4 whose ports differ from the one that is passed. */
 static bool is_barred(const unsigned char *frame, size_t len)
 {
-	uint64_t port = rl_board->word[WORD_PORT];
+	uint64_t port = rl_board->value[WORD_PORT];
 	size_t tcp = 14 + (frame[14] & 15) * 4u;
 
 	if (!port || len < 14 + 20 || frame[12] != 8 || frame[13] || frame[14 + 9] != IPPROTO_TCP ||
@@ -164,15 +164,15 @@ static bool is_barred(const unsigned char *frame, size_t len)
 
 uint64_t net_carried(void)
 {
-	return rl_board->word[WORD_CARRIED];
+	return rl_board->value[WORD_CARRIED];
 }
 
 uint64_t net_lost(void)
 {
-	return rl_board->word[WORD_LOST];
+	return rl_board->value[WORD_LOST];
 }
 
-/* All frames that wait at one end of a wire. */
+/* Forwards all frames that wait at one end of a link. */
 static void carry_from(int wire, int host, uint64_t *seed)
 {
 	unsigned char frame[2048];
@@ -180,13 +180,13 @@ static void carry_from(int wire, int host, uint64_t *seed)
 
 	while ((n = read(tap[wire][host], frame, sizeof(frame))) > 0) {
 		if ((!wire && is_barred(frame, (size_t)n)) ||
-		    rl_random(seed) % 1000 < rl_board->word[WORD_LOSS + wire]) {
-			rl_board->word[WORD_LOST]++;
+		    rl_random(seed) % 1000 < rl_board->value[WORD_LOSS + wire]) {
+			rl_board->value[WORD_LOST]++;
 			continue;
 		}
-		/* A full queue, or an interface that is down, loses it as well. */
+		/* A full queue, or an interface that is down, drops the frame as well. */
 		if (write(tap[wire][!host], frame, (size_t)n) == n)
-			rl_board->word[WORD_CARRIED]++;
+			rl_board->value[WORD_CARRIED]++;
 	}
 }
 
@@ -199,7 +199,10 @@ static void carrier(void *arg)
 	for (;;) {
 		for (int i = 0; i < NET_WIRES * NET_HOSTS; i++)
 			pfd[i] = (struct pollfd){ tap[i / NET_HOSTS][i % NET_HOSTS], POLLIN, 0 };
-		/* The case's end kills this player. An interface that is down is always ready. */
+		/*
+		 * The end of the case kills this player. An interface that is down is always
+		 * ready.
+		 */
 		poll(pfd, NET_WIRES * NET_HOSTS, 1000);
 		for (int i = 0; i < NET_WIRES * NET_HOSTS; i++) {
 			if (pfd[i].revents & POLLIN)

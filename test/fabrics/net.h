@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two hosts and the wires between them, all on this machine.
- *
- * Each host is a network namespace with two interfaces, net_wire(0) and net_wire(1). A wire is a
- * pair of TAP interfaces whose frames a player of its own carries over; it loses some, or all.
- * (Unlike netem that needs no module of the kernel that may not be there.)
+/*
+ * Declares two hosts and the links between them, all on this machine. Each host is a network
+ * namespace with two interfaces, net_wire(0) and net_wire(1). A link is a pair of TAP interfaces;
+ * a player, the carrier, forwards their frames and drops some or all. (Unlike netem, this needs no
+ * kernel module.)
  */
 #ifndef FABRICS_NET_H
 #define FABRICS_NET_H
@@ -14,21 +14,21 @@
 #define NET_HOSTS 2
 #define NET_WIRES 2
 
-/* Makes both hosts; false, with the reason, where that is not possible or not allowed. */
+/* Creates both hosts; false, with the reason, if that is impossible or not permitted. */
 bool net_make(char *why, unsigned int size);
-/* The calling process goes to a host. */
+/* Moves the calling process to a host. */
 void net_enter(int host);
 const char *net_wire(int wire);
 const char *net_address(int host, int wire);
-/* Starts the carrier of a case; its wires are whole. */
+/* Starts the carrier of a case, without losses. */
 void net_carry(void);
-/* Frames lost of a thousand, from now on; 1000: the wire is cut. */
+/* Sets the frames lost of a thousand; 1000: the link is cut. */
 void net_lose(int wire, int per_mille);
-/* A firewall on the first wire: of TCP it lets only this port through, 0: all. */
+/* Sets a firewall on the first link: of TCP it passes only this port; 0: all. */
 void net_only_port(uint16_t port);
 /* Takes an interface of a host down, or up again. */
 void net_link(int host, int wire, bool up);
-/* Frames that the carrier has carried, and has lost. */
+/* Frames that the carrier has forwarded, and has dropped. */
 uint64_t net_carried(void);
 uint64_t net_lost(void);
 

@@ -25,7 +25,7 @@ static void play(void *arg)
 	const struct role *role = arg;
 	static struct sc_side s;
 
-	rl_at("opening");
+	rl_activity("opening");
 	sc_open_side(&s, &scene, role->side);
 	for (s.step = 0; s.step < scene.steps; s.step++)
 		if (!sc_play(&s, &scene.step[s.step]))

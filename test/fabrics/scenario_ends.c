@@ -45,7 +45,7 @@ void sc_refused(struct play *p)
 	struct sc_side *s = p->s;
 	uint64_t va = rl_board->va[!s->side];
 	DAT_RMR_CONTEXT rctx = rl_board->rctx[!s->side];
-	_Atomic uint64_t *words = &rl_board->word[!s->side * 4];
+	_Atomic uint64_t *words = &rl_board->value[!s->side * 4];
 	bool write = sc_below(&p->seed, 2);
 	struct sc_piece piece = { .len = 1 + sc_below(&p->seed, 4000), .from = 1, .to = 1 };
 	struct rd_mem gone;
@@ -54,8 +54,8 @@ void sc_refused(struct play *p)
 	receives_to_flush(p, 4);
 	if (p->step->act == SC_FREED_KEY && !p->mine) {
 		rd_reg(&s->rd, &gone, s->mem.p, 8192);
-		rl_board->word[18] = (uintptr_t)gone.p;
-		rl_board->word[19] = gone.rctx;
+		rl_board->value[18] = (uintptr_t)gone.p;
+		rl_board->value[19] = gone.rctx;
 		rd_unreg(&gone);
 	}
 	sc_meet(s);
@@ -69,8 +69,8 @@ void sc_refused(struct play *p)
 			rctx = (DAT_RMR_CONTEXT)words[write ? 1 : 3];
 			break;
 		case SC_FREED_KEY:
-			va = rl_board->word[18];
-			rctx = (DAT_RMR_CONTEXT)rl_board->word[19];
+			va = rl_board->value[18];
+			rctx = (DAT_RMR_CONTEXT)rl_board->value[19];
 			break;
 		default:
 			rctx ^= 0x33440000u;

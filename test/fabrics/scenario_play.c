@@ -36,7 +36,7 @@ static void ask(struct play *p, DAT_CONN_QUAL qual, unsigned int ms)
 
 static DAT_CONN_QUAL peer_qual(struct play *p)
 {
-	return rl_board->word[16 + !p->s->side];
+	return rl_board->value[16 + !p->s->side];
 }
 
 static DAT_CR_HANDLE request(struct play *p)
@@ -291,7 +291,7 @@ bool sc_play(struct sc_side *s, const struct sc_step *step)
 	struct play p = { .s = s, .step = step, .n = step->ep, .ep = &s->ep[step->ep],
 			  .mine = step->by == s->side, .seed = step->seed };
 
-	rl_at("step %d, %s", s->step, sc_act_name(step->act));
+	rl_activity("step %d, %s", s->step, sc_act_name(step->act));
 	s->used = 0;
 	switch (step->act) {
 	case SC_CONNECT:

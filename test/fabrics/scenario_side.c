@@ -39,10 +39,10 @@ static void memory_open(struct sc_side *s)
 	rl_fill(p + SC_PIECES, SC_WINDOW, (uint32_t)s->side);
 	rl_board->va[s->side] = (uintptr_t)p + SC_PIECES;
 	rl_board->rctx[s->side] = s->mem.rctx;
-	rl_board->word[s->side * 4] = (uintptr_t)s->may_read.p;
-	rl_board->word[s->side * 4 + 1] = s->may_read.rctx;
-	rl_board->word[s->side * 4 + 2] = (uintptr_t)s->may_write.p;
-	rl_board->word[s->side * 4 + 3] = s->may_write.rctx;
+	rl_board->value[s->side * 4] = (uintptr_t)s->may_read.p;
+	rl_board->value[s->side * 4 + 1] = s->may_read.rctx;
+	rl_board->value[s->side * 4 + 2] = (uintptr_t)s->may_write.p;
+	rl_board->value[s->side * 4 + 3] = s->may_write.rctx;
 }
 
 static void srq_open(struct sc_side *s)
@@ -60,7 +60,7 @@ void sc_listen(struct sc_side *s)
 {
 	RD_OK(dat_psp_create_any(s->rd.ia, &s->qual, s->rd.cr, DAT_PSP_CONSUMER_FLAG,
 				 &s->rd.psp));
-	rl_board->word[16 + s->side] = s->qual;
+	rl_board->value[16 + s->side] = s->qual;
 }
 
 void sc_ep_open(struct sc_side *s, int n)
@@ -110,7 +110,7 @@ void sc_close_side(struct sc_side *s)
 {
 	void *p[2] = { s->mem.p, s->may_read.p };
 
-	rl_at("closing");
+	rl_activity("closing");
 	for (int i = 0; i < s->scene->eps; i++)
 		RD_OK(dat_ep_free(s->ep[i].h));
 	if (s->srq)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What unknown hosts send to a port. */
+/* Implements the attacks of unknown hosts on a port. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static socklen_t board_addr(struct sockaddr_storage *ss, uint16_t port)
 
 int attack_connect(void)
 {
-	uint64_t port = rl_board->word[ATTACK_PORT];
+	uint64_t port = rl_board->value[ATTACK_PORT];
 	struct sockaddr_storage ss;
 	socklen_t len = board_addr(&ss, (uint16_t)(port ? port : rl_board->qual));
 	int fd = socket(ss.ss_family, SOCK_STREAM, 0);
@@ -39,7 +39,7 @@ int attack_connect(void)
 	return fd;
 }
 
-/* Does the process have a descriptor of the socket with that inode? */
+/* True if the process has a descriptor of the socket with that inode. */
 static bool has_socket(int pid, unsigned long inode)
 {
 	char dir[32], path[320], link[64], wanted[64];
@@ -139,8 +139,8 @@ void attack_cm_header(uint8_t *buf, int type, size_t len)
 	memcpy(buf + 24, &one, sizeof(one));
 }
 
-/* The stranger may find its connection closed in the middle: that is the purpose. */
-static void say(int fd, const void *data, size_t len)
+/* The listener may close the connection at any time, as it should. */
+static void attack_send(int fd, const void *data, size_t len)
 {
 	const char *p = data;
 
@@ -161,17 +161,17 @@ static void say(int fd, const void *data, size_t len)
 	}
 }
 
-/* All of them must be thrown out, without having said another word. */
-static void expect_thrown_out(int *fds, int count, unsigned int ms)
+/* All connections must be closed by the listener, without sending more. */
+static void expect_closed(int *fds, int count, unsigned int ms)
 {
 	uint64_t began = rl_now();
 
-	rl_at("waiting to be thrown out");
+	rl_activity("waiting for the listener to close");
 	for (int i = 0; i < count; i++) {
 		unsigned int spent = (unsigned int)((rl_now() - began) / 1000);
 
 		RL_CHECK(attack_closed(fds[i], spent < ms ? ms - spent : 1),
-			 "stranger %d of %d was not thrown out within %u ms", i, count, ms);
+			 "connection %d of %d was not closed within %u ms", i, count, ms);
 		close(fds[i]);
 	}
 }
@@ -190,7 +190,7 @@ static void random_bytes(void)
 			size_t off = rl_random(&seed) % (sizeof(junk) - lens[i] + 1);
 			int fd = attack_connect();
 
-			say(fd, junk + off, lens[i]);
+			attack_send(fd, junk + off, lens[i]);
 			if (round & 1)
 				close(fd);
 			else
@@ -198,7 +198,7 @@ static void random_bytes(void)
 		}
 }
 
-static void words(void)
+static void other_protocols(void)
 {
 	static const char *const texts[] = {
 		"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "\r\n\r\n",
@@ -209,7 +209,7 @@ static void words(void)
 		for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 			int fd = attack_connect();
 
-			say(fd, texts[i], strlen(texts[i]));
+			attack_send(fd, texts[i], strlen(texts[i]));
 			attack_closed(fd, 5);
 			close(fd);
 		}
@@ -226,13 +226,13 @@ static void truncated_headers(void)
 			int fd = attack_connect();
 
 			attack_cm_header(buf, ATTACK_REQUEST, 200);
-			say(fd, buf, len);
+			attack_send(fd, buf, len);
 			if (hold)
 				fds[n++] = fd;
 			else
 				close(fd);
 		}
-	expect_thrown_out(fds, n, ATTACK_SILENT_MS + 1500);
+	expect_closed(fds, n, ATTACK_SILENT_MS + 1500);
 }
 
 static void stalls_before_data(void)
@@ -243,9 +243,9 @@ static void stalls_before_data(void)
 	attack_cm_header(buf, ATTACK_REQUEST, 200);
 	for (int i = 0; i < 10; i++) {
 		fds[i] = attack_connect();
-		say(fds[i], buf, sizeof(buf));
+		attack_send(fds[i], buf, sizeof(buf));
 	}
-	expect_thrown_out(fds, 10, ATTACK_SILENT_MS + 1500);
+	expect_closed(fds, 10, ATTACK_SILENT_MS + 1500);
 }
 
 static void stalls_then_resets(void)
@@ -257,7 +257,7 @@ static void stalls_then_resets(void)
 	for (int i = 0; i < 60; i++) {
 		int fd = attack_connect();
 
-		say(fd, buf, ATTACK_CM_HDR + (size_t)i % 4);
+		attack_send(fd, buf, ATTACK_CM_HDR + (size_t)i % 4);
 		rl_sleep_ms((unsigned int)i % 7);
 		attack_reset(fd);
 	}
@@ -274,10 +274,10 @@ static void slow_bytes(void)
 		fds[i] = attack_connect();
 	for (size_t at = 0; at < sizeof(buf); at++) {
 		for (int i = 0; i < 4; i++)
-			say(fds[i], buf + at, 1);
+			attack_send(fds[i], buf + at, 1);
 		rl_sleep_ms(20);
 	}
-	expect_thrown_out(fds, 4, ATTACK_SILENT_MS + 1500);
+	expect_closed(fds, 4, ATTACK_SILENT_MS + 1500);
 }
 
 static void wrong_headers(void)
@@ -289,7 +289,7 @@ static void wrong_headers(void)
 	for (int type = 1; type < 12; type++) {		/* not a request */
 		attack_cm_header(buf, type, 40);
 		fds[n] = attack_connect();
-		say(fds[n++], buf, ATTACK_CM_HDR + 40);
+		attack_send(fds[n++], buf, ATTACK_CM_HDR + 40);
 	}
 	for (int version = 0; version < 8; version++) {
 		attack_cm_header(buf, ATTACK_REQUEST, 40);
@@ -297,23 +297,23 @@ static void wrong_headers(void)
 		if (version == 3)
 			continue;
 		fds[n] = attack_connect();
-		say(fds[n++], buf, ATTACK_CM_HDR + 40);
+		attack_send(fds[n++], buf, ATTACK_CM_HDR + 40);
 	}
 	for (size_t len = 256; len <= 65535; len = len * 2 + 1) {	/* more than the limit */
 		attack_cm_header(buf, ATTACK_REQUEST, len > 65535 ? 65535 : len);
 		fds[n] = attack_connect();
-		say(fds[n++], buf, sizeof(buf));
+		attack_send(fds[n++], buf, sizeof(buf));
 	}
-	expect_thrown_out(fds, n, ATTACK_SILENT_MS + 1500);
+	expect_closed(fds, n, ATTACK_SILENT_MS + 1500);
 }
 
-static void silence(void)
+static void idle_connections(void)
 {
 	int fds[MANY];
 
 	for (int i = 0; i < MANY; i++)
 		fds[i] = attack_connect();
-	expect_thrown_out(fds, MANY, ATTACK_SILENT_MS + 1500);
+	expect_closed(fds, MANY, ATTACK_SILENT_MS + 1500);
 }
 
 static void half_closed(void)
@@ -324,10 +324,10 @@ static void half_closed(void)
 	attack_cm_header(buf, ATTACK_REQUEST, 200);
 	for (int i = 0; i < MANY; i++) {
 		fds[i] = attack_connect();
-		say(fds[i], buf, (size_t)i % ATTACK_CM_HDR);
+		attack_send(fds[i], buf, (size_t)i % ATTACK_CM_HDR);
 		shutdown(fds[i], SHUT_WR);
 	}
-	expect_thrown_out(fds, MANY, ATTACK_SILENT_MS + 1500);
+	expect_closed(fds, MANY, ATTACK_SILENT_MS + 1500);
 }
 
 static void port_scan(void)
@@ -342,20 +342,20 @@ static void resets(void)
 		int fd = attack_connect();
 
 		if (i & 1)
-			say(fd, "\3", 1);
+			attack_send(fd, "\3", 1);
 		attack_reset(fd);
 	}
 }
 
 const struct attack attacks[] = {
 	{ "random-bytes", random_bytes, false },
-	{ "other-protocols", words, false },
+	{ "other-protocols", other_protocols, false },
 	{ "truncated-headers", truncated_headers, true },
 	{ "stalls-before-data", stalls_before_data, true },
 	{ "stalls-then-resets", stalls_then_resets, false },
 	{ "slow-bytes", slow_bytes, false },
 	{ "wrong-headers", wrong_headers, false },
-	{ "silence", silence, true },
+	{ "silence", idle_connections, true },
 	{ "half-closed", half_closed, false },
 	{ "port-scan", port_scan, false },
 	{ "resets", resets, false },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Strangers on TCP: what arrives at the port of a service point that no provider would send. */
+/* Declares attacks on the TCP port of a service point: data that no provider would send. */
 #ifndef ATTACK_H
 #define ATTACK_H
 
@@ -10,14 +10,16 @@
 struct attack {
 	const char *name;
 	void (*run)(void);
-	bool needs_reaper;	/* the listener closes what says no whole request in time */
+	bool needs_reaper;	/* the listener must close connections without a request */
 };
 
-/* The greatest time, in milliseconds, that a silent stranger is borne by the listener. */
+/* The time in milliseconds after which a listener must close an idle connection. */
 #define ATTACK_SILENT_MS 500
 
-/* Attacks on the port of the service point that the board shows, or on port word[ATTACK_PORT] of
- * the board if that is not 0. */
+/*
+ * Attacks on the port of the service point on the board, or on port value[ATTACK_PORT] of the
+ * board if that is not 0.
+ */
 #define ATTACK_PORT 1
 extern const struct attack attacks[];
 extern const unsigned int attack_count;
@@ -26,9 +28,9 @@ extern const unsigned int attack_count;
 uint16_t attack_other_port(int pid, uint16_t port);
 /* A TCP connection to the port. */
 int attack_connect(void);
-/* A listening TCP socket on the address of the board; its port is put on the board as qualifier. */
+/* A listening TCP socket on the address of the board; its port is published as qualifier. */
 int attack_listen(void);
-/* Waits until the other end closes (or resets); false when it does not in time. */
+/* Waits until the other end closes or resets; false if it does not in time. */
 bool attack_closed(int fd, unsigned int ms);
 void attack_reset(int fd);
 

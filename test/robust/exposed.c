@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that the sockets of a program and of strangers leave the service points of its adapter alone.
+/*
+ * Tests that sockets of the program and connections of others do not disturb its service points.
  *
- * Cases that are known to fail over a fabric say so (rl_known_to_fail); docs/security.md lists them.
+ * Cases that are known to fail over a fabric are marked (rl_known_to_fail); docs/security.md lists
+ * them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,7 +26,7 @@ enum step { ST_LISTEN, ST_READY, ST_ATTACKED, ST_OVER, ST_FLOOD };
 /* ---- the program's own sockets ---- */
 
 /* The port of the service point, at another address. */
-static struct sockaddr_in beside(void)
+static struct sockaddr_in other_address(void)
 {
 	struct sockaddr_in sin;
 
@@ -45,7 +47,7 @@ static void program_with_sockets(void *arg)
 	(void)arg;
 	rd_open(&rd, 0, 16);
 	rd_listen(&rd);
-	sin = beside();
+	sin = other_address();
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	RL_CHECK(!bind(fd, (struct sockaddr *)&sin, sizeof(sin)) && !listen(fd, 4), "listen: %s",
@@ -53,7 +55,7 @@ static void program_with_sockets(void *arg)
 	rl_step(ST_LISTEN, 1);
 	conn = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 	RL_CHECK(conn >= 0, "accept: %s", strerror(errno));
-	/* Long enough for whoever looks for idle connections to look several times. */
+	/* Long enough for several passes of the reaper of idle connections. */
 	rl_await(ST_READY, 1, 10000);
 	rl_sleep_ms(5 * SILENT_MS);
 	RL_CHECK(send(conn, "x", 1, MSG_NOSIGNAL) == 1, "the program's own socket was shut down: %s",
@@ -73,7 +75,7 @@ static void client_of_the_program(void *arg)
 
 	(void)arg;
 	rl_await(ST_LISTEN, 1, 10000);
-	sin = beside();
+	sin = other_address();
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	RL_CHECK(!connect(fd, (struct sockaddr *)&sin, sizeof(sin)), "connect: %s",
 		 strerror(errno));
@@ -81,7 +83,7 @@ static void client_of_the_program(void *arg)
 	RL_CHECK(recv(fd, &byte, 1, 0) == 1 && byte == 'x', "the program's socket was shut down");
 	RL_CHECK(send(fd, "y", 1, MSG_NOSIGNAL) == 1, "send: %s", strerror(errno));
 	close(fd);
-	rl_leave();
+	rl_exit_success();
 }
 
 /* ---- descriptors ---- */
@@ -106,13 +108,13 @@ static void flooder(void *arg)
 		struct pollfd p = { .fd = fd, .events = POLLOUT };
 
 		RL_CHECK(fd >= 0, "socket: %s", strerror(errno));
-		/* Kept until the process ends. Where nobody accepts, some hang in the backlog. */
+		/* Kept until the process ends. Without an accept, some stay in the backlog. */
 		(void)!connect(fd, (struct sockaddr *)&ss, len);
 		poll(&p, 1, 20);
 	}
 	atomic_fetch_add(&rl_board->step[ST_FLOOD], 1);
 	rl_await(ST_OVER, 1, 20000);
-	rl_leave();
+	rl_exit_success();
 }
 
 static void flooded_server(void *arg)
@@ -186,7 +188,7 @@ static void run(void)
 	if (test_fabric_has(test_fabric(), "sockets"))
 		on_sockets();
 	else
-		rl_skip("sockets", "a service point is no TCP port");
+		rl_skip("sockets", "a service point is not a TCP port");
 }
 
 int main(int argc, char **argv)

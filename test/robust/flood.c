@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that clients are connected while somebody floods the service point with idle connections.
- *
- * The flood comes from the client's own address, so a listener cannot tell the two apart before
- * the request has come.
+/*
+ * Tests that clients connect while a flood of idle connections arrives at the service point. The
+ * flood has the address of the client, so a listener cannot distinguish them before the request.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +24,7 @@ enum step { ST_LISTEN, ST_FLOOD, ST_DONE, ST_CEASED };
 
 struct flood {
 	const char *name;
-	bool goes_on;			/* the oldest is replaced all the time */
+	bool goes_on;			/* the oldest is continually replaced */
 };
 
 static const struct flood floods[] = {
@@ -42,7 +41,7 @@ static void server(void *arg)
 	rd_open(&rd, 0, 64);
 	rd_listen(&rd);
 	rl_step(ST_LISTEN, 1);
-	/* More requests than clients: one that was cut off asks again. */
+	/* More requests than clients: a client that was cut off connects again. */
 	while (!rl_board->step[ST_DONE]) {
 		DAT_CR_HANDLE cr;
 
@@ -73,7 +72,7 @@ static void client(void *arg)
 	for (int i = 0; i < CLIENTS; i++) {
 		uint64_t began = rl_now();
 
-		rl_at("connecting for the %dth time", i);
+		rl_activity("connecting for the %dth time", i);
 		rd.ep = rd_ep_create(&rd, 4);
 		rd_connect(&rd, rd.ep, TIMEOUT_MS, NULL, 0);
 		RL_CHECK(rd_next(rd.conn, rl_bound(TIMEOUT_MS + 2000), &ev),
@@ -145,7 +144,7 @@ static void flooder(void *arg)
 	rl_await(ST_LISTEN, 1, 10000);
 	if (!tcp)
 		len = unix_name(&un);
-	rl_at("flooding");
+	rl_activity("flooding");
 	for (int i = 0; i < FLOOD; i++)
 		fd[i] = connect_one(&un, len);
 	rl_step(ST_FLOOD, 1);
@@ -155,7 +154,7 @@ static void flooder(void *arg)
 	}
 	rl_await(ST_DONE, 1, 60000);
 	rl_step(ST_CEASED, 1);
-	rl_leave();
+	rl_exit_success();
 }
 
 static void run(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that memory is taken when it is used and not before: page faults of opening an adapter and of
- * its first transfer, which are what a process on a busy machine waits for; memory of connections.
+/* Tests the memory footprint: page faults of opening an adapter and of its first transfer, and the
+ * memory of connections.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -12,8 +12,7 @@
 #include "../fabrics/fabrics.h"
 #include "rdat.h"
 
-/* A few hundred each, where an adapter is opened for the second time; 8,400 each are a pool of 1024
- * messages of 32 KiB. */
+/* A second open takes a few hundred; 8,400 would be a pool of 1024 messages of 32 KiB. */
 #define FAULTS 2000
 #define KIB 8192
 #define SIZE 4096
@@ -86,12 +85,12 @@ static void play(void *arg)
 	struct rd rd;
 
 	(void)arg;
-	/* What libraries take for good. */
+	/* Permanent allocations of libraries. */
 	rd_warm_up();
 	memset(buf, 1, sizeof(buf));
 	kib = rl_rss_kb(0);
 	before = faults();
-	rl_at("opening");
+	rl_activity("opening");
 	rd_open(&rd, 0, 16);
 	opened = faults();
 	rd_reg(&rd, &mem, buf, sizeof(buf));
@@ -127,12 +126,12 @@ static void connections(void *arg)
 	rd_show(0, &mem);
 	rd_listen(&rd);
 	for (int i = 0; i < CONNECTIONS; i++) {
-		/* What the adapter and the pair of processes need once does not count. */
+		/* Excludes what the adapter and the pair of processes need once. */
 		if (i == 1) {
 			kib = rl_rss_kb(0);
 			fds = rl_fds(0);
 		}
-		rl_at("connection %d", i);
+		rl_activity("connection %d", i);
 		use(&rd, &mem, ep[i], DTOS);
 		RD_OK(rd_write(ep[i][0], &mem, 0, 64, 3, 0, SIZE));
 		rd_expect_dto(rd.req, 3, 10000);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A service point withstands whatever arrives at its port.
+/* Tests that a service point withstands any data that arrives at its port.
  *
- * While a stranger attacks, a client of ours goes on connecting, exchanging a message and
- * disconnecting, each time within a bound; the server's program never hears of the stranger, and
- * afterwards has no descriptor more, hardly more memory, and uses no processor time.
+ * During an attack a legitimate client keeps connecting, exchanging a message and disconnecting,
+ * each time within a bound. The server's program gets no event of the attack, and afterwards has no
+ * more descriptors, hardly more memory, and uses no processor time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "rfab.h"
 #include "rdm/pair.h"
 
-enum step { ST_LISTEN, ST_CALM, ST_ATTACKED, ST_STOP };
+enum step { ST_LISTEN, ST_IDLE, ST_ATTACKED, ST_STOP };
 
 #define CYCLE_MS 1500
 #define GREETING "legitimate"
@@ -40,7 +40,7 @@ static void serve_one(struct server *s, DAT_CR_HANDLE cr)
 	RD_OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	RL_CHECK(param.private_data_size == sizeof(GREETING) &&
 		 !memcmp(param.private_data, GREETING, sizeof(GREETING)),
-		 "a stranger's request was reported (%d bytes of private data)",
+		 "a request of the attacker was reported (%d bytes of private data)",
 		 (int)param.private_data_size);
 	ep = rd_ep_create(&s->rd, 4);
 	RD_OK(rd_recv(ep, &s->mem, 0, 64, 1));
@@ -69,14 +69,14 @@ static void server(void *arg)
 	while (!rl_board->step[ST_STOP]) {
 		DAT_EVENT ev;
 
-		rl_at("waiting for a request");
+		rl_activity("waiting for a request");
 		if (!rd_next(s.rd.cr, 20, &ev))
 			continue;
 		RL_CHECK(ev.event_number == DAT_CONNECTION_REQUEST_EVENT, "%s on the CR EVD",
 			 rd_event_text(ev.event_number));
 		serve_one(&s, ev.event_data.cr_arrival_event_data.cr_handle);
 	}
-	rl_at("closing");
+	rl_activity("closing");
 	rd_unreg(&s.mem);
 	rd_close(&s.rd);
 	RL_CHECK(rl_fds(0) == before, "%d descriptors, before opening were %d", rl_fds(0), before);
@@ -107,7 +107,7 @@ static unsigned int cycle(struct rd *rd, struct rd_mem *mem, uint32_t n)
 	return (unsigned int)((rl_now() - began) / 1000);
 }
 
-/* Connections that were shut down keep their descriptor a little: wait until it stays. */
+/* Closed connections keep their descriptors for a short time: waits until the count is stable. */
 static int settled_fds(pid_t pid)
 {
 	int last = -1, same = 0;
@@ -128,7 +128,7 @@ static void check_calm(pid_t server_pid, int fds, long rss)
 	long grown;
 	double cpu;
 
-	rl_at("waiting for the server's descriptors to be closed");
+	rl_activity("waiting for the server's descriptors to be closed");
 	while (rl_fds(server_pid) > fds) {
 		RL_CHECK(rl_now() < deadline, "the server has %d descriptors, before were %d",
 			 rl_fds(server_pid), fds);
@@ -161,11 +161,11 @@ static void client(void *arg)
 		cycle(&rd, &mem, i);
 	fds = settled_fds(server_pid);
 	rss = rl_rss_kb(server_pid);
-	rl_step(ST_CALM, 1);
+	rl_step(ST_IDLE, 1);
 	while (!rl_board->step[ST_ATTACKED]) {
 		unsigned int ms = cycle(&rd, &mem, cycles++);
 
-		rl_board->word[0] = cycles;
+		rl_board->value[0] = cycles;
 		worst = ms > worst ? ms : worst;
 		RL_CHECK(ms < rl_bound(CYCLE_MS), "a connection took %u ms during the attack", ms);
 		rl_sleep_ms(5);
@@ -178,7 +178,7 @@ static void client(void *arg)
 	rd_close(&rd);
 }
 
-/* Programs that use libfabric at the adapter's own listener (rdm/pair.h) */
+/* Attacks through libfabric on the adapter's own listener (rdm/pair.h) */
 
 static size_t valid(uint8_t *buf)
 {
@@ -191,12 +191,12 @@ static size_t valid(uint8_t *buf)
 	return PAIR_PARAM;
 }
 
-static void knock(const char *what, const uint8_t *data, size_t len)
+static void request_with(const char *what, const uint8_t *data, size_t len)
 {
-	struct rf *rf = rf_open((uint16_t)rl_board->word[ATTACK_PORT]);
+	struct rf *rf = rf_open((uint16_t)rl_board->value[ATTACK_PORT]);
 	enum rf_event event;
 
-	rl_at("asking with %s", what);
+	rl_activity("connecting with %s", what);
 	rf_connect(rf, data, len);
 	event = rf_wait(rf, 3000);
 	RL_CHECK(event == RF_REFUSED || event == RF_ERROR || event == RF_SHUTDOWN,
@@ -204,53 +204,55 @@ static void knock(const char *what, const uint8_t *data, size_t len)
 	rf_close(rf);
 }
 
-static void fabric_strangers(void)
+static void fabric_garbage(void)
 {
 	uint8_t buf[RF_CM_DATA];
 	uint64_t seed = 7;
 
 	memset(buf, 'x', sizeof(buf));
-	knock("no data", NULL, 0);
-	knock("1 byte", buf, 1);
-	knock("256 bytes", buf, sizeof(buf));
+	request_with("no data", NULL, 0);
+	request_with("1 byte", buf, 1);
+	request_with("256 bytes", buf, sizeof(buf));
 	for (int i = 0; i < 20; i++) {
 		for (size_t j = 0; j < sizeof(buf); j++)
 			buf[j] = (uint8_t)rl_random(&seed);
-		knock("random data", buf, rl_random(&seed) % (sizeof(buf) + 1));
+		request_with("random data", buf, rl_random(&seed) % (sizeof(buf) + 1));
 	}
 	for (size_t len = 4; len <= PAIR_PARAM; len += 4) {
 		valid(buf);
-		knock("a token that was not granted", buf, len);
+		request_with("a token that was not granted", buf, len);
 	}
 	valid(buf);
 	memset(buf + 24, 0, PAIR_PARAM - 24);
-	knock("no token", buf, PAIR_PARAM);
+	request_with("no token", buf, PAIR_PARAM);
 	for (size_t at = 0; at < 24; at++) {
 		valid(buf);
 		buf[at] ^= 1;
-		knock("another header", buf, PAIR_PARAM);
+		request_with("another header", buf, PAIR_PARAM);
 	}
 }
 
-/* Requests of libfabric's tcp (protocol 3) whose data never come: it waits for them in a receive
- * that blocks. */
+/*
+ * Requests of libfabric's tcp provider (protocol 3) without their data, which it waits for in a
+ * blocking receive.
+ */
 static void half_requests(void)
 {
 	uint8_t request[32] = { 3, 0, 0, PAIR_PARAM };
-	unsigned int met = (unsigned int)rl_board->word[0] + 5;
+	unsigned int met = (unsigned int)rl_board->value[0] + 5;
 	int fds[20];
 
 	for (int i = 0; i < 20; i++) {
 		fds[i] = attack_connect();
 		RL_CHECK(send(fds[i], request, sizeof(request), MSG_NOSIGNAL) > 0, "not sent");
 	}
-	while (rl_board->word[0] < met)
+	while (rl_board->value[0] < met)
 		rl_sleep_ms(10);
 	for (int i = 0; i < 20; i++)
 		close(fds[i]);
 }
 
-static const struct attack fabric_attack = { "fabric-strangers", fabric_strangers, false };
+static const struct attack fabric_attack = { "fabric-garbage", fabric_garbage, false };
 static const struct attack half_attack = { "half-requests", half_requests, false };
 
 /* Driver */
@@ -261,19 +263,19 @@ static void attacker(void *arg)
 {
 	const struct attack *a = arg;
 
-	rl_await(ST_CALM, 1, 20000);
+	rl_await(ST_IDLE, 1, 20000);
 	if (other_port) {
-		rl_board->word[ATTACK_PORT] = attack_other_port((int)rl_pid("server"),
+		rl_board->value[ATTACK_PORT] = attack_other_port((int)rl_pid("server"),
 								(uint16_t)rl_board->qual);
-		RL_CHECK(rl_board->word[ATTACK_PORT], "the server listens on no other port");
+		RL_CHECK(rl_board->value[ATTACK_PORT], "the server listens on no other port");
 	}
-	/* Some attacks are over in a moment: long enough for the client to meet them. */
+	/* Repeats short attacks, so that they overlap with connects of the client. */
 	do {
-		rl_at("attacking");
+		rl_activity("attacking");
 		a->run();
-	} while (rl_board->word[0] < 10);
+	} while (rl_board->value[0] < 10);
 	rl_step(ST_ATTACKED, 1);
-	rl_leave();
+	rl_exit_success();
 }
 
 static void run_attack(const struct attack *a, bool other)
@@ -288,7 +290,7 @@ static void run_attack(const struct attack *a, bool other)
 		rl_known_to_fail("tcp", "libfabric's listener keeps connections without a whole request");
 	rl_start("server", server, NULL);
 	rl_start("client", client, NULL);
-	rl_start("stranger", attacker, (void *)(uintptr_t)a);
+	rl_start("attacker", attacker, (void *)(uintptr_t)a);
 	rl_end();
 }
 
@@ -300,7 +302,7 @@ static void run(void)
 	setenv("DAPL_OFI_SILENT_MS", ms, 1);
 	setenv("DAPL_OFI_LOG", "0", 0);
 	if (!test_fabric_has(test_fabric(), "sockets")) {
-		rl_skip("garbage", "a service point is no TCP port");
+		rl_skip("garbage", "a service point is not a TCP port");
 		return;
 	}
 	for (unsigned int i = 0; i < attack_count; i++)

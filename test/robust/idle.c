@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process with a hundred idle connections uses less than one percent of a processor, however it
- * waits, also with messages that wait for a receive, and after some were read. How often its
- * threads wake tells the same of a quick processor and a slow one.
+/* Tests that a process with a hundred idle connections uses less than one percent of a processor in
+ * each way of waiting, also with unread messages. The number of wakeups is independent of the speed
+ * of the processor.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -19,17 +19,21 @@ enum step { ST_LISTEN, ST_UP, ST_SENT, ST_MEASURED = 8 };
 #define UNREAD 10
 #define USED 10
 #define LIMIT 0.01
-/* Two waiters and the adapter's own thread look at a CQ with unread messages 20 to 40 times in a
- * second each. */
+/*
+ * Two waiters and the progress thread poll a CQ with unread messages 20 to 40 times per second
+ * each.
+ */
 #define WAKES 125
 
-/* Of those in USED_EVD_WAIT each message wakes the thread that waits, before the long idle wait;
- * nobody looks at what they sent. */
+/*
+ * With IN_USED_EVD_WAIT each message wakes the waiting thread before the long idle wait; send
+ * completions are not read.
+ */
 enum waiting { IN_EVD_WAIT, IN_USED_EVD_WAIT, IN_CNO_WAIT, IN_NO_CALL };
 
 static const char *const waiting_names[] = { "evd-wait", "used-evd-wait", "cno-wait", "no-call" };
 
-/* Of each of the two processes: how it waits, and whether messages wait at it. */
+/* For each of the two processes: how it waits, and whether it has unread messages. */
 struct idleness {
 	const char *name;
 	enum waiting how[2];
@@ -97,10 +101,10 @@ static void measure(const struct member *m, struct rd *rd)
 	double cpu, share, wakes;
 	uint64_t began;
 
-	rl_at("settling");
+	rl_activity("settling");
 	rl_sleep_ms(500);
 	RL_CHECK(all_used || m->plan->how[m->side] != IN_USED_EVD_WAIT, "messages are missing");
-	rl_at("idling");
+	rl_activity("idling");
 	wakes = rl_wakes();
 	cpu = rl_cpu_seconds(0);
 	began = rl_now();
@@ -135,7 +139,7 @@ static void play(void *arg)
 		rl_await(ST_LISTEN, 1, 10000);
 	}
 	for (int i = 0; i < EPS; i++) {
-		rl_at("connecting number %d", i);
+		rl_activity("connecting number %d", i);
 		ep[i] = rd_ep_create(&rd, 4);
 		if (!m->plan->unread[m->side] || i >= UNREAD)
 			RD_OK(rd_recv(ep[i], &mem, (size_t)i * 64, 64, 1));
@@ -146,7 +150,9 @@ static void play(void *arg)
 	}
 	rl_step(ST_UP + m->side * 4, 1);
 	rl_await(ST_UP + !m->side * 4, 1, 10000);
-	/* They are not complete before they are read: the receiver's queue has many endpoints. */
+	/*
+	 * They do not complete before they are read: the queue of the receiver has many endpoints.
+	 */
 	for (int i = 0; i < UNREAD && m->plan->unread[!m->side]; i++)
 		RD_OK(rd_send(ep[i], &mem, 0, 64, 2));
 	rl_step(ST_SENT + m->side * 4, 1);
@@ -168,7 +174,7 @@ static void play(void *arg)
 	case IN_CNO_WAIT: {
 		DAT_EVD_HANDLE evd;
 
-		/* The trigger that the events read so far have left. */
+		/* The trigger left by the events read so far. */
 		while (dat_cno_wait(rd.cno, 0, &evd) == DAT_SUCCESS)
 			;
 		thread(wait_on_cno, rd.cno);
@@ -180,8 +186,8 @@ static void play(void *arg)
 	measure(m, &rd);
 	rl_step(ST_MEASURED + m->side, 1);
 	rl_await(ST_MEASURED + !m->side, 1, 10000);
-	/* Threads are still waiting: how that ends is the business of other tests. */
-	rl_leave();
+	/* Threads are still waiting; other tests cover how that ends. */
+	rl_exit_success();
 }
 
 static void run(void)

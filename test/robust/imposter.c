@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that a process of another user on this host does not get connections that are meant for
- * this user's service point, by taking the name of its unix socket. Needs root.
+/* Tests that a process of another user cannot get connections to this user's service point by
+ * binding the name of its unix socket. Needs root.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 enum step { ST_LISTEN, ST_TAKEN, ST_OVER };
 
-enum way { REFUSED, NETWORK, MEMORY };
+enum outcome { REJECTED, OVER_NETWORK, OVER_SHM };
 
 struct scene {
 	const char *name;
@@ -30,24 +30,24 @@ struct scene {
 	bool other_user;		/* but the listener, as OTHER */
 	bool imposter;			/* has the name of the listener's address */
 	bool secret;
-	enum way way;
+	enum outcome outcome;
 };
 
 static const struct scene scenes[] = {
-	{ "name-taken", "tcp", "tcp+shm", false, true, false, NETWORK },
-	{ "name-of-the-address-taken", "tcp+shm", "tcp+shm", false, true, false, MEMORY },
-	{ "same-user", "tcp+shm", "tcp+shm", false, false, false, MEMORY },
-	{ "owner-of-the-port", "tcp+shm", "tcp+shm", true, false, false, MEMORY },
-	{ "owner-of-the-port-behind-an-imposter", "tcp", "tcp+shm", true, true, false, NETWORK },
-	{ "memory-alone-of-another-user", "shm", "shm", true, false, false, REFUSED },
-	{ "memory-alone-of-another-user-to-both", "shm", "tcp+shm", true, false, false, REFUSED },
-	{ "memory-alone-of-the-same-user", "shm", "shm", false, false, false, MEMORY },
-	{ "memory-alone-with-a-secret", "shm", "shm", true, false, true, MEMORY },
+	{ "name-taken", "tcp", "tcp+shm", false, true, false, OVER_NETWORK },
+	{ "name-of-the-address-taken", "tcp+shm", "tcp+shm", false, true, false, OVER_SHM },
+	{ "same-user", "tcp+shm", "tcp+shm", false, false, false, OVER_SHM },
+	{ "owner-of-the-port", "tcp+shm", "tcp+shm", true, false, false, OVER_SHM },
+	{ "owner-of-the-port-behind-an-imposter", "tcp", "tcp+shm", true, true, false, OVER_NETWORK },
+	{ "memory-alone-of-another-user", "shm", "shm", true, false, false, REJECTED },
+	{ "memory-alone-of-another-user-to-both", "shm", "tcp+shm", true, false, false, REJECTED },
+	{ "memory-alone-of-the-same-user", "shm", "shm", false, false, false, OVER_SHM },
+	{ "memory-alone-with-a-secret", "shm", "shm", true, false, true, OVER_SHM },
 };
 
 static char log_path[64], secret_path[64];
 
-static void become(uid_t uid)
+static void set_user(uid_t uid)
 {
 	RL_CHECK(!setresuid(uid, uid, uid), "setresuid: %s", strerror(errno));
 }
@@ -61,7 +61,7 @@ static const char *address(void)
 	return inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text));
 }
 
-/* Each connection over shared memory has one piece of it mapped. */
+/* Counts connections over shared memory: each has one mapped segment. */
 static int shm_connections(void)
 {
 	FILE *f = fopen("/proc/self/maps", "re");
@@ -91,23 +91,23 @@ static void listener(void *arg)
 	use(s, s->listener);
 	rd_open(&rd, 0, 16);
 	if (s->other_user)
-		become(OTHER);
+		set_user(OTHER);
 	rd.ep = rd_ep_create(&rd, 4);
 	rd_listen(&rd);
 	rl_step(ST_LISTEN, 1);
-	if (s->way == REFUSED) {
+	if (s->outcome == REJECTED) {
 		rl_await(ST_OVER, 1, 30000);
-		RL_CHECK(!rd_poll(rd.cr, &ev), "a request came");
+		RL_CHECK(!rd_poll(rd.cr, &ev), "an unexpected request arrived");
 	} else {
 		rd_accept_up(&rd, rd.ep);
 		rd_expect(rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, rl_bound(TIMEOUT_MS), &ev);
 	}
 	rd_close(&rd);
-	/* A leak checker may not look at a process that has changed its user. */
-	rl_leave();
+	/* A leak checker has no access to a process that has changed its user. */
+	rl_exit_success();
 }
 
-/* Nothing may come but the end. */
+/* No data may arrive, only the end of the connection. */
 static void imposter(void *arg)
 {
 	struct sockaddr_un un;
@@ -118,7 +118,7 @@ static void imposter(void *arg)
 
 	(void)arg;
 	rl_await(ST_LISTEN, 1, 10000);
-	become(IMPOSTER);
+	set_user(IMPOSTER);
 	memset(&un, 0, sizeof(un));
 	un.sun_family = AF_UNIX;
 	len = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "dat-ofi.shm.%s.%u",
@@ -129,13 +129,13 @@ static void imposter(void *arg)
 		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) &&
 		 !listen(pfd.fd, 16), "taking the name: %s", strerror(errno));
 	rl_step(ST_TAKEN, 1);
-	RL_CHECK(poll(&pfd, 1, 20000) == 1, "nobody has come");
+	RL_CHECK(poll(&pfd, 1, 20000) == 1, "no connection arrived");
 	fd = accept(pfd.fd, NULL, NULL);
 	RL_CHECK(fd >= 0, "accept: %s", strerror(errno));
 	n = recv(fd, buf, sizeof(buf), 0);
 	RL_CHECK(!n, "the imposter got %zd bytes", n);
 	rl_await(ST_OVER, 1, 30000);
-	rl_leave();
+	rl_exit_success();
 }
 
 static void check_log(const struct scene *s)
@@ -168,17 +168,17 @@ static void client(void *arg)
 	rd_open(&rd, 0, 16);
 	rd.ep = rd_ep_create(&rd, 4);
 	rl_await(s->imposter ? ST_TAKEN : ST_LISTEN, 1, 10000);
-	if (s->way == REFUSED) {
+	if (s->outcome == REJECTED) {
 		rd_connect(&rd, rd.ep, TIMEOUT_MS, "private", 7);
 		rd_expect(rd.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, rl_bound(5000), &ev);
 	} else {
 		rd_connect_up(&rd, rd.ep);
-		RL_CHECK(shm_connections() == (s->way == MEMORY), "%d connections over shared memory",
-			 shm_connections());
+		RL_CHECK(shm_connections() == (s->outcome == OVER_SHM),
+			 "%d connections over shared memory", shm_connections());
 		RD_OK(dat_ep_disconnect(rd.ep, DAT_CLOSE_ABRUPT_FLAG));
 		rd_expect(rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, rl_bound(5000), &ev);
 	}
-	if (s->way == REFUSED || s->imposter)
+	if (s->outcome == REJECTED || s->imposter)
 		check_log(s);
 	rl_step(ST_OVER, 1);
 	rd_close(&rd);
@@ -199,7 +199,7 @@ static void run(void)
 {
 	setenv("DAPL_OFI_LOG", "0", 1);
 	if (geteuid()) {
-		rl_skip("imposter", "only root can take another user's place");
+		rl_skip("imposter", "needs root to run as another user");
 		return;
 	}
 	snprintf(log_path, sizeof(log_path), "/tmp/dat-imposter-%d.log", (int)getpid());

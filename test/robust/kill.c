@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The death or the silence of a peer, in any state of a connection, becomes exactly one connection
- * event and one completion for each operation, in time, and leaves nothing behind.
+/*
+ * Tests that the death or hang of a peer, in any state of a connection, gives exactly one
+ * connection event and one completion for each operation, in time, and leaks nothing.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 static const char *const mode_names[] = { "evd-wait", "polling", "cno-wait", "no-call", "one-evd" };
 
-/* The survivor's ways of noticing */
+/* How the survivor waits */
 
 static uint64_t start_of_bound(struct kill_ctx *k)
 {
@@ -38,8 +39,8 @@ static void check_bound(struct kill_ctx *k, const char *what)
 static bool done(struct kill_ctx *k)
 {
 	if (k->c->play->flags & KF_LOOSE)
-		return rd_spelled(&k->l, k->c->play->words);
-	return rd_complete(&k->l, k->c->play->words);
+		return rd_conn_events_match(&k->l, k->c->play->conn_events);
+	return rd_complete(&k->l, k->c->play->conn_events);
 }
 
 static void by_evd_wait(struct kill_ctx *k)
@@ -49,15 +50,15 @@ static void by_evd_wait(struct kill_ctx *k)
 	DAT_EVENT ev;
 
 	/* Blocked for the connection event first, then for the completions that are due. */
-	while (!rd_spelled(&k->l, k->c->play->words)) {
+	while (!rd_conn_events_match(&k->l, k->c->play->conn_events)) {
 		if (rd_next(k->rd.conn, bound_of(k) + 3000, &ev))
-			rd_take(&k->l, &ev);
+			rd_ledger_add(&k->l, &ev);
 		check_bound(k, "no connection event");
 	}
 	while (!done(k)) {
 		for (int i = 0; i < n; i++)
 			while (rd_next(evds[i], 1, &ev))
-				rd_take(&k->l, &ev);
+				rd_ledger_add(&k->l, &ev);
 		check_bound(k, "incomplete");
 	}
 }
@@ -65,7 +66,7 @@ static void by_evd_wait(struct kill_ctx *k)
 static void by_polling(struct kill_ctx *k)
 {
 	while (!done(k)) {
-		rd_sweep(&k->rd, &k->l);
+		rd_drain(&k->rd, &k->l);
 		check_bound(k, "incomplete");
 	}
 }
@@ -76,19 +77,19 @@ static void by_cno_wait(struct kill_ctx *k)
 		DAT_EVD_HANDLE evd;
 		DAT_RETURN ret;
 
-		if (rd_sweep(&k->rd, &k->l))
+		if (rd_drain(&k->rd, &k->l))
 			continue;
 		ret = dat_cno_wait(k->rd.cno, (bound_of(k) + 3000) * 1000, &evd);
 		if (DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY &&
 		    DAT_GET_TYPE(ret) != DAT_INTERRUPTED_CALL)
 			RD_OK(ret);
-		rd_sweep(&k->rd, &k->l);
+		rd_drain(&k->rd, &k->l);
 		check_bound(k, "incomplete");
 	}
 }
 
-/* Everything must have been noticed before the program looks. */
-static void by_looking_later(struct kill_ctx *k)
+/* All events must be present before the program polls. */
+static void by_polling_later(struct kill_ctx *k)
 {
 	uint64_t later = bound_of(k) - 500, start, now, looked;
 
@@ -100,25 +101,25 @@ static void by_looking_later(struct kill_ctx *k)
 		rl_sleep_ms((unsigned int)((start - now) / 1000));
 	looked = rl_now();
 	while (!done(k)) {
-		rd_sweep(&k->rd, &k->l);
+		rd_drain(&k->rd, &k->l);
 		RL_CHECK(rl_now() - looked < (uint64_t)rl_bound(100) * 1000,
 			 "%llu ms later not everything is there: %s", (unsigned long long)later,
 			 rd_ledger_text(&k->l));
 	}
 }
 
-/* The survivor's end: nothing more comes, and all can be taken apart */
+/* The survivor's end: no more events, and all objects can be freed */
 
-static void stay_quiet(struct kill_ctx *k)
+static void expect_no_more_events(struct kill_ctx *k)
 {
 	char before[sizeof(k->l.conn)];
 	unsigned int completed = k->l.completed;
 
 	memcpy(before, k->l.conn, sizeof(before));
-	rl_at("checking that nothing more comes");
+	rl_activity("checking that nothing more comes");
 	for (int i = 0; i < 12; i++) {
 		rl_sleep_ms(10);
-		rd_sweep(&k->rd, &k->l);
+		rd_drain(&k->rd, &k->l);
 	}
 	RL_CHECK(!strcmp(before, k->l.conn), "more connection events: \"%s\" became \"%s\"",
 		 before, k->l.conn);
@@ -130,7 +131,7 @@ static void reuse_ep(struct kill_ctx *k)
 {
 	DAT_EVENT ev;
 
-	rl_at("posting on the disconnected EP");
+	rl_activity("posting on the disconnected EP");
 	RL_CHECK(rd_state(k->l.ep) == DAT_EP_STATE_DISCONNECTED, "the EP is in state %d",
 		 (int)rd_state(k->l.ep));
 	RD_OK(rd_recv(k->l.ep, &k->mem, 0, 16, 77));
@@ -140,20 +141,20 @@ static void reuse_ep(struct kill_ctx *k)
 		 ev.event_data.dto_completion_event_data.user_cookie.as_64 == 77 &&
 		 ev.event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED,
 		 "the receive posted on a disconnected EP was not flushed");
-	rl_at("resetting the EP");
+	rl_activity("resetting the EP");
 	RD_OK(dat_ep_reset(k->l.ep));
 	RL_CHECK(rd_state(k->l.ep) == DAT_EP_STATE_UNCONNECTED, "state %d after reset",
 		 (int)rd_state(k->l.ep));
 }
 
-static void take_apart(struct kill_ctx *k)
+static void close_all(struct kill_ctx *k)
 {
 	unsigned int flags = k->c->play->flags;
 	uint64_t began = rl_now();
 
 	if (!(flags & (KF_LOOSE | KF_ANY_STATE)))
 		reuse_ep(k);
-	rl_at("closing the IA");
+	rl_activity("closing the IA");
 	if (!(flags & KF_CLOSED)) {
 		rd_unreg(&k->mem);
 		rd_close(&k->rd);
@@ -163,15 +164,17 @@ static void take_apart(struct kill_ctx *k)
 		 (unsigned long long)(rl_now() - began) / 1000);
 }
 
-/* A stream of reads that the victim has granted goes on without it, and on a busy machine may be
- * over before its silence means anything to the survivor, who then has all the data. */
+/*
+ * Reads that the victim has granted continue without it, and on a busy machine may all complete
+ * before the fault.
+ */
 static void must_have_flushed(struct kill_ctx *k)
 {
 	const volatile unsigned char *p = k->mem.p;
 
 	if (!k->l.flushed && (k->c->play->flags & KF_STREAM) && k->l.completed == k->l.posted &&
 	    p[0] && p[KILL_AREA - 1])
-		rl_note("%s: everything was over before the deed", k->c->play->name);
+		rl_note("%s: everything was complete before the fault", k->c->play->name);
 	else
 		RL_CHECK(k->l.flushed, "nothing was flushed: %s", rd_ledger_text(&k->l));
 }
@@ -221,19 +224,19 @@ static void survivor(void *arg)
 	play = k->c->play;
 	rd_warm_up();
 	fds = rl_fds(0);
-	rl_at("setting up");
+	rl_activity("setting up");
 	set_up(k, 0);
 	connect_both(k, 0);
-	rl_at("reaching the state");
+	rl_activity("reaching the state");
 	play->survivor(k);
 	rl_step(KS_READY, 1);
 	if (play->after) {
-		rl_at("waiting for the deed");
+		rl_activity("waiting for the fault");
 		rl_await(KS_DONE, 1, 15000);
-		rl_at("acting after the deed");
+		rl_activity("acting after the fault");
 		play->after(k);
 	}
-	rl_at("waiting for events");
+	rl_activity("waiting for events");
 	if (!(play->flags & KF_CLOSED)) {
 		switch (k->c->mode) {
 		case KM_POLL:
@@ -243,7 +246,7 @@ static void survivor(void *arg)
 			by_cno_wait(k);
 			break;
 		case KM_LATE:
-			by_looking_later(k);
+			by_polling_later(k);
 			break;
 		default:
 			by_evd_wait(k);
@@ -253,15 +256,15 @@ static void survivor(void *arg)
 		if (k->at_least_ms)
 			RL_CHECK(rl_now() - k->since >= (uint64_t)k->at_least_ms * 1000,
 				 "timed out too early");
-		stay_quiet(k);
+		expect_no_more_events(k);
 		if (play->flags & KF_MUST_FLUSH)
 			must_have_flushed(k);
 		if (k->c->mode == KM_MERGED)
 			RL_CHECK(!k->l.success_after_end,
-				 "a success was reported behind the end of the connection");
+				 "a success was reported after the end of the connection");
 		rd_check_order(&k->l);
 	}
-	take_apart(k);
+	close_all(k);
 	RL_CHECK(rl_fds(0) == fds, "%d descriptors, before it were %d", rl_fds(0), fds);
 }
 
@@ -271,46 +274,46 @@ static void victim(void *arg)
 
 	memset(k, 0, sizeof(*k));
 	k->c = arg;
-	rl_at("setting up");
+	rl_activity("setting up");
 	set_up(k, 1);
 	connect_both(k, 1);
-	rl_at("reaching the state");
+	rl_activity("reaching the state");
 	k->c->play->victim(k);
 	rl_step(KS_VICTIM, 1);
 	for (;;)
 		pause();
 }
 
-static void hangman(void *arg)
+static void killer(void *arg)
 {
 	const struct kill_case *c = arg;
 	const struct kill_play *play = c->play;
 	pid_t v = rl_pid("victim"), s = rl_pid("survivor");
 	volatile unsigned char *byte = &c->memory[play->watch_victim][play->watch];
 
-	rl_at("waiting for the state");
+	rl_activity("waiting for the state");
 	if (play->survivor && !(play->flags & KF_STREAM))
 		rl_await(KS_READY, 1, 20000);
-	if (play->deed == DEED_SELF && (play->flags & KF_BEFORE))
+	if (play->deed == FAULT_SELF && (play->flags & KF_BEFORE))
 		return;
 	if (!play->watch)
 		rl_await(KS_VICTIM, 1, 20000);
 	if (!play->after && (c->mode == KM_EVD || c->mode == KM_CNO || c->mode == KM_MERGED) &&
 	    !(play->flags & KF_STREAM))
 		rl_wait_state(s, 'S');
-	rl_at("watching the memory");
+	rl_activity("watching the memory");
 	for (uint64_t end = rl_now() + 10000000; play->watch && !*byte;)
-		RL_CHECK(rl_now() < end, "nothing arrives");
-	if (play->deed == DEED_SELF) {
+		RL_CHECK(rl_now() < end, "no data arrives");
+	if (play->deed == FAULT_SELF) {
 		rl_step(KS_GO, 1);
 		return;
 	}
-	if (play->deed == DEED_STOP || play->deed == DEED_STOP_KILL) {
+	if (play->deed == FAULT_STOP || play->deed == FAULT_STOP_KILL) {
 		kill(v, SIGSTOP);
 		rl_wait_state(v, 'T');
 	}
 	rl_board->t0 = rl_now();
-	if (play->deed != DEED_STOP)
+	if (play->deed != FAULT_STOP)
 		kill(v, SIGKILL);
 	rl_step(KS_DONE, 1);
 }
@@ -322,7 +325,7 @@ static void run_case(const struct kill_play *play, enum kill_mode mode)
 	struct kill_case c = { play, mode, false, { NULL, NULL } };
 	char name[80];
 
-	/* The sides take turns in connected states; before, the play says. */
+	/* In connected states the sides alternate; before that, the play decides. */
 	c.passive = play->flags & KF_BEFORE ? (play->flags & KF_PASSIVE) != 0 :
 					      mode == KM_POLL || mode == KM_LATE;
 	snprintf(name, sizeof(name), "%s/%s", play->name, mode_names[mode]);
@@ -332,7 +335,7 @@ static void run_case(const struct kill_play *play, enum kill_mode mode)
 		c.memory[i] = rl_shared(KILL_AREA);
 	rl_start("survivor", survivor, &c);
 	rl_start_victim("victim", victim, &c);
-	rl_start("hangman", hangman, &c);
+	rl_start("killer", killer, &c);
 	rl_end();
 	for (int i = 0; i < 2; i++)
 		rl_unshare(c.memory[i], KILL_AREA);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the cases of the kill test share with their driver.
+/* Declares what the cases of the kill test share with their driver.
  *
  * Three players: the survivor and the victim reach a state of their connection (play->survivor,
- * play->victim), then the hangman does the deed to the victim; play->after is what the survivor
- * does then. The survivor must see one of the words of connection events (rdat.h) and one
- * completion for every operation in its ledger, in time and nothing more.
+ * play->victim), then the killer applies the fault to the victim; play->after is what the survivor
+ * does then. The survivor must see one of the sequences of connection events (rdat.h) and one
+ * completion for every operation in its ledger, in time, and nothing more.
  */
 #ifndef KILL_H
 #define KILL_H
@@ -15,11 +15,11 @@
 
 enum kill_step { KS_LISTEN, KS_SURVIVOR_UP, KS_VICTIM_UP, KS_READY, KS_VICTIM, KS_DONE, KS_GO };
 
-enum kill_deed {
-	DEED_KILL,
-	DEED_STOP,		/* the peer only hangs */
-	DEED_STOP_KILL,		/* stopped in mid-transfer, then killed */
-	DEED_SELF,		/* the victim does it when KS_GO is reached, and sets t0 */
+enum kill_fault {
+	FAULT_KILL,
+	FAULT_STOP,		/* the peer only hangs */
+	FAULT_STOP_KILL,		/* stopped in mid-transfer, then killed */
+	FAULT_SELF,		/* the victim does it when KS_GO is reached, and sets t0 */
 };
 
 enum {
@@ -29,7 +29,7 @@ enum {
 	KF_LOOSE = 8,		/* the EP was freed: its operations need not complete */
 	KF_ANY_STATE = 16,	/* the EP need not be DISCONNECTED at the end */
 	KF_CLOSED = 32,		/* the IA was closed by `after` */
-	KF_STREAM = 64,		/* the survivor is busy, not asleep, when the deed is done */
+	KF_STREAM = 64,		/* the survivor is busy, not asleep, at the time of the fault */
 };
 
 enum kill_mode { KM_EVD, KM_POLL, KM_CNO, KM_LATE, KM_MERGED, KM_COUNT };
@@ -43,13 +43,13 @@ struct kill_play {
 	const char *name;
 	void (*survivor)(struct kill_ctx *k);
 	void (*victim)(struct kill_ctx *k);
-	enum kill_deed deed;
-	const char *words;
+	enum kill_fault deed;
+	const char *conn_events;
 	unsigned int modes;
 	unsigned int flags;
 	void (*after)(struct kill_ctx *k);
 	unsigned int bound_ms;		/* 0: 2000 */
-	size_t watch;			/* the deed waits for this byte to arrive ... */
+	size_t watch;			/* the fault waits for this byte to arrive ... */
 	bool watch_victim;		/* ... in the victim's memory, not the survivor's */
 };
 
@@ -66,7 +66,7 @@ struct kill_ctx {
 	struct rd_mem mem;
 	struct rd_ledger l;
 	DAT_CR_HANDLE cr;
-	uint64_t since;			/* the bound counts from here; 0: from the deed */
+	uint64_t since;			/* the bound counts from here; 0: from the fault */
 	unsigned int at_least_ms;	/* ... and the event must not come before that */
 };
 

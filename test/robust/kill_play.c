@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reaches each state of a connection in which a peer dies or hangs.
+/* Defines the states of a connection in which a peer dies or hangs.
  *
  * The numbers of the victim's and the survivor's memory on the board are 1 and 0.
  */
@@ -23,8 +23,10 @@ static void post(struct kill_ctx *k, enum rd_kind kind, unsigned int count, size
 		rd_post(&k->l, kind, &k->mem, i * len, len, THEIRS(k), i * len);
 }
 
-/* As many as an EP takes: memory is copied at 10 GB/s and more, and a dozen of these are over
- * before a busy machine has let the hangman do anything. */
+/*
+ * As many as an EP takes: memory is copied at 10 GB/s or more, and a dozen of these complete
+ * before a busy machine schedules the killer.
+ */
 #define TIMES 32
 #define UNREAD 6
 
@@ -40,8 +42,10 @@ static void big_sends(struct kill_ctx *k)
 	post(k, RD_SEND, 8, 8 * MIB);
 }
 
-/* Hidden from the thread sanitizer, to which the fabric's threads read this without having been
- * told to, each word worth a report. */
+/*
+ * Hidden from ThreadSanitizer, which would report each word that the threads of the fabric read as
+ * a race.
+ */
 __attribute__((no_sanitize("thread")))
 static void readable(struct kill_ctx *k)
 {
@@ -60,7 +64,7 @@ static void big_writes(struct kill_ctx *k)
 
 static void big_read(struct kill_ctx *k)
 {
-	/* What is read must have been written before, by readable(). */
+	/* readable() must have written the data before. */
 	rl_await(THEIRS(k) ? KS_VICTIM : KS_READY, 1, 10000);
 	for (int i = 0; i < TIMES; i++)
 		rd_post(&k->l, RD_READ, &k->mem, 0, KILL_AREA, THEIRS(k), 0);
@@ -74,7 +78,7 @@ static void some_of_all(struct kill_ctx *k)
 	post(k, RD_WRITE, 2, 8 * MIB);
 }
 
-/* Messages without a receive, complete where the fabric completes them. */
+/* Messages without a receive; complete on fabrics that complete them. */
 static void unread_messages(struct kill_ctx *k)
 {
 	unsigned int complete = test_fabric_has(test_fabric(), "unread") ? UNREAD : 0;
@@ -85,7 +89,7 @@ static void unread_messages(struct kill_ctx *k)
 		DAT_EVENT ev;
 
 		rd_expect(k->rd.req, DAT_DTO_COMPLETION_EVENT, 5000, &ev);
-		rd_take(&k->l, &ev);
+		rd_ledger_add(&k->l, &ev);
 	}
 }
 
@@ -128,7 +132,7 @@ static void closes_ia(struct kill_ctx *k)
 		pause();
 }
 
-/* Connected: what the survivor does once the peer hangs or is gone */
+/* Connected: what the survivor does after the peer hangs or is dead */
 
 static void disconnect_abrupt(struct kill_ctx *k)
 {
@@ -275,91 +279,91 @@ static void accept_then_kill(struct kill_ctx *k)
 
 const struct kill_play kill_plays[] = {
 	/* connected, the peer is killed */
-	{ "idle", nothing, nothing, DEED_KILL, DOWN, KM_ALL, 0, NULL, 0, 0, false },
-	{ "receives", eight_receives, nothing, DEED_KILL, DOWN, KM_ALL, KF_MUST_FLUSH, NULL, 0, 0,
+	{ "idle", nothing, nothing, FAULT_KILL, DOWN, KM_ALL, 0, NULL, 0, 0, false },
+	{ "receives", eight_receives, nothing, FAULT_KILL, DOWN, KM_ALL, KF_MUST_FLUSH, NULL, 0, 0,
 	  false },
-	{ "sends", big_sends, nothing, DEED_KILL, DOWN, KM_ALL, KF_MUST_FLUSH, NULL, 0, 0, false },
-	{ "unread", nothing, unread_messages, DEED_KILL, DOWN, KM_ALL, 0, NULL, 0, 0, false },
-	{ "unread-then-receives", nothing, unread_messages, DEED_KILL, DOWN, WAITS, 0,
+	{ "sends", big_sends, nothing, FAULT_KILL, DOWN, KM_ALL, KF_MUST_FLUSH, NULL, 0, 0, false },
+	{ "unread", nothing, unread_messages, FAULT_KILL, DOWN, KM_ALL, 0, NULL, 0, 0, false },
+	{ "unread-then-receives", nothing, unread_messages, FAULT_KILL, DOWN, WAITS, 0,
 	  three_receives, 0, 0, false },
-	{ "writes-out", big_writes, nothing, DEED_STOP_KILL, DOWN, OTHERS,
+	{ "writes-out", big_writes, nothing, FAULT_STOP_KILL, DOWN, OTHERS,
 	  KF_MUST_FLUSH | KF_STREAM, NULL, 0, MIB, true },
-	{ "writes-in", nothing, big_writes, DEED_KILL, DOWN, SOME, KF_STREAM, NULL, 0, MIB,
+	{ "writes-in", nothing, big_writes, FAULT_KILL, DOWN, SOME, KF_STREAM, NULL, 0, MIB,
 	  false },
-	{ "read-half-done", big_read, readable, DEED_STOP_KILL, DOWN, KM_ALL,
+	{ "read-half-done", big_read, readable, FAULT_STOP_KILL, DOWN, KM_ALL,
 	  KF_MUST_FLUSH | KF_STREAM, NULL, 0, 8 * MIB, false },
-	{ "read-half-served", readable, big_read, DEED_KILL, DOWN, SOME, KF_STREAM, NULL, 0,
+	{ "read-half-served", readable, big_read, FAULT_KILL, DOWN, SOME, KF_STREAM, NULL, 0,
 	  8 * MIB, true },
-	{ "everything-posted", some_of_all, nothing, DEED_KILL, DOWN, KM_ALL, KF_MUST_FLUSH, NULL,
+	{ "everything-posted", some_of_all, nothing, FAULT_KILL, DOWN, KM_ALL, KF_MUST_FLUSH, NULL,
 	  0, 0, false },
-	{ "own-graceful", sends_then_graceful, nothing, DEED_KILL, DOWN, OTHERS, KF_MUST_FLUSH,
+	{ "own-graceful", sends_then_graceful, nothing, FAULT_KILL, DOWN, OTHERS, KF_MUST_FLUSH,
 	  NULL, 0, 0, false },
-	{ "peer-graceful", nothing, sends_then_graceful, DEED_KILL, DOWN, SOME, 0, NULL, 0, 0,
+	{ "peer-graceful", nothing, sends_then_graceful, FAULT_KILL, DOWN, SOME, 0, NULL, 0, 0,
 	  false },
-	{ "peer-abrupt", eight_receives, disconnects_and_dies, DEED_SELF, DOWN, OTHERS,
+	{ "peer-abrupt", eight_receives, disconnects_and_dies, FAULT_SELF, DOWN, OTHERS,
 	  KF_MUST_FLUSH, NULL, 0, 0, false },
-	{ "peer-exits", eight_receives, exits, DEED_SELF, DOWN, WAITS, KF_MUST_FLUSH, NULL, 0, 0,
+	{ "peer-exits", eight_receives, exits, FAULT_SELF, DOWN, WAITS, KF_MUST_FLUSH, NULL, 0, 0,
 	  false },
-	{ "peer-closes-ia", eight_receives, closes_ia, DEED_SELF, DOWN, WAITS, KF_MUST_FLUSH, NULL,
+	{ "peer-closes-ia", eight_receives, closes_ia, FAULT_SELF, DOWN, WAITS, KF_MUST_FLUSH, NULL,
 	  0, 0, false },
 
 	/* connected, the peer hangs */
-	{ "hang-idle-abrupt", nothing, nothing, DEED_STOP, "D", WAITS, 0, disconnect_abrupt, 0, 0,
+	{ "hang-idle-abrupt", nothing, nothing, FAULT_STOP, "D", WAITS, 0, disconnect_abrupt, 0, 0,
 	  false },
-	{ "hang-idle-graceful", nothing, nothing, DEED_STOP, "D", WAITS, 0, disconnect_graceful, 0,
+	{ "hang-idle-graceful", nothing, nothing, FAULT_STOP, "D", WAITS, 0, disconnect_graceful, 0,
 	  0, false },
-	{ "hang-receives-abrupt", eight_receives, nothing, DEED_STOP, "D", WAITS, KF_MUST_FLUSH,
+	{ "hang-receives-abrupt", eight_receives, nothing, FAULT_STOP, "D", WAITS, KF_MUST_FLUSH,
 	  disconnect_abrupt, 0, 0, false },
-	{ "hang-receives-graceful", eight_receives, nothing, DEED_STOP, "D", WAITS, KF_MUST_FLUSH,
+	{ "hang-receives-graceful", eight_receives, nothing, FAULT_STOP, "D", WAITS, KF_MUST_FLUSH,
 	  disconnect_graceful, 0, 0, false },
-	{ "hang-sends-abrupt", big_sends, nothing, DEED_STOP, "D", WAITS, KF_MUST_FLUSH,
+	{ "hang-sends-abrupt", big_sends, nothing, FAULT_STOP, "D", WAITS, KF_MUST_FLUSH,
 	  disconnect_abrupt, 0, 0, false },
-	{ "hang-sends-graceful", big_sends, nothing, DEED_STOP, DOWN, WAITS, KF_MUST_FLUSH,
+	{ "hang-sends-graceful", big_sends, nothing, FAULT_STOP, DOWN, WAITS, KF_MUST_FLUSH,
 	  disconnect_graceful, 3000, 0, false },
-	{ "hang-sends-graceful-abrupt", big_sends, nothing, DEED_STOP, "D", WAITS, KF_MUST_FLUSH,
+	{ "hang-sends-graceful-abrupt", big_sends, nothing, FAULT_STOP, "D", WAITS, KF_MUST_FLUSH,
 	  disconnect_both, 0, 0, false },
-	{ "hang-unread-abrupt", nothing, unread_messages, DEED_STOP, "D", WAITS, 0,
+	{ "hang-unread-abrupt", nothing, unread_messages, FAULT_STOP, "D", WAITS, 0,
 	  disconnect_abrupt, 0, 0, false },
-	{ "hang-read-abrupt", big_read, readable, DEED_STOP, "D", WAITS, KF_MUST_FLUSH | KF_STREAM,
+	{ "hang-read-abrupt", big_read, readable, FAULT_STOP, "D", WAITS, KF_MUST_FLUSH | KF_STREAM,
 	  disconnect_abrupt, 0, 8 * MIB, false },
-	{ "hang-writes-abrupt", big_writes, nothing, DEED_STOP, "D", WAITS,
+	{ "hang-writes-abrupt", big_writes, nothing, FAULT_STOP, "D", WAITS,
 	  KF_MUST_FLUSH | KF_STREAM, disconnect_abrupt, 0, MIB, true },
-	{ "hang-everything-abrupt", some_of_all, nothing, DEED_STOP, "D", WAITS, KF_MUST_FLUSH,
+	{ "hang-everything-abrupt", some_of_all, nothing, FAULT_STOP, "D", WAITS, KF_MUST_FLUSH,
 	  disconnect_abrupt, 0, 0, false },
-	{ "hang-everything-free", some_of_all, nothing, DEED_STOP, "", WAITS, KF_LOOSE, free_ep, 0,
+	{ "hang-everything-free", some_of_all, nothing, FAULT_STOP, "", WAITS, KF_LOOSE, free_ep, 0,
 	  0, false },
-	{ "hang-read-free", big_read, readable, DEED_STOP, "", WAITS, KF_LOOSE | KF_STREAM,
+	{ "hang-read-free", big_read, readable, FAULT_STOP, "", WAITS, KF_LOOSE | KF_STREAM,
 	  free_ep, 0, 8 * MIB, false },
-	{ "hang-everything-close", some_of_all, nothing, DEED_STOP, "", KM(KM_EVD),
+	{ "hang-everything-close", some_of_all, nothing, FAULT_STOP, "", KM(KM_EVD),
 	  KF_LOOSE | KF_CLOSED, close_ia, 0, 0, false },
-	{ "hang-read-close", big_read, readable, DEED_STOP, "", KM(KM_EVD),
+	{ "hang-read-close", big_read, readable, FAULT_STOP, "", KM(KM_EVD),
 	  KF_LOOSE | KF_CLOSED | KF_STREAM, close_ia, 0, 8 * MIB, false },
 
 	/* the survivor connects */
-	{ "listener-killed", waits_to_connect, listens, DEED_KILL, "N|U",
+	{ "listener-killed", waits_to_connect, listens, FAULT_KILL, "N|U",
 	  WAITS | KM(KM_CNO) | KM(KM_LATE), KF_BEFORE | KF_MUST_FLUSH, connects_late, 0, 0, false },
-	{ "listener-hangs", waits_to_connect, listens, DEED_STOP, "T", WAITS | KM(KM_CNO),
+	{ "listener-hangs", waits_to_connect, listens, FAULT_STOP, "T", WAITS | KM(KM_CNO),
 	  KF_BEFORE | KF_MUST_FLUSH, connects_late_short, 1800, 0, false },
-	{ "pending-killed", connects_long, takes_request, DEED_KILL, "N|U", SOME,
+	{ "pending-killed", connects_long, takes_request, FAULT_KILL, "N|U", SOME,
 	  KF_BEFORE | KF_MUST_FLUSH, NULL, 0, 0, false },
-	{ "pending-hangs", connects_short, takes_request, DEED_STOP, "T", WAITS | KM(KM_CNO),
+	{ "pending-hangs", connects_short, takes_request, FAULT_STOP, "T", WAITS | KM(KM_CNO),
 	  KF_BEFORE | KF_MUST_FLUSH, NULL, 1800, 0, false },
-	{ "pending-given-up", connects_long, takes_request, DEED_STOP, "D", WAITS,
+	{ "pending-given-up", connects_long, takes_request, FAULT_STOP, "D", WAITS,
 	  KF_BEFORE | KF_MUST_FLUSH, disconnect_abrupt, 0, 0, false },
-	{ "pending-freed", connects_long, takes_request, DEED_STOP, "", WAITS,
+	{ "pending-freed", connects_long, takes_request, FAULT_STOP, "", WAITS,
 	  KF_BEFORE | KF_LOOSE, free_ep, 0, 0, false },
-	{ "accepting-killed", connects_long, accepts_and_dies, DEED_SELF, "N|U|ED|EB", OTHERS,
+	{ "accepting-killed", connects_long, accepts_and_dies, FAULT_SELF, "N|U|ED|EB", OTHERS,
 	  KF_BEFORE | KF_MUST_FLUSH | KF_STREAM, NULL, 0, 0, false },
 
 	/* the survivor listens */
-	{ "client-killed-accept", has_request_and_receives, knocks, DEED_KILL, "A|ED|EB",
+	{ "client-killed-accept", has_request_and_receives, knocks, FAULT_KILL, "A|ED|EB",
 	  WAITS | KM(KM_CNO), KF_BEFORE | KF_PASSIVE | KF_MUST_FLUSH, accept_it, 0, 0, false },
-	{ "client-killed-reject", has_request, knocks, DEED_KILL, "", WAITS,
+	{ "client-killed-reject", has_request, knocks, FAULT_KILL, "", WAITS,
 	  KF_BEFORE | KF_PASSIVE | KF_ANY_STATE, reject_it, 0, 0, false },
-	{ "client-hangs-accept-killed", has_request_and_receives, knocks, DEED_STOP, "A|ED|EB",
+	{ "client-hangs-accept-killed", has_request_and_receives, knocks, FAULT_STOP, "A|ED|EB",
 	  WAITS | KM(KM_CNO), KF_BEFORE | KF_PASSIVE | KF_MUST_FLUSH, accept_then_kill, 0, 0,
 	  false },
-	{ "client-hangs-accept", has_request_and_receives, knocks, DEED_STOP, "A|E", WAITS,
+	{ "client-hangs-accept", has_request_and_receives, knocks, FAULT_STOP, "A|E", WAITS,
 	  KF_BEFORE | KF_PASSIVE | KF_LOOSE | KF_ANY_STATE, accept_it, 0, 0, false },
 };
 

@@ -1,8 +1,8 @@
-# Tests of several real processes: deaths, strangers, numbers, idleness, both API versions at once.
+# Tests with several processes: death, hostile peers, scale, idle cost, both API versions at once.
 # Each program writes its own dat.conf and watches its own time; see test/robust/rlib.h.
 robust_cppflags = $(AM_CPPFLAGS) -D_GNU_SOURCE -DRL_BUILD='"$(abs_top_builddir)"' \
 	-I$(top_srcdir)/test/robust -I$(top_srcdir)/prov_ofi
-# Run in place: no wrapper scripts, so that a player can be looked at with a debugger.
+# Run in place: no wrapper scripts, so that a debugger can attach to a player.
 robust_ldflags = $(AM_LDFLAGS) -no-install
 robust_libs2 = test/robust/librdat2.la test/robust/librobust.la libdat2.la -lpthread
 robust_libs1 = test/robust/librdat1.la test/robust/librobust.la libdat.la -lpthread
@@ -24,17 +24,17 @@ test_robust_librdat2_la_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 robust_tests = \
 	test/robust/kill \
 	test/robust/garbage \
-	test/robust/strangers \
+	test/robust/bad_listener \
 	test/robust/flood \
 	test/robust/imposter \
 	test/robust/footprint \
-	test/robust/inner \
+	test/robust/fi_settings \
 	test/robust/exposed \
 	test/robust/many \
 	test/robust/idle \
 	test/robust/mixed-20 \
 	test/robust/progress \
-	test/robust/tail \
+	test/robust/delivery \
 	test/robust/signals \
 	test/robust/soak \
 	test/robust/srqstress
@@ -48,18 +48,18 @@ TESTS += $(robust_tests)
 # it finds before a colon: it must not see these.
 robust_log = .log
 test/robust/garbage$(robust_log): test/robust/kill$(robust_log)
-test/robust/strangers$(robust_log): test/robust/garbage$(robust_log)
-test/robust/flood$(robust_log): test/robust/strangers$(robust_log)
+test/robust/bad_listener$(robust_log): test/robust/garbage$(robust_log)
+test/robust/flood$(robust_log): test/robust/bad_listener$(robust_log)
 test/robust/imposter$(robust_log): test/robust/flood$(robust_log)
 test/robust/footprint$(robust_log): test/robust/imposter$(robust_log)
-test/robust/inner$(robust_log): test/robust/footprint$(robust_log)
-test/robust/exposed$(robust_log): test/robust/inner$(robust_log)
+test/robust/fi_settings$(robust_log): test/robust/footprint$(robust_log)
+test/robust/exposed$(robust_log): test/robust/fi_settings$(robust_log)
 test/robust/many$(robust_log): test/robust/exposed$(robust_log)
 test/robust/idle$(robust_log): test/robust/many$(robust_log)
 test/robust/mixed-20$(robust_log): test/robust/idle$(robust_log)
 test/robust/progress$(robust_log): test/robust/mixed-20$(robust_log)
-test/robust/tail$(robust_log): test/robust/progress$(robust_log)
-test/robust/signals$(robust_log): test/robust/tail$(robust_log)
+test/robust/delivery$(robust_log): test/robust/progress$(robust_log)
+test/robust/signals$(robust_log): test/robust/delivery$(robust_log)
 test/robust/soak$(robust_log): test/robust/signals$(robust_log)
 test/robust/srqstress$(robust_log): test/robust/soak$(robust_log)
 
@@ -74,10 +74,10 @@ test_robust_garbage_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
 test_robust_garbage_LDFLAGS = $(robust_ldflags)
 test_robust_garbage_LDADD = $(robust_libs2)
 
-test_robust_strangers_SOURCES = test/robust/strangers.c test/robust/attack.c test/robust/attack.h
-test_robust_strangers_CPPFLAGS = $(robust_cppflags) -DRL_API=2
-test_robust_strangers_LDFLAGS = $(robust_ldflags)
-test_robust_strangers_LDADD = $(robust_libs2)
+test_robust_bad_listener_SOURCES = test/robust/bad_listener.c test/robust/attack.c test/robust/attack.h
+test_robust_bad_listener_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_bad_listener_LDFLAGS = $(robust_ldflags)
+test_robust_bad_listener_LDADD = $(robust_libs2)
 
 test_robust_flood_SOURCES = test/robust/flood.c test/robust/attack.c test/robust/attack.h
 test_robust_flood_CPPFLAGS = $(robust_cppflags) -DRL_API=2
@@ -94,10 +94,10 @@ test_robust_footprint_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_footprint_LDFLAGS = $(robust_ldflags)
 test_robust_footprint_LDADD = $(robust_libs2)
 
-test_robust_inner_SOURCES = test/robust/inner.c
-test_robust_inner_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
-test_robust_inner_LDFLAGS = $(robust_ldflags)
-test_robust_inner_LDADD = $(robust_libs2)
+test_robust_fi_settings_SOURCES = test/robust/fi_settings.c
+test_robust_fi_settings_CPPFLAGS = $(robust_cppflags) $(LIBFABRIC_CFLAGS) -DRL_API=2
+test_robust_fi_settings_LDFLAGS = $(robust_ldflags)
+test_robust_fi_settings_LDADD = $(robust_libs2)
 
 test_robust_exposed_SOURCES = test/robust/exposed.c
 test_robust_exposed_CPPFLAGS = $(robust_cppflags) -DRL_API=2
@@ -135,10 +135,10 @@ test_robust_progress_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_progress_LDFLAGS = $(robust_ldflags)
 test_robust_progress_LDADD = $(robust_libs2)
 
-test_robust_tail_SOURCES = test/robust/tail.c
-test_robust_tail_CPPFLAGS = $(robust_cppflags) -DRL_API=2
-test_robust_tail_LDFLAGS = $(robust_ldflags)
-test_robust_tail_LDADD = $(robust_libs2)
+test_robust_delivery_SOURCES = test/robust/delivery.c
+test_robust_delivery_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_delivery_LDFLAGS = $(robust_ldflags)
+test_robust_delivery_LDADD = $(robust_libs2)
 
 # Loads the library itself, with dlopen.
 test_robust_signals_SOURCES = test/robust/signals.c

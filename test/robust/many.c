@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thousand endpoints between two processes connect, transfer and disconnect all at once; prints
- * what that costs.
+/* Tests that a thousand endpoints between two processes connect, transfer and disconnect at once;
+ * prints the cost.
  *
  * Options: n=COUNT endpoints.
  */
@@ -20,7 +20,7 @@ static long count = 1000;
 
 struct plan {
 	const char *name;
-	long window;		/* connections asked for at once */
+	long window;		/* connections requested at once */
 	bool active_ends;	/* which side disconnects */
 };
 
@@ -88,12 +88,12 @@ static long index_of(struct side *s, DAT_EP_HANDLE ep)
 	DAT_CONTEXT c;
 
 	RD_OK(dat_get_consumer_context(ep, &c));
-	RL_CHECK(c.as_64 < (DAT_UINT64)count && s->ep[c.as_64] == ep, "an event of a foreign EP");
+	RL_CHECK(c.as_64 < (DAT_UINT64)count && s->ep[c.as_64] == ep, "an event of an unknown EP");
 	return (long)c.as_64;
 }
 
 /* The next connection event must be one of two, and the first of its EP in this phase. */
-static void take_conn(struct side *s, unsigned int ms, int number, int other)
+static void expect_conn_event(struct side *s, unsigned int ms, int number, int other)
 {
 	DAT_EVENT ev;
 	long i;
@@ -109,18 +109,18 @@ static void take_conn(struct side *s, unsigned int ms, int number, int other)
 static void connect_all(struct side *s)
 {
 	uint64_t began = rl_now();
-	long asked = 0, up = 0;
+	long requested = 0, up = 0;
 	double seconds;
 
 	while (up < count) {
-		rl_at("connecting: %ld asked for, %ld up", asked, up);
-		if (asked < count && asked - up < s->plan->window) {
-			uint32_t i = (uint32_t)asked;
+		rl_activity("connecting: %ld requested, %ld up", requested, up);
+		if (requested < count && requested - up < s->plan->window) {
+			uint32_t i = (uint32_t)requested;
 
-			rd_connect(&s->rd, s->ep[asked++], 60000, &i, sizeof(i));
+			rd_connect(&s->rd, s->ep[requested++], 60000, &i, sizeof(i));
 			continue;
 		}
-		take_conn(s, 20000, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
+		expect_conn_event(s, 20000, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
 		up++;
 	}
 	seconds = (double)(rl_now() - began) / 1e6;
@@ -134,7 +134,7 @@ static void accept_all(struct side *s)
 	DAT_EVENT ev;
 
 	while (up < count) {
-		rl_at("accepting: %ld accepted, %ld up", accepted, up);
+		rl_activity("accepting: %ld accepted, %ld up", accepted, up);
 		while (accepted < count && rd_next(s->rd.cr, accepted == up ? 20000 : 0, &ev)) {
 			DAT_CR_HANDLE cr = ev.event_data.cr_arrival_event_data.cr_handle;
 			DAT_CR_PARAM param;
@@ -149,22 +149,22 @@ static void accept_all(struct side *s)
 			accepted++;
 		}
 		if (accepted > up) {
-			take_conn(s, 20000, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
+			expect_conn_event(s, 20000, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
 			up++;
 		}
 	}
 }
 
-static void report_cost(struct side *s, const char *who)
+static void report_cost(struct side *s, const char *side)
 {
 	rl_note("%s: %s: %.1f KiB (PSS %.1f), %.3f descriptors, %.3f threads per connection",
-		s->plan->name, who, (double)(rl_rss_kb(0) - s->rss) / (double)count,
+		s->plan->name, side, (double)(rl_rss_kb(0) - s->rss) / (double)count,
 		(double)(rl_pss_kb(0) - s->pss) / (double)count,
 		(double)(rl_fds(0) - s->fds) / (double)count,
 		(double)(rl_threads(0) - s->threads) / (double)count);
 }
 
-/* Takes `count` completions; each cookie in turn marks its EP. */
+/* Reads `count` completions; each cookie must occur once, on its EP. */
 static void completions(struct side *s, DAT_EVD_HANDLE evd, const char *what)
 {
 	memset(s->seen, 0, (size_t)count);
@@ -172,7 +172,7 @@ static void completions(struct side *s, DAT_EVD_HANDLE evd, const char *what)
 		const DAT_DTO_COMPLETION_EVENT_DATA *d;
 		DAT_EVENT ev;
 
-		rl_at("%s: %ld of %ld", what, n, count);
+		rl_activity("%s: %ld of %ld", what, n, count);
 		rd_expect(evd, DAT_DTO_COMPLETION_EVENT, 10000, &ev);
 		d = &ev.event_data.dto_completion_event_data;
 		RL_CHECK(d->status == DAT_DTO_SUCCESS, "%s: status %d", what, (int)d->status);
@@ -217,21 +217,21 @@ static void disconnect_all(struct side *s, bool mine)
 			RD_OK(dat_ep_disconnect(s->ep[i], DAT_CLOSE_ABRUPT_FLAG));
 	}
 	for (long n = 0; n < count; n++) {
-		rl_at("disconnecting: %ld of %ld", n, count);
-		take_conn(s, 10000, DAT_CONNECTION_EVENT_DISCONNECTED,
-			  mine ? 0 : DAT_CONNECTION_EVENT_BROKEN);
+		rl_activity("disconnecting: %ld of %ld", n, count);
+		expect_conn_event(s, 10000, DAT_CONNECTION_EVENT_DISCONNECTED,
+				  mine ? 0 : DAT_CONNECTION_EVENT_BROKEN);
 	}
 	rl_note("%s: all %ld disconnected %s after %.0f ms", s->plan->name, count,
 		mine ? "here" : "at the peer", (double)(rl_now() - rl_board->t0) / 1000);
 }
 
-static void take_down(struct side *s)
+static void close_all(struct side *s)
 {
 	DAT_EVENT ev;
 	int fds;
 
 	rl_step(ST_GONE, rl_board->step[ST_GONE] + 1);
-	rl_at("closing");
+	rl_activity("closing");
 	RL_CHECK(!rd_poll(s->rd.conn, &ev), "one connection event more: %s",
 		 rd_event_text(ev.event_number));
 	for (long i = 0; i < count; i++)
@@ -268,7 +268,7 @@ static void active(void *arg)
 	rl_step(ST_CHECKED, 1);
 	rl_await(ST_DOWN, 1, 20000);
 	disconnect_all(&s, s.plan->active_ends);
-	take_down(&s);
+	close_all(&s);
 }
 
 static void passive(void *arg)
@@ -284,13 +284,13 @@ static void passive(void *arg)
 	completions(&s, s.rd.recv, "receives");
 	verify(&s, 1, sent_by_active, "receives");
 	send_all(&s);
-	rl_at("waiting for the writes");
+	rl_activity("waiting for the writes");
 	rl_await(ST_WRITTEN, 1, 20000);
 	verify(&s, 2, sent_by_active, "writes");
 	rl_await(ST_CHECKED, 1, 20000);
 	rl_step(ST_DOWN, 1);
 	disconnect_all(&s, !s.plan->active_ends);
-	take_down(&s);
+	close_all(&s);
 }
 
 static void run(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A 1.2 program and a 2.0 program understand each other.
+/* Tests that a 1.2 program and a 2.0 program interoperate.
  *
  * Built twice, as mixed-12 and as mixed-20. mixed-20 is the driver; a player of the other version
- * is this program started again under the other name.
+ * executes this program under the other name.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +19,11 @@ enum step { ST_LISTEN, ST_MESSAGES = 3, ST_RDMA = 5, ST_READ = 7, ST_DOWN = 9 };
 
 static const size_t lengths[MESSAGES] = { 1, 7, 8, 64, 1000, 4096, 0, 65536, 100000, 262144 };
 
-/* Bits of board->word[0] */
+/* Bits of board->value[0] */
 enum { PASSIVE_ENDS = 1, GRACEFUL = 2, REJECTED = 4 };
 
 /* Both sides reach a step; side 0 is passive. */
-static void meet(int step, bool active)
+static void wait_for_both(int step, bool active)
 {
 	rl_step(step + active, 1);
 	rl_await(step + !active, 1, 20000);
@@ -43,7 +43,7 @@ static void connect_side(struct rd *rd)
 	rl_fill(priv, sizeof(priv), 1);
 	rl_await(ST_LISTEN, 1, 20000);
 	rd_connect(rd, rd->ep, 10000, priv, sizeof(priv));
-	if (rl_board->word[0] & REJECTED) {
+	if (rl_board->value[0] & REJECTED) {
 		rd_expect(rd->conn, DAT_CONNECTION_EVENT_PEER_REJECTED, 10000, &ev);
 		return;
 	}
@@ -65,7 +65,7 @@ static void accept_side(struct rd *rd)
 	cr = rd_request(rd, 20000);
 	RD_OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	check_private(param.private_data, param.private_data_size, 100, 1);
-	if (rl_board->word[0] & REJECTED) {
+	if (rl_board->value[0] & REJECTED) {
 		RD_OK(rd_reject(cr));
 		return;
 	}
@@ -99,36 +99,36 @@ static void messages(struct rd *rd, struct rd_mem *mem, unsigned char *in, unsig
 	}
 }
 
-/* mem: 0 written by the peer, AREA read by the peer, then source and sink. */
+/* mem: 0 written by the peer, AREA read by the peer, then source and destination. */
 static void rdma(struct rd *rd, struct rd_mem *mem, bool active)
 {
 	unsigned char *p = mem->p;
 
 	rl_fill(p + AREA, AREA, 40 + active);
 	rl_fill(p + 2 * AREA, AREA, 50 + active);
-	meet(ST_RDMA, active);
+	wait_for_both(ST_RDMA, active);
 	RD_OK(rd_write(rd->ep, mem, 2 * AREA, AREA, 100, !active, 0));
 	rd_expect_dto(rd->req, 100, 10000);
 	RD_OK(rd_read(rd->ep, mem, 3 * AREA, AREA, 101, !active, AREA));
 	rd_expect_dto(rd->req, 101, 10000);
 	RL_CHECK(rl_differs(p + 3 * AREA, AREA, 40 + !active) < 0, "read: wrong data");
-	meet(ST_READ, active);
+	wait_for_both(ST_READ, active);
 	RL_CHECK(rl_differs(p, AREA, 50 + !active) < 0, "written by the peer: wrong data");
 }
 
 static void end(struct rd *rd, bool active)
 {
-	bool mine = active != ((rl_board->word[0] & PASSIVE_ENDS) != 0);
+	bool mine = active != ((rl_board->value[0] & PASSIVE_ENDS) != 0);
 	DAT_EVENT ev;
 
-	meet(ST_DOWN, active);
+	wait_for_both(ST_DOWN, active);
 	if (mine)
-		RD_OK(dat_ep_disconnect(rd->ep, rl_board->word[0] & GRACEFUL ?
+		RD_OK(dat_ep_disconnect(rd->ep, rl_board->value[0] & GRACEFUL ?
 						DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG));
 	rd_expect(rd->conn, DAT_CONNECTION_EVENT_DISCONNECTED, 5000, &ev);
 }
 
-static void talk(bool active)
+static void run_side(bool active)
 {
 	unsigned char *p = rl_shared(4 * AREA);
 	struct rd_mem mem;
@@ -142,13 +142,13 @@ static void talk(bool active)
 		connect_side(&rd);
 	else
 		accept_side(&rd);
-	if (!(rl_board->word[0] & REJECTED)) {
-		meet(ST_MESSAGES, active);
+	if (!(rl_board->value[0] & REJECTED)) {
+		wait_for_both(ST_MESSAGES, active);
 		messages(&rd, &mem, p, p + 2 * AREA, active);
 		rdma(&rd, &mem, active);
 		end(&rd, active);
 	}
-	rl_at("closing");
+	rl_activity("closing");
 	rd_unreg(&mem);
 	rd_close(&rd);
 }
@@ -157,9 +157,9 @@ static void play(int api, bool active)
 {
 	char path[512];
 
-	rl_at("starting the program for %d.%d", api / 10, api % 10);
+	rl_activity("starting the program for %d.%d", api / 10, api % 10);
 	if (api == MY_API) {
-		talk(active);
+		run_side(active);
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/test/robust/mixed-%d", RL_BUILD, api);
@@ -198,7 +198,7 @@ static void run(void)
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		if (!rl_begin(pairs[i].name, 20000))
 			continue;
-		rl_board->word[0] = pairs[i].word;
+		rl_board->value[0] = pairs[i].word;
 		rl_start("passive", passive_player, (void *)(uintptr_t)&pairs[i]);
 		rl_start("active", active_player, (void *)(uintptr_t)&pairs[i]);
 		rl_end();
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 
 	if (active || (argc == 2 && !strcmp(argv[1], "--passive"))) {
 		rl_attach();
-		talk(active);
+		run_side(active);
 		return 0;
 	}
 	return rl_main(argc, argv, 60, run);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One adapter serves more than 256 processes at once, each with an adapter of its own, whatever
- * happens to them; prints what that costs.
+/*
+ * Tests that one adapter serves more than 256 processes at once, also if some are killed; prints
+ * the cost.
  *
- * One process listens; all others connect to it, and nobody goes on before all are connected. Then
- * each pair sends, writes and reads in both directions. Some clients are killed at the start of
- * that or at its end; of the others half disconnect and half are disconnected.
+ * One process listens; all others connect to it, and all wait until all are connected. Then each
+ * pair sends, writes and reads in both directions. Some clients are killed at the start of that or
+ * at its end; of the others half disconnect and half are disconnected.
  *
  * Options: n=COUNT clients.
  */
@@ -23,13 +24,12 @@ enum step { ST_LISTEN, ST_UP };
 
 #define MESSAGE 256
 #define BIG 16384			/* bytes of a write or a read */
-#define PATIENCE 240000			/* of clients, until all others are there, too */
-#define LULL 30000			/* of the server: so long nothing at all happens */
-/* Opening an adapter takes a tenth of a second of a processor over some fabrics: so many do it at
- * once. */
+#define CLIENT_TIMEOUT 240000			/* of clients, until all others are connected */
+#define SERVER_IDLE_TIMEOUT 30000			/* of the server, without any event */
+/* Clients that open adapters at once: over some fabrics an open takes 0.1 s of a processor. */
 #define AT_ONCE 32
 
-/* What each side has in its memory for a connection. */
+/* The memory layout of a connection at each side. */
 enum part {
 	SOURCE = 0,			/* sent, written and read from here */
 	FIRST = BIG,			/* where messages are received */
@@ -53,7 +53,7 @@ static enum fate fate_of(long i)
 	return i % 2 ? IS_LEFT : LEAVES;
 }
 
-/* What a client tells with its request. */
+/* The private data of a request. */
 struct card {
 	uint32_t index, rctx;
 	uint64_t va;
@@ -82,11 +82,11 @@ struct client {
 
 static void expect(struct client *c, enum deed deed, const char *doing)
 {
-	rl_at("%s", doing);
-	rd_expect_dto(deed == RECEIVED ? c->rd.recv : c->rd.req, deed, PATIENCE);
+	rl_activity("%s", doing);
+	rd_expect_dto(deed == RECEIVED ? c->rd.recv : c->rd.req, deed, CLIENT_TIMEOUT);
 }
 
-static void talk(struct client *c)
+static void client_transfers(struct client *c)
 {
 	size_t there = (size_t)c->i * AREA;
 
@@ -99,7 +99,7 @@ static void talk(struct client *c)
 	RD_OK(rd_read(c->rd.ep, &c->mem, READ, BIG, HAS_READ, 0, there + SOURCE));
 	expect(c, HAS_READ, "reading");
 	check(c->area + READ, BIG, c->i, false, "what a client has read");
-	/* The message comes behind the write. */
+	/* The message arrives after the write. */
 	RD_OK(rd_write(c->rd.ep, &c->mem, SOURCE, BIG, WROTE, 0, there + WRITTEN));
 	RD_OK(rd_send(c->rd.ep, &c->mem, SOURCE, MESSAGE, SENT));
 	expect(c, WROTE, "writing");
@@ -117,7 +117,7 @@ static void client(void *arg)
 
 	memset(c, 0, sizeof(*c));
 	c->i = (long)(intptr_t)arg;
-	rl_at("opening");
+	rl_activity("opening");
 	rd_open(&c->rd, 0, 16);
 	c->area = calloc(1, AREA);
 	RL_CHECK(c->area, "no memory");
@@ -127,17 +127,17 @@ static void client(void *arg)
 	RD_OK(rd_recv(c->rd.ep, &c->mem, FIRST, MESSAGE, RECEIVED));
 	RD_OK(rd_recv(c->rd.ep, &c->mem, SECOND, MESSAGE, RECEIVED));
 	card = (struct card){ (uint32_t)c->i, c->mem.rctx, (uintptr_t)c->area };
-	rl_at("connecting");
-	rd_connect(&c->rd, c->rd.ep, PATIENCE, &card, sizeof(card));
-	rd_expect(c->rd.conn, DAT_CONNECTION_EVENT_ESTABLISHED, PATIENCE, &ev);
-	talk(c);
+	rl_activity("connecting");
+	rd_connect(&c->rd, c->rd.ep, CLIENT_TIMEOUT, &card, sizeof(card));
+	rd_expect(c->rd.conn, DAT_CONNECTION_EVENT_ESTABLISHED, CLIENT_TIMEOUT, &ev);
+	client_transfers(c);
 	if (fate_of(c->i) == DIES_LAST)
 		raise(SIGKILL);
 	if (fate_of(c->i) == LEAVES)
 		RD_OK(dat_ep_disconnect(c->rd.ep, DAT_CLOSE_GRACEFUL_FLAG));
-	rl_at("waiting for the end of the connection");
-	rd_expect(c->rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, PATIENCE, &ev);
-	rl_at("closing");
+	rl_activity("waiting for the end of the connection");
+	rd_expect(c->rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, CLIENT_TIMEOUT, &ev);
+	rl_activity("closing");
 	rd_unreg(&c->mem);
 	rd_close(&c->rd);
 	free(c->area);
@@ -228,10 +228,11 @@ static void connect_all(struct server *s)
 		struct peer *p;
 		DAT_EVENT ev;
 
-		rl_at("accepting: %ld are up", up);
-		RL_CHECK(rd_next(s->rd.cr, rl_bound(LULL), &ev), "only %ld connections", up);
+		rl_activity("accepting: %ld are up", up);
+		RL_CHECK(rd_next(s->rd.cr, rl_bound(SERVER_IDLE_TIMEOUT), &ev),
+			 "only %ld connections", up);
 		p = accept_one(s, ev.event_data.cr_arrival_event_data.cr_handle);
-		rd_expect(s->rd.conn, DAT_CONNECTION_EVENT_ESTABLISHED, LULL, &ev);
+		rd_expect(s->rd.conn, DAT_CONNECTION_EVENT_ESTABLISHED, SERVER_IDLE_TIMEOUT, &ev);
 		RL_CHECK(ev.event_data.connect_event_data.ep_handle == p->ep,
 			 "ESTABLISHED of another EP than that of client %u", p->card.index);
 	}
@@ -274,14 +275,14 @@ static void received(struct server *s, struct peer *p)
 		      p->card.va + SOURCE, p->card.rctx));
 }
 
-/* Both messages sent: nothing more is to be said. */
+/* Both messages are sent: the exchange is complete. */
 static void sent(struct peer *p)
 {
 	if (++p->sent == 2 && fate_of((long)p->card.index) == IS_LEFT)
 		RD_OK(dat_ep_disconnect(p->ep, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
-/* What is sent to somebody who dies may arrive or not. */
+/* Operations with a client that is killed may fail. */
 static bool may_fail(const struct peer *p, enum deed deed)
 {
 	enum fate fate = fate_of((long)p->card.index);
@@ -350,16 +351,16 @@ static bool all_flushed(struct server *s)
 
 static void serve(struct server *s)
 {
-	uint64_t end = rl_now() + (uint64_t)rl_bound(LULL) * 2000;
+	uint64_t end = rl_now() + (uint64_t)rl_bound(SERVER_IDLE_TIMEOUT) * 2000;
 	DAT_EVENT ev;
 
 	for (long i = 0; i < count; i++)
 		RD_OK(rd_send(s->peers[i].ep, &s->mem, (size_t)i * AREA + SOURCE, MESSAGE,
 			      cookie(i, SENT)));
 	while (s->ended < count || !all_flushed(s)) {
-		rl_at("serving: %ld have ended", s->ended);
+		rl_activity("serving: %ld have ended", s->ended);
 		RL_CHECK(rl_now() < end, "only %ld connections have ended", s->ended);
-		/* Clients need the processors: it sleeps when nothing is to be done. */
+		/* Sleeps when idle, since clients need the processors. */
 		if (rd_next(s->rd.recv, 1, &ev))
 			completed(s, &ev);
 		while (rd_poll(s->rd.recv, &ev) || rd_poll(s->rd.req, &ev))
@@ -391,7 +392,7 @@ static void server(void *arg)
 	serve(&s);
 	rl_note("all data exchanged and all ended in %.2f s", (double)(rl_now() - began) / 1e6);
 	report_cost(&s, "at the end");
-	rl_at("closing");
+	rl_activity("closing");
 	for (long i = 0; i < count; i++)
 		RD_OK(dat_ep_free(s.peers[i].ep));
 	rd_unreg(&s.mem);
@@ -405,7 +406,7 @@ static void server(void *arg)
 
 static pid_t pids[RL_PLAYERS];
 
-/* Does the name have the number of one of the processes in it? */
+/* True if the name contains the pid of one of the processes. */
 static bool is_ours(const char *name)
 {
 	for (const char *p = name; *p; p++) {
@@ -423,7 +424,7 @@ static bool is_ours(const char *name)
 	return false;
 }
 
-static void look(void *arg)
+static void check_leftovers(void *arg)
 {
 	DIR *dir = opendir("/dev/shm");
 	struct dirent *entry;
@@ -431,7 +432,7 @@ static void look(void *arg)
 
 	(void)arg;
 	RL_CHECK(dir, "/dev/shm cannot be read");
-	/* Whoever opens an adapter next may tidy up. */
+	/* The next open of an adapter may clean up. */
 	rd_open(&rd, 0, 8);
 	while ((entry = readdir(dir)))
 		RL_CHECK(!is_ours(entry->d_name), "/dev/shm/%s is left", entry->d_name);
@@ -439,8 +440,10 @@ static void look(void *arg)
 	rd_close(&rd);
 }
 
-/* Half of the memory that is there, at 64 MiB for a client: over rxm one takes 35 when it has
- * opened its adapter, and up to 68 when messages have come. */
+/*
+ * Half of the available memory, at 64 MiB per client: over rxm a client takes 35 after opening its
+ * adapter, and up to 68 after messages.
+ */
 static long affordable(void)
 {
 	char line[128];
@@ -462,7 +465,7 @@ static void run(void)
 	rl_option("n", &count);
 	if (count > RL_PLAYERS - 1)
 		count = RL_PLAYERS - 1;
-	/* Over shm it is a hundredth. */
+	/* Over shm a client takes a hundredth of that. */
 	if (strcmp(fabric->name, "shm") && count > affordable()) {
 		count = affordable();
 		rl_note("only %ld clients, for more there is not enough memory", count);
@@ -472,13 +475,14 @@ static void run(void)
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	setenv("DAPL_OFI_LOG", "0", 0);
-	if (!rl_begin("peers", PATIENCE + 3 * LULL))
+	if (!rl_begin("peers", CLIENT_TIMEOUT + 3 * SERVER_IDLE_TIMEOUT))
 		return;
 	rl_start("server", server, NULL);
 	for (long i = 0; i < count; i++) {
 		char name[32];
 
-		if (!rl_reached(i ? ST_UP : ST_LISTEN, i ? (int)i - AT_ONCE : 1, LULL))
+		if (!rl_reached(i ? ST_UP : ST_LISTEN, i ? (int)i - AT_ONCE : 1,
+				SERVER_IDLE_TIMEOUT))
 			break;
 		snprintf(name, sizeof(name), "client %ld", i);
 		if (fate_of(i) == DIES_FIRST || fate_of(i) == DIES_LAST)
@@ -489,7 +493,7 @@ static void run(void)
 	for (int i = 0; i < rl_board->players; i++)
 		pids[i] = rl_board->player[i].pid;
 	if (rl_end() && rl_begin("peers-leave-no-file", 10000)) {
-		rl_start("looker", look, NULL);
+		rl_start("looker", check_leftovers, NULL);
 		rl_end();
 	}
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process that makes no DAT call still serves RDMA reads, and sees RDMA writes in its memory, in
- * bounded time. A process that makes calls all the time is left alone.
+/*
+ * Tests that a process without DAT calls serves RDMA reads and sees RDMA writes in bounded time,
+ * and that the progress thread does not disturb a process that polls.
  *
- * The memory of both sides is shared between the players, so the one who writes can look
- * whether the data has arrived.
+ * The memory of both sides is shared between the players, so the initiator can check whether the
+ * data has arrived.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -57,7 +58,7 @@ static void thread(void *(*fn)(void *), void *arg)
 	pthread_detach(id);
 }
 
-static void be_quiet(struct rd *rd, enum quiet how)
+static void make_no_calls(struct rd *rd, enum quiet how)
 {
 	if (how == OTHER_EVD)
 		thread(wait_on, rd->cr);
@@ -65,7 +66,7 @@ static void be_quiet(struct rd *rd, enum quiet how)
 		thread(wait_on, rd->recv);
 	if (how == IN_CNO)
 		thread(wait_on_cno, rd->cno);
-	rl_at("making no DAT call");
+	rl_activity("making no DAT call");
 	rl_step(ST_QUIET, 1);
 	if (how == SPINS) {
 		volatile unsigned char *last = memory[0] + AREA - 1;
@@ -73,7 +74,7 @@ static void be_quiet(struct rd *rd, enum quiet how)
 
 		while (!rl_board->step[ST_END])
 			spins += *last;
-		rl_board->word[0] = spins;
+		rl_board->value[0] = spins;
 		return;
 	}
 	while (!rl_board->step[ST_END])
@@ -102,8 +103,8 @@ static void target(void *arg)
 		while (dat_cno_wait(rd.cno, 0, &evd) == DAT_SUCCESS)
 			;
 	}
-	be_quiet(&rd, scene->how);
-	rl_leave();
+	make_no_calls(&rd, scene->how);
+	rl_exit_success();
 }
 
 /* Initiator */
@@ -124,7 +125,7 @@ static void ping(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
 		uint64_t began;
 
 		rl_fill(memory[1], 64, ++n);
-		rl_at("write %u", n);
+		rl_activity("write %u", n);
 		began = rl_now();
 		RD_OK(rd_write(rd->ep, mem, 0, 64, n, 0, at));
 		rd_expect_dto(rd->req, n, 5000);
@@ -136,7 +137,7 @@ static void ping(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
 		worst_write = ms > worst_write ? ms : worst_write;
 		rl_sleep_ms(n % 4 * 10);
 
-		rl_at("read %u", n);
+		rl_activity("read %u", n);
 		memset(memory[1], 0, 1 << 20);
 		began = rl_now();
 		RD_OK(rd_read(rd->ep, mem, 0, 1 << 20, n, 0, 0));
@@ -151,7 +152,7 @@ static void ping(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
 		worst_read);
 }
 
-static void await_byte(volatile unsigned char *p, unsigned char value, const char *what)
+static void wait_for_byte(volatile unsigned char *p, unsigned char value, const char *what)
 {
 	uint64_t began = rl_now();
 
@@ -162,7 +163,7 @@ static void await_byte(volatile unsigned char *p, unsigned char value, const cha
 	rl_note("%s arrived after %u ms", what, ms_since(began));
 }
 
-/* Nobody makes a call while the transfer goes on. */
+/* Neither process makes a call during the transfer. */
 static void silent_write(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
 {
 	size_t len = AREA / 2;
@@ -171,8 +172,8 @@ static void silent_write(struct rd *rd, const struct scene *scene, struct rd_mem
 	memset(memory[1], 0xa5, len);
 	memory[0][AREA - 1] = 0;
 	RD_OK(rd_write(rd->ep, mem, 0, len, 1, 0, AREA - len));
-	rl_at("waiting without a call for a write");
-	await_byte(memory[0] + AREA - 1, 0xa5, "a 16 MiB write between silent processes");
+	rl_activity("waiting without a call for a write");
+	wait_for_byte(memory[0] + AREA - 1, 0xa5, "a 16 MiB write between silent processes");
 	rd_expect_dto(rd->req, 1, 5000);
 }
 
@@ -183,8 +184,8 @@ static void silent_read(struct rd *rd, const struct scene *scene, struct rd_mem 
 	(void)scene;
 	memset(memory[0], 0xa5, len);
 	RD_OK(rd_read(rd->ep, mem, 0, len, 1, 0, 0));
-	rl_at("waiting without a call for a read");
-	await_byte(memory[1] + len - 1, 0xa5, "a 16 MiB read between silent processes");
+	rl_activity("waiting without a call for a read");
+	wait_for_byte(memory[1] + len - 1, 0xa5, "a 16 MiB read between silent processes");
 	rd_expect_dto(rd->req, 1, 5000);
 }
 
@@ -196,15 +197,15 @@ static void silent_sends(struct rd *rd, const struct scene *scene, struct rd_mem
 	memset(memory[1], 0xa5, 8 * len);
 	for (unsigned int i = 0; i < 8; i++)
 		RD_OK(rd_send(rd->ep, mem, i * len, len, i));
-	rl_at("waiting without a call for sends");
-	await_byte(memory[0] + AREA / 2 + 8 * len - 1, 0xa5, "8 sends of 1 MiB between silent "
-		   "processes");
+	rl_activity("waiting without a call for sends");
+	wait_for_byte(memory[0] + AREA / 2 + 8 * len - 1, 0xa5, "8 sends of 1 MiB between silent "
+		      "processes");
 	for (unsigned int i = 0; i < 8; i++)
 		rd_expect_dto(rd->req, i, 5000);
 }
 
-/* How often has the adapter's thread in this process gone to sleep? */
-static unsigned long naps(void)
+/* The number of times that the progress thread has gone to sleep. */
+static unsigned long count_sleeps(void)
 {
 	unsigned long n = 0, found = 0;
 	DIR *dir = opendir("/proc/self/task");
@@ -231,7 +232,7 @@ static unsigned long naps(void)
 	return n;
 }
 
-/* Writes of 1 MiB, eight at a time; how many in so long a time? */
+/* Writes 1 MiB, eight at a time, for `span_ms`; returns the number of writes. */
 static unsigned int stream_for(struct rd *rd, struct rd_mem *mem, unsigned int span_ms)
 {
 	enum { WINDOW = 8 };
@@ -255,18 +256,20 @@ static unsigned int stream_for(struct rd *rd, struct rd_mem *mem, unsigned int s
 	return taken;
 }
 
-/* A process that polls puts most of its time into the copying that its posts do; the thread must
- * not take that for absence. On a machine that others use it may be absent now and then. */
+/*
+ * A polling process spends most of its time copying in its posts; the progress thread must not
+ * treat it as idle. On a busy machine it may be preempted at times.
+ */
 static void stream(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
 {
 	unsigned int span_ms = rl_bound(100), least = ~0u, n = 0;
 
 	(void)scene;
 	for (int i = 0; i < 10 && least > 2 * span_ms; i++) {
-		unsigned long before = naps(), woken;
+		unsigned long before = count_sleeps(), woken;
 
 		n += stream_for(rd, mem, span_ms);
-		woken = naps() - before;
+		woken = count_sleeps() - before;
 		if (woken < least)
 			least = (unsigned int)woken;
 	}
@@ -302,7 +305,7 @@ static void initiator(void *arg)
 	rl_await(ST_QUIET, 1, 10000);
 	scene->act(&rd, scene, &mem);
 	rl_step(ST_END, 1);
-	rl_at("closing");
+	rl_activity("closing");
 	rd_unreg(&mem);
 	rd_close(&rd);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening, connecting and posting for the players. */
+/* Implements opening, connecting and posting for players. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,10 @@
 #if defined(__SANITIZE_THREAD__)
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 
-/* The fabric's library is not instrumented: what it writes into the memory of a transfer looks
- * like a race with the program that reads it when the completion, or the peer, has told it to. */
+/*
+ * libfabric is not instrumented: its writes into the memory of a transfer look like races with the
+ * program that reads it after the completion.
+ */
 const char *__tsan_default_suppressions(void)
 {
 	return "race:libfabric.so\n";
@@ -35,7 +37,7 @@ const char *rd_text(DAT_RETURN ret)
 void rd_check(DAT_RETURN ret, const char *what, const char *file, int line)
 {
 	if (ret != DAT_SUCCESS)
-		rl_fail(file, line, "%.100s gave %s", what, rd_text(ret));
+		rl_fail(file, line, "%.100s returned %s", what, rd_text(ret));
 }
 
 /* Life */
@@ -100,7 +102,7 @@ void rd_warm_up(void)
 {
 	struct rd rd;
 
-	rl_at("opening for the first time");
+	rl_activity("opening for the first time");
 	rd_open(&rd, 0, 8);
 	rd_close(&rd);
 }
@@ -193,7 +195,7 @@ DAT_CR_HANDLE rd_request(struct rd *rd, unsigned int ms)
 
 	rd_expect(rd->cr, DAT_CONNECTION_REQUEST_EVENT, ms, &ev);
 	RL_CHECK(ev.event_data.cr_arrival_event_data.sp_handle.psp_handle == rd->psp,
-		 "the request names another service point");
+		 "the request has the qualifier of another service point");
 	return ev.event_data.cr_arrival_event_data.cr_handle;
 }
 

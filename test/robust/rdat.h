@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DAT for the players: opening, connecting, posting, and a ledger of what was posted.
+/* Declares DAT helpers for players: opening, connecting, posting, and a ledger of operations.
  *
- * Compiled for either API version (RL_API is 1 or 2). Every function ends the player on an
- * unexpected answer, unless its value says otherwise.
+ * Compiled for either API version (RL_API is 1 or 2). A function whose result does not report
+ * failures ends the player on an unexpected result.
  */
 #ifndef RDAT_H
 #define RDAT_H
@@ -46,18 +46,18 @@ void rd_check(DAT_RETURN ret, const char *what, const char *file, int line);
 void rd_open(struct rd *rd, unsigned int flags, int qlen);
 /* Frees what rd_open and the functions below have put into *rd, and closes gracefully. */
 void rd_close(struct rd *rd);
-/* Opens and closes once, so that what a library keeps for good is there before counting. */
+/* Opens and closes once, so that permanent allocations of libraries are made before counting. */
 void rd_warm_up(void);
 DAT_EP_HANDLE rd_ep_create(struct rd *rd, int dtos);
 DAT_EP_STATE rd_state(DAT_EP_HANDLE ep);
 void rd_reg(struct rd *rd, struct rd_mem *mem, void *p, size_t len);
 void rd_unreg(struct rd_mem *mem);
-/* Shows memory number n to the others on the board. */
+/* Publishes memory number n on the board. */
 void rd_show(int n, const struct rd_mem *mem);
 
-/* Listens on any qualifier and shows it, with the address, on the board. */
+/* Listens on any qualifier and publishes it, with the address, on the board. */
 void rd_listen(struct rd *rd);
-/* Starts to connect to what the board shows. */
+/* Starts to connect to the service point on the board. */
 void rd_connect(struct rd *rd, DAT_EP_HANDLE ep, unsigned int timeout_ms, const void *priv,
 		int len);
 /* Waits for the next connection request. */
@@ -67,7 +67,7 @@ DAT_RETURN rd_reject(DAT_CR_HANDLE cr);
 void rd_connect_up(struct rd *rd, DAT_EP_HANDLE ep);
 void rd_accept_up(struct rd *rd, DAT_EP_HANDLE ep);
 
-/* Next event within `ms` milliseconds; false: none. */
+/* The next event within `ms` milliseconds; false if there is none. */
 bool rd_next(DAT_EVD_HANDLE evd, unsigned int ms, DAT_EVENT *ev);
 bool rd_poll(DAT_EVD_HANDLE evd, DAT_EVENT *ev);
 void rd_expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, unsigned int ms, DAT_EVENT *ev);
@@ -87,9 +87,11 @@ DAT_RETURN rd_read(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_
 DAT_RETURN rd_rdma(DAT_EP_HANDLE ep, bool write, const struct rd_mem *mem, size_t off, size_t len,
 		   uint64_t cookie, uint64_t va, uint32_t rctx);
 
-/* The ledger: every operation posted through it must complete exactly once, and the connection
- * events must spell a given word: E established, P peer rejected, N non-peer rejected, A accept
- * completion error, D disconnected, B broken, T timed out, U unreachable. */
+/*
+ * The ledger: every operation posted through it must complete exactly once, and the connection
+ * events must match a given sequence of letters: E established, P peer rejected, N non-peer
+ * rejected, A accept completion error, D disconnected, B broken, T timed out, U unreachable.
+ */
 enum rd_kind { RD_SEND, RD_RECV, RD_WRITE, RD_READ };
 
 #define RD_OPS 64
@@ -105,21 +107,21 @@ struct rd_ledger {
 	} op[RD_OPS];
 	char conn[8];
 	bool ended;			/* an event that ends the connection was seen */
-	bool success_after_end;		/* a success was read behind it */
+	bool success_after_end;		/* a success was read after it */
 };
 
 /* The index of the operation. */
 unsigned int rd_post(struct rd_ledger *l, enum rd_kind kind, const struct rd_mem *mem, size_t off,
 		     size_t len, int remote, size_t remote_off);
-void rd_take(struct rd_ledger *l, const DAT_EVENT *ev);
-/* Takes all events that are there; the number. */
-int rd_sweep(struct rd *rd, struct rd_ledger *l);
-/* Does the word of connection events equal one of the alternatives "D|B|ED"? */
-bool rd_spelled(const struct rd_ledger *l, const char *alternatives);
+void rd_ledger_add(struct rd_ledger *l, const DAT_EVENT *ev);
+/* Adds all pending events to the ledger; returns their number. */
+int rd_drain(struct rd *rd, struct rd_ledger *l);
+/* True if the connection events equal one of the alternatives, such as "D|B|ED". */
+bool rd_conn_events_match(const struct rd_ledger *l, const char *alternatives);
 bool rd_complete(const struct rd_ledger *l, const char *alternatives);
-/* What is missing or too much, for messages. */
+/* What is missing or unexpected, for messages. */
 const char *rd_ledger_text(const struct rd_ledger *l);
-/* Orders: completions of a direction succeed up to a point, and are flushed from there. */
+/* Checks the order: completions of a direction succeed up to a point and are flushed after it. */
 void rd_check_order(const struct rd_ledger *l);
 
 #endif

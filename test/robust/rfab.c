@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A peer that speaks to libfabric directly. */
+/* Implements a peer that uses libfabric directly. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -35,13 +35,13 @@ static struct {
 	int (*fabric)(struct fi_fabric_attr *, struct fid_fabric **, void *);
 } lib;
 
-static bool load(void)
+static bool rf_load(void)
 {
 	void *so;
 
 	if (lib.fabric)
 		return true;
-	/* A library that comes along replaces the handlers of fatal signals. */
+	/* A library that libfabric loads replaces the handlers of fatal signals. */
 	setenv("IPATH_NO_BACKTRACE", "1", 1);
 	so = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (!so)
@@ -62,10 +62,10 @@ bool rf_usable(void)
 
 #define FI_OK(call) do { \
 	long ret_ = (call); \
-	RL_CHECK(!ret_, "%s gave %ld", #call, ret_); \
+	RL_CHECK(!ret_, "%s returned %ld", #call, ret_); \
 } while (0)
 
-static struct fi_info *get_info(uint16_t port)
+static struct fi_info *rf_getinfo(uint16_t port)
 {
 	struct sockaddr_storage ss;
 	struct fi_info *hints, *info = NULL;
@@ -88,7 +88,7 @@ static struct fi_info *get_info(uint16_t port)
 	return info;
 }
 
-static void make_ep(struct rf *rf)
+static void rf_make_ep(struct rf *rf)
 {
 	FI_OK(fi_endpoint(rf->domain, rf->info, &rf->ep, rf));
 	FI_OK(fi_ep_bind(rf->ep, &rf->eq->fid, 0));
@@ -102,13 +102,13 @@ struct rf *rf_open(uint16_t port)
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_CONTEXT, .wait_obj = FI_WAIT_FD };
 	struct rf *rf = calloc(1, sizeof(*rf));
 
-	RL_CHECK(rf && load(), "no libfabric");
-	rf->info = get_info(port);
+	RL_CHECK(rf && rf_load(), "no libfabric");
+	rf->info = rf_getinfo(port);
 	FI_OK(lib.fabric(rf->info->fabric_attr, &rf->fabric, NULL));
 	FI_OK(fi_eq_open(rf->fabric, &eq_attr, &rf->eq, NULL));
 	FI_OK(fi_domain(rf->fabric, rf->info, &rf->domain, NULL));
 	FI_OK(fi_cq_open(rf->domain, &cq_attr, &rf->cq, NULL));
-	make_ep(rf);
+	rf_make_ep(rf);
 	return rf;
 }
 
@@ -146,7 +146,7 @@ enum rf_event rf_wait(struct rf *rf, unsigned int ms)
 	uint64_t deadline = rl_now() + (uint64_t)rl_bound(ms) * 1000;
 	union {
 		struct fi_eq_cm_entry cm;
-		uint8_t room[sizeof(struct fi_eq_cm_entry) + DATA_MAX];
+		uint8_t buf[sizeof(struct fi_eq_cm_entry) + DATA_MAX];
 	} entry;
 	uint32_t event = 0;
 
@@ -154,7 +154,7 @@ enum rf_event rf_wait(struct rf *rf, unsigned int ms)
 		ssize_t n = fi_eq_sread(rf->eq, &event, &entry, sizeof(entry), 20, 0);
 		struct fi_cq_entry ignored;
 
-		/* Data of the connection is read through the CQ, its end as well. */
+		/* Reading the CQ drives progress, also of the shutdown event. */
 		(void)!fi_cq_read(rf->cq, &ignored, 0);
 		if (n == -FI_EAVAIL)
 			return read_error(rf);
@@ -175,8 +175,8 @@ enum rf_event rf_wait(struct rf *rf, unsigned int ms)
 
 const char *rf_event_text(enum rf_event event)
 {
-	static const char *const texts[] = { "nothing", "a connection", "its end",
-					     "a refusal", "an error" };
+	static const char *const texts[] = { "nothing", "a connection", "a shutdown",
+					     "a rejection", "an error" };
 
 	return texts[event];
 }

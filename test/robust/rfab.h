@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Programs that use libfabric's connected endpoints without DAT. */
+/* Declares a peer that uses libfabric's connected endpoints without DAT. */
 #ifndef RFAB_H
 #define RFAB_H
 
@@ -9,13 +9,13 @@
 
 struct rf;
 
-/* What a connection message carries, at most; more makes libfabric 1.17 overrun its own memory. */
+/* The maximum of connection data; more makes libfabric 1.17 overrun its own memory. */
 #define RF_CM_DATA 256
 
-/* What happened: the numbers of libfabric's events have no names without its headers. */
+/* Events of a connection, for sources without libfabric's headers. */
 enum rf_event { RF_NOTHING, RF_CONNECTED, RF_SHUTDOWN, RF_REFUSED, RF_ERROR };
 
-/* False: the adapters of the fabric under test have no listener of libfabric's tcp. */
+/* False if the adapters of the tested fabric have no listener of libfabric's tcp provider. */
 bool rf_usable(void);
 /* An endpoint for a connection to port `port` of the address of the board. */
 struct rf *rf_open(uint16_t port);

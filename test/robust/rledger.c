@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events as they come, and the ledger of what was posted against what completed. */
+/* Reads events, and implements the ledger of posted and completed operations. */
 #include <stdio.h>
 #include <string.h>
 
@@ -38,7 +38,7 @@ const char *rd_event_text(DAT_EVENT_NUMBER number)
 	}
 }
 
-static char letter(DAT_EVENT_NUMBER number)
+static char event_letter(DAT_EVENT_NUMBER number)
 {
 	switch ((int)number) {
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
@@ -82,7 +82,7 @@ bool rd_next(DAT_EVD_HANDLE evd, unsigned int ms, DAT_EVENT *ev)
 		}
 		if (DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL)
 			continue;
-		RL_CHECK(DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED, "dat_evd_wait gave %s",
+		RL_CHECK(DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED, "dat_evd_wait returned %s",
 			 rd_text(ret));
 		return false;
 	}
@@ -98,7 +98,7 @@ bool rd_poll(DAT_EVD_HANDLE evd, DAT_EVENT *ev)
 		RL_CHECK(ev->evd_handle == evd, "the event names another EVD");
 		return true;
 	}
-	RL_CHECK(DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY, "dat_evd_dequeue gave %s", rd_text(ret));
+	RL_CHECK(DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY, "dat_evd_dequeue returned %s", rd_text(ret));
 	return false;
 }
 
@@ -107,9 +107,9 @@ void rd_expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, unsigned int ms, DAT
 	char wanted[32];
 
 	snprintf(wanted, sizeof(wanted), "%s", rd_event_text(number));
-	rl_at("waiting for %s", wanted);
+	rl_activity("waiting for %s", wanted);
 	RL_CHECK(rd_next(evd, rl_bound(ms), ev), "no %s within %u ms", wanted, rl_bound(ms));
-	RL_CHECK(ev->event_number == number, "%s instead of %s",
+	RL_CHECK(ev->event_number == number, "got %s, expected %s",
 		 rd_event_text(ev->event_number), wanted);
 }
 
@@ -122,7 +122,7 @@ void rd_expect_dto(DAT_EVD_HANDLE evd, uint64_t cookie, unsigned int ms)
 	d = &ev.event_data.dto_completion_event_data;
 	RL_CHECK(d->status == DAT_DTO_SUCCESS, "completion of 0x%llx has status %d",
 		 (unsigned long long)d->user_cookie.as_64, (int)d->status);
-	RL_CHECK(d->user_cookie.as_64 == cookie, "completion of 0x%llx instead of 0x%llx",
+	RL_CHECK(d->user_cookie.as_64 == cookie, "got the completion of 0x%llx, expected 0x%llx",
 		 (unsigned long long)d->user_cookie.as_64, (unsigned long long)cookie);
 }
 
@@ -155,7 +155,7 @@ unsigned int rd_post(struct rd_ledger *l, enum rd_kind kind, const struct rd_mem
 	return n;
 }
 
-static void take_dto(struct rd_ledger *l, const DAT_DTO_COMPLETION_EVENT_DATA *d)
+static void ledger_add_dto(struct rd_ledger *l, const DAT_DTO_COMPLETION_EVENT_DATA *d)
 {
 	uint64_t n = d->user_cookie.as_64 ^ COOKIE_TAG;
 
@@ -180,23 +180,23 @@ static void take_dto(struct rd_ledger *l, const DAT_DTO_COMPLETION_EVENT_DATA *d
 	}
 }
 
-void rd_take(struct rd_ledger *l, const DAT_EVENT *ev)
+void rd_ledger_add(struct rd_ledger *l, const DAT_EVENT *ev)
 {
 	const DAT_CONNECTION_EVENT_DATA *c = &ev->event_data.connect_event_data;
 	size_t len = strlen(l->conn);
 
 	if (ev->event_number == DAT_DTO_COMPLETION_EVENT) {
-		take_dto(l, &ev->event_data.dto_completion_event_data);
+		ledger_add_dto(l, &ev->event_data.dto_completion_event_data);
 		return;
 	}
-	RL_CHECK(letter(ev->event_number), "unexpected %s", rd_event_text(ev->event_number));
+	RL_CHECK(event_letter(ev->event_number), "unexpected %s", rd_event_text(ev->event_number));
 	RL_CHECK(c->ep_handle == l->ep, "%s of another EP", rd_event_text(ev->event_number));
 	RL_CHECK(len + 1 < sizeof(l->conn), "too many connection events: %s", l->conn);
-	l->conn[len] = letter(ev->event_number);
-	l->ended = l->ended || letter(ev->event_number) != 'E';
+	l->conn[len] = event_letter(ev->event_number);
+	l->ended = l->ended || event_letter(ev->event_number) != 'E';
 }
 
-int rd_sweep(struct rd *rd, struct rd_ledger *l)
+int rd_drain(struct rd *rd, struct rd_ledger *l)
 {
 	DAT_EVD_HANDLE evds[4] = { rd->conn, rd->recv, rd->req, rd->cr };
 	DAT_EVENT ev;
@@ -206,14 +206,14 @@ int rd_sweep(struct rd *rd, struct rd_ledger *l)
 		if (i && evds[i] == evds[0])
 			continue;
 		while (rd_poll(evds[i], &ev)) {
-			rd_take(l, &ev);
+			rd_ledger_add(l, &ev);
 			n++;
 		}
 	}
 	return n;
 }
 
-bool rd_spelled(const struct rd_ledger *l, const char *alternatives)
+bool rd_conn_events_match(const struct rd_ledger *l, const char *alternatives)
 {
 	size_t len = strlen(l->conn);
 	const char *p = alternatives;
@@ -231,7 +231,7 @@ bool rd_spelled(const struct rd_ledger *l, const char *alternatives)
 
 bool rd_complete(const struct rd_ledger *l, const char *alternatives)
 {
-	return l->completed == l->posted && rd_spelled(l, alternatives);
+	return l->completed == l->posted && rd_conn_events_match(l, alternatives);
 }
 
 const char *rd_ledger_text(const struct rd_ledger *l)
@@ -264,6 +264,6 @@ void rd_check_order(const struct rd_ledger *l)
 		if (l->op[i].status)
 			*f = true;
 		else
-			RL_CHECK(!*f, "operation %u succeeded behind a failed one", i);
+			RL_CHECK(!*f, "operation %u succeeded after a failed one", i);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Players and cases: starting processes, judging how they end. */
+/* Starts players, checks how they end, and decides cases. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -23,7 +23,7 @@ static int self = -1;			/* number of this player, -1: the driver */
 static char case_name[96];
 static uint64_t case_deadline;
 static uint64_t case_began;
-static const char *known;		/* why the case fails; NULL: it should not */
+static const char *known;		/* why the case is known to fail; NULL: it should pass */
 
 /* Verdicts */
 
@@ -46,32 +46,32 @@ void rl_ok(const char *name)
 	fflush(stdout);
 }
 
-static void not_ok(const char *name, const char *why)
+static void not_ok(const char *name, const char *reason)
 {
 	rl_board->failed++;
-	printf("not ok %s: %s\n", name, why);
+	printf("not ok %s: %s\n", name, reason);
 	fflush(stdout);
 }
 
-void rl_skip(const char *name, const char *why)
+void rl_skip(const char *name, const char *reason)
 {
 	rl_board->skipped++;
-	printf("skip %s: %s\n", name, why);
+	printf("skip %s: %s\n", name, reason);
 	fflush(stdout);
 }
 
-/* Only the first blame counts: later ones are mostly its consequences. */
-static void blame(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void blame(const char *fmt, ...)
+/* Keeps the first failure: later ones usually are its consequences. */
+static void case_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void case_fail(const char *fmt, ...)
 {
 	va_list ap;
 
-	if (atomic_exchange(&rl_board->blamed, 1))
+	if (atomic_exchange(&rl_board->has_failed, 1))
 		return;
 	va_start(ap, fmt);
-	vsnprintf(rl_board->why, sizeof(rl_board->why), fmt, ap);
+	vsnprintf(rl_board->reason, sizeof(rl_board->reason), fmt, ap);
 	va_end(ap);
-	rl_board->explained = 1;
+	rl_board->has_reason = 1;
 }
 
 void rl_fail(const char *file, int line, const char *fmt, ...)
@@ -83,44 +83,45 @@ void rl_fail(const char *file, int line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	blame("%s: %s (%s:%d)", self >= 0 ? rl_board->player[self].who : "driver", text,
-	      base ? base + 1 : file, line);
+	case_fail("%s: %s (%s:%d)", self >= 0 ? rl_board->player[self].name : "driver", text,
+		  base ? base + 1 : file, line);
 	fflush(stdout);
 	_exit(1);
 }
 
-void rl_at(const char *fmt, ...)
+void rl_activity(const char *fmt, ...)
 {
 	va_list ap;
 
 	if (self < 0)
 		return;
 	va_start(ap, fmt);
-	vsnprintf(rl_board->player[self].at, sizeof(rl_board->player[self].at), fmt, ap);
+	vsnprintf(rl_board->player[self].activity, sizeof(rl_board->player[self].activity), fmt,
+		  ap);
 	va_end(ap);
 }
 
 /* Players */
 
-static pid_t start(const char *who, void (*play)(void *), void *arg, bool victim)
+static pid_t player_start(const char *name, void (*play)(void *), void *arg, bool victim)
 {
 	int slot = rl_board->players;
 	struct rl_player *p;
 	pid_t parent = getpid(), pid;
 
 	if (slot == RL_PLAYERS) {
-		blame("too many players");
+		case_fail("too many players");
 		return -1;
 	}
 	p = &rl_board->player[slot];
 	memset(p, 0, sizeof(*p));
-	snprintf(p->who, sizeof(p->who), "%s", who);
+	snprintf(p->name, sizeof(p->name), "%s", name);
 	p->victim = victim;
 	rl_board->players = slot + 1;
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0) {
-		blame("fork: %s", strerror(errno));
+		case_fail("fork: %s", strerror(errno));
 		p->ended = true;
 		return -1;
 	}
@@ -137,17 +138,17 @@ static pid_t start(const char *who, void (*play)(void *), void *arg, bool victim
 	exit(0);
 }
 
-pid_t rl_start(const char *who, void (*play)(void *), void *arg)
+pid_t rl_start(const char *name, void (*play)(void *), void *arg)
 {
-	return start(who, play, arg, false);
+	return player_start(name, play, arg, false);
 }
 
-pid_t rl_start_victim(const char *who, void (*play)(void *), void *arg)
+pid_t rl_start_victim(const char *name, void (*play)(void *), void *arg)
 {
-	return start(who, play, arg, true);
+	return player_start(name, play, arg, true);
 }
 
-void rl_leave(void)
+void rl_exit_success(void)
 {
 	fflush(stdout);
 	_exit(0);
@@ -177,7 +178,7 @@ bool rl_begin(const char *name, unsigned int limit_ms)
 	if (!rm_wanted(name))
 		return false;
 	snprintf(case_name, sizeof(case_name), "%s", name);
-	memset(&rl_board->blamed, 0, sizeof(*rl_board) - offsetof(struct rl_board, blamed));
+	memset(&rl_board->has_failed, 0, sizeof(*rl_board) - offsetof(struct rl_board, has_failed));
 	known = NULL;
 	case_began = rl_now();
 	case_deadline = case_began + (uint64_t)rl_bound(limit_ms) * 1000;
@@ -193,37 +194,37 @@ void rl_known_to_fail(const char *fabric, const char *reason)
 }
 
 /* The verdict on a case that is known to fail. */
-static bool end_known(const char *name)
+static bool end_known_failure(const char *name)
 {
 	char text[400];
 
-	if (rl_board->blamed) {
+	if (rl_board->has_failed) {
 		snprintf(text, sizeof(text), "known to fail: %.150s (%.200s)", known,
-			 rl_board->why);
+			 rl_board->reason);
 		rl_skip(name, text);
 		return false;
 	}
-	snprintf(text, sizeof(text), "it passes and is marked as known to fail (%.200s): take the "
-		 "mark away", known);
+	snprintf(text, sizeof(text), "it passes but is marked as known to fail (%.200s): remove "
+		 "the mark", known);
 	not_ok(name, text);
 	return false;
 }
 
-static void judge(struct rl_player *p, int status)
+static void player_ended(struct rl_player *p, int status)
 {
 	p->ended = true;
 	if (WIFEXITED(status) && WEXITSTATUS(status))
-		blame("%s: ended with status %d while %s", p->who, WEXITSTATUS(status),
-		      *p->at ? p->at : "starting");
+		case_fail("%s: ended with status %d while %s", p->name, WEXITSTATUS(status),
+			  *p->activity ? p->activity : "starting");
 	else if (WIFSIGNALED(status) && !p->victim)
-		blame("%s: killed by signal %d (%s) while %s", p->who, WTERMSIG(status),
-		      strsignal(WTERMSIG(status)), *p->at ? p->at : "starting");
+		case_fail("%s: killed by signal %d (%s) while %s", p->name, WTERMSIG(status),
+			  strsignal(WTERMSIG(status)), *p->activity ? p->activity : "starting");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL)
-		blame("%s: killed by signal %d (%s) while %s", p->who, WTERMSIG(status),
-		      strsignal(WTERMSIG(status)), *p->at ? p->at : "starting");
+		case_fail("%s: killed by signal %d (%s) while %s", p->name, WTERMSIG(status),
+			  strsignal(WTERMSIG(status)), *p->activity ? p->activity : "starting");
 }
 
-static bool running(bool victims)
+static bool players_running(bool victims)
 {
 	for (int i = 0; i < rl_board->players; i++)
 		if (!rl_board->player[i].ended && rl_board->player[i].victim == victims)
@@ -231,7 +232,7 @@ static bool running(bool victims)
 	return false;
 }
 
-static void reap(void)
+static void players_reap(void)
 {
 	int status;
 	pid_t pid;
@@ -239,11 +240,11 @@ static void reap(void)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
 		for (int i = 0; i < rl_board->players; i++)
 			if (rl_board->player[i].pid == pid && !rl_board->player[i].ended)
-				judge(&rl_board->player[i], status);
+				player_ended(&rl_board->player[i], status);
 }
 
-/* What those who are still playing do, and their stacks if asked for. */
-static const char *doings(void)
+/* The activities of running players; prints their stacks if enabled. */
+static const char *player_activities(void)
 {
 	static char text[256];
 
@@ -254,8 +255,8 @@ static const char *doings(void)
 
 		if (p->ended || i == self)
 			continue;
-		snprintf(text + len, sizeof(text) - len, "; %s is %s", p->who,
-			 *p->at ? p->at : "starting");
+		snprintf(text + len, sizeof(text) - len, "; %s is %s", p->name,
+			 *p->activity ? p->activity : "starting");
 		if (getenv("DAT_TEST_STACKS")) {
 			char command[128];
 
@@ -263,13 +264,13 @@ static const char *doings(void)
 				 "gdb -batch -p %d -ex 'thread apply all bt' >&2 2>/dev/null",
 				 (int)p->pid);
 			if (system(command))
-				rl_note("no stacks of %s", p->who);
+				rl_note("no stacks of %s", p->name);
 		}
 	}
 	return text;
 }
 
-static void kill_left(void)
+static void kill_players(void)
 {
 	for (int i = 0; i < rl_board->players; i++)
 		if (!rl_board->player[i].ended)
@@ -285,23 +286,23 @@ bool rl_end(void)
 {
 	char name[160];
 
-	while (running(false) && !rl_board->blamed) {
-		reap();
+	while (players_running(false) && !rl_board->has_failed) {
+		players_reap();
 		if (rl_now() > case_deadline)
-			blame("time is up%s", doings());
+			case_fail("time limit exceeded%s", player_activities());
 		else
 			rl_sleep_ms(1);
 	}
-	/* Who blames may not have written why yet. */
-	for (int i = 0; rl_board->blamed && !rl_board->explained && i < 500; i++)
+	/* The failing player may not have written the reason yet. */
+	for (int i = 0; rl_board->has_failed && !rl_board->has_reason && i < 500; i++)
 		rl_sleep_ms(1);
-	reap();
-	kill_left();
+	players_reap();
+	kill_players();
 	snprintf(name, sizeof(name), "%s", case_name);
 	if (known)
-		return end_known(name);
-	if (rl_board->blamed) {
-		not_ok(name, rl_board->why);
+		return end_known_failure(name);
+	if (rl_board->has_failed) {
+		not_ok(name, rl_board->reason);
 		return false;
 	}
 	if (rm_verbose())
@@ -335,16 +336,16 @@ void rl_await(int which, int value, unsigned int ms)
 {
 	if (!rl_reached(which, value, ms))
 		RL_FAIL("step %d did not reach %d within %u ms%s", which, value, rl_bound(ms),
-			doings());
+			player_activities());
 }
 
-pid_t rl_pid(const char *who)
+pid_t rl_pid(const char *name)
 {
 	for (int tries = 0; tries < 5000; tries++) {
 		for (int i = 0; i < rl_board->players; i++)
-			if (!strcmp(rl_board->player[i].who, who) && rl_board->player[i].pid)
+			if (!strcmp(rl_board->player[i].name, name) && rl_board->player[i].pid)
 				return rl_board->player[i].pid;
 		rl_sleep_ms(1);
 	}
-	RL_FAIL("no player %s", who);
+	RL_FAIL("no player %s", name);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The watchdog: environment, time limit and closing line of a test program. */
+/* Implements the watchdog: environment, time limit and summary line of a test program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -55,14 +55,14 @@ bool rm_verbose(void)
 	return rl_option("-v", NULL);
 }
 
-bool rl_option(const char *word, long *value)
+bool rl_option(const char *name, long *value)
 {
-	size_t len = strlen(word);
+	size_t len = strlen(name);
 
 	for (int i = 1; i < arg_count; i++) {
-		if (!strcmp(args[i], word))
+		if (!strcmp(args[i], name))
 			return true;
-		if (!strncmp(args[i], word, len) && args[i][len] == '=') {
+		if (!strncmp(args[i], name, len) && args[i][len] == '=') {
 			if (value)
 				*value = strtol(args[i] + len + 1, NULL, 0);
 			return true;
@@ -79,7 +79,7 @@ unsigned int rl_long(void)
 	return factor > 1 ? (unsigned int)factor : 1;
 }
 
-/* Both API versions and both thread-safeties, so that every test finds its entry. */
+/* Entries for both API versions and both thread-safeties. */
 static bool write_conf(const char *path, const char *params)
 {
 	static const char *const safety[] = { "threadsafe", "nonthreadsafe" };
@@ -119,8 +119,8 @@ static pid_t start_driver(const char *conf, int board_fd, const sigset_t *mask)
 	_exit(1);
 }
 
-/* Sleeps until the driver ends, somebody interrupts, or time is up: 0, or the signal. */
-static int await_driver(pid_t pid, uint64_t deadline, const sigset_t *set, int *status)
+/* Waits until the driver ends, a signal interrupts, or the time limit: 0, or the signal. */
+static int wait_for_driver(pid_t pid, uint64_t deadline, const sigset_t *set, int *status)
 {
 	for (;;) {
 		uint64_t now = rl_now();
@@ -139,7 +139,7 @@ static int await_driver(pid_t pid, uint64_t deadline, const sigset_t *set, int *
 	}
 }
 
-static int watch(unsigned int limit)
+static int watchdog_run(unsigned int limit)
 {
 	const struct test_fabric *fabric = test_fabric();
 	const char *tmp = getenv("TMPDIR");
@@ -150,7 +150,7 @@ static int watch(unsigned int limit)
 
 	if (!fabric)
 		return 2;
-	/* The registry file decides, not the caller's environment. */
+	/* The caller's environment must not override the registry file. */
 	unsetenv("DAPL_OFI_PROVIDER");
 	fd = memfd_create("board", 0);
 	if (fd < 0 || ftruncate(fd, sizeof(struct rl_board)))
@@ -174,13 +174,13 @@ static int watch(unsigned int limit)
 	pid = start_driver(conf, fd, &old);
 	if (pid < 0)
 		return 1;
-	sig = await_driver(pid, rl_now() + (uint64_t)rl_bound(limit * 1000) * 1000, &set,
-			   &status);
+	sig = wait_for_driver(pid, rl_now() + (uint64_t)rl_bound(limit * 1000) * 1000, &set,
+			      &status);
 	if (sig) {
 		kill(-pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		printf("not ok %s: %s\n", args[0],
-		       sig == SIGALRM ? "time is up for the whole program" : "interrupted");
+		       sig == SIGALRM ? "the program exceeded its time limit" : "interrupted");
 		rl_board->failed++;
 	} else if (status) {
 		kill(-pid, SIGKILL);
@@ -202,7 +202,7 @@ int rl_main(int argc, char **argv, unsigned int limit, void (*run)(void))
 	args = argv;
 	arg_count = argc;
 	if (!getenv(BOARD_ENV))
-		return watch(limit * rl_long());
+		return watchdog_run(limit * rl_long());
 	rm_map_board();
 	run();
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the cases need from the watchdog's layer. */
+/* Declares the functions of the watchdog that the driver uses. */
 #ifndef RMAIN_H
 #define RMAIN_H
 
@@ -7,7 +7,7 @@
 
 /* Maps the board that the watchdog made; its descriptor is inherited. */
 void rm_map_board(void);
-/* Is the case named on the command line, or none at all? */
+/* True if the command line names the case, or no case. */
 bool rm_wanted(const char *name);
 bool rm_verbose(void);
 

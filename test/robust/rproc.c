@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Facts about processes, clocks, shared memory and patterns. */
+/* Reads facts about processes; clocks, shared memory and data patterns. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +11,19 @@
 
 #include "rlib.h"
 
-static pid_t real(pid_t pid)
+static pid_t real_pid(pid_t pid)
 {
 	return pid ? pid : getpid();
 }
 
-static int entries(pid_t pid, const char *what)
+static int count_dir_entries(pid_t pid, const char *what)
 {
 	char path[64];
 	struct dirent *e;
 	int n = 0;
 	DIR *d;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)real(pid), what);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)real_pid(pid), what);
 	d = opendir(path);
 	if (!d)
 		return -1;
@@ -35,13 +35,13 @@ static int entries(pid_t pid, const char *what)
 
 int rl_fds(pid_t pid)
 {
-	/* Reading one's own directory needs a descriptor itself. */
-	return entries(pid, "fd") - (real(pid) == getpid());
+	/* Reading /proc/self/fd itself takes a descriptor. */
+	return count_dir_entries(pid, "fd") - (real_pid(pid) == getpid());
 }
 
 int rl_threads(pid_t pid)
 {
-	return entries(pid, "task");
+	return count_dir_entries(pid, "task");
 }
 
 long rl_rss_kb(pid_t pid)
@@ -50,7 +50,7 @@ long rl_rss_kb(pid_t pid)
 	long pages = -1, size;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)real(pid));
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)real_pid(pid));
 	f = fopen(path, "r");
 	if (!f)
 		return -1;
@@ -66,7 +66,7 @@ long rl_pss_kb(pid_t pid)
 	long kb = -1;
 	FILE *f;
 
-	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)real(pid));
+	snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)real_pid(pid));
 	f = fopen(path, "r");
 	if (!f)
 		return -1;
@@ -90,7 +90,7 @@ double rl_cpu_seconds(pid_t pid)
 	struct timespec ts;
 	clockid_t clock;
 
-	if (clock_getcpuclockid(real(pid), &clock) || clock_gettime(clock, &ts))
+	if (clock_getcpuclockid(real_pid(pid), &clock) || clock_gettime(clock, &ts))
 		return -1;
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
@@ -115,7 +115,7 @@ void rl_wait_state(pid_t pid, char state)
 	uint64_t deadline = rl_now() + (uint64_t)rl_bound(5000) * 1000;
 	int seen = 0;
 
-	/* Once may be a short sleep on a lock. */
+	/* A single sample may be a short sleep on a lock. */
 	while (seen < 4) {
 		char now = state_of(pid);
 
@@ -178,8 +178,10 @@ static unsigned char pattern(size_t i, uint32_t seed)
 	return (unsigned char)((i * 131 + (i >> 8) * 7 + seed * 29 + 17) >> 1);
 }
 
-/* What the fabric reads later, in another thread: each word of it would look like a race to
- * ThreadSanitizer, which takes seconds to look into those of a megabyte. */
+/*
+ * Another thread of the fabric reads this memory later: ThreadSanitizer would report each word as
+ * a race, which takes seconds per megabyte.
+ */
 __attribute__((no_sanitize("thread")))
 void rl_fill(void *mem, size_t len, uint32_t seed)
 {
@@ -189,7 +191,9 @@ void rl_fill(void *mem, size_t len, uint32_t seed)
 		p[i] = pattern(i, seed);
 }
 
-/* The fabric may have written it: a race only for those who do not see the peers' agreement. */
+/*
+ * The fabric may have written it: ThreadSanitizer does not see the synchronisation with the peer.
+ */
 __attribute__((no_sanitize("thread")))
 long rl_differs(const void *mem, size_t len, uint32_t seed)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program that loads the library at run time keeps its signal handlers, and can unload it again
- * without a thread left in unmapped code.
+/* Tests that a program that loads the library at run time keeps its signal handlers, and that no
+ * thread runs unmapped code after it unloads the library.
  */
 #include <dlfcn.h>
 #include <signal.h>
@@ -18,7 +18,7 @@ static const int fatal[] = { SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGFPE, SIGINT, S
 			     SIGCHLD, SIGUSR1, SIGALRM };
 #define SIGNALS (sizeof(fatal) / sizeof(fatal[0]))
 
-/* The program is not linked with the library: these are what dlsym finds. */
+/* The program is not linked with the library: dlsym finds its functions. */
 static struct {
 	void *so;
 	__typeof__(dat_ia_openv) *ia_openv;
@@ -43,7 +43,7 @@ static struct {
 
 #define OK(call) do { \
 	DAT_RETURN ret_ = (call); \
-	RL_CHECK(ret_ == DAT_SUCCESS, "%.60s gave 0x%x", #call, ret_); \
+	RL_CHECK(ret_ == DAT_SUCCESS, "%.60s returned 0x%x", #call, ret_); \
 } while (0)
 
 static void *symbol(const char *name)
@@ -69,7 +69,7 @@ static void load(void)
 		{ &dat.post_send, "dat_ep_post_send" }, { &dat.post_recv, "dat_ep_post_recv" },
 	};
 
-	rl_at("loading");
+	rl_activity("loading");
 	dat.so = dlopen(RL_BUILD "/.libs/libdat2.so.2", RTLD_NOW | RTLD_LOCAL);
 	RL_CHECK(dat.so, "dlopen: %s", dlerror());
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -82,7 +82,7 @@ static DAT_IA_HANDLE open_ia(void)
 	DAT_NAME_PTR name = RL_IA;
 	DAT_IA_HANDLE ia;
 
-	rl_at("opening");
+	rl_activity("opening");
 	OK(dat.ia_openv(name, 8, &async, &ia, 2, 0, DAT_TRUE));
 	return ia;
 }
@@ -101,7 +101,7 @@ static void info_handler(int sig, siginfo_t *info, void *context)
 	(void)context;
 }
 
-static void look(struct sigaction *act)
+static void get_handlers(struct sigaction *act)
 {
 	for (size_t i = 0; i < SIGNALS; i++)
 		sigaction(fatal[i], NULL, &act[i]);
@@ -111,7 +111,7 @@ static void compare(const struct sigaction *before, const char *when)
 {
 	struct sigaction now[SIGNALS];
 
-	look(now);
+	get_handlers(now);
 	for (size_t i = 0; i < SIGNALS; i++) {
 		RL_CHECK(now[i].sa_flags == before[i].sa_flags &&
 			 now[i].sa_sigaction == before[i].sa_sigaction,
@@ -145,7 +145,7 @@ static void default_handlers(void *arg)
 	struct sigaction before[SIGNALS];
 
 	(void)arg;
-	look(before);
+	get_handlers(before);
 	through_all(before);
 }
 
@@ -168,12 +168,12 @@ static void own_handlers(void *arg)
 		}
 		sigaction(fatal[i], &act, NULL);
 	}
-	look(before);
+	get_handlers(before);
 	through_all(before);
 }
 
-/* A crash of the program must look like a crash. */
-static void dies_properly(void *arg)
+/* A fatal signal must kill the program. */
+static void fatal_signals_kill(void *arg)
 {
 	static const int deadly[] = { SIGSEGV, SIGABRT, SIGTERM, SIGINT };
 
@@ -195,7 +195,7 @@ static void dies_properly(void *arg)
 	}
 }
 
-/* A whole life within one IA and one thread */
+/* A complete session within one IA and one thread */
 
 struct life {
 	DAT_IA_HANDLE ia;
@@ -209,9 +209,9 @@ static void next(DAT_EVD_HANDLE evd, int number, DAT_EVENT *ev)
 {
 	DAT_COUNT more;
 
-	rl_at("waiting for event 0x%x", (unsigned int)number);
+	rl_activity("waiting for event 0x%x", (unsigned int)number);
 	OK(dat.evd_wait(evd, rl_bound(5000) * 1000, 1, ev, &more));
-	RL_CHECK((int)ev->event_number == number, "event 0x%x instead of 0x%x",
+	RL_CHECK((int)ev->event_number == number, "got event 0x%x, expected 0x%x",
 		 (unsigned int)ev->event_number, (unsigned int)number);
 }
 
@@ -257,11 +257,11 @@ static void end_life(struct life *l)
 	OK(dat.evd_free(l->conn));
 	OK(dat.evd_free(l->dto));
 	OK(dat.pz_free(l->pz));
-	rl_at("closing");
+	rl_activity("closing");
 	OK(dat.ia_close(l->ia, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
-/* A thread that has been joined is still to be seen for a moment. A sanitizer may have its own. */
+/* A joined thread stays visible for a moment. A sanitizer may have its own threads. */
 static void check_threads(int before)
 {
 	if (RL_SANITIZED)
@@ -274,7 +274,7 @@ static void check_threads(int before)
 
 static void unload_and_linger(void)
 {
-	rl_at("unloading");
+	rl_activity("unloading");
 	dlclose(dat.so);
 	memset(&dat, 0, sizeof(dat));
 	/* A thread that runs unmapped code dies in this time. */
@@ -304,7 +304,7 @@ static void unload_with_eps_alive(void *arg)
 	(void)arg;
 	load();
 	connect_to_self(&l);
-	rl_at("closing gracefully with objects alive");
+	rl_activity("closing gracefully with objects alive");
 	ret = dat.ia_close(l.ia, DAT_CLOSE_GRACEFUL_FLAG);
 	RL_CHECK(DAT_GET_TYPE(ret) == DAT_INVALID_STATE, "0x%x instead of DAT_INVALID_STATE", ret);
 	unload_and_linger();
@@ -318,7 +318,7 @@ static void unload_after_abrupt_close(void *arg)
 	(void)arg;
 	load();
 	connect_to_self(&l);
-	rl_at("closing abruptly");
+	rl_activity("closing abruptly");
 	OK(dat.ia_close(l.ia, DAT_CLOSE_ABRUPT_FLAG));
 	check_threads(threads);
 	unload_and_linger();
@@ -331,7 +331,7 @@ static void exit_while_open(void *arg)
 	(void)arg;
 	load();
 	connect_to_self(&l);
-	rl_at("exiting");
+	rl_activity("exiting");
 	exit(0);
 }
 
@@ -344,7 +344,7 @@ static void run(void)
 	} cases[] = {
 		{ "default-handlers-stay", default_handlers, false },
 		{ "own-handlers-stay", own_handlers, false },
-		{ "signals-kill", dies_properly, true },
+		{ "signals-kill", fatal_signals_kill, true },
 		{ "open-connect-close-unload", open_connect_close_unload, false },
 		{ "unload-with-eps-alive", unload_with_eps_alive, true },
 		{ "unload-after-abrupt-close", unload_after_abrupt_close, false },
@@ -356,7 +356,7 @@ static void run(void)
 		if (!rl_begin(cases[i].name, 15000))
 			continue;
 		if (RL_SANITIZED && cases[i].sanitizer_interferes) {
-			rl_skip(cases[i].name, "the sanitizer has its own opinion of this");
+			rl_skip(cases[i].name, "sanitizers handle these signals themselves");
 			continue;
 		}
 		rl_start("program", cases[i].play, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several threads with several endpoints each keep all promises while they connect, transfer,
- * disconnect and reset at random.
+/* Tests several threads with several endpoints each that connect, transfer, disconnect and reset at
+ * random.
  *
  * Options: seconds=N, threads=N (at most 8), seed=N, rdma=0 (messages only).
  */
@@ -47,7 +47,7 @@ static void start_connecting(struct soak_thread *t, struct soak_ep *e)
 static void answer(struct soak_thread *t, struct soak_ep *e, DAT_CR_HANDLE cr)
 {
 	if (rl_random(&t->seed) % 20 == 0) {
-		/* The generation is over at once: nothing was sent in it. */
+		/* The generation ends at once: nothing was sent in it. */
 		RD_OK(rd_reject(cr));
 		e->gen++;
 		e->my_end->mine = e->my_end->graceful = false;
@@ -60,7 +60,7 @@ static void answer(struct soak_thread *t, struct soak_ep *e, DAT_CR_HANDLE cr)
 	RD_OK(dat_cr_accept(cr, e->ep, 0, NULL));
 }
 
-static void take_request(struct soak_thread *t, const DAT_EVENT *ev)
+static void handle_request(struct soak_thread *t, const DAT_EVENT *ev)
 {
 	DAT_CR_HANDLE cr = ev->event_data.cr_arrival_event_data.cr_handle;
 	DAT_CR_PARAM param;
@@ -78,7 +78,7 @@ static void take_request(struct soak_thread *t, const DAT_EVENT *ev)
 	t->waiting[priv[0]] = cr;
 }
 
-static void take_connection(struct soak_thread *t, const DAT_EVENT *ev)
+static void handle_conn_event(struct soak_thread *t, const DAT_EVENT *ev)
 {
 	DAT_EP_HANDLE ep = ev->event_data.connect_event_data.ep_handle;
 	struct soak_ep *e = NULL;
@@ -86,7 +86,7 @@ static void take_connection(struct soak_thread *t, const DAT_EVENT *ev)
 	for (int i = 0; i < SOAK_EPS; i++)
 		if (t->ep[i].ep == ep)
 			e = &t->ep[i];
-	RL_CHECK(e, "%s of a foreign EP", rd_event_text(ev->event_number));
+	RL_CHECK(e, "%s of an unknown EP", rd_event_text(ev->event_number));
 	switch ((int)ev->event_number) {
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
 		RL_CHECK(e->phase == SP_PENDING, "ESTABLISHED in phase %d", (int)e->phase);
@@ -111,21 +111,21 @@ static void take_connection(struct soak_thread *t, const DAT_EVENT *ev)
 	}
 }
 
-/* The loop of a thread: it polls while there is something, and waits otherwise */
+/* The loop of a thread: polls while there are events, and waits otherwise */
 
-static int take_events(struct soak_thread *t)
+static int handle_events(struct soak_thread *t)
 {
 	DAT_EVENT ev;
 	int n = 0;
 
 	for (; !t->active && rd_poll(t->rd.cr, &ev); n++)
-		take_request(t, &ev);
+		handle_request(t, &ev);
 	for (; rd_poll(t->rd.recv, &ev); n++)
 		soak_ep_completed(t, &ev.event_data.dto_completion_event_data);
 	for (; rd_poll(t->rd.req, &ev); n++)
 		soak_ep_completed(t, &ev.event_data.dto_completion_event_data);
 	for (; rd_poll(t->rd.conn, &ev); n++)
-		take_connection(t, &ev);
+		handle_conn_event(t, &ev);
 	return n;
 }
 
@@ -136,7 +136,7 @@ static void wait_for_event(struct soak_thread *t)
 	switch (rl_random(&t->seed) % 3) {
 	case 0:
 		if (rd_next(t->rd.conn, 1, &ev))
-			take_connection(t, &ev);
+			handle_conn_event(t, &ev);
 		break;
 	case 1:
 		if (rd_next(t->rd.recv, 1, &ev))
@@ -149,7 +149,7 @@ static void wait_for_event(struct soak_thread *t)
 	}
 }
 
-/* False: there is nothing left to do for the EP. */
+/* False: the EP is done. */
 static bool step_ep(struct soak_thread *t, struct soak_ep *e)
 {
 	switch (e->phase) {
@@ -228,7 +228,7 @@ static void *run_thread(void *arg)
 
 	while (busy) {
 		busy = false;
-		if (!take_events(t))
+		if (!handle_events(t))
 			wait_for_event(t);
 		for (int i = 0; i < SOAK_EPS; i++)
 			busy |= step_ep(t, &t->ep[i]);
@@ -258,13 +258,13 @@ static void play(bool active)
 	}
 	rl_step(active, 1);
 	rl_await(!active, 1, 20000);
-	rl_at("soaking");
+	rl_activity("soaking");
 	for (long i = 0; i < threads; i++)
 		RL_CHECK(!pthread_create(&id[i], NULL, run_thread, &t[i]), "no thread");
 	if (active) {
 		rl_sleep_ms((unsigned int)seconds * 1000);
 		soak_shared->stop = 1;
-		rl_at("ending");
+		rl_activity("ending");
 	}
 	for (long i = 0; i < threads; i++) {
 		pthread_join(id[i], NULL);
@@ -275,7 +275,7 @@ static void play(bool active)
 		sum[4] += t[i].rdmas;
 		sum[5] += t[i].flushed;
 	}
-	rl_at("closing");
+	rl_activity("closing");
 	for (long i = 0; i < threads; i++)
 		close_thread(&t[i]);
 	rd_close(&common);
@@ -326,10 +326,10 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
-	long asked = seconds;
+	long requested = seconds;
 
 	for (int i = 1; i < argc; i++)
 		if (!strncmp(argv[i], "seconds=", 8))
-			asked = atol(argv[i] + 8);
-	return rl_main(argc, argv, (unsigned int)asked + 60, run);
+			requested = atol(argv[i] + 8);
+	return rl_main(argc, argv, (unsigned int)requested + 60, run);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One endpoint of the soak test and its books.
+/* Declares the endpoints of the soak test and their bookkeeping.
  *
  * Every thread of the active process has a partner thread in the passive one; each pair owns
  * SOAK_EPS connections, which live through generations: connect, transfer at random, end from
- * either side, reset. The books of an EP know every operation that is outstanding.
+ * either side, reset. The bookkeeping of an EP has every outstanding operation.
  */
 #ifndef SOAK_H
 #define SOAK_H
@@ -30,7 +30,7 @@ struct soak_op {
 /* How a generation ended at one side, for the other to compare; in memory that both share. */
 struct soak_end {
 	_Atomic uint32_t gen;	/* written last */
-	bool mine, graceful;	/* this side asked for it */
+	bool mine, graceful;	/* this side disconnected */
 	bool broken;		/* BROKEN instead of DISCONNECTED */
 	uint32_t sent;		/* messages whose sends succeeded */
 };
@@ -45,8 +45,8 @@ struct soak_ep {
 	int out_recvs, out_reqs;
 	uint32_t next_send, next_recv;	/* sequence numbers of messages */
 	uint32_t sent_ok;
-	uint32_t written;		/* seed of what the peer's area holds, 0: nothing */
-	bool verifying;			/* a write or the read back is on its way */
+	uint32_t written;		/* seed of the data in the peer's area; 0: none */
+	bool verifying;			/* a write or its read back is outstanding */
 	int budget;			/* requests left in this generation */
 	bool mine, graceful, ended, broken;
 	uint64_t ended_at;
@@ -78,23 +78,26 @@ struct soak_shared {
 	_Atomic uint64_t qual[8];
 	struct soak_remote area[2][8][SOAK_EPS];	/* passive's, active's */
 	struct soak_end end[2][8][SOAK_EPS];
-	_Atomic int stop;		/* the active side starts no generation any more */
-	_Atomic int finished[8];	/* ... and all its connections are over */
+	_Atomic int stop;		/* the active side starts no more generations */
+	_Atomic int finished[8];	/* ... and all its connections have ended */
 };
 
 extern struct soak_shared *soak_shared;
 extern bool soak_rdma;		/* RDMA as well as messages */
 
-/* The books (soak_ep.c) */
+/* Bookkeeping (soak_ep.c) */
 void soak_ep_init(struct soak_thread *t, int index);
 /* Posts all free receives. */
 void soak_ep_fill(struct soak_thread *t, struct soak_ep *e);
-/* Posts something at random, if there is room. */
+/* Posts a random operation, if the EP has a free slot. */
 void soak_ep_act(struct soak_thread *t, struct soak_ep *e);
 void soak_ep_completed(struct soak_thread *t, const DAT_DTO_COMPLETION_EVENT_DATA *d);
 /* The connection event that ends a generation. */
 void soak_ep_over(struct soak_ep *e, bool broken);
-/* All is accounted for: compares notes with the peer and resets. False: not yet. */
+/*
+ * When all operations are complete: compares counts with the peer and resets the EP. False: not
+ * yet.
+ */
 bool soak_ep_recycle(struct soak_thread *t, struct soak_ep *e);
 
 #endif

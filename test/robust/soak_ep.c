@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an endpoint of the soak test posts, expects and has outstanding. */
+/* Implements the endpoints of the soak test: posts, expected data and outstanding operations. */
 #include <string.h>
 
 #include "soak.h"
@@ -46,7 +46,7 @@ static int free_op(const struct soak_ep *e, int first, int last)
 	return -1;
 }
 
-static void book(struct soak_ep *e, int op, enum rd_kind kind, uint32_t len, uint32_t seed)
+static void record_op(struct soak_ep *e, int op, enum rd_kind kind, uint32_t len, uint32_t seed)
 {
 	struct soak_op *o = &e->op[op];
 
@@ -65,13 +65,15 @@ void soak_ep_fill(struct soak_thread *t, struct soak_ep *e)
 	int op;
 
 	while ((op = free_op(e, 0, SOAK_RECVS)) >= 0) {
-		book(e, op, RD_RECV, SOAK_MSG, 0);
+		record_op(e, op, RD_RECV, SOAK_MSG, 0);
 		RD_OK(rd_recv(e->ep, &t->mem, op_off(e, op), SOAK_MSG, cookie_of(e, op)));
 	}
 }
 
-/* A request may find the EP disconnected already: then it is flushed, which is accounted for as
- * any other end. In DISCONNECT_PENDING and before the connection is up none is posted. */
+/*
+ * The EP may be disconnected already: then the request is flushed. No requests are posted in
+ * DISCONNECT_PENDING or before the connection is established.
+ */
 static void post_message(struct soak_thread *t, struct soak_ep *e, int op)
 {
 	struct message m = { e->gen, e->next_send++, 0, rl_random(&t->seed) };
@@ -80,7 +82,7 @@ static void post_message(struct soak_thread *t, struct soak_ep *e, int op)
 	m.len = (uint32_t)sizeof(m) + rl_random(&t->seed) % (SOAK_MSG - (uint32_t)sizeof(m) + 1);
 	memcpy(buf, &m, sizeof(m));
 	rl_fill(buf + sizeof(m), m.len - sizeof(m), m.seed);
-	book(e, op, RD_SEND, m.len, m.seed);
+	record_op(e, op, RD_SEND, m.len, m.seed);
 	RD_OK(rd_send(e->ep, &t->mem, op_off(e, op), m.len, cookie_of(e, op)));
 }
 
@@ -94,16 +96,16 @@ static void post_rdma(struct soak_thread *t, struct soak_ep *e, int op)
 	if (write) {
 		e->written = rl_random(&t->seed) | 1;
 		rl_fill((uint8_t *)t->mem.p + e->write_off, len, e->written);
-		book(e, op, RD_WRITE, len, e->written);
+		record_op(e, op, RD_WRITE, len, e->written);
 	} else {
-		book(e, op, RD_READ, len, e->written);
+		record_op(e, op, RD_READ, len, e->written);
 		e->written = 0;
 	}
 	RD_OK(rd_rdma(e->ep, write, &t->mem, write ? e->write_off : e->read_off, len,
 		      cookie_of(e, op), r->va, r->rctx));
 }
 
-static void end_it(struct soak_thread *t, struct soak_ep *e)
+static void end_connection(struct soak_thread *t, struct soak_ep *e)
 {
 	e->mine = true;
 	e->graceful = rl_random(&t->seed) & 1;
@@ -119,7 +121,7 @@ void soak_ep_act(struct soak_thread *t, struct soak_ep *e)
 	if (e->phase != SP_UP || op < 0)
 		return;
 	if (!e->budget) {
-		end_it(t, e);
+		end_connection(t, e);
 		return;
 	}
 	e->budget--;
@@ -137,7 +139,7 @@ static void check_message(struct soak_thread *t, struct soak_ep *e, int op, uint
 	RL_CHECK(len >= sizeof(m), "a message of %llu bytes", (unsigned long long)len);
 	memcpy(&m, buf, sizeof(m));
 	RL_CHECK(m.gen == e->gen, "a message of generation %u arrived in %u", m.gen, e->gen);
-	RL_CHECK(m.seq == e->next_recv, "message %u arrived instead of %u", m.seq, e->next_recv);
+	RL_CHECK(m.seq == e->next_recv, "got message %u, expected %u", m.seq, e->next_recv);
 	RL_CHECK(m.len == len, "message of %u bytes arrived with %llu", m.len,
 		 (unsigned long long)len);
 	RL_CHECK(rl_differs(buf + sizeof(m), m.len - sizeof(m), m.seed) < 0,
@@ -161,7 +163,7 @@ static void succeeded(struct soak_thread *t, struct soak_ep *e, int op,
 		break;
 	case RD_READ:
 		RL_CHECK(rl_differs((uint8_t *)t->mem.p + e->read_off, o->len, o->seed) < 0,
-			 "read back something else than was written");
+			 "read back data other than was written");
 		/* fall through */
 	case RD_WRITE:
 		t->rdmas++;
@@ -212,9 +214,11 @@ void soak_ep_over(struct soak_ep *e, bool broken)
 	e->phase = SP_ENDING;
 }
 
-/* A graceful end lets the requests that are outstanding complete, and loses nothing: the side that
- * only watched must have got exactly the messages whose sends succeeded. */
-static void compare_notes(struct soak_ep *e)
+/*
+ * A graceful disconnect completes outstanding requests and loses nothing: the passive side must
+ * have received exactly the messages whose sends succeeded.
+ */
+static void compare_with_peer(struct soak_ep *e)
 {
 	const struct soak_end *their = e->their_end;
 
@@ -247,7 +251,7 @@ bool soak_ep_recycle(struct soak_thread *t, struct soak_ep *e)
 			 "EP %d, generation %u has not ended at the peer", e->index, e->gen);
 		return false;
 	}
-	compare_notes(e);
+	compare_with_peer(e);
 	RL_CHECK(rd_state(e->ep) == DAT_EP_STATE_DISCONNECTED, "EP %d is in state %d", e->index,
 		 (int)rd_state(e->ep));
 	RD_OK(dat_ep_reset(e->ep));

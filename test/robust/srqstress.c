@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One shared receive queue serves 64 endpoints and four posting threads, and accounts for every
+/* Tests that one shared receive queue with 64 endpoints and four posting threads accounts for every
  * buffer, while peers connect, send, disconnect and are killed at random.
  *
- * Options: seconds=N, messages=N (ends earlier when so many have been verified), seed=N,
- * kills=0 (nobody is killed).
+ * Options: seconds=N, messages=N (ends earlier when that many have been verified), seed=N,
+ * kills=0 (no peer is killed).
  */
 #include <errno.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ static pid_t start_peer(uint32_t thread, uint32_t epoch)
 	exit(0);
 }
 
-static void await_peer(pid_t pid, bool victim)
+static void wait_for_peer(pid_t pid, bool victim)
 {
 	int status;
 
@@ -50,7 +50,7 @@ static void await_peer(pid_t pid, bool victim)
 }
 
 /* Keeps a peer of each thread alive, kills one now and then. */
-static void manage(void *arg)
+static void manage_peers(void *arg)
 {
 	uint64_t end, seed = (uint64_t)ss_seed * 7 + 5, victims = 0;
 	uint32_t epoch[SS_THREADS], next = 0;
@@ -62,7 +62,7 @@ static void manage(void *arg)
 		epoch[i] = ++next;
 		pid[i] = start_peer(i, epoch[i]);
 	}
-	rl_at("killing");
+	rl_activity("killing");
 	end = rl_now() + (uint64_t)seconds * 1000000;
 	while (rl_now() < end && (!messages || ss_shared->messages < (uint64_t)messages)) {
 		uint32_t i = rl_random(&seed) % SS_THREADS;
@@ -72,15 +72,15 @@ static void manage(void *arg)
 			continue;
 		ss_shared->killed[epoch[i]] = true;
 		kill(pid[i], SIGKILL);
-		await_peer(pid[i], true);
+		wait_for_peer(pid[i], true);
 		victims++;
 		epoch[i] = ++next;
 		pid[i] = start_peer(i, epoch[i]);
 	}
-	rl_at("waiting for the peers");
+	rl_activity("waiting for the peers");
 	ss_shared->stop = 1;
 	for (uint32_t i = 0; i < SS_THREADS; i++)
-		await_peer(pid[i], false);
+		wait_for_peer(pid[i], false);
 	ss_shared->peers_gone = 1;
 	rl_note("%llu messages, %llu peers killed", (unsigned long long)ss_shared->messages,
 		(unsigned long long)victims);
@@ -99,17 +99,17 @@ static void run(void)
 		return;
 	ss_shared = rl_shared(sizeof(*ss_shared));
 	rl_start("hub", ss_hub, NULL);
-	rl_start("manager", manage, NULL);
+	rl_start("manager", manage_peers, NULL);
 	rl_end();
 	rl_unshare(ss_shared, sizeof(*ss_shared));
 }
 
 int main(int argc, char **argv)
 {
-	long asked = seconds;
+	long requested = seconds;
 
 	for (int i = 1; i < argc; i++)
 		if (!strncmp(argv[i], "seconds=", 8))
-			asked = atol(argv[i] + 8);
-	return rl_main(argc, argv, (unsigned int)asked + 150, run);
+			requested = atol(argv[i] + 8);
+	return rl_main(argc, argv, (unsigned int)requested + 150, run);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The stress test of a shared receive queue.
+/* Declares the hub and the peers of the stress test of a shared receive queue.
  *
  * The hub has SS_EPS endpoints on one SRQ, served by SS_THREADS threads: each owns the receive EVD,
  * the service point and a share of the endpoints, verifies what arrives and posts the buffers
@@ -14,19 +14,19 @@
 #define SS_THREADS 4
 #define SS_SLOTS 16			/* connections of a thread and its peer */
 #define SS_EPS (SS_THREADS * SS_SLOTS)
-#define SS_BUFFERS 128			/* fewer than messages may be on their way */
+#define SS_BUFFERS 128			/* fewer than messages in flight */
 #define SS_LEN 32768			/* of a buffer */
 #define SS_SENDS 4			/* outstanding per connection */
 #define SS_NOTES 64
 #define SS_EPOCHS 65536
 
-/* What a peer tells when it asks for a connection. */
+/* The private data of a connection request. */
 struct ss_hello {
 	uint32_t epoch;			/* number of the peer process */
 	uint32_t slot, conn;		/* the conn-th connection of that slot and process */
 };
 
-/* Begins every message. */
+/* The header of every message. */
 struct ss_head {
 	uint32_t conn, seq, len, seed;
 };

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The side with the shared receive queue: what it expects, and that every buffer comes back. */
+/*
+ * Implements the hub, the side with the shared receive queue: verifies messages and accounts for
+ * buffers.
+ */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "srqstress.h"
 
-/* Those of killed peers wait too. */
+/* Includes requests of killed peers. */
 #define SS_REQUESTS 512
 
 enum phase { HU_IDLE, HU_PENDING, HU_UP, HU_OVER };
@@ -58,7 +61,7 @@ static void post_spares(struct hub_thread *t)
 	}
 }
 
-static struct hub_ep *find(struct hub_thread *t, DAT_EP_HANDLE ep, const char *what)
+static struct hub_ep *find_ep(struct hub_thread *t, DAT_EP_HANDLE ep, const char *what)
 {
 	for (int i = 0; i < SS_SLOTS; i++)
 		if (t->ep[i].ep == ep)
@@ -82,10 +85,10 @@ static void verify(struct hub_thread *t, struct hub_ep *e, int b, size_t len)
 	ss_shared->messages++;
 }
 
-static void take_receive(struct hub_thread *t, const DAT_EVENT *ev)
+static void handle_receive(struct hub_thread *t, const DAT_EVENT *ev)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &ev->event_data.dto_completion_event_data;
-	struct hub_ep *e = find(t, d->ep_handle, "a receive");
+	struct hub_ep *e = find_ep(t, d->ep_handle, "a receive");
 	int b = (int)d->user_cookie.as_64;
 
 	RL_CHECK(d->user_cookie.as_64 < SS_BUFFERS && atomic_exchange(&at_fabric[b], false),
@@ -113,9 +116,9 @@ static void take_receive(struct hub_thread *t, const DAT_EVENT *ev)
 	}
 }
 
-static void take_connection(struct hub_thread *t, const DAT_EVENT *ev)
+static void handle_conn_event(struct hub_thread *t, const DAT_EVENT *ev)
 {
-	struct hub_ep *e = find(t, ev->event_data.connect_event_data.ep_handle, "an event");
+	struct hub_ep *e = find_ep(t, ev->event_data.connect_event_data.ep_handle, "an event");
 
 	switch ((int)ev->event_number) {
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
@@ -142,7 +145,7 @@ static void take_connection(struct hub_thread *t, const DAT_EVENT *ev)
 	}
 }
 
-static void take_request(struct hub_thread *t, const DAT_EVENT *ev)
+static void handle_request(struct hub_thread *t, const DAT_EVENT *ev)
 {
 	struct request *r = &t->waiting[t->waits];
 	DAT_CR_PARAM param;
@@ -153,7 +156,8 @@ static void take_request(struct hub_thread *t, const DAT_EVENT *ev)
 	RL_CHECK(param.private_data_size == sizeof(r->hello), "%d bytes of private data",
 		 (int)param.private_data_size);
 	memcpy(&r->hello, param.private_data, sizeof(r->hello));
-	RL_CHECK(r->hello.epoch < SS_EPOCHS && r->hello.slot < SS_SLOTS, "a strange request");
+	RL_CHECK(r->hello.epoch < SS_EPOCHS && r->hello.slot < SS_SLOTS,
+		 "a request with bad private data");
 	t->waits++;
 }
 
@@ -165,7 +169,8 @@ static void accept_one(struct hub_thread *t, struct hub_ep *e)
 	memmove(&t->waiting[0], &t->waiting[1], (size_t)--t->waits * sizeof(r));
 	ret = dat_cr_accept(r.cr, e->ep, 0, NULL);
 	if (ret != DAT_SUCCESS) {
-		RL_CHECK(ss_shared->killed[r.hello.epoch], "dat_cr_accept gave %s", rd_text(ret));
+		RL_CHECK(ss_shared->killed[r.hello.epoch], "dat_cr_accept returned %s",
+			 rd_text(ret));
 		return;
 	}
 	e->hello = r.hello;
@@ -175,8 +180,8 @@ static void accept_one(struct hub_thread *t, struct hub_ep *e)
 	e->phase = HU_PENDING;
 }
 
-/* A peer that lives and ended the connection gracefully got rid of everything it had sent. */
-static void compare(struct hub_thread *t, const struct hub_ep *e)
+/* If a live peer disconnected gracefully, everything it sent must have arrived. */
+static void compare_with_peer(struct hub_thread *t, const struct hub_ep *e)
 {
 	const struct ss_note *note =
 		&ss_shared->note[t->number][e->hello.slot][e->hello.conn % SS_NOTES];
@@ -195,7 +200,7 @@ static void recycle(struct hub_thread *t)
 		struct hub_ep *e = &t->ep[i];
 
 		if (e->phase == HU_OVER) {
-			compare(t, e);
+			compare_with_peer(t, e);
 			RD_OK(dat_ep_reset(e->ep));
 			e->phase = HU_IDLE;
 		}
@@ -221,13 +226,13 @@ static void *serve(void *arg)
 		int n = 0;
 
 		for (; rd_poll(t->rd.cr, &ev); n++)
-			take_request(t, &ev);
+			handle_request(t, &ev);
 		for (; rd_poll(t->rd.conn, &ev); n++)
-			take_connection(t, &ev);
-		/* All that completed before a connection ended is here. */
+			handle_conn_event(t, &ev);
+		/* All completions before the end of a connection have been read. */
 		for (; rd_poll(t->rd.recv, &ev); n++) {
-			take_receive(t, &ev);
-			/* Now and then the queue runs empty. */
+			handle_receive(t, &ev);
+			/* Lets the queue run empty at times. */
 			if ((uint32_t)t->spares > rl_random(&t->seed) % 24)
 				post_spares(t);
 		}
@@ -236,7 +241,7 @@ static void *serve(void *arg)
 			continue;
 		post_spares(t);
 		if (rd_next(t->rd.recv, 2, &ev))
-			take_receive(t, &ev);
+			handle_receive(t, &ev);
 	}
 	return NULL;
 }
@@ -286,8 +291,8 @@ static void close_thread(struct hub_thread *t)
 	RD_OK(dat_evd_free(t->rd.req));
 }
 
-/* Posted = completed + flushed + still queued, by our books and by the SRQ's. */
-static void balance(const struct hub_thread *t)
+/* Checks that posted = completed + flushed + queued, by our counts and by dat_srq_query. */
+static void check_balance(const struct hub_thread *t)
 {
 	uint64_t posted = 0, back = 0, completed = 0, flushed = 0, too_long = 0, conns = 0,
 		 compared = 0;
@@ -307,7 +312,7 @@ static void balance(const struct hub_thread *t)
 		queued += at_fabric[b];
 	RD_OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &p));
 	rl_note("%llu connections, %llu compared; %llu buffers posted = %llu completed + %llu "
-		"flushed + %llu too short + %d queued (the SRQ says %d, %d outstanding)",
+		"flushed + %llu too short + %d queued (dat_srq_query: %d, %d outstanding)",
 		(unsigned long long)conns, (unsigned long long)compared,
 		(unsigned long long)posted, (unsigned long long)completed,
 		(unsigned long long)flushed, (unsigned long long)too_long, queued,
@@ -323,7 +328,7 @@ static void balance(const struct hub_thread *t)
 /* Each connection that ended gave one asynchronous event. */
 static void count_async(const struct hub_thread *t)
 {
-	uint64_t ended = 0, told = 0;
+	uint64_t ended = 0, reported = 0;
 	DAT_EVENT ev;
 
 	for (int i = 0; i < SS_THREADS; i++)
@@ -331,11 +336,11 @@ static void count_async(const struct hub_thread *t)
 	while (rd_poll(common.async, &ev)) {
 		RL_CHECK(ev.event_number == DAT_ASYNC_ERROR_EP_BROKEN, "%s on the async EVD",
 			 rd_event_text(ev.event_number));
-		told++;
+		reported++;
 	}
-	RL_CHECK(told == (ended < 65536 ? ended : 65536),
+	RL_CHECK(reported == (ended < 65536 ? ended : 65536),
 		 "%llu connections ended, %llu asynchronous events", (unsigned long long)ended,
-		 (unsigned long long)told);
+		 (unsigned long long)reported);
 }
 
 void ss_hub(void *arg)
@@ -361,13 +366,13 @@ void ss_hub(void *arg)
 		open_thread(&t[i]);
 	}
 	rl_step(0, 1);
-	rl_at("serving");
+	rl_activity("serving");
 	for (int i = 0; i < SS_THREADS; i++)
 		RL_CHECK(!pthread_create(&id[i], NULL, serve, &t[i]), "no thread");
 	for (int i = 0; i < SS_THREADS; i++)
 		pthread_join(id[i], NULL);
-	rl_at("closing");
-	balance(t);
+	rl_activity("closing");
+	check_balance(t);
 	count_async(t);
 	for (int i = 0; i < SS_THREADS; i++)
 		close_thread(&t[i]);

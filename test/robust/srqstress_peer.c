@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A peer of the SRQ's endpoints: what it sends, and how it ends its connections. */
+/* Implements a peer of the SRQ's endpoints: sends messages and ends connections. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ struct slot {
 	int out;			/* sends not completed */
 	unsigned int busy;		/* bit per buffer */
 	int budget;
-	bool bulk;
+	bool fills_queue;
 	uint64_t since;
 };
 
@@ -42,16 +42,16 @@ static void start_connecting(struct peer *p, int i)
 			     rl_bound(30000) * 1000, sizeof(hello), &hello, DAT_QOS_BEST_EFFORT,
 			     DAT_CONNECT_DEFAULT_FLAG));
 	s->seq = 0;
-	s->bulk = rl_random(&p->seed) % 16 == 0;
+	s->fills_queue = rl_random(&p->seed) % 16 == 0;
 	s->budget = 1 + (int)(rl_random(&p->seed) % 2000);
 	s->phase = PE_PENDING;
 }
 
-/* Bulk connections fill what is between the two, so that their ends cut messages in two. */
+/* These connections fill the buffers of the transport, so that their end truncates messages. */
 static uint32_t random_length(struct peer *p, const struct slot *s)
 {
 	uint32_t least = sizeof(struct ss_head), kind = rl_random(&p->seed) % 100;
-	uint32_t most = s->bulk ? SS_LEN : kind < 90 ? 256 : 2048;
+	uint32_t most = s->fills_queue ? SS_LEN : kind < 90 ? 256 : 2048;
 
 	return least + rl_random(&p->seed) % (most - least + 1);
 }
@@ -127,7 +127,7 @@ static void act(struct peer *p, int i)
 	}
 }
 
-static void take_send(struct peer *p, const DAT_EVENT *ev)
+static void handle_send(struct peer *p, const DAT_EVENT *ev)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &ev->event_data.dto_completion_event_data;
 	unsigned int i = (unsigned int)(d->user_cookie.as_64 >> 8), b = d->user_cookie.as_64 & 255;
@@ -140,14 +140,14 @@ static void take_send(struct peer *p, const DAT_EVENT *ev)
 	p->slot[i].out--;
 }
 
-static void take_connection(struct peer *p, const DAT_EVENT *ev)
+static void handle_conn_event(struct peer *p, const DAT_EVENT *ev)
 {
 	struct slot *s = NULL;
 
 	for (int i = 0; i < SS_SLOTS; i++)
 		if (p->slot[i].ep == ev->event_data.connect_event_data.ep_handle)
 			s = &p->slot[i];
-	RL_CHECK(s, "%s of nobody", rd_event_text(ev->event_number));
+	RL_CHECK(s, "%s of an unknown EP", rd_event_text(ev->event_number));
 	switch ((int)ev->event_number) {
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
 		RL_CHECK(s->phase == PE_PENDING, "ESTABLISHED in phase %d", (int)s->phase);
@@ -178,11 +178,11 @@ static void serve(struct peer *p)
 	int n = 0;
 
 	for (; rd_poll(p->rd.req, &ev); n++)
-		take_send(p, &ev);
+		handle_send(p, &ev);
 	for (; rd_poll(p->rd.conn, &ev); n++)
-		take_connection(p, &ev);
+		handle_conn_event(p, &ev);
 	if (!n && rd_next(p->rd.req, 2, &ev))
-		take_send(p, &ev);
+		handle_send(p, &ev);
 	for (int i = 0; i < SS_SLOTS; i++)
 		act(p, i);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that two processes whose settings of libfabric differ, or one of which was short of memory
- * while it opened its adapter, are connected and transfer, or are refused; never connected without
- * transferring.
+/* Tests that two processes with different settings of libfabric, or one of which ran out of memory
+ * while it opened its adapter, either connect and transfer, or are rejected.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -37,10 +36,10 @@ static const struct pair pairs[] = {
 
 /* ---------------------------------------------------------------- allocations that fail */
 
-static _Atomic long fail_at, counted;	/* 0: none is to fail */
+static _Atomic long fail_at, counted;	/* 0: no failures */
 
 #if !RL_SANITIZED
-/* Of the provider's own, because other libraries end the process. */
+/* Only allocations of the provider fail, because other libraries would exit. */
 static bool to_fail(const void *caller)
 {
 	Dl_info info;
@@ -74,7 +73,7 @@ static char *area(void)
 	return buf;
 }
 
-/* What comes goes back. */
+/* Echoes each message. */
 static void echo(struct rd *rd, struct rd_mem *mem)
 {
 	DAT_EVENT ev;
@@ -143,7 +142,7 @@ static void server(void *arg)
 	rd_close(&rd);
 }
 
-/* As a program would that uses libfabric, too. */
+/* Uses libfabric before DAT, as a program may. */
 static void use_libfabric(void)
 {
 	void (*release)(struct fi_info *);
@@ -182,7 +181,7 @@ static void client(void *arg)
 	rd_close(&rd);
 }
 
-static void patient_server(void *arg)
+static void many_clients_server(void *arg)
 {
 	struct rd_mem mem;
 	struct rd rd;
@@ -192,7 +191,7 @@ static void patient_server(void *arg)
 	rd_reg(&rd, &mem, area(), (size_t)2 * SIZE);
 	rd_listen(&rd);
 	rl_step(ST_LISTEN, 1);
-	/* One connection for each step that the clients take. */
+	/* One connection for each client. */
 	for (int i = 1; !rl_board->step[ST_DONE]; i++) {
 		DAT_EVENT ev;
 
@@ -217,7 +216,7 @@ static void patient_server(void *arg)
 
 enum { NOT_REACHED = 1, NOT_OPENED, WORKS };
 
-/* A process of its own, because a library is loaded once. */
+/* A child process, because a library is loaded once. */
 static int open_and_transfer(long nth)
 {
 	DAT_IA_HANDLE ia;
@@ -226,7 +225,7 @@ static int open_and_transfer(long nth)
 	DAT_RETURN ret;
 	struct rd rd;
 
-	/* What libdat explains about those that do not open is of no interest. */
+	/* Discards the reports of failed opens. */
 	if (!freopen("/dev/null", "w", stderr))
 		return 0;
 	counted = 0;
@@ -253,7 +252,7 @@ static void short_of_memory(void *arg)
 	for (n = 1; status != NOT_REACHED; n++) {
 		pid_t pid;
 
-		rl_at("failing allocation %ld", n);
+		rl_activity("failing allocation %ld", n);
 		pid = fork();
 		if (!pid)
 			_exit(open_and_transfer(n));
@@ -265,9 +264,10 @@ static void short_of_memory(void *arg)
 		opened += status == WORKS;
 	}
 	rl_step(ST_DONE, 1);
-	rl_note("%ld allocations failed, %u adapters opened all the same, and worked", n - 2, opened);
+	rl_note("%ld allocations failed, %u adapters opened nevertheless, and worked", n - 2,
+		opened);
 	RL_CHECK(n > 10, "only %ld allocations", n);
-	rl_leave();
+	rl_exit_success();
 }
 
 static void run(void)
@@ -276,7 +276,7 @@ static void run(void)
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
 		struct pair pair = pairs[i];
 
-		/* Only a fabric over rxm minds. */
+		/* Matters only for fabrics over rxm. */
 		pair.refused = pair.refused &&
 			       (strstr(test_fabric()->params, "rxm") ||
 				strstr(test_fabric()->params, "constrained")) &&
@@ -288,10 +288,10 @@ static void run(void)
 		rl_end();
 	}
 	if (!RL_SANITIZED && rl_begin("short-of-memory", 120000)) {
-		/* Loading it takes long, and it is nothing of the provider's. */
+		/* Loading libfabric is slow and not under test. */
 		if (!dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL))
 			rl_note("%s", dlerror());
-		rl_start("server", patient_server, NULL);
+		rl_start("server", many_clients_server, NULL);
 		rl_start("client", short_of_memory, NULL);
 		rl_end();
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Everything whose send completed before the sender disconnected arrives.
+/* Tests that all messages arrive whose sends completed before the sender disconnected.
  *
  * The sender waits for the completion of each send and then ends the connection in some way; the
  * receiver, which has receives posted and is sometimes slow, must get all messages first.
@@ -23,8 +23,8 @@ enum ending { GRACEFUL, ABRUPT, FREES, CLOSES, EXITS };
 struct scene {
 	const char *name;
 	enum ending ending;
-	unsigned int slow_us;		/* the receiver's time for each message */
-	unsigned int late_ms;		/* ... before it looks at all */
+	unsigned int slow_us;		/* delay of the receiver for each message */
+	unsigned int late_ms;		/* ... before the first */
 	bool talks_back;		/* the receiver sends all the time */
 	bool reads;			/* the sender has receives for that */
 	bool stays;			/* ... and closes its IA only when all has arrived */
@@ -50,7 +50,7 @@ static const struct scene scenes[] = {
 
 static uint8_t area[(RECVS + 2) * SIZE];
 
-/* Sends to a receiver that posts no more receives do not complete. */
+/* Sends do not complete if the receiver posts no more receives. */
 static unsigned int messages_of(const struct scene *s)
 {
 	return s->late_ms ? RECVS : MESSAGES;
@@ -75,7 +75,7 @@ static void sender(void *arg)
 	rl_fill(area, SIZE, 9);
 	for (uint64_t i = 0; i < messages; i++)
 		RD_OK(rd_send(rd.ep, &mem, 0, SIZE, i));
-	rl_at("waiting for the sends");
+	rl_activity("waiting for the sends");
 	for (uint64_t give_up = rl_now() + 8000000; done < messages;) {
 		RL_CHECK(rl_now() < give_up, "%u of %u sends have completed", done, messages);
 		if (rd_next(rd.req, 1, &ev)) {
@@ -87,7 +87,7 @@ static void sender(void *arg)
 		while (s->reads && rd_poll(rd.recv, &ev))
 			RD_OK(rd_recv(rd.ep, &mem, SIZE, SIZE, 0));
 	}
-	rl_at("ending");
+	rl_activity("ending");
 	rl_step(ST_SENT, 1);
 	switch (s->ending) {
 	case GRACEFUL:
@@ -151,7 +151,7 @@ static void receiver(void *arg)
 		const DAT_DTO_COMPLETION_EVENT_DATA *d = &ev.event_data.dto_completion_event_data;
 		uint64_t slot;
 
-		rl_at("receiving message %u", got);
+		rl_activity("receiving message %u", got);
 		if (s->talks_back)
 			talk_back(&rd, &mem, &out);
 		RL_CHECK(rd_next(rd.recv, rl_bound(4000), &ev), "message %u of %u does not come",

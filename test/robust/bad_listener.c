@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that a program that connects to something else than a service point gets its one event, in
- * time: a TCP server that misbehaves listens on the port of the qualifier.
+/*
+ * Tests that a connect to something other than a service point gets exactly one event, in time: a
+ * misbehaving TCP server listens on the port of the qualifier.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,37 +18,37 @@ enum step { ST_ADDR, ST_LISTEN, ST_EVENT };
 
 #define TIMEOUT_MS 700
 
-struct stranger {
+struct bad_listener {
 	const char *name;
 	void (*answer)(int fd);
-	const char *words;		/* connection events that the client may get */
+	const char *conn_events;		/* connection events that the client may get */
 	bool timed;			/* ... not before its timeout */
 };
 
-static void hold(int fd)
+static void wait_for_close(int fd)
 {
-	/* The client must let go of it by itself. */
+	/* The client must close the connection by itself. */
 	RL_CHECK(attack_closed(fd, 6000), "the client keeps the connection open");
 	close(fd);
 }
 
-static void say(int fd, const void *data, size_t len)
+static void send_data(int fd, const void *data, size_t len)
 {
 	RL_CHECK(send(fd, data, len, MSG_NOSIGNAL) == (ssize_t)len, "send: %s", strerror(errno));
 }
 
-static void silent(int fd)
+static void stays_silent(int fd)
 {
-	hold(fd);
+	wait_for_close(fd);
 }
 
-static void rubbish(int fd)
+static void sends_garbage(int fd)
 {
 	char text[100];
 
 	memset(text, '?', sizeof(text));
-	say(fd, text, sizeof(text));
-	hold(fd);
+	send_data(fd, text, sizeof(text));
+	wait_for_close(fd);
 }
 
 static void closes(int fd)
@@ -64,7 +65,7 @@ static void closes_after_request(int fd)
 {
 	char buf[300];
 
-	RL_CHECK(recv(fd, buf, sizeof(buf), 0) > 0, "no request came");
+	RL_CHECK(recv(fd, buf, sizeof(buf), 0) > 0, "no request received");
 	close(fd);
 }
 
@@ -73,8 +74,8 @@ static void half_header(int fd)
 	uint8_t buf[ATTACK_CM_HDR];
 
 	attack_cm_header(buf, ATTACK_RESPONSE, 0);
-	say(fd, buf, 11);
-	hold(fd);
+	send_data(fd, buf, 11);
+	wait_for_close(fd);
 }
 
 static void half_header_then_closes(int fd)
@@ -82,7 +83,7 @@ static void half_header_then_closes(int fd)
 	uint8_t buf[ATTACK_CM_HDR];
 
 	attack_cm_header(buf, ATTACK_RESPONSE, 0);
-	say(fd, buf, 11);
+	send_data(fd, buf, 11);
 	close(fd);
 }
 
@@ -91,8 +92,8 @@ static void header_without_data(int fd)
 	uint8_t buf[ATTACK_CM_HDR];
 
 	attack_cm_header(buf, ATTACK_RESPONSE, 200);
-	say(fd, buf, sizeof(buf));
-	hold(fd);
+	send_data(fd, buf, sizeof(buf));
+	wait_for_close(fd);
 }
 
 static void too_much_data(int fd)
@@ -100,8 +101,8 @@ static void too_much_data(int fd)
 	static uint8_t buf[ATTACK_CM_HDR + 60000];
 
 	attack_cm_header(buf, ATTACK_RESPONSE, 60000);
-	say(fd, buf, sizeof(buf));
-	hold(fd);
+	send_data(fd, buf, sizeof(buf));
+	wait_for_close(fd);
 }
 
 static void refuses_bare(int fd)
@@ -109,13 +110,13 @@ static void refuses_bare(int fd)
 	uint8_t buf[ATTACK_CM_HDR];
 
 	attack_cm_header(buf, ATTACK_NACK, 0);
-	say(fd, buf, sizeof(buf));
-	hold(fd);
+	send_data(fd, buf, sizeof(buf));
+	wait_for_close(fd);
 }
 
-static const struct stranger strangers[] = {
-	{ "silent", silent, "T", true },
-	{ "rubbish", rubbish, "N", false },
+static const struct bad_listener listeners[] = {
+	{ "silent", stays_silent, "T", true },
+	{ "rubbish", sends_garbage, "N", false },
 	{ "closes", closes, "N|U", false },
 	{ "resets", resets, "N|U", false },
 	{ "closes-after-request", closes_after_request, "N|U", false },
@@ -130,7 +131,7 @@ static const struct stranger strangers[] = {
 
 static void client(void *arg)
 {
-	const struct stranger *s = arg;
+	const struct bad_listener *s = arg;
 	struct rd_ledger l;
 	struct rd_mem mem;
 	uint64_t began;
@@ -152,22 +153,22 @@ static void client(void *arg)
 		rd_post(&l, RD_RECV, &mem, 0, 64, 0, 0);
 	began = rl_now();
 	rd_connect(&rd, rd.ep, TIMEOUT_MS, "hello", 5);
-	rl_at("waiting for the event");
-	while (!rd_complete(&l, s->words)) {
+	rl_activity("waiting for the event");
+	while (!rd_complete(&l, s->conn_events)) {
 		ms = (unsigned int)((rl_now() - began) / 1000);
 		RL_CHECK(ms < rl_bound(TIMEOUT_MS + 1000), "after %u ms: %s", ms,
 			 rd_ledger_text(&l));
-		rd_sweep(&rd, &l);
+		rd_drain(&rd, &l);
 		rl_sleep_ms(1);
 	}
 	ms = (unsigned int)((rl_now() - began) / 1000);
 	RL_CHECK(!s->timed || ms >= TIMEOUT_MS - 5, "timed out after %u ms already", ms);
-	RL_CHECK(s->timed || strchr(s->words, 'T') || ms < rl_bound(TIMEOUT_MS - 100),
+	RL_CHECK(s->timed || strchr(s->conn_events, 'T') || ms < rl_bound(TIMEOUT_MS - 100),
 		 "only noticed after %u ms", ms);
 	rl_step(ST_EVENT, 1);
 	rl_sleep_ms(100);
-	rd_sweep(&rd, &l);
-	RL_CHECK(rd_complete(&l, s->words), "more events came: %s", rd_ledger_text(&l));
+	rd_drain(&rd, &l);
+	RL_CHECK(rd_complete(&l, s->conn_events), "more events came: %s", rd_ledger_text(&l));
 	RL_CHECK(rd_state(rd.ep) == DAT_EP_STATE_DISCONNECTED, "the EP is in state %d",
 		 (int)rd_state(rd.ep));
 	RD_OK(dat_ep_reset(rd.ep));
@@ -176,9 +177,9 @@ static void client(void *arg)
 	RL_CHECK(rl_fds(0) == fds, "%d descriptors, before it were %d", rl_fds(0), fds);
 }
 
-static void stranger(void *arg)
+static void bad_listener(void *arg)
 {
-	const struct stranger *s = arg;
+	const struct bad_listener *s = arg;
 	int listener, fd;
 
 	rl_await(ST_ADDR, 1, 10000);
@@ -187,21 +188,21 @@ static void stranger(void *arg)
 	fd = accept(listener, NULL, NULL);
 	RL_CHECK(fd >= 0, "accept: %s", strerror(errno));
 	s->answer(fd);
-	rl_leave();
+	rl_exit_success();
 }
 
 static void run(void)
 {
 	setenv("DAPL_OFI_LOG", "0", 0);
 	if (!test_fabric_has(test_fabric(), "sockets")) {
-		rl_skip("strangers", "a service point is no TCP port");
+		rl_skip("bad-listener", "a service point is not a TCP port");
 		return;
 	}
-	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
-		if (!rl_begin(strangers[i].name, 15000))
+	for (size_t i = 0; i < sizeof(listeners) / sizeof(listeners[0]); i++) {
+		if (!rl_begin(listeners[i].name, 15000))
 			continue;
-		rl_start("client", client, (void *)(uintptr_t)&strangers[i]);
-		rl_start("stranger", stranger, (void *)(uintptr_t)&strangers[i]);
+		rl_start("client", client, (void *)(uintptr_t)&listeners[i]);
+		rl_start("listener", bad_listener, (void *)(uintptr_t)&listeners[i]);
 		rl_end();
 	}
 }
