@@ -1,4 +1,4 @@
-# What people are told: the causes of failures, log, trace and probes.
+# Tests of error messages, log, trace and probes.
 EXTRA_DIST += test/diag/probes.sh
 TESTS += test/diag/probes.sh
 
@@ -21,7 +21,7 @@ test_diag_shim_libfabric_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -shre
 test_diag_hostile_libhostile_fi_la_SOURCES = test/diag/hostile.c
 test_diag_hostile_libhostile_fi_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -rpath /nowhere
 
-# Run with more rights than the caller's, it finds libraries by what is written in it only.
+# With additional privileges it finds libraries by its RUNPATH only.
 test_diag_privileged_12_SOURCES = test/diag/privileged.c test/api/api.h
 test_diag_privileged_12_CPPFLAGS = $(AM_CPPFLAGS) -DDAT_TEST_API=12
 test_diag_privileged_12_LDFLAGS = $(AM_LDFLAGS) -no-install

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Runs the fuzz targets for FUZZ_TIME seconds (5) each: with libFuzzer if a clang has it, else with
-# our own driver. The corpus is not changed; what libFuzzer finds to be new is left in
+# our own driver. The corpus is not changed; new inputs of libFuzzer are left in
 # fuzz-new/TARGET.
 srcdir=${srcdir:-.}
 time=${FUZZ_TIME:-5}

@@ -1,4 +1,4 @@
-# Bytes that nobody would send. `make fuzz FUZZ_TIME=600` for a long run; make check has a short
+# Fuzz tests with malformed input. `make fuzz FUZZ_TIME=600` for a long run; make check has a short
 # one.
 check_PROGRAMS += test/fuzz/driver-cells test/fuzz/driver-cm_wire test/fuzz/driver-frames \
 	test/fuzz/driver-pairs

@@ -90,7 +90,7 @@ examples()
 	crowd "event loop with a descriptor$over" event_loop
 	crowd "shared receive queue$over" srq_server
 
-	# A program that is told to end by a signal does so in order.
+	# A program that is terminated by a signal exits cleanly.
 	start event_loop '-n 1' && kill -TERM "$(ps -o pid= --ppid "$server" | head -n 1)"
 	wait "$server"
 	status=$?
@@ -98,7 +98,7 @@ examples()
 	[ $status -eq 0 ] && grep -q '^0 clients have come and gone$' "$dir/server"
 	verdict $? "event loop ended by a signal$over"
 
-	# Without a listener the client says so.
+	# Without a listener the client reports it.
 	start hello_server '' && kill "$server"
 	wait "$server"
 	[ -n "$where" ] && client hello_client

@@ -38,7 +38,7 @@ only_over()
 	libs=$PWD/.libs:$PWD/prov_ofi/dat2/.libs:$PWD/prov_ofi/dat1/.libs
 	LD_LIBRARY_PATH=$libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	DAT_OVERRIDE=$dir/dat.conf
-	# ThreadSanitizer does not see what the fabric's library orders.
+	# ThreadSanitizer does not see the synchronisation of libfabric.
 	echo 'race:libfabric.so' >"$dir/tsan.supp"
 	TSAN_OPTIONS="suppressions=$dir/tsan.supp${TSAN_OPTIONS:+:$TSAN_OPTIONS}"
 	export LD_LIBRARY_PATH DAT_OVERRIDE TSAN_OPTIONS

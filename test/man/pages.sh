@@ -148,7 +148,7 @@ else
 	skip 'prototypes' 'no C compiler'
 fi
 
-# What the PARAMETERS explain is what the SYNOPSIS names.
+# The PARAMETERS section explains exactly the parameters of the SYNOPSIS.
 for page in $pages; do
 	[ "${page##*.}" = 3 ] || continue
 	awk -v page="${page##*/}" '

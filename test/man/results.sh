@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Does the page of each call list what the call really returns when it is made wrongly?
+# Checks that the page of each call lists the errors that the call returns for bad arguments.
 # Run from the top of a build tree; test/man/results makes the calls.
 set -u
 . "${srcdir:-.}/test/man/lib.sh"
@@ -12,7 +12,7 @@ listed()
 		-e 's,^\.It Dv \(DAT_[A-Z_]*\)$,\1 ,p' "$1"
 }
 
-# compare PROGRAM LEAST: makes the calls, and looks up what each of them returned
+# compare PROGRAM LEAST: makes the calls, and looks up the result of each
 compare()
 {
 	timeout -k 5 "${TEST_LIMIT:-120}" "test/man/$1" >"$dir/results" 2>"$dir/log"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Do the completions of bash and zsh offer each option that --help tells, no other, and only values
+# Checks that the completions of bash and zsh offer exactly the options of --help, and only values
 # that the tools take? Run from the top of a build tree.
 set -u
 src=$(cd "${srcdir:-.}" && pwd)
@@ -34,8 +34,8 @@ tool()
 	timeout 60 "tools/${1#dat_}/$1" "${@:2}"
 }
 
-# told TOOL: the options at the beginning of the lines of --help, or behind another one there
-told()
+# help_options TOOL: the options at the start of the lines of --help, or after another one there
+help_options()
 {
 	tool "$1" --help >"$dir/help" 2>&1 || return
 	sed -n 's/^ \{1,8\}\(-.*\)/\1/p' "$dir/help" | sed 's/  .*//' |
@@ -45,7 +45,7 @@ told()
 	sort -u "$dir/words"
 }
 
-# offered WORDS...: what bash offers at the end of this line
+# offered WORDS...: the completions of bash at the end of this line
 offered()
 {
 	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
@@ -69,11 +69,11 @@ expect()
 . "$bash_file"
 
 for name in dat_info dat_perf dat_run; do
-	told "$name" >"$dir/told"
-	[ "$(wc -l <"$dir/told")" -ge 15 ] || echo "too few options in --help" >"$dir/told"
-	offered "$name" - | grep -vx -- -- | sort -u | diff "$dir/told" - >"$dir/log"
+	help_options "$name" >"$dir/help_options"
+	[ "$(wc -l <"$dir/help_options")" -ge 15 ] || echo "too few options in --help" >"$dir/help_options"
+	offered "$name" - | grep -vx -- -- | sort -u | diff "$dir/help_options" - >"$dir/log"
 	silent "bash: options of $name"
-	for option in $(grep -- '^--' "$dir/told"); do
+	for option in $(grep -- '^--' "$dir/help_options"); do
 		offered "$name" "$option" | grep -qx -- "$option" || echo "$option"
 	done >"$dir/log"
 	silent "bash: each option of $name by its whole name"
@@ -123,15 +123,15 @@ expect 'dat_perf --ia mi' mine-1
 
 # ---------------------------------------------------------------- zsh
 
-# With _arguments replaced by its own listing, the options are what stands before "[" or "=".
+# With _arguments replaced by a listing, the options are the text before "[" or "=".
 if command -v zsh >/dev/null 2>&1; then
 	for name in dat_info dat_perf dat_run; do
-		told "$name" >"$dir/told"
+		help_options "$name" >"$dir/help_options"
 		timeout 60 zsh -fc '_arguments() { print -rl -- "$@"; }; service=$1; . "$2"' \
 			zsh "$name" "$zsh_file" 2>&1 |
 			grep -vxE -- '-[sS]|\*?:.*|\(-\):.*' |
 			sed -e 's/^([^)]*)//' -e 's/^\*//' -e 's/[=[].*//' -e 's/+$//' |
-			sort -u | diff "$dir/told" - >"$dir/log"
+			sort -u | diff "$dir/help_options" - >"$dir/log"
 		silent "zsh: options of $name"
 	done
 else

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Do the Debian packages build, and can they be installed beside libdapl2, instead of it, and be
+# Checks that the Debian packages build, can be installed next to libdapl2, instead of it, and be
 # removed without a trace? Run by "make deb-check" with the tarball of "make dist".
-# What is installed goes into an overlay of this machine's files that nobody else sees and that is
+# What is installed goes into a private overlay of this machine's files, which is
 # gone at the end; root is needed for that.
 set -u
 tarball=$(realpath "$1") here=${3:-$PWD/deb-check}
@@ -93,7 +93,7 @@ compiles()
 		readelf -d /root/hello | grep -F '[libdat2.so.2]'
 }
 
-# free_port: one on which nobody listens
+# free_port: a port without a listener
 free_port()
 {
 	local port
@@ -103,7 +103,7 @@ free_port()
 	echo "$port"
 }
 
-# traces: what is left of us
+# traces: files that are left
 traces()
 {
 	local left

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Has each form of report what readers and programs expect, over one fabric and several?
+# Checks each report format of dat_perf, over one fabric and several.
 # Run from the top of a build tree.
 set -u
 here=$(dirname "$0")

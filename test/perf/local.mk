@@ -1,6 +1,6 @@
 # dat_perf with few iterations; by hand, from the top of a build tree: test/perf/smoke.sh
 TESTS += test/perf/smoke.sh
-# What these add is the tool's own, of which each sanitizer sees what concerns it.
+# These test the tool itself; each sanitizer checks its share.
 if !TSAN
 TESTS += test/perf/modes.sh test/perf/network.sh
 endif

@@ -32,7 +32,7 @@ complete 'four endpoints' 12 --op send,write,read --test all --eps 4 --size 64
 complete 'four endpoints, waiting' 3 --op send,write,read --test bw --eps 4 --mode wait
 complete 'bursts over three endpoints' 3 --op send,write,read --test bw --eps 3 --burst --raw-more
 
-# Atomic operations are in order, so each finds what the one before left.
+# Atomic operations are in order, so each finds the result of the previous one.
 for fabric in shm rxm; do
 	for op in fadd cswap; do
 		complete "$op, all tests, over $fabric" 4 --fabrics $fabric --domain lo --op $op \
@@ -58,7 +58,7 @@ quick --size all --test lat --iters 2 --warmup 0 --rounds 1 &&
 	[ "$(grep -c '^  tcp ' "$dir/out")" = 23 ]
 verdict 'all sizes' $?
 
-# A byte that is wrong from the Nth filling on is seen by whoever gets it.
+# The receiver detects a byte that is corrupted from the Nth fill on.
 sees() { # NAME WORDS N OPTIONS...
 	name=$1 words=$2 n=$3
 	shift 3
@@ -80,7 +80,7 @@ for kind in --cq=split --raw-only; do
 	done
 done
 
-# Receives in common: raw libfabric has them; DAT has them where the adapter says so.
+# Shared receives: raw libfabric has them; DAT has them if the adapter reports so.
 timeout "$limit" "$perf" --raw --srq --eps 4 --validate --test bw,rate --iters 40 --rounds 1 \
 	>"$dir/out" 2>"$dir/err"
 status=$?

@@ -17,7 +17,7 @@ measures 'raw alone' 1 raw 127.0.0.1 --port "$port" --raw-only
 quick 127.0.0.1 --port "$port" --mode all --op all --test all && grep -q '^  tcp ' "$dir/out"
 verdict 'all modes' $?
 
-# Whoever else connects is told so, or not, and the server goes on.
+# Foreign clients are rejected, and the server continues.
 stranger() { # NAME TEXT WORDS
 	python3 - "$port" "$2" >"$dir/answer" 2>"$dir/err" <<'END'
 import socket, sys

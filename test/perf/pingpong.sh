@@ -6,7 +6,7 @@ set -u
 here=$(dirname "$0")
 . "$here/lib.sh"
 
-# It tells an average: on a busy machine only the best of some short runs says anything.
+# It prints an average: on a busy machine only the best of several short runs is meaningful.
 FACTOR=10
 size=1024
 best=
@@ -21,7 +21,7 @@ print(s.getsockname()[1])') || return 1
 	pid=$!
 	tries=0
 	: >"$dir/pp"
-	# the server says nothing when it listens
+	# the server does not report that it listens
 	while [ $tries -lt 20 ] && ! grep -q '^1k' "$dir/pp"; do
 		sleep 0.2
 		$second "$@" -P "$port" 127.0.0.1 >"$dir/pp" 2>&1
@@ -52,7 +52,7 @@ if ! command -v fi_pingpong >/dev/null 2>&1 || ! command -v python3 >/dev/null 2
 	exit 77
 fi
 first= second=
-# rxm connects with the first message, and looks after that every 10 ms unless told otherwise.
+# rxm connects with the first message, and polls the handshake every 10 ms by default.
 FI_OFI_RXM_CM_PROGRESS_INTERVAL=100
 export FI_OFI_RXM_CM_PROGRESS_INTERVAL
 if [ "$(nproc)" -ge 2 ] && taskset -c 0 true && taskset -c 1 true; then
@@ -78,7 +78,7 @@ compare() { # FABRIC PROVIDER ENDPOINTS
 	done
 	[ -n "$best" ]
 	verdict "$fabric: fi_pingpong measures" $?
-	# It spins on both processors: beside other busy processes it waits for its turn, for
+	# It spins on both processors: with other busy processes it waits to be scheduled, for
 	# milliseconds at a time, which nothing of ours can do anything about.
 	if { ! near "$dat" || ! near "$raw"; } && busy; then
 		skip "$fabric: the same order as fi_pingpong" "the machine is busy: load $load"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What does DAT cost beside raw libfabric? Prints the tables of docs/performance.md: the same
+# Measures the overhead of DAT over raw libfabric. Prints the tables of docs/performance.md: the same
 # pattern over both, in turns, in the same processes, by dat_perf. Not a test: for a quiet machine.
 #
 # usage: table.sh [-b BUILD] [-r ROUNDS] [FABRIC...]		default: tcp shm rxm
@@ -31,7 +31,7 @@ run()
 		--format csv "$@" >"$file" || bad=1
 }
 
-# perf OPTIONS: libfabric's shm lets the kernel copy unless told not to; which is better depends on
+# perf OPTIONS: libfabric's shm uses CMA by default; which is better depends on
 # the machine and the size.
 perf()
 {

@@ -60,7 +60,7 @@ root_make()
 	mkdir -p "$ROOT/src"
 }
 
-# root_sources FOLDER: what a tarball would hold, nothing that is generated
+# root_sources FOLDER: the contents of a tarball, without generated files
 root_sources()
 {
 	tar -C "$1" -c --exclude='./build*' --exclude='./.git' --exclude='./deb-check' \

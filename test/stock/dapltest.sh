@@ -188,7 +188,7 @@ functionals()
 	done
 }
 
-# Every case of a feature in one process: what one case leaves behind must not harm the next.
+# Every case of a feature in one process: leftovers of one case must not affect the next.
 functionals_together()
 {
 	local feature last number cases

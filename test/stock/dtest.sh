@@ -3,15 +3,15 @@
 
 # Both exchange addresses over this TCP port, and nothing changes it.
 SIDE_PORT=15828
-# The service point of dtest, and that of dtestcm unless -p says otherwise. It lies where the
+# The service point of dtest, and that of dtestcm unless -p is given. It lies where the
 # kernel takes ports for clients from, so that anybody may have it for a while.
 QUALIFIER=45248
 
-# What a client says that shall be run again, if anything.
+# The output of a client after which it is run again, if any.
 AGAIN=
 
 # pair NAME LIMIT JUDGE PROGRAM SERVER_OPTIONS CLIENT_OPTIONS: server and client. 75, and no
-# verdict, if the client said AGAIN.
+# verdict, if the client printed AGAIN.
 pair()
 {
 	wanted "$1" || return 0
@@ -141,7 +141,7 @@ dtestsrq_run()
 {
 	claim_ports || return
 	set -- "$1" "-p $PORT $2"
-	# It has no port beside its service point.
+	# It has no port besides its service point.
 	READY_PORT=$PORT pair "$1" 60 judge_dtestsrq dtestsrq "-P $IA -s $2" "-P $IA -h $HOST $2"
 }
 
@@ -163,8 +163,8 @@ dtestsrq_full()
 	dtestsrq_run dtestsrq.unshared "-c 10 -B 10 -S 0"
 }
 
-# The server tells its client where it is before it listens there: a client that is quicker is told
-# that nobody does (DAT_CONNECTION_EVENT_NON_PEER_REJECTED).
+# The server sends its address to the client before it listens: a fast client is rejected
+# (DAT_CONNECTION_EVENT_NON_PEER_REJECTED).
 dtestx_run()
 {
 	local try

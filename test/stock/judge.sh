@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Did a stock program succeed, by its words, and did a checker see our code do wrong?
 #
-# dapltest exits with 0 whatever happens, dtest nearly so: what they print decides. Each
+# dapltest always exits with 0, dtest nearly always: their output decides. Each
 # judge prints one reason, or nothing when all is well.
 
 # Logs begin with a line "$ command", which is no output. "open_hca:" comes from Debian's
@@ -13,7 +13,7 @@ first_line()
 		sed 's/^[[:space:]]*//; s/[[:space:]]*$//' | cut -c1-150
 }
 
-# said FILE PATTERN PROOF: complains of a line that matches PATTERN, then of the lack of PROOF
+# said FILE PATTERN PROOF: reports a line that matches PATTERN, or a missing PROOF
 said()
 {
 	local line
@@ -44,7 +44,7 @@ judge_performance()
 }
 
 # "Result: PASS" follows even after a failed assertion, which reads "... failed in file ...";
-# of its descriptions some contain "fails", and one case opens names that nobody has.
+# of its descriptions some contain "fails", and one case opens unknown names.
 judge_functional()
 {
 	if grep -qa 'Result: UNSUPP' "$1"; then
@@ -55,7 +55,7 @@ judge_functional()
 	fi
 }
 
-# To fail is what a limit test tries: it must get as far as its -m says, LIMIT_MAXIMUM here.
+# A limit test runs until it fails: it must get as far as its -m says, LIMIT_MAXIMUM here.
 judge_limit()
 {
 	local good="LimitTest: [A-Za-z]+ (created|opened): $LIMIT_MAXIMUM\$"
@@ -93,7 +93,7 @@ judge_dtestcm()
 	said "$1" 'FAILED|ERR|Error|unexpected|invalid EP' 'DAPL Connection Test Complete'
 }
 
-# Extensions that the adapter does not claim are passed over by the program, which says so.
+# Extensions that the adapter does not claim are skipped by the program, which reports it.
 judge_dtestx()
 {
 	local part
@@ -136,7 +136,7 @@ valgrind_ours()
 	}' "$@"
 }
 
-# judge_checker NAME: what the checker of this run wrote about our libraries
+# judge_checker NAME: the reports of the checker of this run about our libraries
 judge_checker()
 {
 	local files report

@@ -6,7 +6,7 @@
 
 PASSED=0 FAILED=0 SKIPPED=0
 STOCK_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# Each user has a folder of locks, because nobody else may write to it: see lock_folder.
+# Each user has a folder of locks, since others must not write to it: see lock_folder.
 LOCK_DIR=${TMPDIR:-/tmp}/dat-ofi-stock-locks-$(id -u)
 SERVER=		# pid of the time limiter of the running server, empty when none runs
 SERVER_NAME=
@@ -82,7 +82,7 @@ find_lib()
 	find "$BUILD" -path '*/.libs/*' -name "$1" -print -quit
 }
 
-# stock_locate: finds what the runs need; a reason on stdout if that fails
+# stock_locate: finds the programs and libraries; prints a reason on failure
 stock_locate()
 {
 	LIBDAT2=$(find_lib libdat2.so.2)
@@ -111,7 +111,7 @@ FABRIC=tcp FABRIC_PARAMS="provider=tcp domain=lo"
 #   IA       an entry of the dat.conf written here: ofi-lo; or builtin:NAME for
 #            an adapter that libdat knows of without any file; or conf:NAME for one of
 #            the file STOCK_DAT_CONF
-#   CHECKER  none, valgrind, or sanitizer (what BUILD was configured with)
+#   CHECKER  none, valgrind, or sanitizer (as BUILD was configured)
 stock_config()
 {
 	local libdat=$1 checker=${4:-none}
@@ -186,7 +186,7 @@ checker_config()
 	esac
 }
 
-# checked_command NAME COMMAND...: sets COMMAND to what runs it under the checker
+# checked_command NAME COMMAND...: sets COMMAND to run it under the checker
 checked_command()
 {
 	local name=$1
@@ -235,7 +235,7 @@ range_free()
 }
 
 # claim_ports: sets PORT to the first of 1000 ports, below the range from which the kernel
-# gives ports to clients, that nobody uses; dapltest takes one more for every endpoint.
+# gives unused ports to clients; dapltest takes one more for every endpoint.
 # A lock keeps other runs of these scripts away.
 claim_ports()
 {

@@ -22,7 +22,7 @@ machine()
 	mkdir -m 1777 "$dir/tmp"
 }
 
-# user UID COMMANDS: runs them as that user behind stock_config; what they write is in $dir/log
+# user UID COMMANDS: runs them as that user after stock_config; their output is in $dir/log
 user()
 {
 	local out=$dir/tmp/out-$1

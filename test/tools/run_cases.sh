@@ -33,7 +33,7 @@ group_usage()
 	refuses 'output folder' '--out /nonexistent/x: No such file' --out /nonexistent/x -- true
 	if case_begin 'usage: help'; then
 		run 0 --help
-		says '^Usage: dat_run' '--server-quits'
+		output_has '^Usage: dat_run' '--server-quits'
 		case_end
 	fi
 }
@@ -42,23 +42,23 @@ group_fabrics()
 {
 	if case_begin 'fabrics: list'; then
 		run 0 -f list
-		says '^tcp +provider=tcp +yes +TCP sockets' '^shm ' '^verbs '
+		output_has '^tcp +provider=tcp +yes +TCP sockets' '^shm ' '^verbs '
 		nothing_kept
 		case_end
 	fi
 	if case_begin 'fabrics: list of own'; then
 		run 0 -f 'mine=provider=nope' -f list
-		says "^mine +provider=nope +no +fabric 'nope' is not supported"
+		output_has "^mine +provider=nope +no +fabric 'nope' is not supported"
 		case_end
 	fi
 	if case_begin 'fabrics: all'; then
 		run 0 -f all -- true
-		says '^tcp +pass' '^efa +(pass|skip)' '^[1-9] passed, 0 failed, '
+		output_has '^tcp +pass' '^efa +(pass|skip)' '^[1-9] passed, 0 failed, '
 		case_end
 	fi
 	if case_begin 'fabrics: none there'; then
 		run 77 -f 'x=provider=nope' -f 'y=provider=tcp domain=no_such_if' -- true
-		says "^x +skip .*fabric 'nope' is not supported" \
+		output_has "^x +skip .*fabric 'nope' is not supported" \
 			"^y +skip .*no interface or address 'no_such_if'" \
 			'^0 passed, 0 failed, 2 skipped$'
 		nothing_kept
@@ -66,18 +66,18 @@ group_fabrics()
 	fi
 	if case_begin 'fabrics: one there'; then
 		run 0 -f 'x=provider=nope' -f tcp -- true
-		says '^x +skip' '^tcp +pass' '^1 passed, 0 failed, 1 skipped$'
+		output_has '^x +skip' '^tcp +pass' '^1 passed, 0 failed, 1 skipped$'
 		case_end
 	fi
 	if case_begin 'fabrics: none may miss'; then
 		run 1 --no-skip -f 'x=provider=nope' -f tcp -- true
-		says "^x +fail .*'nope'" '^1 passed, 1 failed, 0 skipped$'
+		output_has "^x +fail .*'nope'" '^1 passed, 1 failed, 0 skipped$'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'fabrics: odd characters in parameters'; then
 		run 77 -f 'x=provider="a\b#' -- true
-		says "^x +skip .*fabric '\"a.b#' is not supported"
+		output_has "^x +skip .*fabric '\"a.b#' is not supported"
 		case_end
 	fi
 }
@@ -86,37 +86,37 @@ group_outcomes()
 {
 	if case_begin 'outcome: pass'; then
 		run 0 -f tcp -- sh -c 'echo fine'
-		says '^tcp +pass +[0-9.]+ s$' '^1 passed, 0 failed, 0 skipped$'
+		output_has '^tcp +pass +[0-9.]+ s$' '^1 passed, 0 failed, 0 skipped$'
 		! grep -q fine "$DIR/out" || problem "output of a passed run is shown"
 		nothing_kept
 		case_end
 	fi
 	if case_begin 'outcome: shown'; then
 		run 0 -f tcp --show -- sh -c 'echo $DAT_RUN_FABRIC; echo to stderr >&2'
-		says '\| tcp$' '\| to stderr$'
+		output_has '\| tcp$' '\| to stderr$'
 		case_end
 	fi
 	if case_begin 'outcome: fail'; then
 		run 1 "${TWO[@]}" -- sh -c '[ $DAT_RUN_FABRIC = a ] || { seq 30; exit 3; }'
-		says '^a +pass' '^b +fail .* exit status 3$' '\| 30$' '^1 passed, 1 failed'
+		output_has '^a +pass' '^b +fail .* exit status 3$' '\| 30$' '^1 passed, 1 failed'
 		! grep -q '| 20$' "$DIR/out" || problem "more than the end is shown"
 		kept b/client.log '^1$'
 		case_end
 	fi
 	if case_begin 'outcome: crash'; then
 		run 1 -f tcp -- sh -c 'echo before; kill -SEGV $$'
-		says '^tcp +fail .* killed by SIGSEGV \(signal 11\)' '\| before$'
+		output_has '^tcp +fail .* killed by SIGSEGV \(signal 11\)' '\| before$'
 		kept tcp/client.log before
 		case_end
 	fi
 	if case_begin 'outcome: the program skips'; then
 		run 77 -f tcp -- sh -c 'exit 77'
-		says '^tcp +skip .*exit status 77' '^0 passed, 0 failed, 1 skipped$'
+		output_has '^tcp +skip .*exit status 77' '^0 passed, 0 failed, 1 skipped$'
 		case_end
 	fi
 	if case_begin 'outcome: no such program'; then
 		run 1 -f tcp -- /nonexistent/program
-		says 'cannot run /nonexistent/program: No such file'
+		output_has 'cannot run /nonexistent/program: No such file'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
@@ -124,21 +124,21 @@ group_outcomes()
 		run 0 -f tcp --expect 'all [a-z]+$' --expect two -- \
 			printf 'is all well\nwell, two\n'
 		run 1 -f tcp --expect fine --expect other -- echo fine
-		says 'has no line with /other/'
+		output_has 'has no line with /other/'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'outcome: unwanted words'; then
 		run 0 -f tcp --reject 'error' -- echo fine
 		run 1 -f tcp --expect fine --reject '[Ee]rror' -- printf 'fine\n\tan Error of 5\n'
-		says 'its output has "an Error of 5"'
+		output_has 'its output has "an Error of 5"'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'outcome: repeated'; then
 		run 1 --repeat 3 "${TWO[@]}" -- sh -c "echo x >>$DIR/count; \
 			test \$(wc -l <$DIR/count) != 5"
-		says '^a\.1 +pass' '^a\.3 +pass' '^b\.1 +pass' '^b\.2 +fail' '^b\.3 +pass' \
+		output_has '^a\.1 +pass' '^a\.3 +pass' '^b\.1 +pass' '^b\.2 +fail' '^b\.3 +pass' \
 			'^5 passed, 1 failed, 0 skipped$'
 		rm -rf "$TMPDIR"/*
 		case_end
@@ -152,7 +152,7 @@ group_outcomes()
 		grep -qx old "$DIR/kept/tcp/server.log" || problem "no server's output there"
 		run 0 -f tcp --out "$DIR/kept" -- echo here
 		[ ! -e "$DIR/kept/tcp/server.log" ] || problem "an earlier output stays"
-		says "^output: $DIR/kept\$"
+		output_has "^output: $DIR/kept\$"
 		grep -qx here "$DIR/kept/tcp/client.log" || problem "no output in the folder"
 		grep -q '^\* u2.0 ' "$DIR/kept/tcp/dat.conf" || problem "no dat.conf there"
 		nothing_kept
@@ -164,21 +164,21 @@ group_limits()
 {
 	if case_begin 'limit: a hanging tree'; then
 		run 1 -f tcp --limit 2 -- sh -c "sleep $MARK & setsid sleep $MARK & echo on; wait"
-		says 'still running after 2 s: killed \(3 processes\)' '\| on$'
+		output_has 'still running after 2 s: killed \(3 processes\)' '\| on$'
 		gone
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'limit: what ignores signals'; then
 		run 1 -f tcp --limit 1 -- sh -c "trap '' TERM INT HUP; sleep $MARK; sleep $MARK"
-		says 'still running after 1 s: killed'
+		output_has 'still running after 1 s: killed'
 		gone
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'limit: of both sides'; then
 		run 1 -f tcp --limit 2 --server "sleep $MARK" --wait-s 0 -- sleep $MARK
-		says 'still running after 2 s: killed \(2 processes\)'
+		output_has 'still running after 2 s: killed \(2 processes\)'
 		gone
 		rm -rf "$TMPDIR"/*
 		case_end
@@ -199,7 +199,7 @@ group_limits()
 		kill -TERM $pid
 		wait $pid
 		[ $? = 143 ] || problem "exit status is not 143"
-		says '^tcp +fail .*interrupted by SIGTERM'
+		output_has '^tcp +fail .*interrupted by SIGTERM'
 		gone
 		nothing_kept
 		case_end
@@ -221,7 +221,7 @@ group_names()
 	for version in 1 2; do
 		if case_begin "names: any, API $version"; then
 			opens $version -f tcp --show
-			says '\| what ever: IPv4$' '\| ofa-v2-mlx4_0-1: IPv4$' \
+			output_has '\| what ever: IPv4$' '\| ofa-v2-mlx4_0-1: IPv4$' \
 				'\| listed: ofa-v2-lo$'
 			! grep -q 'listed: \*' "$DIR/out" || problem "the catch-all is listed"
 			case_end
@@ -249,7 +249,7 @@ group_servers()
 	if case_begin 'server: listens, is asked, is ended' && two_sided - 0 \
 		'my $s = listen_on(PORT); print "up\n"; answer($s) while 1;' 'ask(PORT);' \
 		--expect hello --server-expect up; then
-		says '^tcp +pass'
+		output_has '^tcp +pass'
 		case_end
 	fi
 	if case_begin 'server: quits' && two_sided - 0 \
@@ -259,52 +259,52 @@ group_servers()
 	if case_begin 'server: does not quit' && two_sided - 1 \
 		'my $s = listen_on(PORT); answer($s) while 1;' 'ask(PORT);' \
 		--server-quits --grace 1; then
-		says 'server: still running 1 s after its client'
+		output_has 'server: still running 1 s after its client'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'server: quits with an error' && two_sided - 1 \
 		'answer(listen_on(PORT)); print "sorry\n"; exit 4;' 'ask(PORT);' \
 		--server-quits; then
-		says 'server: exit status 4'
+		output_has 'server: exit status 4'
 		kept tcp/server.log sorry
 		case_end
 	fi
 	if case_begin 'server: crashes while it is asked' && two_sided - 1 \
 		'accept(my $c, listen_on(PORT)); print "ow\n"; kill 11, $$; sleep 9;' \
 		'eval { ask(PORT) }; sleep 98765;'; then
-		says "server: ($crash)" '\| ow$'
+		output_has "server: ($crash)" '\| ow$'
 		kept tcp/server.log ow
 		case_end
 	fi
 	if case_begin 'server: crashes, the client fails of it' && two_sided - 1 \
 		'accept(my $c, listen_on(PORT)); kill 11, $$; sleep 9;' \
 		'eval { ask(PORT) }; exit 1;'; then
-		says "server: ($crash)"
+		output_has "server: ($crash)"
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'server: crashes before it listens' && two_sided - 1 'kill 11, $$; sleep 9;' \
 		'print "client\n";'; then
-		says "server: ($crash)"
+		output_has "server: ($crash)"
 		! grep -q client "$DIR/out" || problem "the client was started"
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'server: ends before it listens' && two_sided - 1 'exit 0;' 'ask(PORT);'; then
-		says 'server: ended before its client was started'
+		output_has 'server: ended before its client was started'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'server: never listens' && two_sided - 1 'print "well\n"; sleep 98765;' \
 		'ask(PORT);' --ready-limit 1; then
-		says 'did not listen on any port within 1 s' '\| well$'
+		output_has 'did not listen on any port within 1 s' '\| well$'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'server: never says it' && two_sided - 1 'print "read"; sleep 98765;' \
 		'ask(PORT);' --ready-limit 1 --ready ready; then
-		says 'did not print "ready" within 1 s'
+		output_has 'did not print "ready" within 1 s'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
@@ -330,18 +330,18 @@ group_servers()
 	if case_begin 'server: says something bad' && two_sided - 1 \
 		'my $s = listen_on(PORT); print "bad: 5\n"; answer($s) while 1;' 'ask(PORT);' \
 		--server-reject bad; then
-		says 'server: its output has "bad: 5"'
+		output_has 'server: its output has "bad: 5"'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'server: its own end is seen through the shell'; then
 		run 1 -f tcp --server "$BUILD/test/tools/opens2 x" -- sleep 5
-		says 'server: ended before'
+		output_has 'server: ended before'
 		echo 'kill -9 $$' >"$DIR/kill-self"
 		run 1 -f tcp --server "sh $DIR/kill-self" -- sleep 5
-		says 'server: killed by SIGKILL'
+		output_has 'server: killed by SIGKILL'
 		run 1 -f tcp --server 'X=1 sh -c "exit 5"' -- sleep 5
-		says 'server: exit status 5'
+		output_has 'server: exit status 5'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
@@ -363,13 +363,13 @@ group_compares()
 	noise+='; echo "$DAT_OVERRIDE [fe80::$(($$ % 9000))]"; echo 65536 bytes in 4 segments'
 	if case_begin 'compare: equal'; then
 		run 0 -c "${TWO[@]}" --repeat 2 -- sh -c "$noise"
-		says '^4 passed'
+		output_has '^4 passed'
 		nothing_kept
 		case_end
 	fi
 	if case_begin 'compare: different'; then
 		run 1 -c "${TWO[@]}" -- sh -c 'echo same; echo "$DAT_RUN_FABRIC is fine"'
-		says '^b +fail .*differs from that of a \(2 lines' \
+		output_has '^b +fail .*differs from that of a \(2 lines' \
 			'\| -a is fine$' '\| \+b is fine$'
 		kept b/compare.diff '^[+]b is fine'
 		case_end
@@ -377,7 +377,7 @@ group_compares()
 	if case_begin 'compare: a count differs'; then
 		run 1 -c "${TWO[@]}" -- \
 			sh -c '[ $DAT_RUN_FABRIC = b ]; echo "$? messages of 64 bytes"'
-		says '\| [+]0 messages of <n> bytes|\| [+]0 messages'
+		output_has '\| [+]0 messages of <n> bytes|\| [+]0 messages'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
@@ -387,13 +387,13 @@ group_compares()
 	fi
 	if case_begin 'compare: an end is missing'; then
 		run 1 -c "${TWO[@]}" -- sh -c 'echo one; [ $DAT_RUN_FABRIC = b ] || echo two'
-		says '1 line of difference' '\| -two$'
+		output_has '1 line of difference' '\| -two$'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
 	if case_begin 'compare: only what passed'; then
 		run 1 -c "${TWO[@]}" -- sh -c 'echo "$DAT_RUN_FABRIC"; [ $DAT_RUN_FABRIC = b ]'
-		says '^a +fail .*exit status 1' '^b +pass'
+		output_has '^a +fail .*exit status 1' '^b +pass'
 		rm -rf "$TMPDIR"/*
 		case_end
 	fi
@@ -443,7 +443,7 @@ group_formats()
 	fi
 	if case_begin 'format: tap'; then
 		run 1 --tap "${TWO[@]}" -f 'x=provider=nope' -- sh -c '[ $DAT_RUN_FABRIC = a ]'
-		says '^TAP version 13$' '^1\.\.3$' '^ok 1 - a$' '^not ok 2 - b$' \
+		output_has '^TAP version 13$' '^1\.\.3$' '^ok 1 - a$' '^not ok 2 - b$' \
 			'^# exit status 1$' "^ok 3 - x # SKIP fabric 'nope'" \
 			'^# 1 passed, 1 failed, 1 skipped$'
 		! grep -vE '^(TAP|1\.\.3|ok|not ok|#)' "$DIR/out" || problem "other lines, too"

@@ -82,9 +82,9 @@ second_stage()
 	mkdir -p "$shared" "/lib/modules/$(uname -r)"
 	mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=mmap shared "$shared"
 	mount --bind "$modules" "/lib/modules/$(uname -r)"
-	# The kernel itself asks for modules through this.
+	# The kernel itself loads modules through this.
 	[ -x /sbin/modprobe ] || ln -sf /bin/busybox /sbin/modprobe
-	# libfabric reads all of the kernel's symbols whenever a process first asks for its fabrics:
+	# libfabric reads all kernel symbols at the first fi_getinfo of a process:
 	# seconds, when emulated, for a question that does not arise here.
 	mount --bind /dev/null /proc/kallsyms
 	hostname dat-ofi-vm

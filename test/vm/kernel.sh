@@ -161,7 +161,7 @@ prepare_kernel()
 	KERNEL_FOLDER=$(readlink -f "$CACHE/kernel")
 	KERNEL_RELEASE=$(ls "$KERNEL_FOLDER/lib/modules")
 	HAVE_SIW=$KERNEL_FOLDER/lib/modules/$KERNEL_RELEASE/extra/siw.ko
-	# A log tells that it was tried, the folder that it was interrupted.
+	# A log shows that it was tried, the folder that it was interrupted.
 	if [ ! -e "$KERNEL_FOLDER/siw.log" ] || [ -d "$KERNEL_FOLDER/siw" ]; then
 		build_siw "$KERNEL_FOLDER" "$KERNEL_RELEASE"
 	fi
