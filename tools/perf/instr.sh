@@ -40,7 +40,7 @@ while [ "$left" -gt 0 ]; do
 done
 command -v valgrind >/dev/null || { echo "instr.sh: valgrind is not installed" >&2; exit 77; }
 
-# In a build tree the program is a script of libtool; what is to be counted lies beside it.
+# In a build tree the program is a script of libtool; what is to be counted is next to it.
 real=$(dirname "$perf")/.libs/$(basename "$perf")
 if [ -x "$real" ]; then
 	LD_LIBRARY_PATH=$PWD/.libs:$PWD/prov_ofi/dat2/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

@@ -1,4 +1,4 @@
-# dat_run: starts programs over our libraries, and loads them to ask whether a fabric opens.
+# dat_run: starts programs over our libraries, and loads them to probe whether a fabric opens.
 bin_PROGRAMS += tools/run/dat_run
 dist_man1_MANS += man1/dat_run.1
 
