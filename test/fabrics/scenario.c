@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two processes that play a random scenario see the same events on every fabric.
+/*
+ * Checks that two processes that run a random scenario see the same events on every fabric.
  *
  * Prints a normalised log of each scenario, which test/fabrics/scenarios compares between fabrics.
  */
@@ -50,7 +51,7 @@ static void preload(void)
 		sigaction(sig, &saved[sig], NULL);
 }
 
-/* Is the fabric there? If not, libdat says why on stderr. */
+/* True if the fabric opens; otherwise libdat reports the reason on stderr. */
 static void open_and_close(void *arg)
 {
 	struct rd rd;
@@ -66,7 +67,7 @@ static void run(void)
 	static const char *const names[2] = { "left", "right" };
 	char name[32];
 
-	/* The survivor of a peer whose messages nobody receives need not wait long for that. */
+	/* The survivor of a peer with unreceived messages need not wait long. */
 	setenv("DAPL_OFI_GRACE_MS", "50", 0);
 	if (only_open) {
 		if (rl_begin("open", 30000)) {
@@ -92,7 +93,7 @@ static void run(void)
 			else
 				rl_start(names[side], play, role);
 		}
-		/* What a failed one has seen until then helps. */
+		/* Prints the partial log of a failed scenario. */
 		if (!rl_end() || !quiet)
 			sc_print(&scene);
 		rl_unshare(sc_log, sizeof(*sc_log));

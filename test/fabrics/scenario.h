@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is a scenario: two processes that play the same list of steps, made from a seed.
+/*
+ * Declares scenarios: two processes that run the same list of steps, generated from a seed.
  *
  * Both sides meet before and after each step, and within it where the outcome would depend on who
- * is faster; so each step has one outcome by the rules of DAT. What each side sees goes into
- * its log, kept per endpoint and stream, because DAT promises no order between those.
+ * is faster; so each step has one outcome by the rules of DAT. What each side sees goes into its
+ * log, kept per endpoint and stream, because DAT promises no order between those.
  */
 #ifndef SCENARIO_H
 #define SCENARIO_H
@@ -60,7 +61,7 @@ uint32_t sc_below(uint64_t *seed, uint32_t n);
 /* One message or RDMA transfer of a step: both sides draw the same from its seed. */
 struct sc_piece {
 	size_t len, room;
-	int from, to;		/* numbers of segments: source and sink */
+	int from, to;		/* numbers of segments: source and destination */
 	int flags;		/* of the request */
 };
 
@@ -99,7 +100,7 @@ uint32_t sc_hash(uint32_t hash, const void *mem, size_t len);
 struct sc_op {
 	enum rd_kind kind;
 	enum sc_open open;
-	bool shown;			/* its success is told */
+	bool shown;			/* its success is reported */
 	int step;			/* when it was posted */
 	int segments;
 	DAT_LMR_TRIPLET seg[SC_SEGMENTS];
@@ -133,11 +134,11 @@ void sc_open_side(struct sc_side *s, const struct sc_scene *scene, int side);
 void sc_close_side(struct sc_side *s);
 void sc_ep_open(struct sc_side *s, int ep);
 void sc_listen(struct sc_side *s);
-/* Both sides have come so far. */
+/* Waits until both sides have reached a step. */
 void sc_meet(struct sc_side *s);
-/* Takes all events that are there. */
+/* Reads all pending events. */
 void sc_sweep(struct sc_side *s);
-/* Waits for everything that is wanted, meets, and looks for what is too much. */
+/* Waits for all expected events, synchronises, and checks for unexpected ones. */
 void sc_settle(struct sc_side *s);
 /* Everything that was posted completes, and the connection has one more event. */
 void sc_want_end(struct sc_side *s, int ep, enum sc_open end);
@@ -151,7 +152,7 @@ void sc_rdma(struct sc_side *s, int ep, bool write, const struct sc_piece *p, ui
 /* Segments with gaps between them, out of this step's memory. */
 int sc_segments(struct sc_side *s, DAT_LMR_TRIPLET *seg, int n, size_t len);
 
-/* scenario_play.c: executes one step; false: this side has left the scene. */
+/* scenario_play.c: executes one step; false if this side has ended. */
 bool sc_play(struct sc_side *s, const struct sc_step *step);
 
 #endif

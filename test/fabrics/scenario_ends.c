@@ -92,7 +92,7 @@ void sc_disconnect(struct play *p)
 	sc_settle(p->s);
 }
 
-/* A graceful end lets requests complete that have what they need. */
+/* A graceful disconnect completes requests that do not wait for the peer. */
 void sc_drain(struct play *p)
 {
 	struct sc_piece piece[SC_MESSAGES];
@@ -111,7 +111,7 @@ void sc_drain(struct play *p)
 	sc_settle(p->s);
 }
 
-/* Small messages for which there is no receive, so that no fabric waits for room. */
+/* Small messages without a receive, so that no fabric waits for buffer space. */
 static void unmatched_sends(struct play *p)
 {
 	struct sc_piece piece = { .from = 1, .to = 1 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Turns a seed into a list of steps. */
+/* Generates the list of steps from a seed. */
 #include <string.h>
 
 #include "scenario.h"
@@ -25,7 +25,7 @@ static bool chance(uint64_t *seed, uint32_t percent)
 	return sc_below(seed, 100) < percent;
 }
 
-/* As many small as large ones, and nothing at all now and then. */
+/* As many small as large ones, and occasionally zero. */
 size_t sc_size(uint64_t *seed, size_t most)
 {
 	static const size_t classes[] = { 1, 2, 64, 256, 4096, 20000, 70000, (size_t)1 << 19 };

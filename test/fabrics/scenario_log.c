@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Turns what a side has seen into text that is equal over all fabrics. */
+/* Writes the events of a side as a normalised log, which is equal over all fabrics. */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -107,7 +107,9 @@ void sc_print(const struct sc_scene *scene)
 	fflush(stdout);
 }
 
-/* The fabric may have written it: a race only for those who do not see the peers' agreement. */
+/*
+ * The fabric may have written it: ThreadSanitizer does not see the synchronisation with the peer.
+ */
 __attribute__((no_sanitize("thread")))
 uint32_t sc_hash(uint32_t hash, const void *mem, size_t len)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each side does in a step. */
+/* Executes the steps of each side. */
 #include <string.h>
 
 #include "scenario_play.h"
@@ -109,7 +109,7 @@ static void wrong_qual(struct play *p)
 	sc_settle(p->s);
 }
 
-/* The request is answered only when nobody waits for that any more. */
+/* The request is answered only after the connect has timed out. */
 static void unanswered(struct play *p)
 {
 	bool impatient = p->step->act == SC_NO_ANSWER;
@@ -209,7 +209,7 @@ static size_t place(struct play *p, size_t len)
 	return sc_below(&p->seed, (uint32_t)(SC_WINDOW - len));
 }
 
-/* An empty message says that everything before it is there. */
+/* An empty message marks the arrival of everything before it. */
 static void notify(struct play *p, const char *what, size_t off, size_t len)
 {
 	struct sc_piece empty = { .from = 1, .to = 1 };
@@ -254,7 +254,7 @@ static void rdma(struct play *p)
 	notify(p, "written", first, last > first ? last - first : 0);
 }
 
-/* Posts that are refused at once do no harm. */
+/* Rejected posts change nothing. */
 static void bad_post(struct play *p)
 {
 	DAT_LMR_TRIPLET seg[SC_SEGMENTS + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens what a side needs, posts, and waits for the events of a step. */
+/* Opens the objects of a side, posts, and waits for the events of a step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,7 +178,7 @@ static void take_dto(struct sc_side *s, const DAT_EVENT *ev)
 	unsigned int number = d->user_cookie.as_64 & 0xffffff;
 	bool is_recv = d->user_cookie.as_64 >> 32 & 1;
 	int n = find_ep(s, d->ep_handle), from = (int)(d->user_cookie.as_64 >> 40);
-	/* A buffer of an SRQ was posted through whatever endpoint needed one. */
+	/* A buffer of an SRQ is not bound to an endpoint. */
 	const struct sc_op *op = &s->ep[is_recv ? from : n].op[!is_recv][number % SC_OPS];
 	enum sc_stream stream = is_recv ? SC_RECV : SC_REQ;
 	struct sc_ep *ep = &s->ep[n];
@@ -238,7 +238,7 @@ static bool lacks(struct sc_side *s, int *ep, enum sc_stream *stream)
 	return false;
 }
 
-/* Unsignalled and unsolicited completions wake nobody: therefore in slices. */
+/* Waits in slices: unsignalled and unsolicited completions wake no waiter. */
 static void sleep_for(struct sc_side *s, enum sc_stream stream)
 {
 	DAT_EVD_HANDLE evd = stream == SC_CONN ? s->rd.conn :

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Results of incorrect calls. Prints one line for each: call, type, subtype.
- *
- * results.sh looks each of them up in the manual page of the call. A result is not judged here:
- * only calls that the rest depends on have to succeed.
+/*
+ * Makes incorrect calls and prints the result of each: call, type, subtype. results.sh looks up
+ * each result in the manual page of the call. Results are not checked here; only calls that the
+ * others depend on must succeed.
  */
 #include <limits.h>
 #include <sys/mman.h>
@@ -10,23 +10,23 @@
 #include "examples/common.h"
 #include <dat2/dat_registry.h>
 
-/* What 1.2 lacks returns this there (as12/dat2/udat.h); nothing does in 2.0. */
+/* The result of calls that 1.2 lacks (as12/dat2/udat.h); unused in 2.0. */
 #ifndef ABSENT
 #define ABSENT ((DAT_RETURN)-1)
 #endif
 
-/* RESULT(name, (arguments)) makes the call dat_<name> and prints what it says. */
-#define RESULT(name, args) tell("dat_" #name, dat_##name args)
+/* RESULT(name, (arguments)) calls dat_<name> and prints its result. */
+#define RESULT(name, args) print_result("dat_" #name, dat_##name args)
 
 #define PAGE 4096
 
 static struct ex ex;
-static DAT_HANDLE wrong;		/* found by no call as an object of its kind */
+static DAT_HANDLE wrong;		/* not a valid object of any kind */
 static DAT_EVD_HANDLE dto, conn, soft;
 static struct ex_mem mem;
 static DAT_DTO_COOKIE cookie;
 
-static void tell(const char *call, DAT_RETURN ret)
+static void print_result(const char *call, DAT_RETURN ret)
 {
 	const char *type, *subtype;
 
@@ -127,26 +127,26 @@ static void try_lmr(void)
 	RESULT(pz_query, (ex.pz, DAT_PZ_FIELD_ALL, NULL));
 	RESULT(pz_free, (wrong));
 	RESULT(pz_free, (ex.pz));
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, wrong, rd, 0));
-	tell("dat_lmr_create", lmr((DAT_MEM_TYPE)9, region, 8, ex.pz, rd, 0));
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 0, ex.pz, rd, 0));
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, 0x1000, 0));
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, rd, 5));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, wrong, rd, 0));
+	print_result("dat_lmr_create", lmr((DAT_MEM_TYPE)9, region, 8, ex.pz, rd, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 0, ex.pz, rd, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, 0x1000, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, rd, 5));
 	RESULT(lmr_create, (ex.ia, DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, DAT_MEM_PRIV_NONE_FLAG,
 			    DAT_VA_TYPE_VA, NULL, NULL, NULL, NULL, NULL));
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, both, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, both, 0));
 	mprotect(p, PAGE, PROT_NONE);
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, rd, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, rd, 0));
 	munmap(p, PAGE);
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, rd, 0));
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, both, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, rd, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_VIRTUAL, region, 8, ex.pz, both, 0));
 	region.for_lmr_handle = wrong;
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_LMR, region, 8, ex.pz, rd, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_LMR, region, 8, ex.pz, rd, 0));
 	region.for_shared_memory.virtual_address = p + PAGE;
 	region.for_shared_memory.shared_memory_id = NULL;
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_SHARED_VIRTUAL, region, 8, ex.pz, rd, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_SHARED_VIRTUAL, region, 8, ex.pz, rd, 0));
 	region.for_shared_memory.shared_memory_id = (DAT_LMR_COOKIE)id;
-	tell("dat_lmr_create", lmr(DAT_MEM_TYPE_SHARED_VIRTUAL, region, 8, ex.pz, rd, 0));
+	print_result("dat_lmr_create", lmr(DAT_MEM_TYPE_SHARED_VIRTUAL, region, 8, ex.pz, rd, 0));
 	RESULT(lmr_query, (wrong, DAT_LMR_FIELD_ALL, &lmr_param));
 	RESULT(lmr_query, (mem.lmr, (DAT_LMR_PARAM_MASK)0x800, &lmr_param));
 	RESULT(lmr_query, (mem.lmr, DAT_LMR_FIELD_ALL, NULL));
@@ -177,15 +177,15 @@ static void try_bind(DAT_RMR_HANDLE rmr)
 	ex_check(dat_ep_create(ex.ia, ex.pz, dto, dto, conn, NULL, &ep), "dat_ep_create");
 	ex_check(dat_ep_create(ex.ia, DAT_HANDLE_NULL, dto, dto, conn, NULL, &zoneless),
 		 "dat_ep_create");
-	tell("dat_rmr_bind", rmr_bind(wrong, mem.lmr, &inside, 0, ep, 0));
-	tell("dat_rmr_bind", rmr_bind(rmr, wrong, &inside, 0, ep, 0));
-	tell("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &inside, 0, wrong, 0));
-	tell("dat_rmr_bind", rmr_bind(rmr, mem.lmr, NULL, 0, ep, 0));
-	tell("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &outside, 0, ep, 0));
-	tell("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &inside, 5, ep, 0));
-	tell("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &inside, 0, zoneless, 0));
-	tell("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &none, 0, zoneless, 0));
-	tell("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &inside, 0, ep, 0));
+	print_result("dat_rmr_bind", rmr_bind(wrong, mem.lmr, &inside, 0, ep, 0));
+	print_result("dat_rmr_bind", rmr_bind(rmr, wrong, &inside, 0, ep, 0));
+	print_result("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &inside, 0, wrong, 0));
+	print_result("dat_rmr_bind", rmr_bind(rmr, mem.lmr, NULL, 0, ep, 0));
+	print_result("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &outside, 0, ep, 0));
+	print_result("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &inside, 5, ep, 0));
+	print_result("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &inside, 0, zoneless, 0));
+	print_result("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &none, 0, zoneless, 0));
+	print_result("dat_rmr_bind", rmr_bind(rmr, mem.lmr, &inside, 0, ep, 0));
 	ex_check(dat_ep_free(ep), "dat_ep_free");
 	ex_check(dat_ep_free(zoneless), "dat_ep_free");
 }
@@ -448,7 +448,7 @@ static void try_srq(void)
 	RESULT(srq_post_recv, (srq, 1, &segment, cookie));
 	RESULT(srq_resize, (srq, 0));
 	RESULT(srq_set_lw, (srq, -1));
-	/* 1.2 takes no NULL */
+	/* 1.2 rejects NULL */
 	ex_check(dat_ep_create(ex.ia, ex.pz, dto, dto, conn, NULL, &ep), "dat_ep_create");
 	ex_check(dat_ep_query(ep, DAT_EP_FIELD_ALL, &like), "dat_ep_query");
 	ex_check(dat_ep_free(ep), "dat_ep_free");
@@ -568,7 +568,7 @@ int main(void)
 {
 	char name[] = "ofi";
 
-	/* Aligned memory that begins like an object of the provider, and is none. */
+	/* Aligned memory that begins like an object of the provider. */
 	wrong = calloc(1, PAGE);
 	ex_open(&ex, name);
 	if (!wrong)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A provider library that ends, hangs or pollutes the process, as its IA parameters say. */
+/* A provider library that exits, crashes, hangs or prints noise, as its IA parameters select. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ void dat_provider_init(const void *info, const char *params)
 	fflush(stdout);
 	fputs("noise on stderr\n", stderr);
 	if (strstr(params, "hang")) {
-		/* With a descendant that keeps the descriptors. */
+		/* Forks a descendant that keeps the descriptors open. */
 		fork();
 		for (;;)
 			pause();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A DAT program of either API version: tells whether adapter names open, thread-safe or not.
- *
- * Prints what the registry lists, and for each name the address family of its adapter.
+/*
+ * A DAT program of either API version: prints the registry, and for each adapter name whether it
+ * opens, thread-safe or not, and the address family of its adapter.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* As udat.h beside it. */
+/* As udat.h in this directory. */
 #include <dat/dat_registry.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program for 2.0 sees 1.2 here: what only 2.0 has is left out, and says so.
- *
- * Found instead of <dat2/udat.h>, so that the same wrong calls can be made in both versions.
+/*
+ * Maps the API of 2.0 to 1.2: calls that only 2.0 has return ABSENT. Found instead of
+ * <dat2/udat.h>, so that the same incorrect calls can be made in both versions.
  */
 #ifndef AS12_UDAT_H
 #define AS12_UDAT_H
