@@ -58,7 +58,7 @@ static inline void check_ext(const char *file, int line, DAT_EVD_HANDLE evd, DAT
 		  len_, immed_)
 
 /* The connection has ended because of an operation of a; b has read its event as well. */
-static inline void both_ended(struct pair *p)
+static inline void pair_both_ended(struct pair *p)
 {
 	DAT_EVENT ev;
 

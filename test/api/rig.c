@@ -308,7 +308,7 @@ DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd)
 	return qual;
 }
 
-void refuse_at_once(void)
+void set_no_connect_retry(void)
 {
 	setenv("DAPL_OFI_CONNECT_GRACE_MS", "0", 1);
 }

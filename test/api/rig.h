@@ -135,7 +135,7 @@ void pair_close(struct pair *p);
 void refusal(struct pair *p, enum op op);
 
 /* A connect without a listener fails at the first attempt; call it before the IA is opened. */
-void refuse_at_once(void);
+void set_no_connect_retry(void);
 DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual);
 /* A qualifier without a listener; `evd` takes connection requests. */
 DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd);

@@ -126,8 +126,8 @@ void hub_send(struct hub *h, int i, size_t len, unsigned int seed)
 	EV_DTO(h->peer[i].req, h->peer[i].ep, seed, OP_SEND, len);
 }
 
-void hub_got(const char *file, int line, struct hub *h, int i, uint64_t cookie, int slot,
-	     size_t len, unsigned int seed)
+void hub_received(const char *file, int line, struct hub *h, int i, uint64_t cookie, int slot,
+		  size_t len, unsigned int seed)
 {
 	ev_dto(file, line, h->on[i].recv, h->on[i].ep, cookie, OP_RECV, DAT_DTO_SUCCESS, len);
 	check_fill(file, line, h->mem.mem + (size_t)slot * HUB_SLOT, len, seed);

@@ -50,10 +50,10 @@ DAT_RETURN hub_post(struct hub *h, int slot, size_t len, uint64_t cookie);
 /* A message of the i-th peer: `len` bytes of the pattern `seed`; its send has completed. */
 void hub_send(struct hub *h, int i, size_t len, unsigned int seed);
 /* The next event of the i-th endpoint is the message, in that buffer. */
-void hub_got(const char *file, int line, struct hub *h, int i, uint64_t cookie, int slot,
-	     size_t len, unsigned int seed);
+void hub_received(const char *file, int line, struct hub *h, int i, uint64_t cookie, int slot,
+		  size_t len, unsigned int seed);
 #define HUB_GOT(h_, i_, cookie_, slot_, len_, seed_) \
-	hub_got(__FILE__, __LINE__, h_, i_, cookie_, slot_, len_, seed_)
+	hub_received(__FILE__, __LINE__, h_, i_, cookie_, slot_, len_, seed_)
 
 void srq_counts(const char *file, int line, DAT_SRQ_HANDLE srq, DAT_COUNT available,
 		DAT_COUNT outstanding);

@@ -17,7 +17,7 @@
 
 static atomic_int bells;
 
-int starve_bells(int count)
+int starve_wakeups(int count)
 {
 	return atomic_exchange(&bells, count);
 }

@@ -18,6 +18,6 @@ int starve_end(void);
 /*
  * Makes this number of one-byte sends fail with ENOBUFS. Returns the unused rest of the last call.
  */
-int starve_bells(int count);
+int starve_wakeups(int count);
 
 #endif

@@ -125,7 +125,7 @@ TEST(again, a_service_point_that_is_gone_is_NON_PEER_REJECTED)
 	struct more m;
 	struct pair p;
 
-	refuse_at_once();
+	set_no_connect_retry();
 	pair_up(&p);
 	more_make(&m, &p);
 	more_connect(&m, &p);

@@ -100,7 +100,7 @@ TEST(connect, nobody_listens_is_NON_PEER_REJECTED)
 {
 	struct pair p;
 
-	refuse_at_once();
+	set_no_connect_retry();
 	pair_open(&p);
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;
@@ -486,7 +486,7 @@ TEST(connect, ipv6_nobody_listens_is_NON_PEER_REJECTED)
 {
 	struct pair p;
 
-	refuse_at_once();
+	set_no_connect_retry();
 	pair_open_name(&p, ia6_name());
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;

@@ -161,7 +161,7 @@ TEST(evd_size, overflow_by_connection_events_is_an_async_event)
 	struct pair p;
 	DAT_COUNT i, len;
 
-	refuse_at_once();
+	set_no_connect_retry();
 	pair_open(&p);
 	len = qlen(p.a.conn);
 	/* Each connect leaves one unread event; the qualifier has no listener. */
@@ -193,7 +193,7 @@ TEST(evd_size, overflow_can_happen_again_after_events_were_read)
 	struct pair p;
 	DAT_COUNT i, len;
 
-	refuse_at_once();
+	set_no_connect_retry();
 	pair_open(&p);
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;
@@ -221,7 +221,7 @@ TEST(evd_size, overflow_of_the_async_evd_kills_it)
 	DAT_EVENT ev;
 	struct pair p;
 
-	refuse_at_once();
+	set_no_connect_retry();
 	pair_open(&p);
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;

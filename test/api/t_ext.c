@@ -335,7 +335,7 @@ static void refused(struct pair *p, DAT_RMR_TRIPLET to, size_t len)
 	OK(post_recv(&p->b, 0, 10, 1));
 	OK(immed_to(p->a.ep, seg(&p->a.buf, 0, len), 5, to, 1, 0));
 	EV_EXT_STATUS(p->a.req, p->a.ep, 5, RDMA_WRITE_IMMED, DAT_DTO_ERR_REMOTE_ACCESS);
-	both_ended(p);
+	pair_both_ended(p);
 	EV_NEXT(p->b.recv, &ev);
 	ASSERT_EQ(ev.event_number, DAT_DTO_COMPLETION_EVENT);
 	ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, 1);

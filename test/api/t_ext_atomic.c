@@ -265,7 +265,7 @@ static void refused(struct rig *r, DAT_RMR_TRIPLET at, DAT_DTO_COMPLETION_STATUS
 	OK(post_write(&r->p.a, 0, 8, 6, &r->p.b, 0));
 	EV_EXT_STATUS(r->p.a.req, r->p.a.ep, 5, FETCH_ADD, status);
 	EV_FLUSH(r->p.a.req, r->p.a.ep, 6, OP_WRITE);
-	both_ended(&r->p);
+	pair_both_ended(&r->p);
 	ASSERT_EQ(*word(r, 0), before);
 	rig_close(r);
 }
@@ -298,7 +298,7 @@ TEST(ext, atomic_right_is_none_to_write)
 	at = rem(&r.words, 24, 8);
 	OK(dat_ep_post_rdma_write(r.p.a.ep, 1, &t, ck(1), &at, 0));
 	EV_DTO_STATUS(r.p.a.req, r.p.a.ep, 1, OP_WRITE, DAT_DTO_ERR_REMOTE_ACCESS);
-	both_ended(&r.p);
+	pair_both_ended(&r.p);
 	ASSERT_EQ(*word(&r, 3), 4);
 	rig_close(&r);
 }
@@ -333,7 +333,7 @@ TEST(ext, atomic_into_another_pz_is_as_pz_support_says)
 	OK(add_at(&r.p.a, 0, 5, rem(&b, 0, 8), 1, 0));
 	if (r.p.node.prov.pz_support == DAT_PZ_UNIQUE) {
 		EV_EXT_STATUS(r.p.a.req, r.p.a.ep, 5, FETCH_ADD, DAT_DTO_ERR_REMOTE_ACCESS);
-		both_ended(&r.p);
+		pair_both_ended(&r.p);
 		ASSERT_EQ(*word(&r, 0), 0);
 	} else {
 		EV_EXT(r.p.a.req, r.p.a.ep, 5, FETCH_ADD, 8);
@@ -370,7 +370,7 @@ TEST(ext, atomic_in_zero_based_memory_at_an_odd_address_is_REMOTE_RESPONDER)
 			  NULL));
 	OK(add_at(&r.p.a, 0, 5, rem_raw(0, 8, key), 1, 0));
 	EV_EXT_STATUS(r.p.a.req, r.p.a.ep, 5, FETCH_ADD, DAT_DTO_ERR_REMOTE_RESPONDER);
-	both_ended(&r.p);
+	pair_both_ended(&r.p);
 	ASSERT_EQ(*word(&r, 0), 0);
 	ASSERT_EQ(*word(&r, 1), 0);
 	OK(dat_lmr_free(lmr));
@@ -429,7 +429,7 @@ TEST(ext, atomic_through_a_window)
 	at.virtual_address -= 8;
 	OK(add_at(&r.p.a, 0, 6, at, 6, 0));
 	EV_EXT_STATUS(r.p.a.req, r.p.a.ep, 6, FETCH_ADD, DAT_DTO_ERR_REMOTE_ACCESS);
-	both_ended(&r.p);
+	pair_both_ended(&r.p);
 	ASSERT_EQ(*word(&r, 7), 0);
 	OK(dat_rmr_free(rmr));
 	rig_close(&r);

@@ -176,7 +176,7 @@ static void make_network(void)
 	add_address6(OTHER, ELSEWHERE6);
 	DT_UNTIL(has_usable(WIRE, 4), US_EVENT);
 	DT_UNTIL(has_usable(OTHER, 3), US_EVENT);
-	refuse_at_once();
+	set_no_connect_retry();
 }
 
 /* Messages in both directions, large enough for the rendezvous path, and a write. */

@@ -310,7 +310,7 @@ TEST(psp, free_refuses_later_requests)
 {
 	struct pair p;
 
-	refuse_at_once();
+	set_no_connect_retry();
 	pair_open(&p);
 	OK(dat_psp_free(p.psp));
 	p.psp = NULL;
@@ -497,7 +497,7 @@ TEST(rsp, endpoint_made_for_a_request_goes_with_its_rejection)
 	DAT_CR_HANDLE cr;
 	struct pair p;
 
-	refuse_at_once();
+	set_no_connect_retry();
 	pair_open(&p);
 	qual = free_qual(&p.node, p.cr_evd);
 	OK(dat_rsp_create(p.node.ia, qual, DAT_HANDLE_NULL, p.cr_evd, &rsp));

@@ -271,12 +271,12 @@ static void wake_without_memory(int refusals)
 	dt_thread_start(&t, await_message, &p);
 	dt_thread_wait_blocked(&t);
 	start = dt_now_us();
-	starve_bells(refusals);
+	starve_wakeups(refusals);
 	OK(post_send(&p.a, 0, 10, 2));
 	dt_thread_join(&t);
 	ASSERT(dt_now_us() - start < 1000000u * dt_slow());
 	/* Other fabrics do not use this wakeup. */
-	if (starve_bells(0) && fabric_is("shm"))
+	if (starve_wakeups(0) && fabric_is("shm"))
 		FAIL("nobody rang");
 	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 10);
 	pair_close(&p);

@@ -47,7 +47,7 @@ static void begin_load(struct side *s)
 	if (s->host && s->plan->load == LOAD_SENDS && !late)
 		for (int i = 0; i < CHUNKS; i++)
 			rd_post(&s->l, RD_RECV, &s->mem, hosts_at(1, i), CHUNK, 0, 0);
-	hosts_meet(s);
+	hosts_sync(s);
 	if (s->host)
 		return;
 	for (int i = 0; i < CHUNKS; i++) {
@@ -77,9 +77,9 @@ static void end_load(struct side *s)
 		for (int i = 0; i < EACH; i++)
 			rd_post(&s->l, RD_SEND, &s->mem, hosts_at(0, i), PIECE, 0, 0);
 	}
-	hosts_until(s, "E", 60000, "what was under way");
+	hosts_wait_until(s, "E", 60000, "what was under way");
 	RL_CHECK(!s->l.flushed, "something was flushed");
-	hosts_meet(s);
+	hosts_sync(s);
 	if (s->plan->load == LOAD_RECEIVES)
 		hosts_verify(s, 1, 0, 0, EACH, PIECE, "messages");
 	if (s->host && s->plan->load == LOAD_SENDS)
@@ -88,7 +88,7 @@ static void end_load(struct side *s)
 		hosts_verify(s, 2, 0, 0, CHUNKS, CHUNK, "writes");
 	if (!s->host && s->plan->load == LOAD_READS)
 		hosts_verify(s, 1, 0, 0, CHUNKS, CHUNK, "reads");
-	hosts_meet(s);
+	hosts_sync(s);
 }
 
 static void play(void *arg)
@@ -105,13 +105,13 @@ static void play(void *arg)
 		if (!strcmp(role->plan->words, "E"))
 			end_load(&s);
 		else
-			hosts_notice(&s);
+			hosts_detect_end(&s);
 	}
 	if (!strcmp(role->plan->words, "E")) {
 		hosts_exchange(&s);
 		if (s.host)
 			RD_OK(dat_ep_disconnect(s.rd.ep, DAT_CLOSE_GRACEFUL_FLAG));
-		hosts_until(&s, "ED", 20000, "disconnecting");
+		hosts_wait_until(&s, "ED", 20000, "disconnecting");
 	}
 	hosts_close(&s);
 }
@@ -169,7 +169,7 @@ static void run_plan(const struct plan *plan)
 
 	if (!rl_begin(plan->name, 120000))
 		return;
-	hosts_patience(plan->deed == DEED_NONE || plan->deed == DEED_BLINK);
+	hosts_set_timeout(plan->deed == DEED_NONE || plan->deed == DEED_BLINK);
 	/*
 	 * A peer that is stopped, or receives nothing, is not disconnected, however long it takes.
 	 */

@@ -60,9 +60,9 @@ void hosts_close(struct side *s);
 /* Where chunk number n of a kind lies: 0 sent, 1 received, 2 written by the peer. */
 size_t hosts_at(int kind, int n);
 /* Waits until both hosts of the pair have reached a step. */
-void hosts_meet(struct side *s);
+void hosts_sync(struct side *s);
 /* Waits until everything has completed and the connection events match one of the alternatives. */
-void hosts_until(struct side *s, const char *words, unsigned int ms, const char *what);
+void hosts_wait_until(struct side *s, const char *words, unsigned int ms, const char *what);
 void hosts_connect(struct side *s);
 void hosts_fill(struct side *s, int kind, int host, int n);
 /* n chunks of a kind, from number `to` on, have what the peer's from number `from` on had. */
@@ -70,10 +70,10 @@ void hosts_verify(struct side *s, int kind, int from, int to, int n, size_t len,
 /* Messages, writes and reads both ways, compared. */
 void hosts_exchange(struct side *s);
 /* The connection ends in time after the fault, with all outstanding operations. */
-void hosts_notice(struct side *s);
+void hosts_detect_end(struct side *s);
 
 /* Sets the timeout after which later players give up a silent peer: long if no fault is applied. */
-void hosts_patience(bool much);
+void hosts_set_timeout(bool much);
 
 /* hosts_firewall.c: a firewall that passes only the port of the qualifier. */
 void hosts_firewall(void);

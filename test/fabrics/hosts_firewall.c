@@ -36,9 +36,9 @@ static void from_start(void *arg)
 		rd_connect(&s.rd, s.rd.ep, LIMIT_MS, NULL, 0);
 	}
 	began = rl_now();
-	hosts_until(&s, words, rl_bound(LIMIT_MS + 4000), "connecting");
+	hosts_wait_until(&s, words, rl_bound(LIMIT_MS + 4000), "connecting");
 	rl_note("%s after %llu ms", s.l.conn, (unsigned long long)(rl_now() - began) / 1000);
-	hosts_meet(&s);
+	hosts_sync(&s);
 	hosts_close(&s);
 }
 
@@ -52,17 +52,17 @@ static void goes_up_later(void *arg)
 	hosts_open(&s, role);
 	hosts_connect(&s);
 	hosts_exchange(&s);
-	hosts_meet(&s);
+	hosts_sync(&s);
 	if (!role->host)
 		net_only_port((uint16_t)rl_board->qual);
-	hosts_meet(&s);
+	hosts_sync(&s);
 	began = rl_now();
 	if (role->host)
 		rd_post(&s.l, RD_RECV, &s.mem, hosts_at(1, 0), SIZE, 0, 0);
 	else
 		rd_post(&s.l, RD_SEND, &s.mem, hosts_at(0, 0), SIZE, 0, 0);
-	hosts_until(&s, "EB|ED", rl_bound(3 * (unsigned int)atoi(STALL_MS)),
-		    "the end of a connection over which nothing moves");
+	hosts_wait_until(&s, "EB|ED", rl_bound(3 * (unsigned int)atoi(STALL_MS)),
+			 "the end of a connection over which nothing moves");
 	RL_CHECK(s.l.flushed, "nothing was flushed");
 	rl_note("%s after %llu ms", s.l.conn, (unsigned long long)(rl_now() - began) / 1000);
 	hosts_close(&s);
@@ -75,7 +75,7 @@ static void run_pair(const struct plan *plan, void (*play)(void *))
 	if (!rl_begin(plan->name, 60000))
 		return;
 	/* Over tcp the silence of the host ends the connection, over rxm DAPL_OFI_STALL_MS. */
-	hosts_patience(false);
+	hosts_set_timeout(false);
 	setenv("DAPL_OFI_ACCEPT_MS", ACCEPT_MS, 1);
 	setenv("DAPL_OFI_STALL_MS", STALL_MS, 1);
 	net_lose(0, 0);

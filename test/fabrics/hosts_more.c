@@ -39,7 +39,7 @@ static void connects_in_vain(void *arg)
 		 * The time until the kernel reports that a host is unreachable depends on its
 		 * neighbour cache.
 		 */
-		hosts_until(&s, round ? "U|T" : "T", 9000, "giving up");
+		hosts_wait_until(&s, round ? "U|T" : "T", 9000, "giving up");
 		RL_CHECK(round || rl_now() - began >= 690000, "too early");
 		RL_CHECK(s.l.flushed == EACH, "%u of %d flushed", s.l.flushed, EACH);
 		RD_OK(dat_ep_reset(s.rd.ep));
@@ -55,7 +55,7 @@ static void cut_connecting(void)
 
 	if (!rl_begin(connecting.name, 40000))
 		return;
-	hosts_patience(true);
+	hosts_set_timeout(true);
 	net_lose(0, 1000);
 	net_carry();
 	rl_start("host-0", connects_in_vain, &role);
@@ -77,14 +77,14 @@ static void one_of_two(void *arg)
 	if (!role->pair) {
 		for (int i = 0; i < EACH; i++)
 			rd_post(&s.l, RD_RECV, &s.mem, hosts_at(1, i), PIECE, 0, 0);
-		hosts_meet(&s);
+		hosts_sync(&s);
 		rl_step(ST_DEED, 3);
-		hosts_notice(&s);
+		hosts_detect_end(&s);
 		rl_step(ST_MEET + 4 + s.host, 1);
 		hosts_close(&s);
 		return;
 	}
-	hosts_meet(&s);
+	hosts_sync(&s);
 	if (!s.host) {
 		rl_board->t0 = rl_now();
 		net_lose(0, 1000);
@@ -98,16 +98,16 @@ static void one_of_two(void *arg)
 		memset(s.l.op, 0, sizeof(s.l.op));
 		hosts_exchange(&s);
 		rl_step(ST_MEET + 6 + s.host, noticed ? 1 : 0);
-		hosts_meet(&s);
+		hosts_sync(&s);
 		if (rl_board->step[ST_MEET + 6] && rl_board->step[ST_MEET + 7])
 			break;
 		rl_sleep_ms(20);
 	}
-	hosts_meet(&s);
+	hosts_sync(&s);
 	RL_CHECK(rl_board->step[ST_MEET + 6], "the pair on the cut wire does not notice");
 	if (!s.host)
 		RD_OK(dat_ep_disconnect(s.rd.ep, DAT_CLOSE_GRACEFUL_FLAG));
-	hosts_until(&s, "ED", 20000, "disconnecting");
+	hosts_wait_until(&s, "ED", 20000, "disconnecting");
 	hosts_close(&s);
 }
 
@@ -121,7 +121,7 @@ static void one_of_two_wires(void)
 
 	if (!rl_begin(over_wires.name, 90000))
 		return;
-	hosts_patience(false);
+	hosts_set_timeout(false);
 	net_lose(0, 0);
 	net_lose(1, 0);
 	net_carry();
@@ -156,10 +156,10 @@ static void listens_on_address(void *arg)
 	RL_CHECK(from.sin_addr.s_addr == inet_addr(net_address(0, role->pair)),
 		 "the request comes from %s", inet_ntoa(from.sin_addr));
 	RD_OK(dat_cr_accept(cr, s.rd.ep, 0, NULL));
-	hosts_until(&s, "E", 10000, "accepting");
-	hosts_meet(&s);
+	hosts_wait_until(&s, "E", 10000, "accepting");
+	hosts_sync(&s);
 	hosts_exchange(&s);
-	hosts_until(&s, "ED", 20000, "being disconnected");
+	hosts_wait_until(&s, "ED", 20000, "being disconnected");
 	hosts_close(&s);
 }
 
@@ -171,11 +171,11 @@ static void connects_to_address(void *arg)
 	hosts_open(&s, role);
 	rl_await(ST_LISTEN, 2, 30000);
 	connect_to(&s, net_address(1, role->pair), rl_board->value[WORD_QUAL], 15000);
-	hosts_until(&s, "E", 16000, "connecting");
-	hosts_meet(&s);
+	hosts_wait_until(&s, "E", 16000, "connecting");
+	hosts_sync(&s);
 	hosts_exchange(&s);
 	RD_OK(dat_ep_disconnect(s.rd.ep, DAT_CLOSE_GRACEFUL_FLAG));
-	hosts_until(&s, "ED", 20000, "disconnecting");
+	hosts_wait_until(&s, "ED", 20000, "disconnecting");
 	hosts_close(&s);
 }
 
@@ -189,7 +189,7 @@ static void two_addresses(void)
 
 	if (!rl_begin(addresses.name, 60000))
 		return;
-	hosts_patience(true);
+	hosts_set_timeout(true);
 	net_lose(0, 0);
 	net_lose(1, 0);
 	net_carry();

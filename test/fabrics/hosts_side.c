@@ -14,7 +14,7 @@ size_t hosts_at(int kind, int chunk)
 	return ((size_t)kind * CHUNKS + (size_t)chunk) * CHUNK;
 }
 
-void hosts_patience(bool much)
+void hosts_set_timeout(bool much)
 {
 	char seconds[8];
 
@@ -56,7 +56,7 @@ void hosts_close(struct side *s)
 	free(p);
 }
 
-void hosts_meet(struct side *s)
+void hosts_sync(struct side *s)
 {
 	rl_activity("meeting");
 	rl_step(ST_MEET + s->pair * 2 + s->host, ++s->meetings);
@@ -64,7 +64,7 @@ void hosts_meet(struct side *s)
 }
 
 /* Waits until everything has completed and the connection events match one of the alternatives. */
-void hosts_until(struct side *s, const char *words, unsigned int ms, const char *what)
+void hosts_wait_until(struct side *s, const char *words, unsigned int ms, const char *what)
 {
 	uint64_t end = rl_now() + (uint64_t)rl_bound(ms) * 1000;
 
@@ -87,8 +87,8 @@ void hosts_connect(struct side *s)
 		rl_await(ST_LISTEN, s->pair + 1, 20000);
 		rd_connect(&s->rd, s->rd.ep, 20000, NULL, 0);
 	}
-	hosts_until(s, "E", 25000, "connecting");
-	hosts_meet(s);
+	hosts_wait_until(s, "E", 25000, "connecting");
+	hosts_sync(s);
 }
 
 /* Transfers */
@@ -121,7 +121,7 @@ void hosts_exchange(struct side *s)
 	hosts_fill(s, 0, s->host, CHUNKS);
 	for (int i = 0; i < EACH; i++)
 		rd_post(&s->l, RD_RECV, &s->mem, hosts_at(1, i), PIECE, 0, 0);
-	hosts_meet(s);
+	hosts_sync(s);
 	for (int i = 0; i < EACH; i++) {
 		rd_post(&s->l, RD_WRITE, &s->mem, hosts_at(0, EACH + i), PIECE, peer,
 			hosts_at(2, i));
@@ -129,20 +129,20 @@ void hosts_exchange(struct side *s)
 			hosts_at(0, i));
 		rd_post(&s->l, RD_SEND, &s->mem, hosts_at(0, i), PIECE, 0, 0);
 	}
-	hosts_until(s, "E", 60000, "an exchange");
+	hosts_wait_until(s, "E", 60000, "an exchange");
 	RL_CHECK(!s->l.flushed, "something was flushed");
-	hosts_meet(s);
+	hosts_sync(s);
 	hosts_verify(s, 1, 0, 0, EACH, PIECE, "messages");
 	hosts_verify(s, 1, 0, EACH, EACH, PIECE, "reads");
 	hosts_verify(s, 2, EACH, 0, EACH, PIECE, "writes");
-	hosts_meet(s);
+	hosts_sync(s);
 }
 
 /* The bound counts from the fault; a stopped process cannot detect it until it continues. */
-void hosts_notice(struct side *s)
+void hosts_detect_end(struct side *s)
 {
 	rl_await(ST_DONE, 1, 30000);
-	hosts_until(s, s->plan->words, GONE_MS, "noticing the end");
+	hosts_wait_until(s, s->plan->words, GONE_MS, "noticing the end");
 	rl_note("%s: host %d noticed after %.1f s, %u of %u operations flushed", s->plan->name,
 		s->host, (double)(rl_now() - rl_board->t0) / 1e6, s->l.flushed, s->l.posted);
 	RL_CHECK(s->plan->load != LOAD_RECEIVES || s->l.flushed == EACH, "not all flushed");

@@ -182,7 +182,7 @@ static void peer_cell(struct rdm_ep *e, bool bulk)
 	struct rdm_conn *conn = e->w.conn;
 	const uint8_t *offer = own[e - ep].data;
 	uint8_t what = byte(), channel = byte();
-	size_t room = fabric_room(bulk), len = 0;
+	size_t room = fabric_next_recv_len(bulk), len = 0;
 	int ch = channel % RDM_CHANNELS;
 
 	memset(&cell, 0, sizeof(cell));

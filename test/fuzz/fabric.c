@@ -81,7 +81,7 @@ bool fabric_closed(void)
 	return !open_objects;
 }
 
-size_t fabric_room(bool tagged)
+size_t fabric_next_recv_len(bool tagged)
 {
 	return receives[tagged].n ? receives[tagged].at[0].len : 0;
 }

@@ -12,7 +12,7 @@ void fabric_open(bool local);
 /* True if everything has been closed. */
 bool fabric_closed(void);
 /* The length of the oldest posted receive of that kind; 0 if there is none. */
-size_t fabric_room(bool tagged);
+size_t fabric_next_recv_len(bool tagged);
 /* Delivers data to it. */
 void fabric_deliver(bool tagged, const void *data, size_t len);
 /* Fails the oldest receive of that kind, or the oldest send. */

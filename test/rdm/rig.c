@@ -349,7 +349,7 @@ void work(struct side *s)
 }
 
 /* Pending work must make the descriptors readable: nothing else triggers it. */
-void sleep_and_work(struct side *s, struct side *b, int ms)
+void side_poll_and_work(struct side *s, struct side *b, int ms)
 {
 	struct pollfd pfd[2] = { { .fd = s->eq.epfd, .events = POLLIN },
 				 { .fd = b ? b->eq.epfd : -1, .events = POLLIN } };
@@ -361,7 +361,7 @@ void sleep_and_work(struct side *s, struct side *b, int ms)
 		work(b);
 }
 
-struct rdm_event *await(struct side *s, struct side *b, uint32_t want)
+struct rdm_event *side_await_event(struct side *s, struct side *b, uint32_t want)
 {
 	uint64_t end = dt_now_us() + (uint64_t)LIMIT * dt_slow();
 	struct rdm_event *event;
@@ -369,16 +369,16 @@ struct rdm_event *await(struct side *s, struct side *b, uint32_t want)
 	while (!(event = take(s))) {
 		if (dt_now_us() > end)
 			FAIL("event %u did not come", want);
-		sleep_and_work(s, b, 100);
+		side_poll_and_work(s, b, 100);
 	}
 	if (event->event != want)
 		FAIL("event %u came (error %d), not %u", event->event, event->err, want);
 	return event;
 }
 
-void await_only(struct side *s, struct side *b, uint32_t want, struct end *e)
+void side_await_only(struct side *s, struct side *b, uint32_t want, struct end *e)
 {
-	struct rdm_event *event = await(s, b, want);
+	struct rdm_event *event = side_await_event(s, b, want);
 
 	ASSERT_PTR(event->fid, &e->ep.fid.fid);
 	ASSERT_EQ(event->len, 0);
@@ -386,10 +386,10 @@ void await_only(struct side *s, struct side *b, uint32_t want, struct end *e)
 	free(event);
 }
 
-void expect_nothing(struct side *s, struct side *b)
+void side_expect_no_event(struct side *s, struct side *b)
 {
 	for (int i = 0; i < 3; i++)
-		sleep_and_work(s, b, 2);
+		side_poll_and_work(s, b, 2);
 	ASSERT(!take(s));
 }
 
@@ -399,12 +399,12 @@ void join(struct side *s, struct rdm_pep *pep, struct end *active, struct end *p
 
 	end_open(active, s, NULL);
 	ASSERT_EQ(end_connect(active, "127.0.0.1", pep_port(pep), NULL, 0), 0);
-	event = await(s, NULL, FI_CONNREQ);
+	event = side_await_event(s, NULL, FI_CONNREQ);
 	end_open(passive, s, event->info);
 	free(event);
 	ASSERT_EQ(fi_accept(&passive->ep.fid, NULL, 0), 0);
-	await_only(s, NULL, FI_CONNECTED, passive);
-	await_only(s, NULL, FI_CONNECTED, active);
+	side_await_only(s, NULL, FI_CONNECTED, passive);
+	side_await_only(s, NULL, FI_CONNECTED, active);
 }
 
 /* ---------------------------------------------------------------- foreign peers */

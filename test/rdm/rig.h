@@ -61,14 +61,14 @@ int end_connect(struct end *e, const char *address, uint16_t port, const void *d
 
 /* Lets the sides work until `want` (FI_CONNREQ ... or 0) comes at s; any other event there fails
  * the case. b may be NULL. The caller frees it. */
-struct rdm_event *await(struct side *s, struct side *b, uint32_t want);
+struct rdm_event *side_await_event(struct side *s, struct side *b, uint32_t want);
 /* The same for events without data or info that matter. */
-void await_only(struct side *s, struct side *b, uint32_t want, struct end *e);
+void side_await_only(struct side *s, struct side *b, uint32_t want, struct end *e);
 /* Processes pending work; fails if s has an event. */
-void expect_nothing(struct side *s, struct side *b);
+void side_expect_no_event(struct side *s, struct side *b);
 void work(struct side *s);
 /* Blocks on the descriptors until there is work, at most `ms`; then processes it. */
-void sleep_and_work(struct side *s, struct side *b, int ms);
+void side_poll_and_work(struct side *s, struct side *b, int ms);
 /* A connection between two ends of s; pep listens on 127.0.0.1. */
 void join(struct side *s, struct rdm_pep *pep, struct end *active, struct end *passive);
 

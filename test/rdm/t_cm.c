@@ -40,7 +40,7 @@ static void fill(uint8_t *data, size_t len)
 /* The request, looked at closely. */
 static struct rdm_event *request_of(struct rig *r, const uint8_t *data, size_t len)
 {
-	struct rdm_event *event = await(&r->a, &r->b, FI_CONNREQ);
+	struct rdm_event *event = side_await_event(&r->a, &r->b, FI_CONNREQ);
 	const union dofi_addr *from = event->info->dest_addr, *to = event->info->src_addr;
 
 	ASSERT_PTR(event->fid, &r->pep.fid.fid);
@@ -88,8 +88,8 @@ static void meet(struct rig *r, size_t len)
 	end_open(&r->server, &r->a, event->info);
 	free(event);
 	ASSERT_EQ(fi_accept(&r->server.ep.fid, reply, RDM_CM_DATA - len), 0);
-	await_only(&r->a, &r->b, FI_CONNECTED, &r->server);
-	event = await(&r->b, &r->a, FI_CONNECTED);
+	side_await_only(&r->a, &r->b, FI_CONNECTED, &r->server);
+	event = side_await_event(&r->b, &r->a, FI_CONNECTED);
 	ASSERT_EQ(event->len, RDM_CM_DATA - len);
 	ASSERT_MEM(event->data, reply, event->len);
 	free(event);
@@ -102,18 +102,18 @@ static void part(struct end *goes, struct side *s, struct end *stays, struct sid
 {
 	if (shut) {
 		ASSERT_EQ(fi_shutdown(&goes->ep.fid, 0), 0);
-		await_only(s, t, FI_SHUTDOWN, goes);
+		side_await_only(s, t, FI_SHUTDOWN, goes);
 		ASSERT_EQ(fi_shutdown(&goes->ep.fid, 0), 0);
 		ASSERT_EQ(goes->ep.state, RDM_DOWN);
 	} else {
 		end_close(goes);
 	}
-	await_only(t, s, FI_SHUTDOWN, stays);
+	side_await_only(t, s, FI_SHUTDOWN, stays);
 	ASSERT(stays->finished && !stays->died);
 	ASSERT(!strcmp(stays->last, "so long"));
 	ASSERT_EQ(stays->ep.state, RDM_DOWN);
-	expect_nothing(t, s);
-	expect_nothing(s, t);
+	side_expect_no_event(t, s);
+	side_expect_no_event(s, t);
 	if (shut)
 		end_close(goes);
 	end_close(stays);
@@ -162,7 +162,7 @@ static void rejects(const void *row)
 		ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, data, len), 0);
 		dofi_lib.freeinfo(event->info);
 		free(event);
-		event = await(&r.b, &r.a, 0);
+		event = side_await_event(&r.b, &r.a, 0);
 		ASSERT_EQ(event->err, ECONNREFUSED);
 		ASSERT_PTR(event->fid, &r.client.ep.fid.fid);
 		ASSERT_EQ(event->len, len);
@@ -171,7 +171,7 @@ static void rejects(const void *row)
 		/* One endpoint, one life. */
 		ASSERT_EQ(end_connect(&r.client, "127.0.0.1", 5000, NULL, 0), -FI_EINVAL);
 		end_close(&r.client);
-		expect_nothing(&r.b, &r.a);
+		side_expect_no_event(&r.b, &r.a);
 	}
 	teardown(&r);
 }
@@ -184,7 +184,7 @@ static void refused(struct rig *r, const char *address, uint16_t port, int err)
 
 	end_open(&r->client, &r->b, NULL);
 	ASSERT_EQ(end_connect(&r->client, address, port, "x", 1), 0);
-	event = await(&r->b, NULL, 0);
+	event = side_await_event(&r->b, NULL, 0);
 	ASSERT_EQ(event->err, err);
 	ASSERT_EQ(event->len, 0);
 	free(event);
@@ -230,7 +230,7 @@ TEST(rdm_address, of_this_host_needs_the_right_listener)
 		snprintf(address, sizeof(address), "127.0.0.%d", i);
 		end_open(&r.client, &r.b, NULL);
 		ASSERT_EQ(end_connect(&r.client, address, pep_port(&any), NULL, 0), 0);
-		event = await(&r.a, &r.b, FI_CONNREQ);
+		event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 		ASSERT_PTR(event->fid, &any.fid.fid);
 		end_open(&r.server, &r.a, event->info);
 		ASSERT_EQ(ntohl(r.server.ep.local.in.sin_addr.s_addr), INADDR_LOOPBACK + i - 1);
@@ -250,13 +250,13 @@ static void comes_to(struct rig *r, const char *address, struct side *s, struct 
 
 	end_open(&r->client, &r->b, NULL);
 	ASSERT_EQ(end_connect(&r->client, address, pep_port(pep), NULL, 0), 0);
-	event = await(s, &r->b, FI_CONNREQ);
+	event = side_await_event(s, &r->b, FI_CONNREQ);
 	ASSERT_PTR(event->fid, &pep->fid.fid);
-	expect_nothing(other, NULL);
+	side_expect_no_event(other, NULL);
 	ASSERT_EQ(fi_reject(&pep->fid, event->info->handle, NULL, 0), 0);
 	dofi_lib.freeinfo(event->info);
 	free(event);
-	free(await(&r->b, s, 0));
+	free(side_await_event(&r->b, s, 0));
 	end_close(&r->client);
 }
 
@@ -326,7 +326,7 @@ static void listens_on_ipv6(const void *row)
 		dt_skip("no IPv6 here");
 	end_open(&r.client, &r.b, NULL);
 	ASSERT_EQ(end_connect(&r.client, "::1", pep_port(&pep), "6", 1), 0);
-	event = await(&r.a, &r.b, FI_CONNREQ);
+	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	ASSERT_EQ(event->info->addr_format, FI_SOCKADDR_IN6);
 	ASSERT_EQ(event->info->dest_addrlen, sizeof(struct sockaddr_in6));
 	dofi_lib.freeinfo(event->info);
@@ -373,13 +373,13 @@ static void closing_at_every_step(const void *row)
 
 		dial(&r, NULL, 0);
 		if (step >= 1) {
-			event = await(&r.a, &r.b, FI_CONNREQ);
+			event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 			if (step == 1) {
 				end_close(&r.client);
 				ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, "n", 1), 0);
 				dofi_lib.freeinfo(event->info);
 				free(event);
-				expect_nothing(&r.b, &r.a);
+				side_expect_no_event(&r.b, &r.a);
 				continue;
 			}
 			end_open(&r.server, &r.a, event->info);
@@ -390,7 +390,7 @@ static void closing_at_every_step(const void *row)
 		if (step >= 3)
 			ASSERT_EQ(fi_accept(&r.server.ep.fid, NULL, 0), 0);
 		if (step == 4)
-			await_only(&r.b, NULL, FI_CONNECTED, &r.client);
+			side_await_only(&r.b, NULL, FI_CONNECTED, &r.client);
 		if (step == 5)
 			ASSERT_EQ(fi_shutdown(&r.server.ep.fid, 0), 0);
 		before = r.b.events;
@@ -420,14 +420,14 @@ static void request_survives_its_endpoint(const void *row)
 
 	setup(&r, row);
 	dial(&r, NULL, 0);
-	event = await(&r.a, &r.b, FI_CONNREQ);
+	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	handle = event->info->handle;
 	end_open(&r.server, &r.a, event->info);
 	free(event);
 	ASSERT_EQ(fi_reject(&r.pep.fid, handle, NULL, 0), -FI_EINVAL);
 	end_close(&r.server);
 	ASSERT_EQ(fi_reject(&r.pep.fid, handle, "bye", 3), 0);
-	event = await(&r.b, &r.a, 0);
+	event = side_await_event(&r.b, &r.a, 0);
 	ASSERT_EQ(event->err, ECONNREFUSED);
 	ASSERT_MEM(event->data, "bye", 3);
 	free(event);
@@ -446,9 +446,9 @@ static void listener_goes(const void *row)
 	setup(&r, row);
 	dial(&r, NULL, 0);
 	while (!r.a.events)
-		sleep_and_work(&r.a, &r.b, 100);
+		side_poll_and_work(&r.a, &r.b, 100);
 	pep_close(&r.pep);
-	event = await(&r.b, &r.a, 0);
+	event = side_await_event(&r.b, &r.a, 0);
 	ASSERT_EQ(event->err, ECONNRESET);
 	free(event);
 	end_close(&r.client);
@@ -475,15 +475,15 @@ static void crowd_without_a_processor(const void *row)
 	}
 	/* Longer than the listener puts up with so many of one peer. */
 	for (begin = dt_now_us(); dt_now_us() < begin + 700000;)
-		sleep_and_work(&r.a, NULL, 10);
+		side_poll_and_work(&r.a, NULL, 10);
 	for (int i = 0; i < CROWD; i++) {
-		event = await(&r.a, &r.b, FI_CONNREQ);
+		event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 		ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, "no", 2), 0);
 		dofi_lib.freeinfo(event->info);
 		free(event);
 	}
 	for (int i = 0; i < CROWD; i++) {
-		event = await(&r.b, &r.a, 0);
+		event = side_await_event(&r.b, &r.a, 0);
 		ASSERT_EQ(event->err, ECONNREFUSED);
 		ASSERT_EQ(event->len, 2);
 		free(event);
@@ -503,17 +503,17 @@ static void accepting_one_who_has_gone(const void *row)
 
 	setup(&r, row);
 	dial(&r, NULL, 0);
-	event = await(&r.a, &r.b, FI_CONNREQ);
+	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	end_close(&r.client);
 	work(&r.b);
 	end_open(&r.server, &r.a, event->info);
 	free(event);
 	ASSERT_EQ(fi_accept(&r.server.ep.fid, "hello", 5), 0);
-	event = await(&r.a, &r.b, 0);
+	event = side_await_event(&r.a, &r.b, 0);
 	ASSERT_EQ(event->err, ECONNRESET);
 	ASSERT_PTR(event->fid, &r.server.ep.fid.fid);
 	free(event);
-	expect_nothing(&r.a, &r.b);
+	side_expect_no_event(&r.a, &r.b);
 	end_close(&r.server);
 	teardown(&r);
 }
@@ -529,18 +529,18 @@ static void wire_refuses(const void *row)
 	setup(&r, row);
 	play.offer_ret = -ENOMEM;
 	dial(&r, NULL, 0);
-	event = await(&r.b, &r.a, 0);
+	event = side_await_event(&r.b, &r.a, 0);
 	ASSERT_EQ(event->err, ENOMEM);
 	free(event);
 	end_close(&r.client);
 	play.offer_ret = 0;
 	play.adopt_ret = -EBADMSG;
 	dial(&r, NULL, 0);
-	event = await(&r.a, &r.b, FI_CONNREQ);
+	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	end_open(&r.server, &r.a, event->info);
 	free(event);
 	ASSERT_EQ(fi_accept(&r.server.ep.fid, NULL, 0), -EBADMSG);
-	event = await(&r.b, &r.a, 0);
+	event = side_await_event(&r.b, &r.a, 0);
 	ASSERT_EQ(event->err, ECONNREFUSED);
 	ASSERT_EQ(event->len, 0);
 	free(event);
@@ -549,16 +549,16 @@ static void wire_refuses(const void *row)
 	/* The same at the other end. */
 	play.adopt_ret = 0;
 	dial(&r, NULL, 0);
-	event = await(&r.a, &r.b, FI_CONNREQ);
+	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	end_open(&r.server, &r.a, event->info);
 	free(event);
 	ASSERT_EQ(fi_accept(&r.server.ep.fid, NULL, 0), 0);
 	play.adopt_ret = -EBADMSG;
-	event = await(&r.b, NULL, 0);
+	event = side_await_event(&r.b, NULL, 0);
 	ASSERT_EQ(event->err, EBADMSG);
 	free(event);
-	await_only(&r.a, &r.b, FI_CONNECTED, &r.server);
-	await_only(&r.a, &r.b, FI_SHUTDOWN, &r.server);
+	side_await_only(&r.a, &r.b, FI_CONNECTED, &r.server);
+	side_await_only(&r.a, &r.b, FI_SHUTDOWN, &r.server);
 	end_close(&r.client);
 	end_close(&r.server);
 	teardown(&r);
@@ -579,20 +579,20 @@ static void both_connect(const void *row)
 	dial(&r, (const uint8_t *)"x", 1);
 	end_open(&back, &r.a, NULL);
 	ASSERT_EQ(end_connect(&back, "127.0.0.1", pep_port(&pep), "y", 1), 0);
-	event = await(&r.a, &r.b, FI_CONNREQ);
+	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	ASSERT_EQ(event->data[0], 'x');
 	end_open(&r.server, &r.a, event->info);
 	free(event);
-	event = await(&r.b, &r.a, FI_CONNREQ);
+	event = side_await_event(&r.b, &r.a, FI_CONNREQ);
 	ASSERT_EQ(event->data[0], 'y');
 	end_open(&back_server, &r.b, event->info);
 	free(event);
 	ASSERT_EQ(fi_accept(&r.server.ep.fid, NULL, 0), 0);
-	await_only(&r.a, &r.b, FI_CONNECTED, &r.server);
-	await_only(&r.b, &r.a, FI_CONNECTED, &r.client);
+	side_await_only(&r.a, &r.b, FI_CONNECTED, &r.server);
+	side_await_only(&r.b, &r.a, FI_CONNECTED, &r.client);
 	ASSERT_EQ(fi_accept(&back_server.ep.fid, NULL, 0), 0);
-	await_only(&r.b, &r.a, FI_CONNECTED, &back_server);
-	await_only(&r.a, &r.b, FI_CONNECTED, &back);
+	side_await_only(&r.b, &r.a, FI_CONNECTED, &back_server);
+	side_await_only(&r.a, &r.b, FI_CONNECTED, &back);
 	part(&back, &r.a, &back_server, &r.b, true);
 	part(&r.client, &r.b, &r.server, &r.a, false);
 	pep_close(&pep);
@@ -609,11 +609,11 @@ static void giving_up_early(const void *row)
 
 	setup(&r, row);
 	dial(&r, NULL, 0);
-	event = await(&r.a, &r.b, FI_CONNREQ);
+	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	ASSERT_EQ(fi_shutdown(&r.client.ep.fid, 0), 0);
-	await_only(&r.b, NULL, FI_SHUTDOWN, &r.client);
+	side_await_only(&r.b, NULL, FI_SHUTDOWN, &r.client);
 	ASSERT_EQ(fi_shutdown(&r.client.ep.fid, 0), 0);
-	expect_nothing(&r.b, NULL);
+	side_expect_no_event(&r.b, NULL);
 	dofi_lib.freeinfo(event->info);
 	free(event);
 	end_close(&r.client);

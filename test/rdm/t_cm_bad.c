@@ -67,15 +67,15 @@ static void still_serves(struct target *t)
 
 	end_open(&a, &t->s, NULL);
 	ASSERT_EQ(end_connect(&a, "127.0.0.1", pep_port(&t->pep), "ok", 2), 0);
-	event = await(&t->s, NULL, FI_CONNREQ);
+	event = side_await_event(&t->s, NULL, FI_CONNREQ);
 	ASSERT_EQ(event->len, 2);
 	end_open(&b, &t->s, event->info);
 	free(event);
 	ASSERT_EQ(fi_accept(&b.ep.fid, NULL, 0), 0);
-	await_only(&t->s, NULL, FI_CONNECTED, &b);
-	await_only(&t->s, NULL, FI_CONNECTED, &a);
+	side_await_only(&t->s, NULL, FI_CONNECTED, &b);
+	side_await_only(&t->s, NULL, FI_CONNECTED, &a);
 	end_close(&a);
-	await_only(&t->s, NULL, FI_SHUTDOWN, &b);
+	side_await_only(&t->s, NULL, FI_SHUTDOWN, &b);
 	end_close(&b);
 	t->s.events = 0;
 }
@@ -203,7 +203,7 @@ static void dribble(const void *row)
 			work(&t.s);
 		ASSERT(i + 1 == len || !t.s.events);
 	}
-	event = await(&t.s, NULL, FI_CONNREQ);
+	event = side_await_event(&t.s, NULL, FI_CONNREQ);
 	ASSERT_EQ(event->len, 4);
 	ASSERT_EQ(fi_reject(&t.pep.fid, event->info->handle, NULL, 0), 0);
 	dofi_lib.freeinfo(event->info);
@@ -259,7 +259,7 @@ TEST(rdm_fds, no_more_than_one_is_taken)
 	fd = visit(&t);
 	ASSERT_EQ(send(fd, buf, 3, 0), 3);
 	raw_send_fds(fd, buf + 3, len - 3, fds, 1);
-	drop(&t, await(&t.s, NULL, FI_CONNREQ));
+	drop(&t, side_await_event(&t.s, NULL, FI_CONNREQ));
 	shown_out(&t, fd, false);
 	for (int i = 0; i < 4; i++)
 		close(fds[i]);
@@ -301,7 +301,7 @@ static void crowd(const void *row)
 	}
 	turned_away(&t, fd[0]);
 	for (int i = 0; i < 5; i++)
-		sleep_and_work(&t.s, NULL, 2);
+		side_poll_and_work(&t.s, NULL, 2);
 	for (size_t i = 1; i <= RDM_CM_HALF_PEER; i++)
 		still_there(fd[i]);
 	if (other >= 0)
@@ -335,7 +335,7 @@ static void burst(const void *row)
 	for (int i = 0; i < MANY; i++)
 		ASSERT_EQ(send(fd[i], buf, len, MSG_NOSIGNAL), len);
 	for (int i = 0; i < MANY; i++)
-		drop(&t, await(&t.s, NULL, FI_CONNREQ));
+		drop(&t, side_await_event(&t.s, NULL, FI_CONNREQ));
 	for (int i = 0; i < MANY; i++)
 		shown_out(&t, fd[i], false);
 	t.s.events = 0;
@@ -371,7 +371,7 @@ TEST(rdm_crowd_of_all, is_bounded)
 	for (int i = 1; i < RDM_CM_HALF_ALL; i++)
 		close(fd[i]);
 	for (int i = 0; i < 40; i++)
-		sleep_and_work(&t.s, NULL, 2);
+		side_poll_and_work(&t.s, NULL, 2);
 	teardown(&t);
 }
 
@@ -395,10 +395,10 @@ static void short_of_descriptors(const void *row)
 	ASSERT(!setrlimit(RLIMIT_NOFILE, &less));
 	work(&t.s);
 	for (int i = 0; i < 4; i++)
-		sleep_and_work(&t.s, NULL, 20);
+		side_poll_and_work(&t.s, NULL, 20);
 	ASSERT_EQ(t.s.events, 0);
 	ASSERT(!setrlimit(RLIMIT_NOFILE, &full));
-	event = await(&t.s, NULL, FI_CONNREQ);
+	event = side_await_event(&t.s, NULL, FI_CONNREQ);
 	ASSERT_EQ(event->len, 4);
 	drop(&t, event);
 	close(fd);
@@ -444,7 +444,7 @@ static void tries_again(const void *row)
 		ASSERT_EQ(fcntl(l, F_SETFL, O_NONBLOCK), 0);
 		while ((fd = accept(l, NULL, NULL)) < 0) {
 			ASSERT_EQ(s.events, 0);
-			sleep_and_work(&s, NULL, 10);
+			side_poll_and_work(&s, NULL, 10);
 		}
 		n = raw_recv(&s, fd, buf, sizeof(buf));
 		ASSERT(n > 0);
@@ -465,7 +465,7 @@ static void tries_again(const void *row)
 				   .offer = (const uint8_t *)"passive", .offer_len = 8 };
 	len = rdm_cm_build(busy, &msg);
 	ASSERT_EQ(send(fd, busy, len, MSG_NOSIGNAL), len);
-	await_only(&s, NULL, FI_CONNECTED, &e);
+	side_await_only(&s, NULL, FI_CONNECTED, &e);
 	end_close(&e);
 	close(fd);
 	close(l);
@@ -518,7 +518,7 @@ static void wrong_answers(const void *row)
 		ASSERT_EQ(send(fd, answers[i].bytes, answers[i].len, MSG_NOSIGNAL),
 			  answers[i].len);
 		close(fd);
-		event = await(&s, NULL, 0);
+		event = side_await_event(&s, NULL, 0);
 		ASSERT_EQ(event->err, answers[i].err);
 		ASSERT_EQ(event->len, 0);
 		free(event);
@@ -550,13 +550,13 @@ TEST(rdm_queue, full_at_first_is_waited_for)
 	end_open(&e, &s, NULL);
 	ASSERT_EQ(end_connect(&e, "127.0.0.1", port, "data", 4), 0);
 	for (int i = 0; i < 10; i++)
-		sleep_and_work(&s, NULL, 5);
+		side_poll_and_work(&s, NULL, 5);
 	ASSERT_EQ(s.events, 0);
 	fd[n] = accept(l, NULL, NULL);
 	ASSERT(fd[n++] >= 0);
 	conn = e.ep.cm;
 	while (!s.events && conn->step == RDM_CM_DIALLING)
-		sleep_and_work(&s, NULL, 100);
+		side_poll_and_work(&s, NULL, 100);
 	fd[n] = accept(l, NULL, NULL);
 	ASSERT(fd[n++] >= 0);
 	ASSERT(raw_recv(&s, fd[n - 1], buf, sizeof(buf)) > RDM_CM_HDR);
@@ -566,7 +566,7 @@ TEST(rdm_queue, full_at_first_is_waited_for)
 	fd[n] = raw_connect(true, "127.0.0.1", port, NULL);
 	ASSERT(fd[n++] >= 0);
 	ASSERT_EQ(end_connect(&e, "127.0.0.1", port, "data", 4), 0);
-	sleep_and_work(&s, NULL, 20);
+	side_poll_and_work(&s, NULL, 20);
 	end_close(&e);
 	while (n--)
 		close(fd[n]);

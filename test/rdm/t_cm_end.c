@@ -46,7 +46,7 @@ static void victim(int fd, const void *arg)
 	side_open(&s, v->local);
 	end_open(&e, &s, NULL);
 	ASSERT_EQ(end_connect(&e, "127.0.0.1", v->port, NULL, 0), 0);
-	await_only(&s, NULL, FI_CONNECTED, &e);
+	side_await_only(&s, NULL, FI_CONNECTED, &e);
 	dt_put_byte(fd, 'c');
 	if (v->says_bye) {
 		ASSERT_EQ(fi_shutdown(&e.ep.fid, 0), 0);
@@ -68,11 +68,11 @@ static void start_victim(struct dt_peer *peer, struct victim *v, struct pair *p)
 	ASSERT_EQ(pep_open(&p->pep, &p->s, "127.0.0.1", 0), 0);
 	port = pep_port(&p->pep);
 	dt_put(peer->fd, &port, sizeof(port));
-	event = await(&p->s, NULL, FI_CONNREQ);
+	event = side_await_event(&p->s, NULL, FI_CONNREQ);
 	end_open(&p->b, &p->s, event->info);
 	free(event);
 	ASSERT_EQ(fi_accept(&p->b.ep.fid, NULL, 0), 0);
-	await_only(&p->s, NULL, FI_CONNECTED, &p->b);
+	side_await_only(&p->s, NULL, FI_CONNECTED, &p->b);
 	dt_expect_byte(peer->fd, 'c');
 }
 
@@ -84,11 +84,11 @@ static void killed_peer(const void *row)
 
 	v = (struct victim){ .local = ((const struct sort *)row)->local };
 	start_victim(&peer, &v, &p);
-	expect_nothing(&p.s, NULL);
+	side_expect_no_event(&p.s, NULL);
 	dt_peer_kill(&peer, SIGKILL);
-	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 	ASSERT(p.b.died && !p.b.finished);
-	expect_nothing(&p.s, NULL);
+	side_expect_no_event(&p.s, NULL);
 	end_close(&p.b);
 	teardown(&p);
 }
@@ -109,10 +109,10 @@ TEST(rdm_killed, killed_after_its_last_message)
 	p.b.held_back = -1;
 	dt_expect_byte(peer.fd, 'b');
 	for (begin = dt_now_us(); dt_now_us() < begin + 500000;)
-		sleep_and_work(&p.s, NULL, 10);
+		side_poll_and_work(&p.s, NULL, 10);
 	ASSERT(p.b.finished && !p.b.died && p.s.events == 2);
 	dt_peer_kill(&peer, SIGKILL);
-	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 	ASSERT(p.b.died);
 	end_close(&p.b);
 	teardown(&p);
@@ -126,9 +126,9 @@ static void end_waits_for_data(const void *row)
 	setup(&p, row);
 	p.b.held_back = 4;
 	end_close(&p.a);
-	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 	ASSERT_EQ(p.b.asked, 5);
-	expect_nothing(&p.s, NULL);
+	side_expect_no_event(&p.s, NULL);
 	end_close(&p.b);
 	teardown(&p);
 }
@@ -147,11 +147,11 @@ static void patience_has_an_end(const void *row)
 	begin = dt_now_us();
 	end_close(&p.a);
 	while (dt_now_us() < begin + 200000)
-		sleep_and_work(&p.s, NULL, 10);
+		side_poll_and_work(&p.s, NULL, 10);
 	ASSERT(p.b.asked && p.s.events == 3);
 	p.b.ep.messages++;
 	begin = dt_now_us();
-	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 	took = dt_now_us() - begin;
 	if (took < 790000)
 		FAIL("the end was told after %llu us", (unsigned long long)took);
@@ -161,9 +161,9 @@ static void patience_has_an_end(const void *row)
 	join(&p.s, &p.pep, &p.a, &p.b);
 	p.b.held_back = -1;
 	end_close(&p.a);
-	expect_nothing(&p.s, NULL);
+	side_expect_no_event(&p.s, NULL);
 	end_close(&p.b);
-	expect_nothing(&p.s, NULL);
+	side_expect_no_event(&p.s, NULL);
 	teardown(&p);
 }
 
@@ -178,7 +178,7 @@ static void the_end_does_not_spin(const void *row)
 	set_number("DAPL_OFI_GRACE_MS", "60000");
 	setup(&p, row);
 	end_close(&p.a);
-	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 	work(&p.s);
 	ASSERT_EQ(epoll_wait(p.s.eq.epfd, &ev, 1, 50), 0);
 	end_close(&p.b);
@@ -187,7 +187,7 @@ static void the_end_does_not_spin(const void *row)
 	end_close(&p.a);
 	p.b.asked = 0;
 	for (uint64_t end = dt_now_us() + 200000; dt_now_us() < end;)
-		sleep_and_work(&p.s, NULL, 50);
+		side_poll_and_work(&p.s, NULL, 50);
 	/* Each 20 ms; and each 100 ms the other end of this process gets a byte, and wakes it. */
 	ASSERT(p.b.asked >= 2);
 	ASSERT(p.b.asked <= 17);
@@ -242,7 +242,7 @@ TEST(rdm_bell, rings_and_leaves_the_last_words)
 			ASSERT(!quiet(&p.b));
 		if (variant == 3)
 			ASSERT(!quiet(&p.b));
-		await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+		side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 		ASSERT(!p.b.died && !strcmp(p.b.last, "so long"));
 		ASSERT(!quiet(&p.b));
 		ring(&p.b);
@@ -261,11 +261,11 @@ TEST(rdm_bell, rung_for_ever_stops_nobody)
 		ring(&p.a);
 	/* The last message finds no room; it goes when there is some. */
 	ASSERT_EQ(fi_shutdown(&p.a.ep.fid, 0), 0);
-	await_only(&p.s, NULL, FI_SHUTDOWN, &p.a);
-	expect_nothing(&p.s, NULL);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.a);
+	side_expect_no_event(&p.s, NULL);
 	for (int i = 0; i < 100000 && quiet(&p.b); i++)
 		work(&p.s);
-	await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 	ASSERT(!p.b.died && !strcmp(p.b.last, "so long"));
 	end_close(&p.a);
 	end_close(&p.b);
@@ -283,14 +283,14 @@ TEST(rdm_bell, nonsense_ends_the_connection)
 		if (variant) {
 			ASSERT(!quiet(&p.b));
 			end_close(&p.a);
-			await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+			side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 		} else {
 			shutdown(p.a.ep.sock, SHUT_WR);
-			await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+			side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 			end_close(&p.a);
 		}
 		ASSERT(p.b.died);
-		expect_nothing(&p.s, NULL);
+		side_expect_no_event(&p.s, NULL);
 		end_close(&p.b);
 		teardown(&p);
 	}
@@ -325,8 +325,8 @@ TEST(rdm_bell, threads_share_the_socket)
 		dt_thread_start(&t[0], play_quiet, &arg);
 		dt_thread_start(&t[1], play_quiet, &arg);
 		ASSERT_EQ(fi_shutdown(&p.a.ep.fid, 0), 0);
-		await_only(&p.s, NULL, FI_SHUTDOWN, &p.a);
-		await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+		side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.a);
+		side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 		ASSERT(!p.b.died);
 		atomic_store(&arg.stop, true);
 		dt_thread_join(&t[0]);

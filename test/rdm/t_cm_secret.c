@@ -62,13 +62,13 @@ static void those_who_know_connect(const void *row)
 	for (int i = 0; i < 2; i++) {
 		end_open(&c, &b, NULL);
 		ASSERT_EQ(end_connect(&c, "127.0.0.1", pep_port(&pep), data, sizeof(data)), 0);
-		event = await(&a, &b, FI_CONNREQ);
+		event = side_await_event(&a, &b, FI_CONNREQ);
 		ASSERT_EQ(event->len, sizeof(data));
 		if (i) {
 			ASSERT_EQ(fi_reject(&pep.fid, event->info->handle, data, 9), 0);
 			dofi_lib.freeinfo(event->info);
 			free(event);
-			event = await(&b, &a, 0);
+			event = side_await_event(&b, &a, 0);
 			ASSERT_EQ(event->err, ECONNREFUSED);
 			ASSERT_EQ(event->len, 9);
 			free(event);
@@ -78,10 +78,10 @@ static void those_who_know_connect(const void *row)
 		end_open(&l, &a, event->info);
 		free(event);
 		ASSERT_EQ(fi_accept(&l.ep.fid, NULL, 0), 0);
-		await_only(&a, &b, FI_CONNECTED, &l);
-		await_only(&b, &a, FI_CONNECTED, &c);
+		side_await_only(&a, &b, FI_CONNECTED, &l);
+		side_await_only(&b, &a, FI_CONNECTED, &c);
 		end_close(&c);
-		await_only(&a, &b, FI_SHUTDOWN, &l);
+		side_await_only(&a, &b, FI_SHUTDOWN, &l);
 		ASSERT(!l.died && !strcmp(l.last, "so long"));
 		end_close(&l);
 	}
@@ -110,12 +110,12 @@ static void others_do_not(const void *row)
 		ASSERT_EQ(pep_open(&pep, &a, "127.0.0.1", 0), 0);
 		end_open(&c, &b, NULL);
 		ASSERT_EQ(end_connect(&c, "127.0.0.1", pep_port(&pep), "x", 1), 0);
-		event = await(&b, &a, 0);
+		event = side_await_event(&b, &a, 0);
 		ASSERT_EQ(event->err, EACCES);
 		ASSERT_EQ(event->len, 0);
 		free(event);
 		end_close(&c);
-		expect_nothing(&a, &b);
+		side_expect_no_event(&a, &b);
 		ASSERT_EQ(a.events, 0);
 		pep_close(&pep);
 		side_close(&a);
@@ -177,7 +177,7 @@ static void what_was_heard_is_worth_nothing(const void *row)
 		n = raw_recv(&a, to, buf, sizeof(buf));
 		ASSERT_EQ(n, RDM_CM_HDR + RDM_CM_NONCE + RDM_CM_MAC);
 	}
-	expect_nothing(&a, &b);
+	side_expect_no_event(&a, &b);
 	ASSERT_EQ(a.events, 0);
 	end_close(&c);
 	close(fd);

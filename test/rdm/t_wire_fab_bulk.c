@@ -270,7 +270,7 @@ static void close_at_once(const void *arg)
 	while (rig_send_long(&p.a, RDM_REQ))
 		;
 	ASSERT(bulk_of(&left)->sending > 0);
-	rig_leave(&l, &p.a, &left);
+	rig_close_thread(&l, &p.a, &left);
 	PUMP_UNTIL(&right, &right, (take(&p.b), p.b.got[RDM_REQ] == p.a.sent[RDM_REQ]), 10000000);
 	PUMP_UNTIL(&right, &right, l.gone, 10000000);
 	dt_thread_join(&l.thread);

@@ -20,7 +20,7 @@ static void close_at_once(const void *arg)
 	w = wfab_of(&left.domain)->window;
 	while (rig_send(&p.a, RDM_REQ))
 		;
-	rig_leave(&l, &p.a, &left);
+	rig_close_thread(&l, &p.a, &left);
 	PUMP_UNTIL(&right, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == w), 10000000);
 	PUMP_UNTIL(&right, &right, l.gone, 10000000);
 	dt_thread_join(&l.thread);

@@ -380,7 +380,7 @@ static void leave(void *arg)
 	l->gone = true;
 }
 
-void rig_leave(struct leaver *l, struct end *end, struct side *side)
+void rig_close_thread(struct leaver *l, struct end *end, struct side *side)
 {
 	l->end = end;
 	l->side = side;

@@ -78,7 +78,7 @@ struct leaver {
 	struct dt_thread thread;
 };
 
-void rig_leave(struct leaver *l, struct end *end, struct side *side);
+void rig_close_thread(struct leaver *l, struct end *end, struct side *side);
 
 #define RIG_MODES \
 	static const struct mode modes[] = { \
