@@ -98,6 +98,7 @@ dofi_sources = \
 	prov_ofi/rdm/mr.c \
 	prov_ofi/rdm/pair.c prov_ofi/rdm/pair.h \
 	prov_ofi/rdm/pair_bulk.c \
+	prov_ofi/rdm/pair_share.c \
 	prov_ofi/rdm/pair_cm.c \
 	prov_ofi/rdm/pair_link.c \
 	prov_ofi/rdm/pair_open.c \

@@ -58,6 +58,7 @@ static struct pair_conn *pair_conn_get(struct pair_net *net, struct rdm_ep *ep)
 	dofi_list_init(&conn->owe);
 	dofi_list_init(&conn->starve);
 	dofi_list_init(&conn->touch);
+	dofi_list_init(&conn->want);
 	pair_queues_free(conn);
 	conn->ep = ep;
 	atomic_fetch_add(&net->users, 1);
@@ -196,6 +197,7 @@ static void pair_conn_close(struct rdm_ep *ep)
 	pthread_mutex_lock(&net->lock);
 	pair_bulk_close(conn);
 	pair_revoke(net, conn, NULL);
+	dofi_list_remove(&conn->want);
 	rdm_lock(&ep->lock);
 	pair_bulk_drop(conn);
 	rdm_unlock(&ep->lock);

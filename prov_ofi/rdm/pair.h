@@ -14,9 +14,11 @@
  *
  *   PAIR_ATTACH   the first packet of a connection, from the side that connected. value: index and
  *                 generation at the sender
- *   PAIR_WANT_BULK  from the side that connected: it has long data to send
- *   PAIR_BULK     from the other side: value and total are a token, with which the side that
- *                 connected makes a bulk endpoint (pair_bulk.c)
+ *   PAIR_WANT_BULK  a side has long data to send, or (value 1, from the side that connected) cannot
+ *                 use the token now
+ *   PAIR_BULK     from the side that accepted: value and total are a token, with which the side
+ *                 that connected makes a bulk endpoint (pair_share.c)
+ *   PAIR_BULK_END   closes a bulk endpoint; value: enum pair_end
  *   PAIR_CM_REQUEST, PAIR_CM_MESSAGE  the payload is a message of cm_wire.h; value: index and generation at
  *                 the sender, 0: none. A request has no receiver, and the service point's port in
  *                 `total`; a message's mark may be 0, too (pair_cm.c)
@@ -42,7 +44,7 @@
  * and indexes (the offer), and the passive side grants a token, without which its listener rejects
  * libfabric connections. An offer, numbers big-endian:
  *
- *   byte  0  u8   version, 4
+ *   byte  0  u8   version, 5
  *         1  u8   zero
  *         2  u16  port of the adapter's listener at the address where the request came in
  *         4  u32  window
@@ -54,7 +56,7 @@
  * The data of fi_connect and fi_accept, numbers big-endian:
  *
  *   byte  0  u32  PAIR_MAGIC
- *         4  u32  version, 4
+ *         4  u32  version, 5
  *         8  u32  index of the pair at the sender, u32 zero
  *        16  u64  key: leads the messages to the sender
  *        24  u8[16]  the sender's random name
@@ -71,7 +73,7 @@
 
 #include "rdm/rdm.h"
 
-#define PAIR_VERSION 4
+#define PAIR_VERSION 5
 #define PAIR_MAGIC 0x44415450u	/* "DATP" */
 #define PAIR_NAME 16
 #define PAIR_OFFER 48
@@ -100,10 +102,15 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
  * connection that have been announced and not sent. */
 #define PAIR_BULK_FROM (32u << 10)
 #define PAIR_BULKS 64
+/* An endpoint that has not been used for so long is taken from its connection for one that has
+ * none; the next one, after so long. */
+#define PAIR_BULK_IDLE_NS 10000000
+#define PAIR_BULK_NEXT_NS 1000000
 #define PAIR_TRANSFERS 16
 
 enum { PAIR_ATTACH = 0x80, PAIR_CREDIT, PAIR_WANT_BULK, PAIR_BULK, PAIR_CM_REQUEST,
-       PAIR_CM_MESSAGE };
+       PAIR_CM_MESSAGE, PAIR_BULK_END };
+enum pair_end { PAIR_END_ASKED, PAIR_END_AGREED, PAIR_END_CLOSED };
 
 struct pair_head {
 	uint32_t index;			/* of the pair at the receiver */
@@ -171,11 +178,23 @@ struct pair {
 	uint32_t burst;
 };
 
+/* Whether a bulk endpoint is to be closed (pair_share.c). From BULK_ASKED on nothing more is announced
+ * on it. */
+enum pair_leave {
+	BULK_KEPT,
+	BULK_ASKED,			/* we have asked the peer */
+	BULK_GRANTED,			/* the peer has agreed; its last transfers are under way */
+	BULK_LEAVING,			/* the peer has asked; our last transfers are under way */
+	BULK_AGREED,			/* we have agreed; the peer closes it first */
+};
+
 /* The bulk endpoint of a connection; see pair_bulk.c. */
 struct pair_bulk {
 	struct pair_net *net;
 	struct pair_conn *conn;		/* NULL: closed */
-	struct dofi_list link;		/* net->bulks */
+	struct dofi_list link;		/* net->bulks: the least recently used one first */
+	uint64_t used_at;
+	enum pair_leave leave;		/* net->lock and conn->ep->lock to write */
 	struct fid_ep *ep;
 	int fd;
 	enum pair_state state;		/* conn->ep->lock to write, like ep */
@@ -226,9 +245,12 @@ struct pair_conn {
 
 	/* long data; ep->lock */
 	struct pair_bulk *bulk;		/* net->lock and ep->lock to write */
-	_Atomic bool wants_bulk;
+	_Atomic bool wants_bulk;	/* to be seen by the next look */
 	bool asked_bulk;
+	bool peer_wants;		/* net->lock */
 	bool sent_token;		/* net->lock */
+	struct dofi_list want;		/* net->wanted; net->lock */
+	uint64_t wanted_at;		/* when the peer was asked for a token; net->lock */
 	uint16_t peer_port;		/* of the passive side's listener */
 	uint32_t n_out;
 	uint64_t next_out;
@@ -270,7 +292,10 @@ struct pair_net {
 
 	pthread_mutex_t lock;
 	struct dofi_list pairs, unused, tokens, bulks;
-	uint32_t n_bulks;
+	struct dofi_list wanted;	/* connections whose turn to have a bulk endpoint will come */
+	uint32_t n_bulks, n_granted;	/* those that are there; tokens for others */
+	uint32_t n_leaving;		/* of them, those that are to be closed */
+	uint64_t left_at;		/* when the last one began to be */
 	struct pair **pair_table;
 	uint32_t serial;		/* of the last pair */
 	uint32_t n_pairs, pairs_room;
@@ -327,10 +352,12 @@ int pair_post_new(struct pair_net *net);
 /* The pair that leads to the adapter of that offer, an existing or a new one. 0 or negative. */
 int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *offer,
 	     struct pair **out);
-/* Grants a token to the adapter of that name; conn: for a bulk endpoint. */
+/* Grants a token to the adapter of that name; conn: for a bulk endpoint, counted in n_granted. */
 int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t *token, struct pair_conn *conn);
 /* The tokens of a connection that is closed, or of a peer (name) that needs none for a pair. */
 void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8_t *name);
+/* Those whose time is up. */
+void pair_expire(struct pair_net *net);
 bool pair_is_up(struct pair_net *net, const uint8_t *name);
 /* Connects a bulk endpoint. 0 or negative. */
 int pair_dial(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
@@ -393,6 +420,8 @@ unsigned int pair_poll(struct pair_net *net, struct rdm_sink *sink);
 void pair_progress(struct rdm_domain *domain, struct rdm_sink *sink);
 /* A count of the peer's; false: it is one of what was never sent. */
 bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent);
+/* The peer has broken the rules of the connection. */
+void pair_conn_violate(struct pair_conn *conn, const char *what);
 /* The next look has to deal with the connection. */
 void pair_touch(struct pair_conn *conn);
 const struct rdm_frame *pair_peek(struct rdm_ep *ep, int channel, const void **payload);
@@ -408,10 +437,8 @@ bool pair_bulk_recv(struct rdm_ep *ep, const struct iovec *iov, size_t n);
 bool pair_bulk_abort(struct rdm_ep *ep, const struct rdm_mr *mr);
 /* The transfers that libfabric has touch no memory any more; ep->lock held. */
 void pair_bulk_stop(struct rdm_ep *ep);
-void pair_bulk_want(struct pair_conn *conn);
 /* and, with net->lock, */
-void pair_bulk_ask(struct pair_conn *conn);
-void pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second);
+bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second);
 int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to,
 		    const uint8_t *param);
 void pair_bulk_admit(struct pair_conn *conn, struct fi_info *info);
@@ -422,6 +449,21 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t len, int err,
 			 struct rdm_sink *sink);
 void pair_transfers_free(struct pair_net *net);
+
+/* pair_share.c: who has a bulk endpoint. Called with ep->lock where a request turns out to be long, */
+void pair_share_want(struct pair_conn *conn);
+/* and with net->lock: by the next look at the connection, */
+void pair_share_ask(struct pair_conn *conn);
+/* when the peer has sent PAIR_WANT_BULK, PAIR_BULK, PAIR_BULK_END, */
+void pair_share_wanted(struct pair_conn *conn, uint64_t value);
+void pair_share_granted(struct pair_conn *conn, uint64_t first, uint64_t second);
+void pair_share_end(struct pair_conn *conn, uint64_t value);
+/* and by each look at the adapter. */
+void pair_share_look(struct pair_net *net);
+static inline bool pair_share_has_work(const struct pair_net *net)
+{
+	return net->n_leaving || !dofi_list_empty(&net->wanted);
+}
 
 /* pair_cm.c; net->lock held */
 void pair_cm_received(struct pair *pair, const struct rdm_frame *f);

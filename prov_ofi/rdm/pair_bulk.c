@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bulk endpoints: a libfabric connection of a DAT connection's own, for long data (proto_bulk.c).
  *
- * It is made when a side first has long data to send, and data travels in packets until it is up.
+ * It is made when a side has long data to send and its turn has come (pair_share.c), and data travels
+ * in packets until it is up.
  * The active side of the DAT connection makes it, with a token that the passive side has sent on
  * the pair. Closing it ends every access to memory at once, which is how a disconnect and the end
  * of a region stop transfers. */
@@ -66,6 +67,7 @@ static struct pair_bulk *bulk_new(struct pair_conn *conn)
 	bulk->conn = conn;
 	atomic_init(&bulk->users, 1);
 	dofi_list_append(&net->bulks, &bulk->link);
+	bulk->used_at = net->eq_read_at;
 	net->n_bulks++;
 	net->connecting++;
 	rdm_lock(&conn->ep->lock);
@@ -119,6 +121,7 @@ void pair_bulk_close(struct pair_conn *conn)
 	/* Completions that fail after this do not decrement the count of connecting endpoints. */
 	bulk->state = PAIR_BROKEN;
 	net->n_bulks--;
+	net->n_leaving -= bulk->leave != BULK_KEPT;
 	dofi_list_remove(&bulk->link);
 	bulk->conn = NULL;
 	bulk_put(bulk);
@@ -146,8 +149,20 @@ static void bulk_down(struct pair_bulk *bulk, int err)
 {
 	struct pair_conn *conn = bulk->conn;
 
-	if (bulk->state == PAIR_BROKEN || !bulk_set_state(bulk, PAIR_BROKEN))
+	if (bulk->state == PAIR_BROKEN)
 		return;
+	if (!bulk_set_state(bulk, PAIR_BROKEN)) {
+		/* Nothing is lost with it. The connection does without, unless it is closed for
+		 * others. */
+		if (conn && bulk->leave != BULK_KEPT) {
+			rdm_lock(&conn->ep->lock);
+			conn->asked_bulk = false;
+			rdm_unlock(&conn->ep->lock);
+		}
+		if (conn)
+			pair_bulk_close(conn);
+		return;
+	}
 	atomic_store(&conn->broken, err);
 	rdm_ep_broken(conn->ep, err);
 	pair_touch(conn);
@@ -176,46 +191,25 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 
 /* ---------------------------------------------------------------- making one */
 
-/* net->lock held: the connection has long data to send. */
-void pair_bulk_ask(struct pair_conn *conn)
-{
-	struct pair_net *net = pair_net_of(conn->ep->domain);
-	uint64_t token[2];
-
-	conn->wants_bulk = false;
-	if (!conn->pair || conn->bulk || conn->broken || net->n_bulks >= PAIR_BULKS)
-		return;
-	if (conn->active) {
-		pair_control(conn, PAIR_WANT_BULK, 0, 0);
-		return;
-	}
-	/* One token for each connection, however often the peer asks. */
-	if (conn->sent_token || pair_grant(net, conn->peer_name, (uint8_t *)token, conn))
-		return;
-	conn->sent_token = true;
-	pair_control(conn, PAIR_BULK, token[0], token[1]);
-}
-
-/* The passive side has sent a token. */
-void pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
+/* The passive side has sent a token. False: it is not used. */
+bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
 {
 	uint64_t token[2] = { first, second };
 	union dofi_addr to = conn->ep->peer;
 	struct pair_bulk *bulk;
 	int ret;
 
-	if (conn->bulk || conn->broken)
-		return;
 	bulk = bulk_new(conn);
 	if (!bulk)
-		return;
+		return false;
 	dofi_addr_set_port(&to.sa, conn->peer_port);
 	ret = pair_dial(bulk->net, &to, (const uint8_t *)token, bulk);
 	if (!ret)
-		return;
+		return true;
 	dofi_log(DOFI_LOG_INFO, "no bulk endpoint: %s; long data goes in packets",
 		 dofi_lib.strerror(-ret));
 	pair_bulk_close(conn);
+	return false;
 }
 
 int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to,
@@ -229,7 +223,7 @@ int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to
 /* The active side presents the token. */
 void pair_bulk_admit(struct pair_conn *conn, struct fi_info *info)
 {
-	struct pair_bulk *bulk = conn->bulk ? NULL : bulk_new(conn);
+	struct pair_bulk *bulk = bulk_new(conn);
 	int ret = bulk ? bulk_make_ep(bulk, info) : -FI_ENOMEM;
 
 	if (!ret)
@@ -246,19 +240,9 @@ size_t pair_bulk_from(struct rdm_ep *ep)
 
 	if (!conn)
 		return SIZE_MAX;
-	if (conn->bulk)
-		return conn->bulk->state == PAIR_UP ? PAIR_BULK_FROM : SIZE_MAX;
+	if (conn->bulk && conn->bulk->state == PAIR_UP && conn->bulk->leave == BULK_KEPT)
+		return PAIR_BULK_FROM;
 	return SIZE_MAX;
-}
-
-/* Called where a request turns out to be long. */
-void pair_bulk_want(struct pair_conn *conn)
-{
-	if (conn->bulk || conn->asked_bulk)
-		return;
-	conn->asked_bulk = true;
-	conn->wants_bulk = true;
-	pair_touch(conn);
 }
 
 bool pair_bulk_send(struct rdm_ep *ep, const struct iovec *iov, size_t n, struct rdm_mr *mr,
@@ -377,6 +361,11 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 		conn->dispatching = false;
 		rdm_unlock(&ep->lock);
 		pair_touch(conn);
+	}
+	if (bulk->conn) {
+		dofi_list_remove(&bulk->link);
+		dofi_list_append(&net->bulks, &bulk->link);
+		bulk->used_at = net->eq_read_at;
 	}
 	transfer_put(net, t);
 	bulk_put(bulk);

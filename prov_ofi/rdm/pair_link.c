@@ -247,10 +247,34 @@ int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t *token, struct
 	}
 	memcpy(t->name, name, PAIR_NAME);
 	t->conn = conn;
+	net->n_granted += !!conn;
 	t->expires = dofi_now() + DOFI_MS(PAIR_TOKEN_MS);
 	memcpy(token, t->token, PAIR_NAME);
 	dofi_list_append(&net->tokens, &t->link);
 	return 0;
+}
+
+static void pair_token_free(struct pair_net *net, struct pair_token *t)
+{
+	if (t->conn) {
+		net->n_granted--;
+		t->conn->sent_token = false;
+	}
+	dofi_list_remove(&t->link);
+	free(t);
+}
+
+void pair_expire(struct pair_net *net)
+{
+	uint64_t now = dofi_now();
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &net->tokens) {
+		struct pair_token *t = dofi_container(pos, struct pair_token, link);
+
+		if (now >= t->expires)
+			pair_token_free(net, t);
+	}
 }
 
 /* A token is good for once. */
@@ -268,10 +292,8 @@ static bool pair_redeem(struct pair_net *net, const uint8_t *name, const uint8_t
 		good |= same;
 		if (same)
 			*conn = t->conn;
-		if (!same && now < t->expires)
-			continue;
-		dofi_list_remove(pos);
-		free(t);
+		if (same || now >= t->expires)
+			pair_token_free(net, t);
 	}
 	return good;
 }
@@ -283,10 +305,8 @@ void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8
 	dofi_list_each_safe(pos, tmp, &net->tokens) {
 		struct pair_token *t = dofi_container(pos, struct pair_token, link);
 
-		if (t->conn != conn || (name && memcmp(t->name, name, PAIR_NAME)))
-			continue;
-		dofi_list_remove(pos);
-		free(t);
+		if (t->conn == conn && !(name && memcmp(t->name, name, PAIR_NAME)))
+			pair_token_free(net, t);
 	}
 }
 
@@ -323,7 +343,10 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 		fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
 	} else if (conn) {
 		info->ep_attr->rx_ctx_cnt = 1;
-		pair_bulk_admit(conn, info);
+		if (conn->bulk || conn->broken)
+			fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
+		else
+			pair_bulk_admit(conn, info);
 	} else if (pair_admit(net, info, param)) {
 		dofi_log(DOFI_LOG_WARN, "a libfabric connection of a peer could not be accepted");
 	}
@@ -486,7 +509,7 @@ void pair_free_all(struct pair_net *net)
 	while (!dofi_list_empty(&net->tokens)) {
 		struct pair_token *t = dofi_container(net->tokens.next, struct pair_token, link);
 
-		dofi_list_remove(&t->link);
-		free(t);
+		t->conn = NULL;
+		pair_token_free(net, t);
 	}
 }

@@ -282,6 +282,7 @@ int pair_open(struct rdm_domain *domain)
 	dofi_list_init(&net->unused);
 	dofi_list_init(&net->tokens);
 	dofi_list_init(&net->bulks);
+	dofi_list_init(&net->wanted);
 	dofi_list_init(&net->dirty);
 	dofi_list_init(&net->touched);
 	ret = getrandom(net->name, PAIR_NAME, 0) == PAIR_NAME ? 0 : -FI_EIO;

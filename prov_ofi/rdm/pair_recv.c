@@ -31,7 +31,7 @@ void pair_touch(struct pair_conn *conn)
 	rdm_unlock(&net->leaf);
 }
 
-static void pair_conn_violate(struct pair_conn *conn, const char *what)
+void pair_conn_violate(struct pair_conn *conn, const char *what)
 {
 	dofi_log(DOFI_LOG_WARN, "connection broken: the peer sent %s", what);
 	atomic_store(&conn->broken, FI_EIO);
@@ -330,10 +330,12 @@ static void pair_take_message(struct pair_net *net, struct pair *pair, uint8_t *
 			pair_cm_not_attached(pair, f);
 		else if (conn && conn->pair == pair && f->kind == PAIR_CREDIT)
 			pair_take_credit(conn, f, sink);
-		else if (conn && conn->pair == pair && f->kind == PAIR_WANT_BULK && !conn->active)
-			pair_bulk_ask(conn);
+		else if (conn && conn->pair == pair && f->kind == PAIR_WANT_BULK)
+			pair_share_wanted(conn, le64toh(f->value));
 		else if (conn && conn->pair == pair && f->kind == PAIR_BULK && conn->active)
-			pair_bulk_connect(conn, le64toh(f->value), le64toh(f->total));
+			pair_share_granted(conn, le64toh(f->value), le64toh(f->total));
+		else if (conn && conn->pair == pair && f->kind == PAIR_BULK_END)
+			pair_share_end(conn, le64toh(f->value));
 		else if (conn && conn->pair == pair && f->kind < PAIR_ATTACH) {
 			at = (uint8_t *)(uintptr_t)pair_dispatch(conn, at, end, sink);
 			continue;
@@ -448,7 +450,7 @@ static void pair_serve_touched(struct pair_net *net, struct rdm_sink *sink)
 		if (!ep)
 			continue;
 		if (conn->wants_bulk)
-			pair_bulk_ask(conn);
+			pair_share_ask(conn);
 		rdm_lock(&ep->lock);
 		conn->dispatching = true;
 		ep->sink = sink;
@@ -485,6 +487,8 @@ unsigned int pair_poll(struct pair_net *net, struct rdm_sink *sink)
 	if (net->connecting || dofi_now() - net->eq_read_at >= PAIR_EQ_NS)
 		pair_read_eq(net);
 	pair_serve_touched(net, sink);
+	if (pair_share_has_work(net))
+		pair_share_look(net);
 	pair_flush_dirty(net, !got);
 	return got;
 }

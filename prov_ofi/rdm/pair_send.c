@@ -287,7 +287,7 @@ struct rdm_frame *pair_reserve(struct rdm_ep *ep, int channel, size_t want, size
 	if (!pair || conn->broken)
 		return NULL;
 	if (want >= PAIR_BULK_FROM)
-		pair_bulk_want(conn);
+		pair_share_want(conn);
 	left = conn->peer_window - (conn->sent[channel] - atomic_load(&conn->granted[channel]));
 	need = (uint32_t)(want < PAIR_PAYLOAD ? want : PAIR_PAYLOAD);
 	if (left < HDR + (need < 1024 ? pair_padded(need) : 1024) ||

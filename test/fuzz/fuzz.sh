@@ -66,7 +66,7 @@ run pairs -Wl,--wrap=clock_gettime "$srcdir/test/fuzz/pairs.c" "$srcdir/test/fuz
 	"$srcdir/test/fuzz/fabric_msg.c" "$srcdir/prov_ofi/addr.c" \
 	"$srcdir/prov_ofi/base/forkfd.c" "$srcdir/prov_ofi/base/key_map.c" \
 	"$srcdir/prov_ofi/base/lock.c" "$rdm/cm_route.c" "$rdm/cm_wire.c" "$rdm/ep.c" \
-	"$rdm/inbox.c" "$rdm/mr.c" "$rdm/pair.c" "$rdm/pair_bulk.c" "$rdm/pair_cm.c" \
+	"$rdm/inbox.c" "$rdm/mr.c" "$rdm/pair.c" "$rdm/pair_bulk.c" "$rdm/pair_share.c" "$rdm/pair_cm.c" \
 	"$rdm/pair_link.c" "$rdm/pair_open.c" "$rdm/pair_recv.c" "$rdm/pair_send.c" \
 	"$rdm/pair_sock.c" "$rdm/post.c" "$rdm/proto.c" "$rdm/proto_bulk.c" \
 	"$rdm/proto_ext.c" "$rdm/proto_read.c" "$rdm/proto_rx.c" "$rdm/srx.c"

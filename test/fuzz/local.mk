@@ -107,6 +107,7 @@ test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/addr.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
 	prov_ofi/rdm/cm_route.c prov_ofi/rdm/cm_wire.c prov_ofi/rdm/ep.c prov_ofi/rdm/inbox.c \
 	prov_ofi/rdm/mr.c prov_ofi/rdm/pair.c prov_ofi/rdm/pair.h prov_ofi/rdm/pair_bulk.c \
+	prov_ofi/rdm/pair_share.c \
 	prov_ofi/rdm/pair_cm.c prov_ofi/rdm/pair_link.c prov_ofi/rdm/pair_open.c \
 	prov_ofi/rdm/pair_recv.c prov_ofi/rdm/pair_send.c prov_ofi/rdm/pair_sock.c \
 	prov_ofi/rdm/post.c prov_ofi/rdm/proto.c prov_ofi/rdm/proto_bulk.c \

@@ -41,7 +41,13 @@ static void step_bulk(unsigned int i, uint8_t how)
 	const struct pair_bulk *bulk = conn ? conn->bulk : NULL;
 
 	if (how % 8 == 0 && conn && conn->pair) {
-		send_control(&peers[0], conn, conn->active ? PAIR_BULK : PAIR_WANT_BULK, 1);
+		if (how % 32 == 8)
+			send_control(&peers[0], conn, PAIR_BULK_END, byte() % 4);
+		else if (how % 32 == 16)
+			send_control(&peers[0], conn, PAIR_WANT_BULK, byte() % 2);
+		else
+			send_control(&peers[0], conn, conn->active ? PAIR_BULK : PAIR_WANT_BULK,
+				     conn->active);
 		connect_bulk();
 		return;
 	}

@@ -31,6 +31,7 @@ robust_tests = \
 	test/robust/fi_settings \
 	test/robust/exposed \
 	test/robust/many \
+	test/robust/share \
 	test/robust/idle \
 	test/robust/mixed-20 \
 	test/robust/progress \
@@ -55,7 +56,8 @@ test/robust/footprint$(robust_log): test/robust/imposter$(robust_log)
 test/robust/fi_settings$(robust_log): test/robust/footprint$(robust_log)
 test/robust/exposed$(robust_log): test/robust/fi_settings$(robust_log)
 test/robust/many$(robust_log): test/robust/exposed$(robust_log)
-test/robust/idle$(robust_log): test/robust/many$(robust_log)
+test/robust/share$(robust_log): test/robust/many$(robust_log)
+test/robust/idle$(robust_log): test/robust/share$(robust_log)
 test/robust/mixed-20$(robust_log): test/robust/idle$(robust_log)
 test/robust/progress$(robust_log): test/robust/mixed-20$(robust_log)
 test/robust/delivery$(robust_log): test/robust/progress$(robust_log)
@@ -108,6 +110,11 @@ test_robust_many_SOURCES = test/robust/many.c
 test_robust_many_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_many_LDFLAGS = $(robust_ldflags)
 test_robust_many_LDADD = $(robust_libs2)
+
+test_robust_share_SOURCES = test/robust/share.c
+test_robust_share_CPPFLAGS = $(robust_cppflags) -DRL_API=2
+test_robust_share_LDFLAGS = $(robust_ldflags)
+test_robust_share_LDADD = $(robust_libs2)
 
 test_robust_peers_SOURCES = test/robust/peers.c
 test_robust_peers_CPPFLAGS = $(robust_cppflags) -DRL_API=2
