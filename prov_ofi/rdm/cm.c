@@ -154,7 +154,9 @@ struct rdm_cm_conn *rdm_cm_conn_new(struct rdm_cm *cm, int fd, const struct rdm_
 
 	if (!conn)
 		return NULL;
-	if (rdm_cm_timer_init(cm, &conn->timer, conn_fire)) {
+	conn->bufs = calloc(1, sizeof(*conn->bufs));
+	if (!conn->bufs || rdm_cm_timer_init(cm, &conn->timer, conn_fire)) {
+		free(conn->bufs);
 		free(conn);
 		return NULL;
 	}
@@ -241,12 +243,21 @@ static void detach_ep(struct rdm_cm_conn *conn)
 	conn->ep = NULL;
 }
 
+void rdm_cm_free_bufs(struct rdm_cm_conn *conn)
+{
+	if (conn->step != RDM_CM_LIVE || !conn->route || conn->fd >= 0)
+		return;
+	free(conn->bufs);
+	conn->bufs = NULL;
+}
+
 static void free_dead(struct rdm_cm *cm)
 {
 	while (!dofi_list_empty(&cm->dead)) {
 		struct rdm_cm_conn *conn = dofi_container(cm->dead.next, struct rdm_cm_conn, link);
 
 		dofi_list_remove(&conn->link);
+		free(conn->bufs);
 		free(conn);
 	}
 }
@@ -278,7 +289,7 @@ void rdm_cm_kill(struct rdm_cm_conn *conn)
 void rdm_cm_linger(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm *cm = conn->cm;
-	bool sent = conn->out_done == conn->out_len;
+	bool sent = !conn->bufs || conn->bufs->out_done == conn->bufs->out_len;
 	uint64_t patience = DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS));
 
 	detach_ep(conn);

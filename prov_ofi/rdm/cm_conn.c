@@ -117,7 +117,7 @@ static void name_end(struct rdm_cm_conn *conn)
 static void ask(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg = { .kind = RDM_CM_REQUEST, .wire = conn->wire->id,
-				  .data = conn->param, .data_len = conn->param_len,
+				  .data = conn->bufs->param, .data_len = conn->bufs->param_len,
 				  .to = conn->peer };
 	struct rdm_offer offer;
 	int ret = add_offer(conn, true, &offer, &msg);
@@ -146,7 +146,7 @@ static void ask(struct rdm_cm_conn *conn)
 static void greet(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg = { .kind = RDM_CM_HELLO, .wire = conn->wire->id,
-				  .offer = conn->nonces, .offer_len = RDM_CM_NONCE };
+				  .offer = conn->bufs->nonces, .offer_len = RDM_CM_NONCE };
 
 	conn->active = true;
 	if (!conn->cm->secret || conn->route) {
@@ -154,7 +154,7 @@ static void greet(struct rdm_cm_conn *conn)
 		return;
 	}
 	rdm_cm_step(conn, RDM_CM_GREETING);
-	if (!rdm_secret_nonce(conn->nonces) || !rdm_cm_pack(conn, &msg) ||
+	if (!rdm_secret_nonce(conn->bufs->nonces) || !rdm_cm_pack(conn, &msg) ||
 	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (rdm_cm_send(conn) ? 0 : EPOLLOUT)))
 		rdm_cm_fail(conn, ENOMEM, NULL, 0);
 }
@@ -162,17 +162,17 @@ static void greet(struct rdm_cm_conn *conn)
 static void take_challenge(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg;
-	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
+	int ret = rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
 
 	if (!ret && msg.kind == RDM_CM_CHALLENGE)
-		memcpy(conn->nonces + RDM_CM_NONCE, msg.offer, RDM_CM_NONCE);
+		memcpy(conn->bufs->nonces + RDM_CM_NONCE, msg.offer, RDM_CM_NONCE);
 	if (!ret)
 		ret = rdm_cm_unpack(conn, &msg);
 	if (ret || msg.kind != RDM_CM_CHALLENGE) {
 		rdm_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
 		return;
 	}
-	conn->in.have = 0;
+	conn->bufs->in.have = 0;
 	ask(conn);
 }
 
@@ -218,9 +218,9 @@ static void try_again(struct rdm_cm_conn *conn)
 	if (conn->in_fd >= 0)
 		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
-	conn->in.have = 0;
+	conn->bufs->in.have = 0;
 	conn->route = 0;
-	conn->out_len = conn->out_done = 0;
+	conn->bufs->out_len = conn->bufs->out_done = 0;
 	if (ep->w.any)
 		ep->wire->close(ep);
 	conn->redials++;
@@ -240,7 +240,7 @@ static bool is_busy(const struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg;
 
-	return !rdm_cm_parse(conn->in.buf, conn->in.have, &msg) && msg.kind == RDM_CM_BUSY;
+	return !rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg) && msg.kind == RDM_CM_BUSY;
 }
 
 /* Or greeting. */
@@ -262,7 +262,7 @@ static void asking_ready(struct rdm_cm_conn *conn, uint32_t events)
 	}
 	if (!ret || ret == -EINTR)
 		return;
-	if (ret == -ECONNRESET && !conn->in.have && conn->resets++ < RESETS) {
+	if (ret == -ECONNRESET && !conn->bufs->in.have && conn->resets++ < RESETS) {
 		try_again(conn);
 		return;
 	}
@@ -340,9 +340,9 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 	}
 	conn->ep = ep;
 	conn->peer = ep->peer = *to;
-	conn->param_len = (uint16_t)len;
+	conn->bufs->param_len = (uint16_t)len;
 	if (len)
-		memcpy(conn->param, param, len);
+		memcpy(conn->bufs->param, param, len);
 	ep->cm = conn;
 	set_state(ep, RDM_CONNECTING);
 	if (ret)
@@ -406,7 +406,7 @@ static int answer(struct rdm_cm_conn *conn, const void *param, size_t len)
 	struct rdm_cm_msg request, msg = { .kind = RDM_CM_ACCEPT, .wire = conn->wire->id,
 					   .data = param, .data_len = (uint16_t)len };
 	struct rdm_offer offer;
-	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &request);
+	int ret = rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &request);
 
 	if (!ret)
 		ret = adopt(conn, false, &request);
@@ -421,7 +421,7 @@ static int answer(struct rdm_cm_conn *conn, const void *param, size_t len)
 		rdm_cm_refuse(conn, NULL, 0);
 		return ret;
 	}
-	conn->in.have = 0;
+	conn->bufs->in.have = 0;
 	set_state(conn->ep, RDM_CONNECTING);
 	rdm_cm_step(conn, RDM_CM_ANSWERING);
 	send_answer(conn);
@@ -463,7 +463,7 @@ static void bye_ready(struct rdm_cm_conn *conn)
 {
 	if (!rdm_cm_send(conn))
 		return;
-	conn->out_done = conn->out_len;
+	conn->bufs->out_done = conn->bufs->out_len;
 	shutdown(conn->fd, SHUT_WR);
 	rdm_cm_watch(conn, 0);
 }
@@ -471,8 +471,8 @@ static void bye_ready(struct rdm_cm_conn *conn)
 /* The endpoint has gone; the peer takes its time. */
 static void lingering_ready(struct rdm_cm_conn *conn, uint32_t events)
 {
-	if ((events & EPOLLOUT) && conn->out_done < conn->out_len && rdm_cm_send(conn)) {
-		conn->out_done = conn->out_len;
+	if ((events & EPOLLOUT) && conn->bufs->out_done < conn->bufs->out_len && rdm_cm_send(conn)) {
+		conn->bufs->out_done = conn->bufs->out_len;
 		shutdown(conn->fd, SHUT_WR);
 		rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
 	}

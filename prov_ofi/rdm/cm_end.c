@@ -33,6 +33,7 @@ void rdm_cm_live(struct rdm_cm_conn *conn, const void *data, size_t len)
 	if (conn->wire->counts)
 		rdm_cm_stall_start(conn);
 	rdm_cm_move(conn);
+	rdm_cm_free_bufs(conn);
 }
 
 void rdm_cm_leave_queues(struct rdm_cm_conn *conn)
@@ -189,7 +190,8 @@ void rdm_cm_peer_end(struct rdm_cm_conn *conn)
 	rdm_lock(&ep->lock);
 	take_in(conn, true);
 	conn->over = true;
-	if (conn->bye && !rdm_cm_parse(conn->in.buf, conn->in.have, &msg))
+	/* What comes by a route has been taken in (cm_route.c). */
+	if (conn->bye && !conn->route && !rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg))
 		ep->wire->finished(ep, msg.offer, msg.offer_len);
 	rdm_unlock(&ep->lock);
 	rdm_cm_step(conn, RDM_CM_ENDING);
@@ -212,13 +214,19 @@ void rdm_cm_say_bye(struct rdm_cm_conn *conn)
 	msg.offer_len = (uint16_t)ep->wire->finish(ep, last);
 	rdm_unlock(&ep->lock);
 	msg.offer = last;
+	if (!conn->bufs) {
+		dofi_timer_cancel(&conn->cm->timers, &conn->timer);
+		rdm_cm_step(conn, RDM_CM_ENDED);
+		rdm_cm_tell_last(conn, &msg);
+		return;
+	}
 	if (!rdm_cm_pack(conn, &msg))
-		conn->out_len = 0;
+		conn->bufs->out_len = 0;
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	rdm_cm_step(conn, RDM_CM_ENDED);
 	if (rdm_cm_send(conn)) {
 		/* Gone, or the peer has: there is nothing else to send. */
-		conn->out_done = conn->out_len;
+		conn->bufs->out_done = conn->bufs->out_len;
 		shutdown(conn->fd, SHUT_WR);
 		rdm_cm_watch(conn, 0);
 	} else {

@@ -77,6 +77,19 @@ enum rdm_cm_step {
 	RDM_CM_DEAD,
 };
 
+/* Messages, as long as there is a socket, or the connection is not up. */
+struct rdm_cm_bufs {
+	struct rdm_cm_reader in;	/* (L) */
+	size_t out_len, out_done;
+	uint8_t out[RDM_CM_MAX];
+	uint16_t param_len;		/* of fi_connect, until the request is built; then of the
+					   answer, until the connection is up */
+	uint16_t counts_len, peer_counts_len;
+	uint8_t param[RDM_CM_DATA];
+	uint8_t counts[RDM_COUNTS_MAX], peer_counts[RDM_COUNTS_MAX];
+	uint8_t nonces[2 * RDM_CM_NONCE];
+};
+
 struct rdm_cm_conn {
 	struct fid handle;		/* of a request */
 	struct rdm_source source;
@@ -102,23 +115,15 @@ struct rdm_cm_conn {
 	bool routed;			/* counted in cm->n_routed */
 	bool gone;			/* the client has gone */
 	unsigned int redials, resets;	/* the client's: tries so far, and those that were reset */
-	uint8_t nonces[2 * RDM_CM_NONCE];
 	bool bye;			/* (L) the peer's last message is in `in` */
 	bool over;			/* (L) nothing more is to be read */
-	struct rdm_cm_reader in;	/* (L) */
 	int in_fd;			/* came with it, -1: none */
-	size_t out_len, out_done;
-	uint8_t out[RDM_CM_MAX];
 	int out_fd;			/* to be passed and then closed, -1: none */
-	uint16_t param_len;		/* of fi_connect, until the request is built; then of the
-					   answer, until the connection is up */
-	uint8_t param[RDM_CM_DATA];
+	struct rdm_cm_bufs *bufs;
 	uint64_t proving, again;	/* since when; time until the wire asks again */
 	uint64_t still_since;		/* nothing has moved, and something waits, since then */
 	uint64_t missing_since;		/* ... the peer's counts say that it was lost; 0: no */
 	bool lost;			/* ... for too long */
-	uint16_t counts_len, peer_counts_len;
-	uint8_t counts[RDM_COUNTS_MAX], peer_counts[RDM_COUNTS_MAX];
 	struct dofi_patience patience;	/* while the end is held back */
 	uint64_t probed;		/* when it was asked who has the peer's socket */
 	uint64_t gone_since;		/* when that was nobody, 0: never */
@@ -160,6 +165,8 @@ void rdm_cm_kill(struct rdm_cm_conn *conn);
 /* Only the socket: a child that was forked meanwhile keeps it open, so it leaves the epoll set by
  * itself, and the peer is told. */
 void rdm_cm_close_socket(struct rdm_cm_conn *conn);
+/* It is up, and has a route instead of a socket: there are no messages to be put together. */
+void rdm_cm_free_bufs(struct rdm_cm_conn *conn);
 /* The descriptor that goes with its message has gone, or is not needed. */
 void rdm_cm_close_offered(struct rdm_cm_conn *conn);
 /* What it has to send goes out, then the socket is closed, at the latest after a time. */
@@ -239,6 +246,8 @@ void rdm_cm_name_local(struct rdm_ep *ep, const union dofi_addr *to);
 
 /* cm_route.c */
 int rdm_cm_tell(struct rdm_cm_conn *conn);
+/* The last message of a connection that is up. */
+void rdm_cm_tell_last(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg);
 /* Sends what was handed to the transport of cm->told. */
 void rdm_cm_send_off(struct rdm_cm *cm);
 /* The connection is given up where no other message says so. */

@@ -110,7 +110,7 @@ static bool is_passed_on(const struct rdm_cm_conn *conn, const union dofi_addr *
 static void challenge(struct rdm_cm_conn *conn, const struct rdm_cm_msg *hello)
 {
 	struct rdm_cm_msg msg = { .kind = RDM_CM_CHALLENGE, .wire = conn->wire->id,
-				  .offer = conn->nonces + RDM_CM_NONCE,
+				  .offer = conn->bufs->nonces + RDM_CM_NONCE,
 				  .offer_len = RDM_CM_NONCE };
 
 	char text[RDM_CM_PEER_TEXT];
@@ -121,10 +121,10 @@ static void challenge(struct rdm_cm_conn *conn, const struct rdm_cm_msg *hello)
 		rdm_cm_refuse(conn, NULL, 0);
 		return;
 	}
-	memcpy(conn->nonces, hello->offer, RDM_CM_NONCE);
-	conn->in.have = 0;
+	memcpy(conn->bufs->nonces, hello->offer, RDM_CM_NONCE);
+	conn->bufs->in.have = 0;
 	/* The socket is empty: what does not fit now is no fault of ours. */
-	if (conn->challenged || !rdm_secret_nonce(conn->nonces + RDM_CM_NONCE) ||
+	if (conn->challenged || !rdm_secret_nonce(conn->bufs->nonces + RDM_CM_NONCE) ||
 	    !rdm_cm_pack(conn, &msg) || rdm_cm_send(conn) <= 0)
 		rdm_cm_kill(conn);
 	else
@@ -135,7 +135,7 @@ static void take_request(struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg;
 	char text[RDM_CM_PEER_TEXT];
-	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
+	int ret = rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
 
 	if (!ret && msg.kind == RDM_CM_HELLO) {
 		challenge(conn, &msg);

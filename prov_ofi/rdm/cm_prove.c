@@ -19,9 +19,9 @@
 static void up(struct rdm_cm_conn *conn)
 {
 	uint8_t data[RDM_CM_DATA];
-	size_t len = conn->param_len;
+	size_t len = conn->bufs->param_len;
 
-	memcpy(data, conn->param, len);
+	memcpy(data, conn->bufs->param, len);
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	rdm_cm_live(conn, data, len);
 }
@@ -45,10 +45,10 @@ void rdm_cm_prove(struct rdm_cm_conn *conn, const void *data, size_t len)
 	struct rdm_ep *ep = conn->ep;
 	int ret;
 
-	conn->in.have = 0;
-	conn->param_len = (uint16_t)len;
+	conn->bufs->in.have = 0;
+	conn->bufs->param_len = (uint16_t)len;
 	if (len)
-		memcpy(conn->param, data, len);
+		memcpy(conn->bufs->param, data, len);
 	if (!conn->wire->prove) {
 		up(conn);
 		return;

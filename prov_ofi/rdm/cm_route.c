@@ -55,21 +55,32 @@ static bool tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, u
 	return wire->tell(domain, ep, route, to, 0, buf, rdm_cm_build(buf, &msg));
 }
 
-/* The message in conn->out. 1 or negative, like rdm_cm_send. */
+/* The message in conn->bufs->out. 1 or negative, like rdm_cm_send. */
 int rdm_cm_tell(struct rdm_cm_conn *conn)
 {
 	const struct rdm_wire *wire = conn->wire;
 	bool request = conn->step == RDM_CM_ASKING;
 
-	if (conn->out_done == conn->out_len)
+	if (conn->bufs->out_done == conn->bufs->out_len)
 		return 1;
 	if (conn->gone ||
 	    !wire->tell(conn->domain, conn->ep, conn->route, conn->peer_mark,
-			request ? dofi_addr_port(&conn->peer.sa) : 0, conn->out, conn->out_len))
+			request ? dofi_addr_port(&conn->peer.sa) : 0, conn->bufs->out, conn->bufs->out_len))
 		return -ECONNRESET;
-	conn->out_done = conn->out_len;
+	conn->bufs->out_done = conn->bufs->out_len;
 	send_off(conn->cm, conn->domain);
 	return 1;
+}
+
+void rdm_cm_tell_last(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
+{
+	uint8_t buf[RDM_CM_MAX];
+
+	if (conn->gone)
+		return;
+	conn->wire->tell(conn->domain, conn->ep, conn->route, conn->peer_mark, 0, buf,
+			 rdm_cm_build(buf, msg));
+	send_off(conn->cm, conn->domain);
 }
 
 void rdm_cm_tell_gone(struct rdm_cm_conn *conn)
@@ -135,8 +146,8 @@ static void take_request(struct rdm_cm *cm, struct rdm_domain *domain, const str
 	dofi_addr_set_port(&conn->local.sa, item->port);
 	wire->route_peer(domain, item->route, &conn->peer);
 	dofi_addr_set_port(&conn->peer.sa, msg.port);
-	memcpy(conn->in.buf, item->data, item->len);
-	conn->in.have = item->len;
+	memcpy(conn->bufs->in.buf, item->data, item->len);
+	conn->bufs->in.have = item->len;
 	rdm_cm_give(conn, &msg);
 }
 
@@ -237,13 +248,13 @@ static void take_for(struct rdm_ep *ep, const struct rdm_item *item, const struc
 	}
 	if (conn->step == RDM_CM_LIVE && ends && !conn->over) {
 		rdm_lock(&conn->ep->lock);
-		memcpy(conn->in.buf, item->data, item->len);
-		conn->in.have = item->len;
+		if (msg->kind == RDM_CM_BYE)
+			conn->ep->wire->finished(conn->ep, msg->offer, msg->offer_len);
 		rdm_unlock(&conn->ep->lock);
 		end(conn, msg->kind == RDM_CM_BYE);
 	} else if (conn->step == RDM_CM_ASKING && conn->route == item->route) {
-		memcpy(conn->in.buf, item->data, item->len);
-		conn->in.have = item->len;
+		memcpy(conn->bufs->in.buf, item->data, item->len);
+		conn->bufs->in.have = item->len;
 		if (msg->kind == RDM_CM_GONE)
 			conn->wire->unlearn(conn->domain, conn->route, &conn->peer);
 		rdm_cm_take_answer(conn, msg->kind == RDM_CM_BUSY || msg->kind == RDM_CM_GONE);

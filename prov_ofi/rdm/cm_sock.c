@@ -296,6 +296,7 @@ int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr,
 
 int rdm_cm_send(struct rdm_cm_conn *conn)
 {
+	struct rdm_cm_bufs *bufs = conn->bufs;
 	union {
 		struct cmsghdr align;
 		char room[CMSG_SPACE(sizeof(int))];
@@ -303,8 +304,8 @@ int rdm_cm_send(struct rdm_cm_conn *conn)
 
 	if (conn->route)
 		return rdm_cm_tell(conn);
-	while (conn->out_done < conn->out_len) {
-		struct iovec iov = { conn->out + conn->out_done, conn->out_len - conn->out_done };
+	while (bufs->out_done < bufs->out_len) {
+		struct iovec iov = { bufs->out + bufs->out_done, bufs->out_len - bufs->out_done };
 		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 		ssize_t n;
 
@@ -325,7 +326,7 @@ int rdm_cm_send(struct rdm_cm_conn *conn)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN || errno == ENOBUFS ? 0 : -errno;
-		conn->out_done += (size_t)n;
+		bufs->out_done += (size_t)n;
 		rdm_cm_close_offered(conn);
 	}
 	return 1;
@@ -390,7 +391,7 @@ static ssize_t receive(struct rdm_cm_conn *conn, uint8_t *buf, size_t want, bool
 static int check_fd(const struct rdm_cm_conn *conn)
 {
 	struct rdm_cm_msg msg;
-	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, &msg);
+	int ret = rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
 
 	if (ret)
 		return ret;
@@ -400,18 +401,18 @@ static int check_fd(const struct rdm_cm_conn *conn)
 int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells)
 {
 	for (int i = 0; i < READS; i++) {
-		size_t want = rdm_cm_reader_wants(&conn->in);
+		size_t want = rdm_cm_reader_wants(&conn->bufs->in);
 		ssize_t n;
 		int ret;
 
 		if (!want)
 			return 1;
-		n = receive(conn, conn->in.buf + conn->in.have, want, !bells);
+		n = receive(conn, conn->bufs->in.buf + conn->bufs->in.have, want, !bells);
 		if (n == -EAGAIN)
 			return 0;
 		if (n <= 0)
 			return n ? (int)n : -EPIPE;
-		ret = rdm_cm_reader_took(&conn->in, (size_t)n, bells);
+		ret = rdm_cm_reader_took(&conn->bufs->in, (size_t)n, bells);
 		if (ret > 0)
 			return bells ? 1 : check_fd(conn);
 		if (ret)
@@ -431,23 +432,25 @@ void rdm_cm_send_busy(int fd, const struct rdm_wire *wire)
 
 bool rdm_cm_pack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg)
 {
+	struct rdm_cm_bufs *bufs = conn->bufs;
 	size_t len;
 
 	msg->sealed = conn->cm->secret && !conn->route && msg->kind != RDM_CM_HELLO;
-	conn->out_len = rdm_cm_build(conn->out, msg);
-	conn->out_done = 0;
+	bufs->out_len = rdm_cm_build(bufs->out, msg);
+	bufs->out_done = 0;
 	if (!msg->sealed)
 		return true;
-	len = conn->out_len - RDM_CM_MAC;
-	return rdm_secret_seal(conn->cm->secret, conn->active ? 'C' : 'L', conn->nonces, conn->out,
-			       len, conn->out + len);
+	len = bufs->out_len - RDM_CM_MAC;
+	return rdm_secret_seal(conn->cm->secret, conn->active ? 'C' : 'L', bufs->nonces, bufs->out,
+			       len, bufs->out + len);
 }
 
 int rdm_cm_unpack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg)
 {
 	const struct rdm_secret *secret = conn->cm->secret;
-	int ret = rdm_cm_parse(conn->in.buf, conn->in.have, msg);
-	size_t len = conn->in.have - RDM_CM_MAC;
+	const struct rdm_cm_bufs *bufs = conn->bufs;
+	int ret = rdm_cm_parse(bufs->in.buf, bufs->in.have, msg);
+	size_t len = bufs->in.have - RDM_CM_MAC;
 	char text[RDM_CM_PEER_TEXT];
 
 	/* Messages that came by a route are of a peer that has shown what it knows. */
@@ -459,7 +462,7 @@ int rdm_cm_unpack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg)
 	else if (!msg->sealed)
 		dofi_log(DOFI_LOG_WARN, "rejected %s: it has no secret; try: the same "
 			 "DAPL_OFI_CM_SECRET_FILE there", rdm_cm_peer_text(conn, text));
-	else if (!rdm_secret_holds(secret, conn->active ? 'L' : 'C', conn->nonces, conn->in.buf,
+	else if (!rdm_secret_holds(secret, conn->active ? 'L' : 'C', bufs->nonces, bufs->in.buf,
 				   len, msg->mac))
 		dofi_log(DOFI_LOG_WARN, "rejected %s: it has another secret; try: the same "
 			 "DAPL_OFI_CM_SECRET_FILE at both sides", rdm_cm_peer_text(conn, text));

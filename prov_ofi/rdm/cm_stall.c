@@ -38,9 +38,9 @@ static bool is_still(struct rdm_cm_conn *conn, uint64_t now)
 	waits = rdm_ep_waits(ep);
 	len = conn->wire->counts(ep, counts);
 	rdm_unlock(&ep->lock);
-	moved = len != conn->counts_len || memcmp(counts, conn->counts, len);
-	conn->counts_len = (uint16_t)len;
-	memcpy(conn->counts, counts, len);
+	moved = len != conn->bufs->counts_len || memcmp(counts, conn->bufs->counts, len);
+	conn->bufs->counts_len = (uint16_t)len;
+	memcpy(conn->bufs->counts, counts, len);
 	if (waits && !moved)
 		return true;
 	conn->still_since = now;
@@ -53,17 +53,17 @@ static void say(struct rdm_cm_conn *conn, enum rdm_cm_kind kind)
 {
 	struct rdm_cm_msg msg = { .kind = kind, .wire = conn->wire->id };
 
-	if (conn->out_done < conn->out_len)
+	if (conn->bufs->out_done < conn->bufs->out_len)
 		return;
 	if (kind == RDM_CM_STATUS) {
-		msg.offer = conn->counts;
-		msg.offer_len = conn->counts_len;
+		msg.offer = conn->bufs->counts;
+		msg.offer_len = conn->bufs->counts_len;
 	}
 	if (!rdm_cm_pack(conn, &msg) || !rdm_cm_send(conn)) {
 		/* A part of it would make what follows unreadable. */
-		if (conn->out_done)
+		if (conn->bufs->out_done)
 			shutdown(conn->fd, SHUT_WR);
-		conn->out_len = conn->out_done = 0;
+		conn->bufs->out_len = conn->bufs->out_done = 0;
 	}
 }
 
@@ -128,14 +128,14 @@ static void compare(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
 {
 	uint64_t now = dofi_now();
 	bool still = is_still(conn, now);
-	bool same = msg->offer_len == conn->peer_counts_len &&
-		    !memcmp(msg->offer, conn->peer_counts, msg->offer_len);
+	bool same = msg->offer_len == conn->bufs->peer_counts_len &&
+		    !memcmp(msg->offer, conn->bufs->peer_counts, msg->offer_len);
 
-	conn->peer_counts_len = 0;
-	if (!still || msg->offer_len > sizeof(conn->peer_counts))
+	conn->bufs->peer_counts_len = 0;
+	if (!still || msg->offer_len > sizeof(conn->bufs->peer_counts))
 		return;
-	conn->peer_counts_len = msg->offer_len;
-	memcpy(conn->peer_counts, msg->offer, msg->offer_len);
+	conn->bufs->peer_counts_len = msg->offer_len;
+	memcpy(conn->bufs->peer_counts, msg->offer, msg->offer_len);
 	if (!conn->wire->missing(conn->ep, msg->offer, msg->offer_len))
 		conn->missing_since = 0;
 	else if (!conn->missing_since || !same)
@@ -165,7 +165,7 @@ void rdm_cm_live_message(struct rdm_cm_conn *conn)
 		rdm_cm_peer_end(conn);
 		return;
 	}
-	conn->in.have = 0;
+	conn->bufs->in.have = 0;
 }
 
 void rdm_cm_live_ready(struct rdm_cm_conn *conn)
@@ -176,6 +176,7 @@ void rdm_cm_live_ready(struct rdm_cm_conn *conn)
 		rdm_cm_live_message(conn);
 	} else if (ret && ret != -EINTR && conn->route) {
 		rdm_cm_close_socket(conn);
+		rdm_cm_free_bufs(conn);
 	} else if (ret && ret != -EINTR) {
 		conn->over = true;
 		if (ret != -EPIPE && ret != -ECONNRESET)

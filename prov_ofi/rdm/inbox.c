@@ -14,6 +14,10 @@
 
 /* Looks at the transport until it agrees to sleep. */
 #define TRIES 256
+/* Room of the items that are kept: for what ends a connection (BYE has the most; MOVED and GONE have
+ * a header only), and for every message. */
+#define ROOM_END (RDM_CM_HDR + 32)
+#define ROOM_ANY RDM_CM_MAX
 
 struct rdm_inbox {
 	struct rdm_source bell, wire;	/* in cm->epfd */
@@ -22,7 +26,9 @@ struct rdm_inbox {
 	struct dofi_list link;		/* cm->inboxes; eq->lock */
 	struct rdm_lock lock;
 	struct dofi_list items;
-	struct dofi_list spares;	/* for messages that come when there is no memory */
+	struct dofi_list spares;	/* for messages that come when there is no memory, */
+	struct dofi_list answers;	/* for answers to requests */
+	uint32_t n_answers, n_expected;	/* those that there are, and should be */
 	uint32_t count;
 	bool rung, watching;
 	int fd;
@@ -97,18 +103,23 @@ int rdm_inbox_open(struct rdm_domain *domain)
 	dofi_list_init(&inbox->link);
 	dofi_list_init(&inbox->items);
 	dofi_list_init(&inbox->spares);
+	dofi_list_init(&inbox->answers);
 	rdm_lock_init(&inbox->lock);
 	domain->inbox = inbox;
 	return 0;
 }
 
-static struct rdm_item *take_spare(struct rdm_inbox *inbox)
+/* One with room for so much; NULL: there is none. */
+static struct rdm_item *take_spare(struct rdm_inbox *inbox, size_t len)
 {
+	struct dofi_list *list = &inbox->spares;
 	struct rdm_item *item = NULL;
 
 	rdm_lock(&inbox->lock);
-	if (!dofi_list_empty(&inbox->spares)) {
-		item = dofi_container(inbox->spares.next, struct rdm_item, link);
+	if (len > ROOM_END || dofi_list_empty(list))
+		list = &inbox->answers;
+	if (len <= ROOM_ANY && !dofi_list_empty(list)) {
+		item = dofi_container(list->next, struct rdm_item, link);
 		dofi_list_remove(&item->link);
 	}
 	rdm_unlock(&inbox->lock);
@@ -130,7 +141,7 @@ void rdm_inbox_close(struct rdm_domain *domain)
 		rdm_inbox_detach(domain);
 		pthread_mutex_unlock(&eq->lock);
 	}
-	while ((item = rdm_inbox_take(domain)) || (item = take_spare(inbox)))
+	while ((item = rdm_inbox_take(domain)) || (item = take_spare(inbox, 0)))
 		free(item);
 	dofi_forkfd_close(inbox->fd);
 	domain->inbox = NULL;
@@ -141,11 +152,12 @@ bool rdm_inbox_put(struct rdm_domain *domain, const struct rdm_item *what, const
 {
 	struct rdm_inbox *inbox = inbox_of(domain);
 	struct rdm_item *item = inbox ? malloc(sizeof(*item) + what->len) : NULL;
-	bool spare = false, room;
+	uint16_t spare = 0;
+	bool room;
 
-	if (!item && inbox && what->kind != RDM_ITEM_REQUEST && what->len <= RDM_CM_MAX) {
-		item = take_spare(inbox);
-		spare = true;
+	if (!item && inbox && what->kind != RDM_ITEM_REQUEST) {
+		item = take_spare(inbox, what->len);
+		spare = item ? item->spare : 0;
 	}
 	if (!item)
 		return false;
@@ -172,26 +184,72 @@ bool rdm_inbox_put(struct rdm_domain *domain, const struct rdm_item *what, const
 void rdm_inbox_free(struct rdm_domain *domain, struct rdm_item *item)
 {
 	struct rdm_inbox *inbox = inbox_of(domain);
+	bool keep = item->spare;
 
-	if (!item->spare) {
-		free(item);
-		return;
-	}
 	rdm_lock(&inbox->lock);
-	dofi_list_append(&inbox->spares, &item->link);
+	if (item->spare == ROOM_ANY && inbox->n_answers > inbox->n_expected) {
+		inbox->n_answers--;
+		keep = false;
+	}
+	if (keep)
+		dofi_list_append(item->spare == ROOM_ANY ? &inbox->answers : &inbox->spares,
+				 &item->link);
 	rdm_unlock(&inbox->lock);
+	if (!keep)
+		free(item);
+}
+
+static struct rdm_item *new_spare(uint16_t room)
+{
+	struct rdm_item *item = malloc(sizeof(*item) + room);
+
+	if (!item)
+		return NULL;
+	item->spare = room;
+	dofi_list_init(&item->link);
+	return item;
 }
 
 int rdm_inbox_spare(struct rdm_domain *domain)
 {
-	struct rdm_item *item = malloc(sizeof(*item) + RDM_CM_MAX);
+	struct rdm_item *item = new_spare(ROOM_END);
 
 	if (!item)
 		return -FI_ENOMEM;
-	item->spare = true;
-	dofi_list_init(&item->link);
 	rdm_inbox_free(domain, item);
 	return 0;
+}
+
+int rdm_inbox_expect(struct rdm_domain *domain)
+{
+	struct rdm_inbox *inbox = inbox_of(domain);
+	struct rdm_item *item = new_spare(ROOM_ANY);
+
+	if (!item)
+		return -FI_ENOMEM;
+	rdm_lock(&inbox->lock);
+	inbox->n_expected++;
+	inbox->n_answers++;
+	rdm_unlock(&inbox->lock);
+	rdm_inbox_free(domain, item);
+	return 0;
+}
+
+void rdm_inbox_expected(struct rdm_domain *domain)
+{
+	struct rdm_inbox *inbox = inbox_of(domain);
+	struct rdm_item *item = NULL;
+
+	rdm_lock(&inbox->lock);
+	inbox->n_expected--;
+	if (!dofi_list_empty(&inbox->answers)) {
+		item = dofi_container(inbox->answers.next, struct rdm_item, link);
+		dofi_list_remove(&item->link);
+	}
+	rdm_unlock(&inbox->lock);
+	/* Else the one that is in use goes when it has been. */
+	if (item)
+		rdm_inbox_free(domain, item);
 }
 
 struct rdm_item *rdm_inbox_take(struct rdm_domain *domain)

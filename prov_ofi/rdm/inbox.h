@@ -28,7 +28,7 @@ struct rdm_item {
 	uint64_t to, from;		/* connections, as the transport names them; 0: none */
 	uint16_t port;
 	uint16_t len;
-	bool spare;
+	uint16_t spare;			/* kept, with so much room; 0: it is not */
 	uint8_t data[];			/* one message of cm_wire.h */
 };
 
@@ -36,8 +36,11 @@ struct rdm_item {
 int rdm_inbox_open(struct rdm_domain *domain);
 void rdm_inbox_close(struct rdm_domain *domain);
 /* One item more is kept for the time when there is no memory: the transport asks for one with
- * each connection. 0 or negative. */
+ * each connection. It has room for what ends one. 0 or negative. */
 int rdm_inbox_spare(struct rdm_domain *domain);
+/* The same for the answer to a request, which is longer, as long as it is awaited. */
+int rdm_inbox_expect(struct rdm_domain *domain);
+void rdm_inbox_expected(struct rdm_domain *domain);
 /* False: no memory, or too many are there. Called with the transport's locks. */
 bool rdm_inbox_put(struct rdm_domain *domain, const struct rdm_item *item, const void *data);
 /* No completion queue watches the transport's descriptors: the event queue does. */

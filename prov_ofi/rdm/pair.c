@@ -104,6 +104,10 @@ static int pair_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 	memset(out->data, 0, PAIR_OFFER);
 	pthread_mutex_lock(&net->lock);
 	ret = pair_conn_make(net, ep);
+	if (!ret && active && !ep->w.pair->expects) {
+		ret = rdm_inbox_expect(net->domain);
+		ep->w.pair->expects = !ret;
+	}
 	if (!ret && !active && !pair_is_up(net, ep->w.pair->peer_name))
 		ret = pair_grant(net, ep->w.pair->peer_name, out->data + 32, NULL);
 	if (!ret) {
@@ -121,6 +125,14 @@ static int pair_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 	return ret;
 }
 
+/* The answer to the request has come, or none will. */
+static void pair_answered(struct pair_conn *conn)
+{
+	if (conn->expects)
+		rdm_inbox_expected(conn->ep->domain);
+	conn->expects = false;
+}
+
 static int pair_take_offer(struct pair_net *net, struct pair_conn *conn, bool active,
 			   const uint8_t *data)
 {
@@ -136,6 +148,7 @@ static int pair_take_offer(struct pair_net *net, struct pair_conn *conn, bool ac
 	conn->peer_port = (uint16_t)dofi_get(data + 2, 2);
 	conn->active = active;
 	conn->adopted = true;
+	pair_answered(conn);
 	if (!active)
 		return 0;
 	ret = pair_get(net, &conn->ep->peer, data, &pair);
@@ -195,6 +208,7 @@ static void pair_conn_close(struct rdm_ep *ep)
 	if (!conn)
 		return;
 	pthread_mutex_lock(&net->lock);
+	pair_answered(conn);
 	pair_bulk_close(conn);
 	pair_revoke(net, conn, NULL);
 	dofi_list_remove(&conn->want);

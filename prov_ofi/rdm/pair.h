@@ -222,6 +222,7 @@ struct pair_conn {
 	struct dofi_list touch;		/* net->touched; net->leaf */
 	uint32_t index, generation;
 	bool adopted, active;
+	bool expects;			/* an answer; net->lock */
 	bool dispatching;		/* ep->lock: the reader of net is at this connection */
 	_Atomic int broken;
 

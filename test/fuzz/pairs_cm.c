@@ -45,7 +45,9 @@ struct rdm_cm_conn *rdm_cm_conn_new(struct rdm_cm *of, int fd, const struct rdm_
 {
 	struct rdm_cm_conn *conn = calloc(1, sizeof(*conn));
 
-	MUST(of == &cm && fd == -1);
+	MUST(conn && of == &cm && fd == -1);
+	conn->bufs = calloc(1, sizeof(*conn->bufs));
+	MUST(conn->bufs);
 	conn->cm = of;
 	conn->fd = fd;
 	conn->wire = wire;
@@ -60,12 +62,13 @@ static void cm_free(struct rdm_cm_conn *conn)
 		conn->ep->cm = NULL;
 	cm.n_routed -= conn->routed;
 	dofi_list_remove(&conn->link);
+	free(conn->bufs);
 	free(conn);
 }
 
 static void check_bytes(const struct rdm_cm_conn *conn, const uint8_t *at, size_t len)
 {
-	MUST(conn->in.have <= sizeof(conn->in.buf));
+	MUST(conn->bufs->in.have <= sizeof(conn->bufs->in.buf));
 	MUST(!len || at);
 }
 
@@ -95,8 +98,6 @@ void rdm_cm_fail(struct rdm_cm_conn *conn, int err, const void *data, size_t len
 void rdm_cm_peer_end(struct rdm_cm_conn *conn)
 {
 	MUST(conn->step == RDM_CM_LIVE && conn->over && pairs_may_end(conn->ep));
-	if (conn->bye)
-		MUST(conn->in.have >= RDM_CM_HDR);
 }
 
 void rdm_cm_settled(struct rdm_ep *ep)
