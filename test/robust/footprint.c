@@ -81,6 +81,7 @@ static void play(void *arg)
 	static char buf[2 * SIZE];
 	DAT_EP_HANDLE ep[2];
 	long kib, before, opened, used;
+	int fds, fds_opened;
 	struct rd_mem mem;
 	struct rd rd;
 
@@ -89,17 +90,19 @@ static void play(void *arg)
 	rd_warm_up();
 	memset(buf, 1, sizeof(buf));
 	kib = rl_rss_kb(0);
+	fds = rl_fds(0);
 	before = faults();
 	rl_activity("opening");
 	rd_open(&rd, 0, 16);
 	opened = faults();
+	fds_opened = rl_fds(0);
 	rd_reg(&rd, &mem, buf, sizeof(buf));
 	rd_listen(&rd);
 	use(&rd, &mem, ep, 4);
 	used = faults();
 	kib = rl_rss_kb(0) - kib;
-	rl_note("%ld page faults to open, %ld to use it for the first time, %ld KiB", opened - before,
-		used - opened, kib);
+	rl_note("%ld page faults to open, %ld to use it for the first time, %ld KiB; %d descriptors, "
+		"then %d", opened - before, used - opened, kib, fds_opened - fds, rl_fds(0) - fds);
 	if (!keeps_messages()) {
 		RL_CHECK(opened - before < FAULTS, "%ld page faults to open", opened - before);
 		RL_CHECK(used - opened < FAULTS, "%ld page faults for the first message",

@@ -17,7 +17,7 @@
 /* Descriptors beyond those of two adapters with one connection: PAIR_BULKS of prov_ofi/rdm/pair.h,
  * and what comes and goes. */
 #define FDS_MOST (64 + 16)
-/* Whoever had to do with any descriptor of a connection's own would need more. */
+/* The limit of the process, as most systems have it. */
 #define FDS_LIMIT 1024
 #define FDS_SEEN 4096
 #define TURNS 2
