@@ -88,6 +88,7 @@ dofi_sources = \
 	prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h \
 	prov_ofi/rdm/cq.c \
 	prov_ofi/rdm/cq_look.c prov_ofi/rdm/cq_look.h \
+	prov_ofi/rdm/cq_signal.c prov_ofi/rdm/cq_signal.h \
 	prov_ofi/rdm/ep.c \
 	prov_ofi/rdm/eq.c \
 	prov_ofi/rdm/fabric.c \

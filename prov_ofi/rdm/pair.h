@@ -287,7 +287,7 @@ struct pair_net {
 	size_t n_listeners;
 	struct fid_ep *srx;
 	int cq_fd, eq_fd;
-	int signal_fd;			/* see pair_sock_take_signal; -1: cq_fd covers it */
+	int signal_fd;			/* see cq_signal.h; -1: cq_fd covers it */
 	uint8_t name[PAIR_NAME];
 	size_t inject;
 
@@ -384,12 +384,6 @@ bool pair_sock_is_dead(int fd);
 void pair_sock_close_strays(const struct pair_listener *l);
 /* Shuts them down while the listener is there. How many. */
 unsigned int pair_sock_end_strays(const struct pair_listener *l);
-/* QUIRK libfabric<1.18 tcp: the signal of a completion queue is a member of the epoll set that each
- * look reads, and a look clears it: two system calls for each completion, before it is read. Takes
- * it out of the set of a new queue. It is then set once and stays until fi_trywait clears it, as in
- * later versions; a consumer that blocks on cq_fd has to block on it as well. Returns it, or -1: not
- * found. */
-int pair_sock_take_signal(int cq_fd);
 
 /* pair_send.c */
 /* Room for a packet with `want` bytes of payload; ep->lock held. *room: bytes. */

@@ -9,6 +9,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "rdm/cq_signal.h"
 #include "rdm/pair.h"
 #include "why.h"
 
@@ -118,7 +119,7 @@ static int pair_open_queues(struct pair_net *net, const char **what)
 	if (ret)
 		return ret;
 	if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
-		net->signal_fd = pair_sock_take_signal(net->cq_fd);
+		net->signal_fd = rdm_cq_signal_take(net->cq_fd);
 	*what = "fi_eq_open";
 	ret = fi_eq_open(net->fabric, &eq, &net->eq, net);
 	if (!ret)

@@ -6,10 +6,8 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -167,29 +165,4 @@ void pair_sock_release(int *fd)
 {
 	dofi_forkfd_forget(*fd);
 	*fd = -1;
-}
-
-/* The members of an epoll set: how many, and the last one. */
-static int epoll_members(int epfd, int *fd)
-{
-	char path[48], line[160];
-	FILE *f;
-	int n = 0;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", epfd);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		n += sscanf(line, "tfd: %d", fd) == 1;
-	if (f)
-		fclose(f);
-	return n;
-}
-
-int pair_sock_take_signal(int cq_fd)
-{
-	int fd = -1;
-
-	if (epoll_members(cq_fd, &fd) != 1 || epoll_ctl(cq_fd, EPOLL_CTL_DEL, fd, NULL))
-		return -1;
-	return fd;
 }

@@ -280,6 +280,7 @@ struct wfab {
 					   does not fetch, at most; 0: it does not say */
 	bool register_cells;
 	int cq_fd;			/* -1: the provider has none */
+	int signal_fd;			/* see cq_signal.h; -1: cq_fd covers it */
 	int timer_fd;
 	uint64_t timer_due;		/* 0: not armed */
 	bool fruitful;			/* the last look found something; see wfab_may_sleep */

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "fab_lib.h"
+#include "rdm/cq_signal.h"
 #include "rdm/wire_fab.h"
 #include "why.h"
 
@@ -252,6 +253,14 @@ static int open_cq(struct wfab *net)
 	return fi_cq_open(net->inner, &attr, &net->cq, net);
 }
 
+/* rxm sleeps on a queue of tcp. */
+static void take_signal(struct wfab *net)
+{
+	if (net->cq_fd >= 0 && dofi_fab_older(net->domain->fabric->fab, 1, 18) &&
+	    strstr(net->info->fabric_attr->prov_name, "tcp;ofi_rxm"))
+		net->signal_fd = rdm_cq_signal_take_inner(net->cq_fd);
+}
+
 static int open_inner(struct wfab *net, const char **what)
 {
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
@@ -290,6 +299,7 @@ static int open_inner(struct wfab *net, const char **what)
 	ret = fi_enable(net->ep);
 	if (ret)
 		return ret;
+	take_signal(net);
 	*what = "the endpoint's name";
 	net->name_len = sizeof(net->name);
 	return fi_getname(&net->ep->fid, net->name, &net->name_len);
@@ -329,7 +339,7 @@ int wfab_open(struct rdm_domain *domain)
 	if (!net)
 		return -FI_ENOMEM;
 	net->domain = domain;
-	net->timer_fd = -1;
+	net->timer_fd = net->signal_fd = -1;
 	net->window = (uint32_t)dofi_param(DOFI_NUM_CELL_WINDOW);
 	dofi_list_init(&net->unused);
 	dofi_list_init(&net->closed);
@@ -399,7 +409,8 @@ int wfab_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
 
 	fd[0] = net->timer_fd;
 	fd[1] = net->cq_fd;
-	return net->cq_fd < 0 ? 1 : 2;
+	fd[2] = net->signal_fd;
+	return net->cq_fd < 0 ? 1 : net->signal_fd < 0 ? 2 : 3;
 }
 
 /* Without a descriptor one sleeps for as long again as nothing has come: a stream whose receiver

@@ -84,7 +84,7 @@ test_fuzz_driver_cm_wire_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 
 test_fuzz_driver_cells_SOURCES = test/fuzz/cells.c test/fuzz/driver.c test/fuzz/fabric.c \
 	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/base/forkfd.c \
-	prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
+	prov_ofi/rdm/cq_signal.c prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
 	prov_ofi/rdm/wire_fab_arrive.c prov_ofi/rdm/wire_fab_bulk.c \
 	prov_ofi/rdm/wire_fab_cells.c prov_ofi/rdm/wire_fab_open.c \
 	prov_ofi/rdm/wire_fab_peers.c prov_ofi/rdm/wire_fab_probe.c prov_ofi/rdm/wire_fab_test.c
@@ -105,7 +105,8 @@ test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
 	test/fuzz/pairs.c test/fuzz/pairs.h test/fuzz/pairs_cm.c test/fuzz/pairs_msg.c \
 	test/fuzz/pairs_rig.c \
 	prov_ofi/addr.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
-	prov_ofi/rdm/cm_route.c prov_ofi/rdm/cm_wire.c prov_ofi/rdm/ep.c prov_ofi/rdm/inbox.c \
+	prov_ofi/rdm/cm_route.c prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cq_signal.c \
+	prov_ofi/rdm/ep.c prov_ofi/rdm/inbox.c \
 	prov_ofi/rdm/mr.c prov_ofi/rdm/pair.c prov_ofi/rdm/pair.h prov_ofi/rdm/pair_bulk.c \
 	prov_ofi/rdm/pair_share.c \
 	prov_ofi/rdm/pair_cm.c prov_ofi/rdm/pair_link.c prov_ofi/rdm/pair_open.c \

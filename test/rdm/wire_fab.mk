@@ -20,6 +20,7 @@ test_rdm_wire_fab_SOURCES = \
 	prov_ofi/base/param.c \
 	prov_ofi/base/sink.c \
 	prov_ofi/fab_lib.c \
+	prov_ofi/rdm/cq_signal.c \
 	prov_ofi/rdm/wire_fab.c \
 	prov_ofi/rdm/wire_fab.h \
 	prov_ofi/rdm/wire_fab_arrive.c \
