@@ -22,7 +22,8 @@
  *                        what is added (8 bytes). Answered with RDM_DATA: what was there
  *   RDM_SWAP   requests  the same; payload: what is compared, what is swapped in (8 bytes each)
  *   RDM_ACK    answers   value: number of requests with ACK that are done since the connection
- *                        began; key: 0, or the code for which the next one was refused
+ *                        began; key: 0, or the code for which the next one was refused. A wire
+ *                        may tell the number otherwise, and needs frames for refusals only
  *
  * Between processes that may read each other's memory, the data of a large message or write does
  * not travel in frames: with PULL the payload is a list of segments (struct rdm_segment) of the

@@ -257,6 +257,11 @@ static bool push_ack(struct rdm_ep *ep)
 
 	if (ep->told == ep->done && !ep->nak)
 		return true;
+	if (ep->wire->acknowledge && !ep->nak) {
+		ep->wire->acknowledge(ep, (uint32_t)ep->done);
+		ep->told = ep->done;
+		return true;
+	}
 	f = ep->wire->reserve(ep, RDM_ANS, 0, &room);
 	if (!f)
 		return false;
@@ -319,6 +324,8 @@ unsigned int rdm_proto_progress(struct rdm_ep *ep)
 	if (atomic_load_explicit(&ep->broken, memory_order_relaxed) && !ep->cut)
 		rdm_ep_cut(ep, dofi_lib.strerror(ep->broken));
 	rdm_land_due(ep);
+	if (ep->wire->acknowledged)
+		rdm_take_acks(ep);
 	n = rdm_take_answers(ep) + rdm_take_requests(ep);
 	if (owes_frames(ep))
 		rdm_proto_push(ep);

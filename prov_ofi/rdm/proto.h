@@ -65,6 +65,8 @@ static inline void rdm_land_due(struct rdm_ep *ep)
 void rdm_take_off(struct rdm_ep *ep, void *context, uint64_t total);
 
 /* proto_rx.c */
+/* Completes what the peer has acknowledged without a frame. */
+void rdm_take_acks(struct rdm_ep *ep);
 /* False: the frame makes no sense. */
 bool rdm_look_at(const struct rdm_frame *f, const void *payload, struct rdm_piece *p);
 /* Puts it there. False: the peer has taken it back. */

@@ -378,6 +378,21 @@ static void take_ack(struct rdm_ep *ep, const struct rdm_frame *f)
 		begun_refused(ep, (int)f->key);
 }
 
+/* The count of a refusal, which is itself one more, may be ahead of it. */
+void rdm_take_acks(struct rdm_ep *ep)
+{
+	int32_t n = (int32_t)(ep->wire->acknowledged(ep) - (uint32_t)ep->acked);
+
+	if (n <= 0 || ep->failed)
+		return;
+	if ((uint32_t)n > rdm_queued(&ep->unacked)) {
+		rdm_ep_fail(ep, "an acknowledgement of nothing");
+		return;
+	}
+	while (n--)
+		acknowledged(ep, 0);
+}
+
 static void take_go(struct rdm_ep *ep, const struct rdm_frame *f)
 {
 	if (!ep->wire->bulk_go(ep, f->value))

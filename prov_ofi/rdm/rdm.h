@@ -355,7 +355,7 @@ struct rdm_offer {
 };
 
 /* What it tells the other when nothing moves. */
-#define RDM_COUNTS_MAX 48
+#define RDM_COUNTS_MAX 56
 
 #define RDM_WAIT_FDS 3
 
@@ -440,6 +440,11 @@ struct rdm_wire {
 	uint32_t (*arrived)(struct rdm_ep *ep);
 	/* Is a message complete as soon as it is committed nevertheless? NULL: none is. */
 	bool (*eager)(struct rdm_ep *ep);
+	/* Acknowledgements that no frame carries. acknowledge: so many requests that want one are
+	 * done, counted from the beginning; flush follows. acknowledged: the peer's count. NULL: they
+	 * travel in frames, as refusals do. */
+	void (*acknowledge)(struct rdm_ep *ep, uint32_t count);
+	uint32_t (*acknowledged)(struct rdm_ep *ep);
 	/* The endpoint's receive queue has others, too: messages are to keep their order across
 	 * them. NULL: they always do, or never. */
 	void (*several)(struct rdm_ep *ep);

@@ -190,7 +190,8 @@ static size_t fab_finish(struct rdm_ep *ep, uint8_t *out)
 	pthread_mutex_lock(&ep->domain->wire_lock);
 	for (int ch = 0; ch < RDM_CHANNELS; ch++)
 		out = dofi_put(out, conn->sent[ch], 4);
-	dofi_put(out, conn->arrived, 4);
+	out = dofi_put(out, conn->arrived, 4);
+	dofi_put(out, conn->acks, 4);
 	pthread_mutex_unlock(&ep->domain->wire_lock);
 	return WFAB_BYE;
 }
@@ -210,6 +211,8 @@ static void fab_finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
 	}
 	conn->end_since = dofi_now();
 	sound = sound && wfab_confirm(conn, (uint32_t)dofi_get(in + 4 * RDM_CHANNELS, 4));
+	if (sound)
+		wfab_acknowledged(conn, (uint32_t)dofi_get(in + 4 * RDM_CHANNELS + 4, 4));
 	conn->ended = sound;
 	atomic_store(&conn->deaf, true);
 	if (!sound)
@@ -243,6 +246,12 @@ static bool more_will_come(struct rdm_conn *conn)
 	return missing && dofi_now() - conn->end_since < DOFI_MS(WFAB_GAP_MS);
 }
 
+static bool acks_arrived(struct rdm_conn *conn)
+{
+	return atomic_load(&conn->acked) !=
+	       atomic_load_explicit(&conn->acked_taken, memory_order_relaxed);
+}
+
 static bool fab_drained(struct rdm_ep *ep, bool died)
 {
 	struct rdm_conn *conn = ep->w.conn;
@@ -252,7 +261,7 @@ static bool fab_drained(struct rdm_ep *ep, bool died)
 	if (died)
 		atomic_store(&conn->deaf, true);
 	read_all(ep->domain);
-	if (wfab_next(conn, RDM_REQ) || wfab_next(conn, RDM_ANS)) {
+	if (wfab_next(conn, RDM_REQ) || wfab_next(conn, RDM_ANS) || acks_arrived(conn)) {
 		conn->end_since = dofi_now();
 		return false;
 	}
@@ -392,6 +401,22 @@ static uint32_t fab_arrived(struct rdm_ep *ep)
 	return ep->w.conn ? atomic_load(&ep->w.conn->confirmed) : 0;
 }
 
+static void fab_acknowledge(struct rdm_ep *ep, uint32_t count)
+{
+	if (ep->w.conn)
+		atomic_store_explicit(&ep->w.conn->acks, count, memory_order_relaxed);
+}
+
+static uint32_t fab_acknowledged(struct rdm_ep *ep)
+{
+	struct rdm_conn *conn = ep->w.conn;
+	uint32_t count = conn ? atomic_load(&conn->acked) : 0;
+
+	if (conn)
+		atomic_store_explicit(&conn->acked_taken, count, memory_order_relaxed);
+	return count;
+}
+
 static void fab_flush(struct rdm_ep *ep)
 {
 	struct rdm_conn *conn = ep->w.conn;
@@ -402,8 +427,8 @@ static void fab_flush(struct rdm_ep *ep)
 	pthread_mutex_lock(&ep->domain->wire_lock);
 	return_done(conn);
 	credit_if_due(conn);
-	/* Who sent them may be waiting for that. */
-	if (conn->several)
+	/* Who sent them may be waiting for that, or for the acknowledgement. */
+	if (conn->several || conn->acks != conn->acks_told)
 		wfab_note_owing(conn);
 	pthread_mutex_unlock(&ep->domain->wire_lock);
 }
@@ -438,7 +463,7 @@ static bool arrived(struct rdm_ep *ep, struct rdm_conn *conn)
 	return wfab_next(conn, RDM_ANS) ||
 	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) &&
 		wfab_next(conn, RDM_REQ)) ||
-	       rdm_ep_awaits(ep, atomic_load(&conn->confirmed));
+	       acks_arrived(conn) || rdm_ep_awaits(ep, atomic_load(&conn->confirmed));
 }
 
 static bool fab_ready(struct rdm_ep *ep)
@@ -486,6 +511,8 @@ const struct rdm_wire rdm_wire_fab = {
 	.release = fab_release,
 	.flush = fab_flush,
 	.arrived = fab_arrived,
+	.acknowledge = fab_acknowledge,
+	.acknowledged = fab_acknowledged,
 	.several = fab_several,
 	.ready = fab_ready,
 	.quiet = fab_quiet,

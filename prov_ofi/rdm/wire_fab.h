@@ -15,7 +15,7 @@
  *                 number of cells of channel 0 that they ask about
  *        20  u32  cells of channel 0 that the sender of this one has consumed since the beginning
  *        24  u32  the same for channel 1
- *        28  u8   channel; WFAB_CREDIT: nothing but the counts of bytes 20 to 29, ends here
+ *        28  u8   channel; WFAB_CREDIT: nothing but the counts, ends behind byte 47
  *        29  u8   cells of channel 0 that the sender has besides, in sequence, but not consumed
  *        30  u8   flags: WFAB_ASKS, WFAB_RECALLS; in credit cells also WFAB_PROBES, WFAB_HEARD
  *        31  u8   zero
@@ -24,7 +24,10 @@
  *        36  u16  those that it has had leave for and does without,
  *        38  u16  those that the receiver of this one has leave for; all counted from the
  *                 beginning, modulo 65536
- *        40       struct rdm_frame (40 bytes), then its payload
+ *        40  u32  requests that want an acknowledgement (frame.h) and are done, counted from the
+ *                 beginning
+ *        44  u32  zero
+ *        48       struct rdm_frame (40 bytes), then its payload
  *
  * Nobody has more than the other side's window of unconsumed cells per channel under way. Counts
  * only grow, so a lost race between two cells that bear them does no harm. Credit cells go when
@@ -35,6 +38,10 @@
  * message asks (WFAB_ASKS) for the counts of bytes 20 and 29, unless an answer is awaited already.
  * Any cell answers; where none goes, a credit cell does as soon as nothing else is to be done. What
  * was sent while the answer was awaited is asked about by the next message, or by a credit cell.
+ *
+ * Acknowledgements travel the same way: any cell takes the count along; where none goes, a credit
+ * cell does as soon as nothing else is to be done. So a write that is answered by a write, a message
+ * or data costs one cell, not two.
  *
  * A bulk cell is a cell like any other, with a number in its channel and a place in the window, but
  * a message that is tagged (WFAB_BULK_TAG), so it finds a large buffer. There are few of these, and
@@ -50,6 +57,8 @@
  * So at most WFAB_CREDIT_CELLS credit cells can be under way before the peer has to read one: two
  * for each channel's half windows, one question, one answer, one each that gives leave to who
  * has none, recalls it, and gives it back, and one each that asks whether cells pass and answers it.
+ * Those that acknowledge are a window at most: each tells of another cell of channel 0 that has been
+ * consumed, and the peer sends no more than a window of these before it reads one.
  *
  * An end that is closed answers what it has been asked, and asks about all that it has sent, unless
  * the peer has ended before. The answer is waited for, because a TCP socket that is closed while
@@ -57,7 +66,7 @@
  *
  * An offer, numbers big-endian as in all messages of a handshake:
  *
- *   byte  0  u8   version, 5
+ *   byte  0  u8   version, 6
  *         1  u8   length of the endpoint's name
  *         2  u16  window: cells per channel
  *         4  u32  size of a cell, all headers included
@@ -68,7 +77,7 @@
  *        32       name (fi_getname)
  *
  * The last message of a side: u32 number of cells sent in channel 0, u32 in channel 1, u32 number
- * of cells of channel 0 that have reached it in sequence.
+ * of cells of channel 0 that have reached it in sequence, u32 number of requests done as in byte 40.
  *
  * Locks: what a connection sends and takes belongs to ep->lock; the pool, the inner objects, the
  * table of connections and what arrives belong to wire_lock. Between the two, a window's slots
@@ -82,8 +91,8 @@
 
 #include "rdm/rdm.h"
 
-#define WFAB_VERSION 5
-#define WFAB_HDR 40
+#define WFAB_VERSION 6
+#define WFAB_HDR 48
 #define WFAB_CELL_HDR (WFAB_HDR + RDM_FRAME_HDR)
 #define WFAB_CREDIT 0xff
 #define WFAB_ASKS 0x01
@@ -99,7 +108,7 @@
 #define WFAB_BULK_MAX (WFAB_BULK_BYTES / 2 + WFAB_CELL_HDR)
 #define WFAB_NAME_MAX 128
 #define WFAB_OFFER_HDR 32
-#define WFAB_BYE 12
+#define WFAB_BYE 16
 /* Cells that a connection sends beyond its windows: one being filled per channel, one credit. */
 #define WFAB_TX_EXTRA 3
 /* A missing cell, and a closed connection's last ones, are waited for that long; so is the word
@@ -120,6 +129,7 @@ struct wfab_hdr {
 	uint32_t seq, consumed[RDM_CHANNELS];
 	uint8_t channel, arrived, flags, zero;
 	uint16_t wishes, used, back, leave;
+	uint32_t done, zero_end;
 };
 
 enum wfab_use {
@@ -232,6 +242,8 @@ struct rdm_conn {
 	_Atomic uint32_t confirmed;
 	uint32_t message_end, asked;
 	bool asking;
+	/* Requests that the peer has done, and what of that the endpoint has taken. */
+	_Atomic uint32_t acked, acked_taken;
 
 	/* receiving */
 	_Atomic uint32_t expected[RDM_CHANNELS];
@@ -239,6 +251,8 @@ struct rdm_conn {
 	/* Of channel 0: cells that have come in sequence; what the peer was told (wfab_in_hand), and
 	 * asks */
 	uint32_t arrived, arrived_told, peer_asks;
+	_Atomic uint32_t acks;			/* the peer's requests that are done, */
+	uint32_t acks_told;			/* and what it was told */
 	bool several;				/* messages keep their order across endpoints */
 	struct dofi_list owe;			/* in net->owing: a credit cell may be due */
 	struct wfab_cell *done;			/* ep->lock: released, not returned */
@@ -297,6 +311,7 @@ struct wfab {
 	struct rdm_conn **conns;
 	uint32_t n_conns, conns_room;
 	struct dofi_list unused, closed, blocked, gaps, touched, owing;
+	uint32_t owed_looks;		/* looks since something is owed, see wfab_poll */
 	uint64_t gap_check;
 	struct wfab_peer *peers[WFAB_PEER_BUCKETS];
 	uint32_t idle_peers;
@@ -445,6 +460,8 @@ unsigned int wfab_poll(struct wfab *net);
 void wfab_arrive(struct wfab *net, struct wfab_cell *cell);
 /* So many cells of channel 0 are at the peer; false: that is impossible. wire_lock held. */
 bool wfab_confirm(struct rdm_conn *conn, uint32_t count);
+/* So many requests are done there. wire_lock held. */
+void wfab_acknowledged(struct rdm_conn *conn, uint32_t count);
 /* Cells of requests that complete their messages for the sender: those that have come, or, where
  * messages keep their order across endpoints, those that have been consumed. Of a closed end
  * nothing more is consumed. */

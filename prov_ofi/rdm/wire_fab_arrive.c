@@ -17,6 +17,8 @@
 /* A poll reads no more completions than this, so that those who wait for the lock get it. */
 #define POLL_MAX 64
 #define GAP_CHECK_MS 100
+/* Looks in a row that found something, with something owed. */
+#define OWED_LOOKS 16
 
 static void drop(struct wfab *net, struct wfab_cell *cell, const char *why)
 {
@@ -93,7 +95,17 @@ static bool take_counts(struct rdm_conn *conn, const struct wfab_hdr *hdr)
 		if (atomic_load(&conn->wanted[ch]))
 			wfab_touch(conn);
 	}
+	wfab_acknowledged(conn, le32toh(hdr->done));
 	return wfab_confirm(conn, le32toh(hdr->consumed[RDM_REQ]) + hdr->arrived);
+}
+
+/* Whether there are so many is checked where they are known (rdm_take_acks). */
+void wfab_acknowledged(struct rdm_conn *conn, uint32_t count)
+{
+	if ((int32_t)(count - atomic_load(&conn->acked)) <= 0)
+		return;
+	atomic_store(&conn->acked, count);
+	wfab_touch(conn);
 }
 
 bool wfab_confirm(struct rdm_conn *conn, uint32_t count)
@@ -308,7 +320,7 @@ void wfab_arrive(struct wfab *net, struct wfab_cell *cell)
 		drop(net, cell, "its connection is broken");
 		return;
 	}
-	if (hdr->zero || !flags_ok(hdr) || !take_counts(conn, hdr) ||
+	if (hdr->zero || hdr->zero_end || !flags_ok(hdr) || !take_counts(conn, hdr) ||
 	    !wfab_bulk_counts(conn, hdr)) {
 		violated(net, conn, cell, "impossible counts");
 		return;
@@ -366,6 +378,20 @@ static bool completed_badly(struct wfab *net)
 	return true;
 }
 
+/* What is owed waits for a look that finds nothing, so that other cells can take it along; but not
+ * for long where there is always something. */
+static void send_owed(struct wfab *net, bool got)
+{
+	if (dofi_list_empty(&net->owing))
+		net->owed_looks = 0;
+	if (!dofi_list_empty(&net->owing) && (!got || ++net->owed_looks >= OWED_LOOKS)) {
+		wfab_send_owed(net, false);
+		net->owed_looks = 0;
+	} else if (net->bulk.tell) {
+		wfab_send_owed(net, got);
+	}
+}
+
 unsigned int wfab_poll(struct wfab *net)
 {
 	struct fi_cq_msg_entry entries[BATCH];
@@ -402,8 +428,7 @@ unsigned int wfab_poll(struct wfab *net)
 	if (!dofi_list_empty(&net->closed))
 		wfab_conns_reap(net);
 	check_gaps(net);
-	if ((!got && !dofi_list_empty(&net->owing)) || net->bulk.tell)
-		wfab_send_owed(net, got);
+	send_owed(net, got);
 	/* It has been looked. Others may be asleep, and still rely on the timer. */
 	if (net->timer_due && dofi_now() >= net->timer_due)
 		wfab_set_timer(net);

@@ -221,6 +221,11 @@ static bool answer_due(const struct rdm_conn *conn)
 	       (int32_t)(wfab_in_hand(conn) - conn->peer_asks) >= 0;
 }
 
+static bool acks_due(const struct rdm_conn *conn)
+{
+	return conn->ep && conn->acks != conn->acks_told && !conn->deaf;
+}
+
 static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel,
 			uint32_t seq)
 {
@@ -238,6 +243,8 @@ static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t c
 	}
 	conn->arrived_told = wfab_in_hand(conn);
 	hdr->arrived = (uint8_t)(conn->arrived_told - conn->returned[RDM_REQ]);
+	conn->acks_told = conn->acks;
+	hdr->done = htole32(conn->acks_told);
 	wfab_bulk_fill(conn, hdr);
 	if (channel == WFAB_CREDIT)
 		wfab_probe_fill(conn, hdr);
@@ -318,7 +325,7 @@ void wfab_send_credit(struct rdm_conn *conn)
 static bool owes(const struct rdm_conn *conn)
 {
 	return (conn->ep || conn->closed_at) && conn->adopted && !conn->broken &&
-	       (ask_due(conn) || answer_due(conn) || wfab_bulk_due(conn) ||
+	       (ask_due(conn) || answer_due(conn) || acks_due(conn) || wfab_bulk_due(conn) ||
 		(conn->ep && wfab_probe_due(conn)));
 }
 

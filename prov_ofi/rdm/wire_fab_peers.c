@@ -148,6 +148,7 @@ static void reset(struct rdm_conn *conn)
 	conn->confirmed = 0;
 	conn->message_end = conn->asked = 0;
 	conn->arrived = conn->arrived_told = conn->peer_asks = 0;
+	conn->acked = conn->acked_taken = conn->acks = conn->acks_told = 0;
 	conn->several = false;
 	conn->end_since = 0;
 	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
@@ -161,7 +162,7 @@ static void reset(struct rdm_conn *conn)
 
 static uint32_t rx_cells(const struct wfab *net)
 {
-	return RDM_CHANNELS * net->window + WFAB_CREDIT_CELLS;
+	return (RDM_CHANNELS + 1) * net->window + WFAB_CREDIT_CELLS;
 }
 
 static uint32_t tx_cells(const struct wfab *net)

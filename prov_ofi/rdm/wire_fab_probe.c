@@ -68,9 +68,9 @@ void wfab_probe_credit(struct rdm_conn *conn, const struct wfab_hdr *hdr)
 /* ---- counts ---- */
 
 enum { SENT, GOT = SENT + RDM_CHANNELS, TOLD = GOT + RDM_CHANNELS, ARRIVED_TOLD = TOLD + RDM_CHANNELS,
-       IN_HAND, KNOWN };
+       IN_HAND, ACKS_TOLD, KNOWN };
 /* What the peer need not know, and what changes when something moves. */
-enum { CONFIRMED = KNOWN, GRANTED, N_COUNTS = GRANTED + RDM_CHANNELS };
+enum { CONFIRMED = KNOWN, ACKED, GRANTED, N_COUNTS = GRANTED + RDM_CHANNELS };
 _Static_assert(4 * N_COUNTS <= RDM_COUNTS_MAX, "room for the counts");
 
 /* wire_lock held. */
@@ -84,7 +84,9 @@ static void read_counts(struct rdm_conn *conn, uint32_t *count)
 	}
 	count[ARRIVED_TOLD] = conn->arrived_told;
 	count[IN_HAND] = wfab_in_hand(conn);
+	count[ACKS_TOLD] = conn->acks_told;
 	count[CONFIRMED] = atomic_load(&conn->confirmed);
+	count[ACKED] = atomic_load(&conn->acked);
 }
 
 size_t wfab_counts(struct rdm_ep *ep, uint8_t *out)
@@ -119,6 +121,7 @@ bool wfab_missing(struct rdm_ep *ep, const uint8_t *in, size_t len)
 	pthread_mutex_lock(&ep->domain->wire_lock);
 	read_counts(conn, ours);
 	missing = behind(ours[CONFIRMED], peer[ARRIVED_TOLD]) ||
+		  behind(ours[ACKED], peer[ACKS_TOLD]) ||
 		  (conn->asking && !behind(peer[IN_HAND], conn->asked));
 	pthread_mutex_unlock(&ep->domain->wire_lock);
 	for (int ch = 0; ch < RDM_CHANNELS; ch++)

@@ -119,6 +119,13 @@ static void zero(struct forged *f, size_t *len, uint32_t window)
 	f->hdr.zero = 1;
 }
 
+static void zero_end(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.zero_end = 1;
+}
+
 static void flag(struct forged *f, size_t *len, uint32_t window)
 {
 	(void)len;
@@ -181,6 +188,7 @@ static const struct breach breaches[] = {
 	{ "far_beyond_the_window", far_beyond },
 	{ "no_such_channel", channel },
 	{ "not_zero", zero },
+	{ "end_not_zero", zero_end },
 	{ "unknown_flag", flag },
 	{ "got_what_was_not_sent", arrived },
 	{ "asks_about_what_was_not_sent", question },

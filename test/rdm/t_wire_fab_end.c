@@ -175,6 +175,60 @@ static void confirmed(const void *arg)
 }
 TEST_ROWS(confirmed, modes, confirmed)
 
+static void acknowledge(struct end *e, uint32_t count)
+{
+	ASSERT(rig_recv(e, RDM_REQ));
+	rdm_lock(&e->ep.lock);
+	rdm_wire_fab.acknowledge(&e->ep, count);
+	rdm_wire_fab.flush(&e->ep);
+	rdm_unlock(&e->ep.lock);
+}
+
+/* An acknowledgement goes with the next cell, in a cell of its own if there is none, and with the
+ * last message. */
+static void acknowledged(const void *arg)
+{
+	uint8_t data[RDM_OFFER_MAX];
+	struct rdm_conn *a, *b;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	a = p.a.ep.w.conn;
+	b = p.b.ep.w.conn;
+	for (int i = 0; i < 3; i++)
+		ASSERT(rig_send(&p.a, RDM_REQ));
+	PUMP_UNTIL(&left, &right, b->arrived == 3, 5000000);
+	acknowledge(&p.b, 1);
+	ASSERT_EQ(b->acks_told, 0);
+	ASSERT(rig_send(&p.b, RDM_REQ));
+	ASSERT_EQ(b->acks_told, 1);
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&p.a.ep) && a->acked == 1, 5000000);
+	ASSERT_EQ(rdm_wire_fab.acknowledged(&p.a.ep), 1);
+	ASSERT_EQ(a->acked_taken, 1);
+	PUMP_UNTIL(&left, &right, rig_recv(&p.a, RDM_REQ), 5000000);
+	p.a.woken = 0;
+	acknowledge(&p.b, 2);
+	PUMP_UNTIL(&left, &right, a->acked == 2, 5000000);
+	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	ASSERT(!rdm_wire_fab.quiet(&p.a.ep, false));
+	ASSERT(p.a.woken > 0);
+	ASSERT_EQ(rdm_wire_fab.acknowledged(&p.a.ep), 2);
+	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
+	acknowledge(&p.b, 3);
+	rdm_wire_fab.finished(&p.a.ep, data, rdm_wire_fab.finish(&p.b.ep, data));
+	ASSERT_EQ(p.a.broken, 0);
+	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	/* Those that it completes are to be reported first. */
+	ASSERT(!rdm_wire_fab.drained(&p.a.ep, true));
+	ASSERT_EQ(rdm_wire_fab.acknowledged(&p.a.ep), 3);
+	ASSERT(rdm_wire_fab.drained(&p.a.ep, true));
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(acknowledged, modes, acknowledged)
+
 /* The passive side sends before the active one has read that it is connected. */
 static void confirmed_late(const void *arg)
 {
@@ -260,7 +314,7 @@ static void wrong_bye(const void *arg)
 	ASSERT_EQ(p.b.broken, FI_EINVAL);
 	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
 	/* Nothing has been sent either way: one cell cannot have come. */
-	data[WFAB_BYE - 1] = 1;
+	data[WFAB_BYE - 5] = 1;
 	rdm_wire_fab.finished(&r.b.ep, data, WFAB_BYE);
 	ASSERT_EQ(r.b.broken, FI_EINVAL);
 	memset(data, 0xff, sizeof(data));
