@@ -186,16 +186,18 @@ static void peer_cell(struct rdm_ep *e, bool bulk)
 	int ch = channel % RDM_CHANNELS;
 
 	memset(&cell, 0, sizeof(cell));
-	cell.hdr.index = htole32((uint32_t)dofi_get(offer + 12, 4));
-	cell.hdr.generation = htole32((uint32_t)dofi_get(offer + 16, 4));
-	cell.hdr.token = htole64(dofi_get(offer + 20, 8));
+	cell.hdr.index = htole32((uint32_t)dofi_get(offer + 16, 4));
+	cell.hdr.generation = htole32((uint32_t)dofi_get(offer + 20, 4));
+	cell.hdr.token = htole64(dofi_get(offer + 24, 8));
 	cell.hdr.channel = channel < 0x80 ? (uint8_t)ch : channel;
 	cell.hdr.seq = htole32(conn->expected[ch] + delta());
 	if (what & 1)
 		for (int c = 0; c < RDM_CHANNELS; c++)
 			cell.hdr.consumed[c] = htole32(conn->granted[c] + delta());
-	if (what & 2)
+	if (what & 2) {
 		cell.hdr.arrived = byte();
+		cell.hdr.done = htole32(conn->acked + delta());
+	}
 	if (what & 4)
 		cell.hdr.flags = byte();
 	if (what & 8) {
@@ -262,7 +264,8 @@ static void peers_bye(struct rdm_ep *e)
 
 	for (int ch = 0; ch < RDM_CHANNELS; ch++)
 		p = dofi_put(p, conn->expected[ch] + delta(), 4);
-	dofi_put(p, conn->confirmed + delta(), 4);
+	p = dofi_put(p, conn->confirmed + delta(), 4);
+	dofi_put(p, conn->acked + delta(), 4);
 	rdm_wire_fab.finished(e, bye, byte() < 0xf0 ? WFAB_BYE : byte() % sizeof(bye));
 }
 
