@@ -26,12 +26,14 @@ check-fabrics: all
 test_fabrics_scenario_SOURCES = \
 	test/fabrics/scenario.c \
 	test/fabrics/scenario.h \
+	test/fabrics/scenario_clock.c \
 	test/fabrics/scenario_ends.c \
 	test/fabrics/scenario_gen.c \
 	test/fabrics/scenario_log.c \
 	test/fabrics/scenario_play.c \
 	test/fabrics/scenario_play.h \
-	test/fabrics/scenario_side.c
+	test/fabrics/scenario_side.c \
+	test/fabrics/scenario_spread.c
 test_fabrics_scenario_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_fabrics_scenario_LDFLAGS = $(robust_ldflags)
 test_fabrics_scenario_LDADD = $(robust_libs2)

@@ -21,7 +21,7 @@
 /* The steps. "by" is the side that connects, sends, errs or ends. */
 #define SC_ACTS(X) \
 	X(CONNECT) X(REJECT) X(WRONG_QUAL) X(NO_ANSWER) X(GIVE_UP) X(SP_GONE) \
-	X(SEND) X(LATE_RECV) X(BOTH) X(WRITE) X(READ) X(MIXED) X(BAD_POST) \
+	X(SEND) X(LATE_RECV) X(BOTH) X(SPREAD) X(WRITE) X(READ) X(MIXED) X(BAD_POST) \
 	X(TOO_LONG) X(BAD_KEY) X(RANGE) X(NO_RIGHT) X(FREED_KEY) \
 	X(DISCONNECT) X(DRAIN) X(UNMATCHED) X(FREE) X(RESET) X(RENEW) \
 	X(KILL) X(CLOSE)
@@ -74,7 +74,7 @@ enum sc_stream { SC_CALL, SC_CONN, SC_RECV, SC_REQ, SC_CR, SC_STREAMS };
 struct sc_log {
 	struct {
 		size_t len;
-		char text[16384];
+		char text[32768];
 	} part[2][SC_EPS][SC_STREAMS];
 };
 
@@ -96,12 +96,14 @@ uint32_t sc_hash(uint32_t hash, const void *mem, size_t len);
 #define SC_HASH 2166136261u
 
 /* scenario_side.c: a side and its waiting */
+#define SC_WAIT_MS 8000
 
 struct sc_op {
 	enum rd_kind kind;
 	enum sc_open open;
 	bool shown;			/* its success is reported */
 	int step;			/* when it was posted */
+	unsigned int sent;		/* sends of the endpoint by then, with this one */
 	int segments;
 	DAT_LMR_TRIPLET seg[SC_SEGMENTS];
 };
@@ -113,6 +115,8 @@ struct sc_ep {
 	unsigned int posted[2], shown[2];	/* receives, requests; with a completion to come */
 	unsigned int got[SC_STREAMS], want[SC_STREAMS];
 	bool ended;
+	/* Messages of this connection; complete: sends that are known to be. */
+	unsigned int sent, complete, received;
 	struct sc_op op[2][SC_OPS];
 };
 
@@ -138,6 +142,8 @@ void sc_listen(struct sc_side *s);
 void sc_meet(struct sc_side *s);
 /* Reads all pending events. */
 void sc_sweep(struct sc_side *s);
+/* Sleeps, if the scenario does, until a stream may have more. */
+void sc_sleep(struct sc_side *s, enum sc_stream stream);
 /* Waits for all expected events, synchronises, and checks for unexpected ones. */
 void sc_settle(struct sc_side *s);
 /* Everything that was posted completes, and the connection has one more event. */
@@ -151,6 +157,14 @@ void sc_rdma(struct sc_side *s, int ep, bool write, const struct sc_piece *p, ui
 	     uint64_t va, DAT_RMR_CONTEXT rctx);
 /* Segments with gaps between them, out of this step's memory. */
 int sc_segments(struct sc_side *s, DAT_LMR_TRIPLET *seg, int n, size_t len);
+
+/* scenario_clock.c: the vector clocks of messages. How many bytes of a message are its clock; a send
+ * is posted, a request has succeeded, a message has been received, an endpoint is reset. */
+size_t sc_clock_size(size_t len);
+void sc_clock_send(struct sc_side *s, int ep, struct sc_op *op, size_t len);
+void sc_clock_complete(struct sc_side *s, int ep, const struct sc_op *op);
+void sc_clock_receive(struct sc_side *s, int ep, const struct sc_op *op, size_t len);
+void sc_clock_reset(struct sc_side *s, int ep);
 
 /* scenario_play.c: executes one step; false if this side has ended. */
 bool sc_play(struct sc_side *s, const struct sc_step *step);

@@ -178,6 +178,7 @@ void sc_renew(struct play *p)
 	}
 	p->ep->end = SC_STRICT;
 	p->ep->ended = false;
+	sc_clock_reset(p->s, p->n);
 	sc_settle(p->s);
 }
 

@@ -54,6 +54,7 @@ struct maker {
 	struct sc_scene *scene;
 	uint64_t seed;
 	bool up[SC_EPS];
+	bool spread;		/* there is a step that checks the order across endpoints */
 };
 
 static struct sc_step *add(struct maker *m, enum sc_act act, int ep)
@@ -135,6 +136,34 @@ static void end_ep(struct maker *m, int ep)
 	renew(m, ep);
 }
 
+static int ups(const struct maker *m)
+{
+	int n = 0;
+
+	for (int ep = 0; ep < m->scene->eps; ep++)
+		n += m->up[ep];
+	return n;
+}
+
+/* Once at least in each scenario with several endpoints, when two of them are connected. */
+static void spread(struct maker *m)
+{
+	if (ups(m) < 2 || (m->spread && !chance(&m->seed, 15)))
+		return;
+	add(m, SC_SPREAD, 0);
+	m->spread = true;
+}
+
+static void spread_for_certain(struct maker *m)
+{
+	for (int ep = 0; ep < m->scene->eps && !m->spread; ep++)
+		if (!m->up[ep]) {
+			add(m, SC_CONNECT, ep);
+			m->up[ep] = true;
+			spread(m);
+		}
+}
+
 void sc_make(struct sc_scene *scene, unsigned int number)
 {
 	struct maker m = { .scene = scene, .seed = number * 0x9e3779b97f4a7c15u + 1 };
@@ -163,7 +192,9 @@ void sc_make(struct sc_scene *scene, unsigned int number)
 			transfer(&m, ep);
 		else
 			end_ep(&m, ep);
+		spread(&m);
 	}
+	spread_for_certain(&m);
 	if (chance(&m.seed, 40)) {
 		add(&m, chance(&m.seed, 60) ? SC_KILL : SC_CLOSE, 0);
 		return;

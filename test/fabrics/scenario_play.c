@@ -317,6 +317,9 @@ bool sc_play(struct sc_side *s, const struct sc_step *step)
 	case SC_BOTH:
 		both(&p);
 		break;
+	case SC_SPREAD:
+		sc_spread(&p);
+		break;
 	case SC_WRITE:
 	case SC_READ:
 	case SC_MIXED:

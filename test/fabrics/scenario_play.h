@@ -30,6 +30,9 @@ int sc_draw(struct play *p, struct sc_piece *piece, size_t most);
 void sc_receives(struct play *p, const struct sc_piece *piece, int n);
 void sc_sends(struct play *p, const struct sc_piece *piece, int n);
 
+/* scenario_spread.c */
+void sc_spread(struct play *p);
+
 /* scenario_ends.c */
 void sc_too_long(struct play *p);
 void sc_refused(struct play *p);

@@ -7,7 +7,6 @@
 
 #include "scenario.h"
 
-#define WAIT_MS 8000
 #define SLICE_US 2000
 
 /* Life */
@@ -129,7 +128,7 @@ void sc_meet(struct sc_side *s)
 {
 	s->meeting++;
 	rl_step(s->side, s->meeting);
-	rl_await(!s->side, s->meeting, WAIT_MS + 4000);
+	rl_await(!s->side, s->meeting, SC_WAIT_MS + 4000);
 }
 
 static int find_ep(struct sc_side *s, DAT_EP_HANDLE h)
@@ -158,15 +157,20 @@ static void take_conn(struct sc_side *s, const DAT_EVENT *ev)
 		 sc_hash(SC_HASH, d->private_data, (size_t)d->private_data_size));
 }
 
+/* The clock of a message depends on time. */
 static uint32_t hash_op(const struct sc_op *op, size_t len)
 {
+	size_t skip = op->kind == RD_SEND || op->kind == RD_RECV ? sc_clock_size(len) : 0;
 	uint32_t hash = SC_HASH;
 
 	for (int i = 0; i < op->segments && len; i++) {
 		size_t part = op->seg[i].segment_length < len ? op->seg[i].segment_length : len;
+		size_t from = skip < part ? skip : part;
 
-		hash = sc_hash(hash, (void *)(uintptr_t)op->seg[i].virtual_address, part);
+		hash = sc_hash(hash, (char *)(uintptr_t)op->seg[i].virtual_address + from,
+			       part - from);
 		len -= part;
+		skip -= from;
 	}
 	return hash;
 }
@@ -189,6 +193,10 @@ static void take_dto(struct sc_side *s, const DAT_EVENT *ev)
 	    sc_open_flush(&s->scene->step[s->step], s->step, op))
 		return;
 	ep->got[stream]++;
+	if (d->status == DAT_DTO_SUCCESS && is_recv)
+		sc_clock_receive(s, n, op, (size_t)d->transfered_length);
+	else if (d->status == DAT_DTO_SUCCESS)
+		sc_clock_complete(s, n, op);
 	if (is_recv && s->srq)
 		snprintf(name, sizeof(name), "receive");
 	else
@@ -239,7 +247,7 @@ static bool lacks(struct sc_side *s, int *ep, enum sc_stream *stream)
 }
 
 /* Waits in slices: unsignalled and unsolicited completions wake no waiter. */
-static void sleep_for(struct sc_side *s, enum sc_stream stream)
+void sc_sleep(struct sc_side *s, enum sc_stream stream)
 {
 	DAT_EVD_HANDLE evd = stream == SC_CONN ? s->rd.conn :
 			     stream == SC_RECV ? s->rd.recv : s->rd.req;
@@ -267,7 +275,7 @@ static void sleep_for(struct sc_side *s, enum sc_stream stream)
 
 void sc_settle(struct sc_side *s)
 {
-	uint64_t end = rl_now() + (uint64_t)rl_bound(WAIT_MS) * 1000;
+	uint64_t end = rl_now() + (uint64_t)rl_bound(SC_WAIT_MS) * 1000;
 	enum sc_stream stream;
 	int ep;
 
@@ -278,7 +286,7 @@ void sc_settle(struct sc_side *s)
 		RL_CHECK(rl_now() < end, "step %d, %s: endpoint %d has %u of %u events of kind %d",
 			 s->step, sc_act_name(s->scene->step[s->step].act), ep,
 			 s->ep[ep].got[stream], s->ep[ep].want[stream], (int)stream);
-		sleep_for(s, stream);
+		sc_sleep(s, stream);
 	}
 	sc_meet(s);
 	sc_sweep(s);
@@ -335,6 +343,7 @@ static struct sc_op *new_op(struct sc_side *s, int n, enum rd_kind kind, enum sc
 	op->open = open;
 	op->shown = shown;
 	op->step = s->step;
+	op->sent = ep->sent + (kind == RD_SEND);
 	ep->shown[request] += shown;
 	cookie->as_64 = number | (uint64_t)!request << 32 | (uint64_t)n << 40;
 	return op;
@@ -369,6 +378,7 @@ void sc_send(struct sc_side *s, int n, const struct sc_piece *p, uint32_t seed, 
 
 	op->segments = sc_segments(s, op->seg, p->from, p->len);
 	fill(op, seed);
+	sc_clock_send(s, n, op, p->len);
 	RD_OK(dat_ep_post_send(s->ep[n].h, op->segments, op->seg, cookie,
 			       (DAT_COMPLETION_FLAGS)flags));
 }
