@@ -5,7 +5,7 @@
 
 # These are run by make check and ./quickstart.sh check, and have to open: not being there is a
 # failure. All others of fabrics.def are skipped where they do not open.
-QUICK_FABRICS=${QUICK_FABRICS:-tcp shm rxm constrained}
+QUICK_FABRICS=${QUICK_FABRICS:-tcp tcp+shm shm rxm constrained}
 
 FABRICS_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 SKIPS=$FABRICS_DIR/../api/skips.txt

@@ -2,6 +2,7 @@
 # test/fabrics/lib.sh), make check-fabrics all of it.
 EXTRA_DIST += \
 	test/fabrics/README.md \
+	test/fabrics/api \
 	test/fabrics/check \
 	test/fabrics/fabrics.def \
 	test/fabrics/fabrics.h \
@@ -13,7 +14,7 @@ EXTRA_DIST += \
 	test/fabrics/shm_paths
 
 check_PROGRAMS += test/fabrics/scenario test/fabrics/hosts test/fabrics/both
-TESTS += test/fabrics/both test/fabrics/quick
+TESTS += test/fabrics/api test/fabrics/both test/fabrics/quick
 # Like the programs of test/robust, not side by side with others that take time.
 test/fabrics/both$(robust_log): test/robust/srqstress$(robust_log)
 test/fabrics/quick$(robust_log): test/fabrics/both$(robust_log)

@@ -158,8 +158,8 @@ void sc_rdma(struct sc_side *s, int ep, bool write, const struct sc_piece *p, ui
 /* Segments with gaps between them, out of this step's memory. */
 int sc_segments(struct sc_side *s, DAT_LMR_TRIPLET *seg, int n, size_t len);
 
-/* scenario_clock.c: the vector clocks of messages. How many bytes of a message are its clock; a send
- * is posted, a request has succeeded, a message has been received, an endpoint is reset. */
+/* scenario_clock.c: the vector clocks of messages. How many bytes of a message are its clock; a
+ * send is posted, a request has succeeded, a message was received, an endpoint is reset. */
 size_t sc_clock_size(size_t len);
 void sc_clock_send(struct sc_side *s, int ep, struct sc_op *op, size_t len);
 void sc_clock_complete(struct sc_side *s, int ep, const struct sc_op *op);

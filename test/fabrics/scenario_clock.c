@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Vector clocks in the messages of a scenario check the order across its endpoints: a message that
- * was posted after sends were reported complete must not be received before the messages of those. */
+ * was posted after sends were reported complete must not be received before their messages. */
 #include "scenario.h"
 
 /* What a message of at least this size begins with. */
