@@ -80,4 +80,16 @@ static inline bool test_fabric_has(const struct test_fabric *f, const char *trai
 	return false;
 }
 
+/* Adapters that this process opens reach local peers over the network, too. */
+static inline void test_fabric_network_only(void)
+{
+	const char *name = test_fabric()->name, *shm = strstr(name, "+shm");
+	char network[32];
+
+	if (!shm)
+		return;
+	snprintf(network, sizeof(network), "%.*s", (int)(shm - name), name);
+	setenv("DAPL_OFI_PROVIDER", network, 1);
+}
+
 #endif
