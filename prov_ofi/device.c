@@ -118,33 +118,35 @@ bool dofi_device_any(void)
 	return found;
 }
 
-static bool usable(const struct fi_info *info)
+/* QUIRK libfabric 1.17 rxm: over soft-iWARP its progress dies of SIGSEGV, in the list of requests
+ * that the provider verbs keeps for each connection. */
+static bool usable(const struct dofi_fab *fab, const struct fi_info *info)
 {
 	const struct sockaddr *sa = info->src_addr;
 
 	return sa && (sa->sa_family == AF_INET || sa->sa_family == AF_INET6) &&
 	       (info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC ||
-		info->ep_attr->protocol == FI_PROTO_IWARP);
+		(info->ep_attr->protocol == FI_PROTO_IWARP && !fab->row->over_device));
 }
 
 /* Programs expect IPv4; a link-local address is the last resort. */
-static int rank(const struct fi_info *info)
+static int rank(const struct dofi_fab *fab, const struct fi_info *info)
 {
 	const struct sockaddr *sa = info->src_addr;
 
-	if (!usable(info))
+	if (!usable(fab, info))
 		return 0;
 	if (sa->sa_family == AF_INET)
 		return 3;
 	return IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr) ? 1 : 2;
 }
 
-static const struct fi_info *choose(const struct fi_info *all)
+static const struct fi_info *choose(const struct dofi_fab *fab, const struct fi_info *all)
 {
 	const struct fi_info *best = NULL;
 
 	for (; all; all = all->next)
-		if (rank(all) && (!best || rank(all) > rank(best)))
+		if (rank(fab, all) && (!best || rank(fab, all) > rank(fab, best)))
 			best = all;
 	return best;
 }
@@ -171,10 +173,10 @@ static void tell_none(struct dofi_fab *fab, const char *wanted)
 	hints = dofi_fab_hints(fab);
 	if (hints && !dofi_fab_ask(hints, &all))
 		for (const struct fi_info *i = all; i; i = i->next)
-			if (usable(i) && !strstr(list.buf, i->domain_attr->name))
+			if (usable(fab, i) && !strstr(list.buf, i->domain_attr->name))
 				dofi_text_add(&list, "%s%s", list.len ? ", " : "",
 					      i->domain_attr->name);
-	dofi_why_device(wanted, list.len ? list.buf : "");
+	dofi_why_device(fab, wanted, list.len ? list.buf : "");
 	if (all)
 		dofi_lib.freeinfo(all);
 	if (hints)
@@ -227,7 +229,7 @@ int dofi_device_find(struct dofi_fab *fab, const char *wanted)
 		return -FI_ENOMEM;
 	ret = dofi_fab_ask(hints, &all);
 	if (!ret)
-		best = choose(all);
+		best = choose(fab, all);
 	if (best)
 		ret = take(fab, best);
 	else if (ret != -FI_ENOMEM)
@@ -238,6 +240,17 @@ int dofi_device_find(struct dofi_fab *fab, const char *wanted)
 		dofi_lib.freeinfo(all);
 	dofi_lib.freeinfo(hints);
 	return ret;
+}
+
+int dofi_device_address(struct dofi_fab *fab, const char *wanted)
+{
+	int ret = dofi_device_find(fab, wanted);
+
+	if (ret)
+		return ret;
+	dofi_lib.freeinfo(fab->info);
+	fab->info = NULL;
+	return dofi_netif_list(fab, wanted && !dofi_device_known(wanted) ? wanted : fab->netdev);
 }
 
 /* Would the device serve an endpoint with queues of this depth, and with these capabilities

@@ -19,6 +19,9 @@ bool dofi_device_known(const char *name);
 bool dofi_device_any(void);
 /* Chooses device and address, fills fab->info. `wanted`: what the user named, or NULL. */
 int dofi_device_find(struct dofi_fab *fab, const char *wanted);
+/* The same for RDM endpoints over a device: fills all but fab->info, and the addresses of the
+ * interface unless an address was named. */
+int dofi_device_address(struct dofi_fab *fab, const char *wanted);
 /* Settles what depends on the device. */
 void dofi_device_adapt(struct dofi_fab *fab);
 /* Soft-iWARP, whose driver is unlike those of hardware: a request to connect waits, inside the

@@ -32,6 +32,7 @@
 	WIRE_ROW(n "+shm", prov, (id) | DOFI_CM_AND_SHM, w), .local_wire = &rdm_wire_shm
 #define BOTH_ROW(n, prov, id) \
 	BOTH_OVER(n, prov, id, rdm_wire_fab)
+#define RXM_VERBS "verbs;ofi_rxm"
 
 static const struct dofi_fab_row rows[] = {
 	/* Wire id 1 was another protocol over tcp: it is not used again. */
@@ -44,12 +45,14 @@ static const struct dofi_fab_row rows[] = {
 	{ WIRE_ROW("psm3", "psm3", 6, rdm_wire_fab) },
 	{ WIRE_ROW("cxi", "cxi", 7, rdm_wire_fab) },
 	{ WIRE_ROW("opx", "opx", 8, rdm_wire_fab) },
+	{ WIRE_ROW("rxm-verbs", RXM_VERBS, 11, rdm_wire_fab), .over_device = true },
 	{ BOTH_OVER("tcp", "tcp", 10, rdm_wire_pair) },
 	{ BOTH_ROW("rxm", "tcp;ofi_rxm", 4) },
 	{ BOTH_ROW("efa", "efa", 5) },
 	{ BOTH_ROW("psm3", "psm3", 6) },
 	{ BOTH_ROW("cxi", "cxi", 7) },
 	{ BOTH_ROW("opx", "opx", 8) },
+	{ BOTH_ROW("rxm-verbs", RXM_VERBS, 11), .over_device = true },
 	/* See rdm/wire_fab_test.c. */
 	{ WIRE_ROW("constrained", "tcp;ofi_rxm", 9, rdm_wire_fab), .hidden = true },
 };
@@ -150,7 +153,7 @@ struct fi_info *dofi_fab_hints(const struct dofi_fab *fab)
 	if (!hints)
 		return NULL;
 	/* Completion data of a write takes a receive: what writes with immediate data are to do. */
-	if (fab->row->device)
+	if (fab->row->device || fab->row->over_device)
 		hints->mode = FI_RX_CQ_DATA;
 	hints->ep_attr->type = FI_EP_MSG;
 	hints->caps = FI_MSG | FI_RMA;
@@ -158,7 +161,8 @@ struct fi_info *dofi_fab_hints(const struct dofi_fab *fab)
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY;
 	hints->domain_attr->threading = may_be_bare(fab) ? FI_THREAD_COMPLETION : FI_THREAD_SAFE;
-	hints->fabric_attr->prov_name = strdup(fab->row->prov_name);
+	hints->fabric_attr->prov_name = strdup(fab->row->over_device ? "verbs" :
+						       fab->row->prov_name);
 	if (!hints->fabric_attr->prov_name)
 		goto no_memory;
 	if (fab->addr.sa.sa_family == AF_UNSPEC) {
@@ -239,7 +243,7 @@ const char *dofi_fab_name(uint8_t wire_id)
 
 static void tell_rows(const char *name)
 {
-	char known[128] = "";
+	char known[192] = "";
 
 	for (size_t i = 0; i < ROWS; i++)
 		if (!rows[i].hidden)
@@ -276,7 +280,7 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	memset(fab, 0, sizeof(*fab));
 	fab->eq_fd = -1;
 	fab->row = row;
-	ret = row->device ? 0 : choose_address(fab, wish);
+	ret = row->device || row->over_device ? 0 : choose_address(fab, wish);
 	if (!ret)
 		ret = dofi_lib_load();
 	if (ret) {
@@ -287,10 +291,16 @@ static int open_row(struct dofi_fab *fab, const struct dofi_fab_row *row, const 
 	fab->reads_iov = row->max_iov;
 	fab->immed = true;
 	fab->atomics = row->wire;
-	ret = row->device ? dofi_device_find(fab, wish->domain[0] ? wish->domain : NULL)
-			  : rdm_getinfo(fab, &fab->info);
-	if (!ret && row->device)
-		adapt_info(fab);
+	if (row->device) {
+		ret = dofi_device_find(fab, wish->domain[0] ? wish->domain : NULL);
+		if (!ret)
+			adapt_info(fab);
+	} else {
+		if (row->over_device)
+			ret = dofi_device_address(fab, wish->domain[0] ? wish->domain : NULL);
+		if (!ret)
+			ret = rdm_getinfo(fab, &fab->info);
+	}
 	if (!ret)
 		ret = open_objects(fab);
 	dofi_lib_signals_restore();

@@ -52,6 +52,8 @@ struct dofi_fab_row {
 	const char *prov_name;		/* libfabric's */
 	uint8_t wire_id;		/* in connection headers; never reused */
 	bool device;			/* libfabric's own endpoints, of hardware: device.h */
+	bool over_device;		/* RDM endpoints over such a device, whose address is the
+					 * adapter's */
 	size_t max_iov;
 	uint32_t cm_data;		/* bytes of a connection message, at most DOFI_CM_MAX */
 	uint32_t cm_header;		/* of which our header takes so many (cm_proto.h) */

@@ -21,6 +21,10 @@
  * sends it from where it is. Then buffers have room for a header only. The limit is read when an
  * endpoint is made, so these settings hold at each opening.
  *
+ * Over RDMA devices the connections of an endpoint of rxm share one completion queue, with a place for
+ * each request of FI_UNIVERSE_SIZE connections, which is read once, and for each of their receives unless
+ * they share those, too. With libfabric's own settings it is larger than some devices take.
+ *
  * In secure execution (setuid, setgid, file capabilities) the environment is a stranger's, and
  * libfabric obeys it: FI_PROVIDER_PATH names libraries to load. So do the libraries that it needs
  * (IPATH_DEBUG_FILENAME and VERBS_LOG_FILE name files to write). Their variables are removed from
@@ -66,6 +70,9 @@ static const struct {
 	{ { "FI_OFI_RXM_ENABLE_DIRECT_SEND", "1" }, 0, RXM_SMALL, true },
 	{ { "FI_OFI_RXM_BUFFER_SIZE", RXM_LIMIT }, RXM_SMALL, 0, true },
 	{ { "FI_OFI_RXM_MSG_RX_SIZE", "1024" }, 0, 0, false },
+	{ { "FI_OFI_RXM_USE_SRX", "1" }, 0, 0, true },
+	/* 240 * 128 requests and 1024 receives: soft-RoCE takes 32767 */
+	{ { "FI_UNIVERSE_SIZE", DOFI_LIB_PEERS }, 0, 0, false },
 };
 /* What libfabric's providers and the libraries below them read. */
 static const char *const foreign[] = {

@@ -5,6 +5,9 @@
 
 #include <stddef.h>
 
+/* Peers of an endpoint of rxm over an RDMA device for which its completion queue has room. */
+#define DOFI_LIB_PEERS "240"
+
 /* Loads libfabric once and keeps it. The actions of all signals are remembered before, and
  * dofi_lib_signals_restore() must follow, after the first calls into it, success or not. */
 int dofi_lib_load(void);

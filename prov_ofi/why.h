@@ -16,7 +16,7 @@ void dofi_why_fabric(const char *name, const char *known, const char *first);
 /* That fabric does not work in programs of 32 bits. */
 void dofi_why_narrow(const char *name);
 /* No RDMA device of this name, or none at all (NULL), is ready; `found` lists those that are. */
-void dofi_why_device(const char *wanted, const char *found);
+void dofi_why_device(const struct dofi_fab *fab, const char *wanted, const char *found);
 /* dofi_netif_pick(wanted) gave ret. */
 void dofi_why_address(const char *wanted, int ret);
 /* fi_getinfo(hints) gave ret: which of the hints is it, and which fabrics are there? */

@@ -35,12 +35,15 @@ void dofi_why_narrow(const char *name)
 	dofi_report("try: DAPL_OFI_PROVIDER=rxm, at both ends; or shm within a host");
 }
 
-void dofi_why_device(const char *wanted, const char *found)
+void dofi_why_device(const struct dofi_fab *fab, const char *wanted, const char *found)
 {
 	if (wanted)
 		dofi_report("no RDMA device, interface or address '%s' that is ready", wanted);
 	else
 		dofi_report("no RDMA device of this host is ready");
+	if (fab->row->over_device)
+		dofi_report("fabric '%s' needs InfiniBand or RoCE: libfabric 1.17 crashes over "
+			    "iWARP", fab->row->name);
 	dofi_report("RDMA devices with an address: %s", *found ? found : "none");
 	dofi_report("try: rdma link (package iproute2): the state must be ACTIVE, and its netdev "
 		    "must have an IP address");

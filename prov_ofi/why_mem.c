@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "fab_lib.h"
 #include "why.h"
 
 #define REMEDY "ulimit -l unlimited (systemd: LimitMEMLOCK=infinity; users: memlock in " \
@@ -48,6 +49,11 @@ void dofi_why_object(const struct dofi_fab *fab, const char *what, int ret)
 
 	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->row->prov_name,
 		    fab->netdev, dofi_lib.strerror(-ret));
+	/* Most likely of all that enabling asks of the device. */
+	if (fab->row->over_device && ret == -EINVAL && !strcmp(what, "fi_enable"))
+		dofi_report("try: FI_UNIVERSE_SIZE=%s or less in the program's environment: the "
+			    "device may lack a completion queue for that many peers",
+			    DOFI_LIB_PEERS);
 	/* Nothing is pinned for an event queue; with it opens our own connection manager, too,
 	 * which has said what it lacks. */
 	if (!strcmp(what, "fi_eq_open") || !smells_of_limit(ret) || !memlock_limit(&kib))

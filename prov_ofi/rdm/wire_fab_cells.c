@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "rdm/wire_fab.h"
+#include "why.h"
 
 /* Cells are made in lots of so many at least. */
 #define LOT 64
@@ -27,8 +28,7 @@ static int register_slab(struct wfab *net, struct wfab_slab *slab)
 	ret = fi_mr_reg(net->inner, slab->memory, slab->bytes, FI_SEND | FI_RECV, 0,
 			atomic_fetch_add(&next_key, 1), 0, &slab->mr, NULL);
 	if (ret) {
-		dofi_log(DOFI_LOG_ERROR, "registering %zu bytes for cells: %s", slab->bytes,
-			 dofi_lib.strerror(-ret));
+		dofi_why_memory(net->domain->fabric->fab, slab->bytes, ret);
 		return ret;
 	}
 	if (net->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {

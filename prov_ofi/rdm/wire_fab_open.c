@@ -40,6 +40,11 @@ static struct fi_info *make_hints(const struct dofi_fab *fab, bool bind, bool ta
 	hints->fabric_attr->prov_name = strdup(fab->row->prov_name);
 	if (!hints->fabric_attr->prov_name)
 		goto failed;
+	if (fab->row->over_device) {
+		hints->domain_attr->name = strdup(fab->device);
+		if (!hints->domain_attr->name)
+			goto failed;
+	}
 	if (!bind)
 		return hints;
 	hints->addr_format = v6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
@@ -105,14 +110,15 @@ static uint32_t wanted_cell(void)
 }
 
 /* rxm copies messages up to a size, and fetches longer ones. The size of its buffers is the same that
- * a receive for several messages must have left. */
+ * a receive for several messages must have left; over a device it is the limit. */
 static void find_limit(struct wfab *net)
 {
+	bool device = net->domain->fabric->fab->row->over_device;
 	size_t buffer = 0, len = sizeof(buffer);
 
 	if (strstr(net->info->fabric_attr->prov_name, "ofi_rxm") &&
 	    !fi_getopt(&net->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &buffer, &len))
-		net->copied = (uint32_t)dofi_lib_rxm_limit(buffer);
+		net->copied = (uint32_t)(device ? buffer : dofi_lib_rxm_limit(buffer));
 }
 
 /* As long as they are copied, large cells cost less per byte than ordinary ones; fetched ones take
@@ -132,7 +138,8 @@ static void enlarge_cells(struct wfab *net)
  * may be longer than what it copies. */
 static void avoid_fetching(struct wfab *net)
 {
-	if (sizeof(size_t) >= sizeof(uint64_t) || !net->copied)
+	if (sizeof(size_t) >= sizeof(uint64_t) || !net->copied ||
+	    net->domain->fabric->fab->row->over_device)
 		return;
 	net->bulk.size = 0;
 	if (net->cell_size > net->copied)

@@ -86,10 +86,20 @@ TEST(cause, unknown_fabric)
 	set_conf(LINE("a", "provider=tpc"));
 	ASSERT_EQ(run_player("open", "a", NULL), 1);
 	check_paragraph("a");
-	expect_output(
-		"provider: fabric 'tpc' is not supported; known: tcp, verbs, shm, rxm, efa, psm3, "
-		"cxi, opx, tcp+shm, rxm+shm, efa+shm, psm3+shm, cxi+shm, opx+shm\n");
+	expect_output("provider: fabric 'tpc' is not supported; known: tcp, verbs, shm, rxm, efa, psm3, "
+		 "cxi, opx, rxm-verbs, tcp+shm, rxm+shm, efa+shm, psm3+shm, cxi+shm, opx+shm, "
+		 "rxm-verbs+shm\n");
 	expect_output("  try: provider=tcp in the registry entry, or DAPL_OFI_PROVIDER=tcp\n");
+}
+
+TEST(cause, no_device_below_the_interface)
+{
+	set_conf(LINE("a", "provider=rxm-verbs domain=lo"));
+	ASSERT_EQ(run_player("open", "a", NULL), 1);
+	check_paragraph("a");
+	expect_output("provider: no RDMA device, interface or address 'lo' that is ready\n");
+	expect_output("RDMA devices with an address: ");
+	expect_output("  try: rdma link (package iproute2): the state must be ACTIVE");
 }
 
 TEST(cause, no_such_interface)

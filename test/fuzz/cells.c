@@ -105,6 +105,13 @@ void dofi_why_object(const struct dofi_fab *f, const char *what, int ret)
 	(void)ret;
 }
 
+void dofi_why_memory(const struct dofi_fab *f, uint64_t bytes, int ret)
+{
+	(void)f;
+	(void)bytes;
+	(void)ret;
+}
+
 size_t dofi_addr_len(const struct sockaddr *sa)
 {
 	(void)sa;
