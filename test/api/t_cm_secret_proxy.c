@@ -67,15 +67,15 @@ static void proxy_run(void *arg)
 	}
 }
 
-/* At 127.0.0.2, to the service point at 127.0.0.1. */
-static void proxy_start(struct proxy *x, DAT_CONN_QUAL port)
+/* At 127.0.0.2, to the service point at the adapter's address. */
+static void proxy_start(struct proxy *x, const void *adapter, DAT_CONN_QUAL port)
 {
 	int on = 1;
 
 	memset(x, 0, sizeof(*x));
-	x->at.sin_family = x->to.sin_family = AF_INET;
+	memcpy(&x->to, adapter, sizeof(x->to));
+	x->at.sin_family = AF_INET;
 	x->at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
-	x->to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	x->at.sin_port = x->to.sin_port = htons((uint16_t)port);
 	x->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ASSERT(!setsockopt(x->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
@@ -104,7 +104,7 @@ static void through_a_proxy(bool secret)
 	pair_open(&p);
 	if (p.node.attr.ia_address_ptr->sa_family != AF_INET)
 		dt_skip("the case is for IPv4");
-	proxy_start(&x, p.qual);
+	proxy_start(&x, p.node.attr.ia_address_ptr, p.qual);
 	OK(connect_to(p.a.ep, (DAT_IA_ADDRESS_PTR)&x.at, p.qual));
 	if (secret) {
 		EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
