@@ -73,7 +73,7 @@ _dat_perf()
 	_dat_ofi_words
 	case $prev in
 	--ia) _dat_ofi_adapters ;;
-	--fabrics) _dat_ofi_list 'tcp tcp+shm shm rxm rxm+shm verbs efa psm3 cxi opx all' ;;
+	--fabrics) _dat_ofi_list 'tcp tcp+shm shm rxm rxm+shm verbs rxm-verbs efa psm3 cxi opx all' ;;
 	--raw-provider) _dat_ofi_one 'tcp shm verbs efa psm3 cxi opx' ;;
 	--domain) _dat_ofi_interfaces ;;
 	--op) _dat_ofi_list 'send write read immed fadd cswap all' ;;
@@ -140,7 +140,7 @@ _dat_run()
 		return
 	fi
 	case $prev in
-	-f | --fabric) _dat_ofi_list 'tcp tcp+shm shm rxm rxm+shm verbs efa psm3 cxi opx all list' ;;
+	-f | --fabric) _dat_ofi_list 'tcp tcp+shm shm rxm rxm+shm verbs rxm-verbs efa psm3 cxi opx all list' ;;
 	--libdir | -o | --out) _dat_ofi_file -d ;;
 	--junit) _dat_ofi_file ;;
 	-s | --server) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;

@@ -105,7 +105,7 @@ expect 'dat_info --api 1' 1.2
 expect 'dat_perf --op send,w' send,write
 expect 'dat_perf --format = $' table osu json csv
 expect 'dat_run -f tcp,s' tcp,shm
-expect 'dat_perf --fabrics tcp,r' tcp,rxm tcp,rxm+shm
+expect 'dat_perf --fabrics tcp,r' tcp,rxm tcp,rxm+shm tcp,rxm-verbs
 expect 'dat_run --port 1 --json --li' --libdir --limit
 mkdir "$dir/folder" && : >"$dir/file"
 here=$PWD

@@ -185,12 +185,15 @@ void info_fabrics_find(struct info_fabrics *fabrics, int api)
 		if (strcmp(fact->group, FABRIC))
 			continue;
 		/*
-		 * Skips the utility providers that libfabric layers over others, except the one
-		 * that is a fabric of dat-ofi.
+		 * Skips the utility providers that libfabric layers over others, except those that
+		 * are fabrics of dat-ofi.
 		 */
 		if (!strcmp(fact->name, "tcp;ofi_rxm")) {
 			fabric_add_domain(fabric_find(fabrics, "rxm"), fact->value);
 			fabric_add_domain(fabric_find(fabrics, "rxm" AND_SHM), fact->value);
+		} else if (!strcmp(fact->name, "verbs;ofi_rxm")) {
+			fabric_add_domain(fabric_find(fabrics, "rxm-verbs"), fact->value);
+			fabric_add_domain(fabric_find(fabrics, "rxm-verbs" AND_SHM), fact->value);
 		}
 		name = info_format("%.*s", (int)strcspn(fact->name, ";"), fact->name);
 		fabric_add_domain(fabric_find(fabrics, name), fact->value);

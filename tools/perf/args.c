@@ -11,7 +11,7 @@
 
 /* The fabrics of "--fabrics all". */
 static const char *const known_fabric[] = { "tcp", "tcp+shm", "shm", "rxm", "rxm+shm", "verbs",
-					   "efa", "psm3", "cxi", "opx" };
+					   "rxm-verbs", "efa", "psm3", "cxi", "opx" };
 
 void perf_usage(const char *fmt, ...)
 {
@@ -151,8 +151,9 @@ void perf_fabrics(struct perf_opts *o, char *list)
 }
 
 /*
- * Fabrics have the names of libfabric's providers, with two exceptions: NAME+shm is shared memory
- * between processes of one host and NAME otherwise; text after a "-" is the name of a device.
+ * Fabrics have the names of libfabric's providers, with three exceptions: NAME+shm is shared memory
+ * between processes of one host and NAME otherwise; text after a "-" is the name of a device, but
+ * not in rxm-verbs.
  */
 const char *perf_raw_provider(const char *fabric, bool one_host)
 {
@@ -161,6 +162,8 @@ const char *perf_raw_provider(const char *fabric, bool one_host)
 
 	if (plus && one_host)
 		fabric = plus + 1;
+	if (!strncmp(fabric, "rxm-verbs", 9))
+		return "verbs;ofi_rxm";
 	snprintf(provider, sizeof(provider), "%.*s", (int)strcspn(fabric, "+-"), fabric);
 	return strcmp(provider, "rxm") && strcmp(provider, "constrained") ? provider :
 	       "tcp;ofi_rxm";

@@ -15,6 +15,7 @@ static const struct {
 	{ "rxm", "provider=rxm", "RDM endpoints of libfabric over TCP" },
 	{ "rxm+shm", "provider=rxm+shm", "shared memory on one machine, rxm between machines" },
 	{ "verbs", "provider=verbs", "InfiniBand, RoCE, iWARP" },
+	{ "rxm-verbs", "provider=rxm-verbs", "RDM endpoints of libfabric over InfiniBand, RoCE" },
 	{ "efa", "provider=efa", "Elastic Fabric Adapter" },
 	{ "psm3", "provider=psm3", "Intel Ethernet, by PSM3" },
 	{ "cxi", "provider=cxi", "HPE Slingshot" },
