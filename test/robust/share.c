@@ -97,7 +97,7 @@ static void connect_one(struct side *s, long i)
 {
 	DAT_EVENT ev;
 
-	rl_at("connection %ld", i);
+	rl_activity("connection %ld", i);
 	if (s->active) {
 		rd_connect(&s->rd, s->ep[i], 20000, NULL, 0);
 	} else {
@@ -111,9 +111,9 @@ static void connect_one(struct side *s, long i)
 static void meet(struct side *s)
 {
 	s->phase++;
-	atomic_fetch_add(&rl_board->word[s->phase % 32], 1);
-	rl_at("phase %d: waiting for the other side", s->phase);
-	for (uint64_t end = rl_now() + 20000000; atomic_load(&rl_board->word[s->phase % 32]) < 2;) {
+	atomic_fetch_add(&rl_board->value[s->phase % 32], 1);
+	rl_activity("phase %d: waiting for the other side", s->phase);
+	for (uint64_t end = rl_now() + 20000000; atomic_load(&rl_board->value[s->phase % 32]) < 2;) {
 		RL_CHECK(rl_now() < end, "the other side does not come to phase %d", s->phase);
 		rl_sleep_ms(1);
 	}
@@ -140,7 +140,7 @@ static void completions(struct side *s, DAT_EVD_HANDLE evd, long n, const char *
 		const DAT_DTO_COMPLETION_EVENT_DATA *d;
 		DAT_EVENT ev;
 
-		rl_at("%s: %ld of %ld", what, k, n);
+		rl_activity("%s: %ld of %ld", what, k, n);
 		rd_expect(evd, DAT_DTO_COMPLETION_EVENT, 20000, &ev);
 		d = &ev.event_data.dto_completion_event_data;
 		RL_CHECK(d->status == DAT_DTO_SUCCESS, "%s: status %d", what, (int)d->status);
@@ -186,7 +186,7 @@ static void in_turn(struct side *s)
 	meet(s);
 	since = rl_now();
 	for (long i = 0; i < count; i++) {
-		rl_at("in turn: %ld", i);
+		rl_activity("in turn: %ld", i);
 		if (s->active)
 			send_one(s, i);
 		rd_expect_dto(s->rd.recv, (uint64_t)i, 20000);
@@ -288,7 +288,7 @@ static void latecomer(struct side *s, long i)
 	meet(s);
 	new_socket(known, &n);
 	do {
-		rl_at("latecomer %ld: round %ld", i, rounds);
+		rl_activity("latecomer %ld: round %ld", i, rounds);
 		RD_OK(rd_recv(s->ep[i], &s->mem, off(i, GOT), size(), (uint64_t)i));
 		if (s->active) {
 			last = last || new_socket(known, &n);
@@ -340,7 +340,7 @@ static void play(void *arg)
 		latecomer(&s, count - 1);
 		latecomer(&s, 0);
 	}
-	rl_at("closing");
+	rl_activity("closing");
 	for (long i = 0; i < count; i++)
 		RD_OK(dat_ep_free(s.ep[i]));
 	rd_unreg(&s.mem);
