@@ -2,145 +2,145 @@
 # they are built in directories of their own and installed by hand: libtool would have them share
 # a libdaplofi.la.
 dofi_sources = \
-	prov_ofi/addr.c \
-	prov_ofi/agent.c prov_ofi/agent.h \
-	prov_ofi/api_table.h \
-	prov_ofi/api_wrap.h \
-	prov_ofi/attr.c \
+	prov_ofi/fabric/addr.c \
+	prov_ofi/object/agent.c prov_ofi/object/agent.h \
+	prov_ofi/api/api_table.h \
+	prov_ofi/api/api_wrap.h \
+	prov_ofi/object/ia_attr.c \
 	prov_ofi/base/cancel.h \
 	prov_ofi/base/clock.h \
 	prov_ofi/base/eventfd.h \
 	prov_ofi/base/forkfd.c prov_ofi/base/forkfd.h \
-	prov_ofi/base/each.h \
+	prov_ofi/base/inline.h \
 	prov_ofi/base/key_map.c prov_ofi/base/key_map.h \
 	prov_ofi/base/list.h \
 	prov_ofi/base/lock.c prov_ofi/base/lock.h \
 	prov_ofi/base/log.c prov_ofi/base/log.h \
-	prov_ofi/base/near.c prov_ofi/base/near.h \
-	prov_ofi/base/patience.h \
+	prov_ofi/base/edit_distance.c prov_ofi/base/edit_distance.h \
+	prov_ofi/base/grace_timer.h \
 	prov_ofi/base/env.c prov_ofi/base/env.h \
 	prov_ofi/base/param.c prov_ofi/base/param.h \
 	prov_ofi/base/probe.h \
-	prov_ofi/base/sink.c prov_ofi/base/sink.h \
+	prov_ofi/base/log_file.c prov_ofi/base/log_file.h \
 	prov_ofi/base/slab.c prov_ofi/base/slab.h \
 	prov_ofi/base/text.h \
 	prov_ofi/base/timer.c prov_ofi/base/timer.h \
-	prov_ofi/base/wire.h \
-	prov_ofi/cm.h \
-	prov_ofi/cm_brief.c \
-	prov_ofi/cm_connect.c \
-	prov_ofi/cm_cr.c \
-	prov_ofi/cm_events.c \
-	prov_ofi/cm_greet.c prov_ofi/cm_greet.h \
-	prov_ofi/cm_proto.c prov_ofi/cm_proto.h \
-	prov_ofi/cm_seal.c prov_ofi/cm_seal.h \
-	prov_ofi/cm_sealed.c \
-	prov_ofi/cm_sp.c \
-	prov_ofi/cno.c prov_ofi/cno.h \
-	prov_ofi/conn.c prov_ofi/conn.h \
-	prov_ofi/cq.c prov_ofi/cq.h prov_ofi/cq_each.h \
-	prov_ofi/dequeue.c \
-	prov_ofi/device.c prov_ofi/device.h \
-	prov_ofi/diag_cm.c prov_ofi/diag_cm.h \
-	prov_ofi/device_cq.c \
-	prov_ofi/dofi_api.h \
-	prov_ofi/dto.c prov_ofi/dto.h \
-	prov_ofi/dto_end.c \
-	prov_ofi/dto_fab.c prov_ofi/dto_fab.h \
-	prov_ofi/dto_post.h \
-	prov_ofi/dto_quick.c \
-	prov_ofi/ext_fab.c \
-	prov_ofi/ep.c prov_ofi/ep.h \
-	prov_ofi/ep_attr.c \
-	prov_ofi/err.c prov_ofi/err.h \
-	prov_ofi/evd.c prov_ofi/evd.h \
-	prov_ofi/evd_models.c \
-	prov_ofi/evd_models.h \
-	prov_ofi/evd_wait.c \
-	prov_ofi/fab.c prov_ofi/fab.h \
-	prov_ofi/fab_lib.c prov_ofi/fab_lib.h \
-	prov_ofi/host_probe.c prov_ofi/host_probe.h \
-	prov_ofi/grants.h \
-	prov_ofi/guard.c prov_ofi/guard.h \
-	prov_ofi/ia.c prov_ofi/ia.h \
-	prov_ofi/key_table.c prov_ofi/key_table.h \
-	prov_ofi/lmr_table.c prov_ofi/lmr_table.h \
-	prov_ofi/mem_check.c \
-	prov_ofi/mr.c prov_ofi/mr.h \
-	prov_ofi/netif.c prov_ofi/netif.h \
-	prov_ofi/obj.c prov_ofi/obj.h \
-	prov_ofi/outage.c prov_ofi/outage.h \
-	prov_ofi/pieces.c prov_ofi/pieces.h \
-	prov_ofi/progress.c prov_ofi/progress.h \
-	prov_ofi/provider.c \
-	prov_ofi/rdm/cm.c prov_ofi/rdm/cm.h prov_ofi/rdm/cm_int.h \
-	prov_ofi/rdm/cm_conn.c \
-	prov_ofi/rdm/cm_dial.c \
-	prov_ofi/rdm/cm_route.c \
-	prov_ofi/rdm/inbox.c prov_ofi/rdm/inbox.h \
-	prov_ofi/rdm/cm_end.c \
-	prov_ofi/rdm/cm_listen.c \
-	prov_ofi/rdm/cm_prove.c \
-	prov_ofi/rdm/cm_stall.c \
-	prov_ofi/rdm/cm_secret.c prov_ofi/rdm/cm_secret.h \
-	prov_ofi/rdm/cm_sock.c \
-	prov_ofi/rdm/cm_trust.c \
-	prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h \
-	prov_ofi/rdm/cq.c \
-	prov_ofi/rdm/cq_look.c prov_ofi/rdm/cq_look.h \
-	prov_ofi/rdm/cq_signal.c prov_ofi/rdm/cq_signal.h \
-	prov_ofi/rdm/ep.c \
-	prov_ofi/rdm/eq.c \
-	prov_ofi/rdm/fabric.c \
-	prov_ofi/rdm/foreign.h \
-	prov_ofi/rdm/frame.h \
-	prov_ofi/rdm/iov.h \
-	prov_ofi/rdm/lock.h \
-	prov_ofi/rdm/mr.c \
-	prov_ofi/rdm/pair.c prov_ofi/rdm/pair.h \
-	prov_ofi/rdm/pair_bulk.c \
-	prov_ofi/rdm/pair_share.c \
-	prov_ofi/rdm/pair_cm.c \
-	prov_ofi/rdm/pair_link.c \
-	prov_ofi/rdm/pair_open.c \
-	prov_ofi/rdm/pair_recv.c \
-	prov_ofi/rdm/pair_send.c \
-	prov_ofi/rdm/pair_sock.c \
-	prov_ofi/rdm/pep.c \
-	prov_ofi/rdm/post.c \
-	prov_ofi/rdm/proto.c prov_ofi/rdm/proto.h \
-	prov_ofi/rdm/proto_bulk.c \
-	prov_ofi/rdm/proto_ext.c \
-	prov_ofi/rdm/proto_read.c \
-	prov_ofi/rdm/proto_rx.c \
-	prov_ofi/rdm/rdm.h \
-	prov_ofi/rdm/ring.h \
-	prov_ofi/rdm/shm_pull.c prov_ofi/rdm/shm_pull.h \
-	prov_ofi/rdm/srx.c \
-	prov_ofi/rdm/wait.h \
-	prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
-	prov_ofi/rdm/wire_fab_arrive.c \
-	prov_ofi/rdm/wire_fab_bulk.c \
-	prov_ofi/rdm/wire_fab_cells.c \
-	prov_ofi/rdm/wire_fab_open.c \
-	prov_ofi/rdm/wire_fab_probe.c \
-	prov_ofi/rdm/wire_fab_peers.c \
-	prov_ofi/rdm/wire_fab_test.c \
-	prov_ofi/rdm/wire_shm.c \
-	prov_ofi/recv_count.c \
-	prov_ofi/rmr.c prov_ofi/rmr.h \
-	prov_ofi/srq.c prov_ofi/srq.h \
-	prov_ofi/srq_cq.c \
-	prov_ofi/tag.c prov_ofi/tag.h \
-	prov_ofi/trace.c prov_ofi/trace.h \
-	prov_ofi/trace_args.def \
-	prov_ofi/trace_calls.c prov_ofi/trace_calls.h \
-	prov_ofi/trace_show.c \
-	prov_ofi/wake.h \
-	prov_ofi/watch.c prov_ofi/watch.h \
-	prov_ofi/why.h prov_ofi/why_fab.c prov_ofi/why_mem.c prov_ofi/why_port.c \
-	prov_ofi/word.c prov_ofi/word.h \
-	prov_ofi/work.c prov_ofi/work.h
+	prov_ofi/base/be_bytes.h \
+	prov_ofi/cm/cm.h \
+	prov_ofi/cm/cm_brief.c \
+	prov_ofi/cm/cm_connect.c \
+	prov_ofi/cm/cm_cr.c \
+	prov_ofi/cm/cm_events.c \
+	prov_ofi/cm/cm_hello.c prov_ofi/cm/cm_hello.h \
+	prov_ofi/cm/cm_proto.c prov_ofi/cm/cm_proto.h \
+	prov_ofi/cm/cm_seal.c prov_ofi/cm/cm_seal.h \
+	prov_ofi/cm/cm_sealed.c \
+	prov_ofi/cm/cm_sp.c \
+	prov_ofi/object/cno.c prov_ofi/object/cno.h \
+	prov_ofi/cm/conn.c prov_ofi/cm/conn.h \
+	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_inline.h \
+	prov_ofi/data/evd_dequeue.c \
+	prov_ofi/fabric/verbs/device.c prov_ofi/fabric/verbs/device.h \
+	prov_ofi/diag/diag_cm.c prov_ofi/diag/diag_cm.h \
+	prov_ofi/fabric/verbs/cq_reservation.c \
+	prov_ofi/base/dat_version.h \
+	prov_ofi/data/dto.c prov_ofi/data/dto.h \
+	prov_ofi/data/dto_flush.c \
+	prov_ofi/data/dto_submit.c prov_ofi/data/dto_submit.h \
+	prov_ofi/data/dto_post.h \
+	prov_ofi/data/dto_fast.c \
+	prov_ofi/data/dto_ext.c \
+	prov_ofi/object/ep.c prov_ofi/object/ep.h \
+	prov_ofi/object/ep_attr.c \
+	prov_ofi/object/err.c prov_ofi/object/err.h \
+	prov_ofi/object/evd.c prov_ofi/object/evd.h \
+	prov_ofi/object/evd_models.c \
+	prov_ofi/object/evd_models.h \
+	prov_ofi/data/evd_wait.c \
+	prov_ofi/fabric/fab.c prov_ofi/fabric/fab.h \
+	prov_ofi/fabric/fab_lib.c prov_ofi/fabric/fab_lib.h \
+	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \
+	prov_ofi/object/limits.h \
+	prov_ofi/api/cancel_guard.c prov_ofi/api/cancel_guard.h \
+	prov_ofi/object/ia.c prov_ofi/object/ia.h \
+	prov_ofi/object/key_table.c prov_ofi/object/key_table.h \
+	prov_ofi/object/lmr_table.c prov_ofi/object/lmr_table.h \
+	prov_ofi/object/mem_check.c \
+	prov_ofi/object/mr.c prov_ofi/object/mr.h \
+	prov_ofi/fabric/netif.c prov_ofi/fabric/netif.h \
+	prov_ofi/object/obj.c prov_ofi/object/obj.h \
+	prov_ofi/fabric/verbs/device_events.c prov_ofi/fabric/verbs/device_events.h \
+	prov_ofi/fabric/verbs/split_rdma_read.c prov_ofi/fabric/verbs/split_rdma_read.h \
+	prov_ofi/progress/progress.c prov_ofi/progress/progress.h \
+	prov_ofi/api/provider.c \
+	prov_ofi/msgep/cm/cm.c prov_ofi/msgep/cm/cm.h prov_ofi/msgep/cm/cm_int.h \
+	prov_ofi/msgep/cm/cm_conn.c \
+	prov_ofi/msgep/cm/cm_dial.c \
+	prov_ofi/msgep/cm/cm_route.c \
+	prov_ofi/msgep/cm/inbox.c prov_ofi/msgep/cm/inbox.h \
+	prov_ofi/msgep/cm/cm_end.c \
+	prov_ofi/msgep/cm/cm_listen.c \
+	prov_ofi/msgep/cm/cm_path_check.c \
+	prov_ofi/msgep/cm/cm_stall.c \
+	prov_ofi/msgep/cm/cm_secret.c prov_ofi/msgep/cm/cm_secret.h \
+	prov_ofi/msgep/cm/cm_sock.c \
+	prov_ofi/msgep/cm/cm_peer_cred.c \
+	prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h \
+	prov_ofi/msgep/cq.c \
+	prov_ofi/msgep/cq_look.c prov_ofi/msgep/cq_look.h \
+	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/cq_signal.h \
+	prov_ofi/msgep/ep.c \
+	prov_ofi/msgep/eq.c \
+	prov_ofi/msgep/fabric.c \
+	prov_ofi/msgep/peer_memory.h \
+	prov_ofi/msgep/frame.h \
+	prov_ofi/msgep/iov.h \
+	prov_ofi/msgep/lock.h \
+	prov_ofi/msgep/mr.c \
+	prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h \
+	prov_ofi/msgep/pair/pair_bulk.c \
+	prov_ofi/msgep/pair/pair_share.c \
+	prov_ofi/msgep/pair/pair_cm.c \
+	prov_ofi/msgep/pair/pair_link.c \
+	prov_ofi/msgep/pair/pair_open.c \
+	prov_ofi/msgep/pair/pair_recv.c \
+	prov_ofi/msgep/pair/pair_send.c \
+	prov_ofi/msgep/pair/pair_sock.c \
+	prov_ofi/msgep/pep.c \
+	prov_ofi/msgep/post.c \
+	prov_ofi/msgep/proto.c prov_ofi/msgep/proto.h \
+	prov_ofi/msgep/proto_bulk.c \
+	prov_ofi/msgep/proto_ext.c \
+	prov_ofi/msgep/proto_read.c \
+	prov_ofi/msgep/proto_rx.c \
+	prov_ofi/msgep/msgep.h \
+	prov_ofi/msgep/ring.h \
+	prov_ofi/msgep/shm/shm_pull.c prov_ofi/msgep/shm/shm_pull.h \
+	prov_ofi/msgep/srx.c \
+	prov_ofi/msgep/wait.h \
+	prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
+	prov_ofi/msgep/rdm/rdm_recv.c \
+	prov_ofi/msgep/rdm/rdm_large.c \
+	prov_ofi/msgep/rdm/rdm_packets.c \
+	prov_ofi/msgep/rdm/rdm_open.c \
+	prov_ofi/msgep/rdm/rdm_probe.c \
+	prov_ofi/msgep/rdm/rdm_peers.c \
+	prov_ofi/msgep/rdm/rdm_constrained.c \
+	prov_ofi/msgep/shm/shm.c \
+	prov_ofi/data/srq_watermark.c \
+	prov_ofi/object/rmr.c prov_ofi/object/rmr.h \
+	prov_ofi/object/srq.c prov_ofi/object/srq.h \
+	prov_ofi/data/srq_cq.c \
+	prov_ofi/object/conn_id.c prov_ofi/object/conn_id.h \
+	prov_ofi/trace/trace.c prov_ofi/trace/trace.h \
+	prov_ofi/trace/trace_args.def \
+	prov_ofi/trace/trace_calls.c prov_ofi/trace/trace_calls.h \
+	prov_ofi/trace/trace_show.c \
+	prov_ofi/progress/progress_key.h \
+	prov_ofi/progress/progress_cq.c prov_ofi/progress/progress_cq.h \
+	prov_ofi/diag/diag.h prov_ofi/diag/diag_fabric.c prov_ofi/diag/diag_memory.c prov_ofi/diag/diag_port.c \
+	prov_ofi/fabric/verbs/msg_prefix.c prov_ofi/fabric/verbs/msg_prefix.h \
+	prov_ofi/progress/deferred_work.c prov_ofi/progress/deferred_work.h
 
 dofi_cppflags = $(AM_CPPFLAGS) $(PROBE_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
 # nodelete: handles kept beyond the last close, and threads on their way out, find code.
@@ -149,15 +149,15 @@ dofi_ldflags = $(AM_LDFLAGS) -module -avoid-version -rpath $(libdir) -Wl,-z,node
 
 noinst_LTLIBRARIES += prov_ofi/dat1/libdaplofi.la prov_ofi/dat2/libdaplofi.la
 
-prov_ofi_dat1_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api_12.c \
-	prov_ofi/trace_12.c
+prov_ofi_dat1_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_12.c \
+	prov_ofi/trace/trace_12.c
 prov_ofi_dat1_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=12
 prov_ofi_dat1_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.1
 prov_ofi_dat1_libdaplofi_la_LIBADD = libdat.la
 prov_ofi_dat1_libdaplofi_la_DEPENDENCIES = libdat.la prov_ofi/libdaplofi.map
 
-prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api_20.c \
-	prov_ofi/trace_20.c
+prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c \
+	prov_ofi/trace/trace_20.c
 prov_ofi_dat2_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=20
 prov_ofi_dat2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.2
 prov_ofi_dat2_libdaplofi_la_LIBADD = libdat2.la

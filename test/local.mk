@@ -12,7 +12,7 @@ include test/compare/local.mk
 include test/tools/info.mk
 include test/tools/run.mk
 include test/diag/local.mk
-include test/rdm/local.mk
+include test/msgep/local.mk
 include test/fuzz/local.mk
 include test/man/local.mk
 include test/packaging/local.mk

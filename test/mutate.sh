@@ -23,16 +23,16 @@ fi
 
 build()
 {
-	make -C "$dir/build" -j"$jobs" prov_ofi/dat2/libdaplofi.la test/rdm/wire-fab \
-		test/rdm/shm > "$dir/log" 2>&1
+	make -C "$dir/build" -j"$jobs" prov_ofi/dat2/libdaplofi.la test/msgep/wire-fab \
+		test/msgep/shm > "$dir/log" 2>&1
 }
 
 # Cases of the wire over RDM endpoints begin with "wire:", of that over shared memory with "shm:".
 holds()
 {
 	case $1 in
-	wire:*) set -- test/rdm/wire-fab "${1#wire:}" ;;
-	shm:*) set -- test/rdm/shm "${1#shm:}" ;;
+	wire:*) set -- test/msgep/wire-fab "${1#wire:}" ;;
+	shm:*) set -- test/msgep/shm "${1#shm:}" ;;
 	*) set -- test/api/test-api-20 "$1" ;;
 	esac
 	(cd "$dir/build" && "$1" --test "$2") > "$dir/out" 2>&1
@@ -48,8 +48,8 @@ prepare()
 		(cd "$dir/build" && ../src/configure --disable-static) > "$dir/log" 2>&1 || return 1
 	fi
 	make -C "$dir/build" -j"$jobs" > "$dir/log" 2>&1 &&
-		make -C "$dir/build" -j"$jobs" test/api/test-api-20 test/rdm/wire-fab \
-			test/rdm/shm >> "$dir/log" 2>&1
+		make -C "$dir/build" -j"$jobs" test/api/test-api-20 test/msgep/wire-fab \
+			test/msgep/shm >> "$dir/log" 2>&1
 }
 
 mutate()
@@ -79,64 +79,64 @@ mutate()
 table()
 {
 	cat << 'EOF'
-dto_queues_run_empty_and_are_filled_again	cq.c	/^\t\tq->sent = 0;$/d
-flags_suppressed_requests_show_no_event_on_success	cq.c	s/if (!status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))/if (0)/
-flags_unsignalled_request_does_not_release_a_waiter	cq.c	s/return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);/return true;/
-dto_error_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN	cq.c	s/return DAT_DTO_ERR_LOCAL_LENGTH;/return DAT_DTO_ERR_TRANSPORT;/
-dto_error_one_byte_into_an_empty_receive_is_LOCAL_LENGTH_and_BROKEN	cq.c	s/if (len > dto->length &&/if (0 \&\&/
-rmr_invalidate_key_is_dead_when_the_message_has_arrived_in_2_0	cq.c	s/if (!(data & DOFI_DATA_INVALIDATE))/if (1)/
-flags_fenced_send_carries_what_the_read_before_it_brought	dto_fab.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
-rules_fenced_write_carries_what_the_read_before_it_brought	dto_fab.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
-rmr_dto_fenced_bind_waits_for_the_reads_before_it	dto_fab.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
-lmr_check_send_segment_outside_its_region_is_ARG3	lmr_table.h	s/len <= r->length - offset/len <= r->length/
-lmr_check_send_second_segment_outside_is_ARG3	dto.c	s/!dofi_region_covers(r, .*))/0)/
-lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	dto.c	s/(pz && r->pz != pz)/(0)/
-lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	dto.c	s/!(r->priv & need)/0/
-rules_cookies_of_every_kind_come_back_bit_for_bit	dto_post.h	s/dto->cookie = cookie;/dto->cookie.as_64 = cookie.as_64 \& UINT32_MAX;/
-rules_front_segments_are_filled_first	dto.c	s/i < n; i++, seg++)/i < n; i++, seg += i == 1 ? n - 1 : -1)/
-rules_triplets_may_be_changed_as_soon_as_a_post_returns	dto_quick.c	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
-dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto.c	s/return dto->length > len ?/return 0 ?/
-rdma_read_into_more_room_than_the_remote_length	dto.c	s/dto->length = left = len;/left = len;/
-ep_state_ACTIVE_CONNECTION_PENDING_POST_SEND_is_INVALID_STATE	dto.c	s/if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)/if (ep->state != DAT_EP_STATE_UNCONNECTED)/
-flush_marker_posted_on_a_disconnected_endpoint_comes_last	dto.c	s/bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;/bool dead = false;/
-flags_recv_unsignalled_without_the_attribute_is_ARG5	dto.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
-dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	dto.c	s/return dofi_queue_count(q) < q->limit;/return true;/
-srq_ep_posting_a_receive_is_refused	dto.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
-lmr_check_recv_segment_outside_its_region_is_ARG3	dto_quick.c	s/!dofi_region_covers(r, .*))/0)/
-lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	dto_quick.c	s/r->pz != ep->pz ||/0 ||/
-lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	dto_quick.c	s/!(r->priv & need)/0/
-lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	dto_quick.c	s/kind == DOFI_RECV || kind == DOFI_READ$/kind == DOFI_RECV/
-lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	dto_quick.c	s/if (!dofi_ep_max_iov(ep, kind) ||/if (0 ||/
-lmr_check_rdma_of_fewer_segments_than_other_requests	dto.c	s/o->n > dofi_ep_max_iov(ep, o->kind)/o->n > ep->attr.max_request_iov/
-dto_error_requests_longer_than_the_ia_carries_are_LENGTH_ERROR	dto.c	s/return dto->length > ep->max_size ?/return 0 ?/
-dto_error_requests_of_one_segment_longer_than_the_ia_carries_are_LENGTH_ERROR	dto_quick.c	s/len - 1 >= ep->max_size/!len/
-dto_requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES	dto_quick.c	s/count >= q->limit ||/0 ||/
-order_nothing_overtakes_a_request_that_waits	dto_quick.c	s/q->sent != tail ||/0 ||/
-ep_state_DISCONNECT_PENDING_POST_SEND_is_INVALID_STATE	dto_quick.c	s/ep->state != DAT_EP_STATE_CONNECTED ||/0 ||/
-dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto_quick.c	s/remote->segment_length != len/0/
-dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	dto_quick.c	s/remote->segment_length < len/0/
-flags_suppressed_request_alone_shows_no_event_to_who_polls	dequeue.c	s/!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&/1 \&\&/
-flags_fenced_send_leaves_at_once_when_the_read_has_been_polled_for	dequeue.c	s/if (dofi_kind_fetches(kind))/if (0)/
-flags_recv_solicited_wait_is_ARG5	dto_quick.c	s/kind == DOFI_RECV ? !flags :/kind == DOFI_RECV ? 1 :/
-srq_post_recv_is_refused_when_a_shrunk_queue_is_full	srq.c	s/= full(srq) ? NULL : /= 0 ? NULL : /
-srq_post_recv_is_refused_until_a_completion_is_dequeued	srq.c	s/srq->posted - srq->dequeued >=/srq->posted - srq->taken >=/
-rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\tunbind(rmr);$//
-rmr_use_read_one_byte_behind_the_window_is_REMOTE_ACCESS	rmr.c	s/address, w->triplet.segment_length, w->priv/address, w->triplet.segment_length + 1, w->priv/
-rmr_use_write_into_a_read_only_window_is_REMOTE_ACCESS	rmr.c	s/w->priv = remote;/w->priv = REMOTE;/
-rmr_dto_bind_on_a_disconnected_ep_is_flushed_and_changes_nothing	rmr.c	/^void dofi_rmr_bind_over/,/^}/s/if (unopened)/if (0)/
-rmr_use_for_ep_key_ends_with_the_connection_in_2_0	rmr.c	s/if (rmr->bound_ep == ep && rmr->for_ep)/if (0)/
-rmr_bind_across_zones_is_PROTECTION_VIOLATION	rmr.c	s/if (lmr->pz != rmr->pz || ep->pz != rmr->pz)/if (0)/
-rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	rmr.c	s/return rmr->bound == w && .*/return rmr->bound == w || ep;/
-rmr_lmr_free_is_refused_while_one_is_bound	mr.c	s/if (lmr->users)/if (0)/
-wire:bulk_breach_without_leave	rdm/wire_fab_bulk.c	s/if (!outstanding(l))$/if (0)/
-wire:bulk_breach_back_what_was_sent	rdm/wire_fab_bulk.c	s/if (later((uint16_t)(back + l->came), l->given))/if (0)/
-wire:bulk_breach_wishes_too_many	rdm/wire_fab_bulk.c	s/> (1 + RDM_CHANNELS) \* conn->net->window)/> 30000)/
-wire:bulk_stalled_rxm	rdm/wire_fab_bulk.c	s/outstanding(l) + (uint32_t)l->held < share/outstanding(l) < share/
-wire:bulk_recalled_rxm	rdm/wire_fab_bulk.c	s/^\t\t\t\trecall(net);$/\t\t\t\t(void)recall;/
-wire:bulk_settled_rxm	rdm/wire_fab_bulk.c	s/b->promised -= outstanding(l);/;/
-wire:bulk_closed_early_shuffled	rdm/wire_fab_bulk.c	s/b->promised -= b->lapsing\[1\];/;/
-shm:shm_sleep_a_message_taken_at_once_wakes_the_sleeper	rdm/cq.c	s/^\t\t\trdm_cq_wake(cq);$/\t\t\t;/
-wire:bulk_overtaken_shuffled	rdm/wire_fab_arrive.c	s/wfab_bulk_missing(conn) ? WFAB_BULK_GAP_MS :/0 ? WFAB_BULK_GAP_MS :/
+dto_queues_run_empty_and_are_filled_again	data/cq.c	/^\t\tq->sent = 0;$/d
+flags_suppressed_requests_show_no_event_on_success	data/cq.c	s/if (!status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))/if (0)/
+flags_unsignalled_request_does_not_release_a_waiter	data/cq.c	s/return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);/return true;/
+dto_error_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN	data/cq.c	s/return DAT_DTO_ERR_LOCAL_LENGTH;/return DAT_DTO_ERR_TRANSPORT;/
+dto_error_one_byte_into_an_empty_receive_is_LOCAL_LENGTH_and_BROKEN	data/cq.c	s/if (len > dto->length &&/if (0 \&\&/
+rmr_invalidate_key_is_dead_when_the_message_has_arrived_in_2_0	data/cq.c	s/if (!(data & DOFI_DATA_INVALIDATE))/if (1)/
+flags_fenced_send_carries_what_the_read_before_it_brought	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
+rules_fenced_write_carries_what_the_read_before_it_brought	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
+rmr_dto_fenced_bind_waits_for_the_reads_before_it	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
+lmr_check_send_segment_outside_its_region_is_ARG3	object/lmr_table.h	s/len <= r->length - offset/len <= r->length/
+lmr_check_send_second_segment_outside_is_ARG3	data/dto.c	s/!dofi_region_covers(r, .*))/0)/
+lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	data/dto.c	s/(pz && r->pz != pz)/(0)/
+lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	data/dto.c	s/!(r->priv & need)/0/
+rules_cookies_of_every_kind_come_back_bit_for_bit	data/dto_post.h	s/dto->cookie = cookie;/dto->cookie.as_64 = cookie.as_64 \& UINT32_MAX;/
+rules_front_segments_are_filled_first	data/dto.c	s/i < n; i++, seg++)/i < n; i++, seg += i == 1 ? n - 1 : -1)/
+rules_triplets_may_be_changed_as_soon_as_a_post_returns	data/dto_fast.c	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
+dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto.c	s/return dto->length > len ?/return 0 ?/
+rdma_read_into_more_room_than_the_remote_length	data/dto.c	s/dto->length = left = len;/left = len;/
+ep_state_ACTIVE_CONNECTION_PENDING_POST_SEND_is_INVALID_STATE	data/dto.c	s/if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)/if (ep->state != DAT_EP_STATE_UNCONNECTED)/
+flush_marker_posted_on_a_disconnected_endpoint_comes_last	data/dto.c	s/bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;/bool dead = false;/
+flags_recv_unsignalled_without_the_attribute_is_ARG5	data/dto.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
+dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto.c	s/return dofi_queue_count(q) < q->limit;/return true;/
+srq_ep_posting_a_receive_is_refused	data/dto.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
+lmr_check_recv_segment_outside_its_region_is_ARG3	data/dto_fast.c	s/!dofi_region_covers(r, .*))/0)/
+lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	data/dto_fast.c	s/r->pz != ep->pz ||/0 ||/
+lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	data/dto_fast.c	s/!(r->priv & need)/0/
+lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	data/dto_fast.c	s/kind == DOFI_RECV || kind == DOFI_READ$/kind == DOFI_RECV/
+lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	data/dto_fast.c	s/if (!dofi_ep_max_iov(ep, kind) ||/if (0 ||/
+lmr_check_rdma_of_fewer_segments_than_other_requests	data/dto.c	s/o->n > dofi_ep_max_iov(ep, o->kind)/o->n > ep->attr.max_request_iov/
+dto_error_requests_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto.c	s/return dto->length > ep->max_size ?/return 0 ?/
+dto_error_requests_of_one_segment_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto_fast.c	s/len - 1 >= ep->max_size/!len/
+dto_requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto_fast.c	s/count >= q->limit ||/0 ||/
+order_nothing_overtakes_a_request_that_waits	data/dto_fast.c	s/q->sent != tail ||/0 ||/
+ep_state_DISCONNECT_PENDING_POST_SEND_is_INVALID_STATE	data/dto_fast.c	s/ep->state != DAT_EP_STATE_CONNECTED ||/0 ||/
+dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto_fast.c	s/remote->segment_length != len/0/
+dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto_fast.c	s/remote->segment_length < len/0/
+flags_suppressed_request_alone_shows_no_event_to_who_polls	data/evd_dequeue.c	s/!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&/1 \&\&/
+flags_fenced_send_leaves_at_once_when_the_read_has_been_polled_for	data/evd_dequeue.c	s/if (dofi_kind_fetches(kind))/if (0)/
+flags_recv_solicited_wait_is_ARG5	data/dto_fast.c	s/kind == DOFI_RECV ? !flags :/kind == DOFI_RECV ? 1 :/
+srq_post_recv_is_refused_when_a_shrunk_queue_is_full	object/srq.c	s/= full(srq) ? NULL : /= 0 ? NULL : /
+srq_post_recv_is_refused_until_a_completion_is_dequeued	object/srq.c	s/srq->posted - srq->dequeued >=/srq->posted - srq->taken >=/
+rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	object/rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\tunbind(rmr);$//
+rmr_use_read_one_byte_behind_the_window_is_REMOTE_ACCESS	object/rmr.c	s/address, w->triplet.segment_length, w->priv/address, w->triplet.segment_length + 1, w->priv/
+rmr_use_write_into_a_read_only_window_is_REMOTE_ACCESS	object/rmr.c	s/w->priv = remote;/w->priv = REMOTE;/
+rmr_dto_bind_on_a_disconnected_ep_is_flushed_and_changes_nothing	object/rmr.c	/^void dofi_rmr_bind_over/,/^}/s/if (unopened)/if (0)/
+rmr_use_for_ep_key_ends_with_the_connection_in_2_0	object/rmr.c	s/if (rmr->bound_ep == ep && rmr->for_ep)/if (0)/
+rmr_bind_across_zones_is_PROTECTION_VIOLATION	object/rmr.c	s/if (lmr->pz != rmr->pz || ep->pz != rmr->pz)/if (0)/
+rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	object/rmr.c	s/return rmr->bound == w && .*/return rmr->bound == w || ep;/
+rmr_lmr_free_is_refused_while_one_is_bound	object/mr.c	s/if (lmr->users)/if (0)/
+wire:bulk_breach_without_leave	msgep/rdm/rdm_large.c	s/if (!outstanding(l))$/if (0)/
+wire:bulk_breach_back_what_was_sent	msgep/rdm/rdm_large.c	s/if (later((uint16_t)(back + l->came), l->given))/if (0)/
+wire:bulk_breach_wishes_too_many	msgep/rdm/rdm_large.c	s/> (1 + RDM_CHANNELS) \* conn->net->window)/> 30000)/
+wire:bulk_stalled_rxm	msgep/rdm/rdm_large.c	s/outstanding(l) + (uint32_t)l->held < share/outstanding(l) < share/
+wire:bulk_recalled_rxm	msgep/rdm/rdm_large.c	s/^\t\t\t\trecall(net);$/\t\t\t\t(void)recall;/
+wire:bulk_settled_rxm	msgep/rdm/rdm_large.c	s/b->promised -= outstanding(l);/;/
+wire:bulk_closed_early_shuffled	msgep/rdm/rdm_large.c	s/b->promised -= b->lapsing\[1\];/;/
+shm:shm_sleep_a_message_taken_at_once_wakes_the_sleeper	msgep/cq.c	s/^\t\t\trdm_cq_wake(cq);$/\t\t\t;/
+wire:bulk_overtaken_shuffled	msgep/rdm/rdm_recv.c	s/wfab_bulk_missing(conn) ? WFAB_BULK_GAP_MS :/0 ? WFAB_BULK_GAP_MS :/
 EOF
 }
 
@@ -145,8 +145,8 @@ if ! prepare; then
 	exit 2
 fi
 (cd "$dir/build" && test/api/test-api-20 --list) | awk '{ print $2 }' > "$dir/names"
-(cd "$dir/build" && test/rdm/wire-fab --list) | awk '{ print "wire:" $2 }' >> "$dir/names"
-(cd "$dir/build" && test/rdm/shm --list) | awk '{ print "shm:" $2 }' >> "$dir/names"
+(cd "$dir/build" && test/msgep/wire-fab --list) | awk '{ print "wire:" $2 }' >> "$dir/names"
+(cd "$dir/build" && test/msgep/shm --list) | awk '{ print "shm:" $2 }' >> "$dir/names"
 table > "$dir/table"
 while IFS=$tab read -r name file change; do
 	# shellcheck disable=SC2254

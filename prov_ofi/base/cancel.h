@@ -2,7 +2,7 @@
 /* Keeps cancellation of the calling thread (pthread_cancel) out of code that holds locks.
  *
  * System calls through the C library are cancellation points, and a thread that ended in one would
- * take the locks that it holds with it. Calls off the data path are guarded as a whole (guard.c);
+ * take the locks that it holds with it. Calls off the data path are guarded as a whole (api/cancel_guard.c);
  * calls on it only where they enter the kernel. Waits lift the guard where they sleep.
  */
 #ifndef DOFI_CANCEL_H

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
-#include "base/sink.h"
+#include "base/log_file.h"
 
 typedef void (*report_fn)(const char *text);
 

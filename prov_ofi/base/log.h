@@ -13,7 +13,7 @@ enum dofi_log_level {
 void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Where messages go; NULL: stderr. See base/sink.h. */
+/* Where messages go; NULL: stderr. See base/log_file.h. */
 void dofi_log_file(const char *path);
 
 /* Reasons why an IA could not be opened. They go to the registry library when it asked for

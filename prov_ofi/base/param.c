@@ -11,7 +11,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "base/near.h"
+#include "base/edit_distance.h"
 #include "base/param.h"
 
 #define PREFIX "DAPL_OFI_"

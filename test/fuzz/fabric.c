@@ -9,8 +9,8 @@
 
 #include <rdma/fi_tagged.h>
 
-#include "fab.h"
-#include "fab_lib.h"
+#include "fabric/fab.h"
+#include "fabric/fab_lib.h"
 #include "fabric.h"
 
 #define ROOM 4096

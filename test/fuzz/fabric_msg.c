@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fab.h"
-#include "fab_lib.h"
+#include "fabric/fab.h"
+#include "fabric/fab_lib.h"
 #include "fabric_msg.h"
 #include "fuzz.h"
 

@@ -14,8 +14,8 @@
 
 #include "base/log.h"
 #include "fuzz.h"
-#include "rdm/iov.h"
-#include "rdm/rdm.h"
+#include "msgep/iov.h"
+#include "msgep/msgep.h"
 
 #define KEY 3
 #define REGION 9000

@@ -52,22 +52,22 @@ run()
 }
 
 rdm=$srcdir/prov_ofi/rdm
-run cm_wire "$srcdir/test/fuzz/cm_wire.c" "$rdm/cm_wire.c"
-run frames "$srcdir/test/fuzz/frames.c" "$srcdir/prov_ofi/base/key_map.c" "$rdm/mr.c" \
-	"$rdm/post.c" "$rdm/proto.c" "$rdm/proto_bulk.c" "$rdm/proto_ext.c" \
-	"$rdm/proto_read.c" "$rdm/proto_rx.c"
+run cm_wire "$srcdir/test/fuzz/cm_wire.c" "$msgep/cm/cm_msg.c"
+run frames "$srcdir/test/fuzz/frames.c" "$srcdir/prov_ofi/base/key_map.c" "$msgep/mr.c" \
+	"$msgep/post.c" "$msgep/proto.c" "$msgep/proto_bulk.c" "$msgep/proto_ext.c" \
+	"$msgep/proto_read.c" "$msgep/proto_rx.c"
 # Its time is its own.
 run cells -Wl,--wrap=clock_gettime "$srcdir/test/fuzz/cells.c" "$srcdir/test/fuzz/fabric.c" \
-	"$srcdir/prov_ofi/base/forkfd.c" "$rdm/wire_fab.c" "$rdm/wire_fab_arrive.c" \
-	"$rdm/wire_fab_bulk.c" "$rdm/wire_fab_cells.c" "$rdm/wire_fab_open.c" \
-	"$rdm/wire_fab_peers.c" "$rdm/wire_fab_probe.c" "$rdm/wire_fab_test.c"
+	"$srcdir/prov_ofi/base/forkfd.c" "$msgep/rdm/rdm.c" "$msgep/rdm/rdm_recv.c" \
+	"$msgep/rdm/rdm_large.c" "$msgep/rdm/rdm_packets.c" "$msgep/rdm/rdm_open.c" \
+	"$msgep/rdm/rdm_peers.c" "$msgep/rdm/rdm_probe.c" "$msgep/rdm/rdm_constrained.c"
 run pairs -Wl,--wrap=clock_gettime "$srcdir/test/fuzz/pairs.c" "$srcdir/test/fuzz/pairs_cm.c" \
 	"$srcdir/test/fuzz/pairs_msg.c" "$srcdir/test/fuzz/pairs_rig.c" \
 	"$srcdir/test/fuzz/fabric_msg.c" "$srcdir/prov_ofi/addr.c" \
 	"$srcdir/prov_ofi/base/forkfd.c" "$srcdir/prov_ofi/base/key_map.c" \
-	"$srcdir/prov_ofi/base/lock.c" "$rdm/cm_route.c" "$rdm/cm_wire.c" "$rdm/ep.c" \
-	"$rdm/inbox.c" "$rdm/mr.c" "$rdm/pair.c" "$rdm/pair_bulk.c" "$rdm/pair_share.c" "$rdm/pair_cm.c" \
-	"$rdm/pair_link.c" "$rdm/pair_open.c" "$rdm/pair_recv.c" "$rdm/pair_send.c" \
-	"$rdm/pair_sock.c" "$rdm/post.c" "$rdm/proto.c" "$rdm/proto_bulk.c" \
-	"$rdm/proto_ext.c" "$rdm/proto_read.c" "$rdm/proto_rx.c" "$rdm/srx.c"
+	"$srcdir/prov_ofi/base/lock.c" "$msgep/cm/cm_route.c" "$msgep/cm/cm_msg.c" "$msgep/ep.c" \
+	"$msgep/cm/inbox.c" "$msgep/mr.c" "$msgep/pair/pair.c" "$msgep/pair/pair_bulk.c" "$msgep/pair/pair_share.c" "$msgep/pair/pair_cm.c" \
+	"$msgep/pair/pair_link.c" "$msgep/pair/pair_open.c" "$msgep/pair/pair_recv.c" "$msgep/pair/pair_send.c" \
+	"$msgep/pair/pair_sock.c" "$msgep/post.c" "$msgep/proto.c" "$msgep/proto_bulk.c" \
+	"$msgep/proto_ext.c" "$msgep/proto_read.c" "$msgep/proto_rx.c" "$msgep/srx.c"
 exit $failed

@@ -77,26 +77,26 @@ EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/pairs/want-bulk-again \
 	test/fuzz/corpus/pairs/write
 
-test_fuzz_driver_cm_wire_SOURCES = test/fuzz/cm_wire.c test/fuzz/driver.c test/fuzz/fuzz.h \
-	prov_ofi/rdm/cm_secret.h prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cm_wire.h
+test_fuzz_driver_cm_wire_SOURCES = test/fuzz/cm_msg.c test/fuzz/driver.c test/fuzz/fuzz.h \
+	prov_ofi/msgep/cm/cm_secret.h prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h
 test_fuzz_driver_cm_wire_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 	$(LIBFABRIC_CFLAGS)
 
-test_fuzz_driver_cells_SOURCES = test/fuzz/cells.c test/fuzz/driver.c test/fuzz/fabric.c \
+test_fuzz_driver_cells_SOURCES = test/fuzz/packets.c test/fuzz/driver.c test/fuzz/fabric.c \
 	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/base/forkfd.c \
-	prov_ofi/rdm/cq_signal.c prov_ofi/rdm/wire_fab.c prov_ofi/rdm/wire_fab.h \
-	prov_ofi/rdm/wire_fab_arrive.c prov_ofi/rdm/wire_fab_bulk.c \
-	prov_ofi/rdm/wire_fab_cells.c prov_ofi/rdm/wire_fab_open.c \
-	prov_ofi/rdm/wire_fab_peers.c prov_ofi/rdm/wire_fab_probe.c prov_ofi/rdm/wire_fab_test.c
+	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
+	prov_ofi/msgep/rdm/rdm_recv.c prov_ofi/msgep/rdm/rdm_large.c \
+	prov_ofi/msgep/rdm/rdm_packets.c prov_ofi/msgep/rdm/rdm_open.c \
+	prov_ofi/msgep/rdm/rdm_peers.c prov_ofi/msgep/rdm/rdm_probe.c prov_ofi/msgep/rdm/rdm_constrained.c
 test_fuzz_driver_cells_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
 test_fuzz_driver_cells_LDFLAGS = -Wl,--wrap=clock_gettime
 test_fuzz_driver_cells_LDADD = -lpthread
 
 test_fuzz_driver_frames_SOURCES = test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/base/key_map.c \
-	prov_ofi/rdm/mr.c prov_ofi/rdm/post.c prov_ofi/rdm/proto.c prov_ofi/rdm/proto_bulk.c \
-	prov_ofi/rdm/proto_ext.c \
-	prov_ofi/rdm/proto_read.c prov_ofi/rdm/proto_rx.c
+	prov_ofi/msgep/mr.c prov_ofi/msgep/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
+	prov_ofi/msgep/proto_ext.c \
+	prov_ofi/msgep/proto_read.c prov_ofi/msgep/proto_rx.c
 test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
 test_fuzz_driver_frames_LDADD = -lpthread
 
@@ -104,16 +104,16 @@ test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
 	test/fuzz/fabric_msg.c test/fuzz/fabric_msg.h \
 	test/fuzz/pairs.c test/fuzz/pairs.h test/fuzz/pairs_cm.c test/fuzz/pairs_msg.c \
 	test/fuzz/pairs_rig.c \
-	prov_ofi/addr.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
-	prov_ofi/rdm/cm_route.c prov_ofi/rdm/cm_wire.c prov_ofi/rdm/cq_signal.c \
-	prov_ofi/rdm/ep.c prov_ofi/rdm/inbox.c \
-	prov_ofi/rdm/mr.c prov_ofi/rdm/pair.c prov_ofi/rdm/pair.h prov_ofi/rdm/pair_bulk.c \
-	prov_ofi/rdm/pair_share.c \
-	prov_ofi/rdm/pair_cm.c prov_ofi/rdm/pair_link.c prov_ofi/rdm/pair_open.c \
-	prov_ofi/rdm/pair_recv.c prov_ofi/rdm/pair_send.c prov_ofi/rdm/pair_sock.c \
-	prov_ofi/rdm/post.c prov_ofi/rdm/proto.c prov_ofi/rdm/proto_bulk.c \
-	prov_ofi/rdm/proto_ext.c prov_ofi/rdm/proto_read.c prov_ofi/rdm/proto_rx.c \
-	prov_ofi/rdm/srx.c
+	prov_ofi/fabric/addr.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
+	prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cq_signal.c \
+	prov_ofi/msgep/ep.c prov_ofi/msgep/cm/inbox.c \
+	prov_ofi/msgep/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h prov_ofi/msgep/pair/pair_bulk.c \
+	prov_ofi/msgep/pair/pair_share.c \
+	prov_ofi/msgep/pair/pair_cm.c prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_open.c \
+	prov_ofi/msgep/pair/pair_recv.c prov_ofi/msgep/pair/pair_send.c prov_ofi/msgep/pair/pair_sock.c \
+	prov_ofi/msgep/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
+	prov_ofi/msgep/proto_ext.c prov_ofi/msgep/proto_read.c prov_ofi/msgep/proto_rx.c \
+	prov_ofi/msgep/srx.c
 test_fuzz_driver_pairs_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
 test_fuzz_driver_pairs_LDFLAGS = -Wl,--wrap=clock_gettime
 test_fuzz_driver_pairs_LDADD = -lpthread

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "base/wire.h"
+#include "base/be_bytes.h"
 #include "fabric_msg.h"
 #include "fuzz.h"
 #include "pairs.h"

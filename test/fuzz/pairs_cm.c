@@ -9,8 +9,8 @@
 
 #include "fuzz.h"
 #include "pairs.h"
-#include "rdm/cm_int.h"
-#include "rdm/inbox.h"
+#include "msgep/cm/cm_int.h"
+#include "msgep/cm/inbox.h"
 
 static struct rdm_cm cm;
 static struct rdm_eq eq = { .cm = &cm };

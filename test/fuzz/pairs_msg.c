@@ -5,7 +5,7 @@
 #include "fabric_msg.h"
 #include "fuzz.h"
 #include "pairs.h"
-#include "rdm/cm_wire.h"
+#include "msgep/cm/cm_msg.h"
 
 static struct {
 	_Alignas(8) uint8_t bytes[PAIR_MESSAGE];

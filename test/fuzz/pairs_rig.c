@@ -9,13 +9,13 @@
 
 #include "base/log.h"
 #include "base/param.h"
-#include "base/wire.h"
+#include "base/be_bytes.h"
 #include "fabric_msg.h"
 #include "fuzz.h"
-#include "netif.h"
+#include "fabric/netif.h"
 #include "pairs.h"
-#include "rdm/cm.h"
-#include "why.h"
+#include "msgep/cm/cm.h"
+#include "diag/diag.h"
 
 #define BUFFER (40u << 10)
 #define OPS 512

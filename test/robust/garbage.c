@@ -13,10 +13,10 @@
 
 #include "../fabrics/fabrics.h"
 #include "attack.h"
-#include "base/wire.h"
+#include "base/be_bytes.h"
 #include "rdat.h"
 #include "rfab.h"
-#include "rdm/pair.h"
+#include "msgep/pair/pair.h"
 
 enum step { ST_LISTEN, ST_IDLE, ST_ATTACKED, ST_STOP };
 
@@ -178,7 +178,7 @@ static void client(void *arg)
 	rd_close(&rd);
 }
 
-/* Attacks through libfabric on the adapter's own listener (rdm/pair.h) */
+/* Attacks through libfabric on the adapter's own listener (msgep/pair/pair.h) */
 
 static size_t valid(uint8_t *buf)
 {

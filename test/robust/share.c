@@ -14,7 +14,7 @@
 #include "../fabrics/fabrics.h"
 #include "rdat.h"
 
-/* Descriptors beyond those of two adapters with one connection: PAIR_BULKS of prov_ofi/rdm/pair.h,
+/* Descriptors beyond those of two adapters with one connection: PAIR_BULKS of prov_ofi/msgep/pair/pair.h,
  * and what comes and goes. */
 #define FDS_MOST (64 + 16)
 /* The limit of the process, as most systems have it. */

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is particular to uDAPL 1.2. */
+#include "api/api_table.h"
+#include "object/err.h"
+
+/* Exported by libdat, declared in no public header: slot number to provider's pointer. */
+extern DAT_RETURN dats_get_ia_handle(unsigned long slot, DAT_IA_HANDLE *provider_handle);
+
+/* The registry's table may have holes; so many slots are looked at. */
+#define SLOTS 4096
+
+const DAT_UINT32 dofi_api_major = 1, dofi_api_minor = 2;
+const bool dofi_api_srq_attr_optional = false;
+
+DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
+{
+	DAT_IA_HANDLE known = atomic_load(&ia->consumer_handle), at;
+
+	for (unsigned long slot = 1; !known && slot < SLOTS; slot++) {
+		if (dats_get_ia_handle(slot, &at) || at != (DAT_IA_HANDLE)ia)
+			continue;
+		known = (DAT_IA_HANDLE)(uintptr_t)slot;
+		atomic_store(&ia->consumer_handle, known);
+	}
+	return known;
+}
+
+bool dofi_api_extensions(const struct dofi_ia *ia)
+{
+	(void)ia;
+	return false;
+}
+
+void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
+{
+	(void)ia;
+	(void)attr;
+}
+
+void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
+{
+	(void)ia;
+	(void)attr;
+}
+
+static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION desc,
+			     DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+			     DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
+			     DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address)
+{
+	struct dofi_lmr_request req = { .mem_type = type, .desc = desc, .length = length,
+					.pz = pz, .priv = priv };
+	struct dofi_lmr *lmr;
+	DAT_RETURN ret;
+
+	if (!handle)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	ret = dofi_lmr_make(ia, &req, &lmr);
+	if (!ret)
+		dofi_lmr_outputs(lmr, handle, lmr_context, rmr_context, size, address);
+	return ret;
+}
+
+static DAT_RETURN lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
+{
+	struct dofi_lmr *lmr = dofi_lmr_live(handle);
+
+	if (!lmr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	if (mask & ~DAT_LMR_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	DOFI_FILL_LMR_PARAM(param, lmr);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (mask & ~DAT_CNO_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	param->ia_handle = dofi_api_ia_handle(cno->obj.ia);
+	param->agent = dofi_agent_query(cno);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN cr_reject(DAT_CR_HANDLE cr)
+{
+	return dofi_cr_refuse(cr, 0, NULL);
+}
+
+static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
+			   DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie,
+			   DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
+{
+	struct dofi_bind bind = { .rmr = rmr, .triplet = triplet, .priv = priv, .ep = ep,
+				  .cookie = cookie, .flags = flags };
+
+	return dofi_rmr_do_bind(&bind, context);
+}
+
+static DAT_RETURN rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
+{
+	DOFI_CHECK_RMR_QUERY(handle, mask, param);
+	DOFI_FILL_RMR_PARAM(param, dofi_rmr_live(handle));
+	return DAT_SUCCESS;
+}
+
+const DAT_PROVIDER dofi_api_vtable = {
+	DOFI_COMMON_SLOTS,
+	.lmr_create_func = lmr_create,
+	.lmr_query_func = lmr_query,
+	.cno_query_func = cno_query,
+	.cr_reject_func = cr_reject,
+	.rmr_bind_func = rmr_bind,
+	.rmr_query_func = rmr_query,
+};

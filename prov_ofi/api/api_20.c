@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is particular to uDAPL 2.0. */
+#include <stdarg.h>
+#include <string.h>
+
+#include "api/api_table.h"
+#include "object/err.h"
+
+/* Exported by libdat2, declared in no public header: between the consumer's handle and ours. */
+extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE in, DAT_IA_HANDLE *out);
+
+#define NOT_SUPPORTED DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0)
+
+const DAT_UINT32 dofi_api_major = 2, dofi_api_minor = 0;
+const bool dofi_api_srq_attr_optional = true;
+
+DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
+{
+	DAT_IA_HANDLE known = atomic_load(&ia->consumer_handle);
+
+	if (!known && !dats_get_ia_handle((DAT_IA_HANDLE)ia, &known))
+		atomic_store(&ia->consumer_handle, known);
+	return known;
+}
+
+bool dofi_api_extensions(const struct dofi_ia *ia)
+{
+	return ia->fab.immed || ia->fab.atomics;
+}
+
+void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
+{
+	bool has = dofi_api_extensions(ia);
+
+	/* A device's peers name memory by its address: see dofi_mr_register. */
+	attr->zb_supported = ia->fab.row->device ? DAT_FALSE : DAT_TRUE;
+	attr->extension_supported = has ? DAT_EXTENSION_IB : DAT_EXTENSION_NONE;
+	attr->extension_version = has ? DAT_IB_EXTENSION_VERSION : 0;
+}
+
+void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
+{
+	/* An iWARP target writes by the key of the memory that is read into. */
+	attr->rdma_read_lmr_rmr_context_exposure = ia->fab.worded ? DAT_TRUE : DAT_FALSE;
+	attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
+	attr->is_signal_safe = DAT_FALSE;
+	attr->ha_supported = DAT_FALSE;
+	attr->ha_loadbalancing = DAT_HA_LB_NONE;
+}
+
+static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION desc,
+			     DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+			     DAT_VA_TYPE va_type, DAT_LMR_HANDLE *handle,
+			     DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			     DAT_VLEN *size, DAT_VADDR *address)
+{
+	struct dofi_lmr_request req = { .mem_type = type, .desc = desc, .length = length,
+					.pz = pz, .priv = priv,
+					.zero_based = va_type == DAT_VA_TYPE_ZB };
+	struct dofi_lmr *lmr;
+	DAT_RETURN ret;
+
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	if (!handle)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
+	ret = dofi_lmr_make(ia, &req, &lmr);
+	if (!ret)
+		dofi_lmr_outputs(lmr, handle, lmr_context, rmr_context, size, address);
+	return ret;
+}
+
+static DAT_RETURN lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
+{
+	struct dofi_lmr *lmr = dofi_lmr_live(handle);
+
+	if (!lmr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	if (mask & ~DAT_LMR_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	DOFI_FILL_LMR_PARAM(param, lmr);
+	param->va_type = lmr->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+	return DAT_SUCCESS;
+}
+
+/* The mask's bits overlap (DAT_CNO_FIELD_PROXY contains the others), so any of them asks for
+ * all. */
+static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+	DAT_OS_WAIT_PROXY_AGENT agent;
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (mask & ~(DAT_CNO_FIELD_PROXY | DAT_CNO_FIELD_ALL))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	memset(param, 0, sizeof(*param));
+	param->ia_handle = dofi_api_ia_handle(cno->obj.ia);
+	agent = dofi_agent_query(cno);
+	if (cno->fd_given) {
+		param->proxy_type = DAT_PROXY_TYPE_FD;
+		param->proxy.fd = cno->fd;
+	} else if (agent.proxy_agent_func) {
+		param->proxy_type = DAT_PROXY_TYPE_AGENT;
+		param->proxy.agent = agent;
+	} else {
+		param->proxy_type = DAT_PROXY_TYPE_NONE;
+	}
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
+			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep,
+			   DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			   DAT_RMR_CONTEXT *context)
+{
+	struct dofi_bind bind = { .rmr = rmr, .lmr_given = true, .lmr = lmr, .triplet = triplet,
+				  .priv = priv, .zero_based = va_type == DAT_VA_TYPE_ZB,
+				  .ep = ep, .cookie = cookie, .flags = flags };
+
+	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	return dofi_rmr_do_bind(&bind, context);
+}
+
+static DAT_RETURN rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
+{
+	struct dofi_rmr *rmr = dofi_rmr_live(handle);
+
+	DOFI_CHECK_RMR_QUERY(handle, mask, param);
+	DOFI_FILL_RMR_PARAM(param, rmr);
+	param->rmr_scope = rmr->for_ep ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
+	pthread_mutex_lock(&rmr->obj.ia->mr_lock);
+	param->va_type = rmr->bound && rmr->bound->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+	pthread_mutex_unlock(&rmr->obj.ia->mr_lock);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
+			     DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp)
+{
+	(void)comm;
+	(void)addr;
+	(void)evd;
+	(void)csp;
+	return dofi_ia_live(ia) ? NOT_SUPPORTED
+				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+}
+
+static DAT_RETURN csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
+{
+	(void)csp;
+	(void)mask;
+	(void)param;
+	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
+}
+
+static DAT_RETURN csp_free(DAT_CSP_HANDLE csp)
+{
+	(void)csp;
+	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
+}
+
+static DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr,
+				    DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv)
+{
+	(void)addr;
+	(void)timeout;
+	(void)size;
+	(void)priv;
+	return dofi_ep_live(ep) ? NOT_SUPPORTED
+				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+}
+
+/* Two names are related when they use the same interface of the same fabric. */
+static DAT_RETURN ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR name, DAT_BOOLEAN *answer)
+{
+	struct dofi_ia *ia = dofi_ia_live(handle);
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!name)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!answer)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	*answer = strcmp(name, ia->obj.provider->device_name) ? DAT_FALSE : DAT_TRUE;
+	return DAT_SUCCESS;
+}
+
+/* What an event of the extension says beside what every completion says. */
+void dofi_event_ib(DAT_EVENT *event, uint32_t immed)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
+	DAT_IB_EXTENSION_EVENT_DATA x;
+
+	_Static_assert(sizeof(x) <= sizeof(event->event_extension_data), "has to fit");
+	memset(&x, 0, sizeof(x));
+	x.status = d->status ? DAT_IB_OP_ERR : DAT_OP_SUCCESS;
+	switch ((int)d->operation) {
+	case DAT_IB_DTO_RDMA_WRITE_IMMED:
+		x.type = DAT_IB_RDMA_WRITE_IMMED;
+		break;
+	case DAT_IB_DTO_RECV_IMMED:
+		x.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
+		x.val.immed.data = immed;
+		break;
+	case DAT_IB_DTO_FETCH_ADD:
+		x.type = DAT_IB_FETCH_AND_ADD;
+		break;
+	default:
+		x.type = DAT_IB_CMP_AND_SWAP;
+		break;
+	}
+	memset(event->event_extension_data, 0, sizeof(event->event_extension_data));
+	memcpy(event->event_extension_data, &x, sizeof(x));
+}
+
+/* The arguments are those of the macros in dat_ib_extensions.h. */
+static DAT_RETURN write_immed(DAT_EP_HANDLE ep, va_list args)
+{
+	DAT_COUNT n = va_arg(args, DAT_COUNT);
+	const DAT_LMR_TRIPLET *iov = va_arg(args, DAT_LMR_TRIPLET *);
+	DAT_DTO_COOKIE cookie = va_arg(args, DAT_DTO_COOKIE);
+	const DAT_RMR_TRIPLET *remote = va_arg(args, DAT_RMR_TRIPLET *);
+	DAT_UINT32 immed = va_arg(args, DAT_UINT32);
+	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
+
+	return dofi_ep_post_write_immed(ep, n, iov, cookie, remote, immed, flags);
+}
+
+static DAT_RETURN atomic_op(DAT_EP_HANDLE ep, bool with_swap, va_list args)
+{
+	DAT_UINT64 operand = va_arg(args, DAT_UINT64);
+	DAT_UINT64 swap = with_swap ? va_arg(args, DAT_UINT64) : 0;
+	const DAT_LMR_TRIPLET *iov = va_arg(args, DAT_LMR_TRIPLET *);
+	DAT_DTO_COOKIE cookie = va_arg(args, DAT_DTO_COOKIE);
+	const DAT_RMR_TRIPLET *remote = va_arg(args, DAT_RMR_TRIPLET *);
+	DAT_COMPLETION_FLAGS flags = va_arg(args, DAT_COMPLETION_FLAGS);
+
+	return dofi_ep_post_atomic(ep, operand, with_swap ? &swap : NULL, iov, cookie, remote,
+				   flags);
+}
+
+static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
+{
+	switch ((int)op) {
+	case DAT_IB_RDMA_WRITE_IMMED_OP:
+		return write_immed(handle, args);
+	case DAT_IB_FETCH_AND_ADD_OP:
+		return atomic_op(handle, false, args);
+	case DAT_IB_CMP_AND_SWAP_OP:
+		return atomic_op(handle, true, args);
+	default:
+		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
+	}
+}
+
+const DAT_PROVIDER dofi_api_vtable = {
+	DOFI_COMMON_SLOTS,
+	.lmr_create_func = lmr_create,
+	.lmr_query_func = lmr_query,
+	.cno_query_func = cno_query,
+	.cr_reject_func = dofi_cr_refuse,
+	.rmr_bind_func = rmr_bind,
+	.csp_create_func = csp_create,
+	.csp_query_func = csp_query,
+	.csp_free_func = csp_free,
+	.ep_common_connect_func = ep_common_connect,
+	.rmr_query_func = rmr_query,
+	.rmr_create_for_ep_func = dofi_rmr_create_for_ep,
+	.ep_post_send_with_invalidate_func = dofi_ep_post_send_with_invalidate,
+	.ep_post_rdma_read_to_rmr_func = dofi_ep_post_rdma_read_to_rmr,
+	.cno_fd_create_func = dofi_cno_fd_create,
+	.cno_trigger_func = dofi_cno_trigger,
+	.ia_ha_related_func = ia_ha_related,
+	.handle_extendedop_func = extendedop,
+};

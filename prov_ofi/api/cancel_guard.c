@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Puts a function that disables cancellation before each call that is not on the data path. */
+#define DAT_API_MAJOR (DOFI_API / 10)
+
+#include "api/api_wrap.h"
+#include "base/cancel.h"
+#include "api/cancel_guard.h"
+#include "object/ia.h"
+
+DAT_PROVIDER dofi_guarded;
+
+#define GUARD(n, function, wrapper, ...) \
+	DAT_RETURN wrapper(P##n(__VA_ARGS__)) \
+	{ \
+		DOFI_NO_CANCEL(); \
+		return function(A##n); \
+	}
+
+#define CALL(n, name, kind, ...) \
+	static GUARD(n, dofi_api_vtable.name##_func, guarded_##name, __VA_ARGS__)
+#include "../src/calls.def"
+#undef CALL
+
+static GUARD(4, dofi_ia_open, guarded_ia_open, const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *,
+	     DAT_IA_HANDLE *)
+GUARD(4, dofi_ia_open_threadsafe, dofi_guarded_open_threadsafe, const DAT_NAME_PTR, DAT_COUNT,
+      DAT_EVD_HANDLE *, DAT_IA_HANDLE *)
+static GUARD(2, dofi_ia_close, guarded_ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS)
+
+/* These look after themselves: they may be cancelled where they sleep, or are on the data path. */
+#define OWN_GUARD(X) \
+	X(evd_wait) X(cno_wait) X(evd_dequeue) X(ep_post_send) X(ep_post_recv) \
+	X(ep_post_rdma_read) X(ep_post_rdma_write) X(srq_post_recv) X(get_consumer_context) \
+	X(set_consumer_context) X(get_handle_type) X(ep_get_status)
+
+static void fill(void)
+{
+	dofi_guarded = dofi_api_vtable;
+#define CALL(n, name, kind, ...) \
+	if (dofi_api_vtable.name##_func) \
+		dofi_guarded.name##_func = guarded_##name;
+#include "../src/calls.def"
+#undef CALL
+#define X(name) dofi_guarded.name##_func = dofi_api_vtable.name##_func;
+	OWN_GUARD(X)
+#undef X
+	dofi_guarded.ia_open_func = guarded_ia_open;
+	dofi_guarded.ia_close_func = guarded_ia_close;
+}
+
+void dofi_guard_fill(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, fill);
+}

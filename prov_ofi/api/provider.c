@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Entry points for the registry library. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "api/cancel_guard.h"
+#include "object/ia.h"
+#include "trace/trace.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Records stay: handles that the program kept point to their jump tables. */
+static struct dofi_provider *providers;
+
+EXPORT void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *instance_data);
+EXPORT void DAT_PROVIDER_FINI_FUNC_NAME(const DAT_PROVIDER_INFO *info);
+
+static struct dofi_provider *find(const char *name, DAT_BOOLEAN thread_safe)
+{
+	struct dofi_provider *p;
+
+	for (p = providers; p; p = p->next)
+		if (!strcmp(p->info.ia_name, name) && p->info.is_thread_safe == thread_safe)
+			return p;
+	return NULL;
+}
+
+struct dofi_provider *dofi_provider_find(const char *name, DAT_BOOLEAN thread_safe)
+{
+	struct dofi_provider *p = NULL;
+
+	pthread_mutex_lock(&lock);
+	if (name)
+		p = find(name, thread_safe);
+	pthread_mutex_unlock(&lock);
+	return p && p->registered ? p : NULL;
+}
+
+static struct dofi_provider *make(const DAT_PROVIDER_INFO *info)
+{
+	struct dofi_provider *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->info = *info;
+	dofi_guard_fill();
+	p->vtable = dofi_guarded;
+	p->vtable.device_name = p->info.ia_name;
+	if (info->is_thread_safe)
+		p->vtable.ia_open_func = dofi_guarded_open_threadsafe;
+	if (dofi_param_path(DOFI_STR_TRACE))
+		dofi_trace_apply(&p->vtable, info->is_thread_safe);
+	p->next = providers;
+	providers = p;
+	return p;
+}
+
+void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *instance_data)
+{
+	struct dofi_provider *p;
+
+	dofi_param_load();
+	dofi_trace_load();
+	if (info->dapl_version_major != dofi_api_major ||
+	    info->dapl_version_minor != dofi_api_minor) {
+		dofi_report("this provider is for DAT %u.%u, the registry asks for %u.%u",
+			    dofi_api_major, dofi_api_minor, info->dapl_version_major,
+			    info->dapl_version_minor);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	p = find(info->ia_name, info->is_thread_safe);
+	if (!p)
+		p = make(info);
+	if (p) {
+		snprintf(p->params, sizeof(p->params), "%s", instance_data ? instance_data : "");
+		p->registered = true;
+	}
+	pthread_mutex_unlock(&lock);
+	if (p && dat_registry_add_provider(&p->vtable, &p->info))
+		dofi_report("the registry refused IA '%s'", info->ia_name);
+}
+
+void DAT_PROVIDER_FINI_FUNC_NAME(const DAT_PROVIDER_INFO *info)
+{
+	struct dofi_provider *p;
+
+	pthread_mutex_lock(&lock);
+	p = find(info->ia_name, info->is_thread_safe);
+	if (p)
+		p->registered = false;
+	pthread_mutex_unlock(&lock);
+	if (p)
+		dat_registry_remove_provider(&p->vtable, &p->info);
+}

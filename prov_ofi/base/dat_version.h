@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The DAT version that this copy of the provider is built for, and the differences.
+ *
+ * The provider is written once and compiled twice. Its sources use the names that both
+ * versions share; whatever has another name, or exists in one version only, is wrapped here
+ * or stands in api/api_12.c and api/api_20.c.
+ */
+#ifndef DOFI_API_H
+#define DOFI_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+
+#if DOFI_API == 12
+#include <dat/udat.h>
+#include <dat/dat_registry.h>
+#elif DOFI_API == 20
+#include <dat2/udat.h>
+#include <dat2/dat_ib_extensions.h>
+#include <dat2/dat_registry.h>
+#else
+#error "DOFI_API must be 12 or 20"
+#endif
+
+#define DOFI_ERR(type, sub) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (sub)))
+
+#if DOFI_API == 12
+
+typedef DAT_VLEN dofi_len_t;
+#define DOFI_LEN_MAX ((DAT_VLEN)1 << 62)
+
+static inline DAT_VADDR dofi_rmr_addr(const DAT_RMR_TRIPLET *t)
+{
+	return t->target_address;
+}
+
+static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind, DAT_RMR_CONTEXT key)
+{
+	(void)d;
+	(void)kind;
+	(void)key;
+}
+
+static inline void dofi_dto_copy_extra(DAT_DTO_COMPLETION_EVENT_DATA *to,
+				       const DAT_DTO_COMPLETION_EVENT_DATA *from)
+{
+	(void)to;
+	(void)from;
+}
+
+/* Which operation (in the order of 2.0's DAT_DTOS)? -1: the event does not say. */
+static inline int dofi_dto_operation(const DAT_DTO_COMPLETION_EVENT_DATA *d)
+{
+	(void)d;
+	return -1;
+}
+
+/* Did immediate data take the receive? */
+static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
+{
+	(void)event;
+	(void)immed;
+	return false;
+}
+
+static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
+{
+	(void)d;
+}
+
+/* No extensions: a receive that a peer's write with immediate data took is an ordinary one. */
+#define DOFI_PRIV_ATOMIC ((DAT_MEM_PRIV_FLAGS)0)
+#define DOFI_EVD_EXTENSION ((DAT_EVD_FLAGS)0)
+
+static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
+{
+	(void)kind;
+	return DAT_DTO_COMPLETION_EVENT;
+}
+
+static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
+{
+	(void)event;
+	(void)immed;
+}
+
+#else
+
+typedef DAT_SEG_LENGTH dofi_len_t;
+#define DOFI_LEN_MAX ((DAT_SEG_LENGTH)0xffffffffu)
+
+static inline DAT_VADDR dofi_rmr_addr(const DAT_RMR_TRIPLET *t)
+{
+	return t->virtual_address;
+}
+
+/* 2.0 says which operation completed (kind: enum dofi_dto_kind, in the order of DAT_DTOS). */
+static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind, DAT_RMR_CONTEXT key)
+{
+	d->operation = (DAT_DTOS)kind;
+	d->rmr_context = kind == DAT_DTO_RECEIVE_WITH_INVALIDATE ? key : 0;
+}
+
+static inline void dofi_dto_copy_extra(DAT_DTO_COMPLETION_EVENT_DATA *to,
+				       const DAT_DTO_COMPLETION_EVENT_DATA *from)
+{
+	to->operation = from->operation;
+	to->rmr_context = from->rmr_context;
+}
+
+static inline int dofi_dto_operation(const DAT_DTO_COMPLETION_EVENT_DATA *d)
+{
+	return (int)d->operation;
+}
+
+static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
+{
+	d->truncate_flag = DAT_FALSE;
+}
+
+#define DOFI_PRIV_ATOMIC ((DAT_MEM_PRIV_FLAGS)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
+#define DOFI_EVD_EXTENSION ((DAT_EVD_FLAGS)DAT_IB_EVD_EXTENSION_FLAG)
+
+/* Of operations of the InfiniBand extension, whose numbers are the highest. */
+static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
+{
+	return kind >= DAT_IB_DTO_RDMA_WRITE_IMMED ? (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT
+						   : DAT_DTO_COMPLETION_EVENT;
+}
+
+/* What only events of the extension have (api/api_20.c). */
+void dofi_event_ib(DAT_EVENT *event, uint32_t immed);
+
+static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
+{
+	DAT_IB_EXTENSION_EVENT_DATA x;
+
+	memcpy(&x, event->event_extension_data, sizeof(x));
+	*immed = x.val.immed.data;
+	return x.type == DAT_IB_RDMA_WRITE_IMMED_DATA;
+}
+
+static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
+{
+	if ((unsigned int)event->event_number == DAT_IB_DTO_EVENT)
+		dofi_event_ib(event, immed);
+}
+
+#endif
+
+/* By its members: what has just been written in pieces and is read as a whole makes the processor
+ * wait. */
+static inline void dofi_dto_copy(DAT_DTO_COMPLETION_EVENT_DATA *to,
+				 const DAT_DTO_COMPLETION_EVENT_DATA *from)
+{
+	to->ep_handle = from->ep_handle;
+	to->user_cookie.as_64 = from->user_cookie.as_64;
+	to->status = from->status;
+	to->transfered_length = from->transfered_length;
+	dofi_dto_copy_extra(to, from);
+}
+
+struct dofi_ia;
+struct dofi_lmr;
+struct dofi_ep;
+struct dofi_cno;
+
+/* Implemented by api/api_12.c and api/api_20.c. */
+extern const DAT_PROVIDER dofi_api_vtable;
+extern const DAT_UINT32 dofi_api_major, dofi_api_minor;
+/* May dat_ep_create_with_srq go without attributes? */
+extern const bool dofi_api_srq_attr_optional;
+
+/* The consumer's name for an opened IA; NULL while the registry does not know it yet. */
+DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia);
+/* Has it any of the operations of dat_ib_extensions.h? */
+bool dofi_api_extensions(const struct dofi_ia *ia);
+/* The attribute members that only one version has. */
+void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr);
+void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections: service points, requests, connecting, accepting, disconnecting.
+ *
+ * Everything here belongs to ia->cm_lock; the functions whose comment does not say otherwise are
+ * called with it held. Outcomes come from the fabric's event queue (cm/cm_events.c), which the
+ * progress thread reads, and consumers that wait for connection events read too.
+ */
+#ifndef DOFI_CM_H
+#define DOFI_CM_H
+
+#include "object/ep.h"
+
+/* One listening endpoint of the fabric, shared by the service points whose qualifiers map to its
+ * port (where the fabric has nothing but ports), and kept while requests that came through it are undecided. */
+struct dofi_listener {
+	struct dofi_list link;		/* ia->listeners */
+	struct dofi_ia *ia;
+	struct fid_pep *pep;
+	uint16_t port;
+	uint64_t qual;			/* the only one where names hold qualifiers */
+	unsigned int users;
+	struct dofi_list sps;
+};
+
+/* PSP or RSP. */
+struct dofi_sp {
+	struct dofi_obj obj;
+	DAT_CONN_QUAL qual;
+	struct dofi_evd *evd;
+	DAT_PSP_FLAGS flags;
+	struct dofi_ep *ep;		/* RSP: the reserved EP; NULL: one is made for the request */
+	bool spent;			/* RSP: its one request has come */
+	struct dofi_listener *listener;
+	struct dofi_list link;		/* listener->sps */
+};
+
+struct dofi_cr {
+	struct dofi_obj obj;
+	struct dofi_listener *listener;
+	struct fi_info *info;		/* holds the fabric's request; NULL once decided */
+	DAT_CONN_QUAL qual;
+	struct dofi_ep *ep;		/* of the RSP, or made for the request; NULL: consumer's */
+	bool for_rsp;
+	union dofi_addr remote;
+	uint16_t remote_port;
+	struct dofi_cm_msg msg;
+	uint8_t priv[DOFI_CM_MAX];
+	struct dofi_seal seal;
+};
+
+/* The TCP port that carries a qualifier; both sides compute it. */
+uint16_t dofi_cm_port(DAT_CONN_QUAL qual);
+/* The low 16 bits of a qualifier that came in on a port. */
+uint16_t dofi_cm_low_qual(uint16_t port, bool moved);
+
+/* Is it a message of that kind from a peer like us? If not, the log says why; `peer` and its port
+ * are for that. */
+int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
+		  const void *data, size_t len, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
+
+/* Timers that may be armed at any moment have their place reserved when their owner is made. */
+int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *));
+void dofi_cm_timer_fini(struct dofi_ia *ia);
+/* The deadline of an endpoint's current step has come. */
+void dofi_cm_deadline(struct dofi_timer *timer);
+
+/* Listeners (cm/cm_sp.c) */
+struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual);
+void dofi_listener_unref(struct dofi_listener *l);
+void dofi_sp_destroy(struct dofi_sp *sp);
+
+/* The connecting side where both ends must know a secret (cm/cm_sealed.c) */
+/* The message of the attempt's next connection, HELLO or REQUEST, which say what msg says; 0: it
+ * cannot be sealed. Nothing is posted to the connection of HELLO. */
+size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
+			    const union dofi_addr *to, const struct dofi_cm_msg *msg);
+/* An acceptance has come: 0, or negative if it is not one of the peer that is meant. */
+int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
+			 struct dofi_cm_msg *msg);
+/* A rejection has come. True: the attempt goes on, or has been ended. */
+bool dofi_cm_take_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len);
+/* HELLO has told the peer the tag of its connection: REQUEST's has the same. */
+void dofi_cm_keep_tag(struct dofi_ep *ep, struct dofi_conn *conn);
+/* The attempt is over between two of its connections. */
+void dofi_cm_drop_tag(struct dofi_ep *ep);
+
+/* Requests (cm/cm_cr.c) */
+void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len);
+/* The peer of a request; its port apart. */
+void dofi_cm_read_peer(const struct fi_info *info, union dofi_addr *peer, uint16_t *port);
+/* Refuses it, or forgets it if it was accepted, and destroys the CR. */
+void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason);
+void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int reason,
+		    const void *priv, uint16_t priv_len);
+
+/* Outcomes (cm/cm_events.c) */
+/* The connection, or the attempt, is over: state, flushes, one event. */
+void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us);
+/* Its last part: the flushes and the event. */
+void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number);
+/* A completion with an error status ends the connection. */
+void dofi_cm_break(struct dofi_ep *ep);
+/* The fabric gave operations back unfinished, but has not said that the connection is over: unless
+ * it does soon, it is broken. */
+void dofi_cm_flushed(struct dofi_ep *ep);
+/* The last request of a graceful disconnect has completed. */
+void dofi_cm_drained(struct dofi_ep *ep);
+/* Nobody listens at the peer: makes another attempt a little later. False: the grace of
+ * DAPL_OFI_CONNECT_GRACE_MS, or the time limit of the call, does not allow one. (cm/cm_connect.c) */
+bool dofi_cm_retry_later(struct dofi_ep *ep);
+/* The timer of an endpoint that connects: the next attempt, or the end of the time limit. */
+void dofi_cm_connect_deadline(struct dofi_ep *ep);
+/* A rejection of ours has come: the event that it means, and its private data. */
+DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *msg);
+/* Waits until the fabric has gone beyond what an attempt may fail at without saying which. */
+void dofi_cm_await_route(struct dofi_ep *ep);
+/* The adapter's device or address has gone: no connection, nor attempt, goes on. */
+void dofi_cm_fail_all(struct dofi_ia *ia);
+/* Reads the event queue to its end. */
+void dofi_cm_read_events(struct dofi_ia *ia);
+/* The same with no lock held; unless `block`, does nothing while another thread is at it. */
+void dofi_cm_progress(struct dofi_ia *ia, bool block);
+
+DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
+			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
+DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
+			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
+DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param);
+DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp);
+DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
+			   DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp);
+DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
+DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp);
+DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
+DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT size,
+			  const DAT_PVOID priv);
+/* 1.2 has no private data here. */
+DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID priv);
+DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual);
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
+			   DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos,
+			   DAT_CONNECT_FLAGS flags);
+DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
+			       DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos);
+DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags);
+
+#endif

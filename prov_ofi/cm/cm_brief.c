@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Builds and checks connection messages in the short form of devices.
+ *
+ * The layout stands in cm/cm_proto.h.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/be_bytes.h"
+#include "cm/cm_proto.h"
+
+#define WIDE 4u			/* of byte 1: the qualifier has more than 16 bits */
+#define MOVED 2u		/* the port is not the qualifier's low bits */
+#define BEYOND_PORT 6		/* bytes of a wide qualifier */
+
+size_t dofi_cm_brief_room(uint64_t qual)
+{
+	return qual >> 16 ? DOFI_CM_BRIEF + BEYOND_PORT : DOFI_CM_BRIEF;
+}
+
+size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg)
+{
+	unsigned int what = DOFI_CM_BRIEF_VERSION << 5 | (unsigned int)msg->kind << 3;
+	uint8_t *p = dofi_put(buf, DOFI_CM_BRIEF_MAGIC, 1);
+
+	if (msg->qual >> 16)
+		what |= WIDE;
+	if (msg->kind == DOFI_CM_REQUEST && msg->port_moved)
+		what |= MOVED;
+	p = dofi_put(p, what, 1);
+	p = dofi_put(p, msg->kind == DOFI_CM_REJECT ? msg->reason : msg->reads_in, 1);
+	p = dofi_put(p, msg->reads_out, 1);
+	p = dofi_put(p, msg->tag, 3);
+	if (what & WIDE)
+		p = dofi_put(p, msg->qual >> 16, BEYOND_PORT);
+	if (msg->priv_len)
+		memcpy(p, msg->priv, msg->priv_len);
+	return (size_t)(p - buf) + msg->priv_len;
+}
+
+int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
+{
+	const uint8_t *p = buf;
+	size_t hdr = DOFI_CM_BRIEF;
+
+	if (len < 2 || len > DOFI_CM_MAX)
+		return -EBADMSG;
+	if (p[1] >> 5 != DOFI_CM_BRIEF_VERSION)
+		return -EPROTONOSUPPORT;
+	if (p[1] & WIDE)
+		hdr += BEYOND_PORT;
+	memset(msg, 0, sizeof(*msg));
+	msg->kind = p[1] >> 3 & 3;
+	if (len < hdr || msg->kind < DOFI_CM_REQUEST || (p[1] & 1) ||
+	    (msg->kind != DOFI_CM_REQUEST && (p[1] & (WIDE | MOVED))))
+		return -EBADMSG;
+	msg->fabric = DOFI_CM_BRIEF_FABRIC;
+	msg->brief = true;
+	msg->port_moved = p[1] & MOVED;
+	if (msg->kind == DOFI_CM_REJECT)
+		msg->reason = p[2];
+	else
+		msg->reads_in = p[2];
+	msg->reads_out = p[3];
+	msg->tag = (uint32_t)dofi_get(p + 4, 3);
+	if (p[1] & WIDE)
+		msg->qual = dofi_get(p + DOFI_CM_BRIEF, BEYOND_PORT) << 16;
+	msg->priv_len = (uint16_t)(len - hdr);
+	msg->priv = p + hdr;
+	return 0;
+}

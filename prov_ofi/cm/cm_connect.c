@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* dat_ep_connect, dup_connect and disconnect. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "base/probe.h"
+#include "cm/cm.h"
+#include "data/cq.h"
+#include "fabric/verbs/device.h"
+#include "diag/diag_cm.h"
+#include "data/dto.h"
+#include "object/err.h"
+#include "fabric/verbs/host_probe.h"
+#include "fabric/netif.h"
+#include "progress/progress.h"
+#include "progress/deferred_work.h"
+
+/* How long a refused attempt waits before the next one: twice as long each time. */
+#define RETRY_FIRST DOFI_MS(1)
+#define RETRY_LAST DOFI_MS(16)
+
+/* The peer's address with the port that carries the qualifier. */
+static DAT_RETURN target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_CONN_QUAL qual,
+			 union dofi_addr *addr)
+{
+	bool any;
+
+	memset(addr, 0, sizeof(*addr));
+	if (sa->sa_family == AF_UNSPEC)
+		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	if (sa->sa_family != AF_INET && sa->sa_family != AF_INET6)
+		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	if (ia->fab.addr_named && !dofi_netif_has_family(&ia->fab, sa->sa_family))
+		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
+	memcpy(addr, sa, dofi_addr_len(sa));
+	if (sa->sa_family == AF_INET)
+		any = addr->in.sin_addr.s_addr == INADDR_ANY ||
+		      addr->in.sin_addr.s_addr == INADDR_BROADCAST ||
+		      IN_MULTICAST(ntohl(addr->in.sin_addr.s_addr));
+	else
+		any = IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr) ||
+		      IN6_IS_ADDR_MULTICAST(&addr->in6.sin6_addr);
+	if (any)
+		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	dofi_addr_set_port(&addr->sa, dofi_cm_port(qual));
+	return DAT_SUCCESS;
+}
+
+/* Bound to the IA's address only if the user chose that: else every peer that the host can reach
+ * is within reach, over loopback too. */
+static struct fi_info *connect_info(struct dofi_ia *ia, const union dofi_addr *peer)
+{
+	struct fi_info *info = dofi_lib.dupinfo(ia->fab.info);
+	size_t len = dofi_addr_len(&peer->sa);
+
+	if (!info)
+		return NULL;
+	free(info->dest_addr);
+	info->dest_addr = malloc(len);
+	if (!info->dest_addr) {
+		dofi_lib.freeinfo(info);
+		return NULL;
+	}
+	memcpy(info->dest_addr, peer, len);
+	info->dest_addrlen = len;
+	if (!ia->fab.addr_named) {
+		free(info->src_addr);
+		info->src_addr = NULL;
+		info->src_addrlen = 0;
+		info->addr_format = peer->sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6
+								   : FI_SOCKADDR_IN;
+	} else {
+		dofi_addr_set_port(info->src_addr, 0);
+	}
+	return info;
+}
+
+struct attempt {
+	union dofi_addr addr;
+	DAT_CONN_QUAL qual;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT size;
+	const void *priv;
+};
+
+/* 0: it cannot be sealed. */
+static size_t build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
+			    const struct attempt *a)
+{
+	struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_REQUEST, .fabric = ep->obj.ia->fab.row->wire_id,
+		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
+		.priv_len = (uint16_t)a->size, .priv = a->priv, .qual = a->qual,
+		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
+		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
+		.tag = conn->tag, .port_moved = dofi_cm_port(a->qual) != (uint16_t)a->qual,
+	};
+
+	return ep->obj.ia->fab.secret ? dofi_cm_build_sealed(buf, ep, conn, &a->addr, &msg)
+				      : dofi_cm_build(buf, &msg);
+}
+
+/* A brief message (cm/cm_proto.h) has less room when the qualifier is a wide one. */
+static size_t most_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
+{
+	size_t more = dofi_cm_brief_room(qual) - DOFI_CM_BRIEF;
+
+	return ia->fab.row->cm_header == DOFI_CM_BRIEF ? ia->fab.max_priv - more : ia->fab.max_priv;
+}
+
+/* The kernel knows at once that this address leads nowhere. */
+static bool no_way(int ret)
+{
+	switch (-ret) {
+	case ECONNREFUSED:
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case EADDRNOTAVAIL:
+	case EINVAL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Makes a connection of the fabric and sends the request. The EP does not know it yet. */
+static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **out)
+{
+	struct fi_info *info = connect_info(ep->obj.ia, &a->addr);
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_conn *conn;
+	uint64_t qual = a->qual;
+	size_t len;
+	int ret;
+
+	dofi_diag_connecting(ep->obj.ia, &a->addr, a->qual);
+	if (!info)
+		return -ENOMEM;
+	ret = dofi_conn_open(ep, info, &conn);
+	if (!ret) {
+		if (!ep->obj.ia->fab.row->device)
+			fi_control(&conn->fid->fid, DOFI_CONTROL_QUAL, &qual);
+		dofi_cm_keep_tag(ep, conn);
+		len = build_request(buf, ep, conn, a);
+		ret = len ? fi_connect(conn->fid, &a->addr, buf, len) : -FI_EIO;
+		/* The EP does not know it yet, so nothing has been handed to it. */
+		if (ret)
+			dofi_conn_detach(conn);
+	}
+	dofi_lib.freeinfo(info);
+	if (!ret)
+		*out = conn;
+	return ret;
+}
+
+/* The request is on its way: the outcome is an event of the fabric, or the deadline. */
+static void await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	dofi_lock(&ep->lock);
+	ep->conn = conn;
+	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	dofi_dto_submit(ep);
+	dofi_unlock(&ep->lock);
+	dofi_conn_read_name(conn);
+	dofi_timer_arm(&ia->timers, &ep->timer, ep->attempt.deadline);
+	if (ia->fab.worded)
+		dofi_cm_await_route(ep);
+	dofi_progress_ring(ia);
+}
+
+/* What later attempts need. */
+static void remember(struct dofi_ep *ep, const struct attempt *a)
+{
+	uint64_t now = dofi_now();
+
+	dofi_lock(&ep->lock);
+	ep->active = true;
+	ep->qual = a->qual;
+	ep->remote = a->addr;
+	ep->remote_port = dofi_addr_port(&a->addr.sa);
+	dofi_addr_set_port(&ep->remote.sa, 0);
+	dofi_unlock(&ep->lock);
+	ep->attempt.deadline = a->timeout == DAT_TIMEOUT_INFINITE ? DOFI_NEVER
+								  : now + DOFI_US(a->timeout);
+	ep->attempt.grace_end = now + DOFI_MS(dofi_param(DOFI_NUM_CONNECT_GRACE_MS));
+	ep->attempt.delay = RETRY_FIRST;
+	ep->attempt.priv_len = (uint16_t)a->size;
+	/* It may be that of the connection before. */
+	if (a->size)
+		memmove(ep->priv, a->priv, (size_t)a->size);
+}
+
+/* cm_lock held, arguments checked, EP unconnected. */
+static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
+{
+	struct dofi_conn *conn;
+	int ret;
+
+	ep->attempt.seal = (struct dofi_seal){ .on = false };
+	ret = dial(ep, a, &conn);
+	if (ret)
+		dofi_diag_unreachable(ep->obj.ia, &a->addr, a->qual, -ret);
+	if (ret)
+		return no_way(ret) ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
+				   : dofi_ret(ret);
+	remember(ep, a);
+	DOFI_PROBE3(connect, ep, ep->qual, &ep->remote);
+	await_outcome(ep, conn);
+	return DAT_SUCCESS;
+}
+
+bool dofi_cm_retry_later(struct dofi_ep *ep)
+{
+	uint64_t now = dofi_now(), when = now + ep->attempt.delay;
+
+	if (when > ep->attempt.grace_end)
+		when = ep->attempt.grace_end;
+	if (now >= ep->attempt.grace_end || when >= ep->attempt.deadline)
+		return false;
+	if (ep->attempt.delay < RETRY_LAST)
+		ep->attempt.delay *= 2;
+	if (ep->conn)
+		dofi_conn_detach(ep->conn);
+	ep->attempt.seal.proven = false;
+	dofi_dto_requeue(ep);
+	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
+	dofi_progress_ring(ep->obj.ia);
+	return true;
+}
+
+/* Makes the next connection of an attempt, with what the first was given. */
+static void dial_again(struct dofi_ep *ep)
+{
+	struct attempt a = { .addr = ep->remote, .qual = ep->qual, .size = ep->attempt.priv_len,
+			     .priv = ep->priv };
+	struct dofi_conn *conn;
+	int ret;
+
+	dofi_addr_set_port(&a.addr.sa, ep->remote_port);
+	ret = dial(ep, &a, &conn);
+	if (!ret) {
+		await_outcome(ep, conn);
+		return;
+	}
+	dofi_diag_connect_failed(ep, -ret);
+	dofi_cm_end(ep, no_way(ret) ? DAT_CONNECTION_EVENT_UNREACHABLE
+				    : DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
+}
+
+static void retry(struct dofi_ep *ep)
+{
+	/* Late, and there is no time left to hear of the outcome. */
+	if (!ep->attempt.seal.proven && dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
+		dofi_diag_connect_failed(ep, ECONNREFUSED);
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
+		return;
+	}
+	dial_again(ep);
+}
+
+void dofi_cm_connect_deadline(struct dofi_ep *ep)
+{
+	if (!ep->conn) {
+		retry(ep);
+		return;
+	}
+	/* The outcome may be there, and has not been looked at. */
+	dofi_cm_read_events(ep->obj.ia);
+	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING || !ep->conn)
+		return;
+	dofi_diag_connect_timed_out(ep);
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_TIMED_OUT, true);
+}
+
+/* May the EP connect? cm_lock held. */
+static DAT_RETURN ready(struct dofi_ep *ep)
+{
+	if (!dofi_ep_live(ep))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (ep->state != DAT_EP_STATE_UNCONNECTED)
+		return dofi_ret_ep_state(ep->state);
+	if (ep->probe)
+		return dofi_ret_ep_state(DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+	if (!dofi_ep_conn_evd(ep))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+	if (!ep->pz)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
+	return DAT_SUCCESS;
+}
+
+/* Limit of the host probe: the time that address resolution may take. */
+#define PROBE_MS 2000
+
+/* Soft-iWARP waits for a silent host under the locks of libfabric and the kernel, for minutes: it
+ * connects only to a host that has answered. cm_lock is held, but not during the probe; closing the
+ * IA waits for its end (ia_await_probes). */
+static DAT_RETURN probe_host(struct dofi_ep *ep, const struct attempt *a)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	int ms = PROBE_MS, err;
+	DAT_RETURN ret;
+
+	if (a->timeout / 1000 < PROBE_MS)
+		ms = (int)(a->timeout / 1000) + 1;
+	ep->probe = a;
+	ia->probes++;
+	pthread_mutex_unlock(&ia->cm_lock);
+	err = dofi_host_probe(ia->fab.addr_named ? &ia->fab.addr : NULL, &a->addr, ms);
+	pthread_mutex_lock(&ia->cm_lock);
+	if (!--ia->probes)
+		pthread_cond_broadcast(&ia->probes_done);
+	/* The EP may have been freed, and its place be another's. */
+	if (ep->probe != a)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ep->probe = NULL;
+	ret = ready(ep);
+	if (ret || !err)
+		return ret;
+	dofi_diag_unreachable(ia, &a->addr, a->qual, -err);
+	return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
+}
+
+/* cm_lock held, arguments checked. */
+static DAT_RETURN reach(struct dofi_ep *ep, const struct attempt *a)
+{
+	DAT_RETURN ret = ready(ep);
+
+	if (!ret && dofi_device_is_siw(&ep->obj.ia->fab))
+		ret = probe_host(ep, a);
+	return ret ? ret : start(ep, a);
+}
+
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
+			   DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos,
+			   DAT_CONNECT_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct attempt a = { .qual = qual, .timeout = timeout, .size = size, .priv = priv };
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ia = ep->obj.ia;
+	if (!addr)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!timeout)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (size < 0 || (size_t)size > most_private(ia, qual))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (size && !priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	ret = target(ia, addr, qual, &a.addr);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = reach(ep, &a);
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
+			       DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle), *dup;
+	struct attempt a = { .timeout = timeout, .size = size, .priv = priv };
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	ia = ep->obj.ia;
+	dup = (struct dofi_ep *)dofi_obj_check(dup_handle, DAT_HANDLE_TYPE_EP, ia);
+	if (!dup)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!timeout)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (size < 0 || (size_t)size > most_private(ia, dup->qual))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (size && !priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (qos != DAT_QOS_BEST_EFFORT)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	pthread_mutex_lock(&ia->cm_lock);
+	if (dup->state != DAT_EP_STATE_CONNECTED || !dup->active) {
+		/* The accepting side has no qualifier that it could connect to. */
+		ret = dofi_ret_ep_state(dup->state);
+	} else {
+		a.qual = dup->qual;
+		ret = target(ia, &dup->remote.sa, dup->qual, &a.addr);
+		if (!ret)
+			ret = reach(ep, &a);
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+/* Connected, and the consumer wants outstanding requests to be finished first. */
+static void begin_graceful(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	dofi_lock(&ep->lock);
+	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
+	atomic_store(&ep->graceful, true);
+	dofi_unlock(&ep->lock);
+	/* A target that never lets them finish does not hold the endpoint for ever. */
+	dofi_timer_arm(&ia->timers, &ep->timer,
+		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_DRAIN_MS)));
+	dofi_evd_service(ep->req_evd);
+	dofi_cm_drained(ep);
+	dofi_progress_ring(ia);
+}
+
+static DAT_RETURN disconnect(struct dofi_ep *ep, bool graceful)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_CONNECTED:
+		if (graceful) {
+			begin_graceful(ep);
+			return DAT_SUCCESS;
+		}
+		break;
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		if (graceful)
+			return DAT_SUCCESS;
+		break;
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		break;
+	case DAT_EP_STATE_DISCONNECTED:
+		return DAT_SUCCESS;
+	default:
+		return dofi_ret_ep_state(ep->state);
+	}
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	ia = ep->obj.ia;
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = dofi_ep_live(ep) ? disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG)
+			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	pthread_mutex_unlock(&ia->cm_lock);
+	if (dofi_work_pending(ia))
+		dofi_work_run(ia);
+	return ret;
+}

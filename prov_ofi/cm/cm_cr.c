@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connection requests: arrival, acceptance, rejection, handoff. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "cm/cm.h"
+#include "cm/cm_hello.h"
+#include "diag/diag_cm.h"
+#include "data/dto.h"
+#include "object/err.h"
+#include "object/limits.h"
+#include "object/mr.h"
+#include "progress/progress.h"
+
+static struct dofi_cm_msg rejection(const struct dofi_ia *ia, unsigned int reason,
+				    const void *priv, uint16_t priv_len)
+{
+	return (struct dofi_cm_msg){
+		.kind = DOFI_CM_REJECT, .fabric = ia->fab.row->wire_id,
+		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
+		.priv_len = priv_len, .priv = priv, .reason = (uint16_t)reason,
+	};
+}
+
+void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int reason,
+		    const void *priv, uint16_t priv_len)
+{
+	struct dofi_cm_msg msg = rejection(l->ia, reason, priv, priv_len);
+	uint8_t buf[DOFI_CM_MAX];
+
+	fi_reject(l->pep, info->handle, buf, dofi_cm_build(buf, &msg));
+	dofi_lib.freeinfo(info);
+}
+
+/* The answer to a request, sealed if that was. 0: it cannot be sealed. */
+static size_t build_answer(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_cm_msg *msg)
+{
+	const struct dofi_sealer by = dofi_sealer_of(&cr->obj.ia->fab);
+
+	return cr->seal.on ? dofi_seal_answer(&cr->seal, &by, msg, buf) : dofi_cm_build(buf, msg);
+}
+
+/* Refuses a request that is known to this side. */
+static void refuse(struct dofi_cr *cr, unsigned int reason, const void *priv, uint16_t priv_len)
+{
+	struct dofi_cm_msg msg = rejection(cr->obj.ia, reason, priv, priv_len);
+	uint8_t buf[DOFI_CM_MAX];
+
+	fi_reject(cr->listener->pep, cr->info->handle, buf, build_answer(buf, cr, &msg));
+	dofi_lib.freeinfo(cr->info);
+	cr->info = NULL;
+}
+
+void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason)
+{
+	if (cr->info)
+		refuse(cr, reason, NULL, 0);
+	dofi_listener_unref(cr->listener);
+	dofi_obj_release(&cr->obj);
+}
+
+/* An EP made for a PSP with the PROVIDER flag: no PZ, no EVDs, attributes that fit the request. */
+static struct dofi_ep *make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *msg)
+{
+	DAT_EP_ATTR attr;
+	struct dofi_ep *ep;
+
+	dofi_ep_attr_default(ia, &attr);
+	if (msg->reads_out && msg->reads_out <= DOFI_MAX_READS)
+		attr.max_rdma_read_in = msg->reads_out;
+	if (msg->reads_in && msg->reads_in <= DOFI_MAX_READS)
+		attr.max_rdma_read_out = msg->reads_in;
+	if (dofi_ep_make(ia, &attr, NULL, &ep))
+		return NULL;
+	ep->by_provider = true;
+	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+	dofi_ep_set_evds(ep, NULL, NULL, NULL);
+	dofi_obj_publish(&ep->obj);
+	return ep;
+}
+
+static bool announce(struct dofi_cr *cr, struct dofi_sp *sp)
+{
+	struct dofi_event e = { .number = DAT_CONNECTION_REQUEST_EVENT, .notify = true };
+	DAT_CR_ARRIVAL_EVENT_DATA *d = &e.data.cr_arrival_event_data;
+
+	if (sp->obj.type == DAT_HANDLE_TYPE_RSP)
+		d->sp_handle.rsp_handle = sp;
+	else
+		d->sp_handle.psp_handle = sp;
+	d->local_ia_address_ptr = &sp->obj.ia->fab.addr.sa;
+	d->conn_qual = sp->qual;
+	d->cr_handle = cr;
+	dofi_cr_extra(d);
+	return dofi_evd_push(sp->evd, &e);
+}
+
+/* The EP of a request that will not be accepted. */
+static void release_ep(struct dofi_cr *cr)
+{
+	struct dofi_ep *ep = cr->ep;
+
+	if (!ep)
+		return;
+	if (!ep->by_provider) {
+		ep->local_port = 0;
+		dofi_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
+	} else if (dofi_obj_retire(&ep->obj)) {
+		dofi_ep_destroy(ep);
+	}
+	cr->ep = NULL;
+}
+
+/* The consumer has not learned of the request: it was never given. */
+static void take_back(struct dofi_cr *cr, struct dofi_sp *sp)
+{
+	dofi_obj_retire(&cr->obj);
+	release_ep(cr);
+	if (!cr->for_rsp)
+		return;
+	sp->spent = false;
+	if (sp->ep)
+		dofi_ep_set_state(sp->ep, DAT_EP_STATE_RESERVED);
+}
+
+/* What the EP can tell of its connection before that is up. */
+static void set_ports(struct dofi_ep *ep, const struct dofi_cr *cr)
+{
+	dofi_lock(&ep->lock);
+	ep->remote = cr->remote;
+	ep->remote_port = cr->remote_port;
+	ep->local_port = cr->listener->port;
+	dofi_unlock(&ep->lock);
+}
+
+/* Gives the request to a service point. 0 or the reason for a refusal. */
+static unsigned int deliver(struct dofi_cr *cr, struct dofi_sp *sp)
+{
+	bool rsp = sp->obj.type == DAT_HANDLE_TYPE_RSP;
+
+	if (!dofi_evd_has_room(sp->evd))
+		return DOFI_CM_BACKLOG;
+	cr->qual = sp->qual;
+	cr->for_rsp = rsp;
+	if (sp->ep) {
+		cr->ep = sp->ep;
+		dofi_ep_set_state(sp->ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+	} else if (rsp || sp->flags == DAT_PSP_PROVIDER_FLAG) {
+		cr->ep = make_ep(sp->obj.ia, &cr->msg);
+		if (!cr->ep)
+			return DOFI_CM_RESOURCES;
+	}
+	sp->spent = rsp;
+	if (cr->ep)
+		set_ports(cr->ep, cr);
+	dofi_obj_publish(&cr->obj);
+	/* Only this thread adds requests to EVDs (cm_lock): the room is still there, unless a
+	 * software event took it a moment ago. */
+	if (announce(cr, sp))
+		return 0;
+	take_back(cr, sp);
+	return DOFI_CM_BACKLOG;
+}
+
+void dofi_cm_read_peer(const struct fi_info *info, union dofi_addr *peer, uint16_t *port)
+{
+	memset(peer, 0, sizeof(*peer));
+	if (info->dest_addr && info->dest_addrlen <= sizeof(*peer))
+		memcpy(peer, info->dest_addr, info->dest_addrlen);
+	*port = dofi_addr_port(&peer->sa);
+	dofi_addr_set_port(&peer->sa, 0);
+}
+
+static struct dofi_cr *new_cr(struct dofi_listener *l, struct fi_info *info)
+{
+	struct dofi_cr *cr = dofi_obj_new(l->ia, DAT_HANDLE_TYPE_CR);
+
+	if (!cr)
+		return NULL;
+	cr->listener = l;
+	cr->info = info;
+	cr->ep = NULL;
+	cr->for_rsp = false;
+	cr->seal.on = false;
+	dofi_cm_read_peer(info, &cr->remote, &cr->remote_port);
+	l->users++;
+	return cr;
+}
+
+int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
+		  const void *data, size_t len, enum dofi_cm_kind kind, struct dofi_cm_msg *msg)
+{
+	int ret = dofi_cm_parse(data, len, msg);
+
+	if (!ret && msg->kind != kind)
+		ret = -EBADMSG;
+	if (!ret && !dofi_cm_fabrics_meet(msg->fabric, ia->fab.row->wire_id))
+		ret = -ENODEV;
+	if (ret)
+		dofi_diag_bad_message(ia, peer, port, len, msg, ret, DOFI_CM_VERSION);
+	return ret;
+}
+
+/* What the peer asks for: 0, or the reason why it is refused, which the log says. */
+static unsigned int read_request(struct dofi_listener *l, const struct fi_info *info,
+				 const void *data, size_t len, struct dofi_cm_msg *msg,
+				 struct dofi_seal *seal)
+{
+	union dofi_addr peer;
+	uint16_t port;
+
+	if (l->ia->fab.secret && dofi_seal_is(DOFI_SEAL_REQUEST, data, len))
+		return dofi_cm_admit(l, info, data, len, msg, seal);
+	dofi_cm_read_peer(info, &peer, &port);
+	if (dofi_cm_check(l->ia, &peer, port, data, len, DOFI_CM_REQUEST, msg))
+		return DOFI_CM_VERSION_OTHER;
+	if (l->ia->fab.secret) {
+		dofi_diag_secret(&peer, port, "it has no secret", "there");
+		return DOFI_CM_SECRET_WANTED;
+	}
+	if (msg->brief)
+		msg->qual |= dofi_cm_low_qual(l->port, msg->port_moved);
+	return 0;
+}
+
+/* 0, or the reason why the peer is refused. */
+static unsigned int check_request(struct dofi_listener *l, const struct fi_info *info,
+				  const void *data, size_t len, struct dofi_cm_msg *msg,
+				  struct dofi_seal *seal, struct dofi_sp **sp)
+{
+	union dofi_addr peer;
+	unsigned int reason = read_request(l, info, data, len, msg, seal);
+	uint16_t port;
+
+	if (reason)
+		return reason;
+	dofi_cm_read_peer(info, &peer, &port);
+	*sp = dofi_sp_find(l, msg->qual);
+	reason = !*sp || (*sp)->spent ? DOFI_CM_NO_LISTENER : 0;
+	dofi_diag_request(l, &peer, port, msg->qual, reason);
+	return reason;
+}
+
+void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len)
+{
+	struct dofi_seal seal = { .on = false };
+	struct dofi_cm_msg msg;
+	struct dofi_cr *cr;
+	struct dofi_sp *sp;
+	unsigned int reason;
+
+	if (dofi_seal_is(DOFI_SEAL_HELLO, data, len)) {
+		dofi_cm_greet(l, info, data, len);
+		return;
+	}
+	reason = check_request(l, info, data, len, &msg, &seal, &sp);
+	if (reason) {
+		dofi_cm_refuse(l, info, reason, NULL, 0);
+		return;
+	}
+	cr = new_cr(l, info);
+	if (!cr) {
+		dofi_cm_refuse(l, info, DOFI_CM_RESOURCES, NULL, 0);
+		return;
+	}
+	cr->msg = msg;
+	memcpy(cr->priv, msg.priv, msg.priv_len);
+	cr->msg.priv = cr->priv;
+	cr->seal = seal;
+	reason = deliver(cr, sp);
+	if (!reason)
+		return;
+	dofi_diag_request(l, &cr->remote, cr->remote_port, msg.qual, reason);
+	dofi_cr_destroy(cr, reason);
+}
+
+static struct dofi_cr *cr_live(DAT_CR_HANDLE handle)
+{
+	return (struct dofi_cr *)dofi_obj_live(handle, DAT_HANDLE_TYPE_CR);
+}
+
+DAT_RETURN dofi_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param)
+{
+	struct dofi_cr *cr = cr_live(handle);
+
+	if (!cr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	if (mask & ~DAT_CR_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	param->remote_ia_address_ptr = &cr->remote.sa;
+	param->remote_port_qual = cr->remote_port;
+	param->private_data_size = cr->msg.priv_len;
+	param->private_data = cr->priv;
+	param->local_ep_handle = cr->ep;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN check_priv(struct dofi_ia *ia, DAT_COUNT size, const void *priv,
+			     DAT_RETURN bad_size, DAT_RETURN bad_ptr)
+{
+	if (size < 0 || (size_t)size > ia->fab.max_priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, bad_size);
+	if (size && !priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, bad_ptr);
+	return DAT_SUCCESS;
+}
+
+/* Which EP will carry the connection, and is it ready? */
+static DAT_RETURN choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct dofi_ep **out)
+{
+	struct dofi_ep *ep = cr->ep;
+
+	if (ep) {
+		if (handle != DAT_HANDLE_NULL)
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		if (ep->state != DAT_EP_STATE_PASSIVE_CONNECTION_PENDING &&
+		    ep->state != DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
+			return dofi_ret_ep_state(ep->state);
+	} else {
+		ep = (struct dofi_ep *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EP, cr->obj.ia);
+		if (!ep)
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+		if (ep->state != DAT_EP_STATE_UNCONNECTED)
+			return dofi_ret_ep_state(ep->state);
+	}
+	if (!ep->pz || !dofi_ep_conn_evd(ep))
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
+	*out = ep;
+	return DAT_SUCCESS;
+}
+
+/* The fabric's endpoint took the request and could not be made ready for it, as a rule because the
+ * peer has gone (soft-RoCE, soft-iWARP: EINVAL). There is nothing left to accept or to refuse. */
+static void request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *request, int err)
+{
+	dofi_log(DOFI_LOG_INFO, "a connection request cannot be accepted any more: %s",
+		 dofi_lib.strerror(-err));
+	if (ep->obj.ia->fab.row->device) {
+		/* Refuses nobody: libfabric (verbs) frees what it knows of the request. */
+		cr->info->handle = request;
+		refuse(cr, 0, NULL, 0);
+	} else {
+		dofi_lib.freeinfo(cr->info);
+		cr->info = NULL;
+	}
+	ep->active = false;
+	ep->remote = cr->remote;
+	ep->remote_port = cr->remote_port;
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
+}
+
+static size_t build_acceptance(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_conn *conn,
+			       const void *priv, uint16_t priv_len)
+{
+	const struct dofi_ep *ep = conn->ep;
+	const struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_ACCEPT, .fabric = ep->obj.ia->fab.row->wire_id,
+		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
+		.priv_len = priv_len, .priv = priv,
+		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
+		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
+		.tag = conn->tag,
+	};
+
+	return build_answer(buf, cr, &msg);
+}
+
+static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
+			    const void *priv)
+{
+	struct dofi_ia *ia = cr->obj.ia;
+	struct fid *request = cr->info->handle;
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_conn *conn;
+	size_t len;
+	int ret = dofi_conn_open(ep, cr->info, &conn);
+
+	if (ret && cr->info->handle)
+		return dofi_ret(ret);
+	if (ret) {
+		request_lost(cr, ep, request, ret);
+		return DAT_SUCCESS;
+	}
+	dofi_conn_set_reads(conn, cr->msg.reads_in);
+	len = build_acceptance(buf, cr, conn, priv, (uint16_t)size);
+	dofi_lock(&ep->lock);
+	ep->conn = conn;
+	ep->active = false;
+	ep->peer_tag = cr->msg.tag;
+	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
+	/* Receives are there before the connection is. */
+	dofi_dto_submit(ep);
+	dofi_unlock(&ep->lock);
+	set_ports(ep, cr);
+	ret = len ? fi_accept(conn->fid, buf, len) : -FI_EIO;
+	dofi_lib.freeinfo(cr->info);
+	cr->info = NULL;
+	if (ret)
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
+	else
+		dofi_timer_arm(&ia->timers, &ep->timer,
+			       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_ACCEPT_MS)));
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT size,
+			  const DAT_PVOID priv)
+{
+	struct dofi_cr *cr = cr_live(handle);
+	struct dofi_ep *ep = NULL;
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ia = cr->obj.ia;
+	ret = check_priv(ia, size, priv, DAT_INVALID_ARG3, DAT_INVALID_ARG4);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = cr_live(cr) ? choose_ep(cr, ep_handle, &ep)
+			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	if (!ret)
+		ret = accept_on(cr, ep, size, priv);
+	if (!ret && dofi_obj_retire(&cr->obj)) {
+		dofi_cr_destroy(cr, 0);
+		/* Some fabrics send the answer when the event queue is read next. */
+		dofi_cm_read_events(ia);
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID priv)
+{
+	struct dofi_cr *cr = cr_live(handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ia = cr->obj.ia;
+	ret = check_priv(ia, size, priv, DAT_INVALID_ARG2, DAT_INVALID_ARG3);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ia->cm_lock);
+	if (dofi_obj_retire(&cr->obj)) {
+		release_ep(cr);
+		refuse(cr, DOFI_CM_BY_PEER, priv, (uint16_t)size);
+		dofi_cr_destroy(cr, 0);
+		dofi_cm_read_events(ia);
+	} else {
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+static struct dofi_sp *find_sp(struct dofi_ia *ia, DAT_CONN_QUAL qual)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->listeners) {
+		struct dofi_listener *l = dofi_container(pos, struct dofi_listener, link);
+		struct dofi_sp *sp = dofi_sp_find(l, qual);
+
+		if (sp && !sp->spent)
+			return sp;
+	}
+	return NULL;
+}
+
+/* A new CR takes the request over; the old handle dies. */
+static DAT_RETURN hand_over(struct dofi_cr *cr, DAT_CONN_QUAL qual)
+{
+	struct dofi_sp *sp = find_sp(cr->obj.ia, qual);
+	struct dofi_cr *next;
+	unsigned int reason;
+
+	if (!sp)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	next = new_cr(cr->listener, cr->info);
+	if (!next)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	next->msg = cr->msg;
+	memcpy(next->priv, cr->priv, cr->msg.priv_len);
+	next->msg.priv = next->priv;
+	next->seal = cr->seal;
+	reason = deliver(next, sp);
+	if (reason) {
+		next->info = NULL;
+		dofi_cr_destroy(next, 0);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
+	}
+	release_ep(cr);
+	cr->info = NULL;
+	dofi_obj_retire(&cr->obj);
+	dofi_cr_destroy(cr, 0);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
+{
+	struct dofi_cr *cr = cr_live(handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!cr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	ia = cr->obj.ia;
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = cr_live(cr) ? hand_over(cr, qual)
+			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}

@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Applies the fabric's connection events, and deadlines, to endpoints. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/cancel.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "base/probe.h"
+#include "cm/cm.h"
+#include "data/cq.h"
+#include "diag/diag_cm.h"
+#include "data/dto.h"
+#include "object/limits.h"
+#include "fabric/verbs/device_events.h"
+#include "progress/progress.h"
+#include "object/rmr.h"
+
+/* Events handled in one go before others get the lock. */
+#define ROUND 256
+
+/* The event that tells why operations were flushed comes another way, and may be later. */
+#define FLUSH_PATIENCE DOFI_MS(200)
+
+/* For the route of an attempt, at most. */
+#define ROUTE_MS 100
+
+union cm_event {
+	struct fi_eq_cm_entry entry;	/* ends with the connection data */
+	uint8_t room[sizeof(struct fi_eq_cm_entry) + DOFI_CM_MAX];
+};
+
+int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *))
+{
+	int ret = dofi_timers_reserve(&ia->timers, ia->timer_users + 1);
+
+	if (ret)
+		return ret;
+	ia->timer_users++;
+	dofi_timer_init(t, fire);
+	return 0;
+}
+
+void dofi_cm_timer_fini(struct dofi_ia *ia)
+{
+	ia->timer_users--;
+}
+
+/* `gate` (NULL: none): see dofi_evd_push_opening. */
+static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gate)
+{
+	struct dofi_event e = { .number = number, .notify = true };
+	DAT_CONNECTION_EVENT_DATA *d = &e.data.connect_event_data;
+	struct dofi_evd *evd = dofi_ep_conn_evd(ep);
+
+	if (!evd)
+		return;
+	d->ep_handle = ep;
+	d->private_data_size = ep->priv_len;
+	d->private_data = ep->priv_len ? ep->priv : NULL;
+	dofi_evd_push_opening(evd, &e, gate);
+}
+
+/* An EP that had an SRQ has none of the queue's buffers any more. Programs wait for this before
+ * they free it, for one event from each of many EPs; others never look at asynchronous events, and
+ * must not be told of an overflow. */
+static void no_more_buffers(struct dofi_ep *ep)
+{
+	struct dofi_event e = { .number = DAT_ASYNC_ERROR_EP_BROKEN, .notify = true };
+
+	e.data.asynch_error_event_data.dat_handle = ep;
+	e.data.asynch_error_event_data.reason = DAT_EP_TRANSFER_TO_ERROR;
+	dofi_async_push(ep->obj.ia, &e, DOFI_MAX_EPS);
+}
+
+void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
+{
+	/* Completions first: they may share the EVD with the event. */
+	dofi_dto_flush(ep);
+	if (number != DAT_CONNECTION_EVENT_PEER_REJECTED)
+		ep->priv_len = 0;
+	if (number == DAT_CONNECTION_EVENT_DISCONNECTED && ep->faulted)
+		number = DAT_CONNECTION_EVENT_BROKEN;
+	DOFI_PROBE2(disconnect, ep, number);
+	push_event(ep, number, NULL);
+	if (ep->srq && (number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+			number == DAT_CONNECTION_EVENT_BROKEN))
+		no_more_buffers(ep);
+}
+
+void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
+{
+	struct dofi_conn *conn = ep->conn;
+
+	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
+	atomic_store(&ep->ending, by_us);
+	dofi_lock(&ep->lock);
+	ep->state = DAT_EP_STATE_DISCONNECTED;
+	atomic_store(&ep->graceful, false);
+	dofi_unlock(&ep->lock);
+	if (conn)
+		dofi_conn_detach(conn);
+	dofi_cm_drop_tag(ep);
+	dofi_rmr_ep_ended(ep);
+	dofi_cm_conclude(ep, number);
+}
+
+void dofi_cm_break(struct dofi_ep *ep)
+{
+	if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN, true);
+}
+
+void dofi_cm_flushed(struct dofi_ep *ep)
+{
+	if (ep->state == DAT_EP_STATE_CONNECTED && ep->timer.when == DOFI_NEVER)
+		dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now() + FLUSH_PATIENCE);
+	dofi_progress_ring(ep->obj.ia);
+}
+
+void dofi_cm_drained(struct dofi_ep *ep)
+{
+	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && !dofi_queue_count(&ep->sq))
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
+}
+
+void dofi_cm_deadline(struct dofi_timer *timer)
+{
+	struct dofi_ep *ep = dofi_container(timer, struct dofi_ep, timer);
+
+	switch (ep->state) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		dofi_cm_connect_deadline(ep);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
+		break;
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
+		break;
+	case DAT_EP_STATE_CONNECTED:
+		dofi_cm_break(ep);	/* dofi_cm_flushed */
+		break;
+	default:
+		break;
+	}
+}
+
+/* From now on there is a connection: the event first, then what may have completed already. The
+ * consumer may have the event, and post, before this thread goes on: from the event on completions
+ * are reported as they come, or those of both queues would be found here together, and an answer
+ * would be reported before the send that it answers. */
+static void established(struct dofi_ep *ep)
+{
+	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
+	dofi_conn_established(ep->conn);
+	dofi_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
+	DOFI_PROBE2(established, ep, ep->active);
+	dofi_diag_connected(ep);
+	push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, &ep->open);
+	dofi_dto_open(ep);
+}
+
+/* 0, or negative: it is no acceptance, or not one of the peer that is meant. */
+static int check_acceptance(struct dofi_ep *ep, const uint8_t *data, size_t len,
+			    struct dofi_cm_msg *msg)
+{
+	if (ep->obj.ia->fab.secret)
+		return dofi_cm_check_sealed(ep, data, len, msg);
+	return dofi_cm_check(ep->obj.ia, &ep->remote, ep->remote_port, data, len, DOFI_CM_ACCEPT,
+			     msg);
+}
+
+static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
+{
+	struct dofi_cm_msg msg;
+
+	if (ep->state == DAT_EP_STATE_COMPLETION_PENDING) {
+		/* libfabric 2.x hands the accepting side 256 bytes of rubbish here. */
+		ep->priv_len = 0;
+		established(ep);
+		return;
+	}
+	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		return;
+	if (check_acceptance(ep, data, len, &msg)) {
+		ep->priv_len = 0;
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
+		return;
+	}
+	ep->priv_len = msg.priv_len;
+	memcpy(ep->priv, msg.priv, msg.priv_len);
+	dofi_conn_set_reads(ep->conn, msg.reads_in);
+	dofi_lock(&ep->lock);
+	ep->peer_tag = msg.tag;
+	dofi_unlock(&ep->lock);
+	established(ep);
+}
+
+static void shut_down(struct dofi_ep *ep)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_CONNECTED:
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		ep->conn->ended_early = true;
+		ep->obj.ia->early_ends = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static void ended_unanswered(struct dofi_ep *ep)
+{
+	dofi_diag_connect_ended(ep);
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
+}
+
+/* Ends that were reported before the beginning, which follows in the same round; if it did not,
+ * the connection failed. */
+static void settle_early_ends(struct dofi_ia *ia)
+{
+	struct dofi_list *pos, *tmp;
+
+	ia->early_ends = false;
+	dofi_list_each_safe(pos, tmp, &ia->conns) {
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
+		struct dofi_ep *ep = conn->ep;
+
+		if (!ep || !conn->ended_early)
+			continue;
+		if (ep->state == DAT_EP_STATE_COMPLETION_PENDING)
+			dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
+		else if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+			ended_unanswered(ep);
+		else
+			dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
+	}
+}
+
+DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *msg)
+{
+	/* Private data of another fabric's messages may be longer than this one's. */
+	if (msg->reason == DOFI_CM_BY_PEER &&
+	    dofi_cm_fabrics_meet(msg->fabric, ep->obj.ia->fab.row->wire_id)) {
+		ep->priv_len = msg->priv_len;
+		memcpy(ep->priv, msg->priv, msg->priv_len);
+		return DAT_CONNECTION_EVENT_PEER_REJECTED;
+	}
+	dofi_diag_connect_rejected(ep, msg);
+	return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
+}
+
+/* Why did the attempt fail? A rejection of ours carries the reason. */
+static DAT_EVENT_NUMBER failure_event(struct dofi_ep *ep, int err, const uint8_t *data, size_t len)
+{
+	struct dofi_cm_msg msg;
+
+	if (data && !dofi_cm_parse(data, len, &msg) && msg.kind == DOFI_CM_REJECT)
+		return dofi_cm_rejected(ep, &msg);
+	dofi_diag_connect_failed(ep, err);
+	switch (err) {
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case ENETDOWN:
+	case ETIMEDOUT:
+		return DAT_CONNECTION_EVENT_UNREACHABLE;
+	default:
+		return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
+	}
+}
+
+/* How devices report that the peer has no such service. */
+#define IB_CM_REJ_INVALID_SERVICE_ID 8
+
+/* The peer's host refused because nobody listens there; nobody who could decide has. `code` is the
+ * fabric's own error. */
+static bool nobody_listens(const struct dofi_ia *ia, int err, int code, size_t len)
+{
+	if (err != ECONNREFUSED)
+		return false;
+	if (code < 0)
+		code = -code;
+	if (!ia->fab.row->device)
+		return code == ECONNREFUSED;
+	if (code == IB_CM_REJ_INVALID_SERVICE_ID)
+		return true;
+	/* A refusal of ours carries a message. */
+	return !len && (!code || code == ECONNREFUSED);
+}
+
+static void failed(struct dofi_ep *ep, int err, int code, const uint8_t *data, size_t len)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		if (data && dofi_cm_take_sealed(ep, data, len))
+			break;
+		if (nobody_listens(ep->obj.ia, err, code, len) && dofi_cm_retry_later(ep))
+			break;
+		ep->priv_len = 0;
+		dofi_cm_end(ep, failure_event(ep, err, data, len), false);
+		break;
+	case DAT_EP_STATE_COMPLETION_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
+		break;
+	case DAT_EP_STATE_CONNECTED:
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN, false);
+		break;
+	default:
+		break;
+	}
+}
+
+void dofi_cm_fail_all(struct dofi_ia *ia)
+{
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &ia->conns) {
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
+
+		if (conn->ep)
+			failed(conn->ep, ENETDOWN, 0, NULL, 0);
+	}
+}
+
+/* The endpoint that an event of the fabric is about; NULL when it has no interest any more, or
+ * when it is about a listener. */
+static struct dofi_ep *ep_of(fid_t fid)
+{
+	struct dofi_conn *conn = fid && fid->fclass == FI_CLASS_EP ? fid->context : NULL;
+
+	return conn ? conn->ep : NULL;
+}
+
+static void read_error(struct dofi_ia *ia)
+{
+	struct fi_eq_err_entry err;
+	uint8_t data[DOFI_CM_MAX + 64];
+	struct dofi_ep *ep;
+
+	memset(&err, 0, sizeof(err));
+	err.err_data = data;
+	err.err_data_size = sizeof(data);
+	if (fi_eq_readerr(ia->fab.eq, &err, 0) < 0)
+		return;
+	if (err.err == ENODEV && ia->fab.row->device) {
+		dofi_outage_removed(ia);
+		return;
+	}
+	ep = ep_of(err.fid);
+	/* The devices' provider gives one name to all failures, and the kernel's word beside. */
+	if (ia->fab.row->device && err.err == ETIMEDOUT && err.prov_errno > 0)
+		err.err = err.prov_errno;
+	if (ep)
+		failed(ep, err.err, err.prov_errno, err.err_data, err.err_data_size);
+}
+
+static void dispatch(uint32_t event, union cm_event *e, size_t len)
+{
+	struct dofi_ep *ep;
+
+	if (event == FI_CONNREQ) {
+		dofi_cr_arrived(e->entry.fid->context, e->entry.info, e->entry.data, len);
+		return;
+	}
+	ep = ep_of(e->entry.fid);
+	if (!ep)
+		return;
+	if (event == FI_CONNECTED)
+		connected(ep, e->entry.data, len);
+	else if (event == FI_SHUTDOWN)
+		shut_down(ep);
+}
+
+/* libfabric (verbs) returns the error of an attempt that fails before the request has left, and
+ * does not say whose it is: that of the oldest. See dofi_cm_await_route. */
+static void attempt_failed(struct dofi_ia *ia, int err)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->conns) {
+		struct dofi_ep *ep = dofi_container(pos, struct dofi_conn, link)->ep;
+
+		if (ep && ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
+			failed(ep, err, 0, NULL, 0);
+			return;
+		}
+	}
+}
+
+/* One event; false: there is none. */
+static bool read_event(struct dofi_ia *ia)
+{
+	union cm_event e;
+	uint32_t event = 0;
+	ssize_t n = fi_eq_read(ia->fab.eq, &event, &e, sizeof(e), 0);
+
+	if (n == -FI_EAVAIL)
+		read_error(ia);
+	else if (n >= (ssize_t)sizeof(e.entry))
+		dispatch(event, &e, (size_t)n - sizeof(e.entry));
+	else if (n < 0 && n != -FI_EAGAIN && n != -EINTR && ia->fab.row->device)
+		attempt_failed(ia, (int)-n);
+	else
+		return false;
+	return true;
+}
+
+/* No other attempt is without its route then, so an error that comes is this one's. Where there is
+ * no fabric manager to be asked (iWARP), routes are there at once. */
+void dofi_cm_await_route(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct pollfd pfd = { .fd = ia->fab.eq_fd, .events = POLLIN };
+	int ms = ROUTE_MS;
+
+	while (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && ep->conn &&
+	       poll(&pfd, 1, ms) > 0) {
+		if (!read_event(ia))
+			break;		/* what made it readable was dealt with in silence */
+		/* So may this one's have been, on the way to that event. */
+		ms = 0;
+	}
+}
+
+void dofi_cm_read_events(struct dofi_ia *ia)
+{
+	for (int i = 0; i < ROUND && read_event(ia); i++)
+		;
+	if (ia->early_ends)
+		settle_early_ends(ia);
+}
+
+void dofi_cm_progress(struct dofi_ia *ia, bool block)
+{
+	DOFI_NO_CANCEL();
+
+	if (block)
+		pthread_mutex_lock(&ia->cm_lock);
+	else if (pthread_mutex_trylock(&ia->cm_lock))
+		return;
+	if (!atomic_load_explicit(&ia->prog.stop, memory_order_relaxed))
+		dofi_cm_read_events(ia);
+	pthread_mutex_unlock(&ia->cm_lock);
+}

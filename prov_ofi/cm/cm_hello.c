@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers peers that must know a secret, and remembers them until their request comes.
+ *
+ * What is remembered is bounded: with the table full the oldest entry goes, and a client whose
+ * entry has gone begins again. An entry serves one request.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "cm/cm_hello.h"
+#include "diag/diag_cm.h"
+#include "progress/progress.h"
+#include "msgep/cm/cm.h"
+
+#define ENTRIES 256
+
+struct entry {
+	uint64_t until;			/* 0: free */
+	struct dofi_seal seal;
+	struct dofi_cm_msg msg;
+	uint16_t port;			/* of the listener */
+	union dofi_addr from;
+	uint16_t from_port;
+};
+
+struct dofi_greetings {
+	struct dofi_timer timer;
+	struct dofi_ia *ia;
+	unsigned int next;		/* entry to be used next: the oldest */
+	struct entry entry[ENTRIES];
+};
+
+/* Those that never came back: with a wrong secret they cannot. One line for all. */
+static void expire(struct dofi_timer *timer)
+{
+	struct dofi_greetings *g = dofi_container(timer, struct dofi_greetings, timer);
+	uint64_t now = dofi_now(), next = DOFI_NEVER;
+	const struct entry *last = NULL;
+	unsigned int gone = 0;
+
+	for (unsigned int i = 0; i < ENTRIES; i++) {
+		struct entry *e = &g->entry[i];
+
+		if (e->until && e->until <= now) {
+			e->until = 0;
+			last = e;
+			gone++;
+		} else if (e->until && e->until < next) {
+			next = e->until;
+		}
+	}
+	if (last)
+		dofi_diag_no_proof(&last->from, last->from_port, gone);
+	if (next != DOFI_NEVER)
+		dofi_timer_arm(&g->ia->timers, timer, next);
+}
+
+static struct dofi_greetings *greetings(struct dofi_ia *ia)
+{
+	struct dofi_greetings *g = ia->greetings;
+
+	if (g)
+		return g;
+	g = calloc(1, sizeof(*g));
+	if (!g || dofi_cm_timer_init(ia, &g->timer, expire)) {
+		free(g);
+		return NULL;
+	}
+	g->ia = ia;
+	ia->greetings = g;
+	return g;
+}
+
+void dofi_cm_greet_end(struct dofi_ia *ia)
+{
+	if (!ia->greetings)
+		return;
+	dofi_timer_cancel(&ia->timers, &ia->greetings->timer);
+	dofi_cm_timer_fini(ia);
+	free(ia->greetings);
+	ia->greetings = NULL;
+}
+
+/* Does the client mean this adapter? Otherwise somebody at the address that it means passes on to
+ * us what it says. */
+static bool is_for_us(const struct dofi_listener *l, const struct fi_info *info,
+		      const union dofi_addr *to, const union dofi_addr *from)
+{
+	union dofi_addr here;
+
+	if (l->ia->fab.addr_named)
+		return dofi_addr_same_host(&l->ia->fab.addr.sa, &to->sa);
+	if (info->src_addr && info->src_addrlen <= sizeof(here)) {
+		memset(&here, 0, sizeof(here));
+		memcpy(&here, info->src_addr, info->src_addrlen);
+		if (!dofi_addr_is_any(&here))
+			return dofi_addr_same_host(&here.sa, &to->sa);
+	}
+	return dofi_addr_is_loopback(to) ? rdm_cm_is_here(from) : rdm_cm_is_here(to);
+}
+
+static unsigned int check_hello(struct dofi_listener *l, const struct fi_info *info,
+				const void *data, size_t len, struct entry *e)
+{
+	union dofi_addr to;
+	struct dofi_sp *sp;
+	int ret;
+
+	dofi_cm_read_peer(info, &e->from, &e->from_port);
+	ret = dofi_seal_take_hello(&e->seal, data, len, &e->msg, &to);
+	if (!ret && !dofi_cm_fabrics_meet(e->msg.fabric, l->ia->fab.row->wire_id))
+		ret = -ENODEV;
+	if (!ret && e->msg.priv_len > l->ia->fab.max_priv)
+		ret = -EBADMSG;
+	if (ret) {
+		dofi_diag_bad_message(l->ia, &e->from, e->from_port, len, &e->msg, ret,
+				      DOFI_SEAL_VERSION);
+		return DOFI_CM_VERSION_OTHER;
+	}
+	if (!l->ia->fab.secret) {
+		dofi_diag_secret(&e->from, e->from_port, "it expects a secret", "here");
+		return DOFI_CM_NO_SECRET;
+	}
+	if (!is_for_us(l, info, &to, &e->from)) {
+		dofi_diag_passed_on(&e->from, e->from_port, &to);
+		return DOFI_CM_SECRET_OTHER;
+	}
+	e->port = l->port;
+	sp = dofi_sp_find(l, e->msg.qual);
+	if (sp && !sp->spent)
+		return 0;
+	dofi_diag_request(l, &e->from, e->from_port, e->msg.qual, DOFI_CM_NO_LISTENER);
+	return DOFI_CM_NO_LISTENER;
+}
+
+void dofi_cm_greet(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len)
+{
+	struct dofi_ia *ia = l->ia;
+	struct dofi_greetings *g;
+	uint8_t buf[DOFI_CM_MAX];
+	struct entry e;
+	unsigned int reason = check_hello(l, info, data, len, &e);
+	size_t n;
+
+	if (reason) {
+		dofi_cm_refuse(l, info, reason, NULL, 0);
+		return;
+	}
+	g = greetings(ia);
+	n = g ? dofi_seal_challenge(&e.seal, ia->fab.secret, buf) : 0;
+	if (!n) {
+		dofi_cm_refuse(l, info, DOFI_CM_RESOURCES, NULL, 0);
+		return;
+	}
+	e.until = dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
+	g->entry[g->next] = e;
+	g->next = (g->next + 1) % ENTRIES;
+	fi_reject(l->pep, info->handle, buf, n);
+	dofi_lib.freeinfo(info);
+	if (g->timer.when == DOFI_NEVER) {
+		dofi_timer_arm(&ia->timers, &g->timer, e.until);
+		dofi_progress_ring(ia);
+	}
+}
+
+unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, const void *data,
+			   size_t len, struct dofi_cm_msg *msg, struct dofi_seal *seal)
+{
+	struct dofi_greetings *g = l->ia->greetings;
+	const struct dofi_sealer by = dofi_sealer_of(&l->ia->fab);
+	union dofi_addr from;
+	uint16_t port;
+
+	dofi_cm_read_peer(info, &from, &port);
+	for (unsigned int i = 0; g && i < ENTRIES; i++) {
+		struct entry *e = &g->entry[i];
+
+		if (!e->until || e->port != l->port || !dofi_addr_same_host(&e->from.sa, &from.sa) ||
+		    dofi_seal_take_request(&e->seal, &by, data, len))
+			continue;
+		e->until = 0;
+		*msg = e->msg;
+		msg->priv = (const uint8_t *)data + 1;
+		*seal = e->seal;
+		return 0;
+	}
+	dofi_diag_secret(&from, port, "its request is not sealed with the secret of a handshake that "
+			 "is under way", "at both sides");
+	return DOFI_CM_SECRET_OTHER;
+}

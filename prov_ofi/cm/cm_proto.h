@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What two providers say to each other while they connect.
+ *
+ * Each connection message of the fabric (request, acceptance, rejection) begins with this
+ * header, all numbers big-endian, followed by the consumer's private data:
+ *
+ *  offset size
+ *   0  4  magic "DOFI"
+ *   4  1  version of this layout and of what travels beside data (2)
+ *   5  1  kind: enum dofi_cm_kind
+ *   6  1  fabric: wire id of the fabric's row, see DOFI_CM_AND_SHM
+ *   7  1  DAT version of the sender, major * 10 + minor (information only)
+ *   8  2  bytes of header before the private data (40 in versions 1 and 2)
+ *  10  2  bytes of private data
+ *  12  8  request: connection qualifier asked for; otherwise 0
+ *  20  2  RDMA reads that the sender serves at once
+ *  22  2  RDMA reads that the sender issues at once
+ *  24  2  rejection: enum dofi_cm_reason; otherwise 0
+ *  26 10  zero
+ *  36  4  tag that messages to the sender must carry (object/conn_id.h), 0: none
+ *
+ * A fabric whose connection messages carry few bytes (verbs: 55) has a brief header instead:
+ *
+ *  offset size
+ *   0  1  magic 0xda
+ *   1  1  bits 7..5 version (2); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
+ *         are not the port (cm/cm.h); 0: zero
+ *   2  1  RDMA reads that the sender serves at once; rejection: enum dofi_cm_reason
+ *   3  1  RDMA reads that the sender issues at once
+ *   4  3  tag
+ *   7  6  only with bit 2: the qualifier without its low 16 bits
+ *
+ * followed by private data up to the end of the message. The port says the rest of the qualifier;
+ * such fabrics need no link.
+ *
+ * Version 2 came with writes with immediate data (object/conn_id.h), which a peer of version 1 would take for
+ * something else.
+ *
+ * Where both ends must know a secret, other messages take the place of these: cm/cm_seal.h.
+ *
+ * A peer with another magic, version or fabric is refused. Nothing is believed before the whole
+ * message has been checked (dofi_cm_parse).
+ */
+#ifndef DOFI_CM_PROTO_H
+#define DOFI_CM_PROTO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOFI_CM_MAGIC 0x444f4649u
+#define DOFI_CM_VERSION 2
+#define DOFI_CM_HDR 40
+/* Of any fabric; what one carries says its row. */
+#define DOFI_CM_MAX 296
+
+/* Who has shared memory beside a network has the network's wire id with this bit. It connects to
+ * others like it, to those who have the network alone, and, on its host, shared memory alone. */
+#define DOFI_CM_AND_SHM 0x80u
+#define DOFI_CM_SHM 3		/* wire id of shm */
+
+#define DOFI_CM_BRIEF 7
+#define DOFI_CM_BRIEF_MAGIC 0xdau
+#define DOFI_CM_BRIEF_VERSION 2u
+#define DOFI_CM_BRIEF_FABRIC 2	/* wire id of verbs, which it is for */
+
+enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };
+
+enum dofi_cm_reason {
+	DOFI_CM_BY_PEER = 1,	/* the consumer rejected */
+	DOFI_CM_NO_LISTENER,	/* nobody listens on the qualifier */
+	DOFI_CM_BACKLOG,	/* the service point's EVD is full */
+	DOFI_CM_VERSION_OTHER,	/* magic, version or fabric differ */
+	DOFI_CM_RESOURCES,	/* no memory or the like */
+	DOFI_CM_NO_SECRET,	/* the request is one for those who share a secret (cm/cm_seal.h) */
+	DOFI_CM_SECRET_WANTED,	/* it is not, and should be */
+	DOFI_CM_SECRET_OTHER,	/* it does not belong to a handshake that is under way */
+};
+
+struct dofi_cm_msg {
+	enum dofi_cm_kind kind;
+	uint8_t fabric;
+	uint8_t api;
+	uint16_t priv_len;
+	uint64_t qual;
+	uint16_t reads_in, reads_out;
+	uint16_t reason;
+	uint32_t tag;
+	bool brief;			/* parsed: the low 16 bits of `qual` are missing */
+	bool port_moved;		/* brief request: see dofi_cm_port */
+	const uint8_t *priv;		/* points into the message */
+};
+
+/* Writes header and private data into buf (DOFI_CM_MAX bytes); returns the length. */
+size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg);
+/* 0, -EPROTO (not our protocol), -EPROTONOSUPPORT (another version), -EBADMSG (malformed). */
+int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
+
+/* The same for brief ones; the two above call these. */
+size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg);
+int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
+/* Bytes of brief header in a request for that qualifier. */
+size_t dofi_cm_brief_room(uint64_t qual);
+
+/* Can these two fabrics be connected? Over which of its wires is settled before that (msgep/cm/cm.h). */
+bool dofi_cm_fabrics_meet(uint8_t a, uint8_t b);
+
+const char *dofi_cm_reason_text(unsigned int reason);
+
+#endif

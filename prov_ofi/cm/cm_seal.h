@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connection messages of libfabric's own fabrics (verbs) where both ends must know a secret.
+ *
+ * A fabric carries one message each way before a connection is up, and what it carries is small
+ * (verbs: 55 bytes). So the client connects twice:
+ *
+ *   client                                  listener
+ *   connect: HELLO (random, all but the private data)  ->
+ *                                           <-  reject: CHALLENGE (random, MAC)
+ *   connect: REQUEST (private data, MAC)    ->
+ *                                           <-  accept: ACCEPT, or reject: REJECT
+ *                                               (private data, MAC)
+ *
+ * A MAC is the beginning of
+ *
+ *   HMAC-SHA256(key, label | HELLO | random of CHALLENGE | text)
+ *
+ * with the label "h" and no text for CHALLENGE; "r" and the private data for REQUEST; "a" for
+ * ACCEPT and "j" for REJECT, whose text is the first 16 bytes of the HMAC of REQUEST and the
+ * message without its MAC. What precedes a part determines its length. Numbers are big-endian:
+ *
+ *   HELLO      0  1  magic 0xd1
+ *              1  1  version (1)
+ *              2  1  fabric: wire id
+ *              3  1  bit 0: the address is an IPv6 address; others 0
+ *              4 16  random
+ *             20  8  connection qualifier asked for
+ *             28  2  RDMA reads that the sender serves at once
+ *             30  2  RDMA reads that the sender issues at once
+ *             32  3  tag (object/conn_id.h), 0: none
+ *             35  1  bytes of private data that REQUEST will have
+ *             36 16  address that the sender connects to; IPv4: 4 bytes, then zeros
+ *   CHALLENGE  0  1  magic 0xd2
+ *              1  1  version (1)
+ *              2 16  random
+ *             18 16  MAC
+ *   REQUEST    0  1  magic 0xd3; then private data, MAC
+ *   ACCEPT     0  1  bytes of private data
+ *              1  1  RDMA reads that the sender serves at once
+ *              2  3  tag; then private data, MAC
+ *   REJECT     0  1  magic 0xd4
+ *              1  1  enum dofi_cm_reason
+ *              2  1  bytes of private data; then private data, MAC
+ *
+ * The MAC of the last three has 16 bytes, or as many as the fabric has room for behind the private
+ * data: over verbs, with 48 bytes of that, 6 in a REQUEST, 2 in an ACCEPT and 4 in a REJECT. A
+ * message with more private data than the fabric carries is malformed: its sender would choose how
+ * short the MAC is.
+ *
+ * Why that suffices is in docs/security.md. A refusal before CHALLENGE is a plain message
+ * (cm/cm_proto.h), and so is one that says that there is no such handshake.
+ */
+#ifndef DOFI_CM_SEAL_H
+#define DOFI_CM_SEAL_H
+
+#include "cm/cm_proto.h"
+#include "fabric/fab.h"
+#include "msgep/cm/cm_secret.h"
+
+#define DOFI_SEAL_VERSION 1
+#define DOFI_SEAL_RANDOM 16
+#define DOFI_SEAL_MAC 16
+#define DOFI_SEAL_HELLO_MAX 52
+#define DOFI_SEAL_CHALLENGE (2 + DOFI_SEAL_RANDOM + DOFI_SEAL_MAC)
+
+enum { DOFI_SEAL_HELLO = 0xd1, DOFI_SEAL_CHALLENGED, DOFI_SEAL_REQUEST, DOFI_SEAL_REJECT };
+
+/* A handshake, at either end. */
+struct dofi_seal {
+	bool on;			/* HELLO is there */
+	bool proven;			/* client: CHALLENGE came from an end that knows the secret */
+	uint8_t restarts;		/* client: times that the listener had forgotten it */
+	uint8_t hello_len;
+	uint8_t hello[DOFI_SEAL_HELLO_MAX];
+	uint8_t random[DOFI_SEAL_RANDOM];	/* the listener's */
+	uint8_t asked[DOFI_SEAL_MAC];	/* of REQUEST, before it is cut */
+};
+
+/* What sealing needs of the adapter. */
+struct dofi_sealer {
+	const struct rdm_secret *secret;
+	size_t room;			/* of a connection message */
+	size_t max_priv;		/* more private data would leave less of the MAC */
+};
+
+static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
+{
+	return (struct dofi_sealer){ .secret = fab->secret, .room = fab->row->cm_data,
+				     .max_priv = fab->max_priv };
+}
+
+static inline bool dofi_seal_is(uint8_t magic, const uint8_t *data, size_t len)
+{
+	return len && *data == magic;
+}
+
+/* Each writes a message to buf (DOFI_CM_MAX bytes) and returns its length; 0: no random numbers, or
+ * no MAC. hello: what msg says, the length of its private data included. answer: msg->kind is
+ * DOFI_CM_ACCEPT or DOFI_CM_REJECT. */
+size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg,
+		       const union dofi_addr *to, uint8_t *buf);
+size_t dofi_seal_challenge(struct dofi_seal *s, const struct rdm_secret *secret, uint8_t *buf);
+size_t dofi_seal_request(struct dofi_seal *s, const struct dofi_sealer *by, const void *priv,
+			 size_t len, uint8_t *buf);
+size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
+			const struct dofi_cm_msg *msg, uint8_t *buf);
+
+/* Each checks what has come. 0, -EPROTONOSUPPORT (another version), -EBADMSG (malformed) or -EACCES
+ * (the MAC is not that of an end that knows the secret and takes part in this handshake). HELLO:
+ * msg has no private data, but its length. REQUEST: the private data follows the first byte.
+ * Answers: msg->priv points into data. */
+int dofi_seal_take_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
+			 struct dofi_cm_msg *msg, union dofi_addr *to);
+int dofi_seal_take_challenge(struct dofi_seal *s, const struct rdm_secret *secret,
+			     const uint8_t *data, size_t len);
+int dofi_seal_take_request(struct dofi_seal *s, const struct dofi_sealer *by, const uint8_t *data,
+			   size_t len);
+int dofi_seal_take_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
+			  enum dofi_cm_kind kind, const uint8_t *data, size_t len,
+			  struct dofi_cm_msg *msg);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connects to listeners that must know a secret, and checks their answers (cm/cm_seal.h). */
+#include <errno.h>
+
+#include "cm/cm.h"
+#include "data/cq.h"
+#include "diag/diag_cm.h"
+#include "progress/progress.h"
+
+/* How often a client whose handshake a busy listener has forgotten begins again. */
+#define RESTARTS 3
+
+size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
+			    const union dofi_addr *to, const struct dofi_cm_msg *msg)
+{
+	const struct dofi_fab *fab = &ep->obj.ia->fab;
+	const struct dofi_sealer by = dofi_sealer_of(fab);
+
+	if (ep->attempt.seal.proven)
+		return dofi_seal_request(&ep->attempt.seal, &by, msg->priv, msg->priv_len, buf);
+	conn->shut = true;
+	return dofi_seal_hello(&ep->attempt.seal, msg, to, buf);
+}
+
+void dofi_cm_keep_tag(struct dofi_ep *ep, struct dofi_conn *conn)
+{
+	if (!ep->attempt.tag)
+		return;
+	if (conn->tag)
+		dofi_tag_drop(&ep->obj.ia->tags, conn->tag);
+	conn->tag = ep->attempt.tag;
+	ep->attempt.tag = 0;
+}
+
+void dofi_cm_drop_tag(struct dofi_ep *ep)
+{
+	if (ep->attempt.tag)
+		dofi_tag_drop(&ep->obj.ia->tags, ep->attempt.tag);
+	ep->attempt.tag = 0;
+}
+
+/* The listener has answered HELLO, or has forgotten it: the next connection of this attempt. */
+static void proceed(struct dofi_ep *ep)
+{
+	/* The tag of a HELLO that has been answered. */
+	if (ep->attempt.seal.proven) {
+		ep->attempt.tag = ep->conn->tag;
+		ep->conn->tag = 0;
+	}
+	dofi_conn_detach(ep->conn);
+	/* A REQUEST's connection had the receives. */
+	dofi_dto_requeue(ep);
+	/* Not here: an event of the fabric is being handled, and making a connection may have to
+	 * read others. */
+	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now());
+	dofi_progress_ring(ep->obj.ia);
+}
+
+int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
+			 struct dofi_cm_msg *msg)
+{
+	const struct dofi_sealer by = dofi_sealer_of(&ep->obj.ia->fab);
+	const struct dofi_seal *seal = &ep->attempt.seal;
+	int ret = seal->proven ? dofi_seal_take_answer(seal, &by, DOFI_CM_ACCEPT, data, len, msg)
+			       : -EACCES;
+
+	if (ret)
+		dofi_diag_connect_unproven(ep);
+	return ret;
+}
+
+static void end_unproven(struct dofi_ep *ep)
+{
+	dofi_diag_connect_unproven(ep);
+	ep->priv_len = 0;
+	dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
+}
+
+/* An unsealed rejection: anybody may have sent it, so it brings no private data, and never means
+ * that the peer's program has rejected. */
+static bool take_unsealed(struct dofi_ep *ep, unsigned int reason)
+{
+	struct dofi_seal *seal = &ep->attempt.seal;
+
+	if (reason == DOFI_CM_BY_PEER) {
+		end_unproven(ep);
+		return true;
+	}
+	if (!seal->proven || reason != DOFI_CM_SECRET_OTHER || seal->restarts >= RESTARTS)
+		return false;
+	seal->restarts++;
+	seal->proven = false;
+	proceed(ep);
+	return true;
+}
+
+bool dofi_cm_take_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len)
+{
+	const struct dofi_sealer by = dofi_sealer_of(&ep->obj.ia->fab);
+	struct dofi_seal *seal = &ep->attempt.seal;
+	struct dofi_cm_msg msg;
+
+	if (!by.secret || !seal->on)
+		return false;
+	if (!seal->proven && dofi_seal_is(DOFI_SEAL_CHALLENGED, data, len)) {
+		if (dofi_seal_take_challenge(seal, by.secret, data, len))
+			end_unproven(ep);
+		else
+			proceed(ep);
+		return true;
+	}
+	if (seal->proven && dofi_seal_is(DOFI_SEAL_REJECT, data, len)) {
+		if (dofi_seal_take_answer(seal, &by, DOFI_CM_REJECT, data, len, &msg)) {
+			end_unproven(ep);
+			return true;
+		}
+		ep->priv_len = 0;
+		dofi_cm_end(ep, dofi_cm_rejected(ep, &msg), false);
+		return true;
+	}
+	if (!dofi_cm_parse(data, len, &msg) && msg.kind == DOFI_CM_REJECT)
+		return take_unsealed(ep, msg.reason);
+	return false;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Service points and their listeners. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/cm.h"
+#include "object/err.h"
+#include "progress/progress.h"
+#include "diag/diag.h"
+
+/* Qualifiers are 64 bits wide, ports 16. The low bits are the port; what would be a privileged
+ * port, or 0, is moved out of the way. The whole qualifier travels in the request, so several of
+ * one process can share a port. */
+#define LOW_PORTS 1024
+#define LOW_PORTS_AT 61440
+
+uint16_t dofi_cm_port(DAT_CONN_QUAL qual)
+{
+	uint16_t low = (uint16_t)qual;
+
+	return low < LOW_PORTS ? (uint16_t)(low + LOW_PORTS_AT) : low;
+}
+
+uint16_t dofi_cm_low_qual(uint16_t port, bool moved)
+{
+	return moved ? (uint16_t)(port - LOW_PORTS_AT) : port;
+}
+
+static struct dofi_listener *find_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual)
+{
+	bool any = !ia->fab.row->names_hold_quals;
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &ia->listeners) {
+		struct dofi_listener *l = dofi_container(pos, struct dofi_listener, link);
+
+		if (l->port == port && (any || l->qual == qual))
+			return l;
+	}
+	return NULL;
+}
+
+struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &l->sps) {
+		struct dofi_sp *sp = dofi_container(pos, struct dofi_sp, link);
+
+		if (sp->qual == qual)
+			return sp;
+	}
+	return NULL;
+}
+
+/* The IA's own address if the user chose it, else every address of this host. */
+static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port)
+{
+	struct fi_info *info = dofi_lib.dupinfo(ia->fab.info);
+	union dofi_addr addr = ia->fab.addr;
+	size_t len = dofi_addr_len(&addr.sa);
+
+	if (!info)
+		return NULL;
+	if (!ia->fab.addr_named)
+		dofi_addr_set_any(&addr);
+	dofi_addr_set_port(&addr.sa, port);
+	free(info->src_addr);
+	info->src_addr = malloc(len);
+	if (!info->src_addr) {
+		dofi_lib.freeinfo(info);
+		return NULL;
+	}
+	memcpy(info->src_addr, &addr, len);
+	info->src_addrlen = len;
+	return info;
+}
+
+static int start_listening(struct dofi_listener *l, struct fi_info *info, uint16_t port)
+{
+	union dofi_addr addr;
+	size_t len = sizeof(addr);
+	int ret = fi_passive_ep(l->ia->fab.fabric, info, &l->pep, l);
+
+	if (ret)
+		return ret;
+	ret = fi_pep_bind(l->pep, &l->ia->fab.eq->fid, 0);
+	if (!ret && l->ia->fab.row->names_hold_quals && port)
+		ret = fi_control(&l->pep->fid, DOFI_CONTROL_QUAL, &l->qual);
+	if (!ret)
+		ret = fi_listen(l->pep);
+	if (!ret)
+		ret = fi_getname(&l->pep->fid, &addr, &len);
+	if (ret) {
+		fi_close(&l->pep->fid);
+		return ret;
+	}
+	l->port = dofi_addr_port(&addr.sa);
+	return 0;
+}
+
+static int new_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual,
+			struct dofi_listener **out)
+{
+	struct dofi_listener *l = calloc(1, sizeof(*l));
+	struct fi_info *info = listen_info(ia, port);
+	int ret = -ENOMEM;
+
+	if (!l || !info)
+		goto failed;
+	l->ia = ia;
+	l->qual = qual;
+	dofi_list_init(&l->sps);
+	ret = start_listening(l, info, port);
+	if (ret)
+		goto failed;
+	dofi_lib.freeinfo(info);
+	dofi_list_append(&ia->listeners, &l->link);
+	*out = l;
+	return 0;
+failed:
+	if (info)
+		dofi_lib.freeinfo(info);
+	free(l);
+	return ret;
+}
+
+void dofi_listener_unref(struct dofi_listener *l)
+{
+	if (--l->users)
+		return;
+	dofi_list_remove(&l->link);
+	fi_close(&l->pep->fid);
+	free(l);
+}
+
+/* port 0: any free one, which becomes the qualifier. */
+static int attach(struct dofi_ia *ia, struct dofi_sp *sp, uint16_t port)
+{
+	struct dofi_listener *l = port ? find_listener(ia, port, sp->qual) : NULL;
+	int ret;
+
+	if (l && dofi_sp_find(l, sp->qual))
+		return -EEXIST;
+	if (!l) {
+		ret = new_listener(ia, port, sp->qual, &l);
+		if (ret)
+			return ret;
+	}
+	if (!port)
+		sp->qual = l->qual = l->port;
+	l->users++;
+	sp->listener = l;
+	dofi_list_append(&l->sps, &sp->link);
+	sp->evd->feeds++;
+	return 0;
+}
+
+void dofi_sp_destroy(struct dofi_sp *sp)
+{
+	dofi_list_remove(&sp->link);
+	sp->evd->feeds--;
+	dofi_listener_unref(sp->listener);
+	dofi_obj_release(&sp->obj);
+}
+
+static struct dofi_evd *cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
+{
+	struct dofi_evd *evd =
+		(struct dofi_evd *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD, ia);
+
+	return evd && (evd->flags & DAT_EVD_CR_FLAG) ? evd : NULL;
+}
+
+/* Programs that look for a port that the system grants compare the whole result with the bare type,
+ * as the original returns it in this case. A port that this user may not bind is as good as
+ * taken. */
+static DAT_RETURN no_listener(uint16_t port, int err)
+{
+	if (err != -EADDRINUSE && err != -EACCES)
+		return dofi_ret(err);
+	return port ? DAT_CONN_QUAL_IN_USE : DOFI_ERR(DAT_CONN_QUAL_UNAVAILABLE, 0);
+}
+
+static DAT_RETURN make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUAL qual,
+			  uint16_t port, struct dofi_evd *evd, struct dofi_sp **out)
+{
+	struct dofi_sp *sp = dofi_obj_new(ia, type);
+	int ret;
+
+	if (!sp)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	sp->qual = qual;
+	sp->evd = evd;
+	sp->flags = DAT_PSP_CONSUMER_FLAG;
+	sp->ep = NULL;
+	sp->spent = false;
+	dofi_list_init(&sp->link);
+	ret = attach(ia, sp, port);
+	if (ret) {
+		dofi_obj_release(&sp->obj);
+		dofi_why_port(port, ret == -EEXIST ? -EADDRINUSE : ret);
+		return no_listener(port, ret);
+	}
+	dofi_why_port_ok();
+	*out = sp;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN create_psp(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, uint16_t port,
+			     DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_evd *evd;
+	struct dofi_sp *sp;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!qual)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	evd = cr_evd(ia, evd_handle);
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
+	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = make_sp(ia, DAT_HANDLE_TYPE_PSP, port ? *qual : 0, port, evd, &sp);
+	if (!ret) {
+		sp->flags = flags;
+		*qual = sp->qual;
+		dofi_obj_publish(&sp->obj);
+		*out = sp;
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
+			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
+{
+	return create_psp(ia, &qual, dofi_cm_port(qual), evd, flags, psp);
+}
+
+DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
+			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
+{
+	return create_psp(ia, qual, 0, evd, flags, psp);
+}
+
+static struct dofi_sp *sp_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
+{
+	return (struct dofi_sp *)dofi_obj_live(handle, type);
+}
+
+DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param)
+{
+	struct dofi_sp *sp = sp_live(handle, DAT_HANDLE_TYPE_PSP);
+
+	if (!sp)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
+	if (mask & ~DAT_PSP_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	param->ia_handle = dofi_api_ia_handle(sp->obj.ia);
+	param->conn_qual = sp->qual;
+	param->evd_handle = sp->evd;
+	param->psp_flags = sp->flags;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN free_sp(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN subtype)
+{
+	struct dofi_sp *sp = sp_live(handle, type);
+	struct dofi_ia *ia;
+
+	if (!sp)
+		return DOFI_ERR(DAT_INVALID_HANDLE, subtype);
+	ia = sp->obj.ia;
+	pthread_mutex_lock(&ia->cm_lock);
+	if (!dofi_obj_retire(&sp->obj)) {
+		pthread_mutex_unlock(&ia->cm_lock);
+		return DOFI_ERR(DAT_INVALID_HANDLE, subtype);
+	}
+	if (sp->ep && !sp->spent && sp->ep->state == DAT_EP_STATE_RESERVED)
+		dofi_ep_set_state(sp->ep, DAT_EP_STATE_UNCONNECTED);
+	dofi_sp_destroy(sp);
+	pthread_mutex_unlock(&ia->cm_lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE handle)
+{
+	return free_sp(handle, DAT_HANDLE_TYPE_PSP, DAT_INVALID_HANDLE_PSP);
+}
+
+DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep_handle,
+			   DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_evd *evd;
+	struct dofi_ep *ep;
+	struct dofi_sp *sp = NULL;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	ep = (struct dofi_ep *)dofi_obj_check(ep_handle, DAT_HANDLE_TYPE_EP, ia);
+	if (!ep && ep_handle != DAT_HANDLE_NULL)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	evd = cr_evd(ia, evd_handle);
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	pthread_mutex_lock(&ia->cm_lock);
+	if (ep && ep->state != DAT_EP_STATE_UNCONNECTED)
+		ret = dofi_ret_ep_state(ep->state);
+	else
+		ret = make_sp(ia, DAT_HANDLE_TYPE_RSP, qual, dofi_cm_port(qual), evd, &sp);
+	if (!ret) {
+		sp->ep = ep;
+		if (ep)
+			dofi_ep_set_state(ep, DAT_EP_STATE_RESERVED);
+		dofi_obj_publish(&sp->obj);
+		*out = sp;
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
+DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param)
+{
+	struct dofi_sp *sp = sp_live(handle, DAT_HANDLE_TYPE_RSP);
+
+	if (!sp)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
+	if (mask & ~DAT_RSP_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	param->ia_handle = dofi_api_ia_handle(sp->obj.ia);
+	param->conn_qual = sp->qual;
+	param->evd_handle = sp->evd;
+	param->ep_handle = sp->ep;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE handle)
+{
+	return free_sp(handle, DAT_HANDLE_TYPE_RSP, DAT_INVALID_HANDLE_RSP);
+}

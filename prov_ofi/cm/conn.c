@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Makes and ends the fabric endpoint of one connection.
+ *
+ * The end of a connection has an order: no post gets through any more (ep->conn is NULL), the
+ * fabric flushes what it has and the completions are read, the fabric endpoint is closed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/slab.h"
+#include "cm/cm.h"
+#include "cm/conn.h"
+#include "data/cq.h"
+#include "fabric/verbs/device.h"
+#include "object/ep.h"
+#include "msgep/msgep.h"
+#include "object/srq.h"
+#include "fabric/verbs/msg_prefix.h"
+
+static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_conn, 64, NULL);
+
+static void destroy(struct dofi_conn *conn)
+{
+	dofi_list_remove(&conn->link);
+	conn->ia = NULL;
+	dofi_slab_put(&slab, conn);
+}
+
+/* Binding an endpoint, and closing it, touch both its CQs (object/evd.h); cm_lock held. */
+static void enter_queues(struct dofi_ep *ep)
+{
+	struct dofi_evd *a = ep->recv_evd, *b = ep->req_evd;
+	bool bare = ep->bare;
+
+	dofi_evd_enter((uintptr_t)a < (uintptr_t)b ? a : b, bare);
+	dofi_evd_enter((uintptr_t)a < (uintptr_t)b ? b : a, bare && a != b);
+}
+
+static void leave_queues(struct dofi_ep *ep)
+{
+	dofi_evd_leave(ep->recv_evd, ep->bare);
+	dofi_evd_leave(ep->req_evd, ep->bare && ep->req_evd != ep->recv_evd);
+}
+
+static void close_fid(struct fid_ep *fid, struct dofi_ep *ep)
+{
+	enter_queues(ep);
+	fi_close(&fid->fid);
+	leave_queues(ep);
+}
+
+/* Selective completion: operations say themselves whether they want one (see data/dto.c). */
+static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	struct fid *recv = &ep->recv_evd->cq->fid, *req = &ep->req_evd->cq->fid;
+	int ret = fi_ep_bind(conn->fid, &ep->obj.ia->fab.eq->fid, 0);
+
+	if (!ret && ep->srq)
+		ret = fi_ep_bind(conn->fid, &ep->srq->srx->fid, 0);
+	if (ret)
+		return ret;
+	if (recv == req)
+		return fi_ep_bind(conn->fid, recv, FI_RECV | FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+	ret = fi_ep_bind(conn->fid, recv, FI_RECV);
+	return ret ? ret : fi_ep_bind(conn->fid, req, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
+}
+
+/* Where the fabric's objects are ours they check what the peer may reach: see msgep.h. */
+static int authorize(struct dofi_ep *ep, struct fi_info *info)
+{
+	const struct rdm_auth auth = { (uintptr_t)ep->pz, (uintptr_t)ep };
+
+	/* The info's: it is freed with it. */
+	free(info->ep_attr->auth_key);
+	info->ep_attr->auth_key = malloc(sizeof(auth));
+	info->ep_attr->auth_key_size = info->ep_attr->auth_key ? sizeof(auth) : 0;
+	if (!info->ep_attr->auth_key)
+		return -FI_ENOMEM;
+	memcpy(info->ep_attr->auth_key, &auth, sizeof(auth));
+	return 0;
+}
+
+/* How much of the EP's queues may be at the fabric at once, and what each message needs. */
+static int prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
+{
+	struct dofi_fab *fab = &ep->obj.ia->fab;
+	int ret = 0;
+
+	ep->rq.depth = ep->sq.depth = ep->most_reads = UINT32_MAX;
+	/* Endpoints of ours have exactly the room that was asked for. */
+	if (fab->row->device) {
+		ret = dofi_device_reserve(conn, ep, info);
+	} else {
+		info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
+		ret = authorize(ep, info);
+	}
+	if (!ret && fab->worded)
+		ret = dofi_words_make(fab, &ep->rq.words, ep->rq.limit ? ep->rq.room : 0,
+				      true);
+	if (!ret && fab->worded)
+		ret = dofi_words_make(fab, &ep->sq.words, ep->sq.limit ? ep->sq.room : 0,
+				      true);
+	return ret;
+}
+
+int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_conn *conn = dofi_slab_get(&slab);
+	int ret;
+
+	if (!conn)
+		return -ENOMEM;
+	memset(conn, 0, sizeof(*conn));
+	ret = -ENOMEM;
+	if (ep->srq) {
+		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+		/* What the endpoint takes out of the context completes by the endpoint's flags. */
+		if (!ia->fab.row->device)
+			info->rx_attr->op_flags |= FI_COMPLETION;
+		conn->tag = dofi_tag_take(&ia->tags, ep);
+		if (!conn->tag)
+			goto no_fid;
+	}
+	ret = prepare_queues(conn, ep, info);
+	if (ret)
+		goto no_fid;
+	ret = fi_endpoint(ia->fab.domain, info, &conn->fid, conn);
+	if (ret)
+		goto no_fid;
+	enter_queues(ep);
+	ret = bind_queues(conn, ep);
+	leave_queues(ep);
+	if (!ret)
+		ret = fi_enable(conn->fid);
+	if (ret)
+		goto no_enable;
+	conn->ia = ia;
+	conn->ep = ep;
+	dofi_list_append(&ia->conns, &conn->link);
+	*out = conn;
+	return 0;
+no_enable:
+	close_fid(conn->fid, ep);
+	info->handle = NULL;
+no_fid:
+	dofi_device_release(conn, ep);
+	if (conn->tag)
+		dofi_tag_drop(&ia->tags, conn->tag);
+	dofi_slab_put(&slab, conn);
+	return ret;
+}
+
+void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served)
+{
+	struct dofi_ep *ep = conn->ep;
+	unsigned int most = (unsigned int)ep->attr.max_rdma_read_out;
+
+	/* Software fabrics serve as many as there are. */
+	if (!conn->ia->fab.row->device)
+		return;
+	if (served < most)
+		most = served;
+	dofi_lock(&ep->lock);
+	ep->most_reads = most ? most : 1;
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_conn_read_name(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+	union dofi_addr name;
+	size_t len = sizeof(name);
+
+	memset(&name, 0, sizeof(name));
+	if (fi_getname(&conn->fid->fid, &name, &len))
+		name = conn->ia->fab.addr;
+	dofi_lock(&ep->lock);
+	ep->local_port = dofi_addr_port(&name.sa);
+	dofi_addr_set_port(&name.sa, 0);
+	ep->local = name;
+	dofi_unlock(&ep->lock);
+}
+
+void dofi_conn_established(struct dofi_conn *conn)
+{
+	dofi_conn_read_name(conn);
+	conn->up = true;
+}
+
+/* A device that closes a queue pair forgets the buffer of a shared queue that it was filling. If
+ * the queue pair fails first, the buffer comes back as flushed, a moment later. */
+static void give_up_shared(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	const struct timespec nap = { .tv_nsec = 200000 };
+
+	fi_shutdown(conn->fid, 0);
+	for (int i = 0; i < 10; i++) {
+		nanosleep(&nap, NULL);
+		dofi_evd_drain(ep->recv_evd);
+	}
+}
+
+void dofi_conn_detach(struct dofi_conn *conn)
+{
+	struct dofi_ep *ep = conn->ep;
+
+	dofi_lock(&ep->lock);
+	conn->shut = true;
+	ep->conn = NULL;
+	dofi_unlock(&ep->lock);
+	conn->ep = NULL;
+	if (!conn->ia->fab.row->device)
+		fi_shutdown(conn->fid, 0);
+	else if (ep->srq && conn->up)
+		give_up_shared(conn, ep);
+	dofi_evd_drain(ep->recv_evd);
+	dofi_evd_drain(ep->req_evd);
+	close_fid(conn->fid, ep);
+	conn->fid = NULL;
+	dofi_device_release(conn, ep);
+	/* What fi_close itself flushed. */
+	dofi_evd_drain(ep->recv_evd);
+	dofi_evd_drain(ep->req_evd);
+	if (conn->tag)
+		dofi_tag_drop(&conn->ia->tags, conn->tag);
+	destroy(conn);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posts operations. (hot)
+ *
+ * A post takes ep->lock, writes its description into the ring of its queue and, if nothing waits
+ * before it, hands it to libfabric at once (data/dto_submit.c). The calls differ in what is known when they
+ * are compiled, so each has a copy of the path, without what cannot concern it. What most programs
+ * do most of the time has a shorter way (data/dto_fast.c), and comes here when it cannot be taken.
+ */
+#include <string.h>
+
+#include "base/param.h"
+#include "data/cq.h"
+#include "data/dto.h"
+#include "data/dto_post.h"
+#include "object/err.h"
+#include "object/mr.h"
+#include "object/rmr.h"
+#include "progress/deferred_work.h"
+
+#define REQUEST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
+		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
+#define SEND_FLAGS (REQUEST_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+#define RECV_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
+
+
+/* What a kind of operation asks of its arguments. */
+struct rule {
+	unsigned int flags;		/* completion flags that may be given */
+	DAT_RETURN bad_flags;		/* subtype naming the flags' argument */
+	DAT_MEM_PRIV_FLAGS need;	/* any of these local rights */
+	DAT_RETURN privilege, protection;	/* subtypes */
+};
+
+static const struct rule rules[] = {
+	[DOFI_SEND] = { SEND_FLAGS, DAT_INVALID_ARG5, DOFI_READABLE, DAT_PRIVILEGES_READ,
+			DAT_PROTECTION_READ },
+	[DOFI_WRITE] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DOFI_READABLE, DAT_PRIVILEGES_READ,
+			 DAT_PROTECTION_READ },
+	[DOFI_READ] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+	[DOFI_BIND] = { REQUEST_FLAGS, DAT_INVALID_ARG4, 0, 0, 0 },
+	[DOFI_RECV] = { RECV_FLAGS, DAT_INVALID_ARG5, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+	[DOFI_WRITE_IMMED] = { SEND_FLAGS, DAT_INVALID_ARG6, DOFI_READABLE, DAT_PRIVILEGES_READ,
+			       DAT_PROTECTION_READ },
+	[DOFI_FETCH_ADD] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			     DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+	[DOFI_CMP_SWAP] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+			    DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+};
+
+/* `need`: any of these rights to the memory. */
+EACH DAT_RETURN take_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+			      enum dofi_dto_kind kind, DAT_COUNT n, const DAT_LMR_TRIPLET *seg,
+			      DAT_MEM_PRIV_FLAGS need)
+{
+	const struct rule *rule = &rules[kind];
+	struct dofi_pz *first = NULL;
+	uint8_t count = 0;
+	uint64_t total = 0;
+
+	for (DAT_COUNT i = 0; i < n; i++, seg++) {
+		const struct dofi_region *r =
+			dofi_region_find(&ia->lmrs, seg->lmr_context);
+
+		if (!r || !(r->priv & need))
+			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, rule->privilege);
+		if (!dofi_region_covers(r, seg->virtual_address, seg->segment_length))
+			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		if ((pz && r->pz != pz) || (first && r->pz != first))
+			return DOFI_ERR(DAT_PROTECTION_VIOLATION, rule->protection);
+		first = r->pz;
+		if (!seg->segment_length)
+			continue;
+		dto->iov[count].iov_base = (void *)(uintptr_t)(seg->virtual_address + r->bias);
+		dto->iov[count].iov_len = seg->segment_length;
+		dto->desc[count++] = r->desc;
+		total += seg->segment_length;
+	}
+	dto->pz = first;
+	dto->iov_count = count;
+	dto->length = total;
+	return DAT_SUCCESS;
+}
+
+EACH DAT_RETURN take_room(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+			  DAT_COUNT n, const DAT_LMR_TRIPLET *seg)
+{
+	DAT_RETURN ret = take_segments(ia, pz, dto, DOFI_RECV, n, seg, rules[DOFI_RECV].need);
+
+	/* No message is longer than an event can tell; a buffer may be. */
+	if (!ret && dto->length > DOFI_LEN_MAX)
+		dto->length = DOFI_LEN_MAX;
+	return ret;
+}
+
+DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+			     DAT_COUNT n, const DAT_LMR_TRIPLET *seg)
+{
+	return take_room(ia, pz, dto, n, seg);
+}
+
+/* Room for one more: completions that nobody has looked at may free some. ep->lock held. */
+static __attribute__((noinline)) bool make_room(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	if (!q->limit)
+		return false;
+	dofi_evd_service(q == &ep->rq ? ep->recv_evd : ep->req_evd);
+	return dofi_queue_count(q) < q->limit;
+}
+
+EACH bool has_room(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	return dofi_queue_count(q) < q->limit || make_room(ep, q);
+}
+
+/* What a post is given. */
+struct order {
+	enum dofi_dto_kind kind;
+	DAT_COUNT n;
+	const DAT_LMR_TRIPLET *iov;
+	DAT_DTO_COOKIE cookie;
+	DAT_COMPLETION_FLAGS flags;
+	const DAT_RMR_TRIPLET *remote;
+	uint32_t inv_key;		/* send with invalidation; immediate data */
+	bool into_rmr;			/* read: the segment is named by the key of an RMR */
+	uint64_t operand[2];		/* atomic operations */
+};
+
+EACH bool flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags)
+{
+	DAT_COMPLETION_FLAGS allowed = kind == DOFI_RECV ? ep->attr.recv_completion_flags
+							 : ep->attr.request_completion_flags;
+
+	if ((unsigned int)flags & ~rules[kind].flags)
+		return false;
+	return !(flags & DAT_COMPLETION_UNSIGNALLED_FLAG) ||
+	       (allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);
+}
+
+/* Arguments that do not depend on the queue. */
+EACH DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
+{
+	if (o->n < 0 || o->n > dofi_ep_max_iov(ep, o->kind))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (o->n && !o->iov)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	/* The key travels in completion data, of which devices have too little, or in a word. */
+	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.row->device &&
+	    !ep->obj.ia->fab.worded)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	/* A device's write has no room for both an SRQ's connection id and immediate data (object/conn_id.h). */
+	if (o->kind == DOFI_WRITE_IMMED && ep->peer_tag && ep->obj.ia->fab.row->device)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	if (!flags_ok(ep, o->kind, o->flags))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, o->into_rmr ? DAT_INVALID_ARG5
+								   : rules[o->kind].bad_flags);
+	return DAT_SUCCESS;
+}
+
+/* An RDMA operation moves the remote length (read) or the local one (write). */
+EACH DAT_RETURN take_remote(struct dofi_dto *dto, enum dofi_dto_kind kind,
+			    const DAT_RMR_TRIPLET *remote)
+{
+	uint64_t len = remote->segment_length, left;
+
+	dto->remote_addr = dofi_rmr_addr(remote);
+	dto->remote_key = remote->rmr_context;
+	if (kind == DOFI_WRITE || kind == DOFI_WRITE_IMMED)
+		return dto->length > len ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
+	if (dto->length < len)
+		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
+	dto->length = left = len;
+	for (uint16_t i = 0; i < dto->iov_count; i++) {
+		if (dto->iov[i].iov_len >= left) {
+			dto->iov[i].iov_len = left;
+			dto->iov_count = left ? i + 1 : i;
+			break;
+		}
+		left -= dto->iov[i].iov_len;
+	}
+	return DAT_SUCCESS;
+}
+
+EACH DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
+{
+	if (kind == DOFI_RECV)
+		return ep->srq ? DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE)
+			       : DAT_SUCCESS;
+	if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)
+		return DAT_SUCCESS;
+	return dofi_ret_ep_state(ep->state);
+}
+
+/* Eight bytes here and there; programs name more of the peer's memory than they operate on. */
+EACH DAT_RETURN take_operands(struct dofi_dto *dto, const struct order *o)
+{
+	if (dto->length < sizeof(uint64_t) || o->remote->segment_length < sizeof(uint64_t))
+		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
+	dto->iov[0].iov_len = dto->length = sizeof(uint64_t);
+	/* Not left to devices: soft-RoCE would not answer. */
+	if (dofi_rmr_addr(o->remote) % sizeof(uint64_t))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	dto->remote_addr = dofi_rmr_addr(o->remote);
+	dto->remote_key = o->remote->rmr_context;
+	dto->operand[0] = o->operand[0];
+	dto->operand[1] = o->operand[1];
+	return DAT_SUCCESS;
+}
+
+/* For one operation: a receive may have more room than any message needs. */
+EACH DAT_RETURN check_size(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	return dto->length > ep->max_size ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
+}
+
+EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
+{
+	DAT_MEM_PRIV_FLAGS need = rules[o->kind].need;
+	DAT_LMR_TRIPLET sink;
+	DAT_RETURN ret;
+
+	if (o->kind == DOFI_RECV) {
+		dto->memory = o->n == 1 ? o->iov->lmr_context : 0;
+		return take_room(ep->obj.ia, ep->pz, dto, o->n, o->iov);
+	}
+	/* The key has to be one for peers: transports that show it to them write by it. */
+	if (o->into_rmr) {
+		need = DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+		sink = *o->iov;
+		sink.lmr_context = dofi_mr_context(ep->obj.ia, sink.lmr_context);
+	}
+	ret = take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n, o->into_rmr ? &sink : o->iov,
+			    need);
+	if (!ret && o->kind >= DOFI_FETCH_ADD)
+		return take_operands(dto, o);
+	if (!ret && o->kind != DOFI_SEND)
+		ret = take_remote(dto, o->kind, o->remote);
+	return ret ? ret : check_size(ep, dto);
+}
+
+/* An operation that waits for nothing goes to the fabric at once. */
+EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		 enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags, uint32_t pos)
+{
+	if (kind == DOFI_BIND || q->sent != pos || dofi_queue_holds(q, pos) >= q->depth ||
+	    !dofi_dto_may_submit(ep, q) ||
+	    (kind != DOFI_RECV && dofi_dto_fenced(ep, kind, flags))) {
+		dofi_dto_submit_queue(ep, q);
+		return;
+	}
+	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	dofi_dto_give(ep, q, pos, dto, kind, dto->iov_count == 1,
+		      kind == DOFI_SEND ? dofi_fab_data(ep, dto) : 0);
+}
+
+EACH void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+		  enum dofi_dto_kind kind, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+
+	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags,
+			dead ? DOFI_DTO_DONE : DOFI_DTO_QUEUED);
+	/* Nobody else completes what is posted to a disconnected EP. The lock is held: without it
+	 * another thread could free the EP, and its EVDs would not be known any more. */
+	if (dead)
+		dofi_dto_report_done(ep, q);
+	else
+		submit(ep, q, dto, kind, flags, tail);
+}
+
+EACH DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const struct order *o)
+{
+	struct dofi_dto *dto;
+	DAT_RETURN ret = check_state(ep, o->kind);
+
+	if (!ret)
+		ret = check_args(ep, o);
+	if (ret)
+		return ret;
+	if (!has_room(ep, q))
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
+	dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
+	ret = fill(ep, dto, o);
+	if (ret)
+		return ret;
+	dto->inv_key = o->inv_key;
+	enqueue(ep, q, dto, o->kind, o->cookie, o->flags);
+	return DAT_SUCCESS;
+}
+
+/* The order is a constant for the most part, which leaves little of the above to each call. */
+EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct dofi_queue *q;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	q = o->kind == DOFI_RECV ? &ep->rq : &ep->sq;
+	dofi_lock(&ep->lock);
+	ret = post_locked(ep, q, o);
+	dofi_unlock(&ep->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep)
+{
+	DAT_RETURN ret;
+
+	dofi_lock(&ep->lock);
+	ret = check_state(ep, DOFI_BIND);
+	dofi_unlock(&ep->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct dofi_window *window,
+			      DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_queue *q = &ep->sq;
+	struct dofi_dto *dto;
+	DAT_DTO_COOKIE as_dto;
+	DAT_RETURN ret;
+
+	dofi_lock(&ep->lock);
+	ret = dofi_ep_live(ep) ? check_state(ep, DOFI_BIND)
+			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ret && !flags_ok(ep, DOFI_BIND, flags))
+		ret = DOFI_ERR(DAT_INVALID_PARAMETER, window ? DAT_INVALID_ARG4 : DAT_INVALID_ARG2);
+	if (!ret && !has_room(ep, q))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
+	if (!ret) {
+		dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
+		dto->length = 0;
+		dto->rmr = rmr;
+		dto->window = window;
+		memcpy(&as_dto, &cookie, sizeof(as_dto));
+		enqueue(ep, q, dto, DOFI_BIND, as_dto, flags);
+	}
+	dofi_unlock(&ep->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_dto_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	return post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags });
+}
+
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+					     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+					     DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
+{
+	if (invalidate && !context && dofi_ep_live(ep))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
+	return post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags, .inv_key = invalidate ? context : 0 });
+}
+
+DAT_RETURN dofi_dto_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+	return post(ep, &(struct order){ .kind = DOFI_RECV, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags });
+}
+
+/* A bad handle is told before a bad pointer. */
+static DAT_RETURN no_pointer(DAT_EP_HANDLE ep, DAT_RETURN arg)
+{
+	return dofi_ep_live(ep) ? DOFI_ERR(DAT_INVALID_PARAMETER, arg)
+				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+}
+
+DAT_RETURN dofi_dto_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			 DAT_COMPLETION_FLAGS flags)
+{
+	if (!remote)
+		return no_pointer(ep, DAT_INVALID_ARG5);
+	return post(ep, &(struct order){ .kind = DOFI_READ, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags, .remote = remote });
+}
+
+DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
+					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS flags)
+{
+	DAT_LMR_TRIPLET sink;
+
+	if (!local)
+		return no_pointer(ep, DAT_INVALID_ARG2);
+	if (!remote)
+		return no_pointer(ep, DAT_INVALID_ARG4);
+	memset(&sink, 0, sizeof(sink));
+	sink.lmr_context = local->rmr_context;
+	sink.virtual_address = dofi_rmr_addr(local);
+	sink.segment_length = local->segment_length;
+	return post(ep, &(struct order){ .kind = DOFI_READ, .n = 1, .iov = &sink, .cookie = cookie,
+					 .flags = flags, .remote = remote, .into_rmr = true });
+}
+
+DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			  DAT_COMPLETION_FLAGS flags)
+{
+	if (!remote)
+		return no_pointer(ep, DAT_INVALID_ARG5);
+	return post(ep, &(struct order){ .kind = DOFI_WRITE, .n = n, .iov = iov, .cookie = cookie,
+					 .flags = flags, .remote = remote });
+}
+
+DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				    uint32_t immed, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!remote)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (!ep->obj.ia->fab.immed)
+		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
+	return post(handle, &(struct order){ .kind = DOFI_WRITE_IMMED, .n = n, .iov = iov,
+					     .cookie = cookie, .flags = flags, .remote = remote,
+					     .inv_key = immed });
+}
+
+/* swap NULL: `operand` is added, else compared. */
+DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, uint64_t operand, const uint64_t *swap,
+			       const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ep->obj.ia->fab.atomics)
+		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
+	if (!iov)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!remote)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (swap)
+		return post(handle, &(struct order){ .kind = DOFI_CMP_SWAP, .n = 1, .iov = iov,
+						     .cookie = cookie, .flags = flags,
+						     .remote = remote,
+						     .operand = { operand, *swap } });
+	return post(handle, &(struct order){ .kind = DOFI_FETCH_ADD, .n = 1, .iov = iov,
+					     .cookie = cookie, .flags = flags, .remote = remote,
+					     .operand = { operand, 0 } });
+}

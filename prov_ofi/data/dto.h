@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Posting of data transfer operations. */
+#ifndef DOFI_DTO_H
+#define DOFI_DTO_H
+
+#include "object/ep.h"
+
+/* Hands waiting operations to the fabric, as far as it takes them; ep->lock held. */
+void dofi_dto_submit(struct dofi_ep *ep);
+/* Those of one queue. */
+void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q);
+/* Reports what is done at the head of a queue; takes the lock of its EVD. */
+void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
+
+/* Checks the segments of a receive into the given PZ (NULL: not known yet) and writes them into the
+ * operation. */
+DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
+			     DAT_COUNT n, const DAT_LMR_TRIPLET *seg);
+
+/* Of whatever kind the operation is, and whatever is wrong with it: see data/dto_fast.c. */
+DAT_RETURN dofi_dto_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_dto_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_dto_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			 DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+			  DAT_COMPLETION_FLAGS flags);
+
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags);
+
+DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+					     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+					     DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context);
+DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
+					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+					 DAT_COMPLETION_FLAGS flags);
+/* Of the InfiniBand extension, where the fabric has them. */
+DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				    uint32_t immed, DAT_COMPLETION_FLAGS flags);
+/* Adds the operand, or, with `swap`, puts that in place of the operand. */
+DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE ep, uint64_t operand, const uint64_t *swap,
+			       const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+			       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+/* Is the EP in a state for binds? Asked before a window is made. */
+DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep);
+/* Queues a bind (window NULL: unbind), whose key is registered already. */
+DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct dofi_window *window,
+			      DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+
+#endif

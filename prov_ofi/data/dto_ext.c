@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hands writes with immediate data and atomic operations to the fabric. */
+#include "data/dto_submit.h"
+
+static uint64_t data_of(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	const struct dofi_fab_row *row = ep->obj.ia->fab.row;
+	uint64_t data = (uint64_t)dto->immed << 32;
+
+	if (row->device)
+		return dto->immed;
+	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		data |= DOFI_DATA_SOLICITED;
+	return data | (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
+}
+
+ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
+	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
+				  .iov_count = dto->iov_count, .rma_iov = &target,
+				  .rma_iov_count = 1, .context = &dto->ctx,
+				  .data = data_of(ep, dto) };
+
+	return fi_writemsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
+}
+
+ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	bool swap = dto->kind == DOFI_CMP_SWAP;
+	struct fi_ioc operand = { .addr = &dto->operand[swap], .count = 1 };
+	struct fi_ioc compare = { .addr = &dto->operand[0], .count = 1 };
+	struct fi_ioc result = { .addr = dto->iov[0].iov_base, .count = 1 };
+	struct fi_rma_ioc target = { .addr = dto->remote_addr, .count = 1, .key = dto->remote_key };
+	struct fi_msg_atomic msg = { .msg_iov = &operand, .desc = dto->desc, .iov_count = 1,
+				     .rma_iov = &target, .rma_iov_count = 1,
+				     .datatype = FI_UINT64, .op = swap ? FI_CSWAP : FI_SUM,
+				     .context = &dto->ctx };
+
+	/* libfabric's verbs took the pointers themselves for the values until 2.2. */
+	if (ep->obj.ia->fab.atomic_values) {
+		msg.addr = dto->operand[swap];
+		compare.addr = (void *)(uintptr_t)dto->operand[0];
+	}
+	if (swap)
+		return fi_compare_atomicmsg(fid, &msg, &compare, dto->desc, 1, &result, dto->desc,
+					    1, FI_COMPLETION);
+	return fi_fetch_atomicmsg(fid, &msg, &result, dto->desc, 1, FI_COMPLETION);
+}

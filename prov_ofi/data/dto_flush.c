@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hands over queued operations when a connection begins, and flushes them when it ends. */
+#include "data/cq.h"
+#include "data/dto.h"
+#include "object/rmr.h"
+#include "object/srq.h"
+
+static void with_queue(struct dofi_ep *ep, bool recv,
+		       void (*fn)(struct dofi_ep *, struct dofi_queue *, struct dofi_evd *))
+{
+	struct dofi_evd *evd = recv ? ep->recv_evd : ep->req_evd;
+	uint32_t before;
+
+	dofi_lock(&evd->lock);
+	before = evd->notified;
+	fn(ep, recv ? &ep->rq : &ep->sq, evd);
+	dofi_evd_notify(evd, before);
+	dofi_unlock(&evd->lock);
+}
+
+void dofi_dto_report_rest(struct dofi_ep *ep)
+{
+	with_queue(ep, true, dofi_dto_report);
+	with_queue(ep, false, dofi_dto_report);
+}
+
+void dofi_dto_open(struct dofi_ep *ep)
+{
+	atomic_store_explicit(&ep->open, true, memory_order_release);
+	dofi_dto_report_rest(ep);
+}
+
+static void flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+{
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+
+	for (uint32_t i = atomic_load(&q->head); q->dto && i != tail; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		if (atomic_load(&dto->state) == DOFI_DTO_DONE)
+			continue;
+		dto->status = DAT_DTO_ERR_FLUSHED;
+		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
+	}
+	dofi_dto_report(ep, q, evd);
+}
+
+void dofi_dto_flush(struct dofi_ep *ep)
+{
+	atomic_store_explicit(&ep->open, true, memory_order_release);
+	with_queue(ep, true, flush_queue);
+	with_queue(ep, false, flush_queue);
+}
+
+void dofi_dto_requeue(struct dofi_ep *ep)
+{
+	struct dofi_queue *q = &ep->rq;
+
+	dofi_lock(&ep->lock);
+	dofi_lock(&ep->recv_evd->lock);
+	for (uint32_t i = atomic_load(&q->head); q->dto && i != q->sent; i++) {
+		struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		/* Others failed before they were handed over. */
+		if (atomic_load(&dto->state) == DOFI_DTO_POSTED ||
+		    dto->status == DAT_DTO_ERR_FLUSHED)
+			atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
+	}
+	q->sent = atomic_load(&q->head);
+	atomic_store_explicit(&q->waiting, q->sent != atomic_load(&q->tail), memory_order_release);
+	dofi_unlock(&ep->recv_evd->lock);
+	dofi_unlock(&ep->lock);
+}
+
+static void forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+{
+	(void)evd;
+	for (uint32_t i = atomic_load(&q->head); q->dto && i != q->tail; i++) {
+		const struct dofi_dto *dto = dofi_queue_at(q, i);
+
+		if (dto->kind == DOFI_BIND)
+			dofi_rmr_bind_over(dto->rmr, dto->window);
+	}
+	for (uint32_t i = 0; q->dto && i < q->room; i++)
+		atomic_store(&q->dto[i].state, DOFI_DTO_FREE);
+	if (ep->srq && q == &ep->rq)
+		dofi_srq_forget(ep);
+	q->sent = q->tail;
+	atomic_store(&q->head, q->tail);
+	q->waiting = false;
+}
+
+void dofi_dto_forget(struct dofi_ep *ep)
+{
+	with_queue(ep, true, forget_queue);
+	with_queue(ep, false, forget_queue);
+}

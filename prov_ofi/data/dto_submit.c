@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hands queued operations to the fabric. (hot)
+ *
+ * It waits in the ring when there is no connection yet (receives), behind a barrier fence while
+ * RDMA reads are outstanding, when the fabric has as much as it may have, or when libfabric answers
+ * EAGAIN.
+ */
+#include "data/cq.h"
+#include "data/dto.h"
+#include "data/dto_submit.h"
+#include "fabric/verbs/split_rdma_read.h"
+#include "progress/progress.h"
+#include "object/rmr.h"
+#include "fabric/verbs/msg_prefix.h"
+#include "progress/deferred_work.h"
+
+ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
+	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
+				  .iov_count = dto->iov_count, .rma_iov = &target,
+				  .rma_iov_count = 1, .context = &dto->ctx };
+
+	if (dto->kind == DOFI_READ)
+		return dto->iov_count > ep->obj.ia->fab.reads_iov
+		       ? dofi_read_pieces(fid, dto, &msg) : fi_readmsg(fid, &msg, FI_COMPLETION);
+	return fi_writemsg(fid, &msg, FI_COMPLETION);
+}
+
+ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	return dofi_word_recv(fid, &ep->rq.words, (size_t)(dto - ep->rq.dto), dto);
+}
+
+ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+			     uint64_t data)
+{
+	return dofi_word_send(fid, &ep->sq.words, (size_t)(dto - ep->sq.dto), dto, data);
+}
+
+static inline ssize_t hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	bool single = dto->iov_count == 1;
+
+	switch (dto->kind) {
+	case DOFI_RECV:
+		return dofi_fab_recv(ep, fid, dto, single);
+	case DOFI_SEND:
+		return dofi_fab_send(ep, fid, dto, single, dofi_fab_data(ep, dto));
+	case DOFI_WRITE_IMMED:
+		return dofi_fab_write_immed(ep, fid, dto);
+	case DOFI_FETCH_ADD:
+	case DOFI_CMP_SWAP:
+		return dofi_fab_atomic(ep, fid, dto);
+	default:
+		return dofi_fab_rdma(ep, fid, dto, single, dto->kind);
+	}
+}
+
+/* An operation that the fabric does not know, or one posted to a disconnected EP, completes at
+ * once, behind all earlier ones. */
+void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
+	uint32_t before;
+
+	dofi_lock(&evd->lock);
+	before = evd->notified;
+	dofi_dto_report(ep, q, evd);
+	dofi_evd_notify(evd, before);
+	dofi_unlock(&evd->lock);
+}
+
+/* The key works, and the former does not, before any later request is handed over. */
+static void bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)
+{
+	dofi_rmr_take_effect(dto->rmr, dto->window, ep);
+	dto->window = NULL;
+	dto->status = DAT_DTO_SUCCESS;
+	q->sent++;
+	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
+	dofi_dto_report_done(ep, q);
+}
+
+void dofi_dto_take_back(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
+{
+	atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
+	if (dofi_kind_fetches(dto->kind))
+		ep->reads_begun--;
+	if (ret != -FI_EAGAIN)
+		return;
+	dofi_work_add(ep, DOFI_WORK_SUBMIT);
+	dofi_progress_held_back(ep->obj.ia);
+}
+
+/* Gives the next waiting operation to the fabric. False: it has to wait on. */
+static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct fid_ep *fid)
+{
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
+	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
+	ssize_t ret;
+
+	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_QUEUED) {
+		q->sent++;	/* completed while it waited */
+		return true;
+	}
+	/* No receive has the flag. */
+	if (dofi_dto_fenced(ep, dto->kind, dto->flags) || dofi_queue_holds(q, q->sent) >= q->depth)
+		return false;
+	if (dto->kind == DOFI_BIND) {
+		bind_now(ep, q, dto);
+		return true;
+	}
+	if (dofi_kind_fetches(dto->kind))
+		ep->reads_begun++;
+	/* Before the call: its completion may be read by another thread within it. */
+	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	dofi_evd_enter(evd, ep->bare);
+	ret = hand_over(ep, fid, dto);
+	dofi_evd_leave(evd, ep->bare);
+	if (!ret)
+		q->sent++;
+	else
+		dofi_dto_take_back(ep, dto, ret);
+	return !ret;
+}
+
+/* False: some have to wait on for completions. */
+static bool submit_waiting(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+	bool connected = dofi_dto_may_submit(ep, q);
+
+	if (connected) {
+		struct fid_ep *fid = ep->conn->fid;
+
+		while (q->sent != tail && submit_next(ep, q, fid))
+			;
+	}
+	atomic_store_explicit(&q->waiting, q->sent != tail, memory_order_release);
+	return q->sent == tail || !connected;
+}
+
+void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	bool known = atomic_load_explicit(&q->waiting, memory_order_relaxed);
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
+
+	if (submit_waiting(ep, q))
+		return;
+	if (!known) {
+		/* The last completion may have come while nobody could know yet that something
+		 * waits for it. Those behind this lock know. */
+		dofi_lock(&evd->lock);
+		dofi_unlock(&evd->lock);
+		if (submit_waiting(ep, q))
+			return;
+	}
+	dofi_progress_held_back(ep->obj.ia);
+}
+
+void dofi_dto_submit(struct dofi_ep *ep)
+{
+	dofi_dto_submit_queue(ep, &ep->rq);
+	dofi_dto_submit_queue(ep, &ep->sq);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hands operations to the fabric; messages inline, for every post of one does it. */
+#ifndef DOFI_DTO_FAB_H
+#define DOFI_DTO_FAB_H
+
+#include "base/inline.h"
+#include "object/ep.h"
+#include "object/conn_id.h"
+
+static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
+{
+	/* Without segments libfabric (verbs) must not be shown any descriptors. */
+	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
+			      .iov_count = dto->iov_count, .context = &dto->ctx };
+
+	return msg;
+}
+
+/* What goes beside every message to that peer, */
+static inline uint64_t dofi_fab_tag(const struct dofi_ep *ep)
+{
+	return (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
+}
+
+/* and beside this one. */
+static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
+{
+	uint64_t data = dofi_fab_tag(ep);
+
+	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
+		data |= DOFI_DATA_SOLICITED;
+	if (dto->inv_key)
+		data |= DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
+	return data;
+}
+
+
+/* With a word of ours in front (fabric/verbs/msg_prefix.h). */
+ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+			     uint64_t data);
+
+/* A message of one segment goes by the short calls: those of devices need less than the others, which
+ * copy small messages twice. `single` is a constant to some callers. */
+static inline __attribute__((always_inline)) ssize_t
+dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single)
+{
+	struct fi_msg msg;
+
+	if (single && !ep->worded)
+		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
+			       FI_ADDR_UNSPEC, &dto->ctx);
+	if (ep->worded)
+		return dofi_fab_recv_worded(ep, fid, dto);
+	msg = dofi_fab_msg(dto);
+	return fi_recvmsg(fid, &msg, FI_COMPLETION);
+}
+
+static inline __attribute__((always_inline)) ssize_t
+dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single,
+	      uint64_t data)
+{
+	struct fi_msg msg;
+
+	if (single && !data && !ep->worded)
+		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
+			       FI_ADDR_UNSPEC, &dto->ctx);
+	if (ep->worded)
+		return dofi_fab_send_worded(ep, fid, dto, data);
+	msg = dofi_fab_msg(dto);
+	msg.data = data;
+	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
+}
+
+/* With the calls that describe the operation in a structure. */
+ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+
+static inline __attribute__((always_inline)) ssize_t
+dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single,
+	      enum dofi_dto_kind kind)
+{
+	void *base = dto->iov[0].iov_base;
+	size_t len = dto->iov[0].iov_len;
+
+	if (!single)
+		return dofi_fab_rdma_msg(ep, fid, dto);
+	if (kind == DOFI_READ)
+		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
+			       dto->remote_key, &dto->ctx);
+	return fi_write(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
+			dto->remote_key, &dto->ctx);
+}
+
+/* The operations of the InfiniBand extension (data/dto_ext.c). */
+ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+/* The write itself, with those flags and context. */
+ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struct dofi_dto *dto,
+		       struct fi_msg_rma *msg, uint64_t flags);
+/* How many operations before position `pos` does the fabric have, or did until just now? */
+static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
+{
+	return pos - atomic_load_explicit(&q->head, memory_order_acquire);
+}
+
+/* Does it have to wait for RDMA reads, or for there to be fewer of them? */
+static inline bool dofi_dto_fenced(const struct dofi_ep *ep, enum dofi_dto_kind kind,
+				   unsigned int flags)
+{
+	if (dofi_kind_fetches(kind) &&
+	    ep->reads_begun - atomic_load_explicit(&ep->reads_done, memory_order_acquire) >=
+	    ep->most_reads)
+		return true;
+	return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&
+	       ep->reads_begun != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
+}
+
+/* Does the queue's direction lead anywhere? ep->lock held. */
+static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct dofi_queue *q)
+{
+	if (!ep->conn || ep->conn->shut)
+		return false;
+	return q == &ep->rq || ep->state == DAT_EP_STATE_CONNECTED ||
+	       ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
+}
+
+/* The fabric refused. Anything but EAGAIN means that the connection has gone: its end flushes what
+ * waits. */
+void dofi_dto_take_back(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret);
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* dat_evd_wait; data/evd_dequeue.c takes events that are there.
+ *
+ * A wait polls for a short while that adapts to whether polling paid off lately, then sleeps on
+ * the CQ's descriptor and on the EVD's own eventfd. The thread that is inside makes the progress;
+ * the progress thread keeps away (see progress/progress.c).
+ */
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/eventfd.h"
+#include "base/forkfd.h"
+#include "base/param.h"
+#include "cm/cm.h"
+#include "object/cno.h"
+#include "data/cq.h"
+#include "object/evd.h"
+#include "progress/progress.h"
+#include "object/srq.h"
+#include "progress/deferred_work.h"
+
+/* A readable CQ that yields nothing is left alone for a while, longer each time (tcp 1.17: a
+ * message without a posted receive keeps its descriptor readable). Posting a receive ends it. */
+#define STALL_AFTER 3
+#define STALL_NAP_MAX 50
+
+static uint64_t stall_nap(unsigned int refusals)
+{
+	unsigned int doublings = refusals - STALL_AFTER;
+
+	return DOFI_MS(doublings < 5 ? 1u << doublings : STALL_NAP_MAX);
+}
+
+/* A completion has mostly just been written there by its fields, and is read in the same way:
+ * memory that has just been written in pieces and is read as a whole makes the processor wait. */
+void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
+
+	event->event_number = e->number;
+	event->evd_handle = evd;
+	if (e->number == DAT_DTO_COMPLETION_EVENT)
+		dofi_dto_copy(&event->event_data.dto_completion_event_data,
+			      &e->data.dto_completion_event_data);
+	else
+		event->event_data = e->data;
+	dofi_event_extra(event, e->immed);
+	if (e->srq)
+		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
+	/* Begin anew while it is in the caches. */
+	if (evd->head == evd->tail)
+		evd->head = evd->tail = 0;
+	evd->overflowed = false;
+}
+
+static bool satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
+{
+	return dofi_evd_count(evd) >= (uint32_t)threshold;
+}
+
+/* Progress that a waiting thread makes; evd->lock held, given up while others are served. */
+static void poll_once(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+	bool cm = !evd->cq || (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
+
+	if (evd->cq) {
+		dofi_evd_polled(evd);
+		dofi_cq_pull(evd);
+	}
+	if (!cm && !dofi_work_pending(ia))
+		return;
+	dofi_unlock(&evd->lock);
+	if (dofi_work_pending(ia))
+		dofi_work_run(ia);
+	if (cm)
+		dofi_cm_progress(ia, false);
+	dofi_lock(&evd->lock);
+}
+
+static int make_wake_fd(struct dofi_evd *evd)
+{
+	if (evd->wake_fd < 0)
+		evd->wake_fd = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	return evd->wake_fd < 0 ? -errno : 0;
+}
+
+/* May the thread sleep on the CQ's descriptor? If the CQ says "look again" time after time and
+ * has nothing, its descriptor is of no use: *stalled. evd->lock held. */
+static bool may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusals)
+{
+	*stalled = false;
+	if (!evd->cq)
+		return true;
+	if (dofi_cq_may_sleep(evd)) {
+		*refusals = 0;
+		return true;
+	}
+	if (++*refusals < STALL_AFTER)
+		return false;
+	*stalled = true;
+	return true;
+}
+
+/* evd->lock held. */
+static void end_sleep(struct dofi_evd *evd)
+{
+	evd->stalled = false;
+	evd->sleeping = false;
+	dofi_eventfd_clear(evd->wake_fd);	/* the CQ, or the deadline, may have ended it */
+}
+
+/* The waiter leaves the call; evd->lock held. */
+static void leave(struct dofi_evd *evd)
+{
+	evd->waiter = false;
+	/* The EVD and its adapter, with the bell, may be closed once the lock is given up. */
+	if (evd->dying)
+		dofi_signal_all(&evd->left);
+	else
+		dofi_progress_consumer_left(evd->obj.ia);
+}
+
+struct sleeper {
+	struct dofi_evd *evd;
+	uint32_t notified;		/* evd->notified when it fell asleep */
+};
+
+/* The thread was cancelled while it slept. What came for it meanwhile has to notify others. */
+static void leave_cancelled(void *arg)
+{
+	struct sleeper *s = arg;
+	struct dofi_evd *evd = s->evd;
+
+	dofi_lock(&evd->lock);
+	end_sleep(evd);
+	leave(evd);
+	if (!evd->dying)
+		dofi_evd_notify(evd, s->notified);
+	dofi_unlock(&evd->lock);
+}
+
+static int poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
+			    const struct timespec *limit)
+{
+	int ret;
+
+	pthread_cleanup_push(leave_cancelled, s);
+	ret = ppoll(fds, n, limit, NULL) < 0 ? -errno : 0;
+	pthread_cleanup_pop(0);
+	return ret;
+}
+
+/* Sleeps until somebody wakes the EVD, the CQ has news, or the deadline. evd->lock is held on
+ * entry and exit. 0 or -EINTR. */
+static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, unsigned int refusals)
+{
+	struct pollfd fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
+	struct sleeper s = { evd, evd->notified };
+	nfds_t n = evd->cq && !stalled ? 2 : 1;
+	uint64_t now = dofi_now(), left = DOFI_NEVER;
+	struct timespec ts;
+	int ret;
+
+	if (stalled)
+		left = stall_nap(refusals);
+	else if (dofi_progress_is_me(evd->obj.ia))
+		left = DOFI_MS(1);	/* an agent: nobody else handles connections meanwhile */
+	if (deadline != DOFI_NEVER && deadline - now < left)
+		left = deadline > now ? deadline - now : 0;
+	ts.tv_sec = (time_t)(left / 1000000000u);
+	ts.tv_nsec = (long)(left % 1000000000u);
+	fds[0].fd = evd->wake_fd;
+	fds[1].fd = evd->cq_fd;
+	evd->sleeping = true;
+	evd->stalled = stalled;
+	if (stalled)
+		atomic_fetch_add(&evd->obj.ia->stalls, 1);
+	dofi_unlock(&evd->lock);
+	ret = poll_cancellable(&s, fds, n, left == DOFI_NEVER ? NULL : &ts);
+	dofi_lock(&evd->lock);
+	end_sleep(evd);
+	return ret == -EINTR ? -EINTR : 0;
+}
+
+/* Polling that paid off may go on as long as allowed; polling in vain becomes shorter. */
+static void adapt_spin(struct dofi_evd *evd, bool slept)
+{
+	uint32_t most = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
+
+	if (!slept)
+		evd->spin_ns = most;
+	else if (evd->spin_ns > DOFI_US(2))
+		evd->spin_ns -= evd->spin_ns / 4;
+}
+
+/* The body of dat_evd_wait; evd->lock held, evd->waiter set. */
+static DAT_RETURN wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT threshold)
+{
+	uint64_t start = dofi_now(), now = start;
+	uint32_t seen = evd->notified;
+	unsigned int refusals = 0;
+	bool released, slept = false, stalled;
+
+	poll_once(evd);
+	/* What is queued already releases the caller; later only notifying events do. */
+	released = satisfied(evd, threshold);
+	while (!released || !satisfied(evd, threshold)) {
+		if (evd->dying)
+			return DOFI_ERR(DAT_ABORT, 0);
+		if (!evd->waitable)
+			return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
+		if (evd->dead)
+			return DOFI_ERR(DAT_INVALID_STATE, 0);
+		if (now >= deadline) {
+			if (satisfied(evd, threshold))
+				break;
+			return DOFI_ERR(DAT_TIMEOUT_EXPIRED, 0);
+		}
+		if (now - start < evd->spin_ns) {
+			dofi_unlock(&evd->lock);
+			dofi_relax();
+			dofi_lock(&evd->lock);
+		} else if (evd->notified == seen && may_sleep(evd, &stalled, &refusals)) {
+			slept = true;
+			if (sleep_once(evd, deadline, stalled, refusals) && evd->notified == seen)
+				return DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
+		}
+		poll_once(evd);
+		if (evd->notified != seen) {
+			released = true;
+			seen = evd->notified;
+		}
+		now = dofi_now();
+	}
+	adapt_spin(evd, slept);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN check_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
+{
+	if (evd->dying)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (evd->waiter)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+	if (evd->dead)
+		return DOFI_ERR(DAT_INVALID_STATE, 0);
+	if (!evd->waitable)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
+	if (threshold <= 0 || threshold > evd->qlen)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	/* Notification is left to the consumer's flags. */
+	if (threshold > 1 && evd->quiet_streams)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
+			 DAT_EVENT *event, DAT_COUNT *nmore)
+{
+	struct dofi_evd *evd = dofi_evd_live(handle);
+	uint64_t deadline = DOFI_NEVER;
+	DAT_RETURN ret;
+
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	if (!event)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (!nmore)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	if (timeout != DAT_TIMEOUT_INFINITE)
+		deadline = dofi_now() + DOFI_US(timeout);
+	pthread_testcancel();
+	dofi_lock(&evd->lock);
+	ret = check_wait(evd, threshold);
+	if (!ret && make_wake_fd(evd))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+	if (ret) {
+		dofi_unlock(&evd->lock);
+		return ret;
+	}
+	evd->waiter = true;
+	ret = wait_locked(evd, deadline, threshold);
+	if (!ret)
+		dofi_evd_pop(evd, event);
+	*nmore = (DAT_COUNT)dofi_evd_count(evd);
+	leave(evd);
+	dofi_unlock(&evd->lock);
+	if (ret != DOFI_ERR(DAT_ABORT, 0) && dofi_work_pending(evd->obj.ia))
+		dofi_work_run(evd->obj.ia);
+	return ret;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Buffers of a shared receive queue that messages have taken. (hot) */
+#include "base/log.h"
+#include "data/cq.h"
+#include "data/dto_submit.h"
+#include "object/srq.h"
+#include "object/conn_id.h"
+#include "fabric/verbs/msg_prefix.h"
+#include "progress/deferred_work.h"
+
+static void give_back(struct dofi_srq *srq, struct dofi_dto *dto)
+{
+	struct dofi_dto *top = atomic_load_explicit(&srq->returned, memory_order_relaxed);
+
+	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
+	do
+		dto->next = top;
+	while (!atomic_compare_exchange_weak_explicit(&srq->returned, &top, dto,
+						      memory_order_release, memory_order_relaxed));
+}
+
+static ssize_t post(struct dofi_srq *srq, struct dofi_dto *dto)
+{
+	struct fi_msg msg;
+
+	if (srq->obj.ia->fab.worded)
+		return dofi_word_recv(srq->srx, &srq->words, dto->word, dto);
+	msg = dofi_fab_msg(dto);
+	return fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
+}
+
+int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
+{
+	/* Before the call: its completion may be read by another thread within it. */
+	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	return (int)post(srq, dto);
+}
+
+/* Nothing of it was shown to the consumer: the buffer goes back to the end of the queue. */
+void dofi_srq_unfilled(struct dofi_dto *dto)
+{
+	if (dofi_srq_hand_over(dto->srq, dto))
+		dofi_log(DOFI_LOG_ERROR, "a buffer could not be posted to its SRQ again");
+}
+
+struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data)
+{
+	struct dofi_ep *ep = dofi_tag_find(&evd->obj.ia->tags, data);
+
+	if (ep && ep->srq == dto->srq && ep->recv_evd == evd)
+		return ep;
+	dofi_log(DOFI_LOG_WARN, "a message to an SRQ does not say whose it is; it is dropped");
+	dofi_srq_unfilled(dto);
+	return NULL;
+}
+
+/* One more buffer is with this EP: is that many, or too few left to others? */
+static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
+{
+	int32_t low = atomic_load_explicit(&srq->low_mark, memory_order_relaxed);
+	uint32_t taken = atomic_fetch_add(&srq->taken, 1) + 1;
+
+	dofi_soft_mark(ep);
+	/* `posted` may grow meanwhile; then there are enough. */
+	if (low > 0 &&
+	    atomic_load_explicit(&srq->posted, memory_order_relaxed) - taken < (uint32_t)low &&
+	    atomic_exchange(&srq->low_armed, false)) {
+		atomic_store(&srq->low_passed, true);
+		dofi_work_add(ep, DOFI_WORK_MARKS);
+	}
+}
+
+/* False: later. */
+static bool report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+{
+	struct dofi_srq *srq = dto->srq;
+	enum dofi_told told;
+
+	if (!dto->status)
+		dofi_hard_mark(ep);
+
+	told = dofi_dto_tell(ep, dto, evd);
+	if (told == DOFI_TOLD_LATER)
+		return false;
+	give_back(srq, dto);
+	/* Only now: the place that this frees needs a descriptor. */
+	if (told == DOFI_TOLD_NOBODY)
+		dofi_srq_dequeued(srq, ep);
+	return true;
+}
+
+static struct dofi_dto *take_waiting(struct dofi_ep *ep)
+{
+	struct dofi_dto *dto = ep->shared.first;
+
+	if (dto)
+		ep->shared.first = dto->next;
+	if (!ep->shared.first)
+		ep->shared.last = &ep->shared.first;
+	return dto;
+}
+
+void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd)
+{
+	struct dofi_dto *dto, *next;
+
+	/* Reporting may give the descriptor back, and `next` with it. */
+	while ((dto = ep->shared.first)) {
+		next = dto->next;
+		if (!report(ep, dto, evd))
+			return;
+		ep->shared.first = next;
+		if (!next)
+			ep->shared.last = &ep->shared.first;
+	}
+}
+
+uint32_t dofi_srq_unreported(const struct dofi_ep *ep)
+{
+	uint32_t n = 0;
+
+	for (const struct dofi_dto *dto = ep->shared.first; dto; dto = dto->next)
+		n++;
+	return n;
+}
+
+void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+{
+	check_marks(dto->srq, ep);
+	atomic_fetch_add_explicit(&ep->recv_msgs, 1, memory_order_relaxed);
+	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
+		/* It may have opened just now: what waited comes first. */
+		dofi_srq_report(ep, evd);
+		if (!ep->shared.first && report(ep, dto, evd))
+			return;
+	} else {
+		dofi_work_add(ep, DOFI_WORK_EQ);
+	}
+	dto->next = NULL;
+	*ep->shared.last = dto;
+	ep->shared.last = &dto->next;
+}
+
+void dofi_srq_forget(struct dofi_ep *ep)
+{
+	struct dofi_dto *dto;
+
+	while ((dto = take_waiting(ep))) {
+		struct dofi_srq *srq = dto->srq;
+
+		give_back(srq, dto);
+		dofi_srq_dequeued(srq, ep);
+	}
+}
+
+void dofi_srq_dequeued(struct dofi_srq *srq, struct dofi_ep *ep)
+{
+	atomic_fetch_add_explicit(&srq->dequeued, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&ep->shared.held, 1, memory_order_relaxed);
+}
+
+void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd)
+{
+	for (uint32_t i = evd->head; i != evd->tail; i++) {
+		struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
+
+		if (!e->recv || e->data.dto_completion_event_data.ep_handle != ep)
+			continue;
+		if (e->srq)
+			dofi_srq_dequeued(e->srq, ep);
+		e->srq = NULL;
+		e->recv = false;
+	}
+}
+
+void dofi_srq_raise(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_srq *srq;
+	bool freed;
+
+	/* The EP may be freed by another thread meanwhile. */
+	dofi_lock(&ep->lock);
+	srq = ep->srq;
+	freed = !ep->recv_evd;
+	dofi_unlock(&ep->lock);
+	if (freed)
+		return;
+	if (atomic_exchange(&ep->shared.soft_passed, false))
+		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, ep,
+				 DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	if (srq && atomic_exchange(&srq->low_passed, false))
+		dofi_async_event(ia, DAT_ASYNC_ERROR_EP_BROKEN, srq, DAT_SRQ_LOW_WATERMARK_EVENT);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Logs why a connection was not made, once for each attempt, with a remedy. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "diag/diag_cm.h"
+
+#define SAME_SECRET "the same DAPL_OFI_CM_SECRET_FILE "
+#define SAME_FABRIC "let both sides use the same fabric (DAPL_OFI_PROVIDER)"
+
+const char *dofi_addr_text(const union dofi_addr *addr, uint16_t port, char *buf, size_t room)
+{
+	bool v6 = addr->sa.sa_family == AF_INET6;
+	const void *bytes = v6 ? (const void *)&addr->in6.sin6_addr
+			       : (const void *)&addr->in.sin_addr;
+	char host[INET6_ADDRSTRLEN] = "unknown address";
+
+	if (v6 || addr->sa.sa_family == AF_INET)
+		inet_ntop(addr->sa.sa_family, bytes, host, sizeof(host));
+	if (!port)
+		snprintf(buf, room, "%s", host);
+	else if (v6)
+		snprintf(buf, room, "[%s]:%u", host, port);
+	else
+		snprintf(buf, room, "%s:%u", host, port);
+	return buf;
+}
+
+static bool wanted(enum dofi_log_level level)
+{
+	return dofi_param(DOFI_NUM_LOG) >= (long)level;
+}
+
+void dofi_diag_connecting(const struct dofi_ia *ia, const union dofi_addr *to, DAT_CONN_QUAL qual)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	if (wanted(DOFI_LOG_DEBUG))
+		dofi_log(DOFI_LOG_DEBUG, "connecting to %s (qualifier %" PRIu64 ") over %s",
+			 dofi_addr_text(to, dofi_addr_port(&to->sa), text, sizeof(text)),
+			 (uint64_t)qual, ia->fab.row->name);
+}
+
+/* What the caller of an attempt can do about the error. */
+static const char *remedy(int err)
+{
+	switch (err) {
+	case ECONNREFUSED:
+		return "start the program that listens first, check address and qualifier, and "
+		       SAME_FABRIC;
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case ENETDOWN:
+	case ETIMEDOUT:
+	case EADDRNOTAVAIL:
+		return "check with ping that the address is reachable from this adapter's "
+		       "interface (DAPL_OFI_DOMAIN)";
+	case EMFILE:
+	case ENFILE:
+		return "ulimit -n";
+	default:
+		return "check that a DAT program listens there, and " SAME_FABRIC;
+	}
+}
+
+static void attempt_failed(const struct dofi_ia *ia, const union dofi_addr *to, uint16_t port,
+			   DAT_CONN_QUAL qual, const char *cause, const char *try)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	dofi_log(DOFI_LOG_WARN, "cannot connect to %s (qualifier %" PRIu64 ") over %s: %s; try: %s",
+		 dofi_addr_text(to, port, text, sizeof(text)), (uint64_t)qual, ia->fab.row->name,
+		 cause, try);
+}
+
+/* What libfabric's tcp and our own handshake report when the listener closes the connection, or
+ * answers with something else. */
+static bool is_foreign(int err)
+{
+	return err == EIO || err == EINPROGRESS || err == EPROTO || err == EBADMSG ||
+	       err == ECONNRESET || err == EPROTONOSUPPORT || err == ENOTCONN || err == EPIPE;
+}
+
+static const char *cause_of(int err)
+{
+	if (err == ECONNREFUSED)
+		return "no service point of this fabric listens there";
+	if (is_foreign(err))
+		return "what listens there does not speak the protocol of this fabric";
+	return dofi_lib.strerror(err);
+}
+
+void dofi_diag_unreachable(const struct dofi_ia *ia, const union dofi_addr *to, DAT_CONN_QUAL qual,
+			   int err)
+{
+	if (wanted(DOFI_LOG_WARN))
+		attempt_failed(ia, to, dofi_addr_port(&to->sa), qual, cause_of(err), remedy(err));
+}
+
+/* ep->remote has no port; remote_port is that of the qualifier on the active side. */
+static void ep_failed(const struct dofi_ep *ep, const char *cause, const char *try)
+{
+	attempt_failed(ep->obj.ia, &ep->remote, ep->remote_port, ep->qual, cause, try);
+}
+
+void dofi_diag_connect_failed(const struct dofi_ep *ep, int err)
+{
+	if (wanted(DOFI_LOG_WARN))
+		ep_failed(ep, cause_of(err), remedy(err));
+}
+
+void dofi_diag_connect_rejected(const struct dofi_ep *ep, const struct dofi_cm_msg *reject)
+{
+	const char *try = remedy(0);
+	char cause[128];
+
+	if (!wanted(DOFI_LOG_WARN))
+		return;
+	snprintf(cause, sizeof(cause), "%s", dofi_cm_reason_text(reject->reason));
+	switch (reject->reason) {
+	case DOFI_CM_NO_LISTENER:
+		try = remedy(ECONNREFUSED);
+		break;
+	case DOFI_CM_BACKLOG:
+		try = "a larger connection request EVD at the peer, or later again";
+		break;
+	case DOFI_CM_VERSION_OTHER:
+		try = "the same release of this library at both sides";
+		if (dofi_cm_fabrics_meet(reject->fabric, ep->obj.ia->fab.row->wire_id))
+			break;
+		snprintf(cause, sizeof(cause), "what listens there uses the fabric %s",
+			 dofi_fab_name(reject->fabric));
+		try = SAME_FABRIC;
+		break;
+	case DOFI_CM_RESOURCES:
+		try = "ulimit -n and free memory at the peer";
+		break;
+	case DOFI_CM_NO_SECRET:
+	case DOFI_CM_SECRET_WANTED:
+	case DOFI_CM_SECRET_OTHER:
+		try = SAME_SECRET "at both sides";
+		break;
+	default:
+		break;
+	}
+	ep_failed(ep, cause, try);
+}
+
+void dofi_diag_connect_ended(const struct dofi_ep *ep)
+{
+	if (wanted(DOFI_LOG_WARN))
+		ep_failed(ep, "the peer closed the connection and gave no reason", remedy(0));
+}
+
+void dofi_diag_connect_timed_out(const struct dofi_ep *ep)
+{
+	if (wanted(DOFI_LOG_WARN))
+		ep_failed(ep, "no answer within the timeout of dat_ep_connect",
+			  "a longer timeout, check that the peer's program accepts, and that no "
+			  "firewall drops what comes to that port");
+}
+
+void dofi_diag_connect_unproven(const struct dofi_ep *ep)
+{
+	if (wanted(DOFI_LOG_WARN))
+		ep_failed(ep, "the peer has another secret, or is not the one that was asked",
+			  SAME_SECRET "at both sides");
+}
+
+void dofi_diag_secret(const union dofi_addr *peer, uint16_t port, const char *why,
+		      const char *where)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	if (wanted(DOFI_LOG_WARN))
+		dofi_log(DOFI_LOG_WARN, "rejected %s: %s; try: " SAME_SECRET "%s",
+			 dofi_addr_text(peer, port, text, sizeof(text)), why, where);
+}
+
+void dofi_diag_passed_on(const union dofi_addr *peer, uint16_t port, const union dofi_addr *to)
+{
+	char text[DOFI_ADDR_TEXT], meant[DOFI_ADDR_TEXT];
+
+	if (wanted(DOFI_LOG_WARN))
+		dofi_log(DOFI_LOG_WARN, "rejected %s: it shares a secret and connects to %s, which "
+			 "is no address of this adapter; try: no translation of addresses between "
+			 "the two", dofi_addr_text(peer, port, text, sizeof(text)),
+			 dofi_addr_text(to, 0, meant, sizeof(meant)));
+}
+
+void dofi_diag_no_proof(const union dofi_addr *peer, uint16_t port, unsigned int how_many)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	if (wanted(DOFI_LOG_WARN))
+		dofi_log(DOFI_LOG_WARN, "%u peers, the last one %s, went away without knowing the "
+			 "secret; try: " SAME_SECRET "at both sides", how_many,
+			 dofi_addr_text(peer, port, text, sizeof(text)));
+}
+
+void dofi_diag_connected(const struct dofi_ep *ep)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	if (wanted(DOFI_LOG_DEBUG))
+		dofi_log(DOFI_LOG_DEBUG, "connected to %s over %s",
+			 dofi_addr_text(&ep->remote, ep->remote_port, text, sizeof(text)),
+			 ep->obj.ia->fab.row->name);
+}
+
+void dofi_diag_bad_message(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
+			   size_t len, const struct dofi_cm_msg *msg, int err, int version)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	if (!wanted(DOFI_LOG_WARN))
+		return;
+	dofi_addr_text(peer, port, text, sizeof(text));
+	if (err == -EPROTONOSUPPORT)
+		dofi_log(DOFI_LOG_WARN, "rejected %s: expected version %d of the protocol, got "
+			 "another; try: the same release of this library at both sides", text,
+			 version);
+	else if (err == -EPROTO)
+		dofi_log(DOFI_LOG_WARN, "rejected %s: a peer of another library, it does not speak "
+			 "this protocol (%zu bytes of connection data); try: this library at both "
+			 "sides", text, len);
+	else if (err == -ENODEV)
+		dofi_log(DOFI_LOG_WARN, "rejected %s: expected a peer over %s, got one over %s; "
+			 "try: " SAME_FABRIC, text, ia->fab.row->name, dofi_fab_name(msg->fabric));
+	else
+		dofi_log(DOFI_LOG_WARN, "rejected %s: its connection message of %zu bytes is "
+			 "malformed", text, len);
+}
+
+void dofi_diag_request(const struct dofi_listener *l, const union dofi_addr *peer, uint16_t port,
+		       DAT_CONN_QUAL qual, unsigned int reason)
+{
+	enum dofi_log_level level = reason ? DOFI_LOG_WARN : DOFI_LOG_DEBUG;
+	char text[DOFI_ADDR_TEXT];
+
+	if (!wanted(level))
+		return;
+	dofi_addr_text(peer, port, text, sizeof(text));
+	switch (reason) {
+	case 0:
+		dofi_log(level, "%s requests a connection (port %u, qualifier %" PRIu64 ") over %s",
+			 text, l->port, (uint64_t)qual, l->ia->fab.row->name);
+		break;
+	case DOFI_CM_NO_LISTENER:
+		dofi_log(level, "rejected %s: no service point has qualifier %" PRIu64
+			 " (port %u, %s); try: dat_psp_create before the peer connects, and the "
+			 "same qualifier at both sides", text, (uint64_t)qual, l->port,
+			 l->ia->fab.row->name);
+		break;
+	case DOFI_CM_BACKLOG:
+		dofi_log(level, "rejected %s: the EVD of qualifier %" PRIu64 " (port %u, %s) has no "
+			 "room for its request; try: a longer EVD, or take requests sooner", text,
+			 (uint64_t)qual, l->port, l->ia->fab.row->name);
+		break;
+	case DOFI_CM_VERSION_OTHER:
+		break;		/* dofi_diag_bad_message */
+	default:
+		dofi_log(level, "rejected %s: no memory or descriptors for its request (qualifier %"
+			 PRIu64 ", port %u, %s); try: ulimit -n", text, (uint64_t)qual, l->port,
+			 l->ia->fab.row->name);
+		break;
+	}
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Explains why no fabric can be opened. */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "base/edit_distance.h"
+#include "base/param.h"
+#include "base/text.h"
+#include "fabric/fab_lib.h"
+#include "diag/diag.h"
+
+/* The registry library keeps lines of this length. */
+#define LINE 180
+#define MAX_FOUND 24
+#define API_VERSION FI_VERSION(1, 14)
+
+void dofi_why_fabric(const char *name, const char *known, const char *first)
+{
+	dofi_report("fabric '%s' is not supported; known: %s", name, known);
+	dofi_report("try: provider=%s in the registry entry, or DAPL_OFI_PROVIDER=%s", first,
+		    first);
+}
+
+void dofi_why_narrow(const char *name)
+{
+	dofi_report("fabric '%s' has no RDMA in programs of 32 bits: libfabric sends wrong keys there",
+		    name);
+	dofi_report("try: DAPL_OFI_PROVIDER=rxm, at both ends; or shm within a host");
+}
+
+void dofi_why_device(const struct dofi_fab *fab, const char *wanted, const char *found)
+{
+	if (wanted)
+		dofi_report("no RDMA device, interface or address '%s' that is ready", wanted);
+	else
+		dofi_report("no RDMA device of this host is ready");
+	if (fab->row->over_device)
+		dofi_report("fabric '%s' needs InfiniBand or RoCE: libfabric 1.17 crashes over "
+			    "iWARP", fab->row->name);
+	dofi_report("RDMA devices with an address: %s", *found ? found : "none");
+	dofi_report("try: rdma link (package iproute2): the state must be ACTIVE, and its netdev "
+		    "must have an IP address");
+}
+
+static const char *host_of(const struct sockaddr *sa, char *text, socklen_t room)
+{
+	if (sa->sa_family == AF_INET)
+		return inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, text, room);
+	return inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)sa)->sin6_addr, text, room);
+}
+
+/* "eth0 10.0.0.2, lo 127.0.0.1", and the name that looks most like the wanted one. */
+static void list_interfaces(const char *wanted, struct dofi_text *list, char *near, size_t room)
+{
+	unsigned int best = 4, distance;
+	struct ifaddrs *all, *ifa;
+	char host[INET6_ADDRSTRLEN];
+
+	*near = '\0';
+	if (getifaddrs(&all))
+		return;
+	for (ifa = all; ifa; ifa = ifa->ifa_next) {
+		if (!ifa->ifa_addr || !(ifa->ifa_flags & IFF_UP) ||
+		    (ifa->ifa_addr->sa_family != AF_INET && ifa->ifa_addr->sa_family != AF_INET6))
+			continue;
+		if (list->len < LINE / 2 && host_of(ifa->ifa_addr, host, sizeof(host)))
+			dofi_text_add(list, "%s%s %s", list->len ? ", " : "", ifa->ifa_name, host);
+		distance = wanted ? dofi_distance(wanted, ifa->ifa_name) : best;
+		if (distance < best) {
+			best = distance;
+			snprintf(near, room, "%s", ifa->ifa_name);
+		}
+	}
+	freeifaddrs(all);
+}
+
+static bool is_up(const char *name)
+{
+	struct ifaddrs *all, *ifa;
+	bool up = false;
+
+	if (getifaddrs(&all))
+		return false;
+	for (ifa = all; ifa; ifa = ifa->ifa_next)
+		up |= !strcmp(ifa->ifa_name, name) && (ifa->ifa_flags & IFF_UP);
+	freeifaddrs(all);
+	return up;
+}
+
+void dofi_why_address(const char *wanted, int ret)
+{
+	struct dofi_text list = { .len = 0 };
+	char near[IF_NAMESIZE + 1];
+
+	list_interfaces(wanted, &list, near, sizeof(near));
+	if (!wanted)
+		dofi_report("this host has no interface with an IP address that is up");
+	else if (ret != -EADDRNOTAVAIL && !if_nametoindex(wanted))
+		dofi_report("no interface or address '%s' on this host", wanted);
+	else if (!is_up(wanted))
+		dofi_report("interface '%s' is down", wanted);
+	else
+		dofi_report("interface '%s' has no IP address", wanted);
+	if (list.len)
+		dofi_report("interfaces with an address: %s", list.buf);
+	if (*near && wanted && strcmp(near, wanted))
+		dofi_report("try: domain=%s in the registry entry, or DAPL_OFI_DOMAIN=%s", near,
+			    near);
+	else if (wanted && if_nametoindex(wanted) && !is_up(wanted))
+		dofi_report("try: ip link set %s up; or DAPL_OFI_DOMAIN with another interface",
+			    wanted);
+	else if (wanted && if_nametoindex(wanted))
+		dofi_report("try: ip address add ADDRESS/BITS dev %s; or DAPL_OFI_DOMAIN with "
+			    "another interface", wanted);
+	else
+		dofi_report("try: ip address; then DAPL_OFI_DOMAIN=INTERFACE");
+}
+
+/* The hints, each with what it asks for in words. */
+static void relax_address(struct fi_info *h)
+{
+	free(h->src_addr);
+	h->src_addr = NULL;
+	h->src_addrlen = 0;
+	h->addr_format = FI_FORMAT_UNSPEC;
+}
+
+static void relax_type(struct fi_info *h)
+{
+	h->ep_attr->type = FI_EP_UNSPEC;
+}
+
+static void relax_caps(struct fi_info *h)
+{
+	h->caps = 0;
+}
+
+static void relax_memory(struct fi_info *h)
+{
+	h->domain_attr->mr_mode = DOFI_MR_ANY;
+	h->mode = ~0ull;
+}
+
+static void relax_threading(struct fi_info *h)
+{
+	h->domain_attr->threading = FI_THREAD_UNSPEC;
+}
+
+static void relax_provider(struct fi_info *h)
+{
+	free(h->fabric_attr->prov_name);
+	h->fabric_attr->prov_name = NULL;
+}
+
+static const struct hint {
+	void (*relax)(struct fi_info *hints);
+	const char *wanted;
+} table[] = {
+	{ relax_address, "the interface's address" },
+	{ relax_type, "that kind of endpoint" },
+	{ relax_caps, "messages together with RDMA" },
+	{ relax_memory, "memory registration without further conditions" },
+	{ relax_threading, "use by several threads" },
+	{ relax_provider, "this provider" },
+};
+#define HINTS (sizeof(table) / sizeof(*table))
+
+/* Does libfabric have something if the hints of the given bits do not count? */
+static bool suits(const struct fi_info *hints, unsigned int relaxed)
+{
+	struct fi_info *less = dofi_lib.dupinfo(hints), *found = NULL;
+	bool any;
+
+	if (!less)
+		return false;
+	for (size_t i = 0; i < HINTS; i++)
+		if (relaxed & (1u << i))
+			table[i].relax(less);
+	any = !dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, less, &found) && found;
+	if (found)
+		dofi_lib.freeinfo(found);
+	dofi_lib.freeinfo(less);
+	return any;
+}
+
+/* All but the last: what this very provider can do. */
+#define OF_PROVIDER ((1u << (HINTS - 1)) - 1)
+
+/* The hint in the way; HINTS: there are several; -1: the provider is not there at all. */
+static int culprit(const struct fi_info *hints)
+{
+	if (!suits(hints, OF_PROVIDER))
+		return -1;
+	for (size_t i = 0; i < HINTS - 1; i++)
+		if (suits(hints, 1u << i))
+			return (int)i;
+	return HINTS;
+}
+
+struct found {
+	const char *name;
+	bool msg;
+};
+
+static size_t collect(const struct fi_info *all, struct found *found)
+{
+	size_t n = 0, i;
+
+	for (; all; all = all->next) {
+		const char *name = all->fabric_attr->prov_name;
+
+		for (i = 0; i < n && strcmp(found[i].name, name); i++)
+			;
+		if (i == MAX_FOUND)
+			continue;
+		if (i == n)
+			found[n++] = (struct found){ name, false };
+		found[i].msg |= all->ep_attr->type == FI_EP_MSG;
+	}
+	return n;
+}
+
+static const char *reason(const struct found *f, const char *wanted, enum fi_ep_type type)
+{
+	if (!strcmp(f->name, wanted))
+		return "see above";
+	if (type == FI_EP_MSG && !f->msg)
+		return "no connected endpoints";
+	return "not asked for";
+}
+
+/* Each fabric with the one reason why it was refused; those of one reason together. */
+static void tell_found(const char *wanted, enum fi_ep_type type)
+{
+	static const char *const reasons[] = { "see above", "not asked for",
+					       "no connected endpoints" };
+	struct dofi_text text = { .len = 0 };
+	struct found found[MAX_FOUND];
+	struct fi_info *all = NULL;
+	size_t n = 0;
+
+	if (!dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, NULL, &all))
+		n = collect(all, found);
+	for (size_t r = 0; r < sizeof(reasons) / sizeof(*reasons); r++) {
+		const char *between = text.len ? "; " : "";
+		bool any = false;
+
+		for (size_t i = 0; i < n && text.len < LINE; i++) {
+			if (strcmp(reason(&found[i], wanted, type), reasons[r]))
+				continue;
+			dofi_text_add(&text, "%s%s", any ? ", " : between, found[i].name);
+			any = true;
+		}
+		if (any)
+			dofi_text_add(&text, " (%s)", reasons[r]);
+	}
+	dofi_report("fabrics found: %s", text.len ? text.buf : "none");
+	if (all)
+		dofi_lib.freeinfo(all);
+}
+
+static void tell_absent(const struct dofi_fab *fab)
+{
+	const char *filter = dofi_env("FI_PROVIDER");
+
+	/* First what is missing: tools show the first line alone. */
+	if (filter && *filter) {
+		dofi_report("FI_PROVIDER=%s in the environment hides provider '%s'", filter,
+			    fab->row->prov_name);
+		dofi_report("try: unset FI_PROVIDER, or let it include %s", fab->row->prov_name);
+	} else {
+		dofi_report("libfabric %u.%u has no provider '%s'", FI_MAJOR(fab->lib_version),
+			    FI_MINOR(fab->lib_version), fab->row->prov_name);
+		dofi_report("try: fi_info -l (package libfabric-bin) tells what there is; then "
+			    "another provider= or libfabric");
+	}
+}
+
+void dofi_why_info(const struct dofi_fab *fab, const struct fi_info *hints, int ret)
+{
+	int which;
+
+	if (ret != -FI_ENODATA) {
+		dofi_report("libfabric %u.%u, provider '%s', interface %s: %s",
+			    FI_MAJOR(fab->lib_version), FI_MINOR(fab->lib_version),
+			    fab->row->prov_name, fab->netdev, dofi_lib.strerror(-ret));
+		return;
+	}
+	which = culprit(hints);
+	if (which < 0)
+		tell_absent(fab);
+	else if (which < (int)HINTS)
+		dofi_report("provider '%s' is there, but does not offer %s (interface %s)",
+			    fab->row->prov_name, table[which].wanted, fab->netdev);
+	else
+		dofi_report("provider '%s' is there, but lacks several things that DAT needs "
+			    "(interface %s)", fab->row->prov_name, fab->netdev);
+	tell_found(fab->row->prov_name, hints->ep_attr->type);
+	if (which == 0)
+		dofi_report("try: DAPL_OFI_DOMAIN with another interface or address than %s",
+			    fab->netdev);
+	else if (which > 0)
+		dofi_report("try: fi_info -p %s -v; then another provider= or libfabric",
+			    fab->row->prov_name);
+}
+
+void dofi_why_open(int ret)
+{
+	if (ret != -EMFILE && ret != -ENFILE && ret != -EAGAIN)
+		return;
+	dofi_report("making the adapter: %s", strerror(-ret));
+	if (ret == -EAGAIN)
+		dofi_report("try: a higher limit of processes and threads (ulimit -u)");
+	else
+		dofi_report("try: a higher limit of open files (ulimit -n)");
+}
+
+/* Names that programs carry since the days of the RDMA adapters that they stand for; the registry
+ * library leads them to what is here. */
+static bool is_legacy(const char *name)
+{
+	static const char *const numbered[] = { "ib", "nes" };
+
+	for (size_t i = 0; i < sizeof(numbered) / sizeof(*numbered); i++) {
+		size_t len = strlen(numbered[i]);
+
+		if (!strncmp(name, numbered[i], len) && name[len] &&
+		    !name[len + strspn(name + len, "0123456789")])
+			return true;
+	}
+	return !strncmp(name, "ofa-", 4) || !strncmp(name, "OpenIB-", 7) || !strcmp(name, "ccil");
+}
+
+void dofi_why_legacy(const char *name, const char *params, const struct dofi_fab *fab)
+{
+	if (fab->row->device || !is_legacy(name) || dofi_param_str(DOFI_STR_PROVIDER) ||
+	    (params && strstr(params, "provider=")))
+		return;
+	dofi_log(DOFI_LOG_WARN, "\"%.80s\" is the name of an RDMA adapter, and no RDMA device is "
+		 "ready for it: %s on %s is used; try: rdma link, or \"provider=\" in an entry of "
+		 "that name", name, fab->row->name, fab->netdev);
+}
+
+static void tell_setting(const char *name, const char *near)
+{
+	dofi_report("%s in the environment is no setting%s%s%s", name,
+		    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static void tell_word(const char *word, const char *near)
+{
+	dofi_report("\"%s\" is no parameter of an adapter and is ignored%s%s%s", word,
+		    near ? "; did you mean " : "", near ? near : "", near ? "=?" : "");
+}
+
+static void log_word(const char *word, const char *near)
+{
+	dofi_log(near ? DOFI_LOG_ERROR : DOFI_LOG_WARN,
+		 "\"%s\" is no parameter of an adapter and is ignored%s%s%s", word,
+		 near ? "; did you mean " : "", near ? near : "", near ? "=?" : "");
+}
+
+void dofi_why_ignored(const char *params)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, dofi_param_warn_unknown);
+	dofi_fab_unknown_words(params, log_word);
+}
+
+static void add_override(struct dofi_text *t, enum dofi_string which, const char *name)
+{
+	if (dofi_param_str(which))
+		dofi_text_add(t, ", %s=%.40s", name, dofi_param_str(which));
+}
+
+void dofi_why_settings(const char *params)
+{
+	struct dofi_text asked = { .len = 0 };
+
+	dofi_text_add(&asked, "asked for: \"%.80s\"", params);
+	add_override(&asked, DOFI_STR_PROVIDER, "DAPL_OFI_PROVIDER");
+	add_override(&asked, DOFI_STR_DOMAIN, "DAPL_OFI_DOMAIN");
+	dofi_report("%s", asked.buf);
+	dofi_fab_unknown_words(params, tell_word);
+	dofi_param_unknown(tell_setting);
+}

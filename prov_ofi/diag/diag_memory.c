@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tells whether the memory-lock limit prevented a registration, or the opening of a device. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "fabric/fab_lib.h"
+#include "diag/diag.h"
+
+#define REMEDY "ulimit -l unlimited (systemd: LimitMEMLOCK=infinity; users: memlock in " \
+	       "/etc/security/limits.conf)"
+
+/* In KiB; false: no limit. */
+static bool memlock_limit(unsigned long long *kib)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return false;
+	*kib = limit.rlim_cur / 1024;
+	return true;
+}
+
+static bool smells_of_limit(int ret)
+{
+	return ret == -ENOMEM || ret == -EAGAIN || ret == -EPERM;
+}
+
+void dofi_why_memory(const struct dofi_fab *fab, uint64_t bytes, int ret)
+{
+	static atomic_bool told;
+	enum dofi_log_level level = atomic_exchange(&told, true) ? DOFI_LOG_INFO
+								 : DOFI_LOG_ERROR;
+	unsigned long long kib;
+
+	dofi_log(level, "cannot register %llu bytes with provider '%s': %s",
+		 (unsigned long long)bytes, fab->row->prov_name, dofi_lib.strerror(-ret));
+	if (smells_of_limit(ret) && memlock_limit(&kib))
+		dofi_log(level, "the memory-lock limit of this process is %llu KiB; try: " REMEDY,
+			 kib);
+}
+
+void dofi_why_object(const struct dofi_fab *fab, const char *what, int ret)
+{
+	unsigned long long kib;
+
+	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->row->prov_name,
+		    fab->netdev, dofi_lib.strerror(-ret));
+	/* Most likely of all that enabling asks of the device. */
+	if (fab->row->over_device && ret == -EINVAL && !strcmp(what, "fi_enable"))
+		dofi_report("try: FI_UNIVERSE_SIZE=%s or less in the program's environment: the "
+			    "device may lack a completion queue for that many peers",
+			    DOFI_LIB_PEERS);
+	/* Nothing is pinned for an event queue; with it opens our own connection manager, too,
+	 * which has said what it lacks. */
+	if (!strcmp(what, "fi_eq_open") || !smells_of_limit(ret) || !memlock_limit(&kib))
+		return;
+	dofi_report("the memory-lock limit of this process is %llu KiB, too small for a fabric "
+		    "that pins memory", kib);
+	dofi_report("try: " REMEDY);
+}

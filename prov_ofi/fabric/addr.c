@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads, changes and compares IPv4 and IPv6 addresses. */
+#include <string.h>
+
+#include "fabric/fab.h"
+
+size_t dofi_addr_len(const struct sockaddr *sa)
+{
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+					 : sizeof(struct sockaddr_in);
+}
+
+uint16_t dofi_addr_port(const struct sockaddr *sa)
+{
+	return ntohs(sa->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)sa)->sin6_port
+					       : ((const struct sockaddr_in *)sa)->sin_port);
+}
+
+void dofi_addr_set_port(struct sockaddr *sa, uint16_t port)
+{
+	if (sa->sa_family == AF_INET6)
+		((struct sockaddr_in6 *)sa)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)sa)->sin_port = htons(port);
+}
+
+bool dofi_addr_is_any(const union dofi_addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
+	return addr->in.sin_addr.s_addr == INADDR_ANY;
+}
+
+void dofi_addr_set_any(union dofi_addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET6)
+		addr->in6.sin6_addr = in6addr_any;
+	else
+		addr->in.sin_addr.s_addr = INADDR_ANY;
+}
+
+bool dofi_addr_is_loopback(const union dofi_addr *addr)
+{
+	if (addr->sa.sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
+	return ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET6)
+		return !memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+			       &((const struct sockaddr_in6 *)b)->sin6_addr,
+			       sizeof(struct in6_addr));
+	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+}

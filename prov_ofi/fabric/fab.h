@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The libfabric side of an IA: which provider and interface, opened objects, limits.
+ *
+ * libfabric is loaded with dlopen when the first IA is opened: its Debian package pulls in a
+ * library that replaces the program's handlers of fatal signals while it is being loaded.
+ */
+#ifndef DOFI_FAB_H
+#define DOFI_FAB_H
+
+#include <netinet/in.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_atomic.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_rma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* All modes of memory registration, to ask for nothing in particular. (The two that stand for
+ * several of them are deprecated in libfabric 2.x.) */
+#define DOFI_MR_ANY \
+	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
+	 FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE)
+
+/* libfabric entry points that are real symbols. */
+struct dofi_lib {
+	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+		       const struct fi_info *hints, struct fi_info **info);
+	void (*freeinfo)(struct fi_info *info);
+	struct fi_info *(*dupinfo)(const struct fi_info *info);
+	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
+	uint32_t (*version)(void);
+	const char *(*strerror)(int errnum);
+};
+
+extern struct dofi_lib dofi_lib;
+
+struct dofi_fab;
+struct rdm_secret;
+struct rdm_wire;
+
+/* fi_control of endpoints and listeners of rdm/, before fi_connect and fi_listen: the qualifier
+ * (uint64_t) that is asked for; sockets between processes of one host are named after it. */
+#define DOFI_CONTROL_QUAL 0x44415451
+
+/* One row per fabric: names and what this library has to know about it. */
+struct dofi_fab_row {
+	const char *name;		/* in "provider=…" and IA names */
+	const char *prov_name;		/* libfabric's */
+	uint8_t wire_id;		/* in connection headers; never reused */
+	bool device;			/* libfabric's own endpoints, of hardware: fabric/verbs/device.h */
+	bool over_device;		/* RDM endpoints over such a device, whose address is the
+					 * adapter's */
+	size_t max_iov;
+	uint32_t cm_data;		/* bytes of a connection message, at most DOFI_CM_MAX */
+	uint32_t cm_header;		/* of which our header takes so many (cm/cm_proto.h) */
+	size_t rx_depth, tx_depth;	/* of a device: receives, requests that one endpoint has at
+					 * once */
+	bool names_hold_quals;		/* a listener's name holds the whole qualifier */
+	bool hidden;			/* for tests: not among the names that users are told */
+	const struct rdm_wire *wire;	/* endpoints are ours (msgep/msgep.h); NULL: a device */
+	const struct rdm_wire *local_wire;	/* used instead where the peer is on this host */
+};
+
+union dofi_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+struct dofi_fab {
+	const struct dofi_fab_row *row;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	int eq_fd;
+	union dofi_addr addr;		/* the IA's address, port 0 */
+	bool addr_named;		/* chosen by the user: bind to it and to nothing else */
+	union dofi_addr *addrs;		/* where connections are ours: all addresses of the
+					 * interface that the user named, `addr` first; ports 0 */
+	size_t n_addrs;			/* 0: an address was named, or nothing */
+	char netdev[64];
+	uint32_t lib_version;		/* fi_version() */
+	bool prov_keys;			/* keys come from the provider */
+	bool local_mr;			/* local buffers need registration */
+	bool worded;			/* a word of ours leads every message (fabric/verbs/msg_prefix.h) */
+	bool immed;			/* writes with immediate data take a peer's receive */
+	bool atomics;			/* atomic operations on memory of the peer's */
+	bool atomic_values;		/* values instead of pointers to them (data/dto_ext.c) */
+	bool lost;			/* device or address has gone; cm_lock */
+	size_t cq_proven;		/* a CQ of this size can be had; fabric/verbs/cq_reservation.c */
+	char device[64];		/* of the fabric, "" where it has none */
+	bool bare;			/* libfabric takes no locks for a CQ: ours do (object/evd.h) */
+	size_t reads_iov;		/* segments that one RDMA read of the fabric takes */
+	size_t inject;			/* messages up to this length are copied when posted */
+	size_t max_priv;		/* private data left to the consumer */
+	struct rdm_secret *secret;	/* that peers must know (cm/cm_seal.h); NULL: none, or the
+					 * connections are ours (msgep/cm/cm_secret.h) */
+	uint32_t max_size;		/* bytes of one message or RDMA operation */
+};
+
+/* params: "provider=tcp domain=eth0", or the "device port" pairs of old registry files.
+ * Reasons of a failure go to dofi_report. 0 or a negative error. */
+int dofi_fab_open(struct dofi_fab *fab, const char *params);
+void dofi_fab_close(struct dofi_fab *fab);
+/* Calls fn for each "key=value" of the parameters that means nothing here; `near`: the key that it
+ * resembles, or NULL. */
+void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, const char *near));
+/* The fabric of that wire id, "unknown" if this library has none. */
+const char *dofi_fab_name(uint8_t wire_id);
+/* What libfabric is asked for: the row's provider at fab->addr (AF_UNSPEC: at any). NULL without
+ * memory. */
+struct fi_info *dofi_fab_hints(const struct dofi_fab *fab);
+/* One question to libfabric; the answer is the caller's. */
+int dofi_fab_ask(const struct fi_info *hints, struct fi_info **info);
+
+/* fi_version() below the given one? */
+static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, uint32_t minor)
+{
+	return FI_MAJOR(fab->lib_version) < major ||
+	       (FI_MAJOR(fab->lib_version) == major && FI_MINOR(fab->lib_version) < minor);
+}
+
+/* fabric/addr.c */
+size_t dofi_addr_len(const struct sockaddr *sa);
+uint16_t dofi_addr_port(const struct sockaddr *sa);
+void dofi_addr_set_port(struct sockaddr *sa, uint16_t port);
+bool dofi_addr_is_any(const union dofi_addr *addr);
+/* The host part. */
+void dofi_addr_set_any(union dofi_addr *addr);
+bool dofi_addr_is_loopback(const union dofi_addr *addr);
+bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
+
+#endif

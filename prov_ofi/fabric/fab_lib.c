@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Loads libfabric and protects the process, and its privileges, from what it does meanwhile.
+ *
+ * Debian's libfabric 1.17 pulls in a PSM library whose constructor replaces the handlers of SEGV,
+ * BUS, ILL, ABRT, INT and TERM unless IPATH_NO_BACKTRACE is set; other providers install some
+ * when their first object is made. The program's own handlers are put back afterwards.
+ *
+ * The tcp provider of 1.17 keeps small messages that a full socket did not take, and says
+ * that they are sent; they would be lost when a connection ends. That buffer is switched off while
+ * the provider reads its settings, unless the user has set it.
+ *
+ * The verbs provider may keep a cache of registrations, which gives every region all rights, and
+ * one key to regions that overlap. A region's rights are the program's to give: the cache is
+ * switched off in the same way, whatever the user has set.
+ *
+ * The rxm provider copies messages of up to 16 KiB at once and fetches others; endpoints whose limits
+ * differ do not talk to each other. Our cells are better off copied, and with twice that size
+ * (rdm_open.c), so that is the limit, whatever the user has set. Each lot of its buffers, for
+ * receiving and for sending, is 1024 buffers, which are written to at once: 34 MiB each if they hold a
+ * message. Until 1.19 they need not: tcp puts a message into the receive that is posted for it, and
+ * sends it from where it is. Then buffers have room for a header only. The limit is read when an
+ * endpoint is made, so these settings hold at each opening.
+ *
+ * Over RDMA devices the connections of an endpoint of rxm share one completion queue, with a place for
+ * each request of FI_UNIVERSE_SIZE connections, which is read once, and for each of their receives unless
+ * they share those, too. With libfabric's own settings it is larger than some devices take.
+ *
+ * In secure execution (setuid, setgid, file capabilities) the environment is a stranger's, and
+ * libfabric obeys it: FI_PROVIDER_PATH names libraries to load. So do the libraries that it needs
+ * (IPATH_DEBUG_FILENAME and VERBS_LOG_FILE name files to write). Their variables are removed from
+ * the environment before libfabric is loaded, as the dynamic linker removes LD_PRELOAD. They stay
+ * away, because libfabric reads some only when an endpoint is made (rxm: FI_OFI_RXM_COMP_PER_PROGRESS).
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "fabric/fab.h"
+#include "fabric/fab_lib.h"
+
+#define LIBFABRIC "libfabric.so.1"
+#define NO_BACKTRACE "IPATH_NO_BACKTRACE"
+
+struct dofi_lib dofi_lib;
+
+static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
+static void *library;
+
+/* What rxm copies at most; all processes that connect to each other need the same. */
+#define RXM_LIMIT "32768"
+#define RXM_SMALL FI_VERSION(1, 20)
+
+/* Settings of libfabric's that hold while its providers read them. */
+static const struct {
+	struct dofi_env_setting setting;
+	uint32_t from_version, before_version;	/* of libfabric; 0: no limit */
+	bool always;			/* whatever the user has set */
+} ours[] = {
+	{ { "FI_TCP_STAGING_SBUF_SIZE", "0" }, 0, FI_VERSION(1, 18), false },
+	{ { "FI_MR_CACHE_MONITOR", "disabled" }, 0, 0, true },
+	{ { "FI_OFI_RXM_BUFFER_SIZE", "512" }, 0, RXM_SMALL, true },
+	{ { "FI_OFI_RXM_EAGER_LIMIT", RXM_LIMIT }, 0, RXM_SMALL, true },
+	{ { "FI_OFI_RXM_ENABLE_DYN_RBUF", "1" }, 0, RXM_SMALL, true },
+	{ { "FI_OFI_RXM_ENABLE_DIRECT_SEND", "1" }, 0, RXM_SMALL, true },
+	{ { "FI_OFI_RXM_BUFFER_SIZE", RXM_LIMIT }, RXM_SMALL, 0, true },
+	{ { "FI_OFI_RXM_MSG_RX_SIZE", "1024" }, 0, 0, false },
+	{ { "FI_OFI_RXM_USE_SRX", "1" }, 0, 0, true },
+	/* 240 * 128 requests and 1024 receives: soft-RoCE takes 32767 */
+	{ { "FI_UNIVERSE_SIZE", DOFI_LIB_PEERS }, 0, 0, false },
+};
+/* What libfabric's providers and the libraries below them read. */
+static const char *const foreign[] = {
+	"CXI_", "CXIP_", "EFA_", "FI_", "HFI_", "IBV_", "INFINIPATH_", "IPATH_", "MLX4_", "MLX5_",
+	"NLCB=", "NLDBG=", "OPX_", "PROC_NET_PSCHED=", "PROC_ROOT=", "PSM_", "PSM2_", "PSM3_",
+	"RDMAV_", "SLINGSHOT_", "SYSFS_PATH=", "UCX_", "VERBS_", "_FI_",
+};
+#define N_OURS (sizeof(ours) / sizeof(ours[0]))
+
+/* Without them rxm would take other sizes than other processes do. */
+static int hold_settings(void)
+{
+	struct dofi_env_setting hold[N_OURS];
+	uint32_t version = dofi_lib.version();
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_OURS; i++)
+		if ((ours[i].always || !dofi_env(ours[i].setting.name)) &&
+		    version >= ours[i].from_version &&
+		    (!ours[i].before_version || version < ours[i].before_version))
+			hold[n++] = ours[i].setting;
+	if (dofi_env_hold(hold, n))
+		return 0;
+	dofi_report("no memory to prepare the environment for libfabric");
+	return -ENOMEM;
+}
+
+size_t dofi_lib_rxm_limit(size_t buffer)
+{
+	size_t limit = (size_t)atol(RXM_LIMIT);
+
+	return dofi_lib.version() < RXM_SMALL && buffer < limit ? limit : buffer;
+}
+
+static void tell_removed(const char *entry)
+{
+	dofi_log(DOFI_LOG_WARN, "%.*s is ignored: the program has more rights than its caller",
+		 (int)strcspn(entry, "="), entry);
+}
+
+/* At each opening: the program may have put variables back. */
+static int remove_foreign(void)
+{
+	if (!dofi_env_privileged() ||
+	    dofi_env_remove(foreign, sizeof(foreign) / sizeof(foreign[0]), tell_removed))
+		return 0;
+	return -ENOMEM;
+}
+
+static struct sigaction saved[NSIG];
+static bool saved_ok[NSIG];
+
+static void signals_save(void)
+{
+	for (int sig = 1; sig < NSIG; sig++)
+		saved_ok[sig] = !sigaction(sig, NULL, &saved[sig]);
+}
+
+static void signals_put_back(void)
+{
+	for (int sig = 1; sig < NSIG; sig++) {
+		struct sigaction now;
+
+		if (!saved_ok[sig] || sigaction(sig, NULL, &now))
+			continue;
+		if (now.sa_handler != saved[sig].sa_handler)
+			sigaction(sig, &saved[sig], NULL);
+	}
+}
+
+static bool find_symbol(void **slot, const char *name)
+{
+	*slot = dlsym(library, name);
+	if (!*slot)
+		dofi_report("%s has no %s", LIBFABRIC, name);
+	return *slot != NULL;
+}
+
+static int load(void)
+{
+	static const struct dofi_env_setting no_backtrace = { NO_BACKTRACE, "1" };
+
+	if (!dofi_env(NO_BACKTRACE) && !dofi_env_hold(&no_backtrace, 1)) {
+		dofi_report("no memory to prepare the environment for libfabric");
+		return -ENOMEM;
+	}
+	library = dlopen(LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
+	dofi_env_release();
+	if (!library) {
+		dofi_report("libfabric cannot be loaded: %s", dlerror());
+		dofi_report("try: install libfabric (Debian: apt-get install libfabric1), or "
+			    "LD_LIBRARY_PATH with its directory");
+		return -ENOENT;
+	}
+	if (find_symbol((void **)&dofi_lib.getinfo, "fi_getinfo") &&
+	    find_symbol((void **)&dofi_lib.freeinfo, "fi_freeinfo") &&
+	    find_symbol((void **)&dofi_lib.dupinfo, "fi_dupinfo") &&
+	    find_symbol((void **)&dofi_lib.fabric, "fi_fabric") &&
+	    find_symbol((void **)&dofi_lib.version, "fi_version") &&
+	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror"))
+		return 0;
+	dlclose(library);
+	library = NULL;
+	return -ENOENT;
+}
+
+int dofi_lib_load(void)
+{
+	int ret;
+
+	pthread_mutex_lock(&load_lock);
+	signals_save();
+	ret = remove_foreign();
+	if (!ret && !library)
+		ret = load();
+	if (!ret)
+		ret = hold_settings();
+	if (ret) {
+		signals_put_back();
+		pthread_mutex_unlock(&load_lock);
+	}
+	/* On success the lock is kept until dofi_lib_signals_restore: one opening at a time. */
+	return ret;
+}
+
+void dofi_lib_signals_restore(void)
+{
+	dofi_env_release();
+	signals_put_back();
+	pthread_mutex_unlock(&load_lock);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reserves room in a device's completion queues, so that none overflows.
+ *
+ * A device that has no room for a completion breaks the queue and with it all its connections. So
+ * each connection sets aside, in the CQs of its EVDs, room for as much as it will ever have at the
+ * fabric at once, and hands over no more than that; the rest waits in the rings of its EP. A
+ * connection that comes when a CQ is nearly full has to do with less.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "fabric/verbs/device.h"
+#include "object/ep.h"
+#include "object/srq.h"
+
+#define CQ_LEAST 128
+#define CQ_USUAL 8192
+#define CQ_COVERING 32768
+/* Room that a connection must have at least, per direction. */
+#define SHARE_LEAST 5
+/* Devices (siw) make no queue of one entry. */
+#define QUEUE_LEAST 2
+
+/* The library of soft-iWARP takes one of the offsets at which the kernel shows queues to a
+ * process, page 0x90, for an error, and no queue can begin there. The first CQ of an IA is made so
+ * large that it covers that page. */
+static bool must_cover(const struct dofi_evd *evd)
+{
+	return evd->internal && dofi_device_is_siw(&evd->obj.ia->fab);
+}
+
+/* libfabric 1.17 loses descriptors when it cannot open a CQ that has one to wait on: tried
+ * without. */
+static bool can_be_had(struct dofi_fab *fab, size_t size)
+{
+	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_DATA,
+				   .wait_obj = FI_WAIT_NONE };
+	struct fid_cq *cq;
+
+	if (size <= fab->cq_proven)
+		return true;
+	if (fi_cq_open(fab->domain, &attr, &cq, NULL))
+		return false;
+	fi_close(&cq->fid);
+	fab->cq_proven = size;
+	return true;
+}
+
+int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
+{
+	struct dofi_fab *fab = &evd->obj.ia->fab;
+	int ret;
+
+	/* Programs that share an EVD among endpoints do not say so when they make it. */
+	attr->size = 8 * (size_t)evd->qlen;
+	if (attr->size < CQ_USUAL)
+		attr->size = CQ_USUAL;
+	if (must_cover(evd))
+		attr->size = CQ_COVERING;
+	while (attr->size > CQ_LEAST && !can_be_had(fab, attr->size))
+		attr->size /= 2;
+	ret = fi_cq_open(fab->domain, attr, &evd->cq, evd);
+	evd->cq_size = ret ? 0 : (uint32_t)attr->size;
+	evd->cq_held = 0;
+	return ret;
+}
+
+/* Connections that come while a CQ is half empty get what they want, up to an eighth of what is
+ * left; receives of iWARP, where a message that finds none ends the connection, up to half of it.
+ * Of the other half each gets little, so that hundreds can follow. */
+static uint32_t share_of(const struct dofi_evd *evd, uint32_t wanted, bool urgent)
+{
+	uint32_t left = evd->cq_size - evd->cq_held;
+	uint32_t most = left <= evd->cq_size / 2 ? left / 64 : urgent ? left / 2 : left / 8;
+
+	if (most < SHARE_LEAST)
+		most = left < SHARE_LEAST ? left : SHARE_LEAST;
+	return wanted < most ? wanted : most;
+}
+
+static uint32_t hold(struct dofi_evd *evd, uint32_t wanted, bool urgent)
+{
+	uint32_t n = share_of(evd, wanted, urgent);
+
+	if (n < wanted && n < SHARE_LEAST)
+		return 0;
+	evd->cq_held += n;
+	return n;
+}
+
+/* The buffers of an SRQ may all complete on one CQ, but only once, however many EPs share both: a
+ * connection other than `but` of the SRQ and this EVD. */
+static struct dofi_conn *other_conn(struct dofi_srq *srq, const struct dofi_evd *evd,
+				    const struct dofi_conn *but)
+{
+	struct dofi_conn *found = NULL;
+	struct dofi_list *pos;
+
+	dofi_lock(&srq->lock);
+	dofi_list_each(pos, &srq->eps) {
+		struct dofi_conn *conn =
+			dofi_container(pos, struct dofi_ep, shared.link)->conn;
+
+		if (conn && conn != but && conn->rx_evd == evd && (!found || conn->rx_held))
+			found = conn;
+	}
+	dofi_unlock(&srq->lock);
+	return found;
+}
+
+static uint32_t receives(const struct dofi_ep *ep, const struct fi_info *info)
+{
+	uint32_t n = ep->rq.limit;
+
+	if (ep->srq)
+		return other_conn(ep->srq, ep->recv_evd, NULL) ? 0 : ep->srq->depth;
+	if (n && n < QUEUE_LEAST)
+		n = QUEUE_LEAST;
+	return n < info->rx_attr->size ? n : (uint32_t)info->rx_attr->size;
+}
+
+static uint32_t requests(const struct dofi_ep *ep, const struct fi_info *info)
+{
+	const struct dofi_fab *fab = &ep->obj.ia->fab;
+	uint32_t n = ep->sq.limit;
+
+	/* One operation can become one for each segment (fabric/verbs/split_rdma_read.h). */
+	if (n && fab->reads_iov < fab->row->max_iov)
+		n += (uint32_t)fab->row->max_iov;
+	if (n && n < QUEUE_LEAST)
+		n = QUEUE_LEAST;
+	return n < info->tx_attr->size ? n : (uint32_t)info->tx_attr->size;
+}
+
+int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
+{
+	uint32_t rx = receives(ep, info), tx = requests(ep, info);
+
+	conn->rx_evd = ep->recv_evd;
+	conn->tx_evd = ep->req_evd;
+	if (ep->srq && rx > conn->rx_evd->cq_size - conn->rx_evd->cq_held)
+		goto full;
+	conn->rx_held = ep->srq ? rx : hold(conn->rx_evd, rx, ep->obj.ia->fab.worded);
+	if (ep->srq)
+		conn->rx_evd->cq_held += rx;
+	conn->tx_held = hold(conn->tx_evd, tx, false);
+	if ((rx && !conn->rx_held) || (tx && !conn->tx_held)) {
+		dofi_device_release(conn, ep);
+		goto full;
+	}
+	if (!ep->srq)
+		ep->rq.depth = conn->rx_held;
+	ep->sq.depth = conn->tx_held;
+	info->rx_attr->size = !ep->srq && conn->rx_held ? conn->rx_held : QUEUE_LEAST;
+	info->tx_attr->size = conn->tx_held ? conn->tx_held : QUEUE_LEAST;
+	return 0;
+full:
+	dofi_log(DOFI_LOG_ERROR, "the completion queues of an endpoint's EVDs, of %u and %u "
+		 "entries, have no room for one more connection", ep->recv_evd->cq_size,
+		 ep->req_evd->cq_size);
+	return -FI_ENOSPC;
+}
+
+void dofi_device_release(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	struct dofi_conn *heir = NULL;
+
+	if (ep->srq && conn->rx_held)
+		heir = other_conn(ep->srq, conn->rx_evd, conn);
+	if (heir)
+		heir->rx_held = conn->rx_held;
+	else if (conn->rx_evd)
+		conn->rx_evd->cq_held -= conn->rx_held;
+	if (conn->tx_evd)
+		conn->tx_evd->cq_held -= conn->tx_held;
+	conn->rx_evd = conn->tx_evd = NULL;
+	conn->rx_held = conn->tx_held = 0;
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Selects the RDMA device of an IA, and reports its abilities. */
+#include <dirent.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "fabric/verbs/device.h"
+#include "base/dat_version.h"
+#include "fabric/netif.h"
+#include "diag/diag.h"
+
+#define DEVICES "/sys/class/infiniband"
+#define CONNECTION_MANAGER "/dev/infiniband/rdma_cm"
+
+/* What ibv_wc_status calls them; the numbers are the ABI of all devices. */
+enum {
+	WC_LOC_LEN_ERR = 1, WC_LOC_QP_OP_ERR, WC_LOC_EEC_OP_ERR, WC_LOC_PROT_ERR, WC_WR_FLUSH_ERR,
+	WC_MW_BIND_ERR, WC_BAD_RESP_ERR, WC_LOC_ACCESS_ERR, WC_REM_INV_REQ_ERR, WC_REM_ACCESS_ERR,
+	WC_REM_OP_ERR, WC_RETRY_EXC_ERR, WC_RNR_RETRY_EXC_ERR,
+};
+
+uint8_t dofi_device_status(int code)
+{
+	switch (code) {
+	case WC_LOC_LEN_ERR:
+		return DAT_DTO_ERR_LOCAL_LENGTH;
+	case WC_LOC_QP_OP_ERR:
+	case WC_LOC_EEC_OP_ERR:
+		return DAT_DTO_ERR_LOCAL_EP;
+	case WC_LOC_PROT_ERR:
+	case WC_LOC_ACCESS_ERR:
+		return DAT_DTO_ERR_LOCAL_PROTECTION;
+	case WC_WR_FLUSH_ERR:
+		return DAT_DTO_ERR_FLUSHED;
+	case WC_BAD_RESP_ERR:
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	case WC_REM_ACCESS_ERR:
+		return DAT_DTO_ERR_REMOTE_ACCESS;
+	case WC_REM_INV_REQ_ERR:
+	case WC_REM_OP_ERR:
+		return DAT_DTO_ERR_REMOTE_RESPONDER;
+	case WC_RNR_RETRY_EXC_ERR:
+		return DAT_DTO_ERR_RECEIVER_NOT_READY;
+	default:
+		return DAT_DTO_ERR_TRANSPORT;
+	}
+}
+
+bool dofi_device_known(const char *name)
+{
+	char path[320];
+
+	if (!*name || strchr(name, '/') || *name == '.')
+		return false;
+	snprintf(path, sizeof(path), DEVICES "/%s", name);
+	return !access(path, F_OK);
+}
+
+static bool read_line(const char *path, char *line, int room)
+{
+	FILE *f = fopen(path, "re");
+	bool got = f && fgets(line, room, f);
+
+	if (f)
+		fclose(f);
+	if (got)
+		line[strcspn(line, "\n")] = '\0';
+	return got;
+}
+
+static bool port_is_active(const char *port)
+{
+	char path[400], line[64];
+
+	snprintf(path, sizeof(path), "%s/state", port);
+	return read_line(path, line, sizeof(line)) && strstr(line, "ACTIVE");
+}
+
+static bool is_active(const char *device)
+{
+	char path[320], port[352];
+	struct dirent *e;
+	bool found = false;
+	DIR *d;
+
+	snprintf(path, sizeof(path), DEVICES "/%.64s/ports", device);
+	d = opendir(path);
+	while (d && !found && (e = readdir(d))) {
+		if (*e->d_name == '.')
+			continue;
+		snprintf(port, sizeof(port), "%s/%.16s", path, e->d_name);
+		found = port_is_active(port);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+bool dofi_device_any(void)
+{
+	struct dirent *e;
+	bool found = false;
+	DIR *d;
+
+	if (access(CONNECTION_MANAGER, R_OK | W_OK))
+		return false;
+	d = opendir(DEVICES);
+	while (d && !found && (e = readdir(d)))
+		found = *e->d_name != '.' && is_active(e->d_name);
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* QUIRK libfabric 1.17 rxm: over soft-iWARP its progress dies of SIGSEGV, in the list of requests
+ * that the provider verbs keeps for each connection. */
+static bool usable(const struct dofi_fab *fab, const struct fi_info *info)
+{
+	const struct sockaddr *sa = info->src_addr;
+
+	return sa && (sa->sa_family == AF_INET || sa->sa_family == AF_INET6) &&
+	       (info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC ||
+		(info->ep_attr->protocol == FI_PROTO_IWARP && !fab->row->over_device));
+}
+
+/* Programs expect IPv4; a link-local address is the last resort. */
+static int rank(const struct dofi_fab *fab, const struct fi_info *info)
+{
+	const struct sockaddr *sa = info->src_addr;
+
+	if (!usable(fab, info))
+		return 0;
+	if (sa->sa_family == AF_INET)
+		return 3;
+	return IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr) ? 1 : 2;
+}
+
+static const struct fi_info *choose(const struct dofi_fab *fab, const struct fi_info *all)
+{
+	const struct fi_info *best = NULL;
+
+	for (; all; all = all->next)
+		if (rank(fab, all) && (!best || rank(fab, all) > rank(fab, best)))
+			best = all;
+	return best;
+}
+
+static struct fi_info *hints_for(const struct dofi_fab *fab, const char *device)
+{
+	struct fi_info *hints = dofi_fab_hints(fab);
+
+	if (!hints || !device)
+		return hints;
+	hints->domain_attr->name = strdup(device);
+	if (hints->domain_attr->name)
+		return hints;
+	dofi_lib.freeinfo(hints);
+	return NULL;
+}
+
+static void tell_none(struct dofi_fab *fab, const char *wanted)
+{
+	struct dofi_text list = { .len = 0 };
+	struct fi_info *hints, *all = NULL;
+
+	memset(&fab->addr, 0, sizeof(fab->addr));
+	hints = dofi_fab_hints(fab);
+	if (hints && !dofi_fab_ask(hints, &all))
+		for (const struct fi_info *i = all; i; i = i->next)
+			if (usable(fab, i) && !strstr(list.buf, i->domain_attr->name))
+				dofi_text_add(&list, "%s%s", list.len ? ", " : "",
+					      i->domain_attr->name);
+	dofi_why_device(fab, wanted, list.len ? list.buf : "");
+	if (all)
+		dofi_lib.freeinfo(all);
+	if (hints)
+		dofi_lib.freeinfo(hints);
+}
+
+static void name_interface(struct dofi_fab *fab)
+{
+	struct ifaddrs *all;
+
+	if (getifaddrs(&all))
+		return;
+	for (const struct ifaddrs *ifa = all; ifa; ifa = ifa->ifa_next)
+		if (ifa->ifa_addr && dofi_addr_same_host(ifa->ifa_addr, &fab->addr.sa))
+			snprintf(fab->netdev, sizeof(fab->netdev), "%s", ifa->ifa_name);
+	freeifaddrs(all);
+}
+
+static int take(struct dofi_fab *fab, const struct fi_info *best)
+{
+	fab->info = dofi_lib.dupinfo(best);
+	if (!fab->info)
+		return -FI_ENOMEM;
+	memset(&fab->addr, 0, sizeof(fab->addr));
+	memcpy(&fab->addr, best->src_addr, dofi_addr_len(best->src_addr));
+	dofi_addr_set_port(&fab->addr.sa, 0);
+	/* What is not of this device's network cannot be reached from it. */
+	fab->addr_named = true;
+	snprintf(fab->device, sizeof(fab->device), "%s", best->domain_attr->name);
+	name_interface(fab);
+	return 0;
+}
+
+int dofi_device_find(struct dofi_fab *fab, const char *wanted)
+{
+	bool device = wanted && dofi_device_known(wanted);
+	struct fi_info *hints, *all = NULL;
+	const struct fi_info *best = NULL;
+	int ret = -FI_ENODATA;
+
+	if (wanted && !device) {
+		ret = dofi_netif_pick(wanted, &fab->addr, fab->netdev, sizeof(fab->netdev));
+		if (ret) {
+			dofi_why_address(wanted, ret);
+			return ret;
+		}
+	}
+	hints = hints_for(fab, device ? wanted : NULL);
+	if (!hints)
+		return -FI_ENOMEM;
+	ret = dofi_fab_ask(hints, &all);
+	if (!ret)
+		best = choose(fab, all);
+	if (best)
+		ret = take(fab, best);
+	else if (ret != -FI_ENOMEM)
+		ret = -FI_ENODATA;
+	if (ret == -FI_ENODATA)
+		tell_none(fab, wanted);
+	if (all)
+		dofi_lib.freeinfo(all);
+	dofi_lib.freeinfo(hints);
+	return ret;
+}
+
+int dofi_device_address(struct dofi_fab *fab, const char *wanted)
+{
+	int ret = dofi_device_find(fab, wanted);
+
+	if (ret)
+		return ret;
+	dofi_lib.freeinfo(fab->info);
+	fab->info = NULL;
+	return dofi_netif_list(fab, wanted && !dofi_device_known(wanted) ? wanted : fab->netdev);
+}
+
+/* Would the device serve an endpoint with queues of this depth, and with these capabilities
+ * beside? */
+static bool grants(const struct dofi_fab *fab, size_t rx, size_t tx, size_t iov, uint64_t caps)
+{
+	struct fi_info *hints = hints_for(fab, fab->device), *found = NULL;
+	bool ok;
+
+	if (!hints)
+		return false;
+	hints->rx_attr->size = rx;
+	hints->tx_attr->size = tx;
+	hints->rx_attr->iov_limit = hints->tx_attr->iov_limit = iov;
+	hints->caps |= caps;
+	ok = !dofi_fab_ask(hints, &found);
+	if (found)
+		dofi_lib.freeinfo(found);
+	dofi_lib.freeinfo(hints);
+	return ok;
+}
+
+/* iWARP has neither completion data nor atomic operations. */
+static void settle_extensions(struct dofi_fab *fab)
+{
+	fab->immed = !fab->worded;
+	fab->atomic_values = dofi_fab_older(fab, 2, 2);
+	/* A value that is to look like a pointer must not be longer than one. */
+	fab->atomics = !fab->worded &&
+		       (!fab->atomic_values || sizeof(void *) == sizeof(uint64_t)) &&
+		       grants(fab, 0, 0, 0, FI_ATOMIC);
+	if (!fab->atomics)
+		return;
+	fab->info->caps |= FI_ATOMIC;
+	fab->info->tx_attr->caps |= FI_ATOMIC;
+	fab->info->rx_attr->caps |= FI_ATOMIC;
+}
+
+bool dofi_device_is_siw(const struct dofi_fab *fab)
+{
+	return fab->worded && !strncmp(fab->device, "siw", 3);
+}
+
+void dofi_device_adapt(struct dofi_fab *fab)
+{
+	struct fi_info *info = fab->info;
+	size_t rx = fab->row->rx_depth, tx = fab->row->tx_depth, iov = fab->row->max_iov;
+
+	fab->bare = info->domain_attr->threading == FI_THREAD_COMPLETION;
+	/* iWARP has no completion data, and reads into one segment only. */
+	fab->worded = info->ep_attr->protocol == FI_PROTO_IWARP;
+	fab->reads_iov = fab->worded ? 1 : fab->row->max_iov;
+	iov += fab->worded;
+	while (rx > info->rx_attr->size && !grants(fab, rx, 0, iov, 0))
+		rx /= 2;
+	while (tx > info->tx_attr->size && !grants(fab, 0, tx, iov, 0))
+		tx /= 2;
+	if (rx > info->rx_attr->size)
+		info->rx_attr->size = rx;
+	if (tx > info->tx_attr->size)
+		info->tx_attr->size = tx;
+	if (info->rx_attr->iov_limit < iov)
+		info->rx_attr->iov_limit = iov;
+	if (info->tx_attr->iov_limit < iov)
+		info->tx_attr->iov_limit = iov;
+	fab->inject = info->tx_attr->inject_size;
+	settle_extensions(fab);
+	/* For the short calls (data/dto_submit.h). */
+	info->tx_attr->op_flags |= FI_COMPLETION;
+}

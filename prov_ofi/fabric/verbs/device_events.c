@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Detects that a device or an address has gone. */
+#include <errno.h>
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/forkfd.h"
+#include "base/log.h"
+#include "cm/cm.h"
+#include "fabric/verbs/device_events.h"
+#include "progress/progress.h"
+
+/* Longer than a cable is out by accident, shorter than devices go on trying. */
+#define PATIENCE DOFI_MS(1000)
+
+static void tell(struct dofi_ia *ia, const char *what)
+{
+	if (ia->outage.told)
+		return;
+	ia->outage.told = true;
+	dofi_log(DOFI_LOG_ERROR, "%s: %s; all its connections end", ia->fab.device, what);
+	dofi_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_api_ia_handle(ia), 0);
+	dofi_cm_fail_all(ia);
+}
+
+static void too_long(struct dofi_timer *timer)
+{
+	struct dofi_ia *ia = dofi_container(timer, struct dofi_ia, outage.timer);
+
+	tell(ia, "its interface is down, or has lost its address");
+}
+
+void dofi_outage_removed(struct dofi_ia *ia)
+{
+	ia->fab.lost = true;
+	tell(ia, "the device has been removed");
+}
+
+void dofi_outage_init(struct dofi_ia *ia)
+{
+	ia->outage.fd = -1;
+	ia->outage.told = false;
+	dofi_timer_init(&ia->outage.timer, too_long);
+}
+
+int dofi_outage_watch(struct dofi_ia *ia)
+{
+	struct sockaddr_nl addr = { .nl_family = AF_NETLINK,
+				    .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR |
+						 RTMGRP_IPV6_IFADDR };
+	struct epoll_event ev = { .events = EPOLLIN };
+	int ret;
+
+	if (!ia->fab.row->device)
+		return 0;
+	ret = dofi_cm_timer_init(ia, &ia->outage.timer, too_long);
+	if (ret)
+		return ret;
+	ev.data.u64 = dofi_progress_key(NULL, DOFI_KEY_OUTAGE);
+	ia->outage.fd = dofi_forkfd(socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
+					   NETLINK_ROUTE));
+	if (ia->outage.fd < 0)
+		return -errno;
+	if (bind(ia->outage.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, ia->outage.fd, &ev))
+		return -errno;
+	return 0;
+}
+
+void dofi_outage_close(struct dofi_ia *ia)
+{
+	dofi_timer_cancel(&ia->timers, &ia->outage.timer);
+	if (ia->outage.fd >= 0)
+		dofi_forkfd_close(ia->outage.fd);
+	ia->outage.fd = -1;
+}
+
+static bool address_is_up(const struct dofi_ia *ia)
+{
+	struct ifaddrs *all;
+	bool up = false;
+
+	if (getifaddrs(&all))
+		return true;	/* nobody knows */
+	for (const struct ifaddrs *ifa = all; ifa && !up; ifa = ifa->ifa_next)
+		up = ifa->ifa_addr && dofi_addr_same_host(ifa->ifa_addr, &ia->fab.addr.sa) &&
+		     (ifa->ifa_flags & IFF_UP) && (ifa->ifa_flags & IFF_RUNNING);
+	freeifaddrs(all);
+	return up;
+}
+
+void dofi_outage_event(struct dofi_ia *ia)
+{
+	char bin[4096];
+
+	/* That there is news is enough; what is so now is asked afterwards. */
+	while (recv(ia->outage.fd, bin, sizeof(bin), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
+		;
+	if (address_is_up(ia)) {
+		dofi_timer_cancel(&ia->timers, &ia->outage.timer);
+	} else if (ia->outage.timer.when == DOFI_NEVER && !ia->outage.told) {
+		dofi_log(DOFI_LOG_WARN, "%s: its interface is down, or has lost its address",
+			 ia->fab.device);
+		dofi_timer_arm(&ia->timers, &ia->outage.timer, dofi_now() + PATIENCE);
+	}
+}

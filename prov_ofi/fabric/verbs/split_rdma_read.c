@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Splits an RDMA read into several. (hot)
+ *
+ * Reads of one connection complete in their order, and a device that fails one fails those that
+ * follow. So only the last is asked for a completion.
+ */
+#include "fabric/verbs/split_rdma_read.h"
+
+ssize_t dofi_read_pieces(struct fid_ep *fid, const struct dofi_dto *dto,
+			 const struct fi_msg_rma *whole)
+{
+	struct fi_rma_iov source = { dto->remote_addr, 0, dto->remote_key };
+	struct fi_msg_rma piece = *whole;
+	ssize_t ret = 0;
+
+	piece.iov_count = 1;
+	piece.rma_iov = &source;
+	for (size_t i = 0; i < dto->iov_count && !ret; i++) {
+		bool last = i + 1 == dto->iov_count;
+
+		piece.msg_iov = &dto->iov[i];
+		piece.desc = &whole->desc[i];
+		piece.context = last ? whole->context : NULL;
+		source.len = dto->iov[i].iov_len;
+		/* Refused for now: all will be handed over again, which does no harm. */
+		ret = fi_readmsg(fid, &piece, last ? FI_COMPLETION : 0);
+		source.addr += source.len;
+	}
+	return ret;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Decides whether a listener on this host may get what is meant for an address and port.
+ *
+ * Anybody can take a name in the abstract namespace of unix sockets, also that of a service point
+ * of somebody else that listens with TCP alone. The kernel tells whose process listens there:
+ * root's and this user's are believed, and the owner's of the TCP port, because whoever owns that
+ * would get the connection over the network, too.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "msgep/cm/cm_int.h"
+
+#define LISTENING 0x0a
+
+/* A user that this user namespace has no number for looks like user 65534, and so do all others of
+ * that sort: equal numbers then say nothing. */
+static bool is_known(uid_t uid)
+{
+	uint64_t first, outside, count;
+	FILE *f = fopen("/proc/self/uid_map", "re");
+	bool known = false;
+
+	while (f && !known &&
+	       fscanf(f, "%" SCNu64 " %" SCNu64 " %" SCNu64, &first, &outside, &count) == 3)
+		known = uid >= first && uid - first < count;
+	if (f)
+		fclose(f);
+	return known;
+}
+
+/* The sockets that a connect to the address may reach, as /proc/net/tcp and tcp6 show them. */
+struct names {
+	size_t n;
+	char text[3][48];
+};
+
+static void add_name(struct names *names, const uint32_t *words, int n, uint16_t port)
+{
+	char *p = names->text[names->n++];
+
+	for (int i = 0; i < n; i++)
+		p += sprintf(p, "%08" PRIX32, words[i]);
+	sprintf(p, ":%04X", port);
+}
+
+static void find_names(const union dofi_addr *to, bool v6_table, struct names *names)
+{
+	uint32_t words[4] = { 0, 0, 0, 0 };
+	uint16_t port = dofi_addr_port(&to->sa);
+
+	names->n = 0;
+	add_name(names, words, v6_table ? 4 : 1, port);
+	if (to->sa.sa_family == AF_INET6) {
+		memcpy(words, &to->in6.sin6_addr, sizeof(words));
+	} else if (v6_table) {
+		words[2] = htonl(0xffff);
+		words[3] = to->in.sin_addr.s_addr;
+	} else {
+		words[0] = to->in.sin_addr.s_addr;
+	}
+	add_name(names, words, v6_table ? 4 : 1, port);
+}
+
+/* All listeners of one table that a connect may reach: *uid is theirs. False: they have several
+ * owners, or *found has another one. */
+static bool look_into(const char *path, const struct names *names, bool *found, uid_t *uid)
+{
+	FILE *f = fopen(path, "re");
+	char line[512], local[48];
+	unsigned int state, owner;
+	bool one = true;
+
+	while (f && one && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, " %*d: %47s %*s %x %*s %*s %*s %u", local, &state, &owner) != 3)
+			continue;
+		/* Those that listen come first. */
+		if (state != LISTENING)
+			break;
+		for (size_t i = 0; i < names->n; i++) {
+			if (strcmp(local, names->text[i]))
+				continue;
+			one = one && (!*found || *uid == owner);
+			*found = true;
+			*uid = owner;
+		}
+	}
+	if (f)
+		fclose(f);
+	return one;
+}
+
+bool rdm_cm_port_owner(const union dofi_addr *to, uid_t *uid)
+{
+	struct names names;
+	bool found = false, one = true;
+
+	if (to->sa.sa_family == AF_INET) {
+		find_names(to, false, &names);
+		one = look_into("/proc/thread-self/net/tcp", &names, &found, uid);
+	}
+	find_names(to, true, &names);
+	return one && look_into("/proc/thread-self/net/tcp6", &names, &found, uid) && found;
+}
+
+static bool owns_port(uid_t uid, const union dofi_addr *to)
+{
+	uid_t owner;
+
+	return rdm_cm_port_owner(to, &owner) && owner == uid;
+}
+
+bool rdm_cm_believes(int fd, const union dofi_addr *to, enum rdm_cm_proof proof)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	if (proof == RDM_CM_BY_SECRET)
+		return true;
+	/* Of whoever made it a listener. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
+		return false;
+	if ((!who.uid || who.uid == geteuid() ||
+	     (proof == RDM_CM_BY_PORT && owns_port(who.uid, to))) && is_known(who.uid))
+		return true;
+	dofi_log(DOFI_LOG_WARN, "%s:%u: the listener in shared memory is user %u's, not root's or "
+		 "user %u's%s", rdm_cm_addr_text(to, text, sizeof(text)), dofi_addr_port(&to->sa),
+		 (unsigned int)who.uid, (unsigned int)geteuid(),
+		 proof == RDM_CM_BY_PORT ? ", nor the TCP port's owner's: connecting over the network"
+		 : ": refused (DAPL_OFI_CM_SECRET_FILE lets users prove themselves to each other)");
+	return false;
+}

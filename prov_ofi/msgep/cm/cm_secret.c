@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the secret that peers must know, and computes what proves that they do.
+ *
+ * The hash is that of OpenSSL's libcrypto, which is loaded when a secret is asked for and not
+ * before: nobody else needs it.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/param.h"
+#include "msgep/cm/cm_secret.h"
+#include "msgep/cm/cm_msg.h"
+
+#define LEAST 16
+#define MOST 1024
+
+struct rdm_secret {
+	size_t len;
+	uint8_t key[MOST];
+};
+
+static struct {
+	const void *(*sha256)(void);
+	unsigned char *(*hmac)(const void *md, const void *key, int key_len,
+			       const unsigned char *data, size_t len, unsigned char *mac,
+			       unsigned int *mac_len);
+} crypto;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void load_library(void)
+{
+	static const char *const names[] = { "libcrypto.so.3", "libcrypto.so.1.1" };
+	void *lib = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !lib; i++)
+		lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	if (!lib)
+		return;
+	*(void **)&crypto.sha256 = dlsym(lib, "EVP_sha256");
+	*(void **)&crypto.hmac = dlsym(lib, "HMAC");
+}
+
+static int read_key(int fd, struct rdm_secret *secret)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (st.st_mode & (S_IROTH | S_IWOTH))
+		return -EPERM;
+	if (st.st_size > MOST)
+		return -EFBIG;
+	n = read(fd, secret->key, MOST);
+	if (n < 0)
+		return -errno;
+	while (n && (secret->key[n - 1] == '\n' || secret->key[n - 1] == '\r'))
+		n--;
+	secret->len = (size_t)n;
+	return n < LEAST ? -ENODATA : 0;
+}
+
+static const char *reason(int err)
+{
+	switch (err) {
+	case -EPERM:
+		return "others than its owner and group may read or write it";
+	case -EFBIG:
+		return "it has more than 1024 bytes";
+	case -ENODATA:
+		return "it has less than 16 bytes";
+	case -ENOSYS:
+		return "OpenSSL's libcrypto is needed for it and not installed";
+	case -EINVAL:
+		return "it is no regular file";
+	default:
+		return strerror(-err);
+	}
+}
+
+static void tell(const char *path, int err)
+{
+	dofi_report("DAPL_OFI_CM_SECRET_FILE=%s cannot be used: %s", path, reason(err));
+	if (err == -EPERM)
+		dofi_report("try: chmod o= %s", path);
+	else if (err == -ENOSYS)
+		dofi_report("try: install OpenSSL's library (Debian: libssl3)");
+	else
+		dofi_report("try: let DAPL_OFI_CM_SECRET_FILE name a readable file with a secret "
+			    "of 16 to 1024 bytes");
+}
+
+int rdm_secret_load(struct rdm_secret **out)
+{
+	const char *path = dofi_param_path(DOFI_STR_CM_SECRET_FILE);
+	struct rdm_secret *secret;
+	int ret, fd;
+
+	*out = NULL;
+	/* Whoever relies on a secret is not given connections without one. */
+	if (dofi_param_ignored(DOFI_STR_CM_SECRET_FILE)) {
+		dofi_report("DAPL_OFI_CM_SECRET_FILE cannot be used: the program has more rights "
+			    "than its caller (setuid, setgid or file capabilities)");
+		dofi_report("try: unset DAPL_OFI_CM_SECRET_FILE, or start the program as the user "
+			    "whose rights it needs");
+		return -EPERM;
+	}
+	if (!path)
+		return 0;
+	secret = calloc(1, sizeof(*secret));
+	if (!secret)
+		return -ENOMEM;
+	/* A fifo must not hold us up. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ret = fd < 0 ? -errno : read_key(fd, secret);
+	if (fd >= 0)
+		close(fd);
+	pthread_once(&once, load_library);
+	if (!ret && (!crypto.sha256 || !crypto.hmac))
+		ret = -ENOSYS;
+	if (ret) {
+		tell(path, ret);
+		rdm_secret_free(secret);
+		return ret;
+	}
+	*out = secret;
+	return 0;
+}
+
+void rdm_secret_free(struct rdm_secret *secret)
+{
+	if (secret)
+		explicit_bzero(secret, sizeof(*secret));
+	free(secret);
+}
+
+bool rdm_secret_nonce(uint8_t *nonce)
+{
+	return getrandom(nonce, RDM_CM_NONCE, 0) == RDM_CM_NONCE;
+}
+
+bool rdm_secret_mac(const struct rdm_secret *secret, const struct iovec *part, size_t n,
+		    uint8_t *mac)
+{
+	uint8_t all[RDM_SECRET_MOST];
+	unsigned int got = 0;
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (part[i].iov_len > sizeof(all) - len)
+			return false;
+		if (part[i].iov_len)
+			memcpy(all + len, part[i].iov_base, part[i].iov_len);
+		len += part[i].iov_len;
+	}
+	return crypto.hmac(crypto.sha256(), secret->key, (int)secret->len, all, len, mac, &got) &&
+	       got == RDM_CM_MAC;
+}
+
+bool rdm_secret_same(const uint8_t *a, const uint8_t *b, size_t len)
+{
+	volatile uint8_t differs = 0;
+
+	for (size_t i = 0; i < len; i++)
+		differs |= (uint8_t)(a[i] ^ b[i]);
+	return !differs;
+}
+
+bool rdm_secret_seal(const struct rdm_secret *secret, char from, const uint8_t *nonces,
+		     const uint8_t *msg, size_t len, uint8_t *mac)
+{
+	const struct iovec part[] = {
+		{ &from, 1 },
+		{ (void *)(uintptr_t)nonces, 2 * RDM_CM_NONCE },
+		{ (void *)(uintptr_t)msg, len },
+	};
+
+	return rdm_secret_mac(secret, part, sizeof(part) / sizeof(part[0]), mac);
+}
+
+bool rdm_secret_holds(const struct rdm_secret *secret, char from, const uint8_t *nonces,
+		      const uint8_t *msg, size_t len, const uint8_t *mac)
+{
+	uint8_t right[RDM_CM_MAC];
+
+	return rdm_secret_seal(secret, from, nonces, msg, len, right) &&
+	       rdm_secret_same(right, mac, RDM_CM_MAC);
+}

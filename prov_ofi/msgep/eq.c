@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Event queues. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "msgep/cm/cm.h"
+#include "msgep/wait.h"
+
+static struct rdm_eq *eq_of(struct fid_eq *fid)
+{
+	return dofi_container(fid, struct rdm_eq, fid);
+}
+
+static void free_event(struct rdm_event *event)
+{
+	if (event->event == FI_CONNREQ && event->info) {
+		rdm_cm_drop_request(event->info->handle);
+		dofi_lib.freeinfo(event->info);
+	}
+	free(event);
+}
+
+/* Events have gone; event_lock held. Without any left nobody is to be woken. */
+static void quieten(struct rdm_eq *eq)
+{
+	if (dofi_list_empty(&eq->events) && dofi_list_empty(&eq->settled))
+		dofi_eventfd_clear(eq->signal);
+}
+
+void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event)
+{
+	pthread_mutex_lock(&eq->event_lock);
+	dofi_list_append(&eq->events, &event->link);
+	rdm_wait_ring(eq->signal);
+	pthread_mutex_unlock(&eq->event_lock);
+}
+
+void rdm_ep_settled(struct rdm_ep *ep)
+{
+	struct rdm_eq *eq = ep->eq;
+
+	pthread_mutex_lock(&eq->event_lock);
+	if (dofi_list_empty(&ep->settled)) {
+		dofi_list_append(&eq->settled, &ep->settled);
+		rdm_wait_ring(eq->signal);
+	}
+	pthread_mutex_unlock(&eq->event_lock);
+}
+
+struct rdm_ep *rdm_eq_next_settled(struct rdm_eq *eq)
+{
+	struct rdm_ep *ep = NULL;
+
+	pthread_mutex_lock(&eq->event_lock);
+	if (!dofi_list_empty(&eq->settled)) {
+		ep = dofi_container(eq->settled.next, struct rdm_ep, settled);
+		dofi_list_remove(&ep->settled);
+		quieten(eq);
+	}
+	pthread_mutex_unlock(&eq->event_lock);
+	return ep;
+}
+
+void rdm_eq_forget_settled(struct rdm_eq *eq, struct rdm_ep *ep)
+{
+	pthread_mutex_lock(&eq->event_lock);
+	dofi_list_remove(&ep->settled);
+	quieten(eq);
+	pthread_mutex_unlock(&eq->event_lock);
+}
+
+void rdm_eq_forget(struct rdm_eq *eq, struct fid *fid)
+{
+	struct dofi_list gone, *pos, *tmp;
+
+	dofi_list_init(&gone);
+	pthread_mutex_lock(&eq->event_lock);
+	dofi_list_each_safe(pos, tmp, &eq->events) {
+		struct rdm_event *event = dofi_container(pos, struct rdm_event, link);
+
+		if (event->fid != fid)
+			continue;
+		dofi_list_remove(pos);
+		dofi_list_append(&gone, pos);
+	}
+	quieten(eq);
+	pthread_mutex_unlock(&eq->event_lock);
+	dofi_list_each_safe(pos, tmp, &gone)
+		free_event(dofi_container(pos, struct rdm_event, link));
+}
+
+/* The first event if it is an error or not, as asked; *other: there is one of the other sort. */
+static struct rdm_event *take(struct rdm_eq *eq, bool error, bool *other)
+{
+	struct rdm_event *event = NULL;
+
+	*other = false;
+	pthread_mutex_lock(&eq->event_lock);
+	if (!dofi_list_empty(&eq->events)) {
+		event = dofi_container(eq->events.next, struct rdm_event, link);
+		if (!event->event != error) {
+			event = NULL;
+			*other = true;
+		} else {
+			dofi_list_remove(&event->link);
+		}
+	}
+	if (event)
+		quieten(eq);
+	pthread_mutex_unlock(&eq->event_lock);
+	return event;
+}
+
+static ssize_t eq_read(struct fid_eq *fid, uint32_t *number, void *buf, size_t len, uint64_t flags)
+{
+	struct rdm_eq *eq = eq_of(fid);
+	struct fi_eq_cm_entry *entry = buf;
+	struct rdm_event *event;
+	size_t data;
+	bool error;
+
+	if (flags || len < sizeof(*entry))
+		return -FI_EINVAL;
+	pthread_mutex_lock(&eq->lock);
+	rdm_cm_progress(eq);
+	pthread_mutex_unlock(&eq->lock);
+	event = take(eq, false, &error);
+	if (!event)
+		return error ? -FI_EAVAIL : -FI_EAGAIN;
+	data = event->len;
+	if (data > len - sizeof(*entry))
+		data = len - sizeof(*entry);
+	*number = event->event;
+	entry->fid = event->fid;
+	entry->info = event->info;
+	memcpy(entry->data, event->data, data);
+	free(event);	/* the info is the reader's now */
+	return (ssize_t)(sizeof(*entry) + data);
+}
+
+static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *err, uint64_t flags)
+{
+	struct rdm_event *event;
+	bool other;
+
+	(void)flags;
+	event = take(eq_of(fid), true, &other);
+	if (!event)
+		return -FI_EAGAIN;
+	err->fid = event->fid;
+	err->context = event->fid ? event->fid->context : NULL;
+	err->err = event->err;
+	err->prov_errno = event->prov_errno;
+	if (err->err_data && event->len < err->err_data_size)
+		err->err_data_size = event->len;
+	if (err->err_data)
+		memcpy(err->err_data, event->data, err->err_data_size);
+	free_event(event);
+	return sizeof(*err);
+}
+
+static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf,
+			       size_t len)
+{
+	(void)fid;
+	(void)prov_errno;
+	(void)err_data;
+	if (buf && len)
+		*buf = '\0';
+	return "";
+}
+
+static int eq_control(struct fid *fid, int command, void *arg)
+{
+	if (command != FI_GETWAIT)
+		return -FI_ENOSYS;
+	*(int *)arg = dofi_container(fid, struct rdm_eq, fid.fid)->epfd;
+	return 0;
+}
+
+static void release(struct rdm_eq *eq)
+{
+	rdm_wait_close(eq->epfd, eq->signal);
+	pthread_mutex_destroy(&eq->lock);
+	pthread_mutex_destroy(&eq->event_lock);
+	free(eq);
+}
+
+static int eq_close(struct fid *fid)
+{
+	struct rdm_eq *eq = dofi_container(fid, struct rdm_eq, fid.fid);
+	struct dofi_list *pos, *tmp;
+
+	pthread_mutex_lock(&eq->lock);
+	dofi_list_each_safe(pos, tmp, &eq->events)
+		free_event(dofi_container(pos, struct rdm_event, link));
+	rdm_cm_close(eq);
+	pthread_mutex_unlock(&eq->lock);
+	release(eq);
+	return 0;
+}
+
+static struct fi_ops eq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = eq_close,
+	.control = eq_control,
+};
+
+static struct fi_ops_eq eq_ops = {
+	.size = sizeof(struct fi_ops_eq),
+	.read = eq_read,
+	.readerr = eq_readerr,
+	.strerror = eq_strerror,
+};
+
+int rdm_eq_trywait(struct rdm_eq *eq)
+{
+	bool empty;
+
+	pthread_mutex_lock(&eq->event_lock);
+	empty = dofi_list_empty(&eq->events) && dofi_list_empty(&eq->settled);
+	pthread_mutex_unlock(&eq->event_lock);
+	return empty ? 0 : -FI_EAGAIN;
+}
+
+int rdm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
+		void *context)
+{
+	struct rdm_eq *eq = calloc(1, sizeof(*eq));
+	int ret;
+
+	(void)attr;
+	if (!eq)
+		return -FI_ENOMEM;
+	eq->fid.fid.fclass = FI_CLASS_EQ;
+	eq->fid.fid.context = context;
+	eq->fid.fid.ops = &eq_fid_ops;
+	eq->fid.ops = &eq_ops;
+	eq->fabric = dofi_container(fabric, struct rdm_fabric, fid);
+	eq->epfd = eq->signal = -1;
+	pthread_mutex_init(&eq->lock, NULL);
+	pthread_mutex_init(&eq->event_lock, NULL);
+	dofi_list_init(&eq->events);
+	dofi_list_init(&eq->settled);
+	ret = rdm_wait_open(&eq->epfd, &eq->signal);
+	if (!ret)
+		ret = rdm_cm_open(eq);
+	if (ret) {
+		release(eq);
+		return ret;
+	}
+	*out = &eq->fid;
+	return 0;
+}

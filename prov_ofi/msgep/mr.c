@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Checks what memory peers may access. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "msgep/msgep.h"
+
+void *rdm_mr_access(const struct rdm_ep *ep, uint32_t key, uint64_t addr, uint64_t len,
+		    uint64_t access, int *err)
+{
+	struct rdm_mr *mr = dofi_key_map_find(&ep->domain->mrs, key);
+	uint64_t offset;
+
+	*err = FI_ENOKEY;
+	if (!mr)
+		return NULL;
+	*err = FI_EACCES;
+	if (mr->auth.zone != ep->auth.zone || (mr->auth.ep && mr->auth.ep != ep->auth.ep))
+		return NULL;
+	offset = addr + mr->offset - mr->base;
+	if ((mr->access & access) != access || offset > mr->length || len > mr->length - offset)
+		return NULL;
+	*err = 0;
+	return (void *)(uintptr_t)(mr->base + offset);
+}
+
+void rdm_mr_granted(struct rdm_domain *domain, uint32_t key)
+{
+	struct rdm_mr *mr = dofi_key_map_find(&domain->mrs, key);
+
+	if (!atomic_load_explicit(&mr->granted, memory_order_relaxed))
+		atomic_store_explicit(&mr->granted, true, memory_order_relaxed);
+}
+
+struct rdm_mr *rdm_mr_hold(struct rdm_domain *domain, uint32_t key)
+{
+	struct rdm_mr *mr = dofi_key_map_find(&domain->mrs, key);
+
+	atomic_fetch_add(&mr->transfers, 1);
+	return mr;
+}
+
+/* Long data is on its way into the region, or out of it: that ends. False: a connection is in use;
+ * to be tried again. mr_lock held for writing. */
+static bool mr_abort_transfers(struct rdm_mr *mr)
+{
+	struct dofi_list *pos;
+	bool all = true;
+
+	dofi_list_each(pos, &mr->domain->ep_list) {
+		struct rdm_ep *ep = dofi_container(pos, struct rdm_ep, link);
+
+		/* Against the order of the locks: never waited for. */
+		if (!rdm_trylock(&ep->lock)) {
+			all = false;
+			continue;
+		}
+		if (ep->wire->bulk_abort)
+			ep->wire->bulk_abort(ep, mr);
+		rdm_unlock(&ep->lock);
+	}
+	return all;
+}
+
+/* What peers are taking out of the region now is refused when they have it. */
+static void revoke_grants(struct rdm_mr *mr)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &mr->domain->ep_list)
+		rdm_revoke_key(dofi_container(pos, struct rdm_ep, link), mr->key);
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct rdm_mr *mr = dofi_container(fid, struct rdm_mr, fid.fid);
+	struct rdm_domain *domain = mr->domain;
+
+	/* Waits for accesses that have begun. */
+	pthread_rwlock_wrlock(&domain->mr_lock);
+	dofi_key_map_drop(&domain->mrs, mr->key);
+	if (atomic_load_explicit(&mr->granted, memory_order_relaxed))
+		revoke_grants(mr);
+	while (atomic_load(&mr->transfers) && !mr_abort_transfers(mr)) {
+		pthread_rwlock_unlock(&domain->mr_lock);
+		sched_yield();
+		pthread_rwlock_wrlock(&domain->mr_lock);
+	}
+	pthread_rwlock_unlock(&domain->mr_lock);
+	free(mr);
+	return 0;
+}
+
+static struct fi_ops mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+};
+
+static int enter(struct rdm_domain *domain, struct rdm_mr *mr)
+{
+	int ret = 0;
+
+	pthread_rwlock_wrlock(&domain->mr_lock);
+	if (dofi_key_map_find(&domain->mrs, mr->key))
+		ret = -FI_ENOKEY;
+	else if (!dofi_key_map_enter(&domain->mrs, mr->key, mr))
+		ret = -FI_ENOMEM;
+	pthread_rwlock_unlock(&domain->mr_lock);
+	return ret;
+}
+
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+		      struct fid_mr **out)
+{
+	struct rdm_domain *domain = dofi_container(fid, struct rdm_domain, fid.fid);
+	struct rdm_mr *mr;
+	int ret;
+
+	if (flags || attr->iov_count != 1 || attr->requested_key > UINT32_MAX)
+		return -FI_EINVAL;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -FI_ENOMEM;
+	mr->fid.fid.fclass = FI_CLASS_MR;
+	mr->fid.fid.context = attr->context;
+	mr->fid.fid.ops = &mr_fid_ops;
+	mr->fid.key = attr->requested_key;
+	mr->domain = domain;
+	mr->key = (uint32_t)attr->requested_key;
+	mr->base = (uintptr_t)attr->mr_iov->iov_base;
+	mr->length = attr->mr_iov->iov_len;
+	mr->offset = attr->offset;
+	mr->access = attr->access;
+	rdm_auth_copy(&mr->auth, attr->auth_key, attr->auth_key_size);
+	ret = enter(domain, mr);
+	if (ret) {
+		free(mr);
+		return ret;
+	}
+	*out = &mr->fid;
+	return 0;
+}
+
+struct fi_ops_mr rdm_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.regattr = mr_regattr,
+};

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ends of DAT connections on pairs: offers, attachment, the end. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/be_bytes.h"
+#include "msgep/cm/inbox.h"
+#include "msgep/pair/pair.h"
+
+/* Indexes are 32 bits on the wire; a table of that size would be absurd. */
+#define CONNS_MAX (1u << 20)
+#define BYE (4 * RDM_CHANNELS + 4)
+
+static struct pair_conn *pair_conn_new(struct pair_net *net)
+{
+	struct pair_conn *conn, **table;
+	uint32_t room;
+
+	if (net->n_conns == net->conns_room) {
+		room = net->conns_room ? 2 * net->conns_room : 16;
+		if (room > CONNS_MAX)
+			return NULL;
+		table = realloc(net->conns, room * sizeof(*table));
+		if (!table)
+			return NULL;
+		net->conns = table;
+		net->conns_room = room;
+	}
+	conn = rdm_inbox_spare(net->domain) ? NULL : calloc(1, sizeof(*conn));
+	if (!conn)
+		return NULL;
+	conn->index = net->n_conns;
+	net->conns[net->n_conns++] = conn;
+	return conn;
+}
+
+static struct pair_conn *pair_conn_get(struct pair_net *net, struct rdm_ep *ep)
+{
+	struct pair_conn *conn;
+	uint32_t index, generation;
+
+	if (!dofi_list_empty(&net->unused)) {
+		conn = dofi_container(net->unused.next, struct pair_conn, link);
+		dofi_list_remove(&conn->link);
+	} else {
+		conn = pair_conn_new(net);
+	}
+	if (!conn)
+		return NULL;
+	index = conn->index;
+	generation = conn->generation + 1;
+	memset(conn, 0, sizeof(*conn));
+	conn->index = index;
+	conn->generation = generation;
+	dofi_list_init(&conn->link);
+	dofi_list_init(&conn->owe);
+	dofi_list_init(&conn->starve);
+	dofi_list_init(&conn->touch);
+	dofi_list_init(&conn->want);
+	pair_queues_free(conn);
+	conn->ep = ep;
+	atomic_fetch_add(&net->users, 1);
+	return conn;
+}
+
+static int pair_conn_make(struct pair_net *net, struct rdm_ep *ep)
+{
+	if (!ep->w.pair)
+		ep->w.pair = pair_conn_get(net, ep);
+	return ep->w.pair ? 0 : -FI_ENOMEM;
+}
+
+void pair_attach(struct pair_conn *conn, struct pair *pair)
+{
+	struct rdm_ep *ep = conn->ep;
+
+	rdm_lock(&ep->lock);
+	conn->pair = pair;
+	rdm_unlock(&ep->lock);
+	if (conn->active) {
+		if (!pair_say(pair, PAIR_ATTACH,
+			      pair_mark(conn->peer_index, conn->peer_generation),
+			      pair_mark(conn->index, conn->generation), 0, NULL, 0))
+			pair_break(pair, FI_ENOMEM);
+	} else {
+		dofi_list_append(&pair->conns, &conn->link);
+		pair_revoke(pair->net, NULL, pair->name);
+	}
+	pair_touch(conn);
+	if (ep->rx_cq)
+		rdm_cq_wake(ep->rx_cq);
+}
+
+/* ---------------------------------------------------------------- handshake */
+
+static int pair_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
+{
+	struct pair_net *net = pair_net_of(ep->domain);
+	uint8_t *p = out->data;
+	int ret;
+
+	memset(out->data, 0, PAIR_OFFER);
+	pthread_mutex_lock(&net->lock);
+	ret = pair_conn_make(net, ep);
+	if (!ret && active && !ep->w.pair->expects) {
+		ret = rdm_inbox_expect(net->domain);
+		ep->w.pair->expects = !ret;
+	}
+	if (!ret && !active && !pair_is_up(net, ep->w.pair->peer_name))
+		ret = pair_grant(net, ep->w.pair->peer_name, out->data + 32, NULL);
+	if (!ret) {
+		p = dofi_put(p, PAIR_VERSION, 1);
+		p = dofi_put(p, 0, 1);
+		p = dofi_put(p, pair_port(net, &ep->local), 2);
+		p = dofi_put(p, PAIR_WINDOW, 4);
+		p = dofi_put(p, ep->w.pair->index, 4);
+		p = dofi_put(p, ep->w.pair->generation, 4);
+		memcpy(p, net->name, PAIR_NAME);
+	}
+	pthread_mutex_unlock(&net->lock);
+	out->len = PAIR_OFFER;
+	out->fd = -1;
+	return ret;
+}
+
+/* The answer to the request has come, or none will. */
+static void pair_answered(struct pair_conn *conn)
+{
+	if (conn->expects)
+		rdm_inbox_expected(conn->ep->domain);
+	conn->expects = false;
+}
+
+static int pair_take_offer(struct pair_net *net, struct pair_conn *conn, bool active,
+			   const uint8_t *data)
+{
+	struct pair *pair;
+	int ret;
+
+	conn->peer_window = (uint32_t)dofi_get(data + 4, 4);
+	if (conn->peer_window > PAIR_WINDOW)
+		conn->peer_window = PAIR_WINDOW;
+	conn->peer_index = (uint32_t)dofi_get(data + 8, 4);
+	conn->peer_generation = (uint32_t)dofi_get(data + 12, 4);
+	memcpy(conn->peer_name, data + 16, PAIR_NAME);
+	conn->peer_port = (uint16_t)dofi_get(data + 2, 2);
+	conn->active = active;
+	conn->adopted = true;
+	pair_answered(conn);
+	if (!active)
+		return 0;
+	ret = pair_get(net, &conn->ep->peer, data, &pair);
+	if (ret)
+		return ret;
+	dofi_list_append(&pair->conns, &conn->link);
+	if (pair->state == PAIR_UP)
+		pair_attach(conn, pair);
+	/* Else when it is up. */
+	return 0;
+}
+
+static int pair_adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
+{
+	struct pair_net *net = pair_net_of(ep->domain);
+	int ret;
+
+	if (in->len != PAIR_OFFER || in->data[0] != PAIR_VERSION ||
+	    dofi_get(in->data + 4, 4) < 2 * PAIR_PAYLOAD)
+		return -FI_EINVAL;
+	pthread_mutex_lock(&net->lock);
+	ret = pair_conn_make(net, ep);
+	if (!ret && ep->w.pair->adopted)
+		ret = -FI_EINVAL;
+	if (!ret)
+		ret = pair_take_offer(net, ep->w.pair, active, in->data);
+	pthread_mutex_unlock(&net->lock);
+	return ret;
+}
+
+static bool pair_proved(struct rdm_ep *ep)
+{
+	bool attached;
+
+	rdm_lock(&ep->lock);
+	attached = ep->w.pair && ep->w.pair->pair;
+	rdm_unlock(&ep->lock);
+	return attached;
+}
+
+/* Packets pass once the connection is attached, which nothing but the pair can hasten. */
+static void pair_prove(struct rdm_ep *ep)
+{
+	if (pair_proved(ep))
+		rdm_ep_settled(ep);
+}
+
+/* ---------------------------------------------------------------- the end */
+
+/* What has been committed still goes out with the pair. */
+static void pair_conn_close(struct rdm_ep *ep)
+{
+	struct pair_net *net = pair_net_of(ep->domain);
+	struct pair_conn *conn = ep->w.pair;
+	struct pair *pair;
+
+	if (!conn)
+		return;
+	pthread_mutex_lock(&net->lock);
+	pair_answered(conn);
+	pair_bulk_close(conn);
+	pair_revoke(net, conn, NULL);
+	dofi_list_remove(&conn->want);
+	rdm_lock(&ep->lock);
+	pair_bulk_drop(conn);
+	rdm_unlock(&ep->lock);
+	pair = conn->pair;
+	if (pair) {
+		pthread_mutex_lock(&pair->lock);
+		dofi_list_remove(&conn->owe);
+		dofi_list_remove(&conn->starve);
+		pthread_mutex_unlock(&pair->lock);
+	}
+	rdm_lock(&net->leaf);
+	dofi_list_remove(&conn->touch);
+	rdm_unlock(&net->leaf);
+	rdm_lock(&ep->lock);
+	ep->w.pair = NULL;
+	rdm_unlock(&ep->lock);
+	pair_queues_free(conn);
+	dofi_list_remove(&conn->link);
+	conn->ep = NULL;
+	conn->pair = NULL;
+	dofi_list_append(&net->unused, &conn->link);
+	atomic_fetch_sub(&net->users, 1);
+	pair_flush_dirty(net, true);
+	pthread_mutex_unlock(&net->lock);
+}
+
+static size_t pair_finish(struct rdm_ep *ep, uint8_t *out)
+{
+	struct pair_conn *conn = ep->w.pair;
+
+	if (!conn)
+		return 0;
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		out = dofi_put(out, conn->sent[ch], 4);
+	dofi_put(out, atomic_load(&conn->taken), 4);
+	if (!conn->pair)
+		return BYE;
+	pthread_mutex_lock(&conn->pair->lock);
+	pair_flush(conn->pair, true);
+	pthread_mutex_unlock(&conn->pair->lock);
+	return BYE;
+}
+
+static void pair_finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
+{
+	struct pair_conn *conn = ep->w.pair;
+
+	if (!conn)
+		return;
+	conn->ended = len == BYE;
+	for (int ch = 0; conn->ended && ch < RDM_CHANNELS; ch++)
+		conn->final[ch] = (uint32_t)dofi_get(in + 4 * ch, 4);
+	if (conn->ended && !pair_advance(&conn->arrived,
+					 (uint32_t)dofi_get(in + 4 * RDM_CHANNELS, 4),
+					 conn->packets))
+		conn->ended = false;
+}
+
+static bool pair_drained(struct rdm_ep *ep, bool died)
+{
+	struct pair_conn *conn = ep->w.pair;
+
+	if (!conn || ep->failed)
+		return true;
+	if (conn->queue[RDM_REQ].head || conn->queue[RDM_ANS].head)
+		return false;
+	if (ep->bulk.head != ep->bulk.tail && !died && !conn->broken)
+		return false;
+	if (died || conn->broken || !conn->ended)
+		return true;
+	return conn->came[RDM_REQ] == conn->final[RDM_REQ] &&
+	       conn->came[RDM_ANS] == conn->final[RDM_ANS];
+}
+
+/* ---------------------------------------------------------------- state */
+
+static uint32_t pair_arrived(struct rdm_ep *ep)
+{
+	return ep->w.pair ? atomic_load(&ep->w.pair->arrived) : 0;
+}
+
+static void pair_note_consumed(struct rdm_ep *ep)
+{
+	if (ep->w.pair && ep->w.pair->pair)
+		pair_owe(ep->w.pair);
+}
+
+static void pair_touch_ep(struct rdm_ep *ep)
+{
+	if (ep->w.pair)
+		pair_touch(ep->w.pair);
+}
+
+/* The look at the pairs processes every connection: none is asked for by itself. */
+static bool pair_ready(struct rdm_ep *ep)
+{
+	(void)ep;
+	return false;
+}
+
+static bool pair_quiet(struct rdm_ep *ep, bool room)
+{
+	(void)ep;
+	(void)room;
+	return true;
+}
+
+const struct rdm_wire rdm_wire_pair = {
+	.name = "pairs",
+	.id = 3,
+	.dispatches = true,
+	.getinfo = pair_getinfo,
+	.domain_open = pair_open,
+	.domain_close = pair_close,
+	.wait_fds = pair_wait_fds,
+	.progress = pair_progress,
+	.may_sleep = pair_may_sleep,
+	.busy = pair_busy,
+	.offer = pair_offer,
+	.adopt = pair_adopt,
+	.close = pair_conn_close,
+	.prove = pair_prove,
+	.proved = pair_proved,
+	.route = pair_route,
+	.route_peer = pair_route_peer,
+	.route_of = pair_route_of,
+	.learn = pair_learn,
+	.unlearn = pair_unlearn,
+	.tell = pair_tell,
+	.told = pair_told,
+	.owner = pair_owner,
+	.check_hosts = pair_check_hosts,
+	.finish = pair_finish,
+	.finished = pair_finished,
+	.drained = pair_drained,
+	.reserve = pair_reserve,
+	.commit = pair_commit,
+	.unreserve = pair_unreserve,
+	.peek = pair_peek,
+	.release = pair_release,
+	.flush = pair_note_consumed,
+	.arrived = pair_arrived,
+	.ready = pair_ready,
+	.quiet = pair_quiet,
+	.touch = pair_touch_ep,
+	.bulk_from = pair_bulk_from,
+	.bulk_send = pair_bulk_send,
+	.bulk_go = pair_bulk_go,
+	.bulk_recv = pair_bulk_recv,
+	.bulk_abort = pair_bulk_abort,
+	.bulk_stop = pair_bulk_stop,
+};

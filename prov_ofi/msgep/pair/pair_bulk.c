@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bulk endpoints: a libfabric connection of a DAT connection's own, for long data (proto_bulk.c).
+ *
+ * It is made when a side has long data to send and its turn has come (pair_share.c), and data travels
+ * in packets until it is up.
+ * The active side of the DAT connection makes it, with a token that the passive side has sent on
+ * the pair. Closing it ends every access to memory at once, which is how a disconnect and the end
+ * of a region stop transfers. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cancel.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "base/be_bytes.h"
+#include "msgep/pair/pair.h"
+
+static struct pair_transfer *transfer_get(struct pair_net *net)
+{
+	struct pair_transfer *t;
+
+	rdm_lock(&net->leaf);
+	t = net->transfers;
+	if (t)
+		net->transfers = t->next;
+	rdm_unlock(&net->leaf);
+	return t ? t : malloc(sizeof(*t));
+}
+
+static void transfer_put(struct pair_net *net, struct pair_transfer *t)
+{
+	rdm_lock(&net->leaf);
+	t->next = net->transfers;
+	net->transfers = t;
+	rdm_unlock(&net->leaf);
+}
+
+void pair_transfers_free(struct pair_net *net)
+{
+	while (net->transfers) {
+		struct pair_transfer *t = net->transfers;
+
+		net->transfers = t->next;
+		free(t);
+	}
+}
+
+/* The transfers that libfabric still has are reported later, and hold it. */
+static void bulk_put(struct pair_bulk *bulk)
+{
+	if (atomic_fetch_sub(&bulk->users, 1) == 1)
+		free(bulk);
+}
+
+/* ---------------------------------------------------------------- life; net->lock held */
+
+static struct pair_bulk *bulk_new(struct pair_conn *conn)
+{
+	struct pair_net *net = pair_net_of(conn->ep->domain);
+	struct pair_bulk *bulk = calloc(1, sizeof(*bulk));
+
+	if (!bulk)
+		return NULL;
+	bulk->net = net;
+	bulk->fd = -1;
+	bulk->conn = conn;
+	atomic_init(&bulk->users, 1);
+	dofi_list_append(&net->bulks, &bulk->link);
+	bulk->used_at = net->eq_read_at;
+	net->n_bulks++;
+	net->connecting++;
+	rdm_lock(&conn->ep->lock);
+	conn->bulk = bulk;
+	rdm_unlock(&conn->ep->lock);
+	return bulk;
+}
+
+static int bulk_make_ep(struct pair_bulk *bulk, struct fi_info *info)
+{
+	struct pair_net *net = bulk->net;
+	struct fid_ep *ep;
+	int ret = fi_endpoint(net->inner, info, &ep, bulk);
+
+	if (ret)
+		return ret;
+	ret = fi_ep_bind(ep, &net->eq->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_enable(ep);
+	if (ret) {
+		fi_close(&ep->fid);
+		return ret;
+	}
+	rdm_lock(&bulk->conn->ep->lock);
+	bulk->ep = ep;
+	rdm_unlock(&bulk->conn->ep->lock);
+	return 0;
+}
+
+void pair_bulk_close(struct pair_conn *conn)
+{
+	struct pair_bulk *bulk = conn->bulk;
+	struct pair_net *net;
+	struct fid_ep *ep;
+
+	if (!bulk)
+		return;
+	net = bulk->net;
+	/* No operation is posted to it after this. */
+	rdm_lock(&conn->ep->lock);
+	ep = bulk->ep;
+	bulk->ep = NULL;
+	conn->bulk = NULL;
+	rdm_unlock(&conn->ep->lock);
+	pair_sock_release(&bulk->fd);
+	if (ep)
+		fi_close(&ep->fid);
+	net->connecting -= bulk->state == PAIR_CONNECTING;
+	/* Completions that fail after this do not decrement the count of connecting endpoints. */
+	bulk->state = PAIR_BROKEN;
+	net->n_bulks--;
+	net->n_leaving -= bulk->leave != BULK_KEPT;
+	dofi_list_remove(&bulk->link);
+	bulk->conn = NULL;
+	bulk_put(bulk);
+}
+
+/* Returns how many transfers are outstanding. */
+static uint32_t bulk_set_state(struct pair_bulk *bulk, enum pair_state state)
+{
+	struct pair_conn *conn = bulk->conn;
+	uint32_t outstanding = 0;
+
+	bulk->net->connecting -= bulk->state == PAIR_CONNECTING;
+	if (!conn) {
+		bulk->state = state;
+		return 0;
+	}
+	rdm_lock(&conn->ep->lock);
+	bulk->state = state;
+	outstanding = atomic_load(&bulk->users) - 1 + conn->n_out;
+	rdm_unlock(&conn->ep->lock);
+	return outstanding;
+}
+
+static void bulk_down(struct pair_bulk *bulk, int err)
+{
+	struct pair_conn *conn = bulk->conn;
+
+	if (bulk->state == PAIR_BROKEN)
+		return;
+	if (!bulk_set_state(bulk, PAIR_BROKEN)) {
+		/* Nothing is lost with it. The connection does without, unless it is closed for
+		 * others. */
+		if (conn && bulk->leave != BULK_KEPT) {
+			rdm_lock(&conn->ep->lock);
+			conn->asked_bulk = false;
+			rdm_unlock(&conn->ep->lock);
+		}
+		if (conn)
+			pair_bulk_close(conn);
+		return;
+	}
+	atomic_store(&conn->broken, err);
+	rdm_ep_broken(conn->ep, err);
+	pair_touch(conn);
+}
+
+bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int err)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &net->bulks) {
+		struct pair_bulk *bulk = dofi_container(pos, struct pair_bulk, link);
+
+		if (!bulk->ep || &bulk->ep->fid != fid)
+			continue;
+		if (event == FI_CONNECTED && bulk->state == PAIR_CONNECTING) {
+			bulk_set_state(bulk, PAIR_UP);
+			bulk->fd = pair_sock_claim(bulk->ep);
+			dofi_log(DOFI_LOG_DEBUG, "a bulk endpoint is up");
+		} else if (event != FI_CONNECTED) {
+			bulk_down(bulk, err);
+		}
+		return true;
+	}
+	return false;
+}
+
+/* ---------------------------------------------------------------- making one */
+
+/* The passive side has sent a token. False: it is not used. */
+bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
+{
+	uint64_t token[2] = { first, second };
+	union dofi_addr to = conn->ep->peer;
+	struct pair_bulk *bulk;
+	int ret;
+
+	bulk = bulk_new(conn);
+	if (!bulk)
+		return false;
+	dofi_addr_set_port(&to.sa, conn->peer_port);
+	ret = pair_dial(bulk->net, &to, (const uint8_t *)token, bulk);
+	if (!ret)
+		return true;
+	dofi_log(DOFI_LOG_INFO, "no bulk endpoint: %s; long data goes in packets",
+		 dofi_lib.strerror(-ret));
+	pair_bulk_close(conn);
+	return false;
+}
+
+int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to,
+		    const uint8_t *param)
+{
+	int ret = bulk_make_ep(bulk, info);
+
+	return ret ? ret : fi_connect(bulk->ep, to, param, PAIR_PARAM);
+}
+
+/* The active side presents the token. */
+void pair_bulk_admit(struct pair_conn *conn, struct fi_info *info)
+{
+	struct pair_bulk *bulk = bulk_new(conn);
+	int ret = bulk ? bulk_make_ep(bulk, info) : -FI_ENOMEM;
+
+	if (!ret)
+		ret = fi_accept(bulk->ep, NULL, 0);
+	if (ret && bulk)
+		pair_bulk_close(conn);
+}
+
+/* ---------------------------------------------------------------- transfers; ep->lock held */
+
+size_t pair_bulk_from(struct rdm_ep *ep)
+{
+	struct pair_conn *conn = ep->w.pair;
+
+	if (!conn)
+		return SIZE_MAX;
+	if (conn->bulk && conn->bulk->state == PAIR_UP && conn->bulk->leave == BULK_KEPT)
+		return PAIR_BULK_FROM;
+	return SIZE_MAX;
+}
+
+bool pair_bulk_send(struct rdm_ep *ep, const struct iovec *iov, size_t n, struct rdm_mr *mr,
+		    uint64_t *id)
+{
+	struct pair_conn *conn = ep->w.pair;
+	struct pair_transfer *t, **slot = &conn->out[conn->next_out % PAIR_TRANSFERS];
+
+	if (*slot || conn->broken)
+		return false;
+	t = transfer_get(pair_net_of(ep->domain));
+	if (!t)
+		return false;
+	t->op.kind = PAIR_OP_BULK_SEND;
+	t->bulk = NULL;
+	t->conn = conn;
+	t->mr = mr;
+	t->id = conn->next_out++;
+	t->n = n;
+	memcpy(t->iov, iov, n * sizeof(*iov));
+	*slot = t;
+	conn->n_out++;
+	*id = t->id;
+	return true;
+}
+
+/* The memory is not needed any more. */
+static void transfer_end(struct pair_conn *conn, struct pair_transfer *t)
+{
+	if (t->mr)
+		atomic_fetch_sub(&t->mr->transfers, 1);
+	t->mr = NULL;
+	conn->out[t->id % PAIR_TRANSFERS] = NULL;
+	conn->n_out--;
+}
+
+bool pair_bulk_go(struct rdm_ep *ep, uint64_t id)
+{
+	struct pair_conn *conn = ep->w.pair;
+	struct pair_transfer *t = conn->out[id % PAIR_TRANSFERS];
+	struct pair_bulk *bulk = conn->bulk;
+	struct fi_msg msg;
+	ssize_t ret;
+
+	DOFI_NO_CANCEL();
+
+	if (!t || t->id != id || t->bulk || !bulk || bulk->state != PAIR_UP)
+		return false;
+	memset(&msg, 0, sizeof(msg));
+	msg.msg_iov = t->iov;
+	msg.iov_count = t->n;
+	msg.context = t;
+	t->bulk = bulk;
+	atomic_fetch_add(&bulk->users, 1);
+	ret = fi_sendmsg(bulk->ep, &msg, FI_COMPLETION);
+	if (!ret)
+		return true;
+	bulk_put(bulk);
+	t->bulk = NULL;
+	dofi_log(DOFI_LOG_WARN, "long data could not be sent: %s", dofi_lib.strerror((int)-ret));
+	return false;
+}
+
+bool pair_bulk_recv(struct rdm_ep *ep, const struct iovec *iov, size_t n)
+{
+	struct pair_conn *conn = ep->w.pair;
+	struct pair_bulk *bulk = conn->bulk;
+	struct pair_transfer *t;
+	struct fi_msg msg;
+
+	/* The peer may know before us that it is up. */
+	if (!bulk || !bulk->ep || bulk->state == PAIR_BROKEN)
+		return false;
+	t = transfer_get(bulk->net);
+	if (!t)
+		return false;
+	t->op.kind = PAIR_OP_BULK_RECV;
+	t->bulk = bulk;
+	t->mr = NULL;
+	memset(&msg, 0, sizeof(msg));
+	msg.msg_iov = iov;
+	msg.iov_count = n;
+	msg.context = t;
+	if (fi_recvmsg(bulk->ep, &msg, FI_COMPLETION)) {
+		transfer_put(bulk->net, t);
+		return false;
+	}
+	atomic_fetch_add(&bulk->users, 1);
+	return true;
+}
+
+/* ---------------------------------------------------------------- completion; net->lock held */
+
+void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t len, int err,
+			 struct rdm_sink *sink)
+{
+	struct pair_bulk *bulk = t->bulk;
+	struct pair_conn *conn = bulk->conn;
+
+	if (err)
+		bulk_down(bulk, err);
+	if (conn) {
+		struct rdm_ep *ep = conn->ep;
+		bool ok = true;
+
+		rdm_lock(&ep->lock);
+		ep->sink = sink;
+		conn->dispatching = true;
+		if (t->op.kind == PAIR_OP_BULK_SEND)
+			transfer_end(conn, t);
+		else if (!err)
+			ok = rdm_bulk_done(ep, len);
+		if (!ok)
+			rdm_ep_fail(ep, "long data of another length than announced");
+		ep->sink = NULL;
+		conn->dispatching = false;
+		rdm_unlock(&ep->lock);
+		pair_touch(conn);
+	}
+	if (bulk->conn) {
+		dofi_list_remove(&bulk->link);
+		dofi_list_append(&net->bulks, &bulk->link);
+		bulk->used_at = net->eq_read_at;
+	}
+	transfer_put(net, t);
+	bulk_put(bulk);
+}
+
+/* The connection ends: what has not been sent is not sent. Its bulk endpoint has been closed. */
+void pair_bulk_drop(struct pair_conn *conn)
+{
+	struct pair_net *net = pair_net_of(conn->ep->domain);
+
+	for (int i = 0; i < PAIR_TRANSFERS; i++) {
+		struct pair_transfer *t = conn->out[i];
+
+		if (!t)
+			continue;
+		transfer_end(conn, t);
+		/* Those that libfabric had are returned by it. */
+		if (!t->bulk)
+			transfer_put(net, t);
+	}
+}
+
+void pair_bulk_stop(struct rdm_ep *ep)
+{
+	struct pair_conn *conn = ep->w.pair;
+
+	if (conn && conn->bulk && conn->bulk->ep)
+		fi_shutdown(conn->bulk->ep, 0);
+}
+
+/* ep->lock and mr_lock (for writing) held: memory of a region goes. */
+bool pair_bulk_abort(struct rdm_ep *ep, const struct rdm_mr *mr)
+{
+	struct pair_conn *conn = ep->w.pair;
+	bool any = rdm_bulk_forget(ep, mr);
+
+	if (!conn)
+		return any;
+	for (int i = 0; i < PAIR_TRANSFERS; i++)
+		any |= conn->out[i] && conn->out[i]->mr == mr;
+	if (!any)
+		return false;
+	pair_bulk_stop(ep);
+	for (int i = 0; i < PAIR_TRANSFERS; i++) {
+		struct pair_transfer *t = conn->out[i];
+
+		if (!t || t->mr != mr)
+			continue;
+		atomic_fetch_sub(&t->mr->transfers, 1);
+		t->mr = NULL;
+	}
+	rdm_ep_fail(ep, "a region was freed while it was accessed");
+	return true;
+}

@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The libfabric connections between adapters: made on request, admitted by token, broken once. */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/be_bytes.h"
+#include "fabric/netif.h"
+#include "msgep/cm/inbox.h"
+#include "msgep/pair/pair.h"
+
+/* A table of that many pairs would be absurd. */
+#define PAIRS_MAX (1u << 16)
+
+static void pair_close_ep(struct pair *pair)
+{
+	if (!pair->ep)
+		return;
+	pair_sock_release(&pair->fd);
+	fi_close(&pair->ep->fid);
+	pair->ep = NULL;
+}
+
+static void pair_free(struct pair *pair)
+{
+	struct pair_net *net = pair->net;
+
+	pair_close_ep(pair);
+	net->connecting -= pair->state == PAIR_CONNECTING;
+	net->pair_table[pair->index] = NULL;
+	rdm_lock(&net->leaf);
+	dofi_list_remove(&pair->dirty);
+	rdm_unlock(&net->leaf);
+	dofi_list_remove(&pair->link);
+	free(pair->points);
+	pair_drop_unsent(pair);
+	pthread_mutex_destroy(&pair->lock);
+	free(pair);
+}
+
+/* A place in the table; negative: there is none. */
+static int pair_place(struct pair_net *net)
+{
+	struct pair **table;
+	uint32_t room;
+
+	for (uint32_t i = 0; i < net->n_pairs; i++)
+		if (!net->pair_table[i])
+			return (int)i;
+	if (net->n_pairs == net->pairs_room) {
+		room = net->pairs_room ? 2 * net->pairs_room : 8;
+		if (room > PAIRS_MAX)
+			return -FI_ENOMEM;
+		table = realloc(net->pair_table, room * sizeof(*table));
+		if (!table)
+			return -FI_ENOMEM;
+		net->pair_table = table;
+		net->pairs_room = room;
+	}
+	/* What ends a connection finds memory. */
+	if (rdm_inbox_spare(net->domain) || pair_buf_new(net))
+		return -FI_ENOMEM;
+	net->pair_table[net->n_pairs] = NULL;
+	return (int)net->n_pairs++;
+}
+
+static struct pair *pair_new(struct pair_net *net, const uint8_t *name)
+{
+	int place = pair_place(net);
+	struct pair *pair = place < 0 ? NULL : calloc(1, sizeof(*pair));
+
+	if (!pair)
+		return NULL;
+	if (getrandom(&pair->key, sizeof(pair->key), 0) != sizeof(pair->key)) {
+		free(pair);
+		return NULL;
+	}
+	pair->net = net;
+	pair->fd = -1;
+	pair->index = (uint32_t)place;
+	pair->serial = ++net->serial ? net->serial : ++net->serial;
+	memcpy(pair->name, name, PAIR_NAME);
+	pthread_mutex_init(&pair->lock, NULL);
+	pair->waiting_end = &pair->waiting;
+	dofi_list_init(&pair->conns);
+	dofi_list_init(&pair->owing);
+	dofi_list_init(&pair->starved);
+	dofi_list_init(&pair->dirty);
+	dofi_list_append(&net->pairs, &pair->link);
+	net->pair_table[place] = pair;
+	net->connecting++;
+	return pair;
+}
+
+/* The endpoint of libfabric's; info is not kept. */
+static int pair_make_ep(struct pair *pair, struct fi_info *info)
+{
+	struct pair_net *net = pair->net;
+	int ret = fi_endpoint(net->inner, info, &pair->ep, pair);
+
+	if (!ret)
+		ret = fi_ep_bind(pair->ep, &net->eq->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(pair->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_ep_bind(pair->ep, &net->srx->fid, 0);
+	if (!ret)
+		ret = fi_enable(pair->ep);
+	/* One buffer more, so that a message that comes in slowly holds up no other pair. */
+	return ret ? ret : pair_post_new(net);
+}
+
+static void pair_param(const struct pair_net *net, uint32_t index, uint64_t key,
+		       const uint8_t *token, uint8_t *param)
+{
+	uint8_t *p = param;
+
+	memset(param, 0, PAIR_PARAM);
+	p = dofi_put(p, PAIR_MAGIC, 4);
+	p = dofi_put(p, PAIR_VERSION, 4);
+	p = dofi_put(p, index, 4);
+	p = dofi_put(p, 0, 4);
+	p = dofi_put(p, key, 8);
+	memcpy(p, net->name, PAIR_NAME);
+	if (token)
+		memcpy(p + PAIR_NAME, token, PAIR_NAME);
+}
+
+/* What the peer says of itself. False: it is no peer. */
+static bool pair_take_param(struct pair *pair, const uint8_t *param, size_t len)
+{
+	if (len < PAIR_PARAM || dofi_get(param, 4) != PAIR_MAGIC ||
+	    dofi_get(param + 4, 4) != PAIR_VERSION)
+		return false;
+	pair->head.index = htole32((uint32_t)dofi_get(param + 8, 4));
+	pair->head.key = htole64(dofi_get(param + 16, 8));
+	return true;
+}
+
+/* What fi_endpoint needs for a connection to that address: from one of the adapter's if the user named
+ * that, else over whatever interface leads there. */
+static struct fi_info *pair_info_to(struct pair_net *net, const union dofi_addr *to)
+{
+	const union dofi_addr *source = dofi_netif_source(net->domain->fabric->fab, to);
+	struct fi_info *info = rdm_info_from(net->info, source);
+
+	if (!info)
+		return NULL;
+	info->addr_format = to->sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	free(info->dest_addr);
+	info->dest_addrlen = dofi_addr_len(&to->sa);
+	info->dest_addr = malloc(info->dest_addrlen);
+	if (!info->dest_addr) {
+		dofi_lib.freeinfo(info);
+		return NULL;
+	}
+	memcpy(info->dest_addr, to, info->dest_addrlen);
+	return info;
+}
+
+static int pair_connect(struct pair *pair, const union dofi_addr *to, const uint8_t *token)
+{
+	struct fi_info *info = pair_info_to(pair->net, to);
+	uint8_t param[PAIR_PARAM];
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	ret = pair_make_ep(pair, info);
+	dofi_lib.freeinfo(info);
+	pair_param(pair->net, pair->index, pair->key, token, param);
+	return ret ? ret : fi_connect(pair->ep, to, param, sizeof(param));
+}
+
+int pair_dial(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
+	      struct pair_bulk *bulk)
+{
+	struct fi_info *info = pair_info_to(net, to);
+	uint8_t param[PAIR_PARAM];
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	info->ep_attr->rx_ctx_cnt = 1;
+	pair_param(net, 0, 0, token, param);
+	ret = pair_bulk_start(bulk, info, to, param);
+	dofi_lib.freeinfo(info);
+	return ret;
+}
+
+int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *offer,
+	     struct pair **out)
+{
+	const uint8_t *name = offer + 16, *token = offer + 32;
+	union dofi_addr to = *peer;
+	struct dofi_list *pos;
+	struct pair *pair;
+	int ret;
+
+	dofi_list_each(pos, &net->pairs) {
+		pair = dofi_container(pos, struct pair, link);
+		if (pair->state != PAIR_BROKEN && !memcmp(pair->name, name, PAIR_NAME)) {
+			*out = pair;
+			return 0;
+		}
+	}
+	pair = pair_new(net, name);
+	if (!pair)
+		return -FI_ENOMEM;
+	dofi_addr_set_port(&to.sa, (uint16_t)dofi_get(offer + 2, 2));
+	ret = pair_connect(pair, &to, token);
+	if (ret)
+		pair_free(pair);
+	else
+		*out = pair;
+	return ret;
+}
+
+/* ---------------------------------------------------------------- admission */
+
+bool pair_is_up(struct pair_net *net, const uint8_t *name)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &net->pairs) {
+		struct pair *pair = dofi_container(pos, struct pair, link);
+
+		if (pair->state == PAIR_UP && !memcmp(pair->name, name, PAIR_NAME))
+			return true;
+	}
+	return false;
+}
+
+int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t *token, struct pair_conn *conn)
+{
+	struct pair_token *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -FI_ENOMEM;
+	if (getrandom(t->token, PAIR_NAME, 0) != PAIR_NAME) {
+		free(t);
+		return -FI_EIO;
+	}
+	memcpy(t->name, name, PAIR_NAME);
+	t->conn = conn;
+	net->n_granted += !!conn;
+	t->expires = dofi_now() + DOFI_MS(PAIR_TOKEN_MS);
+	memcpy(token, t->token, PAIR_NAME);
+	dofi_list_append(&net->tokens, &t->link);
+	return 0;
+}
+
+static void pair_token_free(struct pair_net *net, struct pair_token *t)
+{
+	if (t->conn) {
+		net->n_granted--;
+		t->conn->sent_token = false;
+	}
+	dofi_list_remove(&t->link);
+	free(t);
+}
+
+void pair_expire(struct pair_net *net)
+{
+	uint64_t now = dofi_now();
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &net->tokens) {
+		struct pair_token *t = dofi_container(pos, struct pair_token, link);
+
+		if (now >= t->expires)
+			pair_token_free(net, t);
+	}
+}
+
+/* A token is good for once. */
+static bool pair_redeem(struct pair_net *net, const uint8_t *name, const uint8_t *token,
+			struct pair_conn **conn)
+{
+	uint64_t now = dofi_now();
+	struct dofi_list *pos, *tmp;
+	bool good = false;
+
+	dofi_list_each_safe(pos, tmp, &net->tokens) {
+		struct pair_token *t = dofi_container(pos, struct pair_token, link);
+		bool same = !memcmp(t->token, token, PAIR_NAME) && !memcmp(t->name, name, PAIR_NAME);
+
+		good |= same;
+		if (same)
+			*conn = t->conn;
+		if (same || now >= t->expires)
+			pair_token_free(net, t);
+	}
+	return good;
+}
+
+void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8_t *name)
+{
+	struct dofi_list *pos, *tmp;
+
+	dofi_list_each_safe(pos, tmp, &net->tokens) {
+		struct pair_token *t = dofi_container(pos, struct pair_token, link);
+
+		if (t->conn == conn && !(name && memcmp(t->name, name, PAIR_NAME)))
+			pair_token_free(net, t);
+	}
+}
+
+static int pair_admit(struct pair_net *net, struct fi_info *info, const uint8_t *param)
+{
+	struct pair *pair = pair_new(net, param + 24);
+	uint8_t answer[PAIR_PARAM];
+	int ret;
+
+	if (!pair)
+		return -FI_ENOMEM;
+	if (info->dest_addr && info->dest_addrlen <= sizeof(pair->peer))
+		memcpy(&pair->peer, info->dest_addr, info->dest_addrlen);
+	pair_take_param(pair, param, PAIR_PARAM);
+	pair_param(net, pair->index, pair->key, NULL, answer);
+	ret = pair_make_ep(pair, info);
+	if (!ret)
+		ret = fi_accept(pair->ep, answer, sizeof(answer));
+	if (ret)
+		pair_free(pair);
+	return ret;
+}
+
+static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *info,
+			 const uint8_t *param, size_t len)
+{
+	bool ours = len >= PAIR_PARAM && dofi_get(param, 4) == PAIR_MAGIC &&
+		    dofi_get(param + 4, 4) == PAIR_VERSION;
+	struct pair_conn *conn = NULL;
+
+	if (!ours || !pair_redeem(net, param + 24, param + 40, &conn)) {
+		dofi_log(DOFI_LOG_WARN, "rejected a libfabric connection: it presents no token that "
+			 "this adapter granted");
+		fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
+	} else if (conn) {
+		info->ep_attr->rx_ctx_cnt = 1;
+		if (conn->bulk || conn->broken)
+			fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
+		else
+			pair_bulk_admit(conn, info);
+	} else if (pair_admit(net, info, param)) {
+		dofi_log(DOFI_LOG_WARN, "a libfabric connection of a peer could not be accepted");
+	}
+	dofi_lib.freeinfo(info);
+}
+
+/* ---------------------------------------------------------------- events */
+
+static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool active)
+{
+	struct dofi_list *pos;
+
+	if (active && !pair_take_param(pair, param, len)) {
+		pair_break(pair, FI_EIO);
+		return;
+	}
+	if (pair->state != PAIR_CONNECTING)
+		return;
+	pthread_mutex_lock(&pair->lock);
+	pair->state = PAIR_UP;
+	pair->fd = pair_sock_claim(pair->ep);
+	pthread_mutex_unlock(&pair->lock);
+	pair->net->connecting--;
+	dofi_list_each(pos, &pair->conns) {
+		struct pair_conn *conn = dofi_container(pos, struct pair_conn, link);
+
+		pair_attach(conn, pair);
+		pair_cm_attached(conn);
+	}
+}
+
+void pair_break(struct pair *pair, int err)
+{
+	struct dofi_list *pos;
+
+	if (pair->state == PAIR_BROKEN)
+		return;
+	dofi_log(DOFI_LOG_INFO, "the connection to an adapter has ended: %s",
+		 dofi_lib.strerror(err));
+	pair->net->connecting -= pair->state == PAIR_CONNECTING;
+	pair->net->any_broken = true;
+	pthread_mutex_lock(&pair->lock);
+	pair->state = PAIR_BROKEN;
+	pthread_mutex_unlock(&pair->lock);
+	dofi_list_each(pos, &pair->conns) {
+		struct pair_conn *conn = dofi_container(pos, struct pair_conn, link);
+
+		atomic_store(&conn->broken, err);
+		rdm_ep_broken(conn->ep, err);
+		pair_touch(conn);
+	}
+	pair_cm_lost(pair);
+}
+
+void pair_check_hosts(struct rdm_domain *domain)
+{
+	struct pair_net *net = pair_net_of(domain);
+	struct dofi_list *pos;
+
+	pthread_mutex_lock(&net->lock);
+	dofi_list_each(pos, &net->pairs) {
+		struct pair *pair = dofi_container(pos, struct pair, link);
+
+		if (pair->state == PAIR_UP && pair_sock_is_dead(pair->fd))
+			pair_break(pair, FI_ETIMEDOUT);
+	}
+	pthread_mutex_unlock(&net->lock);
+}
+
+static struct pair *pair_of(struct pair_net *net, struct fid *fid)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &net->pairs) {
+		struct pair *pair = dofi_container(pos, struct pair, link);
+
+		if (pair->ep && &pair->ep->fid == fid)
+			return pair;
+	}
+	return NULL;
+}
+
+/* False: there was none. */
+static bool pair_eq_error(struct pair_net *net)
+{
+	struct fi_eq_err_entry err;
+	struct pair *pair;
+
+	memset(&err, 0, sizeof(err));
+	if (fi_eq_readerr(net->eq, &err, 0) <= 0)
+		return false;
+	pair = err.fid ? pair_of(net, err.fid) : NULL;
+	if (pair)
+		pair_break(pair, err.err > 0 ? err.err : FI_EIO);
+	else if (err.fid)
+		pair_bulk_event(net, err.fid, FI_SHUTDOWN, err.err > 0 ? err.err : FI_EIO);
+	return true;
+}
+
+/* Pairs that have ended and serve no connection. Their last messages come back first. */
+static void pair_reap(struct pair_net *net)
+{
+	struct dofi_list *pos, *tmp;
+	bool left = false;
+
+	dofi_list_each_safe(pos, tmp, &net->pairs) {
+		struct pair *pair = dofi_container(pos, struct pair, link);
+
+		if (pair->state != PAIR_BROKEN)
+			continue;
+		left = true;
+		if (!dofi_list_empty(&pair->conns))
+			continue;
+		pair_close_ep(pair);
+		if (!pair->in_flight)
+			pair_free(pair);
+	}
+	net->any_broken = left;
+}
+
+void pair_read_eq(struct pair_net *net)
+{
+	union {
+		struct fi_eq_cm_entry entry;
+		uint8_t room[sizeof(struct fi_eq_cm_entry) + 256];
+	} u;
+	struct pair *pair;
+	uint32_t event;
+	ssize_t n;
+
+	net->eq_read_at = dofi_now();
+	for (;;) {
+		n = fi_eq_read(net->eq, &event, &u, sizeof(u), 0);
+		if (n == -FI_EAVAIL && pair_eq_error(net))
+			continue;
+		if (n < (ssize_t)sizeof(u.entry))
+			break;
+		if (event == FI_CONNREQ) {
+			pair_request(net, u.entry.fid, u.entry.info, u.entry.data,
+				     (size_t)n - sizeof(u.entry));
+			continue;
+		}
+		pair = pair_of(net, u.entry.fid);
+		if (pair && event == FI_CONNECTED)
+			pair_up(pair, u.entry.data, (size_t)n - sizeof(u.entry), !pair->head.key);
+		else if (pair && event == FI_SHUTDOWN)
+			pair_break(pair, FI_ENOTCONN);
+		else
+			pair_bulk_event(net, u.entry.fid, event, FI_ENOTCONN);
+	}
+	if (net->any_broken)
+		pair_reap(net);
+}
+
+void pair_free_all(struct pair_net *net)
+{
+	while (!dofi_list_empty(&net->pairs))
+		pair_free(dofi_container(net->pairs.next, struct pair, link));
+	free(net->pair_table);
+	while (!dofi_list_empty(&net->tokens)) {
+		struct pair_token *t = dofi_container(net->tokens.next, struct pair_token, link);
+
+		t->conn = NULL;
+		pair_token_free(net, t);
+	}
+}

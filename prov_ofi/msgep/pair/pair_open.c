@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The adapter's libfabric objects below the pairs: opened, waited on, closed. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "msgep/cq_signal.h"
+#include "msgep/pair/pair.h"
+#include "diag/diag.h"
+
+#define API_VERSION FI_VERSION(1, 14)
+#define QUEUE 4096
+/* What was sent last goes out before the adapter is closed, within this time. */
+#define CLOSE_MS 1000
+/* QUIRK libfabric<1.18 tcp: a listener that is closed loses the descriptor of a connection whose
+ * request has not been read. A peer that has been granted a token connects at once. */
+#define TOKEN_CLOSE_MS 100
+
+static struct fi_info *pair_hints(const struct dofi_fab *fab)
+{
+	struct fi_info *hints = dofi_lib.dupinfo(NULL);
+	bool v6 = fab->addr.sa.sa_family == AF_INET6;
+
+	if (!hints)
+		return NULL;
+	hints->ep_attr->type = FI_EP_MSG;
+	hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	hints->caps = FI_MSG | FI_RMA;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	hints->addr_format = v6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY;
+	hints->domain_attr->threading = FI_THREAD_SAFE;
+	hints->fabric_attr->prov_name = strdup(fab->row->prov_name);
+	hints->src_addr = malloc(dofi_addr_len(&fab->addr.sa));
+	if (!hints->fabric_attr->prov_name || !hints->src_addr) {
+		dofi_lib.freeinfo(hints);
+		return NULL;
+	}
+	hints->src_addrlen = dofi_addr_len(&fab->addr.sa);
+	memcpy(hints->src_addr, &fab->addr, hints->src_addrlen);
+	return hints;
+}
+
+static int pair_find_inner(const struct dofi_fab *fab, struct fi_info **info)
+{
+	struct fi_info *hints = pair_hints(fab);
+	int ret;
+
+	if (!hints)
+		return -FI_ENOMEM;
+	ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, info);
+	if (ret)
+		dofi_why_info(fab, hints, ret);
+	dofi_lib.freeinfo(hints);
+	return ret;
+}
+
+int pair_getinfo(struct dofi_fab *fab, struct fi_info **out)
+{
+	struct fi_info *inner;
+	int ret = pair_find_inner(fab, &inner);
+
+	if (ret)
+		return ret;
+	dofi_lib.freeinfo(inner);
+	ret = rdm_outer_info(fab, fab->row->name, out);
+	if (ret)
+		return ret;
+	(*out)->tx_attr->msg_order = FI_ORDER_SAS;
+	(*out)->rx_attr->msg_order = FI_ORDER_SAS;
+	return 0;
+}
+
+int pair_post(struct pair_net *net, struct pair_buf *buf)
+{
+	ssize_t ret = fi_recv(net->srx, buf->data, PAIR_MESSAGE, NULL, FI_ADDR_UNSPEC, buf);
+
+	return (int)ret;
+}
+
+int pair_post_new(struct pair_net *net)
+{
+	struct pair_buf *buf = aligned_alloc(64, sizeof(*buf));
+
+	if (!buf)
+		return -FI_ENOMEM;
+	buf->op.kind = PAIR_OP_RECV;
+	buf->all = net->all_receives;
+	net->all_receives = buf;
+	return pair_post(net, buf);
+}
+
+static int pair_post_first(struct pair_net *net)
+{
+	int ret = 0;
+
+	for (int i = 0; i < PAIR_RECEIVES && !ret; i++)
+		ret = pair_post_new(net);
+	return ret;
+}
+
+static int pair_open_queues(struct pair_net *net, const char **what)
+{
+	struct fi_cq_attr cq = { .size = QUEUE, .format = FI_CQ_FORMAT_MSG,
+				 .wait_obj = FI_WAIT_FD };
+	struct fi_eq_attr eq = { .size = 256, .wait_obj = FI_WAIT_FD };
+	int ret;
+
+	*what = "fi_cq_open";
+	ret = fi_cq_open(net->inner, &cq, &net->cq, net);
+	if (!ret)
+		ret = fi_control(&net->cq->fid, FI_GETWAIT, &net->cq_fd);
+	if (ret)
+		return ret;
+	if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
+		net->signal_fd = rdm_cq_signal_take(net->cq_fd);
+	*what = "fi_eq_open";
+	ret = fi_eq_open(net->fabric, &eq, &net->eq, net);
+	if (!ret)
+		ret = fi_control(&net->eq->fid, FI_GETWAIT, &net->eq_fd);
+	return ret;
+}
+
+static int pair_listen(struct pair_net *net, struct pair_listener *l, const char **what)
+{
+	union dofi_addr addr = l->addr;
+	size_t len = sizeof(addr);
+	struct fi_info *info = rdm_info_from(net->info, &l->addr);
+	int ret;
+
+	if (!info)
+		return -FI_ENOMEM;
+	*what = "fi_passive_ep";
+	ret = fi_passive_ep(net->fabric, info, &l->pep, net);
+	dofi_lib.freeinfo(info);
+	if (!ret)
+		ret = fi_pep_bind(l->pep, &net->eq->fid, 0);
+	if (!ret)
+		ret = fi_listen(l->pep);
+	if (!ret)
+		ret = fi_getname(&l->pep->fid, &addr, &len);
+	if (ret) {
+		if (l->pep)
+			fi_close(&l->pep->fid);
+		return ret;
+	}
+	dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&addr.sa));
+	if (!pair_sock_limit_listener(l))
+		dofi_log(DOFI_LOG_WARN, "the socket of libfabric's listener was not found: a stranger "
+			 "who sends it half a request can hold this adapter up");
+	return 0;
+}
+
+/* All that the user named, or every address of this host. */
+static int pair_open_listeners(struct pair_net *net, const char **what)
+{
+	const struct dofi_fab *fab = net->domain->fabric->fab;
+	size_t n = fab->n_addrs ? fab->n_addrs : 1;
+	int ret = 0;
+
+	net->listeners = calloc(n, sizeof(*net->listeners));
+	if (!net->listeners)
+		return -FI_ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct pair_listener *l = &net->listeners[net->n_listeners];
+
+		memset(l, 0, sizeof(*l));
+		l->addr = fab->n_addrs ? fab->addrs[i] : fab->addr;
+		if (!fab->addr_named)
+			dofi_addr_set_any(&l->addr);
+		ret = pair_listen(net, l, what);
+		net->n_listeners += !ret;
+		/* An address that has gone meanwhile. */
+		if (ret && ret != -FI_EADDRNOTAVAIL && ret != -FI_ENODEV)
+			return ret;
+	}
+	return net->n_listeners ? 0 : ret;
+}
+
+uint16_t pair_port(const struct pair_net *net, const union dofi_addr *local)
+{
+	for (size_t i = 0; i < net->n_listeners; i++)
+		if (dofi_addr_same_host(&net->listeners[i].addr.sa, &local->sa))
+			return dofi_addr_port(&net->listeners[i].addr.sa);
+	return dofi_addr_port(&net->listeners[0].addr.sa);
+}
+
+static int pair_open_inner(struct pair_net *net, const char **what)
+{
+	int ret;
+
+	*what = "fi_fabric";
+	ret = dofi_lib.fabric(net->info->fabric_attr, &net->fabric, net);
+	if (ret)
+		return ret;
+	*what = "fi_domain";
+	ret = fi_domain(net->fabric, net->info, &net->inner, net);
+	if (!ret)
+		ret = pair_open_queues(net, what);
+	if (ret)
+		return ret;
+	*what = "fi_srx_context";
+	ret = fi_srx_context(net->inner, net->info->rx_attr, &net->srx, net);
+	if (!ret)
+		ret = pair_post_first(net);
+	return ret ? ret : pair_open_listeners(net, what);
+}
+
+/* QUIRK libfabric<1.18 tcp: a listener that is closed forgets what it has allocated for a connection
+ * whose request it has not read. It frees that when the connection ends before. */
+static void pair_end_requests(struct pair_net *net)
+{
+	unsigned int ended = 1;
+
+	for (int round = 0; round < PAIR_END_ROUNDS && ended; round++) {
+		ended = 0;
+		for (size_t i = 0; i < net->n_listeners; i++)
+			ended += pair_sock_end_strays(&net->listeners[i]);
+		pair_read_eq(net);
+	}
+}
+
+static void pair_close_inner(struct pair_net *net)
+{
+	net->closing = true;
+	/* Listeners come last: with one, all else that this needs is there. */
+	if (net->n_listeners && dofi_fab_older(net->domain->fabric->fab, 1, 18))
+		pair_end_requests(net);
+	for (size_t i = 0; i < net->n_listeners; i++)
+		fi_close(&net->listeners[i].pep->fid);
+	pair_free_all(net);
+	for (size_t i = 0; i < net->n_listeners; i++)
+		if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
+			pair_sock_close_strays(&net->listeners[i]);
+	free(net->listeners);
+	if (net->srx)
+		fi_close(&net->srx->fid);
+	if (net->cq)
+		fi_close(&net->cq->fid);
+	if (net->eq)
+		fi_close(&net->eq->fid);
+	if (net->inner)
+		fi_close(&net->inner->fid);
+	if (net->fabric)
+		fi_close(&net->fabric->fid);
+	if (net->info)
+		dofi_lib.freeinfo(net->info);
+	while (net->all_receives) {
+		struct pair_buf *buf = net->all_receives;
+
+		net->all_receives = buf->all;
+		free(buf);
+	}
+	pair_pool_free(net);
+	pair_transfers_free(net);
+	for (uint32_t i = 0; i < net->n_conns; i++)
+		free(net->conns[i]);
+	free(net->conns);
+	pthread_mutex_destroy(&net->lock);
+	free(net);
+}
+
+int pair_open(struct rdm_domain *domain)
+{
+	const struct dofi_fab *fab = domain->fabric->fab;
+	struct pair_net *net = calloc(1, sizeof(*net));
+	const char *what = "a random name";
+	int ret;
+
+	if (!net)
+		return -FI_ENOMEM;
+	net->domain = domain;
+	net->signal_fd = -1;
+	pthread_mutex_init(&net->lock, NULL);
+	rdm_lock_init(&net->leaf);
+	dofi_list_init(&net->pairs);
+	dofi_list_init(&net->unused);
+	dofi_list_init(&net->tokens);
+	dofi_list_init(&net->bulks);
+	dofi_list_init(&net->wanted);
+	dofi_list_init(&net->dirty);
+	dofi_list_init(&net->touched);
+	ret = getrandom(net->name, PAIR_NAME, 0) == PAIR_NAME ? 0 : -FI_EIO;
+	if (!ret)
+		ret = pair_find_inner(fab, &net->info);
+	if (!ret) {
+		net->inject = net->info->tx_attr->inject_size;
+		ret = pair_open_inner(net, &what);
+		if (ret)
+			dofi_why_object(fab, what, ret);
+	}
+	if (ret) {
+		pair_close_inner(net);
+		return ret;
+	}
+	domain->wire = net;
+	return 0;
+}
+
+/* Is anything still to be sent? net->lock held. */
+static bool pair_unsent(struct pair_net *net)
+{
+	struct dofi_list *pos;
+	bool any = false;
+
+	dofi_list_each(pos, &net->pairs) {
+		struct pair *pair = dofi_container(pos, struct pair, link);
+
+		pthread_mutex_lock(&pair->lock);
+		any |= pair->state == PAIR_UP && (pair->in_flight || pair->waiting || pair->open);
+		pthread_mutex_unlock(&pair->lock);
+	}
+	return any;
+}
+
+void pair_close(struct rdm_domain *domain)
+{
+	struct pair_net *net = pair_net_of(domain);
+	struct pollfd pfd = { .fd = net->cq_fd, .events = POLLIN };
+	uint64_t now = dofi_now(), end = now + DOFI_MS(CLOSE_MS);
+	uint64_t tokens_end = now + DOFI_MS(TOKEN_CLOSE_MS);
+
+	pthread_mutex_lock(&net->lock);
+	do {
+		if (!pair_poll(net, NULL))
+			poll(&pfd, 1, 1);
+		pair_read_eq(net);
+		now = dofi_now();
+	} while ((pair_unsent(net) && now < end) ||
+		 (!dofi_list_empty(&net->tokens) && now < tokens_end));
+	pthread_mutex_unlock(&net->lock);
+	domain->wire = NULL;
+	pair_close_inner(net);
+}
+
+int pair_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
+{
+	const struct pair_net *net = pair_net_of(domain);
+
+	fd[0] = net->cq_fd;
+	fd[1] = net->eq_fd;
+	fd[2] = net->signal_fd;
+	return net->signal_fd < 0 ? 2 : 3;
+}
+
+bool pair_may_sleep(struct rdm_domain *domain)
+{
+	struct pair_net *net = pair_net_of(domain);
+	struct fid *fids[2] = { &net->cq->fid, &net->eq->fid };
+	bool may;
+
+	DOFI_NO_CANCEL();
+
+	pthread_mutex_lock(&net->lock);
+	pair_read_eq(net);
+	pair_flush_dirty(net, true);
+	may = !fi_trywait(net->fabric, fids, 2) &&
+	      !atomic_load(&net->has_touched) && !atomic_load(&net->has_dirty);
+	pthread_mutex_unlock(&net->lock);
+	return may;
+}
+
+bool pair_busy(struct rdm_domain *domain)
+{
+	return atomic_load(&pair_net_of(domain)->users);
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages that arrive: packets are checked, and processed in the receive buffer (hot).
+ *
+ * The peer may be hostile: a message that breaks the rules of pair.h breaks its pair, a packet that
+ * breaks the rules of its connection breaks that connection. A packet for a connection that has
+ * been closed is dropped. */
+#include <endian.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "msgep/cm/cm_msg.h"
+#include "msgep/pair/pair.h"
+
+#define BATCH 16
+/* Messages of one look, so that those who wait for net->lock get it. */
+#define LOOK_MOST 64
+#define HDR ((uint32_t)RDM_FRAME_HDR)
+
+void pair_touch(struct pair_conn *conn)
+{
+	struct pair_net *net = pair_net_of(conn->ep->domain);
+
+	rdm_lock(&net->leaf);
+	if (dofi_list_empty(&conn->touch))
+		dofi_list_append(&net->touched, &conn->touch);
+	atomic_store_explicit(&net->has_touched, true, memory_order_relaxed);
+	rdm_unlock(&net->leaf);
+}
+
+void pair_conn_violate(struct pair_conn *conn, const char *what)
+{
+	dofi_log(DOFI_LOG_WARN, "connection broken: the peer sent %s", what);
+	atomic_store(&conn->broken, FI_EIO);
+	rdm_ep_broken(conn->ep, FI_EIO);
+	pair_touch(conn);
+}
+
+/* ---------------------------------------------------------------- packets of a connection */
+
+static uint32_t packet_size(const struct rdm_frame *f)
+{
+	return HDR + pair_padded(f->len);
+}
+
+static bool pair_is_for(const struct pair_conn *conn, const struct rdm_frame *f)
+{
+	return f->kind < PAIR_ATTACH &&
+	       f->mark == htole64(pair_mark(conn->index, conn->generation));
+}
+
+/* The packet at the cursor, if it is of this channel and nothing waits before it. */
+static const struct rdm_frame *pair_at(const struct pair_conn *conn, int channel)
+{
+	const struct rdm_frame *f = (const void *)conn->at;
+
+	if (conn->at == conn->end || conn->queue[channel].head || !pair_is_for(conn, f) ||
+	    pair_channel(f) != channel)
+		return NULL;
+	return f;
+}
+
+const struct rdm_frame *pair_peek(struct rdm_ep *ep, int channel, const void **payload)
+{
+	struct pair_conn *conn = ep->w.pair;
+	const struct rdm_frame *f;
+
+	if (ep->failed || !conn)
+		return NULL;
+	f = conn->queue[channel].head ? &conn->queue[channel].head->frame : pair_at(conn, channel);
+	if (f)
+		*payload = f + 1;
+	return f;
+}
+
+bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent)
+{
+	uint32_t before = atomic_load_explicit(known, memory_order_relaxed);
+
+	if (count - before > sent - before)
+		return false;
+	atomic_store(known, count);
+	return true;
+}
+
+/* A count of the peer's of which the lowest bits are known; false: see pair_advance. */
+static bool pair_advance_low(_Atomic uint32_t *known, uint32_t low, uint32_t bits, uint32_t unit,
+			     uint32_t sent)
+{
+	uint32_t before = atomic_load_explicit(known, memory_order_relaxed);
+	uint32_t more = (low - before / unit) & ((1u << bits) - 1);
+
+	return !more || pair_advance(known, before + more * unit, sent);
+}
+
+/* What the packet tells about ours. */
+static void pair_take_counts(struct pair_conn *conn, const struct rdm_frame *f)
+{
+	const uint8_t *p = f->counts;
+
+	if (!pair_advance_low(&conn->granted[RDM_REQ], p[0] | (uint32_t)p[1] << 8, 16, PAIR_UNIT,
+			      conn->sent[RDM_REQ]) ||
+	    !pair_advance_low(&conn->granted[RDM_ANS], p[2] | (uint32_t)p[3] << 8, 16, PAIR_UNIT,
+			      conn->sent[RDM_ANS]) ||
+	    !pair_advance_low(&conn->arrived, p[4], 8, 1, conn->packets))
+		pair_conn_violate(conn, "a count of what was never sent");
+}
+
+void pair_release(struct rdm_ep *ep, int channel)
+{
+	struct pair_conn *conn = ep->w.pair;
+	struct pair_queue *q = &conn->queue[channel];
+	struct pair_packet *packet = q->head;
+	uint32_t size;
+
+	if (packet) {
+		size = packet_size(&packet->frame);
+		q->head = packet->next;
+		if (!q->head)
+			q->tail = &q->head;
+		free(packet);
+	} else {
+		size = packet_size((const struct rdm_frame *)(const void *)conn->at);
+		conn->at += size;
+		conn->came[channel] += size;
+	}
+	atomic_store_explicit(&conn->consumed[channel],
+			      atomic_load_explicit(&conn->consumed[channel],
+						   memory_order_relaxed) + size,
+			      memory_order_relaxed);
+	if (channel == RDM_REQ)
+		atomic_fetch_add_explicit(&conn->taken, 1, memory_order_relaxed);
+}
+
+/* The packet at the cursor cannot be processed yet: a copy waits. */
+static bool pair_keep(struct pair_conn *conn)
+{
+	const struct rdm_frame *f = (const void *)conn->at;
+	uint32_t size = packet_size(f);
+	struct pair_packet *packet = malloc(offsetof(struct pair_packet, frame) + size);
+	struct pair_queue *q = &conn->queue[pair_channel(f)];
+
+	if (!packet)
+		return false;
+	memcpy(&packet->frame, f, size);
+	packet->next = NULL;
+	*q->tail = packet;
+	q->tail = &packet->next;
+	conn->at += size;
+	conn->came[pair_channel(f)] += size;
+	return true;
+}
+
+void pair_queues_free(struct pair_conn *conn)
+{
+	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+		struct pair_queue *q = &conn->queue[ch];
+
+		while (q->head) {
+			struct pair_packet *packet = q->head;
+
+			q->head = packet->next;
+			free(packet);
+		}
+		q->tail = &q->head;
+	}
+}
+
+/* Of the packets at the cursor the last one of this connection tells most. What they may answer is
+ * complete before they are processed. */
+static void pair_take_last_counts(struct pair_conn *conn)
+{
+	const struct rdm_frame *last = NULL;
+
+	for (const uint8_t *at = conn->at; at != conn->end; at += packet_size(last)) {
+		const struct rdm_frame *f = (const void *)at;
+
+		if (!pair_is_for(conn, f))
+			break;
+		last = f;
+	}
+	if (last)
+		pair_take_counts(conn, last);
+}
+
+/* Packets from `at` on that are of this connection; returns the first byte behind them, or behind
+ * those that could be kept. */
+static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, const uint8_t *end,
+				    struct rdm_sink *sink)
+{
+	struct rdm_ep *ep = conn->ep;
+	const struct rdm_frame *f;
+
+	rdm_lock(&ep->lock);
+	conn->at = at;
+	conn->end = end;
+	conn->dispatching = true;
+	ep->sink = sink;
+	pair_take_last_counts(conn);
+	for (;;) {
+		const uint8_t *before = conn->at;
+
+		rdm_proto_progress(ep);
+		if (conn->at != before)
+			continue;
+		f = (const void *)conn->at;
+		if (conn->at == end || !pair_is_for(conn, f))
+			break;
+		if (conn->came[pair_channel(f)] + packet_size(f) -
+			    atomic_load(&conn->consumed[pair_channel(f)]) > PAIR_WINDOW ||
+		    !pair_keep(conn)) {
+			pair_conn_violate(conn, "more than its window");
+			conn->at += packet_size(f);
+		}
+	}
+	ep->sink = NULL;
+	conn->dispatching = false;
+	at = conn->at;
+	conn->at = conn->end = NULL;
+	rdm_unlock(&ep->lock);
+	return at;
+}
+
+/* ---------------------------------------------------------------- control packets */
+
+static void pair_take_attach(struct pair *pair, struct pair_conn *conn, const struct rdm_frame *f)
+{
+	uint64_t value = le64toh(f->value);
+
+	/* A peer may name any connection; those of others do not suffer from it. */
+	if (!conn->adopted || memcmp(conn->peer_name, pair->name, PAIR_NAME)) {
+		dofi_log(DOFI_LOG_WARN, "dropped an attachment to a connection of another adapter");
+	} else if (conn->active || conn->pair ||
+		   value != pair_mark(conn->peer_index, conn->peer_generation)) {
+		pair_conn_violate(conn, "an attachment to another connection");
+	} else {
+		pair_attach(conn, pair);
+		pair_cm_attached(conn);
+	}
+}
+
+static void pair_take_credit(struct pair_conn *conn, const struct rdm_frame *f,
+			     struct rdm_sink *sink)
+{
+	uint64_t value = le64toh(f->value);
+	struct rdm_ep *ep = conn->ep;
+	bool ok;
+
+	rdm_lock(&ep->lock);
+	ok = pair_advance(&conn->granted[RDM_REQ], (uint32_t)(value >> 32), conn->sent[RDM_REQ]) &&
+	     pair_advance(&conn->granted[RDM_ANS], (uint32_t)value, conn->sent[RDM_ANS]) &&
+	     pair_advance(&conn->arrived, (uint32_t)le64toh(f->total), conn->packets);
+	if (ok) {
+		conn->dispatching = true;
+		ep->sink = sink;
+		rdm_proto_progress(ep);
+		ep->sink = NULL;
+		conn->dispatching = false;
+	}
+	rdm_unlock(&ep->lock);
+	if (!ok)
+		pair_conn_violate(conn, "a credit for what was never sent");
+}
+
+/* ---------------------------------------------------------------- messages */
+
+static struct pair_conn *pair_find(struct pair_net *net, const struct rdm_frame *f)
+{
+	uint64_t mark = le64toh(f->mark);
+	struct pair_conn *conn;
+
+	if ((uint32_t)mark >= net->n_conns)
+		return NULL;
+	conn = net->conns[(uint32_t)mark];
+	return conn->ep && conn->generation == mark >> 32 ? conn : NULL;
+}
+
+static uint32_t pair_payload_most(uint8_t kind)
+{
+	if (kind == PAIR_CM_REQUEST || kind == PAIR_CM_MESSAGE)
+		return RDM_CM_MAX;
+	return kind < PAIR_ATTACH ? PAIR_PAYLOAD : 0;
+}
+
+/* Length and numbers of the packet at `at`; 0: it makes no sense. */
+static uint32_t pair_check(uint8_t *at, const uint8_t *end)
+{
+	struct rdm_frame *f = (void *)at;
+
+	if ((size_t)(end - at) < HDR)
+		return 0;
+	f->len = le32toh(f->len);
+	if (f->len > pair_payload_most(f->kind) || (size_t)(end - at) < packet_size(f))
+		return 0;
+	if (f->kind < PAIR_ATTACH) {
+		f->key = le32toh(f->key);
+		f->total = le64toh(f->total);
+		f->value = le64toh(f->value);
+	}
+	return packet_size(f);
+}
+
+static bool pair_check_all(uint8_t *at, const uint8_t *end)
+{
+	while (at != end) {
+		uint32_t size = pair_check(at, end);
+
+		if (!size)
+			return false;
+		at += size;
+	}
+	return true;
+}
+
+static void pair_take_message(struct pair_net *net, struct pair *pair, uint8_t *at,
+			      const uint8_t *end, struct rdm_sink *sink)
+{
+	while (at != end) {
+		const struct rdm_frame *f = (const void *)at;
+		struct pair_conn *conn = pair_find(net, f);
+
+		if (f->kind == PAIR_CM_REQUEST || f->kind == PAIR_CM_MESSAGE)
+			pair_cm_received(pair, f);
+		else if (conn && f->kind == PAIR_ATTACH)
+			pair_take_attach(pair, conn, f);
+		else if (f->kind == PAIR_ATTACH)
+			pair_cm_not_attached(pair, f);
+		else if (conn && conn->pair == pair && f->kind == PAIR_CREDIT)
+			pair_take_credit(conn, f, sink);
+		else if (conn && conn->pair == pair && f->kind == PAIR_WANT_BULK)
+			pair_share_wanted(conn, le64toh(f->value));
+		else if (conn && conn->pair == pair && f->kind == PAIR_BULK && conn->active)
+			pair_share_granted(conn, le64toh(f->value), le64toh(f->total));
+		else if (conn && conn->pair == pair && f->kind == PAIR_BULK_END)
+			pair_share_end(conn, le64toh(f->value));
+		else if (conn && conn->pair == pair && f->kind < PAIR_ATTACH) {
+			at = (uint8_t *)(uintptr_t)pair_dispatch(conn, at, end, sink);
+			continue;
+		}
+		at += packet_size(f);
+	}
+}
+
+static void pair_received(struct pair_net *net, struct pair_buf *buf, struct rdm_sink *sink)
+{
+	struct pair_head head = { .index = UINT32_MAX };
+	struct pair *pair = NULL;
+
+	if (buf->len >= sizeof(head))
+		memcpy(&head, buf->data, sizeof(head));
+	if (le32toh(head.index) < net->n_pairs)
+		pair = net->pair_table[le32toh(head.index)];
+	if (!pair || pair->key != le64toh(head.key) || pair->state != PAIR_UP)
+		dofi_log(DOFI_LOG_WARN, "dropped a message of %u bytes that names no pair", buf->len);
+	else if (!pair_check_all(buf->data + sizeof(head), buf->data + buf->len))
+		pair_break(pair, FI_EIO);
+	else
+		pair_take_message(net, pair, buf->data + sizeof(head), buf->data + buf->len, sink);
+}
+
+static void pair_repost(struct pair_net *net, struct pair_buf *buf)
+{
+	int ret = net->closing ? 0 : pair_post(net, buf);
+
+	if (ret)
+		dofi_log(DOFI_LOG_ERROR, "a receive buffer could not be posted again: %s",
+			 dofi_lib.strerror(-ret));
+}
+
+static void pair_completed(struct pair_net *net, const struct fi_cq_msg_entry *entry,
+			   struct rdm_sink *sink)
+{
+	struct pair_op *op = entry->op_context;
+	struct pair_buf *buf = entry->op_context;
+
+	if (!op)
+		return;
+	if (op->kind == PAIR_OP_SEND) {
+		pair_sent(net, buf);
+		return;
+	}
+	if (op->kind != PAIR_OP_RECV) {
+		pair_bulk_completed(net, entry->op_context, entry->len, 0, sink);
+		return;
+	}
+	buf->len = entry->len <= PAIR_MESSAGE ? (uint32_t)entry->len : 0;
+	pair_received(net, buf, sink);
+	pair_repost(net, buf);
+}
+
+static bool pair_completed_badly(struct pair_net *net)
+{
+	struct fi_cq_err_entry entry;
+	struct pair_buf *buf;
+	struct pair_op *op;
+	int err;
+
+	memset(&entry, 0, sizeof(entry));
+	if (fi_cq_readerr(net->cq, &entry, 0) <= 0)
+		return false;
+	op = entry.op_context;
+	buf = entry.op_context;
+	err = entry.err < 0 ? -entry.err : entry.err ? entry.err : FI_EIO;
+	dofi_log(DOFI_LOG_DEBUG, "an operation of kind %d failed: %s", op ? (int)op->kind : -1,
+		 dofi_lib.strerror(err));
+	if (op && (op->kind == PAIR_OP_BULK_SEND || op->kind == PAIR_OP_BULK_RECV)) {
+		pair_bulk_completed(net, entry.op_context, 0, err, NULL);
+	} else if (op && op->kind == PAIR_OP_SEND) {
+		if (buf->pair->state == PAIR_UP)
+			pair_break(buf->pair, FI_ENOTCONN);
+		pair_sent(net, buf);
+	} else if (buf) {
+		pair_repost(net, buf);
+	}
+	return true;
+}
+
+static void pair_serve_touched(struct pair_net *net, struct rdm_sink *sink)
+{
+	struct dofi_list todo;
+
+	if (!atomic_load_explicit(&net->has_touched, memory_order_relaxed))
+		return;
+	dofi_list_init(&todo);
+	rdm_lock(&net->leaf);
+	while (!dofi_list_empty(&net->touched)) {
+		struct dofi_list *pos = net->touched.next;
+
+		dofi_list_remove(pos);
+		dofi_list_append(&todo, pos);
+	}
+	atomic_store_explicit(&net->has_touched, false, memory_order_relaxed);
+	rdm_unlock(&net->leaf);
+	for (;;) {
+		struct pair_conn *conn = NULL;
+		struct rdm_ep *ep;
+
+		rdm_lock(&net->leaf);
+		if (!dofi_list_empty(&todo)) {
+			conn = dofi_container(todo.next, struct pair_conn, touch);
+			dofi_list_remove(&conn->touch);
+		}
+		rdm_unlock(&net->leaf);
+		if (!conn)
+			break;
+		ep = conn->ep;
+		if (!ep)
+			continue;
+		if (conn->wants_bulk)
+			pair_share_ask(conn);
+		rdm_lock(&ep->lock);
+		conn->dispatching = true;
+		ep->sink = sink;
+		rdm_proto_progress(ep);
+		if (atomic_load_explicit(&ep->pending, memory_order_relaxed))
+			rdm_proto_push(ep);
+		ep->sink = NULL;
+		conn->dispatching = false;
+		rdm_unlock(&ep->lock);
+	}
+}
+
+unsigned int pair_poll(struct pair_net *net, struct rdm_sink *sink)
+{
+	struct fi_cq_msg_entry entries[BATCH];
+	unsigned int got = 0;
+
+	pair_flush_dirty(net, false);
+	while (got < LOOK_MOST) {
+		ssize_t n = fi_cq_read(net->cq, entries, BATCH);
+
+		if (n == -FI_EAVAIL && pair_completed_badly(net)) {
+			got++;
+			continue;
+		}
+		if (n <= 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			pair_completed(net, &entries[i], sink);
+		got += (unsigned int)n;
+		if (n < BATCH)
+			break;
+	}
+	if (net->connecting || dofi_now() - net->eq_read_at >= PAIR_EQ_NS)
+		pair_read_eq(net);
+	pair_serve_touched(net, sink);
+	if (pair_share_has_work(net))
+		pair_share_look(net);
+	pair_flush_dirty(net, !got);
+	return got;
+}
+
+/* A thread that finds the lock taken leaves the look to its holder, and the CPU, which the holder
+ * may be waiting for. */
+void pair_progress(struct rdm_domain *domain, struct rdm_sink *sink)
+{
+	struct pair_net *net = pair_net_of(domain);
+
+	if (pthread_mutex_trylock(&net->lock)) {
+		sched_yield();
+		return;
+	}
+	DOFI_NO_CANCEL();
+	pair_poll(net, sink);
+	pthread_mutex_unlock(&net->lock);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets that leave: collected into messages, sent one message at a time (hot).
+ *
+ * One system call per message is what libfabric's tcp costs, so packets of a burst share one. A
+ * packet that nothing precedes leaves at once. */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "msgep/pair/pair.h"
+
+#define HDR ((uint32_t)RDM_FRAME_HDR)
+
+static struct pair_buf *pair_buf_get(struct pair_net *net)
+{
+	struct pair_buf *buf;
+
+	rdm_lock(&net->leaf);
+	buf = net->pool;
+	if (buf)
+		net->pool = buf->next;
+	rdm_unlock(&net->leaf);
+	if (buf)
+		return buf;
+	buf = aligned_alloc(64, sizeof(*buf));
+	if (buf)
+		buf->op.kind = PAIR_OP_SEND;
+	return buf;
+}
+
+static void pair_buf_put(struct pair_net *net, struct pair_buf *buf)
+{
+	rdm_lock(&net->leaf);
+	buf->next = net->pool;
+	net->pool = buf;
+	rdm_unlock(&net->leaf);
+}
+
+void pair_drop_unsent(struct pair *pair)
+{
+	if (pair->open)
+		pair_buf_put(pair->net, pair->open);
+	while (pair->waiting) {
+		struct pair_buf *buf = pair->waiting;
+
+		pair->waiting = buf->next;
+		pair_buf_put(pair->net, buf);
+	}
+}
+
+int pair_buf_new(struct pair_net *net)
+{
+	struct pair_buf *buf = aligned_alloc(64, sizeof(*buf));
+
+	if (!buf)
+		return -FI_ENOMEM;
+	buf->op.kind = PAIR_OP_SEND;
+	pair_buf_put(net, buf);
+	return 0;
+}
+
+void pair_pool_free(struct pair_net *net)
+{
+	while (net->pool) {
+		struct pair_buf *buf = net->pool;
+
+		net->pool = buf->next;
+		free(buf);
+	}
+}
+
+static void pair_mark_dirty(struct pair *pair)
+{
+	struct pair_net *net = pair->net;
+
+	if (pair->is_dirty)
+		return;
+	pair->is_dirty = true;
+	rdm_lock(&net->leaf);
+	dofi_list_append(&net->dirty, &pair->dirty);
+	atomic_store_explicit(&net->has_dirty, true, memory_order_relaxed);
+	rdm_unlock(&net->leaf);
+}
+
+/* An open message, with room for `need` bytes. NULL: libfabric has to take others first, unless
+ * the packet must not be lost. */
+static uint8_t *pair_room(struct pair *pair, uint32_t need, bool must)
+{
+	bool full = !must && (pair->in_flight >= PAIR_IN_FLIGHT || pair->waiting);
+	struct pair_buf *buf = pair->open;
+
+	if (buf && buf->len + need > PAIR_MESSAGE) {
+		if (full)
+			return NULL;
+		pair_flush(pair, true);
+		buf = pair->open;
+	}
+	if (!buf) {
+		if (full)
+			return NULL;
+		buf = pair_buf_get(pair->net);
+		if (!buf)
+			return NULL;
+		buf->pair = pair;
+		memcpy(buf->data, &pair->head, sizeof(pair->head));
+		buf->len = sizeof(pair->head);
+		pair->open = buf;
+	}
+	return buf->data + buf->len;
+}
+
+static void pair_put_control(struct pair_conn *conn, uint8_t *at, uint8_t kind, uint64_t value,
+			     uint64_t total)
+{
+	struct rdm_frame f = { .mark = htole64(pair_mark(conn->peer_index, conn->peer_generation)),
+			       .total = htole64(total), .value = htole64(value), .kind = kind };
+
+	memcpy(at, &f, sizeof(f));
+	conn->pair->open->len += HDR;
+}
+
+static void pair_put_credit(struct pair_conn *conn, uint8_t *at)
+{
+	uint32_t count[RDM_CHANNELS];
+
+	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+		count[ch] = atomic_load(&conn->consumed[ch]);
+		atomic_store(&conn->told[ch], count[ch]);
+	}
+	conn->taken_told = atomic_load(&conn->taken);
+	pair_put_control(conn, at, PAIR_CREDIT, (uint64_t)count[RDM_REQ] << 32 | count[RDM_ANS],
+			 conn->taken_told);
+}
+
+/* The same within another packet of the connection. */
+static void pair_put_counts(struct pair_conn *conn, struct rdm_frame *f)
+{
+	uint8_t *p = f->counts;
+
+	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+		uint32_t count = atomic_load_explicit(&conn->consumed[ch], memory_order_relaxed);
+
+		atomic_store_explicit(&conn->told[ch], count, memory_order_relaxed);
+		count /= PAIR_UNIT;
+		*p++ = (uint8_t)count;
+		*p++ = (uint8_t)(count >> 8);
+	}
+	conn->taken_told = atomic_load_explicit(&conn->taken, memory_order_relaxed);
+	*p = (uint8_t)conn->taken_told;
+	dofi_list_remove(&conn->owe);
+}
+
+/* Does any other connection owe a credit? */
+static bool pair_others_owe(const struct pair *pair, const struct pair_conn *conn)
+{
+	return !dofi_list_empty(&pair->owing) &&
+	       (pair->owing.next != &conn->owe || pair->owing.prev != &conn->owe);
+}
+
+/* As many credits as fit; an open message remains one. */
+static void pair_put_credits(struct pair *pair)
+{
+	while (!dofi_list_empty(&pair->owing)) {
+		struct pair_conn *conn = dofi_container(pair->owing.next, struct pair_conn, owe);
+
+		if (pair->open->len + HDR > PAIR_MESSAGE)
+			return;
+		dofi_list_remove(&conn->owe);
+		pair_put_credit(conn, pair->open->data + pair->open->len);
+	}
+}
+
+static ssize_t pair_hand_over(struct pair *pair, struct pair_buf *buf)
+{
+	DOFI_NO_CANCEL();
+	ssize_t ret;
+
+	if (buf->len <= pair->net->inject) {
+		ret = fi_inject(pair->ep, buf->data, buf->len, FI_ADDR_UNSPEC);
+		if (!ret)
+			pair_buf_put(pair->net, buf);
+		return ret;
+	}
+	ret = fi_send(pair->ep, buf->data, buf->len, NULL, FI_ADDR_UNSPEC, buf);
+	if (!ret)
+		pair->in_flight++;
+	return ret;
+}
+
+static void pair_send_waiting(struct pair *pair)
+{
+	struct pair_buf *buf;
+
+	while ((buf = pair->waiting)) {
+		struct pair_buf *next = buf->next;
+		ssize_t ret = pair->state == PAIR_UP ? pair_hand_over(pair, buf) : -FI_ENOTCONN;
+
+		if (ret == -FI_EAGAIN) {
+			pair_mark_dirty(pair);
+			return;
+		}
+		pair->waiting = next;
+		if (!next)
+			pair->waiting_end = &pair->waiting;
+		if (ret)
+			pair_buf_put(pair->net, buf);
+	}
+}
+
+void pair_flush(struct pair *pair, bool all)
+{
+	struct pair_buf *buf;
+
+	if (pair->waiting)
+		pair_send_waiting(pair);
+	if (pair->state != PAIR_UP || !(all || pair->urgent))
+		return;
+	if (!dofi_list_empty(&pair->owing) && (pair->open || pair_room(pair, HDR, false)))
+		pair_put_credits(pair);
+	buf = pair->open;
+	if (!buf)
+		return;
+	pair->open = NULL;
+	pair->urgent = false;
+	buf->next = NULL;
+	*pair->waiting_end = buf;
+	pair->waiting_end = &buf->next;
+	if (pair->waiting == buf)
+		pair_send_waiting(pair);
+}
+
+void pair_flush_dirty(struct pair_net *net, bool all)
+{
+	struct dofi_list todo;
+
+	if (!atomic_load_explicit(&net->has_dirty, memory_order_relaxed))
+		return;
+	dofi_list_init(&todo);
+	rdm_lock(&net->leaf);
+	while (!dofi_list_empty(&net->dirty)) {
+		struct dofi_list *pos = net->dirty.next;
+
+		dofi_list_remove(pos);
+		dofi_list_append(&todo, pos);
+	}
+	atomic_store_explicit(&net->has_dirty, false, memory_order_relaxed);
+	rdm_unlock(&net->leaf);
+	while (!dofi_list_empty(&todo)) {
+		struct pair *pair = dofi_container(todo.next, struct pair, dirty);
+
+		pthread_mutex_lock(&pair->lock);
+		rdm_lock(&net->leaf);
+		dofi_list_remove(&pair->dirty);
+		rdm_unlock(&net->leaf);
+		pair->is_dirty = false;
+		pair_flush(pair, all);
+		if (pair->waiting || pair->open || !dofi_list_empty(&pair->owing))
+			pair_mark_dirty(pair);
+		pthread_mutex_unlock(&pair->lock);
+	}
+}
+
+/* Does a packet that the program posts leave at once? One that follows others closely is
+ * collected with them. */
+static bool pair_leaves_now(struct pair *pair)
+{
+	uint64_t now = dofi_now();
+
+	if (now - pair->sent_at >= PAIR_BURST_NS)
+		pair->burst = 0;
+	else
+		pair->burst++;
+	pair->sent_at = now;
+	return pair->burst <= PAIR_BURST_FREE;
+}
+
+struct rdm_frame *pair_reserve(struct rdm_ep *ep, int channel, size_t want, size_t *room)
+{
+	struct pair_conn *conn = ep->w.pair;
+	struct pair *pair = conn ? conn->pair : NULL;
+	uint32_t left, need;
+	uint8_t *at;
+
+	if (!pair || conn->broken)
+		return NULL;
+	if (want >= PAIR_BULK_FROM)
+		pair_share_want(conn);
+	left = conn->peer_window - (conn->sent[channel] - atomic_load(&conn->granted[channel]));
+	need = (uint32_t)(want < PAIR_PAYLOAD ? want : PAIR_PAYLOAD);
+	if (left < HDR + (need < 1024 ? pair_padded(need) : 1024) ||
+	    (channel == RDM_REQ && conn->packets - atomic_load(&conn->arrived) >= PAIR_PACKETS))
+		return NULL;
+	if (need > left - HDR)
+		need = (left - HDR) & ~7u;
+	/* Held until the packet is committed, or given up. */
+	pthread_mutex_lock(&pair->lock);
+	/* What this packet may answer is complete before it. */
+	if (pair_others_owe(pair, conn) && pair->state == PAIR_UP && pair_room(pair, HDR, false))
+		pair_put_credits(pair);
+	at = pair->state == PAIR_UP ? pair_room(pair, HDR + pair_padded(need), false) : NULL;
+	if (!at) {
+		if (dofi_list_empty(&conn->starve))
+			dofi_list_append(&pair->starved, &conn->starve);
+		pthread_mutex_unlock(&pair->lock);
+		return NULL;
+	}
+	*room = need;
+	return (struct rdm_frame *)(void *)at;
+}
+
+void pair_commit(struct rdm_ep *ep, int channel, struct rdm_frame *f)
+{
+	struct pair_conn *conn = ep->w.pair;
+	struct pair *pair = conn->pair;
+	uint32_t size = HDR + pair_padded(f->len);
+	bool lazy = f->kind == RDM_ACK;
+
+	/* The peer is told nothing that was in the buffer before. */
+	memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
+	f->mark = htole64(pair_mark(conn->peer_index, conn->peer_generation));
+	pair_put_counts(conn, f);
+	f->len = htole32(f->len);
+	f->key = htole32(f->key);
+	f->total = htole64(f->total);
+	f->value = htole64(f->value);
+	pair->open->len += size;
+	conn->sent[channel] += size;
+	conn->packets += channel == RDM_REQ;
+	pair->urgent |= !lazy;
+	if (conn->dispatching || lazy || !pair_leaves_now(pair))
+		pair_mark_dirty(pair);
+	else
+		pair_flush(pair, false);
+	pthread_mutex_unlock(&pair->lock);
+}
+
+void pair_unreserve(struct rdm_ep *ep)
+{
+	struct pair *pair = ep->w.pair->pair;
+
+	if (pair->open->len == sizeof(struct pair_head)) {
+		pair_buf_put(pair->net, pair->open);
+		pair->open = NULL;
+	}
+	pthread_mutex_unlock(&pair->lock);
+}
+
+bool pair_say(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value, uint64_t total,
+	      const void *data, size_t len)
+{
+	struct rdm_frame f = { .mark = htole64(mark), .len = htole32((uint32_t)len),
+			       .total = htole64(total), .value = htole64(value), .kind = kind };
+	uint32_t size = HDR + pair_padded((uint32_t)len);
+	uint8_t *at;
+
+	pthread_mutex_lock(&pair->lock);
+	at = pair->state == PAIR_UP ? pair_room(pair, size, true) : NULL;
+	if (at) {
+		memset(at + size - 8, 0, 8);
+		memcpy(at, &f, sizeof(f));
+		if (len)
+			memcpy(at + sizeof(f), data, len);
+		pair->open->len += size;
+		pair->urgent = true;
+		pair_mark_dirty(pair);
+	}
+	pthread_mutex_unlock(&pair->lock);
+	return at;
+}
+
+void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t total)
+{
+	struct pair *pair = conn->pair;
+
+	if (!pair_say(pair, kind, pair_mark(conn->peer_index, conn->peer_generation), value, total,
+		      NULL, 0))
+		return;
+	pthread_mutex_lock(&pair->lock);
+	pair_flush(pair, false);
+	pthread_mutex_unlock(&pair->lock);
+}
+
+void pair_owe(struct pair_conn *conn)
+{
+	struct pair *pair = conn->pair;
+
+	pthread_mutex_lock(&pair->lock);
+	if (dofi_list_empty(&conn->owe))
+		dofi_list_append(&pair->owing, &conn->owe);
+	pair_mark_dirty(pair);
+	/* Half a window is owed: the peer may be waiting for it. */
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		pair->urgent |= atomic_load(&conn->consumed[ch]) - atomic_load(&conn->told[ch]) >=
+				PAIR_WINDOW / 2;
+	pair->urgent |= atomic_load(&conn->taken) - conn->taken_told >= PAIR_PACKETS / 2;
+	pthread_mutex_unlock(&pair->lock);
+}
+
+void pair_sent(struct pair_net *net, struct pair_buf *buf)
+{
+	struct pair *pair = buf->pair;
+
+	pthread_mutex_lock(&pair->lock);
+	pair->in_flight--;
+	pair_buf_put(net, buf);
+	if (pair->waiting)
+		pair_send_waiting(pair);
+	while (!dofi_list_empty(&pair->starved)) {
+		struct pair_conn *conn =
+			dofi_container(pair->starved.next, struct pair_conn, starve);
+
+		dofi_list_remove(&conn->starve);
+		pair_touch(conn);
+	}
+	pthread_mutex_unlock(&pair->lock);
+}

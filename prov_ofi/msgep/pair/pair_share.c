@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shares the bulk endpoints of an adapter, PAIR_BULKS at most, among its connections.
+ *
+ * A connection that has long data to send asks for an endpoint, and sends in packets until it has one.
+ * The side that connected asks (PAIR_WANT_BULK), the other one grants a token (PAIR_BULK) when it has
+ * a place. Where there is none, connections queue, first come, first served, and the least recently
+ * used endpoint that is idle is closed:
+ *
+ *   one side                       the other side
+ *   PAIR_END_ASKED      ->                           neither announces anything on it any more
+ *                       <-         PAIR_END_AGREED   all of both sides' data has come, or has left
+ *   closes it
+ *   PAIR_END_CLOSED     ->         closes it
+ *
+ * so no transfer is lost, and the side that asked closes when it has received what the other one
+ * sent last. If both ask, the request of the side that connected counts.
+ *
+ * Adapters cannot wait for each other's places: nothing holds a place while it waits for one of
+ * another adapter. A request holds none. A token holds a place of the side that granted it, and ends
+ * when the peer connects or, without a place of its own, returns it, at once; if the peer is
+ * stopped, when it expires. And no data waits for an endpoint: a connection that gets none sends
+ * everything in packets. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "msgep/pair/pair.h"
+#include "msgep/proto.h"
+
+static bool share_has_place(const struct pair_net *net)
+{
+	return net->n_bulks + net->n_granted < PAIR_BULKS;
+}
+
+/* Is there anything to be sent for which the connection needs an endpoint, perhaps? */
+static bool share_has_data(struct pair_conn *conn)
+{
+	struct rdm_ep *ep = conn->ep;
+	bool any;
+
+	rdm_lock(&ep->lock);
+	any = rdm_queued(&ep->txq) || ep->serve_head != ep->serve_tail;
+	rdm_unlock(&ep->lock);
+	return any;
+}
+
+/* It may ask again. */
+static void share_forget(struct pair_conn *conn)
+{
+	rdm_lock(&conn->ep->lock);
+	conn->asked_bulk = false;
+	rdm_unlock(&conn->ep->lock);
+}
+
+/* ---------------------------------------------------------------- closing one that is idle */
+
+/* ep->lock held: nothing has been announced that is not complete on this side, and no request or
+ * answer that is announced in parts is half-way. */
+static bool share_is_quiet(struct pair_conn *conn)
+{
+	struct rdm_ep *ep = conn->ep;
+	const struct rdm_tx *tx = rdm_queued(&ep->txq) ? rdm_tx_at(&ep->txq, ep->txq.head) : NULL;
+
+	if (conn->n_out || ep->bulk.head != ep->bulk.tail || (tx && tx->pulled && tx->done))
+		return false;
+	for (uint32_t i = ep->serve_head; i != ep->serve_tail; i++)
+		if (ep->serve[i & (ep->serve_room - 1)].pulled)
+			return false;
+	return true;
+}
+
+/* Goes on to that step. False: it is not time yet. */
+static bool share_leave(struct pair_bulk *bulk, enum pair_leave leave)
+{
+	struct pair_conn *conn = bulk->conn;
+	bool may;
+
+	rdm_lock(&conn->ep->lock);
+	may = leave == BULK_LEAVING || leave == BULK_GRANTED || share_is_quiet(conn);
+	if (may) {
+		bulk->net->n_leaving += bulk->leave == BULK_KEPT;
+		bulk->leave = leave;
+	}
+	rdm_unlock(&conn->ep->lock);
+	return may;
+}
+
+static void share_close(struct pair_conn *conn)
+{
+	pair_bulk_close(conn);
+	share_forget(conn);
+	conn->peer_wants = false;
+	dofi_log(DOFI_LOG_DEBUG, "a bulk endpoint is closed for others");
+}
+
+static void share_go_on(struct pair_bulk *bulk)
+{
+	struct pair_conn *conn = bulk->conn;
+
+	if (bulk->leave == BULK_LEAVING && share_leave(bulk, BULK_AGREED)) {
+		pair_control(conn, PAIR_BULK_END, PAIR_END_AGREED, 0);
+	} else if (bulk->leave == BULK_GRANTED && share_leave(bulk, BULK_AGREED)) {
+		share_close(conn);
+		pair_control(conn, PAIR_BULK_END, PAIR_END_CLOSED, 0);
+	}
+}
+
+void pair_share_end(struct pair_conn *conn, uint64_t value)
+{
+	struct pair_bulk *bulk = conn->bulk;
+
+	/* It has failed meanwhile. */
+	if (!bulk)
+		return;
+	if (value == PAIR_END_ASKED && bulk->leave == BULK_ASKED && conn->active)
+		return;
+	if (value == PAIR_END_ASKED && (bulk->leave == BULK_KEPT || bulk->leave == BULK_ASKED)) {
+		share_leave(bulk, BULK_LEAVING);
+		share_go_on(bulk);
+	} else if (value == PAIR_END_AGREED && bulk->leave == BULK_ASKED) {
+		share_leave(bulk, BULK_GRANTED);
+		share_go_on(bulk);
+	} else if (value == PAIR_END_CLOSED && bulk->leave == BULK_AGREED) {
+		share_close(conn);
+	} else {
+		pair_conn_violate(conn, "an end of an endpoint out of turn");
+	}
+}
+
+/* Asks for the end of the least recently used one, if it has been idle for a while. */
+static void share_free_one(struct pair_net *net)
+{
+	uint64_t now = dofi_now();
+	struct dofi_list *pos;
+
+	if (now - net->left_at < PAIR_BULK_NEXT_NS)
+		return;
+	net->left_at = now;
+	dofi_list_each(pos, &net->bulks) {
+		struct pair_bulk *bulk = dofi_container(pos, struct pair_bulk, link);
+
+		if (now - bulk->used_at < PAIR_BULK_IDLE_NS)
+			return;
+		if (bulk->state != PAIR_UP || bulk->leave != BULK_KEPT || bulk->conn->broken ||
+		    !share_leave(bulk, BULK_ASKED))
+			continue;
+		pair_control(bulk->conn, PAIR_BULK_END, PAIR_END_ASKED, 0);
+		return;
+	}
+}
+
+/* ---------------------------------------------------------------- who gets one */
+
+/* The connection's turn has come. */
+static void share_serve(struct pair_conn *conn)
+{
+	struct pair_net *net = pair_net_of(conn->ep->domain);
+	uint64_t token[2];
+
+	if (!conn->pair || conn->bulk || conn->broken || conn->sent_token)
+		return;
+	if (conn->active) {
+		conn->wanted_at = net->eq_read_at;
+		pair_control(conn, PAIR_WANT_BULK, 0, 0);
+	} else if (!pair_grant(net, conn->peer_name, (uint8_t *)token, conn)) {
+		conn->sent_token = true;
+		pair_control(conn, PAIR_BULK, token[0], token[1]);
+	}
+}
+
+static void share_enter(struct pair_conn *conn)
+{
+	struct pair_net *net = pair_net_of(conn->ep->domain);
+
+	if (dofi_list_empty(&net->wanted) && share_has_place(net))
+		share_serve(conn);
+	else if (dofi_list_empty(&conn->want))
+		dofi_list_append(&net->wanted, &conn->want);
+}
+
+void pair_share_want(struct pair_conn *conn)
+{
+	if (conn->bulk || conn->asked_bulk)
+		return;
+	conn->asked_bulk = true;
+	conn->wants_bulk = true;
+	pair_touch(conn);
+}
+
+void pair_share_ask(struct pair_conn *conn)
+{
+	conn->wants_bulk = false;
+	if (!conn->pair || conn->bulk || conn->broken)
+		return;
+	if (conn->active)
+		share_enter(conn);
+	else
+		pair_control(conn, PAIR_WANT_BULK, 0, 0);
+}
+
+void pair_share_wanted(struct pair_conn *conn, uint64_t value)
+{
+	if (conn->active)
+		conn->peer_wants = true;
+	if (value)
+		pair_revoke(pair_net_of(conn->ep->domain), conn, NULL);
+	else if (!conn->bulk && !conn->sent_token)
+		share_enter(conn);
+}
+
+/* A token that has been long in coming is returned if it is for data that has been sent. */
+void pair_share_granted(struct pair_conn *conn, uint64_t first, uint64_t second)
+{
+	struct pair_net *net = pair_net_of(conn->ep->domain);
+	bool late = net->eq_read_at - conn->wanted_at > PAIR_BULK_IDLE_NS;
+
+	if (conn->bulk || conn->broken) {
+		/* It needs none. */
+	} else if (late && !conn->peer_wants && !share_has_data(conn)) {
+		share_forget(conn);
+	} else if (!share_has_place(net)) {
+		share_enter(conn);
+	} else if (pair_bulk_connect(conn, first, second)) {
+		conn->peer_wants = false;
+		return;
+	}
+	pair_control(conn, PAIR_WANT_BULK, 1, 0);
+}
+
+void pair_share_look(struct pair_net *net)
+{
+	struct dofi_list *pos, *tmp;
+
+	if (net->n_leaving) {
+		dofi_list_each_safe(pos, tmp, &net->bulks)
+			share_go_on(dofi_container(pos, struct pair_bulk, link));
+	}
+	if (dofi_list_empty(&net->wanted))
+		return;
+	if (net->n_granted && !share_has_place(net))
+		pair_expire(net);
+	while (!dofi_list_empty(&net->wanted) && share_has_place(net)) {
+		struct pair_conn *conn = dofi_container(net->wanted.next, struct pair_conn, want);
+
+		dofi_list_remove(&conn->want);
+		if (conn->active && !conn->peer_wants && !share_has_data(conn))
+			share_forget(conn);
+		else
+			share_serve(conn);
+	}
+	if (!dofi_list_empty(&net->wanted))
+		share_free_one(net);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The TCP socket below an endpoint of libfabric's, found by its addresses, for what libfabric's tcp
+ * leaves out: keep-alive, which finds a host that has vanished, and children, which must not hold
+ * the connections of a process that is killed. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/forkfd.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "msgep/cm/cm.h"
+#include "msgep/pair/pair.h"
+
+/* A request of libfabric's is one segment: when its first bytes are there, so are the others. */
+#define REQUEST_US 2000
+
+static bool same_end(const union dofi_addr *a, const union dofi_addr *b)
+{
+	return dofi_addr_port(&a->sa) == dofi_addr_port(&b->sa) &&
+	       dofi_addr_same_host(&a->sa, &b->sa);
+}
+
+static bool is_between(int fd, const union dofi_addr *local, const union dofi_addr *peer)
+{
+	union dofi_addr addr;
+	socklen_t len = sizeof(addr);
+
+	if (dofi_forkfd_is(fd) || getsockname(fd, &addr.sa, &len) ||
+	    (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6) ||
+	    !same_end(&addr, local))
+		return false;
+	len = sizeof(addr);
+	return !getpeername(fd, &addr.sa, &len) && same_end(&addr, peer);
+}
+
+/* The next descriptor; -1: that was all. */
+static int next_fd(DIR *dir)
+{
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(dir))
+			return atoi(entry->d_name);
+	return -1;
+}
+
+static int find(const union dofi_addr *local, const union dofi_addr *peer)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int fd;
+
+	do {
+		fd = next_fd(dir);
+	} while (fd >= 0 && !is_between(fd, local, peer));
+	if (dir)
+		closedir(dir);
+	return fd;
+}
+
+/* True for the socket of that listener (listening), or for one that it has accepted. */
+static bool is_of(int fd, const struct pair_listener *l, bool listening)
+{
+	union dofi_addr addr;
+	socklen_t len = sizeof(addr);
+	int listens = 1;
+
+	if (dofi_forkfd_is(fd) || getsockname(fd, &addr.sa, &len) ||
+	    (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6) ||
+	    dofi_addr_port(&addr.sa) != dofi_addr_port(&l->addr.sa) ||
+	    !(dofi_addr_is_any(&l->addr) || dofi_addr_same_host(&addr.sa, &l->addr.sa)))
+		return false;
+	len = sizeof(listens);
+	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) && listening == !!listens;
+}
+
+static bool find_listening(DIR *dir, const struct pair_listener *l, int *fd)
+{
+	do {
+		*fd = next_fd(dir);
+	} while (*fd >= 0 && !is_of(*fd, l, true));
+	return *fd >= 0;
+}
+
+bool pair_sock_limit_listener(const struct pair_listener *l)
+{
+	struct timeval limit = { .tv_usec = REQUEST_US };
+	DIR *dir = opendir("/proc/self/fd");
+	bool limited = false;
+	int fd;
+
+	while (find_listening(dir, l, &fd))
+		limited |= !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (dir)
+		closedir(dir);
+	return limited;
+}
+
+unsigned int pair_sock_end_strays(const struct pair_listener *l)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned int ended = 0;
+	int fd;
+
+	while ((fd = next_fd(dir)) >= 0)
+		ended += is_of(fd, l, false) && !shutdown(fd, SHUT_RDWR);
+	if (dir)
+		closedir(dir);
+	return ended;
+}
+
+void pair_sock_close_strays(const struct pair_listener *l)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int fd;
+
+	while ((fd = next_fd(dir)) >= 0)
+		/* Accepted, and nothing has taken it over. */
+		if (is_of(fd, l, false))
+			close(fd);
+	if (dir)
+		closedir(dir);
+}
+
+int pair_sock_claim(struct fid_ep *ep)
+{
+	union dofi_addr local, peer;
+	size_t local_len = sizeof(local), peer_len = sizeof(peer);
+	int fd = -1;
+
+	memset(&local, 0, sizeof(local));
+	memset(&peer, 0, sizeof(peer));
+	if (!fi_getname(&ep->fid, &local, &local_len) && !fi_getpeer(ep, &peer, &peer_len))
+		fd = find(&local, &peer);
+	if (fd < 0 || !dofi_forkfd_claim(fd)) {
+		dofi_log(DOFI_LOG_DEBUG, "the socket of an endpoint was not found");
+		return -1;
+	}
+	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	rdm_cm_keep_alive(fd);
+	return fd;
+}
+
+/* Keep-alive is silent while data is under way, and the kernel repeats that for a quarter of an hour.
+ * The kernel of a process that is stopped, or takes nothing, still answers. */
+bool pair_sock_is_dead(int fd)
+{
+	long limit = 2000 * dofi_param(DOFI_NUM_KEEPALIVE_S);
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (fd < 0 || !limit || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	return (info.tcpi_retransmits || info.tcpi_probes > 1) &&
+	       (long)info.tcpi_last_ack_recv > limit;
+}
+
+void pair_sock_release(int *fd)
+{
+	dofi_forkfd_forget(*fd);
+	*fd = -1;
+}

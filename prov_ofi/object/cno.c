@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CNOs: notify consumers of events on any of several EVDs. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "object/agent.h"
+#include "base/clock.h"
+#include "base/eventfd.h"
+#include "base/forkfd.h"
+#include "object/cno.h"
+#include "object/err.h"
+#include "progress/progress.h"
+
+/* The trigger that is pending, or NULL; cno->lock held. */
+static DAT_EVD_HANDLE take_trigger(struct dofi_cno *cno)
+{
+	DAT_EVD_HANDLE cause = cno->cause;
+
+	if (!cno->pending)
+		return NULL;
+	cno->pending = false;
+	cno->cause = NULL;
+	/* It still has to wake those that are to leave. */
+	if (!cno->dismissed)
+		dofi_eventfd_clear(cno->fd);
+	return cause;
+}
+
+void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
+{
+	bool call;
+
+	pthread_mutex_lock(&cno->lock);
+	call = dofi_agent_trigger(cno, evd);
+	if (!cno->pending) {
+		cno->pending = true;
+		cno->cause = evd;
+		dofi_eventfd_set(cno->fd);
+	}
+	pthread_mutex_unlock(&cno->lock);
+	if (call)
+		dofi_progress_ring(cno->obj.ia);
+}
+
+void dofi_cno_detach(struct dofi_cno *cno)
+{
+	pthread_mutex_lock(&cno->lock);
+	if (!--cno->evds && cno->waiters) {
+		cno->round++;
+		cno->dismissed = cno->waiters;
+		dofi_eventfd_set(cno->fd);
+	}
+	pthread_mutex_unlock(&cno->lock);
+}
+
+int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,
+		 struct dofi_cno **out)
+{
+	struct dofi_cno *cno = dofi_obj_new(ia, DAT_HANDLE_TYPE_CNO);
+	int ret;
+
+	if (!cno)
+		return -ENOMEM;
+	cno->agent = NULL;
+	ret = dofi_agent_new(cno, agent, &cno->agent);
+	if (ret)
+		goto no_agent;
+	cno->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (cno->fd < 0) {
+		ret = -errno;
+		goto no_fd;
+	}
+	/* The program knows the number of one that it was given: it must not become another's. */
+	if (!fd_given)
+		dofi_forkfd(cno->fd);
+	cno->fd_given = fd_given;
+	cno->pending = cno->dying = false;
+	cno->cause = NULL;
+	cno->waiters = cno->dismissed = cno->round = 0;
+	cno->evds = 0;
+	dofi_obj_publish(&cno->obj);
+	*out = cno;
+	return 0;
+no_fd:
+	free(cno->agent);
+no_agent:
+	dofi_obj_release(&cno->obj);
+	return ret;
+}
+
+void dofi_cno_destroy(struct dofi_cno *cno)
+{
+	pthread_mutex_lock(&cno->lock);
+	cno->dying = true;
+	if (cno->waiters)
+		dofi_eventfd_set(cno->fd);
+	while (cno->waiters)
+		pthread_cond_wait(&cno->left, &cno->lock);
+	dofi_agent_remove(cno);
+	pthread_mutex_unlock(&cno->lock);
+	dofi_agent_await(cno);
+	dofi_forkfd_close(cno->fd);
+	cno->fd = -1;
+	dofi_obj_release(&cno->obj);
+}
+
+DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
+			   DAT_CNO_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_cno *cno;
+	int ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!agent.proxy_agent_func && agent.instance_data)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	ret = dofi_cno_new(ia, agent, false, &cno);
+	if (ret)
+		return dofi_ret(ret);
+	*out = cno;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia_handle, int *fd, DAT_CNO_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	DAT_OS_WAIT_PROXY_AGENT none = { NULL, NULL };
+	struct dofi_cno *cno;
+	int ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!fd)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	ret = dofi_cno_new(ia, none, true, &cno);
+	if (ret)
+		return dofi_ret(ret);
+	*fd = cno->fd;
+	*out = cno;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+	struct dofi_agent *set;
+	int ret;
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (!agent.proxy_agent_func && agent.instance_data)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	ret = dofi_agent_new(cno, agent, &set);
+	if (ret)
+		return dofi_ret(ret);
+	pthread_mutex_lock(&cno->lock);
+	if (!dofi_cno_live(handle)) {
+		pthread_mutex_unlock(&cno->lock);
+		free(set);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	}
+	/* Calls that earlier triggers are owed stay queued when the agent is replaced. */
+	if (set)
+		dofi_agent_replace(cno, set);
+	else
+		dofi_agent_remove(cno);
+	pthread_mutex_unlock(&cno->lock);
+	if (!set)
+		dofi_agent_await(cno);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+	bool waited;
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	pthread_mutex_lock(&cno->lock);
+	waited = cno->waiters;
+	pthread_mutex_unlock(&cno->lock);
+	if (waited || cno->evds)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
+	if (!dofi_obj_retire(&cno->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	dofi_cno_destroy(cno);
+	return DAT_SUCCESS;
+}
+
+/* A thread inside dat_cno_wait. */
+struct cno_waiter {
+	struct dofi_cno *cno;
+	unsigned int round;		/* as it was when the thread came */
+};
+
+/* cno->lock held. */
+static void leave(const struct cno_waiter *w)
+{
+	struct dofi_cno *cno = w->cno;
+
+	cno->waiters--;
+	if (cno->round != w->round && !--cno->dismissed && !cno->pending)
+		dofi_eventfd_clear(cno->fd);
+	if (cno->dying)
+		pthread_cond_broadcast(&cno->left);
+}
+
+/* The thread was cancelled while it slept: a trigger stays for others. */
+static void leave_cancelled(void *arg)
+{
+	const struct cno_waiter *w = arg;
+
+	pthread_mutex_lock(&w->cno->lock);
+	leave(w);
+	pthread_mutex_unlock(&w->cno->lock);
+}
+
+/* Sleeps until the descriptor is readable or the deadline; cno->lock held on entry and exit. */
+static int sleep_once(struct cno_waiter *w, uint64_t deadline)
+{
+	struct dofi_cno *cno = w->cno;
+	struct pollfd pfd = { .fd = cno->fd, .events = POLLIN };
+	uint64_t now = dofi_now(), left = deadline > now ? deadline - now : 0;
+	struct timespec ts = { (time_t)(left / 1000000000u), (long)(left % 1000000000u) };
+	int ret;
+
+	pthread_mutex_unlock(&cno->lock);
+	pthread_cleanup_push(leave_cancelled, w);
+	ret = ppoll(&pfd, 1, deadline == DOFI_NEVER ? NULL : &ts, NULL) < 0 ? -errno : 0;
+	pthread_cleanup_pop(0);
+	pthread_mutex_lock(&cno->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+	struct cno_waiter w = { .cno = cno };
+	uint64_t deadline = DOFI_NEVER;
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (timeout != DAT_TIMEOUT_INFINITE)
+		deadline = dofi_now() + DOFI_US(timeout);
+	*evd = DAT_HANDLE_NULL;
+	pthread_testcancel();
+	pthread_mutex_lock(&cno->lock);
+	cno->waiters++;
+	w.round = cno->round;
+	while (!cno->pending && !cno->dying && cno->round == w.round) {
+		if (dofi_now() >= deadline) {
+			ret = DOFI_ERR(DAT_QUEUE_EMPTY, 0);
+			break;
+		}
+		if (sleep_once(&w, deadline) == -EINTR && !cno->pending && !cno->dying &&
+		    cno->round == w.round) {
+			ret = DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
+			break;
+		}
+	}
+	if (!ret && !cno->dying)
+		*evd = take_trigger(cno);
+	leave(&w);
+	pthread_mutex_unlock(&cno->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd)
+{
+	struct dofi_cno *cno = dofi_cno_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!cno)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	if (!evd)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	pthread_mutex_lock(&cno->lock);
+	if (!cno->pending)
+		ret = DOFI_ERR(DAT_QUEUE_EMPTY, 0);
+	*evd = take_trigger(cno);
+	pthread_mutex_unlock(&cno->lock);
+	return ret;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Consumer notification objects: one remembered trigger for many EVDs.
+ *
+ * A trigger stays pending until a waiter or dat_cno_trigger takes it, whether or not an agent is
+ * called for it; further ones merge into it. `fd` is an eventfd which is readable while a trigger is pending; waiters sleep on
+ * it, and it is what dat_cno_fd_create hands out.
+ */
+#ifndef DOFI_CNO_H
+#define DOFI_CNO_H
+
+#include "object/evd.h"
+
+struct dofi_cno {
+	struct dofi_obj obj;
+	pthread_mutex_t lock;
+	pthread_cond_t left;		/* a waiter has left */
+	int fd;
+	bool fd_given;			/* created by dat_cno_fd_create */
+	bool pending, dying;
+	DAT_EVD_HANDLE cause;
+	unsigned int waiters;
+	unsigned int dismissed;		/* of these: were here when the last EVD went */
+	unsigned int round;		/* counts such dismissals */
+	_Atomic unsigned int evds;	/* EVDs that refer to it */
+	struct dofi_agent *agent;	/* to be called for the next trigger; NULL: none */
+};
+
+static inline struct dofi_cno *dofi_cno_live(DAT_CNO_HANDLE handle)
+{
+	return (struct dofi_cno *)dofi_obj_live(handle, DAT_HANDLE_TYPE_CNO);
+}
+
+/* Called with the EVD's lock held. */
+void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd);
+/* An EVD refers to it no longer; the last one to go releases the waiters with a NULL EVD. */
+void dofi_cno_detach(struct dofi_cno *cno);
+/* Sends waiters away and destroys it, EVDs or not. */
+void dofi_cno_destroy(struct dofi_cno *cno);
+
+int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,
+		 struct dofi_cno **out);
+DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *cno);
+DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent);
+DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno);
+DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd);
+DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia, int *fd, DAT_CNO_HANDLE *cno);
+DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd);
+
+#endif

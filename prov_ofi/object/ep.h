@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Endpoints: state, queues of posted operations, life.
+ *
+ * States (DAT_EP_STATE) change under cm_lock and ep->lock together, so either lock is enough to
+ * read them. Each direction has a ring of operations:
+ *
+ *      head ........... sent ........... tail
+ *      at the fabric,   waiting to be    free
+ *      or done          handed over
+ *
+ * `tail` and `sent` belong to ep->lock, `head` to the lock of the EVD that the direction
+ * completes on. An operation is reported when it and everything before it is done; that makes
+ * completions leave in posting order, whatever order the fabric finishes them in. A queue that runs
+ * empty begins anew at its first place now and then, with both locks held: one that is deep, but
+ * holds little, stays in the caches.
+ *
+ * `open` gates reporting: it is set once the connection's ESTABLISHED event is queued (or
+ * the connection has failed), so that no completion is seen before it.
+ */
+#ifndef DOFI_EP_H
+#define DOFI_EP_H
+
+#include "cm/cm_proto.h"
+#include "cm/cm_seal.h"
+#include "cm/conn.h"
+#include "object/evd.h"
+
+/* The numbers are those of DAT_DTOS, and of DAT_IB_DTOS behind it. */
+enum dofi_dto_kind {
+	DOFI_SEND,
+	DOFI_WRITE,
+	DOFI_READ,
+	DOFI_RECV,
+	DOFI_RECV_INVALIDATE,	/* a completion only: the message invalidated a key */
+	DOFI_BIND,
+	/* of the InfiniBand extension (ext.h) */
+	DOFI_WRITE_IMMED = 8,
+	DOFI_RECV_IMMED,	/* a completion only: immediate data took the receive */
+	DOFI_FETCH_ADD,
+	DOFI_CMP_SWAP,
+};
+
+enum dofi_dto_state {
+	DOFI_DTO_FREE,
+	DOFI_DTO_QUEUED,	/* not handed to the fabric yet */
+	DOFI_DTO_POSTED,	/* at the fabric */
+	DOFI_DTO_DONE,		/* status known, to be reported when its turn comes */
+};
+
+#define DOFI_IOV_MAX 4
+
+struct dofi_dto {
+	struct fi_context2 ctx;		/* first: the operation's context, which its endpoint uses
+					 * (msgep/cq.c) */
+	struct dofi_ep *ep;
+	DAT_DTO_COOKIE cookie;
+	_Atomic uint8_t state;
+	uint8_t kind;
+	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
+	bool solicited;			/* receive: the sender asked for notification */
+	bool shared;			/* receive posted to an SRQ */
+	uint8_t iov_count;
+	uint16_t flags;			/* DAT_COMPLETION_FLAGS of the post */
+	union {
+		uint32_t inv_key;	/* send: key that the peer shall invalidate; receive: has */
+		uint32_t immed;		/* immediate data, to be sent or received */
+	};
+	uint64_t length;		/* posted; once done: transferred */
+	union {
+		struct {		/* RDMA */
+			uint64_t remote_addr, remote_key;
+			uint64_t operand[2];	/* to add; to compare, to swap in */
+		};
+		uint32_t memory;	/* receive posted to an EP: context of its only segment */
+		struct {		/* receive posted to an SRQ */
+			struct dofi_srq *srq;
+			struct dofi_dto *next;
+			uint32_t word;	/* its place among the SRQ's */
+		};
+		struct {		/* bind */
+			struct dofi_rmr *rmr;
+			struct dofi_window *window;	/* not opened yet, or NULL */
+		};
+	};
+	struct dofi_pz *pz;		/* of the segments; NULL without any */
+	void *desc[DOFI_IOV_MAX];	/* before iov: the first of both share a line mostly */
+	struct iovec iov[DOFI_IOV_MAX];
+	uint64_t pad[2];
+};
+
+/* Every post and completion looks for a place in a queue of them: that is a shift. (Where pointers
+ * have 32 bits it is a multiplication; nothing else depends on the size.) */
+_Static_assert(sizeof(void *) < 8 || sizeof(struct dofi_dto) == 256,
+	       "the size of an operation is a power of two");
+
+static inline bool dofi_dto_receives(const struct dofi_dto *dto)
+{
+	return dto->kind == DOFI_RECV || dto->kind == DOFI_RECV_INVALIDATE ||
+	       dto->kind == DOFI_RECV_IMMED;
+}
+
+/* Does it bring something from the peer's memory? Fences wait for those. */
+static inline bool dofi_kind_fetches(enum dofi_dto_kind kind)
+{
+	return kind == DOFI_READ || kind >= DOFI_FETCH_ADD;
+}
+
+/* Words that lead messages (fabric/verbs/msg_prefix.h): one for each slot of a queue, in registered memory. */
+struct dofi_words {
+	uint64_t *word;			/* NULL: none yet */
+	size_t stride;			/* from one to the next */
+	struct fid_mr *mr;
+};
+
+struct dofi_queue {
+	struct dofi_dto *dto;		/* room is a power of two; NULL: no such direction */
+	uint32_t room;
+	uint32_t limit;			/* max_recv_dtos or max_request_dtos */
+	_Atomic uint32_t tail;
+	uint32_t sent;
+	uint32_t depth;			/* most that the fabric may have at once */
+	_Atomic uint32_t head;
+	_Atomic uint32_t rewound;	/* positions before those of the present count */
+	bool failed;			/* one was reported as failed; its EVD's lock */
+	_Atomic bool waiting;		/* sent != tail, for those without ep->lock */
+	struct dofi_words words;	/* of its slots, where messages have any (fabric/verbs/msg_prefix.h) */
+};
+
+/* Reasons why an endpoint is on ia->work. */
+enum {
+	DOFI_WORK_SUBMIT = 1,	/* operations wait to be handed to the fabric */
+	DOFI_WORK_BREAK = 2,	/* a completion reported an error: the connection must end */
+	DOFI_WORK_DRAINED = 4,	/* graceful disconnect: no request is outstanding any more */
+	DOFI_WORK_EQ = 8,	/* completions arrived before the connection's event */
+	DOFI_WORK_MARKS = 16,	/* a watermark of the EP or of its SRQ has been passed */
+	DOFI_WORK_FLUSHED = 32,	/* the fabric flushed what nobody here ended */
+	DOFI_WORK_REPORT = 64,	/* completions wait for memory */
+};
+
+struct dofi_ep {
+	struct dofi_obj obj;
+	struct dofi_lock lock;
+	DAT_EP_STATE state;
+	DAT_EP_ATTR attr;
+	struct dofi_pz *pz;
+	struct dofi_evd *recv_evd, *req_evd;	/* never NULL: ia->sink when none was given */
+	struct dofi_evd *conn_evd;	/* may belong to another IA: see dofi_ep_conn_evd */
+	uint32_t conn_life;
+	bool has_recv_evd, has_req_evd;
+	struct dofi_streams streams;	/* as counted on the EVDs given; cm_lock */
+	bool quiet_recv, quiet_req;	/* how they are counted in evd->quiet_streams */
+	struct dofi_queue rq, sq;
+	struct dofi_srq *srq;		/* receives come from there; rq is empty */
+	struct {
+		struct dofi_list link;		/* srq->eps */
+		struct dofi_dto *first, **last;	/* done before the EP was open; recv_evd->lock */
+		_Atomic int32_t held;		/* buffers taken, completions not yet dequeued */
+		_Atomic int32_t soft, hard;	/* watermarks, -1: none; marked EPs have them, too */
+		_Atomic bool soft_passed;
+	} shared;
+	uint32_t peer_tag;		/* of messages to the peer's SRQ; 0: none */
+	uint32_t reads_begun;		/* RDMA reads ever handed to the fabric; ep->lock */
+	_Atomic uint32_t reads_done;	/* and finished; req_evd->lock */
+	uint32_t most_reads;		/* at once; ep->lock */
+	_Atomic bool open;
+	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for the requests */
+	_Atomic bool faulted;		/* an operation failed, not just flushed */
+	_Atomic bool ending;		/* this side ends the connection */
+	bool marked;			/* no SRQ, watermarks are set; recv_evd->lock */
+	bool worded;			/* a word of ours leads its messages */
+	bool bare;			/* its calls need the EVD's lock (object/evd.h) */
+	bool by_provider;		/* made for a PSP with the PROVIDER flag */
+	uint8_t max_iov[DOFI_RECV + 1];	/* segments, by kind; of the attributes */
+	uint32_t max_size;		/* bytes of one request; of the IA */
+
+	struct dofi_conn *conn;
+	uint64_t qual;			/* what it is, or was, connected to; active side */
+	bool active;
+	union dofi_addr local, remote;
+	uint16_t local_port, remote_port;
+	uint8_t priv[DOFI_CM_MAX];	/* private data: ours, while an attempt may be repeated;
+					 * then that of the last connection event */
+	uint16_t priv_len;
+	struct dofi_timer timer;	/* connect, accept or drain deadline, next attempt; cm_lock */
+	struct {
+		uint64_t deadline;	/* of the call */
+		uint64_t grace_end;	/* no attempt is made after it */
+		uint64_t delay;		/* before the next attempt */
+		uint16_t priv_len;
+		struct dofi_seal seal;
+		uint32_t tag;		/* that HELLO has told; 0: none */
+	} attempt;			/* of the active side, while it is pending; cm_lock */
+	const void *probe;		/* the connect call that probes the peer's host; cm_lock */
+
+	_Atomic uint32_t life;		/* counts its uses for a connection */
+	_Atomic uint32_t work;		/* DOFI_WORK_*; on ia->work while nonzero */
+	struct dofi_list work_link;
+	_Atomic uint64_t sent_msgs, recv_msgs, rdma_ops;	/* counters */
+};
+
+static inline struct dofi_ep *dofi_ep_live(DAT_EP_HANDLE handle)
+{
+	return (struct dofi_ep *)dofi_obj_live(handle, DAT_HANDLE_TYPE_EP);
+}
+
+/* How many segments an operation of that kind may have; atomic operations have one. */
+static inline __attribute__((always_inline)) DAT_COUNT
+dofi_ep_max_iov(const struct dofi_ep *ep, enum dofi_dto_kind kind)
+{
+	if (kind == DOFI_WRITE_IMMED)
+		kind = DOFI_WRITE;
+	return ep->max_iov[kind <= DOFI_RECV ? kind : DOFI_SEND];
+}
+
+static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t pos)
+{
+	return &q->dto[pos & (q->room - 1)];
+}
+
+static inline uint32_t dofi_queue_count(const struct dofi_queue *q)
+{
+	return atomic_load_explicit(&q->tail, memory_order_relaxed) -
+	       atomic_load_explicit(&q->head, memory_order_acquire);
+}
+
+/* dapltest gives an EP the connection EVD of another IA, which may be closed before the EP is
+ * freed: NULL if that has happened. */
+static inline struct dofi_evd *dofi_ep_conn_evd(const struct dofi_ep *ep)
+{
+	return ep->conn_evd && ep->conn_evd->life == ep->conn_life ? ep->conn_evd : NULL;
+}
+
+/* The EVD behind a handle argument: none is fine, another must carry the stream. Connection
+ * streams may go to an EVD of another IA. */
+bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
+		     struct dofi_evd **evd);
+
+/* Life (object/ep.c). Making one needs cm_lock. */
+DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
+			struct dofi_ep **out);
+/* Sets or replaces the EVDs (NULL: none); both locks of the rules above held or EP unpublished. */
+void dofi_ep_streams(struct dofi_evd *recv, struct dofi_evd *req, const DAT_EP_ATTR *attr,
+		     struct dofi_streams *s);
+void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd *req,
+		      struct dofi_evd *conn);
+/* EP with an SRQ: its watermarks become those of its attributes. */
+void dofi_ep_set_marks(struct dofi_ep *ep);
+/* What posts are checked against becomes what the attributes say. */
+void dofi_ep_set_limits(struct dofi_ep *ep);
+int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
+/* cm_lock held; the handle is already invalid. No event. */
+void dofi_ep_destroy(struct dofi_ep *ep);
+void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
+
+DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+			  DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr,
+			  DAT_EP_HANDLE *ep);
+DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+				   DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
+				   DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
+DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep);
+DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep);
+DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
+			      DAT_BOOLEAN *request_idle);
+
+/* Attributes (object/ep_attr.c) */
+void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr);
+/* Is what the consumer asks within the IA's limits, and has a queue with an EVD any room? */
+bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
+/* The same for an EP with an SRQ: the counts of receives are watermarks. */
+bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
+/* What the consumer set explicitly replaces the default. */
+void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted);
+DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
+DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
+
+#endif

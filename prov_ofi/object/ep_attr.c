@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Attributes of endpoints: checked, queried, modified. */
+#include <errno.h>
+#include <string.h>
+
+#include "cm/cm.h"
+#include "object/ep.h"
+#include "object/err.h"
+#include "object/limits.h"
+#include "object/mr.h"
+
+void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->service_type = DAT_SERVICE_TYPE_RC;
+	attr->max_message_size = ia->fab.max_size;
+	attr->max_rdma_size = ia->fab.max_size;
+	attr->qos = DAT_QOS_BEST_EFFORT;
+	attr->recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+	attr->request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+	attr->max_recv_dtos = attr->max_request_dtos = DOFI_DEFAULT_DTOS;
+	attr->max_recv_iov = attr->max_request_iov = DOFI_DEFAULT_IOV;
+	attr->max_rdma_read_in = DOFI_DEFAULT_READS;
+	attr->max_rdma_read_out = DOFI_DEFAULT_READS;
+}
+
+void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted)
+{
+	DAT_EP_ATTR def = *attr;
+
+	*attr = *wanted;
+	/* 0 means "default" for the sizes. */
+	if (!attr->max_message_size)
+		attr->max_message_size = def.max_message_size;
+	if (!attr->max_rdma_size)
+		attr->max_rdma_size = def.max_rdma_size;
+	/* The arrays belong to the caller and are read during the call only. */
+	attr->ep_transport_specific_count = 0;
+	attr->ep_transport_specific = NULL;
+	attr->ep_provider_specific_count = 0;
+	attr->ep_provider_specific = NULL;
+}
+
+static bool count_ok(DAT_COUNT value, DAT_COUNT most)
+{
+	return value >= 0 && value <= most;
+}
+
+static bool limits_ok(struct dofi_ia *ia, const DAT_EP_ATTR *attr)
+{
+	DAT_COUNT iov = (DAT_COUNT)ia->fab.row->max_iov;
+
+	return count_ok(attr->max_recv_dtos, DOFI_MAX_DTOS) &&
+	       count_ok(attr->max_request_dtos, DOFI_MAX_DTOS) &&
+	       count_ok(attr->max_recv_iov, iov) && count_ok(attr->max_request_iov, iov) &&
+	       count_ok(attr->max_rdma_read_in, DOFI_MAX_READS) &&
+	       count_ok(attr->max_rdma_read_out, DOFI_MAX_READS) &&
+	       count_ok(attr->max_rdma_read_iov, iov) &&
+	       count_ok(attr->max_rdma_write_iov, iov) &&
+	       attr->max_message_size <= ia->fab.max_size &&
+	       attr->max_rdma_size <= ia->fab.max_size;
+}
+
+static bool flags_ok(const DAT_EP_ATTR *attr)
+{
+	unsigned int recv = DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+			    DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+	/* Suppression and fences are always allowed for requests, so naming them is harmless. */
+	unsigned int request = DAT_COMPLETION_UNSIGNALLED_FLAG |
+			       DAT_COMPLETION_EVD_THRESHOLD_FLAG | DAT_COMPLETION_SUPPRESS_FLAG |
+			       DAT_COMPLETION_BARRIER_FENCE_FLAG;
+
+	return !((unsigned int)attr->recv_completion_flags & ~recv) &&
+	       !((unsigned int)attr->request_completion_flags & ~request) &&
+	       dofi_model_valid(attr->recv_completion_flags) &&
+	       dofi_model_valid(attr->request_completion_flags);
+}
+
+bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request)
+{
+	if (attr->service_type != DAT_SERVICE_TYPE_RC || attr->qos != DAT_QOS_BEST_EFFORT)
+		return false;
+	/* Without an EVD a queue works, too: nobody is interested in its events. */
+	if (recv && (!attr->max_recv_dtos || !attr->max_recv_iov))
+		return false;
+	if (request && !attr->max_request_dtos)
+		return false;
+	return limits_ok(ia, attr) && flags_ok(attr);
+}
+
+bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request)
+{
+	DAT_EP_ATTR plain = *attr;
+
+	if (attr->max_recv_dtos < DAT_HW_DEFAULT || attr->max_recv_dtos > DOFI_MAX_SRQ_DTOS ||
+	    attr->srq_soft_hw < DAT_HW_DEFAULT || attr->srq_soft_hw > DOFI_MAX_SRQ_DTOS)
+		return false;
+	plain.max_recv_dtos = plain.max_recv_iov = 1;
+	return dofi_ep_attr_valid(ia, &plain, recv, request);
+}
+
+DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (mask & ~(DAT_EP_PARAM_MASK)DAT_EP_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	memset(param, 0, sizeof(*param));
+	param->ia_handle = dofi_api_ia_handle(ep->obj.ia);
+	dofi_lock(&ep->lock);
+	param->ep_state = ep->state;
+	param->local_ia_address_ptr = &ep->local.sa;
+	param->local_port_qual = ep->local_port;
+	param->remote_ia_address_ptr = ep->remote.sa.sa_family ? &ep->remote.sa : NULL;
+	param->remote_port_qual = ep->active ? ep->qual : ep->remote_port;
+	param->pz_handle = ep->pz;
+	param->recv_evd_handle = ep->has_recv_evd ? ep->recv_evd : NULL;
+	param->request_evd_handle = ep->has_req_evd ? ep->req_evd : NULL;
+	param->connect_evd_handle = dofi_ep_conn_evd(ep);
+	param->srq_handle = ep->srq;
+	param->ep_attr = ep->attr;
+	dofi_unlock(&ep->lock);
+	return DAT_SUCCESS;
+}
+
+#define NEVER_FIELDS (DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | \
+		      DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | DAT_EP_FIELD_LOCAL_PORT_QUAL | \
+		      DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR | DAT_EP_FIELD_REMOTE_PORT_QUAL | \
+		      DAT_EP_FIELD_SRQ_HANDLE)
+#define EVD_FIELDS (DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE | \
+		    DAT_EP_FIELD_CONNECT_EVD_HANDLE)
+#define FLAG_FIELDS (DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS | \
+		     DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS)
+#define ARRAY_FIELDS (DAT_EP_FIELD_EP_ATTR_NUM_TRANSPORT_ATTR | \
+		      DAT_EP_FIELD_EP_ATTR_TRANSPORT_SPECIFIC_ATTR | \
+		      DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | \
+		      DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
+
+/* Bit of the mask, member of DAT_EP_ATTR. */
+#define ATTR_FIELDS(X) \
+	X(SERVICE_TYPE, service_type) \
+	X(MAX_MESSAGE_SIZE, max_message_size) \
+	X(MAX_RDMA_SIZE, max_rdma_size) \
+	X(QOS, qos) \
+	X(RECV_COMPLETION_FLAGS, recv_completion_flags) \
+	X(REQUEST_COMPLETION_FLAGS, request_completion_flags) \
+	X(MAX_RECV_DTOS, max_recv_dtos) \
+	X(MAX_REQUEST_DTOS, max_request_dtos) \
+	X(MAX_RECV_IOV, max_recv_iov) \
+	X(MAX_REQUEST_IOV, max_request_iov) \
+	X(MAX_RDMA_READ_IN, max_rdma_read_in) \
+	X(MAX_RDMA_READ_OUT, max_rdma_read_out) \
+	X(SRQ_SOFT_HW, srq_soft_hw) \
+	X(MAX_RDMA_READ_IOV, max_rdma_read_iov) \
+	X(MAX_RDMA_WRITE_IOV, max_rdma_write_iov)
+
+static void mix_attr(DAT_EP_ATTR *attr, DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *wanted)
+{
+#define X(bit, member) \
+	if (mask & DAT_EP_FIELD_EP_ATTR_##bit) \
+		attr->member = wanted->member;
+	ATTR_FIELDS(X)
+#undef X
+}
+
+/* Everything that a modification would change, checked before anything is changed. */
+struct change {
+	struct dofi_pz *pz;
+	struct dofi_evd *recv, *req, *conn;
+	DAT_EP_ATTR attr;
+};
+
+static bool evd_change(struct dofi_ep *ep, bool wanted, DAT_EVD_HANDLE handle,
+		       DAT_EVD_FLAGS stream, struct dofi_evd **evd)
+{
+	return !wanted || dofi_ep_evd_arg(ep->obj.ia, handle, stream, evd);
+}
+
+/* Do the flags fit what else is on the EVDs? Nobody named those of an EP that we made. */
+static bool models_fit(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, struct change *c)
+{
+	struct dofi_streams now;
+
+	dofi_ep_streams(c->recv, c->req, &c->attr, &now);
+	if (ep->by_provider && !(mask & FLAG_FIELDS)) {
+		dofi_models_choose(&now, false);
+		c->attr.recv_completion_flags = now.recv_flags;
+		c->attr.request_completion_flags = now.req_flags;
+	}
+	return dofi_models_fit(&ep->streams, &now);
+}
+
+static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
+		 struct change *c)
+{
+	c->pz = ep->pz;
+	c->recv = ep->has_recv_evd ? ep->recv_evd : NULL;
+	c->req = ep->has_req_evd ? ep->req_evd : NULL;
+	c->conn = dofi_ep_conn_evd(ep);
+	c->attr = ep->attr;
+	if (mask & DAT_EP_FIELD_PZ_HANDLE) {
+		c->pz = (struct dofi_pz *)dofi_obj_check(param->pz_handle, DAT_HANDLE_TYPE_PZ,
+							 ep->obj.ia);
+		if (!c->pz)
+			return false;
+	}
+	if (!evd_change(ep, mask & DAT_EP_FIELD_RECV_EVD_HANDLE, param->recv_evd_handle,
+			DAT_EVD_DTO_FLAG, &c->recv) ||
+	    !evd_change(ep, mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE, param->request_evd_handle,
+			DAT_EVD_DTO_FLAG, &c->req) ||
+	    !evd_change(ep, mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE, param->connect_evd_handle,
+			DAT_EVD_CONNECTION_FLAG, &c->conn))
+		return false;
+	mix_attr(&c->attr, mask, &param->ep_attr);
+	if (!models_fit(ep, mask, c))
+		return false;
+	if (ep->srq)
+		return dofi_ep_attr_valid_srq(ep->obj.ia, &c->attr, c->recv, c->req);
+	/* A queue that was made without room gets the default with its EVD. */
+	if (c->recv && !c->attr.max_recv_dtos && !(mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS)) {
+		c->attr.max_recv_dtos = DOFI_DEFAULT_DTOS;
+		c->attr.max_recv_iov = DOFI_DEFAULT_IOV;
+	}
+	if (c->req && !c->attr.max_request_dtos &&
+	    !(mask & DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS)) {
+		c->attr.max_request_dtos = DOFI_DEFAULT_DTOS;
+		c->attr.max_request_iov = DOFI_DEFAULT_IOV;
+	}
+	return dofi_ep_attr_valid(ep->obj.ia, &c->attr, c->recv, c->req);
+}
+
+/* Which states allow it: DAT 1.2/2.0 dat_ep_modify. */
+static bool state_allows(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
+{
+	DAT_EP_STATE s = ep->state;
+	bool first = s == DAT_EP_STATE_UNCONNECTED;
+	bool tentative = s == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+	bool others = first || tentative || s == DAT_EP_STATE_RESERVED ||
+		      s == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING;
+
+	if (mask & ARRAY_FIELDS)
+		return first;
+	if ((mask & DAT_EP_FIELD_PZ_HANDLE) && !first && !tentative)
+		return false;
+	if ((mask & DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS) && dofi_queue_count(&ep->rq))
+		return false;
+	return others;
+}
+
+/* Receives posted before a change of PZ that does not fit them fail. */
+static void reject_misfits(struct dofi_ep *ep)
+{
+	for (uint32_t i = atomic_load(&ep->rq.head); i != ep->rq.tail; i++) {
+		struct dofi_dto *dto = dofi_queue_at(&ep->rq, i);
+
+		if (dto->pz && dto->pz != ep->pz) {
+			dto->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+			atomic_store(&dto->state, DOFI_DTO_DONE);
+		}
+	}
+}
+
+static DAT_RETURN apply(struct dofi_ep *ep, const struct change *c)
+{
+	bool marks;
+	int ret = 0;
+
+	if (!ep->srq && c->attr.max_recv_dtos != ep->attr.max_recv_dtos)
+		ret = dofi_queue_resize(&ep->rq, (uint32_t)c->attr.max_recv_dtos);
+	if (!ret && c->attr.max_request_dtos != ep->attr.max_request_dtos)
+		ret = dofi_queue_resize(&ep->sq, (uint32_t)c->attr.max_request_dtos);
+	if (ret == -EBUSY)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (ret)
+		return dofi_ret(ret);
+	marks = ep->srq && (c->attr.max_recv_dtos != ep->attr.max_recv_dtos ||
+			    c->attr.srq_soft_hw != ep->attr.srq_soft_hw);
+	ep->attr = c->attr;
+	dofi_ep_set_limits(ep);
+	if (marks)
+		dofi_ep_set_marks(ep);
+	dofi_ep_set_evds(ep, c->recv, c->req, c->conn);
+	if (c->pz != ep->pz) {
+		if (ep->pz)
+			ep->pz->users--;
+		c->pz->users++;
+		ep->pz = c->pz;
+		reject_misfits(ep);
+	}
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct change c;
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (mask & (NEVER_FIELDS | ~(DAT_EP_PARAM_MASK)(EVD_FIELDS | DAT_EP_FIELD_PZ_HANDLE |
+							 DAT_EP_FIELD_EP_ATTR_ALL)))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	ia = ep->obj.ia;
+	pthread_mutex_lock(&ia->cm_lock);
+	dofi_lock(&ep->lock);
+	if (!state_allows(ep, mask))
+		ret = dofi_ret_ep_state(ep->state);
+	else if (!plan(ep, mask, param, &c))
+		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	else
+		ret = apply(ep, &c);
+	dofi_unlock(&ep->lock);
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* EVDs: created, resized, freed; their event queues. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/eventfd.h"
+#include "base/forkfd.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "object/cno.h"
+#include "data/cq.h"
+#include "fabric/verbs/device.h"
+#include "object/err.h"
+#include "object/evd.h"
+#include "object/limits.h"
+#include "progress/progress.h"
+#include "object/srq.h"
+
+#define DTO_STREAMS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
+#define ALL_STREAMS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | \
+		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG | \
+		     DOFI_EVD_EXTENSION)
+#define SERVICE_LIMIT 512
+/* Others may go on filling the queue meanwhile: an end all the same. */
+#define DRAIN_ROUNDS 1024
+
+static uint32_t pow2(uint32_t n)
+{
+	uint32_t p = 8;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+static int open_cq(struct dofi_evd *evd)
+{
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
+	int ret;
+
+	/* The software providers queue beyond this size; it is a hint for their first
+	 * allocation. FI_WAIT_FD even for polling: without it tcp 1.17 walks all its endpoints
+	 * with poll(2) at every read. */
+	attr.size = evd->qlen < 128 ? 128 : (size_t)evd->qlen;
+	if (evd->obj.ia->fab.row->device)
+		ret = dofi_device_open_cq(evd, &attr);
+	else
+		ret = fi_cq_open(evd->obj.ia->fab.domain, &attr, &evd->cq, evd);
+	if (ret) {
+		evd->cq = NULL;
+		return ret;
+	}
+	ret = fi_control(&evd->cq->fid, FI_GETWAIT, &evd->cq_fd);
+	if (ret) {
+		fi_close(&evd->cq->fid);
+		evd->cq = NULL;
+	}
+	return ret;
+}
+
+static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags, bool internal)
+{
+	evd->life++;
+	evd->flags = flags;
+	evd->qlen = (DAT_COUNT)pow2((uint32_t)qlen);
+	evd->cq = NULL;
+	evd->cq_fd = -1;
+	evd->room = (uint32_t)evd->qlen;
+	evd->head = evd->tail = evd->notified = evd->extra = 0;
+	evd->cno = NULL;
+	evd->enabled = evd->waitable = true;
+	evd->waiter = evd->sleeping = evd->dying = evd->dead = evd->overflowed = false;
+	evd->wake_fd = -1;
+	evd->spin_ns = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
+	evd->quiet_streams = 0;
+	memset(&evd->models, 0, sizeof(evd->models));
+	evd->feeds = 0;
+	evd->polls = evd->seen_polls = 0;
+	evd->moved = evd->seen_moved = 0;
+	evd->posted = evd->seen_posted = 0;
+	evd->served = false;
+	evd->hits = 0;
+	evd->least = evd->most = evd->obj.ia->fab.row->device ? 1 : DOFI_CQ_BATCH;
+	evd->seen_at = 0;
+	evd->stalled = false;
+	evd->watch = DOFI_WATCH_NEW;
+	evd->fruitless = 0;
+	evd->covered = false;
+	evd->internal = internal;
+	dofi_list_init(&evd->link);
+}
+
+int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
+		 bool internal, struct dofi_evd **out)
+{
+	struct dofi_evd *evd = dofi_obj_new(ia, DAT_HANDLE_TYPE_EVD);
+	int ret = -ENOMEM;
+
+	if (!evd)
+		return -ENOMEM;
+	reset_fields(evd, qlen, flags, internal);
+	evd->ring = calloc(evd->room, sizeof(*evd->ring));
+	if (!evd->ring)
+		goto no_ring;
+	if (flags & DTO_STREAMS) {
+		ret = open_cq(evd);
+		if (ret)
+			goto no_cq;
+	}
+	if (cno)
+		cno->evds++;
+	evd->cno = cno;
+	/* From here on the progress thread sees it. */
+	dofi_progress_add_evd(evd);
+	*out = evd;
+	return 0;
+no_cq:
+	free(evd->ring);
+no_ring:
+	dofi_obj_release(&evd->obj);
+	return ret;
+}
+
+void dofi_evd_destroy(struct dofi_evd *evd)
+{
+	dofi_lock(&evd->lock);
+	evd->dying = true;
+	dofi_evd_wake_locked(evd);
+	while (evd->waiter)
+		dofi_signal_await(&evd->left, &evd->lock);
+	dofi_unlock(&evd->lock);
+	dofi_progress_remove_evd(evd);
+	if (evd->cno)
+		dofi_cno_detach(evd->cno);
+	evd->cno = NULL;
+	if (evd->cq)
+		fi_close(&evd->cq->fid);
+	evd->cq = NULL;
+	if (evd->wake_fd >= 0)
+		dofi_forkfd_close(evd->wake_fd);
+	evd->wake_fd = -1;
+	dofi_lock(&evd->lock);
+	evd->life++;
+	free(evd->ring);
+	evd->ring = NULL;
+	evd->head = evd->tail = 0;
+	dofi_unlock(&evd->lock);
+	dofi_obj_release(&evd->obj);
+}
+
+bool dofi_evd_grow(struct dofi_evd *evd, uint32_t room)
+{
+	struct dofi_event *ring = calloc(room, sizeof(*ring));
+	uint32_t n = dofi_evd_count(evd);
+
+	if (!ring)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		ring[i] = evd->ring[(evd->head + i) & (evd->room - 1)];
+	free(evd->ring);
+	evd->ring = ring;
+	evd->room = room;
+	evd->head = 0;
+	evd->tail = n;
+	return true;
+}
+
+/* False: no memory. */
+static bool append(struct dofi_evd *evd, const struct dofi_event *event)
+{
+	struct dofi_event *slot = dofi_evd_slot(evd);
+
+	if (!slot)
+		return false;
+	*slot = *event;
+	dofi_evd_commit(evd, slot);
+	return true;
+}
+
+/* evd->lock held. */
+static bool have_room(struct dofi_evd *evd, uint32_t room)
+{
+	return pow2(room) <= evd->room || dofi_evd_grow(evd, pow2(room));
+}
+
+bool dofi_evd_reserve(struct dofi_evd *evd)
+{
+	bool ok;
+
+	dofi_lock(&evd->lock);
+	ok = have_room(evd, (uint32_t)evd->qlen + evd->extra + 1);
+	evd->extra += ok;
+	dofi_unlock(&evd->lock);
+	return ok;
+}
+
+void dofi_evd_unreserve(struct dofi_evd *evd)
+{
+	dofi_lock(&evd->lock);
+	evd->extra--;
+	dofi_unlock(&evd->lock);
+}
+
+void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most)
+{
+	uint32_t before;
+
+	dofi_lock(&evd->lock);
+	before = evd->notified;
+	if (!evd->dying && dofi_evd_count(evd) < most && append(evd, event))
+		dofi_evd_notify(evd, before);
+	dofi_unlock(&evd->lock);
+}
+
+bool dofi_evd_has_room(struct dofi_evd *evd)
+{
+	bool room;
+
+	dofi_lock(&evd->lock);
+	room = dofi_evd_count(evd) < (uint32_t)evd->qlen;
+	dofi_unlock(&evd->lock);
+	return room;
+}
+
+/* An event of a stream that must fit into the granted length has been lost. */
+static void report_overflow(struct dofi_evd *evd, const struct dofi_event *event)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	dofi_log(DOFI_LOG_ERROR, "event %#x lost: the EVD holds %d events already",
+		 (unsigned int)event->number, (int)evd->qlen);
+	if (evd != ia->async_evd)
+		dofi_async_event(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
+}
+
+static void open_gate(_Atomic bool *gate)
+{
+	if (gate)
+		atomic_store_explicit(gate, true, memory_order_release);
+}
+
+/* `gate` (NULL: none) is opened whether or not there is room. */
+static bool push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
+{
+	bool soft = event->number == DAT_SOFTWARE_EVENT ||
+		    event->number == DAT_CONNECTION_REQUEST_EVENT;
+	uint32_t before;
+	bool full, report;
+
+	dofi_lock(&evd->lock);
+	if (evd->dying) {
+		open_gate(gate);
+		dofi_unlock(&evd->lock);
+		return true;
+	}
+	before = evd->notified;
+	full = dofi_evd_count(evd) >= (uint32_t)evd->qlen;
+	report = full && !soft && !evd->overflowed;
+	if (full && !soft) {
+		evd->overflowed = true;
+		if (evd == evd->obj.ia->async_evd) {
+			evd->dead = true;
+			dofi_evd_wake_locked(evd);
+		}
+	}
+	if (!full) {
+		append(evd, event);
+		dofi_evd_notify(evd, before);
+	}
+	open_gate(gate);
+	dofi_unlock(&evd->lock);
+	if (report)
+		report_overflow(evd, event);
+	return !full;
+}
+
+bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
+{
+	return push(evd, event, NULL);
+}
+
+void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
+			   _Atomic bool *gate)
+{
+	push(evd, event, gate);
+}
+
+void dofi_evd_wake_locked(struct dofi_evd *evd)
+{
+	if (!evd->sleeping)
+		return;
+	evd->sleeping = false;
+	dofi_eventfd_set(evd->wake_fd);
+}
+
+void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before)
+{
+	if (evd->notified == notified_before)
+		return;
+	if (evd->waiter)
+		dofi_evd_wake_locked(evd);
+	else if (evd->cno && evd->enabled)
+		dofi_cno_fire(evd->cno, evd);
+}
+
+unsigned int dofi_evd_service(struct dofi_evd *evd)
+{
+	unsigned int total = 0, n;
+	uint32_t before;
+
+	dofi_lock(&evd->lock);
+	before = evd->notified;
+	do {
+		n = dofi_cq_pull(evd);
+		total += n;
+	} while (n && total < SERVICE_LIMIT);
+	evd->served |= total != 0;
+	dofi_evd_notify(evd, before);
+	dofi_unlock(&evd->lock);
+	return total;
+}
+
+void dofi_evd_drain(struct dofi_evd *evd)
+{
+	for (int i = 0; i < DRAIN_ROUNDS && dofi_evd_service(evd) >= SERVICE_LIMIT; i++)
+		;
+}
+
+void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+		      DAT_COUNT reason)
+{
+	struct dofi_event e = { .number = number, .notify = true };
+
+	e.data.asynch_error_event_data.dat_handle = handle;
+	e.data.asynch_error_event_data.reason = reason;
+	dofi_async_push(ia, &e, 0);
+}
+
+DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,
+			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_cno *cno = NULL;
+	struct dofi_evd *evd;
+	int ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (qlen <= 0)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (qlen > DOFI_MAX_EVD_QLEN)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	if (cno_handle != DAT_HANDLE_NULL) {
+		cno = (struct dofi_cno *)dofi_obj_check(cno_handle, DAT_HANDLE_TYPE_CNO, ia);
+		if (!cno)
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+	}
+	if (!flags || (flags & ~ALL_STREAMS))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	ret = dofi_evd_new(ia, qlen, flags, cno, false, &evd);
+	if (ret)
+		return dofi_ret(ret);
+	dofi_obj_publish(&evd->obj);
+	*out = evd;
+	return DAT_SUCCESS;
+}
+
+#define EVD_OR_RETURN(evd, handle) \
+	struct dofi_evd *evd = dofi_evd_live(handle); \
+	if (!evd) \
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST)
+
+DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE handle)
+{
+	EVD_OR_RETURN(evd, handle);
+
+	/* The asynchronous EVD belongs to the IA. */
+	if (evd->feeds || evd == evd->obj.ia->async_evd)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_IN_USE);
+	if (!dofi_obj_retire(&evd->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	dofi_evd_destroy(evd);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
+{
+	EVD_OR_RETURN(evd, handle);
+
+	if (mask & ~DAT_EVD_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	dofi_lock(&evd->lock);
+	param->ia_handle = dofi_api_ia_handle(evd->obj.ia);
+	param->evd_qlen = evd->qlen;
+	param->evd_state = (evd->enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED) |
+			   (evd->waitable ? DAT_EVD_STATE_WAITABLE : DAT_EVD_STATE_UNWAITABLE);
+	param->cno_handle = evd->cno;
+	param->evd_flags = evd->flags;
+	dofi_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
+{
+	EVD_OR_RETURN(evd, handle);
+	struct dofi_cno *cno = NULL, *old;
+
+	if (cno_handle != DAT_HANDLE_NULL) {
+		cno = (struct dofi_cno *)dofi_obj_check(cno_handle, DAT_HANDLE_TYPE_CNO,
+							evd->obj.ia);
+		if (!cno)
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
+		cno->evds++;
+	}
+	dofi_lock(&evd->lock);
+	old = evd->cno;
+	evd->cno = cno;
+	dofi_unlock(&evd->lock);
+	if (old)
+		dofi_cno_detach(old);
+	/* With a CNO the thread watches the CQ whether or not the consumer polls. */
+	dofi_progress_ring(evd->obj.ia);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN set_enabled(DAT_EVD_HANDLE handle, bool enabled)
+{
+	EVD_OR_RETURN(evd, handle);
+
+	dofi_lock(&evd->lock);
+	evd->enabled = enabled;
+	dofi_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE handle)
+{
+	return set_enabled(handle, true);
+}
+
+DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE handle)
+{
+	return set_enabled(handle, false);
+}
+
+static DAT_RETURN set_waitable(DAT_EVD_HANDLE handle, bool waitable)
+{
+	EVD_OR_RETURN(evd, handle);
+
+	dofi_lock(&evd->lock);
+	evd->waitable = waitable;
+	if (!waitable)
+		dofi_evd_wake_locked(evd);
+	dofi_unlock(&evd->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE handle)
+{
+	return set_waitable(handle, false);
+}
+
+DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE handle)
+{
+	return set_waitable(handle, true);
+}
+
+DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
+{
+	EVD_OR_RETURN(evd, handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	uint32_t room, granted;
+
+	if (qlen <= 0 || qlen > DOFI_MAX_EVD_QLEN)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	granted = pow2((uint32_t)qlen);
+	dofi_lock(&evd->lock);
+	room = pow2(granted + evd->extra);
+	if (evd->waiter)
+		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+	else if (dofi_evd_count(evd) > (uint32_t)qlen)
+		ret = DOFI_ERR(DAT_INVALID_STATE, 0);
+	else if (room != evd->room && !dofi_evd_grow(evd, room))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	else
+		evd->qlen = (DAT_COUNT)granted;
+	dofi_unlock(&evd->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
+{
+	EVD_OR_RETURN(evd, handle);
+	struct dofi_event e = { .number = DAT_SOFTWARE_EVENT, .notify = true };
+
+	if (!(evd->flags & DAT_EVD_SOFTWARE_FLAG))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	if (!event || event->event_number != DAT_SOFTWARE_EVENT)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	e.data = event->event_data;
+	if (!dofi_evd_push(evd, &e))
+		return DOFI_ERR(DAT_QUEUE_FULL, 0);
+	return DAT_SUCCESS;
+}

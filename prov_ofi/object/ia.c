@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens and closes adapters. */
+#include <errno.h>
+#include <string.h>
+
+#include "object/agent.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "cm/cm.h"
+#include "cm/cm_hello.h"
+#include "object/cno.h"
+#include "object/ep.h"
+#include "object/err.h"
+#include "object/limits.h"
+#include "object/ia.h"
+#include "object/mr.h"
+#include "progress/progress.h"
+#include "object/rmr.h"
+#include "object/srq.h"
+#include "diag/diag.h"
+
+/* Events of an asynchronous EVD that no consumer has asked for. */
+#define UNSEEN_ASYNC_QLEN 16
+
+/* Handles are invalid in the order in which the objects depend on each other. */
+static const DAT_HANDLE_TYPE close_order[] = {
+	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_RMR, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_EP,
+	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ,
+	DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
+};
+
+static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
+{
+	ia->obj.provider = &prov->vtable;
+	atomic_init(&ia->consumer_handle, NULL);
+	for (int i = 0; i < DOFI_KINDS; i++) {
+		dofi_list_init(&ia->objs[i]);
+		ia->obj_count[i] = 0;
+	}
+	ia->async_evd = ia->sink = NULL;
+	ia->own_async_evd = false;
+	dofi_list_init(&ia->async_link);
+	dofi_list_init(&ia->evds);
+	dofi_list_init(&ia->listeners);
+	dofi_list_init(&ia->conns);
+	ia->early_ends = false;
+	ia->greetings = NULL;
+	ia->probes = 0;
+	dofi_list_init(&ia->work);
+	dofi_list_init(&ia->agents);
+	ia->calling = NULL;
+	ia->called = 0;
+	ia->work_waiting = false;
+	memset(&ia->timers, 0, sizeof(ia->timers));
+	ia->timer_users = 0;
+	dofi_outage_init(ia);
+	dofi_lmr_table_init(&ia->lmrs);
+	dofi_tags_init(&ia->tags);
+	dofi_keys_init(&ia->keys);
+	ia->stalls = 0;
+}
+
+/* The IA that created an asynchronous EVD may be closed while others report on it: `guests` are the
+ * others, and who reports holds the lock. */
+static pthread_mutex_t async_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct dofi_list guests = { &guests, &guests };
+
+static struct dofi_evd *foreign_async_evd(DAT_EVD_HANDLE handle)
+{
+	struct dofi_obj *obj = dofi_obj_any(handle);
+
+	if (!obj || obj->type != DAT_HANDLE_TYPE_EVD)
+		return NULL;
+	return ((struct dofi_evd *)obj)->flags & DAT_EVD_ASYNC_FLAG ? (struct dofi_evd *)obj
+								    : NULL;
+}
+
+/* One of an earlier open. */
+static int share_async_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
+{
+	struct dofi_evd *evd;
+
+	pthread_mutex_lock(&async_lock);
+	evd = foreign_async_evd(handle);
+	if (evd) {
+		evd->feeds++;
+		ia->async_evd = evd;
+		dofi_list_append(&guests, &ia->async_link);
+	}
+	pthread_mutex_unlock(&async_lock);
+	return evd ? 0 : -EBADF;	/* closed since the arguments were checked */
+}
+
+static int open_async_evd(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
+{
+	struct dofi_evd *evd;
+	int ret;
+
+	if (handle != DAT_HANDLE_NULL)
+		return share_async_evd(ia, handle);
+	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, NULL, false, &evd);
+	if (ret)
+		return ret;
+	ia->async_evd = evd;
+	ia->own_async_evd = true;
+	return 0;
+}
+
+void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_t most)
+{
+	pthread_mutex_lock(&async_lock);
+	if (ia->async_evd && most)
+		dofi_evd_push_extra(ia->async_evd, event, most);
+	else if (ia->async_evd)
+		dofi_evd_push(ia->async_evd, event);
+	pthread_mutex_unlock(&async_lock);
+}
+
+/* The IA stops reporting on another's; async_lock held. */
+static void leave_async_evd(struct dofi_ia *ia)
+{
+	ia->async_evd->feeds--;
+	ia->async_evd = NULL;
+	dofi_list_remove(&ia->async_link);
+}
+
+/* The handle becomes invalid, and no other IA reports there any more. */
+static void retire_async_evd(struct dofi_ia *ia)
+{
+	struct dofi_list *pos, *tmp;
+
+	if (!ia->own_async_evd)
+		return;
+	atomic_store(&ia->async_evd->obj.tag, 0);
+	pthread_mutex_lock(&async_lock);
+	dofi_list_each_safe(pos, tmp, &guests) {
+		struct dofi_ia *guest = dofi_container(pos, struct dofi_ia, async_link);
+
+		if (guest->async_evd == ia->async_evd)
+			leave_async_evd(guest);
+	}
+	pthread_mutex_unlock(&async_lock);
+}
+
+static void close_async_evd(struct dofi_ia *ia)
+{
+	struct dofi_evd *own;
+
+	pthread_mutex_lock(&async_lock);
+	own = ia->own_async_evd ? ia->async_evd : NULL;
+	if (own)
+		ia->async_evd = NULL;
+	else if (ia->async_evd)
+		leave_async_evd(ia);
+	pthread_mutex_unlock(&async_lock);
+	ia->own_async_evd = false;
+	if (own)
+		dofi_evd_destroy(own);
+}
+
+static void tear_down(struct dofi_ia *ia)
+{
+	close_async_evd(ia);
+	dofi_cm_greet_end(ia);
+	if (ia->sink)
+		dofi_evd_destroy(ia->sink);
+	ia->sink = NULL;
+	dofi_outage_close(ia);
+	dofi_progress_close(ia);
+	dofi_fab_close(&ia->fab);
+	dofi_timers_free(&ia->timers);
+	dofi_lmr_table_free(&ia->lmrs);
+	dofi_tags_free(&ia->tags);
+	dofi_keys_free(&ia->keys);
+	dofi_obj_release(&ia->obj);
+}
+
+static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD_HANDLE async_evd)
+{
+	int ret = dofi_progress_open(ia);
+
+	if (!ret)
+		ret = dofi_fab_open(&ia->fab, params);
+	if (!ret)
+		dofi_attr_name(ia);
+	if (!ret)
+		ret = dofi_outage_watch(ia);
+	if (!ret)
+		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, NULL, true, &ia->sink);
+	if (!ret)
+		ret = open_async_evd(ia, qlen, async_evd);
+	if (!ret)
+		ret = dofi_progress_start(ia);
+	return ret;
+}
+
+/* An asynchronous EVD elsewhere on this host cannot be reached from here: *async_evd says so, and
+ * one of our own is made beside it. The length that is asked for counts only where the consumer is
+ * to have the EVD. */
+static DAT_RETURN check_async_evd(DAT_COUNT *qlen, DAT_EVD_HANDLE *async_evd)
+{
+	if (*async_evd == DAT_EVD_ASYNC_EXISTS)
+		*async_evd = DAT_EVD_OUT_OF_SCOPE;
+	if (*async_evd == DAT_EVD_OUT_OF_SCOPE) {
+		*qlen = UNSEEN_ASYNC_QLEN;
+		return DAT_SUCCESS;
+	}
+	if (*async_evd != DAT_HANDLE_NULL)
+		return foreign_async_evd(*async_evd)
+			? DAT_SUCCESS
+			: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
+	if (*qlen <= 0)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (*qlen > DOFI_MAX_EVD_QLEN)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			  DAT_IA_HANDLE *out)
+{
+	struct dofi_ia *ia;
+	DAT_RETURN bad;
+	int ret;
+
+	if (!prov)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	if (!async_evd)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	bad = check_async_evd(&qlen, async_evd);
+	if (bad)
+		return bad;
+	dofi_obj_watch_fork();
+	ia = dofi_obj_new(NULL, DAT_HANDLE_TYPE_IA);
+	if (!ia)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	init_fields(ia, prov);
+	ret = build(ia, prov->params, qlen,
+		    *async_evd == DAT_EVD_OUT_OF_SCOPE ? DAT_HANDLE_NULL : *async_evd);
+	if (ret) {
+		tear_down(ia);
+		dofi_why_open(ret);
+		dofi_why_settings(prov->params);
+		return ret == -ENOMEM ? dofi_ret(ret)
+				      : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+	}
+	dofi_why_ignored(prov->params);
+	dofi_why_legacy(prov->info.ia_name, prov->params, &ia->fab);
+	dofi_obj_publish(&ia->obj);
+	if (ia->own_async_evd) {
+		/* Alive, but not one of the consumer's: not in the list of objects. */
+		atomic_store(&ia->async_evd->obj.tag, DOFI_TAG(DAT_HANDLE_TYPE_EVD));
+		if (*async_evd == DAT_HANDLE_NULL)
+			*async_evd = ia->async_evd;
+	}
+	*out = ia;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			DAT_IA_HANDLE *ia)
+{
+	return open_ia(dofi_provider_find(name, DAT_FALSE), qlen, async_evd, ia);
+}
+
+DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
+				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia)
+{
+	return open_ia(dofi_provider_find(name, DAT_TRUE), qlen, async_evd, ia);
+}
+
+static bool provider_ep(const struct dofi_cr *cr)
+{
+	return cr->ep && cr->ep->by_provider;
+}
+
+/* Objects of the consumer that remain, or uses of the asynchronous EVD by other IAs. */
+static bool in_use(struct dofi_ia *ia)
+{
+	struct dofi_list *pos;
+	unsigned int n = 0;
+
+	pthread_mutex_lock(&ia->obj_lock);
+	for (int i = 0; i < DOFI_KINDS; i++)
+		n += ia->obj_count[i];
+	/* Requests, and the EPs made for them, are the provider's. */
+	n -= ia->obj_count[DAT_HANDLE_TYPE_CR];
+	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_CR])
+		n -= provider_ep(dofi_container(pos, struct dofi_cr, obj.link));
+	pthread_mutex_unlock(&ia->obj_lock);
+	return n || (ia->own_async_evd && ia->async_evd->feeds);
+}
+
+static void destroy_object(struct dofi_obj *obj)
+{
+	struct dofi_sp *sp;
+
+	switch (obj->type) {
+	case DAT_HANDLE_TYPE_CR:
+		dofi_cr_destroy((struct dofi_cr *)obj, DOFI_CM_NO_LISTENER);
+		break;
+	case DAT_HANDLE_TYPE_PSP:
+	case DAT_HANDLE_TYPE_RSP:
+		sp = (struct dofi_sp *)obj;
+		dofi_sp_destroy(sp);
+		break;
+	case DAT_HANDLE_TYPE_EP:
+		dofi_ep_destroy((struct dofi_ep *)obj);
+		break;
+	case DAT_HANDLE_TYPE_RMR:
+		dofi_rmr_destroy((struct dofi_rmr *)obj);
+		break;
+	case DAT_HANDLE_TYPE_SRQ:
+		dofi_srq_destroy((struct dofi_srq *)obj);
+		break;
+	case DAT_HANDLE_TYPE_LMR:
+		dofi_lmr_destroy((struct dofi_lmr *)obj);
+		break;
+	case DAT_HANDLE_TYPE_EVD:
+		dofi_evd_destroy((struct dofi_evd *)obj);
+		break;
+	case DAT_HANDLE_TYPE_CNO:
+		dofi_cno_destroy((struct dofi_cno *)obj);
+		break;
+	default:
+		dofi_obj_release(obj);
+		break;
+	}
+}
+
+static struct dofi_obj *first_of(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	struct dofi_obj *obj = NULL;
+
+	pthread_mutex_lock(&ia->obj_lock);
+	if (!dofi_list_empty(&ia->objs[type]))
+		obj = dofi_container(ia->objs[type].next, struct dofi_obj, link);
+	pthread_mutex_unlock(&ia->obj_lock);
+	return obj;
+}
+
+static void destroy_all(struct dofi_ia *ia)
+{
+	struct dofi_obj *obj;
+	bool cm;
+
+	for (size_t i = 0; i < sizeof(close_order) / sizeof(*close_order); i++) {
+		DAT_HANDLE_TYPE type = close_order[i];
+
+		cm = type != DAT_HANDLE_TYPE_EVD && type != DAT_HANDLE_TYPE_CNO;
+		while ((obj = first_of(ia, type))) {
+			if (type == DAT_HANDLE_TYPE_CNO)
+				dofi_agent_dismiss((struct dofi_cno *)obj);
+			if (cm)
+				pthread_mutex_lock(&ia->cm_lock);
+			if (dofi_obj_retire(obj))
+				destroy_object(obj);
+			if (cm)
+				pthread_mutex_unlock(&ia->cm_lock);
+		}
+	}
+}
+
+/* Connect calls that probe a host still use the IA. */
+static void ia_await_probes(struct dofi_ia *ia)
+{
+	pthread_mutex_lock(&ia->cm_lock);
+	while (ia->probes)
+		pthread_cond_wait(&ia->probes_done, &ia->cm_lock);
+	pthread_mutex_unlock(&ia->cm_lock);
+}
+
+DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
+{
+	struct dofi_ia *ia = dofi_ia_live(handle);
+	bool by_agent;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG && in_use(ia))
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
+	if (!dofi_obj_retire(&ia->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	retire_async_evd(ia);
+	by_agent = dofi_progress_is_me(ia);
+	if (by_agent)
+		dofi_progress_leave(ia, tear_down);
+	else
+		dofi_progress_stop(ia);
+	destroy_all(ia);
+	ia_await_probes(ia);
+	close_async_evd(ia);
+	if (!by_agent)
+		tear_down(ia);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Gives memory contexts out and takes them back. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "object/lmr_table.h"
+
+#define CHUNK (1u << DOFI_LMR_CHUNK_BITS)
+#define FIRST_ROOM 64u
+
+/* Where a table without regions is searched; never written to. */
+static struct dofi_lmr_slots none = { .slot = { NULL } };
+
+void dofi_lmr_table_init(struct dofi_lmr_table *t)
+{
+	memset(t, 0, sizeof(*t));
+	pthread_mutex_init(&t->lock, NULL);
+	atomic_init(&t->slots, &none);
+}
+
+void dofi_lmr_table_free(struct dofi_lmr_table *t)
+{
+	struct dofi_lmr_slots *s = atomic_load(&t->slots), *former;
+
+	for (; s != &none; s = former) {
+		former = s->former;
+		free(s);
+	}
+	for (size_t i = 0; i < DOFI_LMR_CHUNKS; i++)
+		free(t->chunk[i]);
+	pthread_mutex_destroy(&t->lock);
+}
+
+/* Numbers of the system's generator, many with one call. */
+static bool unpredictable(struct dofi_lmr_table *t, uint32_t *number)
+{
+	while (!t->numbers_left) {
+		ssize_t n = getrandom(t->numbers, sizeof(t->numbers), 0);
+
+		if (n == (ssize_t)sizeof(t->numbers))
+			t->numbers_left = DOFI_LMR_NUMBERS;
+		else if (n >= 0 || errno != EINTR)
+			return false;
+	}
+	*number = t->numbers[--t->numbers_left];
+	t->numbers[t->numbers_left] = 0;
+	return true;
+}
+
+/* Readers may be in the former array: it stays as long as the table. */
+static bool grow(struct dofi_lmr_table *t)
+{
+	struct dofi_lmr_slots *former = atomic_load(&t->slots), *wider;
+	uint32_t room = former == &none ? FIRST_ROOM : (former->mask + 1) * 2;
+
+	wider = calloc(1, sizeof(*wider) + room * sizeof(wider->slot[0]));
+	if (!wider)
+		return false;
+	wider->mask = room - 1;
+	wider->former = former;
+	for (uint32_t i = 0; i <= former->mask; i++) {
+		struct dofi_region *r = atomic_load(&former->slot[i]);
+
+		if (r)
+			atomic_init(&wider->slot[r->reserved & wider->mask], r);
+	}
+	atomic_store_explicit(&t->slots, wider, memory_order_release);
+	return true;
+}
+
+static struct dofi_region *free_region(struct dofi_lmr_table *t)
+{
+	struct dofi_region *r = t->free;
+	uint32_t at = t->used >> DOFI_LMR_CHUNK_BITS;
+
+	if (r) {
+		t->free = r->next_free;
+		return r;
+	}
+	if (!t->chunk[at])
+		t->chunk[at] = calloc(CHUNK, sizeof(*t->chunk[at]));
+	return t->chunk[at] ? &t->chunk[at][t->used++ & (CHUNK - 1)] : NULL;
+}
+
+/* At most half of the places are taken: two numbers are tried on average. */
+static bool choose(struct dofi_lmr_table *t, struct dofi_lmr_slots *s, uint32_t *context)
+{
+	do {
+		if (!unpredictable(t, context))
+			return false;
+	} while (!*context || atomic_load(&s->slot[*context & s->mask]));
+	return true;
+}
+
+struct dofi_region *dofi_region_take(struct dofi_lmr_table *t, uint32_t *context)
+{
+	struct dofi_region *r = NULL;
+	struct dofi_lmr_slots *s;
+
+	pthread_mutex_lock(&t->lock);
+	if (t->live == DOFI_LMR_MAX ||
+	    ((t->live + 1) * 2 > atomic_load(&t->slots)->mask + 1 && !grow(t)))
+		goto out;
+	s = atomic_load(&t->slots);
+	if (!choose(t, s, context))
+		goto out;
+	r = free_region(t);
+	if (!r)
+		goto out;
+	r->reserved = *context;
+	atomic_store_explicit(&s->slot[*context & s->mask], r, memory_order_release);
+	t->live++;
+out:
+	pthread_mutex_unlock(&t->lock);
+	return r;
+}
+
+void dofi_region_open(struct dofi_region *r, uint32_t context)
+{
+	atomic_store_explicit(&r->context, context, memory_order_release);
+}
+
+bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&t->lock);
+	for (uint32_t i = 0; i < t->used && !found; i++) {
+		const struct dofi_region *r = &t->chunk[i >> DOFI_LMR_CHUNK_BITS][i & (CHUNK - 1)];
+
+		found = atomic_load_explicit(&r->context, memory_order_acquire) && r->desc == desc;
+	}
+	pthread_mutex_unlock(&t->lock);
+	return found;
+}
+
+void dofi_region_drop(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context)
+{
+	struct dofi_lmr_slots *s;
+
+	atomic_store(&r->context, 0);
+	while (atomic_load(&t->held))
+		sched_yield();
+	pthread_mutex_lock(&t->lock);
+	t->live--;
+	s = atomic_load(&t->slots);
+	atomic_store_explicit(&s->slot[context & s->mask], NULL, memory_order_release);
+	r->next_free = t->free;
+	t->free = r;
+	pthread_mutex_unlock(&t->lock);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Checks that memory to be registered is mapped and accessible as requested.
+ *
+ * The software fabrics register anything. A peer that then writes into an unmapped or read-only
+ * page would kill this process inside the fabric's progress, so the mappings are looked at
+ * when memory is registered.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "object/mr.h"
+
+struct mapping {
+	uint64_t start, end;
+	char perms[5];
+};
+
+static bool parse(const char *line, struct mapping *m)
+{
+	unsigned long long start, end;
+
+	if (sscanf(line, "%llx-%llx %4s", &start, &end, m->perms) != 3)
+		return false;
+	m->start = start;
+	m->end = end;
+	return true;
+}
+
+static int usable(const struct mapping *m, bool write, bool shared)
+{
+	if (m->perms[0] != 'r' || (write && m->perms[1] != 'w'))
+		return -EACCES;
+	if (shared && m->perms[3] != 's')
+		return -EINVAL;
+	return 0;
+}
+
+int dofi_mem_check(uint64_t address, uint64_t length, bool write, bool shared)
+{
+	uint64_t next = address, end = address + length;
+	FILE *maps;
+	char line[512];
+	int ret = 0;
+
+	if (end < address)
+		return -EFAULT;
+	maps = fopen("/proc/self/maps", "re");
+	if (!maps)
+		return 0;	/* no /proc: nothing can be said against it */
+	while (!ret && next < end && fgets(line, sizeof(line), maps)) {
+		struct mapping m;
+
+		if (!parse(line, &m) || m.end <= next)
+			continue;
+		if (m.start > next)
+			break;
+		ret = usable(&m, write, shared);
+		next = m.end;
+	}
+	fclose(maps);
+	return ret ? ret : next < end ? -EFAULT : 0;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Protection zones and memory regions: registration, rights, release. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "object/err.h"
+#include "object/limits.h"
+#include "object/mr.h"
+#include "msgep/msgep.h"
+#include "diag/diag.h"
+
+#define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
+#define WRITES (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
+#define ALL_PRIV (REMOTE | DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+
+/* libfabric has one right for writes and atomic operations of peers, rdm/ one for each. */
+static uint64_t fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS priv)
+{
+	uint64_t access = 0;
+
+	if (priv & (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		access |= FI_SEND | FI_WRITE;
+	if (priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+		access |= FI_RECV | FI_READ;
+	if (priv & DAT_MEM_PRIV_REMOTE_READ_FLAG)
+		access |= FI_REMOTE_READ;
+	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
+		access |= FI_REMOTE_WRITE;
+	if ((priv & DOFI_PRIV_ATOMIC) && fab->atomics)
+		access |= fab->row->device ? FI_REMOTE_WRITE : FI_ATOMIC;
+	return access;
+}
+
+void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr)
+{
+	if (fab->prov_keys)
+		dofi_key_drop(keys, (uint32_t)fi_mr_key(mr));
+	fi_close(&mr->fid);
+}
+
+int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
+		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
+		     const struct dofi_pz *pz, const struct dofi_ep *only, struct fid_mr **mr,
+		     uint32_t *key)
+{
+	struct iovec iov = { (void *)(uintptr_t)address, length };
+	struct rdm_auth auth = { (uintptr_t)pz, (uintptr_t)only };
+	struct dofi_fab *fab = &ia->fab;
+	struct fi_mr_attr attr;
+	uint64_t given;
+	int ret;
+
+	/* A device addresses registered memory as the process does. */
+	if (zero_based && fab->row->device && (priv & REMOTE))
+		return -EOPNOTSUPP;
+	memset(&attr, 0, sizeof(attr));
+	attr.mr_iov = &iov;
+	attr.iov_count = 1;
+	attr.access = fabric_access(fab, priv);
+	attr.requested_key = wanted;
+	/* With absolute addressing the offset is added to what the peer sends. */
+	attr.offset = zero_based ? address : 0;
+	if (!fab->row->device) {
+		attr.auth_key = (uint8_t *)&auth;
+		attr.auth_key_size = sizeof(auth);
+	}
+	ret = fi_mr_regattr(fab->domain, &attr, 0, mr);
+	if (ret) {
+		*mr = NULL;
+		return ret;
+	}
+	given = fi_mr_key(*mr);
+	*key = (uint32_t)given;
+	if (!(priv & REMOTE))
+		return 0;
+	if (given && given <= UINT32_MAX) {
+		if (!fab->prov_keys || dofi_key_enter(&ia->keys, *key, wanted))
+			return 0;
+		fi_close(&(*mr)->fid);
+		*mr = NULL;
+		return -FI_ENOMEM;
+	}
+	dofi_log(DOFI_LOG_ERROR, "the fabric's memory key %#llx does not fit 32 bits",
+		 (unsigned long long)given);
+	fi_close(&(*mr)->fid);
+	*mr = NULL;
+	return -EOVERFLOW;
+}
+
+/* Registers with the fabric if a peer, or the device itself, needs it. */
+static int register_region(struct dofi_lmr *lmr)
+{
+	struct dofi_fab *fab = &lmr->obj.ia->fab;
+	uint32_t key;
+	int ret;
+
+	lmr->mr = NULL;
+	lmr->region->desc = NULL;
+	lmr->rmr_context = 0;
+	if (!(lmr->priv & REMOTE) && !fab->local_mr)
+		return 0;
+	ret = dofi_mr_register(lmr->obj.ia, lmr->address, lmr->length, lmr->priv, lmr->context,
+			       lmr->zero_based, lmr->pz, NULL, &lmr->mr, &key);
+	if (ret)
+		return ret;
+	lmr->region->desc = fi_mr_desc(lmr->mr);
+	if (lmr->priv & REMOTE)
+		lmr->rmr_context = key;
+	return 0;
+}
+
+/* What memory does the description name? */
+static DAT_RETURN resolve(struct dofi_ia *ia, const struct dofi_lmr_request *req,
+			  struct dofi_lmr *lmr)
+{
+	struct dofi_lmr *other;
+	int ret;
+
+	lmr->length = req->length;
+	switch ((int)req->mem_type) {
+	case DAT_MEM_TYPE_VIRTUAL:
+		lmr->address = (uintptr_t)req->desc.for_va;
+		break;
+	case DAT_MEM_TYPE_LMR:
+		other = (struct dofi_lmr *)dofi_obj_check(req->desc.for_lmr_handle,
+							  DAT_HANDLE_TYPE_LMR, ia);
+		if (!other)
+			return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+		lmr->address = other->address;
+		lmr->length = other->length;
+		break;
+	case DAT_MEM_TYPE_SHARED_VIRTUAL:
+		if (!req->desc.for_shared_memory.shared_memory_id)
+			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		lmr->address = (uintptr_t)req->desc.for_shared_memory.virtual_address;
+		memcpy(lmr->shared_id, req->desc.for_shared_memory.shared_memory_id,
+		       sizeof(lmr->shared_id));
+		break;
+	default:
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	}
+	if (!lmr->length)
+		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
+	ret = dofi_mem_check(lmr->address, lmr->length, req->priv & WRITES,
+			     req->mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL);
+	if (ret == -EINVAL)
+		return DOFI_ERR(DAT_INVALID_STATE, 0);
+	if (ret == -EACCES)
+		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION,
+				req->priv & WRITES ? DAT_PRIVILEGES_WRITE : DAT_PRIVILEGES_READ);
+	if (ret)
+		return DOFI_ERR(DAT_PROTECTION_VIOLATION,
+				req->priv & WRITES ? DAT_PROTECTION_WRITE : DAT_PROTECTION_READ);
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
+{
+	struct dofi_region *r = dofi_region_take(&ia->lmrs, &lmr->context);
+	int ret;
+
+	if (!r)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+	lmr->region = r;
+	ret = register_region(lmr);
+	if (ret) {
+		dofi_why_memory(&ia->fab, lmr->length, ret);
+		dofi_region_drop(&ia->lmrs, r, lmr->context);
+		return ret == -FI_ENOMEM || ret == -EOVERFLOW
+			? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION)
+			: dofi_ret(ret);
+	}
+	r->base = lmr->zero_based ? 0 : lmr->address;
+	r->bias = lmr->zero_based ? lmr->address : 0;
+	r->length = lmr->length;
+	r->priv = lmr->priv;
+	r->pz = lmr->pz;
+	r->lmr = lmr;
+	r->window = NULL;
+	dofi_region_open(r, lmr->context);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia_handle, const struct dofi_lmr_request *req,
+			 struct dofi_lmr **out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_lmr *lmr;
+	struct dofi_pz *pz;
+	DAT_RETURN ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	pz = (struct dofi_pz *)dofi_obj_check(req->pz, DAT_HANDLE_TYPE_PZ, ia);
+	if (!pz)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (req->priv & ~ALL_PRIV)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
+	lmr = dofi_obj_new(ia, DAT_HANDLE_TYPE_LMR);
+	if (!lmr)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	lmr->pz = pz;
+	lmr->mem_type = req->mem_type;
+	lmr->desc = req->desc;
+	lmr->priv = req->priv;
+	lmr->zero_based = req->zero_based;
+	lmr->users = 0;
+	ret = resolve(ia, req, lmr);
+	if (!ret)
+		ret = open_region(ia, lmr);
+	if (ret) {
+		dofi_obj_release(&lmr->obj);
+		return ret;
+	}
+	if (lmr->mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL)
+		lmr->desc.for_shared_memory.shared_memory_id = (DAT_LMR_COOKIE)&lmr->shared_id;
+	pz->users++;
+	dofi_obj_publish(&lmr->obj);
+	*out = lmr;
+	return DAT_SUCCESS;
+}
+
+void dofi_lmr_outputs(struct dofi_lmr *lmr, DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
+		      DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address)
+{
+	*handle = lmr;
+	if (lmr_context)
+		*lmr_context = lmr->context;
+	if (rmr_context)
+		*rmr_context = lmr->rmr_context;
+	if (size)
+		*size = lmr->length;
+	if (address)
+		*address = lmr->address;
+}
+
+void dofi_lmr_destroy(struct dofi_lmr *lmr)
+{
+	dofi_region_drop(&lmr->obj.ia->lmrs, lmr->region, lmr->context);
+	if (lmr->mr)
+		dofi_mr_close(&lmr->obj.ia->fab, &lmr->obj.ia->keys, lmr->mr);
+	lmr->mr = NULL;
+	lmr->pz->users--;
+	dofi_obj_release(&lmr->obj);
+}
+
+DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
+{
+	struct dofi_lmr *lmr = dofi_lmr_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+	struct dofi_ia *ia;
+
+	if (!lmr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	ia = lmr->obj.ia;
+	/* No RMR is bound to it meanwhile. */
+	pthread_mutex_lock(&ia->mr_lock);
+	if (lmr->users)
+		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
+	else if (!dofi_obj_retire(&lmr->obj))
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	else
+		dofi_lmr_destroy(lmr);
+	pthread_mutex_unlock(&ia->mr_lock);
+	return ret;
+}
+
+bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr)
+{
+	if (lmr->obj.ia->fab.local_mr || !lmr->mr)
+		return false;
+	lmr->region->priv &= ~REMOTE;
+	lmr->priv &= ~REMOTE;
+	lmr->rmr_context = 0;
+	fi_close(&lmr->mr->fid);
+	lmr->mr = NULL;
+	return true;
+}
+
+/* Coherent machine: both sync calls check their arguments and are done. */
+static DAT_RETURN sync_check(DAT_IA_HANDLE handle, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
+{
+	struct dofi_ia *ia = dofi_ia_live(handle);
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (n && !seg)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	for (DAT_VLEN i = 0; i < n; i++) {
+		const struct dofi_region *r = dofi_region_find(&ia->lmrs, seg[i].lmr_context);
+
+		if (!r ||
+		    !dofi_region_covers(r, seg[i].virtual_address, seg[i].segment_length))
+			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	}
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_lmr_sync_rdma_read(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
+{
+	return sync_check(ia, seg, n);
+}
+
+DAT_RETURN dofi_lmr_sync_rdma_write(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
+{
+	return sync_check(ia, seg, n);
+}
+
+DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_pz *pz;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	pz = dofi_obj_new(ia, DAT_HANDLE_TYPE_PZ);
+	if (!pz)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	pz->users = 0;
+	dofi_obj_publish(&pz->obj);
+	*out = pz;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param)
+{
+	struct dofi_pz *pz = dofi_pz_live(handle);
+
+	if (!pz)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (mask & ~DAT_PZ_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	param->ia_handle = dofi_api_ia_handle(pz->obj.ia);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE handle)
+{
+	struct dofi_pz *pz = dofi_pz_live(handle);
+
+	if (!pz)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (pz->users)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_PZ_IN_USE);
+	if (!dofi_obj_retire(&pz->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	dofi_obj_release(&pz->obj);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Protection zones and local memory regions. */
+#ifndef DOFI_MR_H
+#define DOFI_MR_H
+
+#include "object/ia.h"
+
+struct dofi_ep;
+
+struct dofi_pz {
+	struct dofi_obj obj;
+	_Atomic unsigned int users;	/* EPs and LMRs */
+};
+
+struct dofi_lmr {
+	struct dofi_obj obj;
+	struct dofi_pz *pz;
+	struct dofi_region *region;
+	struct fid_mr *mr;		/* NULL: no peer and no device needs it */
+	uint32_t context;
+	uint32_t rmr_context;		/* 0 without remote rights */
+	DAT_MEM_TYPE mem_type;
+	DAT_REGION_DESCRIPTION desc;
+	char shared_id[40];
+	DAT_VLEN length;		/* asked for */
+	DAT_MEM_PRIV_FLAGS priv;
+	bool zero_based;
+	uint64_t address;
+	_Atomic unsigned int users;	/* RMRs bound to it */
+};
+
+static inline struct dofi_pz *dofi_pz_live(DAT_PZ_HANDLE handle)
+{
+	return (struct dofi_pz *)dofi_obj_live(handle, DAT_HANDLE_TYPE_PZ);
+}
+
+static inline struct dofi_lmr *dofi_lmr_live(DAT_LMR_HANDLE handle)
+{
+	return (struct dofi_lmr *)dofi_obj_live(handle, DAT_HANDLE_TYPE_LMR);
+}
+
+struct dofi_lmr_request {
+	DAT_MEM_TYPE mem_type;
+	DAT_REGION_DESCRIPTION desc;
+	DAT_VLEN length;
+	DAT_PZ_HANDLE pz;
+	DAT_MEM_PRIV_FLAGS priv;
+	bool zero_based;
+};
+
+/* The version's dat_lmr_create, its outputs aside. */
+DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia, const struct dofi_lmr_request *req,
+			 struct dofi_lmr **out);
+void dofi_lmr_destroy(struct dofi_lmr *lmr);
+/* Registers memory with the fabric; *key is what peers use. Where the fabric's objects are ours,
+ * they reach it through EPs of that zone only, or (NULL: any) through one of them. */
+int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
+		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
+		     const struct dofi_pz *pz, const struct dofi_ep *only, struct fid_mr **mr,
+		     uint32_t *key);
+void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr);
+/* The memory context behind a key for peers; any number that is none if there is no such key. */
+static inline uint32_t dofi_mr_context(struct dofi_ia *ia, uint32_t key)
+{
+	return ia->fab.prov_keys ? dofi_key_find(&ia->keys, key) : key;
+}
+/* A peer invalidated the LMR's key; mr_lock held. False: the fabric needs the registration. */
+bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr);
+/* Outputs of dat_lmr_create; each pointer may be NULL but the handle's. */
+void dofi_lmr_outputs(struct dofi_lmr *lmr, DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
+		      DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address);
+
+DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr);
+DAT_RETURN dofi_lmr_sync_rdma_read(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n);
+DAT_RETURN dofi_lmr_sync_rdma_write(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n);
+DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE *pz);
+DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);
+DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE pz);
+
+/* Can this process use [address, address + length) as the rights say? 0, -EFAULT (not mapped),
+ * -EACCES (not readable or writable), -EINVAL (shared asked for, but private). */
+int dofi_mem_check(uint64_t address, uint64_t length, bool write, bool shared);
+
+#endif

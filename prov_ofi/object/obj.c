@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Allocates objects, and tells which handles are valid. */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/forkfd.h"
+#include "base/slab.h"
+#include "cm/cm.h"
+#include "object/cno.h"
+#include "object/ep.h"
+#include "object/mr.h"
+#include "object/obj.h"
+#include "object/rmr.h"
+#include "object/srq.h"
+
+static void setup_evd(void *p)
+{
+	struct dofi_evd *evd = p;
+
+	dofi_lock_init(&evd->lock);
+}
+
+static void setup_cno(void *p)
+{
+	struct dofi_cno *cno = p;
+
+	pthread_mutex_init(&cno->lock, NULL);
+	pthread_cond_init(&cno->left, NULL);
+}
+
+static void setup_ep(void *p)
+{
+	dofi_lock_init(&((struct dofi_ep *)p)->lock);
+}
+
+static void setup_srq(void *p)
+{
+	dofi_lock_init(&((struct dofi_srq *)p)->lock);
+}
+
+static void setup_ia(void *p)
+{
+	struct dofi_ia *ia = p;
+
+	pthread_mutex_init(&ia->obj_lock, NULL);
+	pthread_mutex_init(&ia->prog_lock, NULL);
+	pthread_mutex_init(&ia->cm_lock, NULL);
+	pthread_cond_init(&ia->probes_done, NULL);
+	pthread_mutex_init(&ia->work_lock, NULL);
+	pthread_mutex_init(&ia->mr_lock, NULL);
+	pthread_cond_init(&ia->call_over, NULL);
+}
+
+static struct dofi_slab slabs[DOFI_KINDS] = {
+	[DAT_HANDLE_TYPE_IA] = DOFI_SLAB_INIT(struct dofi_ia, 2, setup_ia),
+	[DAT_HANDLE_TYPE_PZ] = DOFI_SLAB_INIT(struct dofi_pz, 32, NULL),
+	[DAT_HANDLE_TYPE_LMR] = DOFI_SLAB_INIT(struct dofi_lmr, 64, NULL),
+	[DAT_HANDLE_TYPE_EVD] = DOFI_SLAB_INIT(struct dofi_evd, 32, setup_evd),
+	[DAT_HANDLE_TYPE_CNO] = DOFI_SLAB_INIT(struct dofi_cno, 16, setup_cno),
+	[DAT_HANDLE_TYPE_EP] = DOFI_SLAB_INIT(struct dofi_ep, 32, setup_ep),
+	[DAT_HANDLE_TYPE_RMR] = DOFI_SLAB_INIT(struct dofi_rmr, 32, NULL),
+	[DAT_HANDLE_TYPE_SRQ] = DOFI_SLAB_INIT(struct dofi_srq, 8, setup_srq),
+	[DAT_HANDLE_TYPE_PSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
+	[DAT_HANDLE_TYPE_RSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
+	[DAT_HANDLE_TYPE_CR] = DOFI_SLAB_INIT(struct dofi_cr, 32, NULL),
+};
+
+struct dofi_obj *dofi_obj_check(DAT_HANDLE handle, DAT_HANDLE_TYPE type, struct dofi_ia *ia)
+{
+	struct dofi_obj *obj = handle;
+
+	if (!obj || !dofi_slab_owns(&slabs[type], obj) || !dofi_obj_live(obj, type))
+		return NULL;
+	return !ia || obj->ia == ia ? obj : NULL;
+}
+
+struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
+{
+	struct dofi_obj *obj = handle;
+
+	if (!obj || ((uintptr_t)obj & 7))
+		return NULL;
+	for (int type = 0; type < DOFI_KINDS; type++)
+		if (slabs[type].size && atomic_load(&obj->tag) == DOFI_TAG(type))
+			return obj;
+	return NULL;
+}
+
+bool dofi_obj_name(DAT_HANDLE handle, DAT_HANDLE_TYPE *type, unsigned int *number, bool *alive)
+{
+	for (int i = 0; i < DOFI_KINDS; i++) {
+		if (!slabs[i].size || !dofi_slab_number(&slabs[i], handle, number))
+			continue;
+		*type = (DAT_HANDLE_TYPE)i;
+		*alive = dofi_obj_live(handle, *type) != NULL;
+		return true;
+	}
+	return false;
+}
+
+void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+{
+	struct dofi_obj *obj = dofi_slab_get(&slabs[type]);
+
+	if (!obj)
+		return NULL;
+	/* An IA has itself as IA, and is told its provider by the caller. */
+	obj->ia = ia ? ia : (struct dofi_ia *)obj;
+	if (ia)
+		obj->provider = ia->obj.provider;
+	obj->type = type;
+	obj->context.as_64 = 0;
+	dofi_list_init(&obj->link);
+	return obj;
+}
+
+void dofi_obj_publish(struct dofi_obj *obj)
+{
+	struct dofi_ia *ia = obj->ia;
+
+	pthread_mutex_lock(&ia->obj_lock);
+	if (obj != &ia->obj) {
+		dofi_list_append(&ia->objs[obj->type], &obj->link);
+		ia->obj_count[obj->type]++;
+	}
+	atomic_store_explicit(&obj->tag, DOFI_TAG(obj->type), memory_order_release);
+	pthread_mutex_unlock(&ia->obj_lock);
+}
+
+bool dofi_obj_retire(struct dofi_obj *obj)
+{
+	struct dofi_ia *ia = obj->ia;
+	bool mine;
+
+	pthread_mutex_lock(&ia->obj_lock);
+	mine = atomic_exchange(&obj->tag, 0) != 0;
+	if (mine && obj != &ia->obj) {
+		dofi_list_remove(&obj->link);
+		ia->obj_count[obj->type]--;
+	}
+	pthread_mutex_unlock(&ia->obj_lock);
+	return mine;
+}
+
+void dofi_obj_release(struct dofi_obj *obj)
+{
+	dofi_slab_put(&slabs[obj->type], obj);
+}
+
+DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
+{
+	struct dofi_obj *obj = dofi_obj_any(handle);
+
+	if (!obj)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	obj->context = context;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context)
+{
+	struct dofi_obj *obj = dofi_obj_any(handle);
+
+	if (!obj)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!context)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	*context = obj->context;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
+{
+	struct dofi_obj *obj = dofi_obj_any(handle);
+
+	if (!obj)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	if (!type)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	*type = obj->type;
+	return DAT_SUCCESS;
+}
+
+/* A child has the objects' memory but neither the threads nor, safely, the fabric: all its
+ * inherited handles are invalid, and the descriptors behind them are closed. Nothing is called here
+ * that a signal handler may not call, and no lock is taken. */
+static void kill_object(void *p)
+{
+	atomic_store(&((struct dofi_obj *)p)->tag, 0);
+}
+
+static void in_child(void)
+{
+	for (int type = 0; type < DOFI_KINDS; type++)
+		if (slabs[type].size)
+			dofi_slab_each(&slabs[type], kill_object);
+	dofi_forkfd_close_all();
+}
+
+static void register_once(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+void dofi_obj_watch_fork(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, register_once);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Windows on memory: bound and invalidated. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "data/dto.h"
+#include "object/err.h"
+#include "object/rmr.h"
+
+#define CHANGES (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
+#define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | CHANGES)
+
+/* mr_lock held, as for all that follows but the calls themselves. */
+static void close_window(struct dofi_window *w)
+{
+	struct dofi_ia *ia = w->rmr->obj.ia;
+
+	dofi_region_drop(&ia->lmrs, w->region, w->context);
+	dofi_mr_close(&ia->fab, &ia->keys, w->mr);
+	w->lmr->users--;
+	free(w);
+}
+
+static void unbind(struct dofi_rmr *rmr)
+{
+	if (rmr->bound)
+		close_window(rmr->bound);
+	rmr->bound = NULL;
+	rmr->bound_ep = NULL;
+}
+
+static void release(struct dofi_rmr *rmr)
+{
+	rmr->pz->users--;
+	dofi_obj_release(&rmr->obj);
+}
+
+static DAT_RETURN create(DAT_PZ_HANDLE pz_handle, bool for_ep, DAT_RMR_HANDLE *out)
+{
+	struct dofi_pz *pz = dofi_pz_live(pz_handle);
+	struct dofi_rmr *rmr;
+
+	if (!pz)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	rmr = dofi_obj_new(pz->obj.ia, DAT_HANDLE_TYPE_RMR);
+	if (!rmr)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	rmr->pz = pz;
+	rmr->for_ep = for_ep;
+	rmr->dying = false;
+	rmr->queued = 0;
+	rmr->bound = NULL;
+	rmr->bound_ep = NULL;
+	pz->users++;
+	dofi_obj_publish(&rmr->obj);
+	*out = rmr;
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *out)
+{
+	return create(pz, false, out);
+}
+
+DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *out)
+{
+	return create(pz, true, out);
+}
+
+void dofi_rmr_destroy(struct dofi_rmr *rmr)
+{
+	struct dofi_ia *ia = rmr->obj.ia;
+	bool over;
+
+	pthread_mutex_lock(&ia->mr_lock);
+	unbind(rmr);
+	rmr->dying = true;
+	over = !rmr->queued;
+	pthread_mutex_unlock(&ia->mr_lock);
+	if (over)
+		release(rmr);
+}
+
+DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE handle)
+{
+	struct dofi_rmr *rmr = dofi_rmr_live(handle);
+
+	if (!rmr || !dofi_obj_retire(&rmr->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	dofi_rmr_destroy(rmr);
+	return DAT_SUCCESS;
+}
+
+void dofi_rmr_take_effect(struct dofi_rmr *rmr, struct dofi_window *window, struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = rmr->obj.ia;
+
+	pthread_mutex_lock(&ia->mr_lock);
+	unbind(rmr);
+	if (rmr->dying && window) {
+		close_window(window);
+	} else if (window) {
+		rmr->bound = window;
+		rmr->bound_ep = ep;
+	}
+	pthread_mutex_unlock(&ia->mr_lock);
+}
+
+void dofi_rmr_bind_over(struct dofi_rmr *rmr, struct dofi_window *unopened)
+{
+	struct dofi_ia *ia = rmr->obj.ia;
+	bool last;
+
+	pthread_mutex_lock(&ia->mr_lock);
+	if (unopened)
+		close_window(unopened);
+	last = !--rmr->queued && rmr->dying;
+	pthread_mutex_unlock(&ia->mr_lock);
+	if (last)
+		release(rmr);
+}
+
+void dofi_rmr_ep_ended(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_list *pos;
+
+	/* In this order, as where an LMR is freed. */
+	pthread_mutex_lock(&ia->mr_lock);
+	pthread_mutex_lock(&ia->obj_lock);
+	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_RMR]) {
+		struct dofi_rmr *rmr = dofi_container(pos, struct dofi_rmr, obj.link);
+
+		if (rmr->bound_ep == ep && rmr->for_ep)
+			unbind(rmr);
+		else if (rmr->bound_ep == ep)
+			rmr->bound_ep = NULL;
+	}
+	pthread_mutex_unlock(&ia->obj_lock);
+	pthread_mutex_unlock(&ia->mr_lock);
+}
+
+/* Not before the bind that opens it has had its turn, and only by the peer that it serves. */
+static bool may_invalidate(const struct dofi_window *w, const struct dofi_ep *ep)
+{
+	const struct dofi_rmr *rmr = w->rmr;
+
+	return rmr->bound == w && (!rmr->for_ep || rmr->bound_ep == ep);
+}
+
+bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_region *r;
+	bool done = false;
+
+	pthread_mutex_lock(&ia->mr_lock);
+	r = dofi_region_find(&ia->lmrs, dofi_mr_context(ia, key));
+	if (r && r->pz == ep->pz && r->window) {
+		done = may_invalidate(r->window, ep);
+		if (done)
+			unbind(r->window->rmr);
+	} else if (r && r->pz == ep->pz && r->lmr) {
+		done = dofi_lmr_close_to_peers(r->lmr);
+	}
+	pthread_mutex_unlock(&ia->mr_lock);
+	return done;
+}
+
+/* The range of the LMR that the triplet names, as the process sees it. */
+static bool locate(const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *t, uint64_t *address)
+{
+	const struct dofi_region *r = lmr->region;
+
+	*address = t->virtual_address + r->bias;
+	return dofi_region_covers(r, t->virtual_address, t->segment_length);
+}
+
+static int open_window(struct dofi_window *w, uint64_t address, const struct dofi_ep *only)
+{
+	struct dofi_ia *ia = w->rmr->obj.ia;
+	struct dofi_region *r = dofi_region_take(&ia->lmrs, &w->context);
+	int ret;
+
+	if (!r)
+		return -ENOMEM;
+	w->region = r;
+	/* A device has no key for memory without remote rights, but each window has one of its
+	 * own. */
+	if (ia->fab.prov_keys && !w->priv)
+		ret = dofi_mr_register(ia, (uintptr_t)&w->nothing, sizeof(w->nothing),
+				       DAT_MEM_PRIV_REMOTE_READ_FLAG, w->context, false,
+				       w->rmr->pz, only, &w->mr, &w->key);
+	else
+		ret = dofi_mr_register(ia, address, w->triplet.segment_length, w->priv, w->context,
+				       w->zero_based, w->rmr->pz, only, &w->mr, &w->key);
+	if (ret) {
+		dofi_region_drop(&ia->lmrs, r, w->context);
+		return ret;
+	}
+	r->base = w->zero_based ? 0 : address;
+	r->bias = w->zero_based ? address : 0;
+	r->length = w->triplet.segment_length;
+	r->priv = w->priv;
+	r->pz = w->rmr->pz;
+	r->desc = fi_mr_desc(w->mr);
+	r->lmr = NULL;
+	r->window = w;
+	dofi_region_open(r, w->context);
+	return 0;
+}
+
+static DAT_RETURN find_lmr(const struct dofi_bind *b, struct dofi_rmr *rmr, struct dofi_lmr **out)
+{
+	struct dofi_ia *ia = rmr->obj.ia;
+	const struct dofi_region *r;
+
+	if (b->lmr_given) {
+		*out = (struct dofi_lmr *)dofi_obj_check(b->lmr, DAT_HANDLE_TYPE_LMR, ia);
+		return *out ? DAT_SUCCESS : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	}
+	r = dofi_region_find(&ia->lmrs, b->triplet->lmr_context);
+	*out = r ? r->lmr : NULL;
+	return *out ? DAT_SUCCESS : DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+}
+
+/* mr_lock held: the LMR cannot be freed meanwhile. */
+static DAT_RETURN make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
+			      const struct dofi_ep *ep, struct dofi_window **out)
+{
+	DAT_MEM_PRIV_FLAGS remote = b->priv & REMOTE;
+	struct dofi_window *w;
+	struct dofi_lmr *lmr;
+	uint64_t address;
+	DAT_RETURN ret = find_lmr(b, rmr, &lmr);
+	int err;
+
+	if (ret)
+		return ret;
+	if (lmr->pz != rmr->pz || ep->pz != rmr->pz)
+		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
+	if (!locate(lmr, b->triplet, &address))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if ((remote & DAT_MEM_PRIV_REMOTE_READ_FLAG) && !(lmr->priv & DAT_MEM_PRIV_LOCAL_READ_FLAG))
+		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
+	if ((remote & CHANGES) && !(lmr->priv & DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
+		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	w->rmr = rmr;
+	w->lmr = lmr;
+	w->triplet = *b->triplet;
+	w->priv = remote;
+	w->zero_based = b->zero_based;
+	err = open_window(w, address, rmr->for_ep ? ep : NULL);
+	if (err) {
+		free(w);
+		return err == -EOPNOTSUPP
+			? dofi_ret(err)
+			: DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+	}
+	lmr->users++;
+	*out = w;
+	return DAT_SUCCESS;
+}
+
+static DAT_RETURN prepare(const struct dofi_bind *b, struct dofi_rmr *rmr, struct dofi_ep *ep,
+			  struct dofi_window **window)
+{
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	*window = NULL;
+	if (rmr->dying)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	if (rmr->for_ep && rmr->bound_ep && rmr->bound_ep != ep)
+		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
+	if (b->triplet->segment_length)
+		ret = make_window(b, rmr, ep, window);
+	else if (ep->pz != rmr->pz)
+		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!ret)
+		rmr->queued++;
+	return ret;
+}
+
+DAT_RETURN dofi_rmr_do_bind(const struct dofi_bind *b, DAT_RMR_CONTEXT *context)
+{
+	struct dofi_rmr *rmr = dofi_rmr_live(b->rmr);
+	struct dofi_window *window;
+	struct dofi_ep *ep;
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+	uint32_t key;
+
+	if (!rmr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	ia = rmr->obj.ia;
+	ep = (struct dofi_ep *)dofi_obj_check(b->ep, DAT_HANDLE_TYPE_EP, ia);
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!b->triplet)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	/* In 2.0 extensions have rights of their own. */
+	if (DOFI_API == 12 && (b->priv & ~DAT_MEM_PRIV_ALL_FLAG))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	/* Before the zones: an EP that waits for its connection may have none yet. */
+	ret = dofi_dto_may_bind(ep);
+	if (ret)
+		return ret;
+	pthread_mutex_lock(&ia->mr_lock);
+	ret = prepare(b, rmr, ep, &window);
+	pthread_mutex_unlock(&ia->mr_lock);
+	if (ret)
+		return ret;
+	key = window ? window->key : 0;
+	ret = dofi_dto_post_bind(ep, rmr, window, b->cookie, b->flags);
+	if (ret)
+		dofi_rmr_bind_over(rmr, window);
+	else if (context)
+		*context = key;
+	return ret;
+}

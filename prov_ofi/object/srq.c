@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared receive queues: created, filled, resized, queried. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "data/cq.h"
+#include "data/dto.h"
+#include "object/err.h"
+#include "object/limits.h"
+#include "object/mr.h"
+#include "object/srq.h"
+#include "progress/deferred_work.h"
+#include "fabric/verbs/msg_prefix.h"
+
+/* What a device's shared context has room for, at least. */
+#define DEVICE_DEPTH 1024
+
+/* srq->lock held, or nobody else knows the SRQ. */
+static int add_room(struct dofi_srq *srq, uint32_t room)
+{
+	struct dofi_dto *block, **blocks;
+	uint32_t n;
+
+	if (room <= srq->room)
+		return 0;
+	n = room - srq->room;
+	block = calloc(n, sizeof(*block));
+	blocks = realloc(srq->block, (srq->blocks + 1) * sizeof(*blocks));
+	if (blocks)
+		srq->block = blocks;
+	if (!block || !blocks) {
+		free(block);
+		return -ENOMEM;
+	}
+	srq->block[srq->blocks++] = block;
+	for (uint32_t i = 0; i < n; i++) {
+		block[i].word = srq->room + i;
+		block[i].next = srq->spare;
+		srq->spare = &block[i];
+	}
+	srq->room = room;
+	return 0;
+}
+
+static int open_context(struct dofi_srq *srq)
+{
+	struct dofi_fab *fab = &srq->obj.ia->fab;
+	struct fi_rx_attr attr = *fab->info->rx_attr;
+
+	/* As large as it may ever become: it cannot be resized. On a device every entry costs, and
+	 * counts in the completion queues (fabric/verbs/cq_reservation.c). */
+	srq->depth = fab->row->device ? DEVICE_DEPTH : DOFI_MAX_SRQ_DTOS;
+	if (srq->depth < (uint32_t)srq->max_dtos)
+		srq->depth = (uint32_t)srq->max_dtos;
+	attr.size = srq->depth;
+	attr.iov_limit = fab->row->max_iov + fab->worded;
+	attr.op_flags = 0;
+	if (fab->worded && dofi_words_make(fab, &srq->words, srq->depth, false))
+		return -ENOMEM;
+	return fi_srx_context(fab->domain, &attr, &srq->srx, srq);
+}
+
+static bool attr_ok(struct dofi_ia *ia, const DAT_SRQ_ATTR *attr)
+{
+	return attr && attr->max_recv_dtos > 0 && attr->max_recv_dtos <= DOFI_MAX_SRQ_DTOS &&
+	       attr->max_recv_iov >= 0 && attr->max_recv_iov <= (DAT_COUNT)ia->fab.row->max_iov &&
+	       attr->low_watermark == DAT_SRQ_LW_DEFAULT;
+}
+
+DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT_SRQ_ATTR *attr,
+			   DAT_SRQ_HANDLE *out)
+{
+	struct dofi_ia *ia = dofi_ia_live(ia_handle);
+	struct dofi_srq *srq;
+	struct dofi_pz *pz;
+	int ret;
+
+	if (!ia)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+	pz = (struct dofi_pz *)dofi_obj_check(pz_handle, DAT_HANDLE_TYPE_PZ, ia);
+	if (!pz)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+	if (!attr_ok(ia, attr))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (!out)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	srq = dofi_obj_new(ia, DAT_HANDLE_TYPE_SRQ);
+	if (!srq)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	srq->pz = pz;
+	srq->max_dtos = attr->max_recv_dtos;
+	srq->max_iov = attr->max_recv_iov ? attr->max_recv_iov : 1;
+	srq->block = NULL;
+	srq->blocks = 0;
+	srq->words.word = NULL;
+	srq->room = srq->users = 0;
+	srq->spare = NULL;
+	srq->returned = NULL;
+	srq->posted = srq->taken = srq->dequeued = 0;
+	srq->low_mark = 0;
+	srq->low_armed = srq->low_passed = false;
+	dofi_list_init(&srq->eps);
+	srq->seen_stalls = ia->stalls;
+	ret = add_room(srq, (uint32_t)srq->max_dtos);
+	if (!ret)
+		ret = open_context(srq);
+	if (ret) {
+		dofi_words_free(&srq->words);
+		for (size_t i = 0; i < srq->blocks; i++)
+			free(srq->block[i]);
+		free(srq->block);
+		dofi_obj_release(&srq->obj);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES,
+				ret == -ENOMEM ? DAT_RESOURCE_MEMORY : DAT_RESOURCE_SRQ);
+	}
+	pz->users++;
+	dofi_obj_publish(&srq->obj);
+	*out = srq;
+	return DAT_SUCCESS;
+}
+
+void dofi_srq_destroy(struct dofi_srq *srq)
+{
+	/* A post that raced with this finds no context. */
+	dofi_lock(&srq->lock);
+	fi_close(&srq->srx->fid);
+	srq->srx = NULL;
+	dofi_words_free(&srq->words);
+	for (size_t i = 0; i < srq->blocks; i++)
+		free(srq->block[i]);
+	free(srq->block);
+	srq->block = NULL;
+	dofi_unlock(&srq->lock);
+	srq->pz->users--;
+	dofi_obj_release(&srq->obj);
+}
+
+DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE handle)
+{
+	struct dofi_srq *srq = dofi_srq_live(handle);
+	bool used;
+
+	if (!srq)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	dofi_lock(&srq->lock);
+	used = srq->users;
+	dofi_unlock(&srq->lock);
+	if (used)
+		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
+	if (!dofi_obj_retire(&srq->obj))
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	dofi_srq_destroy(srq);
+	return DAT_SUCCESS;
+}
+
+void dofi_srq_attach(struct dofi_srq *srq, struct dofi_ep *ep)
+{
+	ep->srq = srq;
+	dofi_lock(&srq->lock);
+	dofi_list_append(&srq->eps, &ep->shared.link);
+	srq->users++;
+	dofi_unlock(&srq->lock);
+}
+
+void dofi_srq_detach(struct dofi_ep *ep)
+{
+	struct dofi_srq *srq = ep->srq;
+
+	dofi_lock(&srq->lock);
+	dofi_list_remove(&ep->shared.link);
+	srq->users--;
+	dofi_unlock(&srq->lock);
+	dofi_lock(&ep->lock);
+	ep->srq = NULL;
+	dofi_unlock(&ep->lock);
+}
+
+static struct dofi_dto *take_spare(struct dofi_srq *srq)
+{
+	struct dofi_dto *dto;
+
+	if (!srq->spare)
+		srq->spare = atomic_exchange_explicit(&srq->returned, NULL, memory_order_acquire);
+	dto = srq->spare;
+	if (dto)
+		srq->spare = dto->next;
+	return dto;
+}
+
+/* A buffer takes its place until the consumer has dequeued its completion: dat_srq_query calls those
+ * "outstanding", and dat_srq_resize goes by them, too. */
+static bool full(const struct dofi_srq *srq)
+{
+	return srq->posted - srq->dequeued >= (uint32_t)srq->max_dtos;
+}
+
+static DAT_RETURN post_locked(struct dofi_srq *srq, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie)
+{
+	struct dofi_dto *dto = full(srq) ? NULL : take_spare(srq);
+	DAT_RETURN ret;
+
+	if (!dto)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
+	dto->kind = DOFI_RECV;
+	ret = dofi_dto_segments(srq->obj.ia, srq->pz, dto, n, iov);
+	if (ret)
+		goto back;
+	dto->ep = NULL;
+	dto->srq = srq;
+	dto->shared = true;
+	dto->cookie = cookie;
+	dto->flags = 0;
+	dto->inv_key = 0;
+	dto->solicited = false;
+	dto->status = DAT_DTO_ERR_FLUSHED;
+	/* Before it can be taken. */
+	atomic_fetch_add_explicit(&srq->posted, 1, memory_order_relaxed);
+	if (!dofi_srq_hand_over(srq, dto))
+		return DAT_SUCCESS;
+	atomic_fetch_sub_explicit(&srq->posted, 1, memory_order_relaxed);
+	ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
+back:
+	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
+	dto->next = srq->spare;
+	srq->spare = dto;
+	return ret;
+}
+
+/* Messages may wait for a buffer, and the fabric does not look for them by itself. */
+static void wake_receivers(struct dofi_srq *srq, bool all)
+{
+	struct dofi_evd *last = NULL;
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &srq->eps) {
+		struct dofi_evd *evd = dofi_container(pos, struct dofi_ep, shared.link)->recv_evd;
+
+		if (!evd || evd == last)
+			continue;
+		last = evd;
+		if (all || atomic_load_explicit(&evd->stalled, memory_order_acquire))
+			dofi_work_nudge(evd);
+	}
+	/* Another one is first next time. */
+	if (!dofi_list_empty(&srq->eps)) {
+		pos = srq->eps.next;
+		dofi_list_remove(pos);
+		dofi_list_append(&srq->eps, pos);
+	}
+}
+
+DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			      DAT_DTO_COOKIE cookie)
+{
+	struct dofi_srq *srq = dofi_srq_live(handle);
+	struct dofi_ia *ia;
+	DAT_RETURN ret;
+	uint32_t stalls;
+
+	if (!srq)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	if (n < 0 || n > srq->max_iov)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (n && !iov)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	ia = srq->obj.ia;
+	dofi_lock(&srq->lock);
+	if (!srq->srx) {
+		dofi_unlock(&srq->lock);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	}
+	ret = post_locked(srq, n, iov, cookie);
+	stalls = atomic_load_explicit(&ia->stalls, memory_order_acquire);
+	/* While messages are known to wait. */
+	if (!ret && stalls != srq->seen_stalls) {
+		wake_receivers(srq, srq->posted - srq->taken <= 1);
+		srq->seen_stalls = stalls;
+	}
+	dofi_unlock(&srq->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
+{
+	struct dofi_srq *srq = dofi_srq_live(handle);
+	uint32_t dequeued, taken, posted;
+
+	if (!srq)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	if (mask & ~DAT_SRQ_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	dofi_lock(&srq->lock);
+	/* In this order each count is at least the one read before it. */
+	dequeued = atomic_load(&srq->dequeued);
+	taken = atomic_load(&srq->taken);
+	posted = srq->posted;
+	memset(param, 0, sizeof(*param));
+	param->ia_handle = dofi_api_ia_handle(srq->obj.ia);
+	param->srq_state = DAT_SRQ_STATE_OPERATIONAL;
+	param->pz_handle = srq->pz;
+	param->max_recv_dtos = srq->max_dtos;
+	param->max_recv_iov = srq->max_iov;
+	param->low_watermark = srq->low_mark;
+	param->available_dto_count = (DAT_COUNT)(posted - taken);
+	param->outstanding_dto_count = (DAT_COUNT)(posted - dequeued);
+	dofi_unlock(&srq->lock);
+	return DAT_SUCCESS;
+}
+
+DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
+{
+	struct dofi_srq *srq = dofi_srq_live(handle);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!srq)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	if (n <= 0 || n > DOFI_MAX_SRQ_DTOS)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	dofi_lock(&srq->lock);
+	if (!srq->srx)
+		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	else if ((uint32_t)n < srq->posted - srq->dequeued || n < srq->low_mark)
+		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_OPERATIONAL);
+	else if ((uint32_t)n > srq->depth || add_room(srq, (uint32_t)n))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	else
+		srq->max_dtos = n;
+	dofi_unlock(&srq->lock);
+	return ret;
+}
+
+DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT lw)
+{
+	struct dofi_srq *srq = dofi_srq_live(handle);
+	bool now = false;
+
+	if (!srq)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+	dofi_lock(&srq->lock);
+	if (lw < 0 || lw > srq->max_dtos) {
+		dofi_unlock(&srq->lock);
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	}
+	atomic_store(&srq->low_mark, lw);
+	atomic_store(&srq->low_armed, lw > 0);
+	/* A message that takes one meanwhile finds it armed, or disarmed by this. */
+	if (lw > 0 && srq->posted - srq->taken < (uint32_t)lw)
+		now = atomic_exchange(&srq->low_armed, false);
+	dofi_unlock(&srq->lock);
+	if (now)
+		dofi_async_event(srq->obj.ia, DAT_ASYNC_ERROR_EP_BROKEN, srq,
+				 DAT_SRQ_LOW_WATERMARK_EVENT);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The progress thread, which works when the program does not. */
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "object/agent.h"
+#include "base/eventfd.h"
+#include "base/forkfd.h"
+#include "base/log.h"
+#include "cm/cm.h"
+#include "data/cq.h"
+#include "progress/progress.h"
+#include "progress/progress_cq.h"
+#include "progress/deferred_work.h"
+
+#define EVENTS 64
+#define SLICE_NS 100000
+
+void dofi_progress_ring(struct dofi_ia *ia)
+{
+	if (!atomic_exchange(&ia->prog.bell_rung, true))
+		dofi_eventfd_set(ia->prog.bell);
+}
+
+bool dofi_progress_is_me(struct dofi_ia *ia)
+{
+	/* Not a thread-local variable: gcc 12's leak checker stumbles over those of libraries that
+	 * are loaded late. */
+	return atomic_load_explicit(&ia->prog.self, memory_order_relaxed) ==
+	       (uintptr_t)pthread_self();
+}
+
+static void ring_if_dozing(struct dofi_ia *ia)
+{
+	if (atomic_load_explicit(&ia->prog.dozing, memory_order_relaxed))
+		dofi_progress_ring(ia);
+}
+
+void dofi_progress_consumer_left(struct dofi_ia *ia)
+{
+	if (!ia->fab.row->device)
+		ring_if_dozing(ia);
+}
+
+void dofi_progress_held_back(struct dofi_ia *ia)
+{
+	if (ia->fab.row->device)
+		ring_if_dozing(ia);
+}
+
+void dofi_progress_add_evd(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	if (!evd->cq)
+		return;
+	pthread_mutex_lock(&ia->prog_lock);
+	dofi_list_append(&ia->evds, &evd->link);
+	pthread_mutex_unlock(&ia->prog_lock);
+	dofi_progress_ring(ia);
+}
+
+void dofi_progress_remove_evd(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	if (!evd->cq)
+		return;
+	pthread_mutex_lock(&ia->prog_lock);
+	dofi_watch_end(ia, evd);
+	dofi_list_remove(&evd->link);
+	pthread_mutex_unlock(&ia->prog_lock);
+}
+
+/* True: the bell rang. */
+static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
+{
+	bool bell = false;
+
+	for (int i = 0; i < n; i++) {
+		void *obj = (void *)(uintptr_t)(events[i].data.u64 & ~(uint64_t)7);
+
+		switch (events[i].data.u64 & 7) {
+		case DOFI_KEY_BELL:
+			bell = true;
+			dofi_eventfd_clear(ia->prog.bell);
+			/* Not before the read, which would swallow a later ring; an exchange, so
+			 * that what a ringer that found it rung has done is seen from here on. */
+			(void)atomic_exchange(&ia->prog.bell_rung, false);
+			break;
+		case DOFI_KEY_EVD:
+			dofi_watch_ready(ia, obj);
+			break;
+		case DOFI_KEY_OUTAGE:
+			pthread_mutex_lock(&ia->cm_lock);
+			dofi_outage_event(ia);
+			pthread_mutex_unlock(&ia->cm_lock);
+			break;
+		default:
+			break;	/* the event queue is read in every round */
+		}
+	}
+	return bell;
+}
+
+/* Sleeping on the event queue needs its consent, too. */
+static bool eq_quiet(struct dofi_ia *ia)
+{
+	struct fid *fid = &ia->fab.eq->fid;
+
+	return !fi_trywait(ia->fab.fabric, &fid, 1);
+}
+
+/* One round of everything; returns how long the thread may sleep, in ms. */
+static int round_of(struct dofi_ia *ia, const struct epoll_event *events, int n)
+{
+	uint64_t deadline;
+	bool bell;
+	int ms;
+
+	pthread_mutex_lock(&ia->prog_lock);
+	bell = handle(ia, events, n);
+	ms = dofi_watch_visit(ia, bell);
+	pthread_mutex_unlock(&ia->prog_lock);
+
+	pthread_mutex_lock(&ia->cm_lock);
+	dofi_cm_read_events(ia);
+	deadline = dofi_timers_run(&ia->timers, dofi_now());
+	/* libfabric 1.17 (tcp) says of an event queue to look again while there is data on any
+	 * connection, which is the business of the consumer that is at it. */
+	if (!eq_quiet(ia))
+		ms = ia->prog.napping ? DOFI_TICK_MS : 0;
+	pthread_mutex_unlock(&ia->cm_lock);
+
+	if (dofi_work_pending(ia))
+		dofi_work_run(ia);
+	dofi_agents_run(ia);
+	if (dofi_work_pending(ia) && (ms < 0 || ms > DOFI_TICK_MS))
+		ms = DOFI_TICK_MS;
+	return dofi_watch_until(deadline, ms);
+}
+
+struct sched_request {		/* struct sched_attr, which not every libc declares */
+	uint32_t size, policy;
+	uint64_t flags;
+	int32_t nice;
+	uint32_t priority;
+	uint64_t runtime, deadline, period;
+};
+
+/* The program may spin on memory that only this thread's work changes, on every processor. Asking
+ * for short slices makes the scheduler (EEVDF, Linux 6.12) run it as soon as it wakes; older ones
+ * do so anyway, and ignore or refuse the request. */
+static void ask_for_short_slices(void)
+{
+	struct sched_request req;
+
+	memset(&req, 0, sizeof(req));
+	req.size = sizeof(req);
+	if (syscall(SYS_sched_getattr, 0, &req, sizeof(req), 0) || req.policy != SCHED_OTHER)
+		return;
+	req.runtime = SLICE_NS;
+	syscall(SYS_sched_setattr, 0, &req, 0);
+}
+
+static void *run(void *arg)
+{
+	struct dofi_ia *ia = arg;
+	struct epoll_event events[EVENTS];
+	int n = 0;
+
+	atomic_store(&ia->prog.self, (uintptr_t)pthread_self());
+	ask_for_short_slices();
+	for (;;) {
+		int ms = round_of(ia, events, n);
+
+		/* Looked at after the bell was heard: it may have rung for this. */
+		if (atomic_load(&ia->prog.stop))
+			break;
+		n = epoll_wait(ia->prog.epfd, events, EVENTS, ms);
+		if (n < 0)
+			n = 0;
+	}
+	if (ia->prog.end) {
+		atomic_store(&ia->prog.self, 0);
+		ia->prog.end(ia);
+	}
+	return NULL;
+}
+
+static int watch_fd(struct dofi_ia *ia, int fd, enum dofi_key kind)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	ev.data.u64 = dofi_progress_key(NULL, kind);
+	return epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+static int start_thread(struct dofi_ia *ia)
+{
+	sigset_t all, old;
+	int ret;
+
+	/* The program's signals are for the program's threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	ret = pthread_create(&ia->prog.thread, NULL, run, ia);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ia->prog.running = !ret;
+	if (!ret)
+		pthread_setname_np(ia->prog.thread, "dat-progress");
+	return -ret;
+}
+
+int dofi_progress_open(struct dofi_ia *ia)
+{
+	int ret;
+
+	memset(&ia->prog, 0, sizeof(ia->prog));
+	ia->prog.epfd = dofi_forkfd(epoll_create1(EPOLL_CLOEXEC));
+	ia->prog.bell = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	if (ia->prog.epfd < 0 || ia->prog.bell < 0)
+		ret = -errno;
+	else
+		ret = watch_fd(ia, ia->prog.bell, DOFI_KEY_BELL);
+	if (ret)
+		dofi_progress_close(ia);
+	return ret;
+}
+
+void dofi_progress_close(struct dofi_ia *ia)
+{
+	if (ia->prog.epfd >= 0)
+		dofi_forkfd_close(ia->prog.epfd);
+	if (ia->prog.bell >= 0)
+		dofi_forkfd_close(ia->prog.bell);
+	ia->prog.epfd = ia->prog.bell = -1;
+}
+
+int dofi_progress_start(struct dofi_ia *ia)
+{
+	int ret = watch_fd(ia, ia->fab.eq_fd, DOFI_KEY_EQ);
+
+	return ret ? ret : start_thread(ia);
+}
+
+void dofi_progress_leave(struct dofi_ia *ia, void (*end)(struct dofi_ia *ia))
+{
+	pthread_detach(ia->prog.thread);
+	ia->prog.running = false;
+	ia->prog.end = end;
+	atomic_store(&ia->prog.stop, true);
+}
+
+void dofi_progress_stop(struct dofi_ia *ia)
+{
+	if (!ia->prog.running)
+		return;
+	atomic_store(&ia->prog.stop, true);
+	dofi_progress_ring(ia);
+	pthread_join(ia->prog.thread, NULL);
+	ia->prog.self = 0;
+	ia->prog.running = false;
+}

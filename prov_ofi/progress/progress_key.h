@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What wakes the progress thread: each descriptor is named by an object and its kind. */
+#ifndef DOFI_WAKE_H
+#define DOFI_WAKE_H
+
+#include <stdint.h>
+
+enum dofi_key {
+	DOFI_KEY_EVD,
+	DOFI_KEY_EQ,
+	DOFI_KEY_BELL,
+	DOFI_KEY_OUTAGE,	/* changes of interfaces (fabric/verbs/device_events.h) */
+};
+
+/* What epoll returns for an object (all are aligned to 8). */
+static inline uint64_t dofi_progress_key(void *obj, enum dofi_key kind)
+{
+	return (uint64_t)(uintptr_t)obj | kind;
+}
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Writes a line for each traced call. */
+#include <pthread.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/clock.h"
+#include "base/param.h"
+#include "base/log_file.h"
+#include "trace/trace.h"
+
+static struct dofi_sink sink = DOFI_SINK_INIT("DAPL_OFI_TRACE");
+
+/* A program that polls would drown everything else: looks in vain at one EVD are told once,
+ * and then counted; a program that does nothing else shows a count every few seconds. */
+#define VAIN_S 5
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	pid_t thread;
+	const void *evd;
+	time_t since;
+	unsigned long more;
+	struct dofi_text text;
+} vain;
+
+/* Of local time to UTC. Asked for once: the C library's answer takes a lock that a forked child may
+ * find taken. */
+static long zone;
+
+static void in_child(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+static void prepare(void)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+
+	zone = localtime_r(&now, &tm) ? tm.tm_gmtoff : 0;
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+void dofi_trace_load(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const char *value = dofi_param_path(DOFI_STR_TRACE);
+
+	if (value)
+		pthread_once(&once, prepare);
+
+	dofi_sink_set(&sink, value && strcmp(value, "1") ? value : NULL);
+}
+
+static void tell_time(struct dofi_text *t, const struct timespec *at)
+{
+	long s = (long)((at->tv_sec + zone) % 86400);
+
+	dofi_text_add(t, "dat-ofi[%ld.%ld] %02ld:%02ld:%02ld.%06ld ", (long)getpid(),
+		      (long)gettid(), s / 3600, s / 60 % 60, s % 60, at->tv_nsec / 1000);
+}
+
+static void tell_inputs(struct dofi_trace_call *call)
+{
+	const char *between = "";
+
+	dofi_text_add(&call->text, "dat_%s(", call->name);
+	for (unsigned int i = 0; i < call->num; i++) {
+		if (!call->args[i].in)
+			continue;
+		dofi_text_add(&call->text, "%s%s=", between, call->args[i].name);
+		call->args[i].in(&call->text, call->values, i);
+		between = ", ";
+	}
+	dofi_text_add(&call->text, ")");
+}
+
+static void tell_outputs(struct dofi_trace_call *call)
+{
+	const char *between = " {";
+
+	for (unsigned int i = 0; i < call->num; i++) {
+		const void *target = NULL;
+
+		if (!call->args[i].out)
+			continue;
+		memcpy(&target, call->values[i].at, sizeof(target));
+		if (!target)
+			continue;
+		dofi_text_add(&call->text, "%s%s=", between, call->args[i].name);
+		call->args[i].out(&call->text, call->values, i);
+		between = ", ";
+	}
+	if (*between == ',')
+		dofi_text_add(&call->text, "}");
+}
+
+static void tell_result(struct dofi_text *t, DAT_RETURN ret)
+{
+	const char *type = NULL, *subtype = NULL;
+
+	if (dat_strerror(ret, &type, &subtype) != DAT_SUCCESS || !type)
+		dofi_text_add(t, "0x%08x", ret);
+	else if (DAT_GET_SUBTYPE(ret) && subtype)
+		dofi_text_add(t, "%s %s", type, subtype);
+	else
+		dofi_text_add(t, "%s", type);
+}
+
+/* Called with the lock held. */
+static void write_line(struct dofi_text *t)
+{
+	/* A line that was cut off still ends. */
+	if (t->len == sizeof(t->buf) - 1)
+		t->len--;
+	t->buf[t->len++] = '\n';
+	dofi_sink_write(&sink, t->buf, t->len);
+}
+
+static void tell_vain(void)
+{
+	if (vain.more) {
+		dofi_text_add(&vain.text, "(%lu more looks in vain)", vain.more);
+		write_line(&vain.text);
+	}
+	vain.more = 0;
+}
+
+/* Called with the lock held: another line follows. */
+static void end_vain(void)
+{
+	tell_vain();
+	vain.evd = NULL;
+}
+
+__attribute__((destructor))
+static void tell_rest(void)
+{
+	tell_vain();
+}
+
+/* True when the line is only counted. Called with the lock held. */
+static bool is_again(const struct dofi_trace_call *call, DAT_RETURN ret)
+{
+	const void *evd;
+
+	if (DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY || strcmp(call->name, "evd_dequeue")) {
+		end_vain();
+		return false;
+	}
+	memcpy(&evd, call->values[0].at, sizeof(evd));
+	if (vain.evd == evd && vain.thread == gettid()) {
+		vain.text.len = 0;
+		tell_time(&vain.text, &call->wall);
+		dofi_text_add(&vain.text, "dat_evd_dequeue = DAT_QUEUE_EMPTY ");
+		vain.more++;
+		if (call->wall.tv_sec - vain.since >= VAIN_S) {
+			tell_vain();
+			vain.since = call->wall.tv_sec;
+		}
+		return true;
+	}
+	end_vain();
+	vain.evd = evd;
+	vain.thread = gettid();
+	vain.since = call->wall.tv_sec;
+	return false;
+}
+
+/* Calls that may sleep are told when they begin, too: a program that hangs shows where. */
+static bool may_sleep(const struct dofi_trace_call *call)
+{
+	DAT_TIMEOUT timeout;
+
+	if (strcmp(call->name, "evd_wait") && strcmp(call->name, "cno_wait"))
+		return false;
+	memcpy(&timeout, call->values[1].at, sizeof(timeout));
+	return timeout != 0;
+}
+
+void dofi_trace_begin(struct dofi_trace_call *call)
+{
+	DOFI_NO_CANCEL();
+
+	call->text.len = 0;
+	clock_gettime(CLOCK_REALTIME, &call->wall);
+	tell_time(&call->text, &call->wall);
+	tell_inputs(call);
+	if (may_sleep(call)) {
+		struct dofi_text begun = call->text;
+
+		dofi_text_add(&begun, " ...");
+		pthread_mutex_lock(&lock);
+		end_vain();
+		write_line(&begun);
+		pthread_mutex_unlock(&lock);
+	}
+	call->begun = dofi_now();
+}
+
+void dofi_trace_end(struct dofi_trace_call *call, DAT_RETURN ret)
+{
+	uint64_t took = dofi_now() - call->begun;
+
+	DOFI_NO_CANCEL();
+	dofi_text_add(&call->text, " = ");
+	tell_result(&call->text, ret);
+	if (ret == DAT_SUCCESS)
+		tell_outputs(call);
+	dofi_text_add(&call->text, " %llu.%03llu us", (unsigned long long)(took / 1000),
+		      (unsigned long long)(took % 1000));
+	pthread_mutex_lock(&lock);
+	if (!is_again(call, ret))
+		write_line(&call->text);
+	pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,57 @@
+# The wire over shared memory with everything above it: how it fares with peers that cheat.
+if HAVE_CUNIT
+check_PROGRAMS += test/msgep/shm
+TESTS += test/msgep/shm
+
+test_rdm_shm_SOURCES = \
+	test/msgep/shm_main.c \
+	test/msgep/shm_rig.c \
+	test/msgep/shm_rig.h \
+	test/msgep/t_shm_frames.c \
+	test/msgep/t_shm_params.c \
+	test/msgep/t_shm_read.c \
+	test/msgep/t_shm_order.c test/msgep/t_shm_idle.c \
+	test/msgep/t_shm_sleep.c \
+	prov_ofi/fabric/addr.c \
+	prov_ofi/base/key_map.c \
+	prov_ofi/base/forkfd.c \
+	prov_ofi/base/lock.c \
+	prov_ofi/base/log.c \
+	prov_ofi/base/edit_distance.c \
+	prov_ofi/base/env.c \
+	prov_ofi/base/param.c \
+	prov_ofi/base/log_file.c \
+	prov_ofi/base/timer.c \
+	prov_ofi/fabric/netif.c \
+	prov_ofi/msgep/cm/cm.c \
+	prov_ofi/msgep/cm/cm_conn.c \
+	prov_ofi/msgep/cm/cm_dial.c \
+	prov_ofi/msgep/cm/cm_route.c \
+	prov_ofi/msgep/cm/inbox.c prov_ofi/msgep/cm/inbox.h \
+	prov_ofi/msgep/cm/cm_end.c \
+	prov_ofi/msgep/cm/cm_listen.c \
+	prov_ofi/msgep/cm/cm_path_check.c \
+	prov_ofi/msgep/cm/cm_stall.c \
+	prov_ofi/msgep/cm/cm_secret.c \
+	prov_ofi/msgep/cm/cm_sock.c \
+	prov_ofi/msgep/cm/cm_peer_cred.c \
+	prov_ofi/msgep/cm/cm_msg.c \
+	prov_ofi/msgep/cq.c \
+	prov_ofi/msgep/cq_look.c \
+	prov_ofi/msgep/ep.c \
+	prov_ofi/msgep/eq.c \
+	prov_ofi/msgep/fabric.c \
+	prov_ofi/msgep/mr.c \
+	prov_ofi/msgep/pep.c \
+	prov_ofi/msgep/post.c \
+	prov_ofi/msgep/proto.c \
+	prov_ofi/msgep/proto_ext.c \
+	prov_ofi/msgep/proto_bulk.c \
+	prov_ofi/msgep/proto_read.c \
+	prov_ofi/msgep/proto_rx.c \
+	prov_ofi/msgep/shm/shm_pull.c \
+	prov_ofi/msgep/srx.c \
+	prov_ofi/msgep/shm/shm.c
+test_rdm_shm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
+test_rdm_shm_LDADD = libdattest.la -lpthread
+endif

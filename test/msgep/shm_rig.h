@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Declares the fixture of the cases of the shared-memory transport: one adapter (struct side),
+ * with all objects of prov_ofi/rdm, connected to itself; and hostile peers (foes), which do a
+ * valid handshake and then use the socket and the rings directly. Single-threaded, unless a case
+ * says otherwise.
+ */
+#ifndef SHM_RIG_H
+#define SHM_RIG_H
+
+#include "../lib/harness.h"
+#include "msgep/cm/cm.h"
+#include "msgep/cm/cm_msg.h"
+
+#define RING (64u << 10)
+
+struct side {
+	struct dofi_fab_row row;
+	struct dofi_fab fab;
+	struct fi_info info;
+	struct fi_rx_attr rx;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+	struct fid_pep *pep;
+	union dofi_addr at;		/* where it listens */
+};
+
+void side_open(struct side *s);
+void side_close(struct side *s);
+/* Drives progress; an unexpected event or completion fails the case. */
+void side_work(struct side *s);
+/* The next completion: its error, positive, or 0. */
+int side_await(struct side *s, void *context);
+/* Waits for the end of the connection; ignores completions. */
+void side_await_end(struct side *s, struct fid_ep *ep);
+
+struct fid_mr *region(struct side *s, void *base, size_t len, uint32_t key, uint64_t access);
+/* Two valid ends. */
+void pair_open(struct side *s, struct fid_ep *ep[2]);
+void pair_close(struct side *s, struct fid_ep *ep[2]);
+/* Small and large messages, writes and reads arrive as they were sent. */
+void pair_check(struct side *s, struct fid_ep *ep[2]);
+
+ssize_t post_recv(struct fid_ep *ep, void *buf, size_t len, void *context);
+ssize_t post_send(struct fid_ep *ep, void *buf, size_t len, void *context);
+ssize_t post_rma(struct fid_ep *ep, bool write, void *buf, size_t len, const void *remote,
+		 uint32_t key, void *context);
+
+/* The parameters of a foe, for the case to corrupt. */
+struct offer {
+	uint32_t magic, version, size;
+	uint64_t nonce, pid, place, proof;
+	uint16_t len;			/* of it all */
+	off_t mem;			/* length of the memory */
+	int seals;
+	bool no_fd;
+};
+
+struct control {			/* as shm.c has it: 192 bytes for each direction */
+	_Alignas(64) _Atomic uint64_t head[2];
+	_Atomic uint32_t asleep, several, pulls;
+	_Alignas(64) _Atomic uint32_t wants;
+	_Atomic uint32_t gone;
+	_Atomic uint64_t revoked;
+	_Alignas(64) _Atomic uint32_t taken;
+};
+
+/* The connecting end of a connection. */
+struct foe {
+	struct side *s;
+	struct fid_ep *ep;		/* the other end: ours */
+	int sock, fd;
+	char *map;
+	size_t map_len;
+	struct control *control;	/* [0]: of what the foe sends */
+	uint64_t nonce, pos[2], at[2];
+};
+
+struct offer foe_offer(void);
+/* Connects; 0 if accepted, otherwise rejected. */
+int foe_open(struct foe *f, struct side *s, const struct offer *offer);
+void foe_close(struct foe *f);
+/* A frame, whose mark is set here, with payload behind it; takes `len` bytes of the ring. Returns
+ * where it stands. */
+struct rdm_frame *foe_put(struct foe *f, int channel, const struct rdm_frame *frame,
+			  const void *payload, size_t len);
+/* The next frame of ours, or NULL. */
+const struct rdm_frame *foe_get(struct foe *f, int channel);
+const struct rdm_frame *foe_await(struct foe *f, int channel);
+
+#endif

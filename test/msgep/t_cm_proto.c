@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connection messages of the layer above: parsed as built, and nothing else accepted. */
+#include <errno.h>
+#include <string.h>
+
+#include "../lib/harness.h"
+#include "cm/cm_proto.h"
+
+static const uint8_t priv[256] = { 1, 2, 3, 0, 255 };
+
+static struct dofi_cm_msg message(uint8_t fabric, enum dofi_cm_kind kind)
+{
+	return (struct dofi_cm_msg){ .kind = kind, .fabric = fabric, .priv = priv, .priv_len = 48,
+				     .qual = 0x123456789abc, .reads_in = 7, .reads_out = 9,
+				     .tag = 0x00fedcba, .reason = 3 };
+}
+
+static void check_same(const struct dofi_cm_msg *sent)
+{
+	uint8_t buf[DOFI_CM_MAX + 64] = { 0 };
+	size_t len = dofi_cm_build(buf, sent);
+	struct dofi_cm_msg got;
+
+	ASSERT(len <= DOFI_CM_MAX);
+	ASSERT_EQ(dofi_cm_parse(buf, len, &got), 0);
+	ASSERT_EQ(got.kind, sent->kind);
+	ASSERT_EQ(got.fabric, sent->fabric);
+	ASSERT_EQ(got.tag, sent->tag);
+	ASSERT_EQ(got.priv_len, sent->priv_len);
+	ASSERT_MEM(got.priv, sent->priv, sent->priv_len);
+	ASSERT(got.priv + got.priv_len <= buf + len);
+}
+
+TEST(cm_proto, what_is_built_is_parsed)
+{
+	static const uint8_t fabrics[] = { 1, DOFI_CM_BRIEF_FABRIC, DOFI_CM_SHM };
+
+	for (size_t i = 0; i < sizeof(fabrics); i++) {
+		for (int kind = DOFI_CM_REQUEST; kind <= DOFI_CM_REJECT; kind++) {
+			struct dofi_cm_msg msg = message(fabrics[i], (enum dofi_cm_kind)kind);
+
+			if (kind != DOFI_CM_REQUEST)
+				msg.qual = 0;
+			check_same(&msg);
+		}
+	}
+}
+
+/* Cut anywhere: either refused, or what is left of the private data lies within. */
+TEST(cm_proto, message_that_is_cut_is_refused_or_shorter)
+{
+	static const uint8_t fabrics[] = { 1, DOFI_CM_BRIEF_FABRIC };
+
+	for (size_t i = 0; i < sizeof(fabrics); i++) {
+		struct dofi_cm_msg msg = message(fabrics[i], DOFI_CM_REQUEST), got;
+		uint8_t buf[DOFI_CM_MAX];
+		size_t len = dofi_cm_build(buf, &msg);
+
+		for (size_t n = 0; n < len; n++) {
+			if (dofi_cm_parse(buf, n, &got))
+				continue;
+			ASSERT_EQ(fabrics[i], DOFI_CM_BRIEF_FABRIC);
+			ASSERT(got.priv + got.priv_len == buf + n);
+		}
+	}
+}
+
+/* What is parsed is copied to places of DOFI_CM_MAX bytes. */
+TEST(cm_proto, message_longer_than_any_is_refused)
+{
+	static const uint8_t fabrics[] = { 1, DOFI_CM_BRIEF_FABRIC };
+
+	for (size_t i = 0; i < sizeof(fabrics); i++) {
+		struct dofi_cm_msg msg = message(fabrics[i], DOFI_CM_REQUEST), got;
+		uint8_t buf[DOFI_CM_MAX + 512] = { 0 };
+
+		dofi_cm_build(buf, &msg);
+		ASSERT_EQ(dofi_cm_parse(buf, DOFI_CM_MAX, &got), 0);
+		for (size_t n = DOFI_CM_MAX + 1; n <= sizeof(buf); n += 17)
+			ASSERT_EQ(dofi_cm_parse(buf, n, &got), -EBADMSG);
+	}
+}
+
+TEST(cm_proto, flags_that_do_not_exist_are_refused)
+{
+	struct dofi_cm_msg msg = message(DOFI_CM_BRIEF_FABRIC, DOFI_CM_REJECT), got;
+	uint8_t buf[DOFI_CM_MAX];
+	size_t len;
+
+	msg.qual = 0;
+	len = dofi_cm_build(buf, &msg);
+	for (unsigned int bit = 0; bit < 3; bit++) {
+		buf[1] ^= (uint8_t)(1u << bit);
+		ASSERT_EQ(dofi_cm_parse(buf, len, &got), -EBADMSG);
+		buf[1] ^= (uint8_t)(1u << bit);
+	}
+	ASSERT_EQ(dofi_cm_parse(buf, len, &got), 0);
+	buf[1] ^= 0x20;
+	ASSERT_EQ(dofi_cm_parse(buf, len, &got), -EPROTONOSUPPORT);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The messages of a handshake with a secret: what an end that knows it believes, and nothing else. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../lib/harness.h"
+#include "cm/cm_seal.h"
+
+#define BRIEF_ROOM 55		/* verbs */
+#define BRIEF_PRIV 48
+#define WIDE_ROOM 256		/* a fabric without limits */
+#define WIDE_PRIV 216
+
+static struct rdm_secret *load(const char *text)
+{
+	char path[] = "/tmp/dat-ofi-seal-XXXXXX";
+	struct rdm_secret *secret;
+	int fd = mkstemp(path);
+
+	ASSERT(fd >= 0);
+	ASSERT_EQ(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	setenv("DAPL_OFI_CM_SECRET_FILE", path, 1);
+	ASSERT_EQ(rdm_secret_load(&secret), 0);
+	unsetenv("DAPL_OFI_CM_SECRET_FILE");
+	unlink(path);
+	return secret;
+}
+
+struct ends {
+	struct rdm_secret *secret, *other;
+	struct dofi_seal client, listener;
+	struct dofi_sealer by;
+	bool wide;
+	uint8_t asked[DOFI_CM_MAX], told[DOFI_CM_MAX];
+	struct dofi_cm_msg asks;
+	union dofi_addr to;
+};
+
+static void ends_open(struct ends *e, bool wide, size_t priv)
+{
+	memset(e, 0, sizeof(*e));
+	e->secret = load("a secret of good length");
+	e->other = load("a secret of good lengtH");
+	e->wide = wide;
+	memset(e->asked, 'q', sizeof(e->asked));
+	memset(e->told, 'a', sizeof(e->told));
+	e->by = (struct dofi_sealer){ .secret = e->secret,
+				      .room = wide ? WIDE_ROOM : BRIEF_ROOM,
+				      .max_priv = wide ? WIDE_PRIV : BRIEF_PRIV };
+	e->asks = (struct dofi_cm_msg){
+		.kind = DOFI_CM_REQUEST, .fabric = wide ? 1 : 2, .qual = 0x123456789abcdef0u,
+		.reads_in = 300, .reads_out = 17, .tag = 0xabcdef, .priv_len = (uint16_t)priv,
+	};
+	e->to.in.sin_family = AF_INET;
+	e->to.in.sin_addr.s_addr = htonl(0x7f000001);
+}
+
+static void ends_close(struct ends *e)
+{
+	rdm_secret_free(e->secret);
+	rdm_secret_free(e->other);
+}
+
+/* HELLO and CHALLENGE. */
+static void greet(struct ends *e)
+{
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_cm_msg msg;
+	union dofi_addr to;
+	size_t len;
+
+	len = dofi_seal_hello(&e->client, &e->asks, &e->to, buf);
+	ASSERT(len && len <= e->by.room);
+	ASSERT(dofi_seal_is(DOFI_SEAL_HELLO, buf, len));
+	ASSERT_EQ(dofi_seal_take_hello(&e->listener, buf, len, &msg, &to), 0);
+	ASSERT_EQ(msg.qual, e->asks.qual);
+	ASSERT_EQ(msg.reads_in, e->asks.reads_in);
+	ASSERT_EQ(msg.reads_out, e->asks.reads_out);
+	ASSERT_EQ(msg.tag, e->asks.tag);
+	ASSERT_EQ(msg.priv_len, e->asks.priv_len);
+	ASSERT(dofi_addr_same_host(&to.sa, &e->to.sa));
+	len = dofi_seal_challenge(&e->listener, e->secret, buf);
+	ASSERT(len && len <= e->by.room);
+	ASSERT_EQ(dofi_seal_take_challenge(&e->client, e->secret, buf, len), 0);
+	ASSERT(e->client.proven);
+}
+
+static size_t answer(struct ends *e, enum dofi_cm_kind kind, size_t priv, uint8_t *buf)
+{
+	const struct dofi_cm_msg msg = {
+		.kind = kind, .reads_in = 99, .tag = 0x123456,
+		.reason = DOFI_CM_BY_PEER, .priv_len = (uint16_t)priv, .priv = e->told,
+	};
+
+	return dofi_seal_answer(&e->listener, &e->by, &msg, buf);
+}
+
+static void check_answer(struct ends *e, enum dofi_cm_kind kind, const struct dofi_cm_msg *msg,
+			 size_t priv)
+{
+	ASSERT_EQ(msg->kind, kind);
+	ASSERT_EQ(msg->priv_len, priv);
+	ASSERT_MEM(msg->priv, e->told, priv);
+	if (kind == DOFI_CM_REJECT) {
+		ASSERT_EQ(msg->reason, DOFI_CM_BY_PEER);
+		return;
+	}
+	ASSERT_EQ(msg->reads_in, 99);
+	ASSERT_EQ(msg->tag, 0x123456);
+}
+
+/* Each bit of it matters; so does its length. */
+static void spoil(struct ends *e, enum dofi_cm_kind kind, uint8_t *buf, size_t len)
+{
+	struct dofi_cm_msg msg;
+
+	for (size_t bit = 0; bit < len * 8; bit++) {
+		int ret;
+
+		/* The first byte says what it is. */
+		if (kind != DOFI_CM_ACCEPT && bit < 8)
+			continue;
+		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		ret = kind == DOFI_CM_REQUEST
+			? dofi_seal_take_request(&e->listener, &e->by, buf, len)
+			: dofi_seal_take_answer(&e->client, &e->by, kind, buf, len, &msg);
+		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		if (ret != -EACCES && ret != -EBADMSG)
+			FAIL("bit %zu of message %d may be another", bit, kind);
+	}
+	for (size_t n = 0; n < len; n++)
+		ASSERT(kind == DOFI_CM_REQUEST
+			? dofi_seal_take_request(&e->listener, &e->by, buf, n)
+			: dofi_seal_take_answer(&e->client, &e->by, kind, buf, n, &msg));
+}
+
+static void every_length(bool wide)
+{
+	size_t most = wide ? WIDE_PRIV : BRIEF_PRIV;
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_cm_msg msg;
+	struct ends e;
+	size_t len;
+
+	for (size_t priv = 0; priv <= most; priv++) {
+		ends_open(&e, wide, priv);
+		greet(&e);
+		len = dofi_seal_request(&e.client, &e.by, e.asked, e.asks.priv_len, buf);
+		ASSERT(len && len <= e.by.room);
+		ASSERT(dofi_seal_is(DOFI_SEAL_REQUEST, buf, len));
+		ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, buf, len), 0);
+		ASSERT_MEM(buf + 1, e.asked, priv);
+		/* A fabric may add to what it carries. */
+		ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, buf, e.by.room), 0);
+		if (priv % 8 == 0)
+			spoil(&e, DOFI_CM_REQUEST, buf, len);
+		for (int kind = DOFI_CM_ACCEPT; kind <= DOFI_CM_REJECT; kind++) {
+			len = answer(&e, (enum dofi_cm_kind)kind, priv, buf);
+			ASSERT(len && len <= e.by.room);
+			ASSERT_EQ(dofi_seal_take_answer(&e.client, &e.by, (enum dofi_cm_kind)kind,
+							buf, len, &msg), 0);
+			check_answer(&e, (enum dofi_cm_kind)kind, &msg, priv);
+			/* With two bytes of MAC one spoilt message in 65,536 passes. */
+			if (len - priv >= 19)
+				spoil(&e, (enum dofi_cm_kind)kind, buf, len);
+		}
+		ends_close(&e);
+	}
+}
+
+TEST(cm_seal, every_length_of_brief_messages)
+{
+	every_length(false);
+}
+
+TEST(cm_seal, every_length_of_long_messages)
+{
+	every_length(true);
+}
+
+TEST(cm_seal, at_least_so_much_of_the_mac_is_there)
+{
+	uint8_t buf[DOFI_CM_MAX];
+	struct ends e;
+	size_t len;
+
+	ends_open(&e, false, BRIEF_PRIV);
+	greet(&e);
+	len = dofi_seal_request(&e.client, &e.by, e.asked, e.asks.priv_len, buf);
+	ASSERT_EQ(len - 1 - BRIEF_PRIV, 6);
+	ASSERT_EQ(answer(&e, DOFI_CM_ACCEPT, BRIEF_PRIV, buf) - 5 - BRIEF_PRIV, 2);
+	ASSERT_EQ(answer(&e, DOFI_CM_ACCEPT, 34, buf) - 5 - 34, DOFI_SEAL_MAC);
+	ASSERT_EQ(answer(&e, DOFI_CM_REJECT, BRIEF_PRIV, buf) - 3 - BRIEF_PRIV, 4);
+	ends_close(&e);
+}
+
+/* It knows the secret, so that only the length speaks against it: one that does not would choose
+ * the length that leaves a single byte of the MAC to be guessed. */
+static void too_much_private_data(bool wide)
+{
+	size_t most = wide ? WIDE_PRIV : BRIEF_PRIV;
+	struct dofi_sealer ours;
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_cm_msg msg;
+	struct ends e;
+	size_t len;
+
+	for (size_t priv = most + 1; priv <= 255; priv++) {
+		ends_open(&e, wide, priv);
+		ours = e.by;
+		e.by.max_priv = 255;
+		greet(&e);
+		len = dofi_seal_request(&e.client, &e.by, e.asked, priv, buf);
+		if (len) {
+			ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, buf, len), 0);
+			ASSERT_EQ(dofi_seal_take_request(&e.listener, &ours, buf, len), -EBADMSG);
+		}
+		for (int kind = DOFI_CM_ACCEPT; kind <= DOFI_CM_REJECT; kind++) {
+			len = answer(&e, (enum dofi_cm_kind)kind, priv, buf);
+			if (!len)
+				continue;
+			ASSERT_EQ(dofi_seal_take_answer(&e.client, &e.by, (enum dofi_cm_kind)kind,
+							buf, len, &msg), 0);
+			ASSERT_EQ(dofi_seal_take_answer(&e.client, &ours, (enum dofi_cm_kind)kind,
+							buf, len, &msg), -EBADMSG);
+		}
+		ends_close(&e);
+	}
+}
+
+TEST(cm_seal, private_data_that_shortens_the_mac_is_malformed)
+{
+	too_much_private_data(false);
+	too_much_private_data(true);
+}
+
+TEST(cm_seal, challenge_of_another_secret_or_handshake)
+{
+	uint8_t hello[DOFI_CM_MAX], buf[DOFI_CM_MAX];
+	struct dofi_cm_msg msg;
+	union dofi_addr to;
+	struct ends e, f;
+	size_t len, n;
+
+	ends_open(&e, false, 5);
+	len = dofi_seal_hello(&e.client, &e.asks, &e.to, hello);
+	ASSERT_EQ(dofi_seal_take_hello(&e.listener, hello, len, &msg, &to), 0);
+	n = dofi_seal_challenge(&e.listener, e.other, buf);
+	ASSERT_EQ(dofi_seal_take_challenge(&e.client, e.secret, buf, n), -EACCES);
+	ASSERT(!e.client.proven);
+	/* Of the same client, but for what it asked earlier. */
+	n = dofi_seal_challenge(&e.listener, e.secret, buf);
+	ends_open(&f, false, 5);
+	dofi_seal_hello(&f.client, &f.asks, &f.to, hello);
+	ASSERT_EQ(dofi_seal_take_challenge(&f.client, f.secret, buf, n), -EACCES);
+	for (size_t i = 2; i < n; i++) {
+		buf[i] ^= 1;
+		ASSERT_EQ(dofi_seal_take_challenge(&e.client, e.secret, buf, n), -EACCES);
+		buf[i] ^= 1;
+	}
+	ASSERT_EQ(dofi_seal_take_challenge(&e.client, e.secret, buf, n - 1), -EBADMSG);
+	ASSERT_EQ(dofi_seal_take_challenge(&e.client, e.secret, buf, n), 0);
+	ends_close(&e);
+	ends_close(&f);
+}
+
+TEST(cm_seal, what_is_replayed_in_another_handshake_is_worth_nothing)
+{
+	uint8_t request[DOFI_CM_MAX], acceptance[DOFI_CM_MAX];
+	struct dofi_cm_msg msg;
+	struct ends e;
+	size_t len, n;
+
+	ends_open(&e, false, BRIEF_PRIV);
+	greet(&e);
+	len = dofi_seal_request(&e.client, &e.by, e.asked, e.asks.priv_len, request);
+	ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, request, len), 0);
+	n = answer(&e, DOFI_CM_ACCEPT, 0, acceptance);
+	ASSERT_EQ(dofi_seal_take_answer(&e.client, &e.by, DOFI_CM_ACCEPT, acceptance, n, &msg), 0);
+	/* The same question once more: the listener's number is another. */
+	ASSERT(dofi_seal_challenge(&e.listener, e.secret, acceptance + 100));
+	ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, request, len), -EACCES);
+	greet(&e);
+	ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, request, len), -EACCES);
+	ASSERT_EQ(dofi_seal_take_answer(&e.client, &e.by, DOFI_CM_ACCEPT, acceptance, n, &msg),
+		  -EACCES);
+	ends_close(&e);
+}
+
+TEST(cm_seal, malformed_questions)
+{
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_cm_msg msg;
+	union dofi_addr to;
+	struct ends e;
+	size_t len;
+
+	ends_open(&e, true, 5);
+	len = dofi_seal_hello(&e.client, &e.asks, &e.to, buf);
+	for (size_t n = 0; n < len; n++)
+		ASSERT_EQ(dofi_seal_take_hello(&e.listener, buf, n, &msg, &to), -EBADMSG);
+	buf[1]++;
+	ASSERT_EQ(dofi_seal_take_hello(&e.listener, buf, len, &msg, &to), -EPROTONOSUPPORT);
+	buf[1]--;
+	buf[3] |= 4;
+	ASSERT_EQ(dofi_seal_take_hello(&e.listener, buf, len, &msg, &to), -EBADMSG);
+	ends_close(&e);
+}

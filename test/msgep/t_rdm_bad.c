@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Offers and cells that no honest peer sends. */
+#include <string.h>
+
+#include "base/be_bytes.h"
+#include "rdm_rig.h"
+
+RIG_MODES;
+RIG_ONE_MODE;
+
+static struct side left, right;
+
+struct forged {
+	struct wfab_hdr hdr;
+	struct rdm_frame frame;
+	uint8_t payload[104];
+};
+_Static_assert(sizeof(struct forged) == WFAB_CELL_HDR + 104, "no padding");
+
+static struct forged forge(struct end *e, uint8_t channel, uint32_t seq)
+{
+	struct forged f;
+
+	memset(&f, 0, sizeof(f));
+	f.hdr = rig_header(e, channel, seq);
+	f.frame.kind = RDM_MSG;
+	f.frame.len = htole32(sizeof(f.payload));
+	return f;
+}
+
+/* Rubbish of all lengths that fit; nothing happens but that it is counted. */
+static void garbage(const void *arg)
+{
+	static uint8_t junk[65536];
+	struct wfab *net;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	net = wfab_of(&right.domain);
+	rig_connect(&p, &left, &right);
+	rig_exchange(&p, &left, &right, 5);
+	for (unsigned int i = 1; i <= 200; i++) {
+		size_t len = i < 80 ? i : rig_random() % (net->cell_size + 1);
+
+		for (size_t k = 0; k < len; k++)
+			junk[k] = (uint8_t)rig_random();
+		if (len >= 4 && i % 2)
+			memset(junk, 0, 4);	/* an index that exists */
+		rig_raw(&left, &right, &p.a, junk, len);
+		PUMP_UNTIL(&left, &right, net->dropped == i, 5000000);
+	}
+	ASSERT_EQ(p.b.broken, 0);
+	rig_exchange(&p, &left, &right, 50);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(garbage, modes, garbage)
+
+/* Right but for one number of the name. */
+static void strangers(const void *arg)
+{
+	struct wfab *net;
+	struct forged f;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	net = wfab_of(&right.domain);
+	rig_connect(&p, &left, &right);
+	f = forge(&p.a, RDM_REQ, 0);
+	f.hdr.index = htole32(le32toh(f.hdr.index) + 1);
+	rig_raw(&left, &right, &p.a, &f, sizeof(f));
+	f = forge(&p.a, RDM_REQ, 0);
+	f.hdr.generation = htole32(le32toh(f.hdr.generation) - 1);
+	rig_raw(&left, &right, &p.a, &f, sizeof(f));
+	f = forge(&p.a, RDM_REQ, 0);
+	f.hdr.token = ~f.hdr.token;
+	rig_raw(&left, &right, &p.a, &f, sizeof(f));
+	PUMP_UNTIL(&left, &right, net->dropped == 3, 5000000);
+	ASSERT_EQ(p.b.broken, 0);
+	ASSERT(!rdm_wire_fab.ready(&p.b.ep));
+	rig_exchange(&p, &left, &right, 20);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(strangers, modes, strangers)
+
+/* The peer itself breaks a rule: that ends its connection, and no other. */
+struct breach {
+	const char *name;
+	void (*spoil)(struct forged *f, size_t *len, uint32_t window);
+};
+
+static void beyond(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	f->hdr.seq = htole32(window);
+}
+
+static void far_beyond(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.seq = htole32(0x7fffffff);
+}
+
+static void channel(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.channel = 2;
+}
+
+static void zero(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.zero = 1;
+}
+
+static void zero_end(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.zero_end = 1;
+}
+
+static void flag(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.flags = WFAB_RECALLS << 1;
+}
+
+static void arrived(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.arrived = 1;
+}
+
+static void question(struct forged *f, size_t *len, uint32_t window)
+{
+	f->hdr.channel = WFAB_CREDIT;
+	f->hdr.flags = WFAB_ASKS;
+	f->hdr.seq = htole32(window + 1);
+	*len = WFAB_HDR;
+}
+
+static void credit(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.consumed[RDM_ANS] = htole32(1);
+}
+
+static void longer(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->frame.len = htole32(sizeof(f->payload) + 1);
+}
+
+static void longest(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->frame.len = 0xffffffff;
+}
+
+static void shorter(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)f;
+	(void)window;
+	*len = WFAB_CELL_HDR - 1;
+}
+
+static void credit_with_frame(struct forged *f, size_t *len, uint32_t window)
+{
+	(void)len;
+	(void)window;
+	f->hdr.channel = WFAB_CREDIT;
+}
+
+static const struct breach breaches[] = {
+	{ "beyond_the_window", beyond },
+	{ "far_beyond_the_window", far_beyond },
+	{ "no_such_channel", channel },
+	{ "not_zero", zero },
+	{ "end_not_zero", zero_end },
+	{ "unknown_flag", flag },
+	{ "got_what_was_not_sent", arrived },
+	{ "asks_about_what_was_not_sent", question },
+	{ "consumed_what_was_not_sent", credit },
+	{ "frame_longer_than_cell", longer },
+	{ "frame_much_longer_than_cell", longest },
+	{ "no_whole_frame_header", shorter },
+	{ "credit_cell_with_a_frame", credit_with_frame },
+};
+
+static void breach(const void *arg)
+{
+	const struct breach *row = arg;
+	struct pair p, q;
+	struct forged f;
+	size_t len = sizeof(f);
+
+	for (size_t i = 0; i < 2; i++) {
+		rig_open(&left, &right, &modes[i]);
+		rig_connect(&p, &left, &right);
+		rig_connect(&q, &left, &right);
+		f = forge(&p.a, RDM_REQ, 0);
+		row->spoil(&f, &len, wfab_of(&right.domain)->window);
+		p.b.woken = 0;
+		rig_raw(&left, &right, &p.a, &f, len);
+		PUMP_UNTIL(&left, &right, p.b.broken, 5000000);
+		ASSERT_EQ(p.b.broken, FI_EINVAL);
+		ASSERT(p.b.woken > 0);
+		ASSERT_PTR(rig_peek(&p.b), NULL);
+		ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
+		ASSERT(!rig_send(&p.b, RDM_REQ));
+		rig_exchange(&q, &left, &right, 20);
+		rig_disconnect(&p);
+		rig_disconnect(&q);
+		rig_close(&left);
+		rig_close(&right);
+	}
+}
+TEST_ROWS(breach, breaches, breach)
+
+/* The same cell again: before it has been taken, and after. */
+static void repeated(const void *arg)
+{
+	struct wfab *net;
+	struct forged f;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	net = wfab_of(&right.domain);
+	rig_connect(&p, &left, &right);
+	f = forge(&p.a, RDM_REQ, 0);
+	f.frame.value = 4711;
+	rig_raw(&left, &right, &p.a, &f, sizeof(f));
+	rig_raw(&left, &right, &p.a, &f, sizeof(f));
+	PUMP_UNTIL(&left, &right, net->repeated == 1, 5000000);
+	ASSERT(rig_peek(&p.b)->value == 4711);
+	rdm_wire_fab.release(&p.b.ep, RDM_REQ);
+	rig_flush(&p.b);
+	ASSERT_PTR(rig_peek(&p.b), NULL);
+	rig_raw(&left, &right, &p.a, &f, sizeof(f));
+	PUMP_UNTIL(&left, &right, net->repeated == 2, 5000000);
+	ASSERT_PTR(rig_peek(&p.b), NULL);
+	ASSERT_EQ(p.b.broken, 0);
+	ASSERT_EQ(net->held, 0);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(repeated, modes, repeated)
+
+/* The second without the first: it is kept, cannot be taken, and ends the connection at last. Where
+ * the first one still comes, nothing has happened. */
+static void gap(const void *arg)
+{
+	uint64_t start = dt_now_us();
+	struct pair p, q;
+	struct forged f;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	rig_connect(&q, &left, &right);
+	f = forge(&p.a, RDM_ANS, 1);
+	rig_raw(&left, &right, &p.a, &f, sizeof(f));
+	f = forge(&q.a, RDM_ANS, 1);
+	rig_raw(&left, &right, &q.a, &f, sizeof(f));
+	PUMP_UNTIL(&left, &right, wfab_of(&right.domain)->held == 2, 5000000);
+	ASSERT(!rdm_wire_fab.ready(&p.b.ep));
+	ASSERT(rdm_wire_fab.quiet(&p.b.ep, false));
+	f = forge(&q.a, RDM_ANS, 0);
+	rig_raw(&left, &right, &q.a, &f, sizeof(f));
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&q.b.ep), 5000000);
+	PUMP_UNTIL(&left, &right, p.b.broken, 15000000);
+	ASSERT_EQ(p.b.broken, FI_ETIMEDOUT);
+	ASSERT(dt_now_us() - start >= WFAB_GAP_MS * 1000);
+	for (int i = 0; i < 100; i++)
+		rig_pump(&left, &right);
+	ASSERT_EQ(q.b.broken, 0);
+	rig_disconnect(&p);
+	rig_disconnect(&q);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(gap, one_mode, gap)
+
+/* A gap behind cells that the program has not taken yet. */
+static void gap_behind(const void *arg)
+{
+	struct forged f;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	f = forge(&p.a, RDM_REQ, 0);
+	rig_raw(&left, &right, &p.a, &f, sizeof(f));
+	f = forge(&p.a, RDM_REQ, 2);
+	rig_raw(&left, &right, &p.a, &f, sizeof(f));
+	PUMP_UNTIL(&left, &right, wfab_of(&right.domain)->held == 2, 5000000);
+	PUMP_UNTIL(&left, &right, p.b.broken, 15000000);
+	ASSERT_EQ(p.b.broken, FI_ETIMEDOUT);
+	/* What came before it can still be taken. */
+	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	ASSERT(rig_peek(&p.b) != NULL);
+	rdm_wire_fab.release(&p.b.ep, RDM_REQ);
+	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(gap_behind, one_mode, gap_behind)
+
+/* Offers that are wrong in one number, cut, or random. */
+static void refused(struct end *e, const struct rdm_offer *offer)
+{
+	struct rdm_offer copy = *offer;
+
+	ASSERT(rdm_wire_fab.adopt(&e->ep, false, &copy) < 0);
+}
+
+static void spoil(struct end *e, const struct rdm_offer *good, size_t at, int bytes, uint64_t value)
+{
+	struct rdm_offer bad = *good;
+
+	dofi_put(bad.data + at, value, bytes);
+	refused(e, &bad);
+}
+
+static void offers(const void *arg)
+{
+	struct rdm_offer offer = { .fd = -1 }, cut;
+	struct end a, b;
+
+	rig_open(&left, &right, arg);
+	rig_end_init(&a, &left);
+	rig_end_init(&b, &right);
+	ASSERT_EQ(rdm_wire_fab.offer(&a.ep, true, &offer), 0);
+	ASSERT(offer.len <= RDM_OFFER_MAX);
+	spoil(&b, &offer, 0, 1, WFAB_VERSION + 1);
+	spoil(&b, &offer, 1, 1, offer.data[1] - 1u);
+	spoil(&b, &offer, 1, 1, 0);
+	spoil(&b, &offer, 1, 1, 255);
+	spoil(&b, &offer, 2, 2, 0);
+	spoil(&b, &offer, 2, 2, WFAB_WINDOW_MAX + 1);
+	spoil(&b, &offer, 4, 4, WFAB_CELL_HDR);
+	spoil(&b, &offer, 4, 4, WFAB_CELL_MAX + 1);
+	spoil(&b, &offer, 4, 4, 0xffffffff);
+	spoil(&b, &offer, 8, 4, WFAB_CELL_HDR);
+	spoil(&b, &offer, 8, 4, WFAB_BULK_MAX + 1);
+	spoil(&b, &offer, WFAB_OFFER_HDR, 2, 0x7777);
+	for (cut = offer; cut.len--;)
+		refused(&b, &cut);
+	cut = offer;
+	cut.len++;
+	refused(&b, &cut);
+	for (int i = 0; i < 2000; i++) {
+		cut.len = (uint16_t)(rig_random() % (RDM_OFFER_MAX + 1));
+		for (size_t k = 0; k < sizeof(cut.data); k++)
+			cut.data[k] = (uint8_t)rig_random();
+		refused(&b, &cut);
+	}
+	cut = offer;
+	ASSERT_EQ(rdm_wire_fab.adopt(&b.ep, false, &cut), 0);
+	/* Twice is once too often. */
+	refused(&b, &offer);
+	rdm_wire_fab.close(&a.ep);
+	rdm_wire_fab.close(&b.ep);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(offers, modes, offers)

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The cells of a connection that ends. */
+#include <string.h>
+
+#include "rdm_rig.h"
+
+RIG_MODES;
+RIG_ONE_MODE;
+
+static struct side left, right;
+
+/* The passive side goes while the other one sends; what is late does not reach its successor. */
+static void closed_early(const void *arg)
+{
+	uint32_t generation, index, n = 0;
+	struct pair p, q;
+	struct wfab *net;
+
+	rig_open(&left, &right, arg);
+	net = wfab_of(&right.domain);
+	rig_connect(&p, &left, &right);
+	rig_connect(&q, &left, &right);
+	rig_exchange(&p, &left, &right, 20);
+	index = p.b.ep.w.conn->index;
+	generation = p.b.ep.w.conn->generation;
+	while (rig_send(&p.a, RDM_REQ))
+		n++;
+	while (rig_send(&p.a, RDM_ANS))
+		n++;
+	ASSERT(n > 0);
+	rdm_wire_fab.close(&p.b.ep);
+	ASSERT_PTR(p.b.ep.w.conn, NULL);
+	PUMP_UNTIL(&left, &right, net->late >= n, 5000000);
+	rig_exchange(&q, &left, &right, 50);
+	rdm_wire_fab.close(&p.a.ep);
+	PUMP_UNTIL(&left, &right, dofi_list_empty(&net->closed), 5000000);
+	rig_connect(&p, &left, &right);
+	ASSERT_EQ(p.b.ep.w.conn->index, index);
+	ASSERT(p.b.ep.w.conn->generation != generation);
+	rig_exchange(&p, &left, &right, 50);
+	rig_disconnect(&p);
+	rig_disconnect(&q);
+	ASSERT_EQ(net->held, 0);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(closed_early, modes, closed_early)
+
+/* Connections come and go with frames under way; nothing is lost to the pool. */
+static void churn(const void *arg)
+{
+	static struct pair p[16];
+	struct wfab *net;
+	uint32_t cells;
+
+	rig_open(&left, &right, arg);
+	net = wfab_of(&right.domain);
+	for (int i = 0; i < 16; i++)
+		rig_connect(&p[i], &left, &right);
+	cells = net->cells;
+	for (unsigned int round = 0; round < 300 / dt_slow(); round++) {
+		int i = (int)(rig_random() % 16);
+
+		for (int k = 0; k < 6; k++) {
+			rig_send(&p[i].a, k & 1);
+			rig_send(&p[i].b, k & 1);
+		}
+		rig_pump(&left, &right);
+		if (rig_random() % 2)
+			rig_exchange(&p[i], &left, &right, 0);
+		rig_disconnect(&p[i]);
+		rig_connect(&p[i], &left, &right);
+	}
+	for (int i = 0; i < 16; i++)
+		rig_exchange(&p[i], &left, &right, 10);
+	for (int i = 0; i < 16; i++)
+		rig_disconnect(&p[i]);
+	PUMP_UNTIL(&left, &right, dofi_list_empty(&net->closed), 5000000);
+	ASSERT_EQ(net->held, 0);
+	ASSERT_EQ(net->lost, 0);
+	ASSERT_EQ(net->want_rx, 0);
+	ASSERT_EQ(net->want_tx, 0);
+	/* Those that closed while the fabric still had cells of theirs needed more for a moment. */
+	dt_note("%u cells at first, %u in the end", cells, net->cells);
+	ASSERT(net->cells <= 4 * cells);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(churn, modes, churn)
+
+/* Ten frames each way, and room for five more. */
+static void settled(struct pair *p)
+{
+	struct rdm_conn *conn = p->a.ep.w.conn;
+
+	rig_exchange(p, &left, &right, 10);
+	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		PUMP_UNTIL(&left, &right, conn->sent[ch] - conn->granted[ch] <= 3 &&
+			   conn->taken <= RDM_CHANNELS, 5000000);
+}
+
+static void bye(const void *arg)
+{
+	uint8_t data[RDM_OFFER_MAX];
+	struct pair p;
+	size_t len;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	settled(&p);
+	for (int i = 0; i < 5; i++) {
+		ASSERT(rig_send(&p.a, RDM_REQ));
+		ASSERT(rig_send(&p.a, RDM_ANS));
+	}
+	len = rdm_wire_fab.finish(&p.a.ep, data);
+	ASSERT(len <= RDM_OFFER_MAX);
+	rdm_wire_fab.finished(&p.b.ep, data, len);
+	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == 15), 5000000);
+	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_ANS), p.b.got[RDM_ANS] == 15), 5000000);
+	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
+	ASSERT_EQ(p.b.broken, 0);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(bye, modes, bye)
+
+/* The sender learns what has come, although nobody takes it; each answer is asked for once. */
+static void confirmed(const void *arg)
+{
+	uint8_t data[RDM_OFFER_MAX];
+	struct rdm_conn *conn;
+	uint32_t n = 0;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	conn = p.a.ep.w.conn;
+	while (rig_send(&p.a, RDM_REQ)) {
+		n++;
+		ASSERT(rdm_wire_fab.arrived(&p.a.ep) <= n);
+		if (n % 3)
+			continue;
+		PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) == n, 5000000);
+		ASSERT(!conn->asking);
+		ASSERT_EQ(conn->granted[RDM_REQ], 0);
+	}
+	ASSERT_EQ(n, conn->net->window);
+	/* Whoever awaits one of them sees it, asleep or not; nobody awaits what was never sent. */
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) == n, 5000000);
+	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
+	p.a.ep.awaited = RDM_AWAITS | n;
+	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	ASSERT(!rdm_wire_fab.quiet(&p.a.ep, false));
+	p.a.ep.awaited = RDM_AWAITS | (n + 1);
+	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
+	for (uint32_t i = 0; i < n; i++)
+		ASSERT(rig_recv(&p.b, RDM_REQ));
+	rig_flush(&p.b);
+	PUMP_UNTIL(&left, &right, conn->granted[RDM_REQ] == n, 5000000);
+	/* The last message of the peer says so, too. A bulk cell would take both sides to arrive. */
+	p.a.woken = 0;
+	p.a.bulk = false;
+	ASSERT(rig_send(&p.a, RDM_REQ));
+	PUMP_UNTIL(&left, &left, !conn->waiting, 5000000);
+	PUMP_UNTIL(&right, &right, p.b.ep.w.conn->arrived == n + 1, 5000000);
+	rdm_wire_fab.finished(&p.a.ep, data, rdm_wire_fab.finish(&p.b.ep, data));
+	ASSERT_EQ(p.a.broken, 0);
+	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(confirmed, modes, confirmed)
+
+static void acknowledge(struct end *e, uint32_t count)
+{
+	ASSERT(rig_recv(e, RDM_REQ));
+	rdm_lock(&e->ep.lock);
+	rdm_wire_fab.acknowledge(&e->ep, count);
+	rdm_wire_fab.flush(&e->ep);
+	rdm_unlock(&e->ep.lock);
+}
+
+/* An acknowledgement goes with the next cell, in a cell of its own if there is none, and with the
+ * last message. */
+static void acknowledged(const void *arg)
+{
+	uint8_t data[RDM_OFFER_MAX];
+	struct rdm_conn *a, *b;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	a = p.a.ep.w.conn;
+	b = p.b.ep.w.conn;
+	for (int i = 0; i < 3; i++)
+		ASSERT(rig_send(&p.a, RDM_REQ));
+	PUMP_UNTIL(&left, &right, b->arrived == 3, 5000000);
+	acknowledge(&p.b, 1);
+	ASSERT_EQ(b->acks_told, 0);
+	ASSERT(rig_send(&p.b, RDM_REQ));
+	ASSERT_EQ(b->acks_told, 1);
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&p.a.ep) && a->acked == 1, 5000000);
+	ASSERT_EQ(rdm_wire_fab.acknowledged(&p.a.ep), 1);
+	ASSERT_EQ(a->acked_taken, 1);
+	PUMP_UNTIL(&left, &right, rig_recv(&p.a, RDM_REQ), 5000000);
+	p.a.woken = 0;
+	acknowledge(&p.b, 2);
+	PUMP_UNTIL(&left, &right, a->acked == 2, 5000000);
+	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	ASSERT(!rdm_wire_fab.quiet(&p.a.ep, false));
+	ASSERT(p.a.woken > 0);
+	ASSERT_EQ(rdm_wire_fab.acknowledged(&p.a.ep), 2);
+	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
+	acknowledge(&p.b, 3);
+	rdm_wire_fab.finished(&p.a.ep, data, rdm_wire_fab.finish(&p.b.ep, data));
+	ASSERT_EQ(p.a.broken, 0);
+	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	/* Those that it completes are to be reported first. */
+	ASSERT(!rdm_wire_fab.drained(&p.a.ep, true));
+	ASSERT_EQ(rdm_wire_fab.acknowledged(&p.a.ep), 3);
+	ASSERT(rdm_wire_fab.drained(&p.a.ep, true));
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(acknowledged, modes, acknowledged)
+
+/* The passive side sends before the active one has read that it is connected. */
+static void confirmed_late(const void *arg)
+{
+	struct rdm_offer offer = { .fd = -1 };
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_end_init(&p.a, &left);
+	rig_end_init(&p.b, &right);
+	ASSERT_EQ(rdm_wire_fab.offer(&p.a.ep, true, &offer), 0);
+	ASSERT_EQ(rdm_wire_fab.adopt(&p.b.ep, false, &offer), 0);
+	ASSERT_EQ(rdm_wire_fab.offer(&p.b.ep, false, &offer), 0);
+	p.b.out[RDM_REQ] = 1;
+	ASSERT(rig_send(&p.b, RDM_REQ));
+	PUMP_UNTIL(&left, &right, p.a.ep.w.conn->arrived == 1, 5000000);
+	ASSERT_EQ(rdm_wire_fab.arrived(&p.b.ep), 0);
+	ASSERT_EQ(rdm_wire_fab.adopt(&p.a.ep, true, &offer), 0);
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.b.ep) == 1, 5000000);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(confirmed_late, modes, confirmed_late)
+
+/* What has come is taken although nothing can be sent to the peer any more. */
+static void cut_off(const void *arg)
+{
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	for (int i = 0; i < 5; i++)
+		ASSERT(rig_send(&p.a, RDM_REQ));
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) >= 3, 5000000);
+	pthread_mutex_lock(&right.domain.wire_lock);
+	wfab_break(p.b.ep.w.conn, FI_ECONNRESET);
+	pthread_mutex_unlock(&right.domain.wire_lock);
+	ASSERT_EQ(p.b.broken, FI_ECONNRESET);
+	ASSERT(!rig_send(&p.b, RDM_REQ));
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == 5), 5000000);
+	ASSERT(rdm_wire_fab.drained(&p.b.ep, true));
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(cut_off, modes, cut_off)
+
+/* A peer that died has said nothing: what has arrived is still taken, and no more is waited for. */
+static void died(const void *arg)
+{
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	settled(&p);
+	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	ASSERT(rdm_wire_fab.drained(&p.b.ep, true));
+	for (int i = 0; i < 5; i++)
+		ASSERT(rig_send(&p.a, RDM_REQ));
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&p.b.ep), 5000000);
+	while (rig_recv(&p.b, RDM_REQ)) {
+		PUMP_UNTIL(&left, &right,
+			   rdm_wire_fab.ready(&p.b.ep) || p.b.got[RDM_REQ] == 15, 5000000);
+		ASSERT(rdm_wire_fab.drained(&p.b.ep, true) == (p.b.got[RDM_REQ] == 15));
+	}
+	ASSERT_EQ(p.b.got[RDM_REQ], 15);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(died, modes, died)
+
+static void wrong_bye(const void *arg)
+{
+	uint8_t data[RDM_OFFER_MAX] = { 0 };
+	struct pair p, q, r;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	rig_connect(&q, &left, &right);
+	rig_connect(&r, &left, &right);
+	rdm_wire_fab.finished(&p.b.ep, data, WFAB_BYE - 1);
+	ASSERT_EQ(p.b.broken, FI_EINVAL);
+	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
+	/* Nothing has been sent either way: one cell cannot have come. */
+	data[WFAB_BYE - 5] = 1;
+	rdm_wire_fab.finished(&r.b.ep, data, WFAB_BYE);
+	ASSERT_EQ(r.b.broken, FI_EINVAL);
+	memset(data, 0xff, sizeof(data));
+	rdm_wire_fab.finished(&q.b.ep, data, WFAB_BYE);
+	ASSERT_EQ(q.b.broken, FI_EINVAL);
+	rig_disconnect(&p);
+	rig_disconnect(&q);
+	rig_disconnect(&r);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(wrong_bye, modes, wrong_bye)
+
+/* The peer says it sent more than ever comes: it is waited for, but not for ever. */
+static void missing_tail(const void *arg)
+{
+	uint8_t data[WFAB_BYE] = { 0, 0, 0, 1 };
+	uint64_t start;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	start = dt_now_us();
+	rdm_wire_fab.finished(&p.b.ep, data, sizeof(data));
+	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	PUMP_UNTIL(&left, &right, rdm_wire_fab.drained(&p.b.ep, false), 15000000);
+	ASSERT(dt_now_us() - start >= WFAB_GAP_MS * 1000 - 1000);
+	rig_disconnect(&p);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(missing_tail, one_mode, missing_tail)
+
+/* Without a descriptor a sleeper is woken by a timer: also if another thread looks when it is due,
+ * and then no more; and not as long as there is no connection. */
+static void sleeper_beside_poller(const void *arg)
+{
+	struct wfab *net;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	net = wfab_of(&right.domain);
+	ASSERT(rdm_wire_fab.may_sleep(&right.domain));
+	ASSERT(!net->timer_due);
+	ASSERT(!rig_wakes(&right, 50));
+	rig_connect(&p, &left, &right);
+	ASSERT(!net->timer_due == (net->cq_fd >= 0));
+	for (int i = 0; net->timer_due && i < 3; i++) {
+		ASSERT(rig_wakes(&right, 5000));
+		rdm_wire_fab.progress(&right.domain, NULL);
+	}
+	rig_disconnect(&p);
+	PUMP_UNTIL(&left, &right, !net->timer_due, 15000000);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(sleeper_beside_poller, modes, sleeper_beside_poller)
+
+/* The peer's inner endpoint has gone: closing what still sends to it comes to an end. */
+static void peer_gone(const void *arg)
+{
+	uint64_t start;
+	struct pair p;
+
+	rig_open(&left, &right, arg);
+	rig_connect(&p, &left, &right);
+	rig_exchange(&p, &left, &right, 10);
+	rdm_wire_fab.close(&p.b.ep);
+	rig_close(&right);
+	for (int i = 0; i < 1000 && !p.a.broken; i++) {
+		rig_send(&p.a, RDM_REQ);
+		rdm_wire_fab.progress(&left.domain, NULL);
+	}
+	dt_note("broken: %d", p.a.broken);
+	start = dt_now_us();
+	rdm_wire_fab.close(&p.a.ep);
+	rig_close(&left);
+	ASSERT(dt_now_us() - start < (WFAB_LINGER_MS + 3000) * 1000u * dt_slow());
+}
+TEST_ROWS(peer_gone, one_mode, peer_gone)
+
+/* Descriptors and everything else come back. */
+static void no_leaks(const void *arg)
+{
+	struct dt_fds before;
+	struct pair p;
+
+	/* libfabric keeps some from its first use on */
+	rig_open(&left, &right, arg);
+	rig_close(&left);
+	rig_close(&right);
+	dt_fds_get(&before);
+	for (int i = 0; i < 3; i++) {
+		rig_open(&left, &right, arg);
+		rig_connect(&p, &left, &right);
+		rig_exchange(&p, &left, &right, 5);
+		rig_disconnect(&p);
+		rig_close(&left);
+		rig_close(&right);
+	}
+	dt_fds_check(&before, __FILE__, __LINE__);
+}
+TEST_ROWS(no_leaks, modes, no_leaks)

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bulk cells are used within the credits granted, and no side waits for those of others. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdm_rig.h"
+
+static const struct mode modes[] = {
+	{ "rxm", false, true },
+	{ "shuffled", true, true },
+};
+RIG_ONE_MODE;
+
+/* More connections than can have leave at the same time. */
+#define CROWD 6
+/* Of one of them at most, all together four times as many; the window is as large. */
+#define SHARE 8
+
+static struct side left, right;
+
+static struct wfab_bulk *bulk_of(struct side *s)
+{
+	return &wfab_of(&s->domain)->bulk;
+}
+
+/* Leave that the peer of `e` has been given, and has not used. */
+static uint16_t leave_of(struct end *e)
+{
+	const struct wfab_leave *l = &e->ep.w.conn->bulk;
+
+	return (uint16_t)(l->given - l->came - l->peer_back);
+}
+
+static bool take(struct end *e)
+{
+	bool any = rig_recv(e, RDM_REQ);
+
+	rig_flush(e);
+	return any;
+}
+
+/* p.a has leave that it knows of; nothing is under way. */
+static void warm_up(struct pair *p)
+{
+	const struct wfab_leave *l = &p->a.ep.w.conn->bulk;
+
+	do {
+		rig_pump(&left, &right);
+		rig_send_long(&p->a, RDM_REQ);
+		while (take(&p->b))
+			;
+	} while (l->leave == (uint16_t)(l->used + l->back));
+	PUMP_UNTIL(&left, &right, (take(&p->b), p->b.got[RDM_REQ] == p->a.sent[RDM_REQ]), 5000000);
+	PUMP_UNTIL(&left, &right, !l->flying && p->a.ep.w.conn->sent[RDM_REQ] -
+		   p->a.ep.w.conn->granted[RDM_REQ] < p->a.ep.w.conn->peer_window / 2, 5000000);
+}
+
+/* See avoid_fetching in rdm_open.c. Everywhere else there are bulk cells. */
+static void need_bulk_cells(void)
+{
+	if (sizeof(size_t) < sizeof(uint64_t))
+		dt_skip("no bulk cells over tcp on a 32-bit system");
+}
+
+static void set_up(struct pair *p, int n, const void *mode)
+{
+	need_bulk_cells();
+	rig_open(&left, &right, mode);
+	for (int i = 0; i < n; i++)
+		rig_connect(&p[i], &left, &right);
+}
+
+static void tear_down(struct pair *p, int n)
+{
+	for (int i = 0; i < n; i++) {
+		ASSERT_EQ(p[i].a.broken | p[i].b.broken, 0);
+		rig_disconnect(&p[i]);
+	}
+	ASSERT_EQ(bulk_of(&left)->held, 0);
+	ASSERT_EQ(bulk_of(&right)->held, 0);
+	rig_close(&left);
+	rig_close(&right);
+}
+
+/* Once there is leave, everything long travels in bulk cells, short things never; and both sides
+ * have counted the same in the end. */
+static void used(const void *arg)
+{
+	uint32_t n = 200 / dt_slow() + 20, bulk;
+	struct pair p;
+
+	set_up(&p, 1, arg);
+	ASSERT(bulk_of(&left)->size > 2 * wfab_of(&left.domain)->cell_size);
+	while (p.a.sent[RDM_REQ] < 40) {
+		p.a.bulk = false;
+		rig_send(&p.a, RDM_REQ);
+		rig_pump(&left, &right);
+		take(&p.b);
+	}
+	ASSERT_EQ(bulk_of(&left)->cells + bulk_of(&right)->cells, 0);
+	warm_up(&p);
+	bulk = (uint32_t)bulk_of(&right)->came;
+	for (uint32_t i = 0; i < n; i++) {
+		PUMP_UNTIL(&left, &right, rig_send_long(&p.a, RDM_REQ), 5000000);
+		PUMP_UNTIL(&left, &right, take(&p.b), 5000000);
+	}
+	dt_note("%u of %u in bulk cells", (uint32_t)bulk_of(&right)->came - bulk, n);
+	ASSERT_EQ(bulk_of(&right)->came - bulk, n);
+	PUMP_UNTIL(&left, &right, !bulk_of(&left)->sending, 5000000);
+	ASSERT_EQ(p.a.ep.w.conn->bulk.used, p.b.ep.w.conn->bulk.came);
+	ASSERT_EQ(bulk_of(&right)->promised, leave_of(&p.b));
+	ASSERT(bulk_of(&right)->posted >= bulk_of(&right)->promised);
+	tear_down(&p, 1);
+}
+TEST_ROWS(bulk_used, modes, used)
+
+/* Long and short ones in both channels and directions. */
+static void mixed(const void *arg)
+{
+	struct pair p[2];
+
+	set_up(p, 2, arg);
+	for (int i = 0; i < 10; i++) {
+		rig_exchange(&p[0], &left, &right, 400 / dt_slow() / 10 + 1);
+		rig_exchange(&p[1], &left, &right, 400 / dt_slow() / 10 + 1);
+	}
+	ASSERT(bulk_of(&left)->came > 0);
+	ASSERT(bulk_of(&right)->came > 0);
+	tear_down(p, 2);
+}
+TEST_ROWS(bulk_mixed, modes, mixed)
+
+/* Nothing of what these have sent is taken: they keep what they may have. Another one streams, and
+ * has its leave as soon as they have been served. */
+static void stalled(const void *arg)
+{
+	static struct pair p[CROWD];
+	struct pair *q = &p[CROWD - 1];
+	const struct wfab_bulk *b;
+	uint64_t end;
+
+	set_up(p, CROWD, arg);
+	b = bulk_of(&right);
+	for (int i = 0; i < CROWD - 1; i++) {
+		const struct wfab_leave *l = &p[i].b.ep.w.conn->bulk;
+
+		for (end = dt_now_us() + 5000000; l->held + b->held / b->most * SHARE < SHARE;) {
+			ASSERT(dt_now_us() < end);
+			rig_pump(&left, &right);
+			if (!rig_send_long(&p[i].a, RDM_REQ) && l->held < SHARE &&
+			    p[i].b.ep.w.conn->arrived == p[i].a.sent[RDM_REQ])
+				take(&p[i].b);
+			ASSERT(l->held + leave_of(&p[i].b) <= SHARE);
+		}
+	}
+	ASSERT_EQ(b->held, b->most);
+	for (int i = 0; i < 40; i++) {
+		PUMP_UNTIL(&left, &right, rig_send_long(&q->a, RDM_REQ), 5000000);
+		PUMP_UNTIL(&left, &right, take(&q->b), 5000000);
+	}
+	ASSERT_EQ(q->b.ep.w.conn->bulk.came, 0);
+	for (int i = 0; i < CROWD - 1; i++)
+		PUMP_UNTIL(&left, &right, (take(&p[i].b), p[i].b.got[0] == p[i].a.sent[0]),
+			   5000000);
+	warm_up(q);
+	tear_down(p, CROWD);
+}
+TEST_ROWS(bulk_stalled, modes, stalled)
+
+/* Idle ones have all leave there is: one that wants some gets it from them. */
+static void recalled(const void *arg)
+{
+	static struct pair p[CROWD];
+	unsigned int back = 0;
+
+	set_up(p, CROWD, arg);
+	for (int i = 0; i < CROWD; i++)
+		warm_up(&p[i]);
+	for (int i = 0; i < CROWD; i++) {
+		back += p[i].a.ep.w.conn->bulk.back;
+		ASSERT_EQ(p[i].a.ep.w.conn->bulk.back, p[i].b.ep.w.conn->bulk.peer_back);
+	}
+	dt_note("%u given back", back);
+	ASSERT(back > 0);
+	ASSERT(bulk_of(&right)->promised <= bulk_of(&right)->most);
+	/* Who has given back can have some again. */
+	for (int i = 0; i < CROWD; i++)
+		warm_up(&p[i]);
+	tear_down(p, CROWD);
+}
+TEST_ROWS(bulk_recalled, modes, recalled)
+
+/* A stopped peer does not give back; another one is asked. */
+static void recalled_in_vain(const void *arg)
+{
+	static struct pair p[CROWD];
+
+	set_up(p, CROWD, arg);
+	for (int i = 0; i < CROWD - 2; i++)
+		warm_up(&p[i]);
+	p[0].a.ep.w.conn->broken = true;	/* it says nothing any more */
+	warm_up(&p[CROWD - 2]);
+	ASSERT_EQ(p[0].b.ep.w.conn->bulk.peer_back, 0);
+	ASSERT(leave_of(&p[0].b) > 0);
+	p[0].a.ep.w.conn->broken = false;
+	tear_down(p, CROWD);
+}
+TEST_ROWS(bulk_recalled_in_vain, one_mode, recalled_in_vain)
+
+/* The receiver goes while bulk cells are under way. They do no harm, and after a while others may
+ * have that leave. */
+static void closed_early(const void *arg)
+{
+	static struct pair p[2];
+	struct wfab *net;
+	uint32_t n = 0;
+
+	set_up(p, 2, arg);
+	net = wfab_of(&right.domain);
+	warm_up(&p[0]);
+	while (rig_send_long(&p[0].a, RDM_REQ))
+		n++;
+	ASSERT(n > 1);
+	rdm_wire_fab.close(&p[0].b.ep);
+	ASSERT(net->bulk.promised > 0);
+	PUMP_UNTIL(&left, &right, net->late >= n, 5000000);
+	warm_up(&p[1]);
+	rig_exchange(&p[1], &left, &right, 20);
+	ASSERT(net->bulk.posted >= net->bulk.promised);
+	rdm_wire_fab.close(&p[0].a.ep);
+	PUMP_UNTIL(&left, &right, (rig_send_long(&p[1].a, RDM_REQ), take(&p[1].b),
+				   !net->bulk.lapse_at), 15000000);
+	PUMP_UNTIL(&left, &right, (take(&p[1].b), p[1].b.got[0] == p[1].a.sent[0]), 5000000);
+	ASSERT_EQ(net->bulk.promised, leave_of(&p[1].b));
+	tear_down(&p[1], 1);
+}
+TEST_ROWS(bulk_closed_early, one_mode, closed_early)
+
+/* In order: all has come, so all leave is there for others at once. */
+static void settled(const void *arg)
+{
+	uint8_t data[RDM_OFFER_MAX];
+	struct pair p[2];
+	size_t len;
+
+	set_up(p, 2, arg);
+	warm_up(&p[0]);
+	ASSERT(rig_send_long(&p[0].a, RDM_REQ));
+	len = rdm_wire_fab.finish(&p[0].a.ep, data);
+	rdm_wire_fab.finished(&p[0].b.ep, data, len);
+	ASSERT(!rdm_wire_fab.drained(&p[0].b.ep, false));
+	PUMP_UNTIL(&left, &right, take(&p[0].b), 5000000);
+	ASSERT(rdm_wire_fab.drained(&p[0].b.ep, false));
+	ASSERT(leave_of(&p[0].b) > 0);
+	rig_disconnect(&p[0]);
+	ASSERT_EQ(bulk_of(&right)->promised, 0);
+	ASSERT(!bulk_of(&right)->lapse_at);
+	tear_down(&p[1], 1);
+}
+TEST_ROWS(bulk_settled, modes, settled)
+
+/* The sender closes everything at once: what it committed arrives, the last in bulk cells. */
+static void close_at_once(const void *arg)
+{
+	struct leaver l;
+	struct pair p;
+
+	set_up(&p, 1, arg);
+	warm_up(&p);
+	while (rig_send_long(&p.a, RDM_REQ))
+		;
+	ASSERT(bulk_of(&left)->sending > 0);
+	rig_close_thread(&l, &p.a, &left);
+	PUMP_UNTIL(&right, &right, (take(&p.b), p.b.got[RDM_REQ] == p.a.sent[RDM_REQ]), 10000000);
+	PUMP_UNTIL(&right, &right, l.gone, 10000000);
+	dt_thread_join(&l.thread);
+	rdm_wire_fab.close(&p.b.ep);
+	ASSERT_EQ(bulk_of(&right)->held, 0);
+	rig_close(&right);
+}
+TEST_ROWS(bulk_close_at_once, modes, close_at_once)
+
+/* The peer does not fetch what is under way: it is given up after a while, and the buffers are not
+ * used again before the fabric is done with them. */
+static void close_in_vain(const void *arg)
+{
+	struct rdm_frame *f;
+	struct wfab *net;
+	struct pair p;
+	uint64_t start;
+	size_t room;
+
+	set_up(&p, 1, arg);
+	net = wfab_of(&left.domain);
+	warm_up(&p);
+	rdm_lock(&p.a.ep.lock);
+	f = rdm_wire_fab.reserve(&p.a.ep, RDM_REQ, SIZE_MAX, &room);
+	ASSERT(f && room == p.a.ep.w.conn->bulk_payload);
+	memset(f, 0, sizeof(*f) + room);
+	f->len = (uint32_t)room;
+	f->kind = RDM_MSG;
+	rdm_wire_fab.commit(&p.a.ep, RDM_REQ, f);
+	rdm_unlock(&p.a.ep.lock);
+	PUMP_UNTIL(&left, &left, !p.a.ep.w.conn->waiting, 5000000);
+	start = dt_now_us();
+	rdm_wire_fab.close(&p.a.ep);
+	PUMP_UNTIL(&left, &left, dofi_list_empty(&net->closed), 5000000);
+	ASSERT(dt_now_us() - start < (WFAB_LINGER_MS + 1000) * 1000u * dt_slow());
+	ASSERT_EQ(net->want_tx, 0);
+	ASSERT_EQ(net->lost, 0);
+	ASSERT_EQ(net->bulk.sending, 1);
+	PUMP_UNTIL(&left, &right, !net->bulk.sending, 5000000);
+	rdm_wire_fab.close(&p.b.ep);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(bulk_close_in_vain, one_mode, close_in_vain)
+
+/* The sender is stopped for longer than a missing cell is waited for otherwise. */
+static void overtaken(const void *arg)
+{
+	uint64_t end;
+	struct rdm_conn *conn;
+	struct pair p;
+
+	set_up(&p, 1, arg);
+	warm_up(&p);
+	conn = p.b.ep.w.conn;
+	p.a.bulk = false;
+	ASSERT(rig_send_long(&p.a, RDM_REQ));
+	for (int i = 0; i < 3; i++)
+		ASSERT(rig_send(&p.a, RDM_REQ));
+	for (end = dt_now_us() + (WFAB_GAP_MS + 1000) * 1000; dt_now_us() < end;) {
+		if (conn->bulk.came != p.a.ep.w.conn->bulk.used)
+			rdm_wire_fab.progress(&right.domain, NULL);
+		dt_sleep_us(1000);
+	}
+	ASSERT_EQ(p.b.broken, 0);
+	PUMP_UNTIL(&left, &right, (take(&p.b), p.b.got[RDM_REQ] == p.a.sent[RDM_REQ]), 5000000);
+	tear_down(&p, 1);
+}
+TEST_ROWS(bulk_overtaken, one_mode, overtaken)
+
+/* A side that has none, and one that has smaller ones. */
+static void none(const void *arg)
+{
+	struct pair p;
+
+	need_bulk_cells();
+	setenv("DAPL_OFI_BULK_KIB", "0", 1);
+	rig_open_one(&left, arg);
+	setenv("DAPL_OFI_BULK_KIB", "256", 1);
+	rig_open_one(&right, arg);
+	ASSERT_EQ(bulk_of(&left)->size, 0);
+	ASSERT(bulk_of(&right)->size > 0);
+	rig_connect(&p, &left, &right);
+	rig_exchange(&p, &left, &right, 100 / dt_slow());
+	ASSERT_EQ(bulk_of(&right)->cells, 0);
+	tear_down(&p, 1);
+	setenv("DAPL_OFI_BULK_KIB", "128", 1);
+	rig_open_one(&left, arg);
+	setenv("DAPL_OFI_BULK_KIB", "512", 1);
+	rig_open_one(&right, arg);
+	rig_connect(&p, &left, &right);
+	ASSERT_EQ(p.a.ep.w.conn->bulk_payload, 128 * 1024);
+	ASSERT_EQ(p.b.ep.w.conn->bulk_payload, 128 * 1024);
+	warm_up(&p);
+	rig_exchange(&p, &left, &right, 100 / dt_slow());
+	ASSERT(bulk_of(&right)->came > 0);
+	tear_down(&p, 1);
+	unsetenv("DAPL_OFI_BULK_KIB");
+}
+TEST_ROWS(bulk_none, modes, none)
+
+/* ---- what no honest peer sends ---- */
+
+struct forged {
+	struct wfab_hdr hdr;
+	struct rdm_frame frame;
+};
+
+struct breach {
+	const char *name;
+	void (*spoil)(struct forged *f, const struct wfab_leave *peer);
+	bool bulk, leave;		/* a bulk cell; of a connection that has leave */
+};
+
+static void honest(struct forged *f, const struct wfab_leave *peer)
+{
+	(void)f;
+	(void)peer;
+}
+
+static void credit(struct forged *f, const struct wfab_leave *peer)
+{
+	(void)peer;
+	f->hdr.channel = WFAB_CREDIT;
+}
+
+static void longer(struct forged *f, const struct wfab_leave *peer)
+{
+	(void)peer;
+	f->frame.len = htole32(1);
+}
+
+/* A window, and two that may be under way. */
+static void absurd(struct forged *f, const struct wfab_leave *peer)
+{
+	f->hdr.wishes = htole16((uint16_t)(peer->came + peer->peer_back + 3 * 8 + 1));
+}
+
+static void sent_more(struct forged *f, const struct wfab_leave *peer)
+{
+	f->hdr.used = htole16((uint16_t)(peer->given - peer->peer_back + 1));
+}
+
+static void back_more(struct forged *f, const struct wfab_leave *peer)
+{
+	f->hdr.used = 0;
+	f->hdr.back = htole16((uint16_t)(peer->given + 1));
+}
+
+/* What has been used cannot be given back. */
+static void back_used(struct forged *f, const struct wfab_leave *peer)
+{
+	f->hdr.used = 0;
+	f->hdr.back = htole16((uint16_t)(peer->given - peer->came + 1));
+}
+
+static void gives_unasked(struct forged *f, const struct wfab_leave *peer)
+{
+	(void)peer;
+	f->hdr.leave = htole16(1);
+}
+
+static const struct breach breaches[] = {
+	{ "without_leave", honest, true, false },
+	{ "credit_in_a_bulk_cell", credit, true, true },
+	{ "frame_longer_than_cell", longer, true, true },
+	{ "wishes_too_many", absurd, false, false },
+	{ "wishes_too_many_later", absurd, false, true },
+	{ "sent_without_leave", sent_more, false, false },
+	{ "sent_more_than_leave", sent_more, false, true },
+	{ "back_without_leave", back_more, false, false },
+	{ "back_more_than_leave", back_more, false, true },
+	{ "back_what_was_sent", back_used, false, true },
+	{ "leave_that_nobody_wanted", gives_unasked, false, true },
+};
+
+static struct forged forge(struct end *e)
+{
+	struct rdm_conn *conn = e->ep.w.conn;
+	struct forged f;
+
+	memset(&f, 0, sizeof(f));
+	f.hdr = rig_header(e, RDM_REQ, conn->sent[RDM_REQ]);
+	f.hdr.wishes = htole16(conn->bulk.wishes);
+	f.hdr.used = htole16(conn->bulk.used);
+	f.hdr.back = htole16(conn->bulk.back);
+	f.frame.kind = RDM_MSG;
+	return f;
+}
+
+static void breach(const void *arg)
+{
+	const struct breach *row = arg;
+	struct pair p[2];
+	struct forged f;
+
+	for (size_t i = 0; i < 2; i++) {
+		set_up(p, 2, &modes[i]);
+		warm_up(&p[0]);		/* so that there are buffers */
+		if (row->leave)
+			warm_up(&p[1]);
+		f = forge(&p[1].a);
+		row->spoil(&f, &p[1].b.ep.w.conn->bulk);
+		if (row->bulk)
+			rig_raw_bulk(&left, &right, &p[1].a, &f,
+				     row->spoil == credit ? WFAB_HDR : sizeof(f));
+		else
+			rig_raw(&left, &right, &p[1].a, &f, sizeof(f));
+		PUMP_UNTIL(&left, &right, p[1].b.broken, 5000000);
+		ASSERT_EQ(p[1].b.broken, FI_EINVAL);
+		ASSERT_PTR(rig_peek(&p[1].b), NULL);
+		rig_exchange(&p[0], &left, &right, 20);
+		ASSERT(bulk_of(&right)->posted >= bulk_of(&right)->promised);
+		rig_disconnect(&p[1]);
+		tear_down(p, 1);
+	}
+}
+TEST_ROWS(bulk_breach, breaches, breach)
+
+/* A stranger's message of that sort is dropped, and its buffer serves on. */
+static void strangers(const void *arg)
+{
+	struct wfab *net;
+	struct forged f;
+	struct pair p;
+
+	set_up(&p, 1, arg);
+	net = wfab_of(&right.domain);
+	warm_up(&p);
+	for (uint64_t n = 1; n <= 3 * net->bulk.most; n++) {
+		f = forge(&p.a);
+		f.hdr.token = ~f.hdr.token;
+		rig_raw_bulk(&left, &right, &p.a, &f, sizeof(f));
+		PUMP_UNTIL(&left, &right, net->dropped == n, 5000000);
+		ASSERT(net->bulk.posted >= net->bulk.promised);
+	}
+	ASSERT(net->bulk.cells <= 2 * net->bulk.most);
+	rig_exchange(&p, &left, &right, 20);
+	tear_down(&p, 1);
+}
+TEST_ROWS(bulk_strangers, modes, strangers)
+
+/* Where there are none, nothing is said about them. */
+static void unwanted(const void *arg)
+{
+	static const struct mode small = { "constrained", true, false };
+	struct forged f;
+	struct pair p;
+
+	(void)arg;
+	for (int i = 0; i < 5; i++) {
+		set_up(&p, 1, &small);
+		ASSERT_EQ(bulk_of(&right)->size, 0);
+		f = forge(&p.a);
+		if (i < 4)
+			(&f.hdr.wishes)[i] = htole16(1);
+		else
+			f.hdr.flags = WFAB_RECALLS;
+		rig_raw(&left, &right, &p.a, &f, sizeof(f));
+		PUMP_UNTIL(&left, &right, p.b.broken, 5000000);
+		rig_disconnect(&p);
+		rig_close(&left);
+		rig_close(&right);
+	}
+}
+TEST_ROWS(bulk_unwanted, modes, unwanted)
