@@ -33,7 +33,7 @@ void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
 	bool has = dofi_api_extensions(ia);
 
 	/* A device's peers name memory by its address: see dofi_mr_register. */
-	attr->zb_supported = ia->fab.row->device ? DAT_FALSE : DAT_TRUE;
+	attr->zb_supported = ia->fab.desc->device ? DAT_FALSE : DAT_TRUE;
 	attr->extension_supported = has ? DAT_EXTENSION_IB : DAT_EXTENSION_NONE;
 	attr->extension_version = has ? DAT_IB_EXTENSION_VERSION : 0;
 }
@@ -41,7 +41,7 @@ void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
 void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
 	/* An iWARP target writes by the key of the memory that is read into. */
-	attr->rdma_read_lmr_rmr_context_exposure = ia->fab.worded ? DAT_TRUE : DAT_FALSE;
+	attr->rdma_read_lmr_rmr_context_exposure = ia->fab.has_msg_prefix ? DAT_TRUE : DAT_FALSE;
 	attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
 	attr->is_signal_safe = DAT_FALSE;
 	attr->ha_supported = DAT_FALSE;

@@ -33,7 +33,7 @@ static GUARD(2, dofi_ia_close, guarded_ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS)
 	X(ep_post_rdma_read) X(ep_post_rdma_write) X(srq_post_recv) X(get_consumer_context) \
 	X(set_consumer_context) X(get_handle_type) X(ep_get_status)
 
-static void fill(void)
+static void cancel_guard_fill(void)
 {
 	dofi_guarded = dofi_api_vtable;
 #define CALL(n, name, kind, ...) \
@@ -48,9 +48,9 @@ static void fill(void)
 	dofi_guarded.ia_close_func = guarded_ia_close;
 }
 
-void dofi_guard_fill(void)
+void dofi_cancel_guard_fill(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, fill);
+	pthread_once(&once, cancel_guard_fill);
 }

@@ -20,7 +20,7 @@ static struct dofi_provider *providers;
 EXPORT void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *instance_data);
 EXPORT void DAT_PROVIDER_FINI_FUNC_NAME(const DAT_PROVIDER_INFO *info);
 
-static struct dofi_provider *find(const char *name, DAT_BOOLEAN thread_safe)
+static struct dofi_provider *provider_find(const char *name, DAT_BOOLEAN thread_safe)
 {
 	struct dofi_provider *p;
 
@@ -36,19 +36,19 @@ struct dofi_provider *dofi_provider_find(const char *name, DAT_BOOLEAN thread_sa
 
 	pthread_mutex_lock(&lock);
 	if (name)
-		p = find(name, thread_safe);
+		p = provider_find(name, thread_safe);
 	pthread_mutex_unlock(&lock);
 	return p && p->registered ? p : NULL;
 }
 
-static struct dofi_provider *make(const DAT_PROVIDER_INFO *info)
+static struct dofi_provider *provider_make(const DAT_PROVIDER_INFO *info)
 {
 	struct dofi_provider *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
 	p->info = *info;
-	dofi_guard_fill();
+	dofi_cancel_guard_fill();
 	p->vtable = dofi_guarded;
 	p->vtable.device_name = p->info.ia_name;
 	if (info->is_thread_safe)
@@ -74,9 +74,9 @@ void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *inst
 		return;
 	}
 	pthread_mutex_lock(&lock);
-	p = find(info->ia_name, info->is_thread_safe);
+	p = provider_find(info->ia_name, info->is_thread_safe);
 	if (!p)
-		p = make(info);
+		p = provider_make(info);
 	if (p) {
 		snprintf(p->params, sizeof(p->params), "%s", instance_data ? instance_data : "");
 		p->registered = true;
@@ -91,7 +91,7 @@ void DAT_PROVIDER_FINI_FUNC_NAME(const DAT_PROVIDER_INFO *info)
 	struct dofi_provider *p;
 
 	pthread_mutex_lock(&lock);
-	p = find(info->ia_name, info->is_thread_safe);
+	p = provider_find(info->ia_name, info->is_thread_safe);
 	if (p)
 		p->registered = false;
 	pthread_mutex_unlock(&lock);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Numbers on the wire: big-endian, unaligned. */
-#ifndef DOFI_WIRE_H
-#define DOFI_WIRE_H
+#ifndef DOFI_BE_BYTES_H
+#define DOFI_BE_BYTES_H
 
 #include <stdint.h>
 
 /* Returns the place behind the number. */
-static inline uint8_t *dofi_put(uint8_t *p, uint64_t value, int bytes)
+static inline uint8_t *dofi_put_be(uint8_t *p, uint64_t value, int bytes)
 {
 	while (bytes--)
 		*p++ = (uint8_t)(value >> bytes * 8);
 	return p;
 }
 
-static inline uint64_t dofi_get(const uint8_t *p, int bytes)
+static inline uint64_t dofi_get_be(const uint8_t *p, int bytes)
 {
 	uint64_t value = 0;
 

@@ -7,14 +7,14 @@
 
 #define MOST 63
 
-static unsigned int least(unsigned int a, unsigned int b, unsigned int c)
+static unsigned int edit_distance_min(unsigned int a, unsigned int b, unsigned int c)
 {
 	unsigned int min = a < b ? a : b;
 
 	return min < c ? min : c;
 }
 
-unsigned int dofi_distance(const char *a, const char *b)
+unsigned int dofi_edit_distance(const char *a, const char *b)
 {
 	size_t la = strnlen(a, MOST), lb = strnlen(b, MOST), i, j;
 	unsigned int row[MOST + 1];
@@ -30,7 +30,7 @@ unsigned int dofi_distance(const char *a, const char *b)
 			unsigned int other = tolower((unsigned char)a[i - 1]) !=
 					     tolower((unsigned char)b[j - 1]);
 
-			row[j] = least(above + 1, row[j - 1] + 1, diagonal + other);
+			row[j] = edit_distance_min(above + 1, row[j - 1] + 1, diagonal + other);
 			diagonal = above;
 		}
 	}

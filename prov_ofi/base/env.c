@@ -46,22 +46,22 @@ char **dofi_env_all(void)
 	return __atomic_load_n(&environ, __ATOMIC_ACQUIRE);
 }
 
-static void replace(char **with)
+static void env_replace(char **with)
 {
 	__atomic_store_n(&environ, with, __ATOMIC_RELEASE);
 }
 
-static char **find(char **array, const char *name, size_t len)
+static char **env_find(char **array, const char *name, size_t len)
 {
 	while (*array && (strncmp(*array, name, len) || (*array)[len] != '='))
 		array++;
 	return array;
 }
 
-static bool put(struct held *h, const struct dofi_env_setting *s)
+static bool env_put(struct held *h, const struct dofi_env_setting *s)
 {
 	size_t len = strlen(s->name);
-	char **at = find(h->array, s->name, len);
+	char **at = env_find(h->array, s->name, len);
 	char *text = malloc(len + strlen(s->value) + 2);
 
 	if (!text)
@@ -78,7 +78,7 @@ bool dofi_env_privileged(void)
 	return getauxval(AT_SECURE);
 }
 
-static bool has_prefix(const char *entry, const char *const *prefixes, size_t n)
+static bool env_has_prefix(const char *entry, const char *const *prefixes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strncmp(entry, prefixes[i], strlen(prefixes[i])))
@@ -92,25 +92,25 @@ bool dofi_env_remove(const char *const *prefixes, size_t n, void (*removed)(cons
 	char **without;
 
 	while (environ && environ[count])
-		found += has_prefix(environ[count++], prefixes, n);
+		found += env_has_prefix(environ[count++], prefixes, n);
 	if (!found)
 		return true;
 	without = malloc((count - found + 1) * sizeof(*without));
 	if (!without)
 		return false;
 	for (size_t i = 0; i < count; i++)
-		if (!has_prefix(environ[i], prefixes, n))
+		if (!env_has_prefix(environ[i], prefixes, n))
 			without[kept++] = environ[i];
 		else
 			removed(environ[i]);
 	without[kept] = NULL;
 	pthread_mutex_lock(&lock);
-	replace(without);
+	env_replace(without);
 	pthread_mutex_unlock(&lock);
 	return true;
 }
 
-static struct held *make(const struct dofi_env_setting *settings, size_t n)
+static struct held *env_make(const struct dofi_env_setting *settings, size_t n)
 {
 	size_t count = 0;
 	struct held *h;
@@ -124,7 +124,7 @@ static struct held *make(const struct dofi_env_setting *settings, size_t n)
 	for (size_t i = 0; i < count; i++)
 		h->array[i] = environ[i];
 	for (size_t i = 0; i < n; i++)
-		if (!put(h, &settings[i])) {
+		if (!env_put(h, &settings[i])) {
 			while (h->n)
 				free(h->text[--h->n]);
 			free(h);
@@ -133,7 +133,8 @@ static struct held *make(const struct dofi_env_setting *settings, size_t n)
 	return h;
 }
 
-static bool has_settings(const struct held *h, const struct dofi_env_setting *settings, size_t n)
+static bool env_has_settings(const struct held *h, const struct dofi_env_setting *settings,
+			     size_t n)
 {
 	bool same = h->n == n;
 
@@ -147,7 +148,7 @@ static bool has_settings(const struct held *h, const struct dofi_env_setting *se
 }
 
 /* Is it the present environment but for its settings? */
-static bool is_current(const struct held *h)
+static bool env_is_current(const struct held *h)
 {
 	size_t i, own;
 
@@ -163,11 +164,11 @@ static bool is_current(const struct held *h)
 	return !environ || !environ[i];
 }
 
-static struct held *find_held(const struct dofi_env_setting *settings, size_t n)
+static struct held *env_find_held(const struct dofi_env_setting *settings, size_t n)
 {
 	struct held *h = all;
 
-	while (h && !(has_settings(h, settings, n) && is_current(h)))
+	while (h && !(env_has_settings(h, settings, n) && env_is_current(h)))
 		h = h->next;
 	return h;
 }
@@ -179,9 +180,9 @@ bool dofi_env_hold(const struct dofi_env_setting *settings, size_t n)
 	if (!n || n > DOFI_ENV_MOST)
 		return !n;
 	pthread_mutex_lock(&lock);
-	h = find_held(settings, n);
+	h = env_find_held(settings, n);
 	if (!h) {
-		h = make(settings, n);
+		h = env_make(settings, n);
 		if (!h) {
 			pthread_mutex_unlock(&lock);
 			return false;
@@ -191,18 +192,18 @@ bool dofi_env_hold(const struct dofi_env_setting *settings, size_t n)
 	}
 	h->before = environ;
 	current = h;
-	replace(h->array);
+	env_replace(h->array);
 	pthread_mutex_unlock(&lock);
 	return true;
 }
 
 /* The program, or a library, has set something meanwhile: the C library has made a copy. */
-static void undo(const struct held *h)
+static void env_undo(const struct held *h)
 {
 	for (size_t i = 0; i < h->n; i++) {
 		size_t len = strcspn(h->text[i], "=");
 		char *name = strndup(h->text[i], len);
-		char **old = h->before ? find(h->before, h->text[i], len) : NULL;
+		char **old = h->before ? env_find(h->before, h->text[i], len) : NULL;
 
 		if (name && old && *old)
 			setenv(name, *old + len + 1, 1);
@@ -216,9 +217,9 @@ void dofi_env_release(void)
 {
 	pthread_mutex_lock(&lock);
 	if (current && environ == current->array)
-		replace(current->before);
+		env_replace(current->before);
 	else if (current)
-		undo(current);
+		env_undo(current);
 	current = NULL;
 	pthread_mutex_unlock(&lock);
 }

@@ -5,8 +5,8 @@
  * (they share a receive queue) not for ever. Only time in which somebody looked is counted: a
  * process that gets no CPU has not lost its patience.
  */
-#ifndef DOFI_PATIENCE_H
-#define DOFI_PATIENCE_H
+#ifndef DOFI_GRACE_TIMER_H
+#define DOFI_GRACE_TIMER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,28 +14,28 @@
 #include "base/clock.h"
 
 /* Between two looks. */
-#define DOFI_PATIENCE_TICK DOFI_MS(20)
+#define DOFI_GRACE_TIMER_TICK DOFI_MS(20)
 /* Graces at most, where others' progress counts. */
-#define DOFI_PATIENCE_SHARED 60
+#define DOFI_GRACE_TIMER_SHARED 60
 
-struct dofi_patience {
+struct dofi_grace_timer {
 	uint64_t last, spent, total;	/* ns; last: 0 before the first look */
 	uint64_t mark;
 };
 
 /* mark: changes when there is progress. */
-static inline bool dofi_patience_ends(struct dofi_patience *p, uint64_t mark, uint64_t grace,
-				      bool shared)
+static inline bool dofi_grace_timer_ends(struct dofi_grace_timer *p, uint64_t mark, uint64_t grace,
+					 bool shared)
 {
 	uint64_t now = dofi_now(), step = p->last ? now - p->last : 0;
 
-	if (step > 2 * DOFI_PATIENCE_TICK)
-		step = 2 * DOFI_PATIENCE_TICK;
+	if (step > 2 * DOFI_GRACE_TIMER_TICK)
+		step = 2 * DOFI_GRACE_TIMER_TICK;
 	p->spent = p->last && mark == p->mark ? p->spent + step : 0;
 	p->total += step;
 	p->last = now;
 	p->mark = mark;
-	return p->spent >= grace || (shared && p->total >= DOFI_PATIENCE_SHARED * grace);
+	return p->spent >= grace || (shared && p->total >= DOFI_GRACE_TIMER_SHARED * grace);
 }
 
 #endif

@@ -22,7 +22,7 @@ void dofi_key_map_free(struct dofi_key_map *m)
 }
 
 /* The key's place, or the free one where it would be. */
-static size_t place(const struct dofi_key_map *m, uint32_t key)
+static size_t key_map_place(const struct dofi_key_map *m, uint32_t key)
 {
 	size_t i = dofi_key_map_home(m, key);
 
@@ -31,7 +31,7 @@ static size_t place(const struct dofi_key_map *m, uint32_t key)
 	return i;
 }
 
-static bool grow(struct dofi_key_map *m)
+static bool key_map_grow(struct dofi_key_map *m)
 {
 	size_t room = m->slot == &none ? FIRST_ROOM : (m->mask + 1) * 2;
 	struct dofi_key_map wider = { .mask = room - 1, .used = m->used };
@@ -41,26 +41,26 @@ static bool grow(struct dofi_key_map *m)
 		return false;
 	for (size_t i = 0; i <= m->mask; i++)
 		if (m->slot[i].value)
-			wider.slot[place(&wider, m->slot[i].key)] = m->slot[i];
+			wider.slot[key_map_place(&wider, m->slot[i].key)] = m->slot[i];
 	dofi_key_map_free(m);
 	*m = wider;
 	return true;
 }
 
-bool dofi_key_map_enter(struct dofi_key_map *m, uint32_t key, void *value)
+bool dofi_key_map_insert(struct dofi_key_map *m, uint32_t key, void *value)
 {
 	size_t i;
 
-	if ((m->used + 1) * 2 > m->mask + 1 && !grow(m))
+	if ((m->used + 1) * 2 > m->mask + 1 && !key_map_grow(m))
 		return false;
-	i = place(m, key);
+	i = key_map_place(m, key);
 	m->used += !m->slot[i].value;
 	m->slot[i] = (struct dofi_key_slot){ key, value };
 	return true;
 }
 
 /* Entries behind a hole move into it if their search would stop there. */
-static void close_hole(struct dofi_key_map *m, size_t hole)
+static void key_map_close_hole(struct dofi_key_map *m, size_t hole)
 {
 	for (size_t i = (hole + 1) & m->mask; m->slot[i].value; i = (i + 1) & m->mask) {
 		size_t home = dofi_key_map_home(m, m->slot[i].key);
@@ -73,13 +73,13 @@ static void close_hole(struct dofi_key_map *m, size_t hole)
 	}
 }
 
-void dofi_key_map_drop(struct dofi_key_map *m, uint32_t key)
+void dofi_key_map_remove(struct dofi_key_map *m, uint32_t key)
 {
-	size_t i = place(m, key);
+	size_t i = key_map_place(m, key);
 
 	if (!m->slot[i].value)
 		return;
 	m->slot[i].value = NULL;
 	m->used--;
-	close_hole(m, i);
+	key_map_close_hole(m, i);
 }

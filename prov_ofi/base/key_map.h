@@ -21,8 +21,8 @@ struct dofi_key_map {
 void dofi_key_map_init(struct dofi_key_map *m);
 void dofi_key_map_free(struct dofi_key_map *m);
 /* Replaces the value of a key that is there. False without memory. */
-bool dofi_key_map_enter(struct dofi_key_map *m, uint32_t key, void *value);
-void dofi_key_map_drop(struct dofi_key_map *m, uint32_t key);
+bool dofi_key_map_insert(struct dofi_key_map *m, uint32_t key, void *value);
+void dofi_key_map_remove(struct dofi_key_map *m, uint32_t key);
 
 static inline size_t dofi_key_map_home(const struct dofi_key_map *m, uint32_t key)
 {

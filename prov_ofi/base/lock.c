@@ -11,7 +11,8 @@
 #include "base/lock.h"
 
 /* Locking is no call that callers expect to change errno. */
-static void futex(_Atomic uint32_t *word, int what, uint32_t value, const struct timespec *limit)
+static void lock_futex(_Atomic uint32_t *word, int what, uint32_t value,
+		       const struct timespec *limit)
 {
 	int kept = errno;
 
@@ -20,14 +21,14 @@ static void futex(_Atomic uint32_t *word, int what, uint32_t value, const struct
 }
 
 /* Sleeps while the word is `seen`; may return at any time, so that callers look again. */
-static void sleep_on(_Atomic uint32_t *word, uint32_t seen, const struct timespec *limit)
+static void lock_sleep_on(_Atomic uint32_t *word, uint32_t seen, const struct timespec *limit)
 {
-	futex(word, FUTEX_WAIT_PRIVATE, seen, limit);
+	lock_futex(word, FUTEX_WAIT_PRIVATE, seen, limit);
 }
 
-static void wake(_Atomic uint32_t *word, uint32_t most)
+static void lock_wake(_Atomic uint32_t *word, uint32_t most)
 {
-	futex(word, FUTEX_WAKE_PRIVATE, most, NULL);
+	lock_futex(word, FUTEX_WAKE_PRIVATE, most, NULL);
 }
 
 #ifndef DOFI_LOCK_CHECKED
@@ -39,7 +40,7 @@ static const struct timespec nap = { .tv_nsec = 1000000 };
 
 /* What any thread of the process has stored so far is seen from now on, and what it loads from now
  * on is what we have stored. False: the kernel cannot, or does not want to. */
-static bool drain_stores(void)
+static bool lock_drain_stores(void)
 {
 	static _Atomic bool registered;
 	int kept = errno;
@@ -54,7 +55,7 @@ static bool drain_stores(void)
 	return ok;
 }
 
-static bool comes_free(struct dofi_lock *l)
+static bool lock_comes_free(struct dofi_lock *l)
 {
 	for (int i = 0; i < LOOKS; i++)
 		if (!atomic_load_explicit(&l->taken, memory_order_relaxed) && dofi_trylock(l))
@@ -69,14 +70,14 @@ void dofi_lock_sleep(struct dofi_lock *l)
 {
 	const struct timespec *limit;
 
-	if (comes_free(l))
+	if (lock_comes_free(l))
 		return;
 	for (;;) {
 		atomic_store(&l->sleepers, 1);
-		limit = drain_stores() ? NULL : &nap;
+		limit = lock_drain_stores() ? NULL : &nap;
 		if (dofi_trylock(l))
 			return;
-		sleep_on(&l->sleepers, 1, limit);
+		lock_sleep_on(&l->sleepers, 1, limit);
 	}
 }
 
@@ -84,7 +85,7 @@ void dofi_lock_sleep(struct dofi_lock *l)
 void dofi_lock_wake(struct dofi_lock *l)
 {
 	atomic_store(&l->sleepers, 0);
-	wake(&l->sleepers, INT_MAX);
+	lock_wake(&l->sleepers, INT_MAX);
 }
 
 #endif
@@ -94,12 +95,12 @@ void dofi_signal_await(struct dofi_signal *s, struct dofi_lock *l)
 	uint32_t seen = atomic_load(&s->given);
 
 	dofi_unlock(l);
-	sleep_on(&s->given, seen, NULL);
+	lock_sleep_on(&s->given, seen, NULL);
 	dofi_lock(l);
 }
 
 void dofi_signal_all(struct dofi_signal *s)
 {
 	atomic_fetch_add(&s->given, 1);
-	wake(&s->given, INT_MAX);
+	lock_wake(&s->given, INT_MAX);
 }

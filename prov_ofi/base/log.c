@@ -22,11 +22,11 @@ void dapl_ofi_set_report(report_fn fn)
 	report = fn;
 }
 
-static struct dofi_sink sink = DOFI_SINK_INIT("DAPL_OFI_LOG_FILE");
+static struct dofi_log_file file = DOFI_LOG_FILE_INIT("DAPL_OFI_LOG_FILE");
 
 void dofi_log_file(const char *path)
 {
-	dofi_sink_set(&sink, path);
+	dofi_log_file_set(&file, path);
 }
 
 void dofi_log(enum dofi_log_level level, const char *fmt, ...)
@@ -40,7 +40,7 @@ void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	snprintf(line, sizeof(line), "dat-ofi[%ld]: %s\n", (long)getpid(), text);
-	dofi_sink_write(&sink, line, strlen(line));
+	dofi_log_file_write(&file, line, strlen(line));
 }
 
 void dofi_report(const char *fmt, ...)

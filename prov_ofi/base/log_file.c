@@ -10,51 +10,51 @@
 #include "base/log_file.h"
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dofi_sink *list;
+static struct dofi_log_file *list;
 
 /* Another thread may have been writing while this child was forked. */
-static void in_child(void)
+static void log_file_in_child(void)
 {
 	pthread_mutex_init(&list_lock, NULL);
-	for (struct dofi_sink *sink = list; sink; sink = sink->next)
-		pthread_mutex_init(&sink->lock, NULL);
+	for (struct dofi_log_file *file = list; file; file = file->next)
+		pthread_mutex_init(&file->lock, NULL);
 }
 
-static void enlist(struct dofi_sink *sink)
+static void log_file_enlist(struct dofi_log_file *file)
 {
 	pthread_mutex_lock(&list_lock);
 	if (!list)
-		pthread_atfork(NULL, NULL, in_child);
-	if (!sink->listed) {
-		sink->next = list;
-		list = sink;
+		pthread_atfork(NULL, NULL, log_file_in_child);
+	if (!file->listed) {
+		file->next = list;
+		list = file;
 	}
-	sink->listed = true;
+	file->listed = true;
 	pthread_mutex_unlock(&list_lock);
 }
 
-static void close_file(struct dofi_sink *sink)
+static void log_file_close_file(struct dofi_log_file *file)
 {
-	if (sink->fd >= 0)
-		close(sink->fd);
-	sink->fd = -1;
+	if (file->fd >= 0)
+		close(file->fd);
+	file->fd = -1;
 }
 
-void dofi_sink_set(struct dofi_sink *sink, const char *path)
+void dofi_log_file_set(struct dofi_log_file *file, const char *path)
 {
 	if (path)
-		enlist(sink);
-	pthread_mutex_lock(&sink->lock);
-	if (strcmp(sink->path, path ? path : "")) {
-		close_file(sink);
-		snprintf(sink->path, sizeof(sink->path), "%s", path ? path : "");
-		sink->opened_by = 0;
+		log_file_enlist(file);
+	pthread_mutex_lock(&file->lock);
+	if (strcmp(file->path, path ? path : "")) {
+		log_file_close_file(file);
+		snprintf(file->path, sizeof(file->path), "%s", path ? path : "");
+		file->opened_by = 0;
 	}
-	atomic_store_explicit(&sink->to_file, path != NULL, memory_order_release);
-	pthread_mutex_unlock(&sink->lock);
+	atomic_store_explicit(&file->to_file, path != NULL, memory_order_release);
+	pthread_mutex_unlock(&file->lock);
 }
 
-static void expand(const char *path, char *out, size_t room)
+static void log_file_expand(const char *path, char *out, size_t room)
 {
 	size_t len = 0;
 
@@ -73,39 +73,39 @@ static void expand(const char *path, char *out, size_t room)
 }
 
 /* A forked child with a file per process gets its own. */
-static void open_file(struct dofi_sink *sink)
+static void log_file_open_file(struct dofi_log_file *file)
 {
-	char path[sizeof(sink->path) + 32];
+	char path[sizeof(file->path) + 32];
 
-	if (sink->opened_by == getpid() || (sink->fd >= 0 && !strstr(sink->path, "%p")))
+	if (file->opened_by == getpid() || (file->fd >= 0 && !strstr(file->path, "%p")))
 		return;
-	sink->opened_by = getpid();
-	close_file(sink);
-	expand(sink->path, path, sizeof(path));
+	file->opened_by = getpid();
+	log_file_close_file(file);
+	log_file_expand(file->path, path, sizeof(path));
 	/* A FIFO that nobody reads is an error, and one that is full takes no more. */
-	sink->fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-			0666);
-	if (sink->fd < 0)
+	file->fd =
+		open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+	if (file->fd < 0)
 		fprintf(stderr, "dat-ofi[%ld]: %s=%s: %s; stderr is used\n", (long)getpid(),
-			sink->setting, path, strerror(errno));
+			file->setting, path, strerror(errno));
 }
 
-void dofi_sink_write(struct dofi_sink *sink, const char *text, size_t len)
+void dofi_log_file_write(struct dofi_log_file *file, const char *text, size_t len)
 {
 	int saved = errno;
 
 	DOFI_NO_CANCEL();
 	/* One call, so that lines of several processes and threads stay whole. */
-	if (!atomic_load_explicit(&sink->to_file, memory_order_acquire)) {
+	if (!atomic_load_explicit(&file->to_file, memory_order_acquire)) {
 		fprintf(stderr, "%.*s", (int)len, text);
 		errno = saved;
 		return;
 	}
-	pthread_mutex_lock(&sink->lock);
-	if (*sink->path)
-		open_file(sink);
-	if (sink->fd < 0 || write(sink->fd, text, len) < 0)
+	pthread_mutex_lock(&file->lock);
+	if (*file->path)
+		log_file_open_file(file);
+	if (file->fd < 0 || write(file->fd, text, len) < 0)
 		fprintf(stderr, "%.*s", (int)len, text);
-	pthread_mutex_unlock(&sink->lock);
+	pthread_mutex_unlock(&file->lock);
 	errno = saved;
 }

@@ -38,7 +38,7 @@ static const char *const string_env[DOFI_STR_COUNT] = {
 #undef X
 };
 
-static void load(struct number *n)
+static void param_load(struct number *n)
 {
 	const char *text = dofi_env(n->env);
 	char *end;
@@ -58,7 +58,7 @@ static void load(struct number *n)
 	n->value = v;
 }
 
-static long level_of_mask(unsigned long mask)
+static long param_level_of_mask(unsigned long mask)
 {
 	if (mask > 0xff)
 		return DOFI_LOG_DEBUG;
@@ -70,7 +70,7 @@ static long level_of_mask(unsigned long mask)
 }
 
 /* The masks that users of the original have in their scripts. */
-static void load_legacy_level(void)
+static void param_load_legacy_level(void)
 {
 	static const char *const names[] = DOFI_LEGACY_MASKS;
 
@@ -86,68 +86,68 @@ static void load_legacy_level(void)
 		mask = strtoul(text, &end, 0);
 		if (*end)
 			continue;
-		numbers[DOFI_NUM_LOG].value = level_of_mask(mask);
+		numbers[DOFI_NUM_LOG].value = param_level_of_mask(mask);
 		return;
 	}
 }
 
-static const char *env_name(size_t i)
+static const char *param_env_name(size_t i)
 {
 	return i < DOFI_NUM_COUNT ? numbers[i].env : string_env[i - DOFI_NUM_COUNT];
 }
 
-static const char *nearest(const char *name, size_t len)
+static const char *param_nearest(const char *name, size_t len)
 {
 	unsigned int best = NEAR, distance;
-	const char *near = NULL;
+	const char *nearest = NULL;
 	char asked[64];
 
 	snprintf(asked, sizeof(asked), "%.*s", (int)len, name);
 	for (size_t i = 0; i < DOFI_NUM_COUNT + DOFI_STR_COUNT; i++) {
-		distance = dofi_distance(asked, env_name(i));
+		distance = dofi_edit_distance(asked, param_env_name(i));
 		if (distance < best) {
 			best = distance;
-			near = env_name(i);
+			nearest = param_env_name(i);
 		}
 	}
-	return near;
+	return nearest;
 }
 
-static bool is_known(const char *name, size_t len)
+static bool param_is_known(const char *name, size_t len)
 {
 	for (size_t i = 0; i < DOFI_NUM_COUNT + DOFI_STR_COUNT; i++)
-		if (strlen(env_name(i)) == len && !strncmp(env_name(i), name, len))
+		if (strlen(param_env_name(i)) == len && !strncmp(param_env_name(i), name, len))
 			return true;
 	return false;
 }
 
-void dofi_param_unknown(void (*fn)(const char *name, const char *near))
+void dofi_param_unknown(void (*fn)(const char *name, const char *nearest))
 {
 	char name[64];
 
 	for (char **at = dofi_env_all(); at && *at; at++) {
 		size_t len = strcspn(*at, "=");
 
-		if (strncmp(*at, PREFIX, strlen(PREFIX)) || is_known(*at, len) ||
+		if (strncmp(*at, PREFIX, strlen(PREFIX)) || param_is_known(*at, len) ||
 		    !strncmp(*at, TEST_PREFIX, strlen(TEST_PREFIX)))
 			continue;
 		snprintf(name, sizeof(name), "%.*s", (int)len, *at);
-		fn(name, nearest(*at, len));
+		fn(name, param_nearest(*at, len));
 	}
 }
 
-static void warn_unknown(const char *name, const char *near)
+static void param_warn_unknown(const char *name, const char *nearest)
 {
-	dofi_log(near ? DOFI_LOG_ERROR : DOFI_LOG_WARN, "%s is no setting%s%s%s", name,
-		 near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	dofi_log(nearest ? DOFI_LOG_ERROR : DOFI_LOG_WARN, "%s is no setting%s%s%s", name,
+		 nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 void dofi_param_warn_unknown(void)
 {
-	dofi_param_unknown(warn_unknown);
+	dofi_param_unknown(param_warn_unknown);
 }
 
-static void warn_once(void)
+static void param_warn_once(void)
 {
 	for (int i = 0; i < DOFI_STR_COUNT; i++)
 		if (dofi_param_ignored((enum dofi_string)i))
@@ -162,12 +162,12 @@ void dofi_param_load(void)
 
 	dofi_log_file(dofi_param_path(DOFI_STR_LOG_FILE));
 	/* The level first: it decides whether complaints about the others are heard. */
-	load(&numbers[DOFI_NUM_LOG]);
-	load_legacy_level();
+	param_load(&numbers[DOFI_NUM_LOG]);
+	param_load_legacy_level();
 	for (int i = 0; i < DOFI_NUM_COUNT; i++)
 		if (i != DOFI_NUM_LOG)
-			load(&numbers[i]);
-	pthread_once(&once, warn_once);
+			param_load(&numbers[i]);
+	pthread_once(&once, param_warn_once);
 }
 
 long dofi_param(enum dofi_number which)

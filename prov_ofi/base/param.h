@@ -84,9 +84,9 @@ const char *dofi_param_str(enum dofi_string which);
 const char *dofi_param_path(enum dofi_string which);
 /* True if the caller has set it, and it is ignored because the program has more rights. */
 bool dofi_param_ignored(enum dofi_string which);
-/* Calls fn for each variable of the environment that looks like a setting and is none; `near`
+/* Calls fn for each variable of the environment that looks like a setting and is none; `nearest`
  * is the setting that was probably meant, or NULL. */
-void dofi_param_unknown(void (*fn)(const char *name, const char *near));
+void dofi_param_unknown(void (*fn)(const char *name, const char *nearest));
 /* Logs them: as an error if a setting was probably meant, else as a warning. */
 void dofi_param_warn_unknown(void);
 

@@ -7,22 +7,22 @@
 
 #define ALIGN 64
 
-static size_t stride(const struct dofi_slab *slab)
+static size_t slab_stride(const struct dofi_slab *slab)
 {
 	size_t n = slab->size + sizeof(struct dofi_slab_node);
 
 	return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static struct dofi_slab_node *node_of(const struct dofi_slab *slab, void *obj)
+static struct dofi_slab_node *slab_node_of(const struct dofi_slab *slab, void *obj)
 {
-	return (struct dofi_slab_node *)((char *)obj + stride(slab) -
+	return (struct dofi_slab_node *)((char *)obj + slab_stride(slab) -
 					 sizeof(struct dofi_slab_node));
 }
 
-static void append(struct dofi_slab *slab, void *obj)
+static void slab_append(struct dofi_slab *slab, void *obj)
 {
-	struct dofi_slab_node *node = node_of(slab, obj);
+	struct dofi_slab_node *node = slab_node_of(slab, obj);
 
 	node->next = NULL;
 	if (slab->tail)
@@ -32,9 +32,9 @@ static void append(struct dofi_slab *slab, void *obj)
 	slab->tail = node;
 }
 
-static bool grow(struct dofi_slab *slab)
+static bool slab_grow(struct dofi_slab *slab)
 {
-	size_t step = stride(slab), bytes = step * slab->per_chunk;
+	size_t step = slab_stride(slab), bytes = step * slab->per_chunk;
 	struct dofi_slab_chunk *chunk = malloc(sizeof(*chunk));
 	char *mem;
 
@@ -51,7 +51,7 @@ static bool grow(struct dofi_slab *slab)
 	for (char *obj = mem; obj < chunk->end; obj += step) {
 		if (slab->setup)
 			slab->setup(obj);
-		append(slab, obj);
+		slab_append(slab, obj);
 	}
 	chunk->next = slab->chunks;
 	slab->chunks = chunk;
@@ -64,12 +64,12 @@ void *dofi_slab_get(struct dofi_slab *slab)
 	void *obj = NULL;
 
 	pthread_mutex_lock(&slab->lock);
-	if (slab->head || grow(slab)) {
+	if (slab->head || slab_grow(slab)) {
 		node = slab->head;
 		slab->head = node->next;
 		if (!slab->head)
 			slab->tail = NULL;
-		obj = (char *)node + sizeof(*node) - stride(slab);
+		obj = (char *)node + sizeof(*node) - slab_stride(slab);
 	}
 	pthread_mutex_unlock(&slab->lock);
 	return obj;
@@ -78,7 +78,7 @@ void *dofi_slab_get(struct dofi_slab *slab)
 void dofi_slab_put(struct dofi_slab *slab, void *obj)
 {
 	pthread_mutex_lock(&slab->lock);
-	append(slab, obj);
+	slab_append(slab, obj);
 	pthread_mutex_unlock(&slab->lock);
 }
 
@@ -90,7 +90,7 @@ bool dofi_slab_owns(struct dofi_slab *slab, const void *ptr)
 	pthread_mutex_lock(&slab->lock);
 	for (struct dofi_slab_chunk *c = slab->chunks; c && !found; c = c->next)
 		found = p >= c->first && p < c->end &&
-			(size_t)(p - c->first) % stride(slab) == 0;
+			(size_t)(p - c->first) % slab_stride(slab) == 0;
 	pthread_mutex_unlock(&slab->lock);
 	return found;
 }
@@ -106,9 +106,9 @@ bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *num
 		if (found) {
 			older += slab->per_chunk;
 		} else if (p >= c->first && p < c->end &&
-			   (size_t)(p - c->first) % stride(slab) == 0) {
+			   (size_t)(p - c->first) % slab_stride(slab) == 0) {
 			found = true;
-			*number = (unsigned int)((size_t)(p - c->first) / stride(slab)) + 1;
+			*number = (unsigned int)((size_t)(p - c->first) / slab_stride(slab)) + 1;
 		}
 	}
 	pthread_mutex_unlock(&slab->lock);
@@ -119,6 +119,6 @@ bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *num
 void dofi_slab_each(struct dofi_slab *slab, void (*fn)(void *obj))
 {
 	for (struct dofi_slab_chunk *c = slab->chunks; c; c = c->next)
-		for (char *obj = c->first; obj < c->end; obj += stride(slab))
+		for (char *obj = c->first; obj < c->end; obj += slab_stride(slab))
 			fn(obj);
 }

@@ -5,13 +5,13 @@
 
 #include "base/timer.h"
 
-static void put(struct dofi_timers *all, size_t slot, struct dofi_timer *t)
+static void timer_put(struct dofi_timers *all, size_t slot, struct dofi_timer *t)
 {
 	all->heap[slot] = t;
 	t->slot = slot;
 }
 
-static void sift_up(struct dofi_timers *all, size_t slot)
+static void timer_sift_up(struct dofi_timers *all, size_t slot)
 {
 	struct dofi_timer *t = all->heap[slot];
 
@@ -20,13 +20,13 @@ static void sift_up(struct dofi_timers *all, size_t slot)
 
 		if (all->heap[up]->when <= t->when)
 			break;
-		put(all, slot, all->heap[up]);
+		timer_put(all, slot, all->heap[up]);
 		slot = up;
 	}
-	put(all, slot, t);
+	timer_put(all, slot, t);
 }
 
-static void sift_down(struct dofi_timers *all, size_t slot)
+static void timer_sift_down(struct dofi_timers *all, size_t slot)
 {
 	struct dofi_timer *t = all->heap[slot];
 
@@ -39,10 +39,10 @@ static void sift_down(struct dofi_timers *all, size_t slot)
 			down++;
 		if (t->when <= all->heap[down]->when)
 			break;
-		put(all, slot, all->heap[down]);
+		timer_put(all, slot, all->heap[down]);
 		slot = down;
 	}
-	put(all, slot, t);
+	timer_put(all, slot, t);
 }
 
 void dofi_timer_init(struct dofi_timer *t, void (*fire)(struct dofi_timer *))
@@ -78,9 +78,9 @@ void dofi_timer_cancel(struct dofi_timers *all, struct dofi_timer *t)
 	last = all->heap[--all->count];
 	if (last == t)
 		return;
-	put(all, t->slot, last);
-	sift_up(all, last->slot);
-	sift_down(all, last->slot);
+	timer_put(all, t->slot, last);
+	timer_sift_up(all, last->slot);
+	timer_sift_down(all, last->slot);
 }
 
 void dofi_timer_arm(struct dofi_timers *all, struct dofi_timer *t, uint64_t when)
@@ -89,8 +89,8 @@ void dofi_timer_arm(struct dofi_timers *all, struct dofi_timer *t, uint64_t when
 	if (when == DOFI_NEVER)
 		return;
 	t->when = when;
-	put(all, all->count++, t);
-	sift_up(all, t->slot);
+	timer_put(all, all->count++, t);
+	timer_sift_up(all, t->slot);
 }
 
 uint64_t dofi_timers_run(struct dofi_timers *all, uint64_t now)

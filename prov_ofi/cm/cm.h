@@ -78,11 +78,11 @@ size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *
 int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg);
 /* A rejection has come. True: the attempt goes on, or has been ended. */
-bool dofi_cm_take_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len);
-/* HELLO has told the peer the tag of its connection: REQUEST's has the same. */
-void dofi_cm_keep_tag(struct dofi_ep *ep, struct dofi_conn *conn);
+bool dofi_cm_rejected_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len);
+/* HELLO has told the peer the conn_id of its connection: REQUEST's has the same. */
+void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn);
 /* The attempt is over between two of its connections. */
-void dofi_cm_drop_tag(struct dofi_ep *ep);
+void dofi_cm_drop_conn_id(struct dofi_ep *ep);
 
 /* Requests (cm/cm_cr.c) */
 void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len);

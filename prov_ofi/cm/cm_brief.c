@@ -21,18 +21,18 @@ size_t dofi_cm_brief_room(uint64_t qual)
 size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 {
 	unsigned int what = DOFI_CM_BRIEF_VERSION << 5 | (unsigned int)msg->kind << 3;
-	uint8_t *p = dofi_put(buf, DOFI_CM_BRIEF_MAGIC, 1);
+	uint8_t *p = dofi_put_be(buf, DOFI_CM_BRIEF_MAGIC, 1);
 
 	if (msg->qual >> 16)
 		what |= WIDE;
 	if (msg->kind == DOFI_CM_REQUEST && msg->port_moved)
 		what |= MOVED;
-	p = dofi_put(p, what, 1);
-	p = dofi_put(p, msg->kind == DOFI_CM_REJECT ? msg->reason : msg->reads_in, 1);
-	p = dofi_put(p, msg->reads_out, 1);
-	p = dofi_put(p, msg->tag, 3);
+	p = dofi_put_be(p, what, 1);
+	p = dofi_put_be(p, msg->kind == DOFI_CM_REJECT ? msg->reason : msg->reads_in, 1);
+	p = dofi_put_be(p, msg->reads_out, 1);
+	p = dofi_put_be(p, msg->conn_id, 3);
 	if (what & WIDE)
-		p = dofi_put(p, msg->qual >> 16, BEYOND_PORT);
+		p = dofi_put_be(p, msg->qual >> 16, BEYOND_PORT);
 	if (msg->priv_len)
 		memcpy(p, msg->priv, msg->priv_len);
 	return (size_t)(p - buf) + msg->priv_len;
@@ -62,9 +62,9 @@ int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	else
 		msg->reads_in = p[2];
 	msg->reads_out = p[3];
-	msg->tag = (uint32_t)dofi_get(p + 4, 3);
+	msg->conn_id = (uint32_t)dofi_get_be(p + 4, 3);
 	if (p[1] & WIDE)
-		msg->qual = dofi_get(p + DOFI_CM_BRIEF, BEYOND_PORT) << 16;
+		msg->qual = dofi_get_be(p + DOFI_CM_BRIEF, BEYOND_PORT) << 16;
 	msg->priv_len = (uint16_t)(len - hdr);
 	msg->priv = p + hdr;
 	return 0;

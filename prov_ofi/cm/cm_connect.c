@@ -23,8 +23,8 @@
 #define RETRY_LAST DOFI_MS(16)
 
 /* The peer's address with the port that carries the qualifier. */
-static DAT_RETURN target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_CONN_QUAL qual,
-			 union dofi_addr *addr)
+static DAT_RETURN cm_target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_CONN_QUAL qual,
+			    union dofi_addr *addr)
 {
 	bool any;
 
@@ -51,7 +51,7 @@ static DAT_RETURN target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_CONN
 
 /* Bound to the IA's address only if the user chose that: else every peer that the host can reach
  * is within reach, over loopback too. */
-static struct fi_info *connect_info(struct dofi_ia *ia, const union dofi_addr *peer)
+static struct fi_info *cm_connect_info(struct dofi_ia *ia, const union dofi_addr *peer)
 {
 	struct fi_info *info = dofi_lib.dupinfo(ia->fab.info);
 	size_t len = dofi_addr_len(&peer->sa);
@@ -87,16 +87,16 @@ struct attempt {
 };
 
 /* 0: it cannot be sealed. */
-static size_t build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
+static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
 			    const struct attempt *a)
 {
 	struct dofi_cm_msg msg = {
-		.kind = DOFI_CM_REQUEST, .fabric = ep->obj.ia->fab.row->wire_id,
+		.kind = DOFI_CM_REQUEST, .fabric = ep->obj.ia->fab.desc->wire_id,
 		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
 		.priv_len = (uint16_t)a->size, .priv = a->priv, .qual = a->qual,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
-		.tag = conn->tag, .port_moved = dofi_cm_port(a->qual) != (uint16_t)a->qual,
+		.conn_id = conn->conn_id, .port_moved = dofi_cm_port(a->qual) != (uint16_t)a->qual,
 	};
 
 	return ep->obj.ia->fab.secret ? dofi_cm_build_sealed(buf, ep, conn, &a->addr, &msg)
@@ -104,15 +104,16 @@ static size_t build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *
 }
 
 /* A brief message (cm/cm_proto.h) has less room when the qualifier is a wide one. */
-static size_t most_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
+static size_t cm_max_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
 {
 	size_t more = dofi_cm_brief_room(qual) - DOFI_CM_BRIEF;
 
-	return ia->fab.row->cm_header == DOFI_CM_BRIEF ? ia->fab.max_priv - more : ia->fab.max_priv;
+	return ia->fab.desc->cm_header == DOFI_CM_BRIEF ? ia->fab.max_priv - more
+							: ia->fab.max_priv;
 }
 
 /* The kernel knows at once that this address leads nowhere. */
-static bool no_way(int ret)
+static bool cm_is_unreachable(int ret)
 {
 	switch (-ret) {
 	case ECONNREFUSED:
@@ -127,9 +128,9 @@ static bool no_way(int ret)
 }
 
 /* Makes a connection of the fabric and sends the request. The EP does not know it yet. */
-static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **out)
+static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **out)
 {
-	struct fi_info *info = connect_info(ep->obj.ia, &a->addr);
+	struct fi_info *info = cm_connect_info(ep->obj.ia, &a->addr);
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_conn *conn;
 	uint64_t qual = a->qual;
@@ -141,10 +142,10 @@ static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **
 		return -ENOMEM;
 	ret = dofi_conn_open(ep, info, &conn);
 	if (!ret) {
-		if (!ep->obj.ia->fab.row->device)
+		if (!ep->obj.ia->fab.desc->device)
 			fi_control(&conn->fid->fid, DOFI_CONTROL_QUAL, &qual);
-		dofi_cm_keep_tag(ep, conn);
-		len = build_request(buf, ep, conn, a);
+		dofi_cm_keep_conn_id(ep, conn);
+		len = cm_build_request(buf, ep, conn, a);
 		ret = len ? fi_connect(conn->fid, &a->addr, buf, len) : -FI_EIO;
 		/* The EP does not know it yet, so nothing has been handed to it. */
 		if (ret)
@@ -157,7 +158,7 @@ static int dial(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **
 }
 
 /* The request is on its way: the outcome is an event of the fabric, or the deadline. */
-static void await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
+static void cm_await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
@@ -168,13 +169,13 @@ static void await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
 	dofi_unlock(&ep->lock);
 	dofi_conn_read_name(conn);
 	dofi_timer_arm(&ia->timers, &ep->timer, ep->attempt.deadline);
-	if (ia->fab.worded)
+	if (ia->fab.has_msg_prefix)
 		dofi_cm_await_route(ep);
-	dofi_progress_ring(ia);
+	dofi_progress_wakeup(ia);
 }
 
 /* What later attempts need. */
-static void remember(struct dofi_ep *ep, const struct attempt *a)
+static void cm_remember(struct dofi_ep *ep, const struct attempt *a)
 {
 	uint64_t now = dofi_now();
 
@@ -196,21 +197,22 @@ static void remember(struct dofi_ep *ep, const struct attempt *a)
 }
 
 /* cm_lock held, arguments checked, EP unconnected. */
-static DAT_RETURN start(struct dofi_ep *ep, const struct attempt *a)
+static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 {
 	struct dofi_conn *conn;
 	int ret;
 
 	ep->attempt.seal = (struct dofi_seal){ .on = false };
-	ret = dial(ep, a, &conn);
+	ret = cm_start_attempt(ep, a, &conn);
 	if (ret)
 		dofi_diag_unreachable(ep->obj.ia, &a->addr, a->qual, -ret);
 	if (ret)
-		return no_way(ret) ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
-				   : dofi_ret(ret);
-	remember(ep, a);
+		return cm_is_unreachable(ret)
+			       ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
+			       : dofi_ret(ret);
+	cm_remember(ep, a);
 	DOFI_PROBE3(connect, ep, ep->qual, &ep->remote);
-	await_outcome(ep, conn);
+	cm_await_outcome(ep, conn);
 	return DAT_SUCCESS;
 }
 
@@ -229,12 +231,12 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 	ep->attempt.seal.proven = false;
 	dofi_dto_requeue(ep);
 	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
-	dofi_progress_ring(ep->obj.ia);
+	dofi_progress_wakeup(ep->obj.ia);
 	return true;
 }
 
 /* Makes the next connection of an attempt, with what the first was given. */
-static void dial_again(struct dofi_ep *ep)
+static void cm_retry_attempt(struct dofi_ep *ep)
 {
 	struct attempt a = { .addr = ep->remote, .qual = ep->qual, .size = ep->attempt.priv_len,
 			     .priv = ep->priv };
@@ -242,17 +244,19 @@ static void dial_again(struct dofi_ep *ep)
 	int ret;
 
 	dofi_addr_set_port(&a.addr.sa, ep->remote_port);
-	ret = dial(ep, &a, &conn);
+	ret = cm_start_attempt(ep, &a, &conn);
 	if (!ret) {
-		await_outcome(ep, conn);
+		cm_await_outcome(ep, conn);
 		return;
 	}
 	dofi_diag_connect_failed(ep, -ret);
-	dofi_cm_end(ep, no_way(ret) ? DAT_CONNECTION_EVENT_UNREACHABLE
-				    : DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
+	dofi_cm_end(ep,
+		    cm_is_unreachable(ret) ? DAT_CONNECTION_EVENT_UNREACHABLE
+					   : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+		    true);
 }
 
-static void retry(struct dofi_ep *ep)
+static void cm_retry(struct dofi_ep *ep)
 {
 	/* Late, and there is no time left to hear of the outcome. */
 	if (!ep->attempt.seal.proven && dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
@@ -260,13 +264,13 @@ static void retry(struct dofi_ep *ep)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
 		return;
 	}
-	dial_again(ep);
+	cm_retry_attempt(ep);
 }
 
 void dofi_cm_connect_deadline(struct dofi_ep *ep)
 {
 	if (!ep->conn) {
-		retry(ep);
+		cm_retry(ep);
 		return;
 	}
 	/* The outcome may be there, and has not been looked at. */
@@ -278,7 +282,7 @@ void dofi_cm_connect_deadline(struct dofi_ep *ep)
 }
 
 /* May the EP connect? cm_lock held. */
-static DAT_RETURN ready(struct dofi_ep *ep)
+static DAT_RETURN cm_ready(struct dofi_ep *ep)
 {
 	if (!dofi_ep_live(ep))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
@@ -299,7 +303,7 @@ static DAT_RETURN ready(struct dofi_ep *ep)
 /* Soft-iWARP waits for a silent host under the locks of libfabric and the kernel, for minutes: it
  * connects only to a host that has answered. cm_lock is held, but not during the probe; closing the
  * IA waits for its end (ia_await_probes). */
-static DAT_RETURN probe_host(struct dofi_ep *ep, const struct attempt *a)
+static DAT_RETURN cm_probe_host(struct dofi_ep *ep, const struct attempt *a)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	int ms = PROBE_MS, err;
@@ -318,7 +322,7 @@ static DAT_RETURN probe_host(struct dofi_ep *ep, const struct attempt *a)
 	if (ep->probe != a)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ep->probe = NULL;
-	ret = ready(ep);
+	ret = cm_ready(ep);
 	if (ret || !err)
 		return ret;
 	dofi_diag_unreachable(ia, &a->addr, a->qual, -err);
@@ -326,13 +330,13 @@ static DAT_RETURN probe_host(struct dofi_ep *ep, const struct attempt *a)
 }
 
 /* cm_lock held, arguments checked. */
-static DAT_RETURN reach(struct dofi_ep *ep, const struct attempt *a)
+static DAT_RETURN cm_find_target(struct dofi_ep *ep, const struct attempt *a)
 {
-	DAT_RETURN ret = ready(ep);
+	DAT_RETURN ret = cm_ready(ep);
 
 	if (!ret && dofi_device_is_siw(&ep->obj.ia->fab))
-		ret = probe_host(ep, a);
-	return ret ? ret : start(ep, a);
+		ret = cm_probe_host(ep, a);
+	return ret ? ret : cm_start(ep, a);
 }
 
 DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
@@ -351,17 +355,17 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CO
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!timeout)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	if (size < 0 || (size_t)size > most_private(ia, qual))
+	if (size < 0 || (size_t)size > cm_max_private(ia, qual))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (size && !priv)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
 	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	ret = target(ia, addr, qual, &a.addr);
+	ret = cm_target(ia, addr, qual, &a.addr);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = reach(ep, &a);
+	ret = cm_find_target(ep, &a);
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
 }
@@ -382,7 +386,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!timeout)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (size < 0 || (size_t)size > most_private(ia, dup->qual))
+	if (size < 0 || (size_t)size > cm_max_private(ia, dup->qual))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
 	if (size && !priv)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
@@ -394,16 +398,16 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		ret = dofi_ret_ep_state(dup->state);
 	} else {
 		a.qual = dup->qual;
-		ret = target(ia, &dup->remote.sa, dup->qual, &a.addr);
+		ret = cm_target(ia, &dup->remote.sa, dup->qual, &a.addr);
 		if (!ret)
-			ret = reach(ep, &a);
+			ret = cm_find_target(ep, &a);
 	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
 }
 
 /* Connected, and the consumer wants outstanding requests to be finished first. */
-static void begin_graceful(struct dofi_ep *ep)
+static void cm_begin_graceful(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
@@ -416,15 +420,15 @@ static void begin_graceful(struct dofi_ep *ep)
 		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_DRAIN_MS)));
 	dofi_evd_service(ep->req_evd);
 	dofi_cm_drained(ep);
-	dofi_progress_ring(ia);
+	dofi_progress_wakeup(ia);
 }
 
-static DAT_RETURN disconnect(struct dofi_ep *ep, bool graceful)
+static DAT_RETURN cm_disconnect(struct dofi_ep *ep, bool graceful)
 {
 	switch (ep->state) {
 	case DAT_EP_STATE_CONNECTED:
 		if (graceful) {
-			begin_graceful(ep);
+			cm_begin_graceful(ep);
 			return DAT_SUCCESS;
 		}
 		break;
@@ -456,10 +460,10 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	ia = ep->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = dofi_ep_live(ep) ? disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG)
+	ret = dofi_ep_live(ep) ? cm_disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG)
 			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	pthread_mutex_unlock(&ia->cm_lock);
-	if (dofi_work_pending(ia))
-		dofi_work_run(ia);
+	if (dofi_deferred_pending(ia))
+		dofi_deferred_run(ia);
 	return ret;
 }

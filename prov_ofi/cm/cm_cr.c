@@ -14,11 +14,11 @@
 #include "object/mr.h"
 #include "progress/progress.h"
 
-static struct dofi_cm_msg rejection(const struct dofi_ia *ia, unsigned int reason,
+static struct dofi_cm_msg cr_rejection(const struct dofi_ia *ia, unsigned int reason,
 				    const void *priv, uint16_t priv_len)
 {
 	return (struct dofi_cm_msg){
-		.kind = DOFI_CM_REJECT, .fabric = ia->fab.row->wire_id,
+		.kind = DOFI_CM_REJECT, .fabric = ia->fab.desc->wire_id,
 		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
 		.priv_len = priv_len, .priv = priv, .reason = (uint16_t)reason,
 	};
@@ -27,7 +27,7 @@ static struct dofi_cm_msg rejection(const struct dofi_ia *ia, unsigned int reaso
 void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int reason,
 		    const void *priv, uint16_t priv_len)
 {
-	struct dofi_cm_msg msg = rejection(l->ia, reason, priv, priv_len);
+	struct dofi_cm_msg msg = cr_rejection(l->ia, reason, priv, priv_len);
 	uint8_t buf[DOFI_CM_MAX];
 
 	fi_reject(l->pep, info->handle, buf, dofi_cm_build(buf, &msg));
@@ -35,7 +35,7 @@ void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int 
 }
 
 /* The answer to a request, sealed if that was. 0: it cannot be sealed. */
-static size_t build_answer(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_cm_msg *msg)
+static size_t cr_build_answer(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_cm_msg *msg)
 {
 	const struct dofi_sealer by = dofi_sealer_of(&cr->obj.ia->fab);
 
@@ -43,12 +43,12 @@ static size_t build_answer(uint8_t *buf, const struct dofi_cr *cr, const struct 
 }
 
 /* Refuses a request that is known to this side. */
-static void refuse(struct dofi_cr *cr, unsigned int reason, const void *priv, uint16_t priv_len)
+static void cr_refuse(struct dofi_cr *cr, unsigned int reason, const void *priv, uint16_t priv_len)
 {
-	struct dofi_cm_msg msg = rejection(cr->obj.ia, reason, priv, priv_len);
+	struct dofi_cm_msg msg = cr_rejection(cr->obj.ia, reason, priv, priv_len);
 	uint8_t buf[DOFI_CM_MAX];
 
-	fi_reject(cr->listener->pep, cr->info->handle, buf, build_answer(buf, cr, &msg));
+	fi_reject(cr->listener->pep, cr->info->handle, buf, cr_build_answer(buf, cr, &msg));
 	dofi_lib.freeinfo(cr->info);
 	cr->info = NULL;
 }
@@ -56,13 +56,13 @@ static void refuse(struct dofi_cr *cr, unsigned int reason, const void *priv, ui
 void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason)
 {
 	if (cr->info)
-		refuse(cr, reason, NULL, 0);
+		cr_refuse(cr, reason, NULL, 0);
 	dofi_listener_unref(cr->listener);
 	dofi_obj_release(&cr->obj);
 }
 
 /* An EP made for a PSP with the PROVIDER flag: no PZ, no EVDs, attributes that fit the request. */
-static struct dofi_ep *make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *msg)
+static struct dofi_ep *cr_make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *msg)
 {
 	DAT_EP_ATTR attr;
 	struct dofi_ep *ep;
@@ -81,7 +81,7 @@ static struct dofi_ep *make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *msg
 	return ep;
 }
 
-static bool announce(struct dofi_cr *cr, struct dofi_sp *sp)
+static bool cr_announce(struct dofi_cr *cr, struct dofi_sp *sp)
 {
 	struct dofi_event e = { .number = DAT_CONNECTION_REQUEST_EVENT, .notify = true };
 	DAT_CR_ARRIVAL_EVENT_DATA *d = &e.data.cr_arrival_event_data;
@@ -98,7 +98,7 @@ static bool announce(struct dofi_cr *cr, struct dofi_sp *sp)
 }
 
 /* The EP of a request that will not be accepted. */
-static void release_ep(struct dofi_cr *cr)
+static void cr_release_ep(struct dofi_cr *cr)
 {
 	struct dofi_ep *ep = cr->ep;
 
@@ -114,10 +114,10 @@ static void release_ep(struct dofi_cr *cr)
 }
 
 /* The consumer has not learned of the request: it was never given. */
-static void take_back(struct dofi_cr *cr, struct dofi_sp *sp)
+static void cr_take_back_ep(struct dofi_cr *cr, struct dofi_sp *sp)
 {
 	dofi_obj_retire(&cr->obj);
-	release_ep(cr);
+	cr_release_ep(cr);
 	if (!cr->for_rsp)
 		return;
 	sp->spent = false;
@@ -126,7 +126,7 @@ static void take_back(struct dofi_cr *cr, struct dofi_sp *sp)
 }
 
 /* What the EP can tell of its connection before that is up. */
-static void set_ports(struct dofi_ep *ep, const struct dofi_cr *cr)
+static void cr_set_ports(struct dofi_ep *ep, const struct dofi_cr *cr)
 {
 	dofi_lock(&ep->lock);
 	ep->remote = cr->remote;
@@ -136,7 +136,7 @@ static void set_ports(struct dofi_ep *ep, const struct dofi_cr *cr)
 }
 
 /* Gives the request to a service point. 0 or the reason for a refusal. */
-static unsigned int deliver(struct dofi_cr *cr, struct dofi_sp *sp)
+static unsigned int cr_deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 {
 	bool rsp = sp->obj.type == DAT_HANDLE_TYPE_RSP;
 
@@ -148,19 +148,19 @@ static unsigned int deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 		cr->ep = sp->ep;
 		dofi_ep_set_state(sp->ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 	} else if (rsp || sp->flags == DAT_PSP_PROVIDER_FLAG) {
-		cr->ep = make_ep(sp->obj.ia, &cr->msg);
+		cr->ep = cr_make_ep(sp->obj.ia, &cr->msg);
 		if (!cr->ep)
 			return DOFI_CM_RESOURCES;
 	}
 	sp->spent = rsp;
 	if (cr->ep)
-		set_ports(cr->ep, cr);
+		cr_set_ports(cr->ep, cr);
 	dofi_obj_publish(&cr->obj);
 	/* Only this thread adds requests to EVDs (cm_lock): the room is still there, unless a
 	 * software event took it a moment ago. */
-	if (announce(cr, sp))
+	if (cr_announce(cr, sp))
 		return 0;
-	take_back(cr, sp);
+	cr_take_back_ep(cr, sp);
 	return DOFI_CM_BACKLOG;
 }
 
@@ -173,7 +173,7 @@ void dofi_cm_read_peer(const struct fi_info *info, union dofi_addr *peer, uint16
 	dofi_addr_set_port(&peer->sa, 0);
 }
 
-static struct dofi_cr *new_cr(struct dofi_listener *l, struct fi_info *info)
+static struct dofi_cr *cr_new_cr(struct dofi_listener *l, struct fi_info *info)
 {
 	struct dofi_cr *cr = dofi_obj_new(l->ia, DAT_HANDLE_TYPE_CR);
 
@@ -196,7 +196,7 @@ int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_
 
 	if (!ret && msg->kind != kind)
 		ret = -EBADMSG;
-	if (!ret && !dofi_cm_fabrics_meet(msg->fabric, ia->fab.row->wire_id))
+	if (!ret && !dofi_cm_fabrics_match(msg->fabric, ia->fab.desc->wire_id))
 		ret = -ENODEV;
 	if (ret)
 		dofi_diag_bad_message(ia, peer, port, len, msg, ret, DOFI_CM_VERSION);
@@ -204,9 +204,9 @@ int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_
 }
 
 /* What the peer asks for: 0, or the reason why it is refused, which the log says. */
-static unsigned int read_request(struct dofi_listener *l, const struct fi_info *info,
-				 const void *data, size_t len, struct dofi_cm_msg *msg,
-				 struct dofi_seal *seal)
+static unsigned int cr_read_request(struct dofi_listener *l, const struct fi_info *info,
+				    const void *data, size_t len, struct dofi_cm_msg *msg,
+				    struct dofi_seal *seal)
 {
 	union dofi_addr peer;
 	uint16_t port;
@@ -226,12 +226,12 @@ static unsigned int read_request(struct dofi_listener *l, const struct fi_info *
 }
 
 /* 0, or the reason why the peer is refused. */
-static unsigned int check_request(struct dofi_listener *l, const struct fi_info *info,
-				  const void *data, size_t len, struct dofi_cm_msg *msg,
-				  struct dofi_seal *seal, struct dofi_sp **sp)
+static unsigned int cr_check_request(struct dofi_listener *l, const struct fi_info *info,
+				     const void *data, size_t len, struct dofi_cm_msg *msg,
+				     struct dofi_seal *seal, struct dofi_sp **sp)
 {
 	union dofi_addr peer;
-	unsigned int reason = read_request(l, info, data, len, msg, seal);
+	unsigned int reason = cr_read_request(l, info, data, len, msg, seal);
 	uint16_t port;
 
 	if (reason)
@@ -252,15 +252,15 @@ void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *
 	unsigned int reason;
 
 	if (dofi_seal_is(DOFI_SEAL_HELLO, data, len)) {
-		dofi_cm_greet(l, info, data, len);
+		dofi_cm_hello_received(l, info, data, len);
 		return;
 	}
-	reason = check_request(l, info, data, len, &msg, &seal, &sp);
+	reason = cr_check_request(l, info, data, len, &msg, &seal, &sp);
 	if (reason) {
 		dofi_cm_refuse(l, info, reason, NULL, 0);
 		return;
 	}
-	cr = new_cr(l, info);
+	cr = cr_new_cr(l, info);
 	if (!cr) {
 		dofi_cm_refuse(l, info, DOFI_CM_RESOURCES, NULL, 0);
 		return;
@@ -269,7 +269,7 @@ void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *
 	memcpy(cr->priv, msg.priv, msg.priv_len);
 	cr->msg.priv = cr->priv;
 	cr->seal = seal;
-	reason = deliver(cr, sp);
+	reason = cr_deliver(cr, sp);
 	if (!reason)
 		return;
 	dofi_diag_request(l, &cr->remote, cr->remote_port, msg.qual, reason);
@@ -299,8 +299,8 @@ DAT_RETURN dofi_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PA
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN check_priv(struct dofi_ia *ia, DAT_COUNT size, const void *priv,
-			     DAT_RETURN bad_size, DAT_RETURN bad_ptr)
+static DAT_RETURN cr_check_priv(struct dofi_ia *ia, DAT_COUNT size, const void *priv,
+				DAT_RETURN bad_size, DAT_RETURN bad_ptr)
 {
 	if (size < 0 || (size_t)size > ia->fab.max_priv)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, bad_size);
@@ -310,7 +310,7 @@ static DAT_RETURN check_priv(struct dofi_ia *ia, DAT_COUNT size, const void *pri
 }
 
 /* Which EP will carry the connection, and is it ready? */
-static DAT_RETURN choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct dofi_ep **out)
+static DAT_RETURN cr_choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct dofi_ep **out)
 {
 	struct dofi_ep *ep = cr->ep;
 
@@ -335,14 +335,14 @@ static DAT_RETURN choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct dof
 
 /* The fabric's endpoint took the request and could not be made ready for it, as a rule because the
  * peer has gone (soft-RoCE, soft-iWARP: EINVAL). There is nothing left to accept or to refuse. */
-static void request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *request, int err)
+static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *request, int err)
 {
 	dofi_log(DOFI_LOG_INFO, "a connection request cannot be accepted any more: %s",
 		 dofi_lib.strerror(-err));
-	if (ep->obj.ia->fab.row->device) {
+	if (ep->obj.ia->fab.desc->device) {
 		/* Refuses nobody: libfabric (verbs) frees what it knows of the request. */
 		cr->info->handle = request;
-		refuse(cr, 0, NULL, 0);
+		cr_refuse(cr, 0, NULL, 0);
 	} else {
 		dofi_lib.freeinfo(cr->info);
 		cr->info = NULL;
@@ -353,24 +353,24 @@ static void request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *req
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 }
 
-static size_t build_acceptance(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_conn *conn,
+static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_conn *conn,
 			       const void *priv, uint16_t priv_len)
 {
 	const struct dofi_ep *ep = conn->ep;
 	const struct dofi_cm_msg msg = {
-		.kind = DOFI_CM_ACCEPT, .fabric = ep->obj.ia->fab.row->wire_id,
+		.kind = DOFI_CM_ACCEPT, .fabric = ep->obj.ia->fab.desc->wire_id,
 		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
 		.priv_len = priv_len, .priv = priv,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
-		.tag = conn->tag,
+		.conn_id = conn->conn_id,
 	};
 
-	return build_answer(buf, cr, &msg);
+	return cr_build_answer(buf, cr, &msg);
 }
 
-static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
-			    const void *priv)
+static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
+			       const void *priv)
 {
 	struct dofi_ia *ia = cr->obj.ia;
 	struct fid *request = cr->info->handle;
@@ -382,20 +382,20 @@ static DAT_RETURN accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT si
 	if (ret && cr->info->handle)
 		return dofi_ret(ret);
 	if (ret) {
-		request_lost(cr, ep, request, ret);
+		cr_request_lost(cr, ep, request, ret);
 		return DAT_SUCCESS;
 	}
 	dofi_conn_set_reads(conn, cr->msg.reads_in);
-	len = build_acceptance(buf, cr, conn, priv, (uint16_t)size);
+	len = cr_build_acceptance(buf, cr, conn, priv, (uint16_t)size);
 	dofi_lock(&ep->lock);
 	ep->conn = conn;
 	ep->active = false;
-	ep->peer_tag = cr->msg.tag;
+	ep->peer_conn_id = cr->msg.conn_id;
 	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
 	/* Receives are there before the connection is. */
 	dofi_dto_submit(ep);
 	dofi_unlock(&ep->lock);
-	set_ports(ep, cr);
+	cr_set_ports(ep, cr);
 	ret = len ? fi_accept(conn->fid, buf, len) : -FI_EIO;
 	dofi_lib.freeinfo(cr->info);
 	cr->info = NULL;
@@ -418,14 +418,14 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	if (!cr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	ia = cr->obj.ia;
-	ret = check_priv(ia, size, priv, DAT_INVALID_ARG3, DAT_INVALID_ARG4);
+	ret = cr_check_priv(ia, size, priv, DAT_INVALID_ARG3, DAT_INVALID_ARG4);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = cr_live(cr) ? choose_ep(cr, ep_handle, &ep)
+	ret = cr_live(cr) ? cr_choose_ep(cr, ep_handle, &ep)
 			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	if (!ret)
-		ret = accept_on(cr, ep, size, priv);
+		ret = cr_accept_on(cr, ep, size, priv);
 	if (!ret && dofi_obj_retire(&cr->obj)) {
 		dofi_cr_destroy(cr, 0);
 		/* Some fabrics send the answer when the event queue is read next. */
@@ -444,13 +444,13 @@ DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID 
 	if (!cr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	ia = cr->obj.ia;
-	ret = check_priv(ia, size, priv, DAT_INVALID_ARG2, DAT_INVALID_ARG3);
+	ret = cr_check_priv(ia, size, priv, DAT_INVALID_ARG2, DAT_INVALID_ARG3);
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
 	if (dofi_obj_retire(&cr->obj)) {
-		release_ep(cr);
-		refuse(cr, DOFI_CM_BY_PEER, priv, (uint16_t)size);
+		cr_release_ep(cr);
+		cr_refuse(cr, DOFI_CM_BY_PEER, priv, (uint16_t)size);
 		dofi_cr_destroy(cr, 0);
 		dofi_cm_read_events(ia);
 	} else {
@@ -460,7 +460,7 @@ DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID 
 	return ret;
 }
 
-static struct dofi_sp *find_sp(struct dofi_ia *ia, DAT_CONN_QUAL qual)
+static struct dofi_sp *cr_find_sp(struct dofi_ia *ia, DAT_CONN_QUAL qual)
 {
 	struct dofi_list *pos;
 
@@ -475,28 +475,28 @@ static struct dofi_sp *find_sp(struct dofi_ia *ia, DAT_CONN_QUAL qual)
 }
 
 /* A new CR takes the request over; the old handle dies. */
-static DAT_RETURN hand_over(struct dofi_cr *cr, DAT_CONN_QUAL qual)
+static DAT_RETURN cr_hand_over(struct dofi_cr *cr, DAT_CONN_QUAL qual)
 {
-	struct dofi_sp *sp = find_sp(cr->obj.ia, qual);
+	struct dofi_sp *sp = cr_find_sp(cr->obj.ia, qual);
 	struct dofi_cr *next;
 	unsigned int reason;
 
 	if (!sp)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	next = new_cr(cr->listener, cr->info);
+	next = cr_new_cr(cr->listener, cr->info);
 	if (!next)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	next->msg = cr->msg;
 	memcpy(next->priv, cr->priv, cr->msg.priv_len);
 	next->msg.priv = next->priv;
 	next->seal = cr->seal;
-	reason = deliver(next, sp);
+	reason = cr_deliver(next, sp);
 	if (reason) {
 		next->info = NULL;
 		dofi_cr_destroy(next, 0);
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
 	}
-	release_ep(cr);
+	cr_release_ep(cr);
 	cr->info = NULL;
 	dofi_obj_retire(&cr->obj);
 	dofi_cr_destroy(cr, 0);
@@ -513,7 +513,7 @@ DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	ia = cr->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = cr_live(cr) ? hand_over(cr, qual)
+	ret = cr_live(cr) ? cr_hand_over(cr, qual)
 			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;

@@ -48,7 +48,7 @@ void dofi_cm_timer_fini(struct dofi_ia *ia)
 }
 
 /* `gate` (NULL: none): see dofi_evd_push_opening. */
-static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gate)
+static void cm_push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gate)
 {
 	struct dofi_event e = { .number = number, .notify = true };
 	DAT_CONNECTION_EVENT_DATA *d = &e.data.connect_event_data;
@@ -65,7 +65,7 @@ static void push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool
 /* An EP that had an SRQ has none of the queue's buffers any more. Programs wait for this before
  * they free it, for one event from each of many EPs; others never look at asynchronous events, and
  * must not be told of an overflow. */
-static void no_more_buffers(struct dofi_ep *ep)
+static void cm_flush_grace_timer(struct dofi_ep *ep)
 {
 	struct dofi_event e = { .number = DAT_ASYNC_ERROR_EP_BROKEN, .notify = true };
 
@@ -83,10 +83,10 @@ void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	if (number == DAT_CONNECTION_EVENT_DISCONNECTED && ep->faulted)
 		number = DAT_CONNECTION_EVENT_BROKEN;
 	DOFI_PROBE2(disconnect, ep, number);
-	push_event(ep, number, NULL);
+	cm_push_event(ep, number, NULL);
 	if (ep->srq && (number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 			number == DAT_CONNECTION_EVENT_BROKEN))
-		no_more_buffers(ep);
+		cm_flush_grace_timer(ep);
 }
 
 void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
@@ -101,7 +101,7 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 	dofi_unlock(&ep->lock);
 	if (conn)
 		dofi_conn_detach(conn);
-	dofi_cm_drop_tag(ep);
+	dofi_cm_drop_conn_id(ep);
 	dofi_rmr_ep_ended(ep);
 	dofi_cm_conclude(ep, number);
 }
@@ -116,7 +116,7 @@ void dofi_cm_flushed(struct dofi_ep *ep)
 {
 	if (ep->state == DAT_EP_STATE_CONNECTED && ep->timer.when == DOFI_NEVER)
 		dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now() + FLUSH_PATIENCE);
-	dofi_progress_ring(ep->obj.ia);
+	dofi_progress_wakeup(ep->obj.ia);
 }
 
 void dofi_cm_drained(struct dofi_ep *ep)
@@ -151,20 +151,20 @@ void dofi_cm_deadline(struct dofi_timer *timer)
  * consumer may have the event, and post, before this thread goes on: from the event on completions
  * are reported as they come, or those of both queues would be found here together, and an answer
  * would be reported before the send that it answers. */
-static void established(struct dofi_ep *ep)
+static void cm_established(struct dofi_ep *ep)
 {
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
 	dofi_conn_established(ep->conn);
 	dofi_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
 	DOFI_PROBE2(established, ep, ep->active);
 	dofi_diag_connected(ep);
-	push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, &ep->open);
+	cm_push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, &ep->open);
 	dofi_dto_open(ep);
 }
 
 /* 0, or negative: it is no acceptance, or not one of the peer that is meant. */
-static int check_acceptance(struct dofi_ep *ep, const uint8_t *data, size_t len,
-			    struct dofi_cm_msg *msg)
+static int cm_check_acceptance(struct dofi_ep *ep, const uint8_t *data, size_t len,
+			       struct dofi_cm_msg *msg)
 {
 	if (ep->obj.ia->fab.secret)
 		return dofi_cm_check_sealed(ep, data, len, msg);
@@ -172,19 +172,19 @@ static int check_acceptance(struct dofi_ep *ep, const uint8_t *data, size_t len,
 			     msg);
 }
 
-static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
+static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 {
 	struct dofi_cm_msg msg;
 
 	if (ep->state == DAT_EP_STATE_COMPLETION_PENDING) {
 		/* libfabric 2.x hands the accepting side 256 bytes of rubbish here. */
 		ep->priv_len = 0;
-		established(ep);
+		cm_established(ep);
 		return;
 	}
 	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		return;
-	if (check_acceptance(ep, data, len, &msg)) {
+	if (cm_check_acceptance(ep, data, len, &msg)) {
 		ep->priv_len = 0;
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 		return;
@@ -193,12 +193,12 @@ static void connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	memcpy(ep->priv, msg.priv, msg.priv_len);
 	dofi_conn_set_reads(ep->conn, msg.reads_in);
 	dofi_lock(&ep->lock);
-	ep->peer_tag = msg.tag;
+	ep->peer_conn_id = msg.conn_id;
 	dofi_unlock(&ep->lock);
-	established(ep);
+	cm_established(ep);
 }
 
-static void shut_down(struct dofi_ep *ep)
+static void cm_shut_down(struct dofi_ep *ep)
 {
 	switch (ep->state) {
 	case DAT_EP_STATE_CONNECTED:
@@ -215,7 +215,7 @@ static void shut_down(struct dofi_ep *ep)
 	}
 }
 
-static void ended_unanswered(struct dofi_ep *ep)
+static void cm_ended_unanswered(struct dofi_ep *ep)
 {
 	dofi_diag_connect_ended(ep);
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
@@ -223,7 +223,7 @@ static void ended_unanswered(struct dofi_ep *ep)
 
 /* Ends that were reported before the beginning, which follows in the same round; if it did not,
  * the connection failed. */
-static void settle_early_ends(struct dofi_ia *ia)
+static void cm_settle_early_ends(struct dofi_ia *ia)
 {
 	struct dofi_list *pos, *tmp;
 
@@ -237,7 +237,7 @@ static void settle_early_ends(struct dofi_ia *ia)
 		if (ep->state == DAT_EP_STATE_COMPLETION_PENDING)
 			dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
 		else if (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
-			ended_unanswered(ep);
+			cm_ended_unanswered(ep);
 		else
 			dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, false);
 	}
@@ -247,7 +247,7 @@ DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *
 {
 	/* Private data of another fabric's messages may be longer than this one's. */
 	if (msg->reason == DOFI_CM_BY_PEER &&
-	    dofi_cm_fabrics_meet(msg->fabric, ep->obj.ia->fab.row->wire_id)) {
+	    dofi_cm_fabrics_match(msg->fabric, ep->obj.ia->fab.desc->wire_id)) {
 		ep->priv_len = msg->priv_len;
 		memcpy(ep->priv, msg->priv, msg->priv_len);
 		return DAT_CONNECTION_EVENT_PEER_REJECTED;
@@ -257,7 +257,8 @@ DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *
 }
 
 /* Why did the attempt fail? A rejection of ours carries the reason. */
-static DAT_EVENT_NUMBER failure_event(struct dofi_ep *ep, int err, const uint8_t *data, size_t len)
+static DAT_EVENT_NUMBER cm_failure_event(struct dofi_ep *ep, int err, const uint8_t *data,
+					 size_t len)
 {
 	struct dofi_cm_msg msg;
 
@@ -281,13 +282,13 @@ static DAT_EVENT_NUMBER failure_event(struct dofi_ep *ep, int err, const uint8_t
 
 /* The peer's host refused because nobody listens there; nobody who could decide has. `code` is the
  * fabric's own error. */
-static bool nobody_listens(const struct dofi_ia *ia, int err, int code, size_t len)
+static bool cm_no_listener(const struct dofi_ia *ia, int err, int code, size_t len)
 {
 	if (err != ECONNREFUSED)
 		return false;
 	if (code < 0)
 		code = -code;
-	if (!ia->fab.row->device)
+	if (!ia->fab.desc->device)
 		return code == ECONNREFUSED;
 	if (code == IB_CM_REJ_INVALID_SERVICE_ID)
 		return true;
@@ -295,16 +296,16 @@ static bool nobody_listens(const struct dofi_ia *ia, int err, int code, size_t l
 	return !len && (!code || code == ECONNREFUSED);
 }
 
-static void failed(struct dofi_ep *ep, int err, int code, const uint8_t *data, size_t len)
+static void cm_failed(struct dofi_ep *ep, int err, int code, const uint8_t *data, size_t len)
 {
 	switch (ep->state) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-		if (data && dofi_cm_take_sealed(ep, data, len))
+		if (data && dofi_cm_rejected_sealed(ep, data, len))
 			break;
-		if (nobody_listens(ep->obj.ia, err, code, len) && dofi_cm_retry_later(ep))
+		if (cm_no_listener(ep->obj.ia, err, code, len) && dofi_cm_retry_later(ep))
 			break;
 		ep->priv_len = 0;
-		dofi_cm_end(ep, failure_event(ep, err, data, len), false);
+		dofi_cm_end(ep, cm_failure_event(ep, err, data, len), false);
 		break;
 	case DAT_EP_STATE_COMPLETION_PENDING:
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, false);
@@ -326,20 +327,20 @@ void dofi_cm_fail_all(struct dofi_ia *ia)
 		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
 
 		if (conn->ep)
-			failed(conn->ep, ENETDOWN, 0, NULL, 0);
+			cm_failed(conn->ep, ENETDOWN, 0, NULL, 0);
 	}
 }
 
 /* The endpoint that an event of the fabric is about; NULL when it has no interest any more, or
  * when it is about a listener. */
-static struct dofi_ep *ep_of(fid_t fid)
+static struct dofi_ep *cm_ep_of(fid_t fid)
 {
 	struct dofi_conn *conn = fid && fid->fclass == FI_CLASS_EP ? fid->context : NULL;
 
 	return conn ? conn->ep : NULL;
 }
 
-static void read_error(struct dofi_ia *ia)
+static void cm_read_error(struct dofi_ia *ia)
 {
 	struct fi_eq_err_entry err;
 	uint8_t data[DOFI_CM_MAX + 64];
@@ -350,19 +351,19 @@ static void read_error(struct dofi_ia *ia)
 	err.err_data_size = sizeof(data);
 	if (fi_eq_readerr(ia->fab.eq, &err, 0) < 0)
 		return;
-	if (err.err == ENODEV && ia->fab.row->device) {
-		dofi_outage_removed(ia);
+	if (err.err == ENODEV && ia->fab.desc->device) {
+		dofi_device_events_removed(ia);
 		return;
 	}
-	ep = ep_of(err.fid);
+	ep = cm_ep_of(err.fid);
 	/* The devices' provider gives one name to all failures, and the kernel's word beside. */
-	if (ia->fab.row->device && err.err == ETIMEDOUT && err.prov_errno > 0)
+	if (ia->fab.desc->device && err.err == ETIMEDOUT && err.prov_errno > 0)
 		err.err = err.prov_errno;
 	if (ep)
-		failed(ep, err.err, err.prov_errno, err.err_data, err.err_data_size);
+		cm_failed(ep, err.err, err.prov_errno, err.err_data, err.err_data_size);
 }
 
-static void dispatch(uint32_t event, union cm_event *e, size_t len)
+static void cm_dispatch(uint32_t event, union cm_event *e, size_t len)
 {
 	struct dofi_ep *ep;
 
@@ -370,18 +371,18 @@ static void dispatch(uint32_t event, union cm_event *e, size_t len)
 		dofi_cr_arrived(e->entry.fid->context, e->entry.info, e->entry.data, len);
 		return;
 	}
-	ep = ep_of(e->entry.fid);
+	ep = cm_ep_of(e->entry.fid);
 	if (!ep)
 		return;
 	if (event == FI_CONNECTED)
-		connected(ep, e->entry.data, len);
+		cm_connected(ep, e->entry.data, len);
 	else if (event == FI_SHUTDOWN)
-		shut_down(ep);
+		cm_shut_down(ep);
 }
 
 /* libfabric (verbs) returns the error of an attempt that fails before the request has left, and
  * does not say whose it is: that of the oldest. See dofi_cm_await_route. */
-static void attempt_failed(struct dofi_ia *ia, int err)
+static void cm_attempt_failed(struct dofi_ia *ia, int err)
 {
 	struct dofi_list *pos;
 
@@ -389,25 +390,25 @@ static void attempt_failed(struct dofi_ia *ia, int err)
 		struct dofi_ep *ep = dofi_container(pos, struct dofi_conn, link)->ep;
 
 		if (ep && ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
-			failed(ep, err, 0, NULL, 0);
+			cm_failed(ep, err, 0, NULL, 0);
 			return;
 		}
 	}
 }
 
 /* One event; false: there is none. */
-static bool read_event(struct dofi_ia *ia)
+static bool cm_read_event(struct dofi_ia *ia)
 {
 	union cm_event e;
 	uint32_t event = 0;
 	ssize_t n = fi_eq_read(ia->fab.eq, &event, &e, sizeof(e), 0);
 
 	if (n == -FI_EAVAIL)
-		read_error(ia);
+		cm_read_error(ia);
 	else if (n >= (ssize_t)sizeof(e.entry))
-		dispatch(event, &e, (size_t)n - sizeof(e.entry));
-	else if (n < 0 && n != -FI_EAGAIN && n != -EINTR && ia->fab.row->device)
-		attempt_failed(ia, (int)-n);
+		cm_dispatch(event, &e, (size_t)n - sizeof(e.entry));
+	else if (n < 0 && n != -FI_EAGAIN && n != -EINTR && ia->fab.desc->device)
+		cm_attempt_failed(ia, (int)-n);
 	else
 		return false;
 	return true;
@@ -423,7 +424,7 @@ void dofi_cm_await_route(struct dofi_ep *ep)
 
 	while (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && ep->conn &&
 	       poll(&pfd, 1, ms) > 0) {
-		if (!read_event(ia))
+		if (!cm_read_event(ia))
 			break;		/* what made it readable was dealt with in silence */
 		/* So may this one's have been, on the way to that event. */
 		ms = 0;
@@ -432,10 +433,10 @@ void dofi_cm_await_route(struct dofi_ep *ep)
 
 void dofi_cm_read_events(struct dofi_ia *ia)
 {
-	for (int i = 0; i < ROUND && read_event(ia); i++)
+	for (int i = 0; i < ROUND && cm_read_event(ia); i++)
 		;
 	if (ia->early_ends)
-		settle_early_ends(ia);
+		cm_settle_early_ends(ia);
 }
 
 void dofi_cm_progress(struct dofi_ia *ia, bool block)

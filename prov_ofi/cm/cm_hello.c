@@ -25,7 +25,7 @@ struct entry {
 	uint16_t from_port;
 };
 
-struct dofi_greetings {
+struct dofi_cm_hellos {
 	struct dofi_timer timer;
 	struct dofi_ia *ia;
 	unsigned int next;		/* entry to be used next: the oldest */
@@ -33,9 +33,9 @@ struct dofi_greetings {
 };
 
 /* Those that never came back: with a wrong secret they cannot. One line for all. */
-static void expire(struct dofi_timer *timer)
+static void cm_hello_expire(struct dofi_timer *timer)
 {
-	struct dofi_greetings *g = dofi_container(timer, struct dofi_greetings, timer);
+	struct dofi_cm_hellos *g = dofi_container(timer, struct dofi_cm_hellos, timer);
 	uint64_t now = dofi_now(), next = DOFI_NEVER;
 	const struct entry *last = NULL;
 	unsigned int gone = 0;
@@ -57,36 +57,36 @@ static void expire(struct dofi_timer *timer)
 		dofi_timer_arm(&g->ia->timers, timer, next);
 }
 
-static struct dofi_greetings *greetings(struct dofi_ia *ia)
+static struct dofi_cm_hellos *cm_hello_greetings(struct dofi_ia *ia)
 {
-	struct dofi_greetings *g = ia->greetings;
+	struct dofi_cm_hellos *g = ia->hellos;
 
 	if (g)
 		return g;
 	g = calloc(1, sizeof(*g));
-	if (!g || dofi_cm_timer_init(ia, &g->timer, expire)) {
+	if (!g || dofi_cm_timer_init(ia, &g->timer, cm_hello_expire)) {
 		free(g);
 		return NULL;
 	}
 	g->ia = ia;
-	ia->greetings = g;
+	ia->hellos = g;
 	return g;
 }
 
-void dofi_cm_greet_end(struct dofi_ia *ia)
+void dofi_cm_hello_fini(struct dofi_ia *ia)
 {
-	if (!ia->greetings)
+	if (!ia->hellos)
 		return;
-	dofi_timer_cancel(&ia->timers, &ia->greetings->timer);
+	dofi_timer_cancel(&ia->timers, &ia->hellos->timer);
 	dofi_cm_timer_fini(ia);
-	free(ia->greetings);
-	ia->greetings = NULL;
+	free(ia->hellos);
+	ia->hellos = NULL;
 }
 
 /* Does the client mean this adapter? Otherwise somebody at the address that it means passes on to
  * us what it says. */
-static bool is_for_us(const struct dofi_listener *l, const struct fi_info *info,
-		      const union dofi_addr *to, const union dofi_addr *from)
+static bool cm_hello_is_for_us(const struct dofi_listener *l, const struct fi_info *info,
+			       const union dofi_addr *to, const union dofi_addr *from)
 {
 	union dofi_addr here;
 
@@ -98,19 +98,19 @@ static bool is_for_us(const struct dofi_listener *l, const struct fi_info *info,
 		if (!dofi_addr_is_any(&here))
 			return dofi_addr_same_host(&here.sa, &to->sa);
 	}
-	return dofi_addr_is_loopback(to) ? rdm_cm_is_here(from) : rdm_cm_is_here(to);
+	return dofi_addr_is_loopback(to) ? msgep_cm_is_here(from) : msgep_cm_is_here(to);
 }
 
-static unsigned int check_hello(struct dofi_listener *l, const struct fi_info *info,
-				const void *data, size_t len, struct entry *e)
+static unsigned int cm_hello_check_hello(struct dofi_listener *l, const struct fi_info *info,
+					 const void *data, size_t len, struct entry *e)
 {
 	union dofi_addr to;
 	struct dofi_sp *sp;
 	int ret;
 
 	dofi_cm_read_peer(info, &e->from, &e->from_port);
-	ret = dofi_seal_take_hello(&e->seal, data, len, &e->msg, &to);
-	if (!ret && !dofi_cm_fabrics_meet(e->msg.fabric, l->ia->fab.row->wire_id))
+	ret = dofi_seal_open_hello(&e->seal, data, len, &e->msg, &to);
+	if (!ret && !dofi_cm_fabrics_match(e->msg.fabric, l->ia->fab.desc->wire_id))
 		ret = -ENODEV;
 	if (!ret && e->msg.priv_len > l->ia->fab.max_priv)
 		ret = -EBADMSG;
@@ -123,7 +123,7 @@ static unsigned int check_hello(struct dofi_listener *l, const struct fi_info *i
 		dofi_diag_secret(&e->from, e->from_port, "it expects a secret", "here");
 		return DOFI_CM_NO_SECRET;
 	}
-	if (!is_for_us(l, info, &to, &e->from)) {
+	if (!cm_hello_is_for_us(l, info, &to, &e->from)) {
 		dofi_diag_passed_on(&e->from, e->from_port, &to);
 		return DOFI_CM_SECRET_OTHER;
 	}
@@ -135,20 +135,21 @@ static unsigned int check_hello(struct dofi_listener *l, const struct fi_info *i
 	return DOFI_CM_NO_LISTENER;
 }
 
-void dofi_cm_greet(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len)
+void dofi_cm_hello_received(struct dofi_listener *l, struct fi_info *info, const void *data,
+			    size_t len)
 {
 	struct dofi_ia *ia = l->ia;
-	struct dofi_greetings *g;
+	struct dofi_cm_hellos *g;
 	uint8_t buf[DOFI_CM_MAX];
 	struct entry e;
-	unsigned int reason = check_hello(l, info, data, len, &e);
+	unsigned int reason = cm_hello_check_hello(l, info, data, len, &e);
 	size_t n;
 
 	if (reason) {
 		dofi_cm_refuse(l, info, reason, NULL, 0);
 		return;
 	}
-	g = greetings(ia);
+	g = cm_hello_greetings(ia);
 	n = g ? dofi_seal_challenge(&e.seal, ia->fab.secret, buf) : 0;
 	if (!n) {
 		dofi_cm_refuse(l, info, DOFI_CM_RESOURCES, NULL, 0);
@@ -161,14 +162,14 @@ void dofi_cm_greet(struct dofi_listener *l, struct fi_info *info, const void *da
 	dofi_lib.freeinfo(info);
 	if (g->timer.when == DOFI_NEVER) {
 		dofi_timer_arm(&ia->timers, &g->timer, e.until);
-		dofi_progress_ring(ia);
+		dofi_progress_wakeup(ia);
 	}
 }
 
 unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, const void *data,
 			   size_t len, struct dofi_cm_msg *msg, struct dofi_seal *seal)
 {
-	struct dofi_greetings *g = l->ia->greetings;
+	struct dofi_cm_hellos *g = l->ia->hellos;
 	const struct dofi_sealer by = dofi_sealer_of(&l->ia->fab);
 	union dofi_addr from;
 	uint16_t port;
@@ -177,8 +178,9 @@ unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, 
 	for (unsigned int i = 0; g && i < ENTRIES; i++) {
 		struct entry *e = &g->entry[i];
 
-		if (!e->until || e->port != l->port || !dofi_addr_same_host(&e->from.sa, &from.sa) ||
-		    dofi_seal_take_request(&e->seal, &by, data, len))
+		if (!e->until || e->port != l->port ||
+		    !dofi_addr_same_host(&e->from.sa, &from.sa) ||
+		    dofi_seal_open_request(&e->seal, &by, data, len))
 			continue;
 		e->until = 0;
 		*msg = e->msg;

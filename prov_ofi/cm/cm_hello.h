@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests of peers that must know a secret, at the listener (cm/cm_seal.h). cm_lock held. */
-#ifndef DOFI_CM_GREET_H
-#define DOFI_CM_GREET_H
+#ifndef DOFI_CM_HELLO_H
+#define DOFI_CM_HELLO_H
 
 #include "cm/cm.h"
 
 /* Answers HELLO with CHALLENGE, or a reason; takes over info. */
-void dofi_cm_greet(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len);
+void dofi_cm_hello_received(struct dofi_listener *l, struct fi_info *info, const void *data,
+			    size_t len);
 /* REQUEST: 0 and what it says (msg->priv points into data), or the reason why it is refused, which
  * the log says. */
 unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, const void *data,
 			   size_t len, struct dofi_cm_msg *msg, struct dofi_seal *seal);
 /* The adapter is being closed. */
-void dofi_cm_greet_end(struct dofi_ia *ia);
+void dofi_cm_hello_fini(struct dofi_ia *ia);
 
 #endif

@@ -12,20 +12,20 @@ size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 
 	if (msg->fabric == DOFI_CM_BRIEF_FABRIC)
 		return dofi_cm_brief_build(buf, msg);
-	p = dofi_put(p, DOFI_CM_MAGIC, 4);
-	p = dofi_put(p, DOFI_CM_VERSION, 1);
-	p = dofi_put(p, msg->kind, 1);
-	p = dofi_put(p, msg->fabric, 1);
-	p = dofi_put(p, msg->api, 1);
-	p = dofi_put(p, DOFI_CM_HDR, 2);
-	p = dofi_put(p, msg->priv_len, 2);
-	p = dofi_put(p, msg->qual, 8);
-	p = dofi_put(p, msg->reads_in, 2);
-	p = dofi_put(p, msg->reads_out, 2);
-	p = dofi_put(p, msg->reason, 2);
-	p = dofi_put(p, 0, 2);
-	p = dofi_put(p, 0, 8);
-	p = dofi_put(p, msg->tag, 4);
+	p = dofi_put_be(p, DOFI_CM_MAGIC, 4);
+	p = dofi_put_be(p, DOFI_CM_VERSION, 1);
+	p = dofi_put_be(p, msg->kind, 1);
+	p = dofi_put_be(p, msg->fabric, 1);
+	p = dofi_put_be(p, msg->api, 1);
+	p = dofi_put_be(p, DOFI_CM_HDR, 2);
+	p = dofi_put_be(p, msg->priv_len, 2);
+	p = dofi_put_be(p, msg->qual, 8);
+	p = dofi_put_be(p, msg->reads_in, 2);
+	p = dofi_put_be(p, msg->reads_out, 2);
+	p = dofi_put_be(p, msg->reason, 2);
+	p = dofi_put_be(p, 0, 2);
+	p = dofi_put_be(p, 0, 8);
+	p = dofi_put_be(p, msg->conn_id, 4);
 	if (msg->priv_len)
 		memcpy(p, msg->priv, msg->priv_len);
 	return DOFI_CM_HDR + msg->priv_len;
@@ -38,31 +38,31 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 
 	if (len && *p == DOFI_CM_BRIEF_MAGIC)
 		return dofi_cm_brief_parse(buf, len, msg);
-	if (len < 5 || dofi_get(p, 4) != DOFI_CM_MAGIC)
+	if (len < 5 || dofi_get_be(p, 4) != DOFI_CM_MAGIC)
 		return -EPROTO;
 	if (p[4] != DOFI_CM_VERSION)
 		return -EPROTONOSUPPORT;
 	if (len < DOFI_CM_HDR || len > DOFI_CM_MAX)
 		return -EBADMSG;
-	hdr = dofi_get(p + 8, 2);
+	hdr = dofi_get_be(p + 8, 2);
 	memset(msg, 0, sizeof(*msg));
-	msg->priv_len = (uint16_t)dofi_get(p + 10, 2);
+	msg->priv_len = (uint16_t)dofi_get_be(p + 10, 2);
 	if (p[5] < DOFI_CM_REQUEST || p[5] > DOFI_CM_REJECT || hdr < DOFI_CM_HDR ||
 	    hdr + msg->priv_len > len)
 		return -EBADMSG;
 	msg->kind = p[5];
 	msg->fabric = p[6];
 	msg->api = p[7];
-	msg->qual = dofi_get(p + 12, 8);
-	msg->reads_in = (uint16_t)dofi_get(p + 20, 2);
-	msg->reads_out = (uint16_t)dofi_get(p + 22, 2);
-	msg->reason = (uint16_t)dofi_get(p + 24, 2);
-	msg->tag = (uint32_t)dofi_get(p + 36, 4);
+	msg->qual = dofi_get_be(p + 12, 8);
+	msg->reads_in = (uint16_t)dofi_get_be(p + 20, 2);
+	msg->reads_out = (uint16_t)dofi_get_be(p + 22, 2);
+	msg->reason = (uint16_t)dofi_get_be(p + 24, 2);
+	msg->conn_id = (uint32_t)dofi_get_be(p + 36, 4);
 	msg->priv = p + hdr;
 	return 0;
 }
 
-bool dofi_cm_fabrics_meet(uint8_t a, uint8_t b)
+bool dofi_cm_fabrics_match(uint8_t a, uint8_t b)
 {
 	const uint8_t network = (uint8_t)~DOFI_CM_AND_SHM;
 

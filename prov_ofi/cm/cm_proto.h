@@ -17,7 +17,7 @@
  *  22  2  RDMA reads that the sender issues at once
  *  24  2  rejection: enum dofi_cm_reason; otherwise 0
  *  26 10  zero
- *  36  4  tag that messages to the sender must carry (object/conn_id.h), 0: none
+ *  36  4  conn_id that messages to the sender must carry (object/conn_id.h), 0: none
  *
  * A fabric whose connection messages carry few bytes (verbs: 55) has a brief header instead:
  *
@@ -27,7 +27,7 @@
  *         are not the port (cm/cm.h); 0: zero
  *   2  1  RDMA reads that the sender serves at once; rejection: enum dofi_cm_reason
  *   3  1  RDMA reads that the sender issues at once
- *   4  3  tag
+ *   4  3  conn_id
  *   7  6  only with bit 2: the qualifier without its low 16 bits
  *
  * followed by private data up to the end of the message. The port says the rest of the qualifier;
@@ -85,7 +85,7 @@ struct dofi_cm_msg {
 	uint64_t qual;
 	uint16_t reads_in, reads_out;
 	uint16_t reason;
-	uint32_t tag;
+	uint32_t conn_id;
 	bool brief;			/* parsed: the low 16 bits of `qual` are missing */
 	bool port_moved;		/* brief request: see dofi_cm_port */
 	const uint8_t *priv;		/* points into the message */
@@ -102,8 +102,8 @@ int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
 /* Bytes of brief header in a request for that qualifier. */
 size_t dofi_cm_brief_room(uint64_t qual);
 
-/* Can these two fabrics be connected? Over which of its wires is settled before that (msgep/cm/cm.h). */
-bool dofi_cm_fabrics_meet(uint8_t a, uint8_t b);
+/* Can these two fabrics be connected? Over which of its transports is settled before that (msgep/cm/cm.h). */
+bool dofi_cm_fabrics_match(uint8_t a, uint8_t b);
 
 const char *dofi_cm_reason_text(unsigned int reason);
 

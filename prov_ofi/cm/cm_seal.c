@@ -13,14 +13,14 @@
 #define ACCEPT_HEAD 5
 #define REJECT_HEAD 3
 
-static bool random_bytes(uint8_t *to)
+static bool seal_random_bytes(uint8_t *to)
 {
 	return getrandom(to, DOFI_SEAL_RANDOM, 0) == DOFI_SEAL_RANDOM;
 }
 
 /* `more`, `msg`: what the text consists of. */
-static bool make_mac(const struct dofi_seal *s, const struct rdm_secret *secret, char label,
-		     struct iovec more, struct iovec msg, uint8_t *mac)
+static bool seal_make_mac(const struct dofi_seal *s, const struct msgep_secret *secret, char label,
+			  struct iovec more, struct iovec msg, uint8_t *mac)
 {
 	const struct iovec part[] = {
 		{ &label, 1 },
@@ -30,10 +30,10 @@ static bool make_mac(const struct dofi_seal *s, const struct rdm_secret *secret,
 		msg,
 	};
 
-	return rdm_secret_mac(secret, part, sizeof(part) / sizeof(part[0]), mac);
+	return msgep_secret_mac(secret, part, sizeof(part) / sizeof(part[0]), mac);
 }
 
-static struct iovec text_of(const uint8_t *data, size_t len)
+static struct iovec seal_text_of(const uint8_t *data, size_t len)
 {
 	return (struct iovec){ (void *)(uintptr_t)data, len };
 }
@@ -41,7 +41,7 @@ static struct iovec text_of(const uint8_t *data, size_t len)
 static const struct iovec nothing;
 
 /* Of a message of that length: behind it there may be room for less. */
-static size_t mac_len(const struct dofi_sealer *by, size_t len)
+static size_t seal_mac_len(const struct dofi_sealer *by, size_t len)
 {
 	size_t left = by->room > len ? by->room - len : 0;
 
@@ -49,9 +49,10 @@ static size_t mac_len(const struct dofi_sealer *by, size_t len)
 }
 
 /* Puts the MAC behind the message; 0: there is no room. */
-static size_t append(const struct dofi_sealer *by, uint8_t *msg, size_t len, const uint8_t *mac)
+static size_t seal_append(const struct dofi_sealer *by, uint8_t *msg, size_t len,
+			  const uint8_t *mac)
 {
-	size_t n = mac_len(by, len);
+	size_t n = seal_mac_len(by, len);
 
 	if (!n || len + n > DOFI_CM_MAX)
 		return 0;
@@ -60,19 +61,19 @@ static size_t append(const struct dofi_sealer *by, uint8_t *msg, size_t len, con
 }
 
 /* `len`: of the message without its MAC; `have`: of what has come. */
-static int compare(const struct dofi_sealer *by, const uint8_t *msg, size_t len, size_t have,
-		   const uint8_t *mac)
+static int seal_compare(const struct dofi_sealer *by, const uint8_t *msg, size_t len, size_t have,
+			const uint8_t *mac)
 {
-	size_t n = mac_len(by, len);
+	size_t n = seal_mac_len(by, len);
 
 	if (!n || have < len + n)
 		return -EBADMSG;
-	return rdm_secret_same(mac, msg + len, n) ? 0 : -EACCES;
+	return msgep_secret_equal(mac, msg + len, n) ? 0 : -EACCES;
 }
 
 /* ---------------------------------------------------------------- HELLO and CHALLENGE */
 
-static uint8_t *put_address(uint8_t *p, const union dofi_addr *addr)
+static uint8_t *seal_put_address(uint8_t *p, const union dofi_addr *addr)
 {
 	memset(p, 0, 16);
 	if (addr->sa.sa_family == AF_INET6)
@@ -88,26 +89,26 @@ size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg,
 	uint8_t *p = s->hello;
 
 	s->on = s->proven = false;
-	p = dofi_put(p, DOFI_SEAL_HELLO, 1);
-	p = dofi_put(p, DOFI_SEAL_VERSION, 1);
-	p = dofi_put(p, msg->fabric, 1);
-	p = dofi_put(p, to->sa.sa_family == AF_INET6 ? V6 : 0, 1);
-	if (!random_bytes(p))
+	p = dofi_put_be(p, DOFI_SEAL_HELLO, 1);
+	p = dofi_put_be(p, DOFI_SEAL_VERSION, 1);
+	p = dofi_put_be(p, msg->fabric, 1);
+	p = dofi_put_be(p, to->sa.sa_family == AF_INET6 ? V6 : 0, 1);
+	if (!seal_random_bytes(p))
 		return 0;
 	p += DOFI_SEAL_RANDOM;
-	p = dofi_put(p, msg->qual, 8);
-	p = dofi_put(p, msg->reads_in, 2);
-	p = dofi_put(p, msg->reads_out, 2);
-	p = dofi_put(p, msg->tag, 3);
-	p = dofi_put(p, msg->priv_len, 1);
-	p = put_address(p, to);
+	p = dofi_put_be(p, msg->qual, 8);
+	p = dofi_put_be(p, msg->reads_in, 2);
+	p = dofi_put_be(p, msg->reads_out, 2);
+	p = dofi_put_be(p, msg->conn_id, 3);
+	p = dofi_put_be(p, msg->priv_len, 1);
+	p = seal_put_address(p, to);
 	s->hello_len = (uint8_t)(p - s->hello);
 	s->on = true;
 	memcpy(buf, s->hello, s->hello_len);
 	return s->hello_len;
 }
 
-static void get_address(const uint8_t *p, bool v6, union dofi_addr *addr)
+static void seal_get_address(const uint8_t *p, bool v6, union dofi_addr *addr)
 {
 	memset(addr, 0, sizeof(*addr));
 	addr->sa.sa_family = v6 ? AF_INET6 : AF_INET;
@@ -117,7 +118,7 @@ static void get_address(const uint8_t *p, bool v6, union dofi_addr *addr)
 		memcpy(&addr->in.sin_addr, p, 4);
 }
 
-int dofi_seal_take_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
+int dofi_seal_open_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg, union dofi_addr *to)
 {
 	const size_t want = DOFI_SEAL_HELLO_MAX;
@@ -133,40 +134,40 @@ int dofi_seal_take_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 	memset(msg, 0, sizeof(*msg));
 	msg->kind = DOFI_CM_REQUEST;
 	msg->fabric = data[2];
-	msg->qual = dofi_get(data + 20, 8);
-	msg->reads_in = (uint16_t)dofi_get(data + 28, 2);
-	msg->reads_out = (uint16_t)dofi_get(data + 30, 2);
-	msg->tag = (uint32_t)dofi_get(data + 32, 3);
+	msg->qual = dofi_get_be(data + 20, 8);
+	msg->reads_in = (uint16_t)dofi_get_be(data + 28, 2);
+	msg->reads_out = (uint16_t)dofi_get_be(data + 30, 2);
+	msg->conn_id = (uint32_t)dofi_get_be(data + 32, 3);
 	msg->priv_len = data[35];
-	get_address(data + 36, data[3] & V6, to);
+	seal_get_address(data + 36, data[3] & V6, to);
 	return 0;
 }
 
-size_t dofi_seal_challenge(struct dofi_seal *s, const struct rdm_secret *secret, uint8_t *buf)
+size_t dofi_seal_challenge(struct dofi_seal *s, const struct msgep_secret *secret, uint8_t *buf)
 {
-	uint8_t *p = dofi_put(buf, DOFI_SEAL_CHALLENGED, 1);
-	uint8_t mac[RDM_CM_MAC];
+	uint8_t *p = dofi_put_be(buf, DOFI_SEAL_CHALLENGED, 1);
+	uint8_t mac[MSGEP_CM_MAC];
 
-	p = dofi_put(p, DOFI_SEAL_VERSION, 1);
-	if (!random_bytes(s->random) || !make_mac(s, secret, 'h', nothing, nothing, mac))
+	p = dofi_put_be(p, DOFI_SEAL_VERSION, 1);
+	if (!seal_random_bytes(s->random) || !seal_make_mac(s, secret, 'h', nothing, nothing, mac))
 		return 0;
 	memcpy(p, s->random, DOFI_SEAL_RANDOM);
 	memcpy(p + DOFI_SEAL_RANDOM, mac, DOFI_SEAL_MAC);
 	return DOFI_SEAL_CHALLENGE;
 }
 
-int dofi_seal_take_challenge(struct dofi_seal *s, const struct rdm_secret *secret,
+int dofi_seal_open_challenge(struct dofi_seal *s, const struct msgep_secret *secret,
 			     const uint8_t *data, size_t len)
 {
-	uint8_t mac[RDM_CM_MAC];
+	uint8_t mac[MSGEP_CM_MAC];
 
 	if (len >= 2 && data[1] != DOFI_SEAL_VERSION)
 		return -EPROTONOSUPPORT;
 	if (len < DOFI_SEAL_CHALLENGE)
 		return -EBADMSG;
 	memcpy(s->random, data + 2, DOFI_SEAL_RANDOM);
-	if (!make_mac(s, secret, 'h', nothing, nothing, mac) ||
-	    !rdm_secret_same(mac, data + 2 + DOFI_SEAL_RANDOM, DOFI_SEAL_MAC))
+	if (!seal_make_mac(s, secret, 'h', nothing, nothing, mac) ||
+	    !msgep_secret_equal(mac, data + 2 + DOFI_SEAL_RANDOM, DOFI_SEAL_MAC))
 		return -EACCES;
 	s->proven = true;
 	return 0;
@@ -177,70 +178,72 @@ int dofi_seal_take_challenge(struct dofi_seal *s, const struct rdm_secret *secre
 size_t dofi_seal_request(struct dofi_seal *s, const struct dofi_sealer *by, const void *priv,
 			 size_t len, uint8_t *buf)
 {
-	uint8_t mac[RDM_CM_MAC];
+	uint8_t mac[MSGEP_CM_MAC];
 
 	buf[0] = DOFI_SEAL_REQUEST;
 	if (len)
 		memcpy(buf + REQUEST_HEAD, priv, len);
-	if (!make_mac(s, by->secret, 'r', text_of(priv, len), nothing, mac))
+	if (!seal_make_mac(s, by->secret, 'r', seal_text_of(priv, len), nothing, mac))
 		return 0;
 	memcpy(s->asked, mac, sizeof(s->asked));
-	return append(by, buf, REQUEST_HEAD + len, mac);
+	return seal_append(by, buf, REQUEST_HEAD + len, mac);
 }
 
-int dofi_seal_take_request(struct dofi_seal *s, const struct dofi_sealer *by, const uint8_t *data,
+int dofi_seal_open_request(struct dofi_seal *s, const struct dofi_sealer *by, const uint8_t *data,
 			   size_t len)
 {
 	size_t priv = s->hello[35];
-	uint8_t mac[RDM_CM_MAC];
+	uint8_t mac[MSGEP_CM_MAC];
 	int ret;
 
 	if (priv > by->max_priv || len < REQUEST_HEAD + priv)
 		return -EBADMSG;
-	if (!make_mac(s, by->secret, 'r', text_of(data + REQUEST_HEAD, priv), nothing, mac))
+	if (!seal_make_mac(s, by->secret, 'r', seal_text_of(data + REQUEST_HEAD, priv), nothing,
+			   mac))
 		return -EACCES;
-	ret = compare(by, data, REQUEST_HEAD + priv, len, mac);
+	ret = seal_compare(by, data, REQUEST_HEAD + priv, len, mac);
 	if (!ret)
 		memcpy(s->asked, mac, sizeof(s->asked));
 	return ret;
 }
 
-static bool mac_of_answer(const struct dofi_seal *s, const struct dofi_sealer *by, bool accepts,
-			  const uint8_t *msg, size_t len, uint8_t *mac)
+static bool seal_mac_of_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
+			       bool accepts, const uint8_t *msg, size_t len, uint8_t *mac)
 {
-	return make_mac(s, by->secret, accepts ? 'a' : 'j', text_of(s->asked, sizeof(s->asked)),
-			text_of(msg, len), mac);
+	return seal_make_mac(s, by->secret, accepts ? 'a' : 'j',
+			     seal_text_of(s->asked, sizeof(s->asked)), seal_text_of(msg, len), mac);
 }
 
 size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 			const struct dofi_cm_msg *msg, uint8_t *buf)
 {
 	bool accepts = msg->kind == DOFI_CM_ACCEPT;
-	uint8_t *p = buf, mac[RDM_CM_MAC];
+	uint8_t *p = buf, mac[MSGEP_CM_MAC];
 	size_t len;
 
 	if (accepts) {
-		p = dofi_put(p, msg->priv_len, 1);
-		p = dofi_put(p, msg->reads_in < 255 ? msg->reads_in : 255, 1);
-		p = dofi_put(p, msg->tag, 3);
+		p = dofi_put_be(p, msg->priv_len, 1);
+		p = dofi_put_be(p, msg->reads_in < 255 ? msg->reads_in : 255, 1);
+		p = dofi_put_be(p, msg->conn_id, 3);
 	} else {
-		p = dofi_put(p, DOFI_SEAL_REJECT, 1);
-		p = dofi_put(p, msg->reason, 1);
-		p = dofi_put(p, msg->priv_len, 1);
+		p = dofi_put_be(p, DOFI_SEAL_REJECT, 1);
+		p = dofi_put_be(p, msg->reason, 1);
+		p = dofi_put_be(p, msg->priv_len, 1);
 	}
 	if (msg->priv_len)
 		memcpy(p, msg->priv, msg->priv_len);
 	len = (size_t)(p - buf) + msg->priv_len;
-	return mac_of_answer(s, by, accepts, buf, len, mac) ? append(by, buf, len, mac) : 0;
+	return seal_mac_of_answer(s, by, accepts, buf, len, mac) ? seal_append(by, buf, len, mac)
+								 : 0;
 }
 
-int dofi_seal_take_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
+int dofi_seal_open_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 			  enum dofi_cm_kind kind, const uint8_t *data, size_t len,
 			  struct dofi_cm_msg *msg)
 {
 	bool accepts = kind == DOFI_CM_ACCEPT;
 	size_t head = accepts ? ACCEPT_HEAD : REJECT_HEAD;
-	uint8_t mac[RDM_CM_MAC];
+	uint8_t mac[MSGEP_CM_MAC];
 	int ret;
 
 	memset(msg, 0, sizeof(*msg));
@@ -252,8 +255,9 @@ int dofi_seal_take_answer(const struct dofi_seal *s, const struct dofi_sealer *b
 	msg->priv = data + head;
 	if (msg->priv_len > by->max_priv || head + msg->priv_len > len)
 		return -EBADMSG;
-	ret = mac_of_answer(s, by, accepts, data, head + msg->priv_len, mac)
-		? compare(by, data, head + msg->priv_len, len, mac) : -EACCES;
+	ret = seal_mac_of_answer(s, by, accepts, data, head + msg->priv_len, mac)
+		      ? seal_compare(by, data, head + msg->priv_len, len, mac)
+		      : -EACCES;
 	if (ret)
 		return ret;
 	if (!accepts) {
@@ -261,6 +265,6 @@ int dofi_seal_take_answer(const struct dofi_seal *s, const struct dofi_sealer *b
 		return 0;
 	}
 	msg->reads_in = data[1];
-	msg->tag = (uint32_t)dofi_get(data + 2, 3);
+	msg->conn_id = (uint32_t)dofi_get_be(data + 2, 3);
 	return 0;
 }

@@ -27,7 +27,7 @@
  *             20  8  connection qualifier asked for
  *             28  2  RDMA reads that the sender serves at once
  *             30  2  RDMA reads that the sender issues at once
- *             32  3  tag (object/conn_id.h), 0: none
+ *             32  3  conn_id (object/conn_id.h), 0: none
  *             35  1  bytes of private data that REQUEST will have
  *             36 16  address that the sender connects to; IPv4: 4 bytes, then zeros
  *   CHALLENGE  0  1  magic 0xd2
@@ -37,7 +37,7 @@
  *   REQUEST    0  1  magic 0xd3; then private data, MAC
  *   ACCEPT     0  1  bytes of private data
  *              1  1  RDMA reads that the sender serves at once
- *              2  3  tag; then private data, MAC
+ *              2  3  conn_id; then private data, MAC
  *   REJECT     0  1  magic 0xd4
  *              1  1  enum dofi_cm_reason
  *              2  1  bytes of private data; then private data, MAC
@@ -78,14 +78,14 @@ struct dofi_seal {
 
 /* What sealing needs of the adapter. */
 struct dofi_sealer {
-	const struct rdm_secret *secret;
+	const struct msgep_secret *secret;
 	size_t room;			/* of a connection message */
 	size_t max_priv;		/* more private data would leave less of the MAC */
 };
 
 static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
 {
-	return (struct dofi_sealer){ .secret = fab->secret, .room = fab->row->cm_data,
+	return (struct dofi_sealer){ .secret = fab->secret, .room = fab->desc->cm_data,
 				     .max_priv = fab->max_priv };
 }
 
@@ -99,7 +99,7 @@ static inline bool dofi_seal_is(uint8_t magic, const uint8_t *data, size_t len)
  * DOFI_CM_ACCEPT or DOFI_CM_REJECT. */
 size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg,
 		       const union dofi_addr *to, uint8_t *buf);
-size_t dofi_seal_challenge(struct dofi_seal *s, const struct rdm_secret *secret, uint8_t *buf);
+size_t dofi_seal_challenge(struct dofi_seal *s, const struct msgep_secret *secret, uint8_t *buf);
 size_t dofi_seal_request(struct dofi_seal *s, const struct dofi_sealer *by, const void *priv,
 			 size_t len, uint8_t *buf);
 size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
@@ -109,13 +109,13 @@ size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
  * (the MAC is not that of an end that knows the secret and takes part in this handshake). HELLO:
  * msg has no private data, but its length. REQUEST: the private data follows the first byte.
  * Answers: msg->priv points into data. */
-int dofi_seal_take_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
+int dofi_seal_open_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg, union dofi_addr *to);
-int dofi_seal_take_challenge(struct dofi_seal *s, const struct rdm_secret *secret,
+int dofi_seal_open_challenge(struct dofi_seal *s, const struct msgep_secret *secret,
 			     const uint8_t *data, size_t len);
-int dofi_seal_take_request(struct dofi_seal *s, const struct dofi_sealer *by, const uint8_t *data,
+int dofi_seal_open_request(struct dofi_seal *s, const struct dofi_sealer *by, const uint8_t *data,
 			   size_t len);
-int dofi_seal_take_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
+int dofi_seal_open_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 			  enum dofi_cm_kind kind, const uint8_t *data, size_t len,
 			  struct dofi_cm_msg *msg);
 

@@ -22,30 +22,30 @@ size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *
 	return dofi_seal_hello(&ep->attempt.seal, msg, to, buf);
 }
 
-void dofi_cm_keep_tag(struct dofi_ep *ep, struct dofi_conn *conn)
+void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn)
 {
-	if (!ep->attempt.tag)
+	if (!ep->attempt.conn_id)
 		return;
-	if (conn->tag)
-		dofi_tag_drop(&ep->obj.ia->tags, conn->tag);
-	conn->tag = ep->attempt.tag;
-	ep->attempt.tag = 0;
+	if (conn->conn_id)
+		dofi_conn_id_free(&ep->obj.ia->conn_ids, conn->conn_id);
+	conn->conn_id = ep->attempt.conn_id;
+	ep->attempt.conn_id = 0;
 }
 
-void dofi_cm_drop_tag(struct dofi_ep *ep)
+void dofi_cm_drop_conn_id(struct dofi_ep *ep)
 {
-	if (ep->attempt.tag)
-		dofi_tag_drop(&ep->obj.ia->tags, ep->attempt.tag);
-	ep->attempt.tag = 0;
+	if (ep->attempt.conn_id)
+		dofi_conn_id_free(&ep->obj.ia->conn_ids, ep->attempt.conn_id);
+	ep->attempt.conn_id = 0;
 }
 
 /* The listener has answered HELLO, or has forgotten it: the next connection of this attempt. */
-static void proceed(struct dofi_ep *ep)
+static void cm_sealed_proceed(struct dofi_ep *ep)
 {
-	/* The tag of a HELLO that has been answered. */
+	/* The conn_id of a HELLO that has been answered. */
 	if (ep->attempt.seal.proven) {
-		ep->attempt.tag = ep->conn->tag;
-		ep->conn->tag = 0;
+		ep->attempt.conn_id = ep->conn->conn_id;
+		ep->conn->conn_id = 0;
 	}
 	dofi_conn_detach(ep->conn);
 	/* A REQUEST's connection had the receives. */
@@ -53,7 +53,7 @@ static void proceed(struct dofi_ep *ep)
 	/* Not here: an event of the fabric is being handled, and making a connection may have to
 	 * read others. */
 	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now());
-	dofi_progress_ring(ep->obj.ia);
+	dofi_progress_wakeup(ep->obj.ia);
 }
 
 int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
@@ -61,7 +61,7 @@ int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
 {
 	const struct dofi_sealer by = dofi_sealer_of(&ep->obj.ia->fab);
 	const struct dofi_seal *seal = &ep->attempt.seal;
-	int ret = seal->proven ? dofi_seal_take_answer(seal, &by, DOFI_CM_ACCEPT, data, len, msg)
+	int ret = seal->proven ? dofi_seal_open_answer(seal, &by, DOFI_CM_ACCEPT, data, len, msg)
 			       : -EACCES;
 
 	if (ret)
@@ -69,7 +69,7 @@ int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
 	return ret;
 }
 
-static void end_unproven(struct dofi_ep *ep)
+static void cm_sealed_end_unproven(struct dofi_ep *ep)
 {
 	dofi_diag_connect_unproven(ep);
 	ep->priv_len = 0;
@@ -78,23 +78,23 @@ static void end_unproven(struct dofi_ep *ep)
 
 /* An unsealed rejection: anybody may have sent it, so it brings no private data, and never means
  * that the peer's program has rejected. */
-static bool take_unsealed(struct dofi_ep *ep, unsigned int reason)
+static bool cm_sealed_take_unsealed(struct dofi_ep *ep, unsigned int reason)
 {
 	struct dofi_seal *seal = &ep->attempt.seal;
 
 	if (reason == DOFI_CM_BY_PEER) {
-		end_unproven(ep);
+		cm_sealed_end_unproven(ep);
 		return true;
 	}
 	if (!seal->proven || reason != DOFI_CM_SECRET_OTHER || seal->restarts >= RESTARTS)
 		return false;
 	seal->restarts++;
 	seal->proven = false;
-	proceed(ep);
+	cm_sealed_proceed(ep);
 	return true;
 }
 
-bool dofi_cm_take_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len)
+bool dofi_cm_rejected_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len)
 {
 	const struct dofi_sealer by = dofi_sealer_of(&ep->obj.ia->fab);
 	struct dofi_seal *seal = &ep->attempt.seal;
@@ -103,15 +103,15 @@ bool dofi_cm_take_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	if (!by.secret || !seal->on)
 		return false;
 	if (!seal->proven && dofi_seal_is(DOFI_SEAL_CHALLENGED, data, len)) {
-		if (dofi_seal_take_challenge(seal, by.secret, data, len))
-			end_unproven(ep);
+		if (dofi_seal_open_challenge(seal, by.secret, data, len))
+			cm_sealed_end_unproven(ep);
 		else
-			proceed(ep);
+			cm_sealed_proceed(ep);
 		return true;
 	}
 	if (seal->proven && dofi_seal_is(DOFI_SEAL_REJECT, data, len)) {
-		if (dofi_seal_take_answer(seal, &by, DOFI_CM_REJECT, data, len, &msg)) {
-			end_unproven(ep);
+		if (dofi_seal_open_answer(seal, &by, DOFI_CM_REJECT, data, len, &msg)) {
+			cm_sealed_end_unproven(ep);
 			return true;
 		}
 		ep->priv_len = 0;
@@ -119,6 +119,6 @@ bool dofi_cm_take_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len)
 		return true;
 	}
 	if (!dofi_cm_parse(data, len, &msg) && msg.kind == DOFI_CM_REJECT)
-		return take_unsealed(ep, msg.reason);
+		return cm_sealed_take_unsealed(ep, msg.reason);
 	return false;
 }

@@ -27,9 +27,9 @@ uint16_t dofi_cm_low_qual(uint16_t port, bool moved)
 	return moved ? (uint16_t)(port - LOW_PORTS_AT) : port;
 }
 
-static struct dofi_listener *find_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual)
+static struct dofi_listener *sp_find_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual)
 {
-	bool any = !ia->fab.row->names_hold_quals;
+	bool any = !ia->fab.desc->qual_in_name;
 	struct dofi_list *pos;
 
 	dofi_list_each(pos, &ia->listeners) {
@@ -55,7 +55,7 @@ struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual)
 }
 
 /* The IA's own address if the user chose it, else every address of this host. */
-static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port)
+static struct fi_info *sp_listen_info(struct dofi_ia *ia, uint16_t port)
 {
 	struct fi_info *info = dofi_lib.dupinfo(ia->fab.info);
 	union dofi_addr addr = ia->fab.addr;
@@ -77,7 +77,7 @@ static struct fi_info *listen_info(struct dofi_ia *ia, uint16_t port)
 	return info;
 }
 
-static int start_listening(struct dofi_listener *l, struct fi_info *info, uint16_t port)
+static int sp_start_listening(struct dofi_listener *l, struct fi_info *info, uint16_t port)
 {
 	union dofi_addr addr;
 	size_t len = sizeof(addr);
@@ -86,7 +86,7 @@ static int start_listening(struct dofi_listener *l, struct fi_info *info, uint16
 	if (ret)
 		return ret;
 	ret = fi_pep_bind(l->pep, &l->ia->fab.eq->fid, 0);
-	if (!ret && l->ia->fab.row->names_hold_quals && port)
+	if (!ret && l->ia->fab.desc->qual_in_name && port)
 		ret = fi_control(&l->pep->fid, DOFI_CONTROL_QUAL, &l->qual);
 	if (!ret)
 		ret = fi_listen(l->pep);
@@ -100,11 +100,11 @@ static int start_listening(struct dofi_listener *l, struct fi_info *info, uint16
 	return 0;
 }
 
-static int new_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual,
-			struct dofi_listener **out)
+static int sp_new_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual,
+			   struct dofi_listener **out)
 {
 	struct dofi_listener *l = calloc(1, sizeof(*l));
-	struct fi_info *info = listen_info(ia, port);
+	struct fi_info *info = sp_listen_info(ia, port);
 	int ret = -ENOMEM;
 
 	if (!l || !info)
@@ -112,7 +112,7 @@ static int new_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual,
 	l->ia = ia;
 	l->qual = qual;
 	dofi_list_init(&l->sps);
-	ret = start_listening(l, info, port);
+	ret = sp_start_listening(l, info, port);
 	if (ret)
 		goto failed;
 	dofi_lib.freeinfo(info);
@@ -136,15 +136,15 @@ void dofi_listener_unref(struct dofi_listener *l)
 }
 
 /* port 0: any free one, which becomes the qualifier. */
-static int attach(struct dofi_ia *ia, struct dofi_sp *sp, uint16_t port)
+static int sp_attach(struct dofi_ia *ia, struct dofi_sp *sp, uint16_t port)
 {
-	struct dofi_listener *l = port ? find_listener(ia, port, sp->qual) : NULL;
+	struct dofi_listener *l = port ? sp_find_listener(ia, port, sp->qual) : NULL;
 	int ret;
 
 	if (l && dofi_sp_find(l, sp->qual))
 		return -EEXIST;
 	if (!l) {
-		ret = new_listener(ia, port, sp->qual, &l);
+		ret = sp_new_listener(ia, port, sp->qual, &l);
 		if (ret)
 			return ret;
 	}
@@ -165,7 +165,7 @@ void dofi_sp_destroy(struct dofi_sp *sp)
 	dofi_obj_release(&sp->obj);
 }
 
-static struct dofi_evd *cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
+static struct dofi_evd *sp_cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 {
 	struct dofi_evd *evd =
 		(struct dofi_evd *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD, ia);
@@ -176,15 +176,15 @@ static struct dofi_evd *cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 /* Programs that look for a port that the system grants compare the whole result with the bare type,
  * as the original returns it in this case. A port that this user may not bind is as good as
  * taken. */
-static DAT_RETURN no_listener(uint16_t port, int err)
+static DAT_RETURN sp_no_listener(uint16_t port, int err)
 {
 	if (err != -EADDRINUSE && err != -EACCES)
 		return dofi_ret(err);
 	return port ? DAT_CONN_QUAL_IN_USE : DOFI_ERR(DAT_CONN_QUAL_UNAVAILABLE, 0);
 }
 
-static DAT_RETURN make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUAL qual,
-			  uint16_t port, struct dofi_evd *evd, struct dofi_sp **out)
+static DAT_RETURN sp_make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUAL qual,
+			     uint16_t port, struct dofi_evd *evd, struct dofi_sp **out)
 {
 	struct dofi_sp *sp = dofi_obj_new(ia, type);
 	int ret;
@@ -197,19 +197,19 @@ static DAT_RETURN make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUA
 	sp->ep = NULL;
 	sp->spent = false;
 	dofi_list_init(&sp->link);
-	ret = attach(ia, sp, port);
+	ret = sp_attach(ia, sp, port);
 	if (ret) {
 		dofi_obj_release(&sp->obj);
-		dofi_why_port(port, ret == -EEXIST ? -EADDRINUSE : ret);
-		return no_listener(port, ret);
+		dofi_diag_port(port, ret == -EEXIST ? -EADDRINUSE : ret);
+		return sp_no_listener(port, ret);
 	}
-	dofi_why_port_ok();
+	dofi_diag_port_ok();
 	*out = sp;
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN create_psp(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, uint16_t port,
-			     DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *out)
+static DAT_RETURN sp_create_psp(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, uint16_t port,
+				DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *out)
 {
 	struct dofi_ia *ia = dofi_ia_live(ia_handle);
 	struct dofi_evd *evd;
@@ -220,7 +220,7 @@ static DAT_RETURN create_psp(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, uint1
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	if (!qual)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	evd = cr_evd(ia, evd_handle);
+	evd = sp_cr_evd(ia, evd_handle);
 	if (!evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
 	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
@@ -228,7 +228,7 @@ static DAT_RETURN create_psp(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, uint1
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = make_sp(ia, DAT_HANDLE_TYPE_PSP, port ? *qual : 0, port, evd, &sp);
+	ret = sp_make_sp(ia, DAT_HANDLE_TYPE_PSP, port ? *qual : 0, port, evd, &sp);
 	if (!ret) {
 		sp->flags = flags;
 		*qual = sp->qual;
@@ -242,13 +242,13 @@ static DAT_RETURN create_psp(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, uint1
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
 			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {
-	return create_psp(ia, &qual, dofi_cm_port(qual), evd, flags, psp);
+	return sp_create_psp(ia, &qual, dofi_cm_port(qual), evd, flags, psp);
 }
 
 DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
 			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp)
 {
-	return create_psp(ia, qual, 0, evd, flags, psp);
+	return sp_create_psp(ia, qual, 0, evd, flags, psp);
 }
 
 static struct dofi_sp *sp_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
@@ -273,7 +273,7 @@ DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PS
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN free_sp(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN subtype)
+static DAT_RETURN sp_free_sp(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN subtype)
 {
 	struct dofi_sp *sp = sp_live(handle, type);
 	struct dofi_ia *ia;
@@ -295,7 +295,7 @@ static DAT_RETURN free_sp(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN su
 
 DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE handle)
 {
-	return free_sp(handle, DAT_HANDLE_TYPE_PSP, DAT_INVALID_HANDLE_PSP);
+	return sp_free_sp(handle, DAT_HANDLE_TYPE_PSP, DAT_INVALID_HANDLE_PSP);
 }
 
 DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep_handle,
@@ -312,7 +312,7 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	ep = (struct dofi_ep *)dofi_obj_check(ep_handle, DAT_HANDLE_TYPE_EP, ia);
 	if (!ep && ep_handle != DAT_HANDLE_NULL)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	evd = cr_evd(ia, evd_handle);
+	evd = sp_cr_evd(ia, evd_handle);
 	if (!evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
 	if (!out)
@@ -321,7 +321,7 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	if (ep && ep->state != DAT_EP_STATE_UNCONNECTED)
 		ret = dofi_ret_ep_state(ep->state);
 	else
-		ret = make_sp(ia, DAT_HANDLE_TYPE_RSP, qual, dofi_cm_port(qual), evd, &sp);
+		ret = sp_make_sp(ia, DAT_HANDLE_TYPE_RSP, qual, dofi_cm_port(qual), evd, &sp);
 	if (!ret) {
 		sp->ep = ep;
 		if (ep)
@@ -352,5 +352,5 @@ DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RS
 
 DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE handle)
 {
-	return free_sp(handle, DAT_HANDLE_TYPE_RSP, DAT_INVALID_HANDLE_RSP);
+	return sp_free_sp(handle, DAT_HANDLE_TYPE_RSP, DAT_INVALID_HANDLE_RSP);
 }

@@ -22,7 +22,7 @@
 
 static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_conn, 64, NULL);
 
-static void destroy(struct dofi_conn *conn)
+static void conn_destroy(struct dofi_conn *conn)
 {
 	dofi_list_remove(&conn->link);
 	conn->ia = NULL;
@@ -30,30 +30,30 @@ static void destroy(struct dofi_conn *conn)
 }
 
 /* Binding an endpoint, and closing it, touch both its CQs (object/evd.h); cm_lock held. */
-static void enter_queues(struct dofi_ep *ep)
+static void conn_enter_queues(struct dofi_ep *ep)
 {
 	struct dofi_evd *a = ep->recv_evd, *b = ep->req_evd;
-	bool bare = ep->bare;
+	bool bare = ep->cq_external_lock;
 
 	dofi_evd_enter((uintptr_t)a < (uintptr_t)b ? a : b, bare);
 	dofi_evd_enter((uintptr_t)a < (uintptr_t)b ? b : a, bare && a != b);
 }
 
-static void leave_queues(struct dofi_ep *ep)
+static void conn_leave_queues(struct dofi_ep *ep)
 {
-	dofi_evd_leave(ep->recv_evd, ep->bare);
-	dofi_evd_leave(ep->req_evd, ep->bare && ep->req_evd != ep->recv_evd);
+	dofi_evd_leave(ep->recv_evd, ep->cq_external_lock);
+	dofi_evd_leave(ep->req_evd, ep->cq_external_lock && ep->req_evd != ep->recv_evd);
 }
 
-static void close_fid(struct fid_ep *fid, struct dofi_ep *ep)
+static void conn_close_fid(struct fid_ep *fid, struct dofi_ep *ep)
 {
-	enter_queues(ep);
+	conn_enter_queues(ep);
 	fi_close(&fid->fid);
-	leave_queues(ep);
+	conn_leave_queues(ep);
 }
 
 /* Selective completion: operations say themselves whether they want one (see data/dto.c). */
-static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
+static int conn_bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 {
 	struct fid *recv = &ep->recv_evd->cq->fid, *req = &ep->req_evd->cq->fid;
 	int ret = fi_ep_bind(conn->fid, &ep->obj.ia->fab.eq->fid, 0);
@@ -69,9 +69,9 @@ static int bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 }
 
 /* Where the fabric's objects are ours they check what the peer may reach: see msgep.h. */
-static int authorize(struct dofi_ep *ep, struct fi_info *info)
+static int conn_authorize(struct dofi_ep *ep, struct fi_info *info)
 {
-	const struct rdm_auth auth = { (uintptr_t)ep->pz, (uintptr_t)ep };
+	const struct msgep_auth auth = { (uintptr_t)ep->pz, (uintptr_t)ep };
 
 	/* The info's: it is freed with it. */
 	free(info->ep_attr->auth_key);
@@ -84,25 +84,25 @@ static int authorize(struct dofi_ep *ep, struct fi_info *info)
 }
 
 /* How much of the EP's queues may be at the fabric at once, and what each message needs. */
-static int prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
+static int conn_prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
 {
 	struct dofi_fab *fab = &ep->obj.ia->fab;
 	int ret = 0;
 
-	ep->rq.depth = ep->sq.depth = ep->most_reads = UINT32_MAX;
+	ep->rq.depth = ep->sq.depth = ep->max_reads = UINT32_MAX;
 	/* Endpoints of ours have exactly the room that was asked for. */
-	if (fab->row->device) {
+	if (fab->desc->device) {
 		ret = dofi_device_reserve(conn, ep, info);
 	} else {
 		info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
-		ret = authorize(ep, info);
+		ret = conn_authorize(ep, info);
 	}
-	if (!ret && fab->worded)
-		ret = dofi_words_make(fab, &ep->rq.words, ep->rq.limit ? ep->rq.room : 0,
-				      true);
-	if (!ret && fab->worded)
-		ret = dofi_words_make(fab, &ep->sq.words, ep->sq.limit ? ep->sq.room : 0,
-				      true);
+	if (!ret && fab->has_msg_prefix)
+		ret = dofi_msg_prefixes_alloc(fab, &ep->rq.prefixes, ep->rq.limit ? ep->rq.room : 0,
+					      true);
+	if (!ret && fab->has_msg_prefix)
+		ret = dofi_msg_prefixes_alloc(fab, &ep->sq.prefixes, ep->sq.limit ? ep->sq.room : 0,
+					      true);
 	return ret;
 }
 
@@ -119,21 +119,21 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	if (ep->srq) {
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 		/* What the endpoint takes out of the context completes by the endpoint's flags. */
-		if (!ia->fab.row->device)
+		if (!ia->fab.desc->device)
 			info->rx_attr->op_flags |= FI_COMPLETION;
-		conn->tag = dofi_tag_take(&ia->tags, ep);
-		if (!conn->tag)
+		conn->conn_id = dofi_conn_id_alloc(&ia->conn_ids, ep);
+		if (!conn->conn_id)
 			goto no_fid;
 	}
-	ret = prepare_queues(conn, ep, info);
+	ret = conn_prepare_queues(conn, ep, info);
 	if (ret)
 		goto no_fid;
 	ret = fi_endpoint(ia->fab.domain, info, &conn->fid, conn);
 	if (ret)
 		goto no_fid;
-	enter_queues(ep);
-	ret = bind_queues(conn, ep);
-	leave_queues(ep);
+	conn_enter_queues(ep);
+	ret = conn_bind_queues(conn, ep);
+	conn_leave_queues(ep);
 	if (!ret)
 		ret = fi_enable(conn->fid);
 	if (ret)
@@ -144,12 +144,12 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	*out = conn;
 	return 0;
 no_enable:
-	close_fid(conn->fid, ep);
+	conn_close_fid(conn->fid, ep);
 	info->handle = NULL;
 no_fid:
 	dofi_device_release(conn, ep);
-	if (conn->tag)
-		dofi_tag_drop(&ia->tags, conn->tag);
+	if (conn->conn_id)
+		dofi_conn_id_free(&ia->conn_ids, conn->conn_id);
 	dofi_slab_put(&slab, conn);
 	return ret;
 }
@@ -160,12 +160,12 @@ void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served)
 	unsigned int most = (unsigned int)ep->attr.max_rdma_read_out;
 
 	/* Software fabrics serve as many as there are. */
-	if (!conn->ia->fab.row->device)
+	if (!conn->ia->fab.desc->device)
 		return;
 	if (served < most)
 		most = served;
 	dofi_lock(&ep->lock);
-	ep->most_reads = most ? most : 1;
+	ep->max_reads = most ? most : 1;
 	dofi_unlock(&ep->lock);
 }
 
@@ -193,7 +193,7 @@ void dofi_conn_established(struct dofi_conn *conn)
 
 /* A device that closes a queue pair forgets the buffer of a shared queue that it was filling. If
  * the queue pair fails first, the buffer comes back as flushed, a moment later. */
-static void give_up_shared(struct dofi_conn *conn, struct dofi_ep *ep)
+static void conn_disown_shared(struct dofi_conn *conn, struct dofi_ep *ep)
 {
 	const struct timespec nap = { .tv_nsec = 200000 };
 
@@ -213,19 +213,19 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	ep->conn = NULL;
 	dofi_unlock(&ep->lock);
 	conn->ep = NULL;
-	if (!conn->ia->fab.row->device)
+	if (!conn->ia->fab.desc->device)
 		fi_shutdown(conn->fid, 0);
 	else if (ep->srq && conn->up)
-		give_up_shared(conn, ep);
+		conn_disown_shared(conn, ep);
 	dofi_evd_drain(ep->recv_evd);
 	dofi_evd_drain(ep->req_evd);
-	close_fid(conn->fid, ep);
+	conn_close_fid(conn->fid, ep);
 	conn->fid = NULL;
 	dofi_device_release(conn, ep);
 	/* What fi_close itself flushed. */
 	dofi_evd_drain(ep->recv_evd);
 	dofi_evd_drain(ep->req_evd);
-	if (conn->tag)
-		dofi_tag_drop(&conn->ia->tags, conn->tag);
-	destroy(conn);
+	if (conn->conn_id)
+		dofi_conn_id_free(&conn->ia->conn_ids, conn->conn_id);
+	conn_destroy(conn);
 }

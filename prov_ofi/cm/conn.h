@@ -17,7 +17,7 @@ struct dofi_conn {
 	struct dofi_ia *_Atomic ia;
 	struct dofi_ep *ep;
 	struct fid_ep *fid;
-	uint32_t tag;			/* of messages to our SRQ (object/conn_id.h); 0: none */
+	uint32_t conn_id;			/* of messages to our SRQ (object/conn_id.h); 0: none */
 	bool up;			/* established */
 	bool ended_early;		/* its end was reported before its beginning */
 	bool shut;			/* nothing may be posted any more */

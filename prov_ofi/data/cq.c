@@ -14,7 +14,7 @@
 #include "fabric/verbs/msg_prefix.h"
 #include "progress/deferred_work.h"
 
-static void fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
+static void cq_fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 {
 	DAT_RMR_BIND_COMPLETION_EVENT_DATA *d = &e->data.rmr_completion_event_data;
 
@@ -26,8 +26,8 @@ static void fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
 }
 
-EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi_dto *dto,
-		     uint8_t status, bool recv)
+ALWAYS_INLINE void cq_fill_event(struct dofi_event *e, struct dofi_ep *ep,
+				 const struct dofi_dto *dto, uint8_t status, bool recv)
 {
 	e->number = dofi_dto_event(dto->kind);
 	e->immed = dto->immed;
@@ -37,7 +37,8 @@ EACH void fill_event(struct dofi_event *e, struct dofi_ep *ep, const struct dofi
 }
 
 /* Which completions release a waiter: DAT 1.2/2.0, completion flags. Errors always do. */
-EACH bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto, uint8_t status, bool recv)
+ALWAYS_INLINE bool cq_event_notifies(const struct dofi_ep *ep, const struct dofi_dto *dto,
+				     uint8_t status, bool recv)
 {
 	if (status)
 		return true;
@@ -48,51 +49,52 @@ EACH bool notifies(const struct dofi_ep *ep, const struct dofi_dto *dto, uint8_t
 
 /* The EVD can take no more for want of memory. The operation stays at the head of its queue, and
  * is reported when there is room. */
-static __attribute__((noinline)) enum dofi_told defer(struct dofi_ep *ep)
+static __attribute__((noinline)) enum dofi_event_state cq_defer_event(struct dofi_ep *ep)
 {
-	if (!(atomic_load(&ep->work) & DOFI_WORK_REPORT))
+	if (!(atomic_load(&ep->deferred) & DOFI_DEFERRED_REPORT))
 		dofi_log(DOFI_LOG_WARN, "no memory: completions wait until some are dequeued");
-	dofi_work_add(ep, DOFI_WORK_REPORT);
-	return DOFI_TOLD_LATER;
+	dofi_deferred_add(ep, DOFI_DEFERRED_REPORT);
+	return DOFI_EVENT_DEFERRED;
 }
 
 /* `status` and `recv` are the operation's, and constants to some callers. */
-EACH enum dofi_told tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd,
-			 uint8_t status, bool recv)
+ALWAYS_INLINE enum dofi_event_state cq_queue_event(struct dofi_ep *ep, const struct dofi_dto *dto,
+						   struct dofi_evd *evd, uint8_t status, bool recv)
 {
 	struct dofi_event *e;
 
 	if (status && status != DAT_DTO_ERR_FLUSHED) {
 		ep->faulted = true;
-		dofi_work_add(ep, DOFI_WORK_BREAK);
+		dofi_deferred_add(ep, DOFI_DEFERRED_BREAK);
 	}
 	DOFI_PROBE5(complete, ep, dto->kind, dto->cookie.as_64, status, dto->length);
 	if (evd->internal || evd->dying)
-		return DOFI_TOLD_NOBODY;
+		return DOFI_EVENT_NONE;
 	if (!status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
-		return DOFI_TOLD_NOBODY;
+		return DOFI_EVENT_NONE;
 	e = dofi_evd_slot(evd);
 	if (!e)
-		return defer(ep);
+		return cq_defer_event(ep);
 	if (!recv && dto->kind == DOFI_BIND)
-		fill_bind_event(e, dto);
+		cq_fill_bind_event(e, dto);
 	else
-		fill_event(e, ep, dto, status, recv);
-	if (recv && ep->marked && !status)
-		dofi_marks_taken(ep, e);
-	e->notify = notifies(ep, dto, status, recv);
+		cq_fill_event(e, ep, dto, status, recv);
+	if (recv && ep->has_watermarks && !status)
+		dofi_ep_watermark_taken(ep, e);
+	e->notify = cq_event_notifies(ep, dto, status, recv);
 	dofi_evd_commit(evd, e);
-	return DOFI_TOLD;
+	return DOFI_EVENT_QUEUED;
 }
 
-enum dofi_told dofi_dto_tell(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd)
+enum dofi_event_state dofi_dto_queue_event(struct dofi_ep *ep, const struct dofi_dto *dto,
+					   struct dofi_evd *evd)
 {
-	return tell(ep, dto, evd, dto->status, dofi_dto_receives(dto));
+	return cq_queue_event(ep, dto, evd, dto->status, dofi_dto_receives(dto));
 }
 
 /* False: it is reported later. */
-EACH bool report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		     struct dofi_evd *evd, bool recv)
+ALWAYS_INLINE bool cq_report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+				 struct dofi_evd *evd, bool recv)
 {
 	/* No success follows a failure. A fabric that takes a send and says so does not know yet
 	 * that the peer stopped listening at the operation before. */
@@ -100,9 +102,9 @@ EACH bool report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	if (dto->status != DAT_DTO_SUCCESS) {
 		q->failed = true;
-		if (tell(ep, dto, evd, dto->status, recv) == DOFI_TOLD_LATER)
+		if (cq_queue_event(ep, dto, evd, dto->status, recv) == DOFI_EVENT_DEFERRED)
 			return false;
-	} else if (tell(ep, dto, evd, DAT_DTO_SUCCESS, recv) == DOFI_TOLD_LATER) {
+	} else if (cq_queue_event(ep, dto, evd, DAT_DTO_SUCCESS, recv) == DOFI_EVENT_DEFERRED) {
 		return false;
 	}
 	if (!recv && dto->kind == DOFI_BIND)
@@ -111,10 +113,10 @@ EACH bool report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 }
 
 /* Reports the head of the queue, which is done. False: later. */
-EACH bool report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
-		      struct dofi_dto *dto, struct dofi_evd *evd, bool recv)
+ALWAYS_INLINE bool cq_report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
+				  struct dofi_dto *dto, struct dofi_evd *evd, bool recv)
 {
-	if (!report_one(ep, q, dto, evd, recv))
+	if (!cq_report_one(ep, q, dto, evd, recv))
 		return false;
 	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 	atomic_store_explicit(&q->head, head + 1, memory_order_release);
@@ -132,7 +134,7 @@ void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q)
 	/* In other states some look at it without either lock. */
 	if (ep->state == DAT_EP_STATE_CONNECTED && q->sent == head &&
 	    atomic_load_explicit(&q->tail, memory_order_relaxed) == head) {
-		atomic_fetch_add_explicit(&q->rewound, head, memory_order_relaxed);
+		atomic_fetch_add_explicit(&q->rewind_base, head, memory_order_relaxed);
 		q->sent = 0;
 		atomic_store_explicit(&q->tail, 0, memory_order_relaxed);
 		atomic_store_explicit(&q->head, 0, memory_order_release);
@@ -146,19 +148,19 @@ void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd
 	struct dofi_dto *dto;
 
 	for (; dofi_dto_is_done(dto = dofi_queue_at(q, head)); head++)
-		if (!report_head(ep, q, head, dto, evd, dofi_dto_receives(dto)))
+		if (!cq_report_head(ep, q, head, dto, evd, dofi_dto_receives(dto)))
 			return;
 	dofi_queue_rewind_if_empty(ep, q, head);
 }
 
 /* The same when `dto` has just become done: mostly it is the head, and the only one. */
-EACH void report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		      struct dofi_evd *evd, bool recv)
+ALWAYS_INLINE void cq_report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+				  struct dofi_evd *evd, bool recv)
 {
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 
 	if (dto == dofi_queue_at(q, head)) {
-		if (!report_head(ep, q, head, dto, evd, recv))
+		if (!cq_report_head(ep, q, head, dto, evd, recv))
 			return;
 		dto = dofi_queue_at(q, head + 1);
 		if (!dofi_dto_is_done(dto)) {
@@ -180,7 +182,7 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 }
 
 /* The operation is over for the fabric; evd->lock held. */
-EACH void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status, bool recv)
+ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status, bool recv)
 {
 	struct dofi_ep *ep = dto->ep;
 	struct dofi_queue *q = recv ? &ep->rq : &ep->sq;
@@ -195,55 +197,58 @@ EACH void finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status, boo
 		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
 	atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
 	if (!atomic_load_explicit(&ep->open, memory_order_acquire)) {
-		dofi_work_add(ep, DOFI_WORK_EQ);
+		dofi_deferred_add(ep, DOFI_DEFERRED_EQ);
 		return;
 	}
-	report_this(ep, q, dto, evd, recv);
+	cq_report_this(ep, q, dto, evd, recv);
 	if (atomic_load_explicit(&q->waiting, memory_order_acquire))
-		dofi_work_add(ep, DOFI_WORK_SUBMIT);
+		dofi_deferred_add(ep, DOFI_DEFERRED_SUBMIT);
 	if (!recv && atomic_load_explicit(&ep->graceful, memory_order_acquire))
-		dofi_work_add(ep, DOFI_WORK_DRAINED);
+		dofi_deferred_add(ep, DOFI_DEFERRED_DRAINED);
 }
 
 /* What the peer said in front of the message, which is where it was posted to afterwards. */
-uint8_t dofi_cq_take_word(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len, uint64_t *data)
+uint8_t dofi_cq_read_prefix(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len, uint64_t *data)
 {
 	const struct dofi_queue *q;
 	size_t slot;
 
 	/* Whose a shared one is, its word will tell. */
 	if (dto->shared)
-		return dofi_word_take(&dto->srq->words, dto->word, len, data)
-		       ? DAT_DTO_SUCCESS : DAT_DTO_ERR_BAD_RESPONSE;
+		return dofi_msg_prefix_read(&dto->srq->prefixes, dto->prefix_slot, len, data)
+			       ? DAT_DTO_SUCCESS
+			       : DAT_DTO_ERR_BAD_RESPONSE;
 	q = &dto->ep->rq;
 	slot = (size_t)(dto - q->dto);
-	if (!dofi_word_take(&q->words, slot, len, data))
+	if (!dofi_msg_prefix_read(&q->prefixes, slot, len, data))
 		return DAT_DTO_ERR_BAD_RESPONSE;
-	if (dofi_word_lands(&q->words, dto) &&
-	    !dofi_word_unload(&evd->obj.ia->lmrs, &q->words, slot, dto, *len))
+	if (dofi_msg_prefix_uses_bounce(&q->prefixes, dto) &&
+	    !dofi_msg_prefix_copy_bounce(&evd->obj.ia->lmrs, &q->prefixes, slot, dto, *len))
 		return q->failed ? DAT_DTO_ERR_FLUSHED : DAT_DTO_ERR_LOCAL_PROTECTION;
 	return DAT_DTO_SUCCESS;
 }
 
 /* A write with immediate data took the receive. A device says that by the kind of completion, and
  * has room for nothing else; software has room for all (object/conn_id.h). */
-static void take_immed(struct dofi_dto *dto, const struct dofi_fab *fab, uint64_t data, size_t *len)
+static void cq_read_immed(struct dofi_dto *dto, const struct dofi_fab *fab, uint64_t data,
+			  size_t *len)
 {
 	dto->kind = DOFI_RECV_IMMED;
-	dto->solicited = fab->row->device || (data & DOFI_DATA_SOLICITED);
-	dto->immed = (uint32_t)(fab->row->device ? data : data >> 32);
+	dto->solicited = fab->desc->device || (data & DOFI_DATA_SOLICITED);
+	dto->immed = (uint32_t)(fab->desc->device ? data : data >> 32);
 	/* 1.2 does not know such completions: as far as it goes, nothing has come. */
 	if (DOFI_API == 12)
 		*len = 0;
 }
 
 /* Its effects on this side. */
-static __attribute__((noinline)) uint8_t take_data(struct dofi_dto *dto, const struct dofi_fab *fab,
-						   const struct fi_cq_data_entry *entry,
-						   uint64_t data, size_t *len)
+static __attribute__((noinline)) uint8_t cq_read_data(struct dofi_dto *dto,
+						      const struct dofi_fab *fab,
+						      const struct fi_cq_data_entry *entry,
+						      uint64_t data, size_t *len)
 {
 	if (entry->flags & FI_REMOTE_WRITE) {
-		take_immed(dto, fab, data, len);
+		cq_read_immed(dto, fab, data, len);
 		return DAT_DTO_SUCCESS;
 	}
 	dto->solicited = data & DOFI_DATA_SOLICITED;
@@ -255,49 +260,49 @@ static __attribute__((noinline)) uint8_t take_data(struct dofi_dto *dto, const s
 							  : DAT_DTO_ERR_LOCAL_PROTECTION;
 }
 
-EACH void complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
-			const struct fi_cq_data_entry *entry)
+ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
+				    const struct fi_cq_data_entry *entry)
 {
 	bool said = entry->flags & FI_REMOTE_CQ_DATA;
 	uint64_t data = said ? entry->data : 0;
 	uint8_t status = DAT_DTO_SUCCESS;
 	size_t len = entry->len;
 
-	if (evd->obj.ia->fab.worded)
-		status = dofi_cq_take_word(evd, dto, &len, &data);
+	if (evd->obj.ia->fab.has_msg_prefix)
+		status = dofi_cq_read_prefix(evd, dto, &len, &data);
 	if (dto->shared) {
 		dto->ep = dofi_srq_owner(dto, evd, data);
 		if (!dto->ep)
 			return;
 	}
 	if (!status && (said || data))
-		status = take_data(dto, &evd->obj.ia->fab, entry, data, &len);
+		status = cq_read_data(dto, &evd->obj.ia->fab, entry, data, &len);
 	if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
 		status = DAT_DTO_ERR_LOCAL_LENGTH;
 	dto->length = len;
 	dofi_evd_moved(evd, len);
-	finish(dto, evd, status, true);
+	cq_finish(dto, evd, status, true);
 }
 
-EACH void complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
+ALWAYS_INLINE void cq_complete(struct dofi_evd *evd, const struct fi_cq_data_entry *entry)
 {
 	struct dofi_dto *dto = dofi_cq_dto(entry->op_context);
 
 	if (!dto)
 		return;
 	if (dto->kind == DOFI_RECV) {
-		complete_recv(evd, dto, entry);
+		cq_complete_recv(evd, dto, entry);
 		return;
 	}
 	dofi_evd_moved(evd, dto->length);
-	finish(dto, evd, DAT_DTO_SUCCESS, false);
+	cq_finish(dto, evd, DAT_DTO_SUCCESS, false);
 }
 
-static uint8_t status_of(const struct dofi_fab *fab, const struct fi_cq_err_entry *err)
+static uint8_t cq_status_of(const struct dofi_fab *fab, const struct fi_cq_err_entry *err)
 {
 	int code = err->err < 0 ? -err->err : err->err;
 
-	if (fab->row->device && err->prov_errno)
+	if (fab->desc->device && err->prov_errno)
 		return dofi_device_status(err->prov_errno);
 	switch (code) {
 	case FI_ETRUNC:
@@ -323,10 +328,10 @@ static uint8_t status_of(const struct dofi_fab *fab, const struct fi_cq_err_entr
 
 /* Soft-RoCE says of a receive that its queue failed, be it that the message was too long or that
  * the memory has gone; the former if the memory is still there. */
-static uint8_t receive_status(struct dofi_fab *fab, struct dofi_lmr_table *lmrs,
-			      const struct dofi_dto *dto, uint8_t status)
+static uint8_t cq_receive_status(struct dofi_fab *fab, struct dofi_lmr_table *lmrs,
+				 const struct dofi_dto *dto, uint8_t status)
 {
-	if (!fab->row->device || status != DAT_DTO_ERR_LOCAL_EP || !dofi_dto_receives(dto))
+	if (!fab->desc->device || status != DAT_DTO_ERR_LOCAL_EP || !dofi_dto_receives(dto))
 		return status;
 	for (size_t i = 0; i < dto->iov_count; i++)
 		if (!dofi_region_has_desc(lmrs, dto->desc[i]))
@@ -334,7 +339,7 @@ static uint8_t receive_status(struct dofi_fab *fab, struct dofi_lmr_table *lmrs,
 	return DAT_DTO_ERR_LOCAL_LENGTH;
 }
 
-static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
+static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 {
 	struct fi_cq_err_entry err;
 	struct dofi_dto *dto;
@@ -347,8 +352,8 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 	dto = dofi_cq_dto(err.op_context);
 	if (!dto)
 		return true;
-	status = status_of(&evd->obj.ia->fab, &err);
-	if (dto->shared && status == DAT_DTO_ERR_FLUSHED && evd->obj.ia->fab.row->device) {
+	status = cq_status_of(&evd->obj.ia->fab, &err);
+	if (dto->shared && status == DAT_DTO_ERR_FLUSHED && evd->obj.ia->fab.desc->device) {
 		dofi_srq_unfilled(dto);
 		return true;
 	}
@@ -357,14 +362,14 @@ static __attribute__((noinline)) bool complete_error(struct dofi_evd *evd)
 		if (!dto->ep)
 			return true;
 	}
-	status = receive_status(&evd->obj.ia->fab, &evd->obj.ia->lmrs, dto, status);
+	status = cq_receive_status(&evd->obj.ia->fab, &evd->obj.ia->lmrs, dto, status);
 	if (status != DAT_DTO_ERR_FLUSHED)
 		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_lib.strerror(err.err),
 			 err.prov_errno);
-	else if (evd->obj.ia->fab.row->device &&
+	else if (evd->obj.ia->fab.desc->device &&
 		 !atomic_load_explicit(&dto->ep->ending, memory_order_acquire))
-		dofi_work_add(dto->ep, DOFI_WORK_FLUSHED);
-	finish(dto, evd, status, dofi_dto_receives(dto));
+		dofi_deferred_add(dto->ep, DOFI_DEFERRED_FLUSHED);
+	cq_finish(dto, evd, status, dofi_dto_receives(dto));
 	return true;
 }
 
@@ -376,11 +381,11 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd)
 	return !fi_trywait(evd->obj.ia->fab.fabric, &fid, 1);
 }
 
-unsigned int dofi_cq_take(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n)
+unsigned int dofi_cq_process(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n)
 {
 	if (n <= 0)
-		return n == -FI_EAVAIL && complete_error(evd) ? 1 : 0;
+		return n == -FI_EAVAIL && cq_complete_error(evd) ? 1 : 0;
 	for (ssize_t i = 0; i < n; i++)
-		complete(evd, &entry[i]);
+		cq_complete(evd, &entry[i]);
 	return (unsigned int)n;
 }

@@ -50,9 +50,10 @@ static const struct rule rules[] = {
 };
 
 /* `need`: any of these rights to the memory. */
-EACH DAT_RETURN take_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
-			      enum dofi_dto_kind kind, DAT_COUNT n, const DAT_LMR_TRIPLET *seg,
-			      DAT_MEM_PRIV_FLAGS need)
+ALWAYS_INLINE DAT_RETURN dto_take_segments(struct dofi_ia *ia, const struct dofi_pz *pz,
+					   struct dofi_dto *dto, enum dofi_dto_kind kind,
+					   DAT_COUNT n, const DAT_LMR_TRIPLET *seg,
+					   DAT_MEM_PRIV_FLAGS need)
 {
 	const struct rule *rule = &rules[kind];
 	struct dofi_pz *first = NULL;
@@ -83,10 +84,11 @@ EACH DAT_RETURN take_segments(struct dofi_ia *ia, const struct dofi_pz *pz, stru
 	return DAT_SUCCESS;
 }
 
-EACH DAT_RETURN take_room(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
-			  DAT_COUNT n, const DAT_LMR_TRIPLET *seg)
+ALWAYS_INLINE DAT_RETURN dto_reserve_slot(struct dofi_ia *ia, const struct dofi_pz *pz,
+					  struct dofi_dto *dto, DAT_COUNT n,
+					  const DAT_LMR_TRIPLET *seg)
 {
-	DAT_RETURN ret = take_segments(ia, pz, dto, DOFI_RECV, n, seg, rules[DOFI_RECV].need);
+	DAT_RETURN ret = dto_take_segments(ia, pz, dto, DOFI_RECV, n, seg, rules[DOFI_RECV].need);
 
 	/* No message is longer than an event can tell; a buffer may be. */
 	if (!ret && dto->length > DOFI_LEN_MAX)
@@ -97,11 +99,11 @@ EACH DAT_RETURN take_room(struct dofi_ia *ia, const struct dofi_pz *pz, struct d
 DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
 			     DAT_COUNT n, const DAT_LMR_TRIPLET *seg)
 {
-	return take_room(ia, pz, dto, n, seg);
+	return dto_reserve_slot(ia, pz, dto, n, seg);
 }
 
 /* Room for one more: completions that nobody has looked at may free some. ep->lock held. */
-static __attribute__((noinline)) bool make_room(struct dofi_ep *ep, struct dofi_queue *q)
+static __attribute__((noinline)) bool dto_alloc_slot(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	if (!q->limit)
 		return false;
@@ -109,9 +111,9 @@ static __attribute__((noinline)) bool make_room(struct dofi_ep *ep, struct dofi_
 	return dofi_queue_count(q) < q->limit;
 }
 
-EACH bool has_room(struct dofi_ep *ep, struct dofi_queue *q)
+ALWAYS_INLINE bool dto_queue_has_room(struct dofi_ep *ep, struct dofi_queue *q)
 {
-	return dofi_queue_count(q) < q->limit || make_room(ep, q);
+	return dofi_queue_count(q) < q->limit || dto_alloc_slot(ep, q);
 }
 
 /* What a post is given. */
@@ -127,7 +129,8 @@ struct order {
 	uint64_t operand[2];		/* atomic operations */
 };
 
-EACH bool flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags)
+ALWAYS_INLINE bool dto_flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind,
+				DAT_COMPLETION_FLAGS flags)
 {
 	DAT_COMPLETION_FLAGS allowed = kind == DOFI_RECV ? ep->attr.recv_completion_flags
 							 : ep->attr.request_completion_flags;
@@ -139,28 +142,28 @@ EACH bool flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind, DAT_COMPLE
 }
 
 /* Arguments that do not depend on the queue. */
-EACH DAT_RETURN check_args(const struct dofi_ep *ep, const struct order *o)
+ALWAYS_INLINE DAT_RETURN dto_check_args(const struct dofi_ep *ep, const struct order *o)
 {
 	if (o->n < 0 || o->n > dofi_ep_max_iov(ep, o->kind))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (o->n && !o->iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	/* The key travels in completion data, of which devices have too little, or in a word. */
-	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.row->device &&
-	    !ep->obj.ia->fab.worded)
+	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.desc->device &&
+	    !ep->obj.ia->fab.has_msg_prefix)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	/* A device's write has no room for both an SRQ's connection id and immediate data (object/conn_id.h). */
-	if (o->kind == DOFI_WRITE_IMMED && ep->peer_tag && ep->obj.ia->fab.row->device)
+	if (o->kind == DOFI_WRITE_IMMED && ep->peer_conn_id && ep->obj.ia->fab.desc->device)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	if (!flags_ok(ep, o->kind, o->flags))
+	if (!dto_flags_ok(ep, o->kind, o->flags))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, o->into_rmr ? DAT_INVALID_ARG5
 								   : rules[o->kind].bad_flags);
 	return DAT_SUCCESS;
 }
 
 /* An RDMA operation moves the remote length (read) or the local one (write). */
-EACH DAT_RETURN take_remote(struct dofi_dto *dto, enum dofi_dto_kind kind,
-			    const DAT_RMR_TRIPLET *remote)
+ALWAYS_INLINE DAT_RETURN dto_take_remote(struct dofi_dto *dto, enum dofi_dto_kind kind,
+					 const DAT_RMR_TRIPLET *remote)
 {
 	uint64_t len = remote->segment_length, left;
 
@@ -182,7 +185,7 @@ EACH DAT_RETURN take_remote(struct dofi_dto *dto, enum dofi_dto_kind kind,
 	return DAT_SUCCESS;
 }
 
-EACH DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
+ALWAYS_INLINE DAT_RETURN dto_check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
 	if (kind == DOFI_RECV)
 		return ep->srq ? DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE)
@@ -193,7 +196,7 @@ EACH DAT_RETURN check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 }
 
 /* Eight bytes here and there; programs name more of the peer's memory than they operate on. */
-EACH DAT_RETURN take_operands(struct dofi_dto *dto, const struct order *o)
+ALWAYS_INLINE DAT_RETURN dto_take_operands(struct dofi_dto *dto, const struct order *o)
 {
 	if (dto->length < sizeof(uint64_t) || o->remote->segment_length < sizeof(uint64_t))
 		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
@@ -209,12 +212,12 @@ EACH DAT_RETURN take_operands(struct dofi_dto *dto, const struct order *o)
 }
 
 /* For one operation: a receive may have more room than any message needs. */
-EACH DAT_RETURN check_size(const struct dofi_ep *ep, const struct dofi_dto *dto)
+ALWAYS_INLINE DAT_RETURN dto_check_size(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	return dto->length > ep->max_size ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
 }
 
-EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
+ALWAYS_INLINE DAT_RETURN dto_fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
 {
 	DAT_MEM_PRIV_FLAGS need = rules[o->kind].need;
 	DAT_LMR_TRIPLET sink;
@@ -222,7 +225,7 @@ EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct orde
 
 	if (o->kind == DOFI_RECV) {
 		dto->memory = o->n == 1 ? o->iov->lmr_context : 0;
-		return take_room(ep->obj.ia, ep->pz, dto, o->n, o->iov);
+		return dto_reserve_slot(ep->obj.ia, ep->pz, dto, o->n, o->iov);
 	}
 	/* The key has to be one for peers: transports that show it to them write by it. */
 	if (o->into_rmr) {
@@ -230,18 +233,18 @@ EACH DAT_RETURN fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct orde
 		sink = *o->iov;
 		sink.lmr_context = dofi_mr_context(ep->obj.ia, sink.lmr_context);
 	}
-	ret = take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n, o->into_rmr ? &sink : o->iov,
-			    need);
+	ret = dto_take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n,
+				o->into_rmr ? &sink : o->iov, need);
 	if (!ret && o->kind >= DOFI_FETCH_ADD)
-		return take_operands(dto, o);
+		return dto_take_operands(dto, o);
 	if (!ret && o->kind != DOFI_SEND)
-		ret = take_remote(dto, o->kind, o->remote);
-	return ret ? ret : check_size(ep, dto);
+		ret = dto_take_remote(dto, o->kind, o->remote);
+	return ret ? ret : dto_check_size(ep, dto);
 }
 
 /* An operation that waits for nothing goes to the fabric at once. */
-EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		 enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags, uint32_t pos)
+ALWAYS_INLINE void dto_submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+			      enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags, uint32_t pos)
 {
 	if (kind == DOFI_BIND || q->sent != pos || dofi_queue_holds(q, pos) >= q->depth ||
 	    !dofi_dto_may_submit(ep, q) ||
@@ -250,12 +253,13 @@ EACH void submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 		return;
 	}
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	dofi_dto_give(ep, q, pos, dto, kind, dto->iov_count == 1,
-		      kind == DOFI_SEND ? dofi_fab_data(ep, dto) : 0);
+	dofi_dto_hand_over(ep, q, pos, dto, kind, dto->iov_count == 1,
+			   kind == DOFI_SEND ? dofi_fab_data(ep, dto) : 0);
 }
 
-EACH void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-		  enum dofi_dto_kind kind, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+ALWAYS_INLINE void dto_enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
+			       enum dofi_dto_kind kind, DAT_DTO_COOKIE cookie,
+			       DAT_COMPLETION_FLAGS flags)
 {
 	bool dead = ep->state == DAT_EP_STATE_DISCONNECTED;
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
@@ -267,31 +271,32 @@ EACH void enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto
 	if (dead)
 		dofi_dto_report_done(ep, q);
 	else
-		submit(ep, q, dto, kind, flags, tail);
+		dto_submit(ep, q, dto, kind, flags, tail);
 }
 
-EACH DAT_RETURN post_locked(struct dofi_ep *ep, struct dofi_queue *q, const struct order *o)
+ALWAYS_INLINE DAT_RETURN dto_post_locked(struct dofi_ep *ep, struct dofi_queue *q,
+					 const struct order *o)
 {
 	struct dofi_dto *dto;
-	DAT_RETURN ret = check_state(ep, o->kind);
+	DAT_RETURN ret = dto_check_state(ep, o->kind);
 
 	if (!ret)
-		ret = check_args(ep, o);
+		ret = dto_check_args(ep, o);
 	if (ret)
 		return ret;
-	if (!has_room(ep, q))
+	if (!dto_queue_has_room(ep, q))
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
 	dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
-	ret = fill(ep, dto, o);
+	ret = dto_fill(ep, dto, o);
 	if (ret)
 		return ret;
 	dto->inv_key = o->inv_key;
-	enqueue(ep, q, dto, o->kind, o->cookie, o->flags);
+	dto_enqueue(ep, q, dto, o->kind, o->cookie, o->flags);
 	return DAT_SUCCESS;
 }
 
 /* The order is a constant for the most part, which leaves little of the above to each call. */
-EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
+ALWAYS_INLINE DAT_RETURN dto_post(DAT_EP_HANDLE handle, const struct order *o)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
 	struct dofi_queue *q;
@@ -301,7 +306,7 @@ EACH DAT_RETURN post(DAT_EP_HANDLE handle, const struct order *o)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	q = o->kind == DOFI_RECV ? &ep->rq : &ep->sq;
 	dofi_lock(&ep->lock);
-	ret = post_locked(ep, q, o);
+	ret = dto_post_locked(ep, q, o);
 	dofi_unlock(&ep->lock);
 	return ret;
 }
@@ -311,7 +316,7 @@ DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep)
 	DAT_RETURN ret;
 
 	dofi_lock(&ep->lock);
-	ret = check_state(ep, DOFI_BIND);
+	ret = dto_check_state(ep, DOFI_BIND);
 	dofi_unlock(&ep->lock);
 	return ret;
 }
@@ -325,11 +330,11 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 	DAT_RETURN ret;
 
 	dofi_lock(&ep->lock);
-	ret = dofi_ep_live(ep) ? check_state(ep, DOFI_BIND)
+	ret = dofi_ep_live(ep) ? dto_check_state(ep, DOFI_BIND)
 			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!ret && !flags_ok(ep, DOFI_BIND, flags))
+	if (!ret && !dto_flags_ok(ep, DOFI_BIND, flags))
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, window ? DAT_INVALID_ARG4 : DAT_INVALID_ARG2);
-	if (!ret && !has_room(ep, q))
+	if (!ret && !dto_queue_has_room(ep, q))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
 	if (!ret) {
 		dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
@@ -337,7 +342,7 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 		dto->rmr = rmr;
 		dto->window = window;
 		memcpy(&as_dto, &cookie, sizeof(as_dto));
-		enqueue(ep, q, dto, DOFI_BIND, as_dto, flags);
+		dto_enqueue(ep, q, dto, DOFI_BIND, as_dto, flags);
 	}
 	dofi_unlock(&ep->lock);
 	return ret;
@@ -346,7 +351,7 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 DAT_RETURN dofi_dto_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	return post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
+	return dto_post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags });
 }
 
@@ -356,19 +361,19 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 {
 	if (invalidate && !context && dofi_ep_live(ep))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-	return post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
+	return dto_post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags, .inv_key = invalidate ? context : 0 });
 }
 
 DAT_RETURN dofi_dto_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	return post(ep, &(struct order){ .kind = DOFI_RECV, .n = n, .iov = iov, .cookie = cookie,
+	return dto_post(ep, &(struct order){ .kind = DOFI_RECV, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags });
 }
 
 /* A bad handle is told before a bad pointer. */
-static DAT_RETURN no_pointer(DAT_EP_HANDLE ep, DAT_RETURN arg)
+static DAT_RETURN dto_is_null(DAT_EP_HANDLE ep, DAT_RETURN arg)
 {
 	return dofi_ep_live(ep) ? DOFI_ERR(DAT_INVALID_PARAMETER, arg)
 				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
@@ -379,8 +384,8 @@ DAT_RETURN dofi_dto_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			 DAT_COMPLETION_FLAGS flags)
 {
 	if (!remote)
-		return no_pointer(ep, DAT_INVALID_ARG5);
-	return post(ep, &(struct order){ .kind = DOFI_READ, .n = n, .iov = iov, .cookie = cookie,
+		return dto_is_null(ep, DAT_INVALID_ARG5);
+	return dto_post(ep, &(struct order){ .kind = DOFI_READ, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags, .remote = remote });
 }
 
@@ -391,14 +396,14 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET
 	DAT_LMR_TRIPLET sink;
 
 	if (!local)
-		return no_pointer(ep, DAT_INVALID_ARG2);
+		return dto_is_null(ep, DAT_INVALID_ARG2);
 	if (!remote)
-		return no_pointer(ep, DAT_INVALID_ARG4);
+		return dto_is_null(ep, DAT_INVALID_ARG4);
 	memset(&sink, 0, sizeof(sink));
 	sink.lmr_context = local->rmr_context;
 	sink.virtual_address = dofi_rmr_addr(local);
 	sink.segment_length = local->segment_length;
-	return post(ep, &(struct order){ .kind = DOFI_READ, .n = 1, .iov = &sink, .cookie = cookie,
+	return dto_post(ep, &(struct order){ .kind = DOFI_READ, .n = 1, .iov = &sink, .cookie = cookie,
 					 .flags = flags, .remote = remote, .into_rmr = true });
 }
 
@@ -407,8 +412,8 @@ DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			  DAT_COMPLETION_FLAGS flags)
 {
 	if (!remote)
-		return no_pointer(ep, DAT_INVALID_ARG5);
-	return post(ep, &(struct order){ .kind = DOFI_WRITE, .n = n, .iov = iov, .cookie = cookie,
+		return dto_is_null(ep, DAT_INVALID_ARG5);
+	return dto_post(ep, &(struct order){ .kind = DOFI_WRITE, .n = n, .iov = iov, .cookie = cookie,
 					 .flags = flags, .remote = remote });
 }
 
@@ -424,7 +429,7 @@ DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (!ep->obj.ia->fab.immed)
 		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
-	return post(handle, &(struct order){ .kind = DOFI_WRITE_IMMED, .n = n, .iov = iov,
+	return dto_post(handle, &(struct order){ .kind = DOFI_WRITE_IMMED, .n = n, .iov = iov,
 					     .cookie = cookie, .flags = flags, .remote = remote,
 					     .inv_key = immed });
 }
@@ -445,11 +450,11 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, uint64_t operand, const uin
 	if (!remote)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (swap)
-		return post(handle, &(struct order){ .kind = DOFI_CMP_SWAP, .n = 1, .iov = iov,
+		return dto_post(handle, &(struct order){ .kind = DOFI_CMP_SWAP, .n = 1, .iov = iov,
 						     .cookie = cookie, .flags = flags,
 						     .remote = remote,
 						     .operand = { operand, *swap } });
-	return post(handle, &(struct order){ .kind = DOFI_FETCH_ADD, .n = 1, .iov = iov,
+	return dto_post(handle, &(struct order){ .kind = DOFI_FETCH_ADD, .n = 1, .iov = iov,
 					     .cookie = cookie, .flags = flags, .remote = remote,
 					     .operand = { operand, 0 } });
 }

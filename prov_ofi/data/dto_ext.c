@@ -2,16 +2,16 @@
 /* Hands writes with immediate data and atomic operations to the fabric. */
 #include "data/dto_submit.h"
 
-static uint64_t data_of(const struct dofi_ep *ep, const struct dofi_dto *dto)
+static uint64_t dto_data_of(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	const struct dofi_fab_row *row = ep->obj.ia->fab.row;
+	const struct dofi_fabric_desc *row = ep->obj.ia->fab.desc;
 	uint64_t data = (uint64_t)dto->immed << 32;
 
 	if (row->device)
 		return dto->immed;
 	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		data |= DOFI_DATA_SOLICITED;
-	return data | (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
+	return data | (uint64_t)ep->peer_conn_id << DOFI_DATA_CONN_ID_SHIFT;
 }
 
 ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
@@ -20,7 +20,7 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 				  .iov_count = dto->iov_count, .rma_iov = &target,
 				  .rma_iov_count = 1, .context = &dto->ctx,
-				  .data = data_of(ep, dto) };
+				  .data = dto_data_of(ep, dto) };
 
 	return fi_writemsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
 }

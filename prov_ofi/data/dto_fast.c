@@ -10,14 +10,15 @@
 #include "data/dto_post.h"
 #include "progress/deferred_work.h"
 
-EACH bool is_ordinary(const DAT_LMR_TRIPLET *seg, enum dofi_dto_kind kind,
-		      DAT_COMPLETION_FLAGS flags)
+ALWAYS_INLINE bool dto_fast_is_ordinary(const DAT_LMR_TRIPLET *seg, enum dofi_dto_kind kind,
+					DAT_COMPLETION_FLAGS flags)
 {
 	return seg && (kind == DOFI_RECV ? !flags : !(flags & ~DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
 /* Does the queue take one more operation, and give it to the fabric at once? */
-EACH bool is_free(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail, enum dofi_dto_kind kind)
+ALWAYS_INLINE bool dto_fast_is_free(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail,
+				    enum dofi_dto_kind kind)
 {
 	const struct dofi_conn *conn = ep->conn;
 	uint32_t count = dofi_queue_holds(q, tail);
@@ -29,8 +30,8 @@ EACH bool is_free(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail, enum 
 	return !dofi_dto_fenced(ep, kind, 0);
 }
 
-EACH bool take_segment(struct dofi_ep *ep, struct dofi_dto *dto, enum dofi_dto_kind kind,
-		       const DAT_LMR_TRIPLET *seg)
+ALWAYS_INLINE bool dto_fast_take_segment(struct dofi_ep *ep, struct dofi_dto *dto,
+					 enum dofi_dto_kind kind, const DAT_LMR_TRIPLET *seg)
 {
 	DAT_MEM_PRIV_FLAGS need = kind == DOFI_RECV || kind == DOFI_READ
 				  ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DOFI_READABLE;
@@ -53,8 +54,8 @@ EACH bool take_segment(struct dofi_ep *ep, struct dofi_dto *dto, enum dofi_dto_k
 }
 
 /* Of the same length there, or a write into more. */
-EACH bool take_target(struct dofi_dto *dto, enum dofi_dto_kind kind, uint64_t len,
-		      const DAT_RMR_TRIPLET *remote)
+ALWAYS_INLINE bool dto_fast_take_target(struct dofi_dto *dto, enum dofi_dto_kind kind, uint64_t len,
+					const DAT_RMR_TRIPLET *remote)
 {
 	if (kind == DOFI_READ ? remote->segment_length != len : remote->segment_length < len)
 		return false;
@@ -63,37 +64,39 @@ EACH bool take_target(struct dofi_dto *dto, enum dofi_dto_kind kind, uint64_t le
 	return true;
 }
 
-EACH bool post_locked(struct dofi_ep *ep, enum dofi_dto_kind kind, const DAT_LMR_TRIPLET *seg,
-		      DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-		      const DAT_RMR_TRIPLET *remote)
+ALWAYS_INLINE bool dto_fast_post_locked(struct dofi_ep *ep, enum dofi_dto_kind kind,
+					const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
+					DAT_COMPLETION_FLAGS flags, const DAT_RMR_TRIPLET *remote)
 {
 	struct dofi_queue *q = kind == DOFI_RECV ? &ep->rq : &ep->sq;
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 	struct dofi_dto *dto = dofi_queue_at(q, tail);
 
-	if (!dofi_ep_max_iov(ep, kind) || !is_free(ep, q, tail, kind) || !take_segment(ep, dto, kind, seg))
+	if (!dofi_ep_max_iov(ep, kind) || !dto_fast_is_free(ep, q, tail, kind) ||
+	    !dto_fast_take_segment(ep, dto, kind, seg))
 		return false;
 	if (kind == DOFI_RECV)
 		dto->memory = seg->lmr_context;
-	else if (kind != DOFI_SEND && !take_target(dto, kind, seg->segment_length, remote))
+	else if (kind != DOFI_SEND && !dto_fast_take_target(dto, kind, seg->segment_length, remote))
 		return false;
 	dto->inv_key = 0;
 	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags, DOFI_DTO_POSTED);
-	dofi_dto_give(ep, q, tail, dto, kind, true, kind == DOFI_SEND ? dofi_fab_tag(ep) : 0);
+	dofi_dto_hand_over(ep, q, tail, dto, kind, true,
+			   kind == DOFI_SEND ? dofi_fab_conn_id(ep) : 0);
 	return true;
 }
 
-EACH bool post(DAT_EP_HANDLE handle, enum dofi_dto_kind kind, DAT_COUNT n,
-	       const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-	       const DAT_RMR_TRIPLET *remote)
+ALWAYS_INLINE bool dto_fast_post(DAT_EP_HANDLE handle, enum dofi_dto_kind kind, DAT_COUNT n,
+				 const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
+				 DAT_COMPLETION_FLAGS flags, const DAT_RMR_TRIPLET *remote)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
 	bool posted;
 
-	if (n != 1 || !ep || !is_ordinary(seg, kind, flags))
+	if (n != 1 || !ep || !dto_fast_is_ordinary(seg, kind, flags))
 		return false;
 	dofi_lock(&ep->lock);
-	posted = post_locked(ep, kind, seg, cookie, flags, remote);
+	posted = dto_fast_post_locked(ep, kind, seg, cookie, flags, remote);
 	dofi_unlock(&ep->lock);
 	return posted;
 }
@@ -101,7 +104,7 @@ EACH bool post(DAT_EP_HANDLE handle, enum dofi_dto_kind kind, DAT_COUNT n,
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	if (post(ep, DOFI_SEND, n, iov, cookie, flags, NULL))
+	if (dto_fast_post(ep, DOFI_SEND, n, iov, cookie, flags, NULL))
 		return DAT_SUCCESS;
 	return dofi_dto_send(ep, n, iov, cookie, flags);
 }
@@ -112,7 +115,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	struct dofi_ep *ep = handle;
 	struct dofi_evd *evd;
 
-	if (!post(handle, DOFI_RECV, n, iov, cookie, flags, NULL)) {
+	if (!dto_fast_post(handle, DOFI_RECV, n, iov, cookie, flags, NULL)) {
 		DAT_RETURN ret = dofi_dto_recv(handle, n, iov, cookie, flags);
 
 		if (ret)
@@ -121,7 +124,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	evd = ep->recv_evd;
 	/* NULL: another thread has just freed the EP. */
 	if (evd && atomic_load_explicit(&evd->stalled, memory_order_acquire))
-		dofi_work_unstall(evd);
+		dofi_deferred_resume_cq(evd);
 	return DAT_SUCCESS;
 }
 
@@ -129,7 +132,7 @@ DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET
 				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				  DAT_COMPLETION_FLAGS flags)
 {
-	if (remote && post(ep, DOFI_READ, n, iov, cookie, flags, remote))
+	if (remote && dto_fast_post(ep, DOFI_READ, n, iov, cookie, flags, remote))
 		return DAT_SUCCESS;
 	return dofi_dto_read(ep, n, iov, cookie, remote, flags);
 }
@@ -138,7 +141,7 @@ DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLE
 				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				   DAT_COMPLETION_FLAGS flags)
 {
-	if (remote && post(ep, DOFI_WRITE, n, iov, cookie, flags, remote))
+	if (remote && dto_fast_post(ep, DOFI_WRITE, n, iov, cookie, flags, remote))
 		return DAT_SUCCESS;
 	return dofi_dto_write(ep, n, iov, cookie, remote, flags);
 }

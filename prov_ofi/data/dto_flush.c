@@ -5,8 +5,8 @@
 #include "object/rmr.h"
 #include "object/srq.h"
 
-static void with_queue(struct dofi_ep *ep, bool recv,
-		       void (*fn)(struct dofi_ep *, struct dofi_queue *, struct dofi_evd *))
+static void dto_with_queue(struct dofi_ep *ep, bool recv,
+			   void (*fn)(struct dofi_ep *, struct dofi_queue *, struct dofi_evd *))
 {
 	struct dofi_evd *evd = recv ? ep->recv_evd : ep->req_evd;
 	uint32_t before;
@@ -20,8 +20,8 @@ static void with_queue(struct dofi_ep *ep, bool recv,
 
 void dofi_dto_report_rest(struct dofi_ep *ep)
 {
-	with_queue(ep, true, dofi_dto_report);
-	with_queue(ep, false, dofi_dto_report);
+	dto_with_queue(ep, true, dofi_dto_report);
+	dto_with_queue(ep, false, dofi_dto_report);
 }
 
 void dofi_dto_open(struct dofi_ep *ep)
@@ -30,7 +30,7 @@ void dofi_dto_open(struct dofi_ep *ep)
 	dofi_dto_report_rest(ep);
 }
 
-static void flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+static void dto_flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
 {
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
 
@@ -48,8 +48,8 @@ static void flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_ev
 void dofi_dto_flush(struct dofi_ep *ep)
 {
 	atomic_store_explicit(&ep->open, true, memory_order_release);
-	with_queue(ep, true, flush_queue);
-	with_queue(ep, false, flush_queue);
+	dto_with_queue(ep, true, dto_flush_queue);
+	dto_with_queue(ep, false, dto_flush_queue);
 }
 
 void dofi_dto_requeue(struct dofi_ep *ep)
@@ -72,7 +72,7 @@ void dofi_dto_requeue(struct dofi_ep *ep)
 	dofi_unlock(&ep->lock);
 }
 
-static void forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+static void dto_forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
 {
 	(void)evd;
 	for (uint32_t i = atomic_load(&q->head); q->dto && i != q->tail; i++) {
@@ -92,6 +92,6 @@ static void forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_e
 
 void dofi_dto_forget(struct dofi_ep *ep)
 {
-	with_queue(ep, true, forget_queue);
-	with_queue(ep, false, forget_queue);
+	dto_with_queue(ep, true, dto_forget_queue);
+	dto_with_queue(ep, false, dto_forget_queue);
 }

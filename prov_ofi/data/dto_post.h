@@ -10,7 +10,7 @@
 /* Local write counts as local read: programs send from memory registered for writing only. */
 #define DOFI_READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
-EACH void dofi_dto_count(struct dofi_ep *ep, enum dofi_dto_kind kind)
+ALWAYS_INLINE void dofi_dto_count(struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
 	_Atomic uint64_t *c = kind == DOFI_RECV ? &ep->recv_msgs
 			      : kind == DOFI_SEND ? &ep->sent_msgs : &ep->rdma_ops;
@@ -21,9 +21,10 @@ EACH void dofi_dto_count(struct dofi_ep *ep, enum dofi_dto_kind kind)
 }
 
 /* The operation, whose place is `tail`, is described: it is the queue's last from now on. */
-EACH void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail,
-			  struct dofi_dto *dto, enum dofi_dto_kind kind, DAT_DTO_COOKIE cookie,
-			  DAT_COMPLETION_FLAGS flags, enum dofi_dto_state state)
+ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail,
+				   struct dofi_dto *dto, enum dofi_dto_kind kind,
+				   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+				   enum dofi_dto_state state)
 {
 	dto->ep = ep;
 	dto->cookie = cookie;
@@ -42,16 +43,17 @@ EACH void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tai
 /* To the fabric, for which it need not wait. Its state is DOFI_DTO_POSTED already: its completion
  * may be read by another thread within the call. `single`: it has one segment; `data` goes beside
  * a message. */
-EACH void dofi_dto_give(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
-			struct dofi_dto *dto, enum dofi_dto_kind kind, bool single, uint64_t data)
+ALWAYS_INLINE void dofi_dto_hand_over(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
+				      struct dofi_dto *dto, enum dofi_dto_kind kind, bool single,
+				      uint64_t data)
 {
 	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
 	struct fid_ep *fid = ep->conn->fid;
 	ssize_t ret;
 
 	if (dofi_kind_fetches(kind))
-		ep->reads_begun++;
-	dofi_evd_enter(evd, ep->bare);
+		ep->reads_started++;
+	dofi_evd_enter(evd, ep->cq_external_lock);
 	if (kind == DOFI_RECV)
 		ret = dofi_fab_recv(ep, fid, dto, single);
 	else if (kind == DOFI_SEND)
@@ -62,12 +64,12 @@ EACH void dofi_dto_give(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
 		ret = dofi_fab_atomic(ep, fid, dto);
 	else
 		ret = dofi_fab_rdma(ep, fid, dto, single, kind);
-	dofi_evd_leave(evd, ep->bare);
+	dofi_evd_leave(evd, ep->cq_external_lock);
 	if (!ret) {
 		q->sent = pos + 1;
 		return;
 	}
-	dofi_dto_take_back(ep, dto, ret);
+	dofi_dto_refused(ep, dto, ret);
 	atomic_store_explicit(&q->waiting, true, memory_order_release);
 }
 

@@ -22,23 +22,24 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 				  .rma_iov_count = 1, .context = &dto->ctx };
 
 	if (dto->kind == DOFI_READ)
-		return dto->iov_count > ep->obj.ia->fab.reads_iov
-		       ? dofi_read_pieces(fid, dto, &msg) : fi_readmsg(fid, &msg, FI_COMPLETION);
+		return dto->iov_count > ep->obj.ia->fab.max_read_iov
+			       ? dofi_split_rdma_read(fid, dto, &msg)
+			       : fi_readmsg(fid, &msg, FI_COMPLETION);
 	return fi_writemsg(fid, &msg, FI_COMPLETION);
 }
 
-ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+ssize_t dofi_fab_recv_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
-	return dofi_word_recv(fid, &ep->rq.words, (size_t)(dto - ep->rq.dto), dto);
+	return dofi_msg_prefix_recv(fid, &ep->rq.prefixes, (size_t)(dto - ep->rq.dto), dto);
 }
 
-ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
-			     uint64_t data)
+ssize_t dofi_fab_send_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+			       uint64_t data)
 {
-	return dofi_word_send(fid, &ep->sq.words, (size_t)(dto - ep->sq.dto), dto, data);
+	return dofi_msg_prefix_send(fid, &ep->sq.prefixes, (size_t)(dto - ep->sq.dto), dto, data);
 }
 
-static inline ssize_t hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+static inline ssize_t dto_hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	bool single = dto->iov_count == 1;
 
@@ -72,7 +73,7 @@ void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q)
 }
 
 /* The key works, and the former does not, before any later request is handed over. */
-static void bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)
+static void dto_bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)
 {
 	dofi_rmr_take_effect(dto->rmr, dto->window, ep);
 	dto->window = NULL;
@@ -82,19 +83,19 @@ static void bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *
 	dofi_dto_report_done(ep, q);
 }
 
-void dofi_dto_take_back(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
+void dofi_dto_refused(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
 {
 	atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);
 	if (dofi_kind_fetches(dto->kind))
-		ep->reads_begun--;
+		ep->reads_started--;
 	if (ret != -FI_EAGAIN)
 		return;
-	dofi_work_add(ep, DOFI_WORK_SUBMIT);
-	dofi_progress_held_back(ep->obj.ia);
+	dofi_deferred_add(ep, DOFI_DEFERRED_SUBMIT);
+	dofi_progress_request_deferred(ep->obj.ia);
 }
 
 /* Gives the next waiting operation to the fabric. False: it has to wait on. */
-static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct fid_ep *fid)
+static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct fid_ep *fid)
 {
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
@@ -108,25 +109,25 @@ static inline bool submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct 
 	if (dofi_dto_fenced(ep, dto->kind, dto->flags) || dofi_queue_holds(q, q->sent) >= q->depth)
 		return false;
 	if (dto->kind == DOFI_BIND) {
-		bind_now(ep, q, dto);
+		dto_bind_now(ep, q, dto);
 		return true;
 	}
 	if (dofi_kind_fetches(dto->kind))
-		ep->reads_begun++;
+		ep->reads_started++;
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	dofi_evd_enter(evd, ep->bare);
-	ret = hand_over(ep, fid, dto);
-	dofi_evd_leave(evd, ep->bare);
+	dofi_evd_enter(evd, ep->cq_external_lock);
+	ret = dto_hand_over(ep, fid, dto);
+	dofi_evd_leave(evd, ep->cq_external_lock);
 	if (!ret)
 		q->sent++;
 	else
-		dofi_dto_take_back(ep, dto, ret);
+		dofi_dto_refused(ep, dto, ret);
 	return !ret;
 }
 
 /* False: some have to wait on for completions. */
-static bool submit_waiting(struct dofi_ep *ep, struct dofi_queue *q)
+static bool dto_submit_waiting(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 	bool connected = dofi_dto_may_submit(ep, q);
@@ -134,7 +135,7 @@ static bool submit_waiting(struct dofi_ep *ep, struct dofi_queue *q)
 	if (connected) {
 		struct fid_ep *fid = ep->conn->fid;
 
-		while (q->sent != tail && submit_next(ep, q, fid))
+		while (q->sent != tail && dto_submit_next(ep, q, fid))
 			;
 	}
 	atomic_store_explicit(&q->waiting, q->sent != tail, memory_order_release);
@@ -146,17 +147,17 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 	bool known = atomic_load_explicit(&q->waiting, memory_order_relaxed);
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 
-	if (submit_waiting(ep, q))
+	if (dto_submit_waiting(ep, q))
 		return;
 	if (!known) {
 		/* The last completion may have come while nobody could know yet that something
 		 * waits for it. Those behind this lock know. */
 		dofi_lock(&evd->lock);
 		dofi_unlock(&evd->lock);
-		if (submit_waiting(ep, q))
+		if (dto_submit_waiting(ep, q))
 			return;
 	}
-	dofi_progress_held_back(ep->obj.ia);
+	dofi_progress_request_deferred(ep->obj.ia);
 }
 
 void dofi_dto_submit(struct dofi_ep *ep)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hands operations to the fabric; messages inline, for every post of one does it. */
-#ifndef DOFI_DTO_FAB_H
-#define DOFI_DTO_FAB_H
+#ifndef DOFI_DTO_SUBMIT_H
+#define DOFI_DTO_SUBMIT_H
 
 #include "base/inline.h"
 #include "object/ep.h"
@@ -17,15 +17,15 @@ static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 }
 
 /* What goes beside every message to that peer, */
-static inline uint64_t dofi_fab_tag(const struct dofi_ep *ep)
+static inline uint64_t dofi_fab_conn_id(const struct dofi_ep *ep)
 {
-	return (uint64_t)ep->peer_tag << DOFI_DATA_TAG_SHIFT;
+	return (uint64_t)ep->peer_conn_id << DOFI_DATA_CONN_ID_SHIFT;
 }
 
 /* and beside this one. */
 static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	uint64_t data = dofi_fab_tag(ep);
+	uint64_t data = dofi_fab_conn_id(ep);
 
 	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		data |= DOFI_DATA_SOLICITED;
@@ -36,9 +36,9 @@ static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi
 
 
 /* With a word of ours in front (fabric/verbs/msg_prefix.h). */
-ssize_t dofi_fab_recv_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-ssize_t dofi_fab_send_worded(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
-			     uint64_t data);
+ssize_t dofi_fab_recv_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+ssize_t dofi_fab_send_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+			       uint64_t data);
 
 /* A message of one segment goes by the short calls: those of devices need less than the others, which
  * copy small messages twice. `single` is a constant to some callers. */
@@ -47,11 +47,11 @@ dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 {
 	struct fi_msg msg;
 
-	if (single && !ep->worded)
+	if (single && !ep->has_msg_prefix)
 		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
-	if (ep->worded)
-		return dofi_fab_recv_worded(ep, fid, dto);
+	if (ep->has_msg_prefix)
+		return dofi_fab_recv_prefixed(ep, fid, dto);
 	msg = dofi_fab_msg(dto);
 	return fi_recvmsg(fid, &msg, FI_COMPLETION);
 }
@@ -62,11 +62,11 @@ dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 {
 	struct fi_msg msg;
 
-	if (single && !data && !ep->worded)
+	if (single && !data && !ep->has_msg_prefix)
 		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
-	if (ep->worded)
-		return dofi_fab_send_worded(ep, fid, dto, data);
+	if (ep->has_msg_prefix)
+		return dofi_fab_send_prefixed(ep, fid, dto, data);
 	msg = dofi_fab_msg(dto);
 	msg.data = data;
 	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
@@ -108,11 +108,11 @@ static inline bool dofi_dto_fenced(const struct dofi_ep *ep, enum dofi_dto_kind 
 				   unsigned int flags)
 {
 	if (dofi_kind_fetches(kind) &&
-	    ep->reads_begun - atomic_load_explicit(&ep->reads_done, memory_order_acquire) >=
-	    ep->most_reads)
+	    ep->reads_started - atomic_load_explicit(&ep->reads_done, memory_order_acquire) >=
+		    ep->max_reads)
 		return true;
 	return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&
-	       ep->reads_begun != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
+	       ep->reads_started != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
 }
 
 /* Does the queue's direction lead anywhere? ep->lock held. */
@@ -126,6 +126,6 @@ static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct do
 
 /* The fabric refused. Anything but EAGAIN means that the connection has gone: its end flushes what
  * waits. */
-void dofi_dto_take_back(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret);
+void dofi_dto_refused(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret);
 
 #endif

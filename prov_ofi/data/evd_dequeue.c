@@ -9,16 +9,17 @@
 #include "progress/deferred_work.h"
 
 /* Is it the turn of this operation, and does its completion have no effects beside the event? */
-EACH bool is_simple(const struct dofi_ep *ep, const struct dofi_queue *q, uint32_t head,
-		    const struct dofi_dto *dto)
+ALWAYS_INLINE bool evd_is_simple_completion(const struct dofi_ep *ep, const struct dofi_queue *q,
+					    uint32_t head, const struct dofi_dto *dto)
 {
 	return dto == dofi_queue_at(q, head) && !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&
 	       atomic_load_explicit(&ep->open, memory_order_acquire) &&
 	       !atomic_load_explicit(&q->waiting, memory_order_acquire);
 }
 
-EACH void give(struct dofi_evd *evd, struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
-	       struct dofi_dto *dto, enum dofi_dto_kind kind, DAT_EVENT *event)
+ALWAYS_INLINE void evd_return_event(struct dofi_evd *evd, struct dofi_ep *ep, struct dofi_queue *q,
+				    uint32_t head, struct dofi_dto *dto, enum dofi_dto_kind kind,
+				    DAT_EVENT *event)
 {
 	dofi_evd_moved(evd, dto->length);
 	DOFI_PROBE5(complete, ep, kind, dto->cookie.as_64, DAT_DTO_SUCCESS, dto->length);
@@ -37,64 +38,65 @@ EACH void give(struct dofi_evd *evd, struct dofi_ep *ep, struct dofi_queue *q, u
 
 /* Of a message whose word says nothing; -1: it does, or there is something wrong with it. If the
  * completion is not taken, this is done once more. */
-static __attribute__((noinline)) ssize_t behind_word(struct dofi_evd *evd, struct dofi_dto *dto,
-						     size_t len)
+static __attribute__((noinline)) ssize_t evd_bounce_data(struct dofi_evd *evd, struct dofi_dto *dto,
+							 size_t len)
 {
 	uint64_t data;
 
-	if (dofi_cq_take_word(evd, dto, &len, &data) || data)
+	if (dofi_cq_read_prefix(evd, dto, &len, &data) || data)
 		return -1;
 	return (ssize_t)len;
 }
 
-EACH bool give_receive(struct dofi_evd *evd, struct dofi_dto *dto,
-		       const struct fi_cq_data_entry *entry, DAT_EVENT *event)
+ALWAYS_INLINE bool evd_return_receive(struct dofi_evd *evd, struct dofi_dto *dto,
+				      const struct fi_cq_data_entry *entry, DAT_EVENT *event)
 {
 	struct dofi_ep *ep = dto->ep;
 	struct dofi_queue *q = &ep->rq;
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	ssize_t len = (ssize_t)entry->len;
 
-	if (evd->obj.ia->fab.worded)
-		len = behind_word(evd, dto, entry->len);
+	if (evd->obj.ia->fab.has_msg_prefix)
+		len = evd_bounce_data(evd, dto, entry->len);
 	if (len < 0 || (uint64_t)len > dto->length || (entry->flags & FI_REMOTE_CQ_DATA) ||
-	    ep->marked || !is_simple(ep, q, head, dto))
+	    ep->has_watermarks || !evd_is_simple_completion(ep, q, head, dto))
 		return false;
 	dto->length = (uint64_t)len;
-	give(evd, ep, q, head, dto, DOFI_RECV, event);
+	evd_return_event(evd, ep, q, head, dto, DOFI_RECV, event);
 	return true;
 }
 
-EACH bool give_request(struct dofi_evd *evd, struct dofi_dto *dto, DAT_EVENT *event)
+ALWAYS_INLINE bool evd_return_request(struct dofi_evd *evd, struct dofi_dto *dto, DAT_EVENT *event)
 {
 	struct dofi_ep *ep = dto->ep;
 	struct dofi_queue *q = &ep->sq;
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	enum dofi_dto_kind kind = dto->kind;
 
-	if (!is_simple(ep, q, head, dto) || q->failed ||
+	if (!evd_is_simple_completion(ep, q, head, dto) || q->failed ||
 	    atomic_load_explicit(&ep->graceful, memory_order_acquire))
 		return false;
 	if (dofi_kind_fetches(kind))
 		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
-	give(evd, ep, q, head, dto, kind, event);
+	evd_return_event(evd, ep, q, head, dto, kind, event);
 	return true;
 }
 
 /* False: it is to go by way of the ring. */
-EACH bool give_at_once(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, DAT_EVENT *event)
+ALWAYS_INLINE bool evd_return_direct(struct dofi_evd *evd, const struct fi_cq_data_entry *entry,
+				     DAT_EVENT *event)
 {
 	struct dofi_dto *dto = dofi_cq_dto(entry->op_context);
 
 	if (!dto)
 		return false;
 	if (dto->kind == DOFI_RECV)
-		return !dto->shared && give_receive(evd, dto, entry, event);
-	return give_request(evd, dto, event);
+		return !dto->shared && evd_return_receive(evd, dto, entry, event);
+	return evd_return_request(evd, dto, event);
 }
 
 /* The next event, if the ring has one. */
-static DAT_RETURN from_ring(struct dofi_evd *evd, DAT_EVENT *event, uint32_t before)
+static DAT_RETURN evd_pop_ring(struct dofi_evd *evd, DAT_EVENT *event, uint32_t before)
 {
 	/* Bare: programs compare the whole word. */
 	if (!dofi_evd_count(evd))
@@ -107,31 +109,32 @@ static DAT_RETURN from_ring(struct dofi_evd *evd, DAT_EVENT *event, uint32_t bef
 }
 
 /* Without a look at the CQ; there need not be one. */
-static __attribute__((noinline)) DAT_RETURN take(struct dofi_evd *evd, DAT_EVENT *event)
+static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	if (evd->dying)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	if (evd->waiter || evd->dead)
 		return DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
 	/* The progress thread was quicker, at the consumer's cost: that it looks counts. */
-	if (evd->served || evd->obj.ia->fab.row->device)
+	if (evd->served || evd->obj.ia->fab.desc->device)
 		dofi_evd_polled(evd);
 	evd->served = false;
-	return from_ring(evd, event, evd->notified);
+	return evd_pop_ring(evd, event, evd->notified);
 }
 
 /* After one that brought something. */
-static __attribute__((noinline)) DAT_RETURN take_by_ring(struct dofi_evd *evd, DAT_EVENT *event,
-							 const struct fi_cq_data_entry *entry,
-							 ssize_t n)
+static __attribute__((noinline)) DAT_RETURN evd_take_from_ring(struct dofi_evd *evd,
+							       DAT_EVENT *event,
+							       const struct fi_cq_data_entry *entry,
+							       ssize_t n)
 {
 	uint32_t before = evd->notified;
 
-	dofi_cq_take(evd, entry, n);
-	return from_ring(evd, event, before);
+	dofi_cq_process(evd, entry, n);
+	return evd_pop_ring(evd, event, before);
 }
 
-EACH DAT_RETURN look(struct dofi_evd *evd, DAT_EVENT *event)
+ALWAYS_INLINE DAT_RETURN evd_poll_cq(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
 	uint32_t before = evd->notified;
@@ -142,8 +145,8 @@ EACH DAT_RETURN look(struct dofi_evd *evd, DAT_EVENT *event)
 	evd->served = false;
 	if (n == -FI_EAGAIN)
 		return DAT_QUEUE_EMPTY;
-	if (n != 1 || !give_at_once(evd, entry, event))
-		return take_by_ring(evd, event, entry, n);
+	if (n != 1 || !evd_return_direct(evd, entry, event))
+		return evd_take_from_ring(evd, event, entry, n);
 	if (dofi_evd_count(evd))
 		dofi_evd_notify(evd, before);
 	return DAT_SUCCESS;
@@ -162,11 +165,11 @@ DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 	ia = evd->obj.ia;
 	dofi_lock(&evd->lock);
 	if (!evd->cq || dofi_evd_count(evd) || evd->dying || evd->waiter || evd->dead)
-		ret = take(evd, event);
+		ret = evd_take_event(evd, event);
 	else
-		ret = look(evd, event);
+		ret = evd_poll_cq(evd, event);
 	dofi_unlock(&evd->lock);
-	if (dofi_work_pending(ia))
-		dofi_work_run(ia);
+	if (dofi_deferred_pending(ia))
+		dofi_deferred_run(ia);
 	return ret;
 }

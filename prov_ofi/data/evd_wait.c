@@ -27,7 +27,7 @@
 #define STALL_AFTER 3
 #define STALL_NAP_MAX 50
 
-static uint64_t stall_nap(unsigned int refusals)
+static uint64_t evd_stall_delay(unsigned int refusals)
 {
 	unsigned int doublings = refusals - STALL_AFTER;
 
@@ -56,32 +56,32 @@ void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
 	evd->overflowed = false;
 }
 
-static bool satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
+static bool evd_satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
 {
 	return dofi_evd_count(evd) >= (uint32_t)threshold;
 }
 
 /* Progress that a waiting thread makes; evd->lock held, given up while others are served. */
-static void poll_once(struct dofi_evd *evd)
+static void evd_poll_once(struct dofi_evd *evd)
 {
 	struct dofi_ia *ia = evd->obj.ia;
 	bool cm = !evd->cq || (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
 
 	if (evd->cq) {
 		dofi_evd_polled(evd);
-		dofi_cq_pull(evd);
+		dofi_cq_read_batch(evd);
 	}
-	if (!cm && !dofi_work_pending(ia))
+	if (!cm && !dofi_deferred_pending(ia))
 		return;
 	dofi_unlock(&evd->lock);
-	if (dofi_work_pending(ia))
-		dofi_work_run(ia);
+	if (dofi_deferred_pending(ia))
+		dofi_deferred_run(ia);
 	if (cm)
 		dofi_cm_progress(ia, false);
 	dofi_lock(&evd->lock);
 }
 
-static int make_wake_fd(struct dofi_evd *evd)
+static int evd_make_wake_fd(struct dofi_evd *evd)
 {
 	if (evd->wake_fd < 0)
 		evd->wake_fd = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
@@ -90,7 +90,7 @@ static int make_wake_fd(struct dofi_evd *evd)
 
 /* May the thread sleep on the CQ's descriptor? If the CQ says "look again" time after time and
  * has nothing, its descriptor is of no use: *stalled. evd->lock held. */
-static bool may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusals)
+static bool evd_may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusals)
 {
 	*stalled = false;
 	if (!evd->cq)
@@ -106,7 +106,7 @@ static bool may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusal
 }
 
 /* evd->lock held. */
-static void end_sleep(struct dofi_evd *evd)
+static void evd_end_sleep(struct dofi_evd *evd)
 {
 	evd->stalled = false;
 	evd->sleeping = false;
@@ -114,10 +114,10 @@ static void end_sleep(struct dofi_evd *evd)
 }
 
 /* The waiter leaves the call; evd->lock held. */
-static void leave(struct dofi_evd *evd)
+static void evd_leave_wait(struct dofi_evd *evd)
 {
 	evd->waiter = false;
-	/* The EVD and its adapter, with the bell, may be closed once the lock is given up. */
+	/* The EVD and its adapter, with the wakeup, may be closed once the lock is given up. */
 	if (evd->dying)
 		dofi_signal_all(&evd->left);
 	else
@@ -130,25 +130,25 @@ struct sleeper {
 };
 
 /* The thread was cancelled while it slept. What came for it meanwhile has to notify others. */
-static void leave_cancelled(void *arg)
+static void evd_leave_cancelled(void *arg)
 {
 	struct sleeper *s = arg;
 	struct dofi_evd *evd = s->evd;
 
 	dofi_lock(&evd->lock);
-	end_sleep(evd);
-	leave(evd);
+	evd_end_sleep(evd);
+	evd_leave_wait(evd);
 	if (!evd->dying)
 		dofi_evd_notify(evd, s->notified);
 	dofi_unlock(&evd->lock);
 }
 
-static int poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
-			    const struct timespec *limit)
+static int evd_poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
+				const struct timespec *limit)
 {
 	int ret;
 
-	pthread_cleanup_push(leave_cancelled, s);
+	pthread_cleanup_push(evd_leave_cancelled, s);
 	ret = ppoll(fds, n, limit, NULL) < 0 ? -errno : 0;
 	pthread_cleanup_pop(0);
 	return ret;
@@ -156,7 +156,8 @@ static int poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
 
 /* Sleeps until somebody wakes the EVD, the CQ has news, or the deadline. evd->lock is held on
  * entry and exit. 0 or -EINTR. */
-static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, unsigned int refusals)
+static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
+			  unsigned int refusals)
 {
 	struct pollfd fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
 	struct sleeper s = { evd, evd->notified };
@@ -166,7 +167,7 @@ static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, uns
 	int ret;
 
 	if (stalled)
-		left = stall_nap(refusals);
+		left = evd_stall_delay(refusals);
 	else if (dofi_progress_is_me(evd->obj.ia))
 		left = DOFI_MS(1);	/* an agent: nobody else handles connections meanwhile */
 	if (deadline != DOFI_NEVER && deadline - now < left)
@@ -180,14 +181,14 @@ static int sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled, uns
 	if (stalled)
 		atomic_fetch_add(&evd->obj.ia->stalls, 1);
 	dofi_unlock(&evd->lock);
-	ret = poll_cancellable(&s, fds, n, left == DOFI_NEVER ? NULL : &ts);
+	ret = evd_poll_cancellable(&s, fds, n, left == DOFI_NEVER ? NULL : &ts);
 	dofi_lock(&evd->lock);
-	end_sleep(evd);
+	evd_end_sleep(evd);
 	return ret == -EINTR ? -EINTR : 0;
 }
 
 /* Polling that paid off may go on as long as allowed; polling in vain becomes shorter. */
-static void adapt_spin(struct dofi_evd *evd, bool slept)
+static void evd_adapt_spin(struct dofi_evd *evd, bool slept)
 {
 	uint32_t most = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
 
@@ -198,17 +199,17 @@ static void adapt_spin(struct dofi_evd *evd, bool slept)
 }
 
 /* The body of dat_evd_wait; evd->lock held, evd->waiter set. */
-static DAT_RETURN wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT threshold)
+static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT threshold)
 {
 	uint64_t start = dofi_now(), now = start;
 	uint32_t seen = evd->notified;
 	unsigned int refusals = 0;
 	bool released, slept = false, stalled;
 
-	poll_once(evd);
+	evd_poll_once(evd);
 	/* What is queued already releases the caller; later only notifying events do. */
-	released = satisfied(evd, threshold);
-	while (!released || !satisfied(evd, threshold)) {
+	released = evd_satisfied(evd, threshold);
+	while (!released || !evd_satisfied(evd, threshold)) {
 		if (evd->dying)
 			return DOFI_ERR(DAT_ABORT, 0);
 		if (!evd->waitable)
@@ -216,7 +217,7 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT
 		if (evd->dead)
 			return DOFI_ERR(DAT_INVALID_STATE, 0);
 		if (now >= deadline) {
-			if (satisfied(evd, threshold))
+			if (evd_satisfied(evd, threshold))
 				break;
 			return DOFI_ERR(DAT_TIMEOUT_EXPIRED, 0);
 		}
@@ -224,23 +225,24 @@ static DAT_RETURN wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT
 			dofi_unlock(&evd->lock);
 			dofi_relax();
 			dofi_lock(&evd->lock);
-		} else if (evd->notified == seen && may_sleep(evd, &stalled, &refusals)) {
+		} else if (evd->notified == seen && evd_may_sleep(evd, &stalled, &refusals)) {
 			slept = true;
-			if (sleep_once(evd, deadline, stalled, refusals) && evd->notified == seen)
+			if (evd_sleep_once(evd, deadline, stalled, refusals) &&
+			    evd->notified == seen)
 				return DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
 		}
-		poll_once(evd);
+		evd_poll_once(evd);
 		if (evd->notified != seen) {
 			released = true;
 			seen = evd->notified;
 		}
 		now = dofi_now();
 	}
-	adapt_spin(evd, slept);
+	evd_adapt_spin(evd, slept);
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN check_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
+static DAT_RETURN evd_check_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
 {
 	if (evd->dying)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
@@ -253,7 +255,7 @@ static DAT_RETURN check_wait(const struct dofi_evd *evd, DAT_COUNT threshold)
 	if (threshold <= 0 || threshold > evd->qlen)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	/* Notification is left to the consumer's flags. */
-	if (threshold > 1 && evd->quiet_streams)
+	if (threshold > 1 && evd->unsignalled_streams)
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
 	return DAT_SUCCESS;
 }
@@ -275,21 +277,21 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		deadline = dofi_now() + DOFI_US(timeout);
 	pthread_testcancel();
 	dofi_lock(&evd->lock);
-	ret = check_wait(evd, threshold);
-	if (!ret && make_wake_fd(evd))
+	ret = evd_check_wait(evd, threshold);
+	if (!ret && evd_make_wake_fd(evd))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	if (ret) {
 		dofi_unlock(&evd->lock);
 		return ret;
 	}
 	evd->waiter = true;
-	ret = wait_locked(evd, deadline, threshold);
+	ret = evd_wait_locked(evd, deadline, threshold);
 	if (!ret)
 		dofi_evd_pop(evd, event);
 	*nmore = (DAT_COUNT)dofi_evd_count(evd);
-	leave(evd);
+	evd_leave_wait(evd);
 	dofi_unlock(&evd->lock);
-	if (ret != DOFI_ERR(DAT_ABORT, 0) && dofi_work_pending(evd->obj.ia))
-		dofi_work_run(evd->obj.ia);
+	if (ret != DOFI_ERR(DAT_ABORT, 0) && dofi_deferred_pending(evd->obj.ia))
+		dofi_deferred_run(evd->obj.ia);
 	return ret;
 }

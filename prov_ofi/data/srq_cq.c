@@ -8,7 +8,7 @@
 #include "fabric/verbs/msg_prefix.h"
 #include "progress/deferred_work.h"
 
-static void give_back(struct dofi_srq *srq, struct dofi_dto *dto)
+static void srq_give_back(struct dofi_srq *srq, struct dofi_dto *dto)
 {
 	struct dofi_dto *top = atomic_load_explicit(&srq->returned, memory_order_relaxed);
 
@@ -19,12 +19,12 @@ static void give_back(struct dofi_srq *srq, struct dofi_dto *dto)
 						      memory_order_release, memory_order_relaxed));
 }
 
-static ssize_t post(struct dofi_srq *srq, struct dofi_dto *dto)
+static ssize_t srq_post(struct dofi_srq *srq, struct dofi_dto *dto)
 {
 	struct fi_msg msg;
 
-	if (srq->obj.ia->fab.worded)
-		return dofi_word_recv(srq->srx, &srq->words, dto->word, dto);
+	if (srq->obj.ia->fab.has_msg_prefix)
+		return dofi_msg_prefix_recv(srq->srx, &srq->prefixes, dto->prefix_slot, dto);
 	msg = dofi_fab_msg(dto);
 	return fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
 }
@@ -33,7 +33,7 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 {
 	/* Before the call: its completion may be read by another thread within it. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	return (int)post(srq, dto);
+	return (int)srq_post(srq, dto);
 }
 
 /* Nothing of it was shown to the consumer: the buffer goes back to the end of the queue. */
@@ -45,7 +45,7 @@ void dofi_srq_unfilled(struct dofi_dto *dto)
 
 struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data)
 {
-	struct dofi_ep *ep = dofi_tag_find(&evd->obj.ia->tags, data);
+	struct dofi_ep *ep = dofi_conn_id_find(&evd->obj.ia->conn_ids, data);
 
 	if (ep && ep->srq == dto->srq && ep->recv_evd == evd)
 		return ep;
@@ -55,41 +55,41 @@ struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint6
 }
 
 /* One more buffer is with this EP: is that many, or too few left to others? */
-static void check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
+static void srq_check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 {
 	int32_t low = atomic_load_explicit(&srq->low_mark, memory_order_relaxed);
 	uint32_t taken = atomic_fetch_add(&srq->taken, 1) + 1;
 
-	dofi_soft_mark(ep);
+	dofi_srq_check_soft_mark(ep);
 	/* `posted` may grow meanwhile; then there are enough. */
 	if (low > 0 &&
 	    atomic_load_explicit(&srq->posted, memory_order_relaxed) - taken < (uint32_t)low &&
 	    atomic_exchange(&srq->low_armed, false)) {
 		atomic_store(&srq->low_passed, true);
-		dofi_work_add(ep, DOFI_WORK_MARKS);
+		dofi_deferred_add(ep, DOFI_DEFERRED_MARKS);
 	}
 }
 
 /* False: later. */
-static bool report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
+static bool srq_report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	struct dofi_srq *srq = dto->srq;
-	enum dofi_told told;
+	enum dofi_event_state told;
 
 	if (!dto->status)
-		dofi_hard_mark(ep);
+		dofi_srq_check_hard_mark(ep);
 
-	told = dofi_dto_tell(ep, dto, evd);
-	if (told == DOFI_TOLD_LATER)
+	told = dofi_dto_queue_event(ep, dto, evd);
+	if (told == DOFI_EVENT_DEFERRED)
 		return false;
-	give_back(srq, dto);
+	srq_give_back(srq, dto);
 	/* Only now: the place that this frees needs a descriptor. */
-	if (told == DOFI_TOLD_NOBODY)
+	if (told == DOFI_EVENT_NONE)
 		dofi_srq_dequeued(srq, ep);
 	return true;
 }
 
-static struct dofi_dto *take_waiting(struct dofi_ep *ep)
+static struct dofi_dto *srq_take_waiting(struct dofi_ep *ep)
 {
 	struct dofi_dto *dto = ep->shared.first;
 
@@ -107,7 +107,7 @@ void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd)
 	/* Reporting may give the descriptor back, and `next` with it. */
 	while ((dto = ep->shared.first)) {
 		next = dto->next;
-		if (!report(ep, dto, evd))
+		if (!srq_report(ep, dto, evd))
 			return;
 		ep->shared.first = next;
 		if (!next)
@@ -126,15 +126,15 @@ uint32_t dofi_srq_unreported(const struct dofi_ep *ep)
 
 void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
-	check_marks(dto->srq, ep);
+	srq_check_marks(dto->srq, ep);
 	atomic_fetch_add_explicit(&ep->recv_msgs, 1, memory_order_relaxed);
 	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
 		/* It may have opened just now: what waited comes first. */
 		dofi_srq_report(ep, evd);
-		if (!ep->shared.first && report(ep, dto, evd))
+		if (!ep->shared.first && srq_report(ep, dto, evd))
 			return;
 	} else {
-		dofi_work_add(ep, DOFI_WORK_EQ);
+		dofi_deferred_add(ep, DOFI_DEFERRED_EQ);
 	}
 	dto->next = NULL;
 	*ep->shared.last = dto;
@@ -145,10 +145,10 @@ void dofi_srq_forget(struct dofi_ep *ep)
 {
 	struct dofi_dto *dto;
 
-	while ((dto = take_waiting(ep))) {
+	while ((dto = srq_take_waiting(ep))) {
 		struct dofi_srq *srq = dto->srq;
 
-		give_back(srq, dto);
+		srq_give_back(srq, dto);
 		dofi_srq_dequeued(srq, ep);
 	}
 }

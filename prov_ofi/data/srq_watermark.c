@@ -29,8 +29,8 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT 
 	n = (DAT_COUNT)(ep->srq ? dofi_srq_unreported(ep) : dofi_queue_count(&ep->rq));
 	dofi_unlock(&evd->lock);
 	dofi_unlock(&ep->lock);
-	if (dofi_work_pending(ia))
-		dofi_work_run(ia);
+	if (dofi_deferred_pending(ia))
+		dofi_deferred_run(ia);
 	if (nbufs)
 		*nbufs = n;
 	if (span)
@@ -38,12 +38,12 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT 
 	return DAT_SUCCESS;
 }
 
-static bool connected(const struct dofi_ep *ep)
+static bool watermark_connected(const struct dofi_ep *ep)
 {
 	return ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 }
 
-static DAT_RETURN marks_ok(const struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
+static DAT_RETURN watermark_is_valid(const struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 {
 	DAT_COUNT most = ep->srq ? ep->srq->max_dtos : ep->attr.max_recv_dtos;
 
@@ -59,16 +59,16 @@ static DAT_RETURN marks_ok(const struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT h
 /* A receive of an EP without SRQ is counted as if it were of this queue, which has no other use. */
 static struct dofi_srq no_srq;
 
-void dofi_marks_taken(struct dofi_ep *ep, struct dofi_event *e)
+void dofi_ep_watermark_taken(struct dofi_ep *ep, struct dofi_event *e)
 {
 	e->srq = &no_srq;
-	dofi_soft_mark(ep);
-	dofi_hard_mark(ep);
+	dofi_srq_check_soft_mark(ep);
+	dofi_srq_check_hard_mark(ep);
 }
 
 /* Of the receives that messages took before there were watermarks, those that are not dequeued
  * count; recv_evd->lock held. */
-static void count_taken(struct dofi_ep *ep)
+static void watermark_count_taken(struct dofi_ep *ep)
 {
 	struct dofi_evd *evd = ep->recv_evd;
 
@@ -84,7 +84,7 @@ static void count_taken(struct dofi_ep *ep)
 }
 
 /* A mark that is passed already works at once. */
-static void set_marks(struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
+static void watermark_set(struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 {
 	DAT_COUNT held;
 
@@ -93,20 +93,20 @@ static void set_marks(struct dofi_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
 		ep->attr.srq_soft_hw = soft;
 		ep->attr.max_recv_dtos = hard;
 	} else {
-		ep->marked = soft >= 0 || hard >= 0;
-		if (ep->marked)
-			count_taken(ep);
+		ep->has_watermarks = soft >= 0 || hard >= 0;
+		if (ep->has_watermarks)
+			watermark_count_taken(ep);
 	}
 	held = atomic_load(&ep->shared.held);
 	atomic_store(&ep->shared.soft, soft >= 0 && held > soft ? -1 : soft);
 	atomic_store(&ep->shared.hard, hard);
 	if (soft >= 0 && held > soft) {
 		atomic_store(&ep->shared.soft_passed, true);
-		dofi_work_add(ep, DOFI_WORK_MARKS);
+		dofi_deferred_add(ep, DOFI_DEFERRED_MARKS);
 	}
-	if (hard >= 0 && held > hard && connected(ep)) {
+	if (hard >= 0 && held > hard && watermark_connected(ep)) {
 		ep->faulted = true;
-		dofi_work_add(ep, DOFI_WORK_BREAK);
+		dofi_deferred_add(ep, DOFI_DEFERRED_BREAK);
 	}
 	dofi_unlock(&ep->recv_evd->lock);
 }
@@ -119,11 +119,11 @@ DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE handle, DAT_COUNT soft, DAT_COUNT
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	dofi_lock(&ep->lock);
-	ret = marks_ok(ep, soft, hard);
+	ret = watermark_is_valid(ep, soft, hard);
 	if (!ret)
-		set_marks(ep, soft, hard);
+		watermark_set(ep, soft, hard);
 	dofi_unlock(&ep->lock);
 	if (!ret)
-		dofi_work_run(ep->obj.ia);
+		dofi_deferred_run(ep->obj.ia);
 	return ret;
 }

@@ -31,7 +31,7 @@ const char *dofi_addr_text(const union dofi_addr *addr, uint16_t port, char *buf
 	return buf;
 }
 
-static bool wanted(enum dofi_log_level level)
+static bool diag_wanted(enum dofi_log_level level)
 {
 	return dofi_param(DOFI_NUM_LOG) >= (long)level;
 }
@@ -40,14 +40,14 @@ void dofi_diag_connecting(const struct dofi_ia *ia, const union dofi_addr *to, D
 {
 	char text[DOFI_ADDR_TEXT];
 
-	if (wanted(DOFI_LOG_DEBUG))
+	if (diag_wanted(DOFI_LOG_DEBUG))
 		dofi_log(DOFI_LOG_DEBUG, "connecting to %s (qualifier %" PRIu64 ") over %s",
 			 dofi_addr_text(to, dofi_addr_port(&to->sa), text, sizeof(text)),
-			 (uint64_t)qual, ia->fab.row->name);
+			 (uint64_t)qual, ia->fab.desc->name);
 }
 
 /* What the caller of an attempt can do about the error. */
-static const char *remedy(int err)
+static const char *diag_remedy(int err)
 {
 	switch (err) {
 	case ECONNREFUSED:
@@ -69,29 +69,29 @@ static const char *remedy(int err)
 	}
 }
 
-static void attempt_failed(const struct dofi_ia *ia, const union dofi_addr *to, uint16_t port,
-			   DAT_CONN_QUAL qual, const char *cause, const char *try)
+static void diag_attempt_failed(const struct dofi_ia *ia, const union dofi_addr *to, uint16_t port,
+				DAT_CONN_QUAL qual, const char *cause, const char *try)
 {
 	char text[DOFI_ADDR_TEXT];
 
 	dofi_log(DOFI_LOG_WARN, "cannot connect to %s (qualifier %" PRIu64 ") over %s: %s; try: %s",
-		 dofi_addr_text(to, port, text, sizeof(text)), (uint64_t)qual, ia->fab.row->name,
+		 dofi_addr_text(to, port, text, sizeof(text)), (uint64_t)qual, ia->fab.desc->name,
 		 cause, try);
 }
 
 /* What libfabric's tcp and our own handshake report when the listener closes the connection, or
  * answers with something else. */
-static bool is_foreign(int err)
+static bool diag_is_foreign(int err)
 {
 	return err == EIO || err == EINPROGRESS || err == EPROTO || err == EBADMSG ||
 	       err == ECONNRESET || err == EPROTONOSUPPORT || err == ENOTCONN || err == EPIPE;
 }
 
-static const char *cause_of(int err)
+static const char *diag_cause_of(int err)
 {
 	if (err == ECONNREFUSED)
 		return "no service point of this fabric listens there";
-	if (is_foreign(err))
+	if (diag_is_foreign(err))
 		return "what listens there does not speak the protocol of this fabric";
 	return dofi_lib.strerror(err);
 }
@@ -99,40 +99,41 @@ static const char *cause_of(int err)
 void dofi_diag_unreachable(const struct dofi_ia *ia, const union dofi_addr *to, DAT_CONN_QUAL qual,
 			   int err)
 {
-	if (wanted(DOFI_LOG_WARN))
-		attempt_failed(ia, to, dofi_addr_port(&to->sa), qual, cause_of(err), remedy(err));
+	if (diag_wanted(DOFI_LOG_WARN))
+		diag_attempt_failed(ia, to, dofi_addr_port(&to->sa), qual, diag_cause_of(err),
+				    diag_remedy(err));
 }
 
 /* ep->remote has no port; remote_port is that of the qualifier on the active side. */
-static void ep_failed(const struct dofi_ep *ep, const char *cause, const char *try)
+static void diag_ep_failed(const struct dofi_ep *ep, const char *cause, const char *try)
 {
-	attempt_failed(ep->obj.ia, &ep->remote, ep->remote_port, ep->qual, cause, try);
+	diag_attempt_failed(ep->obj.ia, &ep->remote, ep->remote_port, ep->qual, cause, try);
 }
 
 void dofi_diag_connect_failed(const struct dofi_ep *ep, int err)
 {
-	if (wanted(DOFI_LOG_WARN))
-		ep_failed(ep, cause_of(err), remedy(err));
+	if (diag_wanted(DOFI_LOG_WARN))
+		diag_ep_failed(ep, diag_cause_of(err), diag_remedy(err));
 }
 
 void dofi_diag_connect_rejected(const struct dofi_ep *ep, const struct dofi_cm_msg *reject)
 {
-	const char *try = remedy(0);
+	const char *try = diag_remedy(0);
 	char cause[128];
 
-	if (!wanted(DOFI_LOG_WARN))
+	if (!diag_wanted(DOFI_LOG_WARN))
 		return;
 	snprintf(cause, sizeof(cause), "%s", dofi_cm_reason_text(reject->reason));
 	switch (reject->reason) {
 	case DOFI_CM_NO_LISTENER:
-		try = remedy(ECONNREFUSED);
+		try = diag_remedy(ECONNREFUSED);
 		break;
 	case DOFI_CM_BACKLOG:
 		try = "a larger connection request EVD at the peer, or later again";
 		break;
 	case DOFI_CM_VERSION_OTHER:
 		try = "the same release of this library at both sides";
-		if (dofi_cm_fabrics_meet(reject->fabric, ep->obj.ia->fab.row->wire_id))
+		if (dofi_cm_fabrics_match(reject->fabric, ep->obj.ia->fab.desc->wire_id))
 			break;
 		snprintf(cause, sizeof(cause), "what listens there uses the fabric %s",
 			 dofi_fab_name(reject->fabric));
@@ -149,28 +150,30 @@ void dofi_diag_connect_rejected(const struct dofi_ep *ep, const struct dofi_cm_m
 	default:
 		break;
 	}
-	ep_failed(ep, cause, try);
+	diag_ep_failed(ep, cause, try);
 }
 
 void dofi_diag_connect_ended(const struct dofi_ep *ep)
 {
-	if (wanted(DOFI_LOG_WARN))
-		ep_failed(ep, "the peer closed the connection and gave no reason", remedy(0));
+	if (diag_wanted(DOFI_LOG_WARN))
+		diag_ep_failed(ep, "the peer closed the connection and gave no reason",
+			       diag_remedy(0));
 }
 
 void dofi_diag_connect_timed_out(const struct dofi_ep *ep)
 {
-	if (wanted(DOFI_LOG_WARN))
-		ep_failed(ep, "no answer within the timeout of dat_ep_connect",
-			  "a longer timeout, check that the peer's program accepts, and that no "
-			  "firewall drops what comes to that port");
+	if (diag_wanted(DOFI_LOG_WARN))
+		diag_ep_failed(
+			ep, "no answer within the timeout of dat_ep_connect",
+			"a longer timeout, check that the peer's program accepts, and that no "
+			"firewall drops what comes to that port");
 }
 
 void dofi_diag_connect_unproven(const struct dofi_ep *ep)
 {
-	if (wanted(DOFI_LOG_WARN))
-		ep_failed(ep, "the peer has another secret, or is not the one that was asked",
-			  SAME_SECRET "at both sides");
+	if (diag_wanted(DOFI_LOG_WARN))
+		diag_ep_failed(ep, "the peer has another secret, or is not the one that was asked",
+			       SAME_SECRET "at both sides");
 }
 
 void dofi_diag_secret(const union dofi_addr *peer, uint16_t port, const char *why,
@@ -178,7 +181,7 @@ void dofi_diag_secret(const union dofi_addr *peer, uint16_t port, const char *wh
 {
 	char text[DOFI_ADDR_TEXT];
 
-	if (wanted(DOFI_LOG_WARN))
+	if (diag_wanted(DOFI_LOG_WARN))
 		dofi_log(DOFI_LOG_WARN, "rejected %s: %s; try: " SAME_SECRET "%s",
 			 dofi_addr_text(peer, port, text, sizeof(text)), why, where);
 }
@@ -187,7 +190,7 @@ void dofi_diag_passed_on(const union dofi_addr *peer, uint16_t port, const union
 {
 	char text[DOFI_ADDR_TEXT], meant[DOFI_ADDR_TEXT];
 
-	if (wanted(DOFI_LOG_WARN))
+	if (diag_wanted(DOFI_LOG_WARN))
 		dofi_log(DOFI_LOG_WARN, "rejected %s: it shares a secret and connects to %s, which "
 			 "is no address of this adapter; try: no translation of addresses between "
 			 "the two", dofi_addr_text(peer, port, text, sizeof(text)),
@@ -198,7 +201,7 @@ void dofi_diag_no_proof(const union dofi_addr *peer, uint16_t port, unsigned int
 {
 	char text[DOFI_ADDR_TEXT];
 
-	if (wanted(DOFI_LOG_WARN))
+	if (diag_wanted(DOFI_LOG_WARN))
 		dofi_log(DOFI_LOG_WARN, "%u peers, the last one %s, went away without knowing the "
 			 "secret; try: " SAME_SECRET "at both sides", how_many,
 			 dofi_addr_text(peer, port, text, sizeof(text)));
@@ -208,10 +211,10 @@ void dofi_diag_connected(const struct dofi_ep *ep)
 {
 	char text[DOFI_ADDR_TEXT];
 
-	if (wanted(DOFI_LOG_DEBUG))
+	if (diag_wanted(DOFI_LOG_DEBUG))
 		dofi_log(DOFI_LOG_DEBUG, "connected to %s over %s",
 			 dofi_addr_text(&ep->remote, ep->remote_port, text, sizeof(text)),
-			 ep->obj.ia->fab.row->name);
+			 ep->obj.ia->fab.desc->name);
 }
 
 void dofi_diag_bad_message(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
@@ -219,7 +222,7 @@ void dofi_diag_bad_message(const struct dofi_ia *ia, const union dofi_addr *peer
 {
 	char text[DOFI_ADDR_TEXT];
 
-	if (!wanted(DOFI_LOG_WARN))
+	if (!diag_wanted(DOFI_LOG_WARN))
 		return;
 	dofi_addr_text(peer, port, text, sizeof(text));
 	if (err == -EPROTONOSUPPORT)
@@ -231,8 +234,10 @@ void dofi_diag_bad_message(const struct dofi_ia *ia, const union dofi_addr *peer
 			 "this protocol (%zu bytes of connection data); try: this library at both "
 			 "sides", text, len);
 	else if (err == -ENODEV)
-		dofi_log(DOFI_LOG_WARN, "rejected %s: expected a peer over %s, got one over %s; "
-			 "try: " SAME_FABRIC, text, ia->fab.row->name, dofi_fab_name(msg->fabric));
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: expected a peer over %s, got one over %s; "
+			 "try: " SAME_FABRIC,
+			 text, ia->fab.desc->name, dofi_fab_name(msg->fabric));
 	else
 		dofi_log(DOFI_LOG_WARN, "rejected %s: its connection message of %zu bytes is "
 			 "malformed", text, len);
@@ -244,31 +249,34 @@ void dofi_diag_request(const struct dofi_listener *l, const union dofi_addr *pee
 	enum dofi_log_level level = reason ? DOFI_LOG_WARN : DOFI_LOG_DEBUG;
 	char text[DOFI_ADDR_TEXT];
 
-	if (!wanted(level))
+	if (!diag_wanted(level))
 		return;
 	dofi_addr_text(peer, port, text, sizeof(text));
 	switch (reason) {
 	case 0:
 		dofi_log(level, "%s requests a connection (port %u, qualifier %" PRIu64 ") over %s",
-			 text, l->port, (uint64_t)qual, l->ia->fab.row->name);
+			 text, l->port, (uint64_t)qual, l->ia->fab.desc->name);
 		break;
 	case DOFI_CM_NO_LISTENER:
-		dofi_log(level, "rejected %s: no service point has qualifier %" PRIu64
+		dofi_log(level,
+			 "rejected %s: no service point has qualifier %" PRIu64
 			 " (port %u, %s); try: dat_psp_create before the peer connects, and the "
-			 "same qualifier at both sides", text, (uint64_t)qual, l->port,
-			 l->ia->fab.row->name);
+			 "same qualifier at both sides",
+			 text, (uint64_t)qual, l->port, l->ia->fab.desc->name);
 		break;
 	case DOFI_CM_BACKLOG:
-		dofi_log(level, "rejected %s: the EVD of qualifier %" PRIu64 " (port %u, %s) has no "
-			 "room for its request; try: a longer EVD, or take requests sooner", text,
-			 (uint64_t)qual, l->port, l->ia->fab.row->name);
+		dofi_log(level,
+			 "rejected %s: the EVD of qualifier %" PRIu64 " (port %u, %s) has no "
+			 "room for its request; try: a longer EVD, or take requests sooner",
+			 text, (uint64_t)qual, l->port, l->ia->fab.desc->name);
 		break;
 	case DOFI_CM_VERSION_OTHER:
 		break;		/* dofi_diag_bad_message */
 	default:
-		dofi_log(level, "rejected %s: no memory or descriptors for its request (qualifier %"
-			 PRIu64 ", port %u, %s); try: ulimit -n", text, (uint64_t)qual, l->port,
-			 l->ia->fab.row->name);
+		dofi_log(level,
+			 "rejected %s: no memory or descriptors for its request (qualifier %" PRIu64
+			 ", port %u, %s); try: ulimit -n",
+			 text, (uint64_t)qual, l->port, l->ia->fab.desc->name);
 		break;
 	}
 }

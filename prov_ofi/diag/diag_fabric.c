@@ -21,35 +21,36 @@
 #define MAX_FOUND 24
 #define API_VERSION FI_VERSION(1, 14)
 
-void dofi_why_fabric(const char *name, const char *known, const char *first)
+void dofi_diag_fabric(const char *name, const char *known, const char *first)
 {
 	dofi_report("fabric '%s' is not supported; known: %s", name, known);
 	dofi_report("try: provider=%s in the registry entry, or DAPL_OFI_PROVIDER=%s", first,
 		    first);
 }
 
-void dofi_why_narrow(const char *name)
+void dofi_diag_narrow(const char *name)
 {
 	dofi_report("fabric '%s' has no RDMA in programs of 32 bits: libfabric sends wrong keys there",
 		    name);
 	dofi_report("try: DAPL_OFI_PROVIDER=rxm, at both ends; or shm within a host");
 }
 
-void dofi_why_device(const struct dofi_fab *fab, const char *wanted, const char *found)
+void dofi_diag_device(const struct dofi_fab *fab, const char *wanted, const char *found)
 {
 	if (wanted)
 		dofi_report("no RDMA device, interface or address '%s' that is ready", wanted);
 	else
 		dofi_report("no RDMA device of this host is ready");
-	if (fab->row->over_device)
+	if (fab->desc->over_device)
 		dofi_report("fabric '%s' needs InfiniBand or RoCE: libfabric 1.17 crashes over "
-			    "iWARP", fab->row->name);
+			    "iWARP",
+			    fab->desc->name);
 	dofi_report("RDMA devices with an address: %s", *found ? found : "none");
 	dofi_report("try: rdma link (package iproute2): the state must be ACTIVE, and its netdev "
 		    "must have an IP address");
 }
 
-static const char *host_of(const struct sockaddr *sa, char *text, socklen_t room)
+static const char *diag_host_of(const struct sockaddr *sa, char *text, socklen_t room)
 {
 	if (sa->sa_family == AF_INET)
 		return inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, text, room);
@@ -57,31 +58,32 @@ static const char *host_of(const struct sockaddr *sa, char *text, socklen_t room
 }
 
 /* "eth0 10.0.0.2, lo 127.0.0.1", and the name that looks most like the wanted one. */
-static void list_interfaces(const char *wanted, struct dofi_text *list, char *near, size_t room)
+static void diag_list_interfaces(const char *wanted, struct dofi_text *list, char *nearest,
+				 size_t room)
 {
 	unsigned int best = 4, distance;
 	struct ifaddrs *all, *ifa;
 	char host[INET6_ADDRSTRLEN];
 
-	*near = '\0';
+	*nearest = '\0';
 	if (getifaddrs(&all))
 		return;
 	for (ifa = all; ifa; ifa = ifa->ifa_next) {
 		if (!ifa->ifa_addr || !(ifa->ifa_flags & IFF_UP) ||
 		    (ifa->ifa_addr->sa_family != AF_INET && ifa->ifa_addr->sa_family != AF_INET6))
 			continue;
-		if (list->len < LINE / 2 && host_of(ifa->ifa_addr, host, sizeof(host)))
+		if (list->len < LINE / 2 && diag_host_of(ifa->ifa_addr, host, sizeof(host)))
 			dofi_text_add(list, "%s%s %s", list->len ? ", " : "", ifa->ifa_name, host);
-		distance = wanted ? dofi_distance(wanted, ifa->ifa_name) : best;
+		distance = wanted ? dofi_edit_distance(wanted, ifa->ifa_name) : best;
 		if (distance < best) {
 			best = distance;
-			snprintf(near, room, "%s", ifa->ifa_name);
+			snprintf(nearest, room, "%s", ifa->ifa_name);
 		}
 	}
 	freeifaddrs(all);
 }
 
-static bool is_up(const char *name)
+static bool diag_is_up(const char *name)
 {
 	struct ifaddrs *all, *ifa;
 	bool up = false;
@@ -94,26 +96,26 @@ static bool is_up(const char *name)
 	return up;
 }
 
-void dofi_why_address(const char *wanted, int ret)
+void dofi_diag_address(const char *wanted, int ret)
 {
 	struct dofi_text list = { .len = 0 };
-	char near[IF_NAMESIZE + 1];
+	char nearest[IF_NAMESIZE + 1];
 
-	list_interfaces(wanted, &list, near, sizeof(near));
+	diag_list_interfaces(wanted, &list, nearest, sizeof(nearest));
 	if (!wanted)
 		dofi_report("this host has no interface with an IP address that is up");
 	else if (ret != -EADDRNOTAVAIL && !if_nametoindex(wanted))
 		dofi_report("no interface or address '%s' on this host", wanted);
-	else if (!is_up(wanted))
+	else if (!diag_is_up(wanted))
 		dofi_report("interface '%s' is down", wanted);
 	else
 		dofi_report("interface '%s' has no IP address", wanted);
 	if (list.len)
 		dofi_report("interfaces with an address: %s", list.buf);
-	if (*near && wanted && strcmp(near, wanted))
-		dofi_report("try: domain=%s in the registry entry, or DAPL_OFI_DOMAIN=%s", near,
-			    near);
-	else if (wanted && if_nametoindex(wanted) && !is_up(wanted))
+	if (*nearest && wanted && strcmp(nearest, wanted))
+		dofi_report("try: domain=%s in the registry entry, or DAPL_OFI_DOMAIN=%s", nearest,
+			    nearest);
+	else if (wanted && if_nametoindex(wanted) && !diag_is_up(wanted))
 		dofi_report("try: ip link set %s up; or DAPL_OFI_DOMAIN with another interface",
 			    wanted);
 	else if (wanted && if_nametoindex(wanted))
@@ -124,7 +126,7 @@ void dofi_why_address(const char *wanted, int ret)
 }
 
 /* The hints, each with what it asks for in words. */
-static void relax_address(struct fi_info *h)
+static void diag_relax_address(struct fi_info *h)
 {
 	free(h->src_addr);
 	h->src_addr = NULL;
@@ -132,28 +134,28 @@ static void relax_address(struct fi_info *h)
 	h->addr_format = FI_FORMAT_UNSPEC;
 }
 
-static void relax_type(struct fi_info *h)
+static void diag_relax_type(struct fi_info *h)
 {
 	h->ep_attr->type = FI_EP_UNSPEC;
 }
 
-static void relax_caps(struct fi_info *h)
+static void diag_relax_caps(struct fi_info *h)
 {
 	h->caps = 0;
 }
 
-static void relax_memory(struct fi_info *h)
+static void diag_relax_memory(struct fi_info *h)
 {
 	h->domain_attr->mr_mode = DOFI_MR_ANY;
 	h->mode = ~0ull;
 }
 
-static void relax_threading(struct fi_info *h)
+static void diag_relax_threading(struct fi_info *h)
 {
 	h->domain_attr->threading = FI_THREAD_UNSPEC;
 }
 
-static void relax_provider(struct fi_info *h)
+static void diag_relax_provider(struct fi_info *h)
 {
 	free(h->fabric_attr->prov_name);
 	h->fabric_attr->prov_name = NULL;
@@ -163,17 +165,17 @@ static const struct hint {
 	void (*relax)(struct fi_info *hints);
 	const char *wanted;
 } table[] = {
-	{ relax_address, "the interface's address" },
-	{ relax_type, "that kind of endpoint" },
-	{ relax_caps, "messages together with RDMA" },
-	{ relax_memory, "memory registration without further conditions" },
-	{ relax_threading, "use by several threads" },
-	{ relax_provider, "this provider" },
+	{ diag_relax_address, "the interface's address" },
+	{ diag_relax_type, "that kind of endpoint" },
+	{ diag_relax_caps, "messages together with RDMA" },
+	{ diag_relax_memory, "memory registration without further conditions" },
+	{ diag_relax_threading, "use by several threads" },
+	{ diag_relax_provider, "this provider" },
 };
 #define HINTS (sizeof(table) / sizeof(*table))
 
 /* Does libfabric have something if the hints of the given bits do not count? */
-static bool suits(const struct fi_info *hints, unsigned int relaxed)
+static bool diag_suits(const struct fi_info *hints, unsigned int relaxed)
 {
 	struct fi_info *less = dofi_lib.dupinfo(hints), *found = NULL;
 	bool any;
@@ -194,12 +196,12 @@ static bool suits(const struct fi_info *hints, unsigned int relaxed)
 #define OF_PROVIDER ((1u << (HINTS - 1)) - 1)
 
 /* The hint in the way; HINTS: there are several; -1: the provider is not there at all. */
-static int culprit(const struct fi_info *hints)
+static int diag_culprit(const struct fi_info *hints)
 {
-	if (!suits(hints, OF_PROVIDER))
+	if (!diag_suits(hints, OF_PROVIDER))
 		return -1;
 	for (size_t i = 0; i < HINTS - 1; i++)
-		if (suits(hints, 1u << i))
+		if (diag_suits(hints, 1u << i))
 			return (int)i;
 	return HINTS;
 }
@@ -209,7 +211,7 @@ struct found {
 	bool msg;
 };
 
-static size_t collect(const struct fi_info *all, struct found *found)
+static size_t diag_collect(const struct fi_info *all, struct found *found)
 {
 	size_t n = 0, i;
 
@@ -227,7 +229,7 @@ static size_t collect(const struct fi_info *all, struct found *found)
 	return n;
 }
 
-static const char *reason(const struct found *f, const char *wanted, enum fi_ep_type type)
+static const char *diag_reason(const struct found *f, const char *wanted, enum fi_ep_type type)
 {
 	if (!strcmp(f->name, wanted))
 		return "see above";
@@ -237,7 +239,7 @@ static const char *reason(const struct found *f, const char *wanted, enum fi_ep_
 }
 
 /* Each fabric with the one reason why it was refused; those of one reason together. */
-static void tell_found(const char *wanted, enum fi_ep_type type)
+static void diag_report_found(const char *wanted, enum fi_ep_type type)
 {
 	static const char *const reasons[] = { "see above", "not asked for",
 					       "no connected endpoints" };
@@ -247,13 +249,13 @@ static void tell_found(const char *wanted, enum fi_ep_type type)
 	size_t n = 0;
 
 	if (!dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, NULL, &all))
-		n = collect(all, found);
+		n = diag_collect(all, found);
 	for (size_t r = 0; r < sizeof(reasons) / sizeof(*reasons); r++) {
 		const char *between = text.len ? "; " : "";
 		bool any = false;
 
 		for (size_t i = 0; i < n && text.len < LINE; i++) {
-			if (strcmp(reason(&found[i], wanted, type), reasons[r]))
+			if (strcmp(diag_reason(&found[i], wanted, type), reasons[r]))
 				continue;
 			dofi_text_add(&text, "%s%s", any ? ", " : between, found[i].name);
 			any = true;
@@ -266,52 +268,53 @@ static void tell_found(const char *wanted, enum fi_ep_type type)
 		dofi_lib.freeinfo(all);
 }
 
-static void tell_absent(const struct dofi_fab *fab)
+static void diag_report_absent(const struct dofi_fab *fab)
 {
 	const char *filter = dofi_env("FI_PROVIDER");
 
 	/* First what is missing: tools show the first line alone. */
 	if (filter && *filter) {
 		dofi_report("FI_PROVIDER=%s in the environment hides provider '%s'", filter,
-			    fab->row->prov_name);
-		dofi_report("try: unset FI_PROVIDER, or let it include %s", fab->row->prov_name);
+			    fab->desc->prov_name);
+		dofi_report("try: unset FI_PROVIDER, or let it include %s", fab->desc->prov_name);
 	} else {
 		dofi_report("libfabric %u.%u has no provider '%s'", FI_MAJOR(fab->lib_version),
-			    FI_MINOR(fab->lib_version), fab->row->prov_name);
+			    FI_MINOR(fab->lib_version), fab->desc->prov_name);
 		dofi_report("try: fi_info -l (package libfabric-bin) tells what there is; then "
 			    "another provider= or libfabric");
 	}
 }
 
-void dofi_why_info(const struct dofi_fab *fab, const struct fi_info *hints, int ret)
+void dofi_diag_info(const struct dofi_fab *fab, const struct fi_info *hints, int ret)
 {
 	int which;
 
 	if (ret != -FI_ENODATA) {
 		dofi_report("libfabric %u.%u, provider '%s', interface %s: %s",
 			    FI_MAJOR(fab->lib_version), FI_MINOR(fab->lib_version),
-			    fab->row->prov_name, fab->netdev, dofi_lib.strerror(-ret));
+			    fab->desc->prov_name, fab->netdev, dofi_lib.strerror(-ret));
 		return;
 	}
-	which = culprit(hints);
+	which = diag_culprit(hints);
 	if (which < 0)
-		tell_absent(fab);
+		diag_report_absent(fab);
 	else if (which < (int)HINTS)
 		dofi_report("provider '%s' is there, but does not offer %s (interface %s)",
-			    fab->row->prov_name, table[which].wanted, fab->netdev);
+			    fab->desc->prov_name, table[which].wanted, fab->netdev);
 	else
 		dofi_report("provider '%s' is there, but lacks several things that DAT needs "
-			    "(interface %s)", fab->row->prov_name, fab->netdev);
-	tell_found(fab->row->prov_name, hints->ep_attr->type);
+			    "(interface %s)",
+			    fab->desc->prov_name, fab->netdev);
+	diag_report_found(fab->desc->prov_name, hints->ep_attr->type);
 	if (which == 0)
 		dofi_report("try: DAPL_OFI_DOMAIN with another interface or address than %s",
 			    fab->netdev);
 	else if (which > 0)
 		dofi_report("try: fi_info -p %s -v; then another provider= or libfabric",
-			    fab->row->prov_name);
+			    fab->desc->prov_name);
 }
 
-void dofi_why_open(int ret)
+void dofi_diag_open(int ret)
 {
 	if (ret != -EMFILE && ret != -ENFILE && ret != -EAGAIN)
 		return;
@@ -324,7 +327,7 @@ void dofi_why_open(int ret)
 
 /* Names that programs carry since the days of the RDMA adapters that they stand for; the registry
  * library leads them to what is here. */
-static bool is_legacy(const char *name)
+static bool diag_is_legacy(const char *name)
 {
 	static const char *const numbered[] = { "ib", "nes" };
 
@@ -338,57 +341,59 @@ static bool is_legacy(const char *name)
 	return !strncmp(name, "ofa-", 4) || !strncmp(name, "OpenIB-", 7) || !strcmp(name, "ccil");
 }
 
-void dofi_why_legacy(const char *name, const char *params, const struct dofi_fab *fab)
+void dofi_diag_legacy(const char *name, const char *params, const struct dofi_fab *fab)
 {
-	if (fab->row->device || !is_legacy(name) || dofi_param_str(DOFI_STR_PROVIDER) ||
+	if (fab->desc->device || !diag_is_legacy(name) || dofi_param_str(DOFI_STR_PROVIDER) ||
 	    (params && strstr(params, "provider=")))
 		return;
-	dofi_log(DOFI_LOG_WARN, "\"%.80s\" is the name of an RDMA adapter, and no RDMA device is "
+	dofi_log(DOFI_LOG_WARN,
+		 "\"%.80s\" is the name of an RDMA adapter, and no RDMA device is "
 		 "ready for it: %s on %s is used; try: rdma link, or \"provider=\" in an entry of "
-		 "that name", name, fab->row->name, fab->netdev);
+		 "that name",
+		 name, fab->desc->name, fab->netdev);
 }
 
-static void tell_setting(const char *name, const char *near)
+static void diag_report_setting(const char *name, const char *nearest)
 {
 	dofi_report("%s in the environment is no setting%s%s%s", name,
-		    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+		    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
-static void tell_word(const char *word, const char *near)
+static void diag_report_param(const char *word, const char *nearest)
 {
 	dofi_report("\"%s\" is no parameter of an adapter and is ignored%s%s%s", word,
-		    near ? "; did you mean " : "", near ? near : "", near ? "=?" : "");
+		    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "=?" : "");
 }
 
-static void log_word(const char *word, const char *near)
+static void diag_log_param(const char *word, const char *nearest)
 {
-	dofi_log(near ? DOFI_LOG_ERROR : DOFI_LOG_WARN,
+	dofi_log(nearest ? DOFI_LOG_ERROR : DOFI_LOG_WARN,
 		 "\"%s\" is no parameter of an adapter and is ignored%s%s%s", word,
-		 near ? "; did you mean " : "", near ? near : "", near ? "=?" : "");
+		 nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "=?" : "");
 }
 
-void dofi_why_ignored(const char *params)
+void dofi_diag_ignored(const char *params)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, dofi_param_warn_unknown);
-	dofi_fab_unknown_words(params, log_word);
+	dofi_fab_unknown_words(params, diag_log_param);
 }
 
-static void add_override(struct dofi_text *t, enum dofi_string which, const char *name)
+static void diag_add_override(struct dofi_text *t, enum dofi_string which, const char *name)
 {
 	if (dofi_param_str(which))
 		dofi_text_add(t, ", %s=%.40s", name, dofi_param_str(which));
 }
 
-void dofi_why_settings(const char *params)
+void dofi_diag_settings(const char *params)
 {
 	struct dofi_text asked = { .len = 0 };
 
 	dofi_text_add(&asked, "asked for: \"%.80s\"", params);
-	add_override(&asked, DOFI_STR_PROVIDER, "DAPL_OFI_PROVIDER");
-	add_override(&asked, DOFI_STR_DOMAIN, "DAPL_OFI_DOMAIN");
+	diag_add_override(&asked, DOFI_STR_PROVIDER, "DAPL_OFI_PROVIDER");
+	diag_add_override(&asked, DOFI_STR_DOMAIN, "DAPL_OFI_DOMAIN");
 	dofi_report("%s", asked.buf);
-	dofi_fab_unknown_words(params, tell_word);
-	dofi_param_unknown(tell_setting);
+	dofi_fab_unknown_words(params, diag_report_param);
+	dofi_param_unknown(diag_report_setting);
 }

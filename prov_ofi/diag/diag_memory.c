@@ -14,7 +14,7 @@
 	       "/etc/security/limits.conf)"
 
 /* In KiB; false: no limit. */
-static bool memlock_limit(unsigned long long *kib)
+static bool diag_memlock_limit(unsigned long long *kib)
 {
 	struct rlimit limit;
 
@@ -24,12 +24,12 @@ static bool memlock_limit(unsigned long long *kib)
 	return true;
 }
 
-static bool smells_of_limit(int ret)
+static bool diag_is_memlock_limit(int ret)
 {
 	return ret == -ENOMEM || ret == -EAGAIN || ret == -EPERM;
 }
 
-void dofi_why_memory(const struct dofi_fab *fab, uint64_t bytes, int ret)
+void dofi_diag_memory(const struct dofi_fab *fab, uint64_t bytes, int ret)
 {
 	static atomic_bool told;
 	enum dofi_log_level level = atomic_exchange(&told, true) ? DOFI_LOG_INFO
@@ -37,26 +37,26 @@ void dofi_why_memory(const struct dofi_fab *fab, uint64_t bytes, int ret)
 	unsigned long long kib;
 
 	dofi_log(level, "cannot register %llu bytes with provider '%s': %s",
-		 (unsigned long long)bytes, fab->row->prov_name, dofi_lib.strerror(-ret));
-	if (smells_of_limit(ret) && memlock_limit(&kib))
+		 (unsigned long long)bytes, fab->desc->prov_name, dofi_lib.strerror(-ret));
+	if (diag_is_memlock_limit(ret) && diag_memlock_limit(&kib))
 		dofi_log(level, "the memory-lock limit of this process is %llu KiB; try: " REMEDY,
 			 kib);
 }
 
-void dofi_why_object(const struct dofi_fab *fab, const char *what, int ret)
+void dofi_diag_object(const struct dofi_fab *fab, const char *what, int ret)
 {
 	unsigned long long kib;
 
-	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->row->prov_name,
+	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->desc->prov_name,
 		    fab->netdev, dofi_lib.strerror(-ret));
 	/* Most likely of all that enabling asks of the device. */
-	if (fab->row->over_device && ret == -EINVAL && !strcmp(what, "fi_enable"))
+	if (fab->desc->over_device && ret == -EINVAL && !strcmp(what, "fi_enable"))
 		dofi_report("try: FI_UNIVERSE_SIZE=%s or less in the program's environment: the "
 			    "device may lack a completion queue for that many peers",
 			    DOFI_LIB_PEERS);
 	/* Nothing is pinned for an event queue; with it opens our own connection manager, too,
 	 * which has said what it lacks. */
-	if (!strcmp(what, "fi_eq_open") || !smells_of_limit(ret) || !memlock_limit(&kib))
+	if (!strcmp(what, "fi_eq_open") || !diag_is_memlock_limit(ret) || !diag_memlock_limit(&kib))
 		return;
 	dofi_report("the memory-lock limit of this process is %llu KiB, too small for a fabric "
 		    "that pins memory", kib);

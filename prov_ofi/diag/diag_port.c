@@ -22,7 +22,7 @@ static pid_t kept_by;
 static bool found_one;
 
 /* The inode of the socket that listens on the port, 0: nobody's that we may see. */
-static unsigned long listener_in(const char *table, uint16_t port)
+static unsigned long diag_listener_in(const char *table, uint16_t port)
 {
 	unsigned long inode = 0, found = 0;
 	unsigned int local, state;
@@ -40,7 +40,7 @@ static unsigned long listener_in(const char *table, uint16_t port)
 	return found;
 }
 
-static bool has_socket(const char *pid, const char *wanted)
+static bool diag_has_socket(const char *pid, const char *wanted)
 {
 	char path[512], target[64];
 	struct dirent *entry;
@@ -60,7 +60,7 @@ static bool has_socket(const char *pid, const char *wanted)
 	return found;
 }
 
-static void read_name(const char *pid, char *name, size_t room)
+static void diag_read_name(const char *pid, char *name, size_t room)
 {
 	char path[288];
 	ssize_t len = -1;
@@ -77,24 +77,25 @@ static void read_name(const char *pid, char *name, size_t room)
 }
 
 /* "process 123 (name)", or what can be told of it. */
-static void owner_of(uint16_t port, char *text, size_t room)
+static void diag_owner_of(uint16_t port, char *text, size_t room)
 {
-	unsigned long inode = listener_in("/proc/net/tcp", port);
+	unsigned long inode = diag_listener_in("/proc/net/tcp", port);
 	char wanted[64], name[32] = "";
 	struct dirent *entry;
 	DIR *proc;
 
 	if (!inode)
-		inode = listener_in("/proc/net/tcp6", port);
+		inode = diag_listener_in("/proc/net/tcp6", port);
 	snprintf(text, room, "%s", inode ? "a process of another user" : "another socket");
 	proc = inode ? opendir("/proc") : NULL;
 	if (!proc)
 		return;
 	snprintf(wanted, sizeof(wanted), "socket:[%lu]", inode);
 	while ((entry = readdir(proc))) {
-		if (!isdigit((unsigned char)entry->d_name[0]) || !has_socket(entry->d_name, wanted))
+		if (!isdigit((unsigned char)entry->d_name[0]) ||
+		    !diag_has_socket(entry->d_name, wanted))
 			continue;
-		read_name(entry->d_name, name, sizeof(name));
+		diag_read_name(entry->d_name, name, sizeof(name));
 		snprintf(text, room, "process %.16s (%s)%s", entry->d_name, name,
 			 atol(entry->d_name) == (long)getpid() ? ", which is this one" : "");
 		break;
@@ -102,7 +103,7 @@ static void owner_of(uint16_t port, char *text, size_t room)
 	closedir(proc);
 }
 
-void dofi_why_port(uint16_t port, int ret)
+void dofi_diag_port(uint16_t port, int ret)
 {
 	char owner[96] = "", text[sizeof(kept)];
 	bool first;
@@ -114,7 +115,7 @@ void dofi_why_port(uint16_t port, int ret)
 	if (!first && dofi_param(DOFI_NUM_LOG) < DOFI_LOG_WARN)
 		return;
 	if (ret == -EADDRINUSE)
-		owner_of(port, owner, sizeof(owner));
+		diag_owner_of(port, owner, sizeof(owner));
 	if (*owner)
 		snprintf(text, sizeof(text), "cannot listen on port %u: it is in use by %s; try: "
 			 "another connection qualifier, or end that process", port, owner);
@@ -133,7 +134,7 @@ void dofi_why_port(uint16_t port, int ret)
 	pthread_mutex_unlock(&lock);
 }
 
-void dofi_why_port_ok(void)
+void dofi_diag_port_ok(void)
 {
 	pthread_mutex_lock(&lock);
 	found_one = true;
@@ -142,8 +143,7 @@ void dofi_why_port_ok(void)
 }
 
 /* The program ends without ever having found a port. */
-__attribute__((destructor))
-static void tell_kept(void)
+__attribute__((destructor)) static void diag_report_kept(void)
 {
 	if (*kept && kept_by == getpid())
 		dofi_log(DOFI_LOG_ERROR, "%s", kept);

@@ -39,15 +39,15 @@ struct dofi_lib {
 extern struct dofi_lib dofi_lib;
 
 struct dofi_fab;
-struct rdm_secret;
-struct rdm_wire;
+struct msgep_secret;
+struct msgep_transport;
 
 /* fi_control of endpoints and listeners of rdm/, before fi_connect and fi_listen: the qualifier
  * (uint64_t) that is asked for; sockets between processes of one host are named after it. */
 #define DOFI_CONTROL_QUAL 0x44415451
 
-/* One row per fabric: names and what this library has to know about it. */
-struct dofi_fab_row {
+/* One desc per fabric: names and what this library has to know about it. */
+struct dofi_fabric_desc {
 	const char *name;		/* in "provider=…" and IA names */
 	const char *prov_name;		/* libfabric's */
 	uint8_t wire_id;		/* in connection headers; never reused */
@@ -59,10 +59,10 @@ struct dofi_fab_row {
 	uint32_t cm_header;		/* of which our header takes so many (cm/cm_proto.h) */
 	size_t rx_depth, tx_depth;	/* of a device: receives, requests that one endpoint has at
 					 * once */
-	bool names_hold_quals;		/* a listener's name holds the whole qualifier */
+	bool qual_in_name;		/* a listener's name holds the whole qualifier */
 	bool hidden;			/* for tests: not among the names that users are told */
-	const struct rdm_wire *wire;	/* endpoints are ours (msgep/msgep.h); NULL: a device */
-	const struct rdm_wire *local_wire;	/* used instead where the peer is on this host */
+	const struct msgep_transport *transport;	/* endpoints are ours (msgep/msgep.h); NULL: a device */
+	const struct msgep_transport *local_transport;	/* used instead where the peer is on this host */
 };
 
 union dofi_addr {
@@ -72,7 +72,7 @@ union dofi_addr {
 };
 
 struct dofi_fab {
-	const struct dofi_fab_row *row;
+	const struct dofi_fabric_desc *desc;
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
@@ -87,18 +87,18 @@ struct dofi_fab {
 	uint32_t lib_version;		/* fi_version() */
 	bool prov_keys;			/* keys come from the provider */
 	bool local_mr;			/* local buffers need registration */
-	bool worded;			/* a word of ours leads every message (fabric/verbs/msg_prefix.h) */
+	bool has_msg_prefix;			/* a word of ours leads every message (fabric/verbs/msg_prefix.h) */
 	bool immed;			/* writes with immediate data take a peer's receive */
 	bool atomics;			/* atomic operations on memory of the peer's */
 	bool atomic_values;		/* values instead of pointers to them (data/dto_ext.c) */
 	bool lost;			/* device or address has gone; cm_lock */
-	size_t cq_proven;		/* a CQ of this size can be had; fabric/verbs/cq_reservation.c */
+	size_t cq_known_size;		/* a CQ of this size can be had; fabric/verbs/cq_reservation.c */
 	char device[64];		/* of the fabric, "" where it has none */
-	bool bare;			/* libfabric takes no locks for a CQ: ours do (object/evd.h) */
-	size_t reads_iov;		/* segments that one RDMA read of the fabric takes */
+	bool cq_external_lock;			/* libfabric takes no locks for a CQ: ours do (object/evd.h) */
+	size_t max_read_iov;		/* segments that one RDMA read of the fabric takes */
 	size_t inject;			/* messages up to this length are copied when posted */
 	size_t max_priv;		/* private data left to the consumer */
-	struct rdm_secret *secret;	/* that peers must know (cm/cm_seal.h); NULL: none, or the
+	struct msgep_secret *secret;	/* that peers must know (cm/cm_seal.h); NULL: none, or the
 					 * connections are ours (msgep/cm/cm_secret.h) */
 	uint32_t max_size;		/* bytes of one message or RDMA operation */
 };
@@ -107,16 +107,16 @@ struct dofi_fab {
  * Reasons of a failure go to dofi_report. 0 or a negative error. */
 int dofi_fab_open(struct dofi_fab *fab, const char *params);
 void dofi_fab_close(struct dofi_fab *fab);
-/* Calls fn for each "key=value" of the parameters that means nothing here; `near`: the key that it
+/* Calls fn for each "key=value" of the parameters that means nothing here; `nearest`: the key that it
  * resembles, or NULL. */
-void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, const char *near));
+void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, const char *nearest));
 /* The fabric of that wire id, "unknown" if this library has none. */
 const char *dofi_fab_name(uint8_t wire_id);
-/* What libfabric is asked for: the row's provider at fab->addr (AF_UNSPEC: at any). NULL without
+/* What libfabric is asked for: the desc's provider at fab->addr (AF_UNSPEC: at any). NULL without
  * memory. */
 struct fi_info *dofi_fab_hints(const struct dofi_fab *fab);
 /* One question to libfabric; the answer is the caller's. */
-int dofi_fab_ask(const struct fi_info *hints, struct fi_info **info);
+int dofi_fab_getinfo(const struct fi_info *hints, struct fi_info **info);
 
 /* fi_version() below the given one? */
 static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, uint32_t minor)

@@ -14,7 +14,7 @@
  * switched off in the same way, whatever the user has set.
  *
  * The rxm provider copies messages of up to 16 KiB at once and fetches others; endpoints whose limits
- * differ do not talk to each other. Our cells are better off copied, and with twice that size
+ * differ do not talk to each other. Our packets are better off copied, and with twice that size
  * (rdm_open.c), so that is the limit, whatever the user has set. Each lot of its buffers, for
  * receiving and for sending, is 1024 buffers, which are written to at once: 34 MiB each if they hold a
  * message. Until 1.19 they need not: tcp puts a message into the receive that is posted for it, and
@@ -83,7 +83,7 @@ static const char *const foreign[] = {
 #define N_OURS (sizeof(ours) / sizeof(ours[0]))
 
 /* Without them rxm would take other sizes than other processes do. */
-static int hold_settings(void)
+static int lib_hold_settings(void)
 {
 	struct dofi_env_setting hold[N_OURS];
 	uint32_t version = dofi_lib.version();
@@ -107,17 +107,17 @@ size_t dofi_lib_rxm_limit(size_t buffer)
 	return dofi_lib.version() < RXM_SMALL && buffer < limit ? limit : buffer;
 }
 
-static void tell_removed(const char *entry)
+static void lib_log_removed(const char *entry)
 {
 	dofi_log(DOFI_LOG_WARN, "%.*s is ignored: the program has more rights than its caller",
 		 (int)strcspn(entry, "="), entry);
 }
 
 /* At each opening: the program may have put variables back. */
-static int remove_foreign(void)
+static int lib_remove_foreign(void)
 {
 	if (!dofi_env_privileged() ||
-	    dofi_env_remove(foreign, sizeof(foreign) / sizeof(foreign[0]), tell_removed))
+	    dofi_env_remove(foreign, sizeof(foreign) / sizeof(foreign[0]), lib_log_removed))
 		return 0;
 	return -ENOMEM;
 }
@@ -125,13 +125,13 @@ static int remove_foreign(void)
 static struct sigaction saved[NSIG];
 static bool saved_ok[NSIG];
 
-static void signals_save(void)
+static void lib_signals_save(void)
 {
 	for (int sig = 1; sig < NSIG; sig++)
 		saved_ok[sig] = !sigaction(sig, NULL, &saved[sig]);
 }
 
-static void signals_put_back(void)
+static void lib_signals_put_back(void)
 {
 	for (int sig = 1; sig < NSIG; sig++) {
 		struct sigaction now;
@@ -143,7 +143,7 @@ static void signals_put_back(void)
 	}
 }
 
-static bool find_symbol(void **slot, const char *name)
+static bool lib_find_symbol(void **slot, const char *name)
 {
 	*slot = dlsym(library, name);
 	if (!*slot)
@@ -151,7 +151,7 @@ static bool find_symbol(void **slot, const char *name)
 	return *slot != NULL;
 }
 
-static int load(void)
+static int lib_load(void)
 {
 	static const struct dofi_env_setting no_backtrace = { NO_BACKTRACE, "1" };
 
@@ -167,12 +167,12 @@ static int load(void)
 			    "LD_LIBRARY_PATH with its directory");
 		return -ENOENT;
 	}
-	if (find_symbol((void **)&dofi_lib.getinfo, "fi_getinfo") &&
-	    find_symbol((void **)&dofi_lib.freeinfo, "fi_freeinfo") &&
-	    find_symbol((void **)&dofi_lib.dupinfo, "fi_dupinfo") &&
-	    find_symbol((void **)&dofi_lib.fabric, "fi_fabric") &&
-	    find_symbol((void **)&dofi_lib.version, "fi_version") &&
-	    find_symbol((void **)&dofi_lib.strerror, "fi_strerror"))
+	if (lib_find_symbol((void **)&dofi_lib.getinfo, "fi_getinfo") &&
+	    lib_find_symbol((void **)&dofi_lib.freeinfo, "fi_freeinfo") &&
+	    lib_find_symbol((void **)&dofi_lib.dupinfo, "fi_dupinfo") &&
+	    lib_find_symbol((void **)&dofi_lib.fabric, "fi_fabric") &&
+	    lib_find_symbol((void **)&dofi_lib.version, "fi_version") &&
+	    lib_find_symbol((void **)&dofi_lib.strerror, "fi_strerror"))
 		return 0;
 	dlclose(library);
 	library = NULL;
@@ -184,14 +184,14 @@ int dofi_lib_load(void)
 	int ret;
 
 	pthread_mutex_lock(&load_lock);
-	signals_save();
-	ret = remove_foreign();
+	lib_signals_save();
+	ret = lib_remove_foreign();
 	if (!ret && !library)
-		ret = load();
+		ret = lib_load();
 	if (!ret)
-		ret = hold_settings();
+		ret = lib_hold_settings();
 	if (ret) {
-		signals_put_back();
+		lib_signals_put_back();
 		pthread_mutex_unlock(&load_lock);
 	}
 	/* On success the lock is kept until dofi_lib_signals_restore: one opening at a time. */
@@ -201,6 +201,6 @@ int dofi_lib_load(void)
 void dofi_lib_signals_restore(void)
 {
 	dofi_env_release();
-	signals_put_back();
+	lib_signals_put_back();
 	pthread_mutex_unlock(&load_lock);
 }

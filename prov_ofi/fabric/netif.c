@@ -15,7 +15,7 @@
 /* Greater is better; 0 cannot be used. */
 enum { UNUSABLE, LOOPBACK6, LOOPBACK4, VIRTUAL6, VIRTUAL4, LINKLOCAL6, REAL6, REAL4 };
 
-static bool is_virtual(const char *name)
+static bool netif_is_virtual(const char *name)
 {
 	static const char *const prefix[] = { "docker", "br-", "virbr", "veth", "lxc", "lxd",
 					      "cni", "podman", "tun", "tap", "vmnet" };
@@ -26,7 +26,7 @@ static bool is_virtual(const char *name)
 	return false;
 }
 
-static int rank(const struct ifaddrs *ifa)
+static int netif_rank(const struct ifaddrs *ifa)
 {
 	bool v4;
 
@@ -39,7 +39,7 @@ static int rank(const struct ifaddrs *ifa)
 		return v4 ? LOOPBACK4 : LOOPBACK6;
 	if (!(ifa->ifa_flags & IFF_RUNNING))
 		return UNUSABLE;
-	if (is_virtual(ifa->ifa_name))
+	if (netif_is_virtual(ifa->ifa_name))
 		return v4 ? VIRTUAL4 : VIRTUAL6;
 	if (v4)
 		return REAL4;
@@ -48,7 +48,7 @@ static int rank(const struct ifaddrs *ifa)
 	return REAL6;
 }
 
-static bool is_address(const char *text, union dofi_addr *addr)
+static bool netif_is_address(const char *text, union dofi_addr *addr)
 {
 	memset(addr, 0, sizeof(*addr));
 	if (inet_pton(AF_INET, text, &addr->in.sin_addr) == 1) {
@@ -63,7 +63,7 @@ static bool is_address(const char *text, union dofi_addr *addr)
 }
 
 /* Programs compare all 16 bytes of an IA address: port and padding are zero. */
-static void copy_address(union dofi_addr *dst, const struct sockaddr *src)
+static void netif_copy_address(union dofi_addr *dst, const struct sockaddr *src)
 {
 	memset(dst, 0, sizeof(*dst));
 	memcpy(dst, src, dofi_addr_len(src));
@@ -73,7 +73,7 @@ static void copy_address(union dofi_addr *dst, const struct sockaddr *src)
 }
 
 /* An address may have a label of its own: "eth0:1" is on eth0. */
-static bool is_on(const struct ifaddrs *ifa, const char *netdev)
+static bool netif_is_on(const struct ifaddrs *ifa, const char *netdev)
 {
 	size_t len = strlen(netdev);
 
@@ -86,23 +86,23 @@ int dofi_netif_pick(const char *wanted, union dofi_addr *addr, char *netdev, siz
 	const struct ifaddrs *best = NULL;
 	struct ifaddrs *all;
 	union dofi_addr named;
-	bool by_addr = wanted && is_address(wanted, &named), seen = false;
+	bool by_addr = wanted && netif_is_address(wanted, &named), seen = false;
 
 	if (getifaddrs(&all))
 		return -errno;
 	for (const struct ifaddrs *ifa = all; ifa; ifa = ifa->ifa_next) {
 		if (wanted && !by_addr) {
-			if (!is_on(ifa, wanted))
+			if (!netif_is_on(ifa, wanted))
 				continue;
 			seen = true;
 		}
-		if (!rank(ifa) || (by_addr && !dofi_addr_same_host(ifa->ifa_addr, &named.sa)))
+		if (!netif_rank(ifa) || (by_addr && !dofi_addr_same_host(ifa->ifa_addr, &named.sa)))
 			continue;
-		if (!best || rank(ifa) > rank(best))
+		if (!best || netif_rank(ifa) > netif_rank(best))
 			best = ifa;
 	}
 	if (best) {
-		copy_address(addr, best->ifa_addr);
+		netif_copy_address(addr, best->ifa_addr);
 		snprintf(netdev, room, "%s", best->ifa_name);
 	}
 	freeifaddrs(all);
@@ -111,7 +111,7 @@ int dofi_netif_pick(const char *wanted, union dofi_addr *addr, char *netdev, siz
 	return seen ? -EADDRNOTAVAIL : -ENODEV;
 }
 
-static bool has_address(const struct dofi_fab *fab, const struct sockaddr *sa)
+static bool netif_has_address(const struct dofi_fab *fab, const struct sockaddr *sa)
 {
 	for (size_t i = 0; i < fab->n_addrs; i++)
 		if (dofi_addr_same_host(&fab->addrs[i].sa, sa))
@@ -119,17 +119,17 @@ static bool has_address(const struct dofi_fab *fab, const struct sockaddr *sa)
 	return false;
 }
 
-static int add_address(struct dofi_fab *fab, const struct sockaddr *sa)
+static int netif_add_address(struct dofi_fab *fab, const struct sockaddr *sa)
 {
 	union dofi_addr *more;
 
-	if (has_address(fab, sa))
+	if (netif_has_address(fab, sa))
 		return 0;
 	more = realloc(fab->addrs, (fab->n_addrs + 1) * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
 	fab->addrs = more;
-	copy_address(&more[fab->n_addrs++], sa);
+	netif_copy_address(&more[fab->n_addrs++], sa);
 	return 0;
 }
 
@@ -139,14 +139,14 @@ int dofi_netif_list(struct dofi_fab *fab, const char *wanted)
 	struct ifaddrs *all;
 	int ret;
 
-	if (!wanted || is_address(wanted, &named))
+	if (!wanted || netif_is_address(wanted, &named))
 		return 0;
 	if (getifaddrs(&all))
 		return -errno;
-	ret = add_address(fab, &fab->addr.sa);
+	ret = netif_add_address(fab, &fab->addr.sa);
 	for (const struct ifaddrs *ifa = all; ifa && !ret; ifa = ifa->ifa_next)
-		if (is_on(ifa, wanted) && rank(ifa))
-			ret = add_address(fab, ifa->ifa_addr);
+		if (netif_is_on(ifa, wanted) && netif_rank(ifa))
+			ret = netif_add_address(fab, ifa->ifa_addr);
 	freeifaddrs(all);
 	return ret;
 }
@@ -159,13 +159,13 @@ bool dofi_netif_has_family(const struct dofi_fab *fab, int family)
 	return fab->addr.sa.sa_family == family;
 }
 
-static bool is_linklocal(const union dofi_addr *addr)
+static bool netif_is_linklocal(const union dofi_addr *addr)
 {
 	return addr->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&addr->in6.sin6_addr);
 }
 
 /* The address that the kernel would start from. */
-static bool ask_kernel(const union dofi_addr *to, union dofi_addr *source)
+static bool netif_ask_kernel(const union dofi_addr *to, union dofi_addr *source)
 {
 	int fd = socket(to->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	socklen_t len = sizeof(*source);
@@ -178,8 +178,8 @@ static bool ask_kernel(const union dofi_addr *to, union dofi_addr *source)
 }
 
 /* The first of the right family, at best of the right scope. *fitting: how many are. */
-static const union dofi_addr *first_source(const struct dofi_fab *fab, const union dofi_addr *to,
-					   size_t *fitting)
+static const union dofi_addr *netif_first_source(const struct dofi_fab *fab,
+						 const union dofi_addr *to, size_t *fitting)
 {
 	const union dofi_addr *best = NULL, *second = NULL;
 
@@ -191,7 +191,7 @@ static const union dofi_addr *first_source(const struct dofi_fab *fab, const uni
 			continue;
 		if (!second)
 			second = addr;
-		if (is_linklocal(addr) != is_linklocal(to))
+		if (netif_is_linklocal(addr) != netif_is_linklocal(to))
 			continue;
 		if (!best)
 			best = addr;
@@ -208,8 +208,8 @@ const union dofi_addr *dofi_netif_source(const struct dofi_fab *fab, const union
 
 	if (!fab->addr_named)
 		return NULL;
-	first = first_source(fab, to, &fitting);
-	if (fitting < 2 || !ask_kernel(to, &usual))
+	first = netif_first_source(fab, to, &fitting);
+	if (fitting < 2 || !netif_ask_kernel(to, &usual))
 		return first;
 	for (size_t i = 0; i < fab->n_addrs; i++)
 		if (dofi_addr_same_host(&fab->addrs[i].sa, &usual.sa))
@@ -219,11 +219,11 @@ const union dofi_addr *dofi_netif_source(const struct dofi_fab *fab, const union
 
 void dofi_netif_set_scope(const struct dofi_fab *fab, union dofi_addr *to)
 {
-	if (!fab->addr_named || !is_linklocal(to) || to->in6.sin6_scope_id)
+	if (!fab->addr_named || !netif_is_linklocal(to) || to->in6.sin6_scope_id)
 		return;
-	if (is_linklocal(&fab->addr))
+	if (netif_is_linklocal(&fab->addr))
 		to->in6.sin6_scope_id = fab->addr.in6.sin6_scope_id;
 	for (size_t i = 0; i < fab->n_addrs; i++)
-		if (is_linklocal(&fab->addrs[i]))
+		if (netif_is_linklocal(&fab->addrs[i]))
 			to->in6.sin6_scope_id = fab->addrs[i].in6.sin6_scope_id;
 }

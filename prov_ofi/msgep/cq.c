@@ -3,7 +3,7 @@
  *
  * Reading an empty queue takes in what has arrived for its endpoints (cq_look.c). Sleeping:
  * fi_trywait makes every peer ring when it sends; the descriptor is an epoll set with the queue's own
- * signal, the wire's descriptor and the sockets on which peers ring.
+ * signal, the transport's descriptor and the sockets on which peers ring.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,23 +25,23 @@
 /* Looks in one fi_trywait. */
 #define TRIES 256
 
-static struct rdm_cq *cq_of(struct fid_cq *fid)
+static struct msgep_cq *cq_of(struct fid_cq *fid)
 {
-	return dofi_container(fid, struct rdm_cq, fid);
+	return dofi_container(fid, struct msgep_cq, fid);
 }
 
-void rdm_cq_wake(struct rdm_cq *cq)
+void msgep_cq_wake(struct msgep_cq *cq)
 {
 	if (!atomic_load_explicit(&cq->armed, memory_order_seq_cst) ||
 	    !atomic_exchange(&cq->armed, false))
 		return;
-	rdm_wait_ring(cq->signal);
+	msgep_wait_signal(cq->signal);
 }
 
-static bool grow(struct rdm_cq *cq, uint32_t head, uint32_t tail)
+static bool cq_grow(struct msgep_cq *cq, uint32_t head, uint32_t tail)
 {
-	struct rdm_completion *ring = rdm_ring_grow(cq->ring, sizeof(*ring), &cq->room, head, tail,
-						    1);
+	struct msgep_completion *ring =
+		msgep_ring_grow(cq->ring, sizeof(*ring), &cq->room, head, tail, 1);
 
 	if (ring)
 		cq->ring = ring;
@@ -49,11 +49,11 @@ static bool grow(struct rdm_cq *cq, uint32_t head, uint32_t tail)
 }
 
 /* cq->lock held, and the ring has room. */
-static void put(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
-		int err)
+static void cq_put(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		   int err)
 {
 	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-	struct rdm_completion *c = &cq->ring[tail & (cq->room - 1)];
+	struct msgep_completion *c = &cq->ring[tail & (cq->room - 1)];
 
 	c->entry.op_context = context;
 	c->entry.flags = flags;
@@ -64,58 +64,58 @@ static void put(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, 
 }
 
 /* No memory for a larger ring. An operation without a context is of no interest to anybody. */
-static void hold(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
-		 int err)
+static void cq_hold(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		    int err)
 {
-	struct rdm_held *held = context;
+	struct msgep_held *held = context;
 
 	if (!held)
 		return;
-	*held = (struct rdm_held){ .flags = flags, .len = len, .data = data, .err = err };
+	*held = (struct msgep_held){ .flags = flags, .len = len, .data = data, .err = err };
 	*cq->held_end = held;
 	cq->held_end = &held->next;
 }
 
 /* The ring has room again; cq->lock held. */
-static void refill(struct rdm_cq *cq)
+static void cq_refill(struct msgep_cq *cq)
 {
-	struct rdm_held *held;
+	struct msgep_held *held;
 
 	while ((held = cq->held) && cq->tail - cq->head < cq->room) {
 		cq->held = held->next;
 		if (!cq->held)
 			cq->held_end = &cq->held;
-		put(cq, held, held->flags, held->len, held->data, held->err);
+		cq_put(cq, held, held->flags, held->len, held->data, held->err);
 	}
 }
 
-void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
-		 int err)
+void msgep_cq_push(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		   int err)
 {
 	uint32_t head, tail;
 
-	rdm_lock(&cq->lock);
+	msgep_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-	if (cq->held || (tail - head == cq->room && !grow(cq, head, tail)))
-		hold(cq, context, flags, len, data, err);
+	if (cq->held || (tail - head == cq->room && !cq_grow(cq, head, tail)))
+		cq_hold(cq, context, flags, len, data, err);
 	else
-		put(cq, context, flags, len, data, err);
-	rdm_unlock(&cq->lock);
-	rdm_cq_wake(cq);
+		cq_put(cq, context, flags, len, data, err);
+	msgep_unlock(&cq->lock);
+	msgep_cq_wake(cq);
 }
 
 /* One at a time is enough. A holder of a lock who waits for this very CPU is let have it: who polls
  * would else find the lock taken for the rest of his time slice. */
-static void poll_or_yield(struct rdm_cq *cq, struct rdm_sink *sink)
+static void cq_poll_or_yield(struct msgep_cq *cq, struct msgep_cq_direct *direct)
 {
 	bool all = false;
 
-	if (rdm_trylock(&cq->poll)) {
-		all = rdm_cq_look(cq, rdm_cq_looks_far(cq), false, sink);
-		if (!sink->n && all && rdm_cq_empty(cq) && rdm_cq_comes_now(cq))
-			all = rdm_cq_look(cq, false, false, sink);
-		rdm_unlock(&cq->poll);
+	if (msgep_trylock(&cq->poll)) {
+		all = msgep_cq_poll_eps(cq, msgep_cq_polls_network(cq), false, direct);
+		if (!direct->n && all && msgep_cq_empty(cq) && msgep_cq_news(cq))
+			all = msgep_cq_poll_eps(cq, false, false, direct);
+		msgep_unlock(&cq->poll);
 	}
 	if (!all)
 		sched_yield();
@@ -123,29 +123,29 @@ static void poll_or_yield(struct rdm_cq *cq, struct rdm_sink *sink)
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
-	struct rdm_cq *cq = cq_of(fid);
+	struct msgep_cq *cq = cq_of(fid);
 	struct fi_cq_data_entry *out = buf;
 	uint32_t head, tail;
 	size_t n = 0;
 
-	if (rdm_cq_empty(cq)) {
-		struct rdm_sink sink = { .cq = cq, .out = out, .room = count };
+	if (msgep_cq_empty(cq)) {
+		struct msgep_cq_direct direct = { .cq = cq, .out = out, .room = count };
 
-		poll_or_yield(cq, &sink);
-		if (sink.n) {
+		cq_poll_or_yield(cq, &direct);
+		if (direct.n) {
 			/* Who sleeps on the queue looks again, as after any completion: the peers
 			 * that were to ring for him have done so, perhaps to us. */
-			rdm_cq_wake(cq);
-			return (ssize_t)sink.n;
+			msgep_cq_wake(cq);
+			return (ssize_t)direct.n;
 		}
-		if (rdm_cq_empty(cq))
+		if (msgep_cq_empty(cq))
 			return -FI_EAGAIN;
 	}
-	rdm_lock(&cq->lock);
+	msgep_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	while (n < count && head != tail) {
-		const struct rdm_completion *c = &cq->ring[head & (cq->room - 1)];
+		const struct msgep_completion *c = &cq->ring[head & (cq->room - 1)];
 
 		if (c->err)
 			break;
@@ -154,8 +154,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	}
 	atomic_store_explicit(&cq->head, head, memory_order_relaxed);
 	if (cq->held)
-		refill(cq);
-	rdm_unlock(&cq->lock);
+		cq_refill(cq);
+	msgep_unlock(&cq->lock);
 	if (n)
 		return (ssize_t)n;
 	return head != tail && count ? -FI_EAVAIL : -FI_EAGAIN;
@@ -163,13 +163,13 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err, uint64_t flags)
 {
-	struct rdm_cq *cq = cq_of(fid);
-	const struct rdm_completion *c;
+	struct msgep_cq *cq = cq_of(fid);
+	const struct msgep_completion *c;
 	ssize_t ret = -FI_EAGAIN;
 	uint32_t head;
 
 	(void)flags;
-	rdm_lock(&cq->lock);
+	msgep_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	c = &cq->ring[head & (cq->room - 1)];
 	if (head != atomic_load_explicit(&cq->tail, memory_order_relaxed) && c->err) {
@@ -181,10 +181,10 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err, uint6
 		err->prov_errno = 0;
 		atomic_store_explicit(&cq->head, head + 1, memory_order_relaxed);
 		if (cq->held)
-			refill(cq);
+			cq_refill(cq);
 		ret = 1;
 	}
-	rdm_unlock(&cq->lock);
+	msgep_unlock(&cq->lock);
 	return ret;
 }
 
@@ -201,20 +201,20 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 
 /* ---------------------------------------------------------------- sleeping */
 
-static void take_bells(struct rdm_cq *cq, struct rdm_ep *ep)
+static void cq_drain_doorbells(struct msgep_cq *cq, struct msgep_ep *ep)
 {
 	bool more;
 
-	rdm_lock(&ep->lock);
-	more = rdm_cm_quiet(ep);
-	rdm_unlock(&ep->lock);
+	msgep_lock(&ep->lock);
+	more = msgep_cm_quiet(ep);
+	msgep_unlock(&ep->lock);
 	/* The connection's end is the business of the event queue. */
 	if (!more && ep->sock >= 0)
 		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->sock, NULL);
 }
 
 /* Empties what woke the last sleeper; cq->poll held, so no endpoint goes. */
-static void quieten(struct rdm_cq *cq)
+static void cq_clear_signal(struct msgep_cq *cq)
 {
 	struct epoll_event ev[16];
 	uint64_t count;
@@ -224,143 +224,144 @@ static void quieten(struct rdm_cq *cq)
 		if (ev[i].data.ptr == WIRE)
 			continue;	/* its owner empties it */
 		if (ev[i].data.ptr != SIGNAL)
-			take_bells(cq, ev[i].data.ptr);
+			cq_drain_doorbells(cq, ev[i].data.ptr);
 		else if (read(cq->signal, &count, sizeof(count)) < 0)
 			continue;	/* another thread was quicker */
 	}
 }
 
-static void arm_eps(struct rdm_cq *cq)
+static void cq_arm_eps(struct msgep_cq *cq)
 {
-	const struct rdm_wire *armed = NULL;
+	const struct msgep_transport *armed = NULL;
 
-	if (rdm_cq_all_dispatched(cq))
+	if (msgep_cq_all_dispatched(cq))
 		return;
 	for (uint32_t i = 0; i < cq->n_eps; i++) {
-		struct rdm_ep *ep = cq->eps[i].ep;
+		struct msgep_ep *ep = cq->eps[i].ep;
 
-		rdm_lock(&ep->lock);
-		if (atomic_load(&ep->state) == RDM_UP && ep->wire->arm) {
-			ep->wire->arm(ep, atomic_load(&ep->pending));
-			armed = ep->wire;
+		msgep_lock(&ep->lock);
+		if (atomic_load(&ep->state) == MSGEP_UP && ep->transport->arm) {
+			ep->transport->arm(ep, atomic_load(&ep->pending));
+			armed = ep->transport;
 		}
-		rdm_unlock(&ep->lock);
+		msgep_unlock(&ep->lock);
 	}
-	/* No fabric has two wires on which peers ring. */
+	/* No fabric has two transports on which peers ring. */
 	if (armed)
-		armed->settle(cq->domain);
+		armed->drain_stores(cq->domain);
 }
 
-static bool eps_quiet(struct rdm_cq *cq)
+static bool cq_eps_idle(struct msgep_cq *cq)
 {
 	bool quiet = true;
 
-	if (rdm_cq_all_dispatched(cq))
+	if (msgep_cq_all_dispatched(cq))
 		return true;
 	for (uint32_t i = 0; i < cq->n_eps && quiet; i++) {
-		struct rdm_ep *ep = cq->eps[i].ep;
+		struct msgep_ep *ep = cq->eps[i].ep;
 
-		rdm_lock(&ep->lock);
-		if (atomic_load(&ep->state) == RDM_UP)
-			quiet = ep->wire->quiet(ep, atomic_load(&ep->pending));
-		rdm_unlock(&ep->lock);
+		msgep_lock(&ep->lock);
+		if (atomic_load(&ep->state) == MSGEP_UP)
+			quiet = ep->transport->quiet(ep, atomic_load(&ep->pending));
+		msgep_unlock(&ep->lock);
 	}
 	return quiet;
 }
 
-/* One queue watches the wire for all: the kernel limits in how many sets, one within the other, a
+/* One queue watches the transport for all: the kernel limits in how many sets, one within the other, a
  * descriptor may be. Whoever reads that queue takes in what has come for the others and wakes their
  * sleepers. It is the one that somebody went to sleep on last, so that what he waits for wakes him
  * and nobody else. Should he go away, the progress thread sleeps on it soon. A queue without
  * endpoints watches until there is one that has some: for a consumer that polls that one, nobody is
  * woken. */
-static void watch_wire(struct rdm_cq *cq, const struct rdm_wire *wire)
+static void cq_watch_transport(struct msgep_cq *cq, const struct msgep_transport *transport)
 {
-	struct rdm_domain *domain = cq->domain;
+	struct msgep_domain *domain = cq->domain;
 	struct epoll_event ev = { .events = EPOLLIN };
-	int fd[RDM_WAIT_FDS], n, added = 0;
-	struct rdm_cq *former;
+	int fd[MSGEP_WAIT_FDS], n, added = 0;
+	struct msgep_cq *former;
 
 	ev.data.ptr = WIRE;
-	rdm_lock(&domain->watch_lock);
-	former = atomic_load(&domain->watcher);
+	msgep_lock(&domain->wait_lock);
+	former = atomic_load(&domain->wait_cq);
 	if (former == cq || (former && !cq->n_eps))
 		goto out;
-	n = wire->wait_fds(domain, fd);
+	n = transport->wait_fds(domain, fd);
 	/* One may be in it since a try that did not get further. */
 	while (added < n &&
 	       (!epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd[added], &ev) || errno == EEXIST))
 		added++;
 	if (added < n)
 		goto out;
-	atomic_store(&domain->watcher, cq);
+	atomic_store(&domain->wait_cq, cq);
 	if (!former)
-		rdm_inbox_watch(domain, false);
+		msgep_inbox_watch(domain, false);
 	while (former && n--)
 		epoll_ctl(former->epfd, EPOLL_CTL_DEL, fd[n], NULL);
 out:
-	rdm_unlock(&domain->watch_lock);
+	msgep_unlock(&domain->wait_lock);
 }
 
 /* The queue goes; those who sleep on others look again, and one takes over. */
-static void unwatch_wire(struct rdm_cq *cq)
+static void cq_unwatch_transport(struct msgep_cq *cq)
 {
-	struct rdm_domain *domain = cq->domain;
+	struct msgep_domain *domain = cq->domain;
 	struct dofi_list *pos;
 
-	rdm_lock(&domain->watch_lock);
+	msgep_lock(&domain->wait_lock);
 	dofi_list_remove(&cq->link);
-	if (atomic_load(&domain->watcher) == cq) {
-		atomic_store(&domain->watcher, NULL);
+	if (atomic_load(&domain->wait_cq) == cq) {
+		atomic_store(&domain->wait_cq, NULL);
 		dofi_list_each(pos, &domain->cqs)
-			rdm_cq_wake(dofi_container(pos, struct rdm_cq, link));
+			msgep_cq_wake(dofi_container(pos, struct msgep_cq, link));
 	}
 	if (dofi_list_empty(&domain->cqs))
-		rdm_inbox_watch(domain, true);
-	rdm_unlock(&domain->watch_lock);
+		msgep_inbox_watch(domain, true);
+	msgep_unlock(&domain->wait_lock);
 }
 
-/* May one sleep now? *far: the fabric's own wire has to be looked at, if not. cq->poll held. */
-static bool try_once(struct rdm_cq *cq, bool *far)
+/* May one sleep now? *far: the fabric's own transport has to be looked at, if not. cq->poll held. */
+static bool cq_try_once(struct msgep_cq *cq, bool *far)
 {
-	const struct rdm_fabric *fabric = cq->domain->fabric;
-	const struct rdm_wire *wire = fabric->wire;
+	const struct msgep_fabric *fabric = cq->domain->fabric;
+	const struct msgep_transport *transport = fabric->transport;
 
-	quieten(cq);
+	cq_clear_signal(cq);
 	atomic_store(&cq->armed, true);
 	/* Whoever makes the first connection on it later finds the queue armed and wakes it. The
 	 * watcher's descriptor must not stay ready. */
-	*far = !fabric->local_wire || atomic_load(&cq->domain->watcher) == cq ||
-	       wire->busy(cq->domain);
-	arm_eps(cq);
-	if (*far && wire->wait_fds)
-		watch_wire(cq, wire);
-	return eps_quiet(cq) && (!*far || !wire->may_sleep || wire->may_sleep(cq->domain));
+	*far = !fabric->local_transport || atomic_load(&cq->domain->wait_cq) == cq ||
+	       transport->busy(cq->domain);
+	cq_arm_eps(cq);
+	if (*far && transport->wait_fds)
+		cq_watch_transport(cq, transport);
+	return cq_eps_idle(cq) &&
+	       (!*far || !transport->may_sleep || transport->may_sleep(cq->domain));
 }
 
 /* What moves without yielding a completion, pieces of a long message say, is seen to here: callers
  * take a refusal after which there is nothing to read for a sign that something is stuck. */
-int rdm_cq_trywait(struct rdm_cq *cq)
+int msgep_cq_trywait(struct msgep_cq *cq)
 {
 	bool quiet = false, all = true, far;
 
-	rdm_lock(&cq->poll);
-	for (int i = 0; i < TRIES && !quiet && rdm_cq_empty(cq); i++) {
+	msgep_lock(&cq->poll);
+	for (int i = 0; i < TRIES && !quiet && msgep_cq_empty(cq); i++) {
 		/* Room is news once: one whose lock another had has not heard of it. */
-		quiet = try_once(cq, &far) && all;
+		quiet = cq_try_once(cq, &far) && all;
 		if (!quiet)
-			all = rdm_cq_look(cq, far, true, NULL);
+			all = msgep_cq_poll_eps(cq, far, true, NULL);
 	}
-	quiet = quiet && rdm_cq_empty(cq);
-	rdm_unlock(&cq->poll);
+	quiet = quiet && msgep_cq_empty(cq);
+	msgep_unlock(&cq->poll);
 	return quiet ? 0 : -FI_EAGAIN;
 }
 
 /* ---------------------------------------------------------------- life */
 
-static void release(struct rdm_cq *cq)
+static void cq_release(struct msgep_cq *cq)
 {
-	rdm_wait_close(cq->epfd, cq->signal);
+	msgep_wait_close(cq->epfd, cq->signal);
 	free(cq->ring);
 	free(cq->eps);
 	free(cq);
@@ -368,12 +369,12 @@ static void release(struct rdm_cq *cq)
 
 static int cq_close(struct fid *fid)
 {
-	struct rdm_cq *cq = dofi_container(fid, struct rdm_cq, fid.fid);
+	struct msgep_cq *cq = dofi_container(fid, struct msgep_cq, fid.fid);
 
 	if (cq->n_eps)
 		return -FI_EBUSY;
-	unwatch_wire(cq);
-	release(cq);
+	cq_unwatch_transport(cq);
+	cq_release(cq);
 	return 0;
 }
 
@@ -381,7 +382,7 @@ static int cq_control(struct fid *fid, int command, void *arg)
 {
 	if (command != FI_GETWAIT)
 		return -FI_ENOSYS;
-	*(int *)arg = dofi_container(fid, struct rdm_cq, fid.fid)->epfd;
+	*(int *)arg = dofi_container(fid, struct msgep_cq, fid.fid)->epfd;
 	return 0;
 }
 
@@ -398,10 +399,10 @@ static struct fi_ops_cq cq_ops = {
 	.strerror = cq_strerror,
 };
 
-int rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,
-		void *context)
+int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,
+		  void *context)
 {
-	struct rdm_cq *cq;
+	struct msgep_cq *cq;
 	int ret;
 
 	if (attr->format != FI_CQ_FORMAT_DATA)
@@ -413,23 +414,23 @@ int rdm_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_c
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fid_ops;
 	cq->fid.ops = &cq_ops;
-	cq->domain = dofi_container(domain, struct rdm_domain, fid);
+	cq->domain = dofi_container(domain, struct msgep_domain, fid);
 	cq->epfd = cq->signal = -1;
 	cq->held_end = &cq->held;
 	cq->room = 64;
 	while (cq->room < attr->size && cq->room < FIRST_ROOM_MOST)
 		cq->room *= 2;
 	cq->ring = malloc(cq->room * sizeof(*cq->ring));
-	rdm_lock_init(&cq->poll);
-	rdm_lock_init(&cq->lock);
-	ret = cq->ring ? rdm_wait_open(&cq->epfd, &cq->signal) : -FI_ENOMEM;
+	msgep_lock_init(&cq->poll);
+	msgep_lock_init(&cq->lock);
+	ret = cq->ring ? msgep_wait_open(&cq->epfd, &cq->signal) : -FI_ENOMEM;
 	if (ret) {
-		release(cq);
+		cq_release(cq);
 		return ret;
 	}
-	rdm_lock(&cq->domain->watch_lock);
+	msgep_lock(&cq->domain->wait_lock);
 	dofi_list_append(&cq->domain->cqs, &cq->link);
-	rdm_unlock(&cq->domain->watch_lock);
+	msgep_unlock(&cq->domain->wait_lock);
 	*out = &cq->fid;
 	return 0;
 }

@@ -7,7 +7,7 @@
  * looks as it takes to get round: together they take about as long as one look at all of them.
  * A caller that is about to sleep has all of them looked at.
  *
- * Where connections of both wires of a fabric meet, looking at the network costs more than a
+ * Where connections of both transports of a fabric meet, looking at the network costs more than a
  * message through shared memory takes: it is looked at when there are connections on it, and not
  * more often than helps it.
  */
@@ -21,7 +21,7 @@
 /* Nanoseconds between two looks at the network by polls that serve local connections as well: less
  * than a message takes there. */
 #define LOOK 4000
-/* Polls of a single connection's memory before rdm_cq_comes_now reports that nothing is there. */
+/* Polls of a single connection's memory before msgep_cq_news reports that nothing is there. */
 #define LOOKS 8
 /* An endpoint is idle after as many looks without news; the first ones never are. */
 #define BUSY_LOOKS 4096u
@@ -29,70 +29,71 @@
 /* Idle endpoints in each look. */
 #define IDLE_EACH 4u
 
-bool rdm_cq_looks_far(struct rdm_cq *cq)
+bool msgep_cq_polls_network(struct msgep_cq *cq)
 {
-	const struct rdm_fabric *fabric = cq->domain->fabric;
+	const struct msgep_fabric *fabric = cq->domain->fabric;
 	uint64_t now;
 
-	if (!fabric->local_wire)
+	if (!fabric->local_transport)
 		return true;
-	if (!fabric->wire->busy(cq->domain))
+	if (!fabric->transport->busy(cq->domain))
 		return false;
 	if (!cq->has_local)
 		return true;
 	now = dofi_now();
-	if (now < cq->look_at)
+	if (now < cq->next_network_poll)
 		return false;
-	cq->look_at = now + LOOK;
+	cq->next_network_poll = now + LOOK;
 	return true;
 }
 
-static inline bool has_news(struct rdm_ep *ep)
+static inline bool cq_ep_has_news(struct msgep_ep *ep)
 {
-	return atomic_load_explicit(&ep->pending, memory_order_relaxed) || ep->wire->ready(ep);
+	return atomic_load_explicit(&ep->pending, memory_order_relaxed) || ep->transport->ready(ep);
 }
 
 /* False: another thread is at the endpoint. */
-static inline bool look_at(struct rdm_ep *ep, struct rdm_sink *sink)
+static inline bool cq_poll_ep(struct msgep_ep *ep, struct msgep_cq_direct *direct)
 {
-	if (!rdm_trylock(&ep->lock))
+	if (!msgep_trylock(&ep->lock))
 		return false;
-	ep->sink = sink;
-	rdm_proto_progress(ep);
-	ep->sink = NULL;
-	rdm_unlock(&ep->lock);
+	ep->cq_direct = direct;
+	msgep_proto_progress(ep);
+	ep->cq_direct = NULL;
+	msgep_unlock(&ep->lock);
 	return true;
 }
 
 /* Looks at one entry. True: there was news. */
-static inline bool look_in(struct rdm_cq *cq, struct rdm_cq_ep *e, struct rdm_sink *sink, bool *all)
+static inline bool cq_poll_transport(struct msgep_cq *cq, struct msgep_cq_ep *e,
+				     struct msgep_cq_direct *direct, bool *all)
 {
-	struct rdm_ep *ep = e->ep;
+	struct msgep_ep *ep = e->ep;
 
-	/* Before that its wire may still change. */
-	if (atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
+	/* Before that its transport may still change. */
+	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
-	cq->saw_local |= ep->wire->local;
-	if (!has_news(ep))
+	cq->saw_local |= ep->transport->local;
+	if (!cq_ep_has_news(ep))
 		return false;
-	e->news_at = cq->looks;
+	e->last_active = cq->polls;
 	/* The lock's holder moves the endpoint, or the next poll does. */
-	if (!look_at(ep, sink))
+	if (!cq_poll_ep(ep, direct))
 		*all = false;
 	return true;
 }
 
-static inline void swap(struct rdm_cq *cq, uint32_t i, uint32_t j)
+static inline void cq_swap(struct msgep_cq *cq, uint32_t i, uint32_t j)
 {
-	struct rdm_cq_ep e = cq->eps[i];
+	struct msgep_cq_ep e = cq->eps[i];
 
 	cq->eps[i] = cq->eps[j];
 	cq->eps[j] = e;
 }
 
-static bool look_at_busy(struct rdm_cq *cq, struct rdm_sink *sink)
+static bool cq_poll_active(struct msgep_cq *cq, struct msgep_cq_direct *direct)
 {
-	uint32_t n = cq->n_busy, i;
+	uint32_t n = cq->n_active, i;
 	bool all = true;
 
 	if (++cq->turn >= n)
@@ -101,78 +102,78 @@ static bool look_at_busy(struct rdm_cq *cq, struct rdm_sink *sink)
 	for (uint32_t left = n; left; left--, i++) {
 		if (i >= n)
 			i = 0;
-		look_in(cq, &cq->eps[i], sink, &all);
+		cq_poll_transport(cq, &cq->eps[i], direct, &all);
 	}
 	/* One in each look, so that a look never takes long because of it. */
-	if (n > BUSY_LEAST && cq->looks - cq->eps[cq->turn].news_at > BUSY_LOOKS)
-		swap(cq, cq->turn, --cq->n_busy);
+	if (n > BUSY_LEAST && cq->polls - cq->eps[cq->turn].last_active > BUSY_LOOKS)
+		cq_swap(cq, cq->turn, --cq->n_active);
 	return all;
 }
 
 /* At some of them, or at each. */
-static bool look_at_idle(struct rdm_cq *cq, bool each, struct rdm_sink *sink)
+static bool cq_poll_idle(struct msgep_cq *cq, bool each, struct msgep_cq_direct *direct)
 {
 	bool all = true;
 	uint32_t left;
 
-	if (each || cq->idle_turn >= cq->n_eps || cq->idle_turn < cq->n_busy)
-		cq->idle_turn = cq->n_busy;
+	if (each || cq->idle_turn >= cq->n_eps || cq->idle_turn < cq->n_active)
+		cq->idle_turn = cq->n_active;
 	left = cq->n_eps - cq->idle_turn;
 	if (!each && left > IDLE_EACH)
 		left = IDLE_EACH;
 	for (; left; left--, cq->idle_turn++) {
 		/* What takes its place has been looked at, if each is. */
-		if (look_in(cq, &cq->eps[cq->idle_turn], sink, &all))
-			swap(cq, cq->idle_turn, cq->n_busy++);
+		if (cq_poll_transport(cq, &cq->eps[cq->idle_turn], direct, &all))
+			cq_swap(cq, cq->idle_turn, cq->n_active++);
 	}
 	return all;
 }
 
-bool rdm_cq_look(struct rdm_cq *cq, bool far, bool each, struct rdm_sink *sink)
+bool msgep_cq_poll_eps(struct msgep_cq *cq, bool far, bool each, struct msgep_cq_direct *direct)
 {
-	const struct rdm_wire *wire = cq->domain->fabric->wire;
+	const struct msgep_transport *transport = cq->domain->fabric->transport;
 	bool all;
 
-	if (far && wire->progress)
-		wire->progress(cq->domain, sink);
-	if (rdm_cq_all_dispatched(cq))
+	if (far && transport->progress)
+		transport->progress(cq->domain, direct);
+	if (msgep_cq_all_dispatched(cq))
 		return true;
-	cq->looks++;
-	all = look_at_busy(cq, sink);
-	if (cq->n_busy != cq->n_eps)
-		all = look_at_idle(cq, each, sink) && all;
+	cq->polls++;
+	all = cq_poll_active(cq, direct);
+	if (cq->n_active != cq->n_eps)
+		all = cq_poll_idle(cq, each, direct) && all;
 	cq->has_local |= cq->saw_local;
-	if (cq->n_busy == cq->n_eps || cq->idle_turn == cq->n_eps) {
+	if (cq->n_active == cq->n_eps || cq->idle_turn == cq->n_eps) {
 		cq->has_local = cq->saw_local;
 		cq->saw_local = false;
 	}
 	return all;
 }
 
-bool rdm_cq_comes_now(struct rdm_cq *cq)
+bool msgep_cq_news(struct msgep_cq *cq)
 {
-	struct rdm_ep *ep = cq->n_eps == 1 ? cq->eps[0].ep : NULL;
+	struct msgep_ep *ep = cq->n_eps == 1 ? cq->eps[0].ep : NULL;
 
 	if (!cq->has_local || !ep ||
-	    atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
+	    atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
 	for (int i = 0; i < LOOKS; i++)
-		if (ep->wire->ready(ep))
+		if (ep->transport->ready(ep))
 			return true;
 	return false;
 }
 
-int rdm_cq_attach(struct rdm_cq *cq, struct rdm_ep *ep)
+int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
 {
 	int ret = 0;
 
-	rdm_lock(&cq->poll);
+	msgep_lock(&cq->poll);
 	for (uint32_t i = 0; i < cq->n_eps; i++)
 		if (cq->eps[i].ep == ep)
 			goto out;
 	if (cq->n_eps == cq->eps_room) {
 		uint32_t room = cq->eps_room ? 2 * cq->eps_room : 4;
-		struct rdm_cq_ep *eps = realloc(cq->eps, room * sizeof(*eps));
+		struct msgep_cq_ep *eps = realloc(cq->eps, room * sizeof(*eps));
 
 		if (!eps) {
 			ret = -FI_ENOMEM;
@@ -181,64 +182,64 @@ int rdm_cq_attach(struct rdm_cq *cq, struct rdm_ep *ep)
 		cq->eps = eps;
 		cq->eps_room = room;
 	}
-	cq->eps[cq->n_eps] = cq->eps[cq->n_busy];
-	cq->eps[cq->n_busy] = (struct rdm_cq_ep){ .ep = ep, .news_at = cq->looks };
-	cq->n_busy++;
+	cq->eps[cq->n_eps] = cq->eps[cq->n_active];
+	cq->eps[cq->n_active] = (struct msgep_cq_ep){ .ep = ep, .last_active = cq->polls };
+	cq->n_active++;
 	cq->n_eps++;
 out:
-	rdm_unlock(&cq->poll);
+	msgep_unlock(&cq->poll);
 	return ret;
 }
 
 /* The endpoint receives there. The second one concerns the first; further ones say by themselves
  * when they connect that they are not alone. */
-void rdm_cq_receives(struct rdm_cq *cq, struct rdm_ep *newest)
+void msgep_cq_add_receiver(struct msgep_cq *cq, struct msgep_ep *newest)
 {
-	rdm_lock(&cq->poll);
+	msgep_lock(&cq->poll);
 	newest->rx_cq = cq;
 	if (atomic_fetch_add(&cq->receivers, 1) != 1)
 		goto out;
 	for (uint32_t i = 0; i < cq->n_eps; i++) {
-		struct rdm_ep *ep = cq->eps[i].ep;
+		struct msgep_ep *ep = cq->eps[i].ep;
 
-		if (ep == newest || ep->rx_cq != cq || !ep->wire->several)
+		if (ep == newest || ep->rx_cq != cq || !ep->transport->keep_order)
 			continue;
-		rdm_lock(&ep->lock);
-		if (atomic_load_explicit(&ep->state, memory_order_relaxed) == RDM_UP)
-			ep->wire->several(ep);
-		rdm_unlock(&ep->lock);
+		msgep_lock(&ep->lock);
+		if (atomic_load_explicit(&ep->state, memory_order_relaxed) == MSGEP_UP)
+			ep->transport->keep_order(ep);
+		msgep_unlock(&ep->lock);
 	}
 out:
-	rdm_unlock(&cq->poll);
+	msgep_unlock(&cq->poll);
 }
 
 /* The busy ones stay in front. */
-static void remove_entry(struct rdm_cq *cq, uint32_t i)
+static void cq_remove_entry(struct msgep_cq *cq, uint32_t i)
 {
-	if (i < cq->n_busy) {
-		cq->eps[i] = cq->eps[--cq->n_busy];
-		i = cq->n_busy;
+	if (i < cq->n_active) {
+		cq->eps[i] = cq->eps[--cq->n_active];
+		i = cq->n_active;
 	}
 	cq->eps[i] = cq->eps[--cq->n_eps];
 }
 
-void rdm_cq_detach(struct rdm_cq *cq, struct rdm_ep *ep)
+void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep)
 {
-	rdm_lock(&cq->poll);
+	msgep_lock(&cq->poll);
 	for (uint32_t i = 0; i < cq->n_eps; i++) {
 		if (cq->eps[i].ep != ep)
 			continue;
-		remove_entry(cq, i);
+		cq_remove_entry(cq, i);
 		if (ep->rx_cq == cq)
 			atomic_fetch_sub(&cq->receivers, 1);
 		break;
 	}
-	if (ep->wire->doorbell && ep->sock >= 0)
+	if (ep->transport->doorbell && ep->sock >= 0)
 		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->sock, NULL);
-	rdm_unlock(&cq->poll);
+	msgep_unlock(&cq->poll);
 }
 
-bool rdm_cq_listen_to(struct rdm_cq *cq, struct rdm_ep *ep)
+bool msgep_cq_add_doorbell(struct msgep_cq *cq, struct msgep_ep *ep)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 

@@ -29,7 +29,7 @@ static int epoll_members(int epfd, int *fd, int room)
 	return n;
 }
 
-int rdm_cq_signal_take(int cq_fd)
+int msgep_cq_signal_take(int cq_fd)
 {
 	int fd = -1;
 
@@ -38,7 +38,7 @@ int rdm_cq_signal_take(int cq_fd)
 	return fd;
 }
 
-int rdm_cq_signal_take_inner(int cq_fd)
+int msgep_cq_signal_take_inner(int cq_fd)
 {
 	int fd[MEMBERS], inner = -1, member;
 	int n = epoll_members(cq_fd, fd, MEMBERS);
@@ -53,5 +53,5 @@ int rdm_cq_signal_take_inner(int cq_fd)
 			return -1;
 		inner = fd[i];
 	}
-	return inner < 0 ? -1 : rdm_cq_signal_take(inner);
+	return inner < 0 ? -1 : msgep_cq_signal_take(inner);
 }

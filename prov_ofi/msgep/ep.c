@@ -10,7 +10,7 @@
 #define TXQ_MOST 64
 #define UNACKED_MOST 256
 #define READS_MOST 64
-_Static_assert(READS_MOST <= RDM_SERVE_MAX, "see proto_read.c");
+_Static_assert(READS_MOST <= MSGEP_TARGET_READS, "see proto_read.c");
 /* Receives, unless the opener asks for more. */
 #define RX_MOST 256
 /* Places that each ring of a new endpoint has. */
@@ -18,19 +18,19 @@ _Static_assert(READS_MOST <= RDM_SERVE_MAX, "see proto_read.c");
 /* Batches that are taken in one look after the peer's end. */
 #define LAST_ROUNDS 1024
 
-static struct rdm_ep *ep_of(struct fid *fid)
+static struct msgep_ep *ep_of(struct fid *fid)
 {
-	return dofi_container(fid, struct rdm_ep, fid.fid);
+	return dofi_container(fid, struct msgep_ep, fid.fid);
 }
 
-static int bind_cq(struct rdm_ep *ep, struct rdm_cq *cq, uint64_t flags)
+static int ep_bind_cq(struct msgep_ep *ep, struct msgep_cq *cq, uint64_t flags)
 {
-	int ret = rdm_cq_attach(cq, ep);
+	int ret = msgep_cq_attach(cq, ep);
 
 	if (ret)
 		return ret;
 	if (flags & FI_RECV)
-		rdm_cq_receives(cq, ep);
+		msgep_cq_add_receiver(cq, ep);
 	if (flags & FI_TRANSMIT)
 		ep->tx_cq = cq;
 	return 0;
@@ -38,16 +38,16 @@ static int bind_cq(struct rdm_ep *ep, struct rdm_cq *cq, uint64_t flags)
 
 static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
-	struct rdm_ep *ep = ep_of(fid);
+	struct msgep_ep *ep = ep_of(fid);
 
 	switch (other->fclass) {
 	case FI_CLASS_CQ:
-		return bind_cq(ep, dofi_container(other, struct rdm_cq, fid.fid), flags);
+		return ep_bind_cq(ep, dofi_container(other, struct msgep_cq, fid.fid), flags);
 	case FI_CLASS_EQ:
-		ep->eq = dofi_container(other, struct rdm_eq, fid.fid);
+		ep->eq = dofi_container(other, struct msgep_eq, fid.fid);
 		return 0;
 	case FI_CLASS_SRX_CTX:
-		ep->srx = dofi_container(other, struct rdm_srx, fid.fid);
+		ep->srx = dofi_container(other, struct msgep_srx, fid.fid);
 		return 0;
 	default:
 		return -FI_EINVAL;
@@ -56,7 +56,7 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 
 static int ep_control(struct fid *fid, int command, void *arg)
 {
-	struct rdm_ep *ep = ep_of(fid);
+	struct msgep_ep *ep = ep_of(fid);
 
 	if (command == DOFI_CONTROL_QUAL) {
 		ep->qual = *(const uint64_t *)arg;
@@ -68,29 +68,29 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	return ep->eq && ep->tx_cq && ep->rx_cq ? 0 : -FI_EOPBADSTATE;
 }
 
-static void free_ep(struct rdm_ep *ep)
+static void ep_free_ep(struct msgep_ep *ep)
 {
 	free(ep->txq.tx);
 	free(ep->unacked.tx);
 	free(ep->reads.tx);
 	free(ep->rxq);
-	free(ep->flights);
-	free(ep->serve);
+	free(ep->inflight);
+	free(ep->target_reads);
 	free(ep->bulk.ring);
 	free(ep);
 }
 
 /* A shared buffer into which half a message has come: it is over, like every other operation. */
-static void end_message(struct rdm_ep *ep)
+static void ep_end_message(struct msgep_ep *ep)
 {
 	if (ep->srx && ep->in_message)
-		rdm_cq_push(ep->rx_cq, ep->cur.context,
-			    FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0), 0, ep->data,
-			    FI_ECANCELED);
+		msgep_cq_push(ep->rx_cq, ep->cur.context,
+			      FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0), 0,
+			      ep->data, FI_ECANCELED);
 	ep->in_message = false;
 }
 
-static void enter_domain(struct rdm_ep *ep)
+static void ep_enter_domain(struct msgep_ep *ep)
 {
 	pthread_rwlock_wrlock(&ep->domain->mr_lock);
 	dofi_list_append(&ep->domain->ep_list, &ep->link);
@@ -98,7 +98,7 @@ static void enter_domain(struct rdm_ep *ep)
 }
 
 /* From here on nothing is revoked: it has been withdrawn, or nobody can take it any more. */
-static void leave_domain(struct rdm_ep *ep)
+static void ep_leave_domain(struct msgep_ep *ep)
 {
 	pthread_rwlock_wrlock(&ep->domain->mr_lock);
 	dofi_list_remove(&ep->link);
@@ -107,37 +107,37 @@ static void leave_domain(struct rdm_ep *ep)
 
 static int ep_close(struct fid *fid)
 {
-	struct rdm_ep *ep = ep_of(fid);
-	struct rdm_domain *domain = ep->domain;
+	struct msgep_ep *ep = ep_of(fid);
+	struct msgep_domain *domain = ep->domain;
 
-	if (ep->wire->dispatches) {
-		rdm_lock(&ep->lock);
-		atomic_store(&ep->state, RDM_DOWN);
-		rdm_unlock(&ep->lock);
+	if (ep->transport->dispatches) {
+		msgep_lock(&ep->lock);
+		atomic_store(&ep->state, MSGEP_DOWN);
+		msgep_unlock(&ep->lock);
 	}
 	/* Nobody looks at it from here on. */
 	if (ep->rx_cq)
-		rdm_cq_detach(ep->rx_cq, ep);
+		msgep_cq_detach(ep->rx_cq, ep);
 	if (ep->tx_cq && ep->tx_cq != ep->rx_cq)
-		rdm_cq_detach(ep->tx_cq, ep);
+		msgep_cq_detach(ep->tx_cq, ep);
 	if (ep->srx)
-		rdm_srx_leave(ep->srx, ep);
+		msgep_srx_detach(ep->srx, ep);
 	if (ep->eq) {
 		pthread_mutex_lock(&ep->eq->lock);
-		rdm_cm_forget(ep);
-		rdm_eq_forget(ep->eq, fid);
-		leave_domain(ep);
+		msgep_cm_forget(ep);
+		msgep_eq_forget(ep->eq, fid);
+		ep_leave_domain(ep);
 		if (ep->w.any)
-			ep->wire->close(ep);
-		/* Its wire says nothing more. */
-		rdm_eq_forget_settled(ep->eq, ep);
+			ep->transport->close(ep);
+		/* Its transport says nothing more. */
+		msgep_eq_forget_checked(ep->eq, ep);
 		pthread_mutex_unlock(&ep->eq->lock);
 	} else {
-		leave_domain(ep);
+		ep_leave_domain(ep);
 	}
-	rdm_bulk_end(ep);
-	end_message(ep);
-	free_ep(ep);
+	msgep_bulk_end(ep);
+	ep_end_message(ep);
+	ep_free_ep(ep);
 	atomic_fetch_sub(&domain->eps, 1);
 	return 0;
 }
@@ -149,7 +149,7 @@ static struct fi_ops ep_fid_ops = {
 	.control = ep_control,
 };
 
-static bool make_txq(struct rdm_txq *q, uint32_t most)
+static bool ep_make_txq(struct msgep_txq *q, uint32_t most)
 {
 	q->most = most;
 	q->room = FIRST_ROOM;
@@ -159,108 +159,107 @@ static bool make_txq(struct rdm_txq *q, uint32_t most)
 
 /* The rings have a place each, so that what is posted without memory for larger ones waits for
  * something that ends. */
-static bool make_queues(struct rdm_ep *ep, size_t receives)
+static bool ep_make_queues(struct msgep_ep *ep, size_t receives)
 {
 	ep->rx_most = RX_MOST;
 	while (ep->rx_most < receives && ep->rx_most < 1u << 20)
 		ep->rx_most *= 2;
 	ep->rx_room = FIRST_ROOM;
 	ep->rxq = malloc(ep->rx_room * sizeof(*ep->rxq));
-	if (ep->wire->arrived) {
-		ep->flight_room = FIRST_ROOM;
-		ep->flights = malloc(ep->flight_room * sizeof(*ep->flights));
-		if (!ep->flights)
+	if (ep->transport->arrived) {
+		ep->inflight_room = FIRST_ROOM;
+		ep->inflight = malloc(ep->inflight_room * sizeof(*ep->inflight));
+		if (!ep->inflight)
 			return false;
 	}
-	return ep->rxq && make_txq(&ep->txq, TXQ_MOST) && make_txq(&ep->unacked, UNACKED_MOST) &&
-	       make_txq(&ep->reads, READS_MOST);
+	return ep->rxq && ep_make_txq(&ep->txq, TXQ_MOST) &&
+	       ep_make_txq(&ep->unacked, UNACKED_MOST) && ep_make_txq(&ep->reads, READS_MOST);
 }
 
-int rdm_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
-		void *context)
+int msgep_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
+		  void *context)
 {
-	struct rdm_ep *ep = calloc(1, sizeof(*ep));
+	struct msgep_ep *ep = calloc(1, sizeof(*ep));
 	int ret = -FI_ENOMEM;
 
 	if (!ep)
 		return ret;
-	rdm_lock_init(&ep->lock);
+	msgep_lock_init(&ep->lock);
 	ep->sock = -1;
 	dofi_list_init(&ep->srx_link);
-	dofi_list_init(&ep->settled);
-	ep->domain = dofi_container(domain, struct rdm_domain, fid);
-	ep->wire = ep->domain->fabric->wire;
+	dofi_list_init(&ep->checked_link);
+	ep->domain = dofi_container(domain, struct msgep_domain, fid);
+	ep->transport = ep->domain->fabric->transport;
 	if (info->ep_attr)
-		rdm_auth_copy(&ep->auth, info->ep_attr->auth_key,
-			      info->ep_attr->auth_key_size);
+		msgep_auth_copy(&ep->auth, info->ep_attr->auth_key, info->ep_attr->auth_key_size);
 	ep->fid.fid.fclass = FI_CLASS_EP;
 	ep->fid.fid.context = context;
 	ep->fid.fid.ops = &ep_fid_ops;
-	ep->fid.cm = &rdm_ep_cm_ops;
-	ep->fid.msg = &rdm_msg_ops;
-	ep->fid.rma = &rdm_rma_ops;
-	ep->fid.atomic = &rdm_atomic_ops;
-	if (make_queues(ep, info->rx_attr->size))
-		ret = info->handle ? rdm_cm_adopt_request(info->handle, ep) : 0;
+	ep->fid.cm = &msgep_ep_cm_ops;
+	ep->fid.msg = &msgep_msg_ops;
+	ep->fid.rma = &msgep_rma_ops;
+	ep->fid.atomic = &msgep_atomic_ops;
+	if (ep_make_queues(ep, info->rx_attr->size))
+		ret = info->handle ? msgep_cm_adopt_request(info->handle, ep) : 0;
 	if (ret) {
-		free_ep(ep);
+		ep_free_ep(ep);
 		return ret;
 	}
-	enter_domain(ep);
+	ep_enter_domain(ep);
 	atomic_fetch_add(&ep->domain->eps, 1);
 	*out = &ep->fid;
 	return 0;
 }
 
-void rdm_ep_up(struct rdm_ep *ep)
+void msgep_ep_up(struct msgep_ep *ep)
 {
-	rdm_lock(&ep->lock);
-	atomic_store(&ep->state, RDM_UP);
+	msgep_lock(&ep->lock);
+	atomic_store(&ep->state, MSGEP_UP);
 	/* It said so when it offered, unless the others have come since. */
-	if (ep->wire->several && rdm_cq_several(ep->rx_cq))
-		ep->wire->several(ep);
+	if (ep->transport->keep_order && msgep_cq_is_shared(ep->rx_cq))
+		ep->transport->keep_order(ep);
 	/* What arrived before was left for later. */
-	if (ep->wire->touch)
-		ep->wire->touch(ep);
-	rdm_unlock(&ep->lock);
-	if (ep->wire->doorbell &&
-	    !(rdm_cq_listen_to(ep->rx_cq, ep) && rdm_cq_listen_to(ep->tx_cq, ep))) {
-		rdm_lock(&ep->lock);
-		rdm_ep_cut(ep, "its peer could wake nobody here");
-		rdm_unlock(&ep->lock);
+	if (ep->transport->touch)
+		ep->transport->touch(ep);
+	msgep_unlock(&ep->lock);
+	if (ep->transport->doorbell &&
+	    !(msgep_cq_add_doorbell(ep->rx_cq, ep) && msgep_cq_add_doorbell(ep->tx_cq, ep))) {
+		msgep_lock(&ep->lock);
+		msgep_ep_abort(ep, "its peer could wake nobody here");
+		msgep_unlock(&ep->lock);
 	}
 	/* Those who sleep did so without asking this peer to ring. */
-	rdm_cq_wake(ep->rx_cq);
-	rdm_cq_wake(ep->tx_cq);
+	msgep_cq_wake(ep->rx_cq);
+	msgep_cq_wake(ep->tx_cq);
 }
 
 /* Not to the end of what comes: a peer that goes on writing, against the rules, must not hold up
  * the event queue. What remains is taken by the next look. */
-bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died)
+bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
 {
-	const struct rdm_wire *wire = ep->wire;
+	const struct msgep_transport *transport = ep->transport;
 	unsigned int rounds = LAST_ROUNDS;
 	bool over;
 
-	if (wire->progress)
-		wire->progress(ep->domain, NULL);
-	rdm_lock(&ep->lock);
-	while (rdm_proto_progress(ep) && --rounds)
+	if (transport->progress)
+		transport->progress(ep->domain, NULL);
+	msgep_lock(&ep->lock);
+	while (msgep_proto_progress(ep) && --rounds)
 		;
-	over = !ep->w.any || wire->drained(ep, died);
+	over = !ep->w.any || transport->drained(ep, died);
 	if (over)
-		atomic_store(&ep->state, RDM_DOWN);
-	rdm_unlock(&ep->lock);
+		atomic_store(&ep->state, MSGEP_DOWN);
+	msgep_unlock(&ep->lock);
 	return over;
 }
 
-void rdm_ep_broken(struct rdm_ep *ep, int err)
+void msgep_ep_broken(struct msgep_ep *ep, int err)
 {
 	atomic_store(&ep->broken, err);
-	rdm_cq_wake(ep->rx_cq);
+	msgep_cq_wake(ep->rx_cq);
 	if (ep->tx_cq != ep->rx_cq)
-		rdm_cq_wake(ep->tx_cq);
+		msgep_cq_wake(ep->tx_cq);
 	/* Before the connection is up nobody polls for it. */
-	if (atomic_load(&ep->state) != RDM_UP)
-		rdm_ep_settled(ep);
+	if (atomic_load(&ep->state) != MSGEP_UP)
+		msgep_ep_path_checked(ep);
 }

@@ -7,98 +7,98 @@
 #include "msgep/cm/cm.h"
 #include "msgep/wait.h"
 
-static struct rdm_eq *eq_of(struct fid_eq *fid)
+static struct msgep_eq *eq_of(struct fid_eq *fid)
 {
-	return dofi_container(fid, struct rdm_eq, fid);
+	return dofi_container(fid, struct msgep_eq, fid);
 }
 
-static void free_event(struct rdm_event *event)
+static void eq_free_event(struct msgep_event *event)
 {
 	if (event->event == FI_CONNREQ && event->info) {
-		rdm_cm_drop_request(event->info->handle);
+		msgep_cm_drop_request(event->info->handle);
 		dofi_lib.freeinfo(event->info);
 	}
 	free(event);
 }
 
 /* Events have gone; event_lock held. Without any left nobody is to be woken. */
-static void quieten(struct rdm_eq *eq)
+static void eq_clear_signal(struct msgep_eq *eq)
 {
-	if (dofi_list_empty(&eq->events) && dofi_list_empty(&eq->settled))
+	if (dofi_list_empty(&eq->events) && dofi_list_empty(&eq->checked_eps))
 		dofi_eventfd_clear(eq->signal);
 }
 
-void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event)
+void msgep_eq_push(struct msgep_eq *eq, struct msgep_event *event)
 {
 	pthread_mutex_lock(&eq->event_lock);
 	dofi_list_append(&eq->events, &event->link);
-	rdm_wait_ring(eq->signal);
+	msgep_wait_signal(eq->signal);
 	pthread_mutex_unlock(&eq->event_lock);
 }
 
-void rdm_ep_settled(struct rdm_ep *ep)
+void msgep_ep_path_checked(struct msgep_ep *ep)
 {
-	struct rdm_eq *eq = ep->eq;
+	struct msgep_eq *eq = ep->eq;
 
 	pthread_mutex_lock(&eq->event_lock);
-	if (dofi_list_empty(&ep->settled)) {
-		dofi_list_append(&eq->settled, &ep->settled);
-		rdm_wait_ring(eq->signal);
+	if (dofi_list_empty(&ep->checked_link)) {
+		dofi_list_append(&eq->checked_eps, &ep->checked_link);
+		msgep_wait_signal(eq->signal);
 	}
 	pthread_mutex_unlock(&eq->event_lock);
 }
 
-struct rdm_ep *rdm_eq_next_settled(struct rdm_eq *eq)
+struct msgep_ep *msgep_eq_next_checked(struct msgep_eq *eq)
 {
-	struct rdm_ep *ep = NULL;
+	struct msgep_ep *ep = NULL;
 
 	pthread_mutex_lock(&eq->event_lock);
-	if (!dofi_list_empty(&eq->settled)) {
-		ep = dofi_container(eq->settled.next, struct rdm_ep, settled);
-		dofi_list_remove(&ep->settled);
-		quieten(eq);
+	if (!dofi_list_empty(&eq->checked_eps)) {
+		ep = dofi_container(eq->checked_eps.next, struct msgep_ep, checked_link);
+		dofi_list_remove(&ep->checked_link);
+		eq_clear_signal(eq);
 	}
 	pthread_mutex_unlock(&eq->event_lock);
 	return ep;
 }
 
-void rdm_eq_forget_settled(struct rdm_eq *eq, struct rdm_ep *ep)
+void msgep_eq_forget_checked(struct msgep_eq *eq, struct msgep_ep *ep)
 {
 	pthread_mutex_lock(&eq->event_lock);
-	dofi_list_remove(&ep->settled);
-	quieten(eq);
+	dofi_list_remove(&ep->checked_link);
+	eq_clear_signal(eq);
 	pthread_mutex_unlock(&eq->event_lock);
 }
 
-void rdm_eq_forget(struct rdm_eq *eq, struct fid *fid)
+void msgep_eq_forget(struct msgep_eq *eq, struct fid *fid)
 {
 	struct dofi_list gone, *pos, *tmp;
 
 	dofi_list_init(&gone);
 	pthread_mutex_lock(&eq->event_lock);
 	dofi_list_each_safe(pos, tmp, &eq->events) {
-		struct rdm_event *event = dofi_container(pos, struct rdm_event, link);
+		struct msgep_event *event = dofi_container(pos, struct msgep_event, link);
 
 		if (event->fid != fid)
 			continue;
 		dofi_list_remove(pos);
 		dofi_list_append(&gone, pos);
 	}
-	quieten(eq);
+	eq_clear_signal(eq);
 	pthread_mutex_unlock(&eq->event_lock);
 	dofi_list_each_safe(pos, tmp, &gone)
-		free_event(dofi_container(pos, struct rdm_event, link));
+		eq_free_event(dofi_container(pos, struct msgep_event, link));
 }
 
 /* The first event if it is an error or not, as asked; *other: there is one of the other sort. */
-static struct rdm_event *take(struct rdm_eq *eq, bool error, bool *other)
+static struct msgep_event *eq_take_event(struct msgep_eq *eq, bool error, bool *other)
 {
-	struct rdm_event *event = NULL;
+	struct msgep_event *event = NULL;
 
 	*other = false;
 	pthread_mutex_lock(&eq->event_lock);
 	if (!dofi_list_empty(&eq->events)) {
-		event = dofi_container(eq->events.next, struct rdm_event, link);
+		event = dofi_container(eq->events.next, struct msgep_event, link);
 		if (!event->event != error) {
 			event = NULL;
 			*other = true;
@@ -107,25 +107,25 @@ static struct rdm_event *take(struct rdm_eq *eq, bool error, bool *other)
 		}
 	}
 	if (event)
-		quieten(eq);
+		eq_clear_signal(eq);
 	pthread_mutex_unlock(&eq->event_lock);
 	return event;
 }
 
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *number, void *buf, size_t len, uint64_t flags)
 {
-	struct rdm_eq *eq = eq_of(fid);
+	struct msgep_eq *eq = eq_of(fid);
 	struct fi_eq_cm_entry *entry = buf;
-	struct rdm_event *event;
+	struct msgep_event *event;
 	size_t data;
 	bool error;
 
 	if (flags || len < sizeof(*entry))
 		return -FI_EINVAL;
 	pthread_mutex_lock(&eq->lock);
-	rdm_cm_progress(eq);
+	msgep_cm_progress(eq);
 	pthread_mutex_unlock(&eq->lock);
-	event = take(eq, false, &error);
+	event = eq_take_event(eq, false, &error);
 	if (!event)
 		return error ? -FI_EAVAIL : -FI_EAGAIN;
 	data = event->len;
@@ -141,11 +141,11 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *number, void *buf, size_t l
 
 static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *err, uint64_t flags)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 	bool other;
 
 	(void)flags;
-	event = take(eq_of(fid), true, &other);
+	event = eq_take_event(eq_of(fid), true, &other);
 	if (!event)
 		return -FI_EAGAIN;
 	err->fid = event->fid;
@@ -156,7 +156,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *err, uint6
 		err->err_data_size = event->len;
 	if (err->err_data)
 		memcpy(err->err_data, event->data, err->err_data_size);
-	free_event(event);
+	eq_free_event(event);
 	return sizeof(*err);
 }
 
@@ -175,13 +175,13 @@ static int eq_control(struct fid *fid, int command, void *arg)
 {
 	if (command != FI_GETWAIT)
 		return -FI_ENOSYS;
-	*(int *)arg = dofi_container(fid, struct rdm_eq, fid.fid)->epfd;
+	*(int *)arg = dofi_container(fid, struct msgep_eq, fid.fid)->epfd;
 	return 0;
 }
 
-static void release(struct rdm_eq *eq)
+static void eq_release_event(struct msgep_eq *eq)
 {
-	rdm_wait_close(eq->epfd, eq->signal);
+	msgep_wait_close(eq->epfd, eq->signal);
 	pthread_mutex_destroy(&eq->lock);
 	pthread_mutex_destroy(&eq->event_lock);
 	free(eq);
@@ -189,15 +189,15 @@ static void release(struct rdm_eq *eq)
 
 static int eq_close(struct fid *fid)
 {
-	struct rdm_eq *eq = dofi_container(fid, struct rdm_eq, fid.fid);
+	struct msgep_eq *eq = dofi_container(fid, struct msgep_eq, fid.fid);
 	struct dofi_list *pos, *tmp;
 
 	pthread_mutex_lock(&eq->lock);
 	dofi_list_each_safe(pos, tmp, &eq->events)
-		free_event(dofi_container(pos, struct rdm_event, link));
-	rdm_cm_close(eq);
+		eq_free_event(dofi_container(pos, struct msgep_event, link));
+	msgep_cm_close(eq);
 	pthread_mutex_unlock(&eq->lock);
-	release(eq);
+	eq_release_event(eq);
 	return 0;
 }
 
@@ -214,20 +214,20 @@ static struct fi_ops_eq eq_ops = {
 	.strerror = eq_strerror,
 };
 
-int rdm_eq_trywait(struct rdm_eq *eq)
+int msgep_eq_trywait(struct msgep_eq *eq)
 {
 	bool empty;
 
 	pthread_mutex_lock(&eq->event_lock);
-	empty = dofi_list_empty(&eq->events) && dofi_list_empty(&eq->settled);
+	empty = dofi_list_empty(&eq->events) && dofi_list_empty(&eq->checked_eps);
 	pthread_mutex_unlock(&eq->event_lock);
 	return empty ? 0 : -FI_EAGAIN;
 }
 
-int rdm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
-		void *context)
+int msgep_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
+		  void *context)
 {
-	struct rdm_eq *eq = calloc(1, sizeof(*eq));
+	struct msgep_eq *eq = calloc(1, sizeof(*eq));
 	int ret;
 
 	(void)attr;
@@ -237,17 +237,17 @@ int rdm_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_e
 	eq->fid.fid.context = context;
 	eq->fid.fid.ops = &eq_fid_ops;
 	eq->fid.ops = &eq_ops;
-	eq->fabric = dofi_container(fabric, struct rdm_fabric, fid);
+	eq->fabric = dofi_container(fabric, struct msgep_fabric, fid);
 	eq->epfd = eq->signal = -1;
 	pthread_mutex_init(&eq->lock, NULL);
 	pthread_mutex_init(&eq->event_lock, NULL);
 	dofi_list_init(&eq->events);
-	dofi_list_init(&eq->settled);
-	ret = rdm_wait_open(&eq->epfd, &eq->signal);
+	dofi_list_init(&eq->checked_eps);
+	ret = msgep_wait_open(&eq->epfd, &eq->signal);
 	if (!ret)
-		ret = rdm_cm_open(eq);
+		ret = msgep_cm_open(eq);
 	if (ret) {
-		release(eq);
+		eq_release_event(eq);
 		return ret;
 	}
 	*out = &eq->fid;

@@ -8,14 +8,14 @@
 
 #include "msgep/cm/inbox.h"
 
-int rdm_getinfo(struct dofi_fab *fab, struct fi_info **info)
+int msgep_getinfo(struct dofi_fab *fab, struct fi_info **info)
 {
-	return fab->row->wire->getinfo(fab, info);
+	return fab->desc->transport->getinfo(fab, info);
 }
 
 #define QUEUE 1024
 
-static int set_names(struct fi_info *info, const char *name)
+static int fabric_set_names(struct fi_info *info, const char *name)
 {
 	info->fabric_attr->name = strdup(name);
 	info->fabric_attr->prov_name = strdup(name);
@@ -24,20 +24,20 @@ static int set_names(struct fi_info *info, const char *name)
 		       ? 0 : -FI_ENOMEM;
 }
 
-static void set_queue(size_t *size, size_t *iov)
+static void fabric_set_queue(size_t *size, size_t *iov)
 {
 	*size = QUEUE;
-	*iov = RDM_IOV_MAX;
+	*iov = MSGEP_IOV_MAX;
 }
 
-int rdm_outer_info(const struct dofi_fab *fab, const char *name, struct fi_info **out)
+int msgep_ep_info(const struct dofi_fab *fab, const char *name, struct fi_info **out)
 {
 	struct fi_info *info = dofi_lib.dupinfo(NULL);
 	int ret;
 
 	if (!info)
 		return -FI_ENOMEM;
-	ret = set_names(info, name);
+	ret = fabric_set_names(info, name);
 	info->caps = FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
 		     FI_REMOTE_WRITE;
 	info->addr_format = fab->addr.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
@@ -54,14 +54,14 @@ int rdm_outer_info(const struct dofi_fab *fab, const char *name, struct fi_info 
 	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	info->domain_attr->mr_key_size = 4;
 	info->domain_attr->cq_data_size = 8;
-	set_queue(&info->tx_attr->size, &info->tx_attr->iov_limit);
-	set_queue(&info->rx_attr->size, &info->rx_attr->iov_limit);
+	fabric_set_queue(&info->tx_attr->size, &info->tx_attr->iov_limit);
+	fabric_set_queue(&info->rx_attr->size, &info->rx_attr->iov_limit);
 	info->tx_attr->rma_iov_limit = 1;
 	*out = info;
 	return 0;
 }
 
-struct fi_info *rdm_info_from(const struct fi_info *base, const union dofi_addr *source)
+struct fi_info *msgep_info_from(const struct fi_info *base, const union dofi_addr *source)
 {
 	struct fi_info *info = dofi_lib.dupinfo(base);
 
@@ -85,21 +85,21 @@ struct fi_info *rdm_info_from(const struct fi_info *base, const union dofi_addr 
 
 static int fabric_close(struct fid *fid)
 {
-	free(dofi_container(fid, struct rdm_fabric, fid.fid));
+	free(dofi_container(fid, struct msgep_fabric, fid.fid));
 	return 0;
 }
 
 /* Every object may be slept on, or none. */
-static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	int ret = 0;
 
 	(void)fabric;
 	for (int i = 0; i < count && !ret; i++) {
 		if (fids[i]->fclass == FI_CLASS_CQ)
-			ret = rdm_cq_trywait(dofi_container(fids[i], struct rdm_cq, fid.fid));
+			ret = msgep_cq_trywait(dofi_container(fids[i], struct msgep_cq, fid.fid));
 		else if (fids[i]->fclass == FI_CLASS_EQ)
-			ret = rdm_eq_trywait(dofi_container(fids[i], struct rdm_eq, fid.fid));
+			ret = msgep_eq_trywait(dofi_container(fids[i], struct msgep_eq, fid.fid));
 		else
 			ret = -FI_EINVAL;
 	}
@@ -113,15 +113,15 @@ static struct fi_ops fabric_fid_ops = {
 
 static struct fi_ops_fabric fabric_ops = {
 	.size = sizeof(struct fi_ops_fabric),
-	.domain = rdm_domain_open,
-	.passive_ep = rdm_pep_open,
-	.eq_open = rdm_eq_open,
-	.trywait = trywait,
+	.domain = msgep_domain_open,
+	.passive_ep = msgep_pep_open,
+	.eq_open = msgep_eq_open,
+	.trywait = fabric_trywait,
 };
 
-int rdm_fabric(struct dofi_fab *fab, struct fid_fabric **out)
+int msgep_fabric(struct dofi_fab *fab, struct fid_fabric **out)
 {
-	struct rdm_fabric *fabric = calloc(1, sizeof(*fabric));
+	struct msgep_fabric *fabric = calloc(1, sizeof(*fabric));
 
 	if (!fabric)
 		return -FI_ENOMEM;
@@ -130,42 +130,42 @@ int rdm_fabric(struct dofi_fab *fab, struct fid_fabric **out)
 	fabric->fid.fid.ops = &fabric_fid_ops;
 	fabric->fid.ops = &fabric_ops;
 	fabric->fab = fab;
-	fabric->wire = fab->row->wire;
-	fabric->local_wire = fab->row->local_wire;
+	fabric->transport = fab->desc->transport;
+	fabric->local_transport = fab->desc->local_transport;
 	*out = &fabric->fid;
 	return 0;
 }
 
-static int domain_close(struct fid *fid)
+static int fabric_domain_close(struct fid *fid)
 {
-	struct rdm_domain *domain = dofi_container(fid, struct rdm_domain, fid.fid);
+	struct msgep_domain *domain = dofi_container(fid, struct msgep_domain, fid.fid);
 
 	if (atomic_load(&domain->eps))
 		return -FI_EBUSY;
-	rdm_inbox_close(domain);
-	if (domain->fabric->wire->domain_close)
-		domain->fabric->wire->domain_close(domain);
+	msgep_inbox_close(domain);
+	if (domain->fabric->transport->domain_close)
+		domain->fabric->transport->domain_close(domain);
 	dofi_key_map_free(&domain->mrs);
 	pthread_rwlock_destroy(&domain->mr_lock);
-	pthread_mutex_destroy(&domain->wire_lock);
+	pthread_mutex_destroy(&domain->transport_lock);
 	free(domain);
 	return 0;
 }
 
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
-	.close = domain_close,
+	.close = fabric_domain_close,
 };
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
-	.cq_open = rdm_cq_open,
-	.endpoint = rdm_ep_open,
-	.srx_ctx = rdm_srx_open,
+	.cq_open = msgep_cq_open,
+	.endpoint = msgep_ep_open,
+	.srx_ctx = msgep_srx_open,
 };
 
 /* Closing a region must not wait for ever behind peers that keep writing. */
-static void init_mr_lock(pthread_rwlock_t *lock)
+static void fabric_init_mr_lock(pthread_rwlock_t *lock)
 {
 	pthread_rwlockattr_t attr;
 
@@ -176,7 +176,7 @@ static void init_mr_lock(pthread_rwlock_t *lock)
 }
 
 /* The active ends of two processes have the same address, and are told apart by their ports. */
-static void choose_port(struct rdm_domain *domain)
+static void fabric_choose_port(struct msgep_domain *domain)
 {
 	uint16_t port = 0;
 
@@ -185,10 +185,10 @@ static void choose_port(struct rdm_domain *domain)
 	atomic_store(&domain->next_port, port);
 }
 
-int rdm_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
-		    void *context)
+int msgep_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
+		      void *context)
 {
-	struct rdm_domain *domain = calloc(1, sizeof(*domain));
+	struct msgep_domain *domain = calloc(1, sizeof(*domain));
 	int ret = 0;
 
 	(void)info;
@@ -198,23 +198,23 @@ int rdm_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_dom
 	domain->fid.fid.context = context;
 	domain->fid.fid.ops = &domain_fid_ops;
 	domain->fid.ops = &domain_ops;
-	domain->fid.mr = &rdm_mr_ops;
-	domain->fabric = dofi_container(fid, struct rdm_fabric, fid);
-	init_mr_lock(&domain->mr_lock);
+	domain->fid.mr = &msgep_mr_ops;
+	domain->fabric = dofi_container(fid, struct msgep_fabric, fid);
+	fabric_init_mr_lock(&domain->mr_lock);
 	dofi_key_map_init(&domain->mrs);
-	pthread_mutex_init(&domain->wire_lock, NULL);
-	rdm_lock_init(&domain->watch_lock);
+	pthread_mutex_init(&domain->transport_lock, NULL);
+	msgep_lock_init(&domain->wait_lock);
 	dofi_list_init(&domain->cqs);
 	dofi_list_init(&domain->ep_list);
-	choose_port(domain);
-	if (domain->fabric->wire->tell)
-		ret = rdm_inbox_open(domain);
-	if (!ret && domain->fabric->wire->domain_open)
-		ret = domain->fabric->wire->domain_open(domain);
+	fabric_choose_port(domain);
+	if (domain->fabric->transport->cm_send)
+		ret = msgep_inbox_open(domain);
+	if (!ret && domain->fabric->transport->domain_open)
+		ret = domain->fabric->transport->domain_open(domain);
 	if (ret) {
-		rdm_inbox_close(domain);
+		msgep_inbox_close(domain);
 		pthread_rwlock_destroy(&domain->mr_lock);
-		pthread_mutex_destroy(&domain->wire_lock);
+		pthread_mutex_destroy(&domain->transport_lock);
 		free(domain);
 		return ret;
 	}

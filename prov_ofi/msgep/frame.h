@@ -6,27 +6,27 @@
  * receiving program has to do, so a message without a receive holds up the requests behind it and
  * nothing else.
  *
- * A frame is a header of 40 bytes and up to a wire's limit of payload; numbers are
+ * A frame is a header of 40 bytes and up to a transport's limit of payload; numbers are
  * little-endian. A message, a write or the data of a read is cut into as many frames as it takes:
  * the first bears FIRST and all fields, the last bears LAST.
  *
- *   RDM_MSG    requests  total: bytes of the message; value: completion data (with DATA)
- *   RDM_WRITE  requests  total: bytes; value: target address; key: target key
- *   RDM_READ   requests  total: bytes wanted; value: source address; key: source key; no payload
- *   RDM_DATA   answers   to the oldest unanswered read; total as asked; key: 0, or (FIRST and
+ *   MSGEP_MSG    requests  total: bytes of the message; value: completion data (with DATA)
+ *   MSGEP_WRITE  requests  total: bytes; value: target address; key: target key
+ *   MSGEP_READ   requests  total: bytes wanted; value: source address; key: source key; no payload
+ *   MSGEP_DATA   answers   to the oldest unanswered read; total as asked; key: 0, or (FIRST and
  *                        LAST, no payload) the FI_* code for which it is refused
- *   RDM_NOTE   requests  behind a write that has completion data: total: bytes of that write;
+ *   MSGEP_IMM   requests  behind a write that has completion data: total: bytes of that write;
  *                        value: the data. It takes a receive, whose completion says both;
  *                        no payload
- *   RDM_ADD    requests  value: target address, eight bytes; key: target key; total: 8; payload:
- *                        what is added (8 bytes). Answered with RDM_DATA: what was there
- *   RDM_SWAP   requests  the same; payload: what is compared, what is swapped in (8 bytes each)
- *   RDM_ACK    answers   value: number of requests with ACK that are done since the connection
- *                        began; key: 0, or the code for which the next one was refused. A wire
+ *   MSGEP_ADD    requests  value: target address, eight bytes; key: target key; total: 8; payload:
+ *                        what is added (8 bytes). Answered with MSGEP_DATA: what was there
+ *   MSGEP_SWAP   requests  the same; payload: what is compared, what is swapped in (8 bytes each)
+ *   MSGEP_ACK    answers   value: number of requests with ACK that are done since the connection
+ *                        began; key: 0, or the code for which the next one was refused. A transport
  *                        may tell the number otherwise, and needs frames for refusals only
  *
  * Between processes that may read each other's memory, the data of a large message or write does
- * not travel in frames: with PULL the payload is a list of segments (struct rdm_segment) of the
+ * not travel in frames: with PULL the payload is a list of segments (struct msgep_segment) of the
  * sender's memory, behind them what is to be taken from the frame itself, the last bytes of a
  * write. Whoever pulls says so by an ACK, which the last frame asks for (ACK); writes and notes
  * always do.
@@ -37,42 +37,52 @@
  * Where long data has an endpoint of its own (proto_bulk.c), PULL announces a transfer there: one
  * segment, whose address is the number of the transfer.
  *
- *   RDM_GO     answers   value: number of a transfer for which memory has been posted
+ *   MSGEP_GO     answers   value: number of a transfer for which memory has been posted
  *
  * After a refusal, and after a message that was longer than its receive, whatever follows on the
  * channel is dropped: the connection is about to end.
  */
-#ifndef DOFI_RDM_FRAME_H
-#define DOFI_RDM_FRAME_H
+#ifndef DOFI_MSGEP_FRAME_H
+#define DOFI_MSGEP_FRAME_H
 
 #include <stdint.h>
 
-enum { RDM_REQ, RDM_ANS, RDM_CHANNELS };
+enum { MSGEP_REQ, MSGEP_ANS, MSGEP_CHANNELS };
 
-enum { RDM_MSG = 1, RDM_WRITE, RDM_READ, RDM_DATA, RDM_ACK, RDM_NOTE, RDM_ADD, RDM_SWAP, RDM_GO };
+enum {
+	MSGEP_MSG = 1,
+	MSGEP_WRITE,
+	MSGEP_READ,
+	MSGEP_DATA,
+	MSGEP_ACK,
+	MSGEP_IMM,
+	MSGEP_ADD,
+	MSGEP_SWAP,
+	MSGEP_GO
+};
 
-enum { RDM_FIRST = 1, RDM_LAST = 2, RDM_HAS_DATA = 4, RDM_PULL = 8, RDM_WANTS_ACK = 16 };
+enum { MSGEP_FIRST = 1, MSGEP_LAST = 2, MSGEP_HAS_DATA = 4, MSGEP_PULL = 8, MSGEP_WANTS_ACK = 16 };
 
-struct rdm_segment {
+struct msgep_segment {
 	uint64_t addr, len;
 };
 
-struct rdm_frame {
-	uint64_t mark;			/* the wire's own */
+struct msgep_frame {
+	uint64_t mark;			/* the transport's own */
 	uint32_t len;			/* payload */
 	uint32_t key;
 	uint64_t total;
 	uint64_t value;
 	uint8_t kind, flags;
 	uint8_t segments;		/* with PULL: in the list */
-	uint8_t counts[5];		/* the wire's own; 0 where it has none */
+	uint8_t counts[5];		/* the transport's own; 0 where it has none */
 };
 
-#define RDM_FRAME_HDR sizeof(struct rdm_frame)
-/* Every wire takes so much in one frame. */
-#define RDM_PAYLOAD_LEAST 16
+#define MSGEP_FRAME_HDR sizeof(struct msgep_frame)
+/* Every transport takes so much in one frame. */
+#define MSGEP_PAYLOAD_LEAST 16
 
-static inline void *rdm_payload(struct rdm_frame *f)
+static inline void *msgep_payload(struct msgep_frame *f)
 {
 	return f + 1;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Copies between frames and the segments of a request; the segments shrink as they are used, those
  * that are used up stay in front without length. */
-#ifndef DOFI_RDM_IOV_H
-#define DOFI_RDM_IOV_H
+#ifndef DOFI_MSGEP_IOV_H
+#define DOFI_MSGEP_IOV_H
 
 #include <string.h>
 #include <sys/uio.h>
 
-static inline void rdm_gather(void *to, struct iovec *iov, size_t len)
+static inline void msgep_iov_gather(void *to, struct iovec *iov, size_t len)
 {
 	char *out = to;
 
@@ -22,7 +22,7 @@ static inline void rdm_gather(void *to, struct iovec *iov, size_t len)
 	}
 }
 
-static inline void rdm_scatter(struct iovec *iov, const void *from, size_t len)
+static inline void msgep_iov_scatter(struct iovec *iov, const void *from, size_t len)
 {
 	const char *in = from;
 
@@ -38,7 +38,7 @@ static inline void rdm_scatter(struct iovec *iov, const void *from, size_t len)
 }
 
 /* Cuts the segments off behind `len` bytes. Returns how many are left. */
-static inline size_t rdm_head(struct iovec *iov, size_t count, size_t len)
+static inline size_t msgep_iov_head(struct iovec *iov, size_t count, size_t len)
 {
 	size_t n = 0;
 
@@ -53,7 +53,7 @@ static inline size_t rdm_head(struct iovec *iov, size_t count, size_t len)
 	return n;
 }
 
-static inline void rdm_skip(struct iovec *iov, size_t len)
+static inline void msgep_iov_skip(struct iovec *iov, size_t len)
 {
 	for (; len; iov++) {
 		size_t part = iov->iov_len < len ? iov->iov_len : len;
@@ -66,7 +66,7 @@ static inline void rdm_skip(struct iovec *iov, size_t len)
 
 /* Uses up `len` bytes without touching them: their places in `out`, which is as long as `iov`.
  * Returns how many. */
-static inline size_t rdm_cut(struct iovec *iov, struct iovec *out, size_t len)
+static inline size_t msgep_iov_truncate(struct iovec *iov, struct iovec *out, size_t len)
 {
 	size_t n = 0;
 

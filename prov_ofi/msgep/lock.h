@@ -2,34 +2,34 @@
 /* Locks of the hot path: held for a few dozen instructions, or a copy of at most one ring, and
  * hardly ever contended. Half the price of a mutex; whoever finds one taken gives up the CPU, since
  * its holder may need it. */
-#ifndef DOFI_RDM_LOCK_H
-#define DOFI_RDM_LOCK_H
+#ifndef DOFI_MSGEP_LOCK_H
+#define DOFI_MSGEP_LOCK_H
 
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-struct rdm_lock {
+struct msgep_lock {
 	_Atomic bool taken;
 };
 
-static inline void rdm_lock_init(struct rdm_lock *l)
+static inline void msgep_lock_init(struct msgep_lock *l)
 {
 	atomic_init(&l->taken, false);
 }
 
-static inline bool rdm_trylock(struct rdm_lock *l)
+static inline bool msgep_trylock(struct msgep_lock *l)
 {
 	return !atomic_exchange_explicit(&l->taken, true, memory_order_acquire);
 }
 
-static inline void rdm_lock(struct rdm_lock *l)
+static inline void msgep_lock(struct msgep_lock *l)
 {
-	while (!rdm_trylock(l))
+	while (!msgep_trylock(l))
 		sched_yield();
 }
 
-static inline void rdm_unlock(struct rdm_lock *l)
+static inline void msgep_unlock(struct msgep_lock *l)
 {
 	atomic_store_explicit(&l->taken, false, memory_order_release);
 }

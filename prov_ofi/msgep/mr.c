@@ -5,10 +5,10 @@
 
 #include "msgep/msgep.h"
 
-void *rdm_mr_access(const struct rdm_ep *ep, uint32_t key, uint64_t addr, uint64_t len,
-		    uint64_t access, int *err)
+void *msgep_mr_access(const struct msgep_ep *ep, uint32_t key, uint64_t addr, uint64_t len,
+		      uint64_t access, int *err)
 {
-	struct rdm_mr *mr = dofi_key_map_find(&ep->domain->mrs, key);
+	struct msgep_mr *mr = dofi_key_map_find(&ep->domain->mrs, key);
 	uint64_t offset;
 
 	*err = FI_ENOKEY;
@@ -24,17 +24,17 @@ void *rdm_mr_access(const struct rdm_ep *ep, uint32_t key, uint64_t addr, uint64
 	return (void *)(uintptr_t)(mr->base + offset);
 }
 
-void rdm_mr_granted(struct rdm_domain *domain, uint32_t key)
+void msgep_mr_set_granted(struct msgep_domain *domain, uint32_t key)
 {
-	struct rdm_mr *mr = dofi_key_map_find(&domain->mrs, key);
+	struct msgep_mr *mr = dofi_key_map_find(&domain->mrs, key);
 
 	if (!atomic_load_explicit(&mr->granted, memory_order_relaxed))
 		atomic_store_explicit(&mr->granted, true, memory_order_relaxed);
 }
 
-struct rdm_mr *rdm_mr_hold(struct rdm_domain *domain, uint32_t key)
+struct msgep_mr *msgep_mr_hold(struct msgep_domain *domain, uint32_t key)
 {
-	struct rdm_mr *mr = dofi_key_map_find(&domain->mrs, key);
+	struct msgep_mr *mr = dofi_key_map_find(&domain->mrs, key);
 
 	atomic_fetch_add(&mr->transfers, 1);
 	return mr;
@@ -42,45 +42,45 @@ struct rdm_mr *rdm_mr_hold(struct rdm_domain *domain, uint32_t key)
 
 /* Long data is on its way into the region, or out of it: that ends. False: a connection is in use;
  * to be tried again. mr_lock held for writing. */
-static bool mr_abort_transfers(struct rdm_mr *mr)
+static bool mr_abort_transfers(struct msgep_mr *mr)
 {
 	struct dofi_list *pos;
 	bool all = true;
 
 	dofi_list_each(pos, &mr->domain->ep_list) {
-		struct rdm_ep *ep = dofi_container(pos, struct rdm_ep, link);
+		struct msgep_ep *ep = dofi_container(pos, struct msgep_ep, link);
 
 		/* Against the order of the locks: never waited for. */
-		if (!rdm_trylock(&ep->lock)) {
+		if (!msgep_trylock(&ep->lock)) {
 			all = false;
 			continue;
 		}
-		if (ep->wire->bulk_abort)
-			ep->wire->bulk_abort(ep, mr);
-		rdm_unlock(&ep->lock);
+		if (ep->transport->bulk_abort)
+			ep->transport->bulk_abort(ep, mr);
+		msgep_unlock(&ep->lock);
 	}
 	return all;
 }
 
 /* What peers are taking out of the region now is refused when they have it. */
-static void revoke_grants(struct rdm_mr *mr)
+static void mr_revoke_grants(struct msgep_mr *mr)
 {
 	struct dofi_list *pos;
 
 	dofi_list_each(pos, &mr->domain->ep_list)
-		rdm_revoke_key(dofi_container(pos, struct rdm_ep, link), mr->key);
+		msgep_revoke_key(dofi_container(pos, struct msgep_ep, link), mr->key);
 }
 
 static int mr_close(struct fid *fid)
 {
-	struct rdm_mr *mr = dofi_container(fid, struct rdm_mr, fid.fid);
-	struct rdm_domain *domain = mr->domain;
+	struct msgep_mr *mr = dofi_container(fid, struct msgep_mr, fid.fid);
+	struct msgep_domain *domain = mr->domain;
 
 	/* Waits for accesses that have begun. */
 	pthread_rwlock_wrlock(&domain->mr_lock);
-	dofi_key_map_drop(&domain->mrs, mr->key);
+	dofi_key_map_remove(&domain->mrs, mr->key);
 	if (atomic_load_explicit(&mr->granted, memory_order_relaxed))
-		revoke_grants(mr);
+		mr_revoke_grants(mr);
 	while (atomic_load(&mr->transfers) && !mr_abort_transfers(mr)) {
 		pthread_rwlock_unlock(&domain->mr_lock);
 		sched_yield();
@@ -96,14 +96,14 @@ static struct fi_ops mr_fid_ops = {
 	.close = mr_close,
 };
 
-static int enter(struct rdm_domain *domain, struct rdm_mr *mr)
+static int mr_enter(struct msgep_domain *domain, struct msgep_mr *mr)
 {
 	int ret = 0;
 
 	pthread_rwlock_wrlock(&domain->mr_lock);
 	if (dofi_key_map_find(&domain->mrs, mr->key))
 		ret = -FI_ENOKEY;
-	else if (!dofi_key_map_enter(&domain->mrs, mr->key, mr))
+	else if (!dofi_key_map_insert(&domain->mrs, mr->key, mr))
 		ret = -FI_ENOMEM;
 	pthread_rwlock_unlock(&domain->mr_lock);
 	return ret;
@@ -112,8 +112,8 @@ static int enter(struct rdm_domain *domain, struct rdm_mr *mr)
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
 		      struct fid_mr **out)
 {
-	struct rdm_domain *domain = dofi_container(fid, struct rdm_domain, fid.fid);
-	struct rdm_mr *mr;
+	struct msgep_domain *domain = dofi_container(fid, struct msgep_domain, fid.fid);
+	struct msgep_mr *mr;
 	int ret;
 
 	if (flags || attr->iov_count != 1 || attr->requested_key > UINT32_MAX)
@@ -131,8 +131,8 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	mr->length = attr->mr_iov->iov_len;
 	mr->offset = attr->offset;
 	mr->access = attr->access;
-	rdm_auth_copy(&mr->auth, attr->auth_key, attr->auth_key_size);
-	ret = enter(domain, mr);
+	msgep_auth_copy(&mr->auth, attr->auth_key, attr->auth_key_size);
+	ret = mr_enter(domain, mr);
 	if (ret) {
 		free(mr);
 		return ret;
@@ -141,7 +141,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	return 0;
 }
 
-struct fi_ops_mr rdm_mr_ops = {
+struct fi_ops_mr msgep_mr_ops = {
 	.size = sizeof(struct fi_ops_mr),
 	.regattr = mr_regattr,
 };

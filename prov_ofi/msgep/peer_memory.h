@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of the program that a peer writes or reads by RDMA, as a device would: the program may
  * look at it at any moment, and no thread checker is to be told of it. */
-#ifndef DOFI_RDM_FOREIGN_H
-#define DOFI_RDM_FOREIGN_H
+#ifndef DOFI_MSGEP_PEER_MEMORY_H
+#define DOFI_MSGEP_PEER_MEMORY_H
 
 #ifndef __has_feature
 #define __has_feature(x) 0
@@ -14,23 +14,23 @@ void AnnotateIgnoreReadsEnd(const char *file, int line);
 void AnnotateIgnoreWritesBegin(const char *file, int line);
 void AnnotateIgnoreWritesEnd(const char *file, int line);
 
-static inline void rdm_foreign_begin(void)
+static inline void msgep_peer_memory_begin(void)
 {
 	AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
 	AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
 }
 
-static inline void rdm_foreign_end(void)
+static inline void msgep_peer_memory_end(void)
 {
 	AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
 	AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 }
 #else
-static inline void rdm_foreign_begin(void)
+static inline void msgep_peer_memory_begin(void)
 {
 }
 
-static inline void rdm_foreign_end(void)
+static inline void msgep_peer_memory_end(void)
 {
 }
 #endif

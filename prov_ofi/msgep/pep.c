@@ -6,16 +6,16 @@
 
 #include "msgep/cm/cm.h"
 
-static struct rdm_pep *pep_of(struct fid *fid)
+static struct msgep_pep *pep_of(struct fid *fid)
 {
-	return dofi_container(fid, struct rdm_pep, fid.fid);
+	return dofi_container(fid, struct msgep_pep, fid.fid);
 }
 
 static int pep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
 	if (other->fclass != FI_CLASS_EQ || flags)
 		return -FI_EINVAL;
-	pep_of(fid)->eq = dofi_container(other, struct rdm_eq, fid.fid);
+	pep_of(fid)->eq = dofi_container(other, struct msgep_eq, fid.fid);
 	return 0;
 }
 
@@ -30,12 +30,12 @@ static int pep_control(struct fid *fid, int command, void *arg)
 
 static int pep_close(struct fid *fid)
 {
-	struct rdm_pep *pep = pep_of(fid);
+	struct msgep_pep *pep = pep_of(fid);
 
 	if (pep->eq) {
 		pthread_mutex_lock(&pep->eq->lock);
-		rdm_cm_forget_pep(pep);
-		rdm_eq_forget(pep->eq, fid);
+		msgep_cm_forget_pep(pep);
+		msgep_eq_forget(pep->eq, fid);
 		pthread_mutex_unlock(&pep->eq->lock);
 	}
 	free(pep);
@@ -49,10 +49,10 @@ static struct fi_ops pep_fid_ops = {
 	.control = pep_control,
 };
 
-int rdm_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **out,
-		 void *context)
+int msgep_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **out,
+		   void *context)
 {
-	struct rdm_pep *pep;
+	struct msgep_pep *pep;
 
 	if (!info->src_addr || info->src_addrlen > sizeof(pep->addr))
 		return -FI_EINVAL;
@@ -62,8 +62,8 @@ int rdm_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 	pep->fid.fid.fclass = FI_CLASS_PEP;
 	pep->fid.fid.context = context;
 	pep->fid.fid.ops = &pep_fid_ops;
-	pep->fid.cm = &rdm_pep_cm_ops;
-	pep->fabric = dofi_container(fabric, struct rdm_fabric, fid);
+	pep->fid.cm = &msgep_pep_cm_ops;
+	pep->fabric = dofi_container(fabric, struct msgep_fabric, fid);
 	dofi_list_init(&pep->listeners);
 	memcpy(&pep->addr, info->src_addr, info->src_addrlen);
 	*out = &pep->fid;

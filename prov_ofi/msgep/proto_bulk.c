@@ -21,15 +21,15 @@
 #define ROOM_MOST 4096
 
 /* The place behind the last one; NULL: the peer announces too much, or there is no memory. */
-static struct rdm_bulk *bulk_next(struct rdm_ep *ep)
+static struct msgep_bulk *bulk_next(struct msgep_ep *ep)
 {
-	struct rdm_bulk_queue *q = &ep->bulk;
-	struct rdm_bulk *ring = NULL;
+	struct msgep_bulk_queue *q = &ep->bulk;
+	struct msgep_bulk *ring = NULL;
 
 	if (q->tail - q->head == q->room) {
 		if (q->room < ROOM_MOST)
-			ring = rdm_ring_grow(q->ring, sizeof(*ring), &q->room, q->head, q->tail,
-					     FIRST_ROOM);
+			ring = msgep_ring_grow(q->ring, sizeof(*ring), &q->room, q->head, q->tail,
+					       FIRST_ROOM);
 		if (!ring)
 			return NULL;
 		q->ring = ring;
@@ -37,145 +37,146 @@ static struct rdm_bulk *bulk_next(struct rdm_ep *ep)
 	return &q->ring[q->tail & (q->room - 1)];
 }
 
-static struct rdm_bulk *bulk_at(struct rdm_ep *ep, uint32_t i)
+static struct msgep_bulk *bulk_at(struct msgep_ep *ep, uint32_t i)
 {
 	return &ep->bulk.ring[i & (ep->bulk.room - 1)];
 }
 
-bool rdm_bulk_may_take(const struct rdm_ep *ep, const struct rdm_frame *f)
+bool msgep_bulk_may_process(const struct msgep_ep *ep, const struct msgep_frame *f)
 {
-	return !ep->bulk.requests || (f->flags & RDM_PULL);
+	return !ep->bulk.requests || (f->flags & MSGEP_PULL);
 }
 
 /* Posts the memory and takes the transfer into the queue. */
-static bool bulk_post(struct rdm_ep *ep, struct iovec *to, const struct rdm_piece *p,
-		      struct rdm_bulk what)
+static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_frame_data *p,
+		      struct msgep_bulk what)
 {
-	struct rdm_bulk *b = bulk_next(ep);
-	struct iovec part[RDM_IOV_MAX];
+	struct msgep_bulk *b = bulk_next(ep);
+	struct iovec part[MSGEP_IOV_MAX];
 	size_t n;
 
 	if (!b)
 		return false;
-	n = rdm_cut(to, part, p->list[0].len);
+	n = msgep_iov_truncate(to, part, p->list[0].len);
 	what.id = p->list[0].addr;
 	what.len = p->list[0].len;
-	if (!ep->wire->bulk_recv(ep, part, n))
+	if (!ep->transport->bulk_recv(ep, part, n))
 		return false;
 	*b = what;
 	ep->bulk.tail++;
-	ep->bulk.requests += what.kind != RDM_READ;
+	ep->bulk.requests += what.kind != MSGEP_READ;
 	return true;
 }
 
-bool rdm_bulk_message(struct rdm_ep *ep, const struct rdm_frame *f, const struct rdm_piece *p)
+bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f, const struct msgep_frame_data *p)
 {
 	return !p->rest_len &&
 	       bulk_post(ep, ep->cur.iov, p,
-			 (struct rdm_bulk){ .kind = RDM_MSG, .last = f->flags & RDM_LAST,
+			 (struct msgep_bulk){ .kind = MSGEP_MSG, .last = f->flags & MSGEP_LAST,
 					    .has_data = ep->has_data, .data = ep->data,
 					    .context = ep->cur.context, .total = ep->expected });
 }
 
-bool rdm_bulk_write(struct rdm_ep *ep, const struct rdm_frame *f, const struct rdm_piece *p,
+bool msgep_bulk_write(struct msgep_ep *ep, const struct msgep_frame *f, const struct msgep_frame_data *p,
 		    struct iovec to)
 {
-	struct rdm_bulk what = { .kind = RDM_WRITE, .last = f->flags & RDM_LAST };
+	struct msgep_bulk what = { .kind = MSGEP_WRITE, .last = f->flags & MSGEP_LAST };
 
 	if (p->rest_len > sizeof(what.tail))
 		return false;
 	what.tail_len = (uint8_t)p->rest_len;
 	what.tail_to = (char *)to.iov_base + p->list[0].len;
 	memcpy(what.tail, p->rest, p->rest_len);
-	what.mr = rdm_mr_hold(ep->domain, ep->key);
+	what.mr = msgep_mr_hold(ep->domain, ep->key);
 	if (bulk_post(ep, &to, p, what))
 		return true;
 	atomic_fetch_sub(&what.mr->transfers, 1);
 	return false;
 }
 
-bool rdm_bulk_read(struct rdm_ep *ep, struct rdm_tx *tx, const struct rdm_piece *p)
+bool msgep_bulk_read(struct msgep_ep *ep, struct msgep_tx *tx, const struct msgep_frame_data *p)
 {
 	tx->transfers++;
-	return !p->rest_len && bulk_post(ep, tx->iov, p, (struct rdm_bulk){ .kind = RDM_READ });
+	return !p->rest_len && bulk_post(ep, tx->iov, p, (struct msgep_bulk){ .kind = MSGEP_READ });
 }
 
 /* Says GO to what has been posted. False: no room. */
-bool rdm_push_gos(struct rdm_ep *ep)
+bool msgep_push_gos(struct msgep_ep *ep)
 {
-	struct rdm_frame *f;
+	struct msgep_frame *f;
 	size_t room;
 
-	while (ep->bulk.told != ep->bulk.tail) {
-		f = ep->wire->reserve(ep, RDM_ANS, 0, &room);
+	while (ep->bulk.granted != ep->bulk.tail) {
+		f = ep->transport->reserve(ep, MSGEP_ANS, 0, &room);
 		if (!f)
 			return false;
-		*f = (struct rdm_frame){ .mark = f->mark, .kind = RDM_GO,
-					 .flags = RDM_FIRST | RDM_LAST,
-					 .value = bulk_at(ep, ep->bulk.told)->id };
-		ep->bulk.told++;
-		ep->wire->commit(ep, RDM_ANS, f);
+		*f = (struct msgep_frame){ .mark = f->mark, .kind = MSGEP_GO,
+					 .flags = MSGEP_FIRST | MSGEP_LAST,
+					 .value = bulk_at(ep, ep->bulk.granted)->id };
+		ep->bulk.granted++;
+		ep->transport->commit(ep, MSGEP_ANS, f);
 	}
 	return true;
 }
 
 /* ---------------------------------------------------------------- completion */
 
-static void bulk_message_done(struct rdm_ep *ep, const struct rdm_bulk *b)
+static void bulk_message_done(struct msgep_ep *ep, const struct msgep_bulk *b)
 {
 	if (!b->last)
 		return;
 	ep->done++;
 	ep->messages++;
-	rdm_ep_done(ep, ep->rx_cq, b->context,
-		    FI_MSG | FI_RECV | (b->has_data ? FI_REMOTE_CQ_DATA : 0), b->total, b->data, 0);
+	msgep_ep_done(ep, ep->rx_cq, b->context,
+		      FI_MSG | FI_RECV | (b->has_data ? FI_REMOTE_CQ_DATA : 0), b->total, b->data,
+		      0);
 }
 
-static void bulk_write_done(struct rdm_ep *ep, struct rdm_bulk *b)
+static void bulk_write_done(struct msgep_ep *ep, struct msgep_bulk *b)
 {
 	/* What the program may wait for in memory comes last. */
 	if (b->mr) {
-		rdm_foreign_begin();
+		msgep_peer_memory_begin();
 		atomic_fetch_add(&ep->order, 0);
 		memcpy(b->tail_to, b->tail, b->tail_len);
-		rdm_foreign_end();
+		msgep_peer_memory_end();
 		atomic_fetch_sub(&b->mr->transfers, 1);
 	}
 	if (!b->last)
 		return;
-	ep->wrote = true;
+	ep->after_write = true;
 	ep->done++;
 }
 
-bool rdm_bulk_done(struct rdm_ep *ep, uint64_t len)
+bool msgep_bulk_done(struct msgep_ep *ep, uint64_t len)
 {
-	struct rdm_bulk *b;
+	struct msgep_bulk *b;
 
 	if (ep->bulk.head == ep->bulk.tail)
 		return false;
 	b = bulk_at(ep, ep->bulk.head);
-	if (len != b->len || ep->bulk.told == ep->bulk.head)
+	if (len != b->len || ep->bulk.granted == ep->bulk.head)
 		return false;
-	ep->hauled += len;
-	if (b->kind == RDM_MSG)
+	ep->cma_bytes += len;
+	if (b->kind == MSGEP_MSG)
 		bulk_message_done(ep, b);
-	else if (b->kind == RDM_WRITE)
+	else if (b->kind == MSGEP_WRITE)
 		bulk_write_done(ep, b);
 	else
-		rdm_read_arrived(ep);
-	ep->bulk.requests -= b->kind != RDM_READ;
+		msgep_read_arrived(ep);
+	ep->bulk.requests -= b->kind != MSGEP_READ;
 	ep->bulk.head++;
 	return true;
 }
 
-bool rdm_bulk_forget(struct rdm_ep *ep, const struct rdm_mr *mr)
+bool msgep_bulk_forget(struct msgep_ep *ep, const struct msgep_mr *mr)
 {
 	bool any = false;
 
 	for (uint32_t i = ep->bulk.head; i != ep->bulk.tail; i++) {
-		struct rdm_bulk *b = bulk_at(ep, i);
+		struct msgep_bulk *b = bulk_at(ep, i);
 
-		if (b->kind != RDM_WRITE || !b->mr || (mr && b->mr != mr))
+		if (b->kind != MSGEP_WRITE || !b->mr || (mr && b->mr != mr))
 			continue;
 		atomic_fetch_sub(&b->mr->transfers, 1);
 		b->mr = NULL;
@@ -185,18 +186,18 @@ bool rdm_bulk_forget(struct rdm_ep *ep, const struct rdm_mr *mr)
 }
 
 /* Shared buffers into which the rest of a message does not come any more. */
-void rdm_bulk_end(struct rdm_ep *ep)
+void msgep_bulk_end(struct msgep_ep *ep)
 {
 	for (uint32_t i = ep->bulk.head; ep->srx && i != ep->bulk.tail; i++) {
-		const struct rdm_bulk *b = bulk_at(ep, i);
+		const struct msgep_bulk *b = bulk_at(ep, i);
 
 		/* The last announced one is still in ep->cur, if more of it was to come. */
-		if (b->kind == RDM_MSG && b->last)
-			rdm_cq_push(ep->rx_cq, b->context,
-				    FI_MSG | FI_RECV | (b->has_data ? FI_REMOTE_CQ_DATA : 0), 0,
-				    b->data, FI_ECANCELED);
+		if (b->kind == MSGEP_MSG && b->last)
+			msgep_cq_push(ep->rx_cq, b->context,
+				      FI_MSG | FI_RECV | (b->has_data ? FI_REMOTE_CQ_DATA : 0), 0,
+				      b->data, FI_ECANCELED);
 	}
-	rdm_bulk_forget(ep, NULL);
+	msgep_bulk_forget(ep, NULL);
 	free(ep->bulk.ring);
 	memset(&ep->bulk, 0, sizeof(ep->bulk));
 }

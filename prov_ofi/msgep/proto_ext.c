@@ -10,34 +10,34 @@
 #include "msgep/peer_memory.h"
 #include "msgep/proto.h"
 
-static bool in_disorder(const struct rdm_ep *ep, const struct rdm_frame *f, uint32_t len)
+static bool proto_in_disorder(const struct msgep_ep *ep, const struct msgep_frame *f, uint32_t len)
 {
 	return ep->in_message || ep->in_write || f->len != len ||
-	       (f->flags & (RDM_FIRST | RDM_LAST)) != (RDM_FIRST | RDM_LAST);
+	       (f->flags & (MSGEP_FIRST | MSGEP_LAST)) != (MSGEP_FIRST | MSGEP_LAST);
 }
 
-bool rdm_take_note(struct rdm_ep *ep, const struct rdm_frame *f)
+bool msgep_recv_imm_frame(struct msgep_ep *ep, const struct msgep_frame *f)
 {
-	if (in_disorder(ep, f, 0) || !ep->wrote || f->total != ep->expected) {
-		rdm_ep_fail(ep, "a note in disorder");
+	if (proto_in_disorder(ep, f, 0) || !ep->after_write || f->total != ep->expected) {
+		msgep_ep_fail(ep, "a note in disorder");
 		return true;
 	}
-	if (!rdm_take_receive(ep))
+	if (!msgep_claim_receive(ep))
 		return false;
-	ep->wrote = false;
+	ep->after_write = false;
 	ep->messages++;
 	ep->done++;
-	rdm_ep_done(ep, ep->rx_cq, ep->cur.context, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
-		    f->total, f->value, 0);
+	msgep_ep_done(ep, ep->rx_cq, ep->cur.context, FI_RMA | FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+		      f->total, f->value, 0);
 	return true;
 }
 
-static uint64_t operate(uint64_t *at, const struct rdm_frame *f, const void *payload)
+static uint64_t proto_operate(uint64_t *at, const struct msgep_frame *f, const void *payload)
 {
 	uint64_t operand[2];
 
 	memcpy(operand, payload, f->len);
-	if (f->kind == RDM_ADD)
+	if (f->kind == MSGEP_ADD)
 		return __atomic_fetch_add(at, operand[0], __ATOMIC_SEQ_CST);
 	/* Fails: the operand to be compared becomes what is there. */
 	__atomic_compare_exchange_n(at, &operand[0], operand[1], false, __ATOMIC_SEQ_CST,
@@ -46,33 +46,34 @@ static uint64_t operate(uint64_t *at, const struct rdm_frame *f, const void *pay
 }
 
 /* False: too much is being answered. */
-bool rdm_take_atomic(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+bool msgep_recv_atomic(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
-	struct rdm_serve *s = rdm_serve_next(ep);
+	struct msgep_target_read *s = msgep_target_read_next(ep);
 	void *at;
 
 	if (!s)
 		return false;
-	if (in_disorder(ep, f, f->kind == RDM_ADD ? 8 : 16) || f->total != sizeof(uint64_t)) {
-		rdm_ep_fail(ep, "an atomic operation in disorder");
+	if (proto_in_disorder(ep, f, f->kind == MSGEP_ADD ? 8 : 16) ||
+	    f->total != sizeof(uint64_t)) {
+		msgep_ep_fail(ep, "an atomic operation in disorder");
 		return true;
 	}
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	ep->granted &= ~rdm_serve_bit(ep->serve_tail);
-	*s = (struct rdm_serve){ .total = sizeof(uint64_t) };
-	at = rdm_mr_access(ep, f->key, f->value, sizeof(uint64_t), FI_ATOMIC, &s->refused);
+	ep->granted &= ~msgep_target_read_bit(ep->target_read_tail);
+	*s = (struct msgep_target_read){ .total = sizeof(uint64_t) };
+	at = msgep_mr_access(ep, f->key, f->value, sizeof(uint64_t), FI_ATOMIC, &s->refused);
 	if (at && (uintptr_t)at % sizeof(uint64_t))
 		s->refused = FI_EINVAL;
 	if (!s->refused) {
-		rdm_foreign_begin();
-		s->value = operate(at, f, payload);
-		rdm_foreign_end();
-		s->known = true;
+		msgep_peer_memory_begin();
+		s->value = proto_operate(at, f, payload);
+		msgep_peer_memory_end();
+		s->has_value = true;
 	}
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
 	/* What comes behind a refused request must not take effect. */
 	if (s->refused)
 		ep->refused = true;
-	ep->serve_tail++;
+	ep->target_read_tail++;
 	return true;
 }

@@ -25,36 +25,37 @@
 #define PULL_LIMIT ((uint64_t)1 << 40)
 
 /* The event queue learns of it like of any other end. */
-static void cut(struct rdm_ep *ep)
+static void proto_abort(struct msgep_ep *ep)
 {
-	ep->cut = true;
+	ep->aborted = true;
 	if (ep->sock >= 0)
 		shutdown(ep->sock, SHUT_RDWR);
-	else if (ep->wire->tell)
-		rdm_ep_settled(ep);
+	else if (ep->transport->cm_send)
+		msgep_ep_path_checked(ep);
 }
 
-void rdm_ep_fail(struct rdm_ep *ep, const char *why)
+void msgep_ep_fail(struct msgep_ep *ep, const char *why)
 {
 	dofi_log(DOFI_LOG_WARN, "a connection ends: %s", why);
 	ep->failed = true;
 	ep->refused = true;
-	if (ep->wire->withdraw)
-		ep->wire->withdraw(ep);
-	cut(ep);
+	if (ep->transport->withdraw)
+		ep->transport->withdraw(ep);
+	proto_abort(ep);
 }
 
-void rdm_ep_cut(struct rdm_ep *ep, const char *why)
+void msgep_ep_abort(struct msgep_ep *ep, const char *why)
 {
 	dofi_log(DOFI_LOG_INFO, "a connection can send no more: %s", why);
-	cut(ep);
+	proto_abort(ep);
 }
 
-bool rdm_look_at(const struct rdm_frame *f, const void *payload, struct rdm_piece *p)
+bool msgep_parse_frame(const struct msgep_frame *f, const void *payload, struct msgep_frame_data *p)
 {
-	size_t list = f->flags & RDM_PULL ? f->segments * sizeof(*p->list) : 0;
+	size_t list = f->flags & MSGEP_PULL ? f->segments * sizeof(*p->list) : 0;
 
-	if ((f->flags & RDM_PULL) && (!f->segments || f->segments > RDM_IOV_MAX || list > f->len))
+	if ((f->flags & MSGEP_PULL) &&
+	    (!f->segments || f->segments > MSGEP_IOV_MAX || list > f->len))
 		return false;
 	memcpy(p->list, payload, list);
 	p->rest = (const char *)payload + list;
@@ -67,47 +68,47 @@ bool rdm_look_at(const struct rdm_frame *f, const void *payload, struct rdm_piec
 	return true;
 }
 
-bool rdm_fetch(struct rdm_ep *ep, const struct rdm_frame *f, const struct rdm_piece *p,
-	       struct iovec *to)
+bool msgep_pull_frame(struct msgep_ep *ep, const struct msgep_frame *f,
+		      const struct msgep_frame_data *p, struct iovec *to)
 {
-	if (f->flags & RDM_PULL) {
-		if (!ep->wire->pull || !ep->wire->pull(ep, to, p->list, f->segments))
+	if (f->flags & MSGEP_PULL) {
+		if (!ep->transport->pull || !ep->transport->pull(ep, to, p->list, f->segments))
 			return false;
-		ep->hauled += p->bytes;
+		ep->cma_bytes += p->bytes;
 		/* Instead of a fence: what is pulled is there before the end of it. */
 		atomic_fetch_add(&ep->order, 0);
 	}
-	rdm_scatter(to, p->rest, p->rest_len);
+	msgep_iov_scatter(to, p->rest, p->rest_len);
 	return true;
 }
 
 /* Is it as much as, and the last when, the request announced? */
-static bool in_order(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload,
-		     struct rdm_piece *p)
+static bool proto_in_order(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload,
+			   struct msgep_frame_data *p)
 {
-	uint64_t left = ep->expected - ep->got;
+	uint64_t left = ep->expected - ep->received;
 
-	if (rdm_look_at(f, payload, p) && p->bytes <= left &&
-	    !(f->flags & RDM_LAST) == (p->bytes < left))
+	if (msgep_parse_frame(f, payload, p) && p->bytes <= left &&
+	    !(f->flags & MSGEP_LAST) == (p->bytes < left))
 		return true;
-	rdm_ep_fail(ep, "a request longer or shorter than announced");
+	msgep_ep_fail(ep, "a request longer or shorter than announced");
 	return false;
 }
 
 /* ---------------------------------------------------------------- messages */
 
-static void received(struct rdm_ep *ep, void *context, int err)
+static void proto_received(struct msgep_ep *ep, void *context, int err)
 {
 	ep->messages++;
-	rdm_ep_done(ep, ep->rx_cq, context,
-		    FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0),
-		    err ? 0 : ep->expected, ep->data, err);
+	msgep_ep_done(ep, ep->rx_cq, context,
+		      FI_MSG | FI_RECV | (ep->has_data ? FI_REMOTE_CQ_DATA : 0),
+		      err ? 0 : ep->expected, ep->data, err);
 }
 
-bool rdm_take_receive(struct rdm_ep *ep)
+bool msgep_claim_receive(struct msgep_ep *ep)
 {
 	if (ep->srx)
-		return rdm_srx_take(ep->srx, ep, &ep->cur);
+		return msgep_srx_claim(ep->srx, ep, &ep->cur);
 	if (ep->rx_head == ep->rx_tail) {
 		atomic_store_explicit(&ep->stalled, true, memory_order_relaxed);
 		return false;
@@ -117,17 +118,17 @@ bool rdm_take_receive(struct rdm_ep *ep)
 }
 
 /* False: it has to wait. */
-static bool begin_message(struct rdm_ep *ep, const struct rdm_frame *f)
+static bool proto_begin_message(struct msgep_ep *ep, const struct msgep_frame *f)
 {
-	if (!rdm_take_receive(ep))
+	if (!msgep_claim_receive(ep))
 		return false;
-	ep->wrote = false;
+	ep->after_write = false;
 	ep->expected = f->total;
-	ep->got = 0;
-	ep->has_data = f->flags & RDM_HAS_DATA;
+	ep->received = 0;
+	ep->has_data = f->flags & MSGEP_HAS_DATA;
 	ep->data = f->value;
 	if (ep->expected > ep->cur.total) {
-		received(ep, ep->cur.context, FI_ETRUNC);
+		proto_received(ep, ep->cur.context, FI_ETRUNC);
 		ep->refused = true;
 	} else {
 		ep->in_message = true;
@@ -136,56 +137,57 @@ static bool begin_message(struct rdm_ep *ep, const struct rdm_frame *f)
 }
 
 /* The common case: all of it in one frame, and a receive of the endpoint's own is there. */
-static bool take_whole(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+static bool proto_recv_whole(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
-	struct rdm_recv *recv = &ep->rxq[ep->rx_head & (ep->rx_room - 1)];
+	struct msgep_recv *recv = &ep->rxq[ep->rx_head & (ep->rx_room - 1)];
 
 	if (ep->srx || ep->rx_head == ep->rx_tail || f->total != f->len || f->len > recv->total ||
-	    (f->flags & RDM_PULL))
+	    (f->flags & MSGEP_PULL))
 		return false;
-	rdm_scatter(recv->iov, payload, f->len);
+	msgep_iov_scatter(recv->iov, payload, f->len);
 	ep->messages++;
-	rdm_ep_done(ep, ep->rx_cq, recv->context,
-		    FI_MSG | FI_RECV | (f->flags & RDM_HAS_DATA ? FI_REMOTE_CQ_DATA : 0), f->len,
-		    f->value, 0);
+	msgep_ep_done(ep, ep->rx_cq, recv->context,
+		      FI_MSG | FI_RECV | (f->flags & MSGEP_HAS_DATA ? FI_REMOTE_CQ_DATA : 0),
+		      f->len, f->value, 0);
 	ep->rx_head++;
 	return true;
 }
 
-static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+static bool proto_recv_message(struct msgep_ep *ep, const struct msgep_frame *f,
+			       const void *payload)
 {
-	struct rdm_piece p;
+	struct msgep_frame_data p;
 
-	if (!(f->flags & RDM_FIRST) == !ep->in_message || ep->in_write) {
-		rdm_ep_fail(ep, "frames of a message in disorder");
+	if (!(f->flags & MSGEP_FIRST) == !ep->in_message || ep->in_write) {
+		msgep_ep_fail(ep, "frames of a message in disorder");
 		return true;
 	}
-	if ((f->flags & (RDM_FIRST | RDM_LAST)) == (RDM_FIRST | RDM_LAST) &&
-	    take_whole(ep, f, payload))
+	if ((f->flags & (MSGEP_FIRST | MSGEP_LAST)) == (MSGEP_FIRST | MSGEP_LAST) &&
+	    proto_recv_whole(ep, f, payload))
 		return true;
-	if ((f->flags & RDM_FIRST) && !begin_message(ep, f))
+	if ((f->flags & MSGEP_FIRST) && !proto_begin_message(ep, f))
 		return false;
-	if (!ep->in_message || !in_order(ep, f, payload, &p))
+	if (!ep->in_message || !proto_in_order(ep, f, payload, &p))
 		return true;
-	if ((f->flags & RDM_PULL) && ep->wire->bulk_recv) {
+	if ((f->flags & MSGEP_PULL) && ep->transport->bulk_recv) {
 		/* Its receive is still in ep->cur, and ends with the endpoint. */
-		if (!rdm_bulk_message(ep, f, &p)) {
-			rdm_ep_fail(ep, "a transfer that cannot be received");
+		if (!msgep_bulk_message(ep, f, &p)) {
+			msgep_ep_fail(ep, "a transfer that cannot be received");
 			return true;
 		}
-		ep->got += p.bytes;
-		ep->in_message = !(f->flags & RDM_LAST);
+		ep->received += p.bytes;
+		ep->in_message = !(f->flags & MSGEP_LAST);
 		return true;
 	}
-	if (!rdm_fetch(ep, f, &p, ep->cur.iov)) {
-		rdm_ep_fail(ep, "a message that its sender has taken back");
+	if (!msgep_pull_frame(ep, f, &p, ep->cur.iov)) {
+		msgep_ep_fail(ep, "a message that its sender has taken back");
 		return true;
 	}
-	ep->got += p.bytes;
-	if (f->flags & RDM_LAST) {
+	ep->received += p.bytes;
+	if (f->flags & MSGEP_LAST) {
 		ep->in_message = false;
-		ep->done += !!(f->flags & RDM_WANTS_ACK);
-		received(ep, ep->cur.context, 0);
+		ep->done += !!(f->flags & MSGEP_WANTS_ACK);
+		proto_received(ep, ep->cur.context, 0);
 	}
 	return true;
 }
@@ -193,7 +195,7 @@ static bool take_message(struct rdm_ep *ep, const struct rdm_frame *f, const voi
 /* ---------------------------------------------------------------- writes of the peer */
 
 /* The last line of a write appears after everything else of it. */
-static void store(char *to, const char *from, size_t len, bool last, _Atomic uint32_t *order)
+static void proto_store(char *to, const char *from, size_t len, bool last, _Atomic uint32_t *order)
 {
 	size_t tail = last && len > LINE ? LINE : 0;
 
@@ -205,123 +207,123 @@ static void store(char *to, const char *from, size_t len, bool last, _Atomic uin
 	memcpy(to + len - tail, from + len - tail, tail);
 }
 
-static void refuse_write(struct rdm_ep *ep, int err)
+static void proto_refuse_write(struct msgep_ep *ep, int err)
 {
 	ep->nak = (uint32_t)err;
 	ep->refused = true;
 	ep->in_write = false;
 }
 
-static void begin_write(struct rdm_ep *ep, const struct rdm_frame *f)
+static void proto_begin_write(struct msgep_ep *ep, const struct msgep_frame *f)
 {
 	int err;
 
 	ep->expected = f->total;
-	ep->got = 0;
+	ep->received = 0;
 	ep->remote = f->value;
 	ep->key = f->key;
 	ep->in_write = true;
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	if (!rdm_mr_access(ep, ep->key, ep->remote, ep->expected, FI_REMOTE_WRITE, &err))
-		refuse_write(ep, err);
+	if (!msgep_mr_access(ep, ep->key, ep->remote, ep->expected, FI_REMOTE_WRITE, &err))
+		proto_refuse_write(ep, err);
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
 }
 
-static void take_write(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+static void proto_recv_write(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
-	bool last = f->flags & RDM_LAST, ok = true, bulk;
+	bool last = f->flags & MSGEP_LAST, ok = true, bulk;
 	struct iovec to;
-	struct rdm_piece p;
+	struct msgep_frame_data p;
 	int err;
 
-	if (!(f->flags & RDM_FIRST) == !ep->in_write || ep->in_message) {
-		rdm_ep_fail(ep, "frames of a write in disorder");
+	if (!(f->flags & MSGEP_FIRST) == !ep->in_write || ep->in_message) {
+		msgep_ep_fail(ep, "frames of a write in disorder");
 		return;
 	}
-	if (f->flags & RDM_FIRST)
-		begin_write(ep, f);
+	if (f->flags & MSGEP_FIRST)
+		proto_begin_write(ep, f);
 	if (!ep->in_write)
 		return;
-	if (!in_order(ep, f, payload, &p))
+	if (!proto_in_order(ep, f, payload, &p))
 		return;
 	/* The region may have been closed since the last frame. */
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	to.iov_base = rdm_mr_access(ep, ep->key, ep->remote, p.bytes, FI_REMOTE_WRITE,
-				    &err);
+	to.iov_base = msgep_mr_access(ep, ep->key, ep->remote, p.bytes, FI_REMOTE_WRITE, &err);
 	to.iov_len = p.bytes;
-	rdm_foreign_begin();
-	bulk = (f->flags & RDM_PULL) && ep->wire->bulk_recv;
+	msgep_peer_memory_begin();
+	bulk = (f->flags & MSGEP_PULL) && ep->transport->bulk_recv;
 	if (to.iov_base && bulk)
-		ok = rdm_bulk_write(ep, f, &p, to);
-	else if (to.iov_base && (f->flags & RDM_PULL))
-		ok = rdm_fetch(ep, f, &p, &to);
+		ok = msgep_bulk_write(ep, f, &p, to);
+	else if (to.iov_base && (f->flags & MSGEP_PULL))
+		ok = msgep_pull_frame(ep, f, &p, &to);
 	else if (to.iov_base)
-		store(to.iov_base, payload, f->len, last, &ep->order);
-	rdm_foreign_end();
+		proto_store(to.iov_base, payload, f->len, last, &ep->order);
+	msgep_peer_memory_end();
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
 	if (!to.iov_base) {
-		refuse_write(ep, err);
+		proto_refuse_write(ep, err);
 		return;
 	}
 	if (!ok) {
-		rdm_ep_fail(ep, "a write that its sender has taken back");
+		msgep_ep_fail(ep, "a write that its sender has taken back");
 		return;
 	}
 	ep->remote += p.bytes;
-	ep->got += p.bytes;
+	ep->received += p.bytes;
 	if (!last)
 		return;
 	ep->in_write = false;
 	if (bulk)
 		return;
-	ep->wrote = true;
+	ep->after_write = true;
 	ep->done++;
 }
 
 /* False: it has to wait. */
-static bool take_request(struct rdm_ep *ep, const struct rdm_frame *f, const void *payload)
+static bool proto_recv_request(struct msgep_ep *ep, const struct msgep_frame *f,
+			       const void *payload)
 {
 	switch (f->kind) {
-	case RDM_MSG:
-		return take_message(ep, f, payload);
-	case RDM_WRITE:
-		take_write(ep, f, payload);
+	case MSGEP_MSG:
+		return proto_recv_message(ep, f, payload);
+	case MSGEP_WRITE:
+		proto_recv_write(ep, f, payload);
 		return true;
-	case RDM_READ:
-		return rdm_take_read(ep, f);
-	case RDM_NOTE:
-		return rdm_take_note(ep, f);
-	case RDM_ADD:
-	case RDM_SWAP:
-		return rdm_take_atomic(ep, f, payload);
+	case MSGEP_READ:
+		return msgep_recv_read(ep, f);
+	case MSGEP_IMM:
+		return msgep_recv_imm_frame(ep, f);
+	case MSGEP_ADD:
+	case MSGEP_SWAP:
+		return msgep_recv_atomic(ep, f, payload);
 	default:
-		rdm_ep_fail(ep, "an unknown kind of request");
+		msgep_ep_fail(ep, "an unknown kind of request");
 		return true;
 	}
 }
 
-unsigned int rdm_take_requests(struct rdm_ep *ep)
+unsigned int msgep_recv_requests(struct msgep_ep *ep)
 {
-	const struct rdm_frame *f;
+	const struct msgep_frame *f;
 	const void *payload;
 	unsigned int n = 0;
 
 	if (atomic_load_explicit(&ep->stalled, memory_order_relaxed))
 		return 0;
-	ep->hauled = 0;
-	while (n < BATCH && ep->hauled < HAUL) {
-		f = ep->wire->peek(ep, RDM_REQ, &payload);
+	ep->cma_bytes = 0;
+	while (n < BATCH && ep->cma_bytes < HAUL) {
+		f = ep->transport->peek(ep, MSGEP_REQ, &payload);
 		if (!f)
 			break;
-		if (ep->bulk.requests && !rdm_bulk_may_take(ep, f))
+		if (ep->bulk.requests && !msgep_bulk_may_process(ep, f))
 			break;
 		/* The frame may tell of it, and be the answer to it. */
-		rdm_land_due(ep);
-		if (!ep->refused && !take_request(ep, f, payload))
+		msgep_complete_due(ep);
+		if (!ep->refused && !proto_recv_request(ep, f, payload))
 			break;
 		if (f->len >= LARGE)
-			ep->hauled += f->len;
-		ep->wire->release(ep, RDM_REQ);
+			ep->cma_bytes += f->len;
+		ep->transport->release(ep, MSGEP_REQ);
 		n++;
 	}
 	return n;
@@ -329,100 +331,100 @@ unsigned int rdm_take_requests(struct rdm_ep *ep)
 
 /* ---------------------------------------------------------------- answers of the peer */
 
-static void acknowledged(struct rdm_ep *ep, int err)
+static void proto_acknowledged(struct msgep_ep *ep, int err)
 {
-	const struct rdm_tx *tx = rdm_tx_at(&ep->unacked, ep->unacked.head);
+	const struct msgep_tx *tx = msgep_tx_at(&ep->unacked, ep->unacked.head);
 
 	if (err || !tx->silent)
-		rdm_ep_done(ep, ep->tx_cq, tx->context,
-			    tx->kind == RDM_MSG ? FI_SEND | FI_MSG : FI_WRITE | FI_RMA,
-			    tx->total, 0, err);
+		msgep_ep_done(ep, ep->tx_cq, tx->context,
+			      tx->kind == MSGEP_MSG ? FI_SEND | FI_MSG : FI_WRITE | FI_RMA,
+			      tx->total, 0, err);
 	ep->unacked.head++;
 	ep->acked++;
 }
 
 /* The write of which some frames are on their way is not queued for its acknowledgement yet. */
-static bool has_begun(const struct rdm_ep *ep)
+static bool proto_has_begun(const struct msgep_ep *ep)
 {
-	const struct rdm_tx *tx = rdm_tx_at(&ep->txq, ep->txq.head);
+	const struct msgep_tx *tx = msgep_tx_at(&ep->txq, ep->txq.head);
 
-	return rdm_queued(&ep->txq) && tx->kind == RDM_WRITE && tx->done;
+	return msgep_queued(&ep->txq) && tx->kind == MSGEP_WRITE && tx->done;
 }
 
 /* Refused with its first frame: the rest need not be sent. */
-static void begun_refused(struct rdm_ep *ep, int err)
+static void proto_started_refused(struct msgep_ep *ep, int err)
 {
-	const struct rdm_tx *tx = rdm_tx_at(&ep->txq, ep->txq.head);
+	const struct msgep_tx *tx = msgep_tx_at(&ep->txq, ep->txq.head);
 
-	rdm_ep_done(ep, ep->tx_cq, tx->context, FI_WRITE | FI_RMA, tx->total, 0, err);
+	msgep_ep_done(ep, ep->tx_cq, tx->context, FI_WRITE | FI_RMA, tx->total, 0, err);
 	ep->txq.head++;
 }
 
-static void take_ack(struct rdm_ep *ep, const struct rdm_frame *f)
+static void proto_recv_ack(struct msgep_ep *ep, const struct msgep_frame *f)
 {
 	uint64_t n = f->value - ep->acked;
-	uint64_t queued = rdm_queued(&ep->unacked);
+	uint64_t queued = msgep_queued(&ep->unacked);
 
 	/* Compared without the sum, which could wrap around. */
-	if (n > queued || f->key > INT_MAX || (f->key && n == queued && !has_begun(ep))) {
-		rdm_ep_fail(ep, "an acknowledgement of nothing");
+	if (n > queued || f->key > INT_MAX || (f->key && n == queued && !proto_has_begun(ep))) {
+		msgep_ep_fail(ep, "an acknowledgement of nothing");
 		return;
 	}
 	while (n--)
-		acknowledged(ep, 0);
+		proto_acknowledged(ep, 0);
 	if (!f->key)
 		return;
-	if (rdm_queued(&ep->unacked))
-		acknowledged(ep, (int)f->key);
+	if (msgep_queued(&ep->unacked))
+		proto_acknowledged(ep, (int)f->key);
 	else
-		begun_refused(ep, (int)f->key);
+		proto_started_refused(ep, (int)f->key);
 }
 
 /* The count of a refusal, which is itself one more, may be ahead of it. */
-void rdm_take_acks(struct rdm_ep *ep)
+void msgep_take_acks(struct msgep_ep *ep)
 {
-	int32_t n = (int32_t)(ep->wire->acknowledged(ep) - (uint32_t)ep->acked);
+	int32_t n = (int32_t)(ep->transport->acknowledged(ep) - (uint32_t)ep->acked);
 
 	if (n <= 0 || ep->failed)
 		return;
-	if ((uint32_t)n > rdm_queued(&ep->unacked)) {
-		rdm_ep_fail(ep, "an acknowledgement of nothing");
+	if ((uint32_t)n > msgep_queued(&ep->unacked)) {
+		msgep_ep_fail(ep, "an acknowledgement of nothing");
 		return;
 	}
 	while (n--)
-		acknowledged(ep, 0);
+		proto_acknowledged(ep, 0);
 }
 
-static void take_go(struct rdm_ep *ep, const struct rdm_frame *f)
+static void proto_recv_go(struct msgep_ep *ep, const struct msgep_frame *f)
 {
-	if (!ep->wire->bulk_go(ep, f->value))
-		rdm_ep_fail(ep, "GO for a transfer that does not exist");
+	if (!ep->transport->bulk_go(ep, f->value))
+		msgep_ep_fail(ep, "GO for a transfer that does not exist");
 }
 
-unsigned int rdm_take_answers(struct rdm_ep *ep)
+unsigned int msgep_recv_answers(struct msgep_ep *ep)
 {
-	const struct rdm_frame *f;
+	const struct msgep_frame *f;
 	const void *payload;
 	unsigned int n = 0;
 
-	ep->hauled = 0;
-	for (; n < BATCH && ep->hauled < HAUL; n++) {
-		f = ep->wire->peek(ep, RDM_ANS, &payload);
+	ep->cma_bytes = 0;
+	for (; n < BATCH && ep->cma_bytes < HAUL; n++) {
+		f = ep->transport->peek(ep, MSGEP_ANS, &payload);
 		if (!f)
 			break;
 		if (ep->failed)
 			;	/* nothing more is believed */
-		else if (f->kind == RDM_DATA)
-			rdm_take_data(ep, f, payload);
-		else if (f->kind == RDM_ACK)
-			take_ack(ep, f);
-		else if (f->kind == RDM_GO && ep->wire->bulk_go)
-			take_go(ep, f);
+		else if (f->kind == MSGEP_DATA)
+			msgep_recv_data(ep, f, payload);
+		else if (f->kind == MSGEP_ACK)
+			proto_recv_ack(ep, f);
+		else if (f->kind == MSGEP_GO && ep->transport->bulk_go)
+			proto_recv_go(ep, f);
 		else
-			rdm_ep_fail(ep, "an unknown kind of answer");
+			msgep_ep_fail(ep, "an unknown kind of answer");
 		if (f->len >= LARGE)
-			ep->hauled += f->len;
-		ep->wire->release(ep, RDM_ANS);
+			ep->cma_bytes += f->len;
+		ep->transport->release(ep, MSGEP_ANS);
 	}
 	return n;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rings that begin small and double when they are full: one in a steady state allocates nothing. */
-#ifndef DOFI_RDM_RING_H
-#define DOFI_RDM_RING_H
+#ifndef DOFI_MSGEP_RING_H
+#define DOFI_MSGEP_RING_H
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 /* Twice the room (a power of two) for the places head to tail, `size` bytes each; where there was
  * none, `first` of them. Returns the new ring and frees the old one; NULL: no memory, nothing has
  * changed. */
-static inline void *rdm_ring_grow(void *ring, size_t size, uint32_t *room, uint32_t head,
-				  uint32_t tail, uint32_t first)
+static inline void *msgep_ring_grow(void *ring, size_t size, uint32_t *room, uint32_t head,
+				    uint32_t tail, uint32_t first)
 {
 	uint32_t now = *room ? 2 * *room : first;
 	char *bigger = malloc(now * size);

@@ -14,28 +14,28 @@
 /* A new queue's room; it grows with what is posted. */
 #define FIRST_ROOM 64
 
-static bool make_room(struct rdm_srx *srx)
+static bool srx_make_room(struct msgep_srx *srx)
 {
-	struct rdm_recv *ring;
+	struct msgep_recv *ring;
 
 	if (srx->tail - srx->head < srx->room)
 		return true;
-	ring = rdm_ring_grow(srx->ring, sizeof(*ring), &srx->room, srx->head, srx->tail,
-			     FIRST_ROOM);
+	ring = msgep_ring_grow(srx->ring, sizeof(*ring), &srx->room, srx->head, srx->tail,
+			       FIRST_ROOM);
 	if (ring)
 		srx->ring = ring;
 	return ring;
 }
 
-bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *ep, struct rdm_recv *out)
+bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_recv *out)
 {
 	bool got = true;
 
 	dofi_lock(&srx->lock);
-	if (ep->has_gift) {
+	if (ep->has_claimed_rx) {
 		srx->taken++;
-		*out = ep->gift;
-		ep->has_gift = false;
+		*out = ep->claimed_rx;
+		ep->has_claimed_rx = false;
 	} else if (srx->head != srx->tail) {
 		srx->taken++;
 		*out = srx->ring[srx->head++ & (srx->room - 1)];
@@ -51,43 +51,43 @@ bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *ep, struct rdm_recv *out)
 }
 
 /* To the endpoint that waits longest; srx->lock held, so it is not being closed. */
-static void give(struct rdm_srx *srx, const struct rdm_recv *recv)
+static void srx_give_waiting(struct msgep_srx *srx, const struct msgep_recv *recv)
 {
-	struct rdm_ep *ep = dofi_container(srx->waiting.next, struct rdm_ep, srx_link);
+	struct msgep_ep *ep = dofi_container(srx->waiting.next, struct msgep_ep, srx_link);
 
 	dofi_list_remove(&ep->srx_link);
 	ep->waits_for_srx = false;
-	ep->gift = *recv;
-	ep->has_gift = true;
+	ep->claimed_rx = *recv;
+	ep->has_claimed_rx = true;
 	atomic_store(&ep->stalled, false);
-	if (ep->wire->touch)
-		ep->wire->touch(ep);
-	rdm_cq_wake(ep->rx_cq);
+	if (ep->transport->touch)
+		ep->transport->touch(ep);
+	msgep_cq_wake(ep->rx_cq);
 }
 
-void rdm_srx_leave(struct rdm_srx *srx, struct rdm_ep *ep)
+void msgep_srx_detach(struct msgep_srx *srx, struct msgep_ep *ep)
 {
 	dofi_lock(&srx->lock);
 	if (ep->waits_for_srx)
 		dofi_list_remove(&ep->srx_link);
 	ep->waits_for_srx = false;
 	/* As if it had never been taken. */
-	if (ep->has_gift && !dofi_list_empty(&srx->waiting))
-		give(srx, &ep->gift);
-	else if (ep->has_gift && make_room(srx))
-		srx->ring[--srx->head & (srx->room - 1)] = ep->gift;
-	ep->has_gift = false;
+	if (ep->has_claimed_rx && !dofi_list_empty(&srx->waiting))
+		srx_give_waiting(srx, &ep->claimed_rx);
+	else if (ep->has_claimed_rx && srx_make_room(srx))
+		srx->ring[--srx->head & (srx->room - 1)] = ep->claimed_rx;
+	ep->has_claimed_rx = false;
 	dofi_unlock(&srx->lock);
 }
 
 static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
-	struct rdm_srx *srx = dofi_container(fid, struct rdm_srx, fid);
-	struct rdm_recv recv = { .context = msg->context, .count = (uint32_t)msg->iov_count };
+	struct msgep_srx *srx = dofi_container(fid, struct msgep_srx, fid);
+	struct msgep_recv recv = { .context = msg->context, .count = (uint32_t)msg->iov_count };
 	ssize_t ret = 0;
 
 	(void)flags;
-	if (msg->iov_count > RDM_IOV_MAX)
+	if (msg->iov_count > MSGEP_IOV_MAX)
 		return -FI_EINVAL;
 	for (size_t i = 0; i < msg->iov_count; i++) {
 		recv.iov[i] = msg->msg_iov[i];
@@ -95,8 +95,8 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	}
 	dofi_lock(&srx->lock);
 	if (!dofi_list_empty(&srx->waiting))
-		give(srx, &recv);
-	else if (make_room(srx))
+		srx_give_waiting(srx, &recv);
+	else if (srx_make_room(srx))
 		srx->ring[srx->tail++ & (srx->room - 1)] = recv;
 	else
 		ret = -FI_EAGAIN;
@@ -104,14 +104,14 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	return ret;
 }
 
-struct fi_ops_msg rdm_srx_msg_ops = {
+struct fi_ops_msg msgep_srx_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	.recvmsg = srx_recvmsg,
 };
 
 static int srx_close(struct fid *fid)
 {
-	struct rdm_srx *srx = dofi_container(fid, struct rdm_srx, fid.fid);
+	struct msgep_srx *srx = dofi_container(fid, struct msgep_srx, fid.fid);
 
 	if (!dofi_list_empty(&srx->waiting))
 		return -FI_EBUSY;
@@ -125,10 +125,10 @@ static struct fi_ops srx_fid_ops = {
 	.close = srx_close,
 };
 
-int rdm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **out,
-		 void *context)
+int msgep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **out,
+		   void *context)
 {
-	struct rdm_srx *srx = calloc(1, sizeof(*srx));
+	struct msgep_srx *srx = calloc(1, sizeof(*srx));
 
 	if (!srx)
 		return -FI_ENOMEM;
@@ -143,8 +143,8 @@ int rdm_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_
 	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;
 	srx->fid.fid.context = context;
 	srx->fid.fid.ops = &srx_fid_ops;
-	srx->fid.msg = &rdm_srx_msg_ops;
-	srx->domain = dofi_container(domain, struct rdm_domain, fid);
+	srx->fid.msg = &msgep_srx_msg_ops;
+	srx->domain = dofi_container(domain, struct msgep_domain, fid);
 	dofi_lock_init(&srx->lock);
 	dofi_list_init(&srx->waiting);
 	*out = &srx->fid;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The epoll set on which a queue of ours blocks, and in it an eventfd by which the queue itself wakes
  * the sleeper. The queue decides what else is in the set; the eventfd's data there is 0. */
-#ifndef DOFI_RDM_WAIT_H
-#define DOFI_RDM_WAIT_H
+#ifndef DOFI_MSGEP_WAIT_H
+#define DOFI_MSGEP_WAIT_H
 
 #include <errno.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 #include "base/forkfd.h"
 
 /* 0 or negative; what has been opened is to be closed in any case. */
-static inline int rdm_wait_open(int *epfd, int *signal)
+static inline int msgep_wait_open(int *epfd, int *signal)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
@@ -25,7 +25,7 @@ static inline int rdm_wait_open(int *epfd, int *signal)
 	return 0;
 }
 
-static inline void rdm_wait_close(int epfd, int signal)
+static inline void msgep_wait_close(int epfd, int signal)
 {
 	if (epfd >= 0)
 		dofi_forkfd_close(epfd);
@@ -33,7 +33,7 @@ static inline void rdm_wait_close(int epfd, int signal)
 		dofi_forkfd_close(signal);
 }
 
-static inline void rdm_wait_ring(int signal)
+static inline void msgep_wait_signal(int signal)
 {
 	dofi_eventfd_set(signal);
 }

@@ -45,9 +45,9 @@ bool dofi_agent_trigger(struct dofi_cno *cno, DAT_EVD_HANDLE cause)
 		return false;
 	cno->agent = NULL;
 	agent->cause = cause;
-	pthread_mutex_lock(&ia->work_lock);
+	pthread_mutex_lock(&ia->deferred_lock);
 	dofi_list_append(&ia->agents, &agent->link);
-	pthread_mutex_unlock(&ia->work_lock);
+	pthread_mutex_unlock(&ia->deferred_lock);
 	return true;
 }
 
@@ -58,7 +58,7 @@ void dofi_agent_replace(struct dofi_cno *cno, struct dofi_agent *agent)
 }
 
 /* The oldest queued call of the CNO, or of any (NULL), taken from the queue; work_lock held. */
-static struct dofi_agent *take_queued(struct dofi_ia *ia, const struct dofi_cno *cno)
+static struct dofi_agent *agent_take_queued(struct dofi_ia *ia, const struct dofi_cno *cno)
 {
 	struct dofi_list *pos;
 
@@ -73,14 +73,14 @@ static struct dofi_agent *take_queued(struct dofi_ia *ia, const struct dofi_cno 
 	return NULL;
 }
 
-static struct dofi_agent *take_queued_of(struct dofi_cno *cno)
+static struct dofi_agent *agent_take_queued_of(struct dofi_cno *cno)
 {
 	struct dofi_ia *ia = cno->obj.ia;
 	struct dofi_agent *agent;
 
-	pthread_mutex_lock(&ia->work_lock);
-	agent = take_queued(ia, cno);
-	pthread_mutex_unlock(&ia->work_lock);
+	pthread_mutex_lock(&ia->deferred_lock);
+	agent = agent_take_queued(ia, cno);
+	pthread_mutex_unlock(&ia->deferred_lock);
 	return agent;
 }
 
@@ -89,7 +89,7 @@ void dofi_agent_remove(struct dofi_cno *cno)
 	struct dofi_agent *agent;
 
 	dofi_agent_replace(cno, NULL);
-	while ((agent = take_queued_of(cno)))
+	while ((agent = agent_take_queued_of(cno)))
 		free(agent);
 }
 
@@ -100,11 +100,11 @@ void dofi_agent_await(struct dofi_cno *cno)
 
 	if (dofi_progress_is_me(ia))
 		return;
-	pthread_mutex_lock(&ia->work_lock);
+	pthread_mutex_lock(&ia->deferred_lock);
 	called = ia->called;
 	while (ia->calling == cno && ia->called == called)
-		pthread_cond_wait(&ia->call_over, &ia->work_lock);
-	pthread_mutex_unlock(&ia->work_lock);
+		pthread_cond_wait(&ia->call_over, &ia->deferred_lock);
+	pthread_mutex_unlock(&ia->deferred_lock);
 }
 
 void dofi_agents_run(struct dofi_ia *ia)
@@ -112,22 +112,22 @@ void dofi_agents_run(struct dofi_ia *ia)
 	struct dofi_agent *agent = NULL;
 	bool more;
 
-	pthread_mutex_lock(&ia->work_lock);
+	pthread_mutex_lock(&ia->deferred_lock);
 	/* Bounded: an agent may trigger its own CNO. */
-	for (int i = 0; i < CALLS_PER_ROUND && (agent = take_queued(ia, NULL)); i++) {
+	for (int i = 0; i < CALLS_PER_ROUND && (agent = agent_take_queued(ia, NULL)); i++) {
 		ia->calling = agent->cno;
-		pthread_mutex_unlock(&ia->work_lock);
+		pthread_mutex_unlock(&ia->deferred_lock);
 		agent->call.proxy_agent_func(agent->call.instance_data, agent->cause);
 		free(agent);
-		pthread_mutex_lock(&ia->work_lock);
+		pthread_mutex_lock(&ia->deferred_lock);
 		ia->calling = NULL;
 		ia->called++;
 		pthread_cond_broadcast(&ia->call_over);
 	}
 	more = !dofi_list_empty(&ia->agents);
-	pthread_mutex_unlock(&ia->work_lock);
+	pthread_mutex_unlock(&ia->deferred_lock);
 	if (more)
-		dofi_progress_ring(ia);
+		dofi_progress_wakeup(ia);
 }
 
 void dofi_agent_dismiss(struct dofi_cno *cno)
@@ -137,7 +137,7 @@ void dofi_agent_dismiss(struct dofi_cno *cno)
 
 	/* Collected first: an agent may associate itself again when it is called. */
 	dofi_list_init(&owed);
-	while ((agent = take_queued_of(cno)))
+	while ((agent = agent_take_queued_of(cno)))
 		dofi_list_append(&owed, &agent->link);
 	pthread_mutex_lock(&cno->lock);
 	if (cno->agent)

@@ -15,7 +15,7 @@
 #include "progress/progress.h"
 
 /* The trigger that is pending, or NULL; cno->lock held. */
-static DAT_EVD_HANDLE take_trigger(struct dofi_cno *cno)
+static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)
 {
 	DAT_EVD_HANDLE cause = cno->cause;
 
@@ -42,7 +42,7 @@ void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
 	}
 	pthread_mutex_unlock(&cno->lock);
 	if (call)
-		dofi_progress_ring(cno->obj.ia);
+		dofi_progress_wakeup(cno->obj.ia);
 }
 
 void dofi_cno_detach(struct dofi_cno *cno)
@@ -203,7 +203,7 @@ struct cno_waiter {
 };
 
 /* cno->lock held. */
-static void leave(const struct cno_waiter *w)
+static void cno_leave_wait(const struct cno_waiter *w)
 {
 	struct dofi_cno *cno = w->cno;
 
@@ -215,17 +215,17 @@ static void leave(const struct cno_waiter *w)
 }
 
 /* The thread was cancelled while it slept: a trigger stays for others. */
-static void leave_cancelled(void *arg)
+static void cno_leave_cancelled(void *arg)
 {
 	const struct cno_waiter *w = arg;
 
 	pthread_mutex_lock(&w->cno->lock);
-	leave(w);
+	cno_leave_wait(w);
 	pthread_mutex_unlock(&w->cno->lock);
 }
 
 /* Sleeps until the descriptor is readable or the deadline; cno->lock held on entry and exit. */
-static int sleep_once(struct cno_waiter *w, uint64_t deadline)
+static int cno_sleep_once(struct cno_waiter *w, uint64_t deadline)
 {
 	struct dofi_cno *cno = w->cno;
 	struct pollfd pfd = { .fd = cno->fd, .events = POLLIN };
@@ -234,7 +234,7 @@ static int sleep_once(struct cno_waiter *w, uint64_t deadline)
 	int ret;
 
 	pthread_mutex_unlock(&cno->lock);
-	pthread_cleanup_push(leave_cancelled, w);
+	pthread_cleanup_push(cno_leave_cancelled, w);
 	ret = ppoll(&pfd, 1, deadline == DOFI_NEVER ? NULL : &ts, NULL) < 0 ? -errno : 0;
 	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&cno->lock);
@@ -264,15 +264,15 @@ DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HAN
 			ret = DOFI_ERR(DAT_QUEUE_EMPTY, 0);
 			break;
 		}
-		if (sleep_once(&w, deadline) == -EINTR && !cno->pending && !cno->dying &&
+		if (cno_sleep_once(&w, deadline) == -EINTR && !cno->pending && !cno->dying &&
 		    cno->round == w.round) {
 			ret = DOFI_ERR(DAT_INTERRUPTED_CALL, 0);
 			break;
 		}
 	}
 	if (!ret && !cno->dying)
-		*evd = take_trigger(cno);
-	leave(&w);
+		*evd = cno_take_trigger(cno);
+	cno_leave_wait(&w);
 	pthread_mutex_unlock(&cno->lock);
 	return ret;
 }
@@ -289,7 +289,7 @@ DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd)
 	pthread_mutex_lock(&cno->lock);
 	if (!cno->pending)
 		ret = DOFI_ERR(DAT_QUEUE_EMPTY, 0);
-	*evd = take_trigger(cno);
+	*evd = cno_take_trigger(cno);
 	pthread_mutex_unlock(&cno->lock);
 	return ret;
 }

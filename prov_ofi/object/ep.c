@@ -39,37 +39,37 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit)
 		memcpy(&dto[i], old, sizeof(*old));
 	}
 	/* No connection has any of them. */
-	dofi_words_free(&q->words);
+	dofi_msg_prefixes_free(&q->prefixes);
 	free(q->dto);
 	q->dto = dto;
 	q->room = room;
 	q->limit = limit;
 	q->sent = q->sent - head;
 	q->tail = n;
-	q->rewound += head;
+	q->rewind_base += head;
 	atomic_store(&q->head, 0);
 	return 0;
 }
 
 /* A direction for which the consumer gave no EVD completes on the IA's sink, which the progress thread
  * reads: places come free, errors end the connection, and nobody sees an event. */
-static struct dofi_evd *feed(struct dofi_ep *ep, struct dofi_evd *old, struct dofi_evd *now,
-			     bool direction, bool quiet_old, bool quiet_now)
+static struct dofi_evd *ep_feed(struct dofi_ep *ep, struct dofi_evd *old, struct dofi_evd *now,
+				bool direction, bool quiet_old, bool quiet_now)
 {
 	if (direction && !now)
-		now = ep->obj.ia->sink;
+		now = ep->obj.ia->internal_evd;
 	if (now) {
 		now->feeds++;
 		if (quiet_now) {
 			dofi_lock(&now->lock);
-			now->quiet_streams++;
+			now->unsignalled_streams++;
 			dofi_unlock(&now->lock);
 		}
 	}
 	if (old) {
 		if (quiet_old) {
 			dofi_lock(&old->lock);
-			old->quiet_streams--;
+			old->unsignalled_streams--;
 			dofi_unlock(&old->lock);
 		}
 		old->feeds--;
@@ -96,13 +96,13 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	dofi_models_remove(&ep->streams);
 	dofi_ep_streams(recv, req, &ep->attr, &ep->streams);
 	dofi_models_add(&ep->streams);
-	if ((ep->srq || ep->marked) && ep->recv_evd) {
+	if ((ep->srq || ep->has_watermarks) && ep->recv_evd) {
 		dofi_lock(&ep->recv_evd->lock);
 		dofi_srq_disown(ep, ep->recv_evd);
 		dofi_unlock(&ep->recv_evd->lock);
 	}
-	new_recv = feed(ep, ep->recv_evd, recv, true, ep->quiet_recv, quiet_recv);
-	new_req = feed(ep, ep->req_evd, req, true, ep->quiet_req, quiet_req);
+	new_recv = ep_feed(ep, ep->recv_evd, recv, true, ep->recv_unsignalled, quiet_recv);
+	new_req = ep_feed(ep, ep->req_evd, req, true, ep->req_unsignalled, quiet_req);
 	/* The progress thread goes through all EPs under this lock, posting to an SRQ through its
 	 * own under that one's. */
 	if (ep->srq)
@@ -113,25 +113,25 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	pthread_mutex_unlock(&ep->obj.ia->obj_lock);
 	if (ep->srq)
 		dofi_unlock(&ep->srq->lock);
-	ep->conn_evd = feed(ep, dofi_ep_conn_evd(ep), conn, false, false, false);
+	ep->conn_evd = ep_feed(ep, dofi_ep_conn_evd(ep), conn, false, false, false);
 	ep->conn_life = conn ? conn->life : 0;
-	ep->quiet_recv = quiet_recv;
-	ep->quiet_req = quiet_req;
+	ep->recv_unsignalled = quiet_recv;
+	ep->req_unsignalled = quiet_req;
 	ep->has_recv_evd = recv != NULL;
 	ep->has_req_evd = req != NULL;
 }
 
 /* Takes the EP's streams away from all EVDs. */
-static void drop_evds(struct dofi_ep *ep)
+static void ep_drop_evds(struct dofi_ep *ep)
 {
 	dofi_models_remove(&ep->streams);
-	feed(ep, ep->recv_evd, NULL, false, ep->quiet_recv, false);
-	feed(ep, ep->req_evd, NULL, false, ep->quiet_req, false);
-	feed(ep, dofi_ep_conn_evd(ep), NULL, false, false, false);
+	ep_feed(ep, ep->recv_evd, NULL, false, ep->recv_unsignalled, false);
+	ep_feed(ep, ep->req_evd, NULL, false, ep->req_unsignalled, false);
+	ep_feed(ep, dofi_ep_conn_evd(ep), NULL, false, false, false);
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;
 }
 
-static void start_over(struct dofi_ep *ep)
+static void ep_start_over(struct dofi_ep *ep)
 {
 	ep->life++;
 	ep->rq.failed = ep->sq.failed = false;
@@ -142,17 +142,17 @@ static void start_over(struct dofi_ep *ep)
 	ep->qual = 0;
 	ep->local_port = ep->remote_port = 0;
 	memset(&ep->remote, 0, sizeof(ep->remote));
-	ep->attempt.tag = 0;
+	ep->attempt.conn_id = 0;
 	ep->priv_len = 0;
-	ep->peer_tag = 0;
-	ep->reads_begun = 0;
+	ep->peer_conn_id = 0;
+	ep->reads_started = 0;
 	ep->reads_done = 0;
-	ep->most_reads = UINT32_MAX;
+	ep->max_reads = UINT32_MAX;
 }
 
 void dofi_ep_set_marks(struct dofi_ep *ep)
 {
-	ep->marked = false;
+	ep->has_watermarks = false;
 	/* 0 is what programs leave in a member that they do not know. */
 	atomic_store(&ep->shared.soft, ep->attr.srq_soft_hw > 0 ? ep->attr.srq_soft_hw : -1);
 	atomic_store(&ep->shared.hard, ep->attr.max_recv_dtos > 0 ? ep->attr.max_recv_dtos : -1);
@@ -185,10 +185,10 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->state = DAT_EP_STATE_UNCONNECTED;
 	ep->pz = NULL;
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;
-	ep->quiet_recv = ep->quiet_req = ep->by_provider = false;
+	ep->recv_unsignalled = ep->req_unsignalled = ep->by_provider = false;
 	memset(&ep->streams, 0, sizeof(ep->streams));
-	ep->worded = ia->fab.worded;
-	ep->bare = ia->fab.bare;
+	ep->has_msg_prefix = ia->fab.has_msg_prefix;
+	ep->cq_external_lock = ia->fab.cq_external_lock;
 	memset(&ep->rq, 0, sizeof(ep->rq));
 	memset(&ep->sq, 0, sizeof(ep->sq));
 	ep->srq = NULL;
@@ -199,10 +199,10 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->shared.soft_passed = false;
 	dofi_ep_set_marks(ep);
 	ep->local = ia->fab.addr;
-	ep->work = 0;
+	ep->deferred = 0;
 	ep->sent_msgs = ep->recv_msgs = ep->rdma_ops = 0;
-	dofi_list_init(&ep->work_link);
-	start_over(ep);
+	dofi_list_init(&ep->deferred_link);
+	ep_start_over(ep);
 	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos) ||
 	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos))
 		goto no_queues;
@@ -244,10 +244,10 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	ep->ending = true;
 	if (conn)
 		dofi_conn_detach(conn);
-	dofi_cm_drop_tag(ep);
+	dofi_cm_drop_conn_id(ep);
 	dofi_rmr_ep_ended(ep);
 	dofi_dto_forget(ep);
-	dofi_work_cancel(ep);
+	dofi_deferred_cancel(ep);
 	dofi_srq_raise(ep);
 	dofi_lock(&ep->recv_evd->lock);
 	dofi_srq_disown(ep, ep->recv_evd);
@@ -257,20 +257,20 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 			dofi_evd_unreserve(ia->async_evd);
 		dofi_srq_detach(ep);
 	}
-	dofi_words_free(&ep->rq.words);
-	dofi_words_free(&ep->sq.words);
+	dofi_msg_prefixes_free(&ep->rq.prefixes);
+	dofi_msg_prefixes_free(&ep->sq.prefixes);
 	dofi_lock(&ep->lock);
 	free(ep->rq.dto);
 	free(ep->sq.dto);
 	memset(&ep->rq, 0, sizeof(ep->rq));
 	memset(&ep->sq, 0, sizeof(ep->sq));
-	drop_evds(ep);
+	ep_drop_evds(ep);
 	if (ep->pz)
 		ep->pz->users--;
 	ep->pz = NULL;
 	dofi_unlock(&ep->lock);
 	/* Calls for this EP that were under way may have added some. */
-	dofi_work_cancel(ep);
+	dofi_deferred_cancel(ep);
 	dofi_obj_release(&ep->obj);
 }
 
@@ -296,8 +296,8 @@ struct recipe {
 	const DAT_EP_ATTR *attr;
 };
 
-static DAT_RETURN take_handles(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
-			       DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, struct recipe *r)
+static DAT_RETURN ep_take_handles(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
+				  DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, struct recipe *r)
 {
 	r->pz = NULL;
 	if (pz != DAT_HANDLE_NULL) {
@@ -315,8 +315,8 @@ static DAT_RETURN take_handles(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
 }
 
 /* `misfit` names the attributes, for flags that other streams on the EVDs rule out. */
-static DAT_RETURN make_and_publish(struct dofi_ia *ia, const struct recipe *r,
-				   DAT_RETURN_SUBTYPE misfit, DAT_EP_HANDLE *out)
+static DAT_RETURN ep_make_and_publish(struct dofi_ia *ia, const struct recipe *r,
+				      DAT_RETURN_SUBTYPE misfit, DAT_EP_HANDLE *out)
 {
 	static const struct dofi_streams none;
 	struct dofi_streams streams;
@@ -362,7 +362,7 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HAN
 
 	if (!ia)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	ret = take_handles(ia, pz, recv, req, conn, &r);
+	ret = ep_take_handles(ia, pz, recv, req, conn, &r);
 	if (ret)
 		return ret;
 	if (!out)
@@ -371,7 +371,7 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HAN
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (attr && !dofi_ep_attr_valid(ia, attr, r.recv, r.req))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-	return make_and_publish(ia, &r, DAT_INVALID_ARG6, out);
+	return ep_make_and_publish(ia, &r, DAT_INVALID_ARG6, out);
 }
 
 DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
@@ -384,7 +384,7 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DA
 
 	if (!ia)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	ret = take_handles(ia, pz, recv, req, conn, &r);
+	ret = ep_take_handles(ia, pz, recv, req, conn, &r);
 	if (ret)
 		return ret;
 	r.srq = (struct dofi_srq *)dofi_obj_check(srq, DAT_HANDLE_TYPE_SRQ, ia);
@@ -396,7 +396,7 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG8);
-	return make_and_publish(ia, &r, DAT_INVALID_ARG7, out);
+	return ep_make_and_publish(ia, &r, DAT_INVALID_ARG7, out);
 }
 
 DAT_RETURN dofi_ep_free(DAT_EP_HANDLE handle)
@@ -435,11 +435,11 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 		/* Everything was flushed when the state was entered, or when it was posted. */
 		dofi_dto_forget(ep);
 		dofi_lock(&ep->lock);
-		start_over(ep);
+		ep_start_over(ep);
 		ep->state = DAT_EP_STATE_UNCONNECTED;
 		dofi_unlock(&ep->lock);
 		/* What is to be done yet concerns the former connection. */
-		dofi_work_cancel(ep);
+		dofi_deferred_cancel(ep);
 		dofi_srq_raise(ep);
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {
 		ret = dofi_ret_ep_state(ep->state);

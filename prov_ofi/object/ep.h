@@ -75,7 +75,7 @@ struct dofi_dto {
 		struct {		/* receive posted to an SRQ */
 			struct dofi_srq *srq;
 			struct dofi_dto *next;
-			uint32_t word;	/* its place among the SRQ's */
+			uint32_t prefix_slot;	/* its place among the SRQ's */
 		};
 		struct {		/* bind */
 			struct dofi_rmr *rmr;
@@ -106,8 +106,8 @@ static inline bool dofi_kind_fetches(enum dofi_dto_kind kind)
 }
 
 /* Words that lead messages (fabric/verbs/msg_prefix.h): one for each slot of a queue, in registered memory. */
-struct dofi_words {
-	uint64_t *word;			/* NULL: none yet */
+struct dofi_msg_prefixes {
+	uint64_t *base;			/* NULL: none yet */
 	size_t stride;			/* from one to the next */
 	struct fid_mr *mr;
 };
@@ -120,21 +120,21 @@ struct dofi_queue {
 	uint32_t sent;
 	uint32_t depth;			/* most that the fabric may have at once */
 	_Atomic uint32_t head;
-	_Atomic uint32_t rewound;	/* positions before those of the present count */
+	_Atomic uint32_t rewind_base;	/* positions before those of the present count */
 	bool failed;			/* one was reported as failed; its EVD's lock */
 	_Atomic bool waiting;		/* sent != tail, for those without ep->lock */
-	struct dofi_words words;	/* of its slots, where messages have any (fabric/verbs/msg_prefix.h) */
+	struct dofi_msg_prefixes prefixes;	/* of its slots, where messages have any (fabric/verbs/msg_prefix.h) */
 };
 
 /* Reasons why an endpoint is on ia->work. */
 enum {
-	DOFI_WORK_SUBMIT = 1,	/* operations wait to be handed to the fabric */
-	DOFI_WORK_BREAK = 2,	/* a completion reported an error: the connection must end */
-	DOFI_WORK_DRAINED = 4,	/* graceful disconnect: no request is outstanding any more */
-	DOFI_WORK_EQ = 8,	/* completions arrived before the connection's event */
-	DOFI_WORK_MARKS = 16,	/* a watermark of the EP or of its SRQ has been passed */
-	DOFI_WORK_FLUSHED = 32,	/* the fabric flushed what nobody here ended */
-	DOFI_WORK_REPORT = 64,	/* completions wait for memory */
+	DOFI_DEFERRED_SUBMIT = 1,	/* operations wait to be handed to the fabric */
+	DOFI_DEFERRED_BREAK = 2,	/* a completion reported an error: the connection must end */
+	DOFI_DEFERRED_DRAINED = 4,	/* graceful disconnect: no request is outstanding any more */
+	DOFI_DEFERRED_EQ = 8,	/* completions arrived before the connection's event */
+	DOFI_DEFERRED_MARKS = 16,	/* a watermark of the EP or of its SRQ has been passed */
+	DOFI_DEFERRED_FLUSHED = 32,	/* the fabric flushed what nobody here ended */
+	DOFI_DEFERRED_REPORT = 64,	/* completions wait for memory */
 };
 
 struct dofi_ep {
@@ -148,7 +148,7 @@ struct dofi_ep {
 	uint32_t conn_life;
 	bool has_recv_evd, has_req_evd;
 	struct dofi_streams streams;	/* as counted on the EVDs given; cm_lock */
-	bool quiet_recv, quiet_req;	/* how they are counted in evd->quiet_streams */
+	bool recv_unsignalled, req_unsignalled;	/* how they are counted in evd->quiet_streams */
 	struct dofi_queue rq, sq;
 	struct dofi_srq *srq;		/* receives come from there; rq is empty */
 	struct {
@@ -158,17 +158,17 @@ struct dofi_ep {
 		_Atomic int32_t soft, hard;	/* watermarks, -1: none; marked EPs have them, too */
 		_Atomic bool soft_passed;
 	} shared;
-	uint32_t peer_tag;		/* of messages to the peer's SRQ; 0: none */
-	uint32_t reads_begun;		/* RDMA reads ever handed to the fabric; ep->lock */
+	uint32_t peer_conn_id;		/* of messages to the peer's SRQ; 0: none */
+	uint32_t reads_started;		/* RDMA reads ever handed to the fabric; ep->lock */
 	_Atomic uint32_t reads_done;	/* and finished; req_evd->lock */
-	uint32_t most_reads;		/* at once; ep->lock */
+	uint32_t max_reads;		/* at once; ep->lock */
 	_Atomic bool open;
 	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for the requests */
 	_Atomic bool faulted;		/* an operation failed, not just flushed */
 	_Atomic bool ending;		/* this side ends the connection */
-	bool marked;			/* no SRQ, watermarks are set; recv_evd->lock */
-	bool worded;			/* a word of ours leads its messages */
-	bool bare;			/* its calls need the EVD's lock (object/evd.h) */
+	bool has_watermarks;			/* no SRQ, watermarks are set; recv_evd->lock */
+	bool has_msg_prefix;			/* a word of ours leads its messages */
+	bool cq_external_lock;			/* its calls need the EVD's lock (object/evd.h) */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
 	uint8_t max_iov[DOFI_RECV + 1];	/* segments, by kind; of the attributes */
 	uint32_t max_size;		/* bytes of one request; of the IA */
@@ -188,13 +188,13 @@ struct dofi_ep {
 		uint64_t delay;		/* before the next attempt */
 		uint16_t priv_len;
 		struct dofi_seal seal;
-		uint32_t tag;		/* that HELLO has told; 0: none */
+		uint32_t conn_id;		/* that HELLO has told; 0: none */
 	} attempt;			/* of the active side, while it is pending; cm_lock */
 	const void *probe;		/* the connect call that probes the peer's host; cm_lock */
 
 	_Atomic uint32_t life;		/* counts its uses for a connection */
-	_Atomic uint32_t work;		/* DOFI_WORK_*; on ia->work while nonzero */
-	struct dofi_list work_link;
+	_Atomic uint32_t deferred;		/* DOFI_DEFERRED_*; on ia->work while nonzero */
+	struct dofi_list deferred_link;
 	_Atomic uint64_t sent_msgs, recv_msgs, rdma_ops;	/* counters */
 };
 

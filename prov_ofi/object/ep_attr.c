@@ -41,27 +41,28 @@ void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted)
 	attr->ep_provider_specific = NULL;
 }
 
-static bool count_ok(DAT_COUNT value, DAT_COUNT most)
+static bool ep_attr_count_ok(DAT_COUNT value, DAT_COUNT most)
 {
 	return value >= 0 && value <= most;
 }
 
-static bool limits_ok(struct dofi_ia *ia, const DAT_EP_ATTR *attr)
+static bool ep_attr_limits_ok(struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 {
-	DAT_COUNT iov = (DAT_COUNT)ia->fab.row->max_iov;
+	DAT_COUNT iov = (DAT_COUNT)ia->fab.desc->max_iov;
 
-	return count_ok(attr->max_recv_dtos, DOFI_MAX_DTOS) &&
-	       count_ok(attr->max_request_dtos, DOFI_MAX_DTOS) &&
-	       count_ok(attr->max_recv_iov, iov) && count_ok(attr->max_request_iov, iov) &&
-	       count_ok(attr->max_rdma_read_in, DOFI_MAX_READS) &&
-	       count_ok(attr->max_rdma_read_out, DOFI_MAX_READS) &&
-	       count_ok(attr->max_rdma_read_iov, iov) &&
-	       count_ok(attr->max_rdma_write_iov, iov) &&
+	return ep_attr_count_ok(attr->max_recv_dtos, DOFI_MAX_DTOS) &&
+	       ep_attr_count_ok(attr->max_request_dtos, DOFI_MAX_DTOS) &&
+	       ep_attr_count_ok(attr->max_recv_iov, iov) &&
+	       ep_attr_count_ok(attr->max_request_iov, iov) &&
+	       ep_attr_count_ok(attr->max_rdma_read_in, DOFI_MAX_READS) &&
+	       ep_attr_count_ok(attr->max_rdma_read_out, DOFI_MAX_READS) &&
+	       ep_attr_count_ok(attr->max_rdma_read_iov, iov) &&
+	       ep_attr_count_ok(attr->max_rdma_write_iov, iov) &&
 	       attr->max_message_size <= ia->fab.max_size &&
 	       attr->max_rdma_size <= ia->fab.max_size;
 }
 
-static bool flags_ok(const DAT_EP_ATTR *attr)
+static bool ep_attr_flags_ok(const DAT_EP_ATTR *attr)
 {
 	unsigned int recv = DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
 			    DAT_COMPLETION_EVD_THRESHOLD_FLAG;
@@ -85,7 +86,7 @@ bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, 
 		return false;
 	if (request && !attr->max_request_dtos)
 		return false;
-	return limits_ok(ia, attr) && flags_ok(attr);
+	return ep_attr_limits_ok(ia, attr) && ep_attr_flags_ok(attr);
 }
 
 bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request)
@@ -158,7 +159,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	X(MAX_RDMA_READ_IOV, max_rdma_read_iov) \
 	X(MAX_RDMA_WRITE_IOV, max_rdma_write_iov)
 
-static void mix_attr(DAT_EP_ATTR *attr, DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *wanted)
+static void ep_attr_mix_attr(DAT_EP_ATTR *attr, DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *wanted)
 {
 #define X(bit, member) \
 	if (mask & DAT_EP_FIELD_EP_ATTR_##bit) \
@@ -174,14 +175,14 @@ struct change {
 	DAT_EP_ATTR attr;
 };
 
-static bool evd_change(struct dofi_ep *ep, bool wanted, DAT_EVD_HANDLE handle,
-		       DAT_EVD_FLAGS stream, struct dofi_evd **evd)
+static bool ep_attr_evd_change(struct dofi_ep *ep, bool wanted, DAT_EVD_HANDLE handle,
+			       DAT_EVD_FLAGS stream, struct dofi_evd **evd)
 {
 	return !wanted || dofi_ep_evd_arg(ep->obj.ia, handle, stream, evd);
 }
 
 /* Do the flags fit what else is on the EVDs? Nobody named those of an EP that we made. */
-static bool models_fit(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, struct change *c)
+static bool ep_attr_models_fit(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, struct change *c)
 {
 	struct dofi_streams now;
 
@@ -194,8 +195,8 @@ static bool models_fit(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, struct change
 	return dofi_models_fit(&ep->streams, &now);
 }
 
-static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
-		 struct change *c)
+static bool ep_attr_plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
+			 struct change *c)
 {
 	c->pz = ep->pz;
 	c->recv = ep->has_recv_evd ? ep->recv_evd : NULL;
@@ -208,15 +209,15 @@ static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM 
 		if (!c->pz)
 			return false;
 	}
-	if (!evd_change(ep, mask & DAT_EP_FIELD_RECV_EVD_HANDLE, param->recv_evd_handle,
-			DAT_EVD_DTO_FLAG, &c->recv) ||
-	    !evd_change(ep, mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE, param->request_evd_handle,
-			DAT_EVD_DTO_FLAG, &c->req) ||
-	    !evd_change(ep, mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE, param->connect_evd_handle,
-			DAT_EVD_CONNECTION_FLAG, &c->conn))
+	if (!ep_attr_evd_change(ep, mask & DAT_EP_FIELD_RECV_EVD_HANDLE, param->recv_evd_handle,
+				DAT_EVD_DTO_FLAG, &c->recv) ||
+	    !ep_attr_evd_change(ep, mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE,
+				param->request_evd_handle, DAT_EVD_DTO_FLAG, &c->req) ||
+	    !ep_attr_evd_change(ep, mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+				param->connect_evd_handle, DAT_EVD_CONNECTION_FLAG, &c->conn))
 		return false;
-	mix_attr(&c->attr, mask, &param->ep_attr);
-	if (!models_fit(ep, mask, c))
+	ep_attr_mix_attr(&c->attr, mask, &param->ep_attr);
+	if (!ep_attr_models_fit(ep, mask, c))
 		return false;
 	if (ep->srq)
 		return dofi_ep_attr_valid_srq(ep->obj.ia, &c->attr, c->recv, c->req);
@@ -234,7 +235,7 @@ static bool plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM 
 }
 
 /* Which states allow it: DAT 1.2/2.0 dat_ep_modify. */
-static bool state_allows(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
+static bool ep_attr_state_allows(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
 {
 	DAT_EP_STATE s = ep->state;
 	bool first = s == DAT_EP_STATE_UNCONNECTED;
@@ -252,7 +253,7 @@ static bool state_allows(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
 }
 
 /* Receives posted before a change of PZ that does not fit them fail. */
-static void reject_misfits(struct dofi_ep *ep)
+static void ep_attr_reject_misfits(struct dofi_ep *ep)
 {
 	for (uint32_t i = atomic_load(&ep->rq.head); i != ep->rq.tail; i++) {
 		struct dofi_dto *dto = dofi_queue_at(&ep->rq, i);
@@ -264,7 +265,7 @@ static void reject_misfits(struct dofi_ep *ep)
 	}
 }
 
-static DAT_RETURN apply(struct dofi_ep *ep, const struct change *c)
+static DAT_RETURN ep_attr_apply(struct dofi_ep *ep, const struct change *c)
 {
 	bool marks;
 	int ret = 0;
@@ -289,7 +290,7 @@ static DAT_RETURN apply(struct dofi_ep *ep, const struct change *c)
 			ep->pz->users--;
 		c->pz->users++;
 		ep->pz = c->pz;
-		reject_misfits(ep);
+		ep_attr_reject_misfits(ep);
 	}
 	return DAT_SUCCESS;
 }
@@ -311,12 +312,12 @@ DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DA
 	ia = ep->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
 	dofi_lock(&ep->lock);
-	if (!state_allows(ep, mask))
+	if (!ep_attr_state_allows(ep, mask))
 		ret = dofi_ret_ep_state(ep->state);
-	else if (!plan(ep, mask, param, &c))
+	else if (!ep_attr_plan(ep, mask, param, &c))
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	else
-		ret = apply(ep, &c);
+		ret = ep_attr_apply(ep, &c);
 	dofi_unlock(&ep->lock);
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;

@@ -27,7 +27,7 @@
 /* Others may go on filling the queue meanwhile: an end all the same. */
 #define DRAIN_ROUNDS 1024
 
-static uint32_t pow2(uint32_t n)
+static uint32_t evd_pow2(uint32_t n)
 {
 	uint32_t p = 8;
 
@@ -36,7 +36,7 @@ static uint32_t pow2(uint32_t n)
 	return p;
 }
 
-static int open_cq(struct dofi_evd *evd)
+static int evd_open_cq(struct dofi_evd *evd)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
 	int ret;
@@ -45,7 +45,7 @@ static int open_cq(struct dofi_evd *evd)
 	 * allocation. FI_WAIT_FD even for polling: without it tcp 1.17 walks all its endpoints
 	 * with poll(2) at every read. */
 	attr.size = evd->qlen < 128 ? 128 : (size_t)evd->qlen;
-	if (evd->obj.ia->fab.row->device)
+	if (evd->obj.ia->fab.desc->device)
 		ret = dofi_device_open_cq(evd, &attr);
 	else
 		ret = fi_cq_open(evd->obj.ia->fab.domain, &attr, &evd->cq, evd);
@@ -61,11 +61,12 @@ static int open_cq(struct dofi_evd *evd)
 	return ret;
 }
 
-static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags, bool internal)
+static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS flags,
+			     bool internal)
 {
 	evd->life++;
 	evd->flags = flags;
-	evd->qlen = (DAT_COUNT)pow2((uint32_t)qlen);
+	evd->qlen = (DAT_COUNT)evd_pow2((uint32_t)qlen);
 	evd->cq = NULL;
 	evd->cq_fd = -1;
 	evd->room = (uint32_t)evd->qlen;
@@ -75,20 +76,20 @@ static void reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS fla
 	evd->waiter = evd->sleeping = evd->dying = evd->dead = evd->overflowed = false;
 	evd->wake_fd = -1;
 	evd->spin_ns = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
-	evd->quiet_streams = 0;
+	evd->unsignalled_streams = 0;
 	memset(&evd->models, 0, sizeof(evd->models));
 	evd->feeds = 0;
 	evd->polls = evd->seen_polls = 0;
-	evd->moved = evd->seen_moved = 0;
-	evd->posted = evd->seen_posted = 0;
+	evd->bytes_completed = evd->seen_completed = 0;
+	evd->bytes_posted = evd->seen_posted = 0;
 	evd->served = false;
-	evd->hits = 0;
-	evd->least = evd->most = evd->obj.ia->fab.row->device ? 1 : DOFI_CQ_BATCH;
-	evd->seen_at = 0;
+	evd->full_batches = 0;
+	evd->min_batch = evd->batch = evd->obj.ia->fab.desc->device ? 1 : DOFI_CQ_BATCH;
+	evd->last_check = 0;
 	evd->stalled = false;
-	evd->watch = DOFI_WATCH_NEW;
-	evd->fruitless = 0;
-	evd->covered = false;
+	evd->progress = DOFI_EVD_UNKNOWN;
+	evd->empty_polls = 0;
+	evd->covered_by_peer_cq = false;
 	evd->internal = internal;
 	dofi_list_init(&evd->link);
 }
@@ -101,12 +102,12 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 
 	if (!evd)
 		return -ENOMEM;
-	reset_fields(evd, qlen, flags, internal);
+	evd_reset_fields(evd, qlen, flags, internal);
 	evd->ring = calloc(evd->room, sizeof(*evd->ring));
 	if (!evd->ring)
 		goto no_ring;
 	if (flags & DTO_STREAMS) {
-		ret = open_cq(evd);
+		ret = evd_open_cq(evd);
 		if (ret)
 			goto no_cq;
 	}
@@ -169,7 +170,7 @@ bool dofi_evd_grow(struct dofi_evd *evd, uint32_t room)
 }
 
 /* False: no memory. */
-static bool append(struct dofi_evd *evd, const struct dofi_event *event)
+static bool evd_append(struct dofi_evd *evd, const struct dofi_event *event)
 {
 	struct dofi_event *slot = dofi_evd_slot(evd);
 
@@ -181,9 +182,9 @@ static bool append(struct dofi_evd *evd, const struct dofi_event *event)
 }
 
 /* evd->lock held. */
-static bool have_room(struct dofi_evd *evd, uint32_t room)
+static bool evd_have_room(struct dofi_evd *evd, uint32_t room)
 {
-	return pow2(room) <= evd->room || dofi_evd_grow(evd, pow2(room));
+	return evd_pow2(room) <= evd->room || dofi_evd_grow(evd, evd_pow2(room));
 }
 
 bool dofi_evd_reserve(struct dofi_evd *evd)
@@ -191,7 +192,7 @@ bool dofi_evd_reserve(struct dofi_evd *evd)
 	bool ok;
 
 	dofi_lock(&evd->lock);
-	ok = have_room(evd, (uint32_t)evd->qlen + evd->extra + 1);
+	ok = evd_have_room(evd, (uint32_t)evd->qlen + evd->extra + 1);
 	evd->extra += ok;
 	dofi_unlock(&evd->lock);
 	return ok;
@@ -210,7 +211,7 @@ void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, u
 
 	dofi_lock(&evd->lock);
 	before = evd->notified;
-	if (!evd->dying && dofi_evd_count(evd) < most && append(evd, event))
+	if (!evd->dying && dofi_evd_count(evd) < most && evd_append(evd, event))
 		dofi_evd_notify(evd, before);
 	dofi_unlock(&evd->lock);
 }
@@ -226,7 +227,7 @@ bool dofi_evd_has_room(struct dofi_evd *evd)
 }
 
 /* An event of a stream that must fit into the granted length has been lost. */
-static void report_overflow(struct dofi_evd *evd, const struct dofi_event *event)
+static void evd_report_overflow(struct dofi_evd *evd, const struct dofi_event *event)
 {
 	struct dofi_ia *ia = evd->obj.ia;
 
@@ -236,14 +237,14 @@ static void report_overflow(struct dofi_evd *evd, const struct dofi_event *event
 		dofi_async_event(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
 }
 
-static void open_gate(_Atomic bool *gate)
+static void evd_open_gate(_Atomic bool *gate)
 {
 	if (gate)
 		atomic_store_explicit(gate, true, memory_order_release);
 }
 
 /* `gate` (NULL: none) is opened whether or not there is room. */
-static bool push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
+static bool evd_push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
 {
 	bool soft = event->number == DAT_SOFTWARE_EVENT ||
 		    event->number == DAT_CONNECTION_REQUEST_EVENT;
@@ -252,7 +253,7 @@ static bool push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic b
 
 	dofi_lock(&evd->lock);
 	if (evd->dying) {
-		open_gate(gate);
+		evd_open_gate(gate);
 		dofi_unlock(&evd->lock);
 		return true;
 	}
@@ -267,25 +268,25 @@ static bool push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic b
 		}
 	}
 	if (!full) {
-		append(evd, event);
+		evd_append(evd, event);
 		dofi_evd_notify(evd, before);
 	}
-	open_gate(gate);
+	evd_open_gate(gate);
 	dofi_unlock(&evd->lock);
 	if (report)
-		report_overflow(evd, event);
+		evd_report_overflow(evd, event);
 	return !full;
 }
 
 bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
 {
-	return push(evd, event, NULL);
+	return evd_push(evd, event, NULL);
 }
 
 void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
 			   _Atomic bool *gate)
 {
-	push(evd, event, gate);
+	evd_push(evd, event, gate);
 }
 
 void dofi_evd_wake_locked(struct dofi_evd *evd)
@@ -314,7 +315,7 @@ unsigned int dofi_evd_service(struct dofi_evd *evd)
 	dofi_lock(&evd->lock);
 	before = evd->notified;
 	do {
-		n = dofi_cq_pull(evd);
+		n = dofi_cq_read_batch(evd);
 		total += n;
 	} while (n && total < SERVICE_LIMIT);
 	evd->served |= total != 0;
@@ -426,11 +427,11 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 	if (old)
 		dofi_cno_detach(old);
 	/* With a CNO the thread watches the CQ whether or not the consumer polls. */
-	dofi_progress_ring(evd->obj.ia);
+	dofi_progress_wakeup(evd->obj.ia);
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN set_enabled(DAT_EVD_HANDLE handle, bool enabled)
+static DAT_RETURN evd_set_enabled(DAT_EVD_HANDLE handle, bool enabled)
 {
 	EVD_OR_RETURN(evd, handle);
 
@@ -442,15 +443,15 @@ static DAT_RETURN set_enabled(DAT_EVD_HANDLE handle, bool enabled)
 
 DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE handle)
 {
-	return set_enabled(handle, true);
+	return evd_set_enabled(handle, true);
 }
 
 DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE handle)
 {
-	return set_enabled(handle, false);
+	return evd_set_enabled(handle, false);
 }
 
-static DAT_RETURN set_waitable(DAT_EVD_HANDLE handle, bool waitable)
+static DAT_RETURN evd_set_waitable(DAT_EVD_HANDLE handle, bool waitable)
 {
 	EVD_OR_RETURN(evd, handle);
 
@@ -464,12 +465,12 @@ static DAT_RETURN set_waitable(DAT_EVD_HANDLE handle, bool waitable)
 
 DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE handle)
 {
-	return set_waitable(handle, false);
+	return evd_set_waitable(handle, false);
 }
 
 DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE handle)
 {
-	return set_waitable(handle, true);
+	return evd_set_waitable(handle, true);
 }
 
 DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
@@ -480,9 +481,9 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 
 	if (qlen <= 0 || qlen > DOFI_MAX_EVD_QLEN)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	granted = pow2((uint32_t)qlen);
+	granted = evd_pow2((uint32_t)qlen);
 	dofi_lock(&evd->lock);
-	room = pow2(granted + evd->extra);
+	room = evd_pow2(granted + evd->extra);
 	if (evd->waiter)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
 	else if (dofi_evd_count(evd) > (uint32_t)qlen)

@@ -23,11 +23,11 @@
 #include "object/ia.h"
 
 /* Who makes progress on the CQ while no consumer reads it; owned by the progress thread. */
-enum dofi_evd_watch {
-	DOFI_WATCH_NEW,		/* not looked at yet */
-	DOFI_WATCH_ARMED,	/* its descriptor is in the thread's epoll set */
-	DOFI_WATCH_NAPPING,	/* a consumer reads it; looked at every tick */
-	DOFI_WATCH_STALLED,	/* readable for ever: a message waits for a receive */
+enum dofi_evd_progress {
+	DOFI_EVD_UNKNOWN,		/* not looked at yet */
+	DOFI_EVD_ARMED,	/* its descriptor is in the thread's epoll set */
+	DOFI_EVD_CONSUMER_POLLED,	/* a consumer reads it; looked at every tick */
+	DOFI_EVD_STALLED,	/* readable for ever: a message waits for a receive */
 };
 
 struct dofi_event {
@@ -62,28 +62,28 @@ struct dofi_evd {
 	bool overflowed;		/* reported; armed again when there is room */
 	int wake_fd;			/* eventfd, -1 until the first sleep */
 	uint32_t spin_ns;		/* adaptive */
-	unsigned int quiet_streams;	/* EPs whose flags rule out thresholds above 1 */
+	unsigned int unsignalled_streams;	/* EPs whose flags rule out thresholds above 1 */
 
 	struct dofi_models models;	/* of its DTO streams; cm_lock */
 	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
 	_Atomic uint32_t polls;		/* how often consumers read the CQ, or (device)
 					 * looked at all; evd->lock to write */
-	_Atomic uint64_t moved;		/* bytes of its completions; evd->lock to write */
-	_Atomic uint64_t posted;	/* bytes of long sends and writes */
+	_Atomic uint64_t bytes_completed;		/* bytes of its completions; evd->lock to write */
+	_Atomic uint64_t bytes_posted;	/* bytes of long sends and writes */
 	bool served;			/* somebody else filled the ring since a consumer's look */
-	uint8_t hits;			/* looks at the CQ in a row that found all they asked for */
-	uint8_t most, least;		/* what the next look asks for; one after a failure does */
-	_Atomic bool stalled;		/* post_recv rings the bell */
+	uint8_t full_batches;			/* looks at the CQ in a row that found all they asked for */
+	uint8_t batch, min_batch;		/* what the next look asks for; one after a failure does */
+	_Atomic bool stalled;		/* post_recv rings the wakeup */
 
 	struct dofi_list link;		/* ia->evds */
-	enum dofi_evd_watch watch;
-	bool covered;			/* napping because of consumers at the EPs' other CQs */
-	unsigned int fruitless;		/* looks in a row at a readable CQ that gave nothing */
+	enum dofi_evd_progress progress;
+	bool covered_by_peer_cq;			/* napping because of consumers at the EPs' other CQs */
+	unsigned int empty_polls;		/* looks in a row at a readable CQ that gave nothing */
 	uint32_t seen_polls;		/* `polls` when last looked at, */
 	uint64_t seen_posted;		/* `posted`, */
-	uint64_t seen_moved;		/* `moved`, */
-	uint64_t seen_at;		/* and when that was */
-	uint64_t look_again;		/* next look while napping or stalled */
+	uint64_t seen_completed;		/* `moved`, */
+	uint64_t last_check;		/* and when that was */
+	uint64_t next_check;		/* next look while napping or stalled */
 	bool internal;			/* no handle: ia->sink */
 };
 
@@ -114,9 +114,9 @@ static inline void dofi_evd_polled(struct dofi_evd *evd)
 
 static inline void dofi_evd_moved(struct dofi_evd *evd, uint64_t bytes)
 {
-	uint64_t n = atomic_load_explicit(&evd->moved, memory_order_relaxed);
+	uint64_t n = atomic_load_explicit(&evd->bytes_completed, memory_order_relaxed);
 
-	atomic_store_explicit(&evd->moved, n + bytes, memory_order_relaxed);
+	atomic_store_explicit(&evd->bytes_completed, n + bytes, memory_order_relaxed);
 }
 
 /* Software fabrics copy in the posting call, and so much takes as long as several polls. */
@@ -125,7 +125,7 @@ static inline void dofi_evd_moved(struct dofi_evd *evd, uint64_t bytes)
 static inline void dofi_evd_posted(struct dofi_evd *evd, uint64_t bytes)
 {
 	if (bytes >= DOFI_LONG_COPY)
-		atomic_fetch_add_explicit(&evd->posted, bytes, memory_order_relaxed);
+		atomic_fetch_add_explicit(&evd->bytes_posted, bytes, memory_order_relaxed);
 }
 
 static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)

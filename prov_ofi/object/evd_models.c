@@ -8,21 +8,22 @@
 /* Binds are requests. */
 #define REQUEST_EVENTS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 
-static unsigned int model_of(DAT_COMPLETION_FLAGS flags)
+static unsigned int models_model_of(DAT_COMPLETION_FLAGS flags)
 {
 	return (unsigned int)flags & MODELS;
 }
 
 bool dofi_model_valid(DAT_COMPLETION_FLAGS flags)
 {
-	unsigned int model = model_of(flags);
+	unsigned int model = models_model_of(flags);
 
 	return !(model & (model - 1));
 }
 
-static void count(struct dofi_models *m, DAT_COMPLETION_FLAGS flags, bool request, unsigned int by)
+static void models_count(struct dofi_models *m, DAT_COMPLETION_FLAGS flags, bool request,
+			 unsigned int by)
 {
-	unsigned int model = model_of(flags);
+	unsigned int model = models_model_of(flags);
 
 	m->unsignalled += model == DAT_COMPLETION_UNSIGNALLED_FLAG ? by : 0;
 	m->solicited += model == DAT_COMPLETION_SOLICITED_WAIT_FLAG ? by : 0;
@@ -31,59 +32,59 @@ static void count(struct dofi_models *m, DAT_COMPLETION_FLAGS flags, bool reques
 }
 
 /* What `s` has on this EVD, counted `by` times: 1 adds, -1 takes away. */
-static void count_on(struct dofi_models *m, const struct dofi_evd *evd,
-		     const struct dofi_streams *s, int by)
+static void models_count_on(struct dofi_models *m, const struct dofi_evd *evd,
+			    const struct dofi_streams *s, int by)
 {
 	if (s->recv == evd)
-		count(m, s->recv_flags, false, (unsigned int)by);
+		models_count(m, s->recv_flags, false, (unsigned int)by);
 	if (s->req == evd)
-		count(m, s->req_flags, true, (unsigned int)by);
+		models_count(m, s->req_flags, true, (unsigned int)by);
 }
 
-static bool agree(const struct dofi_models *m, bool others)
+static bool models_agree(const struct dofi_models *m, bool others)
 {
 	if (m->unsignalled && (m->solicited || m->threshold || others))
 		return false;
 	return !m->solicited || !(m->threshold || m->requests || others);
 }
 
-static bool fit_on(const struct dofi_evd *evd, const struct dofi_streams *old,
-		   const struct dofi_streams *now)
+static bool models_fit_on(const struct dofi_evd *evd, const struct dofi_streams *old,
+			  const struct dofi_streams *now)
 {
 	struct dofi_models m;
 
 	if (!evd)
 		return true;
 	m = evd->models;
-	count_on(&m, evd, old, -1);
-	count_on(&m, evd, now, 1);
-	return agree(&m, evd->flags & ~REQUEST_EVENTS);
+	models_count_on(&m, evd, old, -1);
+	models_count_on(&m, evd, now, 1);
+	return models_agree(&m, evd->flags & ~REQUEST_EVENTS);
 }
 
 bool dofi_models_fit(const struct dofi_streams *old, const struct dofi_streams *now)
 {
-	return fit_on(now->recv, old, now) && fit_on(now->req, old, now);
+	return models_fit_on(now->recv, old, now) && models_fit_on(now->req, old, now);
 }
 
-static void add(const struct dofi_streams *s, int by)
+static void models_add(const struct dofi_streams *s, int by)
 {
 	if (s->recv)
-		count_on(&s->recv->models, s->recv, s, by);
+		models_count_on(&s->recv->models, s->recv, s, by);
 	if (s->req && s->req != s->recv)
-		count_on(&s->req->models, s->req, s, by);
+		models_count_on(&s->req->models, s->req, s, by);
 }
 
 void dofi_models_add(const struct dofi_streams *s)
 {
-	add(s, 1);
+	models_add(s, 1);
 }
 
 void dofi_models_remove(const struct dofi_streams *s)
 {
-	add(s, -1);
+	models_add(s, -1);
 }
 
-static bool fits(const struct dofi_streams *s)
+static bool models_fits(const struct dofi_streams *s)
 {
 	static const struct dofi_streams none;
 
@@ -101,18 +102,18 @@ void dofi_models_choose(struct dofi_streams *s, bool srq)
 	/* One EVD for both directions has one model for both. */
 	if (s->recv && s->recv == req) {
 		s->recv_flags = s->req_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
-		if (!fits(s))
+		if (!models_fits(s))
 			s->recv_flags = s->req_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 		return;
 	}
 	s->req = NULL;
 	for (unsigned int i = srq ? 0 : 1; i < 4; i++) {
 		s->recv_flags = in_turn[i];
-		if (fits(s))
+		if (models_fits(s))
 			break;
 	}
 	s->req = req;
 	s->req_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
-	if (!fits(s))
+	if (!models_fits(s))
 		s->req_flags = DAT_COMPLETION_UNSIGNALLED_FLAG;
 }

@@ -29,7 +29,7 @@ static const DAT_HANDLE_TYPE close_order[] = {
 	DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
 };
 
-static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
+static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 {
 	ia->obj.provider = &prov->vtable;
 	atomic_init(&ia->consumer_handle, NULL);
@@ -37,25 +37,25 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 		dofi_list_init(&ia->objs[i]);
 		ia->obj_count[i] = 0;
 	}
-	ia->async_evd = ia->sink = NULL;
+	ia->async_evd = ia->internal_evd = NULL;
 	ia->own_async_evd = false;
 	dofi_list_init(&ia->async_link);
 	dofi_list_init(&ia->evds);
 	dofi_list_init(&ia->listeners);
 	dofi_list_init(&ia->conns);
 	ia->early_ends = false;
-	ia->greetings = NULL;
+	ia->hellos = NULL;
 	ia->probes = 0;
-	dofi_list_init(&ia->work);
+	dofi_list_init(&ia->deferred);
 	dofi_list_init(&ia->agents);
 	ia->calling = NULL;
 	ia->called = 0;
-	ia->work_waiting = false;
+	ia->deferred_pending = false;
 	memset(&ia->timers, 0, sizeof(ia->timers));
 	ia->timer_users = 0;
-	dofi_outage_init(ia);
+	dofi_device_events_init(ia);
 	dofi_lmr_table_init(&ia->lmrs);
-	dofi_tags_init(&ia->tags);
+	dofi_conn_ids_init(&ia->conn_ids);
 	dofi_keys_init(&ia->keys);
 	ia->stalls = 0;
 }
@@ -65,7 +65,7 @@ static void init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 static pthread_mutex_t async_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dofi_list guests = { &guests, &guests };
 
-static struct dofi_evd *foreign_async_evd(DAT_EVD_HANDLE handle)
+static struct dofi_evd *ia_foreign_async_evd(DAT_EVD_HANDLE handle)
 {
 	struct dofi_obj *obj = dofi_obj_any(handle);
 
@@ -76,12 +76,12 @@ static struct dofi_evd *foreign_async_evd(DAT_EVD_HANDLE handle)
 }
 
 /* One of an earlier open. */
-static int share_async_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
+static int ia_share_async_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 {
 	struct dofi_evd *evd;
 
 	pthread_mutex_lock(&async_lock);
-	evd = foreign_async_evd(handle);
+	evd = ia_foreign_async_evd(handle);
 	if (evd) {
 		evd->feeds++;
 		ia->async_evd = evd;
@@ -91,13 +91,13 @@ static int share_async_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 	return evd ? 0 : -EBADF;	/* closed since the arguments were checked */
 }
 
-static int open_async_evd(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
+static int ia_open_async_evd(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
 {
 	struct dofi_evd *evd;
 	int ret;
 
 	if (handle != DAT_HANDLE_NULL)
-		return share_async_evd(ia, handle);
+		return ia_share_async_evd(ia, handle);
 	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, NULL, false, &evd);
 	if (ret)
 		return ret;
@@ -117,7 +117,7 @@ void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_
 }
 
 /* The IA stops reporting on another's; async_lock held. */
-static void leave_async_evd(struct dofi_ia *ia)
+static void ia_leave_async_evd(struct dofi_ia *ia)
 {
 	ia->async_evd->feeds--;
 	ia->async_evd = NULL;
@@ -125,24 +125,24 @@ static void leave_async_evd(struct dofi_ia *ia)
 }
 
 /* The handle becomes invalid, and no other IA reports there any more. */
-static void retire_async_evd(struct dofi_ia *ia)
+static void ia_retire_async_evd(struct dofi_ia *ia)
 {
 	struct dofi_list *pos, *tmp;
 
 	if (!ia->own_async_evd)
 		return;
-	atomic_store(&ia->async_evd->obj.tag, 0);
+	atomic_store(&ia->async_evd->obj.magic, 0);
 	pthread_mutex_lock(&async_lock);
 	dofi_list_each_safe(pos, tmp, &guests) {
 		struct dofi_ia *guest = dofi_container(pos, struct dofi_ia, async_link);
 
 		if (guest->async_evd == ia->async_evd)
-			leave_async_evd(guest);
+			ia_leave_async_evd(guest);
 	}
 	pthread_mutex_unlock(&async_lock);
 }
 
-static void close_async_evd(struct dofi_ia *ia)
+static void ia_close_async_evd(struct dofi_ia *ia)
 {
 	struct dofi_evd *own;
 
@@ -151,31 +151,32 @@ static void close_async_evd(struct dofi_ia *ia)
 	if (own)
 		ia->async_evd = NULL;
 	else if (ia->async_evd)
-		leave_async_evd(ia);
+		ia_leave_async_evd(ia);
 	pthread_mutex_unlock(&async_lock);
 	ia->own_async_evd = false;
 	if (own)
 		dofi_evd_destroy(own);
 }
 
-static void tear_down(struct dofi_ia *ia)
+static void ia_tear_down(struct dofi_ia *ia)
 {
-	close_async_evd(ia);
-	dofi_cm_greet_end(ia);
-	if (ia->sink)
-		dofi_evd_destroy(ia->sink);
-	ia->sink = NULL;
-	dofi_outage_close(ia);
+	ia_close_async_evd(ia);
+	dofi_cm_hello_fini(ia);
+	if (ia->internal_evd)
+		dofi_evd_destroy(ia->internal_evd);
+	ia->internal_evd = NULL;
+	dofi_device_events_close(ia);
 	dofi_progress_close(ia);
 	dofi_fab_close(&ia->fab);
 	dofi_timers_free(&ia->timers);
 	dofi_lmr_table_free(&ia->lmrs);
-	dofi_tags_free(&ia->tags);
+	dofi_conn_ids_free(&ia->conn_ids);
 	dofi_keys_free(&ia->keys);
 	dofi_obj_release(&ia->obj);
 }
 
-static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD_HANDLE async_evd)
+static int ia_build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen,
+		    DAT_EVD_HANDLE async_evd)
 {
 	int ret = dofi_progress_open(ia);
 
@@ -184,11 +185,11 @@ static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD
 	if (!ret)
 		dofi_attr_name(ia);
 	if (!ret)
-		ret = dofi_outage_watch(ia);
+		ret = dofi_device_events_watch(ia);
 	if (!ret)
-		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, NULL, true, &ia->sink);
+		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, NULL, true, &ia->internal_evd);
 	if (!ret)
-		ret = open_async_evd(ia, qlen, async_evd);
+		ret = ia_open_async_evd(ia, qlen, async_evd);
 	if (!ret)
 		ret = dofi_progress_start(ia);
 	return ret;
@@ -197,7 +198,7 @@ static int build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen, DAT_EVD
 /* An asynchronous EVD elsewhere on this host cannot be reached from here: *async_evd says so, and
  * one of our own is made beside it. The length that is asked for counts only where the consumer is
  * to have the EVD. */
-static DAT_RETURN check_async_evd(DAT_COUNT *qlen, DAT_EVD_HANDLE *async_evd)
+static DAT_RETURN ia_check_async_evd(DAT_COUNT *qlen, DAT_EVD_HANDLE *async_evd)
 {
 	if (*async_evd == DAT_EVD_ASYNC_EXISTS)
 		*async_evd = DAT_EVD_OUT_OF_SCOPE;
@@ -206,9 +207,9 @@ static DAT_RETURN check_async_evd(DAT_COUNT *qlen, DAT_EVD_HANDLE *async_evd)
 		return DAT_SUCCESS;
 	}
 	if (*async_evd != DAT_HANDLE_NULL)
-		return foreign_async_evd(*async_evd)
-			? DAT_SUCCESS
-			: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
+		return ia_foreign_async_evd(*async_evd)
+			       ? DAT_SUCCESS
+			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
 	if (*qlen <= 0)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (*qlen > DOFI_MAX_EVD_QLEN)
@@ -216,8 +217,8 @@ static DAT_RETURN check_async_evd(DAT_COUNT *qlen, DAT_EVD_HANDLE *async_evd)
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
-			  DAT_IA_HANDLE *out)
+static DAT_RETURN ia_open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
+			     DAT_IA_HANDLE *out)
 {
 	struct dofi_ia *ia;
 	DAT_RETURN bad;
@@ -229,29 +230,29 @@ static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HA
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	bad = check_async_evd(&qlen, async_evd);
+	bad = ia_check_async_evd(&qlen, async_evd);
 	if (bad)
 		return bad;
-	dofi_obj_watch_fork();
+	dofi_obj_init_fork();
 	ia = dofi_obj_new(NULL, DAT_HANDLE_TYPE_IA);
 	if (!ia)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	init_fields(ia, prov);
-	ret = build(ia, prov->params, qlen,
-		    *async_evd == DAT_EVD_OUT_OF_SCOPE ? DAT_HANDLE_NULL : *async_evd);
+	ia_init_fields(ia, prov);
+	ret = ia_build(ia, prov->params, qlen,
+		       *async_evd == DAT_EVD_OUT_OF_SCOPE ? DAT_HANDLE_NULL : *async_evd);
 	if (ret) {
-		tear_down(ia);
-		dofi_why_open(ret);
-		dofi_why_settings(prov->params);
+		ia_tear_down(ia);
+		dofi_diag_open(ret);
+		dofi_diag_settings(prov->params);
 		return ret == -ENOMEM ? dofi_ret(ret)
 				      : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
 	}
-	dofi_why_ignored(prov->params);
-	dofi_why_legacy(prov->info.ia_name, prov->params, &ia->fab);
+	dofi_diag_ignored(prov->params);
+	dofi_diag_legacy(prov->info.ia_name, prov->params, &ia->fab);
 	dofi_obj_publish(&ia->obj);
 	if (ia->own_async_evd) {
 		/* Alive, but not one of the consumer's: not in the list of objects. */
-		atomic_store(&ia->async_evd->obj.tag, DOFI_TAG(DAT_HANDLE_TYPE_EVD));
+		atomic_store(&ia->async_evd->obj.magic, DOFI_OBJ_MAGIC(DAT_HANDLE_TYPE_EVD));
 		if (*async_evd == DAT_HANDLE_NULL)
 			*async_evd = ia->async_evd;
 	}
@@ -262,22 +263,22 @@ static DAT_RETURN open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HA
 DAT_RETURN dofi_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			DAT_IA_HANDLE *ia)
 {
-	return open_ia(dofi_provider_find(name, DAT_FALSE), qlen, async_evd, ia);
+	return ia_open_ia(dofi_provider_find(name, DAT_FALSE), qlen, async_evd, ia);
 }
 
 DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
 				   DAT_EVD_HANDLE *async_evd, DAT_IA_HANDLE *ia)
 {
-	return open_ia(dofi_provider_find(name, DAT_TRUE), qlen, async_evd, ia);
+	return ia_open_ia(dofi_provider_find(name, DAT_TRUE), qlen, async_evd, ia);
 }
 
-static bool provider_ep(const struct dofi_cr *cr)
+static bool ia_provider_ep(const struct dofi_cr *cr)
 {
 	return cr->ep && cr->ep->by_provider;
 }
 
 /* Objects of the consumer that remain, or uses of the asynchronous EVD by other IAs. */
-static bool in_use(struct dofi_ia *ia)
+static bool ia_in_use(struct dofi_ia *ia)
 {
 	struct dofi_list *pos;
 	unsigned int n = 0;
@@ -288,12 +289,12 @@ static bool in_use(struct dofi_ia *ia)
 	/* Requests, and the EPs made for them, are the provider's. */
 	n -= ia->obj_count[DAT_HANDLE_TYPE_CR];
 	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_CR])
-		n -= provider_ep(dofi_container(pos, struct dofi_cr, obj.link));
+		n -= ia_provider_ep(dofi_container(pos, struct dofi_cr, obj.link));
 	pthread_mutex_unlock(&ia->obj_lock);
 	return n || (ia->own_async_evd && ia->async_evd->feeds);
 }
 
-static void destroy_object(struct dofi_obj *obj)
+static void ia_destroy_object(struct dofi_obj *obj)
 {
 	struct dofi_sp *sp;
 
@@ -330,7 +331,7 @@ static void destroy_object(struct dofi_obj *obj)
 	}
 }
 
-static struct dofi_obj *first_of(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
+static struct dofi_obj *ia_first_of(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
 	struct dofi_obj *obj = NULL;
 
@@ -341,7 +342,7 @@ static struct dofi_obj *first_of(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 	return obj;
 }
 
-static void destroy_all(struct dofi_ia *ia)
+static void ia_destroy_all(struct dofi_ia *ia)
 {
 	struct dofi_obj *obj;
 	bool cm;
@@ -350,13 +351,13 @@ static void destroy_all(struct dofi_ia *ia)
 		DAT_HANDLE_TYPE type = close_order[i];
 
 		cm = type != DAT_HANDLE_TYPE_EVD && type != DAT_HANDLE_TYPE_CNO;
-		while ((obj = first_of(ia, type))) {
+		while ((obj = ia_first_of(ia, type))) {
 			if (type == DAT_HANDLE_TYPE_CNO)
 				dofi_agent_dismiss((struct dofi_cno *)obj);
 			if (cm)
 				pthread_mutex_lock(&ia->cm_lock);
 			if (dofi_obj_retire(obj))
-				destroy_object(obj);
+				ia_destroy_object(obj);
 			if (cm)
 				pthread_mutex_unlock(&ia->cm_lock);
 		}
@@ -381,20 +382,20 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (flags == DAT_CLOSE_GRACEFUL_FLAG && in_use(ia))
+	if (flags == DAT_CLOSE_GRACEFUL_FLAG && ia_in_use(ia))
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
 	if (!dofi_obj_retire(&ia->obj))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	retire_async_evd(ia);
+	ia_retire_async_evd(ia);
 	by_agent = dofi_progress_is_me(ia);
 	if (by_agent)
-		dofi_progress_leave(ia, tear_down);
+		dofi_progress_detach(ia, ia_tear_down);
 	else
 		dofi_progress_stop(ia);
-	destroy_all(ia);
+	ia_destroy_all(ia);
 	ia_await_probes(ia);
-	close_async_evd(ia);
+	ia_close_async_evd(ia);
 	if (!by_agent)
-		tear_down(ia);
+		ia_tear_down(ia);
 	return DAT_SUCCESS;
 }

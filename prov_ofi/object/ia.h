@@ -29,7 +29,7 @@
 #include "object/conn_id.h"
 
 struct dofi_evd;
-struct dofi_greetings;
+struct dofi_cm_hellos;
 
 struct dofi_provider {			/* one per IA name, kept for ever (freed handles) */
 	DAT_PROVIDER vtable;		/* first: objects point here */
@@ -45,12 +45,12 @@ struct dofi_progress {
 	bool running;
 	_Atomic bool stop;
 	int epfd;			/* what the thread sleeps on */
-	int bell;			/* eventfd: something changed */
-	_Atomic bool bell_rung;
-	_Atomic bool dozing;		/* long ticks: who has reason to rings */
-	uint32_t calm;			/* rounds in a row in which nothing was taken over */
-	bool napping;			/* some CQ is left to its consumer; the thread's own */
-	uint32_t unneeded;		/* rounds in a row in which all those consumers waited */
+	int wakeup_fd;			/* eventfd: something changed */
+	_Atomic bool wakeup_pending;
+	_Atomic bool long_tick;		/* long ticks: who has reason to rings */
+	uint32_t idle_rounds;			/* rounds in a row in which nothing was taken over */
+	bool consumer_polled;			/* some CQ is left to its consumer; the thread's own */
+	uint32_t waiting_rounds;		/* rounds in a row in which all those consumers waited */
 	void (*end)(struct dofi_ia *ia);	/* what the thread does last; NULL: nothing */
 };
 
@@ -64,7 +64,7 @@ struct dofi_ia {
 	struct dofi_lmr_table lmrs;
 	pthread_mutex_t mr_lock;	/* what RMRs are bound to */
 	struct dofi_key_table keys;	/* of the fabric's choosing, for peers */
-	struct dofi_tags tags;		/* connections of EPs with an SRQ */
+	struct dofi_conn_ids conn_ids;		/* connections of EPs with an SRQ */
 	_Atomic uint32_t stalls;	/* times that an EVD was found stalled */
 
 	pthread_mutex_t obj_lock;
@@ -74,7 +74,7 @@ struct dofi_ia {
 	struct dofi_evd *_Atomic async_evd;	/* see dofi_async_push */
 	bool own_async_evd;
 	struct dofi_list async_link;	/* of those that use another IA's */
-	struct dofi_evd *sink;		/* completions of directions without an EVD */
+	struct dofi_evd *internal_evd;		/* completions of directions without an EVD */
 
 	pthread_mutex_t prog_lock;
 	struct dofi_progress prog;
@@ -87,17 +87,17 @@ struct dofi_ia {
 	struct dofi_list conns;		/* fabric connections */
 	unsigned int probes;		/* connect calls that probe a host (fabric/verbs/host_probe.h) */
 	pthread_cond_t probes_done;	/* none is left; with cm_lock */
-	struct dofi_outage outage;
+	struct dofi_device_events device_events;
 
 	DAT_NAMED_ATTR named[DOFI_NAMED];	/* see dofi_attr_name */
 	char mtu[24];
 
 	bool early_ends;		/* some connection has ended_early */
-	struct dofi_greetings *greetings;	/* see cm/cm_hello.c; NULL: none so far */
+	struct dofi_cm_hellos *hellos;	/* see cm/cm_hello.c; NULL: none so far */
 
-	pthread_mutex_t work_lock;
-	_Atomic bool work_waiting;
-	struct dofi_list work;		/* endpoints that need attention outside EVD locks */
+	pthread_mutex_t deferred_lock;
+	_Atomic bool deferred_pending;
+	struct dofi_list deferred;		/* endpoints that need attention outside EVD locks */
 	struct dofi_list agents;	/* those that have to be called (object/agent.h) */
 	struct dofi_cno *calling;	/* whose agent the progress thread calls; NULL: none */
 	uint32_t called;		/* counts the calls that have returned */

@@ -14,17 +14,17 @@
 /* Longest text of a number. */
 _Static_assert(sizeof(((struct dofi_ia *)0)->mtu) >= 21, "an MTU fits");
 
-static const char *true_if(bool yes)
+static const char *ia_attr_true_if(bool yes)
 {
 	return yes ? "TRUE" : "FALSE";
 }
 
 /* The active MTU of a device's port; what software sends is not cut by us. */
-static size_t mtu_of(const struct dofi_fab *fab)
+static size_t ia_attr_mtu_of(const struct dofi_fab *fab)
 {
 	const struct fid_nic *nic = fab->info->nic;
 
-	if (fab->row->device && nic && nic->link_attr && nic->link_attr->mtu)
+	if (fab->desc->device && nic && nic->link_attr && nic->link_attr->mtu)
 		return nic->link_attr->mtu;
 	return 65536;
 }
@@ -37,24 +37,24 @@ void dofi_attr_name(struct dofi_ia *ia)
 	const DAT_NAMED_ATTR named[DOFI_NAMED] = {
 		{ "DAT_IB_RDMA_READ", "TRUE" },
 		{ "DAT_IB_TRANSPORT_MTU", ia->mtu },
-		{ "DAT_EXTENSION_INTERFACE", true_if(ext) },
-		{ "DAT_IB_FETCH_AND_ADD", true_if(ext && fab->atomics) },
-		{ "DAT_IB_CMP_AND_SWAP", true_if(ext && fab->atomics) },
-		{ "DAT_IB_IMMED_DATA", true_if(ext) },
+		{ "DAT_EXTENSION_INTERFACE", ia_attr_true_if(ext) },
+		{ "DAT_IB_FETCH_AND_ADD", ia_attr_true_if(ext && fab->atomics) },
+		{ "DAT_IB_CMP_AND_SWAP", ia_attr_true_if(ext && fab->atomics) },
+		{ "DAT_IB_IMMED_DATA", ia_attr_true_if(ext) },
 		{ "DAT_IB_UD", "FALSE" },
 		{ "DAT_COUNTERS", "FALSE" },
 		{ "DAT_IB_PROVIDER_NAME", "libfabric" },
-		{ "DAT_OFI_FABRIC", fab->row->name },
+		{ "DAT_OFI_FABRIC", fab->desc->name },
 		{ "DAT_OFI_INTERFACE", fab->netdev },
 	};
 
-	snprintf(ia->mtu, sizeof(ia->mtu), "%zu", mtu_of(fab));
+	snprintf(ia->mtu, sizeof(ia->mtu), "%zu", ia_attr_mtu_of(fab));
 	memcpy(ia->named, named, sizeof(named));
 }
 
-static void fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
+static void ia_attr_fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 {
-	DAT_COUNT iov = (DAT_COUNT)ia->fab.row->max_iov;
+	DAT_COUNT iov = (DAT_COUNT)ia->fab.desc->max_iov;
 
 	memset(a, 0, sizeof(*a));
 	snprintf(a->adapter_name, sizeof(a->adapter_name), "%s", ia->obj.provider->device_name);
@@ -92,15 +92,15 @@ static void fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 }
 
 /* Every stream may share an EVD with every other. */
-static void merge_all(const DAT_BOOLEAN table[6][6])
+static void ia_attr_merge_all(const DAT_BOOLEAN table[6][6])
 {
-	DAT_BOOLEAN *cell = (DAT_BOOLEAN *)(uintptr_t)table;
+	DAT_BOOLEAN *packet = (DAT_BOOLEAN *)(uintptr_t)table;
 
 	for (int i = 0; i < 36; i++)
-		cell[i] = DAT_TRUE;
+		packet[i] = DAT_TRUE;
 }
 
-static void fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
+static void ia_attr_fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 {
 	const struct dofi_provider *prov = (const struct dofi_provider *)ia->obj.provider;
 
@@ -122,9 +122,9 @@ static void fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->ep_creator = DAT_PSP_CREATES_EP_IFASKED;
 	/* Where libfabric checks the accesses of peers, the key of a region is good for every
 	 * connection of the IA, whatever the EP's PZ. */
-	a->pz_support = ia->fab.row->device ? DAT_PZ_SHAREABLE : DAT_PZ_UNIQUE;
+	a->pz_support = ia->fab.desc->device ? DAT_PZ_SHAREABLE : DAT_PZ_UNIQUE;
 	a->optimal_buffer_alignment = 64;
-	merge_all(a->evd_stream_merging_supported);
+	ia_attr_merge_all(a->evd_stream_merging_supported);
 	a->srq_supported = DAT_TRUE;
 	a->srq_watermarks_supported = 0x111;	/* low, soft high, hard high */
 	a->srq_ep_pz_difference_supported = DAT_TRUE;
@@ -157,8 +157,8 @@ DAT_RETURN dofi_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd,
 	if (async_evd)
 		*async_evd = ia->async_evd;
 	if (ia_mask)
-		fill_ia_attr(ia, ia_attr);
+		ia_attr_fill_ia_attr(ia, ia_attr);
 	if (prov_mask)
-		fill_provider_attr(ia, prov_attr);
+		ia_attr_fill_provider_attr(ia, prov_attr);
 	return DAT_SUCCESS;
 }

@@ -14,20 +14,20 @@ void dofi_keys_free(struct dofi_key_table *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-bool dofi_key_enter(struct dofi_key_table *t, uint32_t key, uint32_t context)
+bool dofi_key_insert(struct dofi_key_table *t, uint32_t key, uint32_t context)
 {
 	bool ok;
 
 	pthread_mutex_lock(&t->lock);
-	ok = dofi_key_map_enter(&t->map, key, (void *)(uintptr_t)context);
+	ok = dofi_key_map_insert(&t->map, key, (void *)(uintptr_t)context);
 	pthread_mutex_unlock(&t->lock);
 	return ok;
 }
 
-void dofi_key_drop(struct dofi_key_table *t, uint32_t key)
+void dofi_key_remove(struct dofi_key_table *t, uint32_t key)
 {
 	pthread_mutex_lock(&t->lock);
-	dofi_key_map_drop(&t->map, key);
+	dofi_key_map_remove(&t->map, key);
 	pthread_mutex_unlock(&t->lock);
 }
 

@@ -22,8 +22,8 @@ struct dofi_key_table {
 void dofi_keys_init(struct dofi_key_table *t);
 void dofi_keys_free(struct dofi_key_table *t);
 /* False without memory. */
-bool dofi_key_enter(struct dofi_key_table *t, uint32_t key, uint32_t context);
-void dofi_key_drop(struct dofi_key_table *t, uint32_t key);
+bool dofi_key_insert(struct dofi_key_table *t, uint32_t key, uint32_t context);
+void dofi_key_remove(struct dofi_key_table *t, uint32_t key);
 /* The context; 0: no such key. */
 uint32_t dofi_key_find(struct dofi_key_table *t, uint32_t key);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Limits of one IA, reported by dat_ia_query and enforced by the calls. */
-#ifndef DOFI_GRANTS_H
-#define DOFI_GRANTS_H
+#ifndef DOFI_LIMITS_H
+#define DOFI_LIMITS_H
 
 #include "object/lmr_table.h"
 

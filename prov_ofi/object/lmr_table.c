@@ -35,7 +35,7 @@ void dofi_lmr_table_free(struct dofi_lmr_table *t)
 }
 
 /* Numbers of the system's generator, many with one call. */
-static bool unpredictable(struct dofi_lmr_table *t, uint32_t *number)
+static bool lmr_table_unpredictable(struct dofi_lmr_table *t, uint32_t *number)
 {
 	while (!t->numbers_left) {
 		ssize_t n = getrandom(t->numbers, sizeof(t->numbers), 0);
@@ -51,7 +51,7 @@ static bool unpredictable(struct dofi_lmr_table *t, uint32_t *number)
 }
 
 /* Readers may be in the former array: it stays as long as the table. */
-static bool grow(struct dofi_lmr_table *t)
+static bool lmr_table_grow(struct dofi_lmr_table *t)
 {
 	struct dofi_lmr_slots *former = atomic_load(&t->slots), *wider;
 	uint32_t room = former == &none ? FIRST_ROOM : (former->mask + 1) * 2;
@@ -71,7 +71,7 @@ static bool grow(struct dofi_lmr_table *t)
 	return true;
 }
 
-static struct dofi_region *free_region(struct dofi_lmr_table *t)
+static struct dofi_region *lmr_table_free_region(struct dofi_lmr_table *t)
 {
 	struct dofi_region *r = t->free;
 	uint32_t at = t->used >> DOFI_LMR_CHUNK_BITS;
@@ -86,28 +86,28 @@ static struct dofi_region *free_region(struct dofi_lmr_table *t)
 }
 
 /* At most half of the places are taken: two numbers are tried on average. */
-static bool choose(struct dofi_lmr_table *t, struct dofi_lmr_slots *s, uint32_t *context)
+static bool lmr_table_choose(struct dofi_lmr_table *t, struct dofi_lmr_slots *s, uint32_t *context)
 {
 	do {
-		if (!unpredictable(t, context))
+		if (!lmr_table_unpredictable(t, context))
 			return false;
 	} while (!*context || atomic_load(&s->slot[*context & s->mask]));
 	return true;
 }
 
-struct dofi_region *dofi_region_take(struct dofi_lmr_table *t, uint32_t *context)
+struct dofi_region *dofi_region_insert(struct dofi_lmr_table *t, uint32_t *context)
 {
 	struct dofi_region *r = NULL;
 	struct dofi_lmr_slots *s;
 
 	pthread_mutex_lock(&t->lock);
 	if (t->live == DOFI_LMR_MAX ||
-	    ((t->live + 1) * 2 > atomic_load(&t->slots)->mask + 1 && !grow(t)))
+	    ((t->live + 1) * 2 > atomic_load(&t->slots)->mask + 1 && !lmr_table_grow(t)))
 		goto out;
 	s = atomic_load(&t->slots);
-	if (!choose(t, s, context))
+	if (!lmr_table_choose(t, s, context))
 		goto out;
-	r = free_region(t);
+	r = lmr_table_free_region(t);
 	if (!r)
 		goto out;
 	r->reserved = *context;
@@ -137,7 +137,7 @@ bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc)
 	return found;
 }
 
-void dofi_region_drop(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context)
+void dofi_region_remove(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context)
 {
 	struct dofi_lmr_slots *s;
 

@@ -82,19 +82,19 @@ static inline bool dofi_region_covers(const struct dofi_region *r, uint64_t addr
 	return offset <= r->length && len <= r->length - offset;
 }
 
-/* True: the region still answers, and will not be dropped before dofi_region_let_go, which is
+/* True: the region still answers, and will not be dropped before dofi_region_release, which is
  * called soon and in either case. */
 static inline bool dofi_region_hold(struct dofi_lmr_table *t, uint32_t context)
 {
 	const struct dofi_region *r;
 
-	/* In one order with what dofi_region_drop does: one of the two sees the other. */
+	/* In one order with what dofi_region_remove does: one of the two sees the other. */
 	atomic_fetch_add(&t->held, 1);
 	r = dofi_region_find(t, context);
 	return r && atomic_load(&r->context) == context;
 }
 
-static inline void dofi_region_let_go(struct dofi_lmr_table *t)
+static inline void dofi_region_release(struct dofi_lmr_table *t)
 {
 	atomic_fetch_sub_explicit(&t->held, 1, memory_order_release);
 }
@@ -103,12 +103,12 @@ void dofi_lmr_table_init(struct dofi_lmr_table *t);
 void dofi_lmr_table_free(struct dofi_lmr_table *t);
 /* A free region and the context that it will answer for; it does not answer yet. NULL: no memory,
  * no number, or too many regions. */
-struct dofi_region *dofi_region_take(struct dofi_lmr_table *t, uint32_t *context);
+struct dofi_region *dofi_region_insert(struct dofi_lmr_table *t, uint32_t *context);
 /* The region answers from now on. */
 void dofi_region_open(struct dofi_region *r, uint32_t context);
 /* Is there still a region with this descriptor? Slow: for errors. */
 bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc);
 /* It does not answer any more, nobody holds it, and it may be reused later. */
-void dofi_region_drop(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context);
+void dofi_region_remove(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context);
 
 #endif

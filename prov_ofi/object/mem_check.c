@@ -16,7 +16,7 @@ struct mapping {
 	char perms[5];
 };
 
-static bool parse(const char *line, struct mapping *m)
+static bool mem_check_parse(const char *line, struct mapping *m)
 {
 	unsigned long long start, end;
 
@@ -27,7 +27,7 @@ static bool parse(const char *line, struct mapping *m)
 	return true;
 }
 
-static int usable(const struct mapping *m, bool write, bool shared)
+static int mem_check_usable(const struct mapping *m, bool write, bool shared)
 {
 	if (m->perms[0] != 'r' || (write && m->perms[1] != 'w'))
 		return -EACCES;
@@ -51,11 +51,11 @@ int dofi_mem_check(uint64_t address, uint64_t length, bool write, bool shared)
 	while (!ret && next < end && fgets(line, sizeof(line), maps)) {
 		struct mapping m;
 
-		if (!parse(line, &m) || m.end <= next)
+		if (!mem_check_parse(line, &m) || m.end <= next)
 			continue;
 		if (m.start > next)
 			break;
-		ret = usable(&m, write, shared);
+		ret = mem_check_usable(&m, write, shared);
 		next = m.end;
 	}
 	fclose(maps);

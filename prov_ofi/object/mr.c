@@ -15,7 +15,7 @@
 #define ALL_PRIV (REMOTE | DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
 /* libfabric has one right for writes and atomic operations of peers, rdm/ one for each. */
-static uint64_t fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS priv)
+static uint64_t mr_fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS priv)
 {
 	uint64_t access = 0;
 
@@ -28,14 +28,14 @@ static uint64_t fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS pri
 	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= FI_REMOTE_WRITE;
 	if ((priv & DOFI_PRIV_ATOMIC) && fab->atomics)
-		access |= fab->row->device ? FI_REMOTE_WRITE : FI_ATOMIC;
+		access |= fab->desc->device ? FI_REMOTE_WRITE : FI_ATOMIC;
 	return access;
 }
 
 void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr)
 {
 	if (fab->prov_keys)
-		dofi_key_drop(keys, (uint32_t)fi_mr_key(mr));
+		dofi_key_remove(keys, (uint32_t)fi_mr_key(mr));
 	fi_close(&mr->fid);
 }
 
@@ -45,23 +45,23 @@ int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 		     uint32_t *key)
 {
 	struct iovec iov = { (void *)(uintptr_t)address, length };
-	struct rdm_auth auth = { (uintptr_t)pz, (uintptr_t)only };
+	struct msgep_auth auth = { (uintptr_t)pz, (uintptr_t)only };
 	struct dofi_fab *fab = &ia->fab;
 	struct fi_mr_attr attr;
 	uint64_t given;
 	int ret;
 
 	/* A device addresses registered memory as the process does. */
-	if (zero_based && fab->row->device && (priv & REMOTE))
+	if (zero_based && fab->desc->device && (priv & REMOTE))
 		return -EOPNOTSUPP;
 	memset(&attr, 0, sizeof(attr));
 	attr.mr_iov = &iov;
 	attr.iov_count = 1;
-	attr.access = fabric_access(fab, priv);
+	attr.access = mr_fabric_access(fab, priv);
 	attr.requested_key = wanted;
 	/* With absolute addressing the offset is added to what the peer sends. */
 	attr.offset = zero_based ? address : 0;
-	if (!fab->row->device) {
+	if (!fab->desc->device) {
 		attr.auth_key = (uint8_t *)&auth;
 		attr.auth_key_size = sizeof(auth);
 	}
@@ -75,7 +75,7 @@ int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 	if (!(priv & REMOTE))
 		return 0;
 	if (given && given <= UINT32_MAX) {
-		if (!fab->prov_keys || dofi_key_enter(&ia->keys, *key, wanted))
+		if (!fab->prov_keys || dofi_key_insert(&ia->keys, *key, wanted))
 			return 0;
 		fi_close(&(*mr)->fid);
 		*mr = NULL;
@@ -89,7 +89,7 @@ int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 }
 
 /* Registers with the fabric if a peer, or the device itself, needs it. */
-static int register_region(struct dofi_lmr *lmr)
+static int mr_register_region(struct dofi_lmr *lmr)
 {
 	struct dofi_fab *fab = &lmr->obj.ia->fab;
 	uint32_t key;
@@ -111,8 +111,8 @@ static int register_region(struct dofi_lmr *lmr)
 }
 
 /* What memory does the description name? */
-static DAT_RETURN resolve(struct dofi_ia *ia, const struct dofi_lmr_request *req,
-			  struct dofi_lmr *lmr)
+static DAT_RETURN mr_resolve(struct dofi_ia *ia, const struct dofi_lmr_request *req,
+			     struct dofi_lmr *lmr)
 {
 	struct dofi_lmr *other;
 	int ret;
@@ -155,18 +155,18 @@ static DAT_RETURN resolve(struct dofi_ia *ia, const struct dofi_lmr_request *req
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
+static DAT_RETURN mr_open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
 {
-	struct dofi_region *r = dofi_region_take(&ia->lmrs, &lmr->context);
+	struct dofi_region *r = dofi_region_insert(&ia->lmrs, &lmr->context);
 	int ret;
 
 	if (!r)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
 	lmr->region = r;
-	ret = register_region(lmr);
+	ret = mr_register_region(lmr);
 	if (ret) {
-		dofi_why_memory(&ia->fab, lmr->length, ret);
-		dofi_region_drop(&ia->lmrs, r, lmr->context);
+		dofi_diag_memory(&ia->fab, lmr->length, ret);
+		dofi_region_remove(&ia->lmrs, r, lmr->context);
 		return ret == -FI_ENOMEM || ret == -EOVERFLOW
 			? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION)
 			: dofi_ret(ret);
@@ -206,9 +206,9 @@ DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia_handle, const struct dofi_lmr_request 
 	lmr->priv = req->priv;
 	lmr->zero_based = req->zero_based;
 	lmr->users = 0;
-	ret = resolve(ia, req, lmr);
+	ret = mr_resolve(ia, req, lmr);
 	if (!ret)
-		ret = open_region(ia, lmr);
+		ret = mr_open_region(ia, lmr);
 	if (ret) {
 		dofi_obj_release(&lmr->obj);
 		return ret;
@@ -237,7 +237,7 @@ void dofi_lmr_outputs(struct dofi_lmr *lmr, DAT_LMR_HANDLE *handle, DAT_LMR_CONT
 
 void dofi_lmr_destroy(struct dofi_lmr *lmr)
 {
-	dofi_region_drop(&lmr->obj.ia->lmrs, lmr->region, lmr->context);
+	dofi_region_remove(&lmr->obj.ia->lmrs, lmr->region, lmr->context);
 	if (lmr->mr)
 		dofi_mr_close(&lmr->obj.ia->fab, &lmr->obj.ia->keys, lmr->mr);
 	lmr->mr = NULL;
@@ -279,7 +279,7 @@ bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr)
 }
 
 /* Coherent machine: both sync calls check their arguments and are done. */
-static DAT_RETURN sync_check(DAT_IA_HANDLE handle, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
+static DAT_RETURN mr_sync_check(DAT_IA_HANDLE handle, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
 {
 	struct dofi_ia *ia = dofi_ia_live(handle);
 
@@ -299,12 +299,12 @@ static DAT_RETURN sync_check(DAT_IA_HANDLE handle, const DAT_LMR_TRIPLET *seg, D
 
 DAT_RETURN dofi_lmr_sync_rdma_read(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
 {
-	return sync_check(ia, seg, n);
+	return mr_sync_check(ia, seg, n);
 }
 
 DAT_RETURN dofi_lmr_sync_rdma_write(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
 {
-	return sync_check(ia, seg, n);
+	return mr_sync_check(ia, seg, n);
 }
 
 DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *out)

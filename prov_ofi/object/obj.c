@@ -46,7 +46,7 @@ static void setup_ia(void *p)
 	pthread_mutex_init(&ia->prog_lock, NULL);
 	pthread_mutex_init(&ia->cm_lock, NULL);
 	pthread_cond_init(&ia->probes_done, NULL);
-	pthread_mutex_init(&ia->work_lock, NULL);
+	pthread_mutex_init(&ia->deferred_lock, NULL);
 	pthread_mutex_init(&ia->mr_lock, NULL);
 	pthread_cond_init(&ia->call_over, NULL);
 }
@@ -81,7 +81,7 @@ struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
 	if (!obj || ((uintptr_t)obj & 7))
 		return NULL;
 	for (int type = 0; type < DOFI_KINDS; type++)
-		if (slabs[type].size && atomic_load(&obj->tag) == DOFI_TAG(type))
+		if (slabs[type].size && atomic_load(&obj->magic) == DOFI_OBJ_MAGIC(type))
 			return obj;
 	return NULL;
 }
@@ -123,7 +123,7 @@ void dofi_obj_publish(struct dofi_obj *obj)
 		dofi_list_append(&ia->objs[obj->type], &obj->link);
 		ia->obj_count[obj->type]++;
 	}
-	atomic_store_explicit(&obj->tag, DOFI_TAG(obj->type), memory_order_release);
+	atomic_store_explicit(&obj->magic, DOFI_OBJ_MAGIC(obj->type), memory_order_release);
 	pthread_mutex_unlock(&ia->obj_lock);
 }
 
@@ -133,7 +133,7 @@ bool dofi_obj_retire(struct dofi_obj *obj)
 	bool mine;
 
 	pthread_mutex_lock(&ia->obj_lock);
-	mine = atomic_exchange(&obj->tag, 0) != 0;
+	mine = atomic_exchange(&obj->magic, 0) != 0;
 	if (mine && obj != &ia->obj) {
 		dofi_list_remove(&obj->link);
 		ia->obj_count[obj->type]--;
@@ -184,27 +184,27 @@ DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 /* A child has the objects' memory but neither the threads nor, safely, the fabric: all its
  * inherited handles are invalid, and the descriptors behind them are closed. Nothing is called here
  * that a signal handler may not call, and no lock is taken. */
-static void kill_object(void *p)
+static void obj_kill_object(void *p)
 {
-	atomic_store(&((struct dofi_obj *)p)->tag, 0);
+	atomic_store(&((struct dofi_obj *)p)->magic, 0);
 }
 
-static void in_child(void)
+static void obj_in_child(void)
 {
 	for (int type = 0; type < DOFI_KINDS; type++)
 		if (slabs[type].size)
-			dofi_slab_each(&slabs[type], kill_object);
+			dofi_slab_each(&slabs[type], obj_kill_object);
 	dofi_forkfd_close_all();
 }
 
-static void register_once(void)
+static void obj_register_once(void)
 {
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, obj_in_child);
 }
 
-void dofi_obj_watch_fork(void)
+void dofi_obj_init_fork(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, register_once);
+	pthread_once(&once, obj_register_once);
 }

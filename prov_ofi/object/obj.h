@@ -19,7 +19,7 @@ struct dofi_ia;
 
 struct dofi_obj {
 	DAT_PROVIDER *provider;		/* ABI: first word of every object */
-	_Atomic uint32_t tag;
+	_Atomic uint32_t magic;
 	DAT_HANDLE_TYPE type;
 	struct dofi_ia *ia;
 	DAT_CONTEXT context;		/* the consumer's */
@@ -27,7 +27,7 @@ struct dofi_obj {
 };
 
 #define DOFI_KINDS 16
-#define DOFI_TAG(type) (0xda70f100u + (uint32_t)(type))
+#define DOFI_OBJ_MAGIC(type) (0xda70f100u + (uint32_t)(type))
 
 /* Hot path check: the registry already loaded the provider through the handle. */
 static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
@@ -35,7 +35,7 @@ static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE 
 	struct dofi_obj *obj = handle;
 
 	if (!obj || ((uintptr_t)obj & 7) ||
-	    atomic_load_explicit(&obj->tag, memory_order_relaxed) != DOFI_TAG(type))
+	    atomic_load_explicit(&obj->magic, memory_order_relaxed) != DOFI_OBJ_MAGIC(type))
 		return NULL;
 	return obj;
 }
@@ -59,7 +59,7 @@ bool dofi_obj_retire(struct dofi_obj *obj);
 void dofi_obj_release(struct dofi_obj *obj);
 
 /* From now on the handles of a forked child are invalid. */
-void dofi_obj_watch_fork(void);
+void dofi_obj_init_fork(void);
 
 DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);
 DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context);

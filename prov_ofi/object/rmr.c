@@ -11,31 +11,31 @@
 #define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | CHANGES)
 
 /* mr_lock held, as for all that follows but the calls themselves. */
-static void close_window(struct dofi_window *w)
+static void rmr_close_window(struct dofi_window *w)
 {
 	struct dofi_ia *ia = w->rmr->obj.ia;
 
-	dofi_region_drop(&ia->lmrs, w->region, w->context);
+	dofi_region_remove(&ia->lmrs, w->region, w->context);
 	dofi_mr_close(&ia->fab, &ia->keys, w->mr);
 	w->lmr->users--;
 	free(w);
 }
 
-static void unbind(struct dofi_rmr *rmr)
+static void rmr_unbind(struct dofi_rmr *rmr)
 {
 	if (rmr->bound)
-		close_window(rmr->bound);
+		rmr_close_window(rmr->bound);
 	rmr->bound = NULL;
 	rmr->bound_ep = NULL;
 }
 
-static void release(struct dofi_rmr *rmr)
+static void rmr_release(struct dofi_rmr *rmr)
 {
 	rmr->pz->users--;
 	dofi_obj_release(&rmr->obj);
 }
 
-static DAT_RETURN create(DAT_PZ_HANDLE pz_handle, bool for_ep, DAT_RMR_HANDLE *out)
+static DAT_RETURN rmr_create(DAT_PZ_HANDLE pz_handle, bool for_ep, DAT_RMR_HANDLE *out)
 {
 	struct dofi_pz *pz = dofi_pz_live(pz_handle);
 	struct dofi_rmr *rmr;
@@ -61,12 +61,12 @@ static DAT_RETURN create(DAT_PZ_HANDLE pz_handle, bool for_ep, DAT_RMR_HANDLE *o
 
 DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *out)
 {
-	return create(pz, false, out);
+	return rmr_create(pz, false, out);
 }
 
 DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *out)
 {
-	return create(pz, true, out);
+	return rmr_create(pz, true, out);
 }
 
 void dofi_rmr_destroy(struct dofi_rmr *rmr)
@@ -75,12 +75,12 @@ void dofi_rmr_destroy(struct dofi_rmr *rmr)
 	bool over;
 
 	pthread_mutex_lock(&ia->mr_lock);
-	unbind(rmr);
+	rmr_unbind(rmr);
 	rmr->dying = true;
 	over = !rmr->queued;
 	pthread_mutex_unlock(&ia->mr_lock);
 	if (over)
-		release(rmr);
+		rmr_release(rmr);
 }
 
 DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE handle)
@@ -98,9 +98,9 @@ void dofi_rmr_take_effect(struct dofi_rmr *rmr, struct dofi_window *window, stru
 	struct dofi_ia *ia = rmr->obj.ia;
 
 	pthread_mutex_lock(&ia->mr_lock);
-	unbind(rmr);
+	rmr_unbind(rmr);
 	if (rmr->dying && window) {
-		close_window(window);
+		rmr_close_window(window);
 	} else if (window) {
 		rmr->bound = window;
 		rmr->bound_ep = ep;
@@ -115,11 +115,11 @@ void dofi_rmr_bind_over(struct dofi_rmr *rmr, struct dofi_window *unopened)
 
 	pthread_mutex_lock(&ia->mr_lock);
 	if (unopened)
-		close_window(unopened);
+		rmr_close_window(unopened);
 	last = !--rmr->queued && rmr->dying;
 	pthread_mutex_unlock(&ia->mr_lock);
 	if (last)
-		release(rmr);
+		rmr_release(rmr);
 }
 
 void dofi_rmr_ep_ended(struct dofi_ep *ep)
@@ -134,7 +134,7 @@ void dofi_rmr_ep_ended(struct dofi_ep *ep)
 		struct dofi_rmr *rmr = dofi_container(pos, struct dofi_rmr, obj.link);
 
 		if (rmr->bound_ep == ep && rmr->for_ep)
-			unbind(rmr);
+			rmr_unbind(rmr);
 		else if (rmr->bound_ep == ep)
 			rmr->bound_ep = NULL;
 	}
@@ -143,7 +143,7 @@ void dofi_rmr_ep_ended(struct dofi_ep *ep)
 }
 
 /* Not before the bind that opens it has had its turn, and only by the peer that it serves. */
-static bool may_invalidate(const struct dofi_window *w, const struct dofi_ep *ep)
+static bool rmr_may_invalidate(const struct dofi_window *w, const struct dofi_ep *ep)
 {
 	const struct dofi_rmr *rmr = w->rmr;
 
@@ -159,9 +159,9 @@ bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key)
 	pthread_mutex_lock(&ia->mr_lock);
 	r = dofi_region_find(&ia->lmrs, dofi_mr_context(ia, key));
 	if (r && r->pz == ep->pz && r->window) {
-		done = may_invalidate(r->window, ep);
+		done = rmr_may_invalidate(r->window, ep);
 		if (done)
-			unbind(r->window->rmr);
+			rmr_unbind(r->window->rmr);
 	} else if (r && r->pz == ep->pz && r->lmr) {
 		done = dofi_lmr_close_to_peers(r->lmr);
 	}
@@ -170,7 +170,7 @@ bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key)
 }
 
 /* The range of the LMR that the triplet names, as the process sees it. */
-static bool locate(const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *t, uint64_t *address)
+static bool rmr_locate(const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *t, uint64_t *address)
 {
 	const struct dofi_region *r = lmr->region;
 
@@ -178,10 +178,10 @@ static bool locate(const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *t, uint64_
 	return dofi_region_covers(r, t->virtual_address, t->segment_length);
 }
 
-static int open_window(struct dofi_window *w, uint64_t address, const struct dofi_ep *only)
+static int rmr_open_window(struct dofi_window *w, uint64_t address, const struct dofi_ep *only)
 {
 	struct dofi_ia *ia = w->rmr->obj.ia;
-	struct dofi_region *r = dofi_region_take(&ia->lmrs, &w->context);
+	struct dofi_region *r = dofi_region_insert(&ia->lmrs, &w->context);
 	int ret;
 
 	if (!r)
@@ -197,7 +197,7 @@ static int open_window(struct dofi_window *w, uint64_t address, const struct dof
 		ret = dofi_mr_register(ia, address, w->triplet.segment_length, w->priv, w->context,
 				       w->zero_based, w->rmr->pz, only, &w->mr, &w->key);
 	if (ret) {
-		dofi_region_drop(&ia->lmrs, r, w->context);
+		dofi_region_remove(&ia->lmrs, r, w->context);
 		return ret;
 	}
 	r->base = w->zero_based ? 0 : address;
@@ -212,7 +212,8 @@ static int open_window(struct dofi_window *w, uint64_t address, const struct dof
 	return 0;
 }
 
-static DAT_RETURN find_lmr(const struct dofi_bind *b, struct dofi_rmr *rmr, struct dofi_lmr **out)
+static DAT_RETURN rmr_find_lmr(const struct dofi_bind *b, struct dofi_rmr *rmr,
+			       struct dofi_lmr **out)
 {
 	struct dofi_ia *ia = rmr->obj.ia;
 	const struct dofi_region *r;
@@ -227,21 +228,21 @@ static DAT_RETURN find_lmr(const struct dofi_bind *b, struct dofi_rmr *rmr, stru
 }
 
 /* mr_lock held: the LMR cannot be freed meanwhile. */
-static DAT_RETURN make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
-			      const struct dofi_ep *ep, struct dofi_window **out)
+static DAT_RETURN rmr_make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
+				  const struct dofi_ep *ep, struct dofi_window **out)
 {
 	DAT_MEM_PRIV_FLAGS remote = b->priv & REMOTE;
 	struct dofi_window *w;
 	struct dofi_lmr *lmr;
 	uint64_t address;
-	DAT_RETURN ret = find_lmr(b, rmr, &lmr);
+	DAT_RETURN ret = rmr_find_lmr(b, rmr, &lmr);
 	int err;
 
 	if (ret)
 		return ret;
 	if (lmr->pz != rmr->pz || ep->pz != rmr->pz)
 		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
-	if (!locate(lmr, b->triplet, &address))
+	if (!rmr_locate(lmr, b->triplet, &address))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if ((remote & DAT_MEM_PRIV_REMOTE_READ_FLAG) && !(lmr->priv & DAT_MEM_PRIV_LOCAL_READ_FLAG))
 		return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
@@ -255,7 +256,7 @@ static DAT_RETURN make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
 	w->triplet = *b->triplet;
 	w->priv = remote;
 	w->zero_based = b->zero_based;
-	err = open_window(w, address, rmr->for_ep ? ep : NULL);
+	err = rmr_open_window(w, address, rmr->for_ep ? ep : NULL);
 	if (err) {
 		free(w);
 		return err == -EOPNOTSUPP
@@ -267,8 +268,8 @@ static DAT_RETURN make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN prepare(const struct dofi_bind *b, struct dofi_rmr *rmr, struct dofi_ep *ep,
-			  struct dofi_window **window)
+static DAT_RETURN rmr_prepare(const struct dofi_bind *b, struct dofi_rmr *rmr, struct dofi_ep *ep,
+			      struct dofi_window **window)
 {
 	DAT_RETURN ret = DAT_SUCCESS;
 
@@ -278,7 +279,7 @@ static DAT_RETURN prepare(const struct dofi_bind *b, struct dofi_rmr *rmr, struc
 	if (rmr->for_ep && rmr->bound_ep && rmr->bound_ep != ep)
 		return DOFI_ERR(DAT_PROTECTION_VIOLATION, 0);
 	if (b->triplet->segment_length)
-		ret = make_window(b, rmr, ep, window);
+		ret = rmr_make_window(b, rmr, ep, window);
 	else if (ep->pz != rmr->pz)
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!ret)
@@ -311,7 +312,7 @@ DAT_RETURN dofi_rmr_do_bind(const struct dofi_bind *b, DAT_RMR_CONTEXT *context)
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->mr_lock);
-	ret = prepare(b, rmr, ep, &window);
+	ret = rmr_prepare(b, rmr, ep, &window);
 	pthread_mutex_unlock(&ia->mr_lock);
 	if (ret)
 		return ret;

@@ -18,7 +18,7 @@
 #define DEVICE_DEPTH 1024
 
 /* srq->lock held, or nobody else knows the SRQ. */
-static int add_room(struct dofi_srq *srq, uint32_t room)
+static int srq_add_room(struct dofi_srq *srq, uint32_t room)
 {
 	struct dofi_dto *block, **blocks;
 	uint32_t n;
@@ -36,7 +36,7 @@ static int add_room(struct dofi_srq *srq, uint32_t room)
 	}
 	srq->block[srq->blocks++] = block;
 	for (uint32_t i = 0; i < n; i++) {
-		block[i].word = srq->room + i;
+		block[i].prefix_slot = srq->room + i;
 		block[i].next = srq->spare;
 		srq->spare = &block[i];
 	}
@@ -44,28 +44,28 @@ static int add_room(struct dofi_srq *srq, uint32_t room)
 	return 0;
 }
 
-static int open_context(struct dofi_srq *srq)
+static int srq_open_context(struct dofi_srq *srq)
 {
 	struct dofi_fab *fab = &srq->obj.ia->fab;
 	struct fi_rx_attr attr = *fab->info->rx_attr;
 
 	/* As large as it may ever become: it cannot be resized. On a device every entry costs, and
 	 * counts in the completion queues (fabric/verbs/cq_reservation.c). */
-	srq->depth = fab->row->device ? DEVICE_DEPTH : DOFI_MAX_SRQ_DTOS;
+	srq->depth = fab->desc->device ? DEVICE_DEPTH : DOFI_MAX_SRQ_DTOS;
 	if (srq->depth < (uint32_t)srq->max_dtos)
 		srq->depth = (uint32_t)srq->max_dtos;
 	attr.size = srq->depth;
-	attr.iov_limit = fab->row->max_iov + fab->worded;
+	attr.iov_limit = fab->desc->max_iov + fab->has_msg_prefix;
 	attr.op_flags = 0;
-	if (fab->worded && dofi_words_make(fab, &srq->words, srq->depth, false))
+	if (fab->has_msg_prefix && dofi_msg_prefixes_alloc(fab, &srq->prefixes, srq->depth, false))
 		return -ENOMEM;
 	return fi_srx_context(fab->domain, &attr, &srq->srx, srq);
 }
 
-static bool attr_ok(struct dofi_ia *ia, const DAT_SRQ_ATTR *attr)
+static bool srq_attr_ok(struct dofi_ia *ia, const DAT_SRQ_ATTR *attr)
 {
 	return attr && attr->max_recv_dtos > 0 && attr->max_recv_dtos <= DOFI_MAX_SRQ_DTOS &&
-	       attr->max_recv_iov >= 0 && attr->max_recv_iov <= (DAT_COUNT)ia->fab.row->max_iov &&
+	       attr->max_recv_iov >= 0 && attr->max_recv_iov <= (DAT_COUNT)ia->fab.desc->max_iov &&
 	       attr->low_watermark == DAT_SRQ_LW_DEFAULT;
 }
 
@@ -82,7 +82,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	pz = (struct dofi_pz *)dofi_obj_check(pz_handle, DAT_HANDLE_TYPE_PZ, ia);
 	if (!pz)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-	if (!attr_ok(ia, attr))
+	if (!srq_attr_ok(ia, attr))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
@@ -94,7 +94,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	srq->max_iov = attr->max_recv_iov ? attr->max_recv_iov : 1;
 	srq->block = NULL;
 	srq->blocks = 0;
-	srq->words.word = NULL;
+	srq->prefixes.base = NULL;
 	srq->room = srq->users = 0;
 	srq->spare = NULL;
 	srq->returned = NULL;
@@ -103,11 +103,11 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	srq->low_armed = srq->low_passed = false;
 	dofi_list_init(&srq->eps);
 	srq->seen_stalls = ia->stalls;
-	ret = add_room(srq, (uint32_t)srq->max_dtos);
+	ret = srq_add_room(srq, (uint32_t)srq->max_dtos);
 	if (!ret)
-		ret = open_context(srq);
+		ret = srq_open_context(srq);
 	if (ret) {
-		dofi_words_free(&srq->words);
+		dofi_msg_prefixes_free(&srq->prefixes);
 		for (size_t i = 0; i < srq->blocks; i++)
 			free(srq->block[i]);
 		free(srq->block);
@@ -127,7 +127,7 @@ void dofi_srq_destroy(struct dofi_srq *srq)
 	dofi_lock(&srq->lock);
 	fi_close(&srq->srx->fid);
 	srq->srx = NULL;
-	dofi_words_free(&srq->words);
+	dofi_msg_prefixes_free(&srq->prefixes);
 	for (size_t i = 0; i < srq->blocks; i++)
 		free(srq->block[i]);
 	free(srq->block);
@@ -177,7 +177,7 @@ void dofi_srq_detach(struct dofi_ep *ep)
 	dofi_unlock(&ep->lock);
 }
 
-static struct dofi_dto *take_spare(struct dofi_srq *srq)
+static struct dofi_dto *srq_take_spare(struct dofi_srq *srq)
 {
 	struct dofi_dto *dto;
 
@@ -191,15 +191,15 @@ static struct dofi_dto *take_spare(struct dofi_srq *srq)
 
 /* A buffer takes its place until the consumer has dequeued its completion: dat_srq_query calls those
  * "outstanding", and dat_srq_resize goes by them, too. */
-static bool full(const struct dofi_srq *srq)
+static bool srq_full(const struct dofi_srq *srq)
 {
 	return srq->posted - srq->dequeued >= (uint32_t)srq->max_dtos;
 }
 
-static DAT_RETURN post_locked(struct dofi_srq *srq, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
-			      DAT_DTO_COOKIE cookie)
+static DAT_RETURN srq_post_locked(struct dofi_srq *srq, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie)
 {
-	struct dofi_dto *dto = full(srq) ? NULL : take_spare(srq);
+	struct dofi_dto *dto = srq_full(srq) ? NULL : srq_take_spare(srq);
 	DAT_RETURN ret;
 
 	if (!dto)
@@ -230,7 +230,7 @@ back:
 }
 
 /* Messages may wait for a buffer, and the fabric does not look for them by itself. */
-static void wake_receivers(struct dofi_srq *srq, bool all)
+static void srq_wake_receivers(struct dofi_srq *srq, bool all)
 {
 	struct dofi_evd *last = NULL;
 	struct dofi_list *pos;
@@ -242,7 +242,7 @@ static void wake_receivers(struct dofi_srq *srq, bool all)
 			continue;
 		last = evd;
 		if (all || atomic_load_explicit(&evd->stalled, memory_order_acquire))
-			dofi_work_nudge(evd);
+			dofi_deferred_kick_cq(evd);
 	}
 	/* Another one is first next time. */
 	if (!dofi_list_empty(&srq->eps)) {
@@ -272,11 +272,11 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 		dofi_unlock(&srq->lock);
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	}
-	ret = post_locked(srq, n, iov, cookie);
+	ret = srq_post_locked(srq, n, iov, cookie);
 	stalls = atomic_load_explicit(&ia->stalls, memory_order_acquire);
 	/* While messages are known to wait. */
 	if (!ret && stalls != srq->seen_stalls) {
-		wake_receivers(srq, srq->posted - srq->taken <= 1);
+		srq_wake_receivers(srq, srq->posted - srq->taken <= 1);
 		srq->seen_stalls = stalls;
 	}
 	dofi_unlock(&srq->lock);
@@ -326,7 +326,7 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	else if ((uint32_t)n < srq->posted - srq->dequeued || n < srq->low_mark)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_OPERATIONAL);
-	else if ((uint32_t)n > srq->depth || add_room(srq, (uint32_t)n))
+	else if ((uint32_t)n > srq->depth || srq_add_room(srq, (uint32_t)n))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
 		srq->max_dtos = n;

@@ -23,7 +23,7 @@ struct dofi_srq {
 	struct dofi_pz *pz;
 	struct fid_ep *srx;
 	uint32_t depth;			/* of srx */
-	struct dofi_words words;	/* one per descriptor it may ever have */
+	struct dofi_msg_prefixes prefixes;	/* one per descriptor it may ever have */
 	DAT_COUNT max_dtos, max_iov;
 	struct dofi_dto **block;	/* descriptors, in as many blocks as it was ever enlarged */
 	size_t blocks;
@@ -73,9 +73,9 @@ void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd);
 
 /* data/srq_watermark.c: a message has taken a receive of an EP without SRQ that has watermarks; `e` is its
  * event. */
-void dofi_marks_taken(struct dofi_ep *ep, struct dofi_event *e);
+void dofi_ep_watermark_taken(struct dofi_ep *ep, struct dofi_event *e);
 /* One more buffer is with this EP. */
-static inline void dofi_soft_mark(struct dofi_ep *ep)
+static inline void dofi_srq_check_soft_mark(struct dofi_ep *ep)
 {
 	int32_t soft = atomic_load_explicit(&ep->shared.soft, memory_order_relaxed);
 	int32_t held = atomic_fetch_add(&ep->shared.held, 1) + 1;
@@ -83,19 +83,19 @@ static inline void dofi_soft_mark(struct dofi_ep *ep)
 	if (soft >= 0 && held > soft &&
 	    atomic_compare_exchange_strong(&ep->shared.soft, &soft, -1)) {
 		atomic_store(&ep->shared.soft_passed, true);
-		dofi_work_add(ep, DOFI_WORK_MARKS);
+		dofi_deferred_add(ep, DOFI_DEFERRED_MARKS);
 	}
 }
 
 /* There is a connection to break, which there is not yet when a message comes in early. */
-static inline void dofi_hard_mark(struct dofi_ep *ep)
+static inline void dofi_srq_check_hard_mark(struct dofi_ep *ep)
 {
 	int32_t hard = atomic_load_explicit(&ep->shared.hard, memory_order_relaxed);
 
 	if (hard < 0 || atomic_load_explicit(&ep->shared.held, memory_order_relaxed) <= hard)
 		return;
 	ep->faulted = true;
-	dofi_work_add(ep, DOFI_WORK_BREAK);
+	dofi_deferred_add(ep, DOFI_DEFERRED_BREAK);
 }
 
 /* Raises what passed watermarks; no lock held but cm_lock. */

@@ -22,10 +22,10 @@
 #define EVENTS 64
 #define SLICE_NS 100000
 
-void dofi_progress_ring(struct dofi_ia *ia)
+void dofi_progress_wakeup(struct dofi_ia *ia)
 {
-	if (!atomic_exchange(&ia->prog.bell_rung, true))
-		dofi_eventfd_set(ia->prog.bell);
+	if (!atomic_exchange(&ia->prog.wakeup_pending, true))
+		dofi_eventfd_set(ia->prog.wakeup_fd);
 }
 
 bool dofi_progress_is_me(struct dofi_ia *ia)
@@ -36,22 +36,22 @@ bool dofi_progress_is_me(struct dofi_ia *ia)
 	       (uintptr_t)pthread_self();
 }
 
-static void ring_if_dozing(struct dofi_ia *ia)
+static void progress_wakeup_if_long_tick(struct dofi_ia *ia)
 {
-	if (atomic_load_explicit(&ia->prog.dozing, memory_order_relaxed))
-		dofi_progress_ring(ia);
+	if (atomic_load_explicit(&ia->prog.long_tick, memory_order_relaxed))
+		dofi_progress_wakeup(ia);
 }
 
 void dofi_progress_consumer_left(struct dofi_ia *ia)
 {
-	if (!ia->fab.row->device)
-		ring_if_dozing(ia);
+	if (!ia->fab.desc->device)
+		progress_wakeup_if_long_tick(ia);
 }
 
-void dofi_progress_held_back(struct dofi_ia *ia)
+void dofi_progress_request_deferred(struct dofi_ia *ia)
 {
-	if (ia->fab.row->device)
-		ring_if_dozing(ia);
+	if (ia->fab.desc->device)
+		progress_wakeup_if_long_tick(ia);
 }
 
 void dofi_progress_add_evd(struct dofi_evd *evd)
@@ -63,7 +63,7 @@ void dofi_progress_add_evd(struct dofi_evd *evd)
 	pthread_mutex_lock(&ia->prog_lock);
 	dofi_list_append(&ia->evds, &evd->link);
 	pthread_mutex_unlock(&ia->prog_lock);
-	dofi_progress_ring(ia);
+	dofi_progress_wakeup(ia);
 }
 
 void dofi_progress_remove_evd(struct dofi_evd *evd)
@@ -73,44 +73,44 @@ void dofi_progress_remove_evd(struct dofi_evd *evd)
 	if (!evd->cq)
 		return;
 	pthread_mutex_lock(&ia->prog_lock);
-	dofi_watch_end(ia, evd);
+	dofi_progress_forget_cq(ia, evd);
 	dofi_list_remove(&evd->link);
 	pthread_mutex_unlock(&ia->prog_lock);
 }
 
-/* True: the bell rang. */
-static bool handle(struct dofi_ia *ia, const struct epoll_event *events, int n)
+/* True: the wakeup descriptor was signalled. */
+static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event *events, int n)
 {
-	bool bell = false;
+	bool wakeup = false;
 
 	for (int i = 0; i < n; i++) {
 		void *obj = (void *)(uintptr_t)(events[i].data.u64 & ~(uint64_t)7);
 
 		switch (events[i].data.u64 & 7) {
-		case DOFI_KEY_BELL:
-			bell = true;
-			dofi_eventfd_clear(ia->prog.bell);
+		case DOFI_KEY_WAKEUP:
+			wakeup = true;
+			dofi_eventfd_clear(ia->prog.wakeup_fd);
 			/* Not before the read, which would swallow a later ring; an exchange, so
 			 * that what a ringer that found it rung has done is seen from here on. */
-			(void)atomic_exchange(&ia->prog.bell_rung, false);
+			(void)atomic_exchange(&ia->prog.wakeup_pending, false);
 			break;
 		case DOFI_KEY_EVD:
-			dofi_watch_ready(ia, obj);
+			dofi_progress_cq_ready(ia, obj);
 			break;
-		case DOFI_KEY_OUTAGE:
+		case DOFI_KEY_DEVICE_EVENTS:
 			pthread_mutex_lock(&ia->cm_lock);
-			dofi_outage_event(ia);
+			dofi_device_events_event(ia);
 			pthread_mutex_unlock(&ia->cm_lock);
 			break;
 		default:
 			break;	/* the event queue is read in every round */
 		}
 	}
-	return bell;
+	return wakeup;
 }
 
 /* Sleeping on the event queue needs its consent, too. */
-static bool eq_quiet(struct dofi_ia *ia)
+static bool progress_eq_quiet(struct dofi_ia *ia)
 {
 	struct fid *fid = &ia->fab.eq->fid;
 
@@ -118,15 +118,15 @@ static bool eq_quiet(struct dofi_ia *ia)
 }
 
 /* One round of everything; returns how long the thread may sleep, in ms. */
-static int round_of(struct dofi_ia *ia, const struct epoll_event *events, int n)
+static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, int n)
 {
 	uint64_t deadline;
-	bool bell;
+	bool wakeup;
 	int ms;
 
 	pthread_mutex_lock(&ia->prog_lock);
-	bell = handle(ia, events, n);
-	ms = dofi_watch_visit(ia, bell);
+	wakeup = progress_handle_events(ia, events, n);
+	ms = dofi_progress_check_cqs(ia, wakeup);
 	pthread_mutex_unlock(&ia->prog_lock);
 
 	pthread_mutex_lock(&ia->cm_lock);
@@ -134,16 +134,16 @@ static int round_of(struct dofi_ia *ia, const struct epoll_event *events, int n)
 	deadline = dofi_timers_run(&ia->timers, dofi_now());
 	/* libfabric 1.17 (tcp) says of an event queue to look again while there is data on any
 	 * connection, which is the business of the consumer that is at it. */
-	if (!eq_quiet(ia))
-		ms = ia->prog.napping ? DOFI_TICK_MS : 0;
+	if (!progress_eq_quiet(ia))
+		ms = ia->prog.consumer_polled ? DOFI_TICK_MS : 0;
 	pthread_mutex_unlock(&ia->cm_lock);
 
-	if (dofi_work_pending(ia))
-		dofi_work_run(ia);
+	if (dofi_deferred_pending(ia))
+		dofi_deferred_run(ia);
 	dofi_agents_run(ia);
-	if (dofi_work_pending(ia) && (ms < 0 || ms > DOFI_TICK_MS))
+	if (dofi_deferred_pending(ia) && (ms < 0 || ms > DOFI_TICK_MS))
 		ms = DOFI_TICK_MS;
-	return dofi_watch_until(deadline, ms);
+	return dofi_progress_timeout(deadline, ms);
 }
 
 struct sched_request {		/* struct sched_attr, which not every libc declares */
@@ -157,7 +157,7 @@ struct sched_request {		/* struct sched_attr, which not every libc declares */
 /* The program may spin on memory that only this thread's work changes, on every processor. Asking
  * for short slices makes the scheduler (EEVDF, Linux 6.12) run it as soon as it wakes; older ones
  * do so anyway, and ignore or refuse the request. */
-static void ask_for_short_slices(void)
+static void progress_request_short_slices(void)
 {
 	struct sched_request req;
 
@@ -169,18 +169,18 @@ static void ask_for_short_slices(void)
 	syscall(SYS_sched_setattr, 0, &req, 0);
 }
 
-static void *run(void *arg)
+static void *progress_thread(void *arg)
 {
 	struct dofi_ia *ia = arg;
 	struct epoll_event events[EVENTS];
 	int n = 0;
 
 	atomic_store(&ia->prog.self, (uintptr_t)pthread_self());
-	ask_for_short_slices();
+	progress_request_short_slices();
 	for (;;) {
-		int ms = round_of(ia, events, n);
+		int ms = progress_round(ia, events, n);
 
-		/* Looked at after the bell was heard: it may have rung for this. */
+		/* Looked at after the wakeup was heard: it may have rung for this. */
 		if (atomic_load(&ia->prog.stop))
 			break;
 		n = epoll_wait(ia->prog.epfd, events, EVENTS, ms);
@@ -194,7 +194,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int watch_fd(struct dofi_ia *ia, int fd, enum dofi_key kind)
+static int progress_watch_fd(struct dofi_ia *ia, int fd, enum dofi_key kind)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
@@ -202,7 +202,7 @@ static int watch_fd(struct dofi_ia *ia, int fd, enum dofi_key kind)
 	return epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
-static int start_thread(struct dofi_ia *ia)
+static int progress_start_thread(struct dofi_ia *ia)
 {
 	sigset_t all, old;
 	int ret;
@@ -210,7 +210,7 @@ static int start_thread(struct dofi_ia *ia)
 	/* The program's signals are for the program's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&ia->prog.thread, NULL, run, ia);
+	ret = pthread_create(&ia->prog.thread, NULL, progress_thread, ia);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	ia->prog.running = !ret;
 	if (!ret)
@@ -224,11 +224,11 @@ int dofi_progress_open(struct dofi_ia *ia)
 
 	memset(&ia->prog, 0, sizeof(ia->prog));
 	ia->prog.epfd = dofi_forkfd(epoll_create1(EPOLL_CLOEXEC));
-	ia->prog.bell = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-	if (ia->prog.epfd < 0 || ia->prog.bell < 0)
+	ia->prog.wakeup_fd = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	if (ia->prog.epfd < 0 || ia->prog.wakeup_fd < 0)
 		ret = -errno;
 	else
-		ret = watch_fd(ia, ia->prog.bell, DOFI_KEY_BELL);
+		ret = progress_watch_fd(ia, ia->prog.wakeup_fd, DOFI_KEY_WAKEUP);
 	if (ret)
 		dofi_progress_close(ia);
 	return ret;
@@ -238,19 +238,19 @@ void dofi_progress_close(struct dofi_ia *ia)
 {
 	if (ia->prog.epfd >= 0)
 		dofi_forkfd_close(ia->prog.epfd);
-	if (ia->prog.bell >= 0)
-		dofi_forkfd_close(ia->prog.bell);
-	ia->prog.epfd = ia->prog.bell = -1;
+	if (ia->prog.wakeup_fd >= 0)
+		dofi_forkfd_close(ia->prog.wakeup_fd);
+	ia->prog.epfd = ia->prog.wakeup_fd = -1;
 }
 
 int dofi_progress_start(struct dofi_ia *ia)
 {
-	int ret = watch_fd(ia, ia->fab.eq_fd, DOFI_KEY_EQ);
+	int ret = progress_watch_fd(ia, ia->fab.eq_fd, DOFI_KEY_EQ);
 
-	return ret ? ret : start_thread(ia);
+	return ret ? ret : progress_start_thread(ia);
 }
 
-void dofi_progress_leave(struct dofi_ia *ia, void (*end)(struct dofi_ia *ia))
+void dofi_progress_detach(struct dofi_ia *ia, void (*end)(struct dofi_ia *ia))
 {
 	pthread_detach(ia->prog.thread);
 	ia->prog.running = false;
@@ -263,7 +263,7 @@ void dofi_progress_stop(struct dofi_ia *ia)
 	if (!ia->prog.running)
 		return;
 	atomic_store(&ia->prog.stop, true);
-	dofi_progress_ring(ia);
+	dofi_progress_wakeup(ia);
 	pthread_join(ia->prog.thread, NULL);
 	ia->prog.self = 0;
 	ia->prog.running = false;

@@ -33,42 +33,42 @@
 #define COVERED_TICK_MS 10
 
 /* False: the kernel takes no set that holds so many others in each other. */
-static bool arm(struct dofi_ia *ia, struct dofi_evd *evd)
+static bool progress_arm_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
 	ev.data.u64 = dofi_progress_key(evd, DOFI_KEY_EVD);
 	if (epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, evd->cq_fd, &ev) && errno != EEXIST)
 		return false;
-	evd->watch = DOFI_WATCH_ARMED;
+	evd->progress = DOFI_EVD_ARMED;
 	return true;
 }
 
-static void disarm(struct dofi_ia *ia, struct dofi_evd *evd, enum dofi_evd_watch to)
+static void progress_disarm_cq(struct dofi_ia *ia, struct dofi_evd *evd, enum dofi_evd_progress to)
 {
-	if (evd->watch == DOFI_WATCH_ARMED)
+	if (evd->progress == DOFI_EVD_ARMED)
 		epoll_ctl(ia->prog.epfd, EPOLL_CTL_DEL, evd->cq_fd, NULL);
-	evd->watch = to;
+	evd->progress = to;
 }
 
-void dofi_watch_end(struct dofi_ia *ia, struct dofi_evd *evd)
+void dofi_progress_forget_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 {
-	disarm(ia, evd, DOFI_WATCH_NEW);
+	progress_disarm_cq(ia, evd, DOFI_EVD_UNKNOWN);
 }
 
 /* Has a consumer read the CQ often since the last look? One that does so now and then, while it
  * spins on memory that a peer writes, must not be left to make the progress. */
-static bool read_often(struct dofi_evd *evd, uint64_t now)
+static bool progress_polled_often(struct dofi_evd *evd, uint64_t now)
 {
 	uint32_t polls = atomic_load_explicit(&evd->polls, memory_order_relaxed);
-	uint64_t moved = atomic_load_explicit(&evd->moved, memory_order_relaxed);
-	uint64_t posted = atomic_load_explicit(&evd->posted, memory_order_relaxed);
+	uint64_t moved = atomic_load_explicit(&evd->bytes_completed, memory_order_relaxed);
+	uint64_t posted = atomic_load_explicit(&evd->bytes_posted, memory_order_relaxed);
 	uint64_t n = polls - evd->seen_polls + (posted - evd->seen_posted) / DOFI_LONG_COPY;
-	uint64_t copying = COPY_TIME(moved - evd->seen_moved);
-	uint64_t elapsed = now - evd->seen_at;
+	uint64_t copying = COPY_TIME(moved - evd->seen_completed);
+	uint64_t elapsed = now - evd->last_check;
 	bool busy;
 
-	if (evd->obj.ia->fab.row->device)
+	if (evd->obj.ia->fab.desc->device)
 		busy = n && elapsed < n * DEVICE_GAP;
 	else if (n < BUSY_POLLS)
 		busy = n && elapsed < copying;
@@ -78,15 +78,15 @@ static bool read_often(struct dofi_evd *evd, uint64_t now)
 		return false;
 	evd->seen_polls = polls;
 	evd->seen_posted = posted;
-	evd->seen_moved = moved;
-	evd->seen_at = now;
+	evd->seen_completed = moved;
+	evd->last_check = now;
 	return busy;
 }
 
 /* Is a consumer making progress on this CQ? One that merely has a CNO is not expected to. */
-static bool consumer_at_work(struct dofi_evd *evd)
+static bool progress_consumer_active(struct dofi_evd *evd)
 {
-	bool often = read_often(evd, dofi_now()), waiter, cno;
+	bool often = progress_polled_often(evd, dofi_now()), waiter, cno;
 
 	/* Somebody is inside: a consumer that takes in much data reads seldom, and is not to be
 	 * waited for. A wrong guess is put right at the next tick. */
@@ -100,7 +100,7 @@ static bool consumer_at_work(struct dofi_evd *evd)
 
 /* Every endpoint of this CQ has a consumer at work on its other CQ, which makes the progress of
  * both directions. (libfabric 1.17 wakes both descriptors for whatever arrives.) */
-static bool covered(struct dofi_ia *ia, struct dofi_evd *evd)
+static bool progress_is_covered(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct dofi_list *pos;
 	bool any = false, all = true, cno;
@@ -119,7 +119,8 @@ static bool covered(struct dofi_ia *ia, struct dofi_evd *evd)
 		if (ep->recv_evd != evd && ep->req_evd != evd)
 			continue;
 		any = true;
-		all = other != evd && other->watch == DOFI_WATCH_NAPPING && !other->covered;
+		all = other != evd && other->progress == DOFI_EVD_CONSUMER_POLLED &&
+		      !other->covered_by_peer_cq;
 		if (!all)
 			break;
 	}
@@ -128,20 +129,20 @@ static bool covered(struct dofi_ia *ia, struct dofi_evd *evd)
 }
 
 /* Reads the CQ until its descriptor may be slept on. */
-static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
+static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 {
-	for (int i = evd->fruitless ? 2 : 0; i < 3; i++) {
+	for (int i = evd->empty_polls ? 2 : 0; i < 3; i++) {
 		unsigned int n = dofi_evd_service(evd);
 		bool may_sleep;
 
-		dofi_evd_enter(evd, ia->fab.bare);
+		dofi_evd_enter(evd, ia->fab.cq_external_lock);
 		may_sleep = dofi_cq_may_sleep(evd);
-		dofi_evd_leave(evd, ia->fab.bare);
+		dofi_evd_leave(evd, ia->fab.cq_external_lock);
 		if (may_sleep) {
-			evd->fruitless = 0;
-			if (!arm(ia, evd)) {
-				disarm(ia, evd, DOFI_WATCH_STALLED);
-				evd->look_again = dofi_now() + DOFI_MS(1);
+			evd->empty_polls = 0;
+			if (!progress_arm_cq(ia, evd)) {
+				progress_disarm_cq(ia, evd, DOFI_EVD_STALLED);
+				evd->next_check = dofi_now() + DOFI_MS(1);
 			}
 			return;
 		}
@@ -150,72 +151,73 @@ static void take_over(struct dofi_ia *ia, struct dofi_evd *evd)
 	}
 	/* libfabric 1.17 (tcp): a message waits for a receive. Until one is posted the
 	 * descriptor is of no use; come back now and then. */
-	disarm(ia, evd, DOFI_WATCH_STALLED);
+	progress_disarm_cq(ia, evd, DOFI_EVD_STALLED);
 	atomic_store(&evd->stalled, true);
 	atomic_fetch_add(&ia->stalls, 1);
-	evd->look_again = dofi_now() +
-			  DOFI_MS(evd->fruitless < 6 ? 1u << evd->fruitless : STALL_TICK_MS);
-	evd->fruitless++;
+	evd->next_check =
+		dofi_now() + DOFI_MS(evd->empty_polls < 6 ? 1u << evd->empty_polls : STALL_TICK_MS);
+	evd->empty_polls++;
 }
 
-static int tick_ms(const struct dofi_ia *ia)
+static int progress_tick_ms(const struct dofi_ia *ia)
 {
-	uint32_t longer = ia->prog.calm;
+	uint32_t longer = ia->prog.idle_rounds;
 
-	if (!ia->fab.row->device) {
-		if (ia->prog.calm < CALM_TICKS)
+	if (!ia->fab.desc->device) {
+		if (ia->prog.idle_rounds < CALM_TICKS)
 			return DOFI_TICK_MS;
-		longer = ia->prog.unneeded;
+		longer = ia->prog.waiting_rounds;
 	}
 	return longer < 3 ? LONG_TICK_MS << 2 * longer : LONGEST_TICK_MS;
 }
 
 /* Are ticks longer than can be waited for? */
-static bool dozes(const struct dofi_ia *ia)
+static bool progress_has_long_tick(const struct dofi_ia *ia)
 {
-	return ia->prog.napping &&
-	       ia->prog.calm >= (ia->fab.row->device ? 1 : CALM_TICKS);
+	return ia->prog.consumer_polled &&
+	       ia->prog.idle_rounds >= (ia->fab.desc->device ? 1 : CALM_TICKS);
 }
 
 /* A consumer is at work: leave the CQ alone until the next tick. */
-static void nap(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool is_covered)
+static void progress_leave_to_consumer(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now,
+				       bool is_covered)
 {
-	evd->covered = is_covered;
-	disarm(ia, evd, DOFI_WATCH_NAPPING);
+	evd->covered_by_peer_cq = is_covered;
+	progress_disarm_cq(ia, evd, DOFI_EVD_CONSUMER_POLLED);
 	/* A little less than the sleep, so that the next round does not come too early. */
-	evd->look_again = now - DOFI_US(100) +
-			  DOFI_MS(is_covered ? COVERED_TICK_MS : tick_ms(ia));
+	evd->next_check =
+		now - DOFI_US(100) + DOFI_MS(is_covered ? COVERED_TICK_MS : progress_tick_ms(ia));
 }
 
 /* Somebody has to take the completions of a covered queue. When all is quiet it is slept on: who
  * covers it sleeps, too. */
-static void serve_covered(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now)
+static void progress_serve_covered(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now)
 {
-	if (!dofi_evd_service(evd) && ia->prog.unneeded)
-		take_over(ia, evd);
+	if (!dofi_evd_service(evd) && ia->prog.waiting_rounds)
+		progress_take_over_cq(ia, evd);
 	else
-		nap(ia, evd, now, true);
+		progress_leave_to_consumer(ia, evd, now, true);
 }
 
 /* Looks at a CQ that is not armed. True: it is armed now. */
-static bool visit(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool bell)
+static bool progress_check_cq(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool wakeup)
 {
-	if (evd->watch != DOFI_WATCH_NEW && now < evd->look_again && !bell)
+	if (evd->progress != DOFI_EVD_UNKNOWN && now < evd->next_check && !wakeup)
 		return false;
-	if (consumer_at_work(evd)) {
-		nap(ia, evd, now, false);
+	if (progress_consumer_active(evd)) {
+		progress_leave_to_consumer(ia, evd, now, false);
 		return false;
 	}
-	if (covered(ia, evd)) {
-		serve_covered(ia, evd, now);
+	if (progress_is_covered(ia, evd)) {
+		progress_serve_covered(ia, evd, now);
 		return false;
 	}
 	evd->stalled = false;
-	take_over(ia, evd);
-	return evd->watch == DOFI_WATCH_ARMED;
+	progress_take_over_cq(ia, evd);
+	return evd->progress == DOFI_EVD_ARMED;
 }
 
-int dofi_watch_until(uint64_t deadline, int ms)
+int dofi_progress_timeout(uint64_t deadline, int ms)
 {
 	uint64_t now, left;
 
@@ -228,8 +230,8 @@ int dofi_watch_until(uint64_t deadline, int ms)
 	return ms < 0 || (int)left < ms ? (int)left : ms;
 }
 
-/* Is a waiter, which rings when it leaves, in each napping CQ that is not covered? */
-static bool all_wait(struct dofi_ia *ia)
+/* Is a waiter, which rings when it leaves, in each consumer_polled CQ that is not covered? */
+static bool progress_all_consumers_wait(struct dofi_ia *ia)
 {
 	struct dofi_list *pos;
 	bool all = true;
@@ -237,7 +239,7 @@ static bool all_wait(struct dofi_ia *ia)
 	dofi_list_each(pos, &ia->evds) {
 		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
 
-		if (evd->watch != DOFI_WATCH_NAPPING || evd->covered)
+		if (evd->progress != DOFI_EVD_CONSUMER_POLLED || evd->covered_by_peer_cq)
 			continue;
 		dofi_lock(&evd->lock);
 		all = evd->waiter;
@@ -248,47 +250,52 @@ static bool all_wait(struct dofi_ia *ia)
 	return all;
 }
 
-int dofi_watch_visit(struct dofi_ia *ia, bool bell)
+int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 {
 	uint64_t now = dofi_now();
 	uint64_t next = DOFI_NEVER;
-	bool napping = false, took = false, device = ia->fab.row->device;
+	bool consumer_polled = false, took = false, device = ia->fab.desc->device;
 	struct dofi_list *pos;
 
 	/* First: what is visited now is to be visited again soon. */
-	if (bell)
-		ia->prog.calm = 0;
+	if (wakeup)
+		ia->prog.idle_rounds = 0;
 	dofi_list_each(pos, &ia->evds) {
 		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
 
-		if (evd->watch != DOFI_WATCH_ARMED)
-			took |= visit(ia, evd, now, bell);
-		napping |= evd->watch == DOFI_WATCH_NAPPING;
-		if ((evd->watch == DOFI_WATCH_STALLED ||
-		     (evd->watch == DOFI_WATCH_NAPPING && evd->covered && !device)) &&
-		    evd->look_again < next)
-			next = evd->look_again;
+		if (evd->progress != DOFI_EVD_ARMED)
+			took |= progress_check_cq(ia, evd, now, wakeup);
+		consumer_polled |= evd->progress == DOFI_EVD_CONSUMER_POLLED;
+		if ((evd->progress == DOFI_EVD_STALLED ||
+		     (evd->progress == DOFI_EVD_CONSUMER_POLLED && evd->covered_by_peer_cq &&
+		      !device)) &&
+		    evd->next_check < next)
+			next = evd->next_check;
 	}
-	ia->prog.calm = took || bell ? 0 : ia->prog.calm + 1;
-	ia->prog.napping = napping;
-	atomic_store_explicit(&ia->prog.dozing, dozes(ia), memory_order_relaxed);
+	ia->prog.idle_rounds = took || wakeup ? 0 : ia->prog.idle_rounds + 1;
+	ia->prog.consumer_polled = consumer_polled;
+	atomic_store_explicit(&ia->prog.long_tick, progress_has_long_tick(ia),
+			      memory_order_relaxed);
 	/* After that store: who is seen waiting will read it when leaving. */
-	ia->prog.unneeded = !device && dozes(ia) && all_wait(ia) ? ia->prog.unneeded + 1 : 0;
-	return dofi_watch_until(next, napping ? tick_ms(ia) : -1);
+	ia->prog.waiting_rounds =
+		!device && progress_has_long_tick(ia) && progress_all_consumers_wait(ia)
+			? ia->prog.waiting_rounds + 1
+			: 0;
+	return dofi_progress_timeout(next, consumer_polled ? progress_tick_ms(ia) : -1);
 }
 
-void dofi_watch_ready(struct dofi_ia *ia, struct dofi_evd *evd)
+void dofi_progress_cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	/* The EVD may have been freed since epoll returned, and be another adapter's. */
-	if (evd->obj.ia != ia || evd->watch != DOFI_WATCH_ARMED || !evd->cq)
+	if (evd->obj.ia != ia || evd->progress != DOFI_EVD_ARMED || !evd->cq)
 		return;
-	if (consumer_at_work(evd)) {
-		ia->prog.calm = 0;
-		nap(ia, evd, dofi_now(), false);
-	} else if (covered(ia, evd)) {
-		ia->prog.unneeded = 0;
-		serve_covered(ia, evd, dofi_now());
+	if (progress_consumer_active(evd)) {
+		ia->prog.idle_rounds = 0;
+		progress_leave_to_consumer(ia, evd, dofi_now(), false);
+	} else if (progress_is_covered(ia, evd)) {
+		ia->prog.waiting_rounds = 0;
+		progress_serve_covered(ia, evd, dofi_now());
 	} else {
-		take_over(ia, evd);
+		progress_take_over_cq(ia, evd);
 	}
 }

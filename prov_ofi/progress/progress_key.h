@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What wakes the progress thread: each descriptor is named by an object and its kind. */
-#ifndef DOFI_WAKE_H
-#define DOFI_WAKE_H
+#ifndef DOFI_PROGRESS_KEY_H
+#define DOFI_PROGRESS_KEY_H
 
 #include <stdint.h>
 
 enum dofi_key {
 	DOFI_KEY_EVD,
 	DOFI_KEY_EQ,
-	DOFI_KEY_BELL,
-	DOFI_KEY_OUTAGE,	/* changes of interfaces (fabric/verbs/device_events.h) */
+	DOFI_KEY_WAKEUP,
+	DOFI_KEY_DEVICE_EVENTS,	/* changes of interfaces (fabric/verbs/device_events.h) */
 };
 
 /* What epoll returns for an object (all are aligned to 8). */

@@ -12,7 +12,7 @@
 #include "base/log_file.h"
 #include "trace/trace.h"
 
-static struct dofi_sink sink = DOFI_SINK_INIT("DAPL_OFI_TRACE");
+static struct dofi_log_file file = DOFI_LOG_FILE_INIT("DAPL_OFI_TRACE");
 
 /* A program that polls would drown everything else: looks in vain at one EVD are told once,
  * and then counted; a program that does nothing else shows a count every few seconds. */
@@ -31,18 +31,18 @@ static struct {
  * find taken. */
 static long zone;
 
-static void in_child(void)
+static void trace_in_child(void)
 {
 	pthread_mutex_init(&lock, NULL);
 }
 
-static void prepare(void)
+static void trace_prepare(void)
 {
 	time_t now = time(NULL);
 	struct tm tm;
 
 	zone = localtime_r(&now, &tm) ? tm.tm_gmtoff : 0;
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, trace_in_child);
 }
 
 void dofi_trace_load(void)
@@ -51,12 +51,12 @@ void dofi_trace_load(void)
 	const char *value = dofi_param_path(DOFI_STR_TRACE);
 
 	if (value)
-		pthread_once(&once, prepare);
+		pthread_once(&once, trace_prepare);
 
-	dofi_sink_set(&sink, value && strcmp(value, "1") ? value : NULL);
+	dofi_log_file_set(&file, value && strcmp(value, "1") ? value : NULL);
 }
 
-static void tell_time(struct dofi_text *t, const struct timespec *at)
+static void trace_add_time(struct dofi_text *t, const struct timespec *at)
 {
 	long s = (long)((at->tv_sec + zone) % 86400);
 
@@ -64,7 +64,7 @@ static void tell_time(struct dofi_text *t, const struct timespec *at)
 		      (long)gettid(), s / 3600, s / 60 % 60, s % 60, at->tv_nsec / 1000);
 }
 
-static void tell_inputs(struct dofi_trace_call *call)
+static void trace_add_inputs(struct dofi_trace_call *call)
 {
 	const char *between = "";
 
@@ -79,7 +79,7 @@ static void tell_inputs(struct dofi_trace_call *call)
 	dofi_text_add(&call->text, ")");
 }
 
-static void tell_outputs(struct dofi_trace_call *call)
+static void trace_add_outputs(struct dofi_trace_call *call)
 {
 	const char *between = " {";
 
@@ -99,7 +99,7 @@ static void tell_outputs(struct dofi_trace_call *call)
 		dofi_text_add(&call->text, "}");
 }
 
-static void tell_result(struct dofi_text *t, DAT_RETURN ret)
+static void trace_add_result(struct dofi_text *t, DAT_RETURN ret)
 {
 	const char *type = NULL, *subtype = NULL;
 
@@ -112,59 +112,58 @@ static void tell_result(struct dofi_text *t, DAT_RETURN ret)
 }
 
 /* Called with the lock held. */
-static void write_line(struct dofi_text *t)
+static void trace_write_line(struct dofi_text *t)
 {
 	/* A line that was cut off still ends. */
 	if (t->len == sizeof(t->buf) - 1)
 		t->len--;
 	t->buf[t->len++] = '\n';
-	dofi_sink_write(&sink, t->buf, t->len);
+	dofi_log_file_write(&file, t->buf, t->len);
 }
 
-static void tell_vain(void)
+static void trace_flush_repeats(void)
 {
 	if (vain.more) {
 		dofi_text_add(&vain.text, "(%lu more looks in vain)", vain.more);
-		write_line(&vain.text);
+		trace_write_line(&vain.text);
 	}
 	vain.more = 0;
 }
 
 /* Called with the lock held: another line follows. */
-static void end_vain(void)
+static void trace_end_repeat(void)
 {
-	tell_vain();
+	trace_flush_repeats();
 	vain.evd = NULL;
 }
 
-__attribute__((destructor))
-static void tell_rest(void)
+__attribute__((destructor)) static void trace_flush_at_exit(void)
 {
-	tell_vain();
+	trace_flush_repeats();
 }
 
 /* True when the line is only counted. Called with the lock held. */
-static bool is_again(const struct dofi_trace_call *call, DAT_RETURN ret)
+static bool trace_is_again(const struct dofi_trace_call *call, DAT_RETURN ret)
 {
 	const void *evd;
 
 	if (DAT_GET_TYPE(ret) != DAT_QUEUE_EMPTY || strcmp(call->name, "evd_dequeue")) {
-		end_vain();
+		trace_end_repeat();
 		return false;
 	}
 	memcpy(&evd, call->values[0].at, sizeof(evd));
 	if (vain.evd == evd && vain.thread == gettid()) {
 		vain.text.len = 0;
-		tell_time(&vain.text, &call->wall);
+		trace_add_time(&vain.text, &call->wall);
 		dofi_text_add(&vain.text, "dat_evd_dequeue = DAT_QUEUE_EMPTY ");
 		vain.more++;
 		if (call->wall.tv_sec - vain.since >= VAIN_S) {
-			tell_vain();
+			trace_flush_repeats();
 			vain.since = call->wall.tv_sec;
 		}
 		return true;
 	}
-	end_vain();
+	trace_end_repeat();
 	vain.evd = evd;
 	vain.thread = gettid();
 	vain.since = call->wall.tv_sec;
@@ -172,7 +171,7 @@ static bool is_again(const struct dofi_trace_call *call, DAT_RETURN ret)
 }
 
 /* Calls that may sleep are told when they begin, too: a program that hangs shows where. */
-static bool may_sleep(const struct dofi_trace_call *call)
+static bool trace_may_sleep(const struct dofi_trace_call *call)
 {
 	DAT_TIMEOUT timeout;
 
@@ -188,15 +187,15 @@ void dofi_trace_begin(struct dofi_trace_call *call)
 
 	call->text.len = 0;
 	clock_gettime(CLOCK_REALTIME, &call->wall);
-	tell_time(&call->text, &call->wall);
-	tell_inputs(call);
-	if (may_sleep(call)) {
+	trace_add_time(&call->text, &call->wall);
+	trace_add_inputs(call);
+	if (trace_may_sleep(call)) {
 		struct dofi_text begun = call->text;
 
 		dofi_text_add(&begun, " ...");
 		pthread_mutex_lock(&lock);
-		end_vain();
-		write_line(&begun);
+		trace_end_repeat();
+		trace_write_line(&begun);
 		pthread_mutex_unlock(&lock);
 	}
 	call->begun = dofi_now();
@@ -208,13 +207,13 @@ void dofi_trace_end(struct dofi_trace_call *call, DAT_RETURN ret)
 
 	DOFI_NO_CANCEL();
 	dofi_text_add(&call->text, " = ");
-	tell_result(&call->text, ret);
+	trace_add_result(&call->text, ret);
 	if (ret == DAT_SUCCESS)
-		tell_outputs(call);
+		trace_add_outputs(call);
 	dofi_text_add(&call->text, " %llu.%03llu us", (unsigned long long)(took / 1000),
 		      (unsigned long long)(took % 1000));
 	pthread_mutex_lock(&lock);
-	if (!is_again(call, ret))
-		write_line(&call->text);
+	if (!trace_is_again(call, ret))
+		trace_write_line(&call->text);
 	pthread_mutex_unlock(&lock);
 }

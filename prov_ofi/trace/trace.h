@@ -19,13 +19,13 @@ struct dofi_trace_value {
 };
 
 /* How one argument is told. `i` is its index; others may be looked at, too. */
-typedef void (*dofi_trace_show)(struct dofi_text *t, const struct dofi_trace_value *v,
+typedef void (*dofi_trace_format)(struct dofi_text *t, const struct dofi_trace_value *v,
 				unsigned int i);
 
 struct dofi_trace_arg {
 	const char *name;
-	dofi_trace_show in;		/* told before the call; NULL: only an output */
-	dofi_trace_show out;		/* told after success; NULL: no output */
+	dofi_trace_format in;		/* told before the call; NULL: only an output */
+	dofi_trace_format out;		/* told after success; NULL: no output */
 };
 
 /* One call that is under way; on the stack of its wrapper. */

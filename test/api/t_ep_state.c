@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls that an endpoint allows in each state. One case per cell of the table.
+/* The calls that an endpoint allows in each state. One case per packet of the table.
  *
  * COMPLETION_PENDING is not among them: over tcp a passive endpoint leaves it as soon as its
  * answer is sent. t_cm_accept.c looks at it right after dat_cr_accept.

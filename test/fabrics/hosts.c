@@ -42,7 +42,7 @@ static void begin_load(struct side *s)
 
 	hosts_fill(s, 0, s->host, CHUNKS);
 	if (s->plan->load == LOAD_RECEIVES)
-		for (int i = 0; i < EACH; i++)
+		for (int i = 0; i < ALWAYS_INLINE; i++)
 			rd_post(&s->l, RD_RECV, &s->mem, hosts_at(1, i), PIECE, 0, 0);
 	if (s->host && s->plan->load == LOAD_SENDS && !late)
 		for (int i = 0; i < CHUNKS; i++)
@@ -74,14 +74,14 @@ static void end_load(struct side *s)
 	/* Receives wait for the exchange, and are its first. */
 	if (s->plan->load == LOAD_RECEIVES) {
 		rl_await(ST_DONE, 1, 30000);
-		for (int i = 0; i < EACH; i++)
+		for (int i = 0; i < ALWAYS_INLINE; i++)
 			rd_post(&s->l, RD_SEND, &s->mem, hosts_at(0, i), PIECE, 0, 0);
 	}
 	hosts_wait_until(s, "E", 60000, "what was under way");
 	RL_CHECK(!s->l.flushed, "something was flushed");
 	hosts_sync(s);
 	if (s->plan->load == LOAD_RECEIVES)
-		hosts_verify(s, 1, 0, 0, EACH, PIECE, "messages");
+		hosts_verify(s, 1, 0, 0, ALWAYS_INLINE, PIECE, "messages");
 	if (s->host && s->plan->load == LOAD_SENDS)
 		hosts_verify(s, 1, 0, 0, CHUNKS, CHUNK, "messages");
 	if (s->host && s->plan->load == LOAD_WRITES)

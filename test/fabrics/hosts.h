@@ -16,7 +16,7 @@
 #define PIECE (CHUNK / 8)		/* of an exchange */
 #define CHUNKS 16			/* of each kind in the memory: sent, received, the peer's */
 #define AREA (3 * CHUNKS * CHUNK)
-#define EACH 4				/* requests of a kind in an exchange */
+#define ALWAYS_INLINE 4				/* requests of a kind in an exchange */
 
 /* Steps; each pair of players meets at two of its own. */
 enum { ST_LISTEN, ST_DEED, ST_DONE, ST_MEET };

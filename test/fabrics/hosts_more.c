@@ -31,7 +31,7 @@ static void connects_in_vain(void *arg)
 
 	hosts_open(&s, arg);
 	for (int round = 0; round < 2; round++) {
-		for (int i = 0; i < EACH; i++)
+		for (int i = 0; i < ALWAYS_INLINE; i++)
 			rd_post(&s.l, RD_RECV, &s.mem, hosts_at(1, i), PIECE, 0, 0);
 		began = rl_now();
 		connect_to(&s, net_address(1, 0), 4321, round ? 6000 : 700);
@@ -41,7 +41,8 @@ static void connects_in_vain(void *arg)
 		 */
 		hosts_wait_until(&s, round ? "U|T" : "T", 9000, "giving up");
 		RL_CHECK(round || rl_now() - began >= 690000, "too early");
-		RL_CHECK(s.l.flushed == EACH, "%u of %d flushed", s.l.flushed, EACH);
+		RL_CHECK(s.l.flushed == ALWAYS_INLINE, "%u of %d flushed", s.l.flushed,
+			 ALWAYS_INLINE);
 		RD_OK(dat_ep_reset(s.rd.ep));
 		memset(&s.l, 0, sizeof(s.l));
 		s.l.ep = s.rd.ep;
@@ -75,7 +76,7 @@ static void one_of_two(void *arg)
 	hosts_connect(&s);
 	hosts_exchange(&s);
 	if (!role->pair) {
-		for (int i = 0; i < EACH; i++)
+		for (int i = 0; i < ALWAYS_INLINE; i++)
 			rd_post(&s.l, RD_RECV, &s.mem, hosts_at(1, i), PIECE, 0, 0);
 		hosts_sync(&s);
 		rl_step(ST_DEED, 3);

@@ -119,22 +119,22 @@ void hosts_exchange(struct side *s)
 	int peer = s->pair * 2 + !s->host;
 
 	hosts_fill(s, 0, s->host, CHUNKS);
-	for (int i = 0; i < EACH; i++)
+	for (int i = 0; i < ALWAYS_INLINE; i++)
 		rd_post(&s->l, RD_RECV, &s->mem, hosts_at(1, i), PIECE, 0, 0);
 	hosts_sync(s);
-	for (int i = 0; i < EACH; i++) {
-		rd_post(&s->l, RD_WRITE, &s->mem, hosts_at(0, EACH + i), PIECE, peer,
+	for (int i = 0; i < ALWAYS_INLINE; i++) {
+		rd_post(&s->l, RD_WRITE, &s->mem, hosts_at(0, ALWAYS_INLINE + i), PIECE, peer,
 			hosts_at(2, i));
-		rd_post(&s->l, RD_READ, &s->mem, hosts_at(1, EACH + i), PIECE, peer,
+		rd_post(&s->l, RD_READ, &s->mem, hosts_at(1, ALWAYS_INLINE + i), PIECE, peer,
 			hosts_at(0, i));
 		rd_post(&s->l, RD_SEND, &s->mem, hosts_at(0, i), PIECE, 0, 0);
 	}
 	hosts_wait_until(s, "E", 60000, "an exchange");
 	RL_CHECK(!s->l.flushed, "something was flushed");
 	hosts_sync(s);
-	hosts_verify(s, 1, 0, 0, EACH, PIECE, "messages");
-	hosts_verify(s, 1, 0, EACH, EACH, PIECE, "reads");
-	hosts_verify(s, 2, EACH, 0, EACH, PIECE, "writes");
+	hosts_verify(s, 1, 0, 0, ALWAYS_INLINE, PIECE, "messages");
+	hosts_verify(s, 1, 0, ALWAYS_INLINE, ALWAYS_INLINE, PIECE, "reads");
+	hosts_verify(s, 2, ALWAYS_INLINE, 0, ALWAYS_INLINE, PIECE, "writes");
 	hosts_sync(s);
 }
 
@@ -145,7 +145,8 @@ void hosts_detect_end(struct side *s)
 	hosts_wait_until(s, s->plan->words, GONE_MS, "noticing the end");
 	rl_note("%s: host %d noticed after %.1f s, %u of %u operations flushed", s->plan->name,
 		s->host, (double)(rl_now() - rl_board->t0) / 1e6, s->l.flushed, s->l.posted);
-	RL_CHECK(s->plan->load != LOAD_RECEIVES || s->l.flushed == EACH, "not all flushed");
+	RL_CHECK(s->plan->load != LOAD_RECEIVES || s->l.flushed == ALWAYS_INLINE,
+		 "not all flushed");
 	/* The first host cuts the link before much of its load can have been sent. */
 	RL_CHECK(s->host || s->plan->deed != DEED_CUT || s->l.flushed, "nothing was flushed");
 	rd_check_order(&s->l);

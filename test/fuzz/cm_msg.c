@@ -20,30 +20,30 @@ size_t dofi_addr_len(const struct sockaddr *sa)
 
 static void check_message(const uint8_t *buf, size_t len)
 {
-	uint8_t again[RDM_CM_MAX];
-	struct rdm_cm_msg msg;
+	uint8_t again[MSGEP_CM_MAX];
+	struct msgep_cm_msg msg;
 
-	if (rdm_cm_parse(buf, len, &msg))
+	if (msgep_cm_parse(buf, len, &msg))
 		return;
-	MUST(len <= RDM_CM_MAX);
-	MUST(msg.offer_len <= RDM_OFFER_MAX && msg.data_len <= RDM_CM_DATA);
-	MUST(msg.offer == buf + RDM_CM_HDR && msg.data == msg.offer + msg.offer_len);
-	MUST(msg.data + msg.data_len + (msg.sealed ? RDM_CM_MAC : 0) == buf + len);
-	MUST(!msg.sealed || msg.mac + RDM_CM_MAC == buf + len);
-	MUST(msg.kind != RDM_CM_REQUEST || msg.port);
-	MUST(rdm_cm_build(again, &msg) == len);
+	MUST(len <= MSGEP_CM_MAX);
+	MUST(msg.params_len <= MSGEP_PARAMS_MAX && msg.data_len <= MSGEP_CM_DATA);
+	MUST(msg.offer == buf + MSGEP_CM_HDR && msg.data == msg.offer + msg.params_len);
+	MUST(msg.data + msg.data_len + (msg.sealed ? MSGEP_CM_MAC : 0) == buf + len);
+	MUST(!msg.sealed || msg.mac + MSGEP_CM_MAC == buf + len);
+	MUST(msg.kind != MSGEP_CM_REQUEST || msg.port);
+	MUST(msgep_cm_build(again, &msg) == len);
 	MUST(!memcmp(again, buf, len));
 }
 
 static void check_reader(const uint8_t *data, size_t size, size_t chunk, bool bells)
 {
-	static struct rdm_cm_reader r;
+	static struct msgep_cm_reader r;
 	size_t at = 0;
 
 	memset(&r, 0, sizeof(r));
 	while (at < size) {
-		size_t want = rdm_cm_reader_wants(&r);
-		struct rdm_cm_msg msg;
+		size_t want = msgep_cm_reader_wants(&r);
+		struct msgep_cm_msg msg;
 		int ret;
 
 		MUST(want && want <= sizeof(r.buf) - r.have);
@@ -53,15 +53,15 @@ static void check_reader(const uint8_t *data, size_t size, size_t chunk, bool be
 			want = chunk;
 		memcpy(r.buf + r.have, data + at, want);
 		at += want;
-		ret = rdm_cm_reader_took(&r, want, bells);
+		ret = msgep_cm_reader_add(&r, want, bells);
 		if (ret < 0) {
-			MUST(rdm_cm_parse(r.buf, r.have, &msg) < 0);
+			MUST(msgep_cm_parse(r.buf, r.have, &msg) < 0);
 			return;
 		}
 		if (!ret)
 			continue;
-		MUST(!rdm_cm_reader_wants(&r));
-		MUST(!rdm_cm_parse(r.buf, r.have, &msg));
+		MUST(!msgep_cm_reader_wants(&r));
+		MUST(!msgep_cm_parse(r.buf, r.have, &msg));
 		check_message(r.buf, r.have);
 		r.have = 0;
 	}

@@ -26,17 +26,17 @@ static struct {
 	const uint8_t *at, *end;
 } input;
 
-static struct rdm_fabric fabric;
-static struct rdm_domain domain;
-static struct rdm_ep ep;
-static struct rdm_cq tx_cq, rx_cq;
+static struct msgep_fabric fabric;
+static struct msgep_domain domain;
+static struct msgep_ep ep;
+static struct msgep_cq tx_cq, rx_cq;
 static struct fid_mr *mr;
 static char *memory;			/* the region */
 static char *buffers[SLOTS];		/* of what was posted, by its number */
 static unsigned int posted[2], completed[2];	/* requests, receives */
-static bool full, gone, back[RDM_CHANNELS];
-static struct rdm_frame frame[RDM_CHANNELS];
-static char *payload[RDM_CHANNELS];
+static bool full, gone, back[MSGEP_CHANNELS];
+static struct msgep_frame frame[MSGEP_CHANNELS];
+static char *payload[MSGEP_CHANNELS];
 static uint64_t revoked_bits;
 
 /* ---------------------------------------------------------------- environment */
@@ -54,7 +54,7 @@ void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	(void)fmt;
 }
 
-bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *e, struct rdm_recv *out)
+bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *e, struct msgep_recv *out)
 {
 	(void)srx;
 	(void)e;
@@ -63,19 +63,19 @@ bool rdm_srx_take(struct rdm_srx *srx, struct rdm_ep *e, struct rdm_recv *out)
 }
 
 /* No consumer sleeps. */
-void rdm_ep_settled(struct rdm_ep *e)
+void msgep_ep_path_checked(struct msgep_ep *e)
 {
 	MUST(e == &ep);
 }
 
-void rdm_cq_wake(struct rdm_cq *cq)
+void msgep_cq_wake(struct msgep_cq *cq)
 {
 	MUST(cq == &rx_cq || cq == &tx_cq);
 }
 
 /* Sends of one frame complete when they are sent, all others when they are answered. */
-void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
-		 int err)
+void msgep_cq_push(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		   int err)
 {
 	uintptr_t number = (uintptr_t)context;
 
@@ -100,10 +100,10 @@ void rdm_cq_push(struct rdm_cq *cq, void *context, uint64_t flags, uint64_t len,
 
 /* ---------------------------------------------------------------- the transport */
 
-static struct rdm_frame *reserve(struct rdm_ep *e, int channel, size_t want, size_t *room)
+static struct msgep_frame *reserve(struct msgep_ep *e, int channel, size_t want, size_t *room)
 {
 	static struct {
-		struct rdm_frame f;
+		struct msgep_frame f;
 		char payload[2048];
 	} out;
 
@@ -115,15 +115,15 @@ static struct rdm_frame *reserve(struct rdm_ep *e, int channel, size_t want, siz
 	return full ? NULL : &out.f;
 }
 
-static void commit(struct rdm_ep *e, int channel, struct rdm_frame *f)
+static void commit(struct msgep_ep *e, int channel, struct msgep_frame *f)
 {
 	(void)e;
 	MUST(f->len <= 2048);
-	MUST(f->kind >= RDM_MSG && f->kind <= RDM_ACK);
-	MUST((f->kind >= RDM_DATA) == (channel == RDM_ANS));
+	MUST(f->kind >= MSGEP_MSG && f->kind <= MSGEP_ACK);
+	MUST((f->kind >= MSGEP_DATA) == (channel == MSGEP_ANS));
 }
 
-static const struct rdm_frame *peek(struct rdm_ep *e, int channel, const void **out)
+static const struct msgep_frame *peek(struct msgep_ep *e, int channel, const void **out)
 {
 	if (!back[channel] || e->failed)
 		return NULL;
@@ -131,61 +131,61 @@ static const struct rdm_frame *peek(struct rdm_ep *e, int channel, const void **
 	return &frame[channel];
 }
 
-static void release(struct rdm_ep *e, int channel)
+static void release(struct msgep_ep *e, int channel)
 {
 	(void)e;
 	MUST(back[channel]);
 	back[channel] = false;
 }
 
-static size_t pull_size(struct rdm_ep *e)
+static size_t pull_size(struct msgep_ep *e)
 {
 	(void)e;
 	return 256;
 }
 
 /* As the kernel does it: into what of `to` the segments fill. */
-static bool pull(struct rdm_ep *e, struct iovec *to, const struct rdm_segment *from, size_t n)
+static bool pull(struct msgep_ep *e, struct iovec *to, const struct msgep_segment *from, size_t n)
 {
-	struct iovec local[RDM_IOV_MAX + 1];
+	struct iovec local[MSGEP_IOV_MAX + 1];
 	uint64_t total = 0;
 	size_t locals;
 
 	(void)e;
-	MUST(n <= RDM_IOV_MAX);
+	MUST(n <= MSGEP_IOV_MAX);
 	for (size_t i = 0; i < n; i++)
 		total += from[i].len;
-	locals = rdm_cut(to, local, total);
-	MUST(locals <= RDM_IOV_MAX);
+	locals = msgep_iov_truncate(to, local, total);
+	MUST(locals <= MSGEP_IOV_MAX);
 	for (size_t i = 0; i < locals; i++)
 		memset(local[i].iov_base, 'p', local[i].iov_len);
 	return !gone;
 }
 
-static void grant(struct rdm_ep *e, uint32_t read)
+static void grant(struct msgep_ep *e, uint32_t read)
 {
 	MUST(mr != NULL);
-	MUST(read == e->serve_head);
+	MUST(read == e->target_read_head);
 }
 
-static void revoke(struct rdm_ep *e, uint64_t reads)
+static void revoke(struct msgep_ep *e, uint64_t reads)
 {
 	(void)e;
 	MUST(reads);
 }
 
-static void withdraw(struct rdm_ep *e)
+static void withdraw(struct msgep_ep *e)
 {
 	MUST(e->failed);
 }
 
-static bool revoked(struct rdm_ep *e, uint32_t read)
+static bool revoked(struct msgep_ep *e, uint32_t read)
 {
 	(void)e;
-	return revoked_bits >> (read % RDM_SERVE_MAX) & 1;
+	return revoked_bits >> (read % MSGEP_TARGET_READS) & 1;
 }
 
-static const struct rdm_wire wire = {
+static const struct msgep_transport transport = {
 	.reserve = reserve, .commit = commit, .peek = peek, .release = release,
 	.pull_from = pull_size, .pull = pull, .pull_to = pull_size, .grant = grant,
 	.revoke = revoke, .withdraw = withdraw, .revoked = revoked,
@@ -227,7 +227,7 @@ static void open_region(void)
 
 	if (mr)
 		return;
-	if (rdm_mr_ops.regattr(&domain.fid.fid, &attr, 0, &mr))
+	if (msgep_mr_ops.regattr(&domain.fid.fid, &attr, 0, &mr))
 		abort();
 }
 
@@ -255,10 +255,10 @@ static void post(unsigned int sort)
 	/* It may complete in the call. */
 	posted[0]++;
 	if (sort == 0)
-		ret = rdm_msg_ops.sendmsg(&ep.fid, &msg, 0);
+		ret = msgep_msg_ops.sendmsg(&ep.fid, &msg, 0);
 	else
-		ret = sort == 1 ? rdm_rma_ops.writemsg(&ep.fid, &op, 0)
-				: rdm_rma_ops.readmsg(&ep.fid, &op, 0);
+		ret = sort == 1 ? msgep_rma_ops.writemsg(&ep.fid, &op, 0)
+				: msgep_rma_ops.readmsg(&ep.fid, &op, 0);
 	MUST(!ret || ret == -FI_EAGAIN);
 	if (ret) {
 		posted[0]--;
@@ -281,7 +281,7 @@ static void post_receive(void)
 	iov[0].iov_base = receives[n];
 	iov[1].iov_base = receives[n] + BUFFER / 3;
 	posted[1]++;
-	if (rdm_msg_ops.recvmsg(&ep.fid, &msg, 0)) {
+	if (msgep_msg_ops.recvmsg(&ep.fid, &msg, 0)) {
 		free(receives[n]);
 		receives[n] = NULL;
 		posted[1]--;
@@ -291,16 +291,16 @@ static void post_receive(void)
 /* The payload has the length in the frame, which the transports ensure. */
 static void deliver(int channel)
 {
-	struct rdm_frame *f = &frame[channel];
-	struct rdm_segment segment;
+	struct msgep_frame *f = &frame[channel];
+	struct msgep_segment segment;
 	size_t n;
 
 	if (back[channel])
 		return;
 	memset(f, 0, sizeof(*f));
-	f->kind = (uint8_t)some(RDM_SWAP);
+	f->kind = (uint8_t)some(MSGEP_SWAP);
 	f->flags = (uint8_t)number(1);
-	f->segments = (uint8_t)some(RDM_IOV_MAX);
+	f->segments = (uint8_t)some(MSGEP_IOV_MAX);
 	f->key = (uint32_t)some(KEY);
 	f->total = some(REGION);
 	f->value = some(0);
@@ -309,10 +309,10 @@ static void deliver(int channel)
 	f->len = (uint32_t)some(64) % 1500;
 	free(payload[channel]);
 	payload[channel] = calloc(1, f->len ? f->len : 1);
-	for (n = 0; f->flags & RDM_PULL && n < f->segments; n++) {
+	for (n = 0; f->flags & MSGEP_PULL && n < f->segments; n++) {
 		if ((n + 1) * sizeof(segment) > f->len)
 			break;
-		segment = (struct rdm_segment){ some(0), some(f->total) };
+		segment = (struct msgep_segment){ some(0), some(f->total) };
 		memcpy(payload[channel] + n * sizeof(segment), &segment, sizeof(segment));
 	}
 	back[channel] = true;
@@ -324,11 +324,11 @@ static void step(void)
 	case 0:
 	case 1:
 	case 2:
-		deliver(RDM_REQ);
+		deliver(MSGEP_REQ);
 		break;
 	case 3:
 	case 4:
-		deliver(RDM_ANS);
+		deliver(MSGEP_ANS);
 		break;
 	case 5:
 		post_receive();
@@ -356,16 +356,16 @@ static void step(void)
 		revoked_bits = some(0);
 		break;
 	}
-	rdm_lock(&ep.lock);
-	rdm_proto_progress(&ep);
+	msgep_lock(&ep.lock);
+	msgep_proto_progress(&ep);
 	MUST(ep.txq.tail - ep.txq.head <= ep.txq.room);
 	MUST(ep.unacked.tail - ep.unacked.head <= ep.unacked.room);
 	MUST(ep.reads.tail - ep.reads.head <= ep.reads.room);
-	MUST(ep.serve_tail - ep.serve_head <= RDM_SERVE_MAX);
-	rdm_unlock(&ep.lock);
+	MUST(ep.target_read_tail - ep.target_read_head <= MSGEP_TARGET_READS);
+	msgep_unlock(&ep.lock);
 }
 
-static struct rdm_tx *queue(struct rdm_txq *q, uint32_t room)
+static struct msgep_tx *queue(struct msgep_txq *q, uint32_t room)
 {
 	q->room = room;
 	return q->tx = malloc(room * sizeof(*q->tx));
@@ -375,24 +375,24 @@ static void set_up(void)
 {
 	memset(&domain, 0, sizeof(domain));
 	memset(&ep, 0, sizeof(ep));
-	fabric.wire = &wire;
+	fabric.transport = &transport;
 	domain.fabric = &fabric;
 	pthread_rwlock_init(&domain.mr_lock, NULL);
 	dofi_key_map_init(&domain.mrs);
 	dofi_list_init(&domain.ep_list);
-	rdm_lock_init(&ep.lock);
+	msgep_lock_init(&ep.lock);
 	ep.domain = &domain;
-	ep.wire = &wire;
+	ep.transport = &transport;
 	ep.sock = -1;
 	ep.tx_cq = &tx_cq;
 	ep.rx_cq = &rx_cq;
 	ep.rx_room = 16;
 	ep.rxq = malloc(ep.rx_room * sizeof(*ep.rxq));
 	memory = malloc(REGION);
-	if (!queue(&ep.txq, 8) || !queue(&ep.unacked, 16) || !queue(&ep.reads, RDM_SERVE_MAX) ||
-	    !ep.rxq || !memory)
+	if (!queue(&ep.txq, 8) || !queue(&ep.unacked, 16) ||
+	    !queue(&ep.reads, MSGEP_TARGET_READS) || !ep.rxq || !memory)
 		abort();
-	atomic_store(&ep.state, RDM_UP);
+	atomic_store(&ep.state, MSGEP_UP);
 	dofi_list_append(&domain.ep_list, &ep.link);
 	full = gone = back[0] = back[1] = false;
 	revoked_bits = 0;
@@ -409,7 +409,7 @@ static void tear_down(void)
 	for (unsigned int i = 0; i < posted[1]; i++)
 		free(receives[i]);
 	memset(buffers, 0, sizeof(buffers));
-	for (int c = 0; c < RDM_CHANNELS; c++) {
+	for (int c = 0; c < MSGEP_CHANNELS; c++) {
 		free(payload[c]);
 		payload[c] = NULL;
 	}
@@ -417,7 +417,7 @@ static void tear_down(void)
 	free(ep.unacked.tx);
 	free(ep.reads.tx);
 	free(ep.rxq);
-	free(ep.serve);
+	free(ep.target_reads);
 	free(memory);
 	dofi_key_map_free(&domain.mrs);
 	pthread_rwlock_destroy(&domain.mr_lock);

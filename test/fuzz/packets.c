@@ -30,13 +30,13 @@ static struct {
 	const uint8_t *at, *end;
 } input;
 
-static struct dofi_fab_row row = { .name = "fuzz", .prov_name = "fuzz" };
-static struct dofi_fab fab = { .row = &row };
-static struct rdm_fabric fabric = { .fab = &fab, .wire = &rdm_wire_fab };
-static struct rdm_domain domain;
-static struct rdm_ep ep[CONNS];
-static struct rdm_cq cq;
-static struct rdm_offer own[CONNS];
+static struct dofi_fabric_desc row = { .name = "fuzz", .prov_name = "fuzz" };
+static struct dofi_fab fab = { .desc = &row };
+static struct msgep_fabric fabric = { .fab = &fab, .transport = &msgep_transport_rdm };
+static struct msgep_domain domain;
+static struct msgep_ep ep[CONNS];
+static struct msgep_cq cq;
+static struct msgep_params own[CONNS];
 
 /* ---------------------------------------------------------------- environment */
 
@@ -91,21 +91,21 @@ const char *dofi_env_secure(const char *name)
 	return dofi_env(name);
 }
 
-void dofi_why_info(const struct dofi_fab *f, const struct fi_info *hints, int ret)
+void dofi_diag_info(const struct dofi_fab *f, const struct fi_info *hints, int ret)
 {
 	(void)f;
 	(void)hints;
 	(void)ret;
 }
 
-void dofi_why_object(const struct dofi_fab *f, const char *what, int ret)
+void dofi_diag_object(const struct dofi_fab *f, const char *what, int ret)
 {
 	(void)f;
 	(void)what;
 	(void)ret;
 }
 
-void dofi_why_memory(const struct dofi_fab *f, uint64_t bytes, int ret)
+void dofi_diag_memory(const struct dofi_fab *f, uint64_t bytes, int ret)
 {
 	(void)f;
 	(void)bytes;
@@ -118,17 +118,17 @@ size_t dofi_addr_len(const struct sockaddr *sa)
 	return sizeof(struct sockaddr_in);
 }
 
-void rdm_cq_wake(struct rdm_cq *woken)
+void msgep_cq_wake(struct msgep_cq *woken)
 {
 	MUST(woken == &cq);
 }
 
-void rdm_ep_broken(struct rdm_ep *e, int err)
+void msgep_ep_broken(struct msgep_ep *e, int err)
 {
 	MUST(e >= ep && e < ep + CONNS && err > 0);
 }
 
-void rdm_ep_settled(struct rdm_ep *e)
+void msgep_ep_path_checked(struct msgep_ep *e)
 {
 	MUST(e >= ep && e < ep + CONNS);
 }
@@ -154,132 +154,132 @@ static uint32_t delta(void)
 
 static void open_conn(unsigned int i)
 {
-	struct rdm_offer in;
+	struct msgep_params in;
 
 	memset(&ep[i], 0, sizeof(ep[i]));
 	ep[i].domain = &domain;
 	ep[i].tx_cq = ep[i].rx_cq = &cq;
-	ep[i].wire = &rdm_wire_fab;
-	ep[i].state = RDM_UP;
-	MUST(!rdm_wire_fab.offer(&ep[i], true, &own[i]));
+	ep[i].transport = &msgep_transport_rdm;
+	ep[i].state = MSGEP_UP;
+	MUST(!msgep_transport_rdm.get_params(&ep[i], true, &own[i]));
 	/* The peer sends the same parameters, or similar ones. */
 	in = own[i];
 	if (byte() & 1)
 		for (uint8_t n = byte() % 4; n--;)
-			in.data[byte() % (WFAB_OFFER_HDR + 2)] ^= byte();
-	rdm_wire_fab.adopt(&ep[i], true, &in);
+			in.data[byte() % (RDM_PARAMS_HDR + 2)] ^= byte();
+	msgep_transport_rdm.set_peer_params(&ep[i], true, &in);
 }
 
 static void close_conn(unsigned int i)
 {
-	uint8_t out[RDM_OFFER_MAX];
+	uint8_t out[MSGEP_PARAMS_MAX];
 
 	if (byte() & 1)
-		MUST(rdm_wire_fab.finish(&ep[i], out) <= sizeof(out));
-	rdm_wire_fab.close(&ep[i]);
+		MUST(msgep_transport_rdm.finish(&ep[i], out) <= sizeof(out));
+	msgep_transport_rdm.close(&ep[i]);
 }
 
-static void peer_cell(struct rdm_ep *e, bool bulk)
+static void peer_cell(struct msgep_ep *e, bool bulk)
 {
 	struct {
-		struct wfab_hdr hdr;
-		struct rdm_frame frame;
+		struct rdm_hdr hdr;
+		struct msgep_frame frame;
 		uint8_t payload[LONGEST];
-	} cell;
+	} packet;
 	struct rdm_conn *conn = e->w.conn;
 	const uint8_t *offer = own[e - ep].data;
 	uint8_t what = byte(), channel = byte();
 	size_t room = fabric_next_recv_len(bulk), len = 0;
-	int ch = channel % RDM_CHANNELS;
+	int ch = channel % MSGEP_CHANNELS;
 
-	memset(&cell, 0, sizeof(cell));
-	cell.hdr.index = htole32((uint32_t)dofi_get(offer + 16, 4));
-	cell.hdr.generation = htole32((uint32_t)dofi_get(offer + 20, 4));
-	cell.hdr.token = htole64(dofi_get(offer + 24, 8));
-	cell.hdr.channel = channel < 0x80 ? (uint8_t)ch : channel;
-	cell.hdr.seq = htole32(conn->expected[ch] + delta());
+	memset(&packet, 0, sizeof(packet));
+	packet.hdr.index = htole32((uint32_t)dofi_get_be(offer + 16, 4));
+	packet.hdr.generation = htole32((uint32_t)dofi_get_be(offer + 20, 4));
+	packet.hdr.token = htole64(dofi_get_be(offer + 24, 8));
+	packet.hdr.channel = channel < 0x80 ? (uint8_t)ch : channel;
+	packet.hdr.seq = htole32(conn->expected[ch] + delta());
 	if (what & 1)
-		for (int c = 0; c < RDM_CHANNELS; c++)
-			cell.hdr.consumed[c] = htole32(conn->granted[c] + delta());
+		for (int c = 0; c < MSGEP_CHANNELS; c++)
+			packet.hdr.consumed[c] = htole32(conn->granted[c] + delta());
 	if (what & 2) {
-		cell.hdr.arrived = byte();
-		cell.hdr.done = htole32(conn->acked + delta());
+		packet.hdr.arrived = byte();
+		packet.hdr.done = htole32(conn->acked + delta());
 	}
 	if (what & 4)
-		cell.hdr.flags = byte();
+		packet.hdr.flags = byte();
 	if (what & 8) {
-		cell.hdr.wishes = htole16((uint16_t)(conn->bulk.peer_wishes + delta()));
-		cell.hdr.used = htole16((uint16_t)(conn->bulk.peer_used + delta()));
-		cell.hdr.back = htole16((uint16_t)(conn->bulk.peer_back + delta()));
-		cell.hdr.leave = htole16((uint16_t)(conn->bulk.leave + delta()));
+		packet.hdr.requested = htole16((uint16_t)(conn->large.peer_requested + delta()));
+		packet.hdr.used = htole16((uint16_t)(conn->large.peer_used + delta()));
+		packet.hdr.returned = htole16((uint16_t)(conn->large.peer_returned + delta()));
+		packet.hdr.granted = htole16((uint16_t)(conn->large.granted + delta()));
 	}
 	if (what & 16)
-		((uint8_t *)&cell)[byte() % WFAB_CELL_HDR] ^= byte();
-	if (cell.hdr.channel != WFAB_CREDIT) {
-		cell.frame.kind = byte();
-		cell.frame.flags = byte();
+		((uint8_t *)&packet)[byte() % RDM_PACKET_HDR] ^= byte();
+	if (packet.hdr.channel != RDM_CREDIT) {
+		packet.frame.kind = byte();
+		packet.frame.flags = byte();
 		len = (size_t)byte() << (byte() % 6);
-		cell.frame.len = htole32((uint32_t)len + (what & 32 ? delta() : 0));
-		len += sizeof(cell.frame);
+		packet.frame.len = htole32((uint32_t)len + (what & 32 ? delta() : 0));
+		len += sizeof(packet.frame);
 	}
-	len += WFAB_HDR;
+	len += RDM_HDR;
 	if (what & 64)
 		len -= byte() % len;
 	if (room)
-		fabric_deliver(bulk, &cell, len < room ? len : room);
+		fabric_deliver(bulk, &packet, len < room ? len : room);
 }
 
-static void send_one(struct rdm_ep *e)
+static void send_one(struct msgep_ep *e)
 {
-	int ch = byte() % RDM_CHANNELS;
+	int ch = byte() % MSGEP_CHANNELS;
 	size_t want = byte() & 1 ? SIZE_MAX : byte(), room;
-	struct rdm_frame *f = rdm_wire_fab.reserve(e, ch, want, &room);
+	struct msgep_frame *f = msgep_transport_rdm.reserve(e, ch, want, &room);
 
 	if (!f)
 		return;
-	MUST(room >= RDM_PAYLOAD_LEAST && room <= BULK_KIB * 1024);
+	MUST(room >= MSGEP_PAYLOAD_LEAST && room <= BULK_KIB * 1024);
 	memset(f, 0, sizeof(*f));
 	f->len = (uint32_t)(want < room ? want : room);
-	f->kind = byte() & 1 ? RDM_MSG : RDM_WRITE;
-	f->flags = RDM_FIRST | RDM_LAST;
-	rdm_wire_fab.commit(e, ch, f);
+	f->kind = byte() & 1 ? MSGEP_MSG : MSGEP_WRITE;
+	f->flags = MSGEP_FIRST | MSGEP_LAST;
+	msgep_transport_rdm.commit(e, ch, f);
 }
 
-static void take_some(struct rdm_ep *e)
+static void take_some(struct msgep_ep *e)
 {
-	int ch = byte() % RDM_CHANNELS;
+	int ch = byte() % MSGEP_CHANNELS;
 
 	for (uint8_t n = byte() % 16; n--;) {
 		const void *payload;
-		const struct rdm_frame *f = rdm_wire_fab.peek(e, ch, &payload);
-		const struct wfab_cell *cell;
+		const struct msgep_frame *f = msgep_transport_rdm.peek(e, ch, &payload);
+		const struct rdm_packet *packet;
 
 		if (!f)
 			return;
-		cell = wfab_next(e->w.conn, ch);
-		MUST(f->len <= cell->len - WFAB_CELL_HDR);
-		MUST(cell->len <= (cell->bulk ? wfab_of(&domain)->bulk.size
-					      : wfab_of(&domain)->cell_size));
-		rdm_wire_fab.release(e, ch);
+		packet = rdm_next(e->w.conn, ch);
+		MUST(f->len <= packet->len - RDM_PACKET_HDR);
+		MUST(packet->len <= (packet->large ? rdm_net_of(&domain)->large.size
+						   : rdm_net_of(&domain)->packet_size));
+		msgep_transport_rdm.release(e, ch);
 	}
 }
 
-static void peers_bye(struct rdm_ep *e)
+static void peers_bye(struct msgep_ep *e)
 {
 	struct rdm_conn *conn = e->w.conn;
-	uint8_t bye[WFAB_BYE + 4], *p = bye;
+	uint8_t bye[RDM_BYE + 4], *p = bye;
 
-	for (int ch = 0; ch < RDM_CHANNELS; ch++)
-		p = dofi_put(p, conn->expected[ch] + delta(), 4);
-	p = dofi_put(p, conn->confirmed + delta(), 4);
-	dofi_put(p, conn->acked + delta(), 4);
-	rdm_wire_fab.finished(e, bye, byte() < 0xf0 ? WFAB_BYE : byte() % sizeof(bye));
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
+		p = dofi_put_be(p, conn->expected[ch] + delta(), 4);
+	p = dofi_put_be(p, conn->confirmed + delta(), 4);
+	dofi_put_be(p, conn->acked + delta(), 4);
+	msgep_transport_rdm.finished(e, bye, byte() < 0xf0 ? RDM_BYE : byte() % sizeof(bye));
 }
 
 static void step(uint8_t what)
 {
 	unsigned int i = what >> 4 & (CONNS - 1);
-	struct rdm_ep *e = &ep[i];
+	struct msgep_ep *e = &ep[i];
 
 	switch (what & 15) {
 	case 0:
@@ -297,7 +297,7 @@ static void step(uint8_t what)
 		break;
 	case 7:
 		take_some(e);
-		rdm_wire_fab.flush(e);
+		msgep_transport_rdm.flush(e);
 		break;
 	case 8:
 		now += (uint64_t)byte() * 30000000;
@@ -308,7 +308,7 @@ static void step(uint8_t what)
 		break;
 	case 10:
 		peers_bye(e);
-		rdm_wire_fab.drained(e, byte() & 1);
+		msgep_transport_rdm.drained(e, byte() & 1);
 		break;
 	case 11:
 		fabric_fail_receive(byte() & 1);
@@ -320,41 +320,41 @@ static void step(uint8_t what)
 		fabric_refuse(byte() % 16);
 		break;
 	case 14:
-		rdm_wire_fab.may_sleep(&domain);
+		msgep_transport_rdm.may_sleep(&domain);
 		break;
 	default:
-		rdm_wire_fab.arrived(e);
-		rdm_wire_fab.ready(e);
-		rdm_wire_fab.quiet(e, byte() & 1);
+		msgep_transport_rdm.arrived(e);
+		msgep_transport_rdm.ready(e);
+		msgep_transport_rdm.quiet(e, byte() & 1);
 		break;
 	}
-	rdm_wire_fab.progress(&domain, NULL);
+	msgep_transport_rdm.progress(&domain, NULL);
 }
 
 /* ---------------------------------------------------------------- invariants */
 
 static void check_counts(void)
 {
-	const struct wfab *net = wfab_of(&domain);
-	const struct wfab_bulk *b = &net->bulk;
-	uint32_t promised = b->lapsing[0] + b->lapsing[1], held = 0, bulk = 0;
+	const struct rdm_net *net = rdm_net_of(&domain);
+	const struct rdm_large *b = &net->large;
+	uint32_t promised = b->expiring[0] + b->expiring[1], held = 0, bulk = 0;
 
 	for (unsigned int i = 0; i < CONNS; i++) {
 		const struct rdm_conn *conn = ep[i].w.conn;
-		const struct wfab_leave *l = &conn->bulk;
+		const struct rdm_large_credits *l = &conn->large;
 
-		promised += (uint16_t)(l->given - l->came - l->peer_back);
+		promised += (uint16_t)(l->peer_granted - l->received - l->peer_returned);
 		held += l->held;
-		for (uint32_t at = 0; at < RDM_CHANNELS * net->window; at++)
-			bulk += conn->slot[at] && conn->slot[at]->bulk;
-		for (const struct wfab_cell *c = conn->done; c; c = c->next)
-			bulk += c->bulk;
+		for (uint32_t at = 0; at < MSGEP_CHANNELS * net->window; at++)
+			bulk += conn->slot[at] && conn->slot[at]->large;
+		for (const struct rdm_packet *c = conn->done; c; c = c->next)
+			bulk += c->large;
 	}
 	MUST(b->promised == promised);
 	MUST(held == bulk && b->held >= held);
 	/* One may have been posted for a packet in progress. */
-	MUST(b->posted + b->held <= b->most + 1);
-	MUST(b->cells <= 2 * b->most);
+	MUST(b->posted + b->held <= b->limit + 1);
+	MUST(b->packets <= 2 * b->limit);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -366,8 +366,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fabric_open(byte() & 1);
 	memset(&domain, 0, sizeof(domain));
 	domain.fabric = &fabric;
-	pthread_mutex_init(&domain.wire_lock, NULL);
-	MUST(!rdm_wire_fab.domain_open(&domain));
+	pthread_mutex_init(&domain.transport_lock, NULL);
+	MUST(!msgep_transport_rdm.domain_open(&domain));
 	for (unsigned int i = 0; i < CONNS; i++)
 		open_conn(i);
 	while (input.at < input.end) {
@@ -377,9 +377,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (unsigned int i = 0; i < CONNS; i++)
 		close_conn(i);
 	closing = true;
-	rdm_wire_fab.domain_close(&domain);
+	msgep_transport_rdm.domain_close(&domain);
 	MUST(fabric_closed());
-	pthread_mutex_destroy(&domain.wire_lock);
+	pthread_mutex_destroy(&domain.transport_lock);
 	domain.fabric = NULL;
 	return 0;
 }

@@ -80,19 +80,19 @@ static void step_bulk(unsigned int i, uint8_t how)
 
 /* ---------------------------------------------------------------- steps */
 
-static void peers_bye(struct rdm_ep *e)
+static void peers_bye(struct msgep_ep *e)
 {
-	uint8_t bye[4 * RDM_CHANNELS + 4], out[RDM_OFFER_MAX], *p = bye;
+	uint8_t bye[4 * MSGEP_CHANNELS + 4], out[MSGEP_PARAMS_MAX], *p = bye;
 	const struct pair_conn *conn = e->w.pair;
 
-	for (int ch = 0; ch < RDM_CHANNELS; ch++)
-		p = dofi_put(p, conn->came[ch] + (uint32_t)(int8_t)byte(), 4);
-	dofi_put(p, conn->packets + (uint32_t)(int8_t)byte(), 4);
-	rdm_lock(&e->lock);
-	rdm_wire_pair.finished(e, bye, byte() < 0xf0 ? sizeof(bye) : byte() % sizeof(bye));
-	rdm_wire_pair.drained(e, byte() & 1);
-	MUST(rdm_wire_pair.finish(e, out) <= sizeof(out));
-	rdm_unlock(&e->lock);
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
+		p = dofi_put_be(p, conn->came[ch] + (uint32_t)(int8_t)byte(), 4);
+	dofi_put_be(p, conn->packets + (uint32_t)(int8_t)byte(), 4);
+	msgep_lock(&e->lock);
+	msgep_transport_pair.finished(e, bye, byte() < 0xf0 ? sizeof(bye) : byte() % sizeof(bye));
+	msgep_transport_pair.drained(e, byte() & 1);
+	MUST(msgep_transport_pair.finish(e, out) <= sizeof(out));
+	msgep_unlock(&e->lock);
 }
 
 static void lose_pair(uint8_t how)
@@ -179,7 +179,7 @@ static void step(void)
 /* No data is acknowledged that was not sent. */
 static void check_counts(const struct pair_conn *conn)
 {
-	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
 		MUST(conn->sent[ch] - atomic_load(&conn->granted[ch]) <= PAIR_WINDOW);
 	MUST(conn->packets - atomic_load(&conn->arrived) <= PAIR_PACKETS);
 }
@@ -191,14 +191,14 @@ static void check(void)
 
 	for (unsigned int i = HONEST_ACTIVE; i < EPS && !shaken; i++) {
 		MUST(pair_of_peer(&peers[1]));
-		MUST(!atomic_load(&eps[i]->broken) && !eps[i]->failed && !eps[i]->cut);
+		MUST(!atomic_load(&eps[i]->broken) && !eps[i]->failed && !eps[i]->aborted);
 		MUST(eps[i]->w.pair->pair == pair_of_peer(&peers[1]));
 	}
 	dofi_list_each(pos, &net()->tokens)
 		tokens += !!dofi_container(pos, struct pair_token, link)->conn;
 	MUST(tokens <= EPS);
 	for (unsigned int i = 0; i < EPS; i++) {
-		const struct rdm_ep *e = eps[i];
+		const struct msgep_ep *e = eps[i];
 
 		if (!e)
 			continue;
@@ -207,8 +207,8 @@ static void check(void)
 		MUST(e->txq.tail - e->txq.head <= e->txq.room);
 		MUST(e->unacked.tail - e->unacked.head <= e->unacked.room);
 		MUST(e->reads.tail - e->reads.head <= e->reads.room);
-		MUST(e->serve_tail - e->serve_head <= RDM_SERVE_MAX);
-		MUST(e->flight_tail - e->flight_head <= e->flight_room);
+		MUST(e->target_read_tail - e->target_read_head <= MSGEP_TARGET_READS);
+		MUST(e->inflight_tail - e->inflight_head <= e->inflight_room);
 	}
 }
 

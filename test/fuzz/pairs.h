@@ -30,8 +30,8 @@ struct pairs_input {
 
 /* pairs_rig.c */
 extern struct pairs_input input;
-extern struct rdm_domain adapter;
-extern struct rdm_ep *eps[EPS];
+extern struct msgep_domain adapter;
+extern struct msgep_ep *eps[EPS];
 extern struct fid_ep *srx;
 extern char *memory;			/* the region's; NULL: it is closed */
 extern struct peer peers[PEERS];	/* the first one is hostile */
@@ -48,13 +48,13 @@ void tear_down(void);
 struct pair_net *net(void);
 bool is_honest(unsigned int i);
 /* True if the hostile peer may end that connection. */
-bool pairs_may_end(const struct rdm_ep *e);
+bool pairs_may_end(const struct msgep_ep *e);
 /* NULL if it is not established. */
 struct pair *pair_of_peer(const struct peer *peer);
 /* The program polls for completions. */
 void look(void);
 void read_events(void);
-void post(struct rdm_ep *e, unsigned int sort);
+void post(struct msgep_ep *e, unsigned int sort);
 void post_receive(struct fid_ep *to);
 void open_region(void);
 void close_region(void);
@@ -71,12 +71,12 @@ void packets(void);
 void raw_bytes(void);
 
 /* pairs_cm.c */
-struct rdm_eq *pairs_cm_open(struct rdm_domain *domain);
-void pairs_cm_close(struct rdm_domain *domain);
+struct msgep_eq *pairs_cm_open(struct msgep_domain *domain);
+void pairs_cm_close(struct msgep_domain *domain);
 /* The endpoint's handshake is at one of the steps in which messages matter. */
-void pairs_cm_set(struct rdm_ep *ep, unsigned int step, uint64_t route);
+void pairs_cm_set(struct msgep_ep *ep, unsigned int step, uint64_t route);
 /* Processes what the inbox has. */
-void pairs_cm_work(struct rdm_domain *domain);
+void pairs_cm_work(struct msgep_domain *domain);
 /* The consumer drops the requests that it was given. */
 void pairs_cm_decide(void);
 

@@ -15,7 +15,7 @@ static struct {
 static uint64_t a_mark(struct pair_conn **conn)
 {
 	unsigned int which = byte();
-	const struct rdm_ep *e = eps[which % EPS];
+	const struct msgep_ep *e = eps[which % EPS];
 
 	*conn = e ? e->w.pair : NULL;
 	if (!*conn || which >= 0xf0)
@@ -28,18 +28,18 @@ static uint8_t a_kind(void)
 	uint8_t b = byte();
 
 	if (b < 0xa0)
-		return (uint8_t)(RDM_MSG + b % RDM_GO);
+		return (uint8_t)(MSGEP_MSG + b % MSGEP_GO);
 	return b < 0xf8 ? (uint8_t)(PAIR_ATTACH + b % 6) : byte();
 }
 
 static uint64_t counts_of(const struct pair_conn *conn)
 {
-	uint32_t requests = conn->sent[RDM_REQ] + (uint32_t)(int8_t)byte();
+	uint32_t requests = conn->sent[MSGEP_REQ] + (uint32_t)(int8_t)byte();
 
-	return (uint64_t)requests << 32 | (conn->sent[RDM_ANS] + (uint32_t)(int8_t)byte());
+	return (uint64_t)requests << 32 | (conn->sent[MSGEP_ANS] + (uint32_t)(int8_t)byte());
 }
 
-static void fill_numbers(struct rdm_frame *f, const struct pair_conn *conn)
+static void fill_numbers(struct msgep_frame *f, const struct pair_conn *conn)
 {
 	f->total = htole64(some(f->len));
 	f->value = htole64(some(0));
@@ -56,19 +56,19 @@ static void fill_numbers(struct rdm_frame *f, const struct pair_conn *conn)
 			f->total = htole64(conn->packets + (uint32_t)(int8_t)byte());
 		}
 		break;
-	case RDM_GO:
+	case MSGEP_GO:
 		if (conn)
 			f->value = htole64(conn->next_out - byte() % 4);
 		break;
-	case RDM_ACK:
+	case MSGEP_ACK:
 		if (conn && conn->ep)
 			f->value = htole64(conn->ep->acked + byte() % 8);
 		f->key = htole32(byte() % 4 ? 0 : FI_EACCES);
 		break;
-	case RDM_WRITE:
-	case RDM_READ:
-	case RDM_ADD:
-	case RDM_SWAP:
+	case MSGEP_WRITE:
+	case MSGEP_READ:
+	case MSGEP_ADD:
+	case MSGEP_SWAP:
 		f->value = htole64((uintptr_t)memory + (byte() & 1 ? some(REGION) : 0));
 		break;
 	default:
@@ -78,50 +78,51 @@ static void fill_numbers(struct rdm_frame *f, const struct pair_conn *conn)
 
 static uint32_t fill_handshake(uint8_t *at)
 {
-	static const uint8_t zeros[RDM_CM_DATA];
-	struct rdm_cm_msg msg = { .kind = RDM_CM_REQUEST + byte() % (RDM_CM_GONE + 1),
-				  .wire = rdm_wire_pair.id, .offer = zeros, .data = zeros };
+	static const uint8_t zeros[MSGEP_CM_DATA];
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST + byte() % (MSGEP_CM_GONE + 1),
+				  .transport = msgep_transport_pair.id, .offer = zeros, .data = zeros };
 
-	if (msg.kind == RDM_CM_REQUEST) {
+	if (msg.kind == MSGEP_CM_REQUEST) {
 		msg.to.sa.sa_family = AF_INET;
 		msg.port = byte();
 	}
-	msg.offer_len = byte() % (RDM_OFFER_MAX + 1);
+	msg.params_len = byte() % (MSGEP_PARAMS_MAX + 1);
 	msg.data_len = byte();
-	return (uint32_t)rdm_cm_build(at, &msg);
+	return (uint32_t)msgep_cm_build(at, &msg);
 }
 
 /* Long data, with numbers that agree. */
-static uint32_t announce(struct rdm_frame *f, uint8_t *at)
+static uint32_t announce(struct msgep_frame *f, uint8_t *at)
 {
-	struct rdm_segment segment = { .addr = byte() };
-	uint32_t tail = f->kind == RDM_WRITE ? byte() % 80 : 0;
+	struct msgep_segment segment = { .addr = byte() };
+	uint32_t tail = f->kind == MSGEP_WRITE ? byte() % 80 : 0;
 
 	segment.len = some(PAIR_BULK_FROM) % (PAIR_BULK_FROM + 64);
-	f->flags = (uint8_t)(RDM_PULL | ((byte() & (RDM_FIRST | RDM_LAST)) ^ RDM_FIRST ^ RDM_LAST));
+	f->flags = (uint8_t)(MSGEP_PULL |
+			     ((byte() & (MSGEP_FIRST | MSGEP_LAST)) ^ MSGEP_FIRST ^ MSGEP_LAST));
 	f->segments = 1;
-	f->key = htole32(f->kind == RDM_DATA ? 0 : KEY);
-	f->total = htole64(segment.len + tail + (f->flags & RDM_LAST ? 0 : number(2)));
+	f->key = htole32(f->kind == MSGEP_DATA ? 0 : KEY);
+	f->total = htole64(segment.len + tail + (f->flags & MSGEP_LAST ? 0 : number(2)));
 	memcpy(at, &segment, sizeof(segment));
 	return sizeof(segment) + tail;
 }
 
-static uint32_t fill_payload(struct rdm_frame *f, uint8_t *at, size_t room)
+static uint32_t fill_payload(struct msgep_frame *f, uint8_t *at, size_t room)
 {
-	struct rdm_segment segment;
+	struct msgep_segment segment;
 	uint32_t len;
 
 	if (f->kind == PAIR_CM_REQUEST || f->kind == PAIR_CM_MESSAGE) {
 		if (f->kind == PAIR_CM_REQUEST && byte() % 8)
 			f->total = htole64(PAIRS_PORT);
-		return room < RDM_CM_MAX ? 0 : fill_handshake(at);
+		return room < MSGEP_CM_MAX ? 0 : fill_handshake(at);
 	}
-	len = (uint32_t)some(f->kind == RDM_SWAP ? 16 : 8) % (PAIR_PAYLOAD + 64);
+	len = (uint32_t)some(f->kind == MSGEP_SWAP ? 16 : 8) % (PAIR_PAYLOAD + 64);
 	if (f->kind >= PAIR_ATTACH)
 		len = byte() < 0xf8 ? 0 : len;
 	if (len > room)
 		len = (uint32_t)room;
-	for (size_t n = 0; f->flags & RDM_PULL && n < f->segments; n++) {
+	for (size_t n = 0; f->flags & MSGEP_PULL && n < f->segments; n++) {
 		if ((n + 1) * sizeof(segment) > len)
 			break;
 		segment.addr = some(0);
@@ -134,7 +135,7 @@ static uint32_t fill_payload(struct rdm_frame *f, uint8_t *at, size_t room)
 /* False if there is no space. */
 static bool add_packet(void)
 {
-	struct rdm_frame f = { .kind = a_kind() };
+	struct msgep_frame f = { .kind = a_kind() };
 	uint8_t *at = message.bytes + message.len;
 	size_t room = sizeof(message.bytes) - message.len;
 	struct pair_conn *conn;
@@ -144,12 +145,12 @@ static bool add_packet(void)
 		return false;
 	f.mark = htole64(a_mark(&conn));
 	f.flags = byte();
-	f.segments = byte() % (RDM_IOV_MAX + 2);
+	f.segments = byte() % (MSGEP_IOV_MAX + 2);
 	fill_numbers(&f, conn);
 	memset(at, 0, room);
 	how = byte();
 	room -= sizeof(f);
-	if ((how & 4) && room >= 128 && f.kind >= RDM_MSG && f.kind <= RDM_DATA)
+	if ((how & 4) && room >= 128 && f.kind >= MSGEP_MSG && f.kind <= MSGEP_DATA)
 		len = announce(&f, at + sizeof(f));
 	else
 		len = fill_payload(&f, at + sizeof(f), room & ~7u);
@@ -157,16 +158,16 @@ static bool add_packet(void)
 	if ((how & 5) == 1)
 		f.total = htole64(len);
 	if (conn && (how & 2)) {
-		f.counts[0] = (uint8_t)(conn->sent[RDM_REQ] / PAIR_UNIT);
-		f.counts[1] = (uint8_t)(conn->sent[RDM_REQ] / PAIR_UNIT >> 8);
-		f.counts[2] = (uint8_t)(conn->sent[RDM_ANS] / PAIR_UNIT);
-		f.counts[3] = (uint8_t)(conn->sent[RDM_ANS] / PAIR_UNIT >> 8);
+		f.counts[0] = (uint8_t)(conn->sent[MSGEP_REQ] / PAIR_UNIT);
+		f.counts[1] = (uint8_t)(conn->sent[MSGEP_REQ] / PAIR_UNIT >> 8);
+		f.counts[2] = (uint8_t)(conn->sent[MSGEP_ANS] / PAIR_UNIT);
+		f.counts[3] = (uint8_t)(conn->sent[MSGEP_ANS] / PAIR_UNIT >> 8);
 		f.counts[4] = (uint8_t)conn->packets;
 	} else if (conn) {
-		f.counts[0] = (uint8_t)(atomic_load(&conn->granted[RDM_REQ]) / PAIR_UNIT);
-		f.counts[1] = (uint8_t)(atomic_load(&conn->granted[RDM_REQ]) / PAIR_UNIT >> 8);
-		f.counts[2] = (uint8_t)(atomic_load(&conn->granted[RDM_ANS]) / PAIR_UNIT);
-		f.counts[3] = (uint8_t)(atomic_load(&conn->granted[RDM_ANS]) / PAIR_UNIT >> 8);
+		f.counts[0] = (uint8_t)(atomic_load(&conn->granted[MSGEP_REQ]) / PAIR_UNIT);
+		f.counts[1] = (uint8_t)(atomic_load(&conn->granted[MSGEP_REQ]) / PAIR_UNIT >> 8);
+		f.counts[2] = (uint8_t)(atomic_load(&conn->granted[MSGEP_ANS]) / PAIR_UNIT);
+		f.counts[3] = (uint8_t)(atomic_load(&conn->granted[MSGEP_ANS]) / PAIR_UNIT >> 8);
 		f.counts[4] = (uint8_t)atomic_load(&conn->arrived);
 	}
 	f.len = htole32(len);
@@ -199,7 +200,7 @@ static bool is_in_order(void)
 	size_t left = message.len - sizeof(struct pair_head);
 
 	while (left) {
-		struct rdm_frame f;
+		struct msgep_frame f;
 		size_t len, most = 0;
 
 		if (left < sizeof(f))
@@ -209,7 +210,7 @@ static bool is_in_order(void)
 		if (f.kind < 0x80)
 			most = PAIR_PAYLOAD;
 		else if (f.kind == PAIR_CM_REQUEST || f.kind == PAIR_CM_MESSAGE)
-			most = RDM_CM_MAX;
+			most = MSGEP_CM_MAX;
 		if (len > most || sizeof(f) + (len + 7) / 8 * 8 > left)
 			return false;
 		at += sizeof(f) + (len + 7) / 8 * 8;

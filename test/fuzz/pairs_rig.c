@@ -28,13 +28,13 @@ struct op {
 
 struct pairs_input input;
 
-static const struct dofi_fab_row row = { .name = "fuzz", .prov_name = "fuzz" };
-static struct dofi_fab fab = { .row = &row, .lib_version = FI_VERSION(1, 18) };
-static struct rdm_fabric fabric = { .fab = &fab, .wire = &rdm_wire_pair };
-struct rdm_domain adapter;
-static struct rdm_eq *eq;
-struct rdm_ep *eps[EPS];
-static struct rdm_cq cq;
+static const struct dofi_fabric_desc row = { .name = "fuzz", .prov_name = "fuzz" };
+static struct dofi_fab fab = { .desc = &row, .lib_version = FI_VERSION(1, 18) };
+static struct msgep_fabric fabric = { .fab = &fab, .transport = &msgep_transport_pair };
+struct msgep_domain adapter;
+static struct msgep_eq *eq;
+struct msgep_ep *eps[EPS];
+static struct msgep_cq cq;
 struct fid_ep *srx;
 static struct fid_mr *mr;
 char *memory;
@@ -73,14 +73,14 @@ long dofi_param(enum dofi_number number)
 	return 0;
 }
 
-void dofi_why_info(const struct dofi_fab *f, const struct fi_info *hints, int ret)
+void dofi_diag_info(const struct dofi_fab *f, const struct fi_info *hints, int ret)
 {
 	(void)f;
 	(void)hints;
 	(void)ret;
 }
 
-void dofi_why_object(const struct dofi_fab *f, const char *what, int ret)
+void dofi_diag_object(const struct dofi_fab *f, const char *what, int ret)
 {
 	(void)f;
 	(void)what;
@@ -94,7 +94,7 @@ const union dofi_addr *dofi_netif_source(const struct dofi_fab *f, const union d
 	return NULL;
 }
 
-int rdm_outer_info(const struct dofi_fab *f, const char *name, struct fi_info **out)
+int msgep_ep_info(const struct dofi_fab *f, const char *name, struct fi_info **out)
 {
 	(void)f;
 	(void)name;
@@ -102,36 +102,36 @@ int rdm_outer_info(const struct dofi_fab *f, const char *name, struct fi_info **
 	return -FI_ENOSYS;
 }
 
-struct fi_info *rdm_info_from(const struct fi_info *base, const union dofi_addr *source)
+struct fi_info *msgep_info_from(const struct fi_info *base, const union dofi_addr *source)
 {
 	(void)source;
 	return dofi_lib.dupinfo(base);
 }
 
-void rdm_cq_wake(struct rdm_cq *woken)
+void msgep_cq_wake(struct msgep_cq *woken)
 {
 	MUST(woken == &cq);
 }
 
-int rdm_cq_attach(struct rdm_cq *to, struct rdm_ep *e)
+int msgep_cq_attach(struct msgep_cq *to, struct msgep_ep *e)
 {
 	(void)to;
 	(void)e;
 	return 0;
 }
 
-void rdm_cq_receives(struct rdm_cq *to, struct rdm_ep *newest)
+void msgep_cq_add_receiver(struct msgep_cq *to, struct msgep_ep *newest)
 {
 	newest->rx_cq = to;
 }
 
-void rdm_cq_detach(struct rdm_cq *from, struct rdm_ep *e)
+void msgep_cq_detach(struct msgep_cq *from, struct msgep_ep *e)
 {
 	(void)from;
 	(void)e;
 }
 
-bool rdm_cq_listen_to(struct rdm_cq *to, struct rdm_ep *e)
+bool msgep_cq_add_doorbell(struct msgep_cq *to, struct msgep_ep *e)
 {
 	(void)to;
 	(void)e;
@@ -139,8 +139,8 @@ bool rdm_cq_listen_to(struct rdm_cq *to, struct rdm_ep *e)
 }
 
 /* The buffer belongs to the program again: freed at once, so that a later access is detected. */
-void rdm_cq_push(struct rdm_cq *to, void *context, uint64_t flags, uint64_t len, uint64_t data,
-		 int err)
+void msgep_cq_push(struct msgep_cq *to, void *context, uint64_t flags, uint64_t len, uint64_t data,
+		   int err)
 {
 	struct op *op = context;
 
@@ -199,7 +199,7 @@ bool is_honest(unsigned int i)
 	return i >= HONEST_ACTIVE;
 }
 
-bool pairs_may_end(const struct rdm_ep *e)
+bool pairs_may_end(const struct msgep_ep *e)
 {
 	return shaken || (e != eps[HONEST_ACTIVE] && e != eps[HONEST_PASSIVE]);
 }
@@ -215,11 +215,11 @@ struct pair *pair_of_peer(const struct peer *peer)
 void look(void)
 {
 	struct fi_cq_data_entry out[4];
-	struct rdm_sink sink = { .cq = &cq, .out = out, .room = byte() % 5 };
+	struct msgep_cq_direct direct = { .cq = &cq, .out = out, .room = byte() % 5 };
 
-	rdm_wire_pair.progress(&adapter, &sink);
-	for (size_t i = 0; i < sink.n; i++)
-		rdm_cq_push(&cq, out[i].op_context, out[i].flags, out[i].len, out[i].data, 0);
+	msgep_transport_pair.progress(&adapter, &direct);
+	for (size_t i = 0; i < direct.n; i++)
+		msgep_cq_push(&cq, out[i].op_context, out[i].flags, out[i].len, out[i].data, 0);
 }
 
 static struct op *new_op(size_t len, bool receive)
@@ -242,7 +242,7 @@ static void drop_op(struct op *op)
 	n_ops--;
 }
 
-void post(struct rdm_ep *e, unsigned int sort)
+void post(struct msgep_ep *e, unsigned int sort)
 {
 	struct op *op = new_op(some(PAIR_BULK_FROM) % (BUFFER + 1), false);
 	struct iovec iov = { op ? op->buf : NULL, op ? op->len : 0 };
@@ -255,10 +255,10 @@ void post(struct rdm_ep *e, unsigned int sort)
 	if (!op)
 		return;
 	if (sort == 0)
-		ret = rdm_msg_ops.sendmsg(&e->fid, &msg, 0);
+		ret = msgep_msg_ops.sendmsg(&e->fid, &msg, 0);
 	else
-		ret = sort == 1 ? rdm_rma_ops.writemsg(&e->fid, &rma_op, 0)
-				: rdm_rma_ops.readmsg(&e->fid, &rma_op, 0);
+		ret = sort == 1 ? msgep_rma_ops.writemsg(&e->fid, &rma_op, 0)
+				: msgep_rma_ops.readmsg(&e->fid, &rma_op, 0);
 	if (ret)
 		drop_op(op);
 }
@@ -289,7 +289,7 @@ void open_region(void)
 	/* Freed with the region, so that a later access is detected. */
 	memory = calloc(1, REGION);
 	iov.iov_base = memory;
-	MUST(!rdm_mr_ops.regattr(&adapter.fid.fid, &attr, 0, &mr));
+	MUST(!msgep_mr_ops.regattr(&adapter.fid.fid, &attr, 0, &mr));
 }
 
 void close_region(void)
@@ -304,19 +304,19 @@ void close_region(void)
 
 /* ---------------------------------------------------------------- honest handshakes */
 
-static void offer_of(const struct peer *peer, const uint8_t *token, struct rdm_offer *out)
+static void offer_of(const struct peer *peer, const uint8_t *token, struct msgep_params *out)
 {
 	uint8_t *p = out->data;
 
 	memset(out, 0, sizeof(*out));
 	out->fd = -1;
-	out->len = PAIR_OFFER;
-	p = dofi_put(p, PAIR_VERSION, 1);
-	p = dofi_put(p, 0, 1);
-	p = dofi_put(p, 4711, 2);
-	p = dofi_put(p, byte() & 1 ? PAIR_WINDOW : 2 * PAIR_PAYLOAD, 4);
-	p = dofi_put(p, ++peer_conns, 4);
-	p = dofi_put(p, 1, 4);
+	out->len = PAIR_PARAMS;
+	p = dofi_put_be(p, PAIR_VERSION, 1);
+	p = dofi_put_be(p, 0, 1);
+	p = dofi_put_be(p, 4711, 2);
+	p = dofi_put_be(p, byte() & 1 ? PAIR_WINDOW : 2 * PAIR_PAYLOAD, 4);
+	p = dofi_put_be(p, ++peer_conns, 4);
+	p = dofi_put_be(p, 1, 4);
 	memcpy(p, peer->name, PAIR_NAME);
 	if (token)
 		memcpy(p + PAIR_NAME, token, PAIR_NAME);
@@ -327,10 +327,10 @@ void param_of(const struct peer *peer, const uint8_t *token, uint8_t *param)
 	uint8_t *p = param;
 
 	memset(param, 0, PAIR_PARAM);
-	p = dofi_put(p, PAIR_MAGIC, 4);
-	p = dofi_put(p, PAIR_VERSION, 4);
-	p = dofi_put(p, 5, 8);
-	p = dofi_put(p, 77, 8);
+	p = dofi_put_be(p, PAIR_MAGIC, 4);
+	p = dofi_put_be(p, PAIR_VERSION, 4);
+	p = dofi_put_be(p, 5, 8);
+	p = dofi_put_be(p, 77, 8);
 	memcpy(p, peer->name, PAIR_NAME);
 	if (token)
 		memcpy(p + PAIR_NAME, token, PAIR_NAME);
@@ -367,7 +367,7 @@ void send_control(const struct peer *peer, const struct pair_conn *conn, uint8_t
 	const struct pair *pair = pair_of_peer(peer);
 	struct {
 		struct pair_head head;
-		struct rdm_frame f;
+		struct msgep_frame f;
 	} msg;
 
 	if (!pair)
@@ -390,30 +390,30 @@ void open_ep(unsigned int i)
 	struct fi_info info = { .rx_attr = &rx };
 	uint8_t param[PAIR_PARAM];
 	const struct pair_conn *conn;
-	struct rdm_offer in, out;
+	struct msgep_params in, out;
 	struct fid_ep *fid;
 
-	MUST(!rdm_ep_open(&adapter.fid, &info, &fid, NULL));
-	eps[i] = dofi_container(fid, struct rdm_ep, fid);
+	MUST(!msgep_ep_open(&adapter.fid, &info, &fid, NULL));
+	eps[i] = dofi_container(fid, struct msgep_ep, fid);
 	eps[i]->peer.sa.sa_family = eps[i]->local.sa.sa_family = AF_INET;
 	eps[i]->eq = eq;
 	eps[i]->tx_cq = eps[i]->rx_cq = &cq;
 	if (i == SHARED)
-		eps[i]->srx = dofi_container(srx, struct rdm_srx, fid);
-	atomic_store(&eps[i]->state, RDM_CONNECTING);
+		eps[i]->srx = dofi_container(srx, struct msgep_srx, fid);
+	atomic_store(&eps[i]->state, MSGEP_CONNECTING);
 	if (active)
-		MUST(!rdm_wire_pair.offer(eps[i], true, &out));
+		MUST(!msgep_transport_pair.get_params(eps[i], true, &out));
 	if (i == FRESH)
 		return;
 	offer_of(peer, NULL, &in);
-	MUST(!rdm_wire_pair.adopt(eps[i], active, &in));
+	MUST(!msgep_transport_pair.set_peer_params(eps[i], active, &in));
 	if (active) {
 		if (!pair_of_peer(peer))
 			pair_came_up(peer);
-		rdm_ep_up(eps[i]);
+		msgep_ep_up(eps[i]);
 		return;
 	}
-	MUST(!rdm_wire_pair.offer(eps[i], false, &out));
+	MUST(!msgep_transport_pair.get_params(eps[i], false, &out));
 	if (i == WAITING)
 		return;
 	if (!pair_of_peer(peer)) {
@@ -422,7 +422,7 @@ void open_ep(unsigned int i)
 		read_events();
 		pair_came_up(peer);
 	}
-	rdm_ep_up(eps[i]);
+	msgep_ep_up(eps[i]);
 	conn = eps[i]->w.pair;
 	send_control(peer, conn, PAIR_ATTACH,
 		     pair_mark(conn->peer_index, conn->peer_generation));
@@ -440,7 +440,7 @@ void close_ep(unsigned int i)
 /* Checks that unused shared receives are still posted and all others complete. */
 static void check_shared(void)
 {
-	const struct rdm_srx *s = dofi_container(srx, struct rdm_srx, fid);
+	const struct msgep_srx *s = dofi_container(srx, struct msgep_srx, fid);
 	unsigned int left = 0;
 
 	for (unsigned int i = 0; i < n_ops; i++)
@@ -460,12 +460,12 @@ void set_up(void)
 	memset(&cq, 0, sizeof(cq));
 	adapter.fabric = &fabric;
 	pthread_rwlock_init(&adapter.mr_lock, NULL);
-	pthread_mutex_init(&adapter.wire_lock, NULL);
+	pthread_mutex_init(&adapter.transport_lock, NULL);
 	dofi_key_map_init(&adapter.mrs);
 	dofi_list_init(&adapter.ep_list);
 	eq = pairs_cm_open(&adapter);
-	MUST(!rdm_wire_pair.domain_open(&adapter));
-	MUST(!rdm_srx_open(&adapter.fid, &rx, &srx, NULL));
+	MUST(!msgep_transport_pair.domain_open(&adapter));
+	MUST(!msgep_srx_open(&adapter.fid, &rx, &srx, NULL));
 	n_ops = 0;
 	peer_conns = 100;
 	memset(peers, 0, sizeof(peers));
@@ -484,7 +484,7 @@ void tear_down(void)
 	check_shared();
 	fabric_msg_hold(false);
 	pairs_cm_close(&adapter);
-	rdm_wire_pair.domain_close(&adapter);
+	msgep_transport_pair.domain_close(&adapter);
 	MUST(fabric_msg_closed());
 	MUST(!fi_close(&srx->fid));
 	for (unsigned int i = 0; i < n_ops; i++)
@@ -492,6 +492,6 @@ void tear_down(void)
 			free(ops[i].buf);
 	dofi_key_map_free(&adapter.mrs);
 	pthread_rwlock_destroy(&adapter.mr_lock);
-	pthread_mutex_destroy(&adapter.wire_lock);
+	pthread_mutex_destroy(&adapter.transport_lock);
 	now = 0;
 }

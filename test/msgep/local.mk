@@ -1,9 +1,9 @@
 # Connections of our own making: the connection manager alone, played with from all sides.
 if HAVE_CUNIT
-check_PROGRAMS += test/msgep/test-rdm
-TESTS += test/msgep/test-rdm
+check_PROGRAMS += test/msgep/test-msgep
+TESTS += test/msgep/test-msgep
 
-test_rdm_test_rdm_SOURCES = \
+test_msgep_test_msgep_SOURCES = \
 	test/msgep/main.c \
 	test/msgep/rig.c \
 	test/msgep/rig.h \
@@ -42,6 +42,6 @@ test_rdm_test_rdm_SOURCES = \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h \
 	prov_ofi/msgep/frame.h prov_ofi/msgep/msgep.h
-test_rdm_test_rdm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
-test_rdm_test_rdm_LDADD = libdattest.la -lpthread
+test_msgep_test_msgep_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
+test_msgep_test_msgep_LDADD = libdattest.la -lpthread
 endif

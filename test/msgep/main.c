@@ -4,7 +4,7 @@
 
 int main(int argc, char **argv)
 {
-	static const struct dt_program program = { .name = "test-rdm" };
+	static const struct dt_program program = { .name = "test-msgep" };
 
 	return dt_main(argc, argv, &program);
 }

@@ -1,9 +1,9 @@
-# The wire over RDM endpoints of libfabric, alone: two domains in one process.
+# Tests of the transport over RDM endpoints of libfabric: two domains in one process.
 if HAVE_CUNIT
-check_PROGRAMS += test/msgep/wire-fab
-TESTS += test/msgep/wire-fab
+check_PROGRAMS += test/msgep/rdm
+TESTS += test/msgep/rdm
 
-test_rdm_wire_fab_SOURCES = \
+test_msgep_rdm_SOURCES = \
 	test/msgep/t_rdm.c \
 	test/msgep/t_rdm_bad.c \
 	test/msgep/t_rdm_large.c \
@@ -32,7 +32,7 @@ test_rdm_wire_fab_SOURCES = \
 	prov_ofi/msgep/rdm/rdm_constrained.c \
 	prov_ofi/diag/diag_fabric.c \
 	prov_ofi/diag/diag_memory.c
-test_rdm_wire_fab_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS) \
+test_msgep_rdm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS) \
 	-DDOFI_API=20
-test_rdm_wire_fab_LDADD = libdattest.la -ldl -lpthread
+test_msgep_rdm_LDADD = libdattest.la -ldl -lpthread
 endif

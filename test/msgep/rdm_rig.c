@@ -11,21 +11,21 @@
 #include "rdm_rig.h"
 
 /* By hand: WIRE_FAB_PROVIDER names another inner provider. */
-static struct dofi_fab_row row = {
+static struct dofi_fabric_desc row = {
 	.name = "rxm", .prov_name = "tcp;ofi_rxm", .wire_id = 200, .max_iov = 4, .cm_data = 256,
 	.rx_depth = 1024,
 };
 
 /* ---- stubs called by the transport ---- */
 
-void rdm_cq_wake(struct rdm_cq *cq)
+void msgep_cq_wake(struct msgep_cq *cq)
 {
 	struct end *e = dofi_container(cq, struct end, cq);
 
 	atomic_fetch_add(&e->woken, 1);
 }
 
-void rdm_ep_broken(struct rdm_ep *ep, int err)
+void msgep_ep_broken(struct msgep_ep *ep, int err)
 {
 	struct end *e = dofi_container(ep, struct end, ep);
 
@@ -39,7 +39,7 @@ void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, con
 	(void)fn;
 }
 
-void rdm_ep_settled(struct rdm_ep *ep)
+void msgep_ep_path_checked(struct msgep_ep *ep)
 {
 	struct end *e = dofi_container(ep, struct end, ep);
 
@@ -64,19 +64,19 @@ static void open_domain(struct side *s)
 	memset(s, 0, sizeof(*s));
 	if (getenv("WIRE_FAB_PROVIDER"))
 		row.prov_name = getenv("WIRE_FAB_PROVIDER");
-	s->fab.row = &row;
+	s->fab.desc = &row;
 	s->fab.addr.in.sin_family = AF_INET;
 	s->fab.addr.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	strcpy(s->fab.netdev, "lo");
 	s->fabric.fab = &s->fab;
-	s->fabric.wire = &rdm_wire_fab;
+	s->fabric.transport = &msgep_transport_rdm;
 	s->domain.fabric = &s->fabric;
-	pthread_mutex_init(&s->domain.wire_lock, NULL);
-	ret = rdm_wire_fab.getinfo(&s->fab, &s->fab.info);
+	pthread_mutex_init(&s->domain.transport_lock, NULL);
+	ret = msgep_transport_rdm.getinfo(&s->fab, &s->fab.info);
 	if (ret == -FI_ENODATA)
 		dt_skip("this libfabric has no provider %s", row.prov_name);
 	ASSERT_EQ(ret, 0);
-	ASSERT_EQ(rdm_wire_fab.domain_open(&s->domain), 0);
+	ASSERT_EQ(msgep_transport_rdm.domain_open(&s->domain), 0);
 }
 
 void rig_open_one(struct side *s, const struct mode *mode)
@@ -84,14 +84,14 @@ void rig_open_one(struct side *s, const struct mode *mode)
 	char value[32];
 
 	if (mode->constrained) {
-		snprintf(value, sizeof(value), "%s:%llu", mode->bulk ? "shuffle" : "efa",
+		snprintf(value, sizeof(value), "%s:%llu", mode->large ? "shuffle" : "efa",
 			 (unsigned long long)rig_random());
 		dt_note("DAPL_OFI_TEST_CONSTRAIN=%s", value);
 		setenv("DAPL_OFI_TEST_CONSTRAIN", value, 1);
 	} else {
 		unsetenv("DAPL_OFI_TEST_CONSTRAIN");
 	}
-	bulk_mode = mode->bulk;
+	bulk_mode = mode->large;
 	dofi_param_load();
 	ASSERT_EQ(dofi_lib_load(), 0);
 	s->fab.lib_version = dofi_lib.version();
@@ -107,15 +107,15 @@ void rig_open(struct side *a, struct side *b, const struct mode *mode)
 
 void rig_close(struct side *s)
 {
-	rdm_wire_fab.domain_close(&s->domain);
+	msgep_transport_rdm.domain_close(&s->domain);
 	dofi_lib.freeinfo(s->fab.info);
-	pthread_mutex_destroy(&s->domain.wire_lock);
+	pthread_mutex_destroy(&s->domain.transport_lock);
 }
 
 void rig_pump(struct side *a, struct side *b)
 {
-	rdm_wire_fab.progress(&a->domain, NULL);
-	rdm_wire_fab.progress(&b->domain, NULL);
+	msgep_transport_rdm.progress(&a->domain, NULL);
+	msgep_transport_rdm.progress(&b->domain, NULL);
 }
 
 /* ---- ends ---- */
@@ -123,34 +123,34 @@ void rig_pump(struct side *a, struct side *b)
 void rig_end_init(struct end *e, struct side *s)
 {
 	memset(e, 0, sizeof(*e));
-	rdm_lock_init(&e->ep.lock);
+	msgep_lock_init(&e->ep.lock);
 	e->ep.domain = &s->domain;
 	e->ep.tx_cq = e->ep.rx_cq = &e->cq;
-	e->ep.wire = &rdm_wire_fab;
-	e->ep.state = RDM_UP;
-	e->bulk = bulk_mode;
+	e->ep.transport = &msgep_transport_rdm;
+	e->ep.state = MSGEP_UP;
+	e->large = bulk_mode;
 }
 
 void rig_connect(struct pair *p, struct side *a, struct side *b)
 {
-	struct rdm_offer offer = { .fd = -1 };
+	struct msgep_params offer = { .fd = -1 };
 
 	rig_end_init(&p->a, a);
 	rig_end_init(&p->b, b);
-	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		p->a.out[ch] = p->b.in[ch] = rig_random() | 1;
 		p->b.out[ch] = p->a.in[ch] = rig_random() | 1;
 	}
-	ASSERT_EQ(rdm_wire_fab.offer(&p->a.ep, true, &offer), 0);
-	ASSERT_EQ(rdm_wire_fab.adopt(&p->b.ep, false, &offer), 0);
-	ASSERT_EQ(rdm_wire_fab.offer(&p->b.ep, false, &offer), 0);
-	ASSERT_EQ(rdm_wire_fab.adopt(&p->a.ep, true, &offer), 0);
+	ASSERT_EQ(msgep_transport_rdm.get_params(&p->a.ep, true, &offer), 0);
+	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p->b.ep, false, &offer), 0);
+	ASSERT_EQ(msgep_transport_rdm.get_params(&p->b.ep, false, &offer), 0);
+	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p->a.ep, true, &offer), 0);
 }
 
 void rig_disconnect(struct pair *p)
 {
-	rdm_wire_fab.close(&p->a.ep);
-	rdm_wire_fab.close(&p->b.ep);
+	msgep_transport_rdm.close(&p->a.ep);
+	msgep_transport_rdm.close(&p->b.ep);
 }
 
 /* ---- frames ---- */
@@ -203,33 +203,33 @@ static void fill(uint64_t *state, uint8_t *p, size_t len)
 
 static bool send_frame(struct end *e, int ch, size_t want)
 {
-	struct rdm_frame *f;
+	struct msgep_frame *f;
 	size_t room = 0, len;
 
-	rdm_lock(&e->ep.lock);
-	f = rdm_wire_fab.reserve(&e->ep, ch, want, &room);
+	msgep_lock(&e->ep.lock);
+	f = msgep_transport_rdm.reserve(&e->ep, ch, want, &room);
 	if (!f) {
-		rdm_unlock(&e->ep.lock);
+		msgep_unlock(&e->ep.lock);
 		return false;
 	}
 	ASSERT(room >= 1);
 	len = frame_len(&e->out[ch], room);
 	memset(f, 0, sizeof(*f));
 	f->len = (uint32_t)len;
-	f->kind = (uint8_t)(RDM_MSG + ch);
-	f->flags = RDM_FIRST | RDM_LAST;
+	f->kind = (uint8_t)(MSGEP_MSG + ch);
+	f->flags = MSGEP_FIRST | MSGEP_LAST;
 	f->key = (uint32_t)e->out[ch];
 	f->total = e->out[ch];
 	f->value = e->sent[ch]++;
-	fill(&e->out[ch], rdm_payload(f), len);
-	rdm_wire_fab.commit(&e->ep, ch, f);
-	rdm_unlock(&e->ep.lock);
+	fill(&e->out[ch], msgep_payload(f), len);
+	msgep_transport_rdm.commit(&e->ep, ch, f);
+	msgep_unlock(&e->ep.lock);
 	return true;
 }
 
 bool rig_send(struct end *e, int ch)
 {
-	return send_frame(e, ch, e->bulk && (e->out[ch] >> 20) % 3 ? SIZE_MAX : 1);
+	return send_frame(e, ch, e->large && (e->out[ch] >> 20) % 3 ? SIZE_MAX : 1);
 }
 
 bool rig_send_long(struct end *e, int ch)
@@ -239,50 +239,51 @@ bool rig_send_long(struct end *e, int ch)
 
 bool rig_recv(struct end *e, int ch)
 {
-	static __thread uint8_t want[WFAB_BULK_MAX + 8];
+	static __thread uint8_t want[RDM_LARGE_MAX + 8];
 	struct rdm_conn *conn = e->ep.w.conn;
-	const struct rdm_frame *f;
+	const struct msgep_frame *f;
 	const void *payload;
 	size_t len;
 
-	rdm_lock(&e->ep.lock);
-	f = rdm_wire_fab.peek(&e->ep, ch, &payload);
+	msgep_lock(&e->ep.lock);
+	f = msgep_transport_rdm.peek(&e->ep, ch, &payload);
 	if (!f) {
-		rdm_unlock(&e->ep.lock);
+		msgep_unlock(&e->ep.lock);
 		return false;
 	}
-	len = frame_len(&e->in[ch], wfab_next(conn, ch)->bulk ? conn->bulk_payload : conn->payload);
+	len = frame_len(&e->in[ch],
+			rdm_next(conn, ch)->large ? conn->large_payload : conn->payload);
 	ASSERT_EQ(f->len, len);
-	ASSERT_EQ(f->kind, RDM_MSG + ch);
+	ASSERT_EQ(f->kind, MSGEP_MSG + ch);
 	ASSERT_EQ(f->key, (uint32_t)e->in[ch]);
 	ASSERT(f->total == e->in[ch]);
 	ASSERT_EQ(f->value, e->got[ch]++);
 	fill(&e->in[ch], want, len);
 	ASSERT_MEM(payload, want, len);
-	rdm_wire_fab.release(&e->ep, ch);
-	rdm_unlock(&e->ep.lock);
+	msgep_transport_rdm.release(&e->ep, ch);
+	msgep_unlock(&e->ep.lock);
 	return true;
 }
 
-const struct rdm_frame *rig_peek(struct end *e)
+const struct msgep_frame *rig_peek(struct end *e)
 {
 	const void *payload;
 
-	return rdm_wire_fab.peek(&e->ep, RDM_REQ, &payload);
+	return msgep_transport_rdm.peek(&e->ep, MSGEP_REQ, &payload);
 }
 
 void rig_flush(struct end *e)
 {
-	rdm_lock(&e->ep.lock);
-	rdm_wire_fab.flush(&e->ep);
-	rdm_unlock(&e->ep.lock);
+	msgep_lock(&e->ep.lock);
+	msgep_transport_rdm.flush(&e->ep);
+	msgep_unlock(&e->ep.lock);
 }
 
 static bool move(struct end *from, struct end *to, uint32_t until)
 {
 	bool done = true;
 
-	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		while (from->sent[ch] < until && rig_random() % 8 && rig_send(from, ch))
 			;
 		while (rig_random() % 8 && rig_recv(to, ch))
@@ -309,10 +310,10 @@ void rig_exchange(struct pair *p, struct side *a, struct side *b, uint32_t n)
 
 /* ---- by hand ---- */
 
-struct wfab_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq)
+struct rdm_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq)
 {
 	struct rdm_conn *conn = e->ep.w.conn;
-	struct wfab_hdr hdr = {
+	struct rdm_hdr hdr = {
 		.index = htole32(conn->peer_index), .generation = htole32(conn->peer_generation),
 		.token = htole64(conn->peer_token), .seq = htole32(seq), .channel = channel,
 	};
@@ -321,32 +322,32 @@ struct wfab_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq)
 }
 
 static void raw(struct side *from, struct side *to, struct end *e, const void *data, size_t len,
-		bool bulk)
+		bool large)
 {
-	struct wfab *net = wfab_of(&from->domain);
+	struct rdm_net *net = rdm_net_of(&from->domain);
 	uint64_t end = dt_now_us() + 5000000u * dt_slow();
 	struct rdm_conn *conn = e->ep.w.conn;
-	struct wfab_cell *cell;
+	struct rdm_packet *packet;
 	ssize_t ret;
 
-	pthread_mutex_lock(&from->domain.wire_lock);
-	cell = wfab_cell_take(conn);
-	pthread_mutex_unlock(&from->domain.wire_lock);
-	ASSERT(cell != NULL);
-	memcpy(cell->hdr, data, len);
-	cell->len = (uint32_t)len;
-	cell->use = WFAB_FLYING;
+	pthread_mutex_lock(&from->domain.transport_lock);
+	packet = rdm_packet_get(conn);
+	pthread_mutex_unlock(&from->domain.transport_lock);
+	ASSERT(packet != NULL);
+	memcpy(packet->hdr, data, len);
+	packet->len = (uint32_t)len;
+	packet->state = RDM_PACKET_SENDING;
 	/* The first send to a peer makes a connection of the fabric, for which both sides work. */
 	do {
 		rig_pump(from, to);
-		pthread_mutex_lock(&from->domain.wire_lock);
-		if (bulk)
-			ret = fi_tsend(net->ep, cell->hdr, len, cell->desc, conn->peer->addr,
-				       WFAB_BULK_TAG, &cell->context);
+		pthread_mutex_lock(&from->domain.transport_lock);
+		if (large)
+			ret = fi_tsend(net->ep, packet->hdr, len, packet->desc, conn->peer->addr,
+				       RDM_LARGE_TAG, &packet->context);
 		else
-			ret = fi_send(net->ep, cell->hdr, len, cell->desc, conn->peer->addr,
-				      &cell->context);
-		pthread_mutex_unlock(&from->domain.wire_lock);
+			ret = fi_send(net->ep, packet->hdr, len, packet->desc, conn->peer->addr,
+				      &packet->context);
+		pthread_mutex_unlock(&from->domain.transport_lock);
 	} while (ret == -FI_EAGAIN && dt_now_us() < end);
 	ASSERT_EQ(ret, 0);
 }
@@ -363,8 +364,8 @@ void rig_raw_bulk(struct side *from, struct side *to, struct end *e, const void 
 
 bool rig_wakes(struct side *side, int ms)
 {
-	struct pollfd pfd[RDM_WAIT_FDS];
-	int fd[RDM_WAIT_FDS], n = rdm_wire_fab.wait_fds(&side->domain, fd);
+	struct pollfd pfd[MSGEP_WAIT_FDS];
+	int fd[MSGEP_WAIT_FDS], n = msgep_transport_rdm.wait_fds(&side->domain, fd);
 
 	for (int i = 0; i < n; i++)
 		pfd[i] = (struct pollfd){ .fd = fd[i], .events = POLLIN };
@@ -375,7 +376,7 @@ static void leave(void *arg)
 {
 	struct leaver *l = arg;
 
-	rdm_wire_fab.close(&l->end->ep);
+	msgep_transport_rdm.close(&l->end->ep);
 	rig_close(l->side);
 	l->gone = true;
 }

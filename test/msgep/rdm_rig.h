@@ -12,26 +12,26 @@
 struct mode {
 	const char *name;
 	bool constrained;
-	bool bulk;			/* frames of all lengths, also in large packets */
+	bool large;			/* frames of all lengths, also in large packets */
 };
 
 /* One IA, as far as the transport uses it. */
 struct side {
 	struct dofi_fab fab;
-	struct rdm_fabric fabric;
-	struct rdm_domain domain;
+	struct msgep_fabric fabric;
+	struct msgep_domain domain;
 };
 
 /* One end of a connection, and how far it has got. */
 struct end {
-	struct rdm_ep ep;
-	struct rdm_cq cq;
-	_Atomic unsigned int woken;	/* calls of rdm_cq_wake */
-	_Atomic int broken;		/* rdm_ep_broken's code */
-	unsigned int settled;		/* calls of rdm_ep_settled */
-	uint32_t sent[RDM_CHANNELS], got[RDM_CHANNELS];
-	uint64_t out[RDM_CHANNELS], in[RDM_CHANNELS];	/* states of the patterns */
-	bool bulk;			/* the mode's */
+	struct msgep_ep ep;
+	struct msgep_cq cq;
+	_Atomic unsigned int woken;	/* calls of msgep_cq_wake */
+	_Atomic int broken;		/* msgep_ep_broken's code */
+	unsigned int settled;		/* calls of msgep_ep_path_checked */
+	uint32_t sent[MSGEP_CHANNELS], got[MSGEP_CHANNELS];
+	uint64_t out[MSGEP_CHANNELS], in[MSGEP_CHANNELS];	/* states of the patterns */
+	bool large;			/* the mode's */
 };
 
 struct pair {
@@ -55,7 +55,7 @@ bool rig_send_long(struct end *e, int ch);
 /* Receives and checks one frame; false if there is none. */
 bool rig_recv(struct end *e, int ch);
 /* The next request, which stays. */
-const struct rdm_frame *rig_peek(struct end *e);
+const struct msgep_frame *rig_peek(struct end *e);
 void rig_flush(struct end *e);
 /* Both directions and channels work: `n` frames each. */
 void rig_exchange(struct pair *p, struct side *a, struct side *b, uint32_t n);
@@ -65,7 +65,7 @@ void rig_raw(struct side *from, struct side *to, struct end *e, const void *data
 /* The same as a large packet. */
 void rig_raw_bulk(struct side *from, struct side *to, struct end *e, const void *data, size_t len);
 /* The header of the packet that `e` would send. */
-struct wfab_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq);
+struct rdm_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq);
 uint64_t rig_random(void);
 /* True if one of the transport's descriptors becomes readable within `ms`. */
 bool rig_wakes(struct side *side, int ms);

@@ -20,7 +20,7 @@
 const struct sort sorts[2] = { { "local", true }, { "tcp", false } };
 struct wire_play play;
 
-static const struct dofi_fab_row row = { .name = "test" };
+static const struct dofi_fabric_desc row = { .name = "test" };
 
 /* ---------------------------------------------------------------- libfabric's */
 
@@ -49,12 +49,12 @@ struct dofi_lib dofi_lib = { .dupinfo = dup_info, .freeinfo = free_info, .strerr
 
 /* ---------------------------------------------------------------- the transport */
 
-static struct end *end_of(struct rdm_ep *ep)
+static struct end *end_of(struct msgep_ep *ep)
 {
 	return dofi_container(ep, struct end, ep);
 }
 
-static int wire_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
+static int wire_offer(struct msgep_ep *ep, bool active, struct msgep_params *out)
 {
 	struct end *e = end_of(ep);
 
@@ -73,7 +73,7 @@ static int wire_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 	return 0;
 }
 
-static int wire_adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
+static int wire_adopt(struct msgep_ep *ep, bool active, struct msgep_params *in)
 {
 	struct end *e = end_of(ep);
 
@@ -90,58 +90,58 @@ static int wire_adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
 	return 0;
 }
 
-static size_t wire_finish(struct rdm_ep *ep, uint8_t *out)
+static size_t wire_finish(struct msgep_ep *ep, uint8_t *out)
 {
-	ASSERT(!rdm_trylock(&ep->lock));
-	ASSERT_EQ(ep->state, RDM_DOWN);
+	ASSERT(!msgep_trylock(&ep->lock));
+	ASSERT_EQ(ep->state, MSGEP_DOWN);
 	memcpy(out, "so long", 8);
 	return 8;
 }
 
-static void wire_finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
+static void wire_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 {
 	struct end *e = end_of(ep);
 
-	ASSERT(!rdm_trylock(&ep->lock));
+	ASSERT(!msgep_trylock(&ep->lock));
 	ASSERT(!e->finished);
 	e->finished = true;
 	memcpy(e->last, in, len);
 }
 
-static const struct rdm_wire wires[2] = {
-	{ .name = "rig", .id = 7, .local = true, .doorbell = true, .offer = wire_offer,
-	  .adopt = wire_adopt, .finish = wire_finish, .finished = wire_finished },
-	{ .name = "rigtcp", .id = 8, .offer = wire_offer, .adopt = wire_adopt,
+static const struct msgep_transport transports[2] = {
+	{ .name = "rig", .id = 7, .local = true, .doorbell = true, .get_params = wire_offer,
+	  .set_peer_params = wire_adopt, .finish = wire_finish, .finished = wire_finished },
+	{ .name = "rigtcp", .id = 8, .get_params = wire_offer, .set_peer_params = wire_adopt,
 	  .finish = wire_finish, .finished = wire_finished },
 };
 
 /* ---------------------------------------------------------------- eq.c, object/ep.c */
 
 /* Its transports need no authentication. */
-struct rdm_ep *rdm_eq_next_settled(struct rdm_eq *eq)
+struct msgep_ep *msgep_eq_next_checked(struct msgep_eq *eq)
 {
 	(void)eq;
 	return NULL;
 }
 
-bool rdm_ep_waits(const struct rdm_ep *ep)
+bool msgep_ep_has_work(const struct msgep_ep *ep)
 {
 	(void)ep;
 	return false;
 }
 
-void rdm_ep_cut(struct rdm_ep *ep, const char *why)
+void msgep_ep_abort(struct msgep_ep *ep, const char *why)
 {
 	(void)why;
 	ASSERT(!ep);
 }
 
-void rdm_cq_wake(struct rdm_cq *cq)
+void msgep_cq_wake(struct msgep_cq *cq)
 {
 	ASSERT(!cq);
 }
 
-void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event)
+void msgep_eq_push(struct msgep_eq *eq, struct msgep_event *event)
 {
 	struct side *s = dofi_container(eq, struct side, eq);
 	uint64_t one = 1;
@@ -152,19 +152,19 @@ void rdm_eq_push(struct rdm_eq *eq, struct rdm_event *event)
 	s->events++;
 }
 
-void rdm_ep_up(struct rdm_ep *ep)
+void msgep_ep_up(struct msgep_ep *ep)
 {
 	struct end *e = end_of(ep);
 
 	ASSERT(!e->up && e->have_offer && ep->sock >= 0);
-	ASSERT_EQ(ep->state, RDM_CONNECTING);
+	ASSERT_EQ(ep->state, MSGEP_CONNECTING);
 	e->up = true;
-	rdm_lock(&ep->lock);
-	atomic_store(&ep->state, RDM_UP);
-	rdm_unlock(&ep->lock);
+	msgep_lock(&ep->lock);
+	atomic_store(&ep->state, MSGEP_UP);
+	msgep_unlock(&ep->lock);
 }
 
-bool rdm_ep_peer_ended(struct rdm_ep *ep, bool died)
+bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
 {
 	struct end *e = end_of(ep);
 
@@ -191,12 +191,12 @@ void side_open(struct side *s, bool local)
 	struct epoll_event ev = { .events = EPOLLIN };
 
 	memset(s, 0, sizeof(*s));
-	s->fab.row = &row;
+	s->fab.desc = &row;
 	s->fab.info = &s->info;
 	s->fab.addr.sa.sa_family = AF_INET;
 	s->fab.addr.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	s->fabric.fab = &s->fab;
-	s->fabric.wire = &wires[!local];
+	s->fabric.transport = &transports[!local];
 	s->domain.fabric = &s->fabric;
 	s->eq.fabric = &s->fabric;
 	pthread_mutex_init(&s->eq.lock, NULL);
@@ -204,17 +204,17 @@ void side_open(struct side *s, bool local)
 	s->eq.signal = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	s->eq.epfd = epoll_create1(EPOLL_CLOEXEC);
 	ASSERT(!epoll_ctl(s->eq.epfd, EPOLL_CTL_ADD, s->eq.signal, &ev));
-	ASSERT(!rdm_cm_open(&s->eq));
+	ASSERT(!msgep_cm_open(&s->eq));
 }
 
-static struct rdm_event *take(struct side *s)
+static struct msgep_event *take(struct side *s)
 {
-	struct rdm_event *event = NULL;
+	struct msgep_event *event = NULL;
 	uint64_t count;
 
 	pthread_mutex_lock(&s->eq.lock);
 	if (!dofi_list_empty(&s->eq.events)) {
-		event = dofi_container(s->eq.events.next, struct rdm_event, link);
+		event = dofi_container(s->eq.events.next, struct msgep_event, link);
 		dofi_list_remove(&event->link);
 	}
 	if (dofi_list_empty(&s->eq.events) && read(s->eq.signal, &count, sizeof(count)) < 0)
@@ -223,19 +223,19 @@ static struct rdm_event *take(struct side *s)
 	return event;
 }
 
-/* What eq.c's rdm_eq_forget does; everything when fid is NULL. */
+/* What eq.c's msgep_eq_forget does; everything when fid is NULL. */
 static void forget_events(struct side *s, struct fid *fid)
 {
 	struct dofi_list *pos, *tmp;
 
 	dofi_list_each_safe(pos, tmp, &s->eq.events) {
-		struct rdm_event *event = dofi_container(pos, struct rdm_event, link);
+		struct msgep_event *event = dofi_container(pos, struct msgep_event, link);
 
 		if (fid && event->fid != fid)
 			continue;
 		dofi_list_remove(pos);
 		if (event->info) {
-			rdm_cm_drop_request(event->info->handle);
+			msgep_cm_drop_request(event->info->handle);
 			free_info(event->info);
 		}
 		free(event);
@@ -246,7 +246,7 @@ void side_close(struct side *s)
 {
 	pthread_mutex_lock(&s->eq.lock);
 	forget_events(s, NULL);
-	rdm_cm_close(&s->eq);
+	msgep_cm_close(&s->eq);
 	pthread_mutex_unlock(&s->eq.lock);
 	close(s->eq.signal);
 	close(s->eq.epfd);
@@ -259,12 +259,12 @@ void end_open(struct end *e, struct side *s, struct fi_info *info)
 	e->fd = -1;
 	e->ep.sock = -1;
 	e->ep.domain = &s->domain;
-	e->ep.wire = s->fabric.wire;
+	e->ep.transport = s->fabric.transport;
 	e->ep.fid.fid.fclass = FI_CLASS_EP;
-	e->ep.fid.cm = &rdm_ep_cm_ops;
-	rdm_lock_init(&e->ep.lock);
+	e->ep.fid.cm = &msgep_ep_cm_ops;
+	msgep_lock_init(&e->ep.lock);
 	if (info) {
-		ASSERT_EQ(rdm_cm_adopt_request(info->handle, &e->ep), 0);
+		ASSERT_EQ(msgep_cm_adopt_request(info->handle, &e->ep), 0);
 		ASSERT_PTR(e->ep.eq, &s->eq);
 		free_info(info);
 	}
@@ -276,7 +276,7 @@ void end_close(struct end *e)
 	struct side *s = dofi_container(e->ep.eq, struct side, eq);
 
 	pthread_mutex_lock(&s->eq.lock);
-	rdm_cm_forget(&e->ep);
+	msgep_cm_forget(&e->ep);
 	forget_events(s, &e->ep.fid.fid);
 	pthread_mutex_unlock(&s->eq.lock);
 	ASSERT_EQ(e->ep.sock, -1);
@@ -299,11 +299,11 @@ static void set_addr(union dofi_addr *addr, const char *text, uint16_t port)
 	dofi_addr_set_port(&addr->sa, port);
 }
 
-int pep_open(struct rdm_pep *pep, struct side *s, const char *address, uint16_t port)
+int pep_open(struct msgep_pep *pep, struct side *s, const char *address, uint16_t port)
 {
 	memset(pep, 0, sizeof(*pep));
 	pep->fid.fid.fclass = FI_CLASS_PEP;
-	pep->fid.cm = &rdm_pep_cm_ops;
+	pep->fid.cm = &msgep_pep_cm_ops;
 	dofi_list_init(&pep->listeners);
 	pep->fabric = &s->fabric;
 	pep->eq = &s->eq;
@@ -311,17 +311,17 @@ int pep_open(struct rdm_pep *pep, struct side *s, const char *address, uint16_t 
 	return fi_listen(&pep->fid);
 }
 
-void pep_close(struct rdm_pep *pep)
+void pep_close(struct msgep_pep *pep)
 {
 	struct side *s = dofi_container(pep->eq, struct side, eq);
 
 	pthread_mutex_lock(&s->eq.lock);
-	rdm_cm_forget_pep(pep);
+	msgep_cm_forget_pep(pep);
 	forget_events(s, &pep->fid.fid);
 	pthread_mutex_unlock(&s->eq.lock);
 }
 
-uint16_t pep_port(struct rdm_pep *pep)
+uint16_t pep_port(struct msgep_pep *pep)
 {
 	union dofi_addr addr;
 	size_t len = sizeof(addr);
@@ -344,7 +344,7 @@ int end_connect(struct end *e, const char *address, uint16_t port, const void *d
 void work(struct side *s)
 {
 	pthread_mutex_lock(&s->eq.lock);
-	rdm_cm_progress(&s->eq);
+	msgep_cm_progress(&s->eq);
 	pthread_mutex_unlock(&s->eq.lock);
 }
 
@@ -361,10 +361,10 @@ void side_poll_and_work(struct side *s, struct side *b, int ms)
 		work(b);
 }
 
-struct rdm_event *side_await_event(struct side *s, struct side *b, uint32_t want)
+struct msgep_event *side_await_event(struct side *s, struct side *b, uint32_t want)
 {
 	uint64_t end = dt_now_us() + (uint64_t)LIMIT * dt_slow();
-	struct rdm_event *event;
+	struct msgep_event *event;
 
 	while (!(event = take(s))) {
 		if (dt_now_us() > end)
@@ -378,7 +378,7 @@ struct rdm_event *side_await_event(struct side *s, struct side *b, uint32_t want
 
 void side_await_only(struct side *s, struct side *b, uint32_t want, struct end *e)
 {
-	struct rdm_event *event = side_await_event(s, b, want);
+	struct msgep_event *event = side_await_event(s, b, want);
 
 	ASSERT_PTR(event->fid, &e->ep.fid.fid);
 	ASSERT_EQ(event->len, 0);
@@ -393,9 +393,9 @@ void side_expect_no_event(struct side *s, struct side *b)
 	ASSERT(!take(s));
 }
 
-void join(struct side *s, struct rdm_pep *pep, struct end *active, struct end *passive)
+void join(struct side *s, struct msgep_pep *pep, struct end *active, struct end *passive)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 
 	end_open(active, s, NULL);
 	ASSERT_EQ(end_connect(active, "127.0.0.1", pep_port(pep), NULL, 0), 0);
@@ -464,12 +464,12 @@ int raw_listen(bool local, const char *address, uint16_t *port, int backlog)
 
 size_t raw_request(bool local, uint8_t *buf, const void *data, uint16_t len)
 {
-	struct rdm_cm_msg msg = { .kind = RDM_CM_REQUEST, .wire = wires[!local].id, .port = 77,
-				  .offer = (const uint8_t *)"active", .offer_len = 7,
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST, .transport = transports[!local].id, .port = 77,
+				  .offer = (const uint8_t *)"active", .params_len = 7,
 				  .data = data, .data_len = len };
 
 	set_addr(&msg.to, "127.0.0.1", 0);
-	return rdm_cm_build(buf, &msg);
+	return msgep_cm_build(buf, &msg);
 }
 
 void raw_send_fds(int fd, const void *data, size_t len, const int *fds, size_t n)

@@ -5,8 +5,8 @@
  * events in a list, endpoints without data, and a transport that sends its name and (unix sockets)
  * a descriptor, and a final message.
  */
-#ifndef RDM_RIG_H
-#define RDM_RIG_H
+#ifndef MSGEP_RIG_H
+#define MSGEP_RIG_H
 
 #include "../lib/harness.h"
 #include "base/param.h"
@@ -23,21 +23,21 @@ extern const struct sort sorts[2];
 struct side {
 	struct dofi_fab fab;
 	struct fi_info info;
-	struct rdm_fabric fabric;
-	struct rdm_domain domain;
-	struct rdm_eq eq;
+	struct msgep_fabric fabric;
+	struct msgep_domain domain;
+	struct msgep_eq eq;
 	unsigned int events;		/* ever posted */
 };
 
 /* A connected endpoint, and the calls that the transport has received for it. */
 struct end {
-	struct rdm_ep ep;
+	struct msgep_ep ep;
 	bool up, closed;
 	bool have_offer;
-	char offered[RDM_OFFER_MAX];
+	char offered[MSGEP_PARAMS_MAX];
 	int fd;				/* came with the parameters */
 	bool finished, died;
-	char last[RDM_OFFER_MAX];
+	char last[MSGEP_PARAMS_MAX];
 	int held_back;			/* so often the end is not to be reported; -1: always */
 	unsigned int asked;
 };
@@ -54,14 +54,14 @@ void side_close(struct side *s);
 void end_open(struct end *e, struct side *s, struct fi_info *info);
 void end_close(struct end *e);
 /* address NULL: any; port 0: a free one. Returns fi_listen's result. */
-int pep_open(struct rdm_pep *pep, struct side *s, const char *address, uint16_t port);
-void pep_close(struct rdm_pep *pep);
-uint16_t pep_port(struct rdm_pep *pep);
+int pep_open(struct msgep_pep *pep, struct side *s, const char *address, uint16_t port);
+void pep_close(struct msgep_pep *pep);
+uint16_t pep_port(struct msgep_pep *pep);
 int end_connect(struct end *e, const char *address, uint16_t port, const void *data, size_t len);
 
 /* Lets the sides work until `want` (FI_CONNREQ ... or 0) comes at s; any other event there fails
  * the case. b may be NULL. The caller frees it. */
-struct rdm_event *side_await_event(struct side *s, struct side *b, uint32_t want);
+struct msgep_event *side_await_event(struct side *s, struct side *b, uint32_t want);
 /* The same for events without data or info that matter. */
 void side_await_only(struct side *s, struct side *b, uint32_t want, struct end *e);
 /* Processes pending work; fails if s has an event. */
@@ -70,7 +70,7 @@ void work(struct side *s);
 /* Blocks on the descriptors until there is work, at most `ms`; then processes it. */
 void side_poll_and_work(struct side *s, struct side *b, int ms);
 /* A connection between two ends of s; pep listens on 127.0.0.1. */
-void join(struct side *s, struct rdm_pep *pep, struct end *active, struct end *passive);
+void join(struct side *s, struct msgep_pep *pep, struct end *active, struct end *passive);
 
 /* Foreign peers: a plain socket connected to a listener, or listening like one. */
 int raw_connect(bool local, const char *address, uint16_t port, const char *source);

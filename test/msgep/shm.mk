@@ -3,7 +3,7 @@ if HAVE_CUNIT
 check_PROGRAMS += test/msgep/shm
 TESTS += test/msgep/shm
 
-test_rdm_shm_SOURCES = \
+test_msgep_shm_SOURCES = \
 	test/msgep/shm_main.c \
 	test/msgep/shm_rig.c \
 	test/msgep/shm_rig.h \
@@ -52,6 +52,6 @@ test_rdm_shm_SOURCES = \
 	prov_ofi/msgep/shm/shm_pull.c \
 	prov_ofi/msgep/srx.c \
 	prov_ofi/msgep/shm/shm.c
-test_rdm_shm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
-test_rdm_shm_LDADD = libdattest.la -lpthread
+test_msgep_shm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
+test_msgep_shm_LDADD = libdattest.la -lpthread
 endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs the suites about the wire over shared memory. */
+/* Runs the suites about the transport over shared memory. */
 #include <stdlib.h>
 
 #include "shm_rig.h"

@@ -54,14 +54,14 @@ void side_open(struct side *s)
 
 	dofi_param_load();
 	memset(s, 0, sizeof(*s));
-	s->row.wire = &rdm_wire_shm;
-	s->fab.row = &s->row;
+	s->row.transport = &msgep_transport_shm;
+	s->fab.desc = &s->row;
 	s->fab.info = &s->info;
 	s->info.rx_attr = &s->rx;
 	s->rx.size = 16;
 	s->fab.addr.in.sin_family = AF_INET;
 	s->fab.addr.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	ASSERT_EQ(rdm_fabric(&s->fab, &s->fabric), 0);
+	ASSERT_EQ(msgep_fabric(&s->fab, &s->fabric), 0);
 	ASSERT_EQ(fi_domain(s->fabric, &s->info, &s->domain, NULL), 0);
 	ASSERT_EQ(fi_eq_open(s->fabric, &eq, &s->eq, NULL), 0);
 	ASSERT_EQ(fi_cq_open(s->domain, &cq, &s->cq, NULL), 0);
@@ -331,24 +331,24 @@ static void dial(struct foe *f, const struct side *s)
 static void ask(struct foe *f, const struct side *s, const struct offer *o)
 {
 	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = { 0 };
-	uint8_t buf[RDM_CM_MAX], offer[RDM_OFFER_MAX] = { 0 }, *p = offer;
-	struct rdm_cm_msg cm = { .kind = RDM_CM_REQUEST, .wire = rdm_wire_shm.id, .port = 77,
-				 .offer = offer, .offer_len = o->len, .to = s->at,
+	uint8_t buf[MSGEP_CM_MAX], offer[MSGEP_PARAMS_MAX] = { 0 }, *p = offer;
+	struct msgep_cm_msg cm = { .kind = MSGEP_CM_REQUEST, .transport = msgep_transport_shm.id, .port = 77,
+				 .offer = offer, .params_len = o->len, .to = s->at,
 				 .has_fd = !o->no_fd };
 	struct iovec iov = { buf, 0 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = room,
 			      .msg_controllen = sizeof(room) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
-	p = dofi_put(p, o->magic, 4);
-	p = dofi_put(p, o->version, 4);
-	p = dofi_put(p, o->size, 4);
-	p = dofi_put(p, 0, 4);
-	p = dofi_put(p, o->nonce, 8);
-	p = dofi_put(p, o->pid, 8);
-	p = dofi_put(p, o->place, 8);
-	dofi_put(p, o->proof, 8);
-	iov.iov_len = rdm_cm_build(buf, &cm);
+	p = dofi_put_be(p, o->magic, 4);
+	p = dofi_put_be(p, o->version, 4);
+	p = dofi_put_be(p, o->size, 4);
+	p = dofi_put_be(p, 0, 4);
+	p = dofi_put_be(p, o->nonce, 8);
+	p = dofi_put_be(p, o->pid, 8);
+	p = dofi_put_be(p, o->place, 8);
+	dofi_put_be(p, o->proof, 8);
+	iov.iov_len = msgep_cm_build(buf, &cm);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(int));
@@ -361,8 +361,8 @@ static void ask(struct foe *f, const struct side *s, const struct offer *o)
 int foe_open(struct foe *f, struct side *s, const struct offer *o)
 {
 	struct offer usual = foe_offer();
-	uint8_t buf[RDM_CM_MAX];
-	struct rdm_cm_msg msg;
+	uint8_t buf[MSGEP_CM_MAX];
+	struct msgep_cm_msg msg;
 	ssize_t n;
 	int ret;
 
@@ -377,8 +377,8 @@ int foe_open(struct foe *f, struct side *s, const struct offer *o)
 		return ret;
 	await_event(s, &f->ep->fid, FI_CONNECTED, NULL);
 	n = recv(f->sock, buf, sizeof(buf), 0);
-	ASSERT(n > 0 && !rdm_cm_parse(buf, (size_t)n, &msg));
-	ASSERT_EQ(msg.kind, RDM_CM_ACCEPT);
+	ASSERT(n > 0 && !msgep_cm_parse(buf, (size_t)n, &msg));
+	ASSERT_EQ(msg.kind, MSGEP_CM_ACCEPT);
 	return 0;
 }
 
@@ -395,11 +395,11 @@ static char *ring_of(struct foe *f, int direction, int channel)
 	return f->map + PAGE + (size_t)RING * (unsigned int)(2 * direction + channel);
 }
 
-struct rdm_frame *foe_put(struct foe *f, int channel, const struct rdm_frame *frame,
-			  const void *payload, size_t len)
+struct msgep_frame *foe_put(struct foe *f, int channel, const struct msgep_frame *frame,
+			    const void *payload, size_t len)
 {
 	uint64_t pos = f->pos[channel];
-	struct rdm_frame *at = (void *)(ring_of(f, 0, channel) + pos % RING);
+	struct msgep_frame *at = (void *)(ring_of(f, 0, channel) + pos % RING);
 
 	ASSERT(pos % RING + sizeof(*frame) + len <= RING);
 	memcpy((char *)at + 8, (const char *)frame + 8, sizeof(*frame) - 8);
@@ -410,10 +410,10 @@ struct rdm_frame *foe_put(struct foe *f, int channel, const struct rdm_frame *fr
 	return at;
 }
 
-const struct rdm_frame *foe_get(struct foe *f, int channel)
+const struct msgep_frame *foe_get(struct foe *f, int channel)
 {
 	uint64_t at = f->at[channel];
-	const struct rdm_frame *frame = (void *)(ring_of(f, 1, channel) + at % RING);
+	const struct msgep_frame *frame = (void *)(ring_of(f, 1, channel) + at % RING);
 
 	if (atomic_load((const _Atomic uint64_t *)(const void *)&frame->mark) != f->nonce + at)
 		return NULL;
@@ -422,10 +422,10 @@ const struct rdm_frame *foe_get(struct foe *f, int channel)
 	return frame;
 }
 
-const struct rdm_frame *foe_await(struct foe *f, int channel)
+const struct msgep_frame *foe_await(struct foe *f, int channel)
 {
 	uint64_t end = dt_now_us() + (uint64_t)LIMIT * dt_slow();
-	const struct rdm_frame *frame;
+	const struct msgep_frame *frame;
 
 	while (!(frame = foe_get(f, channel))) {
 		side_work(f->s);

@@ -15,7 +15,7 @@
 #define RING (64u << 10)
 
 struct side {
-	struct dofi_fab_row row;
+	struct dofi_fabric_desc row;
 	struct dofi_fab fab;
 	struct fi_info info;
 	struct fi_rx_attr rx;
@@ -84,10 +84,10 @@ int foe_open(struct foe *f, struct side *s, const struct offer *offer);
 void foe_close(struct foe *f);
 /* A frame, whose mark is set here, with payload behind it; takes `len` bytes of the ring. Returns
  * where it stands. */
-struct rdm_frame *foe_put(struct foe *f, int channel, const struct rdm_frame *frame,
-			  const void *payload, size_t len);
+struct msgep_frame *foe_put(struct foe *f, int channel, const struct msgep_frame *frame,
+			    const void *payload, size_t len);
 /* The next frame of ours, or NULL. */
-const struct rdm_frame *foe_get(struct foe *f, int channel);
-const struct rdm_frame *foe_await(struct foe *f, int channel);
+const struct msgep_frame *foe_get(struct foe *f, int channel);
+const struct msgep_frame *foe_await(struct foe *f, int channel);
 
 #endif

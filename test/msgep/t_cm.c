@@ -12,7 +12,7 @@
 
 struct rig {
 	struct side a, b;		/* a listens */
-	struct rdm_pep pep;
+	struct msgep_pep pep;
 	struct end client, server;
 };
 
@@ -38,9 +38,9 @@ static void fill(uint8_t *data, size_t len)
 }
 
 /* The request, looked at closely. */
-static struct rdm_event *request_of(struct rig *r, const uint8_t *data, size_t len)
+static struct msgep_event *request_of(struct rig *r, const uint8_t *data, size_t len)
 {
-	struct rdm_event *event = side_await_event(&r->a, &r->b, FI_CONNREQ);
+	struct msgep_event *event = side_await_event(&r->a, &r->b, FI_CONNREQ);
 	const union dofi_addr *from = event->info->dest_addr, *to = event->info->src_addr;
 
 	ASSERT_PTR(event->fid, &r->pep.fid.fid);
@@ -78,19 +78,19 @@ static void same_names(struct end *x, struct end *y)
 
 static void meet(struct rig *r, size_t len)
 {
-	uint8_t ask[RDM_CM_DATA], reply[RDM_CM_DATA];
-	struct rdm_event *event;
+	uint8_t ask[MSGEP_CM_DATA], reply[MSGEP_CM_DATA];
+	struct msgep_event *event;
 
 	fill(ask, len);
-	fill(reply, RDM_CM_DATA - len);
+	fill(reply, MSGEP_CM_DATA - len);
 	dial(r, ask, len);
 	event = request_of(r, ask, len);
 	end_open(&r->server, &r->a, event->info);
 	free(event);
-	ASSERT_EQ(fi_accept(&r->server.ep.fid, reply, RDM_CM_DATA - len), 0);
+	ASSERT_EQ(fi_accept(&r->server.ep.fid, reply, MSGEP_CM_DATA - len), 0);
 	side_await_only(&r->a, &r->b, FI_CONNECTED, &r->server);
 	event = side_await_event(&r->b, &r->a, FI_CONNECTED);
-	ASSERT_EQ(event->len, RDM_CM_DATA - len);
+	ASSERT_EQ(event->len, MSGEP_CM_DATA - len);
 	ASSERT_MEM(event->data, reply, event->len);
 	free(event);
 	ASSERT(r->client.up && r->server.up);
@@ -104,14 +104,14 @@ static void part(struct end *goes, struct side *s, struct end *stays, struct sid
 		ASSERT_EQ(fi_shutdown(&goes->ep.fid, 0), 0);
 		side_await_only(s, t, FI_SHUTDOWN, goes);
 		ASSERT_EQ(fi_shutdown(&goes->ep.fid, 0), 0);
-		ASSERT_EQ(goes->ep.state, RDM_DOWN);
+		ASSERT_EQ(goes->ep.state, MSGEP_DOWN);
 	} else {
 		end_close(goes);
 	}
 	side_await_only(t, s, FI_SHUTDOWN, stays);
 	ASSERT(stays->finished && !stays->died);
 	ASSERT(!strcmp(stays->last, "so long"));
-	ASSERT_EQ(stays->ep.state, RDM_DOWN);
+	ASSERT_EQ(stays->ep.state, MSGEP_DOWN);
 	side_expect_no_event(t, s);
 	side_expect_no_event(s, t);
 	if (shut)
@@ -121,7 +121,7 @@ static void part(struct end *goes, struct side *s, struct end *stays, struct sid
 
 static void connects(const void *row)
 {
-	static const size_t lens[] = { 0, 1, 40, 255, RDM_CM_DATA };
+	static const size_t lens[] = { 0, 1, 40, 255, MSGEP_CM_DATA };
 	const struct sort *sort = row;
 	struct rig r;
 
@@ -146,17 +146,17 @@ static void connects(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_connects, sorts, connects)
+TEST_ROWS(msgep_connects, sorts, connects)
 
 static void rejects(const void *row)
 {
-	uint8_t data[RDM_CM_DATA];
-	struct rdm_event *event;
+	uint8_t data[MSGEP_CM_DATA];
+	struct msgep_event *event;
 	struct rig r;
 
 	setup(&r, row);
 	fill(data, sizeof(data));
-	for (size_t len = 0; len <= RDM_CM_DATA; len += 148) {
+	for (size_t len = 0; len <= MSGEP_CM_DATA; len += 148) {
 		dial(&r, data, 3);
 		event = request_of(&r, data, 3);
 		ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, data, len), 0);
@@ -176,11 +176,11 @@ static void rejects(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_rejects, sorts, rejects)
+TEST_ROWS(msgep_rejects, sorts, rejects)
 
 static void refused(struct rig *r, const char *address, uint16_t port, int err)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 
 	end_open(&r->client, &r->b, NULL);
 	ASSERT_EQ(end_connect(&r->client, address, port, "x", 1), 0);
@@ -203,9 +203,9 @@ static void nobody_listens(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_nobody, sorts, nobody_listens)
+TEST_ROWS(msgep_nobody, sorts, nobody_listens)
 
-TEST(rdm_address, of_another_host_is_not_reached)
+TEST(msgep_address, of_another_host_is_not_reached)
 {
 	struct rig r;
 
@@ -214,9 +214,9 @@ TEST(rdm_address, of_another_host_is_not_reached)
 	teardown(&r);
 }
 
-TEST(rdm_address, of_this_host_needs_the_right_listener)
+TEST(msgep_address, of_this_host_needs_the_right_listener)
 {
-	struct rdm_pep any;
+	struct msgep_pep any;
 	struct rig r;
 
 	setup(&r, &sorts[0]);
@@ -224,7 +224,7 @@ TEST(rdm_address, of_this_host_needs_the_right_listener)
 	refused(&r, "127.0.0.2", pep_port(&r.pep), ECONNREFUSED);
 	ASSERT_EQ(pep_open(&any, &r.a, NULL, 0), 0);
 	for (int i = 1; i < 4; i++) {
-		struct rdm_event *event;
+		struct msgep_event *event;
 		char address[16];
 
 		snprintf(address, sizeof(address), "127.0.0.%d", i);
@@ -243,10 +243,10 @@ TEST(rdm_address, of_this_host_needs_the_right_listener)
 }
 
 /* A request to `address` comes to `pep`, which is of side `s`, and to nobody else. */
-static void comes_to(struct rig *r, const char *address, struct side *s, struct rdm_pep *pep,
+static void comes_to(struct rig *r, const char *address, struct side *s, struct msgep_pep *pep,
 		     struct side *other)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 
 	end_open(&r->client, &r->b, NULL);
 	ASSERT_EQ(end_connect(&r->client, address, pep_port(pep), NULL, 0), 0);
@@ -263,7 +263,7 @@ static void comes_to(struct rig *r, const char *address, struct side *s, struct 
 /* One program listens on one address, another at the same port on all of them. */
 static void exact_before_any(bool exact_first)
 {
-	struct rdm_pep any;
+	struct msgep_pep any;
 	struct side c;
 	uint16_t port;
 	struct rig r;
@@ -286,19 +286,19 @@ static void exact_before_any(bool exact_first)
 	side_close(&r.b);
 }
 
-TEST(rdm_address, exact_listener_comes_before_that_of_all)
+TEST(msgep_address, exact_listener_comes_before_that_of_all)
 {
 	exact_before_any(true);
 }
 
-TEST(rdm_address, exact_listener_may_come_later)
+TEST(msgep_address, exact_listener_may_come_later)
 {
 	exact_before_any(false);
 }
 
 static void names_are_taken_once(const void *row)
 {
-	struct rdm_pep other, free_one;
+	struct msgep_pep other, free_one;
 	struct rig r;
 
 	setup(&r, row);
@@ -313,12 +313,12 @@ static void names_are_taken_once(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_names, sorts, names_are_taken_once)
+TEST_ROWS(msgep_names, sorts, names_are_taken_once)
 
 static void listens_on_ipv6(const void *row)
 {
-	struct rdm_event *event;
-	struct rdm_pep pep;
+	struct msgep_event *event;
+	struct msgep_pep pep;
 	struct rig r;
 
 	setup(&r, row);
@@ -336,11 +336,11 @@ static void listens_on_ipv6(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_ipv6, sorts, listens_on_ipv6)
+TEST_ROWS(msgep_ipv6, sorts, listens_on_ipv6)
 
 static void wrong_calls(const void *row)
 {
-	uint8_t data[RDM_CM_DATA + 1] = { 0 };
+	uint8_t data[MSGEP_CM_DATA + 1] = { 0 };
 	union dofi_addr addr = { .sa.sa_family = AF_UNIX };
 	size_t len = sizeof(addr);
 	struct rig r;
@@ -359,12 +359,12 @@ static void wrong_calls(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_calls, sorts, wrong_calls)
+TEST_ROWS(msgep_calls, sorts, wrong_calls)
 
 /* Closing is silent and immediate at every step; nothing is left behind (the harness looks). */
 static void closing_at_every_step(const void *row)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 	struct rig r;
 
 	setup(&r, row);
@@ -409,12 +409,12 @@ static void closing_at_every_step(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_close, sorts, closing_at_every_step)
+TEST_ROWS(msgep_close, sorts, closing_at_every_step)
 
 /* An endpoint that is given up before it accepts leaves the request where it was. */
 static void request_survives_its_endpoint(const void *row)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 	struct fid *handle;
 	struct rig r;
 
@@ -435,12 +435,12 @@ static void request_survives_its_endpoint(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_undecided, sorts, request_survives_its_endpoint)
+TEST_ROWS(msgep_undecided, sorts, request_survives_its_endpoint)
 
 /* Requests that nobody has read go with the listener. */
 static void listener_goes(const void *row)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 	struct rig r;
 
 	setup(&r, row);
@@ -455,7 +455,7 @@ static void listener_goes(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_listener_goes, sorts, listener_goes)
+TEST_ROWS(msgep_listener_goes, sorts, listener_goes)
 
 /* Many calls to connect, and no processor for a while: the listener must not take the process for
  * one that connects and says nothing. */
@@ -464,7 +464,7 @@ TEST_ROWS(rdm_listener_goes, sorts, listener_goes)
 static void crowd_without_a_processor(const void *row)
 {
 	static struct end clients[CROWD];
-	struct rdm_event *event;
+	struct msgep_event *event;
 	uint64_t begin;
 	struct rig r;
 
@@ -493,12 +493,12 @@ static void crowd_without_a_processor(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_crowd, sorts, crowd_without_a_processor)
+TEST_ROWS(msgep_crowd, sorts, crowd_without_a_processor)
 
 /* The client has given up while the consumer was thinking. */
 static void accepting_one_who_has_gone(const void *row)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 	struct rig r;
 
 	setup(&r, row);
@@ -518,12 +518,12 @@ static void accepting_one_who_has_gone(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_gone, sorts, accepting_one_who_has_gone)
+TEST_ROWS(msgep_gone, sorts, accepting_one_who_has_gone)
 
-/* The wire does not want it: both sides fail, nobody hangs. */
+/* The transport does not want it: both sides fail, nobody hangs. */
 static void wire_refuses(const void *row)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 	struct rig r;
 
 	setup(&r, row);
@@ -564,14 +564,14 @@ static void wire_refuses(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_wire_refuses, sorts, wire_refuses)
+TEST_ROWS(msgep_transport_refuses, sorts, wire_refuses)
 
 /* Both connect to each other at once: two connections. */
 static void both_connect(const void *row)
 {
 	struct end back, back_server;
-	struct rdm_event *event;
-	struct rdm_pep pep;
+	struct msgep_event *event;
+	struct msgep_pep pep;
 	struct rig r;
 
 	setup(&r, row);
@@ -599,12 +599,12 @@ static void both_connect(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_both, sorts, both_connect)
+TEST_ROWS(msgep_both, sorts, both_connect)
 
 /* fi_shutdown before there is an answer. */
 static void giving_up_early(const void *row)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 	struct rig r;
 
 	setup(&r, row);
@@ -620,4 +620,4 @@ static void giving_up_early(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(rdm_early, sorts, giving_up_early)
+TEST_ROWS(msgep_early, sorts, giving_up_early)

@@ -15,7 +15,7 @@
 
 struct target {
 	struct side s;
-	struct rdm_pep pep;
+	struct msgep_pep pep;
 	const struct sort *sort;
 };
 
@@ -45,14 +45,14 @@ static int visit(struct target *t)
 /* Nothing is said to the visitor but the end; with `reject`, a rejection before that. */
 static void shown_out(struct target *t, int fd, bool reject)
 {
-	struct rdm_cm_msg msg;
-	uint8_t buf[RDM_CM_MAX];
+	struct msgep_cm_msg msg;
+	uint8_t buf[MSGEP_CM_MAX];
 	ssize_t n = raw_recv(&t->s, fd, buf, sizeof(buf));
 
 	if (reject) {
-		ASSERT_EQ(n, RDM_CM_HDR);
-		ASSERT_EQ(rdm_cm_parse(buf, (size_t)n, &msg), 0);
-		ASSERT_EQ(msg.kind, RDM_CM_REJECT);
+		ASSERT_EQ(n, MSGEP_CM_HDR);
+		ASSERT_EQ(msgep_cm_parse(buf, (size_t)n, &msg), 0);
+		ASSERT_EQ(msg.kind, MSGEP_CM_REJECT);
 		n = raw_recv(&t->s, fd, buf, sizeof(buf));
 	}
 	ASSERT(n == 0 || (n < 0 && errno == ECONNRESET));
@@ -62,7 +62,7 @@ static void shown_out(struct target *t, int fd, bool reject)
 /* The listener still serves those who behave. */
 static void still_serves(struct target *t)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 	struct end a, b;
 
 	end_open(&a, &t->s, NULL);
@@ -83,7 +83,7 @@ static void still_serves(struct target *t)
 static void silent_ones(const void *row)
 {
 	static const size_t said[] = { 0, 1, 5, 31, 32, 38 };
-	uint8_t buf[RDM_CM_MAX];
+	uint8_t buf[MSGEP_CM_MAX];
 	uint64_t begin = dt_now_us();
 	struct target t;
 	int fd[6];
@@ -102,7 +102,7 @@ static void silent_ones(const void *row)
 	teardown(&t);
 }
 
-TEST_ROWS(rdm_silent, sorts, silent_ones)
+TEST_ROWS(msgep_silent, sorts, silent_ones)
 
 struct garbage {
 	const char *what;
@@ -114,19 +114,19 @@ struct garbage {
 
 static const struct garbage garbage[] = {
 	{ "magic", 0, { 'X' }, 1, false },
-	{ "version", 4, { RDM_CM_VERSION + 1 }, 1, true },
+	{ "version", 4, { MSGEP_CM_VERSION + 1 }, 1, true },
 	{ "kind 0", 5, { 0 }, 1, false },
 	{ "kind 5", 5, { 5 }, 1, false },
-	{ "busy, to a listener", 5, { RDM_CM_BUSY }, 1, false },
+	{ "busy, to a listener", 5, { MSGEP_CM_BUSY }, 1, false },
 	{ "kind 99", 5, { 99 }, 1, false },
 	{ "seal promised", 7, { 2 }, 1, false },
-	{ "acceptance to a listener", 5, { RDM_CM_ACCEPT }, 1, false },
-	{ "wire", 6, { 77 }, 1, true },
+	{ "acceptance to a listener", 5, { MSGEP_CM_ACCEPT }, 1, false },
+	{ "transport", 6, { 77 }, 1, true },
 	{ "flags", 7, { 4 }, 1, false },
 	{ "descriptor promised", 7, { 1 }, 1, false },
-	{ "offer too long", 8, { 0, RDM_OFFER_MAX + 1 }, 2, false },
+	{ "offer too long", 8, { 0, MSGEP_PARAMS_MAX + 1 }, 2, false },
 	{ "offer much too long", 8, { 0xff, 0xff }, 2, false },
-	{ "data too long", 10, { RDM_CM_DATA >> 8, (RDM_CM_DATA & 255) + 1 }, 2, false },
+	{ "data too long", 10, { MSGEP_CM_DATA >> 8, (MSGEP_CM_DATA & 255) + 1 }, 2, false },
 	{ "data much too long", 10, { 0xff, 0xff }, 2, false },
 	{ "no port", 12, { 0, 0 }, 2, false },
 	{ "sort of address", 14, { 5 }, 1, false },
@@ -136,7 +136,7 @@ static const struct garbage garbage[] = {
 
 static void rubbish(const void *row)
 {
-	uint8_t buf[RDM_CM_MAX];
+	uint8_t buf[MSGEP_CM_MAX];
 	struct target t;
 	size_t len;
 
@@ -155,12 +155,12 @@ static void rubbish(const void *row)
 	teardown(&t);
 }
 
-TEST_ROWS(rdm_garbage, sorts, rubbish)
+TEST_ROWS(msgep_garbage, sorts, rubbish)
 
 /* Random bytes after a good beginning, from a fixed seed. */
 static void noise(const void *row)
 {
-	uint8_t buf[RDM_CM_MAX];
+	uint8_t buf[MSGEP_CM_MAX];
 	unsigned int seed = 4711;
 	struct target t;
 
@@ -170,7 +170,7 @@ static void noise(const void *row)
 		size_t len = raw_request(t.sort->local, buf, "data", 4), n = 1 + rand_r(&seed) % 4;
 		int fd = visit(&t);
 
-		/* Never in the wire's bytes, the data or the address: that would be a good
+		/* Never in the transport's bytes, the data or the address: that would be a good
 		 * request. */
 		while (n--)
 			buf[rand_r(&seed) % 5] ^= (uint8_t)(1 + rand_r(&seed) % 255);
@@ -183,13 +183,13 @@ static void noise(const void *row)
 	teardown(&t);
 }
 
-TEST_ROWS(rdm_noise, sorts, noise)
+TEST_ROWS(msgep_noise, sorts, noise)
 
 /* Requests that dribble in are requests. */
 static void dribble(const void *row)
 {
-	struct rdm_event *event;
-	uint8_t buf[RDM_CM_MAX];
+	struct msgep_event *event;
+	uint8_t buf[MSGEP_CM_MAX];
 	struct target t;
 	size_t len;
 	int fd;
@@ -213,13 +213,13 @@ static void dribble(const void *row)
 	teardown(&t);
 }
 
-TEST_ROWS(rdm_dribble, sorts, dribble)
+TEST_ROWS(msgep_dribble, sorts, dribble)
 
 /* A request that nobody decides. */
-static void drop(struct target *t, struct rdm_event *event)
+static void drop(struct target *t, struct msgep_event *event)
 {
 	pthread_mutex_lock(&t->s.eq.lock);
-	rdm_cm_drop_request(event->info->handle);
+	msgep_cm_drop_request(event->info->handle);
 	pthread_mutex_unlock(&t->s.eq.lock);
 	dofi_lib.freeinfo(event->info);
 	free(event);
@@ -234,10 +234,10 @@ static int any_fd(void)
 }
 
 /* Descriptors: one, if the message says so; the harness finds those that are kept. */
-TEST(rdm_fds, no_more_than_one_is_taken)
+TEST(msgep_fds, no_more_than_one_is_taken)
 {
 	int fds[4] = { any_fd(), any_fd(), any_fd(), any_fd() }, fd;
-	uint8_t buf[RDM_CM_MAX];
+	uint8_t buf[MSGEP_CM_MAX];
 	struct target t;
 	size_t len;
 
@@ -271,12 +271,12 @@ TEST(rdm_fds, no_more_than_one_is_taken)
 /* The visitor is told that there is no room, and nothing else. */
 static void turned_away(struct target *t, int fd)
 {
-	struct rdm_cm_msg msg;
-	uint8_t buf[RDM_CM_MAX];
+	struct msgep_cm_msg msg;
+	uint8_t buf[MSGEP_CM_MAX];
 
-	ASSERT_EQ(raw_recv(&t->s, fd, buf, sizeof(buf)), RDM_CM_HDR);
-	ASSERT_EQ(rdm_cm_parse(buf, RDM_CM_HDR, &msg), 0);
-	ASSERT_EQ(msg.kind, RDM_CM_BUSY);
+	ASSERT_EQ(raw_recv(&t->s, fd, buf, sizeof(buf)), MSGEP_CM_HDR);
+	ASSERT_EQ(msgep_cm_parse(buf, MSGEP_CM_HDR, &msg), 0);
+	ASSERT_EQ(msg.kind, MSGEP_CM_BUSY);
 	shown_out(t, fd, false);
 }
 
@@ -289,39 +289,39 @@ static void still_there(int fd)
 static void crowd(const void *row)
 {
 	struct target t;
-	int fd[RDM_CM_HALF_PEER + 1], other = -1;
+	int fd[MSGEP_CM_HALF_OPEN_PEER + 1], other = -1;
 
 	set_number("DAPL_OFI_SILENT_MS", "60000");
 	setup(&t, row);
 	if (!t.sort->local)
 		other = raw_connect(false, "127.0.0.1", pep_port(&t.pep), "127.0.0.2");
-	for (size_t i = 0; i <= RDM_CM_HALF_PEER; i++) {
+	for (size_t i = 0; i <= MSGEP_CM_HALF_OPEN_PEER; i++) {
 		fd[i] = visit(&t);
 		work(&t.s);
 	}
 	turned_away(&t, fd[0]);
 	for (int i = 0; i < 5; i++)
 		side_poll_and_work(&t.s, NULL, 2);
-	for (size_t i = 1; i <= RDM_CM_HALF_PEER; i++)
+	for (size_t i = 1; i <= MSGEP_CM_HALF_OPEN_PEER; i++)
 		still_there(fd[i]);
 	if (other >= 0)
 		still_there(other);
 	still_serves(&t);
-	for (size_t i = 1; i <= RDM_CM_HALF_PEER; i++)
+	for (size_t i = 1; i <= MSGEP_CM_HALF_OPEN_PEER; i++)
 		close(fd[i]);
 	if (other >= 0)
 		close(other);
 	teardown(&t);
 }
 
-TEST_ROWS(rdm_crowd, sorts, crowd)
+TEST_ROWS(msgep_crowd, sorts, crowd)
 
 /* Many at once are no strangers if they speak in time. */
 static void burst(const void *row)
 {
 	enum { MANY = 300 };
 	static int fd[MANY];
-	uint8_t buf[RDM_CM_MAX];
+	uint8_t buf[MSGEP_CM_MAX];
 	struct target t;
 	size_t len;
 
@@ -330,7 +330,7 @@ static void burst(const void *row)
 		fd[i] = visit(&t);
 	for (int i = 0; i < 10; i++)
 		work(&t.s);
-	ASSERT_EQ(((struct rdm_cm *)t.s.eq.cm)->n_half, MANY);
+	ASSERT_EQ(((struct msgep_cm *)t.s.eq.cm)->n_half_open, MANY);
 	len = raw_request(t.sort->local, buf, "data", 4);
 	for (int i = 0; i < MANY; i++)
 		ASSERT_EQ(send(fd[i], buf, len, MSG_NOSIGNAL), len);
@@ -343,13 +343,13 @@ static void burst(const void *row)
 	teardown(&t);
 }
 
-TEST_ROWS(rdm_burst, sorts, burst)
+TEST_ROWS(msgep_burst, sorts, burst)
 
 /* In all, whoever they are. */
-TEST(rdm_crowd_of_all, is_bounded)
+TEST(msgep_crowd_of_all, is_bounded)
 {
 	struct rlimit room = { 4096, 4096 };
-	static int fd[RDM_CM_HALF_ALL];
+	static int fd[MSGEP_CM_HALF_OPEN_MAX];
 	struct target t;
 	char source[16];
 
@@ -357,7 +357,7 @@ TEST(rdm_crowd_of_all, is_bounded)
 		dt_skip("not enough descriptors");
 	set_number("DAPL_OFI_SILENT_MS", "60000");
 	setup(&t, &sorts[1]);
-	for (int i = 0; i < RDM_CM_HALF_ALL; i++) {
+	for (int i = 0; i < MSGEP_CM_HALF_OPEN_MAX; i++) {
 		snprintf(source, sizeof(source), "127.0.1.%d", 1 + i / 60);
 		fd[i] = raw_connect(false, "127.0.0.1", pep_port(&t.pep), source);
 		ASSERT(fd[i] >= 0);
@@ -366,9 +366,9 @@ TEST(rdm_crowd_of_all, is_bounded)
 	/* The newcomer is served, in the place of the oldest. */
 	still_serves(&t);
 	turned_away(&t, fd[0]);
-	for (int i = 1; i < RDM_CM_HALF_ALL; i++)
+	for (int i = 1; i < MSGEP_CM_HALF_OPEN_MAX; i++)
 		still_there(fd[i]);
-	for (int i = 1; i < RDM_CM_HALF_ALL; i++)
+	for (int i = 1; i < MSGEP_CM_HALF_OPEN_MAX; i++)
 		close(fd[i]);
 	for (int i = 0; i < 40; i++)
 		side_poll_and_work(&t.s, NULL, 2);
@@ -379,8 +379,8 @@ TEST(rdm_crowd_of_all, is_bounded)
 static void short_of_descriptors(const void *row)
 {
 	struct rlimit full, less;
-	struct rdm_event *event;
-	uint8_t buf[RDM_CM_MAX];
+	struct msgep_event *event;
+	uint8_t buf[MSGEP_CM_MAX];
 	struct target t;
 	size_t len;
 	int fd;
@@ -406,7 +406,7 @@ static void short_of_descriptors(const void *row)
 	teardown(&t);
 }
 
-TEST_ROWS(rdm_short_of_fds, sorts, short_of_descriptors)
+TEST_ROWS(msgep_short_of_fds, sorts, short_of_descriptors)
 
 /* ---------------------------------------------------------------- listeners without room */
 
@@ -425,9 +425,9 @@ static const struct busy_row {
 static void tries_again(const void *row)
 {
 	const struct busy_row *how = row;
-	uint8_t buf[RDM_CM_MAX], busy[RDM_CM_MAX];
-	struct rdm_cm_msg msg = { .kind = RDM_CM_BUSY, .wire = how->local ? 7 : 8 };
-	size_t len = rdm_cm_build(busy, &msg);
+	uint8_t buf[MSGEP_CM_MAX], busy[MSGEP_CM_MAX];
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_BUSY, .transport = how->local ? 7 : 8 };
+	size_t len = msgep_cm_build(busy, &msg);
 	uint16_t port = 0;
 	struct end e;
 	struct side s;
@@ -448,8 +448,8 @@ static void tries_again(const void *row)
 		}
 		n = raw_recv(&s, fd, buf, sizeof(buf));
 		ASSERT(n > 0);
-		ASSERT_EQ(rdm_cm_parse(buf, (size_t)n, &msg), 0);
-		ASSERT_EQ(msg.kind, RDM_CM_REQUEST);
+		ASSERT_EQ(msgep_cm_parse(buf, (size_t)n, &msg), 0);
+		ASSERT_EQ(msg.kind, MSGEP_CM_REQUEST);
 		ASSERT_EQ(msg.data_len, 4);
 		ASSERT_EQ(memcmp(msg.data, "data", 4), 0);
 		if (i == how->times)
@@ -461,9 +461,9 @@ static void tries_again(const void *row)
 				   sizeof(struct linger));
 		close(fd);
 	}
-	msg = (struct rdm_cm_msg){ .kind = RDM_CM_ACCEPT, .wire = how->local ? 7 : 8,
-				   .offer = (const uint8_t *)"passive", .offer_len = 8 };
-	len = rdm_cm_build(busy, &msg);
+	msg = (struct msgep_cm_msg){ .kind = MSGEP_CM_ACCEPT, .transport = how->local ? 7 : 8,
+				   .offer = (const uint8_t *)"passive", .params_len = 8 };
+	len = msgep_cm_build(busy, &msg);
 	ASSERT_EQ(send(fd, busy, len, MSG_NOSIGNAL), len);
 	side_await_only(&s, NULL, FI_CONNECTED, &e);
 	end_close(&e);
@@ -472,7 +472,7 @@ static void tries_again(const void *row)
 	side_close(&s);
 }
 
-TEST_ROWS(rdm_busy, busy_rows, tries_again)
+TEST_ROWS(msgep_busy, busy_rows, tries_again)
 
 /* ---------------------------------------------------------------- listeners that misbehave */
 
@@ -493,7 +493,7 @@ static void wrong_answers(const void *row)
 		{ "", 0, ECONNRESET },
 	};
 	const struct sort *sort = row;
-	struct rdm_event *event;
+	struct msgep_event *event;
 	uint16_t port = 0;
 	struct end e;
 	struct side s;
@@ -503,8 +503,8 @@ static void wrong_answers(const void *row)
 	side_open(&s, sort->local);
 	l = raw_listen(sort->local, "127.0.0.1", &port, 5);
 	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
-		uint8_t buf[RDM_CM_MAX];
-		struct rdm_cm_msg msg;
+		uint8_t buf[MSGEP_CM_MAX];
+		struct msgep_cm_msg msg;
 		ssize_t n;
 
 		end_open(&e, &s, NULL);
@@ -513,7 +513,7 @@ static void wrong_answers(const void *row)
 		ASSERT(fd >= 0);
 		n = raw_recv(&s, fd, buf, sizeof(buf));
 		ASSERT(n > 0);
-		ASSERT_EQ(rdm_cm_parse(buf, (size_t)n, &msg), 0);
+		ASSERT_EQ(msgep_cm_parse(buf, (size_t)n, &msg), 0);
 		ASSERT_EQ(msg.data_len, 4);
 		ASSERT_EQ(send(fd, answers[i].bytes, answers[i].len, MSG_NOSIGNAL),
 			  answers[i].len);
@@ -529,15 +529,15 @@ static void wrong_answers(const void *row)
 	side_close(&s);
 }
 
-TEST_ROWS(rdm_answers, sorts, wrong_answers)
+TEST_ROWS(msgep_answers, sorts, wrong_answers)
 
 /* A listener whose queue is full: those who connect wait their turn. */
-TEST(rdm_queue, full_at_first_is_waited_for)
+TEST(msgep_queue, full_at_first_is_waited_for)
 {
-	uint8_t buf[RDM_CM_MAX];
+	uint8_t buf[MSGEP_CM_MAX];
 	int l, fd[8], n = 0;
 	uint16_t port = 0;
-	const struct rdm_cm_conn *conn;
+	const struct msgep_cm_conn *conn;
 	struct end e;
 	struct side s;
 
@@ -555,11 +555,11 @@ TEST(rdm_queue, full_at_first_is_waited_for)
 	fd[n] = accept(l, NULL, NULL);
 	ASSERT(fd[n++] >= 0);
 	conn = e.ep.cm;
-	while (!s.events && conn->step == RDM_CM_DIALLING)
+	while (!s.events && conn->state == MSGEP_CM_CONNECTING)
 		side_poll_and_work(&s, NULL, 100);
 	fd[n] = accept(l, NULL, NULL);
 	ASSERT(fd[n++] >= 0);
-	ASSERT(raw_recv(&s, fd[n - 1], buf, sizeof(buf)) > RDM_CM_HDR);
+	ASSERT(raw_recv(&s, fd[n - 1], buf, sizeof(buf)) > MSGEP_CM_HDR);
 	/* Given up while waiting for room: nothing is left. */
 	end_close(&e);
 	end_open(&e, &s, NULL);

@@ -12,7 +12,7 @@
 
 struct pair {
 	struct side s;
-	struct rdm_pep pep;
+	struct msgep_pep pep;
 	struct end a, b;
 };
 
@@ -59,7 +59,7 @@ static void victim(int fd, const void *arg)
 /* Up to where it is connected. */
 static void start_victim(struct dt_peer *peer, struct victim *v, struct pair *p)
 {
-	struct rdm_event *event;
+	struct msgep_event *event;
 	uint16_t port;
 
 	memset(&play, 0, sizeof(play));
@@ -93,11 +93,11 @@ static void killed_peer(const void *row)
 	teardown(&p);
 }
 
-TEST_ROWS(rdm_killed, sorts, killed_peer)
+TEST_ROWS(msgep_killed, sorts, killed_peer)
 
 /* Its last message tells of frames that never come, because it is killed: nobody waits for them as
  * long as for one who lives. */
-TEST(rdm_killed, killed_after_its_last_message)
+TEST(msgep_killed, killed_after_its_last_message)
 {
 	static struct victim v = { .says_bye = true };
 	struct dt_peer peer;
@@ -133,7 +133,7 @@ static void end_waits_for_data(const void *row)
 	teardown(&p);
 }
 
-TEST_ROWS(rdm_end_waits, sorts, end_waits_for_data)
+TEST_ROWS(msgep_end_waits, sorts, end_waits_for_data)
 
 /* Not for ever: without progress the patience ends; and it begins anew with progress. */
 static void patience_has_an_end(const void *row)
@@ -155,7 +155,7 @@ static void patience_has_an_end(const void *row)
 	took = dt_now_us() - begin;
 	if (took < 790000)
 		FAIL("the end was told after %llu us", (unsigned long long)took);
-	ASSERT_EQ(p.b.ep.state, RDM_DOWN);
+	ASSERT_EQ(p.b.ep.state, MSGEP_DOWN);
 	end_close(&p.b);
 	/* Closing while it is held back is silent. */
 	join(&p.s, &p.pep, &p.a, &p.b);
@@ -167,7 +167,7 @@ static void patience_has_an_end(const void *row)
 	teardown(&p);
 }
 
-TEST_ROWS(rdm_patience, sorts, patience_has_an_end)
+TEST_ROWS(msgep_patience, sorts, patience_has_an_end)
 
 /* An end that has been told, or is held back, does not keep waking anybody. */
 static void the_end_does_not_spin(const void *row)
@@ -195,23 +195,23 @@ static void the_end_does_not_spin(const void *row)
 	teardown(&p);
 }
 
-TEST_ROWS(rdm_no_spin, sorts, the_end_does_not_spin)
+TEST_ROWS(msgep_no_spin, sorts, the_end_does_not_spin)
 
 static bool quiet(struct end *e)
 {
 	bool more;
 
-	rdm_lock(&e->ep.lock);
-	more = rdm_cm_quiet(&e->ep);
-	rdm_unlock(&e->ep.lock);
+	msgep_lock(&e->ep.lock);
+	more = msgep_cm_quiet(&e->ep);
+	msgep_unlock(&e->ep.lock);
 	return more;
 }
 
 static void ring(struct end *e)
 {
-	rdm_lock(&e->ep.lock);
-	rdm_cm_ring(&e->ep);
-	rdm_unlock(&e->ep.lock);
+	msgep_lock(&e->ep.lock);
+	msgep_cm_doorbell(&e->ep);
+	msgep_unlock(&e->ep.lock);
 }
 
 static bool readable(int fd)
@@ -222,7 +222,7 @@ static bool readable(int fd)
 }
 
 /* Bells are heard and taken off; the last message behind them is not lost, whoever reads it. */
-TEST(rdm_bell, rings_and_leaves_the_last_words)
+TEST(msgep_bell, rings_and_leaves_the_last_words)
 {
 	struct pair p;
 
@@ -252,7 +252,7 @@ TEST(rdm_bell, rings_and_leaves_the_last_words)
 }
 
 /* A peer that never stops ringing holds nobody up, and its own bell does not block it. */
-TEST(rdm_bell, rung_for_ever_stops_nobody)
+TEST(msgep_bell, rung_for_ever_stops_nobody)
 {
 	struct pair p;
 
@@ -273,7 +273,7 @@ TEST(rdm_bell, rung_for_ever_stops_nobody)
 }
 
 /* What is neither bell nor message ends the connection. */
-TEST(rdm_bell, nonsense_ends_the_connection)
+TEST(msgep_bell, nonsense_ends_the_connection)
 {
 	struct pair p;
 
@@ -312,7 +312,7 @@ static void play_quiet(void *arg)
 }
 
 /* Those who poll queues read the same socket as the event queue. */
-TEST(rdm_bell, threads_share_the_socket)
+TEST(msgep_bell, threads_share_the_socket)
 {
 	struct play_arg arg;
 	struct dt_thread t[2];

@@ -12,7 +12,7 @@ static struct dofi_cm_msg message(uint8_t fabric, enum dofi_cm_kind kind)
 {
 	return (struct dofi_cm_msg){ .kind = kind, .fabric = fabric, .priv = priv, .priv_len = 48,
 				     .qual = 0x123456789abc, .reads_in = 7, .reads_out = 9,
-				     .tag = 0x00fedcba, .reason = 3 };
+				     .conn_id = 0x00fedcba, .reason = 3 };
 }
 
 static void check_same(const struct dofi_cm_msg *sent)
@@ -25,7 +25,7 @@ static void check_same(const struct dofi_cm_msg *sent)
 	ASSERT_EQ(dofi_cm_parse(buf, len, &got), 0);
 	ASSERT_EQ(got.kind, sent->kind);
 	ASSERT_EQ(got.fabric, sent->fabric);
-	ASSERT_EQ(got.tag, sent->tag);
+	ASSERT_EQ(got.conn_id, sent->conn_id);
 	ASSERT_EQ(got.priv_len, sent->priv_len);
 	ASSERT_MEM(got.priv, sent->priv, sent->priv_len);
 	ASSERT(got.priv + got.priv_len <= buf + len);

@@ -13,24 +13,24 @@
 #define WIDE_ROOM 256		/* a fabric without limits */
 #define WIDE_PRIV 216
 
-static struct rdm_secret *load(const char *text)
+static struct msgep_secret *load(const char *text)
 {
 	char path[] = "/tmp/dat-ofi-seal-XXXXXX";
-	struct rdm_secret *secret;
+	struct msgep_secret *secret;
 	int fd = mkstemp(path);
 
 	ASSERT(fd >= 0);
 	ASSERT_EQ(write(fd, text, strlen(text)), strlen(text));
 	close(fd);
 	setenv("DAPL_OFI_CM_SECRET_FILE", path, 1);
-	ASSERT_EQ(rdm_secret_load(&secret), 0);
+	ASSERT_EQ(msgep_secret_load(&secret), 0);
 	unsetenv("DAPL_OFI_CM_SECRET_FILE");
 	unlink(path);
 	return secret;
 }
 
 struct ends {
-	struct rdm_secret *secret, *other;
+	struct msgep_secret *secret, *other;
 	struct dofi_seal client, listener;
 	struct dofi_sealer by;
 	bool wide;
@@ -52,7 +52,7 @@ static void ends_open(struct ends *e, bool wide, size_t priv)
 				      .max_priv = wide ? WIDE_PRIV : BRIEF_PRIV };
 	e->asks = (struct dofi_cm_msg){
 		.kind = DOFI_CM_REQUEST, .fabric = wide ? 1 : 2, .qual = 0x123456789abcdef0u,
-		.reads_in = 300, .reads_out = 17, .tag = 0xabcdef, .priv_len = (uint16_t)priv,
+		.reads_in = 300, .reads_out = 17, .conn_id = 0xabcdef, .priv_len = (uint16_t)priv,
 	};
 	e->to.in.sin_family = AF_INET;
 	e->to.in.sin_addr.s_addr = htonl(0x7f000001);
@@ -60,8 +60,8 @@ static void ends_open(struct ends *e, bool wide, size_t priv)
 
 static void ends_close(struct ends *e)
 {
-	rdm_secret_free(e->secret);
-	rdm_secret_free(e->other);
+	msgep_secret_free(e->secret);
+	msgep_secret_free(e->other);
 }
 
 /* HELLO and CHALLENGE. */
@@ -75,23 +75,23 @@ static void greet(struct ends *e)
 	len = dofi_seal_hello(&e->client, &e->asks, &e->to, buf);
 	ASSERT(len && len <= e->by.room);
 	ASSERT(dofi_seal_is(DOFI_SEAL_HELLO, buf, len));
-	ASSERT_EQ(dofi_seal_take_hello(&e->listener, buf, len, &msg, &to), 0);
+	ASSERT_EQ(dofi_seal_open_hello(&e->listener, buf, len, &msg, &to), 0);
 	ASSERT_EQ(msg.qual, e->asks.qual);
 	ASSERT_EQ(msg.reads_in, e->asks.reads_in);
 	ASSERT_EQ(msg.reads_out, e->asks.reads_out);
-	ASSERT_EQ(msg.tag, e->asks.tag);
+	ASSERT_EQ(msg.conn_id, e->asks.conn_id);
 	ASSERT_EQ(msg.priv_len, e->asks.priv_len);
 	ASSERT(dofi_addr_same_host(&to.sa, &e->to.sa));
 	len = dofi_seal_challenge(&e->listener, e->secret, buf);
 	ASSERT(len && len <= e->by.room);
-	ASSERT_EQ(dofi_seal_take_challenge(&e->client, e->secret, buf, len), 0);
+	ASSERT_EQ(dofi_seal_open_challenge(&e->client, e->secret, buf, len), 0);
 	ASSERT(e->client.proven);
 }
 
 static size_t answer(struct ends *e, enum dofi_cm_kind kind, size_t priv, uint8_t *buf)
 {
 	const struct dofi_cm_msg msg = {
-		.kind = kind, .reads_in = 99, .tag = 0x123456,
+		.kind = kind, .reads_in = 99, .conn_id = 0x123456,
 		.reason = DOFI_CM_BY_PEER, .priv_len = (uint16_t)priv, .priv = e->told,
 	};
 
@@ -109,7 +109,7 @@ static void check_answer(struct ends *e, enum dofi_cm_kind kind, const struct do
 		return;
 	}
 	ASSERT_EQ(msg->reads_in, 99);
-	ASSERT_EQ(msg->tag, 0x123456);
+	ASSERT_EQ(msg->conn_id, 0x123456);
 }
 
 /* Each bit of it matters; so does its length. */
@@ -125,16 +125,16 @@ static void spoil(struct ends *e, enum dofi_cm_kind kind, uint8_t *buf, size_t l
 			continue;
 		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		ret = kind == DOFI_CM_REQUEST
-			? dofi_seal_take_request(&e->listener, &e->by, buf, len)
-			: dofi_seal_take_answer(&e->client, &e->by, kind, buf, len, &msg);
+			      ? dofi_seal_open_request(&e->listener, &e->by, buf, len)
+			      : dofi_seal_open_answer(&e->client, &e->by, kind, buf, len, &msg);
 		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		if (ret != -EACCES && ret != -EBADMSG)
 			FAIL("bit %zu of message %d may be another", bit, kind);
 	}
 	for (size_t n = 0; n < len; n++)
 		ASSERT(kind == DOFI_CM_REQUEST
-			? dofi_seal_take_request(&e->listener, &e->by, buf, n)
-			: dofi_seal_take_answer(&e->client, &e->by, kind, buf, n, &msg));
+			       ? dofi_seal_open_request(&e->listener, &e->by, buf, n)
+			       : dofi_seal_open_answer(&e->client, &e->by, kind, buf, n, &msg));
 }
 
 static void every_length(bool wide)
@@ -151,17 +151,18 @@ static void every_length(bool wide)
 		len = dofi_seal_request(&e.client, &e.by, e.asked, e.asks.priv_len, buf);
 		ASSERT(len && len <= e.by.room);
 		ASSERT(dofi_seal_is(DOFI_SEAL_REQUEST, buf, len));
-		ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, buf, len), 0);
+		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len), 0);
 		ASSERT_MEM(buf + 1, e.asked, priv);
 		/* A fabric may add to what it carries. */
-		ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, buf, e.by.room), 0);
+		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, e.by.room), 0);
 		if (priv % 8 == 0)
 			spoil(&e, DOFI_CM_REQUEST, buf, len);
 		for (int kind = DOFI_CM_ACCEPT; kind <= DOFI_CM_REJECT; kind++) {
 			len = answer(&e, (enum dofi_cm_kind)kind, priv, buf);
 			ASSERT(len && len <= e.by.room);
-			ASSERT_EQ(dofi_seal_take_answer(&e.client, &e.by, (enum dofi_cm_kind)kind,
-							buf, len, &msg), 0);
+			ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, (enum dofi_cm_kind)kind,
+							buf, len, &msg),
+				  0);
 			check_answer(&e, (enum dofi_cm_kind)kind, &msg, priv);
 			/* With two bytes of MAC one spoilt message in 65,536 passes. */
 			if (len - priv >= 19)
@@ -215,17 +216,19 @@ static void too_much_private_data(bool wide)
 		greet(&e);
 		len = dofi_seal_request(&e.client, &e.by, e.asked, priv, buf);
 		if (len) {
-			ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, buf, len), 0);
-			ASSERT_EQ(dofi_seal_take_request(&e.listener, &ours, buf, len), -EBADMSG);
+			ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len), 0);
+			ASSERT_EQ(dofi_seal_open_request(&e.listener, &ours, buf, len), -EBADMSG);
 		}
 		for (int kind = DOFI_CM_ACCEPT; kind <= DOFI_CM_REJECT; kind++) {
 			len = answer(&e, (enum dofi_cm_kind)kind, priv, buf);
 			if (!len)
 				continue;
-			ASSERT_EQ(dofi_seal_take_answer(&e.client, &e.by, (enum dofi_cm_kind)kind,
-							buf, len, &msg), 0);
-			ASSERT_EQ(dofi_seal_take_answer(&e.client, &ours, (enum dofi_cm_kind)kind,
-							buf, len, &msg), -EBADMSG);
+			ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, (enum dofi_cm_kind)kind,
+							buf, len, &msg),
+				  0);
+			ASSERT_EQ(dofi_seal_open_answer(&e.client, &ours, (enum dofi_cm_kind)kind,
+							buf, len, &msg),
+				  -EBADMSG);
 		}
 		ends_close(&e);
 	}
@@ -247,22 +250,22 @@ TEST(cm_seal, challenge_of_another_secret_or_handshake)
 
 	ends_open(&e, false, 5);
 	len = dofi_seal_hello(&e.client, &e.asks, &e.to, hello);
-	ASSERT_EQ(dofi_seal_take_hello(&e.listener, hello, len, &msg, &to), 0);
+	ASSERT_EQ(dofi_seal_open_hello(&e.listener, hello, len, &msg, &to), 0);
 	n = dofi_seal_challenge(&e.listener, e.other, buf);
-	ASSERT_EQ(dofi_seal_take_challenge(&e.client, e.secret, buf, n), -EACCES);
+	ASSERT_EQ(dofi_seal_open_challenge(&e.client, e.secret, buf, n), -EACCES);
 	ASSERT(!e.client.proven);
 	/* Of the same client, but for what it asked earlier. */
 	n = dofi_seal_challenge(&e.listener, e.secret, buf);
 	ends_open(&f, false, 5);
 	dofi_seal_hello(&f.client, &f.asks, &f.to, hello);
-	ASSERT_EQ(dofi_seal_take_challenge(&f.client, f.secret, buf, n), -EACCES);
+	ASSERT_EQ(dofi_seal_open_challenge(&f.client, f.secret, buf, n), -EACCES);
 	for (size_t i = 2; i < n; i++) {
 		buf[i] ^= 1;
-		ASSERT_EQ(dofi_seal_take_challenge(&e.client, e.secret, buf, n), -EACCES);
+		ASSERT_EQ(dofi_seal_open_challenge(&e.client, e.secret, buf, n), -EACCES);
 		buf[i] ^= 1;
 	}
-	ASSERT_EQ(dofi_seal_take_challenge(&e.client, e.secret, buf, n - 1), -EBADMSG);
-	ASSERT_EQ(dofi_seal_take_challenge(&e.client, e.secret, buf, n), 0);
+	ASSERT_EQ(dofi_seal_open_challenge(&e.client, e.secret, buf, n - 1), -EBADMSG);
+	ASSERT_EQ(dofi_seal_open_challenge(&e.client, e.secret, buf, n), 0);
 	ends_close(&e);
 	ends_close(&f);
 }
@@ -277,15 +280,15 @@ TEST(cm_seal, what_is_replayed_in_another_handshake_is_worth_nothing)
 	ends_open(&e, false, BRIEF_PRIV);
 	greet(&e);
 	len = dofi_seal_request(&e.client, &e.by, e.asked, e.asks.priv_len, request);
-	ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, request, len), 0);
+	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len), 0);
 	n = answer(&e, DOFI_CM_ACCEPT, 0, acceptance);
-	ASSERT_EQ(dofi_seal_take_answer(&e.client, &e.by, DOFI_CM_ACCEPT, acceptance, n, &msg), 0);
+	ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, DOFI_CM_ACCEPT, acceptance, n, &msg), 0);
 	/* The same question once more: the listener's number is another. */
 	ASSERT(dofi_seal_challenge(&e.listener, e.secret, acceptance + 100));
-	ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, request, len), -EACCES);
+	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len), -EACCES);
 	greet(&e);
-	ASSERT_EQ(dofi_seal_take_request(&e.listener, &e.by, request, len), -EACCES);
-	ASSERT_EQ(dofi_seal_take_answer(&e.client, &e.by, DOFI_CM_ACCEPT, acceptance, n, &msg),
+	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len), -EACCES);
+	ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, DOFI_CM_ACCEPT, acceptance, n, &msg),
 		  -EACCES);
 	ends_close(&e);
 }
@@ -301,11 +304,11 @@ TEST(cm_seal, malformed_questions)
 	ends_open(&e, true, 5);
 	len = dofi_seal_hello(&e.client, &e.asks, &e.to, buf);
 	for (size_t n = 0; n < len; n++)
-		ASSERT_EQ(dofi_seal_take_hello(&e.listener, buf, n, &msg, &to), -EBADMSG);
+		ASSERT_EQ(dofi_seal_open_hello(&e.listener, buf, n, &msg, &to), -EBADMSG);
 	buf[1]++;
-	ASSERT_EQ(dofi_seal_take_hello(&e.listener, buf, len, &msg, &to), -EPROTONOSUPPORT);
+	ASSERT_EQ(dofi_seal_open_hello(&e.listener, buf, len, &msg, &to), -EPROTONOSUPPORT);
 	buf[1]--;
 	buf[3] |= 4;
-	ASSERT_EQ(dofi_seal_take_hello(&e.listener, buf, len, &msg, &to), -EBADMSG);
+	ASSERT_EQ(dofi_seal_open_hello(&e.listener, buf, len, &msg, &to), -EBADMSG);
 	ends_close(&e);
 }

@@ -37,7 +37,7 @@ static void open_with(struct side *s, bool local, const char *text)
 	unsetenv("DAPL_OFI_CM_SECRET_FILE");
 	if (text)
 		unlink(path);
-	if (text && !((struct rdm_cm *)s->eq.cm)->secret)
+	if (text && !((struct msgep_cm *)s->eq.cm)->secret)
 		FAIL("the secret was not taken");
 }
 
@@ -47,11 +47,11 @@ static const char other[] = "a secret of good lengtH";
 static void those_who_know_connect(const void *row)
 {
 	const struct sort *sort = row;
-	struct rdm_event *event;
-	uint8_t data[RDM_CM_DATA];
+	struct msgep_event *event;
+	uint8_t data[MSGEP_CM_DATA];
 	struct end c, l;
 	struct side a, b;
-	struct rdm_pep pep;
+	struct msgep_pep pep;
 
 	memset(&play, 0, sizeof(play));
 	memset(data, 'd', sizeof(data));
@@ -90,7 +90,7 @@ static void those_who_know_connect(const void *row)
 	side_close(&b);
 }
 
-TEST_ROWS(rdm_secret_same, sorts, those_who_know_connect)
+TEST_ROWS(msgep_secret_equal, sorts, those_who_know_connect)
 
 static void others_do_not(const void *row)
 {
@@ -98,8 +98,8 @@ static void others_do_not(const void *row)
 		{ good, other }, { good, NULL }, { NULL, good },
 	};
 	const struct sort *sort = row;
-	struct rdm_event *event;
-	struct rdm_pep pep;
+	struct msgep_event *event;
+	struct msgep_pep pep;
 	struct side a, b;
 	struct end c;
 
@@ -123,16 +123,16 @@ static void others_do_not(const void *row)
 	}
 }
 
-TEST_ROWS(rdm_secret_other, sorts, others_do_not)
+TEST_ROWS(msgep_secret_other, sorts, others_do_not)
 
 /* One that knows no secret but has heard everything that another client said. */
 static void what_was_heard_is_worth_nothing(const void *row)
 {
 	const struct sort *sort = row;
-	uint8_t hello[RDM_CM_MAX], ask[RDM_CM_MAX], buf[RDM_CM_MAX];
-	struct rdm_cm_msg msg;
+	uint8_t hello[MSGEP_CM_MAX], ask[MSGEP_CM_MAX], buf[MSGEP_CM_MAX];
+	struct msgep_cm_msg msg;
 	ssize_t hello_len, ask_len, n;
-	struct rdm_pep pep;
+	struct msgep_pep pep;
 	uint16_t port = 0;
 	struct side a, b;
 	struct end c;
@@ -148,26 +148,26 @@ static void what_was_heard_is_worth_nothing(const void *row)
 	ASSERT_EQ(end_connect(&c, "127.0.0.1", port, "x", 1), 0);
 	fd = accept(l, NULL, NULL);
 	hello_len = raw_recv(&b, fd, hello, sizeof(hello));
-	ASSERT_EQ(hello_len, RDM_CM_HDR + RDM_CM_NONCE);
+	ASSERT_EQ(hello_len, MSGEP_CM_HDR + MSGEP_CM_NONCE);
 	to = raw_connect(sort->local, "127.0.0.1", pep_port(&pep), NULL);
 	ASSERT_EQ(send(to, hello, (size_t)hello_len, 0), hello_len);
 	n = raw_recv(&a, to, buf, sizeof(buf));
-	ASSERT_EQ(n, RDM_CM_HDR + RDM_CM_NONCE + RDM_CM_MAC);
+	ASSERT_EQ(n, MSGEP_CM_HDR + MSGEP_CM_NONCE + MSGEP_CM_MAC);
 	ASSERT_EQ(send(fd, buf, (size_t)n, 0), n);
 	ask_len = raw_recv(&b, fd, ask, sizeof(ask));
-	ASSERT_EQ(rdm_cm_parse(ask, (size_t)ask_len, &msg), 0);
-	ASSERT(msg.sealed && msg.kind == RDM_CM_REQUEST);
+	ASSERT_EQ(msgep_cm_parse(ask, (size_t)ask_len, &msg), 0);
+	ASSERT(msg.sealed && msg.kind == MSGEP_CM_REQUEST);
 	/* Changed on the way: refused. The same as it was, later, on a new socket: refused. */
 	for (int i = 0; i < 3; i++) {
 		if (!i)
-			ask[RDM_CM_HDR + 9] ^= 1;
+			ask[MSGEP_CM_HDR + 9] ^= 1;
 		ASSERT_EQ(send(to, ask, (size_t)ask_len, 0), ask_len);
 		n = raw_recv(&a, to, buf, sizeof(buf));
-		ASSERT_EQ(rdm_cm_parse(buf, (size_t)n, &msg), 0);
-		ASSERT_EQ(msg.kind, RDM_CM_REJECT);
+		ASSERT_EQ(msgep_cm_parse(buf, (size_t)n, &msg), 0);
+		ASSERT_EQ(msg.kind, MSGEP_CM_REJECT);
 		close(to);
 		if (!i)
-			ask[RDM_CM_HDR + 9] ^= 1;
+			ask[MSGEP_CM_HDR + 9] ^= 1;
 		if (i == 2)
 			break;
 		to = raw_connect(sort->local, "127.0.0.1", pep_port(&pep), NULL);
@@ -175,7 +175,7 @@ static void what_was_heard_is_worth_nothing(const void *row)
 			continue;	/* without a greeting, too */
 		ASSERT_EQ(send(to, hello, (size_t)hello_len, 0), hello_len);
 		n = raw_recv(&a, to, buf, sizeof(buf));
-		ASSERT_EQ(n, RDM_CM_HDR + RDM_CM_NONCE + RDM_CM_MAC);
+		ASSERT_EQ(n, MSGEP_CM_HDR + MSGEP_CM_NONCE + MSGEP_CM_MAC);
 	}
 	side_expect_no_event(&a, &b);
 	ASSERT_EQ(a.events, 0);
@@ -187,10 +187,10 @@ static void what_was_heard_is_worth_nothing(const void *row)
 	side_close(&b);
 }
 
-TEST_ROWS(rdm_secret_heard, sorts, what_was_heard_is_worth_nothing)
+TEST_ROWS(msgep_secret_heard, sorts, what_was_heard_is_worth_nothing)
 
 /* A secret that everybody can read, or that is none, is an error, not a connection without. */
-TEST(rdm_secret_file, must_be_one)
+TEST(msgep_secret_file, must_be_one)
 {
 	static const struct {
 		const char *text;
@@ -201,7 +201,7 @@ TEST(rdm_secret_file, must_be_one)
 		{ good, 0602, -EPERM }, { "short", 0600, -ENODATA }, { "", 0600, -ENODATA },
 		{ "fifteen bytes!!\n\n\n", 0600, -ENODATA }, { NULL, 0600, -EFBIG },
 	};
-	struct rdm_eq eq;
+	struct msgep_eq eq;
 	char path[64], *big = calloc(1, 1026);
 
 	ASSERT(big);
@@ -212,13 +212,13 @@ TEST(rdm_secret_file, must_be_one)
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
 		write_secret(path, files[i].text ? files[i].text : big, files[i].mode);
 		setenv("DAPL_OFI_CM_SECRET_FILE", path, 1);
-		ASSERT_EQ(rdm_cm_open(&eq), files[i].ret);
-		rdm_cm_close(&eq);
+		ASSERT_EQ(msgep_cm_open(&eq), files[i].ret);
+		msgep_cm_close(&eq);
 		unlink(path);
 	}
-	ASSERT_EQ(rdm_cm_open(&eq), -ENOENT);
+	ASSERT_EQ(msgep_cm_open(&eq), -ENOENT);
 	setenv("DAPL_OFI_CM_SECRET_FILE", "/tmp", 1);
-	ASSERT_EQ(rdm_cm_open(&eq), -EINVAL);
+	ASSERT_EQ(msgep_cm_open(&eq), -EINVAL);
 	close(eq.epfd);
 	free(big);
 }

@@ -32,42 +32,43 @@ static void window(const void *arg)
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
-	w = wfab_of(&left.domain)->window;
-	while (rig_send(&p.a, RDM_REQ))
+	w = rdm_net_of(&left.domain)->window;
+	while (rig_send(&p.a, MSGEP_REQ))
 		n++;
 	ASSERT_EQ(n, w);
 	PUMP_UNTIL(&left, &right, p.b.ep.w.conn->slot[w - 1], 5000000);
 	for (int i = 0; i < 1000; i++)
 		rig_pump(&left, &right);
-	ASSERT(!rig_send(&p.a, RDM_REQ));
+	ASSERT(!rig_send(&p.a, MSGEP_REQ));
 	for (uint32_t i = 0; i < 3 * w; i++) {
-		ASSERT(rig_send(&p.a, RDM_ANS));
-		PUMP_UNTIL(&left, &right, rig_recv(&p.b, RDM_ANS), 5000000);
+		ASSERT(rig_send(&p.a, MSGEP_ANS));
+		PUMP_UNTIL(&left, &right, rig_recv(&p.b, MSGEP_ANS), 5000000);
 		rig_flush(&p.b);
-		PUMP_UNTIL(&left, &right, wfab_room(p.a.ep.w.conn, RDM_ANS), 5000000);
+		PUMP_UNTIL(&left, &right, rdm_room(p.a.ep.w.conn, MSGEP_ANS), 5000000);
 	}
-	ASSERT(!rig_send(&p.a, RDM_REQ));
+	ASSERT(!rig_send(&p.a, MSGEP_REQ));
 	/* Asked in vain: who makes room wakes the sender. */
 	p.a.woken = 0;
 	for (uint32_t i = 0; i < (w + 1) / 2; i++)
-		ASSERT(rig_recv(&p.b, RDM_REQ));
-	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
+		ASSERT(rig_recv(&p.b, MSGEP_REQ));
+	ASSERT(!msgep_transport_rdm.ready(&p.a.ep));
 	rig_flush(&p.b);
-	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&p.a.ep), 5000000);
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.a.ep), 5000000);
 	ASSERT(p.a.woken > 0);
-	ASSERT(!rdm_wire_fab.quiet(&p.a.ep, true));
-	ASSERT(rdm_wire_fab.quiet(&p.a.ep, false));
-	for (n = 0; rig_send(&p.a, RDM_REQ); n++)
+	ASSERT(!msgep_transport_rdm.quiet(&p.a.ep, true));
+	ASSERT(msgep_transport_rdm.quiet(&p.a.ep, false));
+	for (n = 0; rig_send(&p.a, MSGEP_REQ); n++)
 		;
 	ASSERT_EQ(n, (w + 1) / 2);
-	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == w + n), 5000000);
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, MSGEP_REQ), p.b.got[MSGEP_REQ] == w + n),
+		   5000000);
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
 }
 TEST_ROWS(window, modes, window)
 
-/* Credit cells alone: one side only receives. */
+/* Credit packets alone: one side only receives. */
 static void one_way(const void *arg)
 {
 	uint32_t n = 2000 / dt_slow();
@@ -75,15 +76,15 @@ static void one_way(const void *arg)
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
-	while (p.b.got[RDM_REQ] < n) {
-		while (p.a.sent[RDM_REQ] < n && rig_send(&p.a, RDM_REQ))
+	while (p.b.got[MSGEP_REQ] < n) {
+		while (p.a.sent[MSGEP_REQ] < n && rig_send(&p.a, MSGEP_REQ))
 			;
 		rig_pump(&left, &right);
-		while (rig_recv(&p.b, RDM_REQ))
+		while (rig_recv(&p.b, MSGEP_REQ))
 			;
 		rig_flush(&p.b);
 	}
-	ASSERT_EQ(p.b.ep.w.conn->sent[RDM_REQ], 0);
+	ASSERT_EQ(p.b.ep.w.conn->sent[MSGEP_REQ], 0);
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -94,20 +95,20 @@ TEST_ROWS(one_way, modes, one_way)
 static void many(const void *arg)
 {
 	static struct pair p[MANY];
-	struct wfab *net;
+	struct rdm_net *net;
 
 	rig_open(&left, &right, arg);
 	for (int i = 0; i < MANY; i++)
 		rig_connect(&p[i], &left, &right);
-	net = wfab_of(&left.domain);
+	net = rdm_net_of(&left.domain);
 	ASSERT_EQ(net->n_conns, MANY);
 	/* all at once: every window full in both directions */
 	for (int i = 0; i < MANY; i++)
-		for (int ch = 0; ch < RDM_CHANNELS; ch++)
+		for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
 			while (rig_send(&p[i].a, ch) && rig_send(&p[i].b, ch))
 				;
 	for (int i = 0; i < MANY; i++) {
-		for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+		for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 			PUMP_UNTIL(&left, &right,
 				   (rig_recv(&p[i].b, ch), p[i].b.got[ch] == p[i].a.sent[ch]),
 				   10000000);
@@ -124,7 +125,7 @@ static void many(const void *arg)
 	ASSERT_EQ(net->held, 0);
 	for (int i = 0; i < MANY; i++)
 		rig_disconnect(&p[i]);
-	/* Indexes and cells serve again. */
+	/* Indexes and packets serve again. */
 	PUMP_UNTIL(&left, &right, dofi_list_empty(&net->closed), 5000000);
 	for (int i = 0; i < MANY; i++)
 		rig_connect(&p[i], &left, &right);
@@ -161,12 +162,12 @@ static void player(void *arg)
 	bool done = false;
 
 	while (!done) {
-		rdm_wire_fab.progress(me->ep.domain, NULL);
+		msgep_transport_rdm.progress(me->ep.domain, NULL);
 		done = true;
-		for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+		for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 			while (me->sent[ch] < target && rig_send(me, ch))
 				;
-			if (rdm_wire_fab.ready(&me->ep))
+			if (msgep_transport_rdm.ready(&me->ep))
 				while (rig_recv(me, ch))
 					;
 			done &= me->sent[ch] == target && me->got[ch] == target;
@@ -175,7 +176,7 @@ static void player(void *arg)
 	}
 	atomic_fetch_add(&finished_threads, 1);
 	while (finished_threads < 2)
-		rdm_wire_fab.progress(me->ep.domain, NULL);
+		msgep_transport_rdm.progress(me->ep.domain, NULL);
 }
 
 static void onlooker(void *arg)
@@ -183,8 +184,8 @@ static void onlooker(void *arg)
 	(void)arg;
 	while (!over) {
 		rig_pump(&left, &right);
-		rdm_wire_fab.ready(&tp.a.ep);
-		rdm_wire_fab.ready(&tp.b.ep);
+		msgep_transport_rdm.ready(&tp.a.ep);
+		msgep_transport_rdm.ready(&tp.b.ep);
 		dt_sleep_us(50);
 	}
 }
@@ -217,15 +218,16 @@ static void sleeper(void *arg)
 {
 	struct pair *p = arg;
 
-	while (p->b.got[RDM_REQ] < 20) {
-		rdm_wire_fab.progress(&right.domain, NULL);
-		while (rig_recv(&p->b, RDM_REQ))
+	while (p->b.got[MSGEP_REQ] < 20) {
+		msgep_transport_rdm.progress(&right.domain, NULL);
+		while (rig_recv(&p->b, MSGEP_REQ))
 			;
 		rig_flush(&p->b);
-		if (!rdm_wire_fab.quiet(&p->b.ep, false) || !rdm_wire_fab.may_sleep(&right.domain))
+		if (!msgep_transport_rdm.quiet(&p->b.ep, false) ||
+		    !msgep_transport_rdm.may_sleep(&right.domain))
 			continue;
 		/* Not forever: a missed wake-up must be seen as one. */
-		if (p->b.got[RDM_REQ] < 20)
+		if (p->b.got[MSGEP_REQ] < 20)
 			ASSERT(rig_wakes(&right, (int)(10000 * dt_slow())));
 	}
 	slept = true;
@@ -240,19 +242,19 @@ static void sleeping(const void *arg)
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	rig_exchange(&p, &left, &right, 4);
-	p.a.sent[RDM_REQ] = 0;
-	p.b.got[RDM_REQ] = 0;
+	p.a.sent[MSGEP_REQ] = 0;
+	p.b.got[MSGEP_REQ] = 0;
 	dt_thread_start(&t, sleeper, &p);
 	for (int i = 0; i < 20; i++) {
 		if (!mode->constrained)
 			dt_thread_wait_blocked(&t);
-		PUMP_UNTIL(&left, &left, rig_send(&p.a, RDM_REQ), 5000000);
-		PUMP_UNTIL(&left, &left, !wfab_of(&left.domain)->conns[0]->waiting, 5000000);
+		PUMP_UNTIL(&left, &left, rig_send(&p.a, MSGEP_REQ), 5000000);
+		PUMP_UNTIL(&left, &left, !rdm_net_of(&left.domain)->conns[0]->waiting, 5000000);
 	}
 	/* Some providers send only while the sender looks. */
 	PUMP_UNTIL(&left, &left, slept, 15000000);
 	dt_thread_join(&t);
-	ASSERT_EQ(p.b.got[RDM_REQ], 20);
+	ASSERT_EQ(p.b.got[MSGEP_REQ], 20);
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -273,8 +275,8 @@ static void idle(const void *arg)
 	for (int i = 0; i < 1000; i++)
 		rig_pump(&left, &right);
 	for (end = dt_now_us() + 300000; dt_now_us() < end;) {
-		rdm_wire_fab.progress(&right.domain, NULL);
-		if (!rdm_wire_fab.may_sleep(&right.domain))
+		msgep_transport_rdm.progress(&right.domain, NULL);
+		if (!msgep_transport_rdm.may_sleep(&right.domain))
 			refused++;
 		else
 			n += rig_wakes(&right, 50);
@@ -288,30 +290,30 @@ static void idle(const void *arg)
 }
 TEST_ROWS(idle, modes, idle)
 
-static bool send_full(struct rdm_ep *ep)
+static bool send_full(struct msgep_ep *ep)
 {
-	struct rdm_frame *f;
+	struct msgep_frame *f;
 	size_t room = 0;
 
-	rdm_lock(&ep->lock);
-	f = rdm_wire_fab.reserve(ep, RDM_REQ, SIZE_MAX, &room);
+	msgep_lock(&ep->lock);
+	f = msgep_transport_rdm.reserve(ep, MSGEP_REQ, SIZE_MAX, &room);
 	if (f) {
 		memset(f, 0, sizeof(*f) + room);
 		f->len = (uint32_t)room;
-		f->kind = RDM_MSG;
-		f->flags = RDM_FIRST | RDM_LAST;
-		rdm_wire_fab.commit(ep, RDM_REQ, f);
+		f->kind = MSGEP_MSG;
+		f->flags = MSGEP_FIRST | MSGEP_LAST;
+		msgep_transport_rdm.commit(ep, MSGEP_REQ, f);
 	}
-	rdm_unlock(&ep->lock);
+	msgep_unlock(&ep->lock);
 	return f;
 }
 
-/* A window of cells waits in the fabric, of which a look may take in only one: no look that took
- * in one ends in sleep but the last. The mode that holds cells back may sleep until it gives them;
+/* A window of packets waits in the fabric, of which a look may take in only one: no look that took
+ * in one ends in sleep but the last. The mode that holds packets back may sleep until it gives them;
  * without a descriptor each sleep ends by itself. */
 static void looks_on(const void *arg)
 {
-	unsigned int cells = 0, sleeps = 0, looks = 0;
+	unsigned int packets = 0, sleeps = 0, looks = 0;
 	const struct mode *mode = arg;
 	struct rdm_conn *from, *to;
 	struct pair p;
@@ -321,24 +323,24 @@ static void looks_on(const void *arg)
 	rig_exchange(&p, &left, &right, 50);
 	from = p.a.ep.w.conn;
 	to = p.b.ep.w.conn;
-	PUMP_UNTIL(&left, &right, to->arrived == from->sent[RDM_REQ], 5000000);
+	PUMP_UNTIL(&left, &right, to->arrived == from->sent[MSGEP_REQ], 5000000);
 	while (send_full(&p.a.ep))
-		cells++;
+		packets++;
 	PUMP_UNTIL(&left, &left, !from->waiting, 5000000);
-	while (to->arrived != from->sent[RDM_REQ]) {
+	while (to->arrived != from->sent[MSGEP_REQ]) {
 		ASSERT(++looks < 100000);
-		rdm_wire_fab.progress(&right.domain, NULL);
-		/* Of bulk cells the fabric has no more than their names until it asks for them. */
-		if (mode->bulk)
-			rdm_wire_fab.progress(&left.domain, NULL);
-		if (!rdm_wire_fab.may_sleep(&right.domain))
+		msgep_transport_rdm.progress(&right.domain, NULL);
+		/* Of large packets the fabric has no more than their names until it asks for them. */
+		if (mode->large)
+			msgep_transport_rdm.progress(&left.domain, NULL);
+		if (!msgep_transport_rdm.may_sleep(&right.domain))
 			continue;
 		sleeps++;
 		if (mode->constrained)
 			ASSERT(rig_wakes(&right, 1000));
 	}
-	dt_note("%u cells, %u looks, %u sleeps", cells, looks, sleeps);
-	ASSERT(mode->bulk || sleeps <= 4);
+	dt_note("%u packets, %u looks, %u sleeps", packets, looks, sleeps);
+	ASSERT(mode->large || sleeps <= 4);
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -349,7 +351,7 @@ static uint64_t next_tick(struct side *s)
 {
 	struct itimerspec at;
 
-	ASSERT_EQ(timerfd_gettime(wfab_of(&s->domain)->timer_fd, &at), 0);
+	ASSERT_EQ(timerfd_gettime(rdm_net_of(&s->domain)->timer_fd, &at), 0);
 	return (uint64_t)at.it_value.tv_sec * 1000000000u + (uint64_t)at.it_value.tv_nsec;
 }
 
@@ -358,23 +360,23 @@ TEST(ticks, are_as_long_as_the_silence)
 {
 	static const struct mode mode = { "constrained", true, false };
 	uint64_t shortest = UINT64_MAX, tick;
-	struct wfab *net;
+	struct rdm_net *net;
 	struct pair p;
 
 	rig_open(&left, &right, &mode);
 	rig_connect(&p, &left, &right);
 	rig_exchange(&p, &left, &right, 4);
-	net = wfab_of(&right.domain);
+	net = rdm_net_of(&right.domain);
 	for (int i = 0; i < 50; i++) {
-		uint64_t before = net->fruit_at;
+		uint64_t before = net->found_at;
 
-		PUMP_UNTIL(&left, &right, rig_send(&p.a, RDM_REQ), 5000000);
-		PUMP_UNTIL(&left, &right, net->fruit_at != before, 5000000);
-		PUMP_UNTIL(&right, &right, rdm_wire_fab.may_sleep(&right.domain), 5000000);
+		PUMP_UNTIL(&left, &right, rig_send(&p.a, MSGEP_REQ), 5000000);
+		PUMP_UNTIL(&left, &right, net->found_at != before, 5000000);
+		PUMP_UNTIL(&right, &right, msgep_transport_rdm.may_sleep(&right.domain), 5000000);
 		tick = next_tick(&right);
-		ASSERT(tick <= dofi_now() - net->fruit_at + DOFI_US(WFAB_TICK_US));
+		ASSERT(tick <= dofi_now() - net->found_at + DOFI_US(RDM_TICK_US));
 		shortest = tick && tick < shortest ? tick : shortest;
-		while (rig_recv(&p.b, RDM_REQ))
+		while (rig_recv(&p.b, MSGEP_REQ))
 			;
 		rig_flush(&p.b);
 	}
@@ -382,7 +384,7 @@ TEST(ticks, are_as_long_as_the_silence)
 	ASSERT(shortest < DOFI_US(500));
 	dt_sleep_us(5000);
 	PUMP_UNTIL(&right, &right,
-		   rdm_wire_fab.may_sleep(&right.domain) && next_tick(&right) > DOFI_US(500),
+		   msgep_transport_rdm.may_sleep(&right.domain) && next_tick(&right) > DOFI_US(500),
 		   5000000);
 	rig_disconnect(&p);
 	rig_close(&left);
@@ -391,7 +393,7 @@ TEST(ticks, are_as_long_as_the_silence)
 
 int main(int argc, char **argv)
 {
-	static const struct dt_program prog = { .name = "wire-fab", .fabric = "rxm" };
+	static const struct dt_program prog = { .name = "transport-fab", .fabric = "rxm" };
 
 	return dt_main(argc, argv, &prog);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Offers and cells that no honest peer sends. */
+/* Offers and packets that no honest peer sends. */
 #include <string.h>
 
 #include "base/be_bytes.h"
@@ -11,11 +11,11 @@ RIG_ONE_MODE;
 static struct side left, right;
 
 struct forged {
-	struct wfab_hdr hdr;
-	struct rdm_frame frame;
+	struct rdm_hdr hdr;
+	struct msgep_frame frame;
 	uint8_t payload[104];
 };
-_Static_assert(sizeof(struct forged) == WFAB_CELL_HDR + 104, "no padding");
+_Static_assert(sizeof(struct forged) == RDM_PACKET_HDR + 104, "no padding");
 
 static struct forged forge(struct end *e, uint8_t channel, uint32_t seq)
 {
@@ -23,7 +23,7 @@ static struct forged forge(struct end *e, uint8_t channel, uint32_t seq)
 
 	memset(&f, 0, sizeof(f));
 	f.hdr = rig_header(e, channel, seq);
-	f.frame.kind = RDM_MSG;
+	f.frame.kind = MSGEP_MSG;
 	f.frame.len = htole32(sizeof(f.payload));
 	return f;
 }
@@ -32,15 +32,15 @@ static struct forged forge(struct end *e, uint8_t channel, uint32_t seq)
 static void garbage(const void *arg)
 {
 	static uint8_t junk[65536];
-	struct wfab *net;
+	struct rdm_net *net;
 	struct pair p;
 
 	rig_open(&left, &right, arg);
-	net = wfab_of(&right.domain);
+	net = rdm_net_of(&right.domain);
 	rig_connect(&p, &left, &right);
 	rig_exchange(&p, &left, &right, 5);
 	for (unsigned int i = 1; i <= 200; i++) {
-		size_t len = i < 80 ? i : rig_random() % (net->cell_size + 1);
+		size_t len = i < 80 ? i : rig_random() % (net->packet_size + 1);
 
 		for (size_t k = 0; k < len; k++)
 			junk[k] = (uint8_t)rig_random();
@@ -60,25 +60,25 @@ TEST_ROWS(garbage, modes, garbage)
 /* Right but for one number of the name. */
 static void strangers(const void *arg)
 {
-	struct wfab *net;
+	struct rdm_net *net;
 	struct forged f;
 	struct pair p;
 
 	rig_open(&left, &right, arg);
-	net = wfab_of(&right.domain);
+	net = rdm_net_of(&right.domain);
 	rig_connect(&p, &left, &right);
-	f = forge(&p.a, RDM_REQ, 0);
+	f = forge(&p.a, MSGEP_REQ, 0);
 	f.hdr.index = htole32(le32toh(f.hdr.index) + 1);
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
-	f = forge(&p.a, RDM_REQ, 0);
+	f = forge(&p.a, MSGEP_REQ, 0);
 	f.hdr.generation = htole32(le32toh(f.hdr.generation) - 1);
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
-	f = forge(&p.a, RDM_REQ, 0);
+	f = forge(&p.a, MSGEP_REQ, 0);
 	f.hdr.token = ~f.hdr.token;
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, net->dropped == 3, 5000000);
 	ASSERT_EQ(p.b.broken, 0);
-	ASSERT(!rdm_wire_fab.ready(&p.b.ep));
+	ASSERT(!msgep_transport_rdm.ready(&p.b.ep));
 	rig_exchange(&p, &left, &right, 20);
 	rig_disconnect(&p);
 	rig_close(&left);
@@ -130,7 +130,7 @@ static void flag(struct forged *f, size_t *len, uint32_t window)
 {
 	(void)len;
 	(void)window;
-	f->hdr.flags = WFAB_RECALLS << 1;
+	f->hdr.flags = RDM_REVOKES << 1;
 }
 
 static void arrived(struct forged *f, size_t *len, uint32_t window)
@@ -142,17 +142,17 @@ static void arrived(struct forged *f, size_t *len, uint32_t window)
 
 static void question(struct forged *f, size_t *len, uint32_t window)
 {
-	f->hdr.channel = WFAB_CREDIT;
-	f->hdr.flags = WFAB_ASKS;
+	f->hdr.channel = RDM_CREDIT;
+	f->hdr.flags = RDM_WANTS_ARRIVED;
 	f->hdr.seq = htole32(window + 1);
-	*len = WFAB_HDR;
+	*len = RDM_HDR;
 }
 
 static void credit(struct forged *f, size_t *len, uint32_t window)
 {
 	(void)len;
 	(void)window;
-	f->hdr.consumed[RDM_ANS] = htole32(1);
+	f->hdr.consumed[MSGEP_ANS] = htole32(1);
 }
 
 static void longer(struct forged *f, size_t *len, uint32_t window)
@@ -173,14 +173,14 @@ static void shorter(struct forged *f, size_t *len, uint32_t window)
 {
 	(void)f;
 	(void)window;
-	*len = WFAB_CELL_HDR - 1;
+	*len = RDM_PACKET_HDR - 1;
 }
 
 static void credit_with_frame(struct forged *f, size_t *len, uint32_t window)
 {
 	(void)len;
 	(void)window;
-	f->hdr.channel = WFAB_CREDIT;
+	f->hdr.channel = RDM_CREDIT;
 }
 
 static const struct breach breaches[] = {
@@ -210,16 +210,16 @@ static void breach(const void *arg)
 		rig_open(&left, &right, &modes[i]);
 		rig_connect(&p, &left, &right);
 		rig_connect(&q, &left, &right);
-		f = forge(&p.a, RDM_REQ, 0);
-		row->spoil(&f, &len, wfab_of(&right.domain)->window);
+		f = forge(&p.a, MSGEP_REQ, 0);
+		row->spoil(&f, &len, rdm_net_of(&right.domain)->window);
 		p.b.woken = 0;
 		rig_raw(&left, &right, &p.a, &f, len);
 		PUMP_UNTIL(&left, &right, p.b.broken, 5000000);
 		ASSERT_EQ(p.b.broken, FI_EINVAL);
 		ASSERT(p.b.woken > 0);
 		ASSERT_PTR(rig_peek(&p.b), NULL);
-		ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
-		ASSERT(!rig_send(&p.b, RDM_REQ));
+		ASSERT(msgep_transport_rdm.drained(&p.b.ep, false));
+		ASSERT(!rig_send(&p.b, MSGEP_REQ));
 		rig_exchange(&q, &left, &right, 20);
 		rig_disconnect(&p);
 		rig_disconnect(&q);
@@ -229,23 +229,23 @@ static void breach(const void *arg)
 }
 TEST_ROWS(breach, breaches, breach)
 
-/* The same cell again: before it has been taken, and after. */
+/* The same packet again: before it has been taken, and after. */
 static void repeated(const void *arg)
 {
-	struct wfab *net;
+	struct rdm_net *net;
 	struct forged f;
 	struct pair p;
 
 	rig_open(&left, &right, arg);
-	net = wfab_of(&right.domain);
+	net = rdm_net_of(&right.domain);
 	rig_connect(&p, &left, &right);
-	f = forge(&p.a, RDM_REQ, 0);
+	f = forge(&p.a, MSGEP_REQ, 0);
 	f.frame.value = 4711;
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, net->repeated == 1, 5000000);
 	ASSERT(rig_peek(&p.b)->value == 4711);
-	rdm_wire_fab.release(&p.b.ep, RDM_REQ);
+	msgep_transport_rdm.release(&p.b.ep, MSGEP_REQ);
 	rig_flush(&p.b);
 	ASSERT_PTR(rig_peek(&p.b), NULL);
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
@@ -270,19 +270,19 @@ static void gap(const void *arg)
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	rig_connect(&q, &left, &right);
-	f = forge(&p.a, RDM_ANS, 1);
+	f = forge(&p.a, MSGEP_ANS, 1);
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
-	f = forge(&q.a, RDM_ANS, 1);
+	f = forge(&q.a, MSGEP_ANS, 1);
 	rig_raw(&left, &right, &q.a, &f, sizeof(f));
-	PUMP_UNTIL(&left, &right, wfab_of(&right.domain)->held == 2, 5000000);
-	ASSERT(!rdm_wire_fab.ready(&p.b.ep));
-	ASSERT(rdm_wire_fab.quiet(&p.b.ep, false));
-	f = forge(&q.a, RDM_ANS, 0);
+	PUMP_UNTIL(&left, &right, rdm_net_of(&right.domain)->held == 2, 5000000);
+	ASSERT(!msgep_transport_rdm.ready(&p.b.ep));
+	ASSERT(msgep_transport_rdm.quiet(&p.b.ep, false));
+	f = forge(&q.a, MSGEP_ANS, 0);
 	rig_raw(&left, &right, &q.a, &f, sizeof(f));
-	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&q.b.ep), 5000000);
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&q.b.ep), 5000000);
 	PUMP_UNTIL(&left, &right, p.b.broken, 15000000);
 	ASSERT_EQ(p.b.broken, FI_ETIMEDOUT);
-	ASSERT(dt_now_us() - start >= WFAB_GAP_MS * 1000);
+	ASSERT(dt_now_us() - start >= RDM_GAP_MS * 1000);
 	for (int i = 0; i < 100; i++)
 		rig_pump(&left, &right);
 	ASSERT_EQ(q.b.broken, 0);
@@ -293,7 +293,7 @@ static void gap(const void *arg)
 }
 TEST_ROWS(gap, one_mode, gap)
 
-/* A gap behind cells that the program has not taken yet. */
+/* A gap behind packets that the program has not taken yet. */
 static void gap_behind(const void *arg)
 {
 	struct forged f;
@@ -301,18 +301,18 @@ static void gap_behind(const void *arg)
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
-	f = forge(&p.a, RDM_REQ, 0);
+	f = forge(&p.a, MSGEP_REQ, 0);
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
-	f = forge(&p.a, RDM_REQ, 2);
+	f = forge(&p.a, MSGEP_REQ, 2);
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
-	PUMP_UNTIL(&left, &right, wfab_of(&right.domain)->held == 2, 5000000);
+	PUMP_UNTIL(&left, &right, rdm_net_of(&right.domain)->held == 2, 5000000);
 	PUMP_UNTIL(&left, &right, p.b.broken, 15000000);
 	ASSERT_EQ(p.b.broken, FI_ETIMEDOUT);
 	/* What came before it can still be taken. */
-	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
+	ASSERT(!msgep_transport_rdm.drained(&p.b.ep, false));
 	ASSERT(rig_peek(&p.b) != NULL);
-	rdm_wire_fab.release(&p.b.ep, RDM_REQ);
-	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
+	msgep_transport_rdm.release(&p.b.ep, MSGEP_REQ);
+	ASSERT(msgep_transport_rdm.drained(&p.b.ep, false));
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -320,60 +320,61 @@ static void gap_behind(const void *arg)
 TEST_ROWS(gap_behind, one_mode, gap_behind)
 
 /* Offers that are wrong in one number, cut, or random. */
-static void refused(struct end *e, const struct rdm_offer *offer)
+static void refused(struct end *e, const struct msgep_params *offer)
 {
-	struct rdm_offer copy = *offer;
+	struct msgep_params copy = *offer;
 
-	ASSERT(rdm_wire_fab.adopt(&e->ep, false, &copy) < 0);
+	ASSERT(msgep_transport_rdm.set_peer_params(&e->ep, false, &copy) < 0);
 }
 
-static void spoil(struct end *e, const struct rdm_offer *good, size_t at, int bytes, uint64_t value)
+static void spoil(struct end *e, const struct msgep_params *good, size_t at, int bytes,
+		  uint64_t value)
 {
-	struct rdm_offer bad = *good;
+	struct msgep_params bad = *good;
 
-	dofi_put(bad.data + at, value, bytes);
+	dofi_put_be(bad.data + at, value, bytes);
 	refused(e, &bad);
 }
 
 static void offers(const void *arg)
 {
-	struct rdm_offer offer = { .fd = -1 }, cut;
+	struct msgep_params offer = { .fd = -1 }, cut;
 	struct end a, b;
 
 	rig_open(&left, &right, arg);
 	rig_end_init(&a, &left);
 	rig_end_init(&b, &right);
-	ASSERT_EQ(rdm_wire_fab.offer(&a.ep, true, &offer), 0);
-	ASSERT(offer.len <= RDM_OFFER_MAX);
-	spoil(&b, &offer, 0, 1, WFAB_VERSION + 1);
+	ASSERT_EQ(msgep_transport_rdm.get_params(&a.ep, true, &offer), 0);
+	ASSERT(offer.len <= MSGEP_PARAMS_MAX);
+	spoil(&b, &offer, 0, 1, RDM_VERSION + 1);
 	spoil(&b, &offer, 1, 1, offer.data[1] - 1u);
 	spoil(&b, &offer, 1, 1, 0);
 	spoil(&b, &offer, 1, 1, 255);
 	spoil(&b, &offer, 2, 2, 0);
-	spoil(&b, &offer, 2, 2, WFAB_WINDOW_MAX + 1);
-	spoil(&b, &offer, 4, 4, WFAB_CELL_HDR);
-	spoil(&b, &offer, 4, 4, WFAB_CELL_MAX + 1);
+	spoil(&b, &offer, 2, 2, RDM_WINDOW_MAX + 1);
+	spoil(&b, &offer, 4, 4, RDM_PACKET_HDR);
+	spoil(&b, &offer, 4, 4, RDM_PACKET_MAX + 1);
 	spoil(&b, &offer, 4, 4, 0xffffffff);
-	spoil(&b, &offer, 8, 4, WFAB_CELL_HDR);
-	spoil(&b, &offer, 8, 4, WFAB_BULK_MAX + 1);
-	spoil(&b, &offer, WFAB_OFFER_HDR, 2, 0x7777);
+	spoil(&b, &offer, 8, 4, RDM_PACKET_HDR);
+	spoil(&b, &offer, 8, 4, RDM_LARGE_MAX + 1);
+	spoil(&b, &offer, RDM_PARAMS_HDR, 2, 0x7777);
 	for (cut = offer; cut.len--;)
 		refused(&b, &cut);
 	cut = offer;
 	cut.len++;
 	refused(&b, &cut);
 	for (int i = 0; i < 2000; i++) {
-		cut.len = (uint16_t)(rig_random() % (RDM_OFFER_MAX + 1));
+		cut.len = (uint16_t)(rig_random() % (MSGEP_PARAMS_MAX + 1));
 		for (size_t k = 0; k < sizeof(cut.data); k++)
 			cut.data[k] = (uint8_t)rig_random();
 		refused(&b, &cut);
 	}
 	cut = offer;
-	ASSERT_EQ(rdm_wire_fab.adopt(&b.ep, false, &cut), 0);
+	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&b.ep, false, &cut), 0);
 	/* Twice is once too often. */
 	refused(&b, &offer);
-	rdm_wire_fab.close(&a.ep);
-	rdm_wire_fab.close(&b.ep);
+	msgep_transport_rdm.close(&a.ep);
+	msgep_transport_rdm.close(&b.ep);
 	rig_close(&left);
 	rig_close(&right);
 }

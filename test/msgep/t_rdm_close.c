@@ -17,20 +17,20 @@ static void close_at_once(const void *arg)
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
-	w = wfab_of(&left.domain)->window;
-	while (rig_send(&p.a, RDM_REQ))
+	w = rdm_net_of(&left.domain)->window;
+	while (rig_send(&p.a, MSGEP_REQ))
 		;
 	rig_close_thread(&l, &p.a, &left);
-	PUMP_UNTIL(&right, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == w), 10000000);
+	PUMP_UNTIL(&right, &right, (rig_recv(&p.b, MSGEP_REQ), p.b.got[MSGEP_REQ] == w), 10000000);
 	PUMP_UNTIL(&right, &right, l.gone, 10000000);
 	dt_thread_join(&l.thread);
-	rdm_wire_fab.close(&p.b.ep);
+	msgep_transport_rdm.close(&p.b.ep);
 	rig_close(&right);
 }
 TEST_ROWS(close_at_once, modes, close_at_once)
 
-/* A connection that works, with three requests on their way that nobody has looked at; no bulk
- * cells, which arrive only if both sides work for it. */
+/* A connection that works, with three requests on their way that nobody has looked at; no large
+ * packets, which arrive only if both sides work for it. */
 static struct rdm_conn *three_under_way(struct pair *p, const struct mode *mode)
 {
 	struct rdm_conn *conn;
@@ -39,11 +39,13 @@ static struct rdm_conn *three_under_way(struct pair *p, const struct mode *mode)
 	rig_connect(p, &left, &right);
 	rig_exchange(p, &left, &right, 5);
 	conn = p->a.ep.w.conn;
-	PUMP_UNTIL(&left, &right, conn->confirmed == conn->sent[RDM_REQ] &&
-		   conn->sent[RDM_REQ] - conn->granted[RDM_REQ] <= 3, 5000000);
-	p->a.bulk = false;
+	PUMP_UNTIL(&left, &right,
+		   conn->confirmed == conn->sent[MSGEP_REQ] &&
+			   conn->sent[MSGEP_REQ] - conn->granted[MSGEP_REQ] <= 3,
+		   5000000);
+	p->a.large = false;
 	for (int i = 0; i < 3; i++)
-		ASSERT(rig_send(&p->a, RDM_REQ));
+		ASSERT(rig_send(&p->a, MSGEP_REQ));
 	PUMP_UNTIL(&left, &left, !conn->waiting, 5000000);
 	return conn;
 }
@@ -51,17 +53,17 @@ static struct rdm_conn *three_under_way(struct pair *p, const struct mode *mode)
 /* Only the first of the three has asked: the end that is closed asks about the rest. */
 static void closing_asks(const void *arg)
 {
-	struct wfab *net;
+	struct rdm_net *net;
 	struct pair p;
 	struct rdm_conn *conn = three_under_way(&p, arg);
 
-	net = wfab_of(&left.domain);
-	ASSERT_EQ(conn->asked, conn->sent[RDM_REQ] - 2);
-	rdm_wire_fab.close(&p.a.ep);
+	net = rdm_net_of(&left.domain);
+	ASSERT_EQ(conn->arrived_requested, conn->sent[MSGEP_REQ] - 2);
+	msgep_transport_rdm.close(&p.a.ep);
 	ASSERT(!dofi_list_empty(&net->closed));
 	PUMP_UNTIL(&left, &right, dofi_list_empty(&net->closed), 5000000);
-	ASSERT_EQ(conn->confirmed, conn->sent[RDM_REQ]);
-	rdm_wire_fab.close(&p.b.ep);
+	ASSERT_EQ(conn->confirmed, conn->sent[MSGEP_REQ]);
+	msgep_transport_rdm.close(&p.b.ep);
 	rig_close(&left);
 	rig_close(&right);
 }
@@ -71,36 +73,36 @@ TEST_ROWS(closing_asks, modes, closing_asks)
  * at all. */
 static void closing_in_vain(const void *arg)
 {
-	uint8_t data[RDM_OFFER_MAX];
-	struct wfab *net;
+	uint8_t data[MSGEP_PARAMS_MAX];
+	struct rdm_net *net;
 	struct pair p, q;
 	struct rdm_conn *conn = three_under_way(&p, arg), *other;
 	uint64_t start = dt_now_us(), took;
 
-	net = wfab_of(&left.domain);
-	rdm_wire_fab.close(&p.a.ep);
+	net = rdm_net_of(&left.domain);
+	msgep_transport_rdm.close(&p.a.ep);
 	PUMP_UNTIL(&left, &left, dofi_list_empty(&net->closed), 5000000);
 	took = dt_now_us() - start;
 	dt_note("closed after %llu us", (unsigned long long)took);
-	ASSERT(conn->confirmed != conn->sent[RDM_REQ]);
-	ASSERT(took >= WFAB_CONFIRM_MS * 1000);
-	ASSERT(took < (WFAB_CONFIRM_MS + 1000) * 1000u * dt_slow());
+	ASSERT(conn->confirmed != conn->sent[MSGEP_REQ]);
+	ASSERT(took >= RDM_CONFIRM_MS * 1000);
+	ASSERT(took < (RDM_CONFIRM_MS + 1000) * 1000u * dt_slow());
 	ASSERT_EQ(net->want_tx, 0);
-	rdm_wire_fab.close(&p.b.ep);
+	msgep_transport_rdm.close(&p.b.ep);
 
 	rig_connect(&q, &left, &right);
 	rig_exchange(&q, &left, &right, 1);
 	other = q.a.ep.w.conn;
-	PUMP_UNTIL(&left, &right, !other->bulk.flying, 5000000);
-	q.a.bulk = false;
-	ASSERT(rig_send(&q.a, RDM_REQ));
-	PUMP_UNTIL(&left, &left, other->taken <= RDM_CHANNELS, 5000000);
-	ASSERT(other->confirmed != other->sent[RDM_REQ]);
-	rdm_wire_fab.finished(&q.a.ep, data, rdm_wire_fab.finish(&q.b.ep, data));
+	PUMP_UNTIL(&left, &right, !other->large.sending, 5000000);
+	q.a.large = false;
+	ASSERT(rig_send(&q.a, MSGEP_REQ));
+	PUMP_UNTIL(&left, &left, other->taken <= MSGEP_CHANNELS, 5000000);
+	ASSERT(other->confirmed != other->sent[MSGEP_REQ]);
+	msgep_transport_rdm.finished(&q.a.ep, data, msgep_transport_rdm.finish(&q.b.ep, data));
 	ASSERT_EQ(q.a.broken, 0);
-	rdm_wire_fab.close(&q.a.ep);
+	msgep_transport_rdm.close(&q.a.ep);
 	ASSERT(dofi_list_empty(&net->closed));
-	rdm_wire_fab.close(&q.b.ep);
+	msgep_transport_rdm.close(&q.b.ep);
 	rig_close(&left);
 	rig_close(&right);
 }
@@ -109,25 +111,25 @@ TEST_ROWS(closing_in_vain, modes, closing_in_vain)
 /* What comes for an end that has been closed is no more believed than before. */
 static void closing_and_lied_to(const void *arg)
 {
-	struct wfab_hdr hdr;
-	struct wfab *net;
+	struct rdm_hdr hdr;
+	struct rdm_net *net;
 	struct pair p;
 	struct rdm_conn *conn = three_under_way(&p, arg);
 
-	net = wfab_of(&left.domain);
+	net = rdm_net_of(&left.domain);
 	p.b.ep.w.conn->broken = true;	/* it does not answer */
-	rdm_wire_fab.close(&p.a.ep);
-	hdr = rig_header(&p.b, WFAB_CREDIT, 0);
-	hdr.consumed[RDM_REQ] = htole32(conn->sent[RDM_REQ]);
+	msgep_transport_rdm.close(&p.a.ep);
+	hdr = rig_header(&p.b, RDM_CREDIT, 0);
+	hdr.consumed[MSGEP_REQ] = htole32(conn->sent[MSGEP_REQ]);
 	hdr.token ^= htole64(1);
 	rig_raw(&right, &left, &p.b, &hdr, sizeof(hdr));
 	hdr.token ^= htole64(1);
-	hdr.consumed[RDM_REQ] = htole32(conn->sent[RDM_REQ] + 1);
+	hdr.consumed[MSGEP_REQ] = htole32(conn->sent[MSGEP_REQ] + 1);
 	rig_raw(&right, &left, &p.b, &hdr, sizeof(hdr));
 	PUMP_UNTIL(&left, &left, dofi_list_empty(&net->closed), 5000000);
 	ASSERT(conn->violated);
-	ASSERT(conn->confirmed != conn->sent[RDM_REQ]);
-	rdm_wire_fab.close(&p.b.ep);
+	ASSERT(conn->confirmed != conn->sent[MSGEP_REQ]);
+	msgep_transport_rdm.close(&p.b.ep);
 	rig_close(&left);
 	rig_close(&right);
 }
@@ -139,15 +141,15 @@ static void closing_answers(const void *arg)
 	struct pair p;
 	struct rdm_conn *conn = three_under_way(&p, arg), *peer = p.b.ep.w.conn;
 	uint64_t end = dt_now_us() + 5000000u * dt_slow();
-	uint32_t asked = conn->asked;
+	uint32_t asked = conn->arrived_requested;
 
 	while ((int32_t)(peer->arrived - asked) < 0) {
 		ASSERT(dt_now_us() < end);
-		rdm_wire_fab.progress(&right.domain, NULL);
+		msgep_transport_rdm.progress(&right.domain, NULL);
 	}
-	rdm_wire_fab.close(&p.b.ep);
+	msgep_transport_rdm.close(&p.b.ep);
 	PUMP_UNTIL(&left, &right, (int32_t)(conn->confirmed - asked) >= 0, 5000000);
-	rdm_wire_fab.close(&p.a.ep);
+	msgep_transport_rdm.close(&p.a.ep);
 	rig_close(&left);
 	rig_close(&right);
 }

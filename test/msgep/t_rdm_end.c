@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cells of a connection that ends. */
+/* The packets of a connection that ends. */
 #include <string.h>
 
 #include "rdm_rig.h"
@@ -14,25 +14,25 @@ static void closed_early(const void *arg)
 {
 	uint32_t generation, index, n = 0;
 	struct pair p, q;
-	struct wfab *net;
+	struct rdm_net *net;
 
 	rig_open(&left, &right, arg);
-	net = wfab_of(&right.domain);
+	net = rdm_net_of(&right.domain);
 	rig_connect(&p, &left, &right);
 	rig_connect(&q, &left, &right);
 	rig_exchange(&p, &left, &right, 20);
 	index = p.b.ep.w.conn->index;
 	generation = p.b.ep.w.conn->generation;
-	while (rig_send(&p.a, RDM_REQ))
+	while (rig_send(&p.a, MSGEP_REQ))
 		n++;
-	while (rig_send(&p.a, RDM_ANS))
+	while (rig_send(&p.a, MSGEP_ANS))
 		n++;
 	ASSERT(n > 0);
-	rdm_wire_fab.close(&p.b.ep);
+	msgep_transport_rdm.close(&p.b.ep);
 	ASSERT_PTR(p.b.ep.w.conn, NULL);
 	PUMP_UNTIL(&left, &right, net->late >= n, 5000000);
 	rig_exchange(&q, &left, &right, 50);
-	rdm_wire_fab.close(&p.a.ep);
+	msgep_transport_rdm.close(&p.a.ep);
 	PUMP_UNTIL(&left, &right, dofi_list_empty(&net->closed), 5000000);
 	rig_connect(&p, &left, &right);
 	ASSERT_EQ(p.b.ep.w.conn->index, index);
@@ -50,14 +50,14 @@ TEST_ROWS(closed_early, modes, closed_early)
 static void churn(const void *arg)
 {
 	static struct pair p[16];
-	struct wfab *net;
-	uint32_t cells;
+	struct rdm_net *net;
+	uint32_t packets;
 
 	rig_open(&left, &right, arg);
-	net = wfab_of(&right.domain);
+	net = rdm_net_of(&right.domain);
 	for (int i = 0; i < 16; i++)
 		rig_connect(&p[i], &left, &right);
-	cells = net->cells;
+	packets = net->packets;
 	for (unsigned int round = 0; round < 300 / dt_slow(); round++) {
 		int i = (int)(rig_random() % 16);
 
@@ -80,9 +80,9 @@ static void churn(const void *arg)
 	ASSERT_EQ(net->lost, 0);
 	ASSERT_EQ(net->want_rx, 0);
 	ASSERT_EQ(net->want_tx, 0);
-	/* Those that closed while the fabric still had cells of theirs needed more for a moment. */
-	dt_note("%u cells at first, %u in the end", cells, net->cells);
-	ASSERT(net->cells <= 4 * cells);
+	/* Those that closed while the fabric still had packets of theirs needed more for a moment. */
+	dt_note("%u packets at first, %u in the end", packets, net->packets);
+	ASSERT(net->packets <= 4 * packets);
 	rig_close(&left);
 	rig_close(&right);
 }
@@ -94,14 +94,15 @@ static void settled(struct pair *p)
 	struct rdm_conn *conn = p->a.ep.w.conn;
 
 	rig_exchange(p, &left, &right, 10);
-	for (int ch = 0; ch < RDM_CHANNELS; ch++)
-		PUMP_UNTIL(&left, &right, conn->sent[ch] - conn->granted[ch] <= 3 &&
-			   conn->taken <= RDM_CHANNELS, 5000000);
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
+		PUMP_UNTIL(&left, &right,
+			   conn->sent[ch] - conn->granted[ch] <= 3 && conn->taken <= MSGEP_CHANNELS,
+			   5000000);
 }
 
 static void bye(const void *arg)
 {
-	uint8_t data[RDM_OFFER_MAX];
+	uint8_t data[MSGEP_PARAMS_MAX];
 	struct pair p;
 	size_t len;
 
@@ -109,17 +110,17 @@ static void bye(const void *arg)
 	rig_connect(&p, &left, &right);
 	settled(&p);
 	for (int i = 0; i < 5; i++) {
-		ASSERT(rig_send(&p.a, RDM_REQ));
-		ASSERT(rig_send(&p.a, RDM_ANS));
+		ASSERT(rig_send(&p.a, MSGEP_REQ));
+		ASSERT(rig_send(&p.a, MSGEP_ANS));
 	}
-	len = rdm_wire_fab.finish(&p.a.ep, data);
-	ASSERT(len <= RDM_OFFER_MAX);
-	rdm_wire_fab.finished(&p.b.ep, data, len);
-	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
-	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == 15), 5000000);
-	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
-	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_ANS), p.b.got[RDM_ANS] == 15), 5000000);
-	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
+	len = msgep_transport_rdm.finish(&p.a.ep, data);
+	ASSERT(len <= MSGEP_PARAMS_MAX);
+	msgep_transport_rdm.finished(&p.b.ep, data, len);
+	ASSERT(!msgep_transport_rdm.drained(&p.b.ep, false));
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, MSGEP_REQ), p.b.got[MSGEP_REQ] == 15), 5000000);
+	ASSERT(!msgep_transport_rdm.drained(&p.b.ep, false));
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, MSGEP_ANS), p.b.got[MSGEP_ANS] == 15), 5000000);
+	ASSERT(msgep_transport_rdm.drained(&p.b.ep, false));
 	ASSERT_EQ(p.b.broken, 0);
 	rig_disconnect(&p);
 	rig_close(&left);
@@ -130,7 +131,7 @@ TEST_ROWS(bye, modes, bye)
 /* The sender learns what has come, although nobody takes it; each answer is asked for once. */
 static void confirmed(const void *arg)
 {
-	uint8_t data[RDM_OFFER_MAX];
+	uint8_t data[MSGEP_PARAMS_MAX];
 	struct rdm_conn *conn;
 	uint32_t n = 0;
 	struct pair p;
@@ -138,37 +139,37 @@ static void confirmed(const void *arg)
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	conn = p.a.ep.w.conn;
-	while (rig_send(&p.a, RDM_REQ)) {
+	while (rig_send(&p.a, MSGEP_REQ)) {
 		n++;
-		ASSERT(rdm_wire_fab.arrived(&p.a.ep) <= n);
+		ASSERT(msgep_transport_rdm.arrived(&p.a.ep) <= n);
 		if (n % 3)
 			continue;
-		PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) == n, 5000000);
-		ASSERT(!conn->asking);
-		ASSERT_EQ(conn->granted[RDM_REQ], 0);
+		PUMP_UNTIL(&left, &right, msgep_transport_rdm.arrived(&p.a.ep) == n, 5000000);
+		ASSERT(!conn->requesting_arrived);
+		ASSERT_EQ(conn->granted[MSGEP_REQ], 0);
 	}
 	ASSERT_EQ(n, conn->net->window);
 	/* Whoever awaits one of them sees it, asleep or not; nobody awaits what was never sent. */
-	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) == n, 5000000);
-	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
-	p.a.ep.awaited = RDM_AWAITS | n;
-	ASSERT(rdm_wire_fab.ready(&p.a.ep));
-	ASSERT(!rdm_wire_fab.quiet(&p.a.ep, false));
-	p.a.ep.awaited = RDM_AWAITS | (n + 1);
-	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.arrived(&p.a.ep) == n, 5000000);
+	ASSERT(!msgep_transport_rdm.ready(&p.a.ep));
+	p.a.ep.complete_at = MSGEP_INFLIGHT_ANY | n;
+	ASSERT(msgep_transport_rdm.ready(&p.a.ep));
+	ASSERT(!msgep_transport_rdm.quiet(&p.a.ep, false));
+	p.a.ep.complete_at = MSGEP_INFLIGHT_ANY | (n + 1);
+	ASSERT(!msgep_transport_rdm.ready(&p.a.ep));
 	for (uint32_t i = 0; i < n; i++)
-		ASSERT(rig_recv(&p.b, RDM_REQ));
+		ASSERT(rig_recv(&p.b, MSGEP_REQ));
 	rig_flush(&p.b);
-	PUMP_UNTIL(&left, &right, conn->granted[RDM_REQ] == n, 5000000);
-	/* The last message of the peer says so, too. A bulk cell would take both sides to arrive. */
+	PUMP_UNTIL(&left, &right, conn->granted[MSGEP_REQ] == n, 5000000);
+	/* The last message of the peer says so, too. A large packet would take both sides to arrive. */
 	p.a.woken = 0;
-	p.a.bulk = false;
-	ASSERT(rig_send(&p.a, RDM_REQ));
+	p.a.large = false;
+	ASSERT(rig_send(&p.a, MSGEP_REQ));
 	PUMP_UNTIL(&left, &left, !conn->waiting, 5000000);
 	PUMP_UNTIL(&right, &right, p.b.ep.w.conn->arrived == n + 1, 5000000);
-	rdm_wire_fab.finished(&p.a.ep, data, rdm_wire_fab.finish(&p.b.ep, data));
+	msgep_transport_rdm.finished(&p.a.ep, data, msgep_transport_rdm.finish(&p.b.ep, data));
 	ASSERT_EQ(p.a.broken, 0);
-	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	ASSERT(msgep_transport_rdm.ready(&p.a.ep));
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -177,18 +178,18 @@ TEST_ROWS(confirmed, modes, confirmed)
 
 static void acknowledge(struct end *e, uint32_t count)
 {
-	ASSERT(rig_recv(e, RDM_REQ));
-	rdm_lock(&e->ep.lock);
-	rdm_wire_fab.acknowledge(&e->ep, count);
-	rdm_wire_fab.flush(&e->ep);
-	rdm_unlock(&e->ep.lock);
+	ASSERT(rig_recv(e, MSGEP_REQ));
+	msgep_lock(&e->ep.lock);
+	msgep_transport_rdm.acknowledge(&e->ep, count);
+	msgep_transport_rdm.flush(&e->ep);
+	msgep_unlock(&e->ep.lock);
 }
 
-/* An acknowledgement goes with the next cell, in a cell of its own if there is none, and with the
+/* An acknowledgement goes with the next packet, in a packet of its own if there is none, and with the
  * last message. */
 static void acknowledged(const void *arg)
 {
-	uint8_t data[RDM_OFFER_MAX];
+	uint8_t data[MSGEP_PARAMS_MAX];
 	struct rdm_conn *a, *b;
 	struct pair p;
 
@@ -197,32 +198,32 @@ static void acknowledged(const void *arg)
 	a = p.a.ep.w.conn;
 	b = p.b.ep.w.conn;
 	for (int i = 0; i < 3; i++)
-		ASSERT(rig_send(&p.a, RDM_REQ));
+		ASSERT(rig_send(&p.a, MSGEP_REQ));
 	PUMP_UNTIL(&left, &right, b->arrived == 3, 5000000);
 	acknowledge(&p.b, 1);
 	ASSERT_EQ(b->acks_told, 0);
-	ASSERT(rig_send(&p.b, RDM_REQ));
+	ASSERT(rig_send(&p.b, MSGEP_REQ));
 	ASSERT_EQ(b->acks_told, 1);
-	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&p.a.ep) && a->acked == 1, 5000000);
-	ASSERT_EQ(rdm_wire_fab.acknowledged(&p.a.ep), 1);
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.a.ep) && a->acked == 1, 5000000);
+	ASSERT_EQ(msgep_transport_rdm.acknowledged(&p.a.ep), 1);
 	ASSERT_EQ(a->acked_taken, 1);
-	PUMP_UNTIL(&left, &right, rig_recv(&p.a, RDM_REQ), 5000000);
+	PUMP_UNTIL(&left, &right, rig_recv(&p.a, MSGEP_REQ), 5000000);
 	p.a.woken = 0;
 	acknowledge(&p.b, 2);
 	PUMP_UNTIL(&left, &right, a->acked == 2, 5000000);
-	ASSERT(rdm_wire_fab.ready(&p.a.ep));
-	ASSERT(!rdm_wire_fab.quiet(&p.a.ep, false));
+	ASSERT(msgep_transport_rdm.ready(&p.a.ep));
+	ASSERT(!msgep_transport_rdm.quiet(&p.a.ep, false));
 	ASSERT(p.a.woken > 0);
-	ASSERT_EQ(rdm_wire_fab.acknowledged(&p.a.ep), 2);
-	ASSERT(!rdm_wire_fab.ready(&p.a.ep));
+	ASSERT_EQ(msgep_transport_rdm.acknowledged(&p.a.ep), 2);
+	ASSERT(!msgep_transport_rdm.ready(&p.a.ep));
 	acknowledge(&p.b, 3);
-	rdm_wire_fab.finished(&p.a.ep, data, rdm_wire_fab.finish(&p.b.ep, data));
+	msgep_transport_rdm.finished(&p.a.ep, data, msgep_transport_rdm.finish(&p.b.ep, data));
 	ASSERT_EQ(p.a.broken, 0);
-	ASSERT(rdm_wire_fab.ready(&p.a.ep));
+	ASSERT(msgep_transport_rdm.ready(&p.a.ep));
 	/* Those that it completes are to be reported first. */
-	ASSERT(!rdm_wire_fab.drained(&p.a.ep, true));
-	ASSERT_EQ(rdm_wire_fab.acknowledged(&p.a.ep), 3);
-	ASSERT(rdm_wire_fab.drained(&p.a.ep, true));
+	ASSERT(!msgep_transport_rdm.drained(&p.a.ep, true));
+	ASSERT_EQ(msgep_transport_rdm.acknowledged(&p.a.ep), 3);
+	ASSERT(msgep_transport_rdm.drained(&p.a.ep, true));
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -232,21 +233,21 @@ TEST_ROWS(acknowledged, modes, acknowledged)
 /* The passive side sends before the active one has read that it is connected. */
 static void confirmed_late(const void *arg)
 {
-	struct rdm_offer offer = { .fd = -1 };
+	struct msgep_params offer = { .fd = -1 };
 	struct pair p;
 
 	rig_open(&left, &right, arg);
 	rig_end_init(&p.a, &left);
 	rig_end_init(&p.b, &right);
-	ASSERT_EQ(rdm_wire_fab.offer(&p.a.ep, true, &offer), 0);
-	ASSERT_EQ(rdm_wire_fab.adopt(&p.b.ep, false, &offer), 0);
-	ASSERT_EQ(rdm_wire_fab.offer(&p.b.ep, false, &offer), 0);
-	p.b.out[RDM_REQ] = 1;
-	ASSERT(rig_send(&p.b, RDM_REQ));
+	ASSERT_EQ(msgep_transport_rdm.get_params(&p.a.ep, true, &offer), 0);
+	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p.b.ep, false, &offer), 0);
+	ASSERT_EQ(msgep_transport_rdm.get_params(&p.b.ep, false, &offer), 0);
+	p.b.out[MSGEP_REQ] = 1;
+	ASSERT(rig_send(&p.b, MSGEP_REQ));
 	PUMP_UNTIL(&left, &right, p.a.ep.w.conn->arrived == 1, 5000000);
-	ASSERT_EQ(rdm_wire_fab.arrived(&p.b.ep), 0);
-	ASSERT_EQ(rdm_wire_fab.adopt(&p.a.ep, true, &offer), 0);
-	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.b.ep) == 1, 5000000);
+	ASSERT_EQ(msgep_transport_rdm.arrived(&p.b.ep), 0);
+	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p.a.ep, true, &offer), 0);
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.arrived(&p.b.ep) == 1, 5000000);
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -261,15 +262,15 @@ static void cut_off(const void *arg)
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	for (int i = 0; i < 5; i++)
-		ASSERT(rig_send(&p.a, RDM_REQ));
-	PUMP_UNTIL(&left, &right, rdm_wire_fab.arrived(&p.a.ep) >= 3, 5000000);
-	pthread_mutex_lock(&right.domain.wire_lock);
-	wfab_break(p.b.ep.w.conn, FI_ECONNRESET);
-	pthread_mutex_unlock(&right.domain.wire_lock);
+		ASSERT(rig_send(&p.a, MSGEP_REQ));
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.arrived(&p.a.ep) >= 3, 5000000);
+	pthread_mutex_lock(&right.domain.transport_lock);
+	rdm_break(p.b.ep.w.conn, FI_ECONNRESET);
+	pthread_mutex_unlock(&right.domain.transport_lock);
 	ASSERT_EQ(p.b.broken, FI_ECONNRESET);
-	ASSERT(!rig_send(&p.b, RDM_REQ));
-	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, RDM_REQ), p.b.got[RDM_REQ] == 5), 5000000);
-	ASSERT(rdm_wire_fab.drained(&p.b.ep, true));
+	ASSERT(!rig_send(&p.b, MSGEP_REQ));
+	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, MSGEP_REQ), p.b.got[MSGEP_REQ] == 5), 5000000);
+	ASSERT(msgep_transport_rdm.drained(&p.b.ep, true));
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -284,17 +285,17 @@ static void died(const void *arg)
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	settled(&p);
-	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
-	ASSERT(rdm_wire_fab.drained(&p.b.ep, true));
+	ASSERT(!msgep_transport_rdm.drained(&p.b.ep, false));
+	ASSERT(msgep_transport_rdm.drained(&p.b.ep, true));
 	for (int i = 0; i < 5; i++)
-		ASSERT(rig_send(&p.a, RDM_REQ));
-	PUMP_UNTIL(&left, &right, rdm_wire_fab.ready(&p.b.ep), 5000000);
-	while (rig_recv(&p.b, RDM_REQ)) {
+		ASSERT(rig_send(&p.a, MSGEP_REQ));
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.b.ep), 5000000);
+	while (rig_recv(&p.b, MSGEP_REQ)) {
 		PUMP_UNTIL(&left, &right,
-			   rdm_wire_fab.ready(&p.b.ep) || p.b.got[RDM_REQ] == 15, 5000000);
-		ASSERT(rdm_wire_fab.drained(&p.b.ep, true) == (p.b.got[RDM_REQ] == 15));
+			   msgep_transport_rdm.ready(&p.b.ep) || p.b.got[MSGEP_REQ] == 15, 5000000);
+		ASSERT(msgep_transport_rdm.drained(&p.b.ep, true) == (p.b.got[MSGEP_REQ] == 15));
 	}
-	ASSERT_EQ(p.b.got[RDM_REQ], 15);
+	ASSERT_EQ(p.b.got[MSGEP_REQ], 15);
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -303,22 +304,22 @@ TEST_ROWS(died, modes, died)
 
 static void wrong_bye(const void *arg)
 {
-	uint8_t data[RDM_OFFER_MAX] = { 0 };
+	uint8_t data[MSGEP_PARAMS_MAX] = { 0 };
 	struct pair p, q, r;
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	rig_connect(&q, &left, &right);
 	rig_connect(&r, &left, &right);
-	rdm_wire_fab.finished(&p.b.ep, data, WFAB_BYE - 1);
+	msgep_transport_rdm.finished(&p.b.ep, data, RDM_BYE - 1);
 	ASSERT_EQ(p.b.broken, FI_EINVAL);
-	ASSERT(rdm_wire_fab.drained(&p.b.ep, false));
-	/* Nothing has been sent either way: one cell cannot have come. */
-	data[WFAB_BYE - 5] = 1;
-	rdm_wire_fab.finished(&r.b.ep, data, WFAB_BYE);
+	ASSERT(msgep_transport_rdm.drained(&p.b.ep, false));
+	/* Nothing has been sent either way: one packet cannot have come. */
+	data[RDM_BYE - 5] = 1;
+	msgep_transport_rdm.finished(&r.b.ep, data, RDM_BYE);
 	ASSERT_EQ(r.b.broken, FI_EINVAL);
 	memset(data, 0xff, sizeof(data));
-	rdm_wire_fab.finished(&q.b.ep, data, WFAB_BYE);
+	msgep_transport_rdm.finished(&q.b.ep, data, RDM_BYE);
 	ASSERT_EQ(q.b.broken, FI_EINVAL);
 	rig_disconnect(&p);
 	rig_disconnect(&q);
@@ -331,17 +332,17 @@ TEST_ROWS(wrong_bye, modes, wrong_bye)
 /* The peer says it sent more than ever comes: it is waited for, but not for ever. */
 static void missing_tail(const void *arg)
 {
-	uint8_t data[WFAB_BYE] = { 0, 0, 0, 1 };
+	uint8_t data[RDM_BYE] = { 0, 0, 0, 1 };
 	uint64_t start;
 	struct pair p;
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	start = dt_now_us();
-	rdm_wire_fab.finished(&p.b.ep, data, sizeof(data));
-	ASSERT(!rdm_wire_fab.drained(&p.b.ep, false));
-	PUMP_UNTIL(&left, &right, rdm_wire_fab.drained(&p.b.ep, false), 15000000);
-	ASSERT(dt_now_us() - start >= WFAB_GAP_MS * 1000 - 1000);
+	msgep_transport_rdm.finished(&p.b.ep, data, sizeof(data));
+	ASSERT(!msgep_transport_rdm.drained(&p.b.ep, false));
+	PUMP_UNTIL(&left, &right, msgep_transport_rdm.drained(&p.b.ep, false), 15000000);
+	ASSERT(dt_now_us() - start >= RDM_GAP_MS * 1000 - 1000);
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);
@@ -352,19 +353,19 @@ TEST_ROWS(missing_tail, one_mode, missing_tail)
  * and then no more; and not as long as there is no connection. */
 static void sleeper_beside_poller(const void *arg)
 {
-	struct wfab *net;
+	struct rdm_net *net;
 	struct pair p;
 
 	rig_open(&left, &right, arg);
-	net = wfab_of(&right.domain);
-	ASSERT(rdm_wire_fab.may_sleep(&right.domain));
+	net = rdm_net_of(&right.domain);
+	ASSERT(msgep_transport_rdm.may_sleep(&right.domain));
 	ASSERT(!net->timer_due);
 	ASSERT(!rig_wakes(&right, 50));
 	rig_connect(&p, &left, &right);
 	ASSERT(!net->timer_due == (net->cq_fd >= 0));
 	for (int i = 0; net->timer_due && i < 3; i++) {
 		ASSERT(rig_wakes(&right, 5000));
-		rdm_wire_fab.progress(&right.domain, NULL);
+		msgep_transport_rdm.progress(&right.domain, NULL);
 	}
 	rig_disconnect(&p);
 	PUMP_UNTIL(&left, &right, !net->timer_due, 15000000);
@@ -382,17 +383,17 @@ static void peer_gone(const void *arg)
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
 	rig_exchange(&p, &left, &right, 10);
-	rdm_wire_fab.close(&p.b.ep);
+	msgep_transport_rdm.close(&p.b.ep);
 	rig_close(&right);
 	for (int i = 0; i < 1000 && !p.a.broken; i++) {
-		rig_send(&p.a, RDM_REQ);
-		rdm_wire_fab.progress(&left.domain, NULL);
+		rig_send(&p.a, MSGEP_REQ);
+		msgep_transport_rdm.progress(&left.domain, NULL);
 	}
 	dt_note("broken: %d", p.a.broken);
 	start = dt_now_us();
-	rdm_wire_fab.close(&p.a.ep);
+	msgep_transport_rdm.close(&p.a.ep);
 	rig_close(&left);
-	ASSERT(dt_now_us() - start < (WFAB_LINGER_MS + 3000) * 1000u * dt_slow());
+	ASSERT(dt_now_us() - start < (RDM_LINGER_MS + 3000) * 1000u * dt_slow());
 }
 TEST_ROWS(peer_gone, one_mode, peer_gone)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bulk cells are used within the credits granted, and no side waits for those of others. */
+/* Large packets are used within the credits granted, and no side waits for those of others. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,22 +18,22 @@ RIG_ONE_MODE;
 
 static struct side left, right;
 
-static struct wfab_bulk *bulk_of(struct side *s)
+static struct rdm_large *bulk_of(struct side *s)
 {
-	return &wfab_of(&s->domain)->bulk;
+	return &rdm_net_of(&s->domain)->large;
 }
 
 /* Leave that the peer of `e` has been given, and has not used. */
 static uint16_t leave_of(struct end *e)
 {
-	const struct wfab_leave *l = &e->ep.w.conn->bulk;
+	const struct rdm_large_credits *l = &e->ep.w.conn->large;
 
-	return (uint16_t)(l->given - l->came - l->peer_back);
+	return (uint16_t)(l->peer_granted - l->received - l->peer_returned);
 }
 
 static bool take(struct end *e)
 {
-	bool any = rig_recv(e, RDM_REQ);
+	bool any = rig_recv(e, MSGEP_REQ);
 
 	rig_flush(e);
 	return any;
@@ -42,24 +42,28 @@ static bool take(struct end *e)
 /* p.a has leave that it knows of; nothing is under way. */
 static void warm_up(struct pair *p)
 {
-	const struct wfab_leave *l = &p->a.ep.w.conn->bulk;
+	const struct rdm_large_credits *l = &p->a.ep.w.conn->large;
 
 	do {
 		rig_pump(&left, &right);
-		rig_send_long(&p->a, RDM_REQ);
+		rig_send_long(&p->a, MSGEP_REQ);
 		while (take(&p->b))
 			;
-	} while (l->leave == (uint16_t)(l->used + l->back));
-	PUMP_UNTIL(&left, &right, (take(&p->b), p->b.got[RDM_REQ] == p->a.sent[RDM_REQ]), 5000000);
-	PUMP_UNTIL(&left, &right, !l->flying && p->a.ep.w.conn->sent[RDM_REQ] -
-		   p->a.ep.w.conn->granted[RDM_REQ] < p->a.ep.w.conn->peer_window / 2, 5000000);
+	} while (l->granted == (uint16_t)(l->used + l->returned));
+	PUMP_UNTIL(&left, &right, (take(&p->b), p->b.got[MSGEP_REQ] == p->a.sent[MSGEP_REQ]),
+		   5000000);
+	PUMP_UNTIL(&left, &right,
+		   !l->sending &&
+			   p->a.ep.w.conn->sent[MSGEP_REQ] - p->a.ep.w.conn->granted[MSGEP_REQ] <
+				   p->a.ep.w.conn->peer_window / 2,
+		   5000000);
 }
 
-/* See avoid_fetching in rdm_open.c. Everywhere else there are bulk cells. */
+/* See avoid_fetching in rdm_open.c. Everywhere else there are large packets. */
 static void need_bulk_cells(void)
 {
 	if (sizeof(size_t) < sizeof(uint64_t))
-		dt_skip("no bulk cells over tcp on a 32-bit system");
+		dt_skip("no large packets over tcp on a 32-bit system");
 }
 
 static void set_up(struct pair *p, int n, const void *mode)
@@ -82,32 +86,32 @@ static void tear_down(struct pair *p, int n)
 	rig_close(&right);
 }
 
-/* Once there is leave, everything long travels in bulk cells, short things never; and both sides
+/* Once there is leave, everything long travels in large packets, short things never; and both sides
  * have counted the same in the end. */
 static void used(const void *arg)
 {
-	uint32_t n = 200 / dt_slow() + 20, bulk;
+	uint32_t n = 200 / dt_slow() + 20, large;
 	struct pair p;
 
 	set_up(&p, 1, arg);
-	ASSERT(bulk_of(&left)->size > 2 * wfab_of(&left.domain)->cell_size);
-	while (p.a.sent[RDM_REQ] < 40) {
-		p.a.bulk = false;
-		rig_send(&p.a, RDM_REQ);
+	ASSERT(bulk_of(&left)->size > 2 * rdm_net_of(&left.domain)->packet_size);
+	while (p.a.sent[MSGEP_REQ] < 40) {
+		p.a.large = false;
+		rig_send(&p.a, MSGEP_REQ);
 		rig_pump(&left, &right);
 		take(&p.b);
 	}
-	ASSERT_EQ(bulk_of(&left)->cells + bulk_of(&right)->cells, 0);
+	ASSERT_EQ(bulk_of(&left)->packets + bulk_of(&right)->packets, 0);
 	warm_up(&p);
-	bulk = (uint32_t)bulk_of(&right)->came;
+	large = (uint32_t)bulk_of(&right)->received;
 	for (uint32_t i = 0; i < n; i++) {
-		PUMP_UNTIL(&left, &right, rig_send_long(&p.a, RDM_REQ), 5000000);
+		PUMP_UNTIL(&left, &right, rig_send_long(&p.a, MSGEP_REQ), 5000000);
 		PUMP_UNTIL(&left, &right, take(&p.b), 5000000);
 	}
-	dt_note("%u of %u in bulk cells", (uint32_t)bulk_of(&right)->came - bulk, n);
-	ASSERT_EQ(bulk_of(&right)->came - bulk, n);
+	dt_note("%u of %u in large packets", (uint32_t)bulk_of(&right)->received - large, n);
+	ASSERT_EQ(bulk_of(&right)->received - large, n);
 	PUMP_UNTIL(&left, &right, !bulk_of(&left)->sending, 5000000);
-	ASSERT_EQ(p.a.ep.w.conn->bulk.used, p.b.ep.w.conn->bulk.came);
+	ASSERT_EQ(p.a.ep.w.conn->large.used, p.b.ep.w.conn->large.received);
 	ASSERT_EQ(bulk_of(&right)->promised, leave_of(&p.b));
 	ASSERT(bulk_of(&right)->posted >= bulk_of(&right)->promised);
 	tear_down(&p, 1);
@@ -124,8 +128,8 @@ static void mixed(const void *arg)
 		rig_exchange(&p[0], &left, &right, 400 / dt_slow() / 10 + 1);
 		rig_exchange(&p[1], &left, &right, 400 / dt_slow() / 10 + 1);
 	}
-	ASSERT(bulk_of(&left)->came > 0);
-	ASSERT(bulk_of(&right)->came > 0);
+	ASSERT(bulk_of(&left)->received > 0);
+	ASSERT(bulk_of(&right)->received > 0);
 	tear_down(p, 2);
 }
 TEST_ROWS(bulk_mixed, modes, mixed)
@@ -136,29 +140,29 @@ static void stalled(const void *arg)
 {
 	static struct pair p[CROWD];
 	struct pair *q = &p[CROWD - 1];
-	const struct wfab_bulk *b;
+	const struct rdm_large *b;
 	uint64_t end;
 
 	set_up(p, CROWD, arg);
 	b = bulk_of(&right);
 	for (int i = 0; i < CROWD - 1; i++) {
-		const struct wfab_leave *l = &p[i].b.ep.w.conn->bulk;
+		const struct rdm_large_credits *l = &p[i].b.ep.w.conn->large;
 
-		for (end = dt_now_us() + 5000000; l->held + b->held / b->most * SHARE < SHARE;) {
+		for (end = dt_now_us() + 5000000; l->held + b->held / b->limit * SHARE < SHARE;) {
 			ASSERT(dt_now_us() < end);
 			rig_pump(&left, &right);
-			if (!rig_send_long(&p[i].a, RDM_REQ) && l->held < SHARE &&
-			    p[i].b.ep.w.conn->arrived == p[i].a.sent[RDM_REQ])
+			if (!rig_send_long(&p[i].a, MSGEP_REQ) && l->held < SHARE &&
+			    p[i].b.ep.w.conn->arrived == p[i].a.sent[MSGEP_REQ])
 				take(&p[i].b);
 			ASSERT(l->held + leave_of(&p[i].b) <= SHARE);
 		}
 	}
-	ASSERT_EQ(b->held, b->most);
+	ASSERT_EQ(b->held, b->limit);
 	for (int i = 0; i < 40; i++) {
-		PUMP_UNTIL(&left, &right, rig_send_long(&q->a, RDM_REQ), 5000000);
+		PUMP_UNTIL(&left, &right, rig_send_long(&q->a, MSGEP_REQ), 5000000);
 		PUMP_UNTIL(&left, &right, take(&q->b), 5000000);
 	}
-	ASSERT_EQ(q->b.ep.w.conn->bulk.came, 0);
+	ASSERT_EQ(q->b.ep.w.conn->large.received, 0);
 	for (int i = 0; i < CROWD - 1; i++)
 		PUMP_UNTIL(&left, &right, (take(&p[i].b), p[i].b.got[0] == p[i].a.sent[0]),
 			   5000000);
@@ -177,12 +181,12 @@ static void recalled(const void *arg)
 	for (int i = 0; i < CROWD; i++)
 		warm_up(&p[i]);
 	for (int i = 0; i < CROWD; i++) {
-		back += p[i].a.ep.w.conn->bulk.back;
-		ASSERT_EQ(p[i].a.ep.w.conn->bulk.back, p[i].b.ep.w.conn->bulk.peer_back);
+		back += p[i].a.ep.w.conn->large.returned;
+		ASSERT_EQ(p[i].a.ep.w.conn->large.returned, p[i].b.ep.w.conn->large.peer_returned);
 	}
 	dt_note("%u given back", back);
 	ASSERT(back > 0);
-	ASSERT(bulk_of(&right)->promised <= bulk_of(&right)->most);
+	ASSERT(bulk_of(&right)->promised <= bulk_of(&right)->limit);
 	/* Who has given back can have some again. */
 	for (int i = 0; i < CROWD; i++)
 		warm_up(&p[i]);
@@ -200,38 +204,39 @@ static void recalled_in_vain(const void *arg)
 		warm_up(&p[i]);
 	p[0].a.ep.w.conn->broken = true;	/* it says nothing any more */
 	warm_up(&p[CROWD - 2]);
-	ASSERT_EQ(p[0].b.ep.w.conn->bulk.peer_back, 0);
+	ASSERT_EQ(p[0].b.ep.w.conn->large.peer_returned, 0);
 	ASSERT(leave_of(&p[0].b) > 0);
 	p[0].a.ep.w.conn->broken = false;
 	tear_down(p, CROWD);
 }
 TEST_ROWS(bulk_recalled_in_vain, one_mode, recalled_in_vain)
 
-/* The receiver goes while bulk cells are under way. They do no harm, and after a while others may
+/* The receiver goes while large packets are under way. They do no harm, and after a while others may
  * have that leave. */
 static void closed_early(const void *arg)
 {
 	static struct pair p[2];
-	struct wfab *net;
+	struct rdm_net *net;
 	uint32_t n = 0;
 
 	set_up(p, 2, arg);
-	net = wfab_of(&right.domain);
+	net = rdm_net_of(&right.domain);
 	warm_up(&p[0]);
-	while (rig_send_long(&p[0].a, RDM_REQ))
+	while (rig_send_long(&p[0].a, MSGEP_REQ))
 		n++;
 	ASSERT(n > 1);
-	rdm_wire_fab.close(&p[0].b.ep);
-	ASSERT(net->bulk.promised > 0);
+	msgep_transport_rdm.close(&p[0].b.ep);
+	ASSERT(net->large.promised > 0);
 	PUMP_UNTIL(&left, &right, net->late >= n, 5000000);
 	warm_up(&p[1]);
 	rig_exchange(&p[1], &left, &right, 20);
-	ASSERT(net->bulk.posted >= net->bulk.promised);
-	rdm_wire_fab.close(&p[0].a.ep);
-	PUMP_UNTIL(&left, &right, (rig_send_long(&p[1].a, RDM_REQ), take(&p[1].b),
-				   !net->bulk.lapse_at), 15000000);
+	ASSERT(net->large.posted >= net->large.promised);
+	msgep_transport_rdm.close(&p[0].a.ep);
+	PUMP_UNTIL(&left, &right,
+		   (rig_send_long(&p[1].a, MSGEP_REQ), take(&p[1].b), !net->large.expire_at),
+		   15000000);
 	PUMP_UNTIL(&left, &right, (take(&p[1].b), p[1].b.got[0] == p[1].a.sent[0]), 5000000);
-	ASSERT_EQ(net->bulk.promised, leave_of(&p[1].b));
+	ASSERT_EQ(net->large.promised, leave_of(&p[1].b));
 	tear_down(&p[1], 1);
 }
 TEST_ROWS(bulk_closed_early, one_mode, closed_early)
@@ -239,27 +244,27 @@ TEST_ROWS(bulk_closed_early, one_mode, closed_early)
 /* In order: all has come, so all leave is there for others at once. */
 static void settled(const void *arg)
 {
-	uint8_t data[RDM_OFFER_MAX];
+	uint8_t data[MSGEP_PARAMS_MAX];
 	struct pair p[2];
 	size_t len;
 
 	set_up(p, 2, arg);
 	warm_up(&p[0]);
-	ASSERT(rig_send_long(&p[0].a, RDM_REQ));
-	len = rdm_wire_fab.finish(&p[0].a.ep, data);
-	rdm_wire_fab.finished(&p[0].b.ep, data, len);
-	ASSERT(!rdm_wire_fab.drained(&p[0].b.ep, false));
+	ASSERT(rig_send_long(&p[0].a, MSGEP_REQ));
+	len = msgep_transport_rdm.finish(&p[0].a.ep, data);
+	msgep_transport_rdm.finished(&p[0].b.ep, data, len);
+	ASSERT(!msgep_transport_rdm.drained(&p[0].b.ep, false));
 	PUMP_UNTIL(&left, &right, take(&p[0].b), 5000000);
-	ASSERT(rdm_wire_fab.drained(&p[0].b.ep, false));
+	ASSERT(msgep_transport_rdm.drained(&p[0].b.ep, false));
 	ASSERT(leave_of(&p[0].b) > 0);
 	rig_disconnect(&p[0]);
 	ASSERT_EQ(bulk_of(&right)->promised, 0);
-	ASSERT(!bulk_of(&right)->lapse_at);
+	ASSERT(!bulk_of(&right)->expire_at);
 	tear_down(&p[1], 1);
 }
 TEST_ROWS(bulk_settled, modes, settled)
 
-/* The sender closes everything at once: what it committed arrives, the last in bulk cells. */
+/* The sender closes everything at once: what it committed arrives, the last in large packets. */
 static void close_at_once(const void *arg)
 {
 	struct leaver l;
@@ -267,14 +272,15 @@ static void close_at_once(const void *arg)
 
 	set_up(&p, 1, arg);
 	warm_up(&p);
-	while (rig_send_long(&p.a, RDM_REQ))
+	while (rig_send_long(&p.a, MSGEP_REQ))
 		;
 	ASSERT(bulk_of(&left)->sending > 0);
 	rig_close_thread(&l, &p.a, &left);
-	PUMP_UNTIL(&right, &right, (take(&p.b), p.b.got[RDM_REQ] == p.a.sent[RDM_REQ]), 10000000);
+	PUMP_UNTIL(&right, &right, (take(&p.b), p.b.got[MSGEP_REQ] == p.a.sent[MSGEP_REQ]),
+		   10000000);
 	PUMP_UNTIL(&right, &right, l.gone, 10000000);
 	dt_thread_join(&l.thread);
-	rdm_wire_fab.close(&p.b.ep);
+	msgep_transport_rdm.close(&p.b.ep);
 	ASSERT_EQ(bulk_of(&right)->held, 0);
 	rig_close(&right);
 }
@@ -284,39 +290,39 @@ TEST_ROWS(bulk_close_at_once, modes, close_at_once)
  * used again before the fabric is done with them. */
 static void close_in_vain(const void *arg)
 {
-	struct rdm_frame *f;
-	struct wfab *net;
+	struct msgep_frame *f;
+	struct rdm_net *net;
 	struct pair p;
 	uint64_t start;
 	size_t room;
 
 	set_up(&p, 1, arg);
-	net = wfab_of(&left.domain);
+	net = rdm_net_of(&left.domain);
 	warm_up(&p);
-	rdm_lock(&p.a.ep.lock);
-	f = rdm_wire_fab.reserve(&p.a.ep, RDM_REQ, SIZE_MAX, &room);
-	ASSERT(f && room == p.a.ep.w.conn->bulk_payload);
+	msgep_lock(&p.a.ep.lock);
+	f = msgep_transport_rdm.reserve(&p.a.ep, MSGEP_REQ, SIZE_MAX, &room);
+	ASSERT(f && room == p.a.ep.w.conn->large_payload);
 	memset(f, 0, sizeof(*f) + room);
 	f->len = (uint32_t)room;
-	f->kind = RDM_MSG;
-	rdm_wire_fab.commit(&p.a.ep, RDM_REQ, f);
-	rdm_unlock(&p.a.ep.lock);
+	f->kind = MSGEP_MSG;
+	msgep_transport_rdm.commit(&p.a.ep, MSGEP_REQ, f);
+	msgep_unlock(&p.a.ep.lock);
 	PUMP_UNTIL(&left, &left, !p.a.ep.w.conn->waiting, 5000000);
 	start = dt_now_us();
-	rdm_wire_fab.close(&p.a.ep);
+	msgep_transport_rdm.close(&p.a.ep);
 	PUMP_UNTIL(&left, &left, dofi_list_empty(&net->closed), 5000000);
-	ASSERT(dt_now_us() - start < (WFAB_LINGER_MS + 1000) * 1000u * dt_slow());
+	ASSERT(dt_now_us() - start < (RDM_LINGER_MS + 1000) * 1000u * dt_slow());
 	ASSERT_EQ(net->want_tx, 0);
 	ASSERT_EQ(net->lost, 0);
-	ASSERT_EQ(net->bulk.sending, 1);
-	PUMP_UNTIL(&left, &right, !net->bulk.sending, 5000000);
-	rdm_wire_fab.close(&p.b.ep);
+	ASSERT_EQ(net->large.sending, 1);
+	PUMP_UNTIL(&left, &right, !net->large.sending, 5000000);
+	msgep_transport_rdm.close(&p.b.ep);
 	rig_close(&left);
 	rig_close(&right);
 }
 TEST_ROWS(bulk_close_in_vain, one_mode, close_in_vain)
 
-/* The sender is stopped for longer than a missing cell is waited for otherwise. */
+/* The sender is stopped for longer than a missing packet is waited for otherwise. */
 static void overtaken(const void *arg)
 {
 	uint64_t end;
@@ -326,17 +332,17 @@ static void overtaken(const void *arg)
 	set_up(&p, 1, arg);
 	warm_up(&p);
 	conn = p.b.ep.w.conn;
-	p.a.bulk = false;
-	ASSERT(rig_send_long(&p.a, RDM_REQ));
+	p.a.large = false;
+	ASSERT(rig_send_long(&p.a, MSGEP_REQ));
 	for (int i = 0; i < 3; i++)
-		ASSERT(rig_send(&p.a, RDM_REQ));
-	for (end = dt_now_us() + (WFAB_GAP_MS + 1000) * 1000; dt_now_us() < end;) {
-		if (conn->bulk.came != p.a.ep.w.conn->bulk.used)
-			rdm_wire_fab.progress(&right.domain, NULL);
+		ASSERT(rig_send(&p.a, MSGEP_REQ));
+	for (end = dt_now_us() + (RDM_GAP_MS + 1000) * 1000; dt_now_us() < end;) {
+		if (conn->large.received != p.a.ep.w.conn->large.used)
+			msgep_transport_rdm.progress(&right.domain, NULL);
 		dt_sleep_us(1000);
 	}
 	ASSERT_EQ(p.b.broken, 0);
-	PUMP_UNTIL(&left, &right, (take(&p.b), p.b.got[RDM_REQ] == p.a.sent[RDM_REQ]), 5000000);
+	PUMP_UNTIL(&left, &right, (take(&p.b), p.b.got[MSGEP_REQ] == p.a.sent[MSGEP_REQ]), 5000000);
 	tear_down(&p, 1);
 }
 TEST_ROWS(bulk_overtaken, one_mode, overtaken)
@@ -355,18 +361,18 @@ static void none(const void *arg)
 	ASSERT(bulk_of(&right)->size > 0);
 	rig_connect(&p, &left, &right);
 	rig_exchange(&p, &left, &right, 100 / dt_slow());
-	ASSERT_EQ(bulk_of(&right)->cells, 0);
+	ASSERT_EQ(bulk_of(&right)->packets, 0);
 	tear_down(&p, 1);
 	setenv("DAPL_OFI_BULK_KIB", "128", 1);
 	rig_open_one(&left, arg);
 	setenv("DAPL_OFI_BULK_KIB", "512", 1);
 	rig_open_one(&right, arg);
 	rig_connect(&p, &left, &right);
-	ASSERT_EQ(p.a.ep.w.conn->bulk_payload, 128 * 1024);
-	ASSERT_EQ(p.b.ep.w.conn->bulk_payload, 128 * 1024);
+	ASSERT_EQ(p.a.ep.w.conn->large_payload, 128 * 1024);
+	ASSERT_EQ(p.b.ep.w.conn->large_payload, 128 * 1024);
 	warm_up(&p);
 	rig_exchange(&p, &left, &right, 100 / dt_slow());
-	ASSERT(bulk_of(&right)->came > 0);
+	ASSERT(bulk_of(&right)->received > 0);
 	tear_down(&p, 1);
 	unsetenv("DAPL_OFI_BULK_KIB");
 }
@@ -375,62 +381,62 @@ TEST_ROWS(bulk_none, modes, none)
 /* ---- what no honest peer sends ---- */
 
 struct forged {
-	struct wfab_hdr hdr;
-	struct rdm_frame frame;
+	struct rdm_hdr hdr;
+	struct msgep_frame frame;
 };
 
 struct breach {
 	const char *name;
-	void (*spoil)(struct forged *f, const struct wfab_leave *peer);
-	bool bulk, leave;		/* a bulk cell; of a connection that has leave */
+	void (*spoil)(struct forged *f, const struct rdm_large_credits *peer);
+	bool large, leave;		/* a large packet; of a connection that has leave */
 };
 
-static void honest(struct forged *f, const struct wfab_leave *peer)
+static void honest(struct forged *f, const struct rdm_large_credits *peer)
 {
 	(void)f;
 	(void)peer;
 }
 
-static void credit(struct forged *f, const struct wfab_leave *peer)
+static void credit(struct forged *f, const struct rdm_large_credits *peer)
 {
 	(void)peer;
-	f->hdr.channel = WFAB_CREDIT;
+	f->hdr.channel = RDM_CREDIT;
 }
 
-static void longer(struct forged *f, const struct wfab_leave *peer)
+static void longer(struct forged *f, const struct rdm_large_credits *peer)
 {
 	(void)peer;
 	f->frame.len = htole32(1);
 }
 
 /* A window, and two that may be under way. */
-static void absurd(struct forged *f, const struct wfab_leave *peer)
+static void absurd(struct forged *f, const struct rdm_large_credits *peer)
 {
-	f->hdr.wishes = htole16((uint16_t)(peer->came + peer->peer_back + 3 * 8 + 1));
+	f->hdr.requested = htole16((uint16_t)(peer->received + peer->peer_returned + 3 * 8 + 1));
 }
 
-static void sent_more(struct forged *f, const struct wfab_leave *peer)
+static void sent_more(struct forged *f, const struct rdm_large_credits *peer)
 {
-	f->hdr.used = htole16((uint16_t)(peer->given - peer->peer_back + 1));
+	f->hdr.used = htole16((uint16_t)(peer->peer_granted - peer->peer_returned + 1));
 }
 
-static void back_more(struct forged *f, const struct wfab_leave *peer)
+static void back_more(struct forged *f, const struct rdm_large_credits *peer)
 {
 	f->hdr.used = 0;
-	f->hdr.back = htole16((uint16_t)(peer->given + 1));
+	f->hdr.returned = htole16((uint16_t)(peer->peer_granted + 1));
 }
 
 /* What has been used cannot be given back. */
-static void back_used(struct forged *f, const struct wfab_leave *peer)
+static void back_used(struct forged *f, const struct rdm_large_credits *peer)
 {
 	f->hdr.used = 0;
-	f->hdr.back = htole16((uint16_t)(peer->given - peer->came + 1));
+	f->hdr.returned = htole16((uint16_t)(peer->peer_granted - peer->received + 1));
 }
 
-static void gives_unasked(struct forged *f, const struct wfab_leave *peer)
+static void gives_unasked(struct forged *f, const struct rdm_large_credits *peer)
 {
 	(void)peer;
-	f->hdr.leave = htole16(1);
+	f->hdr.granted = htole16(1);
 }
 
 static const struct breach breaches[] = {
@@ -453,11 +459,11 @@ static struct forged forge(struct end *e)
 	struct forged f;
 
 	memset(&f, 0, sizeof(f));
-	f.hdr = rig_header(e, RDM_REQ, conn->sent[RDM_REQ]);
-	f.hdr.wishes = htole16(conn->bulk.wishes);
-	f.hdr.used = htole16(conn->bulk.used);
-	f.hdr.back = htole16(conn->bulk.back);
-	f.frame.kind = RDM_MSG;
+	f.hdr = rig_header(e, MSGEP_REQ, conn->sent[MSGEP_REQ]);
+	f.hdr.requested = htole16(conn->large.requested);
+	f.hdr.used = htole16(conn->large.used);
+	f.hdr.returned = htole16(conn->large.returned);
+	f.frame.kind = MSGEP_MSG;
 	return f;
 }
 
@@ -473,10 +479,10 @@ static void breach(const void *arg)
 		if (row->leave)
 			warm_up(&p[1]);
 		f = forge(&p[1].a);
-		row->spoil(&f, &p[1].b.ep.w.conn->bulk);
-		if (row->bulk)
+		row->spoil(&f, &p[1].b.ep.w.conn->large);
+		if (row->large)
 			rig_raw_bulk(&left, &right, &p[1].a, &f,
-				     row->spoil == credit ? WFAB_HDR : sizeof(f));
+				     row->spoil == credit ? RDM_HDR : sizeof(f));
 		else
 			rig_raw(&left, &right, &p[1].a, &f, sizeof(f));
 		PUMP_UNTIL(&left, &right, p[1].b.broken, 5000000);
@@ -493,21 +499,21 @@ TEST_ROWS(bulk_breach, breaches, breach)
 /* A stranger's message of that sort is dropped, and its buffer serves on. */
 static void strangers(const void *arg)
 {
-	struct wfab *net;
+	struct rdm_net *net;
 	struct forged f;
 	struct pair p;
 
 	set_up(&p, 1, arg);
-	net = wfab_of(&right.domain);
+	net = rdm_net_of(&right.domain);
 	warm_up(&p);
-	for (uint64_t n = 1; n <= 3 * net->bulk.most; n++) {
+	for (uint64_t n = 1; n <= 3 * net->large.limit; n++) {
 		f = forge(&p.a);
 		f.hdr.token = ~f.hdr.token;
 		rig_raw_bulk(&left, &right, &p.a, &f, sizeof(f));
 		PUMP_UNTIL(&left, &right, net->dropped == n, 5000000);
-		ASSERT(net->bulk.posted >= net->bulk.promised);
+		ASSERT(net->large.posted >= net->large.promised);
 	}
-	ASSERT(net->bulk.cells <= 2 * net->bulk.most);
+	ASSERT(net->large.packets <= 2 * net->large.limit);
 	rig_exchange(&p, &left, &right, 20);
 	tear_down(&p, 1);
 }
@@ -526,9 +532,9 @@ static void unwanted(const void *arg)
 		ASSERT_EQ(bulk_of(&right)->size, 0);
 		f = forge(&p.a);
 		if (i < 4)
-			(&f.hdr.wishes)[i] = htole16(1);
+			(&f.hdr.requested)[i] = htole16(1);
 		else
-			f.hdr.flags = WFAB_RECALLS;
+			f.hdr.flags = RDM_REVOKES;
 		rig_raw(&left, &right, &p.a, &f, sizeof(f));
 		PUMP_UNTIL(&left, &right, p.b.broken, 5000000);
 		rig_disconnect(&p);

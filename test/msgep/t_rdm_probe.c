@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests how two ends find out whether cells pass between them, and what has been lost. */
+/* Tests how two ends find out whether packets pass between them, and what has been lost. */
 #include <string.h>
 
 #include "rdm_rig.h"
@@ -10,15 +10,15 @@ static struct side left, right;
 
 static bool proved(struct end *e)
 {
-	return rdm_wire_fab.proved(&e->ep);
+	return msgep_transport_rdm.path_checked(&e->ep);
 }
 
 static bool is_missing(struct end *e, struct end *peer)
 {
-	uint8_t counts[RDM_COUNTS_MAX];
-	size_t len = rdm_wire_fab.counts(&peer->ep, counts);
+	uint8_t counts[MSGEP_COUNTS_MAX];
+	size_t len = msgep_transport_rdm.counts(&peer->ep, counts);
 
-	return rdm_wire_fab.missing(&e->ep, counts, len);
+	return msgep_transport_rdm.lost(&e->ep, counts, len);
 }
 
 /* The question of one side is enough for both; each is told once, however often it is asked. */
@@ -31,10 +31,10 @@ static void both_ways(const void *arg)
 	for (int i = 0; i < 20; i++)
 		rig_pump(&left, &right);
 	ASSERT(!proved(&p.a) && !proved(&p.b));
-	rdm_wire_fab.prove(&p.a.ep);
-	rdm_wire_fab.prove(&p.a.ep);
+	msgep_transport_rdm.check_path(&p.a.ep);
+	msgep_transport_rdm.check_path(&p.a.ep);
 	PUMP_UNTIL(&left, &right, proved(&p.a) && proved(&p.b), 5000000);
-	rdm_wire_fab.prove(&p.b.ep);
+	msgep_transport_rdm.check_path(&p.b.ep);
 	rig_exchange(&p, &left, &right, 50);
 	ASSERT_EQ(p.a.settled, 1);
 	ASSERT_EQ(p.b.settled, 1);
@@ -51,9 +51,9 @@ static void one_way_only(const void *arg)
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
-	rdm_wire_fab.prove(&p.a.ep);
+	msgep_transport_rdm.check_path(&p.a.ep);
 	for (int i = 0; i < 200; i++) {
-		rdm_wire_fab.progress(&right.domain, NULL);
+		msgep_transport_rdm.progress(&right.domain, NULL);
 		ASSERT(!proved(&p.a) && !proved(&p.b));
 	}
 	PUMP_UNTIL(&left, &right, proved(&p.a), 5000000);
@@ -71,7 +71,7 @@ static void frame_proves(const void *arg)
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
-	ASSERT(rig_send(&p.a, RDM_REQ));
+	ASSERT(rig_send(&p.a, MSGEP_REQ));
 	PUMP_UNTIL(&left, &right, proved(&p.b), 5000000);
 	ASSERT(!proved(&p.a));
 	rig_disconnect(&p);
@@ -80,28 +80,28 @@ static void frame_proves(const void *arg)
 }
 TEST_ROWS(probe_frame, modes, frame_proves)
 
-/* Counts change with what moves; when all has come nothing is missing, and a cell that the one has
+/* Counts change with what moves; when all has come nothing is missing, and a packet that the one has
  * sent and the other has not got is. */
 static void counts(const void *arg)
 {
-	uint8_t before[RDM_COUNTS_MAX], after[RDM_COUNTS_MAX];
+	uint8_t before[MSGEP_COUNTS_MAX], after[MSGEP_COUNTS_MAX];
 	struct rdm_conn *conn;
 	struct pair p;
 	size_t len;
 
 	rig_open(&left, &right, arg);
 	rig_connect(&p, &left, &right);
-	len = rdm_wire_fab.counts(&p.a.ep, before);
-	ASSERT(len > 0 && len <= RDM_COUNTS_MAX);
-	ASSERT_EQ(rdm_wire_fab.counts(&p.a.ep, after), len);
+	len = msgep_transport_rdm.counts(&p.a.ep, before);
+	ASSERT(len > 0 && len <= MSGEP_COUNTS_MAX);
+	ASSERT_EQ(msgep_transport_rdm.counts(&p.a.ep, after), len);
 	ASSERT_MEM(after, before, len);
 	ASSERT(!is_missing(&p.a, &p.b) && !is_missing(&p.b, &p.a));
 	rig_exchange(&p, &left, &right, 30);
 	PUMP_UNTIL(&left, &right, !is_missing(&p.a, &p.b) && !is_missing(&p.b, &p.a), 5000000);
-	rdm_wire_fab.counts(&p.a.ep, after);
+	msgep_transport_rdm.counts(&p.a.ep, after);
 	ASSERT(memcmp(after, before, len));
 	conn = p.a.ep.w.conn;
-	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		atomic_fetch_add(&conn->sent[ch], 1);
 		ASSERT(is_missing(&p.a, &p.b) && is_missing(&p.b, &p.a));
 		atomic_fetch_sub(&conn->sent[ch], 1);
@@ -111,7 +111,7 @@ static void counts(const void *arg)
 	conn->acks_told--;
 	ASSERT(!is_missing(&p.a, &p.b));
 	/* What makes no sense does not pass for all being well. */
-	ASSERT(rdm_wire_fab.missing(&p.a.ep, after, len - 1));
+	ASSERT(msgep_transport_rdm.lost(&p.a.ep, after, len - 1));
 	rig_disconnect(&p);
 	rig_close(&left);
 	rig_close(&right);

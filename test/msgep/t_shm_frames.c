@@ -68,140 +68,140 @@ static void close_scene(struct scene *c)
 
 static char payload[16384];
 
-static void put(struct scene *c, int channel, struct rdm_frame f)
+static void put(struct scene *c, int channel, struct msgep_frame f)
 {
 	foe_put(&c->f, channel, &f, payload, f.len < sizeof(payload) ? f.len : 64);
 }
 
-#define WHOLE (RDM_FIRST | RDM_LAST)
+#define WHOLE (MSGEP_FIRST | MSGEP_LAST)
 
 static void kind_of_request(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = 9, .flags = WHOLE });
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = 9, .flags = WHOLE });
 }
 
 static void kind_zero(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .flags = WHOLE });
+	put(c, MSGEP_REQ, (struct msgep_frame){ .flags = WHOLE });
 }
 
 static void answer_among_requests(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_ACK, .flags = WHOLE });
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE });
 }
 
 static void kind_of_answer(struct scene *c)
 {
-	put(c, RDM_ANS, (struct rdm_frame){ .kind = 200, .flags = WHOLE });
+	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = 200, .flags = WHOLE });
 }
 
 static void request_among_answers(struct scene *c)
 {
-	put(c, RDM_ANS, (struct rdm_frame){ .kind = RDM_MSG, .flags = WHOLE });
+	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE });
 }
 
 static void length_of_all_ones(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_MSG, .flags = WHOLE, .len = UINT32_MAX,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = UINT32_MAX,
 					    .total = UINT32_MAX });
 }
 
 static void length_beyond_the_ring(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_MSG, .flags = WHOLE,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE,
 					    .len = RING - 39, .total = RING - 39 });
 }
 
 static void answer_beyond_the_ring(struct scene *c)
 {
-	put(c, RDM_ANS, (struct rdm_frame){ .kind = RDM_DATA, .flags = WHOLE, .len = RING - 39 });
+	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_DATA, .flags = WHOLE, .len = RING - 39 });
 }
 
 static void middle_without_beginning(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_MSG, .len = 100, .total = 200 });
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .len = 100, .total = 200 });
 }
 
 static void write_without_beginning(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_WRITE, .flags = RDM_LAST, .len = 100,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = MSGEP_LAST, .len = 100,
 					    .total = 100, .key = KEY });
 }
 
 static void two_beginnings(struct scene *c)
 {
 	for (int i = 0; i < 2; i++)
-		put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_MSG, .flags = RDM_FIRST,
+		put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = MSGEP_FIRST,
 						    .len = 100, .total = 300 });
 }
 
 static void write_within_a_message(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_MSG, .flags = RDM_FIRST, .len = 100,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = MSGEP_FIRST, .len = 100,
 					    .total = 300 });
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_WRITE, .flags = WHOLE, .len = 100,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = WHOLE, .len = 100,
 					    .total = 100, .key = KEY,
 					    .value = (uintptr_t)c->shared });
 }
 
 static void read_within_a_write(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_WRITE, .flags = RDM_FIRST, .len = 100,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = MSGEP_FIRST, .len = 100,
 					    .total = 300, .key = KEY,
 					    .value = (uintptr_t)c->shared });
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_READ, .flags = WHOLE, .total = 8,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_READ, .flags = WHOLE, .total = 8,
 					    .key = KEY, .value = (uintptr_t)c->shared });
 }
 
 static void message_longer_than_told(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_MSG, .flags = WHOLE, .len = 200,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = 200,
 					    .total = 100 });
 }
 
 static void message_shorter_than_told(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_MSG, .flags = WHOLE, .len = 100,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = 100,
 					    .total = 200 });
 }
 
 static void write_longer_than_told(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_WRITE, .flags = WHOLE, .len = 16000,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = WHOLE, .len = 16000,
 					    .total = 8, .key = KEY,
 					    .value = (uintptr_t)c->shared });
 }
 
 static void read_with_payload(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_READ, .flags = WHOLE, .len = 8,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_READ, .flags = WHOLE, .len = 8,
 					    .total = 8, .key = KEY,
 					    .value = (uintptr_t)c->shared });
 }
 
 static void ack_of_nothing(struct scene *c)
 {
-	put(c, RDM_ANS, (struct rdm_frame){ .kind = RDM_ACK, .flags = WHOLE, .value = 1 });
+	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE, .value = 1 });
 }
 
 static void ack_from_the_past(struct scene *c)
 {
-	put(c, RDM_ANS, (struct rdm_frame){ .kind = RDM_ACK, .flags = WHOLE, .value = ~0ull });
+	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE, .value = ~0ull });
 }
 
 static void refusal_of_nothing(struct scene *c)
 {
-	put(c, RDM_ANS, (struct rdm_frame){ .kind = RDM_ACK, .flags = WHOLE, .key = 13 });
+	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE, .key = 13 });
 }
 
 static void refusal_that_is_no_number(struct scene *c)
 {
-	put(c, RDM_ANS, (struct rdm_frame){ .kind = RDM_ACK, .flags = WHOLE, .key = UINT_MAX });
+	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE, .key = UINT_MAX });
 }
 
 static void data_unasked(struct scene *c)
 {
-	put(c, RDM_ANS, (struct rdm_frame){ .kind = RDM_DATA, .flags = WHOLE, .len = 100,
+	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_DATA, .flags = WHOLE, .len = 100,
 					    .total = 100 });
 }
 
@@ -209,68 +209,68 @@ static void data_unasked(struct scene *c)
 static void pull(struct scene *c, uint8_t kind, unsigned int told, uint64_t addr, uint64_t len,
 		 uint64_t total)
 {
-	struct rdm_segment list[4];
-	struct rdm_frame f = { .kind = kind, .flags = WHOLE | RDM_PULL | RDM_WANTS_ACK,
+	struct msgep_segment list[4];
+	struct msgep_frame f = { .kind = kind, .flags = WHOLE | MSGEP_PULL | MSGEP_WANTS_ACK,
 			       .total = total, .segments = (uint8_t)told, .len = sizeof(list),
-			       .key = kind == RDM_WRITE ? KEY : 0,
-			       .value = kind == RDM_WRITE ? (uintptr_t)c->shared : 0 };
+			       .key = kind == MSGEP_WRITE ? KEY : 0,
+			       .value = kind == MSGEP_WRITE ? (uintptr_t)c->shared : 0 };
 
 	for (int i = 0; i < 4; i++)
-		list[i] = (struct rdm_segment){ addr, len };
-	foe_put(&c->f, RDM_REQ, &f, list, sizeof(list));
+		list[i] = (struct msgep_segment){ addr, len };
+	foe_put(&c->f, MSGEP_REQ, &f, list, sizeof(list));
 }
 
 static void list_of_none(struct scene *c)
 {
-	pull(c, RDM_MSG, 0, (uintptr_t)payload, 16, 64);
+	pull(c, MSGEP_MSG, 0, (uintptr_t)payload, 16, 64);
 }
 
 static void list_of_too_many(struct scene *c)
 {
-	pull(c, RDM_MSG, 5, (uintptr_t)payload, 16, 80);
+	pull(c, MSGEP_MSG, 5, (uintptr_t)payload, 16, 80);
 }
 
 static void list_of_255(struct scene *c)
 {
-	pull(c, RDM_WRITE, 255, (uintptr_t)payload, 16, 255 * 16);
+	pull(c, MSGEP_WRITE, 255, (uintptr_t)payload, 16, 255 * 16);
 }
 
 static void segments_that_wrap(struct scene *c)
 {
-	pull(c, RDM_MSG, 4, (uintptr_t)payload, 1ull << 62, 0);
+	pull(c, MSGEP_MSG, 4, (uintptr_t)payload, 1ull << 62, 0);
 }
 
 static void segments_longer_than_told(struct scene *c)
 {
-	pull(c, RDM_WRITE, 4, (uintptr_t)payload, 4000, 64);
+	pull(c, MSGEP_WRITE, 4, (uintptr_t)payload, 4000, 64);
 }
 
 static void segments_nowhere(struct scene *c)
 {
-	pull(c, RDM_MSG, 4, 16, 1000, 4000);
+	pull(c, MSGEP_MSG, 4, 16, 1000, 4000);
 }
 
 static void segments_of_the_kernel(struct scene *c)
 {
-	pull(c, RDM_WRITE, 4, 0xffff888000000000, 1000, 4000);
+	pull(c, MSGEP_WRITE, 4, 0xffff888000000000, 1000, 4000);
 }
 
 static void list_beyond_its_frame(struct scene *c)
 {
-	struct rdm_frame f = { .kind = RDM_MSG, .flags = WHOLE | RDM_PULL, .total = 16,
+	struct msgep_frame f = { .kind = MSGEP_MSG, .flags = WHOLE | MSGEP_PULL, .total = 16,
 			       .segments = 4, .len = 8 };
 
-	foe_put(&c->f, RDM_REQ, &f, payload, 8);
+	foe_put(&c->f, MSGEP_REQ, &f, payload, 8);
 }
 
 static void note_of_nothing(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_NOTE, .flags = WHOLE });
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_IMM, .flags = WHOLE });
 }
 
 static void write_to(struct scene *c, uint8_t flags, uint32_t len, uint64_t total)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_WRITE, .flags = flags, .len = len,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = flags, .len = len,
 					    .total = total, .key = KEY,
 					    .value = (uintptr_t)c->shared });
 }
@@ -278,30 +278,30 @@ static void write_to(struct scene *c, uint8_t flags, uint32_t len, uint64_t tota
 static void note_of_a_longer_write(struct scene *c)
 {
 	write_to(c, WHOLE, 100, 100);
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_NOTE, .flags = WHOLE, .total = 101 });
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_IMM, .flags = WHOLE, .total = 101 });
 }
 
 static void note_within_its_write(struct scene *c)
 {
-	write_to(c, RDM_FIRST, 100, 200);
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_NOTE, .flags = WHOLE, .total = 200 });
+	write_to(c, MSGEP_FIRST, 100, 200);
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_IMM, .flags = WHOLE, .total = 200 });
 }
 
 static void operand_too_short(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_ADD, .flags = WHOLE, .len = 7, .total = 8,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_ADD, .flags = WHOLE, .len = 7, .total = 8,
 					    .key = KEY, .value = (uintptr_t)c->shared });
 }
 
 static void swap_of_one_operand(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_SWAP, .flags = WHOLE, .len = 8, .total = 8,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_SWAP, .flags = WHOLE, .len = 8, .total = 8,
 					    .key = KEY, .value = (uintptr_t)c->shared });
 }
 
 static void addition_of_much(struct scene *c)
 {
-	put(c, RDM_REQ, (struct rdm_frame){ .kind = RDM_ADD, .flags = WHOLE, .len = 8, .total = 64,
+	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_ADD, .flags = WHOLE, .len = 8, .total = 64,
 					    .key = KEY, .value = (uintptr_t)c->shared });
 }
 
@@ -354,43 +354,43 @@ struct access {
 };
 
 static const struct access accesses[] = {
-	{ "write_unknown_key", RDM_WRITE, KEY + 1, 0, 8, FI_ENOKEY },
-	{ "write_key_out_of_all_tables", RDM_WRITE, UINT32_MAX, 0, 8, FI_ENOKEY },
-	{ "write_key_of_another_time", RDM_WRITE, KEY | 1u << 20, 0, 8, FI_ENOKEY },
-	{ "write_before", RDM_WRITE, KEY, -1, 8, FI_EACCES },
-	{ "write_behind", RDM_WRITE, KEY, ROOM - 7, 8, FI_EACCES },
-	{ "write_length_that_wraps", RDM_WRITE, KEY, 8, UINT64_MAX - 4, FI_EACCES },
-	{ "read_unknown_key", RDM_READ, KEY + 1, 0, 8, FI_ENOKEY },
-	{ "read_key_out_of_all_tables", RDM_READ, UINT32_MAX, 0, 8, FI_ENOKEY },
-	{ "read_before", RDM_READ, KEY, -1, 8, FI_EACCES },
-	{ "read_behind", RDM_READ, KEY, ROOM - 7, 8, FI_EACCES },
-	{ "read_all_there_is", RDM_READ, KEY, 0, UINT64_MAX, FI_EACCES },
-	{ "read_large_behind", RDM_READ, KEY, 0, ROOM + 1, FI_EACCES },
+	{ "write_unknown_key", MSGEP_WRITE, KEY + 1, 0, 8, FI_ENOKEY },
+	{ "write_key_out_of_all_tables", MSGEP_WRITE, UINT32_MAX, 0, 8, FI_ENOKEY },
+	{ "write_key_of_another_time", MSGEP_WRITE, KEY | 1u << 20, 0, 8, FI_ENOKEY },
+	{ "write_before", MSGEP_WRITE, KEY, -1, 8, FI_EACCES },
+	{ "write_behind", MSGEP_WRITE, KEY, ROOM - 7, 8, FI_EACCES },
+	{ "write_length_that_wraps", MSGEP_WRITE, KEY, 8, UINT64_MAX - 4, FI_EACCES },
+	{ "read_unknown_key", MSGEP_READ, KEY + 1, 0, 8, FI_ENOKEY },
+	{ "read_key_out_of_all_tables", MSGEP_READ, UINT32_MAX, 0, 8, FI_ENOKEY },
+	{ "read_before", MSGEP_READ, KEY, -1, 8, FI_EACCES },
+	{ "read_behind", MSGEP_READ, KEY, ROOM - 7, 8, FI_EACCES },
+	{ "read_all_there_is", MSGEP_READ, KEY, 0, UINT64_MAX, FI_EACCES },
+	{ "read_large_behind", MSGEP_READ, KEY, 0, ROOM + 1, FI_EACCES },
 };
 
 /* The status says why, as to anybody; whatever comes behind it has no effect. */
 static void refused_access(const void *arg)
 {
 	const struct access *a = arg;
-	const struct rdm_frame *f;
+	const struct msgep_frame *f;
 	struct scene c;
 
 	open_scene(&c);
 	memset(payload, 'w', sizeof(payload));
 	for (int with = 0; with < 2; with++) {
-		put(&c, RDM_REQ, (struct rdm_frame){
-			.kind = a->kind, .flags = (uint8_t)(WHOLE | RDM_WANTS_ACK |
-							    (a->kind == RDM_READ ? RDM_PULL : 0)),
+		put(&c, MSGEP_REQ, (struct msgep_frame){
+			.kind = a->kind, .flags = (uint8_t)(WHOLE | MSGEP_WANTS_ACK |
+							    (a->kind == MSGEP_READ ? MSGEP_PULL : 0)),
 			.key = a->key, .value = (uintptr_t)c.shared + (uint64_t)a->at,
-			.total = a->total, .len = a->kind == RDM_READ ? 0 : 8 });
+			.total = a->total, .len = a->kind == MSGEP_READ ? 0 : 8 });
 		if (with)
 			break;
-		f = foe_await(&c.f, RDM_ANS);
-		ASSERT_EQ(f->kind, a->kind == RDM_READ ? RDM_DATA : RDM_ACK);
+		f = foe_await(&c.f, MSGEP_ANS);
+		ASSERT_EQ(f->kind, a->kind == MSGEP_READ ? MSGEP_DATA : MSGEP_ACK);
 		ASSERT_EQ(f->key, a->err);
 		ASSERT_EQ(f->len, 0);
 		/* And one that would be in order. */
-		put(&c, RDM_REQ, (struct rdm_frame){ .kind = RDM_WRITE, .flags = WHOLE, .len = 8,
+		put(&c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = WHOLE, .len = 8,
 						     .total = 8, .key = KEY,
 						     .value = (uintptr_t)c.shared });
 	}
@@ -412,7 +412,7 @@ TEST(shm_unknown, flags_and_bytes_do_nothing)
 	open_scene(&c);
 	memset(payload, 'm', 100);
 	ASSERT_EQ(post_recv(c.f.ep, c.to, ROOM, c.to), 0);
-	put(&c, RDM_REQ, (struct rdm_frame){ .kind = RDM_MSG, .flags = WHOLE | 0xe0, .len = 100,
+	put(&c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE | 0xe0, .len = 100,
 					     .total = 100, .segments = 77,
 					     .counts = { 1, 2, 3, 4, 5 } });
 	ASSERT_EQ(side_await(&c.s, c.to), 0);
@@ -427,14 +427,14 @@ TEST(shm_control, that_lies_harms_nobody)
 	int sent = 0;
 
 	open_scene(&c);
-	atomic_store(&c.f.control[1].head[RDM_REQ], UINT64_MAX / 2);
-	atomic_store(&c.f.control[1].head[RDM_ANS], 1);
+	atomic_store(&c.f.control[1].head[MSGEP_REQ], UINT64_MAX / 2);
+	atomic_store(&c.f.control[1].head[MSGEP_ANS], 1);
 	atomic_store(&c.f.control[1].asleep, UINT32_MAX);
 	atomic_store(&c.f.control[1].pulls, UINT32_MAX);
 	atomic_store(&c.f.control[1].revoked, UINT64_MAX);
 	atomic_store(&c.f.control[0].revoked, UINT64_MAX);
 	atomic_store(&c.f.control[0].wants, UINT32_MAX);
-	atomic_store(&c.f.control[0].head[RDM_REQ], UINT64_MAX);
+	atomic_store(&c.f.control[0].head[MSGEP_REQ], UINT64_MAX);
 	while (sent < 1000 && !post_send(c.f.ep, c.shared, 4000, c.shared))
 		sent++;
 	ASSERT(sent > 0 && sent < 1000);
@@ -493,42 +493,45 @@ struct change {
 	bool pull;
 };
 
-#define LIST sizeof(struct rdm_frame)
+#define LIST sizeof(struct msgep_frame)
 static const struct change changes[] = {
-	{ "length_of_a_message", offsetof(struct rdm_frame, len), 64, RING, RDM_MSG, false },
-	{ "length_of_a_write", offsetof(struct rdm_frame, len), 64, RING, RDM_WRITE, false },
-	{ "total_of_a_message", offsetof(struct rdm_frame, total), 64, 16000, RDM_MSG, false },
-	{ "key_of_a_write", offsetof(struct rdm_frame, key), KEY, 0x7fffffff, RDM_WRITE, false },
-	{ "segment_of_a_message", LIST + 8, ROOM, 2 * ROOM, RDM_MSG, true },
-	{ "segment_of_a_write", LIST + 8, ROOM, 2 * ROOM, RDM_WRITE, true },
-	{ "number_of_segments", offsetof(struct rdm_frame, segments) - 2,
-	  RDM_MSG | (WHOLE | RDM_PULL) << 8 | 1 << 16,
-	  RDM_MSG | (WHOLE | RDM_PULL) << 8 | 4 << 16, RDM_MSG, true },
+	{ "length_of_a_message", offsetof(struct msgep_frame, len), 64, RING, MSGEP_MSG, false },
+	{ "length_of_a_write", offsetof(struct msgep_frame, len), 64, RING, MSGEP_WRITE, false },
+	{ "total_of_a_message", offsetof(struct msgep_frame, total), 64, 16000, MSGEP_MSG, false },
+	{ "key_of_a_write", offsetof(struct msgep_frame, key), KEY, 0x7fffffff, MSGEP_WRITE,
+	  false },
+	{ "segment_of_a_message", LIST + 8, ROOM, 2 * ROOM, MSGEP_MSG, true },
+	{ "segment_of_a_write", LIST + 8, ROOM, 2 * ROOM, MSGEP_WRITE, true },
+	{ "number_of_segments", offsetof(struct msgep_frame, segments) - 2,
+	  MSGEP_MSG | (WHOLE | MSGEP_PULL) << 8 | 1 << 16,
+	  MSGEP_MSG | (WHOLE | MSGEP_PULL) << 8 | 4 << 16, MSGEP_MSG, true },
 };
 
 static void send_changing(struct scene *c, const struct change *how)
 {
-	struct rdm_segment list[4] = { { (uintptr_t)payload, ROOM }, { (uintptr_t)payload, ROOM },
-				       { (uintptr_t)payload, ROOM }, { (uintptr_t)payload, ROOM } };
-	struct rdm_frame f = { .kind = how->kind, .flags = WHOLE, .len = 64, .total = 64 };
+	struct msgep_segment list[4] = { { (uintptr_t)payload, ROOM },
+					 { (uintptr_t)payload, ROOM },
+					 { (uintptr_t)payload, ROOM },
+					 { (uintptr_t)payload, ROOM } };
+	struct msgep_frame f = { .kind = how->kind, .flags = WHOLE, .len = 64, .total = 64 };
 	struct flipper flipper = { .a = how->a, .b = how->b };
 	uint64_t end;
-	struct rdm_frame *at;
+	struct msgep_frame *at;
 
-	if (how->kind == RDM_WRITE) {
+	if (how->kind == MSGEP_WRITE) {
 		f.key = KEY;
 		f.value = (uintptr_t)c->shared;
 	}
 	if (how->pull) {
-		f.flags |= RDM_PULL;
+		f.flags |= MSGEP_PULL;
 		f.segments = 1;
 		f.len = sizeof(*list);
 		f.total = ROOM;
 	}
 	/* Where it will stand is known before it is there. */
-	at = (void *)(c->f.map + 4096 + c->f.pos[RDM_REQ] % RING);
+	at = (void *)(c->f.map + 4096 + c->f.pos[MSGEP_REQ] % RING);
 	flipper.word = (_Atomic uint32_t *)(void *)((char *)at + how->offset);
-	foe_put(&c->f, RDM_REQ, &f, list, sizeof(list));
+	foe_put(&c->f, MSGEP_REQ, &f, list, sizeof(list));
 	dt_thread_start(&flipper.thread, flip, &flipper);
 	/* Nobody has looked at the frame yet: this thread does, below. */
 	while (!atomic_load(&flipper.turning))

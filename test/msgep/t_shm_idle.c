@@ -10,7 +10,7 @@
 /* As cq_look.c has it: looks until an endpoint is idle, those that never are, idle ones per look. */
 #define UNTIL_IDLE (4096 + ENDS + 1)
 #define NEVER 16
-#define EACH 4
+#define ALWAYS_INLINE 4
 
 struct scene {
 	struct side s;
@@ -18,29 +18,29 @@ struct scene {
 	char from[64], to[64];
 };
 
-static struct rdm_wire counting;
+static struct msgep_transport counting;
 static uint64_t asked;
 
-static bool count_ready(struct rdm_ep *ep)
+static bool count_ready(struct msgep_ep *ep)
 {
 	asked++;
-	return rdm_wire_shm.ready(ep);
+	return msgep_transport_shm.ready(ep);
 }
 
-static struct rdm_ep *inner(struct fid_ep *fid)
+static struct msgep_ep *inner(struct fid_ep *fid)
 {
-	return dofi_container(fid, struct rdm_ep, fid);
+	return dofi_container(fid, struct msgep_ep, fid);
 }
 
 static void open_scene(struct scene *c)
 {
 	memset(c, 0, sizeof(*c));
-	counting = rdm_wire_shm;
+	counting = msgep_transport_shm;
 	counting.ready = count_ready;
 	side_open(&c->s);
 	for (int i = 0; i < PAIRS; i++) {
 		pair_open(&c->s, c->ep[i]);
-		inner(c->ep[i][0])->wire = inner(c->ep[i][1])->wire = &counting;
+		inner(c->ep[i][0])->transport = inner(c->ep[i][1])->transport = &counting;
 	}
 }
 
@@ -99,13 +99,13 @@ TEST(shm_idle, a_look_asks_the_busy_and_a_few_of_the_others)
 	asked = 0;
 	for (int i = 0; i < 1000; i++)
 		ASSERT_EQ(completions(&c), 0);
-	ASSERT(asked <= 1000 * (NEVER + EACH));
+	ASSERT(asked <= 1000 * (NEVER + ALWAYS_INLINE));
 	/* A message makes its two ends busy. */
 	message(&c, 77);
 	asked = 0;
 	for (int i = 0; i < 200; i++)
 		ASSERT(message(&c, 77) <= 3);
-	ASSERT(asked <= 600 * (NEVER + EACH + 2));
+	ASSERT(asked <= 600 * (NEVER + ALWAYS_INLINE + 2));
 	close_scene(&c);
 }
 
@@ -117,7 +117,7 @@ TEST(shm_idle, what_comes_for_any_of_them_is_found)
 	let_idle(&c);
 	/* Once round for the message, once for the sender that awaits its arrival. */
 	for (int i = 0; i < PAIRS; i++)
-		ASSERT(message(&c, i * 7 % PAIRS) <= 2 * (ENDS / EACH + 2));
+		ASSERT(message(&c, i * 7 % PAIRS) <= 2 * (ENDS / ALWAYS_INLINE + 2));
 	close_scene(&c);
 }
 

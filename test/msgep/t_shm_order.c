@@ -5,7 +5,7 @@
 
 #include "shm_rig.h"
 
-#define WHOLE (RDM_FIRST | RDM_LAST)
+#define WHOLE (MSGEP_FIRST | MSGEP_LAST)
 #define FLIGHTS 256
 
 struct scene {
@@ -63,7 +63,7 @@ TEST(shm_several, it_is_complete_when_the_peer_has_consumed_it)
 	ASSERT_EQ(post_send(c.f.ep, c.from, 64, &c), 0);
 	ASSERT_EQ(post_send(c.f.ep, c.from, 64, &c), 0);
 	ASSERT_EQ(completions(&c), 0);
-	ASSERT(foe_get(&c.f, RDM_REQ));
+	ASSERT(foe_get(&c.f, MSGEP_REQ));
 	ASSERT_EQ(completions(&c), 0);
 	atomic_store(&c.f.control[1].taken, 1);
 	ASSERT_EQ(completions(&c), 1);
@@ -76,7 +76,7 @@ TEST(shm_several, it_is_complete_when_the_peer_has_consumed_it)
 TEST(shm_several, it_is_complete_before_what_answers_it)
 {
 	struct fi_cq_data_entry entry[4];
-	struct rdm_frame f = { .kind = RDM_MSG, .flags = WHOLE, .len = 8, .total = 8 };
+	struct msgep_frame f = { .kind = MSGEP_MSG, .flags = WHOLE, .len = 8, .total = 8 };
 	struct scene c;
 	int n = 0;
 
@@ -85,7 +85,7 @@ TEST(shm_several, it_is_complete_before_what_answers_it)
 		ASSERT_EQ(post_recv(c.f.ep, c.to, 8, c.to), 0);
 		ASSERT_EQ(post_send(c.f.ep, c.from, 8, c.from), 0);
 		f.counts[0] = i;
-		foe_put(&c.f, RDM_REQ, &f, "payload", 8);
+		foe_put(&c.f, MSGEP_REQ, &f, "payload", 8);
 	}
 	while (n < 4)
 		if (fi_cq_read(c.s.cq, &entry[n], 1) == 1)
@@ -103,12 +103,12 @@ TEST(shm_several, no_more_are_on_their_way_than_can_be_remembered)
 	open_scene(&c, true);
 	for (int i = 0; i < FLIGHTS + 10; i++)
 		ASSERT_EQ(post_send(c.f.ep, c.from, 8, &c), 0);
-	while (foe_get(&c.f, RDM_REQ))
+	while (foe_get(&c.f, MSGEP_REQ))
 		n++;
 	ASSERT_EQ(n, FLIGHTS);
 	atomic_store(&c.f.control[1].taken, FLIGHTS);
 	ASSERT_EQ(completions(&c), FLIGHTS);
-	while (foe_get(&c.f, RDM_REQ))
+	while (foe_get(&c.f, MSGEP_REQ))
 		n++;
 	ASSERT_EQ(n, FLIGHTS + 10);
 	atomic_store(&c.f.control[1].taken, n);

@@ -111,8 +111,8 @@ static void refused(const void *arg)
 	const struct spoilt *how = arg;
 	struct offer offer = foe_offer();
 	struct fid_ep *pair[2];
-	uint8_t buf[RDM_CM_MAX];
-	struct rdm_cm_msg msg;
+	uint8_t buf[MSGEP_CM_MAX];
+	struct msgep_cm_msg msg;
 	struct side s;
 	struct foe f;
 	ssize_t n;
@@ -122,8 +122,8 @@ static void refused(const void *arg)
 	how->spoil(&offer);
 	ASSERT(foe_open(&f, &s, &offer) < 0);
 	n = recv(f.sock, buf, sizeof(buf), 0);
-	ASSERT(n > 0 && !rdm_cm_parse(buf, (size_t)n, &msg));
-	ASSERT_EQ(msg.kind, RDM_CM_REJECT);
+	ASSERT(n > 0 && !msgep_cm_parse(buf, (size_t)n, &msg));
+	ASSERT_EQ(msg.kind, MSGEP_CM_REJECT);
 	foe_close(&f);
 	pair_check(&s, pair);
 	pair_close(&s, pair);
@@ -177,11 +177,11 @@ TEST(shm_pid, of_another_process_is_not_believed)
 {
 	static char bait[LARGE], to[LARGE];
 	struct offer offer = foe_offer();
-	struct rdm_segment where = { (uintptr_t)bait, sizeof(bait) };
-	struct rdm_frame frame = { .kind = RDM_MSG, .total = sizeof(bait), .segments = 1,
+	struct msgep_segment where = { (uintptr_t)bait, sizeof(bait) };
+	struct msgep_frame frame = { .kind = MSGEP_MSG, .total = sizeof(bait), .segments = 1,
 				   .len = sizeof(where),
-				   .flags = RDM_FIRST | RDM_LAST | RDM_PULL | RDM_WANTS_ACK };
-	const struct rdm_frame *ack;
+				   .flags = MSGEP_FIRST | MSGEP_LAST | MSGEP_PULL | MSGEP_WANTS_ACK };
+	const struct msgep_frame *ack;
 	struct side s;
 	struct foe f;
 	pid_t other;
@@ -194,12 +194,12 @@ TEST(shm_pid, of_another_process_is_not_believed)
 	if (!atomic_load(&f.control[0].pulls))
 		dt_note("the kernel does not let us pull, or is slow at it");
 	ASSERT_EQ(post_recv(f.ep, to, sizeof(to), to), 0);
-	foe_put(&f, RDM_REQ, &frame, &where, sizeof(where));
+	foe_put(&f, MSGEP_REQ, &frame, &where, sizeof(where));
 	if (atomic_load(&f.control[0].pulls)) {
 		ASSERT_EQ(side_await(&s, to), 0);
 		ASSERT_MEM(to, bait, sizeof(to));
-		ack = foe_await(&f, RDM_ANS);
-		ASSERT_EQ(ack->kind, RDM_ACK);
+		ack = foe_await(&f, MSGEP_ANS);
+		ASSERT_EQ(ack->kind, MSGEP_ACK);
 		ASSERT_EQ(ack->value, 1);
 	} else {
 		side_await_end(&s, f.ep);
@@ -215,10 +215,10 @@ TEST(shm_proof, that_is_wrong_means_no_pulling)
 {
 	static char bait[LARGE], to[LARGE];
 	struct offer offer = foe_offer();
-	struct rdm_segment where = { (uintptr_t)bait, sizeof(bait) };
-	struct rdm_frame frame = { .kind = RDM_MSG, .total = sizeof(bait), .segments = 1,
+	struct msgep_segment where = { (uintptr_t)bait, sizeof(bait) };
+	struct msgep_frame frame = { .kind = MSGEP_MSG, .total = sizeof(bait), .segments = 1,
 				   .len = sizeof(where),
-				   .flags = RDM_FIRST | RDM_LAST | RDM_PULL | RDM_WANTS_ACK };
+				   .flags = MSGEP_FIRST | MSGEP_LAST | MSGEP_PULL | MSGEP_WANTS_ACK };
 	struct fid_ep *pair[2];
 	struct side s;
 	struct foe f;
@@ -231,7 +231,7 @@ TEST(shm_proof, that_is_wrong_means_no_pulling)
 	ASSERT(!atomic_load(&f.control[0].pulls));
 	atomic_store(&f.control[0].pulls, 1);
 	ASSERT_EQ(post_recv(f.ep, to, sizeof(to), to), 0);
-	foe_put(&f, RDM_REQ, &frame, &where, sizeof(where));
+	foe_put(&f, MSGEP_REQ, &frame, &where, sizeof(where));
 	side_await_end(&s, f.ep);
 	for (size_t i = 0; i < sizeof(to); i++)
 		ASSERT(!to[i]);

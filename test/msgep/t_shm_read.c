@@ -8,7 +8,7 @@
 
 #define KEY 5
 #define LARGE (300u << 10)
-#define WHOLE (RDM_FIRST | RDM_LAST)
+#define WHOLE (MSGEP_FIRST | MSGEP_LAST)
 
 struct scene {
 	struct side s;
@@ -42,10 +42,10 @@ static void close_scene(struct scene *c)
 
 static void ask_for(struct scene *c, uint64_t len, uint8_t flags)
 {
-	struct rdm_frame f = { .kind = RDM_READ, .flags = (uint8_t)(WHOLE | flags), .key = KEY,
+	struct msgep_frame f = { .kind = MSGEP_READ, .flags = (uint8_t)(WHOLE | flags), .key = KEY,
 			       .value = (uintptr_t)c->data, .total = len };
 
-	foe_put(&c->f, RDM_REQ, &f, NULL, 0);
+	foe_put(&c->f, MSGEP_REQ, &f, NULL, 0);
 }
 
 static bool revoked(struct scene *c, unsigned int read)
@@ -57,15 +57,15 @@ static bool revoked(struct scene *c, unsigned int read)
 
 TEST(shm_grant, names_the_memory_and_is_revoked_when_the_region_is_closed)
 {
-	const struct rdm_frame *f;
-	struct rdm_segment where;
+	const struct msgep_frame *f;
+	struct msgep_segment where;
 	struct scene c;
 
 	open_scene(&c);
-	ask_for(&c, LARGE, RDM_PULL);
-	f = foe_await(&c.f, RDM_ANS);
-	ASSERT_EQ(f->kind, RDM_DATA);
-	ASSERT_EQ(f->flags, WHOLE | RDM_PULL);
+	ask_for(&c, LARGE, MSGEP_PULL);
+	f = foe_await(&c.f, MSGEP_ANS);
+	ASSERT_EQ(f->kind, MSGEP_DATA);
+	ASSERT_EQ(f->flags, WHOLE | MSGEP_PULL);
 	ASSERT_EQ(f->segments, 1);
 	ASSERT_EQ(f->len, sizeof(where));
 	memcpy(&where, f + 1, sizeof(where));
@@ -77,8 +77,8 @@ TEST(shm_grant, names_the_memory_and_is_revoked_when_the_region_is_closed)
 	ASSERT(revoked(&c, 0));
 	ASSERT(!atomic_load(&c.f.control[1].gone));
 	/* There is nothing more to be had by that key. */
-	ask_for(&c, LARGE, RDM_PULL);
-	f = foe_await(&c.f, RDM_ANS);
+	ask_for(&c, LARGE, MSGEP_PULL);
+	f = foe_await(&c.f, MSGEP_ANS);
 	ASSERT_EQ(f->key, FI_ENOKEY);
 	ASSERT_EQ(f->len, 0);
 	close_scene(&c);
@@ -87,43 +87,43 @@ TEST(shm_grant, names_the_memory_and_is_revoked_when_the_region_is_closed)
 /* Who cannot take it gets it in frames. */
 TEST(shm_grant, is_for_those_who_ask_for_it)
 {
-	const struct rdm_frame *f;
+	const struct msgep_frame *f;
 	uint64_t got = 0;
 	struct scene c;
 
 	open_scene(&c);
 	ask_for(&c, LARGE, 0);
 	do {
-		f = foe_await(&c.f, RDM_ANS);
-		ASSERT_EQ(f->kind, RDM_DATA);
-		ASSERT(!(f->flags & RDM_PULL) && f->len);
+		f = foe_await(&c.f, MSGEP_ANS);
+		ASSERT_EQ(f->kind, MSGEP_DATA);
+		ASSERT(!(f->flags & MSGEP_PULL) && f->len);
 		ASSERT_MEM(f + 1, c.data + got, f->len);
 		got += f->len;
-	} while (!(f->flags & RDM_LAST));
+	} while (!(f->flags & MSGEP_LAST));
 	ASSERT_EQ(got, LARGE);
 	close_scene(&c);
 }
 
 TEST(shm_grant, of_another_region_stays)
 {
-	const struct rdm_frame *f;
+	const struct msgep_frame *f;
 	struct fid_mr *other;
 	struct scene c;
 	char more[64];
 
 	open_scene(&c);
 	other = region(&c.s, more, sizeof(more), KEY + 1, FI_REMOTE_READ);
-	ask_for(&c, LARGE, RDM_PULL);
-	f = foe_await(&c.f, RDM_ANS);
-	ASSERT(f->flags & RDM_PULL);
+	ask_for(&c, LARGE, MSGEP_PULL);
+	f = foe_await(&c.f, MSGEP_ANS);
+	ASSERT(f->flags & MSGEP_PULL);
 	ASSERT_EQ(fi_close(&other->fid), 0);
 	ASSERT(!revoked(&c, 0));
 	/* Places are used again: the 65th read is granted though its place was revoked. */
 	atomic_store(&c.f.control[1].revoked, 1);
 	for (int i = 0; i < 64; i++) {
-		ask_for(&c, 16384, RDM_PULL);
-		f = foe_await(&c.f, RDM_ANS);
-		ASSERT(f->flags & RDM_PULL);
+		ask_for(&c, 16384, MSGEP_PULL);
+		f = foe_await(&c.f, MSGEP_ANS);
+		ASSERT(f->flags & MSGEP_PULL);
 		if (i < 63)
 			ASSERT(revoked(&c, 0));
 	}
@@ -137,8 +137,8 @@ TEST(shm_grant, is_void_when_the_connection_ends)
 	struct scene c;
 
 	open_scene(&c);
-	ask_for(&c, LARGE, RDM_PULL);
-	foe_await(&c.f, RDM_ANS);
+	ask_for(&c, LARGE, MSGEP_PULL);
+	foe_await(&c.f, MSGEP_ANS);
 	ASSERT_EQ(fi_shutdown(c.f.ep, 0), 0);
 	ASSERT(atomic_load(&c.f.control[1].gone));
 	side_await_end(&c.s, c.f.ep);
@@ -148,13 +148,13 @@ TEST(shm_grant, is_void_when_the_connection_ends)
 /* The peer breaks a rule while it may take something. */
 TEST(shm_grant, is_void_when_the_peer_cheats)
 {
-	struct rdm_frame bad = { .kind = 99 };
+	struct msgep_frame bad = { .kind = 99 };
 	struct scene c;
 
 	open_scene(&c);
-	ask_for(&c, LARGE, RDM_PULL);
-	foe_await(&c.f, RDM_ANS);
-	foe_put(&c.f, RDM_REQ, &bad, NULL, 0);
+	ask_for(&c, LARGE, MSGEP_PULL);
+	foe_await(&c.f, MSGEP_ANS);
+	foe_put(&c.f, MSGEP_REQ, &bad, NULL, 0);
 	side_await_end(&c.s, c.f.ep);
 	ASSERT(atomic_load(&c.f.control[1].gone));
 	close_scene(&c);
@@ -165,12 +165,12 @@ TEST(shm_grant, is_void_when_the_peer_cheats)
 /* Our read, as it reaches the foe. */
 static void read_of_ours(struct scene *c)
 {
-	const struct rdm_frame *f;
+	const struct msgep_frame *f;
 
 	ASSERT_EQ(post_rma(c->f.ep, false, c->to, LARGE, (void *)8, 9, c->to), 0);
-	f = foe_await(&c->f, RDM_REQ);
-	ASSERT_EQ(f->kind, RDM_READ);
-	ASSERT_EQ(f->flags, WHOLE | RDM_PULL);
+	f = foe_await(&c->f, MSGEP_REQ);
+	ASSERT_EQ(f->kind, MSGEP_READ);
+	ASSERT_EQ(f->flags, WHOLE | MSGEP_PULL);
 	ASSERT_EQ(f->value, 8);
 	ASSERT_EQ(f->key, 9);
 	ASSERT_EQ(f->total, LARGE);
@@ -178,11 +178,11 @@ static void read_of_ours(struct scene *c)
 
 static void give(struct scene *c, const char *from, size_t len, uint8_t flags, uint32_t key)
 {
-	struct rdm_segment where = { (uintptr_t)from, len };
-	struct rdm_frame f = { .kind = RDM_DATA, .flags = flags, .segments = 1, .total = LARGE,
+	struct msgep_segment where = { (uintptr_t)from, len };
+	struct msgep_frame f = { .kind = MSGEP_DATA, .flags = flags, .segments = 1, .total = LARGE,
 			       .len = sizeof(where), .key = key };
 
-	foe_put(&c->f, RDM_ANS, &f, &where, sizeof(where));
+	foe_put(&c->f, MSGEP_ANS, &f, &where, sizeof(where));
 }
 
 TEST(shm_granted, is_taken_piece_by_piece)
@@ -193,8 +193,8 @@ TEST(shm_granted, is_taken_piece_by_piece)
 	for (int i = 0; i < 70; i++) {
 		memset(c.to, 0, LARGE);
 		read_of_ours(&c);
-		give(&c, c.data, 1000, RDM_FIRST | RDM_PULL, 0);
-		give(&c, c.data + 1000, LARGE - 1000, RDM_LAST | RDM_PULL, 0);
+		give(&c, c.data, 1000, MSGEP_FIRST | MSGEP_PULL, 0);
+		give(&c, c.data + 1000, LARGE - 1000, MSGEP_LAST | MSGEP_PULL, 0);
 		ASSERT_EQ(side_await(&c.s, c.to), 0);
 		ASSERT_MEM(c.to, c.data, LARGE);
 	}
@@ -209,14 +209,14 @@ TEST(shm_granted, is_refused_if_revoked_meanwhile)
 
 	open_scene(&c);
 	read_of_ours(&c);
-	give(&c, c.data, 1000, RDM_FIRST | RDM_PULL, 0);
+	give(&c, c.data, 1000, MSGEP_FIRST | MSGEP_PULL, 0);
 	side_work(&c.s);
 	atomic_store(&c.f.control[0].revoked, 1);
 	/* The memory is gone, too. */
-	give(&c, (char *)16, LARGE - 1000, RDM_LAST | RDM_PULL, 0);
+	give(&c, (char *)16, LARGE - 1000, MSGEP_LAST | MSGEP_PULL, 0);
 	ASSERT_EQ(side_await(&c.s, c.to), FI_ENOKEY);
 	read_of_ours(&c);
-	give(&c, c.data, LARGE, WHOLE | RDM_PULL, 0);
+	give(&c, c.data, LARGE, WHOLE | MSGEP_PULL, 0);
 	ASSERT_EQ(side_await(&c.s, c.to), 0);
 	ASSERT_MEM(c.to, c.data, LARGE);
 	close_scene(&c);
@@ -231,14 +231,14 @@ struct bad {
 };
 
 static const struct bad bads[] = {
-	{ "memory_that_is_not_there", 16, LARGE, WHOLE | RDM_PULL, 0 },
-	{ "more_than_asked_for", 0, LARGE + 1, WHOLE | RDM_PULL, 0 },
-	{ "less_than_asked_for", 0, LARGE - 1, WHOLE | RDM_PULL, 0 },
-	{ "more_than_there_can_be", 0, SIZE_MAX, WHOLE | RDM_PULL, 0 },
-	{ "end_without_last", 0, LARGE, RDM_FIRST | RDM_PULL, 0 },
-	{ "refusal_with_a_list", 0, LARGE, WHOLE | RDM_PULL, 13 },
+	{ "memory_that_is_not_there", 16, LARGE, WHOLE | MSGEP_PULL, 0 },
+	{ "more_than_asked_for", 0, LARGE + 1, WHOLE | MSGEP_PULL, 0 },
+	{ "less_than_asked_for", 0, LARGE - 1, WHOLE | MSGEP_PULL, 0 },
+	{ "more_than_there_can_be", 0, SIZE_MAX, WHOLE | MSGEP_PULL, 0 },
+	{ "end_without_last", 0, LARGE, MSGEP_FIRST | MSGEP_PULL, 0 },
+	{ "refusal_with_a_list", 0, LARGE, WHOLE | MSGEP_PULL, 13 },
 	{ "refusal_that_is_no_number", 0, LARGE, WHOLE, UINT32_MAX },
-	{ "refusal_without_end", 0, LARGE, RDM_FIRST, 13 },
+	{ "refusal_without_end", 0, LARGE, MSGEP_FIRST, 13 },
 };
 
 static void bad_grant(const void *arg)
@@ -262,8 +262,8 @@ TEST(shm_granted, must_have_been_wanted)
 
 	open_scene(&c);
 	ASSERT_EQ(post_rma(c.f.ep, false, c.to, 64, (void *)8, 9, c.to), 0);
-	ASSERT_EQ(foe_await(&c.f, RDM_REQ)->flags, WHOLE);
-	give(&c, c.data, 64, WHOLE | RDM_PULL, 0);
+	ASSERT_EQ(foe_await(&c.f, MSGEP_REQ)->flags, WHOLE);
+	give(&c, c.data, 64, WHOLE | MSGEP_PULL, 0);
 	side_await_end(&c.s, c.f.ep);
 	close_scene(&c);
 }

@@ -8,7 +8,7 @@
 
 #define KEY 5
 #define ROOM 4096
-#define WHOLE (RDM_FIRST | RDM_LAST)
+#define WHOLE (MSGEP_FIRST | MSGEP_LAST)
 
 struct scene {
 	struct side s;
@@ -35,10 +35,10 @@ static void close_scene(struct scene *c)
 static void put_write(struct scene *c)
 {
 	static const char payload[8] = "payload";
-	struct rdm_frame f = { .kind = RDM_WRITE, .flags = WHOLE | RDM_WANTS_ACK, .len = 8,
+	struct msgep_frame f = { .kind = MSGEP_WRITE, .flags = WHOLE | MSGEP_WANTS_ACK, .len = 8,
 			       .total = 8, .key = KEY, .value = (uintptr_t)c->shared };
 
-	foe_put(&c->f, RDM_REQ, &f, payload, sizeof(payload));
+	foe_put(&c->f, MSGEP_REQ, &f, payload, sizeof(payload));
 }
 
 static int may_sleep(struct scene *c)
@@ -76,7 +76,7 @@ TEST(shm_sleep, room_among_answers_is_no_reason_to_look_again)
 	ASSERT(from);
 	open_scene(&c);
 	put_write(&c);
-	ASSERT_EQ(foe_await(&c.f, RDM_ANS)->kind, RDM_ACK);
+	ASSERT_EQ(foe_await(&c.f, MSGEP_ANS)->kind, MSGEP_ACK);
 	fill_ring(&c, from);
 	ASSERT_EQ(may_sleep(&c), 0);
 	close_scene(&c);
@@ -94,7 +94,7 @@ TEST(shm_sleep, room_that_cannot_be_is_no_reason_to_look_again)
 	open_scene(&c);
 	fill_ring(&c, from);
 	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
-		atomic_store(&c.f.control[1].head[RDM_REQ], (uint64_t)heads[i]);
+		atomic_store(&c.f.control[1].head[MSGEP_REQ], (uint64_t)heads[i]);
 		ASSERT_EQ(may_sleep(&c), 0);
 	}
 	close_scene(&c);
@@ -111,12 +111,12 @@ TEST(shm_sleep, room_is_used)
 	ASSERT(from);
 	open_scene(&c);
 	fill_ring(&c, from);
-	while (foe_get(&c.f, RDM_REQ))
+	while (foe_get(&c.f, MSGEP_REQ))
 		;
-	taken = c.f.at[RDM_REQ];
+	taken = c.f.at[MSGEP_REQ];
 	ASSERT_EQ(may_sleep(&c), -FI_EAGAIN);	/* completions are there */
-	ASSERT(foe_get(&c.f, RDM_REQ));
-	ASSERT(c.f.at[RDM_REQ] > taken);
+	ASSERT(foe_get(&c.f, MSGEP_REQ));
+	ASSERT(c.f.at[MSGEP_REQ] > taken);
 	take_completions(&c);
 	close_scene(&c);
 	free(from);
@@ -153,25 +153,25 @@ TEST(shm_sleep, a_sleeper_learns_that_room_is_wanted)
 /* A write that is longer than the ring is refused when its first frame comes. */
 TEST(shm_sleep, a_write_that_is_refused_while_it_is_sent_fails_with_the_reason)
 {
-	struct rdm_frame nak = { .kind = RDM_ACK, .flags = WHOLE, .key = FI_EACCES };
+	struct msgep_frame nak = { .kind = MSGEP_ACK, .flags = WHOLE, .key = FI_EACCES };
 	char *from = calloc(4, RING);
 	struct scene c;
 
 	ASSERT(from);
 	open_scene(&c);
 	ASSERT_EQ(post_rma(c.f.ep, true, from, 4 * RING, c.shared, KEY, &c), 0);
-	foe_put(&c.f, RDM_ANS, &nak, NULL, 0);
+	foe_put(&c.f, MSGEP_ANS, &nak, NULL, 0);
 	ASSERT_EQ(side_await(&c.s, &c), FI_EACCES);
 	close_scene(&c);
 	free(from);
 }
 
-/* Who reads takes completions from the wire at once. If somebody sleeps meanwhile, he has to look
+/* Who reads takes completions from the transport at once. If somebody sleeps meanwhile, he has to look
  * again: he alone arms the queue anew, and what comes next must wake him. */
 TEST(shm_sleep, a_message_taken_at_once_wakes_the_sleeper)
 {
 	static const char payload[8] = "payload";
-	struct rdm_frame f = { .kind = RDM_MSG, .flags = WHOLE, .len = 8, .total = 8 };
+	struct msgep_frame f = { .kind = MSGEP_MSG, .flags = WHOLE, .len = 8, .total = 8 };
 	struct fi_cq_data_entry entry;
 	struct scene c;
 	char into[8];
@@ -179,7 +179,7 @@ TEST(shm_sleep, a_message_taken_at_once_wakes_the_sleeper)
 	open_scene(&c);
 	ASSERT_EQ(post_recv(c.f.ep, into, sizeof(into), &c), 0);
 	ASSERT_EQ(may_sleep(&c), 0);
-	foe_put(&c.f, RDM_REQ, &f, payload, sizeof(payload));
+	foe_put(&c.f, MSGEP_REQ, &f, payload, sizeof(payload));
 	ASSERT_EQ(fi_cq_read(c.s.cq, &entry, 1), 1);
 	ASSERT(entry.op_context == &c);
 	ASSERT(!memcmp(into, payload, sizeof(into)));

@@ -185,8 +185,8 @@ static size_t valid(uint8_t *buf)
 	uint8_t *p = buf;
 
 	memset(buf, 0x5a, PAIR_PARAM);
-	p = dofi_put(p, PAIR_MAGIC, 4);
-	p = dofi_put(p, PAIR_VERSION, 4);
+	p = dofi_put_be(p, PAIR_MAGIC, 4);
+	p = dofi_put_be(p, PAIR_VERSION, 4);
 	memset(p, 0, 16);
 	return PAIR_PARAM;
 }

@@ -24,25 +24,25 @@
 /* The library of soft-iWARP takes one of the offsets at which the kernel shows queues to a
  * process, page 0x90, for an error, and no queue can begin there. The first CQ of an IA is made so
  * large that it covers that page. */
-static bool must_cover(const struct dofi_evd *evd)
+static bool cq_must_cover(const struct dofi_evd *evd)
 {
 	return evd->internal && dofi_device_is_siw(&evd->obj.ia->fab);
 }
 
 /* libfabric 1.17 loses descriptors when it cannot open a CQ that has one to wait on: tried
  * without. */
-static bool can_be_had(struct dofi_fab *fab, size_t size)
+static bool cq_can_be_had(struct dofi_fab *fab, size_t size)
 {
 	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_DATA,
 				   .wait_obj = FI_WAIT_NONE };
 	struct fid_cq *cq;
 
-	if (size <= fab->cq_proven)
+	if (size <= fab->cq_known_size)
 		return true;
 	if (fi_cq_open(fab->domain, &attr, &cq, NULL))
 		return false;
 	fi_close(&cq->fid);
-	fab->cq_proven = size;
+	fab->cq_known_size = size;
 	return true;
 }
 
@@ -55,9 +55,9 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 	attr->size = 8 * (size_t)evd->qlen;
 	if (attr->size < CQ_USUAL)
 		attr->size = CQ_USUAL;
-	if (must_cover(evd))
+	if (cq_must_cover(evd))
 		attr->size = CQ_COVERING;
-	while (attr->size > CQ_LEAST && !can_be_had(fab, attr->size))
+	while (attr->size > CQ_LEAST && !cq_can_be_had(fab, attr->size))
 		attr->size /= 2;
 	ret = fi_cq_open(fab->domain, attr, &evd->cq, evd);
 	evd->cq_size = ret ? 0 : (uint32_t)attr->size;
@@ -68,7 +68,7 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 /* Connections that come while a CQ is half empty get what they want, up to an eighth of what is
  * left; receives of iWARP, where a message that finds none ends the connection, up to half of it.
  * Of the other half each gets little, so that hundreds can follow. */
-static uint32_t share_of(const struct dofi_evd *evd, uint32_t wanted, bool urgent)
+static uint32_t cq_share_of(const struct dofi_evd *evd, uint32_t wanted, bool urgent)
 {
 	uint32_t left = evd->cq_size - evd->cq_held;
 	uint32_t most = left <= evd->cq_size / 2 ? left / 64 : urgent ? left / 2 : left / 8;
@@ -78,9 +78,9 @@ static uint32_t share_of(const struct dofi_evd *evd, uint32_t wanted, bool urgen
 	return wanted < most ? wanted : most;
 }
 
-static uint32_t hold(struct dofi_evd *evd, uint32_t wanted, bool urgent)
+static uint32_t cq_hold(struct dofi_evd *evd, uint32_t wanted, bool urgent)
 {
-	uint32_t n = share_of(evd, wanted, urgent);
+	uint32_t n = cq_share_of(evd, wanted, urgent);
 
 	if (n < wanted && n < SHARE_LEAST)
 		return 0;
@@ -90,8 +90,8 @@ static uint32_t hold(struct dofi_evd *evd, uint32_t wanted, bool urgent)
 
 /* The buffers of an SRQ may all complete on one CQ, but only once, however many EPs share both: a
  * connection other than `but` of the SRQ and this EVD. */
-static struct dofi_conn *other_conn(struct dofi_srq *srq, const struct dofi_evd *evd,
-				    const struct dofi_conn *but)
+static struct dofi_conn *cq_other_conn(struct dofi_srq *srq, const struct dofi_evd *evd,
+				       const struct dofi_conn *but)
 {
 	struct dofi_conn *found = NULL;
 	struct dofi_list *pos;
@@ -108,25 +108,25 @@ static struct dofi_conn *other_conn(struct dofi_srq *srq, const struct dofi_evd 
 	return found;
 }
 
-static uint32_t receives(const struct dofi_ep *ep, const struct fi_info *info)
+static uint32_t cq_receives(const struct dofi_ep *ep, const struct fi_info *info)
 {
 	uint32_t n = ep->rq.limit;
 
 	if (ep->srq)
-		return other_conn(ep->srq, ep->recv_evd, NULL) ? 0 : ep->srq->depth;
+		return cq_other_conn(ep->srq, ep->recv_evd, NULL) ? 0 : ep->srq->depth;
 	if (n && n < QUEUE_LEAST)
 		n = QUEUE_LEAST;
 	return n < info->rx_attr->size ? n : (uint32_t)info->rx_attr->size;
 }
 
-static uint32_t requests(const struct dofi_ep *ep, const struct fi_info *info)
+static uint32_t cq_requests(const struct dofi_ep *ep, const struct fi_info *info)
 {
 	const struct dofi_fab *fab = &ep->obj.ia->fab;
 	uint32_t n = ep->sq.limit;
 
 	/* One operation can become one for each segment (fabric/verbs/split_rdma_read.h). */
-	if (n && fab->reads_iov < fab->row->max_iov)
-		n += (uint32_t)fab->row->max_iov;
+	if (n && fab->max_read_iov < fab->desc->max_iov)
+		n += (uint32_t)fab->desc->max_iov;
 	if (n && n < QUEUE_LEAST)
 		n = QUEUE_LEAST;
 	return n < info->tx_attr->size ? n : (uint32_t)info->tx_attr->size;
@@ -134,16 +134,16 @@ static uint32_t requests(const struct dofi_ep *ep, const struct fi_info *info)
 
 int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
 {
-	uint32_t rx = receives(ep, info), tx = requests(ep, info);
+	uint32_t rx = cq_receives(ep, info), tx = cq_requests(ep, info);
 
 	conn->rx_evd = ep->recv_evd;
 	conn->tx_evd = ep->req_evd;
 	if (ep->srq && rx > conn->rx_evd->cq_size - conn->rx_evd->cq_held)
 		goto full;
-	conn->rx_held = ep->srq ? rx : hold(conn->rx_evd, rx, ep->obj.ia->fab.worded);
+	conn->rx_held = ep->srq ? rx : cq_hold(conn->rx_evd, rx, ep->obj.ia->fab.has_msg_prefix);
 	if (ep->srq)
 		conn->rx_evd->cq_held += rx;
-	conn->tx_held = hold(conn->tx_evd, tx, false);
+	conn->tx_held = cq_hold(conn->tx_evd, tx, false);
 	if ((rx && !conn->rx_held) || (tx && !conn->tx_held)) {
 		dofi_device_release(conn, ep);
 		goto full;
@@ -166,7 +166,7 @@ void dofi_device_release(struct dofi_conn *conn, struct dofi_ep *ep)
 	struct dofi_conn *heir = NULL;
 
 	if (ep->srq && conn->rx_held)
-		heir = other_conn(ep->srq, conn->rx_evd, conn);
+		heir = cq_other_conn(ep->srq, conn->rx_evd, conn);
 	if (heir)
 		heir->rx_held = conn->rx_held;
 	else if (conn->rx_evd)

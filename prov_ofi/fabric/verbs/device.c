@@ -62,7 +62,7 @@ bool dofi_device_known(const char *name)
 	return !access(path, F_OK);
 }
 
-static bool read_line(const char *path, char *line, int room)
+static bool device_read_line(const char *path, char *line, int room)
 {
 	FILE *f = fopen(path, "re");
 	bool got = f && fgets(line, room, f);
@@ -74,15 +74,15 @@ static bool read_line(const char *path, char *line, int room)
 	return got;
 }
 
-static bool port_is_active(const char *port)
+static bool device_port_is_active(const char *port)
 {
 	char path[400], line[64];
 
 	snprintf(path, sizeof(path), "%s/state", port);
-	return read_line(path, line, sizeof(line)) && strstr(line, "ACTIVE");
+	return device_read_line(path, line, sizeof(line)) && strstr(line, "ACTIVE");
 }
 
-static bool is_active(const char *device)
+static bool device_is_active(const char *device)
 {
 	char path[320], port[352];
 	struct dirent *e;
@@ -95,7 +95,7 @@ static bool is_active(const char *device)
 		if (*e->d_name == '.')
 			continue;
 		snprintf(port, sizeof(port), "%s/%.16s", path, e->d_name);
-		found = port_is_active(port);
+		found = device_port_is_active(port);
 	}
 	if (d)
 		closedir(d);
@@ -112,7 +112,7 @@ bool dofi_device_any(void)
 		return false;
 	d = opendir(DEVICES);
 	while (d && !found && (e = readdir(d)))
-		found = *e->d_name != '.' && is_active(e->d_name);
+		found = *e->d_name != '.' && device_is_active(e->d_name);
 	if (d)
 		closedir(d);
 	return found;
@@ -120,38 +120,39 @@ bool dofi_device_any(void)
 
 /* QUIRK libfabric 1.17 rxm: over soft-iWARP its progress dies of SIGSEGV, in the list of requests
  * that the provider verbs keeps for each connection. */
-static bool usable(const struct dofi_fab *fab, const struct fi_info *info)
+static bool device_usable(const struct dofi_fab *fab, const struct fi_info *info)
 {
 	const struct sockaddr *sa = info->src_addr;
 
 	return sa && (sa->sa_family == AF_INET || sa->sa_family == AF_INET6) &&
 	       (info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_RC ||
-		(info->ep_attr->protocol == FI_PROTO_IWARP && !fab->row->over_device));
+		(info->ep_attr->protocol == FI_PROTO_IWARP && !fab->desc->over_device));
 }
 
 /* Programs expect IPv4; a link-local address is the last resort. */
-static int rank(const struct dofi_fab *fab, const struct fi_info *info)
+static int device_rank(const struct dofi_fab *fab, const struct fi_info *info)
 {
 	const struct sockaddr *sa = info->src_addr;
 
-	if (!usable(fab, info))
+	if (!device_usable(fab, info))
 		return 0;
 	if (sa->sa_family == AF_INET)
 		return 3;
 	return IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)sa)->sin6_addr) ? 1 : 2;
 }
 
-static const struct fi_info *choose(const struct dofi_fab *fab, const struct fi_info *all)
+static const struct fi_info *device_choose(const struct dofi_fab *fab, const struct fi_info *all)
 {
 	const struct fi_info *best = NULL;
 
 	for (; all; all = all->next)
-		if (rank(fab, all) && (!best || rank(fab, all) > rank(fab, best)))
+		if (device_rank(fab, all) &&
+		    (!best || device_rank(fab, all) > device_rank(fab, best)))
 			best = all;
 	return best;
 }
 
-static struct fi_info *hints_for(const struct dofi_fab *fab, const char *device)
+static struct fi_info *device_hints_for(const struct dofi_fab *fab, const char *device)
 {
 	struct fi_info *hints = dofi_fab_hints(fab);
 
@@ -164,26 +165,26 @@ static struct fi_info *hints_for(const struct dofi_fab *fab, const char *device)
 	return NULL;
 }
 
-static void tell_none(struct dofi_fab *fab, const char *wanted)
+static void device_report_none(struct dofi_fab *fab, const char *wanted)
 {
 	struct dofi_text list = { .len = 0 };
 	struct fi_info *hints, *all = NULL;
 
 	memset(&fab->addr, 0, sizeof(fab->addr));
 	hints = dofi_fab_hints(fab);
-	if (hints && !dofi_fab_ask(hints, &all))
+	if (hints && !dofi_fab_getinfo(hints, &all))
 		for (const struct fi_info *i = all; i; i = i->next)
-			if (usable(fab, i) && !strstr(list.buf, i->domain_attr->name))
+			if (device_usable(fab, i) && !strstr(list.buf, i->domain_attr->name))
 				dofi_text_add(&list, "%s%s", list.len ? ", " : "",
 					      i->domain_attr->name);
-	dofi_why_device(fab, wanted, list.len ? list.buf : "");
+	dofi_diag_device(fab, wanted, list.len ? list.buf : "");
 	if (all)
 		dofi_lib.freeinfo(all);
 	if (hints)
 		dofi_lib.freeinfo(hints);
 }
 
-static void name_interface(struct dofi_fab *fab)
+static void device_name_interface(struct dofi_fab *fab)
 {
 	struct ifaddrs *all;
 
@@ -195,7 +196,7 @@ static void name_interface(struct dofi_fab *fab)
 	freeifaddrs(all);
 }
 
-static int take(struct dofi_fab *fab, const struct fi_info *best)
+static int device_copy_value(struct dofi_fab *fab, const struct fi_info *best)
 {
 	fab->info = dofi_lib.dupinfo(best);
 	if (!fab->info)
@@ -206,7 +207,7 @@ static int take(struct dofi_fab *fab, const struct fi_info *best)
 	/* What is not of this device's network cannot be reached from it. */
 	fab->addr_named = true;
 	snprintf(fab->device, sizeof(fab->device), "%s", best->domain_attr->name);
-	name_interface(fab);
+	device_name_interface(fab);
 	return 0;
 }
 
@@ -220,22 +221,22 @@ int dofi_device_find(struct dofi_fab *fab, const char *wanted)
 	if (wanted && !device) {
 		ret = dofi_netif_pick(wanted, &fab->addr, fab->netdev, sizeof(fab->netdev));
 		if (ret) {
-			dofi_why_address(wanted, ret);
+			dofi_diag_address(wanted, ret);
 			return ret;
 		}
 	}
-	hints = hints_for(fab, device ? wanted : NULL);
+	hints = device_hints_for(fab, device ? wanted : NULL);
 	if (!hints)
 		return -FI_ENOMEM;
-	ret = dofi_fab_ask(hints, &all);
+	ret = dofi_fab_getinfo(hints, &all);
 	if (!ret)
-		best = choose(fab, all);
+		best = device_choose(fab, all);
 	if (best)
-		ret = take(fab, best);
+		ret = device_copy_value(fab, best);
 	else if (ret != -FI_ENOMEM)
 		ret = -FI_ENODATA;
 	if (ret == -FI_ENODATA)
-		tell_none(fab, wanted);
+		device_report_none(fab, wanted);
 	if (all)
 		dofi_lib.freeinfo(all);
 	dofi_lib.freeinfo(hints);
@@ -255,9 +256,10 @@ int dofi_device_address(struct dofi_fab *fab, const char *wanted)
 
 /* Would the device serve an endpoint with queues of this depth, and with these capabilities
  * beside? */
-static bool grants(const struct dofi_fab *fab, size_t rx, size_t tx, size_t iov, uint64_t caps)
+static bool device_grants(const struct dofi_fab *fab, size_t rx, size_t tx, size_t iov,
+			  uint64_t caps)
 {
-	struct fi_info *hints = hints_for(fab, fab->device), *found = NULL;
+	struct fi_info *hints = device_hints_for(fab, fab->device), *found = NULL;
 	bool ok;
 
 	if (!hints)
@@ -266,7 +268,7 @@ static bool grants(const struct dofi_fab *fab, size_t rx, size_t tx, size_t iov,
 	hints->tx_attr->size = tx;
 	hints->rx_attr->iov_limit = hints->tx_attr->iov_limit = iov;
 	hints->caps |= caps;
-	ok = !dofi_fab_ask(hints, &found);
+	ok = !dofi_fab_getinfo(hints, &found);
 	if (found)
 		dofi_lib.freeinfo(found);
 	dofi_lib.freeinfo(hints);
@@ -274,14 +276,14 @@ static bool grants(const struct dofi_fab *fab, size_t rx, size_t tx, size_t iov,
 }
 
 /* iWARP has neither completion data nor atomic operations. */
-static void settle_extensions(struct dofi_fab *fab)
+static void device_settle_extensions(struct dofi_fab *fab)
 {
-	fab->immed = !fab->worded;
+	fab->immed = !fab->has_msg_prefix;
 	fab->atomic_values = dofi_fab_older(fab, 2, 2);
 	/* A value that is to look like a pointer must not be longer than one. */
-	fab->atomics = !fab->worded &&
+	fab->atomics = !fab->has_msg_prefix &&
 		       (!fab->atomic_values || sizeof(void *) == sizeof(uint64_t)) &&
-		       grants(fab, 0, 0, 0, FI_ATOMIC);
+		       device_grants(fab, 0, 0, 0, FI_ATOMIC);
 	if (!fab->atomics)
 		return;
 	fab->info->caps |= FI_ATOMIC;
@@ -291,22 +293,22 @@ static void settle_extensions(struct dofi_fab *fab)
 
 bool dofi_device_is_siw(const struct dofi_fab *fab)
 {
-	return fab->worded && !strncmp(fab->device, "siw", 3);
+	return fab->has_msg_prefix && !strncmp(fab->device, "siw", 3);
 }
 
 void dofi_device_adapt(struct dofi_fab *fab)
 {
 	struct fi_info *info = fab->info;
-	size_t rx = fab->row->rx_depth, tx = fab->row->tx_depth, iov = fab->row->max_iov;
+	size_t rx = fab->desc->rx_depth, tx = fab->desc->tx_depth, iov = fab->desc->max_iov;
 
-	fab->bare = info->domain_attr->threading == FI_THREAD_COMPLETION;
+	fab->cq_external_lock = info->domain_attr->threading == FI_THREAD_COMPLETION;
 	/* iWARP has no completion data, and reads into one segment only. */
-	fab->worded = info->ep_attr->protocol == FI_PROTO_IWARP;
-	fab->reads_iov = fab->worded ? 1 : fab->row->max_iov;
-	iov += fab->worded;
-	while (rx > info->rx_attr->size && !grants(fab, rx, 0, iov, 0))
+	fab->has_msg_prefix = info->ep_attr->protocol == FI_PROTO_IWARP;
+	fab->max_read_iov = fab->has_msg_prefix ? 1 : fab->desc->max_iov;
+	iov += fab->has_msg_prefix;
+	while (rx > info->rx_attr->size && !device_grants(fab, rx, 0, iov, 0))
 		rx /= 2;
-	while (tx > info->tx_attr->size && !grants(fab, 0, tx, iov, 0))
+	while (tx > info->tx_attr->size && !device_grants(fab, 0, tx, iov, 0))
 		tx /= 2;
 	if (rx > info->rx_attr->size)
 		info->rx_attr->size = rx;
@@ -317,7 +319,7 @@ void dofi_device_adapt(struct dofi_fab *fab)
 	if (info->tx_attr->iov_limit < iov)
 		info->tx_attr->iov_limit = iov;
 	fab->inject = info->tx_attr->inject_size;
-	settle_extensions(fab);
+	device_settle_extensions(fab);
 	/* For the short calls (data/dto_submit.h). */
 	info->tx_attr->op_flags |= FI_COMPLETION;
 }

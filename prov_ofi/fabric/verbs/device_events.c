@@ -19,37 +19,37 @@
 /* Longer than a cable is out by accident, shorter than devices go on trying. */
 #define PATIENCE DOFI_MS(1000)
 
-static void tell(struct dofi_ia *ia, const char *what)
+static void device_events_log(struct dofi_ia *ia, const char *what)
 {
-	if (ia->outage.told)
+	if (ia->device_events.reported)
 		return;
-	ia->outage.told = true;
+	ia->device_events.reported = true;
 	dofi_log(DOFI_LOG_ERROR, "%s: %s; all its connections end", ia->fab.device, what);
 	dofi_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_api_ia_handle(ia), 0);
 	dofi_cm_fail_all(ia);
 }
 
-static void too_long(struct dofi_timer *timer)
+static void device_events_expired(struct dofi_timer *timer)
 {
-	struct dofi_ia *ia = dofi_container(timer, struct dofi_ia, outage.timer);
+	struct dofi_ia *ia = dofi_container(timer, struct dofi_ia, device_events.timer);
 
-	tell(ia, "its interface is down, or has lost its address");
+	device_events_log(ia, "its interface is down, or has lost its address");
 }
 
-void dofi_outage_removed(struct dofi_ia *ia)
+void dofi_device_events_removed(struct dofi_ia *ia)
 {
 	ia->fab.lost = true;
-	tell(ia, "the device has been removed");
+	device_events_log(ia, "the device has been removed");
 }
 
-void dofi_outage_init(struct dofi_ia *ia)
+void dofi_device_events_init(struct dofi_ia *ia)
 {
-	ia->outage.fd = -1;
-	ia->outage.told = false;
-	dofi_timer_init(&ia->outage.timer, too_long);
+	ia->device_events.fd = -1;
+	ia->device_events.reported = false;
+	dofi_timer_init(&ia->device_events.timer, device_events_expired);
 }
 
-int dofi_outage_watch(struct dofi_ia *ia)
+int dofi_device_events_watch(struct dofi_ia *ia)
 {
 	struct sockaddr_nl addr = { .nl_family = AF_NETLINK,
 				    .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR |
@@ -57,31 +57,31 @@ int dofi_outage_watch(struct dofi_ia *ia)
 	struct epoll_event ev = { .events = EPOLLIN };
 	int ret;
 
-	if (!ia->fab.row->device)
+	if (!ia->fab.desc->device)
 		return 0;
-	ret = dofi_cm_timer_init(ia, &ia->outage.timer, too_long);
+	ret = dofi_cm_timer_init(ia, &ia->device_events.timer, device_events_expired);
 	if (ret)
 		return ret;
-	ev.data.u64 = dofi_progress_key(NULL, DOFI_KEY_OUTAGE);
-	ia->outage.fd = dofi_forkfd(socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
-					   NETLINK_ROUTE));
-	if (ia->outage.fd < 0)
+	ev.data.u64 = dofi_progress_key(NULL, DOFI_KEY_DEVICE_EVENTS);
+	ia->device_events.fd = dofi_forkfd(
+		socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
+	if (ia->device_events.fd < 0)
 		return -errno;
-	if (bind(ia->outage.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
-	    epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, ia->outage.fd, &ev))
+	if (bind(ia->device_events.fd, (struct sockaddr *)&addr, sizeof(addr)) ||
+	    epoll_ctl(ia->prog.epfd, EPOLL_CTL_ADD, ia->device_events.fd, &ev))
 		return -errno;
 	return 0;
 }
 
-void dofi_outage_close(struct dofi_ia *ia)
+void dofi_device_events_close(struct dofi_ia *ia)
 {
-	dofi_timer_cancel(&ia->timers, &ia->outage.timer);
-	if (ia->outage.fd >= 0)
-		dofi_forkfd_close(ia->outage.fd);
-	ia->outage.fd = -1;
+	dofi_timer_cancel(&ia->timers, &ia->device_events.timer);
+	if (ia->device_events.fd >= 0)
+		dofi_forkfd_close(ia->device_events.fd);
+	ia->device_events.fd = -1;
 }
 
-static bool address_is_up(const struct dofi_ia *ia)
+static bool device_events_address_is_up(const struct dofi_ia *ia)
 {
 	struct ifaddrs *all;
 	bool up = false;
@@ -95,18 +95,18 @@ static bool address_is_up(const struct dofi_ia *ia)
 	return up;
 }
 
-void dofi_outage_event(struct dofi_ia *ia)
+void dofi_device_events_event(struct dofi_ia *ia)
 {
 	char bin[4096];
 
 	/* That there is news is enough; what is so now is asked afterwards. */
-	while (recv(ia->outage.fd, bin, sizeof(bin), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
+	while (recv(ia->device_events.fd, bin, sizeof(bin), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		;
-	if (address_is_up(ia)) {
-		dofi_timer_cancel(&ia->timers, &ia->outage.timer);
-	} else if (ia->outage.timer.when == DOFI_NEVER && !ia->outage.told) {
+	if (device_events_address_is_up(ia)) {
+		dofi_timer_cancel(&ia->timers, &ia->device_events.timer);
+	} else if (ia->device_events.timer.when == DOFI_NEVER && !ia->device_events.reported) {
 		dofi_log(DOFI_LOG_WARN, "%s: its interface is down, or has lost its address",
 			 ia->fab.device);
-		dofi_timer_arm(&ia->timers, &ia->outage.timer, dofi_now() + PATIENCE);
+		dofi_timer_arm(&ia->timers, &ia->device_events.timer, dofi_now() + PATIENCE);
 	}
 }

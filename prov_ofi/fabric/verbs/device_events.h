@@ -9,8 +9,8 @@
  *
  * All under cm_lock.
  */
-#ifndef DOFI_OUTAGE_H
-#define DOFI_OUTAGE_H
+#ifndef DOFI_DEVICE_EVENTS_H
+#define DOFI_DEVICE_EVENTS_H
 
 #include <stdbool.h>
 
@@ -18,19 +18,19 @@
 
 struct dofi_ia;
 
-struct dofi_outage {
+struct dofi_device_events {
 	int fd;				/* netlink; -1: not watched */
-	bool told;
+	bool reported;
 	struct dofi_timer timer;	/* armed while the address is away */
 };
 
-void dofi_outage_init(struct dofi_ia *ia);
+void dofi_device_events_init(struct dofi_ia *ia);
 /* From now on changes are noticed, on fabrics with a device. */
-int dofi_outage_watch(struct dofi_ia *ia);
-void dofi_outage_close(struct dofi_ia *ia);
+int dofi_device_events_watch(struct dofi_ia *ia);
+void dofi_device_events_close(struct dofi_ia *ia);
 /* The descriptor is readable. */
-void dofi_outage_event(struct dofi_ia *ia);
+void dofi_device_events_event(struct dofi_ia *ia);
 /* The fabric says that the device has been removed. */
-void dofi_outage_removed(struct dofi_ia *ia);
+void dofi_device_events_removed(struct dofi_ia *ia);
 
 #endif

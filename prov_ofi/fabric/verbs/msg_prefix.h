@@ -8,49 +8,51 @@
  * its completion is taken. An empty message is one of 8 bytes. Every slot of a queue has its place
  * in registered memory, made when the queue's first connection is.
  */
-#ifndef DOFI_WORD_H
-#define DOFI_WORD_H
+#ifndef DOFI_MSG_PREFIX_H
+#define DOFI_MSG_PREFIX_H
 
 #include <endian.h>
 
 #include "object/ep.h"
 
-#define DOFI_WORD_BYTES sizeof(uint64_t)
+#define DOFI_MSG_PREFIX_LEN sizeof(uint64_t)
 
 /* Messages up to this length are copied. */
-#define DOFI_WORD_COPY 120
+#define DOFI_MSG_PREFIX_BOUNCE 120
 
 /* Makes words for `n` slots unless they are there. `copies`: with room for short messages, unless
  * there are so many slots that it would be much registered memory. */
-int dofi_words_make(struct dofi_fab *fab, struct dofi_words *w, size_t n, bool copies);
-void dofi_words_free(struct dofi_words *w);
+int dofi_msg_prefixes_alloc(struct dofi_fab *fab, struct dofi_msg_prefixes *w, size_t n,
+			    bool copies);
+void dofi_msg_prefixes_free(struct dofi_msg_prefixes *w);
 
 /* The message with the slot's word, which says `data`, in front. fid: endpoint or shared context. */
-ssize_t dofi_word_send(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
-		       struct dofi_dto *dto, uint64_t data);
-ssize_t dofi_word_recv(struct fid_ep *fid, const struct dofi_words *w, size_t slot,
-		       struct dofi_dto *dto);
+ssize_t dofi_msg_prefix_send(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
+			     struct dofi_dto *dto, uint64_t data);
+ssize_t dofi_msg_prefix_recv(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
+			     struct dofi_dto *dto);
 
 /* What the word of a received message says; *len becomes that of the consumer's part. False: there
  * was no word. */
-static inline bool dofi_word_take(const struct dofi_words *w, size_t slot, size_t *len,
-				  uint64_t *data)
+static inline bool dofi_msg_prefix_read(const struct dofi_msg_prefixes *w, size_t slot, size_t *len,
+					uint64_t *data)
 {
-	if (*len < DOFI_WORD_BYTES)
+	if (*len < DOFI_MSG_PREFIX_LEN)
 		return false;
-	*len -= DOFI_WORD_BYTES;
-	*data = be64toh(w->word[slot * w->stride]);
+	*len -= DOFI_MSG_PREFIX_LEN;
+	*data = be64toh(w->base[slot * w->stride]);
 	return true;
 }
 
 /* Does what this receive gets land behind its word? */
-static inline bool dofi_word_lands(const struct dofi_words *w, const struct dofi_dto *dto)
+static inline bool dofi_msg_prefix_uses_bounce(const struct dofi_msg_prefixes *w,
+					       const struct dofi_dto *dto)
 {
-	return w->stride > 1 && dto->memory && dto->length <= DOFI_WORD_COPY;
+	return w->stride > 1 && dto->memory && dto->length <= DOFI_MSG_PREFIX_BOUNCE;
 }
 
 /* Copies what landed to where it was posted. False: that memory is not registered any more. */
-bool dofi_word_unload(struct dofi_lmr_table *lmrs, const struct dofi_words *w, size_t slot,
-		      const struct dofi_dto *dto, size_t len);
+bool dofi_msg_prefix_copy_bounce(struct dofi_lmr_table *lmrs, const struct dofi_msg_prefixes *w,
+				 size_t slot, const struct dofi_dto *dto, size_t len);
 
 #endif

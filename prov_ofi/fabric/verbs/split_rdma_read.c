@@ -6,8 +6,8 @@
  */
 #include "fabric/verbs/split_rdma_read.h"
 
-ssize_t dofi_read_pieces(struct fid_ep *fid, const struct dofi_dto *dto,
-			 const struct fi_msg_rma *whole)
+ssize_t dofi_split_rdma_read(struct fid_ep *fid, const struct dofi_dto *dto,
+			     const struct fi_msg_rma *whole)
 {
 	struct fi_rma_iov source = { dto->remote_addr, 0, dto->remote_key };
 	struct fi_msg_rma piece = *whole;

@@ -2,7 +2,7 @@
 /* What an event queue keeps for its connections, and the work on it.
  *
  * Sockets and a timer are in an epoll set of their own, which is in the event queue's: whoever
- * sleeps on that wakes up, reads events, and so calls rdm_cm_progress.
+ * sleeps on that wakes up, reads events, and so calls msgep_cm_progress.
  */
 #include <assert.h>
 #include <errno.h>
@@ -24,7 +24,8 @@
 
 /* ---------------------------------------------------------------- timers */
 
-int rdm_cm_timer_init(struct rdm_cm *cm, struct dofi_timer *t, void (*fire)(struct dofi_timer *))
+int msgep_cm_timer_init(struct msgep_cm *cm, struct dofi_timer *t,
+			void (*fire)(struct dofi_timer *))
 {
 	int ret = dofi_timers_reserve(&cm->timers, cm->timer_users + 1);
 
@@ -35,21 +36,21 @@ int rdm_cm_timer_init(struct rdm_cm *cm, struct dofi_timer *t, void (*fire)(stru
 	return 0;
 }
 
-void rdm_cm_timer_fini(struct rdm_cm *cm, struct dofi_timer *t)
+void msgep_cm_timer_fini(struct msgep_cm *cm, struct dofi_timer *t)
 {
 	dofi_timer_cancel(&cm->timers, t);
 	cm->timer_users--;
 }
 
 /* Without eq->lock. */
-static void wake_soon(struct rdm_cm *cm)
+static void cm_arm_soon(struct msgep_cm *cm)
 {
 	const struct itimerspec soon = { .it_value.tv_nsec = RING_AGAIN };
 
 	timerfd_settime(cm->timerfd, 0, &soon, NULL);
 }
 
-static void set_timerfd(struct rdm_cm *cm, uint64_t when)
+static void cm_set_timerfd(struct msgep_cm *cm, uint64_t when)
 {
 	struct itimerspec at;
 
@@ -61,149 +62,152 @@ static void set_timerfd(struct rdm_cm *cm, uint64_t when)
 	timerfd_settime(cm->timerfd, TFD_TIMER_ABSTIME, &at, NULL);
 	cm->armed = when;
 	/* Asked for by another thread before that, perhaps, and undone. */
-	if (atomic_load(&cm->ring_again))
-		wake_soon(cm);
+	if (atomic_load(&cm->retry_doorbells))
+		cm_arm_soon(cm);
 }
 
-void rdm_cm_ring_later(struct rdm_ep *ep)
+void msgep_cm_doorbell_retry(struct msgep_ep *ep)
 {
-	struct rdm_cm *cm = ep->eq->cm;
+	struct msgep_cm *cm = ep->eq->cm;
 
-	ep->owes_ring = true;
-	atomic_store(&cm->ring_again, true);
-	wake_soon(cm);
+	ep->doorbell_pending = true;
+	atomic_store(&cm->retry_doorbells, true);
+	cm_arm_soon(cm);
 }
 
 /* Wakes the peers whose doorbell the kernel had no memory for. */
-static void ring_again(struct rdm_cm *cm)
+static void cm_retry_doorbells(struct msgep_cm *cm)
 {
 	struct dofi_list *pos;
 
 	dofi_list_each(pos, &cm->conns) {
-		struct rdm_ep *ep = dofi_container(pos, struct rdm_cm_conn, link)->ep;
+		struct msgep_ep *ep = dofi_container(pos, struct msgep_cm_conn, link)->ep;
 
 		if (!ep)
 			continue;
-		rdm_lock(&ep->lock);
-		if (ep->owes_ring)
-			rdm_cm_ring(ep);
-		rdm_unlock(&ep->lock);
+		msgep_lock(&ep->lock);
+		if (ep->doorbell_pending)
+			msgep_cm_doorbell(ep);
+		msgep_unlock(&ep->lock);
 	}
 }
 
-void rdm_cm_arm(struct rdm_cm *cm, struct dofi_timer *t, uint64_t when)
+void msgep_cm_arm(struct msgep_cm *cm, struct dofi_timer *t, uint64_t when)
 {
 	dofi_timer_arm(&cm->timers, t, when);
 	if (when < cm->armed)
-		set_timerfd(cm, when);
+		cm_set_timerfd(cm, when);
 }
 
 /* Going off too early (a timer has been cancelled since) costs a look. */
-static void timer_ready(struct rdm_source *source, uint32_t events)
+static void cm_timer_ready(struct msgep_cm_source *source, uint32_t events)
 {
-	struct rdm_cm *cm = dofi_container(source, struct rdm_cm, timer);
+	struct msgep_cm *cm = dofi_container(source, struct msgep_cm, timer);
 	uint64_t count;
 	ssize_t n = read(cm->timerfd, &count, sizeof(count));
 
 	(void)n;
 	(void)events;
 	cm->armed = DOFI_NEVER;
-	if (atomic_exchange(&cm->ring_again, false))
-		ring_again(cm);
+	if (atomic_exchange(&cm->retry_doorbells, false))
+		cm_retry_doorbells(cm);
 }
 
 /* ---------------------------------------------------------------- socket objects */
 
-static void conn_ready(struct rdm_source *source, uint32_t events)
+static void cm_conn_ready(struct msgep_cm_source *source, uint32_t events)
 {
-	struct rdm_cm_conn *conn = dofi_container(source, struct rdm_cm_conn, source);
+	struct msgep_cm_conn *conn = dofi_container(source, struct msgep_cm_conn, source);
 
-	switch (conn->step) {
-	case RDM_CM_HALF:
-		rdm_cm_half_ready(conn, events);
+	switch (conn->state) {
+	case MSGEP_CM_HALF_OPEN:
+		msgep_cm_half_open_ready(conn, events);
 		break;
-	case RDM_CM_DEAD:
+	case MSGEP_CM_DEAD:
 		break;
 	default:
-		rdm_cm_conn_ready(conn, events);
+		msgep_cm_conn_ready(conn, events);
 		break;
 	}
 }
 
-static void conn_fire(struct dofi_timer *timer)
+static void cm_conn_fire(struct dofi_timer *timer)
 {
-	struct rdm_cm_conn *conn = dofi_container(timer, struct rdm_cm_conn, timer);
+	struct msgep_cm_conn *conn = dofi_container(timer, struct msgep_cm_conn, timer);
 
-	switch (conn->step) {
-	case RDM_CM_HALF:
-		rdm_cm_half_tick(conn);
+	switch (conn->state) {
+	case MSGEP_CM_HALF_OPEN:
+		msgep_cm_half_open_tick(conn);
 		break;
-	case RDM_CM_LINGERING:
-		rdm_cm_kill(conn);
+	case MSGEP_CM_LINGERING:
+		msgep_cm_conn_free(conn);
 		break;
 	default:
-		rdm_cm_conn_tick(conn);
+		msgep_cm_conn_tick(conn);
 		break;
 	}
 }
 
-struct rdm_cm_conn *rdm_cm_conn_new(struct rdm_cm *cm, int fd, const struct rdm_wire *wire,
-				    enum rdm_cm_step step)
+struct msgep_cm_conn *msgep_cm_conn_new(struct msgep_cm *cm, int fd,
+					const struct msgep_transport *transport,
+					enum msgep_cm_state step)
 {
-	struct rdm_cm_conn *conn = calloc(1, sizeof(*conn));
+	struct msgep_cm_conn *conn = calloc(1, sizeof(*conn));
 
 	if (!conn)
 		return NULL;
 	conn->bufs = calloc(1, sizeof(*conn->bufs));
-	if (!conn->bufs || rdm_cm_timer_init(cm, &conn->timer, conn_fire)) {
+	if (!conn->bufs || msgep_cm_timer_init(cm, &conn->timer, cm_conn_fire)) {
 		free(conn->bufs);
 		free(conn);
 		return NULL;
 	}
 	conn->handle.fclass = FI_CLASS_CONNREQ;
-	conn->source.ready = conn_ready;
+	conn->source.ready = cm_conn_ready;
 	conn->cm = cm;
 	conn->fd = fd;
 	conn->in_fd = conn->out_fd = -1;
-	conn->wire = wire;
-	conn->began = dofi_now();
+	conn->transport = transport;
+	conn->started = dofi_now();
 	dofi_list_init(&conn->link);
 	dofi_list_init(&conn->end_link);
-	conn->step = RDM_CM_DEAD;	/* in no list yet */
-	rdm_cm_step(conn, step);
+	conn->state = MSGEP_CM_DEAD;	/* in no list yet */
+	msgep_cm_state(conn, step);
 	return conn;
 }
 
-static bool is_early(enum rdm_cm_step step)
+static bool cm_is_early(enum msgep_cm_state step)
 {
-	return step == RDM_CM_DIALLING || step == RDM_CM_GREETING;
+	return step == MSGEP_CM_CONNECTING || step == MSGEP_CM_HELLO_SENT;
 }
 
-void rdm_cm_step(struct rdm_cm_conn *conn, enum rdm_cm_step step)
+void msgep_cm_state(struct msgep_cm_conn *conn, enum msgep_cm_state step)
 {
-	struct rdm_cm *cm = conn->cm;
+	struct msgep_cm *cm = conn->cm;
 
-	if (conn->step == RDM_CM_HALF)
-		cm->n_half--;
-	if (conn->routed && conn->step == RDM_CM_GIVEN) {
+	if (conn->state == MSGEP_CM_HALF_OPEN)
+		cm->n_half_open--;
+	if (conn->routed && conn->state == MSGEP_CM_REQUEST_PENDING) {
 		cm->n_routed--;
 		conn->routed = false;
 	}
-	if (step == RDM_CM_HALF)
-		cm->n_half++;
-	cm->n_early -= is_early(conn->step);
-	cm->n_early += is_early(step);
-	conn->step = step;
+	if (step == MSGEP_CM_HALF_OPEN)
+		cm->n_half_open++;
+	cm->n_early -= cm_is_early(conn->state);
+	cm->n_early += cm_is_early(step);
+	conn->state = step;
 	dofi_list_remove(&conn->link);
-	dofi_list_append(step == RDM_CM_HALF ? &cm->half :
-			 step == RDM_CM_DEAD ? &cm->dead : &cm->conns, &conn->link);
-	if (step != RDM_CM_ENDING)
+	dofi_list_append(step == MSGEP_CM_HALF_OPEN ? &cm->half_open
+			 : step == MSGEP_CM_DEAD    ? &cm->dead
+						    : &cm->conns,
+			 &conn->link);
+	if (step != MSGEP_CM_ENDING)
 		dofi_list_remove(&conn->end_link);
 	else if (dofi_list_empty(&conn->end_link))
 		dofi_list_append(&cm->ending, &conn->end_link);
 }
 
-int rdm_cm_watch(struct rdm_cm_conn *conn, uint32_t events)
+int msgep_cm_watch(struct msgep_cm_conn *conn, uint32_t events)
 {
 	struct epoll_event ev = { .events = events };
 	int op = !events ? EPOLL_CTL_DEL : conn->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
@@ -217,44 +221,45 @@ int rdm_cm_watch(struct rdm_cm_conn *conn, uint32_t events)
 	return 0;
 }
 
-void rdm_cm_close_socket(struct rdm_cm_conn *conn)
+void msgep_cm_close_socket(struct msgep_cm_conn *conn)
 {
 	if (conn->fd < 0)
 		return;
-	rdm_cm_watch(conn, 0);
+	msgep_cm_watch(conn, 0);
 	shutdown(conn->fd, SHUT_RDWR);
 	dofi_forkfd_close(conn->fd);
 	conn->fd = -1;
 	conn->watched = 0;
 }
 
-static void detach_ep(struct rdm_cm_conn *conn)
+static void cm_detach_ep(struct msgep_cm_conn *conn)
 {
-	struct rdm_ep *ep = conn->ep;
+	struct msgep_ep *ep = conn->ep;
 
 	if (!ep)
 		return;
 	if (ep->sock >= 0)
-		rdm_cm_leave_queues(conn);
-	rdm_lock(&ep->lock);
+		msgep_cm_leave_queues(conn);
+	msgep_lock(&ep->lock);
 	ep->sock = -1;
 	ep->cm = NULL;
-	rdm_unlock(&ep->lock);
+	msgep_unlock(&ep->lock);
 	conn->ep = NULL;
 }
 
-void rdm_cm_free_bufs(struct rdm_cm_conn *conn)
+void msgep_cm_free_bufs(struct msgep_cm_conn *conn)
 {
-	if (conn->step != RDM_CM_LIVE || !conn->route || conn->fd >= 0)
+	if (conn->state != MSGEP_CM_LIVE || !conn->route || conn->fd >= 0)
 		return;
 	free(conn->bufs);
 	conn->bufs = NULL;
 }
 
-static void free_dead(struct rdm_cm *cm)
+static void cm_free_dead(struct msgep_cm *cm)
 {
 	while (!dofi_list_empty(&cm->dead)) {
-		struct rdm_cm_conn *conn = dofi_container(cm->dead.next, struct rdm_cm_conn, link);
+		struct msgep_cm_conn *conn =
+			dofi_container(cm->dead.next, struct msgep_cm_conn, link);
 
 		dofi_list_remove(&conn->link);
 		free(conn->bufs);
@@ -262,103 +267,105 @@ static void free_dead(struct rdm_cm *cm)
 	}
 }
 
-void rdm_cm_close_offered(struct rdm_cm_conn *conn)
+void msgep_cm_close_offered(struct msgep_cm_conn *conn)
 {
 	if (conn->out_fd >= 0)
 		dofi_forkfd_close(conn->out_fd);
 	conn->out_fd = -1;
 }
 
-void rdm_cm_kill(struct rdm_cm_conn *conn)
+void msgep_cm_conn_free(struct msgep_cm_conn *conn)
 {
-	struct rdm_cm *cm = conn->cm;
+	struct msgep_cm *cm = conn->cm;
 
-	rdm_cm_tell_gone(conn);
-	detach_ep(conn);
-	rdm_cm_close_socket(conn);
-	rdm_cm_close_offered(conn);
+	msgep_cm_send_gone(conn);
+	cm_detach_ep(conn);
+	msgep_cm_close_socket(conn);
+	msgep_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
 		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
-	rdm_cm_timer_fini(cm, &conn->timer);
-	rdm_cm_step(conn, RDM_CM_DEAD);
+	msgep_cm_timer_fini(cm, &conn->timer);
+	msgep_cm_state(conn, MSGEP_CM_DEAD);
 	if (!cm->busy)
-		free_dead(cm);
+		cm_free_dead(cm);
 }
 
-void rdm_cm_linger(struct rdm_cm_conn *conn)
+void msgep_cm_linger(struct msgep_cm_conn *conn)
 {
-	struct rdm_cm *cm = conn->cm;
+	struct msgep_cm *cm = conn->cm;
 	bool sent = !conn->bufs || conn->bufs->out_done == conn->bufs->out_len;
 	uint64_t patience = DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS));
 
-	detach_ep(conn);
+	cm_detach_ep(conn);
 	if (sent)
 		shutdown(conn->fd, SHUT_WR);
 	/* Closing a TCP socket before the peer has done so may take away what it has not read; a
 	 * unix socket's bytes are at the peer already. */
-	if (conn->fd < 0 || !rdm_cm_discard(conn->fd) || (sent && conn->wire->local) || !patience ||
-	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (sent ? 0 : EPOLLOUT))) {
-		rdm_cm_kill(conn);
+	if (conn->fd < 0 || !msgep_cm_discard(conn->fd) || (sent && conn->transport->local) ||
+	    !patience || msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (sent ? 0 : EPOLLOUT))) {
+		msgep_cm_conn_free(conn);
 		return;
 	}
-	rdm_cm_step(conn, RDM_CM_LINGERING);
-	rdm_cm_arm(cm, &conn->timer, dofi_now() + patience);
+	msgep_cm_state(conn, MSGEP_CM_LINGERING);
+	msgep_cm_arm(cm, &conn->timer, dofi_now() + patience);
 }
 
-static void post(struct rdm_eq *eq, struct rdm_event *event, const struct rdm_event *what,
-		 const void *data, size_t len)
+static void cm_post(struct msgep_eq *eq, struct msgep_event *event, const struct msgep_event *what,
+		    const void *data, size_t len)
 {
 	*event = *what;
 	dofi_list_init(&event->link);
 	event->len = len;
 	if (len)
 		memcpy(event->data, data, len);
-	rdm_eq_push(eq, event);
+	msgep_eq_push(eq, event);
 }
 
-bool rdm_cm_post_request(struct rdm_cm *cm, const struct rdm_event *what, const void *data,
-			 size_t len)
+bool msgep_cm_post_request(struct msgep_cm *cm, const struct msgep_event *what, const void *data,
+			   size_t len)
 {
-	struct rdm_event *event = malloc(sizeof(*event) + RDM_CM_DATA);
+	struct msgep_event *event = malloc(sizeof(*event) + MSGEP_CM_DATA);
 
 	if (!event) {
 		dofi_log(DOFI_LOG_ERROR, "no memory for a connection request");
 		return false;
 	}
-	post(cm->eq, event, what, data, len);
+	cm_post(cm->eq, event, what, data, len);
 	return true;
 }
 
-int rdm_cm_reserve(struct rdm_ep *ep)
+int msgep_cm_reserve(struct msgep_ep *ep)
 {
-	for (int i = 0; i < RDM_EP_EVENTS; i++) {
+	for (int i = 0; i < MSGEP_EP_EVENTS; i++) {
 		if (!ep->reserved[i])
-			ep->reserved[i] = malloc(sizeof(*ep->reserved[i]) + (i ? 0 : RDM_CM_DATA));
+			ep->reserved[i] =
+				malloc(sizeof(*ep->reserved[i]) + (i ? 0 : MSGEP_CM_DATA));
 		if (!ep->reserved[i])
 			return -FI_ENOMEM;
 	}
 	return 0;
 }
 
-void rdm_cm_unreserve(struct rdm_ep *ep)
+void msgep_cm_unreserve(struct msgep_ep *ep)
 {
-	for (int i = 0; i < RDM_EP_EVENTS; i++) {
+	for (int i = 0; i < MSGEP_EP_EVENTS; i++) {
 		free(ep->reserved[i]);
 		ep->reserved[i] = NULL;
 	}
 }
 
-void rdm_cm_post(struct rdm_ep *ep, const struct rdm_event *what, const void *data, size_t len)
+void msgep_cm_post(struct msgep_ep *ep, const struct msgep_event *what, const void *data,
+		   size_t len)
 {
-	for (int i = 0; i < RDM_EP_EVENTS; i++) {
-		struct rdm_event *event = ep->reserved[i];
+	for (int i = 0; i < MSGEP_EP_EVENTS; i++) {
+		struct msgep_event *event = ep->reserved[i];
 
 		if (!event)
 			continue;
 		assert(!i || !len);
 		ep->reserved[i] = NULL;
-		post(ep->eq, event, what, data, len);
+		cm_post(ep->eq, event, what, data, len);
 		return;
 	}
 	assert(!"an endpoint has no more events than are reserved");
@@ -366,7 +373,7 @@ void rdm_cm_post(struct rdm_ep *ep, const struct rdm_event *what, const void *da
 
 /* ---------------------------------------------------------------- the event queue's calls */
 
-static int watch_fds(struct rdm_cm *cm)
+static int cm_watch_fds(struct msgep_cm *cm)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
 
@@ -381,7 +388,7 @@ static int watch_fds(struct rdm_cm *cm)
 	return epoll_ctl(cm->eq->epfd, EPOLL_CTL_ADD, cm->epfd, &ev) ? -errno : 0;
 }
 
-static void close_fds(struct rdm_cm *cm)
+static void cm_close_fds(struct msgep_cm *cm)
 {
 	if (cm->timerfd >= 0)
 		dofi_forkfd_close(cm->timerfd);
@@ -391,31 +398,31 @@ static void close_fds(struct rdm_cm *cm)
 	}
 }
 
-int rdm_cm_open(struct rdm_eq *eq)
+int msgep_cm_open(struct msgep_eq *eq)
 {
-	struct rdm_cm *cm = calloc(1, sizeof(*cm));
+	struct msgep_cm *cm = calloc(1, sizeof(*cm));
 	int ret;
 
 	if (!cm)
 		return -ENOMEM;
 	cm->eq = eq;
 	cm->epfd = cm->timerfd = -1;
-	cm->timer.ready = timer_ready;
+	cm->timer.ready = cm_timer_ready;
 	cm->armed = DOFI_NEVER;
 	dofi_list_init(&cm->listeners);
-	dofi_list_init(&cm->half);
+	dofi_list_init(&cm->half_open);
 	dofi_list_init(&cm->conns);
 	dofi_list_init(&cm->ending);
 	dofi_list_init(&cm->dead);
 	dofi_list_init(&cm->inboxes);
-	ret = rdm_secret_load(&cm->secret);
+	ret = msgep_secret_load(&cm->secret);
 	if (!ret)
-		ret = rdm_cm_stall_init(cm);
+		ret = msgep_cm_stall_init(cm);
 	if (!ret)
-		ret = watch_fds(cm);
+		ret = cm_watch_fds(cm);
 	if (ret) {
-		close_fds(cm);
-		rdm_secret_free(cm->secret);
+		cm_close_fds(cm);
+		msgep_secret_free(cm->secret);
 		dofi_timers_free(&cm->timers);
 		free(cm);
 		return ret;
@@ -424,65 +431,65 @@ int rdm_cm_open(struct rdm_eq *eq)
 	return 0;
 }
 
-static void kill_all(struct dofi_list *list)
+static void cm_free_all(struct dofi_list *list)
 {
 	while (!dofi_list_empty(list))
-		rdm_cm_kill(dofi_container(list->next, struct rdm_cm_conn, link));
+		msgep_cm_conn_free(dofi_container(list->next, struct msgep_cm_conn, link));
 }
 
-void rdm_cm_close(struct rdm_eq *eq)
+void msgep_cm_close(struct msgep_eq *eq)
 {
-	struct rdm_cm *cm = eq->cm;
+	struct msgep_cm *cm = eq->cm;
 
 	if (!cm)
 		return;
 	while (!dofi_list_empty(&cm->listeners))
-		rdm_cm_listener_free(dofi_container(cm->listeners.next, struct rdm_cm_listener,
-						    link));
-	kill_all(&cm->half);
-	kill_all(&cm->conns);
-	rdm_inbox_detach_all(cm);
+		msgep_cm_listener_free(
+			dofi_container(cm->listeners.next, struct msgep_cm_listener, link));
+	cm_free_all(&cm->half_open);
+	cm_free_all(&cm->conns);
+	msgep_inbox_detach_all(cm);
 	dofi_timers_free(&cm->timers);
-	close_fds(cm);
-	rdm_secret_free(cm->secret);
+	cm_close_fds(cm);
+	msgep_secret_free(cm->secret);
 	free(cm);
 	eq->cm = NULL;
 }
 
 /* What the consumer had not received when the peer ended may have been received since. */
-static void try_ends(struct rdm_cm *cm)
+static void cm_try_ends(struct msgep_cm *cm)
 {
 	struct dofi_list *pos, *tmp;
 
 	dofi_list_each_safe(pos, tmp, &cm->ending)
-		rdm_cm_try_end(dofi_container(pos, struct rdm_cm_conn, end_link));
+		msgep_cm_try_end(dofi_container(pos, struct msgep_cm_conn, end_link));
 }
 
-void rdm_cm_progress(struct rdm_eq *eq)
+void msgep_cm_progress(struct msgep_eq *eq)
 {
-	struct rdm_cm *cm = eq->cm;
+	struct msgep_cm *cm = eq->cm;
 	struct epoll_event ev[ROUND];
-	struct rdm_ep *ep;
+	struct msgep_ep *ep;
 	uint64_t next;
 	int n = epoll_wait(cm->epfd, ev, ROUND, 0);
 
 	cm->busy = true;
 	for (int i = 0; i < n; i++) {
-		struct rdm_source *source = ev[i].data.ptr;
+		struct msgep_cm_source *source = ev[i].data.ptr;
 
 		source->ready(source, ev[i].events);
 	}
-	while ((ep = rdm_eq_next_settled(eq)))
-		rdm_cm_settled(ep);
+	while ((ep = msgep_eq_next_checked(eq)))
+		msgep_cm_path_checked(ep);
 	if (cm->timers.count) {
 		next = dofi_timers_run(&cm->timers, dofi_now());
 		if (next < cm->armed)
-			set_timerfd(cm, next);
+			cm_set_timerfd(cm, next);
 	}
 	if (!dofi_list_empty(&cm->ending))
-		try_ends(cm);
-	if (cm->told)
-		rdm_cm_send_off(cm);
+		cm_try_ends(cm);
+	if (cm->flush_domain)
+		msgep_cm_flush_routed(cm);
 	cm->busy = false;
-	free_dead(cm);
+	cm_free_dead(cm);
 }

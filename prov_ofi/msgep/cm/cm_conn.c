@@ -22,199 +22,200 @@
 /* A listener that makes room resets a connection on which a request has just come, and its word
  * may be lost with it: so many are taken for that. */
 #define RESETS 3
-static struct rdm_ep *ep_of(struct fid_ep *fid)
+static struct msgep_ep *cm_ep_of(struct fid_ep *fid)
 {
-	return dofi_container(fid, struct rdm_ep, fid);
+	return dofi_container(fid, struct msgep_ep, fid);
 }
 
-static void set_state(struct rdm_ep *ep, enum rdm_state state)
+static void cm_set_state(struct msgep_ep *ep, enum msgep_state state)
 {
-	rdm_lock(&ep->lock);
+	msgep_lock(&ep->lock);
 	atomic_store(&ep->state, state);
-	rdm_unlock(&ep->lock);
+	msgep_unlock(&ep->lock);
 }
 
-void rdm_cm_fail(struct rdm_cm_conn *conn, int err, const void *data, size_t len)
+void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t len)
 {
-	struct rdm_event event = { .event = 0, .err = err, .fid = &conn->ep->fid.fid };
+	struct msgep_event event = { .event = 0, .err = err, .fid = &conn->ep->fid.fid };
 
-	set_state(conn->ep, RDM_DOWN);
-	rdm_cm_post(conn->ep, &event, data, len);
-	rdm_cm_kill(conn);
+	cm_set_state(conn->ep, MSGEP_DOWN);
+	msgep_cm_post(conn->ep, &event, data, len);
+	msgep_cm_conn_free(conn);
 }
 
 /* No socket leads to the peer. Needs no socket object. */
-static void post_unreached(struct rdm_ep *ep, int err)
+static void cm_post_unreached(struct msgep_ep *ep, int err)
 {
-	struct rdm_event event = { .event = 0, .err = err, .prov_errno = err,
+	struct msgep_event event = { .event = 0, .err = err, .prov_errno = err,
 				   .fid = &ep->fid.fid };
 
-	set_state(ep, RDM_DOWN);
-	rdm_cm_post(ep, &event, NULL, 0);
+	cm_set_state(ep, MSGEP_DOWN);
+	msgep_cm_post(ep, &event, NULL, 0);
 }
 
-static void fail_unreached(struct rdm_cm_conn *conn, int err)
+static void cm_fail_unreached(struct msgep_cm_conn *conn, int err)
 {
-	post_unreached(conn->ep, err);
-	rdm_cm_kill(conn);
+	cm_post_unreached(conn->ep, err);
+	msgep_cm_conn_free(conn);
 }
 
 /* ---------------------------------------------------------------- offers */
 
-/* What the wire says about this side, as part of a message. */
-static int add_offer(struct rdm_cm_conn *conn, bool active, struct rdm_offer *offer,
-		     struct rdm_cm_msg *msg)
+/* What the transport says about this side, as part of a message. */
+static int cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_params *offer,
+			 struct msgep_cm_msg *msg)
 {
 	int ret;
 
 	offer->len = 0;
 	offer->fd = -1;
-	ret = conn->wire->offer(conn->ep, active, offer);
+	ret = conn->transport->get_params(conn->ep, active, offer);
 	if (ret)
 		return ret;
 	msg->offer = offer->data;
-	msg->offer_len = offer->len;
+	msg->params_len = offer->len;
 	msg->has_fd = offer->fd >= 0;
 	conn->out_fd = offer->fd;
 	return 0;
 }
 
-/* What the peer says about its wire. The descriptor is the wire's if it wants it. */
-static int adopt(struct rdm_cm_conn *conn, bool active, const struct rdm_cm_msg *msg)
+/* What the peer says about its transport. The descriptor is the transport's if it wants it. */
+static int cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
+			      const struct msgep_cm_msg *msg)
 {
-	struct rdm_offer offer = { .len = msg->offer_len, .fd = conn->in_fd };
-	char text[RDM_CM_PEER_TEXT];
+	struct msgep_params offer = { .len = msg->params_len, .fd = conn->in_fd };
+	char text[MSGEP_CM_PEER_TEXT];
 	int ret;
 
-	memcpy(offer.data, msg->offer, msg->offer_len);
+	memcpy(offer.data, msg->offer, msg->params_len);
 	conn->in_fd = -1;
-	ret = conn->wire->adopt(conn->ep, active, &offer);
+	ret = conn->transport->set_peer_params(conn->ep, active, &offer);
 	if (offer.fd >= 0)
 		dofi_forkfd_close(offer.fd);
 	if (ret)
 		dofi_log(DOFI_LOG_WARN, "the parameters of %s cannot be used: %s",
-			 rdm_cm_peer_text(conn, text), dofi_lib.strerror(-ret));
+			 msgep_cm_peer_text(conn, text), dofi_lib.strerror(-ret));
 	return ret;
 }
 
 /* ---------------------------------------------------------------- connecting */
 
 /* The name of this end, which the peer is shown. */
-static void name_end(struct rdm_cm_conn *conn)
+static void cm_name_end(struct msgep_cm_conn *conn)
 {
-	struct rdm_ep *ep = conn->ep;
+	struct msgep_ep *ep = conn->ep;
 	socklen_t len = sizeof(ep->local);
 
 	if (conn->route)
-		rdm_cm_name_local(ep, &conn->local);
-	else if (conn->wire->local)
-		rdm_cm_name_local(ep, &ep->peer);
+		msgep_cm_name_local(ep, &conn->local);
+	else if (conn->transport->local)
+		msgep_cm_name_local(ep, &ep->peer);
 	else
 		getsockname(conn->fd, &ep->local.sa, &len);
 }
 
 /* The request goes out. */
-static void ask(struct rdm_cm_conn *conn)
+static void cm_send_request(struct msgep_cm_conn *conn)
 {
-	struct rdm_cm_msg msg = { .kind = RDM_CM_REQUEST, .wire = conn->wire->id,
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST, .transport = conn->transport->id,
 				  .data = conn->bufs->param, .data_len = conn->bufs->param_len,
 				  .to = conn->peer };
-	struct rdm_offer offer;
-	int ret = add_offer(conn, true, &offer, &msg);
+	struct msgep_params offer;
+	int ret = cm_add_params(conn, true, &offer, &msg);
 
-	if (!ret && msg.has_fd && !conn->wire->local)
+	if (!ret && msg.has_fd && !conn->transport->local)
 		ret = -EPROTO;
 	if (ret) {
-		rdm_cm_fail(conn, -ret, NULL, 0);
+		msgep_cm_fail(conn, -ret, NULL, 0);
 		return;
 	}
-	name_end(conn);
+	cm_name_end(conn);
 	msg.port = dofi_addr_port(&conn->ep->local.sa);
-	if (!rdm_cm_pack(conn, &msg)) {
-		rdm_cm_fail(conn, ENOMEM, NULL, 0);
+	if (!msgep_cm_pack(conn, &msg)) {
+		msgep_cm_fail(conn, ENOMEM, NULL, 0);
 		return;
 	}
-	rdm_cm_step(conn, RDM_CM_ASKING);
-	ret = rdm_cm_send(conn);
+	msgep_cm_state(conn, MSGEP_CM_REQUEST_SENT);
+	ret = msgep_cm_send(conn);
 	/* A listener that refuses may have said so before it closed: that is read first. */
-	ret = rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (ret ? 0 : EPOLLOUT));
+	ret = msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (ret ? 0 : EPOLLOUT));
 	if (ret)
-		rdm_cm_fail(conn, -ret, NULL, 0);
+		msgep_cm_fail(conn, -ret, NULL, 0);
 }
 
 /* The socket is connected. */
-static void greet(struct rdm_cm_conn *conn)
+static void cm_send_hello(struct msgep_cm_conn *conn)
 {
-	struct rdm_cm_msg msg = { .kind = RDM_CM_HELLO, .wire = conn->wire->id,
-				  .offer = conn->bufs->nonces, .offer_len = RDM_CM_NONCE };
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_HELLO, .transport = conn->transport->id,
+				  .offer = conn->bufs->nonces, .params_len = MSGEP_CM_NONCE };
 
 	conn->active = true;
 	if (!conn->cm->secret || conn->route) {
-		ask(conn);
+		cm_send_request(conn);
 		return;
 	}
-	rdm_cm_step(conn, RDM_CM_GREETING);
-	if (!rdm_secret_nonce(conn->bufs->nonces) || !rdm_cm_pack(conn, &msg) ||
-	    rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (rdm_cm_send(conn) ? 0 : EPOLLOUT)))
-		rdm_cm_fail(conn, ENOMEM, NULL, 0);
+	msgep_cm_state(conn, MSGEP_CM_HELLO_SENT);
+	if (!msgep_secret_nonce(conn->bufs->nonces) || !msgep_cm_pack(conn, &msg) ||
+	    msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (msgep_cm_send(conn) ? 0 : EPOLLOUT)))
+		msgep_cm_fail(conn, ENOMEM, NULL, 0);
 }
 
-static void take_challenge(struct rdm_cm_conn *conn)
+static void cm_recv_challenge(struct msgep_cm_conn *conn)
 {
-	struct rdm_cm_msg msg;
-	int ret = rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
+	struct msgep_cm_msg msg;
+	int ret = msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
 
-	if (!ret && msg.kind == RDM_CM_CHALLENGE)
-		memcpy(conn->bufs->nonces + RDM_CM_NONCE, msg.offer, RDM_CM_NONCE);
+	if (!ret && msg.kind == MSGEP_CM_CHALLENGE)
+		memcpy(conn->bufs->nonces + MSGEP_CM_NONCE, msg.offer, MSGEP_CM_NONCE);
 	if (!ret)
-		ret = rdm_cm_unpack(conn, &msg);
-	if (ret || msg.kind != RDM_CM_CHALLENGE) {
-		rdm_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
+		ret = msgep_cm_unpack(conn, &msg);
+	if (ret || msg.kind != MSGEP_CM_CHALLENGE) {
+		msgep_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
 		return;
 	}
 	conn->bufs->in.have = 0;
-	ask(conn);
+	cm_send_request(conn);
 }
 
-static void accepted(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
+static void cm_accepted(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg)
 {
-	uint8_t data[RDM_CM_DATA];
+	uint8_t data[MSGEP_CM_DATA];
 	size_t len = msg->data_len;
 	int ret;
 
 	memcpy(data, msg->data, len);
-	ret = adopt(conn, true, msg);
+	ret = cm_set_peer_params(conn, true, msg);
 	if (ret) {
-		rdm_cm_fail(conn, -ret, NULL, 0);
+		msgep_cm_fail(conn, -ret, NULL, 0);
 		return;
 	}
-	if (conn->wire->learn && !conn->route)
-		conn->wire->learn(conn->ep, &conn->peer, &conn->ep->local);
-	rdm_cm_prove(conn, data, len);
+	if (conn->transport->add_route && !conn->route)
+		conn->transport->add_route(conn->ep, &conn->peer, &conn->ep->local);
+	msgep_cm_check_path(conn, data, len);
 }
 
-static void take_answer(struct rdm_cm_conn *conn)
+static void cm_parse_answer(struct msgep_cm_conn *conn)
 {
-	struct rdm_cm_msg msg;
-	int ret = rdm_cm_unpack(conn, &msg);
+	struct msgep_cm_msg msg;
+	int ret = msgep_cm_unpack(conn, &msg);
 
-	if (!ret && msg.kind == RDM_CM_ACCEPT && msg.wire == conn->wire->id)
-		accepted(conn, &msg);
-	else if (!ret && msg.kind == RDM_CM_REJECT)
-		rdm_cm_fail(conn, ECONNREFUSED, msg.data, msg.data_len);
+	if (!ret && msg.kind == MSGEP_CM_ACCEPT && msg.transport == conn->transport->id)
+		cm_accepted(conn, &msg);
+	else if (!ret && msg.kind == MSGEP_CM_REJECT)
+		msgep_cm_fail(conn, ECONNREFUSED, msg.data, msg.data_len);
 	else
-		rdm_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
+		msgep_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
 }
 
 /* The listener has no room: the attempt begins again, with a socket of its own. */
-static void try_again(struct rdm_cm_conn *conn)
+static void cm_try_again(struct msgep_cm_conn *conn)
 {
 	unsigned int doublings = conn->redials < REDIAL_DOUBLINGS ? conn->redials
 								  : REDIAL_DOUBLINGS;
-	struct rdm_ep *ep = conn->ep;
+	struct msgep_ep *ep = conn->ep;
 
-	rdm_cm_close_socket(conn);
-	rdm_cm_close_offered(conn);
+	msgep_cm_close_socket(conn);
+	msgep_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
 		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
@@ -222,57 +223,58 @@ static void try_again(struct rdm_cm_conn *conn)
 	conn->route = 0;
 	conn->bufs->out_len = conn->bufs->out_done = 0;
 	if (ep->w.any)
-		ep->wire->close(ep);
+		ep->transport->close(ep);
 	conn->redials++;
-	rdm_cm_step(conn, RDM_CM_DIALLING);
-	rdm_cm_arm(conn->cm, &conn->timer, dofi_now() + (REDIAL << doublings));
+	msgep_cm_state(conn, MSGEP_CM_CONNECTING);
+	msgep_cm_arm(conn->cm, &conn->timer, dofi_now() + (REDIAL << doublings));
 }
 
-void rdm_cm_take_answer(struct rdm_cm_conn *conn, bool again)
+void msgep_cm_recv_answer(struct msgep_cm_conn *conn, bool again)
 {
 	if (again)
-		try_again(conn);
+		cm_try_again(conn);
 	else
-		take_answer(conn);
+		cm_parse_answer(conn);
 }
 
-static bool is_busy(const struct rdm_cm_conn *conn)
+static bool cm_is_busy(const struct msgep_cm_conn *conn)
 {
-	struct rdm_cm_msg msg;
+	struct msgep_cm_msg msg;
 
-	return !rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg) && msg.kind == RDM_CM_BUSY;
+	return !msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg) &&
+	       msg.kind == MSGEP_CM_BUSY;
 }
 
 /* Or greeting. */
-static void asking_ready(struct rdm_cm_conn *conn, uint32_t events)
+static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
 {
 	int ret;
 
-	if ((events & EPOLLOUT) && rdm_cm_send(conn))
-		rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
-	ret = rdm_cm_recv(conn, false);
+	if ((events & EPOLLOUT) && msgep_cm_send(conn))
+		msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
+	ret = msgep_cm_recv(conn, false);
 	if (ret > 0) {
-		if (is_busy(conn))
-			try_again(conn);
-		else if (conn->step == RDM_CM_GREETING)
-			take_challenge(conn);
+		if (cm_is_busy(conn))
+			cm_try_again(conn);
+		else if (conn->state == MSGEP_CM_HELLO_SENT)
+			cm_recv_challenge(conn);
 		else
-			take_answer(conn);
+			cm_parse_answer(conn);
 		return;
 	}
 	if (!ret || ret == -EINTR)
 		return;
 	if (ret == -ECONNRESET && !conn->bufs->in.have && conn->resets++ < RESETS) {
-		try_again(conn);
+		cm_try_again(conn);
 		return;
 	}
 	if (ret == -EPROTO || ret == -EBADMSG || ret == -EPROTONOSUPPORT)
 		dofi_log(DOFI_LOG_INFO, "the answer to a connection request is malformed, or of "
 			 "another library");
-	rdm_cm_fail(conn, ret == -EPIPE ? ECONNRESET : -ret, NULL, 0);
+	msgep_cm_fail(conn, ret == -EPIPE ? ECONNRESET : -ret, NULL, 0);
 }
 
-static void dialling_ready(struct rdm_cm_conn *conn)
+static void cm_connecting_ready(struct msgep_cm_conn *conn)
 {
 	socklen_t len = sizeof(int);
 	int err = 0;
@@ -280,59 +282,59 @@ static void dialling_ready(struct rdm_cm_conn *conn)
 	if (getsockopt(conn->fd, SOL_SOCKET, SO_ERROR, &err, &len))
 		err = errno;
 	if (err)
-		fail_unreached(conn, err);
+		cm_fail_unreached(conn, err);
 	else
-		greet(conn);
+		cm_send_hello(conn);
 }
 
 /* The socket is connected, or will be; or none is needed. */
-static void reached(struct rdm_cm_conn *conn, const struct rdm_cm_way *way)
+static void cm_path_found(struct msgep_cm_conn *conn, const struct msgep_cm_path *way)
 {
 	conn->fd = way->fd;
 	conn->route = way->route;
 	conn->local = way->local;
 	conn->domain = conn->ep->domain;
 	if (way->route) {
-		greet(conn);
+		cm_send_hello(conn);
 		return;
 	}
-	name_end(conn);
+	cm_name_end(conn);
 	if (way->done)
-		greet(conn);
-	else if (rdm_cm_watch(conn, EPOLLOUT))
-		rdm_cm_fail(conn, ENOMEM, NULL, 0);
+		cm_send_hello(conn);
+	else if (msgep_cm_watch(conn, EPOLLOUT))
+		msgep_cm_fail(conn, ENOMEM, NULL, 0);
 }
 
-static void redial(struct rdm_cm_conn *conn)
+static void cm_retry_later(struct msgep_cm_conn *conn)
 {
 	uint64_t now = dofi_now();
-	struct rdm_cm_way way;
-	int ret = rdm_cm_reach(conn->ep, &conn->peer, conn->began, &way);
+	struct msgep_cm_path way;
+	int ret = msgep_cm_find_path(conn->ep, &conn->peer, conn->started, &way);
 
-	conn->wire = conn->ep->wire;
-	if (ret == -EAGAIN && now - conn->began < REDIAL_LIMIT)
-		rdm_cm_arm(conn->cm, &conn->timer, now + REDIAL);
+	conn->transport = conn->ep->transport;
+	if (ret == -EAGAIN && now - conn->started < REDIAL_LIMIT)
+		msgep_cm_arm(conn->cm, &conn->timer, now + REDIAL);
 	else if (ret)
-		fail_unreached(conn, ret == -EAGAIN ? ETIMEDOUT : -ret);
+		cm_fail_unreached(conn, ret == -EAGAIN ? ETIMEDOUT : -ret);
 	else
-		reached(conn, &way);
+		cm_path_found(conn, &way);
 }
 
-static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param, size_t len)
+static int cm_start(struct msgep_ep *ep, const union dofi_addr *to, const void *param, size_t len)
 {
-	struct rdm_cm_conn *conn;
-	struct rdm_cm_way way;
-	int ret = rdm_cm_reach(ep, to, dofi_now(), &way);
+	struct msgep_cm_conn *conn;
+	struct msgep_cm_path way;
+	int ret = msgep_cm_find_path(ep, to, dofi_now(), &way);
 
-	if (ep->wire->local)
-		rdm_cm_name_local(ep, to);
+	if (ep->transport->local)
+		msgep_cm_name_local(ep, to);
 	if (ret && ret != -EAGAIN) {
-		if (ret != -ECONNREFUSED && (!ep->wire->local || ret != -EHOSTUNREACH))
+		if (ret != -ECONNREFUSED && (!ep->transport->local || ret != -EHOSTUNREACH))
 			return ret;
-		post_unreached(ep, -ret);
+		cm_post_unreached(ep, -ret);
 		return 0;
 	}
-	conn = rdm_cm_conn_new(ep->eq->cm, way.fd, ep->wire, RDM_CM_DIALLING);
+	conn = msgep_cm_conn_new(ep->eq->cm, way.fd, ep->transport, MSGEP_CM_CONNECTING);
 	if (!conn) {
 		if (way.fd >= 0)
 			dofi_forkfd_close(way.fd);
@@ -344,35 +346,35 @@ static int start(struct rdm_ep *ep, const union dofi_addr *to, const void *param
 	if (len)
 		memcpy(conn->bufs->param, param, len);
 	ep->cm = conn;
-	set_state(ep, RDM_CONNECTING);
+	cm_set_state(ep, MSGEP_CONNECTING);
 	if (ret)
-		rdm_cm_arm(conn->cm, &conn->timer, conn->began + REDIAL);
+		msgep_cm_arm(conn->cm, &conn->timer, conn->started + REDIAL);
 	else
-		reached(conn, &way);
+		cm_path_found(conn, &way);
 	return 0;
 }
 
-static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, size_t len)
+static int cm_ep_connect(struct fid_ep *fid, const void *addr, const void *param, size_t len)
 {
-	struct rdm_ep *ep = ep_of(fid);
+	struct msgep_ep *ep = cm_ep_of(fid);
 	const struct sockaddr *sa = addr;
 	union dofi_addr to;
 	int ret = -FI_EINVAL;
 
 	if (!ep->eq)
 		return -FI_ENOEQ;
-	if (!sa || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6) || len > RDM_CM_DATA)
+	if (!sa || (sa->sa_family != AF_INET && sa->sa_family != AF_INET6) || len > MSGEP_CM_DATA)
 		return -FI_EINVAL;
 	memset(&to, 0, sizeof(to));
 	memcpy(&to, sa, dofi_addr_len(sa));
 	dofi_netif_set_scope(ep->domain->fabric->fab, &to);
 	pthread_mutex_lock(&ep->eq->lock);
-	if (!ep->cm && atomic_load(&ep->state) == RDM_NEW)
-		ret = rdm_cm_reserve(ep);
+	if (!ep->cm && atomic_load(&ep->state) == MSGEP_NEW)
+		ret = msgep_cm_reserve(ep);
 	if (!ret)
-		ret = rdm_inbox_attach(ep->domain, ep->eq);
+		ret = msgep_inbox_attach(ep->domain, ep->eq);
 	if (!ret)
-		ret = start(ep, &to, param, len);
+		ret = cm_start(ep, &to, param, len);
 	pthread_mutex_unlock(&ep->eq->lock);
 	return ret;
 }
@@ -381,7 +383,7 @@ static int ep_connect(struct fid_ep *fid, const void *addr, const void *param, s
 
 /* Has the client closed its socket, or reset the connection? Until it has its answer it does not end
  * its direction alone. */
-static bool client_gone(const struct rdm_cm_conn *conn)
+static bool cm_client_gone(const struct msgep_cm_conn *conn)
 {
 	struct pollfd pfd = { .fd = conn->fd, .events = POLLRDHUP };
 
@@ -391,67 +393,69 @@ static bool client_gone(const struct rdm_cm_conn *conn)
 }
 
 /* Sends what remains of the answer. What cannot be sent completes no connection. */
-static void send_answer(struct rdm_cm_conn *conn)
+static void cm_send_answer(struct msgep_cm_conn *conn)
 {
-	int ret = rdm_cm_send(conn);
+	int ret = msgep_cm_send(conn);
 
 	if (ret < 0)
-		rdm_cm_fail(conn, -ret, NULL, 0);
+		msgep_cm_fail(conn, -ret, NULL, 0);
 	else if (ret)
-		rdm_cm_prove(conn, NULL, 0);
+		msgep_cm_check_path(conn, NULL, 0);
 }
 
-static int answer(struct rdm_cm_conn *conn, const void *param, size_t len)
+static int cm_answer(struct msgep_cm_conn *conn, const void *param, size_t len)
 {
-	struct rdm_cm_msg request, msg = { .kind = RDM_CM_ACCEPT, .wire = conn->wire->id,
+	struct msgep_cm_msg request, msg = { .kind = MSGEP_CM_ACCEPT, .transport = conn->transport->id,
 					   .data = param, .data_len = (uint16_t)len };
-	struct rdm_offer offer;
-	int ret = rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &request);
+	struct msgep_params offer;
+	int ret = msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &request);
 
 	if (!ret)
-		ret = adopt(conn, false, &request);
+		ret = cm_set_peer_params(conn, false, &request);
 	if (!ret)
-		ret = add_offer(conn, false, &offer, &msg);
-	if (!ret && msg.has_fd && !conn->wire->local)
+		ret = cm_add_params(conn, false, &offer, &msg);
+	if (!ret && msg.has_fd && !conn->transport->local)
 		ret = -EPROTO;
-	if (!ret && !rdm_cm_pack(conn, &msg))
+	if (!ret && !msgep_cm_pack(conn, &msg))
 		ret = -ENOMEM;
 	if (ret) {
-		set_state(conn->ep, RDM_DOWN);
-		rdm_cm_refuse(conn, NULL, 0);
+		cm_set_state(conn->ep, MSGEP_DOWN);
+		msgep_cm_refuse(conn, NULL, 0);
 		return ret;
 	}
 	conn->bufs->in.have = 0;
-	set_state(conn->ep, RDM_CONNECTING);
-	rdm_cm_step(conn, RDM_CM_ANSWERING);
-	send_answer(conn);
+	cm_set_state(conn->ep, MSGEP_CONNECTING);
+	msgep_cm_state(conn, MSGEP_CM_ACCEPT_SENT);
+	cm_send_answer(conn);
 	return 0;
 }
 
-static int ep_accept(struct fid_ep *fid, const void *param, size_t len)
+static int cm_ep_accept(struct fid_ep *fid, const void *param, size_t len)
 {
-	struct rdm_ep *ep = ep_of(fid);
-	struct rdm_cm_conn *conn;
+	struct msgep_ep *ep = cm_ep_of(fid);
+	struct msgep_cm_conn *conn;
 	int ret;
 
 	if (!ep->eq)
 		return -FI_ENOEQ;
-	if (len > RDM_CM_DATA)
+	if (len > MSGEP_CM_DATA)
 		return -FI_EINVAL;
 	pthread_mutex_lock(&ep->eq->lock);
 	conn = ep->cm;
-	ret = conn && conn->step == RDM_CM_GIVEN && !conn->decided && conn->cm->eq == ep->eq
-		? rdm_cm_reserve(ep) : -FI_EINVAL;
+	ret = conn && conn->state == MSGEP_CM_REQUEST_PENDING && !conn->accepted &&
+			      conn->cm->eq == ep->eq
+		      ? msgep_cm_reserve(ep)
+		      : -FI_EINVAL;
 	if (!ret)
-		ret = rdm_inbox_attach(ep->domain, ep->eq);
+		ret = msgep_inbox_attach(ep->domain, ep->eq);
 	if (!ret)
-		ret = rdm_cm_watch(conn, EPOLLOUT);
+		ret = msgep_cm_watch(conn, EPOLLOUT);
 	if (!ret) {
-		conn->decided = true;
-		if (client_gone(conn))
-			rdm_cm_fail(conn, ECONNRESET, NULL, 0);
+		conn->accepted = true;
+		if (cm_client_gone(conn))
+			msgep_cm_fail(conn, ECONNRESET, NULL, 0);
 		else
-			ret = answer(conn, param, len);
+			ret = cm_answer(conn, param, len);
 	}
 	pthread_mutex_unlock(&ep->eq->lock);
 	return ret;
@@ -459,54 +463,55 @@ static int ep_accept(struct fid_ep *fid, const void *param, size_t len)
 
 /* ---------------------------------------------------------------- progress */
 
-static void bye_ready(struct rdm_cm_conn *conn)
+static void cm_bye_ready(struct msgep_cm_conn *conn)
 {
-	if (!rdm_cm_send(conn))
+	if (!msgep_cm_send(conn))
 		return;
 	conn->bufs->out_done = conn->bufs->out_len;
 	shutdown(conn->fd, SHUT_WR);
-	rdm_cm_watch(conn, 0);
+	msgep_cm_watch(conn, 0);
 }
 
 /* The endpoint has gone; the peer takes its time. */
-static void lingering_ready(struct rdm_cm_conn *conn, uint32_t events)
+static void cm_lingering_ready(struct msgep_cm_conn *conn, uint32_t events)
 {
-	if ((events & EPOLLOUT) && conn->bufs->out_done < conn->bufs->out_len && rdm_cm_send(conn)) {
+	if ((events & EPOLLOUT) && conn->bufs->out_done < conn->bufs->out_len &&
+	    msgep_cm_send(conn)) {
 		conn->bufs->out_done = conn->bufs->out_len;
 		shutdown(conn->fd, SHUT_WR);
-		rdm_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
+		msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP);
 	}
-	if (!rdm_cm_discard(conn->fd))
-		rdm_cm_kill(conn);
+	if (!msgep_cm_discard(conn->fd))
+		msgep_cm_conn_free(conn);
 }
 
-void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events)
+void msgep_cm_conn_ready(struct msgep_cm_conn *conn, uint32_t events)
 {
-	switch (conn->step) {
-	case RDM_CM_DIALLING:
-		dialling_ready(conn);
+	switch (conn->state) {
+	case MSGEP_CM_CONNECTING:
+		cm_connecting_ready(conn);
 		break;
-	case RDM_CM_GREETING:
-	case RDM_CM_ASKING:
-		asking_ready(conn, events);
+	case MSGEP_CM_HELLO_SENT:
+	case MSGEP_CM_REQUEST_SENT:
+		cm_request_ready(conn, events);
 		break;
-	case RDM_CM_ANSWERING:
-		send_answer(conn);
+	case MSGEP_CM_ACCEPT_SENT:
+		cm_send_answer(conn);
 		break;
-	case RDM_CM_PROVING:
-		rdm_cm_proving_ready(conn);
+	case MSGEP_CM_PATH_CHECK:
+		msgep_cm_path_ready(conn);
 		break;
-	case RDM_CM_LIVE:
-		if (conn->wire->counts || conn->wire->tell)
-			rdm_cm_live_ready(conn);
+	case MSGEP_CM_LIVE:
+		if (conn->transport->counts || conn->transport->cm_send)
+			msgep_cm_live_ready(conn);
 		else
-			rdm_cm_peer_end(conn);
+			msgep_cm_peer_end(conn);
 		break;
-	case RDM_CM_ENDED:
-		bye_ready(conn);
+	case MSGEP_CM_ENDED:
+		cm_bye_ready(conn);
 		break;
-	case RDM_CM_LINGERING:
-		lingering_ready(conn, events);
+	case MSGEP_CM_LINGERING:
+		cm_lingering_ready(conn, events);
 		break;
 	default:
 		/* An event that was on its way when it was no longer wanted. */
@@ -514,96 +519,96 @@ void rdm_cm_conn_ready(struct rdm_cm_conn *conn, uint32_t events)
 	}
 }
 
-void rdm_cm_conn_tick(struct rdm_cm_conn *conn)
+void msgep_cm_conn_tick(struct msgep_cm_conn *conn)
 {
 	/* Ends that are held back are looked at after the timers: it was for the wake-up. */
-	if (conn->step == RDM_CM_DIALLING)
-		redial(conn);
-	else if (conn->step == RDM_CM_PROVING)
-		rdm_cm_prove_tick(conn);
+	if (conn->state == MSGEP_CM_CONNECTING)
+		cm_retry_later(conn);
+	else if (conn->state == MSGEP_CM_PATH_CHECK)
+		msgep_cm_path_tick(conn);
 }
 
 /* ---------------------------------------------------------------- ending */
 
-static int shut_down(struct rdm_ep *ep)
+static int cm_shut_down(struct msgep_ep *ep)
 {
-	struct rdm_event event = { .event = FI_SHUTDOWN, .fid = &ep->fid.fid };
-	struct rdm_cm_conn *conn = ep->cm;
+	struct msgep_event event = { .event = FI_SHUTDOWN, .fid = &ep->fid.fid };
+	struct msgep_cm_conn *conn = ep->cm;
 
 	if (!conn)
-		return atomic_load(&ep->state) == RDM_DOWN ? 0 : -FI_ENOTCONN;
-	switch (conn->step) {
-	case RDM_CM_DIALLING:
-	case RDM_CM_GREETING:
-	case RDM_CM_ASKING:
-	case RDM_CM_ANSWERING:
-	case RDM_CM_PROVING:
-		rdm_cm_unproved(conn);
-		set_state(ep, RDM_DOWN);
-		rdm_cm_kill(conn);
+		return atomic_load(&ep->state) == MSGEP_DOWN ? 0 : -FI_ENOTCONN;
+	switch (conn->state) {
+	case MSGEP_CM_CONNECTING:
+	case MSGEP_CM_HELLO_SENT:
+	case MSGEP_CM_REQUEST_SENT:
+	case MSGEP_CM_ACCEPT_SENT:
+	case MSGEP_CM_PATH_CHECK:
+		msgep_cm_path_failed(conn);
+		cm_set_state(ep, MSGEP_DOWN);
+		msgep_cm_conn_free(conn);
 		break;
-	case RDM_CM_LIVE:
-	case RDM_CM_ENDING:
-		rdm_cm_say_bye(conn);
+	case MSGEP_CM_LIVE:
+	case MSGEP_CM_ENDING:
+		msgep_cm_send_bye(conn);
 		break;
-	case RDM_CM_ENDED:
+	case MSGEP_CM_ENDED:
 		return 0;
 	default:
 		return -FI_ENOTCONN;
 	}
-	rdm_cm_post(ep, &event, NULL, 0);
+	msgep_cm_post(ep, &event, NULL, 0);
 	return 0;
 }
 
-static int ep_shutdown(struct fid_ep *fid, uint64_t flags)
+static int cm_ep_shutdown(struct fid_ep *fid, uint64_t flags)
 {
-	struct rdm_ep *ep = ep_of(fid);
+	struct msgep_ep *ep = cm_ep_of(fid);
 	int ret;
 
 	(void)flags;
 	if (!ep->eq)
 		return -FI_ENOEQ;
 	pthread_mutex_lock(&ep->eq->lock);
-	ret = shut_down(ep);
+	ret = cm_shut_down(ep);
 	pthread_mutex_unlock(&ep->eq->lock);
 	return ret;
 }
 
-void rdm_cm_forget(struct rdm_ep *ep)
+void msgep_cm_forget(struct msgep_ep *ep)
 {
-	struct rdm_cm_conn *conn = ep->cm;
+	struct msgep_cm_conn *conn = ep->cm;
 
-	rdm_cm_unreserve(ep);
+	msgep_cm_unreserve(ep);
 	if (!conn)
 		return;
-	switch (conn->step) {
-	case RDM_CM_GIVEN:
+	switch (conn->state) {
+	case MSGEP_CM_REQUEST_PENDING:
 		/* Never accepted: somebody else may still do so, or refuse it. */
 		conn->ep = NULL;
 		ep->cm = NULL;
 		break;
-	case RDM_CM_LIVE:
-	case RDM_CM_ENDING:
-		rdm_cm_say_bye(conn);
-		rdm_cm_linger(conn);
+	case MSGEP_CM_LIVE:
+	case MSGEP_CM_ENDING:
+		msgep_cm_send_bye(conn);
+		msgep_cm_linger(conn);
 		break;
-	case RDM_CM_ENDED:
-		rdm_cm_linger(conn);
+	case MSGEP_CM_ENDED:
+		msgep_cm_linger(conn);
 		break;
-	case RDM_CM_PROVING:
+	case MSGEP_CM_PATH_CHECK:
 		/* Given up, or its time is up. */
-		rdm_cm_unproved(conn);
-		rdm_cm_kill(conn);
+		msgep_cm_path_failed(conn);
+		msgep_cm_conn_free(conn);
 		break;
 	default:
-		rdm_cm_kill(conn);
+		msgep_cm_conn_free(conn);
 		break;
 	}
 }
 
 /* ---------------------------------------------------------------- names */
 
-static int give_name(const union dofi_addr *from, void *addr, size_t *len)
+static int cm_copy_name(const union dofi_addr *from, void *addr, size_t *len)
 {
 	size_t room = *len;
 
@@ -612,26 +617,26 @@ static int give_name(const union dofi_addr *from, void *addr, size_t *len)
 	return room < *len ? -FI_ETOOSMALL : 0;
 }
 
-static int ep_getname(struct fid *fid, void *addr, size_t *len)
+static int cm_ep_getname(struct fid *fid, void *addr, size_t *len)
 {
-	const struct rdm_ep *ep = dofi_container(fid, struct rdm_ep, fid.fid);
+	const struct msgep_ep *ep = dofi_container(fid, struct msgep_ep, fid.fid);
 
-	return give_name(ep->local.sa.sa_family ? &ep->local : &ep->domain->fabric->fab->addr, addr,
-			 len);
+	return cm_copy_name(ep->local.sa.sa_family ? &ep->local : &ep->domain->fabric->fab->addr,
+			    addr, len);
 }
 
-static int ep_getpeer(struct fid_ep *fid, void *addr, size_t *len)
+static int cm_ep_getpeer(struct fid_ep *fid, void *addr, size_t *len)
 {
-	const struct rdm_ep *ep = ep_of(fid);
+	const struct msgep_ep *ep = cm_ep_of(fid);
 
-	return ep->peer.sa.sa_family ? give_name(&ep->peer, addr, len) : -FI_ENOTCONN;
+	return ep->peer.sa.sa_family ? cm_copy_name(&ep->peer, addr, len) : -FI_ENOTCONN;
 }
 
-struct fi_ops_cm rdm_ep_cm_ops = {
+struct fi_ops_cm msgep_ep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
-	.getname = ep_getname,
-	.getpeer = ep_getpeer,
-	.connect = ep_connect,
-	.accept = ep_accept,
-	.shutdown = ep_shutdown,
+	.getname = cm_ep_getname,
+	.getpeer = cm_ep_getpeer,
+	.connect = cm_ep_connect,
+	.accept = cm_ep_accept,
+	.shutdown = cm_ep_shutdown,
 };

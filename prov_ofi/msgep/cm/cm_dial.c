@@ -11,7 +11,7 @@
 #define LOCAL_FULL DOFI_MS(1000)
 
 /* Unix sockets, and connections without a socket, have no ports of their own. */
-void rdm_cm_name_local(struct rdm_ep *ep, const union dofi_addr *to)
+void msgep_cm_name_local(struct msgep_ep *ep, const union dofi_addr *to)
 {
 	uint16_t port;
 
@@ -24,85 +24,88 @@ void rdm_cm_name_local(struct rdm_ep *ep, const union dofi_addr *to)
 	dofi_addr_set_port(&ep->local.sa, port);
 }
 
-/* As rdm_cm_dial_local. Without a network there is no other way to the listener, and to a secret
+/* As msgep_cm_dial_local. Without a network there is no other way to the listener, and to a secret
  * that it knows there is no better proof. */
-static int dial_local(struct rdm_ep *ep, const struct rdm_wire *wire, const union dofi_addr *to,
-		      bool *done)
+static int cm_dial_local(struct msgep_ep *ep, const struct msgep_transport *transport,
+			 const union dofi_addr *to, bool *done)
 {
-	bool network = !ep->domain->fabric->wire->local;
-	const struct rdm_cm *cm = ep->eq->cm;
+	bool network = !ep->domain->fabric->transport->local;
+	const struct msgep_cm *cm = ep->eq->cm;
 
 	*done = true;
-	rdm_cm_choose(ep, wire);
-	return rdm_cm_dial_local(wire, to, ep->has_qual ? &ep->qual : NULL,
-				 network ? RDM_CM_BY_PORT :
-				 cm->secret ? RDM_CM_BY_SECRET : RDM_CM_BY_NOTHING);
+	msgep_cm_set_transport(ep, transport);
+	return msgep_cm_dial_local(transport, to, ep->has_qual ? &ep->qual : NULL,
+				   network	? MSGEP_CM_PROOF_PORT
+				   : cm->secret ? MSGEP_CM_PROOF_SECRET
+						: MSGEP_CM_PROOF_NONE);
 }
 
 /* True if the listener's queue has been full for long, perhaps because a process of another user has
  * taken the name, and the network leads to the service point. */
-static bool left_for_network(const union dofi_addr *to, uint64_t since)
+static bool cm_falls_back(const union dofi_addr *to, uint64_t since)
 {
 	uid_t uid;
 
-	return dofi_now() - since > LOCAL_FULL && rdm_cm_port_owner(to, &uid);
+	return dofi_now() - since > LOCAL_FULL && msgep_cm_port_owner(to, &uid);
 }
 
-/* Listeners throw out peers that connect and say nothing (RDM_CM_HALF_PEER). A process that has no
+/* Listeners throw out peers that connect and say nothing (MSGEP_CM_HALF_OPEN_PEER). A process that has no
  * processor for a while, after a thousand calls to connect, must not look like one of these. */
-static bool crowded(const struct rdm_ep *ep, const union dofi_addr *to)
+static bool cm_backlog_full(const struct msgep_ep *ep, const union dofi_addr *to)
 {
-	struct rdm_cm *cm = ep->eq->cm;
+	struct msgep_cm *cm = ep->eq->cm;
 	unsigned int silent = 0;
 	struct dofi_list *pos;
 
-	if (cm->n_early < RDM_CM_HALF_PEER)
+	if (cm->n_early < MSGEP_CM_HALF_OPEN_PEER)
 		return false;
 	dofi_list_each(pos, &cm->conns) {
-		const struct rdm_cm_conn *conn = dofi_container(pos, struct rdm_cm_conn, link);
+		const struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
-		silent += (conn->step == RDM_CM_DIALLING || conn->step == RDM_CM_GREETING) &&
+		silent += (conn->state == MSGEP_CM_CONNECTING ||
+			   conn->state == MSGEP_CM_HELLO_SENT) &&
 			  conn->fd >= 0 && dofi_addr_same_host(&conn->peer.sa, &to->sa);
-		if (silent == RDM_CM_HALF_PEER)
+		if (silent == MSGEP_CM_HALF_OPEN_PEER)
 			return true;
 	}
 	return false;
 }
 
-/* Like rdm_cm_dial, on the wire that leads there; the endpoint is on that from here on. A local
+/* Like msgep_cm_dial, on the wire that leads there; the endpoint is on that from here on. A local
  * listener that is believed, however busy, is the one that is meant. since: of the first try. */
-static int dial(struct rdm_ep *ep, const union dofi_addr *to, uint64_t since, struct rdm_cm_way *way)
+static int cm_dial_network(struct msgep_ep *ep, const union dofi_addr *to, uint64_t since,
+			   struct msgep_cm_path *way)
 {
-	const struct rdm_fabric *fabric = ep->domain->fabric;
+	const struct msgep_fabric *fabric = ep->domain->fabric;
 	int fd;
 
-	if (fabric->wire->local) {
-		fd = dial_local(ep, fabric->wire, to, &way->done);
+	if (fabric->transport->local) {
+		fd = cm_dial_local(ep, fabric->transport, to, &way->done);
 		return fd == -EACCES ? -ECONNREFUSED : fd;
 	}
-	if (fabric->local_wire && rdm_cm_is_here(to)) {
-		fd = dial_local(ep, fabric->local_wire, to, &way->done);
-		if (fd >= 0 || (fd == -EAGAIN && !left_for_network(to, since)))
+	if (fabric->local_transport && msgep_cm_is_here(to)) {
+		fd = cm_dial_local(ep, fabric->local_transport, to, &way->done);
+		if (fd >= 0 || (fd == -EAGAIN && !cm_falls_back(to, since)))
 			return fd;
 	}
-	rdm_cm_choose(ep, fabric->wire);
+	msgep_cm_set_transport(ep, fabric->transport);
 	if (way->route)
 		return 0;
-	return rdm_cm_dial(dofi_netif_source(fabric->fab, to), to, &way->done);
+	return msgep_cm_dial(dofi_netif_source(fabric->fab, to), to, &way->done);
 }
 
-int rdm_cm_reach(struct rdm_ep *ep, const union dofi_addr *to, uint64_t since,
-		 struct rdm_cm_way *way)
+int msgep_cm_find_path(struct msgep_ep *ep, const union dofi_addr *to, uint64_t since,
+		       struct msgep_cm_path *way)
 {
-	const struct rdm_wire *wire = ep->domain->fabric->wire;
+	const struct msgep_transport *transport = ep->domain->fabric->transport;
 	int ret = -EAGAIN;
 
 	memset(way, 0, sizeof(*way));
-	if (wire->route)
-		way->route = wire->route(ep->domain, to, &way->local);
-	if (way->route || !crowded(ep, to))
-		ret = dial(ep, to, since, way);
-	if (ep->wire->local)
+	if (transport->route)
+		way->route = transport->route(ep->domain, to, &way->local);
+	if (way->route || !cm_backlog_full(ep, to))
+		ret = cm_dial_network(ep, to, since, way);
+	if (ep->transport->local)
 		way->route = 0;
 	way->fd = ret < 0 || way->route ? -1 : ret;
 	return ret < 0 ? ret : 0;

@@ -4,33 +4,33 @@
  *   client                            listener
  *   REQUEST (offer, data)      ->
  *                              <-     ACCEPT (offer, data), or REJECT (data) and the end
- *   ... the wire shows that data passes, the connection is up: doorbell bytes (RDM_CM_BELL) in both
- *   directions, or, when nothing moves: CHECK -> and <- STATUS (the wire's counts), from either ...
- *   BYE (the wire's last word) ->  and/or  <-  BYE; then the end of the stream
+ *   ... the transport shows that data passes, the connection is up: doorbell bytes (MSGEP_CM_DOORBELL) in both
+ *   directions, or, when nothing moves: CHECK -> and <- STATUS (the transport's counts), from either ...
+ *   BYE (the transport's last word) ->  and/or  <-  BYE; then the end of the stream
  *
  * A listener that has no room for one more client sends BUSY, at any time before its answer, and
  * closes; the client tries again (cm_conn.c).
  *
- * A wire that carries messages itself (cm_route.c) takes over from the socket when it has attached the
+ * A transport that carries messages itself (cm_route.c) takes over from the socket when it has attached the
  * connection: MOVED, from the listener's side, and what follows, and all of later handshakes between
  * the two, travels there without seals. The client's end is up when MOVED has come. GONE, there
  * only, is the end of a connection that BYE does not end.
  *
  * Where a secret is wanted (cm_secret.h), the client's HELLO and the listener's CHALLENGE, with 32
- * random bytes each as the wire's bytes, come first; all but HELLO and BUSY are sealed then.
+ * random bytes each as the transport's bytes, come first; all but HELLO and BUSY are sealed then.
  *
- * A message is a header of 32 bytes, numbers big-endian, followed by the wire's bytes and the
+ * A message is a header of 32 bytes, numbers big-endian, followed by the transport's bytes and the
  * private data of the layer above (there begins cm/cm_proto.h):
  *
  *  offset size
  *   0  4  magic "RDMC"
  *   4  1  version of this layout and of frame.h (4)
- *   5  1  kind: enum rdm_cm_kind
- *   6  1  wire: id of the sender's wire (struct rdm_wire)
+ *   5  1  kind: enum msgep_cm_kind
+ *   6  1  transport: id of the sender's transport (struct msgep_transport)
  *   7  1  flags: bit 0: a descriptor travels with the message (unix sockets); bit 1: sealed, 32
  *         bytes of cm_secret.h follow the private data; others 0
- *   8  2  bytes of the wire's own behind the header, at most RDM_OFFER_MAX
- *  10  2  bytes of private data behind those, at most RDM_CM_DATA; 0 in BYE
+ *   8  2  bytes of the transport's own behind the header, at most MSGEP_PARAMS_MAX
+ *  10  2  bytes of private data behind those, at most MSGEP_CM_DATA; 0 in BYE
  *  12  2  REQUEST: port that names the sender's end; otherwise 0
  *  14  1  REQUEST: 4 or 6, the sort of the following address; otherwise 0
  *  15  1  0
@@ -38,10 +38,10 @@
  *         otherwise 0
  *
  * Only complete messages that pass all checks are looked at. Neither side reads beyond the
- * message at hand; the first byte of a message is never RDM_CM_BELL.
+ * message at hand; the first byte of a message is never MSGEP_CM_DOORBELL.
  */
-#ifndef DOFI_RDM_CM_WIRE_H
-#define DOFI_RDM_CM_WIRE_H
+#ifndef DOFI_MSGEP_CM_MSG_H
+#define DOFI_MSGEP_CM_MSG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,54 +50,54 @@
 #include "msgep/cm/cm_secret.h"
 #include "msgep/msgep.h"
 
-#define RDM_CM_MAGIC 0x52444d43u
-#define RDM_CM_VERSION 4
-#define RDM_CM_HDR 32
-#define RDM_CM_MAX (RDM_CM_HDR + RDM_OFFER_MAX + RDM_CM_DATA + RDM_CM_MAC)
-#define RDM_CM_BELL 0
+#define MSGEP_CM_MAGIC 0x52444d43u
+#define MSGEP_CM_VERSION 4
+#define MSGEP_CM_HDR 32
+#define MSGEP_CM_MAX (MSGEP_CM_HDR + MSGEP_PARAMS_MAX + MSGEP_CM_DATA + MSGEP_CM_MAC)
+#define MSGEP_CM_DOORBELL 0
 
-enum rdm_cm_kind {
-	RDM_CM_REQUEST = 1,
-	RDM_CM_ACCEPT,
-	RDM_CM_REJECT,
-	RDM_CM_BYE,
-	RDM_CM_HELLO,
-	RDM_CM_CHALLENGE,
-	RDM_CM_BUSY,
-	RDM_CM_CHECK,
-	RDM_CM_STATUS,
-	RDM_CM_MOVED,
-	RDM_CM_GONE,
+enum msgep_cm_kind {
+	MSGEP_CM_REQUEST = 1,
+	MSGEP_CM_ACCEPT,
+	MSGEP_CM_REJECT,
+	MSGEP_CM_BYE,
+	MSGEP_CM_HELLO,
+	MSGEP_CM_CHALLENGE,
+	MSGEP_CM_BUSY,
+	MSGEP_CM_CHECK,
+	MSGEP_CM_STATUS,
+	MSGEP_CM_MOVED,
+	MSGEP_CM_GONE,
 };
 
-struct rdm_cm_msg {
-	enum rdm_cm_kind kind;
-	uint8_t wire;
+struct msgep_cm_msg {
+	enum msgep_cm_kind kind;
+	uint8_t transport;
 	bool has_fd, sealed;
-	uint16_t offer_len, data_len;
+	uint16_t params_len, data_len;
 	const uint8_t *offer, *data;	/* point into the message */
 	union dofi_addr to;		/* REQUEST: port 0 */
 	uint16_t port;
 	const uint8_t *mac;		/* sealed; NULL: zeros, to be filled in */
 };
 
-/* Writes the message into buf (RDM_CM_MAX bytes); returns its length. */
-size_t rdm_cm_build(uint8_t *buf, const struct rdm_cm_msg *msg);
+/* Writes the message into buf (MSGEP_CM_MAX bytes); returns its length. */
+size_t msgep_cm_build(uint8_t *buf, const struct msgep_cm_msg *msg);
 /* 0, -EPROTO (not our protocol), -EPROTONOSUPPORT (another version), -EBADMSG (malformed, or not
  * exactly one message). */
-int rdm_cm_parse(const uint8_t *buf, size_t len, struct rdm_cm_msg *msg);
+int msgep_cm_parse(const uint8_t *buf, size_t len, struct msgep_cm_msg *msg);
 
 /* Puts a message together as its bytes come in. */
-struct rdm_cm_reader {
+struct msgep_cm_reader {
 	size_t have;
-	uint8_t buf[RDM_CM_MAX];
+	uint8_t buf[MSGEP_CM_MAX];
 };
 
 /* How many bytes may be read next, to buf + have; 0: the message is complete. */
-size_t rdm_cm_reader_wants(const struct rdm_cm_reader *r);
-/* n bytes have been read. bells: doorbell bytes before the message are dropped. 1: the message is
- * complete; 0: there is more to come; or an error of rdm_cm_parse, after which it must not be
+size_t msgep_cm_reader_wants(const struct msgep_cm_reader *r);
+/* n bytes have been read. doorbells: doorbell bytes before the message are dropped. 1: the message is
+ * complete; 0: there is more to come; or an error of msgep_cm_parse, after which it must not be
  * fed again. */
-int rdm_cm_reader_took(struct rdm_cm_reader *r, size_t n, bool bells);
+int msgep_cm_reader_add(struct msgep_cm_reader *r, size_t n, bool doorbells);
 
 #endif

@@ -20,7 +20,7 @@
 
 /* A user that this user namespace has no number for looks like user 65534, and so do all others of
  * that sort: equal numbers then say nothing. */
-static bool is_known(uid_t uid)
+static bool cm_is_known(uid_t uid)
 {
 	uint64_t first, outside, count;
 	FILE *f = fopen("/proc/self/uid_map", "re");
@@ -40,7 +40,7 @@ struct names {
 	char text[3][48];
 };
 
-static void add_name(struct names *names, const uint32_t *words, int n, uint16_t port)
+static void cm_add_name(struct names *names, const uint32_t *words, int n, uint16_t port)
 {
 	char *p = names->text[names->n++];
 
@@ -49,13 +49,13 @@ static void add_name(struct names *names, const uint32_t *words, int n, uint16_t
 	sprintf(p, ":%04X", port);
 }
 
-static void find_names(const union dofi_addr *to, bool v6_table, struct names *names)
+static void cm_find_names(const union dofi_addr *to, bool v6_table, struct names *names)
 {
 	uint32_t words[4] = { 0, 0, 0, 0 };
 	uint16_t port = dofi_addr_port(&to->sa);
 
 	names->n = 0;
-	add_name(names, words, v6_table ? 4 : 1, port);
+	cm_add_name(names, words, v6_table ? 4 : 1, port);
 	if (to->sa.sa_family == AF_INET6) {
 		memcpy(words, &to->in6.sin6_addr, sizeof(words));
 	} else if (v6_table) {
@@ -64,12 +64,12 @@ static void find_names(const union dofi_addr *to, bool v6_table, struct names *n
 	} else {
 		words[0] = to->in.sin_addr.s_addr;
 	}
-	add_name(names, words, v6_table ? 4 : 1, port);
+	cm_add_name(names, words, v6_table ? 4 : 1, port);
 }
 
 /* All listeners of one table that a connect may reach: *uid is theirs. False: they have several
  * owners, or *found has another one. */
-static bool look_into(const char *path, const struct names *names, bool *found, uid_t *uid)
+static bool cm_scan_sockets(const char *path, const struct names *names, bool *found, uid_t *uid)
 {
 	FILE *f = fopen(path, "re");
 	char line[512], local[48];
@@ -95,44 +95,49 @@ static bool look_into(const char *path, const struct names *names, bool *found, 
 	return one;
 }
 
-bool rdm_cm_port_owner(const union dofi_addr *to, uid_t *uid)
+bool msgep_cm_port_owner(const union dofi_addr *to, uid_t *uid)
 {
 	struct names names;
 	bool found = false, one = true;
 
 	if (to->sa.sa_family == AF_INET) {
-		find_names(to, false, &names);
-		one = look_into("/proc/thread-self/net/tcp", &names, &found, uid);
+		cm_find_names(to, false, &names);
+		one = cm_scan_sockets("/proc/thread-self/net/tcp", &names, &found, uid);
 	}
-	find_names(to, true, &names);
-	return one && look_into("/proc/thread-self/net/tcp6", &names, &found, uid) && found;
+	cm_find_names(to, true, &names);
+	return one && cm_scan_sockets("/proc/thread-self/net/tcp6", &names, &found, uid) && found;
 }
 
-static bool owns_port(uid_t uid, const union dofi_addr *to)
+static bool cm_owns_port(uid_t uid, const union dofi_addr *to)
 {
 	uid_t owner;
 
-	return rdm_cm_port_owner(to, &owner) && owner == uid;
+	return msgep_cm_port_owner(to, &owner) && owner == uid;
 }
 
-bool rdm_cm_believes(int fd, const union dofi_addr *to, enum rdm_cm_proof proof)
+bool msgep_cm_peer_trusted(int fd, const union dofi_addr *to, enum msgep_cm_proof proof)
 {
 	char text[INET6_ADDRSTRLEN];
 	struct ucred who;
 	socklen_t len = sizeof(who);
 
-	if (proof == RDM_CM_BY_SECRET)
+	if (proof == MSGEP_CM_PROOF_SECRET)
 		return true;
 	/* Of whoever made it a listener. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
 		return false;
 	if ((!who.uid || who.uid == geteuid() ||
-	     (proof == RDM_CM_BY_PORT && owns_port(who.uid, to))) && is_known(who.uid))
+	     (proof == MSGEP_CM_PROOF_PORT && cm_owns_port(who.uid, to))) &&
+	    cm_is_known(who.uid))
 		return true;
-	dofi_log(DOFI_LOG_WARN, "%s:%u: the listener in shared memory is user %u's, not root's or "
-		 "user %u's%s", rdm_cm_addr_text(to, text, sizeof(text)), dofi_addr_port(&to->sa),
+	dofi_log(DOFI_LOG_WARN,
+		 "%s:%u: the listener in shared memory is user %u's, not root's or "
+		 "user %u's%s",
+		 msgep_cm_addr_text(to, text, sizeof(text)), dofi_addr_port(&to->sa),
 		 (unsigned int)who.uid, (unsigned int)geteuid(),
-		 proof == RDM_CM_BY_PORT ? ", nor the TCP port's owner's: connecting over the network"
-		 : ": refused (DAPL_OFI_CM_SECRET_FILE lets users prove themselves to each other)");
+		 proof == MSGEP_CM_PROOF_PORT
+			 ? ", nor the TCP port's owner's: connecting over the network"
+			 : ": refused (DAPL_OFI_CM_SECRET_FILE lets users prove themselves to each "
+			   "other)");
 	return false;
 }

@@ -22,7 +22,7 @@
 #define LEAST 16
 #define MOST 1024
 
-struct rdm_secret {
+struct msgep_secret {
 	size_t len;
 	uint8_t key[MOST];
 };
@@ -35,7 +35,7 @@ static struct {
 } crypto;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void load_library(void)
+static void secret_load_library(void)
 {
 	static const char *const names[] = { "libcrypto.so.3", "libcrypto.so.1.1" };
 	void *lib = NULL;
@@ -48,7 +48,7 @@ static void load_library(void)
 	*(void **)&crypto.hmac = dlsym(lib, "HMAC");
 }
 
-static int read_key(int fd, struct rdm_secret *secret)
+static int secret_read_key(int fd, struct msgep_secret *secret)
 {
 	struct stat st;
 	ssize_t n;
@@ -70,7 +70,7 @@ static int read_key(int fd, struct rdm_secret *secret)
 	return n < LEAST ? -ENODATA : 0;
 }
 
-static const char *reason(int err)
+static const char *secret_reason(int err)
 {
 	switch (err) {
 	case -EPERM:
@@ -88,9 +88,9 @@ static const char *reason(int err)
 	}
 }
 
-static void tell(const char *path, int err)
+static void secret_report(const char *path, int err)
 {
-	dofi_report("DAPL_OFI_CM_SECRET_FILE=%s cannot be used: %s", path, reason(err));
+	dofi_report("DAPL_OFI_CM_SECRET_FILE=%s cannot be used: %s", path, secret_reason(err));
 	if (err == -EPERM)
 		dofi_report("try: chmod o= %s", path);
 	else if (err == -ENOSYS)
@@ -100,10 +100,10 @@ static void tell(const char *path, int err)
 			    "of 16 to 1024 bytes");
 }
 
-int rdm_secret_load(struct rdm_secret **out)
+int msgep_secret_load(struct msgep_secret **out)
 {
 	const char *path = dofi_param_path(DOFI_STR_CM_SECRET_FILE);
-	struct rdm_secret *secret;
+	struct msgep_secret *secret;
 	int ret, fd;
 
 	*out = NULL;
@@ -122,37 +122,37 @@ int rdm_secret_load(struct rdm_secret **out)
 		return -ENOMEM;
 	/* A fifo must not hold us up. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ret = fd < 0 ? -errno : read_key(fd, secret);
+	ret = fd < 0 ? -errno : secret_read_key(fd, secret);
 	if (fd >= 0)
 		close(fd);
-	pthread_once(&once, load_library);
+	pthread_once(&once, secret_load_library);
 	if (!ret && (!crypto.sha256 || !crypto.hmac))
 		ret = -ENOSYS;
 	if (ret) {
-		tell(path, ret);
-		rdm_secret_free(secret);
+		secret_report(path, ret);
+		msgep_secret_free(secret);
 		return ret;
 	}
 	*out = secret;
 	return 0;
 }
 
-void rdm_secret_free(struct rdm_secret *secret)
+void msgep_secret_free(struct msgep_secret *secret)
 {
 	if (secret)
 		explicit_bzero(secret, sizeof(*secret));
 	free(secret);
 }
 
-bool rdm_secret_nonce(uint8_t *nonce)
+bool msgep_secret_nonce(uint8_t *nonce)
 {
-	return getrandom(nonce, RDM_CM_NONCE, 0) == RDM_CM_NONCE;
+	return getrandom(nonce, MSGEP_CM_NONCE, 0) == MSGEP_CM_NONCE;
 }
 
-bool rdm_secret_mac(const struct rdm_secret *secret, const struct iovec *part, size_t n,
-		    uint8_t *mac)
+bool msgep_secret_mac(const struct msgep_secret *secret, const struct iovec *part, size_t n,
+		      uint8_t *mac)
 {
-	uint8_t all[RDM_SECRET_MOST];
+	uint8_t all[MSGEP_SECRET_MOST];
 	unsigned int got = 0;
 	size_t len = 0;
 
@@ -164,10 +164,10 @@ bool rdm_secret_mac(const struct rdm_secret *secret, const struct iovec *part, s
 		len += part[i].iov_len;
 	}
 	return crypto.hmac(crypto.sha256(), secret->key, (int)secret->len, all, len, mac, &got) &&
-	       got == RDM_CM_MAC;
+	       got == MSGEP_CM_MAC;
 }
 
-bool rdm_secret_same(const uint8_t *a, const uint8_t *b, size_t len)
+bool msgep_secret_equal(const uint8_t *a, const uint8_t *b, size_t len)
 {
 	volatile uint8_t differs = 0;
 
@@ -176,23 +176,23 @@ bool rdm_secret_same(const uint8_t *a, const uint8_t *b, size_t len)
 	return !differs;
 }
 
-bool rdm_secret_seal(const struct rdm_secret *secret, char from, const uint8_t *nonces,
-		     const uint8_t *msg, size_t len, uint8_t *mac)
+bool msgep_secret_seal(const struct msgep_secret *secret, char from, const uint8_t *nonces,
+		       const uint8_t *msg, size_t len, uint8_t *mac)
 {
 	const struct iovec part[] = {
 		{ &from, 1 },
-		{ (void *)(uintptr_t)nonces, 2 * RDM_CM_NONCE },
+		{ (void *)(uintptr_t)nonces, 2 * MSGEP_CM_NONCE },
 		{ (void *)(uintptr_t)msg, len },
 	};
 
-	return rdm_secret_mac(secret, part, sizeof(part) / sizeof(part[0]), mac);
+	return msgep_secret_mac(secret, part, sizeof(part) / sizeof(part[0]), mac);
 }
 
-bool rdm_secret_holds(const struct rdm_secret *secret, char from, const uint8_t *nonces,
-		      const uint8_t *msg, size_t len, const uint8_t *mac)
+bool msgep_secret_verify(const struct msgep_secret *secret, char from, const uint8_t *nonces,
+			 const uint8_t *msg, size_t len, const uint8_t *mac)
 {
-	uint8_t right[RDM_CM_MAC];
+	uint8_t right[MSGEP_CM_MAC];
 
-	return rdm_secret_seal(secret, from, nonces, msg, len, right) &&
-	       rdm_secret_same(right, mac, RDM_CM_MAC);
+	return msgep_secret_seal(secret, from, nonces, msg, len, right) &&
+	       msgep_secret_equal(right, mac, MSGEP_CM_MAC);
 }

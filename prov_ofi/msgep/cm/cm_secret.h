@@ -10,34 +10,34 @@
  *
  * and is worth nothing without. That says who connects; the data that follows is not protected.
  */
-#ifndef DOFI_RDM_CM_SECRET_H
-#define DOFI_RDM_CM_SECRET_H
+#ifndef DOFI_MSGEP_CM_SECRET_H
+#define DOFI_MSGEP_CM_SECRET_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
-#define RDM_CM_NONCE 32
-#define RDM_CM_MAC 32
-#define RDM_SECRET_MOST 1024
+#define MSGEP_CM_NONCE 32
+#define MSGEP_CM_MAC 32
+#define MSGEP_SECRET_MOST 1024
 
-struct rdm_secret;
+struct msgep_secret;
 
 /* NULL in *out: none is wanted. Negative error: it is wanted and not to be had; reported. */
-int rdm_secret_load(struct rdm_secret **out);
-void rdm_secret_free(struct rdm_secret *secret);
-bool rdm_secret_nonce(uint8_t *nonce);
-/* HMAC-SHA256 (RDM_CM_MAC bytes) of these parts, one after the other, RDM_SECRET_MOST bytes in all
+int msgep_secret_load(struct msgep_secret **out);
+void msgep_secret_free(struct msgep_secret *secret);
+bool msgep_secret_nonce(uint8_t *nonce);
+/* HMAC-SHA256 (MSGEP_CM_MAC bytes) of these parts, one after the other, MSGEP_SECRET_MOST bytes in all
  * at most. False: no memory or the like. */
-bool rdm_secret_mac(const struct rdm_secret *secret, const struct iovec *part, size_t n,
-		    uint8_t *mac);
+bool msgep_secret_mac(const struct msgep_secret *secret, const struct iovec *part, size_t n,
+		      uint8_t *mac);
 /* Takes the same time wherever the difference is. */
-bool rdm_secret_same(const uint8_t *a, const uint8_t *b, size_t len);
+bool msgep_secret_equal(const uint8_t *a, const uint8_t *b, size_t len);
 /* nonces: the client's, then the listener's. False: no memory or the like. */
-bool rdm_secret_seal(const struct rdm_secret *secret, char from, const uint8_t *nonces,
-		     const uint8_t *msg, size_t len, uint8_t *mac);
-bool rdm_secret_holds(const struct rdm_secret *secret, char from, const uint8_t *nonces,
-		      const uint8_t *msg, size_t len, const uint8_t *mac);
+bool msgep_secret_seal(const struct msgep_secret *secret, char from, const uint8_t *nonces,
+		       const uint8_t *msg, size_t len, uint8_t *mac);
+bool msgep_secret_verify(const struct msgep_secret *secret, char from, const uint8_t *nonces,
+			 const uint8_t *msg, size_t len, const uint8_t *mac);
 
 #endif

@@ -26,7 +26,7 @@
 /* Reads in one go, so that a peer that keeps ringing does not hold us up. */
 #define READS 64
 
-const char *rdm_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room)
+const char *msgep_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room)
 {
 	const void *bytes = addr->sa.sa_family == AF_INET6 ? (const void *)&addr->in6.sin6_addr
 							    : (const void *)&addr->in.sin_addr;
@@ -36,21 +36,21 @@ const char *rdm_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room
 	return buf;
 }
 
-const char *rdm_cm_peer_text(const struct rdm_cm_conn *conn, char *buf)
+const char *msgep_cm_peer_text(const struct msgep_cm_conn *conn, char *buf)
 {
 	char host[INET6_ADDRSTRLEN];
 
-	if (conn->wire->local && conn->pid)
-		snprintf(buf, RDM_CM_PEER_TEXT, "process %ld", (long)conn->pid);
+	if (conn->transport->local && conn->pid)
+		snprintf(buf, MSGEP_CM_PEER_TEXT, "process %ld", (long)conn->pid);
 	else
-		snprintf(buf, RDM_CM_PEER_TEXT,
+		snprintf(buf, MSGEP_CM_PEER_TEXT,
 			 conn->peer.sa.sa_family == AF_INET6 ? "[%s]:%u" : "%s:%u",
-			 rdm_cm_addr_text(&conn->peer, host, sizeof(host)),
+			 msgep_cm_addr_text(&conn->peer, host, sizeof(host)),
 			 dofi_addr_port(&conn->peer.sa));
 	return buf;
 }
 
-static bool is_any(const union dofi_addr *addr)
+static bool cm_is_any(const union dofi_addr *addr)
 {
 	if (addr->sa.sa_family == AF_INET6)
 		return IN6_IS_ADDR_UNSPECIFIED(&addr->in6.sin6_addr);
@@ -58,7 +58,7 @@ static bool is_any(const union dofi_addr *addr)
 }
 
 /* Does the address belong to this host? The kernel lets one bind to no other. */
-static bool is_here(const union dofi_addr *addr)
+static bool cm_is_here(const union dofi_addr *addr)
 {
 	union dofi_addr probe = *addr;
 	int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -72,7 +72,7 @@ static bool is_here(const union dofi_addr *addr)
 	return here;
 }
 
-static bool is_loopback(const union dofi_addr *addr)
+static bool cm_is_loopback(const union dofi_addr *addr)
 {
 	if (addr->sa.sa_family == AF_INET6)
 		return IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr);
@@ -81,14 +81,14 @@ static bool is_loopback(const union dofi_addr *addr)
 
 /* One can also bind to addresses of others where the administrator allows that (ip_nonlocal_bind):
  * a peer must not be looked for here because of it. */
-bool rdm_cm_is_here(const union dofi_addr *addr)
+bool msgep_cm_is_here(const union dofi_addr *addr)
 {
 	struct ifaddrs *all;
 	bool here = false;
 
-	if (is_loopback(addr))
+	if (cm_is_loopback(addr))
 		return true;
-	if (!is_here(addr) || getifaddrs(&all))
+	if (!cm_is_here(addr) || getifaddrs(&all))
 		return false;
 	for (const struct ifaddrs *ifa = all; ifa && !here; ifa = ifa->ifa_next)
 		here = ifa->ifa_addr && dofi_addr_same_host(ifa->ifa_addr, &addr->sa);
@@ -98,8 +98,8 @@ bool rdm_cm_is_here(const union dofi_addr *addr)
 
 /* Abstract: the first byte is 0. A link-local address has its interface's number; a qualifier that
  * is more than its port, or another number, follows the port. Returns the length of the name. */
-static socklen_t make_name(const struct rdm_wire *wire, const union dofi_addr *addr, bool any,
-			   const uint64_t *qual, struct sockaddr_un *un)
+static socklen_t cm_make_name(const struct msgep_transport *transport, const union dofi_addr *addr,
+			      bool any, const uint64_t *qual, struct sockaddr_un *un)
 {
 	char text[INET6_ADDRSTRLEN], scope[16] = "", more[24] = "";
 	int n;
@@ -110,13 +110,13 @@ static socklen_t make_name(const struct rdm_wire *wire, const union dofi_addr *a
 		snprintf(more, sizeof(more), "+%" PRIx64, *qual);
 	if (!any && addr->sa.sa_family == AF_INET6 && addr->in6.sin6_scope_id)
 		snprintf(scope, sizeof(scope), "%%%u", addr->in6.sin6_scope_id);
-	n = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi.%s.%s%s.%u%s", wire->name,
-		     any ? "any" : rdm_cm_addr_text(addr, text, sizeof(text)), scope,
-		     dofi_addr_port(&addr->sa), more);
+	n = snprintf(un->sun_path + 1, sizeof(un->sun_path) - 1, "dat-ofi.%s.%s%s.%u%s",
+		     transport->name, any ? "any" : msgep_cm_addr_text(addr, text, sizeof(text)),
+		     scope, dofi_addr_port(&addr->sa), more);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-static int new_socket(int family)
+static int cm_new_socket(int family)
 {
 	int fd = dofi_forkfd(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 
@@ -125,19 +125,19 @@ static int new_socket(int family)
 
 /* ---------------------------------------------------------------- connecting */
 
-static int connect_local(const struct rdm_wire *wire, const union dofi_addr *to, bool any,
-			 const uint64_t *qual, enum rdm_cm_proof proof)
+static int cm_connect_local(const struct msgep_transport *transport, const union dofi_addr *to,
+			    bool any, const uint64_t *qual, enum msgep_cm_proof proof)
 {
 	struct sockaddr_un un;
-	socklen_t len = make_name(wire, to, any, qual, &un);
-	int fd = new_socket(AF_UNIX), ret;
+	socklen_t len = cm_make_name(transport, to, any, qual, &un);
+	int fd = cm_new_socket(AF_UNIX), ret;
 
 	if (fd < 0)
 		return fd;
 	if (connect(fd, (struct sockaddr *)&un, len))
 		ret = -errno;
 	else
-		ret = rdm_cm_believes(fd, to, proof) ? 0 : -EACCES;
+		ret = msgep_cm_peer_trusted(fd, to, proof) ? 0 : -EACCES;
 	if (!ret)
 		return fd;
 	dofi_forkfd_close(fd);
@@ -145,46 +145,46 @@ static int connect_local(const struct rdm_wire *wire, const union dofi_addr *to,
 }
 
 /* An address for many hosts, or for none (240.0.0.0/4). */
-static bool no_host(const union dofi_addr *to)
+static bool cm_no_host(const union dofi_addr *to)
 {
 	if (to->sa.sa_family == AF_INET6)
 		return IN6_IS_ADDR_MULTICAST(&to->in6.sin6_addr);
 	return ntohl(to->in.sin_addr.s_addr) >> 28 >= 14;
 }
 
-static bool none_there(int fd)
+static bool cm_none_there(int fd)
 {
 	return fd == -ECONNREFUSED || fd == -EACCES;
 }
 
 /* Whoever takes the name of the address must not hide a listener at all addresses. */
-static int dial_name(const struct rdm_wire *wire, const union dofi_addr *to, const uint64_t *qual,
-		     enum rdm_cm_proof proof)
+static int cm_dial_name(const struct msgep_transport *transport, const union dofi_addr *to,
+			const uint64_t *qual, enum msgep_cm_proof proof)
 {
-	int fd = connect_local(wire, to, false, qual, proof), any;
+	int fd = cm_connect_local(transport, to, false, qual, proof), any;
 
-	if (!none_there(fd))
+	if (!cm_none_there(fd))
 		return fd;
-	if (!is_here(to))
-		return no_host(to) ? -ENETUNREACH : -EHOSTUNREACH;
-	any = connect_local(wire, to, true, qual, proof);
+	if (!cm_is_here(to))
+		return cm_no_host(to) ? -ENETUNREACH : -EHOSTUNREACH;
+	any = cm_connect_local(transport, to, true, qual, proof);
 	return any == -ECONNREFUSED ? fd : any;
 }
 
 /* A listener for that qualifier only is preferred to one that takes all qualifiers of the port (of a
  * fabric with a network beside, where ports are all there is). */
-int rdm_cm_dial_local(const struct rdm_wire *wire, const union dofi_addr *to, const uint64_t *qual,
-		      enum rdm_cm_proof proof)
+int msgep_cm_dial_local(const struct msgep_transport *transport, const union dofi_addr *to,
+			const uint64_t *qual, enum msgep_cm_proof proof)
 {
-	int fd = dial_name(wire, to, qual, proof), shared;
+	int fd = cm_dial_name(transport, to, qual, proof), shared;
 
-	if (!none_there(fd) || !qual || *qual == dofi_addr_port(&to->sa))
+	if (!cm_none_there(fd) || !qual || *qual == dofi_addr_port(&to->sa))
 		return fd;
-	shared = dial_name(wire, to, NULL, proof);
+	shared = cm_dial_name(transport, to, NULL, proof);
 	return shared == -ECONNREFUSED ? fd : shared;
 }
 
-void rdm_cm_keep_alive(int fd)
+void msgep_cm_keep_alive(int fd)
 {
 	int seconds = (int)dofi_param(DOFI_NUM_KEEPALIVE_S);
 	int on = 1, probes = 3, interval = seconds / 3 > 0 ? seconds / 3 : 1;
@@ -197,26 +197,26 @@ void rdm_cm_keep_alive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
 }
 
-void rdm_cm_tune(int fd)
+void msgep_cm_tune(int fd)
 {
 	unsigned int give_up = (unsigned int)dofi_param(DOFI_NUM_KEEPALIVE_S) * 2000u;
 	int on = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	rdm_cm_keep_alive(fd);
+	msgep_cm_keep_alive(fd);
 	/* Not for endpoints of libfabric: it would end a connection whose peer answers, but takes
 	 * nothing for so long because its program is stopped. */
 	if (give_up)
 		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof(give_up));
 }
 
-int rdm_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done)
+int msgep_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done)
 {
-	int fd = new_socket(to->sa.sa_family), ret = 0;
+	int fd = cm_new_socket(to->sa.sa_family), ret = 0;
 
 	if (fd < 0)
 		return fd;
-	rdm_cm_tune(fd);
+	msgep_cm_tune(fd);
 	*done = false;
 	if (source && bind(fd, &source->sa, (socklen_t)dofi_addr_len(&source->sa)))
 		ret = -errno;
@@ -233,16 +233,17 @@ int rdm_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *
 
 /* ---------------------------------------------------------------- listening */
 
-static int bind_local(int fd, const struct rdm_wire *wire, const union dofi_addr *addr,
-		      const uint64_t *qual)
+static int cm_bind_local(int fd, const struct msgep_transport *transport,
+			 const union dofi_addr *addr, const uint64_t *qual)
 {
 	struct sockaddr_un un;
-	socklen_t len = make_name(wire, addr, is_any(addr), qual, &un);
+	socklen_t len = cm_make_name(transport, addr, cm_is_any(addr), qual, &un);
 
 	return bind(fd, (struct sockaddr *)&un, len) ? -errno : 0;
 }
 
-static int bind_local_anywhere(int fd, const struct rdm_wire *wire, union dofi_addr *addr)
+static int cm_bind_local_anywhere(int fd, const struct msgep_transport *transport,
+				  union dofi_addr *addr)
 {
 	int ret = -EADDRINUSE;
 	uint16_t number = 0;
@@ -251,14 +252,14 @@ static int bind_local_anywhere(int fd, const struct rdm_wire *wire, union dofi_a
 		if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 			number = (uint16_t)(dofi_now() / 1000 + (unsigned int)i);
 		dofi_addr_set_port(&addr->sa, (uint16_t)(FREE_PORT + number % FREE_PORTS));
-		ret = bind_local(fd, wire, addr, NULL);
+		ret = cm_bind_local(fd, transport, addr, NULL);
 	}
 	if (ret)
 		dofi_addr_set_port(&addr->sa, 0);
 	return ret;
 }
 
-static int bind_tcp(int fd, union dofi_addr *addr)
+static int cm_bind_tcp(int fd, union dofi_addr *addr)
 {
 	socklen_t len = (socklen_t)dofi_addr_len(&addr->sa);
 	int on = 1;
@@ -271,19 +272,19 @@ static int bind_tcp(int fd, union dofi_addr *addr)
 	return 0;
 }
 
-int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr,
-		     const uint64_t *qual)
+int msgep_cm_listen_at(const struct msgep_transport *transport, union dofi_addr *addr,
+		       const uint64_t *qual)
 {
-	int fd = new_socket(wire->local ? AF_UNIX : addr->sa.sa_family), ret;
+	int fd = cm_new_socket(transport->local ? AF_UNIX : addr->sa.sa_family), ret;
 
 	if (fd < 0)
 		return fd;
-	if (!wire->local)
-		ret = bind_tcp(fd, addr);
+	if (!transport->local)
+		ret = cm_bind_tcp(fd, addr);
 	else if (dofi_addr_port(&addr->sa))
-		ret = bind_local(fd, wire, addr, qual);
+		ret = cm_bind_local(fd, transport, addr, qual);
 	else
-		ret = bind_local_anywhere(fd, wire, addr);
+		ret = cm_bind_local_anywhere(fd, transport, addr);
 	if (!ret && listen(fd, BACKLOG))
 		ret = -errno;
 	if (!ret)
@@ -294,16 +295,16 @@ int rdm_cm_listen_at(const struct rdm_wire *wire, union dofi_addr *addr,
 
 /* ---------------------------------------------------------------- sending */
 
-int rdm_cm_send(struct rdm_cm_conn *conn)
+int msgep_cm_send(struct msgep_cm_conn *conn)
 {
-	struct rdm_cm_bufs *bufs = conn->bufs;
+	struct msgep_cm_bufs *bufs = conn->bufs;
 	union {
 		struct cmsghdr align;
 		char room[CMSG_SPACE(sizeof(int))];
 	} control;
 
 	if (conn->route)
-		return rdm_cm_tell(conn);
+		return msgep_cm_send_routed(conn);
 	while (bufs->out_done < bufs->out_len) {
 		struct iovec iov = { bufs->out + bufs->out_done, bufs->out_len - bufs->out_done };
 		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -327,7 +328,7 @@ int rdm_cm_send(struct rdm_cm_conn *conn)
 		if (n < 0)
 			return errno == EAGAIN || errno == ENOBUFS ? 0 : -errno;
 		bufs->out_done += (size_t)n;
-		rdm_cm_close_offered(conn);
+		msgep_cm_close_offered(conn);
 	}
 	return 1;
 }
@@ -335,7 +336,7 @@ int rdm_cm_send(struct rdm_cm_conn *conn)
 /* ---------------------------------------------------------------- receiving */
 
 /* Keeps the first descriptor, closes all others; false: there were others. */
-static bool take_fds(struct rdm_cm_conn *conn, struct msghdr *msg)
+static bool cm_take_fds(struct msgep_cm_conn *conn, struct msghdr *msg)
 {
 	bool good = !(msg->msg_flags & MSG_CTRUNC);
 
@@ -363,7 +364,7 @@ static bool take_fds(struct rdm_cm_conn *conn, struct msghdr *msg)
 
 /* At most `want` bytes to buf. Outside the handshake descriptors are refused by the kernel: no room
  * is given for them. Returns like recv, with -errno. */
-static ssize_t receive(struct rdm_cm_conn *conn, uint8_t *buf, size_t want, bool handshake)
+static ssize_t cm_receive(struct msgep_cm_conn *conn, uint8_t *buf, size_t want, bool handshake)
 {
 	union {
 		struct cmsghdr align;
@@ -373,7 +374,7 @@ static ssize_t receive(struct rdm_cm_conn *conn, uint8_t *buf, size_t want, bool
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
 
-	if (handshake && conn->wire->local) {
+	if (handshake && conn->transport->local) {
 		msg.msg_control = &control;
 		msg.msg_controllen = sizeof(control);
 	}
@@ -382,96 +383,102 @@ static ssize_t receive(struct rdm_cm_conn *conn, uint8_t *buf, size_t want, bool
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	if (msg.msg_control && !take_fds(conn, &msg))
+	if (msg.msg_control && !cm_take_fds(conn, &msg))
 		return -EBADMSG;
 	return n;
 }
 
 /* The message says whether a descriptor came with it. */
-static int check_fd(const struct rdm_cm_conn *conn)
+static int cm_check_fd(const struct msgep_cm_conn *conn)
 {
-	struct rdm_cm_msg msg;
-	int ret = rdm_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
+	struct msgep_cm_msg msg;
+	int ret = msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
 
 	if (ret)
 		return ret;
 	return msg.has_fd == (conn->in_fd >= 0) ? 1 : -EBADMSG;
 }
 
-int rdm_cm_recv(struct rdm_cm_conn *conn, bool bells)
+int msgep_cm_recv(struct msgep_cm_conn *conn, bool doorbells)
 {
 	for (int i = 0; i < READS; i++) {
-		size_t want = rdm_cm_reader_wants(&conn->bufs->in);
+		size_t want = msgep_cm_reader_wants(&conn->bufs->in);
 		ssize_t n;
 		int ret;
 
 		if (!want)
 			return 1;
-		n = receive(conn, conn->bufs->in.buf + conn->bufs->in.have, want, !bells);
+		n = cm_receive(conn, conn->bufs->in.buf + conn->bufs->in.have, want, !doorbells);
 		if (n == -EAGAIN)
 			return 0;
 		if (n <= 0)
 			return n ? (int)n : -EPIPE;
-		ret = rdm_cm_reader_took(&conn->bufs->in, (size_t)n, bells);
+		ret = msgep_cm_reader_add(&conn->bufs->in, (size_t)n, doorbells);
 		if (ret > 0)
-			return bells ? 1 : check_fd(conn);
+			return doorbells ? 1 : cm_check_fd(conn);
 		if (ret)
 			return ret;
 	}
 	return -EINTR;
 }
 
-void rdm_cm_send_busy(int fd, const struct rdm_wire *wire)
+void msgep_cm_send_busy(int fd, const struct msgep_transport *transport)
 {
-	struct rdm_cm_msg msg = { .kind = RDM_CM_BUSY, .wire = wire->id };
-	uint8_t buf[RDM_CM_MAX];
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_BUSY, .transport = transport->id };
+	uint8_t buf[MSGEP_CM_MAX];
 
 	/* Nothing was sent before, so there is room for it; a client that has gone needs no word. */
-	(void)!send(fd, buf, rdm_cm_build(buf, &msg), MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(fd, buf, msgep_cm_build(buf, &msg), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-bool rdm_cm_pack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg)
+bool msgep_cm_pack(struct msgep_cm_conn *conn, struct msgep_cm_msg *msg)
 {
-	struct rdm_cm_bufs *bufs = conn->bufs;
+	struct msgep_cm_bufs *bufs = conn->bufs;
 	size_t len;
 
-	msg->sealed = conn->cm->secret && !conn->route && msg->kind != RDM_CM_HELLO;
-	bufs->out_len = rdm_cm_build(bufs->out, msg);
+	msg->sealed = conn->cm->secret && !conn->route && msg->kind != MSGEP_CM_HELLO;
+	bufs->out_len = msgep_cm_build(bufs->out, msg);
 	bufs->out_done = 0;
 	if (!msg->sealed)
 		return true;
-	len = bufs->out_len - RDM_CM_MAC;
-	return rdm_secret_seal(conn->cm->secret, conn->active ? 'C' : 'L', bufs->nonces, bufs->out,
-			       len, bufs->out + len);
+	len = bufs->out_len - MSGEP_CM_MAC;
+	return msgep_secret_seal(conn->cm->secret, conn->active ? 'C' : 'L', bufs->nonces,
+				 bufs->out, len, bufs->out + len);
 }
 
-int rdm_cm_unpack(struct rdm_cm_conn *conn, struct rdm_cm_msg *msg)
+int msgep_cm_unpack(struct msgep_cm_conn *conn, struct msgep_cm_msg *msg)
 {
-	const struct rdm_secret *secret = conn->cm->secret;
-	const struct rdm_cm_bufs *bufs = conn->bufs;
-	int ret = rdm_cm_parse(bufs->in.buf, bufs->in.have, msg);
-	size_t len = bufs->in.have - RDM_CM_MAC;
-	char text[RDM_CM_PEER_TEXT];
+	const struct msgep_secret *secret = conn->cm->secret;
+	const struct msgep_cm_bufs *bufs = conn->bufs;
+	int ret = msgep_cm_parse(bufs->in.buf, bufs->in.have, msg);
+	size_t len = bufs->in.have - MSGEP_CM_MAC;
+	char text[MSGEP_CM_PEER_TEXT];
 
 	/* Messages that came by a route are of a peer that has shown what it knows. */
 	if (ret || (!msg->sealed && (!secret || conn->fd < 0)))
 		return ret;
 	if (!secret)
-		dofi_log(DOFI_LOG_WARN, "rejected %s: it expects a secret; try: the same "
-			 "DAPL_OFI_CM_SECRET_FILE here", rdm_cm_peer_text(conn, text));
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: it expects a secret; try: the same "
+			 "DAPL_OFI_CM_SECRET_FILE here",
+			 msgep_cm_peer_text(conn, text));
 	else if (!msg->sealed)
-		dofi_log(DOFI_LOG_WARN, "rejected %s: it has no secret; try: the same "
-			 "DAPL_OFI_CM_SECRET_FILE there", rdm_cm_peer_text(conn, text));
-	else if (!rdm_secret_holds(secret, conn->active ? 'L' : 'C', bufs->nonces, bufs->in.buf,
-				   len, msg->mac))
-		dofi_log(DOFI_LOG_WARN, "rejected %s: it has another secret; try: the same "
-			 "DAPL_OFI_CM_SECRET_FILE at both sides", rdm_cm_peer_text(conn, text));
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: it has no secret; try: the same "
+			 "DAPL_OFI_CM_SECRET_FILE there",
+			 msgep_cm_peer_text(conn, text));
+	else if (!msgep_secret_verify(secret, conn->active ? 'L' : 'C', bufs->nonces, bufs->in.buf,
+				      len, msg->mac))
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: it has another secret; try: the same "
+			 "DAPL_OFI_CM_SECRET_FILE at both sides",
+			 msgep_cm_peer_text(conn, text));
 	else
 		return 0;
 	return -EACCES;
 }
 
-bool rdm_cm_discard(int fd)
+bool msgep_cm_discard(int fd)
 {
 	char bin[4096];
 
@@ -486,16 +493,16 @@ bool rdm_cm_discard(int fd)
 	return true;
 }
 
-bool rdm_cm_same_peer(const struct rdm_cm_conn *a, const union dofi_addr *peer, int32_t pid)
+bool msgep_cm_same_peer(const struct msgep_cm_conn *a, const union dofi_addr *peer, int32_t pid)
 {
-	if (a->wire->local)
+	if (a->transport->local)
 		return a->pid == pid;
 	return dofi_addr_same_host(&a->peer.sa, &peer->sa);
 }
 
-int rdm_cm_own_peer(struct rdm_ep *ep)
+int msgep_cm_own_peer(struct msgep_ep *ep)
 {
-	const struct rdm_cm_conn *conn = ep->cm;
+	const struct msgep_cm_conn *conn = ep->cm;
 	struct ucred who;
 	socklen_t len = sizeof(who);
 

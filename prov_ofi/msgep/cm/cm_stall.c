@@ -21,45 +21,45 @@
 #define STILL 4
 #define MISSING 2
 
-static uint64_t part(unsigned int divisor)
+static uint64_t cm_stall_part(unsigned int divisor)
 {
 	return DOFI_MS(dofi_param(DOFI_NUM_STALL_MS)) / divisor;
 }
 
 /* Reads the present counts. True: something waits, and nothing has moved since the last time. */
-static bool is_still(struct rdm_cm_conn *conn, uint64_t now)
+static bool cm_is_stalled(struct msgep_cm_conn *conn, uint64_t now)
 {
-	uint8_t counts[RDM_COUNTS_MAX];
-	struct rdm_ep *ep = conn->ep;
+	uint8_t counts[MSGEP_COUNTS_MAX];
+	struct msgep_ep *ep = conn->ep;
 	bool waits, moved;
 	size_t len;
 
-	rdm_lock(&ep->lock);
-	waits = rdm_ep_waits(ep);
-	len = conn->wire->counts(ep, counts);
-	rdm_unlock(&ep->lock);
+	msgep_lock(&ep->lock);
+	waits = msgep_ep_has_work(ep);
+	len = conn->transport->counts(ep, counts);
+	msgep_unlock(&ep->lock);
 	moved = len != conn->bufs->counts_len || memcmp(counts, conn->bufs->counts, len);
 	conn->bufs->counts_len = (uint16_t)len;
 	memcpy(conn->bufs->counts, counts, len);
 	if (waits && !moved)
 		return true;
-	conn->still_since = now;
+	conn->stalled_since = now;
 	conn->missing_since = 0;
 	return false;
 }
 
 /* Each side asks once at a time and answers what it is asked, so there is always room for that. */
-static void say(struct rdm_cm_conn *conn, enum rdm_cm_kind kind)
+static void cm_stall_send(struct msgep_cm_conn *conn, enum msgep_cm_kind kind)
 {
-	struct rdm_cm_msg msg = { .kind = kind, .wire = conn->wire->id };
+	struct msgep_cm_msg msg = { .kind = kind, .transport = conn->transport->id };
 
 	if (conn->bufs->out_done < conn->bufs->out_len)
 		return;
-	if (kind == RDM_CM_STATUS) {
+	if (kind == MSGEP_CM_STATUS) {
 		msg.offer = conn->bufs->counts;
-		msg.offer_len = conn->bufs->counts_len;
+		msg.params_len = conn->bufs->counts_len;
 	}
-	if (!rdm_cm_pack(conn, &msg) || !rdm_cm_send(conn)) {
+	if (!msgep_cm_pack(conn, &msg) || !msgep_cm_send(conn)) {
 		/* A part of it would make what follows unreadable. */
 		if (conn->bufs->out_done)
 			shutdown(conn->fd, SHUT_WR);
@@ -67,120 +67,122 @@ static void say(struct rdm_cm_conn *conn, enum rdm_cm_kind kind)
 	}
 }
 
-static void look(struct rdm_cm_conn *conn, uint64_t now)
+static void cm_stall_check(struct msgep_cm_conn *conn, uint64_t now)
 {
-	if (is_still(conn, now) && now - conn->still_since >= part(STILL))
-		say(conn, RDM_CM_CHECK);
+	if (cm_is_stalled(conn, now) && now - conn->stalled_since >= cm_stall_part(STILL))
+		cm_stall_send(conn, MSGEP_CM_CHECK);
 }
 
-static void round_of_looks(struct dofi_timer *timer)
+static void cm_stall_round(struct dofi_timer *timer)
 {
-	struct rdm_cm *cm = dofi_container(timer, struct rdm_cm, stall);
+	struct msgep_cm *cm = dofi_container(timer, struct msgep_cm, stall);
 	uint64_t now = dofi_now();
 	struct dofi_list *pos;
 	bool any = false;
 
 	dofi_list_each(pos, &cm->conns) {
-		struct rdm_cm_conn *conn = dofi_container(pos, struct rdm_cm_conn, link);
+		struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
-		if (conn->step != RDM_CM_LIVE || !conn->wire->counts)
+		if (conn->state != MSGEP_CM_LIVE || !conn->transport->counts)
 			continue;
 		any = true;
-		look(conn, now);
+		cm_stall_check(conn, now);
 	}
 	if (any)
-		rdm_cm_arm(cm, &cm->stall, now + part(LOOK));
+		msgep_cm_arm(cm, &cm->stall, now + cm_stall_part(LOOK));
 }
 
-int rdm_cm_stall_init(struct rdm_cm *cm)
+int msgep_cm_stall_init(struct msgep_cm *cm)
 {
-	return rdm_cm_timer_init(cm, &cm->stall, round_of_looks);
+	return msgep_cm_timer_init(cm, &cm->stall, cm_stall_round);
 }
 
-void rdm_cm_stall_start(struct rdm_cm_conn *conn)
+void msgep_cm_stall_start(struct msgep_cm_conn *conn)
 {
-	struct rdm_cm *cm = conn->cm;
+	struct msgep_cm *cm = conn->cm;
 
-	conn->still_since = dofi_now();
+	conn->stalled_since = dofi_now();
 	conn->missing_since = 0;
 	if (cm->stall.when == DOFI_NEVER)
-		rdm_cm_arm(cm, &cm->stall, conn->still_since + part(LOOK));
+		msgep_cm_arm(cm, &cm->stall, conn->stalled_since + cm_stall_part(LOOK));
 }
 
-static void lose(struct rdm_cm_conn *conn, uint64_t now)
+static void cm_stall_lost(struct msgep_cm_conn *conn, uint64_t now)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	dofi_log(DOFI_LOG_WARN, "%s:%u: nothing has moved for %llu ms (DAPL_OFI_STALL_MS), the peer "
+	dofi_log(DOFI_LOG_WARN,
+		 "%s:%u: nothing has moved for %llu ms (DAPL_OFI_STALL_MS), the peer "
 		 "runs, and something was lost between the endpoints of libfabric: the connection "
-		 "ends", rdm_cm_addr_text(&conn->peer, text, sizeof(text)),
+		 "ends",
+		 msgep_cm_addr_text(&conn->peer, text, sizeof(text)),
 		 dofi_addr_port(&conn->peer.sa),
-		 (unsigned long long)((now - conn->still_since) / DOFI_MS(1)));
+		 (unsigned long long)((now - conn->stalled_since) / DOFI_MS(1)));
 	conn->lost = true;
-	rdm_lock(&conn->ep->lock);
-	rdm_ep_cut(conn->ep, "data was lost");
-	rdm_unlock(&conn->ep->lock);
+	msgep_lock(&conn->ep->lock);
+	msgep_ep_abort(conn->ep, "data was lost");
+	msgep_unlock(&conn->ep->lock);
 }
 
 /* The peer's counts. What has moved here since it was asked, or there since the last answer, makes
  * the time begin again. */
-static void compare(struct rdm_cm_conn *conn, const struct rdm_cm_msg *msg)
+static void cm_stall_compare(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg)
 {
 	uint64_t now = dofi_now();
-	bool still = is_still(conn, now);
-	bool same = msg->offer_len == conn->bufs->peer_counts_len &&
-		    !memcmp(msg->offer, conn->bufs->peer_counts, msg->offer_len);
+	bool still = cm_is_stalled(conn, now);
+	bool same = msg->params_len == conn->bufs->peer_counts_len &&
+		    !memcmp(msg->offer, conn->bufs->peer_counts, msg->params_len);
 
 	conn->bufs->peer_counts_len = 0;
-	if (!still || msg->offer_len > sizeof(conn->bufs->peer_counts))
+	if (!still || msg->params_len > sizeof(conn->bufs->peer_counts))
 		return;
-	conn->bufs->peer_counts_len = msg->offer_len;
-	memcpy(conn->bufs->peer_counts, msg->offer, msg->offer_len);
-	if (!conn->wire->missing(conn->ep, msg->offer, msg->offer_len))
+	conn->bufs->peer_counts_len = msg->params_len;
+	memcpy(conn->bufs->peer_counts, msg->offer, msg->params_len);
+	if (!conn->transport->lost(conn->ep, msg->offer, msg->params_len))
 		conn->missing_since = 0;
 	else if (!conn->missing_since || !same)
 		conn->missing_since = now;
-	else if (now - conn->missing_since >= part(MISSING))
-		lose(conn, now);
+	else if (now - conn->missing_since >= cm_stall_part(MISSING))
+		cm_stall_lost(conn, now);
 }
 
-void rdm_cm_live_message(struct rdm_cm_conn *conn)
+void msgep_cm_live_message(struct msgep_cm_conn *conn)
 {
-	struct rdm_cm_msg msg;
-	int ret = rdm_cm_unpack(conn, &msg);
+	struct msgep_cm_msg msg;
+	int ret = msgep_cm_unpack(conn, &msg);
 
-	if (!ret && msg.kind == RDM_CM_CHECK && conn->wire->counts) {
-		is_still(conn, dofi_now());
-		say(conn, RDM_CM_STATUS);
-	} else if (!ret && msg.kind == RDM_CM_STATUS && conn->wire->counts) {
-		compare(conn, &msg);
+	if (!ret && msg.kind == MSGEP_CM_CHECK && conn->transport->counts) {
+		cm_is_stalled(conn, dofi_now());
+		cm_stall_send(conn, MSGEP_CM_STATUS);
+	} else if (!ret && msg.kind == MSGEP_CM_STATUS && conn->transport->counts) {
+		cm_stall_compare(conn, &msg);
 	} else {
-		conn->over = true;
-		conn->bye = !ret && msg.kind == RDM_CM_BYE;
-		if (!conn->bye) {
+		conn->eof = true;
+		conn->bye_received = !ret && msg.kind == MSGEP_CM_BYE;
+		if (!conn->bye_received) {
 			dofi_log(DOFI_LOG_WARN, "a connection's peer sent another message than "
 				 "BYE, CHECK or STATUS");
 			shutdown(conn->fd, SHUT_RDWR);
 		}
-		rdm_cm_peer_end(conn);
+		msgep_cm_peer_end(conn);
 		return;
 	}
 	conn->bufs->in.have = 0;
 }
 
-void rdm_cm_live_ready(struct rdm_cm_conn *conn)
+void msgep_cm_live_ready(struct msgep_cm_conn *conn)
 {
-	int ret = rdm_cm_recv(conn, true);
+	int ret = msgep_cm_recv(conn, true);
 
 	if (ret > 0) {
-		rdm_cm_live_message(conn);
+		msgep_cm_live_message(conn);
 	} else if (ret && ret != -EINTR && conn->route) {
-		rdm_cm_close_socket(conn);
-		rdm_cm_free_bufs(conn);
+		msgep_cm_close_socket(conn);
+		msgep_cm_free_bufs(conn);
 	} else if (ret && ret != -EINTR) {
-		conn->over = true;
+		conn->eof = true;
 		if (ret != -EPIPE && ret != -ECONNRESET)
 			shutdown(conn->fd, SHUT_RDWR);
-		rdm_cm_peer_end(conn);
+		msgep_cm_peer_end(conn);
 	}
 }

@@ -11,7 +11,7 @@
 
 /* Indexes are 32 bits on the wire; a table of that size would be absurd. */
 #define CONNS_MAX (1u << 20)
-#define BYE (4 * RDM_CHANNELS + 4)
+#define BYE (4 * MSGEP_CHANNELS + 4)
 
 static struct pair_conn *pair_conn_new(struct pair_net *net)
 {
@@ -28,7 +28,7 @@ static struct pair_conn *pair_conn_new(struct pair_net *net)
 		net->conns = table;
 		net->conns_room = room;
 	}
-	conn = rdm_inbox_spare(net->domain) ? NULL : calloc(1, sizeof(*conn));
+	conn = msgep_inbox_spare(net->domain) ? NULL : calloc(1, sizeof(*conn));
 	if (!conn)
 		return NULL;
 	conn->index = net->n_conns;
@@ -36,7 +36,7 @@ static struct pair_conn *pair_conn_new(struct pair_net *net)
 	return conn;
 }
 
-static struct pair_conn *pair_conn_get(struct pair_net *net, struct rdm_ep *ep)
+static struct pair_conn *pair_conn_get(struct pair_net *net, struct msgep_ep *ep)
 {
 	struct pair_conn *conn;
 	uint32_t index, generation;
@@ -65,7 +65,7 @@ static struct pair_conn *pair_conn_get(struct pair_net *net, struct rdm_ep *ep)
 	return conn;
 }
 
-static int pair_conn_make(struct pair_net *net, struct rdm_ep *ep)
+static int pair_conn_make(struct pair_net *net, struct msgep_ep *ep)
 {
 	if (!ep->w.pair)
 		ep->w.pair = pair_conn_get(net, ep);
@@ -74,15 +74,15 @@ static int pair_conn_make(struct pair_net *net, struct rdm_ep *ep)
 
 void pair_attach(struct pair_conn *conn, struct pair *pair)
 {
-	struct rdm_ep *ep = conn->ep;
+	struct msgep_ep *ep = conn->ep;
 
-	rdm_lock(&ep->lock);
+	msgep_lock(&ep->lock);
 	conn->pair = pair;
-	rdm_unlock(&ep->lock);
+	msgep_unlock(&ep->lock);
 	if (conn->active) {
-		if (!pair_say(pair, PAIR_ATTACH,
-			      pair_mark(conn->peer_index, conn->peer_generation),
-			      pair_mark(conn->index, conn->generation), 0, NULL, 0))
+		if (!pair_send_control(pair, PAIR_ATTACH,
+				       pair_mark(conn->peer_index, conn->peer_generation),
+				       pair_mark(conn->index, conn->generation), 0, NULL, 0))
 			pair_break(pair, FI_ENOMEM);
 	} else {
 		dofi_list_append(&pair->conns, &conn->link);
@@ -90,37 +90,37 @@ void pair_attach(struct pair_conn *conn, struct pair *pair)
 	}
 	pair_touch(conn);
 	if (ep->rx_cq)
-		rdm_cq_wake(ep->rx_cq);
+		msgep_cq_wake(ep->rx_cq);
 }
 
 /* ---------------------------------------------------------------- handshake */
 
-static int pair_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
+static int pair_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)
 {
 	struct pair_net *net = pair_net_of(ep->domain);
 	uint8_t *p = out->data;
 	int ret;
 
-	memset(out->data, 0, PAIR_OFFER);
+	memset(out->data, 0, PAIR_PARAMS);
 	pthread_mutex_lock(&net->lock);
 	ret = pair_conn_make(net, ep);
 	if (!ret && active && !ep->w.pair->expects) {
-		ret = rdm_inbox_expect(net->domain);
+		ret = msgep_inbox_expect(net->domain);
 		ep->w.pair->expects = !ret;
 	}
 	if (!ret && !active && !pair_is_up(net, ep->w.pair->peer_name))
 		ret = pair_grant(net, ep->w.pair->peer_name, out->data + 32, NULL);
 	if (!ret) {
-		p = dofi_put(p, PAIR_VERSION, 1);
-		p = dofi_put(p, 0, 1);
-		p = dofi_put(p, pair_port(net, &ep->local), 2);
-		p = dofi_put(p, PAIR_WINDOW, 4);
-		p = dofi_put(p, ep->w.pair->index, 4);
-		p = dofi_put(p, ep->w.pair->generation, 4);
+		p = dofi_put_be(p, PAIR_VERSION, 1);
+		p = dofi_put_be(p, 0, 1);
+		p = dofi_put_be(p, pair_port(net, &ep->local), 2);
+		p = dofi_put_be(p, PAIR_WINDOW, 4);
+		p = dofi_put_be(p, ep->w.pair->index, 4);
+		p = dofi_put_be(p, ep->w.pair->generation, 4);
 		memcpy(p, net->name, PAIR_NAME);
 	}
 	pthread_mutex_unlock(&net->lock);
-	out->len = PAIR_OFFER;
+	out->len = PAIR_PARAMS;
 	out->fd = -1;
 	return ret;
 }
@@ -129,25 +129,25 @@ static int pair_offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 static void pair_answered(struct pair_conn *conn)
 {
 	if (conn->expects)
-		rdm_inbox_expected(conn->ep->domain);
+		msgep_inbox_expected(conn->ep->domain);
 	conn->expects = false;
 }
 
-static int pair_take_offer(struct pair_net *net, struct pair_conn *conn, bool active,
-			   const uint8_t *data)
+static int pair_parse_params(struct pair_net *net, struct pair_conn *conn, bool active,
+			     const uint8_t *data)
 {
 	struct pair *pair;
 	int ret;
 
-	conn->peer_window = (uint32_t)dofi_get(data + 4, 4);
+	conn->peer_window = (uint32_t)dofi_get_be(data + 4, 4);
 	if (conn->peer_window > PAIR_WINDOW)
 		conn->peer_window = PAIR_WINDOW;
-	conn->peer_index = (uint32_t)dofi_get(data + 8, 4);
-	conn->peer_generation = (uint32_t)dofi_get(data + 12, 4);
+	conn->peer_index = (uint32_t)dofi_get_be(data + 8, 4);
+	conn->peer_generation = (uint32_t)dofi_get_be(data + 12, 4);
 	memcpy(conn->peer_name, data + 16, PAIR_NAME);
-	conn->peer_port = (uint16_t)dofi_get(data + 2, 2);
+	conn->peer_port = (uint16_t)dofi_get_be(data + 2, 2);
 	conn->active = active;
-	conn->adopted = true;
+	conn->has_peer_params = true;
 	pair_answered(conn);
 	if (!active)
 		return 0;
@@ -161,45 +161,45 @@ static int pair_take_offer(struct pair_net *net, struct pair_conn *conn, bool ac
 	return 0;
 }
 
-static int pair_adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
+static int pair_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_params *in)
 {
 	struct pair_net *net = pair_net_of(ep->domain);
 	int ret;
 
-	if (in->len != PAIR_OFFER || in->data[0] != PAIR_VERSION ||
-	    dofi_get(in->data + 4, 4) < 2 * PAIR_PAYLOAD)
+	if (in->len != PAIR_PARAMS || in->data[0] != PAIR_VERSION ||
+	    dofi_get_be(in->data + 4, 4) < 2 * PAIR_PAYLOAD)
 		return -FI_EINVAL;
 	pthread_mutex_lock(&net->lock);
 	ret = pair_conn_make(net, ep);
-	if (!ret && ep->w.pair->adopted)
+	if (!ret && ep->w.pair->has_peer_params)
 		ret = -FI_EINVAL;
 	if (!ret)
-		ret = pair_take_offer(net, ep->w.pair, active, in->data);
+		ret = pair_parse_params(net, ep->w.pair, active, in->data);
 	pthread_mutex_unlock(&net->lock);
 	return ret;
 }
 
-static bool pair_proved(struct rdm_ep *ep)
+static bool pair_path_ok(struct msgep_ep *ep)
 {
 	bool attached;
 
-	rdm_lock(&ep->lock);
+	msgep_lock(&ep->lock);
 	attached = ep->w.pair && ep->w.pair->pair;
-	rdm_unlock(&ep->lock);
+	msgep_unlock(&ep->lock);
 	return attached;
 }
 
 /* Packets pass once the connection is attached, which nothing but the pair can hasten. */
-static void pair_prove(struct rdm_ep *ep)
+static void pair_path_check(struct msgep_ep *ep)
 {
-	if (pair_proved(ep))
-		rdm_ep_settled(ep);
+	if (pair_path_ok(ep))
+		msgep_ep_path_checked(ep);
 }
 
 /* ---------------------------------------------------------------- the end */
 
 /* What has been committed still goes out with the pair. */
-static void pair_conn_close(struct rdm_ep *ep)
+static void pair_conn_close(struct msgep_ep *ep)
 {
 	struct pair_net *net = pair_net_of(ep->domain);
 	struct pair_conn *conn = ep->w.pair;
@@ -212,9 +212,9 @@ static void pair_conn_close(struct rdm_ep *ep)
 	pair_bulk_close(conn);
 	pair_revoke(net, conn, NULL);
 	dofi_list_remove(&conn->want);
-	rdm_lock(&ep->lock);
+	msgep_lock(&ep->lock);
 	pair_bulk_drop(conn);
-	rdm_unlock(&ep->lock);
+	msgep_unlock(&ep->lock);
 	pair = conn->pair;
 	if (pair) {
 		pthread_mutex_lock(&pair->lock);
@@ -222,12 +222,12 @@ static void pair_conn_close(struct rdm_ep *ep)
 		dofi_list_remove(&conn->starve);
 		pthread_mutex_unlock(&pair->lock);
 	}
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	dofi_list_remove(&conn->touch);
-	rdm_unlock(&net->leaf);
-	rdm_lock(&ep->lock);
+	msgep_unlock(&net->leaf);
+	msgep_lock(&ep->lock);
 	ep->w.pair = NULL;
-	rdm_unlock(&ep->lock);
+	msgep_unlock(&ep->lock);
 	pair_queues_free(conn);
 	dofi_list_remove(&conn->link);
 	conn->ep = NULL;
@@ -238,15 +238,15 @@ static void pair_conn_close(struct rdm_ep *ep)
 	pthread_mutex_unlock(&net->lock);
 }
 
-static size_t pair_finish(struct rdm_ep *ep, uint8_t *out)
+static size_t pair_finish(struct msgep_ep *ep, uint8_t *out)
 {
 	struct pair_conn *conn = ep->w.pair;
 
 	if (!conn)
 		return 0;
-	for (int ch = 0; ch < RDM_CHANNELS; ch++)
-		out = dofi_put(out, conn->sent[ch], 4);
-	dofi_put(out, atomic_load(&conn->taken), 4);
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
+		out = dofi_put_be(out, conn->sent[ch], 4);
+	dofi_put_be(out, atomic_load(&conn->taken), 4);
 	if (!conn->pair)
 		return BYE;
 	pthread_mutex_lock(&conn->pair->lock);
@@ -255,71 +255,71 @@ static size_t pair_finish(struct rdm_ep *ep, uint8_t *out)
 	return BYE;
 }
 
-static void pair_finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
+static void pair_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 {
 	struct pair_conn *conn = ep->w.pair;
 
 	if (!conn)
 		return;
 	conn->ended = len == BYE;
-	for (int ch = 0; conn->ended && ch < RDM_CHANNELS; ch++)
-		conn->final[ch] = (uint32_t)dofi_get(in + 4 * ch, 4);
-	if (conn->ended && !pair_advance(&conn->arrived,
-					 (uint32_t)dofi_get(in + 4 * RDM_CHANNELS, 4),
-					 conn->packets))
+	for (int ch = 0; conn->ended && ch < MSGEP_CHANNELS; ch++)
+		conn->final[ch] = (uint32_t)dofi_get_be(in + 4 * ch, 4);
+	if (conn->ended &&
+	    !pair_advance(&conn->arrived, (uint32_t)dofi_get_be(in + 4 * MSGEP_CHANNELS, 4),
+			  conn->packets))
 		conn->ended = false;
 }
 
-static bool pair_drained(struct rdm_ep *ep, bool died)
+static bool pair_drained(struct msgep_ep *ep, bool died)
 {
 	struct pair_conn *conn = ep->w.pair;
 
 	if (!conn || ep->failed)
 		return true;
-	if (conn->queue[RDM_REQ].head || conn->queue[RDM_ANS].head)
+	if (conn->queue[MSGEP_REQ].head || conn->queue[MSGEP_ANS].head)
 		return false;
 	if (ep->bulk.head != ep->bulk.tail && !died && !conn->broken)
 		return false;
 	if (died || conn->broken || !conn->ended)
 		return true;
-	return conn->came[RDM_REQ] == conn->final[RDM_REQ] &&
-	       conn->came[RDM_ANS] == conn->final[RDM_ANS];
+	return conn->came[MSGEP_REQ] == conn->final[MSGEP_REQ] &&
+	       conn->came[MSGEP_ANS] == conn->final[MSGEP_ANS];
 }
 
 /* ---------------------------------------------------------------- state */
 
-static uint32_t pair_arrived(struct rdm_ep *ep)
+static uint32_t pair_arrived(struct msgep_ep *ep)
 {
 	return ep->w.pair ? atomic_load(&ep->w.pair->arrived) : 0;
 }
 
-static void pair_note_consumed(struct rdm_ep *ep)
+static void pair_set_consumed(struct msgep_ep *ep)
 {
 	if (ep->w.pair && ep->w.pair->pair)
 		pair_owe(ep->w.pair);
 }
 
-static void pair_touch_ep(struct rdm_ep *ep)
+static void pair_touch_ep(struct msgep_ep *ep)
 {
 	if (ep->w.pair)
 		pair_touch(ep->w.pair);
 }
 
 /* The look at the pairs processes every connection: none is asked for by itself. */
-static bool pair_ready(struct rdm_ep *ep)
+static bool pair_ready(struct msgep_ep *ep)
 {
 	(void)ep;
 	return false;
 }
 
-static bool pair_quiet(struct rdm_ep *ep, bool room)
+static bool pair_quiet(struct msgep_ep *ep, bool room)
 {
 	(void)ep;
 	(void)room;
 	return true;
 }
 
-const struct rdm_wire rdm_wire_pair = {
+const struct msgep_transport msgep_transport_pair = {
 	.name = "pairs",
 	.id = 3,
 	.dispatches = true,
@@ -330,19 +330,19 @@ const struct rdm_wire rdm_wire_pair = {
 	.progress = pair_progress,
 	.may_sleep = pair_may_sleep,
 	.busy = pair_busy,
-	.offer = pair_offer,
-	.adopt = pair_adopt,
+	.get_params = pair_get_params,
+	.set_peer_params = pair_set_peer_params,
 	.close = pair_conn_close,
-	.prove = pair_prove,
-	.proved = pair_proved,
+	.check_path = pair_path_check,
+	.path_checked = pair_path_ok,
 	.route = pair_route,
 	.route_peer = pair_route_peer,
 	.route_of = pair_route_of,
-	.learn = pair_learn,
-	.unlearn = pair_unlearn,
-	.tell = pair_tell,
-	.told = pair_told,
-	.owner = pair_owner,
+	.add_route = pair_learn,
+	.remove_route = pair_unlearn,
+	.cm_send = pair_cm_send,
+	.cm_flush = pair_cm_flush,
+	.find_ep = pair_owner,
 	.check_hosts = pair_check_hosts,
 	.finish = pair_finish,
 	.finished = pair_finished,
@@ -352,7 +352,7 @@ const struct rdm_wire rdm_wire_pair = {
 	.unreserve = pair_unreserve,
 	.peek = pair_peek,
 	.release = pair_release,
-	.flush = pair_note_consumed,
+	.flush = pair_set_consumed,
 	.arrived = pair_arrived,
 	.ready = pair_ready,
 	.quiet = pair_quiet,

@@ -9,7 +9,7 @@
  *   struct pair_conn   one end of a DAT connection; attached to a pair once that is up
  *
  * A message on a pair is a struct pair_head followed by packets, each padded to 8 bytes. A packet
- * is a struct rdm_frame whose `mark` names the connection at the receiver (index, generation), or
+ * is a struct msgep_frame whose `mark` names the connection at the receiver (index, generation), or
  * a control packet with one of the kinds below. Numbers are little-endian.
  *
  *   PAIR_ATTACH   the first packet of a connection, from the side that connected. value: index and
@@ -41,8 +41,8 @@
  * is nothing else to do.
  *
  * The DAT connection's handshake (cm_msg.h) comes first. It tells both sides' adapters, windows
- * and indexes (the offer), and the passive side grants a token, without which its listener rejects
- * libfabric connections. An offer, numbers big-endian:
+ * and indexes (the params), and the passive side grants a token, without which its listener rejects
+ * libfabric connections. An params, numbers big-endian:
  *
  *   byte  0  u8   version, 5
  *         1  u8   zero
@@ -68,22 +68,22 @@
  *   pair->lock   what is sent on a pair
  *   net->leaf    lists of what the next look has to do
  */
-#ifndef DOFI_RDM_PAIR_H
-#define DOFI_RDM_PAIR_H
+#ifndef DOFI_MSGEP_PAIR_H
+#define DOFI_MSGEP_PAIR_H
 
 #include "msgep/msgep.h"
 
 #define PAIR_VERSION 5
 #define PAIR_MAGIC 0x44415450u	/* "DATP" */
 #define PAIR_NAME 16
-#define PAIR_OFFER 48
+#define PAIR_PARAMS 48
 #define PAIR_PARAM 56
 /* A message at most, and the payload of one packet. */
 #define PAIR_MESSAGE (32u << 10)
 #define PAIR_PAYLOAD (16u << 10)
 #define PAIR_WINDOW (128u << 10)
-/* Packets of requests that are not consumed: their messages need a place in ep->flights. */
-#define PAIR_PACKETS (RDM_FLIGHTS - 1)
+/* Packets of requests that are not consumed: their messages need a place in ep->inflight. */
+#define PAIR_PACKETS (MSGEP_INFLIGHT_MAX - 1)
 #define PAIR_UNIT 8u
 _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit in `counts`");
 /* Messages of a pair that libfabric has, at most. */
@@ -139,7 +139,7 @@ struct pair_buf {
 /* A packet that waits at its connection; the frame and its payload follow. */
 struct pair_packet {
 	struct pair_packet *next;
-	struct rdm_frame frame;
+	struct msgep_frame frame;
 };
 
 struct pair_queue {
@@ -207,47 +207,47 @@ struct pair_transfer {
 	struct pair_transfer *next;
 	struct pair_bulk *bulk;		/* NULL: GO is awaited */
 	struct pair_conn *conn;
-	struct rdm_mr *mr;		/* held, or NULL */
+	struct msgep_mr *mr;		/* held, or NULL */
 	uint64_t id;
 	size_t n;
-	struct iovec iov[RDM_IOV_MAX];
+	struct iovec iov[MSGEP_IOV_MAX];
 };
 
 struct pair_conn {
-	struct rdm_ep *ep;		/* NULL: unused */
+	struct msgep_ep *ep;		/* NULL: unused */
 	struct pair *pair;		/* NULL: not attached. net->lock and ep->lock to write */
 	struct dofi_list link;		/* pair->conns, or net->unused; net->lock */
 	struct dofi_list owe;		/* pair->owing; pair->lock */
 	struct dofi_list starve;	/* pair->starved; pair->lock */
 	struct dofi_list touch;		/* net->touched; net->leaf */
 	uint32_t index, generation;
-	bool adopted, active;
+	bool has_peer_params, active;
 	bool expects;			/* an answer; net->lock */
 	bool dispatching;		/* ep->lock: the reader of net is at this connection */
 	_Atomic int broken;
 
-	/* the peer's offer */
+	/* the peer's params */
 	uint32_t peer_index, peer_generation, peer_window;
 	uint8_t peer_name[PAIR_NAME];
 
 	/* bytes of packets per channel, counted from the beginning */
-	uint32_t sent[RDM_CHANNELS];				/* ep->lock */
-	_Atomic uint32_t granted[RDM_CHANNELS];			/* the peer has consumed */
-	uint32_t came[RDM_CHANNELS];				/* ep->lock */
-	_Atomic uint32_t consumed[RDM_CHANNELS], told[RDM_CHANNELS];
+	uint32_t sent[MSGEP_CHANNELS];				/* ep->lock */
+	_Atomic uint32_t granted[MSGEP_CHANNELS];			/* the peer has consumed */
+	uint32_t came[MSGEP_CHANNELS];				/* ep->lock */
+	_Atomic uint32_t consumed[MSGEP_CHANNELS], reported[MSGEP_CHANNELS];
 	_Atomic uint32_t arrived;	/* packets of requests that the peer has consumed, */
 	_Atomic uint32_t taken;		/* and that we have */
-	uint32_t taken_told;		/* pair->lock */
+	uint32_t taken_reported;		/* pair->lock */
 	uint32_t packets;		/* of requests, sent; ep->lock */
 
 	/* ep->lock: packets in the receive buffer that is being processed, then those that wait */
 	const uint8_t *at, *end;
-	struct pair_queue queue[RDM_CHANNELS];
+	struct pair_queue queue[MSGEP_CHANNELS];
 
 	/* long data; ep->lock */
 	struct pair_bulk *bulk;		/* net->lock and ep->lock to write */
 	_Atomic bool wants_bulk;	/* to be seen by the next look */
-	bool asked_bulk;
+	bool requested_bulk;
 	bool peer_wants;		/* net->lock */
 	bool sent_token;		/* net->lock */
 	struct dofi_list want;		/* net->wanted; net->lock */
@@ -258,7 +258,7 @@ struct pair_conn {
 	struct pair_transfer *out[PAIR_TRANSFERS];
 
 	bool ended;			/* the peer's last message has come */
-	uint32_t final[RDM_CHANNELS];
+	uint32_t final[MSGEP_CHANNELS];
 };
 
 /* A libfabric connection that a peer may make. */
@@ -277,7 +277,7 @@ struct pair_listener {
 };
 
 struct pair_net {
-	struct rdm_domain *domain;
+	struct msgep_domain *domain;
 	struct fi_info *info;
 	struct fid_fabric *fabric;
 	struct fid_domain *inner;
@@ -307,7 +307,7 @@ struct pair_net {
 	uint64_t eq_read_at;
 	bool closing, any_broken;
 
-	struct rdm_lock leaf;
+	struct msgep_lock leaf;
 	struct dofi_list dirty, touched;
 	struct pair_buf *pool;		/* of buffers to be sent */
 	struct pair_transfer *transfers;	/* unused */
@@ -315,9 +315,9 @@ struct pair_net {
 	_Atomic uint32_t users;		/* connections */
 };
 
-static inline struct pair_net *pair_net_of(const struct rdm_domain *domain)
+static inline struct pair_net *pair_net_of(const struct msgep_domain *domain)
 {
-	return domain->wire;
+	return domain->transport_data;
 }
 
 static inline uint32_t pair_padded(uint32_t len)
@@ -325,9 +325,10 @@ static inline uint32_t pair_padded(uint32_t len)
 	return (len + 7) & ~7u;
 }
 
-static inline int pair_channel(const struct rdm_frame *f)
+static inline int pair_channel(const struct msgep_frame *f)
 {
-	return f->kind == RDM_DATA || f->kind == RDM_ACK || f->kind == RDM_GO ? RDM_ANS : RDM_REQ;
+	return f->kind == MSGEP_DATA || f->kind == MSGEP_ACK || f->kind == MSGEP_GO ? MSGEP_ANS
+										    : MSGEP_REQ;
 }
 
 static inline uint64_t pair_mark(uint32_t index, uint32_t generation)
@@ -337,21 +338,21 @@ static inline uint64_t pair_mark(uint32_t index, uint32_t generation)
 
 /* pair_open.c */
 int pair_getinfo(struct dofi_fab *fab, struct fi_info **info);
-int pair_open(struct rdm_domain *domain);
-void pair_close(struct rdm_domain *domain);
+int pair_open(struct msgep_domain *domain);
+void pair_close(struct msgep_domain *domain);
 /* Where a peer that reached `local` finds libfabric's listener. */
 uint16_t pair_port(const struct pair_net *net, const union dofi_addr *local);
-int pair_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS]);
-bool pair_may_sleep(struct rdm_domain *domain);
-bool pair_busy(struct rdm_domain *domain);
+int pair_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS]);
+bool pair_may_sleep(struct msgep_domain *domain);
+bool pair_busy(struct msgep_domain *domain);
 /* Posts a receive buffer. 0 or negative. */
 int pair_post(struct pair_net *net, struct pair_buf *buf);
 /* One more. */
 int pair_post_new(struct pair_net *net);
 
 /* pair_link.c; net->lock held */
-/* The pair that leads to the adapter of that offer, an existing or a new one. 0 or negative. */
-int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *offer,
+/* The pair that leads to the adapter of that params, an existing or a new one. 0 or negative. */
+int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *params,
 	     struct pair **out);
 /* Grants a token to the adapter of that name; conn: for a bulk endpoint, counted in n_granted. */
 int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t *token, struct pair_conn *conn);
@@ -361,13 +362,13 @@ void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8
 void pair_expire(struct pair_net *net);
 bool pair_is_up(struct pair_net *net, const uint8_t *name);
 /* Connects a bulk endpoint. 0 or negative. */
-int pair_dial(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
-	      struct pair_bulk *bulk);
+int pair_start_connect(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
+		       struct pair_bulk *bulk);
 void pair_read_eq(struct pair_net *net);
 /* Its connections end, each by itself. */
 void pair_break(struct pair *pair, int err);
 /* Ends the pairs whose hosts have gone. */
-void pair_check_hosts(struct rdm_domain *domain);
+void pair_check_hosts(struct msgep_domain *domain);
 void pair_free_all(struct pair_net *net);
 
 /* pair_sock.c: the socket of an endpoint that is connected, or -1; release: before the endpoint is
@@ -387,13 +388,13 @@ unsigned int pair_sock_end_strays(const struct pair_listener *l);
 
 /* pair_send.c */
 /* Room for a packet with `want` bytes of payload; ep->lock held. *room: bytes. */
-struct rdm_frame *pair_reserve(struct rdm_ep *ep, int channel, size_t want, size_t *room);
-void pair_commit(struct rdm_ep *ep, int channel, struct rdm_frame *frame);
-void pair_unreserve(struct rdm_ep *ep);
+struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *room);
+void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *frame);
+void pair_unreserve(struct msgep_ep *ep);
 /* A packet without regard to credits, to the connection of that mark. It leaves with the next
  * flush. False: no memory. */
-bool pair_say(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value, uint64_t total,
-	      const void *data, size_t len);
+bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value,
+		       uint64_t total, const void *data, size_t len);
 /* A control packet. */
 void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t total);
 /* Sends what has been collected; `all`: credits and acknowledgements, too. */
@@ -411,38 +412,38 @@ int pair_buf_new(struct pair_net *net);
 void pair_pool_free(struct pair_net *net);
 
 /* pair_recv.c */
-unsigned int pair_poll(struct pair_net *net, struct rdm_sink *sink);
-void pair_progress(struct rdm_domain *domain, struct rdm_sink *sink);
+unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct);
+void pair_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct);
 /* A count of the peer's; false: it is one of what was never sent. */
 bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent);
 /* The peer has broken the rules of the connection. */
 void pair_conn_violate(struct pair_conn *conn, const char *what);
 /* The next look has to deal with the connection. */
 void pair_touch(struct pair_conn *conn);
-const struct rdm_frame *pair_peek(struct rdm_ep *ep, int channel, const void **payload);
-void pair_release(struct rdm_ep *ep, int channel);
+const struct msgep_frame *pair_peek(struct msgep_ep *ep, int channel, const void **payload);
+void pair_release(struct msgep_ep *ep, int channel);
 void pair_queues_free(struct pair_conn *conn);
 
 /* pair_bulk.c: the transport's operations, */
-size_t pair_bulk_from(struct rdm_ep *ep);
-bool pair_bulk_send(struct rdm_ep *ep, const struct iovec *iov, size_t n, struct rdm_mr *mr,
+size_t pair_bulk_from(struct msgep_ep *ep);
+bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, struct msgep_mr *mr,
 		    uint64_t *id);
-bool pair_bulk_go(struct rdm_ep *ep, uint64_t id);
-bool pair_bulk_recv(struct rdm_ep *ep, const struct iovec *iov, size_t n);
-bool pair_bulk_abort(struct rdm_ep *ep, const struct rdm_mr *mr);
+bool pair_bulk_go(struct msgep_ep *ep, uint64_t id);
+bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n);
+bool pair_bulk_abort(struct msgep_ep *ep, const struct msgep_mr *mr);
 /* The transfers that libfabric has touch no memory any more; ep->lock held. */
-void pair_bulk_stop(struct rdm_ep *ep);
+void pair_bulk_stop(struct msgep_ep *ep);
 /* and, with net->lock, */
 bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second);
 int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to,
 		    const uint8_t *param);
-void pair_bulk_admit(struct pair_conn *conn, struct fi_info *info);
+void pair_bulk_accept(struct pair_conn *conn, struct fi_info *info);
 void pair_bulk_close(struct pair_conn *conn);
 void pair_bulk_drop(struct pair_conn *conn);
 /* An event of the event queue; false: it is about no bulk endpoint. */
 bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int err);
 void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t len, int err,
-			 struct rdm_sink *sink);
+			 struct msgep_cq_direct *direct);
 void pair_transfers_free(struct pair_net *net);
 
 /* pair_share.c: who has a bulk endpoint. Called with ep->lock where a request turns out to be long, */
@@ -461,21 +462,21 @@ static inline bool pair_share_has_work(const struct pair_net *net)
 }
 
 /* pair_cm.c; net->lock held */
-void pair_cm_received(struct pair *pair, const struct rdm_frame *f);
+void pair_cm_received(struct pair *pair, const struct msgep_frame *f);
 void pair_cm_attached(struct pair_conn *conn);
 /* PAIR_ATTACH names a connection that is not there any more: the sender learns it. */
-void pair_cm_not_attached(struct pair *pair, const struct rdm_frame *f);
+void pair_cm_not_attached(struct pair *pair, const struct msgep_frame *f);
 void pair_cm_lost(struct pair *pair);
 /* and the transport's operations */
-uint64_t pair_route(struct rdm_domain *domain, const union dofi_addr *to, union dofi_addr *local);
-void pair_route_peer(struct rdm_domain *domain, uint64_t route, union dofi_addr *peer);
-uint64_t pair_route_of(struct rdm_ep *ep);
-void pair_learn(struct rdm_ep *ep, const union dofi_addr *to, const union dofi_addr *local);
-void pair_unlearn(struct rdm_domain *domain, uint64_t route, const union dofi_addr *to);
-bool pair_tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uint64_t to,
-	       uint16_t port, const uint8_t *msg, size_t len);
-void pair_told(struct rdm_domain *domain);
-struct rdm_ep *pair_owner(struct rdm_domain *domain, uint64_t mark);
+uint64_t pair_route(struct msgep_domain *domain, const union dofi_addr *to, union dofi_addr *local);
+void pair_route_peer(struct msgep_domain *domain, uint64_t route, union dofi_addr *peer);
+uint64_t pair_route_of(struct msgep_ep *ep);
+void pair_learn(struct msgep_ep *ep, const union dofi_addr *to, const union dofi_addr *local);
+void pair_unlearn(struct msgep_domain *domain, uint64_t route, const union dofi_addr *to);
+bool pair_cm_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t route, uint64_t to,
+		  uint16_t port, const uint8_t *msg, size_t len);
+void pair_cm_flush(struct msgep_domain *domain);
+struct msgep_ep *pair_owner(struct msgep_domain *domain, uint64_t mark);
 
 /* pair.c; net->lock held */
 void pair_attach(struct pair_conn *conn, struct pair *pair);

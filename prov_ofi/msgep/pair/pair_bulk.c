@@ -20,20 +20,20 @@ static struct pair_transfer *transfer_get(struct pair_net *net)
 {
 	struct pair_transfer *t;
 
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	t = net->transfers;
 	if (t)
 		net->transfers = t->next;
-	rdm_unlock(&net->leaf);
+	msgep_unlock(&net->leaf);
 	return t ? t : malloc(sizeof(*t));
 }
 
 static void transfer_put(struct pair_net *net, struct pair_transfer *t)
 {
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	t->next = net->transfers;
 	net->transfers = t;
-	rdm_unlock(&net->leaf);
+	msgep_unlock(&net->leaf);
 }
 
 void pair_transfers_free(struct pair_net *net)
@@ -70,9 +70,9 @@ static struct pair_bulk *bulk_new(struct pair_conn *conn)
 	bulk->used_at = net->eq_read_at;
 	net->n_bulks++;
 	net->connecting++;
-	rdm_lock(&conn->ep->lock);
+	msgep_lock(&conn->ep->lock);
 	conn->bulk = bulk;
-	rdm_unlock(&conn->ep->lock);
+	msgep_unlock(&conn->ep->lock);
 	return bulk;
 }
 
@@ -93,9 +93,9 @@ static int bulk_make_ep(struct pair_bulk *bulk, struct fi_info *info)
 		fi_close(&ep->fid);
 		return ret;
 	}
-	rdm_lock(&bulk->conn->ep->lock);
+	msgep_lock(&bulk->conn->ep->lock);
 	bulk->ep = ep;
-	rdm_unlock(&bulk->conn->ep->lock);
+	msgep_unlock(&bulk->conn->ep->lock);
 	return 0;
 }
 
@@ -109,11 +109,11 @@ void pair_bulk_close(struct pair_conn *conn)
 		return;
 	net = bulk->net;
 	/* No operation is posted to it after this. */
-	rdm_lock(&conn->ep->lock);
+	msgep_lock(&conn->ep->lock);
 	ep = bulk->ep;
 	bulk->ep = NULL;
 	conn->bulk = NULL;
-	rdm_unlock(&conn->ep->lock);
+	msgep_unlock(&conn->ep->lock);
 	pair_sock_release(&bulk->fd);
 	if (ep)
 		fi_close(&ep->fid);
@@ -138,10 +138,10 @@ static uint32_t bulk_set_state(struct pair_bulk *bulk, enum pair_state state)
 		bulk->state = state;
 		return 0;
 	}
-	rdm_lock(&conn->ep->lock);
+	msgep_lock(&conn->ep->lock);
 	bulk->state = state;
 	outstanding = atomic_load(&bulk->users) - 1 + conn->n_out;
-	rdm_unlock(&conn->ep->lock);
+	msgep_unlock(&conn->ep->lock);
 	return outstanding;
 }
 
@@ -155,16 +155,16 @@ static void bulk_down(struct pair_bulk *bulk, int err)
 		/* Nothing is lost with it. The connection does without, unless it is closed for
 		 * others. */
 		if (conn && bulk->leave != BULK_KEPT) {
-			rdm_lock(&conn->ep->lock);
-			conn->asked_bulk = false;
-			rdm_unlock(&conn->ep->lock);
+			msgep_lock(&conn->ep->lock);
+			conn->requested_bulk = false;
+			msgep_unlock(&conn->ep->lock);
 		}
 		if (conn)
 			pair_bulk_close(conn);
 		return;
 	}
 	atomic_store(&conn->broken, err);
-	rdm_ep_broken(conn->ep, err);
+	msgep_ep_broken(conn->ep, err);
 	pair_touch(conn);
 }
 
@@ -203,7 +203,7 @@ bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
 	if (!bulk)
 		return false;
 	dofi_addr_set_port(&to.sa, conn->peer_port);
-	ret = pair_dial(bulk->net, &to, (const uint8_t *)token, bulk);
+	ret = pair_start_connect(bulk->net, &to, (const uint8_t *)token, bulk);
 	if (!ret)
 		return true;
 	dofi_log(DOFI_LOG_INFO, "no bulk endpoint: %s; long data goes in packets",
@@ -221,7 +221,7 @@ int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to
 }
 
 /* The active side presents the token. */
-void pair_bulk_admit(struct pair_conn *conn, struct fi_info *info)
+void pair_bulk_accept(struct pair_conn *conn, struct fi_info *info)
 {
 	struct pair_bulk *bulk = bulk_new(conn);
 	int ret = bulk ? bulk_make_ep(bulk, info) : -FI_ENOMEM;
@@ -234,7 +234,7 @@ void pair_bulk_admit(struct pair_conn *conn, struct fi_info *info)
 
 /* ---------------------------------------------------------------- transfers; ep->lock held */
 
-size_t pair_bulk_from(struct rdm_ep *ep)
+size_t pair_bulk_from(struct msgep_ep *ep)
 {
 	struct pair_conn *conn = ep->w.pair;
 
@@ -245,7 +245,7 @@ size_t pair_bulk_from(struct rdm_ep *ep)
 	return SIZE_MAX;
 }
 
-bool pair_bulk_send(struct rdm_ep *ep, const struct iovec *iov, size_t n, struct rdm_mr *mr,
+bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, struct msgep_mr *mr,
 		    uint64_t *id)
 {
 	struct pair_conn *conn = ep->w.pair;
@@ -279,7 +279,7 @@ static void transfer_end(struct pair_conn *conn, struct pair_transfer *t)
 	conn->n_out--;
 }
 
-bool pair_bulk_go(struct rdm_ep *ep, uint64_t id)
+bool pair_bulk_go(struct msgep_ep *ep, uint64_t id)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair_transfer *t = conn->out[id % PAIR_TRANSFERS];
@@ -306,7 +306,7 @@ bool pair_bulk_go(struct rdm_ep *ep, uint64_t id)
 	return false;
 }
 
-bool pair_bulk_recv(struct rdm_ep *ep, const struct iovec *iov, size_t n)
+bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair_bulk *bulk = conn->bulk;
@@ -337,7 +337,7 @@ bool pair_bulk_recv(struct rdm_ep *ep, const struct iovec *iov, size_t n)
 /* ---------------------------------------------------------------- completion; net->lock held */
 
 void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t len, int err,
-			 struct rdm_sink *sink)
+			 struct msgep_cq_direct *direct)
 {
 	struct pair_bulk *bulk = t->bulk;
 	struct pair_conn *conn = bulk->conn;
@@ -345,21 +345,21 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 	if (err)
 		bulk_down(bulk, err);
 	if (conn) {
-		struct rdm_ep *ep = conn->ep;
+		struct msgep_ep *ep = conn->ep;
 		bool ok = true;
 
-		rdm_lock(&ep->lock);
-		ep->sink = sink;
+		msgep_lock(&ep->lock);
+		ep->cq_direct = direct;
 		conn->dispatching = true;
 		if (t->op.kind == PAIR_OP_BULK_SEND)
 			transfer_end(conn, t);
 		else if (!err)
-			ok = rdm_bulk_done(ep, len);
+			ok = msgep_bulk_done(ep, len);
 		if (!ok)
-			rdm_ep_fail(ep, "long data of another length than announced");
-		ep->sink = NULL;
+			msgep_ep_fail(ep, "long data of another length than announced");
+		ep->cq_direct = NULL;
 		conn->dispatching = false;
-		rdm_unlock(&ep->lock);
+		msgep_unlock(&ep->lock);
 		pair_touch(conn);
 	}
 	if (bulk->conn) {
@@ -388,7 +388,7 @@ void pair_bulk_drop(struct pair_conn *conn)
 	}
 }
 
-void pair_bulk_stop(struct rdm_ep *ep)
+void pair_bulk_stop(struct msgep_ep *ep)
 {
 	struct pair_conn *conn = ep->w.pair;
 
@@ -397,10 +397,10 @@ void pair_bulk_stop(struct rdm_ep *ep)
 }
 
 /* ep->lock and mr_lock (for writing) held: memory of a region goes. */
-bool pair_bulk_abort(struct rdm_ep *ep, const struct rdm_mr *mr)
+bool pair_bulk_abort(struct msgep_ep *ep, const struct msgep_mr *mr)
 {
 	struct pair_conn *conn = ep->w.pair;
-	bool any = rdm_bulk_forget(ep, mr);
+	bool any = msgep_bulk_forget(ep, mr);
 
 	if (!conn)
 		return any;
@@ -417,6 +417,6 @@ bool pair_bulk_abort(struct rdm_ep *ep, const struct rdm_mr *mr)
 		atomic_fetch_sub(&t->mr->transfers, 1);
 		t->mr = NULL;
 	}
-	rdm_ep_fail(ep, "a region was freed while it was accessed");
+	msgep_ep_fail(ep, "a region was freed while it was accessed");
 	return true;
 }

@@ -16,13 +16,13 @@
 /* Service points of a peer that are remembered. */
 #define POINTS_MOST 256
 
-static uint64_t pair_number(const struct pair *pair)
+static uint64_t pair_cm_pair_number(const struct pair *pair)
 {
 	return pair_mark(pair->index, pair->serial);
 }
 
 /* net->lock held. NULL: it has ended. */
-static struct pair *pair_numbered(const struct pair_net *net, uint64_t route)
+static struct pair *pair_cm_pair_numbered(const struct pair_net *net, uint64_t route)
 {
 	uint32_t index = (uint32_t)route;
 	struct pair *pair = index < net->n_pairs ? net->pair_table[index] : NULL;
@@ -30,21 +30,21 @@ static struct pair *pair_numbered(const struct pair_net *net, uint64_t route)
 	return pair && pair->serial == route >> 32 && pair->state == PAIR_UP ? pair : NULL;
 }
 
-static bool same_point(const union dofi_addr *a, const union dofi_addr *b)
+static bool pair_cm_same_point(const union dofi_addr *a, const union dofi_addr *b)
 {
 	return dofi_addr_port(&a->sa) == dofi_addr_port(&b->sa) &&
 	       dofi_addr_same_host(&a->sa, &b->sa);
 }
 
-static bool leads_to(const struct pair *pair, const union dofi_addr *to)
+static bool pair_cm_leads_to(const struct pair *pair, const union dofi_addr *to)
 {
 	for (uint32_t i = 0; i < pair->n_points; i++)
-		if (same_point(&pair->points[i], to))
+		if (pair_cm_same_point(&pair->points[i], to))
 			return true;
 	return false;
 }
 
-uint64_t pair_route(struct rdm_domain *domain, const union dofi_addr *to, union dofi_addr *local)
+uint64_t pair_route(struct msgep_domain *domain, const union dofi_addr *to, union dofi_addr *local)
 {
 	struct pair_net *net = pair_net_of(domain);
 	struct dofi_list *pos;
@@ -54,17 +54,17 @@ uint64_t pair_route(struct rdm_domain *domain, const union dofi_addr *to, union 
 	dofi_list_each(pos, &net->pairs) {
 		const struct pair *pair = dofi_container(pos, struct pair, link);
 
-		if (pair->state != PAIR_UP || !leads_to(pair, to))
+		if (pair->state != PAIR_UP || !pair_cm_leads_to(pair, to))
 			continue;
 		*local = pair->local;
-		route = pair_number(pair);
+		route = pair_cm_pair_number(pair);
 		break;
 	}
 	pthread_mutex_unlock(&net->lock);
 	return route;
 }
 
-void pair_route_peer(struct rdm_domain *domain, uint64_t route, union dofi_addr *peer)
+void pair_route_peer(struct msgep_domain *domain, uint64_t route, union dofi_addr *peer)
 {
 	struct pair_net *net = pair_net_of(domain);
 	const struct pair *pair;
@@ -72,13 +72,13 @@ void pair_route_peer(struct rdm_domain *domain, uint64_t route, union dofi_addr 
 	memset(peer, 0, sizeof(*peer));
 	peer->sa.sa_family = domain->fabric->fab->addr.sa.sa_family;
 	pthread_mutex_lock(&net->lock);
-	pair = pair_numbered(net, route);
+	pair = pair_cm_pair_numbered(net, route);
 	if (pair && pair->peer.sa.sa_family)
 		*peer = pair->peer;
 	pthread_mutex_unlock(&net->lock);
 }
 
-uint64_t pair_route_of(struct rdm_ep *ep)
+uint64_t pair_route_of(struct msgep_ep *ep)
 {
 	struct pair_net *net = pair_net_of(ep->domain);
 	struct pair_conn *conn = ep->w.pair;
@@ -86,13 +86,13 @@ uint64_t pair_route_of(struct rdm_ep *ep)
 
 	pthread_mutex_lock(&net->lock);
 	if (conn && conn->pair)
-		route = pair_number(conn->pair);
+		route = pair_cm_pair_number(conn->pair);
 	pthread_mutex_unlock(&net->lock);
 	return route;
 }
 
-/* The pair that the peer's offer has led to: up, or being made. */
-static struct pair *pair_to(struct pair_net *net, const uint8_t *name)
+/* The pair that the peer's params has led to: up, or being made. */
+static struct pair *pair_cm_pair_to(struct pair_net *net, const uint8_t *name)
 {
 	struct dofi_list *pos;
 
@@ -105,7 +105,7 @@ static struct pair *pair_to(struct pair_net *net, const uint8_t *name)
 	return NULL;
 }
 
-void pair_learn(struct rdm_ep *ep, const union dofi_addr *to, const union dofi_addr *local)
+void pair_learn(struct msgep_ep *ep, const union dofi_addr *to, const union dofi_addr *local)
 {
 	struct pair_net *net = pair_net_of(ep->domain);
 	struct pair_conn *conn = ep->w.pair;
@@ -113,8 +113,8 @@ void pair_learn(struct rdm_ep *ep, const union dofi_addr *to, const union dofi_a
 	struct pair *pair;
 
 	pthread_mutex_lock(&net->lock);
-	pair = conn ? pair_to(net, conn->peer_name) : NULL;
-	if (!pair || pair->n_points >= POINTS_MOST || leads_to(pair, to))
+	pair = conn ? pair_cm_pair_to(net, conn->peer_name) : NULL;
+	if (!pair || pair->n_points >= POINTS_MOST || pair_cm_leads_to(pair, to))
 		goto out;
 	points = realloc(pair->points, (pair->n_points + 1) * sizeof(*points));
 	if (!points)
@@ -127,23 +127,23 @@ out:
 	pthread_mutex_unlock(&net->lock);
 }
 
-void pair_unlearn(struct rdm_domain *domain, uint64_t route, const union dofi_addr *to)
+void pair_unlearn(struct msgep_domain *domain, uint64_t route, const union dofi_addr *to)
 {
 	struct pair_net *net = pair_net_of(domain);
 	struct pair *pair;
 
 	pthread_mutex_lock(&net->lock);
-	pair = pair_numbered(net, route);
+	pair = pair_cm_pair_numbered(net, route);
 	for (uint32_t i = 0; pair && i < pair->n_points; i++)
-		if (same_point(&pair->points[i], to))
+		if (pair_cm_same_point(&pair->points[i], to))
 			pair->points[i--] = pair->points[--pair->n_points];
 	pthread_mutex_unlock(&net->lock);
 }
 
 /* ---------------------------------------------------------------- sending */
 
-bool pair_tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uint64_t to,
-	       uint16_t port, const uint8_t *msg, size_t len)
+bool pair_cm_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t route, uint64_t to,
+		  uint16_t port, const uint8_t *msg, size_t len)
 {
 	struct pair_net *net = pair_net_of(domain);
 	struct pair_conn *conn = ep ? ep->w.pair : NULL;
@@ -151,11 +151,12 @@ bool pair_tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uin
 	struct pair *pair;
 	bool told;
 
-	if (!to && conn && conn->adopted)
+	if (!to && conn && conn->has_peer_params)
 		to = pair_mark(conn->peer_index, conn->peer_generation);
 	pthread_mutex_lock(&net->lock);
-	pair = pair_numbered(net, route);
-	told = pair && pair_say(pair, port ? PAIR_CM_REQUEST : PAIR_CM_MESSAGE, to, from, port, msg, len);
+	pair = pair_cm_pair_numbered(net, route);
+	told = pair && pair_send_control(pair, port ? PAIR_CM_REQUEST : PAIR_CM_MESSAGE, to, from,
+					 port, msg, len);
 	/* The peer would wait for what it is not told. */
 	if (pair && !told && !port)
 		pair_break(pair, FI_ENOMEM);
@@ -163,7 +164,7 @@ bool pair_tell(struct rdm_domain *domain, struct rdm_ep *ep, uint64_t route, uin
 	return told;
 }
 
-void pair_told(struct rdm_domain *domain)
+void pair_cm_flush(struct msgep_domain *domain)
 {
 	struct pair_net *net = pair_net_of(domain);
 
@@ -177,7 +178,7 @@ void pair_told(struct rdm_domain *domain)
 /* ---------------------------------------------------------------- receiving */
 
 /* Is that connection one that the pair may speak of? */
-static bool concerns(const struct pair *pair, uint64_t mark)
+static bool pair_cm_concerns(const struct pair *pair, uint64_t mark)
 {
 	const struct pair_net *net = pair->net;
 	const struct pair_conn *conn = (uint32_t)mark < net->n_conns
@@ -185,65 +186,66 @@ static bool concerns(const struct pair *pair, uint64_t mark)
 
 	if (!conn || !conn->ep || conn->generation != mark >> 32)
 		return false;
-	return conn->pair ? conn->pair == pair
-			  : !conn->adopted || !memcmp(conn->peer_name, pair->name, PAIR_NAME);
+	return conn->pair
+		       ? conn->pair == pair
+		       : !conn->has_peer_params || !memcmp(conn->peer_name, pair->name, PAIR_NAME);
 }
 
-static void refuse(struct pair *pair, uint64_t to, enum rdm_cm_kind kind)
+static void pair_cm_refuse(struct pair *pair, uint64_t to, enum msgep_cm_kind kind)
 {
-	struct rdm_cm_msg msg = { .kind = kind, .wire = rdm_wire_pair.id };
-	uint8_t buf[RDM_CM_MAX];
+	struct msgep_cm_msg msg = { .kind = kind, .transport = msgep_transport_pair.id };
+	uint8_t buf[MSGEP_CM_MAX];
 
-	pair_say(pair, PAIR_CM_MESSAGE, to, 0, 0, buf, rdm_cm_build(buf, &msg));
+	pair_send_control(pair, PAIR_CM_MESSAGE, to, 0, 0, buf, msgep_cm_build(buf, &msg));
 }
 
-void pair_cm_not_attached(struct pair *pair, const struct rdm_frame *f)
+void pair_cm_not_attached(struct pair *pair, const struct msgep_frame *f)
 {
-	refuse(pair, le64toh(f->value), RDM_CM_GONE);
+	pair_cm_refuse(pair, le64toh(f->value), MSGEP_CM_GONE);
 }
 
-void pair_cm_received(struct pair *pair, const struct rdm_frame *f)
+void pair_cm_received(struct pair *pair, const struct msgep_frame *f)
 {
-	struct rdm_item item = { .kind = f->kind == PAIR_CM_REQUEST ? RDM_ITEM_REQUEST
-								 : RDM_ITEM_MESSAGE,
-				 .route = pair_number(pair), .to = le64toh(f->mark),
+	struct msgep_item item = { .kind = f->kind == PAIR_CM_REQUEST ? MSGEP_ITEM_REQUEST
+								 : MSGEP_ITEM_MESSAGE,
+				 .route = pair_cm_pair_number(pair), .to = le64toh(f->mark),
 				 .from = le64toh(f->value), .port = (uint16_t)le64toh(f->total),
 				 .len = (uint16_t)f->len };
 
-	if (item.to && !concerns(pair, item.to)) {
+	if (item.to && !pair_cm_concerns(pair, item.to)) {
 		/* An acceptance of what has been given up is answered. */
 		item.to = (uint64_t)UINT32_MAX;
 	}
-	if (rdm_inbox_put(pair->net->domain, &item, f + 1))
+	if (msgep_inbox_put(pair->net->domain, &item, f + 1))
 		return;
-	if (item.kind == RDM_ITEM_REQUEST)
-		refuse(pair, item.from, RDM_CM_BUSY);
+	if (item.kind == MSGEP_ITEM_REQUEST)
+		pair_cm_refuse(pair, item.from, MSGEP_CM_BUSY);
 	else if (!pair->net->closing)
 		pair_break(pair, FI_ENOMEM);
 }
 
 void pair_cm_attached(struct pair_conn *conn)
 {
-	struct rdm_item item = { .kind = RDM_ITEM_ATTACHED, .route = pair_number(conn->pair),
+	struct msgep_item item = { .kind = MSGEP_ITEM_ATTACHED, .route = pair_cm_pair_number(conn->pair),
 				 .to = pair_mark(conn->index, conn->generation),
 				 .from = pair_mark(conn->peer_index, conn->peer_generation) };
 
-	if (!rdm_inbox_put(conn->ep->domain, &item, NULL) && !conn->pair->net->closing)
+	if (!msgep_inbox_put(conn->ep->domain, &item, NULL) && !conn->pair->net->closing)
 		pair_break(conn->pair, FI_ENOMEM);
 }
 
 void pair_cm_lost(struct pair *pair)
 {
-	struct rdm_item item = { .kind = RDM_ITEM_LOST, .route = pair_number(pair) };
+	struct msgep_item item = { .kind = MSGEP_ITEM_LOST, .route = pair_cm_pair_number(pair) };
 
-	if (!rdm_inbox_put(pair->net->domain, &item, NULL))
+	if (!msgep_inbox_put(pair->net->domain, &item, NULL))
 		dofi_log(DOFI_LOG_DEBUG, "connections learn from their endpoints that they ended");
 }
 
-struct rdm_ep *pair_owner(struct rdm_domain *domain, uint64_t mark)
+struct msgep_ep *pair_owner(struct msgep_domain *domain, uint64_t mark)
 {
 	struct pair_net *net = pair_net_of(domain);
-	struct rdm_ep *ep = NULL;
+	struct msgep_ep *ep = NULL;
 
 	pthread_mutex_lock(&net->lock);
 	if ((uint32_t)mark < net->n_conns && net->conns[(uint32_t)mark]->generation == mark >> 32)

@@ -32,9 +32,9 @@ static void pair_free(struct pair *pair)
 	pair_close_ep(pair);
 	net->connecting -= pair->state == PAIR_CONNECTING;
 	net->pair_table[pair->index] = NULL;
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	dofi_list_remove(&pair->dirty);
-	rdm_unlock(&net->leaf);
+	msgep_unlock(&net->leaf);
 	dofi_list_remove(&pair->link);
 	free(pair->points);
 	pair_drop_unsent(pair);
@@ -62,7 +62,7 @@ static int pair_place(struct pair_net *net)
 		net->pairs_room = room;
 	}
 	/* What ends a connection finds memory. */
-	if (rdm_inbox_spare(net->domain) || pair_buf_new(net))
+	if (msgep_inbox_spare(net->domain) || pair_buf_new(net))
 		return -FI_ENOMEM;
 	net->pair_table[net->n_pairs] = NULL;
 	return (int)net->n_pairs++;
@@ -120,24 +120,24 @@ static void pair_param(const struct pair_net *net, uint32_t index, uint64_t key,
 	uint8_t *p = param;
 
 	memset(param, 0, PAIR_PARAM);
-	p = dofi_put(p, PAIR_MAGIC, 4);
-	p = dofi_put(p, PAIR_VERSION, 4);
-	p = dofi_put(p, index, 4);
-	p = dofi_put(p, 0, 4);
-	p = dofi_put(p, key, 8);
+	p = dofi_put_be(p, PAIR_MAGIC, 4);
+	p = dofi_put_be(p, PAIR_VERSION, 4);
+	p = dofi_put_be(p, index, 4);
+	p = dofi_put_be(p, 0, 4);
+	p = dofi_put_be(p, key, 8);
 	memcpy(p, net->name, PAIR_NAME);
 	if (token)
 		memcpy(p + PAIR_NAME, token, PAIR_NAME);
 }
 
 /* What the peer says of itself. False: it is no peer. */
-static bool pair_take_param(struct pair *pair, const uint8_t *param, size_t len)
+static bool pair_parse_param(struct pair *pair, const uint8_t *param, size_t len)
 {
-	if (len < PAIR_PARAM || dofi_get(param, 4) != PAIR_MAGIC ||
-	    dofi_get(param + 4, 4) != PAIR_VERSION)
+	if (len < PAIR_PARAM || dofi_get_be(param, 4) != PAIR_MAGIC ||
+	    dofi_get_be(param + 4, 4) != PAIR_VERSION)
 		return false;
-	pair->head.index = htole32((uint32_t)dofi_get(param + 8, 4));
-	pair->head.key = htole64(dofi_get(param + 16, 8));
+	pair->head.index = htole32((uint32_t)dofi_get_be(param + 8, 4));
+	pair->head.key = htole64(dofi_get_be(param + 16, 8));
 	return true;
 }
 
@@ -146,7 +146,7 @@ static bool pair_take_param(struct pair *pair, const uint8_t *param, size_t len)
 static struct fi_info *pair_info_to(struct pair_net *net, const union dofi_addr *to)
 {
 	const union dofi_addr *source = dofi_netif_source(net->domain->fabric->fab, to);
-	struct fi_info *info = rdm_info_from(net->info, source);
+	struct fi_info *info = msgep_info_from(net->info, source);
 
 	if (!info)
 		return NULL;
@@ -176,8 +176,8 @@ static int pair_connect(struct pair *pair, const union dofi_addr *to, const uint
 	return ret ? ret : fi_connect(pair->ep, to, param, sizeof(param));
 }
 
-int pair_dial(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
-	      struct pair_bulk *bulk)
+int pair_start_connect(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
+		       struct pair_bulk *bulk)
 {
 	struct fi_info *info = pair_info_to(net, to);
 	uint8_t param[PAIR_PARAM];
@@ -192,10 +192,10 @@ int pair_dial(struct pair_net *net, const union dofi_addr *to, const uint8_t *to
 	return ret;
 }
 
-int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *offer,
+int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *params,
 	     struct pair **out)
 {
-	const uint8_t *name = offer + 16, *token = offer + 32;
+	const uint8_t *name = params + 16, *token = params + 32;
 	union dofi_addr to = *peer;
 	struct dofi_list *pos;
 	struct pair *pair;
@@ -211,7 +211,7 @@ int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *o
 	pair = pair_new(net, name);
 	if (!pair)
 		return -FI_ENOMEM;
-	dofi_addr_set_port(&to.sa, (uint16_t)dofi_get(offer + 2, 2));
+	dofi_addr_set_port(&to.sa, (uint16_t)dofi_get_be(params + 2, 2));
 	ret = pair_connect(pair, &to, token);
 	if (ret)
 		pair_free(pair);
@@ -278,8 +278,8 @@ void pair_expire(struct pair_net *net)
 }
 
 /* A token is good for once. */
-static bool pair_redeem(struct pair_net *net, const uint8_t *name, const uint8_t *token,
-			struct pair_conn **conn)
+static bool pair_use_token(struct pair_net *net, const uint8_t *name, const uint8_t *token,
+			   struct pair_conn **conn)
 {
 	uint64_t now = dofi_now();
 	struct dofi_list *pos, *tmp;
@@ -310,7 +310,7 @@ void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8
 	}
 }
 
-static int pair_admit(struct pair_net *net, struct fi_info *info, const uint8_t *param)
+static int pair_accept(struct pair_net *net, struct fi_info *info, const uint8_t *param)
 {
 	struct pair *pair = pair_new(net, param + 24);
 	uint8_t answer[PAIR_PARAM];
@@ -320,7 +320,7 @@ static int pair_admit(struct pair_net *net, struct fi_info *info, const uint8_t 
 		return -FI_ENOMEM;
 	if (info->dest_addr && info->dest_addrlen <= sizeof(pair->peer))
 		memcpy(&pair->peer, info->dest_addr, info->dest_addrlen);
-	pair_take_param(pair, param, PAIR_PARAM);
+	pair_parse_param(pair, param, PAIR_PARAM);
 	pair_param(net, pair->index, pair->key, NULL, answer);
 	ret = pair_make_ep(pair, info);
 	if (!ret)
@@ -333,11 +333,11 @@ static int pair_admit(struct pair_net *net, struct fi_info *info, const uint8_t 
 static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *info,
 			 const uint8_t *param, size_t len)
 {
-	bool ours = len >= PAIR_PARAM && dofi_get(param, 4) == PAIR_MAGIC &&
-		    dofi_get(param + 4, 4) == PAIR_VERSION;
+	bool ours = len >= PAIR_PARAM && dofi_get_be(param, 4) == PAIR_MAGIC &&
+		    dofi_get_be(param + 4, 4) == PAIR_VERSION;
 	struct pair_conn *conn = NULL;
 
-	if (!ours || !pair_redeem(net, param + 24, param + 40, &conn)) {
+	if (!ours || !pair_use_token(net, param + 24, param + 40, &conn)) {
 		dofi_log(DOFI_LOG_WARN, "rejected a libfabric connection: it presents no token that "
 			 "this adapter granted");
 		fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
@@ -346,8 +346,8 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 		if (conn->bulk || conn->broken)
 			fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
 		else
-			pair_bulk_admit(conn, info);
-	} else if (pair_admit(net, info, param)) {
+			pair_bulk_accept(conn, info);
+	} else if (pair_accept(net, info, param)) {
 		dofi_log(DOFI_LOG_WARN, "a libfabric connection of a peer could not be accepted");
 	}
 	dofi_lib.freeinfo(info);
@@ -359,7 +359,7 @@ static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool ac
 {
 	struct dofi_list *pos;
 
-	if (active && !pair_take_param(pair, param, len)) {
+	if (active && !pair_parse_param(pair, param, len)) {
 		pair_break(pair, FI_EIO);
 		return;
 	}
@@ -395,13 +395,13 @@ void pair_break(struct pair *pair, int err)
 		struct pair_conn *conn = dofi_container(pos, struct pair_conn, link);
 
 		atomic_store(&conn->broken, err);
-		rdm_ep_broken(conn->ep, err);
+		msgep_ep_broken(conn->ep, err);
 		pair_touch(conn);
 	}
 	pair_cm_lost(pair);
 }
 
-void pair_check_hosts(struct rdm_domain *domain)
+void pair_check_hosts(struct msgep_domain *domain)
 {
 	struct pair_net *net = pair_net_of(domain);
 	struct dofi_list *pos;

@@ -36,7 +36,7 @@ static struct fi_info *pair_hints(const struct dofi_fab *fab)
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY;
 	hints->domain_attr->threading = FI_THREAD_SAFE;
-	hints->fabric_attr->prov_name = strdup(fab->row->prov_name);
+	hints->fabric_attr->prov_name = strdup(fab->desc->prov_name);
 	hints->src_addr = malloc(dofi_addr_len(&fab->addr.sa));
 	if (!hints->fabric_attr->prov_name || !hints->src_addr) {
 		dofi_lib.freeinfo(hints);
@@ -56,7 +56,7 @@ static int pair_find_inner(const struct dofi_fab *fab, struct fi_info **info)
 		return -FI_ENOMEM;
 	ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, info);
 	if (ret)
-		dofi_why_info(fab, hints, ret);
+		dofi_diag_info(fab, hints, ret);
 	dofi_lib.freeinfo(hints);
 	return ret;
 }
@@ -69,7 +69,7 @@ int pair_getinfo(struct dofi_fab *fab, struct fi_info **out)
 	if (ret)
 		return ret;
 	dofi_lib.freeinfo(inner);
-	ret = rdm_outer_info(fab, fab->row->name, out);
+	ret = msgep_ep_info(fab, fab->desc->name, out);
 	if (ret)
 		return ret;
 	(*out)->tx_attr->msg_order = FI_ORDER_SAS;
@@ -119,7 +119,7 @@ static int pair_open_queues(struct pair_net *net, const char **what)
 	if (ret)
 		return ret;
 	if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
-		net->signal_fd = rdm_cq_signal_take(net->cq_fd);
+		net->signal_fd = msgep_cq_signal_take(net->cq_fd);
 	*what = "fi_eq_open";
 	ret = fi_eq_open(net->fabric, &eq, &net->eq, net);
 	if (!ret)
@@ -131,7 +131,7 @@ static int pair_listen(struct pair_net *net, struct pair_listener *l, const char
 {
 	union dofi_addr addr = l->addr;
 	size_t len = sizeof(addr);
-	struct fi_info *info = rdm_info_from(net->info, &l->addr);
+	struct fi_info *info = msgep_info_from(net->info, &l->addr);
 	int ret;
 
 	if (!info)
@@ -266,7 +266,7 @@ static void pair_close_inner(struct pair_net *net)
 	free(net);
 }
 
-int pair_open(struct rdm_domain *domain)
+int pair_open(struct msgep_domain *domain)
 {
 	const struct dofi_fab *fab = domain->fabric->fab;
 	struct pair_net *net = calloc(1, sizeof(*net));
@@ -278,7 +278,7 @@ int pair_open(struct rdm_domain *domain)
 	net->domain = domain;
 	net->signal_fd = -1;
 	pthread_mutex_init(&net->lock, NULL);
-	rdm_lock_init(&net->leaf);
+	msgep_lock_init(&net->leaf);
 	dofi_list_init(&net->pairs);
 	dofi_list_init(&net->unused);
 	dofi_list_init(&net->tokens);
@@ -293,13 +293,13 @@ int pair_open(struct rdm_domain *domain)
 		net->inject = net->info->tx_attr->inject_size;
 		ret = pair_open_inner(net, &what);
 		if (ret)
-			dofi_why_object(fab, what, ret);
+			dofi_diag_object(fab, what, ret);
 	}
 	if (ret) {
 		pair_close_inner(net);
 		return ret;
 	}
-	domain->wire = net;
+	domain->transport_data = net;
 	return 0;
 }
 
@@ -319,7 +319,7 @@ static bool pair_unsent(struct pair_net *net)
 	return any;
 }
 
-void pair_close(struct rdm_domain *domain)
+void pair_close(struct msgep_domain *domain)
 {
 	struct pair_net *net = pair_net_of(domain);
 	struct pollfd pfd = { .fd = net->cq_fd, .events = POLLIN };
@@ -335,11 +335,11 @@ void pair_close(struct rdm_domain *domain)
 	} while ((pair_unsent(net) && now < end) ||
 		 (!dofi_list_empty(&net->tokens) && now < tokens_end));
 	pthread_mutex_unlock(&net->lock);
-	domain->wire = NULL;
+	domain->transport_data = NULL;
 	pair_close_inner(net);
 }
 
-int pair_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
+int pair_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS])
 {
 	const struct pair_net *net = pair_net_of(domain);
 
@@ -349,7 +349,7 @@ int pair_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
 	return net->signal_fd < 0 ? 2 : 3;
 }
 
-bool pair_may_sleep(struct rdm_domain *domain)
+bool pair_may_sleep(struct msgep_domain *domain)
 {
 	struct pair_net *net = pair_net_of(domain);
 	struct fid *fids[2] = { &net->cq->fid, &net->eq->fid };
@@ -366,7 +366,7 @@ bool pair_may_sleep(struct rdm_domain *domain)
 	return may;
 }
 
-bool pair_busy(struct rdm_domain *domain)
+bool pair_busy(struct msgep_domain *domain)
 {
 	return atomic_load(&pair_net_of(domain)->users);
 }

@@ -18,44 +18,44 @@
 #define BATCH 16
 /* Messages of one look, so that those who wait for net->lock get it. */
 #define LOOK_MOST 64
-#define HDR ((uint32_t)RDM_FRAME_HDR)
+#define HDR ((uint32_t)MSGEP_FRAME_HDR)
 
 void pair_touch(struct pair_conn *conn)
 {
 	struct pair_net *net = pair_net_of(conn->ep->domain);
 
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	if (dofi_list_empty(&conn->touch))
 		dofi_list_append(&net->touched, &conn->touch);
 	atomic_store_explicit(&net->has_touched, true, memory_order_relaxed);
-	rdm_unlock(&net->leaf);
+	msgep_unlock(&net->leaf);
 }
 
 void pair_conn_violate(struct pair_conn *conn, const char *what)
 {
 	dofi_log(DOFI_LOG_WARN, "connection broken: the peer sent %s", what);
 	atomic_store(&conn->broken, FI_EIO);
-	rdm_ep_broken(conn->ep, FI_EIO);
+	msgep_ep_broken(conn->ep, FI_EIO);
 	pair_touch(conn);
 }
 
 /* ---------------------------------------------------------------- packets of a connection */
 
-static uint32_t packet_size(const struct rdm_frame *f)
+static uint32_t packet_size(const struct msgep_frame *f)
 {
 	return HDR + pair_padded(f->len);
 }
 
-static bool pair_is_for(const struct pair_conn *conn, const struct rdm_frame *f)
+static bool pair_is_for(const struct pair_conn *conn, const struct msgep_frame *f)
 {
 	return f->kind < PAIR_ATTACH &&
 	       f->mark == htole64(pair_mark(conn->index, conn->generation));
 }
 
 /* The packet at the cursor, if it is of this channel and nothing waits before it. */
-static const struct rdm_frame *pair_at(const struct pair_conn *conn, int channel)
+static const struct msgep_frame *pair_at(const struct pair_conn *conn, int channel)
 {
-	const struct rdm_frame *f = (const void *)conn->at;
+	const struct msgep_frame *f = (const void *)conn->at;
 
 	if (conn->at == conn->end || conn->queue[channel].head || !pair_is_for(conn, f) ||
 	    pair_channel(f) != channel)
@@ -63,10 +63,10 @@ static const struct rdm_frame *pair_at(const struct pair_conn *conn, int channel
 	return f;
 }
 
-const struct rdm_frame *pair_peek(struct rdm_ep *ep, int channel, const void **payload)
+const struct msgep_frame *pair_peek(struct msgep_ep *ep, int channel, const void **payload)
 {
 	struct pair_conn *conn = ep->w.pair;
-	const struct rdm_frame *f;
+	const struct msgep_frame *f;
 
 	if (ep->failed || !conn)
 		return NULL;
@@ -97,19 +97,19 @@ static bool pair_advance_low(_Atomic uint32_t *known, uint32_t low, uint32_t bit
 }
 
 /* What the packet tells about ours. */
-static void pair_take_counts(struct pair_conn *conn, const struct rdm_frame *f)
+static void pair_recv_counts(struct pair_conn *conn, const struct msgep_frame *f)
 {
 	const uint8_t *p = f->counts;
 
-	if (!pair_advance_low(&conn->granted[RDM_REQ], p[0] | (uint32_t)p[1] << 8, 16, PAIR_UNIT,
-			      conn->sent[RDM_REQ]) ||
-	    !pair_advance_low(&conn->granted[RDM_ANS], p[2] | (uint32_t)p[3] << 8, 16, PAIR_UNIT,
-			      conn->sent[RDM_ANS]) ||
+	if (!pair_advance_low(&conn->granted[MSGEP_REQ], p[0] | (uint32_t)p[1] << 8, 16, PAIR_UNIT,
+			      conn->sent[MSGEP_REQ]) ||
+	    !pair_advance_low(&conn->granted[MSGEP_ANS], p[2] | (uint32_t)p[3] << 8, 16, PAIR_UNIT,
+			      conn->sent[MSGEP_ANS]) ||
 	    !pair_advance_low(&conn->arrived, p[4], 8, 1, conn->packets))
 		pair_conn_violate(conn, "a count of what was never sent");
 }
 
-void pair_release(struct rdm_ep *ep, int channel)
+void pair_release(struct msgep_ep *ep, int channel)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair_queue *q = &conn->queue[channel];
@@ -123,7 +123,7 @@ void pair_release(struct rdm_ep *ep, int channel)
 			q->tail = &q->head;
 		free(packet);
 	} else {
-		size = packet_size((const struct rdm_frame *)(const void *)conn->at);
+		size = packet_size((const struct msgep_frame *)(const void *)conn->at);
 		conn->at += size;
 		conn->came[channel] += size;
 	}
@@ -131,14 +131,14 @@ void pair_release(struct rdm_ep *ep, int channel)
 			      atomic_load_explicit(&conn->consumed[channel],
 						   memory_order_relaxed) + size,
 			      memory_order_relaxed);
-	if (channel == RDM_REQ)
+	if (channel == MSGEP_REQ)
 		atomic_fetch_add_explicit(&conn->taken, 1, memory_order_relaxed);
 }
 
 /* The packet at the cursor cannot be processed yet: a copy waits. */
 static bool pair_keep(struct pair_conn *conn)
 {
-	const struct rdm_frame *f = (const void *)conn->at;
+	const struct msgep_frame *f = (const void *)conn->at;
 	uint32_t size = packet_size(f);
 	struct pair_packet *packet = malloc(offsetof(struct pair_packet, frame) + size);
 	struct pair_queue *q = &conn->queue[pair_channel(f)];
@@ -156,7 +156,7 @@ static bool pair_keep(struct pair_conn *conn)
 
 void pair_queues_free(struct pair_conn *conn)
 {
-	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		struct pair_queue *q = &conn->queue[ch];
 
 		while (q->head) {
@@ -171,39 +171,39 @@ void pair_queues_free(struct pair_conn *conn)
 
 /* Of the packets at the cursor the last one of this connection tells most. What they may answer is
  * complete before they are processed. */
-static void pair_take_last_counts(struct pair_conn *conn)
+static void pair_recv_last_counts(struct pair_conn *conn)
 {
-	const struct rdm_frame *last = NULL;
+	const struct msgep_frame *last = NULL;
 
 	for (const uint8_t *at = conn->at; at != conn->end; at += packet_size(last)) {
-		const struct rdm_frame *f = (const void *)at;
+		const struct msgep_frame *f = (const void *)at;
 
 		if (!pair_is_for(conn, f))
 			break;
 		last = f;
 	}
 	if (last)
-		pair_take_counts(conn, last);
+		pair_recv_counts(conn, last);
 }
 
 /* Packets from `at` on that are of this connection; returns the first byte behind them, or behind
  * those that could be kept. */
 static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, const uint8_t *end,
-				    struct rdm_sink *sink)
+				    struct msgep_cq_direct *direct)
 {
-	struct rdm_ep *ep = conn->ep;
-	const struct rdm_frame *f;
+	struct msgep_ep *ep = conn->ep;
+	const struct msgep_frame *f;
 
-	rdm_lock(&ep->lock);
+	msgep_lock(&ep->lock);
 	conn->at = at;
 	conn->end = end;
 	conn->dispatching = true;
-	ep->sink = sink;
-	pair_take_last_counts(conn);
+	ep->cq_direct = direct;
+	pair_recv_last_counts(conn);
 	for (;;) {
 		const uint8_t *before = conn->at;
 
-		rdm_proto_progress(ep);
+		msgep_proto_progress(ep);
 		if (conn->at != before)
 			continue;
 		f = (const void *)conn->at;
@@ -216,22 +216,22 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 			conn->at += packet_size(f);
 		}
 	}
-	ep->sink = NULL;
+	ep->cq_direct = NULL;
 	conn->dispatching = false;
 	at = conn->at;
 	conn->at = conn->end = NULL;
-	rdm_unlock(&ep->lock);
+	msgep_unlock(&ep->lock);
 	return at;
 }
 
 /* ---------------------------------------------------------------- control packets */
 
-static void pair_take_attach(struct pair *pair, struct pair_conn *conn, const struct rdm_frame *f)
+static void pair_recv_attach(struct pair *pair, struct pair_conn *conn, const struct msgep_frame *f)
 {
 	uint64_t value = le64toh(f->value);
 
 	/* A peer may name any connection; those of others do not suffer from it. */
-	if (!conn->adopted || memcmp(conn->peer_name, pair->name, PAIR_NAME)) {
+	if (!conn->has_peer_params || memcmp(conn->peer_name, pair->name, PAIR_NAME)) {
 		dofi_log(DOFI_LOG_WARN, "dropped an attachment to a connection of another adapter");
 	} else if (conn->active || conn->pair ||
 		   value != pair_mark(conn->peer_index, conn->peer_generation)) {
@@ -242,32 +242,33 @@ static void pair_take_attach(struct pair *pair, struct pair_conn *conn, const st
 	}
 }
 
-static void pair_take_credit(struct pair_conn *conn, const struct rdm_frame *f,
-			     struct rdm_sink *sink)
+static void pair_recv_credit(struct pair_conn *conn, const struct msgep_frame *f,
+			     struct msgep_cq_direct *direct)
 {
 	uint64_t value = le64toh(f->value);
-	struct rdm_ep *ep = conn->ep;
+	struct msgep_ep *ep = conn->ep;
 	bool ok;
 
-	rdm_lock(&ep->lock);
-	ok = pair_advance(&conn->granted[RDM_REQ], (uint32_t)(value >> 32), conn->sent[RDM_REQ]) &&
-	     pair_advance(&conn->granted[RDM_ANS], (uint32_t)value, conn->sent[RDM_ANS]) &&
+	msgep_lock(&ep->lock);
+	ok = pair_advance(&conn->granted[MSGEP_REQ], (uint32_t)(value >> 32),
+			  conn->sent[MSGEP_REQ]) &&
+	     pair_advance(&conn->granted[MSGEP_ANS], (uint32_t)value, conn->sent[MSGEP_ANS]) &&
 	     pair_advance(&conn->arrived, (uint32_t)le64toh(f->total), conn->packets);
 	if (ok) {
 		conn->dispatching = true;
-		ep->sink = sink;
-		rdm_proto_progress(ep);
-		ep->sink = NULL;
+		ep->cq_direct = direct;
+		msgep_proto_progress(ep);
+		ep->cq_direct = NULL;
 		conn->dispatching = false;
 	}
-	rdm_unlock(&ep->lock);
+	msgep_unlock(&ep->lock);
 	if (!ok)
 		pair_conn_violate(conn, "a credit for what was never sent");
 }
 
 /* ---------------------------------------------------------------- messages */
 
-static struct pair_conn *pair_find(struct pair_net *net, const struct rdm_frame *f)
+static struct pair_conn *pair_find(struct pair_net *net, const struct msgep_frame *f)
 {
 	uint64_t mark = le64toh(f->mark);
 	struct pair_conn *conn;
@@ -281,14 +282,14 @@ static struct pair_conn *pair_find(struct pair_net *net, const struct rdm_frame 
 static uint32_t pair_payload_most(uint8_t kind)
 {
 	if (kind == PAIR_CM_REQUEST || kind == PAIR_CM_MESSAGE)
-		return RDM_CM_MAX;
+		return MSGEP_CM_MAX;
 	return kind < PAIR_ATTACH ? PAIR_PAYLOAD : 0;
 }
 
 /* Length and numbers of the packet at `at`; 0: it makes no sense. */
 static uint32_t pair_check(uint8_t *at, const uint8_t *end)
 {
-	struct rdm_frame *f = (void *)at;
+	struct msgep_frame *f = (void *)at;
 
 	if ((size_t)(end - at) < HDR)
 		return 0;
@@ -315,21 +316,21 @@ static bool pair_check_all(uint8_t *at, const uint8_t *end)
 	return true;
 }
 
-static void pair_take_message(struct pair_net *net, struct pair *pair, uint8_t *at,
-			      const uint8_t *end, struct rdm_sink *sink)
+static void pair_recv_message(struct pair_net *net, struct pair *pair, uint8_t *at,
+			      const uint8_t *end, struct msgep_cq_direct *direct)
 {
 	while (at != end) {
-		const struct rdm_frame *f = (const void *)at;
+		const struct msgep_frame *f = (const void *)at;
 		struct pair_conn *conn = pair_find(net, f);
 
 		if (f->kind == PAIR_CM_REQUEST || f->kind == PAIR_CM_MESSAGE)
 			pair_cm_received(pair, f);
 		else if (conn && f->kind == PAIR_ATTACH)
-			pair_take_attach(pair, conn, f);
+			pair_recv_attach(pair, conn, f);
 		else if (f->kind == PAIR_ATTACH)
 			pair_cm_not_attached(pair, f);
 		else if (conn && conn->pair == pair && f->kind == PAIR_CREDIT)
-			pair_take_credit(conn, f, sink);
+			pair_recv_credit(conn, f, direct);
 		else if (conn && conn->pair == pair && f->kind == PAIR_WANT_BULK)
 			pair_share_wanted(conn, le64toh(f->value));
 		else if (conn && conn->pair == pair && f->kind == PAIR_BULK && conn->active)
@@ -337,14 +338,15 @@ static void pair_take_message(struct pair_net *net, struct pair *pair, uint8_t *
 		else if (conn && conn->pair == pair && f->kind == PAIR_BULK_END)
 			pair_share_end(conn, le64toh(f->value));
 		else if (conn && conn->pair == pair && f->kind < PAIR_ATTACH) {
-			at = (uint8_t *)(uintptr_t)pair_dispatch(conn, at, end, sink);
+			at = (uint8_t *)(uintptr_t)pair_dispatch(conn, at, end, direct);
 			continue;
 		}
 		at += packet_size(f);
 	}
 }
 
-static void pair_received(struct pair_net *net, struct pair_buf *buf, struct rdm_sink *sink)
+static void pair_received(struct pair_net *net, struct pair_buf *buf,
+			  struct msgep_cq_direct *direct)
 {
 	struct pair_head head = { .index = UINT32_MAX };
 	struct pair *pair = NULL;
@@ -358,7 +360,8 @@ static void pair_received(struct pair_net *net, struct pair_buf *buf, struct rdm
 	else if (!pair_check_all(buf->data + sizeof(head), buf->data + buf->len))
 		pair_break(pair, FI_EIO);
 	else
-		pair_take_message(net, pair, buf->data + sizeof(head), buf->data + buf->len, sink);
+		pair_recv_message(net, pair, buf->data + sizeof(head), buf->data + buf->len,
+				  direct);
 }
 
 static void pair_repost(struct pair_net *net, struct pair_buf *buf)
@@ -371,7 +374,7 @@ static void pair_repost(struct pair_net *net, struct pair_buf *buf)
 }
 
 static void pair_completed(struct pair_net *net, const struct fi_cq_msg_entry *entry,
-			   struct rdm_sink *sink)
+			   struct msgep_cq_direct *direct)
 {
 	struct pair_op *op = entry->op_context;
 	struct pair_buf *buf = entry->op_context;
@@ -383,11 +386,11 @@ static void pair_completed(struct pair_net *net, const struct fi_cq_msg_entry *e
 		return;
 	}
 	if (op->kind != PAIR_OP_RECV) {
-		pair_bulk_completed(net, entry->op_context, entry->len, 0, sink);
+		pair_bulk_completed(net, entry->op_context, entry->len, 0, direct);
 		return;
 	}
 	buf->len = entry->len <= PAIR_MESSAGE ? (uint32_t)entry->len : 0;
-	pair_received(net, buf, sink);
+	pair_received(net, buf, direct);
 	pair_repost(net, buf);
 }
 
@@ -418,14 +421,14 @@ static bool pair_completed_badly(struct pair_net *net)
 	return true;
 }
 
-static void pair_serve_touched(struct pair_net *net, struct rdm_sink *sink)
+static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *direct)
 {
 	struct dofi_list todo;
 
 	if (!atomic_load_explicit(&net->has_touched, memory_order_relaxed))
 		return;
 	dofi_list_init(&todo);
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	while (!dofi_list_empty(&net->touched)) {
 		struct dofi_list *pos = net->touched.next;
 
@@ -433,17 +436,17 @@ static void pair_serve_touched(struct pair_net *net, struct rdm_sink *sink)
 		dofi_list_append(&todo, pos);
 	}
 	atomic_store_explicit(&net->has_touched, false, memory_order_relaxed);
-	rdm_unlock(&net->leaf);
+	msgep_unlock(&net->leaf);
 	for (;;) {
 		struct pair_conn *conn = NULL;
-		struct rdm_ep *ep;
+		struct msgep_ep *ep;
 
-		rdm_lock(&net->leaf);
+		msgep_lock(&net->leaf);
 		if (!dofi_list_empty(&todo)) {
 			conn = dofi_container(todo.next, struct pair_conn, touch);
 			dofi_list_remove(&conn->touch);
 		}
-		rdm_unlock(&net->leaf);
+		msgep_unlock(&net->leaf);
 		if (!conn)
 			break;
 		ep = conn->ep;
@@ -451,19 +454,19 @@ static void pair_serve_touched(struct pair_net *net, struct rdm_sink *sink)
 			continue;
 		if (conn->wants_bulk)
 			pair_share_ask(conn);
-		rdm_lock(&ep->lock);
+		msgep_lock(&ep->lock);
 		conn->dispatching = true;
-		ep->sink = sink;
-		rdm_proto_progress(ep);
+		ep->cq_direct = direct;
+		msgep_proto_progress(ep);
 		if (atomic_load_explicit(&ep->pending, memory_order_relaxed))
-			rdm_proto_push(ep);
-		ep->sink = NULL;
+			msgep_proto_push(ep);
+		ep->cq_direct = NULL;
 		conn->dispatching = false;
-		rdm_unlock(&ep->lock);
+		msgep_unlock(&ep->lock);
 	}
 }
 
-unsigned int pair_poll(struct pair_net *net, struct rdm_sink *sink)
+unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 {
 	struct fi_cq_msg_entry entries[BATCH];
 	unsigned int got = 0;
@@ -479,14 +482,14 @@ unsigned int pair_poll(struct pair_net *net, struct rdm_sink *sink)
 		if (n <= 0)
 			break;
 		for (ssize_t i = 0; i < n; i++)
-			pair_completed(net, &entries[i], sink);
+			pair_completed(net, &entries[i], direct);
 		got += (unsigned int)n;
 		if (n < BATCH)
 			break;
 	}
 	if (net->connecting || dofi_now() - net->eq_read_at >= PAIR_EQ_NS)
 		pair_read_eq(net);
-	pair_serve_touched(net, sink);
+	pair_serve_touched(net, direct);
 	if (pair_share_has_work(net))
 		pair_share_look(net);
 	pair_flush_dirty(net, !got);
@@ -495,7 +498,7 @@ unsigned int pair_poll(struct pair_net *net, struct rdm_sink *sink)
 
 /* A thread that finds the lock taken leaves the look to its holder, and the CPU, which the holder
  * may be waiting for. */
-void pair_progress(struct rdm_domain *domain, struct rdm_sink *sink)
+void pair_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct)
 {
 	struct pair_net *net = pair_net_of(domain);
 
@@ -504,6 +507,6 @@ void pair_progress(struct rdm_domain *domain, struct rdm_sink *sink)
 		return;
 	}
 	DOFI_NO_CANCEL();
-	pair_poll(net, sink);
+	pair_poll(net, direct);
 	pthread_mutex_unlock(&net->lock);
 }

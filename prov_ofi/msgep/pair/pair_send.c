@@ -12,17 +12,17 @@
 #include "base/log.h"
 #include "msgep/pair/pair.h"
 
-#define HDR ((uint32_t)RDM_FRAME_HDR)
+#define HDR ((uint32_t)MSGEP_FRAME_HDR)
 
 static struct pair_buf *pair_buf_get(struct pair_net *net)
 {
 	struct pair_buf *buf;
 
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	buf = net->pool;
 	if (buf)
 		net->pool = buf->next;
-	rdm_unlock(&net->leaf);
+	msgep_unlock(&net->leaf);
 	if (buf)
 		return buf;
 	buf = aligned_alloc(64, sizeof(*buf));
@@ -33,10 +33,10 @@ static struct pair_buf *pair_buf_get(struct pair_net *net)
 
 static void pair_buf_put(struct pair_net *net, struct pair_buf *buf)
 {
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	buf->next = net->pool;
 	net->pool = buf;
-	rdm_unlock(&net->leaf);
+	msgep_unlock(&net->leaf);
 }
 
 void pair_drop_unsent(struct pair *pair)
@@ -79,10 +79,10 @@ static void pair_mark_dirty(struct pair *pair)
 	if (pair->is_dirty)
 		return;
 	pair->is_dirty = true;
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	dofi_list_append(&net->dirty, &pair->dirty);
 	atomic_store_explicit(&net->has_dirty, true, memory_order_relaxed);
-	rdm_unlock(&net->leaf);
+	msgep_unlock(&net->leaf);
 }
 
 /* An open message, with room for `need` bytes. NULL: libfabric has to take others first, unless
@@ -115,7 +115,7 @@ static uint8_t *pair_room(struct pair *pair, uint32_t need, bool must)
 static void pair_put_control(struct pair_conn *conn, uint8_t *at, uint8_t kind, uint64_t value,
 			     uint64_t total)
 {
-	struct rdm_frame f = { .mark = htole64(pair_mark(conn->peer_index, conn->peer_generation)),
+	struct msgep_frame f = { .mark = htole64(pair_mark(conn->peer_index, conn->peer_generation)),
 			       .total = htole64(total), .value = htole64(value), .kind = kind };
 
 	memcpy(at, &f, sizeof(f));
@@ -124,32 +124,32 @@ static void pair_put_control(struct pair_conn *conn, uint8_t *at, uint8_t kind, 
 
 static void pair_put_credit(struct pair_conn *conn, uint8_t *at)
 {
-	uint32_t count[RDM_CHANNELS];
+	uint32_t count[MSGEP_CHANNELS];
 
-	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		count[ch] = atomic_load(&conn->consumed[ch]);
-		atomic_store(&conn->told[ch], count[ch]);
+		atomic_store(&conn->reported[ch], count[ch]);
 	}
-	conn->taken_told = atomic_load(&conn->taken);
-	pair_put_control(conn, at, PAIR_CREDIT, (uint64_t)count[RDM_REQ] << 32 | count[RDM_ANS],
-			 conn->taken_told);
+	conn->taken_reported = atomic_load(&conn->taken);
+	pair_put_control(conn, at, PAIR_CREDIT, (uint64_t)count[MSGEP_REQ] << 32 | count[MSGEP_ANS],
+			 conn->taken_reported);
 }
 
 /* The same within another packet of the connection. */
-static void pair_put_counts(struct pair_conn *conn, struct rdm_frame *f)
+static void pair_put_counts(struct pair_conn *conn, struct msgep_frame *f)
 {
 	uint8_t *p = f->counts;
 
-	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		uint32_t count = atomic_load_explicit(&conn->consumed[ch], memory_order_relaxed);
 
-		atomic_store_explicit(&conn->told[ch], count, memory_order_relaxed);
+		atomic_store_explicit(&conn->reported[ch], count, memory_order_relaxed);
 		count /= PAIR_UNIT;
 		*p++ = (uint8_t)count;
 		*p++ = (uint8_t)(count >> 8);
 	}
-	conn->taken_told = atomic_load_explicit(&conn->taken, memory_order_relaxed);
-	*p = (uint8_t)conn->taken_told;
+	conn->taken_reported = atomic_load_explicit(&conn->taken, memory_order_relaxed);
+	*p = (uint8_t)conn->taken_reported;
 	dofi_list_remove(&conn->owe);
 }
 
@@ -239,7 +239,7 @@ void pair_flush_dirty(struct pair_net *net, bool all)
 	if (!atomic_load_explicit(&net->has_dirty, memory_order_relaxed))
 		return;
 	dofi_list_init(&todo);
-	rdm_lock(&net->leaf);
+	msgep_lock(&net->leaf);
 	while (!dofi_list_empty(&net->dirty)) {
 		struct dofi_list *pos = net->dirty.next;
 
@@ -247,14 +247,14 @@ void pair_flush_dirty(struct pair_net *net, bool all)
 		dofi_list_append(&todo, pos);
 	}
 	atomic_store_explicit(&net->has_dirty, false, memory_order_relaxed);
-	rdm_unlock(&net->leaf);
+	msgep_unlock(&net->leaf);
 	while (!dofi_list_empty(&todo)) {
 		struct pair *pair = dofi_container(todo.next, struct pair, dirty);
 
 		pthread_mutex_lock(&pair->lock);
-		rdm_lock(&net->leaf);
+		msgep_lock(&net->leaf);
 		dofi_list_remove(&pair->dirty);
-		rdm_unlock(&net->leaf);
+		msgep_unlock(&net->leaf);
 		pair->is_dirty = false;
 		pair_flush(pair, all);
 		if (pair->waiting || pair->open || !dofi_list_empty(&pair->owing))
@@ -277,7 +277,7 @@ static bool pair_leaves_now(struct pair *pair)
 	return pair->burst <= PAIR_BURST_FREE;
 }
 
-struct rdm_frame *pair_reserve(struct rdm_ep *ep, int channel, size_t want, size_t *room)
+struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *room)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair *pair = conn ? conn->pair : NULL;
@@ -291,7 +291,7 @@ struct rdm_frame *pair_reserve(struct rdm_ep *ep, int channel, size_t want, size
 	left = conn->peer_window - (conn->sent[channel] - atomic_load(&conn->granted[channel]));
 	need = (uint32_t)(want < PAIR_PAYLOAD ? want : PAIR_PAYLOAD);
 	if (left < HDR + (need < 1024 ? pair_padded(need) : 1024) ||
-	    (channel == RDM_REQ && conn->packets - atomic_load(&conn->arrived) >= PAIR_PACKETS))
+	    (channel == MSGEP_REQ && conn->packets - atomic_load(&conn->arrived) >= PAIR_PACKETS))
 		return NULL;
 	if (need > left - HDR)
 		need = (left - HDR) & ~7u;
@@ -308,15 +308,15 @@ struct rdm_frame *pair_reserve(struct rdm_ep *ep, int channel, size_t want, size
 		return NULL;
 	}
 	*room = need;
-	return (struct rdm_frame *)(void *)at;
+	return (struct msgep_frame *)(void *)at;
 }
 
-void pair_commit(struct rdm_ep *ep, int channel, struct rdm_frame *f)
+void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair *pair = conn->pair;
 	uint32_t size = HDR + pair_padded(f->len);
-	bool lazy = f->kind == RDM_ACK;
+	bool lazy = f->kind == MSGEP_ACK;
 
 	/* The peer is told nothing that was in the buffer before. */
 	memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
@@ -328,7 +328,7 @@ void pair_commit(struct rdm_ep *ep, int channel, struct rdm_frame *f)
 	f->value = htole64(f->value);
 	pair->open->len += size;
 	conn->sent[channel] += size;
-	conn->packets += channel == RDM_REQ;
+	conn->packets += channel == MSGEP_REQ;
 	pair->urgent |= !lazy;
 	if (conn->dispatching || lazy || !pair_leaves_now(pair))
 		pair_mark_dirty(pair);
@@ -337,7 +337,7 @@ void pair_commit(struct rdm_ep *ep, int channel, struct rdm_frame *f)
 	pthread_mutex_unlock(&pair->lock);
 }
 
-void pair_unreserve(struct rdm_ep *ep)
+void pair_unreserve(struct msgep_ep *ep)
 {
 	struct pair *pair = ep->w.pair->pair;
 
@@ -348,10 +348,10 @@ void pair_unreserve(struct rdm_ep *ep)
 	pthread_mutex_unlock(&pair->lock);
 }
 
-bool pair_say(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value, uint64_t total,
+bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value, uint64_t total,
 	      const void *data, size_t len)
 {
-	struct rdm_frame f = { .mark = htole64(mark), .len = htole32((uint32_t)len),
+	struct msgep_frame f = { .mark = htole64(mark), .len = htole32((uint32_t)len),
 			       .total = htole64(total), .value = htole64(value), .kind = kind };
 	uint32_t size = HDR + pair_padded((uint32_t)len);
 	uint8_t *at;
@@ -375,8 +375,8 @@ void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t
 {
 	struct pair *pair = conn->pair;
 
-	if (!pair_say(pair, kind, pair_mark(conn->peer_index, conn->peer_generation), value, total,
-		      NULL, 0))
+	if (!pair_send_control(pair, kind, pair_mark(conn->peer_index, conn->peer_generation),
+			       value, total, NULL, 0))
 		return;
 	pthread_mutex_lock(&pair->lock);
 	pair_flush(pair, false);
@@ -392,10 +392,11 @@ void pair_owe(struct pair_conn *conn)
 		dofi_list_append(&pair->owing, &conn->owe);
 	pair_mark_dirty(pair);
 	/* Half a window is owed: the peer may be waiting for it. */
-	for (int ch = 0; ch < RDM_CHANNELS; ch++)
-		pair->urgent |= atomic_load(&conn->consumed[ch]) - atomic_load(&conn->told[ch]) >=
-				PAIR_WINDOW / 2;
-	pair->urgent |= atomic_load(&conn->taken) - conn->taken_told >= PAIR_PACKETS / 2;
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
+		pair->urgent |=
+			atomic_load(&conn->consumed[ch]) - atomic_load(&conn->reported[ch]) >=
+			PAIR_WINDOW / 2;
+	pair->urgent |= atomic_load(&conn->taken) - conn->taken_reported >= PAIR_PACKETS / 2;
 	pthread_mutex_unlock(&pair->lock);
 }
 

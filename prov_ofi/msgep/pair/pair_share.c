@@ -35,21 +35,21 @@ static bool share_has_place(const struct pair_net *net)
 /* Is there anything to be sent for which the connection needs an endpoint, perhaps? */
 static bool share_has_data(struct pair_conn *conn)
 {
-	struct rdm_ep *ep = conn->ep;
+	struct msgep_ep *ep = conn->ep;
 	bool any;
 
-	rdm_lock(&ep->lock);
-	any = rdm_queued(&ep->txq) || ep->serve_head != ep->serve_tail;
-	rdm_unlock(&ep->lock);
+	msgep_lock(&ep->lock);
+	any = msgep_queued(&ep->txq) || ep->target_read_head != ep->target_read_tail;
+	msgep_unlock(&ep->lock);
 	return any;
 }
 
 /* It may ask again. */
 static void share_forget(struct pair_conn *conn)
 {
-	rdm_lock(&conn->ep->lock);
-	conn->asked_bulk = false;
-	rdm_unlock(&conn->ep->lock);
+	msgep_lock(&conn->ep->lock);
+	conn->requested_bulk = false;
+	msgep_unlock(&conn->ep->lock);
 }
 
 /* ---------------------------------------------------------------- closing one that is idle */
@@ -58,13 +58,14 @@ static void share_forget(struct pair_conn *conn)
  * answer that is announced in parts is half-way. */
 static bool share_is_quiet(struct pair_conn *conn)
 {
-	struct rdm_ep *ep = conn->ep;
-	const struct rdm_tx *tx = rdm_queued(&ep->txq) ? rdm_tx_at(&ep->txq, ep->txq.head) : NULL;
+	struct msgep_ep *ep = conn->ep;
+	const struct msgep_tx *tx =
+		msgep_queued(&ep->txq) ? msgep_tx_at(&ep->txq, ep->txq.head) : NULL;
 
 	if (conn->n_out || ep->bulk.head != ep->bulk.tail || (tx && tx->pulled && tx->done))
 		return false;
-	for (uint32_t i = ep->serve_head; i != ep->serve_tail; i++)
-		if (ep->serve[i & (ep->serve_room - 1)].pulled)
+	for (uint32_t i = ep->target_read_head; i != ep->target_read_tail; i++)
+		if (ep->target_reads[i & (ep->target_read_room - 1)].pulled)
 			return false;
 	return true;
 }
@@ -75,13 +76,13 @@ static bool share_leave(struct pair_bulk *bulk, enum pair_leave leave)
 	struct pair_conn *conn = bulk->conn;
 	bool may;
 
-	rdm_lock(&conn->ep->lock);
+	msgep_lock(&conn->ep->lock);
 	may = leave == BULK_LEAVING || leave == BULK_GRANTED || share_is_quiet(conn);
 	if (may) {
 		bulk->net->n_leaving += bulk->leave == BULK_KEPT;
 		bulk->leave = leave;
 	}
-	rdm_unlock(&conn->ep->lock);
+	msgep_unlock(&conn->ep->lock);
 	return may;
 }
 
@@ -180,9 +181,9 @@ static void share_enter(struct pair_conn *conn)
 
 void pair_share_want(struct pair_conn *conn)
 {
-	if (conn->bulk || conn->asked_bulk)
+	if (conn->bulk || conn->requested_bulk)
 		return;
-	conn->asked_bulk = true;
+	conn->requested_bulk = true;
 	conn->wants_bulk = true;
 	pair_touch(conn);
 }

@@ -143,7 +143,7 @@ int pair_sock_claim(struct fid_ep *ep)
 		return -1;
 	}
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	rdm_cm_keep_alive(fd);
+	msgep_cm_keep_alive(fd);
 	return fd;
 }
 

@@ -3,16 +3,16 @@
  *
  * For tests only: the fabric "constrained", or DAPL_OFI_TEST_CONSTRAIN=efa[:SEED], makes an inner
  * provider of software behave as badly as efa may; with shuffle[:SEED] instead, messages may be of
- * any length, so there are bulk cells. Of libfabric's efa, this is copied:
+ * any length, so there are large packets. Of libfabric's efa, this is copied:
  *
  *   prov/efa/src/rxr/rxr_cq.c (1.17.0), rxr_cq_open: no wait object
  *   prov/efa/src/efa_prov_info.c (2.6.0): of the provider's plain endpoint, efa-direct,
  *     mr_mode FI_MR_LOCAL with virtual addresses, allocated memory and provider keys; msg_order 0
  *     (EFA_MSG_ORDER); messages of one packet, max_msg_size = the port's max_msg_sz, here 8 KiB;
- *     FI_CONTEXT2. cq_data_size 4 (EFA_CQ_DATA_SIZE), small inject_size, one segment: the cells
+ *     FI_CONTEXT2. cq_data_size 4 (EFA_CQ_DATA_SIZE), small inject_size, one segment: the packets
  *     use neither completion data nor inject nor lists, so nothing is left to mask.
  *
- * So cells are registered and their descriptors are passed, although the inner provider does not
+ * So packets are registered and their descriptors are passed, although the inner provider does not
  * look at them; they arrive in random order, some much later than others; and a send is sometimes
  * refused for want of room. This is no proof that real hardware works.
  */
@@ -27,19 +27,19 @@
 #define VARIABLE "DAPL_OFI_TEST_CONSTRAIN"
 #define ROW "constrained"
 #define PACKET 8192
-/* A cell is handed on after this many polls at the latest. */
+/* A packet is handed on after this many polls at the latest. */
 #define AGE_MAX 3
 
-bool wfab_test_asked(const struct dofi_fab *fab)
+bool rdm_constrained_requested(const struct dofi_fab *fab)
 {
 	const char *value = dofi_env_secure(VARIABLE);
 
-	return !strcmp(fab->row->name, ROW) ||
+	return !strcmp(fab->desc->name, ROW) ||
 	       (value && (!strncmp(value, "efa", 3) || !strncmp(value, "shuffle", 7)));
 }
 
 /* As a consumer of efa would ask; software providers drop what they do not need. */
-void wfab_test_hints(struct fi_info *hints)
+void rdm_constrained_hints(struct fi_info *hints)
 {
 	hints->tx_attr->msg_order = 0;
 	hints->rx_attr->msg_order = 0;
@@ -47,11 +47,11 @@ void wfab_test_hints(struct fi_info *hints)
 				      FI_MR_PROV_KEY;
 }
 
-void wfab_test_start(struct wfab *net)
+void rdm_constrained_start(struct rdm_net *net)
 {
 	const char *value = dofi_env_secure(VARIABLE);
 	const char *seed = value ? strchr(value, ':') : NULL;
-	struct wfab_shake *shake = &net->shake;
+	struct rdm_constrained *shake = &net->constrained;
 
 	shake->on = true;
 	if (seed)
@@ -59,16 +59,16 @@ void wfab_test_start(struct wfab *net)
 	else if (getrandom(&shake->seed, sizeof(shake->seed), 0) < 0)
 		shake->seed = 1;
 	shake->state = shake->seed ? shake->seed : 1;
-	net->register_cells = true;
+	net->register_packets = true;
 	if (!value || strncmp(value, "shuffle", 7)) {
 		net->info->ep_attr->max_msg_size = PACKET;
-		if (net->cell_size > PACKET)
-			net->cell_size = PACKET;
+		if (net->packet_size > PACKET)
+			net->packet_size = PACKET;
 	}
 	dofi_log(DOFI_LOG_INFO, "%s: seed %#llx", VARIABLE, (unsigned long long)shake->seed);
 }
 
-static uint32_t roll(struct wfab_shake *shake, uint32_t n)
+static uint32_t constrained_random(struct rdm_constrained *shake, uint32_t n)
 {
 	shake->state ^= shake->state << 13;
 	shake->state ^= shake->state >> 7;
@@ -76,53 +76,53 @@ static uint32_t roll(struct wfab_shake *shake, uint32_t n)
 	return (uint32_t)(shake->state >> 32) % n;
 }
 
-static void let_go(struct wfab *net, uint32_t i)
+static void constrained_release(struct rdm_net *net, uint32_t i)
 {
-	struct wfab_shake *shake = &net->shake;
-	struct wfab_cell *cell = shake->cell[i];
+	struct rdm_constrained *shake = &net->constrained;
+	struct rdm_packet *packet = shake->packet[i];
 
 	shake->count--;
-	shake->cell[i] = shake->cell[shake->count];
+	shake->packet[i] = shake->packet[shake->count];
 	shake->age[i] = shake->age[shake->count];
-	wfab_arrive(net, cell);
+	rdm_packet_arrived(net, packet);
 }
 
-void wfab_test_hold(struct wfab *net, struct wfab_cell *cell)
+void rdm_constrained_hold(struct rdm_net *net, struct rdm_packet *packet)
 {
-	struct wfab_shake *shake = &net->shake;
+	struct rdm_constrained *shake = &net->constrained;
 
-	if (shake->count == WFAB_SHAKE_MAX)
-		let_go(net, roll(shake, shake->count));
-	shake->cell[shake->count] = cell;
+	if (shake->count == RDM_CONSTRAINED_MAX)
+		constrained_release(net, constrained_random(shake, shake->count));
+	shake->packet[shake->count] = packet;
 	shake->age[shake->count++] = 0;
 }
 
-void wfab_test_deliver(struct wfab *net)
+void rdm_constrained_deliver(struct rdm_net *net)
 {
-	struct wfab_shake *shake = &net->shake;
+	struct rdm_constrained *shake = &net->constrained;
 	uint32_t i = 0;
 
 	/* shuffle, then most of them in that order */
 	for (uint32_t k = shake->count; k > 1; k--) {
-		uint32_t j = roll(shake, k);
-		struct wfab_cell *cell = shake->cell[k - 1];
+		uint32_t j = constrained_random(shake, k);
+		struct rdm_packet *packet = shake->packet[k - 1];
 		uint8_t age = shake->age[k - 1];
 
-		shake->cell[k - 1] = shake->cell[j];
+		shake->packet[k - 1] = shake->packet[j];
 		shake->age[k - 1] = shake->age[j];
-		shake->cell[j] = cell;
+		shake->packet[j] = packet;
 		shake->age[j] = age;
 	}
 	while (i < shake->count) {
-		if (shake->age[i] < AGE_MAX && !roll(shake, 4)) {
+		if (shake->age[i] < AGE_MAX && !constrained_random(shake, 4)) {
 			shake->age[i++]++;
 			continue;
 		}
-		let_go(net, i);
+		constrained_release(net, i);
 	}
 }
 
-bool wfab_test_refuse(struct wfab *net)
+bool rdm_constrained_refuse(struct rdm_net *net)
 {
-	return !roll(&net->shake, 16);
+	return !constrained_random(&net->constrained, 16);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leave to send bulk cells, and the receives that they arrive in.
+/* Leave to send large packets, and the receives that they arrive in.
  *
- * Bulk cells are large, so there are few: not enough for all that connections together might have
+ * Large packets are large, so there are few: not enough for all that connections together might have
  * under way. Leave is what keeps them from waiting for each other: as many receives are posted as
- * there is leave, and one that is used, or given back, goes to another connection when its cell has
- * been consumed. A connection has, leave and unconsumed cells together, a quarter of them at most.
+ * there is leave, and one that is used, or given back, goes to another connection when its packet has
+ * been consumed. A connection has, leave and unconsumed packets together, a quarter of them at most.
  *
  * Leave is kept while nothing is sent, so that the next long message starts with it. Who wants some
  * while there is none left makes that connection give back which has not used its own for longest.
  * A peer that does not answer, being stopped, keeps what it has, and others do with ordinary
- * cells.
+ * packets.
  *
  * What a closed connection had leave for may still come; it stays promised for a while.
  */
@@ -27,360 +27,362 @@
 #define SHARE 4
 #define RECALL_MS 1
 
-static bool later(uint16_t count, uint16_t known)
+static bool large_later(uint16_t count, uint16_t known)
 {
 	return (int16_t)(count - known) > 0;
 }
 
-void wfab_bulk_init(struct wfab *net)
+void rdm_large_init(struct rdm_net *net)
 {
-	struct wfab_bulk *b = &net->bulk;
+	struct rdm_large *b = &net->large;
 	uint32_t bytes = (uint32_t)dofi_param(DOFI_NUM_BULK_KIB) * 1024;
 
-	dofi_list_init(&b->wanting);
-	dofi_list_init(&b->holding);
-	if (bytes < 2 * net->cell_size || !(net->info->caps & FI_TAGGED) ||
-	    net->info->ep_attr->max_msg_size < bytes + WFAB_CELL_HDR)
+	dofi_list_init(&b->waiting);
+	dofi_list_init(&b->unused);
+	if (bytes < 2 * net->packet_size || !(net->info->caps & FI_TAGGED) ||
+	    net->info->ep_attr->max_msg_size < bytes + RDM_PACKET_HDR)
 		return;
-	b->size = bytes + (uint32_t)WFAB_CELL_HDR;
-	b->most = WFAB_BULK_BYTES / bytes;
+	b->size = bytes + (uint32_t)RDM_PACKET_HDR;
+	b->limit = RDM_LARGE_BYTES / bytes;
 }
 
-void wfab_bulk_init_conn(struct rdm_conn *conn)
+void rdm_large_init_conn(struct rdm_conn *conn)
 {
-	memset(&conn->bulk, 0, sizeof(conn->bulk));
-	dofi_list_init(&conn->bulk.wanting);
-	dofi_list_init(&conn->bulk.holding);
+	memset(&conn->large, 0, sizeof(conn->large));
+	dofi_list_init(&conn->large.waiting_link);
+	dofi_list_init(&conn->large.unused_link);
 }
 
-static struct wfab_cell *pop(struct wfab *net)
+static struct rdm_packet *large_pop(struct rdm_net *net)
 {
-	struct wfab_bulk *b = &net->bulk;
-	size_t bytes = b->size - WFAB_CELL_HDR + PAGE;
-	struct wfab_cell *cell;
+	struct rdm_large *b = &net->large;
+	size_t bytes = b->size - RDM_PACKET_HDR + PAGE;
+	struct rdm_packet *packet;
 
-	if (!b->pool && b->cells < 2 * b->most) {
-		if (wfab_add_slab(net, LOT, bytes, PAGE - WFAB_CELL_HDR, &b->pool))
+	if (!b->pool && b->packets < 2 * b->limit) {
+		if (rdm_add_slab(net, LOT, bytes, PAGE - RDM_PACKET_HDR, &b->pool))
 			return NULL;
-		for (cell = b->pool; cell; cell = cell->next)
-			cell->bulk = true;
-		b->cells += LOT;
+		for (packet = b->pool; packet; packet = packet->next)
+			packet->large = true;
+		b->packets += LOT;
 	}
-	cell = b->pool;
-	if (cell)
-		b->pool = cell->next;
-	return cell;
+	packet = b->pool;
+	if (packet)
+		b->pool = packet->next;
+	return packet;
 }
 
 /* ---- what we send ---- */
 
-/* The peer waits for what is to be said, or others do: it goes with the next look, if no cell has
+/* The peer waits for what is to be said, or others do: it goes with the next look, if no packet has
  * taken it along before. */
-static void tell(struct rdm_conn *conn)
+static void large_report(struct rdm_conn *conn)
 {
-	wfab_note_owing(conn);
-	if (wfab_bulk_due(conn))
-		conn->net->bulk.tell = true;
+	rdm_note_owing(conn);
+	if (rdm_large_due(conn))
+		conn->net->large.report = true;
 }
 
-static uint16_t unused(const struct wfab_leave *l)
+static uint16_t large_unused(const struct rdm_large_credits *l)
 {
-	return (uint16_t)(l->leave - l->used - l->back);
+	return (uint16_t)(l->granted - l->used - l->returned);
 }
 
-struct wfab_cell *wfab_bulk_take(struct rdm_conn *conn)
+struct rdm_packet *rdm_large_take(struct rdm_conn *conn)
 {
-	struct wfab_leave *l = &conn->bulk;
-	struct wfab_bulk *b = &conn->net->bulk;
-	struct wfab_cell *cell = NULL;
+	struct rdm_large_credits *l = &conn->large;
+	struct rdm_large *b = &conn->net->large;
+	struct rdm_packet *packet = NULL;
 
-	if (unused(l) && b->sending < b->most)
-		cell = pop(conn->net);
-	if (cell) {
-		cell->use = WFAB_FILLING;
-		cell->conn = conn;
-		cell->credit = false;
+	if (large_unused(l) && b->sending < b->limit)
+		packet = large_pop(conn->net);
+	if (packet) {
+		packet->state = RDM_PACKET_RESERVED;
+		packet->conn = conn;
+		packet->credit = false;
 		b->sending++;
 		b->sent++;
-		l->flying++;
+		l->sending++;
 		l->used++;
 	}
 	/* As many as the window takes, for what may follow. */
-	l->wishes = (uint16_t)(l->used + l->back + conn->peer_window);
-	return cell;
+	l->requested = (uint16_t)(l->used + l->returned + conn->peer_window);
+	return packet;
 }
 
-static void give_back(struct rdm_conn *conn)
+static void large_give_back(struct rdm_conn *conn)
 {
-	struct wfab_leave *l = &conn->bulk;
+	struct rdm_large_credits *l = &conn->large;
 
-	if (!unused(l))
+	if (!large_unused(l))
 		return;
-	l->back = (uint16_t)(l->leave - l->used);
-	l->back_due = true;
-	tell(conn);
+	l->returned = (uint16_t)(l->granted - l->used);
+	l->return_due = true;
+	large_report(conn);
 }
 
 /* ---- what we receive ---- */
 
-static bool post_one(struct wfab *net)
+static bool large_post_one(struct rdm_net *net)
 {
-	struct wfab_bulk *b = &net->bulk;
-	struct wfab_cell *cell;
+	struct rdm_large *b = &net->large;
+	struct rdm_packet *packet;
 	ssize_t ret;
 
-	if (b->posted + b->held >= b->most || b->post_full)
+	if (b->posted + b->held >= b->limit || b->post_full)
 		return false;
-	cell = pop(net);
-	if (!cell)
+	packet = large_pop(net);
+	if (!packet)
 		return false;
-	ret = fi_trecv(net->ep, cell->hdr, b->size, cell->desc, FI_ADDR_UNSPEC, WFAB_BULK_TAG, 0,
-		       &cell->context);
+	ret = fi_trecv(net->ep, packet->hdr, b->size, packet->desc, FI_ADDR_UNSPEC, RDM_LARGE_TAG,
+		       0, &packet->context);
 	if (ret) {
-		wfab_cell_free(net, cell);
+		rdm_packet_free(net, packet);
 		b->post_full = true;
 		if (ret != -FI_EAGAIN)
-			dofi_log(DOFI_LOG_ERROR, "posting a receive for bulk cells: %s",
+			dofi_log(DOFI_LOG_ERROR, "posting a receive for large packets: %s",
 				 dofi_lib.strerror((int)-ret));
 		return false;
 	}
-	cell->use = WFAB_POSTED;
+	packet->state = RDM_PACKET_POSTED;
 	b->posted++;
 	return true;
 }
 
-void wfab_bulk_post(struct wfab *net)
+void rdm_large_post(struct rdm_net *net)
 {
-	while (net->bulk.posted < net->bulk.promised && post_one(net))
+	while (net->large.posted < net->large.promised && large_post_one(net))
 		;
 }
 
 /* Leave that the peer has, or that is on its way to it. */
-static uint16_t outstanding(const struct wfab_leave *l)
+static uint16_t large_outstanding(const struct rdm_large_credits *l)
 {
-	return (uint16_t)(l->given - l->came - l->peer_back);
+	return (uint16_t)(l->peer_granted - l->received - l->peer_returned);
 }
 
-static bool wants(const struct rdm_conn *conn)
+static bool large_wants_credits(const struct rdm_conn *conn)
 {
-	const struct wfab_leave *l = &conn->bulk;
-	uint32_t share = (conn->net->bulk.most + SHARE - 1) / SHARE;
+	const struct rdm_large_credits *l = &conn->large;
+	uint32_t share = (conn->net->large.limit + SHARE - 1) / SHARE;
 
-	return conn->ep && conn->adopted && !conn->broken && !l->recalled &&
-	       later(l->peer_wishes, l->given) && outstanding(l) + (uint32_t)l->held < share;
+	return conn->ep && conn->has_peer_params && !conn->broken && !l->revoked &&
+	       large_later(l->peer_requested, l->peer_granted) &&
+	       large_outstanding(l) + (uint32_t)l->held < share;
 }
 
-void wfab_bulk_note(struct rdm_conn *conn)
+void rdm_large_update(struct rdm_conn *conn)
 {
-	if (dofi_list_empty(&conn->bulk.wanting) && wants(conn))
-		dofi_list_append(&conn->net->bulk.wanting, &conn->bulk.wanting);
+	if (dofi_list_empty(&conn->large.waiting_link) && large_wants_credits(conn))
+		dofi_list_append(&conn->net->large.waiting, &conn->large.waiting_link);
 }
 
 /* Last in the list of those that have some. */
-static void note_holding(struct rdm_conn *conn)
+static void large_note_unused(struct rdm_conn *conn)
 {
-	dofi_list_remove(&conn->bulk.holding);
-	if (outstanding(&conn->bulk))
-		dofi_list_append(&conn->net->bulk.holding, &conn->bulk.holding);
+	dofi_list_remove(&conn->large.unused_link);
+	if (large_outstanding(&conn->large))
+		dofi_list_append(&conn->net->large.unused, &conn->large.unused_link);
 	else
-		conn->bulk.recalled = conn->bulk.recall_due = false;
+		conn->large.revoked = conn->large.revoke_due = false;
 }
 
 /* One more may come. */
-static bool promise(struct wfab *net)
+static bool large_promise(struct rdm_net *net)
 {
-	struct wfab_bulk *b = &net->bulk;
+	struct rdm_large *b = &net->large;
 
-	if (b->posted <= b->promised && !post_one(net))
+	if (b->posted <= b->promised && !large_post_one(net))
 		return false;
 	b->promised++;
 	return true;
 }
 
-static void age(struct wfab_bulk *b)
+static void large_age(struct rdm_large *b)
 {
 	uint64_t now;
 
-	if (!b->lapse_at)
+	if (!b->expire_at)
 		return;
 	now = dofi_now();
-	if (now < b->lapse_at)
+	if (now < b->expire_at)
 		return;
-	b->promised -= b->lapsing[1];
-	b->lapsing[1] = b->lapsing[0];
-	b->lapsing[0] = 0;
-	b->lapse_at = b->lapsing[1] ? now + DOFI_MS(WFAB_LINGER_MS) : 0;
+	b->promised -= b->expiring[1];
+	b->expiring[1] = b->expiring[0];
+	b->expiring[0] = 0;
+	b->expire_at = b->expiring[1] ? now + DOFI_MS(RDM_LINGER_MS) : 0;
 }
 
 /* For one that has nothing. One at a time: it gives its own back before long, or is stopped. */
-static void recall(struct wfab *net)
+static void large_revoke(struct rdm_net *net)
 {
 	uint64_t now = dofi_now();
 	struct dofi_list *pos;
 
-	if (now < net->bulk.recall_at)
+	if (now < net->large.revoke_at)
 		return;
-	net->bulk.recall_at = now + DOFI_MS(RECALL_MS);
-	dofi_list_each(pos, &net->bulk.holding) {
-		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, bulk.holding);
+	net->large.revoke_at = now + DOFI_MS(RECALL_MS);
+	dofi_list_each(pos, &net->large.unused) {
+		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, large.unused_link);
 
-		if (conn->bulk.recalled || conn->broken)
+		if (conn->large.revoked || conn->broken)
 			continue;
-		conn->bulk.recalled = conn->bulk.recall_due = true;
-		dofi_list_remove(&conn->bulk.wanting);
-		tell(conn);
+		conn->large.revoked = conn->large.revoke_due = true;
+		dofi_list_remove(&conn->large.waiting_link);
+		large_report(conn);
 		return;
 	}
 }
 
-void wfab_bulk_give(struct wfab *net)
+void rdm_large_grant(struct rdm_net *net)
 {
-	struct wfab_bulk *b = &net->bulk;
+	struct rdm_large *b = &net->large;
 
-	age(b);
-	while (!dofi_list_empty(&b->wanting)) {
-		struct rdm_conn *conn = dofi_container(b->wanting.next, struct rdm_conn,
-						       bulk.wanting);
-		uint16_t before = conn->bulk.given;
+	large_age(b);
+	while (!dofi_list_empty(&b->waiting)) {
+		struct rdm_conn *conn =
+			dofi_container(b->waiting.next, struct rdm_conn, large.waiting_link);
+		uint16_t before = conn->large.peer_granted;
 
-		while (wants(conn) && promise(net))
-			conn->bulk.given++;
-		if (conn->bulk.given != before) {
-			dofi_list_remove(&conn->bulk.wanting);
-			note_holding(conn);
-			tell(conn);
+		while (large_wants_credits(conn) && large_promise(net))
+			conn->large.peer_granted++;
+		if (conn->large.peer_granted != before) {
+			dofi_list_remove(&conn->large.waiting_link);
+			large_note_unused(conn);
+			large_report(conn);
 		}
-		if (wants(conn)) {
-			wfab_bulk_note(conn);
-			if (!outstanding(&conn->bulk) && !conn->bulk.held)
-				recall(net);
+		if (large_wants_credits(conn)) {
+			rdm_large_update(conn);
+			if (!large_outstanding(&conn->large) && !conn->large.held)
+				large_revoke(net);
 			return;
 		}
-		dofi_list_remove(&conn->bulk.wanting);
+		dofi_list_remove(&conn->large.waiting_link);
 	}
 }
 
-bool wfab_bulk_came(struct rdm_conn *conn)
+bool rdm_large_received(struct rdm_conn *conn)
 {
-	struct wfab_leave *l = &conn->bulk;
-	struct wfab_bulk *b = &conn->net->bulk;
+	struct rdm_large_credits *l = &conn->large;
+	struct rdm_large *b = &conn->net->large;
 
-	if (!outstanding(l))
+	if (!large_outstanding(l))
 		return false;
-	l->came++;
+	l->received++;
 	l->held++;
 	b->promised--;
 	b->held++;
-	b->came++;
-	note_holding(conn);
-	tell(conn);
+	b->received++;
+	large_note_unused(conn);
+	large_report(conn);
 	return true;
 }
 
-bool wfab_bulk_missing(const struct rdm_conn *conn)
+bool rdm_large_missing(const struct rdm_conn *conn)
 {
-	return later(conn->bulk.peer_used, conn->bulk.came);
+	return large_later(conn->large.peer_used, conn->large.received);
 }
 
 /* ---- what is said about it ---- */
 
-void wfab_bulk_fill(struct rdm_conn *conn, struct wfab_hdr *hdr)
+void rdm_large_fill(struct rdm_conn *conn, struct rdm_hdr *hdr)
 {
-	struct wfab_leave *l = &conn->bulk;
+	struct rdm_large_credits *l = &conn->large;
 
-	hdr->wishes = htole16(l->wishes);
+	hdr->requested = htole16(l->requested);
 	hdr->used = htole16(l->used);
-	hdr->back = htole16(l->back);
-	hdr->leave = htole16(l->given);
-	if (l->recall_due)
-		hdr->flags |= WFAB_RECALLS;
-	l->told = l->given;
-	l->back_due = l->recall_due = false;
+	hdr->returned = htole16(l->returned);
+	hdr->granted = htole16(l->peer_granted);
+	if (l->revoke_due)
+		hdr->flags |= RDM_REVOKES;
+	l->peer_reported = l->peer_granted;
+	l->return_due = l->revoke_due = false;
 }
 
 /* Of leave, the peer is told at once if it has none: unless it is little, and as long as there are
- * cells that take it along when they have been consumed. */
-bool wfab_bulk_due(const struct rdm_conn *conn)
+ * packets that take it along when they have been consumed. */
+bool rdm_large_due(const struct rdm_conn *conn)
 {
-	const struct wfab_leave *l = &conn->bulk;
-	uint16_t fresh = (uint16_t)(l->given - l->told);
+	const struct rdm_large_credits *l = &conn->large;
+	uint16_t fresh = (uint16_t)(l->peer_granted - l->peer_reported);
 
-	return l->back_due || l->recall_due ||
-	       (fresh && fresh == outstanding(l) && (!l->held || fresh > l->held));
+	return l->return_due || l->revoke_due ||
+	       (fresh && fresh == large_outstanding(l) && (!l->held || fresh > l->held));
 }
 
 /* Older counts than those that are known say nothing. */
-static bool take_back(struct rdm_conn *conn, uint16_t used, uint16_t back)
+static bool large_take_back(struct rdm_conn *conn, uint16_t used, uint16_t back)
 {
-	struct wfab_leave *l = &conn->bulk;
+	struct rdm_large_credits *l = &conn->large;
 
-	if (later((uint16_t)(used + back), l->given))
+	if (large_later((uint16_t)(used + back), l->peer_granted))
 		return false;
-	if (later(used, l->peer_used))
+	if (large_later(used, l->peer_used))
 		l->peer_used = used;
-	if (!later(back, l->peer_back))
+	if (!large_later(back, l->peer_returned))
 		return true;
-	if (later((uint16_t)(back + l->came), l->given))
+	if (large_later((uint16_t)(back + l->received), l->peer_granted))
 		return false;
-	conn->net->bulk.promised -= (uint16_t)(back - l->peer_back);
-	l->peer_back = back;
-	l->recalled = l->recall_due = false;
-	note_holding(conn);
+	conn->net->large.promised -= (uint16_t)(back - l->peer_returned);
+	l->peer_returned = back;
+	l->revoked = l->revoke_due = false;
+	large_note_unused(conn);
 	return true;
 }
 
-static bool take_wishes(struct rdm_conn *conn, uint16_t wishes)
+static bool large_recv_requested(struct rdm_conn *conn, uint16_t requests)
 {
-	struct wfab_leave *l = &conn->bulk;
+	struct rdm_large_credits *l = &conn->large;
 
-	if (!later(wishes, l->peer_wishes))
+	if (!large_later(requests, l->peer_requested))
 		return true;
 	/* A window, and what may be under way in each channel. */
-	if ((uint16_t)(wishes - l->came - l->peer_back) > (1 + RDM_CHANNELS) * conn->net->window)
+	if ((uint16_t)(requests - l->received - l->peer_returned) >
+	    (1 + MSGEP_CHANNELS) * conn->net->window)
 		return false;
-	l->peer_wishes = wishes;
+	l->peer_requested = requests;
 	return true;
 }
 
-bool wfab_bulk_counts(struct rdm_conn *conn, const struct wfab_hdr *hdr)
+bool rdm_large_counts(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 {
-	struct wfab_leave *l = &conn->bulk;
-	uint16_t leave = le16toh(hdr->leave);
+	struct rdm_large_credits *l = &conn->large;
+	uint16_t leave = le16toh(hdr->granted);
 
-	if (!conn->net->bulk.size)
-		return !(hdr->wishes | hdr->used | hdr->back | hdr->leave) &&
-		       !(hdr->flags & WFAB_RECALLS);
-	if (!take_back(conn, le16toh(hdr->used), le16toh(hdr->back)) ||
-	    !take_wishes(conn, le16toh(hdr->wishes)))
+	if (!conn->net->large.size)
+		return !(hdr->requested | hdr->used | hdr->returned | hdr->granted) &&
+		       !(hdr->flags & RDM_REVOKES);
+	if (!large_take_back(conn, le16toh(hdr->used), le16toh(hdr->returned)) ||
+	    !large_recv_requested(conn, le16toh(hdr->requested)))
 		return false;
-	if (later(leave, l->leave)) {
-		if (later(leave, l->wishes))
+	if (large_later(leave, l->granted)) {
+		if (large_later(leave, l->requested))
 			return false;
-		l->leave = leave;
+		l->granted = leave;
 	}
-	if (hdr->flags & WFAB_RECALLS)
-		give_back(conn);
-	wfab_bulk_note(conn);
-	wfab_bulk_give(conn->net);
+	if (hdr->flags & RDM_REVOKES)
+		large_give_back(conn);
+	rdm_large_update(conn);
+	rdm_large_grant(conn->net);
 	return true;
 }
 
 /* ---- the end ---- */
 
-void wfab_bulk_close(struct rdm_conn *conn, bool settled)
+void rdm_large_close(struct rdm_conn *conn, bool settled)
 {
-	struct wfab_leave *l = &conn->bulk;
-	struct wfab_bulk *b = &conn->net->bulk;
+	struct rdm_large_credits *l = &conn->large;
+	struct rdm_large *b = &conn->net->large;
 
-	dofi_list_remove(&l->wanting);
-	dofi_list_remove(&l->holding);
+	dofi_list_remove(&l->waiting_link);
+	dofi_list_remove(&l->unused_link);
 	if (settled) {
-		b->promised -= outstanding(l);
-	} else if (outstanding(l)) {
-		b->lapsing[0] += outstanding(l);
-		if (!b->lapse_at)
-			b->lapse_at = dofi_now() + DOFI_MS(WFAB_LINGER_MS);
+		b->promised -= large_outstanding(l);
+	} else if (large_outstanding(l)) {
+		b->expiring[0] += large_outstanding(l);
+		if (!b->expire_at)
+			b->expire_at = dofi_now() + DOFI_MS(RDM_LINGER_MS);
 	}
-	l->given = (uint16_t)(l->came + l->peer_back);
-	wfab_bulk_give(conn->net);
+	l->peer_granted = (uint16_t)(l->received + l->peer_returned);
+	rdm_large_grant(conn->net);
 }

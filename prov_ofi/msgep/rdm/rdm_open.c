@@ -20,7 +20,7 @@
 /* Operations of one direction that are outstanding at once, whatever the provider would take. */
 #define DEPTH_MAX 8192
 
-static struct fi_info *make_hints(const struct dofi_fab *fab, bool bind, bool tagged)
+static struct fi_info *msgep_make_hints(const struct dofi_fab *fab, bool bind, bool tagged)
 {
 	struct fi_info *hints = dofi_lib.dupinfo(NULL);
 	bool v6 = fab->addr.sa.sa_family == AF_INET6;
@@ -37,10 +37,10 @@ static struct fi_info *make_hints(const struct dofi_fab *fab, bool bind, bool ta
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	hints->domain_attr->av_type = FI_AV_TABLE;
-	hints->fabric_attr->prov_name = strdup(fab->row->prov_name);
+	hints->fabric_attr->prov_name = strdup(fab->desc->prov_name);
 	if (!hints->fabric_attr->prov_name)
 		goto failed;
-	if (fab->row->over_device) {
+	if (fab->desc->over_device) {
 		hints->domain_attr->name = strdup(fab->device);
 		if (!hints->domain_attr->name)
 			goto failed;
@@ -62,47 +62,47 @@ failed:
 /* Threads of the provider's own are not wanted, though sockets has a descriptor only with them: it
  * was many times slower beside a thread that polls. All that is done to the inner objects is done
  * under one lock, so a provider that is not safe for several threads serves as well. */
-static int ask(const struct dofi_fab *fab, bool bind, bool tagged, bool tell,
-	       struct fi_info **info)
+static int msgep_ask_provider(const struct dofi_fab *fab, bool bind, bool tagged, bool tell,
+			      struct fi_info **info)
 {
-	struct fi_info *hints = make_hints(fab, bind, tagged);
+	struct fi_info *hints = msgep_make_hints(fab, bind, tagged);
 	int ret;
 
 	if (!hints)
 		return -FI_ENOMEM;
-	if (wfab_test_asked(fab))
-		wfab_test_hints(hints);
+	if (rdm_constrained_requested(fab))
+		rdm_constrained_hints(hints);
 	ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, info);
 	if (ret == -FI_ENODATA) {
 		hints->domain_attr->threading = FI_THREAD_DOMAIN;
 		ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, info);
 	}
 	if (ret && tell)
-		dofi_why_info(fab, hints, ret);
+		dofi_diag_info(fab, hints, ret);
 	dofi_lib.freeinfo(hints);
 	return ret;
 }
 
 /* Providers over IP are bound to the address; others have addresses of their own kind. Tagged
- * messages are for bulk cells, which one can do without. */
-static int find_inner(const struct dofi_fab *fab, bool tell, struct fi_info **info)
+ * messages are for large packets, which one can do without. */
+static int msgep_find_inner(const struct dofi_fab *fab, bool tell, struct fi_info **info)
 {
 	int ret = -FI_ENODATA;
 
 	if (dofi_param(DOFI_NUM_BULK_KIB)) {
-		ret = ask(fab, true, true, false, info);
+		ret = msgep_ask_provider(fab, true, true, false, info);
 		if (ret == -FI_ENODATA)
-			ret = ask(fab, false, true, false, info);
+			ret = msgep_ask_provider(fab, false, true, false, info);
 	}
 	if (ret == -FI_ENODATA)
-		ret = ask(fab, true, false, false, info);
-	return ret == -FI_ENODATA ? ask(fab, false, false, tell, info) : ret;
+		ret = msgep_ask_provider(fab, true, false, false, info);
+	return ret == -FI_ENODATA ? msgep_ask_provider(fab, false, false, tell, info) : ret;
 }
 
 #define ORDINARY_CELL (16u * 1024)
 #define LARGE_CELL (2 * ORDINARY_CELL)
 
-static uint32_t wanted_cell(void)
+static uint32_t msgep_wanted_packet(void)
 {
 	uint32_t kib = (uint32_t)dofi_param(DOFI_NUM_CELL_KIB);
 
@@ -111,9 +111,9 @@ static uint32_t wanted_cell(void)
 
 /* rxm copies messages up to a size, and fetches longer ones. The size of its buffers is the same that
  * a receive for several messages must have left; over a device it is the limit. */
-static void find_limit(struct wfab *net)
+static void msgep_find_limit(struct rdm_net *net)
 {
-	bool device = net->domain->fabric->fab->row->over_device;
+	bool device = net->domain->fabric->fab->desc->over_device;
 	size_t buffer = 0, len = sizeof(buffer);
 
 	if (strstr(net->info->fabric_attr->prov_name, "ofi_rxm") &&
@@ -121,41 +121,41 @@ static void find_limit(struct wfab *net)
 		net->copied = (uint32_t)(device ? buffer : dofi_lib_rxm_limit(buffer));
 }
 
-/* As long as they are copied, large cells cost less per byte than ordinary ones; fetched ones take
- * longer. Cells that have to be registered take up memory for good, so they stay as they are. */
-static void enlarge_cells(struct wfab *net)
+/* As long as they are copied, large packets cost less per byte than ordinary ones; fetched ones take
+ * longer. Packets that have to be registered take up memory for good, so they stay as they are. */
+static void msgep_enlarge_packets(struct rdm_net *net)
 {
-	if (dofi_param(DOFI_NUM_CELL_KIB) || net->register_cells || net->copied < LARGE_CELL ||
+	if (dofi_param(DOFI_NUM_CELL_KIB) || net->register_packets || net->copied < LARGE_CELL ||
 	    net->info->ep_attr->max_msg_size < LARGE_CELL)
 		return;
-	net->cell_size = LARGE_CELL;
-	if (net->bulk.size < 2 * net->cell_size)
-		net->bulk.size = 0;
+	net->packet_size = LARGE_CELL;
+	if (net->large.size < 2 * net->packet_size)
+		net->large.size = 0;
 }
 
 /* QUIRK libfabric (1.17) tcp, 32 bits: requests of RDMA carry a wrong key, because struct
  * fi_rma_iov is smaller there than its form on the wire. rxm fetches messages by such requests: none
  * may be longer than what it copies. */
-static void avoid_fetching(struct wfab *net)
+static void msgep_avoid_fetching(struct rdm_net *net)
 {
 	if (sizeof(size_t) >= sizeof(uint64_t) || !net->copied ||
-	    net->domain->fabric->fab->row->over_device)
+	    net->domain->fabric->fab->desc->over_device)
 		return;
-	net->bulk.size = 0;
-	if (net->cell_size > net->copied)
-		net->cell_size = net->copied;
+	net->large.size = 0;
+	if (net->packet_size > net->copied)
+		net->packet_size = net->copied;
 }
 
-/* The first that takes cells whole; the provider lists the best one first. */
-static struct fi_info *best_of(struct fi_info *all)
+/* The first that takes packets whole; the provider lists the best one first. */
+static struct fi_info *msgep_best_of(struct fi_info *all)
 {
 	for (struct fi_info *info = all; info; info = info->next)
-		if (info->ep_attr->max_msg_size >= wanted_cell())
+		if (info->ep_attr->max_msg_size >= msgep_wanted_packet())
 			return info;
 	return all;
 }
 
-static int fill_outer(const struct dofi_fab *fab, struct fi_info *info)
+static int msgep_fill_outer(const struct dofi_fab *fab, struct fi_info *info)
 {
 	bool v6 = fab->addr.sa.sa_family == AF_INET6;
 
@@ -175,15 +175,15 @@ static int fill_outer(const struct dofi_fab *fab, struct fi_info *info)
 	info->tx_attr->caps = FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE;
 	info->tx_attr->msg_order = FI_ORDER_SAS;
 	info->tx_attr->size = 1024;
-	info->tx_attr->iov_limit = RDM_IOV_MAX;
+	info->tx_attr->iov_limit = MSGEP_IOV_MAX;
 	info->tx_attr->rma_iov_limit = 1;
 	info->rx_attr->caps = FI_MSG | FI_RMA | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE;
 	info->rx_attr->msg_order = FI_ORDER_SAS;
 	info->rx_attr->size = 1024;
-	info->rx_attr->iov_limit = RDM_IOV_MAX;
+	info->rx_attr->iov_limit = MSGEP_IOV_MAX;
 	info->domain_attr->name = strdup(fab->netdev);
-	info->fabric_attr->name = strdup(fab->row->name);
-	info->fabric_attr->prov_name = strdup(fab->row->prov_name);
+	info->fabric_attr->name = strdup(fab->desc->name);
+	info->fabric_attr->prov_name = strdup(fab->desc->prov_name);
 	info->fabric_attr->prov_version = fab->lib_version;
 	info->src_addr = malloc(dofi_addr_len(&fab->addr.sa));
 	if (!info->domain_attr->name || !info->fabric_attr->name || !info->fabric_attr->prov_name ||
@@ -194,10 +194,10 @@ static int fill_outer(const struct dofi_fab *fab, struct fi_info *info)
 	return 0;
 }
 
-int wfab_getinfo(struct dofi_fab *fab, struct fi_info **out)
+int rdm_getinfo(struct dofi_fab *fab, struct fi_info **out)
 {
 	struct fi_info *inner, *info;
-	int ret = find_inner(fab, true, &inner);
+	int ret = msgep_find_inner(fab, true, &inner);
 
 	if (ret)
 		return ret;
@@ -205,7 +205,7 @@ int wfab_getinfo(struct dofi_fab *fab, struct fi_info **out)
 	info = dofi_lib.dupinfo(NULL);
 	if (!info)
 		return -FI_ENOMEM;
-	ret = fill_outer(fab, info);
+	ret = msgep_fill_outer(fab, info);
 	if (ret)
 		dofi_lib.freeinfo(info);
 	else
@@ -213,42 +213,42 @@ int wfab_getinfo(struct dofi_fab *fab, struct fi_info **out)
 	return ret;
 }
 
-static uint32_t depth(size_t size)
+static uint32_t msgep_depth(size_t size)
 {
 	return size && size < DEPTH_MAX ? (uint32_t)size : DEPTH_MAX;
 }
 
-static int choose_inner(struct wfab *net)
+static int msgep_choose_inner(struct rdm_net *net)
 {
 	const struct dofi_fab *fab = net->domain->fabric->fab;
 	struct fi_info *all, *best;
-	int ret = find_inner(fab, true, &all);
+	int ret = msgep_find_inner(fab, true, &all);
 
 	if (ret)
 		return ret;
-	best = best_of(all);
+	best = msgep_best_of(all);
 	net->info = dofi_lib.dupinfo(best);
 	dofi_lib.freeinfo(all);
 	if (!net->info)
 		return -FI_ENOMEM;
-	net->cell_size = wanted_cell();
-	if (net->cell_size > net->info->ep_attr->max_msg_size)
-		net->cell_size = (uint32_t)net->info->ep_attr->max_msg_size & ~63u;
-	if (net->cell_size < 2 * WFAB_CELL_HDR)
+	net->packet_size = msgep_wanted_packet();
+	if (net->packet_size > net->info->ep_attr->max_msg_size)
+		net->packet_size = (uint32_t)net->info->ep_attr->max_msg_size & ~63u;
+	if (net->packet_size < 2 * RDM_PACKET_HDR)
 		return -FI_EMSGSIZE;
-	net->register_cells = net->info->domain_attr->mr_mode & FI_MR_LOCAL;
-	net->post_max = depth(net->info->rx_attr->size);
+	net->register_packets = net->info->domain_attr->mr_mode & FI_MR_LOCAL;
+	net->post_max = msgep_depth(net->info->rx_attr->size);
 	return 0;
 }
 
-static int open_cq(struct wfab *net)
+static int msgep_open_cq(struct rdm_net *net)
 {
-	size_t size = net->post_max + depth(net->info->tx_attr->size) + net->bulk.most;
+	size_t size = net->post_max + msgep_depth(net->info->tx_attr->size) + net->large.limit;
 	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_MSG,
 				   .wait_obj = FI_WAIT_FD };
 
 	net->cq_fd = -1;
-	if (!net->shake.on && !fi_cq_open(net->inner, &attr, &net->cq, net)) {
+	if (!net->constrained.on && !fi_cq_open(net->inner, &attr, &net->cq, net)) {
 		if (!fi_control(&net->cq->fid, FI_GETWAIT, &net->cq_fd))
 			return 0;
 		fi_close(&net->cq->fid);
@@ -261,14 +261,14 @@ static int open_cq(struct wfab *net)
 }
 
 /* rxm sleeps on a queue of tcp. */
-static void take_signal(struct wfab *net)
+static void msgep_take_signal(struct rdm_net *net)
 {
 	if (net->cq_fd >= 0 && dofi_fab_older(net->domain->fabric->fab, 1, 18) &&
 	    strstr(net->info->fabric_attr->prov_name, "tcp;ofi_rxm"))
-		net->signal_fd = rdm_cq_signal_take_inner(net->cq_fd);
+		net->signal_fd = msgep_cq_signal_take_inner(net->cq_fd);
 }
 
-static int open_inner(struct wfab *net, const char **what)
+static int msgep_open_inner(struct rdm_net *net, const char **what)
 {
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
 	int ret;
@@ -282,7 +282,7 @@ static int open_inner(struct wfab *net, const char **what)
 	if (ret)
 		return ret;
 	*what = "fi_cq_open";
-	ret = open_cq(net);
+	ret = msgep_open_cq(net);
 	if (ret)
 		return ret;
 	*what = "fi_av_open";
@@ -299,14 +299,14 @@ static int open_inner(struct wfab *net, const char **what)
 		ret = fi_ep_bind(net->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
 	if (ret)
 		return ret;
-	find_limit(net);
-	enlarge_cells(net);
-	avoid_fetching(net);
+	msgep_find_limit(net);
+	msgep_enlarge_packets(net);
+	msgep_avoid_fetching(net);
 	*what = "fi_enable";
 	ret = fi_enable(net->ep);
 	if (ret)
 		return ret;
-	take_signal(net);
+	msgep_take_signal(net);
 	*what = "the endpoint's name";
 	net->name_len = sizeof(net->name);
 	return fi_getname(&net->ep->fid, net->name, &net->name_len);
@@ -314,13 +314,13 @@ static int open_inner(struct wfab *net, const char **what)
 
 /* An endpoint of rxm that is closed behind its queue, or a domain with regions left, crashes
  * libfabric 1.17. */
-static void close_inner(struct wfab *net)
+static void msgep_close_inner(struct rdm_net *net)
 {
 	if (net->timer_fd >= 0)
 		dofi_forkfd_close(net->timer_fd);
 	if (net->ep)
 		fi_close(&net->ep->fid);
-	wfab_cells_close_mrs(net);
+	rdm_packets_close_mrs(net);
 	if (net->cq)
 		fi_close(&net->cq->fid);
 	if (net->av)
@@ -331,15 +331,15 @@ static void close_inner(struct wfab *net)
 		fi_close(&net->fabric->fid);
 	if (net->info)
 		dofi_lib.freeinfo(net->info);
-	wfab_cells_free(net);
-	wfab_peers_free(net);
-	wfab_conns_free(net);
+	rdm_packets_free(net);
+	rdm_peers_free(net);
+	rdm_conns_free(net);
 	free(net);
 }
 
-int wfab_open(struct rdm_domain *domain)
+int rdm_open(struct msgep_domain *domain)
 {
-	struct wfab *net = calloc(1, sizeof(*net));
+	struct rdm_net *net = calloc(1, sizeof(*net));
 	const char *what = "an event descriptor";
 	int ret;
 
@@ -354,13 +354,13 @@ int wfab_open(struct rdm_domain *domain)
 	dofi_list_init(&net->gaps);
 	dofi_list_init(&net->touched);
 	dofi_list_init(&net->owing);
-	ret = choose_inner(net);
+	ret = msgep_choose_inner(net);
 	if (ret)
 		goto failed;
-	if (wfab_test_asked(domain->fabric->fab))
-		wfab_test_start(net);
-	wfab_bulk_init(net);
-	ret = open_inner(net, &what);
+	if (rdm_constrained_requested(domain->fabric->fab))
+		rdm_constrained_start(net);
+	rdm_large_init(net);
+	ret = msgep_open_inner(net, &what);
 	if (!ret) {
 		net->timer_fd = dofi_forkfd(timerfd_create(CLOCK_MONOTONIC,
 							   TFD_NONBLOCK | TFD_CLOEXEC));
@@ -368,51 +368,51 @@ int wfab_open(struct rdm_domain *domain)
 			ret = -errno;
 	}
 	if (ret) {
-		dofi_why_object(domain->fabric->fab, what, ret);
+		dofi_diag_object(domain->fabric->fab, what, ret);
 		goto failed;
 	}
-	domain->wire = net;
-	dofi_log(DOFI_LOG_INFO, "%s: cells of %u bytes, %u per channel, bulk cells of %u bytes, "
+	domain->transport_data = net;
+	dofi_log(DOFI_LOG_INFO,
+		 "%s: packets of %u bytes, %u per channel, large packets of %u bytes, "
 		 "copied up to %u, %s",
-		 net->info->fabric_attr->prov_name, net->cell_size, net->window, net->bulk.size,
-		 net->copied,
-		 net->cq_fd < 0 ? "looked for each millisecond" : "with a descriptor");
+		 net->info->fabric_attr->prov_name, net->packet_size, net->window, net->large.size,
+		 net->copied, net->cq_fd < 0 ? "looked for each millisecond" : "with a descriptor");
 	return 0;
 failed:
-	close_inner(net);
+	msgep_close_inner(net);
 	return ret;
 }
 
-/* The last cells of connections that have been closed still have to go out; and what has come is
+/* The last packets of connections that have been closed still have to go out; and what has come is
  * read, because a TCP socket below that is closed before takes with it what was sent last. */
-static void drain(struct wfab *net)
+static void msgep_drain(struct rdm_net *net)
 {
-	uint64_t end = dofi_now() + DOFI_MS(WFAB_LINGER_MS);
+	uint64_t end = dofi_now() + DOFI_MS(RDM_LINGER_MS);
 	struct pollfd pfd = { .fd = net->cq_fd, .events = POLLIN };
 	unsigned int got;
 
 	do {
-		got = wfab_poll(net);
+		got = rdm_poll(net);
 		if (!got && !dofi_list_empty(&net->closed))
-			poll(&pfd, 1, WFAB_TICK_MS);
+			poll(&pfd, 1, RDM_TICK_MS);
 	} while ((got || !dofi_list_empty(&net->closed)) && dofi_now() < end);
 }
 
-void wfab_close(struct rdm_domain *domain)
+void rdm_close(struct msgep_domain *domain)
 {
-	struct wfab *net = wfab_of(domain);
+	struct rdm_net *net = rdm_net_of(domain);
 
-	pthread_mutex_lock(&domain->wire_lock);
-	drain(net);
-	domain->wire = NULL;
-	pthread_mutex_unlock(&domain->wire_lock);
-	close_inner(net);
+	pthread_mutex_lock(&domain->transport_lock);
+	msgep_drain(net);
+	domain->transport_data = NULL;
+	pthread_mutex_unlock(&domain->transport_lock);
+	msgep_close_inner(net);
 }
 
 /* It is time to look; something has arrived. */
-int wfab_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
+int rdm_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS])
 {
-	const struct wfab *net = wfab_of(domain);
+	const struct rdm_net *net = rdm_net_of(domain);
 
 	fd[0] = net->timer_fd;
 	fd[1] = net->cq_fd;
@@ -422,31 +422,31 @@ int wfab_wait_fds(struct rdm_domain *domain, int fd[RDM_WAIT_FDS])
 
 /* Without a descriptor one sleeps for as long again as nothing has come: a stream whose receiver
  * sleeps goes on soon, and who waits for long looks seldom. */
-static uint64_t tick(const struct wfab *net)
+static uint64_t msgep_tick(const struct rdm_net *net)
 {
-	uint64_t silence = dofi_now() - net->fruit_at;
+	uint64_t silence = dofi_now() - net->found_at;
 
-	if (silence < DOFI_US(WFAB_TICK_US))
-		return DOFI_US(WFAB_TICK_US);
-	return silence < DOFI_MS(WFAB_TICK_MS) ? silence : DOFI_MS(WFAB_TICK_MS);
+	if (silence < DOFI_US(RDM_TICK_US))
+		return DOFI_US(RDM_TICK_US);
+	return silence < DOFI_MS(RDM_TICK_MS) ? silence : DOFI_MS(RDM_TICK_MS);
 }
 
 /* How long may one sleep although nothing arrives? 0: as long as one likes, and without a
  * connection nothing does arrive. */
-static uint64_t next_look(const struct wfab *net)
+static uint64_t msgep_next_poll(const struct rdm_net *net)
 {
 	if (net->cq_fd < 0 && net->want_tx)
-		return tick(net);
-	if (!dofi_list_empty(&net->blocked) || net->post_full || net->bulk.post_full)
-		return DOFI_MS(WFAB_TICK_MS);
+		return msgep_tick(net);
+	if (!dofi_list_empty(&net->blocked) || net->post_full || net->large.post_full)
+		return DOFI_MS(RDM_TICK_MS);
 	if (!dofi_list_empty(&net->gaps) || !dofi_list_empty(&net->closed))
 		return DOFI_MS(100);
 	return 0;
 }
 
-void wfab_set_timer(struct wfab *net)
+void rdm_set_timer(struct rdm_net *net)
 {
-	uint64_t in = next_look(net);
+	uint64_t in = msgep_next_poll(net);
 	struct itimerspec at = { .it_value = { 0, (long)in } };
 
 	if (in || net->timer_due)
@@ -455,29 +455,29 @@ void wfab_set_timer(struct wfab *net)
 }
 
 /* Without a descriptor, one looks until nothing is found: a look takes in what a provider gives at
- * once, which may be one cell of the many that wait, and a stream that gets on by so little in each
+ * once, which may be one packet of the many that wait, and a stream that gets on by so little in each
  * tick is many times slower than the fabric. */
-bool wfab_may_sleep(struct rdm_domain *domain)
+bool rdm_may_sleep(struct msgep_domain *domain)
 {
-	struct wfab *net = wfab_of(domain);
+	struct rdm_net *net = rdm_net_of(domain);
 	bool may = true;
 
-	pthread_mutex_lock(&domain->wire_lock);
-	wfab_send_owed(net, false);
+	pthread_mutex_lock(&domain->transport_lock);
+	rdm_send_owed(net, false);
 	if (net->cq_fd >= 0) {
 		struct fid *fid = &net->cq->fid;
 
 		may = !fi_trywait(net->fabric, &fid, 1);
 	} else {
-		may = !net->fruitful;
+		may = !net->found_any;
 	}
 	if (may)
-		wfab_set_timer(net);
-	pthread_mutex_unlock(&domain->wire_lock);
+		rdm_set_timer(net);
+	pthread_mutex_unlock(&domain->transport_lock);
 	return may;
 }
 
-bool wfab_busy(struct rdm_domain *domain)
+bool rdm_busy(struct msgep_domain *domain)
 {
-	return atomic_load(&wfab_of(domain)->want_tx);
+	return atomic_load(&rdm_net_of(domain)->want_tx);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pools of cells, sent and received.
+/* Pools of packets, sent and received.
  *
- * The ordinary cells of a domain are of one size and serve for both directions. There are enough of
+ * The ordinary packets of a domain are of one size and serve for both directions. There are enough of
  * them for what all connections together may have under way, so none has to wait for another's.
- * For bulk cells see rdm_large.c, too.
+ * For large packets see rdm_large.c, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@
 #include "msgep/rdm/rdm.h"
 #include "diag/diag.h"
 
-/* Cells are made in lots of so many at least. */
+/* Packets are made in lots of so many at least. */
 #define LOT 64
 
-_Static_assert(sizeof(struct wfab_hdr) == WFAB_HDR, "header of a cell");
-_Static_assert(sizeof(struct rdm_frame) == 40, "header of a frame");
+_Static_assert(sizeof(struct rdm_hdr) == RDM_HDR, "header of a packet");
+_Static_assert(sizeof(struct msgep_frame) == 40, "header of a frame");
 
-static int register_slab(struct wfab *net, struct wfab_slab *slab)
+static int msgep_register_slab(struct rdm_net *net, struct rdm_slab *slab)
 {
 	static _Atomic uint64_t next_key;
 	int ret;
@@ -28,7 +28,7 @@ static int register_slab(struct wfab *net, struct wfab_slab *slab)
 	ret = fi_mr_reg(net->inner, slab->memory, slab->bytes, FI_SEND | FI_RECV, 0,
 			atomic_fetch_add(&next_key, 1), 0, &slab->mr, NULL);
 	if (ret) {
-		dofi_why_memory(net->domain->fabric->fab, slab->bytes, ret);
+		dofi_diag_memory(net->domain->fabric->fab, slab->bytes, ret);
 		return ret;
 	}
 	if (net->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
@@ -41,35 +41,35 @@ static int register_slab(struct wfab *net, struct wfab_slab *slab)
 	return ret;
 }
 
-int wfab_add_slab(struct wfab *net, uint32_t count, size_t bytes, size_t lead,
-		  struct wfab_cell **pool)
+int rdm_add_slab(struct rdm_net *net, uint32_t count, size_t bytes, size_t lead,
+		 struct rdm_packet **pool)
 {
-	struct wfab_slab *slab = calloc(1, sizeof(*slab));
+	struct rdm_slab *slab = calloc(1, sizeof(*slab));
 	int ret = -FI_ENOMEM;
 
 	if (!slab)
 		return ret;
 	slab->count = count;
 	slab->bytes = count * bytes;
-	slab->cells = calloc(count, sizeof(*slab->cells));
+	slab->packets = calloc(count, sizeof(*slab->packets));
 	slab->memory = mmap(NULL, slab->bytes, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (slab->memory == MAP_FAILED)
 		slab->memory = NULL;
-	if (!slab->cells || !slab->memory)
+	if (!slab->packets || !slab->memory)
 		goto failed;
-	if (net->register_cells) {
-		ret = register_slab(net, slab);
+	if (net->register_packets) {
+		ret = msgep_register_slab(net, slab);
 		if (ret)
 			goto failed;
 	}
 	for (uint32_t i = count; i--;) {
-		struct wfab_cell *cell = &slab->cells[i];
+		struct rdm_packet *packet = &slab->packets[i];
 
-		cell->hdr = (void *)((char *)slab->memory + i * bytes + lead);
-		cell->desc = slab->mr ? fi_mr_desc(slab->mr) : NULL;
-		cell->next = *pool;
-		*pool = cell;
+		packet->hdr = (void *)((char *)slab->memory + i * bytes + lead);
+		packet->desc = slab->mr ? fi_mr_desc(slab->mr) : NULL;
+		packet->next = *pool;
+		*pool = packet;
 	}
 	slab->next = net->slabs;
 	net->slabs = slab;
@@ -77,13 +77,13 @@ int wfab_add_slab(struct wfab *net, uint32_t count, size_t bytes, size_t lead,
 failed:
 	if (slab->memory)
 		munmap(slab->memory, slab->bytes);
-	free(slab->cells);
+	free(slab->packets);
 	free(slab);
 	return ret;
 }
 
 /* Receives that were posted for connections that have gone stay posted. */
-int wfab_cells_add(struct wfab *net)
+int rdm_packets_add(struct rdm_net *net)
 {
 	uint32_t rx = net->posted + net->held, need;
 	int ret;
@@ -91,116 +91,116 @@ int wfab_cells_add(struct wfab *net)
 	if (rx < net->want_rx)
 		rx = net->want_rx;
 	need = rx + net->want_tx + net->lost;
-	if (net->cells >= need)
+	if (net->packets >= need)
 		return 0;
-	need -= net->cells;
+	need -= net->packets;
 	if (need < LOT)
 		need = LOT;
-	ret = wfab_add_slab(net, need, net->cell_size, 0, &net->pool);
+	ret = rdm_add_slab(net, need, net->packet_size, 0, &net->pool);
 	if (!ret)
-		net->cells += need;
+		net->packets += need;
 	return ret;
 }
 
-void wfab_cells_close_mrs(struct wfab *net)
+void rdm_packets_close_mrs(struct rdm_net *net)
 {
-	for (struct wfab_slab *slab = net->slabs; slab; slab = slab->next) {
+	for (struct rdm_slab *slab = net->slabs; slab; slab = slab->next) {
 		if (slab->mr)
 			fi_close(&slab->mr->fid);
 		slab->mr = NULL;
 	}
 }
 
-void wfab_cells_free(struct wfab *net)
+void rdm_packets_free(struct rdm_net *net)
 {
-	struct wfab_slab *slab;
+	struct rdm_slab *slab;
 
 	while ((slab = net->slabs)) {
 		net->slabs = slab->next;
 		munmap(slab->memory, slab->bytes);
-		free(slab->cells);
+		free(slab->packets);
 		free(slab);
 	}
 }
 
-static struct wfab_cell *pop(struct wfab *net)
+static struct rdm_packet *msgep_pop(struct rdm_net *net)
 {
-	struct wfab_cell *cell = net->pool;
+	struct rdm_packet *packet = net->pool;
 
-	if (cell)
-		net->pool = cell->next;
-	return cell;
+	if (packet)
+		net->pool = packet->next;
+	return packet;
 }
 
-struct wfab_cell *wfab_cell_take(struct rdm_conn *conn)
+struct rdm_packet *rdm_packet_get(struct rdm_conn *conn)
 {
-	struct wfab_cell *cell = pop(conn->net);
+	struct rdm_packet *packet = msgep_pop(conn->net);
 
-	if (!cell)
+	if (!packet)
 		return NULL;
-	cell->use = WFAB_FILLING;
-	cell->conn = conn;
-	cell->credit = false;
+	packet->state = RDM_PACKET_RESERVED;
+	packet->conn = conn;
+	packet->credit = false;
 	atomic_fetch_add(&conn->taken, 1);
-	return cell;
+	return packet;
 }
 
-void wfab_cell_free(struct wfab *net, struct wfab_cell *cell)
+void rdm_packet_free(struct rdm_net *net, struct rdm_packet *packet)
 {
-	struct wfab_cell **pool = cell->bulk ? &net->bulk.pool : &net->pool;
+	struct rdm_packet **pool = packet->large ? &net->large.pool : &net->pool;
 
-	if (cell->bulk && cell->use >= WFAB_FILLING)
-		net->bulk.sending--;
-	cell->use = WFAB_FREE;
-	cell->conn = NULL;
-	cell->next = *pool;
-	*pool = cell;
+	if (packet->large && packet->state >= RDM_PACKET_RESERVED)
+		net->large.sending--;
+	packet->state = RDM_PACKET_FREE;
+	packet->conn = NULL;
+	packet->next = *pool;
+	*pool = packet;
 }
 
-void wfab_post(struct wfab *net)
+void rdm_post(struct rdm_net *net)
 {
 	while (net->posted + net->held < net->want_rx && net->posted < net->post_max &&
 	       !net->post_full && net->pool) {
-		struct wfab_cell *cell = pop(net);
-		ssize_t ret = fi_recv(net->ep, cell->hdr, net->cell_size, cell->desc,
-				      FI_ADDR_UNSPEC, &cell->context);
+		struct rdm_packet *packet = msgep_pop(net);
+		ssize_t ret = fi_recv(net->ep, packet->hdr, net->packet_size, packet->desc,
+				      FI_ADDR_UNSPEC, &packet->context);
 
 		if (ret) {
-			wfab_cell_free(net, cell);
+			rdm_packet_free(net, packet);
 			net->post_full = true;
 			if (ret != -FI_EAGAIN)
-				dofi_log(DOFI_LOG_ERROR, "posting a receive for cells: %s",
+				dofi_log(DOFI_LOG_ERROR, "posting a receive for packets: %s",
 					 dofi_lib.strerror((int)-ret));
 			return;
 		}
-		cell->use = WFAB_POSTED;
+		packet->state = RDM_PACKET_POSTED;
 		net->posted++;
 	}
 }
 
-void wfab_cell_return(struct wfab *net, struct wfab_cell *cell)
+void rdm_packet_return(struct rdm_net *net, struct rdm_packet *packet)
 {
-	bool bulk = cell->bulk;
+	bool large = packet->large;
 
-	wfab_cell_free(net, cell);
-	if (bulk)
-		wfab_bulk_post(net);
+	rdm_packet_free(net, packet);
+	if (large)
+		rdm_large_post(net);
 	else
-		wfab_post(net);
+		rdm_post(net);
 }
 
-void wfab_unhold(struct rdm_conn *conn, struct wfab_cell *cell)
+void rdm_packet_release(struct rdm_conn *conn, struct rdm_packet *packet)
 {
-	if (cell->bulk) {
-		conn->bulk.held--;
-		conn->net->bulk.held--;
+	if (packet->large) {
+		conn->large.held--;
+		conn->net->large.held--;
 	} else {
 		conn->net->held--;
 	}
 }
 
 /* Frames are little-endian on the way. */
-static void swap_frame(struct rdm_frame *f)
+static void msgep_swap_frame(struct msgep_frame *f)
 {
 	f->mark = htole64(f->mark);
 	f->len = htole32(f->len);
@@ -209,27 +209,27 @@ static void swap_frame(struct rdm_frame *f)
 	f->value = htole64(f->value);
 }
 
-static bool ask_due(const struct rdm_conn *conn)
+static bool msgep_request_due(const struct rdm_conn *conn)
 {
-	return !conn->asking && (int32_t)(conn->message_end - conn->confirmed) > 0 &&
-	       (conn->ep || !conn->deaf);
+	return !conn->requesting_arrived && (int32_t)(conn->message_end - conn->confirmed) > 0 &&
+	       (conn->ep || !conn->peer_gone);
 }
 
-static bool answer_due(const struct rdm_conn *conn)
+static bool msgep_answer_due(const struct rdm_conn *conn)
 {
-	return (int32_t)(conn->peer_asks - conn->arrived_told) > 0 &&
-	       (int32_t)(wfab_in_hand(conn) - conn->peer_asks) >= 0;
+	return (int32_t)(conn->peer_wants_arrived - conn->arrived_reported) > 0 &&
+	       (int32_t)(rdm_delivered(conn) - conn->peer_wants_arrived) >= 0;
 }
 
-static bool acks_due(const struct rdm_conn *conn)
+static bool msgep_acks_due(const struct rdm_conn *conn)
 {
-	return conn->ep && conn->acks != conn->acks_told && !conn->deaf;
+	return conn->ep && conn->acks != conn->acks_told && !conn->peer_gone;
 }
 
-static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel,
-			uint32_t seq)
+static void msgep_fill_header(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel,
+			      uint32_t seq)
 {
-	struct wfab_hdr *hdr = cell->hdr;
+	struct rdm_hdr *hdr = packet->hdr;
 
 	memset(hdr, 0, sizeof(*hdr));
 	hdr->index = htole32(conn->peer_index);
@@ -237,186 +237,186 @@ static void fill_header(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t c
 	hdr->token = htole64(conn->peer_token);
 	hdr->seq = htole32(seq);
 	hdr->channel = channel;
-	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
-		conn->told[ch] = conn->returned[ch];
-		hdr->consumed[ch] = htole32(conn->told[ch]);
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
+		conn->reported[ch] = conn->returned[ch];
+		hdr->consumed[ch] = htole32(conn->reported[ch]);
 	}
-	conn->arrived_told = wfab_in_hand(conn);
-	hdr->arrived = (uint8_t)(conn->arrived_told - conn->returned[RDM_REQ]);
+	conn->arrived_reported = rdm_delivered(conn);
+	hdr->arrived = (uint8_t)(conn->arrived_reported - conn->returned[MSGEP_REQ]);
 	conn->acks_told = conn->acks;
 	hdr->done = htole32(conn->acks_told);
-	wfab_bulk_fill(conn, hdr);
-	if (channel == WFAB_CREDIT)
-		wfab_probe_fill(conn, hdr);
-	if (!ask_due(conn) || channel == RDM_ANS)
+	rdm_large_fill(conn, hdr);
+	if (channel == RDM_CREDIT)
+		rdm_probe_fill(conn, hdr);
+	if (!msgep_request_due(conn) || channel == MSGEP_ANS)
 		return;
-	conn->asking = true;
-	conn->asked = channel == RDM_REQ ? seq + 1 : conn->message_end;
-	if (channel == WFAB_CREDIT)
-		hdr->seq = htole32(conn->asked);
-	hdr->flags |= WFAB_ASKS;
+	conn->requesting_arrived = true;
+	conn->arrived_requested = channel == MSGEP_REQ ? seq + 1 : conn->message_end;
+	if (channel == RDM_CREDIT)
+		hdr->seq = htole32(conn->arrived_requested);
+	hdr->flags |= RDM_WANTS_ARRIVED;
 }
 
-static ssize_t hand_over(struct wfab *net, struct wfab_cell *cell)
+static ssize_t msgep_hand_over(struct rdm_net *net, struct rdm_packet *packet)
 {
 	ssize_t ret;
 
-	if (net->shake.on && wfab_test_refuse(net))
+	if (net->constrained.on && rdm_constrained_refuse(net))
 		return -FI_EAGAIN;
-	cell->use = WFAB_FLYING;
-	if (cell->bulk)
-		ret = fi_tsend(net->ep, cell->hdr, cell->len, cell->desc, cell->conn->peer->addr,
-			       WFAB_BULK_TAG, &cell->context);
+	packet->state = RDM_PACKET_SENDING;
+	if (packet->large)
+		ret = fi_tsend(net->ep, packet->hdr, packet->len, packet->desc,
+			       packet->conn->peer->addr, RDM_LARGE_TAG, &packet->context);
 	else
-		ret = fi_send(net->ep, cell->hdr, cell->len, cell->desc, cell->conn->peer->addr,
-			      &cell->context);
+		ret = fi_send(net->ep, packet->hdr, packet->len, packet->desc,
+			      packet->conn->peer->addr, &packet->context);
 	if (ret)
-		cell->use = WFAB_WAITING;
+		packet->state = RDM_PACKET_QUEUED;
 	return ret;
 }
 
-static void queue(struct rdm_conn *conn, struct wfab_cell *cell)
+static void msgep_queue(struct rdm_conn *conn, struct rdm_packet *packet)
 {
-	cell->use = WFAB_WAITING;
-	cell->next = NULL;
-	*conn->waiting_end = cell;
-	conn->waiting_end = &cell->next;
+	packet->state = RDM_PACKET_QUEUED;
+	packet->next = NULL;
+	*conn->waiting_end = packet;
+	conn->waiting_end = &packet->next;
 	if (dofi_list_empty(&conn->blocked))
 		dofi_list_append(&conn->net->blocked, &conn->blocked);
 }
 
-void wfab_send(struct rdm_conn *conn, struct wfab_cell *cell, uint8_t channel, uint32_t seq,
-	       uint32_t len)
+void rdm_send(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel, uint32_t seq,
+	      uint32_t len)
 {
 	ssize_t ret;
 
-	fill_header(conn, cell, channel, seq);
-	cell->len = len;
-	if (channel != WFAB_CREDIT)
-		swap_frame(wfab_frame(cell));
+	msgep_fill_header(conn, packet, channel, seq);
+	packet->len = len;
+	if (channel != RDM_CREDIT)
+		msgep_swap_frame(rdm_frame(packet));
 	if (conn->waiting) {
-		queue(conn, cell);
+		msgep_queue(conn, packet);
 		return;
 	}
-	ret = conn->broken ? -FI_ECANCELED : hand_over(conn->net, cell);
+	ret = conn->broken ? -FI_ECANCELED : msgep_hand_over(conn->net, packet);
 	if (ret == -FI_EAGAIN)
-		queue(conn, cell);
+		msgep_queue(conn, packet);
 	else if (ret)
-		wfab_sent(conn->net, cell, (int)-ret);
+		rdm_sent(conn->net, packet, (int)-ret);
 }
 
 /* One at a time: if another is due meanwhile, it goes when this one has gone. */
-void wfab_send_credit(struct rdm_conn *conn)
+void rdm_send_credit(struct rdm_conn *conn)
 {
-	struct wfab_cell *cell;
+	struct rdm_packet *packet;
 
 	conn->credit_owed = true;
-	if (conn->credit_flying)
+	if (conn->credit_sending)
 		return;
-	cell = wfab_cell_take(conn);
-	if (!cell)
+	packet = rdm_packet_get(conn);
+	if (!packet)
 		return;
-	cell->credit = true;
+	packet->credit = true;
 	conn->credit_owed = false;
-	conn->credit_flying = true;
-	wfab_send(conn, cell, WFAB_CREDIT, 0, WFAB_HDR);
+	conn->credit_sending = true;
+	rdm_send(conn, packet, RDM_CREDIT, 0, RDM_HDR);
 }
 
-static bool owes(const struct rdm_conn *conn)
+static bool msgep_owes(const struct rdm_conn *conn)
 {
-	return (conn->ep || conn->closed_at) && conn->adopted && !conn->broken &&
-	       (ask_due(conn) || answer_due(conn) || acks_due(conn) || wfab_bulk_due(conn) ||
-		(conn->ep && wfab_probe_due(conn)));
+	return (conn->ep || conn->closed_at) && conn->has_peer_params && !conn->broken &&
+	       (msgep_request_due(conn) || msgep_answer_due(conn) || msgep_acks_due(conn) ||
+		rdm_large_due(conn) || (conn->ep && rdm_probe_due(conn)));
 }
 
-void wfab_note_owing(struct rdm_conn *conn)
+void rdm_note_owing(struct rdm_conn *conn)
 {
-	if (dofi_list_empty(&conn->owe) && owes(conn))
+	if (dofi_list_empty(&conn->owe) && msgep_owes(conn))
 		dofi_list_append(&conn->net->owing, &conn->owe);
 }
 
-void wfab_send_last(struct rdm_conn *conn)
+void rdm_send_last(struct rdm_conn *conn)
 {
-	conn->message_end = atomic_load(&conn->sent[RDM_REQ]);
-	if (owes(conn))
-		wfab_send_credit(conn);
+	conn->message_end = atomic_load(&conn->sent[MSGEP_REQ]);
+	if (msgep_owes(conn))
+		rdm_send_credit(conn);
 }
 
-void wfab_send_owed(struct wfab *net, bool urgent)
+void rdm_send_owed(struct rdm_net *net, bool urgent)
 {
 	struct dofi_list *pos, *tmp;
 
 	dofi_list_each_safe(pos, tmp, &net->owing) {
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, owe);
 
-		if (urgent && !wfab_bulk_due(conn))
+		if (urgent && !rdm_large_due(conn))
 			continue;
 		dofi_list_remove(pos);
-		if (owes(conn))
-			wfab_send_credit(conn);
+		if (msgep_owes(conn))
+			rdm_send_credit(conn);
 	}
-	net->bulk.tell = false;
+	net->large.report = false;
 }
 
 /* False: the fabric has no room yet. */
-static bool send_waiting_of(struct rdm_conn *conn)
+static bool msgep_send_waiting_of(struct rdm_conn *conn)
 {
-	struct wfab_cell *cell;
+	struct rdm_packet *packet;
 	ssize_t ret;
 
-	while ((cell = conn->waiting)) {
-		struct wfab_cell *next = cell->next;
+	while ((packet = conn->waiting)) {
+		struct rdm_packet *next = packet->next;
 
-		ret = conn->broken ? -FI_ECANCELED : hand_over(conn->net, cell);
+		ret = conn->broken ? -FI_ECANCELED : msgep_hand_over(conn->net, packet);
 		if (ret == -FI_EAGAIN)
 			return false;
 		conn->waiting = next;
 		if (!next)
 			conn->waiting_end = &conn->waiting;
 		if (ret)
-			wfab_sent(conn->net, cell, (int)-ret);
+			rdm_sent(conn->net, packet, (int)-ret);
 	}
 	return true;
 }
 
-void wfab_send_waiting(struct wfab *net)
+void rdm_send_waiting(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
 
 	dofi_list_each_safe(pos, tmp, &net->blocked) {
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, blocked);
 
-		if (send_waiting_of(conn))
+		if (msgep_send_waiting_of(conn))
 			dofi_list_remove(pos);
 	}
 }
 
-/* The fabric is done with a cell that was sent. err: positive; the peer may not have got it. */
-void wfab_sent(struct wfab *net, struct wfab_cell *cell, int err)
+/* The fabric is done with a packet that was sent. err: positive; the peer may not have got it. */
+void rdm_sent(struct rdm_net *net, struct rdm_packet *packet, int err)
 {
-	struct rdm_conn *conn = cell->conn;
-	bool credit = cell->credit, bulk = cell->bulk;
+	struct rdm_conn *conn = packet->conn;
+	bool credit = packet->credit, large = packet->large;
 
-	if (cell->use == WFAB_LOST && !bulk)
+	if (packet->state == RDM_PACKET_ABANDONED && !large)
 		net->lost--;
-	wfab_cell_free(net, cell);
+	rdm_packet_free(net, packet);
 	if (!conn)
 		return;
-	if (bulk)
-		conn->bulk.flying--;
+	if (large)
+		conn->large.sending--;
 	else
 		atomic_fetch_sub(&conn->taken, 1);
 	if (credit)
-		conn->credit_flying = false;
+		conn->credit_sending = false;
 	if (err)
-		wfab_break(conn, err);
+		rdm_break(conn, err);
 	if (conn->broken)
 		return;
-	if (conn->credit_owed && (conn->ep || owes(conn)))
-		wfab_send_credit(conn);
+	if (conn->credit_owed && (conn->ep || msgep_owes(conn)))
+		rdm_send_credit(conn);
 	if (!conn->ep)
 		return;
-	for (int ch = 0; ch < RDM_CHANNELS; ch++)
-		if (conn->wanted[ch] && wfab_room(conn, ch))
-			wfab_touch(conn);
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
+		if (conn->wanted[ch] && rdm_room(conn, ch))
+			rdm_touch_conn(conn);
 }

@@ -17,18 +17,18 @@
 /* Indexes are 32 bits on the wire; this is where a table would be absurd. */
 #define CONNS_MAX (1u << 20)
 
-static struct wfab_peer **bucket(struct wfab *net, const uint8_t *name, size_t len)
+static struct rdm_peer **msgep_peer_bucket(struct rdm_net *net, const uint8_t *name, size_t len)
 {
 	uint32_t hash = 2166136261u;
 
 	while (len--)
 		hash = (hash ^ *name++) * 16777619u;
-	return &net->peers[(hash ^ hash >> 16) % WFAB_PEER_BUCKETS];
+	return &net->peers[(hash ^ hash >> 16) % RDM_PEER_BUCKETS];
 }
 
-int wfab_peer_get(struct wfab *net, const uint8_t *name, size_t len, struct wfab_peer **out)
+int rdm_peer_get(struct rdm_net *net, const uint8_t *name, size_t len, struct rdm_peer **out)
 {
-	struct wfab_peer **head = bucket(net, name, len), *peer;
+	struct rdm_peer **head = msgep_peer_bucket(net, name, len), *peer;
 	int ret;
 
 	for (peer = *head; peer; peer = peer->next) {
@@ -59,15 +59,15 @@ int wfab_peer_get(struct wfab *net, const uint8_t *name, size_t len, struct wfab
 
 /* The address of a peer that has just gone is kept for a while: some providers close a connection
  * of their own with it, and throw away what is on its way. */
-static void forget_idle(struct wfab *net)
+static void msgep_forget_idle(struct rdm_net *net)
 {
 	uint64_t now = dofi_now();
 
-	for (size_t i = 0; net->idle_peers && i < WFAB_PEER_BUCKETS; i++) {
-		struct wfab_peer **at = &net->peers[i], *peer;
+	for (size_t i = 0; net->idle_peers && i < RDM_PEER_BUCKETS; i++) {
+		struct rdm_peer **at = &net->peers[i], *peer;
 
 		while ((peer = *at)) {
-			if (peer->users || now - peer->idle_since < DOFI_MS(WFAB_LINGER_MS)) {
+			if (peer->users || now - peer->idle_since < DOFI_MS(RDM_LINGER_MS)) {
 				at = &peer->next;
 				continue;
 			}
@@ -79,19 +79,19 @@ static void forget_idle(struct wfab *net)
 	}
 }
 
-void wfab_peer_put(struct wfab *net, struct wfab_peer *peer)
+void rdm_peer_put(struct rdm_net *net, struct rdm_peer *peer)
 {
 	if (!--peer->users) {
 		peer->idle_since = dofi_now();
 		net->idle_peers++;
 	}
-	forget_idle(net);
+	msgep_forget_idle(net);
 }
 
-void wfab_peers_free(struct wfab *net)
+void rdm_peers_free(struct rdm_net *net)
 {
-	for (size_t i = 0; i < WFAB_PEER_BUCKETS; i++) {
-		struct wfab_peer *peer;
+	for (size_t i = 0; i < RDM_PEER_BUCKETS; i++) {
+		struct rdm_peer *peer;
 
 		while ((peer = net->peers[i])) {
 			net->peers[i] = peer->next;
@@ -100,7 +100,7 @@ void wfab_peers_free(struct wfab *net)
 	}
 }
 
-static struct rdm_conn *new_conn(struct wfab *net)
+static struct rdm_conn *msgep_conn_new(struct rdm_net *net)
 {
 	struct rdm_conn *conn;
 
@@ -116,7 +116,7 @@ static struct rdm_conn *new_conn(struct wfab *net)
 		net->conns = more;
 		net->conns_room = room;
 	}
-	conn = calloc(1, sizeof(*conn) + RDM_CHANNELS * net->window * sizeof(conn->slot[0]));
+	conn = calloc(1, sizeof(*conn) + MSGEP_CHANNELS * net->window * sizeof(conn->slot[0]));
 	if (!conn)
 		return NULL;
 	conn->net = net;
@@ -133,209 +133,209 @@ static struct rdm_conn *new_conn(struct wfab *net)
 	return conn;
 }
 
-/* As new, but for what a late cell must not find again. */
-static void reset(struct rdm_conn *conn)
+/* As new, but for what a late packet must not find again. */
+static void msgep_conn_reset(struct rdm_conn *conn)
 {
 	conn->generation++;
 	if (getrandom(&conn->token, sizeof(conn->token), 0) < 0)
 		conn->token = conn->token * 6364136223846793005u + dofi_now();
-	conn->broken = conn->violated = conn->deaf = false;
-	conn->adopted = false;
-	conn->proven = conn->probing = conn->hear_owed = false;
-	conn->credit_flying = conn->credit_owed = conn->ended = false;
-	conn->asking = false;
-	wfab_bulk_init_conn(conn);
+	conn->broken = conn->violated = conn->peer_gone = false;
+	conn->has_peer_params = false;
+	conn->path_ok = conn->probing = conn->probe_reply_due = false;
+	conn->credit_sending = conn->credit_owed = conn->ended = false;
+	conn->requesting_arrived = false;
+	rdm_large_init_conn(conn);
 	conn->confirmed = 0;
-	conn->message_end = conn->asked = 0;
-	conn->arrived = conn->arrived_told = conn->peer_asks = 0;
+	conn->message_end = conn->arrived_requested = 0;
+	conn->arrived = conn->arrived_reported = conn->peer_wants_arrived = 0;
 	conn->acked = conn->acked_taken = conn->acks = conn->acks_told = 0;
-	conn->several = false;
+	conn->keep_order = false;
 	conn->end_since = 0;
-	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		conn->sent[ch] = 0;
 		conn->granted[ch] = 0;
 		conn->wanted[ch] = false;
 		conn->expected[ch] = 0;
-		conn->returned[ch] = conn->told[ch] = 0;
+		conn->returned[ch] = conn->reported[ch] = 0;
 	}
 }
 
-static uint32_t rx_cells(const struct wfab *net)
+static uint32_t msgep_rx_packets(const struct rdm_net *net)
 {
-	return (RDM_CHANNELS + 1) * net->window + WFAB_CREDIT_CELLS;
+	return (MSGEP_CHANNELS + 1) * net->window + RDM_CREDIT_PACKETS;
 }
 
-static uint32_t tx_cells(const struct wfab *net)
+static uint32_t msgep_tx_packets(const struct rdm_net *net)
 {
-	return RDM_CHANNELS * net->window + WFAB_TX_EXTRA;
+	return MSGEP_CHANNELS * net->window + RDM_TX_EXTRA;
 }
 
-struct rdm_conn *wfab_conn_get(struct wfab *net, struct rdm_ep *ep)
+struct rdm_conn *rdm_conn_get(struct rdm_net *net, struct msgep_ep *ep)
 {
 	struct rdm_conn *conn;
 
 	if (dofi_list_empty(&net->unused)) {
-		conn = new_conn(net);
+		conn = msgep_conn_new(net);
 		if (!conn)
 			return NULL;
 		dofi_list_append(&net->unused, &conn->link);
 	}
 	conn = dofi_container(net->unused.next, struct rdm_conn, link);
-	net->want_rx += rx_cells(net);
-	net->want_tx += tx_cells(net);
-	if (wfab_cells_add(net)) {
-		net->want_rx -= rx_cells(net);
-		net->want_tx -= tx_cells(net);
+	net->want_rx += msgep_rx_packets(net);
+	net->want_tx += msgep_tx_packets(net);
+	if (rdm_packets_add(net)) {
+		net->want_rx -= msgep_rx_packets(net);
+		net->want_tx -= msgep_tx_packets(net);
 		return NULL;
 	}
 	dofi_list_remove(&conn->link);
-	reset(conn);
+	msgep_conn_reset(conn);
 	conn->ep = ep;
-	wfab_post(net);
+	rdm_post(net);
 	/* Those who slept without a connection look each millisecond from now on. */
 	if (net->cq_fd < 0 && !net->timer_due)
-		wfab_set_timer(net);
+		rdm_set_timer(net);
 	return conn;
 }
 
 /* What has arrived and what was being filled. */
-static void give_back(struct rdm_conn *conn)
+static void msgep_conn_give_back(struct rdm_conn *conn)
 {
-	struct wfab *net = conn->net;
-	struct wfab_cell *cell;
+	struct rdm_net *net = conn->net;
+	struct rdm_packet *packet;
 
-	while ((cell = conn->done)) {
-		conn->done = cell->next;
-		wfab_unhold(conn, cell);
-		wfab_cell_free(net, cell);
+	while ((packet = conn->done)) {
+		conn->done = packet->next;
+		rdm_packet_release(conn, packet);
+		rdm_packet_free(net, packet);
 	}
-	for (uint32_t i = 0; i < RDM_CHANNELS * net->window; i++) {
-		cell = atomic_exchange(&conn->slot[i], NULL);
-		if (!cell)
+	for (uint32_t i = 0; i < MSGEP_CHANNELS * net->window; i++) {
+		packet = atomic_exchange(&conn->slot[i], NULL);
+		if (!packet)
 			continue;
-		wfab_unhold(conn, cell);
-		wfab_cell_free(net, cell);
+		rdm_packet_release(conn, packet);
+		rdm_packet_free(net, packet);
 	}
-	for (int ch = 0; ch < RDM_CHANNELS; ch++) {
-		cell = conn->bulk.filling[ch];
-		conn->bulk.filling[ch] = NULL;
-		if (cell) {
-			conn->bulk.flying--;
-			wfab_cell_free(net, cell);
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
+		packet = conn->large.filling[ch];
+		conn->large.filling[ch] = NULL;
+		if (packet) {
+			conn->large.sending--;
+			rdm_packet_free(net, packet);
 		}
-		cell = conn->filling[ch];
+		packet = conn->filling[ch];
 		conn->filling[ch] = NULL;
-		if (!cell)
+		if (!packet)
 			continue;
 		atomic_fetch_sub(&conn->taken, 1);
-		wfab_cell_free(net, cell);
+		rdm_packet_free(net, packet);
 	}
 }
 
 /* Has all come that the peer has sent, and it sends no more? */
-static bool has_all(const struct rdm_conn *conn)
+static bool msgep_has_all(const struct rdm_conn *conn)
 {
 	bool all = conn->ended && !conn->violated;
 
-	for (int ch = 0; ch < RDM_CHANNELS; ch++)
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
 		all = all && conn->expected[ch] == conn->final[ch];
 	return all;
 }
 
-void wfab_conn_close(struct rdm_conn *conn)
+void rdm_conn_close(struct rdm_conn *conn)
 {
-	struct wfab *net = conn->net;
+	struct rdm_net *net = conn->net;
 
 	conn->ep = NULL;
-	give_back(conn);
-	net->want_rx -= rx_cells(net);
+	msgep_conn_give_back(conn);
+	net->want_rx -= msgep_rx_packets(net);
 	dofi_list_remove(&conn->touch);
 	dofi_list_remove(&conn->gap);
 	dofi_list_remove(&conn->owe);
-	wfab_bulk_close(conn, has_all(conn));
+	rdm_large_close(conn, msgep_has_all(conn));
 	conn->closed_at = dofi_now();
 	dofi_list_append(&net->closed, &conn->link);
-	wfab_send_last(conn);
-	wfab_conns_reap(net);
-	wfab_post(net);
+	rdm_send_last(conn);
+	rdm_conns_reap(net);
+	rdm_post(net);
 }
 
-/* The fabric has not told what became of the cells: they are not used again before it does. */
-static void give_up(struct rdm_conn *conn)
+/* The fabric has not told what became of the packets: they are not used again before it does. */
+static void msgep_conn_give_up(struct rdm_conn *conn)
 {
-	struct wfab *net = conn->net;
-	struct wfab_cell *cell;
+	struct rdm_net *net = conn->net;
+	struct rdm_packet *packet;
 
-	dofi_log(DOFI_LOG_DEBUG, "connection %u: %u cells were not sent in time", conn->index,
-		 atomic_load(&conn->taken) + conn->bulk.flying);
-	while ((cell = conn->waiting)) {
-		conn->waiting = cell->next;
-		wfab_cell_free(net, cell);
+	dofi_log(DOFI_LOG_DEBUG, "connection %u: %u packets were not sent in time", conn->index,
+		 atomic_load(&conn->taken) + conn->large.sending);
+	while ((packet = conn->waiting)) {
+		conn->waiting = packet->next;
+		rdm_packet_free(net, packet);
 	}
 	conn->waiting_end = &conn->waiting;
-	for (struct wfab_slab *slab = net->slabs; slab; slab = slab->next) {
+	for (struct rdm_slab *slab = net->slabs; slab; slab = slab->next) {
 		for (uint32_t i = 0; i < slab->count; i++) {
-			cell = &slab->cells[i];
-			if (cell->conn != conn)
+			packet = &slab->packets[i];
+			if (packet->conn != conn)
 				continue;
-			cell->conn = NULL;
-			cell->use = WFAB_LOST;
-			net->lost += !cell->bulk;
+			packet->conn = NULL;
+			packet->state = RDM_PACKET_ABANDONED;
+			net->lost += !packet->large;
 		}
 	}
 	conn->taken = 0;
-	conn->bulk.flying = 0;
+	conn->large.sending = 0;
 }
 
-static bool waited_enough(const struct rdm_conn *conn)
+static bool msgep_waited_enough(const struct rdm_conn *conn)
 {
-	return dofi_now() - conn->closed_at > DOFI_MS(WFAB_LINGER_MS);
+	return dofi_now() - conn->closed_at > DOFI_MS(RDM_LINGER_MS);
 }
 
-/* Cells that the peer has not told of, and may yet? It is given time from when they have gone.
- * Until it is over there is one cell left, to ask with. */
-static bool awaits_peer(struct rdm_conn *conn)
+/* Packets that the peer has not told of, and may yet? It is given time from when they have gone.
+ * Until it is over there is one packet left, to ask with. */
+static bool msgep_awaits_peer(struct rdm_conn *conn)
 {
 	uint64_t now = dofi_now();
 
-	if (!conn->adopted || conn->broken || conn->deaf ||
-	    atomic_load(&conn->confirmed) == atomic_load(&conn->sent[RDM_REQ]))
+	if (!conn->has_peer_params || conn->broken || conn->peer_gone ||
+	    atomic_load(&conn->confirmed) == atomic_load(&conn->sent[MSGEP_REQ]))
 		return false;
 	if (!conn->all_sent_at) {
 		conn->all_sent_at = now;
-		conn->net->want_tx -= tx_cells(conn->net) - 1;
+		conn->net->want_tx -= msgep_tx_packets(conn->net) - 1;
 	}
-	return now - conn->all_sent_at < DOFI_MS(WFAB_CONFIRM_MS);
+	return now - conn->all_sent_at < DOFI_MS(RDM_CONFIRM_MS);
 }
 
-void wfab_conns_reap(struct wfab *net)
+void rdm_conns_reap(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
 
 	dofi_list_each_safe(pos, tmp, &net->closed) {
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, link);
 
-		bool sending = conn->taken || conn->bulk.flying;
+		bool sending = conn->taken || conn->large.sending;
 
-		if (sending && !waited_enough(conn))
+		if (sending && !msgep_waited_enough(conn))
 			continue;
 		if (sending)
-			give_up(conn);
-		else if (awaits_peer(conn))
+			msgep_conn_give_up(conn);
+		else if (msgep_awaits_peer(conn))
 			continue;
 		dofi_list_remove(&conn->owe);
 		dofi_list_remove(&conn->blocked);
 		dofi_list_remove(&conn->link);
 		if (conn->peer)
-			wfab_peer_put(net, conn->peer);
+			rdm_peer_put(net, conn->peer);
 		conn->peer = NULL;
-		net->want_tx -= conn->all_sent_at ? 1 : tx_cells(net);
+		net->want_tx -= conn->all_sent_at ? 1 : msgep_tx_packets(net);
 		conn->closed_at = conn->all_sent_at = 0;
 		dofi_list_append(&net->unused, &conn->link);
 	}
 }
 
-void wfab_conns_free(struct wfab *net)
+void rdm_conns_free(struct rdm_net *net)
 {
 	for (uint32_t i = 0; i < net->n_conns; i++)
 		free(net->conns[i]);

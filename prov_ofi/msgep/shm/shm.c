@@ -17,7 +17,7 @@
  *
  * Where the receiver's queue has several endpoints it says so (`several`), and a message is complete
  * for its sender when it has met its receive: whatever the sender does afterwards, on any endpoint,
- * comes behind it. At most RDM_FLIGHTS requests are not consumed then. How many have been is in each
+ * comes behind it. At most MSGEP_INFLIGHT_MAX requests are not consumed then. How many have been is in each
  * frame that goes back (`counts`, the first four bytes), and after each batch in the control block.
  * To a queue of one endpoint, a message is complete when it is in the ring.
  *
@@ -56,7 +56,7 @@
 #define OFFER_LEN 48
 
 struct control {
-	_Alignas(UNIT) _Atomic uint64_t head[RDM_CHANNELS];	/* bytes read so far */
+	_Alignas(UNIT) _Atomic uint64_t head[MSGEP_CHANNELS];	/* bytes read so far */
 	_Atomic uint32_t asleep;
 	_Atomic uint32_t several;	/* order across endpoints matters to the reader */
 	_Atomic uint32_t pulls;		/* the reader can take data out of the writer's memory */
@@ -76,8 +76,8 @@ struct ring {
 	uint64_t told;			/* reader: as last told */
 };
 
-struct rdm_shm {
-	struct ring out[RDM_CHANNELS], in[RDM_CHANNELS];
+struct msgep_shm {
+	struct ring out[MSGEP_CHANNELS], in[MSGEP_CHANNELS];
 	struct control *tx, *rx;	/* of the direction that we write, read */
 	uint32_t size;			/* of each ring, a power of two */
 	uint32_t most;			/* payload of one frame */
@@ -88,21 +88,21 @@ struct rdm_shm {
 	uint32_t taken, taken_told;	/* requests read, and as last told */
 	uint64_t nonce;			/* what marks are positions plus */
 	_Atomic uint32_t order;
-	struct rdm_frame got[RDM_CHANNELS];	/* headers, out of the peer's reach */
-	struct rdm_puller peer;
+	struct msgep_frame got[MSGEP_CHANNELS];	/* headers, out of the peer's reach */
+	struct msgep_puller peer;
 	bool pulls;			/* we can take data out of its memory */
 	void *map;
 	size_t map_len;
 };
 
-static inline _Atomic uint64_t *mark_of(const struct rdm_shm *shm, const struct ring *r,
-					uint64_t pos)
+static inline _Atomic uint64_t *shm_mark_of(const struct msgep_shm *shm, const struct ring *r,
+					    uint64_t pos)
 {
 	return (_Atomic uint64_t *)(void *)(r->base + (pos & (shm->size - 1)));
 }
 
 /* This process is one of those that membarrier concerns; asked for once. */
-static bool membarrier_works(void)
+static bool shm_membarrier_works(void)
 {
 	static _Atomic int answer;	/* 1: no, 2: yes */
 
@@ -114,31 +114,31 @@ static bool membarrier_works(void)
 
 /* What was stored before is seen before anything is loaded that comes after. An addition of nothing
  * instead of a fence, which thread checkers do not know. */
-static inline void order(struct rdm_shm *shm)
+static inline void shm_order(struct msgep_shm *shm)
 {
 	atomic_fetch_add(&shm->order, 0);
 }
 
-static inline uint64_t units(uint64_t bytes)
+static inline uint64_t shm_units(uint64_t bytes)
 {
 	return (bytes + UNIT - 1) & ~(uint64_t)(UNIT - 1);
 }
 
-static inline void wake(struct rdm_ep *ep, _Atomic uint32_t *flag)
+static inline void shm_wake(struct msgep_ep *ep, _Atomic uint32_t *flag)
 {
 	if (atomic_load_explicit(flag, memory_order_relaxed) && atomic_exchange(flag, 0))
-		rdm_cm_ring(ep);
+		msgep_cm_doorbell(ep);
 }
 
 /* ---------------------------------------------------------------- writing */
 
-static inline uint64_t room_in(const struct rdm_shm *shm, const struct ring *r)
+static inline uint64_t shm_room_in(const struct msgep_shm *shm, const struct ring *r)
 {
 	return shm->size - (r->pos - r->known);
 }
 
 /* Has the reader gone on since it was last looked at? */
-static bool look_for_room(struct rdm_shm *shm, int channel)
+static bool shm_check_room(struct msgep_shm *shm, int channel)
 {
 	struct ring *r = &shm->out[channel];
 	uint64_t head = atomic_load_explicit(&shm->tx->head[channel], memory_order_acquire);
@@ -151,162 +151,163 @@ static bool look_for_room(struct rdm_shm *shm, int channel)
 }
 
 /* A piece worth sending: small ones would make many frames of a long message. */
-static bool enough(struct rdm_shm *shm, int channel, uint64_t need)
+static bool shm_enough(struct msgep_shm *shm, int channel, uint64_t need)
 {
 	const struct ring *r = &shm->out[channel];
 
 	if (need > shm->size / 4)
 		need = shm->size / 4;
-	if (room_in(shm, r) >= need)
+	if (shm_room_in(shm, r) >= need)
 		return true;
-	look_for_room(shm, channel);
-	return room_in(shm, r) >= need;
+	shm_check_room(shm, channel);
+	return shm_room_in(shm, r) >= need;
 }
 
 /* What the peer has consumed. More than was sent, from one that lies, completes messages early, and
  * nothing else. */
-static inline void note_arrived(struct rdm_shm *shm, uint32_t count)
+static inline void shm_note_arrived(struct msgep_shm *shm, uint32_t count)
 {
 	if ((int32_t)(count - atomic_load_explicit(&shm->arrived, memory_order_relaxed)) > 0)
 		atomic_store_explicit(&shm->arrived, count, memory_order_relaxed);
 }
 
-static inline uint32_t look_for_arrival(struct rdm_shm *shm)
+static inline uint32_t shm_check_arrival(struct msgep_shm *shm)
 {
-	note_arrived(shm, atomic_load_explicit(&shm->tx->taken, memory_order_acquire));
+	shm_note_arrived(shm, atomic_load_explicit(&shm->tx->taken, memory_order_acquire));
 	return atomic_load_explicit(&shm->arrived, memory_order_relaxed);
 }
 
 /* May another request be on its way? */
-static inline bool may_fly(struct rdm_shm *shm)
+static inline bool shm_has_inflight_room(struct msgep_shm *shm)
 {
 	return !atomic_load_explicit(&shm->tx->several, memory_order_relaxed) ||
 	       shm->sent - atomic_load_explicit(&shm->arrived, memory_order_relaxed) <
-		       RDM_FLIGHTS ||
-	       shm->sent - look_for_arrival(shm) < RDM_FLIGHTS;
+		       MSGEP_INFLIGHT_MAX ||
+	       shm->sent - shm_check_arrival(shm) < MSGEP_INFLIGHT_MAX;
 }
 
-static struct rdm_frame *reserve(struct rdm_ep *ep, int channel, size_t want, size_t *room)
+static struct msgep_frame *shm_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *room)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 	struct ring *r = &shm->out[channel];
 	uint64_t to_end = shm->size - (r->pos & (shm->size - 1));
-	uint64_t need = units(RDM_FRAME_HDR + (want < shm->most ? want : shm->most)), free;
+	uint64_t need = shm_units(MSGEP_FRAME_HDR + (want < shm->most ? want : shm->most)), free;
 
 	if (need > to_end)
 		need = to_end;
-	if (!enough(shm, channel, need) ||
-	    (channel == RDM_REQ && !may_fly(shm)))
+	if (!shm_enough(shm, channel, need) ||
+	    (channel == MSGEP_REQ && !shm_has_inflight_room(shm)))
 		return NULL;
-	free = room_in(shm, r);
-	*room = (need < free ? need : free) - RDM_FRAME_HDR;
-	return (struct rdm_frame *)(void *)(r->base + (r->pos & (shm->size - 1)));
+	free = shm_room_in(shm, r);
+	*room = (need < free ? need : free) - MSGEP_FRAME_HDR;
+	return (struct msgep_frame *)(void *)(r->base + (r->pos & (shm->size - 1)));
 }
 
-static void commit(struct rdm_ep *ep, int channel, struct rdm_frame *f)
+static void shm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 	struct ring *r = &shm->out[channel];
-	uint64_t next = r->pos + units(RDM_FRAME_HDR + f->len);
+	uint64_t next = r->pos + shm_units(MSGEP_FRAME_HDR + f->len);
 	uint32_t taken = htole32(shm->taken);
 
 	memcpy(f->counts, &taken, sizeof(taken));
-	atomic_store_explicit(mark_of(shm, r, r->pos), shm->nonce + r->pos,
+	atomic_store_explicit(shm_mark_of(shm, r, r->pos), shm->nonce + r->pos,
 			      memory_order_release);
 	r->pos = next;
-	shm->sent += channel == RDM_REQ;
+	shm->sent += channel == MSGEP_REQ;
 	if (shm->fences)
-		order(shm);
+		shm_order(shm);
 	atomic_signal_fence(memory_order_seq_cst);
-	wake(ep, &shm->tx->asleep);
+	shm_wake(ep, &shm->tx->asleep);
 }
 
 /* ---------------------------------------------------------------- reading */
 
-static inline bool there(struct rdm_shm *shm, int channel)
+static inline bool shm_frame_there(struct msgep_shm *shm, int channel)
 {
 	struct ring *r = &shm->in[channel];
 	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
 
-	return atomic_load_explicit(mark_of(shm, r, at), memory_order_acquire) ==
+	return atomic_load_explicit(shm_mark_of(shm, r, at), memory_order_acquire) ==
 	       shm->nonce + at;
 }
 
-static uint32_t shm_arrived(struct rdm_ep *ep)
+static uint32_t shm_arrived(struct msgep_ep *ep)
 {
-	return look_for_arrival(ep->w.shm);
+	return shm_check_arrival(ep->w.shm);
 }
 
 /* Has a message been consumed whose sender waits for that? */
-static bool landed(struct rdm_ep *ep)
+static bool shm_landed(struct msgep_ep *ep)
 {
-	return atomic_load_explicit(&ep->awaited, memory_order_relaxed) &&
-	       rdm_ep_awaits(ep, shm_arrived(ep));
+	return atomic_load_explicit(&ep->complete_at, memory_order_relaxed) &&
+	       msgep_ep_completes_at(ep, shm_arrived(ep));
 }
 
-static bool ready(struct rdm_ep *ep)
+static bool shm_ready(struct msgep_ep *ep)
 {
-	struct rdm_shm *shm;
+	struct msgep_shm *shm;
 
-	if (atomic_load_explicit(&ep->state, memory_order_acquire) != RDM_UP)
+	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
 	shm = ep->w.shm;
-	return there(shm, RDM_ANS) || landed(ep) ||
-	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) && there(shm, RDM_REQ));
+	return shm_frame_there(shm, MSGEP_ANS) || shm_landed(ep) ||
+	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) &&
+		shm_frame_there(shm, MSGEP_REQ));
 }
 
-static const struct rdm_frame *peek(struct rdm_ep *ep, int channel, const void **payload)
+static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, const void **payload)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 	struct ring *r = &shm->in[channel];
 	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed);
 	uint64_t off = at & (shm->size - 1);
-	const struct rdm_frame *f = (const struct rdm_frame *)(const void *)(r->base + off);
+	const struct msgep_frame *f = (const struct msgep_frame *)(const void *)(r->base + off);
 	uint32_t taken;
 
-	if (!there(shm, channel) || ep->failed)
+	if (!shm_frame_there(shm, channel) || ep->failed)
 		return NULL;
 	shm->got[channel] = *f;
 	f = &shm->got[channel];
 	memcpy(&taken, f->counts, sizeof(taken));
-	note_arrived(shm, le32toh(taken));
-	if (f->len > shm->size - off - RDM_FRAME_HDR) {
-		rdm_ep_fail(ep, "a frame that leaves its ring");
+	shm_note_arrived(shm, le32toh(taken));
+	if (f->len > shm->size - off - MSGEP_FRAME_HDR) {
+		msgep_ep_fail(ep, "a frame that leaves its ring");
 		return NULL;
 	}
-	*payload = r->base + off + RDM_FRAME_HDR;
+	*payload = r->base + off + MSGEP_FRAME_HDR;
 	return f;
 }
 
-static void tell(struct rdm_ep *ep, int channel)
+static void shm_ring_doorbell(struct msgep_ep *ep, int channel)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 	struct ring *r = &shm->in[channel];
 
 	r->told = atomic_load_explicit(&r->at, memory_order_relaxed);
 	atomic_store(&shm->rx->head[channel], r->told);
-	order(shm);
-	wake(ep, &shm->rx->wants);
+	shm_order(shm);
+	shm_wake(ep, &shm->rx->wants);
 }
 
-static void release(struct rdm_ep *ep, int channel)
+static void shm_release(struct msgep_ep *ep, int channel)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 	struct ring *r = &shm->in[channel];
 	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed) +
-		      units(RDM_FRAME_HDR + shm->got[channel].len);
+		      shm_units(MSGEP_FRAME_HDR + shm->got[channel].len);
 
 	atomic_store_explicit(&r->at, at, memory_order_relaxed);
-	shm->taken += channel == RDM_REQ;
+	shm->taken += channel == MSGEP_REQ;
 	/* The writer is content with half of the ring. */
 	if (at - r->told >= shm->size / 8)
-		tell(ep, channel);
+		shm_ring_doorbell(ep, channel);
 }
 
 /* After a batch, whose completions are where they will be read. */
-static void tell_taken(struct rdm_ep *ep)
+static void shm_report_taken(struct msgep_ep *ep)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 
 	if (shm->taken == shm->taken_told ||
 	    !atomic_load_explicit(&shm->rx->several, memory_order_relaxed))
@@ -314,15 +315,15 @@ static void tell_taken(struct rdm_ep *ep)
 	shm->taken_told = shm->taken;
 	atomic_store_explicit(&shm->rx->taken, shm->taken, memory_order_release);
 	if (shm->fences)
-		order(shm);
+		shm_order(shm);
 	atomic_signal_fence(memory_order_seq_cst);
-	wake(ep, &shm->rx->wants);
+	shm_wake(ep, &shm->rx->wants);
 }
 
 /* The receive queue has several endpoints. */
-static void say_several(struct rdm_ep *ep)
+static void shm_keep_order(struct msgep_ep *ep)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 
 	shm->taken_told = shm->taken;
 	atomic_store(&shm->rx->taken, shm->taken);
@@ -330,37 +331,37 @@ static void say_several(struct rdm_ep *ep)
 }
 
 /* To a queue of one endpoint. */
-static bool eager(struct rdm_ep *ep)
+static bool shm_is_eager(struct msgep_ep *ep)
 {
 	return !atomic_load_explicit(&ep->w.shm->tx->several, memory_order_relaxed);
 }
 
-static void arm(struct rdm_ep *ep, bool room)
+static void shm_arm(struct msgep_ep *ep, bool room)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 
 	atomic_store(&shm->rx->asleep, 1);
-	if (room || atomic_load(&ep->awaited))
+	if (room || atomic_load(&ep->complete_at))
 		atomic_store(&shm->tx->wants, 1);
 }
 
 /* Makes the stores of all peers visible that have not seen us armed. */
-static void settle(struct rdm_domain *domain)
+static void shm_drain_stores(struct msgep_domain *domain)
 {
 	(void)domain;
-	if (membarrier_works())
+	if (shm_membarrier_works())
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
 /* Room is news once: what is known to be there did not suffice. */
-static bool quiet(struct rdm_ep *ep, bool room)
+static bool shm_quiet(struct msgep_ep *ep, bool room)
 {
-	struct rdm_shm *shm = ep->w.shm;
-	uint32_t arrived = look_for_arrival(shm);
-	bool more = ready(ep) || rdm_ep_awaits(ep, arrived);
+	struct msgep_shm *shm = ep->w.shm;
+	uint32_t arrived = shm_check_arrival(shm);
+	bool more = shm_ready(ep) || msgep_ep_completes_at(ep, arrived);
 
-	for (int c = 0; room && c < RDM_CHANNELS; c++)
-		more |= look_for_room(shm, c);
+	for (int c = 0; room && c < MSGEP_CHANNELS; c++)
+		more |= shm_check_room(shm, c);
 	if (room && arrived != shm->arrived_seen) {
 		shm->arrived_seen = arrived;
 		more = true;
@@ -370,84 +371,85 @@ static bool quiet(struct rdm_ep *ep, bool room)
 
 /* Both sides change the word (the reader by nothing): either the owner's change is seen, or what
  * was taken before was taken before the owner went on. A load would not do on every machine. */
-static inline uint32_t look(_Atomic uint32_t *word)
+static inline uint32_t shm_check_ring(_Atomic uint32_t *word)
 {
 	return atomic_fetch_or(word, 0);
 }
 
-static size_t pull_from(struct rdm_ep *ep)
+static size_t shm_pull_from(struct msgep_ep *ep)
 {
 	if (!atomic_load_explicit(&ep->w.shm->tx->pulls, memory_order_relaxed))
 		return SIZE_MAX;
 	return (size_t)dofi_param(DOFI_NUM_SHM_PULL_KIB) << 10;
 }
 
-static bool pull(struct rdm_ep *ep, struct iovec *to, const struct rdm_segment *from, size_t n)
+static bool shm_pull(struct msgep_ep *ep, struct iovec *to, const struct msgep_segment *from,
+		     size_t n)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 
 	/* Whether it was offered is what we found, not what stands in memory that the peer shares.
 	 * A writer that flushes its requests says so before it gives their memory back. */
-	return shm->pulls && rdm_pull(&shm->peer, to, from, n) && !look(&shm->rx->gone);
+	return shm->pulls && msgep_pull(&shm->peer, to, from, n) && !shm_check_ring(&shm->rx->gone);
 }
 
-static size_t pull_to(struct rdm_ep *ep)
+static size_t shm_pull_to(struct msgep_ep *ep)
 {
 	return ep->w.shm->pulls ? (size_t)dofi_param(DOFI_NUM_SHM_PULL_KIB) << 10 : SIZE_MAX;
 }
 
-static void grant(struct rdm_ep *ep, uint32_t read)
+static void shm_grant(struct msgep_ep *ep, uint32_t read)
 {
 	_Atomic uint64_t *revoked = &ep->w.shm->tx->revoked;
-	uint64_t bit = (uint64_t)1 << (read % RDM_SERVE_MAX);
+	uint64_t bit = (uint64_t)1 << (read % MSGEP_TARGET_READS);
 
 	if (atomic_load_explicit(revoked, memory_order_relaxed) & bit)
 		atomic_fetch_and(revoked, ~bit);
 }
 
-static void take_back(struct rdm_ep *ep, uint64_t reads)
+static void shm_take_back(struct msgep_ep *ep, uint64_t reads)
 {
 	atomic_fetch_or(&ep->w.shm->tx->revoked, reads);
 }
 
-static void withdraw(struct rdm_ep *ep)
+static void shm_withdraw(struct msgep_ep *ep)
 {
 	atomic_fetch_or(&ep->w.shm->tx->gone, 1);
 }
 
-static bool revoked(struct rdm_ep *ep, uint32_t read)
+static bool shm_revoked(struct msgep_ep *ep, uint32_t read)
 {
-	return atomic_fetch_or(&ep->w.shm->rx->revoked, 0) >> (read % RDM_SERVE_MAX) & 1;
+	return atomic_fetch_or(&ep->w.shm->rx->revoked, 0) >> (read % MSGEP_TARGET_READS) & 1;
 }
 
 /* ---------------------------------------------------------------- life */
 
-static size_t map_len(uint32_t size)
+static size_t shm_map_len(uint32_t size)
 {
 	return PAGE + 4 * (size_t)size;
 }
 
-static int map(struct rdm_ep *ep, int fd, uint32_t size, bool active)
+static int shm_map(struct msgep_ep *ep, int fd, uint32_t size, bool active)
 {
-	struct rdm_shm *shm = calloc(1, sizeof(*shm));
+	struct msgep_shm *shm = calloc(1, sizeof(*shm));
 	struct control *control;
 	char *ring;
 
 	if (!shm)
 		return -FI_ENOMEM;
-	shm->map_len = map_len(size);
+	shm->map_len = shm_map_len(size);
 	shm->map = mmap(NULL, shm->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (shm->map == MAP_FAILED) {
 		free(shm);
 		return -errno;
 	}
 	shm->size = size;
-	shm->most = size / 4 - (uint32_t)RDM_FRAME_HDR;
+	shm->most = size / 4 - (uint32_t)MSGEP_FRAME_HDR;
 	control = shm->map;
 	ring = (char *)shm->map + PAGE;
 	shm->tx = &control[!active];
 	shm->rx = &control[active];
-	for (int c = 0; c < RDM_CHANNELS; c++) {
+	for (int c = 0; c < MSGEP_CHANNELS; c++) {
 		shm->out[c].base = ring + (size_t)size * (2u * !active + (unsigned int)c);
 		shm->in[c].base = ring + (size_t)size * (2u * active + (unsigned int)c);
 	}
@@ -455,13 +457,13 @@ static int map(struct rdm_ep *ep, int fd, uint32_t size, bool active)
 	return 0;
 }
 
-static int make_memory(uint32_t size)
+static int shm_make_memory(uint32_t size)
 {
 	int fd = dofi_forkfd(memfd_create("dat-ofi", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)map_len(size)) ||
+	if (ftruncate(fd, (off_t)shm_map_len(size)) ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) {
 		int ret = -errno;
 
@@ -471,10 +473,10 @@ static int make_memory(uint32_t size)
 	return fd;
 }
 
-static int offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
+static int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)
 {
 	uint32_t size = (uint32_t)dofi_param(DOFI_NUM_SHM_RING_KIB) * 1024;
-	struct rdm_puller mine;
+	struct msgep_puller mine;
 	uint8_t *p = out->data;
 	int ret;
 
@@ -482,10 +484,10 @@ static int offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 	if (active) {
 		while (size & (size - 1))
 			size &= size - 1;
-		out->fd = make_memory(size);
+		out->fd = shm_make_memory(size);
 		if (out->fd < 0)
 			return out->fd;
-		ret = map(ep, out->fd, size, true);
+		ret = shm_map(ep, out->fd, size, true);
 		if (!ret && getrandom(&ep->w.shm->nonce, 8, 0) != 8)
 			ret = -errno;
 		if (ret) {
@@ -493,133 +495,135 @@ static int offer(struct rdm_ep *ep, bool active, struct rdm_offer *out)
 			return ret;
 		}
 	}
-	if (rdm_cq_several(ep->rx_cq))
-		say_several(ep);
-	p = dofi_put(p, OFFER_MAGIC, 4);
-	p = dofi_put(p, OFFER_VERSION, 4);
-	p = dofi_put(p, ep->w.shm->size, 4);
-	p = dofi_put(p, membarrier_works(), 4);
-	p = dofi_put(p, ep->w.shm->nonce, 8);
-	rdm_pull_offer(&mine);
-	p = dofi_put(p, (uint64_t)mine.pid, 8);
-	p = dofi_put(p, mine.place, 8);
-	dofi_put(p, mine.proof, 8);
+	if (msgep_cq_is_shared(ep->rx_cq))
+		shm_keep_order(ep);
+	p = dofi_put_be(p, OFFER_MAGIC, 4);
+	p = dofi_put_be(p, OFFER_VERSION, 4);
+	p = dofi_put_be(p, ep->w.shm->size, 4);
+	p = dofi_put_be(p, shm_membarrier_works(), 4);
+	p = dofi_put_be(p, ep->w.shm->nonce, 8);
+	msgep_pull_get_params(&mine);
+	p = dofi_put_be(p, (uint64_t)mine.pid, 8);
+	p = dofi_put_be(p, mine.place, 8);
+	dofi_put_be(p, mine.proof, 8);
 	out->len = OFFER_LEN;
 	return 0;
 }
 
 /* A peer could otherwise take memory away that we are about to read. */
-static bool memory_ok(int fd, uint32_t size)
+static bool shm_memory_ok(int fd, uint32_t size)
 {
 	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW;
 	struct stat st;
 	int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS);
 
 	return seals >= 0 && (seals & wanted) == wanted && !fstat(fd, &st) &&
-	       st.st_size == (off_t)map_len(size);
+	       st.st_size == (off_t)shm_map_len(size);
 }
 
-/* What both sides take out of the other's offer. */
-static void meet(struct rdm_ep *ep, const uint8_t *data)
+/* What both sides take out of the other's params. */
+static void shm_is_met(struct msgep_ep *ep, const uint8_t *data)
 {
-	struct rdm_shm *shm = ep->w.shm;
+	struct msgep_shm *shm = ep->w.shm;
 
-	shm->fences = !membarrier_works() || !dofi_get(data + 12, 4);
+	shm->fences = !shm_membarrier_works() || !dofi_get_be(data + 12, 4);
 	/* Not the number that it tells: it could name a process that we may read and it may not. */
-	shm->peer.pid = rdm_cm_own_peer(ep);
-	shm->peer.place = dofi_get(data + 32, 8);
-	shm->peer.proof = dofi_get(data + 40, 8);
-	shm->pulls = shm->peer.pid && rdm_pull_try(&shm->peer);
+	shm->peer.pid = msgep_cm_own_peer(ep);
+	shm->peer.place = dofi_get_be(data + 32, 8);
+	shm->peer.proof = dofi_get_be(data + 40, 8);
+	shm->pulls = shm->peer.pid && msgep_pull_try(&shm->peer);
 	atomic_store(&shm->rx->pulls, shm->pulls);
 }
 
-static int adopt(struct rdm_ep *ep, bool active, struct rdm_offer *in)
+static int shm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_params *in)
 {
 	uint32_t size;
 	int ret = -EPROTO;
 
-	if (in->len != OFFER_LEN || dofi_get(in->data, 4) != OFFER_MAGIC)
+	if (in->len != OFFER_LEN || dofi_get_be(in->data, 4) != OFFER_MAGIC)
 		return ret;
-	if (dofi_get(in->data + 4, 4) != OFFER_VERSION)
+	if (dofi_get_be(in->data + 4, 4) != OFFER_VERSION)
 		return -EPROTONOSUPPORT;
-	size = (uint32_t)dofi_get(in->data + 8, 4);
+	size = (uint32_t)dofi_get_be(in->data + 8, 4);
 	if (active) {
-		meet(ep, in->data);
+		shm_is_met(ep, in->data);
 		return in->fd < 0 && size == ep->w.shm->size ? 0 : ret;
 	}
-	if (size < RING_MIN || size > RING_MAX || (size & (size - 1)) || !memory_ok(in->fd, size))
+	if (size < RING_MIN || size > RING_MAX || (size & (size - 1)) ||
+	    !shm_memory_ok(in->fd, size))
 		return ret;
-	ret = map(ep, in->fd, size, false);
+	ret = shm_map(ep, in->fd, size, false);
 	if (ret)
 		return ret;
 	dofi_forkfd_close(in->fd);
 	in->fd = -1;
-	meet(ep, in->data);
-	ep->w.shm->nonce = dofi_get(in->data + 16, 8);
+	shm_is_met(ep, in->data);
+	ep->w.shm->nonce = dofi_get_be(in->data + 16, 8);
 	return 0;
 }
 
-static void shm_close(struct rdm_ep *ep)
+static void shm_close(struct msgep_ep *ep)
 {
 	munmap(ep->w.shm->map, ep->w.shm->map_len);
 	free(ep->w.shm);
 	ep->w.shm = NULL;
 }
 
-static size_t finish(struct rdm_ep *ep, uint8_t *out)
+static size_t shm_finish(struct msgep_ep *ep, uint8_t *out)
 {
 	(void)out;
-	withdraw(ep);
+	shm_withdraw(ep);
 	return 0;
 }
 
-static void finished(struct rdm_ep *ep, const uint8_t *in, size_t len)
+static void shm_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 {
 	(void)ep;
 	(void)in;
 	(void)len;	/* the rings say everything */
 }
 
-static bool drained(struct rdm_ep *ep, bool died)
+static bool shm_drained(struct msgep_ep *ep, bool died)
 {
 	(void)died;
-	return ep->failed || (!there(ep->w.shm, RDM_REQ) && !there(ep->w.shm, RDM_ANS));
+	return ep->failed ||
+	       (!shm_frame_there(ep->w.shm, MSGEP_REQ) && !shm_frame_there(ep->w.shm, MSGEP_ANS));
 }
 
-static int getinfo(struct dofi_fab *fab, struct fi_info **out)
+static int shm_getinfo(struct dofi_fab *fab, struct fi_info **out)
 {
-	return rdm_outer_info(fab, "shm", out);
+	return msgep_ep_info(fab, "shm", out);
 }
 
-const struct rdm_wire rdm_wire_shm = {
+const struct msgep_transport msgep_transport_shm = {
 	.name = "shm",
 	.id = 1,
 	.local = true,
 	.doorbell = true,
-	.getinfo = getinfo,
-	.offer = offer,
-	.adopt = adopt,
+	.getinfo = shm_getinfo,
+	.get_params = shm_get_params,
+	.set_peer_params = shm_set_peer_params,
 	.close = shm_close,
-	.finish = finish,
-	.finished = finished,
-	.drained = drained,
-	.reserve = reserve,
-	.commit = commit,
-	.peek = peek,
-	.release = release,
-	.flush = tell_taken,
+	.finish = shm_finish,
+	.finished = shm_finished,
+	.drained = shm_drained,
+	.reserve = shm_reserve,
+	.commit = shm_commit,
+	.peek = shm_peek,
+	.release = shm_release,
+	.flush = shm_report_taken,
 	.arrived = shm_arrived,
-	.eager = eager,
-	.several = say_several,
-	.pull_from = pull_from,
-	.pull = pull,
-	.pull_to = pull_to,
-	.grant = grant,
-	.revoke = take_back,
-	.withdraw = withdraw,
-	.revoked = revoked,
-	.ready = ready,
-	.arm = arm,
-	.settle = settle,
-	.quiet = quiet,
+	.is_eager = shm_is_eager,
+	.keep_order = shm_keep_order,
+	.pull_from = shm_pull_from,
+	.pull = shm_pull,
+	.pull_to = shm_pull_to,
+	.grant = shm_grant,
+	.revoke = shm_take_back,
+	.withdraw = shm_withdraw,
+	.revoked = shm_revoked,
+	.ready = shm_ready,
+	.arm = shm_arm,
+	.drain_stores = shm_drain_stores,
+	.quiet = shm_quiet,
 };

@@ -34,7 +34,7 @@ static uint64_t proof;		/* what peers read */
 static bool fast;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static uint64_t best_of(const char *from, char *to, bool kernel)
+static uint64_t pull_best_of(const char *from, char *to, bool kernel)
 {
 	uint64_t best = UINT64_MAX;
 
@@ -53,7 +53,7 @@ static uint64_t best_of(const char *from, char *to, bool kernel)
 	return best;
 }
 
-static void measure(void)
+static void pull_measure(void)
 {
 	char *from = malloc(SAMPLE), *to = malloc(SAMPLE);
 	const char *told = dofi_env_secure(VARIABLE);
@@ -63,8 +63,8 @@ static void measure(void)
 		goto out;
 	memset(from, 1, SAMPLE);
 	memset(to, 2, SAMPLE);
-	ordinary = best_of(from, to, false);
-	kernel = best_of(from, to, true);
+	ordinary = pull_best_of(from, to, false);
+	kernel = pull_best_of(from, to, true);
 	fast = told ? *told == '1' : kernel / WORTH <= ordinary / 10;
 	dofi_log(DOFI_LOG_DEBUG, "shm: 256 KiB take the kernel %llu ns, memcpy %llu ns",
 		 (unsigned long long)kernel, (unsigned long long)ordinary);
@@ -73,27 +73,27 @@ out:
 	free(to);
 }
 
-void rdm_pull_offer(struct rdm_puller *mine)
+void msgep_pull_get_params(struct msgep_puller *mine)
 {
-	pthread_once(&once, measure);
+	pthread_once(&once, pull_measure);
 	mine->pid = getpid();
 	mine->place = (uintptr_t)&proof;
 	mine->proof = proof;
 }
 
-bool rdm_pull_try(const struct rdm_puller *peer)
+bool msgep_pull_try(const struct msgep_puller *peer)
 {
 	struct iovec none = { NULL, 0 };
 
-	pthread_once(&once, measure);
+	pthread_once(&once, pull_measure);
 	return fast && dofi_param(DOFI_NUM_SHM_PULL_KIB) && peer->proof &&
-	       rdm_pull(peer, &none, NULL, 0);
+	       msgep_pull(peer, &none, NULL, 0);
 }
 
-bool rdm_pull(const struct rdm_puller *peer, struct iovec *to, const struct rdm_segment *from,
-	      size_t n)
+bool msgep_pull(const struct msgep_puller *peer, struct iovec *to, const struct msgep_segment *from,
+		size_t n)
 {
-	struct iovec remote[RDM_IOV_MAX + 1], local[RDM_IOV_MAX + 1];
+	struct iovec remote[MSGEP_IOV_MAX + 1], local[MSGEP_IOV_MAX + 1];
 	uint64_t total = 0, seen = 0;
 	size_t locals;
 
@@ -104,7 +104,7 @@ bool rdm_pull(const struct rdm_puller *peer, struct iovec *to, const struct rdm_
 	}
 	remote[n].iov_base = (void *)(uintptr_t)peer->place;
 	remote[n].iov_len = sizeof(seen);
-	locals = rdm_cut(to, local, total);
+	locals = msgep_iov_truncate(to, local, total);
 	local[locals].iov_base = &seen;
 	local[locals].iov_len = sizeof(seen);
 	return process_vm_readv(peer->pid, local, locals + 1, remote, n + 1, 0) ==
