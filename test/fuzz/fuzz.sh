@@ -51,23 +51,19 @@ run()
 	[ $result = 0 ] || failed=1
 }
 
-rdm=$srcdir/prov_ofi/rdm
-run cm_wire "$srcdir/test/fuzz/cm_wire.c" "$msgep/cm/cm_msg.c"
-run frames "$srcdir/test/fuzz/frames.c" "$srcdir/prov_ofi/base/key_map.c" "$msgep/mr.c" \
-	"$msgep/post.c" "$msgep/proto.c" "$msgep/proto_bulk.c" "$msgep/proto_ext.c" \
-	"$msgep/proto_read.c" "$msgep/proto_rx.c"
-# Its time is its own.
-run cells -Wl,--wrap=clock_gettime "$srcdir/test/fuzz/cells.c" "$srcdir/test/fuzz/fabric.c" \
-	"$srcdir/prov_ofi/base/forkfd.c" "$msgep/rdm/rdm.c" "$msgep/rdm/rdm_recv.c" \
-	"$msgep/rdm/rdm_large.c" "$msgep/rdm/rdm_packets.c" "$msgep/rdm/rdm_open.c" \
-	"$msgep/rdm/rdm_peers.c" "$msgep/rdm/rdm_probe.c" "$msgep/rdm/rdm_constrained.c"
-run pairs -Wl,--wrap=clock_gettime "$srcdir/test/fuzz/pairs.c" "$srcdir/test/fuzz/pairs_cm.c" \
-	"$srcdir/test/fuzz/pairs_msg.c" "$srcdir/test/fuzz/pairs_rig.c" \
-	"$srcdir/test/fuzz/fabric_msg.c" "$srcdir/prov_ofi/addr.c" \
-	"$srcdir/prov_ofi/base/forkfd.c" "$srcdir/prov_ofi/base/key_map.c" \
-	"$srcdir/prov_ofi/base/lock.c" "$msgep/cm/cm_route.c" "$msgep/cm/cm_msg.c" "$msgep/ep.c" \
-	"$msgep/cm/inbox.c" "$msgep/mr.c" "$msgep/pair/pair.c" "$msgep/pair/pair_bulk.c" "$msgep/pair/pair_share.c" "$msgep/pair/pair_cm.c" \
-	"$msgep/pair/pair_link.c" "$msgep/pair/pair_open.c" "$msgep/pair/pair_recv.c" "$msgep/pair/pair_send.c" \
-	"$msgep/pair/pair_sock.c" "$msgep/post.c" "$msgep/proto.c" "$msgep/proto_bulk.c" \
-	"$msgep/proto_ext.c" "$msgep/proto_read.c" "$msgep/proto_rx.c" "$msgep/srx.c"
+# The sources of a target, without the driver: local.mk lists them.
+sources()
+{
+	sed -n "/^test_fuzz_driver_$1_SOURCES/,/[^\\\\]\$/p" "$srcdir/test/fuzz/local.mk" |
+		tr -s ' \\\t' '\n' | sed -n "/driver\\.c\$/d; s#^.*\\.c\$#$srcdir/&#p"
+}
+
+# shellcheck disable=SC2046 # paths without blanks
+{
+	run cm_wire $(sources cm_wire)
+	run frames $(sources frames)
+	# These have a clock of their own.
+	run cells -Wl,--wrap=clock_gettime $(sources cells)
+	run pairs -Wl,--wrap=clock_gettime $(sources pairs)
+}
 exit $failed
