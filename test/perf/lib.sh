@@ -99,3 +99,16 @@ measuring() { # PID COUNT
 	done
 	return 1
 }
+
+# Waits until the process has used so much processor time that it has opened its adapter and measures:
+# the former takes some 40 hundredths of a second, on a busy machine after a long time.
+working() { # PID
+	tries=0
+	while [ $tries -lt 400 ]; do
+		ticks=$(awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$1/stat" 2>/dev/null) || return 1
+		[ "${ticks:-0}" -ge 100 ] && return 0
+		sleep 0.05
+		tries=$((tries + 1))
+	done
+	return 1
+}

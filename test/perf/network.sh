@@ -66,7 +66,7 @@ wait "$server"
 verdict 'a server for one client ends with success' $?
 server=
 
-# One side is killed; the other one has to say so, and in time.
+# One side is killed; the other one has to report it, in time.
 lose() { # NAME client|server OPTIONS...
 	name=$1 victim=$2
 	shift 2
@@ -75,9 +75,11 @@ lose() { # NAME client|server OPTIONS...
 		>"$dir/out" 2>"$dir/err" &
 	client=$!
 	if [ "$victim" = server ]; then
-		measuring "$client" 1 && measuring "$server" 1 && sleep 0.5 && kill -KILL $found
+		measuring "$client" 1 && measuring "$server" 1 && working $found &&
+			kill -KILL $found
 	else
-		measuring "$server" 1 && measuring "$client" 1 && sleep 0.5 && kill -KILL $found
+		measuring "$server" 1 && measuring "$client" 1 && working $found &&
+			kill -KILL $found
 	fi
 	wait $client
 	client_status=$?
@@ -87,7 +89,7 @@ lose() { # NAME client|server OPTIONS...
 	cat "$dir/server.err" >>"$dir/err"
 	[ $client_status = 1 ] && [ $server_status = 1 ] && ! [ -s "$dir/out" ] &&
 		grep -q 'killed by signal 9' "$dir/err" &&
-		grep -q 'gone\|flushed\|canceled\|reset\|connected\|transport\|Broken' "$dir/err"
+		grep -q '\(dat\|raw\): .*has ended\|gone\|flushed\|canceled\|reset\|connected\|transport\|Broken' "$dir/err"
 	verdict "$name" $?
 }
 lose 'the server is killed while messages flow' server --test bw
