@@ -31,7 +31,7 @@ variable()
 
 # ---------------------------------------------------------------- make install
 
-(cd "$src" && ls LICENSE README.md docs/*.md) >"$dir/names"
+(cd "$src" && ls LICENSE NEWS.md README.md docs/*.md) >"$dir/names"
 (
 	make -s install-data DESTDIR="$dir/root" >"$dir/make" 2>&1 || cat "$dir/make"
 	doc=$dir/root$(variable docdir)
