@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Numbers on the wire: big-endian, unaligned. */
+/* Stores and loads the integers of wire formats: big-endian, unaligned. */
 #ifndef DOFI_BE_BYTES_H
 #define DOFI_BE_BYTES_H
 
 #include <stdint.h>
 
-/* Returns the place behind the number. */
+/* Returns the address after the number. */
 static inline uint8_t *dofi_put_be(uint8_t *p, uint64_t value, int bytes)
 {
 	while (bytes--)

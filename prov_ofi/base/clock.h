@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One clock: monotonic nanoseconds. */
+/* The provider's only clock: monotonic nanoseconds. */
 #ifndef DOFI_CLOCK_H
 #define DOFI_CLOCK_H
 

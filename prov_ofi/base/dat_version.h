@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The DAT version that this copy of the provider is built for, and the differences.
+/* Selects the DAT version that this copy of the provider is built for and wraps the differences.
  *
- * The provider is written once and compiled twice. Its sources use the names that both
- * versions share; whatever has another name, or exists in one version only, is wrapped here
- * or stands in api/api_12.c and api/api_20.c.
+ * The provider is written once and compiled twice. Its sources use the names that both versions
+ * share. Names that differ or exist in one version only are wrapped here or implemented in
+ * api/api_12.c and api/api_20.c.
  */
 #ifndef DOFI_API_H
 #define DOFI_API_H
@@ -52,14 +52,14 @@ static inline void dofi_dto_copy_extra(DAT_DTO_COMPLETION_EVENT_DATA *to,
 	(void)from;
 }
 
-/* Which operation (in the order of 2.0's DAT_DTOS)? -1: the event does not say. */
+/* Returns the operation (in the order of 2.0's DAT_DTOS); -1: the event does not carry it. */
 static inline int dofi_dto_operation(const DAT_DTO_COMPLETION_EVENT_DATA *d)
 {
 	(void)d;
 	return -1;
 }
 
-/* Did immediate data take the receive? */
+/* True if immediate data consumed the receive. */
 static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
 {
 	(void)event;
@@ -72,7 +72,7 @@ static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
 	(void)d;
 }
 
-/* No extensions: a receive that a peer's write with immediate data took is an ordinary one. */
+/* No extensions: a receive consumed by a peer's write with immediate data is an ordinary one. */
 #define DOFI_PRIV_ATOMIC ((DAT_MEM_PRIV_FLAGS)0)
 #define DOFI_EVD_EXTENSION ((DAT_EVD_FLAGS)0)
 
@@ -98,7 +98,7 @@ static inline DAT_VADDR dofi_rmr_addr(const DAT_RMR_TRIPLET *t)
 	return t->virtual_address;
 }
 
-/* 2.0 says which operation completed (kind: enum dofi_dto_kind, in the order of DAT_DTOS). */
+/* 2.0 reports which operation completed (kind: enum dofi_dto_kind, in the order of DAT_DTOS). */
 static inline void dofi_dto_extra(DAT_DTO_COMPLETION_EVENT_DATA *d, int kind, DAT_RMR_CONTEXT key)
 {
 	d->operation = (DAT_DTOS)kind;
@@ -125,14 +125,14 @@ static inline void dofi_cr_extra(DAT_CR_ARRIVAL_EVENT_DATA *d)
 #define DOFI_PRIV_ATOMIC ((DAT_MEM_PRIV_FLAGS)DAT_IB_MEM_PRIV_REMOTE_ATOMIC)
 #define DOFI_EVD_EXTENSION ((DAT_EVD_FLAGS)DAT_IB_EVD_EXTENSION_FLAG)
 
-/* Of operations of the InfiniBand extension, whose numbers are the highest. */
+/* The operations of the InfiniBand extension have the highest numbers. */
 static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
 {
 	return kind >= DAT_IB_DTO_RDMA_WRITE_IMMED ? (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT
 						   : DAT_DTO_COMPLETION_EVENT;
 }
 
-/* What only events of the extension have (api/api_20.c). */
+/* Fills the members that only events of the extension have (api/api_20.c). */
 void dofi_event_ib(DAT_EVENT *event, uint32_t immed);
 
 static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
@@ -152,8 +152,7 @@ static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
 
 #endif
 
-/* By its members: what has just been written in pieces and is read as a whole makes the processor
- * wait. */
+/* Copies field by field: a wide load of recently stored fields defeats store-to-load forwarding. */
 static inline void dofi_dto_copy(DAT_DTO_COMPLETION_EVENT_DATA *to,
 				 const DAT_DTO_COMPLETION_EVENT_DATA *from)
 {
@@ -172,14 +171,14 @@ struct dofi_cno;
 /* Implemented by api/api_12.c and api/api_20.c. */
 extern const DAT_PROVIDER dofi_api_vtable;
 extern const DAT_UINT32 dofi_api_major, dofi_api_minor;
-/* May dat_ep_create_with_srq go without attributes? */
+/* True if dat_ep_create_with_srq accepts NULL attributes. */
 extern const bool dofi_api_srq_attr_optional;
 
-/* The consumer's name for an opened IA; NULL while the registry does not know it yet. */
+/* Returns the consumer's handle of an open IA; NULL until the registry has entered it. */
 DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia);
-/* Has it any of the operations of dat_ib_extensions.h? */
+/* True if the IA has any operation of dat_ib_extensions.h. */
 bool dofi_api_extensions(const struct dofi_ia *ia);
-/* The attribute members that only one version has. */
+/* Set the attribute members that only one version has. */
 void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Edit distance between two names. */
+/* Computes the edit distance between two names. */
 #include <ctype.h>
 #include <string.h>
 

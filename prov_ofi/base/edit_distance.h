@@ -3,8 +3,8 @@
 #ifndef DOFI_EDIT_DISTANCE_H
 #define DOFI_EDIT_DISTANCE_H
 
-/* Letters to add, drop or replace, upper and lower case alike; names longer than 63 letters are
- * cut off. */
+/* Counts letters to add, remove or replace, ignoring case; compares at most 63 letters of each
+ * name. */
 unsigned int dofi_edit_distance(const char *a, const char *b);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives variables of the environment other values, or removes them, while other threads read it. */
+/* Overrides or removes environment variables while other threads read the environment. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +9,11 @@
 
 #include "base/env.h"
 
-/* An environment of ours, kept: somebody may still be reading it. */
+/* An environment built here. Never freed: other threads may still be reading it. */
 struct held {
 	struct held *next;
-	char **before;			/* the environment that it replaced */
-	size_t n, count;		/* count: of `before` then */
+	char **before;			/* environment that this one replaced */
+	size_t n, count;		/* count: entries of `before` at that time */
 	char *text[DOFI_ENV_MOST];	/* "NAME=VALUE" */
 	char *array[];
 };
@@ -68,7 +68,7 @@ static bool env_put(struct held *h, const struct dofi_env_setting *s)
 		return false;
 	sprintf(text, "%s=%s", s->name, s->value);
 	h->text[h->n++] = text;
-	/* There is a NULL behind the last. */
+	/* The array has a spare NULL after the last entry. */
 	*at = text;
 	return true;
 }
@@ -147,7 +147,7 @@ static bool env_has_settings(const struct held *h, const struct dofi_env_setting
 	return same;
 }
 
-/* Is it the present environment but for its settings? */
+/* True if `h` equals the present environment except for its settings. */
 static bool env_is_current(const struct held *h)
 {
 	size_t i, own;
@@ -197,7 +197,8 @@ bool dofi_env_hold(const struct dofi_env_setting *settings, size_t n)
 	return true;
 }
 
-/* The program, or a library, has set something meanwhile: the C library has made a copy. */
+/* Undoes the settings one by one: the program or a library has called setenv since, and the C
+ * library has copied the array. */
 static void env_undo(const struct held *h)
 {
 	for (size_t i = 0; i < h->n; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets and clears event descriptors, without being a cancellation point.
+/* Sets and clears eventfd descriptors without being a cancellation point.
  *
- * These are called with locks held on the data path. The system call is made directly, since the C
- * library's functions are cancellation points; ThreadSanitizer, which has to see that a write comes
- * before the read that it ends, gets those and a guard instead.
+ * The data path calls these functions with locks held. They make the system call directly, since
+ * the C library's functions are cancellation points. Builds for ThreadSanitizer, which must see
+ * that a write happens before the read that it releases, use those functions and a guard instead.
  */
 #ifndef DOFI_EVENTFD_H
 #define DOFI_EVENTFD_H
@@ -15,7 +15,7 @@
 
 #include "base/cancel.h"
 
-/* Full means readable, which is what is wanted. */
+/* A full counter fails the write but leaves the descriptor readable, as intended. */
 static inline void dofi_eventfd_set(int fd)
 {
 	const uint64_t one = 1;
@@ -31,7 +31,7 @@ static inline void dofi_eventfd_set(int fd)
 	errno = kept;
 }
 
-/* It may not have been set. */
+/* The descriptor need not be set. */
 static inline void dofi_eventfd_clear(int fd)
 {
 	uint64_t count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps the bitmap of descriptors that a forked child closes. */
+/* Maintains the bitmap of descriptors that a forked child closes. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -10,7 +10,7 @@
 #define MOST (1 << 20)
 
 static _Atomic uint64_t marks[MOST / 64];
-/* No word from this one on has a bit. */
+/* Words at and above this index have no bit set. */
 static _Atomic int words;
 
 bool dofi_forkfd_claim(int fd)
@@ -49,7 +49,7 @@ void dofi_forkfd_close(int fd)
 	close(fd);
 }
 
-/* No cancellation point, and errno is fork's. */
+/* Uses syscall: no cancellation point. */
 void dofi_forkfd_close_all(void)
 {
 	int most = atomic_load(&words);

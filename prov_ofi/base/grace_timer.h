@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Grace timer: how long a departed peer's data waits for the consumer to take it.
+/* Grace timer: limits how long data of a peer that has ended the connection waits for the consumer.
  *
- * As long as he makes progress, and then for a grace; but where others' progress counts as his
- * (they share a receive queue) not for ever. Only time in which somebody looked is counted: a
- * process that gets no CPU has not lost its patience.
+ * The grace period restarts whenever the consumer makes progress. Where progress of other EPs
+ * counts as well (they share a receive queue), the total time is limited, too. Only time between
+ * checks counts, at most two ticks each: a process that gets no CPU does not time out.
  */
 #ifndef DOFI_GRACE_TIMER_H
 #define DOFI_GRACE_TIMER_H
@@ -13,17 +13,17 @@
 
 #include "base/clock.h"
 
-/* Between two looks. */
+/* Interval between two checks. */
 #define DOFI_GRACE_TIMER_TICK DOFI_MS(20)
-/* Graces at most, where others' progress counts. */
+/* Limit of the total time, in grace periods, where progress of other EPs counts. */
 #define DOFI_GRACE_TIMER_SHARED 60
 
 struct dofi_grace_timer {
-	uint64_t last, spent, total;	/* ns; last: 0 before the first look */
+	uint64_t last, spent, total;	/* ns; last: 0 before the first check */
 	uint64_t mark;
 };
 
-/* mark: changes when there is progress. */
+/* True if the time is over. `mark` changes whenever there is progress. */
 static inline bool dofi_grace_timer_ends(struct dofi_grace_timer *p, uint64_t mark, uint64_t grace,
 					 bool shared)
 {

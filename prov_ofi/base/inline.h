@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hot paths: a part of each caller's own copy, without what cannot concern that caller. */
+/* Forces inlining on hot paths: each caller gets a copy specialised for its constant arguments. */
 #ifndef DOFI_BASE_INLINE_H
 #define DOFI_BASE_INLINE_H
 

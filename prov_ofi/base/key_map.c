@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Enters keys into a hash table and takes them out; a hole is filled when it appears. */
+/* Inserts keys into a hash table and removes them; a removal closes the gap at once. */
 #include <stdlib.h>
 
 #include "base/key_map.h"
 
-#define FIRST_ROOM 64
+#define FIRST_SLOTS 64
 
-/* Lets a search in a table without entries end at once. */
+/* Slot of an empty table, so that lookups need no special case. */
 static struct dofi_key_slot none;
 
 void dofi_key_map_init(struct dofi_key_map *m)
@@ -21,8 +21,8 @@ void dofi_key_map_free(struct dofi_key_map *m)
 	dofi_key_map_init(m);
 }
 
-/* The key's place, or the free one where it would be. */
-static size_t key_map_place(const struct dofi_key_map *m, uint32_t key)
+/* Returns the slot of the key, or the free slot where it would be inserted. */
+static size_t key_map_slot(const struct dofi_key_map *m, uint32_t key)
 {
 	size_t i = dofi_key_map_home(m, key);
 
@@ -33,15 +33,15 @@ static size_t key_map_place(const struct dofi_key_map *m, uint32_t key)
 
 static bool key_map_grow(struct dofi_key_map *m)
 {
-	size_t room = m->slot == &none ? FIRST_ROOM : (m->mask + 1) * 2;
-	struct dofi_key_map wider = { .mask = room - 1, .used = m->used };
+	size_t slots = m->slot == &none ? FIRST_SLOTS : (m->mask + 1) * 2;
+	struct dofi_key_map wider = { .mask = slots - 1, .used = m->used };
 
-	wider.slot = calloc(room, sizeof(*wider.slot));
+	wider.slot = calloc(slots, sizeof(*wider.slot));
 	if (!wider.slot)
 		return false;
 	for (size_t i = 0; i <= m->mask; i++)
 		if (m->slot[i].value)
-			wider.slot[key_map_place(&wider, m->slot[i].key)] = m->slot[i];
+			wider.slot[key_map_slot(&wider, m->slot[i].key)] = m->slot[i];
 	dofi_key_map_free(m);
 	*m = wider;
 	return true;
@@ -53,13 +53,13 @@ bool dofi_key_map_insert(struct dofi_key_map *m, uint32_t key, void *value)
 
 	if ((m->used + 1) * 2 > m->mask + 1 && !key_map_grow(m))
 		return false;
-	i = key_map_place(m, key);
+	i = key_map_slot(m, key);
 	m->used += !m->slot[i].value;
 	m->slot[i] = (struct dofi_key_slot){ key, value };
 	return true;
 }
 
-/* Entries behind a hole move into it if their search would stop there. */
+/* Moves later entries into the gap if their lookup would stop there. */
 static void key_map_close_hole(struct dofi_key_map *m, size_t hole)
 {
 	for (size_t i = (hole + 1) & m->mask; m->slot[i].value; i = (i + 1) & m->mask) {
@@ -75,7 +75,7 @@ static void key_map_close_hole(struct dofi_key_map *m, size_t hole)
 
 void dofi_key_map_remove(struct dofi_key_map *m, uint32_t key)
 {
-	size_t i = key_map_place(m, key);
+	size_t i = key_map_slot(m, key);
 
 	if (!m->slot[i].value)
 		return;

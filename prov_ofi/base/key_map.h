@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A hash table from 32-bit keys to pointers: open addressing, at most half full, no lock. */
+/* Hash table from 32-bit keys to pointers: open addressing, at most half full, no locking. */
 #ifndef DOFI_KEY_MAP_H
 #define DOFI_KEY_MAP_H
 
@@ -14,13 +14,13 @@ struct dofi_key_slot {
 
 struct dofi_key_map {
 	struct dofi_key_slot *slot;
-	size_t mask;			/* a power of two less 1 */
+	size_t mask;			/* power of two minus 1 */
 	size_t used;
 };
 
 void dofi_key_map_init(struct dofi_key_map *m);
 void dofi_key_map_free(struct dofi_key_map *m);
-/* Replaces the value of a key that is there. False without memory. */
+/* Replaces the value of an existing key. False: no memory. */
 bool dofi_key_map_insert(struct dofi_key_map *m, uint32_t key, void *value);
 void dofi_key_map_remove(struct dofi_key_map *m, uint32_t key);
 

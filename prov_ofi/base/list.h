@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Doubly linked lists with the node inside the object. */
+/* Intrusive doubly linked lists. */
 #ifndef DOFI_LIST_H
 #define DOFI_LIST_H
 
@@ -38,7 +38,7 @@ static inline void dofi_list_append(struct dofi_list *head, struct dofi_list *no
 	head->prev = node;
 }
 
-/* The node is left empty: removing it again, or asking whether it is queued, is sound. */
+/* Leaves the node empty, so that it may be removed again and checked with dofi_list_empty. */
 static inline void dofi_list_remove(struct dofi_list *node)
 {
 	node->prev->next = node->next;

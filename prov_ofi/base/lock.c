@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits for a lock that is held, and wakes the waiters. */
+/* Slow paths of dofi_lock: waits for a held lock and wakes the waiters. */
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
@@ -10,17 +10,17 @@
 
 #include "base/lock.h"
 
-/* Locking is no call that callers expect to change errno. */
-static void lock_futex(_Atomic uint32_t *word, int what, uint32_t value,
+/* Keeps errno: callers do not expect locking to change it. */
+static void lock_futex(_Atomic uint32_t *word, int op, uint32_t value,
 		       const struct timespec *limit)
 {
 	int kept = errno;
 
-	syscall(SYS_futex, word, what, value, limit, NULL, 0);
+	syscall(SYS_futex, word, op, value, limit, NULL, 0);
 	errno = kept;
 }
 
-/* Sleeps while the word is `seen`; may return at any time, so that callers look again. */
+/* Sleeps while the futex word equals `seen`; may return spuriously, so callers recheck. */
 static void lock_sleep_on(_Atomic uint32_t *word, uint32_t seen, const struct timespec *limit)
 {
 	lock_futex(word, FUTEX_WAIT_PRIVATE, seen, limit);
@@ -33,13 +33,13 @@ static void lock_wake(_Atomic uint32_t *word, uint32_t most)
 
 #ifndef DOFI_LOCK_CHECKED
 
-/* Looks before the kernel is asked: most locks are held for less time than that takes. */
-#define LOOKS 100
-/* Without the kernel's help a wake can be missed; then a sleeper looks again by himself. */
-static const struct timespec nap = { .tv_nsec = 1000000 };
+/* Attempts before the futex call: most locks are held for less time than the call takes. */
+#define SPINS 100
+/* Without membarrier a wakeup can be missed; the sleeper then retries after this time. */
+static const struct timespec retry_interval = { .tv_nsec = 1000000 };
 
-/* What any thread of the process has stored so far is seen from now on, and what it loads from now
- * on is what we have stored. False: the kernel cannot, or does not want to. */
+/* Memory barrier on all threads of the process: afterwards this thread sees their earlier stores,
+ * and their later loads see its stores. False: the kernel does not support or refuses it. */
 static bool lock_drain_stores(void)
 {
 	static _Atomic bool registered;
@@ -57,15 +57,16 @@ static bool lock_drain_stores(void)
 
 static bool lock_comes_free(struct dofi_lock *l)
 {
-	for (int i = 0; i < LOOKS; i++)
+	for (int i = 0; i < SPINS; i++)
 		if (!atomic_load_explicit(&l->taken, memory_order_relaxed) && dofi_trylock(l))
 			return true;
 	return false;
 }
 
-/* Either who has the lock gives it up before the barrier, and we find it free; or he loads
- * `sleepers` after it, and wakes us. He sets it to 0 before, so that he does so once, however long it
- * takes us to get a processor; on who is awake again he spends nothing. */
+/* Either the owner releases the lock before the barrier and the trylock succeeds, or the owner
+ * loads `sleepers` after the barrier and wakes this thread. The owner sets `sleepers` to 0 before
+ * the wakeup, so that it makes the system call once, however long the woken thread waits for a
+ * processor. */
 void dofi_lock_sleep(struct dofi_lock *l)
 {
 	const struct timespec *limit;
@@ -74,14 +75,14 @@ void dofi_lock_sleep(struct dofi_lock *l)
 		return;
 	for (;;) {
 		atomic_store(&l->sleepers, 1);
-		limit = lock_drain_stores() ? NULL : &nap;
+		limit = lock_drain_stores() ? NULL : &retry_interval;
 		if (dofi_trylock(l))
 			return;
 		lock_sleep_on(&l->sleepers, 1, limit);
 	}
 }
 
-/* All, because `sleepers` does not count them. */
+/* Wakes all sleepers, because `sleepers` does not count them. */
 void dofi_lock_wake(struct dofi_lock *l)
 {
 	atomic_store(&l->sleepers, 0);

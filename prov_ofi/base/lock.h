@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks of objects that posts and looks at queues take: a mutex whose quick path is compiled into
- * its callers, without what a general one has to find out first (its kind, its owner). Two locks
- * are taken per operation, and one for each look at an empty queue; over shared memory a mutex of
- * the C library made a tenth of a message's time. Who finds one taken sleeps in the kernel.
+/* Mutex of the objects on the data path. Its fast path is inlined into the callers and skips the
+ * checks of a general mutex (type, owner). Each operation takes two locks and each poll of an empty
+ * queue takes one; over shared memory, mutexes of the C library took a tenth of a message's time.
+ * Contended callers sleep in the kernel.
  *
- * In builds for a thread checker they are the mutexes that it knows.
+ * Builds for ThreadSanitizer use pthread mutexes, which it understands.
  */
 #ifndef DOFI_BASE_LOCK_H
 #define DOFI_BASE_LOCK_H
@@ -50,12 +50,12 @@ static inline void dofi_unlock(struct dofi_lock *l)
 
 #else
 
-/* Giving it up is two plain accesses: `taken` is stored, then `sleepers` is loaded. The processor
- * may swap them; who goes to sleep sees to it that nobody's are (lock.c). An atomic exchange
- * instead took as long as taking the lock. */
+/* Unlocking takes two plain accesses: a store to `taken`, then a load of `sleepers`. The processor
+ * may reorder them; the sleeping thread compensates with a barrier on all threads (lock.c). An
+ * atomic exchange instead took as long as acquiring the lock. */
 struct dofi_lock {
 	_Atomic uint32_t taken;
-	_Atomic uint32_t sleepers;	/* 1: somebody sleeps, or is about to */
+	_Atomic uint32_t sleepers;	/* 1: a thread sleeps or is about to */
 };
 
 /* Slow paths. */
@@ -68,8 +68,8 @@ static inline void dofi_lock_init(struct dofi_lock *l)
 	atomic_init(&l->sleepers, 0);
 }
 
-/* Always: gcc makes functions of them where it thinks a path rare, which they cost more than
- * their bodies. */
+/* Always inlined: gcc otherwise emits calls on paths that it considers rare, and the call costs
+ * more than the body. */
 #define DOFI_LOCK_INLINE static inline __attribute__((always_inline))
 
 DOFI_LOCK_INLINE bool dofi_trylock(struct dofi_lock *l)
@@ -96,12 +96,13 @@ DOFI_LOCK_INLINE void dofi_unlock(struct dofi_lock *l)
 
 #endif
 
-/* What one who holds a lock can wait for. */
+/* Condition variable for use with dofi_lock. */
 struct dofi_signal {
 	_Atomic uint32_t given;
 };
 
-/* Gives up the lock, which is held, until the signal is given; may return without. */
+/* Releases the lock, sleeps until the signal is raised and takes the lock again; may return
+ * spuriously. Caller holds the lock. */
 void dofi_signal_await(struct dofi_signal *s, struct dofi_lock *l);
 void dofi_signal_all(struct dofi_signal *s);
 

@@ -14,7 +14,7 @@ typedef void (*report_fn)(const char *text);
 
 static _Atomic(report_fn) report;
 
-/* The registry library finds this by name and hands over its collector. */
+/* The registry library looks this symbol up and passes its collector of messages. */
 __attribute__((visibility("default"))) void dapl_ofi_set_report(report_fn fn);
 
 void dapl_ofi_set_report(report_fn fn)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages for people: stderr only, silent by default but for errors. */
+/* Log messages: on stderr or in a file, by default errors only. */
 #ifndef DOFI_LOG_H
 #define DOFI_LOG_H
 
@@ -13,11 +13,11 @@ enum dofi_log_level {
 void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Where messages go; NULL: stderr. See base/log_file.h. */
+/* Sets the file of the messages; NULL: stderr. See base/log_file.h. */
 void dofi_log_file(const char *path);
 
-/* Reasons why an IA could not be opened. They go to the registry library when it asked for
- * them, so that it can print one paragraph; otherwise to stderr. */
+/* Reports why an IA could not be opened: to the registry library if it has set a collector, so that
+ * it can print one paragraph, else to the log. */
 void dofi_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

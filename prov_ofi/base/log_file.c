@@ -12,7 +12,7 @@
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dofi_log_file *list;
 
-/* Another thread may have been writing while this child was forked. */
+/* Reinitialises the locks: another thread may have held them during the fork. */
 static void log_file_in_child(void)
 {
 	pthread_mutex_init(&list_lock, NULL);
@@ -72,7 +72,7 @@ static void log_file_expand(const char *path, char *out, size_t room)
 	out[len < room ? len : room - 1] = '\0';
 }
 
-/* A forked child with a file per process gets its own. */
+/* Opens the file, or in a forked child the child's own file if the path contains "%p". */
 static void log_file_open_file(struct dofi_log_file *file)
 {
 	char path[sizeof(file->path) + 32];
@@ -82,7 +82,7 @@ static void log_file_open_file(struct dofi_log_file *file)
 	file->opened_by = getpid();
 	log_file_close_file(file);
 	log_file_expand(file->path, path, sizeof(path));
-	/* A FIFO that nobody reads is an error, and one that is full takes no more. */
+	/* O_NONBLOCK: opening a FIFO without a reader fails, and writes to a full one return. */
 	file->fd =
 		open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
 	if (file->fd < 0)
@@ -95,7 +95,7 @@ void dofi_log_file_write(struct dofi_log_file *file, const char *text, size_t le
 	int saved = errno;
 
 	DOFI_NO_CANCEL();
-	/* One call, so that lines of several processes and threads stay whole. */
+	/* One call per line, so that lines of several processes and threads do not mix. */
 	if (!atomic_load_explicit(&file->to_file, memory_order_acquire)) {
 		fprintf(stderr, "%.*s", (int)len, text);
 		errno = saved;

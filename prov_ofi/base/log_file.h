@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where lines for people are written: stderr, or a file that the user named. */
+/* Destination of log and trace lines: stderr or a file that the user names. */
 #ifndef DOFI_LOG_FILE_H
 #define DOFI_LOG_FILE_H
 
@@ -12,20 +12,20 @@
 struct dofi_log_file {
 	_Atomic bool to_file;
 	pthread_mutex_t lock;
-	const char *setting;		/* its name, for complaints */
+	const char *setting;		/* its name, for error messages */
 	char path[256];			/* as the user wrote it; empty: stderr */
 	int fd;
 	pid_t opened_by;
-	struct dofi_log_file *next;		/* of those that write files */
+	struct dofi_log_file *next;	/* in the list of those that write files */
 	bool listed;
 };
 
 #define DOFI_LOG_FILE_INIT(name) { false, PTHREAD_MUTEX_INITIALIZER, name, "", -1, 0, NULL, false }
 
-/* NULL: stderr. "%p" in the path becomes the process id, a forked child's own too. Lines are
- * appended to what is there; a file that cannot be opened is complained about once. */
+/* NULL: stderr. "%p" in the path is replaced by the process ID, in a forked child by the child's.
+ * Lines are appended to an existing file; a failure to open the file is reported once. */
 void dofi_log_file_set(struct dofi_log_file *file, const char *path);
-/* Writes one or more whole lines with one call. */
+/* Writes one or more complete lines with one call. */
 void dofi_log_file_write(struct dofi_log_file *file, const char *text, size_t len);
 
 #endif

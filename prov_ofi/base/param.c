@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the settings of this process from its environment. */
+/* Reads the settings from the environment. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,10 +15,10 @@
 #include "base/param.h"
 
 #define PREFIX "DAPL_OFI_"
-/* Not for users: what these do is said where they are read. */
+/* Settings of tests, documented where they are read. */
 #define TEST_PREFIX PREFIX "TEST_"
-/* Names that are further apart do not mean each other. */
-#define NEAR 4
+/* Names at this edit distance or more are not suggested. */
+#define MAX_DISTANCE 4
 
 struct number {
 	const char *env;
@@ -51,8 +51,8 @@ static void param_load(struct number *n)
 	errno = 0;
 	v = strtol(text, &end, 0);
 	if (errno || *end || v < n->lo || v > n->hi) {
-		dofi_log(DOFI_LOG_ERROR, "%s=%s is no number from %ld to %ld; %ld is used", n->env,
-			 text, n->lo, n->hi, n->def);
+		dofi_log(DOFI_LOG_ERROR, "%s=%s is not a number from %ld to %ld; %ld is used",
+			 n->env, text, n->lo, n->hi, n->def);
 		v = n->def;
 	}
 	n->value = v;
@@ -69,7 +69,7 @@ static long param_level_of_mask(unsigned long mask)
 	return mask ? DOFI_LOG_ERROR : 0;
 }
 
-/* The masks that users of the original have in their scripts. */
+/* Debug masks that scripts written for the original DAPL set. */
 static void param_load_legacy_level(void)
 {
 	static const char *const names[] = DOFI_LEGACY_MASKS;
@@ -98,13 +98,13 @@ static const char *param_env_name(size_t i)
 
 static const char *param_nearest(const char *name, size_t len)
 {
-	unsigned int best = NEAR, distance;
+	unsigned int best = MAX_DISTANCE, distance;
 	const char *nearest = NULL;
-	char asked[64];
+	char unknown[64];
 
-	snprintf(asked, sizeof(asked), "%.*s", (int)len, name);
+	snprintf(unknown, sizeof(unknown), "%.*s", (int)len, name);
 	for (size_t i = 0; i < DOFI_NUM_COUNT + DOFI_STR_COUNT; i++) {
-		distance = dofi_edit_distance(asked, param_env_name(i));
+		distance = dofi_edit_distance(unknown, param_env_name(i));
 		if (distance < best) {
 			best = distance;
 			nearest = param_env_name(i);
@@ -138,7 +138,7 @@ void dofi_param_unknown(void (*fn)(const char *name, const char *nearest))
 
 static void param_warn_unknown(const char *name, const char *nearest)
 {
-	dofi_log(nearest ? DOFI_LOG_ERROR : DOFI_LOG_WARN, "%s is no setting%s%s%s", name,
+	dofi_log(nearest ? DOFI_LOG_ERROR : DOFI_LOG_WARN, "unknown setting %s%s%s%s", name,
 		 nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
@@ -161,7 +161,7 @@ void dofi_param_load(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	dofi_log_file(dofi_param_path(DOFI_STR_LOG_FILE));
-	/* The level first: it decides whether complaints about the others are heard. */
+	/* The level first: it decides whether errors in the others are logged. */
 	param_load(&numbers[DOFI_NUM_LOG]);
 	param_load_legacy_level();
 	for (int i = 0; i < DOFI_NUM_COUNT; i++)

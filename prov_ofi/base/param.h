@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The settings: each one declared once, here. Environment variable = DAPL_OFI_<NAME>.
+/* The settings, each declared once, here. Environment variable: DAPL_OFI_<NAME>.
  *
- * Columns: name, least, greatest, default, unit and meaning. Numbers outside the range are
- * reported and the default is used.
+ * Columns: name, minimum, maximum, default, meaning with unit. Numbers outside the range are
+ * reported, and the default is used.
  */
 #ifndef DOFI_PARAM_H
 #define DOFI_PARAM_H
@@ -30,8 +30,8 @@
 	X(CELL_KIB, 0, 64, 0, "size, in KiB, of the packets on fabrics with RDM endpoints; the " \
 	  "smaller value of the two sides applies; 0: 32 if the fabric sends messages of this " \
 	  "size eagerly, else 16") \
-	X(CELL_WINDOW, 2, 64, 8, "maximum number of packets in flight in each of the two channels " \
-	  "of a connection") \
+	X(CELL_WINDOW, 2, 64, 8, "maximum number of packets in flight in each of the two " \
+	  "channels of a connection") \
 	X(BULK_KIB, 0, 4096, 256, "size, in KiB, of the large packets for long transfers there; " \
 	  "the smaller value of the two sides applies; 0, or less than two packets: none") \
 	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a half-open " \
@@ -70,24 +70,23 @@ enum dofi_string {
 	DOFI_STR_COUNT
 };
 
-/* The log level that the masks of the original DAPL ask for; DAPL_OFI_LOG overrides it. Errors and
- * warnings are bits 0 and 1, the next six tell of the course of things, all others of
- * everything. */
+/* The debug masks of the original DAPL set the log level unless DAPL_OFI_LOG does: bit 0 errors,
+ * bit 1 warnings, the next six bits information, all others everything. */
 #define DOFI_LEGACY_MASKS { "DAPL_DBG_TYPE", "DAT_DBG_TYPE" }
 
 /* Reads the environment; called at each provider initialisation. */
 void dofi_param_load(void);
 long dofi_param(enum dofi_number which);
-/* NULL when unset or empty, and in a program with more rights than its caller (env.h). */
+/* NULL if unset or empty, and in a program with more privileges than its caller (env.h). */
 const char *dofi_param_str(enum dofi_string which);
-/* For names of files: NULL, too, when "0". */
+/* For file names: NULL also if "0". */
 const char *dofi_param_path(enum dofi_string which);
-/* True if the caller has set it, and it is ignored because the program has more rights. */
+/* True if the setting is ignored because the program has more privileges than its caller. */
 bool dofi_param_ignored(enum dofi_string which);
-/* Calls fn for each variable of the environment that looks like a setting and is none; `nearest`
- * is the setting that was probably meant, or NULL. */
+/* Calls fn for each DAPL_OFI_* variable of the environment that is not a setting; `nearest` is the
+ * setting that was probably meant, or NULL. */
 void dofi_param_unknown(void (*fn)(const char *name, const char *nearest));
-/* Logs them: as an error if a setting was probably meant, else as a warning. */
+/* Logs unknown settings: as an error if a similar setting exists, else as a warning. */
 void dofi_param_warn_unknown(void);
 
 #endif

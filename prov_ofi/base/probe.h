@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Static probes for bpftrace, SystemTap and perf: one nop each until somebody listens.
+/* Static probes for bpftrace, SystemTap and perf: one nop each until a tracer attaches.
  *
- * Arguments are values that are at hand anyway, so that nothing is computed for a probe. The
- * list for users is man7/dat_probes.7.
+ * Arguments are values that the code has anyway, so that nothing is computed for a probe. The list
+ * for users is man7/dat_probes.7.
  */
 #ifndef DOFI_PROBE_H
 #define DOFI_PROBE_H
@@ -13,8 +13,8 @@
 #define DOFI_PROBE2(name, a, b) DTRACE_PROBE2(dat_ofi, name, a, b)
 #define DOFI_PROBE3(name, a, b, c) DTRACE_PROBE3(dat_ofi, name, a, b, c)
 #define DOFI_PROBE4(name, a, b, c, d) DTRACE_PROBE4(dat_ofi, name, a, b, c, d)
-/* For the hot path: members are described to the tracer where they lie in memory, instead of
- * being kept in registers until the probe. */
+/* For the hot path: the tracer reads members from memory, so that they do not occupy registers
+ * until the probe. */
 #define DOFI_PROBE5(name, a, b, c, d, e) \
 	do { \
 		__asm__ volatile("" ::: "memory"); \

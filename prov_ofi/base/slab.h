@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Type-stable memory: what once was an object of a kind always is readable as one.
+/* Type-stable memory: memory of an object type stays readable as that type.
  *
- * DAT programs use handles after they freed them and expect an error, not a crash. Chunks are
- * therefore never returned while the library is mapped, and a freed object is reused as late
- * as possible (first freed, first reused).
+ * DAT programs use handles after they have freed them and expect an error, not a crash. Chunks are
+ * therefore never freed while the library is mapped, and a freed object is reused as late as
+ * possible (first freed, first reused).
  */
 #ifndef DOFI_SLAB_H
 #define DOFI_SLAB_H
@@ -23,9 +23,9 @@ struct dofi_slab_chunk {
 
 struct dofi_slab {
 	pthread_mutex_t lock;
-	size_t size;		/* of one object, the free-list node behind it included */
+	size_t size;		/* of one object, without the free-list node after it */
 	size_t per_chunk;
-	/* Called once per object, when its memory appears: locks live as long as the memory. */
+	/* Called once per object when its memory is allocated: locks live as long as the memory. */
 	void (*setup)(void *obj);
 	struct dofi_slab_chunk *chunks;
 	struct dofi_slab_node *head, *tail;
@@ -34,12 +34,12 @@ struct dofi_slab {
 #define DOFI_SLAB_INIT(type, count, setup_fn) \
 	{ PTHREAD_MUTEX_INITIALIZER, sizeof(type), (count), (setup_fn), NULL, NULL, NULL }
 
-/* NULL when there is no memory. The object's bytes are as its last user left them. */
+/* NULL: no memory. The object keeps the contents that its last user left. */
 void *dofi_slab_get(struct dofi_slab *slab);
 void dofi_slab_put(struct dofi_slab *slab, void *obj);
-/* Does ptr point to the start of an object of this slab, used or free? */
+/* True if ptr points to the start of an object of this slab, used or free. */
 bool dofi_slab_owns(struct dofi_slab *slab, const void *ptr);
-/* The same; *number tells the objects of the slab apart, beginning with 1. */
+/* The same; *number identifies the object within the slab, starting at 1. */
 bool dofi_slab_number(struct dofi_slab *slab, const void *ptr, unsigned int *number);
 void dofi_slab_each(struct dofi_slab *slab, void (*fn)(void *obj));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A line that is put together piece by piece; what does not fit is cut off. */
+/* Builds a line of text piece by piece; text that does not fit is truncated. */
 #ifndef DOFI_TEXT_H
 #define DOFI_TEXT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A heap of deadlines, the earliest on top. */
+/* Min-heap of deadlines. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Deadlines of one IA: a binary heap. The owner's lock protects it. */
+/* Timers of one IA in a binary heap. Caller holds the owner's lock. */
 #ifndef DOFI_TIMER_H
 #define DOFI_TIMER_H
 
@@ -11,7 +11,7 @@
 
 struct dofi_timer {
 	uint64_t when;		/* DOFI_NEVER: not armed */
-	size_t slot;		/* place in the heap while armed */
+	size_t slot;		/* index in the heap while armed */
 	void (*fire)(struct dofi_timer *timer);
 };
 
@@ -21,11 +21,11 @@ struct dofi_timers {
 };
 
 void dofi_timer_init(struct dofi_timer *t, void (*fire)(struct dofi_timer *));
-/* Makes sure that `n` timers can be armed, so that arming itself cannot fail. */
+/* Allocates memory for `n` armed timers, so that arming itself cannot fail. */
 int dofi_timers_reserve(struct dofi_timers *all, size_t n);
 void dofi_timer_arm(struct dofi_timers *all, struct dofi_timer *t, uint64_t when);
 void dofi_timer_cancel(struct dofi_timers *all, struct dofi_timer *t);
-/* Fires what is due, each timer disarmed first; returns the next deadline or DOFI_NEVER. */
+/* Fires the expired timers, disarming each first; returns the next deadline or DOFI_NEVER. */
 uint64_t dofi_timers_run(struct dofi_timers *all, uint64_t now);
 void dofi_timers_free(struct dofi_timers *all);
 

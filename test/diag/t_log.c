@@ -9,7 +9,7 @@
 #include "run.h"
 
 #define GOOD "provider=tcp domain=127.0.0.1"
-#define UNKNOWN "DAPL_OFI_LOGG is no setting; did you mean DAPL_OFI_LOG?\n"
+#define UNKNOWN "unknown setting DAPL_OFI_LOGG; did you mean DAPL_OFI_LOG?\n"
 
 TEST(log, unknown_setting_once)
 {
@@ -31,7 +31,7 @@ TEST(log, unknown_setting_like_no_other)
 	expect_no_output();
 	set_env("DAPL_OFI_LOG", "2");
 	ASSERT_EQ(run_player("open", "a", NULL), 0);
-	expect_output("DAPL_OFI_SOMETHING_ELSE is no setting\n");
+	expect_output("unknown setting DAPL_OFI_SOMETHING_ELSE\n");
 }
 
 TEST(log, bad_number)
@@ -39,7 +39,7 @@ TEST(log, bad_number)
 	set_conf(LINE("a", GOOD));
 	set_env("DAPL_OFI_SPIN_US", "fast");
 	ASSERT_EQ(run_player("open", "a", NULL), 0);
-	expect_output("DAPL_OFI_SPIN_US=fast is no number from 0 to 10000; 40 is used\n");
+	expect_output("DAPL_OFI_SPIN_US=fast is not a number from 0 to 10000; 40 is used\n");
 }
 
 TEST(log, unknown_word_of_an_entry)
@@ -103,9 +103,9 @@ static void mask_to_level(const void *row)
 	if (mask->log)
 		set_env("DAPL_OFI_LOG", mask->log);
 	ASSERT_EQ(run_player("open", "a", NULL), 0);
-	ASSERT_EQ(strstr(player_output(), "DAPL_OFI_GRACE_MS=soon is no number") != NULL,
+	ASSERT_EQ(strstr(player_output(), "DAPL_OFI_GRACE_MS=soon is not a number") != NULL,
 		  mask->error);
-	ASSERT_EQ(strstr(player_output(), "DAPL_OFI_SOMETHING_ELSE is no setting") != NULL,
+	ASSERT_EQ(strstr(player_output(), "unknown setting DAPL_OFI_SOMETHING_ELSE") != NULL,
 		  mask->warning);
 }
 
