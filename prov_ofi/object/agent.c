@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Queues, makes and cancels the calls of proxy agents. */
+/* Queues, executes and cancels the calls of proxy agents. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -57,7 +57,7 @@ void dofi_agent_replace(struct dofi_cno *cno, struct dofi_agent *agent)
 	cno->agent = agent;
 }
 
-/* The oldest queued call of the CNO, or of any (NULL), taken from the queue; work_lock held. */
+/* Dequeues the oldest call of the CNO (NULL: of any CNO). Caller holds ia->work_lock. */
 static struct dofi_agent *agent_take_queued(struct dofi_ia *ia, const struct dofi_cno *cno)
 {
 	struct dofi_list *pos;
@@ -135,7 +135,7 @@ void dofi_agent_dismiss(struct dofi_cno *cno)
 	struct dofi_list owed;
 	struct dofi_agent *agent;
 
-	/* Collected first: an agent may associate itself again when it is called. */
+	/* Collect first: an agent may associate itself again when it is called. */
 	dofi_list_init(&owed);
 	while ((agent = agent_take_queued_of(cno)))
 		dofi_list_append(&owed, &agent->link);

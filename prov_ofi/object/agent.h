@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Proxy agents of notification objects: one call for each association of an agent with a CNO.
+/* Proxy agents of CNOs: one call for each association of an agent with a CNO.
  *
- * dat_cno_create and dat_cno_modify_agent allocate what the call needs. The first trigger moves it
- * from the CNO to the IA's queue, in which the progress thread finds it; by then the CNO may have
+ * dat_cno_create and dat_cno_modify_agent allocate the call's record. The first trigger moves it
+ * from the CNO to the IA's queue, which the progress thread processes; by then the CNO may have
  * another agent.
  */
 #ifndef DOFI_AGENT_H
@@ -17,26 +17,26 @@ struct dofi_agent {
 	DAT_EVD_HANDLE cause;		/* of the trigger */
 };
 
-/* *out is NULL if there is no function to be called. 0 or -ENOMEM. */
+/* *out is NULL if there is no function to call. Returns 0 or -ENOMEM. */
 int dofi_agent_new(struct dofi_cno *cno, DAT_OS_WAIT_PROXY_AGENT call, struct dofi_agent **out);
-/* What dat_cno_query shows; takes cno->lock. */
+/* Returns the agent that dat_cno_query reports; takes cno->lock. */
 DAT_OS_WAIT_PROXY_AGENT dofi_agent_query(struct dofi_cno *cno);
 
-/* These three: cno->lock held. */
+/* Caller of the next three holds cno->lock. */
 
 /* Queues the call. False: there is no agent. */
 bool dofi_agent_trigger(struct dofi_cno *cno, DAT_EVD_HANDLE cause);
-/* Another agent for the next trigger; queued calls stay. */
+/* Replaces the agent for the next trigger; queued calls remain. */
 void dofi_agent_replace(struct dofi_cno *cno, struct dofi_agent *agent);
-/* No agent, and no queued calls either. */
+/* Removes the agent and its queued calls. */
 void dofi_agent_remove(struct dofi_cno *cno);
 
-/* Returns when the call that is under way for this CNO, if there is one, has returned; at once in
- * the progress thread, which makes that call. No lock held. */
+/* Waits until a running call for this CNO has returned; returns at once in the progress thread,
+ * which executes the calls. Caller holds no lock. */
 void dofi_agent_await(struct dofi_cno *cno);
-/* Makes all queued calls; progress thread, no lock held. */
+/* Executes all queued calls. Called by the progress thread, without locks. */
 void dofi_agents_run(struct dofi_ia *ia);
-/* Releases the agents with a NULL EVD because the IA is being closed; no lock held, and the
+/* Calls the agents with a NULL EVD because the IA is being closed. Caller holds no lock, and the
  * progress thread has ended. */
 void dofi_agent_dismiss(struct dofi_cno *cno);
 

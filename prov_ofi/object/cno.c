@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CNOs: notify consumers of events on any of several EVDs. */
+/* Implements CNOs, which notify consumers of events on any of several EVDs. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "object/err.h"
 #include "progress/progress.h"
 
-/* The trigger that is pending, or NULL; cno->lock held. */
+/* Consumes the pending trigger; NULL: none. Caller holds cno->lock. */
 static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)
 {
 	DAT_EVD_HANDLE cause = cno->cause;
@@ -23,7 +23,7 @@ static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)
 		return NULL;
 	cno->pending = false;
 	cno->cause = NULL;
-	/* It still has to wake those that are to leave. */
+	/* The descriptor must stay readable until the dismissed waiters have left. */
 	if (!cno->dismissed)
 		dofi_eventfd_clear(cno->fd);
 	return cause;
@@ -73,7 +73,7 @@ int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_give
 		ret = -errno;
 		goto no_fd;
 	}
-	/* The program knows the number of one that it was given: it must not become another's. */
+	/* A descriptor given to the program must not be reused: the program knows its number. */
 	if (!fd_given)
 		dofi_forkfd(cno->fd);
 	cno->fd_given = fd_given;
@@ -167,7 +167,7 @@ DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT 
 		free(set);
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO);
 	}
-	/* Calls that earlier triggers are owed stay queued when the agent is replaced. */
+	/* Calls for earlier triggers stay queued when the agent is replaced. */
 	if (set)
 		dofi_agent_replace(cno, set);
 	else
@@ -199,10 +199,10 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 /* A thread inside dat_cno_wait. */
 struct cno_waiter {
 	struct dofi_cno *cno;
-	unsigned int round;		/* as it was when the thread came */
+	unsigned int round;		/* cno->round when the wait began */
 };
 
-/* cno->lock held. */
+/* Caller holds cno->lock. */
 static void cno_leave_wait(const struct cno_waiter *w)
 {
 	struct dofi_cno *cno = w->cno;
@@ -214,7 +214,7 @@ static void cno_leave_wait(const struct cno_waiter *w)
 		pthread_cond_broadcast(&cno->left);
 }
 
-/* The thread was cancelled while it slept: a trigger stays for others. */
+/* Cancellation handler of a sleeping waiter: a pending trigger remains for other waiters. */
 static void cno_leave_cancelled(void *arg)
 {
 	const struct cno_waiter *w = arg;
@@ -224,7 +224,8 @@ static void cno_leave_cancelled(void *arg)
 	pthread_mutex_unlock(&w->cno->lock);
 }
 
-/* Sleeps until the descriptor is readable or the deadline; cno->lock held on entry and exit. */
+/* Sleeps until the descriptor is readable or the deadline expires. Caller holds cno->lock, which is
+ * released meanwhile. */
 static int cno_sleep_once(struct cno_waiter *w, uint64_t deadline)
 {
 	struct dofi_cno *cno = w->cno;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Consumer notification objects: one remembered trigger for many EVDs.
+/* Consumer notification objects: one pending trigger for many EVDs.
  *
- * A trigger stays pending until a waiter or dat_cno_trigger takes it, whether or not an agent is
- * called for it; further ones merge into it. `fd` is an eventfd which is readable while a trigger is pending; waiters sleep on
- * it, and it is what dat_cno_fd_create hands out.
+ * A trigger stays pending until a waiter or dat_cno_trigger consumes it, whether or not an agent is
+ * called for it; further triggers merge into it. `fd` is an eventfd that is readable while a
+ * trigger is pending; waiters block on it, and dat_cno_fd_create returns it.
  */
 #ifndef DOFI_CNO_H
 #define DOFI_CNO_H
@@ -19,10 +19,10 @@ struct dofi_cno {
 	bool pending, dying;
 	DAT_EVD_HANDLE cause;
 	unsigned int waiters;
-	unsigned int dismissed;		/* of these: were here when the last EVD went */
-	unsigned int round;		/* counts such dismissals */
-	_Atomic unsigned int evds;	/* EVDs that refer to it */
-	struct dofi_agent *agent;	/* to be called for the next trigger; NULL: none */
+	unsigned int dismissed;		/* waiters present when the last EVD was detached */
+	unsigned int round;		/* number of such dismissals */
+	_Atomic unsigned int evds;	/* EVDs that refer to the CNO */
+	struct dofi_agent *agent;	/* called for the next trigger; NULL: none */
 };
 
 static inline struct dofi_cno *dofi_cno_live(DAT_CNO_HANDLE handle)
@@ -30,11 +30,11 @@ static inline struct dofi_cno *dofi_cno_live(DAT_CNO_HANDLE handle)
 	return (struct dofi_cno *)dofi_obj_live(handle, DAT_HANDLE_TYPE_CNO);
 }
 
-/* Called with the EVD's lock held. */
+/* Caller holds evd->lock. */
 void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd);
-/* An EVD refers to it no longer; the last one to go releases the waiters with a NULL EVD. */
+/* Drops an EVD's reference; the last one releases the waiters with a NULL EVD. */
 void dofi_cno_detach(struct dofi_cno *cno);
-/* Sends waiters away and destroys it, EVDs or not. */
+/* Releases the waiters and destroys the CNO even if EVDs refer to it. */
 void dofi_cno_destroy(struct dofi_cno *cno);
 
 int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Assigns connection ids. */
+/* Allocates and frees connection ids. */
 #include <stdlib.h>
 
 #include "object/conn_id.h"

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection ids, which name the owner of a message that a shared receive queue took.
+/* Connection ids, which identify the connection of a message that an SRQ receives.
  *
- * A completion of the fabric names the buffer, and with an SRQ that says nothing about the
- * connection. Each connection of an EP with an SRQ therefore has a connection id, told to the peer
- * when they connect, which every message of the peer carries in its completion data:
+ * A completion of the fabric names the buffer, which for an SRQ does not identify the connection.
+ * Each connection of an EP with an SRQ therefore has a connection id. The handshake sends it to the
+ * peer, and every message of the peer carries it in its completion data:
  *
- *   bit 0       the completion is to be notified (solicited wait)
+ *   bit 0       the completion notifies (solicited wait)
  *   bit 1       the message invalidates the key in bits 32..63
- *   bits 2..25  connection id: index of a slot, and a generation that changes with each use of the slot
+ *   bits 2..25  connection id: index of a slot and a generation, which changes whenever the slot
+ *               is reused
  *
- * The data of a write with immediate data, which takes a receive of the peer's:
+ * The data of a write with immediate data, which consumes a receive of the peer:
  *
  *   bit 0       as above
- *   bits 2..25  conn_id
- *   bits 32..63 the immediate data
+ *   bits 2..25  connection id
+ *   bits 32..63 immediate data
  *
- * A device has 32 bits only: they are the immediate data, and there is no such write to an SRQ.
+ * RDMA devices carry 32 bits only: the immediate data. Such writes to an SRQ are not supported.
  *
- * Looking a connection id up takes no lock and believes nothing: the caller checks that the EP found is one
- * that the completion may belong to.
+ * The lookup takes no lock and trusts nothing: the caller checks that the completion can belong to
+ * the EP found.
  */
 #ifndef DOFI_CONN_ID_H
 #define DOFI_CONN_ID_H
@@ -34,12 +35,12 @@ struct dofi_ep;
 #define DOFI_DATA_CONN_ID_SHIFT 2
 
 #define DOFI_CONN_ID_INDEX_BITS 16
-#define DOFI_CONN_ID_BITS 24	/* what brief connection messages have room for */
+#define DOFI_CONN_ID_BITS 24	/* size of the field in brief connection messages */
 #define DOFI_CONN_ID_CHUNK_BITS 8
 #define DOFI_CONN_ID_CHUNKS (1u << (DOFI_CONN_ID_INDEX_BITS - DOFI_CONN_ID_CHUNK_BITS))
 
 struct dofi_conn_id_slot {
-	_Atomic uint32_t conn_id;		/* 0: nobody's */
+	_Atomic uint32_t conn_id;	/* 0: unused */
 	uint32_t generation;
 	uint32_t next_free;
 	_Atomic(struct dofi_ep *) ep;
@@ -48,14 +49,14 @@ struct dofi_conn_id_slot {
 struct dofi_conn_ids {
 	pthread_mutex_t lock;
 	_Atomic(struct dofi_conn_id_slot *) chunk[DOFI_CONN_ID_CHUNKS];
-	uint32_t used, free_head;	/* index 0 is never given out */
+	uint32_t used, free_head;	/* index 0 is never allocated */
 };
 
 void dofi_conn_ids_init(struct dofi_conn_ids *t);
 void dofi_conn_ids_free(struct dofi_conn_ids *t);
-/* A conn_id for a connection of `ep`; 0: none is left. */
+/* Allocates an id for a connection of `ep`; 0: none left. */
 uint32_t dofi_conn_id_alloc(struct dofi_conn_ids *t, struct dofi_ep *ep);
-/* No message with it can arrive any more. */
+/* Frees the id; no message with it can arrive any more. */
 void dofi_conn_id_free(struct dofi_conn_ids *t, uint32_t conn_id);
 
 static inline struct dofi_ep *dofi_conn_id_find(struct dofi_conn_ids *t, uint64_t data)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints: created, reset, freed. */
+/* Creates, resets and frees endpoints. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +21,15 @@
 
 int dofi_queue_resize(struct dofi_queue *q, uint32_t limit)
 {
-	uint32_t room = 1, head = atomic_load(&q->head), n = q->tail - head;
+	uint32_t slots = 1, head = atomic_load(&q->head), n = q->tail - head;
 	struct dofi_dto *dto = NULL;
 
-	while (room < limit)
-		room *= 2;
+	while (slots < limit)
+		slots *= 2;
 	if (limit < n)
 		return -EBUSY;
 	if (limit) {
-		dto = calloc(room, sizeof(*dto));
+		dto = calloc(slots, sizeof(*dto));
 		if (!dto)
 			return -ENOMEM;
 	}
@@ -38,11 +38,11 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit)
 
 		memcpy(&dto[i], old, sizeof(*old));
 	}
-	/* No connection has any of them. */
+	/* No connection uses the prefixes now. */
 	dofi_msg_prefixes_free(&q->prefixes);
 	free(q->dto);
 	q->dto = dto;
-	q->room = room;
+	q->room = slots;
 	q->limit = limit;
 	q->sent = q->sent - head;
 	q->tail = n;
@@ -51,10 +51,12 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit)
 	return 0;
 }
 
-/* A direction for which the consumer gave no EVD completes on the IA's sink, which the progress thread
- * reads: places come free, errors end the connection, and nobody sees an event. */
-static struct dofi_evd *ep_feed(struct dofi_ep *ep, struct dofi_evd *old, struct dofi_evd *now,
-				bool direction, bool quiet_old, bool quiet_now)
+/* Replaces the EVD of a stream. A direction to which the consumer has assigned no EVD completes on
+ * the IA's internal EVD, which the progress thread reads: it frees slots and ends the connection
+ * after errors, but generates no events. */
+static struct dofi_evd *ep_replace_evd(struct dofi_ep *ep, struct dofi_evd *old,
+				       struct dofi_evd *now, bool direction, bool quiet_old,
+				       bool quiet_now)
 {
 	if (direction && !now)
 		now = ep->obj.ia->internal_evd;
@@ -101,10 +103,10 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 		dofi_srq_disown(ep, ep->recv_evd);
 		dofi_unlock(&ep->recv_evd->lock);
 	}
-	new_recv = ep_feed(ep, ep->recv_evd, recv, true, ep->recv_unsignalled, quiet_recv);
-	new_req = ep_feed(ep, ep->req_evd, req, true, ep->req_unsignalled, quiet_req);
-	/* The progress thread goes through all EPs under this lock, posting to an SRQ through its
-	 * own under that one's. */
+	new_recv = ep_replace_evd(ep, ep->recv_evd, recv, true, ep->recv_unsignalled, quiet_recv);
+	new_req = ep_replace_evd(ep, ep->req_evd, req, true, ep->req_unsignalled, quiet_req);
+	/* The progress thread reads the EVDs of all EPs under obj_lock, a post to an SRQ those of
+	 * the SRQ's EPs under srq->lock. */
 	if (ep->srq)
 		dofi_lock(&ep->srq->lock);
 	pthread_mutex_lock(&ep->obj.ia->obj_lock);
@@ -113,7 +115,7 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	pthread_mutex_unlock(&ep->obj.ia->obj_lock);
 	if (ep->srq)
 		dofi_unlock(&ep->srq->lock);
-	ep->conn_evd = ep_feed(ep, dofi_ep_conn_evd(ep), conn, false, false, false);
+	ep->conn_evd = ep_replace_evd(ep, dofi_ep_conn_evd(ep), conn, false, false, false);
 	ep->conn_life = conn ? conn->life : 0;
 	ep->recv_unsignalled = quiet_recv;
 	ep->req_unsignalled = quiet_req;
@@ -121,17 +123,17 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	ep->has_req_evd = req != NULL;
 }
 
-/* Takes the EP's streams away from all EVDs. */
+/* Removes the EP's streams from all EVDs. */
 static void ep_drop_evds(struct dofi_ep *ep)
 {
 	dofi_models_remove(&ep->streams);
-	ep_feed(ep, ep->recv_evd, NULL, false, ep->recv_unsignalled, false);
-	ep_feed(ep, ep->req_evd, NULL, false, ep->req_unsignalled, false);
-	ep_feed(ep, dofi_ep_conn_evd(ep), NULL, false, false, false);
+	ep_replace_evd(ep, ep->recv_evd, NULL, false, ep->recv_unsignalled, false);
+	ep_replace_evd(ep, ep->req_evd, NULL, false, ep->req_unsignalled, false);
+	ep_replace_evd(ep, dofi_ep_conn_evd(ep), NULL, false, false, false);
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;
 }
 
-static void ep_start_over(struct dofi_ep *ep)
+static void ep_reset_fields(struct dofi_ep *ep)
 {
 	ep->life++;
 	ep->rq.failed = ep->sq.failed = false;
@@ -153,7 +155,7 @@ static void ep_start_over(struct dofi_ep *ep)
 void dofi_ep_set_marks(struct dofi_ep *ep)
 {
 	ep->has_watermarks = false;
-	/* 0 is what programs leave in a member that they do not know. */
+	/* 0 disables a watermark: programs that do not know the member leave it zero. */
 	atomic_store(&ep->shared.soft, ep->attr.srq_soft_hw > 0 ? ep->attr.srq_soft_hw : -1);
 	atomic_store(&ep->shared.hard, ep->attr.max_recv_dtos > 0 ? ep->attr.max_recv_dtos : -1);
 }
@@ -162,11 +164,11 @@ void dofi_ep_set_limits(struct dofi_ep *ep)
 {
 	const DAT_EP_ATTR *a = &ep->attr;
 
-	/* The IA's: programs ask for small messages and send large ones. */
+	/* The IA's limit: programs set a small attribute and send large messages. */
 	ep->max_size = ep->obj.ia->fab.max_size;
 	ep->max_iov[DOFI_RECV] = (uint8_t)a->max_recv_iov;
 	ep->max_iov[DOFI_SEND] = (uint8_t)a->max_request_iov;
-	/* 0, the default: as many as other requests. */
+	/* 0, the default: same as for other requests. */
 	ep->max_iov[DOFI_READ] = (uint8_t)(a->max_rdma_read_iov ? a->max_rdma_read_iov
 								: a->max_request_iov);
 	ep->max_iov[DOFI_WRITE] = (uint8_t)(a->max_rdma_write_iov ? a->max_rdma_write_iov
@@ -202,11 +204,11 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->deferred = 0;
 	ep->sent_msgs = ep->recv_msgs = ep->rdma_ops = 0;
 	dofi_list_init(&ep->deferred_link);
-	ep_start_over(ep);
+	ep_reset_fields(ep);
 	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos) ||
 	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos))
 		goto no_queues;
-	/* For the event that its buffers are free again. */
+	/* Reserves an event that reports that its buffers are free again. */
 	if (srq && ia->async_evd && !dofi_evd_reserve(ia->async_evd))
 		goto no_queues;
 	if (dofi_cm_timer_init(ia, &ep->timer, dofi_cm_deadline))
@@ -237,7 +239,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_conn *conn = ep->conn;
 
-	/* No post gets through any more, then the fabric lets go, then memory goes. */
+	/* Stop posts, then close the fabric's endpoint, then free memory. */
 	dofi_ep_set_state(ep, DAT_EP_STATE_DISCONNECTED);
 	dofi_timer_cancel(&ia->timers, &ep->timer);
 	dofi_cm_timer_fini(ia);
@@ -269,7 +271,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 		ep->pz->users--;
 	ep->pz = NULL;
 	dofi_unlock(&ep->lock);
-	/* Calls for this EP that were under way may have added some. */
+	/* Concurrent calls for this EP may have queued deferred work. */
 	dofi_deferred_cancel(ep);
 	dofi_obj_release(&ep->obj);
 }
@@ -288,8 +290,8 @@ bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS st
 	return obj && ((*evd)->flags & stream);
 }
 
-/* What both calls that make an EP are given. */
-struct recipe {
+/* Arguments common to both calls that create an EP. */
+struct ep_args {
 	struct dofi_pz *pz;
 	struct dofi_evd *recv, *req, *conn;
 	struct dofi_srq *srq;
@@ -297,7 +299,7 @@ struct recipe {
 };
 
 static DAT_RETURN ep_take_handles(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
-				  DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, struct recipe *r)
+				  DAT_EVD_HANDLE req, DAT_EVD_HANDLE conn, struct ep_args *r)
 {
 	r->pz = NULL;
 	if (pz != DAT_HANDLE_NULL) {
@@ -314,9 +316,9 @@ static DAT_RETURN ep_take_handles(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_
 	return DAT_SUCCESS;
 }
 
-/* `misfit` names the attributes, for flags that other streams on the EVDs rule out. */
-static DAT_RETURN ep_make_and_publish(struct dofi_ia *ia, const struct recipe *r,
-				      DAT_RETURN_SUBTYPE misfit, DAT_EP_HANDLE *out)
+/* `flags_error` is the error for completion flags that other streams on the EVDs do not allow. */
+static DAT_RETURN ep_make_and_publish(struct dofi_ia *ia, const struct ep_args *r,
+				      DAT_RETURN_SUBTYPE flags_error, DAT_EP_HANDLE *out)
 {
 	static const struct dofi_streams none;
 	struct dofi_streams streams;
@@ -339,7 +341,7 @@ static DAT_RETURN ep_make_and_publish(struct dofi_ia *ia, const struct recipe *r
 	if (dofi_models_fit(&none, &streams))
 		ret = dofi_ep_make(ia, &use, r->srq, &ep);
 	else
-		ret = DOFI_ERR(DAT_INVALID_PARAMETER, misfit);
+		ret = DOFI_ERR(DAT_INVALID_PARAMETER, flags_error);
 	if (!ret) {
 		dofi_ep_set_evds(ep, r->recv, r->req, r->conn);
 		ep->pz = r->pz;
@@ -357,7 +359,7 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HAN
 			  DAT_EP_HANDLE *out)
 {
 	struct dofi_ia *ia = dofi_ia_live(ia_handle);
-	struct recipe r = { .attr = attr };
+	struct ep_args r = { .attr = attr };
 	DAT_RETURN ret;
 
 	if (!ia)
@@ -379,7 +381,7 @@ DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DA
 				   const DAT_EP_ATTR *attr, DAT_EP_HANDLE *out)
 {
 	struct dofi_ia *ia = dofi_ia_live(ia_handle);
-	struct recipe r = { .attr = attr };
+	struct ep_args r = { .attr = attr };
 	DAT_RETURN ret;
 
 	if (!ia)
@@ -432,13 +434,13 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 	ia = ep->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECTED) {
-		/* Everything was flushed when the state was entered, or when it was posted. */
+		/* Operations were flushed when the state was entered, or when they were posted. */
 		dofi_dto_forget(ep);
 		dofi_lock(&ep->lock);
-		ep_start_over(ep);
+		ep_reset_fields(ep);
 		ep->state = DAT_EP_STATE_UNCONNECTED;
 		dofi_unlock(&ep->lock);
-		/* What is to be done yet concerns the former connection. */
+		/* Pending deferred work concerns the former connection. */
 		dofi_deferred_cancel(ep);
 		dofi_srq_raise(ep);
 	} else if (ep->state != DAT_EP_STATE_UNCONNECTED) {

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints: state, queues of posted operations, life.
+/* Endpoints: state, queues of posted operations, lifetime.
  *
- * States (DAT_EP_STATE) change under cm_lock and ep->lock together, so either lock is enough to
- * read them. Each direction has a ring of operations:
+ * States (DAT_EP_STATE) change under both cm_lock and ep->lock, so either lock suffices to read
+ * them. Each direction has a ring of operations:
  *
  *      head ........... sent ........... tail
  *      at the fabric,   waiting to be    free
  *      or done          handed over
  *
- * `tail` and `sent` belong to ep->lock, `head` to the lock of the EVD that the direction
- * completes on. An operation is reported when it and everything before it is done; that makes
- * completions leave in posting order, whatever order the fabric finishes them in. A queue that runs
- * empty begins anew at its first place now and then, with both locks held: one that is deep, but
- * holds little, stays in the caches.
+ * ep->lock guards `tail` and `sent`; the lock of the EVD on which the direction completes guards
+ * `head`. An operation is reported when it and all earlier ones are done, so that completions are
+ * generated in posting order, whatever order the fabric finishes them in. An empty ring is
+ * occasionally rewound to slot 0, with both locks held, so that a deep queue with few operations
+ * stays in the caches.
  *
- * `open` gates reporting: it is set once the connection's ESTABLISHED event is queued (or
- * the connection has failed), so that no completion is seen before it.
+ * `open` gates reporting: it is set once the connection's ESTABLISHED event is queued (or the
+ * connection has failed), so that no completion precedes that event.
  */
 #ifndef DOFI_EP_H
 #define DOFI_EP_H
@@ -25,7 +25,7 @@
 #include "cm/conn.h"
 #include "object/evd.h"
 
-/* The numbers are those of DAT_DTOS, and of DAT_IB_DTOS behind it. */
+/* Values of DAT_DTOS, followed by those of DAT_IB_DTOS. */
 enum dofi_dto_kind {
 	DOFI_SEND,
 	DOFI_WRITE,
@@ -35,7 +35,7 @@ enum dofi_dto_kind {
 	DOFI_BIND,
 	/* of the InfiniBand extension (ext.h) */
 	DOFI_WRITE_IMMED = 8,
-	DOFI_RECV_IMMED,	/* a completion only: immediate data took the receive */
+	DOFI_RECV_IMMED,	/* a completion only: immediate data consumed the receive */
 	DOFI_FETCH_ADD,
 	DOFI_CMP_SWAP,
 };
@@ -44,52 +44,52 @@ enum dofi_dto_state {
 	DOFI_DTO_FREE,
 	DOFI_DTO_QUEUED,	/* not handed to the fabric yet */
 	DOFI_DTO_POSTED,	/* at the fabric */
-	DOFI_DTO_DONE,		/* status known, to be reported when its turn comes */
+	DOFI_DTO_DONE,		/* status known, reported once all earlier ones are done */
 };
 
 #define DOFI_IOV_MAX 4
 
 struct dofi_dto {
-	struct fi_context2 ctx;		/* first: the operation's context, which its endpoint uses
-					 * (msgep/cq.c) */
+	struct fi_context2 ctx;		/* first: libfabric's context of the operation, used by the
+					 * endpoint (msgep/cq.c) */
 	struct dofi_ep *ep;
 	DAT_DTO_COOKIE cookie;
 	_Atomic uint8_t state;
 	uint8_t kind;
 	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
-	bool solicited;			/* receive: the sender asked for notification */
+	bool solicited;			/* receive: the sender requested notification */
 	bool shared;			/* receive posted to an SRQ */
 	uint8_t iov_count;
 	uint16_t flags;			/* DAT_COMPLETION_FLAGS of the post */
 	union {
-		uint32_t inv_key;	/* send: key that the peer shall invalidate; receive: has */
-		uint32_t immed;		/* immediate data, to be sent or received */
+		uint32_t inv_key;	/* send: key to invalidate; receive: invalidated */
+		uint32_t immed;		/* immediate data, sent or received */
 	};
 	uint64_t length;		/* posted; once done: transferred */
 	union {
 		struct {		/* RDMA */
 			uint64_t remote_addr, remote_key;
-			uint64_t operand[2];	/* to add; to compare, to swap in */
+			uint64_t operand[2];	/* [0] added or compared; [1] swapped in */
 		};
 		uint32_t memory;	/* receive posted to an EP: context of its only segment */
 		struct {		/* receive posted to an SRQ */
 			struct dofi_srq *srq;
 			struct dofi_dto *next;
-			uint32_t prefix_slot;	/* its place among the SRQ's */
+			uint32_t prefix_slot;	/* index among the SRQ's prefixes */
 		};
 		struct {		/* bind */
 			struct dofi_rmr *rmr;
 			struct dofi_window *window;	/* not opened yet, or NULL */
 		};
 	};
-	struct dofi_pz *pz;		/* of the segments; NULL without any */
-	void *desc[DOFI_IOV_MAX];	/* before iov: the first of both share a line mostly */
+	struct dofi_pz *pz;		/* of the segments; NULL: none */
+	void *desc[DOFI_IOV_MAX];	/* before iov: both first entries usually share a line */
 	struct iovec iov[DOFI_IOV_MAX];
 	uint64_t pad[2];
 };
 
-/* Every post and completion looks for a place in a queue of them: that is a shift. (Where pointers
- * have 32 bits it is a multiplication; nothing else depends on the size.) */
+/* Every post and completion computes the address of a ring slot, which is a shift for this size.
+ * (With 32-bit pointers it is a multiplication; nothing else depends on the size.) */
 _Static_assert(sizeof(void *) < 8 || sizeof(struct dofi_dto) == 256,
 	       "the size of an operation is a power of two");
 
@@ -99,41 +99,41 @@ static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 	       dto->kind == DOFI_RECV_IMMED;
 }
 
-/* Does it bring something from the peer's memory? Fences wait for those. */
+/* True if the operation fetches data from the peer's memory. Fences wait for such operations. */
 static inline bool dofi_kind_fetches(enum dofi_dto_kind kind)
 {
 	return kind == DOFI_READ || kind >= DOFI_FETCH_ADD;
 }
 
-/* Words that lead messages (fabric/verbs/msg_prefix.h): one for each slot of a queue, in registered memory. */
+/* Message prefixes (fabric/verbs/msg_prefix.h): one per slot of a queue, in registered memory. */
 struct dofi_msg_prefixes {
-	uint64_t *base;			/* NULL: none yet */
-	size_t stride;			/* from one to the next */
+	uint64_t *base;			/* NULL: not allocated */
+	size_t stride;			/* distance of two prefixes */
 	struct fid_mr *mr;
 };
 
 struct dofi_queue {
-	struct dofi_dto *dto;		/* room is a power of two; NULL: no such direction */
+	struct dofi_dto *dto;		/* ring of `room` slots, a power of two; NULL: unused */
 	uint32_t room;
 	uint32_t limit;			/* max_recv_dtos or max_request_dtos */
 	_Atomic uint32_t tail;
 	uint32_t sent;
-	uint32_t depth;			/* most that the fabric may have at once */
+	uint32_t depth;			/* maximum that the fabric may have at a time */
 	_Atomic uint32_t head;
-	_Atomic uint32_t rewind_base;	/* positions before those of the present count */
-	bool failed;			/* one was reported as failed; its EVD's lock */
-	_Atomic bool waiting;		/* sent != tail, for those without ep->lock */
-	struct dofi_msg_prefixes prefixes;	/* of its slots, where messages have any (fabric/verbs/msg_prefix.h) */
+	_Atomic uint32_t rewind_base;	/* positions consumed before the last rewind */
+	bool failed;			/* an operation was reported as failed; lock of the EVD */
+	_Atomic bool waiting;		/* sent != tail, for readers without ep->lock */
+	struct dofi_msg_prefixes prefixes;	/* one per slot, where messages have prefixes */
 };
 
-/* Reasons why an endpoint is on ia->work. */
+/* Reasons for which an endpoint is on ia->deferred. */
 enum {
 	DOFI_DEFERRED_SUBMIT = 1,	/* operations wait to be handed to the fabric */
-	DOFI_DEFERRED_BREAK = 2,	/* a completion reported an error: the connection must end */
-	DOFI_DEFERRED_DRAINED = 4,	/* graceful disconnect: no request is outstanding any more */
+	DOFI_DEFERRED_BREAK = 2,	/* a completion failed: the connection must end */
+	DOFI_DEFERRED_DRAINED = 4,	/* graceful disconnect: no request outstanding */
 	DOFI_DEFERRED_EQ = 8,	/* completions arrived before the connection's event */
 	DOFI_DEFERRED_MARKS = 16,	/* a watermark of the EP or of its SRQ has been passed */
-	DOFI_DEFERRED_FLUSHED = 32,	/* the fabric flushed what nobody here ended */
+	DOFI_DEFERRED_FLUSHED = 32,	/* the fabric flushed operations; this side did not end */
 	DOFI_DEFERRED_REPORT = 64,	/* completions wait for memory */
 };
 
@@ -143,57 +143,57 @@ struct dofi_ep {
 	DAT_EP_STATE state;
 	DAT_EP_ATTR attr;
 	struct dofi_pz *pz;
-	struct dofi_evd *recv_evd, *req_evd;	/* never NULL: ia->sink when none was given */
+	struct dofi_evd *recv_evd, *req_evd;	/* never NULL: ia->internal_evd if none is given */
 	struct dofi_evd *conn_evd;	/* may belong to another IA: see dofi_ep_conn_evd */
 	uint32_t conn_life;
 	bool has_recv_evd, has_req_evd;
-	struct dofi_streams streams;	/* as counted on the EVDs given; cm_lock */
-	bool recv_unsignalled, req_unsignalled;	/* how they are counted in evd->quiet_streams */
+	struct dofi_streams streams;	/* as counted in the models of the EVDs; cm_lock */
+	bool recv_unsignalled, req_unsignalled;	/* counted in evd->unsignalled_streams */
 	struct dofi_queue rq, sq;
-	struct dofi_srq *srq;		/* receives come from there; rq is empty */
+	struct dofi_srq *srq;		/* source of receives; rq is empty */
 	struct {
 		struct dofi_list link;		/* srq->eps */
-		struct dofi_dto *first, **last;	/* done before the EP was open; recv_evd->lock */
-		_Atomic int32_t held;		/* buffers taken, completions not yet dequeued */
-		_Atomic int32_t soft, hard;	/* watermarks, -1: none; marked EPs have them, too */
+		struct dofi_dto *first, **last;	/* completed before EP opened; recv_evd->lock */
+		_Atomic int32_t held;		/* buffers consumed, completions not dequeued */
+		_Atomic int32_t soft, hard;	/* watermarks, -1: none; with has_watermarks, too */
 		_Atomic bool soft_passed;
 	} shared;
-	uint32_t peer_conn_id;		/* of messages to the peer's SRQ; 0: none */
-	uint32_t reads_started;		/* RDMA reads ever handed to the fabric; ep->lock */
-	_Atomic uint32_t reads_done;	/* and finished; req_evd->lock */
-	uint32_t max_reads;		/* at once; ep->lock */
+	uint32_t peer_conn_id;		/* id in messages to the peer's SRQ; 0: none */
+	uint32_t reads_started;		/* RDMA reads handed to the fabric so far; ep->lock */
+	_Atomic uint32_t reads_done;	/* RDMA reads completed so far; req_evd->lock */
+	uint32_t max_reads;		/* maximum outstanding; ep->lock */
 	_Atomic bool open;
-	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for the requests */
-	_Atomic bool faulted;		/* an operation failed, not just flushed */
+	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for outstanding requests */
+	_Atomic bool faulted;		/* an operation failed other than by a flush */
 	_Atomic bool ending;		/* this side ends the connection */
-	bool has_watermarks;			/* no SRQ, watermarks are set; recv_evd->lock */
-	bool has_msg_prefix;			/* a word of ours leads its messages */
-	bool cq_external_lock;			/* its calls need the EVD's lock (object/evd.h) */
+	bool has_watermarks;		/* no SRQ, watermarks are set; recv_evd->lock */
+	bool has_msg_prefix;		/* its messages have a prefix */
+	bool cq_external_lock;		/* its fabric calls need evd->lock (object/evd.h) */
 	bool by_provider;		/* made for a PSP with the PROVIDER flag */
-	uint8_t max_iov[DOFI_RECV + 1];	/* segments, by kind; of the attributes */
-	uint32_t max_size;		/* bytes of one request; of the IA */
+	uint8_t max_iov[DOFI_RECV + 1];	/* maximum segments by kind, from the attributes */
+	uint32_t max_size;		/* maximum bytes of one request, from the IA */
 
 	struct dofi_conn *conn;
-	uint64_t qual;			/* what it is, or was, connected to; active side */
+	uint64_t qual;			/* qualifier of the last connection; active side */
 	bool active;
 	union dofi_addr local, remote;
 	uint16_t local_port, remote_port;
-	uint8_t priv[DOFI_CM_MAX];	/* private data: ours, while an attempt may be repeated;
-					 * then that of the last connection event */
+	uint8_t priv[DOFI_CM_MAX];	/* private data: the local one while an attempt may be
+					 * repeated, then that of the last connection event */
 	uint16_t priv_len;
-	struct dofi_timer timer;	/* connect, accept or drain deadline, next attempt; cm_lock */
+	struct dofi_timer timer;	/* connect, accept, drain deadline, next attempt; cm_lock */
 	struct {
 		uint64_t deadline;	/* of the call */
-		uint64_t grace_end;	/* no attempt is made after it */
+		uint64_t grace_end;	/* end of the attempts */
 		uint64_t delay;		/* before the next attempt */
 		uint16_t priv_len;
 		struct dofi_seal seal;
-		uint32_t conn_id;		/* that HELLO has told; 0: none */
+		uint32_t conn_id;	/* local id sent in HELLO; 0: none */
 	} attempt;			/* of the active side, while it is pending; cm_lock */
 	const void *probe;		/* the connect call that probes the peer's host; cm_lock */
 
-	_Atomic uint32_t life;		/* counts its uses for a connection */
-	_Atomic uint32_t deferred;		/* DOFI_DEFERRED_*; on ia->work while nonzero */
+	_Atomic uint32_t life;		/* generation: changes with each use for a connection */
+	_Atomic uint32_t deferred;	/* DOFI_DEFERRED_*; on ia->deferred while nonzero */
 	struct dofi_list deferred_link;
 	_Atomic uint64_t sent_msgs, recv_msgs, rdma_ops;	/* counters */
 };
@@ -203,7 +203,7 @@ static inline struct dofi_ep *dofi_ep_live(DAT_EP_HANDLE handle)
 	return (struct dofi_ep *)dofi_obj_live(handle, DAT_HANDLE_TYPE_EP);
 }
 
-/* How many segments an operation of that kind may have; atomic operations have one. */
+/* Maximum segments of an operation of that kind; atomic operations have one. */
 static inline __attribute__((always_inline)) DAT_COUNT
 dofi_ep_max_iov(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
@@ -224,31 +224,32 @@ static inline uint32_t dofi_queue_count(const struct dofi_queue *q)
 }
 
 /* dapltest gives an EP the connection EVD of another IA, which may be closed before the EP is
- * freed: NULL if that has happened. */
+ * freed: returns NULL in that case. */
 static inline struct dofi_evd *dofi_ep_conn_evd(const struct dofi_ep *ep)
 {
 	return ep->conn_evd && ep->conn_evd->life == ep->conn_life ? ep->conn_evd : NULL;
 }
 
-/* The EVD behind a handle argument: none is fine, another must carry the stream. Connection
- * streams may go to an EVD of another IA. */
+/* Resolves the EVD handle of an argument: the null handle is valid, any other must be an EVD with
+ * the stream. Connection streams may use an EVD of another IA. */
 bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
 		     struct dofi_evd **evd);
 
-/* Life (object/ep.c). Making one needs cm_lock. */
+/* Creation and destruction (object/ep.c). Caller of dofi_ep_make holds cm_lock. */
 DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
 			struct dofi_ep **out);
-/* Sets or replaces the EVDs (NULL: none); both locks of the rules above held or EP unpublished. */
+/* Sets or replaces the EVDs (NULL: none). Caller holds cm_lock and ep->lock, or the EP is
+ * unpublished. */
 void dofi_ep_streams(struct dofi_evd *recv, struct dofi_evd *req, const DAT_EP_ATTR *attr,
 		     struct dofi_streams *s);
 void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd *req,
 		      struct dofi_evd *conn);
-/* EP with an SRQ: its watermarks become those of its attributes. */
+/* EP with an SRQ: sets its watermarks from its attributes. */
 void dofi_ep_set_marks(struct dofi_ep *ep);
-/* What posts are checked against becomes what the attributes say. */
+/* Sets the limits that posts are checked against from the attributes. */
 void dofi_ep_set_limits(struct dofi_ep *ep);
 int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
-/* cm_lock held; the handle is already invalid. No event. */
+/* Destroys the EP without an event. Caller holds cm_lock and has invalidated the handle. */
 void dofi_ep_destroy(struct dofi_ep *ep);
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
 
@@ -265,11 +266,11 @@ DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN
 
 /* Attributes (object/ep_attr.c) */
 void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr);
-/* Is what the consumer asks within the IA's limits, and has a queue with an EVD any room? */
+/* True if the attributes are within the IA's limits and each direction with an EVD has slots. */
 bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
 /* The same for an EP with an SRQ: the counts of receives are watermarks. */
 bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
-/* What the consumer set explicitly replaces the default. */
+/* Replaces defaults by the values that the consumer has set. */
 void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted);
 DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
 DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes of endpoints: checked, queried, modified. */
+/* Checks, queries and modifies attributes of endpoints. */
 #include <errno.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted)
 		attr->max_message_size = def.max_message_size;
 	if (!attr->max_rdma_size)
 		attr->max_rdma_size = def.max_rdma_size;
-	/* The arrays belong to the caller and are read during the call only. */
+	/* The arrays belong to the caller and are valid during the call only. */
 	attr->ep_transport_specific_count = 0;
 	attr->ep_transport_specific = NULL;
 	attr->ep_provider_specific_count = 0;
@@ -66,7 +66,7 @@ static bool ep_attr_flags_ok(const DAT_EP_ATTR *attr)
 {
 	unsigned int recv = DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
 			    DAT_COMPLETION_EVD_THRESHOLD_FLAG;
-	/* Suppression and fences are always allowed for requests, so naming them is harmless. */
+	/* Suppression and fences are always allowed for requests: accept their flags. */
 	unsigned int request = DAT_COMPLETION_UNSIGNALLED_FLAG |
 			       DAT_COMPLETION_EVD_THRESHOLD_FLAG | DAT_COMPLETION_SUPPRESS_FLAG |
 			       DAT_COMPLETION_BARRIER_FENCE_FLAG;
@@ -81,7 +81,7 @@ bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, 
 {
 	if (attr->service_type != DAT_SERVICE_TYPE_RC || attr->qos != DAT_QOS_BEST_EFFORT)
 		return false;
-	/* Without an EVD a queue works, too: nobody is interested in its events. */
+	/* A direction without an EVD works, too: it generates no events. */
 	if (recv && (!attr->max_recv_dtos || !attr->max_recv_iov))
 		return false;
 	if (request && !attr->max_request_dtos)
@@ -141,7 +141,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 		      DAT_EP_FIELD_EP_ATTR_NUM_PROVIDER_ATTR | \
 		      DAT_EP_FIELD_EP_ATTR_PROVIDER_SPECIFIC_ATTR)
 
-/* Bit of the mask, member of DAT_EP_ATTR. */
+/* X(bit of the mask, member of DAT_EP_ATTR) */
 #define ATTR_FIELDS(X) \
 	X(SERVICE_TYPE, service_type) \
 	X(MAX_MESSAGE_SIZE, max_message_size) \
@@ -168,7 +168,7 @@ static void ep_attr_mix_attr(DAT_EP_ATTR *attr, DAT_EP_PARAM_MASK mask, const DA
 #undef X
 }
 
-/* Everything that a modification would change, checked before anything is changed. */
+/* All changes of a modification; checked before any is applied. */
 struct change {
 	struct dofi_pz *pz;
 	struct dofi_evd *recv, *req, *conn;
@@ -181,7 +181,8 @@ static bool ep_attr_evd_change(struct dofi_ep *ep, bool wanted, DAT_EVD_HANDLE h
 	return !wanted || dofi_ep_evd_arg(ep->obj.ia, handle, stream, evd);
 }
 
-/* Do the flags fit what else is on the EVDs? Nobody named those of an EP that we made. */
+/* True if the flags are compatible with the other streams on the EVDs. Chooses the flags of an EP
+ * that the provider made, unless the mask names them. */
 static bool ep_attr_models_fit(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, struct change *c)
 {
 	struct dofi_streams now;
@@ -221,7 +222,7 @@ static bool ep_attr_plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_E
 		return false;
 	if (ep->srq)
 		return dofi_ep_attr_valid_srq(ep->obj.ia, &c->attr, c->recv, c->req);
-	/* A queue that was made without room gets the default with its EVD. */
+	/* A queue created without slots gets the default size together with its EVD. */
 	if (c->recv && !c->attr.max_recv_dtos && !(mask & DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS)) {
 		c->attr.max_recv_dtos = DOFI_DEFAULT_DTOS;
 		c->attr.max_recv_iov = DOFI_DEFAULT_IOV;
@@ -234,7 +235,7 @@ static bool ep_attr_plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_E
 	return dofi_ep_attr_valid(ep->obj.ia, &c->attr, c->recv, c->req);
 }
 
-/* Which states allow it: DAT 1.2/2.0 dat_ep_modify. */
+/* True if the EP's state allows the change: DAT 1.2/2.0 dat_ep_modify. */
 static bool ep_attr_state_allows(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mask)
 {
 	DAT_EP_STATE s = ep->state;
@@ -252,8 +253,8 @@ static bool ep_attr_state_allows(const struct dofi_ep *ep, DAT_EP_PARAM_MASK mas
 	return others;
 }
 
-/* Receives posted before a change of PZ that does not fit them fail. */
-static void ep_attr_reject_misfits(struct dofi_ep *ep)
+/* Fails the posted receives whose memory is not in the new PZ. */
+static void ep_attr_fail_receives(struct dofi_ep *ep)
 {
 	for (uint32_t i = atomic_load(&ep->rq.head); i != ep->rq.tail; i++) {
 		struct dofi_dto *dto = dofi_queue_at(&ep->rq, i);
@@ -290,7 +291,7 @@ static DAT_RETURN ep_attr_apply(struct dofi_ep *ep, const struct change *c)
 			ep->pz->users--;
 		c->pz->users++;
 		ep->pz = c->pz;
-		ep_attr_reject_misfits(ep);
+		ep_attr_fail_receives(ep);
 	}
 	return DAT_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Internal results (0, -errno, -FI_*) become DAT results in one place. */
+/* Converts internal results (0, -errno, -FI_*) to DAT results. */
 #ifndef DOFI_ERR_H
 #define DOFI_ERR_H
 
@@ -7,7 +7,7 @@
 
 struct dofi_ep;
 
-/* For calls that create or reach something: class, type and subtype of an internal error. */
+/* Class, type and subtype of an internal error, for calls that create or reach an object. */
 DAT_RETURN dofi_ret(int err);
 /* INVALID_STATE with the subtype of the given endpoint state. */
 DAT_RETURN dofi_ret_ep_state(DAT_EP_STATE state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* EVDs: created, resized, freed; their event queues. */
+/* Creates, resizes and frees EVDs; implements their event queues. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@
 		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG | \
 		     DOFI_EVD_EXTENSION)
 #define SERVICE_LIMIT 512
-/* Others may go on filling the queue meanwhile: an end all the same. */
+/* Bounds the drain while peers keep filling the CQ. */
 #define DRAIN_ROUNDS 1024
 
 static uint32_t evd_pow2(uint32_t n)
@@ -41,9 +41,9 @@ static int evd_open_cq(struct dofi_evd *evd)
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
 	int ret;
 
-	/* The software providers queue beyond this size; it is a hint for their first
-	 * allocation. FI_WAIT_FD even for polling: without it tcp 1.17 walks all its endpoints
-	 * with poll(2) at every read. */
+	/* The software providers queue beyond this size; it is a hint for their first allocation.
+	 * FI_WAIT_FD even for polling: without it tcp 1.17 checks all its endpoints with poll(2)
+	 * in every read. */
 	attr.size = evd->qlen < 128 ? 128 : (size_t)evd->qlen;
 	if (evd->obj.ia->fab.desc->device)
 		ret = dofi_device_open_cq(evd, &attr);
@@ -114,7 +114,7 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 	if (cno)
 		cno->evds++;
 	evd->cno = cno;
-	/* From here on the progress thread sees it. */
+	/* Publishes the EVD to the progress thread. */
 	dofi_progress_add_evd(evd);
 	*out = evd;
 	return 0;
@@ -181,7 +181,7 @@ static bool evd_append(struct dofi_evd *evd, const struct dofi_event *event)
 	return true;
 }
 
-/* evd->lock held. */
+/* Caller holds evd->lock. */
 static bool evd_have_room(struct dofi_evd *evd, uint32_t room)
 {
 	return evd_pow2(room) <= evd->room || dofi_evd_grow(evd, evd_pow2(room));
@@ -226,12 +226,12 @@ bool dofi_evd_has_room(struct dofi_evd *evd)
 	return room;
 }
 
-/* An event of a stream that must fit into the granted length has been lost. */
+/* Reports the loss of an event of a stream that is limited to the granted length. */
 static void evd_report_overflow(struct dofi_evd *evd, const struct dofi_event *event)
 {
 	struct dofi_ia *ia = evd->obj.ia;
 
-	dofi_log(DOFI_LOG_ERROR, "event %#x lost: the EVD holds %d events already",
+	dofi_log(DOFI_LOG_ERROR, "event %#x lost: the EVD is full with %d events",
 		 (unsigned int)event->number, (int)evd->qlen);
 	if (evd != ia->async_evd)
 		dofi_async_event(ia, DAT_ASYNC_ERROR_EVD_OVERFLOW, evd, DAT_EVD_OVERFLOW_ERROR);
@@ -243,7 +243,7 @@ static void evd_open_gate(_Atomic bool *gate)
 		atomic_store_explicit(gate, true, memory_order_release);
 }
 
-/* `gate` (NULL: none) is opened whether or not there is room. */
+/* Opens `gate` (NULL: none) even if the queue is full. */
 static bool evd_push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
 {
 	bool soft = event->number == DAT_SOFTWARE_EVENT ||
@@ -426,7 +426,7 @@ DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 	dofi_unlock(&evd->lock);
 	if (old)
 		dofi_cno_detach(old);
-	/* With a CNO the thread watches the CQ whether or not the consumer polls. */
+	/* With a CNO the progress thread monitors the CQ whether or not the consumer polls. */
 	dofi_progress_wakeup(evd->obj.ia);
 	return DAT_SUCCESS;
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Event dispatchers: one ring of events fed by a completion queue and by software.
  *
- * An EVD with DTO streams owns a libfabric CQ. Whoever looks at the EVD (a consumer inside a DAT
- * call, or the progress thread) reads the CQ in batches and puts DAT events into the ring, under
- * evd->lock. Completions are never lost: the ring grows for them. Other streams obey the length
- * that was granted and overflow as the specification says.
+ * An EVD with DTO streams owns a libfabric CQ. A consumer inside a DAT call, or the progress
+ * thread, reads the CQ in batches and appends DAT events to the ring, under evd->lock. Completions
+ * are never lost: the ring grows for them. Other streams are limited to the granted length and
+ * overflow as specified.
  *
- * Waiting: at most one thread. `sleeping` tells those who push that it sleeps on `wake_fd` (and on
- * the CQ's descriptor) and has to be woken.
+ * Waiting: at most one thread. `sleeping` means that it sleeps on `wake_fd` (and on the CQ's
+ * descriptor) and that a push must wake it.
  *
- * Bare queues (fab->bare): evd->lock stands for the lock that libfabric would take for the CQ.
- * Every call that touches the CQ holds it: reading, asking whether one may sleep, posting to an
- * endpoint that is bound to it, binding and closing such an endpoint.
+ * fab->cq_external_lock: evd->lock replaces the lock that libfabric would take for the CQ. The
+ * caller of every function that accesses the CQ holds it: reading, checking whether it may sleep
+ * (fi_trywait), posting to an endpoint that is bound to the CQ, binding and closing such an
+ * endpoint.
  */
 #ifndef DOFI_EVD_H
 #define DOFI_EVD_H
@@ -22,69 +23,69 @@
 #include "object/evd_models.h"
 #include "object/ia.h"
 
-/* Who makes progress on the CQ while no consumer reads it; owned by the progress thread. */
+/* How the progress thread drives the CQ while no consumer reads it; owned by that thread. */
 enum dofi_evd_progress {
-	DOFI_EVD_UNKNOWN,		/* not looked at yet */
-	DOFI_EVD_ARMED,	/* its descriptor is in the thread's epoll set */
-	DOFI_EVD_CONSUMER_POLLED,	/* a consumer reads it; looked at every tick */
-	DOFI_EVD_STALLED,	/* readable for ever: a message waits for a receive */
+	DOFI_EVD_UNKNOWN,		/* not checked yet */
+	DOFI_EVD_ARMED,			/* its descriptor is in the thread's epoll set */
+	DOFI_EVD_CONSUMER_POLLED,	/* a consumer reads it; checked every tick */
+	DOFI_EVD_STALLED,		/* stays readable: a message waits for a receive */
 };
 
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
-	bool notify;		/* releases a waiter or triggers the CNO */
+	bool notify;		/* wakes a waiter or triggers the CNO */
 	bool recv;		/* completion of a receive */
 	uint32_t immed;		/* immediate data that came with it */
-	struct dofi_srq *srq;	/* whose buffer it was; NULL: no SRQ's, and nothing counts it */
+	struct dofi_srq *srq;	/* owner of the buffer; NULL: no SRQ, not counted */
 	DAT_EVENT_DATA data;
 };
 
 struct dofi_evd {
 	struct dofi_obj obj;
-	_Atomic uint32_t life;		/* counts the lives of this piece of memory */
+	_Atomic uint32_t life;		/* generation of the object in this memory */
 	struct dofi_lock lock;
-	struct dofi_signal left;	/* the waiter has left, for those who destroy the EVD */
+	struct dofi_signal left;	/* the waiter has left; awaited by dofi_evd_destroy */
 	DAT_EVD_FLAGS flags;
 	DAT_COUNT qlen;			/* granted */
 	struct fid_cq *cq;		/* NULL: no DTO stream */
 	int cq_fd;
-	uint32_t cq_size, cq_held;	/* of a device: entries, and those set aside; cm_lock */
+	uint32_t cq_size, cq_held;	/* RDMA device: entries, and those reserved; cm_lock */
 
-	struct dofi_event *ring;	/* room is a power of two */
+	struct dofi_event *ring;	/* `room` entries, a power of two */
 	uint32_t room, head, tail;
-	uint32_t notified;		/* notifying events ever pushed */
-	uint32_t extra;			/* places beyond qlen that the ring has (dofi_evd_reserve) */
+	uint32_t notified;		/* notifying events pushed so far */
+	uint32_t extra;			/* ring entries reserved beyond qlen (dofi_evd_reserve) */
 
 	struct dofi_cno *cno;
 	bool enabled, waitable;
 	bool waiter, sleeping, dying;
 	bool dead;			/* asynchronous EVD that overflowed */
-	bool overflowed;		/* reported; armed again when there is room */
+	bool overflowed;		/* reported; cleared when there is room */
 	int wake_fd;			/* eventfd, -1 until the first sleep */
 	uint32_t spin_ns;		/* adaptive */
 	unsigned int unsignalled_streams;	/* EPs whose flags rule out thresholds above 1 */
 
 	struct dofi_models models;	/* of its DTO streams; cm_lock */
 	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
-	_Atomic uint32_t polls;		/* how often consumers read the CQ, or (device)
-					 * looked at all; evd->lock to write */
-	_Atomic uint64_t bytes_completed;		/* bytes of its completions; evd->lock to write */
-	_Atomic uint64_t bytes_posted;	/* bytes of long sends and writes */
-	bool served;			/* somebody else filled the ring since a consumer's look */
-	uint8_t full_batches;			/* looks at the CQ in a row that found all they asked for */
-	uint8_t batch, min_batch;		/* what the next look asks for; one after a failure does */
-	_Atomic bool stalled;		/* post_recv rings the wakeup */
+	_Atomic uint32_t polls;		/* consumers' reads of the CQ, or (device) their
+					 * dequeues; evd->lock to write */
+	_Atomic uint64_t bytes_completed;	/* of its completions; evd->lock to write */
+	_Atomic uint64_t bytes_posted;	/* of long sends and writes */
+	bool served;			/* ring filled by another thread since the last dequeue */
+	uint8_t full_batches;		/* consecutive reads of the CQ that filled the batch */
+	uint8_t batch, min_batch;	/* entries of the next read; after a partial one */
+	_Atomic bool stalled;		/* post_recv signals the wakeup descriptor */
 
 	struct dofi_list link;		/* ia->evds */
 	enum dofi_evd_progress progress;
-	bool covered_by_peer_cq;			/* napping because of consumers at the EPs' other CQs */
-	unsigned int empty_polls;		/* looks in a row at a readable CQ that gave nothing */
-	uint32_t seen_polls;		/* `polls` when last looked at, */
-	uint64_t seen_posted;		/* `posted`, */
-	uint64_t seen_completed;		/* `moved`, */
-	uint64_t last_check;		/* and when that was */
-	uint64_t next_check;		/* next look while napping or stalled */
-	bool internal;			/* no handle: ia->sink */
+	bool covered_by_peer_cq;	/* consumers poll the other CQs of its EPs */
+	unsigned int empty_polls;	/* consecutive empty reads of the readable CQ */
+	uint32_t seen_polls;		/* `polls` at the last check */
+	uint64_t seen_posted;		/* `bytes_posted` at the last check */
+	uint64_t seen_completed;	/* `bytes_completed` at the last check */
+	uint64_t last_check;		/* time of the last check */
+	uint64_t next_check;		/* of a consumer-polled or stalled EVD */
+	bool internal;			/* ia->internal_evd, without a handle */
 };
 
 static inline struct dofi_evd *dofi_evd_live(DAT_EVD_HANDLE handle)
@@ -92,16 +93,18 @@ static inline struct dofi_evd *dofi_evd_live(DAT_EVD_HANDLE handle)
 	return (struct dofi_evd *)dofi_obj_live(handle, DAT_HANDLE_TYPE_EVD);
 }
 
-/* Around a call of libfabric that touches the CQ, for those who do not hold the lock anyway. */
-static inline __attribute__((always_inline)) void dofi_evd_enter(struct dofi_evd *evd, bool bare)
+/* Bracket a libfabric call that accesses the CQ, for callers that do not hold evd->lock. */
+static inline __attribute__((always_inline)) void dofi_evd_enter(struct dofi_evd *evd,
+								 bool external_lock)
 {
-	if (bare)
+	if (external_lock)
 		dofi_lock(&evd->lock);
 }
 
-static inline __attribute__((always_inline)) void dofi_evd_leave(struct dofi_evd *evd, bool bare)
+static inline __attribute__((always_inline)) void dofi_evd_leave(struct dofi_evd *evd,
+								 bool external_lock)
 {
-	if (bare)
+	if (external_lock)
 		dofi_unlock(&evd->lock);
 }
 
@@ -119,7 +122,7 @@ static inline void dofi_evd_moved(struct dofi_evd *evd, uint64_t bytes)
 	atomic_store_explicit(&evd->bytes_completed, n + bytes, memory_order_relaxed);
 }
 
-/* Software fabrics copy in the posting call, and so much takes as long as several polls. */
+/* Software fabrics copy in the posting call; a copy of this size takes as long as several polls. */
 #define DOFI_LONG_COPY 32768
 
 static inline void dofi_evd_posted(struct dofi_evd *evd, uint64_t bytes)
@@ -135,13 +138,15 @@ static inline uint32_t dofi_evd_count(const struct dofi_evd *evd)
 
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
 		 bool internal, struct dofi_evd **out);
-/* Nothing feeds it any more; a waiter is sent away with DAT_ABORT first. */
+/* Destroys an EVD that no stream feeds any more; its waiter returns DAT_ABORT first. */
 void dofi_evd_destroy(struct dofi_evd *evd);
 
-/* Room for `room` events, at least as many as are queued; evd->lock held. False: no memory. */
+/* Resizes the ring to `room` entries, at least the number queued. False: no memory. Caller holds
+ * evd->lock. */
 bool dofi_evd_grow(struct dofi_evd *evd, uint32_t room);
 
-/* Completions of DTOs are written where they are queued; evd->lock held. NULL: no memory. */
+/* Returns the next ring entry, in which DTO completions are built in place; NULL: no memory. Caller
+ * holds evd->lock. */
 static inline struct dofi_event *dofi_evd_slot(struct dofi_evd *evd)
 {
 	if (dofi_evd_count(evd) == evd->room && !dofi_evd_grow(evd, evd->room * 2))
@@ -149,43 +154,43 @@ static inline struct dofi_event *dofi_evd_slot(struct dofi_evd *evd)
 	return &evd->ring[evd->tail & (evd->room - 1)];
 }
 
-/* The event in that place is complete. */
+/* Queues the completed entry. */
 static inline void dofi_evd_commit(struct dofi_evd *evd, const struct dofi_event *event)
 {
 	evd->tail++;
 	evd->notified += event->notify;
 }
 
-/* Every other stream; takes evd->lock. False: the queue is full and, but for software events and
- * connection requests, the overflow was reported. */
+/* Pushes an event of any other stream; takes evd->lock. False: the queue is full; the overflow was
+ * reported unless the event is a software event or a connection request. */
 bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event);
-/* The same, and *gate becomes true when the event is queued but nobody can have taken it yet: who
- * has the event finds the gate open, and who finds it open comes behind the event. */
+/* The same; sets *gate after the event is queued and before it can be dequeued. A thread that has
+ * the event finds the gate open, and events of a thread that finds it open follow this event. */
 void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
 			   _Atomic bool *gate);
-/* Beyond the granted length, up to `most` events, since a program waits for each; takes the
- * lock. */
+/* Pushes beyond the granted length, up to `most` events, since a program waits for each; takes
+ * evd->lock. */
 void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most);
-/* Memory for one such event that cannot fail to come; given back by the other. False: there is
- * none. */
+/* Reserves memory for one such event, so that its push cannot fail; dofi_evd_unreserve releases it.
+ * False: no memory. */
 bool dofi_evd_reserve(struct dofi_evd *evd);
 void dofi_evd_unreserve(struct dofi_evd *evd);
 bool dofi_evd_has_room(struct dofi_evd *evd);
-/* Copies the head of the ring, which is not empty, out; evd->lock held. */
+/* Copies and removes the head of the ring, which is not empty. Caller holds evd->lock. */
 void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
-/* Wakes the waiter or triggers the CNO if a notifying event came since `notified_before`;
- * evd->lock held. */
+/* Wakes the waiter or triggers the CNO if a notifying event was pushed since `notified_before`.
+ * Caller holds evd->lock. */
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before);
-/* Reads the CQ to its end (at most a few hundred entries); for the progress thread and teardown.
- * Returns the number of completions seen. */
+/* Reads the CQ until it is empty (at most a few hundred entries); for the progress thread and
+ * teardown. Returns the number of completions read. */
 unsigned int dofi_evd_service(struct dofi_evd *evd);
-/* Reads it until everything that was there has been seen. */
+/* Reads the CQ until all completions present at the call have been processed. */
 void dofi_evd_drain(struct dofi_evd *evd);
 void dofi_evd_wake_locked(struct dofi_evd *evd);
-/* Queues an event on the IA's asynchronous EVD, if it has one still; most 0: within the granted
- * length, else as dofi_evd_push_extra. */
+/* Queues an event on the IA's asynchronous EVD if it still has one; most 0: within the granted
+ * length, else like dofi_evd_push_extra. */
 void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_t most);
-/* Event about the IA or one of its objects on the asynchronous EVD. */
+/* Queues an event about the IA or one of its objects on the asynchronous EVD. */
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
 

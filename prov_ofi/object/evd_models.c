@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notification models of the DTO streams on an EVD: which may meet, and who has which. */
+/* Counts and checks the notification models of the DTO streams on an EVD. */
 #include "object/evd.h"
 #include "object/evd_models.h"
 
-#define MODELS ((unsigned int)DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
+#define MODELS ((unsigned int)DAT_COMPLETION_UNSIGNALLED_FLAG | \
+		DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
 		DAT_COMPLETION_EVD_THRESHOLD_FLAG)
-/* Binds are requests. */
+/* Binds count as requests. */
 #define REQUEST_EVENTS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 
 static unsigned int models_model_of(DAT_COMPLETION_FLAGS flags)
@@ -31,7 +32,7 @@ static void models_count(struct dofi_models *m, DAT_COMPLETION_FLAGS flags, bool
 	m->requests += request ? by : 0;
 }
 
-/* What `s` has on this EVD, counted `by` times: 1 adds, -1 takes away. */
+/* Adds `by` (1 or -1) to the counts of the streams of `s` on this EVD. */
 static void models_count_on(struct dofi_models *m, const struct dofi_evd *evd,
 			    const struct dofi_streams *s, int by)
 {
@@ -99,7 +100,7 @@ void dofi_models_choose(struct dofi_streams *s, bool srq)
 	};
 	struct dofi_evd *req = s->req;
 
-	/* One EVD for both directions has one model for both. */
+	/* Both directions on one EVD share one model. */
 	if (s->recv && s->recv == req) {
 		s->recv_flags = s->req_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 		if (!models_fits(s))

@@ -19,10 +19,10 @@
 #include "object/srq.h"
 #include "diag/diag.h"
 
-/* Events of an asynchronous EVD that no consumer has asked for. */
+/* Length of an asynchronous EVD that no consumer has requested. */
 #define UNSEEN_ASYNC_QLEN 16
 
-/* Handles are invalid in the order in which the objects depend on each other. */
+/* Types in the order in which closing destroys them: dependent objects first. */
 static const DAT_HANDLE_TYPE close_order[] = {
 	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_RMR, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_EP,
 	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ,
@@ -60,8 +60,8 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->stalls = 0;
 }
 
-/* The IA that created an asynchronous EVD may be closed while others report on it: `guests` are the
- * others, and who reports holds the lock. */
+/* The IA that created an asynchronous EVD may be closed while others report on it. `guests` lists
+ * these others; a reporting thread holds async_lock. */
 static pthread_mutex_t async_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct dofi_list guests = { &guests, &guests };
 
@@ -75,7 +75,7 @@ static struct dofi_evd *ia_foreign_async_evd(DAT_EVD_HANDLE handle)
 								    : NULL;
 }
 
-/* One of an earlier open. */
+/* Shares the asynchronous EVD of an earlier open. */
 static int ia_share_async_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 {
 	struct dofi_evd *evd;
@@ -88,7 +88,7 @@ static int ia_share_async_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 		dofi_list_append(&guests, &ia->async_link);
 	}
 	pthread_mutex_unlock(&async_lock);
-	return evd ? 0 : -EBADF;	/* closed since the arguments were checked */
+	return evd ? 0 : -EBADF;	/* closed after the arguments were checked */
 }
 
 static int ia_open_async_evd(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
@@ -116,7 +116,7 @@ void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_
 	pthread_mutex_unlock(&async_lock);
 }
 
-/* The IA stops reporting on another's; async_lock held. */
+/* Stops reporting on another IA's EVD. Caller holds async_lock. */
 static void ia_leave_async_evd(struct dofi_ia *ia)
 {
 	ia->async_evd->feeds--;
@@ -124,7 +124,7 @@ static void ia_leave_async_evd(struct dofi_ia *ia)
 	dofi_list_remove(&ia->async_link);
 }
 
-/* The handle becomes invalid, and no other IA reports there any more. */
+/* Invalidates the handle and stops other IAs from reporting on it. */
 static void ia_retire_async_evd(struct dofi_ia *ia)
 {
 	struct dofi_list *pos, *tmp;
@@ -195,9 +195,9 @@ static int ia_build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen,
 	return ret;
 }
 
-/* An asynchronous EVD elsewhere on this host cannot be reached from here: *async_evd says so, and
- * one of our own is made beside it. The length that is asked for counts only where the consumer is
- * to have the EVD. */
+/* An asynchronous EVD outside this process cannot be reached: *async_evd is set to OUT_OF_SCOPE,
+ * and the IA also gets an EVD of its own. The requested length matters only if the consumer
+ * receives the new EVD. */
 static DAT_RETURN ia_check_async_evd(DAT_COUNT *qlen, DAT_EVD_HANDLE *async_evd)
 {
 	if (*async_evd == DAT_EVD_ASYNC_EXISTS)
@@ -251,7 +251,7 @@ static DAT_RETURN ia_open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD
 	dofi_diag_legacy(prov->info.ia_name, prov->params, &ia->fab);
 	dofi_obj_publish(&ia->obj);
 	if (ia->own_async_evd) {
-		/* Alive, but not one of the consumer's: not in the list of objects. */
+		/* Alive, but not the consumer's: not in the list of objects. */
 		atomic_store(&ia->async_evd->obj.magic, DOFI_OBJ_MAGIC(DAT_HANDLE_TYPE_EVD));
 		if (*async_evd == DAT_HANDLE_NULL)
 			*async_evd = ia->async_evd;
@@ -277,7 +277,7 @@ static bool ia_provider_ep(const struct dofi_cr *cr)
 	return cr->ep && cr->ep->by_provider;
 }
 
-/* Objects of the consumer that remain, or uses of the asynchronous EVD by other IAs. */
+/* True if objects of the consumer remain or other IAs use the asynchronous EVD. */
 static bool ia_in_use(struct dofi_ia *ia)
 {
 	struct dofi_list *pos;
@@ -286,7 +286,7 @@ static bool ia_in_use(struct dofi_ia *ia)
 	pthread_mutex_lock(&ia->obj_lock);
 	for (int i = 0; i < DOFI_KINDS; i++)
 		n += ia->obj_count[i];
-	/* Requests, and the EPs made for them, are the provider's. */
+	/* Connection requests and the EPs created for them belong to the provider. */
 	n -= ia->obj_count[DAT_HANDLE_TYPE_CR];
 	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_CR])
 		n -= ia_provider_ep(dofi_container(pos, struct dofi_cr, obj.link));
@@ -364,7 +364,7 @@ static void ia_destroy_all(struct dofi_ia *ia)
 	}
 }
 
-/* Connect calls that probe a host still use the IA. */
+/* Waits for connect calls that probe a host and use the IA meanwhile. */
 static void ia_await_probes(struct dofi_ia *ia)
 {
 	pthread_mutex_lock(&ia->cm_lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attributes of an adapter and its provider. */
+/* Reports the attributes of an IA and of its provider. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #define VERSION_MAJOR 0
 #define VERSION_MINOR 1
 
-/* Longest text of a number. */
+/* Longest decimal size_t, with its terminator. */
 _Static_assert(sizeof(((struct dofi_ia *)0)->mtu) >= 21, "an MTU fits");
 
 static const char *ia_attr_true_if(bool yes)
@@ -19,7 +19,7 @@ static const char *ia_attr_true_if(bool yes)
 	return yes ? "TRUE" : "FALSE";
 }
 
-/* The active MTU of a device's port; what software sends is not cut by us. */
+/* Returns the active MTU of a device's port; software fabrics have no MTU at this level. */
 static size_t ia_attr_mtu_of(const struct dofi_fab *fab)
 {
 	const struct fid_nic *nic = fab->info->nic;
@@ -29,7 +29,8 @@ static size_t ia_attr_mtu_of(const struct dofi_fab *fab)
 	return 65536;
 }
 
-/* Stock programs look for the first two, whatever the fabric; our tools for the last two. */
+/* Existing programs search for the first two on any fabric, the tools of this project for the last
+ * two. */
 void dofi_attr_name(struct dofi_ia *ia)
 {
 	const struct dofi_fab *fab = &ia->fab;
@@ -83,7 +84,7 @@ static void ia_attr_fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 	a->max_rmr_target_address = UINT64_MAX;
 	a->max_iov_segments_per_rdma_read = iov;
 	a->max_iov_segments_per_rdma_write = iov;
-	/* Whatever the fabric has under way at once, the rest waits in its endpoint. */
+	/* No limit of the fabric: reads beyond it wait in the endpoint. */
 	a->max_rdma_read_in = DOFI_MAX_EPS * DOFI_MAX_READS;
 	a->max_rdma_read_out = DOFI_MAX_EPS * DOFI_MAX_READS;
 	a->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the region behind a key that the fabric chose. */
+/* Maps keys that the fabric chose to memory contexts. */
 #include "object/key_table.h"
 
 void dofi_keys_init(struct dofi_key_table *t)

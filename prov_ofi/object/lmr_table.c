@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives memory contexts out and takes them back. */
+/* Allocates and frees memory contexts. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define CHUNK (1u << DOFI_LMR_CHUNK_BITS)
 #define FIRST_ROOM 64u
 
-/* Where a table without regions is searched; never written to. */
+/* Slots of a table without regions; never written. */
 static struct dofi_lmr_slots none = { .slot = { NULL } };
 
 void dofi_lmr_table_init(struct dofi_lmr_table *t)
@@ -34,7 +34,7 @@ void dofi_lmr_table_free(struct dofi_lmr_table *t)
 	pthread_mutex_destroy(&t->lock);
 }
 
-/* Numbers of the system's generator, many with one call. */
+/* Returns a random number of the system, fetched in batches. */
 static bool lmr_table_unpredictable(struct dofi_lmr_table *t, uint32_t *number)
 {
 	while (!t->numbers_left) {
@@ -50,7 +50,7 @@ static bool lmr_table_unpredictable(struct dofi_lmr_table *t, uint32_t *number)
 	return true;
 }
 
-/* Readers may be in the former array: it stays as long as the table. */
+/* Keeps the former array until the table is freed: readers may be using it. */
 static bool lmr_table_grow(struct dofi_lmr_table *t)
 {
 	struct dofi_lmr_slots *former = atomic_load(&t->slots), *wider;
@@ -85,7 +85,7 @@ static struct dofi_region *lmr_table_free_region(struct dofi_lmr_table *t)
 	return t->chunk[at] ? &t->chunk[at][t->used++ & (CHUNK - 1)] : NULL;
 }
 
-/* At most half of the places are taken: two numbers are tried on average. */
+/* At most half of the slots are in use: at most two attempts are needed on average. */
 static bool lmr_table_choose(struct dofi_lmr_table *t, struct dofi_lmr_slots *s, uint32_t *context)
 {
 	do {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From a 32-bit memory context to its region in a few instructions.
+/* Maps a 32-bit memory context to its region in a few instructions.
  *
- * A context is a number of the system's generator, all 32 bits of it, and not 0: on most fabrics
- * it is also the key for peers, which nobody must guess. Its low bits are a place in an array that
- * no other living region of the adapter has: a number whose place is taken is thrown away when a
- * context is chosen. The array grows with the number of regions, and the places then have one bit
- * more.
+ * A context is a nonzero 32-bit random number of the system: on most fabrics it is also the remote
+ * key, which must not be predictable. Its low bits index a slot of an array that no other live
+ * region of the IA uses: numbers whose slot is in use are discarded when a context is chosen. When
+ * the array doubles, the index has one bit more.
  *
- * Readers take no lock: regions never move, former arrays stay, and a region answers for a context
- * only while its own `context` equals it.
+ * Readers take no lock: regions never move, former arrays are kept, and a context is valid only
+ * while it equals `context` of the region found.
  */
 #ifndef DOFI_LMR_TABLE_H
 #define DOFI_LMR_TABLE_H
@@ -30,31 +29,31 @@ struct dofi_pz;
 struct dofi_window;
 
 struct dofi_region {
-	_Atomic uint32_t context;	/* 0: does not answer */
-	uint32_t reserved;		/* what it answers, or is to answer, for */
+	_Atomic uint32_t context;	/* 0: not valid */
+	uint32_t reserved;		/* its context, also before the region is opened */
 	struct dofi_region *next_free;
-	uint64_t base;			/* first address as triplets name it (zero-based: 0) */
+	uint64_t base;			/* first address in triplets (zero-based: 0) */
 	uint64_t length;
 	uint64_t bias;			/* real address = address in the triplet + bias */
 	DAT_MEM_PRIV_FLAGS priv;
 	struct dofi_pz *pz;
 	void *desc;			/* libfabric's local descriptor */
-	struct dofi_lmr *lmr;		/* whose it is: an LMR's, */
-	struct dofi_window *window;	/* or that of an RMR's binding (object/rmr.h) */
+	struct dofi_lmr *lmr;		/* owner: an LMR, */
+	struct dofi_window *window;	/* or the window of an RMR (object/rmr.h) */
 };
 
 struct dofi_lmr_slots {
-	uint32_t mask;			/* a power of two less 1 */
+	uint32_t mask;			/* power of two minus 1 */
 	struct dofi_lmr_slots *former;	/* half as large */
 	_Atomic(struct dofi_region *) slot[];
 };
 
 struct dofi_lmr_table {
 	_Atomic(struct dofi_lmr_slots *) slots;
-	_Atomic uint32_t held;		/* threads between hold and let go */
+	_Atomic uint32_t held;		/* threads between hold and release */
 	pthread_mutex_t lock;
 	struct dofi_region *chunk[DOFI_LMR_CHUNKS];
-	uint32_t used;			/* regions ever handed out */
+	uint32_t used;			/* regions allocated so far */
 	uint32_t live;
 	struct dofi_region *free;
 	uint32_t numbers_left;
@@ -74,7 +73,7 @@ static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uin
 	return r;
 }
 
-/* Does all of it lie in the region? The address is as triplets name it. */
+/* True if the region contains the whole range; `address` as in triplets. */
 static inline bool dofi_region_covers(const struct dofi_region *r, uint64_t address, uint64_t len)
 {
 	uint64_t offset = address - r->base;
@@ -82,13 +81,13 @@ static inline bool dofi_region_covers(const struct dofi_region *r, uint64_t addr
 	return offset <= r->length && len <= r->length - offset;
 }
 
-/* True: the region still answers, and will not be dropped before dofi_region_release, which is
- * called soon and in either case. */
+/* True: the region is valid and is not removed before dofi_region_release, which the caller must
+ * call soon, in either case. */
 static inline bool dofi_region_hold(struct dofi_lmr_table *t, uint32_t context)
 {
 	const struct dofi_region *r;
 
-	/* In one order with what dofi_region_remove does: one of the two sees the other. */
+	/* Sequentially consistent with dofi_region_remove: one of the two sees the other. */
 	atomic_fetch_add(&t->held, 1);
 	r = dofi_region_find(t, context);
 	return r && atomic_load(&r->context) == context;
@@ -101,14 +100,14 @@ static inline void dofi_region_release(struct dofi_lmr_table *t)
 
 void dofi_lmr_table_init(struct dofi_lmr_table *t);
 void dofi_lmr_table_free(struct dofi_lmr_table *t);
-/* A free region and the context that it will answer for; it does not answer yet. NULL: no memory,
- * no number, or too many regions. */
+/* Allocates a region and its context, which is not valid yet. NULL: no memory, no random number, or
+ * too many regions. */
 struct dofi_region *dofi_region_insert(struct dofi_lmr_table *t, uint32_t *context);
-/* The region answers from now on. */
+/* Makes the context valid. */
 void dofi_region_open(struct dofi_region *r, uint32_t context);
-/* Is there still a region with this descriptor? Slow: for errors. */
+/* True if a region has this descriptor. Slow: for error handling. */
 bool dofi_region_has_desc(struct dofi_lmr_table *t, const void *desc);
-/* It does not answer any more, nobody holds it, and it may be reused later. */
+/* Invalidates the context, waits until no thread holds the region and frees it for reuse. */
 void dofi_region_remove(struct dofi_lmr_table *t, struct dofi_region *r, uint32_t context);
 
 #endif

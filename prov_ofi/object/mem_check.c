@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks that memory to be registered is mapped and accessible as requested.
  *
- * The software fabrics register anything. A peer that then writes into an unmapped or read-only
- * page would kill this process inside the fabric's progress, so the mappings are looked at
- * when memory is registered.
+ * The software fabrics register any range. A peer's write to an unmapped or read-only page would
+ * then kill this process inside the fabric's progress, so registration checks the mappings.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -47,7 +46,7 @@ int dofi_mem_check(uint64_t address, uint64_t length, bool write, bool shared)
 		return -EFAULT;
 	maps = fopen("/proc/self/maps", "re");
 	if (!maps)
-		return 0;	/* no /proc: nothing can be said against it */
+		return 0;	/* no /proc: accept the memory */
 	while (!ret && next < end && fgets(line, sizeof(line), maps)) {
 		struct mapping m;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Protection zones and memory regions: registration, rights, release. */
+/* Implements protection zones and memory regions: registration, rights, release. */
 #include <errno.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #define WRITES (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
 #define ALL_PRIV (REMOTE | DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
-/* libfabric has one right for writes and atomic operations of peers, rdm/ one for each. */
+/* libfabric has one access right for remote writes and atomic operations, msgep has two. */
 static uint64_t mr_fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS priv)
 {
 	uint64_t access = 0;
@@ -88,7 +88,7 @@ int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 	return -EOVERFLOW;
 }
 
-/* Registers with the fabric if a peer, or the device itself, needs it. */
+/* Registers the memory with the fabric if a peer or the device needs it. */
 static int mr_register_region(struct dofi_lmr *lmr)
 {
 	struct dofi_fab *fab = &lmr->obj.ia->fab;
@@ -110,7 +110,7 @@ static int mr_register_region(struct dofi_lmr *lmr)
 	return 0;
 }
 
-/* What memory does the description name? */
+/* Resolves the memory that the description names. */
 static DAT_RETURN mr_resolve(struct dofi_ia *ia, const struct dofi_lmr_request *req,
 			     struct dofi_lmr *lmr)
 {
@@ -254,7 +254,7 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 	if (!lmr)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
 	ia = lmr->obj.ia;
-	/* No RMR is bound to it meanwhile. */
+	/* Under this lock no RMR can be bound to it. */
 	pthread_mutex_lock(&ia->mr_lock);
 	if (lmr->users)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
@@ -278,7 +278,7 @@ bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr)
 	return true;
 }
 
-/* Coherent machine: both sync calls check their arguments and are done. */
+/* Memory is coherent: both sync calls only check their arguments. */
 static DAT_RETURN mr_sync_check(DAT_IA_HANDLE handle, const DAT_LMR_TRIPLET *seg, DAT_VLEN n)
 {
 	struct dofi_ia *ia = dofi_ia_live(handle);

@@ -22,7 +22,7 @@ struct dofi_lmr {
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION desc;
 	char shared_id[40];
-	DAT_VLEN length;		/* asked for */
+	DAT_VLEN length;		/* requested */
 	DAT_MEM_PRIV_FLAGS priv;
 	bool zero_based;
 	uint64_t address;
@@ -48,25 +48,26 @@ struct dofi_lmr_request {
 	bool zero_based;
 };
 
-/* The version's dat_lmr_create, its outputs aside. */
+/* Implements dat_lmr_create of both versions, without its outputs. */
 DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia, const struct dofi_lmr_request *req,
 			 struct dofi_lmr **out);
 void dofi_lmr_destroy(struct dofi_lmr *lmr);
-/* Registers memory with the fabric; *key is what peers use. Where the fabric's objects are ours,
- * they reach it through EPs of that zone only, or (NULL: any) through one of them. */
+/* Registers memory with the fabric; *key is the remote key. With msgep, peers have access only
+ * through EPs of `pz`, or, unless `only` is NULL, through that EP. */
 int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
 		     const struct dofi_pz *pz, const struct dofi_ep *only, struct fid_mr **mr,
 		     uint32_t *key);
 void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr);
-/* The memory context behind a key for peers; any number that is none if there is no such key. */
+/* Returns the memory context of a remote key; not a valid context if there is no such key. */
 static inline uint32_t dofi_mr_context(struct dofi_ia *ia, uint32_t key)
 {
 	return ia->fab.prov_keys ? dofi_key_find(&ia->keys, key) : key;
 }
-/* A peer invalidated the LMR's key; mr_lock held. False: the fabric needs the registration. */
+/* Closes an LMR whose key a peer has invalidated. False: the fabric needs the registration. Caller
+ * holds ia->mr_lock. */
 bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr);
-/* Outputs of dat_lmr_create; each pointer may be NULL but the handle's. */
+/* Sets the outputs of dat_lmr_create; each pointer except `handle` may be NULL. */
 void dofi_lmr_outputs(struct dofi_lmr *lmr, DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
 		      DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address);
 
@@ -77,8 +78,8 @@ DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE *pz);
 DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);
 DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE pz);
 
-/* Can this process use [address, address + length) as the rights say? 0, -EFAULT (not mapped),
- * -EACCES (not readable or writable), -EINVAL (shared asked for, but private). */
+/* Checks that this process can access [address, address + length) as requested. Returns 0, -EFAULT
+ * (not mapped), -EACCES (not readable or writable) or -EINVAL (private, but requested shared). */
 int dofi_mem_check(uint64_t address, uint64_t length, bool write, bool shared);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Allocates objects, and tells which handles are valid. */
+/* Allocates objects and validates handles. */
 #include <pthread.h>
 #include <string.h>
 
@@ -104,7 +104,7 @@ void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 
 	if (!obj)
 		return NULL;
-	/* An IA has itself as IA, and is told its provider by the caller. */
+	/* An IA refers to itself; its caller sets the provider. */
 	obj->ia = ia ? ia : (struct dofi_ia *)obj;
 	if (ia)
 		obj->provider = ia->obj.provider;
@@ -181,9 +181,9 @@ DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type)
 	return DAT_SUCCESS;
 }
 
-/* A child has the objects' memory but neither the threads nor, safely, the fabric: all its
- * inherited handles are invalid, and the descriptors behind them are closed. Nothing is called here
- * that a signal handler may not call, and no lock is taken. */
+/* A forked child has the objects' memory but not the threads, and cannot use the fabric safely: its
+ * inherited handles become invalid, and their descriptors are closed. Async-signal-safe; takes no
+ * lock. */
 static void obj_kill_object(void *p)
 {
 	atomic_store(&((struct dofi_obj *)p)->magic, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every DAT object has in common, and how a handle is checked.
+/* Common head of every DAT object; validation of handles.
  *
- * Objects live in type-stable slabs (base/slab.h). `tag` names the kind while the object is
+ * Objects live in type-stable slabs (base/slab.h). `magic` encodes the kind while the object is
  * alive and is 0 otherwise, so a freed handle, one of another kind, or any handle in a forked
  * child fails the check.
  */
@@ -18,7 +18,7 @@
 struct dofi_ia;
 
 struct dofi_obj {
-	DAT_PROVIDER *provider;		/* ABI: first word of every object */
+	DAT_PROVIDER *provider;		/* ABI: first member of every object */
 	_Atomic uint32_t magic;
 	DAT_HANDLE_TYPE type;
 	struct dofi_ia *ia;
@@ -29,7 +29,7 @@ struct dofi_obj {
 #define DOFI_KINDS 16
 #define DOFI_OBJ_MAGIC(type) (0xda70f100u + (uint32_t)(type))
 
-/* Hot path check: the registry already loaded the provider through the handle. */
+/* Check for the hot path: the registry has already loaded the provider through the handle. */
 static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	struct dofi_obj *obj = handle;
@@ -40,25 +40,26 @@ static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE 
 	return obj;
 }
 
-/* Full check for handles that did not select the provider: is it ours at all, and of this IA
- * (NULL: of any)? */
+/* Full check for handles that did not select the provider: NULL unless the object belongs to this
+ * library and to this IA (NULL: to any). */
 struct dofi_obj *dofi_obj_check(DAT_HANDLE handle, DAT_HANDLE_TYPE type, struct dofi_ia *ia);
-/* Any live object of ours, whatever its kind. */
+/* Returns the live object of a handle, of any kind, or NULL. */
 struct dofi_obj *dofi_obj_any(DAT_HANDLE handle);
 
-/* For people: what kind of handle is, or was, that, and which one? False: none of ours. */
+/* Returns kind, number and liveness of a handle, for messages. False: not an object of this
+ * library. */
 bool dofi_obj_name(DAT_HANDLE handle, DAT_HANDLE_TYPE *type, unsigned int *number, bool *alive);
 
-/* Takes an object of the kind; it is not alive yet. NULL: no memory. */
+/* Allocates an object of the kind, not alive yet. NULL: no memory. */
 void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type);
-/* Makes it visible: from here on the handle is valid. */
+/* Publishes the object: makes the handle valid. */
 void dofi_obj_publish(struct dofi_obj *obj);
-/* Invalidates the handle. False: somebody else did it before. */
+/* Invalidates the handle. False: another thread has already done so. */
 bool dofi_obj_retire(struct dofi_obj *obj);
-/* Gives the memory back; the handle must be invalid. */
+/* Frees the memory; the handle must be invalid. */
 void dofi_obj_release(struct dofi_obj *obj);
 
-/* From now on the handles of a forked child are invalid. */
+/* Installs the handler that invalidates the handles in a forked child. */
 void dofi_obj_init_fork(void);
 
 DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Windows on memory: bound and invalidated. */
+/* Binds and invalidates memory windows. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #define CHANGES (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
 #define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | CHANGES)
 
-/* mr_lock held, as for all that follows but the calls themselves. */
+/* Caller holds ia->mr_lock; so do the callers of all functions below except the API calls. */
 static void rmr_close_window(struct dofi_window *w)
 {
 	struct dofi_ia *ia = w->rmr->obj.ia;
@@ -127,7 +127,7 @@ void dofi_rmr_ep_ended(struct dofi_ep *ep)
 	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_list *pos;
 
-	/* In this order, as where an LMR is freed. */
+	/* Same order as where an LMR is freed. */
 	pthread_mutex_lock(&ia->mr_lock);
 	pthread_mutex_lock(&ia->obj_lock);
 	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_RMR]) {
@@ -142,7 +142,7 @@ void dofi_rmr_ep_ended(struct dofi_ep *ep)
 	pthread_mutex_unlock(&ia->mr_lock);
 }
 
-/* Not before the bind that opens it has had its turn, and only by the peer that it serves. */
+/* True if the bind that opens the window has taken effect and the peer may use the window. */
 static bool rmr_may_invalidate(const struct dofi_window *w, const struct dofi_ep *ep)
 {
 	const struct dofi_rmr *rmr = w->rmr;
@@ -169,7 +169,7 @@ bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key)
 	return done;
 }
 
-/* The range of the LMR that the triplet names, as the process sees it. */
+/* Translates the triplet's range of the LMR to an address of the process. */
 static bool rmr_locate(const struct dofi_lmr *lmr, const DAT_LMR_TRIPLET *t, uint64_t *address)
 {
 	const struct dofi_region *r = lmr->region;
@@ -187,8 +187,8 @@ static int rmr_open_window(struct dofi_window *w, uint64_t address, const struct
 	if (!r)
 		return -ENOMEM;
 	w->region = r;
-	/* A device has no key for memory without remote rights, but each window has one of its
-	 * own. */
+	/* A device has no key for memory without remote rights, but each window needs its own
+	 * key. */
 	if (ia->fab.prov_keys && !w->priv)
 		ret = dofi_mr_register(ia, (uintptr_t)&w->nothing, sizeof(w->nothing),
 				       DAT_MEM_PRIV_REMOTE_READ_FLAG, w->context, false,
@@ -227,7 +227,7 @@ static DAT_RETURN rmr_find_lmr(const struct dofi_bind *b, struct dofi_rmr *rmr,
 	return *out ? DAT_SUCCESS : DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 }
 
-/* mr_lock held: the LMR cannot be freed meanwhile. */
+/* Caller holds ia->mr_lock, so that the LMR cannot be freed meanwhile. */
 static DAT_RETURN rmr_make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
 				  const struct dofi_ep *ep, struct dofi_window **out)
 {
@@ -307,7 +307,7 @@ DAT_RETURN dofi_rmr_do_bind(const struct dofi_bind *b, DAT_RMR_CONTEXT *context)
 	/* In 2.0 extensions have rights of their own. */
 	if (DOFI_API == 12 && (b->priv & ~DAT_MEM_PRIV_ALL_FLAG))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	/* Before the zones: an EP that waits for its connection may have none yet. */
+	/* Before the zones: an EP that waits for its connection may have no zone yet. */
 	ret = dofi_dto_may_bind(ep);
 	if (ret)
 		return ret;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Remote memory regions: windows on pieces of LMRs, opened and closed by requests on an EP's queue.
+/* Remote memory regions: windows on parts of LMRs, opened and closed by requests of an EP.
  *
- * A bind registers its window when it is posted, so that the key can be returned at once and a
- * failure too. It takes effect in its turn: then the former window of the RMR closes. A bind that
- * is flushed leaves the RMR as it was, but for one case: if its turn came while earlier requests
- * were still running, and one of these fails, it is reported as flushed behind them and has had its
- * effect.
+ * A bind registers its window when it is posted, so that the key or a failure can be returned at
+ * once. It takes effect in its order in the queue: then the former window of the RMR closes. A
+ * flushed bind leaves the RMR unchanged, with one exception: if it took effect while earlier
+ * requests were outstanding and one of these fails, it is reported as flushed after them but
+ * remains in effect.
  *
- * ia->mr_lock guards what RMRs are bound to; only ia->obj_lock, those of tables and
- * libfabric's own are taken under it.
+ * ia->mr_lock guards the bindings of RMRs; only ia->obj_lock, the locks of tables and those of
+ * libfabric are taken under it.
  */
 #ifndef DOFI_RMR_H
 #define DOFI_RMR_H
@@ -24,24 +24,24 @@ struct dofi_window {
 	struct dofi_region *region;
 	struct fid_mr *mr;
 	uint32_t context;		/* of the region */
-	uint32_t key;			/* what peers use */
+	uint32_t key;			/* remote key */
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS priv;
 	bool zero_based;
-	uint64_t nothing;		/* what the key of a window without rights opens */
+	uint64_t nothing;		/* memory of the key of a window without rights */
 };
 
 struct dofi_rmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
-	bool for_ep;			/* only through one EP, and no longer than its connection */
-	bool dying;			/* freed, but binds are on the way */
-	unsigned int queued;		/* binds that have not been reported */
+	bool for_ep;			/* accessible through one EP, until its connection ends */
+	bool dying;			/* freed, but binds are queued */
+	unsigned int queued;		/* binds not yet reported */
 	struct dofi_window *bound;	/* NULL: unbound */
 	struct dofi_ep *bound_ep;
 };
 
-/* The version's dat_rmr_bind. lmr NULL: the one that the triplet names. */
+/* Arguments of dat_rmr_bind of both versions. lmr NULL: the LMR that the triplet names. */
 struct dofi_bind {
 	DAT_RMR_HANDLE rmr;
 	bool lmr_given;
@@ -56,13 +56,13 @@ struct dofi_bind {
 
 DAT_RETURN dofi_rmr_do_bind(const struct dofi_bind *bind, DAT_RMR_CONTEXT *context);
 
-/* The bind's turn has come (window NULL: unbind); ep->lock held. */
+/* Puts the bind into effect (window NULL: unbind). Caller holds ep->lock. */
 void dofi_rmr_take_effect(struct dofi_rmr *rmr, struct dofi_window *window, struct dofi_ep *ep);
-/* The bind is over: reported, or forgotten. A window that was never opened goes with it. */
+/* Ends a bind that has been reported or discarded; frees its window if that was never opened. */
 void dofi_rmr_bind_over(struct dofi_rmr *rmr, struct dofi_window *unopened);
-/* A message for this EP asks to invalidate a key. False: it may not. */
+/* Invalidates a key on request of a message to this EP. False: not allowed. */
 bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key);
-/* The EP's connection has ended: windows that served it alone close. */
+/* Closes the windows that only this EP uses, because its connection has ended. */
 void dofi_rmr_ep_ended(struct dofi_ep *ep);
 void dofi_rmr_destroy(struct dofi_rmr *rmr);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive queues: created, filled, resized, queried. */
+/* Creates, fills, resizes and queries shared receive queues. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@
 #include "progress/deferred_work.h"
 #include "fabric/verbs/msg_prefix.h"
 
-/* What a device's shared context has room for, at least. */
+/* Minimum depth of a device's shared receive context. */
 #define DEVICE_DEPTH 1024
 
-/* srq->lock held, or nobody else knows the SRQ. */
+/* Caller holds srq->lock, or the SRQ is unpublished. */
 static int srq_add_room(struct dofi_srq *srq, uint32_t room)
 {
 	struct dofi_dto *block, **blocks;
@@ -49,8 +49,8 @@ static int srq_open_context(struct dofi_srq *srq)
 	struct dofi_fab *fab = &srq->obj.ia->fab;
 	struct fi_rx_attr attr = *fab->info->rx_attr;
 
-	/* As large as it may ever become: it cannot be resized. On a device every entry costs, and
-	 * counts in the completion queues (fabric/verbs/cq_reservation.c). */
+	/* The maximum size, because it cannot be resized. On a device every entry costs memory, and
+	 * the completion queues reserve it (fabric/verbs/cq_reservation.c). */
 	srq->depth = fab->desc->device ? DEVICE_DEPTH : DOFI_MAX_SRQ_DTOS;
 	if (srq->depth < (uint32_t)srq->max_dtos)
 		srq->depth = (uint32_t)srq->max_dtos;
@@ -123,7 +123,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 
 void dofi_srq_destroy(struct dofi_srq *srq)
 {
-	/* A post that raced with this finds no context. */
+	/* A concurrent post finds no context. */
 	dofi_lock(&srq->lock);
 	fi_close(&srq->srx->fid);
 	srq->srx = NULL;
@@ -189,8 +189,8 @@ static struct dofi_dto *srq_take_spare(struct dofi_srq *srq)
 	return dto;
 }
 
-/* A buffer takes its place until the consumer has dequeued its completion: dat_srq_query calls those
- * "outstanding", and dat_srq_resize goes by them, too. */
+/* A buffer occupies its entry until the consumer has dequeued its completion: dat_srq_query reports
+ * these buffers as outstanding, and dat_srq_resize counts them, too. */
 static bool srq_full(const struct dofi_srq *srq)
 {
 	return srq->posted - srq->dequeued >= (uint32_t)srq->max_dtos;
@@ -216,7 +216,7 @@ static DAT_RETURN srq_post_locked(struct dofi_srq *srq, DAT_COUNT n, const DAT_L
 	dto->inv_key = 0;
 	dto->solicited = false;
 	dto->status = DAT_DTO_ERR_FLUSHED;
-	/* Before it can be taken. */
+	/* Before a message can consume the buffer. */
 	atomic_fetch_add_explicit(&srq->posted, 1, memory_order_relaxed);
 	if (!dofi_srq_hand_over(srq, dto))
 		return DAT_SUCCESS;
@@ -229,7 +229,7 @@ back:
 	return ret;
 }
 
-/* Messages may wait for a buffer, and the fabric does not look for them by itself. */
+/* Resumes CQs on which messages may wait for a buffer: the fabric does not retry by itself. */
 static void srq_wake_receivers(struct dofi_srq *srq, bool all)
 {
 	struct dofi_evd *last = NULL;
@@ -244,7 +244,7 @@ static void srq_wake_receivers(struct dofi_srq *srq, bool all)
 		if (all || atomic_load_explicit(&evd->stalled, memory_order_acquire))
 			dofi_deferred_kick_cq(evd);
 	}
-	/* Another one is first next time. */
+	/* Rotate: another EP is first next time. */
 	if (!dofi_list_empty(&srq->eps)) {
 		pos = srq->eps.next;
 		dofi_list_remove(pos);
@@ -274,7 +274,7 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 	}
 	ret = srq_post_locked(srq, n, iov, cookie);
 	stalls = atomic_load_explicit(&ia->stalls, memory_order_acquire);
-	/* While messages are known to wait. */
+	/* Messages are known to wait. */
 	if (!ret && stalls != srq->seen_stalls) {
 		srq_wake_receivers(srq, srq->posted - srq->taken <= 1);
 		srq->seen_stalls = stalls;
@@ -295,7 +295,7 @@ DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SR
 	if (!param)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	dofi_lock(&srq->lock);
-	/* In this order each count is at least the one read before it. */
+	/* Read in this order, each count is at least the previous one. */
 	dequeued = atomic_load(&srq->dequeued);
 	taken = atomic_load(&srq->taken);
 	posted = srq->posted;
@@ -348,7 +348,7 @@ DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE handle, DAT_COUNT lw)
 	}
 	atomic_store(&srq->low_mark, lw);
 	atomic_store(&srq->low_armed, lw > 0);
-	/* A message that takes one meanwhile finds it armed, or disarmed by this. */
+	/* A message that consumes a buffer meanwhile finds the watermark armed or disarmed. */
 	if (lw > 0 && srq->posted - srq->taken < (uint32_t)lw)
 		now = atomic_exchange(&srq->low_armed, false);
 	dofi_unlock(&srq->lock);
