@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Turns completions into DAT events. (hot) */
+/* Converts completions to DAT events. (hot) */
 #include <string.h>
 
 #include "base/cancel.h"
@@ -36,7 +36,7 @@ ALWAYS_INLINE void cq_fill_event(struct dofi_event *e, struct dofi_ep *ep,
 	e->srq = recv && dto->shared ? dto->srq : NULL;
 }
 
-/* Which completions release a waiter: DAT 1.2/2.0, completion flags. Errors always do. */
+/* True if the completion notifies: DAT 1.2/2.0, completion flags. Errors always do. */
 ALWAYS_INLINE bool cq_event_notifies(const struct dofi_ep *ep, const struct dofi_dto *dto,
 				     uint8_t status, bool recv)
 {
@@ -47,8 +47,8 @@ ALWAYS_INLINE bool cq_event_notifies(const struct dofi_ep *ep, const struct dofi
 	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
 }
 
-/* The EVD can take no more for want of memory. The operation stays at the head of its queue, and
- * is reported when there is room. */
+/* The EVD's ring cannot grow: no memory. The operation stays at the head of its queue and is
+ * reported when the ring has a free entry. */
 static __attribute__((noinline)) enum dofi_event_state cq_defer_event(struct dofi_ep *ep)
 {
 	if (!(atomic_load(&ep->deferred) & DOFI_DEFERRED_REPORT))
@@ -57,7 +57,7 @@ static __attribute__((noinline)) enum dofi_event_state cq_defer_event(struct dof
 	return DOFI_EVENT_DEFERRED;
 }
 
-/* `status` and `recv` are the operation's, and constants to some callers. */
+/* `status` and `recv` are those of the operation; constants in some callers. */
 ALWAYS_INLINE enum dofi_event_state cq_queue_event(struct dofi_ep *ep, const struct dofi_dto *dto,
 						   struct dofi_evd *evd, uint8_t status, bool recv)
 {
@@ -92,12 +92,12 @@ enum dofi_event_state dofi_dto_queue_event(struct dofi_ep *ep, const struct dofi
 	return cq_queue_event(ep, dto, evd, dto->status, dofi_dto_receives(dto));
 }
 
-/* False: it is reported later. */
+/* False: deferred. */
 ALWAYS_INLINE bool cq_report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 				 struct dofi_evd *evd, bool recv)
 {
-	/* No success follows a failure. A fabric that takes a send and says so does not know yet
-	 * that the peer stopped listening at the operation before. */
+	/* No success follows a failure. A fabric may complete a send although the peer has stopped
+	 * receiving at the previous operation. */
 	if (q->failed && !recv)
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	if (dto->status != DAT_DTO_SUCCESS) {
@@ -112,7 +112,7 @@ ALWAYS_INLINE bool cq_report_one(struct dofi_ep *ep, struct dofi_queue *q, struc
 	return true;
 }
 
-/* Reports the head of the queue, which is done. False: later. */
+/* Reports the head of the queue, which is done. False: deferred. */
 ALWAYS_INLINE bool cq_report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
 				  struct dofi_dto *dto, struct dofi_evd *evd, bool recv)
 {
@@ -123,15 +123,15 @@ ALWAYS_INLINE bool cq_report_head(struct dofi_ep *ep, struct dofi_queue *q, uint
 	return true;
 }
 
-/* The queue may be empty, and has gone on for some time. evd->lock held; who posts, or somebody
- * above us, may have the EP's. */
+/* Rewinds the ring if it is empty. Caller holds evd->lock. Only tries ep->lock: a posting thread or
+ * a caller of this function may hold it. */
 void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 
 	if (!dofi_trylock(&ep->lock))
 		return;
-	/* In other states some look at it without either lock. */
+	/* In other states the queue may be read without either lock. */
 	if (ep->state == DAT_EP_STATE_CONNECTED && q->sent == head &&
 	    atomic_load_explicit(&q->tail, memory_order_relaxed) == head) {
 		atomic_fetch_add_explicit(&q->rewind_base, head, memory_order_relaxed);
@@ -153,7 +153,7 @@ void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd
 	dofi_queue_rewind_if_empty(ep, q, head);
 }
 
-/* The same when `dto` has just become done: mostly it is the head, and the only one. */
+/* The same after `dto` has become done: usually it is the head and the only one. */
 ALWAYS_INLINE void cq_report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 				  struct dofi_evd *evd, bool recv)
 {
@@ -181,7 +181,7 @@ void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *
 		dofi_queue_report(ep, q, evd);
 }
 
-/* The operation is over for the fabric; evd->lock held. */
+/* Processes the end of the operation at the fabric. Caller holds evd->lock. */
 ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t status, bool recv)
 {
 	struct dofi_ep *ep = dto->ep;
@@ -207,13 +207,13 @@ ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t
 		dofi_deferred_add(ep, DOFI_DEFERRED_DRAINED);
 }
 
-/* What the peer said in front of the message, which is where it was posted to afterwards. */
+/* Reads the prefix of a received message and copies a bounced message to the posted buffer. */
 uint8_t dofi_cq_read_prefix(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len, uint64_t *data)
 {
 	const struct dofi_queue *q;
 	size_t slot;
 
-	/* Whose a shared one is, its word will tell. */
+	/* The prefix identifies the EP of a shared buffer. */
 	if (dto->shared)
 		return dofi_msg_prefix_read(&dto->srq->prefixes, dto->prefix_slot, len, data)
 			       ? DAT_DTO_SUCCESS
@@ -228,20 +228,20 @@ uint8_t dofi_cq_read_prefix(struct dofi_evd *evd, struct dofi_dto *dto, size_t *
 	return DAT_DTO_SUCCESS;
 }
 
-/* A write with immediate data took the receive. A device says that by the kind of completion, and
- * has room for nothing else; software has room for all (object/conn_id.h). */
+/* A write with immediate data consumed the receive. A device reports it by the kind of completion,
+ * whose data has no space for more; software carries the rest, too (object/conn_id.h). */
 static void cq_read_immed(struct dofi_dto *dto, const struct dofi_fab *fab, uint64_t data,
 			  size_t *len)
 {
 	dto->kind = DOFI_RECV_IMMED;
 	dto->solicited = fab->desc->device || (data & DOFI_DATA_SOLICITED);
 	dto->immed = (uint32_t)(fab->desc->device ? data : data >> 32);
-	/* 1.2 does not know such completions: as far as it goes, nothing has come. */
+	/* 1.2 has no such completions: report a receive of 0 bytes. */
 	if (DOFI_API == 12)
 		*len = 0;
 }
 
-/* Its effects on this side. */
+/* Applies the effects of the completion data on this side. */
 static __attribute__((noinline)) uint8_t cq_read_data(struct dofi_dto *dto,
 						      const struct dofi_fab *fab,
 						      const struct fi_cq_data_entry *entry,
@@ -317,7 +317,7 @@ static uint8_t cq_status_of(const struct dofi_fab *fab, const struct fi_cq_err_e
 	case FI_EACCES:
 	case FI_ENOKEY:
 		return DAT_DTO_ERR_REMOTE_ACCESS;
-	case FI_EINVAL:		/* rdm/: an atomic operation on an odd address */
+	case FI_EINVAL:		/* msgep: an atomic operation on a misaligned address */
 		return DAT_DTO_ERR_REMOTE_RESPONDER;
 	case FI_EFAULT:
 		return DAT_DTO_ERR_LOCAL_PROTECTION;
@@ -326,8 +326,8 @@ static uint8_t cq_status_of(const struct dofi_fab *fab, const struct fi_cq_err_e
 	}
 }
 
-/* Soft-RoCE says of a receive that its queue failed, be it that the message was too long or that
- * the memory has gone; the former if the memory is still there. */
+/* Soft-RoCE reports a failed queue both if the message was too long and if the receive's memory was
+ * deregistered; it is the former if the memory is still registered. */
 static uint8_t cq_receive_status(struct dofi_fab *fab, struct dofi_lmr_table *lmrs,
 				 const struct dofi_dto *dto, uint8_t status)
 {

@@ -6,16 +6,16 @@
 #include "object/ep.h"
 
 #define DOFI_CQ_BATCH 16
-/* libfabric (verbs) asks a device once for each completion, and once more in vain if there are
- * fewer than it was asked for. So it is asked for one (evd->least), until it had one so often in a
- * row. */
+/* libfabric (verbs) polls a device once per completion, and once more in vain if there are fewer
+ * than requested. The batch is therefore one entry (evd->min_batch) until this number of
+ * consecutive reads has filled it. */
 #define DOFI_CQ_HITS 4
 
-/* What a look at the CQ brought: `n` is what fi_cq_read returned. */
+/* Processes the result of a CQ read; `n` is the return value of fi_cq_read. */
 unsigned int dofi_cq_process(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n);
 
-/* Reads one batch of evd's CQ; there is one, and evd->lock is held. Returns what fi_cq_read does.
- * Inline, since looks at an empty queue are what a program that polls does most. */
+/* Reads one batch of evd->cq, which is not NULL; returns the result of fi_cq_read. Inline, since a
+ * polling program mostly reads an empty CQ. Caller holds evd->lock. */
 static inline __attribute__((always_inline)) ssize_t
 dofi_cq_read(struct dofi_evd *evd, struct fi_cq_data_entry *entry)
 {
@@ -31,7 +31,7 @@ dofi_cq_read(struct dofi_evd *evd, struct fi_cq_data_entry *entry)
 	return n;
 }
 
-/* Reads one batch into the ring; evd->lock held. Returns the number of entries read. */
+/* Reads one batch into the ring; returns the number of entries read. Caller holds evd->lock. */
 static inline unsigned int dofi_cq_read_batch(struct dofi_evd *evd)
 {
 	struct fi_cq_data_entry entry[DOFI_CQ_BATCH];
@@ -43,26 +43,28 @@ static inline unsigned int dofi_cq_read_batch(struct dofi_evd *evd)
 	return n == -FI_EAGAIN ? 0 : dofi_cq_process(evd, entry, n);
 }
 
-/* May one sleep on the CQ's descriptor? evd->lock held. */
+/* True if the caller may sleep on the CQ's descriptor. Caller holds evd->lock. */
 bool dofi_cq_may_sleep(struct dofi_evd *evd);
-/* The event of a completed operation, if it is due one. */
+/* Queues the event of a completed operation if it generates one. */
 enum dofi_event_state {
 	DOFI_EVENT_NONE,	/* no event: nothing will be dequeued */
 	DOFI_EVENT_QUEUED,
-	DOFI_EVENT_DEFERRED,	/* no memory: DOFI_DEFERRED_REPORT tries again */
+	DOFI_EVENT_DEFERRED,	/* no memory: DOFI_DEFERRED_REPORT retries */
 };
-enum dofi_event_state dofi_dto_queue_event(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd);
-/* Reports what is done at the head of a queue; the lock of its EVD held. */
+enum dofi_event_state dofi_dto_queue_event(struct dofi_ep *ep, const struct dofi_dto *dto,
+					   struct dofi_evd *evd);
+/* Reports completed operations at the head of a queue. Caller holds the lock of its EVD. */
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
-/* Both queues, if the EP is open; ep->lock may be held. */
+/* The same for both queues, if the EP is open; ep->lock may be held. */
 void dofi_dto_report_rest(struct dofi_ep *ep);
-/* Both queues, locks taken here; opens the gate (ep->open) first. */
+/* Opens the gate (ep->open), then reports on both queues; takes the locks. */
 void dofi_dto_open(struct dofi_ep *ep);
-/* Completes whatever is still outstanding as flushed. The fabric has let go of it. */
+/* Completes all outstanding operations as flushed. The fabric no longer uses them. */
 void dofi_dto_flush(struct dofi_ep *ep);
-/* The receives that the fabric had before the connection was up wait for the next one again. */
+/* Requeues receives posted to the fabric before the connection was established, for the next
+ * connection. */
 void dofi_dto_requeue(struct dofi_ep *ep);
-/* Forgets whatever is outstanding without reporting it. */
+/* Discards all outstanding operations without reporting them. */
 void dofi_dto_forget(struct dofi_ep *ep);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parts of what each completion goes through, whoever reads it: data/cq.c and data/evd_dequeue.c. */
+/* Inline parts of completion processing, shared by data/cq.c and data/evd_dequeue.c. */
 #ifndef DOFI_CQ_INLINE_H
 #define DOFI_CQ_INLINE_H
 
@@ -7,27 +7,27 @@
 #include "base/log.h"
 #include "data/cq.h"
 
-/* So far a queue goes before it begins anew. */
+/* Rewind the ring to slot 0 once the head has passed this index. */
 #define DOFI_QUEUE_REWIND 64
 
-/* Reports all that is done at the head of a queue, whose EP is open. */
+/* Reports completed operations at the head of a queue whose EP is open. */
 void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
 void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q);
-/* The word of a received message, and the message, if that came with it, to where it was posted.
- * DAT_DTO_COMPLETION_STATUS; may be asked again. */
+/* Reads the prefix of a received message and copies the message from the bounce buffer if it was
+ * received there. Returns a DAT_DTO_COMPLETION_STATUS; may be repeated. */
 uint8_t dofi_cq_read_prefix(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len,
 			    uint64_t *data);
 
-/* The context of a completion must be an operation that the fabric has: libfabric 1.17 (tcp) can
- * deliver one twice, or none at all, after a disconnect in the middle of a read response. */
+/* Checks that the context of a completion is an operation posted to the fabric: libfabric 1.17
+ * (tcp) can deliver one twice, or a NULL context, after a disconnect within a read response. */
 ALWAYS_INLINE struct dofi_dto *dofi_cq_dto(void *context)
 {
 	struct dofi_dto *dto = context;
 
 	if (!dto)
-		return NULL;	/* the front part of a write (data/dto_submit.c), or nothing at all */
+		return NULL;	/* first part of a split write (data/dto_submit.c), or no context */
 	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_POSTED) {
-		dofi_log(DOFI_LOG_INFO, "the fabric completed an operation that it does not have");
+		dofi_log(DOFI_LOG_INFO, "the fabric completed an operation that is not posted");
 		return NULL;
 	}
 	return dto;
@@ -38,7 +38,7 @@ ALWAYS_INLINE bool dofi_dto_is_done(const struct dofi_dto *dto)
 	return atomic_load_explicit(&dto->state, memory_order_acquire) == DOFI_DTO_DONE;
 }
 
-/* The last thing that is done when the head has moved to `head`. */
+/* Last step after the head has moved to `head`. */
 ALWAYS_INLINE void dofi_queue_rewind_if_empty(struct dofi_ep *ep, struct dofi_queue *q,
 					      uint32_t head)
 {
@@ -47,7 +47,7 @@ ALWAYS_INLINE void dofi_queue_rewind_if_empty(struct dofi_ep *ep, struct dofi_qu
 		dofi_queue_rewind(ep, q);
 }
 
-/* `kind` is the operation's, and a constant to some callers. */
+/* `kind` is that of the operation; a constant in some callers. */
 ALWAYS_INLINE void dofi_dto_fill(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
 				 const struct dofi_dto *dto, int kind, uint8_t status)
 {

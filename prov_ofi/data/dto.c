@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Posts operations. (hot)
  *
- * A post takes ep->lock, writes its description into the ring of its queue and, if nothing waits
- * before it, hands it to libfabric at once (data/dto_submit.c). The calls differ in what is known when they
- * are compiled, so each has a copy of the path, without what cannot concern it. What most programs
- * do most of the time has a shorter way (data/dto_fast.c), and comes here when it cannot be taken.
+ * A post takes ep->lock, fills a slot of the queue's ring and, if no earlier operation waits, hands
+ * it to libfabric at once (data/dto_submit.c). Each call has its own inlined copy of the path,
+ * specialised at compile time. Common operations have a fast path (data/dto_fast.c), which falls
+ * back to this one.
  */
 #include <string.h>
 
@@ -23,9 +23,9 @@
 #define RECV_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
 
 
-/* What a kind of operation asks of its arguments. */
+/* Requirements of a kind of operation on its arguments. */
 struct rule {
-	unsigned int flags;		/* completion flags that may be given */
+	unsigned int flags;		/* completion flags allowed */
 	DAT_RETURN bad_flags;		/* subtype naming the flags' argument */
 	DAT_MEM_PRIV_FLAGS need;	/* any of these local rights */
 	DAT_RETURN privilege, protection;	/* subtypes */
@@ -49,7 +49,7 @@ static const struct rule rules[] = {
 			    DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
 };
 
-/* `need`: any of these rights to the memory. */
+/* `need`: one of these rights to the memory suffices. */
 ALWAYS_INLINE DAT_RETURN dto_take_segments(struct dofi_ia *ia, const struct dofi_pz *pz,
 					   struct dofi_dto *dto, enum dofi_dto_kind kind,
 					   DAT_COUNT n, const DAT_LMR_TRIPLET *seg,
@@ -90,7 +90,7 @@ ALWAYS_INLINE DAT_RETURN dto_reserve_slot(struct dofi_ia *ia, const struct dofi_
 {
 	DAT_RETURN ret = dto_take_segments(ia, pz, dto, DOFI_RECV, n, seg, rules[DOFI_RECV].need);
 
-	/* No message is longer than an event can tell; a buffer may be. */
+	/* A message is not longer than an event can report; a buffer may be. */
 	if (!ret && dto->length > DOFI_LEN_MAX)
 		dto->length = DOFI_LEN_MAX;
 	return ret;
@@ -102,7 +102,7 @@ DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struc
 	return dto_reserve_slot(ia, pz, dto, n, seg);
 }
 
-/* Room for one more: completions that nobody has looked at may free some. ep->lock held. */
+/* True if the queue has a free slot; unread completions may free some. Caller holds ep->lock. */
 static __attribute__((noinline)) bool dto_alloc_slot(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	if (!q->limit)
@@ -116,7 +116,7 @@ ALWAYS_INLINE bool dto_queue_has_room(struct dofi_ep *ep, struct dofi_queue *q)
 	return dofi_queue_count(q) < q->limit || dto_alloc_slot(ep, q);
 }
 
-/* What a post is given. */
+/* Arguments of a post. */
 struct order {
 	enum dofi_dto_kind kind;
 	DAT_COUNT n;
@@ -148,11 +148,11 @@ ALWAYS_INLINE DAT_RETURN dto_check_args(const struct dofi_ep *ep, const struct o
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (o->n && !o->iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	/* The key travels in completion data, of which devices have too little, or in a word. */
+	/* The key travels in the completion data, which is too short on devices, or in a prefix. */
 	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.desc->device &&
 	    !ep->obj.ia->fab.has_msg_prefix)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	/* A device's write has no room for both an SRQ's connection id and immediate data (object/conn_id.h). */
+	/* A device's write cannot carry both a connection id and immediate data (conn_id.h). */
 	if (o->kind == DOFI_WRITE_IMMED && ep->peer_conn_id && ep->obj.ia->fab.desc->device)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!dto_flags_ok(ep, o->kind, o->flags))
@@ -161,7 +161,7 @@ ALWAYS_INLINE DAT_RETURN dto_check_args(const struct dofi_ep *ep, const struct o
 	return DAT_SUCCESS;
 }
 
-/* An RDMA operation moves the remote length (read) or the local one (write). */
+/* An RDMA operation transfers the remote length (read) or the local length (write). */
 ALWAYS_INLINE DAT_RETURN dto_take_remote(struct dofi_dto *dto, enum dofi_dto_kind kind,
 					 const DAT_RMR_TRIPLET *remote)
 {
@@ -195,13 +195,13 @@ ALWAYS_INLINE DAT_RETURN dto_check_state(const struct dofi_ep *ep, enum dofi_dto
 	return dofi_ret_ep_state(ep->state);
 }
 
-/* Eight bytes here and there; programs name more of the peer's memory than they operate on. */
+/* Operands are 8 bytes on both sides; the remote segment may be longer than the operand. */
 ALWAYS_INLINE DAT_RETURN dto_take_operands(struct dofi_dto *dto, const struct order *o)
 {
 	if (dto->length < sizeof(uint64_t) || o->remote->segment_length < sizeof(uint64_t))
 		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
 	dto->iov[0].iov_len = dto->length = sizeof(uint64_t);
-	/* Not left to devices: soft-RoCE would not answer. */
+	/* Checked here: soft-RoCE would not respond. */
 	if (dofi_rmr_addr(o->remote) % sizeof(uint64_t))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	dto->remote_addr = dofi_rmr_addr(o->remote);
@@ -211,7 +211,7 @@ ALWAYS_INLINE DAT_RETURN dto_take_operands(struct dofi_dto *dto, const struct or
 	return DAT_SUCCESS;
 }
 
-/* For one operation: a receive may have more room than any message needs. */
+/* Limits the size of one request; a receive may be larger than any message. */
 ALWAYS_INLINE DAT_RETURN dto_check_size(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	return dto->length > ep->max_size ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
@@ -220,21 +220,21 @@ ALWAYS_INLINE DAT_RETURN dto_check_size(const struct dofi_ep *ep, const struct d
 ALWAYS_INLINE DAT_RETURN dto_fill(struct dofi_ep *ep, struct dofi_dto *dto, const struct order *o)
 {
 	DAT_MEM_PRIV_FLAGS need = rules[o->kind].need;
-	DAT_LMR_TRIPLET sink;
+	DAT_LMR_TRIPLET dest;
 	DAT_RETURN ret;
 
 	if (o->kind == DOFI_RECV) {
 		dto->memory = o->n == 1 ? o->iov->lmr_context : 0;
 		return dto_reserve_slot(ep->obj.ia, ep->pz, dto, o->n, o->iov);
 	}
-	/* The key has to be one for peers: transports that show it to them write by it. */
+	/* The key must be a remote key: iWARP sends it to the peer, which writes with it. */
 	if (o->into_rmr) {
 		need = DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-		sink = *o->iov;
-		sink.lmr_context = dofi_mr_context(ep->obj.ia, sink.lmr_context);
+		dest = *o->iov;
+		dest.lmr_context = dofi_mr_context(ep->obj.ia, dest.lmr_context);
 	}
 	ret = dto_take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n,
-				o->into_rmr ? &sink : o->iov, need);
+				o->into_rmr ? &dest : o->iov, need);
 	if (!ret && o->kind >= DOFI_FETCH_ADD)
 		return dto_take_operands(dto, o);
 	if (!ret && o->kind != DOFI_SEND)
@@ -242,7 +242,7 @@ ALWAYS_INLINE DAT_RETURN dto_fill(struct dofi_ep *ep, struct dofi_dto *dto, cons
 	return ret ? ret : dto_check_size(ep, dto);
 }
 
-/* An operation that waits for nothing goes to the fabric at once. */
+/* Hands an operation that need not wait to the fabric at once. */
 ALWAYS_INLINE void dto_submit(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 			      enum dofi_dto_kind kind, DAT_COMPLETION_FLAGS flags, uint32_t pos)
 {
@@ -266,8 +266,8 @@ ALWAYS_INLINE void dto_enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct 
 
 	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags,
 			dead ? DOFI_DTO_DONE : DOFI_DTO_QUEUED);
-	/* Nobody else completes what is posted to a disconnected EP. The lock is held: without it
-	 * another thread could free the EP, and its EVDs would not be known any more. */
+	/* Only this call completes operations posted to a disconnected EP. It keeps the lock:
+	 * otherwise another thread could free the EP and detach its EVDs. */
 	if (dead)
 		dofi_dto_report_done(ep, q);
 	else
@@ -295,7 +295,7 @@ ALWAYS_INLINE DAT_RETURN dto_post_locked(struct dofi_ep *ep, struct dofi_queue *
 	return DAT_SUCCESS;
 }
 
-/* The order is a constant for the most part, which leaves little of the above to each call. */
+/* Most members of `o` are compile-time constants, which reduces each call to what it needs. */
 ALWAYS_INLINE DAT_RETURN dto_post(DAT_EP_HANDLE handle, const struct order *o)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
@@ -351,8 +351,8 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 DAT_RETURN dofi_dto_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	return dto_post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
-					 .flags = flags });
+	return dto_post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov,
+					     .cookie = cookie, .flags = flags });
 }
 
 DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -361,18 +361,19 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 {
 	if (invalidate && !context && dofi_ep_live(ep))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-	return dto_post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie,
-					 .flags = flags, .inv_key = invalidate ? context : 0 });
+	return dto_post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov,
+					     .cookie = cookie, .flags = flags,
+					     .inv_key = invalidate ? context : 0 });
 }
 
 DAT_RETURN dofi_dto_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	return dto_post(ep, &(struct order){ .kind = DOFI_RECV, .n = n, .iov = iov, .cookie = cookie,
-					 .flags = flags });
+	return dto_post(ep, &(struct order){ .kind = DOFI_RECV, .n = n, .iov = iov,
+					     .cookie = cookie, .flags = flags });
 }
 
-/* A bad handle is told before a bad pointer. */
+/* A bad handle is reported before a bad pointer. */
 static DAT_RETURN dto_is_null(DAT_EP_HANDLE ep, DAT_RETURN arg)
 {
 	return dofi_ep_live(ep) ? DOFI_ERR(DAT_INVALID_PARAMETER, arg)
@@ -385,26 +386,28 @@ DAT_RETURN dofi_dto_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 {
 	if (!remote)
 		return dto_is_null(ep, DAT_INVALID_ARG5);
-	return dto_post(ep, &(struct order){ .kind = DOFI_READ, .n = n, .iov = iov, .cookie = cookie,
-					 .flags = flags, .remote = remote });
+	return dto_post(ep, &(struct order){ .kind = DOFI_READ, .n = n, .iov = iov,
+					     .cookie = cookie, .flags = flags,
+					     .remote = remote });
 }
 
 DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
 					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					 DAT_COMPLETION_FLAGS flags)
 {
-	DAT_LMR_TRIPLET sink;
+	DAT_LMR_TRIPLET dest;
 
 	if (!local)
 		return dto_is_null(ep, DAT_INVALID_ARG2);
 	if (!remote)
 		return dto_is_null(ep, DAT_INVALID_ARG4);
-	memset(&sink, 0, sizeof(sink));
-	sink.lmr_context = local->rmr_context;
-	sink.virtual_address = dofi_rmr_addr(local);
-	sink.segment_length = local->segment_length;
-	return dto_post(ep, &(struct order){ .kind = DOFI_READ, .n = 1, .iov = &sink, .cookie = cookie,
-					 .flags = flags, .remote = remote, .into_rmr = true });
+	memset(&dest, 0, sizeof(dest));
+	dest.lmr_context = local->rmr_context;
+	dest.virtual_address = dofi_rmr_addr(local);
+	dest.segment_length = local->segment_length;
+	return dto_post(ep, &(struct order){ .kind = DOFI_READ, .n = 1, .iov = &dest,
+					     .cookie = cookie, .flags = flags, .remote = remote,
+					     .into_rmr = true });
 }
 
 DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -413,8 +416,9 @@ DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 {
 	if (!remote)
 		return dto_is_null(ep, DAT_INVALID_ARG5);
-	return dto_post(ep, &(struct order){ .kind = DOFI_WRITE, .n = n, .iov = iov, .cookie = cookie,
-					 .flags = flags, .remote = remote });
+	return dto_post(ep, &(struct order){ .kind = DOFI_WRITE, .n = n, .iov = iov,
+					     .cookie = cookie, .flags = flags,
+					     .remote = remote });
 }
 
 DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -430,11 +434,11 @@ DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT
 	if (!ep->obj.ia->fab.immed)
 		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
 	return dto_post(handle, &(struct order){ .kind = DOFI_WRITE_IMMED, .n = n, .iov = iov,
-					     .cookie = cookie, .flags = flags, .remote = remote,
-					     .inv_key = immed });
+						 .cookie = cookie, .flags = flags,
+						 .remote = remote, .inv_key = immed });
 }
 
-/* swap NULL: `operand` is added, else compared. */
+/* swap NULL: adds `operand`; else compares with it. */
 DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, uint64_t operand, const uint64_t *swap,
 			       const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
@@ -450,11 +454,11 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, uint64_t operand, const uin
 	if (!remote)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (swap)
-		return dto_post(handle, &(struct order){ .kind = DOFI_CMP_SWAP, .n = 1, .iov = iov,
-						     .cookie = cookie, .flags = flags,
-						     .remote = remote,
-						     .operand = { operand, *swap } });
+		return dto_post(handle, &(struct order){ .kind = DOFI_CMP_SWAP, .n = 1,
+							 .iov = iov, .cookie = cookie,
+							 .flags = flags, .remote = remote,
+							 .operand = { operand, *swap } });
 	return dto_post(handle, &(struct order){ .kind = DOFI_FETCH_ADD, .n = 1, .iov = iov,
-					     .cookie = cookie, .flags = flags, .remote = remote,
-					     .operand = { operand, 0 } });
+						 .cookie = cookie, .flags = flags,
+						 .remote = remote, .operand = { operand, 0 } });
 }

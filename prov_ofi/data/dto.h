@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Posting of data transfer operations. */
+/* Posts data transfer operations. */
 #ifndef DOFI_DTO_H
 #define DOFI_DTO_H
 
 #include "object/ep.h"
 
-/* Hands waiting operations to the fabric, as far as it takes them; ep->lock held. */
+/* Hands waiting operations to the fabric as far as it accepts them. Caller holds ep->lock. */
 void dofi_dto_submit(struct dofi_ep *ep);
-/* Those of one queue. */
+/* The same for one queue. */
 void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q);
-/* Reports what is done at the head of a queue; takes the lock of its EVD. */
+/* Reports completed operations at the head of a queue; takes the lock of its EVD. */
 void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
 
 /* Checks the segments of a receive into the given PZ (NULL: not known yet) and writes them into the
@@ -17,7 +17,7 @@ void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
 DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
 			     DAT_COUNT n, const DAT_LMR_TRIPLET *seg);
 
-/* Of whatever kind the operation is, and whatever is wrong with it: see data/dto_fast.c. */
+/* General paths behind the fast ones (data/dto_fast.c), with all checks. */
 DAT_RETURN dofi_dto_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
 DAT_RETURN dofi_dto_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -46,15 +46,15 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
 					 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 					 DAT_COMPLETION_FLAGS flags);
-/* Of the InfiniBand extension, where the fabric has them. */
+/* Operations of the InfiniBand extension, where the fabric supports them. */
 DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
 				    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
 				    uint32_t immed, DAT_COMPLETION_FLAGS flags);
-/* Adds the operand, or, with `swap`, puts that in place of the operand. */
+/* Adds the operand or, with `swap`, replaces a value equal to the operand by *swap. */
 DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE ep, uint64_t operand, const uint64_t *swap,
 			       const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
-/* Is the EP in a state for binds? Asked before a window is made. */
+/* Checks that the EP's state allows binds, before a window is created. */
 DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep);
 /* Queues a bind (window NULL: unbind), whose key is registered already. */
 DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct dofi_window *window,

@@ -4,10 +4,10 @@
 
 static uint64_t dto_data_of(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	const struct dofi_fabric_desc *row = ep->obj.ia->fab.desc;
+	const struct dofi_fabric_desc *desc = ep->obj.ia->fab.desc;
 	uint64_t data = (uint64_t)dto->immed << 32;
 
-	if (row->device)
+	if (desc->device)
 		return dto->immed;
 	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		data |= DOFI_DATA_SOLICITED;
@@ -37,7 +37,7 @@ ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 				     .datatype = FI_UINT64, .op = swap ? FI_CSWAP : FI_SUM,
 				     .context = &dto->ctx };
 
-	/* libfabric's verbs took the pointers themselves for the values until 2.2. */
+	/* QUIRK libfabric<2.2 verbs: uses the pointers themselves as the values. */
 	if (ep->obj.ia->fab.atomic_values) {
 		msg.addr = dto->operand[swap];
 		compare.addr = (void *)(uintptr_t)dto->operand[0];

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The fast path of posting. (hot)
  *
- * One segment of some length, no flag but the one that suppresses an event, a connected EP, and
- * nothing that waits before it: most operations are like that, and a program that waits for each
- * pays for every instruction here. Whatever is not so, errors above all, is left to data/dto.c as if it
- * had not been looked at here.
+ * Handles one segment of nonzero length, no flag except the one that suppresses the event, a
+ * connected EP and no waiting operation: the common case, whose latency includes every instruction
+ * here. Everything else, errors above all, falls back to data/dto.c without side effects.
  */
 #include "data/dto.h"
 #include "data/dto_post.h"
@@ -16,7 +15,7 @@ ALWAYS_INLINE bool dto_fast_is_ordinary(const DAT_LMR_TRIPLET *seg, enum dofi_dt
 	return seg && (kind == DOFI_RECV ? !flags : !(flags & ~DAT_COMPLETION_SUPPRESS_FLAG));
 }
 
-/* Does the queue take one more operation, and give it to the fabric at once? */
+/* True if the queue has a free slot and the operation may go to the fabric at once. */
 ALWAYS_INLINE bool dto_fast_is_free(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail,
 				    enum dofi_dto_kind kind)
 {
@@ -38,7 +37,7 @@ ALWAYS_INLINE bool dto_fast_take_segment(struct dofi_ep *ep, struct dofi_dto *dt
 	const struct dofi_region *r = dofi_region_find(&ep->obj.ia->lmrs, seg->lmr_context);
 	uint64_t len = seg->segment_length;
 
-	/* For requests one comparison covers no bytes, too. */
+	/* For requests one comparison also rejects length 0. */
 	if (kind == DOFI_RECV ? !len : len - 1 >= ep->max_size)
 		return false;
 	if (!r || !(r->priv & need) || r->pz != ep->pz ||
@@ -53,7 +52,7 @@ ALWAYS_INLINE bool dto_fast_take_segment(struct dofi_ep *ep, struct dofi_dto *dt
 	return true;
 }
 
-/* Of the same length there, or a write into more. */
+/* The remote segment has the same length or, for a write, is longer. */
 ALWAYS_INLINE bool dto_fast_take_target(struct dofi_dto *dto, enum dofi_dto_kind kind, uint64_t len,
 					const DAT_RMR_TRIPLET *remote)
 {

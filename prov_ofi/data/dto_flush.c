@@ -61,7 +61,7 @@ void dofi_dto_requeue(struct dofi_ep *ep)
 	for (uint32_t i = atomic_load(&q->head); q->dto && i != q->sent; i++) {
 		struct dofi_dto *dto = dofi_queue_at(q, i);
 
-		/* Others failed before they were handed over. */
+		/* The others failed before they were handed over. */
 		if (atomic_load(&dto->state) == DOFI_DTO_POSTED ||
 		    dto->status == DAT_DTO_ERR_FLUSHED)
 			atomic_store_explicit(&dto->state, DOFI_DTO_QUEUED, memory_order_release);

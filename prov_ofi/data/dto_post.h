@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every post does, however it came to know that it may: data/dto.c and data/dto_fast.c. */
+/* Inline steps of every post, shared by data/dto.c and data/dto_fast.c. */
 #ifndef DOFI_DTO_POST_H
 #define DOFI_DTO_POST_H
 
@@ -7,7 +7,7 @@
 #include "base/probe.h"
 #include "data/dto_submit.h"
 
-/* Local write counts as local read: programs send from memory registered for writing only. */
+/* Local write implies local read: programs send from memory registered for writing only. */
 #define DOFI_READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
 ALWAYS_INLINE void dofi_dto_count(struct dofi_ep *ep, enum dofi_dto_kind kind)
@@ -15,12 +15,12 @@ ALWAYS_INLINE void dofi_dto_count(struct dofi_ep *ep, enum dofi_dto_kind kind)
 	_Atomic uint64_t *c = kind == DOFI_RECV ? &ep->recv_msgs
 			      : kind == DOFI_SEND ? &ep->sent_msgs : &ep->rdma_ops;
 
-	/* Its owner holds ep->lock: a plain increment, atomic for readers only. */
+	/* The caller holds ep->lock: a plain increment, atomic for readers only. */
 	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + 1,
 			      memory_order_relaxed);
 }
 
-/* The operation, whose place is `tail`, is described: it is the queue's last from now on. */
+/* Appends the operation, which is filled in at slot `tail`, to the queue. */
 ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail,
 				   struct dofi_dto *dto, enum dofi_dto_kind kind,
 				   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
@@ -40,9 +40,9 @@ ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uin
 		dofi_evd_posted(ep->req_evd, dto->length);
 }
 
-/* To the fabric, for which it need not wait. Its state is DOFI_DTO_POSTED already: its completion
- * may be read by another thread within the call. `single`: it has one segment; `data` goes beside
- * a message. */
+/* Hands the operation, which need not wait, to the fabric. Its state is DOFI_DTO_POSTED already:
+ * another thread may read its completion during the call. `single`: it has one segment; `data` is
+ * the completion data of a message. */
 ALWAYS_INLINE void dofi_dto_hand_over(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
 				      struct dofi_dto *dto, enum dofi_dto_kind kind, bool single,
 				      uint64_t data)

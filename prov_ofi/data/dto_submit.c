@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hands queued operations to the fabric. (hot)
  *
- * It waits in the ring when there is no connection yet (receives), behind a barrier fence while
- * RDMA reads are outstanding, when the fabric has as much as it may have, or when libfabric answers
- * EAGAIN.
+ * An operation waits in the ring while there is no connection (receives), after a barrier fence
+ * while RDMA reads are outstanding, while the fabric has its maximum of operations, or after
+ * libfabric has returned EAGAIN.
  */
 #include "data/cq.h"
 #include "data/dto.h"
@@ -58,8 +58,8 @@ static inline ssize_t dto_hand_over(struct dofi_ep *ep, struct fid_ep *fid, stru
 	}
 }
 
-/* An operation that the fabric does not know, or one posted to a disconnected EP, completes at
- * once, behind all earlier ones. */
+/* Operations that the fabric does not execute, or that are posted to a disconnected EP, complete at
+ * once, after all earlier ones. */
 void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
@@ -72,7 +72,8 @@ void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q)
 	dofi_unlock(&evd->lock);
 }
 
-/* The key works, and the former does not, before any later request is handed over. */
+/* Puts the bind into effect: the new key is valid, and the former is not, before any later request
+ * is handed over. */
 static void dto_bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)
 {
 	dofi_rmr_take_effect(dto->rmr, dto->window, ep);
@@ -94,7 +95,7 @@ void dofi_dto_refused(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
 	dofi_progress_request_deferred(ep->obj.ia);
 }
 
-/* Gives the next waiting operation to the fabric. False: it has to wait on. */
+/* Hands the next waiting operation to the fabric. False: it must keep waiting. */
 static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct fid_ep *fid)
 {
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
@@ -105,7 +106,7 @@ static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q, str
 		q->sent++;	/* completed while it waited */
 		return true;
 	}
-	/* No receive has the flag. */
+	/* Receives never have the flag. */
 	if (dofi_dto_fenced(ep, dto->kind, dto->flags) || dofi_queue_holds(q, q->sent) >= q->depth)
 		return false;
 	if (dto->kind == DOFI_BIND) {
@@ -114,7 +115,7 @@ static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q, str
 	}
 	if (dofi_kind_fetches(dto->kind))
 		ep->reads_started++;
-	/* Before the call: its completion may be read by another thread within it. */
+	/* Before the call: another thread may read its completion during the call. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
 	dofi_evd_enter(evd, ep->cq_external_lock);
 	ret = dto_hand_over(ep, fid, dto);
@@ -126,7 +127,7 @@ static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q, str
 	return !ret;
 }
 
-/* False: some have to wait on for completions. */
+/* False: some must keep waiting for completions. */
 static bool dto_submit_waiting(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
@@ -150,8 +151,8 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 	if (dto_submit_waiting(ep, q))
 		return;
 	if (!known) {
-		/* The last completion may have come while nobody could know yet that something
-		 * waits for it. Those behind this lock know. */
+		/* The last completion may have been processed before `waiting` was set. Threads
+		 * that take this lock later see it. */
 		dofi_lock(&evd->lock);
 		dofi_unlock(&evd->lock);
 		if (dto_submit_waiting(ep, q))

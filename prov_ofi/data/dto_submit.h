@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hands operations to the fabric; messages inline, for every post of one does it. */
+/* Hands operations to the fabric; for messages inline, since every post does it. */
 #ifndef DOFI_DTO_SUBMIT_H
 #define DOFI_DTO_SUBMIT_H
 
@@ -9,20 +9,20 @@
 
 static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 {
-	/* Without segments libfabric (verbs) must not be shown any descriptors. */
+	/* libfabric (verbs) must not get descriptors without segments. */
 	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 			      .iov_count = dto->iov_count, .context = &dto->ctx };
 
 	return msg;
 }
 
-/* What goes beside every message to that peer, */
+/* Completion data of every message to that peer. */
 static inline uint64_t dofi_fab_conn_id(const struct dofi_ep *ep)
 {
 	return (uint64_t)ep->peer_conn_id << DOFI_DATA_CONN_ID_SHIFT;
 }
 
-/* and beside this one. */
+/* Completion data of this message. */
 static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	uint64_t data = dofi_fab_conn_id(ep);
@@ -35,13 +35,13 @@ static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi
 }
 
 
-/* With a word of ours in front (fabric/verbs/msg_prefix.h). */
+/* With a message prefix (fabric/verbs/msg_prefix.h). */
 ssize_t dofi_fab_recv_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 ssize_t dofi_fab_send_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
 			       uint64_t data);
 
-/* A message of one segment goes by the short calls: those of devices need less than the others, which
- * copy small messages twice. `single` is a constant to some callers. */
+/* A message of one segment uses the short calls: on devices the others cost more and copy small
+ * messages twice. `single` is a constant in some callers. */
 static inline __attribute__((always_inline)) ssize_t
 dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single)
 {
@@ -72,7 +72,7 @@ dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
 }
 
-/* With the calls that describe the operation in a structure. */
+/* Uses the calls that describe the operation in a structure. */
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 
 static inline __attribute__((always_inline)) ssize_t
@@ -91,19 +91,19 @@ dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 			dto->remote_key, &dto->ctx);
 }
 
-/* The operations of the InfiniBand extension (data/dto_ext.c). */
+/* Operations of the InfiniBand extension (data/dto_ext.c). */
 ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-/* The write itself, with those flags and context. */
+/* Posts the write with these flags and this context. */
 ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struct dofi_dto *dto,
 		       struct fi_msg_rma *msg, uint64_t flags);
-/* How many operations before position `pos` does the fabric have, or did until just now? */
+/* Returns how many operations before position `pos` the fabric has; the value may be outdated. */
 static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
 {
 	return pos - atomic_load_explicit(&q->head, memory_order_acquire);
 }
 
-/* Does it have to wait for RDMA reads, or for there to be fewer of them? */
+/* True if the operation must wait for outstanding RDMA reads or for fewer of them. */
 static inline bool dofi_dto_fenced(const struct dofi_ep *ep, enum dofi_dto_kind kind,
 				   unsigned int flags)
 {
@@ -115,7 +115,7 @@ static inline bool dofi_dto_fenced(const struct dofi_ep *ep, enum dofi_dto_kind 
 	       ep->reads_started != atomic_load_explicit(&ep->reads_done, memory_order_acquire);
 }
 
-/* Does the queue's direction lead anywhere? ep->lock held. */
+/* True if operations of the queue can be handed to the fabric. Caller holds ep->lock. */
 static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct dofi_queue *q)
 {
 	if (!ep->conn || ep->conn->shut)
@@ -124,8 +124,8 @@ static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct do
 	       ep->state == DAT_EP_STATE_DISCONNECT_PENDING;
 }
 
-/* The fabric refused. Anything but EAGAIN means that the connection has gone: its end flushes what
- * waits. */
+/* Handles a refusal of the fabric. Any error except EAGAIN means that the connection has ended;
+ * ending it flushes the waiting operations. */
 void dofi_dto_refused(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret);
 
 #endif

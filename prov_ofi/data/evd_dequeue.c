@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* dat_evd_dequeue. (hot)
  *
- * The ring first. Where it is empty, the CQ is looked at, and what it mostly has is one completion
- * without an error, of the operation that comes next: that goes straight to the consumer.
+ * Takes the next event of the ring. If the ring is empty, it reads the CQ; the usual result, one
+ * successful completion of the next operation in order, is returned directly.
  */
 #include "base/probe.h"
 #include "data/cq_inline.h"
 #include "progress/deferred_work.h"
 
-/* Is it the turn of this operation, and does its completion have no effects beside the event? */
+/* True if the operation is next in order and its completion has no effects besides the event. */
 ALWAYS_INLINE bool evd_is_simple_completion(const struct dofi_ep *ep, const struct dofi_queue *q,
 					    uint32_t head, const struct dofi_dto *dto)
 {
@@ -36,8 +36,8 @@ ALWAYS_INLINE void evd_return_event(struct dofi_evd *evd, struct dofi_ep *ep, st
 		dofi_queue_rewind_if_empty(ep, q, head);
 }
 
-/* Of a message whose word says nothing; -1: it does, or there is something wrong with it. If the
- * completion is not taken, this is done once more. */
+/* Returns the length of a message whose prefix has no effects; -1: it has, or it is invalid. The
+ * general path repeats this. */
 static __attribute__((noinline)) ssize_t evd_bounce_data(struct dofi_evd *evd, struct dofi_dto *dto,
 							 size_t len)
 {
@@ -82,7 +82,7 @@ ALWAYS_INLINE bool evd_return_request(struct dofi_evd *evd, struct dofi_dto *dto
 	return true;
 }
 
-/* False: it is to go by way of the ring. */
+/* False: the completion must pass through the ring. */
 ALWAYS_INLINE bool evd_return_direct(struct dofi_evd *evd, const struct fi_cq_data_entry *entry,
 				     DAT_EVENT *event)
 {
@@ -95,34 +95,34 @@ ALWAYS_INLINE bool evd_return_direct(struct dofi_evd *evd, const struct fi_cq_da
 	return evd_return_request(evd, dto, event);
 }
 
-/* The next event, if the ring has one. */
+/* Returns the next event of the ring, if any. */
 static DAT_RETURN evd_pop_ring(struct dofi_evd *evd, DAT_EVENT *event, uint32_t before)
 {
-	/* Bare: programs compare the whole word. */
+	/* Without a class or subtype: programs compare the whole value. */
 	if (!dofi_evd_count(evd))
 		return DAT_QUEUE_EMPTY;
 	dofi_evd_pop(evd, event);
-	/* Whatever else arrived in the same batch is news for the CNO. */
+	/* Further events of the same batch notify the CNO. */
 	if (dofi_evd_count(evd))
 		dofi_evd_notify(evd, before);
 	return DAT_SUCCESS;
 }
 
-/* Without a look at the CQ; there need not be one. */
+/* Takes an event without reading the CQ, which need not exist. */
 static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	if (evd->dying)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	if (evd->waiter || evd->dead)
 		return DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
-	/* The progress thread was quicker, at the consumer's cost: that it looks counts. */
+	/* The progress thread read the CQ before the consumer: this dequeue counts as a poll. */
 	if (evd->served || evd->obj.ia->fab.desc->device)
 		dofi_evd_polled(evd);
 	evd->served = false;
 	return evd_pop_ring(evd, event, evd->notified);
 }
 
-/* After one that brought something. */
+/* Processes a read of the CQ through the ring. */
 static __attribute__((noinline)) DAT_RETURN evd_take_from_ring(struct dofi_evd *evd,
 							       DAT_EVENT *event,
 							       const struct fi_cq_data_entry *entry,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_evd_wait; data/evd_dequeue.c takes events that are there.
+/* dat_evd_wait; data/evd_dequeue.c takes events that are queued.
  *
- * A wait polls for a short while that adapts to whether polling paid off lately, then sleeps on
- * the CQ's descriptor and on the EVD's own eventfd. The thread that is inside makes the progress;
- * the progress thread keeps away (see progress/progress.c).
+ * A wait polls for a short time that adapts to the success of recent polling, then sleeps on the
+ * CQ's descriptor and on the EVD's eventfd. The waiting thread drives progress; the progress thread
+ * leaves the EVD alone meanwhile (see progress/progress.c).
  */
 #include <errno.h>
 #include <poll.h>
@@ -22,20 +22,21 @@
 #include "object/srq.h"
 #include "progress/deferred_work.h"
 
-/* A readable CQ that yields nothing is left alone for a while, longer each time (tcp 1.17: a
- * message without a posted receive keeps its descriptor readable). Posting a receive ends it. */
+/* After this number of empty reads of a readable CQ the thread does not sleep on its descriptor for
+ * an increasing time (tcp 1.17: a message without a posted receive keeps the descriptor readable).
+ * Posting a receive ends the delay. */
 #define STALL_AFTER 3
-#define STALL_NAP_MAX 50
+#define STALL_DELAY_MAX 50
 
 static uint64_t evd_stall_delay(unsigned int refusals)
 {
 	unsigned int doublings = refusals - STALL_AFTER;
 
-	return DOFI_MS(doublings < 5 ? 1u << doublings : STALL_NAP_MAX);
+	return DOFI_MS(doublings < 5 ? 1u << doublings : STALL_DELAY_MAX);
 }
 
-/* A completion has mostly just been written there by its fields, and is read in the same way:
- * memory that has just been written in pieces and is read as a whole makes the processor wait. */
+/* Copies field by field: the event has usually just been stored that way, and a wide load of
+ * recently stored fields defeats store-to-load forwarding. */
 void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
@@ -50,7 +51,7 @@ void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
 	dofi_event_extra(event, e->immed);
 	if (e->srq)
 		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
-	/* Begin anew while it is in the caches. */
+	/* Rewind the empty ring to entries that are in the caches. */
 	if (evd->head == evd->tail)
 		evd->head = evd->tail = 0;
 	evd->overflowed = false;
@@ -61,7 +62,8 @@ static bool evd_satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
 	return dofi_evd_count(evd) >= (uint32_t)threshold;
 }
 
-/* Progress that a waiting thread makes; evd->lock held, given up while others are served. */
+/* Drives progress from a waiting thread. Caller holds evd->lock, which is released while deferred
+ * work runs. */
 static void evd_poll_once(struct dofi_evd *evd)
 {
 	struct dofi_ia *ia = evd->obj.ia;
@@ -88,8 +90,8 @@ static int evd_make_wake_fd(struct dofi_evd *evd)
 	return evd->wake_fd < 0 ? -errno : 0;
 }
 
-/* May the thread sleep on the CQ's descriptor? If the CQ says "look again" time after time and
- * has nothing, its descriptor is of no use: *stalled. evd->lock held. */
+/* True if the thread may sleep on the CQ's descriptor. If the CQ repeatedly refuses the sleep but
+ * has no completions, its descriptor is useless: sets *stalled. Caller holds evd->lock. */
 static bool evd_may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusals)
 {
 	*stalled = false;
@@ -105,19 +107,19 @@ static bool evd_may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *ref
 	return true;
 }
 
-/* evd->lock held. */
+/* Caller holds evd->lock. */
 static void evd_end_sleep(struct dofi_evd *evd)
 {
 	evd->stalled = false;
 	evd->sleeping = false;
-	dofi_eventfd_clear(evd->wake_fd);	/* the CQ, or the deadline, may have ended it */
+	dofi_eventfd_clear(evd->wake_fd);	/* it need not be set */
 }
 
-/* The waiter leaves the call; evd->lock held. */
+/* Ends the wait. Caller holds evd->lock. */
 static void evd_leave_wait(struct dofi_evd *evd)
 {
 	evd->waiter = false;
-	/* The EVD and its adapter, with the wakeup, may be closed once the lock is given up. */
+	/* The EVD and its IA (wakeup descriptor) may be closed once the lock is released. */
 	if (evd->dying)
 		dofi_signal_all(&evd->left);
 	else
@@ -129,7 +131,7 @@ struct sleeper {
 	uint32_t notified;		/* evd->notified when it fell asleep */
 };
 
-/* The thread was cancelled while it slept. What came for it meanwhile has to notify others. */
+/* Cancellation handler of a sleeping waiter. Events that arrived meanwhile must notify others. */
 static void evd_leave_cancelled(void *arg)
 {
 	struct sleeper *s = arg;
@@ -154,8 +156,8 @@ static int evd_poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
 	return ret;
 }
 
-/* Sleeps until somebody wakes the EVD, the CQ has news, or the deadline. evd->lock is held on
- * entry and exit. 0 or -EINTR. */
+/* Sleeps until the EVD is woken, the CQ is readable or the deadline expires. Returns 0 or -EINTR.
+ * Caller holds evd->lock, which is released meanwhile. */
 static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 			  unsigned int refusals)
 {
@@ -169,7 +171,7 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	if (stalled)
 		left = evd_stall_delay(refusals);
 	else if (dofi_progress_is_me(evd->obj.ia))
-		left = DOFI_MS(1);	/* an agent: nobody else handles connections meanwhile */
+		left = DOFI_MS(1);	/* an agent waits: it blocks the handling of connections */
 	if (deadline != DOFI_NEVER && deadline - now < left)
 		left = deadline > now ? deadline - now : 0;
 	ts.tv_sec = (time_t)(left / 1000000000u);
@@ -187,7 +189,7 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	return ret == -EINTR ? -EINTR : 0;
 }
 
-/* Polling that paid off may go on as long as allowed; polling in vain becomes shorter. */
+/* Successful polling extends the polling time to its maximum; unsuccessful polling shortens it. */
 static void evd_adapt_spin(struct dofi_evd *evd, bool slept)
 {
 	uint32_t most = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
@@ -198,7 +200,7 @@ static void evd_adapt_spin(struct dofi_evd *evd, bool slept)
 		evd->spin_ns -= evd->spin_ns / 4;
 }
 
-/* The body of dat_evd_wait; evd->lock held, evd->waiter set. */
+/* Body of dat_evd_wait. Caller holds evd->lock and has set evd->waiter. */
 static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT threshold)
 {
 	uint64_t start = dofi_now(), now = start;
@@ -207,7 +209,7 @@ static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_C
 	bool released, slept = false, stalled;
 
 	evd_poll_once(evd);
-	/* What is queued already releases the caller; later only notifying events do. */
+	/* Any queued event ends the wait at once; later only notifying events do. */
 	released = evd_satisfied(evd, threshold);
 	while (!released || !evd_satisfied(evd, threshold)) {
 		if (evd->dying)
@@ -254,7 +256,7 @@ static DAT_RETURN evd_check_wait(const struct dofi_evd *evd, DAT_COUNT threshold
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
 	if (threshold <= 0 || threshold > evd->qlen)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	/* Notification is left to the consumer's flags. */
+	/* The completion flags determine the notification: a threshold above 1 is not allowed. */
 	if (threshold > 1 && evd->unsignalled_streams)
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_CONFIG_NOTIFY);
 	return DAT_SUCCESS;

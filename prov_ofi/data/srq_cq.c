@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Buffers of a shared receive queue that messages have taken. (hot) */
+/* Processes SRQ buffers that messages have consumed. (hot) */
 #include "base/log.h"
 #include "data/cq.h"
 #include "data/dto_submit.h"
@@ -31,16 +31,16 @@ static ssize_t srq_post(struct dofi_srq *srq, struct dofi_dto *dto)
 
 int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 {
-	/* Before the call: its completion may be read by another thread within it. */
+	/* Before the call: another thread may read its completion during the call. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
 	return (int)srq_post(srq, dto);
 }
 
-/* Nothing of it was shown to the consumer: the buffer goes back to the end of the queue. */
+/* The consumer has not seen the buffer: it returns to the end of the queue. */
 void dofi_srq_unfilled(struct dofi_dto *dto)
 {
 	if (dofi_srq_hand_over(dto->srq, dto))
-		dofi_log(DOFI_LOG_ERROR, "a buffer could not be posted to its SRQ again");
+		dofi_log(DOFI_LOG_ERROR, "a receive buffer could not be reposted to its SRQ");
 }
 
 struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data)
@@ -49,19 +49,19 @@ struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint6
 
 	if (ep && ep->srq == dto->srq && ep->recv_evd == evd)
 		return ep;
-	dofi_log(DOFI_LOG_WARN, "a message to an SRQ does not say whose it is; it is dropped");
+	dofi_log(DOFI_LOG_WARN, "dropped a message to an SRQ: its connection id is unknown");
 	dofi_srq_unfilled(dto);
 	return NULL;
 }
 
-/* One more buffer is with this EP: is that many, or too few left to others? */
+/* Checks the EP's watermarks and the low watermark after the EP has received one more buffer. */
 static void srq_check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 {
 	int32_t low = atomic_load_explicit(&srq->low_mark, memory_order_relaxed);
 	uint32_t taken = atomic_fetch_add(&srq->taken, 1) + 1;
 
 	dofi_srq_check_soft_mark(ep);
-	/* `posted` may grow meanwhile; then there are enough. */
+	/* `posted` may grow concurrently; then enough buffers are left. */
 	if (low > 0 &&
 	    atomic_load_explicit(&srq->posted, memory_order_relaxed) - taken < (uint32_t)low &&
 	    atomic_exchange(&srq->low_armed, false)) {
@@ -70,7 +70,7 @@ static void srq_check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 	}
 }
 
-/* False: later. */
+/* False: deferred. */
 static bool srq_report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	struct dofi_srq *srq = dto->srq;
@@ -83,7 +83,7 @@ static bool srq_report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd
 	if (told == DOFI_EVENT_DEFERRED)
 		return false;
 	srq_give_back(srq, dto);
-	/* Only now: the place that this frees needs a descriptor. */
+	/* Only now: the entry that this frees needs a descriptor. */
 	if (told == DOFI_EVENT_NONE)
 		dofi_srq_dequeued(srq, ep);
 	return true;
@@ -104,7 +104,7 @@ void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd)
 {
 	struct dofi_dto *dto, *next;
 
-	/* Reporting may give the descriptor back, and `next` with it. */
+	/* Reporting may return the descriptor, and `next` with it. */
 	while ((dto = ep->shared.first)) {
 		next = dto->next;
 		if (!srq_report(ep, dto, evd))
@@ -129,7 +129,7 @@ void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *
 	srq_check_marks(dto->srq, ep);
 	atomic_fetch_add_explicit(&ep->recv_msgs, 1, memory_order_relaxed);
 	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
-		/* It may have opened just now: what waited comes first. */
+		/* The EP may just have opened: report earlier completions first. */
 		dofi_srq_report(ep, evd);
 		if (!ep->shared.first && srq_report(ep, dto, evd))
 			return;
