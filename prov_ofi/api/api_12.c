@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is particular to uDAPL 1.2. */
+/* Implements the parts that only uDAPL 1.2 has. */
 #include "api/api_table.h"
 #include "object/err.h"
 
-/* Exported by libdat, declared in no public header: slot number to provider's pointer. */
+/* Exported by libdat, but in no public header: maps a slot number to the provider's handle. */
 extern DAT_RETURN dats_get_ia_handle(unsigned long slot, DAT_IA_HANDLE *provider_handle);
 
-/* The registry's table may have holes; so many slots are looked at. */
+/* Number of slots searched: the registry's table may have gaps. */
 #define SLOTS 4096
 
 const DAT_UINT32 dofi_api_major = 1, dofi_api_minor = 2;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is particular to uDAPL 2.0. */
+/* Implements the parts that only uDAPL 2.0 has. */
 #include <stdarg.h>
 #include <string.h>
 
 #include "api/api_table.h"
 #include "object/err.h"
 
-/* Exported by libdat2, declared in no public header: between the consumer's handle and ours. */
+/* Exported by libdat2, but in no public header: maps between the consumer's handle and the
+ * provider's. */
 extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE in, DAT_IA_HANDLE *out);
 
 #define NOT_SUPPORTED DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0)
@@ -32,7 +33,7 @@ void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
 {
 	bool has = dofi_api_extensions(ia);
 
-	/* A device's peers name memory by its address: see dofi_mr_register. */
+	/* Peers of a device address memory by its virtual address: see dofi_mr_register. */
 	attr->zb_supported = ia->fab.desc->device ? DAT_FALSE : DAT_TRUE;
 	attr->extension_supported = has ? DAT_EXTENSION_IB : DAT_EXTENSION_NONE;
 	attr->extension_version = has ? DAT_IB_EXTENSION_VERSION : 0;
@@ -40,7 +41,7 @@ void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
 
 void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
-	/* An iWARP target writes by the key of the memory that is read into. */
+	/* An iWARP target of a read writes with the key of the reader's memory. */
 	attr->rdma_read_lmr_rmr_context_exposure = ia->fab.has_msg_prefix ? DAT_TRUE : DAT_FALSE;
 	attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
 	attr->is_signal_safe = DAT_FALSE;
@@ -85,7 +86,7 @@ static DAT_RETURN lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_
 	return DAT_SUCCESS;
 }
 
-/* The mask's bits overlap (DAT_CNO_FIELD_PROXY contains the others), so any of them asks for
+/* The mask's bits overlap (DAT_CNO_FIELD_PROXY contains the others), so any of them requests
  * all. */
 static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
@@ -176,7 +177,7 @@ static DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr,
 				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 }
 
-/* Two names are related when they use the same interface of the same fabric. */
+/* Two names are related if they use the same interface of the same fabric. */
 static DAT_RETURN ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR name, DAT_BOOLEAN *answer)
 {
 	struct dofi_ia *ia = dofi_ia_live(handle);
@@ -191,7 +192,7 @@ static DAT_RETURN ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR name, D
 	return DAT_SUCCESS;
 }
 
-/* What an event of the extension says beside what every completion says. */
+/* Fills the members that only events of the extension have. */
 void dofi_event_ib(DAT_EVENT *event, uint32_t immed)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
@@ -219,7 +220,7 @@ void dofi_event_ib(DAT_EVENT *event, uint32_t immed)
 	memcpy(event->event_extension_data, &x, sizeof(x));
 }
 
-/* The arguments are those of the macros in dat_ib_extensions.h. */
+/* `args` are the arguments of the macros in dat_ib_extensions.h. */
 static DAT_RETURN write_immed(DAT_EP_HANDLE ep, va_list args)
 {
 	DAT_COUNT n = va_arg(args, DAT_COUNT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The jump table's slots that both versions fill alike. */
+/* Slots of the jump table that are the same in both versions. */
 #ifndef DOFI_API_TABLE_H
 #define DOFI_API_TABLE_H
 
@@ -92,7 +92,7 @@
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2); \
 } while (0)
 
-/* Fills what both versions' DAT_RMR_PARAM have. */
+/* Fills the members that DAT_RMR_PARAM has in both versions. */
 #define DOFI_FILL_RMR_PARAM(param, rmr) do { \
 	memset(param, 0, sizeof(*(param))); \
 	(param)->ia_handle = dofi_api_ia_handle((rmr)->obj.ia); \
@@ -106,7 +106,7 @@
 	pthread_mutex_unlock(&(rmr)->obj.ia->mr_lock); \
 } while (0)
 
-/* Fills what both versions' DAT_LMR_PARAM have. */
+/* Fills the members that DAT_LMR_PARAM has in both versions. */
 #define DOFI_FILL_LMR_PARAM(param, lmr) do { \
 	(param)->ia_handle = dofi_api_ia_handle((lmr)->obj.ia); \
 	(param)->mem_type = (lmr)->mem_type; \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parameter lists of the calls in src/calls.def, for functions that stand before them. */
+/* Parameter lists of the calls in src/calls.def, for functions that wrap them. */
 #ifndef DOFI_API_WRAP_H
 #define DOFI_API_WRAP_H
 
-/* Parameters a1..an of given types, their values, and the list of their names. */
+/* Pn: parameters a1..an of the given types; An: the list of their names. */
 #define P1(t1) t1 a1
 #define P2(t1, t2) P1(t1), t2 a2
 #define P3(t1, t2, t3) P2(t1, t2), t3 a3

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts a function that disables cancellation before each call that is not on the data path. */
+/* Wraps each call that is not on the data path in a function that disables cancellation. */
 #define DAT_API_MAJOR (DOFI_API / 10)
 
 #include "api/api_wrap.h"
@@ -27,7 +27,7 @@ GUARD(4, dofi_ia_open_threadsafe, dofi_guarded_open_threadsafe, const DAT_NAME_P
       DAT_EVD_HANDLE *, DAT_IA_HANDLE *)
 static GUARD(2, dofi_ia_close, guarded_ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS)
 
-/* These look after themselves: they may be cancelled where they sleep, or are on the data path. */
+/* Not wrapped: calls that may be cancelled while they sleep and calls on the data path. */
 #define OWN_GUARD(X) \
 	X(evd_wait) X(cno_wait) X(evd_dequeue) X(ep_post_send) X(ep_post_recv) \
 	X(ep_post_rdma_read) X(ep_post_rdma_write) X(srq_post_recv) X(get_consumer_context) \

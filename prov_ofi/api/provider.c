@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Entry points for the registry library. */
+/* Implements the entry points for the registry library. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Records stay: handles that the program kept point to their jump tables. */
+/* Never freed: handles that the program keeps point to the jump tables. */
 static struct dofi_provider *providers;
 
 EXPORT void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *instance_data);
@@ -68,7 +68,7 @@ void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *inst
 	dofi_trace_load();
 	if (info->dapl_version_major != dofi_api_major ||
 	    info->dapl_version_minor != dofi_api_minor) {
-		dofi_report("this provider is for DAT %u.%u, the registry asks for %u.%u",
+		dofi_report("this provider is for DAT %u.%u, the registry requests %u.%u",
 			    dofi_api_major, dofi_api_minor, info->dapl_version_major,
 			    info->dapl_version_minor);
 		return;
