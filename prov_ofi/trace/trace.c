@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes a line for each traced call. */
+/* Writes one line for each traced call. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
@@ -14,21 +14,21 @@
 
 static struct dofi_log_file file = DOFI_LOG_FILE_INIT("DAPL_OFI_TRACE");
 
-/* A program that polls would drown everything else: looks in vain at one EVD are told once,
- * and then counted; a program that does nothing else shows a count every few seconds. */
-#define VAIN_S 5
+/* Repeated empty polls of one EVD would flood the trace: the first is printed, the others are
+ * counted, and the count is printed before the next line or after this number of seconds. */
+#define REPEAT_S 5
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
 	pid_t thread;
 	const void *evd;
 	time_t since;
-	unsigned long more;
+	unsigned long count;
 	struct dofi_text text;
-} vain;
+} repeats;
 
-/* Of local time to UTC. Asked for once: the C library's answer takes a lock that a forked child may
- * find taken. */
+/* Offset of local time to UTC. Determined once: the C library takes a lock for it, which may be
+ * held in a forked child. */
 static long zone;
 
 static void trace_in_child(void)
@@ -111,10 +111,10 @@ static void trace_add_result(struct dofi_text *t, DAT_RETURN ret)
 		dofi_text_add(t, "%s", type);
 }
 
-/* Called with the lock held. */
+/* Caller holds `lock`. */
 static void trace_write_line(struct dofi_text *t)
 {
-	/* A line that was cut off still ends. */
+	/* A truncated line ends with a newline, too. */
 	if (t->len == sizeof(t->buf) - 1)
 		t->len--;
 	t->buf[t->len++] = '\n';
@@ -123,18 +123,18 @@ static void trace_write_line(struct dofi_text *t)
 
 static void trace_flush_repeats(void)
 {
-	if (vain.more) {
-		dofi_text_add(&vain.text, "(%lu more looks in vain)", vain.more);
-		trace_write_line(&vain.text);
+	if (repeats.count) {
+		dofi_text_add(&repeats.text, "(%lu more empty polls)", repeats.count);
+		trace_write_line(&repeats.text);
 	}
-	vain.more = 0;
+	repeats.count = 0;
 }
 
-/* Called with the lock held: another line follows. */
+/* Ends a series of empty polls because another line follows. Caller holds `lock`. */
 static void trace_end_repeat(void)
 {
 	trace_flush_repeats();
-	vain.evd = NULL;
+	repeats.evd = NULL;
 }
 
 __attribute__((destructor)) static void trace_flush_at_exit(void)
@@ -142,7 +142,7 @@ __attribute__((destructor)) static void trace_flush_at_exit(void)
 	trace_flush_repeats();
 }
 
-/* True when the line is only counted. Called with the lock held. */
+/* True if the line is only counted. Caller holds `lock`. */
 static bool trace_is_again(const struct dofi_trace_call *call, DAT_RETURN ret)
 {
 	const void *evd;
@@ -152,25 +152,26 @@ static bool trace_is_again(const struct dofi_trace_call *call, DAT_RETURN ret)
 		return false;
 	}
 	memcpy(&evd, call->values[0].at, sizeof(evd));
-	if (vain.evd == evd && vain.thread == gettid()) {
-		vain.text.len = 0;
-		trace_add_time(&vain.text, &call->wall);
-		dofi_text_add(&vain.text, "dat_evd_dequeue = DAT_QUEUE_EMPTY ");
-		vain.more++;
-		if (call->wall.tv_sec - vain.since >= VAIN_S) {
+	if (repeats.evd == evd && repeats.thread == gettid()) {
+		repeats.text.len = 0;
+		trace_add_time(&repeats.text, &call->wall);
+		dofi_text_add(&repeats.text, "dat_evd_dequeue = DAT_QUEUE_EMPTY ");
+		repeats.count++;
+		if (call->wall.tv_sec - repeats.since >= REPEAT_S) {
 			trace_flush_repeats();
-			vain.since = call->wall.tv_sec;
+			repeats.since = call->wall.tv_sec;
 		}
 		return true;
 	}
 	trace_end_repeat();
-	vain.evd = evd;
-	vain.thread = gettid();
-	vain.since = call->wall.tv_sec;
+	repeats.evd = evd;
+	repeats.thread = gettid();
+	repeats.since = call->wall.tv_sec;
 	return false;
 }
 
-/* Calls that may sleep are told when they begin, too: a program that hangs shows where. */
+/* True if the call may sleep. Such calls are printed when they begin, too, to show where a program
+ * hangs. */
 static bool trace_may_sleep(const struct dofi_trace_call *call)
 {
 	DAT_TIMEOUT timeout;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* DAPL_OFI_TRACE: every call of the program, told with arguments, result and time.
+/* DAPL_OFI_TRACE: prints every call of the program with arguments, result and time.
  *
- * A traced IA name has a jump table of its own, whose slots lead through the wrappers of
- * trace/trace_calls.c; without the setting nothing is different.
+ * A traced IA name has its own jump table, whose slots point to the wrappers of
+ * trace/trace_calls.c. Without the setting the table is unchanged.
  */
 #ifndef DOFI_TRACE_H
 #define DOFI_TRACE_H
@@ -12,23 +12,23 @@
 #include "base/text.h"
 #include "base/dat_version.h"
 
-/* An argument, by address: the wrappers know neither its type nor its meaning. */
+/* An argument by address: the wrappers know neither its type nor its meaning. */
 struct dofi_trace_value {
 	const void *at;
 	size_t size;
 };
 
-/* How one argument is told. `i` is its index; others may be looked at, too. */
+/* Formats argument `i`; may read the others, too. */
 typedef void (*dofi_trace_format)(struct dofi_text *t, const struct dofi_trace_value *v,
-				unsigned int i);
+				  unsigned int i);
 
 struct dofi_trace_arg {
 	const char *name;
-	dofi_trace_format in;		/* told before the call; NULL: only an output */
-	dofi_trace_format out;		/* told after success; NULL: no output */
+	dofi_trace_format in;		/* before the call; NULL: output only */
+	dofi_trace_format out;		/* after success; NULL: not an output */
 };
 
-/* One call that is under way; on the stack of its wrapper. */
+/* One running call; on the stack of its wrapper. */
 struct dofi_trace_call {
 	const char *name;		/* without "dat_" */
 	const struct dofi_trace_arg *args;
@@ -44,13 +44,13 @@ void dofi_trace_end(struct dofi_trace_call *call, DAT_RETURN ret);
 
 /* Reads the setting; called at each provider initialisation, after dofi_param_load(). */
 void dofi_trace_load(void);
-/* Leads the slots of a jump table through the wrappers, if tracing is on. */
+/* Points the slots of a jump table to the wrappers if tracing is enabled. */
 void dofi_trace_apply(DAT_PROVIDER *table, DAT_BOOLEAN thread_safe);
 /* The same for the slots that only one version has (trace/trace_12.c, trace/trace_20.c). */
 void dofi_trace_apply_version(DAT_PROVIDER *table);
 
-/* How the kinds of arguments are told (trace/trace_show.c). In: by value, or what a pointer leads to.
- * Those called _out read through a pointer after the call. */
+/* Formatters by kind of argument (trace/trace_show.c). They print a value or the target of a
+ * pointer; those named _out dereference a pointer after the call. */
 #define DOFI_TRACE_SHOWS(X) \
 	X(handle) X(handle_out) X(text) X(num) X(num_out) X(long_out) X(hex) \
 	X(hex_out) X(address_out) X(time) \

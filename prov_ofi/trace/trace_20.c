@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Slots outside the list of calls that only uDAPL 2.0 has. */
+/* Traces the slots that only uDAPL 2.0 has and that are not in the list of calls. */
 #include "api/cancel_guard.h"
 #include "trace/trace_calls.h"
 
@@ -15,7 +15,7 @@ static DAT_RETURN traced_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name
 
 #define EXTENDED(handle, op, args) dofi_guarded.handle_extendedop_func(handle, op, args)
 
-/* `args` is for the call, `look` the same once more. */
+/* `args` is passed to the call; `look` is a copy of it for the trace. */
 static DAT_RETURN traced_write_immed(DAT_HANDLE ep, DAT_EXTENDED_OP op, va_list args, va_list look)
 {
 	DAT_COUNT n = va_arg(look, DAT_COUNT);
@@ -66,7 +66,7 @@ static DAT_RETURN traced_swap(DAT_HANDLE ep, DAT_EXTENDED_OP op, va_list args, v
 	return ret;
 }
 
-/* The other arguments of an operation that we do not have are unknown. */
+/* An operation that is not implemented: its other arguments are unknown. */
 static DAT_RETURN traced_other(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	DOFI_TRACE_OPEN(extension_op, 2, V(handle), V(op));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Functions that precede the slots of the jump table while calls are traced.
+/* Wrappers of the jump table's slots for traced calls.
  *
- * The wrappers are made from the list of calls that libdat itself is made from: no call can be
- * forgotten. What libdat handles by hand follows at the end.
+ * The wrappers are generated from the same list of calls as libdat, so that none is missing. Calls
+ * that libdat implements by hand follow at the end.
  */
 #define DAT_API_MAJOR (DOFI_API / 10)
 
@@ -11,7 +11,7 @@
 #include "object/ia.h"
 #include "trace/trace_calls.h"
 
-/* The values of the parameters. */
+/* Vn: values of the parameters a1..an. */
 #define V1 V(a1)
 #define V2 V1, V(a2)
 #define V3 V2, V(a3)
@@ -39,8 +39,8 @@
 #include "../src/calls.def"
 #undef CALL
 
-WRAP(4, ia_open, dofi_guarded.ia_open_func, traced_ia_open, const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *,
-     DAT_IA_HANDLE *)
+WRAP(4, ia_open, dofi_guarded.ia_open_func, traced_ia_open, const DAT_NAME_PTR, DAT_COUNT,
+     DAT_EVD_HANDLE *, DAT_IA_HANDLE *)
 WRAP(4, ia_open, dofi_guarded_open_threadsafe, traced_ia_open_threadsafe, const DAT_NAME_PTR,
      DAT_COUNT, DAT_EVD_HANDLE *, DAT_IA_HANDLE *)
 WRAP(2, ia_close, dofi_guarded.ia_close_func, traced_ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS)
@@ -52,7 +52,7 @@ void dofi_trace_apply(DAT_PROVIDER *table, DAT_BOOLEAN thread_safe)
 		table->name##_func = traced_##name;
 #include "../src/calls.def"
 #undef CALL
-	/* The registry tells the two by this function. */
+	/* The registry distinguishes the two thread safeties by this function. */
 	table->ia_open_func = thread_safe ? traced_ia_open_threadsafe : traced_ia_open;
 	table->ia_close_func = traced_ia_close;
 	dofi_trace_apply_version(table);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mould of a traced call. */
+/* Macros that generate the wrapper of a traced call. */
 #ifndef DOFI_TRACE_CALLS_H
 #define DOFI_TRACE_CALLS_H
 
 #include "trace/trace.h"
 
-/* The rows of trace/trace_args.def, by call and number of parameters. */
+/* The entries of trace/trace_args.def, by call and number of parameters. */
 #define TAKES(name, how) DOFI_TAKES(name, how)
 #define GIVES(name, how) DOFI_GIVES(name, how)
 #define ARGS(call, n, ...) \

@@ -70,8 +70,8 @@ static void add_enum(struct dofi_text *t, uint64_t value, const struct name *nam
 	dofi_text_add(t, "0x%llx", (unsigned long long)value);
 }
 
-/* The first name is that of no bit at all. A name of several bits stands for all of them only, and
- * before those of its bits. */
+/* The first name is that of the value 0. A name of several bits matches only if all are set, and
+ * precedes the names of its bits. */
 static void add_flags(struct dofi_text *t, uint64_t value, const struct name *names)
 {
 	const char *between = "";
@@ -100,7 +100,7 @@ static void add_flags(struct dofi_text *t, uint64_t value, const struct name *na
 		add(t, value_at(v[i].at, v[i].size), names); \
 	}
 
-/* Where 2.0 knows more names than 1.2 the values stand for themselves. */
+/* Values that have names only in 2.0 are written as numbers. */
 SHOW_NAMES(completion_flags, add_flags, { 0, "DEFAULT" },
 	   { DAT_COMPLETION_SUPPRESS_FLAG, "SUPPRESS" },
 	   { DAT_COMPLETION_SOLICITED_WAIT_FLAG, "SOLICITED_WAIT" },
@@ -276,7 +276,7 @@ static void add_segment(struct dofi_text *t, const DAT_LMR_TRIPLET *s)
 		      (unsigned long long)s->segment_length, s->lmr_context);
 }
 
-/* `most`: nobody looks at an array that is longer. */
+/* Arrays of more than `most` segments are not read: the call rejects them. */
 static void add_segments(struct dofi_text *t, const DAT_LMR_TRIPLET *s, uint64_t n, uint64_t most)
 {
 	uint64_t i;
@@ -293,13 +293,13 @@ static void add_segments(struct dofi_text *t, const DAT_LMR_TRIPLET *s, uint64_t
 	dofi_text_add(t, "%s]", i < n ? ", ..." : "");
 }
 
-/* The number stands before. */
+/* The previous argument is the number of segments. */
 SHOW(segs)
 {
 	add_segments(t, pointer(&v[i]), value_at(v[i - 1].at, v[i - 1].size), DOFI_IOV_MAX);
 }
 
-/* The number comes behind. */
+/* The next argument is the number of segments. */
 SHOW(segs_before)
 {
 	add_segments(t, pointer(&v[i]), value_at(v[i + 1].at, v[i + 1].size), INT32_MAX);
@@ -321,7 +321,7 @@ SHOW(target)
 		dofi_text_add(t, "NULL");
 }
 
-/* Whose bytes are nobody's business; the size stands before. */
+/* Private data: print the length only, which is the previous argument. */
 SHOW(priv)
 {
 	dofi_text_add(t, pointer(&v[i]) ? "%d bytes" : "NULL",
@@ -353,7 +353,7 @@ SHOW(addr)
 	add_address(t, pointer(&v[i]));
 }
 
-/* The kind of memory stands before. */
+/* The previous argument is the memory type. */
 SHOW(region)
 {
 	DAT_REGION_DESCRIPTION r;

@@ -42,7 +42,7 @@ static const char *const expected[] = {
 	"event=\\{DAT_CONNECTION_EVENT_ESTABLISHED ep=EP#[12] private=[05] bytes\\}",
 	"event=\\{DAT_CONNECTION_EVENT_ESTABLISHED ep=EP#[12] private=[05] bytes\\}",
 	"dat_evd_dequeue\\(evd=EVD#[0-9]+\\) = DAT_QUEUE_EMPTY" US,
-	"dat_evd_dequeue = DAT_QUEUE_EMPTY \\(2 more looks in vain\\)$",
+	"dat_evd_dequeue = DAT_QUEUE_EMPTY \\(2 more empty polls\\)$",
 	"dat_ep_post_recv\\(ep=EP#2, n=2, iov=\\[0x[0-9a-f]+\\+16 key 0x[0-9a-f]+, "
 	"0x[0-9a-f]+\\+100 key 0x[0-9a-f]+\\], cookie=0xc00c1e, flags=DEFAULT\\)" OK,
 	"dat_ep_post_rdma_write\\(ep=EP#1, n=1, iov=\\[0x[0-9a-f]+\\+64 key 0x[0-9a-f]+\\], "
