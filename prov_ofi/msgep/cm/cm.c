@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an event queue keeps for its connections, and the work on it.
+/* Event loop of the connection manager: epoll set, timers, life cycle of connections.
  *
- * Sockets and a timer are in an epoll set of their own, which is in the event queue's: whoever
- * sleeps on that wakes up, reads events, and so calls msgep_cm_progress.
+ * Sockets and a timer are in an epoll set that is itself in the event queue's set: a thread that
+ * blocks on the event queue wakes up, reads events, and thereby calls msgep_cm_progress.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include "msgep/cm/cm_int.h"
 
 #define ROUND 64
-/* Nanoseconds after which a doorbell is tried again. */
+/* Nanoseconds after which a failed doorbell is retried. */
 #define RING_AGAIN 1000000
 
 /* ---------------------------------------------------------------- timers */
@@ -42,7 +42,7 @@ void msgep_cm_timer_fini(struct msgep_cm *cm, struct dofi_timer *t)
 	cm->timer_users--;
 }
 
-/* Without eq->lock. */
+/* Caller need not hold eq->lock. */
 static void cm_arm_soon(struct msgep_cm *cm)
 {
 	const struct itimerspec soon = { .it_value.tv_nsec = RING_AGAIN };
@@ -61,7 +61,7 @@ static void cm_set_timerfd(struct msgep_cm *cm, uint64_t when)
 	}
 	timerfd_settime(cm->timerfd, TFD_TIMER_ABSTIME, &at, NULL);
 	cm->armed = when;
-	/* Asked for by another thread before that, perhaps, and undone. */
+	/* Another thread may have armed a retry before timerfd_settime, which replaced it. */
 	if (atomic_load(&cm->retry_doorbells))
 		cm_arm_soon(cm);
 }
@@ -75,7 +75,7 @@ void msgep_cm_doorbell_retry(struct msgep_ep *ep)
 	cm_arm_soon(cm);
 }
 
-/* Wakes the peers whose doorbell the kernel had no memory for. */
+/* Retries the doorbells for which the kernel had no memory. */
 static void cm_retry_doorbells(struct msgep_cm *cm)
 {
 	struct dofi_list *pos;
@@ -99,7 +99,7 @@ void msgep_cm_arm(struct msgep_cm *cm, struct dofi_timer *t, uint64_t when)
 		cm_set_timerfd(cm, when);
 }
 
-/* Going off too early (a timer has been cancelled since) costs a look. */
+/* An early expiry (a timer has been cancelled since) only costs one check. */
 static void cm_timer_ready(struct msgep_cm_source *source, uint32_t events)
 {
 	struct msgep_cm *cm = dofi_container(source, struct msgep_cm, timer);
@@ -300,8 +300,8 @@ void msgep_cm_linger(struct msgep_cm_conn *conn)
 	cm_detach_ep(conn);
 	if (sent)
 		shutdown(conn->fd, SHUT_WR);
-	/* Closing a TCP socket before the peer has done so may take away what it has not read; a
-	 * unix socket's bytes are at the peer already. */
+	/* Closing a TCP socket before the peer does may discard data that the peer has not read;
+	 * the bytes of a unix socket are in the peer's queue already. */
 	if (conn->fd < 0 || !msgep_cm_discard(conn->fd) || (sent && conn->transport->local) ||
 	    !patience || msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (sent ? 0 : EPOLLOUT))) {
 		msgep_cm_conn_free(conn);
@@ -456,7 +456,7 @@ void msgep_cm_close(struct msgep_eq *eq)
 	eq->cm = NULL;
 }
 
-/* What the consumer had not received when the peer ended may have been received since. */
+/* The consumer may have received the remaining data since the peer ended the connection. */
 static void cm_try_ends(struct msgep_cm *cm)
 {
 	struct dofi_list *pos, *tmp;

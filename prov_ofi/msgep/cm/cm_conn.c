@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection calls of an endpoint, and the handshake. */
+/* Implements the connection calls of an endpoint, and the handshake. */
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
@@ -13,15 +13,16 @@
 #include "msgep/cm/cm_int.h"
 #include "msgep/cm/inbox.h"
 
-/* A listener whose queue is full, that has no room, or for whom enough sockets of ours wait, is
- * tried again after that time (twice as long after each refusal for want of room, up to a limit),
- * and given up after as long a time as the kernel takes for TCP. */
+/* The connect is retried after this delay if the listener's queue is full, if the listener is busy,
+ * or if enough sockets of this process are pending there. The delay doubles with each BUSY, up to a
+ * limit. The attempt times out as late as the kernel's does for TCP. */
 #define REDIAL DOFI_MS(5)
 #define REDIAL_DOUBLINGS 4
 #define REDIAL_LIMIT DOFI_MS(127000)
-/* A listener that makes room resets a connection on which a request has just come, and its word
- * may be lost with it: so many are taken for that. */
+/* A listener that evicts a half-open connection on which a request has just arrived resets it, and
+ * its BUSY may be lost: this many resets are treated as BUSY. */
 #define RESETS 3
+
 static struct msgep_ep *cm_ep_of(struct fid_ep *fid)
 {
 	return dofi_container(fid, struct msgep_ep, fid);
@@ -43,7 +44,7 @@ void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t
 	msgep_cm_conn_free(conn);
 }
 
-/* No socket leads to the peer. Needs no socket object. */
+/* Reports that no socket leads to the peer. Needs no connection object. */
 static void cm_post_unreached(struct msgep_ep *ep, int err)
 {
 	struct msgep_event event = { .event = 0, .err = err, .prov_errno = err,
@@ -59,9 +60,9 @@ static void cm_fail_unreached(struct msgep_cm_conn *conn, int err)
 	msgep_cm_conn_free(conn);
 }
 
-/* ---------------------------------------------------------------- offers */
+/* ---------------------------------------------------------------- connection parameters */
 
-/* What the transport says about this side, as part of a message. */
+/* Adds this side's connection parameters to a message. */
 static int cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_params *offer,
 			 struct msgep_cm_msg *msg)
 {
@@ -79,7 +80,7 @@ static int cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_p
 	return 0;
 }
 
-/* What the peer says about its transport. The descriptor is the transport's if it wants it. */
+/* Passes the peer's connection parameters to the transport, which may keep the descriptor. */
 static int cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
 			      const struct msgep_cm_msg *msg)
 {
@@ -93,14 +94,14 @@ static int cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
 	if (offer.fd >= 0)
 		dofi_forkfd_close(offer.fd);
 	if (ret)
-		dofi_log(DOFI_LOG_WARN, "the parameters of %s cannot be used: %s",
+		dofi_log(DOFI_LOG_WARN, "rejected %s: its connection parameters are unusable: %s",
 			 msgep_cm_peer_text(conn, text), dofi_lib.strerror(-ret));
 	return ret;
 }
 
 /* ---------------------------------------------------------------- connecting */
 
-/* The name of this end, which the peer is shown. */
+/* Sets the address of this end that is reported to the peer. */
 static void cm_name_end(struct msgep_cm_conn *conn)
 {
 	struct msgep_ep *ep = conn->ep;
@@ -114,7 +115,6 @@ static void cm_name_end(struct msgep_cm_conn *conn)
 		getsockname(conn->fd, &ep->local.sa, &len);
 }
 
-/* The request goes out. */
 static void cm_send_request(struct msgep_cm_conn *conn)
 {
 	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST, .transport = conn->transport->id,
@@ -137,13 +137,12 @@ static void cm_send_request(struct msgep_cm_conn *conn)
 	}
 	msgep_cm_state(conn, MSGEP_CM_REQUEST_SENT);
 	ret = msgep_cm_send(conn);
-	/* A listener that refuses may have said so before it closed: that is read first. */
+	/* A listener may have sent REJECT before it closed: read that first. */
 	ret = msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (ret ? 0 : EPOLLOUT));
 	if (ret)
 		msgep_cm_fail(conn, -ret, NULL, 0);
 }
 
-/* The socket is connected. */
 static void cm_send_hello(struct msgep_cm_conn *conn)
 {
 	struct msgep_cm_msg msg = { .kind = MSGEP_CM_HELLO, .transport = conn->transport->id,
@@ -207,7 +206,7 @@ static void cm_parse_answer(struct msgep_cm_conn *conn)
 		msgep_cm_fail(conn, ret ? -ret : EPROTO, NULL, 0);
 }
 
-/* The listener has no room: the attempt begins again, with a socket of its own. */
+/* The listener is busy: starts another attempt, with a new socket. */
 static void cm_try_again(struct msgep_cm_conn *conn)
 {
 	unsigned int doublings = conn->redials < REDIAL_DOUBLINGS ? conn->redials
@@ -245,9 +244,10 @@ static bool cm_is_busy(const struct msgep_cm_conn *conn)
 	       msg.kind == MSGEP_CM_BUSY;
 }
 
-/* Or greeting. */
+/* Receives the answer to a request or to HELLO. */
 static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
 {
+	char text[MSGEP_CM_PEER_TEXT];
 	int ret;
 
 	if ((events & EPOLLOUT) && msgep_cm_send(conn))
@@ -269,8 +269,9 @@ static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
 		return;
 	}
 	if (ret == -EPROTO || ret == -EBADMSG || ret == -EPROTONOSUPPORT)
-		dofi_log(DOFI_LOG_INFO, "the answer to a connection request is malformed, or of "
-			 "another library");
+		dofi_log(DOFI_LOG_INFO, "%s: expected an answer to the connection request, got a "
+			 "malformed message or one of another library",
+			 msgep_cm_peer_text(conn, text));
 	msgep_cm_fail(conn, ret == -EPIPE ? ECONNRESET : -ret, NULL, 0);
 }
 
@@ -287,7 +288,7 @@ static void cm_connecting_ready(struct msgep_cm_conn *conn)
 		cm_send_hello(conn);
 }
 
-/* The socket is connected, or will be; or none is needed. */
+/* The socket is connected or being connected, or the path needs none. */
 static void cm_path_found(struct msgep_cm_conn *conn, const struct msgep_cm_path *way)
 {
 	conn->fd = way->fd;
@@ -381,8 +382,8 @@ static int cm_ep_connect(struct fid_ep *fid, const void *addr, const void *param
 
 /* ---------------------------------------------------------------- accepting */
 
-/* Has the client closed its socket, or reset the connection? Until it has its answer it does not end
- * its direction alone. */
+/* True if the client has closed its socket or reset the connection. Before it has received the
+ * answer, it does not shut down its direction alone. */
 static bool cm_client_gone(const struct msgep_cm_conn *conn)
 {
 	struct pollfd pfd = { .fd = conn->fd, .events = POLLRDHUP };
@@ -392,7 +393,7 @@ static bool cm_client_gone(const struct msgep_cm_conn *conn)
 	return poll(&pfd, 1, 0) > 0;
 }
 
-/* Sends what remains of the answer. What cannot be sent completes no connection. */
+/* Sends the rest of the answer. The connection fails if that is impossible. */
 static void cm_send_answer(struct msgep_cm_conn *conn)
 {
 	int ret = msgep_cm_send(conn);
@@ -405,8 +406,10 @@ static void cm_send_answer(struct msgep_cm_conn *conn)
 
 static int cm_answer(struct msgep_cm_conn *conn, const void *param, size_t len)
 {
-	struct msgep_cm_msg request, msg = { .kind = MSGEP_CM_ACCEPT, .transport = conn->transport->id,
-					   .data = param, .data_len = (uint16_t)len };
+	struct msgep_cm_msg request, msg = { .kind = MSGEP_CM_ACCEPT,
+					     .transport = conn->transport->id,
+					     .data = param,
+					     .data_len = (uint16_t)len };
 	struct msgep_params offer;
 	int ret = msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &request);
 
@@ -472,7 +475,7 @@ static void cm_bye_ready(struct msgep_cm_conn *conn)
 	msgep_cm_watch(conn, 0);
 }
 
-/* The endpoint has gone; the peer takes its time. */
+/* The endpoint is closed; the peer has not closed its end yet. */
 static void cm_lingering_ready(struct msgep_cm_conn *conn, uint32_t events)
 {
 	if ((events & EPOLLOUT) && conn->bufs->out_done < conn->bufs->out_len &&
@@ -514,14 +517,14 @@ void msgep_cm_conn_ready(struct msgep_cm_conn *conn, uint32_t events)
 		cm_lingering_ready(conn, events);
 		break;
 	default:
-		/* An event that was on its way when it was no longer wanted. */
+		/* A stale event, queued before the state changed. */
 		break;
 	}
 }
 
 void msgep_cm_conn_tick(struct msgep_cm_conn *conn)
 {
-	/* Ends that are held back are looked at after the timers: it was for the wake-up. */
+	/* ENDING: the timer only causes the wakeup; cm_try_ends runs after the timers. */
 	if (conn->state == MSGEP_CM_CONNECTING)
 		cm_retry_later(conn);
 	else if (conn->state == MSGEP_CM_PATH_CHECK)
@@ -583,7 +586,7 @@ void msgep_cm_forget(struct msgep_ep *ep)
 		return;
 	switch (conn->state) {
 	case MSGEP_CM_REQUEST_PENDING:
-		/* Never accepted: somebody else may still do so, or refuse it. */
+		/* Never accepted: another endpoint may still accept or the consumer reject it. */
 		conn->ep = NULL;
 		ep->cm = NULL;
 		break;
@@ -596,7 +599,7 @@ void msgep_cm_forget(struct msgep_ep *ep)
 		msgep_cm_linger(conn);
 		break;
 	case MSGEP_CM_PATH_CHECK:
-		/* Given up, or its time is up. */
+		/* Cancelled, or timed out. */
 		msgep_cm_path_failed(conn);
 		msgep_cm_conn_free(conn);
 		break;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ways to a service point: a connection of the transport's own, a unix socket, TCP. */
+/* Selects the path to a service point: a connection of the transport, a unix socket, or TCP. */
 #include <errno.h>
 #include <string.h>
 
 #include "fabric/netif.h"
 #include "msgep/cm/cm_int.h"
 
-/* A listener on this host whose queue is full for so long is sought over the network, if its port
- * is there. */
+/* A listener on this host whose queue is full for this long is tried over the network, if its TCP
+ * port has a listener. */
 #define LOCAL_FULL DOFI_MS(1000)
 
 /* Unix sockets, and connections without a socket, have no ports of their own. */
@@ -24,8 +24,8 @@ void msgep_cm_name_local(struct msgep_ep *ep, const union dofi_addr *to)
 	dofi_addr_set_port(&ep->local.sa, port);
 }
 
-/* As msgep_cm_dial_local. Without a network there is no other way to the listener, and to a secret
- * that it knows there is no better proof. */
+/* Like msgep_cm_dial_local. Without a network there is no other path to the listener, and the
+ * shared secret is the strongest proof of its identity. */
 static int cm_dial_local(struct msgep_ep *ep, const struct msgep_transport *transport,
 			 const union dofi_addr *to, bool *done)
 {
@@ -40,8 +40,8 @@ static int cm_dial_local(struct msgep_ep *ep, const struct msgep_transport *tran
 						: MSGEP_CM_PROOF_NONE);
 }
 
-/* True if the listener's queue has been full for long, perhaps because a process of another user has
- * taken the name, and the network leads to the service point. */
+/* True if the listener's queue has been full for long, perhaps because a process of another user
+ * has taken the name, and the service point can be reached over the network. */
 static bool cm_falls_back(const union dofi_addr *to, uint64_t since)
 {
 	uid_t uid;
@@ -49,8 +49,9 @@ static bool cm_falls_back(const union dofi_addr *to, uint64_t since)
 	return dofi_now() - since > LOCAL_FULL && msgep_cm_port_owner(to, &uid);
 }
 
-/* Listeners throw out peers that connect and say nothing (MSGEP_CM_HALF_OPEN_PEER). A process that has no
- * processor for a while, after a thousand calls to connect, must not look like one of these. */
+/* Limits pending connects to one host: listeners close half-open connections
+ * (MSGEP_CM_HALF_OPEN_PEER), and a process that is not scheduled after a thousand calls to connect
+ * must not exceed their limit. */
 static bool cm_backlog_full(const struct msgep_ep *ep, const union dofi_addr *to)
 {
 	struct msgep_cm *cm = ep->eq->cm;
@@ -71,8 +72,8 @@ static bool cm_backlog_full(const struct msgep_ep *ep, const union dofi_addr *to
 	return false;
 }
 
-/* Like msgep_cm_dial, on the wire that leads there; the endpoint is on that from here on. A local
- * listener that is believed, however busy, is the one that is meant. since: of the first try. */
+/* Like msgep_cm_dial, with the transport that reaches the address; the endpoint uses it afterwards.
+ * A trusted local listener, however busy, is the right one. since: time of the first attempt. */
 static int cm_dial_network(struct msgep_ep *ep, const union dofi_addr *to, uint64_t since,
 			   struct msgep_cm_path *way)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of connections that are up.
+/* Ends established connections.
  *
- * Whoever ends it says BYE, with what the transport has to tell, and closes its direction of the socket.
- * The other side, which notices the end of the stream, may still have frames that its consumer has
- * not received: it reports the end when they are taken, or when nothing happens for a while. A
- * stream that ends without BYE is that of a peer that has died. One that dies after BYE may have
- * left frames behind that never come: its socket tells that, if it is asked.
+ * The side that ends a connection sends BYE, with the transport's final counts, and shuts down its
+ * direction of the socket. The other side may still have frames that its consumer has not
+ * received: it reports the end once they are received, or when nothing happens for a while. A
+ * stream that ends without BYE belongs to a peer that has died. A peer that dies after BYE may
+ * leave frames unsent: a probe of its socket detects that.
  */
 #include <errno.h>
 #include <string.h>
@@ -28,7 +28,7 @@ void msgep_cm_live(struct msgep_cm_conn *conn, const void *data, size_t len)
 	msgep_cm_state(conn, MSGEP_CM_LIVE);
 	msgep_ep_up(ep);
 	msgep_cm_post(conn->ep, &event, data, len);
-	/* It was watched for other events: this cannot fail. */
+	/* The socket is in the epoll set already: this cannot fail. */
 	msgep_cm_watch(conn,
 		       EPOLLRDHUP |
 			       (conn->transport->counts || conn->transport->cm_send ? EPOLLIN : 0));
@@ -54,8 +54,8 @@ void msgep_cm_doorbell(struct msgep_ep *ep)
 {
 	const uint8_t doorbell = MSGEP_CM_DOORBELL;
 
-	/* A socket without room holds doorbells that the peer has not heard yet. Posts come here, and
-	 * must not be cancelled. */
+	/* A full socket holds doorbells that the peer has not read yet. Posts call this and must
+	 * not be cancelled. */
 	ep->doorbell_pending = false;
 	if (atomic_load(&ep->state) == MSGEP_UP && ep->sock >= 0) {
 		DOFI_NO_CANCEL();
@@ -66,9 +66,10 @@ void msgep_cm_doorbell(struct msgep_ep *ep)
 	}
 }
 
-/* Reads doorbells, and BYE; false: there is nothing more to be read. ep->lock held. */
+/* Reads doorbells, and BYE; false: nothing more can be read. Caller holds ep->lock. */
 static bool cm_recv_last(struct msgep_cm_conn *conn, bool to_the_end)
 {
+	char text[MSGEP_CM_PEER_TEXT];
 	struct msgep_cm_msg msg;
 	int ret;
 
@@ -86,9 +87,10 @@ static bool cm_recv_last(struct msgep_cm_conn *conn, bool to_the_end)
 		conn->bye_received = true;
 		return false;
 	}
-	/* Whatever it is, it is no peer of ours: the end of the stream is what is looked for. */
+	/* Not a valid peer: treat it like the end of the stream. */
 	if (ret > 0 || ret == -EPROTO || ret == -EPROTONOSUPPORT || ret == -EBADMSG)
-		dofi_log(DOFI_LOG_WARN, "a connection's peer said something that makes no sense");
+		dofi_log(DOFI_LOG_WARN, "ended the connection with %s: expected a doorbell or BYE, "
+			 "got another message", msgep_cm_peer_text(conn, text));
 	shutdown(conn->fd, SHUT_RDWR);
 	return false;
 }
@@ -100,11 +102,11 @@ bool msgep_cm_quiet(struct msgep_ep *ep)
 
 /* ---------------------------------------------------------------- the peer's end */
 
-/* So long what a process sent before it went may still be on its way. */
-#define LAST_WORDS DOFI_MS(200)
+/* Data that a process sent before it exited may still be in transit for this long. */
+#define DRAIN_TIME DOFI_MS(200)
 #define PROBE DOFI_MS(100)
 
-/* Changes when receives are used up, and with every byte. */
+/* Changes whenever a receive is consumed, and with every byte. */
 static uint64_t cm_progress_mark(struct msgep_ep *ep)
 {
 	uint64_t mark;
@@ -138,8 +140,8 @@ static void cm_report_end(struct msgep_cm_conn *conn)
 	msgep_cm_post(conn->ep, &event, NULL, 0);
 }
 
-/* A byte for whoever still has the peer's socket: who lives after BYE does not read it any more, or
- * throws away what comes; where nobody has it, the kernel answers with a reset. */
+/* Sends a byte to the peer's socket: a living peer ignores or discards it after BYE; if no process
+ * has the socket open, the kernel answers with a reset. */
 static void cm_probe(struct msgep_cm_conn *conn, uint64_t now)
 {
 	const uint8_t doorbell = MSGEP_CM_DOORBELL;
@@ -150,8 +152,8 @@ static void cm_probe(struct msgep_cm_conn *conn, uint64_t now)
 		conn->vanished_since = now;
 }
 
-/* Will nothing more come? Mostly everything has been taken at the first look, and nobody is
- * asked. */
+/* True if no more data can arrive. Usually all data has been received at the first check, and no
+ * probe is sent. */
 static bool cm_peer_vanished(struct msgep_cm_conn *conn)
 {
 	uint64_t now;
@@ -163,18 +165,21 @@ static bool cm_peer_vanished(struct msgep_cm_conn *conn)
 	now = dofi_now();
 	if (!conn->vanished_since && now - conn->owner_checked >= PROBE)
 		cm_probe(conn, now);
-	return conn->vanished_since && now - conn->vanished_since >= LAST_WORDS;
+	return conn->vanished_since && now - conn->vanished_since >= DRAIN_TIME;
 }
 
 void msgep_cm_try_end(struct msgep_cm_conn *conn)
 {
 	uint64_t grace = DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS));
+	char text[MSGEP_CM_PEER_TEXT];
 
 	if (msgep_ep_peer_ended(conn->ep, cm_peer_vanished(conn))) {
 		cm_report_end(conn);
 	} else if (dofi_grace_timer_ends(&conn->grace, cm_progress_mark(conn->ep), grace,
 					 conn->ep->srx)) {
-		dofi_log(DOFI_LOG_INFO, "the peer has gone; what it sent last was never received");
+		dofi_log(DOFI_LOG_INFO, "%s ended the connection; its last data was not received "
+			 "within %llu ms (DAPL_OFI_GRACE_MS)", msgep_cm_peer_text(conn, text),
+			 (unsigned long long)(grace / DOFI_MS(1)));
 		cm_report_end(conn);
 	} else if (conn->timer.when == DOFI_NEVER) {
 		msgep_cm_arm(conn->cm, &conn->timer, dofi_now() + DOFI_GRACE_TIMER_TICK);
@@ -186,13 +191,13 @@ void msgep_cm_peer_end(struct msgep_cm_conn *conn)
 	struct msgep_ep *ep = conn->ep;
 	struct msgep_cm_msg msg;
 
-	/* The end is there for good: it must wake nobody any more. */
+	/* The end is permanent: it must not wake any thread again. */
 	msgep_cm_watch(conn, 0);
 	msgep_cm_leave_queues(conn);
 	msgep_lock(&ep->lock);
 	cm_recv_last(conn, true);
 	conn->eof = true;
-	/* What comes by a route has been taken in (cm_route.c). */
+	/* The counts of a routed BYE have been processed already (cm_route.c). */
 	if (conn->bye_received && !conn->route &&
 	    !msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg))
 		ep->transport->finished(ep, msg.offer, msg.params_len);
@@ -220,7 +225,7 @@ void msgep_cm_send_bye(struct msgep_cm_conn *conn)
 	if (!conn->bufs) {
 		dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 		msgep_cm_state(conn, MSGEP_CM_ENDED);
-		msgep_cm_tell_last(conn, &msg);
+		msgep_cm_send_last(conn, &msg);
 		return;
 	}
 	if (!msgep_cm_pack(conn, &msg))
@@ -228,7 +233,7 @@ void msgep_cm_send_bye(struct msgep_cm_conn *conn)
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	msgep_cm_state(conn, MSGEP_CM_ENDED);
 	if (msgep_cm_send(conn)) {
-		/* Gone, or the peer has: there is nothing else to send. */
+		/* Sent, or the peer has gone: nothing else is sent. */
 		conn->bufs->out_done = conn->bufs->out_len;
 		shutdown(conn->fd, SHUT_WR);
 		msgep_cm_watch(conn, 0);

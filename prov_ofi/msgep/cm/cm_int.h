@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside the connection manager: sockets, their owners, and what moves them.
+/* Private interface of the connection manager.
  *
- *   cm.c         the event queue's part: epoll set, timers, life of the socket objects
- *   cm_sock.c    unix and TCP sockets: names, sending and receiving with descriptors
- *   cm_listen.c  listeners, requests
- *   cm_dial.c    which socket, if any, leads to a service point
- *   cm_conn.c    the endpoint's operations: connecting, accepting, ending
- *   cm_path_check.c   what comes before a connection is up: does data pass?
- *   cm_stall.c   what comes after: does it still?
- *   cm_end.c     how a connection that was up ends
- *   cm_route.c   handshakes without a socket, over a connection of the transport's own
- *   cm_peer_cred.c   whether a local listener is believed
- *   cm_msg.c    the messages; cm_secret.c: what seals them
+ *   cm.c             event loop: epoll set, timers, life cycle of connection objects
+ *   cm_sock.c        unix and TCP sockets: names, sending and receiving with descriptors
+ *   cm_listen.c      listeners, requests
+ *   cm_dial.c        path to a service point: socket or route
+ *   cm_conn.c        the endpoint's operations: connecting, accepting, ending
+ *   cm_path_check.c  checks that data passes before a connection is established
+ *   cm_stall.c       detects lost data on established connections
+ *   cm_end.c         ends established connections
+ *   cm_route.c       handshakes without a socket, over a connection of the transport
+ *   cm_peer_cred.c   decides whether to trust a local listener
+ *   cm_msg.c         message formats; cm_secret.c: their authentication
  *
- * A socket object (struct msgep_cm_conn) belongs to one event queue; eq->lock protects it. What is
- * marked (L) is ep->lock's as well once the connection is up, because those who poll queues read
- * the doorbell bytes.
+ * A connection object (struct msgep_cm_conn) belongs to one event queue; eq->lock protects it. Once
+ * the connection is up, ep->lock protects the fields marked (L) as well, because threads that poll
+ * queues read the doorbell bytes.
  */
 #ifndef DOFI_MSGEP_CM_INT_H
 #define DOFI_MSGEP_CM_INT_H
@@ -24,9 +24,8 @@
 #include "msgep/cm/cm.h"
 #include "msgep/cm/cm_msg.h"
 
-/* Handshakes whose first message is not complete: in all; of one peer, for a moment, because
- * programs connect many endpoints at once; of one peer for longer. Beyond that the oldest are
- * closed. */
+/* Limits of half-open connections: total; of one peer for a short time, because programs connect
+ * many endpoints at once; of one peer for longer. Beyond them the oldest are closed. */
 #define MSGEP_CM_HALF_OPEN_MAX 1024
 #define MSGEP_CM_HALF_OPEN_BURST 512
 #define MSGEP_CM_HALF_OPEN_PEER 64
@@ -42,42 +41,42 @@ struct msgep_cm {
 	int timerfd;
 	struct msgep_cm_source timer;
 	struct dofi_timers timers;
-	struct dofi_timer stall;	/* next look at connections that are up */
+	struct dofi_timer stall;	/* next check of connections that are up */
 	size_t timer_users;
-	uint64_t armed;			/* when timerfd goes off */
+	uint64_t armed;			/* when timerfd expires */
 	struct dofi_list listeners;
-	struct dofi_list half_open;		/* accepted, the request is not complete */
+	struct dofi_list half_open;	/* accepted, the request is not complete */
 	unsigned int n_half_open;
-	unsigned int evicted;		/* of them, not logged yet */
-	uint64_t evict_log_at;		/* the next line about them: not before */
-	unsigned int n_early;		/* of ours that have not asked yet */
+	unsigned int evicted;		/* half-open connections evicted, not logged yet */
+	uint64_t evict_log_at;		/* earliest time of the next log message about them */
+	unsigned int n_early;		/* own attempts that have not sent a request yet */
 	struct dofi_list conns;		/* all others */
-	struct dofi_list ending;	/* of those: the peer has ended, data remains */
-	struct dofi_list dead;		/* freed when nobody can have an event about them */
-	_Atomic bool retry_doorbells;	/* some endpoint owes its peer a ring; any thread sets it */
+	struct dofi_list ending;	/* subset of conns: the peer has ended, data remains */
+	struct dofi_list dead;		/* freed when no fetched epoll event can refer to them */
+	_Atomic bool retry_doorbells;	/* an endpoint has a doorbell pending; any thread sets it */
 	struct dofi_list inboxes;	/* inbox.c */
-	unsigned int n_routed;		/* requests without a socket that are not decided */
-	struct msgep_secret *secret;	/* NULL: none is wanted */
-	bool busy;			/* epoll's answer is being worked through */
-	struct msgep_domain *flush_domain;	/* messages on its routes leave when that is done */
+	unsigned int n_routed;		/* pending requests without a socket */
+	struct msgep_secret *secret;	/* NULL: none is configured */
+	bool busy;			/* epoll events are being processed */
+	struct msgep_domain *flush_domain;	/* its routes are flushed after that */
 };
 
 enum msgep_cm_state {
 	MSGEP_CM_CONNECTING,		/* the socket is not connected yet */
-	MSGEP_CM_HELLO_SENT,		/* HELLO is on its way, CHALLENGE awaited */
-	MSGEP_CM_REQUEST_SENT,			/* the request is on its way, the answer awaited */
-	MSGEP_CM_HALF_OPEN,			/* in cm->half */
-	MSGEP_CM_REQUEST_PENDING,			/* the request is complete, the consumer decides */
-	MSGEP_CM_ACCEPT_SENT,		/* the acceptance is on its way */
-	MSGEP_CM_PATH_CHECK,			/* both know each other, and whether data passes is asked */
+	MSGEP_CM_HELLO_SENT,		/* HELLO is being sent, CHALLENGE expected */
+	MSGEP_CM_REQUEST_SENT,		/* the request is being sent, the answer expected */
+	MSGEP_CM_HALF_OPEN,		/* in cm->half_open */
+	MSGEP_CM_REQUEST_PENDING,	/* the request is complete, the consumer decides */
+	MSGEP_CM_ACCEPT_SENT,		/* the acceptance is being sent */
+	MSGEP_CM_PATH_CHECK,		/* parameters exchanged, checking that data passes */
 	MSGEP_CM_LIVE,			/* the connection is up */
-	MSGEP_CM_ENDING,			/* in cm->ending */
+	MSGEP_CM_ENDING,		/* in cm->ending */
 	MSGEP_CM_ENDED,			/* nothing more to report, the endpoint is still open */
 	MSGEP_CM_LINGERING,		/* no endpoint: last bytes are on their way */
 	MSGEP_CM_DEAD,
 };
 
-/* Messages, as long as there is a socket, or the connection is not up. */
+/* Message buffers, present while there is a socket or the connection is not up. */
 struct msgep_cm_bufs {
 	struct msgep_cm_reader in;	/* (L) */
 	size_t out_len, out_done;
@@ -108,25 +107,25 @@ struct msgep_cm_conn {
 	bool accepted;			/* fi_accept has been called */
 	bool active;			/* the client's end */
 	bool challenged;		/* CHALLENGE has been sent */
-	/* messages take a connection of the transport's (cm_route.c); 0: the socket */
+	/* connection of the transport that carries messages (cm_route.c); 0: the socket */
 	uint64_t route;
-	uint64_t peer_mark;		/* of a request: the client's end there */
+	uint64_t peer_mark;		/* of a request: the client's end on the route */
 	struct msgep_domain *domain;	/* with a route */
 	bool routed;			/* counted in cm->n_routed */
 	bool gone;			/* the client has gone */
-	unsigned int redials, resets;	/* the client's: tries so far, and those that were reset */
-	bool bye_received;			/* (L) the peer's last message is in `in` */
-	bool eof;			/* (L) nothing more is to be read */
-	int in_fd;			/* came with it, -1: none */
+	unsigned int redials, resets;	/* client: attempts so far, and those that were reset */
+	bool bye_received;		/* (L) the peer's last message is in `in` */
+	bool eof;			/* (L) nothing more can be read */
+	int in_fd;			/* received with the message, -1: none */
 	int out_fd;			/* to be passed and then closed, -1: none */
 	struct msgep_cm_bufs *bufs;
-	uint64_t path_check_since, next_probe;	/* since when; time until the transport asks again */
-	uint64_t stalled_since;		/* nothing has moved, and something waits, since then */
-	uint64_t missing_since;		/* ... the peer's counts say that it was lost; 0: no */
-	bool lost;			/* ... for too long */
-	struct dofi_grace_timer grace;	/* while the end is held back */
-	uint64_t owner_checked;		/* when it was asked who has the peer's socket */
-	uint64_t vanished_since;		/* when that was nobody, 0: never */
+	uint64_t path_check_since, next_probe;	/* start of the check; interval to the next probe */
+	uint64_t stalled_since;		/* work is pending and has made no progress since then */
+	uint64_t missing_since;		/* the peer's counts show lost data since then; 0: no */
+	bool lost;			/* data has been missing for too long */
+	struct dofi_grace_timer grace;	/* while the report of the end is delayed */
+	uint64_t owner_checked;		/* last probe for a process that has the peer's socket */
+	uint64_t vanished_since;	/* since when no process has it, 0: not known */
 };
 
 /* One socket of a service point. */
@@ -137,11 +136,11 @@ struct msgep_cm_listener {
 	const struct msgep_transport *transport;
 	union dofi_addr addr;		/* with the port, once it listens */
 	struct dofi_list link, pep_link;
-	struct dofi_timer timer;	/* until it is looked at again */
+	struct dofi_timer timer;	/* resumes accepting */
 	int fd;
 };
 
-/* The transport of a connection that is about to be made; the endpoint's is not in use so far. */
+/* Sets the transport of a new connection, before the endpoint uses any. */
 static inline void msgep_cm_set_transport(struct msgep_ep *ep,
 					  const struct msgep_transport *transport)
 {
@@ -155,94 +154,96 @@ int msgep_cm_timer_init(struct msgep_cm *cm, struct dofi_timer *t,
 			void (*fire)(struct dofi_timer *));
 void msgep_cm_timer_fini(struct msgep_cm *cm, struct dofi_timer *t);
 void msgep_cm_arm(struct msgep_cm *cm, struct dofi_timer *t, uint64_t when);
-/* Takes over fd on success; watched for nothing. NULL: no memory. */
+/* Takes ownership of fd on success; no events are watched yet. NULL: no memory. */
 struct msgep_cm_conn *msgep_cm_conn_new(struct msgep_cm *cm, int fd,
 					const struct msgep_transport *transport,
 					enum msgep_cm_state step);
-/* Changes the step; keeps the object in the right list. */
+/* Changes the state; moves the object to the list of that state. */
 void msgep_cm_state(struct msgep_cm_conn *conn, enum msgep_cm_state step);
-/* events 0: not at all. Negative: out of memory. */
+/* events 0: removes the socket from the epoll set. Negative: out of memory. */
 int msgep_cm_watch(struct msgep_cm_conn *conn, uint32_t events);
-/* Closes the socket and forgets the object; the endpoint has none any more. */
+/* Closes the socket, detaches the endpoint and frees the object. */
 void msgep_cm_conn_free(struct msgep_cm_conn *conn);
-/* Only the socket: a child that was forked meanwhile keeps it open, so it leaves the epoll set by
- * itself, and the peer is told. */
+/* Closes only the socket. A forked child may still have it open, so it is removed from the epoll
+ * set and shut down explicitly. */
 void msgep_cm_close_socket(struct msgep_cm_conn *conn);
-/* It is up, and has a route instead of a socket: there are no messages to be put together. */
+/* Frees the buffers of a connection that is up and has a route instead of a socket. */
 void msgep_cm_free_bufs(struct msgep_cm_conn *conn);
-/* The descriptor that goes with its message has gone, or is not needed. */
+/* Closes the descriptor to be passed, which has been sent or is not needed. */
 void msgep_cm_close_offered(struct msgep_cm_conn *conn);
-/* What it has to send goes out, then the socket is closed, at the latest after a time. */
+/* Sends pending output, then closes the socket, after LINGER_MS at the latest. */
 void msgep_cm_linger(struct msgep_cm_conn *conn);
-/* Posts a request's event. False: no memory, which the log says. */
+/* Posts a request's event. False: no memory, logged. */
 bool msgep_cm_post_request(struct msgep_cm *cm, const struct msgep_event *what, const void *data,
-			 size_t len);
+			   size_t len);
 /* Allocates the events that the endpoint may need once it connects or accepts. 0 or -FI_ENOMEM. */
 int msgep_cm_reserve(struct msgep_ep *ep);
 void msgep_cm_unreserve(struct msgep_ep *ep);
 /* Posts one of them. */
-void msgep_cm_post(struct msgep_ep *ep, const struct msgep_event *what, const void *data, size_t len);
+void msgep_cm_post(struct msgep_ep *ep, const struct msgep_event *what, const void *data,
+		   size_t len);
 
-/* What a listener on this host that is neither root's nor this user's can prove itself by. */
+/* How a listener on this host that is neither root's nor this user's proves its identity. */
 enum msgep_cm_proof {
 	MSGEP_CM_PROOF_NONE,
-	MSGEP_CM_PROOF_PORT,			/* it owns the TCP port, too */
-	MSGEP_CM_PROOF_SECRET,		/* the handshake proves it, whoever it is */
+	MSGEP_CM_PROOF_PORT,		/* it owns the TCP port, too */
+	MSGEP_CM_PROOF_SECRET,		/* the handshake authenticates any user */
 };
 
 /* cm_peer_cred.c */
-/* May the listener that the unix socket is connected to get what is meant for `to`? False: the log
- * says why. */
+/* True if the listener to which the unix socket is connected may act for the address `to`. False:
+ * the reason has been logged. */
 bool msgep_cm_peer_trusted(int fd, const union dofi_addr *to, enum msgep_cm_proof proof);
-/* Who listens where a TCP connect to `to` leads. False: nobody on this host, or several users. */
+/* Finds the owner of the TCP listener that a connect to `to` reaches. False: no listener on this
+ * host, or several owners. */
 bool msgep_cm_port_owner(const union dofi_addr *to, uid_t *uid);
 
 /* cm_sock.c */
 /* A socket that is being connected to `to` over the network; *done: it is connected. source:
  * address to bind to, or NULL. Negative errors are final. */
 int msgep_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done);
-/* The same to a listener on this host. qual: of the service point, which unix sockets are named after
- * beside the port, or NULL. -EAGAIN: to be tried again later; -EACCES: there is one, and it is not
- * believed. */
+/* The same to a listener on this host. qual: the service point's qualifier, which is in the unix
+ * socket's name next to the port, or NULL. -EAGAIN: retry later; -EACCES: the listener is not
+ * trusted. */
 int msgep_cm_dial_local(const struct msgep_transport *transport, const union dofi_addr *to,
 			const uint64_t *qual, enum msgep_cm_proof proof);
-/* A listening socket; addr gets the port. Negative error. qual: as above. */
+/* Returns a listening socket, with the port in addr, or a negative error. qual: as above. */
 int msgep_cm_listen_at(const struct msgep_transport *transport, union dofi_addr *addr,
 		       const uint64_t *qual);
-/* TCP: no delay, and a peer that falls silent is noticed. */
+/* TCP: no delay, and detection of dead peers. */
 void msgep_cm_tune(int fd);
-/* 1: all of conn->out has gone, by the socket or the route; 0: some remains; negative error. */
+/* 1: all of conn->out has been sent, by socket or route; 0: some remains; negative error. */
 int msgep_cm_send(struct msgep_cm_conn *conn);
-/* Reads the message that is coming in: 1: complete; 0: not yet; negative: -EPIPE (the end of the
- * stream), -ECONNRESET, -EINTR (there is more to be read), or what is wrong. doorbells: the connection is up. */
+/* Reads a message. 1: complete; 0: not yet; negative: -EPIPE (end of the stream), -ECONNRESET,
+ * -EINTR (more can be read), or another error. doorbells: the connection is up. */
 int msgep_cm_recv(struct msgep_cm_conn *conn, bool doorbells);
-/* Tells whoever is connecting that there is no room for it. */
+/* Sends BUSY to a connecting client. */
 void msgep_cm_send_busy(int fd, const struct msgep_transport *transport);
-/* Writes the message to conn->out, sealed if a secret is wanted (and it is not HELLO). False: it
+/* Writes the message to conn->out, sealed if a secret is configured (except HELLO). False: it
  * cannot be sealed. */
 bool msgep_cm_pack(struct msgep_cm_conn *conn, struct msgep_cm_msg *msg);
-/* The complete message in conn->in: 0, an error of msgep_cm_parse, or -EACCES (not sealed as it
- * should be, which the log says). */
+/* Parses and verifies the complete message in conn->in: 0, an error of msgep_cm_parse, or -EACCES
+ * (not sealed as required; logged). */
 int msgep_cm_unpack(struct msgep_cm_conn *conn, struct msgep_cm_msg *msg);
-/* Throws away what has come in; false: the stream is at its end. */
+/* Discards received data; false: end of the stream. */
 bool msgep_cm_discard(int fd);
 bool msgep_cm_same_peer(const struct msgep_cm_conn *a, const union dofi_addr *peer, int32_t pid);
 const char *msgep_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room);
-/* Whom a log line is about: "10.0.0.7:4711", or "process 123" of a local client. */
+/* The peer in log messages: "10.0.0.7:4711", or "process 123" for a local client. */
 #define MSGEP_CM_PEER_TEXT 64
 const char *msgep_cm_peer_text(const struct msgep_cm_conn *conn, char *buf);
 
-/* How a service point is reached. */
+/* Path to a service point. */
 struct msgep_cm_path {
 	int fd;				/* -1: none */
-	bool done;			/* it is connected */
+	bool done;			/* the socket is connected */
 	uint64_t route;			/* instead of a socket (cm_route.c) */
-	union dofi_addr local;		/* our address on that */
+	union dofi_addr local;		/* local address of the route */
 };
 
 /* cm_dial.c */
-/* The endpoint is on the wire that leads there from here on. since: of the first try. 0; -EAGAIN: to
- * be tried again later; other errors are final. */
+/* Finds the path and sets the endpoint's transport accordingly. since: time of the first attempt.
+ * 0; -EAGAIN: retry later; other errors are final. */
 int msgep_cm_find_path(struct msgep_ep *ep, const union dofi_addr *to, uint64_t since,
 		       struct msgep_cm_path *way);
 /* Names the active end of a connection that has no port of its own. */
@@ -251,19 +252,19 @@ void msgep_cm_name_local(struct msgep_ep *ep, const union dofi_addr *to);
 /* cm_route.c */
 int msgep_cm_send_routed(struct msgep_cm_conn *conn);
 /* The last message of a connection that is up. */
-void msgep_cm_tell_last(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg);
-/* Sends what was handed to the transport of cm->told. */
+void msgep_cm_send_last(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg);
+/* Flushes the messages passed to the transport of cm->flush_domain. */
 void msgep_cm_flush_routed(struct msgep_cm *cm);
-/* The connection is given up where no other message says so. */
+/* Sends GONE for a connection that is dropped without another final message. */
 void msgep_cm_send_gone(struct msgep_cm_conn *conn);
-/* The connection is up: the passive side leaves the socket, if there is a route. */
+/* The connection is up: the passive side switches from the socket to the route, if any. */
 void msgep_cm_move(struct msgep_cm_conn *conn);
 /* The client's end of a handshake on a socket is not up before MOVED has come by the route. */
 static inline bool msgep_cm_awaits_moved(const struct msgep_cm_conn *conn)
 {
 	return conn->active && conn->transport->cm_send && !conn->route;
 }
-/* The connection cannot go on, and has no socket that would tell. */
+/* Ends a failed connection that has no socket whose end would signal that. */
 void msgep_cm_abort_routed(struct msgep_cm_conn *conn);
 /* The domain is being closed: requests that came by its routes cannot be answered. */
 void msgep_cm_forget_routes(struct msgep_cm *cm, const struct msgep_domain *domain);
@@ -272,52 +273,52 @@ void msgep_cm_process_inbox(struct msgep_cm *cm, struct msgep_domain *domain);
 void msgep_inbox_detach_all(struct msgep_cm *cm);
 
 /* cm_listen.c */
-/* A request is complete: the consumer decides. */
+/* Reports a complete request to the consumer. */
 void msgep_cm_report_request(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg);
 void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events);
-/* It has not asked for anything yet. */
+/* Timer of a half-open connection. */
 void msgep_cm_half_open_tick(struct msgep_cm_conn *conn);
 void msgep_cm_listener_free(struct msgep_cm_listener *l);
 /* Sends REJECT and lets the socket linger. */
 void msgep_cm_refuse(struct msgep_cm_conn *conn, const void *data, size_t len);
 
 /* cm_conn.c */
-/* The endpoint's attempt to connect is over, or its acceptance. */
+/* Fails the endpoint's connect or accept. */
 void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t len);
 void msgep_cm_conn_ready(struct msgep_cm_conn *conn, uint32_t events);
-/* The answer to a request is in conn->in. again: it is none, the attempt begins again. */
+/* The answer to a request is in conn->in. again: BUSY, GONE or a lost route: retry the request. */
 void msgep_cm_recv_answer(struct msgep_cm_conn *conn, bool again);
 void msgep_cm_conn_tick(struct msgep_cm_conn *conn);
 
 /* cm_path_check.c */
-/* Both ends have each other's offers: the connection is up when data passes. data: what the event
- * brings then. */
+/* Both ends have each other's parameters: the connection is up when data passes. data: private data
+ * of that event. */
 void msgep_cm_check_path(struct msgep_cm_conn *conn, const void *data, size_t len);
 void msgep_cm_path_tick(struct msgep_cm_conn *conn);
 void msgep_cm_path_ready(struct msgep_cm_conn *conn);
-/* If it ends while that is not known, the log says so. */
+/* Logs that the connection ends before data has passed. */
 void msgep_cm_path_failed(const struct msgep_cm_conn *conn);
-/* The transport knows. */
+/* The transport has finished the check. */
 void msgep_cm_path_checked(struct msgep_ep *ep);
 
 /* cm_stall.c */
 int msgep_cm_stall_init(struct msgep_cm *cm);
 /* The connection is up. */
 void msgep_cm_stall_start(struct msgep_cm_conn *conn);
-/* Something has come on the socket of a connection that is up; a message is complete. */
+/* The socket of a connection that is up is readable; a message is complete. */
 void msgep_cm_live_ready(struct msgep_cm_conn *conn);
 void msgep_cm_live_message(struct msgep_cm_conn *conn);
 
 /* cm_end.c */
 /* The connection is up. */
 void msgep_cm_live(struct msgep_cm_conn *conn, const void *data, size_t len);
-/* The stream may have come to its end. */
+/* The peer has ended the connection, or its stream. */
 void msgep_cm_peer_end(struct msgep_cm_conn *conn);
-/* Asks whether the end can be reported now. */
+/* Reports the end if that is possible now. */
 void msgep_cm_try_end(struct msgep_cm_conn *conn);
-/* BYE, end of our stream, no more frames. */
+/* Sends BYE and ends the local stream; no more frames are sent. */
 void msgep_cm_send_bye(struct msgep_cm_conn *conn);
-/* Those who sleep on queues are not woken by this socket any more. */
+/* Removes the socket from the epoll sets of the completion queues. */
 void msgep_cm_leave_queues(struct msgep_cm_conn *conn);
 
 #endif

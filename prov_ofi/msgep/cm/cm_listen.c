@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receives connection requests, and rejects them. */
+/* Listens, receives connection requests, and rejects them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "base/param.h"
 #include "msgep/cm/cm_int.h"
 
-/* Connections taken in one go. */
+/* Connections accepted per event. */
 #define ACCEPTS 64
-/* How long a listener rests when descriptors or memory are short. */
-#define REST DOFI_MS(50)
+/* Pause of a listener when descriptors or memory are exhausted. */
+#define ACCEPT_PAUSE DOFI_MS(50)
 /* Free ports that are tried at all addresses and on both transports. */
 #define PORT_TRIES 64
 
@@ -56,7 +56,7 @@ static struct fi_info *cm_request_info(struct msgep_cm_conn *conn)
 	return NULL;
 }
 
-/* For want of room or memory: the client tries again. */
+/* Sends BUSY for lack of memory or capacity: the client retries. */
 static void cm_refuse_busy(struct msgep_cm_conn *conn)
 {
 	if (conn->fd >= 0)
@@ -74,7 +74,7 @@ void msgep_cm_report_request(struct msgep_cm_conn *conn, const struct msgep_cm_m
 		return;
 	}
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
-	/* Until it is decided nothing that the client does matters. */
+	/* While the request is pending, events of the client do not matter. */
 	msgep_cm_watch(conn, 0);
 	msgep_cm_state(conn, MSGEP_CM_REQUEST_PENDING);
 	if (!msgep_cm_post_request(conn->cm, &event, msg->data, msg->data_len)) {
@@ -83,8 +83,8 @@ void msgep_cm_report_request(struct msgep_cm_conn *conn, const struct msgep_cm_m
 	}
 }
 
-/* A unix socket has the listener's address, unless that takes requests for all addresses. False: the
- * client asks for another one. */
+/* A unix socket has the listener's address, unless the listener accepts requests for all addresses.
+ * False: the client requests another address. */
 static bool cm_set_local_names(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg)
 {
 	uint16_t port = dofi_addr_port(&conn->local.sa);
@@ -99,14 +99,15 @@ static bool cm_set_local_names(struct msgep_cm_conn *conn, const struct msgep_cm
 	return true;
 }
 
-/* Who shares a secret with the client, but is not at the address that it connects to, is told what
- * another there passes on. */
+/* True if the client connects to another address than this one: a host that knows the secret may
+ * only be receiving what the intended host forwards. */
 static bool cm_is_passed_on(const struct msgep_cm_conn *conn, const union dofi_addr *to)
 {
-	return conn->cm->secret && !conn->transport->local && !dofi_addr_same_host(&conn->local.sa, &to->sa);
+	return conn->cm->secret && !conn->transport->local &&
+	       !dofi_addr_same_host(&conn->local.sa, &to->sa);
 }
 
-/* The client wants to see that we know the secret, and will show that it does. */
+/* Answers HELLO with a challenge, which proves knowledge of the secret to the client. */
 static void cm_challenge(struct msgep_cm_conn *conn, const struct msgep_cm_msg *hello)
 {
 	struct msgep_cm_msg msg = { .kind = MSGEP_CM_CHALLENGE, .transport = conn->transport->id,
@@ -123,7 +124,7 @@ static void cm_challenge(struct msgep_cm_conn *conn, const struct msgep_cm_msg *
 	}
 	memcpy(conn->bufs->nonces, hello->offer, MSGEP_CM_NONCE);
 	conn->bufs->in.have = 0;
-	/* The socket is empty: what does not fit now is no fault of ours. */
+	/* The socket's send buffer is empty: the message fits, or the socket is unusable. */
 	if (conn->challenged || !msgep_secret_nonce(conn->bufs->nonces + MSGEP_CM_NONCE) ||
 	    !msgep_cm_pack(conn, &msg) || msgep_cm_send(conn) <= 0)
 		msgep_cm_conn_free(conn);
@@ -222,8 +223,8 @@ void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events)
 
 void msgep_cm_refuse(struct msgep_cm_conn *conn, const void *data, size_t len)
 {
-	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REJECT, .transport = conn->transport->id, .data = data,
-				  .data_len = (uint16_t)len };
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REJECT, .transport = conn->transport->id,
+				    .data = data, .data_len = (uint16_t)len };
 
 	msgep_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
@@ -273,14 +274,15 @@ int msgep_cm_adopt_request(struct fid *handle, struct msgep_ep *ep)
 	return ret;
 }
 
-/* ---------------------------------------------------------------- strangers */
+/* ---------------------------------------------------------------- half-open connections */
 
 static bool cm_same_peer(const struct msgep_cm_conn *a, const struct msgep_cm_conn *b)
 {
 	return a->transport == b->transport && msgep_cm_same_peer(a, &b->peer, b->pid);
 }
 
-/* Of the same peer, and not older; itself included. The list is in the order of arrival. */
+/* Counts the connections of the same peer that are not older, itself included. The list is in the
+ * order of arrival. */
 static unsigned int cm_count_younger(const struct msgep_cm_conn *conn)
 {
 	const struct dofi_list *pos;
@@ -291,7 +293,7 @@ static unsigned int cm_count_younger(const struct msgep_cm_conn *conn)
 	return n;
 }
 
-/* How many there are of the same peer, and the oldest of them. */
+/* Counts the connections of the same peer, and finds the oldest. */
 static unsigned int cm_count_peer(const struct msgep_cm_conn *conn, struct msgep_cm_conn **oldest)
 {
 	unsigned int n = 0;
@@ -306,7 +308,7 @@ static unsigned int cm_count_peer(const struct msgep_cm_conn *conn, struct msgep
 	return n;
 }
 
-/* A flood of connections yields a line a second. */
+/* At most one log message per second, even for a flood of connections. */
 static void cm_evict(struct msgep_cm_conn *conn)
 {
 	struct msgep_cm *cm = conn->cm;
@@ -327,7 +329,7 @@ static void cm_evict(struct msgep_cm_conn *conn)
 	cm_refuse_busy(conn);
 }
 
-/* The newcomer stays: whoever has been silent for longest goes. */
+/* Keeps the new connection: evicts the oldest one. */
 static void cm_evict_half_open(struct msgep_cm_conn *newcomer)
 {
 	struct msgep_cm *cm = newcomer->cm;
@@ -377,7 +379,7 @@ static void cm_identify(struct msgep_cm_conn *conn, const struct msgep_cm_listen
 	dofi_log(DOFI_LOG_DEBUG, "process %ld of user %ld connects", (long)who.pid, (long)who.uid);
 }
 
-/* Mostly its request has come already. */
+/* Reads at once: usually the request has arrived already. */
 static void cm_admit_half_open(struct msgep_cm_listener *l, int fd, const union dofi_addr *peer)
 {
 	struct msgep_cm *cm = l->cm;
@@ -434,10 +436,10 @@ static void cm_listener_ready(struct msgep_cm_source *source, uint32_t events)
 			continue;
 		}
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			/* They wait in the kernel's queue; looking again at once would spin. */
-			dofi_log(DOFI_LOG_WARN, "a peer cannot be let in: %s", strerror(errno));
+			/* The peers wait in the kernel's queue; retrying at once would spin. */
+			dofi_log(DOFI_LOG_WARN, "cannot accept a connection: %s", strerror(errno));
 			cm_listen_events(l, 0);
-			msgep_cm_arm(l->cm, &l->timer, dofi_now() + REST);
+			msgep_cm_arm(l->cm, &l->timer, dofi_now() + ACCEPT_PAUSE);
 			return;
 		}
 		/* Others concern one connection that has gone meanwhile. */
@@ -541,7 +543,7 @@ static int cm_listen_on(struct msgep_pep *pep, const struct msgep_transport *tra
 	return 0;
 }
 
-/* On every transport of the fabric. The network comes first: it knows whether the address is there. */
+/* Listens on every transport of the fabric. The network comes first: it checks the address. */
 static int cm_listen_at(struct msgep_pep *pep, const union dofi_addr *addr)
 {
 	const struct msgep_fabric *fabric = pep->fabric;
@@ -556,7 +558,7 @@ static bool cm_has_vanished(int err)
 	return err == -FI_EADDRNOTAVAIL || err == -FI_ENODEV;
 }
 
-/* At all addresses of the interface that the user named, but for those that it has lost. */
+/* Listens at all addresses of the interface that the user named, except those that it has lost. */
 static int cm_listen_at_each(struct msgep_pep *pep, const struct dofi_fab *fab)
 {
 	char text[INET6_ADDRSTRLEN];
@@ -574,7 +576,7 @@ static int cm_listen_at_each(struct msgep_pep *pep, const struct dofi_fab *fab)
 	return dofi_list_empty(&pep->listeners) ? ret : 0;
 }
 
-/* At every address, or at none. */
+/* Listens at every address, or at none. */
 static int cm_listen_on_all(struct msgep_pep *pep)
 {
 	const struct dofi_fab *fab = pep->fabric->fab;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds messages of the handshake, and validates those of peers. */
+/* Builds handshake messages, and validates received ones. */
 #include <errno.h>
 #include <string.h>
 
@@ -72,7 +72,7 @@ static bool cm_msg_address_ok(const uint8_t *p)
 	       (p[14] == 6 || (p[14] == 4 && cm_msg_all_zero(p + 20, 12)));
 }
 
-/* The start of a message, as far as it is there, as early as possible. */
+/* Checks the bytes of a header that have arrived, to reject bad input early. */
 static int cm_msg_check_start(const uint8_t *p, size_t have)
 {
 	static const uint8_t magic[4] = { 'R', 'D', 'M', 'C' };
@@ -82,7 +82,7 @@ static int cm_msg_check_start(const uint8_t *p, size_t have)
 	return have > 4 && p[4] != MSGEP_CM_VERSION ? -EPROTONOSUPPORT : 0;
 }
 
-/* What goes with what: see cm_msg.h. */
+/* Checks the combination of parts for each kind: see cm_msg.h. */
 static bool cm_msg_parts_ok(const uint8_t *p, size_t offer, size_t data)
 {
 	switch (p[5]) {
@@ -109,7 +109,7 @@ static bool cm_msg_parts_ok(const uint8_t *p, size_t offer, size_t data)
 	}
 }
 
-/* 0 and the length of the whole message, or what is wrong with its header. */
+/* 0 and the length of the whole message, or a header error. */
 static int cm_msg_check_header(const uint8_t *p, size_t *total)
 {
 	size_t offer = (size_t)dofi_get_be(p + 8, 2), data = (size_t)dofi_get_be(p + 10, 2);
@@ -184,7 +184,7 @@ int msgep_cm_reader_add(struct msgep_cm_reader *r, size_t n, bool doorbells)
 	int ret;
 
 	r->have += n;
-	/* A message that has begun has no doorbell at its start: only what precedes it goes. */
+	/* No message starts with a doorbell byte: only preceding doorbells are dropped. */
 	if (doorbells)
 		cm_msg_skip_doorbells(r);
 	ret = cm_msg_check_start(r->buf, r->have);

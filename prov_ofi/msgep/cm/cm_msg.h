@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the two ends of a connection of msgep.h say to each other on its socket.
+/* Messages that the two ends of a connection of msgep.h exchange on its socket.
  *
  *   client                            listener
  *   REQUEST (offer, data)      ->
  *                              <-     ACCEPT (offer, data), or REJECT (data) and the end
- *   ... the transport shows that data passes, the connection is up: doorbell bytes (MSGEP_CM_DOORBELL) in both
- *   directions, or, when nothing moves: CHECK -> and <- STATUS (the transport's counts), from either ...
- *   BYE (the transport's last word) ->  and/or  <-  BYE; then the end of the stream
+ *   ... the transport checks that data passes, the connection is up: doorbell bytes
+ *   (MSGEP_CM_DOORBELL) in both directions, or, without progress: CHECK -> and <- STATUS (the
+ *   transport's counts), in either direction ...
+ *   BYE (the transport's final counts) ->  and/or  <-  BYE; then the end of the stream
  *
- * A listener that has no room for one more client sends BUSY, at any time before its answer, and
- * closes; the client tries again (cm_conn.c).
+ * A listener that has no resources for another client sends BUSY, at any time before its answer,
+ * and closes; the client retries (cm_conn.c).
  *
- * A transport that carries messages itself (cm_route.c) takes over from the socket when it has attached the
- * connection: MOVED, from the listener's side, and what follows, and all of later handshakes between
- * the two, travels there without seals. The client's end is up when MOVED has come. GONE, there
- * only, is the end of a connection that BYE does not end.
+ * A transport that carries messages itself (cm_route.c) replaces the socket once it has attached
+ * the connection: MOVED, from the listener's side, all following messages, and all later handshakes
+ * between the two use it, unsealed. The client's end is up when it has received MOVED. GONE, used
+ * only there, ends a connection that BYE does not end.
  *
- * Where a secret is wanted (cm_secret.h), the client's HELLO and the listener's CHALLENGE, with 32
- * random bytes each as the transport's bytes, come first; all but HELLO and BUSY are sealed then.
+ * If a secret is configured (cm_secret.h), the client's HELLO and the listener's CHALLENGE, each
+ * with 32 random bytes as the transport's bytes, come first; all but HELLO and BUSY are sealed.
  *
  * A message is a header of 32 bytes, numbers big-endian, followed by the transport's bytes and the
- * private data of the layer above (there begins cm/cm_proto.h):
+ * private data of the layer above (which starts with cm/cm_proto.h):
  *
  *  offset size
  *   0  4  magic "RDMC"
@@ -29,16 +30,16 @@
  *   6  1  transport: id of the sender's transport (struct msgep_transport)
  *   7  1  flags: bit 0: a descriptor travels with the message (unix sockets); bit 1: sealed, 32
  *         bytes of cm_secret.h follow the private data; others 0
- *   8  2  bytes of the transport's own behind the header, at most MSGEP_PARAMS_MAX
- *  10  2  bytes of private data behind those, at most MSGEP_CM_DATA; 0 in BYE
+ *   8  2  number of transport's bytes after the header, at most MSGEP_PARAMS_MAX
+ *  10  2  number of bytes of private data after those, at most MSGEP_CM_DATA; 0 in BYE
  *  12  2  REQUEST: port that names the sender's end; otherwise 0
- *  14  1  REQUEST: 4 or 6, the sort of the following address; otherwise 0
+ *  14  1  REQUEST: 4 or 6, the version of the following address; otherwise 0
  *  15  1  0
- *  16 16  REQUEST: address that the sender wants to reach, an IPv4 address followed by zeros;
+ *  16 16  REQUEST: destination address, an IPv4 address followed by zeros;
  *         otherwise 0
  *
- * Only complete messages that pass all checks are looked at. Neither side reads beyond the
- * message at hand; the first byte of a message is never MSGEP_CM_DOORBELL.
+ * Only complete messages that pass all checks are processed. Neither side reads beyond the current
+ * message; the first byte of a message is never MSGEP_CM_DOORBELL.
  */
 #ifndef DOFI_MSGEP_CM_MSG_H
 #define DOFI_MSGEP_CM_MSG_H
@@ -87,17 +88,17 @@ size_t msgep_cm_build(uint8_t *buf, const struct msgep_cm_msg *msg);
  * exactly one message). */
 int msgep_cm_parse(const uint8_t *buf, size_t len, struct msgep_cm_msg *msg);
 
-/* Puts a message together as its bytes come in. */
+/* Assembles a message from its bytes as they arrive. */
 struct msgep_cm_reader {
 	size_t have;
 	uint8_t buf[MSGEP_CM_MAX];
 };
 
-/* How many bytes may be read next, to buf + have; 0: the message is complete. */
+/* Number of bytes that may be read next, to buf + have; 0: the message is complete. */
 size_t msgep_cm_reader_wants(const struct msgep_cm_reader *r);
-/* n bytes have been read. doorbells: doorbell bytes before the message are dropped. 1: the message is
- * complete; 0: there is more to come; or an error of msgep_cm_parse, after which it must not be
- * fed again. */
+/* Adds n bytes that have been read. doorbells: drop doorbell bytes before the message. 1: the
+ * message is complete; 0: incomplete; or an error of msgep_cm_parse, after which the reader must
+ * not be used again. */
 int msgep_cm_reader_add(struct msgep_cm_reader *r, size_t n, bool doorbells);
 
 #endif

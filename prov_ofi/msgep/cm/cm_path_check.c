@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reports a connection as up when data has gone both ways over its transport, not before.
+/* Reports a connection as up only after data has passed in both directions over its transport.
  *
- * The handshake takes another way than the data: a firewall may let the one through and not the
- * other. The client's transport asks, the listener's answers, and the client's answers that; each side
- * is up when it has its answer. A question that gets none is asked again.
+ * The handshake takes another path than the data, and a firewall may block only one of them. The
+ * client's transport sends a probe, the listener's replies, and the client's replies to that; each
+ * side is up when it has received its reply. A probe without a reply is repeated.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "base/param.h"
 #include "msgep/cm/cm_int.h"
 
-/* The next question after the first; then twice as long each time. */
+/* Interval between the first two probes; it doubles each time. */
 #define FIRST DOFI_MS(100)
 
 static void cm_report_up(struct msgep_cm_conn *conn)
@@ -61,24 +61,25 @@ void msgep_cm_check_path(struct msgep_cm_conn *conn, const void *data, size_t le
 		msgep_cm_fail(conn, -ret, NULL, 0);
 		return;
 	}
-	/* Whoever sleeps on them did so when this transport was not in use. */
+	/* Threads that block on the queues did so before this transport was in use. */
 	msgep_cq_wake(ep->rx_cq);
 	msgep_cq_wake(ep->tx_cq);
 	if (conn->active)
 		conn->transport->check_path(ep);
 	msgep_cm_arm(conn->cm, &conn->timer, conn->path_check_since + conn->next_probe);
-	/* It may have been answered before anybody waited for it. */
+	/* The reply may have arrived before the state changed. */
 	msgep_cm_path_checked(ep);
 }
 
-/* An attempt that is given up so soon tells nothing. */
-#define SOON DOFI_MS(300)
+/* An attempt that is cancelled earlier does not indicate a blocked path. */
+#define MIN_CHECK_TIME DOFI_MS(300)
 
 void msgep_cm_path_failed(const struct msgep_cm_conn *conn)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (conn->state != MSGEP_CM_PATH_CHECK || dofi_now() - conn->path_check_since < SOON)
+	if (conn->state != MSGEP_CM_PATH_CHECK ||
+	    dofi_now() - conn->path_check_since < MIN_CHECK_TIME)
 		return;
 	dofi_log(DOFI_LOG_WARN,
 		 "%s:%u: the request was %s, but no data has passed between the "
@@ -106,9 +107,9 @@ void msgep_cm_path_tick(struct msgep_cm_conn *conn)
 		     now + conn->next_probe < end ? now + conn->next_probe : end);
 }
 
-/* A message shows that the peer has its answer, so everything passes; the end of the stream without
- * one, that it has gone. Where the route replaces the socket, no message comes, and once the
- * endpoint is attached the route tells what becomes of it. */
+/* A message shows that the peer has its reply, so data passes; the end of the stream without one
+ * shows that the peer has gone. If a route replaces the socket, no message arrives, and once the
+ * endpoint is attached the route reports its end. */
 void msgep_cm_path_ready(struct msgep_cm_conn *conn)
 {
 	int ret = msgep_cm_recv(conn, true);

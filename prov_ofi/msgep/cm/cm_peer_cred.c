@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decides whether a listener on this host may get what is meant for an address and port.
+/* Decides whether to trust a listener on this host with connections to an address and port.
  *
- * Anybody can take a name in the abstract namespace of unix sockets, also that of a service point
- * of somebody else that listens with TCP alone. The kernel tells whose process listens there:
- * root's and this user's are believed, and the owner's of the TCP port, because whoever owns that
- * would get the connection over the network, too.
+ * Any user can bind a name in the abstract namespace of unix sockets, also that of another user's
+ * service point that listens with TCP alone. The kernel reports the user of the listening process:
+ * root, this user, and the owner of the TCP port are trusted, because the owner of the port would
+ * get the connection over the network, too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,8 +18,8 @@
 
 #define LISTENING 0x0a
 
-/* A user that this user namespace has no number for looks like user 65534, and so do all others of
- * that sort: equal numbers then say nothing. */
+/* False for a user without an id in this user namespace: all of those appear as user 65534, so
+ * equal ids do not mean equal users. */
 static bool cm_is_known(uid_t uid)
 {
 	uint64_t first, outside, count;
@@ -79,7 +79,7 @@ static bool cm_scan_sockets(const char *path, const struct names *names, bool *f
 	while (f && one && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, " %*d: %47s %*s %x %*s %*s %*s %u", local, &state, &owner) != 3)
 			continue;
-		/* Those that listen come first. */
+		/* Listening sockets come first. */
 		if (state != LISTENING)
 			break;
 		for (size_t i = 0; i < names->n; i++) {
@@ -123,7 +123,7 @@ bool msgep_cm_peer_trusted(int fd, const union dofi_addr *to, enum msgep_cm_proo
 
 	if (proof == MSGEP_CM_PROOF_SECRET)
 		return true;
-	/* Of whoever made it a listener. */
+	/* The credentials of the process that called listen. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
 		return false;
 	if ((!who.uid || who.uid == geteuid() ||
@@ -131,7 +131,7 @@ bool msgep_cm_peer_trusted(int fd, const union dofi_addr *to, enum msgep_cm_proo
 	    cm_is_known(who.uid))
 		return true;
 	dofi_log(DOFI_LOG_WARN,
-		 "%s:%u: the listener in shared memory is user %u's, not root's or "
+		 "%s:%u: the listener for shared memory is user %u's, not root's or "
 		 "user %u's%s",
 		 msgep_cm_addr_text(to, text, sizeof(text)), dofi_addr_port(&to->sa),
 		 (unsigned int)who.uid, (unsigned int)geteuid(),

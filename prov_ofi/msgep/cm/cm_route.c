@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections whose handshake takes a route: a connection of the transport's own instead of a socket.
+/* Handshakes over a route: a connection of the transport instead of a socket.
  *
- * The first connection between two adapters is made over a socket. Once the transport has attached
- * it, the passive side is up and sends MOVED by the route, with which the active side is up and both
- * close the socket; what is left to say (BYE) takes the route, and so does every later handshake for
- * the same service point. The route keeps the order: no end of a connection overtakes what brings
- * another one up. A side without that service point or connection answers GONE; the client of a
- * request then tries a socket.
+ * The first connection between two adapters is established over a socket. Once the transport has
+ * attached it, the passive side is up and sends MOVED over the route; on its receipt the active
+ * side is up, and both close the socket. BYE takes the route, and so does every later handshake for
+ * the same service point. The route preserves order: the end of one connection never overtakes the
+ * handshake of another. A side without that service point or connection answers GONE; the client of
+ * a request then tries a socket.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,12 +19,12 @@
 #include "msgep/cm/cm_int.h"
 #include "msgep/cm/inbox.h"
 
-/* Items of one round, so that others get the lock. */
+/* Items per round, so that other threads can acquire the lock. */
 #define ROUND 256
-/* Requests that have come by routes and are not decided. */
-#define ROUTED_MOST 16384
+/* Limit of pending requests that arrived over routes. */
+#define MAX_ROUTED 16384
 
-/* What has been handed to the transport leaves: at once, or at the end of a round. */
+/* Flushes the transport's messages: at once, or at the end of a round. */
 static void cm_begin_flush(struct msgep_cm *cm, struct msgep_domain *domain)
 {
 	if (cm->busy && cm->flush_domain == domain)
@@ -44,7 +44,7 @@ void msgep_cm_flush_routed(struct msgep_cm *cm)
 	domain->fabric->transport->cm_flush(domain);
 }
 
-/* To the peer of ep, or of the number `to`. */
+/* Sends to the peer of ep, or to the peer's connection `to`. */
 static bool cm_route_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t route,
 			  uint64_t to, enum msgep_cm_kind kind)
 {
@@ -55,7 +55,7 @@ static bool cm_route_send(struct msgep_domain *domain, struct msgep_ep *ep, uint
 	return transport->cm_send(domain, ep, route, to, 0, buf, msgep_cm_build(buf, &msg));
 }
 
-/* The message in conn->bufs->out. 1 or negative, like msgep_cm_send. */
+/* Sends the message in conn->bufs->out. 1 or negative, like msgep_cm_send. */
 int msgep_cm_send_routed(struct msgep_cm_conn *conn)
 {
 	const struct msgep_transport *transport = conn->transport;
@@ -72,7 +72,7 @@ int msgep_cm_send_routed(struct msgep_cm_conn *conn)
 	return 1;
 }
 
-void msgep_cm_tell_last(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg)
+void msgep_cm_send_last(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg)
 {
 	uint8_t buf[MSGEP_CM_MAX];
 
@@ -136,7 +136,7 @@ static void cm_recv_request(struct msgep_cm *cm, struct msgep_domain *domain,
 		cm_route_send(domain, NULL, item->route, item->from, MSGEP_CM_GONE);
 		return;
 	}
-	conn = cm->n_routed < ROUTED_MOST ? msgep_cm_conn_new(cm, -1, transport, MSGEP_CM_HALF_OPEN)
+	conn = cm->n_routed < MAX_ROUTED ? msgep_cm_conn_new(cm, -1, transport, MSGEP_CM_HALF_OPEN)
 					  : NULL;
 	if (!conn) {
 		cm_route_send(domain, NULL, item->route, item->from, MSGEP_CM_BUSY);
@@ -157,7 +157,7 @@ static void cm_recv_request(struct msgep_cm *cm, struct msgep_domain *domain,
 	msgep_cm_report_request(conn, &msg);
 }
 
-/* The client of a request that is not decided has gone. */
+/* Marks a pending request whose client has gone. */
 static void cm_forget_request(struct msgep_cm *cm, const struct msgep_item *item)
 {
 	struct dofi_list *pos;
@@ -239,7 +239,7 @@ static void cm_recv_for_conn(struct msgep_ep *ep, const struct msgep_item *item,
 	bool ends = msg->kind == MSGEP_CM_BYE || msg->kind == MSGEP_CM_GONE;
 	struct msgep_cm_conn *conn;
 
-	/* It may have been attached before. */
+	/* The endpoint may have been attached already. */
 	msgep_cm_path_checked(ep);
 	conn = ep->cm;
 	if (!conn)
@@ -322,7 +322,7 @@ void msgep_cm_forget_routes(struct msgep_cm *cm, const struct msgep_domain *doma
 	}
 }
 
-/* The connection cannot go on, and has no socket that would tell. */
+/* A failed connection without a socket: signals its end over the route. */
 void msgep_cm_abort_routed(struct msgep_cm_conn *conn)
 {
 	if (conn->state != MSGEP_CM_LIVE || !conn->route || conn->eof)

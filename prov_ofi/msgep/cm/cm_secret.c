@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the secret that peers must know, and computes what proves that they do.
+/* Reads the shared secret, and computes and verifies message authentication codes.
  *
- * The hash is that of OpenSSL's libcrypto, which is loaded when a secret is asked for and not
- * before: nobody else needs it.
+ * HMAC comes from OpenSSL's libcrypto, which is loaded only if a secret is configured.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -82,7 +81,7 @@ static const char *secret_reason(int err)
 	case -ENOSYS:
 		return "OpenSSL's libcrypto is needed for it and not installed";
 	case -EINVAL:
-		return "it is no regular file";
+		return "it is not a regular file";
 	default:
 		return strerror(-err);
 	}
@@ -107,7 +106,7 @@ int msgep_secret_load(struct msgep_secret **out)
 	int ret, fd;
 
 	*out = NULL;
-	/* Whoever relies on a secret is not given connections without one. */
+	/* A user who relies on a secret must not get unauthenticated connections. */
 	if (dofi_param_ignored(DOFI_STR_CM_SECRET_FILE)) {
 		dofi_report("DAPL_OFI_CM_SECRET_FILE cannot be used: the program has more rights "
 			    "than its caller (setuid, setgid or file capabilities)");
@@ -120,7 +119,7 @@ int msgep_secret_load(struct msgep_secret **out)
 	secret = calloc(1, sizeof(*secret));
 	if (!secret)
 		return -ENOMEM;
-	/* A fifo must not hold us up. */
+	/* O_NONBLOCK: opening a fifo must not block. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ret = fd < 0 ? -errno : secret_read_key(fd, secret);
 	if (fd >= 0)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A secret that both ends of a connection must know, if the user wants that.
+/* Optional shared secret that authenticates both ends of a connection.
  *
- * The setting CM_SECRET_FILE names a file whose content (16 to 1024 bytes, line ends at its end do
- * not count) is the key. Both sides send fresh random bytes first; every message after that
- * ends with
+ * The setting CM_SECRET_FILE names a file whose content (16 to 1024 bytes, trailing line ends are
+ * ignored) is the key. Both sides send fresh random bytes first; every later message ends with
  *
  *   HMAC-SHA256(key, "C" from the client or "L" from the listener, the client's 32 random bytes,
  *               the listener's 32, the message)
  *
- * and is worth nothing without. That says who connects; the data that follows is not protected.
+ * and is rejected without it. This authenticates the peers; the data that follows is not protected.
  */
 #ifndef DOFI_MSGEP_CM_SECRET_H
 #define DOFI_MSGEP_CM_SECRET_H
@@ -24,17 +23,17 @@
 
 struct msgep_secret;
 
-/* NULL in *out: none is wanted. Negative error: it is wanted and not to be had; reported. */
+/* NULL in *out: none is configured. Negative error: it cannot be used; reported. */
 int msgep_secret_load(struct msgep_secret **out);
 void msgep_secret_free(struct msgep_secret *secret);
 bool msgep_secret_nonce(uint8_t *nonce);
-/* HMAC-SHA256 (MSGEP_CM_MAC bytes) of these parts, one after the other, MSGEP_SECRET_MOST bytes in all
- * at most. False: no memory or the like. */
+/* HMAC-SHA256 (MSGEP_CM_MAC bytes) of the concatenated parts, at most MSGEP_SECRET_MOST bytes in
+ * total. False: libcrypto failed or the parts are too long. */
 bool msgep_secret_mac(const struct msgep_secret *secret, const struct iovec *part, size_t n,
 		      uint8_t *mac);
-/* Takes the same time wherever the difference is. */
+/* Compares in constant time. */
 bool msgep_secret_equal(const uint8_t *a, const uint8_t *b, size_t len);
-/* nonces: the client's, then the listener's. False: no memory or the like. */
+/* nonces: the client's, then the listener's. False: libcrypto failed. */
 bool msgep_secret_seal(const struct msgep_secret *secret, char from, const uint8_t *nonces,
 		       const uint8_t *msg, size_t len, uint8_t *mac);
 bool msgep_secret_verify(const struct msgep_secret *secret, char from, const uint8_t *nonces,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets of the connection manager: made, named, read, written. */
+/* Creates, names, reads and writes the sockets of the connection manager. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -19,11 +19,11 @@
 #include "msgep/cm/cm_int.h"
 
 #define BACKLOG 4096
-/* Ports from which one is chosen when none is asked for. */
+/* Range of ports from which one is chosen when none is requested. */
 #define FREE_PORT 32768
 #define FREE_PORTS 28232
 #define TRIES 256
-/* Reads in one go, so that a peer that keeps ringing does not hold us up. */
+/* Reads per call, so that a peer that keeps sending doorbells does not block the caller. */
 #define READS 64
 
 const char *msgep_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room)
@@ -57,7 +57,7 @@ static bool cm_is_any(const union dofi_addr *addr)
 	return addr->in.sin_addr.s_addr == INADDR_ANY;
 }
 
-/* Does the address belong to this host? The kernel lets one bind to no other. */
+/* True if a socket can bind to the address: normally only if it belongs to this host. */
 static bool cm_is_here(const union dofi_addr *addr)
 {
 	union dofi_addr probe = *addr;
@@ -79,8 +79,8 @@ static bool cm_is_loopback(const union dofi_addr *addr)
 	return ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* One can also bind to addresses of others where the administrator allows that (ip_nonlocal_bind):
- * a peer must not be looked for here because of it. */
+/* With ip_nonlocal_bind a socket can also bind to addresses of other hosts, which must not be
+ * mistaken for local ones: check the interfaces, too. */
 bool msgep_cm_is_here(const union dofi_addr *addr)
 {
 	struct ifaddrs *all;
@@ -97,7 +97,7 @@ bool msgep_cm_is_here(const union dofi_addr *addr)
 }
 
 /* Abstract: the first byte is 0. A link-local address has its interface's number; a qualifier that
- * is more than its port, or another number, follows the port. Returns the length of the name. */
+ * differs from the port follows it. Returns the length of the name. */
 static socklen_t cm_make_name(const struct msgep_transport *transport, const union dofi_addr *addr,
 			      bool any, const uint64_t *qual, struct sockaddr_un *un)
 {
@@ -144,7 +144,7 @@ static int cm_connect_local(const struct msgep_transport *transport, const union
 	return ret;
 }
 
-/* An address for many hosts, or for none (240.0.0.0/4). */
+/* True for a multicast or reserved (240.0.0.0/4) address. */
 static bool cm_no_host(const union dofi_addr *to)
 {
 	if (to->sa.sa_family == AF_INET6)
@@ -157,7 +157,7 @@ static bool cm_none_there(int fd)
 	return fd == -ECONNREFUSED || fd == -EACCES;
 }
 
-/* Whoever takes the name of the address must not hide a listener at all addresses. */
+/* An untrusted listener at this address must not hide one that listens at all addresses. */
 static int cm_dial_name(const struct msgep_transport *transport, const union dofi_addr *to,
 			const uint64_t *qual, enum msgep_cm_proof proof)
 {
@@ -171,8 +171,8 @@ static int cm_dial_name(const struct msgep_transport *transport, const union dof
 	return any == -ECONNREFUSED ? fd : any;
 }
 
-/* A listener for that qualifier only is preferred to one that takes all qualifiers of the port (of a
- * fabric with a network beside, where ports are all there is). */
+/* Prefers a listener for that qualifier to one for all qualifiers of the port (of a fabric that
+ * also has a network, whose names contain only ports). */
 int msgep_cm_dial_local(const struct msgep_transport *transport, const union dofi_addr *to,
 			const uint64_t *qual, enum msgep_cm_proof proof)
 {
@@ -204,8 +204,8 @@ void msgep_cm_tune(int fd)
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	msgep_cm_keep_alive(fd);
-	/* Not for endpoints of libfabric: it would end a connection whose peer answers, but takes
-	 * nothing for so long because its program is stopped. */
+	/* Not for libfabric's endpoints: it would end a connection to a stopped program, whose
+	 * host acknowledges probes but receives no data. */
 	if (give_up)
 		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof(give_up));
 }
@@ -227,7 +227,7 @@ int msgep_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool
 	if (!ret)
 		return fd;
 	dofi_forkfd_close(fd);
-	/* A port of ours that is taken is no reason to try again. */
+	/* Exhausted local ports: retrying does not help. */
 	return ret == -EAGAIN ? -EADDRNOTAVAIL : ret;
 }
 
@@ -264,7 +264,7 @@ static int cm_bind_tcp(int fd, union dofi_addr *addr)
 	socklen_t len = (socklen_t)dofi_addr_len(&addr->sa);
 	int on = 1;
 
-	/* Connections of a former listener that are on their way out do not hold the port. */
+	/* Connections of a former listener in TIME_WAIT must not block the port. */
 	if (dofi_addr_port(&addr->sa))
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (bind(fd, &addr->sa, len) || getsockname(fd, &addr->sa, &len))
@@ -335,7 +335,7 @@ int msgep_cm_send(struct msgep_cm_conn *conn)
 
 /* ---------------------------------------------------------------- receiving */
 
-/* Keeps the first descriptor, closes all others; false: there were others. */
+/* Keeps the first descriptor, closes all others; false: more than one was received. */
 static bool cm_take_fds(struct msgep_cm_conn *conn, struct msghdr *msg)
 {
 	bool good = !(msg->msg_flags & MSG_CTRUNC);
@@ -362,8 +362,8 @@ static bool cm_take_fds(struct msgep_cm_conn *conn, struct msghdr *msg)
 	return good;
 }
 
-/* At most `want` bytes to buf. Outside the handshake descriptors are refused by the kernel: no room
- * is given for them. Returns like recv, with -errno. */
+/* Reads at most `want` bytes. Outside the handshake the kernel discards descriptors, because no
+ * control buffer is passed. Returns like recv, with -errno. */
 static ssize_t cm_receive(struct msgep_cm_conn *conn, uint8_t *buf, size_t want, bool handshake)
 {
 	union {
@@ -388,7 +388,7 @@ static ssize_t cm_receive(struct msgep_cm_conn *conn, uint8_t *buf, size_t want,
 	return n;
 }
 
-/* The message says whether a descriptor came with it. */
+/* Checks that a descriptor was received exactly if the message announces one. */
 static int cm_check_fd(const struct msgep_cm_conn *conn)
 {
 	struct msgep_cm_msg msg;
@@ -427,7 +427,7 @@ void msgep_cm_send_busy(int fd, const struct msgep_transport *transport)
 	struct msgep_cm_msg msg = { .kind = MSGEP_CM_BUSY, .transport = transport->id };
 	uint8_t buf[MSGEP_CM_MAX];
 
-	/* Nothing was sent before, so there is room for it; a client that has gone needs no word. */
+	/* Nothing was sent before, so the message fits; failure means that the client has gone. */
 	(void)!send(fd, buf, msgep_cm_build(buf, &msg), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -454,7 +454,7 @@ int msgep_cm_unpack(struct msgep_cm_conn *conn, struct msgep_cm_msg *msg)
 	size_t len = bufs->in.have - MSGEP_CM_MAC;
 	char text[MSGEP_CM_PEER_TEXT];
 
-	/* Messages that came by a route are of a peer that has shown what it knows. */
+	/* The peer of a route has been authenticated already. */
 	if (ret || (!msg->sealed && (!secret || conn->fd < 0)))
 		return ret;
 	if (!secret)

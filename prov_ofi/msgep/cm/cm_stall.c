@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends connections on which something waits and nothing moves, because data was lost on the way.
+/* Ends connections that make no progress because data was lost in transit.
  *
- * That a peer takes nothing is no reason to give it up: it may be stopped, or have posted no
- * receive. So, when nothing has moved for a while, its counts are asked for over the handshake's
- * socket (CHECK, STATUS). A peer that is stopped does not answer; one that answers, twice, that
- * something has not arrived, neither here nor there, will never get it.
+ * A peer that receives nothing is not necessarily dead: it may be stopped, or have posted no
+ * receive. So, after a time without progress, its counts are requested over the handshake's socket
+ * (CHECK, STATUS). A stopped peer does not answer; if two answers show the same data missing, in
+ * either direction, it is lost.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "base/param.h"
 #include "msgep/cm/cm_int.h"
 
-/* Parts of STALL_MS: between two looks; without movement, before the peer is asked; from the first
- * answer that something is missing to the last. */
+/* Fractions of STALL_MS: between two checks; without progress before CHECK is sent; from the first
+ * answer that reports missing data to the last. */
 #define LOOK 8
 #define STILL 4
 #define MISSING 2
@@ -26,7 +26,7 @@ static uint64_t cm_stall_part(unsigned int divisor)
 	return DOFI_MS(dofi_param(DOFI_NUM_STALL_MS)) / divisor;
 }
 
-/* Reads the present counts. True: something waits, and nothing has moved since the last time. */
+/* Updates the counts. True: work is pending, and nothing has moved since the last call. */
 static bool cm_is_stalled(struct msgep_cm_conn *conn, uint64_t now)
 {
 	uint8_t counts[MSGEP_COUNTS_MAX];
@@ -48,7 +48,7 @@ static bool cm_is_stalled(struct msgep_cm_conn *conn, uint64_t now)
 	return false;
 }
 
-/* Each side asks once at a time and answers what it is asked, so there is always room for that. */
+/* Each side has at most one CHECK and one STATUS outstanding, so the socket has room for them. */
 static void cm_stall_send(struct msgep_cm_conn *conn, enum msgep_cm_kind kind)
 {
 	struct msgep_cm_msg msg = { .kind = kind, .transport = conn->transport->id };
@@ -60,7 +60,7 @@ static void cm_stall_send(struct msgep_cm_conn *conn, enum msgep_cm_kind kind)
 		msg.params_len = conn->bufs->counts_len;
 	}
 	if (!msgep_cm_pack(conn, &msg) || !msgep_cm_send(conn)) {
-		/* A part of it would make what follows unreadable. */
+		/* A partial message would corrupt the stream. */
 		if (conn->bufs->out_done)
 			shutdown(conn->fd, SHUT_WR);
 		conn->bufs->out_len = conn->bufs->out_done = 0;
@@ -124,8 +124,8 @@ static void cm_stall_lost(struct msgep_cm_conn *conn, uint64_t now)
 	msgep_unlock(&conn->ep->lock);
 }
 
-/* The peer's counts. What has moved here since it was asked, or there since the last answer, makes
- * the time begin again. */
+/* Processes the peer's counts. Progress here since CHECK was sent, or at the peer since its last
+ * answer, restarts the time. */
 static void cm_stall_compare(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg)
 {
 	uint64_t now = dofi_now();
@@ -148,6 +148,7 @@ static void cm_stall_compare(struct msgep_cm_conn *conn, const struct msgep_cm_m
 
 void msgep_cm_live_message(struct msgep_cm_conn *conn)
 {
+	char text[MSGEP_CM_PEER_TEXT];
 	struct msgep_cm_msg msg;
 	int ret = msgep_cm_unpack(conn, &msg);
 
@@ -160,8 +161,8 @@ void msgep_cm_live_message(struct msgep_cm_conn *conn)
 		conn->eof = true;
 		conn->bye_received = !ret && msg.kind == MSGEP_CM_BYE;
 		if (!conn->bye_received) {
-			dofi_log(DOFI_LOG_WARN, "a connection's peer sent another message than "
-				 "BYE, CHECK or STATUS");
+			dofi_log(DOFI_LOG_WARN, "ended the connection with %s: expected BYE, CHECK "
+				 "or STATUS, got another message", msgep_cm_peer_text(conn, text));
 			shutdown(conn->fd, SHUT_RDWR);
 		}
 		msgep_cm_peer_end(conn);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes messages from a transport to the connection manager. */
+/* Queues messages from a transport for the connection manager. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,10 +12,10 @@
 #include "msgep/cm/cm_int.h"
 #include "msgep/cm/inbox.h"
 
-/* Looks at the transport until it agrees to sleep. */
+/* Limit of polls until the transport allows blocking. */
 #define TRIES 256
-/* Room of the items that are kept: for what ends a connection (BYE has the most; MOVED and GONE have
- * a header only), and for every message. */
+/* Sizes of preallocated items: for messages that end a connection (BYE is the longest; MOVED and
+ * GONE are only a header), and for any message. */
 #define ROOM_END (MSGEP_CM_HDR + 32)
 #define ROOM_ANY MSGEP_CM_MAX
 
@@ -26,13 +26,13 @@ struct msgep_inbox {
 	struct dofi_list link;		/* cm->inboxes; eq->lock */
 	struct msgep_lock lock;
 	struct dofi_list items;
-	struct dofi_list spares;	/* for messages that come when there is no memory, */
-	struct dofi_list answers;	/* for answers to requests */
-	uint32_t n_answers, n_expected;	/* those that there are, and should be */
+	struct dofi_list spares;	/* preallocated, used when there is no memory */
+	struct dofi_list answers;	/* the same for answers to requests */
+	uint32_t n_answers, n_expected;	/* actual and required number of those */
 	uint32_t count;
 	bool rung, watching;
 	int fd;
-	struct dofi_timer check;	/* of the hosts */
+	struct dofi_timer check;	/* host keepalive */
 };
 
 static struct msgep_inbox *inbox_of(const struct msgep_domain *domain)
@@ -109,7 +109,7 @@ int msgep_inbox_open(struct msgep_domain *domain)
 	return 0;
 }
 
-/* One with room for so much; NULL: there is none. */
+/* Takes a preallocated item with room for len bytes; NULL: none. */
 static struct msgep_item *inbox_take_spare(struct msgep_inbox *inbox, size_t len)
 {
 	struct dofi_list *list = &inbox->spares;
@@ -247,7 +247,7 @@ void msgep_inbox_expected(struct msgep_domain *domain)
 		dofi_list_remove(&item->link);
 	}
 	msgep_unlock(&inbox->lock);
-	/* Else the one that is in use goes when it has been. */
+	/* Otherwise msgep_inbox_free frees the item that is in use. */
 	if (item)
 		msgep_inbox_free(domain, item);
 }
@@ -267,7 +267,7 @@ struct msgep_item *msgep_inbox_take(struct msgep_domain *domain)
 	return item;
 }
 
-/* inbox->lock held. */
+/* Caller holds inbox->lock. */
 static void inbox_watch_fds(struct msgep_inbox *inbox, bool on)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
