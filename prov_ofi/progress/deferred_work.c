@@ -8,7 +8,7 @@
 #include "object/srq.h"
 #include "progress/deferred_work.h"
 
-/* work_lock held. */
+/* Caller holds deferred_lock. */
 static void deferred_enlist(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits)
 {
 	if (!atomic_fetch_or(&ep->deferred, bits))
@@ -20,8 +20,8 @@ void dofi_deferred_add(struct dofi_ep *ep, uint32_t bits)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 
-	/* Who finds the bits set leaves the work to whoever takes them: that must see what was done
-	 * before this, which a load would not ensure. */
+	/* If the bits are set, the thread that clears them does the work; it must see all earlier
+	 * stores of this thread, which a load would not ensure. */
 	if ((atomic_fetch_or(&ep->deferred, 0) & bits) == bits)
 		return;
 	pthread_mutex_lock(&ia->deferred_lock);
@@ -56,8 +56,8 @@ static struct dofi_ep *deferred_next_ep(struct dofi_ia *ia, uint32_t *bits, uint
 	return ep;
 }
 
-/* Puts back what could not be done now; but whoever held us up may have freed the EP, or reset it,
- * and have looked for it on the list before. */
+/* Puts back work that could not be done because cm_lock was busy, unless its holder has freed or
+ * reset the EP meanwhile and so has cleared it from the list already. */
 static void deferred_put_back(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits, uint32_t life)
 {
 	pthread_mutex_lock(&ia->deferred_lock);
@@ -69,8 +69,8 @@ static void deferred_put_back(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t b
 
 #define ENDS (DOFI_DEFERRED_BREAK | DOFI_DEFERRED_DRAINED | DOFI_DEFERRED_FLUSHED)
 
-/* The EP may have been reset, or freed, since the work was taken from the list: what it is
- * connected to now has nothing to do with it. False: cm_lock was busy. */
+/* The EP may have been reset, or freed, since the work was taken from the list: the work does not
+ * concern its present connection then. False: cm_lock was busy. */
 static bool deferred_end_connection(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits,
 				    uint32_t life)
 {
@@ -106,7 +106,7 @@ void dofi_deferred_run(struct dofi_ia *ia)
 	struct dofi_ep *ep;
 
 	DOFI_NO_CANCEL();
-	/* Bounded: what is put back by the way is left to the next run. */
+	/* Bounded: work that is put back meanwhile is left to the next run. */
 	for (int i = 0; i < 64 && (ep = deferred_next_ep(ia, &bits, &life)); i++) {
 		if (bits & DOFI_DEFERRED_EQ)
 			dofi_cm_progress(ia, dofi_progress_is_me(ia));

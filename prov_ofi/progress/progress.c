@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The progress thread, which works when the program does not. */
+/* Runs the progress thread: handles events, timers, deferred work and agents. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -90,8 +90,8 @@ static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event 
 		case DOFI_KEY_WAKEUP:
 			wakeup = true;
 			dofi_eventfd_clear(ia->prog.wakeup_fd);
-			/* Not before the read, which would swallow a later ring; an exchange, so
-			 * that what a ringer that found it rung has done is seen from here on. */
+			/* Not before the read, which would consume a later wakeup; an exchange, so
+			 * that the stores of a thread that found it pending are visible here. */
 			(void)atomic_exchange(&ia->prog.wakeup_pending, false);
 			break;
 		case DOFI_KEY_EVD:
@@ -109,7 +109,7 @@ static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event 
 	return wakeup;
 }
 
-/* Sleeping on the event queue needs its consent, too. */
+/* fi_trywait must permit blocking on the event queue, too. */
 static bool progress_eq_quiet(struct dofi_ia *ia)
 {
 	struct fid *fid = &ia->fab.eq->fid;
@@ -132,8 +132,8 @@ static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, 
 	pthread_mutex_lock(&ia->cm_lock);
 	dofi_cm_read_events(ia);
 	deadline = dofi_timers_run(&ia->timers, dofi_now());
-	/* libfabric 1.17 (tcp) says of an event queue to look again while there is data on any
-	 * connection, which is the business of the consumer that is at it. */
+	/* libfabric 1.17 (tcp): fi_trywait on an event queue returns FI_EAGAIN while any connection
+	 * has data, which the consumer that polls handles. */
 	if (!progress_eq_quiet(ia))
 		ms = ia->prog.consumer_polled ? DOFI_TICK_MS : 0;
 	pthread_mutex_unlock(&ia->cm_lock);
@@ -180,7 +180,7 @@ static void *progress_thread(void *arg)
 	for (;;) {
 		int ms = progress_round(ia, events, n);
 
-		/* Looked at after the wakeup was heard: it may have rung for this. */
+		/* Read after the wakeup was cleared: it may have been sent for this. */
 		if (atomic_load(&ia->prog.stop))
 			break;
 		n = epoll_wait(ia->prog.epfd, events, EVENTS, ms);
@@ -207,7 +207,7 @@ static int progress_start_thread(struct dofi_ia *ia)
 	sigset_t all, old;
 	int ret;
 
-	/* The program's signals are for the program's threads. */
+	/* Only the program's threads handle its signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(&ia->prog.thread, NULL, progress_thread, ia);

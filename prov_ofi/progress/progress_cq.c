@@ -9,30 +9,30 @@
 #include "progress/progress_key.h"
 #include "progress/progress_cq.h"
 
-/* When consumers have been at work for so many ticks in a row, ticks become longer. */
+/* Ticks become longer after this many consecutive ticks with active consumers. */
 #define CALM_TICKS 16
 #define LONG_TICK_MS 4
-/* On a device, and where those who are away ring, they become four times as long each, until then:
- * a tick costs programs that poll some hundred microseconds where they have all processors, and one
- * every 4 ms is more than one percent of a slow processor. */
+/* On RDMA devices, and while all consumers wait, the tick grows by 4x up to this limit: a tick
+ * costs polling programs that occupy all processors some hundred microseconds, and one every 4 ms
+ * is more than one percent of a slow processor. */
 #define LONGEST_TICK_MS 256
-/* A consumer is polling if it reads so many times, each within so long on average. The copying of
- * what it moves takes place inside its calls, at 2 GB/s or more: while it lasts it cannot poll. A
- * post that copies much counts as reads. */
+/* A consumer is polling if it reads at least BUSY_POLLS times, at an average interval of BUSY_GAP.
+ * Its data is copied inside its calls, at 2 GB/s or more, and it cannot poll meanwhile. A post that
+ * copies much counts as reads. */
 #define BUSY_POLLS 4
 #define BUSY_GAP DOFI_US(50)
 #define COPY_TIME(bytes) ((bytes) / 2)
-/* Fewer reads than BUSY_POLLS say nothing before so much time has gone by. */
+/* Fewer reads than BUSY_POLLS are inconclusive before this time has passed. */
 #define BUSY_LOOK DOFI_MS(DOFI_TICK_MS)
-/* A device makes the progress itself: whoever looks at its EVD now and then takes the completions.
- * A thread that each of them wakes would only get in the way, and so do ticks where consumers that
- * poll have all processors. */
+/* A device makes progress itself: a consumer that polls its EVD occasionally gets the completions.
+ * A thread woken by each of them would only compete for the processor, and so do ticks if polling
+ * consumers occupy all processors. */
 #define DEVICE_GAP DOFI_MS(LONG_TICK_MS)
 #define STALL_TICK_MS 40
-/* Nobody waits for the completions of a covered queue; they are taken now and then. */
+/* No consumer waits for the completions of a covered queue; they are read at this interval. */
 #define COVERED_TICK_MS 10
 
-/* False: the kernel takes no set that holds so many others in each other. */
+/* False: the kernel rejects epoll sets that are nested too deeply. */
 static bool progress_arm_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -56,8 +56,8 @@ void dofi_progress_forget_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 	progress_disarm_cq(ia, evd, DOFI_EVD_UNKNOWN);
 }
 
-/* Has a consumer read the CQ often since the last look? One that does so now and then, while it
- * spins on memory that a peer writes, must not be left to make the progress. */
+/* True if a consumer has read the CQ often since the last check. One that reads it occasionally,
+ * while it spins on memory that a peer writes, cannot be relied on for progress. */
 static bool progress_polled_often(struct dofi_evd *evd, uint64_t now)
 {
 	uint32_t polls = atomic_load_explicit(&evd->polls, memory_order_relaxed);
@@ -83,13 +83,13 @@ static bool progress_polled_often(struct dofi_evd *evd, uint64_t now)
 	return busy;
 }
 
-/* Is a consumer making progress on this CQ? One that merely has a CNO is not expected to. */
+/* True if a consumer makes progress on this CQ. A consumer with a CNO is not expected to. */
 static bool progress_consumer_active(struct dofi_evd *evd)
 {
 	bool often = progress_polled_often(evd, dofi_now()), waiter, cno;
 
-	/* Somebody is inside: a consumer that takes in much data reads seldom, and is not to be
-	 * waited for. A wrong guess is put right at the next tick. */
+	/* A thread is inside: a consumer that receives much data reads seldom; do not block on its
+	 * lock. A wrong guess is corrected at the next tick. */
 	if (!dofi_trylock(&evd->lock))
 		return true;
 	waiter = evd->waiter;
@@ -98,8 +98,8 @@ static bool progress_consumer_active(struct dofi_evd *evd)
 	return waiter || (often && !cno);
 }
 
-/* Every endpoint of this CQ has a consumer at work on its other CQ, which makes the progress of
- * both directions. (libfabric 1.17 wakes both descriptors for whatever arrives.) */
+/* True if for each endpoint of this CQ a consumer polls its other CQ, which makes progress in both
+ * directions. (libfabric 1.17 wakes both descriptors for all arrivals.) */
 static bool progress_is_covered(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct dofi_list *pos;
@@ -128,7 +128,7 @@ static bool progress_is_covered(struct dofi_ia *ia, struct dofi_evd *evd)
 	return any && all;
 }
 
-/* Reads the CQ until its descriptor may be slept on. */
+/* Reads the CQ until blocking on its descriptor is permitted. */
 static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	for (int i = evd->empty_polls ? 2 : 0; i < 3; i++) {
@@ -149,8 +149,8 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 		if (n)
 			i = -1;
 	}
-	/* libfabric 1.17 (tcp): a message waits for a receive. Until one is posted the
-	 * descriptor is of no use; come back now and then. */
+	/* libfabric 1.17 (tcp): a message waits for a receive. Until one is posted the descriptor
+	 * stays readable; check at intervals. */
 	progress_disarm_cq(ia, evd, DOFI_EVD_STALLED);
 	atomic_store(&evd->stalled, true);
 	atomic_fetch_add(&ia->stalls, 1);
@@ -171,26 +171,26 @@ static int progress_tick_ms(const struct dofi_ia *ia)
 	return longer < 3 ? LONG_TICK_MS << 2 * longer : LONGEST_TICK_MS;
 }
 
-/* Are ticks longer than can be waited for? */
+/* True if ticks are so long that a wakeup must shorten them. */
 static bool progress_has_long_tick(const struct dofi_ia *ia)
 {
 	return ia->prog.consumer_polled &&
 	       ia->prog.idle_rounds >= (ia->fab.desc->device ? 1 : CALM_TICKS);
 }
 
-/* A consumer is at work: leave the CQ alone until the next tick. */
+/* A consumer is active: does not check the CQ before the next tick. */
 static void progress_leave_to_consumer(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now,
 				       bool is_covered)
 {
 	evd->covered_by_peer_cq = is_covered;
 	progress_disarm_cq(ia, evd, DOFI_EVD_CONSUMER_POLLED);
-	/* A little less than the sleep, so that the next round does not come too early. */
+	/* Slightly less than the timeout, so that the CQ is due in the next round. */
 	evd->next_check =
 		now - DOFI_US(100) + DOFI_MS(is_covered ? COVERED_TICK_MS : progress_tick_ms(ia));
 }
 
-/* Somebody has to take the completions of a covered queue. When all is quiet it is slept on: who
- * covers it sleeps, too. */
+/* Reads the completions of a covered queue. If there are none while all consumers wait, the thread
+ * takes the queue over, because the consumer that covers it blocks, too. */
 static void progress_serve_covered(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now)
 {
 	if (!dofi_evd_service(evd) && ia->prog.waiting_rounds)
@@ -199,7 +199,7 @@ static void progress_serve_covered(struct dofi_ia *ia, struct dofi_evd *evd, uin
 		progress_leave_to_consumer(ia, evd, now, true);
 }
 
-/* Looks at a CQ that is not armed. True: it is armed now. */
+/* Checks a CQ that is not armed. True: it is armed now. */
 static bool progress_check_cq(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t now, bool wakeup)
 {
 	if (evd->progress != DOFI_EVD_UNKNOWN && now < evd->next_check && !wakeup)
@@ -230,7 +230,8 @@ int dofi_progress_timeout(uint64_t deadline, int ms)
 	return ms < 0 || (int)left < ms ? (int)left : ms;
 }
 
-/* Is a waiter, which rings when it leaves, in each consumer_polled CQ that is not covered? */
+/* True if each consumer-polled CQ that is not covered has a waiter, which sends a wakeup when it
+ * returns. */
 static bool progress_all_consumers_wait(struct dofi_ia *ia)
 {
 	struct dofi_list *pos;
@@ -257,7 +258,7 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 	bool consumer_polled = false, took = false, device = ia->fab.desc->device;
 	struct dofi_list *pos;
 
-	/* First: what is visited now is to be visited again soon. */
+	/* Reset first: CQs that are checked now must be checked again soon. */
 	if (wakeup)
 		ia->prog.idle_rounds = 0;
 	dofi_list_each(pos, &ia->evds) {
@@ -276,7 +277,7 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 	ia->prog.consumer_polled = consumer_polled;
 	atomic_store_explicit(&ia->prog.long_tick, progress_has_long_tick(ia),
 			      memory_order_relaxed);
-	/* After that store: who is seen waiting will read it when leaving. */
+	/* After that store: a waiter that is seen here reads it when it returns. */
 	ia->prog.waiting_rounds =
 		!device && progress_has_long_tick(ia) && progress_all_consumers_wait(ia)
 			? ia->prog.waiting_rounds + 1

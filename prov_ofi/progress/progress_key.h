@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What wakes the progress thread: each descriptor is named by an object and its kind. */
+/* Keys of the progress thread's epoll set: each combines an object and its kind. */
 #ifndef DOFI_PROGRESS_KEY_H
 #define DOFI_PROGRESS_KEY_H
 
