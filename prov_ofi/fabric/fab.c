@@ -19,7 +19,7 @@
 #include "msgep/msgep.h"
 #include "diag/diag.h"
 
-/* The API version asked of libfabric: the oldest that gives all we use, so that a binary
+/* The API version requested of libfabric: the oldest that has all we use, so that a binary
  * behaves the same on every later library. */
 #define API_VERSION FI_VERSION(1, 14)
 
@@ -58,7 +58,7 @@ static const struct dofi_fabric_desc descs[] = {
 };
 #define DESCS (sizeof(descs) / sizeof(*descs))
 
-/* What an IA parameter string asks for. */
+/* Parsed IA parameter string. */
 struct request {
 	char provider[64];
 	char domain[64];
@@ -69,7 +69,7 @@ static void fab_copy_value(char *dst, size_t room, const char *value, size_t len
 	snprintf(dst, room, "%.*s", (int)len, value);
 }
 
-/* Is it a word of the form key=value that this library knows? */
+/* True if the word has the form key=value with a known key. */
 static bool fab_is_known_param(const char *word)
 {
 	return !strncmp(word, "provider=", 9) || !strncmp(word, "domain=", 7);
@@ -319,7 +319,7 @@ static int fab_open_desc(struct dofi_fab *fab, const struct dofi_fabric_desc *de
 	return 0;
 }
 
-/* Has this libfabric the provider, and the provider what it is for? Asked in silence. */
+/* True if libfabric has the provider with the required capabilities. Logs nothing. */
 static bool fab_is_offered(const struct dofi_fabric_desc *desc)
 {
 	struct fi_info *hints, *info = NULL;

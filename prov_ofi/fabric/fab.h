@@ -51,7 +51,7 @@ struct dofi_fabric_desc {
 	const char *name;		/* in "provider=…" and IA names */
 	const char *prov_name;		/* libfabric's */
 	uint8_t wire_id;		/* in connection headers; never reused */
-	bool device;			/* libfabric's own endpoints, of hardware: fabric/verbs/device.h */
+	bool device;			/* libfabric's own endpoints on hardware (verbs/device.h) */
 	bool over_device;		/* RDM endpoints over such a device, whose address is the
 					 * adapter's */
 	size_t max_iov;
@@ -60,9 +60,11 @@ struct dofi_fabric_desc {
 	size_t rx_depth, tx_depth;	/* of a device: receives, requests that one endpoint has at
 					 * once */
 	bool qual_in_name;		/* a listener's name holds the whole qualifier */
-	bool hidden;			/* for tests: not among the names that users are told */
-	const struct msgep_transport *transport;	/* endpoints are ours (msgep/msgep.h); NULL: a device */
-	const struct msgep_transport *local_transport;	/* used instead where the peer is on this host */
+	bool hidden;			/* for tests: not listed in messages */
+	/* endpoints of this library (msgep/msgep.h); NULL: a device */
+	const struct msgep_transport *transport;
+	/* used instead if the peer is on this host */
+	const struct msgep_transport *local_transport;
 };
 
 union dofi_addr {
@@ -87,14 +89,14 @@ struct dofi_fab {
 	uint32_t lib_version;		/* fi_version() */
 	bool prov_keys;			/* keys come from the provider */
 	bool local_mr;			/* local buffers need registration */
-	bool has_msg_prefix;			/* a word of ours leads every message (fabric/verbs/msg_prefix.h) */
+	bool has_msg_prefix;		/* a prefix leads each message (verbs/msg_prefix.h) */
 	bool immed;			/* writes with immediate data take a peer's receive */
 	bool atomics;			/* atomic operations on memory of the peer's */
 	bool atomic_values;		/* values instead of pointers to them (data/dto_ext.c) */
 	bool lost;			/* device or address has gone; cm_lock */
-	size_t cq_known_size;		/* a CQ of this size can be had; fabric/verbs/cq_reservation.c */
+	size_t cq_known_size;		/* a CQ of this size can be opened (cq_reservation.c) */
 	char device[64];		/* of the fabric, "" where it has none */
-	bool cq_external_lock;			/* libfabric takes no locks for a CQ: ours do (object/evd.h) */
+	bool cq_external_lock;		/* the EVD's lock replaces libfabric's (object/evd.h) */
 	size_t max_read_iov;		/* segments that one RDMA read of the fabric takes */
 	size_t inject;			/* messages up to this length are copied when posted */
 	size_t max_priv;		/* private data left to the consumer */
@@ -107,8 +109,8 @@ struct dofi_fab {
  * Reasons of a failure go to dofi_report. 0 or a negative error. */
 int dofi_fab_open(struct dofi_fab *fab, const char *params);
 void dofi_fab_close(struct dofi_fab *fab);
-/* Calls fn for each "key=value" of the parameters that means nothing here; `nearest`: the key that it
- * resembles, or NULL. */
+/* Calls fn for each unknown "key=value" of the parameters; `nearest`: the known key with the
+ * smallest edit distance, or NULL. */
 void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, const char *nearest));
 /* The fabric of that wire id, "unknown" if this library has none. */
 const char *dofi_fab_name(uint8_t wire_id);

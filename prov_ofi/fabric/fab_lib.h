@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loading libfabric without letting it take the program's signals. */
+/* Loads libfabric without letting it replace the program's signal handlers. */
 #ifndef DOFI_FAB_LIB_H
 #define DOFI_FAB_LIB_H
 

@@ -164,7 +164,7 @@ static bool netif_is_linklocal(const union dofi_addr *addr)
 	return addr->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&addr->in6.sin6_addr);
 }
 
-/* The address that the kernel would start from. */
+/* The source address that the kernel would choose. */
 static bool netif_ask_kernel(const union dofi_addr *to, union dofi_addr *source)
 {
 	int fd = socket(to->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RDMA devices below the fabric "verbs": which one, what it can do, what its errors mean.
+/* RDMA devices of the fabric "verbs": selection, capabilities, meaning of errors.
  *
  * The kernel's connection manager finds a device by the IP address of the network interface that
  * it belongs to, so an IA on a device has the address of that interface, like any other IA.
@@ -13,16 +13,16 @@ struct dofi_conn;
 struct dofi_ep;
 struct dofi_evd;
 
-/* Is there a device of this name, ready or not? Asks the kernel, not libfabric. */
+/* True if the kernel has a device of this name, ready or not. */
 bool dofi_device_known(const char *name);
-/* Is there one that is active, and may this user use it? */
+/* True if an active device exists that this user may use. */
 bool dofi_device_any(void);
 /* Chooses device and address, fills fab->info. `wanted`: what the user named, or NULL. */
 int dofi_device_find(struct dofi_fab *fab, const char *wanted);
 /* The same for RDM endpoints over a device: fills all but fab->info, and the addresses of the
  * interface unless an address was named. */
 int dofi_device_address(struct dofi_fab *fab, const char *wanted);
-/* Settles what depends on the device. */
+/* Sets the capabilities that depend on the device. */
 void dofi_device_adapt(struct dofi_fab *fab);
 /* Soft-iWARP, whose driver is unlike those of hardware: a request to connect waits, inside the
  * call, until TCP has an answer, or for two minutes. */
@@ -36,7 +36,7 @@ uint8_t dofi_device_status(int code);
  * evd->cq_size tells. */
 int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr);
 /* Sets aside what the connection may have outstanding at once, in its queues and in `info`; fails
- * when a CQ has no room left. cm_lock held. */
+ * when a CQ has no room left. Caller holds cm_lock. */
 int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info);
 void dofi_device_release(struct dofi_conn *conn, struct dofi_ep *ep);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Detects that a device or an address has gone. */
+/* Detects the loss of a device or an address. */
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/netlink.h>
@@ -87,7 +87,7 @@ static bool device_events_address_is_up(const struct dofi_ia *ia)
 	bool up = false;
 
 	if (getifaddrs(&all))
-		return true;	/* nobody knows */
+		return true;	/* unknown: assume that it is present */
 	for (const struct ifaddrs *ifa = all; ifa && !up; ifa = ifa->ifa_next)
 		up = ifa->ifa_addr && dofi_addr_same_host(ifa->ifa_addr, &ia->fab.addr.sa) &&
 		     (ifa->ifa_flags & IFF_UP) && (ifa->ifa_flags & IFF_RUNNING);
@@ -99,7 +99,7 @@ void dofi_device_events_event(struct dofi_ia *ia)
 {
 	char bin[4096];
 
-	/* That there is news is enough; what is so now is asked afterwards. */
+	/* The notification only triggers a check; the present state is queried afterwards. */
 	while (recv(ia->device_events.fd, bin, sizeof(bin), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		;
 	if (device_events_address_is_up(ia)) {

@@ -7,7 +7,7 @@
  * all connections as broken, and the asynchronous EVD gets DAT_ASYNC_ERROR_IA_CATASTROPHIC, once;
  * one that is over in time costs nothing, since devices send again what was lost.
  *
- * All under cm_lock.
+ * Caller holds cm_lock.
  */
 #ifndef DOFI_DEVICE_EVENTS_H
 #define DOFI_DEVICE_EVENTS_H
@@ -25,12 +25,12 @@ struct dofi_device_events {
 };
 
 void dofi_device_events_init(struct dofi_ia *ia);
-/* From now on changes are noticed, on fabrics with a device. */
+/* Subscribes to changes, on fabrics with a device. */
 int dofi_device_events_watch(struct dofi_ia *ia);
 void dofi_device_events_close(struct dofi_ia *ia);
 /* The descriptor is readable. */
 void dofi_device_events_event(struct dofi_ia *ia);
-/* The fabric says that the device has been removed. */
+/* The fabric reports that the device has been removed. */
 void dofi_device_events_removed(struct dofi_ia *ia);
 
 #endif

@@ -70,7 +70,7 @@ static int probe_await(int fd, int ms)
 
 int dofi_host_probe(const union dofi_addr *from, const union dofi_addr *to, int ms)
 {
-	/* A reset tells a listener that accepts it that no request follows. */
+	/* A reset shows a listener that accepts it that no request follows. */
 	const struct linger none = { .l_onoff = 1, .l_linger = 0 };
 	int fd, ret = 0;
 
@@ -78,7 +78,7 @@ int dofi_host_probe(const union dofi_addr *from, const union dofi_addr *to, int 
 		return 0;
 	fd = dofi_forkfd(socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (fd < 0)
-		return 0;	/* the fabric will tell */
+		return 0;	/* the fabric will report it */
 	if (from)
 		(void)probe_bind(fd, from);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));

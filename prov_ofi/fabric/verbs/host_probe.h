@@ -5,9 +5,9 @@
 
 #include "fabric/fab.h"
 
-/* Opens a TCP connection to `to` and drops it; any answer proves the host, also a refusal. Addresses
- * of this host are not probed. from: NULL, or the local address to use. Returns 0, or why there is no
- * answer (-ETIMEDOUT: none within `ms`). Takes no lock. */
+/* Opens a TCP connection to `to` and closes it; any answer, also a refusal, shows that the host is
+ * reachable. Addresses of this host are not probed. from: NULL, or the local address to use.
+ * Returns 0 or an error (-ETIMEDOUT: no answer within `ms`). Takes no lock. */
 int dofi_host_probe(const union dofi_addr *from, const union dofi_addr *to, int ms);
 
 #endif

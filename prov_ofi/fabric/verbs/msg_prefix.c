@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Message prefixes: put in front of messages, and removed. (hot) */
+/* Adds and removes message prefixes. (hot) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +53,7 @@ static inline uint64_t *msg_prefix_at(const struct dofi_msg_prefixes *w, size_t 
 	return &w->base[slot * w->stride];
 }
 
-/* The message with one segment more. */
+/* Sends the message with an additional segment. */
 struct longer {
 	struct iovec iov[DOFI_IOV_MAX + 1];
 	void *desc[DOFI_IOV_MAX + 1];

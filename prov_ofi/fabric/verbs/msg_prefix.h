@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A word of ours in front of every message, where the fabric has no completion data (iWARP).
+/* Message prefix, on fabrics that have no completion data (iWARP).
  *
- * What object/conn_id.h puts into the completion data of a message travels as its first 8 bytes instead,
- * big-endian. They are a segment of their own on both sides, so that the buffers are not copied.
- * But a segment costs soft-iWARP more than the copying of a short message: that is sent from behind
- * its word, and lands behind it where a short receive of one segment was posted, to be copied when
- * its completion is taken. An empty message is one of 8 bytes. Every slot of a queue has its place
- * in registered memory, made when the queue's first connection is.
+ * The completion data of a message (object/conn_id.h) is sent as its first 8 bytes instead,
+ * big-endian: an additional segment on both sides, so that the buffers are not copied. But a
+ * segment costs soft-iWARP more than copying a short message: such a message is sent from a bounce
+ * buffer behind its prefix. A short receive of one segment uses one, too, and is copied when its
+ * completion is read. An empty message has 8 bytes. Each slot of a queue has its place in
+ * registered memory, allocated with the queue's first connection.
  */
 #ifndef DOFI_MSG_PREFIX_H
 #define DOFI_MSG_PREFIX_H
@@ -20,20 +20,20 @@
 /* Messages up to this length are copied. */
 #define DOFI_MSG_PREFIX_BOUNCE 120
 
-/* Makes words for `n` slots unless they are there. `copies`: with room for short messages, unless
- * there are so many slots that it would be much registered memory. */
+/* Allocates prefixes for `n` slots unless present. `copies`: with bounce buffers for short
+ * messages, unless the number of slots would require too much registered memory. */
 int dofi_msg_prefixes_alloc(struct dofi_fab *fab, struct dofi_msg_prefixes *w, size_t n,
 			    bool copies);
 void dofi_msg_prefixes_free(struct dofi_msg_prefixes *w);
 
-/* The message with the slot's word, which says `data`, in front. fid: endpoint or shared context. */
+/* Sends the message behind the slot's prefix, which holds `data`. fid: endpoint or SRX. */
 ssize_t dofi_msg_prefix_send(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 			     struct dofi_dto *dto, uint64_t data);
 ssize_t dofi_msg_prefix_recv(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 			     struct dofi_dto *dto);
 
-/* What the word of a received message says; *len becomes that of the consumer's part. False: there
- * was no word. */
+/* Reads the prefix of a received message; *len becomes the length of the consumer's part. False: no
+ * prefix. */
 static inline bool dofi_msg_prefix_read(const struct dofi_msg_prefixes *w, size_t slot, size_t *len,
 					uint64_t *data)
 {
@@ -44,14 +44,14 @@ static inline bool dofi_msg_prefix_read(const struct dofi_msg_prefixes *w, size_
 	return true;
 }
 
-/* Does what this receive gets land behind its word? */
+/* True if this receive uses the bounce buffer behind its prefix. */
 static inline bool dofi_msg_prefix_uses_bounce(const struct dofi_msg_prefixes *w,
 					       const struct dofi_dto *dto)
 {
 	return w->stride > 1 && dto->memory && dto->length <= DOFI_MSG_PREFIX_BOUNCE;
 }
 
-/* Copies what landed to where it was posted. False: that memory is not registered any more. */
+/* Copies from the bounce buffer to the posted buffer. False: it is not registered any more. */
 bool dofi_msg_prefix_copy_bounce(struct dofi_lmr_table *lmrs, const struct dofi_msg_prefixes *w,
 				 size_t slot, const struct dofi_dto *dto, size_t len);
 

@@ -22,7 +22,7 @@ ssize_t dofi_split_rdma_read(struct fid_ep *fid, const struct dofi_dto *dto,
 		piece.desc = &whole->desc[i];
 		piece.context = last ? whole->context : NULL;
 		source.len = dto->iov[i].iov_len;
-		/* Refused for now: all will be handed over again, which does no harm. */
+		/* -FI_EAGAIN: all reads will be submitted again, which is harmless. */
 		ret = fi_readmsg(fid, &piece, last ? FI_COMPLETION : 0);
 		source.addr += source.len;
 	}

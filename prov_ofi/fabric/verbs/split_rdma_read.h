@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RDMA reads into several segments, where the device reads into one (iWARP). */
+/* RDMA reads into several segments, on devices that read into one only (iWARP). */
 #ifndef DOFI_SPLIT_RDMA_READ_H
 #define DOFI_SPLIT_RDMA_READ_H
 
