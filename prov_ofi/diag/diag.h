@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What people are told when something does not work: the cause by its name, and what to do.
+/* Error messages for users: cause and remedy.
  *
  * Reasons why an IA cannot be opened go to dofi_report; the line that begins with "try: " is the
  * remedy, which the registry library prints last. What fails later goes to the log.
@@ -25,7 +25,7 @@ void dofi_diag_info(const struct dofi_fab *fab, const struct fi_info *hints, int
 void dofi_diag_object(const struct dofi_fab *fab, const char *what, int ret);
 /* An IA could not be made for want of a resource that has not been told yet: ret. */
 void dofi_diag_open(int ret);
-/* The IA of that name, made from those parameters, is open: is it what the name promises? */
+/* The IA of that name and parameters is open: reports if it is not what the name promises. */
 void dofi_diag_legacy(const char *name, const char *params, const struct dofi_fab *fab);
 /* It is open: settings and parameters that are none, and had no effect. Those that resemble one
  * are errors, for they were meant. Each setting once in this process. */
@@ -33,7 +33,7 @@ void dofi_diag_ignored(const char *params);
 /* What the IA's entry and the environment asked for; and settings and parameters that are none. */
 void dofi_diag_settings(const char *params);
 
-/* Registering memory gave ret. */
+/* Registering memory returned ret. */
 void dofi_diag_memory(const struct dofi_fab *fab, uint64_t bytes, int ret);
 
 /* Listening on a port gave ret. Programs look for a free port in this way: the owner is told at

@@ -27,7 +27,7 @@ void dofi_diag_connect_timed_out(const struct dofi_ep *ep);
 /* What answers does not know the secret, or answers what another was asked. */
 void dofi_diag_connect_unproven(const struct dofi_ep *ep);
 
-/* The connection of this EP is up. */
+/* The connection of this EP is established. */
 void dofi_diag_connected(const struct dofi_ep *ep);
 
 /* A request or an answer of that peer cannot be used: err is of dofi_cm_parse, or -ENODEV for

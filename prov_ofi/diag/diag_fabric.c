@@ -30,8 +30,8 @@ void dofi_diag_fabric(const char *name, const char *known, const char *first)
 
 void dofi_diag_narrow(const char *name)
 {
-	dofi_report("fabric '%s' has no RDMA in programs of 32 bits: libfabric sends wrong keys there",
-		    name);
+	dofi_report("fabric '%s' has no RDMA in programs of 32 bits: libfabric sends wrong keys "
+		    "there", name);
 	dofi_report("try: DAPL_OFI_PROVIDER=rxm, at both ends; or shm within a host");
 }
 

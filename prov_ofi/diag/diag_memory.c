@@ -49,7 +49,7 @@ void dofi_diag_object(const struct dofi_fab *fab, const char *what, int ret)
 
 	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->desc->prov_name,
 		    fab->netdev, dofi_lib.strerror(-ret));
-	/* Most likely of all that enabling asks of the device. */
+	/* The most likely cause when enabling fails. */
 	if (fab->desc->over_device && ret == -EINVAL && !strcmp(what, "fi_enable"))
 		dofi_report("try: FI_UNIVERSE_SIZE=%s or less in the program's environment: the "
 			    "device may lack a completion queue for that many peers",

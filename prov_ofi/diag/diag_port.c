@@ -76,7 +76,7 @@ static void diag_read_name(const char *pid, char *name, size_t room)
 	name[strcspn(name, "\n")] = '\0';
 }
 
-/* "process 123 (name)", or what can be told of it. */
+/* "process 123 (name)", or what is known of it. */
 static void diag_owner_of(uint16_t port, char *text, size_t room)
 {
 	unsigned long inode = diag_listener_in("/proc/net/tcp", port);
@@ -142,7 +142,7 @@ void dofi_diag_port_ok(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* The program ends without ever having found a port. */
+/* The program exits without having found a free port. */
 __attribute__((destructor)) static void diag_report_kept(void)
 {
 	if (*kept && kept_by == getpid())
