@@ -11,7 +11,7 @@
 #include "object/ep.h"
 
 /* One listening endpoint of the fabric, shared by the service points whose qualifiers map to its
- * port (where the fabric has nothing but ports), and kept while requests that came through it are undecided. */
+ * port (on fabrics that have only ports), and kept while requests that it received are pending. */
 struct dofi_listener {
 	struct dofi_list link;		/* ia->listeners */
 	struct dofi_ia *ia;
@@ -28,7 +28,7 @@ struct dofi_sp {
 	DAT_CONN_QUAL qual;
 	struct dofi_evd *evd;
 	DAT_PSP_FLAGS flags;
-	struct dofi_ep *ep;		/* RSP: the reserved EP; NULL: one is made for the request */
+	struct dofi_ep *ep;		/* RSP: the reserved EP; NULL: created for the request */
 	bool spent;			/* RSP: its one request has come */
 	struct dofi_listener *listener;
 	struct dofi_list link;		/* listener->sps */
@@ -53,15 +53,15 @@ uint16_t dofi_cm_port(DAT_CONN_QUAL qual);
 /* The low 16 bits of a qualifier that came in on a port. */
 uint16_t dofi_cm_low_qual(uint16_t port, bool moved);
 
-/* Is it a message of that kind from a peer like us? If not, the log says why; `peer` and its port
- * are for that. */
+/* True if it is a valid message of that kind; otherwise the reason is logged, with `peer` and its
+ * port. */
 int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
 		  const void *data, size_t len, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
 
 /* Timers that may be armed at any moment have their place reserved when their owner is made. */
 int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *));
 void dofi_cm_timer_fini(struct dofi_ia *ia);
-/* The deadline of an endpoint's current step has come. */
+/* The timer of an endpoint's current step has expired. */
 void dofi_cm_deadline(struct dofi_timer *timer);
 
 /* Listeners (cm/cm_sp.c) */
@@ -100,25 +100,25 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us);
 void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number);
 /* A completion with an error status ends the connection. */
 void dofi_cm_break(struct dofi_ep *ep);
-/* The fabric gave operations back unfinished, but has not said that the connection is over: unless
- * it does soon, it is broken. */
+/* The fabric flushed operations but has not reported the end of the connection: unless it does
+ * soon, the connection is broken. */
 void dofi_cm_flushed(struct dofi_ep *ep);
 /* The last request of a graceful disconnect has completed. */
 void dofi_cm_drained(struct dofi_ep *ep);
-/* Nobody listens at the peer: makes another attempt a little later. False: the grace of
- * DAPL_OFI_CONNECT_GRACE_MS, or the time limit of the call, does not allow one. (cm/cm_connect.c) */
+/* The peer has no listener: makes another attempt after a delay. False: DAPL_OFI_CONNECT_GRACE_MS,
+ * or the time limit of the call, does not allow one (cm/cm_connect.c). */
 bool dofi_cm_retry_later(struct dofi_ep *ep);
 /* The timer of an endpoint that connects: the next attempt, or the end of the time limit. */
 void dofi_cm_connect_deadline(struct dofi_ep *ep);
-/* A rejection of ours has come: the event that it means, and its private data. */
+/* A peer's rejection: its event and private data. */
 DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *msg);
 /* Waits until the fabric has gone beyond what an attempt may fail at without saying which. */
 void dofi_cm_await_route(struct dofi_ep *ep);
-/* The adapter's device or address has gone: no connection, nor attempt, goes on. */
+/* The adapter's device or address has gone: ends all connections and attempts. */
 void dofi_cm_fail_all(struct dofi_ia *ia);
 /* Reads the event queue to its end. */
 void dofi_cm_read_events(struct dofi_ia *ia);
-/* The same with no lock held; unless `block`, does nothing while another thread is at it. */
+/* The same; caller holds no lock. Unless `block`, does nothing while another thread does this. */
 void dofi_cm_progress(struct dofi_ia *ia, bool block);
 
 DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* dat_ep_connect, dup_connect and disconnect. */
+/* Implements dat_ep_connect, dat_ep_dup_connect and dat_ep_disconnect. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #include "progress/progress.h"
 #include "progress/deferred_work.h"
 
-/* How long a refused attempt waits before the next one: twice as long each time. */
+/* Delay between a refused attempt and the next one; it doubles each time. */
 #define RETRY_FIRST DOFI_MS(1)
 #define RETRY_LAST DOFI_MS(16)
 
@@ -112,7 +112,7 @@ static size_t cm_max_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
 							: ia->fab.max_priv;
 }
 
-/* The kernel knows at once that this address leads nowhere. */
+/* True if the kernel reports immediately that the address is unreachable. */
 static bool cm_is_unreachable(int ret)
 {
 	switch (-ret) {
@@ -174,7 +174,7 @@ static void cm_await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
 	dofi_progress_wakeup(ia);
 }
 
-/* What later attempts need. */
+/* Saves the arguments for later attempts. */
 static void cm_remember(struct dofi_ep *ep, const struct attempt *a)
 {
 	uint64_t now = dofi_now();
@@ -196,7 +196,7 @@ static void cm_remember(struct dofi_ep *ep, const struct attempt *a)
 		memmove(ep->priv, a->priv, (size_t)a->size);
 }
 
-/* cm_lock held, arguments checked, EP unconnected. */
+/* Caller holds cm_lock and has checked the arguments; the EP is unconnected. */
 static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 {
 	struct dofi_conn *conn;
@@ -273,7 +273,7 @@ void dofi_cm_connect_deadline(struct dofi_ep *ep)
 		cm_retry(ep);
 		return;
 	}
-	/* The outcome may be there, and has not been looked at. */
+	/* The outcome may have arrived, but has not been read yet. */
 	dofi_cm_read_events(ep->obj.ia);
 	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING || !ep->conn)
 		return;
@@ -281,7 +281,7 @@ void dofi_cm_connect_deadline(struct dofi_ep *ep)
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_TIMED_OUT, true);
 }
 
-/* May the EP connect? cm_lock held. */
+/* True if the EP may connect. Caller holds cm_lock. */
 static DAT_RETURN cm_ready(struct dofi_ep *ep)
 {
 	if (!dofi_ep_live(ep))
@@ -329,7 +329,7 @@ static DAT_RETURN cm_probe_host(struct dofi_ep *ep, const struct attempt *a)
 	return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
 }
 
-/* cm_lock held, arguments checked. */
+/* Caller holds cm_lock and has checked the arguments. */
 static DAT_RETURN cm_find_target(struct dofi_ep *ep, const struct attempt *a)
 {
 	DAT_RETURN ret = cm_ready(ep);
@@ -415,7 +415,7 @@ static void cm_begin_graceful(struct dofi_ep *ep)
 	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
 	atomic_store(&ep->graceful, true);
 	dofi_unlock(&ep->lock);
-	/* A target that never lets them finish does not hold the endpoint for ever. */
+	/* A target that never completes them must not block the endpoint indefinitely. */
 	dofi_timer_arm(&ia->timers, &ep->timer,
 		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_DRAIN_MS)));
 	dofi_evd_service(ep->req_evd);

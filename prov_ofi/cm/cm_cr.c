@@ -135,7 +135,7 @@ static void cr_set_ports(struct dofi_ep *ep, const struct dofi_cr *cr)
 	dofi_unlock(&ep->lock);
 }
 
-/* Gives the request to a service point. 0 or the reason for a refusal. */
+/* Reports the request to a service point. 0 or the reason for a refusal. */
 static unsigned int cr_deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 {
 	bool rsp = sp->obj.type == DAT_HANDLE_TYPE_RSP;
@@ -203,7 +203,7 @@ int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_
 	return ret;
 }
 
-/* What the peer asks for: 0, or the reason why it is refused, which the log says. */
+/* Parses the peer's request: 0, or the reason for the refusal, which has been logged. */
 static unsigned int cr_read_request(struct dofi_listener *l, const struct fi_info *info,
 				    const void *data, size_t len, struct dofi_cm_msg *msg,
 				    struct dofi_seal *seal)
@@ -309,7 +309,7 @@ static DAT_RETURN cr_check_priv(struct dofi_ia *ia, DAT_COUNT size, const void *
 	return DAT_SUCCESS;
 }
 
-/* Which EP will carry the connection, and is it ready? */
+/* Determines the EP for the connection, and checks that it is ready. */
 static DAT_RETURN cr_choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct dofi_ep **out)
 {
 	struct dofi_ep *ep = cr->ep;
@@ -353,7 +353,8 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 }
 
-static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_conn *conn,
+static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr,
+				  const struct dofi_conn *conn,
 			       const void *priv, uint16_t priv_len)
 {
 	const struct dofi_ep *ep = conn->ep;
@@ -392,7 +393,7 @@ static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT
 	ep->active = false;
 	ep->peer_conn_id = cr->msg.conn_id;
 	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
-	/* Receives are there before the connection is. */
+	/* Receives must be posted before the connection is established. */
 	dofi_dto_submit(ep);
 	dofi_unlock(&ep->lock);
 	cr_set_ports(ep, cr);

@@ -17,10 +17,10 @@
 #include "progress/progress.h"
 #include "object/rmr.h"
 
-/* Events handled in one go before others get the lock. */
+/* Events per round, so that other threads can acquire the lock. */
 #define ROUND 256
 
-/* The event that tells why operations were flushed comes another way, and may be later. */
+/* Time to wait for the event with the cause of a flush, which may arrive after the flush. */
 #define FLUSH_PATIENCE DOFI_MS(200)
 
 /* For the route of an attempt, at most. */
@@ -256,7 +256,7 @@ DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *
 	return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
 }
 
-/* Why did the attempt fail? A rejection of ours carries the reason. */
+/* Determines why the attempt failed. A peer's rejection carries the reason. */
 static DAT_EVENT_NUMBER cm_failure_event(struct dofi_ep *ep, int err, const uint8_t *data,
 					 size_t len)
 {
@@ -280,8 +280,8 @@ static DAT_EVENT_NUMBER cm_failure_event(struct dofi_ep *ep, int err, const uint
 /* How devices report that the peer has no such service. */
 #define IB_CM_REJ_INVALID_SERVICE_ID 8
 
-/* The peer's host refused because nobody listens there; nobody who could decide has. `code` is the
- * fabric's own error. */
+/* True if the peer's host refused because no listener exists, not a consumer or library. `code`:
+ * the fabric's own error. */
 static bool cm_no_listener(const struct dofi_ia *ia, int err, int code, size_t len)
 {
 	if (err != ECONNREFUSED)
@@ -292,7 +292,7 @@ static bool cm_no_listener(const struct dofi_ia *ia, int err, int code, size_t l
 		return code == ECONNREFUSED;
 	if (code == IB_CM_REJ_INVALID_SERVICE_ID)
 		return true;
-	/* A refusal of ours carries a message. */
+	/* A rejection by this library carries a message. */
 	return !len && (!code || code == ECONNREFUSED);
 }
 
@@ -356,7 +356,7 @@ static void cm_read_error(struct dofi_ia *ia)
 		return;
 	}
 	ep = cm_ep_of(err.fid);
-	/* The devices' provider gives one name to all failures, and the kernel's word beside. */
+	/* The verbs provider uses one error for all failures; prov_errno is the kernel's. */
 	if (ia->fab.desc->device && err.err == ETIMEDOUT && err.prov_errno > 0)
 		err.err = err.prov_errno;
 	if (ep)

@@ -32,7 +32,7 @@ struct dofi_cm_hellos {
 	struct entry entry[ENTRIES];
 };
 
-/* Those that never came back: with a wrong secret they cannot. One line for all. */
+/* Logs the clients that did not return, as with a wrong secret: one message for all. */
 static void cm_hello_expire(struct dofi_timer *timer)
 {
 	struct dofi_cm_hellos *g = dofi_container(timer, struct dofi_cm_hellos, timer);
@@ -83,8 +83,8 @@ void dofi_cm_hello_fini(struct dofi_ia *ia)
 	ia->hellos = NULL;
 }
 
-/* Does the client mean this adapter? Otherwise somebody at the address that it means passes on to
- * us what it says. */
+/* True if the client connects to this adapter. Otherwise the host at its destination address may be
+ * forwarding its messages. */
 static bool cm_hello_is_for_us(const struct dofi_listener *l, const struct fi_info *info,
 			       const union dofi_addr *to, const union dofi_addr *from)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests of peers that must know a secret, at the listener (cm/cm_seal.h). cm_lock held. */
+/* Listener's side of the secret-protected handshake (cm/cm_seal.h). Caller holds cm_lock. */
 #ifndef DOFI_CM_HELLO_H
 #define DOFI_CM_HELLO_H
 

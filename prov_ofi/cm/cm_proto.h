@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What two providers say to each other while they connect.
+/* Connection messages of two providers.
  *
  * Each connection message of the fabric (request, acceptance, rejection) begins with this
  * header, all numbers big-endian, followed by the consumer's private data:
@@ -33,8 +33,8 @@
  * followed by private data up to the end of the message. The port says the rest of the qualifier;
  * such fabrics need no link.
  *
- * Version 2 came with writes with immediate data (object/conn_id.h), which a peer of version 1 would take for
- * something else.
+ * Version 2 introduced writes with immediate data (object/conn_id.h), which a peer of version 1
+ * would misinterpret.
  *
  * Where both ends must know a secret, other messages take the place of these: cm/cm_seal.h.
  *
@@ -68,10 +68,10 @@ enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };
 
 enum dofi_cm_reason {
 	DOFI_CM_BY_PEER = 1,	/* the consumer rejected */
-	DOFI_CM_NO_LISTENER,	/* nobody listens on the qualifier */
+	DOFI_CM_NO_LISTENER,	/* no listener on the qualifier */
 	DOFI_CM_BACKLOG,	/* the service point's EVD is full */
 	DOFI_CM_VERSION_OTHER,	/* magic, version or fabric differ */
-	DOFI_CM_RESOURCES,	/* no memory or the like */
+	DOFI_CM_RESOURCES,	/* insufficient resources */
 	DOFI_CM_NO_SECRET,	/* the request is one for those who share a secret (cm/cm_seal.h) */
 	DOFI_CM_SECRET_WANTED,	/* it is not, and should be */
 	DOFI_CM_SECRET_OTHER,	/* it does not belong to a handshake that is under way */
@@ -102,7 +102,7 @@ int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
 /* Bytes of brief header in a request for that qualifier. */
 size_t dofi_cm_brief_room(uint64_t qual);
 
-/* Can these two fabrics be connected? Over which of its transports is settled before that (msgep/cm/cm.h). */
+/* True if these two fabrics can connect; msgep/cm/cm.h selects the transport before. */
 bool dofi_cm_fabrics_match(uint8_t a, uint8_t b);
 
 const char *dofi_cm_reason_text(unsigned int reason);

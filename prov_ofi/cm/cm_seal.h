@@ -68,7 +68,7 @@ enum { DOFI_SEAL_HELLO = 0xd1, DOFI_SEAL_CHALLENGED, DOFI_SEAL_REQUEST, DOFI_SEA
 /* A handshake, at either end. */
 struct dofi_seal {
 	bool on;			/* HELLO is there */
-	bool proven;			/* client: CHALLENGE came from an end that knows the secret */
+	bool proven;			/* client: CHALLENGE shows that the peer knows the secret */
 	uint8_t restarts;		/* client: times that the listener had forgotten it */
 	uint8_t hello_len;
 	uint8_t hello[DOFI_SEAL_HELLO_MAX];

@@ -29,7 +29,7 @@ static void conn_destroy(struct dofi_conn *conn)
 	dofi_slab_put(&slab, conn);
 }
 
-/* Binding an endpoint, and closing it, touch both its CQs (object/evd.h); cm_lock held. */
+/* Binding and closing an endpoint access both its CQs (object/evd.h). Caller holds cm_lock. */
 static void conn_enter_queues(struct dofi_ep *ep)
 {
 	struct dofi_evd *a = ep->recv_evd, *b = ep->req_evd;
@@ -222,7 +222,7 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	conn_close_fid(conn->fid, ep);
 	conn->fid = NULL;
 	dofi_device_release(conn, ep);
-	/* What fi_close itself flushed. */
+	/* Operations that fi_close itself flushed. */
 	dofi_evd_drain(ep->recv_evd);
 	dofi_evd_drain(ep->req_evd);
 	if (conn->conn_id)

@@ -17,12 +17,12 @@ struct dofi_conn {
 	struct dofi_ia *_Atomic ia;
 	struct dofi_ep *ep;
 	struct fid_ep *fid;
-	uint32_t conn_id;			/* of messages to our SRQ (object/conn_id.h); 0: none */
+	uint32_t conn_id;		/* of messages to the local SRQ (object/conn_id.h); 0: none */
 	bool up;			/* established */
 	bool ended_early;		/* its end was reported before its beginning */
-	bool shut;			/* nothing may be posted any more */
-	struct dofi_evd *rx_evd, *tx_evd;	/* whose CQs have room set aside, */
-	uint32_t rx_held, tx_held;	/* for so many completions (fabric/verbs/cq_reservation.c) */
+	bool shut;			/* posting is no longer permitted */
+	struct dofi_evd *rx_evd, *tx_evd;	/* EVDs in whose CQs entries are reserved */
+	uint32_t rx_held, tx_held;	/* number of those entries (verbs/cq_reservation.c) */
 	struct dofi_list link;		/* ia->conns */
 };
 
@@ -31,9 +31,9 @@ struct dofi_conn {
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);
 /* What the EP shows as its address and port: of the connection, as far as the fabric knows. */
 void dofi_conn_read_name(struct dofi_conn *conn);
-/* The connection is up: learns its addresses. */
+/* The connection is established: queries its addresses. */
 void dofi_conn_established(struct dofi_conn *conn);
-/* How many RDMA reads the peer serves at once. */
+/* Sets the number of RDMA reads that the peer serves at once (IRD). */
 void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served);
 /* The EP has no interest any more. After the call the fabric has none of its operations, and all
  * completions it gave are in the EP's queues; the connection is freed. */
