@@ -354,8 +354,8 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 }
 
 static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr,
-				  const struct dofi_conn *conn,
-			       const void *priv, uint16_t priv_len)
+				  const struct dofi_conn *conn, const void *priv,
+				  uint16_t priv_len)
 {
 	const struct dofi_ep *ep = conn->ep;
 	const struct dofi_cm_msg msg = {
