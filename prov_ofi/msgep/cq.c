@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps completions, and lets consumers read them and sleep until there are some. (hot)
+/* Keeps completions; consumers read them and block until there are some. (hot)
  *
- * Reading an empty queue takes in what has arrived for its endpoints (cq_look.c). Sleeping:
- * fi_trywait makes every peer ring when it sends; the descriptor is an epoll set with the queue's own
- * signal, the transport's descriptor and the sockets on which peers ring.
+ * Reading an empty queue polls its endpoints (cq_look.c). Before a consumer blocks, fi_trywait
+ * requests that every peer ring the doorbell when it sends. The descriptor is an epoll set with the
+ * queue's own signal, the transport's descriptors and the sockets on which doorbells arrive.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,13 +16,12 @@
 #include "msgep/ring.h"
 #include "msgep/wait.h"
 
-/* In epoll's data: an endpoint whose peer rings, or one of these. */
+/* epoll data: an endpoint whose peer rings the doorbell, or one of these. */
 #define SIGNAL NULL
 #define WIRE ((void *)1)
-/* A queue begins with the room that was asked for, up to this; it grows rather than lose
- * anything. */
+/* Maximum of a queue's initial room as requested; it grows rather than lose anything. */
 #define FIRST_ROOM_MOST 65536u
-/* Looks in one fi_trywait. */
+/* Polls in one fi_trywait. */
 #define TRIES 256
 
 static struct msgep_cq *cq_of(struct fid_cq *fid)
@@ -48,7 +47,7 @@ static bool cq_grow(struct msgep_cq *cq, uint32_t head, uint32_t tail)
 	return ring;
 }
 
-/* cq->lock held, and the ring has room. */
+/* Caller holds cq->lock, and the ring has room. */
 static void cq_put(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
 		   int err)
 {
@@ -63,7 +62,7 @@ static void cq_put(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t 
 	atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
 }
 
-/* No memory for a larger ring. An operation without a context is of no interest to anybody. */
+/* No memory for a larger ring. An operation without a context needs no completion. */
 static void cq_hold(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
 		    int err)
 {
@@ -76,7 +75,7 @@ static void cq_hold(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t
 	cq->held_end = &held->next;
 }
 
-/* The ring has room again; cq->lock held. */
+/* The ring has room again. Caller holds cq->lock. */
 static void cq_refill(struct msgep_cq *cq)
 {
 	struct msgep_held *held;
@@ -105,8 +104,8 @@ void msgep_cq_push(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t 
 	msgep_cq_wake(cq);
 }
 
-/* One at a time is enough. A holder of a lock who waits for this very CPU is let have it: who polls
- * would else find the lock taken for the rest of his time slice. */
+/* One polling thread at a time is enough. On contention it yields the CPU, which the lock holder
+ * may be waiting for: otherwise the lock stays taken for the rest of the poller's time slice. */
 static void cq_poll_or_yield(struct msgep_cq *cq, struct msgep_cq_direct *direct)
 {
 	bool all = false;
@@ -133,8 +132,9 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 
 		cq_poll_or_yield(cq, &direct);
 		if (direct.n) {
-			/* Who sleeps on the queue looks again, as after any completion: the peers
-			 * that were to ring for him have done so, perhaps to us. */
+			/* A thread that blocks on the queue must poll again, as after any
+			 * completion: its peers have rung the doorbell, and this thread may have
+			 * consumed that. */
 			msgep_cq_wake(cq);
 			return (ssize_t)direct.n;
 		}
@@ -199,7 +199,7 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *e
 	return "";
 }
 
-/* ---------------------------------------------------------------- sleeping */
+/* ---------------------------------------------------------------- blocking */
 
 static void cq_drain_doorbells(struct msgep_cq *cq, struct msgep_ep *ep)
 {
@@ -208,12 +208,12 @@ static void cq_drain_doorbells(struct msgep_cq *cq, struct msgep_ep *ep)
 	msgep_lock(&ep->lock);
 	more = msgep_cm_quiet(ep);
 	msgep_unlock(&ep->lock);
-	/* The connection's end is the business of the event queue. */
+	/* The event queue handles the connection's end. */
 	if (!more && ep->sock >= 0)
 		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->sock, NULL);
 }
 
-/* Empties what woke the last sleeper; cq->poll held, so no endpoint goes. */
+/* Clears what woke the last thread. Caller holds cq->poll, so no endpoint is removed. */
 static void cq_clear_signal(struct msgep_cq *cq)
 {
 	struct epoll_event ev[16];
@@ -222,11 +222,11 @@ static void cq_clear_signal(struct msgep_cq *cq)
 
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.ptr == WIRE)
-			continue;	/* its owner empties it */
+			continue;	/* cleared by its owner */
 		if (ev[i].data.ptr != SIGNAL)
 			cq_drain_doorbells(cq, ev[i].data.ptr);
 		else if (read(cq->signal, &count, sizeof(count)) < 0)
-			continue;	/* another thread was quicker */
+			continue;	/* another thread has read it */
 	}
 }
 
@@ -246,7 +246,7 @@ static void cq_arm_eps(struct msgep_cq *cq)
 		}
 		msgep_unlock(&ep->lock);
 	}
-	/* No fabric has two transports on which peers ring. */
+	/* No fabric has two transports with doorbells. */
 	if (armed)
 		armed->drain_stores(cq->domain);
 }
@@ -268,12 +268,12 @@ static bool cq_eps_idle(struct msgep_cq *cq)
 	return quiet;
 }
 
-/* One queue watches the transport for all: the kernel limits in how many sets, one within the other, a
- * descriptor may be. Whoever reads that queue takes in what has come for the others and wakes their
- * sleepers. It is the one that somebody went to sleep on last, so that what he waits for wakes him
- * and nobody else. Should he go away, the progress thread sleeps on it soon. A queue without
- * endpoints watches until there is one that has some: for a consumer that polls that one, nobody is
- * woken. */
+/* One queue watches the transport for all, because the kernel limits how deep epoll sets may be
+ * nested. Its reader processes what arrives for the other queues and wakes their threads. It is the
+ * queue on which a thread has blocked last, so that its own completions wake that thread and no
+ * other. If that thread stops polling, the progress thread soon blocks on the queue. A queue
+ * without endpoints gives way to one that has some, but does not replace one: a consumer that polls
+ * needs no wakeups. */
 static void cq_watch_transport(struct msgep_cq *cq, const struct msgep_transport *transport)
 {
 	struct msgep_domain *domain = cq->domain;
@@ -287,7 +287,7 @@ static void cq_watch_transport(struct msgep_cq *cq, const struct msgep_transport
 	if (former == cq || (former && !cq->n_eps))
 		goto out;
 	n = transport->wait_fds(domain, fd);
-	/* One may be in it since a try that did not get further. */
+	/* A previous attempt that failed may have added one. */
 	while (added < n &&
 	       (!epoll_ctl(cq->epfd, EPOLL_CTL_ADD, fd[added], &ev) || errno == EEXIST))
 		added++;
@@ -302,7 +302,7 @@ out:
 	msgep_unlock(&domain->wait_lock);
 }
 
-/* The queue goes; those who sleep on others look again, and one takes over. */
+/* The queue is closed; threads that block on others poll again, and one takes over. */
 static void cq_unwatch_transport(struct msgep_cq *cq)
 {
 	struct msgep_domain *domain = cq->domain;
@@ -320,7 +320,8 @@ static void cq_unwatch_transport(struct msgep_cq *cq)
 	msgep_unlock(&domain->wait_lock);
 }
 
-/* May one sleep now? *far: the fabric's own transport has to be looked at, if not. cq->poll held. */
+/* True if a thread may block now. *far: if not, the network transport has to be polled, too. Caller
+ * holds cq->poll. */
 static bool cq_try_once(struct msgep_cq *cq, bool *far)
 {
 	const struct msgep_fabric *fabric = cq->domain->fabric;
@@ -328,8 +329,8 @@ static bool cq_try_once(struct msgep_cq *cq, bool *far)
 
 	cq_clear_signal(cq);
 	atomic_store(&cq->armed, true);
-	/* Whoever makes the first connection on it later finds the queue armed and wakes it. The
-	 * watcher's descriptor must not stay ready. */
+	/* A later first connection finds the queue armed and wakes it. The descriptors of the
+	 * watching queue must not stay ready. */
 	*far = !fabric->local_transport || atomic_load(&cq->domain->wait_cq) == cq ||
 	       transport->busy(cq->domain);
 	cq_arm_eps(cq);
@@ -339,15 +340,15 @@ static bool cq_try_once(struct msgep_cq *cq, bool *far)
 	       (!*far || !transport->may_sleep || transport->may_sleep(cq->domain));
 }
 
-/* What moves without yielding a completion, pieces of a long message say, is seen to here: callers
- * take a refusal after which there is nothing to read for a sign that something is stuck. */
+/* Processes also what moves without a completion, such as parts of a long message: a caller takes a
+ * refusal with nothing to read as a sign that progress has stalled. */
 int msgep_cq_trywait(struct msgep_cq *cq)
 {
 	bool quiet = false, all = true, far;
 
 	msgep_lock(&cq->poll);
 	for (int i = 0; i < TRIES && !quiet && msgep_cq_empty(cq); i++) {
-		/* Room is news once: one whose lock another had has not heard of it. */
+		/* Room is reported once: an endpoint that was skipped has not processed it. */
 		quiet = cq_try_once(cq, &far) && all;
 		if (!quiet)
 			all = msgep_cq_poll_eps(cq, far, true, NULL);

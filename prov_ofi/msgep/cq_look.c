@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes in what has arrived for the endpoints of a queue, and binds endpoints to it. (hot)
+/* Polls the endpoints of a queue, and binds endpoints to it. (hot)
  *
- * The endpoints for which something has come lately are in front and are looked at each time; the
- * idle ones behind them in turn, a few each time. So a look takes as long as there are busy
- * connections, however many there are in all, and what comes for an idle one is found after as many
- * looks as it takes to get round: together they take about as long as one look at all of them.
- * A caller that is about to sleep has all of them looked at.
+ * Endpoints with recent activity are in front and are polled each time; of the idle ones after
+ * them, a few each time in turn. So the cost of a poll depends on the number of active connections,
+ * not of all. Data for an idle endpoint is found after one round of them, which takes about as long
+ * as one poll of all. A caller that is about to block polls all of them.
  *
- * Where connections of both transports of a fabric meet, looking at the network costs more than a
- * message through shared memory takes: it is looked at when there are connections on it, and not
- * more often than helps it.
+ * Where local and network connections meet, polling the network costs more than a message through
+ * shared memory: it is polled only if it has connections, and at limited intervals.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,15 +16,16 @@
 #include "base/clock.h"
 #include "msgep/cq_look.h"
 
-/* Nanoseconds between two looks at the network by polls that serve local connections as well: less
- * than a message takes there. */
+/* Nanoseconds between two polls of the network by a queue with local connections, too: less than a
+ * network message takes. */
 #define LOOK 4000
-/* Polls of a single connection's memory before msgep_cq_news reports that nothing is there. */
+/* Polls of a single connection's memory before msgep_cq_news reports that nothing has arrived. */
 #define LOOKS 8
-/* An endpoint is idle after as many looks without news; the first ones never are. */
+/* An endpoint becomes idle after this many polls without activity; BUSY_LEAST endpoints never
+ * do. */
 #define BUSY_LOOKS 4096u
 #define BUSY_LEAST 16u
-/* Idle endpoints in each look. */
+/* Idle endpoints per poll. */
 #define IDLE_EACH 4u
 
 bool msgep_cq_polls_network(struct msgep_cq *cq)
@@ -52,7 +51,7 @@ static inline bool cq_ep_has_news(struct msgep_ep *ep)
 	return atomic_load_explicit(&ep->pending, memory_order_relaxed) || ep->transport->ready(ep);
 }
 
-/* False: another thread is at the endpoint. */
+/* False: another thread holds the lock. */
 static inline bool cq_poll_ep(struct msgep_ep *ep, struct msgep_cq_direct *direct)
 {
 	if (!msgep_trylock(&ep->lock))
@@ -64,20 +63,20 @@ static inline bool cq_poll_ep(struct msgep_ep *ep, struct msgep_cq_direct *direc
 	return true;
 }
 
-/* Looks at one entry. True: there was news. */
+/* Polls one entry. True: there was activity. */
 static inline bool cq_poll_transport(struct msgep_cq *cq, struct msgep_cq_ep *e,
 				     struct msgep_cq_direct *direct, bool *all)
 {
 	struct msgep_ep *ep = e->ep;
 
-	/* Before that its transport may still change. */
+	/* Before MSGEP_UP the transport may still change. */
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
 	cq->saw_local |= ep->transport->local;
 	if (!cq_ep_has_news(ep))
 		return false;
 	e->last_active = cq->polls;
-	/* The lock's holder moves the endpoint, or the next poll does. */
+	/* The lock holder processes it, or the next poll does. */
 	if (!cq_poll_ep(ep, direct))
 		*all = false;
 	return true;
@@ -104,13 +103,13 @@ static bool cq_poll_active(struct msgep_cq *cq, struct msgep_cq_direct *direct)
 			i = 0;
 		cq_poll_transport(cq, &cq->eps[i], direct, &all);
 	}
-	/* One in each look, so that a look never takes long because of it. */
+	/* One per poll, which bounds the time that this takes. */
 	if (n > BUSY_LEAST && cq->polls - cq->eps[cq->turn].last_active > BUSY_LOOKS)
 		cq_swap(cq, cq->turn, --cq->n_active);
 	return all;
 }
 
-/* At some of them, or at each. */
+/* Polls some of them, or each. */
 static bool cq_poll_idle(struct msgep_cq *cq, bool each, struct msgep_cq_direct *direct)
 {
 	bool all = true;
@@ -122,7 +121,7 @@ static bool cq_poll_idle(struct msgep_cq *cq, bool each, struct msgep_cq_direct 
 	if (!each && left > IDLE_EACH)
 		left = IDLE_EACH;
 	for (; left; left--, cq->idle_turn++) {
-		/* What takes its place has been looked at, if each is. */
+		/* If each is polled, the entry that takes its place has been polled. */
 		if (cq_poll_transport(cq, &cq->eps[cq->idle_turn], direct, &all))
 			cq_swap(cq, cq->idle_turn, cq->n_active++);
 	}
@@ -191,8 +190,8 @@ out:
 	return ret;
 }
 
-/* The endpoint receives there. The second one concerns the first; further ones say by themselves
- * when they connect that they are not alone. */
+/* The endpoint receives there. The second receiver requires order from the first, too; later ones
+ * announce a shared queue when they connect. */
 void msgep_cq_add_receiver(struct msgep_cq *cq, struct msgep_ep *newest)
 {
 	msgep_lock(&cq->poll);
@@ -213,7 +212,7 @@ out:
 	msgep_unlock(&cq->poll);
 }
 
-/* The busy ones stay in front. */
+/* Keeps the active ones in front. */
 static void cq_remove_entry(struct msgep_cq *cq, uint32_t i)
 {
 	if (i < cq->n_active) {

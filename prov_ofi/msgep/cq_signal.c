@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes the signal of a completion queue of libfabric's out of the epoll set that each look reads. */
+/* Removes the signal of a libfabric completion queue from the epoll set that each poll reads. */
 #include <stdio.h>
 #include <sys/epoll.h>
 
 #include "msgep/cq_signal.h"
 
-/* A queue of rxm sleeps on its signal and the sets of the completion and event queues of tcp. */
+/* A queue of rxm waits on its signal and the sets of the completion and event queues of tcp. */
 #define MEMBERS 8
 
-/* The members of an epoll set, as many as fd[] takes. Returns how many there are; 0: no such set. */
+/* Reads the members of an epoll set, as many as fd[] holds. Returns their number; 0: not such a
+ * set. */
 static int epoll_members(int epfd, int *fd, int room)
 {
 	char path[48], line[160];

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints: opened, bound, enabled, closed. */
+/* Endpoints: opens, binds, enables and closes them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "msgep/cm/cm.h"
 
-/* Requests that an endpoint takes before it answers EAGAIN. */
+/* Maximum of queued requests before EAGAIN. */
 #define TXQ_MOST 64
 #define UNACKED_MOST 256
 #define READS_MOST 64
 _Static_assert(READS_MOST <= MSGEP_TARGET_READS, "see proto_read.c");
-/* Receives, unless the opener asks for more. */
+/* Maximum of receives, unless the opener requests more. */
 #define RX_MOST 256
-/* Places that each ring of a new endpoint has. */
+/* Initial room of each ring of an endpoint. */
 #define FIRST_ROOM 2
-/* Batches that are taken in one look after the peer's end. */
+/* Batches processed in one poll after the peer's end. */
 #define LAST_ROUNDS 1024
 
 static struct msgep_ep *ep_of(struct fid *fid)
@@ -80,7 +80,7 @@ static void ep_free_ep(struct msgep_ep *ep)
 	free(ep);
 }
 
-/* A shared buffer into which half a message has come: it is over, like every other operation. */
+/* Drops a shared buffer that holds half a message: it is flushed like every other operation. */
 static void ep_end_message(struct msgep_ep *ep)
 {
 	if (ep->srx && ep->in_message)
@@ -97,7 +97,7 @@ static void ep_enter_domain(struct msgep_ep *ep)
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
 }
 
-/* From here on nothing is revoked: it has been withdrawn, or nobody can take it any more. */
+/* Nothing is revoked after this: grants have been withdrawn, or no peer can pull any more. */
 static void ep_leave_domain(struct msgep_ep *ep)
 {
 	pthread_rwlock_wrlock(&ep->domain->mr_lock);
@@ -115,7 +115,7 @@ static int ep_close(struct fid *fid)
 		atomic_store(&ep->state, MSGEP_DOWN);
 		msgep_unlock(&ep->lock);
 	}
-	/* Nobody looks at it from here on. */
+	/* No thread polls it after this. */
 	if (ep->rx_cq)
 		msgep_cq_detach(ep->rx_cq, ep);
 	if (ep->tx_cq && ep->tx_cq != ep->rx_cq)
@@ -129,7 +129,7 @@ static int ep_close(struct fid *fid)
 		ep_leave_domain(ep);
 		if (ep->w.any)
 			ep->transport->close(ep);
-		/* Its transport says nothing more. */
+		/* Its transport reports nothing more. */
 		msgep_eq_forget_checked(ep->eq, ep);
 		pthread_mutex_unlock(&ep->eq->lock);
 	} else {
@@ -157,8 +157,8 @@ static bool ep_make_txq(struct msgep_txq *q, uint32_t most)
 	return q->tx;
 }
 
-/* The rings have a place each, so that what is posted without memory for larger ones waits for
- * something that ends. */
+/* Each ring gets an entry, so that without memory for larger ones a posted operation can wait for
+ * another to complete. */
 static bool ep_make_queues(struct msgep_ep *ep, size_t receives)
 {
 	ep->rx_most = RX_MOST;
@@ -215,10 +215,10 @@ void msgep_ep_up(struct msgep_ep *ep)
 {
 	msgep_lock(&ep->lock);
 	atomic_store(&ep->state, MSGEP_UP);
-	/* It said so when it offered, unless the others have come since. */
+	/* Its parameters announced the order, unless other receivers have been added since. */
 	if (ep->transport->keep_order && msgep_cq_is_shared(ep->rx_cq))
 		ep->transport->keep_order(ep);
-	/* What arrived before was left for later. */
+	/* Frames that arrived earlier have not been processed. */
 	if (ep->transport->touch)
 		ep->transport->touch(ep);
 	msgep_unlock(&ep->lock);
@@ -228,13 +228,13 @@ void msgep_ep_up(struct msgep_ep *ep)
 		msgep_ep_abort(ep, "its peer could wake nobody here");
 		msgep_unlock(&ep->lock);
 	}
-	/* Those who sleep did so without asking this peer to ring. */
+	/* Blocked threads have not armed this peer's doorbell. */
 	msgep_cq_wake(ep->rx_cq);
 	msgep_cq_wake(ep->tx_cq);
 }
 
-/* Not to the end of what comes: a peer that goes on writing, against the rules, must not hold up
- * the event queue. What remains is taken by the next look. */
+/* Bounded: a peer that keeps writing, against the protocol, must not block the event queue. The
+ * next poll processes the rest. */
 bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
 {
 	const struct msgep_transport *transport = ep->transport;
@@ -259,7 +259,7 @@ void msgep_ep_broken(struct msgep_ep *ep, int err)
 	msgep_cq_wake(ep->rx_cq);
 	if (ep->tx_cq != ep->rx_cq)
 		msgep_cq_wake(ep->tx_cq);
-	/* Before the connection is up nobody polls for it. */
+	/* Before the connection is up no thread polls it. */
 	if (atomic_load(&ep->state) != MSGEP_UP)
 		msgep_ep_path_checked(ep);
 }

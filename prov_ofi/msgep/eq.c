@@ -21,7 +21,7 @@ static void eq_free_event(struct msgep_event *event)
 	free(event);
 }
 
-/* Events have gone; event_lock held. Without any left nobody is to be woken. */
+/* Events have been removed. Caller holds event_lock. Without any left no thread should be woken. */
 static void eq_clear_signal(struct msgep_eq *eq)
 {
 	if (dofi_list_empty(&eq->events) && dofi_list_empty(&eq->checked_eps))
@@ -90,7 +90,7 @@ void msgep_eq_forget(struct msgep_eq *eq, struct fid *fid)
 		eq_free_event(dofi_container(pos, struct msgep_event, link));
 }
 
-/* The first event if it is an error or not, as asked; *other: there is one of the other sort. */
+/* Takes the first event that is, or is not, an error; *other: there is one of the other sort. */
 static struct msgep_event *eq_take_event(struct msgep_eq *eq, bool error, bool *other)
 {
 	struct msgep_event *event = NULL;
@@ -135,7 +135,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *number, void *buf, size_t l
 	entry->fid = event->fid;
 	entry->info = event->info;
 	memcpy(entry->data, event->data, data);
-	free(event);	/* the info is the reader's now */
+	free(event);	/* the reader owns the info now */
 	return (ssize_t)(sizeof(*entry) + data);
 }
 

@@ -89,7 +89,7 @@ static int fabric_close(struct fid *fid)
 	return 0;
 }
 
-/* Every object may be slept on, or none. */
+/* True for every object, or for none. */
 static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 {
 	int ret = 0;
@@ -164,7 +164,8 @@ static struct fi_ops_domain domain_ops = {
 	.srx_ctx = msgep_srx_open,
 };
 
-/* Closing a region must not wait for ever behind peers that keep writing. */
+/* Prefers writers, so that peers that keep writing cannot block the closing of a region
+ * indefinitely. */
 static void fabric_init_mr_lock(pthread_rwlock_t *lock)
 {
 	pthread_rwlockattr_t attr;
@@ -175,7 +176,7 @@ static void fabric_init_mr_lock(pthread_rwlock_t *lock)
 	pthread_rwlockattr_destroy(&attr);
 }
 
-/* The active ends of two processes have the same address, and are told apart by their ports. */
+/* Ports distinguish the active ends of two processes, which share one address. */
 static void fabric_choose_port(struct msgep_domain *domain)
 {
 	uint16_t port = 0;

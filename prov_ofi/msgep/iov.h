@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Copies between frames and the segments of a request; the segments shrink as they are used, those
- * that are used up stay in front without length. */
+/* Copies between frames and the segments of a request. Segments shrink as they are consumed;
+ * consumed ones stay in front with length 0. */
 #ifndef DOFI_MSGEP_IOV_H
 #define DOFI_MSGEP_IOV_H
 
@@ -37,7 +37,7 @@ static inline void msgep_iov_scatter(struct iovec *iov, const void *from, size_t
 	}
 }
 
-/* Cuts the segments off behind `len` bytes. Returns how many are left. */
+/* Truncates the segments after `len` bytes. Returns the number that remain. */
 static inline size_t msgep_iov_head(struct iovec *iov, size_t count, size_t len)
 {
 	size_t n = 0;
@@ -64,8 +64,8 @@ static inline void msgep_iov_skip(struct iovec *iov, size_t len)
 	}
 }
 
-/* Uses up `len` bytes without touching them: their places in `out`, which is as long as `iov`.
- * Returns how many. */
+/* Consumes `len` bytes without copying them and stores their addresses in `out`, which has as many
+ * entries as `iov`. Returns their number. */
 static inline size_t msgep_iov_truncate(struct iovec *iov, struct iovec *out, size_t len)
 {
 	size_t n = 0;

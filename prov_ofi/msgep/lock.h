@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks of the hot path: held for a few dozen instructions, or a copy of at most one ring, and
- * hardly ever contended. Half the price of a mutex; whoever finds one taken gives up the CPU, since
- * its holder may need it. */
+/* Locks of the hot path, held for a few dozen instructions or a copy of at most one ring, and
+ * hardly ever contended. They cost half as much as a mutex; on contention the caller yields the
+ * CPU, since the holder may need it (lock holder preemption). */
 #ifndef DOFI_MSGEP_LOCK_H
 #define DOFI_MSGEP_LOCK_H
 

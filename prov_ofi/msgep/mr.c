@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks what memory peers may access. */
+/* Checks which memory peers may access. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,8 +40,8 @@ struct msgep_mr *msgep_mr_hold(struct msgep_domain *domain, uint32_t key)
 	return mr;
 }
 
-/* Long data is on its way into the region, or out of it: that ends. False: a connection is in use;
- * to be tried again. mr_lock held for writing. */
+/* Ends transfers of long data into and out of the region. False: a connection is in use; try again.
+ * Caller holds mr_lock for writing. */
 static bool mr_abort_transfers(struct msgep_mr *mr)
 {
 	struct dofi_list *pos;
@@ -50,7 +50,7 @@ static bool mr_abort_transfers(struct msgep_mr *mr)
 	dofi_list_each(pos, &mr->domain->ep_list) {
 		struct msgep_ep *ep = dofi_container(pos, struct msgep_ep, link);
 
-		/* Against the order of the locks: never waited for. */
+		/* Against the lock order: never blocks. */
 		if (!msgep_trylock(&ep->lock)) {
 			all = false;
 			continue;
@@ -62,7 +62,7 @@ static bool mr_abort_transfers(struct msgep_mr *mr)
 	return all;
 }
 
-/* What peers are taking out of the region now is refused when they have it. */
+/* Revokes grants: a peer that is pulling from the region now discards what it has pulled. */
 static void mr_revoke_grants(struct msgep_mr *mr)
 {
 	struct dofi_list *pos;

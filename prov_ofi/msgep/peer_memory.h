@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of the program that a peer writes or reads by RDMA, as a device would: the program may
- * look at it at any moment, and no thread checker is to be told of it. */
+/* Accesses to memory of the program that a peer writes or reads by RDMA. As with a device, the
+ * program may access it at the same time, so these are hidden from thread checkers. */
 #ifndef DOFI_MSGEP_PEER_MEMORY_H
 #define DOFI_MSGEP_PEER_MEMORY_H
 

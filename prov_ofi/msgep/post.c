@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Posts operations on an endpoint. (hot)
  *
- * It is described in the queue of requests and, if it is the first one there, put into frames as
- * far as there is room (proto.c). The calls for one segment take their arguments as they come:
- * what has been written to memory in pieces and is read as a whole makes the processor wait.
+ * A request is described in the queue and, if it is the first one, put into frames as far as there
+ * is room (proto.c). Calls for one segment pass their arguments by value: a wide load of recently
+ * stored fields defeats store-to-load forwarding.
  */
 #include <string.h>
 
@@ -26,7 +26,7 @@ static bool ep_txq_grow(struct msgep_txq *q)
 	return tx;
 }
 
-/* Room for `n` requests now and for their answers later? */
+/* True if there is room for `n` requests now and for their answers later. */
 static bool ep_may_queue(struct msgep_ep *ep, uint8_t kind, uint32_t n)
 {
 	struct msgep_txq *answered = msgep_fetches(kind) ? &ep->reads : &ep->unacked;
@@ -40,7 +40,7 @@ static bool ep_may_queue(struct msgep_ep *ep, uint8_t kind, uint32_t n)
 	return true;
 }
 
-/* What a caller asks for. */
+/* Arguments of a request. */
 struct order {
 	uint8_t kind;
 	bool has_data;
@@ -73,7 +73,7 @@ static void ep_describe(struct msgep_tx *tx, const struct order *o)
 	}
 }
 
-/* The completion data of a write follows it, and is done when both are. */
+/* The completion data follows the write; the pair completes when both are done. */
 static void ep_add_imm_frame(struct msgep_tx *write, struct msgep_tx *note)
 {
 	*note = *write;
@@ -115,8 +115,8 @@ static inline ssize_t ep_post(struct fid_ep *fid, const struct order *o)
 	return ret;
 }
 
-/* A message that fits one frame and has nothing before it is not described first. False: it is not
- * one of these, nothing has been done. */
+/* Fast path: a message that fits one frame, with an empty queue, is not described first. False: not
+ * such a message, nothing has been done. */
 static inline bool ep_send_at_once(struct msgep_ep *ep, void *context, const void *buf, size_t len,
 				   uint64_t data, uint8_t flags)
 {
@@ -203,7 +203,7 @@ static ssize_t ep_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint8_t 
 
 static ssize_t ep_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
 {
-	/* every write completes when it is delivered */
+	/* every write completes on delivery */
 	return ep_rma(fid, msg, MSGEP_WRITE, flags & FI_REMOTE_CQ_DATA);
 }
 
@@ -235,7 +235,7 @@ static ssize_t ep_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi
 					  .key = (uint32_t)key, .iov = &iov, .count = 1 });
 }
 
-/* One value of eight bytes is what a caller may ask for. */
+/* Only single values of eight bytes are supported. */
 static ssize_t ep_atomic_op(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint8_t kind,
 			 const struct fi_ioc *first, const struct fi_ioc *result)
 {
@@ -286,7 +286,7 @@ static bool ep_rxq_grow(struct msgep_ep *ep)
 	return rxq;
 }
 
-/* The next receive is to be described there; NULL: no room. */
+/* Slot for the next receive; NULL: no room. */
 static inline struct msgep_recv *ep_next_recv(struct msgep_ep *ep)
 {
 	if (ep->rx_tail - ep->rx_head == ep->rx_room && !ep_rxq_grow(ep))

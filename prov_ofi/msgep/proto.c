@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Turns requests and answers into frames. (hot)
  *
- * Requests wait in order, and go out piece by piece as the channel has room, whoever makes the
- * progress; what fits one frame and has nothing before it goes out when it is posted (post.c). A
- * message is done when its frames are where the peer will find them though we go; a write when the
- * peer says that it is in memory, or refused; a read when its data is here.
+ * Requests are queued in order, and sent in parts as the channel has room, by any thread that makes
+ * progress; one that fits a frame, with an empty queue, is sent when it is posted (post.c). A
+ * message is complete when its frames are where the peer finds them even if this process ends; a
+ * write when the peer acknowledges or refuses it; a read when its data has arrived.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------------- requests */
 
-/* Bytes of an atomic operation's operands, 0 for all other requests. */
+/* Bytes of an atomic operation's operands; 0 for all other requests. */
 static inline size_t proto_operands(const struct msgep_tx *tx)
 {
 	if (tx->kind == MSGEP_ADD)
@@ -23,7 +23,7 @@ static inline size_t proto_operands(const struct msgep_tx *tx)
 	return tx->kind == MSGEP_SWAP ? 2 * sizeof(uint64_t) : 0;
 }
 
-/* Is it one with data to be sent? Other requests are one frame. */
+/* True for a request with data to be sent. Other requests are one frame. */
 static inline bool proto_carries_data(const struct msgep_tx *tx)
 {
 	return tx->kind == MSGEP_MSG || tx->kind == MSGEP_WRITE;
@@ -42,7 +42,7 @@ static void proto_head_of(struct msgep_frame *f, const struct msgep_tx *tx, uint
 	f->value = tx->kind == MSGEP_MSG || tx->kind == MSGEP_IMM ? tx->data : tx->remote;
 }
 
-/* Messages that have arrived are done. */
+/* Completes messages that have arrived. */
 void msgep_complete_arrived(struct msgep_ep *ep)
 {
 	uint32_t arrived = ep->transport->arrived(ep);
@@ -67,7 +67,8 @@ bool msgep_inflight_grow(struct msgep_ep *ep)
 	msgep_complete_arrived(ep);
 	if (ep->inflight_tail - ep->inflight_head < ep->inflight_room)
 		return true;
-	/* Each flight is a frame at least of those that the peer has room for: some land soon. */
+	/* Each entry is at least one frame of those that the peer has room for: some complete
+	 * soon. */
 	if (ep->inflight_room == MSGEP_INFLIGHT_MAX)
 		return false;
 	flights = msgep_ring_grow(ep->inflight, sizeof(*flights), &ep->inflight_room,
@@ -84,16 +85,16 @@ void msgep_inflight_add(struct msgep_ep *ep, void *context, uint64_t total)
 		(struct msgep_inflight){ context, total, ep->frames };
 	if (ep->inflight_tail - ep->inflight_head == 1) {
 		atomic_store(&ep->complete_at, MSGEP_INFLIGHT_ANY | ep->frames);
-		/* Who went to sleep before has not asked to be told. */
+		/* A thread that blocked earlier has not armed for this. */
 		if (ep->transport->arm)
 			msgep_cq_wake(ep->tx_cq);
 	}
-	/* It may have arrived before anybody knew that this is awaited. */
+	/* It may have arrived before complete_at was set. */
 	if (msgep_ep_completes_at(ep, ep->transport->arrived(ep)))
 		msgep_complete_arrived(ep);
 }
 
-/* All of it is in frames. */
+/* The request is entirely in frames. */
 static void proto_handed_over(struct msgep_ep *ep, struct msgep_tx *tx)
 {
 	if (tx->kind == MSGEP_MSG && !tx->pulled) {
@@ -111,7 +112,7 @@ static void proto_handed_over(struct msgep_ep *ep, struct msgep_tx *tx)
 		*msgep_tx_at(&ep->unacked, ep->unacked.tail++) = *tx;
 }
 
-/* The next frame of a request. False: no room. */
+/* Sends the next frame of a request. False: no room. */
 static bool proto_push_frame(struct msgep_ep *ep, struct msgep_tx *tx)
 {
 	size_t left = proto_carries_data(tx) ? tx->total - tx->done : proto_operands(tx), room;
@@ -139,10 +140,10 @@ static bool proto_push_frame(struct msgep_ep *ep, struct msgep_tx *tx)
 	return true;
 }
 
-/* The end of a write travels in the frame: see store() in proto_rx.c. */
+/* The end of a write travels in the frame: see proto_store() in proto_rx.c. */
 #define TAIL 64
 
-/* The same for a request whose data the peer takes itself. */
+/* The same for a request whose data the peer pulls. */
 static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 {
 	size_t left = tx->total - tx->done, room, n;
@@ -159,7 +160,7 @@ static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 		return false;
 	if (room < sizeof(list) + TAIL) {
 		msgep_unreserve(ep);
-		return proto_push_frame(ep, tx);	/* what fits there travels in the frame */
+		return proto_push_frame(ep, tx);	/* as much as fits travels in the frame */
 	}
 	n = msgep_iov_truncate(tx->iov, part, take - tail);
 	for (size_t i = 0; i < n; i++)
@@ -215,7 +216,7 @@ static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 	return true;
 }
 
-/* Does the data go from memory to memory, taken by its receiver? */
+/* True if the receiver pulls the data. */
 static bool proto_may_pull(struct msgep_ep *ep, const struct msgep_tx *tx)
 {
 	if (tx->kind == MSGEP_READ)
@@ -276,8 +277,8 @@ static bool proto_push_ack(struct msgep_ep *ep)
 	return true;
 }
 
-/* Something waits for room, or nothing does any more. Who went to sleep before has not asked to be
- * told of room, and looks again. */
+/* Updates `pending`. A thread that blocked before it was set has not armed for room, and is
+ * woken. */
 static void proto_settle_pending(struct msgep_ep *ep, bool pending)
 {
 	bool before = atomic_load_explicit(&ep->pending, memory_order_relaxed);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Long data that travels on an endpoint of its own (bulk), straight into the memory that it is for.
+/* Long data that travels on an endpoint of its own (bulk), directly to its destination.
  *
  * A frame with PULL announces it: one segment, whose address is the sender's number of the
  * transfer. The receiver finds the memory (a receive, the target of a write, the destination of a
- * read), posts it on the bulk endpoint, and says GO with that number; the sender then sends. GOs
+ * read), posts it on the bulk endpoint, and answers GO with that number; the sender then sends. GOs
  * are sent in the order in which the memory is posted, so a transfer needs no header. Requests
- * behind a transfer wait until it is complete; further transfers are posted meanwhile.
+ * after a transfer wait until it is complete; further transfers are posted meanwhile.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 #include "msgep/ring.h"
 
 #define FIRST_ROOM 16
-/* A sender has far fewer under way. */
+/* A sender has far fewer outstanding. */
 #define ROOM_MOST 4096
 
-/* The place behind the last one; NULL: the peer announces too much, or there is no memory. */
+/* The next free entry; NULL: the peer announces too much, or there is no memory. */
 static struct msgep_bulk *bulk_next(struct msgep_ep *ep)
 {
 	struct msgep_bulk_queue *q = &ep->bulk;
@@ -47,7 +47,7 @@ bool msgep_bulk_may_process(const struct msgep_ep *ep, const struct msgep_frame 
 	return !ep->bulk.requests || (f->flags & MSGEP_PULL);
 }
 
-/* Posts the memory and takes the transfer into the queue. */
+/* Posts the memory and adds the transfer to the queue. */
 static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_frame_data *p,
 		      struct msgep_bulk what)
 {
@@ -100,7 +100,7 @@ bool msgep_bulk_read(struct msgep_ep *ep, struct msgep_tx *tx, const struct msge
 	return !p->rest_len && bulk_post(ep, tx->iov, p, (struct msgep_bulk){ .kind = MSGEP_READ });
 }
 
-/* Says GO to what has been posted. False: no room. */
+/* Sends GO for what has been posted. False: no room. */
 bool msgep_push_gos(struct msgep_ep *ep)
 {
 	struct msgep_frame *f;
@@ -134,7 +134,7 @@ static void bulk_message_done(struct msgep_ep *ep, const struct msgep_bulk *b)
 
 static void bulk_write_done(struct msgep_ep *ep, struct msgep_bulk *b)
 {
-	/* What the program may wait for in memory comes last. */
+	/* The bytes that a program may poll in memory are written last. */
 	if (b->mr) {
 		msgep_peer_memory_begin();
 		atomic_fetch_add(&ep->order, 0);
@@ -185,7 +185,7 @@ bool msgep_bulk_forget(struct msgep_ep *ep, const struct msgep_mr *mr)
 	return any;
 }
 
-/* Shared buffers into which the rest of a message does not come any more. */
+/* Flushes shared buffers of messages that will not be complete. */
 void msgep_bulk_end(struct msgep_ep *ep)
 {
 	for (uint32_t i = ep->bulk.head; ep->srx && i != ep->bulk.tail; i++) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Executes a peer's atomic operations and takes its immediate data.
+/* Executes a peer's atomic operations and receives its immediate data.
  *
- * Like everything else, an atomic operation is carried out by the side that owns the memory, with
- * an instruction that is atomic for all its threads: so operations of several connections, and
- * those of the program itself, do not get in between.
+ * The side that owns the memory executes an atomic operation with an atomic instruction, so it is
+ * atomic with respect to other connections and to the program itself.
  */
 #include <string.h>
 
@@ -19,7 +18,7 @@ static bool proto_in_disorder(const struct msgep_ep *ep, const struct msgep_fram
 bool msgep_recv_imm_frame(struct msgep_ep *ep, const struct msgep_frame *f)
 {
 	if (proto_in_disorder(ep, f, 0) || !ep->after_write || f->total != ep->expected) {
-		msgep_ep_fail(ep, "a note in disorder");
+		msgep_ep_fail(ep, "an immediate frame out of order");
 		return true;
 	}
 	if (!msgep_claim_receive(ep))
@@ -39,13 +38,13 @@ static uint64_t proto_operate(uint64_t *at, const struct msgep_frame *f, const v
 	memcpy(operand, payload, f->len);
 	if (f->kind == MSGEP_ADD)
 		return __atomic_fetch_add(at, operand[0], __ATOMIC_SEQ_CST);
-	/* Fails: the operand to be compared becomes what is there. */
+	/* On failure, the compare operand becomes the current value. */
 	__atomic_compare_exchange_n(at, &operand[0], operand[1], false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
 	return operand[0];
 }
 
-/* False: too much is being answered. */
+/* False: too many are being answered. */
 bool msgep_recv_atomic(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
 	struct msgep_target_read *s = msgep_target_read_next(ep);
@@ -55,7 +54,7 @@ bool msgep_recv_atomic(struct msgep_ep *ep, const struct msgep_frame *f, const v
 		return false;
 	if (proto_in_disorder(ep, f, f->kind == MSGEP_ADD ? 8 : 16) ||
 	    f->total != sizeof(uint64_t)) {
-		msgep_ep_fail(ep, "an atomic operation in disorder");
+		msgep_ep_fail(ep, "an invalid atomic operation");
 		return true;
 	}
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
@@ -71,7 +70,7 @@ bool msgep_recv_atomic(struct msgep_ep *ep, const struct msgep_frame *f, const v
 		s->has_value = true;
 	}
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
-	/* What comes behind a refused request must not take effect. */
+	/* Requests after a refused one must not take effect. */
 	if (s->refused)
 		ep->refused = true;
 	ep->target_read_tail++;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers requests to read. (hot)
+/* Answers read requests. (hot)
  *
- * Small ones by frames with the data. Where the reader can take it out of our memory itself, and
- * says so, a large one is answered by leave to do so (a grant), after the same checks. Nobody waits
- * for the reader to be done: if the region is closed, the grant is revoked in memory that both
- * sides see, and what the reader does not find granted any more after it has taken the data is
- * refused. So a read that succeeds has its data from before the region was closed.
+ * Small reads are answered by frames with the data. If the reader can pull it, and states so, a
+ * large read is answered by a grant, after the same checks. Nothing waits for the reader to finish:
+ * closing the region revokes the grant in memory that both sides share, and the reader discards
+ * pulled data if the grant is gone afterwards. So a successful read has its data from before the
+ * region was closed.
  *
- * Grants are numbered like the reads of a connection. No more than MSGEP_TARGET_READS reads are
- * unanswered, so by the time a place is used again the reader has done with what was there.
+ * Grants are numbered like the reads of a connection. At most MSGEP_TARGET_READS reads are
+ * unanswered, so an entry is reused only after the reader is done with it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -19,13 +19,13 @@
 #include "msgep/proto.h"
 #include "msgep/ring.h"
 
-/* Reads of the peer for which there is room at first. With grants all places stay where they are:
- * their keys are looked up until they are used again. */
+/* Initial room for reads of the peer. With grants all entries keep their places: their keys are
+ * searched until they are reused. */
 #define FIRST_ROOM 2
 
-/* ---------------------------------------------------------------- the side that has the data */
+/* ---------------------------------------------------------------- target */
 
-/* Does the answer travel in bulk? */
+/* True if the answer travels in bulk. */
 static bool read_bulk_serves(struct msgep_ep *ep, uint64_t total)
 {
 	return ep->transport->bulk_from && total >= ep->transport->bulk_from(ep);
@@ -57,7 +57,7 @@ bool msgep_recv_read(struct msgep_ep *ep, const struct msgep_frame *f)
 	if (!s)
 		return false;
 	if (ep->in_message || ep->in_write || f->len) {
-		msgep_ep_fail(ep, "a request to read in disorder");
+		msgep_ep_fail(ep, "an invalid read request");
 		return true;
 	}
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
@@ -67,14 +67,14 @@ bool msgep_recv_read(struct msgep_ep *ep, const struct msgep_frame *f)
 					   (ep->transport->grant || read_bulk_serves(ep, f->total)) };
 	msgep_mr_access(ep, s->key, s->remote, s->total, FI_REMOTE_READ, &s->refused);
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
-	/* What comes behind a refused request must not take effect. */
+	/* Requests after a refused one must not take effect. */
 	if (s->refused)
 		ep->refused = true;
 	ep->target_read_tail++;
 	return true;
 }
 
-/* Leave to take `len` bytes at `from`, which mr_lock keeps ours. Returns the bytes of payload. */
+/* Grants `len` bytes at `from`, which mr_lock keeps valid. Returns the bytes of payload. */
 static size_t read_grant(struct msgep_ep *ep, const struct msgep_target_read *s, void *payload,
 			 const void *from, size_t len)
 {
@@ -88,7 +88,7 @@ static size_t read_grant(struct msgep_ep *ep, const struct msgep_target_read *s,
 	return sizeof(segment);
 }
 
-/* The same as a transfer in bulk; 0: too many are under way. */
+/* The same as a bulk transfer; 0: too many are outstanding. */
 static size_t read_announce_grant(struct msgep_ep *ep, const struct msgep_target_read *s,
 				  void *payload, const void *from, size_t len)
 {
@@ -104,7 +104,8 @@ static size_t read_announce_grant(struct msgep_ep *ep, const struct msgep_target
 	return sizeof(segment);
 }
 
-/* The payload of the next frame of an answer, if the access is in order. Returns its length. */
+/* Fills in the payload of the next frame of an answer, if the access is permitted. Returns its
+ * length. */
 static size_t read_fill(struct msgep_ep *ep, struct msgep_target_read *s, void *payload, size_t len)
 {
 	const void *from;
@@ -114,7 +115,7 @@ static size_t read_fill(struct msgep_ep *ep, struct msgep_target_read *s, void *
 		return len;
 	}
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
-	/* The region may have been closed since the last one. */
+	/* The region may have been closed since the last frame. */
 	from = msgep_mr_access(ep, s->key, s->remote + s->done, len, FI_REMOTE_READ, &s->refused);
 	if (from && s->pulled && ep->transport->bulk_from) {
 		len = read_announce_grant(ep, s, payload, from, len);
@@ -190,7 +191,7 @@ void msgep_revoke_key(struct msgep_ep *ep, uint32_t key)
 	ep->transport->revoke(ep, reads);
 }
 
-/* ---------------------------------------------------------------- the side that wants it */
+/* ---------------------------------------------------------------- initiator */
 
 bool msgep_read_pulls(struct msgep_ep *ep, uint64_t total)
 {
@@ -199,7 +200,7 @@ bool msgep_read_pulls(struct msgep_ep *ep, uint64_t total)
 	return ep->transport->pull_to && total >= ep->transport->pull_to(ep);
 }
 
-/* Takes what was granted. False: the connection is about to end. */
+/* Pulls what was granted. False: the connection is about to end. */
 static bool read_pull_granted(struct msgep_ep *ep, struct msgep_tx *tx, const struct msgep_frame *f,
 			      const struct msgep_frame_data *p)
 {
@@ -210,7 +211,7 @@ static bool read_pull_granted(struct msgep_ep *ep, struct msgep_tx *tx, const st
 	msgep_peer_memory_begin();
 	ok = msgep_pull_frame(ep, f, p, tx->iov);
 	msgep_peer_memory_end();
-	/* A region that has been closed may be gone as well. */
+	/* A closed region may be unmapped as well. */
 	tx->revoked = ep->transport->revoked(ep, ep->reads.head);
 	return ok || tx->revoked;
 }
@@ -254,7 +255,7 @@ void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const voi
 	if (!tx || !msgep_parse_frame(f, payload, &p) || p.bytes > tx->total - tx->done ||
 	    f->key > INT_MAX || (f->key && (!last || pull)) || (pull && !tx->pulled) ||
 	    (!f->key && !last == (p.bytes == tx->total - tx->done))) {
-		msgep_ep_fail(ep, "data that was not asked for");
+		msgep_ep_fail(ep, "data that was not requested");
 		return;
 	}
 	if (bulk && !msgep_bulk_read(ep, tx, &p)) {
@@ -262,7 +263,7 @@ void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const voi
 		return;
 	}
 	if (pull && !bulk && !read_pull_granted(ep, tx, f, &p)) {
-		msgep_ep_fail(ep, "data of a read that its owner has taken back");
+		msgep_ep_fail(ep, "data of a read that was revoked");
 		return;
 	}
 	if (!f->key && !pull) {

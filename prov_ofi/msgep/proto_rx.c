@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes frames that have arrived. (hot)
  *
- * Nothing in a frame is believed: a peer that breaks the rules of frame.h loses the connection.
+ * Every field of a frame is checked: a peer that violates frame.h loses the connection.
  */
 #include <errno.h>
 #include <limits.h>
@@ -13,18 +13,18 @@
 #include "msgep/iov.h"
 #include "msgep/proto.h"
 
-/* Frames of one connection that are taken in one go, before others get their turn. */
+/* Frames of one connection that are processed before other connections get their turn. */
 #define BATCH 64
-/* So is the data taken out of the peer's memory, or out of large frames: what has come is told
- * before more is taken, and the connection's lock is not held for long. */
+/* Limit of bytes pulled, or copied from large frames, in one call: completions are reported before
+ * more is copied, and the connection's lock is not held for long. */
 #define HAUL ((uint64_t)1 << 18)
 #define LARGE ((uint32_t)1 << 16)
-/* The last bytes of a write, which programs wait for in memory. */
+/* The last bytes of a write, which programs poll in memory. */
 #define LINE 64
-/* No segment is longer; keeps sums from wrapping around. */
+/* No segment is longer; prevents overflow of sums. */
 #define PULL_LIMIT ((uint64_t)1 << 40)
 
-/* The event queue learns of it like of any other end. */
+/* The event queue handles it like any other end. */
 static void proto_abort(struct msgep_ep *ep)
 {
 	ep->aborted = true;
@@ -36,7 +36,7 @@ static void proto_abort(struct msgep_ep *ep)
 
 void msgep_ep_fail(struct msgep_ep *ep, const char *why)
 {
-	dofi_log(DOFI_LOG_WARN, "a connection ends: %s", why);
+	dofi_log(DOFI_LOG_WARN, "connection aborted: %s", why);
 	ep->failed = true;
 	ep->refused = true;
 	if (ep->transport->withdraw)
@@ -75,14 +75,14 @@ bool msgep_pull_frame(struct msgep_ep *ep, const struct msgep_frame *f,
 		if (!ep->transport->pull || !ep->transport->pull(ep, to, p->list, f->segments))
 			return false;
 		ep->cma_bytes += p->bytes;
-		/* Instead of a fence: what is pulled is there before the end of it. */
+		/* Instead of a fence: pulled data is visible before the end of the write. */
 		atomic_fetch_add(&ep->order, 0);
 	}
 	msgep_iov_scatter(to, p->rest, p->rest_len);
 	return true;
 }
 
-/* Is it as much as, and the last when, the request announced? */
+/* True if the frame's length and LAST match the announced total. */
 static bool proto_in_order(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload,
 			   struct msgep_frame_data *p)
 {
@@ -136,7 +136,7 @@ static bool proto_begin_message(struct msgep_ep *ep, const struct msgep_frame *f
 	return true;
 }
 
-/* The common case: all of it in one frame, and a receive of the endpoint's own is there. */
+/* The common case: one frame, and a receive of the endpoint itself is posted. */
 static bool proto_recv_whole(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
 	struct msgep_recv *recv = &ep->rxq[ep->rx_head & (ep->rx_room - 1)];
@@ -159,7 +159,7 @@ static bool proto_recv_message(struct msgep_ep *ep, const struct msgep_frame *f,
 	struct msgep_frame_data p;
 
 	if (!(f->flags & MSGEP_FIRST) == !ep->in_message || ep->in_write) {
-		msgep_ep_fail(ep, "frames of a message in disorder");
+		msgep_ep_fail(ep, "frames of a message out of order");
 		return true;
 	}
 	if ((f->flags & (MSGEP_FIRST | MSGEP_LAST)) == (MSGEP_FIRST | MSGEP_LAST) &&
@@ -180,7 +180,7 @@ static bool proto_recv_message(struct msgep_ep *ep, const struct msgep_frame *f,
 		return true;
 	}
 	if (!msgep_pull_frame(ep, f, &p, ep->cur.iov)) {
-		msgep_ep_fail(ep, "a message that its sender has taken back");
+		msgep_ep_fail(ep, "a message that its sender has revoked");
 		return true;
 	}
 	ep->received += p.bytes;
@@ -192,9 +192,9 @@ static bool proto_recv_message(struct msgep_ep *ep, const struct msgep_frame *f,
 	return true;
 }
 
-/* ---------------------------------------------------------------- writes of the peer */
+/* ---------------------------------------------------------------- the peer's writes */
 
-/* The last line of a write appears after everything else of it. */
+/* The last line of a write becomes visible after all of its other bytes. */
 static void proto_store(char *to, const char *from, size_t len, bool last, _Atomic uint32_t *order)
 {
 	size_t tail = last && len > LINE ? LINE : 0;
@@ -202,7 +202,7 @@ static void proto_store(char *to, const char *from, size_t len, bool last, _Atom
 	memcpy(to, from, len - tail);
 	if (!tail)
 		return;
-	/* Instead of a fence: an addition of nothing orders the stores around it. */
+	/* Instead of a fence: adding 0 orders the stores around it. */
 	atomic_fetch_add(order, 0);
 	memcpy(to + len - tail, from + len - tail, tail);
 }
@@ -237,7 +237,7 @@ static void proto_recv_write(struct msgep_ep *ep, const struct msgep_frame *f, c
 	int err;
 
 	if (!(f->flags & MSGEP_FIRST) == !ep->in_write || ep->in_message) {
-		msgep_ep_fail(ep, "frames of a write in disorder");
+		msgep_ep_fail(ep, "frames of a write out of order");
 		return;
 	}
 	if (f->flags & MSGEP_FIRST)
@@ -265,7 +265,7 @@ static void proto_recv_write(struct msgep_ep *ep, const struct msgep_frame *f, c
 		return;
 	}
 	if (!ok) {
-		msgep_ep_fail(ep, "a write that its sender has taken back");
+		msgep_ep_fail(ep, "a write that its sender has revoked");
 		return;
 	}
 	ep->remote += p.bytes;
@@ -317,7 +317,7 @@ unsigned int msgep_recv_requests(struct msgep_ep *ep)
 			break;
 		if (ep->bulk.requests && !msgep_bulk_may_process(ep, f))
 			break;
-		/* The frame may tell of it, and be the answer to it. */
+		/* The frame may acknowledge messages, and be the reply to them. */
 		msgep_complete_due(ep);
 		if (!ep->refused && !proto_recv_request(ep, f, payload))
 			break;
@@ -329,7 +329,7 @@ unsigned int msgep_recv_requests(struct msgep_ep *ep)
 	return n;
 }
 
-/* ---------------------------------------------------------------- answers of the peer */
+/* ---------------------------------------------------------------- the peer's answers */
 
 static void proto_acknowledged(struct msgep_ep *ep, int err)
 {
@@ -343,7 +343,7 @@ static void proto_acknowledged(struct msgep_ep *ep, int err)
 	ep->acked++;
 }
 
-/* The write of which some frames are on their way is not queued for its acknowledgement yet. */
+/* A write that is partly in frames is not in the queue of unacknowledged requests yet. */
 static bool proto_has_begun(const struct msgep_ep *ep)
 {
 	const struct msgep_tx *tx = msgep_tx_at(&ep->txq, ep->txq.head);
@@ -365,7 +365,7 @@ static void proto_recv_ack(struct msgep_ep *ep, const struct msgep_frame *f)
 	uint64_t n = f->value - ep->acked;
 	uint64_t queued = msgep_queued(&ep->unacked);
 
-	/* Compared without the sum, which could wrap around. */
+	/* Compared without the sum, which could overflow. */
 	if (n > queued || f->key > INT_MAX || (f->key && n == queued && !proto_has_begun(ep))) {
 		msgep_ep_fail(ep, "an acknowledgement of nothing");
 		return;
@@ -380,7 +380,7 @@ static void proto_recv_ack(struct msgep_ep *ep, const struct msgep_frame *f)
 		proto_started_refused(ep, (int)f->key);
 }
 
-/* The count of a refusal, which is itself one more, may be ahead of it. */
+/* The count may be ahead of a refusal, which itself counts as one. */
 void msgep_take_acks(struct msgep_ep *ep)
 {
 	int32_t n = (int32_t)(ep->transport->acknowledged(ep) - (uint32_t)ep->acked);
@@ -413,7 +413,7 @@ unsigned int msgep_recv_answers(struct msgep_ep *ep)
 		if (!f)
 			break;
 		if (ep->failed)
-			;	/* nothing more is believed */
+			;	/* all further input is ignored */
 		else if (f->kind == MSGEP_DATA)
 			msgep_recv_data(ep, f, payload);
 		else if (f->kind == MSGEP_ACK)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rings that begin small and double when they are full: one in a steady state allocates nothing. */
+/* Rings that start small and double when they are full, so that nothing is allocated in the steady
+ * state. */
 #ifndef DOFI_MSGEP_RING_H
 #define DOFI_MSGEP_RING_H
 
@@ -7,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Twice the room (a power of two) for the places head to tail, `size` bytes each; where there was
- * none, `first` of them. Returns the new ring and frees the old one; NULL: no memory, nothing has
- * changed. */
+/* Doubles the room (a power of two) of a ring that holds entries head to tail of `size` bytes each;
+ * an empty ring gets `first` entries. Returns the new ring and frees the old one; NULL: no memory,
+ * nothing has changed. */
 static inline void *msgep_ring_grow(void *ring, size_t size, uint32_t *room, uint32_t head,
 				    uint32_t tail, uint32_t first)
 {

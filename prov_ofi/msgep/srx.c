@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared receive contexts, and the owners of their buffers.
+/* Shared receive contexts: assign their buffers to endpoints.
  *
- * The first message that needs one takes the oldest. When there is none its endpoint queues up; a
- * buffer that is posted then goes to the endpoint that has waited longest, so nobody starves.
+ * A message that needs a buffer takes the oldest one. If there is none, its endpoint is queued; a
+ * buffer that is posted then goes to the endpoint that has waited longest, which prevents
+ * starvation.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 #include "msgep/msgep.h"
 #include "msgep/ring.h"
 
-/* A new queue's room; it grows with what is posted. */
+/* Initial room of a queue; it grows with the number of posted buffers. */
 #define FIRST_ROOM 64
 
 static bool srx_make_room(struct msgep_srx *srx)
@@ -50,7 +51,7 @@ bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_re
 	return got;
 }
 
-/* To the endpoint that waits longest; srx->lock held, so it is not being closed. */
+/* To the endpoint that has waited longest. Caller holds srx->lock, so it is not being closed. */
 static void srx_give_waiting(struct msgep_srx *srx, const struct msgep_recv *recv)
 {
 	struct msgep_ep *ep = dofi_container(srx->waiting.next, struct msgep_ep, srx_link);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The epoll set on which a queue of ours blocks, and in it an eventfd by which the queue itself wakes
- * the sleeper. The queue decides what else is in the set; the eventfd's data there is 0. */
+/* The epoll set on which a consumer of our queues blocks, with an eventfd by which the queue itself
+ * wakes it. The queue decides what else is in the set; the data of the eventfd there is 0. */
 #ifndef DOFI_MSGEP_WAIT_H
 #define DOFI_MSGEP_WAIT_H
 
@@ -13,7 +13,7 @@
 #include "base/eventfd.h"
 #include "base/forkfd.h"
 
-/* 0 or negative; what has been opened is to be closed in any case. */
+/* 0 or negative; in both cases the caller closes what has been opened. */
 static inline int msgep_wait_open(int *epfd, int *signal)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
