@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends of DAT connections on pairs: offers, attachment, the end. */
+/* Ends of DAT connections on pairs: parameters, attachment, the end. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
-/* Indexes are 32 bits on the wire; a table of that size would be absurd. */
+/* Indexes have 32 bits in packets; a table of that size would be absurd. */
 #define CONNS_MAX (1u << 20)
 #define BYE (4 * MSGEP_CHANNELS + 4)
 
@@ -125,7 +125,7 @@ static int pair_get_params(struct msgep_ep *ep, bool active, struct msgep_params
 	return ret;
 }
 
-/* The answer to the request has come, or none will. */
+/* The answer to the request has arrived, or none will. */
 static void pair_answered(struct pair_conn *conn)
 {
 	if (conn->expects)
@@ -157,7 +157,7 @@ static int pair_parse_params(struct pair_net *net, struct pair_conn *conn, bool 
 	dofi_list_append(&pair->conns, &conn->link);
 	if (pair->state == PAIR_UP)
 		pair_attach(conn, pair);
-	/* Else when it is up. */
+	/* Otherwise when it is up. */
 	return 0;
 }
 
@@ -189,7 +189,7 @@ static bool pair_path_ok(struct msgep_ep *ep)
 	return attached;
 }
 
-/* Packets pass once the connection is attached, which nothing but the pair can hasten. */
+/* Packets pass once the connection is attached, which only depends on the pair. */
 static void pair_path_check(struct msgep_ep *ep)
 {
 	if (pair_path_ok(ep))
@@ -198,7 +198,7 @@ static void pair_path_check(struct msgep_ep *ep)
 
 /* ---------------------------------------------------------------- the end */
 
-/* What has been committed still goes out with the pair. */
+/* Committed packets are still sent with the pair. */
 static void pair_conn_close(struct msgep_ep *ep)
 {
 	struct pair_net *net = pair_net_of(ep->domain);
@@ -305,7 +305,7 @@ static void pair_touch_ep(struct msgep_ep *ep)
 		pair_touch(ep->w.pair);
 }
 
-/* The look at the pairs processes every connection: none is asked for by itself. */
+/* The poll of the pairs processes every connection: none is polled individually. */
 static bool pair_ready(struct msgep_ep *ep)
 {
 	(void)ep;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of the handshake on a pair: which service points it leads to, what is sent and received
- * (cm_route.c).
+/* Handshake messages on a pair: routes to service points, sending and receiving (cm_route.c).
  *
  * A route is a pair's index and serial number. A peer may name any connection of this adapter in a
- * message: it reaches only those of its own pair, or that are to be attached to it. */
+ * message: it reaches only those of its own pair, or that are to be attached to it.
+ */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
-/* Service points of a peer that are remembered. */
+/* Maximum of recorded service points of a peer. */
 #define POINTS_MOST 256
 
 static uint64_t pair_cm_pair_number(const struct pair *pair)
@@ -21,7 +21,7 @@ static uint64_t pair_cm_pair_number(const struct pair *pair)
 	return pair_mark(pair->index, pair->serial);
 }
 
-/* net->lock held. NULL: it has ended. */
+/* NULL: it has ended. Caller holds net->lock. */
 static struct pair *pair_cm_pair_numbered(const struct pair_net *net, uint64_t route)
 {
 	uint32_t index = (uint32_t)route;
@@ -91,7 +91,7 @@ uint64_t pair_route_of(struct msgep_ep *ep)
 	return route;
 }
 
-/* The pair that the peer's params has led to: up, or being made. */
+/* The pair of the peer's parameters: up, or connecting. */
 static struct pair *pair_cm_pair_to(struct pair_net *net, const uint8_t *name)
 {
 	struct dofi_list *pos;
@@ -157,7 +157,7 @@ bool pair_cm_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t rou
 	pair = pair_cm_pair_numbered(net, route);
 	told = pair && pair_send_control(pair, port ? PAIR_CM_REQUEST : PAIR_CM_MESSAGE, to, from,
 					 port, msg, len);
-	/* The peer would wait for what it is not told. */
+	/* The peer would wait for a message that is not sent. */
 	if (pair && !told && !port)
 		pair_break(pair, FI_ENOMEM);
 	pthread_mutex_unlock(&net->lock);
@@ -177,7 +177,7 @@ void pair_cm_flush(struct msgep_domain *domain)
 
 /* ---------------------------------------------------------------- receiving */
 
-/* Is that connection one that the pair may speak of? */
+/* True if the pair may send messages for that connection. */
 static bool pair_cm_concerns(const struct pair *pair, uint64_t mark)
 {
 	const struct pair_net *net = pair->net;
@@ -213,7 +213,7 @@ void pair_cm_received(struct pair *pair, const struct msgep_frame *f)
 				 .len = (uint16_t)f->len };
 
 	if (item.to && !pair_cm_concerns(pair, item.to)) {
-		/* An acceptance of what has been given up is answered. */
+		/* An acceptance of an abandoned request is answered. */
 		item.to = (uint64_t)UINT32_MAX;
 	}
 	if (msgep_inbox_put(pair->net->domain, &item, f + 1))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The libfabric connections between adapters: made on request, admitted by token, broken once. */
+/* The libfabric connections between adapters: created on request, admitted by token, broken
+ * once. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
-/* A table of that many pairs would be absurd. */
+/* A larger table would be absurd. */
 #define PAIRS_MAX (1u << 16)
 
 static void pair_close_ep(struct pair *pair)
@@ -42,7 +43,7 @@ static void pair_free(struct pair *pair)
 	free(pair);
 }
 
-/* A place in the table; negative: there is none. */
+/* A free entry of the table; negative: there is none. */
 static int pair_place(struct pair_net *net)
 {
 	struct pair **table;
@@ -61,7 +62,7 @@ static int pair_place(struct pair_net *net)
 		net->pair_table = table;
 		net->pairs_room = room;
 	}
-	/* What ends a connection finds memory. */
+	/* Memory for what ends a connection is allocated here. */
 	if (msgep_inbox_spare(net->domain) || pair_buf_new(net))
 		return -FI_ENOMEM;
 	net->pair_table[net->n_pairs] = NULL;
@@ -96,7 +97,7 @@ static struct pair *pair_new(struct pair_net *net, const uint8_t *name)
 	return pair;
 }
 
-/* The endpoint of libfabric's; info is not kept. */
+/* Creates the libfabric endpoint; info is not kept. */
 static int pair_make_ep(struct pair *pair, struct fi_info *info)
 {
 	struct pair_net *net = pair->net;
@@ -110,7 +111,7 @@ static int pair_make_ep(struct pair *pair, struct fi_info *info)
 		ret = fi_ep_bind(pair->ep, &net->srx->fid, 0);
 	if (!ret)
 		ret = fi_enable(pair->ep);
-	/* One buffer more, so that a message that comes in slowly holds up no other pair. */
+	/* One buffer more, so that a message that arrives slowly delays no other pair. */
 	return ret ? ret : pair_post_new(net);
 }
 
@@ -130,7 +131,7 @@ static void pair_param(const struct pair_net *net, uint32_t index, uint64_t key,
 		memcpy(p + PAIR_NAME, token, PAIR_NAME);
 }
 
-/* What the peer says of itself. False: it is no peer. */
+/* Parses the peer's description of itself. False: it is invalid. */
 static bool pair_parse_param(struct pair *pair, const uint8_t *param, size_t len)
 {
 	if (len < PAIR_PARAM || dofi_get_be(param, 4) != PAIR_MAGIC ||
@@ -141,8 +142,8 @@ static bool pair_parse_param(struct pair *pair, const uint8_t *param, size_t len
 	return true;
 }
 
-/* What fi_endpoint needs for a connection to that address: from one of the adapter's if the user named
- * that, else over whatever interface leads there. */
+/* The fi_info for a connection to that address: from one of the adapter's addresses if the user
+ * named it, otherwise over any interface that leads there. */
 static struct fi_info *pair_info_to(struct pair_net *net, const union dofi_addr *to)
 {
 	const union dofi_addr *source = dofi_netif_source(net->domain->fabric->fab, to);
@@ -277,7 +278,7 @@ void pair_expire(struct pair_net *net)
 	}
 }
 
-/* A token is good for once. */
+/* A token can be used once. */
 static bool pair_use_token(struct pair_net *net, const uint8_t *name, const uint8_t *token,
 			   struct pair_conn **conn)
 {
@@ -348,7 +349,7 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 		else
 			pair_bulk_accept(conn, info);
 	} else if (pair_accept(net, info, param)) {
-		dofi_log(DOFI_LOG_WARN, "a libfabric connection of a peer could not be accepted");
+		dofi_log(DOFI_LOG_WARN, "cannot accept a libfabric connection of a peer");
 	}
 	dofi_lib.freeinfo(info);
 }
@@ -446,7 +447,7 @@ static bool pair_eq_error(struct pair_net *net)
 	return true;
 }
 
-/* Pairs that have ended and serve no connection. Their last messages come back first. */
+/* Frees pairs that have ended and serve no connection, after their last messages have completed. */
 static void pair_reap(struct pair_net *net)
 {
 	struct dofi_list *pos, *tmp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The adapter's libfabric objects below the pairs: opened, waited on, closed. */
+/* Opens and closes the adapter's libfabric objects below the pairs, and waits for them. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 
 #define API_VERSION FI_VERSION(1, 14)
 #define QUEUE 4096
-/* What was sent last goes out before the adapter is closed, within this time. */
+/* Time limit for sending the last messages before the adapter is closed. */
 #define CLOSE_MS 1000
-/* QUIRK libfabric<1.18 tcp: a listener that is closed loses the descriptor of a connection whose
- * request has not been read. A peer that has been granted a token connects at once. */
+/* QUIRK libfabric<1.18 tcp: closing a listener leaks the descriptor of a connection whose request
+ * has not been read. A peer that has been granted a token connects at once. */
 #define TOKEN_CLOSE_MS 100
 
 static struct fi_info *pair_hints(const struct dofi_fab *fab)
@@ -157,7 +157,7 @@ static int pair_listen(struct pair_net *net, struct pair_listener *l, const char
 	return 0;
 }
 
-/* All that the user named, or every address of this host. */
+/* One per address that the user named, or per address of this host. */
 static int pair_open_listeners(struct pair_net *net, const char **what)
 {
 	const struct dofi_fab *fab = net->domain->fabric->fab;
@@ -176,7 +176,7 @@ static int pair_open_listeners(struct pair_net *net, const char **what)
 			dofi_addr_set_any(&l->addr);
 		ret = pair_listen(net, l, what);
 		net->n_listeners += !ret;
-		/* An address that has gone meanwhile. */
+		/* The address has been removed meanwhile. */
 		if (ret && ret != -FI_EADDRNOTAVAIL && ret != -FI_ENODEV)
 			return ret;
 	}
@@ -212,8 +212,8 @@ static int pair_open_inner(struct pair_net *net, const char **what)
 	return ret ? ret : pair_open_listeners(net, what);
 }
 
-/* QUIRK libfabric<1.18 tcp: a listener that is closed forgets what it has allocated for a connection
- * whose request it has not read. It frees that when the connection ends before. */
+/* QUIRK libfabric<1.18 tcp: closing a listener leaks what it has allocated for a connection whose
+ * request it has not read. It frees that if the connection ends first. */
 static void pair_end_requests(struct pair_net *net)
 {
 	unsigned int ended = 1;
@@ -229,7 +229,7 @@ static void pair_end_requests(struct pair_net *net)
 static void pair_close_inner(struct pair_net *net)
 {
 	net->closing = true;
-	/* Listeners come last: with one, all else that this needs is there. */
+	/* Listeners come last: everything that this needs exists if there is one. */
 	if (net->n_listeners && dofi_fab_older(net->domain->fabric->fab, 1, 18))
 		pair_end_requests(net);
 	for (size_t i = 0; i < net->n_listeners; i++)
@@ -303,7 +303,7 @@ int pair_open(struct msgep_domain *domain)
 	return 0;
 }
 
-/* Is anything still to be sent? net->lock held. */
+/* True if anything is still to be sent. Caller holds net->lock. */
 static bool pair_unsent(struct pair_net *net)
 {
 	struct dofi_list *pos;

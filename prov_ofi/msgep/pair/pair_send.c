@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets that leave: collected into messages, sent one message at a time (hot).
+/* Sends packets: collects them into messages, and sends one message at a time (hot).
  *
- * One system call per message is what libfabric's tcp costs, so packets of a burst share one. A
- * packet that nothing precedes leaves at once. */
+ * libfabric's tcp costs one system call per message, so packets of a burst share one. A packet that
+ * no other precedes is sent at once.
+ */
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +86,8 @@ static void pair_mark_dirty(struct pair *pair)
 	msgep_unlock(&net->leaf);
 }
 
-/* An open message, with room for `need` bytes. NULL: libfabric has to take others first, unless
- * the packet must not be lost. */
+/* Space for `need` bytes in the open message. NULL: libfabric has to send others first, unless the
+ * packet must not be lost. */
 static uint8_t *pair_room(struct pair *pair, uint32_t need, bool must)
 {
 	bool full = !must && (pair->in_flight >= PAIR_IN_FLIGHT || pair->waiting);
@@ -153,14 +154,14 @@ static void pair_put_counts(struct pair_conn *conn, struct msgep_frame *f)
 	dofi_list_remove(&conn->owe);
 }
 
-/* Does any other connection owe a credit? */
+/* True if another connection owes a credit. */
 static bool pair_others_owe(const struct pair *pair, const struct pair_conn *conn)
 {
 	return !dofi_list_empty(&pair->owing) &&
 	       (pair->owing.next != &conn->owe || pair->owing.prev != &conn->owe);
 }
 
-/* As many credits as fit; an open message remains one. */
+/* Adds as many credits as fit; leaves an open message. */
 static void pair_put_credits(struct pair *pair)
 {
 	while (!dofi_list_empty(&pair->owing)) {
@@ -263,8 +264,8 @@ void pair_flush_dirty(struct pair_net *net, bool all)
 	}
 }
 
-/* Does a packet that the program posts leave at once? One that follows others closely is
- * collected with them. */
+/* True if a posted packet is sent at once. One that closely follows others is collected with
+ * them. */
 static bool pair_leaves_now(struct pair *pair)
 {
 	uint64_t now = dofi_now();
@@ -295,9 +296,9 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 		return NULL;
 	if (need > left - HDR)
 		need = (left - HDR) & ~7u;
-	/* Held until the packet is committed, or given up. */
+	/* Held until the packet is committed or dropped. */
 	pthread_mutex_lock(&pair->lock);
-	/* What this packet may answer is complete before it. */
+	/* Messages that this packet may reply to are complete before it. */
 	if (pair_others_owe(pair, conn) && pair->state == PAIR_UP && pair_room(pair, HDR, false))
 		pair_put_credits(pair);
 	at = pair->state == PAIR_UP ? pair_room(pair, HDR + pair_padded(need), false) : NULL;
@@ -318,7 +319,7 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	uint32_t size = HDR + pair_padded(f->len);
 	bool lazy = f->kind == MSGEP_ACK;
 
-	/* The peer is told nothing that was in the buffer before. */
+	/* Prevents disclosing earlier contents of the buffer. */
 	memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
 	f->mark = htole64(pair_mark(conn->peer_index, conn->peer_generation));
 	pair_put_counts(conn, f);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Shares the bulk endpoints of an adapter, PAIR_BULKS at most, among its connections.
  *
- * A connection that has long data to send asks for an endpoint, and sends in packets until it has one.
- * The side that connected asks (PAIR_WANT_BULK), the other one grants a token (PAIR_BULK) when it has
- * a place. Where there is none, connections queue, first come, first served, and the least recently
- * used endpoint that is idle is closed:
+ * A connection with long data requests an endpoint, and sends in packets until it has one. The side
+ * that connected requests (PAIR_WANT_BULK), the other one grants a token (PAIR_BULK) when it has a
+ * free slot. If there is none, connections queue in FIFO order, and the least recently used endpoint
+ * that is idle is closed:
  *
  *   one side                       the other side
  *   PAIR_END_ASKED      ->                           neither announces anything on it any more
@@ -12,14 +12,14 @@
  *   closes it
  *   PAIR_END_CLOSED     ->         closes it
  *
- * so no transfer is lost, and the side that asked closes when it has received what the other one
- * sent last. If both ask, the request of the side that connected counts.
+ * so no transfer is lost, and the side that requested the end closes the endpoint when it has
+ * received the other one's last transfer. If both request it, the side that connected prevails.
  *
- * Adapters cannot wait for each other's places: nothing holds a place while it waits for one of
- * another adapter. A request holds none. A token holds a place of the side that granted it, and ends
- * when the peer connects or, without a place of its own, returns it, at once; if the peer is
- * stopped, when it expires. And no data waits for an endpoint: a connection that gets none sends
- * everything in packets. */
+ * Adapters cannot deadlock: nothing holds a slot while it waits for one of another adapter. A
+ * request holds none. A token holds a slot of the side that granted it, until the peer connects or,
+ * without a free slot itself, returns it at once, or, if the peer is stopped, until it expires. And
+ * data does not wait for an endpoint: a connection without one sends everything in packets.
+ */
 #include <string.h>
 
 #include "base/clock.h"
@@ -32,7 +32,7 @@ static bool share_has_place(const struct pair_net *net)
 	return net->n_bulks + net->n_granted < PAIR_BULKS;
 }
 
-/* Is there anything to be sent for which the connection needs an endpoint, perhaps? */
+/* True if there may be data for which the connection needs an endpoint. */
 static bool share_has_data(struct pair_conn *conn)
 {
 	struct msgep_ep *ep = conn->ep;
@@ -44,7 +44,7 @@ static bool share_has_data(struct pair_conn *conn)
 	return any;
 }
 
-/* It may ask again. */
+/* Allows another request. */
 static void share_forget(struct pair_conn *conn)
 {
 	msgep_lock(&conn->ep->lock);
@@ -54,8 +54,8 @@ static void share_forget(struct pair_conn *conn)
 
 /* ---------------------------------------------------------------- closing one that is idle */
 
-/* ep->lock held: nothing has been announced that is not complete on this side, and no request or
- * answer that is announced in parts is half-way. */
+/* True if every announced transfer is complete on this side, and no request or answer is partly
+ * announced. Caller holds ep->lock. */
 static bool share_is_quiet(struct pair_conn *conn)
 {
 	struct msgep_ep *ep = conn->ep;
@@ -70,7 +70,7 @@ static bool share_is_quiet(struct pair_conn *conn)
 	return true;
 }
 
-/* Goes on to that step. False: it is not time yet. */
+/* Advances to that step. False: it is too early. */
 static bool share_leave(struct pair_bulk *bulk, enum pair_leave leave)
 {
 	struct pair_conn *conn = bulk->conn;
@@ -128,7 +128,7 @@ void pair_share_end(struct pair_conn *conn, uint64_t value)
 	}
 }
 
-/* Asks for the end of the least recently used one, if it has been idle for a while. */
+/* Requests the end of the least recently used one, if it has been idle for a while. */
 static void share_free_one(struct pair_net *net)
 {
 	uint64_t now = dofi_now();
@@ -150,9 +150,9 @@ static void share_free_one(struct pair_net *net)
 	}
 }
 
-/* ---------------------------------------------------------------- who gets one */
+/* ---------------------------------------------------------------- granting */
 
-/* The connection's turn has come. */
+/* It is the connection's turn. */
 static void share_serve(struct pair_conn *conn)
 {
 	struct pair_net *net = pair_net_of(conn->ep->domain);
@@ -209,7 +209,7 @@ void pair_share_wanted(struct pair_conn *conn, uint64_t value)
 		share_enter(conn);
 }
 
-/* A token that has been long in coming is returned if it is for data that has been sent. */
+/* A token that arrives late is returned if its data has been sent already. */
 void pair_share_granted(struct pair_conn *conn, uint64_t first, uint64_t second)
 {
 	struct pair_net *net = pair_net_of(conn->ep->domain);

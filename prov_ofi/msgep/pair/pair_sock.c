@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP socket below an endpoint of libfabric's, found by its addresses, for what libfabric's tcp
- * leaves out: keep-alive, which finds a host that has vanished, and children, which must not hold
+/* Finds the TCP socket below a libfabric endpoint by its addresses, for what libfabric's tcp lacks:
+ * keep-alive, which detects a vanished host, and closing it in child processes, which must not hold
  * the connections of a process that is killed. */
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "msgep/cm/cm.h"
 #include "msgep/pair/pair.h"
 
-/* A request of libfabric's is one segment: when its first bytes are there, so are the others. */
+/* A libfabric request is one segment: its first bytes arrive with all others. */
 #define REQUEST_US 2000
 
 static bool same_end(const union dofi_addr *a, const union dofi_addr *b)
@@ -40,7 +40,7 @@ static bool is_between(int fd, const union dofi_addr *local, const union dofi_ad
 	return !getpeername(fd, &addr.sa, &len) && same_end(&addr, peer);
 }
 
-/* The next descriptor; -1: that was all. */
+/* The next descriptor; -1: no more. */
 static int next_fd(DIR *dir)
 {
 	struct dirent *entry;
@@ -121,7 +121,7 @@ void pair_sock_close_strays(const struct pair_listener *l)
 	int fd;
 
 	while ((fd = next_fd(dir)) >= 0)
-		/* Accepted, and nothing has taken it over. */
+		/* Accepted, and not taken over. */
 		if (is_of(fd, l, false))
 			close(fd);
 	if (dir)
@@ -147,8 +147,8 @@ int pair_sock_claim(struct fid_ep *ep)
 	return fd;
 }
 
-/* Keep-alive is silent while data is under way, and the kernel repeats that for a quarter of an hour.
- * The kernel of a process that is stopped, or takes nothing, still answers. */
+/* Keep-alive is suspended while data is outstanding, and the kernel retransmits for a quarter of an
+ * hour. The kernel of a process that is stopped or reads nothing still responds. */
 bool pair_sock_is_dead(int fd)
 {
 	long limit = 2000 * dofi_param(DOFI_NUM_KEEPALIVE_S);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The transport over an RDM endpoint of libfabric: what an endpoint calls.
+/* The transport over an RDM endpoint of libfabric: operations called for an endpoint.
  *
- * See msgep.h for what travels and who locks what. A frame is put where it is sent from, and is
- * read where it was received; posting and taking a frame copies nothing and allocates nothing.
+ * See rdm.h for the protocol and the locks. A frame is written where it is sent from, and read
+ * where it was received; posting and receiving a frame copies nothing and allocates nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,14 +13,14 @@
 #include "base/be_bytes.h"
 #include "msgep/rdm/rdm.h"
 
-/* What takes so many ordinary packets is worth a large packet. */
+/* Smallest number of ordinary packets that a large packet replaces. */
 #define BULK_FROM 4
 
 void rdm_break(struct rdm_conn *conn, int err)
 {
 	if (atomic_exchange(&conn->broken, true) || !conn->ep)
 		return;
-	dofi_log(DOFI_LOG_DEBUG, "connection %u cannot go on: %s", conn->index,
+	dofi_log(DOFI_LOG_DEBUG, "connection %u failed: %s", conn->index,
 		 dofi_lib.strerror(err));
 	msgep_ep_broken(conn->ep, err);
 	rdm_touch_conn(conn);
@@ -34,7 +34,7 @@ void rdm_violate(struct rdm_conn *conn)
 
 /* ---- handshake ---- */
 
-/* The connection of an endpoint; made by whichever comes first, params or adopt. */
+/* The connection of an endpoint; created by the first call, get_params or set_peer_params. */
 static struct rdm_conn *msgep_own_conn(struct msgep_ep *ep)
 {
 	if (!ep->w.conn)
@@ -91,7 +91,7 @@ static int msgep_check_params(const struct msgep_params *in)
 	return 0;
 }
 
-/* Half a window is owed, and no packet goes that would take the counts along. */
+/* Sends a credit packet if half a window is owed and no other packet carries the counts. */
 static void msgep_credit_if_due(struct rdm_conn *conn)
 {
 	bool due = false;
@@ -102,7 +102,7 @@ static void msgep_credit_if_due(struct rdm_conn *conn)
 		rdm_send_credit(conn);
 }
 
-/* An address of another kind or length is none of this provider. */
+/* An address of another format or length does not belong to this provider. */
 static bool msgep_is_valid_name(const struct rdm_net *net, const uint8_t *name, size_t len)
 {
 	uint32_t format = net->info->addr_format;
@@ -124,7 +124,7 @@ static int msgep_parse_params(struct rdm_conn *conn, const struct msgep_params *
 
 	if (copied != net->copied) {
 		dofi_log(DOFI_LOG_WARN, "a peer's libfabric copies messages of up to %u bytes, ours "
-			 "of up to %u: they do not talk to each other. Has a program used libfabric "
+			 "of up to %u: they cannot communicate. Has a program used libfabric "
 			 "before, with FI_OFI_RXM_BUFFER_SIZE set?", copied, net->copied);
 		return -FI_EINVAL;
 	}
@@ -161,7 +161,7 @@ static int msgep_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_
 
 	(void)active;
 	if (ret) {
-		dofi_log(DOFI_LOG_DEBUG, "an params of %u bytes was refused", in->len);
+		dofi_log(DOFI_LOG_DEBUG, "rejected connection parameters of %u bytes", in->len);
 		return ret;
 	}
 	pthread_mutex_lock(&ep->domain->transport_lock);
@@ -233,7 +233,7 @@ static void msgep_read_all(struct msgep_domain *domain)
 	pthread_mutex_unlock(&domain->transport_lock);
 }
 
-/* Is the peer's last packet still on its way? Without news it is waited for RDM_GAP_MS. */
+/* True if the peer's last packet may still arrive: the limit is RDM_GAP_MS without progress. */
 static bool msgep_more_expected(struct rdm_conn *conn)
 {
 	bool missing = false, moved = false;
@@ -274,7 +274,7 @@ static bool msgep_drained(struct msgep_ep *ep, bool died)
 
 /* ---- frames ---- */
 
-/* A place to send from. */
+/* Gets a packet to send from. */
 static bool msgep_get_packet(struct rdm_conn *conn, int ch)
 {
 	pthread_mutex_t *lock = &conn->net->domain->transport_lock;
@@ -288,7 +288,7 @@ static bool msgep_get_packet(struct rdm_conn *conn, int ch)
 	return conn->filling[ch] != NULL;
 }
 
-/* A large one, if that pays and the peer has given leave. */
+/* A large one, if that pays and the peer has granted a credit. */
 static bool msgep_get_large(struct rdm_conn *conn, int ch, size_t want)
 {
 	pthread_mutex_t *lock = &conn->net->domain->transport_lock;
@@ -311,9 +311,9 @@ static struct msgep_frame *msgep_reserve(struct msgep_ep *ep, int channel, size_
 	if (!conn || !conn->has_peer_params || conn->broken)
 		return NULL;
 	if (!rdm_room(conn, channel) || !msgep_get_packet(conn, channel)) {
-		/* Remembered, so that whoever makes room wakes us. */
+		/* Recorded, so that the thread that makes room wakes the sender. */
 		atomic_store(&conn->wanted[channel], true);
-		/* It may have been made between the two. */
+		/* Room may have been made before that. */
 		if (!rdm_room(conn, channel) || !msgep_get_packet(conn, channel))
 			return NULL;
 	}
@@ -326,7 +326,7 @@ static struct msgep_frame *msgep_reserve(struct msgep_ep *ep, int channel, size_
 	return rdm_frame(conn->filling[channel]);
 }
 
-/* Released packets receive again, and from then on they count as consumed. */
+/* Posts released packets as receives again; after that they count as consumed. */
 static void msgep_return_done(struct rdm_conn *conn)
 {
 	struct rdm_net *net = conn->net;
@@ -368,7 +368,7 @@ static void msgep_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f
 		conn->filling[channel] = NULL;
 		rdm_send(conn, packet, (uint8_t)channel, seq, len);
 	}
-	/* The next one at the same time: reserving then takes no lock. */
+	/* Gets the next one at the same time: reserving then takes no lock. */
 	if (!conn->filling[channel] && conn->taken < rdm_tx_limit(conn))
 		conn->filling[channel] = rdm_packet_get(conn);
 	pthread_mutex_unlock(&ep->domain->transport_lock);
@@ -385,7 +385,8 @@ static const struct msgep_frame *msgep_peek(struct msgep_ep *ep, int channel, co
 	return rdm_frame(packet);
 }
 
-/* The sequence number goes first: a repeated packet then finds its place taken, or is an old one. */
+/* Advances the sequence number first: a repeated packet then finds its slot taken, or is an old
+ * one. */
 static void msgep_release(struct msgep_ep *ep, int channel)
 {
 	struct rdm_conn *conn = ep->w.conn;
@@ -430,7 +431,7 @@ static void msgep_flush(struct msgep_ep *ep)
 	pthread_mutex_lock(&ep->domain->transport_lock);
 	msgep_return_done(conn);
 	msgep_credit_if_due(conn);
-	/* Who sent them may be waiting for that, or for the acknowledgement. */
+	/* Their sender may be waiting for that, or for the acknowledgement. */
 	if (conn->keep_order || conn->acks != conn->acks_told)
 		rdm_note_owing(conn);
 	pthread_mutex_unlock(&ep->domain->transport_lock);
@@ -446,7 +447,7 @@ static void msgep_keep_order(struct msgep_ep *ep)
 	pthread_mutex_unlock(&ep->domain->transport_lock);
 }
 
-/* Somebody waits for room, and there is some. */
+/* True if a sender waits for room, and there is some. */
 static bool msgep_room_made(struct rdm_conn *conn)
 {
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
@@ -456,7 +457,7 @@ static bool msgep_room_made(struct rdm_conn *conn)
 	return false;
 }
 
-/* Anything that can be taken now? A request behind a message without receive cannot. */
+/* True if anything can be processed now. A request after a message without a receive cannot. */
 static bool msgep_arrived_count(struct msgep_ep *ep, struct rdm_conn *conn)
 {
 	if (conn->broken && !ep->aborted)
@@ -473,14 +474,14 @@ static bool msgep_ready(struct msgep_ep *ep)
 {
 	struct rdm_conn *conn;
 
-	/* Before that it may still be made. */
+	/* Before MSGEP_UP it may still be created. */
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
 	conn = ep->w.conn;
 	return conn && (msgep_arrived_count(ep, conn) || msgep_room_made(conn));
 }
 
-/* Whatever comes is seen by wait_fds; the peer need not be told. */
+/* wait_fds report all arrivals; the peer needs no notification. */
 static bool msgep_quiet(struct msgep_ep *ep, bool room)
 {
 	struct rdm_conn *conn = ep->w.conn;

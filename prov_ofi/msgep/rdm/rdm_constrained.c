@@ -27,7 +27,7 @@
 #define VARIABLE "DAPL_OFI_TEST_CONSTRAIN"
 #define ROW "constrained"
 #define PACKET 8192
-/* A packet is handed on after this many polls at the latest. */
+/* A packet is delivered after this many polls at the latest. */
 #define AGE_MAX 3
 
 bool rdm_constrained_requested(const struct dofi_fab *fab)
@@ -38,7 +38,7 @@ bool rdm_constrained_requested(const struct dofi_fab *fab)
 	       (value && (!strncmp(value, "efa", 3) || !strncmp(value, "shuffle", 7)));
 }
 
-/* As a consumer of efa would ask; software providers drop what they do not need. */
+/* Hints that a consumer of efa would give; software providers drop what they do not need. */
 void rdm_constrained_hints(struct fi_info *hints)
 {
 	hints->tx_attr->msg_order = 0;

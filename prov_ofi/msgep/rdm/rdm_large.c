@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leave to send large packets, and the receives that they arrive in.
+/* Credits for large packets, and the receives that these arrive in.
  *
- * Large packets are large, so there are few: not enough for all that connections together might have
- * under way. Leave is what keeps them from waiting for each other: as many receives are posted as
- * there is leave, and one that is used, or given back, goes to another connection when its packet has
- * been consumed. A connection has, leave and unconsumed packets together, a quarter of them at most.
+ * There are few large packets: not enough for the windows of all connections together. Credits keep
+ * connections from delaying each other: as many receives are posted as credits are granted, and one
+ * that is used or returned goes to another connection when its packet has been consumed. A
+ * connection has at most a quarter of them, including unconsumed packets.
  *
- * Leave is kept while nothing is sent, so that the next long message starts with it. Who wants some
- * while there is none left makes that connection give back which has not used its own for longest.
- * A peer that does not answer, being stopped, keeps what it has, and others do with ordinary
- * packets.
+ * An idle connection keeps its credits, so that its next long message can use them. When another
+ * one requests credits and none are left, those of the connection that has not used its own for
+ * longest are revoked. A peer that does not respond, because it is stopped, keeps its credits, and
+ * the other connections use ordinary packets.
  *
- * What a closed connection had leave for may still come; it stays promised for a while.
+ * Packets of a closed connection may still arrive; its credits stay reserved for a while.
  */
 #include <string.h>
 
@@ -20,9 +20,9 @@
 #include "base/param.h"
 #include "msgep/rdm/rdm.h"
 
-/* Made in lots of so many. */
+/* Number allocated at a time. */
 #define LOT 4
-/* The header stands in front of a page, where the payload begins. */
+/* The header precedes a page boundary, where the payload begins. */
 #define PAGE 4096
 #define SHARE 4
 #define RECALL_MS 1
@@ -74,8 +74,8 @@ static struct rdm_packet *large_pop(struct rdm_net *net)
 
 /* ---- what we send ---- */
 
-/* The peer waits for what is to be said, or others do: it goes with the next look, if no packet has
- * taken it along before. */
+/* The peer, or other connections, wait for this report: the next poll sends it, unless a packet
+ * carries it before. */
 static void large_report(struct rdm_conn *conn)
 {
 	rdm_note_owing(conn);
@@ -105,7 +105,7 @@ struct rdm_packet *rdm_large_take(struct rdm_conn *conn)
 		l->sending++;
 		l->used++;
 	}
-	/* As many as the window takes, for what may follow. */
+	/* As many as the window holds, for data that may follow. */
 	l->requested = (uint16_t)(l->used + l->returned + conn->peer_window);
 	return packet;
 }
@@ -155,7 +155,7 @@ void rdm_large_post(struct rdm_net *net)
 		;
 }
 
-/* Leave that the peer has, or that is on its way to it. */
+/* Credits that the peer has, or that are on their way to it. */
 static uint16_t large_outstanding(const struct rdm_large_credits *l)
 {
 	return (uint16_t)(l->peer_granted - l->received - l->peer_returned);
@@ -177,7 +177,7 @@ void rdm_large_update(struct rdm_conn *conn)
 		dofi_list_append(&conn->net->large.waiting, &conn->large.waiting_link);
 }
 
-/* Last in the list of those that have some. */
+/* Appends it to the list of those with unused credits. */
 static void large_note_unused(struct rdm_conn *conn)
 {
 	dofi_list_remove(&conn->large.unused_link);
@@ -187,7 +187,7 @@ static void large_note_unused(struct rdm_conn *conn)
 		conn->large.revoked = conn->large.revoke_due = false;
 }
 
-/* One more may come. */
+/* One more may arrive. */
 static bool large_promise(struct rdm_net *net)
 {
 	struct rdm_large *b = &net->large;
@@ -213,7 +213,8 @@ static void large_age(struct rdm_large *b)
 	b->expire_at = b->expiring[1] ? now + DOFI_MS(RDM_LINGER_MS) : 0;
 }
 
-/* For one that has nothing. One at a time: it gives its own back before long, or is stopped. */
+/* For a connection that has none. One at a time: the owner soon returns its credits, or is
+ * stopped. */
 static void large_revoke(struct rdm_net *net)
 {
 	uint64_t now = dofi_now();
@@ -299,8 +300,8 @@ void rdm_large_fill(struct rdm_conn *conn, struct rdm_hdr *hdr)
 	l->return_due = l->revoke_due = false;
 }
 
-/* Of leave, the peer is told at once if it has none: unless it is little, and as long as there are
- * packets that take it along when they have been consumed. */
+/* The peer is informed of credits at once if it has none, unless they are few, or as long as there
+ * are consumed packets whose counts will carry them. */
 bool rdm_large_due(const struct rdm_conn *conn)
 {
 	const struct rdm_large_credits *l = &conn->large;
@@ -310,7 +311,7 @@ bool rdm_large_due(const struct rdm_conn *conn)
 	       (fresh && fresh == large_outstanding(l) && (!l->held || fresh > l->held));
 }
 
-/* Older counts than those that are known say nothing. */
+/* Older counts than the known ones are ignored. */
 static bool large_take_back(struct rdm_conn *conn, uint16_t used, uint16_t back)
 {
 	struct rdm_large_credits *l = &conn->large;
@@ -336,7 +337,7 @@ static bool large_recv_requested(struct rdm_conn *conn, uint16_t requests)
 
 	if (!large_later(requests, l->peer_requested))
 		return true;
-	/* A window, and what may be under way in each channel. */
+	/* A window, and what may be in progress in each channel. */
 	if ((uint16_t)(requests - l->received - l->peer_returned) >
 	    (1 + MSGEP_CHANNELS) * conn->net->window)
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Selects, opens, waits on and closes the inner endpoint of a domain. */
+/* Selects, opens and closes the inner endpoint of a domain, and waits for it. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "diag/diag.h"
 
 #define API_VERSION FI_VERSION(1, 14)
-/* Operations of one direction that are outstanding at once, whatever the provider would take. */
+/* Maximum of outstanding operations per direction, whatever the provider would accept. */
 #define DEPTH_MAX 8192
 
 static struct fi_info *msgep_make_hints(const struct dofi_fab *fab, bool bind, bool tagged)
@@ -59,9 +59,9 @@ failed:
 	return NULL;
 }
 
-/* Threads of the provider's own are not wanted, though sockets has a descriptor only with them: it
- * was many times slower beside a thread that polls. All that is done to the inner objects is done
- * under one lock, so a provider that is not safe for several threads serves as well. */
+/* Manual progress, though sockets has a descriptor only with threads of its own: it was many times
+ * slower alongside a polling thread. All calls to the inner objects are made under one lock, so a
+ * provider that is not thread-safe suffices. */
 static int msgep_ask_provider(const struct dofi_fab *fab, bool bind, bool tagged, bool tell,
 			      struct fi_info **info)
 {
@@ -83,8 +83,8 @@ static int msgep_ask_provider(const struct dofi_fab *fab, bool bind, bool tagged
 	return ret;
 }
 
-/* Providers over IP are bound to the address; others have addresses of their own kind. Tagged
- * messages are for large packets, which one can do without. */
+/* Providers over IP are bound to the address; others have their own address formats. Tagged
+ * messages are for large packets, which are optional. */
 static int msgep_find_inner(const struct dofi_fab *fab, bool tell, struct fi_info **info)
 {
 	int ret = -FI_ENODATA;
@@ -109,8 +109,8 @@ static uint32_t msgep_wanted_packet(void)
 	return kib ? kib * 1024 : ORDINARY_CELL;
 }
 
-/* rxm copies messages up to a size, and fetches longer ones. The size of its buffers is the same that
- * a receive for several messages must have left; over a device it is the limit. */
+/* rxm copies messages up to a size, and fetches longer ones (rendezvous). Its buffer size equals
+ * the free space that a multi-receive buffer must have left; over a device it is the limit. */
 static void msgep_find_limit(struct rdm_net *net)
 {
 	bool device = net->domain->fabric->fab->desc->over_device;
@@ -121,8 +121,8 @@ static void msgep_find_limit(struct rdm_net *net)
 		net->copied = (uint32_t)(device ? buffer : dofi_lib_rxm_limit(buffer));
 }
 
-/* As long as they are copied, large packets cost less per byte than ordinary ones; fetched ones take
- * longer. Packets that have to be registered take up memory for good, so they stay as they are. */
+/* As long as they are copied, large packets cost less per byte than ordinary ones; fetching takes
+ * longer. Packets that must be registered occupy memory permanently, so they keep their size. */
 static void msgep_enlarge_packets(struct rdm_net *net)
 {
 	if (dofi_param(DOFI_NUM_CELL_KIB) || net->register_packets || net->copied < LARGE_CELL ||
@@ -133,9 +133,9 @@ static void msgep_enlarge_packets(struct rdm_net *net)
 		net->large.size = 0;
 }
 
-/* QUIRK libfabric (1.17) tcp, 32 bits: requests of RDMA carry a wrong key, because struct
- * fi_rma_iov is smaller there than its form on the wire. rxm fetches messages by such requests: none
- * may be longer than what it copies. */
+/* QUIRK libfabric (1.17) tcp, 32 bits: RDMA requests carry a wrong key, because struct fi_rma_iov
+ * is smaller there than its format on the network. rxm fetches messages by such requests: no
+ * message may be longer than what it copies. */
 static void msgep_avoid_fetching(struct rdm_net *net)
 {
 	if (sizeof(size_t) >= sizeof(uint64_t) || !net->copied ||
@@ -146,7 +146,7 @@ static void msgep_avoid_fetching(struct rdm_net *net)
 		net->packet_size = net->copied;
 }
 
-/* The first that takes packets whole; the provider lists the best one first. */
+/* The first one that accepts whole packets; the provider lists the best one first. */
 static struct fi_info *msgep_best_of(struct fi_info *all)
 {
 	for (struct fi_info *info = all; info; info = info->next)
@@ -260,7 +260,7 @@ static int msgep_open_cq(struct rdm_net *net)
 	return fi_cq_open(net->inner, &attr, &net->cq, net);
 }
 
-/* rxm sleeps on a queue of tcp. */
+/* rxm waits on a queue of tcp. */
 static void msgep_take_signal(struct rdm_net *net)
 {
 	if (net->cq_fd >= 0 && dofi_fab_older(net->domain->fabric->fab, 1, 18) &&
@@ -312,8 +312,8 @@ static int msgep_open_inner(struct rdm_net *net, const char **what)
 	return fi_getname(&net->ep->fid, net->name, &net->name_len);
 }
 
-/* An endpoint of rxm that is closed behind its queue, or a domain with regions left, crashes
- * libfabric 1.17. */
+/* Closing an rxm endpoint after its queue, or a domain with regions left, crashes libfabric
+ * 1.17. */
 static void msgep_close_inner(struct rdm_net *net)
 {
 	if (net->timer_fd >= 0)
@@ -376,15 +376,15 @@ int rdm_open(struct msgep_domain *domain)
 		 "%s: packets of %u bytes, %u per channel, large packets of %u bytes, "
 		 "copied up to %u, %s",
 		 net->info->fabric_attr->prov_name, net->packet_size, net->window, net->large.size,
-		 net->copied, net->cq_fd < 0 ? "looked for each millisecond" : "with a descriptor");
+		 net->copied, net->cq_fd < 0 ? "polled each millisecond" : "with a descriptor");
 	return 0;
 failed:
 	msgep_close_inner(net);
 	return ret;
 }
 
-/* The last packets of connections that have been closed still have to go out; and what has come is
- * read, because a TCP socket below that is closed before takes with it what was sent last. */
+/* Sends the last packets of closed connections, and reads what has arrived: closing a TCP socket
+ * before that drops what was sent last. */
 static void msgep_drain(struct rdm_net *net)
 {
 	uint64_t end = dofi_now() + DOFI_MS(RDM_LINGER_MS);
@@ -409,7 +409,7 @@ void rdm_close(struct msgep_domain *domain)
 	msgep_close_inner(net);
 }
 
-/* It is time to look; something has arrived. */
+/* Descriptors for the timer and for arrivals. */
 int rdm_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS])
 {
 	const struct rdm_net *net = rdm_net_of(domain);
@@ -420,8 +420,8 @@ int rdm_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS])
 	return net->cq_fd < 0 ? 1 : net->signal_fd < 0 ? 2 : 3;
 }
 
-/* Without a descriptor one sleeps for as long again as nothing has come: a stream whose receiver
- * sleeps goes on soon, and who waits for long looks seldom. */
+/* Without a descriptor the tick grows with the idle time: a stream whose receiver blocks resumes
+ * soon, and a thread that has waited for long polls seldom. */
 static uint64_t msgep_tick(const struct rdm_net *net)
 {
 	uint64_t silence = dofi_now() - net->found_at;
@@ -431,8 +431,8 @@ static uint64_t msgep_tick(const struct rdm_net *net)
 	return silence < DOFI_MS(RDM_TICK_MS) ? silence : DOFI_MS(RDM_TICK_MS);
 }
 
-/* How long may one sleep although nothing arrives? 0: as long as one likes, and without a
- * connection nothing does arrive. */
+/* Longest time to block although nothing arrives; 0: unlimited. Without a connection nothing does
+ * arrive. */
 static uint64_t msgep_next_poll(const struct rdm_net *net)
 {
 	if (net->cq_fd < 0 && net->want_tx)
@@ -454,9 +454,9 @@ void rdm_set_timer(struct rdm_net *net)
 	net->timer_due = in ? dofi_now() + in : 0;
 }
 
-/* Without a descriptor, one looks until nothing is found: a look takes in what a provider gives at
- * once, which may be one packet of the many that wait, and a stream that gets on by so little in each
- * tick is many times slower than the fabric. */
+/* Without a descriptor, polls until nothing is found: a poll returns what a provider delivers at
+ * once, which may be one of many packets, and one packet per tick would make a stream many times
+ * slower than the fabric. */
 bool rdm_may_sleep(struct msgep_domain *domain)
 {
 	struct rdm_net *net = rdm_net_of(domain);

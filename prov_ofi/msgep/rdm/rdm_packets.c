@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pools of packets, sent and received.
  *
- * The ordinary packets of a domain are of one size and serve for both directions. There are enough of
- * them for what all connections together may have under way, so none has to wait for another's.
- * For large packets see rdm_large.c, too.
+ * The ordinary packets of a domain have one size and serve both directions. There are enough for
+ * the windows of all connections together, so no connection waits for a packet of another. For
+ * large packets see rdm_large.c, too.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "msgep/rdm/rdm.h"
 #include "diag/diag.h"
 
-/* Packets are made in lots of so many at least. */
+/* Least number of packets allocated at a time. */
 #define LOT 64
 
 _Static_assert(sizeof(struct rdm_hdr) == RDM_HDR, "header of a packet");
@@ -82,7 +82,7 @@ failed:
 	return ret;
 }
 
-/* Receives that were posted for connections that have gone stay posted. */
+/* Receives that were posted for closed connections stay posted. */
 int rdm_packets_add(struct rdm_net *net)
 {
 	uint32_t rx = net->posted + net->held, need;
@@ -199,7 +199,7 @@ void rdm_packet_release(struct rdm_conn *conn, struct rdm_packet *packet)
 	}
 }
 
-/* Frames are little-endian on the way. */
+/* Frames are little-endian on the network. */
 static void msgep_swap_frame(struct msgep_frame *f)
 {
 	f->mark = htole64(f->mark);
@@ -305,7 +305,7 @@ void rdm_send(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel,
 		rdm_sent(conn->net, packet, (int)-ret);
 }
 
-/* One at a time: if another is due meanwhile, it goes when this one has gone. */
+/* One at a time: if another becomes due meanwhile, it is sent when this one has completed. */
 void rdm_send_credit(struct rdm_conn *conn)
 {
 	struct rdm_packet *packet;
@@ -391,7 +391,7 @@ void rdm_send_waiting(struct rdm_net *net)
 	}
 }
 
-/* The fabric is done with a packet that was sent. err: positive; the peer may not have got it. */
+/* A sent packet has completed. err: positive; the peer may not have received it. */
 void rdm_sent(struct rdm_net *net, struct rdm_packet *packet, int err)
 {
 	struct rdm_conn *conn = packet->conn;

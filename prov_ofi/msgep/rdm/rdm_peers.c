@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who is at the other end: addresses in use, and the table of connections.
+/* Peer addresses in use, and the table of connections.
  *
- * An address is shared by all connections to that peer. A connection that has been closed keeps
- * its index until nothing of it is being sent any more, and the peer has told that it has arrived
- * or been given time for that; then both may serve another.
+ * All connections to a peer share an address. A closed connection keeps its index until none of its
+ * packets is being sent any more and the peer has confirmed their arrival, or a time limit has
+ * passed; then both can be reused.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "msgep/rdm/rdm.h"
 
-/* Indexes are 32 bits on the wire; this is where a table would be absurd. */
+/* Indexes have 32 bits in packets; a table of that size would be absurd. */
 #define CONNS_MAX (1u << 20)
 
 static struct rdm_peer **msgep_peer_bucket(struct rdm_net *net, const uint8_t *name, size_t len)
@@ -42,7 +42,7 @@ int rdm_peer_get(struct rdm_net *net, const uint8_t *name, size_t len, struct rd
 	peer = calloc(1, sizeof(*peer));
 	if (!peer)
 		return -FI_ENOMEM;
-	/* Providers read as much as their addresses have: the place is larger than any. */
+	/* Providers read as many bytes as their addresses have: the buffer is larger than any. */
 	memcpy(peer->name, name, len);
 	peer->len = (uint8_t)len;
 	ret = fi_av_insert(net->av, peer->name, 1, &peer->addr, 0, NULL);
@@ -57,8 +57,8 @@ int rdm_peer_get(struct rdm_net *net, const uint8_t *name, size_t len, struct rd
 	return 0;
 }
 
-/* The address of a peer that has just gone is kept for a while: some providers close a connection
- * of their own with it, and throw away what is on its way. */
+/* The address of a peer that has just gone is kept for a while: some providers close their own
+ * connection with it, and drop what is in transit. */
 static void msgep_forget_idle(struct rdm_net *net)
 {
 	uint64_t now = dofi_now();
@@ -133,7 +133,7 @@ static struct rdm_conn *msgep_conn_new(struct rdm_net *net)
 	return conn;
 }
 
-/* As new, but for what a late packet must not find again. */
+/* Resets it, except for what a late packet must not match again. */
 static void msgep_conn_reset(struct rdm_conn *conn)
 {
 	conn->generation++;
@@ -192,13 +192,13 @@ struct rdm_conn *rdm_conn_get(struct rdm_net *net, struct msgep_ep *ep)
 	msgep_conn_reset(conn);
 	conn->ep = ep;
 	rdm_post(net);
-	/* Those who slept without a connection look each millisecond from now on. */
+	/* Threads that blocked without a connection now poll each millisecond. */
 	if (net->cq_fd < 0 && !net->timer_due)
 		rdm_set_timer(net);
 	return conn;
 }
 
-/* What has arrived and what was being filled. */
+/* Returns packets that have arrived or were being filled. */
 static void msgep_conn_give_back(struct rdm_conn *conn)
 {
 	struct rdm_net *net = conn->net;
@@ -232,7 +232,7 @@ static void msgep_conn_give_back(struct rdm_conn *conn)
 	}
 }
 
-/* Has all come that the peer has sent, and it sends no more? */
+/* True if the peer sends nothing more and all that it has sent has arrived. */
 static bool msgep_has_all(const struct rdm_conn *conn)
 {
 	bool all = conn->ended && !conn->violated;
@@ -260,7 +260,7 @@ void rdm_conn_close(struct rdm_conn *conn)
 	rdm_post(net);
 }
 
-/* The fabric has not told what became of the packets: they are not used again before it does. */
+/* The fabric has not reported completions of these packets: they are not reused before it does. */
 static void msgep_conn_give_up(struct rdm_conn *conn)
 {
 	struct rdm_net *net = conn->net;
@@ -292,8 +292,8 @@ static bool msgep_waited_enough(const struct rdm_conn *conn)
 	return dofi_now() - conn->closed_at > DOFI_MS(RDM_LINGER_MS);
 }
 
-/* Packets that the peer has not told of, and may yet? It is given time from when they have gone.
- * Until it is over there is one packet left, to ask with. */
+/* True if the peer may still confirm packets; the time limit starts when they have been sent. Until
+ * then one packet is kept for the query. */
 static bool msgep_awaits_peer(struct rdm_conn *conn)
 {
 	uint64_t now = dofi_now();

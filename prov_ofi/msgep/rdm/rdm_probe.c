@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shows whether packets pass between two ends, in both directions, and what of them has been lost.
+/* Checks that packets pass between two ends in both directions, and what has been lost.
  *
- * A credit packet asks (RDM_PROBES), a credit packet answers (RDM_PROBE_REPLY). Who has an answer knows that
- * packets pass both ways; so does who gets a packet with a frame, because the peer sends these only when
- * it knows.
+ * A credit packet probes (RDM_PROBES), a credit packet replies (RDM_PROBE_REPLY). A reply shows
+ * that packets pass both ways; so does a packet with a frame, because the peer sends these only
+ * after its own check.
  */
 #include "base/be_bytes.h"
 #include "msgep/rdm/rdm.h"
@@ -76,11 +76,11 @@ enum {
 	ACKS_TOLD,
 	KNOWN
 };
-/* What the peer need not know, and what changes when something moves. */
+/* Counts that the peer need not know, and that change when something moves. */
 enum { CONFIRMED = KNOWN, ACKED, GRANTED, N_COUNTS = GRANTED + MSGEP_CHANNELS };
 _Static_assert(4 * N_COUNTS <= MSGEP_COUNTS_MAX, "room for the counts");
 
-/* transport_lock held. */
+/* Caller holds transport_lock. */
 static void msgep_read_counts(struct rdm_conn *conn, uint32_t *count)
 {
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes packets that arrive.
  *
- * A packet comes from the network: nothing in it is believed before it is checked. One that does
- * not name a living connection by index, generation and token is dropped. One that does, and
- * breaks the rules of the transport, comes from a peer that cannot be talked to: it ends the connection.
+ * Packets come from the network: every field is checked before use. A packet that does not name an
+ * open connection by index, generation and token is dropped. One that does, and violates the
+ * protocol, ends the connection.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,16 +14,16 @@
 #include "msgep/rdm/rdm.h"
 
 #define BATCH 16
-/* A poll reads no more completions than this, so that those who wait for the lock get it. */
+/* Maximum of completions per poll, so that threads that wait for the lock get it. */
 #define POLL_MAX 64
 #define GAP_CHECK_MS 100
-/* Looks in a row that found something, with something owed. */
+/* Consecutive polls that found something while something was owed. */
 #define OWED_LOOKS 16
 
 static void msgep_drop_packet(struct rdm_net *net, struct rdm_packet *packet, const char *why)
 {
 	net->dropped++;
-	dofi_log(DOFI_LOG_DEBUG, "a packet of %u bytes was dropped: %s", packet->len, why);
+	dofi_log(DOFI_LOG_DEBUG, "dropped a packet of %u bytes: %s", packet->len, why);
 	rdm_packet_return(net, packet);
 }
 
@@ -50,7 +50,7 @@ static void msgep_wake_touched(struct rdm_net *net)
 	}
 }
 
-/* The endpoint has gone, but what it sent is still waited for. */
+/* The endpoint is closed, but its packets are still awaiting confirmation. */
 static void msgep_confirm_late(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 {
 	if (!conn->closed_at || conn->violated || conn->token != le64toh(hdr->token))
@@ -81,7 +81,7 @@ static struct rdm_conn *msgep_find_conn(struct rdm_net *net, const struct rdm_hd
 	return conn->token == le64toh(hdr->token) ? conn : NULL;
 }
 
-/* Counts of packets that the peer has consumed, perhaps older ones than are known already. */
+/* Counts of packets that the peer has consumed; they may be older than the known ones. */
 static bool msgep_recv_counts(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 {
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
@@ -100,7 +100,7 @@ static bool msgep_recv_counts(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 	return rdm_confirm(conn, le32toh(hdr->consumed[MSGEP_REQ]) + hdr->arrived);
 }
 
-/* Whether there are so many is checked where they are known (msgep_take_acks). */
+/* The number is checked where the requests are known (msgep_take_acks). */
 void rdm_acknowledged(struct rdm_conn *conn, uint32_t count)
 {
 	if ((int32_t)(count - atomic_load(&conn->acked)) <= 0)
@@ -126,7 +126,7 @@ bool rdm_confirm(struct rdm_conn *conn, uint32_t count)
 	return true;
 }
 
-/* The peer wants to be told when so many packets have come; false: it cannot have sent them. */
+/* The peer queries the arrival of this many packets; false: it cannot have sent them. */
 static bool msgep_arrived_requested(struct rdm_conn *conn, uint32_t count)
 {
 	if ((int32_t)(count - conn->peer_wants_arrived) <= 0)
@@ -138,7 +138,7 @@ static bool msgep_arrived_requested(struct rdm_conn *conn, uint32_t count)
 	return true;
 }
 
-/* The first packet that is missing before one that has come. */
+/* The first missing packet before one that has arrived. */
 static bool msgep_is_missing(struct rdm_conn *conn, int ch, uint32_t *which)
 {
 	uint32_t seq = atomic_load(&conn->expected[ch]), i = 0;
@@ -222,8 +222,8 @@ static void msgep_unswap_frame(struct msgep_frame *f)
 	f->value = le64toh(f->value);
 }
 
-/* The packet of that number, which is about to be there, and all that follow it without a gap. What
- * else may be in a place is a packet of the window before, which stays readable under transport_lock. */
+/* Length of the gapless run from that packet, which is about to arrive. Any other packet in a slot
+ * belongs to the previous window and stays readable under transport_lock. */
 static uint32_t msgep_run_from(struct rdm_conn *conn, uint32_t seq)
 {
 	struct rdm_packet *packet;
@@ -249,18 +249,18 @@ static void msgep_into_window(struct rdm_net *net, struct rdm_conn *conn, struct
 	}
 	if ((int32_t)ahead < 0 || atomic_load(slot)) {
 		net->repeated++;
-		msgep_drop_packet(net, packet, "it has come before");
+		msgep_drop_packet(net, packet, "it has arrived before");
 		return;
 	}
 	if (!packet->large) {
 		net->held++;
 	} else if (!rdm_large_received(conn)) {
-		msgep_violated(net, conn, packet, "a large packet without leave");
+		msgep_violated(net, conn, packet, "a large packet without a credit");
 		return;
 	}
 	msgep_unswap_frame(rdm_frame(packet));
 	packet->state = RDM_PACKET_RECEIVED;
-	/* Looked at first: once it is in its place, it and those behind it can be consumed. */
+	/* Checked first: once it is in its slot, it and those after it can be consumed. */
 	if (ch == MSGEP_REQ && seq == conn->arrived)
 		conn->arrived += msgep_run_from(conn, seq);
 	atomic_store(slot, packet);
@@ -280,7 +280,7 @@ static void msgep_recv_credit(struct rdm_net *net, struct rdm_conn *conn, struct
 {
 	if ((packet->hdr->flags & RDM_WANTS_ARRIVED) &&
 	    !msgep_arrived_requested(conn, le32toh(packet->hdr->seq))) {
-		msgep_violated(net, conn, packet, "a question about what was never sent");
+		msgep_violated(net, conn, packet, "a query about packets that were never sent");
 		return;
 	}
 	rdm_probe_credit(conn, packet->hdr);
@@ -356,8 +356,8 @@ static void msgep_completed(struct rdm_net *net, struct fi_cq_msg_entry *entry)
 		rdm_packet_arrived(net, packet);
 }
 
-/* A stranger's message that is too long, or a send to a peer that has gone. False: the queue
- * itself does not work. */
+/* A message that is too long, from an unknown sender, or a send to a peer that has gone. False: the
+ * queue itself has failed. */
 static bool msgep_completed_badly(struct rdm_net *net)
 {
 	struct fi_cq_err_entry entry;
@@ -381,8 +381,8 @@ static bool msgep_completed_badly(struct rdm_net *net)
 	return true;
 }
 
-/* What is owed waits for a look that finds nothing, so that other packets can take it along; but not
- * for long where there is always something. */
+/* Owed counts wait for a poll that finds nothing, so that other packets can carry them; but only
+ * for a limited number of polls. */
 static void msgep_send_owed(struct rdm_net *net, bool got)
 {
 	if (dofi_list_empty(&net->owing))
@@ -413,7 +413,7 @@ unsigned int rdm_poll(struct rdm_net *net)
 		for (ssize_t i = 0; i < n; i++)
 			msgep_completed(net, &entries[i]);
 		got += (unsigned int)n;
-		/* More may wait than a read yields. A descriptor brings one back for it. */
+		/* There may be more than one read returns. A descriptor triggers the next poll. */
 		if (n < BATCH && net->cq_fd >= 0)
 			break;
 	}
@@ -432,14 +432,15 @@ unsigned int rdm_poll(struct rdm_net *net)
 		rdm_conns_reap(net);
 	msgep_check_gaps(net);
 	msgep_send_owed(net, got);
-	/* It has been looked. Others may be asleep, and still rely on the timer. */
+	/* The timer has fired. Other threads may be blocked, and still rely on it. */
 	if (net->timer_due && dofi_now() >= net->timer_due)
 		rdm_set_timer(net);
 	msgep_wake_touched(net);
 	return got + net->constrained.count;
 }
 
-/* Who finds the lock taken leaves it to its holder, who wakes those that something came for. */
+/* A thread that finds the lock taken leaves the poll to its holder, which wakes the threads for
+ * which something has arrived. */
 void rdm_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct)
 {
 	DOFI_NO_CANCEL();

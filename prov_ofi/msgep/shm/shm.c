@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The transport between two processes of one host, by shared memory. (hot)
  *
- * The side that connects makes one piece of shared memory (a sealed memfd, so no file is left
- * behind and nobody can cut it short) with a ring per direction and channel:
+ * The side that connects creates a shared memory object (a sealed memfd, so no file remains and
+ * no process can truncate it) with a ring per direction and channel:
  *
  *   page 0           two control blocks: block d is written by the reader of direction d, except
- *                    for its second half, which is the writer's (direction 0: from the side
+ *                    for its second half, which belongs to the writer (direction 0: from the side
  *                    that connected)
  *   from page 1 on   ring of direction 0 requests, 0 answers, 1 requests, 1 answers
  *
- * A frame begins at a multiple of 64 bytes and does not wrap. Its mark tells the reader that it is
- * there: the position, counted in bytes from the beginning of the connection, plus a random number
- * of 64 bits that the connecting side chose. What an earlier round left at that place is no mark of
- * this round, nor, but for a chance of 1 in 2^64, is data. So the reader looks at one cache line,
- * which it needs anyway, and the writer touches no other.
+ * A frame begins at a multiple of 64 bytes and does not wrap. Its mark shows the reader that it is
+ * complete: the position, counted in bytes from the beginning of the connection, plus a random
+ * 64-bit number that the connecting side chose. Frames of earlier rounds have other marks, and data
+ * matches one with a probability of 2^-64. So the reader polls one cache line, which it needs
+ * anyway, and the writer touches no other.
  *
- * Where the receiver's queue has several endpoints it says so (`several`), and a message is complete
- * for its sender when it has met its receive: whatever the sender does afterwards, on any endpoint,
- * comes behind it. At most MSGEP_INFLIGHT_MAX requests are not consumed then. How many have been is in each
- * frame that goes back (`counts`, the first four bytes), and after each batch in the control block.
- * To a queue of one endpoint, a message is complete when it is in the ring.
+ * A receiver whose queue has several endpoints sets `several`; a message is then complete for its
+ * sender when it has been matched with its receive, so that later operations of the sender, on any
+ * endpoint, complete after it. At most MSGEP_INFLIGHT_MAX requests are not consumed then. The
+ * consumed count is in each frame in the other direction (`counts`, the first four bytes), and
+ * after each batch in the control block. To a queue of one endpoint, a message is complete when it
+ * is in the ring.
  *
- * The reader tells how much room it has made only now and then. A side that goes to sleep says so
- * (`asleep`,
- * `wants`), looks once more, and is woken by a byte on the connection's socket. Between saying
- * and looking it makes the kernel drain the other side's stores (membarrier), so that
- * writing needs no fence; where one side's kernel cannot, every write has one.
+ * The reader reports its position only now and then. A side that is about to block sets `asleep`
+ * and `wants`, polls once more, and is woken by a byte on the connection's socket. Before that poll
+ * it makes the kernel drain the other side's store buffers (membarrier), so that writing needs no
+ * fence; if one side's kernel cannot, every write has one.
  */
 #include <endian.h>
 #include <errno.h>
@@ -48,7 +48,7 @@
 
 #define UNIT 64u
 #define PAGE 4096u
-/* Largest and smallest ring that is taken from a peer. */
+/* Limits of a ring that a peer provides. */
 #define RING_MIN 4096u
 #define RING_MAX (64u << 20)
 #define OFFER_MAGIC 0x444f5348u	/* "DOSH" */
@@ -58,11 +58,11 @@
 struct control {
 	_Alignas(UNIT) _Atomic uint64_t head[MSGEP_CHANNELS];	/* bytes read so far */
 	_Atomic uint32_t asleep;
-	_Atomic uint32_t several;	/* order across endpoints matters to the reader */
-	_Atomic uint32_t pulls;		/* the reader can take data out of the writer's memory */
+	_Atomic uint32_t several;	/* the reader requires order across endpoints */
+	_Atomic uint32_t pulls;		/* the reader can pull data from the writer's memory */
 	_Alignas(UNIT) _Atomic uint32_t wants;
-	_Atomic uint32_t gone;		/* the writer: what it offered to be pulled is void */
-	_Atomic uint64_t revoked;	/* the writer: so are these reads, a bit each */
+	_Atomic uint32_t gone;		/* the writer: all its grants are void */
+	_Atomic uint64_t revoked;	/* the writer: revoked reads, a bit each */
 	_Alignas(UNIT) _Atomic uint32_t taken;	/* the reader: requests consumed so far */
 };
 _Static_assert(2 * sizeof(struct control) <= PAGE, "both fit");
@@ -72,25 +72,26 @@ struct ring {
 	char *base;
 	uint64_t pos;			/* next byte to write */
 	_Atomic uint64_t at;		/* next to read; changed under ep->lock */
-	uint64_t known;			/* writer: how far the reader is, as last seen */
-	uint64_t told;			/* reader: as last told */
+	uint64_t known;			/* writer: the reader's position, as last read */
+	uint64_t told;			/* reader: as last reported */
 };
 
 struct msgep_shm {
 	struct ring out[MSGEP_CHANNELS], in[MSGEP_CHANNELS];
 	struct control *tx, *rx;	/* of the direction that we write, read */
 	uint32_t size;			/* of each ring, a power of two */
-	uint32_t most;			/* payload of one frame */
+	uint32_t most;			/* maximum payload of one frame */
 	bool fences;			/* one side's kernel lacks membarrier */
 	uint32_t sent;			/* requests written, */
 	_Atomic uint32_t arrived;	/* and consumed by the peer, as far as is known */
-	uint32_t arrived_seen;		/* at the last look for room */
-	uint32_t taken, taken_told;	/* requests read, and as last told */
-	uint64_t nonce;			/* what marks are positions plus */
+	uint32_t arrived_seen;		/* at the last check for room */
+	uint32_t taken, taken_told;	/* requests read, and as last reported */
+	uint64_t nonce;			/* added to positions to form marks */
 	_Atomic uint32_t order;
-	struct msgep_frame got[MSGEP_CHANNELS];	/* headers, out of the peer's reach */
+	struct msgep_frame got[MSGEP_CHANNELS];	/* copies of headers, which the peer cannot
+						 * change */
 	struct msgep_puller peer;
-	bool pulls;			/* we can take data out of its memory */
+	bool pulls;			/* we can pull data from its memory */
 	void *map;
 	size_t map_len;
 };
@@ -101,7 +102,7 @@ static inline _Atomic uint64_t *shm_mark_of(const struct msgep_shm *shm, const s
 	return (_Atomic uint64_t *)(void *)(r->base + (pos & (shm->size - 1)));
 }
 
-/* This process is one of those that membarrier concerns; asked for once. */
+/* Registers this process for membarrier; called once. */
 static bool shm_membarrier_works(void)
 {
 	static _Atomic int answer;	/* 1: no, 2: yes */
@@ -112,8 +113,8 @@ static bool shm_membarrier_works(void)
 	return atomic_load(&answer) == 2;
 }
 
-/* What was stored before is seen before anything is loaded that comes after. An addition of nothing
- * instead of a fence, which thread checkers do not know. */
+/* Orders earlier stores before later loads. Adds 0 instead of a fence, which thread checkers do not
+ * know. */
 static inline void shm_order(struct msgep_shm *shm)
 {
 	atomic_fetch_add(&shm->order, 0);
@@ -137,20 +138,20 @@ static inline uint64_t shm_room_in(const struct msgep_shm *shm, const struct rin
 	return shm->size - (r->pos - r->known);
 }
 
-/* Has the reader gone on since it was last looked at? */
+/* True if the reader has advanced since the last check. */
 static bool shm_check_room(struct msgep_shm *shm, int channel)
 {
 	struct ring *r = &shm->out[channel];
 	uint64_t head = atomic_load_explicit(&shm->tx->head[channel], memory_order_acquire);
 
-	/* Never believe that it has read what has not been written. */
+	/* Rejects a position beyond what has been written. */
 	if (head == r->known || head - r->known > r->pos - r->known)
 		return false;
 	r->known = head;
 	return true;
 }
 
-/* A piece worth sending: small ones would make many frames of a long message. */
+/* True if the space is worth a frame: small ones would split a long message into many frames. */
 static bool shm_enough(struct msgep_shm *shm, int channel, uint64_t need)
 {
 	const struct ring *r = &shm->out[channel];
@@ -163,8 +164,8 @@ static bool shm_enough(struct msgep_shm *shm, int channel, uint64_t need)
 	return shm_room_in(shm, r) >= need;
 }
 
-/* What the peer has consumed. More than was sent, from one that lies, completes messages early, and
- * nothing else. */
+/* Updates what the peer has consumed. A false count completes messages early, and does no other
+ * harm. */
 static inline void shm_note_arrived(struct msgep_shm *shm, uint32_t count)
 {
 	if ((int32_t)(count - atomic_load_explicit(&shm->arrived, memory_order_relaxed)) > 0)
@@ -177,7 +178,7 @@ static inline uint32_t shm_check_arrival(struct msgep_shm *shm)
 	return atomic_load_explicit(&shm->arrived, memory_order_relaxed);
 }
 
-/* May another request be on its way? */
+/* True if another request may be in flight. */
 static inline bool shm_has_inflight_room(struct msgep_shm *shm)
 {
 	return !atomic_load_explicit(&shm->tx->several, memory_order_relaxed) ||
@@ -237,7 +238,7 @@ static uint32_t shm_arrived(struct msgep_ep *ep)
 	return shm_check_arrival(ep->w.shm);
 }
 
-/* Has a message been consumed whose sender waits for that? */
+/* True if a message has been consumed whose sender waits for that. */
 static bool shm_landed(struct msgep_ep *ep)
 {
 	return atomic_load_explicit(&ep->complete_at, memory_order_relaxed) &&
@@ -272,7 +273,7 @@ static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, cons
 	memcpy(&taken, f->counts, sizeof(taken));
 	shm_note_arrived(shm, le32toh(taken));
 	if (f->len > shm->size - off - MSGEP_FRAME_HDR) {
-		msgep_ep_fail(ep, "a frame that leaves its ring");
+		msgep_ep_fail(ep, "a frame that exceeds its ring");
 		return NULL;
 	}
 	*payload = r->base + off + MSGEP_FRAME_HDR;
@@ -299,12 +300,12 @@ static void shm_release(struct msgep_ep *ep, int channel)
 
 	atomic_store_explicit(&r->at, at, memory_order_relaxed);
 	shm->taken += channel == MSGEP_REQ;
-	/* The writer is content with half of the ring. */
+	/* Half of the ring suffices for the writer. */
 	if (at - r->told >= shm->size / 8)
 		shm_ring_doorbell(ep, channel);
 }
 
-/* After a batch, whose completions are where they will be read. */
+/* After a batch, when its completions are readable. */
 static void shm_report_taken(struct msgep_ep *ep)
 {
 	struct msgep_shm *shm = ep->w.shm;
@@ -330,7 +331,7 @@ static void shm_keep_order(struct msgep_ep *ep)
 	atomic_store(&shm->rx->several, 1);
 }
 
-/* To a queue of one endpoint. */
+/* For a queue of one endpoint. */
 static bool shm_is_eager(struct msgep_ep *ep)
 {
 	return !atomic_load_explicit(&ep->w.shm->tx->several, memory_order_relaxed);
@@ -353,7 +354,7 @@ static void shm_drain_stores(struct msgep_domain *domain)
 		syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
-/* Room is news once: what is known to be there did not suffice. */
+/* Room is reported once: what is known did not suffice. */
 static bool shm_quiet(struct msgep_ep *ep, bool room)
 {
 	struct msgep_shm *shm = ep->w.shm;
@@ -369,8 +370,8 @@ static bool shm_quiet(struct msgep_ep *ep, bool room)
 	return !more;
 }
 
-/* Both sides change the word (the reader by nothing): either the owner's change is seen, or what
- * was taken before was taken before the owner went on. A load would not do on every machine. */
+/* Both sides modify the word (the reader adds 0): either the owner's change is seen, or the data
+ * was pulled before the owner continued. A load would not do on every machine. */
 static inline uint32_t shm_check_ring(_Atomic uint32_t *word)
 {
 	return atomic_fetch_or(word, 0);
@@ -388,8 +389,9 @@ static bool shm_pull(struct msgep_ep *ep, struct iovec *to, const struct msgep_s
 {
 	struct msgep_shm *shm = ep->w.shm;
 
-	/* Whether it was offered is what we found, not what stands in memory that the peer shares.
-	 * A writer that flushes its requests says so before it gives their memory back. */
+	/* Whether pulling was permitted is taken from our own copy, not from memory that the peer
+	 * shares. A writer that flushes its requests sets `gone` before it releases their
+	 * memory. */
 	return shm->pulls && msgep_pull(&shm->peer, to, from, n) && !shm_check_ring(&shm->rx->gone);
 }
 
@@ -510,7 +512,7 @@ static int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params 
 	return 0;
 }
 
-/* A peer could otherwise take memory away that we are about to read. */
+/* Otherwise a peer could truncate memory that we are about to read. */
 static bool shm_memory_ok(int fd, uint32_t size)
 {
 	const int wanted = F_SEAL_SHRINK | F_SEAL_GROW;
@@ -521,13 +523,13 @@ static bool shm_memory_ok(int fd, uint32_t size)
 	       st.st_size == (off_t)shm_map_len(size);
 }
 
-/* What both sides take out of the other's params. */
+/* Takes what both sides need from the other's parameters. */
 static void shm_is_met(struct msgep_ep *ep, const uint8_t *data)
 {
 	struct msgep_shm *shm = ep->w.shm;
 
 	shm->fences = !shm_membarrier_works() || !dofi_get_be(data + 12, 4);
-	/* Not the number that it tells: it could name a process that we may read and it may not. */
+	/* Not the pid that it reports: it could name a process that we may read and it may not. */
 	shm->peer.pid = msgep_cm_own_peer(ep);
 	shm->peer.place = dofi_get_be(data + 32, 8);
 	shm->peer.proof = dofi_get_be(data + 40, 8);
@@ -580,7 +582,7 @@ static void shm_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 {
 	(void)ep;
 	(void)in;
-	(void)len;	/* the rings say everything */
+	(void)len;	/* the rings hold all state */
 }
 
 static bool shm_drained(struct msgep_ep *ep, bool died)

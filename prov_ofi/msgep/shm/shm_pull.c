@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds out whether one process of this host may read another's memory, and from which size it
- * pays.
+/* Determines whether one process of this host may read another's memory (CMA), and from which size
+ * it pays.
  *
- * The kernel allows it to processes of one user that may trace each other; nothing but trying
- * tells. Each side offers the place and value of a random number of its own, which the other reads:
- * that also proves, each time, that the process of that number is still the one that connected.
+ * The kernel permits it to processes of one user that may trace each other; only a test shows it.
+ * Each side sends the address and value of a random number of its own, which the other one reads:
+ * that also proves, each time, that the pid still belongs to the process that connected.
  *
- * One copy by the kernel competes with two copies through a ring on two CPUs; which wins depends on
- * the machine, so a process measures once. Tests go both ways on any machine:
- * DAPL_OFI_TEST_SHM_PULL (0 or 1) says what the measurement would.
+ * One copy by the kernel competes with two copies through a ring on two CPUs; the faster one
+ * depends on the machine, so a process measures once. DAPL_OFI_TEST_SHM_PULL (0 or 1) replaces the
+ * measurement, so that tests cover both on any machine.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,11 +26,11 @@
 
 #define SAMPLE ((size_t)256 << 10)
 #define ROUNDS 5
-/* The kernel's copy may take so many tenths of the time of an ordinary one. */
+/* Tenths of the time of an ordinary copy that the kernel's copy may take. */
 #define WORTH 25
 #define VARIABLE "DAPL_OFI_TEST_SHM_PULL"
 
-static uint64_t proof;		/* what peers read */
+static uint64_t proof;		/* read by peers */
 static bool fast;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
