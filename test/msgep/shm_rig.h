@@ -82,8 +82,8 @@ struct offer foe_offer(void);
 /* Connects; 0 if accepted, otherwise rejected. */
 int foe_open(struct foe *f, struct side *s, const struct offer *offer);
 void foe_close(struct foe *f);
-/* A frame, whose mark is set here, with payload behind it; takes `len` bytes of the ring. Returns
- * where it stands. */
+/* Writes a frame, whose mark is set here, followed by its payload; takes `len` bytes of the ring.
+ * Returns its address. */
 struct msgep_frame *foe_put(struct foe *f, int channel, const struct msgep_frame *frame,
 			    const void *payload, size_t len);
 /* The next frame of ours, or NULL. */

@@ -37,7 +37,7 @@ static void fill(uint8_t *data, size_t len)
 		data[i] = (uint8_t)(i * 7 + len);
 }
 
-/* The request, looked at closely. */
+/* The request, with its contents checked. */
 static struct msgep_event *request_of(struct rig *r, const uint8_t *data, size_t len)
 {
 	struct msgep_event *event = side_await_event(&r->a, &r->b, FI_CONNREQ);
@@ -242,7 +242,7 @@ TEST(msgep_address, of_this_host_needs_the_right_listener)
 	teardown(&r);
 }
 
-/* A request to `address` comes to `pep`, which is of side `s`, and to nobody else. */
+/* A request to `address` reaches `pep`, which belongs to side `s`, and no other listener. */
 static void comes_to(struct rig *r, const char *address, struct side *s, struct msgep_pep *pep,
 		     struct side *other)
 {
@@ -361,7 +361,7 @@ static void wrong_calls(const void *row)
 
 TEST_ROWS(msgep_calls, sorts, wrong_calls)
 
-/* Closing is silent and immediate at every step; nothing is left behind (the harness looks). */
+/* Closing is silent and immediate at every step, and leaks nothing (checked by the harness). */
 static void closing_at_every_step(const void *row)
 {
 	struct msgep_event *event;
@@ -437,7 +437,7 @@ static void request_survives_its_endpoint(const void *row)
 
 TEST_ROWS(msgep_undecided, sorts, request_survives_its_endpoint)
 
-/* Requests that nobody has read go with the listener. */
+/* Unread requests are dropped with the listener. */
 static void listener_goes(const void *row)
 {
 	struct msgep_event *event;
@@ -457,8 +457,8 @@ static void listener_goes(const void *row)
 
 TEST_ROWS(msgep_listener_goes, sorts, listener_goes)
 
-/* Many calls to connect, and no processor for a while: the listener must not take the process for
- * one that connects and says nothing. */
+/* Many connects, and no CPU time for a while: the listener must not take the process for a
+ * half-open connection. */
 #define CROWD 200
 
 static void crowd_without_a_processor(const void *row)
@@ -495,7 +495,7 @@ static void crowd_without_a_processor(const void *row)
 
 TEST_ROWS(msgep_crowd, sorts, crowd_without_a_processor)
 
-/* The client has given up while the consumer was thinking. */
+/* The client has given up before the consumer accepts. */
 static void accepting_one_who_has_gone(const void *row)
 {
 	struct msgep_event *event;
@@ -520,7 +520,7 @@ static void accepting_one_who_has_gone(const void *row)
 
 TEST_ROWS(msgep_gone, sorts, accepting_one_who_has_gone)
 
-/* The transport does not want it: both sides fail, nobody hangs. */
+/* The transport rejects it: both sides fail, neither hangs. */
 static void wire_refuses(const void *row)
 {
 	struct msgep_event *event;

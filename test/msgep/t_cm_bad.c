@@ -59,7 +59,7 @@ static void shown_out(struct target *t, int fd, bool reject)
 	close(fd);
 }
 
-/* The listener still serves those who behave. */
+/* The listener still serves well-behaved clients. */
 static void still_serves(struct target *t)
 {
 	struct msgep_event *event;
@@ -215,7 +215,7 @@ static void dribble(const void *row)
 
 TEST_ROWS(msgep_dribble, sorts, dribble)
 
-/* A request that nobody decides. */
+/* A request that is neither accepted nor rejected. */
 static void drop(struct target *t, struct msgep_event *event)
 {
 	pthread_mutex_lock(&t->s.eq.lock);
@@ -233,7 +233,7 @@ static int any_fd(void)
 	return fd;
 }
 
-/* Descriptors: one, if the message says so; the harness finds those that are kept. */
+/* One descriptor, if the message announces it; the harness finds leaked ones. */
 TEST(msgep_fds, no_more_than_one_is_taken)
 {
 	int fds[4] = { any_fd(), any_fd(), any_fd(), any_fd() }, fd;
@@ -255,7 +255,7 @@ TEST(msgep_fds, no_more_than_one_is_taken)
 	raw_send_fds(fd, buf, 32, fds, 1);
 	raw_send_fds(fd, buf + 32, len - 32, fds, 1);
 	shown_out(&t, fd, false);
-	/* Behind the first byte it may come. */
+	/* After the first byte it may come. */
 	fd = visit(&t);
 	ASSERT_EQ(send(fd, buf, 3, 0), 3);
 	raw_send_fds(fd, buf + 3, len - 3, fds, 1);
@@ -268,7 +268,7 @@ TEST(msgep_fds, no_more_than_one_is_taken)
 	teardown(&t);
 }
 
-/* The visitor is told that there is no room, and nothing else. */
+/* The client is informed that there is no room, and receives nothing else. */
 static void turned_away(struct target *t, int fd)
 {
 	struct msgep_cm_msg msg;
@@ -345,7 +345,7 @@ static void burst(const void *row)
 
 TEST_ROWS(msgep_burst, sorts, burst)
 
-/* In all, whoever they are. */
+/* In total, from all clients. */
 TEST(msgep_crowd_of_all, is_bounded)
 {
 	struct rlimit room = { 4096, 4096 };
@@ -375,7 +375,7 @@ TEST(msgep_crowd_of_all, is_bounded)
 	teardown(&t);
 }
 
-/* No descriptors left: those who wait are let in when there are some again. */
+/* No descriptors left: waiting clients are accepted when there are some again. */
 static void short_of_descriptors(const void *row)
 {
 	struct rlimit full, less;
@@ -531,7 +531,7 @@ static void wrong_answers(const void *row)
 
 TEST_ROWS(msgep_answers, sorts, wrong_answers)
 
-/* A listener whose queue is full: those who connect wait their turn. */
+/* A listener whose queue is full: clients wait their turn. */
 TEST(msgep_queue, full_at_first_is_waited_for)
 {
 	uint8_t buf[MSGEP_CM_MAX];

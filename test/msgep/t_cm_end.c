@@ -95,8 +95,8 @@ static void killed_peer(const void *row)
 
 TEST_ROWS(msgep_killed, sorts, killed_peer)
 
-/* Its last message tells of frames that never come, because it is killed: nobody waits for them as
- * long as for one who lives. */
+/* Its last message announces frames that never arrive, because it is killed: the wait for them is
+ * shorter than for a live peer. */
 TEST(msgep_killed, killed_after_its_last_message)
 {
 	static struct victim v = { .says_bye = true };
@@ -169,7 +169,7 @@ static void patience_has_an_end(const void *row)
 
 TEST_ROWS(msgep_patience, sorts, patience_has_an_end)
 
-/* An end that has been told, or is held back, does not keep waking anybody. */
+/* An end that has been reported, or is delayed, does not keep waking threads. */
 static void the_end_does_not_spin(const void *row)
 {
 	struct epoll_event ev;
@@ -221,7 +221,8 @@ static bool readable(int fd)
 	return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
 }
 
-/* Bells are heard and taken off; the last message behind them is not lost, whoever reads it. */
+/* Doorbells are received and consumed; the last message after them is not lost, whichever thread
+ * reads it. */
 TEST(msgep_bell, rings_and_leaves_the_last_words)
 {
 	struct pair p;
@@ -251,7 +252,8 @@ TEST(msgep_bell, rings_and_leaves_the_last_words)
 	}
 }
 
-/* A peer that never stops ringing holds nobody up, and its own bell does not block it. */
+/* A peer that keeps ringing the doorbell delays no connection, and its own doorbell does not block
+ * it. */
 TEST(msgep_bell, rung_for_ever_stops_nobody)
 {
 	struct pair p;
@@ -311,7 +313,7 @@ static void play_quiet(void *arg)
 	}
 }
 
-/* Those who poll queues read the same socket as the event queue. */
+/* Threads that poll queues read the same socket as the event queue. */
 TEST(msgep_bell, threads_share_the_socket)
 {
 	struct play_arg arg;

@@ -70,8 +70,8 @@ TEST(msgep_transport, layout_is_the_documented_one)
 	ASSERT_MEM(buf, want, sizeof(want));
 }
 
-/* Every single byte of the header that is changed to anything else is noticed, or means what the
- * layout says. */
+/* Every change of a single byte of the header is detected, or has the meaning that the layout
+ * defines. */
 TEST(msgep_transport, changed_headers_are_noticed)
 {
 	static const bool may_differ[MSGEP_CM_HDR] = {
@@ -108,8 +108,8 @@ TEST(msgep_transport, changed_headers_are_noticed)
 	ASSERT_EQ(msgep_cm_parse(buf, n, &msg), -EBADMSG);
 }
 
-/* Two messages in a row, cut at every place: each is put together, no byte too many is asked
- * for. */
+/* Two messages in a row, split at every position: each is reassembled, and no excess byte is
+ * requested. */
 TEST(msgep_transport, reader_puts_together_what_was_cut)
 {
 	uint8_t stream[2 * MSGEP_CM_MAX + 8];

@@ -120,7 +120,7 @@ static void spoil(struct ends *e, enum dofi_cm_kind kind, uint8_t *buf, size_t l
 	for (size_t bit = 0; bit < len * 8; bit++) {
 		int ret;
 
-		/* The first byte says what it is. */
+		/* The first byte is the message type. */
 		if (kind != DOFI_CM_ACCEPT && bit < 8)
 			continue;
 		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);

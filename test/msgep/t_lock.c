@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The locks of posts and looks at queues (base/lock.h): one at a time, nobody sleeps for ever. */
+/* The locks of posts and polls of queues (base/lock.h): mutual exclusion, and no thread sleeps
+ * indefinitely. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

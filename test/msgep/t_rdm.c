@@ -47,7 +47,7 @@ static void window(const void *arg)
 		PUMP_UNTIL(&left, &right, rdm_room(p.a.ep.w.conn, MSGEP_ANS), 5000000);
 	}
 	ASSERT(!rig_send(&p.a, MSGEP_REQ));
-	/* Asked in vain: who makes room wakes the sender. */
+	/* Reserved in vain: making room wakes the sender. */
 	p.a.woken = 0;
 	for (uint32_t i = 0; i < (w + 1) / 2; i++)
 		ASSERT(rig_recv(&p.b, MSGEP_REQ));
@@ -251,7 +251,7 @@ static void sleeping(const void *arg)
 		PUMP_UNTIL(&left, &left, rig_send(&p.a, MSGEP_REQ), 5000000);
 		PUMP_UNTIL(&left, &left, !rdm_net_of(&left.domain)->conns[0]->waiting, 5000000);
 	}
-	/* Some providers send only while the sender looks. */
+	/* Some providers send only while the sender polls. */
 	PUMP_UNTIL(&left, &left, slept, 15000000);
 	dt_thread_join(&t);
 	ASSERT_EQ(p.b.got[MSGEP_REQ], 20);
@@ -308,9 +308,9 @@ static bool send_full(struct msgep_ep *ep)
 	return f;
 }
 
-/* A window of packets waits in the fabric, of which a look may take in only one: no look that took
- * in one ends in sleep but the last. The mode that holds packets back may sleep until it gives them;
- * without a descriptor each sleep ends by itself. */
+/* A window of packets waits in the fabric, of which a poll may read only one: a poll that has read
+ * one is followed by another, not by blocking. The mode that delays packets may block until it
+ * delivers them; without a descriptor each wait ends by itself. */
 static void looks_on(const void *arg)
 {
 	unsigned int packets = 0, sleeps = 0, looks = 0;
@@ -330,7 +330,8 @@ static void looks_on(const void *arg)
 	while (to->arrived != from->sent[MSGEP_REQ]) {
 		ASSERT(++looks < 100000);
 		msgep_transport_rdm.progress(&right.domain, NULL);
-		/* Of large packets the fabric has no more than their names until it asks for them. */
+		/* For large packets the fabric holds only their headers until it requests the
+		 * data. */
 		if (mode->large)
 			msgep_transport_rdm.progress(&left.domain, NULL);
 		if (!msgep_transport_rdm.may_sleep(&right.domain))
@@ -355,7 +356,8 @@ static uint64_t next_tick(struct side *s)
 	return (uint64_t)at.it_value.tv_sec * 1000000000u + (uint64_t)at.it_value.tv_nsec;
 }
 
-/* Without a descriptor: who has just got something looks again soon, who waits for long, seldom. */
+/* Without a descriptor: after an arrival the next poll is soon; during a long wait polls are
+ * rare. */
 TEST(ticks, are_as_long_as_the_silence)
 {
 	static const struct mode mode = { "constrained", true, false };

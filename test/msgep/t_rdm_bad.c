@@ -293,7 +293,7 @@ static void gap(const void *arg)
 }
 TEST_ROWS(gap, one_mode, gap)
 
-/* A gap behind packets that the program has not taken yet. */
+/* A gap after packets that the program has not consumed yet. */
 static void gap_behind(const void *arg)
 {
 	struct forged f;

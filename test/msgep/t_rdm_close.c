@@ -29,8 +29,8 @@ static void close_at_once(const void *arg)
 }
 TEST_ROWS(close_at_once, modes, close_at_once)
 
-/* A connection that works, with three requests on their way that nobody has looked at; no large
- * packets, which arrive only if both sides work for it. */
+/* A connection that is up, with three requests in transit that have not been polled; no large
+ * packets, which arrive only if both sides make progress. */
 static struct rdm_conn *three_under_way(struct pair *p, const struct mode *mode)
 {
 	struct rdm_conn *conn;
@@ -50,7 +50,7 @@ static struct rdm_conn *three_under_way(struct pair *p, const struct mode *mode)
 	return conn;
 }
 
-/* Only the first of the three has asked: the end that is closed asks about the rest. */
+/* Only the first of the three has queried its arrival: the closed end queries the rest. */
 static void closing_asks(const void *arg)
 {
 	struct rdm_net *net;
@@ -69,8 +69,7 @@ static void closing_asks(const void *arg)
 }
 TEST_ROWS(closing_asks, modes, closing_asks)
 
-/* A peer that says nothing is not waited for longer than has been settled, one that has ended not
- * at all. */
+/* The wait for a silent peer has a limit; there is none for a peer that has ended. */
 static void closing_in_vain(const void *arg)
 {
 	uint8_t data[MSGEP_PARAMS_MAX];
@@ -135,7 +134,7 @@ static void closing_and_lied_to(const void *arg)
 }
 TEST_ROWS(closing_and_lied_to, modes, closing_and_lied_to)
 
-/* An end that has been asked, and has not been idle since, answers when it is closed. */
+/* An end that has been queried, and has not been idle since, replies when it is closed. */
 static void closing_answers(const void *arg)
 {
 	struct pair p;

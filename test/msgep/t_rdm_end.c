@@ -128,7 +128,7 @@ static void bye(const void *arg)
 }
 TEST_ROWS(bye, modes, bye)
 
-/* The sender learns what has come, although nobody takes it; each answer is asked for once. */
+/* The sender learns what has arrived, although it is not consumed; each reply is requested once. */
 static void confirmed(const void *arg)
 {
 	uint8_t data[MSGEP_PARAMS_MAX];
@@ -149,7 +149,8 @@ static void confirmed(const void *arg)
 		ASSERT_EQ(conn->granted[MSGEP_REQ], 0);
 	}
 	ASSERT_EQ(n, conn->net->window);
-	/* Whoever awaits one of them sees it, asleep or not; nobody awaits what was never sent. */
+	/* A sender that awaits one of them sees it, blocked or not; none awaits what was never
+	 * sent. */
 	PUMP_UNTIL(&left, &right, msgep_transport_rdm.arrived(&p.a.ep) == n, 5000000);
 	ASSERT(!msgep_transport_rdm.ready(&p.a.ep));
 	p.a.ep.complete_at = MSGEP_INFLIGHT_ANY | n;
@@ -161,7 +162,8 @@ static void confirmed(const void *arg)
 		ASSERT(rig_recv(&p.b, MSGEP_REQ));
 	rig_flush(&p.b);
 	PUMP_UNTIL(&left, &right, conn->granted[MSGEP_REQ] == n, 5000000);
-	/* The last message of the peer says so, too. A large packet would take both sides to arrive. */
+	/* The last message of the peer confirms it, too. A large packet needs both sides to
+	 * arrive. */
 	p.a.woken = 0;
 	p.a.large = false;
 	ASSERT(rig_send(&p.a, MSGEP_REQ));
@@ -329,7 +331,7 @@ static void wrong_bye(const void *arg)
 }
 TEST_ROWS(wrong_bye, modes, wrong_bye)
 
-/* The peer says it sent more than ever comes: it is waited for, but not for ever. */
+/* The peer reports more packets than ever arrive: the wait for them has a limit. */
 static void missing_tail(const void *arg)
 {
 	uint8_t data[RDM_BYE] = { 0, 0, 0, 1 };
@@ -349,8 +351,8 @@ static void missing_tail(const void *arg)
 }
 TEST_ROWS(missing_tail, one_mode, missing_tail)
 
-/* Without a descriptor a sleeper is woken by a timer: also if another thread looks when it is due,
- * and then no more; and not as long as there is no connection. */
+/* Without a descriptor a timer wakes a blocked thread: also if another thread polls when it is due,
+ * and only then; and not as long as there is no connection. */
 static void sleeper_beside_poller(const void *arg)
 {
 	struct rdm_net *net;

@@ -11,7 +11,7 @@ static const struct mode modes[] = {
 };
 RIG_ONE_MODE;
 
-/* More connections than can have leave at the same time. */
+/* More connections than can have credits at the same time. */
 #define CROWD 6
 /* Of one of them at most, all together four times as many; the window is as large. */
 #define SHARE 8
@@ -23,7 +23,7 @@ static struct rdm_large *bulk_of(struct side *s)
 	return &rdm_net_of(&s->domain)->large;
 }
 
-/* Leave that the peer of `e` has been given, and has not used. */
+/* Credits that have been granted to the peer of `e`, and are not used. */
 static uint16_t leave_of(struct end *e)
 {
 	const struct rdm_large_credits *l = &e->ep.w.conn->large;
@@ -39,7 +39,7 @@ static bool take(struct end *e)
 	return any;
 }
 
-/* p.a has leave that it knows of; nothing is under way. */
+/* p.a has credits that it knows of; nothing is in transit. */
 static void warm_up(struct pair *p)
 {
 	const struct rdm_large_credits *l = &p->a.ep.w.conn->large;
@@ -59,7 +59,7 @@ static void warm_up(struct pair *p)
 		   5000000);
 }
 
-/* See avoid_fetching in rdm_open.c. Everywhere else there are large packets. */
+/* See msgep_avoid_fetching in rdm_open.c. Everywhere else there are large packets. */
 static void need_bulk_cells(void)
 {
 	if (sizeof(size_t) < sizeof(uint64_t))
@@ -86,8 +86,8 @@ static void tear_down(struct pair *p, int n)
 	rig_close(&right);
 }
 
-/* Once there is leave, everything long travels in large packets, short things never; and both sides
- * have counted the same in the end. */
+/* Once there are credits, everything long travels in large packets, short things never; and both
+ * sides have counted the same in the end. */
 static void used(const void *arg)
 {
 	uint32_t n = 200 / dt_slow() + 20, large;
@@ -134,8 +134,8 @@ static void mixed(const void *arg)
 }
 TEST_ROWS(bulk_mixed, modes, mixed)
 
-/* Nothing of what these have sent is taken: they keep what they may have. Another one streams, and
- * has its leave as soon as they have been served. */
+/* Nothing of what these have sent is consumed: they keep their credits. Another one streams, and
+ * gets credits as soon as they have been served. */
 static void stalled(const void *arg)
 {
 	static struct pair p[CROWD];
@@ -171,7 +171,7 @@ static void stalled(const void *arg)
 }
 TEST_ROWS(bulk_stalled, modes, stalled)
 
-/* Idle ones have all leave there is: one that wants some gets it from them. */
+/* Idle connections have all credits: they are revoked for one that requests some. */
 static void recalled(const void *arg)
 {
 	static struct pair p[CROWD];
@@ -187,14 +187,14 @@ static void recalled(const void *arg)
 	dt_note("%u given back", back);
 	ASSERT(back > 0);
 	ASSERT(bulk_of(&right)->promised <= bulk_of(&right)->limit);
-	/* Who has given back can have some again. */
+	/* A connection that has returned its credits can get some again. */
 	for (int i = 0; i < CROWD; i++)
 		warm_up(&p[i]);
 	tear_down(p, CROWD);
 }
 TEST_ROWS(bulk_recalled, modes, recalled)
 
-/* A stopped peer does not give back; another one is asked. */
+/* A stopped peer does not return credits; those of another one are revoked. */
 static void recalled_in_vain(const void *arg)
 {
 	static struct pair p[CROWD];
@@ -202,7 +202,7 @@ static void recalled_in_vain(const void *arg)
 	set_up(p, CROWD, arg);
 	for (int i = 0; i < CROWD - 2; i++)
 		warm_up(&p[i]);
-	p[0].a.ep.w.conn->broken = true;	/* it says nothing any more */
+	p[0].a.ep.w.conn->broken = true;	/* it sends nothing any more */
 	warm_up(&p[CROWD - 2]);
 	ASSERT_EQ(p[0].b.ep.w.conn->large.peer_returned, 0);
 	ASSERT(leave_of(&p[0].b) > 0);
@@ -211,8 +211,8 @@ static void recalled_in_vain(const void *arg)
 }
 TEST_ROWS(bulk_recalled_in_vain, one_mode, recalled_in_vain)
 
-/* The receiver goes while large packets are under way. They do no harm, and after a while others may
- * have that leave. */
+/* The receiver closes while large packets are in transit. They do no harm, and after a while others
+ * get those credits. */
 static void closed_early(const void *arg)
 {
 	static struct pair p[2];
@@ -241,7 +241,7 @@ static void closed_early(const void *arg)
 }
 TEST_ROWS(bulk_closed_early, one_mode, closed_early)
 
-/* In order: all has come, so all leave is there for others at once. */
+/* In order: everything has arrived, so all credits are available to others at once. */
 static void settled(const void *arg)
 {
 	uint8_t data[MSGEP_PARAMS_MAX];
@@ -388,7 +388,7 @@ struct forged {
 struct breach {
 	const char *name;
 	void (*spoil)(struct forged *f, const struct rdm_large_credits *peer);
-	bool large, leave;		/* a large packet; of a connection that has leave */
+	bool large, leave;		/* a large packet; of a connection that has credits */
 };
 
 static void honest(struct forged *f, const struct rdm_large_credits *peer)

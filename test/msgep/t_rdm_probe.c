@@ -21,7 +21,7 @@ static bool is_missing(struct end *e, struct end *peer)
 	return msgep_transport_rdm.lost(&e->ep, counts, len);
 }
 
-/* The question of one side is enough for both; each is told once, however often it is asked. */
+/* The probe of one side suffices for both; each is notified once, however often it probes. */
 static void both_ways(const void *arg)
 {
 	struct pair p;
@@ -44,7 +44,7 @@ static void both_ways(const void *arg)
 }
 TEST_ROWS(probe_both_ways, modes, both_ways)
 
-/* The side that is asked does not know before its own answer has been heard. */
+/* The probed side does not know before its own reply has been received. */
 static void one_way_only(const void *arg)
 {
 	struct pair p;

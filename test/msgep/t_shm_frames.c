@@ -22,7 +22,7 @@ struct scene {
 	struct fid_ep *pair[2];
 	struct fid_mr *mr;
 	struct foe f;
-	char *shared, *to;		/* ROOM each, with AROUND before and behind */
+	char *shared, *to;		/* ROOM each, with AROUND before and after */
 };
 
 static char *guarded(void)
@@ -368,7 +368,7 @@ static const struct access accesses[] = {
 	{ "read_large_behind", MSGEP_READ, KEY, 0, ROOM + 1, FI_EACCES },
 };
 
-/* The status says why, as to anybody; whatever comes behind it has no effect. */
+/* The status gives the reason; whatever follows has no effect. */
 static void refused_access(const void *arg)
 {
 	const struct access *a = arg;
@@ -404,7 +404,7 @@ TEST_ROWS(shm_access, accesses, refused_access)
 
 /* ---------------------------------------------------------------- what does nothing */
 
-/* Flags and bytes that have no meaning are not looked at. */
+/* Undefined flags and bytes are ignored. */
 TEST(shm_unknown, flags_and_bytes_do_nothing)
 {
 	struct scene c;
@@ -420,7 +420,7 @@ TEST(shm_unknown, flags_and_bytes_do_nothing)
 	close_scene(&c);
 }
 
-/* The shared words say impossible things: our end writes no more than fits. */
+/* The shared words have impossible values: our end writes no more than fits. */
 TEST(shm_control, that_lies_harms_nobody)
 {
 	struct scene c;
@@ -533,7 +533,7 @@ static void send_changing(struct scene *c, const struct change *how)
 	flipper.word = (_Atomic uint32_t *)(void *)((char *)at + how->offset);
 	foe_put(&c->f, MSGEP_REQ, &f, list, sizeof(list));
 	dt_thread_start(&flipper.thread, flip, &flipper);
-	/* Nobody has looked at the frame yet: this thread does, below. */
+	/* No thread has polled the frame yet: this thread does, below. */
 	while (!atomic_load(&flipper.turning))
 		sched_yield();
 	end = dt_now_us() + 300;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many idle connections of a queue: looks at them are counted. */
+/* Many idle connections of a queue: counts the polls of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,8 @@
 
 #define PAIRS 150
 #define ENDS (2 * PAIRS)
-/* As cq_look.c has it: looks until an endpoint is idle, those that never are, idle ones per look. */
+/* As in cq_look.c: polls until an endpoint is idle, endpoints that never are, idle ones per
+ * poll. */
 #define UNTIL_IDLE (4096 + ENDS + 1)
 #define NEVER 16
 #define ALWAYS_INLINE 4
@@ -132,7 +133,7 @@ TEST(shm_idle, connections_in_turn_stay_busy)
 	close_scene(&c);
 }
 
-/* A caller that is about to sleep finds what has arrived on idle connections. */
+/* A caller that is about to block finds what has arrived on idle connections. */
 TEST(shm_idle, sleepers_have_all_of_them_looked_at)
 {
 	struct scene c;

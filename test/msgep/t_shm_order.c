@@ -72,7 +72,7 @@ TEST(shm_several, it_is_complete_when_the_peer_has_consumed_it)
 	close_scene(&c);
 }
 
-/* Each answer tells of one message, and both come in one look. */
+/* Each answer acknowledges one message, and both arrive in one poll. */
 TEST(shm_several, it_is_complete_before_what_answers_it)
 {
 	struct fi_cq_data_entry entry[4];
@@ -126,7 +126,7 @@ TEST(shm_several, who_sleeps_asks_to_be_told)
 	ASSERT_EQ(may_sleep(&c), 0);
 	ASSERT_EQ(atomic_load(&c.f.control[1].wants), 0);
 	ASSERT_EQ(poll(&pfd, 1, 0), 0);
-	/* Posted while he sleeps: he has to look again. */
+	/* Posted while the thread is blocked: it has to poll again. */
 	ASSERT_EQ(post_send(c.f.ep, c.from, 8, &c), 0);
 	ASSERT_EQ(poll(&pfd, 1, 0), 1);
 	ASSERT_EQ(may_sleep(&c), 0);
@@ -137,7 +137,7 @@ TEST(shm_several, who_sleeps_asks_to_be_told)
 	close_scene(&c);
 }
 
-/* More than was sent ends messages early, and harms nobody else. */
+/* A count beyond what was sent ends messages early, and does no other harm. */
 TEST(shm_several, counts_that_lie_harm_nobody)
 {
 	static const uint32_t lies[] = { 1000, UINT32_MAX, INT32_MAX, 1u << 31 };

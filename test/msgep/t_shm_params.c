@@ -105,7 +105,7 @@ static const struct spoilt spoilt[] = {
 	{ "can_shrink", can_shrink }, { "can_grow", can_grow }, { "no_memory", no_memory },
 };
 
-/* It is refused, and told so; everybody else is served as ever. */
+/* It is rejected and receives the reason; other clients are served as before. */
 static void refused(const void *arg)
 {
 	const struct spoilt *how = arg;

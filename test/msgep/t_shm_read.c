@@ -76,7 +76,7 @@ TEST(shm_grant, names_the_memory_and_is_revoked_when_the_region_is_closed)
 	c.mr = NULL;
 	ASSERT(revoked(&c, 0));
 	ASSERT(!atomic_load(&c.f.control[1].gone));
-	/* There is nothing more to be had by that key. */
+	/* That key gives access to nothing else. */
 	ask_for(&c, LARGE, MSGEP_PULL);
 	f = foe_await(&c.f, MSGEP_ANS);
 	ASSERT_EQ(f->key, FI_ENOKEY);
@@ -84,7 +84,7 @@ TEST(shm_grant, names_the_memory_and_is_revoked_when_the_region_is_closed)
 	close_scene(&c);
 }
 
-/* Who cannot take it gets it in frames. */
+/* A reader that cannot pull it gets it in frames. */
 TEST(shm_grant, is_for_those_who_ask_for_it)
 {
 	const struct msgep_frame *f;

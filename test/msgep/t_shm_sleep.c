@@ -67,7 +67,7 @@ static void fill_ring(struct scene *c, char *from)
 	take_completions(c);
 }
 
-/* What it has taken of the answers is no room for requests, and must keep nobody awake. */
+/* The position in the answers is no room for requests, and must keep no thread awake. */
 TEST(shm_sleep, room_among_answers_is_no_reason_to_look_again)
 {
 	struct scene c;
@@ -83,7 +83,7 @@ TEST(shm_sleep, room_among_answers_is_no_reason_to_look_again)
 	free(from);
 }
 
-/* Nor must a reader that says what cannot be. */
+/* Nor must a reader that reports an impossible position. */
 TEST(shm_sleep, room_that_cannot_be_is_no_reason_to_look_again)
 {
 	static const int64_t heads[] = { -1, -64, 2 * RING, INT64_MAX, INT64_MIN };
@@ -101,7 +101,7 @@ TEST(shm_sleep, room_that_cannot_be_is_no_reason_to_look_again)
 	free(from);
 }
 
-/* Who has made room is noticed, and what waited for it goes. */
+/* Room made by the reader is noticed, and what waited for it is sent. */
 TEST(shm_sleep, room_is_used)
 {
 	struct scene c;
@@ -130,8 +130,8 @@ static bool woken(struct scene *c)
 	return poll(&pfd, 1, 0) > 0;
 }
 
-/* A write that does not fit is posted while somebody sleeps: he has to ask for room, because who
- * posted it may never come back. */
+/* A write that does not fit is posted while a thread is blocked: that thread has to request room,
+ * because the poster may never poll again. */
 TEST(shm_sleep, a_sleeper_learns_that_room_is_wanted)
 {
 	char *from = calloc(4, RING);
@@ -166,8 +166,8 @@ TEST(shm_sleep, a_write_that_is_refused_while_it_is_sent_fails_with_the_reason)
 	free(from);
 }
 
-/* Who reads takes completions from the transport at once. If somebody sleeps meanwhile, he has to look
- * again: he alone arms the queue anew, and what comes next must wake him. */
+/* A reader takes completions directly from the transport. A thread that is blocked meanwhile has to
+ * poll again: only it arms the queue again, and the next arrival must wake it. */
 TEST(shm_sleep, a_message_taken_at_once_wakes_the_sleeper)
 {
 	static const char payload[8] = "payload";

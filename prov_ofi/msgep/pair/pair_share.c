@@ -3,8 +3,8 @@
  *
  * A connection with long data requests an endpoint, and sends in packets until it has one. The side
  * that connected requests (PAIR_WANT_BULK), the other one grants a token (PAIR_BULK) when it has a
- * free slot. If there is none, connections queue in FIFO order, and the least recently used endpoint
- * that is idle is closed:
+ * free slot. If there is none, connections queue in FIFO order, and the least recently used
+ * endpoint that is idle is closed:
  *
  *   one side                       the other side
  *   PAIR_END_ASKED      ->                           neither announces anything on it any more
