@@ -130,7 +130,7 @@ rmr_invalidate_key_of_a_window_that_serves_another_endpoint_stays_in_2_0	object/
 rmr_lmr_free_is_refused_while_one_is_bound	object/mr.c	s/if (lmr->users)/if (0)/
 wire:bulk_breach_without_leave	msgep/rdm/rdm_large.c	s/if (!large_outstanding(l))$/if (0)/
 wire:bulk_breach_back_what_was_sent	msgep/rdm/rdm_large.c	s/if (large_later((uint16_t)(back + l->received), l->peer_granted))/if (0)/
-wire:bulk_breach_wishes_too_many	msgep/rdm/rdm_large.c	s/> (1 + MSGEP_CHANNELS) \* conn->net->window)/> 30000)/
+wire:bulk_breach_wishes_too_many	msgep/rdm/rdm_large.c	s/(1 + MSGEP_CHANNELS) \* conn->net->window)/30000)/
 wire:bulk_stalled_rxm	msgep/rdm/rdm_large.c	s/large_outstanding(l) + (uint32_t)l->held < share/large_outstanding(l) < share/
 wire:bulk_recalled_rxm	msgep/rdm/rdm_large.c	s/^\t\t\t\tlarge_revoke(net);$/\t\t\t\t(void)large_revoke;/
 wire:bulk_settled_rxm	msgep/rdm/rdm_large.c	s/b->promised -= large_outstanding(l);/;/

@@ -269,7 +269,8 @@ static bool proto_push_ack(struct msgep_ep *ep)
 	f = ep->transport->reserve(ep, MSGEP_ANS, 0, &room);
 	if (!f)
 		return false;
-	*f = (struct msgep_frame){ .mark = f->mark, .kind = MSGEP_ACK, .flags = MSGEP_FIRST | MSGEP_LAST,
+	*f = (struct msgep_frame){ .mark = f->mark, .kind = MSGEP_ACK,
+				   .flags = MSGEP_FIRST | MSGEP_LAST,
 				 .key = ep->nak, .value = ep->done };
 	ep->reported = ep->done;
 	ep->nak = 0;

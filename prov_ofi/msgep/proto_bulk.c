@@ -68,7 +68,8 @@ static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_
 	return true;
 }
 
-bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f, const struct msgep_frame_data *p)
+bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f,
+			const struct msgep_frame_data *p)
 {
 	return !p->rest_len &&
 	       bulk_post(ep, ep->cur.iov, p,

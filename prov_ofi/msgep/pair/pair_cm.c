@@ -226,7 +226,8 @@ void pair_cm_received(struct pair *pair, const struct msgep_frame *f)
 
 void pair_cm_attached(struct pair_conn *conn)
 {
-	struct msgep_item item = { .kind = MSGEP_ITEM_ATTACHED, .route = pair_cm_pair_number(conn->pair),
+	struct msgep_item item = { .kind = MSGEP_ITEM_ATTACHED,
+				   .route = pair_cm_pair_number(conn->pair),
 				 .to = pair_mark(conn->index, conn->generation),
 				 .from = pair_mark(conn->peer_index, conn->peer_generation) };
 

@@ -288,7 +288,8 @@ static bool pair_use_token(struct pair_net *net, const uint8_t *name, const uint
 
 	dofi_list_each_safe(pos, tmp, &net->tokens) {
 		struct pair_token *t = dofi_container(pos, struct pair_token, link);
-		bool same = !memcmp(t->token, token, PAIR_NAME) && !memcmp(t->name, name, PAIR_NAME);
+		bool same = !memcmp(t->token, token, PAIR_NAME) &&
+			    !memcmp(t->name, name, PAIR_NAME);
 
 		good |= same;
 		if (same)
@@ -339,8 +340,8 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 	struct pair_conn *conn = NULL;
 
 	if (!ours || !pair_use_token(net, param + 24, param + 40, &conn)) {
-		dofi_log(DOFI_LOG_WARN, "rejected a libfabric connection: it presents no token that "
-			 "this adapter granted");
+		dofi_log(DOFI_LOG_WARN, "rejected a libfabric connection: it presents no token "
+			 "that this adapter granted");
 		fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
 	} else if (conn) {
 		info->ep_attr->rx_ctx_cnt = 1;

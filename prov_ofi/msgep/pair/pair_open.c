@@ -152,8 +152,8 @@ static int pair_listen(struct pair_net *net, struct pair_listener *l, const char
 	}
 	dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&addr.sa));
 	if (!pair_sock_limit_listener(l))
-		dofi_log(DOFI_LOG_WARN, "the socket of libfabric's listener was not found: a stranger "
-			 "who sends it half a request can hold this adapter up");
+		dofi_log(DOFI_LOG_WARN, "the socket of libfabric's listener was not found: a peer "
+			 "that sends it half a request can block this adapter");
 	return 0;
 }
 

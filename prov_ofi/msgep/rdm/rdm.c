@@ -123,8 +123,8 @@ static int msgep_parse_params(struct rdm_conn *conn, const struct msgep_params *
 	int ret;
 
 	if (copied != net->copied) {
-		dofi_log(DOFI_LOG_WARN, "a peer's libfabric copies messages of up to %u bytes, ours "
-			 "of up to %u: they cannot communicate. Has a program used libfabric "
+		dofi_log(DOFI_LOG_WARN, "a peer's libfabric copies messages of up to %u bytes, "
+			 "ours of up to %u: they cannot communicate. Has a program used libfabric "
 			 "before, with FI_OFI_RXM_BUFFER_SIZE set?", copied, net->copied);
 		return -FI_EINVAL;
 	}
