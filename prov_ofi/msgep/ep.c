@@ -253,6 +253,15 @@ bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
 	return over;
 }
 
+void msgep_ep_data_lost(struct msgep_ep *ep, int err)
+{
+	int none = 0;
+
+	/* The event queue arms the timer. */
+	if (atomic_compare_exchange_strong(&ep->data_lost, &none, err))
+		msgep_ep_path_checked(ep);
+}
+
 void msgep_ep_broken(struct msgep_ep *ep, int err)
 {
 	atomic_store(&ep->broken, err);

@@ -348,6 +348,7 @@ struct msgep_ep {
 
 	/* transport */
 	_Atomic int broken;		/* positive FI_* code: the connection cannot go on */
+	_Atomic int data_lost;		/* the same, once the peer's BYE has had its time */
 	union {
 		struct msgep_shm *shm;
 		struct rdm_conn *conn;
@@ -685,5 +686,8 @@ bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died);
 /* The connection has failed: the next poll ends it; wakes the threads that block on its completion
  * queues. Called by a transport. Caller holds domain->transport_lock. */
 void msgep_ep_broken(struct msgep_ep *ep, int err);
+/* The same where data is lost and messages still pass: the peer has ended the connection, perhaps,
+ * and its BYE, with what it has received, is on its way. It ends with that, or a moment later. */
+void msgep_ep_data_lost(struct msgep_ep *ep, int err);
 
 #endif

@@ -529,6 +529,8 @@ void msgep_cm_conn_tick(struct msgep_cm_conn *conn)
 		cm_retry_later(conn);
 	else if (conn->state == MSGEP_CM_PATH_CHECK)
 		msgep_cm_path_tick(conn);
+	else if (conn->state == MSGEP_CM_LIVE)
+		msgep_cm_await_bye_tick(conn);
 }
 
 /* ---------------------------------------------------------------- ending */

@@ -36,6 +36,7 @@ void msgep_cm_live(struct msgep_cm_conn *conn, const void *data, size_t len)
 		msgep_cm_stall_start(conn);
 	msgep_cm_move(conn);
 	msgep_cm_free_bufs(conn);
+	msgep_cm_await_bye(conn);
 }
 
 void msgep_cm_leave_queues(struct msgep_cm_conn *conn)
@@ -105,6 +106,26 @@ bool msgep_cm_quiet(struct msgep_ep *ep)
 /* Data that a process sent before it exited may still be in transit for this long. */
 #define DRAIN_TIME DOFI_MS(200)
 #define PROBE DOFI_MS(100)
+
+void msgep_cm_await_bye(struct msgep_cm_conn *conn)
+{
+	if (conn->state == MSGEP_CM_LIVE && atomic_load(&conn->ep->data_lost) &&
+	    conn->timer.when == DOFI_NEVER)
+		msgep_cm_arm(conn->cm, &conn->timer, dofi_now() + DRAIN_TIME);
+}
+
+void msgep_cm_await_bye_tick(struct msgep_cm_conn *conn)
+{
+	struct msgep_ep *ep = conn->ep;
+	int err = atomic_load(&ep->data_lost);
+
+	if (!err)
+		return;
+	msgep_ep_broken(ep, err);
+	msgep_lock(&ep->lock);
+	msgep_ep_abort(ep, dofi_lib.strerror(err));
+	msgep_unlock(&ep->lock);
+}
 
 /* Changes whenever a receive is consumed, and with every byte. */
 static uint64_t cm_progress_mark(struct msgep_ep *ep)
@@ -193,6 +214,7 @@ void msgep_cm_peer_end(struct msgep_cm_conn *conn)
 
 	/* The end is permanent: it must not wake any thread again. */
 	msgep_cm_watch(conn, 0);
+	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	msgep_cm_leave_queues(conn);
 	msgep_lock(&ep->lock);
 	cm_recv_last(conn, true);

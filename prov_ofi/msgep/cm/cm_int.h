@@ -312,6 +312,10 @@ void msgep_cm_live_message(struct msgep_cm_conn *conn);
 /* cm_end.c */
 /* The connection is up. */
 void msgep_cm_live(struct msgep_cm_conn *conn, const void *data, size_t len);
+/* Gives the peer's BYE time if data has been lost (msgep_ep_data_lost). */
+void msgep_cm_await_bye(struct msgep_cm_conn *conn);
+/* ... which is over. */
+void msgep_cm_await_bye_tick(struct msgep_cm_conn *conn);
 /* The peer has ended the connection, or its stream. */
 void msgep_cm_peer_end(struct msgep_cm_conn *conn);
 /* Reports the end if that is possible now. */

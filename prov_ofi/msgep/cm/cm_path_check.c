@@ -32,6 +32,8 @@ void msgep_cm_path_checked(struct msgep_ep *ep)
 
 	if (conn && ep->aborted)
 		msgep_cm_abort_routed(conn);
+	if (conn)
+		msgep_cm_await_bye(conn);
 	if (!conn || conn->state != MSGEP_CM_PATH_CHECK)
 		return;
 	if (conn->transport->path_checked(ep) && !msgep_cm_awaits_moved(conn))

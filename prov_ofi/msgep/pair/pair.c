@@ -270,15 +270,26 @@ static void pair_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 		conn->ended = false;
 }
 
+/* Are there transfers to us that will not come? All that libfabric had have been returned. */
+static bool pair_is_cut(const struct msgep_ep *ep)
+{
+	const struct pair_conn *conn = ep->w.pair;
+
+	return conn->lost && (!conn->bulk || atomic_load(&conn->bulk->users) == 1);
+}
+
 static bool pair_drained(struct msgep_ep *ep, bool died)
 {
 	struct pair_conn *conn = ep->w.pair;
 
 	if (!conn || ep->failed)
 		return true;
+	/* What waits behind such a transfer is lost with it. */
+	if (ep->bulk.requests && pair_is_cut(ep))
+		return true;
 	if (conn->queue[MSGEP_REQ].head || conn->queue[MSGEP_ANS].head)
 		return false;
-	if (ep->bulk.head != ep->bulk.tail && !died && !conn->broken)
+	if (ep->bulk.head != ep->bulk.tail && !died && !conn->broken && !pair_is_cut(ep))
 		return false;
 	if (died || conn->broken || !conn->ended)
 		return true;

@@ -5,7 +5,8 @@
  * in packets until it is up.
  * The active side of the DAT connection makes it, with a token that the passive side has sent on
  * the pair. Closing it ends every access to memory at once, which is how a disconnect and the end
- * of a region stop transfers. */
+ * of a region stop transfers. Its end may overtake what was sent on the pair before, and BYE: a
+ * connection that loses data with it ends when BYE has come, or soon (msgep_ep_data_lost). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,7 @@ static struct pair_bulk *bulk_new(struct pair_conn *conn)
 	net->connecting++;
 	msgep_lock(&conn->ep->lock);
 	conn->bulk = bulk;
+	conn->had_bulk = false;
 	msgep_unlock(&conn->ep->lock);
 	return bulk;
 }
@@ -145,6 +147,12 @@ static uint32_t bulk_set_state(struct pair_bulk *bulk, enum pair_state state)
 	return outstanding;
 }
 
+static void bulk_lost(struct pair_conn *conn, int err)
+{
+	atomic_store(&conn->lost, true);
+	msgep_ep_data_lost(conn->ep, err);
+}
+
 static void bulk_down(struct pair_bulk *bulk, int err)
 {
 	struct pair_conn *conn = bulk->conn;
@@ -154,17 +162,17 @@ static void bulk_down(struct pair_bulk *bulk, int err)
 	if (!bulk_set_state(bulk, PAIR_BROKEN)) {
 		/* Nothing is lost with it. The connection does without, unless it is closed for
 		 * others. */
-		if (conn && bulk->leave != BULK_KEPT) {
-			msgep_lock(&conn->ep->lock);
+		if (!conn)
+			return;
+		msgep_lock(&conn->ep->lock);
+		conn->had_bulk = true;
+		if (bulk->leave != BULK_KEPT)
 			conn->requested_bulk = false;
-			msgep_unlock(&conn->ep->lock);
-		}
-		if (conn)
-			pair_bulk_close(conn);
+		msgep_unlock(&conn->ep->lock);
+		pair_bulk_close(conn);
 		return;
 	}
-	atomic_store(&conn->broken, err);
-	msgep_ep_broken(conn->ep, err);
+	bulk_lost(conn, err);
 	pair_touch(conn);
 }
 
@@ -251,7 +259,7 @@ bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, stru
 	struct pair_conn *conn = ep->w.pair;
 	struct pair_transfer *t, **slot = &conn->out[conn->next_out % PAIR_TRANSFERS];
 
-	if (*slot || conn->broken)
+	if (*slot || conn->broken || conn->lost)
 		return false;
 	t = transfer_get(pair_net_of(ep->domain));
 	if (!t)
@@ -289,6 +297,8 @@ bool pair_bulk_go(struct msgep_ep *ep, uint64_t id)
 
 	DOFI_NO_CANCEL();
 
+	if (conn->lost)
+		return true;
 	if (!t || t->id != id || t->bulk || !bulk || bulk->state != PAIR_UP)
 		return false;
 	memset(&msg, 0, sizeof(msg));
@@ -302,8 +312,9 @@ bool pair_bulk_go(struct msgep_ep *ep, uint64_t id)
 		return true;
 	bulk_put(bulk);
 	t->bulk = NULL;
-	dofi_log(DOFI_LOG_WARN, "long data could not be sent: %s", dofi_lib.strerror((int)-ret));
-	return false;
+	dofi_log(DOFI_LOG_INFO, "long data could not be sent: %s", dofi_lib.strerror((int)-ret));
+	bulk_lost(conn, (int)-ret);
+	return true;
 }
 
 bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n)
@@ -313,6 +324,11 @@ bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n)
 	struct pair_transfer *t;
 	struct fi_msg msg;
 
+	/* What was announced before it went down does not come. */
+	if (conn->lost || (!bulk && conn->had_bulk)) {
+		bulk_lost(conn, FI_ENOTCONN);
+		return true;
+	}
 	/* The peer may know before us that it is up. */
 	if (!bulk || !bulk->ep || bulk->state == PAIR_BROKEN)
 		return false;

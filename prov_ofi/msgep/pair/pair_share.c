@@ -111,7 +111,7 @@ void pair_share_end(struct pair_conn *conn, uint64_t value)
 	struct pair_bulk *bulk = conn->bulk;
 
 	/* It has failed meanwhile. */
-	if (!bulk)
+	if (!bulk || bulk->state == PAIR_BROKEN)
 		return;
 	if (value == PAIR_END_ASKED && bulk->leave == BULK_ASKED && conn->active)
 		return;
