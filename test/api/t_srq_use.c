@@ -278,6 +278,36 @@ TEST(srq_use, the_low_watermark_fires_once_per_arming)
 	hub_close(&h);
 }
 
+/* More than one go of the protocol takes, and nothing arrives after them. */
+TEST(srq_use, many_messages_that_wait_are_all_received)
+{
+	const int n = 200;
+	DAT_EP_ATTR attr;
+	DAT_LMR_TRIPLET t;
+	struct hub h;
+	int i;
+
+	hub_open(&h, 0, n, 0);
+	attr = default_attr(&h.node);
+	attr.max_request_dtos = n;
+	side_make_srq(&h.on[0], &h.node, h.srq, NULL, NULL);
+	side_make(&h.peer[0], &h.node, &attr);
+	h.n = 1;
+	hub_connect(&h, 0);
+	t = seg(&h.peer[0].buf, 0, 8);
+	for (i = 0; i < n; i++)
+		OK(dat_ep_post_send(h.peer[0].ep, 1, &t, ck(1000),
+				    i < n - 1 ? DAT_COMPLETION_SUPPRESS_FLAG
+					      : DAT_COMPLETION_DEFAULT_FLAG));
+	EV_NONE(h.on[0].recv);
+	for (i = 0; i < n; i++)
+		OK(hub_post(&h, i % HUB_SLOTS, 8, (uint64_t)i));
+	for (i = 0; i < n; i++)
+		EV_DTO(h.on[0].recv, h.on[0].ep, (uint64_t)i, OP_RECV, 8);
+	EV_DTO(h.peer[0].req, h.peer[0].ep, 1000, OP_SEND, 8);
+	hub_close(&h);
+}
+
 TEST(srq_use, the_low_watermark_fires_at_once_if_it_is_passed)
 {
 	DAT_SRQ_PARAM param;

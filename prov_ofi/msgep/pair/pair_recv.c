@@ -186,6 +186,13 @@ static void pair_recv_last_counts(struct pair_conn *conn)
 		pair_recv_counts(conn, last);
 }
 
+/* msgep_proto_progress stops at a limit: the next look goes on, whether or not anything arrives. */
+static void pair_process(struct pair_conn *conn)
+{
+	if (msgep_proto_progress(conn->ep) && conn->queue[MSGEP_REQ].head)
+		pair_touch(conn);
+}
+
 /* Packets from `at` on that are of this connection; returns the first byte behind them, or behind
  * those that could be kept. */
 static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, const uint8_t *end,
@@ -203,7 +210,7 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 	for (;;) {
 		const uint8_t *before = conn->at;
 
-		msgep_proto_progress(ep);
+		pair_process(conn);
 		if (conn->at != before)
 			continue;
 		f = (const void *)conn->at;
@@ -257,7 +264,7 @@ static void pair_recv_credit(struct pair_conn *conn, const struct msgep_frame *f
 	if (ok) {
 		conn->dispatching = true;
 		ep->cq_direct = direct;
-		msgep_proto_progress(ep);
+		pair_process(conn);
 		ep->cq_direct = NULL;
 		conn->dispatching = false;
 	}
@@ -457,7 +464,7 @@ static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *dir
 		msgep_lock(&ep->lock);
 		conn->dispatching = true;
 		ep->cq_direct = direct;
-		msgep_proto_progress(ep);
+		pair_process(conn);
 		if (atomic_load_explicit(&ep->pending, memory_order_relaxed))
 			msgep_proto_push(ep);
 		ep->cq_direct = NULL;
