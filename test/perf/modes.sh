@@ -32,6 +32,20 @@ complete 'four endpoints' 12 --op send,write,read --test all --eps 4 --size 64
 complete 'four endpoints, waiting' 3 --op send,write,read --test bw --eps 4 --mode wait
 complete 'bursts over three endpoints' 3 --op send,write,read --test bw --eps 3 --burst --raw-more
 
+# Buffers and receives follow from the window, so that the memory for all connections is available.
+many() { # NAME CONNECTIONS LINES OPTIONS...
+	name=$1 eps=$2 want=$3
+	shift 3
+	quick --eps "$eps" --validate --size 64 --rounds 1 "$@" &&
+		[ "$(grep -c "^  $fabric " "$dir/out")" = "$want" ] &&
+		grep -q ", $eps EPs" "$dir/out"
+	verdict "$name" $?
+}
+many '1,000 connections in turn' 1000 3 --op send,write,read --test lat --iters 3000
+many 'a stream over 1,000 connections' 1000 3 --op send,write,read --test rate --iters 20000
+many '10,000 connections in turn' 10000 1 --op send --test lat --iters 10000
+refuses 'more connections than the maximum' 2 '--eps' --eps 10001
+
 # Atomic operations are in order, so each finds the result of the previous one.
 for fabric in shm rxm; do
 	for op in fadd cswap; do

@@ -19,19 +19,38 @@ static long default_iters(enum perf_test test, enum perf_mode mode, size_t size)
 	return n < 100 ? 100 : (long)n;
 }
 
+/* Default number of outstanding operations of each connection, and the limit of the default for all
+ * connections together: twice this number of receives is posted, which takes memory. */
+#define WINDOW 16
+#define RATE_WINDOW 64
+#define MAX_DEFAULT_WINDOWS 16384
+
+static int default_window(enum perf_test test, int eps)
+{
+	int each = test == PERF_RATE ? RATE_WINDOW : WINDOW;
+	int share = MAX_DEFAULT_WINDOWS / eps;
+
+	return share < each ? share : each;
+}
+
 static struct perf_case make_case(const struct perf_plan *p, bool selfloop, enum perf_test test,
 				  enum perf_op op, enum perf_mode mode, size_t size)
 {
 	struct perf_case c = { .test = test, .op = op, .mode = mode,
 			       .size = perf_atomic(op) ? sizeof(uint64_t) : size };
 
+	c.eps = selfloop ? 1 : (int)p->eps;
 	c.iters = p->iters ? p->iters : default_iters(test, mode, c.size);
 	c.warmup = p->warmup >= 0 ? p->warmup : c.iters / 10;
-	c.eps = selfloop ? 1 : (int)p->eps;
+	/* Each connection is used several times, and before the measurement. */
+	if (!p->iters && c.iters < 4l * c.eps)
+		c.iters = 4l * c.eps;
+	if (p->warmup < 0 && !p->iters && c.warmup < 2l * c.eps && c.eps > 1)
+		c.warmup = 2l * c.eps;
 	if (test == PERF_LAT || selfloop)
 		c.window = 1;
 	else
-		c.window = p->window ? (int)p->window : test == PERF_RATE ? 64 : 16;
+		c.window = p->window ? (int)p->window : default_window(test, c.eps);
 	c.recv_depth = c.window < 2 ? 4 : 2 * c.window;
 	/* one thread can wait on one queue only */
 	c.merged = p->merged || (test == PERF_BIBW && mode == PERF_WAIT);

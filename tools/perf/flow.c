@@ -107,12 +107,16 @@ static inline int refill_side(struct perf_side *s, uint64_t depth)
 int perf_refill(struct perf_hub *hub)
 {
 	uint64_t depth = (uint64_t)hub->dev->c->recv_depth;
-	int i, ret = 0;
+	struct perf_side *s;
+	int ret = 0;
 
 	if (hub->shared_depth)
 		return refill_shared(hub);
-	for (i = 0; !ret && i < hub->sides; i++)
-		ret = refill_side(hub->side[i], depth);
+	while (!ret && hub->refills) {
+		s = hub->refill[--hub->refills];
+		s->needs_refill = false;
+		ret = refill_side(s, depth);
+	}
 	return ret;
 }
 

@@ -97,6 +97,7 @@ struct perf_side {
 	uint64_t counted;
 	uint64_t heard_immed;
 	uint8_t turn;
+	bool needs_refill;	/* in hub->refill */
 };
 
 /*
@@ -109,7 +110,9 @@ struct perf_hub {
 	const struct perf_layer *layer;
 	struct perf_dev *dev;
 	struct perf_side *side[PERF_MAX_EPS];
+	struct perf_side *refill[PERF_MAX_EPS];	/* sides with receives to post */
 	int sides;
+	int refills;
 	int next;
 	int next_in;
 	int shared_depth;
@@ -188,13 +191,35 @@ void perf_fill_target(struct perf_side *s);
 int perf_check_written(struct perf_hub *hub);
 int perf_check_turn(struct perf_side *s);
 
+/* The next refill posts receives on marked sides only: checking thousands of them would take long. */
+static inline void perf_mark_refill(struct perf_side *s)
+{
+	if (s->needs_refill)
+		return;
+	s->needs_refill = true;
+	s->hub->refill[s->hub->refills++] = s;
+}
+
+static inline void perf_add_side(struct perf_hub *hub, struct perf_side *s)
+{
+	hub->side[hub->sides++] = s;
+	perf_mark_refill(s);
+}
+
+static inline void perf_count_completion(struct perf_slot *slot)
+{
+	++*slot->done;
+	++*slot->total;
+	if (slot->queue == PERF_RX && slot->side)
+		perf_mark_refill(slot->side);
+}
+
 /* Takes one completion of `len` bytes. */
 static inline int perf_completed(void *cookie, size_t len)
 {
 	struct perf_slot *slot = cookie;
 
-	++*slot->done;
-	++*slot->total;
+	perf_count_completion(slot);
 	return slot->checked ? perf_check_slot(slot, len) : 0;
 }
 
@@ -203,8 +228,7 @@ static inline int perf_completed_immed(void *cookie, const uint32_t *data)
 {
 	struct perf_slot *slot = cookie;
 
-	++*slot->done;
-	++*slot->total;
+	perf_count_completion(slot);
 	return slot->checked ? perf_check_immed_slot(slot, data) : 0;
 }
 

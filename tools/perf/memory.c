@@ -20,7 +20,10 @@ size_t perf_buffer_size(const struct perf_case *c)
 				      (c->size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
-/* The parts of a side are page-aligned, as buffers of a program would be. */
+/* Up to this number of sides, their parts are page-aligned, as buffers of a program would be; with
+ * more, they are aligned to cache lines, so that the memory is little more than the messages need. */
+#define MAX_PAGED_SIDES 256
+
 struct layout {
 	size_t tx;
 	size_t rx;
@@ -31,26 +34,26 @@ struct layout {
 	int shared_slots;
 };
 
-static size_t pages(size_t len)
+static size_t aligned(size_t len, size_t to)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	return (len + page - 1) / page * page;
+	return (len + to - 1) / to * to;
 }
 
 static void lay_out(struct layout *l, const struct perf_hub *hub)
 {
 	const struct perf_case *c = hub->dev->c;
 	bool validate = hub->dev->run->plan->validate;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t unit = c->eps > MAX_PAGED_SIDES ? CACHE_LINE : page;
 
 	memset(l, 0, sizeof(*l));
 	l->tx_slots = validate ? c->window : 1;
 	l->rx_slots = validate && !hub->shared_depth ? c->recv_depth : 1;
 	l->shared_slots = !hub->shared_depth ? 0 : validate ? hub->shared_depth : 1;
-	l->tx = pages((size_t)l->tx_slots * hub->stride);
-	l->rx = pages((size_t)l->rx_slots * hub->stride);
-	l->target = validate ? pages((size_t)c->window * hub->stride) : 0;
-	l->shared = pages((size_t)l->shared_slots * hub->stride);
+	l->tx = aligned((size_t)l->tx_slots * hub->stride, unit);
+	l->rx = aligned((size_t)l->rx_slots * hub->stride, unit);
+	l->target = validate ? aligned((size_t)c->window * hub->stride, unit) : 0;
+	l->shared = aligned((size_t)l->shared_slots * hub->stride, page);
 }
 
 static int slots_get(struct perf_slots *slots, int n, struct perf_slot model, size_t stride)

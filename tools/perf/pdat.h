@@ -25,6 +25,7 @@ struct pdat_hub {
 	struct perf_hub base;
 	DAT_CNO_HANDLE cno;
 	DAT_EVD_HANDLE evd[2];
+	DAT_EVD_HANDLE conn_evd;
 	DAT_SRQ_HANDLE srq;
 	DAT_LMR_HANDLE lmr;
 	DAT_LMR_CONTEXT lmr_context;
@@ -34,7 +35,6 @@ struct pdat_hub {
 struct pdat_side {
 	struct perf_side base;
 	DAT_EP_HANDLE ep;
-	DAT_EVD_HANDLE conn_evd;
 	DAT_LMR_CONTEXT lmr_context;
 	bool active;
 };

@@ -92,11 +92,14 @@ int pdat_established(struct perf_side *s)
 {
 	DAT_EVENT event;
 
-	return wait_for(pdat_side(s)->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
+	return wait_for(pdat_hub(s->hub)->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED,
 			(int)s->hub->dev->run->plan->timeout_ms, &event);
 }
 
-/* The active side starts; both await the event before they free anything. */
+/*
+ * The active side starts; both await the event before they free anything. The event may be that of
+ * another connection: the caller disconnects all of them, and takes one event for each.
+ */
 int pdat_disconnect(struct perf_side *s)
 {
 	struct pdat_side *p = pdat_side(s);
@@ -108,6 +111,6 @@ int pdat_disconnect(struct perf_side *s)
 		if (ret != DAT_SUCCESS)
 			return pdat_error(ret, "dat_ep_disconnect");
 	}
-	return wait_for(p->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
+	return wait_for(pdat_hub(s->hub)->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED,
 			(int)s->hub->dev->run->plan->timeout_ms, &event);
 }

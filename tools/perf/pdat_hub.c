@@ -35,6 +35,10 @@ static int create_evds(struct pdat_hub *h, struct pdat_dev *d)
 		if (ret != DAT_SUCCESS)
 			return pdat_error(ret, "dat_cno_create");
 	}
+	ret = dat_evd_create(d->ia, c->eps + SPARE, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG,
+			     &h->conn_evd);
+	if (ret != DAT_SUCCESS)
+		return pdat_error(ret, "dat_evd_create(connection)");
 	if (qlen > d->attr.max_evd_qlen)
 		qlen = d->attr.max_evd_qlen;
 	ret = dat_evd_create(d->ia, qlen, h->cno, DAT_EVD_DTO_FLAG, &h->evd[PERF_TX]);
@@ -100,6 +104,8 @@ int pdat_hub_close(struct perf_hub *hub)
 		pdat_keep_error(&err, dat_evd_free(h->evd[PERF_RX]), "dat_evd_free(receive)");
 	if (h->evd[PERF_TX])
 		pdat_keep_error(&err, dat_evd_free(h->evd[PERF_TX]), "dat_evd_free(request)");
+	if (h->conn_evd)
+		pdat_keep_error(&err, dat_evd_free(h->conn_evd), "dat_evd_free(connection)");
 	if (h->cno)
 		pdat_keep_error(&err, dat_cno_free(h->cno), "dat_cno_free");
 	if (h->lmr)
@@ -135,9 +141,9 @@ static int create_ep(struct pdat_side *p, struct pdat_hub *h, struct pdat_dev *d
 
 	if (h->srq)
 		ret = dat_ep_create_with_srq(d->ia, d->pz, h->evd[PERF_RX], h->evd[PERF_TX],
-					     p->conn_evd, h->srq, &attr, &p->ep);
+					     h->conn_evd, h->srq, &attr, &p->ep);
 	else
-		ret = dat_ep_create(d->ia, d->pz, h->evd[PERF_RX], h->evd[PERF_TX], p->conn_evd,
+		ret = dat_ep_create(d->ia, d->pz, h->evd[PERF_RX], h->evd[PERF_TX], h->conn_evd,
 				    &attr, &p->ep);
 	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, h->srq ? "dat_ep_create_with_srq" :
 						   "dat_ep_create");
@@ -148,7 +154,6 @@ int pdat_side_open(struct perf_hub *hub, struct perf_side **side)
 	struct pdat_dev *d = pdat_dev(hub->dev);
 	struct pdat_hub *h = pdat_hub(hub);
 	struct pdat_side *p = calloc(1, sizeof(*p));
-	DAT_RETURN ret;
 	int err;
 
 	if (!p)
@@ -159,13 +164,7 @@ int pdat_side_open(struct perf_hub *hub, struct perf_side **side)
 	p->base.local.key = h->rmr_context;
 	*side = &p->base;
 	err = perf_memory_side(hub, *side);
-	if (err)
-		return err;
-	ret = dat_evd_create(d->ia, SPARE, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG,
-			     &p->conn_evd);
-	if (ret != DAT_SUCCESS)
-		return pdat_error(ret, "dat_evd_create(connection)");
-	return create_ep(p, h, d);
+	return err ? err : create_ep(p, h, d);
 }
 
 int pdat_side_close(struct perf_side *s)
@@ -174,7 +173,6 @@ int pdat_side_close(struct perf_side *s)
 	int err = 0;
 
 	pdat_keep_error(&err, dat_ep_free(p->ep), "dat_ep_free");
-	pdat_keep_error(&err, dat_evd_free(p->conn_evd), "dat_evd_free(connection)");
 	perf_memory_side_put(s);
 	free(p);
 	return err;

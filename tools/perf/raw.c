@@ -137,11 +137,15 @@ static int raw_choose_info(struct raw_dev *d)
 	return 0;
 }
 
+#define MIN_PEERS 16
+
 /* Opens an event queue for connections, or an address vector for RDM endpoints. */
 static int raw_open_eq_av(struct raw_dev *d)
 {
-	struct fi_eq_attr eq_attr = { .size = 16 + PERF_MAX_EPS, .wait_obj = FI_WAIT_FD };
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .count = PERF_MAX_EPS };
+	/* No more than needed: provider shm refuses an address vector for more than 256 peers. */
+	size_t peers = d->base.c->eps < MIN_PEERS ? MIN_PEERS : (size_t)d->base.c->eps;
+	struct fi_eq_attr eq_attr = { .size = MIN_PEERS + peers, .wait_obj = FI_WAIT_FD };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE, .count = peers };
 	int ret;
 
 	if (d->unconnected) {

@@ -17,7 +17,7 @@ static int open_ends(const struct perf_layer *l, struct perf_dev *dev, struct pe
 		if (!ret)
 			ret = l->side_open(h[i], &s);
 		if (!ret)
-			h[i]->side[h[i]->sides++] = s;
+			perf_add_side(h[i], s);
 	}
 	return ret;
 }

@@ -75,7 +75,7 @@ static int session_add_side(struct perf_session *ss, const struct perf_layer *la
 	if (!ret && layer->exchange)
 		ret = layer->exchange(s);
 	if (!ret)
-		ss->hub->side[ss->hub->sides++] = s;
+		perf_add_side(ss->hub, s);
 	return ret;
 }
 
