@@ -136,6 +136,12 @@ void msgep_ep_abort(struct msgep_ep *ep, const char *why)
 	ASSERT(!ep);
 }
 
+void msgep_ep_broken(struct msgep_ep *ep, int err)
+{
+	(void)err;
+	ASSERT(!ep);
+}
+
 void msgep_cq_wake(struct msgep_cq *cq)
 {
 	ASSERT(!cq);
