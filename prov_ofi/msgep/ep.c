@@ -225,7 +225,7 @@ void msgep_ep_up(struct msgep_ep *ep)
 	if (ep->transport->doorbell &&
 	    !(msgep_cq_add_doorbell(ep->rx_cq, ep) && msgep_cq_add_doorbell(ep->tx_cq, ep))) {
 		msgep_lock(&ep->lock);
-		msgep_ep_abort(ep, "its peer could wake nobody here");
+		msgep_ep_abort(ep, "the kernel refuses to watch its doorbell");
 		msgep_unlock(&ep->lock);
 	}
 	/* Blocked threads have not armed this peer's doorbell. */

@@ -241,7 +241,7 @@ static void rdma_at_once(struct side *s, bool write)
 	meet(s);
 }
 
-/* Is there a descriptor whose inode is not among the `n` known ones? Those found are added. */
+/* True if there is a descriptor whose inode is not among the `n` known ones; adds those found. */
 static bool new_socket(ino_t *known, int *n)
 {
 	char path[300], to[64];
