@@ -119,6 +119,10 @@ static void cm_conn_ready(struct msgep_cm_source *source, uint32_t events)
 {
 	struct msgep_cm_conn *conn = dofi_container(source, struct msgep_cm_conn, source);
 
+	/* An earlier event of the same epoll_wait can have closed the socket, and with a route the
+	 * buffers are gone, too. */
+	if (conn->fd < 0)
+		return;
 	switch (conn->state) {
 	case MSGEP_CM_HALF_OPEN:
 		msgep_cm_half_open_ready(conn, events);
