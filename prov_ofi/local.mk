@@ -2,11 +2,11 @@
 # they are built in directories of their own and installed by hand: libtool would have them share
 # a libdaplofi.la.
 dofi_sources = \
-	prov_ofi/fabric/addr.c \
+	prov_ofi/base/addr.c prov_ofi/base/addr.h \
 	prov_ofi/object/agent.c prov_ofi/object/agent.h \
 	prov_ofi/api/api_table.h \
-	prov_ofi/api/api_wrap.h \
-	prov_ofi/object/ia_attr.c \
+	prov_ofi/trace/api_wrap.h \
+	prov_ofi/api/ia_attr.c \
 	prov_ofi/base/cancel.h \
 	prov_ofi/base/clock.h \
 	prov_ofi/base/eventfd.h \
@@ -27,13 +27,13 @@ dofi_sources = \
 	prov_ofi/base/timer.c prov_ofi/base/timer.h \
 	prov_ofi/base/be_bytes.h \
 	prov_ofi/cm/cm.h \
-	prov_ofi/cm/cm_brief.c \
+	prov_ofi/proto/cm_brief.c \
 	prov_ofi/cm/cm_connect.c \
 	prov_ofi/cm/cm_cr.c \
 	prov_ofi/cm/cm_events.c \
 	prov_ofi/cm/cm_hello.c prov_ofi/cm/cm_hello.h \
-	prov_ofi/cm/cm_proto.c prov_ofi/cm/cm_proto.h \
-	prov_ofi/cm/cm_seal.c prov_ofi/cm/cm_seal.h \
+	prov_ofi/proto/cm_proto.c prov_ofi/proto/cm_proto.h \
+	prov_ofi/proto/cm_seal.c prov_ofi/proto/cm_seal.h \
 	prov_ofi/cm/cm_sealed.c \
 	prov_ofi/cm/cm_sp.c \
 	prov_ofi/object/cno.c prov_ofi/object/cno.h \
@@ -41,7 +41,7 @@ dofi_sources = \
 	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_inline.h \
 	prov_ofi/data/evd_dequeue.c \
 	prov_ofi/fabric/verbs/device.c prov_ofi/fabric/verbs/device.h \
-	prov_ofi/diag/diag_cm.c prov_ofi/diag/diag_cm.h \
+	prov_ofi/cm/diag_cm.c prov_ofi/cm/diag_cm.h \
 	prov_ofi/fabric/verbs/cq_reservation.c \
 	prov_ofi/base/dat_version.h \
 	prov_ofi/data/dto.c prov_ofi/data/dto.h \
@@ -50,19 +50,19 @@ dofi_sources = \
 	prov_ofi/data/dto_post.h \
 	prov_ofi/data/dto_fast.c \
 	prov_ofi/data/dto_ext.c \
-	prov_ofi/object/ep.c prov_ofi/object/ep.h \
-	prov_ofi/object/ep_attr.c \
-	prov_ofi/object/err.c prov_ofi/object/err.h \
+	prov_ofi/api/ep.c prov_ofi/object/ep.h \
+	prov_ofi/api/ep_attr.c \
+	prov_ofi/base/dat_error.c prov_ofi/base/dat_error.h \
 	prov_ofi/object/evd.c prov_ofi/object/evd.h \
 	prov_ofi/object/evd_models.c \
 	prov_ofi/object/evd_models.h \
-	prov_ofi/data/evd_wait.c \
+	prov_ofi/api/evd_wait.c \
 	prov_ofi/fabric/fab.c prov_ofi/fabric/fab.h \
 	prov_ofi/fabric/fab_lib.c prov_ofi/fabric/fab_lib.h \
 	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \
 	prov_ofi/object/limits.h \
-	prov_ofi/api/cancel_guard.c prov_ofi/api/cancel_guard.h \
-	prov_ofi/object/ia.c prov_ofi/object/ia.h \
+	prov_ofi/trace/cancel_guard.c prov_ofi/trace/cancel_guard.h \
+	prov_ofi/api/ia.c prov_ofi/object/ia.h \
 	prov_ofi/object/key_table.c prov_ofi/object/key_table.h \
 	prov_ofi/object/lmr_table.c prov_ofi/object/lmr_table.h \
 	prov_ofi/object/mem_check.c \
@@ -82,21 +82,21 @@ dofi_sources = \
 	prov_ofi/msgep/cm/cm_listen.c \
 	prov_ofi/msgep/cm/cm_path_check.c \
 	prov_ofi/msgep/cm/cm_stall.c \
-	prov_ofi/msgep/cm/cm_secret.c prov_ofi/msgep/cm/cm_secret.h \
+	prov_ofi/proto/cm_secret.c prov_ofi/proto/cm_secret.h \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h \
-	prov_ofi/msgep/cq.c \
-	prov_ofi/msgep/cq_look.c prov_ofi/msgep/cq_look.h \
+	prov_ofi/msgep/object/cq.c \
+	prov_ofi/msgep/object/cq_poll.c prov_ofi/msgep/object/cq_poll.h \
 	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/cq_signal.h \
-	prov_ofi/msgep/ep.c \
-	prov_ofi/msgep/eq.c \
-	prov_ofi/msgep/fabric.c \
+	prov_ofi/msgep/object/ep.c \
+	prov_ofi/msgep/object/eq.c \
+	prov_ofi/msgep/object/fabric.c \
 	prov_ofi/msgep/peer_memory.h \
 	prov_ofi/msgep/frame.h \
 	prov_ofi/msgep/iov.h \
 	prov_ofi/msgep/lock.h \
-	prov_ofi/msgep/mr.c \
+	prov_ofi/msgep/object/mr.c \
 	prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h \
 	prov_ofi/msgep/pair/pair_bulk.c \
 	prov_ofi/msgep/pair/pair_share.c \
@@ -106,8 +106,8 @@ dofi_sources = \
 	prov_ofi/msgep/pair/pair_recv.c \
 	prov_ofi/msgep/pair/pair_send.c \
 	prov_ofi/msgep/pair/pair_sock.c \
-	prov_ofi/msgep/pep.c \
-	prov_ofi/msgep/post.c \
+	prov_ofi/msgep/object/pep.c \
+	prov_ofi/msgep/object/post.c \
 	prov_ofi/msgep/proto.c prov_ofi/msgep/proto.h \
 	prov_ofi/msgep/proto_bulk.c \
 	prov_ofi/msgep/proto_ext.c \
@@ -116,7 +116,7 @@ dofi_sources = \
 	prov_ofi/msgep/msgep.h \
 	prov_ofi/msgep/ring.h \
 	prov_ofi/msgep/shm/shm_pull.c prov_ofi/msgep/shm/shm_pull.h \
-	prov_ofi/msgep/srx.c \
+	prov_ofi/msgep/object/srx.c \
 	prov_ofi/msgep/wait.h \
 	prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
 	prov_ofi/msgep/rdm/rdm_recv.c \
@@ -128,8 +128,8 @@ dofi_sources = \
 	prov_ofi/msgep/rdm/rdm_constrained.c \
 	prov_ofi/msgep/shm/shm.c \
 	prov_ofi/data/srq_watermark.c \
-	prov_ofi/object/rmr.c prov_ofi/object/rmr.h \
-	prov_ofi/object/srq.c prov_ofi/object/srq.h \
+	prov_ofi/data/rmr.c prov_ofi/object/rmr.h \
+	prov_ofi/data/srq.c prov_ofi/object/srq.h \
 	prov_ofi/data/srq_cq.c \
 	prov_ofi/object/conn_id.c prov_ofi/object/conn_id.h \
 	prov_ofi/trace/trace.c prov_ofi/trace/trace.h \

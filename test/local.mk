@@ -15,5 +15,6 @@ include test/diag/local.mk
 include test/msgep/local.mk
 include test/fuzz/local.mk
 include test/man/local.mk
+include test/structure/local.mk
 include test/packaging/local.mk
 include test/roots/local.mk

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Implements the parts that only uDAPL 1.2 has. */
 #include "api/api_table.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 
 /* Exported by libdat, but in no public header: maps a slot number to the provider's handle. */
 extern DAT_RETURN dats_get_ia_handle(unsigned long slot, DAT_IA_HANDLE *provider_handle);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api/api_table.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 
 /* Exported by libdat2, but in no public header: maps between the consumer's handle and the
  * provider's. */

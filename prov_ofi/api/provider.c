@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
-#include "api/cancel_guard.h"
+#include "trace/cancel_guard.h"
 #include "object/ia.h"
 #include "trace/trace.h"
 

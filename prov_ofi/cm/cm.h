@@ -64,6 +64,13 @@ void dofi_cm_timer_fini(struct dofi_ia *ia);
 /* The timer of an endpoint's current step has expired. */
 void dofi_cm_deadline(struct dofi_timer *timer);
 
+/* What protects the connection messages of an adapter. */
+static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
+{
+	return (struct dofi_sealer){ .secret = fab->secret, .room = fab->desc->cm_data,
+				     .max_priv = fab->max_priv };
+}
+
 /* Listeners (cm/cm_sp.c) */
 struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual);
 void dofi_listener_unref(struct dofi_listener *l);

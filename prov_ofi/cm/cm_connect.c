@@ -10,9 +10,9 @@
 #include "cm/cm.h"
 #include "data/cq.h"
 #include "fabric/verbs/device.h"
-#include "diag/diag_cm.h"
+#include "cm/diag_cm.h"
 #include "data/dto.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "fabric/verbs/host_probe.h"
 #include "fabric/netif.h"
 #include "progress/progress.h"
@@ -103,7 +103,7 @@ static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_con
 				      : dofi_cm_build(buf, &msg);
 }
 
-/* A brief message (cm/cm_proto.h) has less room when the qualifier is a wide one. */
+/* A brief message (proto/cm_proto.h) has less room when the qualifier is a wide one. */
 static size_t cm_max_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
 {
 	size_t more = dofi_cm_brief_room(qual) - DOFI_CM_BRIEF;

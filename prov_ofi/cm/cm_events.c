@@ -10,7 +10,7 @@
 #include "base/probe.h"
 #include "cm/cm.h"
 #include "data/cq.h"
-#include "diag/diag_cm.h"
+#include "cm/diag_cm.h"
 #include "data/dto.h"
 #include "object/limits.h"
 #include "fabric/verbs/device_events.h"

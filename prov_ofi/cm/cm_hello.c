@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "cm/cm_hello.h"
-#include "diag/diag_cm.h"
+#include "cm/diag_cm.h"
 #include "progress/progress.h"
 #include "msgep/cm/cm.h"
 

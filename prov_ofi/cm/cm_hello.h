@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listener's side of the secret-protected handshake (cm/cm_seal.h). Caller holds cm_lock. */
+/* Listener's side of the secret-protected handshake (proto/cm_seal.h). Caller holds cm_lock. */
 #ifndef DOFI_CM_HELLO_H
 #define DOFI_CM_HELLO_H
 

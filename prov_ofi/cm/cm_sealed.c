@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connects to listeners that must know a secret, and checks their answers (cm/cm_seal.h). */
+/* Connects to listeners that must know a secret, and checks their answers (proto/cm_seal.h). */
 #include <errno.h>
 
 #include "cm/cm.h"
 #include "data/cq.h"
-#include "diag/diag_cm.h"
+#include "cm/diag_cm.h"
 #include "progress/progress.h"
 
 /* How often a client whose handshake a busy listener has forgotten begins again. */

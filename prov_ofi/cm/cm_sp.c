@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cm/cm.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "progress/progress.h"
 #include "diag/diag.h"
 

@@ -12,7 +12,7 @@
 #include "data/cq.h"
 #include "data/dto.h"
 #include "data/dto_post.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/mr.h"
 #include "object/rmr.h"
 #include "progress/deferred_work.h"

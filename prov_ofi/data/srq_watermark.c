@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counts the receive buffers of an endpoint (dat_ep_recv_query) and implements its watermarks. */
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/srq.h"
 #include "progress/deferred_work.h"
 

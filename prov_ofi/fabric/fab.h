@@ -19,6 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/addr.h"
+
 /* All modes of memory registration, to ask for nothing in particular. (The two that stand for
  * several of them are deprecated in libfabric 2.x.) */
 #define DOFI_MR_ANY \
@@ -56,7 +58,7 @@ struct dofi_fabric_desc {
 					 * adapter's */
 	size_t max_iov;
 	uint32_t cm_data;		/* bytes of a connection message, at most DOFI_CM_MAX */
-	uint32_t cm_header;		/* of which our header takes so many (cm/cm_proto.h) */
+	uint32_t cm_header;		/* of which our header takes so many (proto/cm_proto.h) */
 	size_t rx_depth, tx_depth;	/* of a device: receives, requests that one endpoint has at
 					 * once */
 	bool qual_in_name;		/* a listener's name holds the whole qualifier */
@@ -65,12 +67,6 @@ struct dofi_fabric_desc {
 	const struct msgep_transport *transport;
 	/* used instead if the peer is on this host */
 	const struct msgep_transport *local_transport;
-};
-
-union dofi_addr {
-	struct sockaddr sa;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
 };
 
 struct dofi_fab {
@@ -100,8 +96,8 @@ struct dofi_fab {
 	size_t max_read_iov;		/* segments that one RDMA read of the fabric takes */
 	size_t inject;			/* messages up to this length are copied when posted */
 	size_t max_priv;		/* private data left to the consumer */
-	struct msgep_secret *secret;	/* that peers must know (cm/cm_seal.h); NULL: none, or the
-					 * connections are ours (msgep/cm/cm_secret.h) */
+	struct msgep_secret *secret;	/* that peers must know (proto/cm_seal.h); NULL: none, or the
+					 * connections are ours (proto/cm_secret.h) */
 	uint32_t max_size;		/* bytes of one message or RDMA operation */
 };
 
@@ -126,15 +122,5 @@ static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, ui
 	return FI_MAJOR(fab->lib_version) < major ||
 	       (FI_MAJOR(fab->lib_version) == major && FI_MINOR(fab->lib_version) < minor);
 }
-
-/* fabric/addr.c */
-size_t dofi_addr_len(const struct sockaddr *sa);
-uint16_t dofi_addr_port(const struct sockaddr *sa);
-void dofi_addr_set_port(struct sockaddr *sa, uint16_t port);
-bool dofi_addr_is_any(const union dofi_addr *addr);
-/* The host part. */
-void dofi_addr_set_any(union dofi_addr *addr);
-bool dofi_addr_is_loopback(const union dofi_addr *addr);
-bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 
 #endif

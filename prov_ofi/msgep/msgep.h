@@ -46,7 +46,7 @@
 #include "msgep/lock.h"
 
 #define MSGEP_IOV_MAX 4
-/* Private data of a connection message, including the header of cm/cm_proto.h. */
+/* Private data of a connection message, including the header of proto/cm_proto.h. */
 #define MSGEP_CM_DATA 296
 
 struct msgep_ep;
@@ -138,7 +138,7 @@ struct msgep_cq {
 	struct dofi_list link;		/* domain->cqs */
 	struct msgep_lock poll;
 	struct msgep_cq_ep *eps;	/* bound for either direction, each once; the first n_active
-					 * are polled each time (cq_look.c) */
+					 * are polled each time (cq_poll.c) */
 	uint32_t n_eps, n_active, eps_room;
 	uint32_t polls;			/* number so far */
 	uint32_t turn, idle_turn;	/* next one to be polled first; the same of the idle ones */

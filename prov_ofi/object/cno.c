@@ -11,7 +11,7 @@
 #include "base/eventfd.h"
 #include "base/forkfd.h"
 #include "object/cno.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "progress/progress.h"
 
 /* Consumes the pending trigger; NULL: none. Caller holds cno->lock. */

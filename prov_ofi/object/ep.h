@@ -20,8 +20,8 @@
 #ifndef DOFI_EP_H
 #define DOFI_EP_H
 
-#include "cm/cm_proto.h"
-#include "cm/cm_seal.h"
+#include "proto/cm_proto.h"
+#include "proto/cm_seal.h"
 #include "cm/conn.h"
 #include "object/evd.h"
 
@@ -51,7 +51,7 @@ enum dofi_dto_state {
 
 struct dofi_dto {
 	struct fi_context2 ctx;		/* first: libfabric's context of the operation, used by the
-					 * endpoint (msgep/cq.c) */
+					 * endpoint (msgep/object/cq.c) */
 	struct dofi_ep *ep;
 	DAT_DTO_COOKIE cookie;
 	_Atomic uint8_t state;
@@ -235,7 +235,7 @@ static inline struct dofi_evd *dofi_ep_conn_evd(const struct dofi_ep *ep)
 bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
 		     struct dofi_evd **evd);
 
-/* Creation and destruction (object/ep.c). Caller of dofi_ep_make holds cm_lock. */
+/* Creation and destruction (api/ep.c). Caller of dofi_ep_make holds cm_lock. */
 DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
 			struct dofi_ep **out);
 /* Sets or replaces the EVDs (NULL: none). Caller holds cm_lock and ep->lock, or the EP is
@@ -264,7 +264,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep);
 DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
 			      DAT_BOOLEAN *request_idle);
 
-/* Attributes (object/ep_attr.c) */
+/* Attributes (api/ep_attr.c) */
 void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr);
 /* True if the attributes are within the IA's limits and each direction with an EVD has slots. */
 bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);

@@ -13,7 +13,7 @@
 #include "object/cno.h"
 #include "data/cq.h"
 #include "fabric/verbs/device.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/evd.h"
 #include "object/limits.h"
 #include "progress/progress.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
 #include "msgep/msgep.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Traces the slots that only uDAPL 2.0 has and that are not in the list of calls. */
-#include "api/cancel_guard.h"
+#include "trace/cancel_guard.h"
 #include "trace/trace_calls.h"
 
 static DAT_RETURN traced_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name,

@@ -6,8 +6,8 @@
  */
 #define DAT_API_MAJOR (DOFI_API / 10)
 
-#include "api/api_wrap.h"
-#include "api/cancel_guard.h"
+#include "trace/api_wrap.h"
+#include "trace/cancel_guard.h"
 #include "object/ia.h"
 #include "trace/trace_calls.h"
 

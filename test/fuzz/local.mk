@@ -78,7 +78,7 @@ EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/pairs/write
 
 test_fuzz_driver_cm_wire_SOURCES = test/fuzz/cm_msg.c test/fuzz/driver.c test/fuzz/fuzz.h \
-	prov_ofi/msgep/cm/cm_secret.h prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h
+	prov_ofi/proto/cm_secret.h prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h
 test_fuzz_driver_cm_wire_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 	$(LIBFABRIC_CFLAGS)
 
@@ -94,7 +94,7 @@ test_fuzz_driver_cells_LDADD = -lpthread
 
 test_fuzz_driver_frames_SOURCES = test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/base/key_map.c \
-	prov_ofi/msgep/mr.c prov_ofi/msgep/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
+	prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
 	prov_ofi/msgep/proto_ext.c \
 	prov_ofi/msgep/proto_read.c prov_ofi/msgep/proto_rx.c
 test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
@@ -104,16 +104,16 @@ test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
 	test/fuzz/fabric_msg.c test/fuzz/fabric_msg.h \
 	test/fuzz/pairs.c test/fuzz/pairs.h test/fuzz/pairs_cm.c test/fuzz/pairs_msg.c \
 	test/fuzz/pairs_rig.c \
-	prov_ofi/fabric/addr.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
+	prov_ofi/base/addr.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
 	prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cq_signal.c \
-	prov_ofi/msgep/ep.c prov_ofi/msgep/cm/inbox.c \
-	prov_ofi/msgep/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h prov_ofi/msgep/pair/pair_bulk.c \
+	prov_ofi/msgep/object/ep.c prov_ofi/msgep/cm/inbox.c \
+	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h prov_ofi/msgep/pair/pair_bulk.c \
 	prov_ofi/msgep/pair/pair_share.c \
 	prov_ofi/msgep/pair/pair_cm.c prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_open.c \
 	prov_ofi/msgep/pair/pair_recv.c prov_ofi/msgep/pair/pair_send.c prov_ofi/msgep/pair/pair_sock.c \
-	prov_ofi/msgep/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
+	prov_ofi/msgep/object/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
 	prov_ofi/msgep/proto_ext.c prov_ofi/msgep/proto_read.c prov_ofi/msgep/proto_rx.c \
-	prov_ofi/msgep/srx.c
+	prov_ofi/msgep/object/srx.c
 test_fuzz_driver_pairs_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
 test_fuzz_driver_pairs_LDFLAGS = -Wl,--wrap=clock_gettime
 test_fuzz_driver_pairs_LDADD = -lpthread

@@ -15,7 +15,7 @@ test_msgep_test_msgep_SOURCES = \
 	test/msgep/t_cm_secret.c \
 	test/msgep/t_cm_msg.c \
 	test/msgep/t_lock.c \
-	prov_ofi/fabric/addr.c \
+	prov_ofi/base/addr.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \
@@ -24,9 +24,9 @@ test_msgep_test_msgep_SOURCES = \
 	prov_ofi/base/param.c \
 	prov_ofi/base/log_file.c \
 	prov_ofi/base/timer.c \
-	prov_ofi/cm/cm_brief.c \
-	prov_ofi/cm/cm_proto.c \
-	prov_ofi/cm/cm_seal.c \
+	prov_ofi/proto/cm_brief.c \
+	prov_ofi/proto/cm_proto.c \
+	prov_ofi/proto/cm_seal.c \
 	prov_ofi/fabric/netif.c prov_ofi/fabric/netif.h \
 	prov_ofi/msgep/cm/cm.c prov_ofi/msgep/cm/cm.h prov_ofi/msgep/cm/cm_int.h \
 	prov_ofi/msgep/cm/cm_conn.c \
@@ -37,7 +37,7 @@ test_msgep_test_msgep_SOURCES = \
 	prov_ofi/msgep/cm/cm_listen.c \
 	prov_ofi/msgep/cm/cm_path_check.c \
 	prov_ofi/msgep/cm/cm_stall.c \
-	prov_ofi/msgep/cm/cm_secret.c prov_ofi/msgep/cm/cm_secret.h \
+	prov_ofi/proto/cm_secret.c prov_ofi/proto/cm_secret.h \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h \

@@ -115,7 +115,7 @@ static const struct msgep_transport transports[2] = {
 	  .finish = wire_finish, .finished = wire_finished },
 };
 
-/* ---------------------------------------------------------------- eq.c, object/ep.c */
+/* ---------------------------------------------------------------- eq.c, api/ep.c */
 
 /* Its transports need no authentication. */
 struct msgep_ep *msgep_eq_next_checked(struct msgep_eq *eq)

@@ -12,7 +12,7 @@ test_msgep_shm_SOURCES = \
 	test/msgep/t_shm_read.c \
 	test/msgep/t_shm_order.c test/msgep/t_shm_idle.c \
 	test/msgep/t_shm_sleep.c \
-	prov_ofi/fabric/addr.c \
+	prov_ofi/base/addr.c \
 	prov_ofi/base/key_map.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/base/lock.c \
@@ -32,25 +32,25 @@ test_msgep_shm_SOURCES = \
 	prov_ofi/msgep/cm/cm_listen.c \
 	prov_ofi/msgep/cm/cm_path_check.c \
 	prov_ofi/msgep/cm/cm_stall.c \
-	prov_ofi/msgep/cm/cm_secret.c \
+	prov_ofi/proto/cm_secret.c \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_msg.c \
-	prov_ofi/msgep/cq.c \
-	prov_ofi/msgep/cq_look.c \
-	prov_ofi/msgep/ep.c \
-	prov_ofi/msgep/eq.c \
-	prov_ofi/msgep/fabric.c \
-	prov_ofi/msgep/mr.c \
-	prov_ofi/msgep/pep.c \
-	prov_ofi/msgep/post.c \
+	prov_ofi/msgep/object/cq.c \
+	prov_ofi/msgep/object/cq_poll.c \
+	prov_ofi/msgep/object/ep.c \
+	prov_ofi/msgep/object/eq.c \
+	prov_ofi/msgep/object/fabric.c \
+	prov_ofi/msgep/object/mr.c \
+	prov_ofi/msgep/object/pep.c \
+	prov_ofi/msgep/object/post.c \
 	prov_ofi/msgep/proto.c \
 	prov_ofi/msgep/proto_ext.c \
 	prov_ofi/msgep/proto_bulk.c \
 	prov_ofi/msgep/proto_read.c \
 	prov_ofi/msgep/proto_rx.c \
 	prov_ofi/msgep/shm/shm_pull.c \
-	prov_ofi/msgep/srx.c \
+	prov_ofi/msgep/object/srx.c \
 	prov_ofi/msgep/shm/shm.c
 test_msgep_shm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
 test_msgep_shm_LDADD = libdattest.la -lpthread

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../lib/harness.h"
-#include "cm/cm_proto.h"
+#include "proto/cm_proto.h"
 
 static const uint8_t priv[256] = { 1, 2, 3, 0, 255 };
 

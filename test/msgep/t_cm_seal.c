@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../lib/harness.h"
-#include "cm/cm_seal.h"
+#include "proto/cm_seal.h"
 
 #define BRIEF_ROOM 55		/* verbs */
 #define BRIEF_PRIV 48

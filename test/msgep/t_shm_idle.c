@@ -7,7 +7,7 @@
 
 #define PAIRS 150
 #define ENDS (2 * PAIRS)
-/* As in cq_look.c: polls until an endpoint is idle, endpoints that never are, idle ones per
+/* As in cq_poll.c: polls until an endpoint is idle, endpoints that never are, idle ones per
  * poll. */
 #define UNTIL_IDLE (4096 + ENDS + 1)
 #define NEVER 16

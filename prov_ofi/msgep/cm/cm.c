@@ -299,7 +299,7 @@ void msgep_cm_linger(struct msgep_cm_conn *conn)
 {
 	struct msgep_cm *cm = conn->cm;
 	bool sent = !conn->bufs || conn->bufs->out_done == conn->bufs->out_len;
-	uint64_t patience = DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS));
+	uint64_t timeout = DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS));
 
 	cm_detach_ep(conn);
 	if (sent)
@@ -307,12 +307,12 @@ void msgep_cm_linger(struct msgep_cm_conn *conn)
 	/* Closing a TCP socket before the peer does may discard data that the peer has not read;
 	 * the bytes of a unix socket are in the peer's queue already. */
 	if (conn->fd < 0 || !msgep_cm_discard(conn->fd) || (sent && conn->transport->local) ||
-	    !patience || msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (sent ? 0 : EPOLLOUT))) {
+	    !timeout || msgep_cm_watch(conn, EPOLLIN | EPOLLRDHUP | (sent ? 0 : EPOLLOUT))) {
 		msgep_cm_conn_free(conn);
 		return;
 	}
 	msgep_cm_state(conn, MSGEP_CM_LINGERING);
-	msgep_cm_arm(cm, &conn->timer, dofi_now() + patience);
+	msgep_cm_arm(cm, &conn->timer, dofi_now() + timeout);
 }
 
 static void cm_post(struct msgep_eq *eq, struct msgep_event *event, const struct msgep_event *what,

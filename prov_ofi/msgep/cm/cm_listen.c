@@ -343,12 +343,12 @@ static void cm_evict_half_open(struct msgep_cm_conn *newcomer)
 
 void msgep_cm_half_open_tick(struct msgep_cm_conn *conn)
 {
-	uint64_t patience = DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
+	uint64_t timeout = DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
 	char text[INET6_ADDRSTRLEN];
 
-	if (dofi_now() - conn->started < patience) {
+	if (dofi_now() - conn->started < timeout) {
 		if (cm_count_younger(conn) <= MSGEP_CM_HALF_OPEN_PEER)
-			msgep_cm_arm(conn->cm, &conn->timer, conn->started + patience);
+			msgep_cm_arm(conn->cm, &conn->timer, conn->started + timeout);
 		else
 			cm_evict(conn);
 		return;

@@ -21,7 +21,7 @@
  * with 32 random bytes as the transport's bytes, come first; all but HELLO and BUSY are sealed.
  *
  * A message is a header of 32 bytes, numbers big-endian, followed by the transport's bytes and the
- * private data of the layer above (which starts with cm/cm_proto.h):
+ * private data of the layer above (which starts with proto/cm_proto.h):
  *
  *  offset size
  *   0  4  magic "RDMC"
@@ -48,7 +48,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "msgep/cm/cm_secret.h"
+#include "proto/cm_secret.h"
 #include "msgep/msgep.h"
 
 #define MSGEP_CM_MAGIC 0x52444d43u

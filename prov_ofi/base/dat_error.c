@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <rdma/fi_errno.h>
 
-#include "object/err.h"
+#include "base/dat_error.h"
 
 DAT_RETURN dofi_ret(int err)
 {

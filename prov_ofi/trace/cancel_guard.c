@@ -2,9 +2,9 @@
 /* Wraps each call that is not on the data path in a function that disables cancellation. */
 #define DAT_API_MAJOR (DOFI_API / 10)
 
-#include "api/api_wrap.h"
+#include "trace/api_wrap.h"
 #include "base/cancel.h"
-#include "api/cancel_guard.h"
+#include "trace/cancel_guard.h"
 #include "object/ia.h"
 
 DAT_PROVIDER dofi_guarded;

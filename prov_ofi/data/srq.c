@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "data/cq.h"
 #include "data/dto.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
 #include "object/srq.h"

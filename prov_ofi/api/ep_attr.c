@@ -5,7 +5,7 @@
 
 #include "cm/cm.h"
 #include "object/ep.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
 

@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 
 #include "base/be_bytes.h"
-#include "cm/cm_seal.h"
+#include "proto/cm_seal.h"
 
 #define V6 1u
 #define REQUEST_HEAD 1

@@ -10,7 +10,7 @@
 #include "cm/cm_hello.h"
 #include "object/cno.h"
 #include "object/ep.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/ia.h"
 #include "object/mr.h"

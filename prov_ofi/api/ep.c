@@ -8,7 +8,7 @@
 #include "cm/cm.h"
 #include "data/cq.h"
 #include "object/ep.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
 #include "progress/progress.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cm/cm.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/ia.h"
 

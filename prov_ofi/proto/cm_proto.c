@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/be_bytes.h"
-#include "cm/cm_proto.h"
+#include "proto/cm_proto.h"
 
 size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 {

@@ -14,7 +14,7 @@
 #include <sys/epoll.h>
 
 #include "base/clock.h"
-#include "msgep/cq_look.h"
+#include "msgep/object/cq_poll.h"
 
 /* Nanoseconds between two polls of the network by a queue with local connections, too: less than a
  * network message takes. */

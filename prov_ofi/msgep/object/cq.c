@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Keeps completions; consumers read them and block until there are some. (hot)
  *
- * Reading an empty queue polls its endpoints (cq_look.c). Before a consumer blocks, fi_trywait
+ * Reading an empty queue polls its endpoints (cq_poll.c). Before a consumer blocks, fi_trywait
  * requests that every peer ring the doorbell when it sends. The descriptor is an epoll set with the
  * queue's own signal, the transport's descriptors and the sockets on which doorbells arrive.
  */
@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "msgep/cm/cm.h"
-#include "msgep/cq_look.h"
+#include "msgep/object/cq_poll.h"
 #include "msgep/cm/inbox.h"
 #include "msgep/ring.h"
 #include "msgep/wait.h"

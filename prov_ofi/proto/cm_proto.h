@@ -36,7 +36,7 @@
  * Version 2 introduced writes with immediate data (object/conn_id.h), which a peer of version 1
  * would misinterpret.
  *
- * Where both ends must know a secret, other messages take the place of these: cm/cm_seal.h.
+ * Where both ends must know a secret, other messages take the place of these: proto/cm_seal.h.
  *
  * A peer with another magic, version or fabric is refused. Nothing is believed before the whole
  * message has been checked (dofi_cm_parse).
@@ -72,7 +72,7 @@ enum dofi_cm_reason {
 	DOFI_CM_BACKLOG,	/* the service point's EVD is full */
 	DOFI_CM_VERSION_OTHER,	/* magic, version or fabric differ */
 	DOFI_CM_RESOURCES,	/* insufficient resources */
-	DOFI_CM_NO_SECRET,	/* the request is one for those who share a secret (cm/cm_seal.h) */
+	DOFI_CM_NO_SECRET,	/* the request is one for those who share a secret (proto/cm_seal.h) */
 	DOFI_CM_SECRET_WANTED,	/* it is not, and should be */
 	DOFI_CM_SECRET_OTHER,	/* it does not belong to a handshake that is under way */
 };

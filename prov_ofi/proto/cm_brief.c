@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Builds and checks connection messages in the short form of devices.
  *
- * The layout stands in cm/cm_proto.h.
+ * The layout stands in proto/cm_proto.h.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "base/be_bytes.h"
-#include "cm/cm_proto.h"
+#include "proto/cm_proto.h"
 
 #define WIDE 4u			/* of byte 1: the qualifier has more than 16 bits */
 #define MOVED 2u		/* the port is not the qualifier's low bits */

@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
-#include "msgep/cm/cm_secret.h"
+#include "proto/cm_secret.h"
 #include "msgep/cm/cm_msg.h"
 
 #define LEAST 16

@@ -48,14 +48,14 @@
  * short the MAC is.
  *
  * Why that suffices is in docs/security.md. A refusal before CHALLENGE is a plain message
- * (cm/cm_proto.h), and so is one that says that there is no such handshake.
+ * (proto/cm_proto.h), and so is one that says that there is no such handshake.
  */
 #ifndef DOFI_CM_SEAL_H
 #define DOFI_CM_SEAL_H
 
-#include "cm/cm_proto.h"
-#include "fabric/fab.h"
-#include "msgep/cm/cm_secret.h"
+#include "proto/cm_proto.h"
+#include "base/addr.h"
+#include "proto/cm_secret.h"
 
 #define DOFI_SEAL_VERSION 1
 #define DOFI_SEAL_RANDOM 16
@@ -82,12 +82,6 @@ struct dofi_sealer {
 	size_t room;			/* of a connection message */
 	size_t max_priv;		/* more private data would leave less of the MAC */
 };
-
-static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
-{
-	return (struct dofi_sealer){ .secret = fab->secret, .room = fab->desc->cm_data,
-				     .max_priv = fab->max_priv };
-}
 
 static inline bool dofi_seal_is(uint8_t magic, const uint8_t *data, size_t len)
 {

@@ -2,7 +2,7 @@
 /* Reads, changes and compares IPv4 and IPv6 addresses. */
 #include <string.h>
 
-#include "fabric/fab.h"
+#include "base/addr.h"
 
 size_t dofi_addr_len(const struct sockaddr *sa)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "data/dto.h"
-#include "object/err.h"
+#include "base/dat_error.h"
 #include "object/rmr.h"
 
 #define CHANGES (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* IP addresses: an address of either family with its port, and operations on them. */
+#ifndef DOFI_ADDR_H
+#define DOFI_ADDR_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+union dofi_addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+size_t dofi_addr_len(const struct sockaddr *sa);
+uint16_t dofi_addr_port(const struct sockaddr *sa);
+void dofi_addr_set_port(struct sockaddr *sa, uint16_t port);
+bool dofi_addr_is_any(const union dofi_addr *addr);
+/* The host part. */
+void dofi_addr_set_any(union dofi_addr *addr);
+bool dofi_addr_is_loopback(const union dofi_addr *addr);
+bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
+
+#endif
