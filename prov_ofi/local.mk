@@ -4,8 +4,6 @@
 dofi_sources = \
 	prov_ofi/base/addr.c prov_ofi/base/addr.h \
 	prov_ofi/object/agent.c prov_ofi/object/agent.h \
-	prov_ofi/api/api_table.h \
-	prov_ofi/trace/api_wrap.h \
 	prov_ofi/api/ia_attr.c \
 	prov_ofi/base/cancel.h \
 	prov_ofi/base/clock.h \

@@ -4,6 +4,7 @@ dati_cppflags = -I$(top_builddir) -I$(top_srcdir)/src $(AM_CPPFLAGS) \
 
 dati_sources = \
 	src/builtins.def \
+	src/call_params.h \
 	src/calls.def \
 	src/cancel.h \
 	src/conf.c \

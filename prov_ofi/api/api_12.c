@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Implements the parts that only uDAPL 1.2 has. */
-#include "api/api_table.h"
 #include "base/dat_error.h"
+#include "cm/cm.h"
+#include "data/dto.h"
+#include "object/agent.h"
+#include "object/cno.h"
+#include "object/mr.h"
+#include "object/rmr.h"
 
 /* Exported by libdat, but in no public header: maps a slot number to the provider's handle. */
 extern DAT_RETURN dats_get_ia_handle(unsigned long slot, DAT_IA_HANDLE *provider_handle);
@@ -43,10 +48,22 @@ void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 	(void)attr;
 }
 
-static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION desc,
-			     DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
-			     DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
-			     DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address)
+void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param)
+{
+	(void)lmr;
+	(void)param;
+}
+
+void dofi_api_rmr_param(const struct dofi_rmr *rmr, DAT_RMR_PARAM *param)
+{
+	(void)rmr;
+	(void)param;
+}
+
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION desc,
+			   DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+			   DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
+			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address)
 {
 	struct dofi_lmr_request req = { .mem_type = type, .desc = desc, .length = length,
 					.pz = pz, .priv = priv };
@@ -61,21 +78,7 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DES
 	return ret;
 }
 
-static DAT_RETURN lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
-{
-	struct dofi_lmr *lmr = dofi_lmr_live(handle);
-
-	if (!lmr)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	if (mask & ~DAT_LMR_FIELD_ALL)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (!param)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	DOFI_FILL_LMR_PARAM(param, lmr);
-	return DAT_SUCCESS;
-}
-
-static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
+DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
 	struct dofi_cno *cno = dofi_cno_live(handle);
 
@@ -90,14 +93,14 @@ static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN cr_reject(DAT_CR_HANDLE cr)
+DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr)
 {
 	return dofi_cr_refuse(cr, 0, NULL);
 }
 
-static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
-			   DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie,
-			   DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
+			 DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie,
+			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
 	struct dofi_bind bind = { .rmr = rmr, .triplet = triplet, .priv = priv, .ep = ep,
 				  .cookie = cookie, .flags = flags };
@@ -105,19 +108,9 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
 	return dofi_rmr_do_bind(&bind, context);
 }
 
-static DAT_RETURN rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
-{
-	DOFI_CHECK_RMR_QUERY(handle, mask, param);
-	DOFI_FILL_RMR_PARAM(param, dofi_rmr_live(handle));
-	return DAT_SUCCESS;
-}
-
 const DAT_PROVIDER dofi_api_vtable = {
-	DOFI_COMMON_SLOTS,
-	.lmr_create_func = lmr_create,
-	.lmr_query_func = lmr_query,
-	.cno_query_func = cno_query,
-	.cr_reject_func = cr_reject,
-	.rmr_bind_func = rmr_bind,
-	.rmr_query_func = rmr_query,
+	.ia_open_func = dofi_ia_open,
+	.ia_close_func = dofi_ia_close,
+#define CALL(n, name, kind, ...) .name##_func = dofi_##name,
+#include "../src/calls.def"
 };

@@ -3,8 +3,13 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "api/api_table.h"
 #include "base/dat_error.h"
+#include "cm/cm.h"
+#include "data/dto.h"
+#include "object/agent.h"
+#include "object/cno.h"
+#include "object/mr.h"
+#include "object/rmr.h"
 
 /* Exported by libdat2, but in no public header: maps between the consumer's handle and the
  * provider's. */
@@ -49,11 +54,22 @@ void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 	attr->ha_loadbalancing = DAT_HA_LB_NONE;
 }
 
-static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION desc,
-			     DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
-			     DAT_VA_TYPE va_type, DAT_LMR_HANDLE *handle,
-			     DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
-			     DAT_VLEN *size, DAT_VADDR *address)
+void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param)
+{
+	param->va_type = lmr->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+}
+
+void dofi_api_rmr_param(const struct dofi_rmr *rmr, DAT_RMR_PARAM *param)
+{
+	param->rmr_scope = rmr->for_ep ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
+	param->va_type = rmr->bound && rmr->bound->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+}
+
+DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION desc,
+			   DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+			   DAT_VA_TYPE va_type, DAT_LMR_HANDLE *handle,
+			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
+			   DAT_VLEN *size, DAT_VADDR *address)
 {
 	struct dofi_lmr_request req = { .mem_type = type, .desc = desc, .length = length,
 					.pz = pz, .priv = priv,
@@ -71,24 +87,9 @@ static DAT_RETURN lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DES
 	return ret;
 }
 
-static DAT_RETURN lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
-{
-	struct dofi_lmr *lmr = dofi_lmr_live(handle);
-
-	if (!lmr)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-	if (mask & ~DAT_LMR_FIELD_ALL)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (!param)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	DOFI_FILL_LMR_PARAM(param, lmr);
-	param->va_type = lmr->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
-	return DAT_SUCCESS;
-}
-
 /* The mask's bits overlap (DAT_CNO_FIELD_PROXY contains the others), so any of them requests
  * all. */
-static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
+DAT_RETURN dofi_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
 	struct dofi_cno *cno = dofi_cno_live(handle);
 	DAT_OS_WAIT_PROXY_AGENT agent;
@@ -114,10 +115,15 @@ static DAT_RETURN cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
-			   DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep,
-			   DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-			   DAT_RMR_CONTEXT *context)
+DAT_RETURN dofi_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID priv)
+{
+	return dofi_cr_refuse(cr, size, priv);
+}
+
+DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
+			 DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep,
+			 DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+			 DAT_RMR_CONTEXT *context)
 {
 	struct dofi_bind bind = { .rmr = rmr, .lmr_given = true, .lmr = lmr, .triplet = triplet,
 				  .priv = priv, .zero_based = va_type == DAT_VA_TYPE_ZB,
@@ -128,21 +134,8 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR
 	return dofi_rmr_do_bind(&bind, context);
 }
 
-static DAT_RETURN rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
-{
-	struct dofi_rmr *rmr = dofi_rmr_live(handle);
-
-	DOFI_CHECK_RMR_QUERY(handle, mask, param);
-	DOFI_FILL_RMR_PARAM(param, rmr);
-	param->rmr_scope = rmr->for_ep ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
-	pthread_mutex_lock(&rmr->obj.ia->mr_lock);
-	param->va_type = rmr->bound && rmr->bound->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
-	pthread_mutex_unlock(&rmr->obj.ia->mr_lock);
-	return DAT_SUCCESS;
-}
-
-static DAT_RETURN csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
-			     DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp)
+DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
+			   DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp)
 {
 	(void)comm;
 	(void)addr;
@@ -152,7 +145,7 @@ static DAT_RETURN csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PT
 				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 }
 
-static DAT_RETURN csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
+DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
 {
 	(void)csp;
 	(void)mask;
@@ -160,14 +153,14 @@ static DAT_RETURN csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP
 	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
 }
 
-static DAT_RETURN csp_free(DAT_CSP_HANDLE csp)
+DAT_RETURN dofi_csp_free(DAT_CSP_HANDLE csp)
 {
 	(void)csp;
 	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
 }
 
-static DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr,
-				    DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv)
+DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr,
+				  DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv)
 {
 	(void)addr;
 	(void)timeout;
@@ -261,22 +254,10 @@ static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 }
 
 const DAT_PROVIDER dofi_api_vtable = {
-	DOFI_COMMON_SLOTS,
-	.lmr_create_func = lmr_create,
-	.lmr_query_func = lmr_query,
-	.cno_query_func = cno_query,
-	.cr_reject_func = dofi_cr_refuse,
-	.rmr_bind_func = rmr_bind,
-	.csp_create_func = csp_create,
-	.csp_query_func = csp_query,
-	.csp_free_func = csp_free,
-	.ep_common_connect_func = ep_common_connect,
-	.rmr_query_func = rmr_query,
-	.rmr_create_for_ep_func = dofi_rmr_create_for_ep,
-	.ep_post_send_with_invalidate_func = dofi_ep_post_send_with_invalidate,
-	.ep_post_rdma_read_to_rmr_func = dofi_ep_post_rdma_read_to_rmr,
-	.cno_fd_create_func = dofi_cno_fd_create,
-	.cno_trigger_func = dofi_cno_trigger,
+	.ia_open_func = dofi_ia_open,
+	.ia_close_func = dofi_ia_close,
 	.ia_ha_related_func = ia_ha_related,
 	.handle_extendedop_func = extendedop,
+#define CALL(n, name, kind, ...) .name##_func = dofi_##name,
+#include "../src/calls.def"
 };

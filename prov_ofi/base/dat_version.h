@@ -165,8 +165,14 @@ static inline void dofi_dto_copy(DAT_DTO_COMPLETION_EVENT_DATA *to,
 
 struct dofi_ia;
 struct dofi_lmr;
-struct dofi_ep;
-struct dofi_cno;
+struct dofi_rmr;
+
+/* dofi_NAME implements dat_NAME: the prototypes, and the slots of the jump table (api/api_12.c,
+ * api/api_20.c), come from libdat's list of calls. */
+#define DAT_API_MAJOR (DOFI_API / 10)
+#define CALL(n, name, kind, ...) DAT_RETURN dofi_##name(__VA_ARGS__);
+#include "../src/calls.def"
+#undef CALL
 
 /* Implemented by api/api_12.c and api/api_20.c. */
 extern const DAT_PROVIDER dofi_api_vtable;
@@ -181,5 +187,8 @@ bool dofi_api_extensions(const struct dofi_ia *ia);
 /* Set the attribute members that only one version has. */
 void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
+/* Set the members of queried parameters that only one version has. */
+void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param);
+void dofi_api_rmr_param(const struct dofi_rmr *rmr, DAT_RMR_PARAM *param);
 
 #endif

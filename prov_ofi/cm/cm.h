@@ -128,27 +128,7 @@ void dofi_cm_read_events(struct dofi_ia *ia);
 /* The same; caller holds no lock. Unless `block`, does nothing while another thread does this. */
 void dofi_cm_progress(struct dofi_ia *ia, bool block);
 
-DAT_RETURN dofi_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
-			   DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
-DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual, DAT_EVD_HANDLE evd,
-			       DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp);
-DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE psp, DAT_PSP_PARAM_MASK mask, DAT_PSP_PARAM *param);
-DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE psp);
-DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
-			   DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp);
-DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE rsp, DAT_RSP_PARAM_MASK mask, DAT_RSP_PARAM *param);
-DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE rsp);
-DAT_RETURN dofi_cr_query(DAT_CR_HANDLE cr, DAT_CR_PARAM_MASK mask, DAT_CR_PARAM *param);
-DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT size,
-			  const DAT_PVOID priv);
 /* 1.2 has no private data here. */
 DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE cr, DAT_COUNT size, const DAT_PVOID priv);
-DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual);
-DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
-			   DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos,
-			   DAT_CONNECT_FLAGS flags);
-DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
-			       DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos);
-DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags);
 
 #endif

@@ -93,6 +93,38 @@ DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE handle)
 	return DAT_SUCCESS;
 }
 
+DAT_RETURN dofi_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
+{
+	struct dofi_rmr *rmr = dofi_rmr_live(handle);
+	const struct dofi_window *w;
+	DAT_RETURN ret = DAT_SUCCESS;
+	DAT_IA_HANDLE ia;
+
+	if (!rmr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	ia = dofi_api_ia_handle(rmr->obj.ia);
+	pthread_mutex_lock(&rmr->obj.ia->mr_lock);
+	w = rmr->bound;
+	/* An unbound RMR has no triplet; its other members are zero. */
+	if ((mask & ~DAT_RMR_FIELD_ALL) || (!w && (mask & DAT_RMR_FIELD_LMR_TRIPLET))) {
+		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	} else {
+		memset(param, 0, sizeof(*param));
+		param->ia_handle = ia;
+		param->pz_handle = rmr->pz;
+		if (w) {
+			param->lmr_triplet = w->triplet;
+			param->mem_priv = w->priv;
+			param->rmr_context = w->key;
+		}
+		dofi_api_rmr_param(rmr, param);
+	}
+	pthread_mutex_unlock(&rmr->obj.ia->mr_lock);
+	return ret;
+}
+
 void dofi_rmr_take_effect(struct dofi_rmr *rmr, struct dofi_window *window, struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = rmr->obj.ia;

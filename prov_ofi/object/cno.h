@@ -39,10 +39,7 @@ void dofi_cno_destroy(struct dofi_cno *cno);
 
 int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,
 		 struct dofi_cno **out);
-DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *cno);
-DAT_RETURN dofi_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent);
-DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE cno);
-DAT_RETURN dofi_cno_wait(DAT_CNO_HANDLE cno, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd);
+/* Calls of 2.0 only; both versions compile them. */
 DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia, int *fd, DAT_CNO_HANDLE *cno);
 DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd);
 

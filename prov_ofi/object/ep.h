@@ -253,17 +253,6 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
 void dofi_ep_destroy(struct dofi_ep *ep);
 void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
 
-DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
-			  DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect, const DAT_EP_ATTR *attr,
-			  DAT_EP_HANDLE *ep);
-DAT_RETURN dofi_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv,
-				   DAT_EVD_HANDLE request, DAT_EVD_HANDLE connect,
-				   DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep);
-DAT_RETURN dofi_ep_free(DAT_EP_HANDLE ep);
-DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE ep);
-DAT_RETURN dofi_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state, DAT_BOOLEAN *recv_idle,
-			      DAT_BOOLEAN *request_idle);
-
 /* Attributes (api/ep_attr.c) */
 void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr);
 /* True if the attributes are within the IA's limits and each direction with an EVD has slots. */
@@ -272,7 +261,5 @@ bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, 
 bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
 /* Replaces defaults by the values that the consumer has set. */
 void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted);
-DAT_RETURN dofi_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
-DAT_RETURN dofi_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
 
 #endif

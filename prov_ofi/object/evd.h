@@ -194,19 +194,4 @@ void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
 		      DAT_COUNT reason);
 
-DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_CNO_HANDLE cno,
-			   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd);
-DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_query(DAT_EVD_HANDLE evd, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param);
-DAT_RETURN dofi_evd_modify_cno(DAT_EVD_HANDLE evd, DAT_CNO_HANDLE cno);
-DAT_RETURN dofi_evd_enable(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_disable(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_set_unwaitable(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_clear_unwaitable(DAT_EVD_HANDLE evd);
-DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE evd, DAT_COUNT qlen);
-DAT_RETURN dofi_evd_post_se(DAT_EVD_HANDLE evd, const DAT_EVENT *event);
-DAT_RETURN dofi_evd_dequeue(DAT_EVD_HANDLE evd, DAT_EVENT *event);
-DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-			 DAT_EVENT *event, DAT_COUNT *nmore);
-
 #endif

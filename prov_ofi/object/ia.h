@@ -119,9 +119,6 @@ DAT_RETURN dofi_ia_open_threadsafe(const DAT_NAME_PTR name, DAT_COUNT qlen,
 DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags);
 /* Sets the provider-specific attributes. Call after the fabric is opened. */
 void dofi_attr_name(struct dofi_ia *ia);
-DAT_RETURN dofi_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd,
-			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
-			 DAT_PROVIDER_ATTR_MASK prov_mask, DAT_PROVIDER_ATTR *prov_attr);
 
 /* Returns the record of an IA name, through which calls on its objects are dispatched. */
 struct dofi_provider *dofi_provider_find(const char *name, DAT_BOOLEAN thread_safe);

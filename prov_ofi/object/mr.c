@@ -245,6 +245,30 @@ void dofi_lmr_destroy(struct dofi_lmr *lmr)
 	dofi_obj_release(&lmr->obj);
 }
 
+DAT_RETURN dofi_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param)
+{
+	const struct dofi_lmr *lmr = dofi_lmr_live(handle);
+
+	if (!lmr)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+	if (mask & ~DAT_LMR_FIELD_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	if (!param)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	param->ia_handle = dofi_api_ia_handle(lmr->obj.ia);
+	param->mem_type = lmr->mem_type;
+	param->region_desc = lmr->desc;
+	param->length = lmr->length;
+	param->pz_handle = lmr->pz;
+	param->mem_priv = lmr->priv;
+	param->lmr_context = lmr->context;
+	param->rmr_context = lmr->rmr_context;
+	param->registered_size = lmr->length;
+	param->registered_address = lmr->address;
+	dofi_api_lmr_param(lmr, param);
+	return DAT_SUCCESS;
+}
+
 DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 {
 	struct dofi_lmr *lmr = dofi_lmr_live(handle);

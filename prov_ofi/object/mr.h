@@ -71,13 +71,6 @@ bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr);
 void dofi_lmr_outputs(struct dofi_lmr *lmr, DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
 		      DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address);
 
-DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE lmr);
-DAT_RETURN dofi_lmr_sync_rdma_read(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n);
-DAT_RETURN dofi_lmr_sync_rdma_write(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *seg, DAT_VLEN n);
-DAT_RETURN dofi_pz_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE *pz);
-DAT_RETURN dofi_pz_query(DAT_PZ_HANDLE pz, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARAM *param);
-DAT_RETURN dofi_pz_free(DAT_PZ_HANDLE pz);
-
 /* Checks that this process can access [address, address + length) as requested. Returns 0, -EFAULT
  * (not mapped), -EACCES (not readable or writable) or -EINVAL (private, but requested shared). */
 int dofi_mem_check(uint64_t address, uint64_t length, bool write, bool shared);

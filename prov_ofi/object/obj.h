@@ -62,8 +62,4 @@ void dofi_obj_release(struct dofi_obj *obj);
 /* Installs the handler that invalidates the handles in a forked child. */
 void dofi_obj_init_fork(void);
 
-DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context);
-DAT_RETURN dofi_get_consumer_context(DAT_HANDLE handle, DAT_CONTEXT *context);
-DAT_RETURN dofi_get_handle_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type);
-
 #endif

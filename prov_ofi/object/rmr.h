@@ -65,10 +65,8 @@ bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key);
 /* Closes the windows that only this EP uses, because its connection has ended. */
 void dofi_rmr_ep_ended(struct dofi_ep *ep);
 void dofi_rmr_destroy(struct dofi_rmr *rmr);
-
-DAT_RETURN dofi_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
+/* A call of 2.0 only; both versions compile it. */
 DAT_RETURN dofi_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr);
-DAT_RETURN dofi_rmr_free(DAT_RMR_HANDLE rmr);
 
 static inline struct dofi_rmr *dofi_rmr_live(DAT_RMR_HANDLE handle)
 {

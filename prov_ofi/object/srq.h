@@ -102,16 +102,4 @@ static inline void dofi_srq_check_hard_mark(struct dofi_ep *ep)
 /* Raises the events of watermarks that were passed. Caller holds no lock other than cm_lock. */
 void dofi_srq_raise(struct dofi_ep *ep);
 
-DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE ep, DAT_COUNT *nbufs, DAT_COUNT *span);
-DAT_RETURN dofi_ep_set_watermark(DAT_EP_HANDLE ep, DAT_COUNT soft, DAT_COUNT hard);
-
-DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr,
-			   DAT_SRQ_HANDLE *srq);
-DAT_RETURN dofi_srq_free(DAT_SRQ_HANDLE srq);
-DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE srq, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			      DAT_DTO_COOKIE cookie);
-DAT_RETURN dofi_srq_query(DAT_SRQ_HANDLE srq, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param);
-DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE srq, DAT_COUNT n);
-DAT_RETURN dofi_srq_set_lw(DAT_SRQ_HANDLE srq, DAT_COUNT lw);
-
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Wraps each call that is not on the data path in a function that disables cancellation. */
-#define DAT_API_MAJOR (DOFI_API / 10)
-
-#include "trace/api_wrap.h"
+#define A1 a1
+#include "../src/call_params.h"
 #include "base/cancel.h"
 #include "trace/cancel_guard.h"
 #include "object/ia.h"

@@ -4,9 +4,8 @@
  * The wrappers are generated from the same list of calls as libdat, so that none is missing. Calls
  * that libdat implements by hand follow at the end.
  */
-#define DAT_API_MAJOR (DOFI_API / 10)
-
-#include "trace/api_wrap.h"
+#define A1 a1
+#include "../src/call_params.h"
 #include "trace/cancel_guard.h"
 #include "object/ia.h"
 #include "trace/trace_calls.h"

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Parameter lists of the calls in src/calls.def, for functions that wrap them. */
-#ifndef DOFI_API_WRAP_H
-#define DOFI_API_WRAP_H
+/* Parameter lists of the calls in calls.def, for functions that pass a call on.
+ *
+ * Pn: parameters a1..an of the given types; An: the list of arguments, whose first one, A1, the
+ * including file defines.
+ */
+#ifndef DATI_CALL_PARAMS_H
+#define DATI_CALL_PARAMS_H
 
-/* Pn: parameters a1..an of the given types; An: the list of their names. */
 #define P1(t1) t1 a1
 #define P2(t1, t2) P1(t1), t2 a2
 #define P3(t1, t2, t3) P2(t1, t2), t3 a3
@@ -18,7 +21,6 @@
 #define P12(t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12) \
 	P11(t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11), t12 a12
 
-#define A1 a1
 #define A2 A1, a2
 #define A3 A2, a3
 #define A4 A3, a4
