@@ -63,7 +63,7 @@ dofi_sources = \
 	prov_ofi/api/ia.c prov_ofi/object/ia.h \
 	prov_ofi/object/key_table.c prov_ofi/object/key_table.h \
 	prov_ofi/object/lmr_table.c prov_ofi/object/lmr_table.h \
-	prov_ofi/object/mem_check.c \
+	prov_ofi/object/mem_check.c prov_ofi/object/mem_check.h \
 	prov_ofi/object/mr.c prov_ofi/object/mr.h \
 	prov_ofi/fabric/netif.c prov_ofi/fabric/netif.h \
 	prov_ofi/object/obj.c prov_ofi/object/obj.h \

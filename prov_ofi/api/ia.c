@@ -54,6 +54,7 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	memset(&ia->timers, 0, sizeof(ia->timers));
 	ia->timer_users = 0;
 	dofi_device_events_init(ia);
+	dofi_mem_maps_init(&ia->maps);
 	dofi_lmr_table_init(&ia->lmrs);
 	dofi_conn_ids_init(&ia->conn_ids);
 	dofi_keys_init(&ia->keys);
@@ -170,6 +171,7 @@ static void ia_tear_down(struct dofi_ia *ia)
 	dofi_fab_close(&ia->fab);
 	dofi_timers_free(&ia->timers);
 	dofi_lmr_table_free(&ia->lmrs);
+	dofi_mem_maps_close(&ia->maps);
 	dofi_conn_ids_free(&ia->conn_ids);
 	dofi_keys_free(&ia->keys);
 	dofi_obj_release(&ia->obj);

@@ -24,6 +24,7 @@
 #include "fabric/fab.h"
 #include "object/key_table.h"
 #include "object/lmr_table.h"
+#include "object/mem_check.h"
 #include "object/obj.h"
 #include "fabric/verbs/device_events.h"
 #include "object/conn_id.h"
@@ -61,6 +62,7 @@ struct dofi_ia {
 	struct dofi_obj obj;
 	struct dofi_fab fab;		/* fabric, domain, EQ, limits */
 	_Atomic(DAT_IA_HANDLE) consumer_handle;	/* see dofi_api_ia_handle */
+	struct dofi_mem_maps maps;
 	struct dofi_lmr_table lmrs;
 	pthread_mutex_t mr_lock;	/* bindings of RMRs */
 	struct dofi_key_table keys;	/* remote keys that the fabric chose */

@@ -142,7 +142,7 @@ static DAT_RETURN mr_resolve(struct dofi_ia *ia, const struct dofi_lmr_request *
 	}
 	if (!lmr->length)
 		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
-	ret = dofi_mem_check(lmr->address, lmr->length, req->priv & WRITES,
+	ret = dofi_mem_check(&ia->maps, lmr->address, lmr->length, req->priv & WRITES,
 			     req->mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL);
 	if (ret == -EINVAL)
 		return DOFI_ERR(DAT_INVALID_STATE, 0);

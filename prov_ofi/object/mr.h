@@ -71,8 +71,4 @@ bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr);
 void dofi_lmr_outputs(struct dofi_lmr *lmr, DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
 		      DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address);
 
-/* Checks that this process can access [address, address + length) as requested. Returns 0, -EFAULT
- * (not mapped), -EACCES (not readable or writable) or -EINVAL (private, but requested shared). */
-int dofi_mem_check(uint64_t address, uint64_t length, bool write, bool shared);
-
 #endif

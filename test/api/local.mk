@@ -28,7 +28,7 @@ test_api_common = \
 	test/api/t_pz.c \
 	test/api/t_lmr.c \
 	test/api/t_lmr_sync.c \
-	test/api/t_lmr_check.c \
+	test/api/t_lmr_check.c test/api/t_lmr_maps.c \
 	test/api/t_lmr_free.c \
 	test/api/t_evd.c \
 	test/api/t_evd_size.c \
