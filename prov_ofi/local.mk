@@ -56,6 +56,7 @@ dofi_sources = \
 	prov_ofi/object/evd_models.h \
 	prov_ofi/api/evd_wait.c \
 	prov_ofi/fabric/fab.c prov_ofi/fabric/fab.h \
+	prov_ofi/fabric/fab_info.c prov_ofi/fabric/fab_info.h \
 	prov_ofi/fabric/fab_lib.c prov_ofi/fabric/fab_lib.h \
 	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \
 	prov_ofi/object/limits.h \
@@ -92,6 +93,7 @@ dofi_sources = \
 	prov_ofi/msgep/object/fabric.c \
 	prov_ofi/msgep/peer_memory.h \
 	prov_ofi/msgep/frame.h \
+	prov_ofi/msgep/inner.c prov_ofi/msgep/inner.h \
 	prov_ofi/msgep/iov.h \
 	prov_ofi/msgep/lock.h \
 	prov_ofi/msgep/object/mr.c \

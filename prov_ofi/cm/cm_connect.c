@@ -9,6 +9,7 @@
 #include "base/probe.h"
 #include "cm/cm.h"
 #include "data/cq.h"
+#include "fabric/fab_info.h"
 #include "fabric/verbs/device.h"
 #include "cm/diag_cm.h"
 #include "data/dto.h"
@@ -53,29 +54,7 @@ static DAT_RETURN cm_target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_C
  * is within reach, over loopback too. */
 static struct fi_info *cm_connect_info(struct dofi_ia *ia, const union dofi_addr *peer)
 {
-	struct fi_info *info = dofi_lib.dupinfo(ia->fab.info);
-	size_t len = dofi_addr_len(&peer->sa);
-
-	if (!info)
-		return NULL;
-	free(info->dest_addr);
-	info->dest_addr = malloc(len);
-	if (!info->dest_addr) {
-		dofi_lib.freeinfo(info);
-		return NULL;
-	}
-	memcpy(info->dest_addr, peer, len);
-	info->dest_addrlen = len;
-	if (!ia->fab.addr_named) {
-		free(info->src_addr);
-		info->src_addr = NULL;
-		info->src_addrlen = 0;
-		info->addr_format = peer->sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6
-								   : FI_SOCKADDR_IN;
-	} else {
-		dofi_addr_set_port(info->src_addr, 0);
-	}
-	return info;
+	return dofi_info_copy(ia->fab.info, ia->fab.addr_named ? &ia->fab.addr : NULL, peer);
 }
 
 struct attempt {

@@ -6,6 +6,7 @@
 
 #include "cm/cm.h"
 #include "base/dat_error.h"
+#include "fabric/fab_info.h"
 #include "progress/progress.h"
 #include "diag/diag.h"
 
@@ -57,24 +58,12 @@ struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual)
 /* The IA's own address if the user chose it, else every address of this host. */
 static struct fi_info *sp_listen_info(struct dofi_ia *ia, uint16_t port)
 {
-	struct fi_info *info = dofi_lib.dupinfo(ia->fab.info);
 	union dofi_addr addr = ia->fab.addr;
-	size_t len = dofi_addr_len(&addr.sa);
 
-	if (!info)
-		return NULL;
 	if (!ia->fab.addr_named)
 		dofi_addr_set_any(&addr);
 	dofi_addr_set_port(&addr.sa, port);
-	free(info->src_addr);
-	info->src_addr = malloc(len);
-	if (!info->src_addr) {
-		dofi_lib.freeinfo(info);
-		return NULL;
-	}
-	memcpy(info->src_addr, &addr, len);
-	info->src_addrlen = len;
-	return info;
+	return dofi_info_copy(ia->fab.info, &addr, NULL);
 }
 
 static int sp_start_listening(struct dofi_listener *l, struct fi_info *info, uint16_t port)

@@ -13,13 +13,13 @@
 #include "base/edit_distance.h"
 #include "base/param.h"
 #include "base/text.h"
+#include "fabric/fab_info.h"
 #include "fabric/fab_lib.h"
 #include "diag/diag.h"
 
 /* The registry library keeps lines of this length. */
 #define LINE 180
 #define MAX_FOUND 24
-#define API_VERSION FI_VERSION(1, 14)
 
 void dofi_diag_fabric(const char *name, const char *known, const char *first)
 {
@@ -185,7 +185,7 @@ static bool diag_suits(const struct fi_info *hints, unsigned int relaxed)
 	for (size_t i = 0; i < HINTS; i++)
 		if (relaxed & (1u << i))
 			table[i].relax(less);
-	any = !dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, less, &found) && found;
+	any = !dofi_info_get(less, &found) && found;
 	if (found)
 		dofi_lib.freeinfo(found);
 	dofi_lib.freeinfo(less);
@@ -248,7 +248,7 @@ static void diag_report_found(const char *wanted, enum fi_ep_type type)
 	struct fi_info *all = NULL;
 	size_t n = 0;
 
-	if (!dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, NULL, &all))
+	if (!dofi_info_get(NULL, &all))
 		n = diag_collect(all, found);
 	for (size_t r = 0; r < sizeof(reasons) / sizeof(*reasons); r++) {
 		const char *between = text.len ? "; " : "";

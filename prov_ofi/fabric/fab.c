@@ -12,6 +12,7 @@
 #include "proto/cm_proto.h"
 #include "fabric/verbs/device.h"
 #include "fabric/fab.h"
+#include "fabric/fab_info.h"
 #include "fabric/fab_lib.h"
 #include "object/limits.h"
 #include "fabric/netif.h"
@@ -21,7 +22,6 @@
 
 /* The API version requested of libfabric: the oldest that has all we use, so that a binary
  * behaves the same on every later library. */
-#define API_VERSION FI_VERSION(1, 14)
 
 /* Connected endpoints of our own over a transport. */
 #define TRANSPORT_DESC(n, prov, id, w) \
@@ -151,44 +151,20 @@ static bool fab_uses_external_lock(const struct dofi_fab *fab)
 
 struct fi_info *dofi_fab_hints(const struct dofi_fab *fab)
 {
-	struct fi_info *hints = dofi_lib.dupinfo(NULL);
-	bool v6 = fab->addr.sa.sa_family == AF_INET6;
+	bool rdma = fab->desc->device || fab->desc->over_device;
+	struct fi_info *hints = dofi_info_hints(FI_EP_MSG, rdma ? "verbs" : fab->desc->prov_name,
+						fab->addr.sa.sa_family == AF_UNSPEC ? NULL
+										   : &fab->addr);
 
 	if (!hints)
 		return NULL;
 	/* Completion data of a write takes a receive: what writes with immediate data are to do. */
-	if (fab->desc->device || fab->desc->over_device)
+	if (rdma)
 		hints->mode = FI_RX_CQ_DATA;
-	hints->ep_attr->type = FI_EP_MSG;
 	hints->caps = FI_MSG | FI_RMA;
-	hints->addr_format = v6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
-				      FI_MR_PROV_KEY;
-	hints->domain_attr->threading =
-		fab_uses_external_lock(fab) ? FI_THREAD_COMPLETION : FI_THREAD_SAFE;
-	hints->fabric_attr->prov_name =
-		strdup(fab->desc->over_device ? "verbs" : fab->desc->prov_name);
-	if (!hints->fabric_attr->prov_name)
-		goto no_memory;
-	if (fab->addr.sa.sa_family == AF_UNSPEC) {
-		hints->addr_format = FI_FORMAT_UNSPEC;
-		return hints;
-	}
-	hints->src_addr = malloc(dofi_addr_len(&fab->addr.sa));
-	if (!hints->src_addr)
-		goto no_memory;
-	hints->src_addrlen = dofi_addr_len(&fab->addr.sa);
-	memcpy(hints->src_addr, &fab->addr, hints->src_addrlen);
+	if (fab_uses_external_lock(fab))
+		hints->domain_attr->threading = FI_THREAD_COMPLETION;
 	return hints;
-no_memory:
-	dofi_lib.freeinfo(hints);
-	return NULL;
-}
-
-int dofi_fab_getinfo(const struct fi_info *hints, struct fi_info **info)
-{
-	*info = NULL;
-	return dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, info);
 }
 
 /* Absolute addresses and keys of our own choosing, wherever the provider can be brought to it:
@@ -334,7 +310,7 @@ static bool fab_is_offered(const struct dofi_fabric_desc *desc)
 		hints->mode = ~0ull;
 		hints->domain_attr->mr_mode = DOFI_MR_ANY;
 		hints->fabric_attr->prov_name = strdup(desc->prov_name);
-		found = hints->fabric_attr->prov_name && !dofi_fab_getinfo(hints, &info);
+		found = hints->fabric_attr->prov_name && !dofi_info_get(hints, &info);
 		dofi_lib.freeinfo(hints);
 	}
 	if (info)

@@ -113,8 +113,6 @@ const char *dofi_fab_name(uint8_t wire_id);
 /* What libfabric is asked for: the desc's provider at fab->addr (AF_UNSPEC: at any). NULL without
  * memory. */
 struct fi_info *dofi_fab_hints(const struct dofi_fab *fab);
-/* One question to libfabric; the answer is the caller's. */
-int dofi_fab_getinfo(const struct fi_info *hints, struct fi_info **info);
 
 /* fi_version() below the given one? */
 static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, uint32_t minor)

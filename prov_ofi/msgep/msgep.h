@@ -380,8 +380,8 @@ struct msgep_transport {
 	bool doorbell;			/* a byte on the socket wakes a sleeping peer */
 	bool dispatches;		/* `progress` processes all endpoints: they are not polled
 					 * individually */
-	/* fi_info of the outer (connected) endpoints; fab->addr is chosen. 0 or negative. */
-	int (*getinfo)(struct dofi_fab *fab, struct fi_info **info);
+	/* 0 if the fabric can be opened, otherwise reports why not; NULL: it always can. */
+	int (*find_provider)(const struct dofi_fab *fab);
 	int (*domain_open)(struct msgep_domain *domain);
 	void (*domain_close)(struct msgep_domain *domain);
 	/* Descriptors of which one becomes readable when something arrives for any endpoint;
@@ -544,10 +544,6 @@ static inline bool msgep_ep_completes_at(struct msgep_ep *ep, uint32_t arrived)
 /* Entry points of fabric/fab.c: counterparts of fi_getinfo and fi_fabric. */
 int msgep_getinfo(struct dofi_fab *fab, struct fi_info **info);
 int msgep_fabric(struct dofi_fab *fab, struct fid_fabric **fabric);
-/* The fi_info of connected endpoints on the transport of that name. */
-int msgep_ep_info(const struct dofi_fab *fab, const char *name, struct fi_info **out);
-/* A copy with that source address; NULL: with none. Returns NULL without memory. */
-struct fi_info *msgep_info_from(const struct fi_info *base, const union dofi_addr *source);
 
 /* objects */
 int msgep_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,

@@ -112,12 +112,6 @@ void dofi_diag_memory(const struct dofi_fab *f, uint64_t bytes, int ret)
 	(void)ret;
 }
 
-size_t dofi_addr_len(const struct sockaddr *sa)
-{
-	(void)sa;
-	return sizeof(struct sockaddr_in);
-}
-
 void msgep_cq_wake(struct msgep_cq *woken)
 {
 	MUST(woken == &cq);

@@ -94,20 +94,6 @@ const union dofi_addr *dofi_netif_source(const struct dofi_fab *f, const union d
 	return NULL;
 }
 
-int msgep_ep_info(const struct dofi_fab *f, const char *name, struct fi_info **out)
-{
-	(void)f;
-	(void)name;
-	(void)out;
-	return -FI_ENOSYS;
-}
-
-struct fi_info *msgep_info_from(const struct fi_info *base, const union dofi_addr *source)
-{
-	(void)source;
-	return dofi_lib.dupinfo(base);
-}
-
 void msgep_cq_wake(struct msgep_cq *woken)
 {
 	MUST(woken == &cq);

@@ -27,6 +27,7 @@ test_msgep_test_msgep_SOURCES = \
 	prov_ofi/proto/cm_brief.c \
 	prov_ofi/proto/cm_proto.c \
 	prov_ofi/proto/cm_seal.c \
+	prov_ofi/fabric/fab_info.c \
 	prov_ofi/fabric/netif.c prov_ofi/fabric/netif.h \
 	prov_ofi/msgep/cm/cm.c prov_ofi/msgep/cm/cm.h prov_ofi/msgep/cm/cm_int.h \
 	prov_ofi/msgep/cm/cm_conn.c \

@@ -12,6 +12,7 @@ test_msgep_rdm_SOURCES = \
 	test/msgep/t_rdm_probe.c \
 	test/msgep/rdm_rig.c \
 	test/msgep/rdm_rig.h \
+	prov_ofi/base/addr.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \
@@ -19,8 +20,10 @@ test_msgep_rdm_SOURCES = \
 	prov_ofi/base/env.c \
 	prov_ofi/base/param.c \
 	prov_ofi/base/log_file.c \
+	prov_ofi/fabric/fab_info.c \
 	prov_ofi/fabric/fab_lib.c \
 	prov_ofi/msgep/cq_signal.c \
+	prov_ofi/msgep/inner.c \
 	prov_ofi/msgep/rdm/rdm.c \
 	prov_ofi/msgep/rdm/rdm.h \
 	prov_ofi/msgep/rdm/rdm_recv.c \

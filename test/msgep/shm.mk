@@ -22,6 +22,7 @@ test_msgep_shm_SOURCES = \
 	prov_ofi/base/param.c \
 	prov_ofi/base/log_file.c \
 	prov_ofi/base/timer.c \
+	prov_ofi/fabric/fab_info.c \
 	prov_ofi/fabric/netif.c \
 	prov_ofi/msgep/cm/cm.c \
 	prov_ofi/msgep/cm/cm_conn.c \

@@ -364,7 +364,7 @@ static void sleeper_beside_poller(const void *arg)
 	ASSERT(!net->timer_due);
 	ASSERT(!rig_wakes(&right, 50));
 	rig_connect(&p, &left, &right);
-	ASSERT(!net->timer_due == (net->cq_fd >= 0));
+	ASSERT(!net->timer_due == (net->inner.cq_fd >= 0));
 	for (int i = 0; net->timer_due && i < 3; i++) {
 		ASSERT(rig_wakes(&right, 5000));
 		msgep_transport_rdm.progress(&right.domain, NULL);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "fabric/fab_info.h"
 #include "fabric/verbs/device.h"
 #include "base/dat_version.h"
 #include "fabric/netif.h"
@@ -172,7 +173,7 @@ static void device_report_none(struct dofi_fab *fab, const char *wanted)
 
 	memset(&fab->addr, 0, sizeof(fab->addr));
 	hints = dofi_fab_hints(fab);
-	if (hints && !dofi_fab_getinfo(hints, &all))
+	if (hints && !dofi_info_get(hints, &all))
 		for (const struct fi_info *i = all; i; i = i->next)
 			if (device_usable(fab, i) && !strstr(list.buf, i->domain_attr->name))
 				dofi_text_add(&list, "%s%s", list.len ? ", " : "",
@@ -228,7 +229,7 @@ int dofi_device_find(struct dofi_fab *fab, const char *wanted)
 	hints = device_hints_for(fab, device ? wanted : NULL);
 	if (!hints)
 		return -FI_ENOMEM;
-	ret = dofi_fab_getinfo(hints, &all);
+	ret = dofi_info_get(hints, &all);
 	if (!ret)
 		best = device_choose(fab, all);
 	if (best)
@@ -268,7 +269,7 @@ static bool device_grants(const struct dofi_fab *fab, size_t rx, size_t tx, size
 	hints->tx_attr->size = tx;
 	hints->rx_attr->iov_limit = hints->tx_attr->iov_limit = iov;
 	hints->caps |= caps;
-	ok = !dofi_fab_getinfo(hints, &found);
+	ok = !dofi_info_get(hints, &found);
 	if (found)
 		dofi_lib.freeinfo(found);
 	dofi_lib.freeinfo(hints);

@@ -10,6 +10,7 @@
 #include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "fabric/fab_info.h"
 #include "msgep/cm/cm_int.h"
 
 /* Connections accepted per event. */
@@ -26,34 +27,14 @@ static struct msgep_cm_conn *cm_conn_of(struct fid *handle)
 
 /* ---------------------------------------------------------------- requests */
 
-static void *cm_copy_addr(const union dofi_addr *addr, size_t *len)
-{
-	void *copy;
-
-	*len = dofi_addr_len(&addr->sa);
-	copy = malloc(*len);
-	if (copy)
-		memcpy(copy, addr, *len);
-	return copy;
-}
-
 static struct fi_info *cm_request_info(struct msgep_cm_conn *conn)
 {
-	struct fi_info *info = dofi_lib.dupinfo(conn->pep->fabric->fab->info);
+	struct fi_info *info = dofi_info_copy(conn->pep->fabric->fab->info, &conn->local,
+					      &conn->peer);
 
-	if (!info)
-		return NULL;
-	free(info->src_addr);
-	free(info->dest_addr);
-	info->src_addr = cm_copy_addr(&conn->local, &info->src_addrlen);
-	info->dest_addr = cm_copy_addr(&conn->peer, &info->dest_addrlen);
-	info->addr_format = conn->peer.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6
-								: FI_SOCKADDR_IN;
-	info->handle = &conn->handle;
-	if (info->src_addr && info->dest_addr)
-		return info;
-	dofi_lib.freeinfo(info);
-	return NULL;
+	if (info)
+		info->handle = &conn->handle;
+	return info;
 }
 
 /* Sends BUSY for lack of memory or capacity: the client retries. */

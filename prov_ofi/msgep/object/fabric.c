@@ -6,12 +6,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "fabric/fab_info.h"
 #include "msgep/cm/inbox.h"
-
-int msgep_getinfo(struct dofi_fab *fab, struct fi_info **info)
-{
-	return fab->desc->transport->getinfo(fab, info);
-}
 
 #define QUEUE 1024
 
@@ -30,24 +26,19 @@ static void fabric_set_queue(size_t *size, size_t *iov)
 	*iov = MSGEP_IOV_MAX;
 }
 
-int msgep_ep_info(const struct dofi_fab *fab, const char *name, struct fi_info **out)
+/* The fi_info of connected endpoints at the fabric's address. */
+static int fabric_make_info(const struct dofi_fab *fab, struct fi_info **out)
 {
-	struct fi_info *info = dofi_lib.dupinfo(NULL);
-	int ret;
+	struct fi_info *info = dofi_info_copy(NULL, &fab->addr, NULL);
 
 	if (!info)
 		return -FI_ENOMEM;
-	ret = fabric_set_names(info, name);
-	info->caps = FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
-		     FI_REMOTE_WRITE;
-	info->addr_format = fab->addr.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
-	info->src_addrlen = dofi_addr_len(&fab->addr.sa);
-	info->src_addr = malloc(info->src_addrlen);
-	if (ret || !info->src_addr) {
+	if (fabric_set_names(info, fab->desc->name)) {
 		dofi_lib.freeinfo(info);
 		return -FI_ENOMEM;
 	}
-	memcpy(info->src_addr, &fab->addr, info->src_addrlen);
+	info->caps = FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
+		     FI_REMOTE_WRITE;
 	info->ep_attr->type = FI_EP_MSG;
 	info->ep_attr->max_msg_size = SIZE_MAX;
 	info->domain_attr->threading = FI_THREAD_SAFE;
@@ -61,26 +52,12 @@ int msgep_ep_info(const struct dofi_fab *fab, const char *name, struct fi_info *
 	return 0;
 }
 
-struct fi_info *msgep_info_from(const struct fi_info *base, const union dofi_addr *source)
+int msgep_getinfo(struct dofi_fab *fab, struct fi_info **info)
 {
-	struct fi_info *info = dofi_lib.dupinfo(base);
+	const struct msgep_transport *transport = fab->desc->transport;
+	int ret = transport->find_provider ? transport->find_provider(fab) : 0;
 
-	if (!info)
-		return NULL;
-	free(info->src_addr);
-	info->src_addr = NULL;
-	info->src_addrlen = 0;
-	if (!source)
-		return info;
-	info->addr_format = source->sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
-	info->src_addrlen = dofi_addr_len(&source->sa);
-	info->src_addr = malloc(info->src_addrlen);
-	if (!info->src_addr) {
-		dofi_lib.freeinfo(info);
-		return NULL;
-	}
-	memcpy(info->src_addr, source, info->src_addrlen);
-	return info;
+	return ret ? ret : fabric_make_info(fab, info);
 }
 
 static int fabric_close(struct fid *fid)

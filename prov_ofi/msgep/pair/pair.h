@@ -72,6 +72,7 @@
 #ifndef DOFI_MSGEP_PAIR_H
 #define DOFI_MSGEP_PAIR_H
 
+#include "msgep/inner.h"
 #include "msgep/msgep.h"
 
 #define PAIR_VERSION 5
@@ -285,16 +286,12 @@ struct pair_listener {
 
 struct pair_net {
 	struct msgep_domain *domain;
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *inner;
-	struct fid_cq *cq;
+	struct msgep_inner inner;
 	struct fid_eq *eq;
 	struct pair_listener *listeners;
 	size_t n_listeners;
 	struct fid_ep *srx;
-	int cq_fd, eq_fd;
-	int signal_fd;			/* see cq_signal.h; -1: cq_fd covers it */
+	int eq_fd;
 	uint8_t name[PAIR_NAME];
 	size_t inject;
 
@@ -344,7 +341,7 @@ static inline uint64_t pair_mark(uint32_t index, uint32_t generation)
 }
 
 /* pair_open.c */
-int pair_getinfo(struct dofi_fab *fab, struct fi_info **info);
+int pair_find_provider(const struct dofi_fab *fab);
 int pair_open(struct msgep_domain *domain);
 void pair_close(struct msgep_domain *domain);
 /* Port of libfabric's listener for a peer that has reached `local`. */

@@ -82,13 +82,13 @@ static int bulk_make_ep(struct pair_bulk *bulk, struct fi_info *info)
 {
 	struct pair_net *net = bulk->net;
 	struct fid_ep *ep;
-	int ret = fi_endpoint(net->inner, info, &ep, bulk);
+	int ret = fi_endpoint(net->inner.domain, info, &ep, bulk);
 
 	if (ret)
 		return ret;
 	ret = fi_ep_bind(ep, &net->eq->fid, 0);
 	if (!ret)
-		ret = fi_ep_bind(ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
+		ret = fi_ep_bind(ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_enable(ep);
 	if (ret) {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/be_bytes.h"
+#include "fabric/fab_info.h"
 #include "fabric/netif.h"
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
@@ -101,12 +102,12 @@ static struct pair *pair_new(struct pair_net *net, const uint8_t *name)
 static int pair_make_ep(struct pair *pair, struct fi_info *info)
 {
 	struct pair_net *net = pair->net;
-	int ret = fi_endpoint(net->inner, info, &pair->ep, pair);
+	int ret = fi_endpoint(net->inner.domain, info, &pair->ep, pair);
 
 	if (!ret)
 		ret = fi_ep_bind(pair->ep, &net->eq->fid, 0);
 	if (!ret)
-		ret = fi_ep_bind(pair->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
+		ret = fi_ep_bind(pair->ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
 	if (!ret)
 		ret = fi_ep_bind(pair->ep, &net->srx->fid, 0);
 	if (!ret)
@@ -147,20 +148,8 @@ static bool pair_parse_param(struct pair *pair, const uint8_t *param, size_t len
 static struct fi_info *pair_info_to(struct pair_net *net, const union dofi_addr *to)
 {
 	const union dofi_addr *source = dofi_netif_source(net->domain->fabric->fab, to);
-	struct fi_info *info = msgep_info_from(net->info, source);
 
-	if (!info)
-		return NULL;
-	info->addr_format = to->sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
-	free(info->dest_addr);
-	info->dest_addrlen = dofi_addr_len(&to->sa);
-	info->dest_addr = malloc(info->dest_addrlen);
-	if (!info->dest_addr) {
-		dofi_lib.freeinfo(info);
-		return NULL;
-	}
-	memcpy(info->dest_addr, to, info->dest_addrlen);
-	return info;
+	return dofi_info_copy(net->inner.info, source, to);
 }
 
 static int pair_connect(struct pair *pair, const union dofi_addr *to, const uint8_t *token)

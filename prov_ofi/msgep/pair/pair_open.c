@@ -9,11 +9,11 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "fabric/fab_info.h"
 #include "msgep/cq_signal.h"
 #include "msgep/pair/pair.h"
 #include "diag/diag.h"
 
-#define API_VERSION FI_VERSION(1, 14)
 #define QUEUE 4096
 /* Time limit for sending the last messages before the adapter is closed. */
 #define CLOSE_MS 1000
@@ -21,60 +21,31 @@
  * has not been read. A peer that has been granted a token connects at once. */
 #define TOKEN_CLOSE_MS 100
 
-static struct fi_info *pair_hints(const struct dofi_fab *fab)
-{
-	struct fi_info *hints = dofi_lib.dupinfo(NULL);
-	bool v6 = fab->addr.sa.sa_family == AF_INET6;
-
-	if (!hints)
-		return NULL;
-	hints->ep_attr->type = FI_EP_MSG;
-	hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-	hints->caps = FI_MSG | FI_RMA;
-	hints->mode = FI_CONTEXT | FI_CONTEXT2;
-	hints->addr_format = v6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
-				      FI_MR_PROV_KEY;
-	hints->domain_attr->threading = FI_THREAD_SAFE;
-	hints->fabric_attr->prov_name = strdup(fab->desc->prov_name);
-	hints->src_addr = malloc(dofi_addr_len(&fab->addr.sa));
-	if (!hints->fabric_attr->prov_name || !hints->src_addr) {
-		dofi_lib.freeinfo(hints);
-		return NULL;
-	}
-	hints->src_addrlen = dofi_addr_len(&fab->addr.sa);
-	memcpy(hints->src_addr, &fab->addr, hints->src_addrlen);
-	return hints;
-}
-
 static int pair_find_inner(const struct dofi_fab *fab, struct fi_info **info)
 {
-	struct fi_info *hints = pair_hints(fab);
+	struct fi_info *hints = dofi_info_hints(FI_EP_MSG, fab->desc->prov_name, &fab->addr);
 	int ret;
 
 	if (!hints)
 		return -FI_ENOMEM;
-	ret = dofi_lib.getinfo(API_VERSION, NULL, NULL, 0, hints, info);
+	hints->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	hints->caps = FI_MSG | FI_RMA;
+	hints->mode = FI_CONTEXT | FI_CONTEXT2;
+	ret = dofi_info_get(hints, info);
 	if (ret)
 		dofi_diag_info(fab, hints, ret);
 	dofi_lib.freeinfo(hints);
 	return ret;
 }
 
-int pair_getinfo(struct dofi_fab *fab, struct fi_info **out)
+int pair_find_provider(const struct dofi_fab *fab)
 {
 	struct fi_info *inner;
 	int ret = pair_find_inner(fab, &inner);
 
-	if (ret)
-		return ret;
-	dofi_lib.freeinfo(inner);
-	ret = msgep_ep_info(fab, fab->desc->name, out);
-	if (ret)
-		return ret;
-	(*out)->tx_attr->msg_order = FI_ORDER_SAS;
-	(*out)->rx_attr->msg_order = FI_ORDER_SAS;
-	return 0;
+	if (!ret)
+		dofi_lib.freeinfo(inner);
+	return ret;
 }
 
 int pair_post(struct pair_net *net, struct pair_buf *buf)
@@ -107,21 +78,17 @@ static int pair_post_first(struct pair_net *net)
 
 static int pair_open_queues(struct pair_net *net, const char **what)
 {
-	struct fi_cq_attr cq = { .size = QUEUE, .format = FI_CQ_FORMAT_MSG,
-				 .wait_obj = FI_WAIT_FD };
 	struct fi_eq_attr eq = { .size = 256, .wait_obj = FI_WAIT_FD };
 	int ret;
 
 	*what = "fi_cq_open";
-	ret = fi_cq_open(net->inner, &cq, &net->cq, net);
-	if (!ret)
-		ret = fi_control(&net->cq->fid, FI_GETWAIT, &net->cq_fd);
+	ret = msgep_inner_open_cq(&net->inner, QUEUE, FI_WAIT_FD);
 	if (ret)
 		return ret;
 	if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
-		net->signal_fd = msgep_cq_signal_take(net->cq_fd);
+		net->inner.signal_fd = msgep_cq_signal_take(net->inner.cq_fd);
 	*what = "fi_eq_open";
-	ret = fi_eq_open(net->fabric, &eq, &net->eq, net);
+	ret = fi_eq_open(net->inner.fabric, &eq, &net->eq, net);
 	if (!ret)
 		ret = fi_control(&net->eq->fid, FI_GETWAIT, &net->eq_fd);
 	return ret;
@@ -131,13 +98,13 @@ static int pair_listen(struct pair_net *net, struct pair_listener *l, const char
 {
 	union dofi_addr addr = l->addr;
 	size_t len = sizeof(addr);
-	struct fi_info *info = msgep_info_from(net->info, &l->addr);
+	struct fi_info *info = dofi_info_copy(net->inner.info, &l->addr, NULL);
 	int ret;
 
 	if (!info)
 		return -FI_ENOMEM;
 	*what = "fi_passive_ep";
-	ret = fi_passive_ep(net->fabric, info, &l->pep, net);
+	ret = fi_passive_ep(net->inner.fabric, info, &l->pep, net);
 	dofi_lib.freeinfo(info);
 	if (!ret)
 		ret = fi_pep_bind(l->pep, &net->eq->fid, 0);
@@ -193,20 +160,14 @@ uint16_t pair_port(const struct pair_net *net, const union dofi_addr *local)
 
 static int pair_open_inner(struct pair_net *net, const char **what)
 {
-	int ret;
+	int ret = msgep_inner_open(&net->inner, what);
 
-	*what = "fi_fabric";
-	ret = dofi_lib.fabric(net->info->fabric_attr, &net->fabric, net);
-	if (ret)
-		return ret;
-	*what = "fi_domain";
-	ret = fi_domain(net->fabric, net->info, &net->inner, net);
 	if (!ret)
 		ret = pair_open_queues(net, what);
 	if (ret)
 		return ret;
 	*what = "fi_srx_context";
-	ret = fi_srx_context(net->inner, net->info->rx_attr, &net->srx, net);
+	ret = fi_srx_context(net->inner.domain, net->inner.info->rx_attr, &net->srx, net);
 	if (!ret)
 		ret = pair_post_first(net);
 	return ret ? ret : pair_open_listeners(net, what);
@@ -241,16 +202,9 @@ static void pair_close_inner(struct pair_net *net)
 	free(net->listeners);
 	if (net->srx)
 		fi_close(&net->srx->fid);
-	if (net->cq)
-		fi_close(&net->cq->fid);
 	if (net->eq)
 		fi_close(&net->eq->fid);
-	if (net->inner)
-		fi_close(&net->inner->fid);
-	if (net->fabric)
-		fi_close(&net->fabric->fid);
-	if (net->info)
-		dofi_lib.freeinfo(net->info);
+	msgep_inner_close(&net->inner);
 	while (net->all_receives) {
 		struct pair_buf *buf = net->all_receives;
 
@@ -276,7 +230,7 @@ int pair_open(struct msgep_domain *domain)
 	if (!net)
 		return -FI_ENOMEM;
 	net->domain = domain;
-	net->signal_fd = -1;
+	msgep_inner_init(&net->inner);
 	pthread_mutex_init(&net->lock, NULL);
 	msgep_lock_init(&net->leaf);
 	dofi_list_init(&net->pairs);
@@ -288,9 +242,9 @@ int pair_open(struct msgep_domain *domain)
 	dofi_list_init(&net->touched);
 	ret = getrandom(net->name, PAIR_NAME, 0) == PAIR_NAME ? 0 : -FI_EIO;
 	if (!ret)
-		ret = pair_find_inner(fab, &net->info);
+		ret = pair_find_inner(fab, &net->inner.info);
 	if (!ret) {
-		net->inject = net->info->tx_attr->inject_size;
+		net->inject = net->inner.info->tx_attr->inject_size;
 		ret = pair_open_inner(net, &what);
 		if (ret)
 			dofi_diag_object(fab, what, ret);
@@ -322,7 +276,7 @@ static bool pair_unsent(struct pair_net *net)
 void pair_close(struct msgep_domain *domain)
 {
 	struct pair_net *net = pair_net_of(domain);
-	struct pollfd pfd = { .fd = net->cq_fd, .events = POLLIN };
+	struct pollfd pfd = { .fd = net->inner.cq_fd, .events = POLLIN };
 	uint64_t now = dofi_now(), end = now + DOFI_MS(CLOSE_MS);
 	uint64_t tokens_end = now + DOFI_MS(TOKEN_CLOSE_MS);
 
@@ -343,16 +297,14 @@ int pair_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS])
 {
 	const struct pair_net *net = pair_net_of(domain);
 
-	fd[0] = net->cq_fd;
-	fd[1] = net->eq_fd;
-	fd[2] = net->signal_fd;
-	return net->signal_fd < 0 ? 2 : 3;
+	fd[0] = net->eq_fd;
+	return msgep_inner_wait_fds(&net->inner, fd, 1);
 }
 
 bool pair_may_sleep(struct msgep_domain *domain)
 {
 	struct pair_net *net = pair_net_of(domain);
-	struct fid *fids[2] = { &net->cq->fid, &net->eq->fid };
+	struct fid *fids[2] = { &net->inner.cq->fid, &net->eq->fid };
 	bool may;
 
 	DOFI_NO_CANCEL();
@@ -360,7 +312,7 @@ bool pair_may_sleep(struct msgep_domain *domain)
 	pthread_mutex_lock(&net->lock);
 	pair_read_eq(net);
 	pair_flush_dirty(net, true);
-	may = !fi_trywait(net->fabric, fids, 2) &&
+	may = !fi_trywait(net->inner.fabric, fids, 2) &&
 	      !atomic_load(&net->has_touched) && !atomic_load(&net->has_dirty);
 	pthread_mutex_unlock(&net->lock);
 	return may;

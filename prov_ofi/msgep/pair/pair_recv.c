@@ -409,7 +409,7 @@ static bool pair_completed_badly(struct pair_net *net)
 	int err;
 
 	memset(&entry, 0, sizeof(entry));
-	if (fi_cq_readerr(net->cq, &entry, 0) <= 0)
+	if (fi_cq_readerr(net->inner.cq, &entry, 0) <= 0)
 		return false;
 	op = entry.op_context;
 	buf = entry.op_context;
@@ -480,7 +480,7 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 
 	pair_flush_dirty(net, false);
 	while (got < LOOK_MOST) {
-		ssize_t n = fi_cq_read(net->cq, entries, BATCH);
+		ssize_t n = fi_cq_read(net->inner.cq, entries, BATCH);
 
 		if (n == -FI_EAVAIL && pair_completed_badly(net)) {
 			got++;

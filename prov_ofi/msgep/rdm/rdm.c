@@ -105,7 +105,7 @@ static void msgep_credit_if_due(struct rdm_conn *conn)
 /* An address of another format or length does not belong to this provider. */
 static bool msgep_is_valid_name(const struct rdm_net *net, const uint8_t *name, size_t len)
 {
-	uint32_t format = net->info->addr_format;
+	uint32_t format = net->inner.info->addr_format;
 
 	if (len != net->name_len)
 		return false;
@@ -492,7 +492,7 @@ static bool msgep_quiet(struct msgep_ep *ep, bool room)
 const struct msgep_transport msgep_transport_rdm = {
 	.name = "packets",
 	.id = 2,
-	.getinfo = rdm_getinfo,
+	.find_provider = rdm_find_provider,
 	.domain_open = rdm_open,
 	.domain_close = rdm_close,
 	.wait_fds = rdm_wait_fds,

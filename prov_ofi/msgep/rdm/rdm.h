@@ -89,6 +89,7 @@
 #include <endian.h>
 #include <rdma/fi_tagged.h>
 
+#include "msgep/inner.h"
 #include "msgep/msgep.h"
 
 #define RDM_VERSION 6
@@ -287,10 +288,7 @@ struct rdm_constrained {
 
 struct rdm_net {
 	struct msgep_domain *domain;
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *inner;
-	struct fid_cq *cq;
+	struct msgep_inner inner;
 	struct fid_av *av;
 	struct fid_ep *ep;
 	uint8_t name[RDM_NAME_MAX];
@@ -299,8 +297,6 @@ struct rdm_net {
 	uint32_t copied;		/* largest message that the provider copies rather than
 					 * fetches (rendezvous); 0: unknown */
 	bool register_packets;
-	int cq_fd;			/* -1: the provider has none */
-	int signal_fd;			/* see cq_signal.h; -1: cq_fd covers it */
 	int timer_fd;
 	uint64_t timer_due;		/* 0: not armed */
 	bool found_any;			/* the last poll found something; see rdm_may_sleep */
@@ -374,7 +370,7 @@ void rdm_break(struct rdm_conn *conn, int err);
 void rdm_violate(struct rdm_conn *conn);
 
 /* rdm_open.c */
-int rdm_getinfo(struct dofi_fab *fab, struct fi_info **info);
+int rdm_find_provider(const struct dofi_fab *fab);
 bool rdm_busy(struct msgep_domain *domain);
 int rdm_open(struct msgep_domain *domain);
 void rdm_close(struct msgep_domain *domain);

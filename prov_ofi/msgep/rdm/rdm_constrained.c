@@ -61,7 +61,7 @@ void rdm_constrained_start(struct rdm_net *net)
 	shake->state = shake->seed ? shake->seed : 1;
 	net->register_packets = true;
 	if (!value || strncmp(value, "shuffle", 7)) {
-		net->info->ep_attr->max_msg_size = PACKET;
+		net->inner.info->ep_attr->max_msg_size = PACKET;
 		if (net->packet_size > PACKET)
 			net->packet_size = PACKET;
 	}

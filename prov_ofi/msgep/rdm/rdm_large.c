@@ -39,8 +39,8 @@ void rdm_large_init(struct rdm_net *net)
 
 	dofi_list_init(&b->waiting);
 	dofi_list_init(&b->unused);
-	if (bytes < 2 * net->packet_size || !(net->info->caps & FI_TAGGED) ||
-	    net->info->ep_attr->max_msg_size < bytes + RDM_PACKET_HDR)
+	if (bytes < 2 * net->packet_size || !(net->inner.info->caps & FI_TAGGED) ||
+	    net->inner.info->ep_attr->max_msg_size < bytes + RDM_PACKET_HDR)
 		return;
 	b->size = bytes + (uint32_t)RDM_PACKET_HDR;
 	b->limit = RDM_LARGE_BYTES / bytes;

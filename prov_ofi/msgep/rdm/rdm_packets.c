@@ -25,13 +25,13 @@ static int msgep_register_slab(struct rdm_net *net, struct rdm_slab *slab)
 	static _Atomic uint64_t next_key;
 	int ret;
 
-	ret = fi_mr_reg(net->inner, slab->memory, slab->bytes, FI_SEND | FI_RECV, 0,
+	ret = fi_mr_reg(net->inner.domain, slab->memory, slab->bytes, FI_SEND | FI_RECV, 0,
 			atomic_fetch_add(&next_key, 1), 0, &slab->mr, NULL);
 	if (ret) {
 		dofi_diag_memory(net->domain->fabric->fab, slab->bytes, ret);
 		return ret;
 	}
-	if (net->info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
+	if (net->inner.info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
 		ret = fi_mr_bind(slab->mr, &net->ep->fid, 0);
 		if (!ret)
 			ret = fi_mr_enable(slab->mr);

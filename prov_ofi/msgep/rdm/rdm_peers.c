@@ -193,7 +193,7 @@ struct rdm_conn *rdm_conn_get(struct rdm_net *net, struct msgep_ep *ep)
 	conn->ep = ep;
 	rdm_post(net);
 	/* Threads that blocked without a connection now poll each millisecond. */
-	if (net->cq_fd < 0 && !net->timer_due)
+	if (net->inner.cq_fd < 0 && !net->timer_due)
 		rdm_set_timer(net);
 	return conn;
 }

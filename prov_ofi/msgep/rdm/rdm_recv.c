@@ -364,7 +364,7 @@ static bool msgep_completed_badly(struct rdm_net *net)
 	struct rdm_packet *packet;
 
 	memset(&entry, 0, sizeof(entry));
-	if (fi_cq_readerr(net->cq, &entry, 0) <= 0)
+	if (fi_cq_readerr(net->inner.cq, &entry, 0) <= 0)
 		return false;
 	packet = entry.op_context;
 	dofi_log(DOFI_LOG_DEBUG, "a %s failed: %s",
@@ -402,7 +402,7 @@ unsigned int rdm_poll(struct rdm_net *net)
 
 	net->post_full = net->large.post_full = false;
 	while (got < POLL_MAX) {
-		ssize_t n = fi_cq_read(net->cq, entries, BATCH);
+		ssize_t n = fi_cq_read(net->inner.cq, entries, BATCH);
 
 		if (n == -FI_EAVAIL && msgep_completed_badly(net)) {
 			got++;
@@ -414,11 +414,11 @@ unsigned int rdm_poll(struct rdm_net *net)
 			msgep_completed(net, &entries[i]);
 		got += (unsigned int)n;
 		/* There may be more than one read returns. A descriptor triggers the next poll. */
-		if (n < BATCH && net->cq_fd >= 0)
+		if (n < BATCH && net->inner.cq_fd >= 0)
 			break;
 	}
 	net->found_any = got;
-	if (got && net->cq_fd < 0)
+	if (got && net->inner.cq_fd < 0)
 		net->found_at = dofi_now();
 	if (net->constrained.on)
 		rdm_constrained_deliver(net);

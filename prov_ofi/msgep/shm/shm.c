@@ -592,17 +592,11 @@ static bool shm_drained(struct msgep_ep *ep, bool died)
 	       (!shm_frame_there(ep->w.shm, MSGEP_REQ) && !shm_frame_there(ep->w.shm, MSGEP_ANS));
 }
 
-static int shm_getinfo(struct dofi_fab *fab, struct fi_info **out)
-{
-	return msgep_ep_info(fab, "shm", out);
-}
-
 const struct msgep_transport msgep_transport_shm = {
 	.name = "shm",
 	.id = 1,
 	.local = true,
 	.doorbell = true,
-	.getinfo = shm_getinfo,
 	.get_params = shm_get_params,
 	.set_peer_params = shm_set_peer_params,
 	.close = shm_close,

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opens and closes the libfabric objects that transports over libfabric have in common. */
+#include "msgep/inner.h"
+
+void msgep_inner_init(struct msgep_inner *in)
+{
+	*in = (struct msgep_inner){ .cq_fd = -1, .signal_fd = -1 };
+}
+
+int msgep_inner_open(struct msgep_inner *in, const char **what)
+{
+	int ret;
+
+	*what = "fi_fabric";
+	ret = dofi_lib.fabric(in->info->fabric_attr, &in->fabric, in);
+	if (ret)
+		return ret;
+	*what = "fi_domain";
+	return fi_domain(in->fabric, in->info, &in->domain, in);
+}
+
+int msgep_inner_open_cq(struct msgep_inner *in, size_t size, enum fi_wait_obj wait)
+{
+	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_MSG, .wait_obj = wait };
+	int ret = fi_cq_open(in->domain, &attr, &in->cq, in);
+
+	if (ret || wait == FI_WAIT_NONE)
+		return ret;
+	ret = fi_control(&in->cq->fid, FI_GETWAIT, &in->cq_fd);
+	if (ret) {
+		fi_close(&in->cq->fid);
+		in->cq = NULL;
+		in->cq_fd = -1;
+	}
+	return ret;
+}
+
+void msgep_inner_close(struct msgep_inner *in)
+{
+	if (in->cq)
+		fi_close(&in->cq->fid);
+	if (in->domain)
+		fi_close(&in->domain->fid);
+	if (in->fabric)
+		fi_close(&in->fabric->fid);
+	if (in->info)
+		dofi_lib.freeinfo(in->info);
+}
+
+int msgep_inner_wait_fds(const struct msgep_inner *in, int fd[MSGEP_WAIT_FDS], int n)
+{
+	if (in->cq_fd >= 0)
+		fd[n++] = in->cq_fd;
+	if (in->signal_fd >= 0)
+		fd[n++] = in->signal_fd;
+	return n;
+}
