@@ -46,7 +46,6 @@ dofi_sources = \
 	prov_ofi/data/dto_flush.c \
 	prov_ofi/data/dto_submit.c prov_ofi/data/dto_submit.h \
 	prov_ofi/data/dto_post.h \
-	prov_ofi/data/dto_fast.c \
 	prov_ofi/data/dto_ext.c \
 	prov_ofi/api/ep.c prov_ofi/object/ep.h \
 	prov_ofi/api/ep_attr.c \

@@ -94,7 +94,7 @@ lmr_check_recv_other_pz_is_PROTECTION_VIOLATION	data/dto.c	s/(pz && r->pz != pz)
 lmr_check_recv_missing_right_is_PRIVILEGES_VIOLATION	data/dto.c	s/!(r->priv & need)/0/
 rules_cookies_of_every_kind_come_back_bit_for_bit	data/dto_post.h	s/dto->cookie = cookie;/dto->cookie.as_64 = cookie.as_64 \& UINT32_MAX;/
 rules_front_segments_are_filled_first	data/dto.c	s/i < n; i++, seg++)/i < n; i++, seg += i == 1 ? n - 1 : -1)/
-rules_triplets_may_be_changed_as_soon_as_a_post_returns	data/dto_fast.c	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
+rules_triplets_may_be_changed_as_soon_as_a_post_returns	data/dto_post.h	s/dto->remote_addr = dofi_rmr_addr(remote);/dto->remote_addr = 0;/
 dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto.c	s/return dto->length > len ?/return 0 ?/
 rdma_read_into_more_room_than_the_remote_length	data/dto.c	s/dto->length = left = len;/left = len;/
 ep_state_ACTIVE_CONNECTION_PENDING_POST_SEND_is_INVALID_STATE	data/dto.c	s/if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)/if (ep->state != DAT_EP_STATE_UNCONNECTED)/
@@ -102,22 +102,22 @@ flush_marker_posted_on_a_disconnected_endpoint_comes_last	data/dto.c	s/bool dead
 flags_recv_unsignalled_without_the_attribute_is_ARG5	data/dto.c	s/(allowed & DAT_COMPLETION_UNSIGNALLED_FLAG);/true;/
 dto_receives_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto.c	s/return dofi_queue_count(q) < q->limit;/return true;/
 srq_ep_posting_a_receive_is_refused	data/dto.c	s/return ep->srq ? DOFI_ERR/return 0 ? DOFI_ERR/
-lmr_check_recv_segment_outside_its_region_is_ARG3	data/dto_fast.c	s/!dofi_region_covers(r, .*))/0)/
-lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	data/dto_fast.c	s/r->pz != ep->pz ||/0 ||/
-lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	data/dto_fast.c	s/!(r->priv & need)/0/
-lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	data/dto_fast.c	s/kind == DOFI_RECV || kind == DOFI_READ$/kind == DOFI_RECV/
-lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	data/dto_fast.c	s/if (!dofi_ep_max_iov(ep, kind) ||/if (0 ||/
+lmr_check_recv_segment_outside_its_region_is_ARG3	data/dto_post.h	s/!dofi_region_covers(r, .*))/0)/
+lmr_check_rdma_write_other_pz_is_PROTECTION_VIOLATION	data/dto_post.h	s/r->pz != ep->pz ||/0 ||/
+lmr_check_send_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/!(r->priv & need)/0/
+lmr_check_rdma_read_missing_right_is_PRIVILEGES_VIOLATION	data/dto_post.h	s/kind == DOFI_RECV || kind == DOFI_READ$/kind == DOFI_RECV/
+lmr_check_send_of_one_segment_where_none_is_allowed_is_ARG2	data/dto_post.h	s/if (!dofi_ep_max_iov(ep, kind) ||/if (0 ||/
 lmr_check_rdma_of_fewer_segments_than_other_requests	data/dto.c	s/o->n > dofi_ep_max_iov(ep, o->kind)/o->n > ep->attr.max_request_iov/
 dto_error_requests_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto.c	s/return dto->length > ep->max_size ?/return 0 ?/
-dto_error_requests_of_one_segment_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto_fast.c	s/len - 1 >= ep->max_size/!len/
-dto_requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto_fast.c	s/count >= q->limit ||/0 ||/
-order_nothing_overtakes_a_request_that_waits	data/dto_fast.c	s/q->sent != tail ||/0 ||/
-ep_state_DISCONNECT_PENDING_POST_SEND_is_INVALID_STATE	data/dto_fast.c	s/ep->state != DAT_EP_STATE_CONNECTED ||/0 ||/
-dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto_fast.c	s/remote->segment_length != len/0/
-dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto_fast.c	s/remote->segment_length < len/0/
+dto_error_requests_of_one_segment_longer_than_the_ia_carries_are_LENGTH_ERROR	data/dto_post.h	s/len - 1 >= ep->max_size/!len/
+dto_requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES	data/dto_post.h	s/count >= q->limit ||/0 ||/
+order_nothing_overtakes_a_request_that_waits	data/dto_post.h	s/q->sent != tail ||/0 ||/
+ep_state_DISCONNECT_PENDING_POST_SEND_is_INVALID_STATE	data/dto_post.h	s/ep->state != DAT_EP_STATE_CONNECTED ||/0 ||/
+dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto_post.h	s/remote->segment_length != len/0/
+dto_error_rdma_lengths_that_do_not_fit_are_LENGTH_ERROR	data/dto_post.h	s/remote->segment_length < len/0/
 flags_suppressed_request_alone_shows_no_event_to_who_polls	data/evd_dequeue.c	s/!(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) &&/1 \&\&/
 flags_fenced_send_leaves_at_once_when_the_read_has_been_polled_for	data/evd_dequeue.c	s/if (dofi_kind_fetches(kind))/if (0)/
-flags_recv_solicited_wait_is_ARG5	data/dto_fast.c	s/kind == DOFI_RECV ? !flags :/kind == DOFI_RECV ? 1 :/
+flags_recv_solicited_wait_is_ARG5	data/dto_post.h	s/kind == DOFI_RECV ? !flags :/kind == DOFI_RECV ? 1 :/
 srq_post_recv_is_refused_when_a_shrunk_queue_is_full	data/srq.c	s/= srq_full(srq) ? NULL : /= 0 ? NULL : /
 srq_post_recv_is_refused_until_a_completion_is_dequeued	data/srq.c	s/srq->posted - srq->dequeued >=/srq->posted - srq->taken >=/
 rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	data/rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\trmr_unbind(rmr);$//

@@ -2,9 +2,8 @@
 /* Posts operations. (hot)
  *
  * A post takes ep->lock, fills a slot of the queue's ring and, if no earlier operation waits, hands
- * it to libfabric at once (data/dto_submit.c). Each call has its own inlined copy of the path,
- * specialised at compile time. Common operations have a fast path (data/dto_fast.c), which falls
- * back to this one.
+ * it to libfabric at once (data/dto_submit.c). Ordinary operations are the first branch: each kind
+ * has its own copy of that code (data/dto_post.h), specialised at compile time.
  */
 #include <string.h>
 
@@ -21,7 +20,6 @@
 		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
 #define SEND_FLAGS (REQUEST_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 #define RECV_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
-
 
 /* Requirements of a kind of operation on its arguments. */
 struct rule {
@@ -274,9 +272,11 @@ ALWAYS_INLINE void dto_enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct 
 		dto_submit(ep, q, dto, kind, flags, tail);
 }
 
-ALWAYS_INLINE DAT_RETURN dto_post_locked(struct dofi_ep *ep, struct dofi_queue *q,
-					 const struct order *o)
+/* Posts any operation, with all checks. Caller holds ep->lock. */
+static __attribute__((noinline)) DAT_RETURN dto_post_general(struct dofi_ep *ep,
+							     const struct order *o)
 {
+	struct dofi_queue *q = o->kind == DOFI_RECV ? &ep->rq : &ep->sq;
 	struct dofi_dto *dto;
 	DAT_RETURN ret = dto_check_state(ep, o->kind);
 
@@ -295,18 +295,36 @@ ALWAYS_INLINE DAT_RETURN dto_post_locked(struct dofi_ep *ep, struct dofi_queue *
 	return DAT_SUCCESS;
 }
 
-/* Most members of `o` are compile-time constants, which reduces each call to what it needs. */
-ALWAYS_INLINE DAT_RETURN dto_post(DAT_EP_HANDLE handle, const struct order *o)
+/* Posts an operation of a kind that may be ordinary; `kind` is a constant in each caller. */
+ALWAYS_INLINE DAT_RETURN dto_post(DAT_EP_HANDLE handle, enum dofi_dto_kind kind, DAT_COUNT n,
+				  const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
+				  DAT_COMPLETION_FLAGS flags, const DAT_RMR_TRIPLET *remote)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle);
-	struct dofi_queue *q;
+	bool ordinary = dofi_dto_is_ordinary(kind, n, iov, flags);
+	DAT_RETURN ret = DAT_SUCCESS;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	dofi_lock(&ep->lock);
+	if (!ordinary || !dofi_dto_post_ordinary(ep, kind, iov, cookie, flags, remote))
+		ret = dto_post_general(ep, &(struct order){ .kind = kind, .n = n, .iov = iov,
+							    .cookie = cookie, .flags = flags,
+							    .remote = remote });
+	dofi_unlock(&ep->lock);
+	return ret;
+}
+
+/* Posts an operation that is never ordinary. */
+static DAT_RETURN dto_post_order(DAT_EP_HANDLE handle, const struct order *o)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
 	DAT_RETURN ret;
 
 	if (!ep)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	q = o->kind == DOFI_RECV ? &ep->rq : &ep->sq;
 	dofi_lock(&ep->lock);
-	ret = dto_post_locked(ep, q, o);
+	ret = dto_post_general(ep, o);
 	dofi_unlock(&ep->lock);
 	return ret;
 }
@@ -348,11 +366,10 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 	return ret;
 }
 
-DAT_RETURN dofi_dto_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	return dto_post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov,
-					     .cookie = cookie, .flags = flags });
+	return dto_post(ep, DOFI_SEND, n, iov, cookie, flags, NULL);
 }
 
 DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -361,16 +378,25 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 {
 	if (invalidate && !context && dofi_ep_live(ep))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-	return dto_post(ep, &(struct order){ .kind = DOFI_SEND, .n = n, .iov = iov,
-					     .cookie = cookie, .flags = flags,
-					     .inv_key = invalidate ? context : 0 });
+	return dto_post_order(ep, &(struct order){
+		.kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie, .flags = flags,
+		.inv_key = invalidate ? context : 0 });
 }
 
-DAT_RETURN dofi_dto_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	return dto_post(ep, &(struct order){ .kind = DOFI_RECV, .n = n, .iov = iov,
-					     .cookie = cookie, .flags = flags });
+	DAT_RETURN ret = dto_post(handle, DOFI_RECV, n, iov, cookie, flags, NULL);
+	const struct dofi_ep *ep = handle;
+	struct dofi_evd *evd;
+
+	if (ret)
+		return ret;
+	evd = ep->recv_evd;
+	/* NULL: another thread has just freed the EP. */
+	if (evd && atomic_load_explicit(&evd->stalled, memory_order_acquire))
+		dofi_deferred_resume_cq(evd);
+	return DAT_SUCCESS;
 }
 
 /* A bad handle is reported before a bad pointer. */
@@ -380,15 +406,13 @@ static DAT_RETURN dto_is_null(DAT_EP_HANDLE ep, DAT_RETURN arg)
 				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 }
 
-DAT_RETURN dofi_dto_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-			 DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				  DAT_COMPLETION_FLAGS flags)
 {
 	if (!remote)
 		return dto_is_null(ep, DAT_INVALID_ARG5);
-	return dto_post(ep, &(struct order){ .kind = DOFI_READ, .n = n, .iov = iov,
-					     .cookie = cookie, .flags = flags,
-					     .remote = remote });
+	return dto_post(ep, DOFI_READ, n, iov, cookie, flags, remote);
 }
 
 DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
@@ -405,20 +429,18 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET
 	dest.lmr_context = local->rmr_context;
 	dest.virtual_address = dofi_rmr_addr(local);
 	dest.segment_length = local->segment_length;
-	return dto_post(ep, &(struct order){ .kind = DOFI_READ, .n = 1, .iov = &dest,
-					     .cookie = cookie, .flags = flags, .remote = remote,
-					     .into_rmr = true });
+	return dto_post_order(ep, &(struct order){
+		.kind = DOFI_READ, .n = 1, .iov = &dest, .cookie = cookie, .flags = flags,
+		.remote = remote, .into_rmr = true });
 }
 
-DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-			  DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+				   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+				   DAT_COMPLETION_FLAGS flags)
 {
 	if (!remote)
 		return dto_is_null(ep, DAT_INVALID_ARG5);
-	return dto_post(ep, &(struct order){ .kind = DOFI_WRITE, .n = n, .iov = iov,
-					     .cookie = cookie, .flags = flags,
-					     .remote = remote });
+	return dto_post(ep, DOFI_WRITE, n, iov, cookie, flags, remote);
 }
 
 DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
@@ -433,9 +455,9 @@ DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (!ep->obj.ia->fab.immed)
 		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
-	return dto_post(handle, &(struct order){ .kind = DOFI_WRITE_IMMED, .n = n, .iov = iov,
-						 .cookie = cookie, .flags = flags,
-						 .remote = remote, .inv_key = immed });
+	return dto_post_order(handle, &(struct order){
+		.kind = DOFI_WRITE_IMMED, .n = n, .iov = iov, .cookie = cookie, .flags = flags,
+		.remote = remote, .inv_key = immed });
 }
 
 /* swap NULL: adds `operand`; else compares with it. */
@@ -453,12 +475,8 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, uint64_t operand, const uin
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!remote)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	if (swap)
-		return dto_post(handle, &(struct order){ .kind = DOFI_CMP_SWAP, .n = 1,
-							 .iov = iov, .cookie = cookie,
-							 .flags = flags, .remote = remote,
-							 .operand = { operand, *swap } });
-	return dto_post(handle, &(struct order){ .kind = DOFI_FETCH_ADD, .n = 1, .iov = iov,
-						 .cookie = cookie, .flags = flags,
-						 .remote = remote, .operand = { operand, 0 } });
+	return dto_post_order(handle, &(struct order){
+		.kind = swap ? DOFI_CMP_SWAP : DOFI_FETCH_ADD, .n = 1, .iov = iov,
+		.cookie = cookie, .flags = flags, .remote = remote,
+		.operand = { operand, swap ? *swap : 0 } });
 }

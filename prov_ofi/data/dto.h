@@ -17,18 +17,6 @@ void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
 DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,
 			     DAT_COUNT n, const DAT_LMR_TRIPLET *seg);
 
-/* General paths behind the fast ones (data/dto_fast.c), with all checks. */
-DAT_RETURN dofi_dto_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_dto_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			 DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_dto_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-			 DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dofi_dto_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
-			  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-			  DAT_COMPLETION_FLAGS flags);
-
 /* Calls of 2.0 only; both versions compile them. */
 DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 					     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,

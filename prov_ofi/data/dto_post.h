@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inline steps of every post, shared by data/dto.c and data/dto_fast.c. */
+/* Inline steps of a post, and the whole post of an ordinary operation. (hot) */
 #ifndef DOFI_DTO_POST_H
 #define DOFI_DTO_POST_H
 
@@ -71,6 +71,88 @@ ALWAYS_INLINE void dofi_dto_hand_over(struct dofi_ep *ep, struct dofi_queue *q, 
 	}
 	dofi_dto_refused(ep, dto, ret);
 	atomic_store_explicit(&q->waiting, true, memory_order_release);
+}
+
+/* Ordinary operations have one segment of nonzero length, no flag except the one that suppresses
+ * the event, a connected EP and no waiting operation: the latency of short messages includes every
+ * instruction for them. All others, errors above all, are left to data/dto.c without side
+ * effects. */
+ALWAYS_INLINE bool dofi_dto_is_ordinary(enum dofi_dto_kind kind, DAT_COUNT n,
+					const DAT_LMR_TRIPLET *seg, DAT_COMPLETION_FLAGS flags)
+{
+	return n == 1 && seg &&
+	       (kind == DOFI_RECV ? !flags : !(flags & ~DAT_COMPLETION_SUPPRESS_FLAG));
+}
+
+/* True if the queue has a free slot and the operation may go to the fabric at once. */
+ALWAYS_INLINE bool dofi_dto_goes_at_once(struct dofi_ep *ep, struct dofi_queue *q, uint32_t tail,
+					 enum dofi_dto_kind kind)
+{
+	const struct dofi_conn *conn = ep->conn;
+	uint32_t count = dofi_queue_holds(q, tail);
+
+	if (ep->state != DAT_EP_STATE_CONNECTED || !conn || conn->shut)
+		return false;
+	if (q->sent != tail || count >= q->limit || count >= q->depth)
+		return false;
+	return !dofi_dto_fenced(ep, kind, 0);
+}
+
+ALWAYS_INLINE bool dofi_dto_take_segment(struct dofi_ep *ep, struct dofi_dto *dto,
+					 enum dofi_dto_kind kind, const DAT_LMR_TRIPLET *seg)
+{
+	DAT_MEM_PRIV_FLAGS need = kind == DOFI_RECV || kind == DOFI_READ
+				  ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DOFI_READABLE;
+	const struct dofi_region *r = dofi_region_find(&ep->obj.ia->lmrs, seg->lmr_context);
+	uint64_t len = seg->segment_length;
+
+	/* For requests one comparison also rejects length 0. */
+	if (kind == DOFI_RECV ? !len : len - 1 >= ep->max_size)
+		return false;
+	if (!r || !(r->priv & need) || r->pz != ep->pz ||
+	    !dofi_region_covers(r, seg->virtual_address, len))
+		return false;
+	dto->pz = ep->pz;
+	dto->desc[0] = r->desc;
+	dto->iov[0].iov_base = (void *)(uintptr_t)(seg->virtual_address + r->bias);
+	dto->iov[0].iov_len = len;
+	dto->iov_count = 1;
+	dto->length = len;
+	return true;
+}
+
+/* The remote segment has the same length or, for a write, is longer. */
+ALWAYS_INLINE bool dofi_dto_take_target(struct dofi_dto *dto, enum dofi_dto_kind kind, uint64_t len,
+					const DAT_RMR_TRIPLET *remote)
+{
+	if (kind == DOFI_READ ? remote->segment_length != len : remote->segment_length < len)
+		return false;
+	dto->remote_addr = dofi_rmr_addr(remote);
+	dto->remote_key = remote->rmr_context;
+	return true;
+}
+
+/* Posts an ordinary operation. False: it is none. Caller holds ep->lock. */
+ALWAYS_INLINE bool dofi_dto_post_ordinary(struct dofi_ep *ep, enum dofi_dto_kind kind,
+					  const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
+					  DAT_COMPLETION_FLAGS flags, const DAT_RMR_TRIPLET *remote)
+{
+	struct dofi_queue *q = kind == DOFI_RECV ? &ep->rq : &ep->sq;
+	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
+	struct dofi_dto *dto = dofi_queue_at(q, tail);
+
+	if (!dofi_ep_max_iov(ep, kind) || !dofi_dto_goes_at_once(ep, q, tail, kind) ||
+	    !dofi_dto_take_segment(ep, dto, kind, seg))
+		return false;
+	if (kind == DOFI_RECV)
+		dto->memory = seg->lmr_context;
+	else if (kind != DOFI_SEND && !dofi_dto_take_target(dto, kind, seg->segment_length, remote))
+		return false;
+	dto->inv_key = 0;
+	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags, DOFI_DTO_POSTED);
+	dofi_dto_hand_over(ep, q, tail, dto, kind, true,
+			   kind == DOFI_SEND ? dofi_fab_conn_id(ep) : 0);
+	return true;
 }
 
 #endif
