@@ -35,8 +35,9 @@ dofi_sources = \
 	prov_ofi/cm/cm_sealed.c \
 	prov_ofi/cm/cm_sp.c \
 	prov_ofi/object/cno.c prov_ofi/object/cno.h \
-	prov_ofi/cm/conn.c prov_ofi/cm/conn.h \
+	prov_ofi/cm/conn.c prov_ofi/object/conn.h \
 	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_inline.h \
+	prov_ofi/data/cq_service.c \
 	prov_ofi/data/evd_dequeue.c \
 	prov_ofi/fabric/verbs/device.c prov_ofi/fabric/verbs/device.h \
 	prov_ofi/cm/diag_cm.c prov_ofi/cm/diag_cm.h \
@@ -61,6 +62,7 @@ dofi_sources = \
 	prov_ofi/object/limits.h \
 	prov_ofi/trace/cancel_guard.c prov_ofi/trace/cancel_guard.h \
 	prov_ofi/api/ia.c prov_ofi/object/ia.h \
+	prov_ofi/object/kinds.c prov_ofi/object/sp.h \
 	prov_ofi/object/key_table.c prov_ofi/object/key_table.h \
 	prov_ofi/object/lmr_table.c prov_ofi/object/lmr_table.h \
 	prov_ofi/object/mem_check.c prov_ofi/object/mem_check.h \
@@ -139,7 +141,9 @@ dofi_sources = \
 	prov_ofi/progress/progress_cq.c prov_ofi/progress/progress_cq.h \
 	prov_ofi/diag/diag.h prov_ofi/diag/diag_fabric.c prov_ofi/diag/diag_memory.c prov_ofi/diag/diag_port.c \
 	prov_ofi/fabric/verbs/msg_prefix.c prov_ofi/fabric/verbs/msg_prefix.h \
-	prov_ofi/progress/deferred_work.c prov_ofi/progress/deferred_work.h
+	prov_ofi/object/deferred_work.c prov_ofi/object/deferred_work.h \
+	prov_ofi/object/progress_wakeup.c prov_ofi/object/progress_wakeup.h \
+	prov_ofi/progress/deferred_run.c
 
 dofi_cppflags = $(AM_CPPFLAGS) $(PROBE_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
 # nodelete: handles kept beyond the last close, and threads on their way out, find code.

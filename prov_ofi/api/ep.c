@@ -11,11 +11,10 @@
 #include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
-#include "progress/progress.h"
 #include "object/rmr.h"
 #include "object/srq.h"
 #include "fabric/verbs/msg_prefix.h"
-#include "progress/deferred_work.h"
+#include "object/deferred_work.h"
 
 #define QUIET (DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 

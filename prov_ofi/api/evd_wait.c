@@ -18,9 +18,9 @@
 #include "object/cno.h"
 #include "data/cq.h"
 #include "object/evd.h"
-#include "progress/progress.h"
+#include "object/progress_wakeup.h"
 #include "object/srq.h"
-#include "progress/deferred_work.h"
+#include "object/deferred_work.h"
 
 /* After this number of empty reads of a readable CQ the thread does not sleep on its descriptor for
  * an increasing time (tcp 1.17: a message without a posted receive keeps the descriptor readable).

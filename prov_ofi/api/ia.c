@@ -14,6 +14,7 @@
 #include "object/limits.h"
 #include "object/ia.h"
 #include "object/mr.h"
+#include "object/progress_wakeup.h"
 #include "progress/progress.h"
 #include "object/rmr.h"
 #include "object/srq.h"

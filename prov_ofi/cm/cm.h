@@ -9,44 +9,7 @@
 #define DOFI_CM_H
 
 #include "object/ep.h"
-
-/* One listening endpoint of the fabric, shared by the service points whose qualifiers map to its
- * port (on fabrics that have only ports), and kept while requests that it received are pending. */
-struct dofi_listener {
-	struct dofi_list link;		/* ia->listeners */
-	struct dofi_ia *ia;
-	struct fid_pep *pep;
-	uint16_t port;
-	uint64_t qual;			/* the only one where names hold qualifiers */
-	unsigned int users;
-	struct dofi_list sps;
-};
-
-/* PSP or RSP. */
-struct dofi_sp {
-	struct dofi_obj obj;
-	DAT_CONN_QUAL qual;
-	struct dofi_evd *evd;
-	DAT_PSP_FLAGS flags;
-	struct dofi_ep *ep;		/* RSP: the reserved EP; NULL: created for the request */
-	bool spent;			/* RSP: its one request has come */
-	struct dofi_listener *listener;
-	struct dofi_list link;		/* listener->sps */
-};
-
-struct dofi_cr {
-	struct dofi_obj obj;
-	struct dofi_listener *listener;
-	struct fi_info *info;		/* holds the fabric's request; NULL once decided */
-	DAT_CONN_QUAL qual;
-	struct dofi_ep *ep;		/* of the RSP, or made for the request; NULL: consumer's */
-	bool for_rsp;
-	union dofi_addr remote;
-	uint16_t remote_port;
-	struct dofi_cm_msg msg;
-	uint8_t priv[DOFI_CM_MAX];
-	struct dofi_seal seal;
-};
+#include "object/sp.h"
 
 /* The TCP port that carries a qualifier; both sides compute it. */
 uint16_t dofi_cm_port(DAT_CONN_QUAL qual);
@@ -70,6 +33,20 @@ static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
 	return (struct dofi_sealer){ .secret = fab->secret, .room = fab->desc->cm_data,
 				     .max_priv = fab->max_priv };
 }
+
+/* Connections of the fabric (cm/conn.c) */
+/* Makes the fabric endpoint for `ep` out of `info` and binds it to the EP's queues. If that fails
+ * when the endpoint has taken over the request in info->handle, that is NULL afterwards. */
+int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);
+/* What the EP shows as its address and port: of the connection, as far as the fabric knows. */
+void dofi_conn_read_name(struct dofi_conn *conn);
+/* The connection is established: queries its addresses. */
+void dofi_conn_established(struct dofi_conn *conn);
+/* Sets the number of RDMA reads that the peer serves at once (IRD). */
+void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served);
+/* The EP has no interest any more. After the call the fabric has none of its operations, and all
+ * completions it gave are in the EP's queues; the connection is freed. */
+void dofi_conn_detach(struct dofi_conn *conn);
 
 /* Listeners (cm/cm_sp.c) */
 struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual);

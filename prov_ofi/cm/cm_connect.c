@@ -12,12 +12,12 @@
 #include "fabric/fab_info.h"
 #include "fabric/verbs/device.h"
 #include "cm/diag_cm.h"
-#include "data/dto.h"
+#include "data/dto_submit.h"
 #include "base/dat_error.h"
 #include "fabric/verbs/host_probe.h"
 #include "fabric/netif.h"
-#include "progress/progress.h"
-#include "progress/deferred_work.h"
+#include "object/progress_wakeup.h"
+#include "object/deferred_work.h"
 
 /* Delay between a refused attempt and the next one; it doubles each time. */
 #define RETRY_FIRST DOFI_MS(1)

@@ -8,11 +8,11 @@
 #include "cm/cm.h"
 #include "cm/cm_hello.h"
 #include "cm/diag_cm.h"
-#include "data/dto.h"
+#include "data/dto_submit.h"
 #include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
-#include "progress/progress.h"
+#include "object/progress_wakeup.h"
 
 static struct dofi_cm_msg cr_rejection(const struct dofi_ia *ia, unsigned int reason,
 				    const void *priv, uint16_t priv_len)

@@ -11,10 +11,9 @@
 #include "cm/cm.h"
 #include "data/cq.h"
 #include "cm/diag_cm.h"
-#include "data/dto.h"
 #include "object/limits.h"
 #include "fabric/verbs/device_events.h"
-#include "progress/progress.h"
+#include "object/progress_wakeup.h"
 #include "object/rmr.h"
 
 /* Events per round, so that other threads can acquire the lock. */

@@ -11,7 +11,7 @@
 #include "base/param.h"
 #include "cm/cm_hello.h"
 #include "cm/diag_cm.h"
-#include "progress/progress.h"
+#include "object/progress_wakeup.h"
 #include "msgep/cm/cm.h"
 
 #define ENTRIES 256

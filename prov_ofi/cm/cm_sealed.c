@@ -5,7 +5,7 @@
 #include "cm/cm.h"
 #include "data/cq.h"
 #include "cm/diag_cm.h"
-#include "progress/progress.h"
+#include "object/progress_wakeup.h"
 
 /* How often a client whose handshake a busy listener has forgotten begins again. */
 #define RESTARTS 3

@@ -7,7 +7,7 @@
 #include "cm/cm.h"
 #include "base/dat_error.h"
 #include "fabric/fab_info.h"
-#include "progress/progress.h"
+#include "object/progress_wakeup.h"
 #include "diag/diag.h"
 
 /* Qualifiers are 64 bits wide, ports 16. The low bits are the port; what would be a privileged

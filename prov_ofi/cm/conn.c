@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/slab.h"
 #include "cm/cm.h"
-#include "cm/conn.h"
 #include "data/cq.h"
 #include "fabric/verbs/device.h"
 #include "object/ep.h"

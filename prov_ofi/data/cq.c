@@ -7,12 +7,11 @@
 #include "base/probe.h"
 #include "data/cq_inline.h"
 #include "fabric/verbs/device.h"
-#include "data/dto.h"
 #include "object/rmr.h"
 #include "object/srq.h"
 #include "object/conn_id.h"
+#include "object/deferred_work.h"
 #include "fabric/verbs/msg_prefix.h"
-#include "progress/deferred_work.h"
 
 static void cq_fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 {
@@ -371,14 +370,6 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 		dofi_deferred_add(dto->ep, DOFI_DEFERRED_FLUSHED);
 	cq_finish(dto, evd, status, dofi_dto_receives(dto));
 	return true;
-}
-
-bool dofi_cq_may_sleep(struct dofi_evd *evd)
-{
-	struct fid *fid = &evd->cq->fid;
-
-	DOFI_NO_CANCEL();
-	return !fi_trywait(evd->obj.ia->fab.fabric, &fid, 1);
 }
 
 unsigned int dofi_cq_process(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n)

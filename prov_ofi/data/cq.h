@@ -5,7 +5,6 @@
 
 #include "object/ep.h"
 
-#define DOFI_CQ_BATCH 16
 /* libfabric (verbs) polls a device once per completion, and once more in vain if there are fewer
  * than requested. The batch is therefore one entry (evd->min_batch) until this number of
  * consecutive reads has filled it. */
@@ -43,8 +42,19 @@ static inline unsigned int dofi_cq_read_batch(struct dofi_evd *evd)
 	return n == -FI_EAGAIN ? 0 : dofi_cq_process(evd, entry, n);
 }
 
+/* Reading for others than the taker of an event (data/cq_service.c). */
+/* Reads the CQ until it is empty (at most a few hundred entries); for the progress thread and
+ * teardown. Returns the number of completions read. */
+unsigned int dofi_evd_service(struct dofi_evd *evd);
+/* Reads the CQ until all completions present at the call have been processed. */
+void dofi_evd_drain(struct dofi_evd *evd);
 /* True if the caller may sleep on the CQ's descriptor. Caller holds evd->lock. */
 bool dofi_cq_may_sleep(struct dofi_evd *evd);
+/* A receive was posted while the EVD's CQ was stalled by a message without one. */
+void dofi_cq_resume(struct dofi_evd *evd);
+/* The first receive was posted: a message may be waiting that the fabric does not report. */
+void dofi_cq_kick(struct dofi_evd *evd);
+
 /* Queues the event of a completed operation if it generates one. */
 enum dofi_event_state {
 	DOFI_EVENT_NONE,	/* no event: nothing will be dequeued */

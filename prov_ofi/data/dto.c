@@ -14,7 +14,6 @@
 #include "base/dat_error.h"
 #include "object/mr.h"
 #include "object/rmr.h"
-#include "progress/deferred_work.h"
 
 #define REQUEST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
 		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
@@ -395,7 +394,7 @@ DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET 
 	evd = ep->recv_evd;
 	/* NULL: another thread has just freed the EP. */
 	if (evd && atomic_load_explicit(&evd->stalled, memory_order_acquire))
-		dofi_deferred_resume_cq(evd);
+		dofi_cq_resume(evd);
 	return DAT_SUCCESS;
 }
 

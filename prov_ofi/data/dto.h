@@ -5,13 +5,6 @@
 
 #include "object/ep.h"
 
-/* Hands waiting operations to the fabric as far as it accepts them. Caller holds ep->lock. */
-void dofi_dto_submit(struct dofi_ep *ep);
-/* The same for one queue. */
-void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q);
-/* Reports completed operations at the head of a queue; takes the lock of its EVD. */
-void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
-
 /* Checks the segments of a receive into the given PZ (NULL: not known yet) and writes them into the
  * operation. */
 DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struct dofi_dto *dto,

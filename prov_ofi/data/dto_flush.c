@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hands over queued operations when a connection begins, and flushes them when it ends. */
 #include "data/cq.h"
-#include "data/dto.h"
 #include "object/rmr.h"
 #include "object/srq.h"
 

@@ -6,13 +6,12 @@
  * libfabric has returned EAGAIN.
  */
 #include "data/cq.h"
-#include "data/dto.h"
 #include "data/dto_submit.h"
 #include "fabric/verbs/split_rdma_read.h"
-#include "progress/progress.h"
+#include "object/progress_wakeup.h"
 #include "object/rmr.h"
 #include "fabric/verbs/msg_prefix.h"
-#include "progress/deferred_work.h"
+#include "object/deferred_work.h"
 
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {

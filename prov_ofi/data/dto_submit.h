@@ -128,4 +128,11 @@ static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct do
  * ending it flushes the waiting operations. */
 void dofi_dto_refused(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret);
 
+/* Hands waiting operations to the fabric as far as it accepts them. Caller holds ep->lock. */
+void dofi_dto_submit(struct dofi_ep *ep);
+/* The same for one queue. */
+void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q);
+/* Reports completed operations at the head of a queue; takes the lock of its EVD. */
+void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
+
 #endif

@@ -6,7 +6,7 @@
  */
 #include "base/probe.h"
 #include "data/cq_inline.h"
-#include "progress/deferred_work.h"
+#include "object/deferred_work.h"
 
 /* True if the operation is next in order and its completion has no effects besides the event. */
 ALWAYS_INLINE bool evd_is_simple_completion(const struct dofi_ep *ep, const struct dofi_queue *q,

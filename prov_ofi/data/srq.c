@@ -11,7 +11,6 @@
 #include "object/limits.h"
 #include "object/mr.h"
 #include "object/srq.h"
-#include "progress/deferred_work.h"
 #include "fabric/verbs/msg_prefix.h"
 
 /* Minimum depth of a device's shared receive context. */
@@ -242,7 +241,7 @@ static void srq_wake_receivers(struct dofi_srq *srq, bool all)
 			continue;
 		last = evd;
 		if (all || atomic_load_explicit(&evd->stalled, memory_order_acquire))
-			dofi_deferred_kick_cq(evd);
+			dofi_cq_kick(evd);
 	}
 	/* Rotate: another EP is first next time. */
 	if (!dofi_list_empty(&srq->eps)) {

@@ -6,7 +6,7 @@
 #include "object/srq.h"
 #include "object/conn_id.h"
 #include "fabric/verbs/msg_prefix.h"
-#include "progress/deferred_work.h"
+#include "object/deferred_work.h"
 
 static void srq_give_back(struct dofi_srq *srq, struct dofi_dto *dto)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counts the receive buffers of an endpoint (dat_ep_recv_query) and implements its watermarks. */
 #include "base/dat_error.h"
+#include "data/cq.h"
 #include "object/srq.h"
-#include "progress/deferred_work.h"
+#include "object/deferred_work.h"
 
 /* A buffer counts from its post, or from the time when a message consumes it from the SRQ, until
  * its completion is generated (DAT 1.2/2.0 dat_ep_recv_query); the call generates completions that

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "object/agent.h"
-#include "progress/progress.h"
+#include "object/progress_wakeup.h"
 
 #define CALLS_PER_ROUND 64
 

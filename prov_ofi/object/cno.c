@@ -12,7 +12,7 @@
 #include "base/forkfd.h"
 #include "object/cno.h"
 #include "base/dat_error.h"
-#include "progress/progress.h"
+#include "object/progress_wakeup.h"
 
 /* Consumes the pending trigger; NULL: none. Caller holds cno->lock. */
 static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)

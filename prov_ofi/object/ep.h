@@ -22,7 +22,7 @@
 
 #include "proto/cm_proto.h"
 #include "proto/cm_seal.h"
-#include "cm/conn.h"
+#include "object/conn.h"
 #include "object/evd.h"
 
 /* Values of DAT_DTOS, followed by those of DAT_IB_DTOS. */

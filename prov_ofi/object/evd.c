@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -11,21 +12,16 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "object/cno.h"
-#include "data/cq.h"
 #include "fabric/verbs/device.h"
 #include "base/dat_error.h"
 #include "object/evd.h"
 #include "object/limits.h"
-#include "progress/progress.h"
-#include "object/srq.h"
+#include "object/progress_wakeup.h"
 
 #define DTO_STREAMS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 #define ALL_STREAMS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | \
 		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG | \
 		     DOFI_EVD_EXTENSION)
-#define SERVICE_LIMIT 512
-/* Bounds the drain while peers keep filling the CQ. */
-#define DRAIN_ROUNDS 1024
 
 static uint32_t evd_pow2(uint32_t n)
 {
@@ -94,6 +90,38 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	dofi_list_init(&evd->link);
 }
 
+/* Publishes the EVD to the progress thread, which reads its CQ. */
+static void evd_enlist(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	if (!evd->cq)
+		return;
+	pthread_mutex_lock(&ia->prog_lock);
+	dofi_list_append(&ia->evds, &evd->link);
+	pthread_mutex_unlock(&ia->prog_lock);
+	dofi_progress_wakeup(ia);
+}
+
+static void evd_delist(struct dofi_evd *evd)
+{
+	struct dofi_ia *ia = evd->obj.ia;
+
+	if (!evd->cq)
+		return;
+	pthread_mutex_lock(&ia->prog_lock);
+	dofi_evd_disarm(evd, DOFI_EVD_UNKNOWN);
+	dofi_list_remove(&evd->link);
+	pthread_mutex_unlock(&ia->prog_lock);
+}
+
+void dofi_evd_disarm(struct dofi_evd *evd, enum dofi_evd_progress to)
+{
+	if (evd->progress == DOFI_EVD_ARMED)
+		epoll_ctl(evd->obj.ia->prog.epfd, EPOLL_CTL_DEL, evd->cq_fd, NULL);
+	evd->progress = to;
+}
+
 int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct dofi_cno *cno,
 		 bool internal, struct dofi_evd **out)
 {
@@ -114,8 +142,7 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 	if (cno)
 		cno->evds++;
 	evd->cno = cno;
-	/* Publishes the EVD to the progress thread. */
-	dofi_progress_add_evd(evd);
+	evd_enlist(evd);
 	*out = evd;
 	return 0;
 no_cq:
@@ -133,7 +160,7 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	while (evd->waiter)
 		dofi_signal_await(&evd->left, &evd->lock);
 	dofi_unlock(&evd->lock);
-	dofi_progress_remove_evd(evd);
+	evd_delist(evd);
 	if (evd->cno)
 		dofi_cno_detach(evd->cno);
 	evd->cno = NULL;
@@ -305,29 +332,6 @@ void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before)
 		dofi_evd_wake_locked(evd);
 	else if (evd->cno && evd->enabled)
 		dofi_cno_fire(evd->cno, evd);
-}
-
-unsigned int dofi_evd_service(struct dofi_evd *evd)
-{
-	unsigned int total = 0, n;
-	uint32_t before;
-
-	dofi_lock(&evd->lock);
-	before = evd->notified;
-	do {
-		n = dofi_cq_read_batch(evd);
-		total += n;
-	} while (n && total < SERVICE_LIMIT);
-	evd->served |= total != 0;
-	dofi_evd_notify(evd, before);
-	dofi_unlock(&evd->lock);
-	return total;
-}
-
-void dofi_evd_drain(struct dofi_evd *evd)
-{
-	for (int i = 0; i < DRAIN_ROUNDS && dofi_evd_service(evd) >= SERVICE_LIMIT; i++)
-		;
 }
 
 void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,

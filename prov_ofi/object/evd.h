@@ -40,6 +40,9 @@ struct dofi_event {
 	DAT_EVENT_DATA data;
 };
 
+/* Maximum number of completions per read of a CQ. */
+#define DOFI_CQ_BATCH 16
+
 struct dofi_evd {
 	struct dofi_obj obj;
 	_Atomic uint32_t life;		/* generation of the object in this memory */
@@ -181,11 +184,8 @@ void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
 /* Wakes the waiter or triggers the CNO if a notifying event was pushed since `notified_before`.
  * Caller holds evd->lock. */
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before);
-/* Reads the CQ until it is empty (at most a few hundred entries); for the progress thread and
- * teardown. Returns the number of completions read. */
-unsigned int dofi_evd_service(struct dofi_evd *evd);
-/* Reads the CQ until all completions present at the call have been processed. */
-void dofi_evd_drain(struct dofi_evd *evd);
+/* Removes the CQ from the progress thread's epoll set. Caller holds prog_lock. */
+void dofi_evd_disarm(struct dofi_evd *evd, enum dofi_evd_progress to);
 void dofi_evd_wake_locked(struct dofi_evd *evd);
 /* Queues an event on the IA's asynchronous EVD if it still has one; most 0: within the granted
  * length, else like dofi_evd_push_extra. */

@@ -100,6 +100,7 @@ struct dofi_ia {
 	pthread_mutex_t deferred_lock;
 	_Atomic bool deferred_pending;
 	struct dofi_list deferred;	/* endpoints with deferred work, done without EVD locks */
+	void (*run_deferred)(struct dofi_ia *ia);	/* set by dofi_progress_open */
 	struct dofi_list agents;	/* queued calls (object/agent.h) */
 	struct dofi_cno *calling;	/* CNO whose agent is being called; NULL: none */
 	uint32_t called;		/* number of calls that have returned */

@@ -1,75 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Allocates objects and validates handles. */
 #include <pthread.h>
-#include <string.h>
 
 #include "base/forkfd.h"
-#include "base/slab.h"
-#include "cm/cm.h"
-#include "object/cno.h"
-#include "object/ep.h"
-#include "object/mr.h"
-#include "object/obj.h"
-#include "object/rmr.h"
-#include "object/srq.h"
-
-static void setup_evd(void *p)
-{
-	struct dofi_evd *evd = p;
-
-	dofi_lock_init(&evd->lock);
-}
-
-static void setup_cno(void *p)
-{
-	struct dofi_cno *cno = p;
-
-	pthread_mutex_init(&cno->lock, NULL);
-	pthread_cond_init(&cno->left, NULL);
-}
-
-static void setup_ep(void *p)
-{
-	dofi_lock_init(&((struct dofi_ep *)p)->lock);
-}
-
-static void setup_srq(void *p)
-{
-	dofi_lock_init(&((struct dofi_srq *)p)->lock);
-}
-
-static void setup_ia(void *p)
-{
-	struct dofi_ia *ia = p;
-
-	pthread_mutex_init(&ia->obj_lock, NULL);
-	pthread_mutex_init(&ia->prog_lock, NULL);
-	pthread_mutex_init(&ia->cm_lock, NULL);
-	pthread_cond_init(&ia->probes_done, NULL);
-	pthread_mutex_init(&ia->deferred_lock, NULL);
-	pthread_mutex_init(&ia->mr_lock, NULL);
-	pthread_cond_init(&ia->call_over, NULL);
-}
-
-static struct dofi_slab slabs[DOFI_KINDS] = {
-	[DAT_HANDLE_TYPE_IA] = DOFI_SLAB_INIT(struct dofi_ia, 2, setup_ia),
-	[DAT_HANDLE_TYPE_PZ] = DOFI_SLAB_INIT(struct dofi_pz, 32, NULL),
-	[DAT_HANDLE_TYPE_LMR] = DOFI_SLAB_INIT(struct dofi_lmr, 64, NULL),
-	[DAT_HANDLE_TYPE_EVD] = DOFI_SLAB_INIT(struct dofi_evd, 32, setup_evd),
-	[DAT_HANDLE_TYPE_CNO] = DOFI_SLAB_INIT(struct dofi_cno, 16, setup_cno),
-	[DAT_HANDLE_TYPE_EP] = DOFI_SLAB_INIT(struct dofi_ep, 32, setup_ep),
-	[DAT_HANDLE_TYPE_RMR] = DOFI_SLAB_INIT(struct dofi_rmr, 32, NULL),
-	[DAT_HANDLE_TYPE_SRQ] = DOFI_SLAB_INIT(struct dofi_srq, 8, setup_srq),
-	[DAT_HANDLE_TYPE_PSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
-	[DAT_HANDLE_TYPE_RSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
-	[DAT_HANDLE_TYPE_CR] = DOFI_SLAB_INIT(struct dofi_cr, 32, NULL),
-};
+#include "object/ia.h"
 
 struct dofi_obj *dofi_obj_check(DAT_HANDLE handle, DAT_HANDLE_TYPE type, struct dofi_ia *ia)
 {
 	struct dofi_obj *obj = handle;
 
-	if (!obj || !dofi_slab_owns(&slabs[type], obj) || !dofi_obj_live(obj, type))
+	if (!obj || !dofi_slab_owns(&dofi_slabs[type], obj) || !dofi_obj_live(obj, type))
 		return NULL;
 	return !ia || obj->ia == ia ? obj : NULL;
 }
@@ -81,7 +21,7 @@ struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
 	if (!obj || ((uintptr_t)obj & 7))
 		return NULL;
 	for (int type = 0; type < DOFI_KINDS; type++)
-		if (slabs[type].size && atomic_load(&obj->magic) == DOFI_OBJ_MAGIC(type))
+		if (dofi_slabs[type].size && atomic_load(&obj->magic) == DOFI_OBJ_MAGIC(type))
 			return obj;
 	return NULL;
 }
@@ -89,7 +29,7 @@ struct dofi_obj *dofi_obj_any(DAT_HANDLE handle)
 bool dofi_obj_name(DAT_HANDLE handle, DAT_HANDLE_TYPE *type, unsigned int *number, bool *alive)
 {
 	for (int i = 0; i < DOFI_KINDS; i++) {
-		if (!slabs[i].size || !dofi_slab_number(&slabs[i], handle, number))
+		if (!dofi_slabs[i].size || !dofi_slab_number(&dofi_slabs[i], handle, number))
 			continue;
 		*type = (DAT_HANDLE_TYPE)i;
 		*alive = dofi_obj_live(handle, *type) != NULL;
@@ -100,7 +40,7 @@ bool dofi_obj_name(DAT_HANDLE handle, DAT_HANDLE_TYPE *type, unsigned int *numbe
 
 void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 {
-	struct dofi_obj *obj = dofi_slab_get(&slabs[type]);
+	struct dofi_obj *obj = dofi_slab_get(&dofi_slabs[type]);
 
 	if (!obj)
 		return NULL;
@@ -144,7 +84,7 @@ bool dofi_obj_retire(struct dofi_obj *obj)
 
 void dofi_obj_release(struct dofi_obj *obj)
 {
-	dofi_slab_put(&slabs[obj->type], obj);
+	dofi_slab_put(&dofi_slabs[obj->type], obj);
 }
 
 DAT_RETURN dofi_set_consumer_context(DAT_HANDLE handle, DAT_CONTEXT context)
@@ -192,8 +132,8 @@ static void obj_kill_object(void *p)
 static void obj_in_child(void)
 {
 	for (int type = 0; type < DOFI_KINDS; type++)
-		if (slabs[type].size)
-			dofi_slab_each(&slabs[type], obj_kill_object);
+		if (dofi_slabs[type].size)
+			dofi_slab_each(&dofi_slabs[type], obj_kill_object);
 	dofi_forkfd_close_all();
 }
 

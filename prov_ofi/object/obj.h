@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/slab.h"
 #include "base/dat_version.h"
 
 struct dofi_ia;
@@ -28,6 +29,9 @@ struct dofi_obj {
 
 #define DOFI_KINDS 16
 #define DOFI_OBJ_MAGIC(type) (0xda70f100u + (uint32_t)(type))
+
+/* Memory of the objects of each kind (object/kinds.c). */
+extern struct dofi_slab dofi_slabs[DOFI_KINDS];
 
 /* Check for the hot path: the registry has already loaded the provider through the handle. */
 static inline struct dofi_obj *dofi_obj_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)

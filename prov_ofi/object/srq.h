@@ -15,7 +15,7 @@
 #ifndef DOFI_SRQ_H
 #define DOFI_SRQ_H
 
-#include "progress/deferred_work.h"
+#include "object/deferred_work.h"
 
 struct dofi_srq {
 	struct dofi_obj obj;

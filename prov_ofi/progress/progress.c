@@ -14,69 +14,13 @@
 #include "base/forkfd.h"
 #include "base/log.h"
 #include "cm/cm.h"
-#include "data/cq.h"
+#include "object/deferred_work.h"
+#include "object/progress_wakeup.h"
 #include "progress/progress.h"
 #include "progress/progress_cq.h"
-#include "progress/deferred_work.h"
 
 #define EVENTS 64
 #define SLICE_NS 100000
-
-void dofi_progress_wakeup(struct dofi_ia *ia)
-{
-	if (!atomic_exchange(&ia->prog.wakeup_pending, true))
-		dofi_eventfd_set(ia->prog.wakeup_fd);
-}
-
-bool dofi_progress_is_me(struct dofi_ia *ia)
-{
-	/* Not a thread-local variable: gcc 12's leak checker stumbles over those of libraries that
-	 * are loaded late. */
-	return atomic_load_explicit(&ia->prog.self, memory_order_relaxed) ==
-	       (uintptr_t)pthread_self();
-}
-
-static void progress_wakeup_if_long_tick(struct dofi_ia *ia)
-{
-	if (atomic_load_explicit(&ia->prog.long_tick, memory_order_relaxed))
-		dofi_progress_wakeup(ia);
-}
-
-void dofi_progress_consumer_left(struct dofi_ia *ia)
-{
-	if (!ia->fab.desc->device)
-		progress_wakeup_if_long_tick(ia);
-}
-
-void dofi_progress_request_deferred(struct dofi_ia *ia)
-{
-	if (ia->fab.desc->device)
-		progress_wakeup_if_long_tick(ia);
-}
-
-void dofi_progress_add_evd(struct dofi_evd *evd)
-{
-	struct dofi_ia *ia = evd->obj.ia;
-
-	if (!evd->cq)
-		return;
-	pthread_mutex_lock(&ia->prog_lock);
-	dofi_list_append(&ia->evds, &evd->link);
-	pthread_mutex_unlock(&ia->prog_lock);
-	dofi_progress_wakeup(ia);
-}
-
-void dofi_progress_remove_evd(struct dofi_evd *evd)
-{
-	struct dofi_ia *ia = evd->obj.ia;
-
-	if (!evd->cq)
-		return;
-	pthread_mutex_lock(&ia->prog_lock);
-	dofi_progress_forget_cq(ia, evd);
-	dofi_list_remove(&evd->link);
-	pthread_mutex_unlock(&ia->prog_lock);
-}
 
 /* True: the wakeup descriptor was signalled. */
 static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event *events, int n)
@@ -223,6 +167,7 @@ int dofi_progress_open(struct dofi_ia *ia)
 	int ret;
 
 	memset(&ia->prog, 0, sizeof(ia->prog));
+	ia->run_deferred = dofi_progress_run_deferred;
 	ia->prog.epfd = dofi_forkfd(epoll_create1(EPOLL_CLOEXEC));
 	ia->prog.wakeup_fd = dofi_forkfd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	if (ia->prog.epfd < 0 || ia->prog.wakeup_fd < 0)

@@ -9,7 +9,7 @@
 #ifndef DOFI_PROGRESS_H
 #define DOFI_PROGRESS_H
 
-#include "object/evd.h"
+#include "object/ia.h"
 #include "progress/progress_key.h"
 
 /* Creates the descriptors that wakeups and watching need; the thread is started last. */
@@ -20,15 +20,7 @@ int dofi_progress_start(struct dofi_ia *ia);
 void dofi_progress_stop(struct dofi_ia *ia);
 /* Called by the thread itself: it exits after the current round, and then calls `end`. */
 void dofi_progress_detach(struct dofi_ia *ia, void (*end)(struct dofi_ia *ia));
-/* Wakes the thread so that it checks everything again. Any lock may be held. */
-void dofi_progress_wakeup(struct dofi_ia *ia);
-/* True if the caller is the IA's progress thread (a consumer's agent runs in it). */
-bool dofi_progress_is_me(struct dofi_ia *ia);
-void dofi_progress_add_evd(struct dofi_evd *evd);
-void dofi_progress_remove_evd(struct dofi_evd *evd);
-/* A consumer that made progress while it waited returns: the thread must take over soon. */
-void dofi_progress_consumer_left(struct dofi_ia *ia);
-/* A posted operation is deferred until completions, which its consumer may not poll. */
-void dofi_progress_request_deferred(struct dofi_ia *ia);
+/* Executes the deferred work (object/deferred_work.h). */
+void dofi_progress_run_deferred(struct dofi_ia *ia);
 
 #endif

@@ -44,18 +44,6 @@ static bool progress_arm_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 	return true;
 }
 
-static void progress_disarm_cq(struct dofi_ia *ia, struct dofi_evd *evd, enum dofi_evd_progress to)
-{
-	if (evd->progress == DOFI_EVD_ARMED)
-		epoll_ctl(ia->prog.epfd, EPOLL_CTL_DEL, evd->cq_fd, NULL);
-	evd->progress = to;
-}
-
-void dofi_progress_forget_cq(struct dofi_ia *ia, struct dofi_evd *evd)
-{
-	progress_disarm_cq(ia, evd, DOFI_EVD_UNKNOWN);
-}
-
 /* True if a consumer has read the CQ often since the last check. One that reads it occasionally,
  * while it spins on memory that a peer writes, cannot be relied on for progress. */
 static bool progress_polled_often(struct dofi_evd *evd, uint64_t now)
@@ -141,7 +129,7 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 		if (may_sleep) {
 			evd->empty_polls = 0;
 			if (!progress_arm_cq(ia, evd)) {
-				progress_disarm_cq(ia, evd, DOFI_EVD_STALLED);
+				dofi_evd_disarm(evd, DOFI_EVD_STALLED);
 				evd->next_check = dofi_now() + DOFI_MS(1);
 			}
 			return;
@@ -151,7 +139,7 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 	}
 	/* libfabric 1.17 (tcp): a message waits for a receive. Until one is posted the descriptor
 	 * stays readable; check at intervals. */
-	progress_disarm_cq(ia, evd, DOFI_EVD_STALLED);
+	dofi_evd_disarm(evd, DOFI_EVD_STALLED);
 	atomic_store(&evd->stalled, true);
 	atomic_fetch_add(&ia->stalls, 1);
 	evd->next_check =
@@ -183,7 +171,7 @@ static void progress_leave_to_consumer(struct dofi_ia *ia, struct dofi_evd *evd,
 				       bool is_covered)
 {
 	evd->covered_by_peer_cq = is_covered;
-	progress_disarm_cq(ia, evd, DOFI_EVD_CONSUMER_POLLED);
+	dofi_evd_disarm(evd, DOFI_EVD_CONSUMER_POLLED);
 	/* Slightly less than the timeout, so that the CQ is due in the next round. */
 	evd->next_check =
 		now - DOFI_US(100) + DOFI_MS(is_covered ? COVERED_TICK_MS : progress_tick_ms(ia));

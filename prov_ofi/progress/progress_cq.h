@@ -15,8 +15,6 @@
 int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup);
 /* The descriptor of an armed CQ became readable. */
 void dofi_progress_cq_ready(struct dofi_ia *ia, struct dofi_evd *evd);
-/* Removes the CQ from the epoll set. */
-void dofi_progress_forget_cq(struct dofi_ia *ia, struct dofi_evd *evd);
 /* The ms until the deadline, rounded up, or `ms` (-1: indefinitely) if less. Needs no lock. */
 int dofi_progress_timeout(uint64_t deadline, int ms);
 

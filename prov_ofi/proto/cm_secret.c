@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "proto/cm_secret.h"
-#include "msgep/cm/cm_msg.h"
 
 #define LEAST 16
 #define MOST 1024

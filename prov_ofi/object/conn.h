@@ -26,17 +26,4 @@ struct dofi_conn {
 	struct dofi_list link;		/* ia->conns */
 };
 
-/* Makes the fabric endpoint for `ep` out of `info` and binds it to the EP's queues. If that fails
- * when the endpoint has taken over the request in info->handle, that is NULL afterwards. */
-int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);
-/* What the EP shows as its address and port: of the connection, as far as the fabric knows. */
-void dofi_conn_read_name(struct dofi_conn *conn);
-/* The connection is established: queries its addresses. */
-void dofi_conn_established(struct dofi_conn *conn);
-/* Sets the number of RDMA reads that the peer serves at once (IRD). */
-void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served);
-/* The EP has no interest any more. After the call the fabric has none of its operations, and all
- * completions it gave are in the EP's queues; the connection is freed. */
-void dofi_conn_detach(struct dofi_conn *conn);
-
 #endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads completion queues outside of the calls that take events, and resumes stalled ones. */
+#include "base/cancel.h"
+#include "data/cq.h"
+#include "object/progress_wakeup.h"
+
+#define SERVICE_LIMIT 512
+/* Bounds the drain while peers keep filling the CQ. */
+#define DRAIN_ROUNDS 1024
+
+unsigned int dofi_evd_service(struct dofi_evd *evd)
+{
+	unsigned int total = 0, n;
+	uint32_t before;
+
+	dofi_lock(&evd->lock);
+	before = evd->notified;
+	do {
+		n = dofi_cq_read_batch(evd);
+		total += n;
+	} while (n && total < SERVICE_LIMIT);
+	evd->served |= total != 0;
+	dofi_evd_notify(evd, before);
+	dofi_unlock(&evd->lock);
+	return total;
+}
+
+void dofi_evd_drain(struct dofi_evd *evd)
+{
+	for (int i = 0; i < DRAIN_ROUNDS && dofi_evd_service(evd) >= SERVICE_LIMIT; i++)
+		;
+}
+
+bool dofi_cq_may_sleep(struct dofi_evd *evd)
+{
+	struct fid *fid = &evd->cq->fid;
+
+	DOFI_NO_CANCEL();
+	return !fi_trywait(evd->obj.ia->fab.fabric, &fid, 1);
+}
+
+void dofi_cq_resume(struct dofi_evd *evd)
+{
+	dofi_lock(&evd->lock);
+	evd->stalled = false;
+	dofi_evd_wake_locked(evd);
+	dofi_unlock(&evd->lock);
+	dofi_progress_wakeup(evd->obj.ia);
+}
+
+void dofi_cq_kick(struct dofi_evd *evd)
+{
+	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
+		dofi_cq_resume(evd);
+	dofi_evd_service(evd);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Collects deferred work. */
+#include "object/deferred_work.h"
+
+/* Caller holds deferred_lock. */
+static void deferred_enlist(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits)
+{
+	if (!atomic_fetch_or(&ep->deferred, bits))
+		dofi_list_append(&ia->deferred, &ep->deferred_link);
+	atomic_store_explicit(&ia->deferred_pending, true, memory_order_release);
+}
+
+void dofi_deferred_add(struct dofi_ep *ep, uint32_t bits)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	/* If the bits are set, the thread that clears them does the work; it must see all earlier
+	 * stores of this thread, which a load would not ensure. */
+	if ((atomic_fetch_or(&ep->deferred, 0) & bits) == bits)
+		return;
+	pthread_mutex_lock(&ia->deferred_lock);
+	deferred_enlist(ia, ep, bits);
+	pthread_mutex_unlock(&ia->deferred_lock);
+}
+
+void dofi_deferred_cancel(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	pthread_mutex_lock(&ia->deferred_lock);
+	dofi_list_remove(&ep->deferred_link);
+	atomic_store(&ep->deferred, 0);
+	pthread_mutex_unlock(&ia->deferred_lock);
+}
+
+struct dofi_ep *dofi_deferred_take(struct dofi_ia *ia, uint32_t *bits, uint32_t *life)
+{
+	struct dofi_ep *ep = NULL;
+
+	pthread_mutex_lock(&ia->deferred_lock);
+	if (!dofi_list_empty(&ia->deferred)) {
+		ep = dofi_container(ia->deferred.next, struct dofi_ep, deferred_link);
+		dofi_list_remove(&ep->deferred_link);
+		*life = atomic_load(&ep->life);
+		*bits = atomic_exchange(&ep->deferred, 0);
+	}
+	if (dofi_list_empty(&ia->deferred))
+		atomic_store_explicit(&ia->deferred_pending, false, memory_order_release);
+	pthread_mutex_unlock(&ia->deferred_lock);
+	return ep;
+}
+
+/* The holder of cm_lock that frees or resets an EP has cleared its work from the list. */
+void dofi_deferred_put_back(struct dofi_ep *ep, uint32_t bits, uint32_t life)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+
+	pthread_mutex_lock(&ia->deferred_lock);
+	if (dofi_ep_live(ep) && atomic_load(&ep->life) == life)
+		deferred_enlist(ia, ep, bits);
+	pthread_mutex_unlock(&ia->deferred_lock);
+}

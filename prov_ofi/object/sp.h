@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Service points, the listeners that they share, and connection requests. All of it belongs to
+ * cm_lock.
+ */
+#ifndef DOFI_SP_H
+#define DOFI_SP_H
+
+#include "object/ia.h"
+#include "proto/cm_proto.h"
+#include "proto/cm_seal.h"
+
+struct dofi_ep;
+
+/* One listening endpoint of the fabric, shared by the service points whose qualifiers map to its
+ * port (on fabrics that have only ports), and kept while requests that it received are pending. */
+struct dofi_listener {
+	struct dofi_list link;		/* ia->listeners */
+	struct dofi_ia *ia;
+	struct fid_pep *pep;
+	uint16_t port;
+	uint64_t qual;			/* the only one where names hold qualifiers */
+	unsigned int users;
+	struct dofi_list sps;
+};
+
+/* PSP or RSP. */
+struct dofi_sp {
+	struct dofi_obj obj;
+	DAT_CONN_QUAL qual;
+	struct dofi_evd *evd;
+	DAT_PSP_FLAGS flags;
+	struct dofi_ep *ep;		/* RSP: the reserved EP; NULL: created for the request */
+	bool spent;			/* RSP: its one request has come */
+	struct dofi_listener *listener;
+	struct dofi_list link;		/* listener->sps */
+};
+
+struct dofi_cr {
+	struct dofi_obj obj;
+	struct dofi_listener *listener;
+	struct fi_info *info;		/* holds the fabric's request; NULL once decided */
+	DAT_CONN_QUAL qual;
+	struct dofi_ep *ep;		/* of the RSP, or made for the request; NULL: consumer's */
+	bool for_rsp;
+	union dofi_addr remote;
+	uint16_t remote_port;
+	struct dofi_cm_msg msg;
+	uint8_t priv[DOFI_CM_MAX];
+	struct dofi_seal seal;
+};
+
+#endif
