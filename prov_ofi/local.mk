@@ -47,7 +47,8 @@ dofi_sources = \
 	prov_ofi/data/dto_flush.c \
 	prov_ofi/data/dto_submit.c prov_ofi/data/dto_submit.h \
 	prov_ofi/data/dto_post.h \
-	prov_ofi/data/dto_ext.c \
+	prov_ofi/data/dto_event.c prov_ofi/data/dto_event.h \
+	prov_ofi/data/fi_post.c prov_ofi/data/fi_post.h \
 	prov_ofi/api/ep.c prov_ofi/object/ep.h \
 	prov_ofi/api/ep_attr.c \
 	prov_ofi/base/dat_error.c prov_ofi/base/dat_error.h \
@@ -130,8 +131,8 @@ dofi_sources = \
 	prov_ofi/msgep/shm/shm.c \
 	prov_ofi/data/srq_watermark.c \
 	prov_ofi/data/rmr.c prov_ofi/object/rmr.h \
-	prov_ofi/data/srq.c prov_ofi/object/srq.h \
-	prov_ofi/data/srq_cq.c \
+	prov_ofi/data/srq.c prov_ofi/data/srq.h prov_ofi/object/srq.h \
+	prov_ofi/data/srq_cq.c prov_ofi/data/srq_cq.h \
 	prov_ofi/object/conn_id.c prov_ofi/object/conn_id.h \
 	prov_ofi/trace/trace.c prov_ofi/trace/trace.h \
 	prov_ofi/trace/trace_args.def \

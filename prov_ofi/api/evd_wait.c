@@ -19,7 +19,6 @@
 #include "data/cq.h"
 #include "object/evd.h"
 #include "object/progress_wakeup.h"
-#include "object/srq.h"
 #include "object/deferred_work.h"
 
 /* After this number of empty reads of a readable CQ the thread does not sleep on its descriptor for
@@ -33,28 +32,6 @@ static uint64_t evd_stall_delay(unsigned int refusals)
 	unsigned int doublings = refusals - STALL_AFTER;
 
 	return DOFI_MS(doublings < 5 ? 1u << doublings : STALL_DELAY_MAX);
-}
-
-/* Copies field by field: the event has usually just been stored that way, and a wide load of
- * recently stored fields defeats store-to-load forwarding. */
-void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
-{
-	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
-
-	event->event_number = e->number;
-	event->evd_handle = evd;
-	if (e->number == DAT_DTO_COMPLETION_EVENT)
-		dofi_dto_copy(&event->event_data.dto_completion_event_data,
-			      &e->data.dto_completion_event_data);
-	else
-		event->event_data = e->data;
-	dofi_event_extra(event, e->immed);
-	if (e->srq)
-		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
-	/* Rewind the empty ring to entries that are in the caches. */
-	if (evd->head == evd->tail)
-		evd->head = evd->tail = 0;
-	evd->overflowed = false;
 }
 
 static bool evd_satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)

@@ -8,6 +8,7 @@
 #include "base/param.h"
 #include "cm/cm.h"
 #include "cm/cm_hello.h"
+#include "data/srq.h"
 #include "object/cno.h"
 #include "object/ep.h"
 #include "base/dat_error.h"
@@ -17,7 +18,6 @@
 #include "object/progress_wakeup.h"
 #include "progress/progress.h"
 #include "object/rmr.h"
-#include "object/srq.h"
 #include "diag/diag.h"
 
 /* Length of an asynchronous EVD that no consumer has requested. */

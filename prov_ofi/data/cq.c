@@ -4,92 +4,13 @@
 
 #include "base/cancel.h"
 #include "base/log.h"
-#include "base/probe.h"
 #include "data/cq_inline.h"
+#include "data/srq_cq.h"
 #include "fabric/verbs/device.h"
 #include "object/rmr.h"
-#include "object/srq.h"
 #include "object/conn_id.h"
 #include "object/deferred_work.h"
 #include "fabric/verbs/msg_prefix.h"
-
-static void cq_fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
-{
-	DAT_RMR_BIND_COMPLETION_EVENT_DATA *d = &e->data.rmr_completion_event_data;
-
-	e->number = DAT_RMR_BIND_COMPLETION_EVENT;
-	e->recv = false;
-	e->srq = NULL;
-	d->rmr_handle = dto->rmr;
-	memcpy(&d->user_cookie, &dto->cookie, sizeof(d->user_cookie));
-	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
-}
-
-ALWAYS_INLINE void cq_fill_event(struct dofi_event *e, struct dofi_ep *ep,
-				 const struct dofi_dto *dto, uint8_t status, bool recv)
-{
-	e->number = dofi_dto_event(dto->kind);
-	e->immed = dto->immed;
-	dofi_dto_fill(&e->data.dto_completion_event_data, ep, dto, dto->kind, status);
-	e->recv = recv;
-	e->srq = recv && dto->shared ? dto->srq : NULL;
-}
-
-/* True if the completion notifies: DAT 1.2/2.0, completion flags. Errors always do. */
-ALWAYS_INLINE bool cq_event_notifies(const struct dofi_ep *ep, const struct dofi_dto *dto,
-				     uint8_t status, bool recv)
-{
-	if (status)
-		return true;
-	if (recv && (ep->attr.recv_completion_flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG))
-		return dto->solicited;
-	return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);
-}
-
-/* The EVD's ring cannot grow: no memory. The operation stays at the head of its queue and is
- * reported when the ring has a free entry. */
-static __attribute__((noinline)) enum dofi_event_state cq_defer_event(struct dofi_ep *ep)
-{
-	if (!(atomic_load(&ep->deferred) & DOFI_DEFERRED_REPORT))
-		dofi_log(DOFI_LOG_WARN, "no memory: completions wait until some are dequeued");
-	dofi_deferred_add(ep, DOFI_DEFERRED_REPORT);
-	return DOFI_EVENT_DEFERRED;
-}
-
-/* `status` and `recv` are those of the operation; constants in some callers. */
-ALWAYS_INLINE enum dofi_event_state cq_queue_event(struct dofi_ep *ep, const struct dofi_dto *dto,
-						   struct dofi_evd *evd, uint8_t status, bool recv)
-{
-	struct dofi_event *e;
-
-	if (status && status != DAT_DTO_ERR_FLUSHED) {
-		ep->faulted = true;
-		dofi_deferred_add(ep, DOFI_DEFERRED_BREAK);
-	}
-	DOFI_PROBE5(complete, ep, dto->kind, dto->cookie.as_64, status, dto->length);
-	if (evd->internal || evd->dying)
-		return DOFI_EVENT_NONE;
-	if (!status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))
-		return DOFI_EVENT_NONE;
-	e = dofi_evd_slot(evd);
-	if (!e)
-		return cq_defer_event(ep);
-	if (!recv && dto->kind == DOFI_BIND)
-		cq_fill_bind_event(e, dto);
-	else
-		cq_fill_event(e, ep, dto, status, recv);
-	if (recv && ep->has_watermarks && !status)
-		dofi_ep_watermark_taken(ep, e);
-	e->notify = cq_event_notifies(ep, dto, status, recv);
-	dofi_evd_commit(evd, e);
-	return DOFI_EVENT_QUEUED;
-}
-
-enum dofi_event_state dofi_dto_queue_event(struct dofi_ep *ep, const struct dofi_dto *dto,
-					   struct dofi_evd *evd)
-{
-	return cq_queue_event(ep, dto, evd, dto->status, dofi_dto_receives(dto));
-}
 
 /* False: deferred. */
 ALWAYS_INLINE bool cq_report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
@@ -101,9 +22,9 @@ ALWAYS_INLINE bool cq_report_one(struct dofi_ep *ep, struct dofi_queue *q, struc
 		dto->status = DAT_DTO_ERR_FLUSHED;
 	if (dto->status != DAT_DTO_SUCCESS) {
 		q->failed = true;
-		if (cq_queue_event(ep, dto, evd, dto->status, recv) == DOFI_EVENT_DEFERRED)
+		if (dofi_dto_queue_event(ep, dto, evd, dto->status, recv) == DOFI_EVENT_DEFERRED)
 			return false;
-	} else if (cq_queue_event(ep, dto, evd, DAT_DTO_SUCCESS, recv) == DOFI_EVENT_DEFERRED) {
+	} else if (dofi_dto_queue_event(ep, dto, evd, DAT_DTO_SUCCESS, recv) == DOFI_EVENT_DEFERRED) {
 		return false;
 	}
 	if (!recv && dto->kind == DOFI_BIND)

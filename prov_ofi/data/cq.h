@@ -42,6 +42,9 @@ static inline unsigned int dofi_cq_read_batch(struct dofi_evd *evd)
 	return n == -FI_EAGAIN ? 0 : dofi_cq_process(evd, entry, n);
 }
 
+/* data/evd_dequeue.c */
+/* Copies and removes the head of the ring, which is not empty. Caller holds evd->lock. */
+void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
 /* Reading for others than the taker of an event (data/cq_service.c). */
 /* Reads the CQ until it is empty (at most a few hundred entries); for the progress thread and
  * teardown. Returns the number of completions read. */
@@ -55,14 +58,6 @@ void dofi_cq_resume(struct dofi_evd *evd);
 /* The first receive was posted: a message may be waiting that the fabric does not report. */
 void dofi_cq_kick(struct dofi_evd *evd);
 
-/* Queues the event of a completed operation if it generates one. */
-enum dofi_event_state {
-	DOFI_EVENT_NONE,	/* no event: nothing will be dequeued */
-	DOFI_EVENT_QUEUED,
-	DOFI_EVENT_DEFERRED,	/* no memory: DOFI_DEFERRED_REPORT retries */
-};
-enum dofi_event_state dofi_dto_queue_event(struct dofi_ep *ep, const struct dofi_dto *dto,
-					   struct dofi_evd *evd);
 /* Reports completed operations at the head of a queue. Caller holds the lock of its EVD. */
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
 /* The same for both queues, if the EP is open; ep->lock may be held. */

@@ -6,6 +6,7 @@
 #include "base/inline.h"
 #include "base/log.h"
 #include "data/cq.h"
+#include "data/dto_event.h"
 
 /* Rewind the ring to slot 0 once the head has passed this index. */
 #define DOFI_QUEUE_REWIND 64
@@ -45,17 +46,6 @@ ALWAYS_INLINE void dofi_queue_rewind_if_empty(struct dofi_ep *ep, struct dofi_qu
 	if (head >= DOFI_QUEUE_REWIND &&
 	    head == atomic_load_explicit(&q->tail, memory_order_relaxed))
 		dofi_queue_rewind(ep, q);
-}
-
-/* `kind` is that of the operation; a constant in some callers. */
-ALWAYS_INLINE void dofi_dto_fill(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_ep *ep,
-				 const struct dofi_dto *dto, int kind, uint8_t status)
-{
-	d->ep_handle = ep;
-	d->user_cookie = dto->cookie;
-	d->status = (DAT_DTO_COMPLETION_STATUS)status;
-	d->transfered_length = (dofi_len_t)(status ? 0 : dto->length);
-	dofi_dto_extra(d, kind, dto->inv_key);
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Hands over queued operations when a connection begins, and flushes them when it ends. */
 #include "data/cq.h"
+#include "data/srq_cq.h"
 #include "object/rmr.h"
-#include "object/srq.h"
 
 static void dto_with_queue(struct dofi_ep *ep, bool recv,
 			   void (*fn)(struct dofi_ep *, struct dofi_queue *, struct dofi_evd *))

@@ -7,36 +7,9 @@
  */
 #include "data/cq.h"
 #include "data/dto_submit.h"
-#include "fabric/verbs/split_rdma_read.h"
 #include "object/progress_wakeup.h"
 #include "object/rmr.h"
-#include "fabric/verbs/msg_prefix.h"
 #include "object/deferred_work.h"
-
-ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
-{
-	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
-	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
-				  .iov_count = dto->iov_count, .rma_iov = &target,
-				  .rma_iov_count = 1, .context = &dto->ctx };
-
-	if (dto->kind == DOFI_READ)
-		return dto->iov_count > ep->obj.ia->fab.max_read_iov
-			       ? dofi_split_rdma_read(fid, dto, &msg)
-			       : fi_readmsg(fid, &msg, FI_COMPLETION);
-	return fi_writemsg(fid, &msg, FI_COMPLETION);
-}
-
-ssize_t dofi_fab_recv_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
-{
-	return dofi_msg_prefix_recv(fid, &ep->rq.prefixes, (size_t)(dto - ep->rq.dto), dto);
-}
-
-ssize_t dofi_fab_send_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
-			       uint64_t data)
-{
-	return dofi_msg_prefix_send(fid, &ep->sq.prefixes, (size_t)(dto - ep->sq.dto), dto, data);
-}
 
 static inline ssize_t dto_hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {

@@ -1,102 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hands operations to the fabric; for messages inline, since every post does it. */
+/* Submits operations to the fabric as far as it accepts them. */
 #ifndef DOFI_DTO_SUBMIT_H
 #define DOFI_DTO_SUBMIT_H
 
-#include "base/inline.h"
-#include "object/ep.h"
-#include "object/conn_id.h"
+#include "data/fi_post.h"
 
-static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
-{
-	/* libfabric (verbs) must not get descriptors without segments. */
-	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
-			      .iov_count = dto->iov_count, .context = &dto->ctx };
-
-	return msg;
-}
-
-/* Completion data of every message to that peer. */
-static inline uint64_t dofi_fab_conn_id(const struct dofi_ep *ep)
-{
-	return (uint64_t)ep->peer_conn_id << DOFI_DATA_CONN_ID_SHIFT;
-}
-
-/* Completion data of this message. */
-static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	uint64_t data = dofi_fab_conn_id(ep);
-
-	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		data |= DOFI_DATA_SOLICITED;
-	if (dto->inv_key)
-		data |= DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
-	return data;
-}
-
-
-/* With a message prefix (fabric/verbs/msg_prefix.h). */
-ssize_t dofi_fab_recv_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-ssize_t dofi_fab_send_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
-			       uint64_t data);
-
-/* A message of one segment uses the short calls: on devices the others cost more and copy small
- * messages twice. `single` is a constant in some callers. */
-static inline __attribute__((always_inline)) ssize_t
-dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single)
-{
-	struct fi_msg msg;
-
-	if (single && !ep->has_msg_prefix)
-		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
-			       FI_ADDR_UNSPEC, &dto->ctx);
-	if (ep->has_msg_prefix)
-		return dofi_fab_recv_prefixed(ep, fid, dto);
-	msg = dofi_fab_msg(dto);
-	return fi_recvmsg(fid, &msg, FI_COMPLETION);
-}
-
-static inline __attribute__((always_inline)) ssize_t
-dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single,
-	      uint64_t data)
-{
-	struct fi_msg msg;
-
-	if (single && !data && !ep->has_msg_prefix)
-		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
-			       FI_ADDR_UNSPEC, &dto->ctx);
-	if (ep->has_msg_prefix)
-		return dofi_fab_send_prefixed(ep, fid, dto, data);
-	msg = dofi_fab_msg(dto);
-	msg.data = data;
-	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);
-}
-
-/* Uses the calls that describe the operation in a structure. */
-ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-
-static inline __attribute__((always_inline)) ssize_t
-dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single,
-	      enum dofi_dto_kind kind)
-{
-	void *base = dto->iov[0].iov_base;
-	size_t len = dto->iov[0].iov_len;
-
-	if (!single)
-		return dofi_fab_rdma_msg(ep, fid, dto);
-	if (kind == DOFI_READ)
-		return fi_read(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
-			       dto->remote_key, &dto->ctx);
-	return fi_write(fid, base, len, dto->desc[0], FI_ADDR_UNSPEC, dto->remote_addr,
-			dto->remote_key, &dto->ctx);
-}
-
-/* Operations of the InfiniBand extension (data/dto_ext.c). */
-ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-/* Posts the write with these flags and this context. */
-ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struct dofi_dto *dto,
-		       struct fi_msg_rma *msg, uint64_t flags);
 /* Returns how many operations before position `pos` the fabric has; the value may be outdated. */
 static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
 {

@@ -4,9 +4,30 @@
  * Takes the next event of the ring. If the ring is empty, it reads the CQ; the usual result, one
  * successful completion of the next operation in order, is returned directly.
  */
-#include "base/probe.h"
 #include "data/cq_inline.h"
 #include "object/deferred_work.h"
+
+/* Copies field by field: the event has usually just been stored that way, and a wide load of
+ * recently stored fields defeats store-to-load forwarding. */
+void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
+
+	event->event_number = e->number;
+	event->evd_handle = evd;
+	if (e->number == DAT_DTO_COMPLETION_EVENT)
+		dofi_dto_copy(&event->event_data.dto_completion_event_data,
+			      &e->data.dto_completion_event_data);
+	else
+		event->event_data = e->data;
+	dofi_event_extra(event, e->immed);
+	if (e->srq)
+		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
+	/* Rewind the empty ring to entries that are in the caches. */
+	if (evd->head == evd->tail)
+		evd->head = evd->tail = 0;
+	evd->overflowed = false;
+}
 
 /* True if the operation is next in order and its completion has no effects besides the event. */
 ALWAYS_INLINE bool evd_is_simple_completion(const struct dofi_ep *ep, const struct dofi_queue *q,

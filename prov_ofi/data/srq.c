@@ -7,10 +7,11 @@
 #include "base/log.h"
 #include "data/cq.h"
 #include "data/dto.h"
+#include "data/srq.h"
+#include "data/srq_cq.h"
 #include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
-#include "object/srq.h"
 #include "fabric/verbs/msg_prefix.h"
 
 /* Minimum depth of a device's shared receive context. */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes SRQ buffers that messages have consumed. (hot) */
 #include "base/log.h"
-#include "data/cq.h"
-#include "data/dto_submit.h"
-#include "object/srq.h"
+#include "data/dto_event.h"
+#include "data/fi_post.h"
+#include "data/srq_cq.h"
 #include "object/conn_id.h"
 #include "fabric/verbs/msg_prefix.h"
-#include "object/deferred_work.h"
 
 static void srq_give_back(struct dofi_srq *srq, struct dofi_dto *dto)
 {
@@ -79,7 +78,7 @@ static bool srq_report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd
 	if (!dto->status)
 		dofi_srq_check_hard_mark(ep);
 
-	told = dofi_dto_queue_event(ep, dto, evd);
+	told = dofi_dto_queue_event(ep, dto, evd, dto->status, true);
 	if (told == DOFI_EVENT_DEFERRED)
 		return false;
 	srq_give_back(srq, dto);
@@ -151,12 +150,6 @@ void dofi_srq_forget(struct dofi_ep *ep)
 		srq_give_back(srq, dto);
 		dofi_srq_dequeued(srq, ep);
 	}
-}
-
-void dofi_srq_dequeued(struct dofi_srq *srq, struct dofi_ep *ep)
-{
-	atomic_fetch_add_explicit(&srq->dequeued, 1, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&ep->shared.held, 1, memory_order_relaxed);
 }
 
 void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd)

@@ -2,8 +2,8 @@
 /* Counts the receive buffers of an endpoint (dat_ep_recv_query) and implements its watermarks. */
 #include "base/dat_error.h"
 #include "data/cq.h"
-#include "object/srq.h"
-#include "object/deferred_work.h"
+#include "data/dto_event.h"
+#include "data/srq_cq.h"
 
 /* A buffer counts from its post, or from the time when a message consumes it from the SRQ, until
  * its completion is generated (DAT 1.2/2.0 dat_ep_recv_query); the call generates completions that
@@ -57,16 +57,6 @@ static DAT_RETURN watermark_is_valid(const struct dofi_ep *ep, DAT_COUNT soft, D
 	return DAT_SUCCESS;
 }
 
-/* Receives of EPs without SRQ are counted as if from this queue, which has no other use. */
-static struct dofi_srq no_srq;
-
-void dofi_ep_watermark_taken(struct dofi_ep *ep, struct dofi_event *e)
-{
-	e->srq = &no_srq;
-	dofi_srq_check_soft_mark(ep);
-	dofi_srq_check_hard_mark(ep);
-}
-
 /* Counts the receives consumed before the watermarks were set whose completions are not dequeued.
  * Caller holds recv_evd->lock. */
 static void watermark_count_taken(struct dofi_ep *ep)
@@ -79,7 +69,7 @@ static void watermark_count_taken(struct dofi_ep *ep)
 
 		if (!e->recv || e->srq || d->ep_handle != ep || d->status != DAT_DTO_SUCCESS)
 			continue;
-		e->srq = &no_srq;
+		e->srq = &dofi_no_srq;
 		atomic_fetch_add(&ep->shared.held, 1);
 	}
 }

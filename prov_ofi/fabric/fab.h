@@ -88,7 +88,7 @@ struct dofi_fab {
 	bool has_msg_prefix;		/* a prefix leads each message (verbs/msg_prefix.h) */
 	bool immed;			/* writes with immediate data take a peer's receive */
 	bool atomics;			/* atomic operations on memory of the peer's */
-	bool atomic_values;		/* values instead of pointers to them (data/dto_ext.c) */
+	bool atomic_values;		/* values instead of pointers to them (data/fi_post.c) */
 	bool lost;			/* device or address has gone; cm_lock */
 	size_t cq_known_size;		/* a CQ of this size can be opened (cq_reservation.c) */
 	char device[64];		/* of the fabric, "" where it has none */

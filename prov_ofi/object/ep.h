@@ -99,6 +99,16 @@ static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 	       dto->kind == DOFI_RECV_IMMED;
 }
 
+/* The message of libfabric that describes the operation. */
+static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
+{
+	/* libfabric (verbs) must not get descriptors without segments. */
+	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
+			      .iov_count = dto->iov_count, .context = &dto->ctx };
+
+	return msg;
+}
+
 /* True if the operation fetches data from the peer's memory. Fences wait for such operations. */
 static inline bool dofi_kind_fetches(enum dofi_dto_kind kind)
 {

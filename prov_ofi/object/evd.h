@@ -179,8 +179,6 @@ void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, u
 bool dofi_evd_reserve(struct dofi_evd *evd);
 void dofi_evd_unreserve(struct dofi_evd *evd);
 bool dofi_evd_has_room(struct dofi_evd *evd);
-/* Copies and removes the head of the ring, which is not empty. Caller holds evd->lock. */
-void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
 /* Wakes the waiter or triggers the CNO if a notifying event was pushed since `notified_before`.
  * Caller holds evd->lock. */
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before);

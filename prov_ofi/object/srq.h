@@ -44,36 +44,13 @@ static inline struct dofi_srq *dofi_srq_live(DAT_SRQ_HANDLE handle)
 	return (struct dofi_srq *)dofi_obj_live(handle, DAT_HANDLE_TYPE_SRQ);
 }
 
-/* Attach the EP to the SRQ from which it receives; detach it. */
-void dofi_srq_attach(struct dofi_srq *srq, struct dofi_ep *ep);
-void dofi_srq_detach(struct dofi_ep *ep);
-void dofi_srq_destroy(struct dofi_srq *srq);
-
-/* Posts a buffer to the fabric. */
-int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto);
-
-/* ---- data/srq_cq.c: completions. Caller holds the lock of the EP's receive EVD. ---- */
-
-/* Reposts a buffer that the fabric returned without a message. */
-void dofi_srq_unfilled(struct dofi_dto *dto);
-/* Returns the EP to which a completed buffer belongs. NULL: none; the buffer was reposted. */
-struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data);
-/* Reports the completed operation, or queues it until the EP opens. */
-void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd);
-/* Reports the operations queued by dofi_srq_finish. */
-void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd);
-/* Returns the number of operations that wait for the EP to open. */
-uint32_t dofi_srq_unreported(const struct dofi_ep *ep);
-/* Discards the operations queued by dofi_srq_finish. */
-void dofi_srq_forget(struct dofi_ep *ep);
 /* Accounts for the dequeued completion of an SRQ buffer. */
-void dofi_srq_dequeued(struct dofi_srq *srq, struct dofi_ep *ep);
-/* Stops counting the receives in the EVD, for the SRQ and for a new EP with this handle. */
-void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd);
+static inline void dofi_srq_dequeued(struct dofi_srq *srq, struct dofi_ep *ep)
+{
+	atomic_fetch_add_explicit(&srq->dequeued, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&ep->shared.held, 1, memory_order_relaxed);
+}
 
-/* Accounts for a message that has consumed a receive of an EP without SRQ that has watermarks; `e`
- * is its event (data/srq_watermark.c). */
-void dofi_ep_watermark_taken(struct dofi_ep *ep, struct dofi_event *e);
 /* Checks the soft watermark after the EP has received one more buffer. */
 static inline void dofi_srq_check_soft_mark(struct dofi_ep *ep)
 {
@@ -98,8 +75,5 @@ static inline void dofi_srq_check_hard_mark(struct dofi_ep *ep)
 	ep->faulted = true;
 	dofi_deferred_add(ep, DOFI_DEFERRED_BREAK);
 }
-
-/* Raises the events of watermarks that were passed. Caller holds no lock other than cm_lock. */
-void dofi_srq_raise(struct dofi_ep *ep);
 
 #endif

@@ -4,9 +4,9 @@
 #include "cm/cm.h"
 #include "data/cq.h"
 #include "data/dto_submit.h"
+#include "data/srq_cq.h"
 #include "object/deferred_work.h"
 #include "object/progress_wakeup.h"
-#include "object/srq.h"
 #include "progress/progress.h"
 
 #define ENDS (DOFI_DEFERRED_BREAK | DOFI_DEFERRED_DRAINED | DOFI_DEFERRED_FLUSHED)

@@ -1,8 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hands writes with immediate data and atomic operations to the fabric. */
-#include "data/dto_submit.h"
+/* Calls of libfabric for operations other than plain messages. */
+#include "data/fi_post.h"
+#include "fabric/verbs/msg_prefix.h"
+#include "fabric/verbs/split_rdma_read.h"
 
-static uint64_t dto_data_of(const struct dofi_ep *ep, const struct dofi_dto *dto)
+ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
+	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
+				  .iov_count = dto->iov_count, .rma_iov = &target,
+				  .rma_iov_count = 1, .context = &dto->ctx };
+
+	if (dto->kind == DOFI_READ)
+		return dto->iov_count > ep->obj.ia->fab.max_read_iov
+			       ? dofi_split_rdma_read(fid, dto, &msg)
+			       : fi_readmsg(fid, &msg, FI_COMPLETION);
+	return fi_writemsg(fid, &msg, FI_COMPLETION);
+}
+
+ssize_t dofi_fab_recv_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+{
+	return dofi_msg_prefix_recv(fid, &ep->rq.prefixes, (size_t)(dto - ep->rq.dto), dto);
+}
+
+ssize_t dofi_fab_send_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
+			       uint64_t data)
+{
+	return dofi_msg_prefix_send(fid, &ep->sq.prefixes, (size_t)(dto - ep->sq.dto), dto, data);
+}
+
+static uint64_t fab_immed_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
 	const struct dofi_fabric_desc *desc = ep->obj.ia->fab.desc;
 	uint64_t data = (uint64_t)dto->immed << 32;
@@ -20,7 +47,7 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 				  .iov_count = dto->iov_count, .rma_iov = &target,
 				  .rma_iov_count = 1, .context = &dto->ctx,
-				  .data = dto_data_of(ep, dto) };
+				  .data = fab_immed_data(ep, dto) };
 
 	return fi_writemsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
 }

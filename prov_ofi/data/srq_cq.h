@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Completions of SRQ buffers: from data/cq.c through here to the event (data/dto_event.h). Unless
+ * stated otherwise, the caller holds the lock of the EP's receive EVD.
+ */
+#ifndef DOFI_SRQ_CQ_H
+#define DOFI_SRQ_CQ_H
+
+#include "object/srq.h"
+
+/* Posts a buffer to the fabric. Needs no lock of an EVD. */
+int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto);
+
+/* Reposts a buffer that the fabric returned without a message. */
+void dofi_srq_unfilled(struct dofi_dto *dto);
+/* Returns the EP to which a completed buffer belongs. NULL: none; the buffer was reposted. */
+struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data);
+/* Reports the completed operation, or queues it until the EP opens. */
+void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd);
+/* Reports the operations queued by dofi_srq_finish. */
+void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd);
+/* Returns the number of operations that wait for the EP to open. */
+uint32_t dofi_srq_unreported(const struct dofi_ep *ep);
+/* Discards the operations queued by dofi_srq_finish. */
+void dofi_srq_forget(struct dofi_ep *ep);
+/* Stops counting the receives in the EVD, for the SRQ and for a new EP with this handle. */
+void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd);
+/* Raises the events of watermarks that were passed. Caller holds no lock other than cm_lock. */
+void dofi_srq_raise(struct dofi_ep *ep);
+
+#endif
