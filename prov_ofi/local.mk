@@ -7,6 +7,7 @@ dofi_sources = \
 	prov_ofi/api/ia_attr.c \
 	prov_ofi/base/cancel.h \
 	prov_ofi/base/clock.h \
+	prov_ofi/base/debug.c prov_ofi/base/debug.h \
 	prov_ofi/base/eventfd.h \
 	prov_ofi/base/forkfd.c prov_ofi/base/forkfd.h \
 	prov_ofi/base/inline.h \

@@ -58,12 +58,14 @@ static bool lock_drain_stores(void)
 static bool lock_comes_free(struct dofi_lock *l)
 {
 	for (int i = 0; i < SPINS; i++)
-		if (!atomic_load_explicit(&l->taken, memory_order_relaxed) && dofi_trylock(l))
+		if (!atomic_load_explicit(&l->taken, memory_order_relaxed) && (dofi_trylock)(l))
 			return true;
 	return false;
 }
 
-/* Either the owner releases the lock before the barrier and the trylock succeeds, or the owner
+/* Debug builds record the lock in dofi_lock, hence the names in parentheses, which are not macros.
+ *
+ * Either the owner releases the lock before the barrier and the trylock succeeds, or the owner
  * loads `sleepers` after the barrier and wakes this thread. The owner sets `sleepers` to 0 before
  * the wakeup, so that it makes the system call once, however long the woken thread waits for a
  * processor. */
@@ -76,7 +78,7 @@ void dofi_lock_sleep(struct dofi_lock *l)
 	for (;;) {
 		atomic_store(&l->sleepers, 1);
 		limit = lock_drain_stores() ? NULL : &retry_interval;
-		if (dofi_trylock(l))
+		if ((dofi_trylock)(l))
 			return;
 		lock_sleep_on(&l->sleepers, 1, limit);
 	}
@@ -95,6 +97,7 @@ void dofi_signal_await(struct dofi_signal *s, struct dofi_lock *l)
 {
 	uint32_t seen = atomic_load(&s->given);
 
+	DOFI_ASSERT_LOCKED(l);
 	dofi_unlock(l);
 	lock_sleep_on(&s->given, seen, NULL);
 	dofi_lock(l);

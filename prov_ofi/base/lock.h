@@ -4,7 +4,8 @@
  * queue takes one; over shared memory, mutexes of the C library took a tenth of a message's time.
  * Contended callers sleep in the kernel.
  *
- * Builds for ThreadSanitizer use pthread mutexes, which it understands.
+ * Builds for ThreadSanitizer use pthread mutexes, which it understands. Debug builds record the
+ * owner of each lock, including pthread mutexes: sources that take one include this header.
  */
 #ifndef DOFI_BASE_LOCK_H
 #define DOFI_BASE_LOCK_H
@@ -13,6 +14,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "base/debug.h"
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -105,5 +108,36 @@ struct dofi_signal {
  * spuriously. Caller holds the lock. */
 void dofi_signal_await(struct dofi_signal *s, struct dofi_lock *l);
 void dofi_signal_all(struct dofi_signal *s);
+
+#ifdef DOFI_DEBUG
+
+#define DOFI_RECORDED(take, l, writing)                                                            \
+	(dofi_lock_wanted((l), __FILE__, __LINE__), (take)(l),                                     \
+	 dofi_lock_taken((l), (writing), __FILE__, __LINE__))
+#define DOFI_RELEASED(release, l) (dofi_lock_released((l), __FILE__, __LINE__), (release)(l))
+
+#define dofi_lock(l) DOFI_RECORDED(dofi_lock, l, true)
+#define dofi_trylock(l) ((dofi_trylock)(l) && !dofi_lock_taken((l), true, __FILE__, __LINE__))
+#define dofi_unlock(l) DOFI_RELEASED(dofi_unlock, l)
+
+static inline int dofi_mutex_trylock(pthread_mutex_t *m, const char *file, int line)
+{
+	int ret = pthread_mutex_trylock(m);
+
+	return ret ? ret : dofi_lock_taken(m, true, file, line);
+}
+
+#define pthread_mutex_init(m, attr) (dofi_lock_forgotten(m), (pthread_mutex_init)((m), (attr)))
+#define pthread_mutex_destroy(m)                                                                   \
+	(dofi_lock_wanted((m), __FILE__, __LINE__), (pthread_mutex_destroy)(m))
+#define pthread_mutex_lock(m) DOFI_RECORDED(pthread_mutex_lock, m, true)
+#define pthread_mutex_trylock(m) dofi_mutex_trylock((m), __FILE__, __LINE__)
+#define pthread_mutex_unlock(m) DOFI_RELEASED(pthread_mutex_unlock, m)
+#define pthread_rwlock_rdlock(l) DOFI_RECORDED(pthread_rwlock_rdlock, l, false)
+#define pthread_rwlock_wrlock(l) DOFI_RECORDED(pthread_rwlock_wrlock, l, true)
+#define pthread_rwlock_unlock(l) DOFI_RELEASED(pthread_rwlock_unlock, l)
+#define pthread_cond_wait(c, m) (DOFI_ASSERT_LOCKED(m), (pthread_cond_wait)((c), (m)))
+
+#endif
 
 #endif

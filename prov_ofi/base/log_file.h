@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "base/lock.h"
+
 struct dofi_log_file {
 	_Atomic bool to_file;
 	pthread_mutex_t lock;

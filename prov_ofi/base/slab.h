@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/lock.h"
+
 struct dofi_slab_node {
 	struct dofi_slab_node *next;
 };

@@ -40,6 +40,7 @@
 #include <string.h>
 
 #include "base/env.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "fabric/fab.h"
 #include "fabric/fab_lib.h"

@@ -9,6 +9,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/lock.h"
+
 struct msgep_lock {
 	_Atomic bool taken;
 };
@@ -33,5 +35,11 @@ static inline void msgep_unlock(struct msgep_lock *l)
 {
 	atomic_store_explicit(&l->taken, false, memory_order_release);
 }
+
+#ifdef DOFI_DEBUG
+#define msgep_lock(l) DOFI_RECORDED(msgep_lock, l, true)
+#define msgep_trylock(l) ((msgep_trylock)(l) && !dofi_lock_taken((l), true, __FILE__, __LINE__))
+#define msgep_unlock(l) DOFI_RELEASED(msgep_unlock, l)
+#endif
 
 #endif

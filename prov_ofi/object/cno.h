@@ -8,6 +8,7 @@
 #ifndef DOFI_CNO_H
 #define DOFI_CNO_H
 
+#include "base/lock.h"
 #include "object/evd.h"
 
 struct dofi_cno {

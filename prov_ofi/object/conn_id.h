@@ -28,6 +28,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/lock.h"
+
 struct dofi_ep;
 
 #define DOFI_DATA_SOLICITED 1u

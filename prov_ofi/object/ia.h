@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "base/lock.h"
 #include "base/timer.h"
 #include "fabric/fab.h"
 #include "object/key_table.h"

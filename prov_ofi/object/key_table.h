@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/key_map.h"
+#include "base/lock.h"
 
 struct dofi_key_table {
 	pthread_mutex_t lock;

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/dat_version.h"
+#include "base/lock.h"
 
 #define DOFI_LMR_CHUNK_BITS 10
 #define DOFI_LMR_CHUNKS 1024u

@@ -8,6 +8,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/param.h"
 #include "base/log_file.h"
 #include "trace/trace.h"

@@ -17,7 +17,7 @@ test_msgep_test_msgep_SOURCES = \
 	test/msgep/t_lock.c \
 	prov_ofi/base/addr.c \
 	prov_ofi/base/forkfd.c \
-	prov_ofi/base/lock.c \
+	prov_ofi/base/debug.c prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \
 	prov_ofi/base/edit_distance.c \
 	prov_ofi/base/env.c \

@@ -14,7 +14,7 @@ test_msgep_rdm_SOURCES = \
 	test/msgep/rdm_rig.h \
 	prov_ofi/base/addr.c \
 	prov_ofi/base/forkfd.c \
-	prov_ofi/base/lock.c \
+	prov_ofi/base/debug.c prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \
 	prov_ofi/base/edit_distance.c \
 	prov_ofi/base/env.c \
