@@ -48,6 +48,7 @@ void msgep_complete_arrived(struct msgep_ep *ep)
 	uint32_t arrived = ep->transport->arrived(ep);
 	const struct msgep_inflight *f;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	while (ep->inflight_head != ep->inflight_tail) {
 		f = &ep->inflight[ep->inflight_head & (ep->inflight_room - 1)];
 		if ((int32_t)(arrived - f->end) < 0) {
@@ -64,6 +65,7 @@ bool msgep_inflight_grow(struct msgep_ep *ep)
 {
 	struct msgep_inflight *flights;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	msgep_complete_arrived(ep);
 	if (ep->inflight_tail - ep->inflight_head < ep->inflight_room)
 		return true;
@@ -81,6 +83,10 @@ bool msgep_inflight_grow(struct msgep_ep *ep)
 /* msgep_inflight_has_room was true before the last frame was reserved. */
 void msgep_inflight_add(struct msgep_ep *ep, void *context, uint64_t total)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	DOFI_ASSERT(ep->inflight_tail - ep->inflight_head < ep->inflight_room,
+		    "endpoint %p: head %u, tail %u, room %u", (void *)ep, ep->inflight_head,
+		    ep->inflight_tail, ep->inflight_room);
 	ep->inflight[ep->inflight_tail++ & (ep->inflight_room - 1)] =
 		(struct msgep_inflight){ context, total, ep->frames };
 	if (ep->inflight_tail - ep->inflight_head == 1) {
@@ -307,6 +313,7 @@ bool msgep_ep_has_work(const struct msgep_ep *ep)
 
 void msgep_push_first(struct msgep_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	proto_push_requests(ep);
 	if (msgep_queued(&ep->txq))
 		proto_settle_pending(ep, true);
@@ -314,6 +321,7 @@ void msgep_push_first(struct msgep_ep *ep)
 
 void msgep_proto_push(struct msgep_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (msgep_push_gos(ep) && proto_push_ack(ep))
 		msgep_push_reads(ep);
 	proto_push_requests(ep);
@@ -324,6 +332,7 @@ unsigned int msgep_proto_progress(struct msgep_ep *ep)
 {
 	unsigned int n = 0;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP)
 		return 0;
 	if (atomic_load_explicit(&ep->broken, memory_order_relaxed) && !ep->aborted)

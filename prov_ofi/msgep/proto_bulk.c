@@ -71,6 +71,7 @@ static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_
 bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f,
 			const struct msgep_frame_data *p)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	return !p->rest_len &&
 	       bulk_post(ep, ep->cur.iov, p,
 			 (struct msgep_bulk){ .kind = MSGEP_MSG, .last = f->flags & MSGEP_LAST,
@@ -83,6 +84,7 @@ bool msgep_bulk_write(struct msgep_ep *ep, const struct msgep_frame *f, const st
 {
 	struct msgep_bulk what = { .kind = MSGEP_WRITE, .last = f->flags & MSGEP_LAST };
 
+	DOFI_ASSERT_LOCKED(&ep->domain->mr_lock);
 	if (p->rest_len > sizeof(what.tail))
 		return false;
 	what.tail_len = (uint8_t)p->rest_len;
@@ -97,6 +99,7 @@ bool msgep_bulk_write(struct msgep_ep *ep, const struct msgep_frame *f, const st
 
 bool msgep_bulk_read(struct msgep_ep *ep, struct msgep_tx *tx, const struct msgep_frame_data *p)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	tx->transfers++;
 	return !p->rest_len && bulk_post(ep, tx->iov, p, (struct msgep_bulk){ .kind = MSGEP_READ });
 }
@@ -107,6 +110,7 @@ bool msgep_push_gos(struct msgep_ep *ep)
 	struct msgep_frame *f;
 	size_t room;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	while (ep->bulk.granted != ep->bulk.tail) {
 		f = ep->transport->reserve(ep, MSGEP_ANS, 0, &room);
 		if (!f)
@@ -153,6 +157,7 @@ bool msgep_bulk_done(struct msgep_ep *ep, uint64_t len)
 {
 	struct msgep_bulk *b;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (ep->bulk.head == ep->bulk.tail)
 		return false;
 	b = bulk_at(ep, ep->bulk.head);
@@ -174,6 +179,7 @@ bool msgep_bulk_forget(struct msgep_ep *ep, const struct msgep_mr *mr)
 {
 	bool any = false;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	for (uint32_t i = ep->bulk.head; i != ep->bulk.tail; i++) {
 		struct msgep_bulk *b = bulk_at(ep, i);
 
@@ -189,6 +195,7 @@ bool msgep_bulk_forget(struct msgep_ep *ep, const struct msgep_mr *mr)
 /* Flushes shared buffers of messages that will not be complete. */
 void msgep_bulk_end(struct msgep_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	for (uint32_t i = ep->bulk.head; ep->srx && i != ep->bulk.tail; i++) {
 		const struct msgep_bulk *b = bulk_at(ep, i);
 

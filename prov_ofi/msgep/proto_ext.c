@@ -17,6 +17,7 @@ static bool proto_in_disorder(const struct msgep_ep *ep, const struct msgep_fram
 
 bool msgep_recv_imm_frame(struct msgep_ep *ep, const struct msgep_frame *f)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (proto_in_disorder(ep, f, 0) || !ep->after_write || f->total != ep->expected) {
 		msgep_ep_fail(ep, "an immediate frame out of order");
 		return true;
@@ -50,6 +51,7 @@ bool msgep_recv_atomic(struct msgep_ep *ep, const struct msgep_frame *f, const v
 	struct msgep_target_read *s = msgep_target_read_next(ep);
 	void *at;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!s)
 		return false;
 	if (proto_in_disorder(ep, f, f->kind == MSGEP_ADD ? 8 : 16) ||

@@ -35,6 +35,7 @@ struct msgep_target_read *msgep_target_read_next(struct msgep_ep *ep)
 {
 	struct msgep_target_read *serve = NULL;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (ep->target_read_tail - ep->target_read_head == ep->target_read_room) {
 		if (ep->target_read_room < MSGEP_TARGET_READS)
 			serve = msgep_ring_grow(
@@ -54,6 +55,7 @@ bool msgep_recv_read(struct msgep_ep *ep, const struct msgep_frame *f)
 {
 	struct msgep_target_read *s = msgep_target_read_next(ep);
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!s)
 		return false;
 	if (ep->in_message || ep->in_write || f->len) {
@@ -165,6 +167,7 @@ static bool read_push_data(struct msgep_ep *ep, struct msgep_target_read *s)
 
 bool msgep_push_reads(struct msgep_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	while (ep->target_read_head != ep->target_read_tail) {
 		struct msgep_target_read *s =
 			&ep->target_reads[ep->target_read_head & (ep->target_read_room - 1)];
@@ -182,6 +185,7 @@ void msgep_revoke_key(struct msgep_ep *ep, uint32_t key)
 {
 	uint64_t reads = 0;
 
+	DOFI_ASSERT_WRITE_LOCKED(&ep->domain->mr_lock);
 	for (uint32_t i = 0; i < MSGEP_TARGET_READS; i++)
 		if ((ep->granted & msgep_target_read_bit(i)) && ep->target_reads[i].key == key)
 			reads |= msgep_target_read_bit(i);
@@ -233,6 +237,7 @@ static void read_complete_reads(struct msgep_ep *ep)
 
 void msgep_read_arrived(struct msgep_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	for (uint32_t i = ep->reads.head; i != ep->reads.tail; i++) {
 		struct msgep_tx *tx = msgep_tx_at(&ep->reads, i);
 
@@ -252,6 +257,7 @@ void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const voi
 	bool bulk = pull && ep->transport->bulk_recv;
 	struct msgep_frame_data p;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!tx || !msgep_parse_frame(f, payload, &p) || p.bytes > tx->total - tx->done ||
 	    f->key > INT_MAX || (f->key && (!last || pull)) || (pull && !tx->pulled) ||
 	    (!f->key && !last == (p.bytes == tx->total - tx->done))) {

@@ -36,6 +36,7 @@ static void proto_abort(struct msgep_ep *ep)
 
 void msgep_ep_fail(struct msgep_ep *ep, const char *why)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	dofi_log(DOFI_LOG_WARN, "connection aborted: %s", why);
 	ep->failed = true;
 	ep->refused = true;
@@ -46,6 +47,7 @@ void msgep_ep_fail(struct msgep_ep *ep, const char *why)
 
 void msgep_ep_abort(struct msgep_ep *ep, const char *why)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	dofi_log(DOFI_LOG_INFO, "a connection can send no more: %s", why);
 	proto_abort(ep);
 }
@@ -71,6 +73,7 @@ bool msgep_parse_frame(const struct msgep_frame *f, const void *payload, struct 
 bool msgep_pull_frame(struct msgep_ep *ep, const struct msgep_frame *f,
 		      const struct msgep_frame_data *p, struct iovec *to)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (f->flags & MSGEP_PULL) {
 		if (!ep->transport->pull || !ep->transport->pull(ep, to, p->list, f->segments))
 			return false;
@@ -107,6 +110,7 @@ static void proto_received(struct msgep_ep *ep, void *context, int err)
 
 bool msgep_claim_receive(struct msgep_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (ep->srx)
 		return msgep_srx_claim(ep->srx, ep, &ep->cur);
 	if (ep->rx_head == ep->rx_tail) {
@@ -308,6 +312,7 @@ unsigned int msgep_recv_requests(struct msgep_ep *ep)
 	const void *payload;
 	unsigned int n = 0;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (atomic_load_explicit(&ep->stalled, memory_order_relaxed))
 		return 0;
 	ep->cma_bytes = 0;
@@ -385,6 +390,7 @@ void msgep_take_acks(struct msgep_ep *ep)
 {
 	int32_t n = (int32_t)(ep->transport->acknowledged(ep) - (uint32_t)ep->acked);
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (n <= 0 || ep->failed)
 		return;
 	if ((uint32_t)n > msgep_queued(&ep->unacked)) {
@@ -407,6 +413,7 @@ unsigned int msgep_recv_answers(struct msgep_ep *ep)
 	const void *payload;
 	unsigned int n = 0;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	ep->cma_bytes = 0;
 	for (; n < BATCH && ep->cma_bytes < HAUL; n++) {
 		f = ep->transport->peek(ep, MSGEP_ANS, &payload);

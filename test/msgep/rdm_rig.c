@@ -260,9 +260,13 @@ bool rig_recv(struct end *e, int ch)
 
 const struct msgep_frame *rig_peek(struct end *e)
 {
+	const struct msgep_frame *f;
 	const void *payload;
 
-	return msgep_transport_rdm.peek(&e->ep, MSGEP_REQ, &payload);
+	msgep_lock(&e->ep.lock);
+	f = msgep_transport_rdm.peek(&e->ep, MSGEP_REQ, &payload);
+	msgep_unlock(&e->ep.lock);
+	return f;
 }
 
 void rig_flush(struct end *e)

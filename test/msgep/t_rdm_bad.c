@@ -245,7 +245,9 @@ static void repeated(const void *arg)
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, net->repeated == 1, 5000000);
 	ASSERT(rig_peek(&p.b)->value == 4711);
+	msgep_lock(&p.b.ep.lock);
 	msgep_transport_rdm.release(&p.b.ep, MSGEP_REQ);
+	msgep_unlock(&p.b.ep.lock);
 	rig_flush(&p.b);
 	ASSERT_PTR(rig_peek(&p.b), NULL);
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
@@ -311,7 +313,9 @@ static void gap_behind(const void *arg)
 	/* What came before it can still be taken. */
 	ASSERT(!msgep_transport_rdm.drained(&p.b.ep, false));
 	ASSERT(rig_peek(&p.b) != NULL);
+	msgep_lock(&p.b.ep.lock);
 	msgep_transport_rdm.release(&p.b.ep, MSGEP_REQ);
+	msgep_unlock(&p.b.ep.lock);
 	ASSERT(msgep_transport_rdm.drained(&p.b.ep, false));
 	rig_disconnect(&p);
 	rig_close(&left);

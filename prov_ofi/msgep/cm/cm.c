@@ -70,6 +70,7 @@ void msgep_cm_doorbell_retry(struct msgep_ep *ep)
 {
 	struct msgep_cm *cm = ep->eq->cm;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	ep->doorbell_pending = true;
 	atomic_store(&cm->retry_doorbells, true);
 	cm_arm_soon(cm);
@@ -185,10 +186,34 @@ static bool cm_is_early(enum msgep_cm_state step)
 	return step == MSGEP_CM_CONNECTING || step == MSGEP_CM_HELLO_SENT;
 }
 
+#ifdef DOFI_DEBUG
+/* The states that may follow each one. Every object may be freed: DEAD follows all. An object
+ * begins as DEAD. */
+#define NEXT(state) (1u << MSGEP_CM_##state)
+static const unsigned int next_states[] = {
+	[MSGEP_CM_CONNECTING] = NEXT(CONNECTING) | NEXT(HELLO_SENT) | NEXT(REQUEST_SENT),
+	[MSGEP_CM_HELLO_SENT] = NEXT(CONNECTING) | NEXT(REQUEST_SENT),
+	[MSGEP_CM_REQUEST_SENT] = NEXT(CONNECTING) | NEXT(PATH_CHECK) | NEXT(LIVE),
+	[MSGEP_CM_HALF_OPEN] = NEXT(REQUEST_PENDING) | NEXT(LINGERING),
+	[MSGEP_CM_REQUEST_PENDING] = NEXT(ACCEPT_SENT) | NEXT(LINGERING),
+	[MSGEP_CM_ACCEPT_SENT] = NEXT(PATH_CHECK) | NEXT(LIVE),
+	[MSGEP_CM_PATH_CHECK] = NEXT(LIVE),
+	[MSGEP_CM_LIVE] = NEXT(ENDING) | NEXT(ENDED),
+	[MSGEP_CM_ENDING] = NEXT(ENDED),
+	[MSGEP_CM_ENDED] = NEXT(LINGERING),
+	[MSGEP_CM_LINGERING] = 0,
+	[MSGEP_CM_DEAD] = NEXT(CONNECTING) | NEXT(HALF_OPEN),
+};
+#endif
+
 void msgep_cm_state(struct msgep_cm_conn *conn, enum msgep_cm_state step)
 {
 	struct msgep_cm *cm = conn->cm;
 
+	DOFI_ASSERT_LOCKED(&cm->eq->lock);
+	DOFI_ASSERT(step == MSGEP_CM_DEAD || next_states[conn->state] & 1u << step,
+		    "connection %p: state %d follows %d", (void *)conn, (int)step,
+		    (int)conn->state);
 	if (conn->state == MSGEP_CM_HALF_OPEN)
 		cm->n_half_open--;
 	if (conn->routed && conn->state == MSGEP_CM_REQUEST_PENDING) {
@@ -216,6 +241,7 @@ int msgep_cm_watch(struct msgep_cm_conn *conn, uint32_t events)
 	struct epoll_event ev = { .events = events };
 	int op = !events ? EPOLL_CTL_DEL : conn->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	if (conn->fd < 0 || events == conn->watched)
 		return 0;
 	ev.data.ptr = &conn->source;
@@ -282,6 +308,7 @@ void msgep_cm_conn_free(struct msgep_cm_conn *conn)
 {
 	struct msgep_cm *cm = conn->cm;
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	msgep_cm_send_gone(conn);
 	cm_detach_ep(conn);
 	msgep_cm_close_socket(conn);
@@ -301,6 +328,7 @@ void msgep_cm_linger(struct msgep_cm_conn *conn)
 	bool sent = !conn->bufs || conn->bufs->out_done == conn->bufs->out_len;
 	uint64_t timeout = DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS));
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	cm_detach_ep(conn);
 	if (sent)
 		shutdown(conn->fd, SHUT_WR);

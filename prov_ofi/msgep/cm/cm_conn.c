@@ -39,6 +39,7 @@ void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t
 {
 	struct msgep_event event = { .event = 0, .err = err, .fid = &conn->ep->fid.fid };
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	cm_set_state(conn->ep, MSGEP_DOWN);
 	msgep_cm_post(conn->ep, &event, data, len);
 	msgep_cm_conn_free(conn);
@@ -490,6 +491,7 @@ static void cm_lingering_ready(struct msgep_cm_conn *conn, uint32_t events)
 
 void msgep_cm_conn_ready(struct msgep_cm_conn *conn, uint32_t events)
 {
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	switch (conn->state) {
 	case MSGEP_CM_CONNECTING:
 		cm_connecting_ready(conn);
@@ -583,6 +585,7 @@ void msgep_cm_forget(struct msgep_ep *ep)
 {
 	struct msgep_cm_conn *conn = ep->cm;
 
+	DOFI_ASSERT_LOCKED(&ep->eq->lock);
 	msgep_cm_unreserve(ep);
 	if (!conn)
 		return;

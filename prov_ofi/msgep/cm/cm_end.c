@@ -22,6 +22,7 @@ void msgep_cm_live(struct msgep_cm_conn *conn, const void *data, size_t len)
 	struct msgep_event event = { .event = FI_CONNECTED, .fid = &conn->ep->fid.fid };
 	struct msgep_ep *ep = conn->ep;
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	msgep_lock(&ep->lock);
 	ep->sock = conn->fd;
 	msgep_unlock(&ep->lock);
@@ -55,6 +56,7 @@ void msgep_cm_doorbell(struct msgep_ep *ep)
 {
 	const uint8_t doorbell = MSGEP_CM_DOORBELL;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	/* A full socket holds doorbells that the peer has not read yet. Posts call this and must
 	 * not be cancelled. */
 	ep->doorbell_pending = false;
@@ -74,6 +76,7 @@ static bool cm_recv_last(struct msgep_cm_conn *conn, bool to_the_end)
 	struct msgep_cm_msg msg;
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&conn->ep->lock);
 	if (conn->eof)
 		return false;
 	do {
@@ -98,6 +101,7 @@ static bool cm_recv_last(struct msgep_cm_conn *conn, bool to_the_end)
 
 bool msgep_cm_quiet(struct msgep_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	return ep->sock >= 0 && cm_recv_last(ep->cm, false);
 }
 
@@ -194,6 +198,7 @@ void msgep_cm_try_end(struct msgep_cm_conn *conn)
 	uint64_t grace = DOFI_MS(dofi_param(DOFI_NUM_GRACE_MS));
 	char text[MSGEP_CM_PEER_TEXT];
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	if (msgep_ep_peer_ended(conn->ep, cm_peer_vanished(conn))) {
 		cm_report_end(conn);
 	} else if (dofi_grace_timer_ends(&conn->grace, cm_progress_mark(conn->ep), grace,
@@ -212,6 +217,7 @@ void msgep_cm_peer_end(struct msgep_cm_conn *conn)
 	struct msgep_ep *ep = conn->ep;
 	struct msgep_cm_msg msg;
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	/* The end is permanent: it must not wake any thread again. */
 	msgep_cm_watch(conn, 0);
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
@@ -236,6 +242,7 @@ void msgep_cm_send_bye(struct msgep_cm_conn *conn)
 	struct msgep_ep *ep = conn->ep;
 	uint8_t last[MSGEP_PARAMS_MAX];
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	msgep_cm_leave_queues(conn);
 	msgep_lock(&ep->lock);
 	atomic_store(&ep->state, MSGEP_DOWN);

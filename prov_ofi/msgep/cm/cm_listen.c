@@ -49,6 +49,7 @@ void msgep_cm_report_request(struct msgep_cm_conn *conn, const struct msgep_cm_m
 {
 	struct msgep_event event = { .event = FI_CONNREQ, .fid = &conn->pep->fid.fid };
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	event.info = cm_request_info(conn);
 	if (!event.info) {
 		cm_refuse_busy(conn);
@@ -207,6 +208,7 @@ void msgep_cm_refuse(struct msgep_cm_conn *conn, const void *data, size_t len)
 	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REJECT, .transport = conn->transport->id,
 				    .data = data, .data_len = (uint16_t)len };
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	msgep_cm_close_offered(conn);
 	if (conn->in_fd >= 0)
 		dofi_forkfd_close(conn->in_fd);

@@ -30,6 +30,7 @@ void msgep_cm_path_checked(struct msgep_ep *ep)
 {
 	struct msgep_cm_conn *conn = ep->cm;
 
+	DOFI_ASSERT_LOCKED(&ep->eq->lock);
 	if (conn && ep->aborted)
 		msgep_cm_abort_routed(conn);
 	if (conn)
@@ -47,6 +48,7 @@ void msgep_cm_check_path(struct msgep_cm_conn *conn, const void *data, size_t le
 	struct msgep_ep *ep = conn->ep;
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	conn->bufs->in.have = 0;
 	conn->bufs->param_len = (uint16_t)len;
 	if (len)

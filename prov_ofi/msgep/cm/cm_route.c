@@ -201,6 +201,7 @@ void msgep_cm_move(struct msgep_cm_conn *conn)
 	struct msgep_ep *ep = conn->ep;
 	uint64_t route;
 
+	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	if (conn->active || conn->route || !conn->transport->cm_send)
 		return;
 	route = conn->transport->route_of(ep);
@@ -336,6 +337,7 @@ void msgep_cm_process_inbox(struct msgep_cm *cm, struct msgep_domain *domain)
 {
 	struct msgep_item *item;
 
+	DOFI_ASSERT_LOCKED(&cm->eq->lock);
 	for (int i = 0; i < ROUND && (item = msgep_inbox_take(domain)); i++) {
 		switch (item->kind) {
 		case MSGEP_ITEM_REQUEST:

@@ -273,6 +273,7 @@ static void inbox_watch_fds(struct msgep_inbox *inbox, bool on)
 	struct epoll_event ev = { .events = EPOLLIN };
 	int fd[MSGEP_WAIT_FDS], n;
 
+	DOFI_ASSERT_LOCKED(&inbox->lock);
 	if (on == inbox->watching)
 		return;
 	ev.data.ptr = &inbox->transport;
@@ -301,6 +302,7 @@ int msgep_inbox_attach(struct msgep_domain *domain, struct msgep_eq *eq)
 	struct msgep_cm *cm = eq->cm;
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&eq->lock);
 	if (!inbox || inbox->cm)
 		return 0;
 	ret = msgep_cm_timer_init(cm, &inbox->check, inbox_check);

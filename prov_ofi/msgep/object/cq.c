@@ -54,6 +54,9 @@ static void cq_put(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t 
 	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	struct msgep_completion *c = &cq->ring[tail & (cq->room - 1)];
 
+	DOFI_ASSERT_LOCKED(&cq->lock);
+	DOFI_ASSERT(tail - cq->head < cq->room, "CQ %p: head %u, tail %u, room %u", (void *)cq,
+		    cq->head, tail, cq->room);
 	c->entry.op_context = context;
 	c->entry.flags = flags;
 	c->entry.len = len;
@@ -80,6 +83,7 @@ static void cq_refill(struct msgep_cq *cq)
 {
 	struct msgep_held *held;
 
+	DOFI_ASSERT_LOCKED(&cq->lock);
 	while ((held = cq->held) && cq->tail - cq->head < cq->room) {
 		cq->held = held->next;
 		if (!cq->held)
@@ -220,6 +224,7 @@ static void cq_clear_signal(struct msgep_cq *cq)
 	uint64_t count;
 	int n = epoll_wait(cq->epfd, ev, 16, 0);
 
+	DOFI_ASSERT_LOCKED(&cq->poll);
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.ptr == WIRE)
 			continue;	/* cleared by its owner */
@@ -327,6 +332,7 @@ static bool cq_try_once(struct msgep_cq *cq, bool *far)
 	const struct msgep_fabric *fabric = cq->domain->fabric;
 	const struct msgep_transport *transport = fabric->transport;
 
+	DOFI_ASSERT_LOCKED(&cq->poll);
 	cq_clear_signal(cq);
 	atomic_store(&cq->armed, true);
 	/* A later first connection finds the queue armed and wakes it. The descriptors of the

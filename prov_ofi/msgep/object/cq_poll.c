@@ -133,6 +133,7 @@ bool msgep_cq_poll_eps(struct msgep_cq *cq, bool far, bool each, struct msgep_cq
 	const struct msgep_transport *transport = cq->domain->fabric->transport;
 	bool all;
 
+	DOFI_ASSERT_LOCKED(&cq->poll);
 	if (far && transport->progress)
 		transport->progress(cq->domain, direct);
 	if (msgep_cq_all_dispatched(cq))
@@ -153,6 +154,7 @@ bool msgep_cq_news(struct msgep_cq *cq)
 {
 	struct msgep_ep *ep = cq->n_eps == 1 ? cq->eps[0].ep : NULL;
 
+	DOFI_ASSERT_LOCKED(&cq->poll);
 	if (!cq->has_local || !ep ||
 	    atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;

@@ -135,8 +135,10 @@ static int ep_close(struct fid *fid)
 	} else {
 		ep_leave_domain(ep);
 	}
+	msgep_lock(&ep->lock);
 	msgep_bulk_end(ep);
 	ep_end_message(ep);
+	msgep_unlock(&ep->lock);
 	ep_free_ep(ep);
 	atomic_fetch_sub(&domain->eps, 1);
 	return 0;
@@ -213,6 +215,7 @@ int msgep_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 
 void msgep_ep_up(struct msgep_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->eq->lock);
 	msgep_lock(&ep->lock);
 	atomic_store(&ep->state, MSGEP_UP);
 	/* Its parameters announced the order, unless other receivers have been added since. */
@@ -241,6 +244,7 @@ bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
 	unsigned int rounds = LAST_ROUNDS;
 	bool over;
 
+	DOFI_ASSERT_LOCKED(&ep->eq->lock);
 	if (transport->progress)
 		transport->progress(ep->domain, NULL);
 	msgep_lock(&ep->lock);

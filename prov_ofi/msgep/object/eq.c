@@ -24,6 +24,7 @@ static void eq_free_event(struct msgep_event *event)
 /* Events have been removed. Caller holds event_lock. Without any left no thread should be woken. */
 static void eq_clear_signal(struct msgep_eq *eq)
 {
+	DOFI_ASSERT_LOCKED(&eq->event_lock);
 	if (dofi_list_empty(&eq->events) && dofi_list_empty(&eq->checked_eps))
 		dofi_eventfd_clear(eq->signal);
 }

@@ -11,6 +11,7 @@ void *msgep_mr_access(const struct msgep_ep *ep, uint32_t key, uint64_t addr, ui
 	struct msgep_mr *mr = dofi_key_map_find(&ep->domain->mrs, key);
 	uint64_t offset;
 
+	DOFI_ASSERT_LOCKED(&ep->domain->mr_lock);
 	*err = FI_ENOKEY;
 	if (!mr)
 		return NULL;
@@ -28,6 +29,7 @@ void msgep_mr_set_granted(struct msgep_domain *domain, uint32_t key)
 {
 	struct msgep_mr *mr = dofi_key_map_find(&domain->mrs, key);
 
+	DOFI_ASSERT_LOCKED(&domain->mr_lock);
 	if (!atomic_load_explicit(&mr->granted, memory_order_relaxed))
 		atomic_store_explicit(&mr->granted, true, memory_order_relaxed);
 }
@@ -36,6 +38,7 @@ struct msgep_mr *msgep_mr_hold(struct msgep_domain *domain, uint32_t key)
 {
 	struct msgep_mr *mr = dofi_key_map_find(&domain->mrs, key);
 
+	DOFI_ASSERT_LOCKED(&domain->mr_lock);
 	atomic_fetch_add(&mr->transfers, 1);
 	return mr;
 }
@@ -47,6 +50,7 @@ static bool mr_abort_transfers(struct msgep_mr *mr)
 	struct dofi_list *pos;
 	bool all = true;
 
+	DOFI_ASSERT_WRITE_LOCKED(&mr->domain->mr_lock);
 	dofi_list_each(pos, &mr->domain->ep_list) {
 		struct msgep_ep *ep = dofi_container(pos, struct msgep_ep, link);
 

@@ -88,6 +88,7 @@ static ssize_t ep_post_locked(struct msgep_ep *ep, const struct order *o)
 	bool noted = o->kind == MSGEP_WRITE && o->has_data;
 	struct msgep_tx *tx;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (o->count > MSGEP_IOV_MAX)
 		return -FI_EINVAL;
 	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP)

@@ -32,6 +32,7 @@ bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_re
 {
 	bool got = true;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	dofi_lock(&srx->lock);
 	if (ep->has_claimed_rx) {
 		srx->taken++;
@@ -56,6 +57,7 @@ static void srx_give_waiting(struct msgep_srx *srx, const struct msgep_recv *rec
 {
 	struct msgep_ep *ep = dofi_container(srx->waiting.next, struct msgep_ep, srx_link);
 
+	DOFI_ASSERT_LOCKED(&srx->lock);
 	dofi_list_remove(&ep->srx_link);
 	ep->waits_for_srx = false;
 	ep->claimed_rx = *recv;

@@ -76,6 +76,7 @@ void pair_attach(struct pair_conn *conn, struct pair *pair)
 {
 	struct msgep_ep *ep = conn->ep;
 
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	msgep_lock(&ep->lock);
 	conn->pair = pair;
 	msgep_unlock(&ep->lock);

@@ -61,6 +61,7 @@ static struct pair_bulk *bulk_new(struct pair_conn *conn)
 	struct pair_net *net = pair_net_of(conn->ep->domain);
 	struct pair_bulk *bulk = calloc(1, sizeof(*bulk));
 
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	if (!bulk)
 		return NULL;
 	bulk->net = net;
@@ -107,6 +108,7 @@ void pair_bulk_close(struct pair_conn *conn)
 	struct pair_net *net;
 	struct fid_ep *ep;
 
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	if (!bulk)
 		return;
 	net = bulk->net;
@@ -180,6 +182,7 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 {
 	struct dofi_list *pos;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	dofi_list_each(pos, &net->bulks) {
 		struct pair_bulk *bulk = dofi_container(pos, struct pair_bulk, link);
 
@@ -207,6 +210,7 @@ bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
 	struct pair_bulk *bulk;
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	bulk = bulk_new(conn);
 	if (!bulk)
 		return false;
@@ -225,6 +229,7 @@ int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to
 {
 	int ret = bulk_make_ep(bulk, info);
 
+	DOFI_ASSERT_LOCKED(&bulk->net->lock);
 	return ret ? ret : fi_connect(bulk->ep, to, param, PAIR_PARAM);
 }
 
@@ -234,6 +239,7 @@ void pair_bulk_accept(struct pair_conn *conn, struct fi_info *info)
 	struct pair_bulk *bulk = bulk_new(conn);
 	int ret = bulk ? bulk_make_ep(bulk, info) : -FI_ENOMEM;
 
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	if (!ret)
 		ret = fi_accept(bulk->ep, NULL, 0);
 	if (ret && bulk)
@@ -246,6 +252,7 @@ size_t pair_bulk_from(struct msgep_ep *ep)
 {
 	struct pair_conn *conn = ep->w.pair;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!conn)
 		return SIZE_MAX;
 	if (conn->bulk && conn->bulk->state == PAIR_UP && conn->bulk->leave == BULK_KEPT)
@@ -259,6 +266,7 @@ bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, stru
 	struct pair_conn *conn = ep->w.pair;
 	struct pair_transfer *t, **slot = &conn->out[conn->next_out % PAIR_TRANSFERS];
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (*slot || conn->broken || conn->lost)
 		return false;
 	t = transfer_get(pair_net_of(ep->domain));
@@ -295,6 +303,7 @@ bool pair_bulk_go(struct msgep_ep *ep, uint64_t id)
 	struct fi_msg msg;
 	ssize_t ret;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	DOFI_NO_CANCEL();
 
 	if (conn->lost)
@@ -324,6 +333,7 @@ bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n)
 	struct pair_transfer *t;
 	struct fi_msg msg;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	/* What was announced before it went down does not come. */
 	if (conn->lost || (!bulk && conn->had_bulk)) {
 		bulk_lost(conn, FI_ENOTCONN);
@@ -358,6 +368,7 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 	struct pair_bulk *bulk = t->bulk;
 	struct pair_conn *conn = bulk->conn;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	if (err)
 		bulk_down(bulk, err);
 	if (conn) {
@@ -392,6 +403,7 @@ void pair_bulk_drop(struct pair_conn *conn)
 {
 	struct pair_net *net = pair_net_of(conn->ep->domain);
 
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	for (int i = 0; i < PAIR_TRANSFERS; i++) {
 		struct pair_transfer *t = conn->out[i];
 
@@ -408,6 +420,7 @@ void pair_bulk_stop(struct msgep_ep *ep)
 {
 	struct pair_conn *conn = ep->w.pair;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (conn && conn->bulk && conn->bulk->ep)
 		fi_shutdown(conn->bulk->ep, 0);
 }
@@ -418,6 +431,7 @@ bool pair_bulk_abort(struct msgep_ep *ep, const struct msgep_mr *mr)
 	struct pair_conn *conn = ep->w.pair;
 	bool any = msgep_bulk_forget(ep, mr);
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!conn)
 		return any;
 	for (int i = 0; i < PAIR_TRANSFERS; i++)

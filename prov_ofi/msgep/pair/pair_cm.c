@@ -27,6 +27,7 @@ static struct pair *pair_cm_pair_numbered(const struct pair_net *net, uint64_t r
 	uint32_t index = (uint32_t)route;
 	struct pair *pair = index < net->n_pairs ? net->pair_table[index] : NULL;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	return pair && pair->serial == route >> 32 && pair->state == PAIR_UP ? pair : NULL;
 }
 
@@ -201,6 +202,7 @@ static void pair_cm_refuse(struct pair *pair, uint64_t to, enum msgep_cm_kind ki
 
 void pair_cm_not_attached(struct pair *pair, const struct msgep_frame *f)
 {
+	DOFI_ASSERT_LOCKED(&pair->net->lock);
 	pair_cm_refuse(pair, le64toh(f->value), MSGEP_CM_GONE);
 }
 
@@ -212,6 +214,7 @@ void pair_cm_received(struct pair *pair, const struct msgep_frame *f)
 				 .from = le64toh(f->value), .port = (uint16_t)le64toh(f->total),
 				 .len = (uint16_t)f->len };
 
+	DOFI_ASSERT_LOCKED(&pair->net->lock);
 	if (item.to && !pair_cm_concerns(pair, item.to)) {
 		/* An acceptance of an abandoned request is answered. */
 		item.to = (uint64_t)UINT32_MAX;
@@ -231,6 +234,7 @@ void pair_cm_attached(struct pair_conn *conn)
 				 .to = pair_mark(conn->index, conn->generation),
 				 .from = pair_mark(conn->peer_index, conn->peer_generation) };
 
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	if (!msgep_inbox_put(conn->ep->domain, &item, NULL) && !conn->pair->net->closing)
 		pair_break(conn->pair, FI_ENOMEM);
 }
@@ -239,6 +243,7 @@ void pair_cm_lost(struct pair *pair)
 {
 	struct msgep_item item = { .kind = MSGEP_ITEM_LOST, .route = pair_cm_pair_number(pair) };
 
+	DOFI_ASSERT_LOCKED(&pair->net->lock);
 	if (!msgep_inbox_put(pair->net->domain, &item, NULL))
 		dofi_log(DOFI_LOG_DEBUG, "connections learn from their endpoints that they ended");
 }

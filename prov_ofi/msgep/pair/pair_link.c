@@ -173,6 +173,7 @@ int pair_start_connect(struct pair_net *net, const union dofi_addr *to, const ui
 	uint8_t param[PAIR_PARAM];
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	if (!info)
 		return -FI_ENOMEM;
 	info->ep_attr->rx_ctx_cnt = 1;
@@ -191,6 +192,7 @@ int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *p
 	struct pair *pair;
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	dofi_list_each(pos, &net->pairs) {
 		pair = dofi_container(pos, struct pair, link);
 		if (pair->state != PAIR_BROKEN && !memcmp(pair->name, name, PAIR_NAME)) {
@@ -216,6 +218,7 @@ bool pair_is_up(struct pair_net *net, const uint8_t *name)
 {
 	struct dofi_list *pos;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	dofi_list_each(pos, &net->pairs) {
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
@@ -229,6 +232,7 @@ int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t *token, struct
 {
 	struct pair_token *t = calloc(1, sizeof(*t));
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	if (!t)
 		return -FI_ENOMEM;
 	if (getrandom(t->token, PAIR_NAME, 0) != PAIR_NAME) {
@@ -259,6 +263,7 @@ void pair_expire(struct pair_net *net)
 	uint64_t now = dofi_now();
 	struct dofi_list *pos, *tmp;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	dofi_list_each_safe(pos, tmp, &net->tokens) {
 		struct pair_token *t = dofi_container(pos, struct pair_token, link);
 
@@ -293,6 +298,7 @@ void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8
 {
 	struct dofi_list *pos, *tmp;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	dofi_list_each_safe(pos, tmp, &net->tokens) {
 		struct pair_token *t = dofi_container(pos, struct pair_token, link);
 
@@ -373,6 +379,7 @@ void pair_break(struct pair *pair, int err)
 {
 	struct dofi_list *pos;
 
+	DOFI_ASSERT_LOCKED(&pair->net->lock);
 	if (pair->state == PAIR_BROKEN)
 		return;
 	dofi_log(DOFI_LOG_INFO, "the connection to an adapter has ended: %s",
@@ -468,6 +475,7 @@ void pair_read_eq(struct pair_net *net)
 	uint32_t event;
 	ssize_t n;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	net->eq_read_at = dofi_now();
 	for (;;) {
 		n = fi_eq_read(net->eq, &event, &u, sizeof(u), 0);

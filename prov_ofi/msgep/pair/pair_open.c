@@ -183,7 +183,9 @@ static void pair_end_requests(struct pair_net *net)
 		ended = 0;
 		for (size_t i = 0; i < net->n_listeners; i++)
 			ended += pair_sock_end_strays(&net->listeners[i]);
+		pthread_mutex_lock(&net->lock);
 		pair_read_eq(net);
+		pthread_mutex_unlock(&net->lock);
 	}
 }
 
@@ -263,6 +265,7 @@ static bool pair_unsent(struct pair_net *net)
 	struct dofi_list *pos;
 	bool any = false;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	dofi_list_each(pos, &net->pairs) {
 		struct pair *pair = dofi_container(pos, struct pair, link);
 

@@ -68,6 +68,7 @@ const struct msgep_frame *pair_peek(struct msgep_ep *ep, int channel, const void
 	struct pair_conn *conn = ep->w.pair;
 	const struct msgep_frame *f;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (ep->failed || !conn)
 		return NULL;
 	f = conn->queue[channel].head ? &conn->queue[channel].head->frame : pair_at(conn, channel);
@@ -116,6 +117,7 @@ void pair_release(struct msgep_ep *ep, int channel)
 	struct pair_packet *packet = q->head;
 	uint32_t size;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (packet) {
 		size = packet_size(&packet->frame);
 		q->head = packet->next;
@@ -478,6 +480,7 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	struct fi_cq_msg_entry entries[BATCH];
 	unsigned int got = 0;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	pair_flush_dirty(net, false);
 	while (got < LOOK_MOST) {
 		ssize_t n = fi_cq_read(net->inner.cq, entries, BATCH);

@@ -77,6 +77,7 @@ static void pair_mark_dirty(struct pair *pair)
 {
 	struct pair_net *net = pair->net;
 
+	DOFI_ASSERT_LOCKED(&pair->lock);
 	if (pair->is_dirty)
 		return;
 	pair->is_dirty = true;
@@ -93,6 +94,7 @@ static uint8_t *pair_room(struct pair *pair, uint32_t need, bool must)
 	bool full = !must && (pair->in_flight >= PAIR_IN_FLIGHT || pair->waiting);
 	struct pair_buf *buf = pair->open;
 
+	DOFI_ASSERT_LOCKED(&pair->lock);
 	if (buf && buf->len + need > PAIR_MESSAGE) {
 		if (full)
 			return NULL;
@@ -176,6 +178,7 @@ static void pair_put_credits(struct pair *pair)
 
 static ssize_t pair_hand_over(struct pair *pair, struct pair_buf *buf)
 {
+	DOFI_ASSERT_LOCKED(&pair->lock);
 	DOFI_NO_CANCEL();
 	ssize_t ret;
 
@@ -195,6 +198,7 @@ static void pair_send_waiting(struct pair *pair)
 {
 	struct pair_buf *buf;
 
+	DOFI_ASSERT_LOCKED(&pair->lock);
 	while ((buf = pair->waiting)) {
 		struct pair_buf *next = buf->next;
 		ssize_t ret = pair->state == PAIR_UP ? pair_hand_over(pair, buf) : -FI_ENOTCONN;
@@ -237,6 +241,7 @@ void pair_flush_dirty(struct pair_net *net, bool all)
 {
 	struct dofi_list todo;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	if (!atomic_load_explicit(&net->has_dirty, memory_order_relaxed))
 		return;
 	dofi_list_init(&todo);
@@ -285,6 +290,7 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 	uint32_t left, need;
 	uint8_t *at;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!pair || conn->broken)
 		return NULL;
 	if (want >= PAIR_BULK_FROM)
@@ -319,6 +325,7 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	uint32_t size = HDR + pair_padded(f->len);
 	bool lazy = f->kind == MSGEP_ACK;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	/* Prevents disclosing earlier contents of the buffer. */
 	memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
 	f->mark = htole64(pair_mark(conn->peer_index, conn->peer_generation));
@@ -342,6 +349,7 @@ void pair_unreserve(struct msgep_ep *ep)
 {
 	struct pair *pair = ep->w.pair->pair;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (pair->open->len == sizeof(struct pair_head)) {
 		pair_buf_put(pair->net, pair->open);
 		pair->open = NULL;
@@ -405,7 +413,9 @@ void pair_sent(struct pair_net *net, struct pair_buf *buf)
 {
 	struct pair *pair = buf->pair;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	pthread_mutex_lock(&pair->lock);
+	DOFI_ASSERT(pair->in_flight, "pair %p: a buffer completes twice", (void *)pair);
 	pair->in_flight--;
 	pair_buf_put(net, buf);
 	if (pair->waiting)

@@ -62,6 +62,7 @@ static bool share_is_quiet(struct pair_conn *conn)
 	const struct msgep_tx *tx =
 		msgep_queued(&ep->txq) ? msgep_tx_at(&ep->txq, ep->txq.head) : NULL;
 
+	DOFI_ASSERT_LOCKED(&conn->ep->lock);
 	if (conn->n_out || ep->bulk.head != ep->bulk.tail || (tx && tx->pulled && tx->done))
 		return false;
 	for (uint32_t i = ep->target_read_head; i != ep->target_read_tail; i++)
@@ -110,6 +111,7 @@ void pair_share_end(struct pair_conn *conn, uint64_t value)
 {
 	struct pair_bulk *bulk = conn->bulk;
 
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	/* It has failed meanwhile. */
 	if (!bulk || bulk->state == PAIR_BROKEN)
 		return;
@@ -181,6 +183,7 @@ static void share_enter(struct pair_conn *conn)
 
 void pair_share_want(struct pair_conn *conn)
 {
+	DOFI_ASSERT_LOCKED(&conn->ep->lock);
 	if (conn->bulk || conn->requested_bulk)
 		return;
 	conn->requested_bulk = true;
@@ -190,6 +193,7 @@ void pair_share_want(struct pair_conn *conn)
 
 void pair_share_ask(struct pair_conn *conn)
 {
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	conn->wants_bulk = false;
 	if (!conn->pair || conn->bulk || conn->broken)
 		return;
@@ -201,6 +205,7 @@ void pair_share_ask(struct pair_conn *conn)
 
 void pair_share_wanted(struct pair_conn *conn, uint64_t value)
 {
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	if (conn->active)
 		conn->peer_wants = true;
 	if (value)
@@ -215,6 +220,7 @@ void pair_share_granted(struct pair_conn *conn, uint64_t first, uint64_t second)
 	struct pair_net *net = pair_net_of(conn->ep->domain);
 	bool late = net->eq_read_at - conn->wanted_at > PAIR_BULK_IDLE_NS;
 
+	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	if (conn->bulk || conn->broken) {
 		/* It needs none. */
 	} else if (late && !conn->peer_wants && !share_has_data(conn)) {
@@ -232,6 +238,7 @@ void pair_share_look(struct pair_net *net)
 {
 	struct dofi_list *pos, *tmp;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	if (net->n_leaving) {
 		dofi_list_each_safe(pos, tmp, &net->bulks)
 			share_go_on(dofi_container(pos, struct pair_bulk, link));

@@ -18,6 +18,7 @@
 
 void rdm_break(struct rdm_conn *conn, int err)
 {
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (atomic_exchange(&conn->broken, true) || !conn->ep)
 		return;
 	dofi_log(DOFI_LOG_DEBUG, "connection %u failed: %s", conn->index,
@@ -308,6 +309,7 @@ static struct msgep_frame *msgep_reserve(struct msgep_ep *ep, int channel, size_
 {
 	struct rdm_conn *conn = ep->w.conn;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!conn || !conn->has_peer_params || conn->broken)
 		return NULL;
 	if (!rdm_room(conn, channel) || !msgep_get_packet(conn, channel)) {
@@ -355,6 +357,7 @@ static void msgep_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f
 	uint32_t len = (uint32_t)RDM_PACKET_HDR + frame->len;
 	uint32_t seq;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	DOFI_NO_CANCEL();
 	pthread_mutex_lock(&ep->domain->transport_lock);
 	msgep_return_done(conn);
@@ -379,6 +382,7 @@ static const struct msgep_frame *msgep_peek(struct msgep_ep *ep, int channel, co
 	struct rdm_conn *conn = ep->w.conn;
 	struct rdm_packet *packet = conn && !conn->violated ? rdm_next(conn, channel) : NULL;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!packet)
 		return NULL;
 	*payload = msgep_payload(rdm_frame(packet));
@@ -394,6 +398,7 @@ static void msgep_release(struct msgep_ep *ep, int channel)
 	_Atomic(struct rdm_packet *) *slot = rdm_slot(conn, channel, seq);
 	struct rdm_packet *packet = atomic_load(slot);
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	atomic_store(&conn->expected[channel], seq + 1);
 	atomic_store(slot, NULL);
 	packet->next = conn->done;

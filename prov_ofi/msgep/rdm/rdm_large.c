@@ -94,6 +94,7 @@ struct rdm_packet *rdm_large_take(struct rdm_conn *conn)
 	struct rdm_large *b = &conn->net->large;
 	struct rdm_packet *packet = NULL;
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (large_unused(l) && b->sending < b->limit)
 		packet = large_pop(conn->net);
 	if (packet) {
@@ -173,6 +174,7 @@ static bool large_wants_credits(const struct rdm_conn *conn)
 
 void rdm_large_update(struct rdm_conn *conn)
 {
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (dofi_list_empty(&conn->large.waiting_link) && large_wants_credits(conn))
 		dofi_list_append(&conn->net->large.waiting, &conn->large.waiting_link);
 }
@@ -239,6 +241,7 @@ void rdm_large_grant(struct rdm_net *net)
 {
 	struct rdm_large *b = &net->large;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	large_age(b);
 	while (!dofi_list_empty(&b->waiting)) {
 		struct rdm_conn *conn =
@@ -267,6 +270,7 @@ bool rdm_large_received(struct rdm_conn *conn)
 	struct rdm_large_credits *l = &conn->large;
 	struct rdm_large *b = &conn->net->large;
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (!large_outstanding(l))
 		return false;
 	l->received++;
@@ -290,6 +294,7 @@ void rdm_large_fill(struct rdm_conn *conn, struct rdm_hdr *hdr)
 {
 	struct rdm_large_credits *l = &conn->large;
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	hdr->requested = htole16(l->requested);
 	hdr->used = htole16(l->used);
 	hdr->returned = htole16(l->returned);
@@ -350,6 +355,7 @@ bool rdm_large_counts(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 	struct rdm_large_credits *l = &conn->large;
 	uint16_t leave = le16toh(hdr->granted);
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (!conn->net->large.size)
 		return !(hdr->requested | hdr->used | hdr->returned | hdr->granted) &&
 		       !(hdr->flags & RDM_REVOKES);
@@ -375,6 +381,7 @@ void rdm_large_close(struct rdm_conn *conn, bool settled)
 	struct rdm_large_credits *l = &conn->large;
 	struct rdm_large *b = &conn->net->large;
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	dofi_list_remove(&l->waiting_link);
 	dofi_list_remove(&l->unused_link);
 	if (settled) {

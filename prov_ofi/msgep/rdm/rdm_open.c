@@ -363,6 +363,7 @@ void rdm_set_timer(struct rdm_net *net)
 	uint64_t in = rdm_next_poll(net);
 	struct itimerspec at = { .it_value = { 0, (long)in } };
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	if (in || net->timer_due)
 		timerfd_settime(net->timer_fd, 0, &at, NULL);
 	net->timer_due = in ? dofi_now() + in : 0;

@@ -136,6 +136,7 @@ struct rdm_packet *rdm_packet_get(struct rdm_conn *conn)
 {
 	struct rdm_packet *packet = msgep_pop(conn->net);
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (!packet)
 		return NULL;
 	packet->state = RDM_PACKET_RESERVED;
@@ -149,6 +150,9 @@ void rdm_packet_free(struct rdm_net *net, struct rdm_packet *packet)
 {
 	struct rdm_packet **pool = packet->large ? &net->large.pool : &net->pool;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
+	DOFI_ASSERT(packet->state != RDM_PACKET_FREE || !packet->conn, "packet %p is free already",
+		    (void *)packet);
 	if (packet->large && packet->state >= RDM_PACKET_RESERVED)
 		net->large.sending--;
 	packet->state = RDM_PACKET_FREE;
@@ -182,6 +186,7 @@ void rdm_packet_return(struct rdm_net *net, struct rdm_packet *packet)
 {
 	bool large = packet->large;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	rdm_packet_free(net, packet);
 	if (large)
 		rdm_large_post(net);
@@ -191,6 +196,7 @@ void rdm_packet_return(struct rdm_net *net, struct rdm_packet *packet)
 
 void rdm_packet_release(struct rdm_conn *conn, struct rdm_packet *packet)
 {
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (packet->large) {
 		conn->large.held--;
 		conn->net->large.held--;
@@ -290,6 +296,7 @@ void rdm_send(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel,
 {
 	ssize_t ret;
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	msgep_fill_header(conn, packet, channel, seq);
 	packet->len = len;
 	if (channel != RDM_CREDIT)
@@ -310,6 +317,7 @@ void rdm_send_credit(struct rdm_conn *conn)
 {
 	struct rdm_packet *packet;
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	conn->credit_owed = true;
 	if (conn->credit_sending)
 		return;
@@ -331,12 +339,14 @@ static bool msgep_owes(const struct rdm_conn *conn)
 
 void rdm_note_owing(struct rdm_conn *conn)
 {
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (dofi_list_empty(&conn->owe) && msgep_owes(conn))
 		dofi_list_append(&conn->net->owing, &conn->owe);
 }
 
 void rdm_send_last(struct rdm_conn *conn)
 {
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	conn->message_end = atomic_load(&conn->sent[MSGEP_REQ]);
 	if (msgep_owes(conn))
 		rdm_send_credit(conn);
@@ -346,6 +356,7 @@ void rdm_send_owed(struct rdm_net *net, bool urgent)
 {
 	struct dofi_list *pos, *tmp;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	dofi_list_each_safe(pos, tmp, &net->owing) {
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, owe);
 
@@ -383,6 +394,7 @@ void rdm_send_waiting(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	dofi_list_each_safe(pos, tmp, &net->blocked) {
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, blocked);
 
@@ -397,6 +409,7 @@ void rdm_sent(struct rdm_net *net, struct rdm_packet *packet, int err)
 	struct rdm_conn *conn = packet->conn;
 	bool credit = packet->credit, large = packet->large;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	if (packet->state == RDM_PACKET_ABANDONED && !large)
 		net->lost--;
 	rdm_packet_free(net, packet);

@@ -31,6 +31,7 @@ int rdm_peer_get(struct rdm_net *net, const uint8_t *name, size_t len, struct rd
 	struct rdm_peer **head = msgep_peer_bucket(net, name, len), *peer;
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	for (peer = *head; peer; peer = peer->next) {
 		if (peer->len != len || memcmp(peer->name, name, len))
 			continue;
@@ -174,6 +175,7 @@ struct rdm_conn *rdm_conn_get(struct rdm_net *net, struct msgep_ep *ep)
 {
 	struct rdm_conn *conn;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	if (dofi_list_empty(&net->unused)) {
 		conn = msgep_conn_new(net);
 		if (!conn)
@@ -246,6 +248,7 @@ void rdm_conn_close(struct rdm_conn *conn)
 {
 	struct rdm_net *net = conn->net;
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	conn->ep = NULL;
 	msgep_conn_give_back(conn);
 	net->want_rx -= msgep_rx_packets(net);
@@ -312,6 +315,7 @@ void rdm_conns_reap(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	dofi_list_each_safe(pos, tmp, &net->closed) {
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, link);
 

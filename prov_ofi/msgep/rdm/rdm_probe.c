@@ -35,6 +35,7 @@ bool rdm_path_ok(struct msgep_ep *ep)
 
 void rdm_probe_fill(struct rdm_conn *conn, struct rdm_hdr *hdr)
 {
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (conn->probing)
 		hdr->flags |= RDM_PROBES;
 	if (conn->probe_reply_due)
@@ -83,6 +84,7 @@ _Static_assert(4 * N_COUNTS <= MSGEP_COUNTS_MAX, "room for the counts");
 /* Caller holds transport_lock. */
 static void msgep_read_counts(struct rdm_conn *conn, uint32_t *count)
 {
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		count[SENT + ch] = atomic_load(&conn->sent[ch]);
 		count[GOT + ch] = rdm_first_missing(conn, ch);

@@ -103,6 +103,7 @@ static bool msgep_recv_counts(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 /* The number is checked where the requests are known (msgep_take_acks). */
 void rdm_acknowledged(struct rdm_conn *conn, uint32_t count)
 {
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if ((int32_t)(count - atomic_load(&conn->acked)) <= 0)
 		return;
 	atomic_store(&conn->acked, count);
@@ -113,6 +114,7 @@ bool rdm_confirm(struct rdm_conn *conn, uint32_t count)
 {
 	uint32_t known = atomic_load(&conn->confirmed);
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if ((int32_t)(count - known) <= 0)
 		return true;
 	if (count - known > atomic_load(&conn->sent[MSGEP_REQ]) - known)
@@ -156,6 +158,7 @@ uint32_t rdm_first_missing(struct rdm_conn *conn, int ch)
 {
 	uint32_t which;
 
+	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	msgep_is_missing(conn, ch, &which);
 	return which;
 }
@@ -302,6 +305,7 @@ void rdm_packet_arrived(struct rdm_net *net, struct rdm_packet *packet)
 	struct rdm_conn *conn;
 	const char *why;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	if (packet->large) {
 		net->large.posted--;
 		net->large.post_full = false;
@@ -400,6 +404,7 @@ unsigned int rdm_poll(struct rdm_net *net)
 	struct fi_cq_msg_entry entries[BATCH];
 	unsigned int got = 0;
 
+	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	net->post_full = net->large.post_full = false;
 	while (got < POLL_MAX) {
 		ssize_t n = fi_cq_read(net->inner.cq, entries, BATCH);

@@ -194,6 +194,7 @@ static struct msgep_frame *shm_reserve(struct msgep_ep *ep, int channel, size_t 
 	uint64_t to_end = shm->size - (r->pos & (shm->size - 1));
 	uint64_t need = shm_units(MSGEP_FRAME_HDR + (want < shm->most ? want : shm->most)), free;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (need > to_end)
 		need = to_end;
 	if (!shm_enough(shm, channel, need) ||
@@ -211,6 +212,7 @@ static void shm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	uint64_t next = r->pos + shm_units(MSGEP_FRAME_HDR + f->len);
 	uint32_t taken = htole32(shm->taken);
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	memcpy(f->counts, &taken, sizeof(taken));
 	atomic_store_explicit(shm_mark_of(shm, r, r->pos), shm->nonce + r->pos,
 			      memory_order_release);
@@ -266,6 +268,7 @@ static const struct msgep_frame *shm_peek(struct msgep_ep *ep, int channel, cons
 	const struct msgep_frame *f = (const struct msgep_frame *)(const void *)(r->base + off);
 	uint32_t taken;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!shm_frame_there(shm, channel) || ep->failed)
 		return NULL;
 	shm->got[channel] = *f;
@@ -298,6 +301,7 @@ static void shm_release(struct msgep_ep *ep, int channel)
 	uint64_t at = atomic_load_explicit(&r->at, memory_order_relaxed) +
 		      shm_units(MSGEP_FRAME_HDR + shm->got[channel].len);
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	atomic_store_explicit(&r->at, at, memory_order_relaxed);
 	shm->taken += channel == MSGEP_REQ;
 	/* Half of the ring suffices for the writer. */
@@ -310,6 +314,7 @@ static void shm_report_taken(struct msgep_ep *ep)
 {
 	struct msgep_shm *shm = ep->w.shm;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (shm->taken == shm->taken_told ||
 	    !atomic_load_explicit(&shm->rx->several, memory_order_relaxed))
 		return;
