@@ -392,11 +392,25 @@ void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t
 	pthread_mutex_unlock(&pair->lock);
 }
 
+/* True if packets have been consumed that no packet has acknowledged. Caller holds pair->lock. */
+static bool pair_has_credit(struct pair_conn *conn)
+{
+	bool any = atomic_load(&conn->taken) != conn->taken_reported;
+
+	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
+		any |= atomic_load(&conn->consumed[ch]) != atomic_load(&conn->reported[ch]);
+	return any;
+}
+
 void pair_owe(struct pair_conn *conn)
 {
 	struct pair *pair = conn->pair;
 
 	pthread_mutex_lock(&pair->lock);
+	if (!pair_has_credit(conn)) {
+		pthread_mutex_unlock(&pair->lock);
+		return;
+	}
 	if (dofi_list_empty(&conn->owe))
 		dofi_list_append(&pair->owing, &conn->owe);
 	pair_mark_dirty(pair);
