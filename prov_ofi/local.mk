@@ -51,6 +51,7 @@ dofi_sources = \
 	prov_ofi/data/dto_event.c prov_ofi/data/dto_event.h \
 	prov_ofi/data/fi_post.c prov_ofi/data/fi_post.h \
 	prov_ofi/api/ep.c prov_ofi/object/ep.h \
+	prov_ofi/object/ep_state.c prov_ofi/object/ep_state.h prov_ofi/object/ep_state.def \
 	prov_ofi/api/ep_attr.c \
 	prov_ofi/base/dat_error.c prov_ofi/base/dat_error.h \
 	prov_ofi/object/evd.c prov_ofi/object/evd.h \

@@ -16,6 +16,7 @@
 #include "object/rmr.h"
 #include "fabric/verbs/msg_prefix.h"
 #include "object/deferred_work.h"
+#include "object/ep_state.h"
 
 #define QUIET (DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 
@@ -184,7 +185,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	ep->attr = *attr;
 	dofi_ep_set_limits(ep);
-	ep->state = DAT_EP_STATE_UNCONNECTED;
+	dofi_ep_state_init(ep);
 	ep->pz = NULL;
 	ep->recv_evd = ep->req_evd = ep->conn_evd = NULL;
 	ep->recv_unsignalled = ep->req_unsignalled = ep->by_provider = false;
@@ -227,20 +228,13 @@ no_queues:
 	return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
 
-void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state)
-{
-	dofi_lock(&ep->lock);
-	ep->state = state;
-	dofi_unlock(&ep->lock);
-}
-
 void dofi_ep_destroy(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_conn *conn = ep->conn;
 
 	/* Stop posts, then close the fabric's endpoint, then free memory. */
-	dofi_ep_set_state(ep, DAT_EP_STATE_DISCONNECTED);
+	dofi_ep_state_destroy(ep);
 	dofi_timer_cancel(&ia->timers, &ep->timer);
 	dofi_cm_timer_fini(ia);
 	ep->ending = true;
@@ -438,7 +432,7 @@ DAT_RETURN dofi_ep_reset(DAT_EP_HANDLE handle)
 		dofi_dto_forget(ep);
 		dofi_lock(&ep->lock);
 		ep_reset_fields(ep);
-		ep->state = DAT_EP_STATE_UNCONNECTED;
+		dofi_ep_transit_locked(ep, DOFI_EP_RESET);
 		dofi_unlock(&ep->lock);
 		/* Pending deferred work concerns the former connection. */
 		dofi_deferred_cancel(ep);

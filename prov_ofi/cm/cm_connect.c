@@ -18,6 +18,7 @@
 #include "fabric/netif.h"
 #include "object/progress_wakeup.h"
 #include "object/deferred_work.h"
+#include "object/ep_state.h"
 
 /* Delay between a refused attempt and the next one; it doubles each time. */
 #define RETRY_FIRST DOFI_MS(1)
@@ -143,7 +144,9 @@ static void cm_await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
 
 	dofi_lock(&ep->lock);
 	ep->conn = conn;
-	ep->state = DAT_EP_STATE_ACTIVE_CONNECTION_PENDING;
+	/* A repeated attempt is part of the same connect. */
+	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+		dofi_ep_transit_locked(ep, DOFI_EP_CONNECT);
 	dofi_dto_submit(ep);
 	dofi_unlock(&ep->lock);
 	dofi_conn_read_name(conn);
@@ -391,7 +394,7 @@ static void cm_begin_graceful(struct dofi_ep *ep)
 	struct dofi_ia *ia = ep->obj.ia;
 
 	dofi_lock(&ep->lock);
-	ep->state = DAT_EP_STATE_DISCONNECT_PENDING;
+	dofi_ep_transit_locked(ep, DOFI_EP_DRAIN);
 	atomic_store(&ep->graceful, true);
 	dofi_unlock(&ep->lock);
 	/* A target that never completes them must not block the endpoint indefinitely. */

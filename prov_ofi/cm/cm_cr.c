@@ -13,6 +13,7 @@
 #include "object/limits.h"
 #include "object/mr.h"
 #include "object/progress_wakeup.h"
+#include "object/ep_state.h"
 
 static struct dofi_cm_msg cr_rejection(const struct dofi_ia *ia, unsigned int reason,
 				    const void *priv, uint16_t priv_len)
@@ -75,7 +76,7 @@ static struct dofi_ep *cr_make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *
 	if (dofi_ep_make(ia, &attr, NULL, &ep))
 		return NULL;
 	ep->by_provider = true;
-	ep->state = DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING;
+	dofi_ep_transit(ep, DOFI_EP_REQUEST);
 	dofi_ep_set_evds(ep, NULL, NULL, NULL);
 	dofi_obj_publish(&ep->obj);
 	return ep;
@@ -106,7 +107,7 @@ static void cr_release_ep(struct dofi_cr *cr)
 		return;
 	if (!ep->by_provider) {
 		ep->local_port = 0;
-		dofi_ep_set_state(ep, DAT_EP_STATE_UNCONNECTED);
+		dofi_ep_transit(ep, DOFI_EP_REJECT);
 	} else if (dofi_obj_retire(&ep->obj)) {
 		dofi_ep_destroy(ep);
 	}
@@ -122,7 +123,7 @@ static void cr_take_back_ep(struct dofi_cr *cr, struct dofi_sp *sp)
 		return;
 	sp->spent = false;
 	if (sp->ep)
-		dofi_ep_set_state(sp->ep, DAT_EP_STATE_RESERVED);
+		dofi_ep_transit(sp->ep, DOFI_EP_RESERVE);
 }
 
 /* What the EP can tell of its connection before that is up. */
@@ -146,7 +147,7 @@ static unsigned int cr_deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 	cr->for_rsp = rsp;
 	if (sp->ep) {
 		cr->ep = sp->ep;
-		dofi_ep_set_state(sp->ep, DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
+		dofi_ep_transit(sp->ep, DOFI_EP_REQUEST);
 	} else if (rsp || sp->flags == DAT_PSP_PROVIDER_FLAG) {
 		cr->ep = cr_make_ep(sp->obj.ia, &cr->msg);
 		if (!cr->ep)
@@ -350,6 +351,7 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 	ep->active = false;
 	ep->remote = cr->remote;
 	ep->remote_port = cr->remote_port;
+	dofi_ep_transit(ep, DOFI_EP_ACCEPT);
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 }
 
@@ -392,7 +394,7 @@ static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT
 	ep->conn = conn;
 	ep->active = false;
 	ep->peer_conn_id = cr->msg.conn_id;
-	ep->state = DAT_EP_STATE_COMPLETION_PENDING;
+	dofi_ep_transit_locked(ep, DOFI_EP_ACCEPT);
 	/* Receives must be posted before the connection is established. */
 	dofi_dto_submit(ep);
 	dofi_unlock(&ep->lock);

@@ -15,6 +15,7 @@
 #include "fabric/verbs/device_events.h"
 #include "object/progress_wakeup.h"
 #include "object/rmr.h"
+#include "object/ep_state.h"
 
 /* Events per round, so that other threads can acquire the lock. */
 #define ROUND 256
@@ -91,13 +92,16 @@ void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 {
 	struct dofi_conn *conn = ep->conn;
+	bool ended;
 
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
 	atomic_store(&ep->ending, by_us);
 	dofi_lock(&ep->lock);
-	ep->state = DAT_EP_STATE_DISCONNECTED;
+	ended = dofi_ep_transit_locked(ep, DOFI_EP_END);
 	atomic_store(&ep->graceful, false);
 	dofi_unlock(&ep->lock);
+	if (!ended)
+		return;
 	if (conn)
 		dofi_conn_detach(conn);
 	dofi_cm_drop_conn_id(ep);
@@ -154,7 +158,7 @@ static void cm_established(struct dofi_ep *ep)
 {
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
 	dofi_conn_established(ep->conn);
-	dofi_ep_set_state(ep, DAT_EP_STATE_CONNECTED);
+	dofi_ep_transit(ep, DOFI_EP_ESTABLISH);
 	DOFI_PROBE2(established, ep, ep->active);
 	dofi_diag_connected(ep);
 	cm_push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, &ep->open);

@@ -9,6 +9,7 @@
 #include "fabric/fab_info.h"
 #include "object/progress_wakeup.h"
 #include "diag/diag.h"
+#include "object/ep_state.h"
 
 /* Qualifiers are 64 bits wide, ports 16. The low bits are the port; what would be a privileged
  * port, or 0, is moved out of the way. The whole qualifier travels in the request, so several of
@@ -276,7 +277,7 @@ static DAT_RETURN sp_free_sp(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN
 		return DOFI_ERR(DAT_INVALID_HANDLE, subtype);
 	}
 	if (sp->ep && !sp->spent && sp->ep->state == DAT_EP_STATE_RESERVED)
-		dofi_ep_set_state(sp->ep, DAT_EP_STATE_UNCONNECTED);
+		dofi_ep_transit(sp->ep, DOFI_EP_RELEASE);
 	dofi_sp_destroy(sp);
 	pthread_mutex_unlock(&ia->cm_lock);
 	return DAT_SUCCESS;
@@ -314,7 +315,7 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	if (!ret) {
 		sp->ep = ep;
 		if (ep)
-			dofi_ep_set_state(ep, DAT_EP_STATE_RESERVED);
+			dofi_ep_transit(ep, DOFI_EP_RESERVE);
 		dofi_obj_publish(&sp->obj);
 		*out = sp;
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints: state, queues of posted operations, lifetime.
+/* Endpoints: queues of posted operations, lifetime; their states: ep_state.h.
  *
- * States (DAT_EP_STATE) change under both cm_lock and ep->lock, so either lock suffices to read
- * them. Each direction has a ring of operations:
+ * Each direction has a ring of operations:
  *
  *      head ........... sent ........... tail
  *      at the fabric,   waiting to be    free
@@ -261,7 +260,6 @@ void dofi_ep_set_limits(struct dofi_ep *ep);
 int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
 /* Destroys the EP without an event. Caller holds cm_lock and has invalidated the handle. */
 void dofi_ep_destroy(struct dofi_ep *ep);
-void dofi_ep_set_state(struct dofi_ep *ep, DAT_EP_STATE state);
 
 /* Attributes (api/ep_attr.c) */
 void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr);

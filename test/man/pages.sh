@@ -68,6 +68,15 @@ awk '
 	END { if (tables < 4) print "too few tables found" }' $pages >"$dir/log"
 silent 'every table has columns as wide as its cells'
 
+# The state machine of EPs: the page shows the transitions that the provider makes.
+sed -n 's/^DOFI_EP_TRANSITION(\(.*\), \(.*\), \(.*\))$/\1 \2 \3/p' \
+	"$src/prov_ofi/object/ep_state.def" >"$dir/transitions"
+sed -n 's/^\.It \([A-Z]*\) Ta \([A-Z_]*\) Ta \([A-Z_]*\)$/\1 \2 \3/p' \
+	"$man/man3/dat_ep_get_status.3" >"$dir/shown"
+diff "$dir/transitions" "$dir/shown" >"$dir/log"
+[ "$(wc -l <"$dir/transitions")" -ge 17 ] || echo 'too few transitions found' >>"$dir/log"
+silent 'dat_ep_get_status(3) shows the transitions of object/ep_state.def'
+
 # ---------------------------------------------------------------- completeness
 
 # The exported calls; every one has a page, every page one of them.
