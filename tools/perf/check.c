@@ -25,7 +25,7 @@ static bool corrupt_now(void)
 	return first > 0 && ++fillings >= first;
 }
 
-static void pattern_fill(uint8_t *mem, size_t len, uint64_t seq, bool may_corrupt)
+void perf_fill_bytes(uint8_t *mem, size_t len, uint64_t seq, bool may_corrupt)
 {
 	size_t i;
 
@@ -35,14 +35,14 @@ static void pattern_fill(uint8_t *mem, size_t len, uint64_t seq, bool may_corrup
 		mem[len / 2] ^= 0x40;
 }
 
-static int pattern_compare(const struct perf_layer *layer, const uint8_t *mem, size_t len,
+int perf_check_bytes(const char *layer, const uint8_t *mem, size_t len,
 			   uint64_t seq, const char *what)
 {
 	size_t i;
 
 	for (i = 0; i < len; i++)
 		if (mem[i] != pattern_byte(seq, i))
-			return perf_error(-EBADMSG, layer->name, "validate",
+			return perf_error(-EBADMSG, layer, "validate",
 					  "%s %lu, byte %zu of %zu: 0x%02x instead of 0x%02x",
 					  what, (unsigned long)seq, i, len, mem[i],
 					  pattern_byte(seq, i));
@@ -56,17 +56,17 @@ void perf_fill(struct perf_side *s, const struct perf_work *w, bool closing)
 
 	switch (w->op) {
 	case PERF_SEND:
-		pattern_fill(w->slot->mem, w->len, s->sent_seq++, !closing);
+		perf_fill_bytes(w->slot->mem, w->len, s->sent_seq++, !closing);
 		break;
 	case PERF_WRITE:
 		if (c->test == PERF_LAT) {
-			pattern_fill(w->slot->mem, w->len - 1, s->turn, true);
+			perf_fill_bytes(w->slot->mem, w->len - 1, s->turn, true);
 			break;
 		}
-		pattern_fill(w->slot->mem, w->len, s->wrote++, true);
+		perf_fill_bytes(w->slot->mem, w->len, s->wrote++, true);
 		break;
 	case PERF_IMMED:
-		pattern_fill(w->slot->mem, w->len, s->wrote++, true);
+		perf_fill_bytes(w->slot->mem, w->len, s->wrote++, true);
 		break;
 	default:
 		memset(w->slot->mem, 0, w->len);
@@ -83,7 +83,7 @@ void perf_fill_target(struct perf_side *s)
 	int i;
 
 	for (i = 0; c->op == PERF_READ && i < c->window; i++)
-		pattern_fill(s->target + (size_t)i * s->hub->stride, c->size, (uint64_t)i, true);
+		perf_fill_bytes(s->target + (size_t)i * s->hub->stride, c->size, (uint64_t)i, true);
 }
 
 /* Each operation finds the result of the previous one: the first finds zero. */
@@ -116,7 +116,7 @@ int perf_check_immed(struct perf_side *s, const uint32_t *data)
 		return perf_error(-EBADMSG, s->layer->name, "validate",
 				  "immediate data: %u instead of %u", *data, (uint32_t)seq);
 	/* the next write of the window to this place may have arrived already */
-	return c->test == PERF_LAT ? pattern_compare(s->layer, s->target, c->size, seq, "write") :
+	return c->test == PERF_LAT ? perf_check_bytes(s->layer->name, s->target, c->size, seq, "write") :
 				     0;
 }
 
@@ -137,7 +137,7 @@ static int check_message(struct perf_slot *slot, size_t len)
 	if (len != size && len != 1)
 		return perf_error(-EBADMSG, layer->name, "validate",
 				  "a message of %zu bytes instead of %zu", len, size);
-	return pattern_compare(layer, slot->mem, len, seq, "message");
+	return perf_check_bytes(layer->name, slot->mem, len, seq, "message");
 }
 
 int perf_check_slot(struct perf_slot *slot, size_t len)
@@ -147,7 +147,7 @@ int perf_check_slot(struct perf_slot *slot, size_t len)
 	if (slot->queue == PERF_TX && perf_atomic(slot->hub->dev->c->op))
 		return check_fetched(slot);
 	if (slot->queue == PERF_TX)
-		return pattern_compare(slot->hub->layer, slot->mem, slot->hub->dev->c->size,
+		return perf_check_bytes(slot->hub->layer->name, slot->mem, slot->hub->dev->c->size,
 				       (uint64_t)(slot - slot->side->tx.slot), "read from place");
 	ret = check_message(slot, len);
 	/* clear it, so that it cannot pass for the next message */
@@ -165,7 +165,7 @@ static int check_side(struct perf_side *s)
 
 	for (place = 0; !ret && place < window && place < s->written; place++) {
 		last = (s->written - 1 - place) / window * window + place;
-		ret = pattern_compare(s->layer, s->target + place * s->hub->stride,
+		ret = perf_check_bytes(s->layer->name, s->target + place * s->hub->stride,
 				      s->hub->dev->c->size, last, "write");
 	}
 	return ret;
@@ -183,5 +183,5 @@ int perf_check_written(struct perf_hub *hub)
 /* The last byte is the number of the turn, which has been checked. */
 int perf_check_turn(struct perf_side *s)
 {
-	return pattern_compare(s->layer, s->target, s->hub->dev->c->size - 1, s->turn, "write");
+	return perf_check_bytes(s->layer->name, s->target, s->hub->dev->c->size - 1, s->turn, "write");
 }

@@ -14,21 +14,27 @@ static bool peer_is_gone(const struct perf_run *run)
 	       pfd.revents & (POLLRDHUP | POLLHUP | POLLERR);
 }
 
-int perf_wait_slow(struct perf_wait_state *p, struct perf_hub *hub, const char *what)
+int perf_wait_limit(struct perf_wait_state *p, const struct perf_run *run, const char *layer,
+		    const char *what, bool unlimited)
 {
-	int limit = (int)hub->dev->run->plan->timeout_ms;
+	int limit = (int)run->plan->timeout_ms;
 	uint64_t now = perf_now();
 
 	perf_beat();
-	if (peer_is_gone(hub->dev->run))
-		return perf_error(-EPIPE, hub->layer->name, what, "the peer process has ended");
-	if (hub->idle_target)
+	if (peer_is_gone(run))
+		return perf_error(-EPIPE, layer, what, "the peer process has ended");
+	if (unlimited)
 		return 0;
 	if (!p->until)
 		p->until = now + (uint64_t)limit * 1000000u;
 	if (now < p->until)
 		return 0;
-	return perf_error(-ETIMEDOUT, hub->layer->name, what, "no completion for %d ms", limit);
+	return perf_error(-ETIMEDOUT, layer, what, "no completion for %d ms", limit);
+}
+
+int perf_wait_slow(struct perf_wait_state *p, struct perf_hub *hub, const char *what)
+{
+	return perf_wait_limit(p, hub->dev->run, hub->layer->name, what, hub->idle_target);
 }
 
 /* Chooses the buffer: with validation, each outstanding operation has its own. */

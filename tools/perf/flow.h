@@ -13,6 +13,10 @@ struct perf_wait_state {
 	uint64_t until;
 };
 
+/* Fails if nothing has completed for --timeout, unless unlimited, or the peer has ended. */
+int perf_wait_limit(struct perf_wait_state *p, const struct perf_run *run, const char *layer,
+		    const char *what, bool unlimited);
+
 /* The slow path of perf_wait_check. */
 int perf_wait_slow(struct perf_wait_state *p, struct perf_hub *hub, const char *what);
 

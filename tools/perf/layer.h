@@ -183,6 +183,9 @@ int perf_memory_side(struct perf_hub *hub, struct perf_side *s);
 void perf_memory_side_put(struct perf_side *s);
 
 /* check.c */
+void perf_fill_bytes(uint8_t *mem, size_t len, uint64_t seq, bool may_corrupt);
+int perf_check_bytes(const char *layer, const uint8_t *mem, size_t len, uint64_t seq,
+		     const char *what);
 int perf_check_slot(struct perf_slot *slot, size_t len);
 int perf_check_immed(struct perf_side *s, const uint32_t *data);
 int perf_check_immed_slot(struct perf_slot *slot, const uint32_t *data);

@@ -79,6 +79,7 @@ int pdat_post_shared(struct perf_hub *hub, struct perf_slot *slot);
 int pdat_post(struct perf_side *s, const struct perf_work *w);
 int pdat_reap(struct perf_hub *hub, enum perf_queue q, int max);
 int pdat_wait(struct perf_hub *hub, enum perf_queue q, int max, int timeout_ms);
+int pdat_check_event(const DAT_EVENT *event);
 int pdat_wait_any(struct perf_hub *hub, int timeout_ms);
 
 #endif

@@ -101,11 +101,10 @@ static const char *status_name(DAT_DTO_COMPLETION_STATUS status)
 	}
 }
 
-/* Counts one event. */
-static int count_event(const DAT_EVENT *event)
+/* Checks that an event is a successful completion. */
+int pdat_check_event(const DAT_EVENT *event)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
-	const DAT_IB_EXTENSION_EVENT_DATA *ext = (const void *)event->event_extension_data;
 	bool extended = (int)event->event_number == DAT_IB_DTO_EVENT;
 
 	if (event->event_number != DAT_DTO_COMPLETION_EVENT && !extended)
@@ -114,6 +113,19 @@ static int count_event(const DAT_EVENT *event)
 	if (dto->status != DAT_DTO_SUCCESS)
 		return perf_error(-EIO, "dat", "completion", "operation %d: status %d (%s)",
 				  dto->operation, dto->status, status_name(dto->status));
+	return 0;
+}
+
+/* Counts one event. */
+static int count_event(const DAT_EVENT *event)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
+	const DAT_IB_EXTENSION_EVENT_DATA *ext = (const void *)event->event_extension_data;
+	bool extended = (int)event->event_number == DAT_IB_DTO_EVENT;
+	int err = pdat_check_event(event);
+
+	if (err)
+		return err;
 	if (extended && ext->type == DAT_IB_RDMA_WRITE_IMMED_DATA)
 		return perf_completed_immed(dto->user_cookie.as_ptr, &ext->val.immed.data);
 	return perf_completed(dto->user_cookie.as_ptr, (size_t)dto->transfered_length);
