@@ -77,6 +77,8 @@ _dat_perf()
 	--raw-provider) _dat_ofi_one 'tcp shm verbs efa psm3 cxi opx' ;;
 	--domain) _dat_ofi_interfaces ;;
 	--op) _dat_ofi_list 'send write read immed fadd cswap all' ;;
+	--pattern) _dat_ofi_list 'eager two-queues halo all' ;;
+	--registration) _dat_ofi_one 'message cached' ;;
 	--test) _dat_ofi_list 'lat bw bibw rate all' ;;
 	--mode) _dat_ofi_list 'poll wait cno memory all' ;;
 	--size) _dat_ofi_one 'all' ;;
@@ -85,12 +87,14 @@ _dat_perf()
 	--cpus) _dat_ofi_one 'none' ;;
 	--format) _dat_ofi_one 'table osu json csv' ;;
 	--plot) _dat_ofi_file ;;
-	--eps | --iters | --warmup | --window | --rounds | --addr | --port | --bind | --timeout | \
-		--limit) ;;
+	--eager-limit | --eps | --iters | --warmup | --window | --rounds | --addr | --port | \
+		--bind | --timeout | --limit) ;;
 	*)
-		if [[ $cur == -* ]]; then
-			_dat_ofi_one '--ia --fabrics --domain --op --test --size --mode --cq --eps
-				--srq --validate --iters --warmup --window --burst --rounds --pick
+		if [[ $prev == --raw && $cur != -* ]]; then
+			_dat_ofi_list 'libfabric sockets memory'
+		elif [[ $cur == -* ]]; then
+			_dat_ofi_one '--ia --fabrics --domain --op --pattern --eager-limit
+				--registration --test --size --mode --cq --eps --srq --validate --iters --warmup --window --burst --rounds --pick
 				--raw --raw-only --raw-provider --addr --raw-delivery --raw-more
 				--queue --server --once --port --bind --cpus --timeout --limit --format
 				--plot --selfloop --help --version'

@@ -95,7 +95,7 @@ values()
 
 : >"$dir/log"
 values dat_info --api
-for option in --fabrics --op --test --mode --size --cq --pick --cpus --format --raw-provider; do
+for option in --fabrics --op --pattern --registration --test --mode --size --cq --pick --cpus --format --raw-provider; do
 	values dat_perf $option
 done
 values dat_run -f
@@ -103,6 +103,8 @@ values dat_run -f
 expect 'dat_info --api = 2' 2.0
 expect 'dat_info --api 1' 1.2
 expect 'dat_perf --op send,w' send,write
+expect 'dat_perf --raw sockets,m' sockets,memory
+expect 'dat_perf --pattern e' eager
 expect 'dat_perf --format = $' table osu json csv
 expect 'dat_run -f tcp,s' tcp,shm
 expect 'dat_perf --fabrics tcp,r' tcp,rxm tcp,rxm+shm tcp,rxm-verbs

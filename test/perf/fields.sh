@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # Has the JSON output of dat_perf all its rows, fields and figures?
-# fields.sh FILE ROWS LAYERS     LAYERS: dat, raw or both in one word list
+# fields.sh FILE ROWS LAYERS     LAYERS: a word list of dat, raw, queue, sockets, memory
 set -u
 
 file=$1 want=$2 layers=$3
@@ -17,7 +17,7 @@ rows=$(grep -c '^  {' "$file")
 [ "$rows" = "$want" ] || wrong "$rows rows, expected $want"
 
 for name in fabric op mode; do
-	n=$(grep -c "^  {.*\"$name\": \"[a-z]*\"" "$file")
+	n=$(grep -c "^  {.*\"$name\": \"[a-z-]*\"" "$file")
 	[ "$n" = "$rows" ] || wrong "$name: in $n rows of $rows"
 done
 positive() { # NAME
@@ -35,7 +35,7 @@ for figure in latency bandwidth rate; do
 		case $layer in
 		dat) positive $figure$unit ;;
 		raw) positive raw_$figure$unit ;;
-		queue) positive queue_$figure$unit ;;
+		queue | sockets | memory) positive ${layer}_$figure$unit ;;
 		esac
 	done
 	case $layers in 'dat raw'*) positive ${figure}_ratio ;; esac

@@ -31,15 +31,15 @@ END
 	verdict "$1" $?
 }
 if command -v python3 >/dev/null 2>&1; then
-	stranger 'another version is refused' 'dat_perf protocol 0\nfabric=tcp\n\n' 'protocol 3'
-	stranger 'garbage is refused' 'GET / HTTP/1.0\n\n' 'protocol 3'
-	stranger 'a number out of range is refused' 'dat_perf protocol 3\neps=100000\n\n' 'eps'
-	stranger 'an unknown word is refused' 'dat_perf protocol 3\nrm=1\n\n' 'rm'
+	stranger 'another version is refused' 'dat_perf protocol 0\nfabric=tcp\n\n' 'protocol 4'
+	stranger 'garbage is refused' 'GET / HTTP/1.0\n\n' 'protocol 4'
+	stranger 'a number out of range is refused' 'dat_perf protocol 4\neps=100000\n\n' 'eps'
+	stranger 'an unknown word is refused' 'dat_perf protocol 4\nrm=1\n\n' 'rm'
 	stranger 'a name that could be more is refused' \
-		'dat_perf protocol 3\nfabric=tcp" x\n\n' 'fabric'
+		'dat_perf protocol 4\nfabric=tcp" x\n\n' 'fabric'
 	stranger 'a plan with gaps is refused' \
-		'dat_perf protocol 3\nfabric=tcp\nraw_provider=tcp\nsize=64\n\n' 'incomplete'
-	stranger 'a plan that ends early is refused' 'dat_perf protocol 3\nfab' 'no plan'
+		'dat_perf protocol 4\nfabric=tcp\nraw_provider=tcp\nsize=64\n\n' 'incomplete'
+	stranger 'a plan that ends early is refused' 'dat_perf protocol 4\nfab' 'no plan'
 else
 	skip 'strangers' 'no python3'
 fi

@@ -59,7 +59,7 @@ long perf_number(const char *opt, const char *text, long min, long max)
 	return v;
 }
 
-static size_t parse_bytes(const char *item)
+size_t perf_bytes(const char *opt, const char *item, size_t max)
 {
 	unsigned long long v;
 	char *end;
@@ -73,8 +73,9 @@ static size_t parse_bytes(const char *item)
 		v <<= 20;
 		end++;
 	}
-	if (errno || !isdigit((unsigned char)item[0]) || *end || v < 1 || v > PERF_MAX_MESSAGE)
-		perf_usage("--size: \"%s\" is not a number of bytes from 1 to 1024M", item);
+	if (errno || !isdigit((unsigned char)item[0]) || *end || v < 1 || v > max)
+		perf_usage("--%s: \"%s\" is not a number of bytes from 1 to %zu%s", opt, item,
+			   max >> 20 ? max >> 20 : max >> 10, max >> 20 ? "M" : "K");
 	return (size_t)v;
 }
 
@@ -92,12 +93,12 @@ static void add_range(struct perf_plan *p, char *item)
 	size_t from, to;
 
 	if (!colon) {
-		add_size(p, parse_bytes(item));
+		add_size(p, perf_bytes("size", item, PERF_MAX_MESSAGE));
 		return;
 	}
 	*colon = '\0';
-	from = parse_bytes(item);
-	to = parse_bytes(colon + 1);
+	from = perf_bytes("size", item, PERF_MAX_MESSAGE);
+	to = perf_bytes("size", colon + 1, PERF_MAX_MESSAGE);
 	if (from > to)
 		perf_usage("--size: %s:%s is empty", item, colon + 1);
 	for (; from <= to; from <<= 1)

@@ -12,6 +12,8 @@ long perf_names(const char *opt, char *list, const char *const *name, int n);
 /* The index of a name in the table. */
 int perf_name(const char *opt, const char *item, const char *const *name, int n);
 long perf_number(const char *opt, const char *text, long min, long max);
+/* A number of bytes, with K or M if wanted. */
+size_t perf_bytes(const char *opt, const char *item, size_t max);
 void perf_sizes(struct perf_plan *p, char *list);
 void perf_fabrics(struct perf_opts *o, char *list);
 

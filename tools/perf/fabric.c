@@ -63,7 +63,7 @@ static int probe_layers(const struct perf_plan *plan, const char *ia, const char
 	snprintf(run.addr, sizeof(run.addr), "%s", addr);
 	snprintf(run.raw_provider, sizeof(run.raw_provider), "%s", plan->raw_provider);
 	for (k = 0; !ret && k < PERF_KINDS; k++) {
-		if (!(plan->kinds & 1 << k))
+		if (!(plan->kinds & 1 << k) || !perf_layer_of((enum perf_kind)k))
 			continue;
 		ret = perf_layer_of((enum perf_kind)k)->open(&run, &c, &dev);
 		if (!ret)

@@ -17,6 +17,9 @@ tools_perf_dat_perf_SOURCES = \
 	tools/perf/options.c \
 	tools/perf/pair.c \
 	tools/perf/parent.c \
+	tools/perf/pattern.c \
+	tools/perf/pattern_messages.c \
+	tools/perf/pattern_queues.c \
 	tools/perf/pdat.c \
 	tools/perf/pdat.h \
 	tools/perf/pdat_cm.c \
@@ -44,6 +47,13 @@ tools_perf_dat_perf_SOURCES = \
 	tools/perf/session.h \
 	tools/perf/stats.c \
 	tools/perf/stream.c \
+	tools/perf/transport.h \
+	tools/perf/transport_dat.c \
+	tools/perf/transport_dat.h \
+	tools/perf/transport_dat_long.c \
+	tools/perf/transport_dat_ring.c \
+	tools/perf/transport_shm.c \
+	tools/perf/transport_sockets.c \
 	tools/perf/exchange.c \
 	tools/perf/exchange.h \
 	tools/perf/args.c \

@@ -237,7 +237,9 @@ static bool has_unsupported(const struct perf_book *b)
 		for (i = 0; b->fabric[f].out && i < b->n; i++)
 			if (!(b->opts->any_op && op_is_optional(b->list[i].op)) &&
 			    (b->fabric[f].out[i].unsupported[PERF_DAT] ||
-			     b->fabric[f].out[i].unsupported[PERF_RAW]))
+			     b->fabric[f].out[i].unsupported[PERF_RAW] ||
+			     b->fabric[f].out[i].unsupported[PERF_SOCKETS] ||
+			     b->fabric[f].out[i].unsupported[PERF_SHM]))
 				return true;
 	return false;
 }

@@ -123,7 +123,8 @@ static int create_ep(struct pdat_side *p, struct pdat_hub *h, struct pdat_dev *d
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
 		.max_message_size = (DAT_SEG_LENGTH)perf_buffer_size(c),
-		.max_rdma_size = (DAT_SEG_LENGTH)perf_buffer_size(c),
+		.max_rdma_size = (DAT_SEG_LENGTH)(c->longest_rdma ? c->longest_rdma :
+						  perf_buffer_size(c)),
 		.qos = DAT_QOS_BEST_EFFORT,
 		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
 		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
@@ -137,14 +138,16 @@ static int create_ep(struct pdat_side *p, struct pdat_hub *h, struct pdat_dev *d
 		.max_rdma_read_iov = 1,
 		.max_rdma_write_iov = 1,
 	};
+	DAT_EVD_HANDLE rx = h->evd[PERF_RX], tx = h->evd[PERF_TX];
 	DAT_RETURN ret;
 
+	if (c->queue_per_ep)
+		rx = tx = h->evd[h->base.sides % 2 ? PERF_TX : PERF_RX];
 	if (h->srq)
-		ret = dat_ep_create_with_srq(d->ia, d->pz, h->evd[PERF_RX], h->evd[PERF_TX],
+		ret = dat_ep_create_with_srq(d->ia, d->pz, rx, tx,
 					     h->conn_evd, h->srq, &attr, &p->ep);
 	else
-		ret = dat_ep_create(d->ia, d->pz, h->evd[PERF_RX], h->evd[PERF_TX], h->conn_evd,
-				    &attr, &p->ep);
+		ret = dat_ep_create(d->ia, d->pz, rx, tx, h->conn_evd, &attr, &p->ep);
 	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, h->srq ? "dat_ep_create_with_srq" :
 						   "dat_ep_create");
 }

@@ -8,10 +8,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum perf_op { PERF_SEND, PERF_WRITE, PERF_READ, PERF_IMMED, PERF_FADD, PERF_CSWAP, PERF_OPS };
+enum perf_op {
+	PERF_SEND, PERF_WRITE, PERF_READ, PERF_IMMED, PERF_FADD, PERF_CSWAP, PERF_OPS,
+	/* patterns of transports, which consist of several operations */
+	PERF_EAGER = PERF_OPS, PERF_TWO_QUEUES, PERF_HALO, PERF_ALL_OPS
+};
 enum perf_test { PERF_LAT, PERF_BW, PERF_BIBW, PERF_RATE, PERF_TESTS };
 enum perf_mode { PERF_POLL, PERF_WAIT, PERF_CNO, PERF_MEMORY, PERF_MODES };
-enum perf_kind { PERF_DAT, PERF_RAW, PERF_QUEUE, PERF_KINDS };
+/* PERF_SHM: hand-written shared memory */
+enum perf_kind { PERF_DAT, PERF_RAW, PERF_SOCKETS, PERF_QUEUE, PERF_SHM, PERF_KINDS };
 enum perf_format { PERF_TABLE, PERF_OSU, PERF_JSON, PERF_CSV, PERF_FORMATS };
 
 #define PERF_MAX_SIZES 32
@@ -20,6 +25,7 @@ enum perf_format { PERF_TABLE, PERF_OSU, PERF_JSON, PERF_CSV, PERF_FORMATS };
 #define PERF_MAX_WINDOW 4096
 #define PERF_MAX_ITERS 100000000
 #define PERF_MAX_MESSAGE ((size_t)1 << 30)
+#define PERF_MAX_EAGER 65536
 #define PERF_NAME 64
 
 /* The plan that both processes agree on; the client sends it to the server. */
@@ -40,6 +46,8 @@ struct perf_plan {
 	long burst;
 	long raw_delivery;
 	long raw_more;
+	long eager_limit;
+	long cached;
 	long sizes;
 	size_t size[PERF_MAX_SIZES];
 	char fabric[PERF_NAME];
@@ -64,6 +72,7 @@ struct perf_opts {
 	bool once;
 	bool selfloop;
 	bool best;
+	bool raw_only;
 	bool pin;
 	bool cpus_given;
 	int cpu[2];
@@ -83,6 +92,8 @@ struct perf_case {
 	int recv_depth;
 	int eps;
 	bool merged;
+	bool queue_per_ep;	/* the two queues belong to one endpoint each, in turn */
+	size_t longest_rdma;	/* 0: as long as a buffer */
 };
 
 /* The figures of one measurement; NaN for those that the test does not measure. */
@@ -142,7 +153,22 @@ static inline bool perf_fetches(enum perf_op op)
 	return op == PERF_READ || perf_atomic(op);
 }
 
-extern const char *const perf_op_name[PERF_OPS];
+static inline bool perf_is_pattern(enum perf_op op)
+{
+	return op >= PERF_OPS;
+}
+
+/* Patterns are not compared with libfabric or the queue, operations not with the others. */
+static inline bool perf_kind_applies(enum perf_kind kind, enum perf_op op)
+{
+	bool pattern_only = kind == PERF_SOCKETS || kind == PERF_SHM;
+
+	return kind == PERF_DAT || pattern_only == perf_is_pattern(op);
+}
+
+#define PERF_PATTERNS (PERF_ALL_OPS - PERF_OPS)
+
+extern const char *const perf_op_name[PERF_ALL_OPS];
 extern const char *const perf_test_name[PERF_TESTS];
 extern const char *const perf_mode_name[PERF_MODES];
 extern const char *const perf_kind_name[PERF_KINDS];

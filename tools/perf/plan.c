@@ -8,7 +8,7 @@
 #include "exchange.h"
 
 /* Increase the number when the format or the cases derived from a plan change. */
-#define HEAD "dat_perf protocol 3"
+#define HEAD "dat_perf protocol 4"
 
 static const struct field {
 	const char *name;
@@ -17,11 +17,11 @@ static const struct field {
 	long max;
 } fields[] = {
 #define FIELD(name, min, max) { #name, offsetof(struct perf_plan, name), min, max }
-	FIELD(ops, 1, (1 << PERF_OPS) - 1),
+	FIELD(ops, 1, (1 << PERF_ALL_OPS) - 1),
 	FIELD(tests, 1, (1 << PERF_TESTS) - 1),
 	FIELD(modes, 1, (1 << PERF_MODES) - 1),
-	/* the shared-memory queue needs both processes on one host */
-	FIELD(kinds, 1, 1 << PERF_DAT | 1 << PERF_RAW),
+	/* queue and memory need both processes on one host */
+	FIELD(kinds, 1, 1 << PERF_DAT | 1 << PERF_RAW | 1 << PERF_SOCKETS),
 	FIELD(iters, 0, PERF_MAX_ITERS),
 	FIELD(warmup, -1, PERF_MAX_ITERS),
 	FIELD(window, 0, PERF_MAX_WINDOW),
@@ -34,6 +34,8 @@ static const struct field {
 	FIELD(burst, 0, 1),
 	FIELD(raw_delivery, 0, 1),
 	FIELD(raw_more, 0, 1),
+	FIELD(eager_limit, 1, PERF_MAX_EAGER),
+	FIELD(cached, 0, 1),
 #undef FIELD
 };
 

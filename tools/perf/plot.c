@@ -68,7 +68,7 @@ static int points(FILE *to, const struct perf_book *b, const struct curve *c, in
 
 static bool next_curve(const struct perf_book *b, struct curve *c, int *at)
 {
-	int kinds = PERF_KINDS, modes = PERF_MODES * kinds, ops = PERF_OPS * modes;
+	int kinds = PERF_KINDS, modes = PERF_MODES * kinds, ops = PERF_ALL_OPS * modes;
 
 	if (*at >= b->fabrics * ops)
 		return false;
@@ -92,9 +92,10 @@ static void plot_draw_panel(FILE *to, const struct perf_book *b, int p)
 		if (!n++)
 			fprintf(to, "set title '%s'\nset ylabel '%s'\n", panel[p].title,
 				panel[p].unit);
-		fprintf(to, "%s'-' using 1:2 with linespoints title \"%s %s %s%s\"", sep,
+		fprintf(to, "%s'-' using 1:2 with linespoints title \"%s %s %s%s%s\"", sep,
 			c.fabric->name, perf_op_name[c.op], perf_mode_name[c.mode],
-			c.kind == PERF_DAT ? "" : c.kind == PERF_RAW ? " raw" : " queue");
+			c.kind == PERF_DAT ? "" : " ",
+			c.kind == PERF_DAT ? "" : perf_kind_name[c.kind]);
 		sep = ", ";
 	}
 	if (!n)

@@ -28,6 +28,12 @@ static inline bool perf_has(const struct perf_book *b, enum perf_kind k)
 	return b->opts->plan.kinds & 1 << k;
 }
 
+/* Kinds that DAT is compared with; the queue is a lower bound. */
+static inline bool perf_has_ratio(enum perf_kind k)
+{
+	return k == PERF_RAW || k == PERF_SOCKETS || k == PERF_SHM;
+}
+
 /* report.c: 0, or -EIO when the output cannot be written */
 int perf_report(const struct perf_book *b);
 void perf_report_table(const struct perf_book *b);

@@ -29,7 +29,10 @@ static const struct {
 
 #define FIGURES (sizeof(figure) / sizeof(figure[0]))
 
-static const char *const prefix[PERF_KINDS] = { "", "raw_", "queue_" };
+static const char *const prefix[PERF_KINDS] = { "", "raw_", "sockets_", "queue_", "memory_" };
+
+/* Ratios to libfabric have no prefix. */
+static const char *const ratio_prefix[PERF_KINDS] = { "", "", "sockets_", "", "memory_" };
 
 static double figure_of(const struct perf_row *r, enum perf_kind k, size_t i)
 {
@@ -105,12 +108,12 @@ struct ratios {
 	double rate;
 };
 
-static struct ratios ratios_of(const struct perf_row *r)
+static struct ratios ratios_of(const struct perf_row *r, enum perf_kind k)
 {
 	return (struct ratios) {
-		.latency = perf_ratio(perf_row_latency(r, PERF_DAT), perf_row_latency(r, PERF_RAW)),
-		.bandwidth = perf_ratio(perf_row_mbps(r, PERF_DAT), perf_row_mbps(r, PERF_RAW)),
-		.rate = perf_ratio(perf_row_rate(r, PERF_DAT), perf_row_rate(r, PERF_RAW)),
+		.latency = perf_ratio(perf_row_latency(r, PERF_DAT), perf_row_latency(r, k)),
+		.bandwidth = perf_ratio(perf_row_mbps(r, PERF_DAT), perf_row_mbps(r, k)),
+		.rate = perf_ratio(perf_row_rate(r, PERF_DAT), perf_row_rate(r, k)),
 	};
 }
 
@@ -122,21 +125,25 @@ static const char *truth(long v)
 static void json_row(const struct perf_book *b, const struct perf_row *r)
 {
 	const struct perf_plan *p = &b->opts->plan;
-	struct ratios ratio = ratios_of(r);
+	struct ratios ratio;
+	int k;
 
 	printf("\"fabric\": \"%s\", \"op\": \"%s\", \"size\": %zu, \"mode\": \"%s\", \"eps\": %ld, "
 	       "\"srq\": %s, \"validated\": %s, \"iterations\": %ld", r->fabric->name,
 	       perf_op_name[r->c->op], r->c->size, perf_mode_name[r->c->mode], p->eps,
 	       truth(p->srq), truth(p->validate), r->c->iters);
 	json_kind(b, r, PERF_DAT);
-	if (perf_has(b, PERF_QUEUE))
-		json_kind(b, r, PERF_QUEUE);
-	if (!perf_has(b, PERF_RAW))
-		return;
-	json_kind(b, r, PERF_RAW);
-	field("", "latency_ratio", ratio.latency);
-	field("", "bandwidth_ratio", ratio.bandwidth);
-	field("", "rate_ratio", ratio.rate);
+	for (k = PERF_DAT + 1; k < PERF_KINDS; k++) {
+		if (!perf_has(b, (enum perf_kind)k))
+			continue;
+		json_kind(b, r, (enum perf_kind)k);
+		if (!perf_has_ratio((enum perf_kind)k))
+			continue;
+		ratio = ratios_of(r, (enum perf_kind)k);
+		field(ratio_prefix[k], "latency_ratio", ratio.latency);
+		field(ratio_prefix[k], "bandwidth_ratio", ratio.bandwidth);
+		field(ratio_prefix[k], "rate_ratio", ratio.rate);
+	}
 }
 
 static void json_missing(const struct perf_book *b)
@@ -173,6 +180,9 @@ void perf_report_json(const struct perf_book *b)
 	       "\"raw_delivery\": %s, \"raw_more\": %s,\n", p->merged ? "merged" : "split",
 	       truth(p->burst), b->fabric[0].raw_provider, truth(p->raw_delivery),
 	       truth(p->raw_more));
+	if (p->ops >> PERF_OPS)
+		printf(" \"eager_limit\": %ld, \"registration\": \"%s\",\n", p->eager_limit,
+		       p->cached ? "cached" : "message");
 	json_missing(b);
 	printf(" \"results\": [");
 	for (f = 0; f < b->fabrics; f++)
@@ -208,12 +218,16 @@ static void csv_head(const struct perf_book *b)
 		for (i = 0; i < FIGURES; i++)
 			printf(",%s%s", prefix[k], figure[i].name);
 	}
-	printf(perf_has(b, PERF_RAW) ? ",latency_ratio,bandwidth_ratio,rate_ratio\n" : "\n");
+	for (k = 0; k < PERF_KINDS; k++)
+		if (perf_has(b, (enum perf_kind)k) && perf_has_ratio((enum perf_kind)k))
+			printf(",%slatency_ratio,%sbandwidth_ratio,%srate_ratio", ratio_prefix[k],
+			       ratio_prefix[k], ratio_prefix[k]);
+	printf("\n");
 }
 
 static void csv_row(const struct perf_book *b, const struct perf_row *r)
 {
-	struct ratios ratio = ratios_of(r);
+	struct ratios ratio;
 	size_t i;
 	int k;
 
@@ -228,7 +242,10 @@ static void csv_row(const struct perf_book *b, const struct perf_row *r)
 		for (i = 0; i < FIGURES; i++)
 			csv_value(figure_of(r, (enum perf_kind)k, i));
 	}
-	if (perf_has(b, PERF_RAW)) {
+	for (k = 0; k < PERF_KINDS; k++) {
+		if (!perf_has(b, (enum perf_kind)k) || !perf_has_ratio((enum perf_kind)k))
+			continue;
+		ratio = ratios_of(r, (enum perf_kind)k);
 		csv_value(ratio.latency);
 		csv_value(ratio.bandwidth);
 		csv_value(ratio.rate);

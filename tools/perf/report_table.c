@@ -15,9 +15,9 @@ static void print_cell(int width, int digits, double v)
 		printf(" %*.*f", width, digits, v);
 }
 
-static void lat_head(const char *raw)
+static void lat_head(const char *kind)
 {
-	printf(" %s%8s %8s %10s %8s %8s %8s %8s %8s", raw, "t_min", "t_max", "t_typical",
+	printf("%s %8s %8s %10s %8s %8s %8s %8s %8s", kind, "t_min", "t_max", "t_typical",
 	       "t_avg", "t_stdev", "90%", "99%", "99.9%");
 }
 
@@ -31,36 +31,53 @@ static int name_width(const struct perf_book *b)
 	return width;
 }
 
+static int op_width(const struct perf_book *b)
+{
+	int i, width = 5;
+
+	for (i = 0; i < b->n; i++)
+		if ((int)strlen(perf_op_name[b->list[i].op]) > width)
+			width = (int)strlen(perf_op_name[b->list[i].op]);
+	return width;
+}
+
+/* The columns of a kind other than DAT. */
+static void kind_head(enum perf_kind k, enum perf_test test)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), " | %s:", perf_kind_name[k]);
+	if (test == PERF_LAT) {
+		lat_head(name);
+		printf(" %9s", perf_has_ratio(k) ? "p50 ratio" : "DAT above");
+	} else {
+		printf("%s %10s %10s %9s", name, "BW peak", "BW average", "MsgRate");
+		if (perf_has_ratio(k))
+			printf(" %6s", "ratio");
+	}
+}
+
 static void table_head(const struct perf_book *b, const struct perf_case *c)
 {
 	static const char *const title[PERF_TESTS] = {
-		"latency [us], send, write and immed: half round trip; read, fadd and cswap: whole",
+		"latency [us], half round trip; read, fadd, cswap: whole; halo: one exchange",
 		"bandwidth", "bidirectional bandwidth", "message rate"
 	};
+
+	int k;
 
 	printf("# %s", title[c->test]);
 	if (c->test != PERF_LAT)
 		printf(" [10^6 bytes/s, 10^6 messages/s], window %d", c->window);
-	printf("\n# %-*s %-5s %-6s %9s %11s", name_width(b), "fabric", "op", "mode", "#bytes",
-	       "#iterations");
-	if (c->test == PERF_LAT) {
+	printf("\n# %-*s %-*s %-6s %9s %11s", name_width(b), "fabric", op_width(b), "op", "mode",
+	       "#bytes", "#iterations");
+	if (c->test == PERF_LAT)
 		lat_head("");
-		if (perf_has(b, PERF_RAW)) {
-			lat_head("| raw: ");
-			printf(" %9s", "p50 ratio");
-		}
-		if (perf_has(b, PERF_QUEUE)) {
-			lat_head("| queue: ");
-			printf(" %9s", "DAT above");
-		}
-	} else {
+	else
 		printf(" %10s %10s %9s", "BW peak", "BW average", "MsgRate");
-		if (perf_has(b, PERF_RAW))
-			printf(" | raw: %10s %10s %9s %6s", "BW peak", "BW average", "MsgRate",
-			       "ratio");
-		if (perf_has(b, PERF_QUEUE))
-			printf(" | queue: %10s %10s %9s", "BW peak", "BW average", "MsgRate");
-	}
+	for (k = PERF_DAT + 1; k < PERF_KINDS; k++)
+		if (perf_has(b, (enum perf_kind)k))
+			kind_head((enum perf_kind)k, c->test);
 	printf("\n");
 }
 
@@ -83,43 +100,36 @@ static void bw_cells(const struct perf_figures *f)
 	print_cell(9, 6, f->rate / 1e6);
 }
 
+static void kind_cells(const struct perf_outcome *out, enum perf_kind k, enum perf_test test)
+{
+	const struct perf_figures *dat = &out->picked[PERF_DAT], *other = &out->picked[k];
+
+	printf(" | %*s", (int)strlen(perf_kind_name[k]) + 1, "");
+	if (test == PERF_LAT) {
+		lat_cells(other);
+		print_cell(9, 3, perf_has_ratio(k) ? perf_ratio(dat->lat_p50, other->lat_p50) :
+			   dat->lat_p50 - other->lat_p50);
+	} else {
+		bw_cells(other);
+		if (perf_has_ratio(k))
+			print_cell(6, 3, perf_ratio(dat->rate, other->rate));
+	}
+}
+
 static void table_row(const struct perf_book *b, const struct perf_fabric *f, int i)
 {
-	const struct perf_figures *dat = &f->out[i].picked[PERF_DAT];
-	const struct perf_figures *raw = &f->out[i].picked[PERF_RAW];
-	const struct perf_figures *queue = &f->out[i].picked[PERF_QUEUE];
 	const struct perf_case *c = &b->list[i];
+	int k;
 
-	printf("  %-*s %-5s %-6s %9zu %11ld", name_width(b), f->name, perf_op_name[c->op],
-	       perf_mode_name[c->mode], c->size, c->iters);
-	if (c->test == PERF_LAT) {
-		lat_cells(dat);
-		if (perf_has(b, PERF_RAW)) {
-			printf(" |      ");
-			lat_cells(raw);
-			print_cell(9, 3, perf_ratio(dat->lat_p50, raw->lat_p50));
-		}
-		if (perf_has(b, PERF_QUEUE)) {
-			printf(" |        ");
-			lat_cells(queue);
-			print_cell(9, 3, dat->lat_p50 - queue->lat_p50);
-		}
-	} else {
-		bw_cells(dat);
-		if (perf_has(b, PERF_RAW)) {
-			printf(" |     ");
-			bw_cells(raw);
-			print_cell(6, 3, perf_ratio(dat->rate, raw->rate));
-		}
-		if (perf_has(b, PERF_QUEUE)) {
-			printf(" |       ");
-			bw_cells(queue);
-		}
-	}
-	if (f->out[i].unsupported[PERF_DAT])
-		printf("  DAT: not supported");
-	if (f->out[i].unsupported[PERF_RAW])
-		printf("  raw: not supported");
+	printf("  %-*s %-*s %-6s %9zu %11ld", name_width(b), f->name, op_width(b),
+	       perf_op_name[c->op], perf_mode_name[c->mode], c->size, c->iters);
+	(c->test == PERF_LAT ? lat_cells : bw_cells)(&f->out[i].picked[PERF_DAT]);
+	for (k = PERF_DAT + 1; k < PERF_KINDS; k++)
+		if (perf_has(b, (enum perf_kind)k))
+			kind_cells(&f->out[i], (enum perf_kind)k, c->test);
+	for (k = 0; k < PERF_KINDS; k++)
+		if (k != PERF_QUEUE && f->out[i].unsupported[k])
+			printf("  %s: not supported", k == PERF_DAT ? "DAT" : perf_kind_name[k]);
 	printf("\n");
 }
 
@@ -176,6 +186,11 @@ static void osu_head(const struct perf_book *b, const struct perf_fabric *f,
 	static const char *const title[PERF_TESTS] = {
 		"Latency", "Bandwidth", "Bi-Directional Bandwidth", "Bandwidth / Message Rate"
 	};
+	static const char *const kind_title[PERF_KINDS] = {
+		"DAT", "Raw", "Sockets", "Queue", "Memory"
+	};
+
+	int k;
 
 	printf("# DAT %s Test, fabric %s, %s, %s\n", title[c->test], f->name,
 	       perf_op_name[c->op], perf_mode_name[c->mode]);
@@ -183,24 +198,29 @@ static void osu_head(const struct perf_book *b, const struct perf_fabric *f,
 	       c->test == PERF_RATE ? "MB/s" : "Bandwidth (MB/s)");
 	if (c->test == PERF_RATE)
 		printf("%18s", "Messages/s");
-	if (perf_has(b, PERF_RAW))
-		printf("%18s%10s", "Raw", "Ratio");
+	for (k = PERF_DAT + 1; k < PERF_KINDS; k++)
+		if (perf_has(b, (enum perf_kind)k) && perf_has_ratio((enum perf_kind)k))
+			printf("%18s%10s", kind_title[k], "Ratio");
 	printf("\n");
 }
 
 static void osu_row(const struct perf_book *b, const struct perf_fabric *f, int i)
 {
 	const struct perf_figures *dat = &f->out[i].picked[PERF_DAT];
-	const struct perf_figures *raw = &f->out[i].picked[PERF_RAW];
 	const struct perf_case *c = &b->list[i];
+	double other;
+	int k;
 
 	printf("%-9zu", c->size);
 	print_cell(17, 2, osu_figure(c, dat));
 	if (c->test == PERF_RATE)
 		print_cell(17, 2, dat->rate);
-	if (perf_has(b, PERF_RAW)) {
-		print_cell(17, 2, osu_figure(c, raw));
-		print_cell(9, 3, perf_ratio(osu_figure(c, dat), osu_figure(c, raw)));
+	for (k = PERF_DAT + 1; k < PERF_KINDS; k++) {
+		if (!perf_has(b, (enum perf_kind)k) || !perf_has_ratio((enum perf_kind)k))
+			continue;
+		other = osu_figure(c, &f->out[i].picked[k]);
+		print_cell(17, 2, other);
+		print_cell(9, 3, perf_ratio(osu_figure(c, dat), other));
 	}
 	printf("\n");
 }

@@ -20,10 +20,13 @@ int perf_session_open(struct perf_session *ss, const struct perf_layer *layer,
 		      struct perf_run *run, const struct perf_case *c, enum perf_role role);
 int perf_session_close(struct perf_session *ss);
 
+/* NULL: the kind has patterns only. */
 static inline const struct perf_layer *perf_layer_of(enum perf_kind kind)
 {
 	static const struct perf_layer *const layer[PERF_KINDS] = {
-		&perf_dat_layer, &perf_raw_layer, &perf_queue_layer
+		[PERF_DAT] = &perf_dat_layer,
+		[PERF_RAW] = &perf_raw_layer,
+		[PERF_QUEUE] = &perf_queue_layer,
 	};
 
 	return layer[kind];

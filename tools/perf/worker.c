@@ -7,6 +7,7 @@
 
 #include "flow.h"
 #include "exchange.h"
+#include "transport.h"
 #include "worker.h"
 
 static const char *const mode_stage[PERF_MODES] = {
@@ -45,12 +46,31 @@ static int measure(struct perf_worker *w, struct perf_session *ss, const struct 
 	return ret ? ret : perf_barrier(w->chan, limit);
 }
 
+/* Patterns open and close what they need themselves. */
+static int measure_pattern(struct perf_worker *w, struct perf_run *run, struct perf_result *r,
+			   const struct perf_case *c)
+{
+	int ret;
+
+	perf_figures_none(&r->figures);
+	ret = perf_pattern(r->kind, run, c, w->role, &r->figures);
+	r->unsupported = ret == -EOPNOTSUPP;
+	return r->unsupported ? 0 : ret;
+}
+
 static int measure_one(struct perf_worker *w, struct perf_run *run, struct perf_session *ss,
 		       struct perf_result *r, bool fresh)
 {
 	const struct perf_case *c = &w->list[r->index];
 	int ret = 0;
 
+	r->unsupported = !perf_kind_applies(r->kind, c->op);
+	if (r->unsupported) {
+		perf_figures_none(&r->figures);
+		return 0;
+	}
+	if (perf_is_pattern(c->op))
+		return measure_pattern(w, run, r, c);
 	if (fresh || !r->round)
 		ret = perf_session_open(ss, perf_layer_of(r->kind), run, c, w->role);
 	/* later rounds of a kept session have none */
