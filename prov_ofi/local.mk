@@ -40,7 +40,10 @@ dofi_sources = \
 	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_inline.h \
 	prov_ofi/data/cq_service.c \
 	prov_ofi/data/evd_dequeue.c \
+	prov_ofi/fabric/emulated/emulated.c prov_ofi/fabric/emulated/emulated.h \
+	prov_ofi/fabric/verbs/verbs_ops.c \
 	prov_ofi/fabric/verbs/device.c prov_ofi/fabric/verbs/device.h \
+	prov_ofi/cm/outage.c prov_ofi/cm/outage.h \
 	prov_ofi/cm/diag_cm.c prov_ofi/cm/diag_cm.h \
 	prov_ofi/fabric/verbs/cq_reservation.c \
 	prov_ofi/base/dat_version.h \
@@ -58,7 +61,8 @@ dofi_sources = \
 	prov_ofi/object/evd_models.c \
 	prov_ofi/object/evd_models.h \
 	prov_ofi/api/evd_wait.c \
-	prov_ofi/fabric/fab.c prov_ofi/fabric/fab.h \
+	prov_ofi/fabric/fab.c prov_ofi/fabric/fab.h prov_ofi/fabric/fab_ops.h \
+	prov_ofi/fabrics/fabrics.c prov_ofi/fabrics/fabrics.h \
 	prov_ofi/fabric/fab_info.c prov_ofi/fabric/fab_info.h \
 	prov_ofi/fabric/fab_lib.c prov_ofi/fabric/fab_lib.h \
 	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \

@@ -14,7 +14,6 @@
 #include "object/limits.h"
 #include "object/mr.h"
 #include "object/rmr.h"
-#include "fabric/verbs/msg_prefix.h"
 #include "object/deferred_work.h"
 #include "object/ep_state.h"
 

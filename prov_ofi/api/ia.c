@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "cm/cm.h"
+#include "cm/outage.h"
+#include "fabrics/fabrics.h"
 #include "cm/cm_hello.h"
 #include "data/srq.h"
 #include "object/cno.h"
@@ -54,7 +56,7 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->deferred_pending = false;
 	memset(&ia->timers, 0, sizeof(ia->timers));
 	ia->timer_users = 0;
-	dofi_device_events_init(ia);
+	dofi_outage_init(ia);
 	dofi_mem_maps_init(&ia->maps);
 	dofi_lmr_table_init(&ia->lmrs);
 	dofi_conn_ids_init(&ia->conn_ids);
@@ -167,7 +169,7 @@ static void ia_tear_down(struct dofi_ia *ia)
 	if (ia->internal_evd)
 		dofi_evd_destroy(ia->internal_evd);
 	ia->internal_evd = NULL;
-	dofi_device_events_close(ia);
+	dofi_outage_close(ia);
 	dofi_progress_close(ia);
 	dofi_fab_close(&ia->fab);
 	dofi_timers_free(&ia->timers);
@@ -188,7 +190,7 @@ static int ia_build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen,
 	if (!ret)
 		dofi_attr_name(ia);
 	if (!ret)
-		ret = dofi_device_events_watch(ia);
+		ret = dofi_outage_watch(ia);
 	if (!ret)
 		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, NULL, true, &ia->internal_evd);
 	if (!ret)

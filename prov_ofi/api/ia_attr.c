@@ -19,16 +19,6 @@ static const char *ia_attr_true_if(bool yes)
 	return yes ? "TRUE" : "FALSE";
 }
 
-/* Returns the active MTU of a device's port; software fabrics have no MTU at this level. */
-static size_t ia_attr_mtu_of(const struct dofi_fab *fab)
-{
-	const struct fid_nic *nic = fab->info->nic;
-
-	if (fab->desc->device && nic && nic->link_attr && nic->link_attr->mtu)
-		return nic->link_attr->mtu;
-	return 65536;
-}
-
 /* Existing programs search for the first two on any fabric, the tools of this project for the last
  * two. */
 void dofi_attr_name(struct dofi_ia *ia)
@@ -49,7 +39,7 @@ void dofi_attr_name(struct dofi_ia *ia)
 		{ "DAT_OFI_INTERFACE", fab->netdev },
 	};
 
-	snprintf(ia->mtu, sizeof(ia->mtu), "%zu", ia_attr_mtu_of(fab));
+	snprintf(ia->mtu, sizeof(ia->mtu), "%zu", fab->mtu);
 	memcpy(ia->named, named, sizeof(named));
 }
 
@@ -123,7 +113,7 @@ static void ia_attr_fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->ep_creator = DAT_PSP_CREATES_EP_IFASKED;
 	/* Where libfabric checks the accesses of peers, the key of a region is good for every
 	 * connection of the IA, whatever the EP's PZ. */
-	a->pz_support = ia->fab.desc->device ? DAT_PZ_SHAREABLE : DAT_PZ_UNIQUE;
+	a->pz_support = ia->fab.auth_keys ? DAT_PZ_UNIQUE : DAT_PZ_SHAREABLE;
 	a->optimal_buffer_alignment = 64;
 	ia_attr_merge_all(a->evd_stream_merging_supported);
 	a->srq_supported = DAT_TRUE;

@@ -10,11 +10,10 @@
 #include "cm/cm.h"
 #include "data/cq.h"
 #include "fabric/fab_info.h"
-#include "fabric/verbs/device.h"
+#include "fabric/fab_ops.h"
 #include "cm/diag_cm.h"
 #include "data/dto_submit.h"
 #include "base/dat_error.h"
-#include "fabric/verbs/host_probe.h"
 #include "fabric/netif.h"
 #include "object/progress_wakeup.h"
 #include "object/deferred_work.h"
@@ -113,7 +112,6 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 	struct fi_info *info = cm_connect_info(ep->obj.ia, &a->addr);
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_conn *conn;
-	uint64_t qual = a->qual;
 	size_t len;
 	int ret;
 
@@ -122,8 +120,7 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 		return -ENOMEM;
 	ret = dofi_conn_open(ep, info, &conn);
 	if (!ret) {
-		if (!ep->obj.ia->fab.desc->device)
-			fi_control(&conn->fid->fid, DOFI_CONTROL_QUAL, &qual);
+		ep->obj.ia->fab.desc->ops->set_qual(&conn->fid->fid, a->qual);
 		dofi_cm_keep_conn_id(ep, conn);
 		len = cm_build_request(buf, ep, conn, a);
 		ret = len ? fi_connect(conn->fid, &a->addr, buf, len) : -FI_EIO;
@@ -151,7 +148,7 @@ static void cm_await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
 	dofi_unlock(&ep->lock);
 	dofi_conn_read_name(conn);
 	dofi_timer_arm(&ia->timers, &ep->timer, ep->attempt.deadline);
-	if (ia->fab.has_msg_prefix)
+	if (ia->fab.await_route)
 		dofi_cm_await_route(ep);
 	dofi_progress_wakeup(ia);
 }
@@ -282,8 +279,8 @@ static DAT_RETURN cm_ready(struct dofi_ep *ep)
 /* Limit of the host probe: the time that address resolution may take. */
 #define PROBE_MS 2000
 
-/* Soft-iWARP waits for a silent host under the locks of libfabric and the kernel, for minutes: it
- * connects only to a host that has answered. cm_lock is held, but not during the probe; closing the
+/* Where a connect call waits for a silent host under the locks of libfabric and the kernel, for
+ * minutes, the IA connects only to a host that has answered. cm_lock is held, but not during the probe; closing the
  * IA waits for its end (ia_await_probes). */
 static DAT_RETURN cm_probe_host(struct dofi_ep *ep, const struct attempt *a)
 {
@@ -296,7 +293,8 @@ static DAT_RETURN cm_probe_host(struct dofi_ep *ep, const struct attempt *a)
 	ep->probe = a;
 	ia->probes++;
 	pthread_mutex_unlock(&ia->cm_lock);
-	err = dofi_host_probe(ia->fab.addr_named ? &ia->fab.addr : NULL, &a->addr, ms);
+	err = ia->fab.desc->ops->probe_host(ia->fab.addr_named ? &ia->fab.addr : NULL, &a->addr,
+					    ms);
 	pthread_mutex_lock(&ia->cm_lock);
 	if (!--ia->probes)
 		pthread_cond_broadcast(&ia->probes_done);
@@ -316,7 +314,7 @@ static DAT_RETURN cm_find_target(struct dofi_ep *ep, const struct attempt *a)
 {
 	DAT_RETURN ret = cm_ready(ep);
 
-	if (!ret && dofi_device_is_siw(&ep->obj.ia->fab))
+	if (!ret && ep->obj.ia->fab.connect_blocks)
 		ret = cm_probe_host(ep, a);
 	return ret ? ret : cm_start(ep, a);
 }

@@ -340,7 +340,7 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 {
 	dofi_log(DOFI_LOG_INFO, "a connection request cannot be accepted any more: %s",
 		 dofi_lib.strerror(-err));
-	if (ep->obj.ia->fab.desc->device) {
+	if (ep->obj.ia->fab.refuse_lost) {
 		/* Refuses nobody: libfabric (verbs) frees what it knows of the request. */
 		cr->info->handle = request;
 		cr_refuse(cr, 0, NULL, 0);

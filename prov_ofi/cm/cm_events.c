@@ -12,7 +12,8 @@
 #include "data/cq.h"
 #include "cm/diag_cm.h"
 #include "object/limits.h"
-#include "fabric/verbs/device_events.h"
+#include "cm/outage.h"
+#include "fabric/fab_ops.h"
 #include "object/progress_wakeup.h"
 #include "object/rmr.h"
 #include "object/ep_state.h"
@@ -280,23 +281,11 @@ static DAT_EVENT_NUMBER cm_failure_event(struct dofi_ep *ep, int err, const uint
 	}
 }
 
-/* How devices report that the peer has no such service. */
-#define IB_CM_REJ_INVALID_SERVICE_ID 8
-
 /* True if the peer's host refused because no listener exists, not a consumer or library. `code`:
  * the fabric's own error. */
 static bool cm_no_listener(const struct dofi_ia *ia, int err, int code, size_t len)
 {
-	if (err != ECONNREFUSED)
-		return false;
-	if (code < 0)
-		code = -code;
-	if (!ia->fab.desc->device)
-		return code == ECONNREFUSED;
-	if (code == IB_CM_REJ_INVALID_SERVICE_ID)
-		return true;
-	/* A rejection by this library carries a message. */
-	return !len && (!code || code == ECONNREFUSED);
+	return err == ECONNREFUSED && ia->fab.desc->ops->no_listener(code < 0 ? -code : code, len);
 }
 
 static void cm_failed(struct dofi_ep *ep, int err, int code, const uint8_t *data, size_t len)
@@ -354,14 +343,11 @@ static void cm_read_error(struct dofi_ia *ia)
 	err.err_data_size = sizeof(data);
 	if (fi_eq_readerr(ia->fab.eq, &err, 0) < 0)
 		return;
-	if (err.err == ENODEV && ia->fab.desc->device) {
-		dofi_device_events_removed(ia);
+	if (ia->fab.desc->ops->eq_error(&err)) {
+		dofi_outage_removed(ia);
 		return;
 	}
 	ep = cm_ep_of(err.fid);
-	/* The verbs provider uses one error for all failures; prov_errno is the kernel's. */
-	if (ia->fab.desc->device && err.err == ETIMEDOUT && err.prov_errno > 0)
-		err.err = err.prov_errno;
 	if (ep)
 		cm_failed(ep, err.err, err.prov_errno, err.err_data, err.err_data_size);
 }
@@ -410,7 +396,7 @@ static bool cm_read_event(struct dofi_ia *ia)
 		cm_read_error(ia);
 	else if (n >= (ssize_t)sizeof(e.entry))
 		cm_dispatch(event, &e, (size_t)n - sizeof(e.entry));
-	else if (n < 0 && n != -FI_EAGAIN && n != -EINTR && ia->fab.desc->device)
+	else if (n < 0 && n != -FI_EAGAIN && n != -EINTR)
 		cm_attempt_failed(ia, (int)-n);
 	else
 		return false;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cm/cm.h"
+#include "fabric/fab_ops.h"
 #include "base/dat_error.h"
 #include "fabric/fab_info.h"
 #include "object/progress_wakeup.h"
@@ -77,7 +78,7 @@ static int sp_start_listening(struct dofi_listener *l, struct fi_info *info, uin
 		return ret;
 	ret = fi_pep_bind(l->pep, &l->ia->fab.eq->fid, 0);
 	if (!ret && l->ia->fab.desc->qual_in_name && port)
-		ret = fi_control(&l->pep->fid, DOFI_CONTROL_QUAL, &l->qual);
+		ret = l->ia->fab.desc->ops->set_qual(&l->pep->fid, l->qual);
 	if (!ret)
 		ret = fi_listen(l->pep);
 	if (!ret)

@@ -13,11 +13,9 @@
 #include "base/slab.h"
 #include "cm/cm.h"
 #include "data/cq.h"
-#include "fabric/verbs/device.h"
+#include "fabric/fab_ops.h"
 #include "object/ep.h"
-#include "msgep/msgep.h"
 #include "object/srq.h"
-#include "fabric/verbs/msg_prefix.h"
 
 static struct dofi_slab slab = DOFI_SLAB_INIT(struct dofi_conn, 64, NULL);
 
@@ -67,44 +65,6 @@ static int conn_bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 	return ret ? ret : fi_ep_bind(conn->fid, req, FI_TRANSMIT | FI_SELECTIVE_COMPLETION);
 }
 
-/* Where the fabric's objects are ours they check what the peer may reach: see msgep.h. */
-static int conn_authorize(struct dofi_ep *ep, struct fi_info *info)
-{
-	const struct msgep_auth auth = { (uintptr_t)ep->pz, (uintptr_t)ep };
-
-	/* The info's: it is freed with it. */
-	free(info->ep_attr->auth_key);
-	info->ep_attr->auth_key = malloc(sizeof(auth));
-	info->ep_attr->auth_key_size = info->ep_attr->auth_key ? sizeof(auth) : 0;
-	if (!info->ep_attr->auth_key)
-		return -FI_ENOMEM;
-	memcpy(info->ep_attr->auth_key, &auth, sizeof(auth));
-	return 0;
-}
-
-/* How much of the EP's queues may be at the fabric at once, and what each message needs. */
-static int conn_prepare_queues(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
-{
-	struct dofi_fab *fab = &ep->obj.ia->fab;
-	int ret = 0;
-
-	ep->rq.depth = ep->sq.depth = ep->max_reads = UINT32_MAX;
-	/* Endpoints of ours have exactly the room that was asked for. */
-	if (fab->desc->device) {
-		ret = dofi_device_reserve(conn, ep, info);
-	} else {
-		info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
-		ret = conn_authorize(ep, info);
-	}
-	if (!ret && fab->has_msg_prefix)
-		ret = dofi_msg_prefixes_alloc(fab, &ep->rq.prefixes, ep->rq.limit ? ep->rq.room : 0,
-					      true);
-	if (!ret && fab->has_msg_prefix)
-		ret = dofi_msg_prefixes_alloc(fab, &ep->sq.prefixes, ep->sq.limit ? ep->sq.room : 0,
-					      true);
-	return ret;
-}
-
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -117,14 +77,12 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	ret = -ENOMEM;
 	if (ep->srq) {
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-		/* What the endpoint takes out of the context completes by the endpoint's flags. */
-		if (!ia->fab.desc->device)
-			info->rx_attr->op_flags |= FI_COMPLETION;
 		conn->conn_id = dofi_conn_id_alloc(&ia->conn_ids, ep);
 		if (!conn->conn_id)
 			goto no_fid;
 	}
-	ret = conn_prepare_queues(conn, ep, info);
+	ep->rq.depth = ep->sq.depth = ep->max_reads = UINT32_MAX;
+	ret = ia->fab.desc->ops->prepare_ep(conn, ep, info);
 	if (ret)
 		goto no_fid;
 	ret = fi_endpoint(ia->fab.domain, info, &conn->fid, conn);
@@ -146,7 +104,7 @@ no_enable:
 	conn_close_fid(conn->fid, ep);
 	info->handle = NULL;
 no_fid:
-	dofi_device_release(conn, ep);
+	ia->fab.desc->ops->release_ep(conn, ep);
 	if (conn->conn_id)
 		dofi_conn_id_free(&ia->conn_ids, conn->conn_id);
 	dofi_slab_put(&slab, conn);
@@ -159,7 +117,7 @@ void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served)
 	unsigned int most = (unsigned int)ep->attr.max_rdma_read_out;
 
 	/* Software fabrics serve as many as there are. */
-	if (!conn->ia->fab.desc->device)
+	if (!conn->ia->fab.limits_reads)
 		return;
 	if (served < most)
 		most = served;
@@ -190,13 +148,11 @@ void dofi_conn_established(struct dofi_conn *conn)
 	conn->up = true;
 }
 
-/* A device that closes a queue pair forgets the buffer of a shared queue that it was filling. If
- * the queue pair fails first, the buffer comes back as flushed, a moment later. */
-static void conn_disown_shared(struct dofi_conn *conn, struct dofi_ep *ep)
+/* Buffers of the EP's SRQ come back as flushed. */
+static void conn_await_flushed(struct dofi_ep *ep)
 {
 	const struct timespec nap = { .tv_nsec = 200000 };
 
-	fi_shutdown(conn->fid, 0);
 	for (int i = 0; i < 10; i++) {
 		nanosleep(&nap, NULL);
 		dofi_evd_drain(ep->recv_evd);
@@ -212,15 +168,13 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	ep->conn = NULL;
 	dofi_unlock(&ep->lock);
 	conn->ep = NULL;
-	if (!conn->ia->fab.desc->device)
-		fi_shutdown(conn->fid, 0);
-	else if (ep->srq && conn->up)
-		conn_disown_shared(conn, ep);
+	if (conn->ia->fab.desc->ops->detach_ep(conn, ep))
+		conn_await_flushed(ep);
 	dofi_evd_drain(ep->recv_evd);
 	dofi_evd_drain(ep->req_evd);
 	conn_close_fid(conn->fid, ep);
 	conn->fid = NULL;
-	dofi_device_release(conn, ep);
+	conn->ia->fab.desc->ops->release_ep(conn, ep);
 	/* Operations that fi_close itself flushed. */
 	dofi_evd_drain(ep->recv_evd);
 	dofi_evd_drain(ep->req_evd);

@@ -6,11 +6,10 @@
 #include "base/log.h"
 #include "data/cq_inline.h"
 #include "data/srq_cq.h"
-#include "fabric/verbs/device.h"
 #include "object/rmr.h"
 #include "object/conn_id.h"
 #include "object/deferred_work.h"
-#include "fabric/verbs/msg_prefix.h"
+#include "fabric/fab_ops.h"
 
 /* False: deferred. */
 ALWAYS_INLINE bool cq_report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
@@ -127,35 +126,14 @@ ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t
 		dofi_deferred_add(ep, DOFI_DEFERRED_DRAINED);
 }
 
-/* Reads the prefix of a received message and copies a bounced message to the posted buffer. */
-uint8_t dofi_cq_read_prefix(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len, uint64_t *data)
-{
-	const struct dofi_queue *q;
-	size_t slot;
-
-	/* The prefix identifies the EP of a shared buffer. */
-	if (dto->shared)
-		return dofi_msg_prefix_read(&dto->srq->prefixes, dto->prefix_slot, len, data)
-			       ? DAT_DTO_SUCCESS
-			       : DAT_DTO_ERR_BAD_RESPONSE;
-	q = &dto->ep->rq;
-	slot = (size_t)(dto - q->dto);
-	if (!dofi_msg_prefix_read(&q->prefixes, slot, len, data))
-		return DAT_DTO_ERR_BAD_RESPONSE;
-	if (dofi_msg_prefix_uses_bounce(&q->prefixes, dto) &&
-	    !dofi_msg_prefix_copy_bounce(&evd->obj.ia->lmrs, &q->prefixes, slot, dto, *len))
-		return q->failed ? DAT_DTO_ERR_FLUSHED : DAT_DTO_ERR_LOCAL_PROTECTION;
-	return DAT_DTO_SUCCESS;
-}
-
 /* A write with immediate data consumed the receive. A device reports it by the kind of completion,
  * whose data has no space for more; software carries the rest, too (object/conn_id.h). */
 static void cq_read_immed(struct dofi_dto *dto, const struct dofi_fab *fab, uint64_t data,
 			  size_t *len)
 {
 	dto->kind = DOFI_RECV_IMMED;
-	dto->solicited = fab->desc->device || (data & DOFI_DATA_SOLICITED);
-	dto->immed = (uint32_t)(fab->desc->device ? data : data >> 32);
+	dto->solicited = fab->narrow_cq_data || (data & DOFI_DATA_SOLICITED);
+	dto->immed = (uint32_t)(fab->narrow_cq_data ? data : data >> 32);
 	/* 1.2 has no such completions: report a receive of 0 bytes. */
 	if (DOFI_API == 12)
 		*len = 0;
@@ -189,7 +167,7 @@ ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 	size_t len = entry->len;
 
 	if (evd->obj.ia->fab.has_msg_prefix)
-		status = dofi_cq_read_prefix(evd, dto, &len, &data);
+		status = evd->obj.ia->fab.desc->ops->read_prefix(evd, dto, &len, &data);
 	if (dto->shared) {
 		dto->ep = dofi_srq_owner(dto, evd, data);
 		if (!dto->ep)
@@ -218,49 +196,9 @@ ALWAYS_INLINE void cq_complete(struct dofi_evd *evd, const struct fi_cq_data_ent
 	cq_finish(dto, evd, DAT_DTO_SUCCESS, false);
 }
 
-static uint8_t cq_status_of(const struct dofi_fab *fab, const struct fi_cq_err_entry *err)
-{
-	int code = err->err < 0 ? -err->err : err->err;
-
-	if (fab->desc->device && err->prov_errno)
-		return dofi_device_status(err->prov_errno);
-	switch (code) {
-	case FI_ETRUNC:
-		return DAT_DTO_ERR_LOCAL_LENGTH;
-	case FI_ECANCELED:
-	case FI_ENOTCONN:
-	case FI_ECONNRESET:
-	case FI_ECONNABORTED:
-	case FI_ESHUTDOWN:
-	case EPIPE:
-		return DAT_DTO_ERR_FLUSHED;
-	case FI_EACCES:
-	case FI_ENOKEY:
-		return DAT_DTO_ERR_REMOTE_ACCESS;
-	case FI_EINVAL:		/* msgep: an atomic operation on a misaligned address */
-		return DAT_DTO_ERR_REMOTE_RESPONDER;
-	case FI_EFAULT:
-		return DAT_DTO_ERR_LOCAL_PROTECTION;
-	default:
-		return DAT_DTO_ERR_TRANSPORT;
-	}
-}
-
-/* Soft-RoCE reports a failed queue both if the message was too long and if the receive's memory was
- * deregistered; it is the former if the memory is still registered. */
-static uint8_t cq_receive_status(struct dofi_fab *fab, struct dofi_lmr_table *lmrs,
-				 const struct dofi_dto *dto, uint8_t status)
-{
-	if (!fab->desc->device || status != DAT_DTO_ERR_LOCAL_EP || !dofi_dto_receives(dto))
-		return status;
-	for (size_t i = 0; i < dto->iov_count; i++)
-		if (!dofi_region_has_desc(lmrs, dto->desc[i]))
-			return DAT_DTO_ERR_LOCAL_PROTECTION;
-	return DAT_DTO_ERR_LOCAL_LENGTH;
-}
-
 static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 {
+	const struct dofi_fab *fab = &evd->obj.ia->fab;
 	struct fi_cq_err_entry err;
 	struct dofi_dto *dto;
 	uint8_t status;
@@ -272,8 +210,8 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 	dto = dofi_cq_dto(err.op_context);
 	if (!dto)
 		return true;
-	status = cq_status_of(&evd->obj.ia->fab, &err);
-	if (dto->shared && status == DAT_DTO_ERR_FLUSHED && evd->obj.ia->fab.desc->device) {
+	status = fab->desc->ops->cq_status(evd, dto, &err);
+	if (dto->shared && status == DAT_DTO_ERR_FLUSHED && fab->early_flush) {
 		dofi_srq_unfilled(dto);
 		return true;
 	}
@@ -282,11 +220,10 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 		if (!dto->ep)
 			return true;
 	}
-	status = cq_receive_status(&evd->obj.ia->fab, &evd->obj.ia->lmrs, dto, status);
 	if (status != DAT_DTO_ERR_FLUSHED)
 		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_lib.strerror(err.err),
 			 err.prov_errno);
-	else if (evd->obj.ia->fab.desc->device &&
+	else if (fab->early_flush &&
 		 !atomic_load_explicit(&dto->ep->ending, memory_order_acquire))
 		dofi_deferred_add(dto->ep, DOFI_DEFERRED_FLUSHED);
 	cq_finish(dto, evd, status, dofi_dto_receives(dto));

@@ -14,11 +14,6 @@
 /* Reports completed operations at the head of a queue whose EP is open. */
 void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
 void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q);
-/* Reads the prefix of a received message and copies the message from the bounce buffer if it was
- * received there. Returns a DAT_DTO_COMPLETION_STATUS; may be repeated. */
-uint8_t dofi_cq_read_prefix(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len,
-			    uint64_t *data);
-
 /* Checks that the context of a completion is an operation posted to the fabric: libfabric 1.17
  * (tcp) can deliver one twice, or a NULL context, after a disconnect within a read response. */
 ALWAYS_INLINE struct dofi_dto *dofi_cq_dto(void *context)

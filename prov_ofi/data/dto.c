@@ -145,12 +145,12 @@ ALWAYS_INLINE DAT_RETURN dto_check_args(const struct dofi_ep *ep, const struct o
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (o->n && !o->iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	/* The key travels in the completion data, which is too short on devices, or in a prefix. */
-	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.desc->device &&
-	    !ep->obj.ia->fab.has_msg_prefix)
+	/* The key travels in the completion data, or in a prefix. */
+	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.narrow_cq_data)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	/* A device's write cannot carry both a connection id and immediate data (conn_id.h). */
-	if (o->kind == DOFI_WRITE_IMMED && ep->peer_conn_id && ep->obj.ia->fab.desc->device)
+	/* Such a write cannot carry both a connection id and immediate data (conn_id.h). */
+	if (o->kind == DOFI_WRITE_IMMED && ep->peer_conn_id &&
+	    ep->obj.ia->fab.narrow_cq_data)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!dto_flags_ok(ep, o->kind, o->flags))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, o->into_rmr ? DAT_INVALID_ARG5

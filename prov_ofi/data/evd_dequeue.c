@@ -5,6 +5,7 @@
  * successful completion of the next operation in order, is returned directly.
  */
 #include "data/cq_inline.h"
+#include "fabric/fab_ops.h"
 #include "object/deferred_work.h"
 
 /* Copies field by field: the event has usually just been stored that way, and a wide load of
@@ -64,7 +65,7 @@ static __attribute__((noinline)) ssize_t evd_bounce_data(struct dofi_evd *evd, s
 {
 	uint64_t data;
 
-	if (dofi_cq_read_prefix(evd, dto, &len, &data) || data)
+	if (evd->obj.ia->fab.desc->ops->read_prefix(evd, dto, &len, &data) || data)
 		return -1;
 	return (ssize_t)len;
 }
@@ -137,7 +138,7 @@ static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd,
 	if (evd->waiter || evd->dead)
 		return DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
 	/* The progress thread read the CQ before the consumer: this dequeue counts as a poll. */
-	if (evd->served || evd->obj.ia->fab.desc->device)
+	if (evd->served || evd->obj.ia->fab.auto_progress)
 		dofi_evd_polled(evd);
 	evd->served = false;
 	return evd_pop_ring(evd, event, evd->notified);

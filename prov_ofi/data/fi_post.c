@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls of libfabric for operations other than plain messages. */
 #include "data/fi_post.h"
-#include "fabric/verbs/msg_prefix.h"
-#include "fabric/verbs/split_rdma_read.h"
 
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
@@ -13,28 +11,16 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 
 	if (dto->kind == DOFI_READ)
 		return dto->iov_count > ep->obj.ia->fab.max_read_iov
-			       ? dofi_split_rdma_read(fid, dto, &msg)
+			       ? ep->obj.ia->fab.desc->ops->split_read(fid, dto, &msg)
 			       : fi_readmsg(fid, &msg, FI_COMPLETION);
 	return fi_writemsg(fid, &msg, FI_COMPLETION);
 }
 
-ssize_t dofi_fab_recv_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
-{
-	return dofi_msg_prefix_recv(fid, &ep->rq.prefixes, (size_t)(dto - ep->rq.dto), dto);
-}
-
-ssize_t dofi_fab_send_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
-			       uint64_t data)
-{
-	return dofi_msg_prefix_send(fid, &ep->sq.prefixes, (size_t)(dto - ep->sq.dto), dto, data);
-}
-
 static uint64_t fab_immed_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	const struct dofi_fabric_desc *desc = ep->obj.ia->fab.desc;
 	uint64_t data = (uint64_t)dto->immed << 32;
 
-	if (desc->device)
+	if (ep->obj.ia->fab.narrow_cq_data)
 		return dto->immed;
 	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 		data |= DOFI_DATA_SOLICITED;

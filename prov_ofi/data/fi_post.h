@@ -4,6 +4,7 @@
 #define DOFI_FI_POST_H
 
 #include "base/inline.h"
+#include "fabric/fab_ops.h"
 #include "object/conn_id.h"
 #include "object/ep.h"
 
@@ -25,11 +26,6 @@ static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi
 	return data;
 }
 
-/* With a message prefix (fabric/verbs/msg_prefix.h). */
-ssize_t dofi_fab_recv_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-ssize_t dofi_fab_send_prefixed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto,
-			       uint64_t data);
-
 /* A message of one segment uses the short calls: on devices the others cost more and copy small
  * messages twice. `single` is a constant in some callers. */
 static inline __attribute__((always_inline)) ssize_t
@@ -37,11 +33,12 @@ dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 {
 	struct fi_msg msg;
 
-	if (single && !ep->has_msg_prefix)
+	if (ep->has_msg_prefix)
+		return ep->obj.ia->fab.desc->ops->recv_prefixed(
+			fid, &ep->rq.prefixes, (size_t)(dto - ep->rq.dto), dto);
+	if (single)
 		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
-	if (ep->has_msg_prefix)
-		return dofi_fab_recv_prefixed(ep, fid, dto);
 	msg = dofi_fab_msg(dto);
 	return fi_recvmsg(fid, &msg, FI_COMPLETION);
 }
@@ -52,11 +49,12 @@ dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 {
 	struct fi_msg msg;
 
-	if (single && !data && !ep->has_msg_prefix)
+	if (ep->has_msg_prefix)
+		return ep->obj.ia->fab.desc->ops->send_prefixed(
+			fid, &ep->sq.prefixes, (size_t)(dto - ep->sq.dto), dto, data);
+	if (single && !data)
 		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
-	if (ep->has_msg_prefix)
-		return dofi_fab_send_prefixed(ep, fid, dto, data);
 	msg = dofi_fab_msg(dto);
 	msg.data = data;
 	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);

@@ -12,10 +12,9 @@
 #include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
-#include "fabric/verbs/msg_prefix.h"
+#include "fabric/fab_ops.h"
 
 /* Minimum depth of a device's shared receive context. */
-#define DEVICE_DEPTH 1024
 
 /* Caller holds srq->lock, or the SRQ is unpublished. */
 static int srq_add_room(struct dofi_srq *srq, uint32_t room)
@@ -49,15 +48,14 @@ static int srq_open_context(struct dofi_srq *srq)
 	struct dofi_fab *fab = &srq->obj.ia->fab;
 	struct fi_rx_attr attr = *fab->info->rx_attr;
 
-	/* The maximum size, because it cannot be resized. On a device every entry costs memory, and
-	 * the completion queues reserve it (fabric/verbs/cq_reservation.c). */
-	srq->depth = fab->desc->device ? DEVICE_DEPTH : DOFI_MAX_SRQ_DTOS;
+	/* The maximum size, because it cannot be resized. */
+	srq->depth = fab->srq_depth;
 	if (srq->depth < (uint32_t)srq->max_dtos)
 		srq->depth = (uint32_t)srq->max_dtos;
 	attr.size = srq->depth;
-	attr.iov_limit = fab->desc->max_iov + fab->has_msg_prefix;
+	attr.iov_limit = fab->rx_iov;
 	attr.op_flags = 0;
-	if (fab->has_msg_prefix && dofi_msg_prefixes_alloc(fab, &srq->prefixes, srq->depth, false))
+	if (fab->desc->ops->prepare_srq(srq))
 		return -ENOMEM;
 	return fi_srx_context(fab->domain, &attr, &srq->srx, srq);
 }

@@ -5,7 +5,7 @@
 #include "data/fi_post.h"
 #include "data/srq_cq.h"
 #include "object/conn_id.h"
-#include "fabric/verbs/msg_prefix.h"
+#include "fabric/fab_ops.h"
 
 static void srq_give_back(struct dofi_srq *srq, struct dofi_dto *dto)
 {
@@ -23,7 +23,8 @@ static ssize_t srq_post(struct dofi_srq *srq, struct dofi_dto *dto)
 	struct fi_msg msg;
 
 	if (srq->obj.ia->fab.has_msg_prefix)
-		return dofi_msg_prefix_recv(srq->srx, &srq->prefixes, dto->prefix_slot, dto);
+		return srq->obj.ia->fab.desc->ops->recv_prefixed(srq->srx, &srq->prefixes,
+								 dto->prefix_slot, dto);
 	msg = dofi_fab_msg(dto);
 	return fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
 }

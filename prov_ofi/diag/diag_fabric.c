@@ -343,7 +343,7 @@ static bool diag_is_legacy(const char *name)
 
 void dofi_diag_legacy(const char *name, const char *params, const struct dofi_fab *fab)
 {
-	if (fab->desc->device || !diag_is_legacy(name) || dofi_param_str(DOFI_STR_PROVIDER) ||
+	if (!fab->desc->transport || !diag_is_legacy(name) || dofi_param_str(DOFI_STR_PROVIDER) ||
 	    (params && strstr(params, "provider=")))
 		return;
 	dofi_log(DOFI_LOG_WARN,

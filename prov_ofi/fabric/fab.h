@@ -27,6 +27,9 @@
 	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
 	 FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE)
 
+/* Completions that one read of a CQ asks for at most. */
+#define DOFI_CQ_BATCH 16
+
 /* libfabric entry points that are real symbols. */
 struct dofi_lib {
 	int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
@@ -41,6 +44,7 @@ struct dofi_lib {
 extern struct dofi_lib dofi_lib;
 
 struct dofi_fab;
+struct dofi_fabric_ops;
 struct msgep_secret;
 struct msgep_transport;
 
@@ -53,9 +57,15 @@ struct dofi_fabric_desc {
 	const char *name;		/* in "provider=…" and IA names */
 	const char *prov_name;		/* libfabric's */
 	uint8_t wire_id;		/* in connection headers; never reused */
-	bool device;			/* libfabric's own endpoints on hardware (verbs/device.h) */
-	bool over_device;		/* RDM endpoints over such a device, whose address is the
+	const struct dofi_fabric_ops *ops;	/* fabric/fab_ops.h */
+	/* Chooses the IA's address before libfabric is loaded; NULL: `find_info` does it. */
+	int (*find_address)(struct dofi_fab *fab, const char *wanted);
+	/* Fills fab->info and the capabilities. `wanted`: what the user named, or NULL. */
+	int (*find_info)(struct dofi_fab *fab, const char *wanted);
+	bool over_device;		/* RDM endpoints over an RDMA device, whose address is the
 					 * adapter's */
+	bool seals_cm;			/* its connection messages are sealed (proto/cm_seal.h); the
+					 * handshake of others has proofs (proto/cm_secret.h) */
 	size_t max_iov;
 	uint32_t cm_data;		/* bytes of a connection message, at most DOFI_CM_MAX */
 	uint32_t cm_header;		/* of which our header takes so many (proto/cm_proto.h) */
@@ -63,11 +73,14 @@ struct dofi_fabric_desc {
 					 * once */
 	bool qual_in_name;		/* a listener's name holds the whole qualifier */
 	bool hidden;			/* for tests: not listed in messages */
-	/* endpoints of this library (msgep/msgep.h); NULL: a device */
+	/* endpoints of this library (msgep/msgep.h); NULL: libfabric's */
 	const struct msgep_transport *transport;
 	/* used instead if the peer is on this host */
 	const struct msgep_transport *local_transport;
 };
+
+/* All fabrics, the last has no name (fabrics/fabrics.c). */
+extern const struct dofi_fabric_desc dofi_fabrics[];
 
 struct dofi_fab {
 	const struct dofi_fabric_desc *desc;
@@ -83,14 +96,36 @@ struct dofi_fab {
 	size_t n_addrs;			/* 0: an address was named, or nothing */
 	char netdev[64];
 	uint32_t lib_version;		/* fi_version() */
+
+	/* Capabilities (test/structure/capabilities). */
 	bool prov_keys;			/* keys come from the provider */
 	bool local_mr;			/* local buffers need registration */
-	bool has_msg_prefix;		/* a prefix leads each message (verbs/msg_prefix.h) */
+	bool has_msg_prefix;		/* a prefix leads each message (ops->send_prefixed) */
 	bool immed;			/* writes with immediate data take a peer's receive */
 	bool atomics;			/* atomic operations on memory of the peer's */
 	bool atomic_values;		/* values instead of pointers to them (data/fi_post.c) */
+	bool auto_progress;		/* operations proceed without calls into the fabric */
+	bool auth_keys;			/* regions and endpoints carry what a peer may reach
+					 * (struct msgep_auth) */
+	bool zero_based;		/* remote addresses can be offsets into a region */
+	bool narrow_cq_data;		/* completion data is 32 bits: immediate data, or a
+					 * connection id */
+	bool early_flush;		/* operations may be flushed before the connection's event,
+					 * and an SRQ's buffers without having been used */
+	bool connect_blocks;		/* a connect call waits until the host answers */
+	bool await_route;		/* the EQ does not say which attempt has no route */
+	bool refuse_lost;		/* a request that cannot be accepted must be refused */
+	bool limits_reads;		/* a peer serves so many reads at once, and no more */
+
+	/* Limits. */
+	uint64_t atomic_access;		/* libfabric's right for atomic operations of peers */
+	size_t mtu;
+	uint8_t min_batch;		/* completions that one read of a CQ asks for at least */
+	uint32_t srq_depth;		/* of a shared receive context */
+	size_t rx_iov;			/* segments of a receive at the fabric */
+	size_t msg_overhead;		/* bytes of the fabric's maximum that messages lose */
 	bool lost;			/* device or address has gone; cm_lock */
-	size_t cq_known_size;		/* a CQ of this size can be opened (cq_reservation.c) */
+	size_t cq_known_size;		/* a CQ of this size can be opened (verbs/cq_reservation.c) */
 	char device[64];		/* of the fabric, "" where it has none */
 	bool cq_external_lock;		/* the EVD's lock replaces libfabric's (object/evd.h) */
 	size_t max_read_iov;		/* segments that one RDMA read of the fabric takes */
@@ -101,18 +136,12 @@ struct dofi_fab {
 	uint32_t max_size;		/* bytes of one message or RDMA operation */
 };
 
-/* params: "provider=tcp domain=eth0", or the "device port" pairs of old registry files.
- * Reasons of a failure go to dofi_report. 0 or a negative error. */
-int dofi_fab_open(struct dofi_fab *fab, const char *params);
 void dofi_fab_close(struct dofi_fab *fab);
 /* Calls fn for each unknown "key=value" of the parameters; `nearest`: the known key with the
  * smallest edit distance, or NULL. */
 void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, const char *nearest));
 /* The fabric of that wire id, "unknown" if this library has none. */
 const char *dofi_fab_name(uint8_t wire_id);
-/* What libfabric is asked for: the desc's provider at fab->addr (AF_UNSPEC: at any). NULL without
- * memory. */
-struct fi_info *dofi_fab_hints(const struct dofi_fab *fab);
 
 /* fi_version() below the given one? */
 static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, uint32_t minor)

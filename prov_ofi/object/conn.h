@@ -22,7 +22,7 @@ struct dofi_conn {
 	bool ended_early;		/* its end was reported before its beginning */
 	bool shut;			/* posting is no longer permitted */
 	struct dofi_evd *rx_evd, *tx_evd;	/* EVDs in whose CQs entries are reserved */
-	uint32_t rx_held, tx_held;	/* number of those entries (verbs/cq_reservation.c) */
+	uint32_t rx_held, tx_held;	/* number of those entries (ops->prepare_ep) */
 	struct dofi_list link;		/* ia->conns */
 };
 

@@ -19,6 +19,8 @@
 #ifndef DOFI_EP_H
 #define DOFI_EP_H
 
+#include <stdlib.h>
+
 #include "proto/cm_proto.h"
 #include "proto/cm_seal.h"
 #include "object/conn.h"
@@ -114,12 +116,22 @@ static inline bool dofi_kind_fetches(enum dofi_dto_kind kind)
 	return kind == DOFI_READ || kind >= DOFI_FETCH_ADD;
 }
 
-/* Message prefixes (fabric/verbs/msg_prefix.h): one per slot of a queue, in registered memory. */
+/* Message prefixes (ops->send_prefixed): one per slot of a queue, in registered memory. */
 struct dofi_msg_prefixes {
 	uint64_t *base;			/* NULL: not allocated */
 	size_t stride;			/* distance of two prefixes */
 	struct fid_mr *mr;
 };
+
+static inline void dofi_msg_prefixes_free(struct dofi_msg_prefixes *w)
+{
+	if (!w->base)
+		return;
+	fi_close(&w->mr->fid);
+	free(w->base);
+	w->base = NULL;
+	w->mr = NULL;
+}
 
 struct dofi_queue {
 	struct dofi_dto *dto;		/* ring of `room` slots, a power of two; NULL: unused */

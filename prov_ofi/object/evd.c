@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "object/cno.h"
-#include "fabric/verbs/device.h"
+#include "fabric/fab_ops.h"
 #include "base/dat_error.h"
 #include "object/evd.h"
 #include "object/limits.h"
@@ -37,14 +37,10 @@ static int evd_open_cq(struct dofi_evd *evd)
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
 	int ret;
 
-	/* The software providers queue beyond this size; it is a hint for their first allocation.
-	 * FI_WAIT_FD even for polling: without it tcp 1.17 checks all its endpoints with poll(2)
-	 * in every read. */
+	/* The progress thread waits at the descriptor. Where software queues completions, more than
+	 * this find room. */
 	attr.size = evd->qlen < 128 ? 128 : (size_t)evd->qlen;
-	if (evd->obj.ia->fab.desc->device)
-		ret = dofi_device_open_cq(evd, &attr);
-	else
-		ret = fi_cq_open(evd->obj.ia->fab.domain, &attr, &evd->cq, evd);
+	ret = evd->obj.ia->fab.desc->ops->open_cq(evd, &attr);
 	if (ret) {
 		evd->cq = NULL;
 		return ret;
@@ -80,7 +76,7 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->bytes_posted = evd->seen_posted = 0;
 	evd->served = false;
 	evd->full_batches = 0;
-	evd->min_batch = evd->batch = evd->obj.ia->fab.desc->device ? 1 : DOFI_CQ_BATCH;
+	evd->min_batch = evd->batch = evd->obj.ia->fab.min_batch;
 	evd->last_check = 0;
 	evd->stalled = false;
 	evd->progress = DOFI_EVD_UNKNOWN;

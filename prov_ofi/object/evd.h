@@ -40,9 +40,6 @@ struct dofi_event {
 	DAT_EVENT_DATA data;
 };
 
-/* Maximum number of completions per read of a CQ. */
-#define DOFI_CQ_BATCH 16
-
 struct dofi_evd {
 	struct dofi_obj obj;
 	_Atomic uint32_t life;		/* generation of the object in this memory */

@@ -27,7 +27,6 @@
 #include "object/lmr_table.h"
 #include "object/mem_check.h"
 #include "object/obj.h"
-#include "fabric/verbs/device_events.h"
 #include "object/conn_id.h"
 
 struct dofi_evd;
@@ -88,9 +87,13 @@ struct dofi_ia {
 	size_t timer_users;
 	struct dofi_list listeners;	/* fabric listeners, shared by service points */
 	struct dofi_list conns;		/* fabric connections */
-	unsigned int probes;		/* connect calls that probe a host (host_probe.h) */
+	unsigned int probes;		/* connect calls that probe a host (cm_connect.c) */
 	pthread_cond_t probes_done;	/* no probe is left; with cm_lock */
-	struct dofi_device_events device_events;
+	struct {			/* an outage of the device or its address (cm/outage.c) */
+		int fd;			/* readable when addresses change; -1: not watched */
+		bool reported;
+		struct dofi_timer timer;	/* armed while the address is away */
+	} outage;
 
 	DAT_NAMED_ATTR named[DOFI_NAMED];	/* see dofi_attr_name */
 	char mtu[24];

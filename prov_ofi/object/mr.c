@@ -28,7 +28,7 @@ static uint64_t mr_fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS 
 	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= FI_REMOTE_WRITE;
 	if ((priv & DOFI_PRIV_ATOMIC) && fab->atomics)
-		access |= fab->desc->device ? FI_REMOTE_WRITE : FI_ATOMIC;
+		access |= fab->atomic_access;
 	return access;
 }
 
@@ -51,8 +51,8 @@ int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 	uint64_t given;
 	int ret;
 
-	/* A device addresses registered memory as the process does. */
-	if (zero_based && fab->desc->device && (priv & REMOTE))
+	/* Devices address registered memory as the process does. */
+	if (zero_based && !fab->zero_based && (priv & REMOTE))
 		return -EOPNOTSUPP;
 	memset(&attr, 0, sizeof(attr));
 	attr.mr_iov = &iov;
@@ -61,7 +61,7 @@ int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
 	attr.requested_key = wanted;
 	/* With absolute addressing the offset is added to what the peer sends. */
 	attr.offset = zero_based ? address : 0;
-	if (!fab->desc->device) {
+	if (fab->auth_keys) {
 		attr.auth_key = (uint8_t *)&auth;
 		attr.auth_key_size = sizeof(auth);
 	}

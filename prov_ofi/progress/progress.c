@@ -14,6 +14,7 @@
 #include "base/forkfd.h"
 #include "base/log.h"
 #include "cm/cm.h"
+#include "cm/outage.h"
 #include "object/deferred_work.h"
 #include "object/progress_wakeup.h"
 #include "progress/progress.h"
@@ -41,9 +42,9 @@ static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event 
 		case DOFI_KEY_EVD:
 			dofi_progress_cq_ready(ia, obj);
 			break;
-		case DOFI_KEY_DEVICE_EVENTS:
+		case DOFI_KEY_OUTAGE:
 			pthread_mutex_lock(&ia->cm_lock);
-			dofi_device_events_event(ia);
+			dofi_outage_changed(ia);
 			pthread_mutex_unlock(&ia->cm_lock);
 			break;
 		default:
@@ -192,6 +193,8 @@ int dofi_progress_start(struct dofi_ia *ia)
 {
 	int ret = progress_watch_fd(ia, ia->fab.eq_fd, DOFI_KEY_EQ);
 
+	if (!ret && ia->outage.fd >= 0)
+		ret = progress_watch_fd(ia, ia->outage.fd, DOFI_KEY_OUTAGE);
 	return ret ? ret : progress_start_thread(ia);
 }
 

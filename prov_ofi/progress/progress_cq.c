@@ -56,7 +56,7 @@ static bool progress_polled_often(struct dofi_evd *evd, uint64_t now)
 	uint64_t elapsed = now - evd->last_check;
 	bool busy;
 
-	if (evd->obj.ia->fab.desc->device)
+	if (evd->obj.ia->fab.auto_progress)
 		busy = n && elapsed < n * DEVICE_GAP;
 	else if (n < BUSY_POLLS)
 		busy = n && elapsed < copying;
@@ -151,7 +151,7 @@ static int progress_tick_ms(const struct dofi_ia *ia)
 {
 	uint32_t longer = ia->prog.idle_rounds;
 
-	if (!ia->fab.desc->device) {
+	if (!ia->fab.auto_progress) {
 		if (ia->prog.idle_rounds < CALM_TICKS)
 			return DOFI_TICK_MS;
 		longer = ia->prog.waiting_rounds;
@@ -163,7 +163,7 @@ static int progress_tick_ms(const struct dofi_ia *ia)
 static bool progress_has_long_tick(const struct dofi_ia *ia)
 {
 	return ia->prog.consumer_polled &&
-	       ia->prog.idle_rounds >= (ia->fab.desc->device ? 1 : CALM_TICKS);
+	       ia->prog.idle_rounds >= (ia->fab.auto_progress ? 1 : CALM_TICKS);
 }
 
 /* A consumer is active: does not check the CQ before the next tick. */
@@ -243,7 +243,7 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 {
 	uint64_t now = dofi_now();
 	uint64_t next = DOFI_NEVER;
-	bool consumer_polled = false, took = false, device = ia->fab.desc->device;
+	bool consumer_polled = false, took = false, device = ia->fab.auto_progress;
 	struct dofi_list *pos;
 
 	/* Reset first: CQs that are checked now must be checked again soon. */

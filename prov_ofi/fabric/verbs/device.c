@@ -11,47 +11,16 @@
 
 #include "base/text.h"
 #include "fabric/fab_info.h"
+#include "fabric/emulated/emulated.h"
 #include "fabric/verbs/device.h"
-#include "base/dat_version.h"
+#include "fabric/verbs/msg_prefix.h"
 #include "fabric/netif.h"
 #include "diag/diag.h"
 
 #define DEVICES "/sys/class/infiniband"
 #define CONNECTION_MANAGER "/dev/infiniband/rdma_cm"
-
-/* What ibv_wc_status calls them; the numbers are the ABI of all devices. */
-enum {
-	WC_LOC_LEN_ERR = 1, WC_LOC_QP_OP_ERR, WC_LOC_EEC_OP_ERR, WC_LOC_PROT_ERR, WC_WR_FLUSH_ERR,
-	WC_MW_BIND_ERR, WC_BAD_RESP_ERR, WC_LOC_ACCESS_ERR, WC_REM_INV_REQ_ERR, WC_REM_ACCESS_ERR,
-	WC_REM_OP_ERR, WC_RETRY_EXC_ERR, WC_RNR_RETRY_EXC_ERR,
-};
-
-uint8_t dofi_device_status(int code)
-{
-	switch (code) {
-	case WC_LOC_LEN_ERR:
-		return DAT_DTO_ERR_LOCAL_LENGTH;
-	case WC_LOC_QP_OP_ERR:
-	case WC_LOC_EEC_OP_ERR:
-		return DAT_DTO_ERR_LOCAL_EP;
-	case WC_LOC_PROT_ERR:
-	case WC_LOC_ACCESS_ERR:
-		return DAT_DTO_ERR_LOCAL_PROTECTION;
-	case WC_WR_FLUSH_ERR:
-		return DAT_DTO_ERR_FLUSHED;
-	case WC_BAD_RESP_ERR:
-		return DAT_DTO_ERR_BAD_RESPONSE;
-	case WC_REM_ACCESS_ERR:
-		return DAT_DTO_ERR_REMOTE_ACCESS;
-	case WC_REM_INV_REQ_ERR:
-	case WC_REM_OP_ERR:
-		return DAT_DTO_ERR_REMOTE_RESPONDER;
-	case WC_RNR_RETRY_EXC_ERR:
-		return DAT_DTO_ERR_RECEIVER_NOT_READY;
-	default:
-		return DAT_DTO_ERR_TRANSPORT;
-	}
-}
+/* Every entry costs memory, and the completion queues reserve it (cq_reservation.c). */
+#define SRQ_DEPTH 1024
 
 bool dofi_device_known(const char *name)
 {
@@ -153,9 +122,33 @@ static const struct fi_info *device_choose(const struct dofi_fab *fab, const str
 	return best;
 }
 
+/* QUIRK libfabric<1.18 verbs: one lock per CQ is all that data transfers take, which the domain can
+ * be asked to leave out, and an EVD's lock replaces it (object/evd.h). Later versions have other
+ * locks, which are kept. */
+static bool device_uses_external_lock(const struct dofi_fab *fab)
+{
+	return !fab->desc->over_device && dofi_fab_older(fab, 1, 18);
+}
+
+/* What libfabric is asked for: endpoints at fab->addr (AF_UNSPEC: at any). NULL: no memory. */
+static struct fi_info *device_hints(const struct dofi_fab *fab)
+{
+	bool any = fab->addr.sa.sa_family == AF_UNSPEC;
+	struct fi_info *hints = dofi_info_hints(FI_EP_MSG, "verbs", any ? NULL : &fab->addr);
+
+	if (!hints)
+		return NULL;
+	/* Completion data of a write takes a receive: what writes with immediate data are to do. */
+	hints->mode = FI_RX_CQ_DATA;
+	hints->caps = FI_MSG | FI_RMA;
+	if (device_uses_external_lock(fab))
+		hints->domain_attr->threading = FI_THREAD_COMPLETION;
+	return hints;
+}
+
 static struct fi_info *device_hints_for(const struct dofi_fab *fab, const char *device)
 {
-	struct fi_info *hints = dofi_fab_hints(fab);
+	struct fi_info *hints = device_hints(fab);
 
 	if (!hints || !device)
 		return hints;
@@ -172,7 +165,7 @@ static void device_report_none(struct dofi_fab *fab, const char *wanted)
 	struct fi_info *hints, *all = NULL;
 
 	memset(&fab->addr, 0, sizeof(fab->addr));
-	hints = dofi_fab_hints(fab);
+	hints = device_hints(fab);
 	if (hints && !dofi_info_get(hints, &all))
 		for (const struct fi_info *i = all; i; i = i->next)
 			if (device_usable(fab, i) && !strstr(list.buf, i->domain_attr->name))
@@ -212,7 +205,7 @@ static int device_copy_value(struct dofi_fab *fab, const struct fi_info *best)
 	return 0;
 }
 
-int dofi_device_find(struct dofi_fab *fab, const char *wanted)
+static int device_find(struct dofi_fab *fab, const char *wanted)
 {
 	bool device = wanted && dofi_device_known(wanted);
 	struct fi_info *hints, *all = NULL;
@@ -244,9 +237,9 @@ int dofi_device_find(struct dofi_fab *fab, const char *wanted)
 	return ret;
 }
 
-int dofi_device_address(struct dofi_fab *fab, const char *wanted)
+static int device_find_address(struct dofi_fab *fab, const char *wanted)
 {
-	int ret = dofi_device_find(fab, wanted);
+	int ret = device_find(fab, wanted);
 
 	if (ret)
 		return ret;
@@ -297,7 +290,7 @@ bool dofi_device_is_siw(const struct dofi_fab *fab)
 	return fab->has_msg_prefix && !strncmp(fab->device, "siw", 3);
 }
 
-void dofi_device_adapt(struct dofi_fab *fab)
+static void device_adapt(struct dofi_fab *fab)
 {
 	struct fi_info *info = fab->info;
 	size_t rx = fab->desc->rx_depth, tx = fab->desc->tx_depth, iov = fab->desc->max_iov;
@@ -323,4 +316,51 @@ void dofi_device_adapt(struct dofi_fab *fab)
 	device_settle_extensions(fab);
 	/* For the short calls (data/dto_submit.h). */
 	info->tx_attr->op_flags |= FI_COMPLETION;
+}
+
+/* An active MTU of the port; software devices may have none. */
+static size_t device_mtu(const struct fi_info *info)
+{
+	const struct fid_nic *nic = info->nic;
+
+	return nic && nic->link_attr && nic->link_attr->mtu ? nic->link_attr->mtu : 65536;
+}
+
+static void device_set_capabilities(struct dofi_fab *fab)
+{
+	struct fi_info *info = fab->info;
+
+	/* Absolute addresses: setting the mode in what the provider returned is honoured. */
+	fab->prov_keys = info->domain_attr->mr_mode & FI_MR_PROV_KEY;
+	fab->local_mr = info->domain_attr->mr_mode & FI_MR_LOCAL;
+	info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
+	device_adapt(fab);
+	fab->auto_progress = fab->early_flush = fab->refuse_lost = fab->limits_reads = true;
+	/* A message prefix has room for all 64 bits; iWARP has no other completion data. */
+	fab->narrow_cq_data = !fab->has_msg_prefix;
+	fab->await_route = fab->has_msg_prefix;
+	fab->connect_blocks = dofi_device_is_siw(fab);
+	/* Atomic operations of peers need the right to write. */
+	fab->atomic_access = FI_REMOTE_WRITE;
+	fab->mtu = device_mtu(info);
+	fab->min_batch = 1;
+	fab->srq_depth = SRQ_DEPTH;
+	fab->rx_iov = fab->desc->max_iov + fab->has_msg_prefix;
+	fab->msg_overhead = fab->has_msg_prefix ? DOFI_MSG_PREFIX_LEN : 0;
+}
+
+int dofi_verbs_find(struct dofi_fab *fab, const char *wanted)
+{
+	int ret = device_find(fab, wanted);
+
+	if (!ret)
+		device_set_capabilities(fab);
+	return ret;
+}
+
+int dofi_verbs_find_rdm(struct dofi_fab *fab, const char *wanted)
+{
+	int ret = device_find_address(fab, wanted);
+
+	return ret ? ret : dofi_emulated_find(fab, wanted);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* RDMA devices of the fabric "verbs": selection, capabilities, meaning of errors.
+/* RDMA devices of the fabric "verbs": selection, capabilities, operations.
  *
  * The kernel's connection manager finds a device by the IP address of the network interface that
  * it belongs to, so an IA on a device has the address of that interface, like any other IA.
@@ -7,28 +7,21 @@
 #ifndef DOFI_DEVICE_H
 #define DOFI_DEVICE_H
 
-#include "fabric/fab.h"
-
-struct dofi_conn;
-struct dofi_ep;
-struct dofi_evd;
+#include "fabric/fab_ops.h"
 
 /* True if the kernel has a device of this name, ready or not. */
 bool dofi_device_known(const char *name);
 /* True if an active device exists that this user may use. */
 bool dofi_device_any(void);
-/* Chooses device and address, fills fab->info. `wanted`: what the user named, or NULL. */
-int dofi_device_find(struct dofi_fab *fab, const char *wanted);
-/* The same for RDM endpoints over a device: fills all but fab->info, and the addresses of the
- * interface unless an address was named. */
-int dofi_device_address(struct dofi_fab *fab, const char *wanted);
-/* Sets the capabilities that depend on the device. */
-void dofi_device_adapt(struct dofi_fab *fab);
+/* find_info of struct dofi_fabric_desc: of a device's own endpoints, and of RDM endpoints over it,
+ * which get the addresses of its interface unless an address was named. */
+int dofi_verbs_find(struct dofi_fab *fab, const char *wanted);
+int dofi_verbs_find_rdm(struct dofi_fab *fab, const char *wanted);
 /* Soft-iWARP, whose driver is unlike those of hardware: a request to connect waits, inside the
  * call, until TCP has an answer, or for two minutes. */
 bool dofi_device_is_siw(const struct dofi_fab *fab);
-/* DAT_DTO_COMPLETION_STATUS of a work completion's status, the same numbers on all devices. */
-uint8_t dofi_device_status(int code);
+
+extern const struct dofi_fabric_ops dofi_verbs_ops;
 
 /* ---- fabric/verbs/cq_reservation.c: a completion queue of hardware must never overflow ---- */
 

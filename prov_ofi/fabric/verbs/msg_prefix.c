@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Adds and removes message prefixes. (hot) */
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/dto_submit.h"
 #include "fabric/verbs/msg_prefix.h"
+#include "object/srq.h"
 
 /* Queues of more slots than this have no room for copies: it would be more than 16 KiB. */
 #define MOST_COPIES 128
@@ -38,16 +39,6 @@ int dofi_msg_prefixes_alloc(struct dofi_fab *fab, struct dofi_msg_prefixes *w, s
 	return ret;
 }
 
-void dofi_msg_prefixes_free(struct dofi_msg_prefixes *w)
-{
-	if (!w->base)
-		return;
-	fi_close(&w->mr->fid);
-	free(w->base);
-	w->base = NULL;
-	w->mr = NULL;
-}
-
 static inline uint64_t *msg_prefix_at(const struct dofi_msg_prefixes *w, size_t slot)
 {
 	return &w->base[slot * w->stride];
@@ -63,7 +54,7 @@ struct longer {
 static void msg_prefix_add_segment(struct longer *l, const struct dofi_msg_prefixes *w, size_t slot,
 				   struct dofi_dto *dto)
 {
-	l->msg = dofi_fab_msg(dto);
+	l->msg = (struct fi_msg){ .iov_count = dto->iov_count, .context = &dto->ctx };
 	l->iov[0].iov_base = msg_prefix_at(w, slot);
 	l->iov[0].iov_len = DOFI_MSG_PREFIX_LEN;
 	l->desc[0] = fi_mr_desc(w->mr);
@@ -100,19 +91,26 @@ ssize_t dofi_msg_prefix_send(struct fid_ep *fid, const struct dofi_msg_prefixes 
 	return fi_sendmsg(fid, &l.msg, FI_COMPLETION);
 }
 
+/* True if this receive uses the bounce buffer behind its prefix. */
+static inline bool msg_prefix_uses_bounce(const struct dofi_msg_prefixes *w,
+					  const struct dofi_dto *dto)
+{
+	return w->stride > 1 && dto->memory && dto->length <= DOFI_MSG_PREFIX_BOUNCE;
+}
+
 ssize_t dofi_msg_prefix_recv(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 			     struct dofi_dto *dto)
 {
 	struct longer l;
 
-	if (dofi_msg_prefix_uses_bounce(w, dto))
+	if (msg_prefix_uses_bounce(w, dto))
 		return fi_recv(fid, msg_prefix_at(w, slot), DOFI_MSG_PREFIX_LEN + dto->length,
 			       fi_mr_desc(w->mr), FI_ADDR_UNSPEC, &dto->ctx);
 	msg_prefix_add_segment(&l, w, slot, dto);
 	return fi_recvmsg(fid, &l.msg, FI_COMPLETION);
 }
 
-bool dofi_msg_prefix_copy_bounce(struct dofi_lmr_table *lmrs, const struct dofi_msg_prefixes *w,
+static bool msg_prefix_copy_bounce(struct dofi_lmr_table *lmrs, const struct dofi_msg_prefixes *w,
 				 size_t slot, const struct dofi_dto *dto, size_t len)
 {
 	bool there = dofi_region_hold(lmrs, dto->memory);
@@ -121,4 +119,37 @@ bool dofi_msg_prefix_copy_bounce(struct dofi_lmr_table *lmrs, const struct dofi_
 		memcpy(dto->iov[0].iov_base, msg_prefix_at(w, slot) + 1, len);
 	dofi_region_release(lmrs);
 	return there;
+}
+
+/* Reads the prefix of a received message; *len becomes the length of the consumer's part. False: no
+ * prefix. */
+static inline bool msg_prefix_read(const struct dofi_msg_prefixes *w, size_t slot, size_t *len,
+				   uint64_t *data)
+{
+	if (*len < DOFI_MSG_PREFIX_LEN)
+		return false;
+	*len -= DOFI_MSG_PREFIX_LEN;
+	*data = be64toh(w->base[slot * w->stride]);
+	return true;
+}
+
+uint8_t dofi_msg_prefix_take(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len,
+			     uint64_t *data)
+{
+	const struct dofi_queue *q;
+	size_t slot;
+
+	/* The prefix identifies the EP of a shared buffer. */
+	if (dto->shared)
+		return msg_prefix_read(&dto->srq->prefixes, dto->prefix_slot, len, data)
+			       ? DAT_DTO_SUCCESS
+			       : DAT_DTO_ERR_BAD_RESPONSE;
+	q = &dto->ep->rq;
+	slot = (size_t)(dto - q->dto);
+	if (!msg_prefix_read(&q->prefixes, slot, len, data))
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	if (msg_prefix_uses_bounce(&q->prefixes, dto) &&
+	    !msg_prefix_copy_bounce(&evd->obj.ia->lmrs, &q->prefixes, slot, dto, *len))
+		return q->failed ? DAT_DTO_ERR_FLUSHED : DAT_DTO_ERR_LOCAL_PROTECTION;
+	return DAT_DTO_SUCCESS;
 }

@@ -11,8 +11,6 @@
 #ifndef DOFI_MSG_PREFIX_H
 #define DOFI_MSG_PREFIX_H
 
-#include <endian.h>
-
 #include "object/ep.h"
 
 #define DOFI_MSG_PREFIX_LEN sizeof(uint64_t)
@@ -24,7 +22,6 @@
  * messages, unless the number of slots would require too much registered memory. */
 int dofi_msg_prefixes_alloc(struct dofi_fab *fab, struct dofi_msg_prefixes *w, size_t n,
 			    bool copies);
-void dofi_msg_prefixes_free(struct dofi_msg_prefixes *w);
 
 /* Sends the message behind the slot's prefix, which holds `data`. fid: endpoint or SRX. */
 ssize_t dofi_msg_prefix_send(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
@@ -32,27 +29,9 @@ ssize_t dofi_msg_prefix_send(struct fid_ep *fid, const struct dofi_msg_prefixes 
 ssize_t dofi_msg_prefix_recv(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 			     struct dofi_dto *dto);
 
-/* Reads the prefix of a received message; *len becomes the length of the consumer's part. False: no
- * prefix. */
-static inline bool dofi_msg_prefix_read(const struct dofi_msg_prefixes *w, size_t slot, size_t *len,
-					uint64_t *data)
-{
-	if (*len < DOFI_MSG_PREFIX_LEN)
-		return false;
-	*len -= DOFI_MSG_PREFIX_LEN;
-	*data = be64toh(w->base[slot * w->stride]);
-	return true;
-}
-
-/* True if this receive uses the bounce buffer behind its prefix. */
-static inline bool dofi_msg_prefix_uses_bounce(const struct dofi_msg_prefixes *w,
-					       const struct dofi_dto *dto)
-{
-	return w->stride > 1 && dto->memory && dto->length <= DOFI_MSG_PREFIX_BOUNCE;
-}
-
-/* Copies from the bounce buffer to the posted buffer. False: it is not registered any more. */
-bool dofi_msg_prefix_copy_bounce(struct dofi_lmr_table *lmrs, const struct dofi_msg_prefixes *w,
-				 size_t slot, const struct dofi_dto *dto, size_t len);
+/* Reads the prefix of a received message, so that *len becomes the length of the consumer's part,
+ * and copies a bounced message to the posted buffer. Returns a DAT_DTO_COMPLETION_STATUS. */
+uint8_t dofi_msg_prefix_take(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len,
+			     uint64_t *data);
 
 #endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ends an adapter's connections when its device or its address has gone for long. */
+#include "base/clock.h"
+#include "base/forkfd.h"
+#include "base/log.h"
+#include "cm/cm.h"
+#include "cm/outage.h"
+#include "fabric/fab_ops.h"
+
+/* Longer than a cable is out by accident, shorter than devices go on trying. */
+#define OUTAGE_MS 1000
+
+static void outage_report(struct dofi_ia *ia, const char *what)
+{
+	if (ia->outage.reported)
+		return;
+	ia->outage.reported = true;
+	dofi_log(DOFI_LOG_ERROR, "%s: %s; all its connections end", ia->fab.device, what);
+	dofi_async_event(ia, DAT_ASYNC_ERROR_IA_CATASTROPHIC, dofi_api_ia_handle(ia), 0);
+	dofi_cm_fail_all(ia);
+}
+
+static void outage_expired(struct dofi_timer *timer)
+{
+	struct dofi_ia *ia = dofi_container(timer, struct dofi_ia, outage.timer);
+
+	outage_report(ia, "its interface is down, or has lost its address");
+}
+
+void dofi_outage_removed(struct dofi_ia *ia)
+{
+	ia->fab.lost = true;
+	outage_report(ia, "the device has been removed");
+}
+
+void dofi_outage_init(struct dofi_ia *ia)
+{
+	ia->outage.fd = -1;
+	ia->outage.reported = false;
+	dofi_timer_init(&ia->outage.timer, outage_expired);
+}
+
+int dofi_outage_watch(struct dofi_ia *ia)
+{
+	int ret = ia->fab.desc->ops->watch(&ia->outage.fd);
+
+	if (ret || ia->outage.fd < 0)
+		return ret;
+	return dofi_cm_timer_init(ia, &ia->outage.timer, outage_expired);
+}
+
+void dofi_outage_close(struct dofi_ia *ia)
+{
+	dofi_timer_cancel(&ia->timers, &ia->outage.timer);
+	if (ia->outage.fd >= 0)
+		dofi_forkfd_close(ia->outage.fd);
+	ia->outage.fd = -1;
+}
+
+void dofi_outage_changed(struct dofi_ia *ia)
+{
+	if (ia->fab.desc->ops->is_up(&ia->fab, ia->outage.fd)) {
+		dofi_timer_cancel(&ia->timers, &ia->outage.timer);
+	} else if (ia->outage.timer.when == DOFI_NEVER && !ia->outage.reported) {
+		dofi_log(DOFI_LOG_WARN, "%s: its interface is down, or has lost its address",
+			 ia->fab.device);
+		dofi_timer_arm(&ia->timers, &ia->outage.timer, dofi_now() + DOFI_MS(OUTAGE_MS));
+	}
+}

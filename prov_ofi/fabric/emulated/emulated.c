@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Operations of fabrics whose connected endpoints are this library's. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diag/diag.h"
+#include "fabric/emulated/emulated.h"
+#include "fabric/netif.h"
+#include "msgep/msgep.h"
+#include "object/ep.h"
+#include "object/limits.h"
+#include "object/srq.h"
+
+int dofi_emulated_address(struct dofi_fab *fab, const char *wanted)
+{
+	int ret = dofi_netif_pick(wanted, &fab->addr, fab->netdev, sizeof(fab->netdev));
+
+	if (ret)
+		dofi_diag_address(wanted, ret);
+	fab->addr_named = wanted != NULL;
+	return ret ? ret : dofi_netif_list(fab, wanted);
+}
+
+int dofi_emulated_find(struct dofi_fab *fab, const char *wanted)
+{
+	(void)wanted;
+	fab->immed = fab->atomics = true;
+	fab->auth_keys = fab->zero_based = true;
+	fab->atomic_access = FI_ATOMIC;
+	fab->mtu = 65536;
+	fab->min_batch = DOFI_CQ_BATCH;
+	fab->srq_depth = DOFI_MAX_SRQ_DTOS;
+	return msgep_getinfo(fab, &fab->info);
+}
+
+static int emulated_open_fabric(struct dofi_fab *fab)
+{
+	return msgep_fabric(fab, &fab->fabric);
+}
+
+static int emulated_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
+{
+	return fi_cq_open(evd->obj.ia->fab.domain, attr, &evd->cq, evd);
+}
+
+static int emulated_prepare_srq(struct dofi_srq *srq)
+{
+	(void)srq;
+	return 0;
+}
+
+/* What peers may reach through the endpoint: see msgep.h. */
+static int emulated_authorize(struct dofi_ep *ep, struct fi_info *info)
+{
+	const struct msgep_auth auth = { (uintptr_t)ep->pz, (uintptr_t)ep };
+
+	/* The info's: it is freed with it. */
+	free(info->ep_attr->auth_key);
+	info->ep_attr->auth_key = malloc(sizeof(auth));
+	info->ep_attr->auth_key_size = info->ep_attr->auth_key ? sizeof(auth) : 0;
+	if (!info->ep_attr->auth_key)
+		return -FI_ENOMEM;
+	memcpy(info->ep_attr->auth_key, &auth, sizeof(auth));
+	return 0;
+}
+
+static int emulated_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
+{
+	(void)conn;
+	/* The endpoint has exactly the room that was asked for. */
+	info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
+	/* What it takes out of a shared context completes by the endpoint's flags. */
+	if (ep->srq)
+		info->rx_attr->op_flags |= FI_COMPLETION;
+	return emulated_authorize(ep, info);
+}
+
+static void emulated_release_ep(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	(void)conn;
+	(void)ep;
+}
+
+static bool emulated_detach_ep(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	(void)ep;
+	fi_shutdown(conn->fid, 0);
+	return false;
+}
+
+static int emulated_set_qual(struct fid *fid, uint64_t qual)
+{
+	return fi_control(fid, DOFI_CONTROL_QUAL, &qual);
+}
+
+static bool emulated_eq_error(struct fi_eq_err_entry *err)
+{
+	(void)err;
+	return false;
+}
+
+static bool emulated_no_listener(int code, size_t len)
+{
+	(void)len;
+	return code == ECONNREFUSED;
+}
+
+static int emulated_watch(int *fd)
+{
+	*fd = -1;
+	return 0;
+}
+
+static uint8_t emulated_cq_status(struct dofi_evd *evd, const struct dofi_dto *dto,
+				  const struct fi_cq_err_entry *err)
+{
+	(void)evd;
+	(void)dto;
+	return dofi_fab_cq_status(err);
+}
+
+const struct dofi_fabric_ops dofi_emulated_ops = {
+	.open_fabric = emulated_open_fabric,
+	.open_cq = emulated_open_cq,
+	.prepare_srq = emulated_prepare_srq,
+	.prepare_ep = emulated_prepare_ep,
+	.release_ep = emulated_release_ep,
+	.detach_ep = emulated_detach_ep,
+	.set_qual = emulated_set_qual,
+	.eq_error = emulated_eq_error,
+	.no_listener = emulated_no_listener,
+	.watch = emulated_watch,
+	.cq_status = emulated_cq_status,
+};

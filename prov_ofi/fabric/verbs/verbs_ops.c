@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Operations of fabrics on RDMA devices with libfabric's own endpoints. */
+#include <errno.h>
+
+#include "fabric/verbs/device.h"
+#include "fabric/verbs/device_events.h"
+#include "fabric/verbs/host_probe.h"
+#include "fabric/verbs/msg_prefix.h"
+#include "fabric/verbs/split_rdma_read.h"
+#include "object/ep.h"
+#include "object/srq.h"
+
+/* How devices report that the peer has no such service. */
+#define IB_CM_REJ_INVALID_SERVICE_ID 8
+
+static int verbs_open_fabric(struct dofi_fab *fab)
+{
+	return dofi_lib.fabric(fab->info->fabric_attr, &fab->fabric, fab);
+}
+
+static int verbs_prepare_srq(struct dofi_srq *srq)
+{
+	struct dofi_fab *fab = &srq->obj.ia->fab;
+
+	return fab->has_msg_prefix
+		       ? dofi_msg_prefixes_alloc(fab, &srq->prefixes, srq->depth, false)
+		       : 0;
+}
+
+static int verbs_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
+{
+	struct dofi_fab *fab = &ep->obj.ia->fab;
+	int ret = dofi_device_reserve(conn, ep, info);
+
+	if (ret || !fab->has_msg_prefix)
+		return ret;
+	ret = dofi_msg_prefixes_alloc(fab, &ep->rq.prefixes, ep->rq.limit ? ep->rq.room : 0, true);
+	return ret ? ret
+		   : dofi_msg_prefixes_alloc(fab, &ep->sq.prefixes,
+					     ep->sq.limit ? ep->sq.room : 0, true);
+}
+
+/* A device that closes a queue pair forgets the buffer of a shared queue that it was filling. If
+ * the queue pair fails first, the buffer comes back as flushed, a moment later. */
+static bool verbs_detach_ep(struct dofi_conn *conn, struct dofi_ep *ep)
+{
+	if (!ep->srq || !conn->up)
+		return false;
+	fi_shutdown(conn->fid, 0);
+	return true;
+}
+
+/* Connection messages carry it. */
+static int verbs_set_qual(struct fid *fid, uint64_t qual)
+{
+	(void)fid;
+	(void)qual;
+	return 0;
+}
+
+static bool verbs_eq_error(struct fi_eq_err_entry *err)
+{
+	if (err->err == ENODEV)
+		return true;
+	/* The provider uses one error for all failures; prov_errno is the kernel's. */
+	if (err->err == ETIMEDOUT && err->prov_errno > 0)
+		err->err = err->prov_errno;
+	return false;
+}
+
+static bool verbs_no_listener(int code, size_t len)
+{
+	if (code == IB_CM_REJ_INVALID_SERVICE_ID)
+		return true;
+	/* A rejection by this library carries a message. */
+	return !len && (!code || code == ECONNREFUSED);
+}
+
+/* What ibv_wc_status calls them; the numbers are the ABI of all devices. */
+enum {
+	WC_LOC_LEN_ERR = 1, WC_LOC_QP_OP_ERR, WC_LOC_EEC_OP_ERR, WC_LOC_PROT_ERR, WC_WR_FLUSH_ERR,
+	WC_MW_BIND_ERR, WC_BAD_RESP_ERR, WC_LOC_ACCESS_ERR, WC_REM_INV_REQ_ERR, WC_REM_ACCESS_ERR,
+	WC_REM_OP_ERR, WC_RETRY_EXC_ERR, WC_RNR_RETRY_EXC_ERR,
+};
+
+static uint8_t verbs_wc_status(int code)
+{
+	switch (code) {
+	case WC_LOC_LEN_ERR:
+		return DAT_DTO_ERR_LOCAL_LENGTH;
+	case WC_LOC_QP_OP_ERR:
+	case WC_LOC_EEC_OP_ERR:
+		return DAT_DTO_ERR_LOCAL_EP;
+	case WC_LOC_PROT_ERR:
+	case WC_LOC_ACCESS_ERR:
+		return DAT_DTO_ERR_LOCAL_PROTECTION;
+	case WC_WR_FLUSH_ERR:
+		return DAT_DTO_ERR_FLUSHED;
+	case WC_BAD_RESP_ERR:
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	case WC_REM_ACCESS_ERR:
+		return DAT_DTO_ERR_REMOTE_ACCESS;
+	case WC_REM_INV_REQ_ERR:
+	case WC_REM_OP_ERR:
+		return DAT_DTO_ERR_REMOTE_RESPONDER;
+	case WC_RNR_RETRY_EXC_ERR:
+		return DAT_DTO_ERR_RECEIVER_NOT_READY;
+	default:
+		return DAT_DTO_ERR_TRANSPORT;
+	}
+}
+
+/* Soft-RoCE reports a failed queue both if the message was too long and if the receive's memory was
+ * deregistered; it is the former if the memory is still registered. */
+static uint8_t verbs_receive_status(struct dofi_evd *evd, const struct dofi_dto *dto)
+{
+	for (size_t i = 0; i < dto->iov_count; i++)
+		if (!dofi_region_has_desc(&evd->obj.ia->lmrs, dto->desc[i]))
+			return DAT_DTO_ERR_LOCAL_PROTECTION;
+	return DAT_DTO_ERR_LOCAL_LENGTH;
+}
+
+static uint8_t verbs_cq_status(struct dofi_evd *evd, const struct dofi_dto *dto,
+			       const struct fi_cq_err_entry *err)
+{
+	uint8_t status =
+		err->prov_errno ? verbs_wc_status(err->prov_errno) : dofi_fab_cq_status(err);
+
+	return status == DAT_DTO_ERR_LOCAL_EP && dofi_dto_receives(dto)
+		       ? verbs_receive_status(evd, dto)
+		       : status;
+}
+
+const struct dofi_fabric_ops dofi_verbs_ops = {
+	.open_fabric = verbs_open_fabric,
+	.open_cq = dofi_device_open_cq,
+	.prepare_srq = verbs_prepare_srq,
+	.prepare_ep = verbs_prepare_ep,
+	.release_ep = dofi_device_release,
+	.detach_ep = verbs_detach_ep,
+	.set_qual = verbs_set_qual,
+	.probe_host = dofi_host_probe,
+	.eq_error = verbs_eq_error,
+	.no_listener = verbs_no_listener,
+	.watch = dofi_device_events_watch,
+	.is_up = dofi_device_events_is_up,
+	.cq_status = verbs_cq_status,
+	.send_prefixed = dofi_msg_prefix_send,
+	.recv_prefixed = dofi_msg_prefix_recv,
+	.read_prefix = dofi_msg_prefix_take,
+	.split_read = dofi_split_rdma_read,
+};

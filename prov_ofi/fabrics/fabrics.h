@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Selects and opens the fabric of an IA. */
+#ifndef DOFI_FABRICS_H
+#define DOFI_FABRICS_H
+
+#include "fabric/fab.h"
+
+/* params: "provider=tcp domain=eth0", or the "device port" pairs of old registry files.
+ * Reasons of a failure go to dofi_report. 0 or a negative error. */
+int dofi_fab_open(struct dofi_fab *fab, const char *params);
+
+#endif
