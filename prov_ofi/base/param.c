@@ -38,13 +38,40 @@ static const char *const string_env[DOFI_STR_COUNT] = {
 #undef X
 };
 
-static void param_load(struct number *n)
+static const char *const former_env[DOFI_NUM_COUNT] = {
+#define X(name, former) [DOFI_NUM_##name] = PREFIX #former,
+	DOFI_FORMER_NAMES(X)
+#undef X
+};
+
+static const char *param_env(const char *name)
 {
-	const char *text = dofi_env(n->env);
+	const char *text = name ? dofi_env(name) : NULL;
+
+	return text && *text ? text : NULL;
+}
+
+/* Value of the variable, or of its former name; *name: the one that is used. */
+static const char *param_number_text(enum dofi_number which, const char **name)
+{
+	const char *text = param_env(numbers[which].env);
+	const char *former = param_env(former_env[which]);
+
+	if (text && former)
+		dofi_log(DOFI_LOG_WARN, "%s=%s is ignored: %s=%s, its present name, is set",
+			 former_env[which], former, numbers[which].env, text);
+	*name = text || !former ? numbers[which].env : former_env[which];
+	return text ? text : former;
+}
+
+static void param_load(enum dofi_number which)
+{
+	struct number *n = &numbers[which];
+	const char *name, *text = param_number_text(which, &name);
 	char *end;
 	long v;
 
-	if (!text || !*text) {
+	if (!text) {
 		n->value = n->def;
 		return;
 	}
@@ -52,7 +79,7 @@ static void param_load(struct number *n)
 	v = strtol(text, &end, 0);
 	if (errno || *end || v < n->lo || v > n->hi) {
 		dofi_log(DOFI_LOG_ERROR, "%s=%s is not a number from %ld to %ld; %ld is used",
-			 n->env, text, n->lo, n->hi, n->def);
+			 name, text, n->lo, n->hi, n->def);
 		v = n->def;
 	}
 	n->value = v;
@@ -96,6 +123,16 @@ static const char *param_env_name(size_t i)
 	return i < DOFI_NUM_COUNT ? numbers[i].env : string_env[i - DOFI_NUM_COUNT];
 }
 
+/* Edit distance to the name or the former name of setting i, whichever is smaller. */
+static unsigned int param_distance(const char *unknown, size_t i)
+{
+	const char *former = i < DOFI_NUM_COUNT ? former_env[i] : NULL;
+	unsigned int distance = dofi_edit_distance(unknown, param_env_name(i));
+	unsigned int former_distance = former ? dofi_edit_distance(unknown, former) : distance;
+
+	return former_distance < distance ? former_distance : distance;
+}
+
 static const char *param_nearest(const char *name, size_t len)
 {
 	unsigned int best = MAX_DISTANCE, distance;
@@ -104,7 +141,7 @@ static const char *param_nearest(const char *name, size_t len)
 
 	snprintf(unknown, sizeof(unknown), "%.*s", (int)len, name);
 	for (size_t i = 0; i < DOFI_NUM_COUNT + DOFI_STR_COUNT; i++) {
-		distance = dofi_edit_distance(unknown, param_env_name(i));
+		distance = param_distance(unknown, i);
 		if (distance < best) {
 			best = distance;
 			nearest = param_env_name(i);
@@ -113,10 +150,16 @@ static const char *param_nearest(const char *name, size_t len)
 	return nearest;
 }
 
+static bool param_is(const char *env, const char *name, size_t len)
+{
+	return env && strlen(env) == len && !strncmp(env, name, len);
+}
+
 static bool param_is_known(const char *name, size_t len)
 {
 	for (size_t i = 0; i < DOFI_NUM_COUNT + DOFI_STR_COUNT; i++)
-		if (strlen(param_env_name(i)) == len && !strncmp(param_env_name(i), name, len))
+		if (param_is(param_env_name(i), name, len) ||
+		    (i < DOFI_NUM_COUNT && param_is(former_env[i], name, len)))
 			return true;
 	return false;
 }
@@ -162,17 +205,22 @@ void dofi_param_load(void)
 
 	dofi_log_file(dofi_param_path(DOFI_STR_LOG_FILE));
 	/* The level first: it decides whether errors in the others are logged. */
-	param_load(&numbers[DOFI_NUM_LOG]);
+	param_load(DOFI_NUM_LOG);
 	param_load_legacy_level();
 	for (int i = 0; i < DOFI_NUM_COUNT; i++)
 		if (i != DOFI_NUM_LOG)
-			param_load(&numbers[i]);
+			param_load((enum dofi_number)i);
 	pthread_once(&once, param_warn_once);
 }
 
 long dofi_param(enum dofi_number which)
 {
 	return numbers[which].value;
+}
+
+const char *dofi_param_former(enum dofi_number which)
+{
+	return former_env[which];
 }
 
 const char *dofi_param_str(enum dofi_string which)

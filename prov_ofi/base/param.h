@@ -20,21 +20,21 @@
 	  "ended the connection waits for a receive to be posted") \
 	X(DRAIN_MS, 1, 3600000, 30000, "maximum time, in milliseconds, that a graceful " \
 	  "disconnect waits for outstanding requests") \
-	X(CONNECT_GRACE_MS, 0, 60000, 200, "time, in milliseconds, during which a connection " \
+	X(CONNECT_RETRY_MS, 0, 60000, 200, "time, in milliseconds, during which a connection " \
 	  "attempt is repeated while the peer has no listener, within the timeout of the call; " \
 	  "0: one attempt") \
 	X(ACCEPT_MS, 100, 3600000, 10000, "maximum time, in milliseconds, between accepting a " \
 	  "connection request and the established connection") \
 	X(KEEPALIVE_S, 0, 7200, 15, "idle time, in seconds, after which a TCP peer is probed; if " \
 	  "it does not answer for the same time, the connection ends; 0: never probe") \
-	X(CELL_KIB, 0, 64, 0, "size, in KiB, of the packets on fabrics with RDM endpoints; the " \
+	X(PACKET_KIB, 0, 64, 0, "size, in KiB, of the packets on fabrics with RDM endpoints; the " \
 	  "smaller value of the two sides applies; 0: 32 if the fabric sends messages of this " \
 	  "size eagerly, else 16") \
-	X(CELL_WINDOW, 2, 64, 8, "maximum number of packets in flight in each of the two " \
+	X(PACKET_WINDOW, 2, 64, 8, "maximum number of packets in flight in each of the two " \
 	  "channels of a connection") \
-	X(BULK_KIB, 0, 4096, 256, "size, in KiB, of the large packets for long transfers there; " \
-	  "the smaller value of the two sides applies; 0, or less than two packets: none") \
-	X(SILENT_MS, 100, 3600000, 3000, "time, in milliseconds, after which a half-open " \
+	X(LARGE_PACKET_KIB, 0, 4096, 256, "size, in KiB, of the large packets for long transfers " \
+	  "there; the smaller value of the two sides applies; 0, or less than two packets: none") \
+	X(HALF_OPEN_MS, 100, 3600000, 3000, "time, in milliseconds, after which a half-open " \
 	  "connection to a service point, which has not sent a request, is closed") \
 	X(STALL_MS, 100, 3600000, 60000, "time, in milliseconds, after which a connection that " \
 	  "makes no progress ends, although operations are outstanding, if the peer is running " \
@@ -44,6 +44,14 @@
 	X(SHM_PULL_KIB, 0, 1048576, 8, "shm: minimum size, in KiB, of messages, writes and reads " \
 	  "that the receiver copies directly from the memory of the other process, where the " \
 	  "kernel allows that and is fast; 0: never")
+
+/* Former names of settings; they are accepted where the present name is not set. */
+#define DOFI_FORMER_NAMES(X) \
+	X(PACKET_KIB, CELL_KIB) \
+	X(PACKET_WINDOW, CELL_WINDOW) \
+	X(LARGE_PACKET_KIB, BULK_KIB) \
+	X(HALF_OPEN_MS, SILENT_MS) \
+	X(CONNECT_RETRY_MS, CONNECT_GRACE_MS)
 
 #define DOFI_STRINGS(X) \
 	X(PROVIDER, "fabric to use, overrides the registry entry: tcp, shm, verbs, rxm, ...") \
@@ -77,6 +85,8 @@ enum dofi_string {
 /* Reads the environment; called at each provider initialisation. */
 void dofi_param_load(void);
 long dofi_param(enum dofi_number which);
+/* Environment variable of the setting's former name, or NULL. */
+const char *dofi_param_former(enum dofi_number which);
 /* NULL if unset or empty, and in a program with more privileges than its caller (env.h). */
 const char *dofi_param_str(enum dofi_string which);
 /* For file names: NULL also if "0". */

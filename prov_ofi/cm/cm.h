@@ -89,7 +89,7 @@ void dofi_cm_break(struct dofi_ep *ep);
 void dofi_cm_flushed(struct dofi_ep *ep);
 /* The last request of a graceful disconnect has completed. */
 void dofi_cm_drained(struct dofi_ep *ep);
-/* The peer has no listener: makes another attempt after a delay. False: DAPL_OFI_CONNECT_GRACE_MS,
+/* The peer has no listener: makes another attempt after a delay. False: DAPL_OFI_CONNECT_RETRY_MS,
  * or the time limit of the call, does not allow one (cm/cm_connect.c). */
 bool dofi_cm_retry_later(struct dofi_ep *ep);
 /* The timer of an endpoint that connects: the next attempt, or the end of the time limit. */

@@ -167,7 +167,7 @@ static void cm_remember(struct dofi_ep *ep, const struct attempt *a)
 	dofi_unlock(&ep->lock);
 	ep->attempt.deadline = a->timeout == DAT_TIMEOUT_INFINITE ? DOFI_NEVER
 								  : now + DOFI_US(a->timeout);
-	ep->attempt.grace_end = now + DOFI_MS(dofi_param(DOFI_NUM_CONNECT_GRACE_MS));
+	ep->attempt.grace_end = now + DOFI_MS(dofi_param(DOFI_NUM_CONNECT_RETRY_MS));
 	ep->attempt.delay = RETRY_FIRST;
 	ep->attempt.priv_len = (uint16_t)a->size;
 	/* It may be that of the connection before. */

@@ -155,7 +155,7 @@ void dofi_cm_hello_received(struct dofi_listener *l, struct fi_info *info, const
 		dofi_cm_refuse(l, info, DOFI_CM_RESOURCES, NULL, 0);
 		return;
 	}
-	e.until = dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
+	e.until = dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_HALF_OPEN_MS));
 	g->entry[g->next] = e;
 	g->next = (g->next + 1) % ENTRIES;
 	fi_reject(l->pep, info->handle, buf, n);

@@ -310,7 +310,7 @@ DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd)
 
 void set_no_connect_retry(void)
 {
-	setenv("DAPL_OFI_CONNECT_GRACE_MS", "0", 1);
+	setenv("DAPL_OFI_CONNECT_RETRY_MS", "0", 1);
 }
 
 DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual)

@@ -2,17 +2,17 @@
 /* Tests a connect before its listener exists: how long it is retried, and what ends it. */
 #include "srq_rig.h"
 
-#define GRACE "DAPL_OFI_CONNECT_GRACE_MS"
+#define RETRY_MS "DAPL_OFI_CONNECT_RETRY_MS"
 /* Longer than any case lasts. */
-#define GRACE_LONG "60000"
+#define RETRY_LONG "60000"
 
 /* The pair without its listener. */
 static void open_unheard(struct pair *p, const char *grace)
 {
 	if (grace)
-		setenv(GRACE, grace, 1);
+		setenv(RETRY_MS, grace, 1);
 	else
-		unsetenv(GRACE);
+		unsetenv(RETRY_MS);
 	pair_open(p);
 	OK(dat_psp_free(p->psp));
 	p->psp = NULL;
@@ -46,7 +46,7 @@ TEST(connect_grace, listener_that_comes_later_is_found)
 	struct pair p;
 	int i;
 
-	open_unheard(&p, GRACE_LONG);
+	open_unheard(&p, RETRY_LONG);
 	fill(hello, sizeof(hello), 7);
 	for (i = 0; i < 3; i++)
 		OK(post_recv(&p.a, (size_t)i * 1000, 1000, (uint64_t)i));
@@ -99,7 +99,7 @@ TEST(connect_grace, time_limit_of_the_call_ends_it)
 {
 	struct pair p;
 
-	open_unheard(&p, GRACE_LONG);
+	open_unheard(&p, RETRY_LONG);
 	OK(post_recv(&p.a, 0, 10, 1));
 	OK(connect_within(&p, 300000));
 	EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
@@ -113,7 +113,7 @@ TEST(connect_grace, disconnect_ends_it_at_once)
 {
 	struct pair p;
 
-	open_unheard(&p, GRACE_LONG);
+	open_unheard(&p, RETRY_LONG);
 	OK(post_recv(&p.a, 0, 10, 1));
 	OK(connect_within(&p, DAT_TIMEOUT_INFINITE));
 	expect_pending(&p);
@@ -133,7 +133,7 @@ TEST(connect_grace, freed_endpoint_asks_no_more)
 {
 	struct pair p;
 
-	open_unheard(&p, GRACE_LONG);
+	open_unheard(&p, RETRY_LONG);
 	OK(post_recv(&p.a, 0, 10, 1));
 	OK(connect_within(&p, DAT_TIMEOUT_INFINITE));
 	expect_pending(&p);
@@ -150,7 +150,7 @@ TEST(connect_grace, abrupt_close_ends_it)
 {
 	struct pair p;
 
-	open_unheard(&p, GRACE_LONG);
+	open_unheard(&p, RETRY_LONG);
 	OK(connect_within(&p, DAT_TIMEOUT_INFINITE));
 	expect_pending(&p);
 	node_abort(&p.node);
@@ -160,7 +160,7 @@ TEST(connect_grace, rejection_by_the_program_is_final)
 {
 	struct pair p;
 
-	setenv(GRACE, GRACE_LONG, 1);
+	setenv(RETRY_MS, RETRY_LONG, 1);
 	pair_open(&p);
 	OK(api_cr_reject(pair_request(&p)));
 	EV_CONN(p.a.conn, PEER_REJECTED, p.a.ep);
@@ -173,7 +173,7 @@ TEST(connect_grace, rejection_by_the_library_is_final)
 {
 	struct pair p;
 
-	setenv(GRACE, GRACE_LONG, 1);
+	setenv(RETRY_MS, RETRY_LONG, 1);
 	pair_open(&p);
 	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, p.qual + ((DAT_CONN_QUAL)1 << 32)));
 	EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
@@ -203,7 +203,7 @@ TEST(connect_grace, many_that_are_early_are_all_connected)
 	DAT_EVENT ev;
 	int i;
 
-	open_unheard(&p, GRACE_LONG);
+	open_unheard(&p, RETRY_LONG);
 	OK(dat_evd_resize(p.cr_evd, EARLY + 4));
 	for (i = 0; i < EARLY; i++) {
 		side_make(&early[i], &p.node, NULL);
@@ -236,7 +236,7 @@ TEST(connect_grace, endpoint_with_an_srq_is_connected_late_too)
 	struct side s;
 	struct pair p;
 
-	open_unheard(&p, GRACE_LONG);
+	open_unheard(&p, RETRY_LONG);
 	srq = srq_make(&p.node, 8, 1);
 	attr = srq_ep_attr(&p.node);
 	side_make_srq(&s, &p.node, srq, NULL, &attr);

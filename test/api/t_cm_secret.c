@@ -79,7 +79,7 @@ static void refused(const void *arg)
 	dt_peer_start(&peer, refused_client, row);
 	secret_choose(row->listener, "listener");
 	/* The time after which the listener reports clients that have not proved to know it. */
-	setenv("DAPL_OFI_SILENT_MS", "300", 1);
+	setenv("DAPL_OFI_HALF_OPEN_MS", "300", 1);
 	node_open(&n);
 	listen_for(&n, peer.fd, &cr_evd, &psp, &card);
 	dt_expect_byte(peer.fd, 'r');
@@ -223,7 +223,7 @@ TEST(secret, no_listener_is_NON_PEER_REJECTED)
 
 	secret_files();
 	secret_choose("good", "log");
-	setenv("DAPL_OFI_CONNECT_GRACE_MS", "0", 1);
+	setenv("DAPL_OFI_CONNECT_RETRY_MS", "0", 1);
 	pair_open(&p);
 	qual = free_qual(&p.node, p.cr_evd);
 	OK(connect_to(p.a.ep, p.node.attr.ia_address_ptr, qual));

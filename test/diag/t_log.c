@@ -42,18 +42,50 @@ TEST(log, bad_number)
 	expect_output("DAPL_OFI_SPIN_US=fast is not a number from 0 to 10000; 40 is used\n");
 }
 
+/* A former name is no unknown setting, and its value is used. */
+TEST(log, former_name_of_a_setting)
+{
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_LOG", "2");
+	set_env("DAPL_OFI_SILENT_MS", "200");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_no_output();
+	set_env("DAPL_OFI_SILENT_MS", "soon");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_output("DAPL_OFI_SILENT_MS=soon is not a number from 100 to 3600000; 3000 is used");
+}
+
+TEST(log, present_name_wins_over_former_name)
+{
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_LOG", "2");
+	set_env("DAPL_OFI_HALF_OPEN_MS", "200");
+	set_env("DAPL_OFI_SILENT_MS", "soon");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_output("DAPL_OFI_SILENT_MS=soon is ignored: DAPL_OFI_HALF_OPEN_MS=200, its present "
+		      "name, is set\n");
+	ASSERT_EQ(count_output_lines(), 1);
+}
+
+TEST(log, misspelt_former_name)
+{
+	set_conf(LINE("a", GOOD));
+	set_env("DAPL_OFI_SILENTMS", "200");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_output("unknown setting DAPL_OFI_SILENTMS; did you mean DAPL_OFI_HALF_OPEN_MS?\n");
+}
+
 TEST(log, unknown_word_of_an_entry)
 {
 	set_conf(LINE("a", GOOD " provdier=shm"));
 	ASSERT_EQ(run_player("open", "a", NULL), 0);
-	expect_output("\"provdier=shm\" is no parameter of an adapter and is ignored; did you mean "
-		      "provider=?\n");
+	expect_output("unknown parameter \"provdier=shm\" is ignored; did you mean provider=?\n");
 	set_conf(LINE("a", GOOD " xyz=y"));
 	ASSERT_EQ(run_player("open", "a", NULL), 0);
 	expect_no_output();
 	set_env("DAPL_OFI_LOG", "2");
 	ASSERT_EQ(run_player("open", "a", NULL), 0);
-	expect_output("\"xyz=y\" is no parameter of an adapter and is ignored\n");
+	expect_output("unknown parameter \"xyz=y\" is ignored\n");
 	/* Device and port of a legacy file are neither parameters nor typing errors. */
 	set_conf(LINE("a", GOOD " mlx4_0 1"));
 	ASSERT_EQ(run_player("open", "a", NULL), 0);

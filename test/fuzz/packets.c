@@ -21,8 +21,8 @@
 #include "diag/diag.h"
 
 #define CONNS 4
-#define CELL_KIB 1
-#define BULK_KIB 256
+#define PACKET_KIB 1
+#define LARGE_PACKET_KIB 256
 /* The longest payload of the peer. */
 #define LONGEST (255 << 5)
 
@@ -69,12 +69,12 @@ void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 long dofi_param(enum dofi_number number)
 {
 	switch (number) {
-	case DOFI_NUM_CELL_KIB:
-		return CELL_KIB;
-	case DOFI_NUM_CELL_WINDOW:
+	case DOFI_NUM_PACKET_KIB:
+		return PACKET_KIB;
+	case DOFI_NUM_PACKET_WINDOW:
 		return 8;
-	case DOFI_NUM_BULK_KIB:
-		return BULK_KIB;
+	case DOFI_NUM_LARGE_PACKET_KIB:
+		return LARGE_PACKET_KIB;
 	default:
 		return 0;
 	}
@@ -231,7 +231,7 @@ static void send_one(struct msgep_ep *e)
 
 	if (!f)
 		return;
-	MUST(room >= MSGEP_PAYLOAD_LEAST && room <= BULK_KIB * 1024);
+	MUST(room >= MSGEP_PAYLOAD_LEAST && room <= LARGE_PACKET_KIB * 1024);
 	memset(f, 0, sizeof(*f));
 	f->len = (uint32_t)(want < room ? want : room);
 	f->kind = byte() & 1 ? MSGEP_MSG : MSGEP_WRITE;

@@ -179,7 +179,7 @@ for page in $pages; do
 					print page ": " name " is not explained"
 			for (name in told)
 				if (!(name in have))
-					print page ": " name " is no parameter"
+					print page ": " name " is not a parameter"
 		}' "$page"
 done >"$dir/log"
 silent 'every parameter is explained'
@@ -232,6 +232,7 @@ param=$src/prov_ofi/base/param.h
 sed -n 's/^\tX(\([A-Z_]*\), \([0-9]*\), \([0-9]*\), \([0-9]*\),.*/\1 \2 to \3, default \4./p' \
 	"$param" >"$dir/numbers"
 sed -n 's/^\tX(\([A-Z_]*\), ".*/\1/p' "$param" >"$dir/strings"
+sed -n 's/^\tX(\([A-Z_]*\), \([A-Z_]*\))\( \\\)*$/\1 \2/p' "$param" >"$dir/former"
 {
 	while read -r name text; do
 		sed -n "/^\.It Ev DAPL_OFI_$name\$/{n;p;}" "$man/man7/prov_ofi.7" |
@@ -241,6 +242,11 @@ sed -n 's/^\tX(\([A-Z_]*\), ".*/\1/p' "$param" >"$dir/strings"
 		grep -qx "\.It Ev DAPL_OFI_$name" "$man/man7/prov_ofi.7" ||
 			echo "DAPL_OFI_$name is missing"
 	done <"$dir/strings"
+	while read -r name former; do
+		sed -n "/^\.It Ev DAPL_OFI_$name\$/,/^\.It/p" "$man/man7/prov_ofi.7" |
+			grep -qxF ".Ev DAPL_OFI_$former ." || echo "$former, former name of $name"
+		echo "$former" >>"$dir/strings"
+	done <"$dir/former"
 	n=$(cat "$dir/numbers" "$dir/strings" | wc -l)
 	[ "$n" = "$(grep -c '^	X([A-Z]' "$param")" ] || echo 'settings were not understood'
 	[ "$n" -ge 12 ] || echo 'too few settings found'
@@ -250,7 +256,7 @@ silent 'every setting is in prov_ofi(7) with its range and default'
 for name in $(grep -ho '\<DAPL_OFI_[A-Z_]*' $pages | sort -u); do
 	grep -qxE "${name#DAPL_OFI_}( .*)?" "$dir/numbers" "$dir/strings" 2>/dev/null ||
 		cat "$dir/numbers" "$dir/strings" | grep -qE "^${name#DAPL_OFI_}( |\$)" ||
-		grep -rqw "$name" "$src/src" "$src/prov_ofi" || echo "$name is no setting"
+		grep -rqw "$name" "$src/src" "$src/prov_ofi" || echo "$name does not exist"
 done >"$dir/log"
 silent 'every setting that a page names exists'
 

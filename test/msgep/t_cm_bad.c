@@ -88,7 +88,7 @@ static void silent_ones(const void *row)
 	struct target t;
 	int fd[6];
 
-	set_number("DAPL_OFI_SILENT_MS", "300");
+	set_number("DAPL_OFI_HALF_OPEN_MS", "300");
 	setup(&t, row);
 	raw_request(t.sort->local, buf, "data", 4);
 	for (size_t i = 0; i < 6; i++) {
@@ -164,7 +164,7 @@ static void noise(const void *row)
 	unsigned int seed = 4711;
 	struct target t;
 
-	set_number("DAPL_OFI_SILENT_MS", "200");
+	set_number("DAPL_OFI_HALF_OPEN_MS", "200");
 	setup(&t, row);
 	for (int i = 0; i < 100; i++) {
 		size_t len = raw_request(t.sort->local, buf, "data", 4), n = 1 + rand_r(&seed) % 4;
@@ -291,7 +291,7 @@ static void crowd(const void *row)
 	struct target t;
 	int fd[MSGEP_CM_HALF_OPEN_PEER + 1], other = -1;
 
-	set_number("DAPL_OFI_SILENT_MS", "60000");
+	set_number("DAPL_OFI_HALF_OPEN_MS", "60000");
 	setup(&t, row);
 	if (!t.sort->local)
 		other = raw_connect(false, "127.0.0.1", pep_port(&t.pep), "127.0.0.2");
@@ -355,7 +355,7 @@ TEST(msgep_crowd_of_all, is_bounded)
 
 	if (setrlimit(RLIMIT_NOFILE, &room))
 		dt_skip("not enough descriptors");
-	set_number("DAPL_OFI_SILENT_MS", "60000");
+	set_number("DAPL_OFI_HALF_OPEN_MS", "60000");
 	setup(&t, &sorts[1]);
 	for (int i = 0; i < MSGEP_CM_HALF_OPEN_MAX; i++) {
 		snprintf(source, sizeof(source), "127.0.1.%d", 1 + i / 60);

@@ -353,9 +353,9 @@ static void none(const void *arg)
 	struct pair p;
 
 	need_bulk_cells();
-	setenv("DAPL_OFI_BULK_KIB", "0", 1);
+	setenv("DAPL_OFI_LARGE_PACKET_KIB", "0", 1);
 	rig_open_one(&left, arg);
-	setenv("DAPL_OFI_BULK_KIB", "256", 1);
+	setenv("DAPL_OFI_LARGE_PACKET_KIB", "256", 1);
 	rig_open_one(&right, arg);
 	ASSERT_EQ(bulk_of(&left)->size, 0);
 	ASSERT(bulk_of(&right)->size > 0);
@@ -363,9 +363,9 @@ static void none(const void *arg)
 	rig_exchange(&p, &left, &right, 100 / dt_slow());
 	ASSERT_EQ(bulk_of(&right)->packets, 0);
 	tear_down(&p, 1);
-	setenv("DAPL_OFI_BULK_KIB", "128", 1);
+	setenv("DAPL_OFI_LARGE_PACKET_KIB", "128", 1);
 	rig_open_one(&left, arg);
-	setenv("DAPL_OFI_BULK_KIB", "512", 1);
+	setenv("DAPL_OFI_LARGE_PACKET_KIB", "512", 1);
 	rig_open_one(&right, arg);
 	rig_connect(&p, &left, &right);
 	ASSERT_EQ(p.a.ep.w.conn->large_payload, 128 * 1024);
@@ -374,7 +374,7 @@ static void none(const void *arg)
 	rig_exchange(&p, &left, &right, 100 / dt_slow());
 	ASSERT(bulk_of(&right)->received > 0);
 	tear_down(&p, 1);
-	unsetenv("DAPL_OFI_BULK_KIB");
+	unsetenv("DAPL_OFI_LARGE_PACKET_KIB");
 }
 TEST_ROWS(bulk_none, modes, none)
 

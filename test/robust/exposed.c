@@ -21,7 +21,7 @@
 
 enum step { ST_LISTEN, ST_READY, ST_ATTACKED, ST_OVER, ST_FLOOD };
 
-#define SILENT_MS 200
+#define HALF_OPEN_MS 200
 
 /* ---- the program's own sockets ---- */
 
@@ -57,7 +57,7 @@ static void program_with_sockets(void *arg)
 	RL_CHECK(conn >= 0, "accept: %s", strerror(errno));
 	/* Long enough for several passes of the reaper of idle connections. */
 	rl_await(ST_READY, 1, 10000);
-	rl_sleep_ms(5 * SILENT_MS);
+	rl_sleep_ms(5 * HALF_OPEN_MS);
 	RL_CHECK(send(conn, "x", 1, MSG_NOSIGNAL) == 1, "the program's own socket was shut down: %s",
 		 strerror(errno));
 	RL_CHECK(recv(conn, &byte, 1, 0) == 1 && byte == 'y',
@@ -159,12 +159,12 @@ static void flooded_client(void *arg)
 	rd_close(&rd);
 }
 
-static void set_silent(int ms)
+static void set_half_open_timeout(int ms)
 {
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", ms);
-	setenv("DAPL_OFI_SILENT_MS", text, 1);
+	setenv("DAPL_OFI_HALF_OPEN_MS", text, 1);
 }
 
 static void on_sockets(void)
@@ -175,20 +175,20 @@ static void on_sockets(void)
 		rl_end();
 	}
 	if (rl_begin("silent-connections-and-1024-descriptors", 40000)) {
-		set_silent(20000);
+		set_half_open_timeout(20000);
 		rl_start("server", flooded_server, NULL);
 		for (int i = 0; i < FLOODERS; i++)
 			rl_start("flooder", flooder, NULL);
 		rl_start("client", flooded_client, NULL);
 		rl_end();
-		set_silent(SILENT_MS);
+		set_half_open_timeout(HALF_OPEN_MS);
 	}
 }
 
 static void run(void)
 {
 	setenv("DAPL_OFI_LOG", "0", 1);
-	set_silent(SILENT_MS);
+	set_half_open_timeout(HALF_OPEN_MS);
 	setenv("DAPL_OFI_GRACE_MS", "200", 1);
 	if (test_fabric_has(test_fabric(), "sockets"))
 		on_sockets();

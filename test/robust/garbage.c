@@ -299,7 +299,7 @@ static void run(void)
 	char ms[16];
 
 	snprintf(ms, sizeof(ms), "%d", ATTACK_SILENT_MS);
-	setenv("DAPL_OFI_SILENT_MS", ms, 1);
+	setenv("DAPL_OFI_HALF_OPEN_MS", ms, 1);
 	setenv("DAPL_OFI_LOG", "0", 0);
 	if (!test_fabric_has(test_fabric(), "sockets")) {
 		rl_skip("garbage", "a service point is not a TCP port");

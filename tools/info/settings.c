@@ -80,11 +80,21 @@ void dofi_report(const char *fmt, ...)
 	(void)fmt;
 }
 
-static bool setting_is_set(const struct setting *s)
+static const char *setting_former(const struct setting *s)
 {
-	const char *text = getenv(s->name);
+	return s->number && s->which >= 0 ? dofi_param_former((enum dofi_number)s->which) : NULL;
+}
+
+static bool env_is_set(const char *name)
+{
+	const char *text = name ? getenv(name) : NULL;
 
 	return text && *text;
+}
+
+static bool setting_is_set(const struct setting *s)
+{
+	return env_is_set(s->name) || env_is_set(setting_former(s));
 }
 
 /* The effective value; NULL if there is none. */
@@ -109,6 +119,8 @@ static void print_setting(const struct setting *s)
 	       setting_is_set(s) ? " (environment)" : "");
 	if (s->number)
 		printf("    default %ld, from %ld to %ld\n", s->def, s->lo, s->hi);
+	if (setting_former(s))
+		printf("    former name, still accepted: %s\n", setting_former(s));
 	printf("    ");
 	text_wrap(4, 4, "%s", s->text);
 	free(value);
@@ -120,6 +132,8 @@ static void json_setting(const struct setting *s)
 
 	json_object(NULL);
 	json_text("name", s->name);
+	if (setting_former(s))
+		json_text("former_name", setting_former(s));
 	json_text("type", s->what);
 	if (s->number && s->which >= 0)
 		json_raw("value", value);

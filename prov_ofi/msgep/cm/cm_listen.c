@@ -326,7 +326,7 @@ static void cm_evict_half_open(struct msgep_cm_conn *newcomer)
 
 void msgep_cm_half_open_tick(struct msgep_cm_conn *conn)
 {
-	uint64_t timeout = DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
+	uint64_t timeout = DOFI_MS(dofi_param(DOFI_NUM_HALF_OPEN_MS));
 	char text[INET6_ADDRSTRLEN];
 
 	if (dofi_now() - conn->started < timeout) {
@@ -338,9 +338,9 @@ void msgep_cm_half_open_tick(struct msgep_cm_conn *conn)
 	}
 	dofi_log(DOFI_LOG_WARN,
 		 "closed idle connection from %s:%u (process %d): no request within "
-		 "%ld ms (DAPL_OFI_SILENT_MS)",
+		 "%ld ms (DAPL_OFI_HALF_OPEN_MS)",
 		 msgep_cm_addr_text(&conn->peer, text, sizeof(text)),
-		 dofi_addr_port(&conn->peer.sa), conn->pid, dofi_param(DOFI_NUM_SILENT_MS));
+		 dofi_addr_port(&conn->peer.sa), conn->pid, dofi_param(DOFI_NUM_HALF_OPEN_MS));
 	msgep_cm_conn_free(conn);
 }
 
@@ -385,7 +385,7 @@ static void cm_admit_half_open(struct msgep_cm_listener *l, int fd, const union 
 		return;
 	}
 	cm_evict_half_open(conn);
-	wait = DOFI_MS(dofi_param(DOFI_NUM_SILENT_MS));
+	wait = DOFI_MS(dofi_param(DOFI_NUM_HALF_OPEN_MS));
 	msgep_cm_arm(cm, &conn->timer,
 		     conn->started + (wait < MSGEP_CM_BURST_NS ? wait : MSGEP_CM_BURST_NS));
 	msgep_cm_half_open_ready(conn, EPOLLIN);

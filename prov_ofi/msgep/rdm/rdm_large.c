@@ -35,7 +35,7 @@ static bool large_later(uint16_t count, uint16_t known)
 void rdm_large_init(struct rdm_net *net)
 {
 	struct rdm_large *b = &net->large;
-	uint32_t bytes = (uint32_t)dofi_param(DOFI_NUM_BULK_KIB) * 1024;
+	uint32_t bytes = (uint32_t)dofi_param(DOFI_NUM_LARGE_PACKET_KIB) * 1024;
 
 	dofi_list_init(&b->waiting);
 	dofi_list_init(&b->unused);

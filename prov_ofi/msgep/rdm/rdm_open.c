@@ -74,7 +74,7 @@ static int rdm_find_inner(const struct dofi_fab *fab, bool tell, struct fi_info 
 {
 	int ret = -FI_ENODATA;
 
-	if (dofi_param(DOFI_NUM_BULK_KIB)) {
+	if (dofi_param(DOFI_NUM_LARGE_PACKET_KIB)) {
 		ret = rdm_ask_provider(fab, true, true, false, info);
 		if (ret == -FI_ENODATA)
 			ret = rdm_ask_provider(fab, false, true, false, info);
@@ -89,7 +89,7 @@ static int rdm_find_inner(const struct dofi_fab *fab, bool tell, struct fi_info 
 
 static uint32_t rdm_wanted_packet(void)
 {
-	uint32_t kib = (uint32_t)dofi_param(DOFI_NUM_CELL_KIB);
+	uint32_t kib = (uint32_t)dofi_param(DOFI_NUM_PACKET_KIB);
 
 	return kib ? kib * 1024 : ORDINARY_CELL;
 }
@@ -110,7 +110,7 @@ static void rdm_find_limit(struct rdm_net *net)
  * longer. Packets that must be registered occupy memory permanently, so they keep their size. */
 static void rdm_enlarge_packets(struct rdm_net *net)
 {
-	if (dofi_param(DOFI_NUM_CELL_KIB) || net->register_packets || net->copied < LARGE_CELL ||
+	if (dofi_param(DOFI_NUM_PACKET_KIB) || net->register_packets || net->copied < LARGE_CELL ||
 	    net->inner.info->ep_attr->max_msg_size < LARGE_CELL)
 		return;
 	net->packet_size = LARGE_CELL;
@@ -263,7 +263,7 @@ int rdm_open(struct msgep_domain *domain)
 	net->domain = domain;
 	msgep_inner_init(&net->inner);
 	net->timer_fd = -1;
-	net->window = (uint32_t)dofi_param(DOFI_NUM_CELL_WINDOW);
+	net->window = (uint32_t)dofi_param(DOFI_NUM_PACKET_WINDOW);
 	dofi_list_init(&net->unused);
 	dofi_list_init(&net->closed);
 	dofi_list_init(&net->blocked);
