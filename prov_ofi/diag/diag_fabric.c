@@ -17,7 +17,7 @@
 #include "fabric/fab_lib.h"
 #include "diag/diag.h"
 
-/* The registry library keeps lines of this length. */
+/* Maximum length of a line in the registry library. */
 #define LINE 180
 #define MAX_FOUND 24
 
@@ -30,8 +30,8 @@ void dofi_diag_fabric(const char *name, const char *known, const char *first)
 
 void dofi_diag_narrow(const char *name)
 {
-	dofi_report("fabric '%s' has no RDMA in programs of 32 bits: libfabric sends wrong keys "
-		    "there", name);
+	dofi_report("fabric '%s' does not support RDMA in 32-bit programs: libfabric sends wrong "
+		    "keys", name);
 	dofi_report("try: DAPL_OFI_PROVIDER=rxm, at both ends; or shm within a host");
 }
 
@@ -57,7 +57,7 @@ static const char *diag_host_of(const struct sockaddr *sa, char *text, socklen_t
 	return inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)sa)->sin6_addr, text, room);
 }
 
-/* "eth0 10.0.0.2, lo 127.0.0.1", and the name that looks most like the wanted one. */
+/* Lists interfaces ("eth0 10.0.0.2, lo 127.0.0.1"); *nearest: the name most similar to `wanted`. */
 static void diag_list_interfaces(const char *wanted, struct dofi_text *list, char *nearest,
 				 size_t room)
 {
@@ -125,7 +125,7 @@ void dofi_diag_address(const char *wanted, int ret)
 		dofi_report("try: ip address; then DAPL_OFI_DOMAIN=INTERFACE");
 }
 
-/* The hints, each with what it asks for in words. */
+/* The hints, each with a description of what it requires. */
 static void diag_relax_address(struct fi_info *h)
 {
 	free(h->src_addr);
@@ -166,7 +166,7 @@ static const struct hint {
 	const char *wanted;
 } table[] = {
 	{ diag_relax_address, "the interface's address" },
-	{ diag_relax_type, "that kind of endpoint" },
+	{ diag_relax_type, "the endpoint type" },
 	{ diag_relax_caps, "messages together with RDMA" },
 	{ diag_relax_memory, "memory registration without further conditions" },
 	{ diag_relax_threading, "use by several threads" },
@@ -174,8 +174,8 @@ static const struct hint {
 };
 #define HINTS (sizeof(table) / sizeof(*table))
 
-/* Does libfabric have something if the hints of the given bits do not count? */
-static bool diag_suits(const struct fi_info *hints, unsigned int relaxed)
+/* True if libfabric returns a match without the hints of the given bits. */
+static bool diag_matches(const struct fi_info *hints, unsigned int relaxed)
 {
 	struct fi_info *less = dofi_lib.dupinfo(hints), *found = NULL;
 	bool any;
@@ -192,16 +192,16 @@ static bool diag_suits(const struct fi_info *hints, unsigned int relaxed)
 	return any;
 }
 
-/* All but the last: what this very provider can do. */
-#define OF_PROVIDER ((1u << (HINTS - 1)) - 1)
+/* All hints but the last, the provider's name. */
+#define ALL_BUT_PROVIDER ((1u << (HINTS - 1)) - 1)
 
-/* The hint in the way; HINTS: there are several; -1: the provider is not there at all. */
-static int diag_culprit(const struct fi_info *hints)
+/* Index of the hint that fails; HINTS: several fail; -1: the provider does not exist. */
+static int diag_failing_hint(const struct fi_info *hints)
 {
-	if (!diag_suits(hints, OF_PROVIDER))
+	if (!diag_matches(hints, ALL_BUT_PROVIDER))
 		return -1;
 	for (size_t i = 0; i < HINTS - 1; i++)
-		if (diag_suits(hints, 1u << i))
+		if (diag_matches(hints, 1u << i))
 			return (int)i;
 	return HINTS;
 }
@@ -235,13 +235,13 @@ static const char *diag_reason(const struct found *f, const char *wanted, enum f
 		return "see above";
 	if (type == FI_EP_MSG && !f->msg)
 		return "no connected endpoints";
-	return "not asked for";
+	return "not requested";
 }
 
-/* Each fabric with the one reason why it was refused; those of one reason together. */
+/* Lists the providers, grouped by the reason why each was not selected. */
 static void diag_report_found(const char *wanted, enum fi_ep_type type)
 {
-	static const char *const reasons[] = { "see above", "not asked for",
+	static const char *const reasons[] = { "see above", "not requested",
 					       "no connected endpoints" };
 	struct dofi_text text = { .len = 0 };
 	struct found found[MAX_FOUND];
@@ -272,7 +272,7 @@ static void diag_report_absent(const struct dofi_fab *fab)
 {
 	const char *filter = dofi_env("FI_PROVIDER");
 
-	/* First what is missing: tools show the first line alone. */
+	/* The cause comes first: tools show only the first line. */
 	if (filter && *filter) {
 		dofi_report("FI_PROVIDER=%s in the environment hides provider '%s'", filter,
 			    fab->desc->prov_name);
@@ -280,7 +280,7 @@ static void diag_report_absent(const struct dofi_fab *fab)
 	} else {
 		dofi_report("libfabric %u.%u has no provider '%s'", FI_MAJOR(fab->lib_version),
 			    FI_MINOR(fab->lib_version), fab->desc->prov_name);
-		dofi_report("try: fi_info -l (package libfabric-bin) tells what there is; then "
+		dofi_report("try: fi_info -l (package libfabric-bin) lists the providers; then "
 			    "another provider= or libfabric");
 	}
 }
@@ -295,14 +295,14 @@ void dofi_diag_info(const struct dofi_fab *fab, const struct fi_info *hints, int
 			    fab->desc->prov_name, fab->netdev, dofi_lib.strerror(-ret));
 		return;
 	}
-	which = diag_culprit(hints);
+	which = diag_failing_hint(hints);
 	if (which < 0)
 		diag_report_absent(fab);
 	else if (which < (int)HINTS)
-		dofi_report("provider '%s' is there, but does not offer %s (interface %s)",
+		dofi_report("provider '%s' exists, but does not support %s (interface %s)",
 			    fab->desc->prov_name, table[which].wanted, fab->netdev);
 	else
-		dofi_report("provider '%s' is there, but lacks several things that DAT needs "
+		dofi_report("provider '%s' exists, but lacks several features that DAT requires "
 			    "(interface %s)",
 			    fab->desc->prov_name, fab->netdev);
 	diag_report_found(fab->desc->prov_name, hints->ep_attr->type);
@@ -318,15 +318,15 @@ void dofi_diag_open(int ret)
 {
 	if (ret != -EMFILE && ret != -ENFILE && ret != -EAGAIN)
 		return;
-	dofi_report("making the adapter: %s", strerror(-ret));
+	dofi_report("cannot create the adapter: %s", strerror(-ret));
 	if (ret == -EAGAIN)
 		dofi_report("try: a higher limit of processes and threads (ulimit -u)");
 	else
 		dofi_report("try: a higher limit of open files (ulimit -n)");
 }
 
-/* Names that programs carry since the days of the RDMA adapters that they stand for; the registry
- * library leads them to what is here. */
+/* True for names of RDMA adapters that are hard-coded in programs; the registry library maps them
+ * to a fabric of this host. */
 static bool diag_is_legacy(const char *name)
 {
 	static const char *const numbered[] = { "ib", "nes" };
@@ -348,27 +348,27 @@ void dofi_diag_legacy(const char *name, const char *params, const struct dofi_fa
 		return;
 	dofi_log(DOFI_LOG_WARN,
 		 "\"%.80s\" is the name of an RDMA adapter, and no RDMA device is "
-		 "ready for it: %s on %s is used; try: rdma link, or \"provider=\" in an entry of "
+		 "ready: %s on %s is used; try: rdma link, or \"provider=\" in an entry of "
 		 "that name",
 		 name, fab->desc->name, fab->netdev);
 }
 
 static void diag_report_setting(const char *name, const char *nearest)
 {
-	dofi_report("%s in the environment is no setting%s%s%s", name,
+	dofi_report("unknown setting %s in the environment%s%s%s", name,
 		    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 static void diag_report_param(const char *word, const char *nearest)
 {
-	dofi_report("\"%s\" is no parameter of an adapter and is ignored%s%s%s", word,
+	dofi_report("unknown parameter \"%s\" is ignored%s%s%s", word,
 		    nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "=?" : "");
 }
 
 static void diag_log_param(const char *word, const char *nearest)
 {
 	dofi_log(nearest ? DOFI_LOG_ERROR : DOFI_LOG_WARN,
-		 "\"%s\" is no parameter of an adapter and is ignored%s%s%s", word,
+		 "unknown parameter \"%s\" is ignored%s%s%s", word,
 		 nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "=?" : "");
 }
 
@@ -388,12 +388,12 @@ static void diag_add_override(struct dofi_text *t, enum dofi_string which, const
 
 void dofi_diag_settings(const char *params)
 {
-	struct dofi_text asked = { .len = 0 };
+	struct dofi_text requested = { .len = 0 };
 
-	dofi_text_add(&asked, "asked for: \"%.80s\"", params);
-	diag_add_override(&asked, DOFI_STR_PROVIDER, "DAPL_OFI_PROVIDER");
-	diag_add_override(&asked, DOFI_STR_DOMAIN, "DAPL_OFI_DOMAIN");
-	dofi_report("%s", asked.buf);
+	dofi_text_add(&requested, "requested: \"%.80s\"", params);
+	diag_add_override(&requested, DOFI_STR_PROVIDER, "DAPL_OFI_PROVIDER");
+	diag_add_override(&requested, DOFI_STR_DOMAIN, "DAPL_OFI_DOMAIN");
+	dofi_report("%s", requested.buf);
 	dofi_fab_unknown_words(params, diag_report_param);
 	dofi_param_unknown(diag_report_setting);
 }

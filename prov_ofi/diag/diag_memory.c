@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells whether the memory-lock limit prevented a registration, or the opening of a device. */
+/* Reports failed registrations and objects, with the memory-lock limit if it may be the cause. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,9 +31,9 @@ static bool diag_is_memlock_limit(int ret)
 
 void dofi_diag_memory(const struct dofi_fab *fab, uint64_t bytes, int ret)
 {
-	static atomic_bool told;
-	enum dofi_log_level level = atomic_exchange(&told, true) ? DOFI_LOG_INFO
-								 : DOFI_LOG_ERROR;
+	static atomic_bool reported;
+	enum dofi_log_level level = atomic_exchange(&reported, true) ? DOFI_LOG_INFO
+								     : DOFI_LOG_ERROR;
 	unsigned long long kib;
 
 	dofi_log(level, "cannot register %llu bytes with provider '%s': %s",
@@ -49,13 +49,13 @@ void dofi_diag_object(const struct dofi_fab *fab, const char *what, int ret)
 
 	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->desc->prov_name,
 		    fab->netdev, dofi_lib.strerror(-ret));
-	/* The most likely cause when enabling fails. */
+	/* The most likely cause of a failed fi_enable. */
 	if (fab->desc->over_device && ret == -EINVAL && !strcmp(what, "fi_enable"))
 		dofi_report("try: FI_UNIVERSE_SIZE=%s or less in the program's environment: the "
 			    "device may lack a completion queue for that many peers",
 			    DOFI_LIB_PEERS);
-	/* Nothing is pinned for an event queue; with it opens our own connection manager, too,
-	 * which has said what it lacks. */
+	/* An event queue pins no memory. It also opens the connection manager of msgep, which
+	 * reports its own failures. */
 	if (!strcmp(what, "fi_eq_open") || !diag_is_memlock_limit(ret) || !diag_memlock_limit(&kib))
 		return;
 	dofi_report("the memory-lock limit of this process is %llu KiB, too small for a fabric "

@@ -17,11 +17,11 @@
 #define LISTENING 0x0a
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char kept[256];		/* the first failure, as long as there was no success */
+static char kept[256];		/* the first failure; empty after a success */
 static pid_t kept_by;
 static bool found_one;
 
-/* The inode of the socket that listens on the port, 0: nobody's that we may see. */
+/* Returns the inode of the socket that listens on the port; 0: none is visible to this process. */
 static unsigned long diag_listener_in(const char *table, uint16_t port)
 {
 	unsigned long inode = 0, found = 0;
@@ -76,7 +76,7 @@ static void diag_read_name(const char *pid, char *name, size_t room)
 	name[strcspn(name, "\n")] = '\0';
 }
 
-/* "process 123 (name)", or what is known of it. */
+/* Writes "process 123 (name)", or what is known about the owner. */
 static void diag_owner_of(uint16_t port, char *text, size_t room)
 {
 	unsigned long inode = diag_listener_in("/proc/net/tcp", port);
@@ -111,7 +111,7 @@ void dofi_diag_port(uint16_t port, int ret)
 	pthread_mutex_lock(&lock);
 	first = !found_one && !*kept;
 	pthread_mutex_unlock(&lock);
-	/* The search takes milliseconds: not for programs that try port after port. */
+	/* The search takes milliseconds: skip it in programs that try many ports. */
 	if (!first && dofi_param(DOFI_NUM_LOG) < DOFI_LOG_WARN)
 		return;
 	if (ret == -EADDRINUSE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds and checks connection messages in the short form of devices.
+/* Builds and checks connection messages in the short format of RDMA devices.
  *
- * The layout stands in proto/cm_proto.h.
+ * The layout is described in proto/cm_proto.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "base/be_bytes.h"
 #include "proto/cm_proto.h"
 
-#define WIDE 4u			/* of byte 1: the qualifier has more than 16 bits */
-#define MOVED 2u		/* the port is not the qualifier's low bits */
-#define BEYOND_PORT 6		/* bytes of a wide qualifier */
+#define WIDE 4u			/* bit of byte 1: the qualifier has more than 16 bits */
+#define MOVED 2u		/* bit of byte 1: the port is not the qualifier's low 16 bits */
+#define BEYOND_PORT 6		/* bytes of a wide qualifier without its low 16 bits */
 
 size_t dofi_cm_brief_room(uint64_t qual)
 {

@@ -76,7 +76,7 @@ const char *dofi_cm_reason_text(unsigned int reason)
 	case DOFI_CM_BY_PEER:
 		return "rejected by the peer's program";
 	case DOFI_CM_NO_LISTENER:
-		return "no service point there has this qualifier";
+		return "no service point of the peer has this qualifier";
 	case DOFI_CM_BACKLOG:
 		return "the peer's queue of connection requests is full";
 	case DOFI_CM_VERSION_OTHER:

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection messages of two providers.
+/* Formats of the connection messages that two providers exchange.
  *
  * Each connection message of the fabric (request, acceptance, rejection) begins with this
  * header, all numbers big-endian, followed by the consumer's private data:
  *
  *  offset size
  *   0  4  magic "DOFI"
- *   4  1  version of this layout and of what travels beside data (2)
+ *   4  1  version of this layout and of the completion data that accompanies messages (2)
  *   5  1  kind: enum dofi_cm_kind
- *   6  1  fabric: wire id of the fabric's row, see DOFI_CM_AND_SHM
+ *   6  1  fabric: wire id of the fabric's descriptor, see DOFI_CM_AND_SHM
  *   7  1  DAT version of the sender, major * 10 + minor (information only)
  *   8  2  bytes of header before the private data (40 in versions 1 and 2)
  *  10  2  bytes of private data
- *  12  8  request: connection qualifier asked for; otherwise 0
- *  20  2  RDMA reads that the sender serves at once
- *  22  2  RDMA reads that the sender issues at once
+ *  12  8  request: requested connection qualifier; otherwise 0
+ *  20  2  IRD of the sender: RDMA reads that it serves concurrently
+ *  22  2  ORD of the sender: RDMA reads that it issues concurrently
  *  24  2  rejection: enum dofi_cm_reason; otherwise 0
  *  26 10  zero
  *  36  4  conn_id that messages to the sender must carry (object/conn_id.h), 0: none
@@ -25,21 +25,21 @@
  *   0  1  magic 0xda
  *   1  1  bits 7..5 version (2); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
  *         are not the port (cm/cm.h); 0: zero
- *   2  1  RDMA reads that the sender serves at once; rejection: enum dofi_cm_reason
- *   3  1  RDMA reads that the sender issues at once
+ *   2  1  IRD of the sender; rejection: enum dofi_cm_reason
+ *   3  1  ORD of the sender
  *   4  3  conn_id
  *   7  6  only with bit 2: the qualifier without its low 16 bits
  *
- * followed by private data up to the end of the message. The port says the rest of the qualifier;
- * such fabrics need no link.
+ * followed by private data up to the end of the message. The port has the low 16 bits of the
+ * qualifier.
  *
  * Version 2 introduced writes with immediate data (object/conn_id.h), which a peer of version 1
  * would misinterpret.
  *
- * Where both ends must know a secret, other messages take the place of these: proto/cm_seal.h.
+ * With a shared secret, the messages of proto/cm_seal.h replace these.
  *
- * A peer with another magic, version or fabric is refused. Nothing is believed before the whole
- * message has been checked (dofi_cm_parse).
+ * A peer with another magic, version or fabric is rejected. No field is used before the whole
+ * message has been validated (dofi_cm_parse).
  */
 #ifndef DOFI_CM_PROTO_H
 #define DOFI_CM_PROTO_H
@@ -51,30 +51,30 @@
 #define DOFI_CM_MAGIC 0x444f4649u
 #define DOFI_CM_VERSION 2
 #define DOFI_CM_HDR 40
-/* Of any fabric; what one carries says its row. */
+/* Maximum over all fabrics; the descriptor of a fabric has its own limit. */
 #define DOFI_CM_MAX 296
 
-/* Who has shared memory beside a network has the network's wire id with this bit. It connects to
- * others like it, to those who have the network alone, and, on its host, shared memory alone. */
+/* A fabric with a network and shared memory has the network's wire id with this bit. It connects
+ * to fabrics of the same kind, of the network alone and, on its host, of shared memory alone. */
 #define DOFI_CM_AND_SHM 0x80u
 #define DOFI_CM_SHM 3		/* wire id of shm */
 
 #define DOFI_CM_BRIEF 7
 #define DOFI_CM_BRIEF_MAGIC 0xdau
 #define DOFI_CM_BRIEF_VERSION 2u
-#define DOFI_CM_BRIEF_FABRIC 2	/* wire id of verbs, which it is for */
+#define DOFI_CM_BRIEF_FABRIC 2	/* wire id of verbs, which uses it */
 
 enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };
 
 enum dofi_cm_reason {
-	DOFI_CM_BY_PEER = 1,	/* the consumer rejected */
+	DOFI_CM_BY_PEER = 1,	/* rejected by the consumer */
 	DOFI_CM_NO_LISTENER,	/* no listener on the qualifier */
 	DOFI_CM_BACKLOG,	/* the service point's EVD is full */
 	DOFI_CM_VERSION_OTHER,	/* magic, version or fabric differ */
 	DOFI_CM_RESOURCES,	/* insufficient resources */
-	DOFI_CM_NO_SECRET,	/* the request is one for those who share a secret (proto/cm_seal.h) */
-	DOFI_CM_SECRET_WANTED,	/* it is not, and should be */
-	DOFI_CM_SECRET_OTHER,	/* it does not belong to a handshake that is under way */
+	DOFI_CM_NO_SECRET,	/* the request belongs to a handshake with a secret (proto/cm_seal.h), and this side has none */
+	DOFI_CM_SECRET_WANTED,	/* the request must belong to such a handshake */
+	DOFI_CM_SECRET_OTHER,	/* the request belongs to no handshake that this side knows */
 };
 
 struct dofi_cm_msg {
@@ -96,10 +96,10 @@ size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg);
 /* 0, -EPROTO (not our protocol), -EPROTONOSUPPORT (another version), -EBADMSG (malformed). */
 int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
 
-/* The same for brief ones; the two above call these. */
+/* The same for the brief format; the two functions above call these. */
 size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg);
 int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
-/* Bytes of brief header in a request for that qualifier. */
+/* Length of the brief header in a request for that qualifier. */
 size_t dofi_cm_brief_room(uint64_t qual);
 
 /* True if these two fabrics can connect; msgep/cm/cm.h selects the transport before. */

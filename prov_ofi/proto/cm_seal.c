@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Builds and checks the connection messages of ends that must know a secret. */
+/* Builds and checks the connection messages that a shared secret authenticates. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -18,7 +18,7 @@ static bool seal_random_bytes(uint8_t *to)
 	return getrandom(to, DOFI_SEAL_RANDOM, 0) == DOFI_SEAL_RANDOM;
 }
 
-/* `more`, `msg`: what the text consists of. */
+/* `more`, `msg`: the two parts of the text. */
 static bool seal_make_mac(const struct dofi_seal *s, const struct msgep_secret *secret, char label,
 			  struct iovec more, struct iovec msg, uint8_t *mac)
 {
@@ -40,7 +40,7 @@ static struct iovec seal_text_of(const uint8_t *data, size_t len)
 
 static const struct iovec nothing;
 
-/* Of a message of that length: behind it there may be room for less. */
+/* Length of the MAC that follows a message of that length: at most what the fabric has room for. */
 static size_t seal_mac_len(const struct dofi_sealer *by, size_t len)
 {
 	size_t left = by->room > len ? by->room - len : 0;
@@ -48,7 +48,7 @@ static size_t seal_mac_len(const struct dofi_sealer *by, size_t len)
 	return left < DOFI_SEAL_MAC ? left : DOFI_SEAL_MAC;
 }
 
-/* Puts the MAC behind the message; 0: there is no room. */
+/* Appends the MAC to the message; returns the total length, 0: there is no space for it. */
 static size_t seal_append(const struct dofi_sealer *by, uint8_t *msg, size_t len,
 			  const uint8_t *mac)
 {
@@ -60,7 +60,7 @@ static size_t seal_append(const struct dofi_sealer *by, uint8_t *msg, size_t len
 	return len + n;
 }
 
-/* `len`: of the message without its MAC; `have`: of what has come. */
+/* `len`: length of the message without its MAC; `have`: length of what was received. */
 static int seal_compare(const struct dofi_sealer *by, const uint8_t *msg, size_t len, size_t have,
 			const uint8_t *mac)
 {
@@ -185,7 +185,7 @@ size_t dofi_seal_request(struct dofi_seal *s, const struct dofi_sealer *by, cons
 		memcpy(buf + REQUEST_HEAD, priv, len);
 	if (!seal_make_mac(s, by->secret, 'r', seal_text_of(priv, len), nothing, mac))
 		return 0;
-	memcpy(s->asked, mac, sizeof(s->asked));
+	memcpy(s->request_mac, mac, sizeof(s->request_mac));
 	return seal_append(by, buf, REQUEST_HEAD + len, mac);
 }
 
@@ -203,7 +203,7 @@ int dofi_seal_open_request(struct dofi_seal *s, const struct dofi_sealer *by, co
 		return -EACCES;
 	ret = seal_compare(by, data, REQUEST_HEAD + priv, len, mac);
 	if (!ret)
-		memcpy(s->asked, mac, sizeof(s->asked));
+		memcpy(s->request_mac, mac, sizeof(s->request_mac));
 	return ret;
 }
 
@@ -211,7 +211,7 @@ static bool seal_mac_of_answer(const struct dofi_seal *s, const struct dofi_seal
 			       bool accepts, const uint8_t *msg, size_t len, uint8_t *mac)
 {
 	return seal_make_mac(s, by->secret, accepts ? 'a' : 'j',
-			     seal_text_of(s->asked, sizeof(s->asked)), seal_text_of(msg, len), mac);
+			     seal_text_of(s->request_mac, sizeof(s->request_mac)), seal_text_of(msg, len), mac);
 }
 
 size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,

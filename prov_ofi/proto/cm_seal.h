@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection messages of libfabric's own fabrics (verbs) where both ends must know a secret.
+/* Connection messages of fabrics with connections of their own (verbs), with a shared secret.
  *
- * A fabric carries one message each way before a connection is up, and what it carries is small
- * (verbs: 55 bytes). So the client connects twice:
+ * A fabric carries one message in each direction before a connection is established, and the
+ * messages are small (verbs: 55 bytes). Therefore the client connects twice:
  *
  *   client                                  listener
  *   connect: HELLO (random, all but the private data)  ->
@@ -24,9 +24,9 @@
  *              2  1  fabric: wire id
  *              3  1  bit 0: the address is an IPv6 address; others 0
  *              4 16  random
- *             20  8  connection qualifier asked for
- *             28  2  RDMA reads that the sender serves at once
- *             30  2  RDMA reads that the sender issues at once
+ *             20  8  requested connection qualifier
+ *             28  2  IRD of the sender
+ *             30  2  ORD of the sender
  *             32  3  conn_id (object/conn_id.h), 0: none
  *             35  1  bytes of private data that REQUEST will have
  *             36 16  address that the sender connects to; IPv4: 4 bytes, then zeros
@@ -36,19 +36,19 @@
  *             18 16  MAC
  *   REQUEST    0  1  magic 0xd3; then private data, MAC
  *   ACCEPT     0  1  bytes of private data
- *              1  1  RDMA reads that the sender serves at once
+ *              1  1  IRD of the sender
  *              2  3  conn_id; then private data, MAC
  *   REJECT     0  1  magic 0xd4
  *              1  1  enum dofi_cm_reason
  *              2  1  bytes of private data; then private data, MAC
  *
- * The MAC of the last three has 16 bytes, or as many as the fabric has room for behind the private
- * data: over verbs, with 48 bytes of that, 6 in a REQUEST, 2 in an ACCEPT and 4 in a REJECT. A
- * message with more private data than the fabric carries is malformed: its sender would choose how
- * short the MAC is.
+ * The MAC of the last three has 16 bytes, or what the fabric leaves after the private data: over
+ * verbs, with 48 bytes of private data, 6 in a REQUEST, 2 in an ACCEPT and 4 in a REJECT. A message
+ * with more private data than the fabric carries is malformed: otherwise its sender could shorten
+ * the MAC at will.
  *
- * Why that suffices is in docs/security.md. A refusal before CHALLENGE is a plain message
- * (proto/cm_proto.h), and so is one that says that there is no such handshake.
+ * docs/security.md explains why that suffices. A rejection before CHALLENGE, or of an unknown
+ * handshake, is a plain message (proto/cm_proto.h).
  */
 #ifndef DOFI_CM_SEAL_H
 #define DOFI_CM_SEAL_H
@@ -65,22 +65,22 @@
 
 enum { DOFI_SEAL_HELLO = 0xd1, DOFI_SEAL_CHALLENGED, DOFI_SEAL_REQUEST, DOFI_SEAL_REJECT };
 
-/* A handshake, at either end. */
+/* State of a handshake, at either end. */
 struct dofi_seal {
-	bool on;			/* HELLO is there */
-	bool proven;			/* client: CHALLENGE shows that the peer knows the secret */
-	uint8_t restarts;		/* client: times that the listener had forgotten it */
+	bool on;			/* HELLO has been sent or received */
+	bool proven;			/* client: CHALLENGE has proved that the peer knows the secret */
+	uint8_t restarts;		/* client: how often the listener did not recognise it */
 	uint8_t hello_len;
 	uint8_t hello[DOFI_SEAL_HELLO_MAX];
 	uint8_t random[DOFI_SEAL_RANDOM];	/* the listener's */
-	uint8_t asked[DOFI_SEAL_MAC];	/* of REQUEST, before it is cut */
+	uint8_t request_mac[DOFI_SEAL_MAC];	/* not truncated */
 };
 
-/* What sealing needs of the adapter. */
+/* Properties of the adapter that determine the format. */
 struct dofi_sealer {
 	const struct msgep_secret *secret;
 	size_t room;			/* of a connection message */
-	size_t max_priv;		/* more private data would leave less of the MAC */
+	size_t max_priv;		/* more private data would shorten the MAC too much */
 };
 
 static inline bool dofi_seal_is(uint8_t magic, const uint8_t *data, size_t len)
@@ -89,7 +89,7 @@ static inline bool dofi_seal_is(uint8_t magic, const uint8_t *data, size_t len)
 }
 
 /* Each writes a message to buf (DOFI_CM_MAX bytes) and returns its length; 0: no random numbers, or
- * no MAC. hello: what msg says, the length of its private data included. answer: msg->kind is
+ * no MAC. hello: the fields of msg, including the length of its private data. answer: msg->kind is
  * DOFI_CM_ACCEPT or DOFI_CM_REJECT. */
 size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg,
 		       const union dofi_addr *to, uint8_t *buf);
@@ -99,10 +99,10 @@ size_t dofi_seal_request(struct dofi_seal *s, const struct dofi_sealer *by, cons
 size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 			const struct dofi_cm_msg *msg, uint8_t *buf);
 
-/* Each checks what has come. 0, -EPROTONOSUPPORT (another version), -EBADMSG (malformed) or -EACCES
- * (the MAC is not that of an end that knows the secret and takes part in this handshake). HELLO:
- * msg has no private data, but its length. REQUEST: the private data follows the first byte.
- * Answers: msg->priv points into data. */
+/* Each validates a received message. 0, -EPROTONOSUPPORT (another version), -EBADMSG (malformed) or
+ * -EACCES (the MAC is wrong: the sender does not know the secret, or the message belongs to another
+ * handshake). HELLO: msg has the length of the private data only. REQUEST: the private data follows
+ * the first byte. Answers: msg->priv points into data. */
 int dofi_seal_open_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg, union dofi_addr *to);
 int dofi_seal_open_challenge(struct dofi_seal *s, const struct msgep_secret *secret,

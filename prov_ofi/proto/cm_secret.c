@@ -76,9 +76,9 @@ static const char *secret_reason(int err)
 	case -EFBIG:
 		return "it has more than 1024 bytes";
 	case -ENODATA:
-		return "it has less than 16 bytes";
+		return "it has fewer than 16 bytes";
 	case -ENOSYS:
-		return "OpenSSL's libcrypto is needed for it and not installed";
+		return "it requires OpenSSL's libcrypto, which is not installed";
 	case -EINVAL:
 		return "it is not a regular file";
 	default:

@@ -23,7 +23,7 @@
 
 struct msgep_secret;
 
-/* NULL in *out: none is configured. Negative error: it cannot be used; reported. */
+/* *out is NULL if no secret is configured. Negative error: it cannot be used, which is reported. */
 int msgep_secret_load(struct msgep_secret **out);
 void msgep_secret_free(struct msgep_secret *secret);
 bool msgep_secret_nonce(uint8_t *nonce);

@@ -109,7 +109,7 @@ TEST(cause, no_such_interface)
 	check_paragraph("a");
 	expect_output("no interface or address 'loo' on this host\n");
 	expect_output("interfaces with an address: ");
-	expect_output("asked for: \"domain=loo\"\n");
+	expect_output("requested: \"domain=loo\"\n");
 	expect_output("lo 127.0.0.1");
 	expect_output("  try: domain=lo in the registry entry, or DAPL_OFI_DOMAIN=lo\n");
 }
@@ -212,11 +212,11 @@ struct hint {
 };
 
 static const struct hint hints[] = {
-	{ "address", "address", "does not offer the interface's address (interface lo)\n",
+	{ "address", "address", "does not support the interface's address (interface lo)\n",
 	  "  try: DAPL_OFI_DOMAIN with another interface" },
-	{ "type", "type", "does not offer that kind of endpoint (interface lo)\n",
+	{ "type", "type", "does not support the endpoint type (interface lo)\n",
 	  "  try: fi_info -p tcp -v" },
-	{ "caps", "caps", "does not offer messages together with RDMA (interface lo)\n",
+	{ "caps", "caps", "does not support messages together with RDMA (interface lo)\n",
 	  "  try: fi_info -p tcp -v" },
 };
 
@@ -443,8 +443,8 @@ TEST(cause, misspelt_setting)
 	set_env("DAPL_OFI_DOMIAN", "lo");
 	ASSERT_EQ(run_player("open", "a", NULL), 1);
 	check_paragraph("a");
-	expect_output("asked for: \"domain=lo\", DAPL_OFI_DOMAIN=loo\n");
-	expect_output("DAPL_OFI_DOMIAN in the environment is no setting; did you mean "
+	expect_output("requested: \"domain=lo\", DAPL_OFI_DOMAIN=loo\n");
+	expect_output("unknown setting DAPL_OFI_DOMIAN in the environment; did you mean "
 		      "DAPL_OFI_DOMAIN?\n");
 }
 
@@ -453,8 +453,7 @@ TEST(cause, misspelt_parameter)
 	set_conf(LINE("a", "provdier=shm domain=loo"));
 	ASSERT_EQ(run_player("open", "a", NULL), 1);
 	check_paragraph("a");
-	expect_output("\"provdier=shm\" is no parameter of an adapter and is ignored; did you mean "
-		      "provider=?\n");
+	expect_output("unknown parameter \"provdier=shm\" is ignored; did you mean provider=?\n");
 }
 
 static void secret(const char *text, mode_t mode, const char *why, const char *remedy)
@@ -490,7 +489,7 @@ TEST(cause, secret_that_others_may_read)
 
 TEST(cause, secret_that_is_short_or_missing)
 {
-	secret("0123", 0600, "it has less than 16 bytes",
+	secret("0123", 0600, "it has fewer than 16 bytes",
 	       "let DAPL_OFI_CM_SECRET_FILE name a readable file");
 	secret(NULL, 0, "No such file or directory",
 	       "let DAPL_OFI_CM_SECRET_FILE name a readable file");
