@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads, changes and compares IPv4 and IPv6 addresses. */
+/* Reads, changes, compares and prints IPv4 and IPv6 addresses. */
+#include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/addr.h"
@@ -56,4 +58,27 @@ bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b)
 			       sizeof(struct in6_addr));
 	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
 	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+}
+
+const char *dofi_addr_text(const union dofi_addr *addr, uint16_t port, char *buf, size_t room)
+{
+	bool v6 = addr->sa.sa_family == AF_INET6;
+	const void *bytes = v6 ? (const void *)&addr->in6.sin6_addr
+			       : (const void *)&addr->in.sin_addr;
+	char host[INET6_ADDRSTRLEN] = "unknown address";
+
+	if (v6 || addr->sa.sa_family == AF_INET)
+		inet_ntop(addr->sa.sa_family, bytes, host, sizeof(host));
+	if (!port)
+		snprintf(buf, room, "%s", host);
+	else if (v6)
+		snprintf(buf, room, "[%s]:%u", host, port);
+	else
+		snprintf(buf, room, "%s:%u", host, port);
+	return buf;
+}
+
+const char *dofi_peer_text(const union dofi_addr *addr, char *buf)
+{
+	return dofi_addr_text(addr, dofi_addr_port(&addr->sa), buf, DOFI_ADDR_TEXT);
 }

@@ -22,5 +22,10 @@ bool dofi_addr_is_any(const union dofi_addr *addr);
 void dofi_addr_set_any(union dofi_addr *addr);
 bool dofi_addr_is_loopback(const union dofi_addr *addr);
 bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
+/* "10.0.0.7:4711", "[::1]:4711"; without a port if that is 0. Returns buf. */
+#define DOFI_ADDR_TEXT 56
+const char *dofi_addr_text(const union dofi_addr *addr, uint16_t port, char *buf, size_t room);
+/* The same with the port of the address; buf has DOFI_ADDR_TEXT bytes. */
+const char *dofi_peer_text(const union dofi_addr *addr, char *buf);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Logs why a connection was not made, once for each attempt, with a remedy. */
-#include <arpa/inet.h>
+/* Logs why a connection was not established, once per attempt, with a remedy. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -12,24 +11,6 @@
 
 #define SAME_SECRET "the same DAPL_OFI_CM_SECRET_FILE "
 #define SAME_FABRIC "let both sides use the same fabric (DAPL_OFI_PROVIDER)"
-
-const char *dofi_addr_text(const union dofi_addr *addr, uint16_t port, char *buf, size_t room)
-{
-	bool v6 = addr->sa.sa_family == AF_INET6;
-	const void *bytes = v6 ? (const void *)&addr->in6.sin6_addr
-			       : (const void *)&addr->in.sin_addr;
-	char host[INET6_ADDRSTRLEN] = "unknown address";
-
-	if (v6 || addr->sa.sa_family == AF_INET)
-		inet_ntop(addr->sa.sa_family, bytes, host, sizeof(host));
-	if (!port)
-		snprintf(buf, room, "%s", host);
-	else if (v6)
-		snprintf(buf, room, "[%s]:%u", host, port);
-	else
-		snprintf(buf, room, "%s:%u", host, port);
-	return buf;
-}
 
 static bool diag_wanted(enum dofi_log_level level)
 {
@@ -46,7 +27,7 @@ void dofi_diag_connecting(const struct dofi_ia *ia, const union dofi_addr *to, D
 			 (uint64_t)qual, ia->fab.desc->name);
 }
 
-/* What the caller of an attempt can do about the error. */
+/* The remedy for an error of an attempt. */
 static const char *diag_remedy(int err)
 {
 	switch (err) {
@@ -79,8 +60,8 @@ static void diag_attempt_failed(const struct dofi_ia *ia, const union dofi_addr 
 		 cause, try);
 }
 
-/* What libfabric's tcp and our own handshake report when the listener closes the connection, or
- * answers with something else. */
+/* Errors of libfabric and of msgep's handshake for a listener that closes the connection or answers
+ * with other data. */
 static bool diag_is_foreign(int err)
 {
 	return err == EIO || err == EINPROGRESS || err == EPROTO || err == EBADMSG ||
@@ -172,7 +153,7 @@ void dofi_diag_connect_timed_out(const struct dofi_ep *ep)
 void dofi_diag_connect_unproven(const struct dofi_ep *ep)
 {
 	if (diag_wanted(DOFI_LOG_WARN))
-		diag_ep_failed(ep, "the peer has another secret, or is not the one that was asked",
+		diag_ep_failed(ep, "the peer has another secret, or is not the intended one",
 			       SAME_SECRET "at both sides");
 }
 

@@ -683,7 +683,7 @@ bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died);
  * queues. Called by a transport. Caller holds domain->transport_lock. */
 void msgep_ep_broken(struct msgep_ep *ep, int err);
 /* The same where data is lost and messages still pass: the peer has ended the connection, perhaps,
- * and its BYE, with what it has received, is on its way. It ends with that, or a moment later. */
+ * and its BYE, with what it has received, is in transit. It ends with that, or shortly after. */
 void msgep_ep_data_lost(struct msgep_ep *ep, int err);
 
 #endif

@@ -63,7 +63,7 @@ void msgep_complete_arrived(struct msgep_ep *ep)
 
 bool msgep_inflight_grow(struct msgep_ep *ep)
 {
-	struct msgep_inflight *flights;
+	struct msgep_inflight *grown;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	msgep_complete_arrived(ep);
@@ -73,11 +73,11 @@ bool msgep_inflight_grow(struct msgep_ep *ep)
 	 * soon. */
 	if (ep->inflight_room == MSGEP_INFLIGHT_MAX)
 		return false;
-	flights = msgep_ring_grow(ep->inflight, sizeof(*flights), &ep->inflight_room,
-				  ep->inflight_head, ep->inflight_tail, 1);
-	if (flights)
-		ep->inflight = flights;
-	return flights;
+	grown = msgep_ring_grow(ep->inflight, sizeof(*grown), &ep->inflight_room,
+				ep->inflight_head, ep->inflight_tail, 1);
+	if (grown)
+		ep->inflight = grown;
+	return grown;
 }
 
 /* msgep_inflight_has_room was true before the last frame was reserved. */
@@ -153,8 +153,8 @@ static bool proto_push_frame(struct msgep_ep *ep, struct msgep_tx *tx)
 static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 {
 	size_t left = tx->total - tx->done, room, n;
-	size_t take = left < MSGEP_PULL_MOST ? left : MSGEP_PULL_MOST;
-	size_t tail = take == left && tx->kind == MSGEP_WRITE ? TAIL : 0;
+	size_t part_len = left < MSGEP_PULL_MOST ? left : MSGEP_PULL_MOST;
+	size_t tail = part_len == left && tx->kind == MSGEP_WRITE ? TAIL : 0;
 	struct msgep_segment list[MSGEP_IOV_MAX];
 	struct iovec part[MSGEP_IOV_MAX];
 	struct msgep_frame *f;
@@ -168,18 +168,18 @@ static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 		msgep_unreserve(ep);
 		return proto_push_frame(ep, tx);	/* as much as fits travels in the frame */
 	}
-	n = msgep_iov_truncate(tx->iov, part, take - tail);
+	n = msgep_iov_truncate(tx->iov, part, part_len - tail);
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct msgep_segment){ (uintptr_t)part[i].iov_base, part[i].iov_len };
 	memcpy(msgep_payload(f), list, n * sizeof(*list));
 	msgep_iov_gather((char *)msgep_payload(f) + n * sizeof(*list), tx->iov, tail);
 	proto_head_of(f, tx, (uint32_t)(n * sizeof(*list) + tail),
 		      (uint8_t)(MSGEP_PULL | (tx->done ? 0 : MSGEP_FIRST) |
-				(take == left ? MSGEP_LAST | MSGEP_WANTS_ACK : 0)));
+				(part_len == left ? MSGEP_LAST | MSGEP_WANTS_ACK : 0)));
 	f->segments = (uint8_t)n;
 	ep->transport->commit(ep, MSGEP_REQ, f);
 	ep->frames++;
-	tx->done += take;
+	tx->done += part_len;
 	return true;
 }
 
@@ -187,8 +187,8 @@ static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 {
 	size_t left = tx->total - tx->done, room, n;
-	size_t take = left < MSGEP_PULL_MOST ? left : MSGEP_PULL_MOST;
-	size_t tail = take == left && tx->kind == MSGEP_WRITE ? TAIL : 0;
+	size_t part_len = left < MSGEP_PULL_MOST ? left : MSGEP_PULL_MOST;
+	size_t tail = part_len == left && tx->kind == MSGEP_WRITE ? TAIL : 0;
 	struct iovec part[MSGEP_IOV_MAX];
 	struct msgep_segment segment;
 	struct msgep_frame *f;
@@ -203,22 +203,22 @@ static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 		return false;
 	}
 	memcpy(part, tx->iov, sizeof(part));
-	n = msgep_iov_head(part, tx->count, take - tail);
+	n = msgep_iov_head(part, tx->count, part_len - tail);
 	if (!ep->transport->bulk_send(ep, part, n, NULL, &segment.addr)) {
 		msgep_unreserve(ep);
 		return false;
 	}
-	msgep_iov_skip(tx->iov, take - tail);
-	segment.len = take - tail;
+	msgep_iov_skip(tx->iov, part_len - tail);
+	segment.len = part_len - tail;
 	memcpy(msgep_payload(f), &segment, sizeof(segment));
 	msgep_iov_gather((char *)msgep_payload(f) + sizeof(segment), tx->iov, tail);
 	proto_head_of(f, tx, (uint32_t)(sizeof(segment) + tail),
 		      (uint8_t)(MSGEP_PULL | (tx->done ? 0 : MSGEP_FIRST) |
-				(take == left ? MSGEP_LAST | MSGEP_WANTS_ACK : 0)));
+				(part_len == left ? MSGEP_LAST | MSGEP_WANTS_ACK : 0)));
 	f->segments = 1;
 	ep->transport->commit(ep, MSGEP_REQ, f);
 	ep->frames++;
-	tx->done += take;
+	tx->done += part_len;
 	return true;
 }
 
@@ -286,7 +286,7 @@ static bool proto_push_ack(struct msgep_ep *ep)
 
 /* Updates `pending`. A thread that blocked before it was set has not armed for room, and is
  * woken. */
-static void proto_settle_pending(struct msgep_ep *ep, bool pending)
+static void proto_set_pending(struct msgep_ep *ep, bool pending)
 {
 	bool before = atomic_load_explicit(&ep->pending, memory_order_relaxed);
 
@@ -298,7 +298,7 @@ static void proto_settle_pending(struct msgep_ep *ep, bool pending)
 		msgep_cq_wake(ep->rx_cq);
 }
 
-static inline bool proto_owes_frames(const struct msgep_ep *ep)
+static inline bool proto_has_pending(const struct msgep_ep *ep)
 {
 	return msgep_queued(&ep->txq) || ep->target_read_head != ep->target_read_tail || ep->nak ||
 	       ep->reported != ep->done || ep->bulk.granted != ep->bulk.tail;
@@ -316,7 +316,7 @@ void msgep_push_first(struct msgep_ep *ep)
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	proto_push_requests(ep);
 	if (msgep_queued(&ep->txq))
-		proto_settle_pending(ep, true);
+		proto_set_pending(ep, true);
 }
 
 void msgep_proto_push(struct msgep_ep *ep)
@@ -325,7 +325,7 @@ void msgep_proto_push(struct msgep_ep *ep)
 	if (msgep_push_gos(ep) && proto_push_ack(ep))
 		msgep_push_reads(ep);
 	proto_push_requests(ep);
-	proto_settle_pending(ep, proto_owes_frames(ep));
+	proto_set_pending(ep, proto_has_pending(ep));
 }
 
 unsigned int msgep_proto_progress(struct msgep_ep *ep)
@@ -341,7 +341,7 @@ unsigned int msgep_proto_progress(struct msgep_ep *ep)
 	if (ep->transport->acknowledged)
 		msgep_take_acks(ep);
 	n = msgep_recv_answers(ep) + msgep_recv_requests(ep);
-	if (proto_owes_frames(ep))
+	if (proto_has_pending(ep))
 		msgep_proto_push(ep);
 	if (n && ep->transport->flush)
 		ep->transport->flush(ep);

@@ -79,8 +79,8 @@ bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f,
 					    .context = ep->cur.context, .total = ep->expected });
 }
 
-bool msgep_bulk_write(struct msgep_ep *ep, const struct msgep_frame *f, const struct msgep_frame_data *p,
-		    struct iovec to)
+bool msgep_bulk_write(struct msgep_ep *ep, const struct msgep_frame *f,
+		      const struct msgep_frame_data *p, struct iovec to)
 {
 	struct msgep_bulk what = { .kind = MSGEP_WRITE, .last = f->flags & MSGEP_LAST };
 

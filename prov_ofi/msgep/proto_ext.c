@@ -9,7 +9,7 @@
 #include "msgep/peer_memory.h"
 #include "msgep/proto.h"
 
-static bool proto_in_disorder(const struct msgep_ep *ep, const struct msgep_frame *f, uint32_t len)
+static bool proto_out_of_order(const struct msgep_ep *ep, const struct msgep_frame *f, uint32_t len)
 {
 	return ep->in_message || ep->in_write || f->len != len ||
 	       (f->flags & (MSGEP_FIRST | MSGEP_LAST)) != (MSGEP_FIRST | MSGEP_LAST);
@@ -18,7 +18,7 @@ static bool proto_in_disorder(const struct msgep_ep *ep, const struct msgep_fram
 bool msgep_recv_imm_frame(struct msgep_ep *ep, const struct msgep_frame *f)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (proto_in_disorder(ep, f, 0) || !ep->after_write || f->total != ep->expected) {
+	if (proto_out_of_order(ep, f, 0) || !ep->after_write || f->total != ep->expected) {
 		msgep_ep_fail(ep, "an immediate frame out of order");
 		return true;
 	}
@@ -54,7 +54,7 @@ bool msgep_recv_atomic(struct msgep_ep *ep, const struct msgep_frame *f, const v
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!s)
 		return false;
-	if (proto_in_disorder(ep, f, f->kind == MSGEP_ADD ? 8 : 16) ||
+	if (proto_out_of_order(ep, f, f->kind == MSGEP_ADD ? 8 : 16) ||
 	    f->total != sizeof(uint64_t)) {
 		msgep_ep_fail(ep, "an invalid atomic operation");
 		return true;

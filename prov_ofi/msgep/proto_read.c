@@ -64,9 +64,12 @@ bool msgep_recv_read(struct msgep_ep *ep, const struct msgep_frame *f)
 	}
 	pthread_rwlock_rdlock(&ep->domain->mr_lock);
 	ep->granted &= ~msgep_target_read_bit(ep->target_read_tail);
-	*s = (struct msgep_target_read){ .remote = f->value, .total = f->total, .key = f->key,
-				 .pulled = f->flags & MSGEP_PULL &&
-					   (ep->transport->grant || read_bulk_serves(ep, f->total)) };
+	*s = (struct msgep_target_read){ .remote = f->value,
+					 .total = f->total,
+					 .key = f->key,
+					 .pulled = f->flags & MSGEP_PULL &&
+						   (ep->transport->grant ||
+						    read_bulk_serves(ep, f->total)) };
 	msgep_mr_access(ep, s->key, s->remote, s->total, FI_REMOTE_READ, &s->refused);
 	pthread_rwlock_unlock(&ep->domain->mr_lock);
 	/* Requests after a refused one must not take effect. */

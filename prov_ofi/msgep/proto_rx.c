@@ -17,7 +17,7 @@
 #define BATCH 64
 /* Limit of bytes pulled, or copied from large frames, in one call: completions are reported before
  * more is copied, and the connection's lock is not held for long. */
-#define HAUL ((uint64_t)1 << 18)
+#define CMA_BYTES_MAX ((uint64_t)1 << 18)
 #define LARGE ((uint32_t)1 << 16)
 /* The last bytes of a write, which programs poll in memory. */
 #define LINE 64
@@ -36,8 +36,11 @@ static void proto_abort(struct msgep_ep *ep)
 
 void msgep_ep_fail(struct msgep_ep *ep, const char *why)
 {
+	char text[DOFI_ADDR_TEXT];
+
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	dofi_log(DOFI_LOG_WARN, "connection aborted: %s", why);
+	dofi_log(DOFI_LOG_WARN, "ended the connection with %s: it violated the protocol: %s",
+		 dofi_peer_text(&ep->peer, text), why);
 	ep->failed = true;
 	ep->refused = true;
 	if (ep->transport->withdraw)
@@ -47,8 +50,11 @@ void msgep_ep_fail(struct msgep_ep *ep, const char *why)
 
 void msgep_ep_abort(struct msgep_ep *ep, const char *why)
 {
+	char text[DOFI_ADDR_TEXT];
+
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	dofi_log(DOFI_LOG_INFO, "a connection can send no more: %s", why);
+	dofi_log(DOFI_LOG_INFO, "ended the connection with %s: %s",
+		 dofi_peer_text(&ep->peer, text), why);
 	proto_abort(ep);
 }
 
@@ -316,7 +322,7 @@ unsigned int msgep_recv_requests(struct msgep_ep *ep)
 	if (atomic_load_explicit(&ep->stalled, memory_order_relaxed))
 		return 0;
 	ep->cma_bytes = 0;
-	while (n < BATCH && ep->cma_bytes < HAUL) {
+	while (n < BATCH && ep->cma_bytes < CMA_BYTES_MAX) {
 		f = ep->transport->peek(ep, MSGEP_REQ, &payload);
 		if (!f)
 			break;
@@ -415,7 +421,7 @@ unsigned int msgep_recv_answers(struct msgep_ep *ep)
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	ep->cma_bytes = 0;
-	for (; n < BATCH && ep->cma_bytes < HAUL; n++) {
+	for (; n < BATCH && ep->cma_bytes < CMA_BYTES_MAX; n++) {
 		f = ep->transport->peek(ep, MSGEP_ANS, &payload);
 		if (!f)
 			break;

@@ -33,7 +33,8 @@ static const struct fabric {
 	const char *rule;
 	const char *pattern;		/* its name, for regular expressions */
 } fabrics[] = {
-	{ "tcp", "tcp" }, { "shm", "shm" }, { "rxm", "rxm" }, { "rxm+shm", "rxm[+]shm" }, { "tcp+shm", "tcp[+]shm" },
+	{ "tcp", "tcp" },	    { "shm", "shm" },		{ "rxm", "rxm" },
+	{ "rxm+shm", "rxm[+]shm" }, { "tcp+shm", "tcp[+]shm" },
 };
 
 /* A bound socket that does not listen: while it is open, no other can listen on its port. */
@@ -68,7 +69,7 @@ static void connect_to_no_listener(const void *row)
 	ASSERT_EQ(count_output_lines(), 1);
 }
 
-TEST_ROWS(nobody, fabrics, connect_to_no_listener)
+TEST_ROWS(no_listener, fabrics, connect_to_no_listener)
 
 static void connect_to_other_qualifier(const void *row)
 {
@@ -99,12 +100,14 @@ static const struct pair {
 } pairs[] = {
 	{ "tcp_to_rxm", "tcp", "rxm",
 	  "over tcp: no service point of this fabric",
-	  "rejected 127.0.0.1:[0-9]+: expected a peer over rxm, got one of another transport" },
+	  "rejected 127.0.0.1:[0-9]+: expected a peer over rxm [(]transport [0-9]+[)], got "
+	  "one over transport [0-9]+" },
 	{ "tcp_to_shm", "tcp", "shm", "over tcp: no service point of this fabric", NULL },
 	{ "shm_to_tcp", "shm", "tcp", "over shm: no service point of this fabric", NULL },
 	{ "shm_to_rxm", "shm", "rxm", "over shm: no service point of this fabric", NULL },
 	{ "rxm_to_tcp", "rxm", "tcp", "over rxm: no service point of this fabric",
-	  "rejected 127.0.0.1:[0-9]+: expected a peer over tcp, got one of another transport" },
+	  "rejected 127.0.0.1:[0-9]+: expected a peer over tcp [(]transport [0-9]+[)], got "
+	  "one over transport [0-9]+" },
 	{ "rxm_to_constrained", "rxm", "constrained",
 	  "over rxm: what listens there uses the fabric constrained",
 	  "rejected 127.0.0.1:[0-9]+: expected a peer over constrained, got one over rxm" },

@@ -27,7 +27,7 @@ static void check_message(const uint8_t *buf, size_t len)
 		return;
 	MUST(len <= MSGEP_CM_MAX);
 	MUST(msg.params_len <= MSGEP_PARAMS_MAX && msg.data_len <= MSGEP_CM_DATA);
-	MUST(msg.offer == buf + MSGEP_CM_HDR && msg.data == msg.offer + msg.params_len);
+	MUST(msg.params == buf + MSGEP_CM_HDR && msg.data == msg.params + msg.params_len);
 	MUST(msg.data + msg.data_len + (msg.sealed ? MSGEP_CM_MAC : 0) == buf + len);
 	MUST(!msg.sealed || msg.mac + MSGEP_CM_MAC == buf + len);
 	MUST(msg.kind != MSGEP_CM_REQUEST || msg.port);

@@ -4,7 +4,7 @@
  *   driver SECONDS DIRECTORY
  *
  * Runs each file of the directory unchanged; then, for SECONDS, with a few bytes changed, put
- * in, left out or taken from another file. Nothing is learned on the way: that is what libFuzzer is
+ * in, left out or taken from another file. Nothing is learned meanwhile: that is what libFuzzer is
  * for.
  */
 #include <dirent.h>

@@ -18,7 +18,7 @@ void fabric_deliver(bool tagged, const void *data, size_t len);
 /* Fails the oldest receive of that kind, or the oldest send. */
 void fabric_fail_receive(bool tagged);
 void fabric_fail_send(void);
-/* So many sends and receives find no room. */
+/* The next n sends and receives find no room. */
 void fabric_refuse(unsigned int n);
 
 #endif

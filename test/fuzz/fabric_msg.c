@@ -228,7 +228,7 @@ static int bind_object(struct fid *fid, struct fid *other, uint64_t flags)
 	return 0;
 }
 
-/* Readable whenever it is waited for. */
+/* Always readable. */
 static int control(struct fid *fid, int command, void *arg)
 {
 	static int fd = -1;

@@ -60,10 +60,10 @@ sources()
 
 # shellcheck disable=SC2046 # paths without blanks
 {
-	run cm_wire $(sources cm_wire)
+	run cm_msg $(sources cm_msg)
 	run frames $(sources frames)
 	# These have a clock of their own.
-	run cells -Wl,--wrap=clock_gettime $(sources cells)
+	run packets -Wl,--wrap=clock_gettime $(sources packets)
 	run pairs -Wl,--wrap=clock_gettime $(sources pairs)
 }
 exit $failed

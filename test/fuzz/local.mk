@@ -1,30 +1,30 @@
 # Fuzz tests with malformed input. `make fuzz FUZZ_TIME=600` for a long run; make check has a short
 # one.
-check_PROGRAMS += test/fuzz/driver-cells test/fuzz/driver-cm_wire test/fuzz/driver-frames \
+check_PROGRAMS += test/fuzz/driver-packets test/fuzz/driver-cm_msg test/fuzz/driver-frames \
 	test/fuzz/driver-pairs
 TESTS += test/fuzz/fuzz.sh
 EXTRA_DIST += test/fuzz/fuzz.sh \
-	test/fuzz/corpus/cells/asks \
-	test/fuzz/corpus/cells/bulk \
-	test/fuzz/corpus/cells/bye \
-	test/fuzz/corpus/cells/cells \
-	test/fuzz/corpus/cells/close \
-	test/fuzz/corpus/cells/fails \
-	test/fuzz/corpus/cells/give-back \
-	test/fuzz/corpus/cells/offers \
-	test/fuzz/corpus/cells/out-of-order \
-	test/fuzz/corpus/cells/recall \
-	test/fuzz/corpus/cells/send-long \
-	test/fuzz/corpus/cm_wire/accept \
-	test/fuzz/corpus/cm_wire/bells-bye \
-	test/fuzz/corpus/cm_wire/hello-challenge \
-	test/fuzz/corpus/cm_wire/http \
-	test/fuzz/corpus/cm_wire/long-request \
-	test/fuzz/corpus/cm_wire/reject \
-	test/fuzz/corpus/cm_wire/request-v4 \
-	test/fuzz/corpus/cm_wire/request-v6-accept \
-	test/fuzz/corpus/cm_wire/sealed-request \
-	test/fuzz/corpus/cm_wire/version-2 \
+	test/fuzz/corpus/packets/arrival-query \
+	test/fuzz/corpus/packets/bulk \
+	test/fuzz/corpus/packets/bye \
+	test/fuzz/corpus/packets/many \
+	test/fuzz/corpus/packets/close \
+	test/fuzz/corpus/packets/fails \
+	test/fuzz/corpus/packets/return-credits \
+	test/fuzz/corpus/packets/parameters \
+	test/fuzz/corpus/packets/out-of-order \
+	test/fuzz/corpus/packets/revoke \
+	test/fuzz/corpus/packets/send-long \
+	test/fuzz/corpus/cm_msg/accept \
+	test/fuzz/corpus/cm_msg/doorbells-bye \
+	test/fuzz/corpus/cm_msg/hello-challenge \
+	test/fuzz/corpus/cm_msg/http \
+	test/fuzz/corpus/cm_msg/long-request \
+	test/fuzz/corpus/cm_msg/reject \
+	test/fuzz/corpus/cm_msg/request-v4 \
+	test/fuzz/corpus/cm_msg/request-v6-accept \
+	test/fuzz/corpus/cm_msg/sealed-request \
+	test/fuzz/corpus/cm_msg/version-2 \
 	test/fuzz/corpus/frames/message \
 	test/fuzz/corpus/frames/message-in-two \
 	test/fuzz/corpus/frames/message-pulled \
@@ -77,12 +77,12 @@ EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/pairs/want-bulk-again \
 	test/fuzz/corpus/pairs/write
 
-test_fuzz_driver_cm_wire_SOURCES = test/fuzz/cm_msg.c test/fuzz/driver.c test/fuzz/fuzz.h \
+test_fuzz_driver_cm_msg_SOURCES = test/fuzz/cm_msg.c test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/proto/cm_secret.h prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h
-test_fuzz_driver_cm_wire_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
+test_fuzz_driver_cm_msg_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 	$(LIBFABRIC_CFLAGS)
 
-test_fuzz_driver_cells_SOURCES = test/fuzz/packets.c test/fuzz/driver.c test/fuzz/fabric.c \
+test_fuzz_driver_packets_SOURCES = test/fuzz/packets.c test/fuzz/driver.c test/fuzz/fabric.c \
 	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/base/addr.c prov_ofi/base/debug.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/fabric/fab_info.c \
@@ -90,16 +90,16 @@ test_fuzz_driver_cells_SOURCES = test/fuzz/packets.c test/fuzz/driver.c test/fuz
 	prov_ofi/msgep/rdm/rdm_recv.c prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_packets.c prov_ofi/msgep/rdm/rdm_open.c \
 	prov_ofi/msgep/rdm/rdm_peers.c prov_ofi/msgep/rdm/rdm_probe.c prov_ofi/msgep/rdm/rdm_constrained.c
-test_fuzz_driver_cells_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
-test_fuzz_driver_cells_LDFLAGS = -Wl,--wrap=clock_gettime
-test_fuzz_driver_cells_LDADD = -lpthread
+test_fuzz_driver_packets_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
+test_fuzz_driver_packets_LDFLAGS = -Wl,--wrap=clock_gettime
+test_fuzz_driver_packets_LDADD = -lpthread
 
 test_fuzz_driver_frames_SOURCES = test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h \
-	prov_ofi/base/debug.c prov_ofi/base/key_map.c \
+	prov_ofi/base/addr.c prov_ofi/base/debug.c prov_ofi/base/key_map.c \
 	prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
 	prov_ofi/msgep/proto_ext.c \
 	prov_ofi/msgep/proto_read.c prov_ofi/msgep/proto_rx.c
-test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
+test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_frames_LDADD = -lpthread
 
 test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
@@ -117,12 +117,12 @@ test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/msgep/object/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
 	prov_ofi/msgep/proto_ext.c prov_ofi/msgep/proto_read.c prov_ofi/msgep/proto_rx.c \
 	prov_ofi/msgep/object/srx.c
-test_fuzz_driver_pairs_CPPFLAGS = $(test_fuzz_driver_cm_wire_CPPFLAGS)
+test_fuzz_driver_pairs_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_pairs_LDFLAGS = -Wl,--wrap=clock_gettime
 test_fuzz_driver_pairs_LDADD = -lpthread
 
 FUZZ_TIME = 5
-fuzz: test/fuzz/driver-cells test/fuzz/driver-cm_wire test/fuzz/driver-frames \
+fuzz: test/fuzz/driver-packets test/fuzz/driver-cm_msg test/fuzz/driver-frames \
 		test/fuzz/driver-pairs
 	srcdir=$(srcdir) FUZZ_TIME=$(FUZZ_TIME) FUZZ_CPPFLAGS="$(LIBFABRIC_CFLAGS)" \
 		$(srcdir)/test/fuzz/fuzz.sh

@@ -173,7 +173,7 @@ static void close_conn(unsigned int i)
 	msgep_transport_rdm.close(&ep[i]);
 }
 
-static void peer_cell(struct msgep_ep *e, bool bulk)
+static void peer_packet(struct msgep_ep *e, bool bulk)
 {
 	struct {
 		struct rdm_hdr hdr;
@@ -181,15 +181,15 @@ static void peer_cell(struct msgep_ep *e, bool bulk)
 		uint8_t payload[LONGEST];
 	} packet;
 	struct rdm_conn *conn = e->w.conn;
-	const uint8_t *offer = own[e - ep].data;
+	const uint8_t *params = own[e - ep].data;
 	uint8_t what = byte(), channel = byte();
 	size_t room = fabric_next_recv_len(bulk), len = 0;
 	int ch = channel % MSGEP_CHANNELS;
 
 	memset(&packet, 0, sizeof(packet));
-	packet.hdr.index = htole32((uint32_t)dofi_get_be(offer + 16, 4));
-	packet.hdr.generation = htole32((uint32_t)dofi_get_be(offer + 20, 4));
-	packet.hdr.token = htole64(dofi_get_be(offer + 24, 8));
+	packet.hdr.index = htole32((uint32_t)dofi_get_be(params + 16, 4));
+	packet.hdr.generation = htole32((uint32_t)dofi_get_be(params + 20, 4));
+	packet.hdr.token = htole64(dofi_get_be(params + 24, 8));
 	packet.hdr.channel = channel < 0x80 ? (uint8_t)ch : channel;
 	packet.hdr.seq = htole32(conn->expected[ch] + delta());
 	if (what & 1)
@@ -279,11 +279,11 @@ static void step(uint8_t what)
 	case 0:
 	case 1:
 	case 2:
-		peer_cell(e, false);
+		peer_packet(e, false);
 		break;
 	case 3:
 	case 4:
-		peer_cell(e, true);
+		peer_packet(e, true);
 		break;
 	case 5:
 	case 6:

@@ -122,8 +122,9 @@ static void step(void)
 		raw_bytes();
 		break;
 	case 8:
-		post_receive(i % 2 || !eps[i / 2 % HONEST_ACTIVE] ? srx
-								 : &eps[i / 2 % HONEST_ACTIVE]->fid);
+		post_receive(i % 2 || !eps[i / 2 % HONEST_ACTIVE]
+				     ? srx
+				     : &eps[i / 2 % HONEST_ACTIVE]->fid);
 		break;
 	case 9:
 	case 10:

@@ -76,7 +76,7 @@ static void check_bytes(const struct msgep_cm_conn *conn, const uint8_t *at, siz
 
 void msgep_cm_report_request(struct msgep_cm_conn *conn, const struct msgep_cm_msg *msg)
 {
-	check_bytes(conn, msg->offer, msg->params_len);
+	check_bytes(conn, msg->params, msg->params_len);
 	check_bytes(conn, msg->data, msg->data_len);
 	MUST(conn->route && conn->routed && conn->pep == &pep);
 	MUST(msg->kind == MSGEP_CM_REQUEST && msg->transport == msgep_transport_pair.id);
@@ -136,7 +136,7 @@ void msgep_cm_forget(struct msgep_ep *ep)
 		cm_free(ep->cm);
 }
 
-int msgep_cm_adopt_request(struct fid *handle, struct msgep_ep *ep)
+int msgep_cm_attach_request(struct fid *handle, struct msgep_ep *ep)
 {
 	(void)handle;
 	(void)ep;

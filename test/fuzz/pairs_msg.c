@@ -80,7 +80,9 @@ static uint32_t fill_handshake(uint8_t *at)
 {
 	static const uint8_t zeros[MSGEP_CM_DATA];
 	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST + byte() % (MSGEP_CM_GONE + 1),
-				  .transport = msgep_transport_pair.id, .offer = zeros, .data = zeros };
+				    .transport = msgep_transport_pair.id,
+				    .params = zeros,
+				    .data = zeros };
 
 	if (msg.kind == MSGEP_CM_REQUEST) {
 		msg.to.sa.sa_family = AF_INET;

@@ -290,7 +290,7 @@ void close_region(void)
 
 /* ---------------------------------------------------------------- honest handshakes */
 
-static void offer_of(const struct peer *peer, const uint8_t *token, struct msgep_params *out)
+static void params_of(const struct peer *peer, const uint8_t *token, struct msgep_params *out)
 {
 	uint8_t *p = out->data;
 
@@ -391,7 +391,7 @@ void open_ep(unsigned int i)
 		MUST(!msgep_transport_pair.get_params(eps[i], true, &out));
 	if (i == FRESH)
 		return;
-	offer_of(peer, NULL, &in);
+	params_of(peer, NULL, &in);
 	MUST(!msgep_transport_pair.set_peer_params(eps[i], active, &in));
 	if (active) {
 		if (!pair_of_peer(peer))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs the suites about connections of our own making. */
+/* Runs the suites of the connection manager of msgep. */
 #include "rig.h"
 
 int main(int argc, char **argv)

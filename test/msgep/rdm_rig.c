@@ -46,7 +46,6 @@ void msgep_ep_path_checked(struct msgep_ep *ep)
 	e->settled++;
 }
 
-/* As in fabric/fab.c, which needs all the rest. */
 /* ---- sides ---- */
 
 static bool bulk_mode;
@@ -126,7 +125,7 @@ void rig_end_init(struct end *e, struct side *s)
 
 void rig_connect(struct pair *p, struct side *a, struct side *b)
 {
-	struct msgep_params offer = { .fd = -1 };
+	struct msgep_params params = { .fd = -1 };
 
 	rig_end_init(&p->a, a);
 	rig_end_init(&p->b, b);
@@ -134,10 +133,10 @@ void rig_connect(struct pair *p, struct side *a, struct side *b)
 		p->a.out[ch] = p->b.in[ch] = rig_random() | 1;
 		p->b.out[ch] = p->a.in[ch] = rig_random() | 1;
 	}
-	ASSERT_EQ(msgep_transport_rdm.get_params(&p->a.ep, true, &offer), 0);
-	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p->b.ep, false, &offer), 0);
-	ASSERT_EQ(msgep_transport_rdm.get_params(&p->b.ep, false, &offer), 0);
-	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p->a.ep, true, &offer), 0);
+	ASSERT_EQ(msgep_transport_rdm.get_params(&p->a.ep, true, &params), 0);
+	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p->b.ep, false, &params), 0);
+	ASSERT_EQ(msgep_transport_rdm.get_params(&p->b.ep, false, &params), 0);
+	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p->a.ep, true, &params), 0);
 }
 
 void rig_disconnect(struct pair *p)
@@ -334,7 +333,8 @@ static void raw(struct side *from, struct side *to, struct end *e, const void *d
 	memcpy(packet->hdr, data, len);
 	packet->len = (uint32_t)len;
 	packet->state = RDM_PACKET_SENDING;
-	/* The first send to a peer makes a connection of the fabric, for which both sides work. */
+	/* The first send to a peer establishes a connection of the fabric: both sides must make
+	 * progress. */
 	do {
 		rig_pump(from, to);
 		pthread_mutex_lock(&from->domain.transport_lock);

@@ -15,14 +15,14 @@ struct mode {
 	bool large;			/* frames of all lengths, also in large packets */
 };
 
-/* One IA, as far as the transport uses it. */
+/* The part of an IA that the transport uses. */
 struct side {
 	struct dofi_fab fab;
 	struct msgep_fabric fabric;
 	struct msgep_domain domain;
 };
 
-/* One end of a connection, and how far it has got. */
+/* One end of a connection, and its progress. */
 struct end {
 	struct msgep_ep ep;
 	struct msgep_cq cq;
@@ -31,7 +31,7 @@ struct end {
 	unsigned int settled;		/* calls of msgep_ep_path_checked */
 	uint32_t sent[MSGEP_CHANNELS], got[MSGEP_CHANNELS];
 	uint64_t out[MSGEP_CHANNELS], in[MSGEP_CHANNELS];	/* states of the patterns */
-	bool large;			/* the mode's */
+	bool large;			/* of the mode */
 };
 
 struct pair {
@@ -54,7 +54,7 @@ bool rig_send(struct end *e, int ch);
 bool rig_send_long(struct end *e, int ch);
 /* Receives and checks one frame; false if there is none. */
 bool rig_recv(struct end *e, int ch);
-/* The next request, which stays. */
+/* Returns the next request without consuming it. */
 const struct msgep_frame *rig_peek(struct end *e);
 void rig_flush(struct end *e);
 /* Both directions and channels work: `n` frames each. */

@@ -18,7 +18,7 @@
 #define LIMIT 8000000u		/* microseconds for any step */
 
 const struct sort sorts[2] = { { "local", true }, { "tcp", false } };
-struct wire_play play;
+struct rig_play play;
 
 static const struct dofi_fabric_desc row = { .name = "test" };
 
@@ -54,14 +54,14 @@ static struct end *end_of(struct msgep_ep *ep)
 	return dofi_container(ep, struct end, ep);
 }
 
-static int wire_offer(struct msgep_ep *ep, bool active, struct msgep_params *out)
+static int rig_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)
 {
 	struct end *e = end_of(ep);
 
-	ASSERT(active || e->have_offer);
+	ASSERT(active || e->have_params);
 	ASSERT(ep->eq && out->fd == -1);
-	if (play.offer_ret)
-		return play.offer_ret;
+	if (play.get_params_ret)
+		return play.get_params_ret;
 	out->len = (uint16_t)sprintf((char *)out->data, "%s", active ? "active" : "passive") + 1;
 	if (play.with_fd) {
 		e->ep.w.any = e;
@@ -73,16 +73,16 @@ static int wire_offer(struct msgep_ep *ep, bool active, struct msgep_params *out
 	return 0;
 }
 
-static int wire_adopt(struct msgep_ep *ep, bool active, struct msgep_params *in)
+static int rig_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_params *in)
 {
 	struct end *e = end_of(ep);
 
-	ASSERT(!e->have_offer);
-	if (play.adopt_ret)
-		return play.adopt_ret;
+	ASSERT(!e->have_params);
+	if (play.set_params_ret)
+		return play.set_params_ret;
 	ASSERT_EQ(in->len, strlen(active ? "passive" : "active") + 1);
-	memcpy(e->offered, in->data, in->len);
-	e->have_offer = true;
+	memcpy(e->peer_params, in->data, in->len);
+	e->have_params = true;
 	if (!active && in->fd >= 0) {
 		e->fd = in->fd;
 		in->fd = -1;
@@ -90,7 +90,7 @@ static int wire_adopt(struct msgep_ep *ep, bool active, struct msgep_params *in)
 	return 0;
 }
 
-static size_t wire_finish(struct msgep_ep *ep, uint8_t *out)
+static size_t rig_finish(struct msgep_ep *ep, uint8_t *out)
 {
 	ASSERT(!msgep_trylock(&ep->lock));
 	ASSERT_EQ(ep->state, MSGEP_DOWN);
@@ -98,7 +98,7 @@ static size_t wire_finish(struct msgep_ep *ep, uint8_t *out)
 	return 8;
 }
 
-static void wire_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
+static void rig_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 {
 	struct end *e = end_of(ep);
 
@@ -109,15 +109,25 @@ static void wire_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 }
 
 static const struct msgep_transport transports[2] = {
-	{ .name = "rig", .id = 7, .local = true, .doorbell = true, .get_params = wire_offer,
-	  .set_peer_params = wire_adopt, .finish = wire_finish, .finished = wire_finished },
-	{ .name = "rigtcp", .id = 8, .get_params = wire_offer, .set_peer_params = wire_adopt,
-	  .finish = wire_finish, .finished = wire_finished },
+	{ .name = "rig",
+	  .id = 7,
+	  .local = true,
+	  .doorbell = true,
+	  .get_params = rig_get_params,
+	  .set_peer_params = rig_set_peer_params,
+	  .finish = rig_finish,
+	  .finished = rig_finished },
+	{ .name = "rigtcp",
+	  .id = 8,
+	  .get_params = rig_get_params,
+	  .set_peer_params = rig_set_peer_params,
+	  .finish = rig_finish,
+	  .finished = rig_finished },
 };
 
 /* ---------------------------------------------------------------- eq.c, api/ep.c */
 
-/* Its transports need no authentication. */
+/* The transports of this rig need no authentication. */
 struct msgep_ep *msgep_eq_next_checked(struct msgep_eq *eq)
 {
 	(void)eq;
@@ -162,7 +172,7 @@ void msgep_ep_up(struct msgep_ep *ep)
 {
 	struct end *e = end_of(ep);
 
-	ASSERT(!e->up && e->have_offer && ep->sock >= 0);
+	ASSERT(!e->up && e->have_params && ep->sock >= 0);
 	ASSERT_EQ(ep->state, MSGEP_CONNECTING);
 	e->up = true;
 	msgep_lock(&ep->lock);
@@ -176,7 +186,7 @@ bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
 
 	ASSERT(e->finished || died);
 	e->died = died;
-	e->asked++;
+	e->peer_ended_calls++;
 	if (!e->held_back || (e->finished && died))
 		return true;
 	if (e->held_back > 0)
@@ -229,7 +239,7 @@ static struct msgep_event *take(struct side *s)
 	return event;
 }
 
-/* What eq.c's msgep_eq_forget does; everything when fid is NULL. */
+/* Does what msgep_eq_forget of eq.c does; for all objects if fid is NULL. */
 static void forget_events(struct side *s, struct fid *fid)
 {
 	struct dofi_list *pos, *tmp;
@@ -270,7 +280,7 @@ void end_open(struct end *e, struct side *s, struct fi_info *info)
 	e->ep.fid.cm = &msgep_ep_cm_ops;
 	msgep_lock_init(&e->ep.lock);
 	if (info) {
-		ASSERT_EQ(msgep_cm_adopt_request(info->handle, &e->ep), 0);
+		ASSERT_EQ(msgep_cm_attach_request(info->handle, &e->ep), 0);
 		ASSERT_PTR(e->ep.eq, &s->eq);
 		free_info(info);
 	}
@@ -374,11 +384,11 @@ struct msgep_event *side_await_event(struct side *s, struct side *b, uint32_t wa
 
 	while (!(event = take(s))) {
 		if (dt_now_us() > end)
-			FAIL("event %u did not come", want);
+			FAIL("event %u did not arrive", want);
 		side_poll_and_work(s, b, 100);
 	}
 	if (event->event != want)
-		FAIL("event %u came (error %d), not %u", event->event, event->err, want);
+		FAIL("got event %u (error %d), expected %u", event->event, event->err, want);
 	return event;
 }
 
@@ -470,9 +480,13 @@ int raw_listen(bool local, const char *address, uint16_t *port, int backlog)
 
 size_t raw_request(bool local, uint8_t *buf, const void *data, uint16_t len)
 {
-	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST, .transport = transports[!local].id, .port = 77,
-				  .offer = (const uint8_t *)"active", .params_len = 7,
-				  .data = data, .data_len = len };
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST,
+				    .transport = transports[!local].id,
+				    .port = 77,
+				    .params = (const uint8_t *)"active",
+				    .params_len = 7,
+				    .data = data,
+				    .data_len = len };
 
 	set_addr(&msg.to, "127.0.0.1", 0);
 	return msgep_cm_build(buf, &msg);

@@ -33,21 +33,21 @@ struct side {
 struct end {
 	struct msgep_ep ep;
 	bool up, closed;
-	bool have_offer;
-	char offered[MSGEP_PARAMS_MAX];
+	bool have_params;
+	char peer_params[MSGEP_PARAMS_MAX];
 	int fd;				/* came with the parameters */
 	bool finished, died;
 	char last[MSGEP_PARAMS_MAX];
-	int held_back;			/* so often the end is not to be reported; -1: always */
-	unsigned int asked;
+	int held_back;			/* times that the end must not be reported; -1: always */
+	unsigned int peer_ended_calls;
 };
 
 /* The behaviour of the fake transport in this process. */
-struct wire_play {
-	int offer_ret, adopt_ret;
+struct rig_play {
+	int get_params_ret, set_params_ret;
 	bool with_fd;
 };
-extern struct wire_play play;
+extern struct rig_play play;
 
 void side_open(struct side *s, bool local);
 void side_close(struct side *s);
@@ -59,7 +59,7 @@ void pep_close(struct msgep_pep *pep);
 uint16_t pep_port(struct msgep_pep *pep);
 int end_connect(struct end *e, const char *address, uint16_t port, const void *data, size_t len);
 
-/* Lets the sides work until `want` (FI_CONNREQ ... or 0) comes at s; any other event there fails
+/* Drives both sides until event `want` (FI_CONNREQ ... or 0) arrives at s; any other event fails
  * the case. b may be NULL. The caller frees it. */
 struct msgep_event *side_await_event(struct side *s, struct side *b, uint32_t want);
 /* The same for events without data or info that matter. */
@@ -78,7 +78,7 @@ int raw_listen(bool local, const char *address, uint16_t *port, int backlog);
 /* A valid request. */
 size_t raw_request(bool local, uint8_t *buf, const void *data, uint16_t len);
 void raw_send_fds(int fd, const void *data, size_t len, const int *fds, size_t n);
-/* Lets s work until the socket is readable or ended; returns what recv returns, up to len. */
+/* Drives s until the socket is readable or closed; returns what recv returns, up to len. */
 ssize_t raw_recv(struct side *s, int fd, void *buf, size_t len);
 void set_number(const char *name, const char *value);
 

@@ -8,7 +8,7 @@ int main(int argc, char **argv)
 {
 	static const struct dt_program program = { .name = "shm" };
 
-	/* Whatever the kernel's copying is worth here. */
+	/* The cases need CMA, whether or not it is fast on this kernel. */
 	setenv("DAPL_OFI_TEST_SHM_PULL", "1", 1);
 	return dt_main(argc, argv, &program);
 }

@@ -19,7 +19,7 @@
 #define LIMIT 8000000u			/* microseconds for any step */
 #define PAGE 4096u
 
-/* ---------------------------------------------------------------- others' */
+/* ---------------------------------------------------------------- stubs */
 
 static struct fi_info *dup_info(const struct fi_info *info)
 {
@@ -84,7 +84,7 @@ void side_close(struct side *s)
 	ASSERT_EQ(fi_close(&s->fabric->fid), 0);
 }
 
-/* An event, if there is one, of `fid` if that is not NULL; 0: none. */
+/* Reads an event, of `fid` unless that is NULL; 0: there is none. */
 static uint32_t next_event(struct side *s, struct fid *fid, struct fi_info **info)
 {
 	struct fi_eq_cm_entry entry;
@@ -290,20 +290,20 @@ void pair_check(struct side *s, struct fid_ep *ep[2])
 	ASSERT_EQ(fi_close(&mr->fid), 0);
 }
 
-/* ---------------------------------------------------------------- foes */
+/* ---------------------------------------------------------------- hostile peers */
 
-struct offer foe_offer(void)
+struct shm_params foe_params(void)
 {
 	static const uint64_t proof = 0x1122334455667788;
 
-	return (struct offer){ .magic = 0x444f5348, .version = 2, .size = RING,
+	return (struct shm_params){ .magic = 0x444f5348, .version = 2, .size = RING,
 			       .nonce = 0xfeedfacecafebeef, .pid = (uint64_t)getpid(),
 			       .place = (uintptr_t)&proof, .proof = proof, .len = 48,
 			       .mem = PAGE + 4 * RING,
 			       .seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 }
 
-static void make_memory(struct foe *f, const struct offer *o)
+static void make_memory(struct foe *f, const struct shm_params *o)
 {
 	f->fd = memfd_create("foe", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	ASSERT(f->fd >= 0 && !ftruncate(f->fd, o->mem));
@@ -328,13 +328,17 @@ static void dial(struct foe *f, const struct side *s)
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)));
 }
 
-static void ask(struct foe *f, const struct side *s, const struct offer *o)
+static void ask(struct foe *f, const struct side *s, const struct shm_params *o)
 {
 	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = { 0 };
-	uint8_t buf[MSGEP_CM_MAX], offer[MSGEP_PARAMS_MAX] = { 0 }, *p = offer;
-	struct msgep_cm_msg cm = { .kind = MSGEP_CM_REQUEST, .transport = msgep_transport_shm.id, .port = 77,
-				 .offer = offer, .params_len = o->len, .to = s->at,
-				 .has_fd = !o->no_fd };
+	uint8_t buf[MSGEP_CM_MAX], params[MSGEP_PARAMS_MAX] = { 0 }, *p = params;
+	struct msgep_cm_msg cm = { .kind = MSGEP_CM_REQUEST,
+				   .transport = msgep_transport_shm.id,
+				   .port = 77,
+				   .params = params,
+				   .params_len = o->len,
+				   .to = s->at,
+				   .has_fd = !o->no_fd };
 	struct iovec iov = { buf, 0 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = room,
 			      .msg_controllen = sizeof(room) };
@@ -358,9 +362,9 @@ static void ask(struct foe *f, const struct side *s, const struct offer *o)
 	ASSERT_EQ(sendmsg(f->sock, &msg, MSG_NOSIGNAL), iov.iov_len);
 }
 
-int foe_open(struct foe *f, struct side *s, const struct offer *o)
+int foe_open(struct foe *f, struct side *s, const struct shm_params *o)
 {
-	struct offer usual = foe_offer();
+	struct shm_params usual = foe_params();
 	uint8_t buf[MSGEP_CM_MAX];
 	struct msgep_cm_msg msg;
 	ssize_t n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Declares the fixture of the cases of the shared-memory transport: one adapter (struct side),
- * with all objects of prov_ofi/rdm, connected to itself; and hostile peers (foes), which do a
- * valid handshake and then use the socket and the rings directly. Single-threaded, unless a case
- * says otherwise.
+ * with all objects of prov_ofi/msgep, connected to itself; and hostile peers (struct foe), which
+ * do a valid handshake and then use the socket and the rings directly. Single-threaded, except in
+ * cases that start threads.
  */
 #ifndef SHM_RIG_H
 #define SHM_RIG_H
@@ -48,8 +48,8 @@ ssize_t post_send(struct fid_ep *ep, void *buf, size_t len, void *context);
 ssize_t post_rma(struct fid_ep *ep, bool write, void *buf, size_t len, const void *remote,
 		 uint32_t key, void *context);
 
-/* The parameters of a foe, for the case to corrupt. */
-struct offer {
+/* The connection parameters of a hostile peer, for the case to corrupt. */
+struct shm_params {
 	uint32_t magic, version, size;
 	uint64_t nonce, pid, place, proof;
 	uint16_t len;			/* of it all */
@@ -58,7 +58,7 @@ struct offer {
 	bool no_fd;
 };
 
-struct control {			/* as shm.c has it: 192 bytes for each direction */
+struct control {			/* layout of shm.c: 192 bytes for each direction */
 	_Alignas(64) _Atomic uint64_t head[2];
 	_Atomic uint32_t asleep, several, pulls;
 	_Alignas(64) _Atomic uint32_t wants;
@@ -74,13 +74,13 @@ struct foe {
 	int sock, fd;
 	char *map;
 	size_t map_len;
-	struct control *control;	/* [0]: of what the foe sends */
+	struct control *control;	/* [0]: of the frames that the foe sends */
 	uint64_t nonce, pos[2], at[2];
 };
 
-struct offer foe_offer(void);
+struct shm_params foe_params(void);
 /* Connects; 0 if accepted, otherwise rejected. */
-int foe_open(struct foe *f, struct side *s, const struct offer *offer);
+int foe_open(struct foe *f, struct side *s, const struct shm_params *params);
 void foe_close(struct foe *f);
 /* Writes a frame, whose mark is set here, followed by its payload; takes `len` bytes of the ring.
  * Returns its address. */

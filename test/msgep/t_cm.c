@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections are made, and end, as those of a fabric that has them. */
+/* Tests that connections are established and ended as by fabrics that have connections. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,10 +94,11 @@ static void meet(struct rig *r, size_t len)
 	ASSERT_MEM(event->data, reply, event->len);
 	free(event);
 	ASSERT(r->client.up && r->server.up);
-	ASSERT(!strcmp(r->client.offered, "passive") && !strcmp(r->server.offered, "active"));
+	ASSERT(!strcmp(r->client.peer_params, "passive") &&
+	       !strcmp(r->server.peer_params, "active"));
 }
 
-/* One side goes, the other hears of it once, with the last words. */
+/* One side ends the connection; the other reports it once, with the final parameters. */
 static void part(struct end *goes, struct side *s, struct end *stays, struct side *t, bool shut)
 {
 	if (shut) {
@@ -168,7 +169,7 @@ static void rejects(const void *row)
 		ASSERT_EQ(event->len, len);
 		ASSERT_MEM(event->data, data, len);
 		free(event);
-		/* One endpoint, one life. */
+		/* An endpoint can be connected only once. */
 		ASSERT_EQ(end_connect(&r.client, "127.0.0.1", 5000, NULL, 0), -FI_EINVAL);
 		end_close(&r.client);
 		side_expect_no_event(&r.b, &r.a);
@@ -220,7 +221,7 @@ TEST(msgep_address, of_this_host_needs_the_right_listener)
 	struct rig r;
 
 	setup(&r, &sorts[0]);
-	/* The exact one is on 127.0.0.1 only. */
+	/* The specific listener is on 127.0.0.1 only. */
 	refused(&r, "127.0.0.2", pep_port(&r.pep), ECONNREFUSED);
 	ASSERT_EQ(pep_open(&any, &r.a, NULL, 0), 0);
 	for (int i = 1; i < 4; i++) {
@@ -401,7 +402,7 @@ static void closing_at_every_step(const void *row)
 		work(&r.b);
 		ASSERT_EQ(r.b.events, before);
 		if (!step) {
-			/* Its request may have arrived all the same. */
+			/* Its request may have arrived nevertheless. */
 			pep_close(&r.pep);
 			ASSERT_EQ(pep_open(&r.pep, &r.a, "127.0.0.1", 0), 0);
 		}
@@ -411,7 +412,7 @@ static void closing_at_every_step(const void *row)
 
 TEST_ROWS(msgep_close, sorts, closing_at_every_step)
 
-/* An endpoint that is given up before it accepts leaves the request where it was. */
+/* An endpoint that is closed before it accepts leaves the request pending. */
 static void request_survives_its_endpoint(const void *row)
 {
 	struct msgep_event *event;
@@ -473,7 +474,7 @@ static void crowd_without_a_processor(const void *row)
 		end_open(&clients[i], &r.b, NULL);
 		ASSERT_EQ(end_connect(&clients[i], "127.0.0.1", pep_port(&r.pep), NULL, 0), 0);
 	}
-	/* Longer than the listener puts up with so many of one peer. */
+	/* Longer than the listener tolerates that many half-open connections of one peer. */
 	for (begin = dt_now_us(); dt_now_us() < begin + 700000;)
 		side_poll_and_work(&r.a, NULL, 10);
 	for (int i = 0; i < CROWD; i++) {
@@ -495,7 +496,7 @@ static void crowd_without_a_processor(const void *row)
 
 TEST_ROWS(msgep_crowd, sorts, crowd_without_a_processor)
 
-/* The client has given up before the consumer accepts. */
+/* The client cancels before the consumer accepts. */
 static void accepting_one_who_has_gone(const void *row)
 {
 	struct msgep_event *event;
@@ -521,20 +522,20 @@ static void accepting_one_who_has_gone(const void *row)
 TEST_ROWS(msgep_gone, sorts, accepting_one_who_has_gone)
 
 /* The transport rejects it: both sides fail, neither hangs. */
-static void wire_refuses(const void *row)
+static void transport_refuses(const void *row)
 {
 	struct msgep_event *event;
 	struct rig r;
 
 	setup(&r, row);
-	play.offer_ret = -ENOMEM;
+	play.get_params_ret = -ENOMEM;
 	dial(&r, NULL, 0);
 	event = side_await_event(&r.b, &r.a, 0);
 	ASSERT_EQ(event->err, ENOMEM);
 	free(event);
 	end_close(&r.client);
-	play.offer_ret = 0;
-	play.adopt_ret = -EBADMSG;
+	play.get_params_ret = 0;
+	play.set_params_ret = -EBADMSG;
 	dial(&r, NULL, 0);
 	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	end_open(&r.server, &r.a, event->info);
@@ -547,13 +548,13 @@ static void wire_refuses(const void *row)
 	end_close(&r.client);
 	end_close(&r.server);
 	/* The same at the other end. */
-	play.adopt_ret = 0;
+	play.set_params_ret = 0;
 	dial(&r, NULL, 0);
 	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	end_open(&r.server, &r.a, event->info);
 	free(event);
 	ASSERT_EQ(fi_accept(&r.server.ep.fid, NULL, 0), 0);
-	play.adopt_ret = -EBADMSG;
+	play.set_params_ret = -EBADMSG;
 	event = side_await_event(&r.b, NULL, 0);
 	ASSERT_EQ(event->err, EBADMSG);
 	free(event);
@@ -564,7 +565,7 @@ static void wire_refuses(const void *row)
 	teardown(&r);
 }
 
-TEST_ROWS(msgep_transport_refuses, sorts, wire_refuses)
+TEST_ROWS(msgep_transport_refuses, sorts, transport_refuses)
 
 /* Both connect to each other at once: two connections. */
 static void both_connect(const void *row)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What unknown and misbehaving peers achieve. */
+/* Tests that unknown and misbehaving peers are rejected and impair no others. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static int visit(struct target *t)
 	return fd;
 }
 
-/* Nothing is said to the visitor but the end; with `reject`, a rejection before that. */
+/* The peer receives the end of the stream only; with `reject`, a rejection before it. */
 static void shown_out(struct target *t, int fd, bool reject)
 {
 	struct msgep_cm_msg msg;
@@ -82,7 +82,7 @@ static void still_serves(struct target *t)
 
 static void silent_ones(const void *row)
 {
-	static const size_t said[] = { 0, 1, 5, 31, 32, 38 };
+	static const size_t sent[] = { 0, 1, 5, 31, 32, 38 };
 	uint8_t buf[MSGEP_CM_MAX];
 	uint64_t begin = dt_now_us();
 	struct target t;
@@ -93,7 +93,7 @@ static void silent_ones(const void *row)
 	raw_request(t.sort->local, buf, "data", 4);
 	for (size_t i = 0; i < 6; i++) {
 		fd[i] = visit(&t);
-		ASSERT_EQ(send(fd[i], buf, said[i], MSG_NOSIGNAL), said[i]);
+		ASSERT_EQ(send(fd[i], buf, sent[i], MSG_NOSIGNAL), sent[i]);
 	}
 	for (size_t i = 0; i < 6; i++)
 		shown_out(&t, fd[i], false);
@@ -124,8 +124,8 @@ static const struct garbage garbage[] = {
 	{ "transport", 6, { 77 }, 1, true },
 	{ "flags", 7, { 4 }, 1, false },
 	{ "descriptor promised", 7, { 1 }, 1, false },
-	{ "offer too long", 8, { 0, MSGEP_PARAMS_MAX + 1 }, 2, false },
-	{ "offer much too long", 8, { 0xff, 0xff }, 2, false },
+	{ "parameters too long", 8, { 0, MSGEP_PARAMS_MAX + 1 }, 2, false },
+	{ "parameters much too long", 8, { 0xff, 0xff }, 2, false },
 	{ "data too long", 10, { MSGEP_CM_DATA >> 8, (MSGEP_CM_DATA & 255) + 1 }, 2, false },
 	{ "data much too long", 10, { 0xff, 0xff }, 2, false },
 	{ "no port", 12, { 0, 0 }, 2, false },
@@ -157,7 +157,7 @@ static void rubbish(const void *row)
 
 TEST_ROWS(msgep_garbage, sorts, rubbish)
 
-/* Random bytes after a good beginning, from a fixed seed. */
+/* Random bytes, from a fixed seed, after a valid beginning. */
 static void noise(const void *row)
 {
 	uint8_t buf[MSGEP_CM_MAX];
@@ -185,7 +185,7 @@ static void noise(const void *row)
 
 TEST_ROWS(msgep_noise, sorts, noise)
 
-/* Requests that dribble in are requests. */
+/* Requests that arrive byte by byte are accepted. */
 static void dribble(const void *row)
 {
 	struct msgep_event *event;
@@ -250,12 +250,12 @@ TEST(msgep_fds, no_more_than_one_is_taken)
 		raw_send_fds(fd, buf, len, fds, n);
 		shown_out(&t, fd, false);
 	}
-	/* One with the header, one with the rest; and one after another until something else. */
+	/* One with the header, one with the rest; then one after another until it fails. */
 	fd = visit(&t);
 	raw_send_fds(fd, buf, 32, fds, 1);
 	raw_send_fds(fd, buf + 32, len - 32, fds, 1);
 	shown_out(&t, fd, false);
-	/* After the first byte it may come. */
+	/* It may arrive after the first byte. */
 	fd = visit(&t);
 	ASSERT_EQ(send(fd, buf, 3, 0), 3);
 	raw_send_fds(fd, buf + 3, len - 3, fds, 1);
@@ -268,7 +268,7 @@ TEST(msgep_fds, no_more_than_one_is_taken)
 	teardown(&t);
 }
 
-/* The client is informed that there is no room, and receives nothing else. */
+/* The client receives BUSY, and nothing else. */
 static void turned_away(struct target *t, int fd)
 {
 	struct msgep_cm_msg msg;
@@ -285,7 +285,7 @@ static void still_there(int fd)
 	ASSERT(recv(fd, &(char){ 0 }, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 
-/* Of more half-open ones of one peer than may be, the oldest goes, and only of that peer. */
+/* Beyond the limit of half-open connections of a peer, its oldest one is closed, and no other. */
 static void crowd(const void *row)
 {
 	struct target t;
@@ -316,7 +316,7 @@ static void crowd(const void *row)
 
 TEST_ROWS(msgep_crowd, sorts, crowd)
 
-/* Many at once are no strangers if they speak in time. */
+/* Many at once are not evicted if they send their requests in time. */
 static void burst(const void *row)
 {
 	enum { MANY = 300 };
@@ -363,7 +363,7 @@ TEST(msgep_crowd_of_all, is_bounded)
 		ASSERT(fd[i] >= 0);
 		work(&t.s);
 	}
-	/* The newcomer is served, in the place of the oldest. */
+	/* The new connection is served in place of the oldest. */
 	still_serves(&t);
 	turned_away(&t, fd[0]);
 	for (int i = 1; i < MSGEP_CM_HALF_OPEN_MAX; i++)
@@ -421,7 +421,7 @@ static const struct busy_row {
 	{ "tcp-resets", false, RESETS_IT, 2 },
 };
 
-/* A client that is turned away for want of room tries again, until there is some. */
+/* A client that receives BUSY retries until there is room. */
 static void tries_again(const void *row)
 {
 	const struct busy_row *how = row;
@@ -462,7 +462,7 @@ static void tries_again(const void *row)
 		close(fd);
 	}
 	msg = (struct msgep_cm_msg){ .kind = MSGEP_CM_ACCEPT, .transport = how->local ? 7 : 8,
-				   .offer = (const uint8_t *)"passive", .params_len = 8 };
+				   .params = (const uint8_t *)"passive", .params_len = 8 };
 	len = msgep_cm_build(busy, &msg);
 	ASSERT_EQ(send(fd, busy, len, MSG_NOSIGNAL), len);
 	side_await_only(&s, NULL, FI_CONNECTED, &e);
@@ -560,7 +560,7 @@ TEST(msgep_queue, full_at_first_is_waited_for)
 	fd[n] = accept(l, NULL, NULL);
 	ASSERT(fd[n++] >= 0);
 	ASSERT(raw_recv(&s, fd[n - 1], buf, sizeof(buf)) > MSGEP_CM_HDR);
-	/* Given up while waiting for room: nothing is left. */
+	/* Cancelled while waiting for room: nothing is leaked. */
 	end_close(&e);
 	end_open(&e, &s, NULL);
 	fd[n] = raw_connect(true, "127.0.0.1", port, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a connection is reported once, in time, and not before everything has been taken. */
+/* Tests that the end of a connection is reported once, in time, and after all received data. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static void teardown(struct pair *p)
 	side_close(&p->s);
 }
 
-/* A process that connects, and waits to be killed. */
+/* Runs a process that connects and blocks until it is killed. */
 struct victim {
 	bool local, says_bye;
 	uint16_t port;
@@ -95,7 +95,7 @@ static void killed_peer(const void *row)
 
 TEST_ROWS(msgep_killed, sorts, killed_peer)
 
-/* Its last message announces frames that never arrive, because it is killed: the wait for them is
+/* Its BYE announces frames that never arrive, because it is killed: the wait for them is
  * shorter than for a live peer. */
 TEST(msgep_killed, killed_after_its_last_message)
 {
@@ -118,7 +118,7 @@ TEST(msgep_killed, killed_after_its_last_message)
 	teardown(&p);
 }
 
-/* The end waits until what came before it has been taken. */
+/* The end is reported after everything that arrived before it has been consumed. */
 static void end_waits_for_data(const void *row)
 {
 	struct pair p;
@@ -127,7 +127,7 @@ static void end_waits_for_data(const void *row)
 	p.b.held_back = 4;
 	end_close(&p.a);
 	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
-	ASSERT_EQ(p.b.asked, 5);
+	ASSERT_EQ(p.b.peer_ended_calls, 5);
 	side_expect_no_event(&p.s, NULL);
 	end_close(&p.b);
 	teardown(&p);
@@ -135,8 +135,8 @@ static void end_waits_for_data(const void *row)
 
 TEST_ROWS(msgep_end_waits, sorts, end_waits_for_data)
 
-/* Not for ever: without progress the patience ends; and it begins anew with progress. */
-static void patience_has_an_end(const void *row)
+/* The delay is limited: the grace timer expires without progress, and progress restarts it. */
+static void grace_timer_expires(const void *row)
 {
 	uint64_t begin, took;
 	struct pair p;
@@ -148,13 +148,13 @@ static void patience_has_an_end(const void *row)
 	end_close(&p.a);
 	while (dt_now_us() < begin + 200000)
 		side_poll_and_work(&p.s, NULL, 10);
-	ASSERT(p.b.asked && p.s.events == 3);
+	ASSERT(p.b.peer_ended_calls && p.s.events == 3);
 	p.b.ep.messages++;
 	begin = dt_now_us();
 	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
 	took = dt_now_us() - begin;
 	if (took < 790000)
-		FAIL("the end was told after %llu us", (unsigned long long)took);
+		FAIL("the end was reported after %llu us", (unsigned long long)took);
 	ASSERT_EQ(p.b.ep.state, MSGEP_DOWN);
 	end_close(&p.b);
 	/* Closing while it is held back is silent. */
@@ -167,7 +167,7 @@ static void patience_has_an_end(const void *row)
 	teardown(&p);
 }
 
-TEST_ROWS(msgep_patience, sorts, patience_has_an_end)
+TEST_ROWS(msgep_grace, sorts, grace_timer_expires)
 
 /* An end that has been reported, or is delayed, does not keep waking threads. */
 static void the_end_does_not_spin(const void *row)
@@ -185,12 +185,13 @@ static void the_end_does_not_spin(const void *row)
 	join(&p.s, &p.pep, &p.a, &p.b);
 	p.b.held_back = -1;
 	end_close(&p.a);
-	p.b.asked = 0;
+	p.b.peer_ended_calls = 0;
 	for (uint64_t end = dt_now_us() + 200000; dt_now_us() < end;)
 		side_poll_and_work(&p.s, NULL, 50);
-	/* Each 20 ms; and each 100 ms the other end of this process gets a byte, and wakes it. */
-	ASSERT(p.b.asked >= 2);
-	ASSERT(p.b.asked <= 17);
+	/* Every 20 ms; and every 100 ms the other end in this process receives a byte and wakes
+	 * it. */
+	ASSERT(p.b.peer_ended_calls >= 2);
+	ASSERT(p.b.peer_ended_calls <= 17);
 	end_close(&p.b);
 	teardown(&p);
 }
@@ -223,7 +224,7 @@ static bool readable(int fd)
 
 /* Doorbells are received and consumed; the last message after them is not lost, whichever thread
  * reads it. */
-TEST(msgep_bell, rings_and_leaves_the_last_words)
+TEST(msgep_doorbell, rings_and_leaves_the_last_words)
 {
 	struct pair p;
 
@@ -252,16 +253,16 @@ TEST(msgep_bell, rings_and_leaves_the_last_words)
 	}
 }
 
-/* A peer that keeps ringing the doorbell delays no connection, and its own doorbell does not block
- * it. */
-TEST(msgep_bell, rung_for_ever_stops_nobody)
+/* A peer that sends doorbells continuously delays no connection, and does not block this side's
+ * doorbells to it. */
+TEST(msgep_doorbell, rung_for_ever_stops_nobody)
 {
 	struct pair p;
 
 	setup(&p, &sorts[0]);
 	for (int i = 0; i < 100000; i++)
 		ring(&p.a);
-	/* The last message finds no room; it goes when there is some. */
+	/* The last message finds the socket full; it is sent when there is space. */
 	ASSERT_EQ(fi_shutdown(&p.a.ep.fid, 0), 0);
 	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.a);
 	side_expect_no_event(&p.s, NULL);
@@ -274,8 +275,8 @@ TEST(msgep_bell, rung_for_ever_stops_nobody)
 	teardown(&p);
 }
 
-/* What is neither bell nor message ends the connection. */
-TEST(msgep_bell, nonsense_ends_the_connection)
+/* Bytes that are neither doorbell nor message end the connection. */
+TEST(msgep_doorbell, nonsense_ends_the_connection)
 {
 	struct pair p;
 
@@ -314,7 +315,7 @@ static void play_quiet(void *arg)
 }
 
 /* Threads that poll queues read the same socket as the event queue. */
-TEST(msgep_bell, threads_share_the_socket)
+TEST(msgep_doorbell, threads_share_the_socket)
 {
 	struct play_arg arg;
 	struct dt_thread t[2];

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages of the handshake are built and checked to the letter. */
+/* Tests the layout and the validation of handshake messages. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "rig.h"
 
-static size_t make(uint8_t *buf, enum msgep_cm_kind kind, uint16_t offer, uint16_t data, int family)
+static size_t make(uint8_t *buf, enum msgep_cm_kind kind, uint16_t params, uint16_t data,
+		   int family)
 {
 	static uint8_t bytes[MSGEP_CM_DATA + 1];
-	struct msgep_cm_msg msg = { .kind = kind, .transport = 9, .offer = bytes, .params_len = offer,
-				  .data = bytes + 1, .data_len = data };
+	struct msgep_cm_msg msg = { .kind = kind,
+				    .transport = 9,
+				    .params = bytes,
+				    .params_len = params,
+				    .data = bytes + 1,
+				    .data_len = data };
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 13 + 5);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connection messages of the layer above: parsed as built, and nothing else accepted. */
+/* Tests that connection messages of proto/ are parsed as they were built, and invalid ones
+ * rejected. */
 #include <errno.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ TEST(cm_proto, what_is_built_is_parsed)
 	}
 }
 
-/* Cut anywhere: either refused, or what is left of the private data lies within. */
+/* Truncated anywhere: either rejected, or the remaining private data lies within the message. */
 TEST(cm_proto, message_that_is_cut_is_refused_or_shorter)
 {
 	static const uint8_t fabrics[] = { 1, DOFI_CM_BRIEF_FABRIC };
@@ -65,7 +66,7 @@ TEST(cm_proto, message_that_is_cut_is_refused_or_shorter)
 	}
 }
 
-/* What is parsed is copied to places of DOFI_CM_MAX bytes. */
+/* Parsed messages are copied into buffers of DOFI_CM_MAX bytes. */
 TEST(cm_proto, message_longer_than_any_is_refused)
 {
 	static const uint8_t fabrics[] = { 1, DOFI_CM_BRIEF_FABRIC };

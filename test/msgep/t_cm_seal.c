@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The messages of a handshake with a secret: what an end that knows it believes, and nothing else. */
+/* The messages of a handshake with a secret: what an end that knows it believes, and nothing
+ * else. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,8 +35,8 @@ struct ends {
 	struct dofi_seal client, listener;
 	struct dofi_sealer by;
 	bool wide;
-	uint8_t asked[DOFI_CM_MAX], told[DOFI_CM_MAX];
-	struct dofi_cm_msg asks;
+	uint8_t request_data[DOFI_CM_MAX], answer_data[DOFI_CM_MAX];
+	struct dofi_cm_msg request;
 	union dofi_addr to;
 };
 
@@ -45,12 +46,12 @@ static void ends_open(struct ends *e, bool wide, size_t priv)
 	e->secret = load("a secret of good length");
 	e->other = load("a secret of good lengtH");
 	e->wide = wide;
-	memset(e->asked, 'q', sizeof(e->asked));
-	memset(e->told, 'a', sizeof(e->told));
+	memset(e->request_data, 'q', sizeof(e->request_data));
+	memset(e->answer_data, 'a', sizeof(e->answer_data));
 	e->by = (struct dofi_sealer){ .secret = e->secret,
 				      .room = wide ? WIDE_ROOM : BRIEF_ROOM,
 				      .max_priv = wide ? WIDE_PRIV : BRIEF_PRIV };
-	e->asks = (struct dofi_cm_msg){
+	e->request = (struct dofi_cm_msg){
 		.kind = DOFI_CM_REQUEST, .fabric = wide ? 1 : 2, .qual = 0x123456789abcdef0u,
 		.reads_in = 300, .reads_out = 17, .conn_id = 0xabcdef, .priv_len = (uint16_t)priv,
 	};
@@ -72,15 +73,15 @@ static void greet(struct ends *e)
 	union dofi_addr to;
 	size_t len;
 
-	len = dofi_seal_hello(&e->client, &e->asks, &e->to, buf);
+	len = dofi_seal_hello(&e->client, &e->request, &e->to, buf);
 	ASSERT(len && len <= e->by.room);
 	ASSERT(dofi_seal_is(DOFI_SEAL_HELLO, buf, len));
 	ASSERT_EQ(dofi_seal_open_hello(&e->listener, buf, len, &msg, &to), 0);
-	ASSERT_EQ(msg.qual, e->asks.qual);
-	ASSERT_EQ(msg.reads_in, e->asks.reads_in);
-	ASSERT_EQ(msg.reads_out, e->asks.reads_out);
-	ASSERT_EQ(msg.conn_id, e->asks.conn_id);
-	ASSERT_EQ(msg.priv_len, e->asks.priv_len);
+	ASSERT_EQ(msg.qual, e->request.qual);
+	ASSERT_EQ(msg.reads_in, e->request.reads_in);
+	ASSERT_EQ(msg.reads_out, e->request.reads_out);
+	ASSERT_EQ(msg.conn_id, e->request.conn_id);
+	ASSERT_EQ(msg.priv_len, e->request.priv_len);
 	ASSERT(dofi_addr_same_host(&to.sa, &e->to.sa));
 	len = dofi_seal_challenge(&e->listener, e->secret, buf);
 	ASSERT(len && len <= e->by.room);
@@ -92,7 +93,7 @@ static size_t answer(struct ends *e, enum dofi_cm_kind kind, size_t priv, uint8_
 {
 	const struct dofi_cm_msg msg = {
 		.kind = kind, .reads_in = 99, .conn_id = 0x123456,
-		.reason = DOFI_CM_BY_PEER, .priv_len = (uint16_t)priv, .priv = e->told,
+		.reason = DOFI_CM_BY_PEER, .priv_len = (uint16_t)priv, .priv = e->answer_data,
 	};
 
 	return dofi_seal_answer(&e->listener, &e->by, &msg, buf);
@@ -103,7 +104,7 @@ static void check_answer(struct ends *e, enum dofi_cm_kind kind, const struct do
 {
 	ASSERT_EQ(msg->kind, kind);
 	ASSERT_EQ(msg->priv_len, priv);
-	ASSERT_MEM(msg->priv, e->told, priv);
+	ASSERT_MEM(msg->priv, e->answer_data, priv);
 	if (kind == DOFI_CM_REJECT) {
 		ASSERT_EQ(msg->reason, DOFI_CM_BY_PEER);
 		return;
@@ -112,7 +113,7 @@ static void check_answer(struct ends *e, enum dofi_cm_kind kind, const struct do
 	ASSERT_EQ(msg->conn_id, 0x123456);
 }
 
-/* Each bit of it matters; so does its length. */
+/* Changing any bit or the length is detected. */
 static void spoil(struct ends *e, enum dofi_cm_kind kind, uint8_t *buf, size_t len)
 {
 	struct dofi_cm_msg msg;
@@ -129,7 +130,7 @@ static void spoil(struct ends *e, enum dofi_cm_kind kind, uint8_t *buf, size_t l
 			      : dofi_seal_open_answer(&e->client, &e->by, kind, buf, len, &msg);
 		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		if (ret != -EACCES && ret != -EBADMSG)
-			FAIL("bit %zu of message %d may be another", bit, kind);
+			FAIL("a change of bit %zu of message %d is not detected", bit, kind);
 	}
 	for (size_t n = 0; n < len; n++)
 		ASSERT(kind == DOFI_CM_REQUEST
@@ -148,12 +149,12 @@ static void every_length(bool wide)
 	for (size_t priv = 0; priv <= most; priv++) {
 		ends_open(&e, wide, priv);
 		greet(&e);
-		len = dofi_seal_request(&e.client, &e.by, e.asked, e.asks.priv_len, buf);
+		len = dofi_seal_request(&e.client, &e.by, e.request_data, e.request.priv_len, buf);
 		ASSERT(len && len <= e.by.room);
 		ASSERT(dofi_seal_is(DOFI_SEAL_REQUEST, buf, len));
 		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len), 0);
-		ASSERT_MEM(buf + 1, e.asked, priv);
-		/* A fabric may add to what it carries. */
+		ASSERT_MEM(buf + 1, e.request_data, priv);
+		/* A fabric may append bytes to a message. */
 		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, e.by.room), 0);
 		if (priv % 8 == 0)
 			spoil(&e, DOFI_CM_REQUEST, buf, len);
@@ -164,7 +165,7 @@ static void every_length(bool wide)
 							buf, len, &msg),
 				  0);
 			check_answer(&e, (enum dofi_cm_kind)kind, &msg, priv);
-			/* With two bytes of MAC one spoilt message in 65,536 passes. */
+			/* With two bytes of MAC one corrupted message in 65,536 passes. */
 			if (len - priv >= 19)
 				spoil(&e, (enum dofi_cm_kind)kind, buf, len);
 		}
@@ -190,7 +191,7 @@ TEST(cm_seal, at_least_so_much_of_the_mac_is_there)
 
 	ends_open(&e, false, BRIEF_PRIV);
 	greet(&e);
-	len = dofi_seal_request(&e.client, &e.by, e.asked, e.asks.priv_len, buf);
+	len = dofi_seal_request(&e.client, &e.by, e.request_data, e.request.priv_len, buf);
 	ASSERT_EQ(len - 1 - BRIEF_PRIV, 6);
 	ASSERT_EQ(answer(&e, DOFI_CM_ACCEPT, BRIEF_PRIV, buf) - 5 - BRIEF_PRIV, 2);
 	ASSERT_EQ(answer(&e, DOFI_CM_ACCEPT, 34, buf) - 5 - 34, DOFI_SEAL_MAC);
@@ -198,8 +199,8 @@ TEST(cm_seal, at_least_so_much_of_the_mac_is_there)
 	ends_close(&e);
 }
 
-/* It knows the secret, so that only the length speaks against it: one that does not would choose
- * the length that leaves a single byte of the MAC to be guessed. */
+/* Only the length is wrong, since this end knows the secret: one that does not could choose the
+ * length that leaves a single byte of the MAC to guess. */
 static void too_much_private_data(bool wide)
 {
 	size_t most = wide ? WIDE_PRIV : BRIEF_PRIV;
@@ -214,7 +215,7 @@ static void too_much_private_data(bool wide)
 		ours = e.by;
 		e.by.max_priv = 255;
 		greet(&e);
-		len = dofi_seal_request(&e.client, &e.by, e.asked, priv, buf);
+		len = dofi_seal_request(&e.client, &e.by, e.request_data, priv, buf);
 		if (len) {
 			ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len), 0);
 			ASSERT_EQ(dofi_seal_open_request(&e.listener, &ours, buf, len), -EBADMSG);
@@ -249,15 +250,15 @@ TEST(cm_seal, challenge_of_another_secret_or_handshake)
 	size_t len, n;
 
 	ends_open(&e, false, 5);
-	len = dofi_seal_hello(&e.client, &e.asks, &e.to, hello);
+	len = dofi_seal_hello(&e.client, &e.request, &e.to, hello);
 	ASSERT_EQ(dofi_seal_open_hello(&e.listener, hello, len, &msg, &to), 0);
 	n = dofi_seal_challenge(&e.listener, e.other, buf);
 	ASSERT_EQ(dofi_seal_open_challenge(&e.client, e.secret, buf, n), -EACCES);
 	ASSERT(!e.client.proven);
-	/* Of the same client, but for what it asked earlier. */
+	/* From the same client, for an earlier request. */
 	n = dofi_seal_challenge(&e.listener, e.secret, buf);
 	ends_open(&f, false, 5);
-	dofi_seal_hello(&f.client, &f.asks, &f.to, hello);
+	dofi_seal_hello(&f.client, &f.request, &f.to, hello);
 	ASSERT_EQ(dofi_seal_open_challenge(&f.client, f.secret, buf, n), -EACCES);
 	for (size_t i = 2; i < n; i++) {
 		buf[i] ^= 1;
@@ -279,11 +280,11 @@ TEST(cm_seal, what_is_replayed_in_another_handshake_is_worth_nothing)
 
 	ends_open(&e, false, BRIEF_PRIV);
 	greet(&e);
-	len = dofi_seal_request(&e.client, &e.by, e.asked, e.asks.priv_len, request);
+	len = dofi_seal_request(&e.client, &e.by, e.request_data, e.request.priv_len, request);
 	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len), 0);
 	n = answer(&e, DOFI_CM_ACCEPT, 0, acceptance);
 	ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, DOFI_CM_ACCEPT, acceptance, n, &msg), 0);
-	/* The same question once more: the listener's number is another. */
+	/* The same HELLO again: the listener's random number differs. */
 	ASSERT(dofi_seal_challenge(&e.listener, e.secret, acceptance + 100));
 	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len), -EACCES);
 	greet(&e);
@@ -302,7 +303,7 @@ TEST(cm_seal, malformed_questions)
 	size_t len;
 
 	ends_open(&e, true, 5);
-	len = dofi_seal_hello(&e.client, &e.asks, &e.to, buf);
+	len = dofi_seal_hello(&e.client, &e.request, &e.to, buf);
 	for (size_t n = 0; n < len; n++)
 		ASSERT_EQ(dofi_seal_open_hello(&e.listener, buf, n, &msg, &to), -EBADMSG);
 	buf[1]++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which peers are admitted where a secret is required. */
+/* Tests which peers are accepted when a secret is configured. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,7 +125,7 @@ static void others_do_not(const void *row)
 
 TEST_ROWS(msgep_secret_other, sorts, others_do_not)
 
-/* One that knows no secret but has heard everything that another client said. */
+/* Does not know the secret but has recorded all messages of another client. */
 static void what_was_heard_is_worth_nothing(const void *row)
 {
 	const struct sort *sort = row;
@@ -142,7 +142,7 @@ static void what_was_heard_is_worth_nothing(const void *row)
 	open_with(&a, sort->local, good);
 	open_with(&b, sort->local, good);
 	ASSERT_EQ(pep_open(&pep, &a, "127.0.0.1", 0), 0);
-	/* In the middle, between client and listener. */
+	/* Man in the middle between client and listener. */
 	l = raw_listen(sort->local, "127.0.0.1", &port, 5);
 	end_open(&c, &b, NULL);
 	ASSERT_EQ(end_connect(&c, "127.0.0.1", port, "x", 1), 0);
@@ -157,7 +157,7 @@ static void what_was_heard_is_worth_nothing(const void *row)
 	ask_len = raw_recv(&b, fd, ask, sizeof(ask));
 	ASSERT_EQ(msgep_cm_parse(ask, (size_t)ask_len, &msg), 0);
 	ASSERT(msg.sealed && msg.kind == MSGEP_CM_REQUEST);
-	/* Changed on the way: refused. The same as it was, later, on a new socket: refused. */
+	/* Modified in transit: rejected. Replayed unmodified on a new socket: rejected. */
 	for (int i = 0; i < 3; i++) {
 		if (!i)
 			ask[MSGEP_CM_HDR + 9] ^= 1;
@@ -172,7 +172,7 @@ static void what_was_heard_is_worth_nothing(const void *row)
 			break;
 		to = raw_connect(sort->local, "127.0.0.1", pep_port(&pep), NULL);
 		if (i)
-			continue;	/* without a greeting, too */
+			continue;	/* also without HELLO */
 		ASSERT_EQ(send(to, hello, (size_t)hello_len, 0), hello_len);
 		n = raw_recv(&a, to, buf, sizeof(buf));
 		ASSERT_EQ(n, MSGEP_CM_HDR + MSGEP_CM_NONCE + MSGEP_CM_MAC);
@@ -189,7 +189,8 @@ static void what_was_heard_is_worth_nothing(const void *row)
 
 TEST_ROWS(msgep_secret_heard, sorts, what_was_heard_is_worth_nothing)
 
-/* A secret that everybody can read, or that is none, is an error, not a connection without. */
+/* A secret that others can read, or an invalid one, is an error, not a connection without
+ * secret. */
 TEST(msgep_secret_file, must_be_one)
 {
 	static const struct {

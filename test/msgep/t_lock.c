@@ -27,7 +27,7 @@ static void leave(void)
 	dofi_unlock(&lock);
 }
 
-/* Now and then it is held for longer than anybody spins. */
+/* Sometimes it is held for longer than waiters spin. */
 static void *count(void *arg)
 {
 	unsigned int i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames arrive once, whole and in order; windows hold; the descriptor wakes. */
+/* Tests that frames arrive once, complete and in order, within their windows, and wake sleepers. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
@@ -47,7 +47,7 @@ static void window(const void *arg)
 		PUMP_UNTIL(&left, &right, rdm_room(p.a.ep.w.conn, MSGEP_ANS), 5000000);
 	}
 	ASSERT(!rig_send(&p.a, MSGEP_REQ));
-	/* Reserved in vain: making room wakes the sender. */
+	/* After a failed reservation, free space wakes the sender. */
 	p.a.woken = 0;
 	for (uint32_t i = 0; i < (w + 1) / 2; i++)
 		ASSERT(rig_recv(&p.b, MSGEP_REQ));
@@ -125,7 +125,7 @@ static void many(const void *arg)
 	ASSERT_EQ(net->held, 0);
 	for (int i = 0; i < MANY; i++)
 		rig_disconnect(&p[i]);
-	/* Indexes and packets serve again. */
+	/* Indexes and packets are reused. */
 	PUMP_UNTIL(&left, &right, dofi_list_empty(&net->closed), 5000000);
 	for (int i = 0; i < MANY; i++)
 		rig_connect(&p[i], &left, &right);
@@ -226,7 +226,7 @@ static void sleeper(void *arg)
 		if (!msgep_transport_rdm.quiet(&p->b.ep, false) ||
 		    !msgep_transport_rdm.may_sleep(&right.domain))
 			continue;
-		/* Not forever: a missed wake-up must be seen as one. */
+		/* With a limit: a missed wakeup must be detected. */
 		if (p->b.got[MSGEP_REQ] < 20)
 			ASSERT(rig_wakes(&right, (int)(10000 * dt_slow())));
 	}
@@ -261,7 +261,7 @@ static void sleeping(const void *arg)
 }
 TEST_ROWS(sleeping, modes, sleeping)
 
-/* Nothing happens: the descriptor stays silent, or ticks a thousand times a second at most. */
+/* While idle, the descriptor does not wake, or at most a thousand times a second. */
 static void idle(const void *arg)
 {
 	const struct mode *mode = arg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Offers and packets that no honest peer sends. */
+/* Tests connection parameters and packets that no valid peer sends. */
 #include <string.h>
 
 #include "base/be_bytes.h"
@@ -28,7 +28,7 @@ static struct forged forge(struct end *e, uint8_t channel, uint32_t seq)
 	return f;
 }
 
-/* Rubbish of all lengths that fit; nothing happens but that it is counted. */
+/* Random messages of all lengths are dropped and counted. */
 static void garbage(const void *arg)
 {
 	static uint8_t junk[65536];
@@ -57,8 +57,8 @@ static void garbage(const void *arg)
 }
 TEST_ROWS(garbage, modes, garbage)
 
-/* Right but for one number of the name. */
-static void strangers(const void *arg)
+/* Valid except for one number of the name. */
+static void unknown_senders(const void *arg)
 {
 	struct rdm_net *net;
 	struct forged f;
@@ -84,9 +84,9 @@ static void strangers(const void *arg)
 	rig_close(&left);
 	rig_close(&right);
 }
-TEST_ROWS(strangers, modes, strangers)
+TEST_ROWS(unknown_senders, modes, unknown_senders)
 
-/* The peer itself breaks a rule: that ends its connection, and no other. */
+/* A protocol violation ends the connection of its sender, and no other. */
 struct breach {
 	const char *name;
 	void (*spoil)(struct forged *f, size_t *len, uint32_t window);
@@ -229,7 +229,7 @@ static void breach(const void *arg)
 }
 TEST_ROWS(breach, breaches, breach)
 
-/* The same packet again: before it has been taken, and after. */
+/* The same packet again: before it has been consumed, and after. */
 static void repeated(const void *arg)
 {
 	struct rdm_net *net;
@@ -261,8 +261,8 @@ static void repeated(const void *arg)
 }
 TEST_ROWS(repeated, modes, repeated)
 
-/* The second without the first: it is kept, cannot be taken, and ends the connection at last. Where
- * the first one still comes, nothing has happened. */
+/* The second packet without the first is kept, cannot be consumed, and finally ends the connection.
+ * If the first one still arrives, the connection continues. */
 static void gap(const void *arg)
 {
 	uint64_t start = dt_now_us();
@@ -310,7 +310,7 @@ static void gap_behind(const void *arg)
 	PUMP_UNTIL(&left, &right, rdm_net_of(&right.domain)->held == 2, 5000000);
 	PUMP_UNTIL(&left, &right, p.b.broken, 15000000);
 	ASSERT_EQ(p.b.broken, FI_ETIMEDOUT);
-	/* What came before it can still be taken. */
+	/* Packets before the gap can still be consumed. */
 	ASSERT(!msgep_transport_rdm.drained(&p.b.ep, false));
 	ASSERT(rig_peek(&p.b) != NULL);
 	msgep_lock(&p.b.ep.lock);
@@ -323,10 +323,10 @@ static void gap_behind(const void *arg)
 }
 TEST_ROWS(gap_behind, one_mode, gap_behind)
 
-/* Offers that are wrong in one number, cut, or random. */
-static void refused(struct end *e, const struct msgep_params *offer)
+/* Parameters with one wrong number, truncated, or random. */
+static void refused(struct end *e, const struct msgep_params *params)
 {
-	struct msgep_params copy = *offer;
+	struct msgep_params copy = *params;
 
 	ASSERT(msgep_transport_rdm.set_peer_params(&e->ep, false, &copy) < 0);
 }
@@ -340,31 +340,31 @@ static void spoil(struct end *e, const struct msgep_params *good, size_t at, int
 	refused(e, &bad);
 }
 
-static void offers(const void *arg)
+static void bad_params(const void *arg)
 {
-	struct msgep_params offer = { .fd = -1 }, cut;
+	struct msgep_params params = { .fd = -1 }, cut;
 	struct end a, b;
 
 	rig_open(&left, &right, arg);
 	rig_end_init(&a, &left);
 	rig_end_init(&b, &right);
-	ASSERT_EQ(msgep_transport_rdm.get_params(&a.ep, true, &offer), 0);
-	ASSERT(offer.len <= MSGEP_PARAMS_MAX);
-	spoil(&b, &offer, 0, 1, RDM_VERSION + 1);
-	spoil(&b, &offer, 1, 1, offer.data[1] - 1u);
-	spoil(&b, &offer, 1, 1, 0);
-	spoil(&b, &offer, 1, 1, 255);
-	spoil(&b, &offer, 2, 2, 0);
-	spoil(&b, &offer, 2, 2, RDM_WINDOW_MAX + 1);
-	spoil(&b, &offer, 4, 4, RDM_PACKET_HDR);
-	spoil(&b, &offer, 4, 4, RDM_PACKET_MAX + 1);
-	spoil(&b, &offer, 4, 4, 0xffffffff);
-	spoil(&b, &offer, 8, 4, RDM_PACKET_HDR);
-	spoil(&b, &offer, 8, 4, RDM_LARGE_MAX + 1);
-	spoil(&b, &offer, RDM_PARAMS_HDR, 2, 0x7777);
-	for (cut = offer; cut.len--;)
+	ASSERT_EQ(msgep_transport_rdm.get_params(&a.ep, true, &params), 0);
+	ASSERT(params.len <= MSGEP_PARAMS_MAX);
+	spoil(&b, &params, 0, 1, RDM_VERSION + 1);
+	spoil(&b, &params, 1, 1, params.data[1] - 1u);
+	spoil(&b, &params, 1, 1, 0);
+	spoil(&b, &params, 1, 1, 255);
+	spoil(&b, &params, 2, 2, 0);
+	spoil(&b, &params, 2, 2, RDM_WINDOW_MAX + 1);
+	spoil(&b, &params, 4, 4, RDM_PACKET_HDR);
+	spoil(&b, &params, 4, 4, RDM_PACKET_MAX + 1);
+	spoil(&b, &params, 4, 4, 0xffffffff);
+	spoil(&b, &params, 8, 4, RDM_PACKET_HDR);
+	spoil(&b, &params, 8, 4, RDM_LARGE_MAX + 1);
+	spoil(&b, &params, RDM_PARAMS_HDR, 2, 0x7777);
+	for (cut = params; cut.len--;)
 		refused(&b, &cut);
-	cut = offer;
+	cut = params;
 	cut.len++;
 	refused(&b, &cut);
 	for (int i = 0; i < 2000; i++) {
@@ -373,13 +373,13 @@ static void offers(const void *arg)
 			cut.data[k] = (uint8_t)rig_random();
 		refused(&b, &cut);
 	}
-	cut = offer;
+	cut = params;
 	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&b.ep, false, &cut), 0);
-	/* Twice is once too often. */
-	refused(&b, &offer);
+	/* Parameters can be set only once. */
+	refused(&b, &params);
 	msgep_transport_rdm.close(&a.ep);
 	msgep_transport_rdm.close(&b.ep);
 	rig_close(&left);
 	rig_close(&right);
 }
-TEST_ROWS(offers, modes, offers)
+TEST_ROWS(bad_params, modes, bad_params)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was sent last reaches the peer before the sender has gone. */
+/* Tests that the last packets reach the peer before the sender has closed. */
 #include <string.h>
 
 #include "rdm_rig.h"
@@ -69,7 +69,7 @@ static void closing_asks(const void *arg)
 }
 TEST_ROWS(closing_asks, modes, closing_asks)
 
-/* The wait for a silent peer has a limit; there is none for a peer that has ended. */
+/* The wait for a peer that does not answer is limited; for a peer that has ended there is none. */
 static void closing_in_vain(const void *arg)
 {
 	uint8_t data[MSGEP_PARAMS_MAX];
@@ -107,7 +107,7 @@ static void closing_in_vain(const void *arg)
 }
 TEST_ROWS(closing_in_vain, modes, closing_in_vain)
 
-/* What comes for an end that has been closed is no more believed than before. */
+/* Packets for a closed end are validated as before. */
 static void closing_and_lied_to(const void *arg)
 {
 	struct rdm_hdr hdr;
@@ -140,14 +140,14 @@ static void closing_answers(const void *arg)
 	struct pair p;
 	struct rdm_conn *conn = three_under_way(&p, arg), *peer = p.b.ep.w.conn;
 	uint64_t end = dt_now_us() + 5000000u * dt_slow();
-	uint32_t asked = conn->arrived_requested;
+	uint32_t requested = conn->arrived_requested;
 
-	while ((int32_t)(peer->arrived - asked) < 0) {
+	while ((int32_t)(peer->arrived - requested) < 0) {
 		ASSERT(dt_now_us() < end);
 		msgep_transport_rdm.progress(&right.domain, NULL);
 	}
 	msgep_transport_rdm.close(&p.b.ep);
-	PUMP_UNTIL(&left, &right, (int32_t)(conn->confirmed - asked) >= 0, 5000000);
+	PUMP_UNTIL(&left, &right, (int32_t)(conn->confirmed - requested) >= 0, 5000000);
 	msgep_transport_rdm.close(&p.a.ep);
 	rig_close(&left);
 	rig_close(&right);

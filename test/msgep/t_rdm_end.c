@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The packets of a connection that ends. */
+/* Tests the packets of a connection that ends. */
 #include <string.h>
 
 #include "rdm_rig.h"
@@ -9,7 +9,7 @@ RIG_ONE_MODE;
 
 static struct side left, right;
 
-/* The passive side goes while the other one sends; what is late does not reach its successor. */
+/* The passive side closes while the other one sends; late packets do not reach its successor. */
 static void closed_early(const void *arg)
 {
 	uint32_t generation, index, n = 0;
@@ -46,7 +46,7 @@ static void closed_early(const void *arg)
 }
 TEST_ROWS(closed_early, modes, closed_early)
 
-/* Connections come and go with frames under way; nothing is lost to the pool. */
+/* Connections open and close with frames in transit; all packets return to the pool. */
 static void churn(const void *arg)
 {
 	static struct pair p[16];
@@ -80,7 +80,8 @@ static void churn(const void *arg)
 	ASSERT_EQ(net->lost, 0);
 	ASSERT_EQ(net->want_rx, 0);
 	ASSERT_EQ(net->want_tx, 0);
-	/* Those that closed while the fabric still had packets of theirs needed more for a moment. */
+	/* Those that closed while the fabric still had packets of theirs needed more for a
+	 * moment. */
 	dt_note("%u packets at first, %u in the end", packets, net->packets);
 	ASSERT(net->packets <= 4 * packets);
 	rig_close(&left);
@@ -88,7 +89,7 @@ static void churn(const void *arg)
 }
 TEST_ROWS(churn, modes, churn)
 
-/* Ten frames each way, and room for five more. */
+/* Ten frames in each direction, and space for five more. */
 static void settled(struct pair *p)
 {
 	struct rdm_conn *conn = p->a.ep.w.conn;
@@ -187,8 +188,8 @@ static void acknowledge(struct end *e, uint32_t count)
 	msgep_unlock(&e->ep.lock);
 }
 
-/* An acknowledgement goes with the next packet, in a packet of its own if there is none, and with the
- * last message. */
+/* An acknowledgement goes with the next packet, in a packet of its own if there is none, and with
+ * the last message. */
 static void acknowledged(const void *arg)
 {
 	uint8_t data[MSGEP_PARAMS_MAX];
@@ -203,12 +204,12 @@ static void acknowledged(const void *arg)
 		ASSERT(rig_send(&p.a, MSGEP_REQ));
 	PUMP_UNTIL(&left, &right, b->arrived == 3, 5000000);
 	acknowledge(&p.b, 1);
-	ASSERT_EQ(b->acks_told, 0);
+	ASSERT_EQ(b->acks_reported, 0);
 	ASSERT(rig_send(&p.b, MSGEP_REQ));
-	ASSERT_EQ(b->acks_told, 1);
+	ASSERT_EQ(b->acks_reported, 1);
 	PUMP_UNTIL(&left, &right, msgep_transport_rdm.ready(&p.a.ep) && a->acked == 1, 5000000);
 	ASSERT_EQ(msgep_transport_rdm.acknowledged(&p.a.ep), 1);
-	ASSERT_EQ(a->acked_taken, 1);
+	ASSERT_EQ(a->acked_processed, 1);
 	PUMP_UNTIL(&left, &right, rig_recv(&p.a, MSGEP_REQ), 5000000);
 	p.a.woken = 0;
 	acknowledge(&p.b, 2);
@@ -235,20 +236,20 @@ TEST_ROWS(acknowledged, modes, acknowledged)
 /* The passive side sends before the active one has read that it is connected. */
 static void confirmed_late(const void *arg)
 {
-	struct msgep_params offer = { .fd = -1 };
+	struct msgep_params params = { .fd = -1 };
 	struct pair p;
 
 	rig_open(&left, &right, arg);
 	rig_end_init(&p.a, &left);
 	rig_end_init(&p.b, &right);
-	ASSERT_EQ(msgep_transport_rdm.get_params(&p.a.ep, true, &offer), 0);
-	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p.b.ep, false, &offer), 0);
-	ASSERT_EQ(msgep_transport_rdm.get_params(&p.b.ep, false, &offer), 0);
+	ASSERT_EQ(msgep_transport_rdm.get_params(&p.a.ep, true, &params), 0);
+	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p.b.ep, false, &params), 0);
+	ASSERT_EQ(msgep_transport_rdm.get_params(&p.b.ep, false, &params), 0);
 	p.b.out[MSGEP_REQ] = 1;
 	ASSERT(rig_send(&p.b, MSGEP_REQ));
 	PUMP_UNTIL(&left, &right, p.a.ep.w.conn->arrived == 1, 5000000);
 	ASSERT_EQ(msgep_transport_rdm.arrived(&p.b.ep), 0);
-	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p.a.ep, true, &offer), 0);
+	ASSERT_EQ(msgep_transport_rdm.set_peer_params(&p.a.ep, true, &params), 0);
 	PUMP_UNTIL(&left, &right, msgep_transport_rdm.arrived(&p.b.ep) == 1, 5000000);
 	rig_disconnect(&p);
 	rig_close(&left);
@@ -256,7 +257,7 @@ static void confirmed_late(const void *arg)
 }
 TEST_ROWS(confirmed_late, modes, confirmed_late)
 
-/* What has come is taken although nothing can be sent to the peer any more. */
+/* Received packets are consumed although nothing can be sent to the peer any more. */
 static void cut_off(const void *arg)
 {
 	struct pair p;
@@ -279,7 +280,7 @@ static void cut_off(const void *arg)
 }
 TEST_ROWS(cut_off, modes, cut_off)
 
-/* A peer that died has said nothing: what has arrived is still taken, and no more is waited for. */
+/* A peer that died sent no BYE: received packets are still consumed, and no others awaited. */
 static void died(const void *arg)
 {
 	struct pair p;
@@ -316,7 +317,7 @@ static void wrong_bye(const void *arg)
 	msgep_transport_rdm.finished(&p.b.ep, data, RDM_BYE - 1);
 	ASSERT_EQ(p.b.broken, FI_EINVAL);
 	ASSERT(msgep_transport_rdm.drained(&p.b.ep, false));
-	/* Nothing has been sent either way: one packet cannot have come. */
+	/* Nothing has been sent in either direction: no packet can have arrived. */
 	data[RDM_BYE - 5] = 1;
 	msgep_transport_rdm.finished(&r.b.ep, data, RDM_BYE);
 	ASSERT_EQ(r.b.broken, FI_EINVAL);
@@ -376,7 +377,7 @@ static void sleeper_beside_poller(const void *arg)
 }
 TEST_ROWS(sleeper_beside_poller, modes, sleeper_beside_poller)
 
-/* The peer's inner endpoint has gone: closing what still sends to it comes to an end. */
+/* The peer's inner endpoint is closed: closing an end that still sends to it terminates. */
 static void peer_gone(const void *arg)
 {
 	uint64_t start;
@@ -399,7 +400,7 @@ static void peer_gone(const void *arg)
 }
 TEST_ROWS(peer_gone, one_mode, peer_gone)
 
-/* Descriptors and everything else come back. */
+/* Descriptors and all other resources are released. */
 static void no_leaks(const void *arg)
 {
 	struct dt_fds before;

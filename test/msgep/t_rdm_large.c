@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Large packets are used within the credits granted, and no side waits for those of others. */
+/* Tests that large packets are used within their credits, and no connection delays another. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ RIG_ONE_MODE;
 
 /* More connections than can have credits at the same time. */
 #define CROWD 6
-/* Of one of them at most, all together four times as many; the window is as large. */
+/* Maximum of one connection; all together have four times as many; the window has this size. */
 #define SHARE 8
 
 static struct side left, right;
@@ -59,8 +59,8 @@ static void warm_up(struct pair *p)
 		   5000000);
 }
 
-/* See msgep_avoid_fetching in rdm_open.c. Everywhere else there are large packets. */
-static void need_bulk_cells(void)
+/* See rdm_avoid_fetching in rdm_open.c. Everywhere else there are large packets. */
+static void need_large_packets(void)
 {
 	if (sizeof(size_t) < sizeof(uint64_t))
 		dt_skip("no large packets over tcp on a 32-bit system");
@@ -68,7 +68,7 @@ static void need_bulk_cells(void)
 
 static void set_up(struct pair *p, int n, const void *mode)
 {
-	need_bulk_cells();
+	need_large_packets();
 	rig_open(&left, &right, mode);
 	for (int i = 0; i < n; i++)
 		rig_connect(&p[i], &left, &right);
@@ -86,8 +86,8 @@ static void tear_down(struct pair *p, int n)
 	rig_close(&right);
 }
 
-/* Once there are credits, everything long travels in large packets, short things never; and both
- * sides have counted the same in the end. */
+/* With credits, long frames always travel in large packets, short ones never; finally the counts of
+ * both sides are equal. */
 static void used(const void *arg)
 {
 	uint32_t n = 200 / dt_slow() + 20, large;
@@ -187,7 +187,7 @@ static void recalled(const void *arg)
 	dt_note("%u given back", back);
 	ASSERT(back > 0);
 	ASSERT(bulk_of(&right)->promised <= bulk_of(&right)->limit);
-	/* A connection that has returned its credits can get some again. */
+	/* A connection that has returned its credits can request new ones. */
 	for (int i = 0; i < CROWD; i++)
 		warm_up(&p[i]);
 	tear_down(p, CROWD);
@@ -211,8 +211,8 @@ static void recalled_in_vain(const void *arg)
 }
 TEST_ROWS(bulk_recalled_in_vain, one_mode, recalled_in_vain)
 
-/* The receiver closes while large packets are in transit. They do no harm, and after a while others
- * get those credits. */
+/* The receiver closes while large packets are in transit. They are dropped, and after a time limit
+ * other connections get those credits. */
 static void closed_early(const void *arg)
 {
 	static struct pair p[2];
@@ -286,8 +286,8 @@ static void close_at_once(const void *arg)
 }
 TEST_ROWS(bulk_close_at_once, modes, close_at_once)
 
-/* The peer does not fetch what is under way: it is given up after a while, and the buffers are not
- * used again before the fabric is done with them. */
+/* The peer does not fetch the packets in transit: they are abandoned after a time limit, and their
+ * buffers are not reused before the fabric has completed them. */
 static void close_in_vain(const void *arg)
 {
 	struct msgep_frame *f;
@@ -322,7 +322,7 @@ static void close_in_vain(const void *arg)
 }
 TEST_ROWS(bulk_close_in_vain, one_mode, close_in_vain)
 
-/* The sender is stopped for longer than a missing packet is waited for otherwise. */
+/* The sender is stopped for longer than the time limit of other missing packets. */
 static void overtaken(const void *arg)
 {
 	uint64_t end;
@@ -347,12 +347,12 @@ static void overtaken(const void *arg)
 }
 TEST_ROWS(bulk_overtaken, one_mode, overtaken)
 
-/* A side that has none, and one that has smaller ones. */
+/* A side without large packets, and one with smaller ones. */
 static void none(const void *arg)
 {
 	struct pair p;
 
-	need_bulk_cells();
+	need_large_packets();
 	setenv("DAPL_OFI_LARGE_PACKET_KIB", "0", 1);
 	rig_open_one(&left, arg);
 	setenv("DAPL_OFI_LARGE_PACKET_KIB", "256", 1);
@@ -378,7 +378,7 @@ static void none(const void *arg)
 }
 TEST_ROWS(bulk_none, modes, none)
 
-/* ---- what no honest peer sends ---- */
+/* ---- what no valid peer sends ---- */
 
 struct forged {
 	struct rdm_hdr hdr;
@@ -409,7 +409,7 @@ static void longer(struct forged *f, const struct rdm_large_credits *peer)
 	f->frame.len = htole32(1);
 }
 
-/* A window, and two that may be under way. */
+/* A window, and two that may be in transit. */
 static void absurd(struct forged *f, const struct rdm_large_credits *peer)
 {
 	f->hdr.requested = htole16((uint16_t)(peer->received + peer->peer_returned + 3 * 8 + 1));
@@ -426,7 +426,7 @@ static void back_more(struct forged *f, const struct rdm_large_credits *peer)
 	f->hdr.returned = htole16((uint16_t)(peer->peer_granted + 1));
 }
 
-/* What has been used cannot be given back. */
+/* Used credits cannot be returned. */
 static void back_used(struct forged *f, const struct rdm_large_credits *peer)
 {
 	f->hdr.used = 0;
@@ -496,8 +496,8 @@ static void breach(const void *arg)
 }
 TEST_ROWS(bulk_breach, breaches, breach)
 
-/* A stranger's message of that sort is dropped, and its buffer serves on. */
-static void strangers(const void *arg)
+/* A large packet from an unknown sender is dropped, and its buffer is reused. */
+static void unknown_senders(const void *arg)
 {
 	struct rdm_net *net;
 	struct forged f;
@@ -517,9 +517,9 @@ static void strangers(const void *arg)
 	rig_exchange(&p, &left, &right, 20);
 	tear_down(&p, 1);
 }
-TEST_ROWS(bulk_strangers, modes, strangers)
+TEST_ROWS(large_unknown_senders, modes, unknown_senders)
 
-/* Where there are none, nothing is said about them. */
+/* Without large packets, all their counts are 0. */
 static void unwanted(const void *arg)
 {
 	static const struct mode small = { "constrained", true, false };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests how two ends find out whether packets pass between them, and what has been lost. */
+/* Tests the probes between two ends, and the detection of lost packets. */
 #include <string.h>
 
 #include "rdm_rig.h"
@@ -64,7 +64,7 @@ static void one_way_only(const void *arg)
 }
 TEST_ROWS(probe_one_way, modes, one_way_only)
 
-/* A frame shows that its sender knows. */
+/* A frame shows that its sender's check has succeeded. */
 static void frame_proves(const void *arg)
 {
 	struct pair p;
@@ -80,8 +80,8 @@ static void frame_proves(const void *arg)
 }
 TEST_ROWS(probe_frame, modes, frame_proves)
 
-/* Counts change with what moves; when all has come nothing is missing, and a packet that the one has
- * sent and the other has not got is. */
+/* Counts change with what moves; when all has come nothing is missing, and a packet that the one
+ * has sent and the other has not got is. */
 static void counts(const void *arg)
 {
 	uint8_t before[MSGEP_COUNTS_MAX], after[MSGEP_COUNTS_MAX];
@@ -106,11 +106,11 @@ static void counts(const void *arg)
 		ASSERT(is_missing(&p.a, &p.b) && is_missing(&p.b, &p.a));
 		atomic_fetch_sub(&conn->sent[ch], 1);
 	}
-	conn->acks_told++;
+	conn->acks_reported++;
 	ASSERT(is_missing(&p.b, &p.a) && !is_missing(&p.a, &p.b));
-	conn->acks_told--;
+	conn->acks_reported--;
 	ASSERT(!is_missing(&p.a, &p.b));
-	/* What makes no sense does not pass for all being well. */
+	/* Invalid counts are not accepted as success. */
 	ASSERT(msgep_transport_rdm.lost(&p.a.ep, after, len - 1));
 	rig_disconnect(&p);
 	rig_close(&left);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames that no honest peer sends.
+/* Tests frames that no valid peer sends.
  *
- * Each foe has a connection of its own, and knows the key of a region. Around what it may touch are
- * bytes that must stay as they are, and a pair of ours that must not notice.
+ * Each hostile peer has its own connection and knows the key of a region. The bytes around the
+ * memory that it may access, and a connection between two valid ends, must remain intact.
  */
 #include <limits.h>
 #include <sched.h>
@@ -102,8 +102,9 @@ static void request_among_answers(struct scene *c)
 
 static void length_of_all_ones(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = UINT32_MAX,
-					    .total = UINT32_MAX });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){
+		    .kind = MSGEP_MSG, .flags = WHOLE, .len = UINT32_MAX, .total = UINT32_MAX });
 }
 
 static void length_beyond_the_ring(struct scene *c)
@@ -114,7 +115,8 @@ static void length_beyond_the_ring(struct scene *c)
 
 static void answer_beyond_the_ring(struct scene *c)
 {
-	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_DATA, .flags = WHOLE, .len = RING - 39 });
+	put(c, MSGEP_ANS,
+	    (struct msgep_frame){ .kind = MSGEP_DATA, .flags = WHOLE, .len = RING - 39 });
 }
 
 static void middle_without_beginning(struct scene *c)
@@ -124,8 +126,12 @@ static void middle_without_beginning(struct scene *c)
 
 static void write_without_beginning(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = MSGEP_LAST, .len = 100,
-					    .total = 100, .key = KEY });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_WRITE,
+				  .flags = MSGEP_LAST,
+				  .len = 100,
+				  .total = 100,
+				  .key = KEY });
 }
 
 static void two_beginnings(struct scene *c)
@@ -146,26 +152,30 @@ static void write_within_a_message(struct scene *c)
 
 static void read_within_a_write(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = MSGEP_FIRST, .len = 100,
-					    .total = 300, .key = KEY,
-					    .value = (uintptr_t)c->shared });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_WRITE,
+				  .flags = MSGEP_FIRST,
+				  .len = 100,
+				  .total = 300,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
 	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_READ, .flags = WHOLE, .total = 8,
 					    .key = KEY, .value = (uintptr_t)c->shared });
 }
 
-static void message_longer_than_told(struct scene *c)
+static void message_longer_than_announced(struct scene *c)
 {
 	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = 200,
 					    .total = 100 });
 }
 
-static void message_shorter_than_told(struct scene *c)
+static void message_shorter_than_announced(struct scene *c)
 {
 	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = 100,
 					    .total = 200 });
 }
 
-static void write_longer_than_told(struct scene *c)
+static void write_longer_than_announced(struct scene *c)
 {
 	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = WHOLE, .len = 16000,
 					    .total = 8, .key = KEY,
@@ -186,7 +196,8 @@ static void ack_of_nothing(struct scene *c)
 
 static void ack_from_the_past(struct scene *c)
 {
-	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE, .value = ~0ull });
+	put(c, MSGEP_ANS,
+	    (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE, .value = ~0ull });
 }
 
 static void refusal_of_nothing(struct scene *c)
@@ -196,7 +207,8 @@ static void refusal_of_nothing(struct scene *c)
 
 static void refusal_that_is_no_number(struct scene *c)
 {
-	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE, .key = UINT_MAX });
+	put(c, MSGEP_ANS,
+	    (struct msgep_frame){ .kind = MSGEP_ACK, .flags = WHOLE, .key = UINT_MAX });
 }
 
 static void data_unasked(struct scene *c)
@@ -205,13 +217,13 @@ static void data_unasked(struct scene *c)
 					    .total = 100 });
 }
 
-/* With a list of `n` segments, of which `told` are told. */
-static void pull(struct scene *c, uint8_t kind, unsigned int told, uint64_t addr, uint64_t len,
+/* Sends a list of segments, of which the frame announces `announced`. */
+static void pull(struct scene *c, uint8_t kind, unsigned int announced, uint64_t addr, uint64_t len,
 		 uint64_t total)
 {
 	struct msgep_segment list[4];
 	struct msgep_frame f = { .kind = kind, .flags = WHOLE | MSGEP_PULL | MSGEP_WANTS_ACK,
-			       .total = total, .segments = (uint8_t)told, .len = sizeof(list),
+			       .total = total, .segments = (uint8_t)announced, .len = sizeof(list),
 			       .key = kind == MSGEP_WRITE ? KEY : 0,
 			       .value = kind == MSGEP_WRITE ? (uintptr_t)c->shared : 0 };
 
@@ -240,7 +252,7 @@ static void segments_that_wrap(struct scene *c)
 	pull(c, MSGEP_MSG, 4, (uintptr_t)payload, 1ull << 62, 0);
 }
 
-static void segments_longer_than_told(struct scene *c)
+static void segments_longer_than_announced(struct scene *c)
 {
 	pull(c, MSGEP_WRITE, 4, (uintptr_t)payload, 4000, 64);
 }
@@ -289,20 +301,35 @@ static void note_within_its_write(struct scene *c)
 
 static void operand_too_short(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_ADD, .flags = WHOLE, .len = 7, .total = 8,
-					    .key = KEY, .value = (uintptr_t)c->shared });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_ADD,
+				  .flags = WHOLE,
+				  .len = 7,
+				  .total = 8,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
 }
 
 static void swap_of_one_operand(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_SWAP, .flags = WHOLE, .len = 8, .total = 8,
-					    .key = KEY, .value = (uintptr_t)c->shared });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_SWAP,
+				  .flags = WHOLE,
+				  .len = 8,
+				  .total = 8,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
 }
 
 static void addition_of_much(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_ADD, .flags = WHOLE, .len = 8, .total = 64,
-					    .key = KEY, .value = (uintptr_t)c->shared });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_ADD,
+				  .flags = WHOLE,
+				  .len = 8,
+				  .total = 64,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
 }
 
 struct breach {
@@ -317,17 +344,17 @@ static const struct breach breaches[] = {
 	BREACH(length_beyond_the_ring), BREACH(answer_beyond_the_ring),
 	BREACH(middle_without_beginning), BREACH(write_without_beginning),
 	BREACH(two_beginnings), BREACH(write_within_a_message), BREACH(read_within_a_write),
-	BREACH(message_longer_than_told), BREACH(message_shorter_than_told),
-	BREACH(write_longer_than_told), BREACH(read_with_payload), BREACH(ack_of_nothing),
+	BREACH(message_longer_than_announced), BREACH(message_shorter_than_announced),
+	BREACH(write_longer_than_announced), BREACH(read_with_payload), BREACH(ack_of_nothing),
 	BREACH(ack_from_the_past), BREACH(refusal_of_nothing), BREACH(refusal_that_is_no_number),
 	BREACH(data_unasked), BREACH(list_of_none), BREACH(list_of_too_many),
-	BREACH(list_of_255), BREACH(segments_that_wrap), BREACH(segments_longer_than_told),
+	BREACH(list_of_255), BREACH(segments_that_wrap), BREACH(segments_longer_than_announced),
 	BREACH(segments_nowhere), BREACH(segments_of_the_kernel), BREACH(list_beyond_its_frame),
 	BREACH(note_of_nothing), BREACH(note_of_a_longer_write), BREACH(note_within_its_write),
 	BREACH(operand_too_short), BREACH(swap_of_one_operand), BREACH(addition_of_much),
 };
 
-/* The foe's connection ends, and nothing else happens. */
+/* The connection of the hostile peer ends, and nothing else happens. */
 static void breach(const void *arg)
 {
 	const struct breach *how = arg;
@@ -378,21 +405,29 @@ static void refused_access(const void *arg)
 	open_scene(&c);
 	memset(payload, 'w', sizeof(payload));
 	for (int with = 0; with < 2; with++) {
-		put(&c, MSGEP_REQ, (struct msgep_frame){
-			.kind = a->kind, .flags = (uint8_t)(WHOLE | MSGEP_WANTS_ACK |
-							    (a->kind == MSGEP_READ ? MSGEP_PULL : 0)),
-			.key = a->key, .value = (uintptr_t)c.shared + (uint64_t)a->at,
-			.total = a->total, .len = a->kind == MSGEP_READ ? 0 : 8 });
+		put(&c, MSGEP_REQ,
+		    (struct msgep_frame){
+			    .kind = a->kind,
+			    .flags = (uint8_t)(WHOLE | MSGEP_WANTS_ACK |
+					       (a->kind == MSGEP_READ ? MSGEP_PULL : 0)),
+			    .key = a->key,
+			    .value = (uintptr_t)c.shared + (uint64_t)a->at,
+			    .total = a->total,
+			    .len = a->kind == MSGEP_READ ? 0 : 8 });
 		if (with)
 			break;
 		f = foe_await(&c.f, MSGEP_ANS);
 		ASSERT_EQ(f->kind, a->kind == MSGEP_READ ? MSGEP_DATA : MSGEP_ACK);
 		ASSERT_EQ(f->key, a->err);
 		ASSERT_EQ(f->len, 0);
-		/* And one that would be in order. */
-		put(&c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = WHOLE, .len = 8,
-						     .total = 8, .key = KEY,
-						     .value = (uintptr_t)c.shared });
+		/* And a valid one. */
+		put(&c, MSGEP_REQ,
+		    (struct msgep_frame){ .kind = MSGEP_WRITE,
+					  .flags = WHOLE,
+					  .len = 8,
+					  .total = 8,
+					  .key = KEY,
+					  .value = (uintptr_t)c.shared });
 	}
 	side_work(&c.s);
 	for (size_t i = 0; i < ROOM; i++)
@@ -402,7 +437,7 @@ static void refused_access(const void *arg)
 
 TEST_ROWS(shm_access, accesses, refused_access)
 
-/* ---------------------------------------------------------------- what does nothing */
+/* ---------------------------------------------------------------- what has no effect */
 
 /* Undefined flags and bytes are ignored. */
 TEST(shm_unknown, flags_and_bytes_do_nothing)
@@ -412,15 +447,19 @@ TEST(shm_unknown, flags_and_bytes_do_nothing)
 	open_scene(&c);
 	memset(payload, 'm', 100);
 	ASSERT_EQ(post_recv(c.f.ep, c.to, ROOM, c.to), 0);
-	put(&c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE | 0xe0, .len = 100,
-					     .total = 100, .segments = 77,
-					     .counts = { 1, 2, 3, 4, 5 } });
+	put(&c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_MSG,
+				  .flags = WHOLE | 0xe0,
+				  .len = 100,
+				  .total = 100,
+				  .segments = 77,
+				  .counts = { 1, 2, 3, 4, 5 } });
 	ASSERT_EQ(side_await(&c.s, c.to), 0);
 	ASSERT_MEM(c.to, payload, 100);
 	close_scene(&c);
 }
 
-/* The shared words have impossible values: our end writes no more than fits. */
+/* The shared positions have impossible values: this end writes no more than fits. */
 TEST(shm_control, that_lies_harms_nobody)
 {
 	struct scene c;
@@ -450,7 +489,7 @@ TEST(shm_control, that_lies_harms_nobody)
 	close_scene(&c);
 }
 
-/* Bells without end, and then something that is none. */
+/* Many doorbells, followed by an invalid byte. */
 TEST(shm_socket, may_say_what_it_likes)
 {
 	static const char bells[1000], words[] = "RDMC is what I say";
@@ -465,7 +504,7 @@ TEST(shm_socket, may_say_what_it_likes)
 	close_scene(&c);
 }
 
-/* ---------------------------------------------------------------- what changes meanwhile */
+/* ---------------------------------------------------------------- concurrent changes */
 
 struct flipper {
 	struct dt_thread thread;
@@ -528,7 +567,7 @@ static void send_changing(struct scene *c, const struct change *how)
 		f.len = sizeof(*list);
 		f.total = ROOM;
 	}
-	/* Where it will stand is known before it is there. */
+	/* Its address is known before it is written. */
 	at = (void *)(c->f.map + 4096 + c->f.pos[MSGEP_REQ] % RING);
 	flipper.word = (_Atomic uint32_t *)(void *)((char *)at + how->offset);
 	foe_put(&c->f, MSGEP_REQ, &f, list, sizeof(list));
@@ -559,7 +598,7 @@ static void changing(const void *arg)
 		send_changing(&c, how);
 		check_guards(c.to);
 		check_guards(c.shared);
-		/* Whatever it was taken for, the next one comes over a new connection. */
+		/* However it was interpreted, the next one uses a new connection. */
 		foe_close(&c.f);
 		ASSERT_EQ(foe_open(&c.f, &c.s, NULL), 0);
 	}

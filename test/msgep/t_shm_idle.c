@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Many idle connections of a queue: counts the polls of them. */
+/* Tests how often the idle connections of a queue are polled. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,11 +20,11 @@ struct scene {
 };
 
 static struct msgep_transport counting;
-static uint64_t asked;
+static uint64_t polls;
 
 static bool count_ready(struct msgep_ep *ep)
 {
-	asked++;
+	polls++;
 	return msgep_transport_shm.ready(ep);
 }
 
@@ -68,7 +68,7 @@ static void start_message(struct scene *c, int pair)
 	ASSERT_EQ(post_send(c->ep[pair][0], c->from, 64, c->from), 0);
 }
 
-/* Returns how many reads of the queue it took until both completions were there. */
+/* Returns the number of reads of the queue until both completions had been reported. */
 static unsigned int message(struct scene *c, int pair)
 {
 	unsigned int reads = 0, n = 0;
@@ -97,16 +97,16 @@ TEST(shm_idle, a_look_asks_the_busy_and_a_few_of_the_others)
 
 	open_scene(&c);
 	let_idle(&c);
-	asked = 0;
+	polls = 0;
 	for (int i = 0; i < 1000; i++)
 		ASSERT_EQ(completions(&c), 0);
-	ASSERT(asked <= 1000 * (NEVER + ALWAYS_INLINE));
+	ASSERT(polls <= 1000 * (NEVER + ALWAYS_INLINE));
 	/* A message makes its two ends busy. */
 	message(&c, 77);
-	asked = 0;
+	polls = 0;
 	for (int i = 0; i < 200; i++)
 		ASSERT(message(&c, 77) <= 3);
-	ASSERT(asked <= 600 * (NEVER + ALWAYS_INLINE + 2));
+	ASSERT(polls <= 600 * (NEVER + ALWAYS_INLINE + 2));
 	close_scene(&c);
 }
 
@@ -147,9 +147,9 @@ TEST(shm_idle, sleepers_have_all_of_them_looked_at)
 		let_idle(&c);
 		ASSERT_EQ(fi_trywait(c.s.fabric, &fid, 1), 0);
 		start_message(&c, i);
-		asked = 0;
+		polls = 0;
 		ASSERT_EQ(fi_trywait(c.s.fabric, &fid, 1), -FI_EAGAIN);
-		ASSERT(asked <= ENDS);
+		ASSERT(polls <= ENDS);
 		n = completions(&c);
 		ASSERT(n);
 		while (n < 2)

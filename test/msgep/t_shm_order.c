@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When a message is complete that goes to a queue of several endpoints. */
+/* Tests when a message to a queue of several endpoints is complete. */
 #include <poll.h>
 #include <string.h>
 
@@ -137,7 +137,7 @@ TEST(shm_several, who_sleeps_asks_to_be_told)
 	close_scene(&c);
 }
 
-/* A count beyond what was sent ends messages early, and does no other harm. */
+/* A count beyond what was sent completes messages early and has no other effect. */
 TEST(shm_several, counts_that_lie_harm_nobody)
 {
 	static const uint32_t lies[] = { 1000, UINT32_MAX, INT32_MAX, 1u << 31 };

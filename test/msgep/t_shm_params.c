@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory, and descriptions of it, that no honest peer offers. */
+/* Tests memory and connection parameters that no valid peer sends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -12,87 +12,87 @@
 
 struct spoilt {
 	const char *name;
-	void (*spoil)(struct offer *o);
+	void (*spoil)(struct shm_params *o);
 };
 
-static void magic(struct offer *o)
+static void magic(struct shm_params *o)
 {
 	o->magic ^= 1;
 }
 
-static void version(struct offer *o)
+static void version(struct shm_params *o)
 {
 	o->version++;
 }
 
-static void too_short(struct offer *o)
+static void too_short(struct shm_params *o)
 {
 	o->len--;
 }
 
-static void too_long(struct offer *o)
+static void too_long(struct shm_params *o)
 {
 	o->len++;
 }
 
-static void empty(struct offer *o)
+static void empty(struct shm_params *o)
 {
 	o->len = 0;
 }
 
-static void no_size(struct offer *o)
+static void no_size(struct shm_params *o)
 {
 	o->size = 0;
 }
 
-static void odd_size(struct offer *o)
+static void odd_size(struct shm_params *o)
 {
 	o->size = RING + 64;
 }
 
-static void tiny(struct offer *o)
+static void tiny(struct shm_params *o)
 {
 	o->size = 2048;
 	o->mem = 4096 + 4 * 2048;
 }
 
-static void huge(struct offer *o)
+static void huge(struct shm_params *o)
 {
 	o->size = 1u << 31;
 }
 
-static void wraps(struct offer *o)
+static void wraps(struct shm_params *o)
 {
 	o->size = 1u << 30;
 	o->mem = 4096;
 }
 
-static void cut_short(struct offer *o)
+static void cut_short(struct shm_params *o)
 {
 	o->mem -= 4096;
 }
 
-static void larger(struct offer *o)
+static void larger(struct shm_params *o)
 {
 	o->mem += 4096;
 }
 
-static void unsealed(struct offer *o)
+static void unsealed(struct shm_params *o)
 {
 	o->seals = 0;
 }
 
-static void can_shrink(struct offer *o)
+static void can_shrink(struct shm_params *o)
 {
 	o->seals = F_SEAL_GROW | F_SEAL_SEAL;
 }
 
-static void can_grow(struct offer *o)
+static void can_grow(struct shm_params *o)
 {
 	o->seals = F_SEAL_SHRINK | F_SEAL_SEAL;
 }
 
-static void no_memory(struct offer *o)
+static void no_memory(struct shm_params *o)
 {
 	o->no_fd = true;
 }
@@ -109,7 +109,7 @@ static const struct spoilt spoilt[] = {
 static void refused(const void *arg)
 {
 	const struct spoilt *how = arg;
-	struct offer offer = foe_offer();
+	struct shm_params params = foe_params();
 	struct fid_ep *pair[2];
 	uint8_t buf[MSGEP_CM_MAX];
 	struct msgep_cm_msg msg;
@@ -119,8 +119,8 @@ static void refused(const void *arg)
 
 	side_open(&s);
 	pair_open(&s, pair);
-	how->spoil(&offer);
-	ASSERT(foe_open(&f, &s, &offer) < 0);
+	how->spoil(&params);
+	ASSERT(foe_open(&f, &s, &params) < 0);
 	n = recv(f.sock, buf, sizeof(buf), 0);
 	ASSERT(n > 0 && !msgep_cm_parse(buf, (size_t)n, &msg));
 	ASSERT_EQ(msg.kind, MSGEP_CM_REJECT);
@@ -130,9 +130,9 @@ static void refused(const void *arg)
 	side_close(&s);
 }
 
-TEST_ROWS(shm_offer, spoilt, refused)
+TEST_ROWS(shm_bad_params, spoilt, refused)
 
-/* What was sealed cannot be taken away under us. */
+/* Sealed memory cannot be truncated by the peer. */
 TEST(shm_memory, cannot_be_cut_short_or_unsealed)
 {
 	struct side s;
@@ -148,7 +148,7 @@ TEST(shm_memory, cannot_be_cut_short_or_unsealed)
 
 #define LARGE 20000
 
-/* A process that has other bytes where ours has `bait`. */
+/* Starts a process that has other bytes at the address of `bait`. */
 static pid_t bystander(char *bait)
 {
 	int ready[2];
@@ -172,15 +172,18 @@ static pid_t bystander(char *bait)
 	return pid;
 }
 
-/* A number of another process: its memory is not what we fetch. */
+/* The PID of another process: its memory must not be fetched. */
 TEST(shm_pid, of_another_process_is_not_believed)
 {
 	static char bait[LARGE], to[LARGE];
-	struct offer offer = foe_offer();
+	struct shm_params params = foe_params();
 	struct msgep_segment where = { (uintptr_t)bait, sizeof(bait) };
-	struct msgep_frame frame = { .kind = MSGEP_MSG, .total = sizeof(bait), .segments = 1,
-				   .len = sizeof(where),
-				   .flags = MSGEP_FIRST | MSGEP_LAST | MSGEP_PULL | MSGEP_WANTS_ACK };
+	struct msgep_frame frame = { .kind = MSGEP_MSG,
+				     .total = sizeof(bait),
+				     .segments = 1,
+				     .len = sizeof(where),
+				     .flags = MSGEP_FIRST | MSGEP_LAST | MSGEP_PULL |
+					      MSGEP_WANTS_ACK };
 	const struct msgep_frame *ack;
 	struct side s;
 	struct foe f;
@@ -189,10 +192,10 @@ TEST(shm_pid, of_another_process_is_not_believed)
 	memset(bait, 'b', sizeof(bait));
 	other = bystander(bait);
 	side_open(&s);
-	offer.pid = (uint64_t)other;
-	ASSERT_EQ(foe_open(&f, &s, &offer), 0);
+	params.pid = (uint64_t)other;
+	ASSERT_EQ(foe_open(&f, &s, &params), 0);
 	if (!atomic_load(&f.control[0].pulls))
-		dt_note("the kernel does not let us pull, or is slow at it");
+		dt_note("the kernel does not permit CMA, or is slow at it");
 	ASSERT_EQ(post_recv(f.ep, to, sizeof(to), to), 0);
 	foe_put(&f, MSGEP_REQ, &frame, &where, sizeof(where));
 	if (atomic_load(&f.control[0].pulls)) {
@@ -210,15 +213,18 @@ TEST(shm_pid, of_another_process_is_not_believed)
 	ASSERT_EQ(waitpid(other, NULL, 0), other);
 }
 
-/* Without the proof nothing is fetched, whatever stands in the shared memory. */
+/* Without the proof nothing is fetched, whatever the shared memory contains. */
 TEST(shm_proof, that_is_wrong_means_no_pulling)
 {
 	static char bait[LARGE], to[LARGE];
-	struct offer offer = foe_offer();
+	struct shm_params params = foe_params();
 	struct msgep_segment where = { (uintptr_t)bait, sizeof(bait) };
-	struct msgep_frame frame = { .kind = MSGEP_MSG, .total = sizeof(bait), .segments = 1,
-				   .len = sizeof(where),
-				   .flags = MSGEP_FIRST | MSGEP_LAST | MSGEP_PULL | MSGEP_WANTS_ACK };
+	struct msgep_frame frame = { .kind = MSGEP_MSG,
+				     .total = sizeof(bait),
+				     .segments = 1,
+				     .len = sizeof(where),
+				     .flags = MSGEP_FIRST | MSGEP_LAST | MSGEP_PULL |
+					      MSGEP_WANTS_ACK };
 	struct fid_ep *pair[2];
 	struct side s;
 	struct foe f;
@@ -226,8 +232,8 @@ TEST(shm_proof, that_is_wrong_means_no_pulling)
 	memset(bait, 'b', sizeof(bait));
 	side_open(&s);
 	pair_open(&s, pair);
-	offer.proof++;
-	ASSERT_EQ(foe_open(&f, &s, &offer), 0);
+	params.proof++;
+	ASSERT_EQ(foe_open(&f, &s, &params), 0);
 	ASSERT(!atomic_load(&f.control[0].pulls));
 	atomic_store(&f.control[0].pulls, 1);
 	ASSERT_EQ(post_recv(f.ep, to, sizeof(to), to), 0);

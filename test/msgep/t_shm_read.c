@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads from memory to memory take nothing that has been revoked. */
+/* Tests that reads by CMA deliver no memory whose access has been revoked. */
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void open_scene(struct scene *c)
 	c->mr = region(&c->s, c->data, LARGE, KEY, FI_REMOTE_READ);
 	ASSERT_EQ(foe_open(&c->f, &c->s, NULL), 0);
 	if (!atomic_load(&c->f.control[0].pulls))
-		dt_skip("the kernel does not let us pull, or is slow at it");
+		dt_skip("the kernel does not permit CMA, or is slow at it");
 }
 
 static void close_scene(struct scene *c)
@@ -53,7 +53,7 @@ static bool revoked(struct scene *c, unsigned int read)
 	return atomic_load(&c->f.control[1].revoked) >> read & 1;
 }
 
-/* ---------------------------------------------------------------- our memory */
+/* ---------------------------------------------------------------- memory of this side */
 
 TEST(shm_grant, names_the_memory_and_is_revoked_when_the_region_is_closed)
 {
@@ -84,7 +84,7 @@ TEST(shm_grant, names_the_memory_and_is_revoked_when_the_region_is_closed)
 	close_scene(&c);
 }
 
-/* A reader that cannot pull it gets it in frames. */
+/* A reader that cannot use CMA receives the data in frames. */
 TEST(shm_grant, is_for_those_who_ask_for_it)
 {
 	const struct msgep_frame *f;
@@ -118,7 +118,7 @@ TEST(shm_grant, of_another_region_stays)
 	ASSERT(f->flags & MSGEP_PULL);
 	ASSERT_EQ(fi_close(&other->fid), 0);
 	ASSERT(!revoked(&c, 0));
-	/* Places are used again: the 65th read is granted though its place was revoked. */
+	/* Slots are reused: the 65th read is granted although its slot was revoked. */
 	atomic_store(&c.f.control[1].revoked, 1);
 	for (int i = 0; i < 64; i++) {
 		ask_for(&c, 16384, MSGEP_PULL);
@@ -131,7 +131,7 @@ TEST(shm_grant, of_another_region_stays)
 	close_scene(&c);
 }
 
-/* A connection that ends takes all of it back. */
+/* The end of a connection revokes all grants. */
 TEST(shm_grant, is_void_when_the_connection_ends)
 {
 	struct scene c;
@@ -145,7 +145,7 @@ TEST(shm_grant, is_void_when_the_connection_ends)
 	close_scene(&c);
 }
 
-/* The peer breaks a rule while it may take something. */
+/* The peer violates the protocol while it has a grant. */
 TEST(shm_grant, is_void_when_the_peer_cheats)
 {
 	struct msgep_frame bad = { .kind = 99 };
@@ -160,9 +160,9 @@ TEST(shm_grant, is_void_when_the_peer_cheats)
 	close_scene(&c);
 }
 
-/* ---------------------------------------------------------------- the peer's */
+/* ---------------------------------------------------------------- memory of the peer */
 
-/* Our read, as it reaches the foe. */
+/* Our read as the hostile peer receives it. */
 static void read_of_ours(struct scene *c)
 {
 	const struct msgep_frame *f;
@@ -201,8 +201,8 @@ TEST(shm_granted, is_taken_piece_by_piece)
 	close_scene(&c);
 }
 
-/* Revoked before it is all here: refused, with the status of a region that is not there; the
- * connection lives. */
+/* Revoked before all data has been read: refused with the status of an unknown region; the
+ * connection continues. */
 TEST(shm_granted, is_refused_if_revoked_meanwhile)
 {
 	struct scene c;
@@ -224,7 +224,7 @@ TEST(shm_granted, is_refused_if_revoked_meanwhile)
 
 struct bad {
 	const char *name;
-	uintptr_t from;			/* 0: what there is */
+	uintptr_t from;			/* 0: all available */
 	size_t len;
 	uint8_t flags;
 	uint32_t key;
@@ -255,7 +255,7 @@ static void bad_grant(const void *arg)
 
 TEST_ROWS(shm_granted, bads, bad_grant)
 
-/* A small read is not to be answered so. */
+/* A small read must not be answered that way. */
 TEST(shm_granted, must_have_been_wanted)
 {
 	struct scene c;
@@ -268,7 +268,7 @@ TEST(shm_granted, must_have_been_wanted)
 	close_scene(&c);
 }
 
-/* ---------------------------------------------------------------- both */
+/* ---------------------------------------------------------------- both sides */
 
 struct owner {
 	struct side s;
@@ -279,8 +279,8 @@ struct owner {
 	_Atomic bool stop;
 };
 
-/* Closes the region, spoils the memory, mends it and opens the region again. Now and then it stays
- * open until something has been read, however slow that is. */
+/* Closes the region, overwrites the memory, restores it and opens the region again. Sometimes it
+ * stays open until something has been read, however long that takes. */
 static void owner(void *arg)
 {
 	struct owner *o = arg;
@@ -301,7 +301,7 @@ static void owner(void *arg)
 	}
 }
 
-/* What succeeds was read while the region was open. */
+/* A successful read took place while the region was open. */
 TEST_LIMIT(shm_race, reads_that_succeed_come_before_the_close, 60)
 {
 	uint64_t end = dt_now_us() + 2000000;

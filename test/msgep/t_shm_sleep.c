@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When a consumer may sleep while the peer makes no room, whatever its rings show. */
+/* Tests when a consumer may sleep while the peer consumes nothing, for any content of the rings. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void take_completions(struct scene *c)
 		;
 }
 
-/* The ring of requests is full, of a peer that takes none. */
+/* The ring of requests is full, because the peer consumes none. */
 static void fill_ring(struct scene *c, char *from)
 {
 	int sent = 0;
@@ -67,7 +67,7 @@ static void fill_ring(struct scene *c, char *from)
 	take_completions(c);
 }
 
-/* The position in the answers is no room for requests, and must keep no thread awake. */
+/* The read position of the answers adds no space for requests, and must wake no thread. */
 TEST(shm_sleep, room_among_answers_is_no_reason_to_look_again)
 {
 	struct scene c;
@@ -101,7 +101,7 @@ TEST(shm_sleep, room_that_cannot_be_is_no_reason_to_look_again)
 	free(from);
 }
 
-/* Room made by the reader is noticed, and what waited for it is sent. */
+/* Space that the reader frees is detected, and waiting frames are sent. */
 TEST(shm_sleep, room_is_used)
 {
 	struct scene c;
@@ -150,7 +150,7 @@ TEST(shm_sleep, a_sleeper_learns_that_room_is_wanted)
 	free(from);
 }
 
-/* A write that is longer than the ring is refused when its first frame comes. */
+/* A write that is longer than the ring is refused when its first frame arrives. */
 TEST(shm_sleep, a_write_that_is_refused_while_it_is_sent_fails_with_the_reason)
 {
 	struct msgep_frame nak = { .kind = MSGEP_ACK, .flags = WHOLE, .key = FI_EACCES };

@@ -297,7 +297,7 @@ static void cm_free_dead(struct msgep_cm *cm)
 	}
 }
 
-void msgep_cm_close_offered(struct msgep_cm_conn *conn)
+void msgep_cm_close_out_fd(struct msgep_cm_conn *conn)
 {
 	if (conn->out_fd >= 0)
 		dofi_forkfd_close(conn->out_fd);
@@ -312,7 +312,7 @@ void msgep_cm_conn_free(struct msgep_cm_conn *conn)
 	msgep_cm_send_gone(conn);
 	cm_detach_ep(conn);
 	msgep_cm_close_socket(conn);
-	msgep_cm_close_offered(conn);
+	msgep_cm_close_out_fd(conn);
 	if (conn->in_fd >= 0)
 		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;

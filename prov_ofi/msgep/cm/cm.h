@@ -42,7 +42,7 @@ void msgep_cm_drop_request(struct fid *handle);
 /* fi_endpoint with the info of a request: the endpoint becomes its other end and joins the
  * request's event queue. Returns 0 or negative. Acquires eq->lock itself. If the endpoint is
  * closed before fi_accept, the request is pending again. */
-int msgep_cm_adopt_request(struct fid *handle, struct msgep_ep *ep);
+int msgep_cm_attach_request(struct fid *handle, struct msgep_ep *ep);
 
 /* Returns the peer's process id from the kernel (unix sockets) if it belongs to this user, else
  * 0. */

@@ -64,20 +64,20 @@ static void cm_fail_unreached(struct msgep_cm_conn *conn, int err)
 /* ---------------------------------------------------------------- connection parameters */
 
 /* Adds this side's connection parameters to a message. */
-static int cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_params *offer,
+static int cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_params *params,
 			 struct msgep_cm_msg *msg)
 {
 	int ret;
 
-	offer->len = 0;
-	offer->fd = -1;
-	ret = conn->transport->get_params(conn->ep, active, offer);
+	params->len = 0;
+	params->fd = -1;
+	ret = conn->transport->get_params(conn->ep, active, params);
 	if (ret)
 		return ret;
-	msg->offer = offer->data;
-	msg->params_len = offer->len;
-	msg->has_fd = offer->fd >= 0;
-	conn->out_fd = offer->fd;
+	msg->params = params->data;
+	msg->params_len = params->len;
+	msg->has_fd = params->fd >= 0;
+	conn->out_fd = params->fd;
 	return 0;
 }
 
@@ -85,15 +85,15 @@ static int cm_add_params(struct msgep_cm_conn *conn, bool active, struct msgep_p
 static int cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
 			      const struct msgep_cm_msg *msg)
 {
-	struct msgep_params offer = { .len = msg->params_len, .fd = conn->in_fd };
+	struct msgep_params params = { .len = msg->params_len, .fd = conn->in_fd };
 	char text[MSGEP_CM_PEER_TEXT];
 	int ret;
 
-	memcpy(offer.data, msg->offer, msg->params_len);
+	memcpy(params.data, msg->params, msg->params_len);
 	conn->in_fd = -1;
-	ret = conn->transport->set_peer_params(conn->ep, active, &offer);
-	if (offer.fd >= 0)
-		dofi_forkfd_close(offer.fd);
+	ret = conn->transport->set_peer_params(conn->ep, active, &params);
+	if (params.fd >= 0)
+		dofi_forkfd_close(params.fd);
 	if (ret)
 		dofi_log(DOFI_LOG_WARN, "rejected %s: its connection parameters are unusable: %s",
 			 msgep_cm_peer_text(conn, text), dofi_lib.strerror(-ret));
@@ -121,8 +121,8 @@ static void cm_send_request(struct msgep_cm_conn *conn)
 	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST, .transport = conn->transport->id,
 				  .data = conn->bufs->param, .data_len = conn->bufs->param_len,
 				  .to = conn->peer };
-	struct msgep_params offer;
-	int ret = cm_add_params(conn, true, &offer, &msg);
+	struct msgep_params params;
+	int ret = cm_add_params(conn, true, &params, &msg);
 
 	if (!ret && msg.has_fd && !conn->transport->local)
 		ret = -EPROTO;
@@ -147,7 +147,7 @@ static void cm_send_request(struct msgep_cm_conn *conn)
 static void cm_send_hello(struct msgep_cm_conn *conn)
 {
 	struct msgep_cm_msg msg = { .kind = MSGEP_CM_HELLO, .transport = conn->transport->id,
-				  .offer = conn->bufs->nonces, .params_len = MSGEP_CM_NONCE };
+				  .params = conn->bufs->nonces, .params_len = MSGEP_CM_NONCE };
 
 	conn->active = true;
 	if (!conn->cm->secret || conn->route) {
@@ -166,7 +166,7 @@ static void cm_recv_challenge(struct msgep_cm_conn *conn)
 	int ret = msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
 
 	if (!ret && msg.kind == MSGEP_CM_CHALLENGE)
-		memcpy(conn->bufs->nonces + MSGEP_CM_NONCE, msg.offer, MSGEP_CM_NONCE);
+		memcpy(conn->bufs->nonces + MSGEP_CM_NONCE, msg.params, MSGEP_CM_NONCE);
 	if (!ret)
 		ret = msgep_cm_unpack(conn, &msg);
 	if (ret || msg.kind != MSGEP_CM_CHALLENGE) {
@@ -215,7 +215,7 @@ static void cm_try_again(struct msgep_cm_conn *conn)
 	struct msgep_ep *ep = conn->ep;
 
 	msgep_cm_close_socket(conn);
-	msgep_cm_close_offered(conn);
+	msgep_cm_close_out_fd(conn);
 	if (conn->in_fd >= 0)
 		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
@@ -248,7 +248,7 @@ static bool cm_is_busy(const struct msgep_cm_conn *conn)
 /* Receives the answer to a request or to HELLO. */
 static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
 {
-	char text[MSGEP_CM_PEER_TEXT];
+	char text[MSGEP_CM_PEER_TEXT], got[MSGEP_CM_GOT_TEXT];
 	int ret;
 
 	if ((events & EPOLLOUT) && msgep_cm_send(conn))
@@ -270,9 +270,10 @@ static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
 		return;
 	}
 	if (ret == -EPROTO || ret == -EBADMSG || ret == -EPROTONOSUPPORT)
-		dofi_log(DOFI_LOG_INFO, "%s: expected an answer to the connection request, got a "
-			 "malformed message or one of another library",
-			 msgep_cm_peer_text(conn, text));
+		dofi_log(DOFI_LOG_INFO,
+			 "%s: expected an answer to the connection request, got %s; try: let both "
+			 "sides use the same fabric (DAPL_OFI_PROVIDER)",
+			 msgep_cm_peer_text(conn, text), msgep_cm_in_text(conn, ret, got));
 	msgep_cm_fail(conn, ret == -EPIPE ? ECONNRESET : -ret, NULL, 0);
 }
 
@@ -411,13 +412,13 @@ static int cm_answer(struct msgep_cm_conn *conn, const void *param, size_t len)
 					     .transport = conn->transport->id,
 					     .data = param,
 					     .data_len = (uint16_t)len };
-	struct msgep_params offer;
+	struct msgep_params params;
 	int ret = msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &request);
 
 	if (!ret)
 		ret = cm_set_peer_params(conn, false, &request);
 	if (!ret)
-		ret = cm_add_params(conn, false, &offer, &msg);
+		ret = cm_add_params(conn, false, &params, &msg);
 	if (!ret && msg.has_fd && !conn->transport->local)
 		ret = -EPROTO;
 	if (!ret && !msgep_cm_pack(conn, &msg))

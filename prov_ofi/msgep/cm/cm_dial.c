@@ -55,7 +55,7 @@ static bool cm_falls_back(const union dofi_addr *to, uint64_t since)
 static bool cm_backlog_full(const struct msgep_ep *ep, const union dofi_addr *to)
 {
 	struct msgep_cm *cm = ep->eq->cm;
-	unsigned int silent = 0;
+	unsigned int unsent = 0;
 	struct dofi_list *pos;
 
 	if (cm->n_early < MSGEP_CM_HALF_OPEN_PEER)
@@ -63,10 +63,10 @@ static bool cm_backlog_full(const struct msgep_ep *ep, const union dofi_addr *to
 	dofi_list_each(pos, &cm->conns) {
 		const struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
-		silent += (conn->state == MSGEP_CM_CONNECTING ||
+		unsent += (conn->state == MSGEP_CM_CONNECTING ||
 			   conn->state == MSGEP_CM_HELLO_SENT) &&
 			  conn->fd >= 0 && dofi_addr_same_host(&conn->peer.sa, &to->sa);
-		if (silent == MSGEP_CM_HALF_OPEN_PEER)
+		if (unsent == MSGEP_CM_HALF_OPEN_PEER)
 			return true;
 	}
 	return false;

@@ -72,7 +72,7 @@ void msgep_cm_doorbell(struct msgep_ep *ep)
 /* Reads doorbells, and BYE; false: nothing more can be read. Caller holds ep->lock. */
 static bool cm_recv_last(struct msgep_cm_conn *conn, bool to_the_end)
 {
-	char text[MSGEP_CM_PEER_TEXT];
+	char text[MSGEP_CM_PEER_TEXT], got[MSGEP_CM_GOT_TEXT];
 	struct msgep_cm_msg msg;
 	int ret;
 
@@ -93,8 +93,10 @@ static bool cm_recv_last(struct msgep_cm_conn *conn, bool to_the_end)
 	}
 	/* Not a valid peer: treat it like the end of the stream. */
 	if (ret > 0 || ret == -EPROTO || ret == -EPROTONOSUPPORT || ret == -EBADMSG)
-		dofi_log(DOFI_LOG_WARN, "ended the connection with %s: expected a doorbell or BYE, "
-			 "got another message", msgep_cm_peer_text(conn, text));
+		dofi_log(DOFI_LOG_WARN,
+			 "ended the connection with %s: expected a doorbell or BYE, got %s",
+			 msgep_cm_peer_text(conn, text),
+			 msgep_cm_in_text(conn, ret > 0 ? 0 : ret, got));
 	shutdown(conn->fd, SHUT_RDWR);
 	return false;
 }
@@ -228,7 +230,7 @@ void msgep_cm_peer_end(struct msgep_cm_conn *conn)
 	/* The counts of a routed BYE have been processed already (cm_route.c). */
 	if (conn->bye_received && !conn->route &&
 	    !msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg))
-		ep->transport->finished(ep, msg.offer, msg.params_len);
+		ep->transport->finished(ep, msg.params, msg.params_len);
 	msgep_unlock(&ep->lock);
 	msgep_cm_state(conn, MSGEP_CM_ENDING);
 	msgep_cm_try_end(conn);
@@ -250,7 +252,7 @@ void msgep_cm_send_bye(struct msgep_cm_conn *conn)
 		ep->transport->bulk_stop(ep);
 	msg.params_len = (uint16_t)ep->transport->finish(ep, last);
 	msgep_unlock(&ep->lock);
-	msg.offer = last;
+	msg.params = last;
 	if (!conn->bufs) {
 		dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 		msgep_cm_state(conn, MSGEP_CM_ENDED);

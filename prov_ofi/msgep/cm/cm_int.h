@@ -72,7 +72,7 @@ enum msgep_cm_state {
 	MSGEP_CM_LIVE,			/* the connection is up */
 	MSGEP_CM_ENDING,		/* in cm->ending */
 	MSGEP_CM_ENDED,			/* nothing more to report, the endpoint is still open */
-	MSGEP_CM_LINGERING,		/* no endpoint: last bytes are on their way */
+	MSGEP_CM_LINGERING,		/* no endpoint: last bytes are being sent */
 	MSGEP_CM_DEAD,
 };
 
@@ -170,7 +170,7 @@ void msgep_cm_close_socket(struct msgep_cm_conn *conn);
 /* Frees the buffers of a connection that is up and has a route instead of a socket. */
 void msgep_cm_free_bufs(struct msgep_cm_conn *conn);
 /* Closes the descriptor to be passed, which has been sent or is not needed. */
-void msgep_cm_close_offered(struct msgep_cm_conn *conn);
+void msgep_cm_close_out_fd(struct msgep_cm_conn *conn);
 /* Sends pending output, then closes the socket, after LINGER_MS at the latest. */
 void msgep_cm_linger(struct msgep_cm_conn *conn);
 /* Posts a request's event. False: no memory, logged. */
@@ -228,6 +228,8 @@ int msgep_cm_unpack(struct msgep_cm_conn *conn, struct msgep_cm_msg *msg);
 /* Discards received data; false: end of the stream. */
 bool msgep_cm_discard(int fd);
 bool msgep_cm_same_peer(const struct msgep_cm_conn *a, const union dofi_addr *peer, int32_t pid);
+/* Describes what conn->bufs->in contains; err: see msgep_cm_got_text. */
+const char *msgep_cm_in_text(const struct msgep_cm_conn *conn, int err, char *text);
 const char *msgep_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room);
 /* The peer in log messages: "10.0.0.7:4711", or "process 123" for a local client. */
 #define MSGEP_CM_PEER_TEXT 64

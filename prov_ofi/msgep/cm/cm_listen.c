@@ -93,7 +93,7 @@ static bool cm_is_passed_on(const struct msgep_cm_conn *conn, const union dofi_a
 static void cm_challenge(struct msgep_cm_conn *conn, const struct msgep_cm_msg *hello)
 {
 	struct msgep_cm_msg msg = { .kind = MSGEP_CM_CHALLENGE, .transport = conn->transport->id,
-				  .offer = conn->bufs->nonces + MSGEP_CM_NONCE,
+				  .params = conn->bufs->nonces + MSGEP_CM_NONCE,
 				  .params_len = MSGEP_CM_NONCE };
 
 	char text[MSGEP_CM_PEER_TEXT];
@@ -104,7 +104,7 @@ static void cm_challenge(struct msgep_cm_conn *conn, const struct msgep_cm_msg *
 		msgep_cm_refuse(conn, NULL, 0);
 		return;
 	}
-	memcpy(conn->bufs->nonces, hello->offer, MSGEP_CM_NONCE);
+	memcpy(conn->bufs->nonces, hello->params, MSGEP_CM_NONCE);
 	conn->bufs->in.have = 0;
 	/* The socket's send buffer is empty: the message fits, or the socket is unusable. */
 	if (conn->challenged || !msgep_secret_nonce(conn->bufs->nonces + MSGEP_CM_NONCE) ||
@@ -117,7 +117,7 @@ static void cm_challenge(struct msgep_cm_conn *conn, const struct msgep_cm_msg *
 static void cm_take_request(struct msgep_cm_conn *conn)
 {
 	struct msgep_cm_msg msg;
-	char text[MSGEP_CM_PEER_TEXT];
+	char text[MSGEP_CM_PEER_TEXT], got[DOFI_ADDR_TEXT];
 	int ret = msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg);
 
 	if (!ret && msg.kind == MSGEP_CM_HELLO) {
@@ -136,36 +136,37 @@ static void cm_take_request(struct msgep_cm_conn *conn)
 		return;
 	}
 	if (ret || msg.kind != MSGEP_CM_REQUEST) {
-		dofi_log(DOFI_LOG_WARN, "rejected %s: expected a connection request%s",
-			 msgep_cm_peer_text(conn, text),
-			 ret ? ", got a malformed message" : ", got another message");
+		dofi_log(DOFI_LOG_WARN, "rejected %s: expected a connection request, got %s",
+			 msgep_cm_peer_text(conn, text), msgep_cm_in_text(conn, ret, got));
 		msgep_cm_conn_free(conn);
 		return;
 	}
 	if (msg.transport != conn->transport->id) {
 		dofi_log(DOFI_LOG_WARN,
-			 "rejected %s: expected a peer over %s, got one of another "
-			 "transport (%u); try: let both sides use the same fabric "
+			 "rejected %s: expected a peer over %s (transport %u), got one over "
+			 "transport %u; try: let both sides use the same fabric "
 			 "(DAPL_OFI_PROVIDER)",
 			 msgep_cm_peer_text(conn, text), conn->pep->fabric->fab->desc->name,
-			 msg.transport);
+			 conn->transport->id, msg.transport);
 		msgep_cm_refuse(conn, NULL, 0);
 		return;
 	}
 	if (cm_is_passed_on(conn, &msg.to)) {
 		dofi_log(DOFI_LOG_WARN,
-			 "rejected %s: it shares a secret and connects to another "
-			 "address than that of this adapter; try: no translation of addresses "
-			 "between the two",
-			 msgep_cm_peer_text(conn, text));
+			 "rejected %s: it shares the secret; expected a connection to this "
+			 "adapter's address, got one to %s; try: no address translation between "
+			 "the two",
+			 msgep_cm_peer_text(conn, text),
+			 dofi_addr_text(&msg.to, 0, got, sizeof(got)));
 		msgep_cm_refuse(conn, NULL, 0);
 		return;
 	}
 	if (conn->transport->local && !cm_set_local_names(conn, &msg)) {
 		dofi_log(DOFI_LOG_WARN,
-			 "rejected %s: it connects to another address than "
-			 "that of this adapter",
-			 msgep_cm_peer_text(conn, text));
+			 "rejected %s: expected a connection to this adapter's address, got one "
+			 "to %s (DAPL_OFI_DOMAIN)",
+			 msgep_cm_peer_text(conn, text),
+			 dofi_addr_text(&msg.to, 0, got, sizeof(got)));
 		msgep_cm_refuse(conn, NULL, 0);
 		return;
 	}
@@ -174,8 +175,8 @@ static void cm_take_request(struct msgep_cm_conn *conn)
 
 void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events)
 {
+	char text[MSGEP_CM_PEER_TEXT], got[MSGEP_CM_GOT_TEXT];
 	int ret = msgep_cm_recv(conn, false);
-	char text[MSGEP_CM_PEER_TEXT];
 
 	(void)events;
 	if (ret > 0) {
@@ -186,8 +187,9 @@ void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events)
 		return;
 	if (ret == -EPROTONOSUPPORT) {
 		dofi_log(DOFI_LOG_WARN, "rejected %s: expected version %d of the handshake, got "
-			 "another; try: the same release of this library at both sides",
-			 msgep_cm_peer_text(conn, text), MSGEP_CM_VERSION);
+			 "%s; try: the same release of this library at both sides",
+			 msgep_cm_peer_text(conn, text), MSGEP_CM_VERSION,
+			 msgep_cm_in_text(conn, ret, got));
 		msgep_cm_refuse(conn, NULL, 0);
 		return;
 	}
@@ -196,10 +198,12 @@ void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events)
 			 "none; try: the same DAPL_OFI_CM_SECRET_FILE at both sides",
 			 msgep_cm_peer_text(conn, text));
 	else if (ret == -EPROTO || ret == -EBADMSG)
-		dofi_log(DOFI_LOG_WARN, "rejected %s: it does not speak the handshake of %s, it "
-			 "uses another fabric or is another program; try: let both sides use "
-			 "the same fabric (DAPL_OFI_PROVIDER)", msgep_cm_peer_text(conn, text),
-			 conn->pep->fabric->fab->desc->name);
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: expected a connection request over %s, got %s: it uses "
+			 "another fabric or is another program; try: let both sides use the same "
+			 "fabric (DAPL_OFI_PROVIDER)",
+			 msgep_cm_peer_text(conn, text), conn->pep->fabric->fab->desc->name,
+			 msgep_cm_in_text(conn, ret, got));
 	msgep_cm_conn_free(conn);
 }
 
@@ -209,7 +213,7 @@ void msgep_cm_refuse(struct msgep_cm_conn *conn, const void *data, size_t len)
 				    .data = data, .data_len = (uint16_t)len };
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
-	msgep_cm_close_offered(conn);
+	msgep_cm_close_out_fd(conn);
 	if (conn->in_fd >= 0)
 		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
@@ -232,7 +236,7 @@ static bool cm_is_of(const struct msgep_fabric *fabric, const struct msgep_trans
 	return transport == fabric->transport || transport == fabric->local_transport;
 }
 
-int msgep_cm_adopt_request(struct fid *handle, struct msgep_ep *ep)
+int msgep_cm_attach_request(struct fid *handle, struct msgep_ep *ep)
 {
 	struct msgep_cm_conn *conn = cm_conn_of(handle);
 	struct msgep_eq *eq;
@@ -313,12 +317,12 @@ static void cm_evict(struct msgep_cm_conn *conn)
 }
 
 /* Keeps the new connection: evicts the oldest one. */
-static void cm_evict_half_open(struct msgep_cm_conn *newcomer)
+static void cm_evict_half_open(struct msgep_cm_conn *added)
 {
-	struct msgep_cm *cm = newcomer->cm;
-	struct msgep_cm_conn *oldest = newcomer;
+	struct msgep_cm *cm = added->cm;
+	struct msgep_cm_conn *oldest = added;
 
-	if (cm_count_peer(newcomer, &oldest) > MSGEP_CM_HALF_OPEN_BURST)
+	if (cm_count_peer(added, &oldest) > MSGEP_CM_HALF_OPEN_BURST)
 		cm_evict(oldest);
 	else if (cm->n_half_open > MSGEP_CM_HALF_OPEN_MAX)
 		cm_evict(dofi_container(cm->half_open.next, struct msgep_cm_conn, link));
@@ -346,7 +350,7 @@ void msgep_cm_half_open_tick(struct msgep_cm_conn *conn)
 
 static void cm_identify(struct msgep_cm_conn *conn, const struct msgep_cm_listener *l)
 {
-	struct ucred who = { .pid = -1 };
+	struct ucred cred = { .pid = -1 };
 	socklen_t len = sizeof(conn->local);
 
 	if (!conn->transport->local) {
@@ -354,12 +358,13 @@ static void cm_identify(struct msgep_cm_conn *conn, const struct msgep_cm_listen
 		getsockname(conn->fd, &conn->local.sa, &len);
 		return;
 	}
-	len = sizeof(who);
-	getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
-	conn->pid = who.pid;
+	len = sizeof(cred);
+	getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+	conn->pid = cred.pid;
 	conn->local = conn->peer = l->addr;
 	dofi_addr_set_port(&conn->peer.sa, 0);
-	dofi_log(DOFI_LOG_DEBUG, "process %ld of user %ld connects", (long)who.pid, (long)who.uid);
+	dofi_log(DOFI_LOG_DEBUG, "process %ld of user %ld connects", (long)cred.pid,
+		 (long)cred.uid);
 }
 
 /* Reads at once: usually the request has arrived already. */

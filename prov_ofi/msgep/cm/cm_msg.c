@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Builds handshake messages, and validates received ones. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/be_bytes.h"
@@ -42,7 +43,7 @@ size_t msgep_cm_build(uint8_t *buf, const struct msgep_cm_msg *msg)
 	p = dofi_put_be(p, 0, 1);
 	p = cm_msg_put_address(p, &msg->to);
 	if (msg->params_len)
-		memcpy(p, msg->offer, msg->params_len);
+		memcpy(p, msg->params, msg->params_len);
 	p += msg->params_len;
 	if (msg->data_len)
 		memcpy(p, msg->data, msg->data_len);
@@ -83,27 +84,27 @@ static int cm_msg_check_start(const uint8_t *p, size_t have)
 }
 
 /* Checks the combination of parts for each kind: see cm_msg.h. */
-static bool cm_msg_parts_ok(const uint8_t *p, size_t offer, size_t data)
+static bool cm_msg_parts_ok(const uint8_t *p, size_t params, size_t data)
 {
 	switch (p[5]) {
 	case MSGEP_CM_REQUEST:
 	case MSGEP_CM_ACCEPT:
 		return true;
 	case MSGEP_CM_REJECT:
-		return !offer && !(p[7] & HAS_FD);
+		return !params && !(p[7] & HAS_FD);
 	case MSGEP_CM_CHECK:
 	case MSGEP_CM_MOVED:
 	case MSGEP_CM_GONE:
-		return !offer && !data && !(p[7] & HAS_FD);
+		return !params && !data && !(p[7] & HAS_FD);
 	case MSGEP_CM_BYE:
 	case MSGEP_CM_STATUS:
 		return !data && !(p[7] & HAS_FD);
 	case MSGEP_CM_HELLO:
-		return offer == MSGEP_CM_NONCE && !data && !p[7];
+		return params == MSGEP_CM_NONCE && !data && !p[7];
 	case MSGEP_CM_CHALLENGE:
-		return offer == MSGEP_CM_NONCE && !data && p[7] == SEALED;
+		return params == MSGEP_CM_NONCE && !data && p[7] == SEALED;
 	case MSGEP_CM_BUSY:
-		return !offer && !data && !p[7];
+		return !params && !data && !p[7];
 	default:
 		return false;
 	}
@@ -112,15 +113,15 @@ static bool cm_msg_parts_ok(const uint8_t *p, size_t offer, size_t data)
 /* 0 and the length of the whole message, or a header error. */
 static int cm_msg_check_header(const uint8_t *p, size_t *total)
 {
-	size_t offer = (size_t)dofi_get_be(p + 8, 2), data = (size_t)dofi_get_be(p + 10, 2);
+	size_t params = (size_t)dofi_get_be(p + 8, 2), data = (size_t)dofi_get_be(p + 10, 2);
 	int ret = cm_msg_check_start(p, MSGEP_CM_HDR);
 
 	if (ret)
 		return ret;
-	if (p[7] & ~(HAS_FD | SEALED) || offer > MSGEP_PARAMS_MAX || data > MSGEP_CM_DATA ||
-	    !cm_msg_address_ok(p) || !cm_msg_parts_ok(p, offer, data))
+	if (p[7] & ~(HAS_FD | SEALED) || params > MSGEP_PARAMS_MAX || data > MSGEP_CM_DATA ||
+	    !cm_msg_address_ok(p) || !cm_msg_parts_ok(p, params, data))
 		return -EBADMSG;
-	*total = MSGEP_CM_HDR + offer + data + (p[7] & SEALED ? MSGEP_CM_MAC : 0);
+	*total = MSGEP_CM_HDR + params + data + (p[7] & SEALED ? MSGEP_CM_MAC : 0);
 	return 0;
 }
 
@@ -145,8 +146,8 @@ int msgep_cm_parse(const uint8_t *buf, size_t len, struct msgep_cm_msg *msg)
 	msg->sealed = buf[7] & SEALED;
 	msg->params_len = (uint16_t)dofi_get_be(buf + 8, 2);
 	msg->data_len = (uint16_t)dofi_get_be(buf + 10, 2);
-	msg->offer = buf + MSGEP_CM_HDR;
-	msg->data = msg->offer + msg->params_len;
+	msg->params = buf + MSGEP_CM_HDR;
+	msg->data = msg->params + msg->params_len;
 	msg->mac = msg->sealed ? msg->data + msg->data_len : NULL;
 	msg->port = (uint16_t)dofi_get_be(buf + 12, 2);
 	if (buf[14] == 6) {
@@ -157,6 +158,22 @@ int msgep_cm_parse(const uint8_t *buf, size_t len, struct msgep_cm_msg *msg)
 		memcpy(&msg->to.in.sin_addr, buf + 16, 4);
 	}
 	return 0;
+}
+
+const char *msgep_cm_got_text(const uint8_t *buf, size_t len, int err, char *text)
+{
+	if (err == -EPROTONOSUPPORT && len > 4)
+		snprintf(text, MSGEP_CM_GOT_TEXT, "version %u", buf[4]);
+	else if (err == -EPROTO && len >= 4)
+		snprintf(text, MSGEP_CM_GOT_TEXT, "other data (%02x %02x %02x %02x)", buf[0],
+			 buf[1], buf[2], buf[3]);
+	else if (err && len > 5)
+		snprintf(text, MSGEP_CM_GOT_TEXT, "a malformed message of type %u", buf[5]);
+	else if (err)
+		snprintf(text, MSGEP_CM_GOT_TEXT, "%zu bytes of other data", len);
+	else
+		snprintf(text, MSGEP_CM_GOT_TEXT, "message type %u", buf[5]);
+	return text;
 }
 
 size_t msgep_cm_reader_wants(const struct msgep_cm_reader *r)

@@ -2,8 +2,8 @@
 /* Messages that the two ends of a connection of msgep.h exchange on its socket.
  *
  *   client                            listener
- *   REQUEST (offer, data)      ->
- *                              <-     ACCEPT (offer, data), or REJECT (data) and the end
+ *   REQUEST (params, data)      ->
+ *                              <-     ACCEPT (params, data), or REJECT (data) and the end
  *   ... the transport checks that data passes, the connection is up: doorbell bytes
  *   (MSGEP_CM_DOORBELL) in both directions, or, without progress: CHECK -> and <- STATUS (the
  *   transport's counts), in either direction ...
@@ -76,7 +76,7 @@ struct msgep_cm_msg {
 	uint8_t transport;
 	bool has_fd, sealed;
 	uint16_t params_len, data_len;
-	const uint8_t *offer, *data;	/* point into the message */
+	const uint8_t *params, *data;	/* point into the message */
 	union dofi_addr to;		/* REQUEST: port 0 */
 	uint16_t port;
 	const uint8_t *mac;		/* sealed; NULL: zeros, to be filled in */
@@ -87,6 +87,12 @@ size_t msgep_cm_build(uint8_t *buf, const struct msgep_cm_msg *msg);
 /* 0, -EPROTO (not our protocol), -EPROTONOSUPPORT (another version), -EBADMSG (malformed, or not
  * exactly one message). */
 int msgep_cm_parse(const uint8_t *buf, size_t len, struct msgep_cm_msg *msg);
+
+/* Describes a received message, or one that msgep_cm_parse rejects with err (0: valid), for the
+ * log: "message type 3", "version 5", "a malformed message of type 1", "other data (47 45 54
+ * 20)". */
+#define MSGEP_CM_GOT_TEXT 40
+const char *msgep_cm_got_text(const uint8_t *buf, size_t len, int err, char *text);
 
 /* Assembles a message from its bytes as they arrive. */
 struct msgep_cm_reader {

@@ -103,7 +103,8 @@ void msgep_cm_path_tick(struct msgep_cm_conn *conn)
 		msgep_cm_fail(conn, ETIMEDOUT, NULL, 0);
 		return;
 	}
-	dofi_log(DOFI_LOG_DEBUG, "no data has passed for %llu ms: the transport asks again",
+	dofi_log(DOFI_LOG_DEBUG,
+		 "no data has passed for %llu ms: the transport sends another probe",
 		 (unsigned long long)((now - conn->path_check_since) / DOFI_MS(1)));
 	conn->transport->check_path(conn->ep);
 	conn->next_probe *= 2;

@@ -118,23 +118,23 @@ static bool cm_owns_port(uid_t uid, const union dofi_addr *to)
 bool msgep_cm_peer_trusted(int fd, const union dofi_addr *to, enum msgep_cm_proof proof)
 {
 	char text[INET6_ADDRSTRLEN];
-	struct ucred who;
-	socklen_t len = sizeof(who);
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
 
 	if (proof == MSGEP_CM_PROOF_SECRET)
 		return true;
 	/* The credentials of the process that called listen. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len))
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return false;
-	if ((!who.uid || who.uid == geteuid() ||
-	     (proof == MSGEP_CM_PROOF_PORT && cm_owns_port(who.uid, to))) &&
-	    cm_is_known(who.uid))
+	if ((!cred.uid || cred.uid == geteuid() ||
+	     (proof == MSGEP_CM_PROOF_PORT && cm_owns_port(cred.uid, to))) &&
+	    cm_is_known(cred.uid))
 		return true;
 	dofi_log(DOFI_LOG_WARN,
 		 "%s:%u: the listener for shared memory is user %u's, not root's or "
 		 "user %u's%s",
 		 msgep_cm_addr_text(to, text, sizeof(text)), dofi_addr_port(&to->sa),
-		 (unsigned int)who.uid, (unsigned int)geteuid(),
+		 (unsigned int)cred.uid, (unsigned int)geteuid(),
 		 proof == MSGEP_CM_PROOF_PORT
 			 ? ", nor the TCP port's owner's: connecting over the network"
 			 : ": refused (DAPL_OFI_CM_SECRET_FILE lets users prove themselves to each "

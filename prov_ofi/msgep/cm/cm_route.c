@@ -118,6 +118,20 @@ static struct msgep_pep *cm_service_point(struct msgep_cm *cm,
 	return NULL;
 }
 
+static void cm_log_dropped(struct msgep_domain *domain, const struct msgep_item *item,
+			   const char *expected)
+{
+	union dofi_addr peer = { .sa.sa_family = AF_UNSPEC };
+	char text[DOFI_ADDR_TEXT], got[MSGEP_CM_GOT_TEXT];
+	struct msgep_cm_msg msg;
+	int ret = msgep_cm_parse(item->data, item->len, &msg);
+
+	domain->fabric->transport->route_peer(domain, item->route, &peer);
+	dofi_log(DOFI_LOG_WARN, "dropped a message from %s: expected %s, got %s",
+		 dofi_addr_text(&peer, 0, text, sizeof(text)), expected,
+		 msgep_cm_got_text(item->data, item->len, ret, got));
+}
+
 static void cm_recv_request(struct msgep_cm *cm, struct msgep_domain *domain,
 			    const struct msgep_item *item)
 {
@@ -128,7 +142,7 @@ static void cm_recv_request(struct msgep_cm *cm, struct msgep_domain *domain,
 
 	if (msgep_cm_parse(item->data, item->len, &msg) || msg.kind != MSGEP_CM_REQUEST ||
 	    msg.has_fd || msg.sealed || msg.transport != transport->id) {
-		dofi_log(DOFI_LOG_WARN, "dropped a malformed connection request of a peer");
+		cm_log_dropped(domain, item, "a connection request");
 		return;
 	}
 	pep = cm_service_point(cm, transport, item->port, &msg.to);
@@ -257,7 +271,7 @@ static void cm_recv_for_conn(struct msgep_ep *ep, const struct msgep_item *item,
 	if (conn->state == MSGEP_CM_LIVE && ends && !conn->eof) {
 		msgep_lock(&conn->ep->lock);
 		if (msg->kind == MSGEP_CM_BYE)
-			conn->ep->transport->finished(conn->ep, msg->offer, msg->params_len);
+			conn->ep->transport->finished(conn->ep, msg->params, msg->params_len);
 		msgep_unlock(&conn->ep->lock);
 		cm_end(conn, msg->kind == MSGEP_CM_BYE);
 	} else if (conn->state == MSGEP_CM_REQUEST_SENT && conn->route == item->route) {
@@ -278,7 +292,7 @@ static void cm_recv_message(struct msgep_cm *cm, struct msgep_domain *domain,
 	struct msgep_cm_msg msg;
 
 	if (msgep_cm_parse(item->data, item->len, &msg) || msg.has_fd || msg.sealed) {
-		dofi_log(DOFI_LOG_WARN, "dropped a malformed message of a peer");
+		cm_log_dropped(domain, item, "an unsealed message without a descriptor");
 		return;
 	}
 	if (!item->to && msg.kind == MSGEP_CM_GONE)

@@ -50,6 +50,11 @@ const char *msgep_cm_peer_text(const struct msgep_cm_conn *conn, char *buf)
 	return buf;
 }
 
+const char *msgep_cm_in_text(const struct msgep_cm_conn *conn, int err, char *text)
+{
+	return msgep_cm_got_text(conn->bufs->in.buf, conn->bufs->in.have, err, text);
+}
+
 static bool cm_is_any(const union dofi_addr *addr)
 {
 	if (addr->sa.sa_family == AF_INET6)
@@ -328,7 +333,7 @@ int msgep_cm_send(struct msgep_cm_conn *conn)
 		if (n < 0)
 			return errno == EAGAIN || errno == ENOBUFS ? 0 : -errno;
 		bufs->out_done += (size_t)n;
-		msgep_cm_close_offered(conn);
+		msgep_cm_close_out_fd(conn);
 	}
 	return 1;
 }
@@ -503,11 +508,11 @@ bool msgep_cm_same_peer(const struct msgep_cm_conn *a, const union dofi_addr *pe
 int msgep_cm_own_peer(struct msgep_ep *ep)
 {
 	const struct msgep_cm_conn *conn = ep->cm;
-	struct ucred who;
-	socklen_t len = sizeof(who);
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
 
-	if (!conn || getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &who, &len) ||
-	    who.uid != geteuid())
+	if (!conn || getsockopt(conn->fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) ||
+	    cred.uid != geteuid())
 		return 0;
-	return who.pid;
+	return cred.pid;
 }

@@ -17,7 +17,7 @@
 
 /* Fractions of STALL_MS: between two checks; without progress before CHECK is sent; from the first
  * answer that reports missing data to the last. */
-#define LOOK 8
+#define INTERVAL 8
 #define STILL 4
 #define MISSING 2
 
@@ -56,7 +56,7 @@ static void cm_stall_send(struct msgep_cm_conn *conn, enum msgep_cm_kind kind)
 	if (conn->bufs->out_done < conn->bufs->out_len)
 		return;
 	if (kind == MSGEP_CM_STATUS) {
-		msg.offer = conn->bufs->counts;
+		msg.params = conn->bufs->counts;
 		msg.params_len = conn->bufs->counts_len;
 	}
 	if (!msgep_cm_pack(conn, &msg) || !msgep_cm_send(conn)) {
@@ -89,7 +89,7 @@ static void cm_stall_round(struct dofi_timer *timer)
 		cm_stall_check(conn, now);
 	}
 	if (any)
-		msgep_cm_arm(cm, &cm->stall, now + cm_stall_part(LOOK));
+		msgep_cm_arm(cm, &cm->stall, now + cm_stall_part(INTERVAL));
 }
 
 int msgep_cm_stall_init(struct msgep_cm *cm)
@@ -104,7 +104,7 @@ void msgep_cm_stall_start(struct msgep_cm_conn *conn)
 	conn->stalled_since = dofi_now();
 	conn->missing_since = 0;
 	if (cm->stall.when == DOFI_NEVER)
-		msgep_cm_arm(cm, &cm->stall, conn->stalled_since + cm_stall_part(LOOK));
+		msgep_cm_arm(cm, &cm->stall, conn->stalled_since + cm_stall_part(INTERVAL));
 }
 
 static void cm_stall_lost(struct msgep_cm_conn *conn, uint64_t now)
@@ -131,14 +131,14 @@ static void cm_stall_compare(struct msgep_cm_conn *conn, const struct msgep_cm_m
 	uint64_t now = dofi_now();
 	bool still = cm_is_stalled(conn, now);
 	bool same = msg->params_len == conn->bufs->peer_counts_len &&
-		    !memcmp(msg->offer, conn->bufs->peer_counts, msg->params_len);
+		    !memcmp(msg->params, conn->bufs->peer_counts, msg->params_len);
 
 	conn->bufs->peer_counts_len = 0;
 	if (!still || msg->params_len > sizeof(conn->bufs->peer_counts))
 		return;
 	conn->bufs->peer_counts_len = msg->params_len;
-	memcpy(conn->bufs->peer_counts, msg->offer, msg->params_len);
-	if (!conn->transport->lost(conn->ep, msg->offer, msg->params_len))
+	memcpy(conn->bufs->peer_counts, msg->params, msg->params_len);
+	if (!conn->transport->lost(conn->ep, msg->params, msg->params_len))
 		conn->missing_since = 0;
 	else if (!conn->missing_since || !same)
 		conn->missing_since = now;
@@ -148,7 +148,7 @@ static void cm_stall_compare(struct msgep_cm_conn *conn, const struct msgep_cm_m
 
 void msgep_cm_live_message(struct msgep_cm_conn *conn)
 {
-	char text[MSGEP_CM_PEER_TEXT];
+	char text[MSGEP_CM_PEER_TEXT], got[MSGEP_CM_GOT_TEXT];
 	struct msgep_cm_msg msg;
 	int ret = msgep_cm_unpack(conn, &msg);
 
@@ -161,8 +161,10 @@ void msgep_cm_live_message(struct msgep_cm_conn *conn)
 		conn->eof = true;
 		conn->bye_received = !ret && msg.kind == MSGEP_CM_BYE;
 		if (!conn->bye_received) {
-			dofi_log(DOFI_LOG_WARN, "ended the connection with %s: expected BYE, CHECK "
-				 "or STATUS, got another message", msgep_cm_peer_text(conn, text));
+			dofi_log(DOFI_LOG_WARN,
+				 "ended the connection with %s: expected BYE, CHECK or STATUS, "
+				 "got %s",
+				 msgep_cm_peer_text(conn, text), msgep_cm_in_text(conn, ret, got));
 			shutdown(conn->fd, SHUT_RDWR);
 		}
 		msgep_cm_peer_end(conn);

@@ -30,7 +30,7 @@ struct msgep_inbox {
 	struct dofi_list answers;	/* the same for answers to requests */
 	uint32_t n_answers, n_expected;	/* actual and required number of those */
 	uint32_t count;
-	bool rung, watching;
+	bool signalled, watching;
 	int fd;
 	struct dofi_timer check;	/* host keepalive */
 };
@@ -40,19 +40,19 @@ static struct msgep_inbox *inbox_of(const struct msgep_domain *domain)
 	return domain->inbox;
 }
 
-static void inbox_bell_ready(struct msgep_cm_source *source, uint32_t events)
+static void inbox_doorbell_ready(struct msgep_cm_source *source, uint32_t events)
 {
 	struct msgep_inbox *inbox = dofi_container(source, struct msgep_inbox, doorbell);
 
 	(void)events;
 	msgep_lock(&inbox->lock);
-	inbox->rung = false;
+	inbox->signalled = false;
 	dofi_eventfd_clear(inbox->fd);
 	msgep_unlock(&inbox->lock);
 	msgep_cm_process_inbox(inbox->cm, inbox->domain);
 	msgep_lock(&inbox->lock);
-	if (inbox->count && !inbox->rung) {
-		inbox->rung = true;
+	if (inbox->count && !inbox->signalled) {
+		inbox->signalled = true;
 		dofi_eventfd_set(inbox->fd);
 	}
 	msgep_unlock(&inbox->lock);
@@ -97,7 +97,7 @@ int msgep_inbox_open(struct msgep_domain *domain)
 		free(inbox);
 		return -errno;
 	}
-	inbox->doorbell.ready = inbox_bell_ready;
+	inbox->doorbell.ready = inbox_doorbell_ready;
 	inbox->transport.ready = inbox_transport_ready;
 	inbox->domain = domain;
 	dofi_list_init(&inbox->link);
@@ -171,9 +171,9 @@ bool msgep_inbox_put(struct msgep_domain *domain, const struct msgep_item *what,
 	if (room) {
 		dofi_list_append(&inbox->items, &item->link);
 		inbox->count++;
-		if (!inbox->rung)
+		if (!inbox->signalled)
 			dofi_eventfd_set(inbox->fd);
-		inbox->rung = true;
+		inbox->signalled = true;
 	}
 	msgep_unlock(&inbox->lock);
 	if (!room)

@@ -202,7 +202,7 @@ int msgep_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 	ep->fid.rma = &msgep_rma_ops;
 	ep->fid.atomic = &msgep_atomic_ops;
 	if (ep_make_queues(ep, info->rx_attr->size))
-		ret = info->handle ? msgep_cm_adopt_request(info->handle, ep) : 0;
+		ret = info->handle ? msgep_cm_attach_request(info->handle, ep) : 0;
 	if (ret) {
 		ep_free_ep(ep);
 		return ret;

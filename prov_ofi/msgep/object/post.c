@@ -74,18 +74,18 @@ static void ep_describe(struct msgep_tx *tx, const struct order *o)
 }
 
 /* The completion data follows the write; the pair completes when both are done. */
-static void ep_add_imm_frame(struct msgep_tx *write, struct msgep_tx *note)
+static void ep_add_imm_frame(struct msgep_tx *write, struct msgep_tx *imm)
 {
-	*note = *write;
-	note->kind = MSGEP_IMM;
-	note->has_data = write->has_data = false;
-	note->count = 0;
+	*imm = *write;
+	imm->kind = MSGEP_IMM;
+	imm->has_data = write->has_data = false;
+	imm->count = 0;
 	write->silent = true;
 }
 
 static ssize_t ep_post_locked(struct msgep_ep *ep, const struct order *o)
 {
-	bool noted = o->kind == MSGEP_WRITE && o->has_data;
+	bool has_imm = o->kind == MSGEP_WRITE && o->has_data;
 	struct msgep_tx *tx;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
@@ -93,13 +93,13 @@ static ssize_t ep_post_locked(struct msgep_ep *ep, const struct order *o)
 		return -FI_EINVAL;
 	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP)
 		return -FI_ENOTCONN;
-	if (!ep_may_queue(ep, o->kind, 1 + noted))
+	if (!ep_may_queue(ep, o->kind, 1 + has_imm))
 		return -FI_EAGAIN;
 	tx = msgep_tx_at(&ep->txq, ep->txq.tail++);
 	ep_describe(tx, o);
-	if (noted)
+	if (has_imm)
 		ep_add_imm_frame(tx, msgep_tx_at(&ep->txq, ep->txq.tail++));
-	if (msgep_queued(&ep->txq) > 1u + noted)
+	if (msgep_queued(&ep->txq) > 1u + has_imm)
 		return 0;
 	msgep_push_first(ep);
 	return 0;
@@ -167,9 +167,12 @@ static ssize_t ep_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 	if (msg->iov_count != 1 ||
 	    !ep_send_at_once(ep, msg->context, iov->iov_base, iov->iov_len, msg->data,
 			  has_data ? MSGEP_HAS_DATA : 0))
-		ret = ep_post_locked(ep, &(struct order){ .kind = MSGEP_MSG, .context = msg->context,
-						       .has_data = has_data, .data = msg->data,
-						       .iov = iov, .count = msg->iov_count });
+		ret = ep_post_locked(ep, &(struct order){ .kind = MSGEP_MSG,
+							  .context = msg->context,
+							  .has_data = has_data,
+							  .data = msg->data,
+							  .iov = iov,
+							  .count = msg->iov_count });
 	msgep_unlock(&ep->lock);
 	return ret;
 }
@@ -221,8 +224,12 @@ static ssize_t ep_write(struct fid_ep *fid, const void *buf, size_t len, void *d
 
 	(void)desc;
 	(void)to;
-	return ep_post(fid, &(struct order){ .kind = MSGEP_WRITE, .context = context, .remote = addr,
-					  .key = (uint32_t)key, .iov = &iov, .count = 1 });
+	return ep_post(fid, &(struct order){ .kind = MSGEP_WRITE,
+					     .context = context,
+					     .remote = addr,
+					     .key = (uint32_t)key,
+					     .iov = &iov,
+					     .count = 1 });
 }
 
 static ssize_t ep_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t from,

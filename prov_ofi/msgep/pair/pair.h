@@ -260,7 +260,7 @@ struct pair_conn {
 					 * net->lock */
 	uint16_t peer_port;		/* of the passive side's listener */
 	bool had_bulk;			/* one that went down when nothing was under way */
-	_Atomic bool lost;		/* one went down with data: none is sent, or awaited, any more */
+	_Atomic bool lost;		/* one closed with data: none is sent or awaited any more */
 	uint32_t n_out;
 	uint64_t next_out;
 	struct pair_transfer *out[PAIR_TRANSFERS];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bulk endpoints: a libfabric connection of a DAT connection's own, for long data (proto_bulk.c).
  *
- * It is made when a side has long data to send and its turn has come (pair_share.c), and data travels
- * in packets until it is up.
- * The active side of the DAT connection makes it, with a token that the passive side has sent on
- * the pair. Closing it ends every access to memory at once, which is how a disconnect and the end
- * of a region stop transfers. Its end may overtake what was sent on the pair before, and BYE: a
- * connection that loses data with it ends when BYE has come, or soon (msgep_ep_data_lost). */
+ * It is made when a side has long data to send and its turn has come (pair_share.c), and data
+ * travels in packets until it is up. The active side of the DAT connection makes it, with a token
+ * that the passive side has sent on the pair. Closing it ends every access to memory at once, which
+ * is how a disconnect and the end of a region stop transfers. Its end may overtake what was sent on
+ * the pair before, and BYE: a connection that loses data with it ends when BYE has come, or soon
+ * (msgep_ep_data_lost). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

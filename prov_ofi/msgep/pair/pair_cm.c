@@ -150,19 +150,19 @@ bool pair_cm_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t rou
 	struct pair_conn *conn = ep ? ep->w.pair : NULL;
 	uint64_t from = conn ? pair_mark(conn->index, conn->generation) : 0;
 	struct pair *pair;
-	bool told;
+	bool sent;
 
 	if (!to && conn && conn->has_peer_params)
 		to = pair_mark(conn->peer_index, conn->peer_generation);
 	pthread_mutex_lock(&net->lock);
 	pair = pair_cm_pair_numbered(net, route);
-	told = pair && pair_send_control(pair, port ? PAIR_CM_REQUEST : PAIR_CM_MESSAGE, to, from,
+	sent = pair && pair_send_control(pair, port ? PAIR_CM_REQUEST : PAIR_CM_MESSAGE, to, from,
 					 port, msg, len);
 	/* The peer would wait for a message that is not sent. */
-	if (pair && !told && !port)
+	if (pair && !sent && !port)
 		pair_break(pair, FI_ENOMEM);
 	pthread_mutex_unlock(&net->lock);
-	return told;
+	return sent;
 }
 
 void pair_cm_flush(struct msgep_domain *domain)

@@ -333,10 +333,15 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 	bool ours = len >= PAIR_PARAM && dofi_get_be(param, 4) == PAIR_MAGIC &&
 		    dofi_get_be(param + 4, 4) == PAIR_VERSION;
 	struct pair_conn *conn = NULL;
+	char text[DOFI_ADDR_TEXT];
 
 	if (!ours || !pair_use_token(net, param + 24, param + 40, &conn)) {
-		dofi_log(DOFI_LOG_WARN, "rejected a libfabric connection: it presents no token "
-			 "that this adapter granted");
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected a libfabric connection from %s: expected a token that this "
+			 "adapter granted, got %s",
+			 info->dest_addr ? dofi_peer_text(info->dest_addr, text)
+					 : "unknown address",
+			 ours ? "another token" : "data of another program or release");
 		fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
 	} else if (conn) {
 		info->ep_attr->rx_ctx_cnt = 1;
@@ -345,7 +350,9 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 		else
 			pair_bulk_accept(conn, info);
 	} else if (pair_accept(net, info, param)) {
-		dofi_log(DOFI_LOG_WARN, "cannot accept a libfabric connection of a peer");
+		dofi_log(DOFI_LOG_WARN, "cannot accept a libfabric connection from %s",
+			 info->dest_addr ? dofi_peer_text(info->dest_addr, text)
+					 : "unknown address");
 	}
 	dofi_lib.freeinfo(info);
 }
@@ -377,13 +384,14 @@ static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool ac
 
 void pair_break(struct pair *pair, int err)
 {
+	char text[DOFI_ADDR_TEXT];
 	struct dofi_list *pos;
 
 	DOFI_ASSERT_LOCKED(&pair->net->lock);
 	if (pair->state == PAIR_BROKEN)
 		return;
-	dofi_log(DOFI_LOG_INFO, "the connection to an adapter has ended: %s",
-		 dofi_lib.strerror(err));
+	dofi_log(DOFI_LOG_INFO, "the connection to the adapter at %s has ended: %s",
+		 dofi_peer_text(&pair->peer, text), dofi_lib.strerror(err));
 	pair->net->connecting -= pair->state == PAIR_CONNECTING;
 	pair->net->any_broken = true;
 	pthread_mutex_lock(&pair->lock);

@@ -33,7 +33,10 @@ void pair_touch(struct pair_conn *conn)
 
 void pair_conn_violate(struct pair_conn *conn, const char *what)
 {
-	dofi_log(DOFI_LOG_WARN, "connection broken: the peer sent %s", what);
+	char text[DOFI_ADDR_TEXT];
+
+	dofi_log(DOFI_LOG_WARN, "ended the connection with %s: it violated the protocol: %s",
+		 dofi_peer_text(&conn->ep->peer, text), what);
 	atomic_store(&conn->broken, FI_EIO);
 	msgep_ep_broken(conn->ep, FI_EIO);
 	pair_touch(conn);
@@ -97,7 +100,7 @@ static bool pair_advance_low(_Atomic uint32_t *known, uint32_t low, uint32_t bit
 	return !more || pair_advance(known, before + more * unit, sent);
 }
 
-/* What the packet tells about ours. */
+/* Processes the counts in a packet about the packets of this side. */
 static void pair_recv_counts(struct pair_conn *conn, const struct msgep_frame *f)
 {
 	const uint8_t *p = f->counts;
@@ -171,8 +174,8 @@ void pair_queues_free(struct pair_conn *conn)
 	}
 }
 
-/* Of the packets at the cursor the last one of this connection tells most. What they may answer is
- * complete before they are processed. */
+/* Of the packets at the cursor the last one of this connection has the latest counts. What they may
+ * answer is complete before they are processed. */
 static void pair_recv_last_counts(struct pair_conn *conn)
 {
 	const struct msgep_frame *last = NULL;
@@ -188,7 +191,8 @@ static void pair_recv_last_counts(struct pair_conn *conn)
 		pair_recv_counts(conn, last);
 }
 
-/* msgep_proto_progress stops at a limit: the next look goes on, whether or not anything arrives. */
+/* msgep_proto_progress stops at a limit: the next poll continues, whether or not anything
+ * arrives. */
 static void pair_process(struct pair_conn *conn)
 {
 	if (msgep_proto_progress(conn->ep) && conn->queue[MSGEP_REQ].head)
@@ -238,10 +242,14 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 static void pair_recv_attach(struct pair *pair, struct pair_conn *conn, const struct msgep_frame *f)
 {
 	uint64_t value = le64toh(f->value);
+	char text[DOFI_ADDR_TEXT];
 
 	/* A peer may name any connection; those of others do not suffer from it. */
 	if (!conn->has_peer_params || memcmp(conn->peer_name, pair->name, PAIR_NAME)) {
-		dofi_log(DOFI_LOG_WARN, "dropped an attachment to a connection of another adapter");
+		dofi_log(DOFI_LOG_WARN,
+			 "dropped a message from %s: expected an attachment to one of its "
+			 "connections, got one to that of another adapter",
+			 dofi_peer_text(&pair->peer, text));
 	} else if (conn->active || conn->pair ||
 		   value != pair_mark(conn->peer_index, conn->peer_generation)) {
 		pair_conn_violate(conn, "an attachment to another connection");
@@ -365,7 +373,8 @@ static void pair_received(struct pair_net *net, struct pair_buf *buf,
 	if (le32toh(head.index) < net->n_pairs)
 		pair = net->pair_table[le32toh(head.index)];
 	if (!pair || pair->key != le64toh(head.key) || pair->state != PAIR_UP)
-		dofi_log(DOFI_LOG_WARN, "dropped a message of %u bytes that names no pair", buf->len);
+		dofi_log(DOFI_LOG_WARN, "dropped a message of %u bytes that names no adapter",
+			 buf->len);
 	else if (!pair_check_all(buf->data + sizeof(head), buf->data + buf->len))
 		pair_break(pair, FI_EIO);
 	else

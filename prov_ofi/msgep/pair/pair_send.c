@@ -118,8 +118,9 @@ static uint8_t *pair_room(struct pair *pair, uint32_t need, bool must)
 static void pair_put_control(struct pair_conn *conn, uint8_t *at, uint8_t kind, uint64_t value,
 			     uint64_t total)
 {
-	struct msgep_frame f = { .mark = htole64(pair_mark(conn->peer_index, conn->peer_generation)),
-			       .total = htole64(total), .value = htole64(value), .kind = kind };
+	uint64_t mark = pair_mark(conn->peer_index, conn->peer_generation);
+	struct msgep_frame f = { .mark = htole64(mark), .total = htole64(total),
+				 .value = htole64(value), .kind = kind };
 
 	memcpy(at, &f, sizeof(f));
 	conn->pair->open->len += HDR;
@@ -357,8 +358,8 @@ void pair_unreserve(struct msgep_ep *ep)
 	pthread_mutex_unlock(&pair->lock);
 }
 
-bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value, uint64_t total,
-	      const void *data, size_t len)
+bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value,
+		       uint64_t total, const void *data, size_t len)
 {
 	struct msgep_frame f = { .mark = htole64(mark), .len = htole32((uint32_t)len),
 			       .total = htole64(total), .value = htole64(value), .kind = kind };

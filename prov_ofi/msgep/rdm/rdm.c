@@ -18,11 +18,13 @@
 
 void rdm_break(struct rdm_conn *conn, int err)
 {
+	char text[DOFI_ADDR_TEXT];
+
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (atomic_exchange(&conn->broken, true) || !conn->ep)
 		return;
-	dofi_log(DOFI_LOG_DEBUG, "connection %u failed: %s", conn->index,
-		 dofi_lib.strerror(err));
+	dofi_log(DOFI_LOG_DEBUG, "connection %u with %s failed: %s", conn->index,
+		 dofi_peer_text(&conn->ep->peer, text), dofi_lib.strerror(err));
 	msgep_ep_broken(conn->ep, err);
 	rdm_touch_conn(conn);
 }
@@ -36,14 +38,14 @@ void rdm_violate(struct rdm_conn *conn)
 /* ---- handshake ---- */
 
 /* The connection of an endpoint; created by the first call, get_params or set_peer_params. */
-static struct rdm_conn *msgep_own_conn(struct msgep_ep *ep)
+static struct rdm_conn *rdm_own_conn(struct msgep_ep *ep)
 {
 	if (!ep->w.conn)
 		ep->w.conn = rdm_conn_get(rdm_net_of(ep->domain), ep);
 	return ep->w.conn;
 }
 
-static int msgep_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)
+static int rdm_get_params(struct msgep_ep *ep, bool active, struct msgep_params *out)
 {
 	struct rdm_net *net = rdm_net_of(ep->domain);
 	struct rdm_conn *conn;
@@ -53,7 +55,7 @@ static int msgep_get_params(struct msgep_ep *ep, bool active, struct msgep_param
 	if (net->name_len > RDM_NAME_MAX)
 		return -FI_ETOOSMALL;
 	pthread_mutex_lock(&ep->domain->transport_lock);
-	conn = msgep_own_conn(ep);
+	conn = rdm_own_conn(ep);
 	if (conn && ep->rx_cq && msgep_cq_is_shared(ep->rx_cq))
 		conn->keep_order = true;
 	pthread_mutex_unlock(&ep->domain->transport_lock);
@@ -74,7 +76,7 @@ static int msgep_get_params(struct msgep_ep *ep, bool active, struct msgep_param
 	return 0;
 }
 
-static int msgep_check_params(const struct msgep_params *in)
+static int rdm_check_params(const struct msgep_params *in)
 {
 	uint32_t window, packet, large;
 	size_t name;
@@ -93,7 +95,7 @@ static int msgep_check_params(const struct msgep_params *in)
 }
 
 /* Sends a credit packet if half a window is owed and no other packet carries the counts. */
-static void msgep_credit_if_due(struct rdm_conn *conn)
+static void rdm_credit_if_due(struct rdm_conn *conn)
 {
 	bool due = false;
 
@@ -104,7 +106,7 @@ static void msgep_credit_if_due(struct rdm_conn *conn)
 }
 
 /* An address of another format or length does not belong to this provider. */
-static bool msgep_is_valid_name(const struct rdm_net *net, const uint8_t *name, size_t len)
+static bool rdm_is_valid_name(const struct rdm_net *net, const uint8_t *name, size_t len)
 {
 	uint32_t format = net->inner.info->addr_format;
 
@@ -115,22 +117,25 @@ static bool msgep_is_valid_name(const struct rdm_net *net, const uint8_t *name, 
 	return len >= sizeof(sa_family_t) && !memcmp(name, net->name, sizeof(sa_family_t));
 }
 
-static int msgep_parse_params(struct rdm_conn *conn, const struct msgep_params *in)
+static int rdm_parse_params(struct rdm_conn *conn, const struct msgep_params *in)
 {
 	struct rdm_net *net = conn->net;
 	uint32_t packet = (uint32_t)dofi_get_be(in->data + 4, 4);
 	uint32_t large = (uint32_t)dofi_get_be(in->data + 8, 4);
 	uint32_t copied = (uint32_t)dofi_get_be(in->data + 12, 4);
+	char text[DOFI_ADDR_TEXT];
 	int ret;
 
 	if (copied != net->copied) {
-		dofi_log(DOFI_LOG_WARN, "a peer's libfabric copies messages of up to %u bytes, "
-			 "ours of up to %u: they cannot communicate. Has a program used libfabric "
-			 "before, with FI_OFI_RXM_BUFFER_SIZE set?", copied, net->copied);
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: expected a libfabric that copies messages of up to %u "
+			 "bytes, got one with a limit of %u; try: unset FI_OFI_RXM_BUFFER_SIZE in "
+			 "programs that use libfabric themselves",
+			 dofi_peer_text(&conn->ep->peer, text), net->copied, copied);
 		return -FI_EINVAL;
 	}
 	if (conn->has_peer_params ||
-	    !msgep_is_valid_name(net, in->data + RDM_PARAMS_HDR, in->data[1]))
+	    !rdm_is_valid_name(net, in->data + RDM_PARAMS_HDR, in->data[1]))
 		return -FI_EINVAL;
 	ret = rdm_peer_get(net, in->data + RDM_PARAMS_HDR, in->data[1], &conn->peer);
 	if (ret)
@@ -146,19 +151,19 @@ static int msgep_parse_params(struct rdm_conn *conn, const struct msgep_params *
 	conn->peer_token = dofi_get_be(in->data + 24, 8);
 	atomic_store(&conn->has_peer_params, true);
 	/* The peer may have sent something meanwhile. */
-	msgep_credit_if_due(conn);
+	rdm_credit_if_due(conn);
 	rdm_large_update(conn);
 	rdm_large_grant(net);
 	if (rdm_probe_due(conn))
 		rdm_send_credit(conn);
-	rdm_note_owing(conn);
+	rdm_list_owing(conn);
 	return 0;
 }
 
-static int msgep_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_params *in)
+static int rdm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_params *in)
 {
 	struct rdm_conn *conn;
-	int ret = msgep_check_params(in);
+	int ret = rdm_check_params(in);
 
 	(void)active;
 	if (ret) {
@@ -166,13 +171,13 @@ static int msgep_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_
 		return ret;
 	}
 	pthread_mutex_lock(&ep->domain->transport_lock);
-	conn = msgep_own_conn(ep);
-	ret = conn ? msgep_parse_params(conn, in) : -FI_ENOMEM;
+	conn = rdm_own_conn(ep);
+	ret = conn ? rdm_parse_params(conn, in) : -FI_ENOMEM;
 	pthread_mutex_unlock(&ep->domain->transport_lock);
 	return ret;
 }
 
-static void msgep_conn_end(struct msgep_ep *ep)
+static void rdm_conn_end(struct msgep_ep *ep)
 {
 	if (!ep->w.conn)
 		return;
@@ -184,7 +189,7 @@ static void msgep_conn_end(struct msgep_ep *ep)
 
 /* ---- the end ---- */
 
-static size_t msgep_finish(struct msgep_ep *ep, uint8_t *out)
+static size_t rdm_finish(struct msgep_ep *ep, uint8_t *out)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
@@ -199,7 +204,7 @@ static size_t msgep_finish(struct msgep_ep *ep, uint8_t *out)
 	return RDM_BYE;
 }
 
-static void msgep_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
+static void rdm_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 {
 	struct rdm_conn *conn = ep->w.conn;
 	bool sound = len == RDM_BYE;
@@ -224,7 +229,7 @@ static void msgep_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 }
 
 /* What was sent before the end may not have been read from the fabric yet. */
-static void msgep_read_all(struct msgep_domain *domain)
+static void rdm_read_all(struct msgep_domain *domain)
 {
 	unsigned int rounds = 64;
 
@@ -235,7 +240,7 @@ static void msgep_read_all(struct msgep_domain *domain)
 }
 
 /* True if the peer's last packet may still arrive: the limit is RDM_GAP_MS without progress. */
-static bool msgep_more_expected(struct rdm_conn *conn)
+static bool rdm_more_expected(struct rdm_conn *conn)
 {
 	bool missing = false, moved = false;
 
@@ -249,13 +254,13 @@ static bool msgep_more_expected(struct rdm_conn *conn)
 	return missing && dofi_now() - conn->end_since < DOFI_MS(RDM_GAP_MS);
 }
 
-static bool msgep_acks_arrived(struct rdm_conn *conn)
+static bool rdm_acks_arrived(struct rdm_conn *conn)
 {
 	return atomic_load(&conn->acked) !=
-	       atomic_load_explicit(&conn->acked_taken, memory_order_relaxed);
+	       atomic_load_explicit(&conn->acked_processed, memory_order_relaxed);
 }
 
-static bool msgep_drained(struct msgep_ep *ep, bool died)
+static bool rdm_drained(struct msgep_ep *ep, bool died)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
@@ -263,20 +268,20 @@ static bool msgep_drained(struct msgep_ep *ep, bool died)
 		return true;
 	if (died)
 		atomic_store(&conn->peer_gone, true);
-	msgep_read_all(ep->domain);
-	if (rdm_next(conn, MSGEP_REQ) || rdm_next(conn, MSGEP_ANS) || msgep_acks_arrived(conn)) {
+	rdm_read_all(ep->domain);
+	if (rdm_next(conn, MSGEP_REQ) || rdm_next(conn, MSGEP_ANS) || rdm_acks_arrived(conn)) {
 		conn->end_since = dofi_now();
 		return false;
 	}
 	if (died || conn->broken)
 		return true;
-	return conn->ended && !msgep_more_expected(conn);
+	return conn->ended && !rdm_more_expected(conn);
 }
 
 /* ---- frames ---- */
 
 /* Gets a packet to send from. */
-static bool msgep_get_packet(struct rdm_conn *conn, int ch)
+static bool rdm_get_packet(struct rdm_conn *conn, int ch)
 {
 	pthread_mutex_t *lock = &conn->net->domain->transport_lock;
 
@@ -290,7 +295,7 @@ static bool msgep_get_packet(struct rdm_conn *conn, int ch)
 }
 
 /* A large one, if that pays and the peer has granted a credit. */
-static bool msgep_get_large(struct rdm_conn *conn, int ch, size_t want)
+static bool rdm_get_large(struct rdm_conn *conn, int ch, size_t want)
 {
 	pthread_mutex_t *lock = &conn->net->domain->transport_lock;
 
@@ -299,28 +304,28 @@ static bool msgep_get_large(struct rdm_conn *conn, int ch, size_t want)
 	if (conn->large.filling[ch])
 		return true;
 	pthread_mutex_lock(lock);
-	conn->large.filling[ch] = rdm_large_take(conn);
+	conn->large.filling[ch] = rdm_large_get(conn);
 	pthread_mutex_unlock(lock);
 	return conn->large.filling[ch] != NULL;
 }
 
-static struct msgep_frame *msgep_reserve(struct msgep_ep *ep, int channel, size_t want,
-					 size_t *room)
+static struct msgep_frame *rdm_reserve(struct msgep_ep *ep, int channel, size_t want,
+				       size_t *room)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!conn || !conn->has_peer_params || conn->broken)
 		return NULL;
-	if (!rdm_room(conn, channel) || !msgep_get_packet(conn, channel)) {
+	if (!rdm_room(conn, channel) || !rdm_get_packet(conn, channel)) {
 		/* Recorded, so that the thread that makes room wakes the sender. */
 		atomic_store(&conn->wanted[channel], true);
 		/* Room may have been made before that. */
-		if (!rdm_room(conn, channel) || !msgep_get_packet(conn, channel))
+		if (!rdm_room(conn, channel) || !rdm_get_packet(conn, channel))
 			return NULL;
 	}
 	atomic_store(&conn->wanted[channel], false);
-	if (msgep_get_large(conn, channel, want)) {
+	if (rdm_get_large(conn, channel, want)) {
 		*room = conn->large_payload;
 		return rdm_frame(conn->large.filling[channel]);
 	}
@@ -329,7 +334,7 @@ static struct msgep_frame *msgep_reserve(struct msgep_ep *ep, int channel, size_
 }
 
 /* Posts released packets as receives again; after that they count as consumed. */
-static void msgep_return_done(struct rdm_conn *conn)
+static void rdm_return_done(struct rdm_conn *conn)
 {
 	struct rdm_net *net = conn->net;
 	struct rdm_packet *packet;
@@ -349,7 +354,7 @@ static void msgep_return_done(struct rdm_conn *conn)
 	rdm_large_grant(net);
 }
 
-static void msgep_commit(struct msgep_ep *ep, int channel, struct msgep_frame *frame)
+static void rdm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *frame)
 {
 	struct rdm_conn *conn = ep->w.conn;
 	struct rdm_packet *large = conn->large.filling[channel];
@@ -360,7 +365,7 @@ static void msgep_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	DOFI_NO_CANCEL();
 	pthread_mutex_lock(&ep->domain->transport_lock);
-	msgep_return_done(conn);
+	rdm_return_done(conn);
 	seq = atomic_fetch_add(&conn->sent[channel], 1);
 	if (channel == MSGEP_REQ && frame->kind == MSGEP_MSG && (frame->flags & MSGEP_LAST))
 		conn->message_end = seq + 1;
@@ -377,7 +382,7 @@ static void msgep_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f
 	pthread_mutex_unlock(&ep->domain->transport_lock);
 }
 
-static const struct msgep_frame *msgep_peek(struct msgep_ep *ep, int channel, const void **payload)
+static const struct msgep_frame *rdm_peek(struct msgep_ep *ep, int channel, const void **payload)
 {
 	struct rdm_conn *conn = ep->w.conn;
 	struct rdm_packet *packet = conn && !conn->violated ? rdm_next(conn, channel) : NULL;
@@ -391,7 +396,7 @@ static const struct msgep_frame *msgep_peek(struct msgep_ep *ep, int channel, co
 
 /* Advances the sequence number first: a repeated packet then finds its slot taken, or is an old
  * one. */
-static void msgep_release(struct msgep_ep *ep, int channel)
+static void rdm_release(struct msgep_ep *ep, int channel)
 {
 	struct rdm_conn *conn = ep->w.conn;
 	uint32_t seq = atomic_load(&conn->expected[channel]);
@@ -405,28 +410,28 @@ static void msgep_release(struct msgep_ep *ep, int channel)
 	conn->done = packet;
 }
 
-static uint32_t msgep_arrived(struct msgep_ep *ep)
+static uint32_t rdm_arrived(struct msgep_ep *ep)
 {
 	return ep->w.conn ? atomic_load(&ep->w.conn->confirmed) : 0;
 }
 
-static void msgep_fab_acknowledge(struct msgep_ep *ep, uint32_t count)
+static void rdm_acknowledge(struct msgep_ep *ep, uint32_t count)
 {
 	if (ep->w.conn)
 		atomic_store_explicit(&ep->w.conn->acks, count, memory_order_relaxed);
 }
 
-static uint32_t msgep_fab_acknowledged(struct msgep_ep *ep)
+static uint32_t rdm_acknowledged_count(struct msgep_ep *ep)
 {
 	struct rdm_conn *conn = ep->w.conn;
 	uint32_t count = conn ? atomic_load(&conn->acked) : 0;
 
 	if (conn)
-		atomic_store_explicit(&conn->acked_taken, count, memory_order_relaxed);
+		atomic_store_explicit(&conn->acked_processed, count, memory_order_relaxed);
 	return count;
 }
 
-static void msgep_flush(struct msgep_ep *ep)
+static void rdm_flush(struct msgep_ep *ep)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
@@ -434,16 +439,16 @@ static void msgep_flush(struct msgep_ep *ep)
 		return;
 	DOFI_NO_CANCEL();
 	pthread_mutex_lock(&ep->domain->transport_lock);
-	msgep_return_done(conn);
-	msgep_credit_if_due(conn);
+	rdm_return_done(conn);
+	rdm_credit_if_due(conn);
 	/* Their sender may be waiting for that, or for the acknowledgement. */
-	if (conn->keep_order || conn->acks != conn->acks_told)
-		rdm_note_owing(conn);
+	if (conn->keep_order || conn->acks != conn->acks_reported)
+		rdm_list_owing(conn);
 	pthread_mutex_unlock(&ep->domain->transport_lock);
 }
 
 /* The receive queue has several endpoints. */
-static void msgep_keep_order(struct msgep_ep *ep)
+static void rdm_keep_order(struct msgep_ep *ep)
 {
 	if (!ep->w.conn)
 		return;
@@ -453,7 +458,7 @@ static void msgep_keep_order(struct msgep_ep *ep)
 }
 
 /* True if a sender waits for room, and there is some. */
-static bool msgep_room_made(struct rdm_conn *conn)
+static bool rdm_room_made(struct rdm_conn *conn)
 {
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
 		if (atomic_load(&conn->wanted[ch]) && rdm_room(conn, ch) &&
@@ -463,7 +468,7 @@ static bool msgep_room_made(struct rdm_conn *conn)
 }
 
 /* True if anything can be processed now. A request after a message without a receive cannot. */
-static bool msgep_arrived_count(struct msgep_ep *ep, struct rdm_conn *conn)
+static bool rdm_arrived_count(struct msgep_ep *ep, struct rdm_conn *conn)
 {
 	if (conn->broken && !ep->aborted)
 		return true;
@@ -472,10 +477,10 @@ static bool msgep_arrived_count(struct msgep_ep *ep, struct rdm_conn *conn)
 	return rdm_next(conn, MSGEP_ANS) ||
 	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) &&
 		rdm_next(conn, MSGEP_REQ)) ||
-	       msgep_acks_arrived(conn) || msgep_ep_completes_at(ep, atomic_load(&conn->confirmed));
+	       rdm_acks_arrived(conn) || msgep_ep_completes_at(ep, atomic_load(&conn->confirmed));
 }
 
-static bool msgep_ready(struct msgep_ep *ep)
+static bool rdm_ready(struct msgep_ep *ep)
 {
 	struct rdm_conn *conn;
 
@@ -483,15 +488,15 @@ static bool msgep_ready(struct msgep_ep *ep)
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
 	conn = ep->w.conn;
-	return conn && (msgep_arrived_count(ep, conn) || msgep_room_made(conn));
+	return conn && (rdm_arrived_count(ep, conn) || rdm_room_made(conn));
 }
 
 /* wait_fds report all arrivals; the peer needs no notification. */
-static bool msgep_quiet(struct msgep_ep *ep, bool room)
+static bool rdm_quiet(struct msgep_ep *ep, bool room)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
-	return !conn || !(msgep_arrived_count(ep, conn) || (room && msgep_room_made(conn)));
+	return !conn || !(rdm_arrived_count(ep, conn) || (room && rdm_room_made(conn)));
 }
 
 const struct msgep_transport msgep_transport_rdm = {
@@ -504,25 +509,25 @@ const struct msgep_transport msgep_transport_rdm = {
 	.progress = rdm_progress,
 	.may_sleep = rdm_may_sleep,
 	.busy = rdm_busy,
-	.get_params = msgep_get_params,
-	.set_peer_params = msgep_set_peer_params,
-	.close = msgep_conn_end,
+	.get_params = rdm_get_params,
+	.set_peer_params = rdm_set_peer_params,
+	.close = rdm_conn_end,
 	.check_path = rdm_probe,
 	.path_checked = rdm_path_ok,
 	.counts = rdm_counts,
 	.lost = rdm_missing,
-	.finish = msgep_finish,
-	.finished = msgep_finished,
-	.drained = msgep_drained,
-	.reserve = msgep_reserve,
-	.commit = msgep_commit,
-	.peek = msgep_peek,
-	.release = msgep_release,
-	.flush = msgep_flush,
-	.arrived = msgep_arrived,
-	.acknowledge = msgep_fab_acknowledge,
-	.acknowledged = msgep_fab_acknowledged,
-	.keep_order = msgep_keep_order,
-	.ready = msgep_ready,
-	.quiet = msgep_quiet,
+	.finish = rdm_finish,
+	.finished = rdm_finished,
+	.drained = rdm_drained,
+	.reserve = rdm_reserve,
+	.commit = rdm_commit,
+	.peek = rdm_peek,
+	.release = rdm_release,
+	.flush = rdm_flush,
+	.arrived = rdm_arrived,
+	.acknowledge = rdm_acknowledge,
+	.acknowledged = rdm_acknowledged_count,
+	.keep_order = rdm_keep_order,
+	.ready = rdm_ready,
+	.quiet = rdm_quiet,
 };

@@ -250,7 +250,7 @@ struct rdm_conn {
 	uint32_t message_end, arrived_requested;
 	bool requesting_arrived;
 	/* Requests that the peer has done, and how many of these the endpoint has processed. */
-	_Atomic uint32_t acked, acked_taken;
+	_Atomic uint32_t acked, acked_processed;
 
 	/* receiving */
 	_Atomic uint32_t expected[MSGEP_CHANNELS];
@@ -259,7 +259,7 @@ struct rdm_conn {
 	 * (rdm_delivered); the count that the peer queries */
 	uint32_t arrived, arrived_reported, peer_wants_arrived;
 	_Atomic uint32_t acks;		/* the peer's requests that are done, */
-	uint32_t acks_told;		/* and the count last reported */
+	uint32_t acks_reported;		/* and the count last reported */
 	bool keep_order;		/* messages keep their order across endpoints */
 	struct dofi_list owe;		/* in net->owing: a credit packet may be due */
 	struct rdm_packet *done;	/* ep->lock: released, not returned */
@@ -314,7 +314,7 @@ struct rdm_net {
 	struct rdm_conn **conns;
 	uint32_t n_conns, conns_room;
 	struct dofi_list unused, closed, blocked, gaps, touched, owing;
-	uint32_t owed_looks;		/* polls since something is owed, see rdm_poll */
+	uint32_t owed_polls;		/* polls since something is owed, see rdm_poll */
 	uint64_t gap_check;
 	struct rdm_peer *peers[RDM_PEER_BUCKETS];
 	uint32_t idle_peers;
@@ -410,7 +410,7 @@ void rdm_send(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel,
 	      uint32_t len);
 void rdm_send_credit(struct rdm_conn *conn);
 /* Queues the connection if a query or reply is due that no packet has carried. */
-void rdm_note_owing(struct rdm_conn *conn);
+void rdm_list_owing(struct rdm_conn *conn);
 /* The connection has been closed: sends its outstanding reply and query. */
 void rdm_send_last(struct rdm_conn *conn);
 /* urgent: only large-packet credits, which other connections wait for. */
@@ -423,7 +423,7 @@ void rdm_sent(struct rdm_net *net, struct rdm_packet *packet, int err);
 void rdm_large_init(struct rdm_net *net);
 void rdm_large_init_conn(struct rdm_conn *conn);
 /* A large packet to be filled. NULL: no credit, which is then requested, or no buffer. */
-struct rdm_packet *rdm_large_take(struct rdm_conn *conn);
+struct rdm_packet *rdm_large_get(struct rdm_conn *conn);
 /* Posts a buffer for each granted credit. */
 void rdm_large_post(struct rdm_net *net);
 /* Grants credits to connections that request them, as far as there are buffers. */

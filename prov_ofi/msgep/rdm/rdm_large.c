@@ -78,7 +78,7 @@ static struct rdm_packet *large_pop(struct rdm_net *net)
  * carries it before. */
 static void large_report(struct rdm_conn *conn)
 {
-	rdm_note_owing(conn);
+	rdm_list_owing(conn);
 	if (rdm_large_due(conn))
 		conn->net->large.report = true;
 }
@@ -88,7 +88,7 @@ static uint16_t large_unused(const struct rdm_large_credits *l)
 	return (uint16_t)(l->granted - l->used - l->returned);
 }
 
-struct rdm_packet *rdm_large_take(struct rdm_conn *conn)
+struct rdm_packet *rdm_large_get(struct rdm_conn *conn)
 {
 	struct rdm_large_credits *l = &conn->large;
 	struct rdm_large *b = &conn->net->large;
@@ -111,7 +111,7 @@ struct rdm_packet *rdm_large_take(struct rdm_conn *conn)
 	return packet;
 }
 
-static void large_give_back(struct rdm_conn *conn)
+static void large_return_credits(struct rdm_conn *conn)
 {
 	struct rdm_large_credits *l = &conn->large;
 
@@ -156,7 +156,7 @@ void rdm_large_post(struct rdm_net *net)
 		;
 }
 
-/* Credits that the peer has, or that are on their way to it. */
+/* Credits that the peer has, or that are in transit to it. */
 static uint16_t large_outstanding(const struct rdm_large_credits *l)
 {
 	return (uint16_t)(l->peer_granted - l->received - l->peer_returned);
@@ -180,7 +180,7 @@ void rdm_large_update(struct rdm_conn *conn)
 }
 
 /* Appends it to the list of those with unused credits. */
-static void large_note_unused(struct rdm_conn *conn)
+static void large_list_unused(struct rdm_conn *conn)
 {
 	dofi_list_remove(&conn->large.unused_link);
 	if (large_outstanding(&conn->large))
@@ -252,7 +252,7 @@ void rdm_large_grant(struct rdm_net *net)
 			conn->large.peer_granted++;
 		if (conn->large.peer_granted != before) {
 			dofi_list_remove(&conn->large.waiting_link);
-			large_note_unused(conn);
+			large_list_unused(conn);
 			large_report(conn);
 		}
 		if (large_wants_credits(conn)) {
@@ -278,7 +278,7 @@ bool rdm_large_received(struct rdm_conn *conn)
 	b->promised--;
 	b->held++;
 	b->received++;
-	large_note_unused(conn);
+	large_list_unused(conn);
 	large_report(conn);
 	return true;
 }
@@ -288,7 +288,7 @@ bool rdm_large_missing(const struct rdm_conn *conn)
 	return large_later(conn->large.peer_used, conn->large.received);
 }
 
-/* ---- what is said about it ---- */
+/* ---- counts in packets ---- */
 
 void rdm_large_fill(struct rdm_conn *conn, struct rdm_hdr *hdr)
 {
@@ -310,14 +310,15 @@ void rdm_large_fill(struct rdm_conn *conn, struct rdm_hdr *hdr)
 bool rdm_large_due(const struct rdm_conn *conn)
 {
 	const struct rdm_large_credits *l = &conn->large;
-	uint16_t fresh = (uint16_t)(l->peer_granted - l->peer_reported);
+	uint16_t unreported = (uint16_t)(l->peer_granted - l->peer_reported);
 
 	return l->return_due || l->revoke_due ||
-	       (fresh && fresh == large_outstanding(l) && (!l->held || fresh > l->held));
+	       (unreported && unreported == large_outstanding(l) &&
+		(!l->held || unreported > l->held));
 }
 
 /* Older counts than the known ones are ignored. */
-static bool large_take_back(struct rdm_conn *conn, uint16_t used, uint16_t back)
+static bool large_recv_credits(struct rdm_conn *conn, uint16_t used, uint16_t back)
 {
 	struct rdm_large_credits *l = &conn->large;
 
@@ -332,7 +333,7 @@ static bool large_take_back(struct rdm_conn *conn, uint16_t used, uint16_t back)
 	conn->net->large.promised -= (uint16_t)(back - l->peer_returned);
 	l->peer_returned = back;
 	l->revoked = l->revoke_due = false;
-	large_note_unused(conn);
+	large_list_unused(conn);
 	return true;
 }
 
@@ -353,22 +354,22 @@ static bool large_recv_requested(struct rdm_conn *conn, uint16_t requests)
 bool rdm_large_counts(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 {
 	struct rdm_large_credits *l = &conn->large;
-	uint16_t leave = le16toh(hdr->granted);
+	uint16_t granted = le16toh(hdr->granted);
 
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (!conn->net->large.size)
 		return !(hdr->requested | hdr->used | hdr->returned | hdr->granted) &&
 		       !(hdr->flags & RDM_REVOKES);
-	if (!large_take_back(conn, le16toh(hdr->used), le16toh(hdr->returned)) ||
+	if (!large_recv_credits(conn, le16toh(hdr->used), le16toh(hdr->returned)) ||
 	    !large_recv_requested(conn, le16toh(hdr->requested)))
 		return false;
-	if (large_later(leave, l->granted)) {
-		if (large_later(leave, l->requested))
+	if (large_later(granted, l->granted)) {
+		if (large_later(granted, l->requested))
 			return false;
-		l->granted = leave;
+		l->granted = granted;
 	}
 	if (hdr->flags & RDM_REVOKES)
-		large_give_back(conn);
+		large_return_credits(conn);
 	rdm_large_update(conn);
 	rdm_large_grant(conn->net);
 	return true;

@@ -47,7 +47,7 @@ static struct fi_info *rdm_make_hints(const struct dofi_fab *fab, bool bind, boo
 /* Manual progress, though sockets has a descriptor only with threads of its own: it was many times
  * slower alongside a polling thread. All calls to the inner objects are made under one lock, so a
  * provider that is not thread-safe suffices. */
-static int rdm_ask_provider(const struct dofi_fab *fab, bool bind, bool tagged, bool tell,
+static int rdm_query_provider(const struct dofi_fab *fab, bool bind, bool tagged, bool report,
 			      struct fi_info **info)
 {
 	struct fi_info *hints = rdm_make_hints(fab, bind, tagged);
@@ -62,7 +62,7 @@ static int rdm_ask_provider(const struct dofi_fab *fab, bool bind, bool tagged, 
 		hints->domain_attr->threading = FI_THREAD_DOMAIN;
 		ret = dofi_info_get(hints, info);
 	}
-	if (ret && tell)
+	if (ret && report)
 		dofi_diag_info(fab, hints, ret);
 	dofi_lib.freeinfo(hints);
 	return ret;
@@ -70,33 +70,33 @@ static int rdm_ask_provider(const struct dofi_fab *fab, bool bind, bool tagged, 
 
 /* Providers over IP are bound to the address; others have their own address formats. Tagged
  * messages are for large packets, which are optional. */
-static int rdm_find_inner(const struct dofi_fab *fab, bool tell, struct fi_info **info)
+static int rdm_find_inner(const struct dofi_fab *fab, bool report, struct fi_info **info)
 {
 	int ret = -FI_ENODATA;
 
 	if (dofi_param(DOFI_NUM_LARGE_PACKET_KIB)) {
-		ret = rdm_ask_provider(fab, true, true, false, info);
+		ret = rdm_query_provider(fab, true, true, false, info);
 		if (ret == -FI_ENODATA)
-			ret = rdm_ask_provider(fab, false, true, false, info);
+			ret = rdm_query_provider(fab, false, true, false, info);
 	}
 	if (ret == -FI_ENODATA)
-		ret = rdm_ask_provider(fab, true, false, false, info);
-	return ret == -FI_ENODATA ? rdm_ask_provider(fab, false, false, tell, info) : ret;
+		ret = rdm_query_provider(fab, true, false, false, info);
+	return ret == -FI_ENODATA ? rdm_query_provider(fab, false, false, report, info) : ret;
 }
 
-#define ORDINARY_CELL (16u * 1024)
-#define LARGE_CELL (2 * ORDINARY_CELL)
+#define ORDINARY_PACKET (16u * 1024)
+#define LARGE_PACKET (2 * ORDINARY_PACKET)
 
-static uint32_t rdm_wanted_packet(void)
+static uint32_t rdm_packet_size(void)
 {
 	uint32_t kib = (uint32_t)dofi_param(DOFI_NUM_PACKET_KIB);
 
-	return kib ? kib * 1024 : ORDINARY_CELL;
+	return kib ? kib * 1024 : ORDINARY_PACKET;
 }
 
 /* rxm copies messages up to a size, and fetches longer ones (rendezvous). Its buffer size equals
  * the free space that a multi-receive buffer must have left; over a device it is the limit. */
-static void rdm_find_limit(struct rdm_net *net)
+static void rdm_find_copy_limit(struct rdm_net *net)
 {
 	bool device = net->domain->fabric->fab->desc->over_device;
 	size_t buffer = 0, len = sizeof(buffer);
@@ -110,10 +110,10 @@ static void rdm_find_limit(struct rdm_net *net)
  * longer. Packets that must be registered occupy memory permanently, so they keep their size. */
 static void rdm_enlarge_packets(struct rdm_net *net)
 {
-	if (dofi_param(DOFI_NUM_PACKET_KIB) || net->register_packets || net->copied < LARGE_CELL ||
-	    net->inner.info->ep_attr->max_msg_size < LARGE_CELL)
+	if (dofi_param(DOFI_NUM_PACKET_KIB) || net->register_packets ||
+	    net->copied < LARGE_PACKET || net->inner.info->ep_attr->max_msg_size < LARGE_PACKET)
 		return;
-	net->packet_size = LARGE_CELL;
+	net->packet_size = LARGE_PACKET;
 	if (net->large.size < 2 * net->packet_size)
 		net->large.size = 0;
 }
@@ -132,10 +132,10 @@ static void rdm_avoid_fetching(struct rdm_net *net)
 }
 
 /* The first one that accepts whole packets; the provider lists the best one first. */
-static struct fi_info *rdm_best_of(struct fi_info *all)
+static struct fi_info *rdm_select_info(struct fi_info *all)
 {
 	for (struct fi_info *info = all; info; info = info->next)
-		if (info->ep_attr->max_msg_size >= rdm_wanted_packet())
+		if (info->ep_attr->max_msg_size >= rdm_packet_size())
 			return info;
 	return all;
 }
@@ -163,12 +163,12 @@ static int rdm_choose_inner(struct rdm_net *net)
 
 	if (ret)
 		return ret;
-	best = rdm_best_of(all);
+	best = rdm_select_info(all);
 	net->inner.info = dofi_lib.dupinfo(best);
 	dofi_lib.freeinfo(all);
 	if (!net->inner.info)
 		return -FI_ENOMEM;
-	net->packet_size = rdm_wanted_packet();
+	net->packet_size = rdm_packet_size();
 	if (net->packet_size > net->inner.info->ep_attr->max_msg_size)
 		net->packet_size = (uint32_t)net->inner.info->ep_attr->max_msg_size & ~63u;
 	if (net->packet_size < 2 * RDM_PACKET_HDR)
@@ -189,7 +189,7 @@ static int rdm_open_cq(struct rdm_net *net)
 }
 
 /* rxm waits on a queue of tcp. */
-static void rdm_take_signal(struct rdm_net *net)
+static void rdm_open_signal(struct rdm_net *net)
 {
 	if (net->inner.cq_fd >= 0 && dofi_fab_older(net->domain->fabric->fab, 1, 18) &&
 	    strstr(net->inner.info->fabric_attr->prov_name, "tcp;ofi_rxm"))
@@ -221,14 +221,14 @@ static int rdm_open_inner(struct rdm_net *net, const char **what)
 		ret = fi_ep_bind(net->ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
 	if (ret)
 		return ret;
-	rdm_find_limit(net);
+	rdm_find_copy_limit(net);
 	rdm_enlarge_packets(net);
 	rdm_avoid_fetching(net);
 	*what = "fi_enable";
 	ret = fi_enable(net->ep);
 	if (ret)
 		return ret;
-	rdm_take_signal(net);
+	rdm_open_signal(net);
 	*what = "the endpoint's name";
 	net->name_len = sizeof(net->name);
 	return fi_getname(&net->ep->fid, net->name, &net->name_len);
@@ -291,8 +291,9 @@ int rdm_open(struct msgep_domain *domain)
 	dofi_log(DOFI_LOG_INFO,
 		 "%s: packets of %u bytes, %u per channel, large packets of %u bytes, "
 		 "copied up to %u, %s",
-		 net->inner.info->fabric_attr->prov_name, net->packet_size, net->window, net->large.size,
-		 net->copied, net->inner.cq_fd < 0 ? "polled each millisecond" : "with a descriptor");
+		 net->inner.info->fabric_attr->prov_name, net->packet_size, net->window,
+		 net->large.size, net->copied,
+		 net->inner.cq_fd < 0 ? "polled each millisecond" : "with a descriptor");
 	return 0;
 failed:
 	rdm_close_inner(net);
@@ -338,11 +339,11 @@ int rdm_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS])
  * soon, and a thread that has waited for long polls seldom. */
 static uint64_t rdm_tick(const struct rdm_net *net)
 {
-	uint64_t silence = dofi_now() - net->found_at;
+	uint64_t idle = dofi_now() - net->found_at;
 
-	if (silence < DOFI_US(RDM_TICK_US))
+	if (idle < DOFI_US(RDM_TICK_US))
 		return DOFI_US(RDM_TICK_US);
-	return silence < DOFI_MS(RDM_TICK_MS) ? silence : DOFI_MS(RDM_TICK_MS);
+	return idle < DOFI_MS(RDM_TICK_MS) ? idle : DOFI_MS(RDM_TICK_MS);
 }
 
 /* Longest time to block although nothing arrives; 0: unlimited. Without a connection nothing does

@@ -20,7 +20,7 @@
 _Static_assert(sizeof(struct rdm_hdr) == RDM_HDR, "header of a packet");
 _Static_assert(sizeof(struct msgep_frame) == 40, "header of a frame");
 
-static int msgep_register_slab(struct rdm_net *net, struct rdm_slab *slab)
+static int rdm_register_slab(struct rdm_net *net, struct rdm_slab *slab)
 {
 	static _Atomic uint64_t next_key;
 	int ret;
@@ -59,7 +59,7 @@ int rdm_add_slab(struct rdm_net *net, uint32_t count, size_t bytes, size_t lead,
 	if (!slab->packets || !slab->memory)
 		goto failed;
 	if (net->register_packets) {
-		ret = msgep_register_slab(net, slab);
+		ret = rdm_register_slab(net, slab);
 		if (ret)
 			goto failed;
 	}
@@ -123,7 +123,7 @@ void rdm_packets_free(struct rdm_net *net)
 	}
 }
 
-static struct rdm_packet *msgep_pop(struct rdm_net *net)
+static struct rdm_packet *rdm_pop(struct rdm_net *net)
 {
 	struct rdm_packet *packet = net->pool;
 
@@ -134,7 +134,7 @@ static struct rdm_packet *msgep_pop(struct rdm_net *net)
 
 struct rdm_packet *rdm_packet_get(struct rdm_conn *conn)
 {
-	struct rdm_packet *packet = msgep_pop(conn->net);
+	struct rdm_packet *packet = rdm_pop(conn->net);
 
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	if (!packet)
@@ -165,7 +165,7 @@ void rdm_post(struct rdm_net *net)
 {
 	while (net->posted + net->held < net->want_rx && net->posted < net->post_max &&
 	       !net->post_full && net->pool) {
-		struct rdm_packet *packet = msgep_pop(net);
+		struct rdm_packet *packet = rdm_pop(net);
 		ssize_t ret = fi_recv(net->ep, packet->hdr, net->packet_size, packet->desc,
 				      FI_ADDR_UNSPEC, &packet->context);
 
@@ -206,7 +206,7 @@ void rdm_packet_release(struct rdm_conn *conn, struct rdm_packet *packet)
 }
 
 /* Frames are little-endian on the network. */
-static void msgep_swap_frame(struct msgep_frame *f)
+static void rdm_swap_frame(struct msgep_frame *f)
 {
 	f->mark = htole64(f->mark);
 	f->len = htole32(f->len);
@@ -215,25 +215,25 @@ static void msgep_swap_frame(struct msgep_frame *f)
 	f->value = htole64(f->value);
 }
 
-static bool msgep_request_due(const struct rdm_conn *conn)
+static bool rdm_request_due(const struct rdm_conn *conn)
 {
 	return !conn->requesting_arrived && (int32_t)(conn->message_end - conn->confirmed) > 0 &&
 	       (conn->ep || !conn->peer_gone);
 }
 
-static bool msgep_answer_due(const struct rdm_conn *conn)
+static bool rdm_answer_due(const struct rdm_conn *conn)
 {
 	return (int32_t)(conn->peer_wants_arrived - conn->arrived_reported) > 0 &&
 	       (int32_t)(rdm_delivered(conn) - conn->peer_wants_arrived) >= 0;
 }
 
-static bool msgep_acks_due(const struct rdm_conn *conn)
+static bool rdm_acks_due(const struct rdm_conn *conn)
 {
-	return conn->ep && conn->acks != conn->acks_told && !conn->peer_gone;
+	return conn->ep && conn->acks != conn->acks_reported && !conn->peer_gone;
 }
 
-static void msgep_fill_header(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel,
-			      uint32_t seq)
+static void rdm_fill_header(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel,
+			    uint32_t seq)
 {
 	struct rdm_hdr *hdr = packet->hdr;
 
@@ -249,12 +249,12 @@ static void msgep_fill_header(struct rdm_conn *conn, struct rdm_packet *packet, 
 	}
 	conn->arrived_reported = rdm_delivered(conn);
 	hdr->arrived = (uint8_t)(conn->arrived_reported - conn->returned[MSGEP_REQ]);
-	conn->acks_told = conn->acks;
-	hdr->done = htole32(conn->acks_told);
+	conn->acks_reported = conn->acks;
+	hdr->done = htole32(conn->acks_reported);
 	rdm_large_fill(conn, hdr);
 	if (channel == RDM_CREDIT)
 		rdm_probe_fill(conn, hdr);
-	if (!msgep_request_due(conn) || channel == MSGEP_ANS)
+	if (!rdm_request_due(conn) || channel == MSGEP_ANS)
 		return;
 	conn->requesting_arrived = true;
 	conn->arrived_requested = channel == MSGEP_REQ ? seq + 1 : conn->message_end;
@@ -263,7 +263,7 @@ static void msgep_fill_header(struct rdm_conn *conn, struct rdm_packet *packet, 
 	hdr->flags |= RDM_WANTS_ARRIVED;
 }
 
-static ssize_t msgep_hand_over(struct rdm_net *net, struct rdm_packet *packet)
+static ssize_t rdm_post_packet(struct rdm_net *net, struct rdm_packet *packet)
 {
 	ssize_t ret;
 
@@ -281,7 +281,7 @@ static ssize_t msgep_hand_over(struct rdm_net *net, struct rdm_packet *packet)
 	return ret;
 }
 
-static void msgep_queue(struct rdm_conn *conn, struct rdm_packet *packet)
+static void rdm_queue(struct rdm_conn *conn, struct rdm_packet *packet)
 {
 	packet->state = RDM_PACKET_QUEUED;
 	packet->next = NULL;
@@ -297,17 +297,17 @@ void rdm_send(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel,
 	ssize_t ret;
 
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
-	msgep_fill_header(conn, packet, channel, seq);
+	rdm_fill_header(conn, packet, channel, seq);
 	packet->len = len;
 	if (channel != RDM_CREDIT)
-		msgep_swap_frame(rdm_frame(packet));
+		rdm_swap_frame(rdm_frame(packet));
 	if (conn->waiting) {
-		msgep_queue(conn, packet);
+		rdm_queue(conn, packet);
 		return;
 	}
-	ret = conn->broken ? -FI_ECANCELED : msgep_hand_over(conn->net, packet);
+	ret = conn->broken ? -FI_ECANCELED : rdm_post_packet(conn->net, packet);
 	if (ret == -FI_EAGAIN)
-		msgep_queue(conn, packet);
+		rdm_queue(conn, packet);
 	else if (ret)
 		rdm_sent(conn->net, packet, (int)-ret);
 }
@@ -330,17 +330,17 @@ void rdm_send_credit(struct rdm_conn *conn)
 	rdm_send(conn, packet, RDM_CREDIT, 0, RDM_HDR);
 }
 
-static bool msgep_owes(const struct rdm_conn *conn)
+static bool rdm_conn_owes(const struct rdm_conn *conn)
 {
 	return (conn->ep || conn->closed_at) && conn->has_peer_params && !conn->broken &&
-	       (msgep_request_due(conn) || msgep_answer_due(conn) || msgep_acks_due(conn) ||
+	       (rdm_request_due(conn) || rdm_answer_due(conn) || rdm_acks_due(conn) ||
 		rdm_large_due(conn) || (conn->ep && rdm_probe_due(conn)));
 }
 
-void rdm_note_owing(struct rdm_conn *conn)
+void rdm_list_owing(struct rdm_conn *conn)
 {
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
-	if (dofi_list_empty(&conn->owe) && msgep_owes(conn))
+	if (dofi_list_empty(&conn->owe) && rdm_conn_owes(conn))
 		dofi_list_append(&conn->net->owing, &conn->owe);
 }
 
@@ -348,7 +348,7 @@ void rdm_send_last(struct rdm_conn *conn)
 {
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	conn->message_end = atomic_load(&conn->sent[MSGEP_REQ]);
-	if (msgep_owes(conn))
+	if (rdm_conn_owes(conn))
 		rdm_send_credit(conn);
 }
 
@@ -363,14 +363,14 @@ void rdm_send_owed(struct rdm_net *net, bool urgent)
 		if (urgent && !rdm_large_due(conn))
 			continue;
 		dofi_list_remove(pos);
-		if (msgep_owes(conn))
+		if (rdm_conn_owes(conn))
 			rdm_send_credit(conn);
 	}
 	net->large.report = false;
 }
 
 /* False: the fabric has no room yet. */
-static bool msgep_send_waiting_of(struct rdm_conn *conn)
+static bool rdm_send_waiting_of(struct rdm_conn *conn)
 {
 	struct rdm_packet *packet;
 	ssize_t ret;
@@ -378,7 +378,7 @@ static bool msgep_send_waiting_of(struct rdm_conn *conn)
 	while ((packet = conn->waiting)) {
 		struct rdm_packet *next = packet->next;
 
-		ret = conn->broken ? -FI_ECANCELED : msgep_hand_over(conn->net, packet);
+		ret = conn->broken ? -FI_ECANCELED : rdm_post_packet(conn->net, packet);
 		if (ret == -FI_EAGAIN)
 			return false;
 		conn->waiting = next;
@@ -398,7 +398,7 @@ void rdm_send_waiting(struct rdm_net *net)
 	dofi_list_each_safe(pos, tmp, &net->blocked) {
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, blocked);
 
-		if (msgep_send_waiting_of(conn))
+		if (rdm_send_waiting_of(conn))
 			dofi_list_remove(pos);
 	}
 }
@@ -425,7 +425,7 @@ void rdm_sent(struct rdm_net *net, struct rdm_packet *packet, int err)
 		rdm_break(conn, err);
 	if (conn->broken)
 		return;
-	if (conn->credit_owed && (conn->ep || msgep_owes(conn)))
+	if (conn->credit_owed && (conn->ep || rdm_conn_owes(conn)))
 		rdm_send_credit(conn);
 	if (!conn->ep)
 		return;

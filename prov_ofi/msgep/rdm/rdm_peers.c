@@ -17,7 +17,7 @@
 /* Indexes have 32 bits in packets; a table of that size would be absurd. */
 #define CONNS_MAX (1u << 20)
 
-static struct rdm_peer **msgep_peer_bucket(struct rdm_net *net, const uint8_t *name, size_t len)
+static struct rdm_peer **rdm_peer_bucket(struct rdm_net *net, const uint8_t *name, size_t len)
 {
 	uint32_t hash = 2166136261u;
 
@@ -28,7 +28,7 @@ static struct rdm_peer **msgep_peer_bucket(struct rdm_net *net, const uint8_t *n
 
 int rdm_peer_get(struct rdm_net *net, const uint8_t *name, size_t len, struct rdm_peer **out)
 {
-	struct rdm_peer **head = msgep_peer_bucket(net, name, len), *peer;
+	struct rdm_peer **head = rdm_peer_bucket(net, name, len), *peer;
 	int ret;
 
 	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
@@ -60,7 +60,7 @@ int rdm_peer_get(struct rdm_net *net, const uint8_t *name, size_t len, struct rd
 
 /* The address of a peer that has just gone is kept for a while: some providers close their own
  * connection with it, and drop what is in transit. */
-static void msgep_forget_idle(struct rdm_net *net)
+static void rdm_forget_idle(struct rdm_net *net)
 {
 	uint64_t now = dofi_now();
 
@@ -86,7 +86,7 @@ void rdm_peer_put(struct rdm_net *net, struct rdm_peer *peer)
 		peer->idle_since = dofi_now();
 		net->idle_peers++;
 	}
-	msgep_forget_idle(net);
+	rdm_forget_idle(net);
 }
 
 void rdm_peers_free(struct rdm_net *net)
@@ -101,7 +101,7 @@ void rdm_peers_free(struct rdm_net *net)
 	}
 }
 
-static struct rdm_conn *msgep_conn_new(struct rdm_net *net)
+static struct rdm_conn *rdm_conn_new(struct rdm_net *net)
 {
 	struct rdm_conn *conn;
 
@@ -135,7 +135,7 @@ static struct rdm_conn *msgep_conn_new(struct rdm_net *net)
 }
 
 /* Resets it, except for what a late packet must not match again. */
-static void msgep_conn_reset(struct rdm_conn *conn)
+static void rdm_conn_reset(struct rdm_conn *conn)
 {
 	conn->generation++;
 	if (getrandom(&conn->token, sizeof(conn->token), 0) < 0)
@@ -149,7 +149,7 @@ static void msgep_conn_reset(struct rdm_conn *conn)
 	conn->confirmed = 0;
 	conn->message_end = conn->arrived_requested = 0;
 	conn->arrived = conn->arrived_reported = conn->peer_wants_arrived = 0;
-	conn->acked = conn->acked_taken = conn->acks = conn->acks_told = 0;
+	conn->acked = conn->acked_processed = conn->acks = conn->acks_reported = 0;
 	conn->keep_order = false;
 	conn->end_since = 0;
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
@@ -161,12 +161,12 @@ static void msgep_conn_reset(struct rdm_conn *conn)
 	}
 }
 
-static uint32_t msgep_rx_packets(const struct rdm_net *net)
+static uint32_t rdm_rx_packets(const struct rdm_net *net)
 {
 	return (MSGEP_CHANNELS + 1) * net->window + RDM_CREDIT_PACKETS;
 }
 
-static uint32_t msgep_tx_packets(const struct rdm_net *net)
+static uint32_t rdm_tx_packets(const struct rdm_net *net)
 {
 	return MSGEP_CHANNELS * net->window + RDM_TX_EXTRA;
 }
@@ -177,21 +177,21 @@ struct rdm_conn *rdm_conn_get(struct rdm_net *net, struct msgep_ep *ep)
 
 	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	if (dofi_list_empty(&net->unused)) {
-		conn = msgep_conn_new(net);
+		conn = rdm_conn_new(net);
 		if (!conn)
 			return NULL;
 		dofi_list_append(&net->unused, &conn->link);
 	}
 	conn = dofi_container(net->unused.next, struct rdm_conn, link);
-	net->want_rx += msgep_rx_packets(net);
-	net->want_tx += msgep_tx_packets(net);
+	net->want_rx += rdm_rx_packets(net);
+	net->want_tx += rdm_tx_packets(net);
 	if (rdm_packets_add(net)) {
-		net->want_rx -= msgep_rx_packets(net);
-		net->want_tx -= msgep_tx_packets(net);
+		net->want_rx -= rdm_rx_packets(net);
+		net->want_tx -= rdm_tx_packets(net);
 		return NULL;
 	}
 	dofi_list_remove(&conn->link);
-	msgep_conn_reset(conn);
+	rdm_conn_reset(conn);
 	conn->ep = ep;
 	rdm_post(net);
 	/* Threads that blocked without a connection now poll each millisecond. */
@@ -201,7 +201,7 @@ struct rdm_conn *rdm_conn_get(struct rdm_net *net, struct msgep_ep *ep)
 }
 
 /* Returns packets that have arrived or were being filled. */
-static void msgep_conn_give_back(struct rdm_conn *conn)
+static void rdm_conn_return_packets(struct rdm_conn *conn)
 {
 	struct rdm_net *net = conn->net;
 	struct rdm_packet *packet;
@@ -235,7 +235,7 @@ static void msgep_conn_give_back(struct rdm_conn *conn)
 }
 
 /* True if the peer sends nothing more and all that it has sent has arrived. */
-static bool msgep_has_all(const struct rdm_conn *conn)
+static bool rdm_has_all(const struct rdm_conn *conn)
 {
 	bool all = conn->ended && !conn->violated;
 
@@ -250,12 +250,12 @@ void rdm_conn_close(struct rdm_conn *conn)
 
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	conn->ep = NULL;
-	msgep_conn_give_back(conn);
-	net->want_rx -= msgep_rx_packets(net);
+	rdm_conn_return_packets(conn);
+	net->want_rx -= rdm_rx_packets(net);
 	dofi_list_remove(&conn->touch);
 	dofi_list_remove(&conn->gap);
 	dofi_list_remove(&conn->owe);
-	rdm_large_close(conn, msgep_has_all(conn));
+	rdm_large_close(conn, rdm_has_all(conn));
 	conn->closed_at = dofi_now();
 	dofi_list_append(&net->closed, &conn->link);
 	rdm_send_last(conn);
@@ -264,7 +264,7 @@ void rdm_conn_close(struct rdm_conn *conn)
 }
 
 /* The fabric has not reported completions of these packets: they are not reused before it does. */
-static void msgep_conn_give_up(struct rdm_conn *conn)
+static void rdm_conn_abandon(struct rdm_conn *conn)
 {
 	struct rdm_net *net = conn->net;
 	struct rdm_packet *packet;
@@ -290,14 +290,14 @@ static void msgep_conn_give_up(struct rdm_conn *conn)
 	conn->large.sending = 0;
 }
 
-static bool msgep_waited_enough(const struct rdm_conn *conn)
+static bool rdm_conn_timed_out(const struct rdm_conn *conn)
 {
 	return dofi_now() - conn->closed_at > DOFI_MS(RDM_LINGER_MS);
 }
 
 /* True if the peer may still confirm packets; the time limit starts when they have been sent. Until
  * then one packet is kept for the query. */
-static bool msgep_awaits_peer(struct rdm_conn *conn)
+static bool rdm_awaits_peer(struct rdm_conn *conn)
 {
 	uint64_t now = dofi_now();
 
@@ -306,7 +306,7 @@ static bool msgep_awaits_peer(struct rdm_conn *conn)
 		return false;
 	if (!conn->all_sent_at) {
 		conn->all_sent_at = now;
-		conn->net->want_tx -= msgep_tx_packets(conn->net) - 1;
+		conn->net->want_tx -= rdm_tx_packets(conn->net) - 1;
 	}
 	return now - conn->all_sent_at < DOFI_MS(RDM_CONFIRM_MS);
 }
@@ -321,11 +321,11 @@ void rdm_conns_reap(struct rdm_net *net)
 
 		bool sending = conn->taken || conn->large.sending;
 
-		if (sending && !msgep_waited_enough(conn))
+		if (sending && !rdm_conn_timed_out(conn))
 			continue;
 		if (sending)
-			msgep_conn_give_up(conn);
-		else if (msgep_awaits_peer(conn))
+			rdm_conn_abandon(conn);
+		else if (rdm_awaits_peer(conn))
 			continue;
 		dofi_list_remove(&conn->owe);
 		dofi_list_remove(&conn->blocked);
@@ -333,7 +333,7 @@ void rdm_conns_reap(struct rdm_net *net)
 		if (conn->peer)
 			rdm_peer_put(net, conn->peer);
 		conn->peer = NULL;
-		net->want_tx -= conn->all_sent_at ? 1 : msgep_tx_packets(net);
+		net->want_tx -= conn->all_sent_at ? 1 : rdm_tx_packets(net);
 		conn->closed_at = conn->all_sent_at = 0;
 		dofi_list_append(&net->unused, &conn->link);
 	}

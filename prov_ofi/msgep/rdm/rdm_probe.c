@@ -8,7 +8,7 @@
 #include "base/be_bytes.h"
 #include "msgep/rdm/rdm.h"
 
-static void msgep_path_is_ok(struct rdm_conn *conn)
+static void rdm_path_confirmed(struct rdm_conn *conn)
 {
 	if (atomic_exchange(&conn->path_ok, true) || !conn->ep)
 		return;
@@ -51,13 +51,13 @@ bool rdm_probe_due(const struct rdm_conn *conn)
 void rdm_probe_frame(struct rdm_conn *conn)
 {
 	if (!atomic_load_explicit(&conn->path_ok, memory_order_relaxed))
-		msgep_path_is_ok(conn);
+		rdm_path_confirmed(conn);
 }
 
 void rdm_probe_credit(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 {
 	if (hdr->flags & RDM_PROBE_REPLY)
-		msgep_path_is_ok(conn);
+		rdm_path_confirmed(conn);
 	if (!(hdr->flags & RDM_PROBES))
 		return;
 	conn->probe_reply_due = true;
@@ -71,10 +71,10 @@ void rdm_probe_credit(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 enum {
 	SENT,
 	GOT = SENT + MSGEP_CHANNELS,
-	TOLD = GOT + MSGEP_CHANNELS,
-	ARRIVED_TOLD = TOLD + MSGEP_CHANNELS,
-	IN_HAND,
-	ACKS_TOLD,
+	REPORTED = GOT + MSGEP_CHANNELS,
+	ARRIVED_REPORTED = REPORTED + MSGEP_CHANNELS,
+	DELIVERED,
+	ACKS_REPORTED,
 	KNOWN
 };
 /* Counts that the peer need not know, and that change when something moves. */
@@ -82,18 +82,18 @@ enum { CONFIRMED = KNOWN, ACKED, GRANTED, N_COUNTS = GRANTED + MSGEP_CHANNELS };
 _Static_assert(4 * N_COUNTS <= MSGEP_COUNTS_MAX, "room for the counts");
 
 /* Caller holds transport_lock. */
-static void msgep_read_counts(struct rdm_conn *conn, uint32_t *count)
+static void rdm_read_counts(struct rdm_conn *conn, uint32_t *count)
 {
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		count[SENT + ch] = atomic_load(&conn->sent[ch]);
 		count[GOT + ch] = rdm_first_missing(conn, ch);
-		count[TOLD + ch] = conn->reported[ch];
+		count[REPORTED + ch] = conn->reported[ch];
 		count[GRANTED + ch] = atomic_load(&conn->granted[ch]);
 	}
-	count[ARRIVED_TOLD] = conn->arrived_reported;
-	count[IN_HAND] = rdm_delivered(conn);
-	count[ACKS_TOLD] = conn->acks_told;
+	count[ARRIVED_REPORTED] = conn->arrived_reported;
+	count[DELIVERED] = rdm_delivered(conn);
+	count[ACKS_REPORTED] = conn->acks_reported;
 	count[CONFIRMED] = atomic_load(&conn->confirmed);
 	count[ACKED] = atomic_load(&conn->acked);
 }
@@ -105,14 +105,14 @@ size_t rdm_counts(struct msgep_ep *ep, uint8_t *out)
 	if (!ep->w.conn)
 		return 0;
 	pthread_mutex_lock(&ep->domain->transport_lock);
-	msgep_read_counts(ep->w.conn, count);
+	rdm_read_counts(ep->w.conn, count);
 	pthread_mutex_unlock(&ep->domain->transport_lock);
 	for (int i = 0; i < N_COUNTS; i++)
 		out = dofi_put_be(out, count[i], 4);
 	return 4 * N_COUNTS;
 }
 
-static bool msgep_count_behind(uint32_t count, uint32_t of)
+static bool rdm_count_lags(uint32_t count, uint32_t of)
 {
 	return (int32_t)(of - count) > 0;
 }
@@ -128,15 +128,15 @@ bool rdm_missing(struct msgep_ep *ep, const uint8_t *in, size_t len)
 	for (int i = 0; i < KNOWN; i++)
 		peer[i] = (uint32_t)dofi_get_be(in + 4 * i, 4);
 	pthread_mutex_lock(&ep->domain->transport_lock);
-	msgep_read_counts(conn, ours);
-	missing = msgep_count_behind(ours[CONFIRMED], peer[ARRIVED_TOLD]) ||
-		  msgep_count_behind(ours[ACKED], peer[ACKS_TOLD]) ||
+	rdm_read_counts(conn, ours);
+	missing = rdm_count_lags(ours[CONFIRMED], peer[ARRIVED_REPORTED]) ||
+		  rdm_count_lags(ours[ACKED], peer[ACKS_REPORTED]) ||
 		  (conn->requesting_arrived &&
-		   !msgep_count_behind(peer[IN_HAND], conn->arrived_requested));
+		   !rdm_count_lags(peer[DELIVERED], conn->arrived_requested));
 	pthread_mutex_unlock(&ep->domain->transport_lock);
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
-		missing |= msgep_count_behind(peer[GOT + ch], ours[SENT + ch]) ||
-			   msgep_count_behind(ours[GOT + ch], peer[SENT + ch]) ||
-			   msgep_count_behind(ours[GRANTED + ch], peer[TOLD + ch]);
+		missing |= rdm_count_lags(peer[GOT + ch], ours[SENT + ch]) ||
+			   rdm_count_lags(ours[GOT + ch], peer[SENT + ch]) ||
+			   rdm_count_lags(ours[GRANTED + ch], peer[REPORTED + ch]);
 	return missing;
 }

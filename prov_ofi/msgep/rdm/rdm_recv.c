@@ -18,9 +18,9 @@
 #define POLL_MAX 64
 #define GAP_CHECK_MS 100
 /* Consecutive polls that found something while something was owed. */
-#define OWED_LOOKS 16
+#define OWED_POLLS 16
 
-static void msgep_drop_packet(struct rdm_net *net, struct rdm_packet *packet, const char *why)
+static void rdm_drop_packet(struct rdm_net *net, struct rdm_packet *packet, const char *why)
 {
 	net->dropped++;
 	dofi_log(DOFI_LOG_DEBUG, "dropped a packet of %u bytes: %s", packet->len, why);
@@ -33,7 +33,7 @@ void rdm_touch_conn(struct rdm_conn *conn)
 		dofi_list_append(&conn->net->touched, &conn->touch);
 }
 
-static void msgep_wake_touched(struct rdm_net *net)
+static void rdm_wake_touched(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
 
@@ -51,7 +51,7 @@ static void msgep_wake_touched(struct rdm_net *net)
 }
 
 /* The endpoint is closed, but its packets are still awaiting confirmation. */
-static void msgep_confirm_late(struct rdm_conn *conn, const struct rdm_hdr *hdr)
+static void rdm_confirm_closed(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 {
 	if (!conn->closed_at || conn->violated || conn->token != le64toh(hdr->token))
 		return;
@@ -60,8 +60,8 @@ static void msgep_confirm_late(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 }
 
 /* The open connection that the packet is for, or NULL. */
-static struct rdm_conn *msgep_find_conn(struct rdm_net *net, const struct rdm_hdr *hdr,
-					const char **why)
+static struct rdm_conn *rdm_find_conn(struct rdm_net *net, const struct rdm_hdr *hdr,
+				      const char **why)
 {
 	uint32_t index = le32toh(hdr->index);
 	struct rdm_conn *conn;
@@ -72,7 +72,7 @@ static struct rdm_conn *msgep_find_conn(struct rdm_net *net, const struct rdm_hd
 	conn = net->conns[index];
 	if (conn->generation != le32toh(hdr->generation) || !conn->ep) {
 		if (conn->generation == le32toh(hdr->generation))
-			msgep_confirm_late(conn, hdr);
+			rdm_confirm_closed(conn, hdr);
 		net->late++;
 		*why = "its connection has been closed";
 		return NULL;
@@ -82,7 +82,7 @@ static struct rdm_conn *msgep_find_conn(struct rdm_net *net, const struct rdm_hd
 }
 
 /* Counts of packets that the peer has consumed; they may be older than the known ones. */
-static bool msgep_recv_counts(struct rdm_conn *conn, const struct rdm_hdr *hdr)
+static bool rdm_recv_counts(struct rdm_conn *conn, const struct rdm_hdr *hdr)
 {
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
 		uint32_t known = atomic_load(&conn->granted[ch]);
@@ -122,26 +122,26 @@ bool rdm_confirm(struct rdm_conn *conn, uint32_t count)
 	atomic_store(&conn->confirmed, count);
 	if (conn->requesting_arrived && (int32_t)(count - conn->arrived_requested) >= 0)
 		conn->requesting_arrived = false;
-	rdm_note_owing(conn);
+	rdm_list_owing(conn);
 	if (conn->ep && msgep_ep_completes_at(conn->ep, count))
 		rdm_touch_conn(conn);
 	return true;
 }
 
 /* The peer queries the arrival of this many packets; false: it cannot have sent them. */
-static bool msgep_arrived_requested(struct rdm_conn *conn, uint32_t count)
+static bool rdm_arrived_requested(struct rdm_conn *conn, uint32_t count)
 {
 	if ((int32_t)(count - conn->peer_wants_arrived) <= 0)
 		return true;
 	if ((int32_t)(count - conn->arrived) > (int32_t)conn->net->window)
 		return false;
 	conn->peer_wants_arrived = count;
-	rdm_note_owing(conn);
+	rdm_list_owing(conn);
 	return true;
 }
 
 /* The first missing packet before one that has arrived. */
-static bool msgep_is_missing(struct rdm_conn *conn, int ch, uint32_t *which)
+static bool rdm_is_missing(struct rdm_conn *conn, int ch, uint32_t *which)
 {
 	uint32_t seq = atomic_load(&conn->expected[ch]), i = 0;
 
@@ -159,27 +159,27 @@ uint32_t rdm_first_missing(struct rdm_conn *conn, int ch)
 	uint32_t which;
 
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
-	msgep_is_missing(conn, ch, &which);
+	rdm_is_missing(conn, ch, &which);
 	return which;
 }
 
-static void msgep_note_gap(struct rdm_conn *conn, uint64_t now)
+static void rdm_record_gap(struct rdm_conn *conn, uint64_t now)
 {
 	if (!dofi_list_empty(&conn->gap))
 		return;
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
-		msgep_is_missing(conn, ch, &conn->gap_at[ch]);
+		rdm_is_missing(conn, ch, &conn->gap_at[ch]);
 	conn->gap_since = now;
 	dofi_list_append(&conn->net->gaps, &conn->gap);
 }
 
-static void msgep_check_gap(struct rdm_conn *conn, uint64_t now)
+static void rdm_check_gap(struct rdm_conn *conn, uint64_t now)
 {
 	bool any = false, same = false;
 	uint32_t which, limit;
 
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++) {
-		if (!msgep_is_missing(conn, ch, &which))
+		if (!rdm_is_missing(conn, ch, &which))
 			continue;
 		any = true;
 		same |= which == conn->gap_at[ch];
@@ -191,10 +191,10 @@ static void msgep_check_gap(struct rdm_conn *conn, uint64_t now)
 	if (same)
 		rdm_break(conn, FI_ETIMEDOUT);
 	else if (any)
-		msgep_note_gap(conn, now);
+		rdm_record_gap(conn, now);
 }
 
-static void msgep_check_gaps(struct rdm_net *net)
+static void rdm_check_gaps(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
 	uint64_t now;
@@ -206,17 +206,23 @@ static void msgep_check_gaps(struct rdm_net *net)
 		return;
 	net->gap_check = now + DOFI_MS(GAP_CHECK_MS);
 	dofi_list_each_safe(pos, tmp, &net->gaps)
-		msgep_check_gap(dofi_container(pos, struct rdm_conn, gap), now);
+		rdm_check_gap(dofi_container(pos, struct rdm_conn, gap), now);
 }
 
-static void msgep_violated(struct rdm_net *net, struct rdm_conn *conn, struct rdm_packet *packet,
-			   const char *why)
+static void rdm_violated(struct rdm_net *net, struct rdm_conn *conn, struct rdm_packet *packet,
+			 const char *why)
 {
-	msgep_drop_packet(net, packet, why);
+	char text[DOFI_ADDR_TEXT];
+
+	if (conn->ep)
+		dofi_log(DOFI_LOG_WARN,
+			 "ended the connection with %s: it violated the protocol: %s",
+			 dofi_peer_text(&conn->ep->peer, text), why);
+	rdm_drop_packet(net, packet, why);
 	rdm_violate(conn);
 }
 
-static void msgep_unswap_frame(struct msgep_frame *f)
+static void rdm_unswap_frame(struct msgep_frame *f)
 {
 	f->mark = le64toh(f->mark);
 	f->len = le32toh(f->len);
@@ -227,7 +233,7 @@ static void msgep_unswap_frame(struct msgep_frame *f)
 
 /* Length of the gapless run from that packet, which is about to arrive. Any other packet in a slot
  * belongs to the previous window and stays readable under transport_lock. */
-static uint32_t msgep_run_from(struct rdm_conn *conn, uint32_t seq)
+static uint32_t rdm_run_length(struct rdm_conn *conn, uint32_t seq)
 {
 	struct rdm_packet *packet;
 	uint32_t n = 1;
@@ -238,59 +244,60 @@ static uint32_t msgep_run_from(struct rdm_conn *conn, uint32_t seq)
 	return n;
 }
 
-static void msgep_into_window(struct rdm_net *net, struct rdm_conn *conn, struct rdm_packet *packet)
+static void rdm_store_in_window(struct rdm_net *net, struct rdm_conn *conn,
+				struct rdm_packet *packet)
 {
 	int ch = packet->hdr->channel;
-	bool asks = packet->hdr->flags & RDM_WANTS_ARRIVED;
+	bool wants_arrived = packet->hdr->flags & RDM_WANTS_ARRIVED;
 	uint32_t seq = le32toh(packet->hdr->seq);
 	uint32_t ahead = seq - atomic_load(&conn->expected[ch]);
 	_Atomic(struct rdm_packet *) *slot = rdm_slot(conn, ch, seq);
 
 	if ((int32_t)ahead >= 0 && ahead >= net->window) {
-		msgep_violated(net, conn, packet, "beyond the window");
+		rdm_violated(net, conn, packet, "beyond the window");
 		return;
 	}
 	if ((int32_t)ahead < 0 || atomic_load(slot)) {
 		net->repeated++;
-		msgep_drop_packet(net, packet, "it has arrived before");
+		rdm_drop_packet(net, packet, "it has arrived before");
 		return;
 	}
 	if (!packet->large) {
 		net->held++;
 	} else if (!rdm_large_received(conn)) {
-		msgep_violated(net, conn, packet, "a large packet without a credit");
+		rdm_violated(net, conn, packet, "a large packet without a credit");
 		return;
 	}
-	msgep_unswap_frame(rdm_frame(packet));
+	rdm_unswap_frame(rdm_frame(packet));
 	packet->state = RDM_PACKET_RECEIVED;
 	/* Checked first: once it is in its slot, it and those after it can be consumed. */
 	if (ch == MSGEP_REQ && seq == conn->arrived)
-		conn->arrived += msgep_run_from(conn, seq);
+		conn->arrived += rdm_run_length(conn, seq);
 	atomic_store(slot, packet);
-	if (ch == MSGEP_REQ && asks && !msgep_arrived_requested(conn, seq + 1)) {
+	if (ch == MSGEP_REQ && wants_arrived && !rdm_arrived_requested(conn, seq + 1)) {
 		rdm_violate(conn);
 		return;
 	}
 	rdm_probe_frame(conn);
-	rdm_note_owing(conn);
+	rdm_list_owing(conn);
 	if (rdm_next(conn, ch))
 		rdm_touch_conn(conn);
 	if (ahead && !atomic_load(rdm_slot(conn, ch, seq - 1)))
-		msgep_note_gap(conn, dofi_now());
+		rdm_record_gap(conn, dofi_now());
 }
 
-static void msgep_recv_credit(struct rdm_net *net, struct rdm_conn *conn, struct rdm_packet *packet)
+static void rdm_recv_credit(struct rdm_net *net, struct rdm_conn *conn, struct rdm_packet *packet)
 {
 	if ((packet->hdr->flags & RDM_WANTS_ARRIVED) &&
-	    !msgep_arrived_requested(conn, le32toh(packet->hdr->seq))) {
-		msgep_violated(net, conn, packet, "a query about packets that were never sent");
+	    !rdm_arrived_requested(conn, le32toh(packet->hdr->seq))) {
+		rdm_violated(net, conn, packet, "a query about packets that were never sent");
 		return;
 	}
 	rdm_probe_credit(conn, packet->hdr);
 	rdm_packet_return(net, packet);
 }
 
-static bool msgep_flags_ok(const struct rdm_hdr *hdr)
+static bool rdm_flags_ok(const struct rdm_hdr *hdr)
 {
 	uint8_t known = RDM_WANTS_ARRIVED | RDM_REVOKES;
 
@@ -314,34 +321,34 @@ void rdm_packet_arrived(struct rdm_net *net, struct rdm_packet *packet)
 		net->post_full = false;
 	}
 	if (packet->len < RDM_HDR) {
-		msgep_drop_packet(net, packet, "too short");
+		rdm_drop_packet(net, packet, "too short");
 		return;
 	}
-	conn = msgep_find_conn(net, hdr, &why);
+	conn = rdm_find_conn(net, hdr, &why);
 	if (!conn) {
-		msgep_drop_packet(net, packet, why);
+		rdm_drop_packet(net, packet, why);
 		return;
 	}
 	if (conn->violated) {
-		msgep_drop_packet(net, packet, "its connection is broken");
+		rdm_drop_packet(net, packet, "its connection is broken");
 		return;
 	}
-	if (hdr->zero || hdr->zero_end || !msgep_flags_ok(hdr) || !msgep_recv_counts(conn, hdr) ||
+	if (hdr->zero || hdr->zero_end || !rdm_flags_ok(hdr) || !rdm_recv_counts(conn, hdr) ||
 	    !rdm_large_counts(conn, hdr)) {
-		msgep_violated(net, conn, packet, "impossible counts");
+		rdm_violated(net, conn, packet, "impossible counts");
 		return;
 	}
 	if (hdr->channel == RDM_CREDIT && packet->len == RDM_HDR && !packet->large)
-		msgep_recv_credit(net, conn, packet);
+		rdm_recv_credit(net, conn, packet);
 	else if (hdr->channel >= MSGEP_CHANNELS || packet->len < RDM_PACKET_HDR)
-		msgep_violated(net, conn, packet, "no such channel, or no frame");
+		rdm_violated(net, conn, packet, "no such channel, or no frame");
 	else if (le32toh(rdm_frame(packet)->len) != packet->len - RDM_PACKET_HDR)
-		msgep_violated(net, conn, packet, "its frame has another length");
+		rdm_violated(net, conn, packet, "its frame has another length");
 	else
-		msgep_into_window(net, conn, packet);
+		rdm_store_in_window(net, conn, packet);
 }
 
-static void msgep_completed(struct rdm_net *net, struct fi_cq_msg_entry *entry)
+static void rdm_completed(struct rdm_net *net, struct fi_cq_msg_entry *entry)
 {
 	struct rdm_packet *packet = entry->op_context;
 
@@ -362,7 +369,7 @@ static void msgep_completed(struct rdm_net *net, struct fi_cq_msg_entry *entry)
 
 /* A message that is too long, from an unknown sender, or a send to a peer that has gone. False: the
  * queue itself has failed. */
-static bool msgep_completed_badly(struct rdm_net *net)
+static bool rdm_completed_with_error(struct rdm_net *net)
 {
 	struct fi_cq_err_entry entry;
 	struct rdm_packet *packet;
@@ -387,13 +394,13 @@ static bool msgep_completed_badly(struct rdm_net *net)
 
 /* Owed counts wait for a poll that finds nothing, so that other packets can carry them; but only
  * for a limited number of polls. */
-static void msgep_send_owed(struct rdm_net *net, bool got)
+static void rdm_poll_owed(struct rdm_net *net, bool got)
 {
 	if (dofi_list_empty(&net->owing))
-		net->owed_looks = 0;
-	if (!dofi_list_empty(&net->owing) && (!got || ++net->owed_looks >= OWED_LOOKS)) {
+		net->owed_polls = 0;
+	if (!dofi_list_empty(&net->owing) && (!got || ++net->owed_polls >= OWED_POLLS)) {
 		rdm_send_owed(net, false);
-		net->owed_looks = 0;
+		net->owed_polls = 0;
 	} else if (net->large.report) {
 		rdm_send_owed(net, got);
 	}
@@ -409,14 +416,14 @@ unsigned int rdm_poll(struct rdm_net *net)
 	while (got < POLL_MAX) {
 		ssize_t n = fi_cq_read(net->inner.cq, entries, BATCH);
 
-		if (n == -FI_EAVAIL && msgep_completed_badly(net)) {
+		if (n == -FI_EAVAIL && rdm_completed_with_error(net)) {
 			got++;
 			continue;
 		}
 		if (n <= 0)
 			break;
 		for (ssize_t i = 0; i < n; i++)
-			msgep_completed(net, &entries[i]);
+			rdm_completed(net, &entries[i]);
 		got += (unsigned int)n;
 		/* There may be more than one read returns. A descriptor triggers the next poll. */
 		if (n < BATCH && net->inner.cq_fd >= 0)
@@ -435,12 +442,12 @@ unsigned int rdm_poll(struct rdm_net *net)
 		rdm_send_waiting(net);
 	if (!dofi_list_empty(&net->closed))
 		rdm_conns_reap(net);
-	msgep_check_gaps(net);
-	msgep_send_owed(net, got);
+	rdm_check_gaps(net);
+	rdm_poll_owed(net, got);
 	/* The timer has fired. Other threads may be blocked, and still rely on it. */
 	if (net->timer_due && dofi_now() >= net->timer_due)
 		rdm_set_timer(net);
-	msgep_wake_touched(net);
+	rdm_wake_touched(net);
 	return got + net->constrained.count;
 }
 

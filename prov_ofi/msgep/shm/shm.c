@@ -22,10 +22,10 @@
  * after each batch in the control block. To a queue of one endpoint, a message is complete when it
  * is in the ring.
  *
- * The reader reports its position only now and then. A side that is about to block sets `asleep`
- * and `wants`, polls once more, and is woken by a byte on the connection's socket. Before that poll
- * it makes the kernel drain the other side's store buffers (membarrier), so that writing needs no
- * fence; if one side's kernel cannot, every write has one.
+ * The reader reports its position only once per eighth of the ring. A side that is about to block
+ * sets `asleep` and `wants`, polls once more, and is woken by a byte on the connection's socket.
+ * Before that poll it makes the kernel drain the other side's store buffers (membarrier), so that
+ * writing needs no fence; if one side's kernel cannot, every write has one.
  */
 #include <endian.h>
 #include <errno.h>
@@ -73,7 +73,7 @@ struct ring {
 	uint64_t pos;			/* next byte to write */
 	_Atomic uint64_t at;		/* next to read; changed under ep->lock */
 	uint64_t known;			/* writer: the reader's position, as last read */
-	uint64_t told;			/* reader: as last reported */
+	uint64_t reported;			/* reader: as last reported */
 };
 
 struct msgep_shm {
@@ -85,7 +85,7 @@ struct msgep_shm {
 	uint32_t sent;			/* requests written, */
 	_Atomic uint32_t arrived;	/* and consumed by the peer, as far as is known */
 	uint32_t arrived_seen;		/* at the last check for room */
-	uint32_t taken, taken_told;	/* requests read, and as last reported */
+	uint32_t taken, taken_reported;	/* requests read, and as last reported */
 	uint64_t nonce;			/* added to positions to form marks */
 	_Atomic uint32_t order;
 	struct msgep_frame got[MSGEP_CHANNELS];	/* copies of headers, which the peer cannot
@@ -288,8 +288,8 @@ static void shm_ring_doorbell(struct msgep_ep *ep, int channel)
 	struct msgep_shm *shm = ep->w.shm;
 	struct ring *r = &shm->in[channel];
 
-	r->told = atomic_load_explicit(&r->at, memory_order_relaxed);
-	atomic_store(&shm->rx->head[channel], r->told);
+	r->reported = atomic_load_explicit(&r->at, memory_order_relaxed);
+	atomic_store(&shm->rx->head[channel], r->reported);
 	shm_order(shm);
 	shm_wake(ep, &shm->rx->wants);
 }
@@ -305,7 +305,7 @@ static void shm_release(struct msgep_ep *ep, int channel)
 	atomic_store_explicit(&r->at, at, memory_order_relaxed);
 	shm->taken += channel == MSGEP_REQ;
 	/* Half of the ring suffices for the writer. */
-	if (at - r->told >= shm->size / 8)
+	if (at - r->reported >= shm->size / 8)
 		shm_ring_doorbell(ep, channel);
 }
 
@@ -315,10 +315,10 @@ static void shm_report_taken(struct msgep_ep *ep)
 	struct msgep_shm *shm = ep->w.shm;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (shm->taken == shm->taken_told ||
+	if (shm->taken == shm->taken_reported ||
 	    !atomic_load_explicit(&shm->rx->several, memory_order_relaxed))
 		return;
-	shm->taken_told = shm->taken;
+	shm->taken_reported = shm->taken;
 	atomic_store_explicit(&shm->rx->taken, shm->taken, memory_order_release);
 	if (shm->fences)
 		shm_order(shm);
@@ -331,7 +331,7 @@ static void shm_keep_order(struct msgep_ep *ep)
 {
 	struct msgep_shm *shm = ep->w.shm;
 
-	shm->taken_told = shm->taken;
+	shm->taken_reported = shm->taken;
 	atomic_store(&shm->rx->taken, shm->taken);
 	atomic_store(&shm->rx->several, 1);
 }

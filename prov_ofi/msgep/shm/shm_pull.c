@@ -56,7 +56,7 @@ static uint64_t pull_best_of(const char *from, char *to, bool kernel)
 static void pull_measure(void)
 {
 	char *from = malloc(SAMPLE), *to = malloc(SAMPLE);
-	const char *told = dofi_env_secure(VARIABLE);
+	const char *setting = dofi_env_secure(VARIABLE);
 	uint64_t kernel, ordinary;
 
 	if (getrandom(&proof, sizeof(proof), 0) != sizeof(proof) || !from || !to)
@@ -65,7 +65,7 @@ static void pull_measure(void)
 	memset(to, 2, SAMPLE);
 	ordinary = pull_best_of(from, to, false);
 	kernel = pull_best_of(from, to, true);
-	fast = told ? *told == '1' : kernel / WORTH <= ordinary / 10;
+	fast = setting ? *setting == '1' : kernel / WORTH <= ordinary / 10;
 	dofi_log(DOFI_LOG_DEBUG, "shm: 256 KiB take the kernel %llu ns, memcpy %llu ns",
 		 (unsigned long long)kernel, (unsigned long long)ordinary);
 out:
