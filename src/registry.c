@@ -227,7 +227,7 @@ DAT_RETURN DAT_API dat_registry_list_providers(DAT_COUNT max, DAT_COUNT *entries
 		ret = DATI_BAD_ARG(1);
 	else if (!list)
 		ret = DATI_BAD_ARG(3);
-	/* A list that is too short is filled; a failure tells how long it should be. */
+	/* A list that is too short is filled; the number of entries is returned with the error. */
 	*entries = ret ? all : n;
 	return ret;
 }

@@ -153,7 +153,8 @@ static void remove_dir(void)
 	rmdir(dir);
 }
 
-/* The settings that the provider makes while libfabric's providers read theirs (fabric/fab_lib.c). */
+/* The settings that the provider makes while libfabric's providers read theirs
+ * (fabric/fab_lib.c). */
 static const char *const settings[][2] = {
 	{ "FI_TCP_STAGING_SBUF_SIZE", "0" },
 	{ "FI_MR_CACHE_MONITOR", "disabled" },

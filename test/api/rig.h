@@ -140,7 +140,7 @@ DAT_RETURN connect_to(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL q
 /* A qualifier without a listener; `evd` takes connection requests. */
 DAT_CONN_QUAL free_qual(struct node *n, DAT_EVD_HANDLE evd);
 
-/* ---- events: every field is looked at ---- */
+/* ---- events: every field is checked ---- */
 
 static inline const DAT_DTO_COMPLETION_EVENT_DATA *dto_of(const DAT_EVENT *ev)
 {

@@ -74,8 +74,8 @@ TEST(attr, fabric_and_interface_are_told)
 
 	get(&n);
 	if (strstr(fabric_params(), "provider="))
-		ASSERT(!strncmp(strstr(fabric_params(), "provider=") + 9, named(&n, "DAT_OFI_FABRIC"),
-				strlen(named(&n, "DAT_OFI_FABRIC"))));
+		ASSERT(!strncmp(strstr(fabric_params(), "provider=") + 9,
+				named(&n, "DAT_OFI_FABRIC"), strlen(named(&n, "DAT_OFI_FABRIC"))));
 	ASSERT(*named(&n, "DAT_OFI_FABRIC"));
 	if (strstr(fabric_params(), "domain=lo"))
 		ASSERT(!strcmp(named(&n, "DAT_OFI_INTERFACE"), "lo"));

@@ -429,7 +429,7 @@ TEST(cno_agent, may_remove_itself_and_free_its_cno)
 	OK(post_se(evd, 1));
 	DT_UNTIL(is_set(&g.left), US_EVENT);
 	BAD_HANDLE(dat_cno_free(cno), CNO);
-	/* The thread that made the call goes on working. */
+	/* The thread that made the call continues to work. */
 	OK(dat_cno_create(n.ia, agent_of(&a), &cno));
 	evd = evd_make_cno(&n, 8, DAT_EVD_SOFTWARE_FLAG, cno);
 	OK(post_se(evd, 1));

@@ -165,7 +165,8 @@ static void other_pz(struct pair *p, const struct row *row, size_t len)
 	buf_register(&b, &p->node, pz, mem, len, PRIV_ALL);
 	fill(p->a.buf.mem, len, 1);
 	OK(rdma(p, row->op, (uintptr_t)mem, len, b.rmr));
-	/* Zones that share the fabric's protection do not keep peers out; the attribute says so. */
+	/* Zones that share the fabric's protection do not keep peers out; the attribute reports
+	 * that. */
 	if (p->node.prov.pz_support == DAT_PZ_UNIQUE) {
 		access_refused(p, row->op);
 		CHECK_FILL(p->a.buf.mem, len, 1);
@@ -290,7 +291,7 @@ TEST(dto_error, rdma_lengths_that_do_not_fit_are_LENGTH_ERROR)
 
 #define LONG_SEGMENTS 4
 
-/* A send, a write and a read of so many bytes, whose segments may overlap. */
+/* A send, a write and a read of this many bytes, whose segments may overlap. */
 static void post_long(struct pair *p, const struct buf *b, uint64_t bytes, DAT_COUNT n,
 		      DAT_RETURN got[3])
 {

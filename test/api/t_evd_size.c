@@ -280,7 +280,7 @@ TEST(evd_size, cr_that_finds_no_room_is_NON_PEER_REJECTED)
 	pair_close(&p);
 }
 
-/* DTO completions are never lost, however small the queue was asked for. */
+/* DTO completions are never lost, however small the requested queue is. */
 TEST(evd_size, dto_completions_beyond_the_length_are_kept)
 {
 	DAT_EVD_HANDLE evd;

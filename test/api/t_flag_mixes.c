@@ -123,19 +123,19 @@ TEST(flag_mixes, solicited_receives_share_their_EVD_with_no_request)
 
 TEST(flag_mixes, an_endpoint_is_modified_only_to_what_fits)
 {
-	DAT_EP_HANDLE ep, beside;
+	DAT_EP_HANDLE ep, other_ep;
 	DAT_EP_PARAM param;
 	struct mixes m;
 
 	mixes_open(&m);
 	OK(make(&m, m.dto, THRESHOLD, m.other, THRESHOLD, &ep));
-	OK(make(&m, m.dto, THRESHOLD, m.other, THRESHOLD, &beside));
+	OK(make(&m, m.dto, THRESHOLD, m.other, THRESHOLD, &other_ep));
 	param = param_of(ep);
 	param.ep_attr.recv_completion_flags = UNSIGNALLED;
 	BAD_ARG(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, &param), 3);
 	ASSERT_EQ(param_of(ep).ep_attr.recv_completion_flags, THRESHOLD);
 	/* Its own former model does not stand against it. */
-	OK(dat_ep_free(beside));
+	OK(dat_ep_free(other_ep));
 	OK(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, &param));
 	ASSERT_EQ(param_of(ep).ep_attr.recv_completion_flags, UNSIGNALLED);
 	param = param_of(ep);
@@ -145,8 +145,8 @@ TEST(flag_mixes, an_endpoint_is_modified_only_to_what_fits)
 	/* The EVD that it leaves has room for another model. */
 	param.recv_evd_handle = DAT_HANDLE_NULL;
 	OK(dat_ep_modify(ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param));
-	OK(make(&m, m.dto, SOLICITED, m.other, THRESHOLD, &beside));
-	OK(dat_ep_free(beside));
+	OK(make(&m, m.dto, SOLICITED, m.other, THRESHOLD, &other_ep));
+	OK(dat_ep_free(other_ep));
 	OK(dat_ep_free(ep));
 	mixes_close(&m);
 }

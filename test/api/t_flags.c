@@ -516,8 +516,8 @@ TEST(flags, fenced_send_leaves_at_once_when_the_read_has_been_polled_for)
 	pair_close(&p);
 }
 
-/* How long until the peer has a message that waits behind a read, when its sender, who has looked
- * for events all the time, does not do so any more? */
+/* Time until the peer has a message that waits for a read, when its sender has polled for events
+ * until then and does not poll any more. */
 static uint64_t fenced_send_alone_us(struct pair *p)
 {
 	uint64_t start = dt_now_us();

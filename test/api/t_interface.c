@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Adapters that were opened by an interface's name, by an address, or by neither: where their service
- * points listen, and from which address they connect. Each case has a network of its own with two
- * interfaces. */
+/* Adapters that were opened by an interface's name, by an address, or by neither: where their
+ * service points listen, and from which address they connect. Each case has a network of its own
+ * with two interfaces. */
 #include "rig.h"
 
 #include <arpa/inet.h>
@@ -162,7 +162,7 @@ static void make_network(void)
 	if (!fabric_is("shm") && !(fabric_has("hosts") && fabric_has("zones")))
 		dt_skip("connections are not this library's own");
 	if (unshare(CLONE_NEWNET) != 0)
-		dt_skip("no network of its own: %s", strerror(errno));
+		dt_skip("cannot create a network namespace: %s", strerror(errno));
 	no_probing();
 	set_flags("lo", true);
 	taps[0] = tap_make(WIRE);
@@ -484,7 +484,7 @@ static void connects_from(const char *domain, const char *to_text, const char *f
 	OK(connect_to(s.ep, &to.sa, p.qual));
 	cr = EV_CR(p.cr_evd, p.psp, p.qual);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
-	/* Over shared memory an end has the address that was asked for. */
+	/* Over shared memory an end has the requested address. */
 	ASSERT(same(param.remote_ia_address_ptr, fabric_has("sockets") ? &from : &to) ||
 	       strstr(fabric_params(), "+shm"));
 	OK(dat_cr_accept(cr, p.b.ep, 0, NULL));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What existing programs rely on beyond the calls' descriptions: how they find, load and leave
- * the libraries. One case per habit; connections and data stand in the files beside. */
+ * the libraries. One case per habit; connections and data are in the neighbouring files. */
 #include "rig.h"
 
 #include <fcntl.h>

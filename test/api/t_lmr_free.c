@@ -8,11 +8,11 @@
 #define LEN 100
 #define REGION 4096
 
-/* Does a receive that failed say so, and why? */
+/* True if a failed receive reports the failure and its cause. */
 static bool has_gone(DAT_DTO_COMPLETION_STATUS status)
 {
 	return status == DAT_DTO_ERR_LOCAL_PROTECTION || status == DAT_DTO_ERR_LOCAL_EP ||
-	       /* Soft-iWARP says that it failed, and no more. */
+	       /* Soft-iWARP reports a failure without a cause. */
 	       (fabric_is("iwarp") && status == DAT_DTO_ERR_TRANSPORT);
 }
 
@@ -75,7 +75,7 @@ static void free_while_they_arrive(uint32_t us)
 	dt_thread_start(&sender, pour, &p.a);
 	dt_sleep_us(us);
 	buf_unregister(&b);
-	/* Nobody on this side touches it from now on; a software fabric may. */
+	/* This side does not access it any more; a software fabric may. */
 	if (device)
 		ASSERT_EQ(mprotect(mem, REGION, PROT_NONE), 0);
 	for (i = 0; i < MESSAGES; i++) {

@@ -54,7 +54,7 @@ TEST(look, of_a_consumer_that_polls_signals_no_one)
 	struct pair p;
 
 	if (!fabric_has("unsignalled"))
-		dt_skip("what libfabric does to report a completion is its own affair here");
+		dt_skip("here libfabric makes system calls to report a completion");
 	if (!count_calls(&before) || !count_calls(&after))
 		dt_skip("this kernel does not count system calls");
 	own = after - before;

@@ -37,7 +37,7 @@ static int deaf_interface(const char *name, const char *address)
 	int sock, tap;
 
 	if (unshare(CLONE_NEWNET) != 0)
-		dt_skip("no network of its own: %s", strerror(errno));
+		dt_skip("cannot create a network namespace: %s", strerror(errno));
 	tap = tap_make(name);
 	memset(&ifr, 0, sizeof(ifr));
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);

@@ -215,8 +215,8 @@ static void answering_peer(int fd, const void *arg)
 	pair_close(&p);
 }
 
-/* From now on the provider's thread shares the processor of this one, and loses it as soon as this
- * one wakes. */
+/* Makes the provider's thread share the processor of this one, and lose it as soon as this one
+ * wakes. */
 static void make_progress_late(void)
 {
 	struct sched_param none = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Two processes: data both ways, memory that is only looked at, targets that make no call. */
+/* Two processes: data in both directions, polled memory, targets that make no call. */
 #include "rig.h"
 
 /* What one process sends to the other about itself. */

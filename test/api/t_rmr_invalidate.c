@@ -77,7 +77,7 @@ TEST(rmr_invalidate, key_is_dead_when_the_message_has_arrived_in_2_0)
 	EV_DTO(r.p.a.req, r.p.a.ep, 2, OP_SEND, 300);
 	BAD_ARG(dat_rmr_query(r.rmr, DAT_RMR_FIELD_LMR_TRIPLET, &param), 2);
 	refused(&r.p, OP_READ, (uintptr_t)at(&r, FROM), 10, key);
-	/* The RMR itself goes on; the next message on the same buffer is an ordinary one. */
+	/* The RMR itself remains usable; the next message on the same buffer is an ordinary one. */
 	key = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
 	usable(&r.p.a, at(&r, FROM), LEN, key);
 	OK(post_recv(&r.p.b, 0, 500, 3));

@@ -170,7 +170,7 @@ TEST(psp, wide_qualifier_of_an_adapter_with_a_network_is_found_over_shm)
 	struct pair p;
 
 	if (!fabric_is("shm"))
-		dt_skip("concerns who connects over shm");
+		dt_skip("concerns the selection of a listener over shm");
 	conf_line(text, sizeof(text), "both", provider_path(), "provider=rxm+shm domain=lo");
 	conf_line(text + strlen(text), sizeof(text) - strlen(text), ia_name(), provider_path(),
 		  fabric_params());

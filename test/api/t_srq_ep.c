@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Endpoints with a shared receive queue: how they are made, asked and modified. */
+/* Endpoints with a shared receive queue: creation, queries, modification. */
 #include "srq_rig.h"
 
 struct rig {

@@ -267,7 +267,7 @@ TEST(srq_use, the_low_watermark_fires_once_per_arming)
 		HUB_GOT(&h, 0, 100 + (uint64_t)i, i, 10, 1);
 	}
 	EV_NONE(h.node.async);
-	/* Again only when asked again. */
+	/* Again only when it is set again. */
 	post_slots(&h, 10, 3, 100);
 	OK(dat_srq_set_lw(h.srq, 3));
 	EV_NONE(h.node.async);

@@ -277,7 +277,7 @@ static void wake_without_memory(int refusals)
 	ASSERT(dt_now_us() - start < 1000000u * dt_slow());
 	/* Other fabrics do not use this wakeup. */
 	if (starve_wakeups(0) && fabric_is("shm"))
-		FAIL("nobody rang");
+		FAIL("no agent was called");
 	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 10);
 	pair_close(&p);
 }

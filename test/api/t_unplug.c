@@ -20,7 +20,7 @@ static pid_t run(const char *variable)
 	pid_t pid;
 
 	if (!command || !*command)
-		dt_skip("%s says no command", variable);
+		dt_skip("%s names no command", variable);
 	ASSERT_EQ(posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ), 0);
 	return pid;
 }

@@ -206,7 +206,8 @@ static int play_session(char **argv)
 }
 
 /* Tries to connect; 0 if the connect failed. */
-static int try_connect(DAT_IA_HANDLE ia, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual, DAT_TIMEOUT us)
+static int try_connect(DAT_IA_HANDLE ia, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
+		       DAT_TIMEOUT us)
 {
 	DAT_EVD_HANDLE cm, dto;
 	DAT_EP_HANDLE ep;
@@ -259,7 +260,9 @@ static int play_meet(char **argv)
 
 static int play_flags(char **argv)
 {
-	static const unsigned int rights[] = { 0, 1, 2, 3, 0x10, 0x12, 0x20, 0x31, 0x33, 0x73, 0x80 };
+	static const unsigned int rights[] = {
+		0, 1, 2, 3, 0x10, 0x12, 0x20, 0x31, 0x33, 0x73, 0x80
+	};
 	static const unsigned int streams[] = { 0x10, 0x60, 0x1f1, 0x200, 0x1000 };
 	static const unsigned int completions[] = { 0, 1, 6, 0x19, 0x20, 0x40 };
 	DAT_LMR_TRIPLET segment = { .segment_length = 0 };

@@ -86,9 +86,10 @@ TEST(cause, unknown_fabric)
 	set_conf(LINE("a", "provider=tpc"));
 	ASSERT_EQ(run_player("open", "a", NULL), 1);
 	check_paragraph("a");
-	expect_output("provider: fabric 'tpc' is not supported; known: tcp, verbs, shm, rxm, efa, psm3, "
-		 "cxi, opx, rxm-verbs, tcp+shm, rxm+shm, efa+shm, psm3+shm, cxi+shm, opx+shm, "
-		 "rxm-verbs+shm\n");
+	expect_output(
+		"provider: fabric 'tpc' is not supported; known: tcp, verbs, shm, rxm, efa, psm3, "
+		"cxi, opx, rxm-verbs, tcp+shm, rxm+shm, efa+shm, psm3+shm, cxi+shm, opx+shm, "
+		"rxm-verbs+shm\n");
 	expect_output("  try: provider=tcp in the registry entry, or DAPL_OFI_PROVIDER=tcp\n");
 }
 
@@ -362,8 +363,8 @@ TEST(cause, legacy_name_without_rdma_device)
 	set_env("DAPL_OFI_LOG", "2");
 	ASSERT_EQ(run_player("open", "ofa-v2-mlx9_9-1u", NULL), 0);
 	expect_output(
-		"\"ofa-v2-mlx9_9-1u\" is the name of an RDMA adapter, and no RDMA device is ready "
-		"for it: tcp+shm on lo is used; try: ");
+		"\"ofa-v2-mlx9_9-1u\" is the name of an RDMA adapter, and no RDMA device is ready: "
+		"tcp+shm on lo is used; try: ");
 	ASSERT_EQ(count_output_lines(), 1);
 	/* No warning for an entry that names its fabric, nor for generic names. */
 	ASSERT_EQ(run_player("open", "other", NULL), 0);

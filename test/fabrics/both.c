@@ -17,7 +17,7 @@
 #include "net.h"
 
 #define BOTH "tcp+shm"
-#define PIECE 40000			/* read with CMA over shm, several packets over the network */
+#define PIECE 40000 /* read with CMA over shm, several packets over the network */
 #define BUFFERS 16
 #define ROUNDS 40
 #define PEERS 2
@@ -377,7 +377,7 @@ static void play_listener(void *arg)
 		rd_expect(rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, 10000, &ev);
 	} else {
 		rl_await(ST_HUB_DONE, 1, 20000);
-		RL_CHECK(!rd_poll(rd.cr, &ev), "a request of another fabric was let through");
+		RL_CHECK(!rd_poll(rd.cr, &ev), "a request of another fabric was accepted");
 	}
 	RD_OK(dat_ep_free(rd.ep));
 	rd.ep = NULL;

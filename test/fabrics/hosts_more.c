@@ -105,7 +105,7 @@ static void one_of_two(void *arg)
 		rl_sleep_ms(20);
 	}
 	hosts_sync(&s);
-	RL_CHECK(rl_board->step[ST_MEET + 6], "the pair on the cut wire does not notice");
+	RL_CHECK(rl_board->step[ST_MEET + 6], "the pair on the cut link does not detect it");
 	if (!s.host)
 		RD_OK(dat_ep_disconnect(s.rd.ep, DAT_CLOSE_GRACEFUL_FLAG));
 	hosts_wait_until(&s, "ED", 20000, "disconnecting");

@@ -47,7 +47,7 @@ void hosts_close(struct side *s)
 	DAT_EVENT ev;
 
 	rl_activity("closing");
-	RL_CHECK(!rd_poll(s->rd.conn, &ev), "one connection event more: %s",
+	RL_CHECK(!rd_poll(s->rd.conn, &ev), "an additional connection event: %s",
 		 rd_event_text(ev.event_number));
 	RD_OK(dat_ep_free(s->rd.ep));
 	s->rd.ep = NULL;

@@ -43,7 +43,7 @@ fabric_refused()
 	fi
 	# libdat's paragraph has a line of the provider's; without one the last line has to do.
 	out=$(sed -n 's/^ *provider: //p; $p' <<<"$out" | head -n 1)
-	echo "${out:-it does not open, and nobody says why}"
+	echo "${out:-it does not open, for an unknown reason}"
 }
 
 # fabric_skips NAME PIECE: the reason of a line of skips.txt for a piece of the matrix

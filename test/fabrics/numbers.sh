@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # What does a connection cost over which fabric? Prints a table out of a thousand between two
-# processes (test/robust/many), 64 asked for at once.
+# processes (test/robust/many), 64 requested at once.
 #
 # usage: numbers.sh [-b BUILD] [-n CONNECTIONS] [FABRIC...]
 set -u

@@ -61,10 +61,11 @@ void sc_clock_receive(struct sc_side *s, int n, const struct sc_op *op, size_t l
 	RL_CHECK(clock.number == number, "step %d: message %u of endpoint %d arrived as number %u",
 		 s->step, clock.number, n, number);
 	for (int i = 0; i < s->scene->eps; i++)
-		RL_CHECK(s->ep[i].received >= clock.complete[i],
-			 "step %d: message %u of endpoint %d was posted when %u sends of endpoint %d"
-			 " were complete, and is reported when %u of those have been",
-			 s->step, number, n, clock.complete[i], i, s->ep[i].received);
+		RL_CHECK(
+			s->ep[i].received >= clock.complete[i],
+			"step %d: message %u of endpoint %d was posted when %u sends of endpoint %d"
+			" were complete, and is reported when %u of those have been",
+			s->step, number, n, clock.complete[i], i, s->ep[i].received);
 }
 
 void sc_clock_reset(struct sc_side *s, int n)

@@ -20,12 +20,12 @@ struct sc_log *sc_log;
  * TOO_LONG   any                    the send that did not fit into the peer's receive: only a
  *                                   fabric that acknowledges receives can tell the sender.
  *
- * Beside these: which buffer of an SRQ a message took ("buffers may be used in any order") is
- * not logged, nor what is in a buffer whose completion is no success. Nor is the flush of a
- * request without completion that was posted in a former step, unless the end is a graceful one.
- * Its data is there, but that the requester knows it is told by a later completion only; to an
- * abrupt end the request is one of those in progress, which may succeed or fail. A stream's has
- * succeeded when the kernel took it, another one when the peer's acknowledgement has come.
+ * Also not logged: which buffer of an SRQ a message took ("buffers may be used in any order"), the
+ * contents of a buffer whose completion is no success, and the flush of a request without
+ * completion that was posted in an earlier step, unless the end is graceful. Its data has arrived,
+ * but only a later completion informs the requester of that; an abrupt end treats the request as
+ * one in progress, which may succeed or fail. That of a stream has succeeded when the kernel
+ * accepted it, others when the peer's acknowledgement has arrived.
  */
 
 bool sc_open_flush(const struct sc_step *step, int now, const struct sc_op *op)

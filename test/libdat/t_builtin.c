@@ -570,7 +570,7 @@ void add_builtin_suite(void)
 	ADD_OURS(s, "DAT_OVERRIDE hides them from the list, not from open", override_hides);
 	ADD_OURS(s, "DAT_OVERRIDE empty or unreadable: no name resolves", no_file_no_names);
 	ADD_OURS(s, "built-in entries exist thread-safe, too", thread_safe);
-	ADD_OURS(s, "legacy names open ofi under the name asked for, unlisted", legacy_names);
+	ADD_OURS(s, "legacy names open ofi under the requested name, unlisted", legacy_names);
 	ADD_OURS(s, "ofa-v2-<interface> means that interface", legacy_interface);
 	ADD_OURS(s, "ofi-verbs-<device or interface> means that, unlisted", verbs_devices);
 	ADD_OURS(s, "legacy names belong to the library's own version", legacy_version);
@@ -582,7 +582,7 @@ void add_builtin_suite(void)
 	ADD_OURS(s, "ofi refuses, too: it is tried once", dead_twice);
 	ADD_OURS(s, "legacy name in use: a refusal is a refusal", alive_but_refusing);
 	ADD_OURS(s, "legacy name of the other API version: no last resort", dead_other_version);
-	ADD_OURS(s, "other names fail as their provider says", dead_other_name);
+	ADD_OURS(s, "other names fail as their provider reports", dead_other_name);
 	ADD_OURS(s, "if ofi fails as well, the first answer counts", no_last_resort);
 	ADD_OURS(s, "our provider is found in the directory of libdat", next_to_libdat);
 	ADD_OURS(s, "a file may name our provider without a path", named_in_file);

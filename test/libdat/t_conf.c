@@ -254,7 +254,7 @@ static void directory(void)
 	rig_unload();
 }
 
-/* Without a writer: an open that waits for one would block forever. */
+/* Without a writer: an open that waits for one would block indefinitely. */
 static void fifo(void)
 {
 	char path[64] = "/tmp/libdat-fifo-XXXXXX", expected[128];

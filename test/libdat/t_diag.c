@@ -17,7 +17,7 @@
 #define LIB "libdat2"
 #endif
 
-/* Of the paragraph about a name that nobody knows. */
+/* Of the paragraph about an unknown name. */
 #define UNKNOWN_LINES 5
 
 static char output[8192];

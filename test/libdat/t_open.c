@@ -405,7 +405,7 @@ void add_open_suite(void)
 	ADD(s, "2: ia pointer NULL gives the IA handle error, after the name", null_ia);
 	ADD(s, "4: an unknown name gives NAME_NOT_REGISTERED and loads nothing", unknown_name);
 	ADD(s, "4: other versions or thread-safety do not match", exact_version);
-	ADD(s, "4: entries that differ in thread-safety alone are told apart", thread_safety);
+	ADD(s, "4: entries that differ in thread-safety alone are distinguished", thread_safety);
 	ADD(s, "5-9: load, init, open, query; last close ends with fini, dlclose", sequence);
 	ADD(s, "5: the library's symbols are global", global_symbols);
 	ADD(s, "7: queue length and EVD pointer go through unchecked", no_async_evd);
@@ -419,7 +419,7 @@ void add_open_suite(void)
 		ADD_OURS(s, "7: a failed open drops the counts: fini runs", failed_open_drops);
 	ADD(s, "7: a failure without class bit is a failure", bare_failure);
 	ADD(s, "6: an init that does not register: NAME_NOT_REGISTERED, no fini", no_registration);
-	ADD_OURS(s, "6: such a library is unloaded and tried anew next time",
+	ADD_OURS(s, "6: such a library is unloaded and tried again next time",
 		 no_registration_unloads);
 	ADD(s, "5: a library that cannot be loaded: NAME_NOT_REGISTERED", missing_library);
 	ADD(s, "5: a library without init and fini: NAME_NOT_REGISTERED", no_provider);

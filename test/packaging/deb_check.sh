@@ -119,10 +119,10 @@ untouched()
 	dpkg -V libdapl2 dapl2-utils && loads /usr/bin/dtest "/lib/$triplet/"
 }
 
-beside()
+next_to_libdapl2()
 {
 	local port
-	ok 'install beside libdapl2' install libdat1-ofi libdat2-ofi libdat-ofi-dev \
+	ok 'install next to libdapl2' install libdat1-ofi libdat2-ofi libdat-ofi-dev \
 		dat-ofi-utils dat-ofi-doc || finish
 	ok "libdapl2's files are untouched and used" untouched
 	ok 'a program for development compiles' compiles
@@ -157,13 +157,13 @@ inside()
 	# dpkg of a container may be told to leave out documentation, which we look for
 	sed -i 's/^path-exclude/#&/' /etc/dpkg/dpkg.cfg /etc/dpkg/dpkg.cfg.d/* 2>/dev/null
 	if dpkg -s libdapl2 dapl2-utils >/dev/null 2>&1; then
-		beside
+		next_to_libdapl2
 		# shellcheck disable=SC2086
 		ok 'remove all' remove $packages
 		ok 'no trace is left' traces
 		ok 'libdapl2 can be removed' dpkg --purge dapl2-utils libdapl2
 	else
-		skip 'beside libdapl2' 'libdapl2 or dapl2-utils are not installed'
+		skip 'next to libdapl2' 'libdapl2 or dapl2-utils are not installed'
 	fi
 	instead
 	finish

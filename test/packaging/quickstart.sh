@@ -79,7 +79,7 @@ END
 says "$works"
 says "$only: dat_perf ended with status 3"
 says '| bytes differ'
-judge 'a table that fails is told apart from the main job' 1
+judge 'a table that fails is distinguished from the main job' 1
 
 limit=$(env -u TABLE_LIMIT bash -c '. "$1"; echo "$TABLE_LIMIT"' test "$src/quickstart.sh")
 echo "limit: $limit s" >"$dir/out"

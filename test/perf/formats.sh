@@ -107,7 +107,7 @@ DAPL_OFI_TRACE=$dir/trace.%p quick --fabrics shm --domain lo --op immed,fadd,csw
 		"$dir/err" &&
 	grep -q 'event={DAT_IB_DTO_EVENT ep=EP#1 RECEIVE_IMMED .* length=64 immed=0x7}' "$dir/err" &&
 	: >"$dir/err"
-verdict 'a trace tells the arguments of extensions' $?
+verdict 'a trace shows the arguments of extensions' $?
 
 if command -v gnuplot >/dev/null 2>&1; then
 	quick --raw --op send,write,read --test all --size 64:4K --plot "$dir/it's.svg" &&

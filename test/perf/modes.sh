@@ -60,7 +60,7 @@ fabric=tcp
 quick --raw --op fadd,cswap --size 64,4K
 [ $? = 3 ] && [ "$(grep -c '^  tcp .*  raw: not supported$' "$dir/out")" = 4 ] &&
 	! grep -q 'DAT: not supported' "$dir/out"
-verdict "what libfabric's tcp lacks is told, and is no success" $?
+verdict "what libfabric's tcp lacks is reported, and is no success" $?
 quick --raw --op all --test lat && [ "$(grep -c '^  tcp ' "$dir/out")" = 6 ] &&
 	[ "$(grep -c 'not supported' "$dir/out")" = 2 ]
 verdict 'all operations' $?
@@ -104,7 +104,7 @@ status=$?
 	else
 		[ $status = 0 ] && ! grep -q '^  tcp .* - ' "$dir/out"
 	fi
-verdict 'a shared receive queue is measured, or told to be missing' $?
+verdict 'a shared receive queue is measured, or reported as missing' $?
 DAT_PERF_CORRUPT=20 quick --raw-only --srq --eps 2 --validate --test bw --warmup 4
 [ $? = 1 ] && grep -q 'validate: message' "$dir/err"
 verdict 'a wrong byte in a shared receive queue' $?

@@ -56,9 +56,9 @@ quick 127.0.0.1 --port "$port" --fabrics rxm+shm --domain lo --raw --op send,fad
 verdict 'shared memory and network' $?
 quick 127.0.0.1 --port "$port" --ia ofi-tcp --raw-provider nope --raw
 [ $? = 1 ] && grep -q 'the server refuses: .*nope' "$dir/err"
-verdict 'what the server cannot open is told to the client' $?
+verdict 'what the server cannot open is reported to the client' $?
 stop_server
-refuses 'nobody listens' 1 'no dat_perf --server answers' 127.0.0.1 --port "$port"
+refuses 'no listener' 1 'no dat_perf --server answers' 127.0.0.1 --port "$port"
 
 start_server --ia ofi-tcp --once
 quick 127.0.0.1 --port "$port"

@@ -168,13 +168,13 @@ static void client(void *arg)
 	rl_step(ST_EVENT, 1);
 	rl_sleep_ms(100);
 	rd_drain(&rd, &l);
-	RL_CHECK(rd_complete(&l, s->conn_events), "more events came: %s", rd_ledger_text(&l));
+	RL_CHECK(rd_complete(&l, s->conn_events), "additional events: %s", rd_ledger_text(&l));
 	RL_CHECK(rd_state(rd.ep) == DAT_EP_STATE_DISCONNECTED, "the EP is in state %d",
 		 (int)rd_state(rd.ep));
 	RD_OK(dat_ep_reset(rd.ep));
 	rd_unreg(&mem);
 	rd_close(&rd);
-	RL_CHECK(rl_fds(0) == fds, "%d descriptors, before it were %d", rl_fds(0), fds);
+	RL_CHECK(rl_fds(0) == fds, "%d descriptors, %d before it", rl_fds(0), fds);
 }
 
 static void bad_listener(void *arg)

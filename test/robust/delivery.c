@@ -154,7 +154,7 @@ static void receiver(void *arg)
 		rl_activity("receiving message %u", got);
 		if (s->talks_back)
 			talk_back(&rd, &mem, &out);
-		RL_CHECK(rd_next(rd.recv, rl_bound(4000), &ev), "message %u of %u does not come",
+		RL_CHECK(rd_next(rd.recv, rl_bound(4000), &ev), "message %u of %u does not arrive",
 			 got, messages);
 		RL_CHECK(d->status == DAT_DTO_SUCCESS, "message %u of %u: status %d", got, messages,
 			 (int)d->status);

@@ -58,8 +58,8 @@ static void program_with_sockets(void *arg)
 	/* Long enough for several passes of the reaper of idle connections. */
 	rl_await(ST_READY, 1, 10000);
 	rl_sleep_ms(5 * HALF_OPEN_MS);
-	RL_CHECK(send(conn, "x", 1, MSG_NOSIGNAL) == 1, "the program's own socket was shut down: %s",
-		 strerror(errno));
+	RL_CHECK(send(conn, "x", 1, MSG_NOSIGNAL) == 1,
+		 "the program's own socket was shut down: %s", strerror(errno));
 	RL_CHECK(recv(conn, &byte, 1, 0) == 1 && byte == 'y',
 		 "the program's own socket was shut down");
 	close(conn);

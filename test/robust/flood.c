@@ -91,8 +91,8 @@ static void client(void *arg)
 		rd.ep = DAT_HANDLE_NULL;
 	}
 	rl_step(ST_DONE, 1);
-	rl_note("%d idle connections, %d connects of %d ms at most: the slowest took %.1f ms", FLOOD,
-		CLIENTS, TIMEOUT_MS, (double)slowest / 1000);
+	rl_note("%d idle connections, %d connects of %d ms at most: the slowest took %.1f ms",
+		FLOOD, CLIENTS, TIMEOUT_MS, (double)slowest / 1000);
 	rd_close(&rd);
 }
 

@@ -101,8 +101,10 @@ static void play(void *arg)
 	use(&rd, &mem, ep, 4);
 	used = faults();
 	kib = rl_rss_kb(0) - kib;
-	rl_note("%ld page faults to open, %ld to use it for the first time, %ld KiB; %d descriptors, "
-		"then %d", opened - before, used - opened, kib, fds_opened - fds, rl_fds(0) - fds);
+	rl_note("%ld page faults to open, %ld to use it for the first time, %ld KiB; %d "
+		"descriptors, "
+		"then %d",
+		opened - before, used - opened, kib, fds_opened - fds, rl_fds(0) - fds);
 	if (!keeps_messages()) {
 		RL_CHECK(opened - before < FAULTS, "%ld page faults to open", opened - before);
 		RL_CHECK(used - opened < FAULTS, "%ld page faults for the first message",

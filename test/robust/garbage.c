@@ -79,7 +79,7 @@ static void server(void *arg)
 	rl_activity("closing");
 	rd_unreg(&s.mem);
 	rd_close(&s.rd);
-	RL_CHECK(rl_fds(0) == before, "%d descriptors, before opening were %d", rl_fds(0), before);
+	RL_CHECK(rl_fds(0) == before, "%d descriptors, %d before opening", rl_fds(0), before);
 }
 
 /* Client: proves that the server lives */
@@ -130,7 +130,7 @@ static void check_calm(pid_t server_pid, int fds, long rss)
 
 	rl_activity("waiting for the server's descriptors to be closed");
 	while (rl_fds(server_pid) > fds) {
-		RL_CHECK(rl_now() < deadline, "the server has %d descriptors, before were %d",
+		RL_CHECK(rl_now() < deadline, "the server has %d descriptors, %d before",
 			 rl_fds(server_pid), fds);
 		rl_sleep_ms(10);
 	}
@@ -287,7 +287,8 @@ static void run_attack(const struct attack *a, bool other)
 		return;
 	other_port = other;
 	if (other && a->needs_reaper)
-		rl_known_to_fail("tcp", "libfabric's listener keeps connections without a whole request");
+		rl_known_to_fail("tcp",
+				 "libfabric's listener keeps connections without a whole request");
 	rl_start("server", server, NULL);
 	rl_start("client", client, NULL);
 	rl_start("attacker", attacker, (void *)(uintptr_t)a);

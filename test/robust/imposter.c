@@ -38,7 +38,8 @@ static const struct scene scenes[] = {
 	{ "name-of-the-address-taken", "tcp+shm", "tcp+shm", false, true, false, OVER_SHM },
 	{ "same-user", "tcp+shm", "tcp+shm", false, false, false, OVER_SHM },
 	{ "owner-of-the-port", "tcp+shm", "tcp+shm", true, false, false, OVER_SHM },
-	{ "owner-of-the-port-behind-an-imposter", "tcp", "tcp+shm", true, true, false, OVER_NETWORK },
+	{ "owner-of-the-port-behind-an-imposter", "tcp", "tcp+shm", true, true, false,
+	  OVER_NETWORK },
 	{ "memory-alone-of-another-user", "shm", "shm", true, false, false, REJECTED },
 	{ "memory-alone-of-another-user-to-both", "shm", "tcp+shm", true, false, false, REJECTED },
 	{ "memory-alone-of-the-same-user", "shm", "shm", false, false, false, OVER_SHM },
@@ -153,7 +154,7 @@ static void check_log(const struct scene *s)
 	snprintf(user, sizeof(user), "user %d", s->imposter ? IMPOSTER : OTHER);
 	RL_CHECK(strstr(text, port) && strstr(text, user) &&
 		 strstr(text, strcmp(s->client, "shm") ? "over the network" : "refused"),
-		 "the log says \"%.200s\"", text);
+		 "the log contains \"%.200s\"", text);
 }
 
 static void client(void *arg)
@@ -221,8 +222,8 @@ static void run(void)
 	unlink(secret_path);
 }
 
-/* Always over shared memory and the network next to it, whatever else is tested; listeners are at all
- * addresses of the host. */
+/* Always over shared memory and the network next to it, whatever else is tested; listeners are at
+ * all addresses of the host. */
 int main(int argc, char **argv)
 {
 	setenv("DAT_TEST_FABRIC", "tcp+shm", 1);

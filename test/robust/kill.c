@@ -265,7 +265,7 @@ static void survivor(void *arg)
 		rd_check_order(&k->l);
 	}
 	close_all(k);
-	RL_CHECK(rl_fds(0) == fds, "%d descriptors, before it were %d", rl_fds(0), fds);
+	RL_CHECK(rl_fds(0) == fds, "%d descriptors, %d before it", rl_fds(0), fds);
 }
 
 static void victim(void *arg)

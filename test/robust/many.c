@@ -232,14 +232,14 @@ static void close_all(struct side *s)
 
 	rl_step(ST_GONE, rl_board->step[ST_GONE] + 1);
 	rl_activity("closing");
-	RL_CHECK(!rd_poll(s->rd.conn, &ev), "one connection event more: %s",
+	RL_CHECK(!rd_poll(s->rd.conn, &ev), "an additional connection event: %s",
 		 rd_event_text(ev.event_number));
 	for (long i = 0; i < count; i++)
 		RD_OK(dat_ep_free(s->ep[i]));
 	rd_unreg(&s->mem);
 	rd_close(&s->rd);
 	fds = rl_fds(0);
-	RL_CHECK(fds < s->fds, "%d descriptors left, before were %d", fds, s->fds);
+	RL_CHECK(fds < s->fds, "%d descriptors left, %d before", fds, s->fds);
 	free(s->buf);
 	free(s->ep);
 	free(s->seen);

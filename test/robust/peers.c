@@ -329,7 +329,7 @@ static void ended(struct server *s, const DAT_EVENT *ev)
 
 	RD_OK(dat_get_consumer_context(ev->event_data.connect_event_data.ep_handle, &c));
 	p = &s->peers[c.as_64];
-	RL_CHECK(!p->ended, "client %ld: %s behind the end", (long)c.as_64,
+	RL_CHECK(!p->ended, "client %ld: %s after the end", (long)c.as_64,
 		 rd_event_text(ev->event_number));
 	RL_CHECK(ev->event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 		 (ev->event_number == DAT_CONNECTION_EVENT_BROKEN &&
@@ -397,7 +397,7 @@ static void server(void *arg)
 		RD_OK(dat_ep_free(s.peers[i].ep));
 	rd_unreg(&s.mem);
 	rd_close(&s.rd);
-	RL_CHECK(rl_fds(0) == s.fds, "%d descriptors, before it were %d", rl_fds(0), s.fds);
+	RL_CHECK(rl_fds(0) == s.fds, "%d descriptors, %d before it", rl_fds(0), s.fds);
 	free(s.buf);
 	free(s.peers);
 }

@@ -14,8 +14,8 @@
 #include "../fabrics/fabrics.h"
 #include "rdat.h"
 
-/* Descriptors beyond those of two adapters with one connection: PAIR_BULKS of prov_ofi/msgep/pair/pair.h,
- * and what comes and goes. */
+/* Descriptors beyond those of two adapters with one connection: PAIR_BULKS of
+ * prov_ofi/msgep/pair/pair.h, and what comes and goes. */
 #define FDS_MOST (64 + 16)
 /* The limit of the process, as most systems have it. */
 #define FDS_LIMIT 1024
@@ -113,7 +113,8 @@ static void meet(struct side *s)
 	s->phase++;
 	atomic_fetch_add(&rl_board->value[s->phase % 32], 1);
 	rl_activity("phase %d: waiting for the other side", s->phase);
-	for (uint64_t end = rl_now() + 20000000; atomic_load(&rl_board->value[s->phase % 32]) < 2;) {
+	for (uint64_t end = rl_now() + 20000000;
+	     atomic_load(&rl_board->value[s->phase % 32]) < 2;) {
 		RL_CHECK(rl_now() < end, "the other side does not come to phase %d", s->phase);
 		rl_sleep_ms(1);
 	}
@@ -154,7 +155,7 @@ static void completions(struct side *s, DAT_EVD_HANDLE evd, long n, const char *
 	}
 }
 
-/* How much went both ways since then; the second turn tells what lasts. */
+/* Bytes in both directions since then; the second round shows the lasting rate. */
 static void report(const struct side *s, const char *what, uint64_t since)
 {
 	double seconds = (double)(rl_now() - since) / 1e6;
@@ -275,8 +276,8 @@ static bool new_socket(ino_t *known, int *n)
 	return any;
 }
 
-/* A connection that has been idle so far, when others have all endpoints, gets one of them: the active
- * side sends until it sees that, and tells the other one when. */
+/* A connection that has been idle so far, when others have all endpoints, gets one of them: the
+ * active side sends until it sees that, and notifies the other one. */
 static void latecomer(struct side *s, long i)
 {
 	static ino_t known[FDS_SEEN];

@@ -279,7 +279,7 @@ static void play(bool active)
 	for (long i = 0; i < threads; i++)
 		close_thread(&t[i]);
 	rd_close(&common);
-	RL_CHECK(rl_fds(0) == fds, "%d descriptors, before it were %d", rl_fds(0), fds);
+	RL_CHECK(rl_fds(0) == fds, "%d descriptors, %d before it", rl_fds(0), fds);
 	RL_CHECK(sum[0] && sum[2] && (sum[4] || !soak_rdma) && sum[5], "the test did nothing");
 	rl_note("%s: %llu connections, %llu rejected, %llu messages (%llu MiB), %llu RDMA "
 		"operations, %llu flushed", active ? "active" : "passive",

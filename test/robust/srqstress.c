@@ -49,7 +49,7 @@ static void wait_for_peer(pid_t pid, bool victim)
 	RL_CHECK(!status, "a peer ended with status 0x%x", (unsigned int)status);
 }
 
-/* Keeps a peer of each thread alive, kills one now and then. */
+/* Keeps a peer of each thread running, and kills one from time to time. */
 static void manage_peers(void *arg)
 {
 	uint64_t end, seed = (uint64_t)ss_seed * 7 + 5, victims = 0;

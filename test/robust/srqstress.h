@@ -3,8 +3,8 @@
  *
  * The hub has SS_EPS endpoints on one SRQ, served by SS_THREADS threads: each owns the receive EVD,
  * the service point and a share of the endpoints, verifies what arrives and posts the buffers
- * again, whoever posted them before. Each thread has a peer process, which connects, sends at
- * random and ends connections at random; a manager kills peers and starts new ones.
+ * again, whichever thread posted them before. Each thread has a peer process, which connects, sends
+ * at random and ends connections at random; a manager kills peers and starts new ones.
  */
 #ifndef SRQSTRESS_H
 #define SRQSTRESS_H

@@ -129,7 +129,8 @@ static void handle_conn_event(struct hub_thread *t, const DAT_EVENT *ev)
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
 		RL_CHECK(e->phase == HU_PENDING, "ACCEPT_COMPLETION_ERROR in phase %d",
 			 (int)e->phase);
-		RL_CHECK(ss_shared->killed[e->hello.epoch], "accepting failed, the peer lives");
+		RL_CHECK(ss_shared->killed[e->hello.epoch],
+			 "accept failed although the peer is alive");
 		e->mine = true;
 		e->phase = HU_OVER;
 		break;
@@ -380,5 +381,5 @@ void ss_hub(void *arg)
 	rd_unreg(&mem);
 	rd_close(&common);
 	free(p);
-	RL_CHECK(rl_fds(0) == fds, "%d descriptors, before it were %d", rl_fds(0), fds);
+	RL_CHECK(rl_fds(0) == fds, "%d descriptors, %d before it", rl_fds(0), fds);
 }

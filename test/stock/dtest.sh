@@ -4,7 +4,7 @@
 # Both exchange addresses over this TCP port, and nothing changes it.
 SIDE_PORT=15828
 # The service point of dtest, and that of dtestcm unless -p is given. It lies where the
-# kernel takes ports for clients from, so that anybody may have it for a while.
+# kernel takes ports for clients from, so that any process may have it for a while.
 QUALIFIER=45248
 
 # The output of a client after which it is run again, if any.
@@ -22,7 +22,7 @@ locked_pair()
 {
 	local name=$1 limit=$2 judge=$3 program=$4 start=$EPOCHREALTIME reason=
 	if ! can_listen_soon "$SIDE_PORT" || ! can_listen_soon "$QUALIFIER"; then
-		skip "$name" "somebody uses port $SIDE_PORT or $QUALIFIER"
+		skip "$name" "another process uses port $SIDE_PORT or $QUALIFIER"
 		return
 	fi
 	if ! start_server "$name.server" "$((limit + 20))" "${READY_PORT:-$SIDE_PORT}" "$program" \

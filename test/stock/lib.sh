@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# How is a stock DAT program run, waited for, timed and counted? (sourced by bash)
+# Runs, awaits, times and counts stock DAT programs (sourced by bash).
 #
 # The callers set BUILD (build tree) and OUT (folder for logs), then call
 # stock_config for each combination of libdat, adapter and checker.
@@ -366,7 +366,7 @@ run_program()
 }
 
 # all_ports_free: sets ALONE so that a program that needs no other finds every port free, if this
-# user may have a network of his own. (Put in front of the command; empty: he may not.) RDMA devices
+# user may have a network of its own. (Put in front of the command; empty: it may not.) RDMA devices
 # are not to be seen from there.
 all_ports_free()
 {

@@ -226,7 +226,7 @@ group_names()
 			! grep -q 'listed: \*' "$DIR/out" || problem "the catch-all is listed"
 			case_end
 		fi
-		if case_begin "names: to the fabric asked for, API $version"; then
+		if case_begin "names: to the requested fabric, API $version"; then
 			opens $version -f 'six=provider=tcp domain=::1' --show --reject IPv4
 			if grep -q 'six *skip' "$DIR/out"; then
 				case_skip 'no IPv6 here'
@@ -234,7 +234,7 @@ group_names()
 				case_end
 			fi
 		fi
-		if case_begin "names: whatever the environment says, API $version"; then
+		if case_begin "names: regardless of the environment, API $version"; then
 			export DAPL_OFI_PROVIDER=nope DAPL_OFI_DOMAIN=nope DAT_OVERRIDE=/nonexistent
 			opens $version -f tcp
 			unset DAPL_OFI_PROVIDER DAPL_OFI_DOMAIN DAT_OVERRIDE
@@ -246,7 +246,7 @@ group_names()
 group_servers()
 {
 	local crash='killed by SIGSEGV|exit status 139, as after SIGSEGV'
-	if case_begin 'server: listens, is asked, is ended' && two_sided - 0 \
+	if case_begin 'server: listens, serves, is ended' && two_sided - 0 \
 		'my $s = listen_on(PORT); print "up\n"; answer($s) while 1;' 'ask(PORT);' \
 		--expect hello --server-expect up; then
 		output_has '^tcp +pass'
@@ -270,7 +270,7 @@ group_servers()
 		kept tcp/server.log sorry
 		case_end
 	fi
-	if case_begin 'server: crashes while it is asked' && two_sided - 1 \
+	if case_begin 'server: crashes while it serves' && two_sided - 1 \
 		'accept(my $c, listen_on(PORT)); print "ow\n"; kill 11, $$; sleep 9;' \
 		'eval { ask(PORT) }; sleep 98765;'; then
 		output_has "server: ($crash)" '\| ow$'
@@ -424,7 +424,7 @@ group_formats()
 	fi
 	if case_begin 'format: junit cannot be written'; then
 		run 1 --junit /nonexistent/x -f tcp -- true
-		grep -q '^dat_run: /nonexistent/x: No such file' "$DIR/err" || problem "not told"
+		grep -q '^dat_run: /nonexistent/x: No such file' "$DIR/err" || problem "not reported"
 		case_end
 	fi
 	if case_begin 'format: json'; then

@@ -28,7 +28,7 @@ stock_pair()
 	done
 	exec {fd}>&-
 	case $PROBLEM in
-	somebody*) case_skip "$PROBLEM" ;;
+	'another process'*) case_skip "$PROBLEM" ;;
 	*) case_end ;;
 	esac
 }
@@ -42,7 +42,7 @@ stock_pair_over()
 		PROBLEM=
 		if ! flock -w 300 "$fd" || ! can_listen_soon "$SIDE_PORT" ||
 			! can_listen_soon "$QUALIFIER"; then
-			PROBLEM="somebody uses port $SIDE_PORT or $QUALIFIER"
+			PROBLEM="another process uses port $SIDE_PORT or $QUALIFIER"
 			return
 		fi
 		run 0 -f "$fabric" --limit 100 --port "$SIDE_PORT" --server-quits \
@@ -50,7 +50,7 @@ stock_pair_over()
 			$PRELOAD $program -P other -h 127.0.0.1 $client
 		grep -q 'DAT_CONN_QUAL_IN_USE' "$DIR/out" || break
 		rm -rf "$TMPDIR"/*
-		PROBLEM="somebody uses port $QUALIFIER"
+		PROBLEM="another process uses port $QUALIFIER"
 	done
 	[ -n "$PROBLEM" ] || says '^1 passed, 0 failed, 0 skipped$'
 }

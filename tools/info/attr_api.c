@@ -48,7 +48,7 @@ static const struct bit_name completion[] = {
 
 static const char *const iov_owner[] = { "consumer", "provider, not changed",
 					 "provider, changed" };
-static const char *const ep_creator[] = { "consumer only", "either, if asked", "provider only" };
+static const char *const ep_creator[] = { "consumer only", "either, on request", "provider only" };
 static const char *const pz_support[] = { "unique", "shareable" };
 
 /* Puts known bits by name, the others in hexadecimal; `none` if no bit is set. */

@@ -122,7 +122,7 @@ static void fabric_probe_finish(struct info_attempt *attempt, struct info_fabric
 
 /*
  * Probes each fabric by opening it with our provider. Probes run in parallel, since an open is
- * mostly waiting.
+ * usually waiting.
  */
 static void fabrics_probe(struct info_fabrics *fabrics, int api)
 {

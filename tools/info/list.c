@@ -237,7 +237,7 @@ static void columns_fit(const struct info_entry **entries, struct columns *c)
 	}
 }
 
-/* Opens several adapters in parallel, since an open is mostly waiting. */
+/* Opens several adapters in parallel, since an open usually waits. */
 static void list_entries(const struct info_entry **entries, struct columns *c, bool json)
 {
 	struct info_attempt attempt[AT_ONCE];
@@ -297,6 +297,6 @@ int info_list(const struct info_options *opts)
 		puts("* opens by its name, but programs that walk the registry do not see it");
 	if (!reg->place[0].err || strcmp(reg->place[0].reason, "DAT_OVERRIDE"))
 		text_wrap(0, 0, "Names of old programs (ofa-v2-ib0, OpenIB-cma, ib0, ...) lead to "
-			  "\"ofi\" unless an entry says otherwise; dat_info -d NAME shows it.");
+			  "\"ofi\" unless an entry has that name; dat_info -d NAME shows it.");
 	return c.failed;
 }

@@ -2,7 +2,7 @@
 /*
  * Copies libdat's registry into structures that are common to both API versions. Compiled once per
  * API version, together with conf.c and static.c of libdat: there is no second parser. One source
- * file cannot include the headers of both API versions, hence the copies.
+ * file cannot include the headers of both API versions, therefore the data is copied.
  */
 #include "config.h"
 

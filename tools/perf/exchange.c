@@ -22,7 +22,7 @@ struct wire_target {
 	uint8_t name[128];
 };
 
-/* Address families on the wire have the values of Linux. */
+/* Address families in messages have the values of Linux. */
 int perf_put_listen_addr(int fd, const struct perf_listen_addr *w)
 {
 	struct wire_listen_addr out = { .qual = htobe64(w->qual) };

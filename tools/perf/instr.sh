@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# How many user-level instructions does DAT add to libfabric for one operation?
+# Counts the user-level instructions that DAT adds to libfabric for one operation.
 #
 # Runs dat_perf --selfloop (one process, one thread, both endpoints) under callgrind, twice
 # with different lengths; what remains of the difference belongs to the operations. Counted

@@ -103,7 +103,7 @@ struct perf_side {
 /*
  * Queues, memory and perhaps receives that endpoints share. An idle target may receive nothing
  * while the peer reads and writes: it leaves time limits to the peer and to the parent. `awaited`
- * counts the messages that the pattern has waited for: on a merged queue more may have been reaped
+ * counts the messages that the pattern has awaited: on a merged queue more may have been reaped
  * (rx_done) during other waits.
  */
 struct perf_hub {
@@ -194,7 +194,8 @@ void perf_fill_target(struct perf_side *s);
 int perf_check_written(struct perf_hub *hub);
 int perf_check_turn(struct perf_side *s);
 
-/* The next refill posts receives on marked sides only: checking thousands of them would take long. */
+/* The next refill posts receives on marked sides only: checking thousands of them would take
+ * long. */
 static inline void perf_mark_refill(struct perf_side *s)
 {
 	if (s->needs_refill)

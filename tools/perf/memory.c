@@ -21,7 +21,8 @@ size_t perf_buffer_size(const struct perf_case *c)
 }
 
 /* Up to this number of sides, their parts are page-aligned, as buffers of a program would be; with
- * more, they are aligned to cache lines, so that the memory is little more than the messages need. */
+ * more, they are aligned to cache lines, so that the memory is little more than the messages
+ * need. */
 #define MAX_PAGED_SIDES 256
 
 struct layout {

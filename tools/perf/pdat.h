@@ -57,7 +57,7 @@ static inline struct pdat_side *pdat_side(struct perf_side *s)
 	return (struct pdat_side *)s;
 }
 
-/* Keeps the first error but goes on. */
+/* Keeps the first error and continues. */
 void pdat_keep_error(int *err, DAT_RETURN ret, const char *call);
 
 /* pdat_hub.c */
