@@ -466,9 +466,11 @@ check()
 	wait
 	! selected normal || [ -z "$built" ] || check_tree build "normal build"
 	! selected verbs || [ -z "$built" ] || check_verbs
-	! selected asan || ! check_build build-asan "ASan and UBSan build" --enable-asan ||
+	# With the assertions, too (base/debug.h).
+	! selected asan ||
+		! check_build build-asan "ASan and UBSan build" --enable-asan --enable-debug ||
 		check_tree build-asan "under ASan and UBSan"
-	! selected tsan || ! check_build build-tsan "TSan build" --enable-tsan ||
+	! selected tsan || ! check_build build-tsan "TSan build" --enable-tsan --enable-debug ||
 		check_tree build-tsan "under TSan"
 	! selected clang || check_clang
 	if selected cross; then

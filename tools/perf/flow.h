@@ -94,7 +94,7 @@ static inline struct perf_side *perf_next(struct perf_hub *hub)
 /* The peer writes here as a device would: no lock of this process orders that access. */
 __attribute__((no_sanitize("thread"))) static inline uint8_t perf_peek(const uint8_t *at)
 {
-	return *(const volatile uint8_t *)at;
+	return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 }
 
 #endif

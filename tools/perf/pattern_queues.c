@@ -42,7 +42,6 @@ static int turn_await(struct perf_transport *t, uint8_t turn)
 	}
 	if (ret || !t->run->plan->validate)
 		return ret;
-	atomic_thread_fence(memory_order_acquire);
 	return perf_check_bytes(t->ops->name, t->target, last, turn, "write");
 }
 

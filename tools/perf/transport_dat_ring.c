@@ -102,7 +102,6 @@ static int take_slot(struct tdat *d, int peer)
 	if (perf_peek(&tail->round) != round_of(p->taken) ||
 	    !perf_msg_waits(&d->base.peer[peer].in))
 		return 0;
-	atomic_thread_fence(memory_order_acquire);
 	len = be32toh(tail->len);
 	if (tail->type == TDAT_EAGER)
 		ret = take_eager(d, peer, tail, len);
