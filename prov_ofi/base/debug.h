@@ -40,7 +40,7 @@ void dofi_lock_wanted(const void *lock, const char *file, int line);
 /* Returns 0, like the locks of the C library. */
 int dofi_lock_taken(const void *lock, bool writing, const char *file, int line);
 void dofi_lock_released(const void *lock, const char *file, int line);
-/* The lock has been initialised: in a forked child perhaps while its record says held. */
+/* The lock has been initialised: in a forked child perhaps while it is recorded as held. */
 void dofi_lock_forgotten(const void *lock);
 
 #else

@@ -63,7 +63,7 @@ static bool lock_comes_free(struct dofi_lock *l)
 	return false;
 }
 
-/* Debug builds record the lock in dofi_lock, hence the names in parentheses, which are not macros.
+/* Debug builds record the lock in the macro dofi_lock; parentheses avoid its expansion here.
  *
  * Either the owner releases the lock before the barrier and the trylock succeeds, or the owner
  * loads `sleepers` after the barrier and wakes this thread. The owner sets `sleepers` to 0 before

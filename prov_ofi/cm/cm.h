@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Connections: service points, requests, connecting, accepting, disconnecting.
  *
- * Everything here belongs to ia->cm_lock; the functions whose comment does not say otherwise are
- * called with it held. Outcomes come from the fabric's event queue (cm/cm_events.c), which the
- * progress thread reads, and consumers that wait for connection events read too.
+ * ia->cm_lock protects everything here; callers hold it unless a function's comment states
+ * otherwise. Results come from the fabric's event queue (cm/cm_events.c), which the progress thread
+ * reads, and consumers that wait for connection events.
  */
 #ifndef DOFI_CM_H
 #define DOFI_CM_H
@@ -13,7 +13,7 @@
 
 /* The TCP port that carries a qualifier; both sides compute it. */
 uint16_t dofi_cm_port(DAT_CONN_QUAL qual);
-/* The low 16 bits of a qualifier that came in on a port. */
+/* The low 16 bits of the qualifier of a request that arrived at a port. */
 uint16_t dofi_cm_low_qual(uint16_t port, bool moved);
 
 /* True if it is a valid message of that kind; otherwise the reason is logged, with `peer` and its
@@ -21,13 +21,14 @@ uint16_t dofi_cm_low_qual(uint16_t port, bool moved);
 int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
 		  const void *data, size_t len, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
 
-/* Timers that may be armed at any moment have their place reserved when their owner is made. */
+/* Timers that may be armed at any time: their heap entries are reserved when the owner is
+ * created. */
 int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *));
 void dofi_cm_timer_fini(struct dofi_ia *ia);
 /* The timer of an endpoint's current step has expired. */
 void dofi_cm_deadline(struct dofi_timer *timer);
 
-/* What protects the connection messages of an adapter. */
+/* The parameters of the secret-protected handshake of an adapter. */
 static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
 {
 	return (struct dofi_sealer){ .secret = fab->secret, .room = fab->desc->cm_data,
@@ -35,17 +36,18 @@ static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
 }
 
 /* Connections of the fabric (cm/conn.c) */
-/* Makes the fabric endpoint for `ep` out of `info` and binds it to the EP's queues. If that fails
- * when the endpoint has taken over the request in info->handle, that is NULL afterwards. */
+/* Creates the fabric endpoint for `ep` from `info` and binds it to the EP's queues. If that fails
+ * after the endpoint has taken over the request in info->handle, that is NULL. */
 int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **out);
-/* What the EP shows as its address and port: of the connection, as far as the fabric knows. */
+/* Sets the address and port that the EP reports: those of the connection if the fabric provides
+ * them. */
 void dofi_conn_read_name(struct dofi_conn *conn);
 /* The connection is established: queries its addresses. */
 void dofi_conn_established(struct dofi_conn *conn);
-/* Sets the number of RDMA reads that the peer serves at once (IRD). */
+/* Sets the number of RDMA reads that the peer serves concurrently (IRD). */
 void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served);
-/* The EP has no interest any more. After the call the fabric has none of its operations, and all
- * completions it gave are in the EP's queues; the connection is freed. */
+/* Detaches the EP. Afterwards the fabric has none of its operations, all completions are in the
+ * EP's queues, and the connection is freed. */
 void dofi_conn_detach(struct dofi_conn *conn);
 
 /* Listeners (cm/cm_sp.c) */
@@ -53,24 +55,24 @@ struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual);
 void dofi_listener_unref(struct dofi_listener *l);
 void dofi_sp_destroy(struct dofi_sp *sp);
 
-/* The connecting side where both ends must know a secret (cm/cm_sealed.c) */
-/* The message of the attempt's next connection, HELLO or REQUEST, which say what msg says; 0: it
- * cannot be sealed. Nothing is posted to the connection of HELLO. */
+/* The active side of the secret-protected handshake (cm/cm_sealed.c) */
+/* Builds the message of the attempt's next connection, HELLO or REQUEST, from msg; 0: it cannot be
+ * sealed. Nothing is posted to the connection of HELLO. */
 size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
 			    const union dofi_addr *to, const struct dofi_cm_msg *msg);
-/* An acceptance has come: 0, or negative if it is not one of the peer that is meant. */
+/* An acceptance has arrived: 0, or negative if the intended peer has not sent it. */
 int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg);
-/* A rejection has come. True: the attempt goes on, or has been ended. */
+/* A rejection has arrived. True: the attempt continues, or has been ended. */
 bool dofi_cm_rejected_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len);
-/* HELLO has told the peer the conn_id of its connection: REQUEST's has the same. */
+/* HELLO contains the conn_id of its connection: that of REQUEST has the same. */
 void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn);
-/* The attempt is over between two of its connections. */
+/* The attempt ends between two of its connections. */
 void dofi_cm_drop_conn_id(struct dofi_ep *ep);
 
 /* Requests (cm/cm_cr.c) */
 void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len);
-/* The peer of a request; its port apart. */
+/* The peer of a request; *port: its port. */
 void dofi_cm_read_peer(const struct fi_info *info, union dofi_addr *peer, uint16_t *port);
 /* Refuses it, or forgets it if it was accepted, and destroys the CR. */
 void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason);
@@ -96,9 +98,10 @@ bool dofi_cm_retry_later(struct dofi_ep *ep);
 void dofi_cm_connect_deadline(struct dofi_ep *ep);
 /* A peer's rejection: its event and private data. */
 DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *msg);
-/* Waits until the fabric has gone beyond what an attempt may fail at without saying which. */
+/* Waits until the fabric has resolved the routes of all attempts, whose failures do not identify
+ * the attempt. */
 void dofi_cm_await_route(struct dofi_ep *ep);
-/* The adapter's device or address has gone: ends all connections and attempts. */
+/* The adapter's device or address is lost: ends all connections and attempts. */
 void dofi_cm_fail_all(struct dofi_ia *ia);
 /* Reads the event queue to its end. */
 void dofi_cm_read_events(struct dofi_ia *ia);

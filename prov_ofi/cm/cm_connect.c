@@ -50,8 +50,8 @@ static DAT_RETURN cm_target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_C
 	return DAT_SUCCESS;
 }
 
-/* Bound to the IA's address only if the user chose that: else every peer that the host can reach
- * is within reach, over loopback too. */
+/* Bound to the IA's address only if the user chose it: otherwise every peer that the host can reach
+ * is reachable, also over loopback. */
 static struct fi_info *cm_connect_info(struct dofi_ia *ia, const union dofi_addr *peer)
 {
 	return dofi_info_copy(ia->fab.info, ia->fab.addr_named ? &ia->fab.addr : NULL, peer);
@@ -65,7 +65,7 @@ struct attempt {
 	const void *priv;
 };
 
-/* 0: it cannot be sealed. */
+/* Builds the request. 0: it cannot be sealed. */
 static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
 			    const struct attempt *a)
 {
@@ -82,7 +82,7 @@ static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_con
 				      : dofi_cm_build(buf, &msg);
 }
 
-/* A brief message (proto/cm_proto.h) has less room when the qualifier is a wide one. */
+/* A brief message (proto/cm_proto.h) with a wide qualifier has less space for private data. */
 static size_t cm_max_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
 {
 	size_t more = dofi_cm_brief_room(qual) - DOFI_CM_BRIEF;
@@ -106,7 +106,7 @@ static bool cm_is_unreachable(int ret)
 	}
 }
 
-/* Makes a connection of the fabric and sends the request. The EP does not know it yet. */
+/* Creates a connection of the fabric and sends the request. The EP does not refer to it yet. */
 static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct dofi_conn **out)
 {
 	struct fi_info *info = cm_connect_info(ep->obj.ia, &a->addr);
@@ -124,7 +124,7 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 		dofi_cm_keep_conn_id(ep, conn);
 		len = cm_build_request(buf, ep, conn, a);
 		ret = len ? fi_connect(conn->fid, &a->addr, buf, len) : -FI_EIO;
-		/* The EP does not know it yet, so nothing has been handed to it. */
+		/* The EP does not refer to it yet, so nothing has been submitted to it. */
 		if (ret)
 			dofi_conn_detach(conn);
 	}
@@ -134,7 +134,7 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 	return ret;
 }
 
-/* The request is on its way: the outcome is an event of the fabric, or the deadline. */
+/* The request has been sent: the result is an event of the fabric, or the timeout. */
 static void cm_await_outcome(struct dofi_ep *ep, struct dofi_conn *conn)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -170,7 +170,7 @@ static void cm_remember(struct dofi_ep *ep, const struct attempt *a)
 	ep->attempt.grace_end = now + DOFI_MS(dofi_param(DOFI_NUM_CONNECT_RETRY_MS));
 	ep->attempt.delay = RETRY_FIRST;
 	ep->attempt.priv_len = (uint16_t)a->size;
-	/* It may be that of the connection before. */
+	/* It may be that of the previous connection. */
 	if (a->size)
 		memmove(ep->priv, a->priv, (size_t)a->size);
 }
@@ -214,7 +214,7 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 	return true;
 }
 
-/* Makes the next connection of an attempt, with what the first was given. */
+/* Creates the next connection of an attempt, with the arguments of the first. */
 static void cm_retry_attempt(struct dofi_ep *ep)
 {
 	struct attempt a = { .addr = ep->remote, .qual = ep->qual, .size = ep->attempt.priv_len,
@@ -237,7 +237,7 @@ static void cm_retry_attempt(struct dofi_ep *ep)
 
 static void cm_retry(struct dofi_ep *ep)
 {
-	/* Late, and there is no time left to hear of the outcome. */
+	/* Late: no time remains to receive the result. */
 	if (!ep->attempt.seal.proven && dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
 		dofi_diag_connect_failed(ep, ECONNREFUSED);
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
@@ -252,7 +252,7 @@ void dofi_cm_connect_deadline(struct dofi_ep *ep)
 		cm_retry(ep);
 		return;
 	}
-	/* The outcome may have arrived, but has not been read yet. */
+	/* The result may have arrived without having been read yet. */
 	dofi_cm_read_events(ep->obj.ia);
 	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING || !ep->conn)
 		return;
@@ -280,8 +280,8 @@ static DAT_RETURN cm_ready(struct dofi_ep *ep)
 #define PROBE_MS 2000
 
 /* Where a connect call waits for a silent host under the locks of libfabric and the kernel, for
- * minutes, the IA connects only to a host that has answered. cm_lock is held, but not during the probe; closing the
- * IA waits for its end (ia_await_probes). */
+ * minutes, the IA connects only to a host that has answered. cm_lock is held, but not during the
+ * probe; closing the IA waits for its end (ia_await_probes). */
 static DAT_RETURN cm_probe_host(struct dofi_ep *ep, const struct attempt *a)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -298,7 +298,7 @@ static DAT_RETURN cm_probe_host(struct dofi_ep *ep, const struct attempt *a)
 	pthread_mutex_lock(&ia->cm_lock);
 	if (!--ia->probes)
 		pthread_cond_broadcast(&ia->probes_done);
-	/* The EP may have been freed, and its place be another's. */
+	/* The EP may have been freed, and its memory reused. */
 	if (ep->probe != a)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	ep->probe = NULL;
@@ -374,7 +374,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	pthread_mutex_lock(&ia->cm_lock);
 	if (dup->state != DAT_EP_STATE_CONNECTED || !dup->active) {
-		/* The accepting side has no qualifier that it could connect to. */
+		/* The passive side has no qualifier to connect to. */
 		ret = dofi_ret_ep_state(dup->state);
 	} else {
 		a.qual = dup->qual;
@@ -386,7 +386,7 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	return ret;
 }
 
-/* Connected, and the consumer wants outstanding requests to be finished first. */
+/* Graceful disconnect of a connected EP: completes outstanding requests first. */
 static void cm_begin_graceful(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;

@@ -35,7 +35,7 @@ void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int 
 	dofi_lib.freeinfo(info);
 }
 
-/* The answer to a request, sealed if that was. 0: it cannot be sealed. */
+/* Builds the answer to a request, sealed if the request was. 0: it cannot be sealed. */
 static size_t cr_build_answer(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_cm_msg *msg)
 {
 	const struct dofi_sealer by = dofi_sealer_of(&cr->obj.ia->fab);
@@ -43,7 +43,7 @@ static size_t cr_build_answer(uint8_t *buf, const struct dofi_cr *cr, const stru
 	return cr->seal.on ? dofi_seal_answer(&cr->seal, &by, msg, buf) : dofi_cm_build(buf, msg);
 }
 
-/* Refuses a request that is known to this side. */
+/* Rejects a request that has a CR. */
 static void cr_refuse(struct dofi_cr *cr, unsigned int reason, const void *priv, uint16_t priv_len)
 {
 	struct dofi_cm_msg msg = cr_rejection(cr->obj.ia, reason, priv, priv_len);
@@ -98,7 +98,7 @@ static bool cr_announce(struct dofi_cr *cr, struct dofi_sp *sp)
 	return dofi_evd_push(sp->evd, &e);
 }
 
-/* The EP of a request that will not be accepted. */
+/* Releases the EP of a request that will not be accepted. */
 static void cr_release_ep(struct dofi_cr *cr)
 {
 	struct dofi_ep *ep = cr->ep;
@@ -114,7 +114,7 @@ static void cr_release_ep(struct dofi_cr *cr)
 	cr->ep = NULL;
 }
 
-/* The consumer has not learned of the request: it was never given. */
+/* The request has not been reported to the consumer. */
 static void cr_take_back_ep(struct dofi_cr *cr, struct dofi_sp *sp)
 {
 	dofi_obj_retire(&cr->obj);
@@ -126,7 +126,7 @@ static void cr_take_back_ep(struct dofi_cr *cr, struct dofi_sp *sp)
 		dofi_ep_transit(sp->ep, DOFI_EP_RESERVE);
 }
 
-/* What the EP can tell of its connection before that is up. */
+/* Sets the addresses that the EP reports before its connection is established. */
 static void cr_set_ports(struct dofi_ep *ep, const struct dofi_cr *cr)
 {
 	dofi_lock(&ep->lock);
@@ -136,7 +136,7 @@ static void cr_set_ports(struct dofi_ep *ep, const struct dofi_cr *cr)
 	dofi_unlock(&ep->lock);
 }
 
-/* Reports the request to a service point. 0 or the reason for a refusal. */
+/* Reports the request to a service point. 0 or the reason for a rejection. */
 static unsigned int cr_deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 {
 	bool rsp = sp->obj.type == DAT_HANDLE_TYPE_RSP;
@@ -157,8 +157,8 @@ static unsigned int cr_deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 	if (cr->ep)
 		cr_set_ports(cr->ep, cr);
 	dofi_obj_publish(&cr->obj);
-	/* Only this thread adds requests to EVDs (cm_lock): the room is still there, unless a
-	 * software event took it a moment ago. */
+	/* Only this thread adds requests to EVDs (cm_lock): the space is still available, unless a
+	 * software event has just used it. */
 	if (cr_announce(cr, sp))
 		return 0;
 	cr_take_back_ep(cr, sp);
@@ -204,7 +204,7 @@ int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_
 	return ret;
 }
 
-/* Parses the peer's request: 0, or the reason for the refusal, which has been logged. */
+/* Parses the peer's request: 0, or the reason for a rejection, which has been logged. */
 static unsigned int cr_read_request(struct dofi_listener *l, const struct fi_info *info,
 				    const void *data, size_t len, struct dofi_cm_msg *msg,
 				    struct dofi_seal *seal)
@@ -226,7 +226,7 @@ static unsigned int cr_read_request(struct dofi_listener *l, const struct fi_inf
 	return 0;
 }
 
-/* 0, or the reason why the peer is refused. */
+/* 0, or the reason for a rejection. */
 static unsigned int cr_check_request(struct dofi_listener *l, const struct fi_info *info,
 				     const void *data, size_t len, struct dofi_cm_msg *msg,
 				     struct dofi_seal *seal, struct dofi_sp **sp)
@@ -334,14 +334,14 @@ static DAT_RETURN cr_choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct 
 	return DAT_SUCCESS;
 }
 
-/* The fabric's endpoint took the request and could not be made ready for it, as a rule because the
- * peer has gone (soft-RoCE, soft-iWARP: EINVAL). There is nothing left to accept or to refuse. */
+/* The fabric's endpoint has taken over the request and could not be enabled, usually because the
+ * peer has closed (soft-RoCE, soft-iWARP: EINVAL). Nothing is left to accept or to reject. */
 static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *request, int err)
 {
 	dofi_log(DOFI_LOG_INFO, "a connection request cannot be accepted any more: %s",
 		 dofi_lib.strerror(-err));
 	if (ep->obj.ia->fab.refuse_lost) {
-		/* Refuses nobody: libfabric (verbs) frees what it knows of the request. */
+		/* Rejects no peer: libfabric (verbs) frees its state of the request. */
 		cr->info->handle = request;
 		cr_refuse(cr, 0, NULL, 0);
 	} else {
@@ -477,7 +477,7 @@ static struct dofi_sp *cr_find_sp(struct dofi_ia *ia, DAT_CONN_QUAL qual)
 	return NULL;
 }
 
-/* A new CR takes the request over; the old handle dies. */
+/* A new CR takes over the request; the old handle becomes invalid. */
 static DAT_RETURN cr_hand_over(struct dofi_cr *cr, DAT_CONN_QUAL qual)
 {
 	struct dofi_sp *sp = cr_find_sp(cr->obj.ia, qual);

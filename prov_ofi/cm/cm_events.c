@@ -22,9 +22,9 @@
 #define ROUND 256
 
 /* Time to wait for the event with the cause of a flush, which may arrive after the flush. */
-#define FLUSH_PATIENCE DOFI_MS(200)
+#define FLUSH_LIMIT DOFI_MS(200)
 
-/* For the route of an attempt, at most. */
+/* Maximum wait for the route of an attempt. */
 #define ROUTE_MS 100
 
 union cm_event {
@@ -63,9 +63,9 @@ static void cm_push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic b
 	dofi_evd_push_opening(evd, &e, gate);
 }
 
-/* An EP that had an SRQ has none of the queue's buffers any more. Programs wait for this before
- * they free it, for one event from each of many EPs; others never look at asynchronous events, and
- * must not be told of an overflow. */
+/* An EP with an SRQ holds none of its buffers any more. Programs wait for one such event of each EP
+ * before they free the SRQ; programs that never read asynchronous events must not get an
+ * overflow. */
 static void cm_flush_grace_timer(struct dofi_ep *ep)
 {
 	struct dofi_event e = { .number = DAT_ASYNC_ERROR_EP_BROKEN, .notify = true };
@@ -119,7 +119,7 @@ void dofi_cm_break(struct dofi_ep *ep)
 void dofi_cm_flushed(struct dofi_ep *ep)
 {
 	if (ep->state == DAT_EP_STATE_CONNECTED && ep->timer.when == DOFI_NEVER)
-		dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now() + FLUSH_PATIENCE);
+		dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now() + FLUSH_LIMIT);
 	dofi_progress_wakeup(ep->obj.ia);
 }
 
@@ -151,10 +151,10 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 	}
 }
 
-/* From now on there is a connection: the event first, then what may have completed already. The
- * consumer may have the event, and post, before this thread goes on: from the event on completions
- * are reported as they come, or those of both queues would be found here together, and an answer
- * would be reported before the send that it answers. */
+/* The connection is established: report the event first, then completions. The consumer may read
+ * the event and post before this thread continues: after the event completions are reported as they
+ * arrive. Otherwise those of both queues would be reported here together, and an answer before the
+ * send that it answers. */
 static void cm_established(struct dofi_ep *ep)
 {
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
@@ -166,7 +166,7 @@ static void cm_established(struct dofi_ep *ep)
 	dofi_dto_open(ep);
 }
 
-/* 0, or negative: it is no acceptance, or not one of the peer that is meant. */
+/* 0, or negative: not an acceptance, or not one of the intended peer. */
 static int cm_check_acceptance(struct dofi_ep *ep, const uint8_t *data, size_t len,
 			       struct dofi_cm_msg *msg)
 {
@@ -181,7 +181,7 @@ static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	struct dofi_cm_msg msg;
 
 	if (ep->state == DAT_EP_STATE_COMPLETION_PENDING) {
-		/* libfabric 2.x hands the accepting side 256 bytes of rubbish here. */
+		/* libfabric 2.x passes 256 bytes of invalid data to the passive side here. */
 		ep->priv_len = 0;
 		cm_established(ep);
 		return;
@@ -225,8 +225,8 @@ static void cm_ended_unanswered(struct dofi_ep *ep)
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 }
 
-/* Ends that were reported before the beginning, which follows in the same round; if it did not,
- * the connection failed. */
+/* Ends that were reported before the establishment, which follows in the same round; otherwise the
+ * connection has failed. */
 static void cm_settle_early_ends(struct dofi_ia *ia)
 {
 	struct dofi_list *pos, *tmp;
@@ -323,8 +323,8 @@ void dofi_cm_fail_all(struct dofi_ia *ia)
 	}
 }
 
-/* The endpoint that an event of the fabric is about; NULL when it has no interest any more, or
- * when it is about a listener. */
+/* The endpoint that an event of the fabric refers to; NULL if it is not interested any more, or if
+ * the event refers to a listener. */
 static struct dofi_ep *cm_ep_of(fid_t fid)
 {
 	struct dofi_conn *conn = fid && fid->fclass == FI_CLASS_EP ? fid->context : NULL;
@@ -369,8 +369,8 @@ static void cm_dispatch(uint32_t event, union cm_event *e, size_t len)
 		cm_shut_down(ep);
 }
 
-/* libfabric (verbs) returns the error of an attempt that fails before the request has left, and
- * does not say whose it is: that of the oldest. See dofi_cm_await_route. */
+/* libfabric (verbs) returns the error of an attempt that fails before the request is sent, without
+ * identifying the attempt: it is the oldest one. See dofi_cm_await_route. */
 static void cm_attempt_failed(struct dofi_ia *ia, int err)
 {
 	struct dofi_list *pos;
@@ -385,7 +385,7 @@ static void cm_attempt_failed(struct dofi_ia *ia, int err)
 	}
 }
 
-/* One event; false: there is none. */
+/* Processes one event; false: there is none. */
 static bool cm_read_event(struct dofi_ia *ia)
 {
 	union cm_event e;
@@ -403,8 +403,8 @@ static bool cm_read_event(struct dofi_ia *ia)
 	return true;
 }
 
-/* No other attempt is without its route then, so an error that comes is this one's. Where there is
- * no fabric manager to be asked (iWARP), routes are there at once. */
+/* No other attempt is without a route then, so an error belongs to this one. Without a fabric
+ * manager (iWARP) routes are resolved immediately. */
 void dofi_cm_await_route(struct dofi_ep *ep)
 {
 	struct dofi_ia *ia = ep->obj.ia;
@@ -414,8 +414,8 @@ void dofi_cm_await_route(struct dofi_ep *ep)
 	while (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && ep->conn &&
 	       poll(&pfd, 1, ms) > 0) {
 		if (!cm_read_event(ia))
-			break;		/* what made it readable was dealt with in silence */
-		/* So may this one's have been, on the way to that event. */
+			break;		/* the cause was processed without an event */
+		/* The same may have happened to this attempt before that event. */
 		ms = 0;
 	}
 }

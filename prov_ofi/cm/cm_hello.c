@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers peers that must know a secret, and remembers them until their request comes.
+/* Passive side of the secret-protected handshake: answers HELLO and stores the handshake until
+ * REQUEST arrives.
  *
- * What is remembered is bounded: with the table full the oldest entry goes, and a client whose
- * entry has gone begins again. An entry serves one request.
+ * The number of stored handshakes is limited: if the table is full, the oldest entry is dropped,
+ * and its client starts again. An entry serves one request.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ struct dofi_cm_hellos {
 	struct entry entry[ENTRIES];
 };
 
-/* Logs the clients that did not return, as with a wrong secret: one message for all. */
+/* Logs the clients that sent no REQUEST, as with a wrong secret: one message for all. */
 static void cm_hello_expire(struct dofi_timer *timer)
 {
 	struct dofi_cm_hellos *g = dofi_container(timer, struct dofi_cm_hellos, timer);
@@ -188,7 +189,7 @@ unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, 
 		*seal = e->seal;
 		return 0;
 	}
-	dofi_diag_secret(&from, port, "its request is not sealed with the secret of a handshake that "
-			 "is under way", "at both sides");
+	dofi_diag_secret(&from, port, "its request is not sealed with the secret of a pending "
+			 "handshake", "at both sides");
 	return DOFI_CM_SECRET_OTHER;
 }

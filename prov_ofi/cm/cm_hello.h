@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Listener's side of the secret-protected handshake (proto/cm_seal.h). Caller holds cm_lock. */
+/* Passive side of the secret-protected handshake (proto/cm_seal.h). Caller holds cm_lock. */
 #ifndef DOFI_CM_HELLO_H
 #define DOFI_CM_HELLO_H
 
@@ -8,8 +8,8 @@
 /* Answers HELLO with CHALLENGE, or a reason; takes over info. */
 void dofi_cm_hello_received(struct dofi_listener *l, struct fi_info *info, const void *data,
 			    size_t len);
-/* REQUEST: 0 and what it says (msg->priv points into data), or the reason why it is refused, which
- * the log says. */
+/* REQUEST: 0 and its contents (msg->priv points into data), or the reason for a rejection, which is
+ * logged. */
 unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, const void *data,
 			   size_t len, struct dofi_cm_msg *msg, struct dofi_seal *seal);
 /* The adapter is being closed. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connects to listeners that must know a secret, and checks their answers (proto/cm_seal.h). */
+/* Active side of the secret-protected handshake (proto/cm_seal.h): connects and checks the
+ * answers. */
 #include <errno.h>
 
 #include "cm/cm.h"
@@ -7,7 +8,7 @@
 #include "cm/diag_cm.h"
 #include "object/progress_wakeup.h"
 
-/* How often a client whose handshake a busy listener has forgotten begins again. */
+/* Maximum number of restarts of a client whose handshake a busy listener has dropped. */
 #define RESTARTS 3
 
 size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
@@ -39,19 +40,20 @@ void dofi_cm_drop_conn_id(struct dofi_ep *ep)
 	ep->attempt.conn_id = 0;
 }
 
-/* The listener has answered HELLO, or has forgotten it: the next connection of this attempt. */
+/* The listener has answered HELLO, or has dropped it: starts the next connection of this
+ * attempt. */
 static void cm_sealed_proceed(struct dofi_ep *ep)
 {
-	/* The conn_id of a HELLO that has been answered. */
+	/* Keeps the conn_id of a HELLO that has been answered. */
 	if (ep->attempt.seal.proven) {
 		ep->attempt.conn_id = ep->conn->conn_id;
 		ep->conn->conn_id = 0;
 	}
 	dofi_conn_detach(ep->conn);
-	/* A REQUEST's connection had the receives. */
+	/* The connection of REQUEST had the receives. */
 	dofi_dto_requeue(ep);
-	/* Not here: an event of the fabric is being handled, and making a connection may have to
-	 * read others. */
+	/* Deferred: an event of the fabric is being processed, and creating a connection may have
+	 * to read others. */
 	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now());
 	dofi_progress_wakeup(ep->obj.ia);
 }
@@ -76,8 +78,8 @@ static void cm_sealed_end_unproven(struct dofi_ep *ep)
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 }
 
-/* An unsealed rejection: anybody may have sent it, so it brings no private data, and never means
- * that the peer's program has rejected. */
+/* An unsealed rejection may come from any host, so its private data is ignored, and it is never
+ * reported as a rejection by the peer's program. */
 static bool cm_sealed_take_unsealed(struct dofi_ep *ep, unsigned int reason)
 {
 	struct dofi_seal *seal = &ep->attempt.seal;

@@ -12,9 +12,9 @@
 #include "diag/diag.h"
 #include "object/ep_state.h"
 
-/* Qualifiers are 64 bits wide, ports 16. The low bits are the port; what would be a privileged
- * port, or 0, is moved out of the way. The whole qualifier travels in the request, so several of
- * one process can share a port. */
+/* Qualifiers have 64 bits, ports 16. The low bits are the port; privileged ports and 0 are mapped
+ * to others. The request contains the whole qualifier, so several of one process can share a
+ * port. */
 #define LOW_PORTS 1024
 #define LOW_PORTS_AT 61440
 
@@ -57,7 +57,7 @@ struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual)
 	return NULL;
 }
 
-/* The IA's own address if the user chose it, else every address of this host. */
+/* Listens at the IA's own address if the user chose it, else at every address of this host. */
 static struct fi_info *sp_listen_info(struct dofi_ia *ia, uint16_t port)
 {
 	union dofi_addr addr = ia->fab.addr;
@@ -164,9 +164,8 @@ static struct dofi_evd *sp_cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 	return evd && (evd->flags & DAT_EVD_CR_FLAG) ? evd : NULL;
 }
 
-/* Programs that look for a port that the system grants compare the whole result with the bare type,
- * as the original returns it in this case. A port that this user may not bind is as good as
- * taken. */
+/* Programs that search for a free port compare the whole result with the type alone, which the
+ * original DAPL returns in this case. A port that this user may not bind counts as taken. */
 static DAT_RETURN sp_no_listener(uint16_t port, int err)
 {
 	if (err != -EADDRINUSE && err != -EACCES)

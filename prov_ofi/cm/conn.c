@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes and ends the fabric endpoint of one connection.
+/* Creates and closes the fabric endpoint of one connection.
  *
- * The end of a connection has an order: no post gets through any more (ep->conn is NULL), the
- * fabric flushes what it has and the completions are read, the fabric endpoint is closed.
+ * A connection ends in this order: posts are refused (ep->conn is NULL), the fabric flushes its
+ * operations and the completions are read, the fabric endpoint is closed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void conn_close_fid(struct fid_ep *fid, struct dofi_ep *ep)
 	conn_leave_queues(ep);
 }
 
-/* Selective completion: operations say themselves whether they want one (see data/dto.c). */
+/* Selective completion: each operation states whether it generates a completion (data/dto.c). */
 static int conn_bind_queues(struct dofi_conn *conn, struct dofi_ep *ep)
 {
 	struct fid *recv = &ep->recv_evd->cq->fid, *req = &ep->req_evd->cq->fid;
@@ -116,7 +116,7 @@ void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served)
 	struct dofi_ep *ep = conn->ep;
 	unsigned int most = (unsigned int)ep->attr.max_rdma_read_out;
 
-	/* Software fabrics serve as many as there are. */
+	/* Software fabrics serve any number. */
 	if (!conn->ia->fab.limits_reads)
 		return;
 	if (served < most)

@@ -7,7 +7,7 @@
 #include "cm/outage.h"
 #include "fabric/fab_ops.h"
 
-/* Longer than a cable is out by accident, shorter than devices go on trying. */
+/* Longer than short link failures, shorter than the retries of devices. */
 #define OUTAGE_MS 1000
 
 static void outage_report(struct dofi_ia *ia, const char *what)

@@ -23,7 +23,8 @@ ALWAYS_INLINE bool cq_report_one(struct dofi_ep *ep, struct dofi_queue *q, struc
 		q->failed = true;
 		if (dofi_dto_queue_event(ep, dto, evd, dto->status, recv) == DOFI_EVENT_DEFERRED)
 			return false;
-	} else if (dofi_dto_queue_event(ep, dto, evd, DAT_DTO_SUCCESS, recv) == DOFI_EVENT_DEFERRED) {
+	} else if (dofi_dto_queue_event(ep, dto, evd, DAT_DTO_SUCCESS, recv) ==
+		   DOFI_EVENT_DEFERRED) {
 		return false;
 	}
 	if (!recv && dto->kind == DOFI_BIND)
@@ -72,7 +73,7 @@ void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd
 	dofi_queue_rewind_if_empty(ep, q, head);
 }
 
-/* The same after `dto` has become done: usually it is the head and the only one. */
+/* The same after `dto` has become done: usually it is the head and the only operation. */
 ALWAYS_INLINE void cq_report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
 				  struct dofi_evd *evd, bool recv)
 {
@@ -161,8 +162,8 @@ static __attribute__((noinline)) uint8_t cq_read_data(struct dofi_dto *dto,
 ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 				    const struct fi_cq_data_entry *entry)
 {
-	bool said = entry->flags & FI_REMOTE_CQ_DATA;
-	uint64_t data = said ? entry->data : 0;
+	bool has_data = entry->flags & FI_REMOTE_CQ_DATA;
+	uint64_t data = has_data ? entry->data : 0;
 	uint8_t status = DAT_DTO_SUCCESS;
 	size_t len = entry->len;
 
@@ -173,7 +174,7 @@ ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 		if (!dto->ep)
 			return;
 	}
-	if (!status && (said || data))
+	if (!status && (has_data || data))
 		status = cq_read_data(dto, &evd->obj.ia->fab, entry, data, &len);
 	if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
 		status = DAT_DTO_ERR_LOCAL_LENGTH;

@@ -14,7 +14,7 @@
 unsigned int dofi_cq_process(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n);
 
 /* Reads one batch of evd->cq, which is not NULL; returns the result of fi_cq_read. Inline, since a
- * polling program mostly reads an empty CQ. Caller holds evd->lock. */
+ * polling program usually reads an empty CQ. Caller holds evd->lock. */
 static inline __attribute__((always_inline)) ssize_t
 dofi_cq_read(struct dofi_evd *evd, struct fi_cq_data_entry *entry)
 {

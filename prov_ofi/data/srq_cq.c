@@ -74,17 +74,17 @@ static void srq_check_marks(struct dofi_srq *srq, struct dofi_ep *ep)
 static bool srq_report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	struct dofi_srq *srq = dto->srq;
-	enum dofi_event_state told;
+	enum dofi_event_state event_state;
 
 	if (!dto->status)
 		dofi_srq_check_hard_mark(ep);
 
-	told = dofi_dto_queue_event(ep, dto, evd, dto->status, true);
-	if (told == DOFI_EVENT_DEFERRED)
+	event_state = dofi_dto_queue_event(ep, dto, evd, dto->status, true);
+	if (event_state == DOFI_EVENT_DEFERRED)
 		return false;
 	srq_give_back(srq, dto);
 	/* Only now: the entry that this frees needs a descriptor. */
-	if (told == DOFI_EVENT_NONE)
+	if (event_state == DOFI_EVENT_NONE)
 		dofi_srq_dequeued(srq, ep);
 	return true;
 }

@@ -21,13 +21,13 @@
 
 #include "base/addr.h"
 
-/* All modes of memory registration, to ask for nothing in particular. (The two that stand for
- * several of them are deprecated in libfabric 2.x.) */
+/* All modes of memory registration, to require none. (The two that stand for several of them are
+ * deprecated in libfabric 2.x.) */
 #define DOFI_MR_ANY \
 	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
 	 FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE)
 
-/* Completions that one read of a CQ asks for at most. */
+/* Maximum number of completions that one read of a CQ requests. */
 #define DOFI_CQ_BATCH 16
 
 /* libfabric entry points that are real symbols. */
@@ -48,11 +48,11 @@ struct dofi_fabric_ops;
 struct msgep_secret;
 struct msgep_transport;
 
-/* fi_control of endpoints and listeners of rdm/, before fi_connect and fi_listen: the qualifier
- * (uint64_t) that is asked for; sockets between processes of one host are named after it. */
+/* fi_control of endpoints and listeners of msgep, before fi_connect and fi_listen: the qualifier
+ * (uint64_t) to connect to or to listen on; Unix sockets are named after it. */
 #define DOFI_CONTROL_QUAL 0x44415451
 
-/* One desc per fabric: names and what this library has to know about it. */
+/* One descriptor per fabric: names and properties. */
 struct dofi_fabric_desc {
 	const char *name;		/* in "provider=…" and IA names */
 	const char *prov_name;		/* libfabric's */
@@ -68,7 +68,7 @@ struct dofi_fabric_desc {
 					 * handshake of others has proofs (proto/cm_secret.h) */
 	size_t max_iov;
 	uint32_t cm_data;		/* bytes of a connection message, at most DOFI_CM_MAX */
-	uint32_t cm_header;		/* of which our header takes so many (proto/cm_proto.h) */
+	uint32_t cm_header;		/* of these, bytes of our header (proto/cm_proto.h) */
 	size_t rx_depth, tx_depth;	/* of a device: receives, requests that one endpoint has at
 					 * once */
 	bool qual_in_name;		/* a listener's name holds the whole qualifier */
@@ -91,8 +91,8 @@ struct dofi_fab {
 	int eq_fd;
 	union dofi_addr addr;		/* the IA's address, port 0 */
 	bool addr_named;		/* chosen by the user: bind to it and to nothing else */
-	union dofi_addr *addrs;		/* where connections are ours: all addresses of the
-					 * interface that the user named, `addr` first; ports 0 */
+	union dofi_addr *addrs;		/* over msgep: all addresses of the interface that the user
+					 * named, `addr` first; ports 0 */
 	size_t n_addrs;			/* 0: an address was named, or nothing */
 	char netdev[64];
 	uint32_t lib_version;		/* fi_version() */
@@ -101,7 +101,7 @@ struct dofi_fab {
 	bool prov_keys;			/* keys come from the provider */
 	bool local_mr;			/* local buffers need registration */
 	bool has_msg_prefix;		/* a prefix leads each message (ops->send_prefixed) */
-	bool immed;			/* writes with immediate data take a peer's receive */
+	bool immed;			/* writes with immediate data consume a peer's receive */
 	bool atomics;			/* atomic operations on memory of the peer's */
 	bool atomic_values;		/* values instead of pointers to them (data/fi_post.c) */
 	bool auto_progress;		/* operations proceed without calls into the fabric */
@@ -115,24 +115,25 @@ struct dofi_fab {
 	bool connect_blocks;		/* a connect call waits until the host answers */
 	bool await_route;		/* the EQ does not say which attempt has no route */
 	bool refuse_lost;		/* a request that cannot be accepted must be refused */
-	bool limits_reads;		/* a peer serves so many reads at once, and no more */
+	bool limits_reads;		/* a peer serves a limited number of reads at a time */
 
 	/* Limits. */
 	uint64_t atomic_access;		/* libfabric's right for atomic operations of peers */
 	size_t mtu;
-	uint8_t min_batch;		/* completions that one read of a CQ asks for at least */
+	uint8_t min_batch;		/* minimum number of completions that one read of a CQ
+					 * requests */
 	uint32_t srq_depth;		/* of a shared receive context */
 	size_t rx_iov;			/* segments of a receive at the fabric */
 	size_t msg_overhead;		/* bytes of the fabric's maximum that messages lose */
-	bool lost;			/* device or address has gone; cm_lock */
-	size_t cq_known_size;		/* a CQ of this size can be opened (verbs/cq_reservation.c) */
+	bool lost;			/* device or address is lost; cm_lock */
+	size_t cq_known_size; /* a CQ of this size can be opened (verbs/cq_reservation.c) */
 	char device[64];		/* of the fabric, "" where it has none */
 	bool cq_external_lock;		/* the EVD's lock replaces libfabric's (object/evd.h) */
 	size_t max_read_iov;		/* segments that one RDMA read of the fabric takes */
 	size_t inject;			/* messages up to this length are copied when posted */
 	size_t max_priv;		/* private data left to the consumer */
-	struct msgep_secret *secret;	/* that peers must know (proto/cm_seal.h); NULL: none, or the
-					 * connections are ours (proto/cm_secret.h) */
+	struct msgep_secret *secret;	/* shared with peers (proto/cm_seal.h); NULL: none, or over
+					 * msgep (proto/cm_secret.h) */
 	uint32_t max_size;		/* bytes of one message or RDMA operation */
 };
 
@@ -143,7 +144,7 @@ void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, con
 /* The fabric of that wire id, "unknown" if this library has none. */
 const char *dofi_fab_name(uint8_t wire_id);
 
-/* fi_version() below the given one? */
+/* True if fi_version() is below the given one. */
 static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, uint32_t minor)
 {
 	return FI_MAJOR(fab->lib_version) < major ||

@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads libfabric and protects the process, and its privileges, from what it does meanwhile.
+/* Loads libfabric and protects the program's signal handlers and privileges meanwhile.
  *
  * Debian's libfabric 1.17 pulls in a PSM library whose constructor replaces the handlers of SEGV,
- * BUS, ILL, ABRT, INT and TERM unless IPATH_NO_BACKTRACE is set; other providers install some
- * when their first object is made. The program's own handlers are put back afterwards.
+ * BUS, ILL, ABRT, INT and TERM unless IPATH_NO_BACKTRACE is set; other providers install some when
+ * their first object is made. The program's own handlers are restored afterwards.
  *
- * The tcp provider of 1.17 keeps small messages that a full socket did not take, and says
- * that they are sent; they would be lost when a connection ends. That buffer is switched off while
- * the provider reads its settings, unless the user has set it.
+ * The tcp provider of 1.17 buffers small messages that a full socket did not accept and reports
+ * them as sent; they would be lost at the end of a connection. That buffer is disabled while the
+ * provider reads its settings, unless the user has set it.
  *
  * The verbs provider may keep a cache of registrations, which gives every region all rights, and
- * one key to regions that overlap. A region's rights are the program's to give: the cache is
- * switched off in the same way, whatever the user has set.
+ * one key to regions that overlap. The program determines the rights of a region: the cache is
+ * disabled in the same way, whatever the user has set.
  *
- * The rxm provider copies messages of up to 16 KiB at once and fetches others; endpoints whose limits
- * differ do not talk to each other. Our packets are better off copied, and with twice that size
- * (rdm_open.c), so that is the limit, whatever the user has set. Each lot of its buffers, for
- * receiving and for sending, is 1024 buffers, which are written to at once: 34 MiB each if they hold a
- * message. Until 1.19 they need not: tcp puts a message into the receive that is posted for it, and
- * sends it from where it is. Then buffers have room for a header only. The limit is read when an
- * endpoint is made, so these settings hold at each opening.
+ * The rxm provider copies messages of up to 16 KiB at once and fetches others; endpoints with
+ * different limits cannot communicate. Packets of this library are faster when copied, and with
+ * twice that size (rdm_open.c), so that is the limit, whatever the user has set. rxm allocates 1024
+ * buffers at a time for receiving and for sending and writes to all of them: 34 MiB each if they
+ * hold a message. Until 1.19 they need not: tcp places a message in the receive posted for it, and
+ * sends it from its own memory. Then buffers have room for a header only. The limit is read when an
+ * endpoint is created, so these settings apply at each opening.
  *
- * Over RDMA devices the connections of an endpoint of rxm share one completion queue, with a place for
- * each request of FI_UNIVERSE_SIZE connections, which is read once, and for each of their receives unless
- * they share those, too. With libfabric's own settings it is larger than some devices take.
+ * Over RDMA devices the connections of an endpoint of rxm share one completion queue, with a place
+ * for each request of FI_UNIVERSE_SIZE connections, which is read once, and for each of their
+ * receives unless they share those, too. With libfabric's own settings it is larger than some
+ * devices take.
  *
- * In secure execution (setuid, setgid, file capabilities) the environment is a stranger's, and
- * libfabric obeys it: FI_PROVIDER_PATH names libraries to load. So do the libraries that it needs
+ * In secure execution (setuid, setgid, file capabilities) the environment is not trusted, but
+ * libfabric uses it: FI_PROVIDER_PATH names libraries to load. So do the libraries that it needs
  * (IPATH_DEBUG_FILENAME and VERBS_LOG_FILE name files to write). Their variables are removed from
- * the environment before libfabric is loaded, as the dynamic linker removes LD_PRELOAD. They stay
- * away, because libfabric reads some only when an endpoint is made (rxm: FI_OFI_RXM_COMP_PER_PROGRESS).
+ * the environment before libfabric is loaded, as the dynamic linker removes LD_PRELOAD. They are
+ * not restored, because libfabric reads some only when an endpoint is created (rxm:
+ * FI_OFI_RXM_COMP_PER_PROGRESS).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -53,11 +55,11 @@ struct dofi_lib dofi_lib;
 static pthread_mutex_t load_lock = PTHREAD_MUTEX_INITIALIZER;
 static void *library;
 
-/* What rxm copies at most; all processes that connect to each other need the same. */
+/* Maximum length that rxm copies; must be equal in all processes that connect to each other. */
 #define RXM_LIMIT "32768"
 #define RXM_SMALL FI_VERSION(1, 20)
 
-/* Settings of libfabric's that hold while its providers read them. */
+/* Settings of libfabric that are overridden while its providers read them. */
 static const struct {
 	struct dofi_env_setting setting;
 	uint32_t from_version, before_version;	/* of libfabric; 0: no limit */
@@ -75,7 +77,7 @@ static const struct {
 	/* 240 * 128 requests and 1024 receives: soft-RoCE takes 32767 */
 	{ { "FI_UNIVERSE_SIZE", DOFI_LIB_PEERS }, 0, 0, false },
 };
-/* What libfabric's providers and the libraries below them read. */
+/* Variables that libfabric's providers and the libraries below them read. */
 static const char *const foreign[] = {
 	"CXI_", "CXIP_", "EFA_", "FI_", "HFI_", "IBV_", "INFINIPATH_", "IPATH_", "MLX4_", "MLX5_",
 	"NLCB=", "NLDBG=", "OPX_", "PROC_NET_PSCHED=", "PROC_ROOT=", "PSM_", "PSM2_", "PSM3_",
@@ -83,7 +85,7 @@ static const char *const foreign[] = {
 };
 #define N_OURS (sizeof(ours) / sizeof(ours[0]))
 
-/* Without them rxm would take other sizes than other processes do. */
+/* Without them rxm would use other sizes than other processes. */
 static int lib_hold_settings(void)
 {
 	struct dofi_env_setting hold[N_OURS];
@@ -114,7 +116,7 @@ static void lib_log_removed(const char *entry)
 		 (int)strcspn(entry, "="), entry);
 }
 
-/* At each opening: the program may have put variables back. */
+/* At each opening: the program may have set variables again. */
 static int lib_remove_foreign(void)
 {
 	if (!dofi_env_privileged() ||

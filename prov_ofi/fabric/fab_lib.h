@@ -5,11 +5,12 @@
 
 #include <stddef.h>
 
-/* Peers of an endpoint of rxm over an RDMA device for which its completion queue has room. */
+/* Number of peers for which the completion queue of an rxm endpoint over an RDMA device has
+ * room. */
 #define DOFI_LIB_PEERS "240"
 
-/* Loads libfabric once and keeps it. The actions of all signals are remembered before, and
- * dofi_lib_signals_restore() must follow, after the first calls into it, success or not. */
+/* Loads libfabric once and keeps it. The actions of all signals are saved before;
+ * dofi_lib_signals_restore() must follow the first calls into it, whether or not they succeed. */
 int dofi_lib_load(void);
 /* The size up to which an endpoint of rxm whose buffers have that size copies messages. */
 size_t dofi_lib_rxm_limit(size_t buffer);

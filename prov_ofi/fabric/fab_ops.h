@@ -27,8 +27,8 @@ struct dofi_fabric_ops {
 	int (*prepare_srq)(struct dofi_srq *srq);
 
 	/* Endpoints. Caller holds cm_lock. */
-	/* Sets in `info` what the endpoint of this connection needs, and how much of the EP's queues
-	 * may be at the fabric at once. */
+	/* Sets in `info` what the endpoint of this connection needs, and how much of the EP's
+	 * queues may be at the fabric at once. */
 	int (*prepare_ep)(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info);
 	/* Gives back what prepare_ep has reserved; also after it has failed, and twice. */
 	void (*release_ep)(struct dofi_conn *conn, struct dofi_ep *ep);

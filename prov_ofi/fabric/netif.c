@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Chooses the address of an IA among the interfaces of this host, and the source of a connection. */
+/* Chooses the address of an IA among the interfaces of this host, and the source of a
+ * connection. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
@@ -177,7 +178,7 @@ static bool netif_ask_kernel(const union dofi_addr *to, union dofi_addr *source)
 	return known;
 }
 
-/* The first of the right family, at best of the right scope. *fitting: how many are. */
+/* The first address of the family, preferably of the same scope. *fitting: number of candidates. */
 static const union dofi_addr *netif_first_source(const struct dofi_fab *fab,
 						 const union dofi_addr *to, size_t *fitting)
 {

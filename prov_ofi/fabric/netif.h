@@ -8,9 +8,9 @@
 
 #include "fabric/fab.h"
 
-/* `wanted`: an interface name, an IP address, or NULL for the best there is. Loopback, bridge
- * and container interfaces are chosen only when named or when nothing else is there.
- * 0, -ENODEV (no such interface or address), -EADDRNOTAVAIL (interface without address). */
+/* `wanted`: an interface name, an IP address, or NULL for the best available. Loopback, bridge and
+ * container interfaces are chosen only if named or if there is no other. 0, -ENODEV (no such
+ * interface or address), -EADDRNOTAVAIL (interface without address). */
 int dofi_netif_pick(const char *wanted, union dofi_addr *addr, char *netdev, size_t room);
 /* Fills fab->addrs if `wanted` is an interface, with fab->addr and then the others. 0 or a negative
  * error. */

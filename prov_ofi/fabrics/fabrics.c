@@ -151,7 +151,7 @@ static void fab_report_names(const char *name)
 	dofi_diag_fabric(name, known, dofi_fabrics[0].name);
 }
 
-/* What the fabric carries in one operation, and every completion event has room for. */
+/* Maximum length of an operation: the fabric's limit, and what a completion event can represent. */
 static uint32_t fab_max_size(const struct dofi_fab *fab)
 {
 	size_t most = fab->info->ep_attr->max_msg_size - fab->msg_overhead;
@@ -215,7 +215,8 @@ static bool fab_is_offered(const struct dofi_fabric_desc *desc)
 	return found;
 }
 
-/* No fabric is named, and no RDMA device can be used: the first of these that opens, else tcp+shm. */
+/* No fabric is named, and no RDMA device can be used: the first of these that opens, else
+ * tcp+shm. */
 static int fab_open_best(struct dofi_fab *fab, const struct request *request)
 {
 	static const char *const best[] = { "efa+shm", "cxi+shm", "opx+shm", "psm3+shm" };
@@ -237,7 +238,7 @@ static int fab_open_any(struct dofi_fab *fab, const struct request *request)
 	if (!known && !dofi_device_any())
 		return fab_open_best(fab, request);
 	ret = fab_open_desc(fab, fab_find_desc("verbs"), request);
-	/* There are devices, but not below the interface that was asked for. */
+	/* Devices exist, but not below the requested interface. */
 	return ret && !known ? fab_open_best(fab, request) : ret;
 }
 

@@ -11,8 +11,8 @@ void dofi_progress_wakeup(struct dofi_ia *ia)
 
 bool dofi_progress_is_me(struct dofi_ia *ia)
 {
-	/* Not a thread-local variable: gcc 12's leak checker stumbles over those of libraries that
-	 * are loaded late. */
+	/* Not a thread-local variable: gcc 12's leak checker fails on those of libraries that are
+	 * loaded with dlopen. */
 	return atomic_load_explicit(&ia->prog.self, memory_order_relaxed) ==
 	       (uintptr_t)pthread_self();
 }

@@ -18,7 +18,8 @@ struct dofi_listener {
 	struct dofi_ia *ia;
 	struct fid_pep *pep;
 	uint16_t port;
-	uint64_t qual;			/* the only one where names hold qualifiers */
+	uint64_t qual;			/* the only one where listeners' names contain the
+					 * qualifier */
 	unsigned int users;
 	struct dofi_list sps;
 };
@@ -30,7 +31,7 @@ struct dofi_sp {
 	struct dofi_evd *evd;
 	DAT_PSP_FLAGS flags;
 	struct dofi_ep *ep;		/* RSP: the reserved EP; NULL: created for the request */
-	bool spent;			/* RSP: its one request has come */
+	bool spent;			/* RSP: its only request has arrived */
 	struct dofi_listener *listener;
 	struct dofi_list link;		/* listener->sps */
 };

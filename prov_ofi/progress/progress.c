@@ -99,9 +99,9 @@ struct sched_request {		/* struct sched_attr, which not every libc declares */
 	uint64_t runtime, deadline, period;
 };
 
-/* The program may spin on memory that only this thread's work changes, on every processor. Asking
- * for short slices makes the scheduler (EEVDF, Linux 6.12) run it as soon as it wakes; older ones
- * do so anyway, and ignore or refuse the request. */
+/* The program may spin on memory that only this thread's work changes, on every processor.
+ * Requesting short slices makes the scheduler (EEVDF, Linux 6.12) run it as soon as it wakes; older
+ * ones do so anyway, and ignore or refuse the request. */
 static void progress_request_short_slices(void)
 {
 	struct sched_request req;

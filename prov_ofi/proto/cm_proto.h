@@ -72,7 +72,7 @@ enum dofi_cm_reason {
 	DOFI_CM_BACKLOG,	/* the service point's EVD is full */
 	DOFI_CM_VERSION_OTHER,	/* magic, version or fabric differ */
 	DOFI_CM_RESOURCES,	/* insufficient resources */
-	DOFI_CM_NO_SECRET,	/* the request belongs to a handshake with a secret (proto/cm_seal.h), and this side has none */
+	DOFI_CM_NO_SECRET,	/* the request requires a secret, this side has none */
 	DOFI_CM_SECRET_WANTED,	/* the request must belong to such a handshake */
 	DOFI_CM_SECRET_OTHER,	/* the request belongs to no handshake that this side knows */
 };

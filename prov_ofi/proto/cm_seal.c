@@ -211,7 +211,8 @@ static bool seal_mac_of_answer(const struct dofi_seal *s, const struct dofi_seal
 			       bool accepts, const uint8_t *msg, size_t len, uint8_t *mac)
 {
 	return seal_make_mac(s, by->secret, accepts ? 'a' : 'j',
-			     seal_text_of(s->request_mac, sizeof(s->request_mac)), seal_text_of(msg, len), mac);
+			     seal_text_of(s->request_mac, sizeof(s->request_mac)),
+			     seal_text_of(msg, len), mac);
 }
 
 size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,

@@ -68,7 +68,7 @@ enum { DOFI_SEAL_HELLO = 0xd1, DOFI_SEAL_CHALLENGED, DOFI_SEAL_REQUEST, DOFI_SEA
 /* State of a handshake, at either end. */
 struct dofi_seal {
 	bool on;			/* HELLO has been sent or received */
-	bool proven;			/* client: CHALLENGE has proved that the peer knows the secret */
+	bool proven;			/* client: CHALLENGE has proved the peer's secret */
 	uint8_t restarts;		/* client: how often the listener did not recognise it */
 	uint8_t hello_len;
 	uint8_t hello[DOFI_SEAL_HELLO_MAX];

@@ -16,7 +16,8 @@ static long default_iters(enum perf_test test, enum perf_op op, enum perf_mode m
 		n = most;
 	if (mode == PERF_WAIT || mode == PERF_CNO)
 		n /= 4;
-	/* an exchange with all peers, and a turn that may wait for the progress thread, take longer */
+	/* an exchange with all peers, and a turn that may wait for the progress thread, take
+	 * longer */
 	if (op == PERF_HALO || op == PERF_TWO_QUEUES)
 		n /= 20;
 	return n < 100 ? 100 : (long)n;
@@ -92,8 +93,8 @@ static long sizes_of(const struct perf_plan *p, int op)
 /* Returns the number of cases; tests follow each other, so that a table can be printed for each. */
 int perf_cases(const struct perf_plan *p, bool selfloop, struct perf_case **list)
 {
-	struct perf_case *c = calloc((size_t)PERF_TESTS * PERF_ALL_OPS * PERF_MODES * PERF_MAX_SIZES,
-				     sizeof(*c));
+	struct perf_case *c =
+		calloc((size_t)PERF_TESTS * PERF_ALL_OPS * PERF_MODES * PERF_MAX_SIZES, sizeof(*c));
 	int t, op, m, s, n = 0;
 
 	*list = c;

@@ -116,8 +116,9 @@ int perf_check_immed(struct perf_side *s, const uint32_t *data)
 		return perf_error(-EBADMSG, s->layer->name, "validate",
 				  "immediate data: %u instead of %u", *data, (uint32_t)seq);
 	/* the next write of the window to this place may have arrived already */
-	return c->test == PERF_LAT ? perf_check_bytes(s->layer->name, s->target, c->size, seq, "write") :
-				     0;
+	return c->test == PERF_LAT
+		       ? perf_check_bytes(s->layer->name, s->target, c->size, seq, "write")
+		       : 0;
 }
 
 /* On a shared receive queue the connection is unknown. */
@@ -183,5 +184,6 @@ int perf_check_written(struct perf_hub *hub)
 /* The last byte is the number of the turn, which has been checked. */
 int perf_check_turn(struct perf_side *s)
 {
-	return perf_check_bytes(s->layer->name, s->target, s->hub->dev->c->size - 1, s->turn, "write");
+	return perf_check_bytes(s->layer->name, s->target, s->hub->dev->c->size - 1, s->turn,
+				"write");
 }

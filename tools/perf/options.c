@@ -287,7 +287,8 @@ void perf_options(struct perf_opts *o, int argc, char **argv)
 		.port = "18600", .limit_s = 3600,
 	};
 	while ((c = getopt_long(argc, argv, "", long_option, NULL)) != -1)
-		if (!parse_plan_option(&o->plan, c, c == OPT_RAW ? raw_argument(argc, argv) : optarg))
+		if (!parse_plan_option(&o->plan, c,
+				       c == OPT_RAW ? raw_argument(argc, argv) : optarg))
 			parse_option(o, c, optarg);
 	if (o->raw_only) {
 		o->plan.kinds &= ~(1l << PERF_DAT);

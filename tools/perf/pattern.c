@@ -80,7 +80,8 @@ int perf_pattern(enum perf_kind kind, struct perf_run *run, const struct perf_ca
 		ret = perf_barrier(run->chan, limit);
 	perf_stage("measure (pattern)");
 	if (!ret)
-		ret = (c->op == PERF_TWO_QUEUES ? perf_pattern_queues : perf_pattern_messages)(t, f);
+		ret = (c->op == PERF_TWO_QUEUES ? perf_pattern_queues : perf_pattern_messages)(t,
+											       f);
 	if (!ret)
 		ret = perf_barrier(run->chan, limit);
 	if (!ret)

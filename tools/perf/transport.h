@@ -46,7 +46,7 @@ struct perf_transport {
 	uint8_t *target;
 };
 
-/* All return 0 or a negative errno after printing the reason, where nothing else is said. */
+/* All return 0 or a negative errno after printing the reason, unless stated otherwise. */
 struct perf_transport_ops {
 	const char *name;
 	/* opens and connects; fills in what is behind the head, which the caller has set */

@@ -101,7 +101,8 @@ int tdat_post_control(struct tdat *d, int peer, const struct tdat_control *messa
 
 	memcpy(mem, message, sizeof(*message));
 	ret = dat_ep_post_send(pdat_side(p->a)->ep, 1, &iov,
-			       tdat_cookie(TDAT_WORK_CONTROL, peer, 0), DAT_COMPLETION_DEFAULT_FLAG);
+			       tdat_cookie(TDAT_WORK_CONTROL, peer, 0),
+			       DAT_COMPLETION_DEFAULT_FLAG);
 	if (ret != DAT_SUCCESS)
 		return pdat_error(ret, "dat_ep_post_send");
 	p->controls++;

@@ -26,7 +26,7 @@ struct header {
 struct tsock_peer {
 	int fd;
 	struct header head;
-	size_t put;		/* bytes of the current message that have been sent, with the header */
+	size_t put; /* bytes of the current message that have been sent, with the header */
 	uint8_t *into;		/* where the rest of the incoming message belongs */
 	size_t rest;
 	size_t at, end;		/* what the stage holds */
@@ -286,7 +286,7 @@ static int receive(struct perf_transport *t, struct tsock_peer *p, struct perf_m
 	return got < 0 ? got : 1;
 }
 
-/* With several peers, one poll tells which of them have sent. */
+/* With several peers, one poll reports which of them have sent. */
 static int sockets_progress(struct perf_transport *t)
 {
 	struct tsock *s = tsock(t);

@@ -55,7 +55,7 @@ static int emulated_authorize(struct dofi_ep *ep, struct fi_info *info)
 {
 	const struct msgep_auth auth = { (uintptr_t)ep->pz, (uintptr_t)ep };
 
-	/* The info's: it is freed with it. */
+	/* Owned by the info and freed with it. */
 	free(info->ep_attr->auth_key);
 	info->ep_attr->auth_key = malloc(sizeof(auth));
 	info->ep_attr->auth_key_size = info->ep_attr->auth_key ? sizeof(auth) : 0;
@@ -68,7 +68,7 @@ static int emulated_authorize(struct dofi_ep *ep, struct fi_info *info)
 static int emulated_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
 {
 	(void)conn;
-	/* The endpoint has exactly the room that was asked for. */
+	/* The endpoint has exactly the requested queue lengths. */
 	info->rx_attr->size = (size_t)ep->attr.max_recv_dtos;
 	/* What it takes out of a shared context completes by the endpoint's flags. */
 	if (ep->srq)

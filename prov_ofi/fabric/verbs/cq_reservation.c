@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reserves room in a device's completion queues, so that none overflows.
+/* Reserves entries of a device's completion queues, so that none overflows.
  *
- * A device that has no room for a completion breaks the queue and with it all its connections. So
- * each connection sets aside, in the CQs of its EVDs, room for as much as it will ever have at the
- * fabric at once, and hands over no more than that; the rest waits in the rings of its EP. A
- * connection that comes when a CQ is nearly full has to do with less.
+ * If a CQ has no entry for a completion, the device breaks the queue and all its connections. So
+ * each connection reserves entries in the CQs of its EVDs for all operations that it will have
+ * outstanding at the fabric, and submits no more than that; others wait in the rings of its EP. A
+ * connection that is created when a CQ is nearly full gets fewer entries.
  */
 #include <errno.h>
 
@@ -16,21 +16,20 @@
 #define CQ_LEAST 128
 #define CQ_USUAL 8192
 #define CQ_COVERING 32768
-/* Room that a connection must have at least, per direction. */
+/* Minimum number of entries of a connection, per direction. */
 #define SHARE_LEAST 5
-/* Devices (siw) make no queue of one entry. */
+/* Some devices (siw) refuse a queue of one entry. */
 #define QUEUE_LEAST 2
 
-/* The library of soft-iWARP takes one of the offsets at which the kernel shows queues to a
- * process, page 0x90, for an error, and no queue can begin there. The first CQ of an IA is made so
- * large that it covers that page. */
+/* The library of soft-iWARP interprets one of the offsets at which the kernel maps queues, page
+ * 0x90, as an error, so no queue can begin there. The first CQ of an IA is large enough to cover
+ * that page. */
 static bool cq_must_cover(const struct dofi_evd *evd)
 {
 	return evd->internal && dofi_device_is_siw(&evd->obj.ia->fab);
 }
 
-/* libfabric 1.17 loses descriptors when it cannot open a CQ that has one to wait on: tried
- * without. */
+/* libfabric 1.17 leaks descriptors if it cannot open a CQ with a wait descriptor: try without. */
 static bool cq_can_be_had(struct dofi_fab *fab, size_t size)
 {
 	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_DATA,
@@ -51,7 +50,7 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 	struct dofi_fab *fab = &evd->obj.ia->fab;
 	int ret;
 
-	/* Programs that share an EVD among endpoints do not say so when they make it. */
+	/* Programs do not announce that they will share an EVD among endpoints. */
 	attr->size = 8 * (size_t)evd->qlen;
 	if (attr->size < CQ_USUAL)
 		attr->size = CQ_USUAL;
@@ -65,9 +64,9 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr)
 	return ret;
 }
 
-/* Connections that come while a CQ is half empty get what they want, up to an eighth of what is
- * left; receives of iWARP, where a message that finds none ends the connection, up to half of it.
- * Of the other half each gets little, so that hundreds can follow. */
+/* While a CQ is half empty, connections get what they request, up to an eighth of the free entries;
+ * receives of iWARP, where a message without a receive ends the connection, up to half of them. In
+ * the other half each connection gets few, so that hundreds can follow. */
 static uint32_t cq_share_of(const struct dofi_evd *evd, uint32_t wanted, bool urgent)
 {
 	uint32_t left = evd->cq_size - evd->cq_held;

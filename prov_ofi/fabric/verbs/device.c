@@ -88,8 +88,8 @@ bool dofi_device_any(void)
 	return found;
 }
 
-/* QUIRK libfabric 1.17 rxm: over soft-iWARP its progress dies of SIGSEGV, in the list of requests
- * that the provider verbs keeps for each connection. */
+/* QUIRK libfabric 1.17 rxm: over soft-iWARP its progress crashes (SIGSEGV), in the list of requests
+ * that the verbs provider keeps for each connection. */
 static bool device_usable(const struct dofi_fab *fab, const struct fi_info *info)
 {
 	const struct sockaddr *sa = info->src_addr;
@@ -122,15 +122,15 @@ static const struct fi_info *device_choose(const struct dofi_fab *fab, const str
 	return best;
 }
 
-/* QUIRK libfabric<1.18 verbs: one lock per CQ is all that data transfers take, which the domain can
- * be asked to leave out, and an EVD's lock replaces it (object/evd.h). Later versions have other
- * locks, which are kept. */
+/* QUIRK libfabric<1.18 verbs: data transfers take one lock per CQ only; the domain can be
+ * configured not to take it, and an EVD's lock replaces it (object/evd.h). Later versions have
+ * other locks, which are kept. */
 static bool device_uses_external_lock(const struct dofi_fab *fab)
 {
 	return !fab->desc->over_device && dofi_fab_older(fab, 1, 18);
 }
 
-/* What libfabric is asked for: endpoints at fab->addr (AF_UNSPEC: at any). NULL: no memory. */
+/* Creates the hints: endpoints at fab->addr (AF_UNSPEC: at any). NULL: no memory. */
 static struct fi_info *device_hints(const struct dofi_fab *fab)
 {
 	bool any = fab->addr.sa.sa_family == AF_UNSPEC;
@@ -138,7 +138,7 @@ static struct fi_info *device_hints(const struct dofi_fab *fab)
 
 	if (!hints)
 		return NULL;
-	/* Completion data of a write takes a receive: what writes with immediate data are to do. */
+	/* Completion data of a write consumes a receive, as writes with immediate data require. */
 	hints->mode = FI_RX_CQ_DATA;
 	hints->caps = FI_MSG | FI_RMA;
 	if (device_uses_external_lock(fab))
@@ -198,7 +198,7 @@ static int device_copy_value(struct dofi_fab *fab, const struct fi_info *best)
 	memset(&fab->addr, 0, sizeof(fab->addr));
 	memcpy(&fab->addr, best->src_addr, dofi_addr_len(best->src_addr));
 	dofi_addr_set_port(&fab->addr.sa, 0);
-	/* What is not of this device's network cannot be reached from it. */
+	/* Addresses outside of this device's network cannot be reached from it. */
 	fab->addr_named = true;
 	snprintf(fab->device, sizeof(fab->device), "%s", best->domain_attr->name);
 	device_name_interface(fab);
@@ -248,8 +248,8 @@ static int device_find_address(struct dofi_fab *fab, const char *wanted)
 	return dofi_netif_list(fab, wanted && !dofi_device_known(wanted) ? wanted : fab->netdev);
 }
 
-/* Would the device serve an endpoint with queues of this depth, and with these capabilities
- * beside? */
+/* True if the device supports an endpoint with queues of this depth and these additional
+ * capabilities. */
 static bool device_grants(const struct dofi_fab *fab, size_t rx, size_t tx, size_t iov,
 			  uint64_t caps)
 {
@@ -274,7 +274,7 @@ static void device_settle_extensions(struct dofi_fab *fab)
 {
 	fab->immed = !fab->has_msg_prefix;
 	fab->atomic_values = dofi_fab_older(fab, 2, 2);
-	/* A value that is to look like a pointer must not be longer than one. */
+	/* A value that is passed as a pointer must not be longer than one. */
 	fab->atomics = !fab->has_msg_prefix &&
 		       (!fab->atomic_values || sizeof(void *) == sizeof(uint64_t)) &&
 		       device_grants(fab, 0, 0, 0, FI_ATOMIC);
@@ -314,7 +314,7 @@ static void device_adapt(struct dofi_fab *fab)
 		info->tx_attr->iov_limit = iov;
 	fab->inject = info->tx_attr->inject_size;
 	device_settle_extensions(fab);
-	/* For the short calls (data/dto_submit.h). */
+	/* For the calls of the fast path (data/dto_submit.h). */
 	info->tx_attr->op_flags |= FI_COMPLETION;
 }
 

@@ -17,19 +17,19 @@ bool dofi_device_any(void);
  * which get the addresses of its interface unless an address was named. */
 int dofi_verbs_find(struct dofi_fab *fab, const char *wanted);
 int dofi_verbs_find_rdm(struct dofi_fab *fab, const char *wanted);
-/* Soft-iWARP, whose driver is unlike those of hardware: a request to connect waits, inside the
- * call, until TCP has an answer, or for two minutes. */
+/* True for soft-iWARP, whose driver differs from those of hardware: a connect call blocks until TCP
+ * has an answer, for up to two minutes. */
 bool dofi_device_is_siw(const struct dofi_fab *fab);
 
 extern const struct dofi_fabric_ops dofi_verbs_ops;
 
 /* ---- fabric/verbs/cq_reservation.c: a completion queue of hardware must never overflow ---- */
 
-/* A CQ as large as `qlen` and the streams that may join later are worth, or as the device allows.
- * evd->cq_size tells. */
+/* Opens a CQ for `qlen` and streams that may be added later, or as large as the device allows. Sets
+ * evd->cq_size. */
 int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr);
-/* Sets aside what the connection may have outstanding at once, in its queues and in `info`; fails
- * when a CQ has no room left. Caller holds cm_lock. */
+/* Reserves entries for the operations that the connection may have outstanding, and sets its queue
+ * lengths and those of `info`; fails if a CQ has no entries left. Caller holds cm_lock. */
 int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info);
 void dofi_device_release(struct dofi_conn *conn, struct dofi_ep *ep);
 

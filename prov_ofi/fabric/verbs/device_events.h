@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Device events: the kernel's messages about interfaces and addresses.
  *
- * Where hardware does the work the fabric tells little: of a removed device those of its
- * connections and listeners that exist, of an interface that is taken down nobody. So the kernel
- * is asked to report changes of interfaces and addresses.
+ * RDMA devices report little: existing connections and listeners learn that a device is removed,
+ * none learns that an interface is taken down. So this module subscribes to the kernel's
+ * notifications of changes of interfaces and addresses.
  */
 #ifndef DOFI_DEVICE_EVENTS_H
 #define DOFI_DEVICE_EVENTS_H

@@ -2,7 +2,7 @@
 /* Splits an RDMA read into several. (hot)
  *
  * Reads of one connection complete in their order, and a device that fails one fails those that
- * follow. So only the last is asked for a completion.
+ * follow. So only the last one requests a completion.
  */
 #include "fabric/verbs/split_rdma_read.h"
 

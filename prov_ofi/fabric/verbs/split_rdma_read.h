@@ -5,7 +5,7 @@
 
 #include "object/ep.h"
 
-/* Makes one read for each segment; the last one's completion is that of all. */
+/* Issues one read per segment; the completion of the last one is that of all. */
 ssize_t dofi_split_rdma_read(struct fid_ep *fid, const struct dofi_dto *dto,
 			     const struct fi_msg_rma *whole);
 

@@ -10,7 +10,7 @@
 #include "object/ep.h"
 #include "object/srq.h"
 
-/* How devices report that the peer has no such service. */
+/* Errors by which devices report that the peer has no such service. */
 #define IB_CM_REJ_INVALID_SERVICE_ID 8
 
 static int verbs_open_fabric(struct dofi_fab *fab)
@@ -40,8 +40,8 @@ static int verbs_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct f
 					     ep->sq.limit ? ep->sq.room : 0, true);
 }
 
-/* A device that closes a queue pair forgets the buffer of a shared queue that it was filling. If
- * the queue pair fails first, the buffer comes back as flushed, a moment later. */
+/* A device that closes a queue pair loses the SRQ buffer that it was filling. If the queue pair is
+ * set to the error state first, the buffer is returned as flushed shortly after. */
 static bool verbs_detach_ep(struct dofi_conn *conn, struct dofi_ep *ep)
 {
 	if (!ep->srq || !conn->up)
@@ -76,7 +76,7 @@ static bool verbs_no_listener(int code, size_t len)
 	return !len && (!code || code == ECONNREFUSED);
 }
 
-/* What ibv_wc_status calls them; the numbers are the ABI of all devices. */
+/* Values of ibv_wc_status; the numbers are the ABI of all devices. */
 enum {
 	WC_LOC_LEN_ERR = 1, WC_LOC_QP_OP_ERR, WC_LOC_EEC_OP_ERR, WC_LOC_PROT_ERR, WC_WR_FLUSH_ERR,
 	WC_MW_BIND_ERR, WC_BAD_RESP_ERR, WC_LOC_ACCESS_ERR, WC_REM_INV_REQ_ERR, WC_REM_ACCESS_ERR,

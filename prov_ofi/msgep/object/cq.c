@@ -346,8 +346,8 @@ static bool cq_try_once(struct msgep_cq *cq, bool *far)
 	       (!*far || !transport->may_sleep || transport->may_sleep(cq->domain));
 }
 
-/* Processes also what moves without a completion, such as parts of a long message: a caller takes a
- * refusal with nothing to read as a sign that progress has stalled. */
+/* Also processes progress without a completion, such as parts of a long message: a caller regards a
+ * refusal with nothing to read as stalled progress. */
 int msgep_cq_trywait(struct msgep_cq *cq)
 {
 	bool quiet = false, all = true, far;

@@ -18,12 +18,12 @@
 
 /* Nanoseconds between two polls of the network by a queue with local connections, too: less than a
  * network message takes. */
-#define LOOK 4000
+#define NETWORK_POLL_NS 4000
 /* Polls of a single connection's memory before msgep_cq_news reports that nothing has arrived. */
-#define LOOKS 8
+#define EMPTY_POLLS 8
 /* An endpoint becomes idle after this many polls without activity; BUSY_LEAST endpoints never
  * do. */
-#define BUSY_LOOKS 4096u
+#define BUSY_POLLS 4096u
 #define BUSY_LEAST 16u
 /* Idle endpoints per poll. */
 #define IDLE_EACH 4u
@@ -42,7 +42,7 @@ bool msgep_cq_polls_network(struct msgep_cq *cq)
 	now = dofi_now();
 	if (now < cq->next_network_poll)
 		return false;
-	cq->next_network_poll = now + LOOK;
+	cq->next_network_poll = now + NETWORK_POLL_NS;
 	return true;
 }
 
@@ -104,7 +104,7 @@ static bool cq_poll_active(struct msgep_cq *cq, struct msgep_cq_direct *direct)
 		cq_poll_transport(cq, &cq->eps[i], direct, &all);
 	}
 	/* One per poll, which bounds the time that this takes. */
-	if (n > BUSY_LEAST && cq->polls - cq->eps[cq->turn].last_active > BUSY_LOOKS)
+	if (n > BUSY_LEAST && cq->polls - cq->eps[cq->turn].last_active > BUSY_POLLS)
 		cq_swap(cq, cq->turn, --cq->n_active);
 	return all;
 }
@@ -158,7 +158,7 @@ bool msgep_cq_news(struct msgep_cq *cq)
 	if (!cq->has_local || !ep ||
 	    atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
-	for (int i = 0; i < LOOKS; i++)
+	for (int i = 0; i < EMPTY_POLLS; i++)
 		if (ep->transport->ready(ep))
 			return true;
 	return false;

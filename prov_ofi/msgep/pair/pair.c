@@ -271,7 +271,7 @@ static void pair_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 		conn->ended = false;
 }
 
-/* Are there transfers to us that will not come? All that libfabric had have been returned. */
+/* True if transfers to this side are missing. libfabric has returned all that it had. */
 static bool pair_is_cut(const struct msgep_ep *ep)
 {
 	const struct pair_conn *conn = ep->w.pair;
@@ -285,7 +285,7 @@ static bool pair_drained(struct msgep_ep *ep, bool died)
 
 	if (!conn || ep->failed)
 		return true;
-	/* What waits behind such a transfer is lost with it. */
+	/* Frames that wait for such a transfer are lost with it. */
 	if (ep->bulk.requests && pair_is_cut(ep))
 		return true;
 	if (conn->queue[MSGEP_REQ].head || conn->queue[MSGEP_ANS].head)

@@ -183,7 +183,7 @@ struct pair {
 
 /* State of closing a bulk endpoint (pair_share.c). From BULK_ASKED on no transfer is announced on
  * it. */
-enum pair_leave {
+enum pair_bulk_end {
 	BULK_KEPT,
 	BULK_ASKED,			/* we have requested it */
 	BULK_GRANTED,			/* the peer has agreed; its last transfers are in
@@ -199,7 +199,7 @@ struct pair_bulk {
 	struct pair_conn *conn;		/* NULL: closed */
 	struct dofi_list link;		/* net->bulks, in LRU order */
 	uint64_t used_at;
-	enum pair_leave leave;		/* net->lock and conn->ep->lock to write */
+	enum pair_bulk_end leave;		/* net->lock and conn->ep->lock to write */
 	struct fid_ep *ep;
 	int fd;
 	enum pair_state state;		/* conn->ep->lock to write, like ep */
@@ -259,7 +259,7 @@ struct pair_conn {
 	uint64_t wanted_at;		/* when the peer was sent a request for a token;
 					 * net->lock */
 	uint16_t peer_port;		/* of the passive side's listener */
-	bool had_bulk;			/* one that went down when nothing was under way */
+	bool had_bulk;			/* one that closed when nothing was in transit */
 	_Atomic bool lost;		/* one closed with data: none is sent or awaited any more */
 	uint32_t n_out;
 	uint64_t next_out;

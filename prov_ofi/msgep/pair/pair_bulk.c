@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bulk endpoints: a libfabric connection of a DAT connection's own, for long data (proto_bulk.c).
+/* Bulk endpoints: a separate libfabric connection of a DAT connection, for long data
+ * (proto_bulk.c).
  *
- * It is made when a side has long data to send and its turn has come (pair_share.c), and data
- * travels in packets until it is up. The active side of the DAT connection makes it, with a token
- * that the passive side has sent on the pair. Closing it ends every access to memory at once, which
- * is how a disconnect and the end of a region stop transfers. Its end may overtake what was sent on
- * the pair before, and BYE: a connection that loses data with it ends when BYE has come, or soon
- * (msgep_ep_data_lost). */
+ * It is created when a side has long data to send and a slot is free (pair_share.c); until it is
+ * established, data travels in packets. The active side of the DAT connection creates it, with a
+ * token that the passive side has sent on the pair. Closing it ends every access to memory at once;
+ * disconnects and the deregistration of a region stop transfers that way. Its end may overtake
+ * packets sent earlier on the pair, and BYE: a connection that loses data with it ends when BYE has
+ * arrived, or after a time limit (msgep_ep_data_lost). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ void pair_transfers_free(struct pair_net *net)
 	}
 }
 
-/* The transfers that libfabric still has are reported later, and hold it. */
+/* Transfers that libfabric still has complete later, and keep a reference. */
 static void bulk_put(struct pair_bulk *bulk)
 {
 	if (atomic_fetch_sub(&bulk->users, 1) == 1)
@@ -162,8 +163,8 @@ static void bulk_down(struct pair_bulk *bulk, int err)
 	if (bulk->state == PAIR_BROKEN)
 		return;
 	if (!bulk_set_state(bulk, PAIR_BROKEN)) {
-		/* Nothing is lost with it. The connection does without, unless it is closed for
-		 * others. */
+		/* Nothing is lost with it. The connection continues without one, unless it was
+		 * closed for others. */
 		if (!conn)
 			return;
 		msgep_lock(&conn->ep->lock);
@@ -200,7 +201,7 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 	return false;
 }
 
-/* ---------------------------------------------------------------- making one */
+/* ---------------------------------------------------------------- connecting */
 
 /* The passive side has sent a token. False: it is not used. */
 bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
@@ -334,12 +335,12 @@ bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n)
 	struct fi_msg msg;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	/* What was announced before it went down does not come. */
+	/* Transfers announced before it closed do not arrive. */
 	if (conn->lost || (!bulk && conn->had_bulk)) {
 		bulk_lost(conn, FI_ENOTCONN);
 		return true;
 	}
-	/* The peer may know before us that it is up. */
+	/* The peer may report earlier that it is established. */
 	if (!bulk || !bulk->ep || bulk->state == PAIR_BROKEN)
 		return false;
 	t = transfer_get(bulk->net);
@@ -398,7 +399,7 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 	bulk_put(bulk);
 }
 
-/* The connection ends: what has not been sent is not sent. Its bulk endpoint has been closed. */
+/* The connection ends: unsent transfers are dropped. Its bulk endpoint has been closed. */
 void pair_bulk_drop(struct pair_conn *conn)
 {
 	struct pair_net *net = pair_net_of(conn->ep->domain);
@@ -410,7 +411,7 @@ void pair_bulk_drop(struct pair_conn *conn)
 		if (!t)
 			continue;
 		transfer_end(conn, t);
-		/* Those that libfabric had are returned by it. */
+		/* libfabric returns those that it had. */
 		if (!t->bulk)
 			transfer_put(net, t);
 	}
@@ -425,7 +426,7 @@ void pair_bulk_stop(struct msgep_ep *ep)
 		fi_shutdown(conn->bulk->ep, 0);
 }
 
-/* ep->lock and mr_lock (for writing) held: memory of a region goes. */
+/* A region is deregistered. Caller holds ep->lock and mr_lock (for writing). */
 bool pair_bulk_abort(struct msgep_ep *ep, const struct msgep_mr *mr)
 {
 	struct pair_conn *conn = ep->w.pair;

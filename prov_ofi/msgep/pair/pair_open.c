@@ -192,7 +192,7 @@ static void pair_end_requests(struct pair_net *net)
 static void pair_close_inner(struct pair_net *net)
 {
 	net->closing = true;
-	/* Listeners come last: everything that this needs exists if there is one. */
+	/* Listeners are opened last: if there is one, all other objects exist. */
 	if (net->n_listeners && dofi_fab_older(net->domain->fabric->fab, 1, 18))
 		pair_end_requests(net);
 	for (size_t i = 0; i < net->n_listeners; i++)

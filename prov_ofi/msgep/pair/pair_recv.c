@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages that arrive: packets are checked, and processed in the receive buffer (hot).
+/* Processes received messages: validates packets and processes them in the receive buffer. (hot)
  *
  * The peer may be hostile: a message that breaks the rules of pair.h breaks its pair, a packet that
  * breaks the rules of its connection breaks that connection. A packet for a connection that has
@@ -16,8 +16,8 @@
 #include "msgep/pair/pair.h"
 
 #define BATCH 16
-/* Messages of one look, so that those who wait for net->lock get it. */
-#define LOOK_MOST 64
+/* Maximum of messages per poll, so that threads that wait for net->lock acquire it. */
+#define POLL_MOST 64
 #define HDR ((uint32_t)MSGEP_FRAME_HDR)
 
 void pair_touch(struct pair_conn *conn)
@@ -90,7 +90,7 @@ bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent)
 	return true;
 }
 
-/* A count of the peer's of which the lowest bits are known; false: see pair_advance. */
+/* Applies a count of the peer, given its lowest bits; false: see pair_advance. */
 static bool pair_advance_low(_Atomic uint32_t *known, uint32_t low, uint32_t bits, uint32_t unit,
 			     uint32_t sent)
 {
@@ -140,7 +140,7 @@ void pair_release(struct msgep_ep *ep, int channel)
 		atomic_fetch_add_explicit(&conn->taken, 1, memory_order_relaxed);
 }
 
-/* The packet at the cursor cannot be processed yet: a copy waits. */
+/* The packet at the cursor cannot be processed yet: queues a copy. */
 static bool pair_keep(struct pair_conn *conn)
 {
 	const struct msgep_frame *f = (const void *)conn->at;
@@ -174,8 +174,8 @@ void pair_queues_free(struct pair_conn *conn)
 	}
 }
 
-/* Of the packets at the cursor the last one of this connection has the latest counts. What they may
- * answer is complete before they are processed. */
+/* Of the packets at the cursor the last one of this connection has the latest counts. Messages that
+ * they may reply to complete before they are processed. */
 static void pair_recv_last_counts(struct pair_conn *conn)
 {
 	const struct msgep_frame *last = NULL;
@@ -199,8 +199,8 @@ static void pair_process(struct pair_conn *conn)
 		pair_touch(conn);
 }
 
-/* Packets from `at` on that are of this connection; returns the first byte behind them, or behind
- * those that could be kept. */
+/* Keeps the packets of this connection that follow `at`; returns the first byte after them, or
+ * after those that could be kept. */
 static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, const uint8_t *end,
 				    struct msgep_cq_direct *direct)
 {
@@ -244,7 +244,7 @@ static void pair_recv_attach(struct pair *pair, struct pair_conn *conn, const st
 	uint64_t value = le64toh(f->value);
 	char text[DOFI_ADDR_TEXT];
 
-	/* A peer may name any connection; those of others do not suffer from it. */
+	/* A peer may name any connection; those of others are not affected. */
 	if (!conn->has_peer_params || memcmp(conn->peer_name, pair->name, PAIR_NAME)) {
 		dofi_log(DOFI_LOG_WARN,
 			 "dropped a message from %s: expected an attachment to one of its "
@@ -303,7 +303,7 @@ static uint32_t pair_payload_most(uint8_t kind)
 	return kind < PAIR_ATTACH ? PAIR_PAYLOAD : 0;
 }
 
-/* Length and numbers of the packet at `at`; 0: it makes no sense. */
+/* Length and numbers of the packet at `at`; 0: it is invalid. */
 static uint32_t pair_check(uint8_t *at, const uint8_t *end)
 {
 	struct msgep_frame *f = (void *)at;
@@ -491,7 +491,7 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 
 	DOFI_ASSERT_LOCKED(&net->lock);
 	pair_flush_dirty(net, false);
-	while (got < LOOK_MOST) {
+	while (got < POLL_MOST) {
 		ssize_t n = fi_cq_read(net->inner.cq, entries, BATCH);
 
 		if (n == -FI_EAVAIL && pair_completed_badly(net)) {
@@ -515,8 +515,8 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	return got;
 }
 
-/* A thread that finds the lock taken leaves the look to its holder, and the CPU, which the holder
- * may be waiting for. */
+/* A thread that finds the lock taken leaves the poll to its holder and yields the CPU, which the
+ * holder may need (lock holder preemption). */
 void pair_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct)
 {
 	struct pair_net *net = pair_net_of(domain);

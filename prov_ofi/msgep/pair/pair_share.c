@@ -8,7 +8,7 @@
  *
  *   one side                       the other side
  *   PAIR_END_ASKED      ->                           neither announces anything on it any more
- *                       <-         PAIR_END_AGREED   all of both sides' data has come, or has left
+ *                       <-         PAIR_END_AGREED   all data of both sides has arrived
  *   closes it
  *   PAIR_END_CLOSED     ->         closes it
  *
@@ -72,7 +72,7 @@ static bool share_is_quiet(struct pair_conn *conn)
 }
 
 /* Advances to that step. False: it is too early. */
-static bool share_leave(struct pair_bulk *bulk, enum pair_leave leave)
+static bool share_leave(struct pair_bulk *bulk, enum pair_bulk_end leave)
 {
 	struct pair_conn *conn = bulk->conn;
 	bool may;

@@ -241,7 +241,7 @@ static uint32_t shm_arrived(struct msgep_ep *ep)
 }
 
 /* True if a message has been consumed whose sender waits for that. */
-static bool shm_landed(struct msgep_ep *ep)
+static bool shm_is_message_consumed(struct msgep_ep *ep)
 {
 	return atomic_load_explicit(&ep->complete_at, memory_order_relaxed) &&
 	       msgep_ep_completes_at(ep, shm_arrived(ep));
@@ -254,7 +254,7 @@ static bool shm_ready(struct msgep_ep *ep)
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
 	shm = ep->w.shm;
-	return shm_frame_there(shm, MSGEP_ANS) || shm_landed(ep) ||
+	return shm_frame_there(shm, MSGEP_ANS) || shm_is_message_consumed(ep) ||
 	       (!atomic_load_explicit(&ep->stalled, memory_order_relaxed) &&
 		shm_frame_there(shm, MSGEP_REQ));
 }
