@@ -189,7 +189,7 @@ cat "$inc"/dat/*.h "$inc"/dat2/*.h >"$dir/headers"
 grep -ho 'Dv [A-Z][A-Z0-9_]*\**' $pages | sed 's/^Dv //' | sort -u >"$dir/constants"
 while read -r name; do
 	case $name in
-	AF_* | FI_* | SIG*) continue ;;
+	AF_* | FI_* | SIG* | TCP_*) continue ;;
 	*\*) pattern="\<${name%\*}" ;;
 	*) pattern="\<$name\>" ;;
 	esac
