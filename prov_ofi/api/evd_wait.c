@@ -21,9 +21,9 @@
 #include "object/progress_wakeup.h"
 #include "object/deferred_work.h"
 
-/* After this number of empty reads of a readable CQ the thread does not sleep on its descriptor for
- * an increasing time (tcp 1.17: a message without a posted receive keeps the descriptor readable).
- * Posting a receive ends the delay. */
+/* QUIRK libfabric tcp: a message without a posted receive keeps the descriptor readable (seen in
+ * 1.17). After this number of empty reads of a readable CQ the thread does not sleep on its
+ * descriptor for an increasing time. Posting a receive ends the delay. */
 #define STALL_AFTER 3
 #define STALL_DELAY_MAX 50
 

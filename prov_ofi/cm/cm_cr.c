@@ -341,7 +341,8 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 	dofi_log(DOFI_LOG_INFO, "a connection request cannot be accepted any more: %s",
 		 dofi_lib.strerror(-err));
 	if (ep->obj.ia->fab.refuse_lost) {
-		/* Rejects no peer: libfabric (verbs) frees its state of the request. */
+		/* QUIRK libfabric verbs: frees its state of a request only when it is rejected,
+		 * also if the peer has gone. */
 		cr->info->handle = request;
 		cr_refuse(cr, 0, NULL, 0);
 	} else {

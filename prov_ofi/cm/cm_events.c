@@ -181,7 +181,8 @@ static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	struct dofi_cm_msg msg;
 
 	if (ep->state == DAT_EP_STATE_COMPLETION_PENDING) {
-		/* libfabric 2.x passes 256 bytes of invalid data to the passive side here. */
+		/* QUIRK libfabric>=2.0 tcp: reports 256 bytes of invalid data with the
+		 * passive side's FI_CONNECTED; they are ignored. */
 		ep->priv_len = 0;
 		cm_established(ep);
 		return;
@@ -369,8 +370,8 @@ static void cm_dispatch(uint32_t event, union cm_event *e, size_t len)
 		cm_shut_down(ep);
 }
 
-/* libfabric (verbs) returns the error of an attempt that fails before the request is sent, without
- * identifying the attempt: it is the oldest one. See dofi_cm_await_route. */
+/* QUIRK libfabric verbs: returns the error of an attempt that fails before the request is sent,
+ * without identifying the attempt: it is the oldest one. See dofi_cm_await_route. */
 static void cm_attempt_failed(struct dofi_ia *ia, int err)
 {
 	struct dofi_list *pos;

@@ -5,8 +5,8 @@
 
 #include "object/ep.h"
 
-/* libfabric (verbs) polls a device once per completion, and once more in vain if there are fewer
- * than requested. The batch is therefore one entry (evd->min_batch) until this number of
+/* QUIRK libfabric verbs: polls a device once per completion, and once more in vain if there are
+ * fewer than requested. The batch is therefore one entry (evd->min_batch) until this number of
  * consecutive reads has filled it. */
 #define DOFI_CQ_HITS 4
 

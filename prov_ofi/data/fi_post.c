@@ -50,7 +50,7 @@ ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 				     .datatype = FI_UINT64, .op = swap ? FI_CSWAP : FI_SUM,
 				     .context = &dto->ctx };
 
-	/* QUIRK libfabric<2.2 verbs: uses the pointers themselves as the values. */
+	/* QUIRK libfabric<2.2 verbs: takes the pointers to atomic operands as their values. */
 	if (ep->obj.ia->fab.atomic_values) {
 		msg.addr = dto->operand[swap];
 		compare.addr = (void *)(uintptr_t)dto->operand[0];

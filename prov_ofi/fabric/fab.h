@@ -97,7 +97,7 @@ struct dofi_fab {
 	char netdev[64];
 	uint32_t lib_version;		/* fi_version() */
 
-	/* Capabilities (test/structure/capabilities). */
+	/* Capabilities: all that the core knows of a fabric (test/structure/check). */
 	bool prov_keys;			/* keys come from the provider */
 	bool local_mr;			/* local buffers need registration */
 	bool has_msg_prefix;		/* a prefix leads each message (ops->send_prefixed) */

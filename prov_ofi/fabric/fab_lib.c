@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Loads libfabric and protects the program's signal handlers and privileges meanwhile.
  *
- * Debian's libfabric 1.17 pulls in a PSM library whose constructor replaces the handlers of SEGV,
- * BUS, ILL, ABRT, INT and TERM unless IPATH_NO_BACKTRACE is set; other providers install some when
- * their first object is made. The program's own handlers are restored afterwards.
+ * QUIRK libfabric psm: Debian's 1.17 pulls in a PSM library whose constructor replaces the handlers
+ * of SEGV, BUS, ILL, ABRT, INT and TERM unless IPATH_NO_BACKTRACE is set; other providers install
+ * some when their first object is made. The program's own handlers are restored afterwards.
  *
- * The tcp provider of 1.17 buffers small messages that a full socket did not accept and reports
+ * QUIRK libfabric<1.18 tcp: buffers small messages that a full socket did not accept and reports
  * them as sent; they would be lost at the end of a connection. That buffer is disabled while the
  * provider reads its settings, unless the user has set it.
  *
- * The verbs provider may keep a cache of registrations, which gives every region all rights, and
- * one key to regions that overlap. The program determines the rights of a region: the cache is
+ * QUIRK libfabric verbs: may keep a cache of registrations, which gives every region all rights,
+ * and one key to regions that overlap. The program determines the rights of a region: the cache is
  * disabled in the same way, whatever the user has set.
  *
  * The rxm provider copies messages of up to 16 KiB at once and fetches others; endpoints with
@@ -21,10 +21,10 @@
  * sends it from its own memory. Then buffers have room for a header only. The limit is read when an
  * endpoint is created, so these settings apply at each opening.
  *
- * Over RDMA devices the connections of an endpoint of rxm share one completion queue, with a place
- * for each request of FI_UNIVERSE_SIZE connections, which is read once, and for each of their
- * receives unless they share those, too. With libfabric's own settings it is larger than some
- * devices take.
+ * QUIRK libfabric rxm: over RDMA devices the connections of an endpoint share one completion queue,
+ * with a place for each request of FI_UNIVERSE_SIZE connections, which is read once, and for each
+ * of their receives unless they share those, too. With libfabric's own settings it is larger than
+ * some devices take; smaller ones are set.
  *
  * In secure execution (setuid, setgid, file capabilities) the environment is not trusted, but
  * libfabric uses it: FI_PROVIDER_PATH names libraries to load. So do the libraries that it needs

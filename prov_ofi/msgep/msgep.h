@@ -385,8 +385,8 @@ struct msgep_transport {
 	int (*domain_open)(struct msgep_domain *domain);
 	void (*domain_close)(struct msgep_domain *domain);
 	/* Descriptors of which one becomes readable when something arrives for any endpoint;
-	 * returns their number. They form no set of their own: libfabric 2.x nests three epoll
-	 * sets, and the kernel's limit is five. */
+	 * returns their number. QUIRK libfabric>=2.0: nests three epoll sets, and the kernel's
+	 * limit is five; so the descriptors form no set of their own. */
 	int (*wait_fds)(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS]);
 	/* Processes what has arrived for all endpoints, without ep->lock (polling path). */
 	void (*progress)(struct msgep_domain *domain, struct msgep_cq_direct *direct);

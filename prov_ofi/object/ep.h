@@ -103,7 +103,7 @@ static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 /* The message of libfabric that describes the operation. */
 static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 {
-	/* libfabric (verbs) must not get descriptors without segments. */
+	/* QUIRK libfabric verbs: must not get descriptors without segments. */
 	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
 			      .iov_count = dto->iov_count, .context = &dto->ctx };
 

@@ -77,8 +77,8 @@ static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, 
 	pthread_mutex_lock(&ia->cm_lock);
 	dofi_cm_read_events(ia);
 	deadline = dofi_timers_run(&ia->timers, dofi_now());
-	/* libfabric 1.17 (tcp): fi_trywait on an event queue returns FI_EAGAIN while any connection
-	 * has data, which the consumer that polls handles. */
+	/* QUIRK libfabric tcp: fi_trywait on an event queue returns FI_EAGAIN (seen in 1.17)
+	 * while any connection has data, which the consumer that polls handles. */
 	if (!progress_eq_quiet(ia))
 		ms = ia->prog.consumer_polled ? DOFI_TICK_MS : 0;
 	pthread_mutex_unlock(&ia->cm_lock);

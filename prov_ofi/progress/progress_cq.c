@@ -87,7 +87,8 @@ static bool progress_consumer_active(struct dofi_evd *evd)
 }
 
 /* True if for each endpoint of this CQ a consumer polls its other CQ, which makes progress in both
- * directions. (libfabric 1.17 wakes both descriptors for all arrivals.) */
+ * directions. QUIRK libfabric tcp: wakes both descriptors for all arrivals (seen in
+ * 1.17). */
 static bool progress_is_covered(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct dofi_list *pos;
@@ -137,8 +138,8 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 		if (n)
 			i = -1;
 	}
-	/* libfabric 1.17 (tcp): a message waits for a receive. Until one is posted the descriptor
-	 * stays readable; check at intervals. */
+	/* QUIRK libfabric tcp: while a message waits for a receive, the descriptor stays
+	 * readable (seen in 1.17); check at intervals. */
 	dofi_evd_disarm(evd, DOFI_EVD_STALLED);
 	atomic_store(&evd->stalled, true);
 	atomic_fetch_add(&ia->stalls, 1);

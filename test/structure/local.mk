@@ -3,7 +3,7 @@
 if !SANITIZED
 TESTS += test/structure/check
 endif
-EXTRA_DIST += test/structure/check test/structure/debts test/structure/layers test/structure/words
+EXTRA_DIST += test/structure/check test/structure/layers test/structure/quirks test/structure/words
 
 .PHONY: check-structure
 check-structure:

@@ -16,7 +16,7 @@ static bool sleeps(const struct perf_case *c)
 static int open_cq(struct raw_hub *h, struct raw_dev *d, int q)
 {
 	const struct perf_case *c = d->base.c;
-	/* tcp of 1.17 reads a queue without descriptor with a system call */
+	/* QUIRK libfabric tcp: reads a queue without descriptor by a system call (seen in 1.17) */
 	struct fi_cq_attr attr = {
 		.format = FI_CQ_FORMAT_MSG,
 		.wait_obj = FI_WAIT_FD,

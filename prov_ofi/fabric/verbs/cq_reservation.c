@@ -29,7 +29,8 @@ static bool cq_must_cover(const struct dofi_evd *evd)
 	return evd->internal && dofi_device_is_siw(&evd->obj.ia->fab);
 }
 
-/* libfabric 1.17 leaks descriptors if it cannot open a CQ with a wait descriptor: try without. */
+/* QUIRK libfabric verbs: a CQ with a wait descriptor that cannot be opened leaks descriptors (seen
+ * in 1.17): try without one. */
 static bool cq_can_be_had(struct dofi_fab *fab, size_t size)
 {
 	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_DATA,

@@ -88,8 +88,8 @@ bool dofi_device_any(void)
 	return found;
 }
 
-/* QUIRK libfabric 1.17 rxm: over soft-iWARP its progress crashes (SIGSEGV), in the list of requests
- * that the verbs provider keeps for each connection. */
+/* QUIRK libfabric rxm: over soft-iWARP its progress crashes (SIGSEGV; seen in 1.17), in the list of
+ * requests that the verbs provider keeps for each connection. iWARP devices are refused there. */
 static bool device_usable(const struct dofi_fab *fab, const struct fi_info *info)
 {
 	const struct sockaddr *sa = info->src_addr;

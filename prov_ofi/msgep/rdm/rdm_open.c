@@ -118,9 +118,9 @@ static void rdm_enlarge_packets(struct rdm_net *net)
 		net->large.size = 0;
 }
 
-/* QUIRK libfabric (1.17) tcp, 32 bits: RDMA requests carry a wrong key, because struct fi_rma_iov
- * is smaller there than its format on the network. rxm fetches messages by such requests: no
- * message may be longer than what it copies. */
+/* QUIRK libfabric tcp: in 32-bit programs RDMA requests carry a wrong key (seen in 1.17), because
+ * struct fi_rma_iov is smaller there than its format on the network. rxm fetches messages by such
+ * requests: no message may be longer than what it copies. */
 static void rdm_avoid_fetching(struct rdm_net *net)
 {
 	if (sizeof(size_t) >= sizeof(uint64_t) || !net->copied ||
@@ -234,8 +234,8 @@ static int rdm_open_inner(struct rdm_net *net, const char **what)
 	return fi_getname(&net->ep->fid, net->name, &net->name_len);
 }
 
-/* Closing an rxm endpoint after its queue, or a domain with regions left, crashes libfabric
- * 1.17. */
+/* QUIRK libfabric rxm: closing an endpoint after its queue, or a domain with regions left, crashes
+ * (seen in 1.17). */
 static void rdm_close_inner(struct rdm_net *net)
 {
 	if (net->timer_fd >= 0)
