@@ -52,12 +52,17 @@ void dofi_mem_maps_init(struct dofi_mem_maps *maps)
 	atomic_init(&maps->fd, DOFI_MAPS_CLOSED);
 }
 
-void dofi_mem_maps_close(struct dofi_mem_maps *maps)
+static void mem_maps_drop(struct dofi_mem_maps *maps, int instead)
 {
-	int fd = atomic_exchange(&maps->fd, DOFI_MAPS_CLOSED);
+	int fd = atomic_exchange(&maps->fd, instead);
 
 	if (fd >= 0)
 		dofi_forkfd_close(fd);
+}
+
+void dofi_mem_maps_close(struct dofi_mem_maps *maps)
+{
+	mem_maps_drop(maps, DOFI_MAPS_CLOSED);
 }
 
 static int mem_check_fd(struct dofi_mem_maps *maps)
@@ -103,8 +108,7 @@ static bool mem_check_by_query(struct dofi_mem_maps *maps, uint64_t next, uint64
 	while (!*ret && next < end) {
 		found = mem_check_query(fd, next, &m);
 		if (found < 0 || (found && m.end <= next)) {
-			dofi_mem_maps_close(maps);
-			atomic_store(&maps->fd, DOFI_MAPS_UNUSABLE);
+			mem_maps_drop(maps, DOFI_MAPS_UNUSABLE);
 			return false;
 		}
 		*ret = found ? mem_check_usable(&m, write, shared) : -EFAULT;
