@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends an adapter's connections when its device or its address has gone for long. */
+/* Ends the connections of an adapter whose device is removed or has no address for a second. */
 #include "base/clock.h"
 #include "base/forkfd.h"
 #include "base/log.h"

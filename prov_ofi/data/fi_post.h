@@ -82,8 +82,5 @@ dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 /* Operations of the InfiniBand extension. */
 ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-/* Posts the write with these flags and this context. */
-ssize_t dofi_fab_write(const struct dofi_ep *ep, struct fid_ep *fid, const struct dofi_dto *dto,
-		       struct fi_msg_rma *msg, uint64_t flags);
 
 #endif

@@ -13,8 +13,6 @@
 
 /* No fabric of this name in the table; `known` lists those that are. */
 void dofi_diag_fabric(const char *name, const char *known, const char *first);
-/* That fabric does not work in programs of 32 bits. */
-void dofi_diag_narrow(const char *name);
 /* No RDMA device of this name, or none at all (NULL), is ready; `found` lists those that are. */
 void dofi_diag_device(const struct dofi_fab *fab, const char *wanted, const char *found);
 /* dofi_netif_pick(wanted) returned ret. */

@@ -28,13 +28,6 @@ void dofi_diag_fabric(const char *name, const char *known, const char *first)
 		    first);
 }
 
-void dofi_diag_narrow(const char *name)
-{
-	dofi_report("fabric '%s' does not support RDMA in 32-bit programs: libfabric sends wrong "
-		    "keys", name);
-	dofi_report("try: DAPL_OFI_PROVIDER=rxm, at both ends; or shm within a host");
-}
-
 void dofi_diag_device(const struct dofi_fab *fab, const char *wanted, const char *found)
 {
 	if (wanted)
