@@ -24,8 +24,8 @@ struct ex_mem {
 	char *p;
 	size_t len;
 	DAT_LMR_HANDLE lmr;
-	DAT_LMR_CONTEXT key;		/* for local segments */
-	DAT_RMR_CONTEXT remote_key;	/* for the peer */
+	DAT_LMR_CONTEXT key;        /* for local segments */
+	DAT_RMR_CONTEXT remote_key; /* for the peer */
 };
 
 /* Command line: [-a ADAPTER] [-n COUNT] [-s SIZE] [ADDRESS QUALIFIER] */
@@ -33,12 +33,11 @@ struct ex_args {
 	char *adapter;
 	unsigned int count;
 	size_t size;
-	char *address;			/* NULL: this is the server */
+	char *address; /* NULL: this is the server */
 	DAT_CONN_QUAL qual;
 };
 
-__attribute__((noreturn, format(printf, 1, 2)))
-static inline void ex_die(const char *format, ...)
+__attribute__((noreturn, format(printf, 1, 2))) static inline void ex_die(const char *format, ...)
 {
 	va_list args;
 
@@ -77,8 +76,10 @@ static inline void ex_args(int argc, char **argv, struct ex_args *args)
 		args->address = argv[optind];
 		args->qual = strtoull(argv[optind + 1], NULL, 0);
 	} else if (argc != optind) {
-		fprintf(stderr, "usage: %s [-a ADAPTER] [-n COUNT] [-s SIZE] "
-			"[ADDRESS QUALIFIER]\n", argv[0]);
+		fprintf(stderr,
+			"usage: %s [-a ADAPTER] [-n COUNT] [-s SIZE] "
+			"[ADDRESS QUALIFIER]\n",
+			argv[0]);
 		exit(2);
 	}
 	if (!args->count || args->size < 4)
@@ -117,7 +118,8 @@ static inline void ex_register(struct ex *ex, struct ex_mem *mem, size_t len)
 	region.for_va = mem->p;
 	ex_check(dat_lmr_create(ex->ia, DAT_MEM_TYPE_VIRTUAL, region, len, ex->pz,
 				DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &mem->lmr, &mem->key,
-				&mem->remote_key, NULL, NULL), "dat_lmr_create");
+				&mem->remote_key, NULL, NULL),
+		 "dat_lmr_create");
 }
 
 static inline void ex_unregister(struct ex_mem *mem)
@@ -148,8 +150,9 @@ static inline DAT_PSP_HANDLE ex_listen(struct ex *ex, DAT_EVD_HANDLE evd)
 		 "dat_psp_create_any");
 	ex_check(dat_ia_query(ex->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL),
 		 "dat_ia_query");
-	if (getnameinfo(attr.ia_address_ptr, attr.ia_address_ptr->sa_family == AF_INET6 ?
-			sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in),
+	if (getnameinfo(attr.ia_address_ptr,
+			attr.ia_address_ptr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+								   : sizeof(struct sockaddr_in),
 			text, sizeof(text), NULL, 0, NI_NUMERICHOST))
 		ex_die("the adapter has no printable address");
 	printf("listening on %s %llu\n", text, (unsigned long long)qual);
@@ -164,9 +167,9 @@ static inline void ex_connect(DAT_EP_HANDLE ep, const struct ex_args *args, void
 
 	if (getaddrinfo(args->address, NULL, &hints, &server))
 		ex_die("%s is no address", args->address);
-	ex_check(dat_ep_connect(ep, server->ai_addr, args->qual, EX_PATIENCE,
-				(DAT_COUNT)priv_len, priv, DAT_QOS_BEST_EFFORT,
-				DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect");
+	ex_check(dat_ep_connect(ep, server->ai_addr, args->qual, EX_PATIENCE, (DAT_COUNT)priv_len,
+				priv, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+		 "dat_ep_connect");
 	freeaddrinfo(server);
 }
 

@@ -36,8 +36,8 @@ struct server {
 	struct ex ex;
 	DAT_CNO_HANDLE cno;
 	int fd;
-	DAT_EVD_HANDLE requests;	/* connection requests */
-	DAT_EVD_HANDLE work;		/* connections and completions, in order */
+	DAT_EVD_HANDLE requests; /* connection requests */
+	DAT_EVD_HANDLE work;     /* connections and completions, in order */
 	size_t size;
 	unsigned int clients_left;
 };
@@ -64,7 +64,8 @@ static void accept_client(struct server *srv, DAT_CR_HANDLE request)
 		ex_die("no memory");
 	ex_register(&srv->ex, &c->mem, SLOTS * srv->size);
 	ex_check(dat_ep_create(srv->ex.ia, srv->ex.pz, srv->work, srv->work, srv->work, NULL,
-			       &c->ep), "dat_ep_create");
+			       &c->ep),
+		 "dat_ep_create");
 	/* Connection events name the endpoint only. */
 	ex_check(dat_set_consumer_context(c->ep, context), "dat_set_consumer_context");
 	for (int i = 0; i < SLOTS; i++) {
@@ -95,7 +96,7 @@ static void completed(const struct server *srv, const DAT_DTO_COMPLETION_EVENT_D
 	size_t len = srv->size;
 
 	if (d->status != DAT_DTO_SUCCESS)
-		return;		/* the event that ends the connection follows */
+		return; /* the event that ends the connection follows */
 	if (!slot->sending)
 		len = d->transfered_length;
 	slot->sending = !slot->sending;

@@ -52,7 +52,8 @@ int main(int argc, char **argv)
 	check(dat_ia_open(argc > 3 ? argv[3] : "ofi", 8, &async, &ia), "dat_ia_open");
 	check(dat_pz_create(ia, &pz), "dat_pz_create");
 	check(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG,
-			     &evd), "dat_evd_create");
+			     &evd),
+	      "dat_evd_create");
 	region.for_va = text;
 	check(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(text), pz,
 			     DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
@@ -65,7 +66,8 @@ int main(int argc, char **argv)
 	in.virtual_address = (DAT_VADDR)(uintptr_t)text[1];
 
 	check(dat_ep_connect(ep, server->ai_addr, strtoull(argv[2], NULL, 0), 5000000, 0, NULL,
-			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect");
+			     DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+	      "dat_ep_connect");
 	freeaddrinfo(server);
 	expect(evd, DAT_CONNECTION_EVENT_ESTABLISHED);
 	/* Post the receive for the answer before sending the request. */

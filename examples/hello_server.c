@@ -38,10 +38,10 @@ static void tell_address(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual)
 	char text[NI_MAXHOST];
 	DAT_IA_ATTR attr;
 
-	check(dat_ia_query(ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL),
-	      "dat_ia_query");
-	getnameinfo(attr.ia_address_ptr, attr.ia_address_ptr->sa_family == AF_INET6 ?
-		    sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in),
+	check(dat_ia_query(ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL), "dat_ia_query");
+	getnameinfo(attr.ia_address_ptr,
+		    attr.ia_address_ptr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							       : sizeof(struct sockaddr_in),
 		    text, sizeof(text), NULL, 0, NI_NUMERICHOST);
 	printf("listening on %s %llu\n", text, (unsigned long long)qual);
 	fflush(stdout);
@@ -65,8 +65,9 @@ int main(int argc, char **argv)
 	check(dat_ia_open(argc > 1 ? argv[1] : "ofi", 8, &async, &ia), "dat_ia_open");
 	check(dat_pz_create(ia, &pz), "dat_pz_create");
 	/* One EVD for all events; the connection is reported before the first message. */
-	check(dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG |
-			     DAT_EVD_DTO_FLAG, &evd), "dat_evd_create");
+	check(dat_evd_create(ia, 8, DAT_HANDLE_NULL,
+			     DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG | DAT_EVD_DTO_FLAG, &evd),
+	      "dat_evd_create");
 	region.for_va = text;
 	check(dat_lmr_create(ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(text), pz,
 			     DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG,

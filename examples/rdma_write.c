@@ -28,7 +28,7 @@ struct where {
 struct side {
 	DAT_EP_HANDLE ep;
 	DAT_EVD_HANDLE conn, out;
-	struct ex_mem from, to;		/* written from here; the peer writes there */
+	struct ex_mem from, to; /* written from here; the peer writes there */
 	DAT_RMR_TRIPLET target;
 	size_t size;
 };
@@ -94,7 +94,8 @@ static void write_round(struct side *s, uint32_t round)
 	memset(s->from.p, (int)(round & 0x7f), s->size - sizeof(round));
 	memcpy(s->from.p + s->size - sizeof(round), &round, sizeof(round));
 	ex_check(dat_ep_post_rdma_write(s->ep, 1, &segment, cookie, &s->target,
-					DAT_COMPLETION_DEFAULT_FLAG), "dat_ep_post_rdma_write");
+					DAT_COMPLETION_DEFAULT_FLAG),
+		 "dat_ep_post_rdma_write");
 }
 
 /* The number at the end of the buffer, which the peer writes: loaded from memory each time. */

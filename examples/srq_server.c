@@ -17,7 +17,7 @@ struct server {
 	struct ex ex;
 	DAT_EVD_HANDLE work;
 	DAT_SRQ_HANDLE srq;
-	struct ex_mem mem;		/* all buffers, one after the other */
+	struct ex_mem mem; /* all buffers, one after the other */
 	size_t size;
 	unsigned int clients_left;
 };
@@ -41,7 +41,8 @@ static void give_back(struct server *srv, DAT_UINT64 number)
 
 static void make_srq(struct server *srv)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = BUFFERS, .max_recv_iov = 1,
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = BUFFERS,
+			      .max_recv_iov = 1,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 
 	ex_register(&srv->ex, &srv->mem, BUFFERS * srv->size);
@@ -57,7 +58,7 @@ static void accept_client(struct server *srv, DAT_CR_HANDLE request)
 		.qos = DAT_QOS_BEST_EFFORT,
 		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
 		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-		.max_recv_dtos = DAT_HW_DEFAULT,	/* no high watermark */
+		.max_recv_dtos = DAT_HW_DEFAULT, /* no high watermark */
 		.max_request_dtos = BUFFERS,
 		.max_recv_iov = 1,
 		.max_request_iov = 1,
@@ -66,7 +67,8 @@ static void accept_client(struct server *srv, DAT_CR_HANDLE request)
 	DAT_EP_HANDLE ep;
 
 	ex_check(dat_ep_create_with_srq(srv->ex.ia, srv->ex.pz, srv->work, srv->work, srv->work,
-					srv->srq, &attr, &ep), "dat_ep_create_with_srq");
+					srv->srq, &attr, &ep),
+		 "dat_ep_create_with_srq");
 	ex_check(dat_cr_accept(request, ep, 0, NULL), "dat_cr_accept");
 }
 

@@ -20,7 +20,6 @@ static inline void dati_cancel_restore(const int *state)
 
 /* From the declaration to the end of the block. */
 #define DATI_NO_CANCEL() \
-	__attribute__((cleanup(dati_cancel_restore), unused)) int no_cancel_ = \
-		dati_cancel_disable()
+	__attribute__((cleanup(dati_cancel_restore), unused)) int no_cancel_ = dati_cancel_disable()
 
 #endif

@@ -16,27 +16,27 @@
 #include "conf.h"
 
 #define FIELDS 8
-#define NULL_MAJOR 1		/* of /dev/null */
+#define NULL_MAJOR 1 /* of /dev/null */
 #define NULL_MINOR 3
 
 enum token {
 	TOKEN_WORD,
-	TOKEN_END,		/* of the line, or a comment */
-	TOKEN_CR,		/* a carriage return before the newline */
-	TOKEN_OPEN_QUOTE	/* the line ends inside a quoted string */
+	TOKEN_END,        /* of the line, or a comment */
+	TOKEN_CR,         /* a carriage return before the newline */
+	TOKEN_OPEN_QUOTE, /* the line ends inside a quoted string */
 };
 
 struct scan {
 	const char *at;
 	const char *end;
-	char *out;		/* words are copied here, unquoted and terminated */
+	char *out; /* words are copied here, unquoted and terminated */
 };
 
 struct record {
 	unsigned int line;
 	const char *field[FIELDS + 1];
 	int num_fields;
-	enum token last;	/* what ended the record */
+	enum token last; /* what ended the record */
 	bool user_api;
 	bool is_default;
 	DAT_PROVIDER_INFO info;
@@ -194,9 +194,10 @@ static void conf_quote(char *text, size_t size, const char *word)
 	text[n] = '\0';
 }
 
-__attribute__((format(printf, 4, 5)))
-static void conf_drop_line(struct dati_conf *conf, unsigned int line, const char *name,
-			   const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void conf_drop_line(struct dati_conf *conf,
+								 unsigned int line,
+								 const char *name,
+								 const char *format, ...)
 {
 	struct dati_conf_bad *bad;
 	char text[160];

@@ -31,7 +31,7 @@
  */
 #define FEW_FILES 24
 
-#define DEST_STREAM 1u		/* stdout in the original DAT; stderr here */
+#define DEST_STREAM 1u /* stdout in the original DAT; stderr here */
 #define DEST_SYSLOG 2u
 
 /* Up to MAX_LINES lines, printed with one call. */
@@ -47,7 +47,7 @@ static unsigned int dbg_dest = DEST_STREAM;
 static pthread_mutex_t diag_lock = PTHREAD_MUTEX_INITIALIZER;
 static bool probing;
 static bool succeeded;
-static unsigned long reported[MAX_REPORTED];	/* hashes of the failures that were reported */
+static unsigned long reported[MAX_REPORTED]; /* hashes of the failures that were reported */
 static unsigned int num_reported;
 static struct paragraph first_deferred;
 static char deferred[MAX_DEFERRED][DATI_REASON_SIZE];
@@ -117,8 +117,8 @@ static void sanitize(char *text)
 		text[--len] = '\0';
 }
 
-__attribute__((format(printf, 2, 3)))
-static void para_add_line(struct paragraph *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void para_add_line(struct paragraph *p,
+								const char *format, ...)
 {
 	char line[DATI_REASON_SIZE + 56];
 	va_list args;
@@ -333,9 +333,12 @@ static void suggest_conf_line(const DAT_PROVIDER_INFO *key, bool other_threads,
 				     "add a line for it to %.100s with %s as its third field", path,
 				     threads);
 	else
-		dati_diag_set_remedy(attempt, "add a line for it to %.90s: %.40s u%u.%u %s default "
-				     DATI_OWN_PROVIDER " ...", path, key->ia_name,
-				     key->dapl_version_major, key->dapl_version_minor, threads);
+		dati_diag_set_remedy(
+			attempt,
+			"add a line for it to %.90s: %.40s u%u.%u %s default " DATI_OWN_PROVIDER
+			" ...",
+			path, key->ia_name, key->dapl_version_major, key->dapl_version_minor,
+			threads);
 }
 
 /* True if an entry differs in its thread-safety only. */
@@ -418,10 +421,11 @@ static void para_add_remedy(struct paragraph *p, struct dati_attempt *attempt,
 	const struct dati_source *source = dati_static_source();
 
 	if (bad_line)
-		para_add_line(p, TRY "correct %s:%u to: NAME u%u.%u nonthreadsafe default LIBRARY "
-			      "dapl.%u.%u \"IA PARAMETERS\" \"\"", source->path, bad_line,
-			      DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_VERSION_MAJOR,
-			      DAT_VERSION_MINOR);
+		para_add_line(p,
+			      TRY "correct %s:%u to: NAME u%u.%u nonthreadsafe default LIBRARY "
+				  "dapl.%u.%u \"IA PARAMETERS\" \"\"",
+			      source->path, bad_line, DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
+			      DAT_VERSION_MAJOR, DAT_VERSION_MINOR);
 	else if (few_files)
 		para_add_line(p, TRY "raise the limit of open files (ulimit -n)");
 	else if (source->override && source->err)

@@ -59,7 +59,7 @@ static inline void *find_any(DAT_HANDLE handle)
 	{ \
 		void *own = FIND_##kind(a1); \
 		DAT_PROVIDER *provider; \
-		\
+\
 		if (UNLIKELY(!own)) \
 			return BAD_##kind; \
 		provider = DAT_HANDLE_TO_PROVIDER(own); \

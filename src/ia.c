@@ -138,8 +138,8 @@ DAT_RETURN DAT_API dat_ia_openv(const DAT_NAME_PTR name, DAT_COUNT async_event_q
 	    ia_open_with(&args, &key, DATI_LAST_RESORT, &attempt) == DAT_SUCCESS)
 		ret = DAT_SUCCESS;
 	dati_diag_end(&attempt, ret);
-	dati_log(DATI_DBG_CONSUMER, "dat_ia_openv " DATI_KEY_FORMAT ": 0x%08x",
-		 DATI_KEY_ARGS(&key), ret);
+	dati_log(DATI_DBG_CONSUMER, "dat_ia_openv " DATI_KEY_FORMAT ": 0x%08x", DATI_KEY_ARGS(&key),
+		 ret);
 	return ret;
 }
 

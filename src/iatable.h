@@ -21,15 +21,15 @@ struct dati_dynamic;
 #define DATI_IA_LIMIT (DATI_IA_BLOCK * DATI_IA_BLOCKS)
 
 struct dati_ia_slot {
-	_Atomic(void *) own;		/* the provider's IA; NULL while the slot is free */
-	struct dati_dynamic *reg;	/* the registration that it was opened through */
-	unsigned int pins;		/* calls in progress that a close waits for */
+	_Atomic(void *) own;      /* the provider's IA; NULL while the slot is free */
+	struct dati_dynamic *reg; /* the registration that it was opened through */
+	unsigned int pins;        /* calls in progress that a close waits for */
 	bool closing;
 };
 
 /* Hidden, so that hot calls access it without the GOT. */
-__attribute__((visibility("hidden")))
-extern _Atomic(struct dati_ia_slot *) dati_ia_blocks[DATI_IA_BLOCKS];
+__attribute__((
+	visibility("hidden"))) extern _Atomic(struct dati_ia_slot *) dati_ia_blocks[DATI_IA_BLOCKS];
 
 static inline struct dati_ia_slot *dati_ia_slot(uintptr_t value)
 {
@@ -37,8 +37,7 @@ static inline struct dati_ia_slot *dati_ia_slot(uintptr_t value)
 
 	if (value >= DATI_IA_LIMIT)
 		return NULL;
-	block = atomic_load_explicit(&dati_ia_blocks[value / DATI_IA_BLOCK],
-				     memory_order_acquire);
+	block = atomic_load_explicit(&dati_ia_blocks[value / DATI_IA_BLOCK], memory_order_acquire);
 	return block ? &block[value % DATI_IA_BLOCK] : NULL;
 }
 

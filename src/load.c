@@ -22,9 +22,9 @@
  */
 static pthread_mutex_t loader_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
-__attribute__((format(printf, 4, 5)))
-static void candidate_add_reason(struct dati_attempt *attempt, const struct dati_static *st,
-				 const struct dati_candidate *candidate, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static void candidate_add_reason(
+	struct dati_attempt *attempt, const struct dati_static *st,
+	const struct dati_candidate *candidate, const char *format, ...)
 {
 	char origin[DATI_REASON_SIZE], reason[DATI_REASON_SIZE];
 	va_list args;
@@ -41,7 +41,8 @@ static void *dlopen_in_dir(const char *dir, size_t dir_len, const char *library)
 	char path[PATH_MAX];
 
 	if (snprintf(path, sizeof(path), "%.*s/%s", (int)dir_len, dir, library) >=
-	    (int)sizeof(path) || access(path, R_OK))
+		    (int)sizeof(path) ||
+	    access(path, R_OK))
 		return NULL;
 	return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 }
@@ -348,8 +349,8 @@ static void entry_drop_use(struct dati_static *st)
 	st->holders++;
 	if (!--st->uses) {
 		entry_set_busy(st);
-		dati_log(DATI_DBG_PROVIDER, "%s: fini for " DATI_KEY_FORMAT,
-			 st->candidate->library, DATI_KEY_ARGS(&st->info));
+		dati_log(DATI_DBG_PROVIDER, "%s: fini for " DATI_KEY_FORMAT, st->candidate->library,
+			 DATI_KEY_ARGS(&st->info));
 		st->fini(&st->info);
 		library_close(st, true);
 		entry_set_state(st, DATI_IDLE);

@@ -8,7 +8,7 @@
 
 enum dati_choice {
 	DATI_ANY_CANDIDATE,
-	DATI_LAST_RESORT	/* only our provider for a legacy name, unless already tried */
+	DATI_LAST_RESORT, /* only our provider for a legacy name, unless already tried */
 };
 
 /*

@@ -43,7 +43,7 @@ static bool library_in_search_path(const char *library)
 
 	if (program && !dlinfo(program, RTLD_DI_SERINFOSIZE, &size))
 		info = malloc(size.dls_size);
-	found = !info;		/* undecidable */
+	found = !info; /* undecidable */
 	if (info) {
 		info->dls_size = size.dls_size;
 		info->dls_cnt = size.dls_cnt;
@@ -94,8 +94,7 @@ static bool library_exists(const char *library, struct library_lookup *last)
 	if (strchr(library, '/'))
 		return !access(library, R_OK);
 	if (!last->library || strcmp(last->library, library)) {
-		last->exists =
-			library_in_search_path(library) || library_in_loader_cache(library);
+		last->exists = library_in_search_path(library) || library_in_loader_cache(library);
 		last->library = library;
 	}
 	return last->exists;
@@ -165,8 +164,7 @@ static bool dapl_params_can_open(const char *params)
 	return device_exists(device, true);
 }
 
-static bool candidate_can_open(const struct dati_candidate *candidate,
-			       struct library_lookup *last)
+static bool candidate_can_open(const struct dati_candidate *candidate, struct library_lookup *last)
 {
 	const char *slash = strrchr(candidate->library, '/');
 	const char *name = slash ? slash + 1 : candidate->library;
@@ -177,8 +175,9 @@ static bool candidate_can_open(const struct dati_candidate *candidate,
 		return false;
 	if (!candidate->params || strncmp(name, FAMILY, strlen(FAMILY)))
 		return true;
-	return strncmp(name, OWN_FAMILY, strlen(OWN_FAMILY)) ?
-	       dapl_params_can_open(candidate->params) : own_params_can_open(candidate->params);
+	return strncmp(name, OWN_FAMILY, strlen(OWN_FAMILY))
+		       ? dapl_params_can_open(candidate->params)
+		       : own_params_can_open(candidate->params);
 }
 
 static unsigned int entry_rank(const struct dati_static *st, struct library_lookup *last)

@@ -45,8 +45,7 @@ DAT_RETURN dati_start(void)
  * Runs when the library is unloaded or the process exits. At exit, IAs may still be open and used
  * by other threads: then nothing is freed.
  */
-__attribute__((destructor))
-static void registry_stop(void)
+__attribute__((destructor)) static void registry_stop(void)
 {
 	struct dati_dynamic *d;
 
@@ -163,8 +162,7 @@ DAT_RETURN DAT_API dat_registry_add_provider(const DAT_PROVIDER *provider,
 	d->next = registered;
 	registered = d;
 	pthread_mutex_unlock(&dati_lock);
-	dati_log(DATI_DBG_DYNAMIC, "provider registered for " DATI_KEY_FORMAT,
-		 DATI_KEY_ARGS(info));
+	dati_log(DATI_DBG_DYNAMIC, "provider registered for " DATI_KEY_FORMAT, DATI_KEY_ARGS(info));
 	return DAT_SUCCESS;
 }
 

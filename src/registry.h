@@ -23,9 +23,9 @@ struct dati_dynamic {
 	DAT_PROVIDER_INFO info;
 	const DAT_PROVIDER *provider;
 	DAT_IA_OPEN_FUNC ia_open;
-	const void *image;	/* where the code of ia_open is mapped */
-	unsigned int uses;	/* open IAs and open extensions */
-	unsigned int extensions;	/* of these, open extensions */
+	const void *image;       /* where the code of ia_open is mapped */
+	unsigned int uses;       /* open IAs and open extensions */
+	unsigned int extensions; /* of these, open extensions */
 };
 
 /*

@@ -437,8 +437,9 @@ void dati_candidate_origin(const struct dati_static *st, const struct dati_candi
 	else if (candidate->last_resort)
 		snprintf(text, size, "built-in entry \"ofi\" as last resort");
 	else if (st->transient)
-		snprintf(text, size, "built-in entry %s", name_is_verbs_device(st->info.ia_name)
-			 ? "\"ofi-verbs\"" : "\"ofi\" for a legacy name");
+		snprintf(text, size, "built-in entry %s",
+			 name_is_verbs_device(st->info.ia_name) ? "\"ofi-verbs\""
+								: "\"ofi\" for a legacy name");
 	else
 		snprintf(text, size, "built-in entry \"%s\"", st->info.ia_name);
 }

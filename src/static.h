@@ -18,15 +18,15 @@ struct dati_attempt;
 struct dati_candidate {
 	struct dati_candidate *next;
 	char *library;
-	char *params;		/* NULL: derived from the name at load time */
-	unsigned int line;	/* of the registry file; 0: built-in */
-	bool last_resort;	/* our provider for a legacy name, after its own library */
+	char *params;      /* NULL: derived from the name at load time */
+	unsigned int line; /* of the registry file; 0: built-in */
+	bool last_resort;  /* our provider for a legacy name, after its own library */
 };
 
 enum dati_state {
-	DATI_IDLE,		/* not loaded */
-	DATI_BUSY,		/* `busy_thread` loads or unloads it, others wait */
-	DATI_LOADED		/* `uses` IAs and extensions keep it */
+	DATI_IDLE,   /* not loaded */
+	DATI_BUSY,   /* `busy_thread` loads or unloads it, others wait */
+	DATI_LOADED, /* `uses` IAs and extensions keep it */
 };
 
 struct dati_static {
@@ -34,8 +34,8 @@ struct dati_static {
 	DAT_PROVIDER_INFO info;
 	struct dati_candidate *candidates;
 	bool listed;
-	unsigned int rank;	/* of rank.h */
-	bool transient;		/* made for a legacy or caught name, freed after its last use */
+	unsigned int rank; /* of rank.h */
+	bool transient;    /* made for a legacy or caught name, freed after its last use */
 
 	/*
 	 * Guarded by dati_lock; while the entry is busy, the fields that `busy_thread` fills
@@ -43,21 +43,21 @@ struct dati_static {
 	 */
 	enum dati_state state;
 	pthread_t busy_thread;
-	unsigned int holders;	/* threads that hold it or wait for it */
+	unsigned int holders; /* threads that hold it or wait for it */
 	unsigned int uses;
 	const struct dati_candidate *candidate;
 	void *library;
 	const void *image;
 	DAT_PROVIDER_FINI_FUNC fini;
 	void (*set_report)(void (*report)(const char *text));
-	bool reports;		/* this entry has set our collector */
+	bool reports; /* this entry has set our collector */
 };
 
 /* The registry file that the names come from. */
 struct dati_source {
 	char *path;
-	bool override;		/* named by DAT_OVERRIDE */
-	int err;		/* negative errno when it could not be read */
+	bool override; /* named by DAT_OVERRIDE */
+	int err;       /* negative errno when it could not be read */
 	struct dati_conf conf;
 };
 

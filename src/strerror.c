@@ -9,7 +9,9 @@ const char *dati_type_name(DAT_RETURN value)
 {
 	/* 1.2 has class bits in one of its types. */
 	switch (value & DAT_TYPE_MASK) {
-#define TYPE(name) case (DAT_RETURN)(name) & DAT_TYPE_MASK: return #name;
+#define TYPE(name) \
+	case (DAT_RETURN)(name)&DAT_TYPE_MASK: \
+		return #name;
 #define SUBTYPE(name)
 #include "strings.def"
 #undef TYPE
@@ -25,7 +27,9 @@ const char *dati_subtype_name(DAT_RETURN value)
 	case DAT_NO_SUBTYPE:
 		return "";
 #define TYPE(name)
-#define SUBTYPE(name) case name: return #name;
+#define SUBTYPE(name) \
+	case name: \
+		return #name;
 #include "strings.def"
 #undef TYPE
 #undef SUBTYPE

@@ -65,8 +65,9 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCR
 			   DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,
 			   DAT_RMR_CONTEXT *rmr_context, DAT_VLEN *size, DAT_VADDR *address)
 {
-	struct dofi_lmr_request req = { .mem_type = type, .desc = desc, .length = length,
-					.pz = pz, .priv = priv };
+	struct dofi_lmr_request req = {
+		.mem_type = type, .desc = desc, .length = length, .pz = pz, .priv = priv
+	};
 	struct dofi_lmr *lmr;
 	DAT_RETURN ret;
 
@@ -102,8 +103,12 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, const DAT_LMR_TRIPLET *triplet,
 			 DAT_MEM_PRIV_FLAGS priv, DAT_EP_HANDLE ep, DAT_RMR_COOKIE cookie,
 			 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
-	struct dofi_bind bind = { .rmr = rmr, .triplet = triplet, .priv = priv, .ep = ep,
-				  .cookie = cookie, .flags = flags };
+	struct dofi_bind bind = { .rmr = rmr,
+				  .triplet = triplet,
+				  .priv = priv,
+				  .ep = ep,
+				  .cookie = cookie,
+				  .flags = flags };
 
 	return dofi_rmr_do_bind(&bind, context);
 }

@@ -71,8 +71,11 @@ DAT_RETURN dofi_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCR
 			   DAT_LMR_CONTEXT *lmr_context, DAT_RMR_CONTEXT *rmr_context,
 			   DAT_VLEN *size, DAT_VADDR *address)
 {
-	struct dofi_lmr_request req = { .mem_type = type, .desc = desc, .length = length,
-					.pz = pz, .priv = priv,
+	struct dofi_lmr_request req = { .mem_type = type,
+					.desc = desc,
+					.length = length,
+					.pz = pz,
+					.priv = priv,
 					.zero_based = va_type == DAT_VA_TYPE_ZB };
 	struct dofi_lmr *lmr;
 	DAT_RETURN ret;
@@ -125,9 +128,15 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_T
 			 DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 			 DAT_RMR_CONTEXT *context)
 {
-	struct dofi_bind bind = { .rmr = rmr, .lmr_given = true, .lmr = lmr, .triplet = triplet,
-				  .priv = priv, .zero_based = va_type == DAT_VA_TYPE_ZB,
-				  .ep = ep, .cookie = cookie, .flags = flags };
+	struct dofi_bind bind = { .rmr = rmr,
+				  .lmr_given = true,
+				  .lmr = lmr,
+				  .triplet = triplet,
+				  .priv = priv,
+				  .zero_based = va_type == DAT_VA_TYPE_ZB,
+				  .ep = ep,
+				  .cookie = cookie,
+				  .flags = flags };
 
 	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
@@ -159,8 +168,8 @@ DAT_RETURN dofi_csp_free(DAT_CSP_HANDLE csp)
 	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
 }
 
-DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr,
-				  DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv)
+DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_TIMEOUT timeout,
+				  DAT_COUNT size, const DAT_PVOID priv)
 {
 	(void)addr;
 	(void)timeout;

@@ -169,10 +169,10 @@ void dofi_ep_set_limits(struct dofi_ep *ep)
 	ep->max_iov[DOFI_RECV] = (uint8_t)a->max_recv_iov;
 	ep->max_iov[DOFI_SEND] = (uint8_t)a->max_request_iov;
 	/* 0, the default: same as for other requests. */
-	ep->max_iov[DOFI_READ] = (uint8_t)(a->max_rdma_read_iov ? a->max_rdma_read_iov
-								: a->max_request_iov);
-	ep->max_iov[DOFI_WRITE] = (uint8_t)(a->max_rdma_write_iov ? a->max_rdma_write_iov
-								  : a->max_request_iov);
+	ep->max_iov[DOFI_READ] =
+		(uint8_t)(a->max_rdma_read_iov ? a->max_rdma_read_iov : a->max_request_iov);
+	ep->max_iov[DOFI_WRITE] =
+		(uint8_t)(a->max_rdma_write_iov ? a->max_rdma_write_iov : a->max_request_iov);
 }
 
 DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,

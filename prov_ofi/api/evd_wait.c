@@ -89,7 +89,7 @@ static void evd_end_sleep(struct dofi_evd *evd)
 {
 	evd->stalled = false;
 	evd->sleeping = false;
-	dofi_eventfd_clear(evd->wake_fd);	/* it need not be set */
+	dofi_eventfd_clear(evd->wake_fd); /* it need not be set */
 }
 
 /* Ends the wait. Caller holds evd->lock. */
@@ -105,7 +105,7 @@ static void evd_leave_wait(struct dofi_evd *evd)
 
 struct sleeper {
 	struct dofi_evd *evd;
-	uint32_t notified;		/* evd->notified when it fell asleep */
+	uint32_t notified; /* evd->notified when it fell asleep */
 };
 
 /* Cancellation handler of a sleeping waiter. Events that arrived meanwhile must notify others. */
@@ -148,7 +148,7 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	if (stalled)
 		left = evd_stall_delay(refusals);
 	else if (dofi_progress_is_me(evd->obj.ia))
-		left = DOFI_MS(1);	/* an agent waits: it blocks the handling of connections */
+		left = DOFI_MS(1); /* an agent waits: it blocks the handling of connections */
 	if (deadline != DOFI_NEVER && deadline - now < left)
 		left = deadline > now ? deadline - now : 0;
 	ts.tv_sec = (time_t)(left / 1000000000u);

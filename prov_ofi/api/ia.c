@@ -26,11 +26,13 @@
 #define UNSEEN_ASYNC_QLEN 16
 
 /* Types in the order in which closing destroys them: dependent objects first. */
+/* clang-format off */
 static const DAT_HANDLE_TYPE close_order[] = {
 	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_RMR, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_EP,
 	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ,
 	DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
 };
+/* clang-format on */
 
 static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 {
@@ -75,8 +77,7 @@ static struct dofi_evd *ia_foreign_async_evd(DAT_EVD_HANDLE handle)
 
 	if (!obj || obj->type != DAT_HANDLE_TYPE_EVD)
 		return NULL;
-	return ((struct dofi_evd *)obj)->flags & DAT_EVD_ASYNC_FLAG ? (struct dofi_evd *)obj
-								    : NULL;
+	return ((struct dofi_evd *)obj)->flags & DAT_EVD_ASYNC_FLAG ? (struct dofi_evd *)obj : NULL;
 }
 
 /* Shares the asynchronous EVD of an earlier open. */
@@ -92,7 +93,7 @@ static int ia_share_async_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 		dofi_list_append(&guests, &ia->async_link);
 	}
 	pthread_mutex_unlock(&async_lock);
-	return evd ? 0 : -EBADF;	/* closed after the arguments were checked */
+	return evd ? 0 : -EBADF; /* closed after the arguments were checked */
 }
 
 static int ia_open_async_evd(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
@@ -137,7 +138,8 @@ static void ia_retire_async_evd(struct dofi_ia *ia)
 		return;
 	atomic_store(&ia->async_evd->obj.magic, 0);
 	pthread_mutex_lock(&async_lock);
-	dofi_list_each_safe(pos, tmp, &guests) {
+	dofi_list_each_safe(pos, tmp, &guests)
+	{
 		struct dofi_ia *guest = dofi_container(pos, struct dofi_ia, async_link);
 
 		if (guest->async_evd == ia->async_evd)

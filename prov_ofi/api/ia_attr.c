@@ -104,9 +104,10 @@ static void ia_attr_fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->lmr_mem_types_supported = (DAT_MEM_TYPE)(DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
 	a->iov_ownership_on_return = DAT_IOV_CONSUMER;
 	a->dat_qos_supported = DAT_QOS_BEST_EFFORT;
-	a->completion_flags_supported = (DAT_COMPLETION_FLAGS)
-		(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG |
-		 DAT_COMPLETION_SOLICITED_WAIT_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG);
+	a->completion_flags_supported = (DAT_COMPLETION_FLAGS)(DAT_COMPLETION_SUPPRESS_FLAG |
+							       DAT_COMPLETION_UNSIGNALLED_FLAG |
+							       DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+							       DAT_COMPLETION_BARRIER_FENCE_FLAG);
 	a->is_thread_safe = prov->info.is_thread_safe;
 	a->max_private_data_size = (DAT_COUNT)ia->fab.max_priv;
 	a->supports_multipath = DAT_FALSE;
@@ -117,10 +118,10 @@ static void ia_attr_fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->optimal_buffer_alignment = 64;
 	ia_attr_merge_all(a->evd_stream_merging_supported);
 	a->srq_supported = DAT_TRUE;
-	a->srq_watermarks_supported = 0x111;	/* low, soft high, hard high */
+	a->srq_watermarks_supported = 0x111; /* low, soft high, hard high */
 	a->srq_ep_pz_difference_supported = DAT_TRUE;
-	a->srq_info_supported = 0x11;		/* available, outstanding */
-	a->ep_recv_info_supported = 0x11;	/* buffers, span */
+	a->srq_info_supported = 0x11;     /* available, outstanding */
+	a->ep_recv_info_supported = 0x11; /* buffers, span */
 	a->lmr_sync_req = DAT_FALSE;
 	a->dto_async_return_guaranteed = DAT_FALSE;
 	a->rdma_write_for_rdma_read_req = DAT_FALSE;
@@ -129,9 +130,9 @@ static void ia_attr_fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	dofi_api_provider_attr(ia, a);
 }
 
-DAT_RETURN dofi_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd,
-			 DAT_IA_ATTR_MASK ia_mask, DAT_IA_ATTR *ia_attr,
-			 DAT_PROVIDER_ATTR_MASK prov_mask, DAT_PROVIDER_ATTR *prov_attr)
+DAT_RETURN dofi_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_evd, DAT_IA_ATTR_MASK ia_mask,
+			 DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK prov_mask,
+			 DAT_PROVIDER_ATTR *prov_attr)
 {
 	struct dofi_ia *ia = dofi_ia_live(handle);
 

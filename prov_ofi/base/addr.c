@@ -8,8 +8,7 @@
 
 size_t dofi_addr_len(const struct sockaddr *sa)
 {
-	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					 : sizeof(struct sockaddr_in);
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
 uint16_t dofi_addr_port(const struct sockaddr *sa)

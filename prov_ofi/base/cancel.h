@@ -27,7 +27,6 @@ static inline void dofi_cancel_restore(const int *state)
 
 /* Disables cancellation from the declaration to the end of the block. */
 #define DOFI_NO_CANCEL() \
-	__attribute__((cleanup(dofi_cancel_restore), unused)) int no_cancel_ = \
-		dofi_cancel_disable()
+	__attribute__((cleanup(dofi_cancel_restore), unused)) int no_cancel_ = dofi_cancel_disable()
 
 #endif

@@ -7,8 +7,8 @@
 #include <time.h>
 
 #define DOFI_NEVER UINT64_MAX
-#define DOFI_MS(n) ((uint64_t)(n) * 1000000u)
-#define DOFI_US(n) ((uint64_t)(n) * 1000u)
+#define DOFI_MS(n) ((uint64_t)(n)*1000000u)
+#define DOFI_US(n) ((uint64_t)(n)*1000u)
 
 static inline uint64_t dofi_now(void)
 {

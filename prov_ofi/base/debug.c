@@ -13,7 +13,7 @@
 
 struct held_lock {
 	const void *lock;
-	const char *file;		/* where it was taken */
+	const char *file; /* where it was taken */
 	int line;
 	bool writing;
 };

@@ -18,17 +18,17 @@ void dofi_assert_failed(const char *file, int line, const char *expr, const char
 	__attribute__((noreturn, cold, format(printf, 4, 5)));
 
 /* The arguments after the condition print the values concerned. */
-#define DOFI_ASSERT(cond, ...)                                                                     \
+#define DOFI_ASSERT(cond, ...) \
 	((cond) ? (void)0 : dofi_assert_failed(__FILE__, __LINE__, #cond, __VA_ARGS__))
 
-#define DOFI_ASSERT_LOCKED(lock)                                                                   \
+#define DOFI_ASSERT_LOCKED(lock) \
 	dofi_assert_locked((const void *)(lock), false, __FILE__, __LINE__, #lock)
 #define DOFI_ASSERT_LOCKED_IF(cond, lock) ((cond) ? DOFI_ASSERT_LOCKED(lock) : (void)0)
 /* A pthread_rwlock_t, for writing. */
-#define DOFI_ASSERT_WRITE_LOCKED(lock)                                                             \
+#define DOFI_ASSERT_WRITE_LOCKED(lock) \
 	dofi_assert_locked((const void *)(lock), true, __FILE__, __LINE__, #lock)
 /* The thread holds no lock, except perhaps this one (NULL: none). */
-#define DOFI_ASSERT_NO_LOCK_BUT(lock)                                                              \
+#define DOFI_ASSERT_NO_LOCK_BUT(lock) \
 	dofi_assert_no_lock((const void *)(lock), __FILE__, __LINE__, #lock)
 
 void dofi_assert_locked(const void *lock, bool writing, const char *file, int line,

@@ -12,9 +12,9 @@
 /* An environment built here. Never freed: other threads may still be reading it. */
 struct held {
 	struct held *next;
-	char **before;			/* environment that this one replaced */
-	size_t n, count;		/* count: entries of `before` at that time */
-	char *text[DOFI_ENV_MOST];	/* "NAME=VALUE" */
+	char **before;             /* environment that this one replaced */
+	size_t n, count;           /* count: entries of `before` at that time */
+	char *text[DOFI_ENV_MOST]; /* "NAME=VALUE" */
 	char *array[];
 };
 
@@ -156,9 +156,9 @@ static bool env_is_current(const struct held *h)
 		for (own = 0; own < h->n && h->array[i] != h->text[own]; own++)
 			;
 		if (!environ || !environ[i] ||
-		    (own == h->n ? h->array[i] != environ[i]
-				 : strncmp(environ[i], h->text[own],
-					   strcspn(h->text[own], "=") + 1)))
+		    (own == h->n
+			     ? h->array[i] != environ[i]
+			     : strncmp(environ[i], h->text[own], strcspn(h->text[own], "=") + 1)))
 			return false;
 	}
 	return !environ || !environ[i];

@@ -19,7 +19,7 @@
 #define DOFI_GRACE_TIMER_SHARED 60
 
 struct dofi_grace_timer {
-	uint64_t last, spent, total;	/* ns; last: 0 before the first check */
+	uint64_t last, spent, total; /* ns; last: 0 before the first check */
 	uint64_t mark;
 };
 

@@ -9,12 +9,12 @@
 
 struct dofi_key_slot {
 	uint32_t key;
-	void *value;			/* NULL: free */
+	void *value; /* NULL: free */
 };
 
 struct dofi_key_map {
 	struct dofi_key_slot *slot;
-	size_t mask;			/* power of two minus 1 */
+	size_t mask; /* power of two minus 1 */
 	size_t used;
 };
 

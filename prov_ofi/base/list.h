@@ -10,10 +10,9 @@ struct dofi_list {
 	struct dofi_list *next, *prev;
 };
 
-#define dofi_container(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define dofi_container(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-#define dofi_list_each(pos, head) \
-	for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
+#define dofi_list_each(pos, head) for ((pos) = (head)->next; (pos) != (head); (pos) = (pos)->next)
 
 /* The current node may be removed. */
 #define dofi_list_each_safe(pos, tmp, head) \

@@ -11,8 +11,7 @@
 #include "base/lock.h"
 
 /* Keeps errno: callers do not expect locking to change it. */
-static void lock_futex(_Atomic uint32_t *word, int op, uint32_t value,
-		       const struct timespec *limit)
+static void lock_futex(_Atomic uint32_t *word, int op, uint32_t value, const struct timespec *limit)
 {
 	int kept = errno;
 
@@ -48,8 +47,8 @@ static bool lock_drain_stores(void)
 
 	if (!atomic_load_explicit(&registered, memory_order_relaxed))
 		atomic_store(&registered,
-			     !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
-				      0, 0));
+			     !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0,
+				      0));
 	ok = !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	errno = kept;
 	return ok;

@@ -58,7 +58,7 @@ static inline void dofi_unlock(struct dofi_lock *l)
  * atomic exchange instead took as long as acquiring the lock. */
 struct dofi_lock {
 	_Atomic uint32_t taken;
-	_Atomic uint32_t sleepers;	/* 1: a thread sleeps or is about to */
+	_Atomic uint32_t sleepers; /* 1: a thread sleeps or is about to */
 };
 
 /* Slow paths. */
@@ -111,8 +111,8 @@ void dofi_signal_all(struct dofi_signal *s);
 
 #ifdef DOFI_DEBUG
 
-#define DOFI_RECORDED(take, l, writing)                                                            \
-	(dofi_lock_wanted((l), __FILE__, __LINE__), (take)(l),                                     \
+#define DOFI_RECORDED(take, l, writing) \
+	(dofi_lock_wanted((l), __FILE__, __LINE__), (take)(l), \
 	 dofi_lock_taken((l), (writing), __FILE__, __LINE__))
 #define DOFI_RELEASED(release, l) (dofi_lock_released((l), __FILE__, __LINE__), (release)(l))
 
@@ -128,7 +128,7 @@ static inline int dofi_mutex_trylock(pthread_mutex_t *m, const char *file, int l
 }
 
 #define pthread_mutex_init(m, attr) (dofi_lock_forgotten(m), (pthread_mutex_init)((m), (attr)))
-#define pthread_mutex_destroy(m)                                                                   \
+#define pthread_mutex_destroy(m) \
 	(dofi_lock_wanted((m), __FILE__, __LINE__), (pthread_mutex_destroy)(m))
 #define pthread_mutex_lock(m) DOFI_RECORDED(pthread_mutex_lock, m, true)
 #define pthread_mutex_trylock(m) dofi_mutex_trylock((m), __FILE__, __LINE__)

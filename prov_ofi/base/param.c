@@ -78,8 +78,8 @@ static void param_load(enum dofi_number which)
 	errno = 0;
 	v = strtol(text, &end, 0);
 	if (errno || *end || v < n->lo || v > n->hi) {
-		dofi_log(DOFI_LOG_ERROR, "%s=%s is not a number from %ld to %ld; %ld is used",
-			 name, text, n->lo, n->hi, n->def);
+		dofi_log(DOFI_LOG_ERROR, "%s=%s is not a number from %ld to %ld; %ld is used", name,
+			 text, n->lo, n->hi, n->def);
 		v = n->def;
 	}
 	n->value = v;

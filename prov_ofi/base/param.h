@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+/* clang-format off */
 #define DOFI_NUMBERS(X) \
 	X(LOG, 0, 4, 1, "log level on stderr: 0 nothing, 1 errors, 2 warnings (rejected peers, " \
 	  "lost connections), 3 information, 4 everything") \
@@ -44,6 +45,7 @@
 	X(SHM_PULL_KIB, 0, 1048576, 8, "shm: minimum size, in KiB, of messages, writes and reads " \
 	  "that the receiver copies directly from the memory of the other process, where the " \
 	  "kernel allows that and is fast; 0: never")
+/* clang-format on */
 
 /* Former names of settings; they are accepted where the present name is not set. */
 #define DOFI_FORMER_NAMES(X) \
@@ -53,6 +55,7 @@
 	X(HALF_OPEN_MS, SILENT_MS) \
 	X(CONNECT_RETRY_MS, CONNECT_GRACE_MS)
 
+/* clang-format off */
 #define DOFI_STRINGS(X) \
 	X(PROVIDER, "fabric to use, overrides the registry entry: tcp, shm, verbs, rxm, ...") \
 	X(DOMAIN, "network interface, IP address or RDMA device to use, overrides the registry " \
@@ -63,24 +66,27 @@
 	  "owner and group may have access to it") \
 	X(TRACE, "1: print every call with its arguments, result and duration on stderr; or a " \
 	  "file to which this is appended (%p: the process ID)")
+/* clang-format on */
 
 enum dofi_number {
 #define X(name, lo, hi, def, text) DOFI_NUM_##name,
 	DOFI_NUMBERS(X)
 #undef X
-	DOFI_NUM_COUNT
+		DOFI_NUM_COUNT,
 };
 
 enum dofi_string {
 #define X(name, text) DOFI_STR_##name,
 	DOFI_STRINGS(X)
 #undef X
-	DOFI_STR_COUNT
+		DOFI_STR_COUNT,
 };
 
 /* The debug masks of the original DAPL set the log level unless DAPL_OFI_LOG does: bit 0 errors,
  * bit 1 warnings, the next six bits information, all others everything. */
+/* clang-format off */
 #define DOFI_LEGACY_MASKS { "DAPL_DBG_TYPE", "DAT_DBG_TYPE" }
+/* clang-format on */
 
 /* Reads the environment; called at each provider initialisation. */
 void dofi_param_load(void);

@@ -25,7 +25,7 @@ struct dofi_slab_chunk {
 
 struct dofi_slab {
 	pthread_mutex_t lock;
-	size_t size;		/* of one object, without the free-list node after it */
+	size_t size; /* of one object, without the free-list node after it */
 	size_t per_chunk;
 	/* Called once per object when its memory is allocated: locks live as long as the memory. */
 	void (*setup)(void *obj);
@@ -33,8 +33,10 @@ struct dofi_slab {
 	struct dofi_slab_node *head, *tail;
 };
 
+/* clang-format off */
 #define DOFI_SLAB_INIT(type, count, setup_fn) \
 	{ PTHREAD_MUTEX_INITIALIZER, sizeof(type), (count), (setup_fn), NULL, NULL, NULL }
+/* clang-format on */
 
 /* NULL: no memory. The object keeps the contents that its last user left. */
 void *dofi_slab_get(struct dofi_slab *slab);

@@ -12,8 +12,8 @@ struct dofi_text {
 	char buf[2048];
 };
 
-__attribute__((format(printf, 2, 3)))
-static inline void dofi_text_add(struct dofi_text *t, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static inline void dofi_text_add(struct dofi_text *t,
+								       const char *fmt, ...)
 {
 	size_t room = sizeof(t->buf) - t->len;
 	va_list ap;

@@ -10,8 +10,8 @@
 #include "base/clock.h"
 
 struct dofi_timer {
-	uint64_t when;		/* DOFI_NEVER: not armed */
-	size_t slot;		/* index in the heap while armed */
+	uint64_t when; /* DOFI_NEVER: not armed */
+	size_t slot;   /* index in the heap while armed */
 	void (*fire)(struct dofi_timer *timer);
 };
 

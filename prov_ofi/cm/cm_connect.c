@@ -67,15 +67,19 @@ struct attempt {
 
 /* Builds the request. 0: it cannot be sealed. */
 static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *conn,
-			    const struct attempt *a)
+			       const struct attempt *a)
 {
 	struct dofi_cm_msg msg = {
-		.kind = DOFI_CM_REQUEST, .fabric = ep->obj.ia->fab.desc->wire_id,
+		.kind = DOFI_CM_REQUEST,
+		.fabric = ep->obj.ia->fab.desc->wire_id,
 		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
-		.priv_len = (uint16_t)a->size, .priv = a->priv, .qual = a->qual,
+		.priv_len = (uint16_t)a->size,
+		.priv = a->priv,
+		.qual = a->qual,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
-		.conn_id = conn->conn_id, .port_moved = dofi_cm_port(a->qual) != (uint16_t)a->qual,
+		.conn_id = conn->conn_id,
+		.port_moved = dofi_cm_port(a->qual) != (uint16_t)a->qual,
 	};
 
 	return ep->obj.ia->fab.secret ? dofi_cm_build_sealed(buf, ep, conn, &a->addr, &msg)
@@ -217,8 +221,9 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 /* Creates the next connection of an attempt, with the arguments of the first. */
 static void cm_retry_attempt(struct dofi_ep *ep)
 {
-	struct attempt a = { .addr = ep->remote, .qual = ep->qual, .size = ep->attempt.priv_len,
-			     .priv = ep->priv };
+	struct attempt a = {
+		.addr = ep->remote, .qual = ep->qual, .size = ep->attempt.priv_len, .priv = ep->priv
+	};
 	struct dofi_conn *conn;
 	int ret;
 

@@ -16,12 +16,15 @@
 #include "object/ep_state.h"
 
 static struct dofi_cm_msg cr_rejection(const struct dofi_ia *ia, unsigned int reason,
-				    const void *priv, uint16_t priv_len)
+				       const void *priv, uint16_t priv_len)
 {
 	return (struct dofi_cm_msg){
-		.kind = DOFI_CM_REJECT, .fabric = ia->fab.desc->wire_id,
+		.kind = DOFI_CM_REJECT,
+		.fabric = ia->fab.desc->wire_id,
 		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
-		.priv_len = priv_len, .priv = priv, .reason = (uint16_t)reason,
+		.priv_len = priv_len,
+		.priv = priv,
+		.reason = (uint16_t)reason,
 	};
 }
 
@@ -357,14 +360,15 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 }
 
 static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr,
-				  const struct dofi_conn *conn, const void *priv,
-				  uint16_t priv_len)
+				  const struct dofi_conn *conn, const void *priv, uint16_t priv_len)
 {
 	const struct dofi_ep *ep = conn->ep;
 	const struct dofi_cm_msg msg = {
-		.kind = DOFI_CM_ACCEPT, .fabric = ep->obj.ia->fab.desc->wire_id,
+		.kind = DOFI_CM_ACCEPT,
+		.fabric = ep->obj.ia->fab.desc->wire_id,
 		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
-		.priv_len = priv_len, .priv = priv,
+		.priv_len = priv_len,
+		.priv = priv,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
 		.conn_id = conn->conn_id,
@@ -468,7 +472,8 @@ static struct dofi_sp *cr_find_sp(struct dofi_ia *ia, DAT_CONN_QUAL qual)
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &ia->listeners) {
+	dofi_list_each(pos, &ia->listeners)
+	{
 		struct dofi_listener *l = dofi_container(pos, struct dofi_listener, link);
 		struct dofi_sp *sp = dofi_sp_find(l, qual);
 

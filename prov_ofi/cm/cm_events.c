@@ -28,7 +28,7 @@
 #define ROUTE_MS 100
 
 union cm_event {
-	struct fi_eq_cm_entry entry;	/* ends with the connection data */
+	struct fi_eq_cm_entry entry; /* ends with the connection data */
 	uint8_t room[sizeof(struct fi_eq_cm_entry) + DOFI_CM_MAX];
 };
 
@@ -85,8 +85,8 @@ void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 		number = DAT_CONNECTION_EVENT_BROKEN;
 	DOFI_PROBE2(disconnect, ep, number);
 	cm_push_event(ep, number, NULL);
-	if (ep->srq && (number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-			number == DAT_CONNECTION_EVENT_BROKEN))
+	if (ep->srq &&
+	    (number == DAT_CONNECTION_EVENT_DISCONNECTED || number == DAT_CONNECTION_EVENT_BROKEN))
 		cm_flush_grace_timer(ep);
 }
 
@@ -144,7 +144,7 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
 		break;
 	case DAT_EP_STATE_CONNECTED:
-		dofi_cm_break(ep);	/* dofi_cm_flushed */
+		dofi_cm_break(ep); /* dofi_cm_flushed */
 		break;
 	default:
 		break;
@@ -233,7 +233,8 @@ static void cm_settle_early_ends(struct dofi_ia *ia)
 	struct dofi_list *pos, *tmp;
 
 	ia->early_ends = false;
-	dofi_list_each_safe(pos, tmp, &ia->conns) {
+	dofi_list_each_safe(pos, tmp, &ia->conns)
+	{
 		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
 		struct dofi_ep *ep = conn->ep;
 
@@ -316,7 +317,8 @@ void dofi_cm_fail_all(struct dofi_ia *ia)
 {
 	struct dofi_list *pos, *tmp;
 
-	dofi_list_each_safe(pos, tmp, &ia->conns) {
+	dofi_list_each_safe(pos, tmp, &ia->conns)
+	{
 		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
 
 		if (conn->ep)
@@ -376,7 +378,8 @@ static void cm_attempt_failed(struct dofi_ia *ia, int err)
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &ia->conns) {
+	dofi_list_each(pos, &ia->conns)
+	{
 		struct dofi_ep *ep = dofi_container(pos, struct dofi_conn, link)->ep;
 
 		if (ep && ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
@@ -415,7 +418,7 @@ void dofi_cm_await_route(struct dofi_ep *ep)
 	while (ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING && ep->conn &&
 	       poll(&pfd, 1, ms) > 0) {
 		if (!cm_read_event(ia))
-			break;		/* the cause was processed without an event */
+			break; /* the cause was processed without an event */
 		/* The same may have happened to this attempt before that event. */
 		ms = 0;
 	}

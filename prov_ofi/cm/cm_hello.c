@@ -18,10 +18,10 @@
 #define ENTRIES 256
 
 struct entry {
-	uint64_t until;			/* 0: free */
+	uint64_t until; /* 0: free */
 	struct dofi_seal seal;
 	struct dofi_cm_msg msg;
-	uint16_t port;			/* of the listener */
+	uint16_t port; /* of the listener */
 	union dofi_addr from;
 	uint16_t from_port;
 };
@@ -29,7 +29,7 @@ struct entry {
 struct dofi_cm_hellos {
 	struct dofi_timer timer;
 	struct dofi_ia *ia;
-	unsigned int next;		/* entry to be used next: the oldest */
+	unsigned int next; /* entry to be used next: the oldest */
 	struct entry entry[ENTRIES];
 };
 
@@ -189,7 +189,9 @@ unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, 
 		*seal = e->seal;
 		return 0;
 	}
-	dofi_diag_secret(&from, port, "its request is not sealed with the secret of a pending "
-			 "handshake", "at both sides");
+	dofi_diag_secret(&from, port,
+			 "its request is not sealed with the secret of a pending "
+			 "handshake",
+			 "at both sides");
 	return DOFI_CM_SECRET_OTHER;
 }

@@ -35,7 +35,8 @@ static struct dofi_listener *sp_find_listener(struct dofi_ia *ia, uint16_t port,
 	bool any = !ia->fab.desc->qual_in_name;
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &ia->listeners) {
+	dofi_list_each(pos, &ia->listeners)
+	{
 		struct dofi_listener *l = dofi_container(pos, struct dofi_listener, link);
 
 		if (l->port == port && (any || l->qual == qual))
@@ -48,7 +49,8 @@ struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual)
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &l->sps) {
+	dofi_list_each(pos, &l->sps)
+	{
 		struct dofi_sp *sp = dofi_container(pos, struct dofi_sp, link);
 
 		if (sp->qual == qual)
@@ -158,8 +160,7 @@ void dofi_sp_destroy(struct dofi_sp *sp)
 
 static struct dofi_evd *sp_cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 {
-	struct dofi_evd *evd =
-		(struct dofi_evd *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD, ia);
+	struct dofi_evd *evd = (struct dofi_evd *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD, ia);
 
 	return evd && (evd->flags & DAT_EVD_CR_FLAG) ? evd : NULL;
 }

@@ -32,8 +32,7 @@ static const char *diag_remedy(int err)
 {
 	switch (err) {
 	case ECONNREFUSED:
-		return "start the program that listens first, check address and qualifier, and "
-		       SAME_FABRIC;
+		return "start the listener first, check address and qualifier, and " SAME_FABRIC;
 	case EHOSTUNREACH:
 	case ENETUNREACH:
 	case EHOSTDOWN:
@@ -172,9 +171,11 @@ void dofi_diag_passed_on(const union dofi_addr *peer, uint16_t port, const union
 	char text[DOFI_ADDR_TEXT], meant[DOFI_ADDR_TEXT];
 
 	if (diag_wanted(DOFI_LOG_WARN))
-		dofi_log(DOFI_LOG_WARN, "rejected %s: it shares a secret and connects to %s, which "
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: it shares a secret and connects to %s, which "
 			 "is no address of this adapter; try: no translation of addresses between "
-			 "the two", dofi_addr_text(peer, port, text, sizeof(text)),
+			 "the two",
+			 dofi_addr_text(peer, port, text, sizeof(text)),
 			 dofi_addr_text(to, 0, meant, sizeof(meant)));
 }
 
@@ -183,9 +184,10 @@ void dofi_diag_no_proof(const union dofi_addr *peer, uint16_t port, unsigned int
 	char text[DOFI_ADDR_TEXT];
 
 	if (diag_wanted(DOFI_LOG_WARN))
-		dofi_log(DOFI_LOG_WARN, "%u peers, the last one %s, went away without knowing the "
-			 "secret; try: " SAME_SECRET "at both sides", how_many,
-			 dofi_addr_text(peer, port, text, sizeof(text)));
+		dofi_log(DOFI_LOG_WARN,
+			 "%u peers, the last one %s, went away without knowing the "
+			 "secret; try: " SAME_SECRET "at both sides",
+			 how_many, dofi_addr_text(peer, port, text, sizeof(text)));
 }
 
 void dofi_diag_connected(const struct dofi_ep *ep)
@@ -207,21 +209,26 @@ void dofi_diag_bad_message(const struct dofi_ia *ia, const union dofi_addr *peer
 		return;
 	dofi_addr_text(peer, port, text, sizeof(text));
 	if (err == -EPROTONOSUPPORT)
-		dofi_log(DOFI_LOG_WARN, "rejected %s: expected version %d of the protocol, got "
-			 "another; try: the same release of this library at both sides", text,
-			 version);
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: expected version %d of the protocol, got "
+			 "another; try: the same release of this library at both sides",
+			 text, version);
 	else if (err == -EPROTO)
-		dofi_log(DOFI_LOG_WARN, "rejected %s: a peer of another library, it does not speak "
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: a peer of another library, it does not speak "
 			 "this protocol (%zu bytes of connection data); try: this library at both "
-			 "sides", text, len);
+			 "sides",
+			 text, len);
 	else if (err == -ENODEV)
 		dofi_log(DOFI_LOG_WARN,
 			 "rejected %s: expected a peer over %s, got one over %s; "
 			 "try: " SAME_FABRIC,
 			 text, ia->fab.desc->name, dofi_fab_name(msg->fabric));
 	else
-		dofi_log(DOFI_LOG_WARN, "rejected %s: its connection message of %zu bytes is "
-			 "malformed", text, len);
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: its connection message of %zu bytes is "
+			 "malformed",
+			 text, len);
 }
 
 void dofi_diag_request(const struct dofi_listener *l, const union dofi_addr *peer, uint16_t port,
@@ -252,7 +259,7 @@ void dofi_diag_request(const struct dofi_listener *l, const union dofi_addr *pee
 			 text, (uint64_t)qual, l->port, l->ia->fab.desc->name);
 		break;
 	case DOFI_CM_VERSION_OTHER:
-		break;		/* dofi_diag_bad_message */
+		break; /* dofi_diag_bad_message */
 	default:
 		dofi_log(level,
 			 "rejected %s: no memory or descriptors for its request (qualifier %" PRIu64

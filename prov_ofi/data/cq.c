@@ -224,8 +224,7 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 	if (status != DAT_DTO_ERR_FLUSHED)
 		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_lib.strerror(err.err),
 			 err.prov_errno);
-	else if (fab->early_flush &&
-		 !atomic_load_explicit(&dto->ep->ending, memory_order_acquire))
+	else if (fab->early_flush && !atomic_load_explicit(&dto->ep->ending, memory_order_acquire))
 		dofi_deferred_add(dto->ep, DOFI_DEFERRED_FLUSHED);
 	cq_finish(dto, evd, status, dofi_dto_receives(dto));
 	return true;

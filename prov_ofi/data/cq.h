@@ -15,8 +15,8 @@ unsigned int dofi_cq_process(struct dofi_evd *evd, const struct fi_cq_data_entry
 
 /* Reads one batch of evd->cq, which is not NULL; returns the result of fi_cq_read. Inline, since a
  * polling program usually reads an empty CQ. Caller holds evd->lock. */
-static inline __attribute__((always_inline)) ssize_t
-dofi_cq_read(struct dofi_evd *evd, struct fi_cq_data_entry *entry)
+static inline __attribute__((always_inline)) ssize_t dofi_cq_read(struct dofi_evd *evd,
+								  struct fi_cq_data_entry *entry)
 {
 	size_t most = evd->batch;
 	ssize_t n = fi_cq_read(evd->cq, entry, most);

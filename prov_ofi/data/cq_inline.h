@@ -22,7 +22,7 @@ ALWAYS_INLINE struct dofi_dto *dofi_cq_dto(void *context)
 	struct dofi_dto *dto = context;
 
 	if (!dto)
-		return NULL;	/* first part of a split write (data/dto_submit.c), or no context */
+		return NULL; /* first part of a split write (data/dto_submit.c), or no context */
 	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_POSTED) {
 		dofi_log(DOFI_LOG_INFO, "the fabric completed an operation that is not posted");
 		return NULL;

@@ -15,17 +15,18 @@
 #include "object/mr.h"
 #include "object/rmr.h"
 
-#define REQUEST_FLAGS (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
-		       DAT_COMPLETION_BARRIER_FENCE_FLAG)
+#define REQUEST_FLAGS \
+	(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_UNSIGNALLED_FLAG | \
+	 DAT_COMPLETION_BARRIER_FENCE_FLAG)
 #define SEND_FLAGS (REQUEST_FLAGS | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 #define RECV_FLAGS DAT_COMPLETION_UNSIGNALLED_FLAG
 
 /* Requirements of a kind of operation on its arguments. */
 struct rule {
-	unsigned int flags;		/* completion flags allowed */
-	DAT_RETURN bad_flags;		/* subtype naming the flags' argument */
-	DAT_MEM_PRIV_FLAGS need;	/* any of these local rights */
-	DAT_RETURN privilege, protection;	/* subtypes */
+	unsigned int flags;               /* completion flags allowed */
+	DAT_RETURN bad_flags;             /* subtype naming the flags' argument */
+	DAT_MEM_PRIV_FLAGS need;          /* any of these local rights */
+	DAT_RETURN privilege, protection; /* subtypes */
 };
 
 static const struct rule rules[] = {
@@ -58,8 +59,7 @@ ALWAYS_INLINE DAT_RETURN dto_take_segments(struct dofi_ia *ia, const struct dofi
 	uint64_t total = 0;
 
 	for (DAT_COUNT i = 0; i < n; i++, seg++) {
-		const struct dofi_region *r =
-			dofi_region_find(&ia->lmrs, seg->lmr_context);
+		const struct dofi_region *r = dofi_region_find(&ia->lmrs, seg->lmr_context);
 
 		if (!r || !(r->priv & need))
 			return DOFI_ERR(DAT_PRIVILEGES_VIOLATION, rule->privilege);
@@ -121,9 +121,9 @@ struct order {
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
 	const DAT_RMR_TRIPLET *remote;
-	uint32_t inv_key;		/* send with invalidation; immediate data */
-	bool into_rmr;			/* read: the segment is named by the key of an RMR */
-	uint64_t operand[2];		/* atomic operations */
+	uint32_t inv_key;    /* send with invalidation; immediate data */
+	bool into_rmr;       /* read: the segment is named by the key of an RMR */
+	uint64_t operand[2]; /* atomic operations */
 };
 
 ALWAYS_INLINE bool dto_flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind,
@@ -149,12 +149,11 @@ ALWAYS_INLINE DAT_RETURN dto_check_args(const struct dofi_ep *ep, const struct o
 	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.narrow_cq_data)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	/* Such a write cannot carry both a connection id and immediate data (conn_id.h). */
-	if (o->kind == DOFI_WRITE_IMMED && ep->peer_conn_id &&
-	    ep->obj.ia->fab.narrow_cq_data)
+	if (o->kind == DOFI_WRITE_IMMED && ep->peer_conn_id && ep->obj.ia->fab.narrow_cq_data)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!dto_flags_ok(ep, o->kind, o->flags))
-		return DOFI_ERR(DAT_INVALID_PARAMETER, o->into_rmr ? DAT_INVALID_ARG5
-								   : rules[o->kind].bad_flags);
+		return DOFI_ERR(DAT_INVALID_PARAMETER,
+				o->into_rmr ? DAT_INVALID_ARG5 : rules[o->kind].bad_flags);
 	return DAT_SUCCESS;
 }
 
@@ -307,8 +306,11 @@ ALWAYS_INLINE DAT_RETURN dto_post(DAT_EP_HANDLE handle, enum dofi_dto_kind kind,
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	dofi_lock(&ep->lock);
 	if (!ordinary || !dofi_dto_post_ordinary(ep, kind, iov, cookie, flags, remote))
-		ret = dto_post_general(ep, &(struct order){ .kind = kind, .n = n, .iov = iov,
-							    .cookie = cookie, .flags = flags,
+		ret = dto_post_general(ep, &(struct order){ .kind = kind,
+							    .n = n,
+							    .iov = iov,
+							    .cookie = cookie,
+							    .flags = flags,
 							    .remote = remote });
 	dofi_unlock(&ep->lock);
 	return ret;
@@ -377,9 +379,12 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 {
 	if (invalidate && !context && dofi_ep_live(ep))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-	return dto_post_order(ep, &(struct order){
-		.kind = DOFI_SEND, .n = n, .iov = iov, .cookie = cookie, .flags = flags,
-		.inv_key = invalidate ? context : 0 });
+	return dto_post_order(ep, &(struct order){ .kind = DOFI_SEND,
+						   .n = n,
+						   .iov = iov,
+						   .cookie = cookie,
+						   .flags = flags,
+						   .inv_key = invalidate ? context : 0 });
 }
 
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -428,9 +433,13 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET
 	dest.lmr_context = local->rmr_context;
 	dest.virtual_address = dofi_rmr_addr(local);
 	dest.segment_length = local->segment_length;
-	return dto_post_order(ep, &(struct order){
-		.kind = DOFI_READ, .n = 1, .iov = &dest, .cookie = cookie, .flags = flags,
-		.remote = remote, .into_rmr = true });
+	return dto_post_order(ep, &(struct order){ .kind = DOFI_READ,
+						   .n = 1,
+						   .iov = &dest,
+						   .cookie = cookie,
+						   .flags = flags,
+						   .remote = remote,
+						   .into_rmr = true });
 }
 
 DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -454,9 +463,13 @@ DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	if (!ep->obj.ia->fab.immed)
 		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
-	return dto_post_order(handle, &(struct order){
-		.kind = DOFI_WRITE_IMMED, .n = n, .iov = iov, .cookie = cookie, .flags = flags,
-		.remote = remote, .inv_key = immed });
+	return dto_post_order(handle, &(struct order){ .kind = DOFI_WRITE_IMMED,
+						       .n = n,
+						       .iov = iov,
+						       .cookie = cookie,
+						       .flags = flags,
+						       .remote = remote,
+						       .inv_key = immed });
 }
 
 /* swap NULL: adds `operand`; else compares with it. */
@@ -474,8 +487,12 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, uint64_t operand, const uin
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (!remote)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	return dto_post_order(handle, &(struct order){
-		.kind = swap ? DOFI_CMP_SWAP : DOFI_FETCH_ADD, .n = 1, .iov = iov,
-		.cookie = cookie, .flags = flags, .remote = remote,
-		.operand = { operand, swap ? *swap : 0 } });
+	return dto_post_order(handle,
+			      &(struct order){ .kind = swap ? DOFI_CMP_SWAP : DOFI_FETCH_ADD,
+					       .n = 1,
+					       .iov = iov,
+					       .cookie = cookie,
+					       .flags = flags,
+					       .remote = remote,
+					       .operand = { operand, swap ? *swap : 0 } });
 }

@@ -9,9 +9,9 @@
 #include "object/srq.h"
 
 enum dofi_event_state {
-	DOFI_EVENT_NONE,	/* no event: nothing will be dequeued */
+	DOFI_EVENT_NONE, /* no event: nothing will be dequeued */
 	DOFI_EVENT_QUEUED,
-	DOFI_EVENT_DEFERRED,	/* no memory: DOFI_DEFERRED_REPORT retries */
+	DOFI_EVENT_DEFERRED, /* no memory: DOFI_DEFERRED_REPORT retries */
 };
 
 /* Receives of EPs without SRQ that have watermarks are counted as if from this queue, which has no
@@ -37,7 +37,7 @@ ALWAYS_INLINE void dofi_dto_fill(DAT_DTO_COMPLETION_EVENT_DATA *d, struct dofi_e
 }
 
 ALWAYS_INLINE void dto_fill_event(struct dofi_event *e, struct dofi_ep *ep,
-				 const struct dofi_dto *dto, uint8_t status, bool recv)
+				  const struct dofi_dto *dto, uint8_t status, bool recv)
 {
 	e->number = dofi_dto_event(dto->kind);
 	e->immed = dto->immed;
@@ -48,7 +48,7 @@ ALWAYS_INLINE void dto_fill_event(struct dofi_event *e, struct dofi_ep *ep,
 
 /* True if the completion notifies: DAT 1.2/2.0, completion flags. Errors always do. */
 ALWAYS_INLINE bool dto_event_notifies(const struct dofi_ep *ep, const struct dofi_dto *dto,
-				     uint8_t status, bool recv)
+				      uint8_t status, bool recv)
 {
 	if (status)
 		return true;
@@ -59,9 +59,10 @@ ALWAYS_INLINE bool dto_event_notifies(const struct dofi_ep *ep, const struct dof
 
 /* Queues the event of a completed operation if it generates one. `status` and `recv` are those of
  * the operation; constants in some callers. Caller holds evd->lock. */
-ALWAYS_INLINE enum dofi_event_state
-dofi_dto_queue_event(struct dofi_ep *ep, const struct dofi_dto *dto, struct dofi_evd *evd,
-		     uint8_t status, bool recv)
+ALWAYS_INLINE enum dofi_event_state dofi_dto_queue_event(struct dofi_ep *ep,
+							 const struct dofi_dto *dto,
+							 struct dofi_evd *evd, uint8_t status,
+							 bool recv)
 {
 	struct dofi_event *e;
 

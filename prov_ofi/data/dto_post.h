@@ -12,8 +12,9 @@
 
 ALWAYS_INLINE void dofi_dto_count(struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
-	_Atomic uint64_t *c = kind == DOFI_RECV ? &ep->recv_msgs
-			      : kind == DOFI_SEND ? &ep->sent_msgs : &ep->rdma_ops;
+	_Atomic uint64_t *c = kind == DOFI_RECV   ? &ep->recv_msgs
+			      : kind == DOFI_SEND ? &ep->sent_msgs
+						  : &ep->rdma_ops;
 
 	/* The caller holds ep->lock: a plain increment, atomic for readers only. */
 	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + 1,
@@ -102,7 +103,8 @@ ALWAYS_INLINE bool dofi_dto_take_segment(struct dofi_ep *ep, struct dofi_dto *dt
 					 enum dofi_dto_kind kind, const DAT_LMR_TRIPLET *seg)
 {
 	DAT_MEM_PRIV_FLAGS need = kind == DOFI_RECV || kind == DOFI_READ
-				  ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DOFI_READABLE;
+					  ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG
+					  : DOFI_READABLE;
 	const struct dofi_region *r = dofi_region_find(&ep->obj.ia->lmrs, seg->lmr_context);
 	uint64_t len = seg->segment_length;
 

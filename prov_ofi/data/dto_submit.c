@@ -75,7 +75,7 @@ static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q, str
 	ssize_t ret;
 
 	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_QUEUED) {
-		q->sent++;	/* completed while it waited */
+		q->sent++; /* completed while it waited */
 		return true;
 	}
 	/* Receives never have the flag. */

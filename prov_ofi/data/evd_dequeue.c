@@ -47,8 +47,7 @@ ALWAYS_INLINE void evd_return_event(struct dofi_evd *evd, struct dofi_ep *ep, st
 	DOFI_PROBE5(complete, ep, kind, dto->cookie.as_64, DAT_DTO_SUCCESS, dto->length);
 	event->event_number = dofi_dto_event(kind);
 	event->evd_handle = evd;
-	dofi_dto_fill(&event->event_data.dto_completion_event_data, ep, dto, kind,
-		      DAT_DTO_SUCCESS);
+	dofi_dto_fill(&event->event_data.dto_completion_event_data, ep, dto, kind, DAT_DTO_SUCCESS);
 	dofi_event_extra(event, dto->immed);
 	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 	atomic_store_explicit(&q->head, ++head, memory_order_release);

@@ -5,9 +5,12 @@
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
-	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
-				  .iov_count = dto->iov_count, .rma_iov = &target,
-				  .rma_iov_count = 1, .context = &dto->ctx };
+	struct fi_msg_rma msg = { .msg_iov = dto->iov,
+				  .desc = dto->iov_count ? dto->desc : NULL,
+				  .iov_count = dto->iov_count,
+				  .rma_iov = &target,
+				  .rma_iov_count = 1,
+				  .context = &dto->ctx };
 
 	if (dto->kind == DOFI_READ)
 		return dto->iov_count > ep->obj.ia->fab.max_read_iov
@@ -30,9 +33,12 @@ static uint64_t fab_immed_data(const struct dofi_ep *ep, const struct dofi_dto *
 ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
-	struct fi_msg_rma msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
-				  .iov_count = dto->iov_count, .rma_iov = &target,
-				  .rma_iov_count = 1, .context = &dto->ctx,
+	struct fi_msg_rma msg = { .msg_iov = dto->iov,
+				  .desc = dto->iov_count ? dto->desc : NULL,
+				  .iov_count = dto->iov_count,
+				  .rma_iov = &target,
+				  .rma_iov_count = 1,
+				  .context = &dto->ctx,
 				  .data = fab_immed_data(ep, dto) };
 
 	return fi_writemsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
@@ -45,9 +51,13 @@ ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 	struct fi_ioc compare = { .addr = &dto->operand[0], .count = 1 };
 	struct fi_ioc result = { .addr = dto->iov[0].iov_base, .count = 1 };
 	struct fi_rma_ioc target = { .addr = dto->remote_addr, .count = 1, .key = dto->remote_key };
-	struct fi_msg_atomic msg = { .msg_iov = &operand, .desc = dto->desc, .iov_count = 1,
-				     .rma_iov = &target, .rma_iov_count = 1,
-				     .datatype = FI_UINT64, .op = swap ? FI_CSWAP : FI_SUM,
+	struct fi_msg_atomic msg = { .msg_iov = &operand,
+				     .desc = dto->desc,
+				     .iov_count = 1,
+				     .rma_iov = &target,
+				     .rma_iov_count = 1,
+				     .datatype = FI_UINT64,
+				     .op = swap ? FI_CSWAP : FI_SUM,
 				     .context = &dto->ctx };
 
 	/* QUIRK libfabric<2.2 verbs: takes the pointers to atomic operands as their values. */

@@ -28,14 +28,16 @@ static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi
 
 /* A message of one segment uses the short calls: on devices the others cost more and copy small
  * messages twice. `single` is a constant in some callers. */
-static inline __attribute__((always_inline)) ssize_t
-dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single)
+static inline __attribute__((always_inline)) ssize_t dofi_fab_recv(const struct dofi_ep *ep,
+								   struct fid_ep *fid,
+								   struct dofi_dto *dto,
+								   bool single)
 {
 	struct fi_msg msg;
 
 	if (ep->has_msg_prefix)
-		return ep->obj.ia->fab.desc->ops->recv_prefixed(
-			fid, &ep->rq.prefixes, (size_t)(dto - ep->rq.dto), dto);
+		return ep->obj.ia->fab.desc->ops->recv_prefixed(fid, &ep->rq.prefixes,
+								(size_t)(dto - ep->rq.dto), dto);
 	if (single)
 		return fi_recv(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
@@ -43,9 +45,10 @@ dofi_fab_recv(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 	return fi_recvmsg(fid, &msg, FI_COMPLETION);
 }
 
-static inline __attribute__((always_inline)) ssize_t
-dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single,
-	      uint64_t data)
+static inline __attribute__((always_inline)) ssize_t dofi_fab_send(const struct dofi_ep *ep,
+								   struct fid_ep *fid,
+								   struct dofi_dto *dto,
+								   bool single, uint64_t data)
 {
 	struct fi_msg msg;
 
@@ -63,9 +66,11 @@ dofi_fab_send(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto
 /* Uses the calls that describe the operation in a structure. */
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 
-static inline __attribute__((always_inline)) ssize_t
-dofi_fab_rdma(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto, bool single,
-	      enum dofi_dto_kind kind)
+static inline __attribute__((always_inline)) ssize_t dofi_fab_rdma(const struct dofi_ep *ep,
+								   struct fid_ep *fid,
+								   struct dofi_dto *dto,
+								   bool single,
+								   enum dofi_dto_kind kind)
 {
 	void *base = dto->iov[0].iov_base;
 	size_t len = dto->iov[0].iov_len;

@@ -162,7 +162,8 @@ void dofi_rmr_ep_ended(struct dofi_ep *ep)
 	/* Same order as where an LMR is freed. */
 	pthread_mutex_lock(&ia->mr_lock);
 	pthread_mutex_lock(&ia->obj_lock);
-	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_RMR]) {
+	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_RMR])
+	{
 		struct dofi_rmr *rmr = dofi_container(pos, struct dofi_rmr, obj.link);
 
 		if (rmr->bound_ep == ep && rmr->for_ep)
@@ -223,8 +224,8 @@ static int rmr_open_window(struct dofi_window *w, uint64_t address, const struct
 	 * key. */
 	if (ia->fab.prov_keys && !w->priv)
 		ret = dofi_mr_register(ia, (uintptr_t)&w->nothing, sizeof(w->nothing),
-				       DAT_MEM_PRIV_REMOTE_READ_FLAG, w->context, false,
-				       w->rmr->pz, only, &w->mr, &w->key);
+				       DAT_MEM_PRIV_REMOTE_READ_FLAG, w->context, false, w->rmr->pz,
+				       only, &w->mr, &w->key);
 	else
 		ret = dofi_mr_register(ia, address, w->triplet.segment_length, w->priv, w->context,
 				       w->zero_based, w->rmr->pz, only, &w->mr, &w->key);
@@ -292,8 +293,8 @@ static DAT_RETURN rmr_make_window(const struct dofi_bind *b, struct dofi_rmr *rm
 	if (err) {
 		free(w);
 		return err == -EOPNOTSUPP
-			? dofi_ret(err)
-			: DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
+			       ? dofi_ret(err)
+			       : DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
 	}
 	lmr->users++;
 	*out = w;

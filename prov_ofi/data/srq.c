@@ -233,7 +233,8 @@ static void srq_wake_receivers(struct dofi_srq *srq, bool all)
 	struct dofi_evd *last = NULL;
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &srq->eps) {
+	dofi_list_each(pos, &srq->eps)
+	{
 		struct dofi_evd *evd = dofi_container(pos, struct dofi_ep, shared.link)->recv_evd;
 
 		if (!evd || evd == last)

@@ -21,7 +21,7 @@ DAT_RETURN dofi_ep_recv_query(DAT_EP_HANDLE handle, DAT_COUNT *nbufs, DAT_COUNT 
 	ia = ep->obj.ia;
 	dofi_lock(&ep->lock);
 	evd = ep->recv_evd;
-	if (!evd) {		/* freed meanwhile */
+	if (!evd) { /* freed meanwhile */
 		dofi_unlock(&ep->lock);
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	}

@@ -113,7 +113,8 @@ void dofi_diag_address(const char *wanted, int ret)
 			    wanted);
 	else if (wanted && if_nametoindex(wanted))
 		dofi_report("try: ip address add ADDRESS/BITS dev %s; or DAPL_OFI_DOMAIN with "
-			    "another interface", wanted);
+			    "another interface",
+			    wanted);
 	else
 		dofi_report("try: ip address; then DAPL_OFI_DOMAIN=INTERFACE");
 }

@@ -10,8 +10,9 @@
 #include "fabric/fab_lib.h"
 #include "diag/diag.h"
 
-#define REMEDY "ulimit -l unlimited (systemd: LimitMEMLOCK=infinity; users: memlock in " \
-	       "/etc/security/limits.conf)"
+#define REMEDY \
+	"ulimit -l unlimited (systemd: LimitMEMLOCK=infinity; users: memlock in " \
+	"/etc/security/limits.conf)"
 
 /* In KiB; false: no limit. */
 static bool diag_memlock_limit(unsigned long long *kib)
@@ -59,6 +60,7 @@ void dofi_diag_object(const struct dofi_fab *fab, const char *what, int ret)
 	if (!strcmp(what, "fi_eq_open") || !diag_is_memlock_limit(ret) || !diag_memlock_limit(&kib))
 		return;
 	dofi_report("the memory-lock limit of this process is %llu KiB, too small for a fabric "
-		    "that pins memory", kib);
+		    "that pins memory",
+		    kib);
 	dofi_report("try: " REMEDY);
 }

@@ -17,7 +17,7 @@
 #define LISTENING 0x0a
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char kept[256];		/* the first failure; empty after a success */
+static char kept[256]; /* the first failure; empty after a success */
 static pid_t kept_by;
 static bool found_one;
 
@@ -117,11 +117,15 @@ void dofi_diag_port(uint16_t port, int ret)
 	if (ret == -EADDRINUSE)
 		diag_owner_of(port, owner, sizeof(owner));
 	if (*owner)
-		snprintf(text, sizeof(text), "cannot listen on port %u: it is in use by %s; try: "
-			 "another connection qualifier, or end that process", port, owner);
+		snprintf(text, sizeof(text),
+			 "cannot listen on port %u: it is in use by %s; try: "
+			 "another connection qualifier, or end that process",
+			 port, owner);
 	else
-		snprintf(text, sizeof(text), "cannot listen on port %u: %s; try: another "
-			 "connection qualifier (ports are its low 16 bits)", port, strerror(-ret));
+		snprintf(text, sizeof(text),
+			 "cannot listen on port %u: %s; try: another "
+			 "connection qualifier (ports are its low 16 bits)",
+			 port, strerror(-ret));
 	if (dofi_param(DOFI_NUM_LOG) >= DOFI_LOG_WARN) {
 		dofi_log(DOFI_LOG_WARN, "%s", text);
 		return;

@@ -72,7 +72,7 @@ uint8_t dofi_fab_cq_status(const struct fi_cq_err_entry *err)
 	case FI_EACCES:
 	case FI_ENOKEY:
 		return DAT_DTO_ERR_REMOTE_ACCESS;
-	case FI_EINVAL:		/* msgep: an atomic operation on a misaligned address */
+	case FI_EINVAL: /* msgep: an atomic operation on a misaligned address */
 		return DAT_DTO_ERR_REMOTE_RESPONDER;
 	case FI_EFAULT:
 		return DAT_DTO_ERR_LOCAL_PROTECTION;

@@ -54,25 +54,25 @@ struct msgep_transport;
 
 /* One descriptor per fabric: names and properties. */
 struct dofi_fabric_desc {
-	const char *name;		/* in "provider=…" and IA names */
-	const char *prov_name;		/* libfabric's */
-	uint8_t wire_id;		/* in connection headers; never reused */
-	const struct dofi_fabric_ops *ops;	/* fabric/fab_ops.h */
+	const char *name;                  /* in "provider=…" and IA names */
+	const char *prov_name;             /* libfabric's */
+	uint8_t wire_id;                   /* in connection headers; never reused */
+	const struct dofi_fabric_ops *ops; /* fabric/fab_ops.h */
 	/* Chooses the IA's address before libfabric is loaded; NULL: `find_info` does it. */
 	int (*find_address)(struct dofi_fab *fab, const char *wanted);
 	/* Fills fab->info and the capabilities. `wanted`: what the user named, or NULL. */
 	int (*find_info)(struct dofi_fab *fab, const char *wanted);
-	bool over_device;		/* RDM endpoints over an RDMA device, whose address is the
-					 * adapter's */
-	bool seals_cm;			/* its connection messages are sealed (proto/cm_seal.h); the
-					 * handshake of others has proofs (proto/cm_secret.h) */
+	bool over_device; /* RDM endpoints over an RDMA device, whose address is the
+			   * adapter's */
+	bool seals_cm;    /* its connection messages are sealed (proto/cm_seal.h); the
+			   * handshake of others has proofs (proto/cm_secret.h) */
 	size_t max_iov;
-	uint32_t cm_data;		/* bytes of a connection message, at most DOFI_CM_MAX */
-	uint32_t cm_header;		/* of these, bytes of our header (proto/cm_proto.h) */
-	size_t rx_depth, tx_depth;	/* of a device: receives, requests that one endpoint has at
-					 * once */
-	bool qual_in_name;		/* a listener's name holds the whole qualifier */
-	bool hidden;			/* for tests: not listed in messages */
+	uint32_t cm_data;          /* bytes of a connection message, at most DOFI_CM_MAX */
+	uint32_t cm_header;        /* of these, bytes of our header (proto/cm_proto.h) */
+	size_t rx_depth, tx_depth; /* of a device: receives, requests that one endpoint has at
+				    * once */
+	bool qual_in_name;         /* a listener's name holds the whole qualifier */
+	bool hidden;               /* for tests: not listed in messages */
 	/* endpoints of this library (msgep/msgep.h); NULL: libfabric's */
 	const struct msgep_transport *transport;
 	/* used instead if the peer is on this host */
@@ -89,52 +89,52 @@ struct dofi_fab {
 	struct fid_domain *domain;
 	struct fid_eq *eq;
 	int eq_fd;
-	union dofi_addr addr;		/* the IA's address, port 0 */
-	bool addr_named;		/* chosen by the user: bind to it and to nothing else */
-	union dofi_addr *addrs;		/* over msgep: all addresses of the interface that the user
-					 * named, `addr` first; ports 0 */
-	size_t n_addrs;			/* 0: an address was named, or nothing */
+	union dofi_addr addr;   /* the IA's address, port 0 */
+	bool addr_named;        /* chosen by the user: bind to it and to nothing else */
+	union dofi_addr *addrs; /* over msgep: all addresses of the interface that the user
+				 * named, `addr` first; ports 0 */
+	size_t n_addrs;         /* 0: an address was named, or nothing */
 	char netdev[64];
-	uint32_t lib_version;		/* fi_version() */
+	uint32_t lib_version; /* fi_version() */
 
 	/* Capabilities: all that the core knows of a fabric (test/structure/check). */
-	bool prov_keys;			/* keys come from the provider */
-	bool local_mr;			/* local buffers need registration */
-	bool has_msg_prefix;		/* a prefix leads each message (ops->send_prefixed) */
-	bool immed;			/* writes with immediate data consume a peer's receive */
-	bool atomics;			/* atomic operations on memory of the peer's */
-	bool atomic_values;		/* values instead of pointers to them (data/fi_post.c) */
-	bool auto_progress;		/* operations proceed without calls into the fabric */
-	bool auth_keys;			/* regions and endpoints carry what a peer may reach
-					 * (struct msgep_auth) */
-	bool zero_based;		/* remote addresses can be offsets into a region */
-	bool narrow_cq_data;		/* completion data is 32 bits: immediate data, or a
-					 * connection id */
-	bool early_flush;		/* operations may be flushed before the connection's event,
-					 * and an SRQ's buffers without having been used */
-	bool connect_blocks;		/* a connect call waits until the host answers */
-	bool await_route;		/* the EQ does not say which attempt has no route */
-	bool refuse_lost;		/* a request that cannot be accepted must be refused */
-	bool limits_reads;		/* a peer serves a limited number of reads at a time */
+	bool prov_keys;      /* keys come from the provider */
+	bool local_mr;       /* local buffers need registration */
+	bool has_msg_prefix; /* a prefix leads each message (ops->send_prefixed) */
+	bool immed;          /* writes with immediate data consume a peer's receive */
+	bool atomics;        /* atomic operations on memory of the peer's */
+	bool atomic_values;  /* values instead of pointers to them (data/fi_post.c) */
+	bool auto_progress;  /* operations proceed without calls into the fabric */
+	bool auth_keys;      /* regions and endpoints carry what a peer may reach
+			      * (struct msgep_auth) */
+	bool zero_based;     /* remote addresses can be offsets into a region */
+	bool narrow_cq_data; /* completion data is 32 bits: immediate data, or a
+			      * connection id */
+	bool early_flush;    /* operations may be flushed before the connection's event,
+			      * and an SRQ's buffers without having been used */
+	bool connect_blocks; /* a connect call waits until the host answers */
+	bool await_route;    /* the EQ does not say which attempt has no route */
+	bool refuse_lost;    /* a request that cannot be accepted must be refused */
+	bool limits_reads;   /* a peer serves a limited number of reads at a time */
 
 	/* Limits. */
-	uint64_t atomic_access;		/* libfabric's right for atomic operations of peers */
+	uint64_t atomic_access; /* libfabric's right for atomic operations of peers */
 	size_t mtu;
-	uint8_t min_batch;		/* minimum number of completions that one read of a CQ
-					 * requests */
-	uint32_t srq_depth;		/* of a shared receive context */
-	size_t rx_iov;			/* segments of a receive at the fabric */
-	size_t msg_overhead;		/* bytes of the fabric's maximum that messages lose */
-	bool lost;			/* device or address is lost; cm_lock */
-	size_t cq_known_size; /* a CQ of this size can be opened (verbs/cq_reservation.c) */
-	char device[64];		/* of the fabric, "" where it has none */
-	bool cq_external_lock;		/* the EVD's lock replaces libfabric's (object/evd.h) */
-	size_t max_read_iov;		/* segments that one RDMA read of the fabric takes */
-	size_t inject;			/* messages up to this length are copied when posted */
-	size_t max_priv;		/* private data left to the consumer */
-	struct msgep_secret *secret;	/* shared with peers (proto/cm_seal.h); NULL: none, or over
-					 * msgep (proto/cm_secret.h) */
-	uint32_t max_size;		/* bytes of one message or RDMA operation */
+	uint8_t min_batch;           /* minimum number of completions that one read of a CQ
+				      * requests */
+	uint32_t srq_depth;          /* of a shared receive context */
+	size_t rx_iov;               /* segments of a receive at the fabric */
+	size_t msg_overhead;         /* bytes of the fabric's maximum that messages lose */
+	bool lost;                   /* device or address is lost; cm_lock */
+	size_t cq_known_size;        /* a CQ of this size can be opened (verbs/cq_reservation.c) */
+	char device[64];             /* of the fabric, "" where it has none */
+	bool cq_external_lock;       /* the EVD's lock replaces libfabric's (object/evd.h) */
+	size_t max_read_iov;         /* segments that one RDMA read of the fabric takes */
+	size_t inject;               /* messages up to this length are copied when posted */
+	size_t max_priv;             /* private data left to the consumer */
+	struct msgep_secret *secret; /* shared with peers (proto/cm_seal.h); NULL: none, or over
+				      * msgep (proto/cm_secret.h) */
+	uint32_t max_size;           /* bytes of one message or RDMA operation */
 };
 
 void dofi_fab_close(struct dofi_fab *fab);

@@ -62,8 +62,8 @@ static void *library;
 /* Settings of libfabric that are overridden while its providers read them. */
 static const struct {
 	struct dofi_env_setting setting;
-	uint32_t from_version, before_version;	/* of libfabric; 0: no limit */
-	bool always;			/* whatever the user has set */
+	uint32_t from_version, before_version; /* of libfabric; 0: no limit */
+	bool always;                           /* whatever the user has set */
 } ours[] = {
 	{ { "FI_TCP_STAGING_SBUF_SIZE", "0" }, 0, FI_VERSION(1, 18), false },
 	{ { "FI_MR_CACHE_MONITOR", "disabled" }, 0, 0, true },
@@ -78,11 +78,13 @@ static const struct {
 	{ { "FI_UNIVERSE_SIZE", DOFI_LIB_PEERS }, 0, 0, false },
 };
 /* Variables that libfabric's providers and the libraries below them read. */
+/* clang-format off */
 static const char *const foreign[] = {
 	"CXI_", "CXIP_", "EFA_", "FI_", "HFI_", "IBV_", "INFINIPATH_", "IPATH_", "MLX4_", "MLX5_",
 	"NLCB=", "NLDBG=", "OPX_", "PROC_NET_PSCHED=", "PROC_ROOT=", "PSM_", "PSM2_", "PSM3_",
 	"RDMAV_", "SLINGSHOT_", "SYSFS_PATH=", "UCX_", "VERBS_", "_FI_",
 };
+/* clang-format on */
 #define N_OURS (sizeof(ours) / sizeof(ours[0]))
 
 /* Without them rxm would use other sizes than other processes. */

@@ -18,8 +18,8 @@ enum { UNUSABLE, LOOPBACK6, LOOPBACK4, VIRTUAL6, VIRTUAL4, LINKLOCAL6, REAL6, RE
 
 static bool netif_is_virtual(const char *name)
 {
-	static const char *const prefix[] = { "docker", "br-", "virbr", "veth", "lxc", "lxd",
-					      "cni", "podman", "tun", "tap", "vmnet" };
+	static const char *const prefix[] = { "docker", "br-",    "virbr", "veth", "lxc",  "lxd",
+					      "cni",    "podman", "tun",   "tap",  "vmnet" };
 
 	for (size_t i = 0; i < sizeof(prefix) / sizeof(*prefix); i++)
 		if (!strncmp(name, prefix[i], strlen(prefix[i])))

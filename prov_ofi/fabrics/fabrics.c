@@ -32,6 +32,7 @@
 #define AT_INTERFACE .find_address = dofi_emulated_address, .find_info = dofi_emulated_find
 #define AT_DEVICE .find_info = dofi_verbs_find_rdm, .over_device = true
 
+/* clang-format off */
 const struct dofi_fabric_desc dofi_fabrics[] = {
 	/* Wire id 1 was another protocol over tcp: it is not used again. */
 	{ EMULATED("tcp", "tcp", 10, msgep_transport_pair), AT_INTERFACE },
@@ -58,6 +59,7 @@ const struct dofi_fabric_desc dofi_fabrics[] = {
 	  .hidden = true },
 	{ .name = NULL },
 };
+/* clang-format on */
 
 /* Parsed IA parameter string. */
 struct request {

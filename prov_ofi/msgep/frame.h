@@ -59,7 +59,7 @@ enum {
 	MSGEP_IMM,
 	MSGEP_ADD,
 	MSGEP_SWAP,
-	MSGEP_GO
+	MSGEP_GO,
 };
 
 enum { MSGEP_FIRST = 1, MSGEP_LAST = 2, MSGEP_HAS_DATA = 4, MSGEP_PULL = 8, MSGEP_WANTS_ACK = 16 };
@@ -69,14 +69,14 @@ struct msgep_segment {
 };
 
 struct msgep_frame {
-	uint64_t mark;			/* owned by the transport */
-	uint32_t len;			/* payload */
+	uint64_t mark; /* owned by the transport */
+	uint32_t len;  /* payload */
 	uint32_t key;
 	uint64_t total;
 	uint64_t value;
 	uint8_t kind, flags;
-	uint8_t segments;		/* with PULL: number of segments in the list */
-	uint8_t counts[5];		/* owned by the transport; 0 where it has none */
+	uint8_t segments;  /* with PULL: number of segments in the list */
+	uint8_t counts[5]; /* owned by the transport; 0 where it has none */
 };
 
 #define MSGEP_FRAME_HDR sizeof(struct msgep_frame)

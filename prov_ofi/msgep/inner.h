@@ -10,8 +10,8 @@ struct msgep_inner {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_cq *cq;
-	int cq_fd;			/* -1: the provider has none */
-	int signal_fd;			/* see cq_signal.h; -1: cq_fd covers it */
+	int cq_fd;     /* -1: the provider has none */
+	int signal_fd; /* see cq_signal.h; -1: cq_fd covers it */
 };
 
 void msgep_inner_init(struct msgep_inner *in);

@@ -55,8 +55,8 @@ struct msgep_inbox;
 
 struct msgep_fabric {
 	struct fid_fabric fid;
-	const struct dofi_fab *fab;	/* descriptor, addresses; outlives the object */
-	const struct msgep_transport *transport;	/* reaches every peer */
+	const struct dofi_fab *fab;              /* descriptor, addresses; outlives the object */
+	const struct msgep_transport *transport; /* reaches every peer */
 	/* Used instead for peers on this host that have it, too; NULL: none. Keeps no state in the
 	 * domain. */
 	const struct msgep_transport *local_transport;
@@ -67,7 +67,7 @@ struct msgep_fabric {
  * only. */
 struct msgep_auth {
 	uint64_t zone;
-	uint64_t ep;			/* of a region: 0: any; of an endpoint: its own id */
+	uint64_t ep; /* of a region: 0: any; of an endpoint: its own id */
 };
 
 /* Without a key the zone is 0. */
@@ -80,35 +80,35 @@ static inline void msgep_auth_copy(struct msgep_auth *auth, const uint8_t *key, 
 struct msgep_mr {
 	struct fid_mr fid;
 	struct msgep_domain *domain;
-	uint64_t base, length, offset;	/* real address = address in a request + offset */
+	uint64_t base, length, offset; /* real address = address in a request + offset */
 	uint64_t access;
 	struct msgep_auth auth;
 	uint32_t key;
-	_Atomic bool granted;		/* a peer may be reading it by CMA */
-	_Atomic uint32_t transfers;	/* transfers of long data in progress, in or out */
+	_Atomic bool granted;       /* a peer may be reading it by CMA */
+	_Atomic uint32_t transfers; /* transfers of long data in progress, in or out */
 };
 
 struct msgep_domain {
 	struct fid_domain fid;
 	struct msgep_fabric *fabric;
-	pthread_rwlock_t mr_lock;	/* held for reading while a region is accessed */
-	struct dofi_key_map mrs;	/* regions by key; mr_lock */
-	struct dofi_list ep_list;	/* all endpoints; mr_lock */
+	pthread_rwlock_t mr_lock; /* held for reading while a region is accessed */
+	struct dofi_key_map mrs;  /* regions by key; mr_lock */
+	struct dofi_list ep_list; /* all endpoints; mr_lock */
 	pthread_mutex_t transport_lock;
-	void *transport_data;		/* state of the transport: struct rdm_net, struct pair_net;
-					 * or NULL */
-	struct msgep_inbox *inbox;	/* of transports that carry the handshake (inbox.h) */
+	void *transport_data;      /* state of the transport: struct rdm_net, struct pair_net;
+				    * or NULL */
+	struct msgep_inbox *inbox; /* of transports that carry the handshake (inbox.h) */
 	struct msgep_lock wait_lock;
-	struct dofi_list cqs;		/* wait_lock */
+	struct dofi_list cqs; /* wait_lock */
 	/* The queue whose epfd contains wait_fds; wait_lock to write. */
 	_Atomic(struct msgep_cq *) wait_cq;
-	_Atomic uint32_t eps;		/* open endpoints */
-	_Atomic uint16_t next_port;	/* distinguishes the active ends of connections */
+	_Atomic uint32_t eps;       /* open endpoints */
+	_Atomic uint16_t next_port; /* distinguishes the active ends of connections */
 };
 
 struct msgep_completion {
 	struct fi_cq_data_entry entry;
-	int err;			/* positive; 0: success */
+	int err; /* positive; 0: success */
 };
 
 /* Where the reader of a queue receives completions directly, without the queue's ring. */
@@ -129,46 +129,46 @@ _Static_assert(sizeof(struct msgep_held) <= sizeof(struct fi_context2), "it fits
 /* An endpoint that is bound to a queue. */
 struct msgep_cq_ep {
 	struct msgep_ep *ep;
-	uint32_t last_active;		/* the last poll that found anything */
+	uint32_t last_active; /* the last poll that found anything */
 };
 
 struct msgep_cq {
 	struct fid_cq fid;
 	struct msgep_domain *domain;
-	struct dofi_list link;		/* domain->cqs */
+	struct dofi_list link; /* domain->cqs */
 	struct msgep_lock poll;
-	struct msgep_cq_ep *eps;	/* bound for either direction, each once; the first n_active
-					 * are polled each time (cq_poll.c) */
+	struct msgep_cq_ep *eps; /* bound for either direction, each once; the first n_active
+				  * are polled each time (cq_poll.c) */
 	uint32_t n_eps, n_active, eps_room;
-	uint32_t polls;			/* number so far */
-	uint32_t turn, idle_turn;	/* next one to be polled first; the same of the idle ones */
-	_Atomic uint32_t receivers;	/* number of eps that receive here */
-	bool has_local, saw_local;	/* local connections exist, as of the last polls */
-	uint64_t next_network_poll;		/* see msgep_cq_polls_network() */
+	uint32_t polls;             /* number so far */
+	uint32_t turn, idle_turn;   /* next one to be polled first; the same of the idle ones */
+	_Atomic uint32_t receivers; /* number of eps that receive here */
+	bool has_local, saw_local;  /* local connections exist, as of the last polls */
+	uint64_t next_network_poll; /* see msgep_cq_polls_network() */
 	struct msgep_lock lock;
-	struct msgep_completion *ring;	/* room is a power of two; grows, loses nothing */
+	struct msgep_completion *ring; /* room is a power of two; grows, loses nothing */
 	uint32_t room;
 	_Atomic uint32_t head, tail;
-	struct msgep_held *held, **held_end;	/* newer than those of the full ring */
-	_Atomic bool armed;		/* a thread blocks on epfd */
-	int signal;			/* eventfd, in epfd */
-	int epfd;			/* FI_GETWAIT: signal, sockets on which peers ring the
-					 * doorbell, and in the domain's wait_cq the transport's
-					 * descriptors */
+	struct msgep_held *held, **held_end; /* newer than those of the full ring */
+	_Atomic bool armed;                  /* a thread blocks on epfd */
+	int signal;                          /* eventfd, in epfd */
+	/* FI_GETWAIT: signal, sockets on which peers ring the doorbell, and in the domain's
+	 * wait_cq the transport's descriptors */
+	int epfd;
 };
 
 /* Unread connection events. */
 struct msgep_event {
 	struct dofi_list link;
-	uint32_t event;			/* FI_CONNREQ, FI_CONNECTED, FI_SHUTDOWN; 0: error */
-	int err;			/* error entry: positive */
-	int prov_errno;			/* error entry: reason why no socket leads to the peer; or
-					 * 0 */
+	uint32_t event; /* FI_CONNREQ, FI_CONNECTED, FI_SHUTDOWN; 0: error */
+	int err;        /* error entry: positive */
+	int prov_errno; /* error entry: reason why no socket leads to the peer; or
+			 * 0 */
 	struct fid *fid;
-	struct fi_info *info;		/* FI_CONNREQ: owned by the queue until it is read */
+	struct fi_info *info; /* FI_CONNREQ: owned by the queue until it is read */
 	size_t len;
-	uint8_t data[];			/* room: MSGEP_CM_DATA; none if it reports the end of a
-					 * connection */
+	uint8_t data[]; /* room: MSGEP_CM_DATA; none if it reports the end of a
+			 * connection */
 };
 
 struct msgep_eq {
@@ -177,10 +177,10 @@ struct msgep_eq {
 	pthread_mutex_t lock;
 	pthread_mutex_t event_lock;
 	struct dofi_list events;
-	struct dofi_list checked_eps;	/* endpoints: msgep_ep_path_checked */
-	int signal;			/* eventfd in epfd: events are queued */
-	int epfd;			/* FI_GETWAIT */
-	void *cm;			/* the connection manager's own state (cm.c) */
+	struct dofi_list checked_eps; /* endpoints: msgep_ep_path_checked */
+	int signal;                   /* eventfd in epfd: events are queued */
+	int epfd;                     /* FI_GETWAIT */
+	void *cm;                     /* the connection manager's own state (cm.c) */
 };
 
 /* A posted receive. */
@@ -197,27 +197,27 @@ struct msgep_srx {
 	struct dofi_lock lock;
 	struct msgep_recv *ring;
 	uint32_t room, head, tail;
-	uint64_t taken;			/* buffers that have been matched with a message */
-	struct dofi_list waiting;	/* endpoints whose message waits for a buffer, in FIFO
-					 * order */
+	uint64_t taken;           /* buffers that have been matched with a message */
+	struct dofi_list waiting; /* endpoints whose message waits for a buffer, in FIFO
+				   * order */
 };
 
 /* A request that is queued, or waits for the peer's answer. */
 struct msgep_tx {
 	void *context;
-	uint8_t kind;			/* kind of its frames */
+	uint8_t kind; /* kind of its frames */
 	bool has_data;
-	bool pulled;			/* the receiver pulls the data */
-	bool revoked;			/* the data that it reads has been revoked */
-	bool silent;			/* only its failure is reported: an immediate frame
-					 * follows */
-	uint64_t data;			/* completion data */
-	uint64_t operand[2];		/* of an atomic operation */
+	bool pulled;         /* the receiver pulls the data */
+	bool revoked;        /* the data that it reads has been revoked */
+	bool silent;         /* only its failure is reported: an immediate frame
+			      * follows */
+	uint64_t data;       /* completion data */
+	uint64_t operand[2]; /* of an atomic operation */
 	uint64_t remote;
 	uint32_t key;
-	uint64_t total, done;		/* bytes; done: put into frames, or received (read) */
-	int err;			/* reads: code for which it was refused */
-	uint32_t transfers;		/* reads: parts in progress on the bulk endpoint */
+	uint64_t total, done; /* bytes; done: put into frames, or received (read) */
+	int err;              /* reads: code for which it was refused */
+	uint32_t transfers;   /* reads: parts in progress on the bulk endpoint */
 	uint32_t count;
 	struct iovec iov[MSGEP_IOV_MAX];
 };
@@ -232,9 +232,9 @@ struct msgep_txq {
 struct msgep_target_read {
 	uint64_t remote, total, done;
 	uint32_t key;
-	int refused;			/* code, 0: granted */
-	bool pulled;			/* the peer pulls the data from our memory */
-	bool has_value;			/* atomic operation: the answer is `value` */
+	int refused;    /* code, 0: granted */
+	bool pulled;    /* the peer pulls the data from our memory */
+	bool has_value; /* atomic operation: the answer is `value` */
 	uint64_t value;
 };
 /* Maximum of unanswered reads of a connection. */
@@ -244,30 +244,30 @@ struct msgep_target_read {
 struct msgep_inflight {
 	void *context;
 	uint64_t total;
-	uint32_t end;			/* number of its last frame, counted from the beginning of
-					 * the connection */
+	uint32_t end; /* number of its last frame, counted from the beginning of
+		       * the connection */
 };
 /* Maximum: the largest window of a transport that reports arrival. */
 #define MSGEP_INFLIGHT_MAX 256
 
 /* An incoming transfer of long data; see proto_bulk.c. */
 struct msgep_bulk {
-	uint8_t kind;			/* MSGEP_MSG, MSGEP_WRITE, MSGEP_READ */
-	bool last;			/* of its request */
+	uint8_t kind; /* MSGEP_MSG, MSGEP_WRITE, MSGEP_READ */
+	bool last;    /* of its request */
 	bool has_data;
 	uint8_t tail_len;
 	uint64_t id, len;
 	uint64_t data, total;
 	void *context;
-	struct msgep_mr *mr;		/* of writes; held */
-	char *tail_to;			/* destination of the last bytes of a write */
+	struct msgep_mr *mr; /* of writes; held */
+	char *tail_to;       /* destination of the last bytes of a write */
 	uint8_t tail[64];
 };
 
 struct msgep_bulk_queue {
 	struct msgep_bulk *ring;
 	uint32_t room, head, granted, tail;
-	uint32_t requests;		/* all but reads */
+	uint32_t requests; /* all but reads */
 };
 
 /* An endpoint reports the outcome of its connection attempt and the end of its connection. Neither
@@ -280,82 +280,82 @@ enum msgep_state { MSGEP_NEW, MSGEP_CONNECTING, MSGEP_UP, MSGEP_DOWN };
 struct msgep_ep {
 	struct fid_ep fid;
 	struct msgep_domain *domain;
-	struct dofi_list link;		/* domain->ep_list */
+	struct dofi_list link; /* domain->ep_list */
 	struct msgep_eq *eq;
 	struct msgep_cq *tx_cq, *rx_cq;
 	struct msgep_srx *srx;
 	struct msgep_lock lock;
-	struct msgep_cq_direct *cq_direct;		/* of the lock holder; NULL: it reads no
-							 * queue */
-	_Atomic int state;		/* enum msgep_state */
+	struct msgep_cq_direct *cq_direct; /* of the lock holder; NULL: it reads no
+					    * queue */
+	_Atomic int state;                 /* enum msgep_state */
 	struct msgep_auth auth;
 
 	/* sending: requests not entirely in frames; requests that wait for an acknowledgement; for
 	 * data */
 	struct msgep_txq txq, unacked, reads;
-	uint64_t acked;			/* as counted by the peer */
-	uint32_t frames;		/* of requests, committed since the beginning */
-	struct msgep_inflight *inflight;	/* ring, which grows up to MSGEP_INFLIGHT_MAX */
+	uint64_t acked;                  /* as counted by the peer */
+	uint32_t frames;                 /* of requests, committed since the beginning */
+	struct msgep_inflight *inflight; /* ring, which grows up to MSGEP_INFLIGHT_MAX */
 	uint32_t inflight_room, inflight_head, inflight_tail;
-	_Atomic uint64_t complete_at;	/* end of the first inflight entry, with MSGEP_INFLIGHT_ANY;
-					 * 0: none */
+	_Atomic uint64_t complete_at; /* end of the first inflight entry, with MSGEP_INFLIGHT_ANY;
+				       * 0: none */
 	/* answering */
-	struct msgep_target_read *target_reads;	/* ring, which grows up to MSGEP_TARGET_READS */
+	struct msgep_target_read *target_reads; /* ring, which grows up to MSGEP_TARGET_READS */
 	uint32_t target_read_room, target_read_head, target_read_tail;
 	/* Entries of target_reads whose data the peer may be pulling. They, and the keys there,
 	 * change with mr_lock held for reading, so a holder for writing may read them. */
 	uint64_t granted;
-	uint64_t done, reported;	/* requests that want an acknowledgement */
-	uint32_t nak;			/* code for which a write was refused, not reported yet */
-	_Atomic bool pending;		/* some of the above waits for room in a channel */
+	uint64_t done, reported; /* requests that want an acknowledgement */
+	uint32_t nak;            /* code for which a write was refused, not reported yet */
+	_Atomic bool pending;    /* some of the above waits for room in a channel */
 
 	/* receiving */
 	struct msgep_recv *rxq;
-	uint32_t rx_room, rx_most, rx_head, rx_tail;	/* the ring grows up to rx_most */
-	struct msgep_recv cur;		/* of the message or write that is arriving */
+	uint32_t rx_room, rx_most, rx_head, rx_tail; /* the ring grows up to rx_most */
+	struct msgep_recv cur;                       /* of the message or write that is arriving */
 	bool in_message, in_write;
-	bool after_write;		/* the last request was a write: an immediate frame may
-					 * follow */
-	uint64_t remote;		/* of the write: address of the next byte */
+	bool after_write; /* the last request was a write: an immediate frame may
+			   * follow */
+	uint64_t remote;  /* of the write: address of the next byte */
 	uint32_t key;
-	bool refused;			/* everything after a refused request is dropped */
-	_Atomic bool failed;		/* the peer violated the protocol */
-	_Atomic bool aborted;		/* the event queue has been woken to process the end */
+	bool refused;         /* everything after a refused request is dropped */
+	_Atomic bool failed;  /* the peer violated the protocol */
+	_Atomic bool aborted; /* the event queue has been woken to process the end */
 	uint64_t received, expected, data;
-	uint64_t messages;		/* number that has arrived */
-	uint64_t cma_bytes;		/* bytes pulled from the peer's memory in one call */
-	_Atomic uint32_t order;		/* see proto_rx.c */
+	uint64_t messages;      /* number that has arrived */
+	uint64_t cma_bytes;     /* bytes pulled from the peer's memory in one call */
+	_Atomic uint32_t order; /* see proto_rx.c */
 	bool has_data;
-	_Atomic bool stalled;		/* a message waits for a receive */
-	struct msgep_recv claimed_rx;	/* assigned by the SRX while it waited */
+	_Atomic bool stalled;         /* a message waits for a receive */
+	struct msgep_recv claimed_rx; /* assigned by the SRX while it waited */
 	bool has_claimed_rx, waits_for_srx;
 	struct dofi_list srx_link;
 
 	struct msgep_bulk_queue bulk;
-	uint32_t reads_at;		/* the read that the next answer belongs to */
+	uint32_t reads_at; /* the read that the next answer belongs to */
 
 	/* connection manager (eq->lock) */
 	struct msgep_event *reserved[MSGEP_EP_EVENTS];
-	int sock;			/* of the handshake; -1: none */
-	struct dofi_list checked_link;	/* in eq->checked_eps; event_lock */
-	union dofi_addr local, peer;	/* with ports */
+	int sock;                      /* of the handshake; -1: none */
+	struct dofi_list checked_link; /* in eq->checked_eps; event_lock */
+	union dofi_addr local, peer;   /* with ports */
 	bool has_qual;
-	uint64_t qual;			/* part of the name of a listener's unix socket, with the
-					 * port */
+	uint64_t qual; /* part of the name of a listener's unix socket, with the
+			* port */
 	void *cm;
 
-	bool doorbell_pending;		/* its doorbell has not been rung: the attempt failed */
+	bool doorbell_pending; /* its doorbell has not been rung: the attempt failed */
 
 	/* transport */
-	_Atomic int broken;		/* positive FI_* code: the connection cannot go on */
-	_Atomic int data_lost;		/* the same, once the peer's BYE has had its time */
+	_Atomic int broken;    /* positive FI_* code: the connection cannot go on */
+	_Atomic int data_lost; /* the same, once the peer's BYE has had its time */
 	union {
 		struct msgep_shm *shm;
 		struct rdm_conn *conn;
 		struct pair_conn *pair;
 		void *any;
 	} w;
-	const struct msgep_transport *transport;	/* final before the state is MSGEP_UP */
+	const struct msgep_transport *transport; /* final before the state is MSGEP_UP */
 };
 
 /* Connection parameters: describe one side's transport to the other in the handshake. */
@@ -363,7 +363,7 @@ struct msgep_ep {
 struct msgep_params {
 	uint16_t len;
 	uint8_t data[MSGEP_PARAMS_MAX];
-	int fd;				/* passed along, -1: none; the receiver closes it */
+	int fd; /* passed along, -1: none; the receiver closes it */
 };
 
 /* Counters of a transport, compared while a connection makes no progress. */
@@ -375,11 +375,11 @@ struct msgep_params {
  * otherwise. */
 struct msgep_transport {
 	const char *name;
-	uint8_t id;			/* in the handshake */
-	bool local;			/* peers are processes of this host: unix sockets */
-	bool doorbell;			/* a byte on the socket wakes a sleeping peer */
-	bool dispatches;		/* `progress` processes all endpoints: they are not polled
-					 * individually */
+	uint8_t id;      /* in the handshake */
+	bool local;      /* peers are processes of this host: unix sockets */
+	bool doorbell;   /* a byte on the socket wakes a sleeping peer */
+	bool dispatches; /* `progress` processes all endpoints: they are not polled
+			  * individually */
 	/* 0 if the fabric can be opened, otherwise reports why not; NULL: it always can. */
 	int (*find_provider)(const struct dofi_fab *fab);
 	int (*domain_open)(struct msgep_domain *domain);

@@ -73,8 +73,8 @@ bool msgep_inflight_grow(struct msgep_ep *ep)
 	 * soon. */
 	if (ep->inflight_room == MSGEP_INFLIGHT_MAX)
 		return false;
-	grown = msgep_ring_grow(ep->inflight, sizeof(*grown), &ep->inflight_room,
-				ep->inflight_head, ep->inflight_tail, 1);
+	grown = msgep_ring_grow(ep->inflight, sizeof(*grown), &ep->inflight_room, ep->inflight_head,
+				ep->inflight_tail, 1);
 	if (grown)
 		ep->inflight = grown;
 	return grown;
@@ -166,7 +166,7 @@ static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 		return false;
 	if (room < sizeof(list) + TAIL) {
 		msgep_unreserve(ep);
-		return proto_push_frame(ep, tx);	/* as much as fits travels in the frame */
+		return proto_push_frame(ep, tx); /* as much as fits travels in the frame */
 	}
 	n = msgep_iov_truncate(tx->iov, part, part_len - tail);
 	for (size_t i = 0; i < n; i++)
@@ -275,9 +275,11 @@ static bool proto_push_ack(struct msgep_ep *ep)
 	f = ep->transport->reserve(ep, MSGEP_ANS, 0, &room);
 	if (!f)
 		return false;
-	*f = (struct msgep_frame){ .mark = f->mark, .kind = MSGEP_ACK,
+	*f = (struct msgep_frame){ .mark = f->mark,
+				   .kind = MSGEP_ACK,
 				   .flags = MSGEP_FIRST | MSGEP_LAST,
-				 .key = ep->nak, .value = ep->done };
+				   .key = ep->nak,
+				   .value = ep->done };
 	ep->reported = ep->done;
 	ep->nak = 0;
 	ep->transport->commit(ep, MSGEP_ANS, f);

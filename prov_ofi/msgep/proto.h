@@ -13,8 +13,8 @@
  * change the original. */
 struct msgep_frame_data {
 	uint64_t bytes;
-	const char *rest;		/* data in the frame itself, */
-	size_t rest_len;		/* after the list */
+	const char *rest; /* data in the frame itself, */
+	size_t rest_len;  /* after the list */
 	struct msgep_segment list[MSGEP_IOV_MAX];
 };
 

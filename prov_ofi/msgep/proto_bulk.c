@@ -72,11 +72,13 @@ bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f,
 			const struct msgep_frame_data *p)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	return !p->rest_len &&
-	       bulk_post(ep, ep->cur.iov, p,
-			 (struct msgep_bulk){ .kind = MSGEP_MSG, .last = f->flags & MSGEP_LAST,
-					    .has_data = ep->has_data, .data = ep->data,
-					    .context = ep->cur.context, .total = ep->expected });
+	return !p->rest_len && bulk_post(ep, ep->cur.iov, p,
+					 (struct msgep_bulk){ .kind = MSGEP_MSG,
+							      .last = f->flags & MSGEP_LAST,
+							      .has_data = ep->has_data,
+							      .data = ep->data,
+							      .context = ep->cur.context,
+							      .total = ep->expected });
 }
 
 bool msgep_bulk_write(struct msgep_ep *ep, const struct msgep_frame *f,
@@ -115,9 +117,10 @@ bool msgep_push_gos(struct msgep_ep *ep)
 		f = ep->transport->reserve(ep, MSGEP_ANS, 0, &room);
 		if (!f)
 			return false;
-		*f = (struct msgep_frame){ .mark = f->mark, .kind = MSGEP_GO,
-					 .flags = MSGEP_FIRST | MSGEP_LAST,
-					 .value = bulk_at(ep, ep->bulk.granted)->id };
+		*f = (struct msgep_frame){ .mark = f->mark,
+					   .kind = MSGEP_GO,
+					   .flags = MSGEP_FIRST | MSGEP_LAST,
+					   .value = bulk_at(ep, ep->bulk.granted)->id };
 		ep->bulk.granted++;
 		ep->transport->commit(ep, MSGEP_ANS, f);
 	}

@@ -158,9 +158,13 @@ static bool read_push_data(struct msgep_ep *ep, struct msgep_target_read *s)
 	}
 	if (s->pulled && !s->refused)
 		flags |= MSGEP_PULL;
-	*f = (struct msgep_frame){ .mark = f->mark, .len = (uint32_t)len, .kind = MSGEP_DATA,
-				 .flags = flags, .key = (uint32_t)s->refused, .total = s->total,
-				 .segments = !!(flags & MSGEP_PULL) };
+	*f = (struct msgep_frame){ .mark = f->mark,
+				   .len = (uint32_t)len,
+				   .kind = MSGEP_DATA,
+				   .flags = flags,
+				   .key = (uint32_t)s->refused,
+				   .total = s->total,
+				   .segments = !!(flags & MSGEP_PULL) };
 	s->done += part;
 	if (s->refused || s->done == s->total)
 		f->flags |= MSGEP_LAST;
@@ -254,8 +258,8 @@ void msgep_read_arrived(struct msgep_ep *ep)
 
 void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
-	struct msgep_tx *tx =
-		ep->reads_at != ep->reads.tail ? msgep_tx_at(&ep->reads, ep->reads_at) : NULL;
+	struct msgep_tx *tx = ep->reads_at != ep->reads.tail ? msgep_tx_at(&ep->reads, ep->reads_at)
+							     : NULL;
 	bool last = f->flags & MSGEP_LAST, pull = f->flags & MSGEP_PULL;
 	bool bulk = pull && ep->transport->bulk_recv;
 	struct msgep_frame_data p;

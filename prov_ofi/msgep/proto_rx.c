@@ -53,8 +53,8 @@ void msgep_ep_abort(struct msgep_ep *ep, const char *why)
 	char text[DOFI_ADDR_TEXT];
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	dofi_log(DOFI_LOG_INFO, "ended the connection with %s: %s",
-		 dofi_peer_text(&ep->peer, text), why);
+	dofi_log(DOFI_LOG_INFO, "ended the connection with %s: %s", dofi_peer_text(&ep->peer, text),
+		 why);
 	proto_abort(ep);
 }
 
@@ -426,7 +426,7 @@ unsigned int msgep_recv_answers(struct msgep_ep *ep)
 		if (!f)
 			break;
 		if (ep->failed)
-			;	/* all further input is ignored */
+			; /* all further input is ignored */
 		else if (f->kind == MSGEP_DATA)
 			msgep_recv_data(ep, f, payload);
 		else if (f->kind == MSGEP_ACK)

@@ -62,7 +62,8 @@ static struct dofi_agent *agent_take_queued(struct dofi_ia *ia, const struct dof
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &ia->agents) {
+	dofi_list_each(pos, &ia->agents)
+	{
 		struct dofi_agent *agent = dofi_container(pos, struct dofi_agent, link);
 
 		if (cno && agent->cno != cno)

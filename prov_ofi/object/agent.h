@@ -11,10 +11,10 @@
 #include "object/cno.h"
 
 struct dofi_agent {
-	struct dofi_list link;		/* ia->agents, under work_lock */
+	struct dofi_list link; /* ia->agents, under work_lock */
 	struct dofi_cno *cno;
 	DAT_OS_WAIT_PROXY_AGENT call;
-	DAT_EVD_HANDLE cause;		/* of the trigger */
+	DAT_EVD_HANDLE cause; /* of the trigger */
 };
 
 /* *out is NULL if there is no function to call. Returns 0 or -ENOMEM. */

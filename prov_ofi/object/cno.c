@@ -199,7 +199,7 @@ DAT_RETURN dofi_cno_free(DAT_CNO_HANDLE handle)
 /* A thread inside dat_cno_wait. */
 struct cno_waiter {
 	struct dofi_cno *cno;
-	unsigned int round;		/* cno->round when the wait began */
+	unsigned int round; /* cno->round when the wait began */
 };
 
 /* Caller holds cno->lock. */

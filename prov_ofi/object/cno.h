@@ -14,16 +14,16 @@
 struct dofi_cno {
 	struct dofi_obj obj;
 	pthread_mutex_t lock;
-	pthread_cond_t left;		/* a waiter has left */
+	pthread_cond_t left; /* a waiter has left */
 	int fd;
-	bool fd_given;			/* created by dat_cno_fd_create */
+	bool fd_given; /* created by dat_cno_fd_create */
 	bool pending, dying;
 	DAT_EVD_HANDLE cause;
 	unsigned int waiters;
-	unsigned int dismissed;		/* waiters present when the last EVD was detached */
-	unsigned int round;		/* number of such dismissals */
-	_Atomic unsigned int evds;	/* EVDs that refer to the CNO */
-	struct dofi_agent *agent;	/* called for the next trigger; NULL: none */
+	unsigned int dismissed;    /* waiters present when the last EVD was detached */
+	unsigned int round;        /* number of such dismissals */
+	_Atomic unsigned int evds; /* EVDs that refer to the CNO */
+	struct dofi_agent *agent;  /* called for the next trigger; NULL: none */
 };
 
 static inline struct dofi_cno *dofi_cno_live(DAT_CNO_HANDLE handle)

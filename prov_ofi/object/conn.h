@@ -17,13 +17,13 @@ struct dofi_conn {
 	struct dofi_ia *_Atomic ia;
 	struct dofi_ep *ep;
 	struct fid_ep *fid;
-	uint32_t conn_id;		/* of messages to the SRQ (object/conn_id.h) */
-	bool up;			/* established */
-	bool ended_early;		/* its end was reported before its establishment */
-	bool shut;			/* posting is no longer permitted */
-	struct dofi_evd *rx_evd, *tx_evd;	/* EVDs in whose CQs entries are reserved */
-	uint32_t rx_held, tx_held;	/* number of those entries (ops->prepare_ep) */
-	struct dofi_list link;		/* ia->conns */
+	uint32_t conn_id;                 /* of messages to the SRQ (object/conn_id.h) */
+	bool up;                          /* established */
+	bool ended_early;                 /* its end was reported before its establishment */
+	bool shut;                        /* posting is no longer permitted */
+	struct dofi_evd *rx_evd, *tx_evd; /* EVDs in whose CQs entries are reserved */
+	uint32_t rx_held, tx_held;        /* number of those entries (ops->prepare_ep) */
+	struct dofi_list link;            /* ia->conns */
 };
 
 #endif

@@ -37,12 +37,12 @@ struct dofi_ep;
 #define DOFI_DATA_CONN_ID_SHIFT 2
 
 #define DOFI_CONN_ID_INDEX_BITS 16
-#define DOFI_CONN_ID_BITS 24	/* size of the field in brief connection messages */
+#define DOFI_CONN_ID_BITS 24 /* size of the field in brief connection messages */
 #define DOFI_CONN_ID_CHUNK_BITS 8
 #define DOFI_CONN_ID_CHUNKS (1u << (DOFI_CONN_ID_INDEX_BITS - DOFI_CONN_ID_CHUNK_BITS))
 
 struct dofi_conn_id_slot {
-	_Atomic uint32_t conn_id;	/* 0: unused */
+	_Atomic uint32_t conn_id; /* 0: unused */
 	uint32_t generation;
 	uint32_t next_free;
 	_Atomic(struct dofi_ep *) ep;
@@ -51,7 +51,7 @@ struct dofi_conn_id_slot {
 struct dofi_conn_ids {
 	pthread_mutex_t lock;
 	_Atomic(struct dofi_conn_id_slot *) chunk[DOFI_CONN_ID_CHUNKS];
-	uint32_t used, free_head;	/* index 0 is never allocated */
+	uint32_t used, free_head; /* index 0 is never allocated */
 };
 
 void dofi_conn_ids_init(struct dofi_conn_ids *t);

@@ -32,59 +32,59 @@ enum dofi_dto_kind {
 	DOFI_WRITE,
 	DOFI_READ,
 	DOFI_RECV,
-	DOFI_RECV_INVALIDATE,	/* a completion only: the message invalidated a key */
+	DOFI_RECV_INVALIDATE, /* a completion only: the message invalidated a key */
 	DOFI_BIND,
 	/* of the InfiniBand extension (ext.h) */
 	DOFI_WRITE_IMMED = 8,
-	DOFI_RECV_IMMED,	/* a completion only: immediate data consumed the receive */
+	DOFI_RECV_IMMED, /* a completion only: immediate data consumed the receive */
 	DOFI_FETCH_ADD,
 	DOFI_CMP_SWAP,
 };
 
 enum dofi_dto_state {
 	DOFI_DTO_FREE,
-	DOFI_DTO_QUEUED,	/* not handed to the fabric yet */
-	DOFI_DTO_POSTED,	/* at the fabric */
-	DOFI_DTO_DONE,		/* status known, reported once all earlier ones are done */
+	DOFI_DTO_QUEUED, /* not handed to the fabric yet */
+	DOFI_DTO_POSTED, /* at the fabric */
+	DOFI_DTO_DONE,   /* status known, reported once all earlier ones are done */
 };
 
 #define DOFI_IOV_MAX 4
 
 struct dofi_dto {
-	struct fi_context2 ctx;		/* first: libfabric's context of the operation, used by the
-					 * endpoint (msgep/object/cq.c) */
+	struct fi_context2 ctx; /* first: libfabric's context of the operation, used by the
+				 * endpoint (msgep/object/cq.c) */
 	struct dofi_ep *ep;
 	DAT_DTO_COOKIE cookie;
 	_Atomic uint8_t state;
 	uint8_t kind;
-	uint8_t status;			/* DAT_DTO_COMPLETION_STATUS, once done */
-	bool solicited;			/* receive: the sender requested notification */
-	bool shared;			/* receive posted to an SRQ */
+	uint8_t status; /* DAT_DTO_COMPLETION_STATUS, once done */
+	bool solicited; /* receive: the sender requested notification */
+	bool shared;    /* receive posted to an SRQ */
 	uint8_t iov_count;
-	uint16_t flags;			/* DAT_COMPLETION_FLAGS of the post */
+	uint16_t flags; /* DAT_COMPLETION_FLAGS of the post */
 	union {
-		uint32_t inv_key;	/* send: key to invalidate; receive: invalidated */
-		uint32_t immed;		/* immediate data, sent or received */
+		uint32_t inv_key; /* send: key to invalidate; receive: invalidated */
+		uint32_t immed;   /* immediate data, sent or received */
 	};
-	uint64_t length;		/* posted; once done: transferred */
+	uint64_t length; /* posted; once done: transferred */
 	union {
-		struct {		/* RDMA */
+		struct { /* RDMA */
 			uint64_t remote_addr, remote_key;
-			uint64_t operand[2];	/* [0] added or compared; [1] swapped in */
+			uint64_t operand[2]; /* [0] added or compared; [1] swapped in */
 		};
-		uint32_t memory;	/* receive posted to an EP: context of its only segment */
-		struct {		/* receive posted to an SRQ */
+		uint32_t memory; /* receive posted to an EP: context of its only segment */
+		struct {         /* receive posted to an SRQ */
 			struct dofi_srq *srq;
 			struct dofi_dto *next;
-			uint32_t prefix_slot;	/* index among the SRQ's prefixes */
+			uint32_t prefix_slot; /* index among the SRQ's prefixes */
 		};
-		struct {		/* bind */
+		struct { /* bind */
 			struct dofi_rmr *rmr;
-			struct dofi_window *window;	/* not opened yet, or NULL */
+			struct dofi_window *window; /* not opened yet, or NULL */
 		};
 	};
-	struct dofi_pz *pz;		/* of the segments; NULL: none */
-	void *desc[DOFI_IOV_MAX];	/* before iov: both first entries usually share a line */
+	struct dofi_pz *pz;       /* of the segments; NULL: none */
+	void *desc[DOFI_IOV_MAX]; /* before iov: both first entries usually share a line */
 	struct iovec iov[DOFI_IOV_MAX];
 	uint64_t pad[2];
 };
@@ -104,8 +104,10 @@ static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 {
 	/* QUIRK libfabric verbs: must not get descriptors without segments. */
-	struct fi_msg msg = { .msg_iov = dto->iov, .desc = dto->iov_count ? dto->desc : NULL,
-			      .iov_count = dto->iov_count, .context = &dto->ctx };
+	struct fi_msg msg = { .msg_iov = dto->iov,
+			      .desc = dto->iov_count ? dto->desc : NULL,
+			      .iov_count = dto->iov_count,
+			      .context = &dto->ctx };
 
 	return msg;
 }
@@ -118,8 +120,8 @@ static inline bool dofi_kind_fetches(enum dofi_dto_kind kind)
 
 /* Message prefixes (ops->send_prefixed): one per slot of a queue, in registered memory. */
 struct dofi_msg_prefixes {
-	uint64_t *base;			/* NULL: not allocated */
-	size_t stride;			/* distance of two prefixes */
+	uint64_t *base; /* NULL: not allocated */
+	size_t stride;  /* distance of two prefixes */
 	struct fid_mr *mr;
 };
 
@@ -134,28 +136,28 @@ static inline void dofi_msg_prefixes_free(struct dofi_msg_prefixes *w)
 }
 
 struct dofi_queue {
-	struct dofi_dto *dto;		/* ring of `room` slots, a power of two; NULL: unused */
+	struct dofi_dto *dto; /* ring of `room` slots, a power of two; NULL: unused */
 	uint32_t room;
-	uint32_t limit;			/* max_recv_dtos or max_request_dtos */
+	uint32_t limit; /* max_recv_dtos or max_request_dtos */
 	_Atomic uint32_t tail;
 	uint32_t sent;
-	uint32_t depth;			/* maximum that the fabric may have at a time */
+	uint32_t depth; /* maximum that the fabric may have at a time */
 	_Atomic uint32_t head;
-	_Atomic uint32_t rewind_base;	/* positions consumed before the last rewind */
-	bool failed;			/* an operation was reported as failed; lock of the EVD */
-	_Atomic bool waiting;		/* sent != tail, for readers without ep->lock */
-	struct dofi_msg_prefixes prefixes;	/* one per slot, where messages have prefixes */
+	_Atomic uint32_t rewind_base; /* positions consumed before the last rewind */
+	bool failed;                  /* an operation was reported as failed; lock of the EVD */
+	_Atomic bool waiting;         /* sent != tail, for readers without ep->lock */
+	struct dofi_msg_prefixes prefixes; /* one per slot, where messages have prefixes */
 };
 
 /* Reasons for which an endpoint is on ia->deferred. */
 enum {
-	DOFI_DEFERRED_SUBMIT = 1,	/* operations wait to be handed to the fabric */
-	DOFI_DEFERRED_BREAK = 2,	/* a completion failed: the connection must end */
-	DOFI_DEFERRED_DRAINED = 4,	/* graceful disconnect: no request outstanding */
-	DOFI_DEFERRED_EQ = 8,	/* completions arrived before the connection's event */
-	DOFI_DEFERRED_MARKS = 16,	/* a watermark of the EP or of its SRQ has been passed */
-	DOFI_DEFERRED_FLUSHED = 32,	/* the fabric flushed operations; this side did not end */
-	DOFI_DEFERRED_REPORT = 64,	/* completions wait for memory */
+	DOFI_DEFERRED_SUBMIT = 1,   /* operations wait to be handed to the fabric */
+	DOFI_DEFERRED_BREAK = 2,    /* a completion failed: the connection must end */
+	DOFI_DEFERRED_DRAINED = 4,  /* graceful disconnect: no request outstanding */
+	DOFI_DEFERRED_EQ = 8,       /* completions arrived before the connection's event */
+	DOFI_DEFERRED_MARKS = 16,   /* a watermark of the EP or of its SRQ has been passed */
+	DOFI_DEFERRED_FLUSHED = 32, /* the fabric flushed operations; this side did not end */
+	DOFI_DEFERRED_REPORT = 64,  /* completions wait for memory */
 };
 
 struct dofi_ep {
@@ -164,59 +166,59 @@ struct dofi_ep {
 	DAT_EP_STATE state;
 	DAT_EP_ATTR attr;
 	struct dofi_pz *pz;
-	struct dofi_evd *recv_evd, *req_evd;	/* never NULL: ia->internal_evd if none is given */
-	struct dofi_evd *conn_evd;	/* may belong to another IA: see dofi_ep_conn_evd */
+	struct dofi_evd *recv_evd, *req_evd; /* never NULL: ia->internal_evd if none is given */
+	struct dofi_evd *conn_evd;           /* may belong to another IA: see dofi_ep_conn_evd */
 	uint32_t conn_life;
 	bool has_recv_evd, has_req_evd;
-	struct dofi_streams streams;	/* as counted in the models of the EVDs; cm_lock */
-	bool recv_unsignalled, req_unsignalled;	/* counted in evd->unsignalled_streams */
+	struct dofi_streams streams;            /* as counted in the models of the EVDs; cm_lock */
+	bool recv_unsignalled, req_unsignalled; /* counted in evd->unsignalled_streams */
 	struct dofi_queue rq, sq;
-	struct dofi_srq *srq;		/* source of receives; rq is empty */
+	struct dofi_srq *srq; /* source of receives; rq is empty */
 	struct {
-		struct dofi_list link;		/* srq->eps */
-		struct dofi_dto *first, **last;	/* completed before EP opened; recv_evd->lock */
-		_Atomic int32_t held;		/* buffers consumed, completions not dequeued */
-		_Atomic int32_t soft, hard;	/* watermarks, -1: none; with has_watermarks, too */
+		struct dofi_list link;          /* srq->eps */
+		struct dofi_dto *first, **last; /* completed before EP opened; recv_evd->lock */
+		_Atomic int32_t held;           /* buffers consumed, completions not dequeued */
+		_Atomic int32_t soft, hard;     /* watermarks, -1: none; with has_watermarks, too */
 		_Atomic bool soft_passed;
 	} shared;
-	uint32_t peer_conn_id;		/* id in messages to the peer's SRQ; 0: none */
-	uint32_t reads_started;		/* RDMA reads handed to the fabric so far; ep->lock */
-	_Atomic uint32_t reads_done;	/* RDMA reads completed so far; req_evd->lock */
-	uint32_t max_reads;		/* maximum outstanding; ep->lock */
+	uint32_t peer_conn_id;       /* id in messages to the peer's SRQ; 0: none */
+	uint32_t reads_started;      /* RDMA reads handed to the fabric so far; ep->lock */
+	_Atomic uint32_t reads_done; /* RDMA reads completed so far; req_evd->lock */
+	uint32_t max_reads;          /* maximum outstanding; ep->lock */
 	_Atomic bool open;
-	_Atomic bool graceful;		/* DISCONNECT_PENDING waits for outstanding requests */
-	_Atomic bool faulted;		/* an operation failed other than by a flush */
-	_Atomic bool ending;		/* this side ends the connection */
-	bool has_watermarks;		/* no SRQ, watermarks are set; recv_evd->lock */
-	bool has_msg_prefix;		/* its messages have a prefix */
-	bool cq_external_lock;		/* its fabric calls need evd->lock (object/evd.h) */
-	bool by_provider;		/* made for a PSP with the PROVIDER flag */
-	uint8_t max_iov[DOFI_RECV + 1];	/* maximum segments by kind, from the attributes */
-	uint32_t max_size;		/* maximum bytes of one request, from the IA */
+	_Atomic bool graceful;          /* DISCONNECT_PENDING waits for outstanding requests */
+	_Atomic bool faulted;           /* an operation failed other than by a flush */
+	_Atomic bool ending;            /* this side ends the connection */
+	bool has_watermarks;            /* no SRQ, watermarks are set; recv_evd->lock */
+	bool has_msg_prefix;            /* its messages have a prefix */
+	bool cq_external_lock;          /* its fabric calls need evd->lock (object/evd.h) */
+	bool by_provider;               /* made for a PSP with the PROVIDER flag */
+	uint8_t max_iov[DOFI_RECV + 1]; /* maximum segments by kind, from the attributes */
+	uint32_t max_size;              /* maximum bytes of one request, from the IA */
 
 	struct dofi_conn *conn;
-	uint64_t qual;			/* qualifier of the last connection; active side */
+	uint64_t qual; /* qualifier of the last connection; active side */
 	bool active;
 	union dofi_addr local, remote;
 	uint16_t local_port, remote_port;
-	uint8_t priv[DOFI_CM_MAX];	/* private data: the local one while an attempt may be
-					 * repeated, then that of the last connection event */
+	uint8_t priv[DOFI_CM_MAX]; /* private data: the local one while an attempt may be
+				    * repeated, then that of the last connection event */
 	uint16_t priv_len;
-	struct dofi_timer timer;	/* connect, accept, drain deadline, next attempt; cm_lock */
+	struct dofi_timer timer; /* connect, accept, drain deadline, next attempt; cm_lock */
 	struct {
-		uint64_t deadline;	/* of the call */
-		uint64_t grace_end;	/* end of the attempts */
-		uint64_t delay;		/* before the next attempt */
+		uint64_t deadline;  /* of the call */
+		uint64_t grace_end; /* end of the attempts */
+		uint64_t delay;     /* before the next attempt */
 		uint16_t priv_len;
 		struct dofi_seal seal;
-		uint32_t conn_id;	/* local id sent in HELLO; 0: none */
-	} attempt;			/* of the active side, while it is pending; cm_lock */
-	const void *probe;		/* the connect call that probes the peer's host; cm_lock */
+		uint32_t conn_id; /* local id sent in HELLO; 0: none */
+	} attempt;                /* of the active side, while it is pending; cm_lock */
+	const void *probe;        /* the connect call that probes the peer's host; cm_lock */
 
-	_Atomic uint32_t life;		/* generation: changes with each use for a connection */
-	_Atomic uint32_t deferred;	/* DOFI_DEFERRED_*; on ia->deferred while nonzero */
+	_Atomic uint32_t life;     /* generation: changes with each use for a connection */
+	_Atomic uint32_t deferred; /* DOFI_DEFERRED_*; on ia->deferred while nonzero */
 	struct dofi_list deferred_link;
-	_Atomic uint64_t sent_msgs, recv_msgs, rdma_ops;	/* counters */
+	_Atomic uint64_t sent_msgs, recv_msgs, rdma_ops; /* counters */
 };
 
 static inline struct dofi_ep *dofi_ep_live(DAT_EP_HANDLE handle)
@@ -225,8 +227,8 @@ static inline struct dofi_ep *dofi_ep_live(DAT_EP_HANDLE handle)
 }
 
 /* Maximum segments of an operation of that kind; atomic operations have one. */
-static inline __attribute__((always_inline)) DAT_COUNT
-dofi_ep_max_iov(const struct dofi_ep *ep, enum dofi_dto_kind kind)
+static inline __attribute__((always_inline)) DAT_COUNT dofi_ep_max_iov(const struct dofi_ep *ep,
+								       enum dofi_dto_kind kind)
 {
 	if (kind == DOFI_WRITE_IMMED)
 		kind = DOFI_WRITE;

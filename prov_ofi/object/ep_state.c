@@ -12,7 +12,7 @@ struct transition {
 };
 
 static const struct transition transitions[] = {
-#define DOFI_EP_TRANSITION(event, before, after)                                                   \
+#define DOFI_EP_TRANSITION(event, before, after) \
 	{ DOFI_EP_##event, DAT_EP_STATE_##before, DAT_EP_STATE_##after },
 #include "object/ep_state.def"
 #undef DOFI_EP_TRANSITION
@@ -40,8 +40,8 @@ bool dofi_ep_transit_locked(struct dofi_ep *ep, enum dofi_ep_event event)
 	DOFI_ASSERT(t, "EP %p: event %d (enum dofi_ep_event) in state %d (DAT_EP_STATE)",
 		    (void *)ep, (int)event, (int)ep->state);
 	if (!t) {
-		dofi_log(DOFI_LOG_ERROR, "internal error: EP %p: event %d in state %d",
-			 (void *)ep, (int)event, (int)ep->state);
+		dofi_log(DOFI_LOG_ERROR, "internal error: EP %p: event %d in state %d", (void *)ep,
+			 (int)event, (int)ep->state);
 		return false;
 	}
 	ep->state = t->after;

@@ -19,9 +19,9 @@
 #include "object/progress_wakeup.h"
 
 #define DTO_STREAMS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
-#define ALL_STREAMS (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | \
-		     DAT_EVD_CONNECTION_FLAG | DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG | \
-		     DOFI_EVD_EXTENSION)
+#define ALL_STREAMS \
+	(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_CR_FLAG | DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG | \
+	 DAT_EVD_RMR_BIND_FLAG | DAT_EVD_ASYNC_FLAG | DOFI_EVD_EXTENSION)
 
 static uint32_t evd_pow2(uint32_t n)
 {
@@ -306,8 +306,7 @@ bool dofi_evd_push(struct dofi_evd *evd, const struct dofi_event *event)
 	return evd_push(evd, event, NULL);
 }
 
-void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
-			   _Atomic bool *gate)
+void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
 {
 	evd_push(evd, event, gate);
 }
@@ -374,7 +373,7 @@ DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HAND
 #define EVD_OR_RETURN(evd, handle) \
 	struct dofi_evd *evd = dofi_evd_live(handle); \
 	if (!evd) \
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST)
+	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST)
 
 DAT_RETURN dofi_evd_free(DAT_EVD_HANDLE handle)
 {

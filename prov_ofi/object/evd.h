@@ -25,67 +25,67 @@
 
 /* How the progress thread drives the CQ while no consumer reads it; owned by that thread. */
 enum dofi_evd_progress {
-	DOFI_EVD_UNKNOWN,		/* not checked yet */
-	DOFI_EVD_ARMED,			/* its descriptor is in the thread's epoll set */
-	DOFI_EVD_CONSUMER_POLLED,	/* a consumer reads it; checked every tick */
-	DOFI_EVD_STALLED,		/* stays readable: a message waits for a receive */
+	DOFI_EVD_UNKNOWN,         /* not checked yet */
+	DOFI_EVD_ARMED,           /* its descriptor is in the thread's epoll set */
+	DOFI_EVD_CONSUMER_POLLED, /* a consumer reads it; checked every tick */
+	DOFI_EVD_STALLED,         /* stays readable: a message waits for a receive */
 };
 
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
-	bool notify;		/* wakes a waiter or triggers the CNO */
-	bool recv;		/* completion of a receive */
-	uint32_t immed;		/* immediate data that came with it */
-	struct dofi_srq *srq;	/* owner of the buffer; NULL: no SRQ, not counted */
+	bool notify;          /* wakes a waiter or triggers the CNO */
+	bool recv;            /* completion of a receive */
+	uint32_t immed;       /* immediate data that came with it */
+	struct dofi_srq *srq; /* owner of the buffer; NULL: no SRQ, not counted */
 	DAT_EVENT_DATA data;
 };
 
 struct dofi_evd {
 	struct dofi_obj obj;
-	_Atomic uint32_t life;		/* generation of the object in this memory */
+	_Atomic uint32_t life; /* generation of the object in this memory */
 	struct dofi_lock lock;
-	struct dofi_signal left;	/* the waiter has left; awaited by dofi_evd_destroy */
+	struct dofi_signal left; /* the waiter has left; awaited by dofi_evd_destroy */
 	DAT_EVD_FLAGS flags;
-	DAT_COUNT qlen;			/* granted */
-	struct fid_cq *cq;		/* NULL: no DTO stream */
+	DAT_COUNT qlen;    /* granted */
+	struct fid_cq *cq; /* NULL: no DTO stream */
 	int cq_fd;
-	uint32_t cq_size, cq_held;	/* RDMA device: entries, and those reserved; cm_lock */
+	uint32_t cq_size, cq_held; /* RDMA device: entries, and those reserved; cm_lock */
 
-	struct dofi_event *ring;	/* `room` entries, a power of two */
+	struct dofi_event *ring; /* `room` entries, a power of two */
 	uint32_t room, head, tail;
-	uint32_t notified;		/* notifying events pushed so far */
-	uint32_t extra;			/* ring entries reserved beyond qlen (dofi_evd_reserve) */
+	uint32_t notified; /* notifying events pushed so far */
+	uint32_t extra;    /* ring entries reserved beyond qlen (dofi_evd_reserve) */
 
 	struct dofi_cno *cno;
 	bool enabled, waitable;
 	bool waiter, sleeping, dying;
-	bool dead;			/* asynchronous EVD that overflowed */
-	bool overflowed;		/* reported; cleared when there is room */
-	int wake_fd;			/* eventfd, -1 until the first sleep */
-	uint32_t spin_ns;		/* adaptive */
-	unsigned int unsignalled_streams;	/* EPs whose flags rule out thresholds above 1 */
+	bool dead;                        /* asynchronous EVD that overflowed */
+	bool overflowed;                  /* reported; cleared when there is room */
+	int wake_fd;                      /* eventfd, -1 until the first sleep */
+	uint32_t spin_ns;                 /* adaptive */
+	unsigned int unsignalled_streams; /* EPs whose flags rule out thresholds above 1 */
 
-	struct dofi_models models;	/* of its DTO streams; cm_lock */
-	_Atomic unsigned int feeds;	/* streams that keep it from being freed */
-	_Atomic uint32_t polls;		/* consumers' reads of the CQ, or (device) their
-					 * dequeues; evd->lock to write */
-	_Atomic uint64_t bytes_completed;	/* of its completions; evd->lock to write */
-	_Atomic uint64_t bytes_posted;	/* of long sends and writes */
-	bool served;			/* ring filled by another thread since the last dequeue */
-	uint8_t full_batches;		/* consecutive reads of the CQ that filled the batch */
-	uint8_t batch, min_batch;	/* entries of the next read; after a partial one */
-	_Atomic bool stalled;		/* post_recv signals the wakeup descriptor */
+	struct dofi_models models;        /* of its DTO streams; cm_lock */
+	_Atomic unsigned int feeds;       /* streams that keep it from being freed */
+	_Atomic uint32_t polls;           /* consumers' reads of the CQ, or (device) their
+					   * dequeues; evd->lock to write */
+	_Atomic uint64_t bytes_completed; /* of its completions; evd->lock to write */
+	_Atomic uint64_t bytes_posted;    /* of long sends and writes */
+	bool served;                      /* ring filled by another thread since the last dequeue */
+	uint8_t full_batches;             /* consecutive reads of the CQ that filled the batch */
+	uint8_t batch, min_batch;         /* entries of the next read; after a partial one */
+	_Atomic bool stalled;             /* post_recv signals the wakeup descriptor */
 
-	struct dofi_list link;		/* ia->evds */
+	struct dofi_list link; /* ia->evds */
 	enum dofi_evd_progress progress;
-	bool covered_by_peer_cq;	/* consumers poll the other CQs of its EPs */
-	unsigned int empty_polls;	/* consecutive empty reads of the readable CQ */
-	uint32_t seen_polls;		/* `polls` at the last check */
-	uint64_t seen_posted;		/* `bytes_posted` at the last check */
-	uint64_t seen_completed;	/* `bytes_completed` at the last check */
-	uint64_t last_check;		/* time of the last check */
-	uint64_t next_check;		/* of a consumer-polled or stalled EVD */
-	bool internal;			/* ia->internal_evd, without a handle */
+	bool covered_by_peer_cq;  /* consumers poll the other CQs of its EPs */
+	unsigned int empty_polls; /* consecutive empty reads of the readable CQ */
+	uint32_t seen_polls;      /* `polls` at the last check */
+	uint64_t seen_posted;     /* `bytes_posted` at the last check */
+	uint64_t seen_completed;  /* `bytes_completed` at the last check */
+	uint64_t last_check;      /* time of the last check */
+	uint64_t next_check;      /* of a consumer-polled or stalled EVD */
+	bool internal;            /* ia->internal_evd, without a handle */
 };
 
 static inline struct dofi_evd *dofi_evd_live(DAT_EVD_HANDLE handle)

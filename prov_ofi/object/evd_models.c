@@ -3,9 +3,9 @@
 #include "object/evd.h"
 #include "object/evd_models.h"
 
-#define MODELS ((unsigned int)DAT_COMPLETION_UNSIGNALLED_FLAG | \
-		DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
-		DAT_COMPLETION_EVD_THRESHOLD_FLAG)
+#define MODELS \
+	((unsigned int)DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG | \
+	 DAT_COMPLETION_EVD_THRESHOLD_FLAG)
 /* Binds count as requests. */
 #define REQUEST_EVENTS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 
@@ -95,8 +95,10 @@ static bool models_fits(const struct dofi_streams *s)
 void dofi_models_choose(struct dofi_streams *s, bool srq)
 {
 	static const DAT_COMPLETION_FLAGS in_turn[] = {
-		DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_EVD_THRESHOLD_FLAG,
-		DAT_COMPLETION_UNSIGNALLED_FLAG, DAT_COMPLETION_SOLICITED_WAIT_FLAG,
+		DAT_COMPLETION_UNSIGNALLED_FLAG,
+		DAT_COMPLETION_EVD_THRESHOLD_FLAG,
+		DAT_COMPLETION_UNSIGNALLED_FLAG,
+		DAT_COMPLETION_SOLICITED_WAIT_FLAG,
 	};
 	struct dofi_evd *req = s->req;
 

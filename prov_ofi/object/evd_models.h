@@ -17,7 +17,7 @@ struct dofi_evd;
 /* Streams on an EVD by model; cm_lock. */
 struct dofi_models {
 	unsigned int unsignalled, solicited, threshold;
-	unsigned int requests;		/* of any model */
+	unsigned int requests; /* of any model */
 };
 
 /* Streams of an endpoint on its EVDs; NULL: the consumer has assigned none. */

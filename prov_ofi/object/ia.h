@@ -32,8 +32,8 @@
 struct dofi_evd;
 struct dofi_cm_hellos;
 
-struct dofi_provider {			/* one per IA name, never freed (freed handles) */
-	DAT_PROVIDER vtable;		/* first: objects point to it */
+struct dofi_provider {       /* one per IA name, never freed (freed handles) */
+	DAT_PROVIDER vtable; /* first: objects point to it */
 	DAT_PROVIDER_INFO info;
 	char params[256];
 	bool registered;
@@ -42,17 +42,17 @@ struct dofi_provider {			/* one per IA name, never freed (freed handles) */
 
 struct dofi_progress {
 	pthread_t thread;
-	_Atomic uintptr_t self;		/* pthread_self of the thread; 0: not running yet */
+	_Atomic uintptr_t self; /* pthread_self of the thread; 0: not running yet */
 	bool running;
 	_Atomic bool stop;
-	int epfd;			/* epoll set on which the thread sleeps */
-	int wakeup_fd;			/* eventfd: wakes the thread */
+	int epfd;      /* epoll set on which the thread sleeps */
+	int wakeup_fd; /* eventfd: wakes the thread */
 	_Atomic bool wakeup_pending;
-	_Atomic bool long_tick;		/* ticks are long: work for the thread wakes it */
-	uint32_t idle_rounds;		/* consecutive rounds that took over no CQ */
-	bool consumer_polled;		/* a consumer polls some CQ; private to the thread */
-	uint32_t waiting_rounds;	/* consecutive rounds in which all those consumers wait */
-	void (*end)(struct dofi_ia *ia);	/* last action of the thread; NULL: none */
+	_Atomic bool long_tick;          /* ticks are long: work for the thread wakes it */
+	uint32_t idle_rounds;            /* consecutive rounds that took over no CQ */
+	bool consumer_polled;            /* a consumer polls some CQ; private to the thread */
+	uint32_t waiting_rounds;         /* consecutive rounds in which all those consumers wait */
+	void (*end)(struct dofi_ia *ia); /* last action of the thread; NULL: none */
 };
 
 /* Provider-specific attributes. */
@@ -60,55 +60,55 @@ struct dofi_progress {
 
 struct dofi_ia {
 	struct dofi_obj obj;
-	struct dofi_fab fab;		/* fabric, domain, EQ, limits */
-	_Atomic(DAT_IA_HANDLE) consumer_handle;	/* see dofi_api_ia_handle */
+	struct dofi_fab fab;                    /* fabric, domain, EQ, limits */
+	_Atomic(DAT_IA_HANDLE) consumer_handle; /* see dofi_api_ia_handle */
 	struct dofi_mem_maps maps;
 	struct dofi_lmr_table lmrs;
-	pthread_mutex_t mr_lock;	/* bindings of RMRs */
-	struct dofi_key_table keys;	/* remote keys that the fabric chose */
-	struct dofi_conn_ids conn_ids;	/* connections of EPs with an SRQ */
-	_Atomic uint32_t stalls;	/* number of times that an EVD was found stalled */
+	pthread_mutex_t mr_lock;       /* bindings of RMRs */
+	struct dofi_key_table keys;    /* remote keys that the fabric chose */
+	struct dofi_conn_ids conn_ids; /* connections of EPs with an SRQ */
+	_Atomic uint32_t stalls;       /* number of times that an EVD was found stalled */
 
 	pthread_mutex_t obj_lock;
 	struct dofi_list objs[DOFI_KINDS];
 	unsigned int obj_count[DOFI_KINDS];
 
-	struct dofi_evd *_Atomic async_evd;	/* see dofi_async_push */
+	struct dofi_evd *_Atomic async_evd; /* see dofi_async_push */
 	bool own_async_evd;
-	struct dofi_list async_link;	/* in the list of IAs that use another IA's EVD */
-	struct dofi_evd *internal_evd;	/* completions of directions without an EVD */
+	struct dofi_list async_link;   /* in the list of IAs that use another IA's EVD */
+	struct dofi_evd *internal_evd; /* completions of directions without an EVD */
 
 	pthread_mutex_t prog_lock;
 	struct dofi_progress prog;
-	struct dofi_list evds;		/* all EVDs, for progress; prog_lock */
+	struct dofi_list evds; /* all EVDs, for progress; prog_lock */
 
 	pthread_mutex_t cm_lock;
 	struct dofi_timers timers;
 	size_t timer_users;
-	struct dofi_list listeners;	/* fabric listeners, shared by service points */
-	struct dofi_list conns;		/* fabric connections */
-	unsigned int probes;		/* connect calls that probe a host (cm_connect.c) */
-	pthread_cond_t probes_done;	/* no probe is left; with cm_lock */
-	struct {			/* an outage of the device or its address (cm/outage.c) */
-		int fd;			/* readable when addresses change; -1: not watched */
+	struct dofi_list listeners; /* fabric listeners, shared by service points */
+	struct dofi_list conns;     /* fabric connections */
+	unsigned int probes;        /* connect calls that probe a host (cm_connect.c) */
+	pthread_cond_t probes_done; /* no probe is left; with cm_lock */
+	struct {                    /* an outage of the device or its address (cm/outage.c) */
+		int fd;             /* readable when addresses change; -1: not watched */
 		bool reported;
-		struct dofi_timer timer;	/* armed while the address is away */
+		struct dofi_timer timer; /* armed while the address is away */
 	} outage;
 
-	DAT_NAMED_ATTR named[DOFI_NAMED];	/* see dofi_attr_name */
+	DAT_NAMED_ATTR named[DOFI_NAMED]; /* see dofi_attr_name */
 	char mtu[24];
 
-	bool early_ends;		/* some connection has ended_early */
-	struct dofi_cm_hellos *hellos;	/* see cm/cm_hello.c; NULL: none */
+	bool early_ends;               /* some connection has ended_early */
+	struct dofi_cm_hellos *hellos; /* see cm/cm_hello.c; NULL: none */
 
 	pthread_mutex_t deferred_lock;
 	_Atomic bool deferred_pending;
-	struct dofi_list deferred;	/* endpoints with deferred work, done without EVD locks */
-	void (*run_deferred)(struct dofi_ia *ia);	/* set by dofi_progress_open */
-	struct dofi_list agents;	/* queued calls (object/agent.h) */
-	struct dofi_cno *calling;	/* CNO whose agent is being called; NULL: none */
-	uint32_t called;		/* number of calls that have returned */
-	pthread_cond_t call_over;	/* a call has returned */
+	struct dofi_list deferred; /* endpoints with deferred work, done without EVD locks */
+	void (*run_deferred)(struct dofi_ia *ia); /* set by dofi_progress_open */
+	struct dofi_list agents;                  /* queued calls (object/agent.h) */
+	struct dofi_cno *calling;                 /* CNO whose agent is being called; NULL: none */
+	uint32_t called;                          /* number of calls that have returned */
+	pthread_cond_t call_over;                 /* a call has returned */
 };
 
 /* Returns the live IA of a handle, or NULL. */

@@ -17,7 +17,7 @@
 
 struct dofi_key_table {
 	pthread_mutex_t lock;
-	struct dofi_key_map map;	/* the contexts are the values */
+	struct dofi_key_map map; /* the contexts are the values */
 };
 
 void dofi_keys_init(struct dofi_key_table *t);

@@ -30,31 +30,31 @@ struct dofi_pz;
 struct dofi_window;
 
 struct dofi_region {
-	_Atomic uint32_t context;	/* 0: not valid */
-	uint32_t reserved;		/* its context, also before the region is opened */
+	_Atomic uint32_t context; /* 0: not valid */
+	uint32_t reserved;        /* its context, also before the region is opened */
 	struct dofi_region *next_free;
-	uint64_t base;			/* first address in triplets (zero-based: 0) */
+	uint64_t base; /* first address in triplets (zero-based: 0) */
 	uint64_t length;
-	uint64_t bias;			/* real address = address in the triplet + bias */
+	uint64_t bias; /* real address = address in the triplet + bias */
 	DAT_MEM_PRIV_FLAGS priv;
 	struct dofi_pz *pz;
-	void *desc;			/* libfabric's local descriptor */
-	struct dofi_lmr *lmr;		/* owner: an LMR, */
-	struct dofi_window *window;	/* or the window of an RMR (object/rmr.h) */
+	void *desc;                 /* libfabric's local descriptor */
+	struct dofi_lmr *lmr;       /* owner: an LMR, */
+	struct dofi_window *window; /* or the window of an RMR (object/rmr.h) */
 };
 
 struct dofi_lmr_slots {
-	uint32_t mask;			/* power of two minus 1 */
-	struct dofi_lmr_slots *former;	/* half as large */
+	uint32_t mask;                 /* power of two minus 1 */
+	struct dofi_lmr_slots *former; /* half as large */
 	_Atomic(struct dofi_region *) slot[];
 };
 
 struct dofi_lmr_table {
 	_Atomic(struct dofi_lmr_slots *) slots;
-	_Atomic uint32_t held;		/* threads between hold and release */
+	_Atomic uint32_t held; /* threads between hold and release */
 	pthread_mutex_t lock;
 	struct dofi_region *chunk[DOFI_LMR_CHUNKS];
-	uint32_t used;			/* regions allocated so far */
+	uint32_t used; /* regions allocated so far */
 	uint32_t live;
 	struct dofi_region *free;
 	uint32_t numbers_left;
@@ -64,8 +64,8 @@ struct dofi_lmr_table {
 static inline struct dofi_region *dofi_region_find(struct dofi_lmr_table *t, uint32_t context)
 {
 	const struct dofi_lmr_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
-	struct dofi_region *r = atomic_load_explicit(&s->slot[context & s->mask],
-						     memory_order_acquire);
+	struct dofi_region *r =
+		atomic_load_explicit(&s->slot[context & s->mask], memory_order_acquire);
 
 	if (!r || !context)
 		return NULL;

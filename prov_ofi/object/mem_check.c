@@ -73,7 +73,7 @@ static int mem_check_fd(struct dofi_mem_maps *maps)
 		return fd;
 	fd = open(MAPS, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return DOFI_MAPS_UNUSABLE;	/* this time; descriptors may be short */
+		return DOFI_MAPS_UNUSABLE; /* this time; descriptors may be short */
 	if (atomic_compare_exchange_strong(&maps->fd, &other, fd))
 		return dofi_forkfd(fd);
 	close(fd);
@@ -141,7 +141,7 @@ static int mem_check_by_list(uint64_t next, uint64_t end, bool write, bool share
 	int ret = 0;
 
 	if (!maps)
-		return 0;	/* no /proc: accept the memory */
+		return 0; /* no /proc: accept the memory */
 	while (!ret && next < end && fgets(line, sizeof(line), maps)) {
 		struct mapping m;
 

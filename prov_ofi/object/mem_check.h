@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define DOFI_MAPS_CLOSED (-1)
-#define DOFI_MAPS_UNUSABLE (-2)		/* the kernel answers no queries on it */
+#define DOFI_MAPS_UNUSABLE (-2) /* the kernel answers no queries on it */
 
 /* An adapter's descriptor of this process's mappings; opened when memory is registered first. */
 struct dofi_mem_maps {

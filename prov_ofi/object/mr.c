@@ -39,10 +39,9 @@ void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid
 	fi_close(&mr->fid);
 }
 
-int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
-		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
-		     const struct dofi_pz *pz, const struct dofi_ep *only, struct fid_mr **mr,
-		     uint32_t *key)
+int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length, DAT_MEM_PRIV_FLAGS priv,
+		     uint32_t wanted, bool zero_based, const struct dofi_pz *pz,
+		     const struct dofi_ep *only, struct fid_mr **mr, uint32_t *key)
 {
 	struct iovec iov = { (void *)(uintptr_t)address, length };
 	struct msgep_auth auth = { (uintptr_t)pz, (uintptr_t)only };
@@ -168,8 +167,8 @@ static DAT_RETURN mr_open_region(struct dofi_ia *ia, struct dofi_lmr *lmr)
 		dofi_diag_memory(&ia->fab, lmr->length, ret);
 		dofi_region_remove(&ia->lmrs, r, lmr->context);
 		return ret == -FI_ENOMEM || ret == -EOVERFLOW
-			? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION)
-			: dofi_ret(ret);
+			       ? DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION)
+			       : dofi_ret(ret);
 	}
 	r->base = lmr->zero_based ? 0 : lmr->address;
 	r->bias = lmr->zero_based ? lmr->address : 0;
@@ -314,8 +313,7 @@ static DAT_RETURN mr_sync_check(DAT_IA_HANDLE handle, const DAT_LMR_TRIPLET *seg
 	for (DAT_VLEN i = 0; i < n; i++) {
 		const struct dofi_region *r = dofi_region_find(&ia->lmrs, seg[i].lmr_context);
 
-		if (!r ||
-		    !dofi_region_covers(r, seg[i].virtual_address, seg[i].segment_length))
+		if (!r || !dofi_region_covers(r, seg[i].virtual_address, seg[i].segment_length))
 			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	}
 	return DAT_SUCCESS;

@@ -9,24 +9,24 @@ struct dofi_ep;
 
 struct dofi_pz {
 	struct dofi_obj obj;
-	_Atomic unsigned int users;	/* EPs and LMRs */
+	_Atomic unsigned int users; /* EPs and LMRs */
 };
 
 struct dofi_lmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
 	struct dofi_region *region;
-	struct fid_mr *mr;		/* NULL: no peer and no device needs it */
+	struct fid_mr *mr; /* NULL: no peer and no device needs it */
 	uint32_t context;
-	uint32_t rmr_context;		/* 0 without remote rights */
+	uint32_t rmr_context; /* 0 without remote rights */
 	DAT_MEM_TYPE mem_type;
 	DAT_REGION_DESCRIPTION desc;
 	char shared_id[40];
-	DAT_VLEN length;		/* requested */
+	DAT_VLEN length; /* requested */
 	DAT_MEM_PRIV_FLAGS priv;
 	bool zero_based;
 	uint64_t address;
-	_Atomic unsigned int users;	/* RMRs bound to it */
+	_Atomic unsigned int users; /* RMRs bound to it */
 };
 
 static inline struct dofi_pz *dofi_pz_live(DAT_PZ_HANDLE handle)
@@ -54,10 +54,9 @@ DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia, const struct dofi_lmr_request *req,
 void dofi_lmr_destroy(struct dofi_lmr *lmr);
 /* Registers memory with the fabric; *key is the remote key. With msgep, peers have access only
  * through EPs of `pz`, or, unless `only` is NULL, through that EP. */
-int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length,
-		     DAT_MEM_PRIV_FLAGS priv, uint32_t wanted, bool zero_based,
-		     const struct dofi_pz *pz, const struct dofi_ep *only, struct fid_mr **mr,
-		     uint32_t *key);
+int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length, DAT_MEM_PRIV_FLAGS priv,
+		     uint32_t wanted, bool zero_based, const struct dofi_pz *pz,
+		     const struct dofi_ep *only, struct fid_mr **mr, uint32_t *key);
 void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr);
 /* Returns the memory context of a remote key; not a valid context if there is no such key. */
 static inline uint32_t dofi_mr_context(struct dofi_ia *ia, uint32_t key)

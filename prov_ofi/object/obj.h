@@ -19,12 +19,12 @@
 struct dofi_ia;
 
 struct dofi_obj {
-	DAT_PROVIDER *provider;		/* ABI: first member of every object */
+	DAT_PROVIDER *provider; /* ABI: first member of every object */
 	_Atomic uint32_t magic;
 	DAT_HANDLE_TYPE type;
 	struct dofi_ia *ia;
-	DAT_CONTEXT context;		/* the consumer's */
-	struct dofi_list link;		/* ia->objs[type], under ia->obj_lock */
+	DAT_CONTEXT context;   /* the consumer's */
+	struct dofi_list link; /* ia->objs[type], under ia->obj_lock */
 };
 
 #define DOFI_KINDS 16

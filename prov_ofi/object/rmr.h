@@ -23,21 +23,21 @@ struct dofi_window {
 	struct dofi_lmr *lmr;
 	struct dofi_region *region;
 	struct fid_mr *mr;
-	uint32_t context;		/* of the region */
-	uint32_t key;			/* remote key */
+	uint32_t context; /* of the region */
+	uint32_t key;     /* remote key */
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS priv;
 	bool zero_based;
-	uint64_t nothing;		/* memory of the key of a window without rights */
+	uint64_t nothing; /* memory of the key of a window without rights */
 };
 
 struct dofi_rmr {
 	struct dofi_obj obj;
 	struct dofi_pz *pz;
-	bool for_ep;			/* accessible through one EP, until its connection ends */
-	bool dying;			/* freed, but binds are queued */
-	unsigned int queued;		/* binds not yet reported */
-	struct dofi_window *bound;	/* NULL: unbound */
+	bool for_ep;               /* accessible through one EP, until its connection ends */
+	bool dying;                /* freed, but binds are queued */
+	unsigned int queued;       /* binds not yet reported */
+	struct dofi_window *bound; /* NULL: unbound */
 	struct dofi_ep *bound_ep;
 };
 

@@ -14,12 +14,12 @@ struct dofi_ep;
 /* One listening endpoint of the fabric, shared by the service points whose qualifiers map to its
  * port (on fabrics that have only ports), and kept while requests that it received are pending. */
 struct dofi_listener {
-	struct dofi_list link;		/* ia->listeners */
+	struct dofi_list link; /* ia->listeners */
 	struct dofi_ia *ia;
 	struct fid_pep *pep;
 	uint16_t port;
-	uint64_t qual;			/* the only one where listeners' names contain the
-					 * qualifier */
+	uint64_t qual; /* the only one where listeners' names contain the
+			* qualifier */
 	unsigned int users;
 	struct dofi_list sps;
 };
@@ -30,18 +30,18 @@ struct dofi_sp {
 	DAT_CONN_QUAL qual;
 	struct dofi_evd *evd;
 	DAT_PSP_FLAGS flags;
-	struct dofi_ep *ep;		/* RSP: the reserved EP; NULL: created for the request */
-	bool spent;			/* RSP: its only request has arrived */
+	struct dofi_ep *ep; /* RSP: the reserved EP; NULL: created for the request */
+	bool spent;         /* RSP: its only request has arrived */
 	struct dofi_listener *listener;
-	struct dofi_list link;		/* listener->sps */
+	struct dofi_list link; /* listener->sps */
 };
 
 struct dofi_cr {
 	struct dofi_obj obj;
 	struct dofi_listener *listener;
-	struct fi_info *info;		/* holds the fabric's request; NULL once decided */
+	struct fi_info *info; /* holds the fabric's request; NULL once decided */
 	DAT_CONN_QUAL qual;
-	struct dofi_ep *ep;		/* of the RSP, or made for the request; NULL: consumer's */
+	struct dofi_ep *ep; /* of the RSP, or made for the request; NULL: consumer's */
 	bool for_rsp;
 	union dofi_addr remote;
 	uint16_t remote_port;

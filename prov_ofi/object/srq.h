@@ -22,21 +22,21 @@ struct dofi_srq {
 	struct dofi_lock lock;
 	struct dofi_pz *pz;
 	struct fid_ep *srx;
-	uint32_t depth;			/* of srx */
-	struct dofi_msg_prefixes prefixes;	/* one per descriptor up to `depth` */
+	uint32_t depth;                    /* of srx */
+	struct dofi_msg_prefixes prefixes; /* one per descriptor up to `depth` */
 	DAT_COUNT max_dtos, max_iov;
-	struct dofi_dto **block;	/* descriptors, one block per enlargement */
+	struct dofi_dto **block; /* descriptors, one block per enlargement */
 	size_t blocks;
-	uint32_t room;			/* descriptors in all of them */
-	struct dofi_dto *spare;		/* free ones; lock */
-	_Atomic(struct dofi_dto *) returned;	/* free ones, not yet moved to `spare` */
-	_Atomic uint32_t posted;	/* lock */
+	uint32_t room;                       /* descriptors in all of them */
+	struct dofi_dto *spare;              /* free ones; lock */
+	_Atomic(struct dofi_dto *) returned; /* free ones, not yet moved to `spare` */
+	_Atomic uint32_t posted;             /* lock */
 	_Atomic uint32_t taken, dequeued;
-	_Atomic int32_t low_mark;	/* 0: none */
+	_Atomic int32_t low_mark; /* 0: none */
 	_Atomic bool low_armed, low_passed;
-	struct dofi_list eps;		/* ep->shared.link; lock */
-	unsigned int users;		/* EPs; lock */
-	uint32_t seen_stalls;		/* of ia->stalls; lock */
+	struct dofi_list eps; /* ep->shared.link; lock */
+	unsigned int users;   /* EPs; lock */
+	uint32_t seen_stalls; /* of ia->stalls; lock */
 };
 
 static inline struct dofi_srq *dofi_srq_live(DAT_SRQ_HANDLE handle)

@@ -48,7 +48,7 @@ static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event 
 			pthread_mutex_unlock(&ia->cm_lock);
 			break;
 		default:
-			break;	/* the event queue is read in every round */
+			break; /* the event queue is read in every round */
 		}
 	}
 	return wakeup;
@@ -91,7 +91,7 @@ static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, 
 	return dofi_progress_timeout(deadline, ms);
 }
 
-struct sched_request {		/* struct sched_attr, which not every libc declares */
+struct sched_request { /* struct sched_attr, which not every libc declares */
 	uint32_t size, policy;
 	uint64_t flags;
 	int32_t nice;

@@ -98,12 +98,12 @@ static bool progress_is_covered(struct dofi_ia *ia, struct dofi_evd *evd)
 	cno = evd->cno != NULL;
 	dofi_unlock(&evd->lock);
 	if (cno)
-		return false;	/* its completions must be noticed at once */
+		return false; /* its completions must be noticed at once */
 	pthread_mutex_lock(&ia->obj_lock);
-	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_EP]) {
+	dofi_list_each(pos, &ia->objs[DAT_HANDLE_TYPE_EP])
+	{
 		const struct dofi_ep *ep = dofi_container(pos, struct dofi_ep, obj.link);
-		const struct dofi_evd *other =
-			ep->recv_evd == evd ? ep->req_evd : ep->recv_evd;
+		const struct dofi_evd *other = ep->recv_evd == evd ? ep->req_evd : ep->recv_evd;
 
 		if (ep->recv_evd != evd && ep->req_evd != evd)
 			continue;
@@ -226,7 +226,8 @@ static bool progress_all_consumers_wait(struct dofi_ia *ia)
 	struct dofi_list *pos;
 	bool all = true;
 
-	dofi_list_each(pos, &ia->evds) {
+	dofi_list_each(pos, &ia->evds)
+	{
 		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
 
 		if (evd->progress != DOFI_EVD_CONSUMER_POLLED || evd->covered_by_peer_cq)
@@ -250,7 +251,8 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 	/* Reset first: CQs that are checked now must be checked again soon. */
 	if (wakeup)
 		ia->prog.idle_rounds = 0;
-	dofi_list_each(pos, &ia->evds) {
+	dofi_list_each(pos, &ia->evds)
+	{
 		struct dofi_evd *evd = dofi_container(pos, struct dofi_evd, link);
 
 		if (evd->progress != DOFI_EVD_ARMED)
@@ -267,10 +269,10 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 	atomic_store_explicit(&ia->prog.long_tick, progress_has_long_tick(ia),
 			      memory_order_relaxed);
 	/* After that store: a waiter that is seen here reads it when it returns. */
-	ia->prog.waiting_rounds =
-		!device && progress_has_long_tick(ia) && progress_all_consumers_wait(ia)
-			? ia->prog.waiting_rounds + 1
-			: 0;
+	ia->prog.waiting_rounds = !device && progress_has_long_tick(ia) &&
+						  progress_all_consumers_wait(ia)
+					  ? ia->prog.waiting_rounds + 1
+					  : 0;
 	return dofi_progress_timeout(next, consumer_polled ? progress_tick_ms(ia) : -1);
 }
 

@@ -9,7 +9,7 @@ enum dofi_key {
 	DOFI_KEY_EVD,
 	DOFI_KEY_EQ,
 	DOFI_KEY_WAKEUP,
-	DOFI_KEY_OUTAGE,	/* changes of addresses and interfaces (cm/outage.h) */
+	DOFI_KEY_OUTAGE, /* changes of addresses and interfaces (cm/outage.h) */
 };
 
 /* What epoll returns for an object (all are aligned to 8). */

@@ -9,9 +9,9 @@
 #include "base/be_bytes.h"
 #include "proto/cm_proto.h"
 
-#define WIDE 4u			/* bit of byte 1: the qualifier has more than 16 bits */
-#define MOVED 2u		/* bit of byte 1: the port is not the qualifier's low 16 bits */
-#define BEYOND_PORT 6		/* bytes of a wide qualifier without its low 16 bits */
+#define WIDE 4u       /* bit of byte 1: the qualifier has more than 16 bits */
+#define MOVED 2u      /* bit of byte 1: the port is not the qualifier's low 16 bits */
+#define BEYOND_PORT 6 /* bytes of a wide qualifier without its low 16 bits */
 
 size_t dofi_cm_brief_room(uint64_t qual)
 {

@@ -57,24 +57,24 @@
 /* A fabric with a network and shared memory has the network's wire id with this bit. It connects
  * to fabrics of the same kind, of the network alone and, on its host, of shared memory alone. */
 #define DOFI_CM_AND_SHM 0x80u
-#define DOFI_CM_SHM 3		/* wire id of shm */
+#define DOFI_CM_SHM 3 /* wire id of shm */
 
 #define DOFI_CM_BRIEF 7
 #define DOFI_CM_BRIEF_MAGIC 0xdau
 #define DOFI_CM_BRIEF_VERSION 2u
-#define DOFI_CM_BRIEF_FABRIC 2	/* wire id of verbs, which uses it */
+#define DOFI_CM_BRIEF_FABRIC 2 /* wire id of verbs, which uses it */
 
 enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };
 
 enum dofi_cm_reason {
-	DOFI_CM_BY_PEER = 1,	/* rejected by the consumer */
-	DOFI_CM_NO_LISTENER,	/* no listener on the qualifier */
-	DOFI_CM_BACKLOG,	/* the service point's EVD is full */
-	DOFI_CM_VERSION_OTHER,	/* magic, version or fabric differ */
-	DOFI_CM_RESOURCES,	/* insufficient resources */
-	DOFI_CM_NO_SECRET,	/* the request requires a secret, this side has none */
-	DOFI_CM_SECRET_WANTED,	/* the request must belong to such a handshake */
-	DOFI_CM_SECRET_OTHER,	/* the request belongs to no handshake that this side knows */
+	DOFI_CM_BY_PEER = 1,   /* rejected by the consumer */
+	DOFI_CM_NO_LISTENER,   /* no listener on the qualifier */
+	DOFI_CM_BACKLOG,       /* the service point's EVD is full */
+	DOFI_CM_VERSION_OTHER, /* magic, version or fabric differ */
+	DOFI_CM_RESOURCES,     /* insufficient resources */
+	DOFI_CM_NO_SECRET,     /* the request requires a secret, this side has none */
+	DOFI_CM_SECRET_WANTED, /* the request must belong to such a handshake */
+	DOFI_CM_SECRET_OTHER,  /* the request belongs to no handshake that this side knows */
 };
 
 struct dofi_cm_msg {
@@ -86,9 +86,9 @@ struct dofi_cm_msg {
 	uint16_t reads_in, reads_out;
 	uint16_t reason;
 	uint32_t conn_id;
-	bool brief;			/* parsed: the low 16 bits of `qual` are missing */
-	bool port_moved;		/* brief request: see dofi_cm_port */
-	const uint8_t *priv;		/* points into the message */
+	bool brief;          /* parsed: the low 16 bits of `qual` are missing */
+	bool port_moved;     /* brief request: see dofi_cm_port */
+	const uint8_t *priv; /* points into the message */
 };
 
 /* Writes header and private data into buf (DOFI_CM_MAX bytes); returns the length. */

@@ -67,20 +67,20 @@ enum { DOFI_SEAL_HELLO = 0xd1, DOFI_SEAL_CHALLENGED, DOFI_SEAL_REQUEST, DOFI_SEA
 
 /* State of a handshake, at either end. */
 struct dofi_seal {
-	bool on;			/* HELLO has been sent or received */
-	bool proven;			/* client: CHALLENGE has proved the peer's secret */
-	uint8_t restarts;		/* client: how often the listener did not recognise it */
+	bool on;          /* HELLO has been sent or received */
+	bool proven;      /* client: CHALLENGE has proved the peer's secret */
+	uint8_t restarts; /* client: how often the listener did not recognise it */
 	uint8_t hello_len;
 	uint8_t hello[DOFI_SEAL_HELLO_MAX];
-	uint8_t random[DOFI_SEAL_RANDOM];	/* the listener's */
-	uint8_t request_mac[DOFI_SEAL_MAC];	/* not truncated */
+	uint8_t random[DOFI_SEAL_RANDOM];   /* the listener's */
+	uint8_t request_mac[DOFI_SEAL_MAC]; /* not truncated */
 };
 
 /* Properties of the adapter that determine the format. */
 struct dofi_sealer {
 	const struct msgep_secret *secret;
-	size_t room;			/* of a connection message */
-	size_t max_priv;		/* more private data would shorten the MAC too much */
+	size_t room;     /* of a connection message */
+	size_t max_priv; /* more private data would shorten the MAC too much */
 };
 
 static inline bool dofi_seal_is(uint8_t magic, const uint8_t *data, size_t len)

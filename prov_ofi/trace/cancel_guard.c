@@ -22,17 +22,20 @@ DAT_PROVIDER dofi_guarded;
 
 static GUARD(4, dofi_ia_open, guarded_ia_open, const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *,
 	     DAT_IA_HANDLE *)
-GUARD(4, dofi_ia_open_threadsafe, dofi_guarded_open_threadsafe, const DAT_NAME_PTR, DAT_COUNT,
-      DAT_EVD_HANDLE *, DAT_IA_HANDLE *)
-static GUARD(2, dofi_ia_close, guarded_ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS)
+	GUARD(4, dofi_ia_open_threadsafe, dofi_guarded_open_threadsafe, const DAT_NAME_PTR,
+	      DAT_COUNT, DAT_EVD_HANDLE *,
+	      DAT_IA_HANDLE *) static GUARD(2, dofi_ia_close, guarded_ia_close, DAT_IA_HANDLE,
+					    DAT_CLOSE_FLAGS)
 
 /* Not wrapped: calls that may be cancelled while they sleep and calls on the data path. */
+/* clang-format off */
 #define OWN_GUARD(X) \
 	X(evd_wait) X(cno_wait) X(evd_dequeue) X(ep_post_send) X(ep_post_recv) \
 	X(ep_post_rdma_read) X(ep_post_rdma_write) X(srq_post_recv) X(get_consumer_context) \
 	X(set_consumer_context) X(get_handle_type) X(ep_get_status)
+	/* clang-format on */
 
-static void cancel_guard_fill(void)
+	static void cancel_guard_fill(void)
 {
 	dofi_guarded = dofi_api_vtable;
 #define CALL(n, name, kind, ...) \

@@ -24,13 +24,13 @@ typedef void (*dofi_trace_format)(struct dofi_text *t, const struct dofi_trace_v
 
 struct dofi_trace_arg {
 	const char *name;
-	dofi_trace_format in;		/* before the call; NULL: output only */
-	dofi_trace_format out;		/* after success; NULL: not an output */
+	dofi_trace_format in;  /* before the call; NULL: output only */
+	dofi_trace_format out; /* after success; NULL: not an output */
 };
 
 /* One running call; on the stack of its wrapper. */
 struct dofi_trace_call {
-	const char *name;		/* without "dat_" */
+	const char *name; /* without "dat_" */
 	const struct dofi_trace_arg *args;
 	const struct dofi_trace_value *values;
 	unsigned int num;
@@ -51,6 +51,7 @@ void dofi_trace_apply_version(DAT_PROVIDER *table);
 
 /* Formatters by kind of argument (trace/trace_show.c). They print a value or the target of a
  * pointer; those named _out dereference a pointer after the call. */
+/* clang-format off */
 #define DOFI_TRACE_SHOWS(X) \
 	X(handle) X(handle_out) X(text) X(num) X(num_out) X(long_out) X(hex) \
 	X(hex_out) X(address_out) X(time) \
@@ -59,13 +60,16 @@ void dofi_trace_apply_version(DAT_PROVIDER *table);
 	X(evd_flags) X(mem_type) X(mem_priv) X(va_type) X(connect_flags) X(close_flags) \
 	X(psp_flags) X(qos) X(ep_state_out) X(handle_type_out) X(ep_attr) X(srq_attr) \
 	X(cr_param_out) X(ep_param_out)
+/* clang-format on */
 #define X(name) \
 	void dofi_show_##name(struct dofi_text *t, const struct dofi_trace_value *v, \
 			      unsigned int i);
 DOFI_TRACE_SHOWS(X)
 #undef X
 
+/* clang-format off */
 #define DOFI_TAKES(name, how) { name, dofi_show_##how, NULL }
 #define DOFI_GIVES(name, how) { name, NULL, dofi_show_##how }
+/* clang-format on */
 
 #endif

@@ -28,13 +28,12 @@
 	{ \
 		DOFI_TRACE_OPEN(call, n, V##n); \
 		DAT_RETURN ret = function(A##n); \
-		\
+\
 		dofi_trace_end(&trace, ret); \
 		return ret; \
 	}
 
-#define CALL(n, name, kind, ...) \
-	WRAP(n, name, dofi_guarded.name##_func, traced_##name, __VA_ARGS__)
+#define CALL(n, name, kind, ...) WRAP(n, name, dofi_guarded.name##_func, traced_##name, __VA_ARGS__)
 #include "../src/calls.def"
 #undef CALL
 

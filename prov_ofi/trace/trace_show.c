@@ -40,10 +40,10 @@ static void *pointer(const struct dofi_trace_value *v)
 static void add_handle(struct dofi_text *t, DAT_HANDLE handle)
 {
 	static const char *const kinds[DOFI_KINDS] = {
-		[DAT_HANDLE_TYPE_CR] = "CR", [DAT_HANDLE_TYPE_EP] = "EP",
+		[DAT_HANDLE_TYPE_CR] = "CR",   [DAT_HANDLE_TYPE_EP] = "EP",
 		[DAT_HANDLE_TYPE_EVD] = "EVD", [DAT_HANDLE_TYPE_IA] = "IA",
 		[DAT_HANDLE_TYPE_LMR] = "LMR", [DAT_HANDLE_TYPE_PSP] = "PSP",
-		[DAT_HANDLE_TYPE_PZ] = "PZ", [DAT_HANDLE_TYPE_RMR] = "RMR",
+		[DAT_HANDLE_TYPE_PZ] = "PZ",   [DAT_HANDLE_TYPE_RMR] = "RMR",
 		[DAT_HANDLE_TYPE_RSP] = "RSP", [DAT_HANDLE_TYPE_CNO] = "CNO",
 		[DAT_HANDLE_TYPE_SRQ] = "SRQ",
 	};
@@ -89,14 +89,16 @@ static void add_flags(struct dofi_text *t, uint64_t value, const struct name *na
 		dofi_text_add(t, "%s0x%llx", between, (unsigned long long)value);
 }
 
+/* clang-format off */
 #define END { 0, NULL }
+/* clang-format on */
 
 #define SHOW_NAMES(kind, add, ...) \
 	void dofi_show_##kind(struct dofi_text *t, const struct dofi_trace_value *v, \
 			      unsigned int i) \
 	{ \
 		static const struct name names[] = { __VA_ARGS__, END }; \
-		\
+\
 		add(t, value_at(v[i].at, v[i].size), names); \
 	}
 
@@ -106,8 +108,7 @@ SHOW_NAMES(completion_flags, add_flags, { 0, "DEFAULT" },
 	   { DAT_COMPLETION_SOLICITED_WAIT_FLAG, "SOLICITED_WAIT" },
 	   { DAT_COMPLETION_UNSIGNALLED_FLAG, "UNSIGNALLED" },
 	   { DAT_COMPLETION_BARRIER_FENCE_FLAG, "BARRIER_FENCE" },
-	   { DAT_COMPLETION_EVD_THRESHOLD_FLAG, "EVD_THRESHOLD" },
-	   { 0x20, "LMR_INVALIDATE_FENCE" })
+	   { DAT_COMPLETION_EVD_THRESHOLD_FLAG, "EVD_THRESHOLD" }, { 0x20, "LMR_INVALIDATE_FENCE" })
 SHOW_NAMES(evd_flags, add_flags, { 0, "0" }, { DAT_EVD_SOFTWARE_FLAG, "SOFTWARE" },
 	   { DAT_EVD_CR_FLAG, "CR" }, { DAT_EVD_DTO_FLAG, "DTO" },
 	   { DAT_EVD_CONNECTION_FLAG, "CONNECTION" }, { DAT_EVD_RMR_BIND_FLAG, "RMR_BIND" },
@@ -141,7 +142,7 @@ static const struct name states[] = {
 	{ DAT_EP_STATE_DISCONNECT_PENDING, "DISCONNECT_PENDING" },
 	{ DAT_EP_STATE_DISCONNECTED, "DISCONNECTED" },
 	{ DAT_EP_STATE_COMPLETION_PENDING, "COMPLETION_PENDING" },
-	END
+	END,
 };
 
 static const struct name statuses[] = {
@@ -158,10 +159,12 @@ static const struct name statuses[] = {
 	{ DAT_DTO_ERR_PARTIAL_PACKET, "ERR_PARTIAL_PACKET" },
 	{ DAT_RMR_OPERATION_FAILED, "RMR_OPERATION_FAILED" },
 	{ 12, "ERR_LOCAL_MM_ERROR" },
-	END
+	END,
 };
 
+/* clang-format off */
 #define EVENT(number) { number, #number }
+/* clang-format on */
 
 static const struct name events[] = {
 	EVENT(DAT_DTO_COMPLETION_EVENT),
@@ -182,12 +185,11 @@ static const struct name events[] = {
 	EVENT(DAT_ASYNC_ERROR_TIMED_OUT),
 	EVENT(DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR),
 	EVENT(DAT_SOFTWARE_EVENT),
-	END
+	END,
 };
 
 #define SHOW(kind) \
-	void dofi_show_##kind(struct dofi_text *t, const struct dofi_trace_value *v, \
-			      unsigned int i)
+	void dofi_show_##kind(struct dofi_text *t, const struct dofi_trace_value *v, unsigned int i)
 
 SHOW(handle)
 {
@@ -259,12 +261,12 @@ SHOW(ep_state_out)
 SHOW(handle_type_out)
 {
 	static const struct name types[] = {
-		{ DAT_HANDLE_TYPE_CR, "CR" }, { DAT_HANDLE_TYPE_EP, "EP" },
+		{ DAT_HANDLE_TYPE_CR, "CR" },   { DAT_HANDLE_TYPE_EP, "EP" },
 		{ DAT_HANDLE_TYPE_EVD, "EVD" }, { DAT_HANDLE_TYPE_IA, "IA" },
 		{ DAT_HANDLE_TYPE_LMR, "LMR" }, { DAT_HANDLE_TYPE_PSP, "PSP" },
-		{ DAT_HANDLE_TYPE_PZ, "PZ" }, { DAT_HANDLE_TYPE_RMR, "RMR" },
+		{ DAT_HANDLE_TYPE_PZ, "PZ" },   { DAT_HANDLE_TYPE_RMR, "RMR" },
 		{ DAT_HANDLE_TYPE_RSP, "RSP" }, { DAT_HANDLE_TYPE_CNO, "CNO" },
-		{ DAT_HANDLE_TYPE_SRQ, "SRQ" }, END
+		{ DAT_HANDLE_TYPE_SRQ, "SRQ" }, END,
 	};
 
 	add_enum(t, *(DAT_HANDLE_TYPE *)pointer(&v[i]), types);
@@ -338,8 +340,7 @@ static void add_address(struct dofi_text *t, const struct sockaddr *sa)
 	char text[INET6_ADDRSTRLEN] = "";
 
 	if (sa && sa->sa_family == AF_INET)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, text,
-			  sizeof(text));
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)sa)->sin_addr, text, sizeof(text));
 	else if (sa && sa->sa_family == AF_INET6)
 		inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)sa)->sin6_addr, text,
 			  sizeof(text));
@@ -383,9 +384,10 @@ SHOW(ep_attr)
 		dofi_text_add(t, "NULL");
 		return;
 	}
-	dofi_text_add(t, "{recvs=%d requests=%d recv_iov=%d request_iov=%d reads_in=%d "
-		      "reads_out=%d message=%llu rdma=%llu}", a->max_recv_dtos,
-		      a->max_request_dtos, a->max_recv_iov, a->max_request_iov,
+	dofi_text_add(t,
+		      "{recvs=%d requests=%d recv_iov=%d request_iov=%d reads_in=%d "
+		      "reads_out=%d message=%llu rdma=%llu}",
+		      a->max_recv_dtos, a->max_request_dtos, a->max_recv_iov, a->max_request_iov,
 		      a->max_rdma_read_in, a->max_rdma_read_out,
 		      (unsigned long long)a->max_message_size,
 		      (unsigned long long)a->max_rdma_size);
@@ -396,8 +398,8 @@ SHOW(srq_attr)
 	const DAT_SRQ_ATTR *a = pointer(&v[i]);
 
 	if (a)
-		dofi_text_add(t, "{recvs=%d recv_iov=%d low=%d}", a->max_recv_dtos,
-			      a->max_recv_iov, a->low_watermark);
+		dofi_text_add(t, "{recvs=%d recv_iov=%d low=%d}", a->max_recv_dtos, a->max_recv_iov,
+			      a->low_watermark);
 	else
 		dofi_text_add(t, "NULL");
 }
@@ -408,8 +410,8 @@ SHOW(cr_param_out)
 
 	dofi_text_add(t, "{remote=");
 	add_address(t, (const struct sockaddr *)p->remote_ia_address_ptr);
-	dofi_text_add(t, " port=%llu private=%d bytes ep=",
-		      (unsigned long long)p->remote_port_qual, p->private_data_size);
+	dofi_text_add(t, " port=%llu private=%d bytes ep=", (unsigned long long)p->remote_port_qual,
+		      p->private_data_size);
 	add_handle(t, p->local_ep_handle);
 	dofi_text_add(t, "}");
 }
@@ -446,10 +448,17 @@ SHOW(address_out)
 static void add_completion(struct dofi_text *t, const DAT_DTO_COMPLETION_EVENT_DATA *d)
 {
 	static const struct name kinds[] = {
-		{ 0, " SEND" }, { 1, " RDMA_WRITE" }, { 2, " RDMA_READ" }, { 3, " RECEIVE" },
-		{ 4, " RECEIVE_WITH_INVALIDATE" }, { 5, " BIND_MW" },
-		{ 8, " RDMA_WRITE_IMMED" }, { 9, " RECEIVE_IMMED" },
-		{ 10, " FETCH_ADD" }, { 11, " CMP_SWAP" }, END
+		{ 0, " SEND" },
+		{ 1, " RDMA_WRITE" },
+		{ 2, " RDMA_READ" },
+		{ 3, " RECEIVE" },
+		{ 4, " RECEIVE_WITH_INVALIDATE" },
+		{ 5, " BIND_MW" },
+		{ 8, " RDMA_WRITE_IMMED" },
+		{ 9, " RECEIVE_IMMED" },
+		{ 10, " FETCH_ADD" },
+		{ 11, " CMP_SWAP" },
+		END,
 	};
 	int kind = dofi_dto_operation(d);
 
@@ -487,7 +496,7 @@ SHOW(event)
 	case DAT_DTO_COMPLETION_EVENT >> 12:
 		add_completion(t, &d->dto_completion_event_data);
 		break;
-	case 0x40:	/* DAT_IB_DTO_EVENT */
+	case 0x40: /* DAT_IB_DTO_EVENT */
 		add_completion(t, &d->dto_completion_event_data);
 		if (dofi_event_immed(e, &immed))
 			dofi_text_add(t, " immed=0x%x", immed);
@@ -495,8 +504,8 @@ SHOW(event)
 	case DAT_RMR_BIND_COMPLETION_EVENT >> 12:
 		dofi_text_add(t, " rmr=");
 		add_handle(t, d->rmr_completion_event_data.rmr_handle);
-		dofi_text_add(t, " cookie=0x%llx status=", (unsigned long long)
-			      d->rmr_completion_event_data.user_cookie.as_64);
+		dofi_text_add(t, " cookie=0x%llx status=",
+			      (unsigned long long)d->rmr_completion_event_data.user_cookie.as_64);
 		add_enum(t, d->rmr_completion_event_data.status, statuses);
 		break;
 	case DAT_CONNECTION_REQUEST_EVENT >> 12:

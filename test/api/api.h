@@ -34,9 +34,10 @@ enum op { OP_SEND = 0, OP_WRITE = 1, OP_READ = 2, OP_RECV = 3 };
 typedef DAT_VLEN seg_len_t;
 
 static inline DAT_RETURN api_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
-	DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
-	DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_ctx, DAT_RMR_CONTEXT *rmr_ctx, DAT_VLEN *size,
-	DAT_VADDR *addr)
+					DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+					DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+					DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_ctx,
+					DAT_RMR_CONTEXT *rmr_ctx, DAT_VLEN *size, DAT_VADDR *addr)
 {
 	return dat_lmr_create(ia, type, region, length, pz, priv, lmr, lmr_ctx, rmr_ctx, size,
 			      addr);
@@ -68,9 +69,10 @@ static inline bool api_dto_is(const DAT_DTO_COMPLETION_EVENT_DATA *d, enum op op
 typedef DAT_SEG_LENGTH seg_len_t;
 
 static inline DAT_RETURN api_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
-	DAT_REGION_DESCRIPTION region, DAT_VLEN length, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
-	DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_ctx, DAT_RMR_CONTEXT *rmr_ctx, DAT_VLEN *size,
-	DAT_VADDR *addr)
+					DAT_REGION_DESCRIPTION region, DAT_VLEN length,
+					DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+					DAT_LMR_HANDLE *lmr, DAT_LMR_CONTEXT *lmr_ctx,
+					DAT_RMR_CONTEXT *rmr_ctx, DAT_VLEN *size, DAT_VADDR *addr)
 {
 	return dat_lmr_create(ia, type, region, length, pz, priv, DAT_VA_TYPE_VA, lmr, lmr_ctx,
 			      rmr_ctx, size, addr);

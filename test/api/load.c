@@ -24,10 +24,12 @@ const char *__asan_default_options(void)
 }
 #endif
 
+/* clang-format off */
 #define CALLS(C) \
 	C(dat_ia_openv) C(dat_ia_query) C(dat_ia_close) C(dat_pz_create) C(dat_pz_free) \
 	C(dat_evd_create) C(dat_evd_free) C(dat_evd_wait) C(dat_ep_create) C(dat_ep_free) \
 	C(dat_ep_connect) C(dat_psp_create_any) C(dat_psp_free) C(dat_cr_accept)
+/* clang-format on */
 
 static struct {
 	void *so;
@@ -41,11 +43,11 @@ static void die(const char *what, DAT_RETURN ret)
 	exit(1);
 }
 
-#define DO(call_)                                                                      \
-	do {                                                                            \
-		DAT_RETURN ret_ = lib.call_;                                            \
-		if (ret_ != DAT_SUCCESS)                                                \
-			die(#call_, ret_);                                              \
+#define DO(call_) \
+	do { \
+		DAT_RETURN ret_ = lib.call_; \
+		if (ret_ != DAT_SUCCESS) \
+			die(#call_, ret_); \
 	} while (0)
 
 static void load(const char *path)
@@ -55,9 +57,9 @@ static void load(const char *path)
 		fprintf(stderr, "load: %s\n", dlerror());
 		exit(1);
 	}
-#define FIND(name_)                                                                    \
-	*(void **)&lib.name_ = dlsym(lib.so, #name_);                                   \
-	if (!lib.name_)                                                                 \
+#define FIND(name_) \
+	*(void **)&lib.name_ = dlsym(lib.so, #name_); \
+	if (!lib.name_) \
 		die(#name_ " is missing", 0);
 	CALLS(FIND)
 }

@@ -5,9 +5,9 @@
 
 #include "api.h"
 
-#define US_SHORT 50000u         /* long enough to see that no event arrives */
-#define US_ASK 5000u            /* a queue is polled for this time before a wait */
-#define US_EVENT 5000000u       /* longer than any event may take */
+#define US_SHORT 50000u   /* long enough to see that no event arrives */
+#define US_ASK 5000u      /* a queue is polled for this time before a wait */
+#define US_EVENT 5000000u /* longer than any event may take */
 #define US_CONNECT 10000000u
 
 /* ---- an IA with a protection zone ---- */
@@ -60,11 +60,11 @@ void check_fill(const char *file, int line, const void *mem, size_t len, unsigne
  * Checks the data of a completed write: over iWARP a write completes when the transport has
  * accepted it, and the data arrives later.
  */
-#define CHECK_WRITTEN(mem_, len_, seed_)                                               \
-	do {                                                                            \
-		if (fabric_is("iwarp"))                                                 \
-			DT_UNTIL(is_filled(mem_, len_, seed_), US_EVENT);               \
-		CHECK_FILL(mem_, len_, seed_);                                          \
+#define CHECK_WRITTEN(mem_, len_, seed_) \
+	do { \
+		if (fabric_is("iwarp")) \
+			DT_UNTIL(is_filled(mem_, len_, seed_), US_EVENT); \
+		CHECK_FILL(mem_, len_, seed_); \
 	} while (0)
 
 DAT_LMR_TRIPLET seg(const struct buf *b, size_t off, size_t len);
@@ -109,7 +109,7 @@ void block_sends(struct side *s, struct buf *big);
 
 struct pair {
 	struct node node;
-	struct side a, b;               /* a connects, b accepts */
+	struct side a, b; /* a connects, b accepts */
 	DAT_EVD_HANDLE cr_evd;
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL qual;

@@ -26,8 +26,8 @@ static inline DAT_RETURN api_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const 
 	return dat_rmr_bind(rmr, (DAT_LMR_TRIPLET *)(uintptr_t)t, (DAT_MEM_PRIV_FLAGS)priv, ep,
 			    rck(cookie), (DAT_COMPLETION_FLAGS)flags, key);
 #else
-	return dat_rmr_bind(rmr, lmr, t, (DAT_MEM_PRIV_FLAGS)priv, DAT_VA_TYPE_VA, ep,
-			    rck(cookie), (DAT_COMPLETION_FLAGS)flags, key);
+	return dat_rmr_bind(rmr, lmr, t, (DAT_MEM_PRIV_FLAGS)priv, DAT_VA_TYPE_VA, ep, rck(cookie),
+			    (DAT_COMPLETION_FLAGS)flags, key);
 #endif
 }
 
@@ -99,9 +99,10 @@ static inline DAT_RETURN access_key(struct side *s, enum op op, uint64_t addr, s
 	DAT_LMR_TRIPLET t = seg(&s->buf, 0, len);
 	DAT_RMR_TRIPLET r = rem_raw(addr, len, key);
 
-	return op == OP_WRITE
-	       ? dat_ep_post_rdma_write(s->ep, 1, &t, ck(5), &r, DAT_COMPLETION_DEFAULT_FLAG)
-	       : dat_ep_post_rdma_read(s->ep, 1, &t, ck(5), &r, DAT_COMPLETION_DEFAULT_FLAG);
+	return op == OP_WRITE ? dat_ep_post_rdma_write(s->ep, 1, &t, ck(5), &r,
+						       DAT_COMPLETION_DEFAULT_FLAG)
+			      : dat_ep_post_rdma_read(s->ep, 1, &t, ck(5), &r,
+						      DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 /* The access moves its data. */

@@ -4,7 +4,8 @@
 
 DAT_SRQ_HANDLE srq_make(struct node *n, DAT_COUNT dtos, DAT_COUNT iov)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = dtos, .max_recv_iov = iov,
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = dtos,
+			      .max_recv_iov = iov,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 	DAT_SRQ_HANDLE srq = NULL;
 

@@ -9,19 +9,19 @@
 #include "rig.h"
 
 #define HUB_EPS 8
-#define HUB_SLOT 4096           /* buffer number n is at n times this */
+#define HUB_SLOT 4096 /* buffer number n is at n times this */
 #define HUB_SLOTS 64
 
 enum {
-	HUB_ONE_EVD = 1,        /* the SRQ's endpoints share their receive EVD */
-	HUB_ACTIVE = 2,         /* they connect; otherwise they accept */
-	HUB_BOTH = 4,           /* the peers receive from the SRQ too */
+	HUB_ONE_EVD = 1, /* the SRQ's endpoints share their receive EVD */
+	HUB_ACTIVE = 2,  /* they connect; otherwise they accept */
+	HUB_BOTH = 4,    /* the peers receive from the SRQ too */
 };
 
 struct hub {
 	struct node node;
 	DAT_SRQ_HANDLE srq;
-	struct buf mem;         /* of the SRQ's buffers */
+	struct buf mem; /* of the SRQ's buffers */
 	DAT_EVD_HANDLE cr_evd;
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL qual;

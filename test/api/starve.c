@@ -22,8 +22,7 @@ int starve_wakeups(int count)
 	return atomic_exchange(&bells, count);
 }
 
-__attribute__((visibility("default")))
-ssize_t send(int fd, const void *buf, size_t len, int flags)
+__attribute__((visibility("default"))) ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	int left = atomic_load(&bells);
 

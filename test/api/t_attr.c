@@ -181,7 +181,7 @@ TEST(attr, provider_features_are_true)
 	ASSERT_EQ(n.prov.dat_qos_supported, DAT_QOS_BEST_EFFORT);
 	ASSERT_EQ(n.prov.completion_flags_supported,
 		  DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
-		  DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG);
+			  DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG);
 	ASSERT_EQ(n.prov.supports_multipath, DAT_FALSE);
 	ASSERT_EQ(n.prov.ep_creator, DAT_PSP_CREATES_EP_IFASKED);
 	ASSERT_EQ(n.prov.pz_support, fabric_has("zones") ? DAT_PZ_UNIQUE : DAT_PZ_SHAREABLE);

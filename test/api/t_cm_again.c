@@ -252,7 +252,7 @@ TEST(again, a_request_comes_to_an_IA_without_endpoints)
  * connection events.
  */
 struct burst {
-	struct node a, b;               /* a connects, b accepts */
+	struct node a, b; /* a connects, b accepts */
 	DAT_EVD_HANDLE conn_a, conn_b, cr_evd;
 	DAT_PSP_HANDLE psp;
 	DAT_CONN_QUAL qual;

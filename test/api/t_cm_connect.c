@@ -232,7 +232,8 @@ TEST(connect, address_NULL_is_ARG2)
 
 	pair_open(&p);
 	BAD_ARG(dat_ep_connect(p.a.ep, NULL, p.qual, US_CONNECT, 0, NULL, DAT_QOS_BEST_EFFORT,
-			       DAT_CONNECT_DEFAULT_FLAG), 2);
+			       DAT_CONNECT_DEFAULT_FLAG),
+		2);
 	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_UNCONNECTED);
 	pair_connect(&p);
 	pair_close(&p);

@@ -157,7 +157,8 @@ TEST(private, dup_connect_carries_it_and_checks_it)
 	pair_up(&p);
 	side_make(&c, &p.node, NULL);
 	BAD_ARG(dat_ep_dup_connect(c.ep, p.a.ep, US_CONNECT, p.node.prov.max_private_data_size + 1,
-				   data, DAT_QOS_BEST_EFFORT), 4);
+				   data, DAT_QOS_BEST_EFFORT),
+		4);
 	BAD_ARG(dat_ep_dup_connect(c.ep, p.a.ep, US_CONNECT, -1, data, DAT_QOS_BEST_EFFORT), 4);
 	BAD_ARG(dat_ep_dup_connect(c.ep, p.a.ep, US_CONNECT, 5, NULL, DAT_QOS_BEST_EFFORT), 5);
 	OK(dat_ep_dup_connect(c.ep, p.a.ep, US_CONNECT, 4, "twin", DAT_QOS_BEST_EFFORT));

@@ -10,10 +10,11 @@ struct card {
 
 struct row {
 	const char *rule;
-	const char *listener, *client;		/* their secrets */
+	const char *listener, *client; /* their secrets */
 	const char *listener_says, *client_says;
 };
 
+/* clang-format off */
 static const struct row rows[] = {
 	{ "the_other_has_another", "good", "other", "secret", "another secret" },
 	{ "only_the_listener_has_one", "good", NULL, "it has no secret",
@@ -21,6 +22,7 @@ static const struct row rows[] = {
 	{ "only_the_client_has_one", NULL, "good", "it expects a secret",
 	  "secret" },
 };
+/* clang-format on */
 
 /* ---- two processes ---- */
 
@@ -40,8 +42,8 @@ static void listen_for(struct node *n, int fd, DAT_EVD_HANDLE *cr_evd, DAT_PSP_H
 	memset(card, 0, sizeof(*card));
 	*cr_evd = evd_make(n, 64, DAT_EVD_CR_FLAG);
 	OK(dat_psp_create_any(n->ia, &card->qual, *cr_evd, DAT_PSP_CONSUMER_FLAG, psp));
-	memcpy(&card->addr, sa, sa->sa_family == AF_INET ? sizeof(struct sockaddr_in)
-							 : sizeof(struct sockaddr_in6));
+	memcpy(&card->addr, sa,
+	       sa->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
 	dt_put(fd, card, sizeof(*card));
 }
 
@@ -204,7 +206,7 @@ TEST(secret, private_data_of_the_request_may_be_edited_and_handed_back)
 	secret_choose("good", "log");
 	pair_open(&p);
 	OK(dat_ep_connect(p.a.ep, p.node.attr.ia_address_ptr, p.qual, US_CONNECT, 9,
-			  (DAT_PVOID)(uintptr_t)"a request", DAT_QOS_BEST_EFFORT,
+			  (DAT_PVOID)(uintptr_t) "a request", DAT_QOS_BEST_EFFORT,
 			  DAT_CONNECT_DEFAULT_FLAG));
 	cr = EV_CR(p.cr_evd, p.psp, p.qual);
 	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
@@ -286,7 +288,7 @@ TEST(secret, disconnect_and_free_in_the_middle_of_a_handshake)
 	OK(dat_ep_free(p.a.ep));
 	OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn, NULL, &p.a.ep));
 	OK(dat_ep_connect(p.a.ep, p.node.attr.ia_address_ptr, p.qual, US_CONNECT, 4,
-			  (DAT_PVOID)(uintptr_t)"last", DAT_QOS_BEST_EFFORT,
+			  (DAT_PVOID)(uintptr_t) "last", DAT_QOS_BEST_EFFORT,
 			  DAT_CONNECT_DEFAULT_FLAG));
 	OK(dat_cr_accept(the_last(&p), p.b.ep, 0, NULL));
 	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);

@@ -226,7 +226,7 @@ TEST(cno_agent, of_a_closed_ia_is_released_with_a_NULL_evd)
 /* An agent that stays in its call until it is let go. */
 struct gate {
 	bool inside, go, left;
-	DAT_CNO_HANDLE free_cno, disarm_cno;    /* what the agent does to its own CNO meanwhile */
+	DAT_CNO_HANDLE free_cno, disarm_cno; /* what the agent does to its own CNO meanwhile */
 };
 
 static bool is_set(bool *flag)

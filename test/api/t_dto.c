@@ -2,10 +2,12 @@
 /* Sending and receiving: sizes, segments, order, queue limits, every field of the completions. */
 #include "rig.h"
 
+/* clang-format off */
 static const size_t sizes[] = {
 	1, 2, 3, 7, 63, 64, 65, 255, 1000, 1024, 4095, 4096, 4097, 16384, 65535, 65536,
 	(size_t)1 << 20, ((size_t)1 << 20) + 1, (size_t)4 << 20,
 };
+/* clang-format on */
 
 #define LARGEST ((size_t)4 << 20)
 

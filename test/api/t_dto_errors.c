@@ -209,7 +209,9 @@ static void run(const void *arg)
 	pair_close(&p);
 }
 
+/* clang-format off */
 #define BOTH(rule_, fn_) { "write_" rule_, OP_WRITE, fn_ }, { "read_" rule_, OP_READ, fn_ }
+/* clang-format on */
 
 static const struct row rows[] = {
 	BOTH("with_a_wrong_key_is_REMOTE_ACCESS_and_BROKEN", wrong_key),

@@ -46,9 +46,9 @@ TEST_LIMIT(dto, requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES, 60)
 		    DAT_SUCCESS)
 			break;
 	ASSERT(i < n);
-	ASSERT_EQ(DAT_GET_TYPE(dat_ep_post_send(p.a.ep, 1, &t, ck(999),
-						DAT_COMPLETION_DEFAULT_FLAG)),
-		  DAT_INSUFFICIENT_RESOURCES);
+	ASSERT_EQ(
+		DAT_GET_TYPE(dat_ep_post_send(p.a.ep, 1, &t, ck(999), DAT_COMPLETION_DEFAULT_FLAG)),
+		DAT_INSUFFICIENT_RESOURCES);
 	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_CONNECTED);
 	for (i = 0; i < 4; i++)
 		OK(dat_ep_post_recv(p.b.ep, 1, &r, ck((uint64_t)i), DAT_COMPLETION_DEFAULT_FLAG));
@@ -206,8 +206,7 @@ TEST(dto, many_connections_on_one_receive_evd)
 	for (i = 0; i < 80; i++) {
 		EV_NEXT(evd, &ev);
 		got[dto_of(&ev)->user_cookie.as_64]++;
-		ASSERT_PTR(dto_of(&ev)->ep_handle,
-			   b[dto_of(&ev)->user_cookie.as_64].ep);
+		ASSERT_PTR(dto_of(&ev)->ep_handle, b[dto_of(&ev)->user_cookie.as_64].ep);
 	}
 	for (i = 0; i < 8; i++) {
 		ASSERT_EQ(got[i], 10);

@@ -162,9 +162,18 @@ struct bad_attr {
 	void (*spoil)(struct parts *p);
 };
 
-static void no_recv_dtos(struct parts *p) { p->attr.max_recv_dtos = 0; }
-static void no_req_dtos(struct parts *p) { p->attr.max_request_dtos = 0; }
-static void no_recv_iov(struct parts *p) { p->attr.max_recv_iov = 0; }
+static void no_recv_dtos(struct parts *p)
+{
+	p->attr.max_recv_dtos = 0;
+}
+static void no_req_dtos(struct parts *p)
+{
+	p->attr.max_request_dtos = 0;
+}
+static void no_recv_iov(struct parts *p)
+{
+	p->attr.max_recv_iov = 0;
+}
 static void recv_suppress(struct parts *p)
 {
 	p->attr.recv_completion_flags = DAT_COMPLETION_SUPPRESS_FLAG;
@@ -213,9 +222,18 @@ static void write_iov_over(struct parts *p)
 {
 	p->attr.max_rdma_write_iov = p->n.attr.max_iov_segments_per_rdma_write + 1;
 }
-static void recv_dtos_negative(struct parts *p) { p->attr.max_recv_dtos = -1; }
-static void req_dtos_negative(struct parts *p) { p->attr.max_request_dtos = -3; }
-static void other_qos(struct parts *p) { p->attr.qos = DAT_QOS_LOW_LATENCY; }
+static void recv_dtos_negative(struct parts *p)
+{
+	p->attr.max_recv_dtos = -1;
+}
+static void req_dtos_negative(struct parts *p)
+{
+	p->attr.max_request_dtos = -3;
+}
+static void other_qos(struct parts *p)
+{
+	p->attr.qos = DAT_QOS_LOW_LATENCY;
+}
 
 static void refuse(const void *arg)
 {

@@ -109,8 +109,10 @@ TEST(ep_modify, evds)
 	param.recv_evd_handle = evd[0];
 	param.request_evd_handle = evd[1];
 	param.connect_evd_handle = evd[2];
-	OK(dat_ep_modify(p.b.ep, DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE |
-			 DAT_EP_FIELD_CONNECT_EVD_HANDLE, &param));
+	OK(dat_ep_modify(p.b.ep,
+			 DAT_EP_FIELD_RECV_EVD_HANDLE | DAT_EP_FIELD_REQUEST_EVD_HANDLE |
+				 DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+			 &param));
 	now = query(p.b.ep);
 	ASSERT_PTR(now.recv_evd_handle, evd[0]);
 	ASSERT_PTR(now.request_evd_handle, evd[1]);
@@ -233,10 +235,22 @@ struct bad_value {
 	void (*spoil)(struct pair *p, DAT_EP_PARAM *param);
 };
 
-static void bad_pz(struct pair *p, DAT_EP_PARAM *q) { q->pz_handle = p->a.recv; }
-static void bad_recv(struct pair *p, DAT_EP_PARAM *q) { q->recv_evd_handle = p->a.conn; }
-static void bad_req(struct pair *p, DAT_EP_PARAM *q) { q->request_evd_handle = p->a.conn; }
-static void bad_conn(struct pair *p, DAT_EP_PARAM *q) { q->connect_evd_handle = p->a.recv; }
+static void bad_pz(struct pair *p, DAT_EP_PARAM *q)
+{
+	q->pz_handle = p->a.recv;
+}
+static void bad_recv(struct pair *p, DAT_EP_PARAM *q)
+{
+	q->recv_evd_handle = p->a.conn;
+}
+static void bad_req(struct pair *p, DAT_EP_PARAM *q)
+{
+	q->request_evd_handle = p->a.conn;
+}
+static void bad_conn(struct pair *p, DAT_EP_PARAM *q)
+{
+	q->connect_evd_handle = p->a.recv;
+}
 static void bad_service(struct pair *p, DAT_EP_PARAM *q)
 {
 	(void)p;

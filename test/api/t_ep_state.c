@@ -6,11 +6,13 @@
  */
 #include "rmr.h"
 
+/* clang-format off */
 enum call {
 	CONNECT, DUP_CONNECT, DISCONNECT_ABRUPT, DISCONNECT_GRACEFUL, RESET, FREE, MODIFY_PZ,
 	MODIFY_EVD, MODIFY_ATTR, QUERY, GET_STATUS, POST_RECV, POST_SEND, RDMA_READ, RDMA_WRITE,
-	RMR_BIND, RECV_QUERY, RSP_CREATE, CR_ACCEPT
+	RMR_BIND, RECV_QUERY, RSP_CREATE, CR_ACCEPT,
 };
+/* clang-format on */
 
 enum outcome { ALLOWED, FLUSHED, REFUSED };
 
@@ -24,9 +26,9 @@ struct row {
 /* An endpoint in the wanted state, with everything around it that a call may need. */
 struct stage {
 	struct pair p;
-	struct side c;                  /* a third endpoint */
+	struct side c; /* a third endpoint */
 	struct side *subject;
-	struct side made;               /* the endpoint that the provider made */
+	struct side made; /* the endpoint that the provider made */
 	struct buf big;
 	DAT_RSP_HANDLE rsp;
 	DAT_RMR_HANDLE rmr;
@@ -151,8 +153,10 @@ static void equip(struct stage *s)
 	param.recv_evd_handle = s->c.recv;
 	param.ep_attr.max_recv_dtos = 8;
 	param.ep_attr.max_recv_iov = 4;
-	OK(dat_ep_modify(s->subject->ep, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-			 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV,
+	OK(dat_ep_modify(s->subject->ep,
+			 DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+				 DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
+				 DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV,
 			 &param));
 }
 
@@ -247,10 +251,13 @@ static void run(const void *arg)
 		else if (row->call == RMR_BIND)
 			EV_BIND_FLUSHED(s.p.a.req, s.rmr, 35);
 		else
-			EV_FLUSH(s.p.a.req, s.p.a.ep, row->call == POST_SEND ? 32 :
-				 row->call == RDMA_READ ? 33 : 34,
-				 row->call == POST_SEND ? OP_SEND :
-				 row->call == RDMA_READ ? OP_READ : OP_WRITE);
+			EV_FLUSH(s.p.a.req, s.p.a.ep,
+				 row->call == POST_SEND   ? 32
+				 : row->call == RDMA_READ ? 33
+							  : 34,
+				 row->call == POST_SEND   ? OP_SEND
+				 : row->call == RDMA_READ ? OP_READ
+							  : OP_WRITE);
 		ASSERT_EQ(side_state(s.subject), row->state);
 	}
 	node_abort(&s.p.node);
@@ -259,6 +266,7 @@ static void run(const void *arg)
 #define NAME_ALLOWED "_is_allowed"
 #define NAME_FLUSHED "_is_flushed"
 #define NAME_REFUSED "_is_INVALID_STATE"
+/* clang-format off */
 #define CELL(state_, call_, outcome_)                                                  \
 	{ #state_ "_" #call_ NAME_##outcome_, DAT_EP_STATE_##state_, call_, outcome_ }
 
@@ -273,6 +281,7 @@ static void run(const void *arg)
 	CELL(state_, RDMA_READ, snd_), CELL(state_, RDMA_WRITE, snd_),                     \
 	CELL(state_, RMR_BIND, snd_), CELL(state_, RECV_QUERY, ALLOWED),                   \
 	CELL(state_, RSP_CREATE, rsp_), CELL(state_, CR_ACCEPT, acc_)
+/* clang-format on */
 
 static const struct row rows[] = {
 	STATE(UNCONNECTED, ALLOWED, ALLOWED, REFUSED, REFUSED, ALLOWED, ALLOWED, ALLOWED, ALLOWED,

@@ -60,7 +60,7 @@ TEST_ROWS(evd, streams, one_stream)
 TEST(evd, every_pair_of_streams_can_be_merged)
 {
 	static const int flags[] = {
-		DAT_EVD_SOFTWARE_FLAG, DAT_EVD_CR_FLAG, DAT_EVD_DTO_FLAG,
+		DAT_EVD_SOFTWARE_FLAG,   DAT_EVD_CR_FLAG,       DAT_EVD_DTO_FLAG,
 		DAT_EVD_CONNECTION_FLAG, DAT_EVD_RMR_BIND_FLAG, DAT_EVD_ASYNC_FLAG,
 	};
 	struct node n;

@@ -9,7 +9,7 @@
 
 struct mixes {
 	struct node n;
-	DAT_EVD_HANDLE dto, other, all;	/* `all` takes connection events, too */
+	DAT_EVD_HANDLE dto, other, all; /* `all` takes connection events, too */
 	DAT_EP_ATTR attr;
 };
 
@@ -19,8 +19,8 @@ static void mixes_open(struct mixes *m)
 	OK(dat_evd_create(m->n.ia, 100, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG,
 			  &m->dto));
 	OK(dat_evd_create(m->n.ia, 100, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &m->other));
-	OK(dat_evd_create(m->n.ia, 100, DAT_HANDLE_NULL,
-			  DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG, &m->all));
+	OK(dat_evd_create(m->n.ia, 100, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG | DAT_EVD_CONNECTION_FLAG,
+			  &m->all));
 	m->attr = default_attr(&m->n);
 }
 
@@ -51,7 +51,9 @@ static DAT_EP_PARAM param_of(DAT_EP_HANDLE ep)
 TEST(flag_mixes, two_models_in_one_direction_are_ARG6)
 {
 	static const int bad[] = {
-		THRESHOLD | UNSIGNALLED, THRESHOLD | SOLICITED, UNSIGNALLED | SOLICITED,
+		THRESHOLD | UNSIGNALLED,
+		THRESHOLD | SOLICITED,
+		UNSIGNALLED | SOLICITED,
 		THRESHOLD | UNSIGNALLED | SOLICITED,
 	};
 	DAT_EP_HANDLE ep;
@@ -174,7 +176,7 @@ TEST(flag_mixes, without_attributes_an_endpoint_takes_the_model_of_its_EVDs)
 	mixes_close(&m);
 }
 
-#if DAT_TEST_API == 20	/* 1.2 has no SRQ endpoint without attributes */
+#if DAT_TEST_API == 20 /* 1.2 has no SRQ endpoint without attributes */
 TEST(flag_mixes, without_attributes_receives_from_an_SRQ_are_UNSIGNALLED_where_they_may)
 {
 	DAT_SRQ_HANDLE srq;
@@ -206,7 +208,8 @@ TEST(flag_mixes, an_SRQ_endpoint_whose_flags_do_not_fit_is_ARG7)
 	m.attr.recv_completion_flags = UNSIGNALLED;
 	m.attr.max_recv_dtos = m.attr.srq_soft_hw = DAT_HW_DEFAULT;
 	BAD_ARG(dat_ep_create_with_srq(m.n.ia, m.n.pz, m.all, m.other, DAT_HANDLE_NULL, srq,
-				       &m.attr, &ep), 7);
+				       &m.attr, &ep),
+		7);
 	OK(dat_srq_free(srq));
 	mixes_close(&m);
 }

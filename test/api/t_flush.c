@@ -241,7 +241,7 @@ TEST(flush, events_of_a_freed_endpoint_are_gone_or_name_it)
 
 /* ---- libfabric 1.17: a read's response is half here when the connection ends ---- */
 
-#define LARGE_READ ((size_t)32 << 20)	/* or what the fabric allows */
+#define LARGE_READ ((size_t)32 << 20) /* or what the fabric allows */
 
 TEST_LIMIT(flush, disconnect_within_a_large_read_completes_each_request_once, 60)
 {

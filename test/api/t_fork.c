@@ -58,7 +58,7 @@ static pid_t fork_idle(void)
 /* The same, but it executes another program. */
 static pid_t spawn_idle(void)
 {
-	char *argv[] = { (char *)(uintptr_t)"sleep", (char *)(uintptr_t)"120", NULL };
+	char *argv[] = { (char *)(uintptr_t) "sleep", (char *)(uintptr_t) "120", NULL };
 	struct latch l;
 	pid_t pid;
 
@@ -137,7 +137,7 @@ static void fork_and_wait(int fd)
 	pid_t pid = fork_idle();
 
 	dt_put(fd, &pid, sizeof(pid));
-	dt_expect_byte(fd, 'x');	/* killed here */
+	dt_expect_byte(fd, 'x'); /* killed here */
 	end_child(pid);
 }
 

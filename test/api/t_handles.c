@@ -26,9 +26,9 @@ struct call {
 static int subtype(enum kind kind)
 {
 	static const int subs[KINDS] = {
-		DAT_INVALID_HANDLE_IA, DAT_INVALID_HANDLE_PZ, DAT_INVALID_HANDLE_LMR,
+		DAT_INVALID_HANDLE_IA,          DAT_INVALID_HANDLE_PZ,  DAT_INVALID_HANDLE_LMR,
 		DAT_INVALID_HANDLE_EVD_REQUEST, DAT_INVALID_HANDLE_CNO, DAT_INVALID_HANDLE_EP,
-		DAT_INVALID_HANDLE_PSP, DAT_INVALID_HANDLE_RSP, DAT_INVALID_HANDLE_CR,
+		DAT_INVALID_HANDLE_PSP,         DAT_INVALID_HANDLE_RSP, DAT_INVALID_HANDLE_CR,
 	};
 
 	return subs[kind];
@@ -131,13 +131,13 @@ static void destroy(enum kind kind, DAT_HANDLE h)
 
 /* ---- the calls ---- */
 
-#define CALL(name_, expr_)                                                             \
-	static DAT_RETURN name_(DAT_HANDLE h, struct help *x)                           \
-	{                                                                               \
-		DAT_HANDLE out = NULL;                                                  \
-		(void)out;                                                              \
-		(void)x;                                                                \
-		return expr_;                                                           \
+#define CALL(name_, expr_) \
+	static DAT_RETURN name_(DAT_HANDLE h, struct help *x) \
+	{ \
+		DAT_HANDLE out = NULL; \
+		(void)out; \
+		(void)x; \
+		return expr_; \
 	}
 
 #define DEF DAT_COMPLETION_DEFAULT_FLAG
@@ -150,8 +150,8 @@ CALL(evd_create, dat_evd_create(h, 4, NULL, DAT_EVD_SOFTWARE_FLAG, &out))
 CALL(cno_create, dat_cno_create(h, DAT_OS_WAIT_PROXY_AGENT_NULL, &out))
 CALL(ep_create, dat_ep_create(h, NULL, NULL, NULL, NULL, NULL, &out))
 CALL(psp_create, dat_psp_create(h, x->p.qual + 7, x->p.cr_evd, DAT_PSP_CONSUMER_FLAG, &out))
-CALL(psp_create_any, dat_psp_create_any(h, &(DAT_CONN_QUAL){ 0 }, x->p.cr_evd,
-					DAT_PSP_CONSUMER_FLAG, &out))
+CALL(psp_create_any,
+     dat_psp_create_any(h, &(DAT_CONN_QUAL){ 0 }, x->p.cr_evd, DAT_PSP_CONSUMER_FLAG, &out))
 CALL(rsp_create, dat_rsp_create(h, x->p.qual + 7, x->p.b.ep, x->p.cr_evd, &out))
 CALL(sync_read, dat_lmr_sync_rdma_read(h, &x->t, 1))
 CALL(sync_write, dat_lmr_sync_rdma_write(h, &x->t, 1))
@@ -280,6 +280,7 @@ static void run_child(const void *arg)
 		OK(dat_ia_close(alive, DAT_CLOSE_GRACEFUL_FLAG));
 }
 
+/* clang-format off */
 #define CALLS(say_)                                                                    \
 	{ say_("ia_query"), IA, ia_query }, { say_("ia_close"), IA, ia_close },         \
 	{ say_("pz_create"), IA, pz_create }, { say_("evd_create"), IA, evd_create },   \
@@ -318,11 +319,14 @@ static void run_child(const void *arg)
 	{ say_("rsp_query"), RSP, rsp_query }, { say_("rsp_free"), RSP, rsp_free },     \
 	{ say_("cr_query"), CR, cr_query }, { say_("cr_accept"), CR, cr_accept },       \
 	{ say_("cr_reject"), CR, cr_reject }, { say_("cr_handoff"), CR, cr_handoff },
+/* clang-format on */
 
 #if DAT_TEST_API == 20
+/* clang-format off */
 #define CALLS_20(say_)                                                                 \
 	{ say_("cno_fd_create"), IA, cno_fd_create }, { say_("srq_create"), IA, srq_create_20 }, \
 	{ say_("cno_trigger"), CNO, cno_trigger },
+/* clang-format on */
 #else
 #define CALLS_20(say_)
 #endif

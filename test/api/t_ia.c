@@ -253,7 +253,8 @@ TEST(ia, query_bad_handle_is_INVALID_HANDLE_IA)
 	BAD_HANDLE(dat_ia_query(NULL, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL), IA);
 	node_open(&n);
 	BAD_HANDLE(dat_ia_query((DAT_IA_HANDLE)(uintptr_t)1000, NULL, DAT_IA_FIELD_ALL, &attr, 0,
-				NULL), IA);
+				NULL),
+		   IA);
 	node_close(&n);
 }
 
@@ -434,7 +435,8 @@ TEST(ia, close_abrupt_releases_a_waiter_on_the_async_evd)
 
 TEST(ia, close_abrupt_succeeds_while_another_open_uses_the_async_evd)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4, .max_recv_iov = 1,
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4,
+			      .max_recv_iov = 1,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 	DAT_EVD_HANDLE shared, seen, evd[40];
 	DAT_IA_HANDLE third;
@@ -480,7 +482,8 @@ static void raise_events(void *arg)
 
 TEST(ia, close_abrupt_while_another_open_reports_on_the_async_evd)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4, .max_recv_iov = 1,
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 4,
+			      .max_recv_iov = 1,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 	struct dt_thread t;
 	DAT_SRQ_HANDLE srq;

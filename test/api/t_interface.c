@@ -39,8 +39,9 @@ static void to_name(const char *text, union name *name)
 {
 	memset(name, 0, sizeof(*name));
 	name->sa.sa_family = strchr(text, ':') ? AF_INET6 : AF_INET;
-	ASSERT_EQ(inet_pton(name->sa.sa_family, text, strchr(text, ':')
-			    ? (void *)&name->in6.sin6_addr : &name->in.sin_addr), 1);
+	ASSERT_EQ(inet_pton(name->sa.sa_family, text,
+			    strchr(text, ':') ? (void *)&name->in6.sin6_addr : &name->in.sin_addr),
+		  1);
 }
 
 static bool same(const struct sockaddr *a, const union name *b)
@@ -50,8 +51,8 @@ static bool same(const struct sockaddr *a, const union name *b)
 	if (!a || a->sa_family != b->sa.sa_family)
 		return false;
 	return a->sa_family == AF_INET6
-		? !memcmp(&name->in6.sin6_addr, &b->in6.sin6_addr, sizeof(b->in6.sin6_addr))
-		: name->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+		       ? !memcmp(&name->in6.sin6_addr, &b->in6.sin6_addr, sizeof(b->in6.sin6_addr))
+		       : name->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
 }
 
 static void request4(const char *label, unsigned long what, const char *text)
@@ -138,8 +139,8 @@ static unsigned int list(const char *netdev, union name *names, unsigned int roo
 static bool is_usable(const union name *name)
 {
 	int sock = socket(name->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	bool usable = !bind(sock, &name->sa, name->sa.sa_family == AF_INET6 ? sizeof(name->in6)
-									    : sizeof(name->in));
+	bool usable = !bind(sock, &name->sa,
+			    name->sa.sa_family == AF_INET6 ? sizeof(name->in6) : sizeof(name->in));
 
 	close(sock);
 	return usable;

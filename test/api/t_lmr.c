@@ -238,7 +238,8 @@ TEST(lmr, read_only_memory_may_be_read)
 TEST(lmr, read_only_memory_with_write_rights_is_PRIVILEGES_VIOLATION)
 {
 	static const int writes[] = {
-		DAT_MEM_PRIV_LOCAL_WRITE_FLAG, DAT_MEM_PRIV_REMOTE_WRITE_FLAG
+		DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+		DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
 	};
 	struct node n;
 	struct buf b;
@@ -528,8 +529,7 @@ TEST(lmr, of_an_lmr_of_another_ia_is_INVALID_HANDLE_LMR)
 
 /* ---- shared memory ---- */
 
-static DAT_RETURN reg_shared(struct node *n, void *mem, DAT_VLEN len, char (*id)[40],
-			     struct buf *b)
+static DAT_RETURN reg_shared(struct node *n, void *mem, DAT_VLEN len, char (*id)[40], struct buf *b)
 {
 	DAT_REGION_DESCRIPTION region;
 

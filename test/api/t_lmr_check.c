@@ -15,8 +15,8 @@ struct row {
 /* Send and write read the local memory, receive and read write it. */
 static int needed(enum op op)
 {
-	return op == OP_SEND || op == OP_WRITE ? DAT_MEM_PRIV_LOCAL_READ_FLAG :
-						 DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+	return op == OP_SEND || op == OP_WRITE ? DAT_MEM_PRIV_LOCAL_READ_FLAG
+					       : DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
 }
 
 static int privileges_sub(enum op op)
@@ -170,9 +170,11 @@ static void run(const void *arg)
 	pair_close(&p);
 }
 
+/* clang-format off */
 #define FOR_EACH_OP(rule_, fn_)                                                       \
 	{ "send_" rule_, fn_, OP_SEND }, { "recv_" rule_, fn_, OP_RECV },               \
 	{ "rdma_read_" rule_, fn_, OP_READ }, { "rdma_write_" rule_, fn_, OP_WRITE }
+/* clang-format on */
 
 static const struct row rows[] = {
 	FOR_EACH_OP("unknown_context_is_PRIVILEGES_VIOLATION", unknown_context),
@@ -294,8 +296,10 @@ TEST(lmr_check, rdma_limits_can_be_modified)
 	memset(&param, 0, sizeof(param));
 	param.ep_attr.max_rdma_read_iov = 1;
 	param.ep_attr.max_rdma_write_iov = 2;
-	OK(dat_ep_modify(p.a.ep, DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV |
-				 DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV, &param));
+	OK(dat_ep_modify(p.a.ep,
+			 DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV |
+				 DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV,
+			 &param));
 	pair_connect(&p);
 	for (i = 0; i < 3; i++)
 		t[i] = seg(&p.a.buf, 64 * (size_t)i, 16);

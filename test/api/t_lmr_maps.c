@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #define PAGE ((size_t)4096)
-#define PROCMAP_QUERY 0xc0686611u	/* _IOWR('f', 17, 104 bytes) */
+#define PROCMAP_QUERY 0xc0686611u /* _IOWR('f', 17, 104 bytes) */
 
 /* Makes the kernel refuse the query in this process, as one that does not know it. */
 static bool refuse_queries(void)

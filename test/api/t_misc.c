@@ -176,7 +176,7 @@ static void mine(int sig)
 TEST(signals, actions_of_the_program_are_left_alone)
 {
 	static const int sigs[] = {
-		SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGINT, SIGTERM, SIGUSR1, SIGPIPE
+		SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGINT, SIGTERM, SIGUSR1, SIGPIPE,
 	};
 	struct sigaction sa, now;
 	struct pair p;

@@ -387,10 +387,10 @@ TEST_LIMIT(order, a_send_that_was_complete_is_received_first_on_a_queue_of_sever
 					    DAT_COMPLETION_DEFAULT_FLAG));
 		for (i = 0; i < LANES; i++)
 			EV_DTO(lane[i].req, lane[i].from, 0, OP_SEND, 16);
-		for (i = LANES; i--; )
+		for (i = LANES; i--;)
 			OK(dat_ep_post_send(lane[i].from, 1, &out, ck(1),
 					    DAT_COMPLETION_DEFAULT_FLAG));
-		for (i = LANES; i--; )
+		for (i = LANES; i--;)
 			EV_DTO(lane[i].req, lane[i].from, 1, OP_SEND, 16);
 		for (i = 0; i < 2 * LANES; i++) {
 			EV_NEXT(shared, &ev);

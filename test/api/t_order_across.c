@@ -29,7 +29,7 @@ struct receiver {
 	DAT_PSP_HANDLE psp;
 	DAT_SRQ_HANDLE srq;
 	struct side lane[LANES];
-	struct buf mem;		/* LEG slots of each lane */
+	struct buf mem; /* LEG slots of each lane */
 };
 
 static void post_slot(struct receiver *r, int lane, int slot)

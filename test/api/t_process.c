@@ -34,8 +34,8 @@ static void serve(struct half *h, int fd)
 	h->cr_evd = evd_make(&h->n, 8, DAT_EVD_CR_FLAG);
 	OK(dat_psp_create_any(h->n.ia, &c.qual, h->cr_evd, DAT_PSP_CONSUMER_FLAG, &h->psp));
 	memcpy(&c.addr, h->n.attr.ia_address_ptr,
-	       h->n.attr.ia_address_ptr->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
-								sizeof(struct sockaddr_in6));
+	       h->n.attr.ia_address_ptr->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+							      : sizeof(struct sockaddr_in6));
 	c.mem = (uintptr_t)h->s.buf.mem;
 	c.rmr = h->s.buf.rmr;
 	dt_put(fd, &c, sizeof(c));

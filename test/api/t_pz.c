@@ -113,7 +113,8 @@ TEST(pz, of_another_ia_is_refused)
 	memset(&region, 0, sizeof(region));
 	region.for_va = mem;
 	BAD_HANDLE(api_lmr_create(a.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), b.pz, PRIV_LOCAL,
-				  &lmr, &lctx, &rctx, NULL, NULL), PZ);
+				  &lmr, &lctx, &rctx, NULL, NULL),
+		   PZ);
 	OK(dat_evd_free(evd));
 	node_close(&b);
 	node_close(&a);

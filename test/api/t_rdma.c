@@ -123,7 +123,7 @@ TEST(rdma, write_from_1_to_4_segments)
 		to = rem(&p.b.buf, 77, len);
 		OK(dat_ep_post_rdma_write(p.a.ep, n, t, ck(1), &to, DAT_COMPLETION_DEFAULT_FLAG));
 		EV_DTO(p.a.req, p.a.ep, 1, OP_WRITE, len);
-		if (fabric_is("iwarp"))	/* see CHECK_WRITTEN */
+		if (fabric_is("iwarp")) /* see CHECK_WRITTEN */
 			DT_UNTIL(!memcmp(p.b.buf.mem + 77, want, len), US_EVENT);
 		ASSERT_MEM(p.b.buf.mem + 77, want, len);
 	}
@@ -400,8 +400,8 @@ TEST(rdma, zero_based_region_is_local_source_and_sink_by_offset_in_2_0)
 	region.for_va = mem;
 	/* Where peers cannot use it, the process itself still can. */
 	OK(dat_lmr_create(p.node.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), p.node.pz,
-			  p.node.attr.zb_supported ? PRIV_ALL : PRIV_LOCAL, DAT_VA_TYPE_ZB,
-			  &b.lmr, &b.ctx, &b.rmr, NULL, NULL));
+			  p.node.attr.zb_supported ? PRIV_ALL : PRIV_LOCAL, DAT_VA_TYPE_ZB, &b.lmr,
+			  &b.ctx, &b.rmr, NULL, NULL));
 	memset(&t, 0, sizeof(t));
 	t.lmr_context = b.ctx;
 	t.virtual_address = 100;

@@ -4,7 +4,7 @@
 
 struct rig {
 	struct pair p;
-	struct buf buf;                 /* for local use only */
+	struct buf buf; /* for local use only */
 	DAT_RMR_HANDLE rmr;
 };
 
@@ -314,8 +314,8 @@ static void privileges(struct rig *r)
 		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 	ASSERT_RET(post_bind(&r->p.b, r->rmr, &ro, 0, 10, READS | WRITES, 1, &key),
 		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
-	ASSERT_RET(post_bind(&r->p.b, r->rmr, &wo, 0, 10, READS, 1, &key),
-		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
+	ASSERT_RET(post_bind(&r->p.b, r->rmr, &wo, 0, 10, READS, 1, &key), DAT_PRIVILEGES_VIOLATION,
+		   DAT_PRIVILEGES_READ);
 	buf_free(&ro);
 	buf_free(&wo);
 }
@@ -336,8 +336,8 @@ static void zones(struct rig *r)
 		   DAT_PROTECTION_VIOLATION, 0);
 	ASSERT_RET(post_bind(&r->p.b, r->rmr, &other, 0, 10, READS, 1, &key),
 		   DAT_PROTECTION_VIOLATION, 0);
-	ASSERT_RET(post_bind(&r->p.b, rmr, &other, 0, 10, READS, 1, &key),
-		   DAT_PROTECTION_VIOLATION, 0);
+	ASSERT_RET(post_bind(&r->p.b, rmr, &other, 0, 10, READS, 1, &key), DAT_PROTECTION_VIOLATION,
+		   0);
 	BAD_ARG(post_unbind(&r->p.b, rmr, &other, 1), 2);
 	buf_unregister(&other);
 	OK(dat_rmr_free(rmr));
@@ -362,7 +362,8 @@ static void va_type(struct rig *r)
 	DAT_RMR_CONTEXT key;
 
 	BAD_ARG(dat_rmr_bind(r->rmr, r->buf.lmr, &t, (DAT_MEM_PRIV_FLAGS)READS, (DAT_VA_TYPE)7,
-			     r->p.b.ep, rck(1), DAT_COMPLETION_DEFAULT_FLAG, &key), 5);
+			     r->p.b.ep, rck(1), DAT_COMPLETION_DEFAULT_FLAG, &key),
+		5);
 }
 #endif
 

@@ -134,11 +134,13 @@ TEST(rmr_invalidate, bad_arguments_in_2_0)
 	rig_open(&r);
 	t = seg(&r.p.a.buf, 0, 10);
 	BAD_HANDLE(dat_ep_post_send_with_invalidate(NULL, 1, &t, ck(1), DAT_COMPLETION_DEFAULT_FLAG,
-						    DAT_TRUE, 5), EP);
+						    DAT_TRUE, 5),
+		   EP);
 	BAD_ARG(send_inv(&r.p.a, 10, 1, 0, DAT_TRUE, 0), 7);
 	BAD_ARG(send_inv(&r.p.a, 10, 1, 0x4000, DAT_TRUE, 5), 5);
 	BAD_ARG(dat_ep_post_send_with_invalidate(r.p.a.ep, -1, &t, ck(1),
-						 DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 5), 2);
+						 DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 5),
+		2);
 	side_make(&c, &r.p.node, NULL);
 	BAD_STATE(send_inv(&c, 10, 1, 0, DAT_TRUE, 5), EP_UNCONNECTED);
 	side_free(&c);
@@ -248,7 +250,8 @@ TEST(rmr_invalidate, key_of_a_region_loses_its_remote_rights_in_2_0)
 
 TEST(rmr_invalidate, through_a_shared_receive_queue_in_2_0)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = 16, .max_recv_iov = 2,
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 16,
+			      .max_recv_iov = 2,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 	DAT_RMR_CONTEXT key;
 	DAT_LMR_TRIPLET t;
@@ -322,9 +325,11 @@ TEST(rmr_invalidate, read_to_rmr_bad_arguments_in_2_0)
 	BAD_HANDLE(dat_ep_post_rdma_read_to_rmr(NULL, &t, ck(1), &t, DAT_COMPLETION_DEFAULT_FLAG),
 		   EP);
 	BAD_ARG(dat_ep_post_rdma_read_to_rmr(r.p.b.ep, NULL, ck(1), &t,
-					     DAT_COMPLETION_DEFAULT_FLAG), 2);
+					     DAT_COMPLETION_DEFAULT_FLAG),
+		2);
 	BAD_ARG(dat_ep_post_rdma_read_to_rmr(r.p.b.ep, &t, ck(1), NULL,
-					     DAT_COMPLETION_DEFAULT_FLAG), 4);
+					     DAT_COMPLETION_DEFAULT_FLAG),
+		4);
 	BAD_ARG(read_to_rmr(&r, (uintptr_t)at(&r, FROM), 10, key, 10, 0x4000), 5);
 	ASSERT_RET(read_to_rmr(&r, (uintptr_t)at(&r, FROM), 9, key, 10, 0), DAT_LENGTH_ERROR, 0);
 	BAD_ARG(read_to_rmr(&r, (uintptr_t)at(&r, FROM) + 1, LEN, key, LEN, 0), 3);

@@ -62,7 +62,7 @@ struct row {
 	const char *rule;
 	enum op op;
 	int priv;
-	int off, len;                   /* against the window */
+	int off, len; /* against the window */
 };
 
 static void run(const void *arg)
@@ -89,9 +89,11 @@ static void run(const void *arg)
 	rig_close(&r);
 }
 
+/* clang-format off */
 #define BOTH(rule_, off_, len_) \
 	{ "write_" rule_, OP_WRITE, READS | WRITES, off_, len_ }, \
 	{ "read_" rule_, OP_READ, READS | WRITES, off_, len_ }
+/* clang-format on */
 
 static const struct row rows[] = {
 	BOTH("one_byte_before_the_window_is_REMOTE_ACCESS", -1, 100),
@@ -297,7 +299,8 @@ TEST_LIMIT(rmr_use, threads_bind_different_windows, 60)
 
 	rig_open(&r);
 	for (i = 0; i < 2; i++) {
-		b[i] = (struct binder){ .r = &r, .side = i ? &r.p.a : &r.p.b,
+		b[i] = (struct binder){ .r = &r,
+					.side = i ? &r.p.a : &r.p.b,
 					.off = (size_t)i * 4096 };
 		OK(dat_rmr_create(r.p.node.pz, &b[i].rmr));
 		dt_thread_start(&t[i], bind_many, &b[i]);
@@ -344,8 +347,8 @@ TEST_LIMIT(rmr_use, regions_are_freed_while_endpoints_and_connections_end, 60)
 		OK(dat_rmr_create(r.p.node.pz, &rmr[i]));
 	dt_thread_start(&t, free_many, &r);
 	for (i = 0; i < 2500; i++) {
-		OK(dat_ep_create(r.p.node.ia, r.p.node.pz, r.p.a.recv, r.p.a.req, r.p.a.conn,
-				 NULL, &ep));
+		OK(dat_ep_create(r.p.node.ia, r.p.node.pz, r.p.a.recv, r.p.a.req, r.p.a.conn, NULL,
+				 &ep));
 		OK(dat_ep_free(ep));
 	}
 	for (i = 0; i < 5; i++) {

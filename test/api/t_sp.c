@@ -477,8 +477,10 @@ TEST(rsp, without_an_endpoint_one_is_made_for_the_request)
 	ep.recv_evd_handle = p.b.recv;
 	ep.request_evd_handle = p.b.req;
 	ep.connect_evd_handle = p.b.conn;
-	OK(dat_ep_modify(cp.local_ep_handle, DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
-			 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE, &ep));
+	OK(dat_ep_modify(cp.local_ep_handle,
+			 DAT_EP_FIELD_PZ_HANDLE | DAT_EP_FIELD_RECV_EVD_HANDLE |
+				 DAT_EP_FIELD_REQUEST_EVD_HANDLE | DAT_EP_FIELD_CONNECT_EVD_HANDLE,
+			 &ep));
 	OK(dat_cr_accept(cr, DAT_HANDLE_NULL, 0, NULL));
 	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
 	EV_CONN(p.b.conn, ESTABLISHED, cp.local_ep_handle);

@@ -6,7 +6,8 @@
 
 static DAT_SRQ_ATTR srq_attr(DAT_COUNT dtos, DAT_COUNT iov)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = dtos, .max_recv_iov = iov,
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = dtos,
+			      .max_recv_iov = iov,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 
 	return attr;
@@ -131,8 +132,8 @@ TEST(srq, a_freed_or_foreign_handle_is_refused_everywhere)
 		BAD_HANDLE(dat_srq_resize(bad[i], LENGTH), SRQ);
 		BAD_HANDLE(dat_srq_set_lw(bad[i], 1), SRQ);
 		BAD_HANDLE(dat_srq_post_recv(bad[i], 0, NULL, ck(1)), SRQ);
-		BAD_HANDLE(dat_ep_create_with_srq(n.ia, n.pz, NULL, NULL, NULL, bad[i], &attr,
-						  &ep), SRQ);
+		BAD_HANDLE(dat_ep_create_with_srq(n.ia, n.pz, NULL, NULL, NULL, bad[i], &attr, &ep),
+			   SRQ);
 		BAD_HANDLE(dat_srq_free(bad[i]), SRQ);
 	}
 	node_close(&n);

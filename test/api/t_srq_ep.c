@@ -53,20 +53,24 @@ TEST(srq_ep, create_checks_its_handles)
 	foreign = srq_make(&other, 4, 1);
 	BAD_HANDLE(dat_ep_create_with_srq(NULL, r.n.pz, r.dto, r.dto, r.conn, r.srq, &r.attr, &ep),
 		   IA);
-	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.dto, r.dto, r.dto, r.conn, r.srq, &r.attr,
-					  &ep), PZ);
+	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.dto, r.dto, r.dto, r.conn, r.srq, &r.attr, &ep),
+		   PZ);
 	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.n.pz, r.conn, r.dto, r.conn, r.srq, &r.attr,
-					  &ep), EVD_RECV);
+					  &ep),
+		   EVD_RECV);
 	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.n.pz, r.dto, r.conn, r.conn, r.srq, &r.attr,
-					  &ep), EVD_REQUEST);
-	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.n.pz, r.dto, r.dto, r.dto, r.srq, &r.attr,
-					  &ep), EVD_CONN);
-	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.n.pz, r.dto, r.dto, r.conn, NULL, &r.attr,
-					  &ep), SRQ);
+					  &ep),
+		   EVD_REQUEST);
+	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.n.pz, r.dto, r.dto, r.dto, r.srq, &r.attr, &ep),
+		   EVD_CONN);
+	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.n.pz, r.dto, r.dto, r.conn, NULL, &r.attr, &ep),
+		   SRQ);
 	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.n.pz, r.dto, r.dto, r.conn, r.dto, &r.attr,
-					  &ep), SRQ);
+					  &ep),
+		   SRQ);
 	BAD_HANDLE(dat_ep_create_with_srq(r.n.ia, r.n.pz, r.dto, r.dto, r.conn, foreign, &r.attr,
-					  &ep), SRQ);
+					  &ep),
+		   SRQ);
 	BAD_ARG(make(&r, &r.attr, NULL), 8);
 	OK(dat_srq_free(foreign));
 	node_close(&other);
@@ -188,8 +192,8 @@ TEST(srq_ep, the_SRQ_cannot_be_modified_and_the_watermarks_can)
 	BAD_ARG(dat_ep_modify(ep, DAT_EP_FIELD_SRQ_HANDLE, &param), 2);
 	param.ep_attr.max_recv_dtos = 5;
 	param.ep_attr.srq_soft_hw = 2;
-	OK(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS |
-			 DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, &param));
+	OK(dat_ep_modify(ep, DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS | DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW,
+			 &param));
 	ASSERT_EQ(query(ep).ep_attr.max_recv_dtos, 5);
 	ASSERT_EQ(query(ep).ep_attr.srq_soft_hw, 2);
 	param.ep_attr.max_recv_dtos = -2;

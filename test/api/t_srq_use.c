@@ -188,11 +188,12 @@ static void refill(size_t len, int flags)
 		/* One buffer at a time: one of the endpoints gets it. */
 		OK(hub_post(&h, k, 1000, (uint64_t)k));
 		DT_UNTIL(({
-			for (i = 0; who < 0 && i < 3; i++)
-				if (dat_evd_dequeue(h.on[i].recv, &ev) == DAT_SUCCESS)
-					who = i;
-			who >= 0;
-		}), US_EVENT);
+				 for (i = 0; who < 0 && i < 3; i++)
+					 if (dat_evd_dequeue(h.on[i].recv, &ev) == DAT_SUCCESS)
+						 who = i;
+				 who >= 0;
+			 }),
+			 US_EVENT);
 		ASSERT_EQ(dto_of(&ev)->status, DAT_DTO_SUCCESS);
 		ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, k);
 		ASSERT_EQ(dto_of(&ev)->transfered_length, len);

@@ -46,7 +46,7 @@ static void early_on_srq(size_t len, int flags)
 		dt_thread_start(&t, wait_once, &w);
 		dt_thread_wait_blocked(&t);
 		if (round % 2)
-			dt_sleep_us(30000);	/* the progress thread is in a long sleep */
+			dt_sleep_us(30000); /* the progress thread is in a long sleep */
 		ASSERT(!w.back);
 		OK(hub_post(&h, round, 1000, (uint64_t)round));
 		dt_thread_join(&t);

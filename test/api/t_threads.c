@@ -282,15 +282,14 @@ TEST_LIMIT(threads, posts_race_with_a_disconnect, 60)
 	for (round = 0; round < 10; round++) {
 		pair_connect(&p);
 		dt_thread_start(&t, disconnect_later, &p);
-		for (posted = seen = 0; posted < 3000; ) {
+		for (posted = seen = 0; posted < 3000;) {
 			ret = post_write(&p.a, 0, 64, posted, &p.b, 0);
 			if (ret == DAT_SUCCESS)
 				posted++;
 			else
 				ASSERT_EQ(DAT_GET_TYPE(ret), DAT_INSUFFICIENT_RESOURCES);
 			while (dat_evd_dequeue(p.a.req, &ev) == DAT_SUCCESS) {
-				ASSERT_EQ(dto_of(&ev)->user_cookie.as_64,
-					  seen);
+				ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, seen);
 				seen++;
 			}
 		}

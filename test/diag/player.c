@@ -45,11 +45,11 @@ static DAT_IA_HANDLE must_open(const char *name)
 	return ia;
 }
 
-#define DO(call_)                                                                      \
-	do {                                                                            \
-		DAT_RETURN ret_ = (call_);                                              \
-		if (ret_ != DAT_SUCCESS)                                                \
-			exit(failed(#call_, ret_));                                     \
+#define DO(call_) \
+	do { \
+		DAT_RETURN ret_ = (call_); \
+		if (ret_ != DAT_SUCCESS) \
+			exit(failed(#call_, ret_)); \
 	} while (0)
 
 static int play_open(char **argv)
@@ -141,8 +141,8 @@ static void connect_session(struct session *s)
 
 	DO(dat_ia_query(s->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
 	DO(dat_psp_create_any(s->ia, &qual, s->cm, DAT_PSP_CONSUMER_FLAG, &s->psp));
-	DO(dat_ep_connect(s->a, attr.ia_address_ptr, qual, 20000000, 7, memory,
-			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	DO(dat_ep_connect(s->a, attr.ia_address_ptr, qual, 20000000, 7, memory, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
 	ev = next_event(s->cm, DAT_CONNECTION_REQUEST_EVENT);
 	cr = ev.event_data.cr_arrival_event_data.cr_handle;
 	DO(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
@@ -169,8 +169,7 @@ static void transfer(struct session *s)
 	    dat_evd_dequeue(s->dto, &ev) != DAT_QUEUE_EMPTY)
 		exit(failed("the queue is not empty", 0));
 	DO(dat_ep_post_recv(s->b, 2, to, cookie, DAT_COMPLETION_DEFAULT_FLAG));
-	DO(dat_ep_post_rdma_write(s->a, 1, &from, cookie, &target,
-				  DAT_COMPLETION_SUPPRESS_FLAG));
+	DO(dat_ep_post_rdma_write(s->a, 1, &from, cookie, &target, DAT_COMPLETION_SUPPRESS_FLAG));
 	DO(dat_ep_post_send(s->a, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	next_event(s->dto, DAT_DTO_COMPLETION_EVENT);
 	next_event(s->dto, DAT_DTO_COMPLETION_EVENT);
@@ -261,7 +260,7 @@ static int play_meet(char **argv)
 static int play_flags(char **argv)
 {
 	static const unsigned int rights[] = {
-		0, 1, 2, 3, 0x10, 0x12, 0x20, 0x31, 0x33, 0x73, 0x80
+		0, 1, 2, 3, 0x10, 0x12, 0x20, 0x31, 0x33, 0x73, 0x80,
 	};
 	static const unsigned int streams[] = { 0x10, 0x60, 0x1f1, 0x200, 0x1000 };
 	static const unsigned int completions[] = { 0, 1, 6, 0x19, 0x20, 0x40 };
@@ -307,7 +306,7 @@ static const void *const *slots_of(const char *name)
 
 static int play_slots(char **argv)
 {
-	const void *const *plain = slots_of(argv[0]), *const *traced;
+	const void *const *plain = slots_of(argv[0]), *const * traced;
 	size_t used = 0;
 
 	setenv("DAPL_OFI_TRACE", "/dev/null", 1);
@@ -341,10 +340,9 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run_player)(char **argv);
 	} parts[] = {
-		{ "open", play_open }, { "probe", play_probe }, { "port", play_port },
+		{ "open", play_open },       { "probe", play_probe },     { "port", play_port },
 		{ "session", play_session }, { "connect", play_connect }, { "meet", play_meet },
-		{ "flags", play_flags },
-		{ "slots", play_slots }, { "fork", play_fork },
+		{ "flags", play_flags },     { "slots", play_slots },     { "fork", play_fork },
 	};
 
 	alarm(60);

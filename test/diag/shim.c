@@ -82,8 +82,8 @@ static struct fi_ops_fabric fabric_ops;
 static int (*real_domain)(struct fid_fabric *fabric, struct fi_info *info,
 			  struct fid_domain **domain, void *context);
 
-static int open_domain(struct fid_fabric *fabric, struct fi_info *info,
-		       struct fid_domain **domain, void *context)
+static int open_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+		       void *context)
 {
 	return shim_fails("domain") ? -FI_ENOMEM : real_domain(fabric, info, domain, context);
 }

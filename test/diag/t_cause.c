@@ -24,8 +24,8 @@ static void check_paragraph(const char *name)
 	char first[128];
 	const char *last = strrchr(player_output(), '\n');
 
-	snprintf(first, sizeof(first), LIB ": cannot open IA \"%s\" (" V ", nonthreadsafe): ",
-		 name);
+	snprintf(first, sizeof(first),
+		 LIB ": cannot open IA \"%s\" (" V ", nonthreadsafe): ", name);
 	ASSERT(!strncmp(player_output(), first, strlen(first)));
 	ASSERT(count_output_lines() <= 10);
 	ASSERT(last && last > player_output());
@@ -124,7 +124,11 @@ static void enter_network_namespace(void)
 
 static void set_up_without_address(void)
 {
-	struct { struct in6_addr addr; uint32_t bits; int index; } six = { .bits = 128 };
+	struct {
+		struct in6_addr addr;
+		uint32_t bits;
+		int index;
+	} six = { .bits = 128 };
 	struct ifreq req;
 	int fd;
 
@@ -313,7 +317,7 @@ TEST(cause, no_more_descriptors)
 		if (run_player("open", "a", NULL) == 0)
 			break;
 		if (!*player_output())
-			continue;	/* the program itself failed earlier */
+			continue; /* the program itself failed earlier */
 		failures++;
 		check_paragraph("a");
 		expect_output("this process can open ");
@@ -326,8 +330,8 @@ TEST(cause, name_with_other_thread_safety)
 {
 	char expected_text[256];
 
-	set_conf("roce0 u" V " threadsafe default " TEST_PROVIDER " dapl." V " \"" GOOD "\" \"\"\n"
-		 LINE("roce1", GOOD));
+	set_conf("roce0 u" V " threadsafe default " TEST_PROVIDER " dapl." V " \"" GOOD
+		 "\" \"\"\n" LINE("roce1", GOOD));
 	ASSERT_EQ(run_player("open", "roce0", NULL), 1);
 	check_paragraph("roce0");
 	expect_output("the registry has this name as " V " threadsafe\n");
@@ -342,8 +346,8 @@ TEST(cause, name_of_another_version)
 {
 	char expected_text[256];
 
-	set_conf("roce0 u9.0 nonthreadsafe default " TEST_PROVIDER " dapl.9.0 \"" GOOD "\" \"\"\n"
-		 LINE("roce1", GOOD));
+	set_conf("roce0 u9.0 nonthreadsafe default " TEST_PROVIDER " dapl.9.0 \"" GOOD
+		 "\" \"\"\n" LINE("roce1", GOOD));
 	ASSERT_EQ(run_player("open", "roce0", NULL), 1);
 	check_paragraph("roce0");
 	expect_output("the registry has this name as 9.0 nonthreadsafe\n");

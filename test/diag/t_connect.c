@@ -31,9 +31,9 @@ static void must_match(const char *pattern)
 
 static const struct fabric {
 	const char *rule;
-	const char *pattern;		/* its name, for regular expressions */
+	const char *pattern; /* its name, for regular expressions */
 } fabrics[] = {
-	{ "tcp", "tcp" },	    { "shm", "shm" },		{ "rxm", "rxm" },
+	{ "tcp", "tcp" },           { "shm", "shm" },           { "rxm", "rxm" },
 	{ "rxm+shm", "rxm[+]shm" }, { "tcp+shm", "tcp[+]shm" },
 };
 
@@ -62,8 +62,10 @@ static void connect_to_no_listener(const void *row)
 	expect_no_output();
 	set_env("DAPL_OFI_LOG", "2");
 	ASSERT_EQ(run_player("connect", f->rule, "127.0.0.1", port, NULL), 0);
-	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:%s [(]qualifier %s[)] "
-		 "over %s: no service point of this fabric listens there", port, port, f->pattern);
+	snprintf(pattern, sizeof(pattern),
+		 "cannot connect to 127.0.0.1:%s [(]qualifier %s[)] "
+		 "over %s: no service point of this fabric listens there",
+		 port, port, f->pattern);
 	close(fd);
 	must_match(pattern);
 	ASSERT_EQ(count_output_lines(), 1);
@@ -80,13 +82,17 @@ static void connect_to_other_qualifier(const void *row)
 	set_env("DAPL_OFI_LOG", "2");
 	/* The same port, which is the low 16 bits. */
 	ASSERT_EQ(run_player("meet", f->rule, f->rule, "0x10000", NULL), 0);
-	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:[0-9]+ "
-		 "[(]qualifier [0-9]+[)] over %s: no service point", f->pattern);
+	snprintf(pattern, sizeof(pattern),
+		 "cannot connect to 127.0.0.1:[0-9]+ "
+		 "[(]qualifier [0-9]+[)] over %s: no service point",
+		 f->pattern);
 	must_match(pattern);
 	if (count_output_lines() == 1)
-		return;			/* no listener there */
-	snprintf(pattern, sizeof(pattern), "rejected 127.0.0.1:[0-9]+: no service point has "
-		 "qualifier [0-9]+ [(]port [0-9]+, %s[)]", f->pattern);
+		return; /* no listener there */
+	snprintf(pattern, sizeof(pattern),
+		 "rejected 127.0.0.1:[0-9]+: no service point has "
+		 "qualifier [0-9]+ [(]port [0-9]+, %s[)]",
+		 f->pattern);
 	must_match(pattern);
 	ASSERT_EQ(count_output_lines(), 2);
 }
@@ -98,8 +104,7 @@ static const struct pair {
 	const char *from, *to;
 	const char *active, *passive;
 } pairs[] = {
-	{ "tcp_to_rxm", "tcp", "rxm",
-	  "over tcp: no service point of this fabric",
+	{ "tcp_to_rxm", "tcp", "rxm", "over tcp: no service point of this fabric",
 	  "rejected 127.0.0.1:[0-9]+: expected a peer over rxm [(]transport [0-9]+[)], got "
 	  "one over transport [0-9]+" },
 	{ "tcp_to_shm", "tcp", "shm", "over tcp: no service point of this fabric", NULL },
@@ -124,8 +129,10 @@ static void connect_to_other_fabric(const void *row)
 	set_conf(ENTRIES);
 	set_env("DAPL_OFI_LOG", "2");
 	ASSERT_EQ(run_player("meet", p->from, p->to, NULL), 0);
-	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:[0-9]+ "
-		 "[(]qualifier [0-9]+[)] %s", p->active);
+	snprintf(pattern, sizeof(pattern),
+		 "cannot connect to 127.0.0.1:[0-9]+ "
+		 "[(]qualifier [0-9]+[)] %s",
+		 p->active);
 	must_match(pattern);
 	if (p->passive)
 		must_match(p->passive);
@@ -142,8 +149,10 @@ static void connect_without_answer(const void *row)
 	set_conf(ENTRIES);
 	set_env("DAPL_OFI_LOG", "2");
 	ASSERT_EQ(run_player("meet", f->rule, f->rule, "0", "300000", NULL), 0);
-	snprintf(pattern, sizeof(pattern), "cannot connect to 127.0.0.1:[0-9]+ "
-		 "[(]qualifier [0-9]+[)] over %s: no answer within the timeout", f->pattern);
+	snprintf(pattern, sizeof(pattern),
+		 "cannot connect to 127.0.0.1:[0-9]+ "
+		 "[(]qualifier [0-9]+[)] over %s: no answer within the timeout",
+		 f->pattern);
 	must_match(pattern);
 	ASSERT_EQ(count_output_lines(), 1);
 }
@@ -159,8 +168,10 @@ static void connect_to_no_host(const void *row)
 	set_conf(ENTRIES);
 	set_env("DAPL_OFI_LOG", "2");
 	ASSERT_EQ(run_player("connect", f->rule, "240.0.0.1", "5000", "2000000", NULL), 0);
-	snprintf(pattern, sizeof(pattern), "cannot connect to 240.0.0.1:5000 [(]qualifier 5000[)] "
-		 "over %s: ", f->pattern);
+	snprintf(pattern, sizeof(pattern),
+		 "cannot connect to 240.0.0.1:5000 [(]qualifier 5000[)] "
+		 "over %s: ",
+		 f->pattern);
 	must_match(pattern);
 	ASSERT_EQ(count_output_lines(), 1);
 }

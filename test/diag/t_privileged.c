@@ -133,7 +133,7 @@ static void no_file_of_the_caller_is_written(const void *arg)
 {
 	static const char *const names[] = {
 		"IPATH_DEBUG_FILENAME", "HFI_DEBUG_FILENAME", "PSM_FI_TRACEFILE",
-		"VERBS_LOG_FILE", "DAPL_OFI_LOG_FILE", "DAPL_OFI_TRACE",
+		"VERBS_LOG_FILE",       "DAPL_OFI_LOG_FILE",  "DAPL_OFI_TRACE",
 	};
 	const struct row *row = arg;
 

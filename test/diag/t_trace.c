@@ -85,7 +85,7 @@ static void check_session(void)
 	for (const char *at = player_output(); *at && next < wanted; at += strcspn(at, "\n") + 1) {
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
 		if (!matches(line, "^dat-ofi\\[[0-9]+\\.[0-9]+\\] "
-			     "[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{6} dat_"))
+				   "[0-2][0-9]:[0-5][0-9]:[0-6][0-9]\\.[0-9]{6} dat_"))
 			FAIL("no line of a trace: %s", line);
 		next += matches(line, expected[next]);
 	}
@@ -94,6 +94,7 @@ static void check_session(void)
 }
 
 /* In the order of the player's calls. */
+/* clang-format off */
 static const char *const flags[] = {
 	"rights=NONE", "rights=LOCAL_READ", "rights=REMOTE_READ", "rights=LOCAL_READ\\|REMOTE_READ",
 	"rights=LOCAL_WRITE", "rights=REMOTE_READ\\|LOCAL_WRITE", "rights=REMOTE_WRITE",
@@ -106,6 +107,7 @@ static const char *const flags[] = {
 	"flags=SUPPRESS\\|BARRIER_FENCE\\|EVD_THRESHOLD", "flags=LMR_INVALIDATE_FENCE",
 	"flags=0x40", "qos=HIGH_THROUGHPUT\\|ECONOMY", "flags=MULTIPATH\\|MULTIPATH_REQUIRED",
 };
+/* clang-format on */
 
 TEST(trace, flags_are_told_by_their_names_and_no_others)
 {

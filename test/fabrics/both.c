@@ -27,14 +27,16 @@
 #define PEER_AREA ((size_t)4 * PIECE)
 
 enum { NEAR, FAR };
+/* clang-format off */
 enum { ST_LISTEN, ST_UP, ST_GO = ST_UP + PEERS, ST_ROUNDS, ST_HUB_DONE = ST_ROUNDS + PEERS,
        ST_KILL };
+/* clang-format on */
 
 struct plan {
 	const char *name;
-	bool hub_connects;		/* the hub is the active side */
-	bool sleeps;			/* the hub waits for events, or polls */
-	int victim;			/* is killed while it transfers; -1: none */
+	bool hub_connects; /* the hub is the active side */
+	bool sleeps;       /* the hub waits for events, or polls */
+	int victim;        /* is killed while it transfers; -1: none */
 };
 
 static const struct plan plans[] = {
@@ -80,7 +82,7 @@ struct hub {
 	DAT_SRQ_HANDLE srq;
 	DAT_EP_HANDLE ep[PEERS];
 	unsigned int messages[PEERS];
-	int over[PEERS];		/* the event that ended it */
+	int over[PEERS]; /* the event that ended it */
 };
 
 static void give_buffer(struct hub *h, unsigned int i)
@@ -111,7 +113,8 @@ static DAT_EP_HANDLE hub_ep(struct hub *h)
 
 static void hub_open(struct hub *h)
 {
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = BUFFERS, .max_recv_iov = 1,
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = BUFFERS,
+			      .max_recv_iov = 1,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 
 	rd_open(&h->rd, RD_MERGED, 256);
@@ -164,7 +167,7 @@ static void completed(struct hub *h, const DAT_DTO_COMPLETION_EVENT_DATA *d)
 			 (unsigned long long)d->transfered_length);
 		h->messages[peer]++;
 		if (rd_send(h->ep[peer], &h->mem, (size_t)i * PIECE, PIECE, BUFFERS + i))
-			give_buffer(h, i);	/* the peer has ended: the event follows */
+			give_buffer(h, i); /* the peer has ended: the event follows */
 	}
 }
 
@@ -178,8 +181,8 @@ static void take(struct hub *h, const DAT_EVENT *ev)
 	}
 	peer = peer_of(h, ev->event_data.connect_event_data.ep_handle);
 	RL_CHECK(ev->event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-		 ev->event_number == DAT_CONNECTION_EVENT_BROKEN, "peer %d: %s", peer,
-		 rd_event_text(ev->event_number));
+			 ev->event_number == DAT_CONNECTION_EVENT_BROKEN,
+		 "peer %d: %s", peer, rd_event_text(ev->event_number));
 	RL_CHECK(!h->over[peer], "peer %d ended twice", peer);
 	h->over[peer] = (int)ev->event_number;
 }
@@ -193,9 +196,10 @@ static void serve(struct hub *h)
 	while (!h->over[NEAR] || !h->over[FAR]) {
 		if (h->plan->sleeps ? rd_next(h->rd.conn, 1000, &ev) : rd_poll(h->rd.conn, &ev))
 			take(h, &ev);
-		RL_CHECK(rl_now() < end, "%u messages of the local peer, %u of the remote one, "
-			 "ends %d and %d", h->messages[NEAR], h->messages[FAR], h->over[NEAR],
-			 h->over[FAR]);
+		RL_CHECK(rl_now() < end,
+			 "%u messages of the local peer, %u of the remote one, "
+			 "ends %d and %d",
+			 h->messages[NEAR], h->messages[FAR], h->over[NEAR], h->over[FAR]);
 	}
 	/* Buffers on their way back to the SRQ. */
 	while (rd_poll(h->rd.conn, &ev))

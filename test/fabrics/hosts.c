@@ -156,7 +156,7 @@ static void hangman(void *arg)
 	case DEED_WAIT:
 		rl_sleep_ms(KEEPALIVE_S * 3500);
 		break;
-	case DEED_CUT:		/* the first host has applied the fault */
+	case DEED_CUT: /* the first host has applied the fault */
 	case DEED_NONE:
 		break;
 	}

@@ -13,32 +13,32 @@
  */
 #define GONE_MS (KEEPALIVE_S * 2000 + 4000)
 #define CHUNK ((size_t)1 << 20)
-#define PIECE (CHUNK / 8)		/* of an exchange */
-#define CHUNKS 16			/* of each kind in the memory: sent, received, the peer's */
+#define PIECE (CHUNK / 8) /* of an exchange */
+#define CHUNKS 16         /* of each kind in the memory: sent, received, the peer's */
 #define AREA (3 * CHUNKS * CHUNK)
-#define ALWAYS_INLINE 4				/* requests of a kind in an exchange */
+#define ALWAYS_INLINE 4 /* requests of a kind in an exchange */
 
 /* Steps; each pair of players meets at two of its own. */
 enum { ST_LISTEN, ST_DEED, ST_DONE, ST_MEET };
 
 enum deed {
 	DEED_NONE,
-	DEED_CUT,		/* the link is cut */
-	DEED_DOWN,		/* the first host's interface goes down */
-	DEED_BLINK,		/* the link is cut for less than the peer's timeout */
-	DEED_STOP,		/* the second host's process is stopped and continued later */
-	DEED_STOP_CUT,		/* it is stopped, then the link is cut */
-	DEED_WAIT,		/* nothing: the second host posts its receives late */
+	DEED_CUT,      /* the link is cut */
+	DEED_DOWN,     /* the first host's interface goes down */
+	DEED_BLINK,    /* the link is cut for less than the peer's timeout */
+	DEED_STOP,     /* the second host's process is stopped and continued later */
+	DEED_STOP_CUT, /* it is stopped, then the link is cut */
+	DEED_WAIT,     /* nothing: the second host posts its receives late */
 };
 
 enum load { LOAD_NONE, LOAD_RECEIVES, LOAD_SENDS, LOAD_WRITES, LOAD_READS };
 
 struct plan {
 	const char *name;
-	int loss;		/* frames of a thousand that the link loses */
-	enum load load;		/* what the first host has outstanding at the time of the fault */
+	int loss;       /* frames of a thousand that the link loses */
+	enum load load; /* what the first host has outstanding at the time of the fault */
 	enum deed deed;
-	const char *words;	/* connection events of both hosts, see rdat.h */
+	const char *words; /* connection events of both hosts, see rdat.h */
 };
 
 struct side {
@@ -52,7 +52,7 @@ struct side {
 struct role {
 	const struct plan *plan;
 	int host, pair;
-	const char *domain;	/* interface or address of the adapter */
+	const char *domain; /* interface or address of the adapter */
 };
 
 void hosts_open(struct side *s, const struct role *role);

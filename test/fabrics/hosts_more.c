@@ -9,7 +9,7 @@
 enum { WORD_QUAL };
 
 static const struct plan over_wires = {
-	"one-of-two-wires-cut", 0, LOAD_RECEIVES, DEED_CUT, "EB|ED"
+	"one-of-two-wires-cut", 0, LOAD_RECEIVES, DEED_CUT, "EB|ED",
 };
 static const struct plan addresses = { "two-addresses", 0, LOAD_NONE, DEED_NONE, "E" };
 static const struct plan connecting = { "cut-connecting", 0, LOAD_NONE, DEED_CUT, "T|U" };
@@ -115,8 +115,10 @@ static void one_of_two(void *arg)
 static void one_of_two_wires(void)
 {
 	struct role roles[4] = {
-		{ &over_wires, 1, 0, net_wire(0) }, { &over_wires, 0, 0, net_wire(0) },
-		{ &over_wires, 1, 1, net_wire(1) }, { &over_wires, 0, 1, net_wire(1) },
+		{ &over_wires, 1, 0, net_wire(0) },
+		{ &over_wires, 0, 0, net_wire(0) },
+		{ &over_wires, 1, 1, net_wire(1) },
+		{ &over_wires, 0, 1, net_wire(1) },
 	};
 	static const char *const names[] = { "cut-host-1", "cut-host-0", "host-1", "host-0" };
 
@@ -183,8 +185,10 @@ static void connects_to_address(void *arg)
 static void two_addresses(void)
 {
 	struct role roles[4] = {
-		{ &addresses, 1, 0, net_address(1, 0) }, { &addresses, 1, 1, net_address(1, 1) },
-		{ &addresses, 0, 0, net_address(0, 0) }, { &addresses, 0, 1, net_address(0, 1) },
+		{ &addresses, 1, 0, net_address(1, 0) },
+		{ &addresses, 1, 1, net_address(1, 1) },
+		{ &addresses, 0, 0, net_address(0, 0) },
+		{ &addresses, 0, 1, net_address(0, 1) },
 	};
 	static const char *const names[] = { "first", "second", "to-first", "to-second" };
 

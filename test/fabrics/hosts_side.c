@@ -106,11 +106,12 @@ void hosts_fill(struct side *s, int kind, int host, int n)
 
 void hosts_verify(struct side *s, int kind, int from, int to, int n, size_t len, const char *what)
 {
-	int host = !s->host;	/* all of it came from the peer */
+	int host = !s->host; /* all of it came from the peer */
 
 	for (int i = 0; i < n; i++)
 		RL_CHECK(rl_differs((char *)s->mem.p + hosts_at(kind, to + i), len,
-				    seed(host, 0, from + i)) < 0, "%s: wrong data", what);
+				    seed(host, 0, from + i)) < 0,
+			 "%s: wrong data", what);
 }
 
 /* Messages, writes and reads both ways; each side's chunks 0 up of kind 0 are what it sends. */
@@ -152,4 +153,3 @@ void hosts_detect_end(struct side *s)
 	rd_check_order(&s->l);
 	RL_CHECK(rd_state(s->rd.ep) == DAT_EP_STATE_DISCONNECTED, "the endpoint's state");
 }
-

@@ -31,7 +31,8 @@ const char *net_address(int host, int wire)
 {
 	/* Address ranges reserved for documentation. */
 	static const char *const addresses[NET_HOSTS][NET_WIRES] = {
-		{ "198.51.100.1", "203.0.113.1" }, { "198.51.100.2", "203.0.113.2" },
+		{ "198.51.100.1", "203.0.113.1" },
+		{ "198.51.100.2", "203.0.113.2" },
 	};
 
 	return addresses[host][wire];

@@ -105,7 +105,8 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "fabric", required_argument, NULL, 'f' },
 		{ "seed", required_argument, NULL, 's' },
-		{ "count", required_argument, NULL, 'n' }, { "quiet", no_argument, NULL, 'q' },
+		{ "count", required_argument, NULL, 'n' },
+		{ "quiet", no_argument, NULL, 'q' },
 		{ "open", no_argument, NULL, 'o' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -137,7 +138,8 @@ int main(int argc, char **argv)
 				"usage: %s [--fabric NAME] [--seed N] [--count N] [--quiet]\n"
 				"       %s [--fabric NAME] --open\n"
 				"Plays scenarios 1 to 60, or that of one seed, or opens the "
-				"fabric only.\n", argv[0], argv[0]);
+				"fabric only.\n",
+				argv[0], argv[0]);
 			return 2;
 		}
 	}

@@ -13,33 +13,35 @@
 
 #define SC_EPS 3
 #define SC_STEPS 80
-#define SC_MESSAGES 6		/* of one step and direction */
+#define SC_MESSAGES 6 /* of one step and direction */
 #define SC_SEGMENTS 4
-#define SC_OPS 64		/* outstanding on one endpoint and direction */
-#define SC_PRIVATE 64		/* bytes of private data that every fabric carries */
+#define SC_OPS 64     /* outstanding on one endpoint and direction */
+#define SC_PRIVATE 64 /* bytes of private data that every fabric carries */
 
 /* The steps. "by" is the side that connects, sends, errs or ends. */
+/* clang-format off */
 #define SC_ACTS(X) \
 	X(CONNECT) X(REJECT) X(WRONG_QUAL) X(NO_ANSWER) X(GIVE_UP) X(SP_GONE) \
 	X(SEND) X(LATE_RECV) X(BOTH) X(SPREAD) X(WRITE) X(READ) X(MIXED) X(BAD_POST) \
 	X(TOO_LONG) X(BAD_KEY) X(RANGE) X(NO_RIGHT) X(FREED_KEY) \
 	X(DISCONNECT) X(DRAIN) X(UNMATCHED) X(FREE) X(RESET) X(RENEW) \
 	X(KILL) X(CLOSE)
+/* clang-format on */
 
 enum sc_act {
 #define X(name) SC_##name,
 	SC_ACTS(X)
 #undef X
-	SC_ACT_COUNT
+		SC_ACT_COUNT,
 };
 
 struct sc_step {
 	enum sc_act act;
 	int ep, by;
-	bool graceful;		/* ends */
-	bool posted;		/* SEND: the receives were posted before connecting */
-	int before[2];		/* receives to post before connecting, of either side */
-	uint64_t seed;		/* of everything else */
+	bool graceful; /* ends */
+	bool posted;   /* SEND: the receives were posted before connecting */
+	int before[2]; /* receives to post before connecting, of either side */
+	uint64_t seed; /* of everything else */
 };
 
 enum sc_wait { SC_POLL, SC_EVD_WAIT, SC_CNO_WAIT, SC_WAITS };
@@ -48,7 +50,7 @@ struct sc_scene {
 	unsigned int number;
 	int eps, steps;
 	enum sc_wait wait;
-	bool merged;			/* one EVD per side for everything */
+	bool merged; /* one EVD per side for everything */
 	bool srq[2], solicited[2], unsignalled;
 	struct sc_step step[SC_STEPS];
 };
@@ -61,8 +63,8 @@ uint32_t sc_below(uint64_t *seed, uint32_t n);
 /* One message or RDMA transfer of a step: both sides draw the same from its seed. */
 struct sc_piece {
 	size_t len, room;
-	int from, to;		/* numbers of segments: source and destination */
-	int flags;		/* of the request */
+	int from, to; /* numbers of segments: source and destination */
+	int flags;    /* of the request */
 };
 
 void sc_piece(uint64_t *seed, const struct sc_scene *scene, size_t most, struct sc_piece *piece);
@@ -101,9 +103,9 @@ uint32_t sc_hash(uint32_t hash, const void *mem, size_t len);
 struct sc_op {
 	enum rd_kind kind;
 	enum sc_open open;
-	bool shown;			/* its success is reported */
-	int step;			/* when it was posted */
-	unsigned int sent;		/* sends of the endpoint by then, with this one */
+	bool shown;        /* its success is reported */
+	int step;          /* when it was posted */
+	unsigned int sent; /* sends of the endpoint by then, with this one */
 	int segments;
 	DAT_LMR_TRIPLET seg[SC_SEGMENTS];
 };
@@ -111,8 +113,8 @@ struct sc_op {
 struct sc_ep {
 	DAT_EP_HANDLE h;
 	bool up;
-	enum sc_open end;		/* what is open about its next connection event */
-	unsigned int posted[2], shown[2];	/* receives, requests; with a completion to come */
+	enum sc_open end;                 /* what is open about its next connection event */
+	unsigned int posted[2], shown[2]; /* receives, requests; with a completion to come */
 	unsigned int got[SC_STREAMS], want[SC_STREAMS];
 	bool ended;
 	/* Messages of this connection; complete: sends that are known to be. */
@@ -124,14 +126,14 @@ struct sc_side {
 	const struct sc_scene *scene;
 	int side, meeting, step;
 	struct rd rd;
-	struct rd_mem mem, may_read, may_write;	/* the latter by peers only */
+	struct rd_mem mem, may_read, may_write; /* the latter by peers only */
 	DAT_SRQ_HANDLE srq;
 	DAT_CONN_QUAL qual;
 	struct sc_ep ep[SC_EPS];
-	size_t used;			/* of the memory for this step's pieces */
+	size_t used; /* of the memory for this step's pieces */
 };
 
-#define SC_PIECES ((size_t)2 << 20)	/* memory for pieces, then the window for peers */
+#define SC_PIECES ((size_t)2 << 20) /* memory for pieces, then the window for peers */
 #define SC_WINDOW ((size_t)1 << 20)
 
 void sc_open_side(struct sc_side *s, const struct sc_scene *scene, int side);

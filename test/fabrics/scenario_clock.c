@@ -5,8 +5,8 @@
 
 /* What a message of at least this size begins with. */
 struct clock {
-	uint32_t number;		/* of the message on its connection */
-	uint32_t complete[SC_EPS];	/* sends of each endpoint that were known to be complete */
+	uint32_t number;           /* of the message on its connection */
+	uint32_t complete[SC_EPS]; /* sends of each endpoint that were known to be complete */
 };
 
 size_t sc_clock_size(size_t len)
@@ -16,8 +16,8 @@ size_t sc_clock_size(size_t len)
 
 /* Copies between the clock and the start of an operation's segments. The transport may have written
  * those, and TSan does not see how the two processes agree about that. */
-__attribute__((no_sanitize("thread")))
-static void copy(const struct sc_op *op, struct clock *clock, bool stamp)
+__attribute__((no_sanitize("thread"))) static void copy(const struct sc_op *op, struct clock *clock,
+							bool stamp)
 {
 	unsigned char *p = (unsigned char *)clock, *end = p + sizeof(*clock);
 

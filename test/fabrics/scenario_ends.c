@@ -86,8 +86,9 @@ void sc_disconnect(struct play *p)
 	receives_to_flush(p, 5);
 	sc_meet(p->s);
 	if (p->mine)
-		log_call(p, "disconnect", dat_ep_disconnect(p->ep->h, p->step->graceful ?
-			 DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG));
+		log_call(p, "disconnect",
+			 dat_ep_disconnect(p->ep->h, p->step->graceful ? DAT_CLOSE_GRACEFUL_FLAG
+								       : DAT_CLOSE_ABRUPT_FLAG));
 	sc_want_end(p->s, p->n, SC_STRICT);
 	sc_settle(p->s);
 }
@@ -166,8 +167,7 @@ void sc_renew(struct play *p)
 	}
 	if (ended) {
 		sc_sends(p, &piece, 1);
-		log_call(p, "disconnect again", dat_ep_disconnect(p->ep->h,
-			 DAT_CLOSE_ABRUPT_FLAG));
+		log_call(p, "disconnect again", dat_ep_disconnect(p->ep->h, DAT_CLOSE_ABRUPT_FLAG));
 	}
 	sc_settle(p->s);
 	if (p->step->act == SC_RESET) {

@@ -54,7 +54,7 @@ struct maker {
 	struct sc_scene *scene;
 	uint64_t seed;
 	bool up[SC_EPS];
-	bool spread;		/* there is a step that checks the order across endpoints */
+	bool spread; /* there is a step that checks the order across endpoints */
 };
 
 static struct sc_step *add(struct maker *m, enum sc_act act, int ep)
@@ -118,15 +118,15 @@ static void connect_ep(struct maker *m, int ep)
 
 static void transfer(struct maker *m, int ep)
 {
-	static const enum sc_act acts[] = { SC_SEND, SC_SEND, SC_LATE_RECV, SC_BOTH, SC_WRITE,
-					    SC_READ, SC_MIXED, SC_BAD_POST };
+	static const enum sc_act acts[] = { SC_SEND,  SC_SEND, SC_LATE_RECV, SC_BOTH,
+					    SC_WRITE, SC_READ, SC_MIXED,     SC_BAD_POST };
 
 	add(m, acts[sc_below(&m->seed, sizeof(acts) / sizeof(acts[0]))], ep);
 }
 
 static void end_ep(struct maker *m, int ep)
 {
-	static const enum sc_act acts[] = { SC_TOO_LONG, SC_BAD_KEY, SC_RANGE, SC_NO_RIGHT,
+	static const enum sc_act acts[] = { SC_TOO_LONG,  SC_BAD_KEY,    SC_RANGE,      SC_NO_RIGHT,
 					    SC_FREED_KEY, SC_DISCONNECT, SC_DISCONNECT, SC_DRAIN,
 					    SC_UNMATCHED, SC_FREE };
 	enum sc_act act = acts[sc_below(&m->seed, sizeof(acts) / sizeof(acts[0]))];

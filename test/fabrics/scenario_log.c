@@ -37,8 +37,8 @@ bool sc_open_flush(const struct sc_step *step, int now, const struct sc_op *op)
 
 const char *sc_conn_text(DAT_EVENT_NUMBER number, enum sc_open open)
 {
-	if (open == SC_OPEN_PEER_END && (number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-					 number == DAT_CONNECTION_EVENT_BROKEN))
+	if (open == SC_OPEN_PEER_END &&
+	    (number == DAT_CONNECTION_EVENT_DISCONNECTED || number == DAT_CONNECTION_EVENT_BROKEN))
 		return "GONE";
 	return rd_event_text(number);
 }
@@ -46,9 +46,12 @@ const char *sc_conn_text(DAT_EVENT_NUMBER number, enum sc_open open)
 const char *sc_status_text(DAT_DTO_COMPLETION_STATUS status, enum sc_open open)
 {
 	static const char *const names[] = {
-		"SUCCESS", "FLUSHED", "LOCAL_LENGTH", "LOCAL_EP", "LOCAL_PROTECTION",
-		"BAD_RESPONSE", "REMOTE_ACCESS", "REMOTE_RESPONDER", "TRANSPORT",
-		"RECEIVER_NOT_READY", "PARTIAL_PACKET", "RMR_OPERATION_FAILED",
+		"SUCCESS",          "FLUSHED",
+		"LOCAL_LENGTH",     "LOCAL_EP",
+		"LOCAL_PROTECTION", "BAD_RESPONSE",
+		"REMOTE_ACCESS",    "REMOTE_RESPONDER",
+		"TRANSPORT",        "RECEIVER_NOT_READY",
+		"PARTIAL_PACKET",   "RMR_OPERATION_FAILED",
 	};
 	unsigned int n = (unsigned int)status;
 
@@ -82,10 +85,10 @@ void sc_print(const struct sc_scene *scene)
 	static const char *const waits[] = { "polls", "waits on EVDs", "waits on a CNO" };
 	static const char *const streams[] = { "call", "conn", "recv", "request", "cr" };
 
-	printf("%u: %d endpoints, %s%s%s%s%s%s%s\n", scene->number, scene->eps,
-	       waits[scene->wait], scene->merged ? ", one EVD" : "",
-	       scene->unsignalled ? ", unsignalled" : "", scene->srq[0] ? ", SRQ left" : "",
-	       scene->srq[1] ? ", SRQ right" : "", scene->solicited[0] ? ", solicited left" : "",
+	printf("%u: %d endpoints, %s%s%s%s%s%s%s\n", scene->number, scene->eps, waits[scene->wait],
+	       scene->merged ? ", one EVD" : "", scene->unsignalled ? ", unsignalled" : "",
+	       scene->srq[0] ? ", SRQ left" : "", scene->srq[1] ? ", SRQ right" : "",
+	       scene->solicited[0] ? ", solicited left" : "",
 	       scene->solicited[1] ? ", solicited right" : "");
 	for (int i = 0; i < scene->steps; i++)
 		printf("%u: step %d: %s of endpoint %d by the %s\n", scene->number, i,
@@ -100,8 +103,8 @@ void sc_print(const struct sc_scene *scene)
 					for (len = 0; p[len] && p[len] != '\n'; len++)
 						;
 					printf("%u: %s %d %s: %.*s\n", scene->number,
-					       side ? "right" : "left", ep, streams[stream],
-					       len, p);
+					       side ? "right" : "left", ep, streams[stream], len,
+					       p);
 				}
 			}
 	fflush(stdout);
@@ -110,8 +113,7 @@ void sc_print(const struct sc_scene *scene)
 /*
  * The fabric may have written it: ThreadSanitizer does not see the synchronisation with the peer.
  */
-__attribute__((no_sanitize("thread")))
-uint32_t sc_hash(uint32_t hash, const void *mem, size_t len)
+__attribute__((no_sanitize("thread"))) uint32_t sc_hash(uint32_t hash, const void *mem, size_t len)
 {
 	const unsigned char *p = mem;
 

@@ -29,9 +29,9 @@ static void ask(struct play *p, DAT_CONN_QUAL qual, unsigned int ms)
 	unsigned char data[SC_PRIVATE];
 	int len = private_data(p, data);
 
-	log_call(p, "connect", dat_ep_connect(p->ep->h, (DAT_IA_ADDRESS_PTR)&p->s->rd.addr, qual,
-					      ms * 1000, len, len ? data : NULL,
-					      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	log_call(p, "connect",
+		 dat_ep_connect(p->ep->h, (DAT_IA_ADDRESS_PTR)&p->s->rd.addr, qual, ms * 1000, len,
+				len ? data : NULL, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
 }
 
 static DAT_CONN_QUAL peer_qual(struct play *p)
@@ -264,18 +264,20 @@ static void bad_post(struct play *p)
 
 	memset(&remote, 0, sizeof(remote));
 	(void)sc_segments(p->s, seg, SC_SEGMENTS + 1, 500);
-	log_call(p, "too many segments", dat_ep_post_send(p->ep->h, SC_SEGMENTS + 1, seg, cookie,
-		 DAT_COMPLETION_DEFAULT_FLAG));
+	log_call(p, "too many segments",
+		 dat_ep_post_send(p->ep->h, SC_SEGMENTS + 1, seg, cookie,
+				  DAT_COMPLETION_DEFAULT_FLAG));
 	remote.segment_length = 99;
-	log_call(p, "write of 100 into 99", dat_ep_post_rdma_write(p->ep->h, 1, seg, cookie,
-		 &remote, DAT_COMPLETION_DEFAULT_FLAG));
+	log_call(p, "write of 100 into 99",
+		 dat_ep_post_rdma_write(p->ep->h, 1, seg, cookie, &remote,
+					DAT_COMPLETION_DEFAULT_FLAG));
 	seg[0].segment_length = 1u << 30;
-	log_call(p, "outside", dat_ep_post_send(p->ep->h, 1, seg, cookie,
-		 DAT_COMPLETION_DEFAULT_FLAG));
+	log_call(p, "outside",
+		 dat_ep_post_send(p->ep->h, 1, seg, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	seg[0].segment_length = 1;
 	seg[0].lmr_context ^= 0x5a5a0000;
-	log_call(p, "bad context", dat_ep_post_send(p->ep->h, 1, seg, cookie,
-		 DAT_COMPLETION_DEFAULT_FLAG));
+	log_call(p, "bad context",
+		 dat_ep_post_send(p->ep->h, 1, seg, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	sc_settle(p->s);
 	sc_draw(p, piece, 5000);
 	if (!p->mine)
@@ -288,8 +290,12 @@ static void bad_post(struct play *p)
 
 bool sc_play(struct sc_side *s, const struct sc_step *step)
 {
-	struct play p = { .s = s, .step = step, .n = step->ep, .ep = &s->ep[step->ep],
-			  .mine = step->by == s->side, .seed = step->seed };
+	struct play p = { .s = s,
+			  .step = step,
+			  .n = step->ep,
+			  .ep = &s->ep[step->ep],
+			  .mine = step->by == s->side,
+			  .seed = step->seed };
 
 	rl_activity("step %d, %s", s->step, sc_act_name(step->act));
 	s->used = 0;

@@ -9,9 +9,9 @@
 struct play {
 	struct sc_side *s;
 	const struct sc_step *step;
-	int n;				/* the endpoint's number */
+	int n; /* the endpoint's number */
 	struct sc_ep *ep;
-	bool mine;			/* this side connects, sends, errs or ends */
+	bool mine; /* this side connects, sends, errs or ends */
 	uint64_t seed;
 };
 

@@ -31,10 +31,12 @@ static void memory_open(struct sc_side *s)
 	memset(p, 0, size);
 	memset(rest, 0, 2 * 4096);
 	reg(s, &s->mem, p, size, DAT_MEM_PRIV_ALL_FLAG);
-	reg(s, &s->may_read, rest, 4096, DAT_MEM_PRIV_LOCAL_READ_FLAG |
-	    DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_READ_FLAG);
-	reg(s, &s->may_write, rest + 4096, 4096, DAT_MEM_PRIV_LOCAL_READ_FLAG |
-	    DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+	reg(s, &s->may_read, rest, 4096,
+	    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+		    DAT_MEM_PRIV_REMOTE_READ_FLAG);
+	reg(s, &s->may_write, rest + 4096, 4096,
+	    DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG |
+		    DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
 	rl_fill(p + SC_PIECES, SC_WINDOW, (uint32_t)s->side);
 	rl_board->va[s->side] = (uintptr_t)p + SC_PIECES;
 	rl_board->rctx[s->side] = s->mem.rctx;
@@ -57,8 +59,7 @@ static void srq_open(struct sc_side *s)
 
 void sc_listen(struct sc_side *s)
 {
-	RD_OK(dat_psp_create_any(s->rd.ia, &s->qual, s->rd.cr, DAT_PSP_CONSUMER_FLAG,
-				 &s->rd.psp));
+	RD_OK(dat_psp_create_any(s->rd.ia, &s->qual, s->rd.cr, DAT_PSP_CONSUMER_FLAG, &s->rd.psp));
 	rl_board->value[16 + s->side] = s->qual;
 }
 
@@ -70,18 +71,19 @@ void sc_ep_open(struct sc_side *s, int n)
 	memset(&attr, 0, sizeof(attr));
 	attr.service_type = DAT_SERVICE_TYPE_RC;
 	attr.max_message_size = attr.max_rdma_size = 1 << 24;
-	attr.recv_completion_flags = s->scene->solicited[s->side] ?
-		DAT_COMPLETION_SOLICITED_WAIT_FLAG : DAT_COMPLETION_EVD_THRESHOLD_FLAG;
-	attr.request_completion_flags = s->scene->unsignalled ?
-		DAT_COMPLETION_UNSIGNALLED_FLAG : DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+	attr.recv_completion_flags = s->scene->solicited[s->side]
+					     ? DAT_COMPLETION_SOLICITED_WAIT_FLAG
+					     : DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+	attr.request_completion_flags = s->scene->unsignalled ? DAT_COMPLETION_UNSIGNALLED_FLAG
+							      : DAT_COMPLETION_EVD_THRESHOLD_FLAG;
 	attr.max_recv_dtos = attr.max_request_dtos = SC_OPS;
 	attr.max_recv_iov = attr.max_request_iov = SC_SEGMENTS;
 	attr.max_rdma_read_in = attr.max_rdma_read_out = 4;
 	attr.max_rdma_read_iov = attr.max_rdma_write_iov = SC_SEGMENTS;
 	attr.srq_soft_hw = DAT_HW_DEFAULT;
 	if (s->srq)
-		RD_OK(dat_ep_create_with_srq(s->rd.ia, s->rd.pz, s->rd.recv, s->rd.req,
-					     s->rd.conn, s->srq, &attr, &ep->h));
+		RD_OK(dat_ep_create_with_srq(s->rd.ia, s->rd.pz, s->rd.recv, s->rd.req, s->rd.conn,
+					     s->srq, &attr, &ep->h));
 	else
 		RD_OK(dat_ep_create(s->rd.ia, s->rd.pz, s->rd.recv, s->rd.req, s->rd.conn, &attr,
 				    &ep->h));
@@ -151,8 +153,9 @@ static void take_conn(struct sc_side *s, const DAT_EVENT *ev)
 	ep->ended = !ep->up;
 	sc_write(s->side, n, SC_CONN, "step %d %s, state %s, private data %d:%08x\n", s->step,
 		 sc_conn_text(ev->event_number, ep->end),
-		 state == DAT_EP_STATE_CONNECTED ? "CONNECTED" :
-		 state == DAT_EP_STATE_DISCONNECTED ? "DISCONNECTED" : "another",
+		 state == DAT_EP_STATE_CONNECTED      ? "CONNECTED"
+		 : state == DAT_EP_STATE_DISCONNECTED ? "DISCONNECTED"
+						      : "another",
 		 (int)d->private_data_size,
 		 sc_hash(SC_HASH, d->private_data, (size_t)d->private_data_size));
 }
@@ -249,8 +252,9 @@ static bool lacks(struct sc_side *s, int *ep, enum sc_stream *stream)
 /* Waits in slices: unsignalled and unsolicited completions wake no waiter. */
 void sc_sleep(struct sc_side *s, enum sc_stream stream)
 {
-	DAT_EVD_HANDLE evd = stream == SC_CONN ? s->rd.conn :
-			     stream == SC_RECV ? s->rd.recv : s->rd.req;
+	DAT_EVD_HANDLE evd = stream == SC_CONN   ? s->rd.conn
+			     : stream == SC_RECV ? s->rd.recv
+						 : s->rd.req;
 	DAT_EVENT ev;
 	DAT_COUNT more;
 	DAT_RETURN ret;

@@ -11,11 +11,11 @@
 
 /* The messages of one direction. */
 struct spread {
-	int n, others;		/* others: messages of endpoints other than `late` */
-	int late;		/* the receiver posts for this endpoint last; -1: there is none */
+	int n, others; /* others: messages of endpoints other than `late` */
+	int late;      /* the receiver posts for this endpoint last; -1: there is none */
 	struct {
 		int ep;
-		bool after;	/* after all before it are complete, except those of `late` */
+		bool after; /* after all before it are complete, except those of `late` */
 		struct sc_piece piece;
 	} message[MESSAGES];
 };
@@ -28,8 +28,8 @@ static void draw(struct play *p, struct spread *d, bool srq)
 		if (p->s->ep[i].up)
 			up[ups++] = i;
 	/* Any message may take any receive of an SRQ. */
-	d->late = ups > 1 && sc_below(&p->seed, 2) && !srq ? up[sc_below(&p->seed, (uint32_t)ups)] :
-		  -1;
+	d->late = ups > 1 && sc_below(&p->seed, 2) && !srq ? up[sc_below(&p->seed, (uint32_t)ups)]
+							   : -1;
 	d->n = MESSAGES;
 	d->others = 0;
 	for (int i = 0; i < MESSAGES; i++) {

@@ -14,8 +14,7 @@
 
 size_t dofi_addr_len(const struct sockaddr *sa)
 {
-	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-					 : sizeof(struct sockaddr_in);
+	return sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
 static void check_message(const uint8_t *buf, size_t len)

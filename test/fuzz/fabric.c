@@ -187,9 +187,11 @@ static int ep_name(fid_t fid, void *name, size_t *len)
 	return 0;
 }
 
+/* clang-format off */
 static struct fi_ops object_ops = {
 	.size = sizeof(struct fi_ops), .close = close_object, .bind = ep_bind, .control = control,
 };
+/* clang-format on */
 
 static void *new_object(size_t size, size_t fid_at)
 {
@@ -206,10 +208,14 @@ static int open_ep(struct fid_domain *domain, struct fi_info *info, struct fid_e
 		   void *context)
 {
 	static struct fi_ops_msg msg = {
-		.size = sizeof(msg), .recv = ep_recv, .send = ep_send,
+		.size = sizeof(msg),
+		.recv = ep_recv,
+		.send = ep_send,
 	};
 	static struct fi_ops_tagged tagged = {
-		.size = sizeof(tagged), .recv = ep_trecv, .send = ep_tsend,
+		.size = sizeof(tagged),
+		.recv = ep_trecv,
+		.send = ep_tsend,
 	};
 	static struct fi_ops_cm cm = { .size = sizeof(cm), .getname = ep_name };
 
@@ -264,7 +270,9 @@ static int open_cq(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 		   void *context)
 {
 	static struct fi_ops_cq ops = {
-		.size = sizeof(ops), .read = cq_read, .readerr = cq_readerr,
+		.size = sizeof(ops),
+		.read = cq_read,
+		.readerr = cq_readerr,
 	};
 
 	(void)domain;
@@ -299,7 +307,9 @@ static int open_av(struct fid_domain *domain, struct fi_av_attr *attr, struct fi
 		   void *context)
 {
 	static struct fi_ops_av ops = {
-		.size = sizeof(ops), .insert = av_insert, .remove = av_remove,
+		.size = sizeof(ops),
+		.insert = av_insert,
+		.remove = av_remove,
 	};
 
 	(void)domain;
@@ -331,7 +341,10 @@ static int open_domain(struct fid_fabric *fabric, struct fi_info *info, struct f
 		       void *context)
 {
 	static struct fi_ops_domain ops = {
-		.size = sizeof(ops), .av_open = open_av, .cq_open = open_cq, .endpoint = open_ep,
+		.size = sizeof(ops),
+		.av_open = open_av,
+		.cq_open = open_cq,
+		.endpoint = open_ep,
 	};
 	static struct fi_ops_mr mr = { .size = sizeof(mr), .reg = reg };
 
@@ -413,8 +426,11 @@ size_t dofi_lib_rxm_limit(size_t buffer)
 
 void fabric_open(bool local)
 {
-	dofi_lib = (struct dofi_lib){ .getinfo = getinfo, .freeinfo = freeinfo, .dupinfo = dupinfo,
-				      .fabric = open_fabric, .version = version,
+	dofi_lib = (struct dofi_lib){ .getinfo = getinfo,
+				      .freeinfo = freeinfo,
+				      .dupinfo = dupinfo,
+				      .fabric = open_fabric,
+				      .version = version,
 				      .strerror = error_text };
 	receives[0].n = receives[1].n = sends.n = n_over = refusals = 0;
 	registers = local;

@@ -40,7 +40,7 @@ struct whole {
 };
 
 struct posted {
-	const void *owner;		/* the endpoint, or the shared receive context */
+	const void *owner; /* the endpoint, or the shared receive context */
 	void *context;
 	struct iovec iov[4];
 	size_t count;
@@ -244,10 +244,12 @@ static int control(struct fid *fid, int command, void *arg)
 	return 0;
 }
 
+/* clang-format off */
 static struct fi_ops object_ops = {
 	.size = sizeof(struct fi_ops), .close = close_object, .bind = bind_object,
 	.control = control,
 };
+/* clang-format on */
 
 static void *new_object(size_t size, size_t fclass)
 {
@@ -359,6 +361,7 @@ static int getname_(fid_t fid, void *name, size_t *len)
 	return 0;
 }
 
+/* clang-format off */
 static struct fi_ops_msg msg_ops = {
 	.size = sizeof(msg_ops), .recv = ep_recv, .recvmsg = ep_recvmsg, .send = ep_send,
 	.sendmsg = ep_sendmsg, .inject = ep_inject,
@@ -367,6 +370,7 @@ static struct fi_ops_cm cm_ops = {
 	.size = sizeof(cm_ops), .getname = getname_, .connect = ep_connect, .accept = ep_accept,
 	.shutdown = ep_shutdown, .listen = pep_listen, .reject = pep_reject,
 };
+/* clang-format on */
 
 static int open_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **out,
 		   void *context)
@@ -444,7 +448,9 @@ static int open_cq(struct fid_domain *domain, struct fi_cq_attr *attr, struct fi
 		   void *context)
 {
 	static struct fi_ops_cq ops = {
-		.size = sizeof(ops), .read = cq_read, .readerr = cq_readerr,
+		.size = sizeof(ops),
+		.read = cq_read,
+		.readerr = cq_readerr,
 	};
 
 	(void)domain;
@@ -496,7 +502,9 @@ static int open_eq(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fi
 		   void *context)
 {
 	static struct fi_ops_eq ops = {
-		.size = sizeof(ops), .read = eq_read, .readerr = eq_readerr,
+		.size = sizeof(ops),
+		.read = eq_read,
+		.readerr = eq_readerr,
 	};
 
 	(void)fabric;
@@ -513,7 +521,10 @@ static int open_domain(struct fid_fabric *fabric, struct fi_info *info, struct f
 		       void *context)
 {
 	static struct fi_ops_domain ops = {
-		.size = sizeof(ops), .cq_open = open_cq, .endpoint = open_ep, .srx_ctx = open_srx,
+		.size = sizeof(ops),
+		.cq_open = open_cq,
+		.endpoint = open_ep,
+		.srx_ctx = open_srx,
 	};
 
 	(void)fabric;
@@ -535,8 +546,11 @@ static int trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 static int open_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out, void *context)
 {
 	static struct fi_ops_fabric ops = {
-		.size = sizeof(ops), .domain = open_domain, .passive_ep = open_pep,
-		.eq_open = open_eq, .trywait = trywait,
+		.size = sizeof(ops),
+		.domain = open_domain,
+		.passive_ep = open_pep,
+		.eq_open = open_eq,
+		.trywait = trywait,
 	};
 
 	(void)attr;
@@ -598,8 +612,11 @@ struct dofi_lib dofi_lib;
 
 void fabric_msg_open(void)
 {
-	dofi_lib = (struct dofi_lib){ .getinfo = getinfo, .freeinfo = freeinfo, .dupinfo = dupinfo,
-				      .fabric = open_fabric, .version = version,
+	dofi_lib = (struct dofi_lib){ .getinfo = getinfo,
+				      .freeinfo = freeinfo,
+				      .dupinfo = dupinfo,
+				      .fabric = open_fabric,
+				      .version = version,
 				      .strerror = error_text };
 	receives.n = sends.n = n_over = refusals = 0;
 	/* Requests of the last run that were not read. */

@@ -31,9 +31,9 @@ static struct msgep_domain domain;
 static struct msgep_ep ep;
 static struct msgep_cq tx_cq, rx_cq;
 static struct fid_mr *mr;
-static char *memory;			/* the region */
-static char *buffers[SLOTS];		/* of what was posted, by its number */
-static unsigned int posted[2], completed[2];	/* requests, receives */
+static char *memory;                         /* the region */
+static char *buffers[SLOTS];                 /* of what was posted, by its number */
+static unsigned int posted[2], completed[2]; /* requests, receives */
 static bool full, gone, back[MSGEP_CHANNELS];
 static struct msgep_frame frame[MSGEP_CHANNELS];
 static char *payload[MSGEP_CHANNELS];
@@ -185,11 +185,13 @@ static bool revoked(struct msgep_ep *e, uint32_t read)
 	return revoked_bits >> (read % MSGEP_TARGET_READS) & 1;
 }
 
+/* clang-format off */
 static const struct msgep_transport transport = {
 	.reserve = reserve, .commit = commit, .peek = peek, .release = release,
 	.pull_from = pull_size, .pull = pull, .pull_to = pull_size, .grant = grant,
 	.revoke = revoke, .withdraw = withdraw, .revoked = revoked,
 };
+/* clang-format on */
 
 /* ---------------------------------------------------------------- steps */
 
@@ -222,7 +224,9 @@ static uint64_t some(uint64_t bound)
 static void open_region(void)
 {
 	struct iovec iov = { memory, REGION };
-	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .requested_key = KEY,
+	struct fi_mr_attr attr = { .mr_iov = &iov,
+				   .iov_count = 1,
+				   .requested_key = KEY,
 				   .access = FI_REMOTE_READ | FI_REMOTE_WRITE };
 
 	if (mr)
@@ -243,8 +247,11 @@ static void post(unsigned int sort)
 	uintptr_t n = posted[0];
 	struct iovec iov = { NULL, some(BUFFER) % (BUFFER + 1) };
 	struct fi_rma_iov rma = { .addr = 64, .key = 1, .len = iov.iov_len };
-	struct fi_msg_rma op = { .msg_iov = &iov, .iov_count = 1, .rma_iov = &rma,
-				 .rma_iov_count = 1, .context = (void *)n };
+	struct fi_msg_rma op = { .msg_iov = &iov,
+				 .iov_count = 1,
+				 .rma_iov = &rma,
+				 .rma_iov_count = 1,
+				 .context = (void *)n };
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = (void *)n };
 	ssize_t ret;
 

@@ -23,7 +23,8 @@ static void connect_bulk(void)
 	struct dofi_list *pos;
 	uint8_t param[PAIR_PARAM];
 
-	dofi_list_each(pos, &net()->tokens) {
+	dofi_list_each(pos, &net()->tokens)
+	{
 		const struct pair_token *t = dofi_container(pos, struct pair_token, link);
 
 		if (!t->conn || memcmp(t->name, peers[0].name, PAIR_NAME))

@@ -20,8 +20,8 @@ enum { PASSIVE, ACTIVE, SHARED, WAITING, FRESH, HONEST_ACTIVE, HONEST_PASSIVE, E
 
 struct peer {
 	uint8_t name[PAIR_NAME];
-	uint64_t route;			/* of its pair */
-	uint32_t index;			/* of the pair here */
+	uint64_t route; /* of its pair */
+	uint32_t index; /* of the pair here */
 };
 
 struct pairs_input {
@@ -33,9 +33,9 @@ extern struct pairs_input input;
 extern struct msgep_domain adapter;
 extern struct msgep_ep *eps[EPS];
 extern struct fid_ep *srx;
-extern char *memory;			/* the region's; NULL: it is closed */
-extern struct peer peers[PEERS];	/* the first one is hostile */
-extern bool shaken;			/* the fabric may have ended a pair */
+extern char *memory;             /* the region's; NULL: it is closed */
+extern struct peer peers[PEERS]; /* the first one is hostile */
+extern bool shaken;              /* the fabric may have ended a pair */
 
 uint64_t number(size_t bytes);
 uint8_t byte(void);

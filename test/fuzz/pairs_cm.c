@@ -215,7 +215,8 @@ void pairs_cm_decide(void)
 {
 	struct dofi_list *pos, *tmp;
 
-	dofi_list_each_safe(pos, tmp, &cm.conns) {
+	dofi_list_each_safe(pos, tmp, &cm.conns)
+	{
 		struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
 		if (conn->state != MSGEP_CM_REQUEST_PENDING)

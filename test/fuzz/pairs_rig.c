@@ -41,8 +41,8 @@ char *memory;
 static struct op ops[OPS];
 static unsigned int n_ops;
 struct peer peers[PEERS];
-static uint32_t peer_conns;		/* connections that the peers have had */
-bool shaken;			/* the fabric has ended a pair */
+static uint32_t peer_conns; /* connections that the peers have had */
+bool shaken;                /* the fabric has ended a pair */
 
 /* ---------------------------------------------------------------- environment */
 
@@ -194,8 +194,9 @@ struct pair *pair_of_peer(const struct peer *peer)
 {
 	struct pair *pair = peer->index < net()->n_pairs ? net()->pair_table[peer->index] : NULL;
 
-	return pair && pair_mark(pair->index, pair->serial) == peer->route &&
-	       pair->state == PAIR_UP ? pair : NULL;
+	return pair && pair_mark(pair->index, pair->serial) == peer->route && pair->state == PAIR_UP
+		       ? pair
+		       : NULL;
 }
 
 void look(void)
@@ -233,8 +234,9 @@ void post(struct msgep_ep *e, unsigned int sort)
 	struct op *op = new_op(some(PAIR_BULK_FROM) % (BUFFER + 1), false);
 	struct iovec iov = { op ? op->buf : NULL, op ? op->len : 0 };
 	struct fi_rma_iov rma = { .addr = 64, .key = 1, .len = iov.iov_len };
-	struct fi_msg_rma rma_op = { .msg_iov = &iov, .iov_count = 1, .rma_iov = &rma,
-				     .rma_iov_count = 1, .context = op };
+	struct fi_msg_rma rma_op = {
+		.msg_iov = &iov, .iov_count = 1, .rma_iov = &rma, .rma_iov_count = 1, .context = op
+	};
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .context = op };
 	ssize_t ret;
 
@@ -267,7 +269,9 @@ void post_receive(struct fid_ep *to)
 void open_region(void)
 {
 	struct iovec iov = { memory, REGION };
-	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .requested_key = KEY,
+	struct fi_mr_attr attr = { .mr_iov = &iov,
+				   .iov_count = 1,
+				   .requested_key = KEY,
 				   .access = FI_REMOTE_READ | FI_REMOTE_WRITE };
 
 	if (mr)
@@ -410,8 +414,7 @@ void open_ep(unsigned int i)
 	}
 	msgep_ep_up(eps[i]);
 	conn = eps[i]->w.pair;
-	send_control(peer, conn, PAIR_ATTACH,
-		     pair_mark(conn->peer_index, conn->peer_generation));
+	send_control(peer, conn, PAIR_ATTACH, pair_mark(conn->peer_index, conn->peer_generation));
 }
 
 void close_ep(unsigned int i)

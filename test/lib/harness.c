@@ -42,7 +42,7 @@ static struct {
 struct outcome {
 	struct dt_report reports[REPORTS_MAX];
 	int report_count;
-	char output[2][OUTPUT_MAX];     /* standard output, standard error */
+	char output[2][OUTPUT_MAX]; /* standard output, standard error */
 	size_t output_len[2];
 	int status;
 	bool timed_out;
@@ -125,8 +125,8 @@ static void show_stacks(pid_t pid)
 
 	if (!getenv("DAT_TEST_STACKS"))
 		return;
-	snprintf(cmd, sizeof(cmd),
-		 "gdb -p %d -batch -ex 'thread apply all bt' 1>&2 2>/dev/null", (int)pid);
+	snprintf(cmd, sizeof(cmd), "gdb -p %d -batch -ex 'thread apply all bt' 1>&2 2>/dev/null",
+		 (int)pid);
 	if (system(cmd) != 0)
 		fprintf(stderr, "no stack traces of process %d\n", (int)pid);
 }
@@ -147,8 +147,10 @@ static void watch_child(pid_t pid, const int fds[3], unsigned int limit_s, struc
 	uint64_t end = start + (uint64_t)limit_s * 1000000u * dt_slow();
 	int pidfd = open_pidfd(pid);
 	struct pollfd p[4] = {
-		{ .fd = fds[0], .events = POLLIN }, { .fd = fds[1], .events = POLLIN },
-		{ .fd = fds[2], .events = POLLIN }, { .fd = pidfd, .events = POLLIN },
+		{ .fd = fds[0], .events = POLLIN },
+		{ .fd = fds[1], .events = POLLIN },
+		{ .fd = fds[2], .events = POLLIN },
+		{ .fd = pidfd, .events = POLLIN },
 	};
 
 	while (waitpid(pid, &o->status, WNOHANG) == 0) {
@@ -374,7 +376,8 @@ static void print_usage(const char *name)
 {
 	fprintf(stderr,
 		"usage: %s [--list] [--suite PATTERN] [--test PATTERN] [--repeat N]\n"
-		"       [--stop] [--verbose]\n", name);
+		"       [--stop] [--verbose]\n",
+		name);
 }
 
 static int list_cases(const char *suite, const char *test)
@@ -417,10 +420,12 @@ static int run_all(const struct dt_program *prog, const char *suite, const char 
 int dt_main(int argc, char **argv, const struct dt_program *prog)
 {
 	static const struct option options[] = {
-		{ "list", no_argument, NULL, 'l' }, { "suite", required_argument, NULL, 's' },
+		{ "list", no_argument, NULL, 'l' },
+		{ "suite", required_argument, NULL, 's' },
 		{ "test", required_argument, NULL, 't' },
 		{ "repeat", required_argument, NULL, 'n' },
-		{ "stop", no_argument, NULL, 'x' }, { "verbose", no_argument, NULL, 'v' },
+		{ "stop", no_argument, NULL, 'x' },
+		{ "verbose", no_argument, NULL, 'v' },
 		{ NULL, 0, NULL, 0 },
 	};
 	const char *suite = NULL, *test = NULL;

@@ -17,31 +17,33 @@
 
 struct dt_case {
 	const char *suite;
-	const char *name;               /* "<suite>_<rule>" */
+	const char *name; /* "<suite>_<rule>" */
 	void (*fn)(const void *arg);
 	const void *arg;
-	unsigned int limit_s;           /* 0: the default of 20 s */
+	unsigned int limit_s; /* 0: the default of 20 s */
 	struct dt_case *next;
 };
 
 /* The case must live as long as the program. */
 void dt_register(struct dt_case *c);
 
-#define TEST_LIMIT(suite_, rule_, limit_)                                              \
-	static void test_##suite_##_##rule_(void);                                      \
-	static void call_##suite_##_##rule_(const void *arg)                            \
-	{                                                                               \
-		(void)arg;                                                              \
-		test_##suite_##_##rule_();                                              \
-	}                                                                               \
-	__attribute__((constructor)) static void register_##suite_##_##rule_(void)      \
-	{                                                                               \
-		static struct dt_case c = {                                             \
-			.suite = #suite_, .name = #suite_ "_" #rule_,                   \
-			.fn = call_##suite_##_##rule_, .limit_s = (limit_),             \
-		};                                                                      \
-		dt_register(&c);                                                        \
-	}                                                                               \
+#define TEST_LIMIT(suite_, rule_, limit_) \
+	static void test_##suite_##_##rule_(void); \
+	static void call_##suite_##_##rule_(const void *arg) \
+	{ \
+		(void)arg; \
+		test_##suite_##_##rule_(); \
+	} \
+	__attribute__((constructor)) static void register_##suite_##_##rule_(void) \
+	{ \
+		static struct dt_case c = { \
+			.suite = #suite_, \
+			.name = #suite_ "_" #rule_, \
+			.fn = call_##suite_##_##rule_, \
+			.limit_s = (limit_), \
+		}; \
+		dt_register(&c); \
+	} \
 	static void test_##suite_##_##rule_(void)
 
 #define TEST(suite_, rule_) TEST_LIMIT(suite_, rule_, 0)
@@ -51,38 +53,36 @@ void dt_register(struct dt_case *c);
 void dt_register_rows(const char *suite, const void *rows, size_t n, size_t size,
 		      void (*fn)(const void *row));
 
-#define TEST_ROWS(suite_, rows_, fn_)                                                  \
-	__attribute__((constructor)) static void register_rows_##suite_##_##rows_(void)  \
-	{                                                                               \
-		dt_register_rows(#suite_, rows_, sizeof(rows_) / sizeof((rows_)[0]),    \
-				 sizeof((rows_)[0]), fn_);                              \
+#define TEST_ROWS(suite_, rows_, fn_) \
+	__attribute__((constructor)) static void register_rows_##suite_##_##rows_(void) \
+	{ \
+		dt_register_rows(#suite_, rows_, sizeof(rows_) / sizeof((rows_)[0]), \
+				 sizeof((rows_)[0]), fn_); \
 	}
 
 /* ---- checks ---- */
 
-__attribute__((noreturn, format(printf, 3, 4)))
-void dt_fail(const char *file, int line, const char *fmt, ...);
-__attribute__((noreturn, format(printf, 1, 2)))
-void dt_skip(const char *fmt, ...);
+__attribute__((noreturn, format(printf, 3, 4))) void dt_fail(const char *file, int line,
+							     const char *fmt, ...);
+__attribute__((noreturn, format(printf, 1, 2))) void dt_skip(const char *fmt, ...);
 /* Shown when the case fails, or with --verbose. */
-__attribute__((format(printf, 1, 2)))
-void dt_note(const char *fmt, ...);
+__attribute__((format(printf, 1, 2))) void dt_note(const char *fmt, ...);
 void dt_check_eq(const char *file, int line, const char *a, long long va, const char *b,
 		 long long vb);
 void dt_check_mem(const char *file, int line, const void *got, const void *want, size_t len);
 
 #define FAIL(...) dt_fail(__FILE__, __LINE__, __VA_ARGS__)
-#define ASSERT(cond_)                                                                  \
-	do {                                                                            \
-		if (!(cond_))                                                           \
-			dt_fail(__FILE__, __LINE__, "%s", #cond_);                      \
+#define ASSERT(cond_) \
+	do { \
+		if (!(cond_)) \
+			dt_fail(__FILE__, __LINE__, "%s", #cond_); \
 	} while (0)
-#define ASSERT_EQ(a_, b_)                                                              \
+#define ASSERT_EQ(a_, b_) \
 	dt_check_eq(__FILE__, __LINE__, #a_, (long long)(a_), #b_, (long long)(b_))
-#define ASSERT_PTR(a_, b_)                                                             \
-	do {                                                                            \
-		const void *pa_ = (a_), *pb_ = (b_);                                    \
-		if (pa_ != pb_)                                                         \
+#define ASSERT_PTR(a_, b_) \
+	do { \
+		const void *pa_ = (a_), *pb_ = (b_); \
+		if (pa_ != pb_) \
 			dt_fail(__FILE__, __LINE__, "%s is %p, %s is %p", #a_, pa_, #b_, pb_); \
 	} while (0)
 #define ASSERT_MEM(got_, want_, len_) dt_check_mem(__FILE__, __LINE__, got_, want_, len_)
@@ -94,14 +94,14 @@ void dt_sleep_us(uint64_t us);
 /* How much slower than a plain build this run may be (sanitizers, valgrind). */
 unsigned int dt_slow(void);
 /* Waits until cond() holds; fails after limit_us (scaled by dt_slow()). */
-#define DT_UNTIL(cond_, limit_us_)                                                     \
-	do {                                                                            \
-		uint64_t end_ = dt_now_us() + (uint64_t)(limit_us_) * dt_slow();        \
-		while (!(cond_)) {                                                      \
-			if (dt_now_us() > end_)                                         \
+#define DT_UNTIL(cond_, limit_us_) \
+	do { \
+		uint64_t end_ = dt_now_us() + (uint64_t)(limit_us_)*dt_slow(); \
+		while (!(cond_)) { \
+			if (dt_now_us() > end_) \
 				dt_fail(__FILE__, __LINE__, "not reached in time: %s", #cond_); \
-			dt_sleep_us(200);                                               \
-		}                                                                       \
+			dt_sleep_us(200); \
+		} \
 	} while (0)
 
 /* ---- threads ---- */
@@ -122,7 +122,7 @@ void dt_thread_wait_blocked(struct dt_thread *t);
 
 struct dt_peer {
 	pid_t pid;
-	int fd;                         /* socket to the peer */
+	int fd; /* socket to the peer */
 };
 
 /* Forks; call it before the case opens an IA. */
@@ -152,8 +152,8 @@ void dt_fds_check(const struct dt_fds *then, const char *file, int line);
 
 struct dt_program {
 	const char *name;
-	const char *fabric;             /* first column of the skip file that applies */
-	const char *skip_file;          /* may be NULL or absent */
+	const char *fabric;    /* first column of the skip file that applies */
+	const char *skip_file; /* may be NULL or absent */
 };
 
 int dt_main(int argc, char **argv, const struct dt_program *prog);

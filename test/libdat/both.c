@@ -11,8 +11,8 @@
 
 #include "fake.h"
 
-__attribute__((visibility("default")))
-struct fake_state fake_state = { .lock = PTHREAD_MUTEX_INITIALIZER };
+__attribute__((visibility(
+	"default"))) struct fake_state fake_state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static char conf_path[] = "/tmp/libdat-both-XXXXXX";
 
@@ -67,12 +67,12 @@ static void side_by_side(void)
 	check(fake_state.log[0], "init both 1.2 ts=0 [one]");
 	check(fake_state.log[2], "init both 2.0 ts=0 [two]");
 	check(part[0].use(), "pz_create 0x80fe0034, ep_free DAT_INVALID_HANDLE "
-	      "DAT_INVALID_HANDLE_EP, arg1 0x80060024");
+			     "DAT_INVALID_HANDLE_EP, arg1 0x80060024");
 	check(part[1].use(), "pz_create 0x80fe0034, ep_free DAT_INVALID_HANDLE "
-	      "DAT_INVALID_HANDLE_EP, arg1 0x80060025");
+			     "DAT_INVALID_HANDLE_EP, arg1 0x80060025");
 	check(part[0].close(), "close 0x0");
 	check(part[1].use(), "pz_create 0x80fe0034, ep_free DAT_INVALID_HANDLE "
-	      "DAT_INVALID_HANDLE_EP, arg1 0x80060025");
+			     "DAT_INVALID_HANDLE_EP, arg1 0x80060025");
 	check(part[1].close(), "close 0x0");
 	CU_ASSERT_EQUAL(fake_state.inits, 2);
 	CU_ASSERT_EQUAL(fake_state.finis, 2);

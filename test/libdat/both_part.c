@@ -20,7 +20,7 @@ const char *part_open(void)
 	DAT_RETURN ret;
 
 	dat_registry_list_providers(4, &n, list);
-	ret = dat_ia_open((DAT_NAME_PTR)"both", 8, &async_evd, &ia);
+	ret = dat_ia_open((DAT_NAME_PTR) "both", 8, &async_evd, &ia);
 	snprintf(text, sizeof(text), "%d entries, open 0x%x, ia %p", n, ret, (void *)ia);
 	return text;
 }

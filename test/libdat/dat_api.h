@@ -42,8 +42,7 @@
 #define PARAMS_6(t1, t2, t3, t4, t5, t6) PARAMS_5(t1, t2, t3, t4, t5), t6 a6
 #define PARAMS_7(t1, t2, t3, t4, t5, t6, t7) PARAMS_6(t1, t2, t3, t4, t5, t6), t7 a7
 #define PARAMS_8(t1, t2, t3, t4, t5, t6, t7, t8) PARAMS_7(t1, t2, t3, t4, t5, t6, t7), t8 a8
-#define PARAMS_9(t1, t2, t3, t4, t5, t6, t7, t8, t9) \
-	PARAMS_8(t1, t2, t3, t4, t5, t6, t7, t8), t9 a9
+#define PARAMS_9(t1, t2, t3, t4, t5, t6, t7, t8, t9) PARAMS_8(t1, t2, t3, t4, t5, t6, t7, t8), t9 a9
 #define PARAMS_11(t1, t2, t3, t4, t5, t6, t7, t8, t9, ta, tb) \
 	PARAMS_9(t1, t2, t3, t4, t5, t6, t7, t8, t9), ta a10, tb a11
 #define PARAMS_12(t1, t2, t3, t4, t5, t6, t7, t8, t9, ta, tb, tc) \
@@ -57,8 +56,7 @@
 #define REST_5(F, t1, t2, t3, t4, t5) REST_4(F, t1, t2, t3, t4) F(5, t5)
 #define REST_6(F, t1, t2, t3, t4, t5, t6) REST_5(F, t1, t2, t3, t4, t5) F(6, t6)
 #define REST_7(F, t1, t2, t3, t4, t5, t6, t7) REST_6(F, t1, t2, t3, t4, t5, t6) F(7, t7)
-#define REST_8(F, t1, t2, t3, t4, t5, t6, t7, t8) \
-	REST_7(F, t1, t2, t3, t4, t5, t6, t7) F(8, t8)
+#define REST_8(F, t1, t2, t3, t4, t5, t6, t7, t8) REST_7(F, t1, t2, t3, t4, t5, t6, t7) F(8, t8)
 #define REST_9(F, t1, t2, t3, t4, t5, t6, t7, t8, t9) \
 	REST_8(F, t1, t2, t3, t4, t5, t6, t7, t8) F(9, t9)
 #define REST_11(F, t1, t2, t3, t4, t5, t6, t7, t8, t9, ta, tb) \

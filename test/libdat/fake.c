@@ -29,8 +29,7 @@ static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct instance *instances;
 static void (*report_reason)(const char *text);
 
-__attribute__((format(printf, 1, 2)))
-static void log_call(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static void log_call(const char *format, ...)
 {
 	va_list args;
 
@@ -102,8 +101,7 @@ static DAT_RETURN end_record(int slot)
 	static DAT_RETURN fake_##name(PARAMS_##n(__VA_ARGS__)) \
 	{ \
 		begin_record(number, a1); \
-		REST_##n(RECORD, __VA_ARGS__) \
-		return end_record(number); \
+		REST_##n(RECORD, __VA_ARGS__) return end_record(number); \
 	}
 #include CALLS
 #if DAT_API_MAJOR >= 2
@@ -175,8 +173,9 @@ static DAT_RETURN fake_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_evd, DAT_IA
 	attr->dapl_version_major = major;
 	attr->dapl_version_minor = minor;
 	value = param_value(in, "ts=");
-	attr->is_thread_safe = !value ? in->info.is_thread_safe :
-			       *value == '1' ? DAT_TRUE : DAT_FALSE;
+	attr->is_thread_safe = !value          ? in->info.is_thread_safe
+			       : *value == '1' ? DAT_TRUE
+					       : DAT_FALSE;
 	return param_result(in, "query=");
 }
 

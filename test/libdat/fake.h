@@ -33,7 +33,7 @@ struct fake_state {
 	pthread_mutex_t lock;
 	char log[FAKE_LOG_LINES][FAKE_LOG_SIZE];
 	int lines;
-	int inits, finis, opens, closes;	/* also counted while the log is off */
+	int inits, finis, opens, closes; /* also counted while the log is off */
 	bool log_off;
 
 	/* The last call through one of the table's plain slots. */
@@ -47,7 +47,7 @@ struct fake_state {
 	void (*hook)(const char *where, const char *name, void *own);
 	void *last_own;
 
-	DAT_RETURN open_answer;		/* used if the parameters have none */
+	DAT_RETURN open_answer; /* used if the parameters have none */
 };
 
 extern struct fake_state fake_state;

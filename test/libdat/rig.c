@@ -16,8 +16,8 @@
 
 #include "rig.h"
 
-__attribute__((visibility("default")))
-struct fake_state fake_state = { .lock = PTHREAD_MUTEX_INITIALIZER };
+__attribute__((visibility(
+	"default"))) struct fake_state fake_state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct dat_calls dat;
 bool rig_foreign;

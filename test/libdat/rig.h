@@ -54,8 +54,7 @@ extern bool rig_foreign;
 #endif
 
 /* A good registry line for the fake provider; FAKE is replaced by its path. */
-#define LINE(name, params) \
-	name " " API " nonthreadsafe default FAKE fake.1.0 \"" params "\" \"\"\n"
+#define LINE(name, params) name " " API " nonthreadsafe default FAKE fake.1.0 \"" params "\" \"\"\n"
 
 void rig_start(char **argv);
 

@@ -113,8 +113,8 @@ static void listed_behind_file(void)
 static void own_version_first(void)
 {
 	load_with_system_conf("x " OTHER_API " nonthreadsafe default libc.so.6 d.1.0 \"\" \"\"\n"
-			      "ofi " OTHER_API " threadsafe default libc.so.6 d.1.0 \"\" \"\"\n"
-			      FOUND("a", ""));
+			      "ofi " OTHER_API
+			      " threadsafe default libc.so.6 d.1.0 \"\" \"\"\n" FOUND("a", ""));
 	CHECK_TEXT(rig_list(), "a/" V "/0 " BUILTINS "x/" OTHER_V "/0 ofi/" OTHER_V "/1 ");
 	end_system_conf();
 }
@@ -126,6 +126,7 @@ static void dead_ones_behind(void)
 	/* A provider of the original DAPL exists, its device does not. */
 	snprintf(card, sizeof(card), "%s/libdaplcard.so", rig_dir());
 	CU_ASSERT_FALSE(symlink(FAKE_PATH, card));
+	/* clang-format off */
 	snprintf(conf_text, sizeof(conf_text),
 		 DEAD("path", "")
 		 "bare " API " nonthreadsafe default libno-such.so.7 d.1.0 \"\" \"\"\n"
@@ -135,8 +136,10 @@ static void dead_ones_behind(void)
 		 OWN("interface", "provider=tcp domain=nosuch1")
 		 OWN("alive", "provider=tcp domain=lo")
 		 OWN("address", "provider=tcp domain=127.0.0.1") FOUND("a", "x"), card, card);
+	/* clang-format on */
 	rig_load(conf_text);
-	CHECK_TEXT(rig_list(), "nic/" V "/0 alive/" V "/0 address/" V "/0 a/" V "/0 "
+	CHECK_TEXT(rig_list(),
+		   "nic/" V "/0 alive/" V "/0 address/" V "/0 a/" V "/0 "
 		   "path/" V "/0 bare/" V "/0 card/" V "/0 device/" V "/0 interface/" V "/0 ");
 	rig_unload();
 	unlink(card);
@@ -244,12 +247,21 @@ static void thread_safe(void)
 static void legacy_names(void)
 {
 	static const char *const names[] = {
-		"ofa-v2-ib0", "ofa-v2-mlx4_0-1u", "ofa-v2-x", "OpenIB-cma", "OpenIB-mthca0-1",
-		"ib0", "ib12", "ccil", "nes0", "nes7", "ofa-x",
+		"ofa-v2-ib0",
+		"ofa-v2-mlx4_0-1u",
+		"ofa-v2-x",
+		"OpenIB-cma",
+		"OpenIB-mthca0-1",
+		"ib0",
+		"ib12",
+		"ccil",
+		"nes0",
+		"nes7",
+		"ofa-x",
 	};
 	static const char *const other_names[] = {
-		"ofa-", "ofa", "OpenIB-", "OpenIB", "openib-cma", "ib", "ib0x", "ibx", "nes",
-		"nes0.1", "ccil0", "xofa-v2-ib0", "ofi-udp", "",
+		"ofa-", "ofa", "OpenIB-", "OpenIB", "openib-cma",  "ib",      "ib0x",
+		"ibx",  "nes", "nes0.1",  "ccil0",  "xofa-v2-ib0", "ofi-udp", "",
 	};
 	size_t i;
 
@@ -494,7 +506,7 @@ static void any_name_of_a_kind(void)
 	load_with_system_conf("* " API " nonthreadsafe default " OWN_LIBRARY
 			      " d.1.0 \"caught\" \"\"\n");
 	CHECK_TEXT(rig_list(), "ofi/" V "/1 ofi-tcp/" V "/1 ofi-shm/" V "/1 ofi-rxm/" V "/1 "
-		   "ofi-verbs/" V "/1 ofi-efa/" V "/1 ");
+			       "ofi-verbs/" V "/1 ofi-efa/" V "/1 ");
 	CU_ASSERT(opens_as("ofi-tcp", "caught"));
 	rig_clear_log();
 	CHECK_RET(dat.ia_openv("ofi-tcp", 8, NULL, &ia, MAJOR, MINOR, DAT_TRUE), DAT_SUCCESS);
@@ -556,8 +568,8 @@ static void any_name_uses(void)
 
 void add_builtin_suite(void)
 {
-	CU_pSuite s = CU_add_suite("built-in entries, legacy names", place_provider,
-				   remove_provider);
+	CU_pSuite s =
+		CU_add_suite("built-in entries, legacy names", place_provider, remove_provider);
 
 	ADD_OURS(s, "built-in entries are listed after those of the file", listed_behind_file);
 	ADD(s, "entries of another API version come last", own_version_first);

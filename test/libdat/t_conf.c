@@ -30,6 +30,7 @@
 	"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"
 
 /* X(function, rule, text of the file, names that must be listed) */
+/* clang-format off */
 #define SHARED_CASES(X) \
 	X(blanks, "blanks and tabs separate, leading ones allowed", \
 	  " \t a\t" API "  nonthreadsafe \tdefault lib.so dapl.2.0 \"\"\t\"\" \n", SEEN("a")) \
@@ -119,6 +120,7 @@
 	X(empty_words, "an empty name or library drops the record", \
 	  GOOD("\"\"") "a " API " nonthreadsafe default \"\" dapl.2.0 \"\" \"\"\n" GOOD("b"), \
 	  SEEN("b"))
+/* clang-format on */
 
 #define FUNCTION(id, rule, conf, names) \
 	static void id(void) \
@@ -166,9 +168,10 @@ static void reasons(void)
 		"10: expected an IA name of 1 to 255 characters, found \"\"",
 		"11: expected a library name, found \"\"",
 		"12: expected an API version such as u2.0, found \"a?[31mb\"",
-		NULL
+		NULL,
 	};
 
+	/* clang-format off */
 	check_reasons(GOOD("good")
 		      "a x2.0 nonthreadsafe default lib.so dapl.2.0 \"\" \"\"\n"
 		      "a " API " unsafe default lib.so dapl.2.0 \"\" \"\"\n"
@@ -182,12 +185,14 @@ static void reasons(void)
 		      "a " API " nonthreadsafe default \"\" dapl.2.0 \"\" \"\"\n"
 		      "a \"a\x1b[31mb\" nonthreadsafe default lib.so dapl.2.0 \"\" \"\"\n",
 		      expected);
+	/* clang-format on */
 }
 
 static void long_line(void)
 {
 	static const char *const expected[] = {
-		"1: expected a line of at most 4096 bytes, found 5001", NULL
+		"1: expected a line of at most 4096 bytes, found 5001",
+		NULL,
 	};
 	char *conf = malloc(8192);
 
@@ -267,8 +272,10 @@ static void fifo(void)
 	rig_load(NULL);
 	rig_capture_stderr();
 	rig_open("a", &ia);
-	snprintf(expected, sizeof(expected), "registry file %s (DAT_OVERRIDE): not a regular "
-		 "file\n", path);
+	snprintf(expected, sizeof(expected),
+		 "registry file %s (DAT_OVERRIDE): not a regular "
+		 "file\n",
+		 path);
 	CU_ASSERT(strstr(rig_captured(), expected) != NULL);
 	rig_unload();
 	unlink(path);

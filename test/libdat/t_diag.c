@@ -68,11 +68,12 @@ static void unknown_name(void)
 	open_and_capture("gamma");
 	snprintf(expected, sizeof(expected),
 		 LIB ": cannot open IA \"gamma\" (" V ", nonthreadsafe): "
-		 "DAT_PROVIDER_NOT_FOUND DAT_NAME_NOT_REGISTERED\n"
-		 "  registry file %s (DAT_OVERRIDE): 2 entries, 0 bad lines\n"
-		 "  no entry has this name, version and thread-safety\n"
-		 "  known names: \"ofi\", \"alpha\", \"beta\", \"ofi-tcp\", \"ofi-shm\"\n"
-		 "  try: use one of the known names; dat_info -l lists all\n", rig_conf_path());
+		     "DAT_PROVIDER_NOT_FOUND DAT_NAME_NOT_REGISTERED\n"
+		     "  registry file %s (DAT_OVERRIDE): 2 entries, 0 bad lines\n"
+		     "  no entry has this name, version and thread-safety\n"
+		     "  known names: \"ofi\", \"alpha\", \"beta\", \"ofi-tcp\", \"ofi-shm\"\n"
+		     "  try: use one of the known names; dat_info -l lists all\n",
+		 rig_conf_path());
 	CHECK_TEXT(output, expected);
 	rig_unload();
 }
@@ -208,8 +209,9 @@ static void ten_lines(void)
 	*conf = '\0';
 	for (i = 0; i < 30; i++)
 		strcat(conf, "aaa " API " nonthreadsafe default /no/such.so d.1.0 \"\" \"\"\n"
-		       "aaa bad\n" "aab " API " nonthreadsafe default FAKE d.1.0 \"\" \"\"\n"
-		       "aaa " API " threadsafe default FAKE d.1.0 \"\" \"\"\n");
+			     "aaa bad\n"
+			     "aab " API " nonthreadsafe default FAKE d.1.0 \"\" \"\"\n"
+			     "aaa " API " threadsafe default FAKE d.1.0 \"\" \"\"\n");
 	rig_load(conf);
 	open_and_capture("aaa");
 	CU_ASSERT_EQUAL(count_output_lines(), 10);

@@ -55,7 +55,9 @@ static void by_ia(void)
 
 static void by_object(void)
 {
-	struct { const DAT_PROVIDER *provider; } object;
+	struct {
+		const DAT_PROVIDER *provider;
+	} object;
 
 	rig_load(LINE("a", "ext"));
 	rig_must_open("a");

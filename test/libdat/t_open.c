@@ -284,8 +284,9 @@ static void chained(void)
 {
 	DAT_IA_HANDLE ia;
 
-	rig_load("a " API " nonthreadsafe default /nonexistent.so d.1.0 \"one\" \"\"\n"
-		 LINE("a", "two") LINE("a", "three"));
+	rig_load("a " API
+		 " nonthreadsafe default /nonexistent.so d.1.0 \"one\" \"\"\n" LINE("a", "two")
+			 LINE("a", "three"));
 	rig_capture_stderr();
 	ia = rig_must_open("a");
 	rig_captured();

@@ -101,7 +101,9 @@ static void info_is_copied(void)
 
 /* A provider registered by the program: no dat.conf, no library. */
 static int own_opens, own_closes;
-static struct { DAT_PROVIDER *provider; } own_ia;
+static struct {
+	DAT_PROVIDER *provider;
+} own_ia;
 
 static DAT_RETURN own_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			   DAT_IA_HANDLE *ia)

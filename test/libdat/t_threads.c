@@ -33,8 +33,8 @@ static int one_round(const char *name)
 	if (dat.pz_create(ia, &pz) != FAKE_ANSWER(52) ||
 	    dat.get_handle_type(ia, &type) != FAKE_ANSWER(7) ||
 	    dat.get_ia_handle(TO_VALUE(ia), &own) != DAT_SUCCESS ||
-	    (!rig_foreign && (dat.get_ia_handle(TO_VALUE(own), &back) != DAT_SUCCESS ||
-			      back != ia)))
+	    (!rig_foreign &&
+	     (dat.get_ia_handle(TO_VALUE(own), &back) != DAT_SUCCESS || back != ia)))
 		return 1;
 	return dat.ia_close(ia, DAT_CLOSE_ABRUPT_FLAG) != DAT_SUCCESS;
 }
@@ -79,9 +79,8 @@ static void all_at_once(void)
 	rig_capture_stderr();
 	for (i = 0; i < THREADS; i++) {
 		self[i] = i;
-		CU_ASSERT_FALSE_FATAL(pthread_create(&thread[i], NULL,
-						     i < 2 ? list_and_fail : open_and_close,
-						     &self[i]));
+		CU_ASSERT_FALSE_FATAL(pthread_create(
+			&thread[i], NULL, i < 2 ? list_and_fail : open_and_close, &self[i]));
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(thread[i], NULL);

@@ -21,7 +21,7 @@
 #define PAGE 4096
 
 static struct ex ex;
-static DAT_HANDLE wrong;		/* not a valid object of any kind */
+static DAT_HANDLE wrong; /* not a valid object of any kind */
 static DAT_EVD_HANDLE dto, conn, soft;
 static struct ex_mem mem;
 static DAT_DTO_COOKIE cookie;
@@ -49,22 +49,20 @@ static void try_ia(void)
 
 	memset(name, 'x', sizeof(name));
 	name[sizeof(name) - 1] = '\0';
-	RESULT(ia_openv, (NULL, 8, &evd, &other, DAT_VERSION_MAJOR,
-			  DAT_VERSION_MINOR, DAT_FALSE));
-	RESULT(ia_openv, (name, 8, &evd, &other, DAT_VERSION_MAJOR,
-			  DAT_VERSION_MINOR, DAT_FALSE));
-	RESULT(ia_openv, (name + 290, 8, &evd, &other, DAT_VERSION_MAJOR,
-			  DAT_VERSION_MINOR, DAT_FALSE));
-	RESULT(ia_openv, ((char *)"ofi", 0, &evd, &other, DAT_VERSION_MAJOR,
-			  DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv, (NULL, 8, &evd, &other, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv, (name, 8, &evd, &other, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv,
+	       (name + 290, 8, &evd, &other, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv,
+	       ((char *)"ofi", 0, &evd, &other, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE));
 	RESULT(ia_openv, ((char *)"ofi", INT_MAX, &evd, &other, DAT_VERSION_MAJOR,
 			  DAT_VERSION_MINOR, DAT_FALSE));
-	RESULT(ia_openv, ((char *)"ofi", 8, NULL, &other, DAT_VERSION_MAJOR,
-			  DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv,
+	       ((char *)"ofi", 8, NULL, &other, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE));
 	RESULT(ia_openv, ((char *)"ofi", 8, &evd, NULL, 2, 0, DAT_FALSE));
 	out = dto;
-	RESULT(ia_openv, ((char *)"ofi", 8, &out, &other, DAT_VERSION_MAJOR,
-			  DAT_VERSION_MINOR, DAT_FALSE));
+	RESULT(ia_openv,
+	       ((char *)"ofi", 8, &out, &other, DAT_VERSION_MAJOR, DAT_VERSION_MINOR, DAT_FALSE));
 	RESULT(ia_query, (NULL, &out, 0, NULL, 0, NULL));
 	RESULT(ia_query, (ia, &out, ~(DAT_IA_ATTR_MASK)0, &attr, 0, NULL));
 	RESULT(ia_query, (ia, &out, DAT_IA_FIELD_ALL, NULL, 0, NULL));
@@ -158,8 +156,7 @@ static void try_lmr(void)
 }
 
 static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE region,
-			   const DAT_LMR_TRIPLET *triplet, int va, DAT_EP_HANDLE ep,
-			   int flags)
+			   const DAT_LMR_TRIPLET *triplet, int va, DAT_EP_HANDLE ep, int flags)
 {
 	DAT_RMR_COOKIE rmr_cookie = { .as_64 = 0 };
 	DAT_RMR_CONTEXT key;
@@ -358,8 +355,7 @@ static void try_connect(void)
 	RESULT(ep_dup_connect, (ep, ep, 1, 0, NULL, DAT_QOS_PREMIUM));
 	RESULT(ep_dup_connect, (ep, ep, 1, 0, NULL, best));
 	ex_check(dat_ep_free(ep), "dat_ep_free");
-	ex_check(dat_ep_create(ex.ia, DAT_HANDLE_NULL, dto, dto, conn, NULL, &ep),
-		 "dat_ep_create");
+	ex_check(dat_ep_create(ex.ia, DAT_HANDLE_NULL, dto, dto, conn, NULL, &ep), "dat_ep_create");
 	RESULT(ep_connect, (ep, addr, 1, 1, 0, NULL, best, none));
 	in.sin_addr.s_addr = htonl(INADDR_ANY);
 	RESULT(ep_connect, (ep, addr, 1, 1, 0, NULL, best, none));
@@ -550,7 +546,8 @@ static void try_connected(void)
 	ex_check(dat_psp_create_any(ex.ia, &qual, conn, DAT_PSP_CONSUMER_FLAG, &psp),
 		 "dat_psp_create_any");
 	ex_check(dat_ep_connect(active, attr.ia_address_ptr, qual, EX_PATIENCE, 0, NULL,
-				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG), "dat_ep_connect");
+				DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG),
+		 "dat_ep_connect");
 	RESULT(ep_post_send, (active, 1, &seg, cookie, DAT_COMPLETION_DEFAULT_FLAG));
 	try_requests(active, passive);
 	ex_expect(conn, DAT_CONNECTION_EVENT_ESTABLISHED);

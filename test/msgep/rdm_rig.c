@@ -11,10 +11,12 @@
 #include "rdm_rig.h"
 
 /* By hand: WIRE_FAB_PROVIDER names another inner provider. */
+/* clang-format off */
 static struct dofi_fabric_desc row = {
 	.name = "rxm", .prov_name = "tcp;ofi_rxm", .wire_id = 200, .max_iov = 4, .cm_data = 256,
 	.rx_depth = 1024,
 };
+/* clang-format on */
 
 /* ---- stubs called by the transport ---- */
 
@@ -310,8 +312,11 @@ struct rdm_hdr rig_header(struct end *e, uint8_t channel, uint32_t seq)
 {
 	struct rdm_conn *conn = e->ep.w.conn;
 	struct rdm_hdr hdr = {
-		.index = htole32(conn->peer_index), .generation = htole32(conn->peer_generation),
-		.token = htole64(conn->peer_token), .seq = htole32(seq), .channel = channel,
+		.index = htole32(conn->peer_index),
+		.generation = htole32(conn->peer_generation),
+		.token = htole64(conn->peer_token),
+		.seq = htole32(seq),
+		.channel = channel,
 	};
 
 	return hdr;

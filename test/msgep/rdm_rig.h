@@ -12,7 +12,7 @@
 struct mode {
 	const char *name;
 	bool constrained;
-	bool large;			/* frames of all lengths, also in large packets */
+	bool large; /* frames of all lengths, also in large packets */
 };
 
 /* The part of an IA that the transport uses. */
@@ -26,12 +26,12 @@ struct side {
 struct end {
 	struct msgep_ep ep;
 	struct msgep_cq cq;
-	_Atomic unsigned int woken;	/* calls of msgep_cq_wake */
-	_Atomic int broken;		/* msgep_ep_broken's code */
-	unsigned int settled;		/* calls of msgep_ep_path_checked */
+	_Atomic unsigned int woken; /* calls of msgep_cq_wake */
+	_Atomic int broken;         /* msgep_ep_broken's code */
+	unsigned int settled;       /* calls of msgep_ep_path_checked */
 	uint32_t sent[MSGEP_CHANNELS], got[MSGEP_CHANNELS];
-	uint64_t out[MSGEP_CHANNELS], in[MSGEP_CHANNELS];	/* states of the patterns */
-	bool large;			/* of the mode */
+	uint64_t out[MSGEP_CHANNELS], in[MSGEP_CHANNELS]; /* states of the patterns */
+	bool large;                                       /* of the mode */
 };
 
 struct pair {
@@ -88,13 +88,12 @@ void rig_close_thread(struct leaver *l, struct end *end, struct side *side);
 	}
 
 /* For cases that wait for a time limit: each takes seconds. */
-#define RIG_ONE_MODE \
-	static const struct mode one_mode[] = { { "shuffled", true, true } }
+#define RIG_ONE_MODE static const struct mode one_mode[] = { { "shuffled", true, true } }
 
 /* Both sides make progress until cond_ holds. */
 #define PUMP_UNTIL(a_, b_, cond_, limit_us_) \
 	do { \
-		uint64_t end_at_ = dt_now_us() + (uint64_t)(limit_us_) * dt_slow(); \
+		uint64_t end_at_ = dt_now_us() + (uint64_t)(limit_us_)*dt_slow(); \
 		while (!(cond_)) { \
 			if (dt_now_us() > end_at_) \
 				FAIL("not reached in time: %s", #cond_); \

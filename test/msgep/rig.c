@@ -15,7 +15,7 @@
 
 #include "rig.h"
 
-#define LIMIT 8000000u		/* microseconds for any step */
+#define LIMIT 8000000u /* microseconds for any step */
 
 const struct sort sorts[2] = { { "local", true }, { "tcp", false } };
 struct rig_play play;
@@ -244,7 +244,8 @@ static void forget_events(struct side *s, struct fid *fid)
 {
 	struct dofi_list *pos, *tmp;
 
-	dofi_list_each_safe(pos, tmp, &s->eq.events) {
+	dofi_list_each_safe(pos, tmp, &s->eq.events)
+	{
 		struct msgep_event *event = dofi_container(pos, struct msgep_event, link);
 
 		if (fid && event->fid != fid)
@@ -496,7 +497,9 @@ void raw_send_fds(int fd, const void *data, size_t len, const int *fds, size_t n
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(16 * sizeof(int))];
 	struct iovec iov = { (void *)(uintptr_t)data, len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control,
 			      .msg_controllen = CMSG_SPACE(n * sizeof(int)) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 

@@ -26,7 +26,7 @@ struct side {
 	struct msgep_fabric fabric;
 	struct msgep_domain domain;
 	struct msgep_eq eq;
-	unsigned int events;		/* ever posted */
+	unsigned int events; /* ever posted */
 };
 
 /* A connected endpoint, and the calls that the transport has received for it. */
@@ -35,10 +35,10 @@ struct end {
 	bool up, closed;
 	bool have_params;
 	char peer_params[MSGEP_PARAMS_MAX];
-	int fd;				/* came with the parameters */
+	int fd; /* came with the parameters */
 	bool finished, died;
 	char last[MSGEP_PARAMS_MAX];
-	int held_back;			/* times that the end must not be reported; -1: always */
+	int held_back; /* times that the end must not be reported; -1: always */
 	unsigned int peer_ended_calls;
 };
 

@@ -16,7 +16,7 @@
 #include "base/be_bytes.h"
 #include "shm_rig.h"
 
-#define LIMIT 8000000u			/* microseconds for any step */
+#define LIMIT 8000000u /* microseconds for any step */
 #define PAGE 4096u
 
 /* ---------------------------------------------------------------- stubs */
@@ -176,8 +176,9 @@ void side_await_end(struct side *s, struct fid_ep *ep)
 struct fid_mr *region(struct side *s, void *base, size_t len, uint32_t key, uint64_t access)
 {
 	struct iovec iov = { base, len };
-	struct fi_mr_attr attr = { .mr_iov = &iov, .iov_count = 1, .access = access,
-				   .requested_key = key };
+	struct fi_mr_attr attr = {
+		.mr_iov = &iov, .iov_count = 1, .access = access, .requested_key = key
+	};
 	struct fid_mr *mr;
 
 	ASSERT_EQ(fi_mr_regattr(s->domain, &attr, 0, &mr), 0);
@@ -251,8 +252,11 @@ ssize_t post_rma(struct fid_ep *ep, bool write, void *buf, size_t len, const voi
 {
 	struct iovec iov = { buf, len };
 	struct fi_rma_iov rma = { .addr = (uintptr_t)remote, .len = len, .key = key };
-	struct fi_msg_rma msg = { .msg_iov = &iov, .iov_count = 1, .rma_iov = &rma,
-				  .rma_iov_count = 1, .context = context };
+	struct fi_msg_rma msg = { .msg_iov = &iov,
+				  .iov_count = 1,
+				  .rma_iov = &rma,
+				  .rma_iov_count = 1,
+				  .context = context };
 
 	return write ? fi_writemsg(ep, &msg, 0) : fi_readmsg(ep, &msg, 0);
 }
@@ -264,8 +268,8 @@ void pair_check(struct side *s, struct fid_ep *ep[2])
 {
 	static const size_t lens[] = { 0, 100, 5000, 100000, PAIR_MOST };
 	static char from[PAIR_MOST], to[PAIR_MOST];
-	struct fid_mr *mr = region(s, from, sizeof(from), PAIR_KEY,
-				   FI_REMOTE_READ | FI_REMOTE_WRITE);
+	struct fid_mr *mr =
+		region(s, from, sizeof(from), PAIR_KEY, FI_REMOTE_READ | FI_REMOTE_WRITE);
 	int recv, other;
 
 	for (size_t i = 0; i < sizeof(lens) / sizeof(*lens); i++) {
@@ -296,11 +300,16 @@ struct shm_params foe_params(void)
 {
 	static const uint64_t proof = 0x1122334455667788;
 
-	return (struct shm_params){ .magic = 0x444f5348, .version = 2, .size = RING,
-			       .nonce = 0xfeedfacecafebeef, .pid = (uint64_t)getpid(),
-			       .place = (uintptr_t)&proof, .proof = proof, .len = 48,
-			       .mem = PAGE + 4 * RING,
-			       .seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
+	return (struct shm_params){ .magic = 0x444f5348,
+				    .version = 2,
+				    .size = RING,
+				    .nonce = 0xfeedfacecafebeef,
+				    .pid = (uint64_t)getpid(),
+				    .place = (uintptr_t)&proof,
+				    .proof = proof,
+				    .len = 48,
+				    .mem = PAGE + 4 * RING,
+				    .seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 }
 
 static void make_memory(struct foe *f, const struct shm_params *o)
@@ -340,7 +349,9 @@ static void ask(struct foe *f, const struct side *s, const struct shm_params *o)
 				   .to = s->at,
 				   .has_fd = !o->no_fd };
 	struct iovec iov = { buf, 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = room,
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = room,
 			      .msg_controllen = sizeof(room) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 

@@ -24,7 +24,7 @@ struct side {
 	struct fid_eq *eq;
 	struct fid_cq *cq;
 	struct fid_pep *pep;
-	union dofi_addr at;		/* where it listens */
+	union dofi_addr at; /* where it listens */
 };
 
 void side_open(struct side *s);
@@ -52,13 +52,13 @@ ssize_t post_rma(struct fid_ep *ep, bool write, void *buf, size_t len, const voi
 struct shm_params {
 	uint32_t magic, version, size;
 	uint64_t nonce, pid, place, proof;
-	uint16_t len;			/* of it all */
-	off_t mem;			/* length of the memory */
+	uint16_t len; /* of it all */
+	off_t mem;    /* length of the memory */
 	int seals;
 	bool no_fd;
 };
 
-struct control {			/* layout of shm.c: 192 bytes for each direction */
+struct control { /* layout of shm.c: 192 bytes for each direction */
 	_Alignas(64) _Atomic uint64_t head[2];
 	_Atomic uint32_t asleep, several, pulls;
 	_Alignas(64) _Atomic uint32_t wants;
@@ -70,11 +70,11 @@ struct control {			/* layout of shm.c: 192 bytes for each direction */
 /* The connecting end of a connection. */
 struct foe {
 	struct side *s;
-	struct fid_ep *ep;		/* the other end: ours */
+	struct fid_ep *ep; /* the other end: ours */
 	int sock, fd;
 	char *map;
 	size_t map_len;
-	struct control *control;	/* [0]: of the frames that the foe sends */
+	struct control *control; /* [0]: of the frames that the foe sends */
 	uint64_t nonce, pos[2], at[2];
 };
 

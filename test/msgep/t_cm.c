@@ -11,7 +11,7 @@
 #include "rig.h"
 
 struct rig {
-	struct side a, b;		/* a listens */
+	struct side a, b; /* a listens */
 	struct msgep_pep pep;
 	struct end client, server;
 };

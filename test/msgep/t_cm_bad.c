@@ -461,8 +461,10 @@ static void tries_again(const void *row)
 				   sizeof(struct linger));
 		close(fd);
 	}
-	msg = (struct msgep_cm_msg){ .kind = MSGEP_CM_ACCEPT, .transport = how->local ? 7 : 8,
-				   .params = (const uint8_t *)"passive", .params_len = 8 };
+	msg = (struct msgep_cm_msg){ .kind = MSGEP_CM_ACCEPT,
+				     .transport = how->local ? 7 : 8,
+				     .params = (const uint8_t *)"passive",
+				     .params_len = 8 };
 	len = msgep_cm_build(busy, &msg);
 	ASSERT_EQ(send(fd, busy, len, MSG_NOSIGNAL), len);
 	side_await_only(&s, NULL, FI_CONNECTED, &e);
@@ -515,8 +517,7 @@ static void wrong_answers(const void *row)
 		ASSERT(n > 0);
 		ASSERT_EQ(msgep_cm_parse(buf, (size_t)n, &msg), 0);
 		ASSERT_EQ(msg.data_len, 4);
-		ASSERT_EQ(send(fd, answers[i].bytes, answers[i].len, MSG_NOSIGNAL),
-			  answers[i].len);
+		ASSERT_EQ(send(fd, answers[i].bytes, answers[i].len, MSG_NOSIGNAL), answers[i].len);
 		close(fd);
 		event = side_await_event(&s, NULL, 0);
 		ASSERT_EQ(event->err, answers[i].err);

@@ -61,13 +61,13 @@ TEST(msgep_transport, messages_come_back_as_they_were)
 TEST(msgep_transport, layout_is_the_documented_one)
 {
 	static const uint8_t want[] = {
-		'R', 'D', 'M',	     'C',	 MSGEP_CM_VERSION,
-		1,   9,	  0,	     0,		 2,
-		0,   1,	  4711 >> 8, 4711 & 255, 4,
-		0,   10,  1,	     2,		 3,
-		0,   0,	  0,	     0,		 0,
-		0,   0,	  0,	     0,		 0,
-		0,   0,	  5,	     18,	 18,
+		'R', 'D', 'M',       'C',        MSGEP_CM_VERSION,
+		1,   9,   0,         0,          2,
+		0,   1,   4711 >> 8, 4711 & 255, 4,
+		0,   10,  1,         2,          3,
+		0,   0,   0,         0,          0,
+		0,   0,   0,         0,          0,
+		0,   0,   5,         18,         18,
 	};
 	uint8_t buf[MSGEP_CM_MAX];
 
@@ -81,7 +81,7 @@ TEST(msgep_transport, changed_headers_are_noticed)
 {
 	static const bool may_differ[MSGEP_CM_HDR] = {
 		[6] = true,  [7] = true,  [12] = true, [13] = true,
-		[16] = true, [17] = true, [18] = true, [19] = true
+		[16] = true, [17] = true, [18] = true, [19] = true,
 	};
 	uint8_t buf[MSGEP_CM_MAX];
 	struct msgep_cm_msg msg;

@@ -11,9 +11,15 @@ static const uint8_t priv[256] = { 1, 2, 3, 0, 255 };
 
 static struct dofi_cm_msg message(uint8_t fabric, enum dofi_cm_kind kind)
 {
-	return (struct dofi_cm_msg){ .kind = kind, .fabric = fabric, .priv = priv, .priv_len = 48,
-				     .qual = 0x123456789abc, .reads_in = 7, .reads_out = 9,
-				     .conn_id = 0x00fedcba, .reason = 3 };
+	return (struct dofi_cm_msg){ .kind = kind,
+				     .fabric = fabric,
+				     .priv = priv,
+				     .priv_len = 48,
+				     .qual = 0x123456789abc,
+				     .reads_in = 7,
+				     .reads_out = 9,
+				     .conn_id = 0x00fedcba,
+				     .reason = 3 };
 }
 
 static void check_same(const struct dofi_cm_msg *sent)

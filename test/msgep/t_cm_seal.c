@@ -9,9 +9,9 @@
 #include "../lib/harness.h"
 #include "proto/cm_seal.h"
 
-#define BRIEF_ROOM 55		/* verbs */
+#define BRIEF_ROOM 55 /* verbs */
 #define BRIEF_PRIV 48
-#define WIDE_ROOM 256		/* a fabric without limits */
+#define WIDE_ROOM 256 /* a fabric without limits */
 #define WIDE_PRIV 216
 
 static struct msgep_secret *load(const char *text)
@@ -52,8 +52,13 @@ static void ends_open(struct ends *e, bool wide, size_t priv)
 				      .room = wide ? WIDE_ROOM : BRIEF_ROOM,
 				      .max_priv = wide ? WIDE_PRIV : BRIEF_PRIV };
 	e->request = (struct dofi_cm_msg){
-		.kind = DOFI_CM_REQUEST, .fabric = wide ? 1 : 2, .qual = 0x123456789abcdef0u,
-		.reads_in = 300, .reads_out = 17, .conn_id = 0xabcdef, .priv_len = (uint16_t)priv,
+		.kind = DOFI_CM_REQUEST,
+		.fabric = wide ? 1 : 2,
+		.qual = 0x123456789abcdef0u,
+		.reads_in = 300,
+		.reads_out = 17,
+		.conn_id = 0xabcdef,
+		.priv_len = (uint16_t)priv,
 	};
 	e->to.in.sin_family = AF_INET;
 	e->to.in.sin_addr.s_addr = htonl(0x7f000001);
@@ -92,8 +97,12 @@ static void greet(struct ends *e)
 static size_t answer(struct ends *e, enum dofi_cm_kind kind, size_t priv, uint8_t *buf)
 {
 	const struct dofi_cm_msg msg = {
-		.kind = kind, .reads_in = 99, .conn_id = 0x123456,
-		.reason = DOFI_CM_BY_PEER, .priv_len = (uint16_t)priv, .priv = e->answer_data,
+		.kind = kind,
+		.reads_in = 99,
+		.conn_id = 0x123456,
+		.reason = DOFI_CM_BY_PEER,
+		.priv_len = (uint16_t)priv,
+		.priv = e->answer_data,
 	};
 
 	return dofi_seal_answer(&e->listener, &e->by, &msg, buf);

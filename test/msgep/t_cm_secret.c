@@ -95,7 +95,9 @@ TEST_ROWS(msgep_secret_equal, sorts, those_who_know_connect)
 static void others_do_not(const void *row)
 {
 	static const char *const secrets[][2] = {
-		{ good, other }, { good, NULL }, { NULL, good },
+		{ good, other },
+		{ good, NULL },
+		{ NULL, good },
 	};
 	const struct sort *sort = row;
 	struct msgep_event *event;
@@ -172,7 +174,7 @@ static void what_was_heard_is_worth_nothing(const void *row)
 			break;
 		to = raw_connect(sort->local, "127.0.0.1", pep_port(&pep), NULL);
 		if (i)
-			continue;	/* also without HELLO */
+			continue; /* also without HELLO */
 		ASSERT_EQ(send(to, hello, (size_t)hello_len, 0), hello_len);
 		n = raw_recv(&a, to, buf, sizeof(buf));
 		ASSERT_EQ(n, MSGEP_CM_HDR + MSGEP_CM_NONCE + MSGEP_CM_MAC);
@@ -198,9 +200,14 @@ TEST(msgep_secret_file, must_be_one)
 		mode_t mode;
 		int ret;
 	} files[] = {
-		{ good, 0600, 0 }, { good, 0640, 0 }, { good, 0604, -EPERM },
-		{ good, 0602, -EPERM }, { "short", 0600, -ENODATA }, { "", 0600, -ENODATA },
-		{ "fifteen bytes!!\n\n\n", 0600, -ENODATA }, { NULL, 0600, -EFBIG },
+		{ good, 0600, 0 },
+		{ good, 0640, 0 },
+		{ good, 0604, -EPERM },
+		{ good, 0602, -EPERM },
+		{ "short", 0600, -ENODATA },
+		{ "", 0600, -ENODATA },
+		{ "fifteen bytes!!\n\n\n", 0600, -ENODATA },
+		{ NULL, 0600, -EFBIG },
 	};
 	struct msgep_eq eq;
 	char path[64], *big = calloc(1, 1026);

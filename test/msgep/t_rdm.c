@@ -143,8 +143,11 @@ __attribute__((constructor)) static void register_many(void)
 	static const char *const names[] = { "many_rxm", "many_constrained", "many_shuffled" };
 
 	for (int i = 0; i < 3; i++) {
-		c[i] = (struct dt_case){ .suite = "many", .name = names[i],
-					 .fn = many, .arg = &modes[i], .limit_s = 60 };
+		c[i] = (struct dt_case){ .suite = "many",
+					 .name = names[i],
+					 .fn = many,
+					 .arg = &modes[i],
+					 .limit_s = 60 };
 		dt_register(&c[i]);
 	}
 }

@@ -45,7 +45,7 @@ static void garbage(const void *arg)
 		for (size_t k = 0; k < len; k++)
 			junk[k] = (uint8_t)rig_random();
 		if (len >= 4 && i % 2)
-			memset(junk, 0, 4);	/* an index that exists */
+			memset(junk, 0, 4); /* an index that exists */
 		rig_raw(&left, &right, &p.a, junk, len);
 		PUMP_UNTIL(&left, &right, net->dropped == i, 5000000);
 	}

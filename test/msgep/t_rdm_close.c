@@ -116,7 +116,7 @@ static void closing_and_lied_to(const void *arg)
 	struct rdm_conn *conn = three_under_way(&p, arg);
 
 	net = rdm_net_of(&left.domain);
-	p.b.ep.w.conn->broken = true;	/* it does not answer */
+	p.b.ep.w.conn->broken = true; /* it does not answer */
 	msgep_transport_rdm.close(&p.a.ep);
 	hdr = rig_header(&p.b, RDM_CREDIT, 0);
 	hdr.consumed[MSGEP_REQ] = htole32(conn->sent[MSGEP_REQ]);

@@ -202,7 +202,7 @@ static void recalled_in_vain(const void *arg)
 	set_up(p, CROWD, arg);
 	for (int i = 0; i < CROWD - 2; i++)
 		warm_up(&p[i]);
-	p[0].a.ep.w.conn->broken = true;	/* it sends nothing any more */
+	p[0].a.ep.w.conn->broken = true; /* it sends nothing any more */
 	warm_up(&p[CROWD - 2]);
 	ASSERT_EQ(p[0].b.ep.w.conn->large.peer_returned, 0);
 	ASSERT(leave_of(&p[0].b) > 0);
@@ -388,7 +388,7 @@ struct forged {
 struct breach {
 	const char *name;
 	void (*spoil)(struct forged *f, const struct rdm_large_credits *peer);
-	bool large, leave;		/* a large packet; of a connection that has credits */
+	bool large, leave; /* a large packet; of a connection that has credits */
 };
 
 static void honest(struct forged *f, const struct rdm_large_credits *peer)
@@ -475,7 +475,7 @@ static void breach(const void *arg)
 
 	for (size_t i = 0; i < 2; i++) {
 		set_up(p, 2, &modes[i]);
-		warm_up(&p[0]);		/* so that there are buffers */
+		warm_up(&p[0]); /* so that there are buffers */
 		if (row->leave)
 			warm_up(&p[1]);
 		f = forge(&p[1].a);

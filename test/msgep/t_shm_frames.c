@@ -22,7 +22,7 @@ struct scene {
 	struct fid_ep *pair[2];
 	struct fid_mr *mr;
 	struct foe f;
-	char *shared, *to;		/* ROOM each, with AROUND before and after */
+	char *shared, *to; /* ROOM each, with AROUND before and after */
 };
 
 static char *guarded(void)
@@ -109,8 +109,9 @@ static void length_of_all_ones(struct scene *c)
 
 static void length_beyond_the_ring(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE,
-					    .len = RING - 39, .total = RING - 39 });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){
+		    .kind = MSGEP_MSG, .flags = WHOLE, .len = RING - 39, .total = RING - 39 });
 }
 
 static void answer_beyond_the_ring(struct scene *c)
@@ -137,17 +138,23 @@ static void write_without_beginning(struct scene *c)
 static void two_beginnings(struct scene *c)
 {
 	for (int i = 0; i < 2; i++)
-		put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = MSGEP_FIRST,
-						    .len = 100, .total = 300 });
+		put(c, MSGEP_REQ,
+		    (struct msgep_frame){
+			    .kind = MSGEP_MSG, .flags = MSGEP_FIRST, .len = 100, .total = 300 });
 }
 
 static void write_within_a_message(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = MSGEP_FIRST, .len = 100,
-					    .total = 300 });
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = WHOLE, .len = 100,
-					    .total = 100, .key = KEY,
-					    .value = (uintptr_t)c->shared });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){
+		    .kind = MSGEP_MSG, .flags = MSGEP_FIRST, .len = 100, .total = 300 });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_WRITE,
+				  .flags = WHOLE,
+				  .len = 100,
+				  .total = 100,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
 }
 
 static void read_within_a_write(struct scene *c)
@@ -159,34 +166,46 @@ static void read_within_a_write(struct scene *c)
 				  .total = 300,
 				  .key = KEY,
 				  .value = (uintptr_t)c->shared });
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_READ, .flags = WHOLE, .total = 8,
-					    .key = KEY, .value = (uintptr_t)c->shared });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_READ,
+				  .flags = WHOLE,
+				  .total = 8,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
 }
 
 static void message_longer_than_announced(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = 200,
-					    .total = 100 });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = 200, .total = 100 });
 }
 
 static void message_shorter_than_announced(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = 100,
-					    .total = 200 });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_MSG, .flags = WHOLE, .len = 100, .total = 200 });
 }
 
 static void write_longer_than_announced(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = WHOLE, .len = 16000,
-					    .total = 8, .key = KEY,
-					    .value = (uintptr_t)c->shared });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_WRITE,
+				  .flags = WHOLE,
+				  .len = 16000,
+				  .total = 8,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
 }
 
 static void read_with_payload(struct scene *c)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_READ, .flags = WHOLE, .len = 8,
-					    .total = 8, .key = KEY,
-					    .value = (uintptr_t)c->shared });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_READ,
+				  .flags = WHOLE,
+				  .len = 8,
+				  .total = 8,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
 }
 
 static void ack_of_nothing(struct scene *c)
@@ -213,8 +232,8 @@ static void refusal_that_is_no_number(struct scene *c)
 
 static void data_unasked(struct scene *c)
 {
-	put(c, MSGEP_ANS, (struct msgep_frame){ .kind = MSGEP_DATA, .flags = WHOLE, .len = 100,
-					    .total = 100 });
+	put(c, MSGEP_ANS,
+	    (struct msgep_frame){ .kind = MSGEP_DATA, .flags = WHOLE, .len = 100, .total = 100 });
 }
 
 /* Sends a list of segments, of which the frame announces `announced`. */
@@ -222,10 +241,13 @@ static void pull(struct scene *c, uint8_t kind, unsigned int announced, uint64_t
 		 uint64_t total)
 {
 	struct msgep_segment list[4];
-	struct msgep_frame f = { .kind = kind, .flags = WHOLE | MSGEP_PULL | MSGEP_WANTS_ACK,
-			       .total = total, .segments = (uint8_t)announced, .len = sizeof(list),
-			       .key = kind == MSGEP_WRITE ? KEY : 0,
-			       .value = kind == MSGEP_WRITE ? (uintptr_t)c->shared : 0 };
+	struct msgep_frame f = { .kind = kind,
+				 .flags = WHOLE | MSGEP_PULL | MSGEP_WANTS_ACK,
+				 .total = total,
+				 .segments = (uint8_t)announced,
+				 .len = sizeof(list),
+				 .key = kind == MSGEP_WRITE ? KEY : 0,
+				 .value = kind == MSGEP_WRITE ? (uintptr_t)c->shared : 0 };
 
 	for (int i = 0; i < 4; i++)
 		list[i] = (struct msgep_segment){ addr, len };
@@ -269,8 +291,9 @@ static void segments_of_the_kernel(struct scene *c)
 
 static void list_beyond_its_frame(struct scene *c)
 {
-	struct msgep_frame f = { .kind = MSGEP_MSG, .flags = WHOLE | MSGEP_PULL, .total = 16,
-			       .segments = 4, .len = 8 };
+	struct msgep_frame f = {
+		.kind = MSGEP_MSG, .flags = WHOLE | MSGEP_PULL, .total = 16, .segments = 4, .len = 8
+	};
 
 	foe_put(&c->f, MSGEP_REQ, &f, payload, 8);
 }
@@ -282,9 +305,13 @@ static void note_of_nothing(struct scene *c)
 
 static void write_to(struct scene *c, uint8_t flags, uint32_t len, uint64_t total)
 {
-	put(c, MSGEP_REQ, (struct msgep_frame){ .kind = MSGEP_WRITE, .flags = flags, .len = len,
-					    .total = total, .key = KEY,
-					    .value = (uintptr_t)c->shared });
+	put(c, MSGEP_REQ,
+	    (struct msgep_frame){ .kind = MSGEP_WRITE,
+				  .flags = flags,
+				  .len = len,
+				  .total = total,
+				  .key = KEY,
+				  .value = (uintptr_t)c->shared });
 }
 
 static void note_of_a_longer_write(struct scene *c)
@@ -337,6 +364,7 @@ struct breach {
 	void (*commit)(struct scene *c);
 };
 
+/* clang-format off */
 #define BREACH(fn_) { #fn_, fn_ }
 static const struct breach breaches[] = {
 	BREACH(kind_of_request), BREACH(kind_zero), BREACH(answer_among_requests),
@@ -353,6 +381,7 @@ static const struct breach breaches[] = {
 	BREACH(note_of_nothing), BREACH(note_of_a_longer_write), BREACH(note_within_its_write),
 	BREACH(operand_too_short), BREACH(swap_of_one_operand), BREACH(addition_of_much),
 };
+/* clang-format on */
 
 /* The connection of the hostile peer ends, and nothing else happens. */
 static void breach(const void *arg)
@@ -375,7 +404,7 @@ struct access {
 	const char *name;
 	uint8_t kind;
 	uint32_t key;
-	int64_t at;			/* from the region's beginning */
+	int64_t at; /* from the region's beginning */
 	uint64_t total;
 	uint32_t err;
 };
@@ -526,7 +555,7 @@ static void flip(void *arg)
 
 struct change {
 	const char *name;
-	size_t offset;			/* of the word, from the frame's beginning */
+	size_t offset; /* of the word, from the frame's beginning */
 	uint32_t a, b;
 	uint8_t kind;
 	bool pull;

@@ -97,6 +97,7 @@ static void no_memory(struct shm_params *o)
 	o->no_fd = true;
 }
 
+/* clang-format off */
 static const struct spoilt spoilt[] = {
 	{ "magic", magic }, { "version", version }, { "too_short", too_short },
 	{ "too_long", too_long }, { "empty", empty }, { "no_size", no_size },
@@ -104,6 +105,7 @@ static const struct spoilt spoilt[] = {
 	{ "cut_short", cut_short }, { "larger", larger }, { "unsealed", unsealed },
 	{ "can_shrink", can_shrink }, { "can_grow", can_grow }, { "no_memory", no_memory },
 };
+/* clang-format on */
 
 /* It is rejected and receives the reason; other clients are served as before. */
 static void refused(const void *arg)

@@ -42,8 +42,11 @@ static void close_scene(struct scene *c)
 
 static void ask_for(struct scene *c, uint64_t len, uint8_t flags)
 {
-	struct msgep_frame f = { .kind = MSGEP_READ, .flags = (uint8_t)(WHOLE | flags), .key = KEY,
-			       .value = (uintptr_t)c->data, .total = len };
+	struct msgep_frame f = { .kind = MSGEP_READ,
+				 .flags = (uint8_t)(WHOLE | flags),
+				 .key = KEY,
+				 .value = (uintptr_t)c->data,
+				 .total = len };
 
 	foe_put(&c->f, MSGEP_REQ, &f, NULL, 0);
 }
@@ -179,8 +182,12 @@ static void read_of_ours(struct scene *c)
 static void give(struct scene *c, const char *from, size_t len, uint8_t flags, uint32_t key)
 {
 	struct msgep_segment where = { (uintptr_t)from, len };
-	struct msgep_frame f = { .kind = MSGEP_DATA, .flags = flags, .segments = 1, .total = LARGE,
-			       .len = sizeof(where), .key = key };
+	struct msgep_frame f = { .kind = MSGEP_DATA,
+				 .flags = flags,
+				 .segments = 1,
+				 .total = LARGE,
+				 .len = sizeof(where),
+				 .key = key };
 
 	foe_put(&c->f, MSGEP_ANS, &f, &where, sizeof(where));
 }
@@ -224,7 +231,7 @@ TEST(shm_granted, is_refused_if_revoked_meanwhile)
 
 struct bad {
 	const char *name;
-	uintptr_t from;			/* 0: all available */
+	uintptr_t from; /* 0: all available */
 	size_t len;
 	uint8_t flags;
 	uint32_t key;

@@ -35,8 +35,12 @@ static void close_scene(struct scene *c)
 static void put_write(struct scene *c)
 {
 	static const char payload[8] = "payload";
-	struct msgep_frame f = { .kind = MSGEP_WRITE, .flags = WHOLE | MSGEP_WANTS_ACK, .len = 8,
-			       .total = 8, .key = KEY, .value = (uintptr_t)c->shared };
+	struct msgep_frame f = { .kind = MSGEP_WRITE,
+				 .flags = WHOLE | MSGEP_WANTS_ACK,
+				 .len = 8,
+				 .total = 8,
+				 .key = KEY,
+				 .value = (uintptr_t)c->shared };
 
 	foe_put(&c->f, MSGEP_REQ, &f, payload, sizeof(payload));
 }
@@ -114,7 +118,7 @@ TEST(shm_sleep, room_is_used)
 	while (foe_get(&c.f, MSGEP_REQ))
 		;
 	taken = c.f.at[MSGEP_REQ];
-	ASSERT_EQ(may_sleep(&c), -FI_EAGAIN);	/* completions are there */
+	ASSERT_EQ(may_sleep(&c), -FI_EAGAIN); /* completions are there */
 	ASSERT(foe_get(&c.f, MSGEP_REQ));
 	ASSERT(c.f.at[MSGEP_REQ] > taken);
 	take_completions(&c);

@@ -96,8 +96,8 @@ int attack_listen(void)
 		 strerror(errno));
 	RL_CHECK(!getsockname(fd, (struct sockaddr *)&ss, &len), "getsockname: %s",
 		 strerror(errno));
-	rl_board->qual = ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port :
-				((struct sockaddr_in *)&ss)->sin_port);
+	rl_board->qual = ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port
+							: ((struct sockaddr_in *)&ss)->sin_port);
 	return fd;
 }
 
@@ -178,8 +178,9 @@ static void expect_closed(int *fds, int count, unsigned int ms)
 
 static void random_bytes(void)
 {
-	static const size_t lens[] = { 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 100,
-				       256, 288, 289, 512, 1000, 1448, 4096, 9000, 65536, 300000 };
+	static const size_t lens[] = { 1,   2,   3,    4,    5,    7,    8,     15,    16,
+				       17,  31,  32,   33,   63,   64,   100,   256,   288,
+				       289, 512, 1000, 1448, 4096, 9000, 65536, 300000 };
 	static uint8_t junk[300000];
 	uint64_t seed = 20240611;
 
@@ -201,8 +202,13 @@ static void random_bytes(void)
 static void other_protocols(void)
 {
 	static const char *const texts[] = {
-		"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "\r\n\r\n",
-		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "EHLO there\r\n", "\n", "DOFI",
+		"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"SSH-2.0-OpenSSH_9.2\r\n",
+		"\r\n\r\n",
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+		"EHLO there\r\n",
+		"\n",
+		"DOFI",
 	};
 
 	for (int round = 0; round < 8; round++)
@@ -286,7 +292,7 @@ static void wrong_headers(void)
 	int fds[40], n = 0;
 
 	memset(buf, 'x', sizeof(buf));
-	for (int type = 1; type < 12; type++) {		/* not a request */
+	for (int type = 1; type < 12; type++) { /* not a request */
 		attack_cm_header(buf, type, 40);
 		fds[n] = attack_connect();
 		attack_send(fds[n++], buf, ATTACK_CM_HDR + 40);
@@ -299,7 +305,7 @@ static void wrong_headers(void)
 		fds[n] = attack_connect();
 		attack_send(fds[n++], buf, ATTACK_CM_HDR + 40);
 	}
-	for (size_t len = 256; len <= 65535; len = len * 2 + 1) {	/* more than the limit */
+	for (size_t len = 256; len <= 65535; len = len * 2 + 1) { /* more than the limit */
 		attack_cm_header(buf, ATTACK_REQUEST, len > 65535 ? 65535 : len);
 		fds[n] = attack_connect();
 		attack_send(fds[n++], buf, sizeof(buf));

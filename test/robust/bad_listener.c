@@ -21,8 +21,8 @@ enum step { ST_ADDR, ST_LISTEN, ST_EVENT };
 struct bad_listener {
 	const char *name;
 	void (*answer)(int fd);
-	const char *conn_events;		/* connection events that the client may get */
-	bool timed;			/* ... not before its timeout */
+	const char *conn_events; /* connection events that the client may get */
+	bool timed;              /* ... not before its timeout */
 };
 
 static void wait_for_close(int fd)

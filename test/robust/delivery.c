@@ -23,11 +23,11 @@ enum ending { GRACEFUL, ABRUPT, FREES, CLOSES, EXITS };
 struct scene {
 	const char *name;
 	enum ending ending;
-	unsigned int slow_us;		/* delay of the receiver for each message */
-	unsigned int late_ms;		/* ... before the first */
-	bool talks_back;		/* the receiver sends all the time */
-	bool reads;			/* the sender has receives for that */
-	bool stays;			/* ... and closes its IA only when all has arrived */
+	unsigned int slow_us; /* delay of the receiver for each message */
+	unsigned int late_ms; /* ... before the first */
+	bool talks_back;      /* the receiver sends all the time */
+	bool reads;           /* the sender has receives for that */
+	bool stays;           /* ... and closes its IA only when all has arrived */
 };
 
 static const struct scene scenes[] = {
@@ -92,11 +92,11 @@ static void sender(void *arg)
 	switch (s->ending) {
 	case GRACEFUL:
 	case ABRUPT:
-		RD_OK(dat_ep_disconnect(rd.ep, s->ending == GRACEFUL ? DAT_CLOSE_GRACEFUL_FLAG :
-								       DAT_CLOSE_ABRUPT_FLAG));
+		RD_OK(dat_ep_disconnect(rd.ep, s->ending == GRACEFUL ? DAT_CLOSE_GRACEFUL_FLAG
+								     : DAT_CLOSE_ABRUPT_FLAG));
 		RL_CHECK(rd_next(rd.conn, rl_bound(3000), &ev) &&
-			 (ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-			  ev.event_number == DAT_CONNECTION_EVENT_BROKEN),
+				 (ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+				  ev.event_number == DAT_CONNECTION_EVENT_BROKEN),
 			 "no end of the connection");
 		break;
 	case FREES:
@@ -168,8 +168,9 @@ static void receiver(void *arg)
 	}
 	rl_step(ST_RECEIVED, 1);
 	RL_CHECK(rd_next(rd.conn, rl_bound(3000), &ev) &&
-		 (ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-		  ev.event_number == DAT_CONNECTION_EVENT_BROKEN), "no end of the connection");
+			 (ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
+			  ev.event_number == DAT_CONNECTION_EVENT_BROKEN),
+		 "no end of the connection");
 	rd_unreg(&mem);
 	rd_close(&rd);
 }

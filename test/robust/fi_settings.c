@@ -21,8 +21,8 @@ enum step { ST_LISTEN, ST_DONE };
 
 struct pair {
 	const char *name;
-	const char *server, *client;	/* values of the variable; NULL: not set */
-	bool early;			/* the client's program has used libfabric before */
+	const char *server, *client; /* values of the variable; NULL: not set */
+	bool early;                  /* the client's program has used libfabric before */
 	bool refused;
 };
 
@@ -36,7 +36,7 @@ static const struct pair pairs[] = {
 
 /* ---------------------------------------------------------------- allocations that fail */
 
-static _Atomic long fail_at, counted;	/* 0: no failures */
+static _Atomic long fail_at, counted; /* 0: no failures */
 
 #if !RL_SANITIZED
 /* Only allocations of the provider fail, because other libraries would exit. */

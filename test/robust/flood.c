@@ -24,7 +24,7 @@ enum step { ST_LISTEN, ST_FLOOD, ST_DONE, ST_CEASED };
 
 struct flood {
 	const char *name;
-	bool goes_on;			/* the oldest is continually replaced */
+	bool goes_on; /* the oldest is continually replaced */
 };
 
 static const struct flood floods[] = {
@@ -77,8 +77,8 @@ static void client(void *arg)
 		rl_activity("connecting for the %dth time", i);
 		rd.ep = rd_ep_create(&rd, 4);
 		rd_connect(&rd, rd.ep, TIMEOUT_MS, NULL, 0);
-		RL_CHECK(rd_next(rd.conn, rl_bound(TIMEOUT_MS + 2000), &ev),
-			 "connect %d: no event", i);
+		RL_CHECK(rd_next(rd.conn, rl_bound(TIMEOUT_MS + 2000), &ev), "connect %d: no event",
+			 i);
 		RL_CHECK(ev.event_number == DAT_CONNECTION_EVENT_ESTABLISHED,
 			 "connect %d of %d: %s after %llu ms", i, CLIENTS,
 			 rd_event_text(ev.event_number),

@@ -39,7 +39,7 @@ static void serve_one(struct server *s, DAT_CR_HANDLE cr)
 
 	RD_OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
 	RL_CHECK(param.private_data_size == sizeof(GREETING) &&
-		 !memcmp(param.private_data, GREETING, sizeof(GREETING)),
+			 !memcmp(param.private_data, GREETING, sizeof(GREETING)),
 		 "a request of the attacker was reported (%d bytes of private data)",
 		 (int)param.private_data_size);
 	ep = rd_ep_create(&s->rd, 4);
@@ -257,7 +257,7 @@ static const struct attack half_attack = { "half-requests", half_requests, false
 
 /* Driver */
 
-static bool other_port;		/* attack what else the server listens on */
+static bool other_port; /* attack what else the server listens on */
 
 static void attacker(void *arg)
 {
@@ -265,8 +265,8 @@ static void attacker(void *arg)
 
 	rl_await(ST_IDLE, 1, 20000);
 	if (other_port) {
-		rl_board->value[ATTACK_PORT] = attack_other_port((int)rl_pid("server"),
-								(uint16_t)rl_board->qual);
+		rl_board->value[ATTACK_PORT] =
+			attack_other_port((int)rl_pid("server"), (uint16_t)rl_board->qual);
 		RL_CHECK(rl_board->value[ATTACK_PORT], "the server listens on no other port");
 	}
 	/* Repeats short attacks, so that they overlap with connects of the client. */

@@ -117,11 +117,10 @@ static void measure(const struct member *m, struct rd *rd)
 	(void)!poll(NULL, 0, (int)seconds * 1000);
 	share = (rl_cpu_seconds(0) - cpu) / ((double)(rl_now() - began) / 1e6);
 	wakes = (rl_wakes() - wakes) / seconds;
-	rl_note("%d connections, %s%s: %.3f %% of a processor, awake %.1f times a second", EPS,
-		how, m->plan->unread[m->side] ? ", unread messages" : "", share * 100, wakes);
-	RL_CHECK(share < LIMIT * (RL_SANITIZED ? 4 : 1),
-		 "%s%s: %.2f %% of a processor while idle", how,
-		 m->plan->unread[m->side] ? " with unread messages" : "", share * 100);
+	rl_note("%d connections, %s%s: %.3f %% of a processor, awake %.1f times a second", EPS, how,
+		m->plan->unread[m->side] ? ", unread messages" : "", share * 100, wakes);
+	RL_CHECK(share < LIMIT * (RL_SANITIZED ? 4 : 1), "%s%s: %.2f %% of a processor while idle",
+		 how, m->plan->unread[m->side] ? " with unread messages" : "", share * 100);
 	RL_CHECK(wakes < WAKES, "%s%s: awake %.1f times a second while idle", how,
 		 m->plan->unread[m->side] ? " with unread messages" : "", wakes);
 	(void)rd;

@@ -26,9 +26,9 @@ enum outcome { REJECTED, OVER_NETWORK, OVER_SHM };
 
 struct scene {
 	const char *name;
-	const char *listener, *client;	/* fabrics; they run as root */
-	bool other_user;		/* but the listener, as OTHER */
-	bool imposter;			/* has the name of the listener's address */
+	const char *listener, *client; /* fabrics; they run as root */
+	bool other_user;               /* but the listener, as OTHER */
+	bool imposter;                 /* has the name of the listener's address */
 	bool secret;
 	enum outcome outcome;
 };
@@ -122,13 +122,15 @@ static void imposter(void *arg)
 	set_user(IMPOSTER);
 	memset(&un, 0, sizeof(un));
 	un.sun_family = AF_UNIX;
-	len = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "dat-ofi.shm.%s.%u",
-		       address(), (unsigned int)rl_board->qual);
+	len = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "dat-ofi.shm.%s.%u", address(),
+		       (unsigned int)rl_board->qual);
 	pfd.fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	RL_CHECK(pfd.fd >= 0 &&
-		 !bind(pfd.fd, (struct sockaddr *)&un,
-		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) &&
-		 !listen(pfd.fd, 16), "taking the name: %s", strerror(errno));
+			 !bind(pfd.fd, (struct sockaddr *)&un,
+			       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+					   (size_t)len)) &&
+			 !listen(pfd.fd, 16),
+		 "taking the name: %s", strerror(errno));
 	rl_step(ST_TAKEN, 1);
 	RL_CHECK(poll(&pfd, 1, 20000) == 1, "no connection arrived");
 	fd = accept(pfd.fd, NULL, NULL);
@@ -153,7 +155,7 @@ static void check_log(const struct scene *s)
 	snprintf(port, sizeof(port), "%s:%u: ", address(), (unsigned int)rl_board->qual);
 	snprintf(user, sizeof(user), "user %d", s->imposter ? IMPOSTER : OTHER);
 	RL_CHECK(strstr(text, port) && strstr(text, user) &&
-		 strstr(text, strcmp(s->client, "shm") ? "over the network" : "refused"),
+			 strstr(text, strcmp(s->client, "shm") ? "over the network" : "refused"),
 		 "the log contains \"%.200s\"", text);
 }
 

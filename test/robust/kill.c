@@ -121,8 +121,8 @@ static void expect_no_more_events(struct kill_ctx *k)
 		rl_sleep_ms(10);
 		rd_drain(&k->rd, &k->l);
 	}
-	RL_CHECK(!strcmp(before, k->l.conn), "more connection events: \"%s\" became \"%s\"",
-		 before, k->l.conn);
+	RL_CHECK(!strcmp(before, k->l.conn), "more connection events: \"%s\" became \"%s\"", before,
+		 k->l.conn);
 	RL_CHECK((k->c->play->flags & KF_LOOSE) || completed == k->l.completed,
 		 "completions after all had completed");
 }
@@ -138,8 +138,8 @@ static void reuse_ep(struct kill_ctx *k)
 	RL_CHECK(rd_next(k->rd.recv, rl_bound(500), &ev),
 		 "no flush of a receive posted on a disconnected EP");
 	RL_CHECK(ev.event_number == DAT_DTO_COMPLETION_EVENT &&
-		 ev.event_data.dto_completion_event_data.user_cookie.as_64 == 77 &&
-		 ev.event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED,
+			 ev.event_data.dto_completion_event_data.user_cookie.as_64 == 77 &&
+			 ev.event_data.dto_completion_event_data.status == DAT_DTO_ERR_FLUSHED,
 		 "the receive posted on a disconnected EP was not flushed");
 	rl_activity("resetting the EP");
 	RD_OK(dat_ep_reset(k->l.ep));
@@ -326,8 +326,8 @@ static void run_case(const struct kill_play *play, enum kill_mode mode)
 	char name[80];
 
 	/* In connected states the sides alternate; before that, the play decides. */
-	c.passive = play->flags & KF_BEFORE ? (play->flags & KF_PASSIVE) != 0 :
-					      mode == KM_POLL || mode == KM_LATE;
+	c.passive = play->flags & KF_BEFORE ? (play->flags & KF_PASSIVE) != 0
+					    : mode == KM_POLL || mode == KM_LATE;
 	snprintf(name, sizeof(name), "%s/%s", play->name, mode_names[mode]);
 	if (!rl_begin(name, 20000))
 		return;

@@ -11,31 +11,31 @@
 
 #include "rdat.h"
 
-#define KILL_AREA ((size_t)64 << 20)	/* memory of each side */
+#define KILL_AREA ((size_t)64 << 20) /* memory of each side */
 
 enum kill_step { KS_LISTEN, KS_SURVIVOR_UP, KS_VICTIM_UP, KS_READY, KS_VICTIM, KS_DONE, KS_GO };
 
 enum kill_fault {
 	FAULT_KILL,
-	FAULT_STOP,		/* the peer only hangs */
-	FAULT_STOP_KILL,		/* stopped in mid-transfer, then killed */
-	FAULT_SELF,		/* the victim does it when KS_GO is reached, and sets t0 */
+	FAULT_STOP,      /* the peer only hangs */
+	FAULT_STOP_KILL, /* stopped in mid-transfer, then killed */
+	FAULT_SELF,      /* the victim does it when KS_GO is reached, and sets t0 */
 };
 
 enum {
-	KF_MUST_FLUSH = 1,	/* at least one operation cannot have succeeded */
-	KF_BEFORE = 2,		/* the play makes the connection itself */
-	KF_PASSIVE = 4,		/* ... and the survivor is the listener of it */
-	KF_LOOSE = 8,		/* the EP was freed: its operations need not complete */
-	KF_ANY_STATE = 16,	/* the EP need not be DISCONNECTED at the end */
-	KF_CLOSED = 32,		/* the IA was closed by `after` */
-	KF_STREAM = 64,		/* the survivor is busy, not asleep, at the time of the fault */
+	KF_MUST_FLUSH = 1, /* at least one operation cannot have succeeded */
+	KF_BEFORE = 2,     /* the play makes the connection itself */
+	KF_PASSIVE = 4,    /* ... and the survivor is the listener of it */
+	KF_LOOSE = 8,      /* the EP was freed: its operations need not complete */
+	KF_ANY_STATE = 16, /* the EP need not be DISCONNECTED at the end */
+	KF_CLOSED = 32,    /* the IA was closed by `after` */
+	KF_STREAM = 64,    /* the survivor is busy, not asleep, at the time of the fault */
 };
 
 enum kill_mode { KM_EVD, KM_POLL, KM_CNO, KM_LATE, KM_MERGED, KM_COUNT };
 #define KM(mode) (1u << (mode))
 #define KM_ALL ((1u << KM_COUNT) - 1)
-#define KM_LONG (1u << KM_COUNT)	/* ... and all of them in a long run */
+#define KM_LONG (1u << KM_COUNT) /* ... and all of them in a long run */
 
 struct kill_ctx;
 
@@ -48,16 +48,16 @@ struct kill_play {
 	unsigned int modes;
 	unsigned int flags;
 	void (*after)(struct kill_ctx *k);
-	unsigned int bound_ms;		/* 0: 2000 */
-	size_t watch;			/* the fault waits for this byte to arrive ... */
-	bool watch_victim;		/* ... in the victim's memory, not the survivor's */
+	unsigned int bound_ms; /* 0: 2000 */
+	size_t watch;          /* the fault waits for this byte to arrive ... */
+	bool watch_victim;     /* ... in the victim's memory, not the survivor's */
 };
 
 struct kill_case {
 	const struct kill_play *play;
 	enum kill_mode mode;
-	bool passive;			/* the survivor listens, the victim connects */
-	unsigned char *memory[2];	/* survivor's, victim's */
+	bool passive;             /* the survivor listens, the victim connects */
+	unsigned char *memory[2]; /* survivor's, victim's */
 };
 
 struct kill_ctx {
@@ -66,8 +66,8 @@ struct kill_ctx {
 	struct rd_mem mem;
 	struct rd_ledger l;
 	DAT_CR_HANDLE cr;
-	uint64_t since;			/* the bound counts from here; 0: from the fault */
-	unsigned int at_least_ms;	/* ... and the event must not come before that */
+	uint64_t since;           /* the bound counts from here; 0: from the fault */
+	unsigned int at_least_ms; /* ... and the event must not come before that */
 };
 
 extern const struct kill_play kill_plays[];

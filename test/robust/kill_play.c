@@ -46,8 +46,7 @@ static void big_sends(struct kill_ctx *k)
  * Hidden from ThreadSanitizer, which would report each word that the threads of the fabric read as
  * a race.
  */
-__attribute__((no_sanitize("thread")))
-static void readable(struct kill_ctx *k)
+__attribute__((no_sanitize("thread"))) static void readable(struct kill_ctx *k)
 {
 	volatile uint64_t *p = k->mem.p;
 

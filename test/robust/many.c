@@ -13,15 +13,15 @@
 
 enum step { ST_LISTEN, ST_UP, ST_WRITTEN, ST_CHECKED, ST_DOWN, ST_GONE };
 
-#define PIECE 256		/* bytes of each transfer */
-#define SLOT (4 * PIECE)	/* of one EP: send, receive, written by the peer, read result */
+#define PIECE 256        /* bytes of each transfer */
+#define SLOT (4 * PIECE) /* of one EP: send, receive, written by the peer, read result */
 
 static long count = 1000;
 
 struct plan {
 	const char *name;
-	long window;		/* connections requested at once */
-	bool active_ends;	/* which side disconnects */
+	long window;      /* connections requested at once */
+	bool active_ends; /* which side disconnects */
 };
 
 struct side {
@@ -30,7 +30,7 @@ struct side {
 	struct rd_mem mem;
 	char *buf;
 	DAT_EP_HANDLE *ep;
-	uint8_t *seen;		/* events of each EP */
+	uint8_t *seen; /* events of each EP */
 	long rss, pss;
 	int fds, threads;
 };
@@ -177,7 +177,8 @@ static void completions(struct side *s, DAT_EVD_HANDLE evd, const char *what)
 		d = &ev.event_data.dto_completion_event_data;
 		RL_CHECK(d->status == DAT_DTO_SUCCESS, "%s: status %d", what, (int)d->status);
 		RL_CHECK(d->user_cookie.as_64 < (uint64_t)count &&
-			 s->ep[d->user_cookie.as_64] == d->ep_handle, "%s: wrong cookie", what);
+				 s->ep[d->user_cookie.as_64] == d->ep_handle,
+			 "%s: wrong cookie", what);
 		RL_CHECK(!s->seen[d->user_cookie.as_64]++, "%s: completed twice", what);
 		RL_CHECK(d->transfered_length == PIECE, "%s: %llu bytes", what,
 			 (unsigned long long)d->transfered_length);

@@ -123,8 +123,9 @@ static void end(struct rd *rd, bool active)
 
 	wait_for_both(ST_DOWN, active);
 	if (mine)
-		RD_OK(dat_ep_disconnect(rd->ep, rl_board->value[0] & GRACEFUL ?
-						DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG));
+		RD_OK(dat_ep_disconnect(rd->ep, rl_board->value[0] & GRACEFUL
+							? DAT_CLOSE_GRACEFUL_FLAG
+							: DAT_CLOSE_ABRUPT_FLAG));
 	rd_expect(rd->conn, DAT_CONNECTION_EVENT_DISCONNECTED, 5000, &ev);
 }
 

@@ -23,20 +23,20 @@
 enum step { ST_LISTEN, ST_UP };
 
 #define MESSAGE 256
-#define BIG 16384			/* bytes of a write or a read */
-#define CLIENT_TIMEOUT 240000			/* of clients, until all others are connected */
-#define SERVER_IDLE_TIMEOUT 30000			/* of the server, without any event */
+#define BIG 16384                 /* bytes of a write or a read */
+#define CLIENT_TIMEOUT 240000     /* of clients, until all others are connected */
+#define SERVER_IDLE_TIMEOUT 30000 /* of the server, without any event */
 /* Clients that open adapters at once: over some fabrics an open takes 0.1 s of a processor. */
 #define AT_ONCE 32
 
 /* The memory layout of a connection at each side. */
 enum part {
-	SOURCE = 0,			/* sent, written and read from here */
-	FIRST = BIG,			/* where messages are received */
+	SOURCE = 0,  /* sent, written and read from here */
+	FIRST = BIG, /* where messages are received */
 	SECOND = FIRST + MESSAGE,
-	UNUSED = SECOND + MESSAGE,	/* a receive that never finds a message */
-	WRITTEN = UNUSED + MESSAGE,	/* by the peer */
-	READ = WRITTEN + BIG,		/* from the peer */
+	UNUSED = SECOND + MESSAGE,  /* a receive that never finds a message */
+	WRITTEN = UNUSED + MESSAGE, /* by the peer */
+	READ = WRITTEN + BIG,       /* from the peer */
 	AREA = READ + BIG,
 };
 
@@ -151,7 +151,7 @@ struct peer {
 	unsigned int received, flushed;
 	unsigned int sent, wrote, read;
 	bool ended;
-	bool answered;			/* the answer has been posted */
+	bool answered; /* the answer has been posted */
 };
 
 struct server {
@@ -243,7 +243,8 @@ static void report_cost(struct server *s, const char *when)
 	double n = (double)count;
 
 	rl_note("%ld processes at one adapter, %s: each %.1f KiB (PSS %.1f), %.3f descriptors; "
-		"%d threads in all", count, when, (double)(rl_rss_kb(0) - s->rss) / n,
+		"%d threads in all",
+		count, when, (double)(rl_rss_kb(0) - s->rss) / n,
 		(double)(rl_pss_kb(0) - s->pss) / n, (double)(rl_fds(0) - s->fds) / n,
 		rl_threads(0) - s->threads);
 }
@@ -332,9 +333,9 @@ static void ended(struct server *s, const DAT_EVENT *ev)
 	RL_CHECK(!p->ended, "client %ld: %s after the end", (long)c.as_64,
 		 rd_event_text(ev->event_number));
 	RL_CHECK(ev->event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
-		 (ev->event_number == DAT_CONNECTION_EVENT_BROKEN &&
-		  fate_of((long)c.as_64) <= DIES_LAST), "client %ld: %s", (long)c.as_64,
-		 rd_event_text(ev->event_number));
+			 (ev->event_number == DAT_CONNECTION_EVENT_BROKEN &&
+			  fate_of((long)c.as_64) <= DIES_LAST),
+		 "client %ld: %s", (long)c.as_64, rd_event_text(ev->event_number));
 	p->ended = true;
 	s->ended++;
 }

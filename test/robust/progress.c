@@ -18,18 +18,18 @@
 enum step { ST_LISTEN, ST_SHOWN, ST_QUIET, ST_END };
 
 #define AREA ((size_t)32 << 20)
-#define BOUND_MS 300		/* of one small operation */
+#define BOUND_MS 300 /* of one small operation */
 
 enum quiet { SPINS, SLEEPS, OTHER_EVD, SAME_EVD, IN_CNO };
 
 struct scene {
 	const char *name;
-	enum quiet how;			/* what the target does instead of making calls */
+	enum quiet how; /* what the target does instead of making calls */
 	unsigned int seconds;
 	void (*act)(struct rd *rd, const struct scene *scene, struct rd_mem *mem);
 };
 
-static unsigned char *memory[2];	/* target's, initiator's */
+static unsigned char *memory[2]; /* target's, initiator's */
 
 /* Target */
 
@@ -198,7 +198,8 @@ static void silent_sends(struct rd *rd, const struct scene *scene, struct rd_mem
 	for (unsigned int i = 0; i < 8; i++)
 		RD_OK(rd_send(rd->ep, mem, i * len, len, i));
 	rl_activity("waiting without a call for sends");
-	wait_for_byte(memory[0] + AREA / 2 + 8 * len - 1, 0xa5, "8 sends of 1 MiB between silent "
+	wait_for_byte(memory[0] + AREA / 2 + 8 * len - 1, 0xa5,
+		      "8 sends of 1 MiB between silent "
 		      "processes");
 	for (unsigned int i = 0; i < 8; i++)
 		rd_expect_dto(rd->req, i, 5000);

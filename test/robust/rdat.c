@@ -62,8 +62,8 @@ void rd_open(struct rd *rd, unsigned int flags, int qlen)
 	RD_OK(dat_ia_openv(name, 8, &rd->async, &rd->ia, DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
 			   DAT_TRUE));
 	RD_OK(dat_ia_query(rd->ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL));
-	len = attr.ia_address_ptr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-							   sizeof(struct sockaddr_in);
+	len = attr.ia_address_ptr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+							 : sizeof(struct sockaddr_in);
 	memcpy(&rd->addr, attr.ia_address_ptr, len);
 	RD_OK(dat_pz_create(rd->ia, &rd->pz));
 	if (flags & RD_CNO)
@@ -177,15 +177,14 @@ void rd_listen(struct rd *rd)
 	memcpy(rl_board->addr, &rd->addr, sizeof(rl_board->addr));
 }
 
-void rd_connect(struct rd *rd, DAT_EP_HANDLE ep, unsigned int timeout_ms, const void *priv,
-		int len)
+void rd_connect(struct rd *rd, DAT_EP_HANDLE ep, unsigned int timeout_ms, const void *priv, int len)
 {
 	struct sockaddr_storage addr;
 
 	(void)rd;
 	memcpy(&addr, rl_board->addr, sizeof(addr));
-	RD_OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&addr, rl_board->qual, timeout_ms * 1000,
-			     len, (DAT_PVOID)(uintptr_t)priv, DAT_QOS_BEST_EFFORT,
+	RD_OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&addr, rl_board->qual, timeout_ms * 1000, len,
+			     (DAT_PVOID)(uintptr_t)priv, DAT_QOS_BEST_EFFORT,
 			     DAT_CONNECT_DEFAULT_FLAG));
 }
 

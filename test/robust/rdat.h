@@ -16,8 +16,8 @@
 #include "rlib.h"
 
 enum {
-	RD_MERGED = 1,		/* one EVD for connection, receive and request events */
-	RD_CNO = 2,		/* all EVDs but the asynchronous one on one CNO */
+	RD_MERGED = 1, /* one EVD for connection, receive and request events */
+	RD_CNO = 2,    /* all EVDs but the asynchronous one on one CNO */
 };
 
 struct rd {
@@ -27,7 +27,7 @@ struct rd {
 	DAT_PZ_HANDLE pz;
 	DAT_PSP_HANDLE psp;
 	DAT_EP_HANDLE ep;
-	struct sockaddr_storage addr;	/* of the IA */
+	struct sockaddr_storage addr; /* of the IA */
 };
 
 struct rd_mem {
@@ -106,8 +106,8 @@ struct rd_ledger {
 		size_t len;
 	} op[RD_OPS];
 	char conn[8];
-	bool ended;			/* an event that ends the connection was seen */
-	bool success_after_end;		/* a success was read after it */
+	bool ended;             /* an event that ends the connection was seen */
+	bool success_after_end; /* a success was read after it */
 };
 
 /* The index of the operation. */

@@ -60,10 +60,11 @@ bool rf_usable(void)
 	return fabric && !strcmp(fabric->name, "tcp");
 }
 
-#define FI_OK(call) do { \
-	long ret_ = (call); \
-	RL_CHECK(!ret_, "%s returned %ld", #call, ret_); \
-} while (0)
+#define FI_OK(call) \
+	do { \
+		long ret_ = (call); \
+		RL_CHECK(!ret_, "%s returned %ld", #call, ret_); \
+	} while (0)
 
 static struct fi_info *rf_getinfo(uint16_t port)
 {
@@ -73,8 +74,8 @@ static struct fi_info *rf_getinfo(uint16_t port)
 	const void *ip;
 
 	memcpy(&ss, rl_board->addr, sizeof(rl_board->addr));
-	ip = ss.ss_family == AF_INET6 ? (const void *)&((struct sockaddr_in6 *)&ss)->sin6_addr :
-					(const void *)&((struct sockaddr_in *)&ss)->sin_addr;
+	ip = ss.ss_family == AF_INET6 ? (const void *)&((struct sockaddr_in6 *)&ss)->sin6_addr
+				      : (const void *)&((struct sockaddr_in *)&ss)->sin_addr;
 	inet_ntop(ss.ss_family, ip, node, sizeof(node));
 	snprintf(service, sizeof(service), "%u", port);
 	hints = lib.dupinfo(NULL);
@@ -175,8 +176,8 @@ enum rf_event rf_wait(struct rf *rf, unsigned int ms)
 
 const char *rf_event_text(enum rf_event event)
 {
-	static const char *const texts[] = { "nothing", "a connection", "a shutdown",
-					     "a rejection", "an error" };
+	static const char *const texts[] = { "nothing", "a connection", "a shutdown", "a rejection",
+					     "an error" };
 
 	return texts[event];
 }

@@ -109,8 +109,8 @@ void rd_expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, unsigned int ms, DAT
 	snprintf(wanted, sizeof(wanted), "%s", rd_event_text(number));
 	rl_activity("waiting for %s", wanted);
 	RL_CHECK(rd_next(evd, rl_bound(ms), ev), "no %s within %u ms", wanted, rl_bound(ms));
-	RL_CHECK(ev->event_number == number, "got %s, expected %s",
-		 rd_event_text(ev->event_number), wanted);
+	RL_CHECK(ev->event_number == number, "got %s, expected %s", rd_event_text(ev->event_number),
+		 wanted);
 }
 
 void rd_expect_dto(DAT_EVD_HANDLE evd, uint64_t cookie, unsigned int ms)
@@ -171,8 +171,8 @@ static void ledger_add_dto(struct rd_ledger *l, const DAT_DTO_COMPLETION_EVENT_D
 	if (d->status == DAT_DTO_SUCCESS) {
 		if (l->ended)
 			l->success_after_end = true;
-		RL_CHECK(l->op[n].kind == RD_RECV ? d->transfered_length <= l->op[n].len :
-						    d->transfered_length == l->op[n].len,
+		RL_CHECK(l->op[n].kind == RD_RECV ? d->transfered_length <= l->op[n].len
+						  : d->transfered_length == l->op[n].len,
 			 "operation %u of %zu bytes transferred %llu", (unsigned int)n,
 			 l->op[n].len, (unsigned long long)d->transfered_length);
 	} else {
@@ -243,12 +243,16 @@ const char *rd_ledger_text(const struct rd_ledger *l)
 	while (first < l->posted && l->op[first].got)
 		first++;
 	if (first < l->posted)
-		snprintf(text, sizeof(text), "%u of %u operations completed, %u flushed, first "
-			 "missing: %u (%s); connection events: \"%s\"", l->completed, l->posted,
-			 l->flushed, first, kinds[l->op[first].kind], l->conn);
+		snprintf(text, sizeof(text),
+			 "%u of %u operations completed, %u flushed, first "
+			 "missing: %u (%s); connection events: \"%s\"",
+			 l->completed, l->posted, l->flushed, first, kinds[l->op[first].kind],
+			 l->conn);
 	else
-		snprintf(text, sizeof(text), "all %u operations completed, %u flushed; connection "
-			 "events: \"%s\"", l->posted, l->flushed, l->conn);
+		snprintf(text, sizeof(text),
+			 "all %u operations completed, %u flushed; connection "
+			 "events: \"%s\"",
+			 l->posted, l->flushed, l->conn);
 	return text;
 }
 

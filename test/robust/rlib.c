@@ -19,11 +19,11 @@
 
 struct rl_board *rl_board;
 
-static int self = -1;			/* number of this player, -1: the driver */
+static int self = -1; /* number of this player, -1: the driver */
 static char case_name[96];
 static uint64_t case_deadline;
 static uint64_t case_began;
-static const char *known;		/* why the case is known to fail; NULL: it should pass */
+static const char *known; /* why the case is known to fail; NULL: it should pass */
 
 /* Verdicts */
 
@@ -204,8 +204,10 @@ static bool end_known_failure(const char *name)
 		rl_skip(name, text);
 		return false;
 	}
-	snprintf(text, sizeof(text), "it passes but is marked as known to fail (%.200s): remove "
-		 "the mark", known);
+	snprintf(text, sizeof(text),
+		 "it passes but is marked as known to fail (%.200s): remove "
+		 "the mark",
+		 known);
 	not_ok(name, text);
 	return false;
 }

@@ -36,19 +36,19 @@
 
 struct rl_player {
 	char name[24];
-	char activity[72];			/* what it is doing, for reports of a timeout */
+	char activity[72]; /* what it is doing, for reports of a timeout */
 	_Atomic pid_t pid;
-	bool victim;			/* its death is not a failure */
+	bool victim; /* its death is not a failure */
 	bool ended;
 };
 
 struct rl_board {
 	_Atomic int passed, failed, skipped;
-	_Atomic int has_failed;		/* a player writes `reason` */
-	_Atomic int has_reason;		/* `reason` is complete */
+	_Atomic int has_failed; /* a player writes `reason` */
+	_Atomic int has_reason; /* `reason` is complete */
 	char reason[320];
 	_Atomic int step[RL_STEPS];
-	_Atomic uint64_t t0;		/* time of the event under test, rl_now() */
+	_Atomic uint64_t t0; /* time of the event under test, rl_now() */
 	struct rl_player player[RL_PLAYERS];
 	int players;
 	/* Data that players exchange. */
@@ -100,7 +100,11 @@ void rl_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void rl_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), noreturn));
 #define RL_FAIL(...) rl_fail(__FILE__, __LINE__, __VA_ARGS__)
-#define RL_CHECK(cond, ...) do { if (!(cond)) rl_fail(__FILE__, __LINE__, __VA_ARGS__); } while (0)
+#define RL_CHECK(cond, ...) \
+	do { \
+		if (!(cond)) \
+			rl_fail(__FILE__, __LINE__, __VA_ARGS__); \
+	} while (0)
 void rl_activity(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Steps: numbers that only grow; waiting for one fails after `ms`. */
 void rl_step(int which, int value);

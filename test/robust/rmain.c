@@ -88,10 +88,14 @@ static bool write_conf(const char *path, const char *params)
 	if (!f)
 		return false;
 	for (int i = 0; i < 2; i++) {
-		fprintf(f, "%s u2.0 %s default %s/prov_ofi/dat2/.libs/libdaplofi.so.2 dapl.2.0 "
-			"\"%s\" \"\"\n", RL_IA, safety[i], RL_BUILD, params);
-		fprintf(f, "%s u1.2 %s default %s/prov_ofi/dat1/.libs/libdaplofi.so.1 dapl.1.2 "
-			"\"%s\" \"\"\n", RL_IA, safety[i], RL_BUILD, params);
+		fprintf(f,
+			"%s u2.0 %s default %s/prov_ofi/dat2/.libs/libdaplofi.so.2 dapl.2.0 "
+			"\"%s\" \"\"\n",
+			RL_IA, safety[i], RL_BUILD, params);
+		fprintf(f,
+			"%s u1.2 %s default %s/prov_ofi/dat1/.libs/libdaplofi.so.1 dapl.1.2 "
+			"\"%s\" \"\"\n",
+			RL_IA, safety[i], RL_BUILD, params);
 	}
 	return !fclose(f);
 }
@@ -190,8 +194,8 @@ static int watchdog_run(unsigned int limit)
 	unlink(conf);
 	rmdir(dir);
 	printf("# over %s\n", fabric->name);
-	printf("%d passed, %d failed, %d skipped\n", (int)rl_board->passed,
-	       (int)rl_board->failed, (int)rl_board->skipped);
+	printf("%d passed, %d failed, %d skipped\n", (int)rl_board->passed, (int)rl_board->failed,
+	       (int)rl_board->skipped);
 	if (rl_board->failed)
 		return 1;
 	return rl_board->passed ? 0 : 77;

@@ -182,8 +182,7 @@ static unsigned char pattern(size_t i, uint32_t seed)
  * Another thread of the fabric reads this memory later: ThreadSanitizer would report each word as
  * a race, which takes seconds per megabyte.
  */
-__attribute__((no_sanitize("thread")))
-void rl_fill(void *mem, size_t len, uint32_t seed)
+__attribute__((no_sanitize("thread"))) void rl_fill(void *mem, size_t len, uint32_t seed)
 {
 	unsigned char *p = mem;
 
@@ -194,8 +193,7 @@ void rl_fill(void *mem, size_t len, uint32_t seed)
 /*
  * The fabric may have written it: ThreadSanitizer does not see the synchronisation with the peer.
  */
-__attribute__((no_sanitize("thread")))
-long rl_differs(const void *mem, size_t len, uint32_t seed)
+__attribute__((no_sanitize("thread"))) long rl_differs(const void *mem, size_t len, uint32_t seed)
 {
 	const unsigned char *p = mem;
 

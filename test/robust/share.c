@@ -37,7 +37,7 @@ struct side {
 	uint8_t *seen;
 	int fds;
 	int phase, turn;
-	uint32_t salt;			/* of the data of the present phase */
+	uint32_t salt; /* of the data of the present phase */
 };
 
 static size_t size(void)
@@ -146,8 +146,9 @@ static void completions(struct side *s, DAT_EVD_HANDLE evd, long n, const char *
 		d = &ev.event_data.dto_completion_event_data;
 		RL_CHECK(d->status == DAT_DTO_SUCCESS, "%s: status %d", what, (int)d->status);
 		RL_CHECK(d->user_cookie.as_64 < (uint64_t)count &&
-			 s->ep[d->user_cookie.as_64] == d->ep_handle &&
-			 !s->seen[d->user_cookie.as_64]++, "%s: wrong cookie", what);
+				 s->ep[d->user_cookie.as_64] == d->ep_handle &&
+				 !s->seen[d->user_cookie.as_64]++,
+			 "%s: wrong cookie", what);
 		RL_CHECK(d->transfered_length == size(), "%s: %llu bytes", what,
 			 (unsigned long long)d->transfered_length);
 		if (!(k % 16))

@@ -14,8 +14,10 @@
 
 #include "rlib.h"
 
+/* clang-format off */
 static const int fatal[] = { SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGFPE, SIGINT, SIGTERM, SIGPIPE,
 			     SIGCHLD, SIGUSR1, SIGALRM };
+/* clang-format on */
 #define SIGNALS (sizeof(fatal) / sizeof(fatal[0]))
 
 /* The program is not linked with the library: dlsym finds its functions. */
@@ -41,10 +43,11 @@ static struct {
 	__typeof__(dat_ep_post_recv) *post_recv;
 } dat;
 
-#define OK(call) do { \
-	DAT_RETURN ret_ = (call); \
-	RL_CHECK(ret_ == DAT_SUCCESS, "%.60s returned 0x%x", #call, ret_); \
-} while (0)
+#define OK(call) \
+	do { \
+		DAT_RETURN ret_ = (call); \
+		RL_CHECK(ret_ == DAT_SUCCESS, "%.60s returned 0x%x", #call, ret_); \
+	} while (0)
 
 static void *symbol(const char *name)
 {
@@ -56,17 +59,28 @@ static void *symbol(const char *name)
 
 static void load(void)
 {
-	static const struct { void *where; const char *name; } names[] = {
-		{ &dat.ia_openv, "dat_ia_openv" }, { &dat.ia_query, "dat_ia_query" },
-		{ &dat.ia_close, "dat_ia_close" }, { &dat.list, "dat_registry_list_providers" },
-		{ &dat.pz_create, "dat_pz_create" }, { &dat.pz_free, "dat_pz_free" },
-		{ &dat.evd_create, "dat_evd_create" }, { &dat.evd_free, "dat_evd_free" },
+	static const struct {
+		void *where;
+		const char *name;
+	} names[] = {
+		{ &dat.ia_openv, "dat_ia_openv" },
+		{ &dat.ia_query, "dat_ia_query" },
+		{ &dat.ia_close, "dat_ia_close" },
+		{ &dat.list, "dat_registry_list_providers" },
+		{ &dat.pz_create, "dat_pz_create" },
+		{ &dat.pz_free, "dat_pz_free" },
+		{ &dat.evd_create, "dat_evd_create" },
+		{ &dat.evd_free, "dat_evd_free" },
 		{ &dat.evd_wait, "dat_evd_wait" },
 		{ &dat.psp_create_any, "dat_psp_create_any" },
-		{ &dat.psp_free, "dat_psp_free" }, { &dat.cr_accept, "dat_cr_accept" },
-		{ &dat.ep_create, "dat_ep_create" }, { &dat.ep_connect, "dat_ep_connect" },
-		{ &dat.ep_disconnect, "dat_ep_disconnect" }, { &dat.ep_free, "dat_ep_free" },
-		{ &dat.post_send, "dat_ep_post_send" }, { &dat.post_recv, "dat_ep_post_recv" },
+		{ &dat.psp_free, "dat_psp_free" },
+		{ &dat.cr_accept, "dat_cr_accept" },
+		{ &dat.ep_create, "dat_ep_create" },
+		{ &dat.ep_connect, "dat_ep_connect" },
+		{ &dat.ep_disconnect, "dat_ep_disconnect" },
+		{ &dat.ep_free, "dat_ep_free" },
+		{ &dat.post_send, "dat_ep_post_send" },
+		{ &dat.post_recv, "dat_ep_post_recv" },
 	};
 
 	rl_activity("loading");
@@ -114,11 +128,11 @@ static void compare(const struct sigaction *before, const char *when)
 	get_handlers(now);
 	for (size_t i = 0; i < SIGNALS; i++) {
 		RL_CHECK(now[i].sa_flags == before[i].sa_flags &&
-			 now[i].sa_sigaction == before[i].sa_sigaction,
+				 now[i].sa_sigaction == before[i].sa_sigaction,
 			 "%s replaced the handler of %s", when, strsignal(fatal[i]));
 		for (int sig = 1; sig < 32; sig++)
 			RL_CHECK(sigismember(&now[i].sa_mask, sig) ==
-				 sigismember(&before[i].sa_mask, sig),
+					 sigismember(&before[i].sa_mask, sig),
 				 "%s changed the mask of %s", when, strsignal(fatal[i]));
 	}
 }
@@ -190,8 +204,8 @@ static void fatal_signals_kill(void *arg)
 			_exit(0);
 		}
 		RL_CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status) &&
-			 WTERMSIG(status) == deadly[i], "%s does not kill an open program: 0x%x",
-			 strsignal(deadly[i]), status);
+				 WTERMSIG(status) == deadly[i],
+			 "%s does not kill an open program: 0x%x", strsignal(deadly[i]), status);
 	}
 }
 

@@ -16,7 +16,7 @@ struct soak_shared *soak_shared;
 bool soak_rdma = true;
 
 static long seconds = 10, threads = 4, first_seed = 1;
-static struct rd common;	/* the IA of this process */
+static struct rd common; /* the IA of this process */
 
 #define MEMORY ((size_t)SOAK_EPS * ((size_t)SOAK_OPS * SOAK_MSG + 3 * SOAK_AREA))
 
@@ -73,8 +73,8 @@ static void handle_request(struct soak_thread *t, const DAT_EVENT *ev)
 		 (int)param.private_data_size);
 	memcpy(priv, param.private_data, sizeof(priv));
 	RL_CHECK(priv[0] < SOAK_EPS && !t->waiting[priv[0]], "a request for EP %u", priv[0]);
-	RL_CHECK(priv[1] == t->ep[priv[0]].gen + 1, "a request for generation %u after %u",
-		 priv[1], t->ep[priv[0]].gen);
+	RL_CHECK(priv[1] == t->ep[priv[0]].gen + 1, "a request for generation %u after %u", priv[1],
+		 t->ep[priv[0]].gen);
 	t->waiting[priv[0]] = cr;
 }
 
@@ -282,8 +282,9 @@ static void play(bool active)
 	RL_CHECK(rl_fds(0) == fds, "%d descriptors, %d before it", rl_fds(0), fds);
 	RL_CHECK(sum[0] && sum[2] && (sum[4] || !soak_rdma) && sum[5], "the test did nothing");
 	rl_note("%s: %llu connections, %llu rejected, %llu messages (%llu MiB), %llu RDMA "
-		"operations, %llu flushed", active ? "active" : "passive",
-		(unsigned long long)sum[0], (unsigned long long)sum[1], (unsigned long long)sum[2],
+		"operations, %llu flushed",
+		active ? "active" : "passive", (unsigned long long)sum[0],
+		(unsigned long long)sum[1], (unsigned long long)sum[2],
 		(unsigned long long)sum[3] >> 20, (unsigned long long)sum[4],
 		(unsigned long long)sum[5]);
 }

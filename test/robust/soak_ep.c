@@ -110,8 +110,8 @@ static void end_connection(struct soak_thread *t, struct soak_ep *e)
 	e->mine = true;
 	e->graceful = rl_random(&t->seed) & 1;
 	e->phase = SP_ENDING;
-	RD_OK(dat_ep_disconnect(e->ep, e->graceful ? DAT_CLOSE_GRACEFUL_FLAG :
-						     DAT_CLOSE_ABRUPT_FLAG));
+	RD_OK(dat_ep_disconnect(e->ep,
+				e->graceful ? DAT_CLOSE_GRACEFUL_FLAG : DAT_CLOSE_ABRUPT_FLAG));
 }
 
 void soak_ep_act(struct soak_thread *t, struct soak_ep *e)
@@ -226,8 +226,8 @@ static void compare_with_peer(struct soak_ep *e)
 		return;
 	RL_CHECK(e->next_recv == their->sent,
 		 "EP %d, generation %u: %u messages arrived, %u sends had succeeded before the "
-		 "graceful disconnect; here %s, there %s", e->index, e->gen, e->next_recv,
-		 their->sent, e->broken ? "BROKEN" : "DISCONNECTED",
+		 "graceful disconnect; here %s, there %s",
+		 e->index, e->gen, e->next_recv, their->sent, e->broken ? "BROKEN" : "DISCONNECTED",
 		 their->broken ? "BROKEN" : "DISCONNECTED");
 }
 

@@ -19,8 +19,8 @@ struct hub_ep {
 	enum phase phase;
 	struct ss_hello hello;
 	uint32_t seq;
-	bool mine;			/* this side disconnected */
-	int budget;			/* messages until it does */
+	bool mine;  /* this side disconnected */
+	int budget; /* messages until it does */
 };
 
 struct request {
@@ -314,10 +314,10 @@ static void check_balance(const struct hub_thread *t)
 	RD_OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &p));
 	rl_note("%llu connections, %llu compared; %llu buffers posted = %llu completed + %llu "
 		"flushed + %llu too short + %d queued (dat_srq_query: %d, %d outstanding)",
-		(unsigned long long)conns, (unsigned long long)compared,
-		(unsigned long long)posted, (unsigned long long)completed,
-		(unsigned long long)flushed, (unsigned long long)too_long, queued,
-		p.available_dto_count, p.outstanding_dto_count);
+		(unsigned long long)conns, (unsigned long long)compared, (unsigned long long)posted,
+		(unsigned long long)completed, (unsigned long long)flushed,
+		(unsigned long long)too_long, queued, p.available_dto_count,
+		p.outstanding_dto_count);
 	RL_CHECK(posted - back == (uint64_t)queued, "%llu posted, %llu back, %d queued",
 		 (unsigned long long)posted, (unsigned long long)back, queued);
 	RL_CHECK(p.available_dto_count == queued && p.outstanding_dto_count == queued,
@@ -347,7 +347,8 @@ static void count_async(const struct hub_thread *t)
 void ss_hub(void *arg)
 {
 	static struct hub_thread t[SS_THREADS];
-	DAT_SRQ_ATTR attr = { .max_recv_dtos = SS_BUFFERS, .max_recv_iov = 1,
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = SS_BUFFERS,
+			      .max_recv_iov = 1,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
 	void *p = calloc(SS_BUFFERS, SS_LEN);
 	pthread_t id[SS_THREADS];

@@ -11,8 +11,8 @@ struct slot {
 	DAT_EP_HANDLE ep;
 	enum phase phase;
 	uint32_t conn, seq;
-	int out;			/* sends not completed */
-	unsigned int busy;		/* bit per buffer */
+	int out;           /* sends not completed */
+	unsigned int busy; /* bit per buffer */
 	int budget;
 	bool fills_queue;
 	uint64_t since;

@@ -10,10 +10,12 @@
 #include "entries.h"
 
 /* Found with dlsym: only a child process ever loads a libdat, and then one of them. */
+/* clang-format off */
 #define INFO_CALLS(X) \
 	X(dat_ia_openv) X(dat_ia_query) X(dat_ia_close) X(dat_strerror) X(dats_get_ia_handle) \
 	X(dat_pz_create) X(dat_pz_free) X(dat_evd_create) X(dat_evd_free) \
 	X(dat_ep_create) X(dat_ep_query) X(dat_ep_free)
+/* clang-format on */
 
 struct info_calls {
 #define X(name) __typeof__(name) *name;

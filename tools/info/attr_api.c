@@ -16,7 +16,7 @@
 #define EXT "extensions"
 #define NAMED "named attributes"
 
-#define MAX_NAMED 256	/* a provider may leave the count uninitialised */
+#define MAX_NAMED 256 /* a provider may leave the count uninitialised */
 
 struct bit_name {
 	unsigned int value;
@@ -26,7 +26,7 @@ struct bit_name {
 static const struct bit_name mem_types[] = {
 	{ DAT_MEM_TYPE_LMR, "lmr" },
 	{ DAT_MEM_TYPE_SHARED_VIRTUAL, "shared-virtual" },
-	{ 0, NULL }
+	{ 0, NULL },
 };
 
 static const struct bit_name qos[] = {
@@ -34,7 +34,7 @@ static const struct bit_name qos[] = {
 	{ DAT_QOS_LOW_LATENCY, "low-latency" },
 	{ DAT_QOS_ECONOMY, "economy" },
 	{ DAT_QOS_PREMIUM, "premium" },
-	{ 0, NULL }
+	{ 0, NULL },
 };
 
 static const struct bit_name completion[] = {
@@ -43,11 +43,10 @@ static const struct bit_name completion[] = {
 	{ DAT_COMPLETION_UNSIGNALLED_FLAG, "unsignalled" },
 	{ DAT_COMPLETION_BARRIER_FENCE_FLAG, "barrier-fence" },
 	{ DAT_COMPLETION_EVD_THRESHOLD_FLAG, "threshold" },
-	{ 0, NULL }
+	{ 0, NULL },
 };
 
-static const char *const iov_owner[] = { "consumer", "provider, not changed",
-					 "provider, changed" };
+static const char *const iov_owner[] = { "consumer", "provider, not changed", "provider, changed" };
 static const char *const ep_creator[] = { "consumer only", "either, on request", "provider only" };
 static const char *const pz_support[] = { "unique", "shareable" };
 
@@ -128,10 +127,8 @@ static void put_ia(const DAT_IA_ATTR *a)
 {
 	info_put_text(IA, "adapter_name", a->adapter_name);
 	info_put_text(IA, "vendor_name", a->vendor_name);
-	put_version(IA, "hardware_version", a->hardware_version_major,
-		    a->hardware_version_minor);
-	put_version(IA, "firmware_version", a->firmware_version_major,
-		    a->firmware_version_minor);
+	put_version(IA, "hardware_version", a->hardware_version_major, a->hardware_version_minor);
+	put_version(IA, "firmware_version", a->firmware_version_major, a->firmware_version_minor);
 	put_address(a->ia_address_ptr);
 	COUNT(IA, a, max_eps);
 	COUNT(IA, a, max_dto_per_ep);
@@ -164,8 +161,8 @@ static void put_ia(const DAT_IA_ATTR *a)
 
 static void put_merging(const DAT_PROVIDER_ATTR *a)
 {
-	static const char *const stream[6] = { "software", "request", "dto", "connection",
-					       "rmr-bind", "async" };
+	static const char *const stream[6] = { "software",   "request",  "dto",
+					       "connection", "rmr-bind", "async" };
 	char name[64], text[128];
 	int i, j;
 
@@ -186,11 +183,9 @@ static void put_merging(const DAT_PROVIDER_ATTR *a)
 static void put_provider(const DAT_PROVIDER_ATTR *a)
 {
 	info_put_text(PROV, "provider_name", a->provider_name);
-	put_version(PROV, "provider_version", a->provider_version_major,
-		    a->provider_version_minor);
+	put_version(PROV, "provider_version", a->provider_version_major, a->provider_version_minor);
 	put_version(PROV, "dapl_version", a->dapl_version_major, a->dapl_version_minor);
-	put_bits(PROV, "lmr_mem_types_supported", a->lmr_mem_types_supported, "virtual",
-		 mem_types);
+	put_bits(PROV, "lmr_mem_types_supported", a->lmr_mem_types_supported, "virtual", mem_types);
 	PUT_CHOICE(PROV, "iov_ownership_on_return", a->iov_ownership_on_return, iov_owner);
 	put_bits(PROV, "dat_qos_supported", a->dat_qos_supported, "best-effort", qos);
 	put_bits(PROV, "completion_flags_supported", a->completion_flags_supported, "default",
@@ -269,8 +264,7 @@ static void put_ep(const struct info_calls *calls, DAT_IA_HANDLE ia)
 
 	memset(&param, 0, sizeof(param));
 	if (calls->dat_pz_create(ia, &pz) == DAT_SUCCESS &&
-	    calls->dat_evd_create(ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dto) ==
-		    DAT_SUCCESS &&
+	    calls->dat_evd_create(ia, 64, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &dto) == DAT_SUCCESS &&
 	    calls->dat_evd_create(ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &conn) ==
 		    DAT_SUCCESS &&
 	    calls->dat_ep_create(ia, pz, dto, dto, conn, NULL, &ep) == DAT_SUCCESS &&

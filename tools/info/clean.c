@@ -26,9 +26,9 @@
 #include "memory.h"
 #include "text.h"
 
-#define MAX_PID 4194304		/* of Linux */
+#define MAX_PID 4194304 /* of Linux */
 #define SLACK_S 10
-#define PID_AT 4		/* in the file */
+#define PID_AT 4 /* in the file */
 
 struct file {
 	char *name;
@@ -36,9 +36,9 @@ struct file {
 	int64_t size;
 	time_t changed;
 	bool stale;
-	const char *reason;	/* why it is stale, or not */
+	const char *reason; /* why it is stale, or not */
 	bool removed;
-	int err;		/* of unlink */
+	int err; /* of unlink */
 };
 
 struct list {
@@ -139,9 +139,9 @@ static void file_classify(struct file *f, int fd)
 		/* both clocks are coarse and may have been adjusted */
 		other = process_start_time(start) > f->changed + SLACK_S;
 		f->stale = state == 'Z' || state == 'X' || other;
-		f->reason = !f->stale ? "in use: its process is running" :
-			 other ? "its pid belongs to another process now" :
-			 "its process is dead";
+		f->reason = !f->stale ? "in use: its process is running"
+			    : other   ? "its pid belongs to another process now"
+				      : "its process is dead";
 		return;
 	}
 	if (!kill((pid_t)f->pid, 0) || errno != ESRCH) {
@@ -166,12 +166,12 @@ static void file_check(struct list *list, int dir, const char *name, long pid, b
 		return;
 	list->files = info_realloc(list->files, list->num + 1, sizeof(*list->files));
 	f = &list->files[list->num++];
-	*f = (struct file){ .name = info_strdup(name), .pid = pid, .size = st.st_size,
-			     .changed = st.st_mtime };
+	*f = (struct file){
+		.name = info_strdup(name), .pid = pid, .size = st.st_size, .changed = st.st_mtime
+	};
 	fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0) {
-		f->reason = errno == EACCES ? "no permission to read it" :
-			 "cannot be opened";
+		f->reason = errno == EACCES ? "no permission to read it" : "cannot be opened";
 		return;
 	}
 	file_classify(f, fd);
@@ -203,7 +203,10 @@ static void list_print(const struct list *list, const char *dir, bool force)
 		const struct file *f = &list->files[i];
 
 		printf("%-*s  %10" PRId64 "  %-7s  %s\n", width, f->name, f->size,
-		       f->removed ? "removed" : f->stale ? "stale" : "kept", f->reason);
+		       f->removed ? "removed"
+		       : f->stale ? "stale"
+				  : "kept",
+		       f->reason);
 		if (f->err)
 			fprintf(stderr, "dat_info: %s/%s: %s\n", dir, f->name, strerror(f->err));
 	}

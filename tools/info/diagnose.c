@@ -20,7 +20,7 @@ struct subject {
 	const struct info_options *opts;
 	int api;
 	const struct info_registry *reg;
-	const struct info_entry *entry;		/* NULL: none */
+	const struct info_entry *entry; /* NULL: none */
 	struct info_attempt attempt;
 };
 
@@ -54,8 +54,10 @@ static void step_registry(struct diagnosis *d, const struct subject *s)
 	place = info_registry_place(reg);
 	if (place->err && !strcmp(place->reason, "DAT_OVERRIDE")) {
 		steps_state(d, STEP_FAIL);
-		steps_advise(d, "DAT_OVERRIDE names a file that cannot be read: unset it, or "
-			     "write one with dat_info -g -o %s", place->path);
+		steps_advise(d,
+			     "DAT_OVERRIDE names a file that cannot be read: unset it, or "
+			     "write one with dat_info -g -o %s",
+			     place->path);
 	} else if (place->err) {
 		steps_add_line(d, "no registry file: only the built-in entries");
 	}
@@ -139,12 +141,14 @@ static void step_entry(struct diagnosis *d, const struct subject *s)
 		       s->opts->threadsafe ? "threadsafe" : "nonthreadsafe");
 	add_similar_names(d, &s->attempt.probe);
 	if (add_related_entries(d, s))
-		steps_advise(d, "add a line for API %s, %s, to %s, or let the program ask for "
-			     "what exists", info_api[s->api].version,
+		steps_advise(d,
+			     "add a line for API %s, %s, to %s, or let the program ask for "
+			     "what exists",
+			     info_api[s->api].version,
 			     s->opts->threadsafe ? "threadsafe" : "nonthreadsafe", place->path);
 	else
 		steps_advise(d, "dat_info -l lists the names that exist; dat_info -g prints "
-			     "lines for a dat.conf");
+				"lines for a dat.conf");
 }
 
 /* libdat logs the libraries that it loaded and the error of the loader for the others. */
@@ -228,16 +232,20 @@ static void step_library(struct diagnosis *d, const struct subject *s)
 	if (!s->attempt.our_libdat) {
 		steps_state(d, STEP_NOTE);
 		steps_add_line(d, "unknown: set DAT_DBG_TYPE=0xff to make that libdat log");
-		steps_advise(d, "add the directory of dat-ofi's %s to LD_LIBRARY_PATH, before "
-			     "that of the other one", info_api[s->api].libdat);
+		steps_advise(d,
+			     "add the directory of dat-ofi's %s to LD_LIBRARY_PATH, before "
+			     "that of the other one",
+			     info_api[s->api].libdat);
 		return;
 	}
 	add_libraries(d, s);
 	if (library_was_loaded(probe))
 		return;
 	steps_state(d, STEP_FAIL);
-	steps_advise(d, "install the library, or name one that exists (ours: %s; dat_info -g "
-		     "prints lines for it)", info_api[s->api].provider);
+	steps_advise(d,
+		     "install the library, or name one that exists (ours: %s; dat_info -g "
+		     "prints lines for it)",
+		     info_api[s->api].provider);
 }
 
 static void step_fabrics(struct diagnosis *d, const struct info_fabrics *fabrics)
@@ -252,9 +260,12 @@ static void step_fabrics(struct diagnosis *d, const struct info_fabrics *fabrics
 			       fabrics->version);
 	if (fabrics->reason) {
 		steps_add_line(d, "%s", fabrics->reason);
-		steps_advise(d, fabrics->version ? "check the output of fi_info" :
-			     "install libfabric (Debian: libfabric1), or add its directory to "
-			     "LD_LIBRARY_PATH");
+		steps_advise(
+			d,
+			fabrics->version
+				? "check the output of fi_info"
+				: "install libfabric (Debian: libfabric1), or add its directory to "
+				  "LD_LIBRARY_PATH");
 	}
 	if (getenv("FI_PROVIDER"))
 		steps_add_line(d, "FI_PROVIDER=%s in the environment hides others",
@@ -313,7 +324,8 @@ static void step_memory(struct diagnosis *d)
 		return;
 	}
 	steps_state(d, STEP_NOTE);
-	steps_add_line(d, "%llu KiB: enough for tcp, shm and rxm; RDMA adapters lock what is "
+	steps_add_line(d,
+		       "%llu KiB: enough for tcp, shm and rxm; RDMA adapters lock what is "
 		       "registered (ulimit -l unlimited, or memlock in /etc/security/limits.conf)",
 		       (unsigned long long)limit.rlim_cur / 1024);
 }
@@ -337,23 +349,24 @@ static void advise_open(struct diagnosis *d, const struct subject *s)
 	} table[] = {
 		{ "is down",
 		  "set that interface up (ip link set up dev NAME), and give it an address" },
-		{ "has no IP address", "give that interface an address and set it up (ip addr add "
+		{ "has no IP address",
+		  "give that interface an address and set it up (ip addr add "
 		  "..., ip link set ... up), or name another one with domain= in the entry or "
 		  "DAPL_OFI_DOMAIN" },
 		{ "no interface or address", "name an interface or address of the list above with "
-		  "domain= in the entry or DAPL_OFI_DOMAIN" },
+					     "domain= in the entry or DAPL_OFI_DOMAIN" },
 		{ "is not supported", "write a fabric that can be used (see above) after "
-		  "provider= in the entry, or set DAPL_OFI_PROVIDER" },
+				      "provider= in the entry, or set DAPL_OFI_PROVIDER" },
 		{ "libfabric cannot be loaded", "install libfabric (Debian: libfabric1), or add "
-		  "its directory to LD_LIBRARY_PATH" },
+						"its directory to LD_LIBRARY_PATH" },
 		{ "offers no", "check the output of fi_info for that fabric, and "
-		  "unset FI_PROVIDER" },
+			       "unset FI_PROVIDER" },
 		{ "no answer within", "the library hangs: replace it, or allow more time with "
-		  "--timeout" },
+				      "--timeout" },
 		{ "ended by signal", "the library crashes: replace it, or name another one in the "
-		  "entry" },
+				     "entry" },
 		{ "ended itself", "the library ends its process: replace it, or name another one "
-		  "in the entry" },
+				  "in the entry" },
 	};
 	size_t i;
 
@@ -362,12 +375,13 @@ static void advise_open(struct diagnosis *d, const struct subject *s)
 			steps_advise(d, "%s", table[i].advice);
 	if (s->entry && s->entry->num_candidates &&
 	    !strstr(s->entry->candidates[0].library, "libdaplofi."))
-		steps_advise(d, "%s opens no device: check its device, or name %s in the "
-			     "entry (dat_info -g prints lines)", s->entry->candidates[0].library,
-			     info_api[s->api].provider);
+		steps_advise(d,
+			     "%s opens no device: check its device, or name %s in the "
+			     "entry (dat_info -g prints lines)",
+			     s->entry->candidates[0].library, info_api[s->api].provider);
 	advise_from_libdat(d, &s->attempt.probe);
 	steps_advise(d, "run the program with DAPL_OFI_LOG=4 and DAT_DBG_TYPE=0x3f, which log "
-		     "every step");
+			"every step");
 }
 
 static void step_open(struct diagnosis *d, const struct subject *s)
@@ -399,9 +413,9 @@ static void step_open(struct diagnosis *d, const struct subject *s)
 
 static void diagnose(struct diagnosis *d, struct subject *s, const struct info_fabrics *fabrics)
 {
-	struct info_open what = { .api = s->api, .key = {
-		s->opts->name, info_api[s->api].major, info_api[s->api].minor,
-		s->opts->threadsafe } };
+	struct info_open what = { .api = s->api,
+				  .key = { s->opts->name, info_api[s->api].major,
+					   info_api[s->api].minor, s->opts->threadsafe } };
 
 	s->reg = info_registry(s->api);
 	s->entry = info_registry_find(s->api, s->opts->name, s->opts->threadsafe);

@@ -10,25 +10,25 @@
 
 /* One library that may provide an entry; they are tried in order. */
 struct info_candidate {
-	char *origin;		/* FILE:LINE, or the built-in entry */
-	unsigned int line;	/* of the registry file; 0: built-in */
+	char *origin;      /* FILE:LINE, or the built-in entry */
+	unsigned int line; /* of the registry file; 0: built-in */
 	char *library;
 	char *params;
 	bool last_resort;
 };
 
 enum info_kind {
-	INFO_FILE,		/* a line of the registry file */
+	INFO_FILE, /* a line of the registry file */
 	INFO_BUILTIN,
-	INFO_ALIAS		/* a legacy name that maps to "ofi" */
+	INFO_ALIAS, /* a legacy name that maps to "ofi" */
 };
 
 struct info_entry {
-	int api;		/* index: 0 is 1.2, 1 is 2.0 */
+	int api; /* index: 0 is 1.2, 1 is 2.0 */
 	char *name;
 	unsigned int major, minor;
 	bool threadsafe;
-	bool listed;		/* visible in a listing of the registry */
+	bool listed; /* visible in a listing of the registry */
 	enum info_kind kind;
 	struct info_candidate *candidates;
 	size_t num_candidates;
@@ -37,23 +37,23 @@ struct info_entry {
 struct info_bad {
 	unsigned int line;
 	char *name;
-	char *reason;		/* FILE:LINE: what is wrong */
+	char *reason; /* FILE:LINE: what is wrong */
 };
 
 /* A path that was tried for the registry file. */
 struct info_place {
 	char *path;
 	const char *reason;
-	int err;		/* negative errno when it could not be read */
+	int err; /* negative errno when it could not be read */
 };
 
 struct info_registry {
 	int api;
-	struct info_place place[2];	/* in the order of the search; the last one is used */
+	struct info_place place[2]; /* in the order of the search; the last one is used */
 	int num_places;
 	struct info_entry *entries;
 	size_t num_entries;
-	size_t num_records;	/* entries of the file, including alternatives */
+	size_t num_records; /* entries of the file, including alternatives */
 	struct info_bad *bad;
 	size_t num_bad;
 };
@@ -67,10 +67,10 @@ struct info_key {
 
 /* The functions and names of one API version. */
 struct info_api {
-	const char *version;		/* "1.2" */
+	const char *version; /* "1.2" */
 	unsigned int major, minor;
-	const char *libdat;		/* its SONAME */
-	const char *provider;		/* our provider's */
+	const char *libdat;   /* its SONAME */
+	const char *provider; /* our provider's */
 	void (*load)(struct info_registry *reg);
 	/* The entry of a legacy name; NULL: none. */
 	const struct info_entry *(*resolve)(const char *name, bool threadsafe);

@@ -152,9 +152,9 @@ static bool has_both(const char *fabric)
  */
 static int fabric_rank(const char *fabric)
 {
-	static const char *const order[] = { VERBS, "efa" AND_SHM, "cxi" AND_SHM, "opx" AND_SHM,
-					     "psm3" AND_SHM, "tcp" AND_SHM, "tcp",
-					     "rxm" AND_SHM };
+	static const char *const order[] = { VERBS,         "efa" AND_SHM,  "cxi" AND_SHM,
+					     "opx" AND_SHM, "psm3" AND_SHM, "tcp" AND_SHM,
+					     "tcp",         "rxm" AND_SHM };
 	int num = sizeof(order) / sizeof(*order), i;
 
 	for (i = 0; i < num && strcmp(fabric, order[i]); i++)

@@ -9,16 +9,16 @@
 /* A provider of libfabric; usable if our provider can open it. */
 struct info_fabric {
 	char *name;
-	char *domains;		/* libfabric's names of its devices */
+	char *domains; /* libfabric's names of its devices */
 	bool usable;
-	char *reason;		/* why it is unusable; NULL if usable */
-	char *device;		/* that our provider chose; NULL if unusable */
+	char *reason; /* why it is unusable; NULL if usable */
+	char *device; /* that our provider chose; NULL if unusable */
 };
 
 struct info_fabrics {
-	char *version;		/* of libfabric; NULL when it cannot be loaded */
+	char *version; /* of libfabric; NULL when it cannot be loaded */
 	char *path;
-	char *reason;		/* why there are none */
+	char *reason; /* why there are none */
 	struct info_fabric *list;
 	size_t num;
 };
@@ -30,7 +30,7 @@ void info_fabrics_free(struct info_fabrics *fabrics);
 struct info_netif {
 	char *name;
 	bool up, loopback;
-	char *addresses;	/* NULL: none */
+	char *addresses; /* NULL: none */
 };
 
 /* In the order of the system; ends with a NULL name. */

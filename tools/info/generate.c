@@ -22,7 +22,7 @@
 
 struct line {
 	char *name, *fabric;
-	char *domain;		/* NULL: the provider chooses */
+	char *domain; /* NULL: the provider chooses */
 	char *device, *address;
 	bool opens[INFO_APIS];
 };
@@ -125,8 +125,8 @@ static void line_write(FILE *out, const struct line *l)
 	if (l->domain)
 		fprintf(out, "\n# %s over %s (%s)\n", l->fabric, l->device, l->address);
 	else
-		fprintf(out, "\n# %s over the interface that suits best, now %s (%s)\n",
-			l->fabric, l->device, l->address);
+		fprintf(out, "\n# %s over the interface that suits best, now %s (%s)\n", l->fabric,
+			l->device, l->address);
 	for (api = INFO_APIS - 1; api >= 0; api--) {
 		for (ts = 0; ts < 2 && l->opens[api]; ts++) {
 			text = info_conf_line(api, l->name, ts, l->fabric, l->domain);
@@ -141,7 +141,8 @@ static void plan_write(FILE *out, const struct plan *plan)
 	size_t i;
 
 	fputs("# dat.conf, written by dat_info -g: what opened on this machine\n"
-	      "# name, API, thread-safety, default, library, version, parameters\n", out);
+	      "# name, API, thread-safety, default, library, version, parameters\n",
+	      out);
 	for (i = 0; i < plan->num; i++)
 		line_write(out, &plan->lines[i]);
 }
@@ -162,8 +163,7 @@ static int plan_write_file(const struct info_options *opts, const struct plan *p
 		if (fclose(out) && !err)
 			err = errno;
 		/* link() refuses to replace, rename() does not. */
-		if (!err && (opts->force ? rename(temp, opts->output)
-					 : link(temp, opts->output)))
+		if (!err && (opts->force ? rename(temp, opts->output) : link(temp, opts->output)))
 			err = errno;
 		if (err || !opts->force)
 			unlink(temp);

@@ -10,11 +10,11 @@
 #include "entries.h"
 
 struct info_options {
-	int job;		/* option letter */
-	const char *name;	/* of an IA */
-	const char *output;	/* file; NULL: stdout */
+	int job;            /* option letter */
+	const char *name;   /* of an IA */
+	const char *output; /* file; NULL: stdout */
 	const char *shm_dir;
-	bool api[INFO_APIS];	/* versions to include */
+	bool api[INFO_APIS]; /* versions to include */
 	bool threadsafe;
 	bool force;
 	bool json;

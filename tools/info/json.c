@@ -16,8 +16,11 @@ static int depth;
 /* Length of the UTF-8 sequence at `p`; 0 if it is invalid (RFC 3629). */
 static int utf8_length(const unsigned char *p)
 {
-	int len = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 :
-		  *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+	int len = *p < 0x80                 ? 1
+		  : *p >= 0xc2 && *p < 0xe0 ? 2
+		  : *p >= 0xe0 && *p < 0xf0 ? 3
+		  : *p >= 0xf0 && *p < 0xf5 ? 4
+					    : 0;
 	int i;
 
 	for (i = 1; i < len; i++)

@@ -11,11 +11,11 @@
 
 void json_object(const char *name);
 void json_array(const char *name);
-void json_end(void);		/* of the innermost object or array */
+void json_end(void); /* of the innermost object or array */
 
-void json_text(const char *name, const char *value);	/* NULL: null */
+void json_text(const char *name, const char *value); /* NULL: null */
 void json_number(const char *name, int64_t value);
 void json_flag(const char *name, bool value);
-void json_raw(const char *name, const char *value);	/* already JSON */
+void json_raw(const char *name, const char *value); /* already JSON */
 
 #endif

@@ -12,7 +12,7 @@
 #include "probe.h"
 #include "text.h"
 
-#define AT_ONCE 6	/* adapters opened in parallel */
+#define AT_ONCE 6 /* adapters opened in parallel */
 
 const char *info_bad_reason(const struct info_bad *bad)
 {
@@ -65,8 +65,8 @@ static void print_registry(const struct info_registry *reg)
 			  strerror(-place->err));
 	else
 		printf("registry file %s (%s): %zu %s, %zu bad %s\n", place->path, place->reason,
-		       reg->num_records, reg->num_records == 1 ? "entry" : "entries",
-		       reg->num_bad, reg->num_bad == 1 ? "line" : "lines");
+		       reg->num_records, reg->num_records == 1 ? "entry" : "entries", reg->num_bad,
+		       reg->num_bad == 1 ? "line" : "lines");
 	for (i = 0; i < reg->num_bad; i++) {
 		int at = printf("  line %u: ", reg->bad[i].line);
 
@@ -177,7 +177,7 @@ static void json_entry(const struct info_entry *entry, const struct info_attempt
 
 struct columns {
 	int name, origin;
-	bool hidden;		/* true if some entry is unlisted */
+	bool hidden; /* true if some entry is unlisted */
 	bool failed;
 };
 
@@ -195,8 +195,8 @@ static void list_entry(const struct info_entry *entry, const struct info_attempt
 	}
 	origin = entry_origin(entry);
 	state = entry_state(entry, attempt);
-	at = printf("%u.%u  %-*s  %-10s  %-*s  ", entry->major, entry->minor, c->name,
-		    entry->name, entry->threadsafe ? "yes" : "no", c->origin, origin);
+	at = printf("%u.%u  %-*s  %-10s  %-*s  ", entry->major, entry->minor, c->name, entry->name,
+		    entry->threadsafe ? "yes" : "no", c->origin, origin);
 	text_wrap(at, at, "%s", state);
 	free(origin);
 	free(state);
@@ -296,7 +296,8 @@ int info_list(const struct info_options *opts)
 	if (c.hidden)
 		puts("* opens by its name, but programs that walk the registry do not see it");
 	if (!reg->place[0].err || strcmp(reg->place[0].reason, "DAT_OVERRIDE"))
-		text_wrap(0, 0, "Names of old programs (ofa-v2-ib0, OpenIB-cma, ib0, ...) lead to "
+		text_wrap(0, 0,
+			  "Names of old programs (ofa-v2-ib0, OpenIB-cma, ib0, ...) lead to "
 			  "\"ofi\" unless an entry has that name; dat_info -d NAME shows it.");
 	return c.failed;
 }

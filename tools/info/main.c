@@ -14,8 +14,9 @@
 
 #define DEFAULT_SHM_DIR "/dev/shm"
 
+/* clang-format off */
 enum {
-	OPT_CLEAN = 256, OPT_FORCE, OPT_JSON, OPT_API, OPT_THREADSAFE, OPT_TIMEOUT, OPT_SHM_DIR
+	OPT_CLEAN = 256, OPT_FORCE, OPT_JSON, OPT_API, OPT_THREADSAFE, OPT_TIMEOUT, OPT_SHM_DIR,
 };
 
 static const char help_text[] =
@@ -45,6 +46,7 @@ static const char help_text[] =
 "  -V, --version\n"
 "\n"
 "Exit status: 0 all is well, 1 something does not work, 2 wrong usage.\n";
+/* clang-format on */
 
 static const struct option options[] = {
 	{ "list", no_argument, NULL, 'l' },
@@ -62,7 +64,7 @@ static const struct option options[] = {
 	{ "shm-dir", required_argument, NULL, OPT_SHM_DIR },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 static void __attribute__((noreturn, format(printf, 1, 2))) usage(const char *format, ...)
@@ -115,10 +117,14 @@ static void set_timeout(const char *text)
 static void set_option(struct info_options *opts, int letter)
 {
 	switch (letter) {
-	case 'l': case 'e': case 'g': case OPT_CLEAN:
+	case 'l':
+	case 'e':
+	case 'g':
+	case OPT_CLEAN:
 		set_job(opts, letter, NULL);
 		break;
-	case 'v': case 'd':
+	case 'v':
+	case 'd':
 		set_job(opts, letter, optarg);
 		break;
 	case 'o':

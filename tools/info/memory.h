@@ -11,7 +11,6 @@
 void *info_calloc(size_t n, size_t size);
 void *info_realloc(void *old, size_t n, size_t size);
 char *info_strdup(const char *text);
-__attribute__((format(printf, 1, 2)))
-char *info_format(const char *format, ...);
+__attribute__((format(printf, 1, 2))) char *info_format(const char *format, ...);
 
 #endif

@@ -19,9 +19,9 @@
 #include "probe.h"
 #include "facts.h"
 
-#define MAX_OUTPUT (1024 * 1024)	/* of a child; the rest is discarded */
-#define MAX_STDERR_LINE 400			/* characters of a line that are kept */
-#define FACTS_FILENO 3			/* in the child */
+#define MAX_OUTPUT (1024 * 1024) /* of a child; the rest is discarded */
+#define MAX_STDERR_LINE 400      /* characters of a line that are kept */
+#define FACTS_FILENO 3           /* in the child */
 
 unsigned int info_time_limit = 20;
 
@@ -54,9 +54,8 @@ static bool probe_fail(struct info_probe *probe, const char *what)
 }
 
 /* In the child: becomes a process group, so that the parent can end its descendants too. */
-__attribute__((noreturn))
-static void child_run(void (*child)(const void *arg), const void *arg, int facts, int errors,
-		      pid_t parent)
+__attribute__((noreturn)) static void child_run(void (*child)(const void *arg), const void *arg,
+						int facts, int errors, pid_t parent)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -149,11 +148,11 @@ static void split_facts(struct info_probe *probe, char *text)
 			n++;
 		if (n < 4)
 			continue;
-		probe->facts = info_realloc(probe->facts, probe->num_facts + 1,
-					    sizeof(*probe->facts));
-		probe->facts[probe->num_facts++] = (struct info_fact){
-			*field[0], info_strdup(field[1]), info_strdup(field[2]),
-			info_strdup(field[3]) };
+		probe->facts =
+			info_realloc(probe->facts, probe->num_facts + 1, sizeof(*probe->facts));
+		probe->facts[probe->num_facts++] =
+			(struct info_fact){ *field[0], info_strdup(field[1]), info_strdup(field[2]),
+					    info_strdup(field[3]) };
 	}
 }
 
@@ -182,8 +181,8 @@ static void probe_set_end(struct info_probe *probe, bool in_time, int status)
 		probe->end = info_format("the process was ended by signal %d (%s)",
 					 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else if (!info_probe_fact(probe, "", "done"))
-		probe->end = info_format("the process ended itself with status %d",
-					 WEXITSTATUS(status));
+		probe->end =
+			info_format("the process ended itself with status %d", WEXITSTATUS(status));
 }
 
 static void close_pipe(const int fds[2])
@@ -232,7 +231,7 @@ void info_probe_finish(struct info_probe *probe)
 	bool in_time;
 
 	if (probe->pid <= 0)
-		return;			/* it was not started */
+		return; /* it was not started */
 	in_time = streams_read(&facts, &errors, probe->pid);
 	/* Kills the process group: no descendant of the child is left. */
 	kill(-probe->pid, SIGKILL);

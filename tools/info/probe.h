@@ -13,17 +13,17 @@
 #include "entries.h"
 
 struct info_fact {
-	char kind;		/* see facts.h */
+	char kind; /* see facts.h */
 	char *group, *name, *value;
 };
 
 struct info_probe {
 	struct info_fact *facts;
 	size_t num_facts;
-	char **stderr_line;		/* lines on stderr */
+	char **stderr_line; /* lines on stderr */
 	size_t num_stderr_lines;
-	char *end;		/* how the child ended early; NULL: it ended normally */
-	int pid, fact_fd, error_fd;	/* while it is running */
+	char *end;                  /* how the child ended early; NULL: it ended normally */
+	int pid, fact_fd, error_fd; /* while it is running */
 };
 
 /* The time limit of a child in seconds. */
@@ -45,17 +45,17 @@ const char *info_probe_fact(const struct info_probe *probe, const char *group, c
 struct info_attempt {
 	struct info_probe probe;
 	bool opened;
-	bool our_libdat;		/* libdat is the one of dat-ofi */
-	char *fabric, *device;		/* of our own provider; NULL: unknown */
-	char *library;			/* that was loaded */
-	char *reason;			/* the main reason, if it did not open */
+	bool our_libdat;       /* libdat is the one of dat-ofi */
+	char *fabric, *device; /* of our own provider; NULL: unknown */
+	char *library;         /* that was loaded */
+	char *reason;          /* the main reason, if it did not open */
 };
 
 struct info_open {
 	int api;
 	struct info_key key;
-	bool attributes;		/* report all attributes */
-	const char *conf;		/* text to use in place of the user's dat.conf, or NULL */
+	bool attributes;  /* report all attributes */
+	const char *conf; /* text to use in place of the user's dat.conf, or NULL */
 };
 
 bool info_attempt_start(struct info_attempt *attempt, const struct info_open *what);

@@ -35,18 +35,20 @@ static const struct setting settings[] = {
 	DOFI_NUMBERS(X)
 #undef X
 #define X(name, text) { PREFIX #name, text, "text", 0, 0, 0, false, DOFI_STR_##name },
-	DOFI_STRINGS(X)
+		DOFI_STRINGS(X)
 #undef X
 };
 
 /* The settings of libdat, which reads them where it needs them. */
 static const struct setting libdat_settings[] = {
-	{ "DAT_OVERRIDE", "registry file to use instead of the installed dat.conf", "file", 0, 0,
-	  0, false, -1 },
-	{ "DAT_DBG_TYPE", "what libdat logs: sum of 1 errors, 2 general, 4 registry file, 8 "
-	  "registrations, 16 providers, 32 the program's calls", "number", 0, 0x3f, 1, true, -1 },
-	{ "DAT_DBG_DEST", "where libdat logs: sum of 1 stderr, 2 syslog", "number", 0, 3, 1,
-	  true, -1 },
+	{ "DAT_OVERRIDE", "registry file to use instead of the installed dat.conf", "file", 0, 0, 0,
+	  false, -1 },
+	{ "DAT_DBG_TYPE",
+	  "what libdat logs: sum of 1 errors, 2 general, 4 registry file, 8 "
+	  "registrations, 16 providers, 32 the program's calls",
+	  "number", 0, 0x3f, 1, true, -1 },
+	{ "DAT_DBG_DEST", "where libdat logs: sum of 1 stderr, 2 syslog", "number", 0, 3, 1, true,
+	  -1 },
 };
 
 #define NUM(array) (sizeof(array) / sizeof(*(array)))

@@ -155,8 +155,9 @@ int info_show(const struct info_options *opts)
 		json_end();
 	}
 	if (!found)
-		fprintf(stderr, "dat_info: no entry has the name \"%s\" (%s); "
-			"dat_info -d %s shows more\n", opts->name,
-			opts->threadsafe ? "threadsafe" : "nonthreadsafe", opts->name);
+		fprintf(stderr,
+			"dat_info: no entry has the name \"%s\" (%s); "
+			"dat_info -d %s shows more\n",
+			opts->name, opts->threadsafe ? "threadsafe" : "nonthreadsafe", opts->name);
 	return !found || failed;
 }

@@ -8,8 +8,8 @@
 
 enum step_state {
 	STEP_OK,
-	STEP_NOTE,		/* information, not an error */
-	STEP_FAIL
+	STEP_NOTE, /* information, not an error */
+	STEP_FAIL,
 };
 
 struct step {
@@ -17,7 +17,7 @@ struct step {
 	enum step_state state;
 	char **lines;
 	size_t num_lines;
-	bool shared;		/* about the machine: the same in every diagnosis */
+	bool shared; /* about the machine: the same in every diagnosis */
 };
 
 #define MAX_STEPS 10
@@ -26,19 +26,19 @@ struct diagnosis {
 	struct step steps[MAX_STEPS];
 	size_t num_steps;
 	bool works;
-	char *next;		/* the next thing to try */
+	char *next; /* the next thing to try */
 };
 
 /* Begins a step; steps_add_line adds lines to it. */
 void steps_begin(struct diagnosis *d, const char *name, enum step_state state);
-__attribute__((format(printf, 2, 3)))
-void steps_add_line(struct diagnosis *d, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void steps_add_line(struct diagnosis *d, const char *format,
+							  ...);
 void steps_shared(struct diagnosis *d);
 void steps_state(struct diagnosis *d, enum step_state state);
 
 /* Keeps the first advice: it belongs to the earliest step that failed. */
-__attribute__((format(printf, 2, 3)))
-void steps_advise(struct diagnosis *d, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void steps_advise(struct diagnosis *d, const char *format,
+							...);
 
 /* `again`: a diagnosis before this one showed the shared steps. */
 void steps_print(const struct diagnosis *d, bool again);

@@ -6,8 +6,7 @@
 #include <stddef.h>
 
 /* Prints text from column `at`; wraps it to lines indented by `indent`. */
-__attribute__((format(printf, 3, 4)))
-void text_wrap(int at, int indent, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void text_wrap(int at, int indent, const char *format, ...);
 
 /* The maximum of a width and the length of a text. */
 int text_width(int width, const char *text);

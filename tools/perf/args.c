@@ -10,8 +10,10 @@
 #include "args.h"
 
 /* The fabrics of "--fabrics all". */
+/* clang-format off */
 static const char *const known_fabric[] = { "tcp", "tcp+shm", "shm", "rxm", "rxm+shm", "verbs",
 					   "rxm-verbs", "efa", "psm3", "cxi", "opx" };
+/* clang-format on */
 
 void perf_usage(const char *fmt, ...)
 {
@@ -166,6 +168,6 @@ const char *perf_raw_provider(const char *fabric, bool one_host)
 	if (!strncmp(fabric, "rxm-verbs", 9))
 		return "verbs;ofi_rxm";
 	snprintf(provider, sizeof(provider), "%.*s", (int)strcspn(fabric, "+-"), fabric);
-	return strcmp(provider, "rxm") && strcmp(provider, "constrained") ? provider :
-	       "tcp;ofi_rxm";
+	return strcmp(provider, "rxm") && strcmp(provider, "constrained") ? provider
+									  : "tcp;ofi_rxm";
 }

@@ -40,7 +40,9 @@ static int default_window(enum perf_test test, int eps)
 static struct perf_case make_case(const struct perf_plan *p, bool selfloop, enum perf_test test,
 				  enum perf_op op, enum perf_mode mode, size_t size)
 {
-	struct perf_case c = { .test = test, .op = op, .mode = mode,
+	struct perf_case c = { .test = test,
+			       .op = op,
+			       .mode = mode,
 			       .size = perf_atomic(op) ? sizeof(uint64_t) : size };
 
 	c.eps = selfloop ? 1 : (int)p->eps;
@@ -81,8 +83,8 @@ static bool makes_sense(enum perf_test test, enum perf_op op, enum perf_mode mod
 static bool wanted(const struct perf_plan *p, int test, int op, int mode)
 {
 	return p->tests & 1 << test && p->ops & 1 << op && p->modes & 1 << mode &&
-	       (perf_is_pattern((enum perf_op)op) ? pattern_makes_sense : makes_sense)
-			((enum perf_test)test, (enum perf_op)op, (enum perf_mode)mode);
+	       (perf_is_pattern((enum perf_op)op) ? pattern_makes_sense : makes_sense)(
+		       (enum perf_test)test, (enum perf_op)op, (enum perf_mode)mode);
 }
 
 static long sizes_of(const struct perf_plan *p, int op)

@@ -35,17 +35,16 @@ void perf_fill_bytes(uint8_t *mem, size_t len, uint64_t seq, bool may_corrupt)
 		mem[len / 2] ^= 0x40;
 }
 
-int perf_check_bytes(const char *layer, const uint8_t *mem, size_t len,
-			   uint64_t seq, const char *what)
+int perf_check_bytes(const char *layer, const uint8_t *mem, size_t len, uint64_t seq,
+		     const char *what)
 {
 	size_t i;
 
 	for (i = 0; i < len; i++)
 		if (mem[i] != pattern_byte(seq, i))
 			return perf_error(-EBADMSG, layer, "validate",
-					  "%s %lu, byte %zu of %zu: 0x%02x instead of 0x%02x",
-					  what, (unsigned long)seq, i, len, mem[i],
-					  pattern_byte(seq, i));
+					  "%s %lu, byte %zu of %zu: 0x%02x instead of 0x%02x", what,
+					  (unsigned long)seq, i, len, mem[i], pattern_byte(seq, i));
 	return 0;
 }
 
@@ -95,8 +94,8 @@ static int check_fetched(const struct perf_slot *slot)
 	if (found == slot->expect)
 		return 0;
 	return perf_error(-EBADMSG, slot->hub->layer->name, "validate",
-			  "atomic operation found %llu instead of %llu",
-			  (unsigned long long)found, (unsigned long long)slot->expect);
+			  "atomic operation found %llu instead of %llu", (unsigned long long)found,
+			  (unsigned long long)slot->expect);
 }
 
 static void slot_reset(struct perf_slot *slot)
@@ -149,7 +148,7 @@ int perf_check_slot(struct perf_slot *slot, size_t len)
 		return check_fetched(slot);
 	if (slot->queue == PERF_TX)
 		return perf_check_bytes(slot->hub->layer->name, slot->mem, slot->hub->dev->c->size,
-				       (uint64_t)(slot - slot->side->tx.slot), "read from place");
+					(uint64_t)(slot - slot->side->tx.slot), "read from place");
 	ret = check_message(slot, len);
 	/* clear it, so that it cannot pass for the next message */
 	memset(slot->mem, 0xa5, len);
@@ -167,7 +166,7 @@ static int check_side(struct perf_side *s)
 	for (place = 0; !ret && place < window && place < s->written; place++) {
 		last = (s->written - 1 - place) / window * window + place;
 		ret = perf_check_bytes(s->layer->name, s->target + place * s->hub->stride,
-				      s->hub->dev->c->size, last, "write");
+				       s->hub->dev->c->size, last, "write");
 	}
 	return ret;
 }

@@ -57,8 +57,9 @@ int perf_control_listen(const char *bind, const char *port)
 			if ((ai->ai_family == AF_INET6) == !pass)
 				fd = listen_on(ai);
 	freeaddrinfo(list);
-	return fd >= 0 ? fd : perf_error(fd, NULL, "listen", "%s, port %s: %s",
-					 bind ? bind : "any address", port, strerror(-fd));
+	return fd >= 0 ? fd
+		       : perf_error(fd, NULL, "listen", "%s, port %s: %s",
+				    bind ? bind : "any address", port, strerror(-fd));
 }
 
 static int connect_in_time(int fd, const struct addrinfo *ai, int timeout_ms)
@@ -213,8 +214,7 @@ bool perf_same_host(int fd)
 
 	if (getpeername(fd, (struct sockaddr *)&ss, &len) || ss.ss_family == AF_UNIX)
 		return true;
-	if (getnameinfo((struct sockaddr *)&ss, len, there, sizeof(there), NULL, 0,
-			NI_NUMERICHOST))
+	if (getnameinfo((struct sockaddr *)&ss, len, there, sizeof(there), NULL, 0, NI_NUMERICHOST))
 		return false;
 	perf_control_local_addr(fd, here, sizeof(here));
 	if (!strncmp(there, "::ffff:", 7) && strchr(there, '.'))

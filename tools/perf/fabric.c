@@ -39,9 +39,11 @@ int perf_private_registry(const char *const *fabric, int n, const char *domain)
 		return perf_error(-errno, NULL, "memfd_create", "%s", strerror(errno));
 	for (i = 0; i < n; i++) {
 		perf_private_ia(ia, sizeof(ia), fabric[i]);
-		dprintf(fd, "%s u2.0 nonthreadsafe default %s dat-ofi.2.0 "
-			"\"provider=%s%s%s\" \"\"\n", ia, PROVIDER_LIBRARY, fabric[i],
-			domain ? " domain=" : "", domain ? domain : "");
+		dprintf(fd,
+			"%s u2.0 nonthreadsafe default %s dat-ofi.2.0 "
+			"\"provider=%s%s%s\" \"\"\n",
+			ia, PROVIDER_LIBRARY, fabric[i], domain ? " domain=" : "",
+			domain ? domain : "");
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (setenv("DAT_OVERRIDE", path, 1))
@@ -98,7 +100,7 @@ static void find_reason(char *text, char *reason, size_t reason_len)
 }
 
 static __attribute__((noreturn)) void probe_child(const struct perf_plan *plan, const char *ia,
-						   const char *addr, int fd)
+						  const char *addr, int fd)
 {
 	dup2(fd, STDERR_FILENO);
 	perf_exit(probe_layers(plan, ia, addr));

@@ -24,8 +24,7 @@ int perf_wait_slow(struct perf_wait_state *p, struct perf_hub *hub, const char *
  * After an empty read: 0, or an error if nothing has completed for --timeout or the peer has
  * ended.
  */
-static inline int perf_wait_check(struct perf_wait_state *p, struct perf_hub *hub,
-				  const char *what)
+static inline int perf_wait_check(struct perf_wait_state *p, struct perf_hub *hub, const char *what)
 {
 	enum perf_mode mode = hub->dev->c->mode;
 
@@ -62,8 +61,7 @@ static inline int perf_until(struct perf_hub *hub, enum perf_queue q, const uint
 		if (ret > 0)
 			continue;
 		if (!ret)
-			ret = perf_wait_check(&p, hub,
-					      q == PERF_TX ? "own completion" : "message");
+			ret = perf_wait_check(&p, hub, q == PERF_TX ? "own completion" : "message");
 		if (ret)
 			return ret;
 	}

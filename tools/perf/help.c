@@ -2,6 +2,7 @@
 /* Defines the text of dat_perf --help. */
 #include "perf.h"
 
+/* clang-format off */
 const char perf_help[] =
 "Usage: dat_perf [options]                       both sides on this machine\n"
 "       dat_perf --server [--ia NAME] [options]  wait for clients\n"
@@ -84,3 +85,4 @@ const char perf_help[] =
 "second; rate in messages per second. A ratio is DAT / raw. Exit status: 0 measured,\n"
 "1 failed, 2 wrong usage, 3 measured, but for a fabric that does not open or for\n"
 "something that a fabric does not support.\n";
+/* clang-format on */

@@ -60,7 +60,7 @@ struct perf_slot {
 	struct perf_hub *hub;
 	struct perf_side *side;
 	uint8_t *mem;
-	uint64_t expect;	/* the expected result of an atomic operation */
+	uint64_t expect; /* the expected result of an atomic operation */
 	enum perf_queue queue;
 	bool checked;
 };
@@ -97,7 +97,7 @@ struct perf_side {
 	uint64_t counted;
 	uint64_t heard_immed;
 	uint8_t turn;
-	bool needs_refill;	/* in hub->refill */
+	bool needs_refill; /* in hub->refill */
 };
 
 /*
@@ -110,7 +110,7 @@ struct perf_hub {
 	const struct perf_layer *layer;
 	struct perf_dev *dev;
 	struct perf_side *side[PERF_MAX_EPS];
-	struct perf_side *refill[PERF_MAX_EPS];	/* sides with receives to post */
+	struct perf_side *refill[PERF_MAX_EPS]; /* sides with receives to post */
 	int sides;
 	int refills;
 	int next;
@@ -127,7 +127,7 @@ struct perf_hub {
 	size_t mem_len;
 	size_t stride;
 	bool idle_target;
-	struct perf_hub *twin;	/* the other end, if the same thread drives it */
+	struct perf_hub *twin; /* the other end, if the same thread drives it */
 };
 
 /* One operation: what to do, from or into which buffer, and how far into the peer's memory. */

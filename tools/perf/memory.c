@@ -16,8 +16,8 @@
 /* The size of a buffer: whole cache lines. */
 size_t perf_buffer_size(const struct perf_case *c)
 {
-	return c->size < CACHE_LINE ? CACHE_LINE :
-				      (c->size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	return c->size < CACHE_LINE ? CACHE_LINE
+				    : (c->size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 
 /* Up to this number of sides, their parts are page-aligned, as buffers of a program would be; with
@@ -92,7 +92,8 @@ int perf_memory_get(struct perf_hub *hub)
 	lay_out(&l, hub);
 	hub->mem_len = l.shared + (size_t)c->eps * (l.tx + l.rx + l.target);
 	if (hub->mem_len > MAX_MEMORY)
-		return perf_error(-E2BIG, NULL, "memory", "needs %zu MiB: use fewer "
+		return perf_error(-E2BIG, NULL, "memory",
+				  "needs %zu MiB: use fewer "
 				  "endpoints, a smaller window or smaller messages",
 				  hub->mem_len >> 20);
 	mem = mmap(NULL, hub->mem_len, PROT_READ | PROT_WRITE,
@@ -103,10 +104,16 @@ int perf_memory_get(struct perf_hub *hub)
 	hub->mem = mem;
 	if (!hub->shared_depth)
 		return 0;
-	return slots_get(&hub->shared_rx, l.shared_slots, (struct perf_slot) {
-		.done = &hub->shared_done, .total = &hub->rx_done, .hub = hub, .mem = mem,
-		.queue = PERF_RX, .checked = hub->dev->run->plan->validate,
-	}, hub->stride);
+	return slots_get(&hub->shared_rx, l.shared_slots,
+			 (struct perf_slot){
+				 .done = &hub->shared_done,
+				 .total = &hub->rx_done,
+				 .hub = hub,
+				 .mem = mem,
+				 .queue = PERF_RX,
+				 .checked = hub->dev->run->plan->validate,
+			 },
+			 hub->stride);
 }
 
 void perf_memory_put(struct perf_hub *hub)
@@ -129,16 +136,29 @@ int perf_memory_side(struct perf_hub *hub, struct perf_side *s)
 	mem = hub->mem + l.shared + (size_t)hub->sides * (l.tx + l.rx + l.target);
 	s->target = validate ? mem + l.tx + l.rx : mem + l.tx;
 	s->local.addr = (uintptr_t)s->target;
-	ret = slots_get(&s->tx, l.tx_slots, (struct perf_slot) {
-		.done = &s->tx_done, .total = &hub->tx_done, .hub = hub, .side = s, .mem = mem,
-		.queue = PERF_TX,
-	}, hub->stride);
+	ret = slots_get(&s->tx, l.tx_slots,
+			(struct perf_slot){
+				.done = &s->tx_done,
+				.total = &hub->tx_done,
+				.hub = hub,
+				.side = s,
+				.mem = mem,
+				.queue = PERF_TX,
+			},
+			hub->stride);
 	if (ret)
 		return ret;
-	ret = slots_get(&s->rx, l.rx_slots, (struct perf_slot) {
-		.done = &s->rx_done, .total = &hub->rx_done, .hub = hub, .side = s,
-		.mem = mem + l.tx, .queue = PERF_RX, .checked = validate,
-	}, hub->stride);
+	ret = slots_get(&s->rx, l.rx_slots,
+			(struct perf_slot){
+				.done = &s->rx_done,
+				.total = &hub->rx_done,
+				.hub = hub,
+				.side = s,
+				.mem = mem + l.tx,
+				.queue = PERF_RX,
+				.checked = validate,
+			},
+			hub->stride);
 	if (!ret && validate)
 		perf_fill_target(s);
 	return ret;

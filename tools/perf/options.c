@@ -11,12 +11,12 @@
 #include "args.h"
 
 const char *const perf_op_name[PERF_ALL_OPS] = {
-	"send", "write", "read", "immed", "fadd", "cswap", "eager", "two-queues", "halo"
+	"send", "write", "read", "immed", "fadd", "cswap", "eager", "two-queues", "halo",
 };
 const char *const perf_test_name[PERF_TESTS] = { "lat", "bw", "bibw", "rate" };
 const char *const perf_mode_name[PERF_MODES] = { "poll", "wait", "cno", "memory" };
 const char *const perf_kind_name[PERF_KINDS] = {
-	"dat", "raw", "sockets", "queue", "memory"
+	"dat", "raw", "sockets", "queue", "memory",
 };
 const char *const perf_format_name[PERF_FORMATS] = { "table", "osu", "json", "csv" };
 
@@ -25,12 +25,14 @@ static const char *const pick_name[] = { "median", "best" };
 static const char *const registration_name[] = { "message", "cached" };
 static const char *const twin_name[] = { "libfabric", "sockets", "memory" };
 
+/* clang-format off */
 enum { OPT_IA = 256, OPT_OP, OPT_TEST, OPT_SIZE, OPT_MODE, OPT_CQ, OPT_ITERS, OPT_WARMUP,
        OPT_WINDOW, OPT_BURST, OPT_ROUNDS, OPT_RAW, OPT_RAW_ONLY, OPT_RAW_PROVIDER, OPT_ADDR,
        OPT_RAW_DELIVERY, OPT_RAW_MORE, OPT_QUEUE, OPT_CPUS, OPT_TIMEOUT, OPT_FORMAT, OPT_SELFLOOP,
        OPT_PICK, OPT_FABRICS, OPT_DOMAIN, OPT_EPS, OPT_SRQ, OPT_VALIDATE, OPT_SERVER,
        OPT_ONCE, OPT_PORT, OPT_BIND, OPT_LIMIT, OPT_PLOT, OPT_PATTERN, OPT_EAGER_LIMIT,
        OPT_REGISTRATION, OPT_HELP, OPT_VERSION };
+/* clang-format on */
 
 static const struct option long_option[] = {
 	{ "ia", required_argument, NULL, OPT_IA },
@@ -72,7 +74,7 @@ static const struct option long_option[] = {
 	{ "selfloop", no_argument, NULL, OPT_SELFLOOP },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
-	{ NULL, 0, NULL, 0 }
+	{ NULL, 0, NULL, 0 },
 };
 
 static void parse_cpus(struct perf_opts *o, char *list)
@@ -127,21 +129,45 @@ static char *raw_argument(int argc, char **argv)
 static bool parse_plan_option(struct perf_plan *p, int c, char *arg)
 {
 	switch (c) {
-	case OPT_TEST: p->tests = perf_names("test", arg, perf_test_name, PERF_TESTS); break;
-	case OPT_SIZE: perf_sizes(p, arg); break;
-	case OPT_MODE: p->modes = perf_names("mode", arg, perf_mode_name, PERF_MODES); break;
-	case OPT_CQ: p->merged = perf_name("cq", arg, queues_name, 2); break;
-	case OPT_EPS: p->eps = perf_number("eps", arg, 1, PERF_MAX_EPS); break;
-	case OPT_SRQ: p->srq = 1; break;
-	case OPT_VALIDATE: p->validate = 1; break;
-	case OPT_ITERS: p->iters = perf_number("iters", arg, 1, PERF_MAX_ITERS); break;
-	case OPT_WARMUP: p->warmup = perf_number("warmup", arg, 0, PERF_MAX_ITERS); break;
-	case OPT_WINDOW: p->window = perf_number("window", arg, 1, PERF_MAX_WINDOW); break;
-	case OPT_BURST: p->burst = 1; break;
-	case OPT_ROUNDS: p->rounds = perf_number("rounds", arg, 1, 1000); break;
+	case OPT_TEST:
+		p->tests = perf_names("test", arg, perf_test_name, PERF_TESTS);
+		break;
+	case OPT_SIZE:
+		perf_sizes(p, arg);
+		break;
+	case OPT_MODE:
+		p->modes = perf_names("mode", arg, perf_mode_name, PERF_MODES);
+		break;
+	case OPT_CQ:
+		p->merged = perf_name("cq", arg, queues_name, 2);
+		break;
+	case OPT_EPS:
+		p->eps = perf_number("eps", arg, 1, PERF_MAX_EPS);
+		break;
+	case OPT_SRQ:
+		p->srq = 1;
+		break;
+	case OPT_VALIDATE:
+		p->validate = 1;
+		break;
+	case OPT_ITERS:
+		p->iters = perf_number("iters", arg, 1, PERF_MAX_ITERS);
+		break;
+	case OPT_WARMUP:
+		p->warmup = perf_number("warmup", arg, 0, PERF_MAX_ITERS);
+		break;
+	case OPT_WINDOW:
+		p->window = perf_number("window", arg, 1, PERF_MAX_WINDOW);
+		break;
+	case OPT_BURST:
+		p->burst = 1;
+		break;
+	case OPT_ROUNDS:
+		p->rounds = perf_number("rounds", arg, 1, 1000);
+		break;
 	case OPT_PATTERN:
-		p->ops = perf_names("pattern", arg, perf_op_name + PERF_OPS, PERF_PATTERNS) <<
-			 PERF_OPS;
+		p->ops = perf_names("pattern", arg, perf_op_name + PERF_OPS, PERF_PATTERNS)
+			 << PERF_OPS;
 		break;
 	case OPT_EAGER_LIMIT:
 		p->eager_limit = (long)perf_bytes("eager-limit", arg, PERF_MAX_EAGER);
@@ -149,13 +175,26 @@ static bool parse_plan_option(struct perf_plan *p, int c, char *arg)
 	case OPT_REGISTRATION:
 		p->cached = perf_name("registration", arg, registration_name, 2);
 		break;
-	case OPT_RAW: parse_twins(p, arg); break;
-	case OPT_QUEUE: p->kinds |= 1 << PERF_QUEUE; break;
-	case OPT_RAW_PROVIDER: parse_provider(p, arg); break;
-	case OPT_RAW_DELIVERY: p->raw_delivery = 1; break;
-	case OPT_RAW_MORE: p->raw_more = p->burst = 1; break;
-	case OPT_TIMEOUT: p->timeout_ms = 1000 * perf_number("timeout", arg, 1, 3600); break;
-	default: return false;
+	case OPT_RAW:
+		parse_twins(p, arg);
+		break;
+	case OPT_QUEUE:
+		p->kinds |= 1 << PERF_QUEUE;
+		break;
+	case OPT_RAW_PROVIDER:
+		parse_provider(p, arg);
+		break;
+	case OPT_RAW_DELIVERY:
+		p->raw_delivery = 1;
+		break;
+	case OPT_RAW_MORE:
+		p->raw_more = p->burst = 1;
+		break;
+	case OPT_TIMEOUT:
+		p->timeout_ms = 1000 * perf_number("timeout", arg, 1, 3600);
+		break;
+	default:
+		return false;
 	}
 	return true;
 }
@@ -167,27 +206,53 @@ static void parse_option(struct perf_opts *o, int c, char *arg)
 		o->any_op |= strstr(arg, "all") != NULL;
 		o->plan.ops = perf_names("op", arg, perf_op_name, PERF_OPS);
 		break;
-	case OPT_IA: o->ia = arg; break;
-	case OPT_FABRICS: perf_fabrics(o, arg); break;
-	case OPT_DOMAIN: o->domain = arg; break;
-	case OPT_PICK: o->best = perf_name("pick", arg, pick_name, 2); break;
-	case OPT_ADDR: o->addr = arg; break;
-	case OPT_SERVER: o->server = true; break;
-	case OPT_ONCE: o->once = true; break;
+	case OPT_IA:
+		o->ia = arg;
+		break;
+	case OPT_FABRICS:
+		perf_fabrics(o, arg);
+		break;
+	case OPT_DOMAIN:
+		o->domain = arg;
+		break;
+	case OPT_PICK:
+		o->best = perf_name("pick", arg, pick_name, 2);
+		break;
+	case OPT_ADDR:
+		o->addr = arg;
+		break;
+	case OPT_SERVER:
+		o->server = true;
+		break;
+	case OPT_ONCE:
+		o->once = true;
+		break;
 	case OPT_PORT:
 		perf_number("port", arg, 0, 65535);
 		o->port = arg;
 		break;
-	case OPT_RAW_ONLY: o->raw_only = true; break;
-	case OPT_BIND: o->bind = arg; break;
-	case OPT_CPUS: parse_cpus(o, arg); break;
-	case OPT_LIMIT: o->limit_s = (int)perf_number("limit", arg, 1, 1000000); break;
-	case OPT_FORMAT:
-		o->format = (enum perf_format)perf_name("format", arg, perf_format_name,
-							PERF_FORMATS);
+	case OPT_RAW_ONLY:
+		o->raw_only = true;
 		break;
-	case OPT_PLOT: o->plot = arg; break;
-	case OPT_SELFLOOP: o->selfloop = true; break;
+	case OPT_BIND:
+		o->bind = arg;
+		break;
+	case OPT_CPUS:
+		parse_cpus(o, arg);
+		break;
+	case OPT_LIMIT:
+		o->limit_s = (int)perf_number("limit", arg, 1, 1000000);
+		break;
+	case OPT_FORMAT:
+		o->format =
+			(enum perf_format)perf_name("format", arg, perf_format_name, PERF_FORMATS);
+		break;
+	case OPT_PLOT:
+		o->plot = arg;
+		break;
+	case OPT_SELFLOOP:
+		o->selfloop = true;
+		break;
 	case OPT_HELP:
 		fputs(perf_help, stdout);
 		exit(0);
@@ -205,7 +270,7 @@ static void default_cpus(struct perf_opts *o)
 	o->pin = perf_allowed_cpus(o->cpu, 2) == 2;
 	if (!o->pin && !o->server && !o->host)
 		fprintf(stderr, "dat_perf: only one processor is allowed to this process: "
-			"server and client share it\n");
+				"server and client share it\n");
 }
 
 static bool has_no_blanks(const char *text)
@@ -266,8 +331,8 @@ static void set_fabric(struct perf_opts *o)
 	snprintf(o->plan.fabric, sizeof(o->plan.fabric), "%s", name);
 	if (o->selfloop && !o->plan.raw_provider[0])
 		snprintf(o->plan.raw_provider, sizeof(o->plan.raw_provider), "%s",
-			 o->plan.kinds & 1 << PERF_DAT ? PERF_RAW_AUTO :
-			 perf_raw_provider(name, true));
+			 o->plan.kinds & 1 << PERF_DAT ? PERF_RAW_AUTO
+						       : perf_raw_provider(name, true));
 }
 
 void perf_options(struct perf_opts *o, int argc, char **argv)

@@ -145,8 +145,7 @@ static void pick(const struct perf_book *b, struct perf_outcome *out)
 
 	for (i = 0; i < b->n; i++)
 		for (k = 0; k < PERF_KINDS; k++)
-			perf_pick(&out[i].picked[k], out[i].round[k], (int)o->plan.rounds,
-				  o->best);
+			perf_pick(&out[i].picked[k], out[i].round[k], (int)o->plan.rounds, o->best);
 }
 
 /* With --raw-only no adapter reports the address. */
@@ -207,9 +206,9 @@ static void choose_fabrics(struct perf_book *b)
 		snprintf(f->name, sizeof(f->name), "%s",
 			 o->fabrics ? o->fabric[i] : o->plan.fabric);
 		snprintf(f->raw_provider, sizeof(f->raw_provider), "%s",
-			 o->plan.raw_provider[0] ? o->plan.raw_provider :
-			 o->plan.kinds & 1 << PERF_DAT ? PERF_RAW_AUTO :
-			 perf_raw_provider(f->name, !o->host));
+			 o->plan.raw_provider[0]         ? o->plan.raw_provider
+			 : o->plan.kinds & 1 << PERF_DAT ? PERF_RAW_AUTO
+							 : perf_raw_provider(f->name, !o->host));
 	}
 }
 

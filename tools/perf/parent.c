@@ -60,8 +60,8 @@ static int check_child(struct perf_parent *p, enum perf_role role)
 		p->ended[role] = true;
 		if (WIFSIGNALED(status))
 			return perf_error(-EIO, NULL, role_name[role],
-					  "killed by signal %d (%s), stage: %s",
-					  WTERMSIG(status), strsignal(WTERMSIG(status)),
+					  "killed by signal %d (%s), stage: %s", WTERMSIG(status),
+					  strsignal(WTERMSIG(status)),
 					  atomic_load(&p->watch[role].stage));
 		/* it has printed the reason */
 		return WEXITSTATUS(status) ? -EIO : 0;

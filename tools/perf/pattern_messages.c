@@ -280,8 +280,8 @@ int perf_pattern_messages(struct perf_transport *t, struct perf_figures *f)
 		ret = measure_bandwidth(&x, f);
 	} else if (!ret) {
 		us = malloc(sizeof(*us) * (size_t)c->iters);
-		ret = us ? measure_latency(&x, us) :
-			   perf_error(-ENOMEM, NULL, "malloc", "%ld samples", c->iters);
+		ret = us ? measure_latency(&x, us)
+			 : perf_error(-ENOMEM, NULL, "malloc", "%ld samples", c->iters);
 		if (!ret)
 			perf_latency(f, us, c->iters);
 	}

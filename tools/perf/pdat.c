@@ -110,7 +110,7 @@ static int pdat_open(struct perf_run *run, const struct perf_case *c, struct per
 
 	if (!d)
 		return perf_error(-ENOMEM, "dat", "calloc", "out of memory");
-	d->base = (struct perf_dev) { .layer = &perf_dat_layer, .run = run, .c = c };
+	d->base = (struct perf_dev){ .layer = &perf_dat_layer, .run = run, .c = c };
 	*dev = &d->base;
 	d->async_evd = DAT_HANDLE_NULL;
 	ret = dat_ia_open((DAT_NAME_PTR)run->ia, SPARE, &d->async_evd, &d->ia);

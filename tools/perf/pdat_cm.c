@@ -9,16 +9,26 @@
 static const char *event_name(DAT_EVENT_NUMBER n)
 {
 	switch (n) {
-	case DAT_CONNECTION_REQUEST_EVENT: return "connection request";
-	case DAT_CONNECTION_EVENT_ESTABLISHED: return "established";
-	case DAT_CONNECTION_EVENT_PEER_REJECTED: return "rejected by the peer";
-	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED: return "rejected, not by the peer";
-	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR: return "accept completion error";
-	case DAT_CONNECTION_EVENT_DISCONNECTED: return "disconnected";
-	case DAT_CONNECTION_EVENT_BROKEN: return "broken";
-	case DAT_CONNECTION_EVENT_TIMED_OUT: return "timed out";
-	case DAT_CONNECTION_EVENT_UNREACHABLE: return "unreachable";
-	default: return "unexpected event";
+	case DAT_CONNECTION_REQUEST_EVENT:
+		return "connection request";
+	case DAT_CONNECTION_EVENT_ESTABLISHED:
+		return "established";
+	case DAT_CONNECTION_EVENT_PEER_REJECTED:
+		return "rejected by the peer";
+	case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+		return "rejected, not by the peer";
+	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
+		return "accept completion error";
+	case DAT_CONNECTION_EVENT_DISCONNECTED:
+		return "disconnected";
+	case DAT_CONNECTION_EVENT_BROKEN:
+		return "broken";
+	case DAT_CONNECTION_EVENT_TIMED_OUT:
+		return "timed out";
+	case DAT_CONNECTION_EVENT_UNREACHABLE:
+		return "unreachable";
+	default:
+		return "unexpected event";
 	}
 }
 

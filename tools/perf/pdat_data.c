@@ -89,15 +89,24 @@ int pdat_post(struct perf_side *s, const struct perf_work *w)
 static const char *status_name(DAT_DTO_COMPLETION_STATUS status)
 {
 	switch (status) {
-	case DAT_DTO_ERR_FLUSHED: return "flushed";
-	case DAT_DTO_ERR_LOCAL_LENGTH: return "local length";
-	case DAT_DTO_ERR_LOCAL_EP: return "local endpoint";
-	case DAT_DTO_ERR_LOCAL_PROTECTION: return "local protection";
-	case DAT_DTO_ERR_REMOTE_ACCESS: return "remote access";
-	case DAT_DTO_ERR_REMOTE_RESPONDER: return "remote responder";
-	case DAT_DTO_ERR_TRANSPORT: return "transport";
-	case DAT_DTO_ERR_RECEIVER_NOT_READY: return "receiver not ready";
-	default: return "other";
+	case DAT_DTO_ERR_FLUSHED:
+		return "flushed";
+	case DAT_DTO_ERR_LOCAL_LENGTH:
+		return "local length";
+	case DAT_DTO_ERR_LOCAL_EP:
+		return "local endpoint";
+	case DAT_DTO_ERR_LOCAL_PROTECTION:
+		return "local protection";
+	case DAT_DTO_ERR_REMOTE_ACCESS:
+		return "remote access";
+	case DAT_DTO_ERR_REMOTE_RESPONDER:
+		return "remote responder";
+	case DAT_DTO_ERR_TRANSPORT:
+		return "transport";
+	case DAT_DTO_ERR_RECEIVER_NOT_READY:
+		return "receiver not ready";
+	default:
+		return "other";
 	}
 }
 
@@ -141,8 +150,9 @@ int pdat_reap(struct perf_hub *hub, enum perf_queue q, int max)
 	for (n = 0; n < max; n++) {
 		ret = dat_evd_dequeue(evd, &event);
 		if (ret != DAT_SUCCESS)
-			return DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY ? n :
-			       pdat_error(ret, "dat_evd_dequeue");
+			return DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY
+				       ? n
+				       : pdat_error(ret, "dat_evd_dequeue");
 		err = count_event(&event);
 		if (err)
 			return err;

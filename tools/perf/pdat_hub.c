@@ -18,9 +18,9 @@ static int register_memory(struct pdat_hub *h, struct pdat_dev *d)
 	DAT_VADDR addr;
 	DAT_RETURN ret;
 
-	ret = dat_lmr_create(d->ia, DAT_MEM_TYPE_VIRTUAL, region, h->base.mem_len, d->pz,
-			     rights, DAT_VA_TYPE_VA, &h->lmr, &h->lmr_context,
-			     &h->rmr_context, &size, &addr);
+	ret = dat_lmr_create(d->ia, DAT_MEM_TYPE_VIRTUAL, region, h->base.mem_len, d->pz, rights,
+			     DAT_VA_TYPE_VA, &h->lmr, &h->lmr_context, &h->rmr_context, &size,
+			     &addr);
 	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_lmr_create");
 }
 
@@ -123,8 +123,8 @@ static int create_ep(struct pdat_side *p, struct pdat_hub *h, struct pdat_dev *d
 	DAT_EP_ATTR attr = {
 		.service_type = DAT_SERVICE_TYPE_RC,
 		.max_message_size = (DAT_SEG_LENGTH)perf_buffer_size(c),
-		.max_rdma_size = (DAT_SEG_LENGTH)(c->longest_rdma ? c->longest_rdma :
-						  perf_buffer_size(c)),
+		.max_rdma_size =
+			(DAT_SEG_LENGTH)(c->longest_rdma ? c->longest_rdma : perf_buffer_size(c)),
 		.qos = DAT_QOS_BEST_EFFORT,
 		.recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
 		.request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG,
@@ -144,12 +144,13 @@ static int create_ep(struct pdat_side *p, struct pdat_hub *h, struct pdat_dev *d
 	if (c->queue_per_ep)
 		rx = tx = h->evd[h->base.sides % 2 ? PERF_TX : PERF_RX];
 	if (h->srq)
-		ret = dat_ep_create_with_srq(d->ia, d->pz, rx, tx,
-					     h->conn_evd, h->srq, &attr, &p->ep);
+		ret = dat_ep_create_with_srq(d->ia, d->pz, rx, tx, h->conn_evd, h->srq, &attr,
+					     &p->ep);
 	else
 		ret = dat_ep_create(d->ia, d->pz, rx, tx, h->conn_evd, &attr, &p->ep);
-	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, h->srq ? "dat_ep_create_with_srq" :
-						   "dat_ep_create");
+	return ret == DAT_SUCCESS
+		       ? 0
+		       : pdat_error(ret, h->srq ? "dat_ep_create_with_srq" : "dat_ep_create");
 }
 
 int pdat_side_open(struct perf_hub *hub, struct perf_side **side)

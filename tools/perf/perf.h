@@ -8,11 +8,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* clang-format off */
 enum perf_op {
 	PERF_SEND, PERF_WRITE, PERF_READ, PERF_IMMED, PERF_FADD, PERF_CSWAP, PERF_OPS,
 	/* patterns of transports, which consist of several operations */
-	PERF_EAGER = PERF_OPS, PERF_TWO_QUEUES, PERF_HALO, PERF_ALL_OPS
+	PERF_EAGER = PERF_OPS, PERF_TWO_QUEUES, PERF_HALO, PERF_ALL_OPS,
 };
+/* clang-format on */
 enum perf_test { PERF_LAT, PERF_BW, PERF_BIBW, PERF_RATE, PERF_TESTS };
 enum perf_mode { PERF_POLL, PERF_WAIT, PERF_CNO, PERF_MEMORY, PERF_MODES };
 /* PERF_SHM: hand-written shared memory */
@@ -92,8 +94,8 @@ struct perf_case {
 	int recv_depth;
 	int eps;
 	bool merged;
-	bool queue_per_ep;	/* the two queues belong to one endpoint each, in turn */
-	size_t longest_rdma;	/* 0: as long as a buffer */
+	bool queue_per_ep;   /* the two queues belong to one endpoint each, in turn */
+	size_t longest_rdma; /* 0: as long as a buffer */
 };
 
 /* The figures of one measurement; NaN for those that the test does not measure. */

@@ -16,7 +16,9 @@ static const struct field {
 	long min;
 	long max;
 } fields[] = {
+/* clang-format off */
 #define FIELD(name, min, max) { #name, offsetof(struct perf_plan, name), min, max }
+	/* clang-format on */
 	FIELD(ops, 1, (1 << PERF_ALL_OPS) - 1),
 	FIELD(tests, 1, (1 << PERF_TESTS) - 1),
 	FIELD(modes, 1, (1 << PERF_MODES) - 1),

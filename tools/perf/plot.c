@@ -42,8 +42,10 @@ int perf_plot_possible(void)
 		found = !access(file, X_OK);
 	}
 	free(copy);
-	return found ? 0 : perf_error(-ENOENT, NULL, "--plot", "needs gnuplot, which is not "
-				      "installed (Debian: apt-get install gnuplot-nox)");
+	return found ? 0
+		     : perf_error(-ENOENT, NULL, "--plot",
+				  "needs gnuplot, which is not "
+				  "installed (Debian: apt-get install gnuplot-nox)");
 }
 
 /* Writes the points of a curve, and returns how many there are. */
@@ -123,7 +125,8 @@ static void plot_draw(FILE *to, const struct perf_book *b)
 
 	for (p = 0; p < PANELS; p++)
 		panels += panel_has_points(b, p);
-	fprintf(to, "set terminal svg size 900,%d dynamic noenhanced background rgb 'white'\n"
+	fprintf(to,
+		"set terminal svg size 900,%d dynamic noenhanced background rgb 'white'\n"
 		"set output ARG1\n"
 		"set multiplot layout %d,1\n"
 		"set logscale x 2\nset logscale y 10\nset xlabel 'bytes'\n"
@@ -162,7 +165,6 @@ int perf_plot(const struct perf_book *b)
 	}
 	unlink(script);
 	if (status || access(b->opts->plot, R_OK))
-		return perf_error(-EIO, NULL, "--plot", "gnuplot could not draw %s",
-				  b->opts->plot);
+		return perf_error(-EIO, NULL, "--plot", "gnuplot could not draw %s", b->opts->plot);
 	return 0;
 }

@@ -128,8 +128,8 @@ int perf_get(int fd, void *buf, size_t len, int timeout_ms)
 		if (n < 0)
 			return perf_error(-errno, NULL, "side channel", "%s", strerror(errno));
 		if (n == 0)
-			return perf_parent_reports ? -EPIPE :
-						     perf_error(-EPIPE, NULL, "side channel",
+			return perf_parent_reports ? -EPIPE
+						   : perf_error(-EPIPE, NULL, "side channel",
 								"the peer process has ended");
 		p += n;
 		len -= (size_t)n;

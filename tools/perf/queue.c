@@ -26,7 +26,7 @@ struct ring_slot {
 };
 
 struct ring {
-	_Alignas(SLOT_SIZE) _Atomic uint64_t head;	/* published read position */
+	_Alignas(SLOT_SIZE) _Atomic uint64_t head; /* published read position */
 	struct ring_slot ring_slot[RING_SLOTS];
 };
 
@@ -39,8 +39,8 @@ struct fifo {
 struct queue_side {
 	struct perf_side base;
 	struct ring *in, *out;
-	uint64_t at, published;	/* of `in` */
-	uint64_t pos, acked;	/* of `out`: next to write, and the published head of the reader */
+	uint64_t at, published; /* of `in` */
+	uint64_t pos, acked;    /* of `out`: next to write, and the published head of the reader */
 	int fd;
 	struct fifo rx, tx;
 	uint32_t tx_len[RING_SLOTS];
@@ -72,7 +72,7 @@ static int queue_open(struct perf_run *run, const struct perf_case *c, struct pe
 
 	if (!d)
 		return perf_error(-ENOMEM, "queue", "calloc", "out of memory");
-	*d = (struct perf_dev) { .layer = &perf_queue_layer, .run = run, .c = c };
+	*d = (struct perf_dev){ .layer = &perf_queue_layer, .run = run, .c = c };
 	*dev = d;
 	return 0;
 }

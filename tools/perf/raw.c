@@ -165,7 +165,7 @@ static int raw_open(struct perf_run *run, const struct perf_case *c, struct perf
 		free(d);
 		return ret;
 	}
-	d->base = (struct perf_dev) { .layer = &perf_raw_layer, .run = run, .c = c };
+	d->base = (struct perf_dev){ .layer = &perf_raw_layer, .run = run, .c = c };
 	*dev = &d->base;
 	ret = raw_choose_info(d);
 	if (ret)

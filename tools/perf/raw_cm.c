@@ -62,8 +62,8 @@ int raw_listen(struct perf_dev *dev, struct perf_listen_addr *listen_addr)
 
 static int raw_bind_ep(struct raw_side *r, struct raw_dev *d, struct raw_hub *h)
 {
-	int ret = d->unconnected ? fi_ep_bind(r->ep, &d->av->fid, 0) :
-				   fi_ep_bind(r->ep, &d->eq->fid, 0);
+	int ret = d->unconnected ? fi_ep_bind(r->ep, &d->av->fid, 0)
+				 : fi_ep_bind(r->ep, &d->eq->fid, 0);
 
 	if (ret)
 		return raw_error(ret, "fi_ep_bind(eq)");
@@ -113,7 +113,7 @@ static struct fi_info *raw_info_for_peer(const struct raw_dev *d,
 		return NULL;
 	free(info->dest_addr);
 	info->dest_addrlen = listen_addr->addr.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6)
-							       : sizeof(struct sockaddr_in);
+								     : sizeof(struct sockaddr_in);
 	info->dest_addr = malloc(info->dest_addrlen);
 	if (info->dest_addr) {
 		memcpy(info->dest_addr, &listen_addr->addr, info->dest_addrlen);

@@ -139,8 +139,9 @@ static int count_completion(struct raw_hub *h, const struct fi_cq_msg_entry *ent
 		return perf_completed_immed(entry->op_context, NULL);
 	++h->base.rx_done;
 	/* with several connections, the source is unknown */
-	return h->base.sides == 1 && h->base.dev->run->plan->validate ?
-	       perf_check_immed(h->base.side[0], NULL) : 0;
+	return h->base.sides == 1 && h->base.dev->run->plan->validate
+		       ? perf_check_immed(h->base.side[0], NULL)
+		       : 0;
 }
 
 int raw_reap(struct perf_hub *hub, enum perf_queue q, int max)

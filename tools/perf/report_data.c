@@ -13,7 +13,9 @@ static const struct {
 	enum perf_test test;
 	size_t offset;
 } figure[] = {
+/* clang-format off */
 #define FIGURE(name, test, member) { name, test, offsetof(struct perf_figures, member) }
+	/* clang-format on */
 	FIGURE("latency_min_us", PERF_LAT, lat_min),
 	FIGURE("latency_max_us", PERF_LAT, lat_max),
 	FIGURE("latency_avg_us", PERF_LAT, lat_avg),
@@ -110,7 +112,7 @@ struct ratios {
 
 static struct ratios ratios_of(const struct perf_row *r, enum perf_kind k)
 {
-	return (struct ratios) {
+	return (struct ratios){
 		.latency = perf_ratio(perf_row_latency(r, PERF_DAT), perf_row_latency(r, k)),
 		.bandwidth = perf_ratio(perf_row_mbps(r, PERF_DAT), perf_row_mbps(r, k)),
 		.rate = perf_ratio(perf_row_rate(r, PERF_DAT), perf_row_rate(r, k)),
@@ -129,9 +131,9 @@ static void json_row(const struct perf_book *b, const struct perf_row *r)
 	int k;
 
 	printf("\"fabric\": \"%s\", \"op\": \"%s\", \"size\": %zu, \"mode\": \"%s\", \"eps\": %ld, "
-	       "\"srq\": %s, \"validated\": %s, \"iterations\": %ld", r->fabric->name,
-	       perf_op_name[r->c->op], r->c->size, perf_mode_name[r->c->mode], p->eps,
-	       truth(p->srq), truth(p->validate), r->c->iters);
+	       "\"srq\": %s, \"validated\": %s, \"iterations\": %ld",
+	       r->fabric->name, perf_op_name[r->c->op], r->c->size, perf_mode_name[r->c->mode],
+	       p->eps, truth(p->srq), truth(p->validate), r->c->iters);
 	json_kind(b, r, PERF_DAT);
 	for (k = PERF_DAT + 1; k < PERF_KINDS; k++) {
 		if (!perf_has(b, (enum perf_kind)k))
@@ -177,9 +179,9 @@ void perf_report_json(const struct perf_book *b)
 	string(o->host ? o->host : "");
 	printf(", \"rounds\": %ld, \"pick\": \"%s\",\n", p->rounds, o->best ? "best" : "median");
 	printf(" \"queues\": \"%s\", \"burst\": %s, \"raw_provider\": \"%s\", "
-	       "\"raw_delivery\": %s, \"raw_more\": %s,\n", p->merged ? "merged" : "split",
-	       truth(p->burst), b->fabric[0].raw_provider, truth(p->raw_delivery),
-	       truth(p->raw_more));
+	       "\"raw_delivery\": %s, \"raw_more\": %s,\n",
+	       p->merged ? "merged" : "split", truth(p->burst), b->fabric[0].raw_provider,
+	       truth(p->raw_delivery), truth(p->raw_more));
 	if (p->ops >> PERF_OPS)
 		printf(" \"eager_limit\": %ld, \"registration\": \"%s\",\n", p->eager_limit,
 		       p->cached ? "cached" : "message");

@@ -17,8 +17,8 @@ static void print_cell(int width, int digits, double v)
 
 static void lat_head(const char *kind)
 {
-	printf("%s %8s %8s %10s %8s %8s %8s %8s %8s", kind, "t_min", "t_max", "t_typical",
-	       "t_avg", "t_stdev", "90%", "99%", "99.9%");
+	printf("%s %8s %8s %10s %8s %8s %8s %8s %8s", kind, "t_min", "t_max", "t_typical", "t_avg",
+	       "t_stdev", "90%", "99%", "99.9%");
 }
 
 static int name_width(const struct perf_book *b)
@@ -61,7 +61,9 @@ static void table_head(const struct perf_book *b, const struct perf_case *c)
 {
 	static const char *const title[PERF_TESTS] = {
 		"latency [us], half round trip; read, fadd, cswap: whole; halo: one exchange",
-		"bandwidth", "bidirectional bandwidth", "message rate"
+		"bandwidth",
+		"bidirectional bandwidth",
+		"message rate",
 	};
 
 	int k;
@@ -107,8 +109,9 @@ static void kind_cells(const struct perf_outcome *out, enum perf_kind k, enum pe
 	printf(" | %*s", (int)strlen(perf_kind_name[k]) + 1, "");
 	if (test == PERF_LAT) {
 		lat_cells(other);
-		print_cell(9, 3, perf_has_ratio(k) ? perf_ratio(dat->lat_p50, other->lat_p50) :
-			   dat->lat_p50 - other->lat_p50);
+		print_cell(9, 3,
+			   perf_has_ratio(k) ? perf_ratio(dat->lat_p50, other->lat_p50)
+					     : dat->lat_p50 - other->lat_p50);
 	} else {
 		bw_cells(other);
 		if (perf_has_ratio(k))
@@ -154,8 +157,10 @@ static void table_title(const struct perf_book *b)
 	       p->validate ? ", validated" : "");
 	if (perf_has(b, PERF_RAW))
 		printf("; raw: libfabric provider %s; ratio: DAT / raw",
-		       p->raw_provider[0] ? p->raw_provider : o->fabrics ? "of the fabric" :
-		       perf_has(b, PERF_DAT) ? "of the adapter" : b->fabric[0].raw_provider);
+		       p->raw_provider[0]      ? p->raw_provider
+		       : o->fabrics            ? "of the fabric"
+		       : perf_has(b, PERF_DAT) ? "of the adapter"
+					       : b->fabric[0].raw_provider);
 	printf("\n");
 	table_missing(b);
 }
@@ -184,18 +189,23 @@ static void osu_head(const struct perf_book *b, const struct perf_fabric *f,
 		     const struct perf_case *c)
 {
 	static const char *const title[PERF_TESTS] = {
-		"Latency", "Bandwidth", "Bi-Directional Bandwidth", "Bandwidth / Message Rate"
+		"Latency",
+		"Bandwidth",
+		"Bi-Directional Bandwidth",
+		"Bandwidth / Message Rate",
 	};
 	static const char *const kind_title[PERF_KINDS] = {
-		"DAT", "Raw", "Sockets", "Queue", "Memory"
+		"DAT", "Raw", "Sockets", "Queue", "Memory",
 	};
 
 	int k;
 
-	printf("# DAT %s Test, fabric %s, %s, %s\n", title[c->test], f->name,
-	       perf_op_name[c->op], perf_mode_name[c->mode]);
-	printf("%-10s%18s", "# Size", c->test == PERF_LAT ? "Latency (us)" :
-	       c->test == PERF_RATE ? "MB/s" : "Bandwidth (MB/s)");
+	printf("# DAT %s Test, fabric %s, %s, %s\n", title[c->test], f->name, perf_op_name[c->op],
+	       perf_mode_name[c->mode]);
+	printf("%-10s%18s", "# Size",
+	       c->test == PERF_LAT    ? "Latency (us)"
+	       : c->test == PERF_RATE ? "MB/s"
+				      : "Bandwidth (MB/s)");
 	if (c->test == PERF_RATE)
 		printf("%18s", "Messages/s");
 	for (k = PERF_DAT + 1; k < PERF_KINDS; k++)

@@ -94,7 +94,10 @@ static int run_layer(const struct perf_layer *l, struct perf_run *run, const str
 int perf_selfloop(const struct perf_opts *o)
 {
 	struct perf_run run = {
-		.plan = &o->plan, .ia = o->ia, .read_limit = INT_MAX, .chan = -1,
+		.plan = &o->plan,
+		.ia = o->ia,
+		.read_limit = INT_MAX,
+		.chan = -1,
 	};
 	struct perf_case *list;
 	int k, n, ret;

@@ -79,8 +79,8 @@ static int session_add_side(struct perf_session *ss, const struct perf_layer *la
 	return ret;
 }
 
-int perf_session_open(struct perf_session *ss, const struct perf_layer *layer,
-		      struct perf_run *run, const struct perf_case *c, enum perf_role role)
+int perf_session_open(struct perf_session *ss, const struct perf_layer *layer, struct perf_run *run,
+		      const struct perf_case *c, enum perf_role role)
 {
 	struct perf_listen_addr listen_addr;
 	int i, ret;

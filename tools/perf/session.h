@@ -16,8 +16,8 @@ struct perf_session {
  * Both processes call this at the same time, with the two ends of one side channel in run->chan.
  * -EOPNOTSUPP: one of the two layers does not support the case.
  */
-int perf_session_open(struct perf_session *ss, const struct perf_layer *layer,
-		      struct perf_run *run, const struct perf_case *c, enum perf_role role);
+int perf_session_open(struct perf_session *ss, const struct perf_layer *layer, struct perf_run *run,
+		      const struct perf_case *c, enum perf_role role);
 int perf_session_close(struct perf_session *ss);
 
 /* NULL: the kind has patterns only. */

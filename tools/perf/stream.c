@@ -97,8 +97,7 @@ static int stream(struct perf_hub *hub, const struct perf_case *c, long count, s
 	while (!ret && hub->tx_done < end) {
 		ret = fill_window(hub, c, end);
 		if (!ret)
-			ret = perf_until(hub, PERF_TX, &hub->tx_done, hub->tx_done + 1,
-					 c->window);
+			ret = perf_until(hub, PERF_TX, &hub->tx_done, hub->tx_done + 1, c->window);
 		meter_tick(m, hub->tx_done);
 		perf_beat();
 	}

@@ -22,7 +22,7 @@ struct perf_msg {
  */
 struct perf_msgs {
 	struct perf_msg *msg;
-	uint64_t capacity;	/* a power of two */
+	uint64_t capacity; /* a power of two */
 	uint64_t next;
 	uint64_t tail;
 	uint64_t done;
@@ -64,7 +64,7 @@ struct perf_transport_ops {
 	int (*written)(struct perf_transport *t);
 	/* reads the queue of A once, on which nothing is expected */
 	int (*look)(struct perf_transport *t);
-	size_t size;	/* of the transport's own struct, which begins with perf_transport */
+	size_t size; /* of the transport's own struct, which begins with perf_transport */
 };
 
 extern const struct perf_transport_ops perf_dat_transport;
@@ -78,7 +78,7 @@ static inline struct perf_msg *perf_msg_at(struct perf_msgs *m, uint64_t i)
 
 static inline void perf_msg_post(struct perf_msgs *m, uint8_t *buf, size_t len)
 {
-	*perf_msg_at(m, m->tail++) = (struct perf_msg) { buf, len };
+	*perf_msg_at(m, m->tail++) = (struct perf_msg){ buf, len };
 }
 
 static inline bool perf_msg_waits(const struct perf_msgs *m)

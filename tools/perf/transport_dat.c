@@ -27,8 +27,10 @@ static void plan_session(struct tdat *d)
 	d->plan.srq = 0;
 	d->run = *t->run;
 	d->run.plan = &d->plan;
-	d->c = (struct perf_case) {
-		.test = PERF_LAT, .op = PERF_WRITE, .mode = PERF_POLL,
+	d->c = (struct perf_case){
+		.test = PERF_LAT,
+		.op = PERF_WRITE,
+		.mode = PERF_POLL,
 		.size = queues ? t->c->size : d->slot_size * TDAT_SLOTS,
 		.window = queues ? 1 : TDAT_SLOTS + TDAT_LONG,
 		.recv_depth = queues ? 4 : TDAT_RECEIVES,
@@ -127,8 +129,8 @@ int tdat_post_receive(struct tdat *d, int peer, uint64_t index)
 int tdat_post_write(struct tdat *d, int peer, DAT_LMR_TRIPLET *from, DAT_RMR_TRIPLET *to,
 		    DAT_DTO_COOKIE cookie)
 {
-	DAT_RETURN ret = dat_ep_post_rdma_write(pdat_side(d->peer[peer].b)->ep, 1, from, cookie,
-						to, DAT_COMPLETION_DEFAULT_FLAG);
+	DAT_RETURN ret = dat_ep_post_rdma_write(pdat_side(d->peer[peer].b)->ep, 1, from, cookie, to,
+						DAT_COMPLETION_DEFAULT_FLAG);
 
 	return ret == DAT_SUCCESS ? 0 : pdat_error(ret, "dat_ep_post_rdma_write");
 }

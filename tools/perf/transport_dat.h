@@ -23,7 +23,7 @@ enum tdat_work { TDAT_WORK_SLOT = 1, TDAT_WORK_LONG, TDAT_WORK_CONTROL, TDAT_WOR
  * written last: the number of the round through the ring, never 0.
  */
 struct tdat_tail {
-	uint32_t len;		/* big-endian */
+	uint32_t len; /* big-endian */
 	uint8_t type;
 	uint8_t unused[10];
 	uint8_t round;
@@ -32,7 +32,7 @@ struct tdat_tail {
 /* A message on connection A, big-endian. */
 struct tdat_control {
 	uint32_t type;
-	uint32_t count;		/* credits, or the number of the long message */
+	uint32_t count; /* credits, or the number of the long message */
 	uint64_t addr;
 	uint64_t key;
 };
@@ -53,11 +53,11 @@ struct tdat_long {
 /* Counters only grow. Connection A carries control messages, B all RDMA writes. */
 struct tdat_peer {
 	struct perf_side *a, *b;
-	uint64_t filled;	/* slots written at the peer */
-	uint64_t written;	/* of these, writes completed here */
-	uint64_t freed;		/* of these, slots that the peer has returned */
-	uint64_t taken;		/* slots read here */
-	uint64_t returned;	/* of these, slots returned to the peer */
+	uint64_t filled;   /* slots written at the peer */
+	uint64_t written;  /* of these, writes completed here */
+	uint64_t freed;    /* of these, slots that the peer has returned */
+	uint64_t taken;    /* slots read here */
+	uint64_t returned; /* of these, slots returned to the peer */
 	uint64_t controls, controls_done;
 	/* outgoing: requested, permitted by the peer, written, noticed to the peer */
 	uint64_t requested, permitted, long_written, noticed;
@@ -87,7 +87,7 @@ static inline struct tdat *tdat(struct perf_transport *t)
 
 static inline DAT_DTO_COOKIE tdat_cookie(enum tdat_work work, int peer, uint64_t index)
 {
-	return (DAT_DTO_COOKIE) { .as_64 = (uint64_t)work << 48 | (uint64_t)peer << 32 | index };
+	return (DAT_DTO_COOKIE){ .as_64 = (uint64_t)work << 48 | (uint64_t)peer << 32 | index };
 }
 
 static inline bool tdat_has_control(const struct tdat_peer *p)

@@ -65,8 +65,8 @@ static int cache_get(struct tdat *d, struct tdat_region *r, uint8_t *buf, size_t
 static int region_get(struct tdat *d, struct tdat_long *l, const struct perf_msg *msg)
 {
 	l->msg = *msg;
-	return d->plan.cached ? cache_get(d, &l->region, msg->buf, msg->len) :
-				region_create(d, &l->region, msg->buf, msg->len);
+	return d->plan.cached ? cache_get(d, &l->region, msg->buf, msg->len)
+			      : region_create(d, &l->region, msg->buf, msg->len);
 }
 
 static int region_put(struct tdat *d, struct tdat_long *l)
@@ -135,7 +135,8 @@ int tdat_long_notice(struct tdat *d, int peer)
 
 	while (!ret && p->noticed < p->long_written && tdat_has_control(p)) {
 		struct tdat_control message = {
-			.type = htobe32(TDAT_NOTICE), .count = htobe32((uint32_t)p->noticed),
+			.type = htobe32(TDAT_NOTICE),
+			.count = htobe32((uint32_t)p->noticed),
 		};
 
 		p->noticed++;
@@ -163,7 +164,7 @@ int tdat_long_requested(struct tdat *d, int peer, size_t len)
 	ret = region_get(d, l, &msg);
 	if (ret)
 		return ret;
-	message = (struct tdat_control) {
+	message = (struct tdat_control){
 		.type = htobe32(TDAT_PERMIT),
 		.count = htobe32((uint32_t)p->granted++),
 		.addr = htobe64((uintptr_t)msg.buf),

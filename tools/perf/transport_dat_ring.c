@@ -119,7 +119,8 @@ static int return_slots(struct tdat *d, int peer)
 	struct tdat_peer *p = &d->peer[peer];
 	uint64_t n = p->taken - p->returned;
 	struct tdat_control message = {
-		.type = htobe32(TDAT_CREDIT), .count = htobe32((uint32_t)n),
+		.type = htobe32(TDAT_CREDIT),
+		.count = htobe32((uint32_t)n),
 	};
 
 	if (n < TDAT_SLOTS / 2 || !tdat_has_control(p))
@@ -149,10 +150,18 @@ static int take_control(struct tdat *d, int peer, uint64_t index, size_t len)
 	memcpy(&message, p->a->rx.slot->mem + index * TDAT_CONTROL_SIZE, sizeof(message));
 	count = be32toh(message.count);
 	switch (be32toh(message.type)) {
-	case TDAT_CREDIT: ret = take_credit(p, count); break;
-	case TDAT_PERMIT: ret = tdat_long_permitted(d, peer, &message); break;
-	case TDAT_NOTICE: ret = tdat_long_noticed(d, peer, count); break;
-	default: ret = perf_error(-EPROTO, "dat", "control", "unknown type"); break;
+	case TDAT_CREDIT:
+		ret = take_credit(p, count);
+		break;
+	case TDAT_PERMIT:
+		ret = tdat_long_permitted(d, peer, &message);
+		break;
+	case TDAT_NOTICE:
+		ret = tdat_long_noticed(d, peer, count);
+		break;
+	default:
+		ret = perf_error(-EPROTO, "dat", "control", "unknown type");
+		break;
 	}
 	return ret ? ret : tdat_post_receive(d, peer, index);
 }
@@ -167,9 +176,14 @@ static int take_event(struct tdat *d, const DAT_EVENT *event)
 	if (err)
 		return err;
 	switch (cookie >> 48) {
-	case TDAT_WORK_SLOT: d->peer[peer].written++; return 0;
-	case TDAT_WORK_CONTROL: d->peer[peer].controls_done++; return 0;
-	case TDAT_WORK_LONG: return tdat_long_written(d, peer);
+	case TDAT_WORK_SLOT:
+		d->peer[peer].written++;
+		return 0;
+	case TDAT_WORK_CONTROL:
+		d->peer[peer].controls_done++;
+		return 0;
+	case TDAT_WORK_LONG:
+		return tdat_long_written(d, peer);
 	default:
 		return take_control(d, peer, cookie & 0xffffffff, (size_t)dto->transfered_length);
 	}
@@ -185,8 +199,8 @@ static int take_events(struct tdat *d)
 		ret = dat_evd_dequeue(d->evd_a, &event);
 		if (DAT_GET_TYPE(ret) == DAT_QUEUE_EMPTY)
 			break;
-		err = ret == DAT_SUCCESS ? take_event(d, &event) :
-					   pdat_error(ret, "dat_evd_dequeue");
+		err = ret == DAT_SUCCESS ? take_event(d, &event)
+					 : pdat_error(ret, "dat_evd_dequeue");
 	}
 	return err ? err : n;
 }

@@ -21,22 +21,22 @@
 
 struct chunk {
 	_Alignas(64) _Atomic uint64_t sequence;
-	uint64_t len;		/* of the whole message */
-	uint32_t bytes;		/* in this chunk */
+	uint64_t len;   /* of the whole message */
+	uint32_t bytes; /* in this chunk */
 	uint8_t data[CHUNK];
 };
 
 struct ring {
-	_Alignas(128) _Atomic uint64_t head;	/* published read position */
+	_Alignas(128) _Atomic uint64_t head; /* published read position */
 	_Alignas(128) struct chunk chunk[CHUNKS];
 };
 
 struct tshm_peer {
 	struct ring *in, *out;
-	uint64_t at, published;	/* of `in` */
-	uint64_t pos, acked;	/* of `out`: next to write, and the published head of the reader */
-	size_t put;		/* bytes of the current message that have been written */
-	uint8_t *into;		/* where the rest of the incoming message belongs */
+	uint64_t at, published; /* of `in` */
+	uint64_t pos, acked;    /* of `out`: next to write, and the published head of the reader */
+	size_t put;             /* bytes of the current message that have been written */
+	uint8_t *into;          /* where the rest of the incoming message belongs */
 	size_t rest;
 };
 
@@ -64,8 +64,8 @@ static struct tshm *tshm(struct perf_transport *t)
 
 static int shm_map(struct perf_transport *t, int fd, uint8_t **mem)
 {
-	void *at = mmap(NULL, tshm(t)->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-			0);
+	void *at =
+		mmap(NULL, tshm(t)->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 
 	if (at == MAP_FAILED)
 		return perf_transport_error(t, -errno, "mmap");
@@ -84,8 +84,8 @@ static int shm_map_peer(struct perf_transport *t, const struct place *place)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st))
 		return perf_transport_error(t, -errno, "open");
-	ret = st.st_size == (off_t)tshm(t)->len ? shm_map(t, fd, &tshm(t)->out) :
-						  perf_transport_error(t, -EPROTO, "open");
+	ret = st.st_size == (off_t)tshm(t)->len ? shm_map(t, fd, &tshm(t)->out)
+						: perf_transport_error(t, -EPROTO, "open");
 	close(fd);
 	return ret;
 }
@@ -110,7 +110,7 @@ static int shm_open_rings(struct perf_transport *t)
 
 	s->len = rings + (t->c->op == PERF_TWO_QUEUES ? t->c->size : 0);
 	ret = shm_create(t);
-	mine = (struct place) { (uint64_t)getpid(), (uint64_t)s->fd };
+	mine = (struct place){ (uint64_t)getpid(), (uint64_t)s->fd };
 	perf_stage("connect");
 	if (!ret)
 		ret = perf_put(t->run->chan, &mine, sizeof(mine));
@@ -189,8 +189,8 @@ static int chunk_take(struct perf_transport *t, struct tshm_peer *p, struct perf
 		p->into = perf_msg_take(in, p->rest);
 	}
 	if (!p->into || chunk->bytes > CHUNK || chunk->bytes > p->rest)
-		return perf_error(-EPROTO, t->ops->name, "receive", "%u of %zu bytes",
-				  chunk->bytes, p->rest);
+		return perf_error(-EPROTO, t->ops->name, "receive", "%u of %zu bytes", chunk->bytes,
+				  p->rest);
 	memcpy(p->into, chunk->data, chunk->bytes);
 	p->into += chunk->bytes;
 	p->rest -= chunk->bytes;

@@ -20,16 +20,16 @@
 #define STAGE 16384u
 
 struct header {
-	uint64_t len;	/* big-endian */
+	uint64_t len; /* big-endian */
 };
 
 struct tsock_peer {
 	int fd;
 	struct header head;
-	size_t put; /* bytes of the current message that have been sent, with the header */
-	uint8_t *into;		/* where the rest of the incoming message belongs */
+	size_t put;    /* bytes of the current message that have been sent, with the header */
+	uint8_t *into; /* where the rest of the incoming message belongs */
 	size_t rest;
-	size_t at, end;		/* what the stage holds */
+	size_t at, end; /* what the stage holds */
 	uint8_t stage[STAGE];
 };
 
@@ -122,10 +122,10 @@ static int connect_all(struct tsock *s)
 		ret = listener < 0 ? listener : perf_put_listen_addr(t->run->chan, &at);
 	}
 	for (i = 0; !ret && i < s->connections; i++) {
-		s->peer[i].fd = t->role == PERF_CLIENT ? sockets_connect(t, &at) :
-							 sockets_accept(t, listener);
+		s->peer[i].fd = t->role == PERF_CLIENT ? sockets_connect(t, &at)
+						       : sockets_accept(t, listener);
 		ret = s->peer[i].fd < 0 ? s->peer[i].fd : set_nodelay(t, s->peer[i].fd);
-		s->pfd[i] = (struct pollfd) { .fd = s->peer[i].fd, .events = POLLIN };
+		s->pfd[i] = (struct pollfd){ .fd = s->peer[i].fd, .events = POLLIN };
 	}
 	if (listener >= 0)
 		close(listener);
@@ -337,8 +337,10 @@ static int sockets_look(struct perf_transport *t)
 	if (n > 0)
 		return perf_transport_error(t, -EPROTO, "connection A");
 	if (!n)
-		n = sockets_result(t, recv(s->peer[1].fd, t->target + s->got, t->c->size - s->got,
-					   MSG_DONTWAIT), "recv");
+		n = sockets_result(t,
+				   recv(s->peer[1].fd, t->target + s->got, t->c->size - s->got,
+					MSG_DONTWAIT),
+				   "recv");
 	if (n < 0)
 		return (int)n;
 	s->got = (s->got + (size_t)n) % t->c->size;

@@ -10,9 +10,11 @@
 #include "transport.h"
 #include "worker.h"
 
+/* clang-format off */
 static const char *const mode_stage[PERF_MODES] = {
-	"measure (poll)", "measure (wait)", "measure (cno)", "measure (memory)"
+	"measure (poll)", "measure (wait)", "measure (cno)", "measure (memory)",
 };
+/* clang-format on */
 
 static int run_pattern(struct perf_worker *w, struct perf_hub *hub, const struct perf_case *c,
 		       struct perf_figures *f)
@@ -99,7 +101,8 @@ static int run_round(struct perf_worker *w, struct perf_run *run, struct perf_se
 
 	for (k = 0; k < PERF_KINDS; k++) {
 		struct perf_result r = {
-			.index = index, .round = round,
+			.index = index,
+			.round = round,
 			.kind = (enum perf_kind)(round % 2 ? PERF_KINDS - 1 - k : k),
 		};
 
@@ -118,7 +121,10 @@ int perf_work(void *arg)
 {
 	struct perf_worker *w = arg;
 	struct perf_run run = {
-		.plan = w->plan, .ia = w->ia, .read_limit = INT_MAX, .chan = w->chan,
+		.plan = w->plan,
+		.ia = w->ia,
+		.read_limit = INT_MAX,
+		.chan = w->chan,
 	};
 	struct perf_session ss = { NULL, NULL };
 	int i, r, ret;

@@ -13,7 +13,8 @@
 #include "run.h"
 #include "text.h"
 
-#define UNITS "ns|nsec|us|usecs?|ms|msecs?|s|secs?|seconds?|minutes?|%|" \
+#define UNITS \
+	"ns|nsec|us|usecs?|ms|msecs?|s|secs?|seconds?|minutes?|%|" \
 	"[kKMG]?i?([bB]|[bB]its?|[bB]ytes)(/s|/sec|ps)|(msgs?|ops|iters)/s(ec)?"
 #define DIFF_LIMIT 20.0
 
@@ -26,7 +27,8 @@ static const struct {
 	{ "()\\<([0-9]{1,3}[.]){3}[0-9]{1,3}(:[0-9]+)?\\>", "<address>" },
 	{ "(^|[^:0-9a-zA-Z_])([0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4}){7}|"
 	  "([0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4}){0,6})?::([0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4})*)?)"
-	  "(%[a-z0-9]+)?", "<address>" },
+	  "(%[a-z0-9]+)?",
+	  "<address>" },
 	{ "()\\<0[xX][0-9a-fA-F]+", "<hex>" },
 	{ "()\\<[0-9][0-9a-fA-F]{7,15}\\>", "<hex>" },
 	{ "()\\<[a-fA-F][0-9a-fA-F]*[0-9][0-9a-fA-F]{6,15}\\>", "<hex>" },

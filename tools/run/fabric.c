@@ -45,7 +45,8 @@ static void fabric_add(struct run_options *opts, const char *name, size_t len, c
 	for (i = 0; i < len; i++)
 		if (!isalnum((unsigned char)name[i]) && !strchr("_.+-", name[i]))
 			run_usage("\"%.*s\" is not a name of a fabric: NAME=PARAMETERS needs an -f "
-				  "of its own", (int)len, name);
+				  "of its own",
+				  (int)len, name);
 	memcpy(fabric->name, name, len);
 	fabric->name[len] = '\0';
 	if (strlen(params) >= sizeof(fabric->params))
@@ -77,8 +78,8 @@ static void fabric_add_known(struct run_options *opts, const char *name, size_t 
 		}
 		strcat(strcat(known, i ? ", " : ""), table[i].name);
 	}
-	run_usage("unknown fabric \"%.*s\"; known are %s; others as NAME=PARAMETERS",
-		  (int)len, name, known);
+	run_usage("unknown fabric \"%.*s\"; known are %s; others as NAME=PARAMETERS", (int)len,
+		  name, known);
 }
 
 void run_fabric_add(struct run_options *opts, const char *text)

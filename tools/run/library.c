@@ -14,9 +14,11 @@ static const char *const libdat_name[2] = { "libdat.so.1", "libdat2.so.2" };
 static const char *const provider_name[2] = { "libdaplofi.so.1", "libdaplofi.so.2" };
 
 /* Paths relative to the top of a build tree, and to a folder of libraries. */
+/* clang-format off */
 static const char *const build_dirs[] = {
-	".libs", "prov_ofi/dat1/.libs", "prov_ofi/dat2/.libs", NULL
+	".libs", "prov_ofi/dat1/.libs", "prov_ofi/dat2/.libs", NULL,
 };
+/* clang-format on */
 static const char *const plain_dirs[] = { ".", NULL };
 
 static void find_library(char *found, const char *root, const char *dir, const char *name)
@@ -115,7 +117,9 @@ bool run_libs_find(struct run_libs *libs, const char *libdir, char *reason, size
 	}
 	if (search_dirs(libs, RUN_LIBDIR, plain_dirs))
 		return true;
-	snprintf(reason, size, "no libdat with libdaplofi next to this program or in %s; "
-		 "name their folder with --libdir", RUN_LIBDIR);
+	snprintf(reason, size,
+		 "no libdat with libdaplofi next to this program or in %s; "
+		 "name their folder with --libdir",
+		 RUN_LIBDIR);
 	return false;
 }

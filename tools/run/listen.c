@@ -40,8 +40,11 @@ static void read_tcp_table(struct listeners *l, pid_t pid, const char *name)
 	snprintf(path, sizeof(path), "/proc/%d/net/%s", pid, name);
 	f = fopen(path, "re");
 	while (f && l->count < MAX_SOCKETS && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x "
-			   "%*x %*u %*u %lu", &port, &state, &inode) != 3 || state != TCP_LISTEN)
+		if (sscanf(line,
+			   " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x "
+			   "%*x %*u %*u %lu",
+			   &port, &state, &inode) != 3 ||
+		    state != TCP_LISTEN)
 			continue;
 		l->inode[l->count] = inode;
 		l->port[l->count++] = port;
@@ -62,7 +65,8 @@ static void read_unix_table(struct listeners *l, pid_t pid)
 	f = fopen(path, "re");
 	while (f && l->count < MAX_SOCKETS && fgets(line, sizeof(line), f)) {
 		if (sscanf(line, "%*x: %*x %*x %x %*x %*x %lu @dat-ofi.%127s", &flags, &inode,
-			   name) != 3 || !(flags & UNIX_LISTEN))
+			   name) != 3 ||
+		    !(flags & UNIX_LISTEN))
 			continue;
 		dot = strrchr(name, '.');
 		l->inode[l->count] = inode;

@@ -54,8 +54,8 @@ void run_report_json(const struct run_result *result, FILE *out, const char *kep
 		json_trial(out, &result->trials[i], kept);
 		fputs(i + 1 < result->count ? ",\n" : "\n", out);
 	}
-	fprintf(out, "  ],\n  \"passed\": %u, \"failed\": %u, \"skipped\": %u,\n  ",
-		result->passed, result->failed, result->skipped);
+	fprintf(out, "  ],\n  \"passed\": %u, \"failed\": %u, \"skipped\": %u,\n  ", result->passed,
+		result->failed, result->skipped);
 	json_string(out, "output", kept);
 	fputs("\n}\n", out);
 }
@@ -104,10 +104,11 @@ bool run_report_junit(const struct run_result *result)
 	bool ok;
 
 	if (out) {
-		fprintf(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+		fprintf(out,
+			"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
 			"  <testsuite name=\"dat_run\" tests=\"%zu\" failures=\"%u\" errors=\"0\" "
-			"skipped=\"%u\" time=\"%.3f\">\n", result->count, result->failed,
-			result->skipped, result->seconds);
+			"skipped=\"%u\" time=\"%.3f\">\n",
+			result->count, result->failed, result->skipped, result->seconds);
 		for (size_t i = 0; i < result->count; i++)
 			xml_trial(out, &result->trials[i], slash ? slash + 1 : opts->command[0]);
 		fputs("  </testsuite>\n</testsuites>\n", out);

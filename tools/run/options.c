@@ -10,6 +10,7 @@
 #include "config.h"
 #include "run.h"
 
+/* clang-format off */
 static const char help_text[] =
 "Usage: dat_run [options] -- program [arguments]\n"
 "Runs a DAT program, unchanged, over one fabric after another: any adapter name that it opens\n"
@@ -56,8 +57,9 @@ static const char help_text[] =
 enum {
 	OPT_LIBDIR = 256, OPT_NO_SKIP, OPT_REPEAT, OPT_PORT, OPT_READY, OPT_WAIT, OPT_READY_LIMIT,
 	OPT_QUITS, OPT_GRACE, OPT_EXPECT, OPT_REJECT, OPT_SERVER_EXPECT, OPT_SERVER_REJECT,
-	OPT_IGNORE, OPT_SHOW, OPT_TAP, OPT_JSON, OPT_JUNIT
+	OPT_IGNORE, OPT_SHOW, OPT_TAP, OPT_JSON, OPT_JUNIT,
 };
+/* clang-format on */
 
 static const struct option long_options[] = {
 	{ "fabric", required_argument, NULL, 'f' },
@@ -149,44 +151,93 @@ static const char *not_empty(const char *option, const char *text)
 static void set_judging(struct run_options *o, int option)
 {
 	switch (option) {
-	case 'l': o->limit = parse_seconds("limit", optarg, 0.01); break;
-	case 'c': o->compare = true; break;
-	case OPT_EXPECT: parse_pattern("expect", &o->expect, optarg); break;
-	case OPT_REJECT: parse_pattern("reject", &o->reject, optarg); break;
-	case OPT_SERVER_EXPECT: parse_pattern("server-expect", &o->server_expect, optarg); break;
-	case OPT_SERVER_REJECT: parse_pattern("server-reject", &o->server_reject, optarg); break;
-	case OPT_IGNORE: parse_pattern("ignore", &o->ignore, optarg); break;
-	default: run_usage("unknown option");
+	case 'l':
+		o->limit = parse_seconds("limit", optarg, 0.01);
+		break;
+	case 'c':
+		o->compare = true;
+		break;
+	case OPT_EXPECT:
+		parse_pattern("expect", &o->expect, optarg);
+		break;
+	case OPT_REJECT:
+		parse_pattern("reject", &o->reject, optarg);
+		break;
+	case OPT_SERVER_EXPECT:
+		parse_pattern("server-expect", &o->server_expect, optarg);
+		break;
+	case OPT_SERVER_REJECT:
+		parse_pattern("server-reject", &o->server_reject, optarg);
+		break;
+	case OPT_IGNORE:
+		parse_pattern("ignore", &o->ignore, optarg);
+		break;
+	default:
+		run_usage("unknown option");
 	}
 }
 
 static void set_result(struct run_options *o, int option)
 {
 	switch (option) {
-	case 'o': o->out = not_empty("out", optarg); break;
-	case OPT_SHOW: o->show = true; break;
-	case OPT_TAP: o->format = RUN_TAP; break;
-	case OPT_JSON: o->format = RUN_JSON; break;
-	case OPT_JUNIT: o->junit = not_empty("junit", optarg); break;
-	default: set_judging(o, option);
+	case 'o':
+		o->out = not_empty("out", optarg);
+		break;
+	case OPT_SHOW:
+		o->show = true;
+		break;
+	case OPT_TAP:
+		o->format = RUN_TAP;
+		break;
+	case OPT_JSON:
+		o->format = RUN_JSON;
+		break;
+	case OPT_JUNIT:
+		o->junit = not_empty("junit", optarg);
+		break;
+	default:
+		set_judging(o, option);
 	}
 }
 
 static void set_option(struct run_options *o, int option)
 {
 	switch (option) {
-	case 'f': run_fabric_add(o, optarg); break;
-	case 's': o->server = not_empty("server", optarg); break;
-	case OPT_LIBDIR: o->libdir = not_empty("libdir", optarg); break;
-	case OPT_NO_SKIP: o->no_skip = true; break;
-	case OPT_REPEAT: o->repeat = parse_number("repeat", optarg, RUN_MAX_REPEAT); break;
-	case OPT_PORT: o->port = parse_number("port", optarg, 65535); break;
-	case OPT_READY: o->ready = not_empty("ready", optarg); break;
-	case OPT_WAIT: o->wait_s = parse_seconds("wait-s", optarg, 0); break;
-	case OPT_READY_LIMIT: o->ready_limit = parse_seconds("ready-limit", optarg, 0); break;
-	case OPT_QUITS: o->server_quits = true; break;
-	case OPT_GRACE: o->grace = parse_seconds("grace", optarg, 0); break;
-	default: set_result(o, option);
+	case 'f':
+		run_fabric_add(o, optarg);
+		break;
+	case 's':
+		o->server = not_empty("server", optarg);
+		break;
+	case OPT_LIBDIR:
+		o->libdir = not_empty("libdir", optarg);
+		break;
+	case OPT_NO_SKIP:
+		o->no_skip = true;
+		break;
+	case OPT_REPEAT:
+		o->repeat = parse_number("repeat", optarg, RUN_MAX_REPEAT);
+		break;
+	case OPT_PORT:
+		o->port = parse_number("port", optarg, 65535);
+		break;
+	case OPT_READY:
+		o->ready = not_empty("ready", optarg);
+		break;
+	case OPT_WAIT:
+		o->wait_s = parse_seconds("wait-s", optarg, 0);
+		break;
+	case OPT_READY_LIMIT:
+		o->ready_limit = parse_seconds("ready-limit", optarg, 0);
+		break;
+	case OPT_QUITS:
+		o->server_quits = true;
+		break;
+	case OPT_GRACE:
+		o->grace = parse_seconds("grace", optarg, 0);
+		break;
+	default:
+		set_result(o, option);
 	}
 }
 

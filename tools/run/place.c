@@ -42,7 +42,10 @@ static void write_entry(FILE *f, const char *name, int api, const char *threads,
 static void remove_old_output(const struct run_trial *trial)
 {
 	static const char *const files[] = {
-		RUN_CLIENT_LOG, RUN_SERVER_LOG, RUN_NORMAL, RUN_DIFF,
+		RUN_CLIENT_LOG,
+		RUN_SERVER_LOG,
+		RUN_NORMAL,
+		RUN_DIFF,
 	};
 	char path[PATH_MAX];
 

@@ -59,8 +59,8 @@ static void proc_remove(struct proc *p)
 			started[i] = NULL;
 }
 
-__attribute__((noreturn))
-static void proc_run_child(const char *log, int report, int (*child)(void *arg), void *arg)
+__attribute__((noreturn)) static void proc_run_child(const char *log, int report,
+						     int (*child)(void *arg), void *arg)
 {
 	int in = open("/dev/null", O_RDONLY), err = 0;
 	int out = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);

@@ -13,7 +13,7 @@
 struct proc {
 	pid_t pid;
 	bool running;
-	int status;		/* of waitpid, when it has ended */
+	int status; /* of waitpid, when it has ended */
 };
 
 /* The signal that interrupted dat_run, or 0. */
@@ -49,8 +49,8 @@ bool proc_all_asleep(void);
 /* listen.c: the listening sockets of descendants: TCP, and service points of shm. */
 struct proc_ports {
 	unsigned int count;
-	unsigned long sum;	/* a checksum of the sockets */
-	bool has_port;		/* one of them is on `port` */
+	unsigned long sum; /* a checksum of the sockets */
+	bool has_port;     /* one of them is on `port` */
 };
 void proc_ports_init(void);
 void proc_ports_look(struct proc_ports *ports, unsigned int port);

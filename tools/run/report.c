@@ -81,7 +81,9 @@ static void print_file(const struct run_trial *trial, const char *file, unsigned
 		from = text_tail(text, len, lines);
 	}
 	snprintf(title, sizeof(title), "%s%s", file,
-		 from > text ? ", its end" : head && *text ? ", its beginning" : "");
+		 from > text     ? ", its end"
+		 : head && *text ? ", its beginning"
+				 : "");
 	print_marked(title, from, mark);
 	free(text);
 }

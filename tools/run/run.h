@@ -20,7 +20,7 @@ enum { RUN_ALL_PASSED = 0, RUN_SOME_FAILED = 1, RUN_USAGE = 2, RUN_ALL_SKIPPED =
 
 struct run_fabric {
 	char name[64];
-	char params[RUN_PARAMS];	/* for the provider, as in dat.conf */
+	char params[RUN_PARAMS]; /* for the provider, as in dat.conf */
 };
 
 struct run_patterns {
@@ -36,10 +36,10 @@ struct run_options {
 	size_t fabrics;
 	bool list;
 	char **command;
-	const char *server;		/* a shell command, NULL without */
-	const char *ready;		/* the text that it prints when ready */
-	unsigned int port;		/* or the port that it listens on when ready */
-	double wait_s;			/* or the seconds until ready; negative: not given */
+	const char *server; /* a shell command, NULL without */
+	const char *ready;  /* the text that it prints when ready */
+	unsigned int port;  /* or the port that it listens on when ready */
+	double wait_s;      /* or the seconds until ready; negative: not given */
 	double ready_limit, limit, grace;
 	bool server_quits;
 	struct run_patterns expect, reject, server_expect, server_reject, ignore;
@@ -60,10 +60,10 @@ enum run_verdict { RUN_PASS, RUN_FAIL, RUN_SKIP };
 /* One run of the command over one fabric. */
 struct run_trial {
 	const struct run_fabric *fabric;
-	unsigned int number;		/* 1 to repeat */
-	char name[96];			/* of its row and folder: tcp, or tcp.2 */
+	unsigned int number; /* 1 to repeat */
+	char name[96];       /* of its row and folder: tcp, or tcp.2 */
 	char dir[PATH_MAX - 64];
-	pid_t pids[2];			/* of client and server; normalised by compare.c */
+	pid_t pids[2]; /* of client and server; normalised by compare.c */
 	enum run_verdict verdict;
 	char reason[RUN_REASON];
 	double seconds;
@@ -78,8 +78,7 @@ struct run_trial {
 
 /* options.c: exits with RUN_USAGE, or 0 after --help. */
 void run_options_parse(struct run_options *opts, int argc, char **argv);
-__attribute__((noreturn, format(printf, 1, 2)))
-void run_usage(const char *format, ...);
+__attribute__((noreturn, format(printf, 1, 2))) void run_usage(const char *format, ...);
 
 /* fabric.c: parses -f. */
 void run_fabric_add(struct run_options *opts, const char *text);
@@ -114,7 +113,7 @@ void run_compare(struct run_trial *trial, const struct run_trial *base,
 struct run_result {
 	const struct run_options *opts;
 	const struct run_trial *trials;
-	size_t count;			/* of trials, ended or not */
+	size_t count; /* of trials, ended or not */
 	unsigned int passed, failed, skipped;
 	double seconds;
 };

@@ -122,24 +122,36 @@ static void write_escaped(FILE *out, const char *text, size_t len, bool lines,
 static const char *json_name(char c)
 {
 	switch (c) {
-	case '"': return "\\\"";
-	case '\\': return "\\\\";
-	case '\n': return "\\n";
-	case '\r': return "\\r";
-	case '\t': return "\\t";
-	default: return NULL;
+	case '"':
+		return "\\\"";
+	case '\\':
+		return "\\\\";
+	case '\n':
+		return "\\n";
+	case '\r':
+		return "\\r";
+	case '\t':
+		return "\\t";
+	default:
+		return NULL;
 	}
 }
 
 static const char *xml_name(char c)
 {
 	switch (c) {
-	case '<': return "&lt;";
-	case '>': return "&gt;";
-	case '&': return "&amp;";
-	case '"': return "&quot;";
-	case '\r': return "&#13;";
-	default: return NULL;
+	case '<':
+		return "&lt;";
+	case '>':
+		return "&gt;";
+	case '&':
+		return "&amp;";
+	case '"':
+		return "&quot;";
+	case '\r':
+		return "&#13;";
+	default:
+		return NULL;
 	}
 }
 

@@ -31,11 +31,11 @@ struct run {
 	const struct run_libs *libs;
 	struct proc server, client;
 	double trial_start, deadline;
-	bool as_server;		/* of the process being started */
+	bool as_server; /* of the process being started */
 };
 
-__attribute__((format(printf, 2, 3)))
-static void trial_fail(struct run *run, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void trial_fail(struct run *run, const char *format,
+							     ...)
 {
 	va_list args;
 
@@ -117,8 +117,8 @@ static void check_server(struct run *run)
 
 struct ready {
 	struct proc_ports ports;
-	double since;		/* when these ports were first seen */
-	off_t read;		/* offset up to which its output was searched */
+	double since; /* when these ports were first seen */
+	off_t read;   /* offset up to which its output was searched */
 };
 
 static bool server_printed(struct run *run, struct ready *r)
@@ -260,8 +260,7 @@ static void end_server(struct run *run)
 		trial_fail(run, "server: %s", how);
 }
 
-void run_trial(struct run_trial *trial, const struct run_options *opts,
-	       const struct run_libs *libs)
+void run_trial(struct run_trial *trial, const struct run_options *opts, const struct run_libs *libs)
 {
 	struct run run = { .trial = trial, .opts = opts, .libs = libs };
 

@@ -33,7 +33,8 @@ static bool cq_must_cover(const struct dofi_evd *evd)
  * in 1.17): try without one. */
 static bool cq_can_be_had(struct dofi_fab *fab, size_t size)
 {
-	struct fi_cq_attr attr = { .size = size, .format = FI_CQ_FORMAT_DATA,
+	struct fi_cq_attr attr = { .size = size,
+				   .format = FI_CQ_FORMAT_DATA,
 				   .wait_obj = FI_WAIT_NONE };
 	struct fid_cq *cq;
 
@@ -97,9 +98,9 @@ static struct dofi_conn *cq_other_conn(struct dofi_srq *srq, const struct dofi_e
 	struct dofi_list *pos;
 
 	dofi_lock(&srq->lock);
-	dofi_list_each(pos, &srq->eps) {
-		struct dofi_conn *conn =
-			dofi_container(pos, struct dofi_ep, shared.link)->conn;
+	dofi_list_each(pos, &srq->eps)
+	{
+		struct dofi_conn *conn = dofi_container(pos, struct dofi_ep, shared.link)->conn;
 
 		if (conn && conn != but && conn->rx_evd == evd && (!found || conn->rx_held))
 			found = conn;
@@ -155,9 +156,10 @@ int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_in
 	info->tx_attr->size = conn->tx_held ? conn->tx_held : QUEUE_LEAST;
 	return 0;
 full:
-	dofi_log(DOFI_LOG_ERROR, "the completion queues of an endpoint's EVDs, of %u and %u "
-		 "entries, have no room for one more connection", ep->recv_evd->cq_size,
-		 ep->req_evd->cq_size);
+	dofi_log(DOFI_LOG_ERROR,
+		 "the completion queues of an endpoint's EVDs, of %u and %u "
+		 "entries, have no room for one more connection",
+		 ep->recv_evd->cq_size, ep->req_evd->cq_size);
 	return -FI_ENOSPC;
 }
 

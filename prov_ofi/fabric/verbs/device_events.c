@@ -19,8 +19,8 @@ int dofi_device_events_watch(int *fd)
 				    .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR |
 						 RTMGRP_IPV6_IFADDR };
 
-	*fd = dofi_forkfd(socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC,
-				 NETLINK_ROUTE));
+	*fd = dofi_forkfd(
+		socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE));
 	if (*fd < 0)
 		return -errno;
 	return bind(*fd, (struct sockaddr *)&addr, sizeof(addr)) ? -errno : 0;
@@ -36,7 +36,7 @@ bool dofi_device_events_is_up(const struct dofi_fab *fab, int fd)
 	while (recv(fd, bin, sizeof(bin), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		;
 	if (getifaddrs(&all))
-		return true;	/* unknown: assume that it is present */
+		return true; /* unknown: assume that it is present */
 	for (const struct ifaddrs *ifa = all; ifa && !up; ifa = ifa->ifa_next)
 		up = ifa->ifa_addr && dofi_addr_same_host(ifa->ifa_addr, &fab->addr.sa) &&
 		     (ifa->ifa_flags & IFF_UP) && (ifa->ifa_flags & IFF_RUNNING);

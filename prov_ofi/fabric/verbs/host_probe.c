@@ -78,7 +78,7 @@ int dofi_host_probe(const union dofi_addr *from, const union dofi_addr *to, int 
 		return 0;
 	fd = dofi_forkfd(socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (fd < 0)
-		return 0;	/* the fabric will report it */
+		return 0; /* the fabric will report it */
 	if (from)
 		(void)probe_bind(fd, from);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));

@@ -111,7 +111,7 @@ ssize_t dofi_msg_prefix_recv(struct fid_ep *fid, const struct dofi_msg_prefixes 
 }
 
 static bool msg_prefix_copy_bounce(struct dofi_lmr_table *lmrs, const struct dofi_msg_prefixes *w,
-				 size_t slot, const struct dofi_dto *dto, size_t len)
+				   size_t slot, const struct dofi_dto *dto, size_t len)
 {
 	bool there = dofi_region_hold(lmrs, dto->memory);
 

@@ -22,9 +22,8 @@ static int verbs_prepare_srq(struct dofi_srq *srq)
 {
 	struct dofi_fab *fab = &srq->obj.ia->fab;
 
-	return fab->has_msg_prefix
-		       ? dofi_msg_prefixes_alloc(fab, &srq->prefixes, srq->depth, false)
-		       : 0;
+	return fab->has_msg_prefix ? dofi_msg_prefixes_alloc(fab, &srq->prefixes, srq->depth, false)
+				   : 0;
 }
 
 static int verbs_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
@@ -36,8 +35,8 @@ static int verbs_prepare_ep(struct dofi_conn *conn, struct dofi_ep *ep, struct f
 		return ret;
 	ret = dofi_msg_prefixes_alloc(fab, &ep->rq.prefixes, ep->rq.limit ? ep->rq.room : 0, true);
 	return ret ? ret
-		   : dofi_msg_prefixes_alloc(fab, &ep->sq.prefixes,
-					     ep->sq.limit ? ep->sq.room : 0, true);
+		   : dofi_msg_prefixes_alloc(fab, &ep->sq.prefixes, ep->sq.limit ? ep->sq.room : 0,
+					     true);
 }
 
 /* A device that closes a queue pair loses the SRQ buffer that it was filling. If the queue pair is
@@ -77,11 +76,13 @@ static bool verbs_no_listener(int code, size_t len)
 }
 
 /* Values of ibv_wc_status; the numbers are the ABI of all devices. */
+/* clang-format off */
 enum {
 	WC_LOC_LEN_ERR = 1, WC_LOC_QP_OP_ERR, WC_LOC_EEC_OP_ERR, WC_LOC_PROT_ERR, WC_WR_FLUSH_ERR,
 	WC_MW_BIND_ERR, WC_BAD_RESP_ERR, WC_LOC_ACCESS_ERR, WC_REM_INV_REQ_ERR, WC_REM_ACCESS_ERR,
 	WC_REM_OP_ERR, WC_RETRY_EXC_ERR, WC_RNR_RETRY_EXC_ERR,
 };
+/* clang-format on */
 
 static uint8_t verbs_wc_status(int code)
 {
@@ -123,8 +124,8 @@ static uint8_t verbs_receive_status(struct dofi_evd *evd, const struct dofi_dto 
 static uint8_t verbs_cq_status(struct dofi_evd *evd, const struct dofi_dto *dto,
 			       const struct fi_cq_err_entry *err)
 {
-	uint8_t status =
-		err->prov_errno ? verbs_wc_status(err->prov_errno) : dofi_fab_cq_status(err);
+	uint8_t status = err->prov_errno ? verbs_wc_status(err->prov_errno)
+					 : dofi_fab_cq_status(err);
 
 	return status == DAT_DTO_ERR_LOCAL_EP && dofi_dto_receives(dto)
 		       ? verbs_receive_status(evd, dto)

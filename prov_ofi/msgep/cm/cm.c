@@ -81,7 +81,8 @@ static void cm_retry_doorbells(struct msgep_cm *cm)
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &cm->conns) {
+	dofi_list_each(pos, &cm->conns)
+	{
 		struct msgep_ep *ep = dofi_container(pos, struct msgep_cm_conn, link)->ep;
 
 		if (!ep)
@@ -176,7 +177,7 @@ struct msgep_cm_conn *msgep_cm_conn_new(struct msgep_cm *cm, int fd,
 	conn->started = dofi_now();
 	dofi_list_init(&conn->link);
 	dofi_list_init(&conn->end_link);
-	conn->state = MSGEP_CM_DEAD;	/* in no list yet */
+	conn->state = MSGEP_CM_DEAD; /* in no list yet */
 	msgep_cm_state(conn, step);
 	return conn;
 }

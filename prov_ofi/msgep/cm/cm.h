@@ -21,10 +21,10 @@ struct msgep_pep {
 	struct fid_pep fid;
 	struct msgep_fabric *fabric;
 	struct msgep_eq *eq;
-	union dofi_addr addr;		/* with the port, once it listens */
+	union dofi_addr addr; /* with the port, once it listens */
 	bool has_qual;
-	uint64_t qual;			/* in the name of a unix socket, next to the port */
-	struct dofi_list listeners;	/* one per address and transport; empty: not listening */
+	uint64_t qual;              /* in the name of a unix socket, next to the port */
+	struct dofi_list listeners; /* one per address and transport; empty: not listening */
 };
 
 /* State of an event queue's connection manager: sockets in eq->epfd, timers. */

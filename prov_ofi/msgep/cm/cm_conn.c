@@ -48,8 +48,9 @@ void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t
 /* Reports that no socket leads to the peer. Needs no connection object. */
 static void cm_post_unreached(struct msgep_ep *ep, int err)
 {
-	struct msgep_event event = { .event = 0, .err = err, .prov_errno = err,
-				   .fid = &ep->fid.fid };
+	struct msgep_event event = {
+		.event = 0, .err = err, .prov_errno = err, .fid = &ep->fid.fid
+	};
 
 	cm_set_state(ep, MSGEP_DOWN);
 	msgep_cm_post(ep, &event, NULL, 0);
@@ -118,9 +119,11 @@ static void cm_name_end(struct msgep_cm_conn *conn)
 
 static void cm_send_request(struct msgep_cm_conn *conn)
 {
-	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST, .transport = conn->transport->id,
-				  .data = conn->bufs->param, .data_len = conn->bufs->param_len,
-				  .to = conn->peer };
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REQUEST,
+				    .transport = conn->transport->id,
+				    .data = conn->bufs->param,
+				    .data_len = conn->bufs->param_len,
+				    .to = conn->peer };
 	struct msgep_params params;
 	int ret = cm_add_params(conn, true, &params, &msg);
 
@@ -146,8 +149,10 @@ static void cm_send_request(struct msgep_cm_conn *conn)
 
 static void cm_send_hello(struct msgep_cm_conn *conn)
 {
-	struct msgep_cm_msg msg = { .kind = MSGEP_CM_HELLO, .transport = conn->transport->id,
-				  .params = conn->bufs->nonces, .params_len = MSGEP_CM_NONCE };
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_HELLO,
+				    .transport = conn->transport->id,
+				    .params = conn->bufs->nonces,
+				    .params_len = MSGEP_CM_NONCE };
 
 	conn->active = true;
 	if (!conn->cm->secret || conn->route) {

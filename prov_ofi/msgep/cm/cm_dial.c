@@ -35,7 +35,7 @@ static int cm_dial_local(struct msgep_ep *ep, const struct msgep_transport *tran
 	*done = true;
 	msgep_cm_set_transport(ep, transport);
 	return msgep_cm_dial_local(transport, to, ep->has_qual ? &ep->qual : NULL,
-				   network	? MSGEP_CM_PROOF_PORT
+				   network      ? MSGEP_CM_PROOF_PORT
 				   : cm->secret ? MSGEP_CM_PROOF_SECRET
 						: MSGEP_CM_PROOF_NONE);
 }
@@ -60,7 +60,8 @@ static bool cm_backlog_full(const struct msgep_ep *ep, const union dofi_addr *to
 
 	if (cm->n_early < MSGEP_CM_HALF_OPEN_PEER)
 		return false;
-	dofi_list_each(pos, &cm->conns) {
+	dofi_list_each(pos, &cm->conns)
+	{
 		const struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
 		unsent += (conn->state == MSGEP_CM_CONNECTING ||

@@ -205,9 +205,10 @@ void msgep_cm_try_end(struct msgep_cm_conn *conn)
 		cm_report_end(conn);
 	} else if (dofi_grace_timer_ends(&conn->grace, cm_progress_mark(conn->ep), grace,
 					 conn->ep->srx)) {
-		dofi_log(DOFI_LOG_INFO, "%s ended the connection; its last data was not received "
-			 "within %llu ms (DAPL_OFI_GRACE_MS)", msgep_cm_peer_text(conn, text),
-			 (unsigned long long)(grace / DOFI_MS(1)));
+		dofi_log(DOFI_LOG_INFO,
+			 "%s ended the connection; its last data was not received "
+			 "within %llu ms (DAPL_OFI_GRACE_MS)",
+			 msgep_cm_peer_text(conn, text), (unsigned long long)(grace / DOFI_MS(1)));
 		cm_report_end(conn);
 	} else if (conn->timer.when == DOFI_NEVER) {
 		msgep_cm_arm(conn->cm, &conn->timer, dofi_now() + DOFI_GRACE_TIMER_TICK);

@@ -37,51 +37,51 @@ struct msgep_cm_source {
 
 struct msgep_cm {
 	struct msgep_eq *eq;
-	int epfd;			/* in eq->epfd; every socket and the timer are in it */
+	int epfd; /* in eq->epfd; every socket and the timer are in it */
 	int timerfd;
 	struct msgep_cm_source timer;
 	struct dofi_timers timers;
-	struct dofi_timer stall;	/* next check of connections that are up */
+	struct dofi_timer stall; /* next check of connections that are up */
 	size_t timer_users;
-	uint64_t armed;			/* when timerfd expires */
+	uint64_t armed; /* when timerfd expires */
 	struct dofi_list listeners;
-	struct dofi_list half_open;	/* accepted, the request is not complete */
+	struct dofi_list half_open; /* accepted, the request is not complete */
 	unsigned int n_half_open;
-	unsigned int evicted;		/* half-open connections evicted, not logged yet */
-	uint64_t evict_log_at;		/* earliest time of the next log message about them */
-	unsigned int n_early;		/* own attempts that have not sent a request yet */
-	struct dofi_list conns;		/* all others */
-	struct dofi_list ending;	/* subset of conns: the peer has ended, data remains */
-	struct dofi_list dead;		/* freed when no fetched epoll event can refer to them */
-	_Atomic bool retry_doorbells;	/* an endpoint has a doorbell pending; any thread sets it */
-	struct dofi_list inboxes;	/* inbox.c */
-	unsigned int n_routed;		/* pending requests without a socket */
-	struct msgep_secret *secret;	/* NULL: none is configured */
-	bool busy;			/* epoll events are being processed */
-	struct msgep_domain *flush_domain;	/* its routes are flushed after that */
+	unsigned int evicted;         /* half-open connections evicted, not logged yet */
+	uint64_t evict_log_at;        /* earliest time of the next log message about them */
+	unsigned int n_early;         /* own attempts that have not sent a request yet */
+	struct dofi_list conns;       /* all others */
+	struct dofi_list ending;      /* subset of conns: the peer has ended, data remains */
+	struct dofi_list dead;        /* freed when no fetched epoll event can refer to them */
+	_Atomic bool retry_doorbells; /* an endpoint has a doorbell pending; any thread sets it */
+	struct dofi_list inboxes;     /* inbox.c */
+	unsigned int n_routed;        /* pending requests without a socket */
+	struct msgep_secret *secret;  /* NULL: none is configured */
+	bool busy;                    /* epoll events are being processed */
+	struct msgep_domain *flush_domain; /* its routes are flushed after that */
 };
 
 enum msgep_cm_state {
-	MSGEP_CM_CONNECTING,		/* the socket is not connected yet */
-	MSGEP_CM_HELLO_SENT,		/* HELLO is being sent, CHALLENGE expected */
-	MSGEP_CM_REQUEST_SENT,		/* the request is being sent, the answer expected */
-	MSGEP_CM_HALF_OPEN,		/* in cm->half_open */
-	MSGEP_CM_REQUEST_PENDING,	/* the request is complete, the consumer decides */
-	MSGEP_CM_ACCEPT_SENT,		/* the acceptance is being sent */
-	MSGEP_CM_PATH_CHECK,		/* parameters exchanged, checking that data passes */
-	MSGEP_CM_LIVE,			/* the connection is up */
-	MSGEP_CM_ENDING,		/* in cm->ending */
-	MSGEP_CM_ENDED,			/* nothing more to report, the endpoint is still open */
-	MSGEP_CM_LINGERING,		/* no endpoint: last bytes are being sent */
+	MSGEP_CM_CONNECTING,      /* the socket is not connected yet */
+	MSGEP_CM_HELLO_SENT,      /* HELLO is being sent, CHALLENGE expected */
+	MSGEP_CM_REQUEST_SENT,    /* the request is being sent, the answer expected */
+	MSGEP_CM_HALF_OPEN,       /* in cm->half_open */
+	MSGEP_CM_REQUEST_PENDING, /* the request is complete, the consumer decides */
+	MSGEP_CM_ACCEPT_SENT,     /* the acceptance is being sent */
+	MSGEP_CM_PATH_CHECK,      /* parameters exchanged, checking that data passes */
+	MSGEP_CM_LIVE,            /* the connection is up */
+	MSGEP_CM_ENDING,          /* in cm->ending */
+	MSGEP_CM_ENDED,           /* nothing more to report, the endpoint is still open */
+	MSGEP_CM_LINGERING,       /* no endpoint: last bytes are being sent */
 	MSGEP_CM_DEAD,
 };
 
 /* Message buffers, present while there is a socket or the connection is not up. */
 struct msgep_cm_bufs {
-	struct msgep_cm_reader in;	/* (L) */
+	struct msgep_cm_reader in; /* (L) */
 	size_t out_len, out_done;
 	uint8_t out[MSGEP_CM_MAX];
-	uint16_t param_len;		/* of fi_connect, until the request is built; then of the
+	uint16_t param_len; /* of fi_connect, until the request is built; then of the
 					   answer, until the connection is up */
 	uint16_t counts_len, peer_counts_len;
 	uint8_t param[MSGEP_CM_DATA];
@@ -90,42 +90,42 @@ struct msgep_cm_bufs {
 };
 
 struct msgep_cm_conn {
-	struct fid handle;		/* of a request */
+	struct fid handle; /* of a request */
 	struct msgep_cm_source source;
 	struct msgep_cm *cm;
 	struct dofi_list link, end_link;
 	enum msgep_cm_state state;
 	int fd;
-	uint32_t watched;		/* events in cm->epfd, 0: not in it */
+	uint32_t watched; /* events in cm->epfd, 0: not in it */
 	struct dofi_timer timer;
 	uint64_t started;
 	const struct msgep_transport *transport;
 	struct msgep_ep *ep;
-	struct msgep_pep *pep;		/* a request's listener; NULL: it has gone */
+	struct msgep_pep *pep; /* a request's listener; NULL: it has gone */
 	union dofi_addr local, peer;
-	int32_t pid;			/* the peer's (unix sockets) */
-	bool accepted;			/* fi_accept has been called */
-	bool active;			/* the client's end */
-	bool challenged;		/* CHALLENGE has been sent */
+	int32_t pid;     /* the peer's (unix sockets) */
+	bool accepted;   /* fi_accept has been called */
+	bool active;     /* the client's end */
+	bool challenged; /* CHALLENGE has been sent */
 	/* connection of the transport that carries messages (cm_route.c); 0: the socket */
 	uint64_t route;
-	uint64_t peer_mark;		/* of a request: the client's end on the route */
-	struct msgep_domain *domain;	/* with a route */
-	bool routed;			/* counted in cm->n_routed */
-	bool gone;			/* the client has gone */
-	unsigned int redials, resets;	/* client: attempts so far, and those that were reset */
-	bool bye_received;		/* (L) the peer's last message is in `in` */
-	bool eof;			/* (L) nothing more can be read */
-	int in_fd;			/* received with the message, -1: none */
-	int out_fd;			/* to be passed and then closed, -1: none */
+	uint64_t peer_mark;           /* of a request: the client's end on the route */
+	struct msgep_domain *domain;  /* with a route */
+	bool routed;                  /* counted in cm->n_routed */
+	bool gone;                    /* the client has gone */
+	unsigned int redials, resets; /* client: attempts so far, and those that were reset */
+	bool bye_received;            /* (L) the peer's last message is in `in` */
+	bool eof;                     /* (L) nothing more can be read */
+	int in_fd;                    /* received with the message, -1: none */
+	int out_fd;                   /* to be passed and then closed, -1: none */
 	struct msgep_cm_bufs *bufs;
-	uint64_t path_check_since, next_probe;	/* start of the check; interval to the next probe */
-	uint64_t stalled_since;		/* work is pending and has made no progress since then */
-	uint64_t missing_since;		/* the peer's counts show lost data since then; 0: no */
-	bool lost;			/* data has been missing for too long */
-	struct dofi_grace_timer grace;	/* while the report of the end is delayed */
-	uint64_t owner_checked;		/* last probe for a process that has the peer's socket */
-	uint64_t vanished_since;	/* since when no process has it, 0: not known */
+	uint64_t path_check_since, next_probe; /* start of the check; interval to the next probe */
+	uint64_t stalled_since;        /* work is pending and has made no progress since then */
+	uint64_t missing_since;        /* the peer's counts show lost data since then; 0: no */
+	bool lost;                     /* data has been missing for too long */
+	struct dofi_grace_timer grace; /* while the report of the end is delayed */
+	uint64_t owner_checked;        /* last probe for a process that has the peer's socket */
+	uint64_t vanished_since;       /* since when no process has it, 0: not known */
 };
 
 /* One socket of a service point. */
@@ -134,9 +134,9 @@ struct msgep_cm_listener {
 	struct msgep_cm *cm;
 	struct msgep_pep *pep;
 	const struct msgep_transport *transport;
-	union dofi_addr addr;		/* with the port, once it listens */
+	union dofi_addr addr; /* with the port, once it listens */
 	struct dofi_list link, pep_link;
-	struct dofi_timer timer;	/* resumes accepting */
+	struct dofi_timer timer; /* resumes accepting */
 	int fd;
 };
 
@@ -186,8 +186,8 @@ void msgep_cm_post(struct msgep_ep *ep, const struct msgep_event *what, const vo
 /* How a listener on this host that is neither root's nor this user's proves its identity. */
 enum msgep_cm_proof {
 	MSGEP_CM_PROOF_NONE,
-	MSGEP_CM_PROOF_PORT,		/* it owns the TCP port, too */
-	MSGEP_CM_PROOF_SECRET,		/* the handshake authenticates any user */
+	MSGEP_CM_PROOF_PORT,   /* it owns the TCP port, too */
+	MSGEP_CM_PROOF_SECRET, /* the handshake authenticates any user */
 };
 
 /* cm_peer_cred.c */
@@ -237,10 +237,10 @@ const char *msgep_cm_peer_text(const struct msgep_cm_conn *conn, char *buf);
 
 /* Path to a service point. */
 struct msgep_cm_path {
-	int fd;				/* -1: none */
-	bool done;			/* the socket is connected */
-	uint64_t route;			/* instead of a socket (cm_route.c) */
-	union dofi_addr local;		/* local address of the route */
+	int fd;                /* -1: none */
+	bool done;             /* the socket is connected */
+	uint64_t route;        /* instead of a socket (cm_route.c) */
+	union dofi_addr local; /* local address of the route */
 };
 
 /* cm_dial.c */

@@ -29,8 +29,8 @@ static struct msgep_cm_conn *cm_conn_of(struct fid *handle)
 
 static struct fi_info *cm_request_info(struct msgep_cm_conn *conn)
 {
-	struct fi_info *info = dofi_info_copy(conn->pep->fabric->fab->info, &conn->local,
-					      &conn->peer);
+	struct fi_info *info =
+		dofi_info_copy(conn->pep->fabric->fab->info, &conn->local, &conn->peer);
 
 	if (info)
 		info->handle = &conn->handle;
@@ -92,15 +92,18 @@ static bool cm_is_passed_on(const struct msgep_cm_conn *conn, const union dofi_a
 /* Answers HELLO with a challenge, which proves knowledge of the secret to the client. */
 static void cm_challenge(struct msgep_cm_conn *conn, const struct msgep_cm_msg *hello)
 {
-	struct msgep_cm_msg msg = { .kind = MSGEP_CM_CHALLENGE, .transport = conn->transport->id,
-				  .params = conn->bufs->nonces + MSGEP_CM_NONCE,
-				  .params_len = MSGEP_CM_NONCE };
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_CHALLENGE,
+				    .transport = conn->transport->id,
+				    .params = conn->bufs->nonces + MSGEP_CM_NONCE,
+				    .params_len = MSGEP_CM_NONCE };
 
 	char text[MSGEP_CM_PEER_TEXT];
 
 	if (!conn->cm->secret) {
-		dofi_log(DOFI_LOG_WARN, "rejected %s: it expects a secret; try: the same "
-			 "DAPL_OFI_CM_SECRET_FILE here", msgep_cm_peer_text(conn, text));
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: it expects a secret; try: the same "
+			 "DAPL_OFI_CM_SECRET_FILE here",
+			 msgep_cm_peer_text(conn, text));
 		msgep_cm_refuse(conn, NULL, 0);
 		return;
 	}
@@ -186,7 +189,8 @@ void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events)
 	if (!ret || ret == -EINTR)
 		return;
 	if (ret == -EPROTONOSUPPORT) {
-		dofi_log(DOFI_LOG_WARN, "rejected %s: expected version %d of the handshake, got "
+		dofi_log(DOFI_LOG_WARN,
+			 "rejected %s: expected version %d of the handshake, got "
 			 "%s; try: the same release of this library at both sides",
 			 msgep_cm_peer_text(conn, text), MSGEP_CM_VERSION,
 			 msgep_cm_in_text(conn, ret, got));
@@ -194,7 +198,8 @@ void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events)
 		return;
 	}
 	if (conn->challenged)
-		dofi_log(DOFI_LOG_WARN, "%s closed the connection: it has another secret, or "
+		dofi_log(DOFI_LOG_WARN,
+			 "%s closed the connection: it has another secret, or "
 			 "none; try: the same DAPL_OFI_CM_SECRET_FILE at both sides",
 			 msgep_cm_peer_text(conn, text));
 	else if (ret == -EPROTO || ret == -EBADMSG)
@@ -209,8 +214,10 @@ void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events)
 
 void msgep_cm_refuse(struct msgep_cm_conn *conn, const void *data, size_t len)
 {
-	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REJECT, .transport = conn->transport->id,
-				    .data = data, .data_len = (uint16_t)len };
+	struct msgep_cm_msg msg = { .kind = MSGEP_CM_REJECT,
+				    .transport = conn->transport->id,
+				    .data = data,
+				    .data_len = (uint16_t)len };
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	msgep_cm_close_out_fd(conn);
@@ -286,7 +293,8 @@ static unsigned int cm_count_peer(const struct msgep_cm_conn *conn, struct msgep
 	unsigned int n = 0;
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &conn->cm->half_open) {
+	dofi_list_each(pos, &conn->cm->half_open)
+	{
 		struct msgep_cm_conn *other = dofi_container(pos, struct msgep_cm_conn, link);
 
 		if (cm_same_peer(other, conn) && !n++)
@@ -471,7 +479,8 @@ void msgep_cm_listener_free(struct msgep_cm_listener *l)
 	struct dofi_list *lists[] = { &l->cm->half_open, &l->cm->conns }, *pos, *tmp;
 
 	for (size_t i = 0; i < 2; i++) {
-		dofi_list_each_safe(pos, tmp, lists[i]) {
+		dofi_list_each_safe(pos, tmp, lists[i])
+		{
 			struct msgep_cm_conn *conn =
 				dofi_container(pos, struct msgep_cm_conn, link);
 

@@ -76,10 +76,10 @@ struct msgep_cm_msg {
 	uint8_t transport;
 	bool has_fd, sealed;
 	uint16_t params_len, data_len;
-	const uint8_t *params, *data;	/* point into the message */
-	union dofi_addr to;		/* REQUEST: port 0 */
+	const uint8_t *params, *data; /* point into the message */
+	union dofi_addr to;           /* REQUEST: port 0 */
 	uint16_t port;
-	const uint8_t *mac;		/* sealed; NULL: zeros, to be filled in */
+	const uint8_t *mac; /* sealed; NULL: zeros, to be filled in */
 };
 
 /* Writes the message into buf (MSGEP_CM_MAX bytes); returns its length. */

@@ -108,7 +108,8 @@ static struct msgep_pep *cm_service_point(struct msgep_cm *cm,
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &cm->listeners) {
+	dofi_list_each(pos, &cm->listeners)
+	{
 		struct msgep_cm_listener *l = dofi_container(pos, struct msgep_cm_listener, link);
 
 		if (l->transport == transport && dofi_addr_port(&l->addr.sa) == port &&
@@ -151,7 +152,7 @@ static void cm_recv_request(struct msgep_cm *cm, struct msgep_domain *domain,
 		return;
 	}
 	conn = cm->n_routed < MAX_ROUTED ? msgep_cm_conn_new(cm, -1, transport, MSGEP_CM_HALF_OPEN)
-					  : NULL;
+					 : NULL;
 	if (!conn) {
 		cm_route_send(domain, NULL, item->route, item->from, MSGEP_CM_BUSY);
 		return;
@@ -176,7 +177,8 @@ static void cm_forget_request(struct msgep_cm *cm, const struct msgep_item *item
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &cm->conns) {
+	dofi_list_each(pos, &cm->conns)
+	{
 		struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
 		if (conn->state == MSGEP_CM_REQUEST_PENDING && conn->route == item->route &&
@@ -309,7 +311,8 @@ static void cm_route_lost(struct msgep_cm *cm, uint64_t route)
 {
 	struct dofi_list *pos, *tmp;
 
-	dofi_list_each_safe(pos, tmp, &cm->conns) {
+	dofi_list_each_safe(pos, tmp, &cm->conns)
+	{
 		struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
 		if (conn->route != route)
@@ -329,7 +332,8 @@ void msgep_cm_forget_routes(struct msgep_cm *cm, const struct msgep_domain *doma
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &cm->conns) {
+	dofi_list_each(pos, &cm->conns)
+	{
 		struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
 		if (conn->domain == domain && !conn->ep)

@@ -29,7 +29,7 @@
 const char *msgep_cm_addr_text(const union dofi_addr *addr, char *buf, size_t room)
 {
 	const void *bytes = addr->sa.sa_family == AF_INET6 ? (const void *)&addr->in6.sin6_addr
-							    : (const void *)&addr->in.sin_addr;
+							   : (const void *)&addr->in.sin_addr;
 
 	if (!inet_ntop(addr->sa.sa_family, bytes, buf, (socklen_t)room))
 		snprintf(buf, room, "?");

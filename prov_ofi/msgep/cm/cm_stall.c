@@ -80,7 +80,8 @@ static void cm_stall_round(struct dofi_timer *timer)
 	struct dofi_list *pos;
 	bool any = false;
 
-	dofi_list_each(pos, &cm->conns) {
+	dofi_list_each(pos, &cm->conns)
+	{
 		struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
 		if (conn->state != MSGEP_CM_LIVE || !conn->transport->counts)

@@ -20,19 +20,19 @@
 #define ROOM_ANY MSGEP_CM_MAX
 
 struct msgep_inbox {
-	struct msgep_cm_source doorbell, transport;	/* in cm->epfd */
+	struct msgep_cm_source doorbell, transport; /* in cm->epfd */
 	struct msgep_domain *domain;
-	struct msgep_cm *cm;		/* NULL: none; eq->lock and lock to write */
-	struct dofi_list link;		/* cm->inboxes; eq->lock */
+	struct msgep_cm *cm;   /* NULL: none; eq->lock and lock to write */
+	struct dofi_list link; /* cm->inboxes; eq->lock */
 	struct msgep_lock lock;
 	struct dofi_list items;
-	struct dofi_list spares;	/* preallocated, used when there is no memory */
-	struct dofi_list answers;	/* the same for answers to requests */
-	uint32_t n_answers, n_expected;	/* actual and required number of those */
+	struct dofi_list spares;        /* preallocated, used when there is no memory */
+	struct dofi_list answers;       /* the same for answers to requests */
+	uint32_t n_answers, n_expected; /* actual and required number of those */
 	uint32_t count;
 	bool signalled, watching;
 	int fd;
-	struct dofi_timer check;	/* host keepalive */
+	struct dofi_timer check; /* host keepalive */
 };
 
 static struct msgep_inbox *inbox_of(const struct msgep_domain *domain)

@@ -15,21 +15,21 @@
 #define MSGEP_INBOX_MOST 16384
 
 enum msgep_item_kind {
-	MSGEP_ITEM_REQUEST,		/* `from` requests the service point at `port` */
-	MSGEP_ITEM_MESSAGE,		/* from `from` for the connection `to` */
-	MSGEP_ITEM_ATTACHED,		/* the peer, `from`, now uses the route for `to` */
-	MSGEP_ITEM_LOST,		/* the route has ended */
+	MSGEP_ITEM_REQUEST,  /* `from` requests the service point at `port` */
+	MSGEP_ITEM_MESSAGE,  /* from `from` for the connection `to` */
+	MSGEP_ITEM_ATTACHED, /* the peer, `from`, now uses the route for `to` */
+	MSGEP_ITEM_LOST,     /* the route has ended */
 };
 
 struct msgep_item {
 	struct dofi_list link;
 	enum msgep_item_kind kind;
-	uint64_t route;			/* number of the transport's connection */
-	uint64_t to, from;		/* connections, as the transport names them; 0: none */
+	uint64_t route;    /* number of the transport's connection */
+	uint64_t to, from; /* connections, as the transport names them; 0: none */
 	uint16_t port;
 	uint16_t len;
-	uint16_t spare;			/* size of a preallocated item; 0: freed after use */
-	uint8_t data[];			/* one message of cm_msg.h */
+	uint16_t spare; /* size of a preallocated item; 0: freed after use */
+	uint8_t data[]; /* one message of cm_msg.h */
 };
 
 /* 0 or negative. close acquires eq->lock unless the event queue has been detached. */

@@ -227,11 +227,11 @@ static void cq_clear_signal(struct msgep_cq *cq)
 	DOFI_ASSERT_LOCKED(&cq->poll);
 	for (int i = 0; i < n; i++) {
 		if (ev[i].data.ptr == WIRE)
-			continue;	/* cleared by its owner */
+			continue; /* cleared by its owner */
 		if (ev[i].data.ptr != SIGNAL)
 			cq_drain_doorbells(cq, ev[i].data.ptr);
 		else if (read(cq->signal, &count, sizeof(count)) < 0)
-			continue;	/* another thread has read it */
+			continue; /* another thread has read it */
 	}
 }
 

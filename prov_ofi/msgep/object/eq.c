@@ -77,7 +77,8 @@ void msgep_eq_forget(struct msgep_eq *eq, struct fid *fid)
 
 	dofi_list_init(&gone);
 	pthread_mutex_lock(&eq->event_lock);
-	dofi_list_each_safe(pos, tmp, &eq->events) {
+	dofi_list_each_safe(pos, tmp, &eq->events)
+	{
 		struct msgep_event *event = dofi_container(pos, struct msgep_event, link);
 
 		if (event->fid != fid)
@@ -136,7 +137,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *number, void *buf, size_t l
 	entry->fid = event->fid;
 	entry->info = event->info;
 	memcpy(entry->data, event->data, data);
-	free(event);	/* the reader owns the info now */
+	free(event); /* the reader owns the info now */
 	return (ssize_t)(sizeof(*entry) + data);
 }
 

@@ -17,7 +17,8 @@ static int fabric_set_names(struct fi_info *info, const char *name)
 	info->fabric_attr->prov_name = strdup(name);
 	info->domain_attr->name = strdup(name);
 	return info->fabric_attr->name && info->fabric_attr->prov_name && info->domain_attr->name
-		       ? 0 : -FI_ENOMEM;
+		       ? 0
+		       : -FI_ENOMEM;
 }
 
 static void fabric_set_queue(size_t *size, size_t *iov)

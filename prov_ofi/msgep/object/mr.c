@@ -51,7 +51,8 @@ static bool mr_abort_transfers(struct msgep_mr *mr)
 	bool all = true;
 
 	DOFI_ASSERT_WRITE_LOCKED(&mr->domain->mr_lock);
-	dofi_list_each(pos, &mr->domain->ep_list) {
+	dofi_list_each(pos, &mr->domain->ep_list)
+	{
 		struct msgep_ep *ep = dofi_container(pos, struct msgep_ep, link);
 
 		/* Against the lock order: never blocks. */

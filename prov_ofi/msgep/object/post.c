@@ -164,9 +164,8 @@ static ssize_t ep_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 	ssize_t ret = 0;
 
 	msgep_lock(&ep->lock);
-	if (msg->iov_count != 1 ||
-	    !ep_send_at_once(ep, msg->context, iov->iov_base, iov->iov_len, msg->data,
-			  has_data ? MSGEP_HAS_DATA : 0))
+	if (msg->iov_count != 1 || !ep_send_at_once(ep, msg->context, iov->iov_base, iov->iov_len,
+						    msg->data, has_data ? MSGEP_HAS_DATA : 0))
 		ret = ep_post_locked(ep, &(struct order){ .kind = MSGEP_MSG,
 							  .context = msg->context,
 							  .has_data = has_data,
@@ -178,7 +177,7 @@ static ssize_t ep_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 }
 
 static ssize_t ep_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to,
-		     void *context)
+		       void *context)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 	struct msgep_ep *ep = ep_of(fid);
@@ -188,8 +187,10 @@ static ssize_t ep_send(struct fid_ep *fid, const void *buf, size_t len, void *de
 	(void)to;
 	msgep_lock(&ep->lock);
 	if (!ep_send_at_once(ep, context, buf, len, 0, 0))
-		ret = ep_post_locked(ep, &(struct order){ .kind = MSGEP_MSG, .context = context,
-						       .iov = &iov, .count = 1 });
+		ret = ep_post_locked(ep, &(struct order){ .kind = MSGEP_MSG,
+							  .context = context,
+							  .iov = &iov,
+							  .count = 1 });
 	msgep_unlock(&ep->lock);
 	return ret;
 }
@@ -198,11 +199,14 @@ static ssize_t ep_rma(struct fid_ep *fid, const struct fi_msg_rma *msg, uint8_t 
 {
 	if (msg->rma_iov_count != 1)
 		return -FI_EINVAL;
-	return ep_post(fid, &(struct order){ .kind = kind, .context = msg->context,
-					  .has_data = has_data, .data = msg->data,
-					  .remote = msg->rma_iov->addr,
-					  .key = (uint32_t)msg->rma_iov->key,
-					  .iov = msg->msg_iov, .count = msg->iov_count });
+	return ep_post(fid, &(struct order){ .kind = kind,
+					     .context = msg->context,
+					     .has_data = has_data,
+					     .data = msg->data,
+					     .remote = msg->rma_iov->addr,
+					     .key = (uint32_t)msg->rma_iov->key,
+					     .iov = msg->msg_iov,
+					     .count = msg->iov_count });
 }
 
 static ssize_t ep_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)
@@ -218,7 +222,7 @@ static ssize_t ep_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint
 }
 
 static ssize_t ep_write(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t to,
-		      uint64_t addr, uint64_t key, void *context)
+			uint64_t addr, uint64_t key, void *context)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
@@ -233,23 +237,31 @@ static ssize_t ep_write(struct fid_ep *fid, const void *buf, size_t len, void *d
 }
 
 static ssize_t ep_read(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t from,
-		     uint64_t addr, uint64_t key, void *context)
+		       uint64_t addr, uint64_t key, void *context)
 {
 	struct iovec iov = { buf, len };
 
 	(void)desc;
 	(void)from;
-	return ep_post(fid, &(struct order){ .kind = MSGEP_READ, .context = context, .remote = addr,
-					  .key = (uint32_t)key, .iov = &iov, .count = 1 });
+	return ep_post(fid, &(struct order){ .kind = MSGEP_READ,
+					     .context = context,
+					     .remote = addr,
+					     .key = (uint32_t)key,
+					     .iov = &iov,
+					     .count = 1 });
 }
 
 /* Only single values of eight bytes are supported. */
 static ssize_t ep_atomic_op(struct fid_ep *fid, const struct fi_msg_atomic *msg, uint8_t kind,
-			 const struct fi_ioc *first, const struct fi_ioc *result)
+			    const struct fi_ioc *first, const struct fi_ioc *result)
 {
 	struct iovec iov = { result->addr, sizeof(uint64_t) };
-	struct order o = { .kind = kind, .context = msg->context, .remote = msg->rma_iov->addr,
-			   .key = (uint32_t)msg->rma_iov->key, .iov = &iov, .count = 1 };
+	struct order o = { .kind = kind,
+			   .context = msg->context,
+			   .remote = msg->rma_iov->addr,
+			   .key = (uint32_t)msg->rma_iov->key,
+			   .iov = &iov,
+			   .count = 1 };
 
 	if (msg->datatype != FI_UINT64 || msg->iov_count != 1 || msg->msg_iov->count != 1 ||
 	    msg->rma_iov_count != 1)

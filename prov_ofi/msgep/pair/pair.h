@@ -76,7 +76,7 @@
 #include "msgep/msgep.h"
 
 #define PAIR_VERSION 5
-#define PAIR_MAGIC 0x44415450u	/* "DATP" */
+#define PAIR_MAGIC 0x44415450u /* "DATP" */
 #define PAIR_NAME 16
 #define PAIR_PARAMS 48
 #define PAIR_PARAM 56
@@ -110,12 +110,14 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 #define PAIR_BULK_NEXT_NS 1000000
 #define PAIR_TRANSFERS 16
 
+/* clang-format off */
 enum { PAIR_ATTACH = 0x80, PAIR_CREDIT, PAIR_WANT_BULK, PAIR_BULK, PAIR_CM_REQUEST,
        PAIR_CM_MESSAGE, PAIR_BULK_END };
+/* clang-format on */
 enum pair_end { PAIR_END_ASKED, PAIR_END_AGREED, PAIR_END_CLOSED };
 
 struct pair_head {
-	uint32_t index;			/* of the pair at the receiver */
+	uint32_t index; /* of the pair at the receiver */
 	uint32_t zero;
 	uint64_t key;
 };
@@ -124,7 +126,7 @@ struct pair_head {
 enum pair_op_kind { PAIR_OP_RECV, PAIR_OP_SEND, PAIR_OP_BULK_RECV, PAIR_OP_BULK_SEND };
 
 struct pair_op {
-	struct fi_context2 context;	/* first: libfabric's */
+	struct fi_context2 context; /* first: libfabric's */
 	enum pair_op_kind kind;
 };
 
@@ -132,8 +134,8 @@ struct pair_op {
 struct pair_buf {
 	struct pair_op op;
 	struct pair_buf *next;
-	struct pair_buf *all;		/* net->all_receives */
-	struct pair *pair;		/* of sent messages */
+	struct pair_buf *all; /* net->all_receives */
+	struct pair *pair;    /* of sent messages */
 	uint32_t len;
 	_Alignas(64) uint8_t data[PAIR_MESSAGE];
 };
@@ -152,31 +154,31 @@ enum pair_state { PAIR_CONNECTING, PAIR_UP, PAIR_BROKEN };
 
 struct pair {
 	struct pair_net *net;
-	struct dofi_list link;		/* net->pairs; net->lock */
+	struct dofi_list link; /* net->pairs; net->lock */
 	struct fid_ep *ep;
-	int fd;				/* its socket (pair_sock.c); -1: not known */
-	enum pair_state state;		/* net->lock and pair->lock to write */
-	uint8_t name[PAIR_NAME];	/* of the peer's adapter */
-	uint32_t index;			/* ours: identifies received messages, */
+	int fd;                  /* its socket (pair_sock.c); -1: not known */
+	enum pair_state state;   /* net->lock and pair->lock to write */
+	uint8_t name[PAIR_NAME]; /* of the peer's adapter */
+	uint32_t index;          /* ours: identifies received messages, */
 	uint64_t key;
-	struct pair_head head;		/* the peer's: those that are sent */
-	struct dofi_list conns;		/* net->lock */
+	struct pair_head head;  /* the peer's: those that are sent */
+	struct dofi_list conns; /* net->lock */
 	/* pair_cm.c; net->lock */
-	uint32_t serial;		/* unique among the pairs of this index */
-	union dofi_addr local, peer;	/* hosts; no address: unknown */
-	union dofi_addr *points;	/* service points that it reaches */
+	uint32_t serial;             /* unique among the pairs of this index */
+	union dofi_addr local, peer; /* hosts; no address: unknown */
+	union dofi_addr *points;     /* service points that it reaches */
 	uint32_t n_points;
 
 	pthread_mutex_t lock;
-	struct pair_buf *open;		/* collects packets; NULL: empty */
-	struct pair_buf *waiting, **waiting_end;	/* messages for which libfabric had no
-							 * room */
+	struct pair_buf *open;                   /* collects packets; NULL: empty */
+	struct pair_buf *waiting, **waiting_end; /* messages for which libfabric had no
+						  * room */
 	uint32_t in_flight;
-	bool urgent;			/* `open` has more than credits and acknowledgements */
-	struct dofi_list owing;		/* connections that owe the peer credits */
-	struct dofi_list starved;	/* connections that wait for a buffer */
-	struct dofi_list dirty;		/* net->dirty, net->leaf: `open` must be sent */
-	bool is_dirty;			/* true if it is in that list */
+	bool urgent;              /* `open` has more than credits and acknowledgements */
+	struct dofi_list owing;   /* connections that owe the peer credits */
+	struct dofi_list starved; /* connections that wait for a buffer */
+	struct dofi_list dirty;   /* net->dirty, net->leaf: `open` must be sent */
+	bool is_dirty;            /* true if it is in that list */
 	uint64_t sent_at;
 	uint32_t burst;
 };
@@ -185,50 +187,50 @@ struct pair {
  * it. */
 enum pair_bulk_end {
 	BULK_KEPT,
-	BULK_ASKED,			/* we have requested it */
-	BULK_GRANTED,			/* the peer has agreed; its last transfers are in
-					 * progress */
-	BULK_LEAVING,			/* the peer has requested it; our last transfers are in
-					 * progress */
-	BULK_AGREED,			/* we have agreed; the peer closes it first */
+	BULK_ASKED,   /* we have requested it */
+	BULK_GRANTED, /* the peer has agreed; its last transfers are in
+		       * progress */
+	BULK_LEAVING, /* the peer has requested it; our last transfers are in
+		       * progress */
+	BULK_AGREED,  /* we have agreed; the peer closes it first */
 };
 
 /* The bulk endpoint of a connection; see pair_bulk.c. */
 struct pair_bulk {
 	struct pair_net *net;
-	struct pair_conn *conn;		/* NULL: closed */
-	struct dofi_list link;		/* net->bulks, in LRU order */
+	struct pair_conn *conn; /* NULL: closed */
+	struct dofi_list link;  /* net->bulks, in LRU order */
 	uint64_t used_at;
-	enum pair_bulk_end leave;		/* net->lock and conn->ep->lock to write */
+	enum pair_bulk_end leave; /* net->lock and conn->ep->lock to write */
 	struct fid_ep *ep;
 	int fd;
-	enum pair_state state;		/* conn->ep->lock to write, like ep */
-	_Atomic uint32_t users;		/* the connection, and transfers posted to libfabric */
+	enum pair_state state;  /* conn->ep->lock to write, like ep */
+	_Atomic uint32_t users; /* the connection, and transfers posted to libfabric */
 };
 
 /* Long data. */
 struct pair_transfer {
 	struct pair_op op;
 	struct pair_transfer *next;
-	struct pair_bulk *bulk;		/* NULL: GO is awaited */
+	struct pair_bulk *bulk; /* NULL: GO is awaited */
 	struct pair_conn *conn;
-	struct msgep_mr *mr;		/* held, or NULL */
+	struct msgep_mr *mr; /* held, or NULL */
 	uint64_t id;
 	size_t n;
 	struct iovec iov[MSGEP_IOV_MAX];
 };
 
 struct pair_conn {
-	struct msgep_ep *ep;		/* NULL: unused */
-	struct pair *pair;		/* NULL: not attached. net->lock and ep->lock to write */
-	struct dofi_list link;		/* pair->conns, or net->unused; net->lock */
-	struct dofi_list owe;		/* pair->owing; pair->lock */
-	struct dofi_list starve;	/* pair->starved; pair->lock */
-	struct dofi_list touch;		/* net->touched; net->leaf */
+	struct msgep_ep *ep;     /* NULL: unused */
+	struct pair *pair;       /* NULL: not attached. net->lock and ep->lock to write */
+	struct dofi_list link;   /* pair->conns, or net->unused; net->lock */
+	struct dofi_list owe;    /* pair->owing; pair->lock */
+	struct dofi_list starve; /* pair->starved; pair->lock */
+	struct dofi_list touch;  /* net->touched; net->leaf */
 	uint32_t index, generation;
 	bool has_peer_params, active;
-	bool expects;			/* an answer is outstanding; net->lock */
-	bool dispatching;		/* ep->lock: the poll is processing this connection */
+	bool expects;     /* an answer is outstanding; net->lock */
+	bool dispatching; /* ep->lock: the poll is processing this connection */
 	_Atomic int broken;
 
 	/* the peer's parameters */
@@ -236,36 +238,36 @@ struct pair_conn {
 	uint8_t peer_name[PAIR_NAME];
 
 	/* bytes of packets per channel, counted from the beginning */
-	uint32_t sent[MSGEP_CHANNELS];				/* ep->lock */
-	_Atomic uint32_t granted[MSGEP_CHANNELS];			/* consumed by the peer */
-	uint32_t came[MSGEP_CHANNELS];				/* ep->lock */
+	uint32_t sent[MSGEP_CHANNELS];            /* ep->lock */
+	_Atomic uint32_t granted[MSGEP_CHANNELS]; /* consumed by the peer */
+	uint32_t came[MSGEP_CHANNELS];            /* ep->lock */
 	_Atomic uint32_t consumed[MSGEP_CHANNELS], reported[MSGEP_CHANNELS];
-	_Atomic uint32_t arrived;	/* request packets that the peer has consumed, */
-	_Atomic uint32_t taken;		/* and that we have */
-	uint32_t taken_reported;		/* pair->lock */
-	uint32_t packets;		/* request packets sent; ep->lock */
+	_Atomic uint32_t arrived; /* request packets that the peer has consumed, */
+	_Atomic uint32_t taken;   /* and that we have */
+	uint32_t taken_reported;  /* pair->lock */
+	uint32_t packets;         /* request packets sent; ep->lock */
 
 	/* ep->lock: packets in the receive buffer being processed, then those that wait */
 	const uint8_t *at, *end;
 	struct pair_queue queue[MSGEP_CHANNELS];
 
 	/* long data; ep->lock */
-	struct pair_bulk *bulk;		/* net->lock and ep->lock to write */
-	_Atomic bool wants_bulk;	/* to be handled by the next poll */
+	struct pair_bulk *bulk;  /* net->lock and ep->lock to write */
+	_Atomic bool wants_bulk; /* to be handled by the next poll */
 	bool requested_bulk;
-	bool peer_wants;		/* net->lock */
-	bool sent_token;		/* net->lock */
-	struct dofi_list want;		/* net->wanted; net->lock */
-	uint64_t wanted_at;		/* when the peer was sent a request for a token;
-					 * net->lock */
-	uint16_t peer_port;		/* of the passive side's listener */
-	bool had_bulk;			/* one that closed when nothing was in transit */
-	_Atomic bool lost;		/* one closed with data: none is sent or awaited any more */
+	bool peer_wants;       /* net->lock */
+	bool sent_token;       /* net->lock */
+	struct dofi_list want; /* net->wanted; net->lock */
+	uint64_t wanted_at;    /* when the peer was sent a request for a token;
+				* net->lock */
+	uint16_t peer_port;    /* of the passive side's listener */
+	bool had_bulk;         /* one that closed when nothing was in transit */
+	_Atomic bool lost;     /* one closed with data: none is sent or awaited any more */
 	uint32_t n_out;
 	uint64_t next_out;
 	struct pair_transfer *out[PAIR_TRANSFERS];
 
-	bool ended;			/* the peer's last message has arrived */
+	bool ended; /* the peer's last message has arrived */
 	uint32_t final[MSGEP_CHANNELS];
 };
 
@@ -274,7 +276,7 @@ struct pair_token {
 	struct dofi_list link;
 	uint8_t token[PAIR_NAME];
 	uint8_t name[PAIR_NAME];
-	struct pair_conn *conn;		/* for its bulk endpoint; NULL: for a pair */
+	struct pair_conn *conn; /* for its bulk endpoint; NULL: for a pair */
 	uint64_t expires;
 };
 
@@ -297,26 +299,26 @@ struct pair_net {
 
 	pthread_mutex_t lock;
 	struct dofi_list pairs, unused, tokens, bulks;
-	struct dofi_list wanted;	/* connections that queue for a bulk endpoint */
-	uint32_t n_bulks, n_granted;	/* existing ones; tokens granted for more */
-	uint32_t n_leaving;		/* number of bulks being closed */
-	uint64_t left_at;		/* when closing of the last one began */
+	struct dofi_list wanted;     /* connections that queue for a bulk endpoint */
+	uint32_t n_bulks, n_granted; /* existing ones; tokens granted for more */
+	uint32_t n_leaving;          /* number of bulks being closed */
+	uint64_t left_at;            /* when closing of the last one began */
 	struct pair **pair_table;
-	uint32_t serial;		/* of the last pair */
+	uint32_t serial; /* of the last pair */
 	uint32_t n_pairs, pairs_room;
 	struct pair_conn **conns;
 	uint32_t n_conns, conns_room;
 	struct pair_buf *all_receives;
-	uint32_t connecting;		/* pairs being connected */
+	uint32_t connecting; /* pairs being connected */
 	uint64_t eq_read_at;
 	bool closing, any_broken;
 
 	struct msgep_lock leaf;
 	struct dofi_list dirty, touched;
-	struct pair_buf *pool;		/* send buffers */
-	struct pair_transfer *transfers;	/* unused */
+	struct pair_buf *pool;           /* send buffers */
+	struct pair_transfer *transfers; /* unused */
 	_Atomic bool has_dirty, has_touched;
-	_Atomic uint32_t users;		/* connections */
+	_Atomic uint32_t users; /* connections */
 };
 
 static inline struct pair_net *pair_net_of(const struct msgep_domain *domain)

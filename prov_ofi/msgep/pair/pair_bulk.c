@@ -184,7 +184,8 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 	struct dofi_list *pos;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	dofi_list_each(pos, &net->bulks) {
+	dofi_list_each(pos, &net->bulks)
+	{
 		struct pair_bulk *bulk = dofi_container(pos, struct pair_bulk, link);
 
 		if (!bulk->ep || &bulk->ep->fid != fid)

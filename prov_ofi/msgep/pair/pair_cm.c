@@ -52,7 +52,8 @@ uint64_t pair_route(struct msgep_domain *domain, const union dofi_addr *to, unio
 	uint64_t route = 0;
 
 	pthread_mutex_lock(&net->lock);
-	dofi_list_each(pos, &net->pairs) {
+	dofi_list_each(pos, &net->pairs)
+	{
 		const struct pair *pair = dofi_container(pos, struct pair, link);
 
 		if (pair->state != PAIR_UP || !pair_cm_leads_to(pair, to))
@@ -97,7 +98,8 @@ static struct pair *pair_cm_pair_to(struct pair_net *net, const uint8_t *name)
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &net->pairs) {
+	dofi_list_each(pos, &net->pairs)
+	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
 		if (pair->state != PAIR_BROKEN && !memcmp(pair->name, name, PAIR_NAME))
@@ -182,8 +184,8 @@ void pair_cm_flush(struct msgep_domain *domain)
 static bool pair_cm_concerns(const struct pair *pair, uint64_t mark)
 {
 	const struct pair_net *net = pair->net;
-	const struct pair_conn *conn = (uint32_t)mark < net->n_conns
-		? net->conns[(uint32_t)mark] : NULL;
+	const struct pair_conn *conn = (uint32_t)mark < net->n_conns ? net->conns[(uint32_t)mark]
+								     : NULL;
 
 	if (!conn || !conn->ep || conn->generation != mark >> 32)
 		return false;
@@ -209,10 +211,12 @@ void pair_cm_not_attached(struct pair *pair, const struct msgep_frame *f)
 void pair_cm_received(struct pair *pair, const struct msgep_frame *f)
 {
 	struct msgep_item item = { .kind = f->kind == PAIR_CM_REQUEST ? MSGEP_ITEM_REQUEST
-								 : MSGEP_ITEM_MESSAGE,
-				 .route = pair_cm_pair_number(pair), .to = le64toh(f->mark),
-				 .from = le64toh(f->value), .port = (uint16_t)le64toh(f->total),
-				 .len = (uint16_t)f->len };
+								      : MSGEP_ITEM_MESSAGE,
+				   .route = pair_cm_pair_number(pair),
+				   .to = le64toh(f->mark),
+				   .from = le64toh(f->value),
+				   .port = (uint16_t)le64toh(f->total),
+				   .len = (uint16_t)f->len };
 
 	DOFI_ASSERT_LOCKED(&pair->net->lock);
 	if (item.to && !pair_cm_concerns(pair, item.to)) {
@@ -231,8 +235,8 @@ void pair_cm_attached(struct pair_conn *conn)
 {
 	struct msgep_item item = { .kind = MSGEP_ITEM_ATTACHED,
 				   .route = pair_cm_pair_number(conn->pair),
-				 .to = pair_mark(conn->index, conn->generation),
-				 .from = pair_mark(conn->peer_index, conn->peer_generation) };
+				   .to = pair_mark(conn->index, conn->generation),
+				   .from = pair_mark(conn->peer_index, conn->peer_generation) };
 
 	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
 	if (!msgep_inbox_put(conn->ep->domain, &item, NULL) && !conn->pair->net->closing)

@@ -193,7 +193,8 @@ int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *p
 	int ret;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	dofi_list_each(pos, &net->pairs) {
+	dofi_list_each(pos, &net->pairs)
+	{
 		pair = dofi_container(pos, struct pair, link);
 		if (pair->state != PAIR_BROKEN && !memcmp(pair->name, name, PAIR_NAME)) {
 			*out = pair;
@@ -219,7 +220,8 @@ bool pair_is_up(struct pair_net *net, const uint8_t *name)
 	struct dofi_list *pos;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	dofi_list_each(pos, &net->pairs) {
+	dofi_list_each(pos, &net->pairs)
+	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
 		if (pair->state == PAIR_UP && !memcmp(pair->name, name, PAIR_NAME))
@@ -264,7 +266,8 @@ void pair_expire(struct pair_net *net)
 	struct dofi_list *pos, *tmp;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	dofi_list_each_safe(pos, tmp, &net->tokens) {
+	dofi_list_each_safe(pos, tmp, &net->tokens)
+	{
 		struct pair_token *t = dofi_container(pos, struct pair_token, link);
 
 		if (now >= t->expires)
@@ -280,7 +283,8 @@ static bool pair_use_token(struct pair_net *net, const uint8_t *name, const uint
 	struct dofi_list *pos, *tmp;
 	bool good = false;
 
-	dofi_list_each_safe(pos, tmp, &net->tokens) {
+	dofi_list_each_safe(pos, tmp, &net->tokens)
+	{
 		struct pair_token *t = dofi_container(pos, struct pair_token, link);
 		bool same = !memcmp(t->token, token, PAIR_NAME) &&
 			    !memcmp(t->name, name, PAIR_NAME);
@@ -299,7 +303,8 @@ void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8
 	struct dofi_list *pos, *tmp;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	dofi_list_each_safe(pos, tmp, &net->tokens) {
+	dofi_list_each_safe(pos, tmp, &net->tokens)
+	{
 		struct pair_token *t = dofi_container(pos, struct pair_token, link);
 
 		if (t->conn == conn && !(name && memcmp(t->name, name, PAIR_NAME)))
@@ -374,7 +379,8 @@ static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool ac
 	pair->fd = pair_sock_claim(pair->ep);
 	pthread_mutex_unlock(&pair->lock);
 	pair->net->connecting--;
-	dofi_list_each(pos, &pair->conns) {
+	dofi_list_each(pos, &pair->conns)
+	{
 		struct pair_conn *conn = dofi_container(pos, struct pair_conn, link);
 
 		pair_attach(conn, pair);
@@ -397,7 +403,8 @@ void pair_break(struct pair *pair, int err)
 	pthread_mutex_lock(&pair->lock);
 	pair->state = PAIR_BROKEN;
 	pthread_mutex_unlock(&pair->lock);
-	dofi_list_each(pos, &pair->conns) {
+	dofi_list_each(pos, &pair->conns)
+	{
 		struct pair_conn *conn = dofi_container(pos, struct pair_conn, link);
 
 		atomic_store(&conn->broken, err);
@@ -413,7 +420,8 @@ void pair_check_hosts(struct msgep_domain *domain)
 	struct dofi_list *pos;
 
 	pthread_mutex_lock(&net->lock);
-	dofi_list_each(pos, &net->pairs) {
+	dofi_list_each(pos, &net->pairs)
+	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
 		if (pair->state == PAIR_UP && pair_sock_is_dead(pair->fd))
@@ -426,7 +434,8 @@ static struct pair *pair_of(struct pair_net *net, struct fid *fid)
 {
 	struct dofi_list *pos;
 
-	dofi_list_each(pos, &net->pairs) {
+	dofi_list_each(pos, &net->pairs)
+	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
 		if (pair->ep && &pair->ep->fid == fid)
@@ -458,7 +467,8 @@ static void pair_reap(struct pair_net *net)
 	struct dofi_list *pos, *tmp;
 	bool left = false;
 
-	dofi_list_each_safe(pos, tmp, &net->pairs) {
+	dofi_list_each_safe(pos, tmp, &net->pairs)
+	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
 		if (pair->state != PAIR_BROKEN)

@@ -120,7 +120,7 @@ static int pair_listen(struct pair_net *net, struct pair_listener *l, const char
 	dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&addr.sa));
 	if (!pair_sock_limit_listener(l))
 		dofi_log(DOFI_LOG_WARN, "the socket of libfabric's listener was not found: a peer "
-			 "that sends it half a request can block this adapter");
+					"that sends it half a request can block this adapter");
 	return 0;
 }
 
@@ -266,7 +266,8 @@ static bool pair_unsent(struct pair_net *net)
 	bool any = false;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	dofi_list_each(pos, &net->pairs) {
+	dofi_list_each(pos, &net->pairs)
+	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
 		pthread_mutex_lock(&pair->lock);
@@ -315,8 +316,8 @@ bool pair_may_sleep(struct msgep_domain *domain)
 	pthread_mutex_lock(&net->lock);
 	pair_read_eq(net);
 	pair_flush_dirty(net, true);
-	may = !fi_trywait(net->inner.fabric, fids, 2) &&
-	      !atomic_load(&net->has_touched) && !atomic_load(&net->has_dirty);
+	may = !fi_trywait(net->inner.fabric, fids, 2) && !atomic_load(&net->has_touched) &&
+	      !atomic_load(&net->has_dirty);
 	pthread_mutex_unlock(&net->lock);
 	return may;
 }

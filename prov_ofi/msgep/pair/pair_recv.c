@@ -133,8 +133,8 @@ void pair_release(struct msgep_ep *ep, int channel)
 		conn->came[channel] += size;
 	}
 	atomic_store_explicit(&conn->consumed[channel],
-			      atomic_load_explicit(&conn->consumed[channel],
-						   memory_order_relaxed) + size,
+			      atomic_load_explicit(&conn->consumed[channel], memory_order_relaxed) +
+				      size,
 			      memory_order_relaxed);
 	if (channel == MSGEP_REQ)
 		atomic_fetch_add_explicit(&conn->taken, 1, memory_order_relaxed);
@@ -223,7 +223,8 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 		if (conn->at == end || !pair_is_for(conn, f))
 			break;
 		if (conn->came[pair_channel(f)] + packet_size(f) -
-			    atomic_load(&conn->consumed[pair_channel(f)]) > PAIR_WINDOW ||
+				    atomic_load(&conn->consumed[pair_channel(f)]) >
+			    PAIR_WINDOW ||
 		    !pair_keep(conn)) {
 			pair_conn_violate(conn, "more than its window");
 			conn->at += packet_size(f);

@@ -119,8 +119,10 @@ static void pair_put_control(struct pair_conn *conn, uint8_t *at, uint8_t kind, 
 			     uint64_t total)
 {
 	uint64_t mark = pair_mark(conn->peer_index, conn->peer_generation);
-	struct msgep_frame f = { .mark = htole64(mark), .total = htole64(total),
-				 .value = htole64(value), .kind = kind };
+	struct msgep_frame f = { .mark = htole64(mark),
+				 .total = htole64(total),
+				 .value = htole64(value),
+				 .kind = kind };
 
 	memcpy(at, &f, sizeof(f));
 	conn->pair->open->len += HDR;
@@ -361,8 +363,11 @@ void pair_unreserve(struct msgep_ep *ep)
 bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value,
 		       uint64_t total, const void *data, size_t len)
 {
-	struct msgep_frame f = { .mark = htole64(mark), .len = htole32((uint32_t)len),
-			       .total = htole64(total), .value = htole64(value), .kind = kind };
+	struct msgep_frame f = { .mark = htole64(mark),
+				 .len = htole32((uint32_t)len),
+				 .total = htole64(total),
+				 .value = htole64(value),
+				 .kind = kind };
 	uint32_t size = HDR + pair_padded((uint32_t)len);
 	uint8_t *at;
 

@@ -59,8 +59,8 @@ static void share_forget(struct pair_conn *conn)
 static bool share_is_quiet(struct pair_conn *conn)
 {
 	struct msgep_ep *ep = conn->ep;
-	const struct msgep_tx *tx =
-		msgep_queued(&ep->txq) ? msgep_tx_at(&ep->txq, ep->txq.head) : NULL;
+	const struct msgep_tx *tx = msgep_queued(&ep->txq) ? msgep_tx_at(&ep->txq, ep->txq.head)
+							   : NULL;
 
 	DOFI_ASSERT_LOCKED(&conn->ep->lock);
 	if (conn->n_out || ep->bulk.head != ep->bulk.tail || (tx && tx->pulled && tx->done))
@@ -139,7 +139,8 @@ static void share_free_one(struct pair_net *net)
 	if (now - net->left_at < PAIR_BULK_NEXT_NS)
 		return;
 	net->left_at = now;
-	dofi_list_each(pos, &net->bulks) {
+	dofi_list_each(pos, &net->bulks)
+	{
 		struct pair_bulk *bulk = dofi_container(pos, struct pair_bulk, link);
 
 		if (now - bulk->used_at < PAIR_BULK_IDLE_NS)

@@ -309,8 +309,7 @@ static bool rdm_get_large(struct rdm_conn *conn, int ch, size_t want)
 	return conn->large.filling[ch] != NULL;
 }
 
-static struct msgep_frame *rdm_reserve(struct msgep_ep *ep, int channel, size_t want,
-				       size_t *room)
+static struct msgep_frame *rdm_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *room)
 {
 	struct rdm_conn *conn = ep->w.conn;
 

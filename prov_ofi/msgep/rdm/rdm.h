@@ -136,19 +136,19 @@ struct rdm_hdr {
 
 enum rdm_packet_state {
 	RDM_PACKET_FREE,
-	RDM_PACKET_POSTED,	/* posted as a receive */
-	RDM_PACKET_RECEIVED,	/* in a window, or released and not returned yet */
-	RDM_PACKET_RESERVED,	/* out of the pool, to be filled */
-	RDM_PACKET_QUEUED,	/* committed; the fabric had no room */
-	RDM_PACKET_SENDING,	/* posted as a send */
-	RDM_PACKET_ABANDONED,	/* given up with its connection while being sent */
+	RDM_PACKET_POSTED,    /* posted as a receive */
+	RDM_PACKET_RECEIVED,  /* in a window, or released and not returned yet */
+	RDM_PACKET_RESERVED,  /* out of the pool, to be filled */
+	RDM_PACKET_QUEUED,    /* committed; the fabric had no room */
+	RDM_PACKET_SENDING,   /* posted as a send */
+	RDM_PACKET_ABANDONED, /* given up with its connection while being sent */
 };
 
 struct rdm_packet {
-	struct fi_context2 context;	/* first: some providers use it as the operation's
-					 * context */
+	struct fi_context2 context; /* first: some providers use it as the operation's
+				     * context */
 	struct rdm_packet *next;
-	struct rdm_conn *conn;		/* of send packets */
+	struct rdm_conn *conn; /* of send packets */
 	struct rdm_hdr *hdr;
 	void *desc;
 	uint32_t len;
@@ -169,44 +169,44 @@ struct rdm_slab {
 /* Large-packet credits of a connection, in both directions; transport_lock. Counted from the
  * beginning, modulo 65536. */
 struct rdm_large_credits {
-	struct rdm_packet *filling[MSGEP_CHANNELS];	/* ep->lock */
-	uint32_t sending;		/* packets out of the pool, to be sent */
-	uint16_t requested, used, returned;	/* our counts as a sender */
-	uint16_t granted;		/* the peer's grant to us */
-	bool return_due;		/* the peer does not know `returned` yet */
+	struct rdm_packet *filling[MSGEP_CHANNELS]; /* ep->lock */
+	uint32_t sending;                           /* packets out of the pool, to be sent */
+	uint16_t requested, used, returned;         /* our counts as a sender */
+	uint16_t granted;                           /* the peer's grant to us */
+	bool return_due;                            /* the peer does not know `returned` yet */
 
 	uint16_t peer_requested, peer_used, peer_returned;
-	uint16_t peer_granted, peer_reported;		/* our grant, and what the peer knows of
-							 * it */
-	uint16_t received, held;		/* packets; held: not returned yet */
+	uint16_t peer_granted, peer_reported; /* our grant, and what the peer knows of
+					       * it */
+	uint16_t received, held;              /* packets; held: not returned yet */
 	bool revoke_due, revoked;
-	struct dofi_list waiting_link;	/* in net->large.waiting: it may be granted more */
-	struct dofi_list unused_link;	/* in net->large.unused: it has unused credits */
+	struct dofi_list waiting_link; /* in net->large.waiting: it may be granted more */
+	struct dofi_list unused_link;  /* in net->large.unused: it has unused credits */
 };
 
 /* Large packets of a domain. `promised` counts granted credits, including those of closed
  * connections. */
 struct rdm_large {
-	uint32_t size;			/* including all headers; 0: not supported */
-	uint32_t limit;			/* for receiving, and for sending */
+	uint32_t size;  /* including all headers; 0: not supported */
+	uint32_t limit; /* for receiving, and for sending */
 	uint32_t packets, posted, held, sending, promised;
 	bool post_full;
-	bool report;			/* a packet that carries credits is urgent */
+	bool report; /* a packet that carries credits is urgent */
 	struct rdm_packet *pool;
-	struct dofi_list waiting, unused;	/* connections that wait, or use no credits, longest
-						 * first */
+	struct dofi_list waiting, unused; /* connections that wait, or use no credits, longest
+					   * first */
 	/* Credits of closed connections, whose packets may still arrive: two sets by age */
 	uint32_t expiring[2];
-	uint64_t expire_at;		/* 0: there is none */
-	uint64_t revoke_at;		/* earliest time of the next revocation */
-	uint64_t sent, received;		/* for tests and the log */
+	uint64_t expire_at;      /* 0: there is none */
+	uint64_t revoke_at;      /* earliest time of the next revocation */
+	uint64_t sent, received; /* for tests and the log */
 };
 
 struct rdm_peer {
 	struct rdm_peer *next;
 	fi_addr_t addr;
 	uint32_t users;
-	uint64_t idle_since;		/* without users */
+	uint64_t idle_since; /* without users */
 	uint8_t len;
 	uint8_t name[RDM_NAME_MAX];
 };
@@ -215,33 +215,33 @@ struct rdm_peer {
 /* One end of a connection. It is freed with its domain only, so a late access to it is safe. */
 struct rdm_conn {
 	struct rdm_net *net;
-	struct msgep_ep *ep;		/* NULL: closed */
+	struct msgep_ep *ep; /* NULL: closed */
 	uint32_t index, generation;
 	uint64_t token;
-	struct dofi_list link;		/* net->unused or net->closed */
-	uint64_t closed_at;		/* 0: not in net->closed */
-	uint64_t all_sent_at;		/* start of the wait for the peer's confirmation; 0: none */
-	_Atomic bool broken;		/* nothing can be sent any more */
-	_Atomic bool violated;		/* ... and received packets are ignored */
-	_Atomic bool peer_gone;		/* the peer has ended or died: it receives nothing any
-					 * more */
-	_Atomic bool path_ok;		/* packets pass both ways */
-	bool probing, probe_reply_due;	/* the next credit packet probes; replies */
+	struct dofi_list link;         /* net->unused or net->closed */
+	uint64_t closed_at;            /* 0: not in net->closed */
+	uint64_t all_sent_at;          /* start of the wait for the peer's confirmation; 0: none */
+	_Atomic bool broken;           /* nothing can be sent any more */
+	_Atomic bool violated;         /* ... and received packets are ignored */
+	_Atomic bool peer_gone;        /* the peer has ended or died: it receives nothing any
+					* more */
+	_Atomic bool path_ok;          /* packets pass both ways */
+	bool probing, probe_reply_due; /* the next credit packet probes; replies */
 
 	/* the peer's parameters */
 	_Atomic bool has_peer_params;
 	struct rdm_peer *peer;
 	uint32_t peer_index, peer_generation, peer_window, payload;
-	uint32_t large_payload;		/* 0: no large packets */
+	uint32_t large_payload; /* 0: no large packets */
 	uint64_t peer_token;
 
 	/* sending */
-	struct rdm_packet *filling[MSGEP_CHANNELS];	/* ep->lock */
+	struct rdm_packet *filling[MSGEP_CHANNELS]; /* ep->lock */
 	_Atomic uint32_t sent[MSGEP_CHANNELS], granted[MSGEP_CHANNELS];
-	_Atomic bool wanted[MSGEP_CHANNELS];	/* a sender found no room */
-	_Atomic uint32_t taken;			/* packets out of the pool, to be sent */
+	_Atomic bool wanted[MSGEP_CHANNELS]; /* a sender found no room */
+	_Atomic uint32_t taken;              /* packets out of the pool, to be sent */
 	struct rdm_packet *waiting, **waiting_end;
-	struct dofi_list blocked;		/* in net->blocked while packets wait */
+	struct dofi_list blocked; /* in net->blocked while packets wait */
 	bool credit_sending, credit_owed;
 	struct rdm_large_credits large;
 	/* Of channel 0, counted from the beginning: packets known to have arrived; those up to the
@@ -258,11 +258,11 @@ struct rdm_conn {
 	/* Of channel 0: packets that have arrived in sequence; the count last reported
 	 * (rdm_delivered); the count that the peer queries */
 	uint32_t arrived, arrived_reported, peer_wants_arrived;
-	_Atomic uint32_t acks;		/* the peer's requests that are done, */
-	uint32_t acks_reported;		/* and the count last reported */
-	bool keep_order;		/* messages keep their order across endpoints */
-	struct dofi_list owe;		/* in net->owing: a credit packet may be due */
-	struct rdm_packet *done;	/* ep->lock: released, not returned */
+	_Atomic uint32_t acks;   /* the peer's requests that are done, */
+	uint32_t acks_reported;  /* and the count last reported */
+	bool keep_order;         /* messages keep their order across endpoints */
+	struct dofi_list owe;    /* in net->owing: a credit packet may be due */
+	struct rdm_packet *done; /* ep->lock: released, not returned */
 	bool touched;
 	struct dofi_list touch, gap;
 	uint64_t gap_since;
@@ -273,7 +273,7 @@ struct rdm_conn {
 	uint32_t final[MSGEP_CHANNELS], end_at[MSGEP_CHANNELS];
 	uint64_t end_since;
 
-	_Atomic(struct rdm_packet *) slot[];	/* [channel * window + sequence % window] */
+	_Atomic(struct rdm_packet *) slot[]; /* [channel * window + sequence % window] */
 };
 
 /* Packets that the constrained mode delays; see rdm_constrained.c. */
@@ -294,27 +294,27 @@ struct rdm_net {
 	uint8_t name[RDM_NAME_MAX];
 	size_t name_len;
 	uint32_t window, packet_size;
-	uint32_t copied;		/* largest message that the provider copies rather than
-					 * fetches (rendezvous); 0: unknown */
+	uint32_t copied; /* largest message that the provider copies rather than
+			  * fetches (rendezvous); 0: unknown */
 	bool register_packets;
 	int timer_fd;
-	uint64_t timer_due;		/* 0: not armed */
-	bool found_any;			/* the last poll found something; see rdm_may_sleep */
-	uint64_t found_at;		/* time of the last poll that did; only without a
-					 * descriptor */
+	uint64_t timer_due; /* 0: not armed */
+	bool found_any;     /* the last poll found something; see rdm_may_sleep */
+	uint64_t found_at;  /* time of the last poll that did; only without a
+			     * descriptor */
 
 	struct rdm_slab *slabs;
 	struct rdm_packet *pool;
 	uint32_t packets, posted, held, lost;
-	uint32_t want_rx;		/* receives that all connections together may need */
-	_Atomic uint32_t want_tx;	/* changed under transport_lock; includes closed ones */
+	uint32_t want_rx;         /* receives that all connections together may need */
+	_Atomic uint32_t want_tx; /* changed under transport_lock; includes closed ones */
 	uint32_t post_max;
-	bool post_full;			/* post no receives until one completes */
+	bool post_full; /* post no receives until one completes */
 
 	struct rdm_conn **conns;
 	uint32_t n_conns, conns_room;
 	struct dofi_list unused, closed, blocked, gaps, touched, owing;
-	uint32_t owed_polls;		/* polls since something is owed, see rdm_poll */
+	uint32_t owed_polls; /* polls since something is owed, see rdm_poll */
 	uint64_t gap_check;
 	struct rdm_peer *peers[RDM_PEER_BUCKETS];
 	uint32_t idle_peers;

@@ -225,7 +225,8 @@ static void large_revoke(struct rdm_net *net)
 	if (now < net->large.revoke_at)
 		return;
 	net->large.revoke_at = now + DOFI_MS(RECALL_MS);
-	dofi_list_each(pos, &net->large.unused) {
+	dofi_list_each(pos, &net->large.unused)
+	{
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, large.unused_link);
 
 		if (conn->large.revoked || conn->broken)

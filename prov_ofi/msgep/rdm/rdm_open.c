@@ -22,8 +22,8 @@
 
 static struct fi_info *rdm_make_hints(const struct dofi_fab *fab, bool bind, bool tagged)
 {
-	struct fi_info *hints = dofi_info_hints(FI_EP_RDM, fab->desc->prov_name,
-						bind ? &fab->addr : NULL);
+	struct fi_info *hints =
+		dofi_info_hints(FI_EP_RDM, fab->desc->prov_name, bind ? &fab->addr : NULL);
 
 	if (!hints)
 		return NULL;
@@ -180,8 +180,7 @@ static int rdm_choose_inner(struct rdm_net *net)
 
 static int rdm_open_cq(struct rdm_net *net)
 {
-	size_t size = net->post_max + rdm_depth(net->inner.info->tx_attr->size) +
-		      net->large.limit;
+	size_t size = net->post_max + rdm_depth(net->inner.info->tx_attr->size) + net->large.limit;
 
 	if (!net->constrained.on && !msgep_inner_open_cq(&net->inner, size, FI_WAIT_FD))
 		return 0;
@@ -278,8 +277,8 @@ int rdm_open(struct msgep_domain *domain)
 	rdm_large_init(net);
 	ret = rdm_open_inner(net, &what);
 	if (!ret) {
-		net->timer_fd = dofi_forkfd(timerfd_create(CLOCK_MONOTONIC,
-							   TFD_NONBLOCK | TFD_CLOEXEC));
+		net->timer_fd =
+			dofi_forkfd(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
 		if (net->timer_fd < 0)
 			ret = -errno;
 	}

@@ -52,8 +52,8 @@ int rdm_add_slab(struct rdm_net *net, uint32_t count, size_t bytes, size_t lead,
 	slab->count = count;
 	slab->bytes = count * bytes;
 	slab->packets = calloc(count, sizeof(*slab->packets));
-	slab->memory = mmap(NULL, slab->bytes, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	slab->memory =
+		mmap(NULL, slab->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (slab->memory == MAP_FAILED)
 		slab->memory = NULL;
 	if (!slab->packets || !slab->memory)
@@ -357,7 +357,8 @@ void rdm_send_owed(struct rdm_net *net, bool urgent)
 	struct dofi_list *pos, *tmp;
 
 	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
-	dofi_list_each_safe(pos, tmp, &net->owing) {
+	dofi_list_each_safe(pos, tmp, &net->owing)
+	{
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, owe);
 
 		if (urgent && !rdm_large_due(conn))
@@ -395,7 +396,8 @@ void rdm_send_waiting(struct rdm_net *net)
 	struct dofi_list *pos, *tmp;
 
 	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
-	dofi_list_each_safe(pos, tmp, &net->blocked) {
+	dofi_list_each_safe(pos, tmp, &net->blocked)
+	{
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, blocked);
 
 		if (rdm_send_waiting_of(conn))

@@ -316,7 +316,8 @@ void rdm_conns_reap(struct rdm_net *net)
 	struct dofi_list *pos, *tmp;
 
 	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
-	dofi_list_each_safe(pos, tmp, &net->closed) {
+	dofi_list_each_safe(pos, tmp, &net->closed)
+	{
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, link);
 
 		bool sending = conn->taken || conn->large.sending;

@@ -75,7 +75,7 @@ enum {
 	ARRIVED_REPORTED = REPORTED + MSGEP_CHANNELS,
 	DELIVERED,
 	ACKS_REPORTED,
-	KNOWN
+	KNOWN,
 };
 /* Counts that the peer need not know, and that change when something moves. */
 enum { CONFIRMED = KNOWN, ACKED, GRANTED, N_COUNTS = GRANTED + MSGEP_CHANNELS };

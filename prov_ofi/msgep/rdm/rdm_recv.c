@@ -37,7 +37,8 @@ static void rdm_wake_touched(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
 
-	dofi_list_each_safe(pos, tmp, &net->touched) {
+	dofi_list_each_safe(pos, tmp, &net->touched)
+	{
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, touch);
 
 		dofi_list_remove(pos);

@@ -51,47 +51,47 @@
 /* Limits of a ring that a peer provides. */
 #define RING_MIN 4096u
 #define RING_MAX (64u << 20)
-#define OFFER_MAGIC 0x444f5348u	/* "DOSH" */
+#define OFFER_MAGIC 0x444f5348u /* "DOSH" */
 #define OFFER_VERSION 2
 #define OFFER_LEN 48
 
 struct control {
-	_Alignas(UNIT) _Atomic uint64_t head[MSGEP_CHANNELS];	/* bytes read so far */
+	_Alignas(UNIT) _Atomic uint64_t head[MSGEP_CHANNELS]; /* bytes read so far */
 	_Atomic uint32_t asleep;
-	_Atomic uint32_t several;	/* the reader requires order across endpoints */
-	_Atomic uint32_t pulls;		/* the reader can pull data from the writer's memory */
+	_Atomic uint32_t several; /* the reader requires order across endpoints */
+	_Atomic uint32_t pulls;   /* the reader can pull data from the writer's memory */
 	_Alignas(UNIT) _Atomic uint32_t wants;
-	_Atomic uint32_t gone;		/* the writer: all its grants are void */
-	_Atomic uint64_t revoked;	/* the writer: revoked reads, a bit each */
-	_Alignas(UNIT) _Atomic uint32_t taken;	/* the reader: requests consumed so far */
+	_Atomic uint32_t gone;                 /* the writer: all its grants are void */
+	_Atomic uint64_t revoked;              /* the writer: revoked reads, a bit each */
+	_Alignas(UNIT) _Atomic uint32_t taken; /* the reader: requests consumed so far */
 };
 _Static_assert(2 * sizeof(struct control) <= PAGE, "both fit");
 
 /* One end of one channel. */
 struct ring {
 	char *base;
-	uint64_t pos;			/* next byte to write */
-	_Atomic uint64_t at;		/* next to read; changed under ep->lock */
-	uint64_t known;			/* writer: the reader's position, as last read */
-	uint64_t reported;			/* reader: as last reported */
+	uint64_t pos;        /* next byte to write */
+	_Atomic uint64_t at; /* next to read; changed under ep->lock */
+	uint64_t known;      /* writer: the reader's position, as last read */
+	uint64_t reported;   /* reader: as last reported */
 };
 
 struct msgep_shm {
 	struct ring out[MSGEP_CHANNELS], in[MSGEP_CHANNELS];
-	struct control *tx, *rx;	/* of the direction that we write, read */
-	uint32_t size;			/* of each ring, a power of two */
-	uint32_t most;			/* maximum payload of one frame */
-	bool fences;			/* one side's kernel lacks membarrier */
-	uint32_t sent;			/* requests written, */
-	_Atomic uint32_t arrived;	/* and consumed by the peer, as far as is known */
-	uint32_t arrived_seen;		/* at the last check for room */
-	uint32_t taken, taken_reported;	/* requests read, and as last reported */
-	uint64_t nonce;			/* added to positions to form marks */
+	struct control *tx, *rx;        /* of the direction that we write, read */
+	uint32_t size;                  /* of each ring, a power of two */
+	uint32_t most;                  /* maximum payload of one frame */
+	bool fences;                    /* one side's kernel lacks membarrier */
+	uint32_t sent;                  /* requests written, */
+	_Atomic uint32_t arrived;       /* and consumed by the peer, as far as is known */
+	uint32_t arrived_seen;          /* at the last check for room */
+	uint32_t taken, taken_reported; /* requests read, and as last reported */
+	uint64_t nonce;                 /* added to positions to form marks */
 	_Atomic uint32_t order;
-	struct msgep_frame got[MSGEP_CHANNELS];	/* copies of headers, which the peer cannot
+	struct msgep_frame got[MSGEP_CHANNELS]; /* copies of headers, which the peer cannot
 						 * change */
 	struct msgep_puller peer;
-	bool pulls;			/* we can pull data from its memory */
+	bool pulls; /* we can pull data from its memory */
 	void *map;
 	size_t map_len;
 };
@@ -105,7 +105,7 @@ static inline _Atomic uint64_t *shm_mark_of(const struct msgep_shm *shm, const s
 /* Registers this process for membarrier; called once. */
 static bool shm_membarrier_works(void)
 {
-	static _Atomic int answer;	/* 1: no, 2: yes */
+	static _Atomic int answer; /* 1: no, 2: yes */
 
 	if (!atomic_load(&answer))
 		atomic_store(&answer, 1 + !syscall(SYS_membarrier,
@@ -587,7 +587,7 @@ static void shm_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 {
 	(void)ep;
 	(void)in;
-	(void)len;	/* the rings hold all state */
+	(void)len; /* the rings hold all state */
 }
 
 static bool shm_drained(struct msgep_ep *ep, bool died)

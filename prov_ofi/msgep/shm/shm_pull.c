@@ -30,7 +30,7 @@
 #define WORTH 25
 #define VARIABLE "DAPL_OFI_TEST_SHM_PULL"
 
-static uint64_t proof;		/* read by peers */
+static uint64_t proof; /* read by peers */
 static bool fast;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -13,21 +13,21 @@
 
 typedef int DAT_VA_TYPE;
 typedef void *DAT_CSP_HANDLE;
-typedef struct { int a, b, c; } DAT_COMM;
+typedef struct {
+	int a, b, c;
+} DAT_COMM;
 typedef int DAT_HA_RELATIONSHIP;
 
 #define DAT_VA_TYPE_VA 0
 #define DAT_SEG_LENGTH DAT_VLEN
 
 #define dat_lmr_create(ia, type, region, len, pz, rights, va, lmr, key, remote, size, addr) \
-	((void)(va), (dat_lmr_create)(ia, type, region, len, pz, rights, lmr, key, remote, size, \
-				      addr))
+	((void)(va), \
+	 (dat_lmr_create)(ia, type, region, len, pz, rights, lmr, key, remote, size, addr))
 #define dat_rmr_bind(rmr, lmr, triplet, rights, va, ep, cookie, flags, key) \
-	((void)(lmr), (void)(va), \
-	 (dat_rmr_bind)(rmr, triplet, rights, ep, cookie, flags, key))
+	((void)(lmr), (void)(va), (dat_rmr_bind)(rmr, triplet, rights, ep, cookie, flags, key))
 
-#define dat_cr_reject(cr, len, data) \
-	((void)(data), (len) ? ABSENT : (dat_cr_reject)(cr))
+#define dat_cr_reject(cr, len, data) ((void)(data), (len) ? ABSENT : (dat_cr_reject)(cr))
 
 #define dat_extension_op(...) ABSENT
 #define dat_registry_providers_related(a, b, answer) ((void)(answer), ABSENT)
