@@ -119,8 +119,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_ep_dup_connect(
  *                                                 address, timeout, private data as in
  *                                                 dat_ep_connect()
  *   DAT_INVALID_STATE/EP_*                        state of the EP
- *   DAT_COMM_NOT_SUPPORTED                        the provider lacks the communicator
- *   DAT_MODEL_NOT_SUPPORTED                       no communicators at all
+ *   DAT_INVALID_ADDRESS                           as in dat_ep_connect(), or port 0
  *
  * [DAT 2.0: dat_ep_common_connect]
  */
@@ -328,8 +327,8 @@ DAT_EXPORT DAT_RETURN DAT_API dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle);
  * dat_csp_create - listen on an address of a communicator.
  *
  *   ia_handle   IA to listen on
- *   comm        communicator: domain, type, protocol
- *   address     address with port
+ *   comm        communicator: AF_INET or AF_INET6, SOCK_STREAM, 0 or IPPROTO_TCP
+ *   address     address of the IA, or the wildcard address, with port; port 0: any free one
  *   evd_handle  EVD with CR flag
  *   csp_handle  out: the CSP
  *
@@ -340,8 +339,9 @@ DAT_EXPORT DAT_RETURN DAT_API dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle);
  *   DAT_INVALID_HANDLE/EVD_CR                 bad EVD, or one without the CR flag
  *   DAT_INVALID_PARAMETER/ARG2, /ARG3, /ARG5  NULL
  *   DAT_COMM_NOT_SUPPORTED                    the provider lacks the communicator
+ *   DAT_INVALID_ADDRESS                       no address, not of comm's domain, not the IA's
  *   DAT_PORT_IN_USE                           another service point listens there
- *   DAT_MODEL_NOT_SUPPORTED                   no CSPs at all
+ *   DAT_CONN_QUAL_UNAVAILABLE                 no port is free
  *
  * [DAT 2.0: dat_csp_create]
  */
@@ -363,7 +363,6 @@ DAT_EXPORT DAT_RETURN DAT_API dat_csp_create(
  *   DAT_INVALID_HANDLE/CSP      bad handle
  *   DAT_INVALID_PARAMETER/ARG2  undefined bit in the mask
  *   DAT_INVALID_PARAMETER/ARG3  csp_param is NULL
- *   DAT_MODEL_NOT_SUPPORTED     no CSPs at all
  *
  * [DAT 2.0: dat_csp_query]
  */
@@ -378,8 +377,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_csp_query(
  *   csp_handle  the CSP; dead afterwards
  *
  * Returns:
- *   DAT_INVALID_HANDLE/CSP   bad handle
- *   DAT_MODEL_NOT_SUPPORTED  no CSPs at all
+ *   DAT_INVALID_HANDLE/CSP  bad handle
  *
  * [DAT 2.0: dat_csp_free]
  */

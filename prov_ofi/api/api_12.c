@@ -48,6 +48,12 @@ void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 	(void)attr;
 }
 
+void dofi_api_ep_param(const struct dofi_ep *ep, DAT_EP_PARAM *param)
+{
+	(void)ep;
+	(void)param;
+}
+
 void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param)
 {
 	(void)lmr;

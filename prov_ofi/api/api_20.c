@@ -54,6 +54,11 @@ void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 	attr->ha_loadbalancing = DAT_HA_LB_NONE;
 }
 
+void dofi_api_ep_param(const struct dofi_ep *ep, DAT_EP_PARAM *param)
+{
+	param->comm = (DAT_COMM){ ep->obj.ia->fab.addr.sa.sa_family, SOCK_STREAM, 0 };
+}
+
 void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param)
 {
 	param->va_type = lmr->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
@@ -141,42 +146,6 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_T
 	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	return dofi_rmr_do_bind(&bind, context);
-}
-
-DAT_RETURN dofi_csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
-			   DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp)
-{
-	(void)comm;
-	(void)addr;
-	(void)evd;
-	(void)csp;
-	return dofi_ia_live(ia) ? NOT_SUPPORTED
-				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-}
-
-DAT_RETURN dofi_csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
-{
-	(void)csp;
-	(void)mask;
-	(void)param;
-	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
-}
-
-DAT_RETURN dofi_csp_free(DAT_CSP_HANDLE csp)
-{
-	(void)csp;
-	return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP);
-}
-
-DAT_RETURN dofi_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_TIMEOUT timeout,
-				  DAT_COUNT size, const DAT_PVOID priv)
-{
-	(void)addr;
-	(void)timeout;
-	(void)size;
-	(void)priv;
-	return dofi_ep_live(ep) ? NOT_SUPPORTED
-				: DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 }
 
 /* Two names are related if they use the same interface of the same fabric. */

@@ -123,6 +123,7 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	param->connect_evd_handle = dofi_ep_conn_evd(ep);
 	param->srq_handle = ep->srq;
 	param->ep_attr = ep->attr;
+	dofi_api_ep_param(ep, param);
 	dofi_unlock(&ep->lock);
 	return DAT_SUCCESS;
 }

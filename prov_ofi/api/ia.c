@@ -29,8 +29,8 @@
 /* clang-format off */
 static const DAT_HANDLE_TYPE close_order[] = {
 	DAT_HANDLE_TYPE_CR, DAT_HANDLE_TYPE_RMR, DAT_HANDLE_TYPE_RSP, DAT_HANDLE_TYPE_EP,
-	DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_LMR, DAT_HANDLE_TYPE_PZ,
-	DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
+	DAT_HANDLE_TYPE_PSP, DOFI_HANDLE_TYPE_CSP, DAT_HANDLE_TYPE_SRQ, DAT_HANDLE_TYPE_LMR,
+	DAT_HANDLE_TYPE_PZ, DAT_HANDLE_TYPE_EVD, DAT_HANDLE_TYPE_CNO,
 };
 /* clang-format on */
 
@@ -305,12 +305,13 @@ static void ia_destroy_object(struct dofi_obj *obj)
 {
 	struct dofi_sp *sp;
 
-	switch (obj->type) {
+	switch ((int)obj->type) {
 	case DAT_HANDLE_TYPE_CR:
 		dofi_cr_destroy((struct dofi_cr *)obj, DOFI_CM_NO_LISTENER);
 		break;
 	case DAT_HANDLE_TYPE_PSP:
 	case DAT_HANDLE_TYPE_RSP:
+	case DOFI_HANDLE_TYPE_CSP:
 		sp = (struct dofi_sp *)obj;
 		dofi_sp_destroy(sp);
 		break;

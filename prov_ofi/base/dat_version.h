@@ -16,6 +16,9 @@
 #include <netinet/in.h>
 
 #if DOFI_API == 12
+
+/* 1.2 has no common service points: this kind of handle never occurs. */
+#define DOFI_HANDLE_TYPE_CSP ((DAT_HANDLE_TYPE)11)
 #include <dat/udat.h>
 #include <dat/dat_registry.h>
 #elif DOFI_API == 20
@@ -89,6 +92,8 @@ static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
 }
 
 #else
+
+#define DOFI_HANDLE_TYPE_CSP DAT_HANDLE_TYPE_CSP
 
 typedef DAT_SEG_LENGTH dofi_len_t;
 #define DOFI_LEN_MAX ((DAT_SEG_LENGTH)0xffffffffu)
@@ -165,6 +170,7 @@ static inline void dofi_dto_copy(DAT_DTO_COMPLETION_EVENT_DATA *to,
 
 struct dofi_ia;
 struct dofi_lmr;
+struct dofi_ep;
 struct dofi_rmr;
 
 /* dofi_NAME implements dat_NAME: the prototypes, and the slots of the jump table (api/api_12.c,
@@ -189,6 +195,7 @@ void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
 /* Set the members of queried parameters that only one version has. */
 void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param);
+void dofi_api_ep_param(const struct dofi_ep *ep, DAT_EP_PARAM *param);
 void dofi_api_rmr_param(const struct dofi_rmr *rmr, DAT_RMR_PARAM *param);
 
 #endif

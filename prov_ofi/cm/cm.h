@@ -51,10 +51,36 @@ void dofi_conn_set_reads(struct dofi_conn *conn, unsigned int served);
  * EP's queues, and the connection is freed. */
 void dofi_conn_detach(struct dofi_conn *conn);
 
+/* Connecting (cm/cm_connect.c) */
+/* Arguments of a connect call. `timeout_arg` is the subtype that names the position of the time
+ * limit; size and pointer of the private data follow it. */
+struct dofi_connect_args {
+	DAT_CONN_QUAL qual;
+	DAT_TIMEOUT timeout;
+	DAT_COUNT size;
+	const void *priv;
+	DAT_RETURN timeout_arg;
+};
+
+/* Checks all arguments but the address. No lock. */
+DAT_RETURN dofi_cm_check_connect(const struct dofi_ia *ia, const struct dofi_connect_args *args);
+/* Checks the address and begins to connect. The other arguments are valid. No lock. */
+DAT_RETURN dofi_cm_connect(struct dofi_ep *ep, const struct sockaddr *peer,
+			   const struct dofi_connect_args *args);
+
 /* Listeners (cm/cm_sp.c) */
 struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual);
 void dofi_listener_unref(struct dofi_listener *l);
 void dofi_sp_destroy(struct dofi_sp *sp);
+/* The EVD of connection requests that a consumer names; NULL: not a valid one. No lock. */
+struct dofi_evd *dofi_sp_cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle);
+/* The call that frees a service point; `subtype` names its kind of handle. No lock. */
+DAT_RETURN dofi_sp_free(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN subtype);
+/* A CSP at the port of `addr`, or at any free one if that is 0. The arguments are valid. No
+ * lock. */
+DAT_RETURN dofi_sp_create_csp(struct dofi_ia *ia, const union dofi_addr *addr,
+			      const struct dofi_comm *comm, struct dofi_evd *evd,
+			      struct dofi_sp **out);
 
 /* The active side of the secret-protected handshake (cm/cm_sealed.c) */
 /* Builds the message of the attempt's next connection, HELLO or REQUEST, from msg; 0: it cannot be

@@ -58,11 +58,8 @@ static struct fi_info *cm_connect_info(struct dofi_ia *ia, const union dofi_addr
 }
 
 struct attempt {
+	struct dofi_connect_args args;
 	union dofi_addr addr;
-	DAT_CONN_QUAL qual;
-	DAT_TIMEOUT timeout;
-	DAT_COUNT size;
-	const void *priv;
 };
 
 /* Builds the request. 0: it cannot be sealed. */
@@ -73,13 +70,13 @@ static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_con
 		.kind = DOFI_CM_REQUEST,
 		.fabric = ep->obj.ia->fab.desc->wire_id,
 		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
-		.priv_len = (uint16_t)a->size,
-		.priv = a->priv,
-		.qual = a->qual,
+		.priv_len = (uint16_t)a->args.size,
+		.priv = a->args.priv,
+		.qual = a->args.qual,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
 		.conn_id = conn->conn_id,
-		.port_moved = dofi_cm_port(a->qual) != (uint16_t)a->qual,
+		.port_moved = dofi_cm_port(a->args.qual) != (uint16_t)a->args.qual,
 	};
 
 	return ep->obj.ia->fab.secret ? dofi_cm_build_sealed(buf, ep, conn, &a->addr, &msg)
@@ -119,12 +116,12 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 	size_t len;
 	int ret;
 
-	dofi_diag_connecting(ep->obj.ia, &a->addr, a->qual);
+	dofi_diag_connecting(ep->obj.ia, &a->addr, a->args.qual);
 	if (!info)
 		return -ENOMEM;
 	ret = dofi_conn_open(ep, info, &conn);
 	if (!ret) {
-		ep->obj.ia->fab.desc->ops->set_qual(&conn->fid->fid, a->qual);
+		ep->obj.ia->fab.desc->ops->set_qual(&conn->fid->fid, a->args.qual);
 		dofi_cm_keep_conn_id(ep, conn);
 		len = cm_build_request(buf, ep, conn, a);
 		ret = len ? fi_connect(conn->fid, &a->addr, buf, len) : -FI_EIO;
@@ -164,19 +161,20 @@ static void cm_remember(struct dofi_ep *ep, const struct attempt *a)
 
 	dofi_lock(&ep->lock);
 	ep->active = true;
-	ep->qual = a->qual;
+	ep->qual = a->args.qual;
 	ep->remote = a->addr;
 	ep->remote_port = dofi_addr_port(&a->addr.sa);
 	dofi_addr_set_port(&ep->remote.sa, 0);
 	dofi_unlock(&ep->lock);
-	ep->attempt.deadline = a->timeout == DAT_TIMEOUT_INFINITE ? DOFI_NEVER
-								  : now + DOFI_US(a->timeout);
+	ep->attempt.deadline = a->args.timeout == DAT_TIMEOUT_INFINITE
+				       ? DOFI_NEVER
+				       : now + DOFI_US(a->args.timeout);
 	ep->attempt.grace_end = now + DOFI_MS(dofi_param(DOFI_NUM_CONNECT_RETRY_MS));
 	ep->attempt.delay = RETRY_FIRST;
-	ep->attempt.priv_len = (uint16_t)a->size;
+	ep->attempt.priv_len = (uint16_t)a->args.size;
 	/* It may be that of the previous connection. */
-	if (a->size)
-		memmove(ep->priv, a->priv, (size_t)a->size);
+	if (a->args.size)
+		memmove(ep->priv, a->args.priv, (size_t)a->args.size);
 }
 
 /* Caller holds cm_lock and has checked the arguments; the EP is unconnected. */
@@ -188,7 +186,7 @@ static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 	ep->attempt.seal = (struct dofi_seal){ .on = false };
 	ret = cm_start_attempt(ep, a, &conn);
 	if (ret)
-		dofi_diag_unreachable(ep->obj.ia, &a->addr, a->qual, -ret);
+		dofi_diag_unreachable(ep->obj.ia, &a->addr, a->args.qual, -ret);
 	if (ret)
 		return cm_is_unreachable(ret)
 			       ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
@@ -222,7 +220,8 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 static void cm_retry_attempt(struct dofi_ep *ep)
 {
 	struct attempt a = {
-		.addr = ep->remote, .qual = ep->qual, .size = ep->attempt.priv_len, .priv = ep->priv
+		.addr = ep->remote,
+		.args = { .qual = ep->qual, .size = ep->attempt.priv_len, .priv = ep->priv }
 	};
 	struct dofi_conn *conn;
 	int ret;
@@ -293,8 +292,8 @@ static DAT_RETURN cm_probe_host(struct dofi_ep *ep, const struct attempt *a)
 	int ms = PROBE_MS, err;
 	DAT_RETURN ret;
 
-	if (a->timeout / 1000 < PROBE_MS)
-		ms = (int)(a->timeout / 1000) + 1;
+	if (a->args.timeout / 1000 < PROBE_MS)
+		ms = (int)(a->args.timeout / 1000) + 1;
 	ep->probe = a;
 	ia->probes++;
 	pthread_mutex_unlock(&ia->cm_lock);
@@ -310,7 +309,7 @@ static DAT_RETURN cm_probe_host(struct dofi_ep *ep, const struct attempt *a)
 	ret = cm_ready(ep);
 	if (ret || !err)
 		return ret;
-	dofi_diag_unreachable(ia, &a->addr, a->qual, -err);
+	dofi_diag_unreachable(ia, &a->addr, a->args.qual, -err);
 	return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
 }
 
@@ -324,29 +323,24 @@ static DAT_RETURN cm_find_target(struct dofi_ep *ep, const struct attempt *a)
 	return ret ? ret : cm_start(ep, a);
 }
 
-DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
-			   DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos,
-			   DAT_CONNECT_FLAGS flags)
+DAT_RETURN dofi_cm_check_connect(const struct dofi_ia *ia, const struct dofi_connect_args *args)
 {
-	struct dofi_ep *ep = dofi_ep_live(handle);
-	struct attempt a = { .qual = qual, .timeout = timeout, .size = size, .priv = priv };
-	struct dofi_ia *ia;
-	DAT_RETURN ret;
+	if (!args->timeout)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, args->timeout_arg);
+	if (args->size < 0 || (size_t)args->size > cm_max_private(ia, args->qual))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, args->timeout_arg + 1);
+	if (args->size && !args->priv)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, args->timeout_arg + 2);
+	return DAT_SUCCESS;
+}
 
-	if (!ep)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	ia = ep->obj.ia;
-	if (!addr)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (!timeout)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	if (size < 0 || (size_t)size > cm_max_private(ia, qual))
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
-	if (size && !priv)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
-	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
-		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	ret = cm_target(ia, addr, qual, &a.addr);
+DAT_RETURN dofi_cm_connect(struct dofi_ep *ep, const struct sockaddr *peer,
+			   const struct dofi_connect_args *args)
+{
+	struct attempt a = { .args = *args };
+	struct dofi_ia *ia = ep->obj.ia;
+	DAT_RETURN ret = cm_target(ia, peer, args->qual, &a.addr);
+
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
@@ -355,11 +349,38 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CO
 	return ret;
 }
 
+DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
+			   DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos,
+			   DAT_CONNECT_FLAGS flags)
+{
+	struct dofi_ep *ep = dofi_ep_live(handle);
+	struct dofi_connect_args args = { .qual = qual,
+					  .timeout = timeout,
+					  .size = size,
+					  .priv = priv,
+					  .timeout_arg = DAT_INVALID_ARG4 };
+	DAT_RETURN ret;
+
+	if (!ep)
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!addr)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
+	ret = dofi_cm_check_connect(ep->obj.ia, &args);
+	if (ret)
+		return ret;
+	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	return dofi_cm_connect(ep, addr, &args);
+}
+
 DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, DAT_TIMEOUT timeout,
 			       DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle), *dup;
-	struct attempt a = { .timeout = timeout, .size = size, .priv = priv };
+	struct dofi_connect_args args = {
+		.timeout = timeout, .size = size, .priv = priv, .timeout_arg = DAT_INVALID_ARG3
+	};
+	union dofi_addr peer;
 	struct dofi_ia *ia;
 	DAT_RETURN ret;
 
@@ -369,26 +390,20 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	dup = (struct dofi_ep *)dofi_obj_check(dup_handle, DAT_HANDLE_TYPE_EP, ia);
 	if (!dup)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!timeout)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	if (size < 0 || (size_t)size > cm_max_private(ia, dup->qual))
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
-	if (size && !priv)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
+	args.qual = dup->qual;
+	ret = dofi_cm_check_connect(ia, &args);
+	if (ret)
+		return ret;
 	if (qos != DAT_QOS_BEST_EFFORT)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	pthread_mutex_lock(&ia->cm_lock);
-	if (dup->state != DAT_EP_STATE_CONNECTED || !dup->active) {
-		/* The passive side has no qualifier to connect to. */
+	/* The passive side has no qualifier to connect to. */
+	if (dup->state != DAT_EP_STATE_CONNECTED || !dup->active)
 		ret = dofi_ret_ep_state(dup->state);
-	} else {
-		a.qual = dup->qual;
-		ret = cm_target(ia, &dup->remote.sa, dup->qual, &a.addr);
-		if (!ret)
-			ret = cm_find_target(ep, &a);
-	}
+	args.qual = dup->qual;
+	peer = dup->remote;
 	pthread_mutex_unlock(&ia->cm_lock);
-	return ret;
+	return ret ? ret : dofi_cm_connect(ep, &peer.sa, &args);
 }
 
 /* Graceful disconnect of a connected EP: completes outstanding requests first. */

@@ -93,7 +93,7 @@ static bool cr_announce(struct dofi_cr *cr, struct dofi_sp *sp)
 	if (sp->obj.type == DAT_HANDLE_TYPE_RSP)
 		d->sp_handle.rsp_handle = sp;
 	else
-		d->sp_handle.psp_handle = sp;
+		d->sp_handle.psp_handle = sp; /* the same member of the union as csp_handle */
 	d->local_ia_address_ptr = &sp->obj.ia->fab.addr.sa;
 	d->conn_qual = sp->qual;
 	d->cr_handle = cr;

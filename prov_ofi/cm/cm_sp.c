@@ -158,7 +158,7 @@ void dofi_sp_destroy(struct dofi_sp *sp)
 	dofi_obj_release(&sp->obj);
 }
 
-static struct dofi_evd *sp_cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
+struct dofi_evd *dofi_sp_cr_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
 {
 	struct dofi_evd *evd = (struct dofi_evd *)dofi_obj_check(handle, DAT_HANDLE_TYPE_EVD, ia);
 
@@ -211,7 +211,7 @@ static DAT_RETURN sp_create_psp(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, ui
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	if (!qual)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	evd = sp_cr_evd(ia, evd_handle);
+	evd = dofi_sp_cr_evd(ia, evd_handle);
 	if (!evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
 	if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
@@ -242,6 +242,27 @@ DAT_RETURN dofi_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual, DAT_EVD_HA
 	return sp_create_psp(ia, qual, 0, evd, flags, psp);
 }
 
+DAT_RETURN dofi_sp_create_csp(struct dofi_ia *ia, const union dofi_addr *addr,
+			      const struct dofi_comm *comm, struct dofi_evd *evd,
+			      struct dofi_sp **out)
+{
+	uint16_t qual = dofi_addr_port(&addr->sa);
+	struct dofi_sp *sp;
+	DAT_RETURN ret;
+
+	pthread_mutex_lock(&ia->cm_lock);
+	ret = sp_make_sp(ia, DOFI_HANDLE_TYPE_CSP, qual, qual ? dofi_cm_port(qual) : 0, evd, &sp);
+	if (!ret) {
+		sp->addr = *addr;
+		dofi_addr_set_port(&sp->addr.sa, (uint16_t)sp->qual);
+		sp->comm = *comm;
+		dofi_obj_publish(&sp->obj);
+		*out = sp;
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ret;
+}
+
 static struct dofi_sp *sp_live(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 {
 	return (struct dofi_sp *)dofi_obj_live(handle, type);
@@ -264,7 +285,7 @@ DAT_RETURN dofi_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PS
 	return DAT_SUCCESS;
 }
 
-static DAT_RETURN sp_free_sp(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN subtype)
+DAT_RETURN dofi_sp_free(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN subtype)
 {
 	struct dofi_sp *sp = sp_live(handle, type);
 	struct dofi_ia *ia;
@@ -286,7 +307,7 @@ static DAT_RETURN sp_free_sp(DAT_HANDLE handle, DAT_HANDLE_TYPE type, DAT_RETURN
 
 DAT_RETURN dofi_psp_free(DAT_PSP_HANDLE handle)
 {
-	return sp_free_sp(handle, DAT_HANDLE_TYPE_PSP, DAT_INVALID_HANDLE_PSP);
+	return dofi_sp_free(handle, DAT_HANDLE_TYPE_PSP, DAT_INVALID_HANDLE_PSP);
 }
 
 DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep_handle,
@@ -303,7 +324,7 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	ep = (struct dofi_ep *)dofi_obj_check(ep_handle, DAT_HANDLE_TYPE_EP, ia);
 	if (!ep && ep_handle != DAT_HANDLE_NULL)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	evd = sp_cr_evd(ia, evd_handle);
+	evd = dofi_sp_cr_evd(ia, evd_handle);
 	if (!evd)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
 	if (!out)
@@ -343,5 +364,5 @@ DAT_RETURN dofi_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RS
 
 DAT_RETURN dofi_rsp_free(DAT_RSP_HANDLE handle)
 {
-	return sp_free_sp(handle, DAT_HANDLE_TYPE_RSP, DAT_INVALID_HANDLE_RSP);
+	return dofi_sp_free(handle, DAT_HANDLE_TYPE_RSP, DAT_INVALID_HANDLE_RSP);
 }

@@ -160,6 +160,28 @@ bool dofi_netif_has_family(const struct dofi_fab *fab, int family)
 	return fab->addr.sa.sa_family == family;
 }
 
+/* True if an interface of this host has the address. */
+static bool netif_is_local(const union dofi_addr *addr)
+{
+	struct ifaddrs *all;
+	bool found = false;
+
+	if (getifaddrs(&all))
+		return false;
+	for (const struct ifaddrs *ifa = all; ifa && !found; ifa = ifa->ifa_next)
+		found = ifa->ifa_addr && dofi_addr_same_host(ifa->ifa_addr, &addr->sa);
+	freeifaddrs(all);
+	return found;
+}
+
+bool dofi_netif_is_own(const struct dofi_fab *fab, const union dofi_addr *addr)
+{
+	if (dofi_addr_is_any(addr) || dofi_addr_same_host(&fab->addr.sa, &addr->sa) ||
+	    netif_has_address(fab, &addr->sa))
+		return true;
+	return !fab->addr_named && netif_is_local(addr);
+}
+
 static bool netif_is_linklocal(const union dofi_addr *addr)
 {
 	return addr->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&addr->in6.sin6_addr);

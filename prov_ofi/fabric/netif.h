@@ -18,6 +18,8 @@ int dofi_netif_list(struct dofi_fab *fab, const char *wanted);
 
 /* True if the IA has an address of that family. */
 bool dofi_netif_has_family(const struct dofi_fab *fab, int family);
+/* True if a peer could reach the IA at this address, or if it stands for all of them. */
+bool dofi_netif_is_own(const struct dofi_fab *fab, const union dofi_addr *addr);
 /* The address of the IA from which a connection to `to` starts; NULL: the kernel's choice. */
 const union dofi_addr *dofi_netif_source(const struct dofi_fab *fab, const union dofi_addr *to);
 /* A link-local address without its interface is on the one that the user named. */

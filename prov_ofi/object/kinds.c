@@ -55,5 +55,6 @@ struct dofi_slab dofi_slabs[DOFI_KINDS] = {
 	[DAT_HANDLE_TYPE_SRQ] = DOFI_SLAB_INIT(struct dofi_srq, 8, kind_setup_srq),
 	[DAT_HANDLE_TYPE_PSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
 	[DAT_HANDLE_TYPE_RSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
+	[DOFI_HANDLE_TYPE_CSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
 	[DAT_HANDLE_TYPE_CR] = DOFI_SLAB_INIT(struct dofi_cr, 32, NULL),
 };

@@ -24,7 +24,12 @@ struct dofi_listener {
 	struct dofi_list sps;
 };
 
-/* PSP or RSP. */
+/* A communicator, with the layout of DAT_COMM, which 1.2 lacks. */
+struct dofi_comm {
+	int domain, type, protocol;
+};
+
+/* PSP, RSP or CSP. */
 struct dofi_sp {
 	struct dofi_obj obj;
 	DAT_CONN_QUAL qual;
@@ -34,6 +39,8 @@ struct dofi_sp {
 	bool spent;         /* RSP: its only request has arrived */
 	struct dofi_listener *listener;
 	struct dofi_list link; /* listener->sps */
+	union dofi_addr addr;  /* CSP: the consumer's, with the port that it listens on */
+	struct dofi_comm comm; /* CSP */
 };
 
 struct dofi_cr {

@@ -45,7 +45,7 @@ static void add_handle(struct dofi_text *t, DAT_HANDLE handle)
 		[DAT_HANDLE_TYPE_LMR] = "LMR", [DAT_HANDLE_TYPE_PSP] = "PSP",
 		[DAT_HANDLE_TYPE_PZ] = "PZ",   [DAT_HANDLE_TYPE_RMR] = "RMR",
 		[DAT_HANDLE_TYPE_RSP] = "RSP", [DAT_HANDLE_TYPE_CNO] = "CNO",
-		[DAT_HANDLE_TYPE_SRQ] = "SRQ",
+		[DAT_HANDLE_TYPE_SRQ] = "SRQ", [DOFI_HANDLE_TYPE_CSP] = "CSP",
 	};
 	DAT_HANDLE_TYPE type;
 	unsigned int number;
@@ -261,12 +261,19 @@ SHOW(ep_state_out)
 SHOW(handle_type_out)
 {
 	static const struct name types[] = {
-		{ DAT_HANDLE_TYPE_CR, "CR" },   { DAT_HANDLE_TYPE_EP, "EP" },
-		{ DAT_HANDLE_TYPE_EVD, "EVD" }, { DAT_HANDLE_TYPE_IA, "IA" },
-		{ DAT_HANDLE_TYPE_LMR, "LMR" }, { DAT_HANDLE_TYPE_PSP, "PSP" },
-		{ DAT_HANDLE_TYPE_PZ, "PZ" },   { DAT_HANDLE_TYPE_RMR, "RMR" },
-		{ DAT_HANDLE_TYPE_RSP, "RSP" }, { DAT_HANDLE_TYPE_CNO, "CNO" },
-		{ DAT_HANDLE_TYPE_SRQ, "SRQ" }, END,
+		{ DAT_HANDLE_TYPE_CR, "CR" },
+		{ DAT_HANDLE_TYPE_EP, "EP" },
+		{ DAT_HANDLE_TYPE_EVD, "EVD" },
+		{ DAT_HANDLE_TYPE_IA, "IA" },
+		{ DAT_HANDLE_TYPE_LMR, "LMR" },
+		{ DAT_HANDLE_TYPE_PSP, "PSP" },
+		{ DAT_HANDLE_TYPE_PZ, "PZ" },
+		{ DAT_HANDLE_TYPE_RMR, "RMR" },
+		{ DAT_HANDLE_TYPE_RSP, "RSP" },
+		{ DAT_HANDLE_TYPE_CNO, "CNO" },
+		{ DAT_HANDLE_TYPE_SRQ, "SRQ" },
+		{ DOFI_HANDLE_TYPE_CSP, "CSP" },
+		END,
 	};
 
 	add_enum(t, *(DAT_HANDLE_TYPE *)pointer(&v[i]), types);

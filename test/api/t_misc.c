@@ -126,31 +126,6 @@ TEST(unsupported, calls_on_rmrs_and_srqs_are_INVALID_HANDLE)
 
 #if DAT_TEST_API == 20
 
-TEST(unsupported, csp_create_is_MODEL_NOT_SUPPORTED_in_2_0)
-{
-	DAT_COMM comm = { AF_INET, SOCK_STREAM, 0 };
-	DAT_CSP_HANDLE csp;
-	DAT_CSP_PARAM param;
-	struct pair p;
-
-	pair_open(&p);
-	UNSUPPORTED(dat_csp_create(p.node.ia, &comm, p.node.attr.ia_address_ptr, p.cr_evd, &csp));
-	BAD_HANDLE(dat_csp_query(p.node.pz, DAT_CSP_FIELD_ALL, &param), CSP);
-	BAD_HANDLE(dat_csp_free(p.node.pz), CSP);
-	BAD_HANDLE(dat_csp_free(NULL), CSP);
-	pair_close(&p);
-}
-
-TEST(unsupported, ep_common_connect_is_MODEL_NOT_SUPPORTED_in_2_0)
-{
-	struct pair p;
-
-	pair_open(&p);
-	UNSUPPORTED(dat_ep_common_connect(p.a.ep, p.node.attr.ia_address_ptr, US_CONNECT, 0, NULL));
-	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_UNCONNECTED);
-	pair_close(&p);
-}
-
 /* If extension_supported is NONE, the registry does not call the provider. */
 TEST(unsupported, extension_op_is_NOT_IMPLEMENTED_in_2_0)
 {

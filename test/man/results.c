@@ -321,7 +321,6 @@ static void try_ep(void)
 	RESULT(ep_disconnect, (wrong, DAT_CLOSE_ABRUPT_FLAG));
 	RESULT(ep_disconnect, (ep, (DAT_CLOSE_FLAGS)9));
 	RESULT(ep_disconnect, (ep, DAT_CLOSE_ABRUPT_FLAG));
-	RESULT(ep_common_connect, (ep, NULL, 1, 0, NULL));
 	RESULT(ep_recv_query, (wrong, &n, &n));
 	RESULT(ep_recv_query, (ep, &n, &n));
 	RESULT(ep_set_watermark, (wrong, -1, -1));
@@ -373,8 +372,6 @@ static void try_service_points(void)
 	DAT_RSP_HANDLE rsp;
 	DAT_CONN_QUAL qual;
 	DAT_EP_HANDLE ep;
-	DAT_CSP_HANDLE csp;
-	DAT_COMM comm = { 0, 0, 0 };
 
 	ex_check(dat_ep_create(ex.ia, ex.pz, dto, dto, conn, NULL, &ep), "dat_ep_create");
 	RESULT(psp_create_any, (NULL, &qual, conn, flags, &psp));
@@ -406,11 +403,49 @@ static void try_service_points(void)
 	RESULT(rsp_query, (rsp, DAT_RSP_FIELD_ALL, NULL));
 	ex_check(dat_rsp_free(rsp), "dat_rsp_free");
 	RESULT(rsp_free, (wrong));
-	RESULT(csp_create, (NULL, &comm, NULL, conn, &csp));
-	RESULT(csp_create, (ex.ia, &comm, NULL, conn, &csp));
-	RESULT(csp_free, (wrong));
 	ex_check(dat_ep_free(ep), "dat_ep_free");
 }
+
+#if DAT_VERSION_MAJOR == 2
+static void try_csp(void)
+{
+	struct sockaddr_storage storage = { .ss_family = AF_INET };
+	DAT_IA_ADDRESS_PTR any = (DAT_IA_ADDRESS_PTR)&storage;
+	DAT_COMM comm = { 0, 0, 0 };
+	DAT_CSP_HANDLE csp, more;
+	DAT_CSP_PARAM param;
+	DAT_IA_ATTR attr;
+	DAT_EP_HANDLE ep;
+
+	ex_check(dat_ia_query(ex.ia, NULL, DAT_IA_FIELD_IA_ADDRESS_PTR, &attr, 0, NULL),
+		 "dat_ia_query");
+	any->sa_family = attr.ia_address_ptr->sa_family;
+	RESULT(csp_create, (NULL, &comm, NULL, conn, &csp));
+	RESULT(csp_create, (ex.ia, NULL, any, conn, &csp));
+	RESULT(csp_create, (ex.ia, &comm, NULL, conn, &csp));
+	RESULT(csp_create, (ex.ia, &comm, any, dto, &csp));
+	RESULT(csp_create, (ex.ia, &comm, any, conn, NULL));
+	RESULT(csp_create, (ex.ia, &comm, any, conn, &csp));
+	comm.domain = any->sa_family;
+	comm.type = SOCK_STREAM;
+	ex_check(dat_csp_create(ex.ia, &comm, any, conn, &csp), "dat_csp_create");
+	RESULT(csp_query, (wrong, DAT_CSP_FIELD_ALL, &param));
+	RESULT(csp_query, (csp, (DAT_CSP_PARAM_MASK)0x10, &param));
+	RESULT(csp_query, (csp, DAT_CSP_FIELD_ALL, NULL));
+	ex_check(dat_csp_query(csp, DAT_CSP_FIELD_ALL, &param), "dat_csp_query");
+	RESULT(csp_create, (ex.ia, &comm, param.address_ptr, conn, &more));
+	RESULT(csp_free, (wrong));
+	ex_check(dat_csp_free(csp), "dat_csp_free");
+	ex_check(dat_ep_create(ex.ia, ex.pz, dto, dto, conn, NULL, &ep), "dat_ep_create");
+	RESULT(ep_common_connect, (wrong, any, 1, 0, NULL));
+	RESULT(ep_common_connect, (ep, NULL, 1, 0, NULL));
+	RESULT(ep_common_connect, (ep, any, 0, 0, NULL));
+	RESULT(ep_common_connect, (ep, any, 1, -1, NULL));
+	RESULT(ep_common_connect, (ep, any, 1, 4, NULL));
+	RESULT(ep_common_connect, (ep, any, 1, 0, NULL));
+	ex_check(dat_ep_free(ep), "dat_ep_free");
+}
+#endif
 
 static void try_srq(void)
 {
@@ -584,6 +619,9 @@ int main(void)
 	try_ep();
 	try_connect();
 	try_service_points();
+#if DAT_VERSION_MAJOR == 2
+	try_csp();
+#endif
 	try_srq();
 	try_connected();
 	ex_close(&ex);

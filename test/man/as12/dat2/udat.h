@@ -12,10 +12,6 @@
 #define ABSENT ((DAT_RETURN)-1)
 
 typedef int DAT_VA_TYPE;
-typedef void *DAT_CSP_HANDLE;
-typedef struct {
-	int a, b, c;
-} DAT_COMM;
 typedef int DAT_HA_RELATIONSHIP;
 
 #define DAT_VA_TYPE_VA 0
@@ -34,10 +30,7 @@ typedef int DAT_HA_RELATIONSHIP;
 #define dat_cno_fd_create(ia, fd, cno) ((void)(int *)(fd), ABSENT)
 #define dat_cno_trigger(...) ABSENT
 #define dat_rmr_create_for_ep(...) ABSENT
-#define dat_ep_common_connect(...) ABSENT
 #define dat_ep_post_send_with_invalidate(...) ABSENT
 #define dat_ep_post_rdma_read_to_rmr(...) ABSENT
-#define dat_csp_create(ia, comm, addr, evd, csp) ((void)(comm), (void)(csp), ABSENT)
-#define dat_csp_free(...) ABSENT
 
 #endif
