@@ -10,6 +10,7 @@ dat_HEADERS = \
 	include/dat/dat_event.h \
 	include/dat/dat_ia.h \
 	include/dat/dat_mem.h \
+	include/dat/dat_ofi.h \
 	include/dat/dat_param.h \
 	include/dat/dat_platform_specific.h \
 	include/dat/dat_redirection.h \
@@ -38,6 +39,7 @@ dat2_HEADERS = \
 	include/dat2/dat_ib_extensions.h \
 	include/dat2/dat_iw_extensions.h \
 	include/dat2/dat_mem.h \
+	include/dat2/dat_ofi.h \
 	include/dat2/dat_param.h \
 	include/dat2/dat_platform_specific.h \
 	include/dat2/dat_redirection.h \

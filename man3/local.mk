@@ -89,5 +89,6 @@ dist_man_MANS += \
 	man3/dat_srq_resize.3 \
 	man3/dat_srq_set_lw.3 \
 	man3/dat_strerror.3 \
+	man3/dat_strevent.3 \
 	man3/dats_get_ia_handle.3 \
 	man5/dat.conf.5

@@ -25,7 +25,9 @@ dati_sources = \
 	src/rank.h \
 	src/static.c \
 	src/static.h \
+	src/events.def \
 	src/strerror.c \
+	src/strevent.c \
 	src/strings.def
 
 lib_LTLIBRARIES += libdat.la libdat2.la

@@ -106,4 +106,5 @@ EXTRA_DIST += \
 	test/libdat/symbols-1.2.txt \
 	test/libdat/symbols-2.0.txt \
 	test/libdat/symbols-2.1.txt \
+	test/libdat/symbols-ofi.txt \
 	test/libdat/symbols.sh

@@ -126,6 +126,7 @@ static void fill_calls(void)
 #undef CALL
 	FILL(ia_openv, "dat_ia_openv");
 	FILL(ia_close, "dat_ia_close");
+	FILL(strevent, "dat_strevent");
 	FILL(strerror, "dat_strerror");
 	FILL(registry_add_provider, "dat_registry_add_provider");
 	FILL(registry_remove_provider, "dat_registry_remove_provider");

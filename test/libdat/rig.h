@@ -28,6 +28,7 @@ struct dat_calls {
 	__typeof__(dat_ia_openv) *ia_openv;
 	__typeof__(dat_ia_close) *ia_close;
 	__typeof__(dat_strerror) *strerror;
+	const char *(*strevent)(DAT_EVENT_NUMBER number);
 	__typeof__(dat_registry_add_provider) *registry_add_provider;
 	__typeof__(dat_registry_remove_provider) *registry_remove_provider;
 	__typeof__(dat_registry_list_providers) *registry_list_providers;

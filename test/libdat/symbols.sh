@@ -21,8 +21,9 @@ compare() {
 	rm -f symbols.$$
 }
 
-compare .libs/libdat.so.1 libdat.so.1 "$here/symbols-1.2.txt"
-compare .libs/libdat2.so.2 libdat2.so.2 "$here/symbols-2.0.txt" "$here/symbols-2.1.txt"
+compare .libs/libdat.so.1 libdat.so.1 "$here/symbols-1.2.txt" "$here/symbols-ofi.txt"
+compare .libs/libdat2.so.2 libdat2.so.2 "$here/symbols-2.0.txt" "$here/symbols-2.1.txt" \
+	"$here/symbols-ofi.txt"
 
 # What 2.1 adds builds on 2.0.
 if ! readelf -V .libs/libdat2.so.2 | grep -A1 'Name: DAT_2\.1' | grep -q 'Parent 1: DAT_2\.0'; then

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests that dat_strerror names every part of every value. */
+/* Tests that dat_strerror names every part of every value, and dat_strevent every event. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "rig.h"
+
+#if DAT_API_MAJOR >= 2
+#include <dat2/dat_ib_extensions.h>
+#endif
 
 static const char *major_of(DAT_RETURN value)
 {
@@ -159,6 +163,23 @@ static void any_value(void)
 	rig_unload();
 }
 
+static void event_names(void)
+{
+	rig_load("");
+#define EVENT(name) CHECK_TEXT(dat.strevent((DAT_EVENT_NUMBER)(name)), #name);
+#include "../src/events.def"
+#undef EVENT
+	/* The numbers of both versions. */
+	CHECK_TEXT(dat.strevent((DAT_EVENT_NUMBER)0x00001), "DAT_DTO_COMPLETION_EVENT");
+	CHECK_TEXT(dat.strevent((DAT_EVENT_NUMBER)0x04006), "DAT_CONNECTION_EVENT_BROKEN");
+	CHECK_TEXT(dat.strevent((DAT_EVENT_NUMBER)0x10001), "DAT_SOFTWARE_EVENT");
+	CHECK_TEXT(dat.strevent((DAT_EVENT_NUMBER)0x40000),
+		   DAT_API_MAJOR == 1 ? "DAT_UNKNOWN_EVENT" : "DAT_IB_DTO_EVENT");
+	CHECK_TEXT(dat.strevent((DAT_EVENT_NUMBER)0), "DAT_UNKNOWN_EVENT");
+	CHECK_TEXT(dat.strevent((DAT_EVENT_NUMBER)-1), "DAT_UNKNOWN_EVENT");
+	rig_unload();
+}
+
 void add_strerror_suite(void)
 {
 	CU_pSuite s = CU_add_suite("dat_strerror", NULL, NULL);
@@ -168,5 +189,6 @@ void add_strerror_suite(void)
 	ADD_OURS(s, "the minor pointer may be NULL, the major pointer not", null_pointers);
 	ADD_OURS(s, "every type has its name", all_types);
 	ADD_OURS(s, "every subtype has its name", all_subtypes);
+	ADD_OURS(s, "every event has its name", event_names);
 	ADD_OURS(s, "every value sets both strings and succeeds", any_value);
 }

@@ -139,6 +139,7 @@ if command -v "${CC:-cc}" >/dev/null 2>&1; then
 		{
 			echo "#include <$header/udat.h>"
 			echo "#include <$header/dat_registry.h>"
+			echo "#include <$header/dat_ofi.h>"
 			for page in $pages; do
 				[ "${page##*.}" = 3 ] && synopsis "$page" $version
 			done
@@ -149,7 +150,7 @@ if command -v "${CC:-cc}" >/dev/null 2>&1; then
 		# Each call of a version stands in some synopsis of that version.
 		for name in $(sed -n 's/^\t\t\(dat_[a-z_]*\);$/\1/p' \
 			"$src/src/lib$header.map"); do
-			grep -q "^DAT_RETURN $name(" "$dir/proto.c" || echo "$name"
+			grep -qE "^(DAT_RETURN|const char \*) ?$name\(" "$dir/proto.c" || echo "$name"
 		done >"$dir/log"
 		silent "every call of $version has a prototype"
 	done
