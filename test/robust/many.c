@@ -106,10 +106,22 @@ static void expect_conn_event(struct side *s, unsigned int ms, int number, int o
 	RL_CHECK(!s->seen[i]++, "a second %s on EP %ld", rd_event_text(ev.event_number), i);
 }
 
+/* The time per connection between powers of ten: it should not grow with the number of them. */
+static void report_pace(const struct side *s, long up, long *since, uint64_t *at)
+{
+	uint64_t now = rl_now();
+
+	if (*since)
+		rl_note("%s: connections %ld to %ld: %.1f us each", s->plan->name, *since + 1, up,
+			(double)(now - *at) / (double)(up - *since));
+	*since = up;
+	*at = now;
+}
+
 static void connect_all(struct side *s)
 {
-	uint64_t began = rl_now();
-	long requested = 0, up = 0;
+	uint64_t began = rl_now(), mark_at = 0;
+	long requested = 0, up = 0, mark = 0;
 	double seconds;
 
 	while (up < count) {
@@ -122,6 +134,8 @@ static void connect_all(struct side *s)
 		}
 		expect_conn_event(s, 20000, DAT_CONNECTION_EVENT_ESTABLISHED, 0);
 		up++;
+		if (up == 100 || up == 1000 || up == count / 2 || up == count)
+			report_pace(s, up, &mark, &mark_at);
 	}
 	seconds = (double)(rl_now() - began) / 1e6;
 	rl_note("%s: %ld connections in %.3f s, %.0f/s", s->plan->name, count, seconds,

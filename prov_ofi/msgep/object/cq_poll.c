@@ -164,14 +164,15 @@ bool msgep_cq_news(struct msgep_cq *cq)
 	return false;
 }
 
+/* A queue for both directions has one entry: a search among all of them would make binding, and so
+ * connecting, slower with each connection. */
 int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
 {
 	int ret = 0;
 
+	if (ep->tx_cq == cq || ep->rx_cq == cq)
+		return 0;
 	msgep_lock(&cq->poll);
-	for (uint32_t i = 0; i < cq->n_eps; i++)
-		if (cq->eps[i].ep == ep)
-			goto out;
 	if (cq->n_eps == cq->eps_room) {
 		uint32_t room = cq->eps_room ? 2 * cq->eps_room : 4;
 		struct msgep_cq_ep *eps = realloc(cq->eps, room * sizeof(*eps));
