@@ -95,6 +95,7 @@ dofi_sources = \
 	prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h \
 	prov_ofi/msgep/object/cq.c \
 	prov_ofi/msgep/object/cq_poll.c prov_ofi/msgep/object/cq_poll.h \
+	prov_ofi/msgep/object/cq_ready.c prov_ofi/msgep/ready.h \
 	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/cq_signal.h \
 	prov_ofi/msgep/object/ep.c \
 	prov_ofi/msgep/object/eq.c \
@@ -124,6 +125,7 @@ dofi_sources = \
 	prov_ofi/msgep/msgep.h \
 	prov_ofi/msgep/ring.h \
 	prov_ofi/msgep/shm/shm_pull.c prov_ofi/msgep/shm/shm_pull.h \
+	prov_ofi/msgep/shm/shm_ready.c prov_ofi/msgep/shm/shm_ready.h \
 	prov_ofi/msgep/object/srx.c \
 	prov_ofi/msgep/wait.h \
 	prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \

@@ -22,8 +22,9 @@
  * Locks, in the order in which they may be taken (all below those of object/ia.h):
  *   eq->lock    sockets, connection state
  *   cq->poll    the polling thread: the list of the queue's endpoints
+ *   ready->read_lock
  *   ep->lock    one connection: its send and receive state
- *   domain->mr_lock (read), srx->lock, domain->transport_lock
+ *   domain->mr_lock (read), srx->lock, domain->transport_lock, ready->write_lock
  *   domain->wait_lock
  *   cq->lock, eq->event_lock, the inbox's lock: no other lock is taken under them
  */
@@ -52,6 +53,7 @@
 struct msgep_ep;
 struct msgep_transport;
 struct msgep_inbox;
+struct msgep_ready;
 
 struct msgep_fabric {
 	struct fid_fabric fid;
@@ -137,14 +139,19 @@ struct msgep_cq {
 	struct msgep_domain *domain;
 	struct dofi_list link; /* domain->cqs */
 	struct msgep_lock poll;
-	struct msgep_cq_ep *eps; /* bound for either direction, each once; the first n_active
-				  * are polled each time (cq_poll.c) */
-	uint32_t n_eps, n_active, eps_room;
-	uint32_t polls;             /* number so far */
-	uint32_t turn, idle_turn;   /* next one to be polled first; the same of the idle ones */
-	_Atomic uint32_t receivers; /* number of eps that receive here */
-	bool has_local, saw_local;  /* local connections exist, as of the last polls */
-	uint64_t next_network_poll; /* see msgep_cq_polls_network() */
+	/* Bound for either direction, each once. The first n_active are polled each time, those up
+	 * to n_polled in turn (cq_poll.c); the others are announced by a ready ring. */
+	struct msgep_cq_ep *eps;
+	uint32_t n_eps, n_active, n_polled, eps_room;
+	struct msgep_ready **ready; /* ready rings of the others (ready.h); poll */
+	uint32_t n_ready, ready_room;
+	struct dofi_list ready_pairs; /* those of queues whose receive queue this is; poll */
+	_Atomic uint64_t id;          /* distinguishes the queue, for peers; 0: not chosen yet */
+	uint32_t polls;               /* number so far */
+	uint32_t turn, idle_turn;     /* next one to be polled first; the same of the idle ones */
+	_Atomic uint32_t receivers;   /* number of eps that receive here */
+	bool has_local, saw_local;    /* local connections exist, as of the last polls */
+	uint64_t next_network_poll;   /* see msgep_cq_polls_network() */
 	struct msgep_lock lock;
 	struct msgep_completion *ring; /* room is a power of two; grows, loses nothing */
 	uint32_t room;
@@ -346,6 +353,12 @@ struct msgep_ep {
 
 	bool doorbell_pending; /* its doorbell has not been rung: the attempt failed */
 
+	struct msgep_ready *ready_pair; /* counts it; NULL: none */
+	struct msgep_ready *ready;      /* the same if it announces it; NULL: it is polled */
+	bool has_ready_number;          /* it has been added there */
+	bool closing;                   /* it is not added any more */
+	uint32_t ready_number;
+
 	/* transport */
 	_Atomic int broken;    /* positive FI_* code: the connection cannot go on */
 	_Atomic int data_lost; /* the same, once the peer's BYE has had its time */
@@ -519,6 +532,9 @@ struct msgep_transport {
 	void (*arm)(struct msgep_ep *ep, bool room);
 	void (*drain_stores)(struct msgep_domain *domain);
 	bool (*quiet)(struct msgep_ep *ep, bool room);
+	/* The peer shall announce the endpoint by that number in its ready ring (ready.h). NULL:
+	 * endpoints have none. Caller holds eq->lock. */
+	void (*announce)(struct msgep_ep *ep, uint32_t number);
 	/* An endpoint whose message waited has been assigned a receive. Caller holds srx->lock.
 	 * NULL: the next poll of the endpoint notices. */
 	void (*touch)(struct msgep_ep *ep);
@@ -601,6 +617,11 @@ void msgep_cq_wake(struct msgep_cq *cq);
 int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep);
 void msgep_cq_add_receiver(struct msgep_cq *cq, struct msgep_ep *newest);
 void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep);
+/* The queue polls the ready ring, once; false: no memory. detach_ready: no more. */
+bool msgep_cq_attach_ready(struct msgep_cq *cq, struct msgep_ready *r);
+void msgep_cq_detach_ready(struct msgep_cq *cq, const struct msgep_ready *r);
+/* A ready ring announces the endpoint. */
+void msgep_cq_stop_polling(struct msgep_cq *cq, const struct msgep_ep *ep);
 /* Adds the connection's socket, on which the peer rings the doorbell, to the queue's epoll set.
  * False: out of kernel memory, or the user's limit of watches is reached. */
 bool msgep_cq_add_doorbell(struct msgep_cq *cq, struct msgep_ep *ep);

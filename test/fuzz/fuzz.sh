@@ -62,6 +62,7 @@ sources()
 {
 	run cm_msg $(sources cm_msg)
 	run frames $(sources frames)
+	run ready $(sources ready)
 	# These have a clock of their own.
 	run packets -Wl,--wrap=clock_gettime $(sources packets)
 	run pairs -Wl,--wrap=clock_gettime $(sources pairs)

@@ -1,7 +1,7 @@
 # Fuzz tests with malformed input. `make fuzz FUZZ_TIME=600` for a long run; make check has a short
 # one.
 check_PROGRAMS += test/fuzz/driver-packets test/fuzz/driver-cm_msg test/fuzz/driver-frames \
-	test/fuzz/driver-pairs
+	test/fuzz/driver-pairs test/fuzz/driver-ready
 TESTS += test/fuzz/fuzz.sh
 EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/packets/arrival-query \
@@ -75,7 +75,13 @@ EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/pairs/read-of-closed-region \
 	test/fuzz/corpus/pairs/request \
 	test/fuzz/corpus/pairs/want-bulk-again \
-	test/fuzz/corpus/pairs/write
+	test/fuzz/corpus/pairs/write \
+	test/fuzz/corpus/ready/announced \
+	test/fuzz/corpus/ready/come-and-go \
+	test/fuzz/corpus/ready/false-numbers \
+	test/fuzz/corpus/ready/overtaken \
+	test/fuzz/corpus/ready/waits \
+	test/fuzz/corpus/ready/wraps
 
 test_fuzz_driver_cm_msg_SOURCES = test/fuzz/cm_msg.c test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/proto/cm_secret.h prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h
@@ -121,9 +127,14 @@ test_fuzz_driver_pairs_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_pairs_LDFLAGS = -Wl,--wrap=clock_gettime
 test_fuzz_driver_pairs_LDADD = -lpthread
 
+test_fuzz_driver_ready_SOURCES = test/fuzz/ready.c test/fuzz/driver.c test/fuzz/fuzz.h \
+	prov_ofi/base/debug.c prov_ofi/msgep/object/cq_ready.c prov_ofi/msgep/ready.h
+test_fuzz_driver_ready_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
+test_fuzz_driver_ready_LDADD = -lpthread
+
 FUZZ_TIME = 5
 fuzz: test/fuzz/driver-packets test/fuzz/driver-cm_msg test/fuzz/driver-frames \
-		test/fuzz/driver-pairs
+		test/fuzz/driver-pairs test/fuzz/driver-ready
 	srcdir=$(srcdir) FUZZ_TIME=$(FUZZ_TIME) FUZZ_CPPFLAGS="$(LIBFABRIC_CFLAGS)" \
 		$(srcdir)/test/fuzz/fuzz.sh
 

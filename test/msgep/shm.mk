@@ -11,6 +11,7 @@ test_msgep_shm_SOURCES = \
 	test/msgep/t_shm_params.c \
 	test/msgep/t_shm_read.c \
 	test/msgep/t_shm_order.c test/msgep/t_shm_idle.c \
+	test/msgep/t_shm_ready.c test/msgep/t_shm_ready_bad.c \
 	test/msgep/t_shm_sleep.c \
 	prov_ofi/base/addr.c \
 	prov_ofi/base/key_map.c \
@@ -39,6 +40,7 @@ test_msgep_shm_SOURCES = \
 	prov_ofi/msgep/cm/cm_msg.c \
 	prov_ofi/msgep/object/cq.c \
 	prov_ofi/msgep/object/cq_poll.c \
+	prov_ofi/msgep/object/cq_ready.c \
 	prov_ofi/msgep/object/ep.c \
 	prov_ofi/msgep/object/eq.c \
 	prov_ofi/msgep/object/fabric.c \
@@ -51,6 +53,7 @@ test_msgep_shm_SOURCES = \
 	prov_ofi/msgep/proto_read.c \
 	prov_ofi/msgep/proto_rx.c \
 	prov_ofi/msgep/shm/shm_pull.c \
+	prov_ofi/msgep/shm/shm_ready.c \
 	prov_ofi/msgep/object/srx.c \
 	prov_ofi/msgep/shm/shm.c
 test_msgep_shm_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)

@@ -48,13 +48,18 @@ struct dofi_lib dofi_lib = { .dupinfo = dup_info, .freeinfo = free_info, .strerr
 
 void side_open(struct side *s)
 {
+	side_open_with(s, &msgep_transport_shm);
+}
+
+void side_open_with(struct side *s, const struct msgep_transport *transport)
+{
 	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD };
 	struct fi_eq_attr eq = { .wait_obj = FI_WAIT_FD };
 	size_t len = sizeof(s->at);
 
 	dofi_param_load();
 	memset(s, 0, sizeof(*s));
-	s->row.transport = &msgep_transport_shm;
+	s->row.transport = transport;
 	s->fab.desc = &s->row;
 	s->fab.info = &s->info;
 	s->info.rx_attr = &s->rx;
@@ -301,13 +306,13 @@ struct shm_params foe_params(void)
 	static const uint64_t proof = 0x1122334455667788;
 
 	return (struct shm_params){ .magic = 0x444f5348,
-				    .version = 2,
+				    .version = 3,
 				    .size = RING,
 				    .nonce = 0xfeedfacecafebeef,
 				    .pid = (uint64_t)getpid(),
 				    .place = (uintptr_t)&proof,
 				    .proof = proof,
-				    .len = 48,
+				    .len = 64,
 				    .mem = PAGE + 4 * RING,
 				    .seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL };
 }
@@ -362,7 +367,9 @@ static void ask(struct foe *f, const struct side *s, const struct shm_params *o)
 	p = dofi_put_be(p, o->nonce, 8);
 	p = dofi_put_be(p, o->pid, 8);
 	p = dofi_put_be(p, o->place, 8);
-	dofi_put_be(p, o->proof, 8);
+	p = dofi_put_be(p, o->proof, 8);
+	p = dofi_put_be(p, o->queue, 8);
+	dofi_put_be(p, o->queue, 8);
 	iov.iov_len = msgep_cm_build(buf, &cm);
 	c->cmsg_level = SOL_SOCKET;
 	c->cmsg_type = SCM_RIGHTS;
@@ -371,6 +378,22 @@ static void ask(struct foe *f, const struct side *s, const struct shm_params *o)
 	if (o->no_fd)
 		msg.msg_controllen = 0;
 	ASSERT_EQ(sendmsg(f->sock, &msg, MSG_NOSIGNAL), iov.iov_len);
+}
+
+static ssize_t recv_answer(struct foe *f, void *buf, size_t len)
+{
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec iov = { buf, len };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = room,
+			      .msg_controllen = sizeof(room) };
+	ssize_t n = recvmsg(f->sock, &msg, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	if (n > 0 && c)
+		memcpy(&f->ready_fd, CMSG_DATA(c), sizeof(int));
+	return n;
 }
 
 int foe_open(struct foe *f, struct side *s, const struct shm_params *o)
@@ -383,6 +406,7 @@ int foe_open(struct foe *f, struct side *s, const struct shm_params *o)
 
 	memset(f, 0, sizeof(*f));
 	f->s = s;
+	f->ready_fd = -1;
 	make_memory(f, o ? o : &usual);
 	dial(f, s);
 	ask(f, s, o ? o : &usual);
@@ -391,9 +415,10 @@ int foe_open(struct foe *f, struct side *s, const struct shm_params *o)
 	if (ret)
 		return ret;
 	await_event(s, &f->ep->fid, FI_CONNECTED, NULL);
-	n = recv(f->sock, buf, sizeof(buf), 0);
+	n = recv_answer(f, buf, sizeof(buf));
 	ASSERT(n > 0 && !msgep_cm_parse(buf, (size_t)n, &msg));
 	ASSERT_EQ(msg.kind, MSGEP_CM_ACCEPT);
+	ASSERT_EQ(msg.has_fd, f->ready_fd >= 0);
 	return 0;
 }
 
@@ -402,6 +427,8 @@ void foe_close(struct foe *f)
 	ASSERT_EQ(fi_close(&f->ep->fid), 0);
 	close(f->sock);
 	close(f->fd);
+	if (f->ready_fd >= 0)
+		close(f->ready_fd);
 	munmap(f->map, f->map_len);
 }
 

@@ -28,6 +28,8 @@ struct side {
 };
 
 void side_open(struct side *s);
+/* The same with a transport that differs from that of shm in some operations. */
+void side_open_with(struct side *s, const struct msgep_transport *transport);
 void side_close(struct side *s);
 /* Drives progress; an unexpected event or completion fails the case. */
 void side_work(struct side *s);
@@ -52,15 +54,16 @@ ssize_t post_rma(struct fid_ep *ep, bool write, void *buf, size_t len, const voi
 struct shm_params {
 	uint32_t magic, version, size;
 	uint64_t nonce, pid, place, proof;
-	uint16_t len; /* of it all */
-	off_t mem;    /* length of the memory */
+	uint64_t queue; /* number of both queues; 0: no ready ring */
+	uint16_t len;   /* of it all */
+	off_t mem;      /* length of the memory */
 	int seals;
 	bool no_fd;
 };
 
 struct control { /* layout of shm.c: 192 bytes for each direction */
 	_Alignas(64) _Atomic uint64_t head[2];
-	_Atomic uint32_t asleep, several, pulls;
+	_Atomic uint32_t notify, several, pulls;
 	_Alignas(64) _Atomic uint32_t wants;
 	_Atomic uint32_t gone;
 	_Atomic uint64_t revoked;
@@ -72,6 +75,7 @@ struct foe {
 	struct side *s;
 	struct fid_ep *ep; /* the other end: ours */
 	int sock, fd;
+	int ready_fd; /* of its ready rings; -1: none */
 	char *map;
 	size_t map_len;
 	struct control *control; /* [0]: of the frames that the foe sends */

@@ -497,7 +497,7 @@ TEST(shm_control, that_lies_harms_nobody)
 	open_scene(&c);
 	atomic_store(&c.f.control[1].head[MSGEP_REQ], UINT64_MAX / 2);
 	atomic_store(&c.f.control[1].head[MSGEP_ANS], 1);
-	atomic_store(&c.f.control[1].asleep, UINT32_MAX);
+	atomic_store(&c.f.control[1].notify, UINT32_MAX);
 	atomic_store(&c.f.control[1].pulls, UINT32_MAX);
 	atomic_store(&c.f.control[1].revoked, UINT64_MAX);
 	atomic_store(&c.f.control[0].revoked, UINT64_MAX);

@@ -47,6 +47,8 @@ int msgep_cm_attach_request(struct fid *handle, struct msgep_ep *ep);
 /* Returns the peer's process id from the kernel (unix sockets) if it belongs to this user, else
  * 0. */
 int msgep_cm_own_peer(struct msgep_ep *ep);
+/* The PID of the client that connected to a listener of ours, of any user; 0: not visible here. */
+int msgep_cm_client_pid(const struct msgep_ep *ep);
 
 /* Enables TCP keepalive as configured (KEEPALIVE_S). */
 void msgep_cm_keep_alive(int fd);

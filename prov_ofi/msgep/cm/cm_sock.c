@@ -516,3 +516,10 @@ int msgep_cm_own_peer(struct msgep_ep *ep)
 		return 0;
 	return cred.pid;
 }
+
+int msgep_cm_client_pid(const struct msgep_ep *ep)
+{
+	const struct msgep_cm_conn *conn = ep->cm;
+
+	return conn && !conn->active && conn->pid > 0 ? conn->pid : 0;
+}

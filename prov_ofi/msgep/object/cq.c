@@ -13,6 +13,7 @@
 #include "msgep/cm/cm.h"
 #include "msgep/object/cq_poll.h"
 #include "msgep/cm/inbox.h"
+#include "msgep/ready.h"
 #include "msgep/ring.h"
 #include "msgep/wait.h"
 
@@ -241,7 +242,7 @@ static void cq_arm_eps(struct msgep_cq *cq)
 
 	if (msgep_cq_all_dispatched(cq))
 		return;
-	for (uint32_t i = 0; i < cq->n_eps; i++) {
+	for (uint32_t i = 0; i < cq->n_polled; i++) {
 		struct msgep_ep *ep = cq->eps[i].ep;
 
 		msgep_lock(&ep->lock);
@@ -250,6 +251,10 @@ static void cq_arm_eps(struct msgep_cq *cq)
 			armed = ep->transport;
 		}
 		msgep_unlock(&ep->lock);
+	}
+	for (uint32_t i = 0; i < cq->n_ready; i++) {
+		atomic_store(&cq->ready[i]->in->asleep, 1);
+		armed = cq->ready[i]->transport;
 	}
 	/* No fabric has two transports with doorbells. */
 	if (armed)
@@ -262,7 +267,9 @@ static bool cq_eps_idle(struct msgep_cq *cq)
 
 	if (msgep_cq_all_dispatched(cq))
 		return true;
-	for (uint32_t i = 0; i < cq->n_eps && quiet; i++) {
+	for (uint32_t i = 0; i < cq->n_ready && quiet; i++)
+		quiet = msgep_ready_is_quiet(cq->ready[i]);
+	for (uint32_t i = 0; i < cq->n_polled && quiet; i++) {
 		struct msgep_ep *ep = cq->eps[i].ep;
 
 		msgep_lock(&ep->lock);
@@ -371,6 +378,7 @@ static void cq_release(struct msgep_cq *cq)
 	msgep_wait_close(cq->epfd, cq->signal);
 	free(cq->ring);
 	free(cq->eps);
+	free(cq->ready);
 	free(cq);
 }
 
@@ -424,6 +432,7 @@ int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid
 	cq->domain = dofi_container(domain, struct msgep_domain, fid);
 	cq->epfd = cq->signal = -1;
 	cq->held_end = &cq->held;
+	dofi_list_init(&cq->ready_pairs);
 	cq->room = 64;
 	while (cq->room < attr->size && cq->room < FIRST_ROOM_MOST)
 		cq->room *= 2;

@@ -4,7 +4,8 @@
  * Endpoints with recent activity are in front and are polled each time; of the idle ones after
  * them, a few each time in turn. So the cost of a poll depends on the number of active connections,
  * not of all. Data for an idle endpoint is found after one round of them, which takes about as long
- * as one poll of all. A caller that is about to block polls all of them.
+ * as one poll of all. A caller that is about to block polls all of them. Endpoints that a ready
+ * ring announces (ready.h) are not polled at all.
  *
  * Where local and network connections meet, polling the network costs more than a message through
  * shared memory: it is polled only if it has connections, and at limited intervals.
@@ -15,6 +16,7 @@
 
 #include "base/clock.h"
 #include "msgep/object/cq_poll.h"
+#include "msgep/ready.h"
 
 /* Nanoseconds between two polls of the network by a queue with local connections, too: less than a
  * network message takes. */
@@ -115,9 +117,9 @@ static bool cq_poll_idle(struct msgep_cq *cq, bool each, struct msgep_cq_direct 
 	bool all = true;
 	uint32_t left;
 
-	if (each || cq->idle_turn >= cq->n_eps || cq->idle_turn < cq->n_active)
+	if (each || cq->idle_turn >= cq->n_polled || cq->idle_turn < cq->n_active)
 		cq->idle_turn = cq->n_active;
-	left = cq->n_eps - cq->idle_turn;
+	left = cq->n_polled - cq->idle_turn;
 	if (!each && left > IDLE_EACH)
 		left = IDLE_EACH;
 	for (; left; left--, cq->idle_turn++) {
@@ -125,6 +127,19 @@ static bool cq_poll_idle(struct msgep_cq *cq, bool each, struct msgep_cq_direct 
 		if (cq_poll_transport(cq, &cq->eps[cq->idle_turn], direct, &all))
 			cq_swap(cq, cq->idle_turn, cq->n_active++);
 	}
+	return all;
+}
+
+/* Not inlined: a queue of few endpoints has no ready rings. */
+static __attribute__((noinline)) bool cq_poll_ready(struct msgep_cq *cq,
+						    struct msgep_cq_direct *direct)
+{
+	bool all = true;
+
+	cq->saw_local = true;
+	for (uint32_t i = 0; i < cq->n_ready; i++)
+		if (!msgep_ready_is_empty(cq->ready[i]))
+			all = msgep_ready_poll(cq->ready[i], direct) && all;
 	return all;
 }
 
@@ -140,10 +155,12 @@ bool msgep_cq_poll_eps(struct msgep_cq *cq, bool far, bool each, struct msgep_cq
 		return true;
 	cq->polls++;
 	all = cq_poll_active(cq, direct);
-	if (cq->n_active != cq->n_eps)
+	if (cq->n_active != cq->n_polled)
 		all = cq_poll_idle(cq, each, direct) && all;
+	if (cq->n_ready)
+		all = cq_poll_ready(cq, direct) && all;
 	cq->has_local |= cq->saw_local;
-	if (cq->n_active == cq->n_eps || cq->idle_turn == cq->n_eps) {
+	if (cq->n_active == cq->n_polled || cq->idle_turn == cq->n_polled) {
 		cq->has_local = cq->saw_local;
 		cq->saw_local = false;
 	}
@@ -184,10 +201,9 @@ int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
 		cq->eps = eps;
 		cq->eps_room = room;
 	}
-	cq->eps[cq->n_eps] = cq->eps[cq->n_active];
-	cq->eps[cq->n_active] = (struct msgep_cq_ep){ .ep = ep, .last_active = cq->polls };
-	cq->n_active++;
-	cq->n_eps++;
+	cq->eps[cq->n_eps++] = cq->eps[cq->n_polled];
+	cq->eps[cq->n_polled++] = cq->eps[cq->n_active];
+	cq->eps[cq->n_active++] = (struct msgep_cq_ep){ .ep = ep, .last_active = cq->polls };
 out:
 	msgep_unlock(&cq->poll);
 	return ret;
@@ -215,14 +231,64 @@ out:
 	msgep_unlock(&cq->poll);
 }
 
-/* Keeps the active ones in front. */
-static void cq_remove_entry(struct msgep_cq *cq, uint32_t i)
+/* Moves an entry behind those that are polled; returns its new place. */
+static uint32_t cq_move_back(struct msgep_cq *cq, uint32_t i)
 {
 	if (i < cq->n_active) {
-		cq->eps[i] = cq->eps[--cq->n_active];
+		cq_swap(cq, i, --cq->n_active);
 		i = cq->n_active;
 	}
-	cq->eps[i] = cq->eps[--cq->n_eps];
+	if (i < cq->n_polled) {
+		cq_swap(cq, i, --cq->n_polled);
+		i = cq->n_polled;
+	}
+	return i;
+}
+
+void msgep_cq_stop_polling(struct msgep_cq *cq, const struct msgep_ep *ep)
+{
+	msgep_lock(&cq->poll);
+	for (uint32_t i = 0; i < cq->n_polled; i++) {
+		if (cq->eps[i].ep != ep)
+			continue;
+		cq_move_back(cq, i);
+		break;
+	}
+	msgep_unlock(&cq->poll);
+}
+
+bool msgep_cq_attach_ready(struct msgep_cq *cq, struct msgep_ready *r)
+{
+	bool ok = true;
+
+	msgep_lock(&cq->poll);
+	for (uint32_t i = 0; i < cq->n_ready; i++)
+		if (cq->ready[i] == r)
+			goto out;
+	if (cq->n_ready == cq->ready_room) {
+		uint32_t room = cq->ready_room ? 2 * cq->ready_room : 2;
+		struct msgep_ready **ready =
+			realloc(cq->ready, room * sizeof(struct msgep_ready *));
+
+		ok = ready;
+		if (!ok)
+			goto out;
+		cq->ready = ready;
+		cq->ready_room = room;
+	}
+	cq->ready[cq->n_ready++] = r;
+out:
+	msgep_unlock(&cq->poll);
+	return ok;
+}
+
+void msgep_cq_detach_ready(struct msgep_cq *cq, const struct msgep_ready *r)
+{
+	msgep_lock(&cq->poll);
+	for (uint32_t i = 0; i < cq->n_ready; i++)
+		if (cq->ready[i] == r)
+			cq->ready[i--] = cq->ready[--cq->n_ready];
+	msgep_unlock(&cq->poll);
 }
 
 void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep)
@@ -231,7 +297,7 @@ void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep)
 	for (uint32_t i = 0; i < cq->n_eps; i++) {
 		if (cq->eps[i].ep != ep)
 			continue;
-		cq_remove_entry(cq, i);
+		cq->eps[cq_move_back(cq, i)] = cq->eps[--cq->n_eps];
 		if (ep->rx_cq == cq)
 			atomic_fetch_sub(&cq->receivers, 1);
 		break;

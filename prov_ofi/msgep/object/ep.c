@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "msgep/cm/cm.h"
+#include "msgep/ready.h"
 
 /* Maximum of queued requests before EAGAIN. */
 #define TXQ_MOST 64
@@ -116,6 +117,12 @@ static int ep_close(struct fid *fid)
 		msgep_unlock(&ep->lock);
 	}
 	/* No thread polls it after this. */
+	if (ep->eq) {
+		pthread_mutex_lock(&ep->eq->lock);
+		ep->closing = true;
+		msgep_ready_remove(ep);
+		pthread_mutex_unlock(&ep->eq->lock);
+	}
 	if (ep->rx_cq)
 		msgep_cq_detach(ep->rx_cq, ep);
 	if (ep->tx_cq && ep->tx_cq != ep->rx_cq)
@@ -231,6 +238,8 @@ void msgep_ep_up(struct msgep_ep *ep)
 		msgep_ep_abort(ep, "the kernel refuses to watch its doorbell");
 		msgep_unlock(&ep->lock);
 	}
+	if (ep->ready && !ep->closing)
+		msgep_ready_add(ep);
 	/* Blocked threads have not armed this peer's doorbell. */
 	msgep_cq_wake(ep->rx_cq);
 	msgep_cq_wake(ep->tx_cq);

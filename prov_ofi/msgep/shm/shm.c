@@ -23,9 +23,13 @@
  * is in the ring.
  *
  * The reader reports its position only once per eighth of the ring. A side that is about to block
- * sets `asleep` and `wants`, polls once more, and is woken by a byte on the connection's socket.
+ * sets `notify` and `wants`, polls once more, and is woken by a byte on the connection's socket.
  * Before that poll it makes the kernel drain the other side's store buffers (membarrier), so that
  * writing needs no fence; if one side's kernel cannot, every write has one.
+ *
+ * If the two processes have many connections, the reader does not poll each: `notify` contains the
+ * number by which the writer announces this one in a ready ring (ready.h, shm_ready.c), after each
+ * frame, and when it has reported its own position or what it has consumed.
  */
 #include <endian.h>
 #include <errno.h>
@@ -44,7 +48,9 @@
 #include "base/param.h"
 #include "base/be_bytes.h"
 #include "msgep/cm/cm.h"
+#include "msgep/ready.h"
 #include "msgep/shm/shm_pull.h"
+#include "msgep/shm/shm_ready.h"
 
 #define UNIT 64u
 #define PAGE 4096u
@@ -52,12 +58,15 @@
 #define RING_MIN 4096u
 #define RING_MAX (64u << 20)
 #define OFFER_MAGIC 0x444f5348u /* "DOSH" */
-#define OFFER_VERSION 2
-#define OFFER_LEN 48
+#define OFFER_VERSION 3
+#define OFFER_LEN 64
+
+/* A bit of `notify`; the others: 1 + the number in the ready ring, 0: none. */
+#define NOTIFY_ASLEEP ((uint32_t)1 << 31)
 
 struct control {
 	_Alignas(UNIT) _Atomic uint64_t head[MSGEP_CHANNELS]; /* bytes read so far */
-	_Atomic uint32_t asleep;
+	_Atomic uint32_t notify;  /* what the writer has to do; 0: nothing, the reader polls */
 	_Atomic uint32_t several; /* the reader requires order across endpoints */
 	_Atomic uint32_t pulls;   /* the reader can pull data from the writer's memory */
 	_Alignas(UNIT) _Atomic uint32_t wants;
@@ -87,6 +96,7 @@ struct msgep_shm {
 	uint32_t arrived_seen;          /* at the last check for room */
 	uint32_t taken, taken_reported; /* requests read, and as last reported */
 	uint64_t nonce;                 /* added to positions to form marks */
+	uint64_t peer_rx, peer_tx;      /* passive side: the peer's queues */
 	_Atomic uint32_t order;
 	struct msgep_frame got[MSGEP_CHANNELS]; /* copies of headers, which the peer cannot
 						 * change */
@@ -129,6 +139,38 @@ static inline void shm_wake(struct msgep_ep *ep, _Atomic uint32_t *flag)
 {
 	if (atomic_load_explicit(flag, memory_order_relaxed) && atomic_exchange(flag, 0))
 		msgep_cm_doorbell(ep);
+}
+
+/* The peer may set any number: it is written to the peer's own ready ring only. */
+static __attribute__((noinline)) void shm_notify_as(struct msgep_ep *ep, uint32_t notify)
+{
+	struct msgep_shm *shm = ep->w.shm;
+	uint32_t number = notify & ~NOTIFY_ASLEEP;
+	bool wake = false;
+
+	if (number && ep->ready)
+		wake = msgep_ready_put(ep->ready, number - 1, shm->fences);
+	if (notify & NOTIFY_ASLEEP)
+		wake |= !!(atomic_fetch_and(&shm->tx->notify, ~NOTIFY_ASLEEP) & NOTIFY_ASLEEP);
+	if (wake)
+		msgep_cm_doorbell(ep);
+}
+
+/* Something has been stored that the peer has to notice. */
+static inline void shm_notify(struct msgep_ep *ep)
+{
+	uint32_t notify = atomic_load_explicit(&ep->w.shm->tx->notify, memory_order_relaxed);
+
+	if (notify)
+		shm_notify_as(ep, notify);
+}
+
+/* The same for credits, which a peer that polls the connection notices, or has set `wants` for. */
+static inline void shm_notify_credits(struct msgep_ep *ep)
+{
+	shm_wake(ep, &ep->w.shm->rx->wants);
+	if (ep->ready)
+		shm_notify(ep);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -221,7 +263,7 @@ static void shm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	if (shm->fences)
 		shm_order(shm);
 	atomic_signal_fence(memory_order_seq_cst);
-	shm_wake(ep, &shm->tx->asleep);
+	shm_notify(ep);
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -291,7 +333,7 @@ static void shm_ring_doorbell(struct msgep_ep *ep, int channel)
 	r->reported = atomic_load_explicit(&r->at, memory_order_relaxed);
 	atomic_store(&shm->rx->head[channel], r->reported);
 	shm_order(shm);
-	shm_wake(ep, &shm->rx->wants);
+	shm_notify_credits(ep);
 }
 
 static void shm_release(struct msgep_ep *ep, int channel)
@@ -323,7 +365,7 @@ static void shm_report_taken(struct msgep_ep *ep)
 	if (shm->fences)
 		shm_order(shm);
 	atomic_signal_fence(memory_order_seq_cst);
-	shm_wake(ep, &shm->rx->wants);
+	shm_notify_credits(ep);
 }
 
 /* The receive queue has several endpoints. */
@@ -346,9 +388,14 @@ static void shm_arm(struct msgep_ep *ep, bool room)
 {
 	struct msgep_shm *shm = ep->w.shm;
 
-	atomic_store(&shm->rx->asleep, 1);
+	atomic_fetch_or(&shm->rx->notify, NOTIFY_ASLEEP);
 	if (room || atomic_load(&ep->complete_at))
 		atomic_store(&shm->tx->wants, 1);
+}
+
+static void shm_announce(struct msgep_ep *ep, uint32_t number)
+{
+	atomic_store(&ep->w.shm->rx->notify, number + 1);
 }
 
 /* Makes the stores of all peers visible that have not seen us armed. */
@@ -512,8 +559,12 @@ static int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params 
 	msgep_pull_get_params(&mine);
 	p = dofi_put_be(p, (uint64_t)mine.pid, 8);
 	p = dofi_put_be(p, mine.place, 8);
-	dofi_put_be(p, mine.proof, 8);
+	p = dofi_put_be(p, mine.proof, 8);
+	p = dofi_put_be(p, msgep_ready_queue_id(ep->rx_cq), 8);
+	dofi_put_be(p, msgep_ready_queue_id(ep->tx_cq), 8);
 	out->len = OFFER_LEN;
+	if (!active)
+		out->fd = msgep_ready_share(ep, ep->w.shm->peer_rx, ep->w.shm->peer_tx);
 	return 0;
 }
 
@@ -554,7 +605,9 @@ static int shm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_pa
 	size = (uint32_t)dofi_get_be(in->data + 8, 4);
 	if (active) {
 		shm_is_met(ep, in->data);
-		return in->fd < 0 && size == ep->w.shm->size ? 0 : ret;
+		if (size != ep->w.shm->size)
+			return ret;
+		return in->fd < 0 ? 0 : msgep_ready_map(ep, in->fd);
 	}
 	if (size < RING_MIN || size > RING_MAX || (size & (size - 1)) ||
 	    !shm_memory_ok(in->fd, size))
@@ -566,11 +619,14 @@ static int shm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_pa
 	in->fd = -1;
 	shm_is_met(ep, in->data);
 	ep->w.shm->nonce = dofi_get_be(in->data + 16, 8);
+	ep->w.shm->peer_rx = dofi_get_be(in->data + 48, 8);
+	ep->w.shm->peer_tx = dofi_get_be(in->data + 56, 8);
 	return 0;
 }
 
 static void shm_close(struct msgep_ep *ep)
 {
+	msgep_ready_release(ep);
 	munmap(ep->w.shm->map, ep->w.shm->map_len);
 	free(ep->w.shm);
 	ep->w.shm = NULL;
@@ -624,6 +680,7 @@ const struct msgep_transport msgep_transport_shm = {
 	.withdraw = shm_withdraw,
 	.revoked = shm_revoked,
 	.ready = shm_ready,
+	.announce = shm_announce,
 	.arm = shm_arm,
 	.drain_stores = shm_drain_stores,
 	.quiet = shm_quiet,
