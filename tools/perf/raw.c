@@ -16,11 +16,24 @@ int raw_error(int err, const char *call)
 	return perf_error(err, "raw", call, "%s", raw_lib.strerror(-err));
 }
 
+/* QUIRK libfabric rxm: over RDMA devices an endpoint's completion queue has room for the requests
+ * of FI_UNIVERSE_SIZE connections, and for the receives of each unless they share them: more than
+ * soft-RoCE takes (seen in 1.17). The provider of DAT sets the same. */
+static void raw_limit_rxm(const char *provider)
+{
+	if (strcmp(provider, "verbs;ofi_rxm"))
+		return;
+	setenv("FI_UNIVERSE_SIZE", "240", 0);
+	setenv("FI_OFI_RXM_USE_SRX", "1", 0);
+	setenv("FI_OFI_RXM_MSG_RX_SIZE", "1024", 0);
+}
+
 /* libfabric stays loaded: it reads its environment only once. */
-static int raw_load(void)
+static int raw_load(const char *provider)
 {
 	void *lib;
 
+	raw_limit_rxm(provider);
 	if (raw_lib.getinfo)
 		return 0;
 	lib = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -159,7 +172,7 @@ static int raw_open_eq_av(struct raw_dev *d)
 static int raw_open(struct perf_run *run, const struct perf_case *c, struct perf_dev **dev)
 {
 	struct raw_dev *d = calloc(1, sizeof(*d));
-	int ret = d ? raw_load() : -FI_ENOMEM;
+	int ret = d ? raw_load(run->raw_provider) : -FI_ENOMEM;
 
 	if (ret) {
 		free(d);
