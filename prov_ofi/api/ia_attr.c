@@ -43,16 +43,24 @@ void dofi_attr_name(struct dofi_ia *ia)
 	memcpy(ia->named, named, sizeof(named));
 }
 
+/* Of libfabric, or where it is not used of this library. */
+static void ia_attr_fill_versions(const struct dofi_ia *ia, DAT_IA_ATTR *a)
+{
+	uint32_t lib = ia->fab.lib_version;
+
+	a->firmware_version_major = lib ? FI_MAJOR(lib) : VERSION_MAJOR;
+	a->firmware_version_minor = lib ? FI_MINOR(lib) : VERSION_MINOR;
+	snprintf(a->vendor_name, sizeof(a->vendor_name), "%s %u.%u", lib ? "libfabric" : "dat-ofi",
+		 (unsigned int)a->firmware_version_major, (unsigned int)a->firmware_version_minor);
+}
+
 static void ia_attr_fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 {
 	DAT_COUNT iov = (DAT_COUNT)ia->fab.desc->max_iov;
 
 	memset(a, 0, sizeof(*a));
 	snprintf(a->adapter_name, sizeof(a->adapter_name), "%s", ia->obj.provider->device_name);
-	snprintf(a->vendor_name, sizeof(a->vendor_name), "libfabric %u.%u",
-		 FI_MAJOR(ia->fab.lib_version), FI_MINOR(ia->fab.lib_version));
-	a->firmware_version_major = FI_MAJOR(ia->fab.lib_version);
-	a->firmware_version_minor = FI_MINOR(ia->fab.lib_version);
+	ia_attr_fill_versions(ia, a);
 	a->ia_address_ptr = &ia->fab.addr.sa;
 	a->max_eps = DOFI_MAX_EPS;
 	a->max_dto_per_ep = DOFI_MAX_DTOS;

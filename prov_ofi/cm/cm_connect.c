@@ -54,7 +54,7 @@ static DAT_RETURN cm_target(struct dofi_ia *ia, const struct sockaddr *sa, DAT_C
  * is reachable, also over loopback. */
 static struct fi_info *cm_connect_info(struct dofi_ia *ia, const union dofi_addr *peer)
 {
-	return dofi_info_copy(ia->fab.info, ia->fab.addr_named ? &ia->fab.addr : NULL, peer);
+	return dofi_fab_info_copy(&ia->fab, ia->fab.addr_named ? &ia->fab.addr : NULL, peer);
 }
 
 struct attempt {
@@ -129,7 +129,7 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 		if (ret)
 			dofi_conn_detach(conn);
 	}
-	dofi_lib.freeinfo(info);
+	dofi_fab_info_free(&ep->obj.ia->fab, info);
 	if (!ret)
 		*out = conn;
 	return ret;

@@ -3,12 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "cm/cm.h"
 #include "cm/cm_hello.h"
 #include "cm/diag_cm.h"
 #include "data/dto_submit.h"
+#include "fabric/fab_info.h"
 #include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
@@ -35,7 +37,7 @@ void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int 
 	uint8_t buf[DOFI_CM_MAX];
 
 	fi_reject(l->pep, info->handle, buf, dofi_cm_build(buf, &msg));
-	dofi_lib.freeinfo(info);
+	dofi_fab_info_free(&l->ia->fab, info);
 }
 
 /* Builds the answer to a request, sealed if the request was. 0: it cannot be sealed. */
@@ -53,7 +55,7 @@ static void cr_refuse(struct dofi_cr *cr, unsigned int reason, const void *priv,
 	uint8_t buf[DOFI_CM_MAX];
 
 	fi_reject(cr->listener->pep, cr->info->handle, buf, cr_build_answer(buf, cr, &msg));
-	dofi_lib.freeinfo(cr->info);
+	dofi_fab_info_free(&cr->obj.ia->fab, cr->info);
 	cr->info = NULL;
 }
 
@@ -342,14 +344,14 @@ static DAT_RETURN cr_choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct 
 static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *request, int err)
 {
 	dofi_log(DOFI_LOG_INFO, "a connection request cannot be accepted any more: %s",
-		 dofi_lib.strerror(-err));
+		 dofi_error_text(-err));
 	if (ep->obj.ia->fab.refuse_lost) {
 		/* QUIRK libfabric verbs: frees its state of a request only when it is rejected,
 		 * also if the peer has gone. */
 		cr->info->handle = request;
 		cr_refuse(cr, 0, NULL, 0);
 	} else {
-		dofi_lib.freeinfo(cr->info);
+		dofi_fab_info_free(&ep->obj.ia->fab, cr->info);
 		cr->info = NULL;
 	}
 	ep->active = false;
@@ -405,7 +407,7 @@ static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT
 	dofi_unlock(&ep->lock);
 	cr_set_ports(ep, cr);
 	ret = len ? fi_accept(conn->fid, buf, len) : -FI_EIO;
-	dofi_lib.freeinfo(cr->info);
+	dofi_fab_info_free(&ia->fab, cr->info);
 	cr->info = NULL;
 	if (ret)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);

@@ -12,6 +12,7 @@
 #include "base/param.h"
 #include "cm/cm_hello.h"
 #include "cm/diag_cm.h"
+#include "fabric/fab_info.h"
 #include "object/progress_wakeup.h"
 #include "msgep/cm/cm.h"
 
@@ -160,7 +161,7 @@ void dofi_cm_hello_received(struct dofi_listener *l, struct fi_info *info, const
 	g->entry[g->next] = e;
 	g->next = (g->next + 1) % ENTRIES;
 	fi_reject(l->pep, info->handle, buf, n);
-	dofi_lib.freeinfo(info);
+	dofi_fab_info_free(&ia->fab, info);
 	if (g->timer.when == DOFI_NEVER) {
 		dofi_timer_arm(&ia->timers, &g->timer, e.until);
 		dofi_progress_wakeup(ia);

@@ -67,7 +67,7 @@ static struct fi_info *sp_listen_info(struct dofi_ia *ia, uint16_t port)
 	if (!ia->fab.addr_named)
 		dofi_addr_set_any(&addr);
 	dofi_addr_set_port(&addr.sa, port);
-	return dofi_info_copy(ia->fab.info, &addr, NULL);
+	return dofi_fab_info_copy(&ia->fab, &addr, NULL);
 }
 
 static int sp_start_listening(struct dofi_listener *l, struct fi_info *info, uint16_t port)
@@ -108,13 +108,13 @@ static int sp_new_listener(struct dofi_ia *ia, uint16_t port, DAT_CONN_QUAL qual
 	ret = sp_start_listening(l, info, port);
 	if (ret)
 		goto failed;
-	dofi_lib.freeinfo(info);
+	dofi_fab_info_free(&ia->fab, info);
 	dofi_list_append(&ia->listeners, &l->link);
 	*out = l;
 	return 0;
 failed:
 	if (info)
-		dofi_lib.freeinfo(info);
+		dofi_fab_info_free(&ia->fab, info);
 	free(l);
 	return ret;
 }

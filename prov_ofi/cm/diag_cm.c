@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "cm/diag_cm.h"
@@ -73,7 +74,7 @@ static const char *diag_cause_of(int err)
 		return "no service point of this fabric listens there";
 	if (diag_is_foreign(err))
 		return "what listens there does not speak the protocol of this fabric";
-	return dofi_lib.strerror(err);
+	return dofi_error_text(err);
 }
 
 void dofi_diag_unreachable(const struct dofi_ia *ia, const union dofi_addr *to, DAT_CONN_QUAL qual,

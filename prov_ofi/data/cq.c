@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "data/cq_inline.h"
 #include "data/srq_cq.h"
@@ -222,7 +223,7 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 			return true;
 	}
 	if (status != DAT_DTO_ERR_FLUSHED)
-		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_lib.strerror(err.err),
+		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_error_text(err.err),
 			 err.prov_errno);
 	else if (fab->early_flush && !atomic_load_explicit(&dto->ep->ending, memory_order_acquire))
 		dofi_deferred_add(dto->ep, DOFI_DEFERRED_FLUSHED);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/env.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/edit_distance.h"
 #include "base/param.h"
@@ -286,7 +287,7 @@ void dofi_diag_info(const struct dofi_fab *fab, const struct fi_info *hints, int
 	if (ret != -FI_ENODATA) {
 		dofi_report("libfabric %u.%u, provider '%s', interface %s: %s",
 			    FI_MAJOR(fab->lib_version), FI_MINOR(fab->lib_version),
-			    fab->desc->prov_name, fab->netdev, dofi_lib.strerror(-ret));
+			    fab->desc->prov_name, fab->netdev, dofi_error_text(-ret));
 		return;
 	}
 	which = diag_failing_hint(hints);

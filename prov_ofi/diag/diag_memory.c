@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "fabric/fab_lib.h"
 #include "diag/diag.h"
@@ -38,7 +39,7 @@ void dofi_diag_memory(const struct dofi_fab *fab, uint64_t bytes, int ret)
 	unsigned long long kib;
 
 	dofi_log(level, "cannot register %llu bytes with provider '%s': %s",
-		 (unsigned long long)bytes, fab->desc->prov_name, dofi_lib.strerror(-ret));
+		 (unsigned long long)bytes, fab->desc->prov_name, dofi_error_text(-ret));
 	if (diag_is_memlock_limit(ret) && diag_memlock_limit(&kib))
 		dofi_log(level, "the memory-lock limit of this process is %llu KiB; try: " REMEDY,
 			 kib);
@@ -49,7 +50,7 @@ void dofi_diag_object(const struct dofi_fab *fab, const char *what, int ret)
 	unsigned long long kib;
 
 	dofi_report("%s failed on provider '%s', interface %s: %s", what, fab->desc->prov_name,
-		    fab->netdev, dofi_lib.strerror(-ret));
+		    fab->netdev, dofi_error_text(-ret));
 	/* The most likely cause of a failed fi_enable. */
 	if (fab->desc->over_device && ret == -EINVAL && !strcmp(what, "fi_enable"))
 		dofi_report("try: FI_UNIVERSE_SIZE=%s or less in the program's environment: the "

@@ -7,7 +7,7 @@
 
 #include "base/dat_version.h"
 #include "base/edit_distance.h"
-#include "fabric/fab.h"
+#include "fabric/fab_info.h"
 #include "fabric/fab_lib.h"
 #include "fabric/fab_ops.h"
 #include "proto/cm_secret.h"
@@ -90,7 +90,7 @@ void dofi_fab_close(struct dofi_fab *fab)
 	if (fab->fabric)
 		fi_close(&fab->fabric->fid);
 	if (fab->info)
-		dofi_lib.freeinfo(fab->info);
+		dofi_fab_info_free(fab, fab->info);
 	msgep_secret_free(fab->secret);
 	free(fab->addrs);
 	fab->addrs = NULL;

@@ -38,7 +38,6 @@ struct dofi_lib {
 	struct fi_info *(*dupinfo)(const struct fi_info *info);
 	int (*fabric)(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 	uint32_t (*version)(void);
-	const char *(*strerror)(int errnum);
 };
 
 extern struct dofi_lib dofi_lib;
@@ -73,6 +72,7 @@ struct dofi_fabric_desc {
 				    * once */
 	bool qual_in_name;         /* a listener's name holds the whole qualifier */
 	bool hidden;               /* for tests: not listed in messages */
+	bool without_libfabric;    /* uses none of its endpoints: it is not loaded */
 	/* endpoints of this library (msgep/msgep.h); NULL: libfabric's */
 	const struct msgep_transport *transport;
 	/* used instead if the peer is on this host */
@@ -95,7 +95,7 @@ struct dofi_fab {
 				 * named, `addr` first; ports 0 */
 	size_t n_addrs;         /* 0: an address was named, or nothing */
 	char netdev[64];
-	uint32_t lib_version; /* fi_version() */
+	uint32_t lib_version; /* fi_version(); 0: libfabric is not used */
 
 	/* Capabilities: all that the core knows of a fabric (test/structure/check). */
 	bool prov_keys;      /* keys come from the provider */

@@ -176,8 +176,7 @@ static int lib_load(void)
 	    lib_find_symbol((void **)&dofi_lib.freeinfo, "fi_freeinfo") &&
 	    lib_find_symbol((void **)&dofi_lib.dupinfo, "fi_dupinfo") &&
 	    lib_find_symbol((void **)&dofi_lib.fabric, "fi_fabric") &&
-	    lib_find_symbol((void **)&dofi_lib.version, "fi_version") &&
-	    lib_find_symbol((void **)&dofi_lib.strerror, "fi_strerror"))
+	    lib_find_symbol((void **)&dofi_lib.version, "fi_version"))
 		return 0;
 	dlclose(library);
 	library = NULL;

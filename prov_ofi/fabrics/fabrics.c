@@ -40,7 +40,7 @@ const struct dofi_fabric_desc dofi_fabrics[] = {
 	  .find_info = dofi_verbs_find, .seals_cm = true, .max_iov = 4, .cm_data = 55,
 	  .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024 },
 	{ EMULATED("shm", "shm", DOFI_CM_SHM, msgep_transport_shm), AT_INTERFACE,
-	  .qual_in_name = true },
+	  .qual_in_name = true, .without_libfabric = true },
 	{ EMULATED("rxm", "tcp;ofi_rxm", 4, msgep_transport_rdm), AT_INTERFACE },
 	{ EMULATED("efa", "efa", 5, msgep_transport_rdm), AT_INTERFACE },
 	{ EMULATED("psm3", "psm3", 6, msgep_transport_rdm), AT_INTERFACE },
@@ -161,6 +161,28 @@ static uint32_t fab_max_size(const struct dofi_fab *fab)
 	return most && most < DOFI_MAX_MESSAGE ? (uint32_t)most : DOFI_MAX_MESSAGE;
 }
 
+static int fab_find_and_open(struct dofi_fab *fab, const char *wanted)
+{
+	int ret;
+
+	fab->max_read_iov = fab->rx_iov = fab->desc->max_iov;
+	fab->immed = true;
+	ret = fab->desc->find_info(fab, wanted);
+	return ret ? ret : fab_open_objects(fab);
+}
+
+static int fab_open_with_lib(struct dofi_fab *fab, const char *wanted)
+{
+	int ret = dofi_lib_load();
+
+	if (ret)
+		return ret;
+	fab->lib_version = dofi_lib.version();
+	ret = fab_find_and_open(fab, wanted);
+	dofi_lib_signals_restore();
+	return ret;
+}
+
 static int fab_open_desc(struct dofi_fab *fab, const struct dofi_fabric_desc *desc,
 			 const struct request *request)
 {
@@ -172,18 +194,8 @@ static int fab_open_desc(struct dofi_fab *fab, const struct dofi_fabric_desc *de
 	fab->desc = desc;
 	ret = desc->find_address ? desc->find_address(fab, wanted) : 0;
 	if (!ret)
-		ret = dofi_lib_load();
-	if (ret) {
-		dofi_fab_close(fab);
-		return ret;
-	}
-	fab->lib_version = dofi_lib.version();
-	fab->max_read_iov = fab->rx_iov = desc->max_iov;
-	fab->immed = true;
-	ret = desc->find_info(fab, wanted);
-	if (!ret)
-		ret = fab_open_objects(fab);
-	dofi_lib_signals_restore();
+		ret = desc->without_libfabric ? fab_find_and_open(fab, wanted)
+					      : fab_open_with_lib(fab, wanted);
 	if (ret) {
 		dofi_fab_close(fab);
 		return ret;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error_text.h"
 #include "msgep/iov.h"
 #include "msgep/proto.h"
 #include "msgep/ring.h"
@@ -338,7 +339,7 @@ unsigned int msgep_proto_progress(struct msgep_ep *ep)
 	if (atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP)
 		return 0;
 	if (atomic_load_explicit(&ep->broken, memory_order_relaxed) && !ep->aborted)
-		msgep_ep_abort(ep, dofi_lib.strerror(ep->broken));
+		msgep_ep_abort(ep, dofi_error_text(ep->broken));
 	msgep_complete_due(ep);
 	if (ep->transport->acknowledged)
 		msgep_take_acks(ep);

@@ -3,6 +3,7 @@
  *
  *   address, type, caps   fi_getinfo finds nothing while the hints request that
  *   domain                a domain cannot be opened: no memory
+ *   unnamed               fi_getinfo finds nothing unless the hints name a provider
  */
 #include <dlfcn.h>
 #include <rdma/fabric.h>
@@ -43,6 +44,8 @@ EXPORT int fi_getinfo(uint32_t version, const char *node, const char *service, u
 {
 	REAL(fi_getinfo);
 
+	if (shim_fails("unnamed") && !(hints && hints->fabric_attr->prov_name))
+		return -FI_ENODATA;
 	if (hints && ((shim_fails("address") && hints->src_addr) ||
 		      (shim_fails("type") && hints->ep_attr->type == FI_EP_MSG) ||
 		      (shim_fails("caps") && (hints->caps & FI_RMA))))

@@ -256,23 +256,50 @@ static void check_relaxed_hint(const void *row)
 
 TEST_ROWS(hint, hints, check_relaxed_hint)
 
-TEST(cause, no_libfabric)
+/* The loader finds a file that is no library. */
+static void hide_libfabric(void)
 {
 	static char path[1024], broken[128];
 	const char *old = getenv("LD_LIBRARY_PATH");
 	int fd;
 
-	set_conf(LINE("a", GOOD));
 	snprintf(broken, sizeof(broken), "%s/libfabric.so.1", work_dir());
 	fd = open(broken, O_WRONLY | O_CREAT, 0755);
 	ASSERT(fd >= 0);
 	close(fd);
 	snprintf(path, sizeof(path), "%s:%s", work_dir(), old ? old : "");
 	set_env("LD_LIBRARY_PATH", path);
+}
+
+TEST(cause, no_libfabric)
+{
+	set_conf(LINE("a", GOOD));
+	hide_libfabric();
 	ASSERT_EQ(run_player("open", "a", NULL), 1);
 	check_paragraph("a");
 	expect_output("libfabric cannot be loaded: ");
 	expect_output("  try: install libfabric");
+}
+
+TEST(cause, shm_needs_no_libfabric)
+{
+	set_conf(LINE("a", "provider=shm domain=127.0.0.1"));
+	hide_libfabric();
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	expect_not_in_output("libfabric");
+}
+
+/* The list of all providers is made only to explain a failure. */
+TEST(cause, an_open_queries_its_provider_only)
+{
+	set_conf(LINE("a", GOOD));
+	set_env("LD_LIBRARY_PATH", shim_path());
+	set_env("SHIM", "unnamed");
+	ASSERT_EQ(run_player("open", "a", NULL), 0);
+	/* The shim fails, indeed. */
+	set_env("FI_PROVIDER", "udp");
+	ASSERT_EQ(run_player("open", "a", NULL), 1);
+	expect_output("fabrics found: none");
 }
 
 static void limit_locked_memory(void)

@@ -412,11 +412,6 @@ static uint32_t version(void)
 	return FI_VERSION(1, 17);
 }
 
-static const char *error_text(int err)
-{
-	return strerror(err);
-}
-
 struct dofi_lib dofi_lib;
 
 size_t dofi_lib_rxm_limit(size_t buffer)
@@ -430,8 +425,7 @@ void fabric_open(bool local)
 				      .freeinfo = freeinfo,
 				      .dupinfo = dupinfo,
 				      .fabric = open_fabric,
-				      .version = version,
-				      .strerror = error_text };
+				      .version = version };
 	receives[0].n = receives[1].n = sends.n = n_over = refusals = 0;
 	registers = local;
 }

@@ -603,11 +603,6 @@ static uint32_t version(void)
 	return FI_VERSION(1, 18);
 }
 
-static const char *error_text(int err)
-{
-	return strerror(err);
-}
-
 struct dofi_lib dofi_lib;
 
 void fabric_msg_open(void)
@@ -616,8 +611,7 @@ void fabric_msg_open(void)
 				      .freeinfo = freeinfo,
 				      .dupinfo = dupinfo,
 				      .fabric = open_fabric,
-				      .version = version,
-				      .strerror = error_text };
+				      .version = version };
 	receives.n = sends.n = n_over = refusals = 0;
 	/* Requests of the last run that were not read. */
 	for (; n_events; drop_event())

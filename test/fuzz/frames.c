@@ -41,13 +41,6 @@ static uint64_t revoked_bits;
 
 /* ---------------------------------------------------------------- environment */
 
-static const char *error_text(int err)
-{
-	return strerror(err);
-}
-
-struct dofi_lib dofi_lib = { .strerror = error_text };
-
 void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 {
 	(void)level;

@@ -15,7 +15,7 @@ test_msgep_test_msgep_SOURCES = \
 	test/msgep/t_cm_secret.c \
 	test/msgep/t_cm_msg.c \
 	test/msgep/t_lock.c \
-	prov_ofi/base/addr.c \
+	prov_ofi/base/addr.c prov_ofi/base/error_text.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/base/debug.c prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \

@@ -12,7 +12,7 @@ test_msgep_rdm_SOURCES = \
 	test/msgep/t_rdm_probe.c \
 	test/msgep/rdm_rig.c \
 	test/msgep/rdm_rig.h \
-	prov_ofi/base/addr.c \
+	prov_ofi/base/addr.c prov_ofi/base/error_text.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/base/debug.c prov_ofi/base/lock.c \
 	prov_ofi/base/log.c \

@@ -24,28 +24,8 @@ static const struct dofi_fabric_desc row = { .name = "test" };
 
 /* ---------------------------------------------------------------- libfabric's */
 
-static struct fi_info *dup_info(const struct fi_info *info)
-{
-	struct fi_info *copy = malloc(sizeof(*copy));
-
-	ASSERT(copy && !info->src_addr && !info->dest_addr);
-	*copy = *info;
-	return copy;
-}
-
-static void free_info(struct fi_info *info)
-{
-	free(info->src_addr);
-	free(info->dest_addr);
-	free(info);
-}
-
-static const char *error_text(int err)
-{
-	return strerror(err);
-}
-
-struct dofi_lib dofi_lib = { .dupinfo = dup_info, .freeinfo = free_info, .strerror = error_text };
+/* Not used: this library allocates the infos of its own fabrics. */
+struct dofi_lib dofi_lib;
 
 /* ---------------------------------------------------------------- the transport */
 
@@ -253,7 +233,7 @@ static void forget_events(struct side *s, struct fid *fid)
 		dofi_list_remove(pos);
 		if (event->info) {
 			msgep_cm_drop_request(event->info->handle);
-			free_info(event->info);
+			dofi_own_info_free(event->info);
 		}
 		free(event);
 	}
@@ -283,7 +263,7 @@ void end_open(struct end *e, struct side *s, struct fi_info *info)
 	if (info) {
 		ASSERT_EQ(msgep_cm_attach_request(info->handle, &e->ep), 0);
 		ASSERT_PTR(e->ep.eq, &s->eq);
-		free_info(info);
+		dofi_own_info_free(info);
 	}
 	e->ep.eq = &s->eq;
 }

@@ -10,6 +10,7 @@
 
 #include "../lib/harness.h"
 #include "base/param.h"
+#include "fabric/fab_info.h"
 #include "msgep/cm/cm.h"
 #include "msgep/cm/cm_msg.h"
 

@@ -161,7 +161,7 @@ static void rejects(const void *row)
 		dial(&r, data, 3);
 		event = request_of(&r, data, 3);
 		ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, data, len), 0);
-		dofi_lib.freeinfo(event->info);
+		dofi_own_info_free(event->info);
 		free(event);
 		event = side_await_event(&r.b, &r.a, 0);
 		ASSERT_EQ(event->err, ECONNREFUSED);
@@ -255,7 +255,7 @@ static void comes_to(struct rig *r, const char *address, struct side *s, struct 
 	ASSERT_PTR(event->fid, &pep->fid.fid);
 	side_expect_no_event(other, NULL);
 	ASSERT_EQ(fi_reject(&pep->fid, event->info->handle, NULL, 0), 0);
-	dofi_lib.freeinfo(event->info);
+	dofi_own_info_free(event->info);
 	free(event);
 	free(side_await_event(&r->b, s, 0));
 	end_close(&r->client);
@@ -330,7 +330,7 @@ static void listens_on_ipv6(const void *row)
 	event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 	ASSERT_EQ(event->info->addr_format, FI_SOCKADDR_IN6);
 	ASSERT_EQ(event->info->dest_addrlen, sizeof(struct sockaddr_in6));
-	dofi_lib.freeinfo(event->info);
+	dofi_own_info_free(event->info);
 	free(event);
 	end_close(&r.client);
 	pep_close(&pep);
@@ -378,7 +378,7 @@ static void closing_at_every_step(const void *row)
 			if (step == 1) {
 				end_close(&r.client);
 				ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, "n", 1), 0);
-				dofi_lib.freeinfo(event->info);
+				dofi_own_info_free(event->info);
 				free(event);
 				side_expect_no_event(&r.b, &r.a);
 				continue;
@@ -480,7 +480,7 @@ static void crowd_without_a_processor(const void *row)
 	for (int i = 0; i < CROWD; i++) {
 		event = side_await_event(&r.a, &r.b, FI_CONNREQ);
 		ASSERT_EQ(fi_reject(&r.pep.fid, event->info->handle, "no", 2), 0);
-		dofi_lib.freeinfo(event->info);
+		dofi_own_info_free(event->info);
 		free(event);
 	}
 	for (int i = 0; i < CROWD; i++) {
@@ -615,7 +615,7 @@ static void giving_up_early(const void *row)
 	side_await_only(&r.b, NULL, FI_SHUTDOWN, &r.client);
 	ASSERT_EQ(fi_shutdown(&r.client.ep.fid, 0), 0);
 	side_expect_no_event(&r.b, NULL);
-	dofi_lib.freeinfo(event->info);
+	dofi_own_info_free(event->info);
 	free(event);
 	end_close(&r.client);
 	teardown(&r);

@@ -206,7 +206,7 @@ static void dribble(const void *row)
 	event = side_await_event(&t.s, NULL, FI_CONNREQ);
 	ASSERT_EQ(event->len, 4);
 	ASSERT_EQ(fi_reject(&t.pep.fid, event->info->handle, NULL, 0), 0);
-	dofi_lib.freeinfo(event->info);
+	dofi_own_info_free(event->info);
 	free(event);
 	shown_out(&t, fd, true);
 	t.s.events = 0;
@@ -221,7 +221,7 @@ static void drop(struct target *t, struct msgep_event *event)
 	pthread_mutex_lock(&t->s.eq.lock);
 	msgep_cm_drop_request(event->info->handle);
 	pthread_mutex_unlock(&t->s.eq.lock);
-	dofi_lib.freeinfo(event->info);
+	dofi_own_info_free(event->info);
 	free(event);
 }
 

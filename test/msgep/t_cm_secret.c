@@ -66,7 +66,7 @@ static void those_who_know_connect(const void *row)
 		ASSERT_EQ(event->len, sizeof(data));
 		if (i) {
 			ASSERT_EQ(fi_reject(&pep.fid, event->info->handle, data, 9), 0);
-			dofi_lib.freeinfo(event->info);
+			dofi_own_info_free(event->info);
 			free(event);
 			event = side_await_event(&b, &a, 0);
 			ASSERT_EQ(event->err, ECONNREFUSED);

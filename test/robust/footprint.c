@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests the memory footprint: page faults of opening an adapter and of its first transfer, and the
- * memory of connections.
+/* Tests the footprint: what the first open of a process loads and what a thousand leave behind,
+ * page faults of opening an adapter and of its first transfer, and the memory of connections.
  */
 #include <dlfcn.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,14 @@
 /* Connections within the process, and the places of each queue of their endpoints. */
 #define CONNECTIONS 500
 #define DTOS 4
+/* Opens and closes in one process, and what may remain after them: less than the smallest piece of
+ * memory for each. */
+#define OPENS 1000
+#define MAPS_MORE 4
+#define BYTES_MORE 24000
+#define KIB_MORE 4096
+/* Bytes that an open without libfabric reads at most: the libraries' headers, /proc, /sys. */
+#define READ_MOST (1 << 20)
 
 /* KiB of an adapter with one connection at most, and of one end of a connection that has sent,
  * received, written and read a little. */
@@ -156,9 +165,122 @@ static void connections(void *arg)
 	rd_close(&rd);
 }
 
+/* Bytes that the process has read so far; 0: not known. */
+static long long bytes_read(void)
+{
+	FILE *f = fopen("/proc/self/io", "r");
+	long long bytes = 0;
+
+	if (f && fscanf(f, "rchar: %lld", &bytes) != 1)
+		bytes = 0;
+	if (f)
+		fclose(f);
+	return bytes;
+}
+
+/* Lines of /proc/self/maps that contain the text. */
+static int maps(const char *text)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	char line[512];
+	int n = 0;
+
+	RL_CHECK(f, "no /proc/self/maps");
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, text) != NULL;
+	fclose(f);
+	return n;
+}
+
+/* The process has not opened an adapter before. */
+static void first_open(void *arg)
+{
+	bool shm = !strcmp(test_fabric()->name, "shm");
+	long long bytes;
+	uint64_t began;
+	struct rd rd;
+
+	(void)arg;
+	RL_CHECK(!maps("libfabric"), "libfabric is loaded before the first open");
+	bytes = bytes_read();
+	began = rl_now();
+	rd_open(&rd, 0, 16);
+	began = rl_now() - began;
+	bytes = bytes_read() - bytes;
+	rl_note("%.1f ms for the first open, %lld KiB read", (double)began / 1000, bytes / 1024);
+	/* Initialising libfabric 1.17 reads all kernel symbols, 10 MiB. */
+	RL_CHECK(!maps("libfabric") == shm, "libfabric is %s", shm ? "loaded" : "not loaded");
+	if (shm)
+		RL_CHECK(bytes < READ_MOST, "%lld bytes read", bytes);
+	rd_close(&rd);
+}
+
+struct held {
+	int fds, threads, maps;
+	long bytes; /* allocated */
+	long kib;   /* resident: depends on where malloc finds room */
+};
+
+static struct held held(void)
+{
+	long bytes = 0;
+
+#if __GLIBC_PREREQ(2, 33)
+	bytes = (long)mallinfo2().uordblks;
+#endif
+	return (struct held){ rl_fds(0), rl_threads(0), maps(""), bytes, rl_rss_kb(0) };
+}
+
+static void open_close(int n)
+{
+	struct rd rd;
+
+	for (int i = 0; i < n; i++) {
+		rl_activity("open %d", i);
+		rd_open(&rd, 0, 16);
+		rd_close(&rd);
+	}
+}
+
+static void opens(void *arg)
+{
+	int n = RL_SANITIZED ? OPENS / 20 : OPENS;
+	struct held before, after;
+
+	(void)arg;
+	/* What libraries keep after the first opens; the arenas of malloc. */
+	open_close(n / 10);
+	before = held();
+	open_close(n);
+	after = held();
+	rl_note("after %d opens: %+d descriptors, %+d threads, %+d mappings, "
+		"%+ld bytes allocated, %+ld KiB resident",
+		n, after.fds - before.fds, after.threads - before.threads, after.maps - before.maps,
+		after.bytes - before.bytes, after.kib - before.kib);
+	RL_CHECK(after.fds == before.fds, "%d descriptors, %d before", after.fds, before.fds);
+	RL_CHECK(after.threads == before.threads, "%d threads, %d before", after.threads,
+		 before.threads);
+	if (RL_SANITIZED)
+		return;
+	RL_CHECK(after.maps <= before.maps + MAPS_MORE, "%d mappings, %d before", after.maps,
+		 before.maps);
+	RL_CHECK(after.bytes < before.bytes + BYTES_MORE, "%ld bytes allocated, %ld before",
+		 after.bytes, before.bytes);
+	RL_CHECK(after.kib < before.kib + KIB_MORE, "%ld KiB resident, %ld before", after.kib,
+		 before.kib);
+}
+
 static void run(void)
 {
 	setenv("DAPL_OFI_LOG", "0", 0);
+	if (rl_begin("first-open", 30000)) {
+		rl_start("player", first_open, NULL);
+		rl_end();
+	}
+	if (rl_begin("opens", 120000)) {
+		rl_start("player", opens, NULL);
+		rl_end();
+	}
 	if (RL_SANITIZED) {
 		rl_skip("footprint", "a sanitizer takes memory of its own");
 		return;
@@ -175,5 +297,5 @@ static void run(void)
 
 int main(int argc, char **argv)
 {
-	return rl_main(argc, argv, 60, run);
+	return rl_main(argc, argv, 180, run);
 }

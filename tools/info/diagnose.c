@@ -250,22 +250,24 @@ static void step_library(struct diagnosis *d, const struct subject *s)
 
 static void step_fabrics(struct diagnosis *d, const struct info_fabrics *fabrics)
 {
+	static const char install[] = "install libfabric (Debian: libfabric1), or add its "
+				      "directory to LD_LIBRARY_PATH";
 	bool any = false;
 	size_t i;
 
-	steps_begin(d, "libfabric", fabrics->version && !fabrics->reason ? STEP_OK : STEP_FAIL);
+	/* The adapter may not need it. */
+	steps_begin(d, "libfabric",
+		    fabrics->version && !fabrics->reason ? STEP_OK
+		    : d->works                           ? STEP_NOTE
+							 : STEP_FAIL);
 	steps_shared(d);
 	if (fabrics->version)
 		steps_add_line(d, "%s, version %s", fabrics->path ? fabrics->path : "loaded",
 			       fabrics->version);
 	if (fabrics->reason) {
 		steps_add_line(d, "%s", fabrics->reason);
-		steps_advise(
-			d,
-			fabrics->version
-				? "check the output of fi_info"
-				: "install libfabric (Debian: libfabric1), or add its directory to "
-				  "LD_LIBRARY_PATH");
+		if (!d->works)
+			steps_advise(d, fabrics->version ? "check the output of fi_info" : install);
 	}
 	if (getenv("FI_PROVIDER"))
 		steps_add_line(d, "FI_PROVIDER=%s in the environment hides others",

@@ -17,7 +17,7 @@
 #define LIBFABRIC "libfabric.so.1"
 #define FABRIC "fabric"
 #define PROBE_NAME "dat_info"
-/* Implemented by dat-ofi: libfabric need not list it. */
+/* Implemented by dat-ofi: needs no libfabric. */
 #define SHM "shm"
 /* The suffix of a network combined with shared memory. */
 #define AND_SHM "+" SHM
@@ -214,10 +214,9 @@ void info_fabrics_find(struct info_fabrics *fabrics, int api)
 	if (missing || none || probe.end)
 		fabrics->reason = info_strdup(missing ? missing : none ? none : probe.end);
 	info_probe_free(&probe);
-	if (fabrics->version) {
-		fabric_find(fabrics, SHM);
+	fabric_find(fabrics, SHM);
+	if (fabrics->version)
 		fabric_find(fabrics, VERBS);
-	}
 	if (fabrics->num)
 		qsort(fabrics->list, fabrics->num, sizeof(*fabrics->list), by_rank);
 	fabrics_probe(fabrics, api);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/forkfd.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "fabric/netif.h"
 #include "msgep/cm/cm_int.h"
@@ -97,7 +98,7 @@ static int cm_set_peer_params(struct msgep_cm_conn *conn, bool active,
 		dofi_forkfd_close(params.fd);
 	if (ret)
 		dofi_log(DOFI_LOG_WARN, "rejected %s: its connection parameters are unusable: %s",
-			 msgep_cm_peer_text(conn, text), dofi_lib.strerror(-ret));
+			 msgep_cm_peer_text(conn, text), dofi_error_text(-ret));
 	return ret;
 }
 

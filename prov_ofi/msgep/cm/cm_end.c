@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "base/cancel.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "msgep/cm/cm_int.h"
@@ -129,7 +130,7 @@ void msgep_cm_await_bye_tick(struct msgep_cm_conn *conn)
 		return;
 	msgep_ep_broken(ep, err);
 	msgep_lock(&ep->lock);
-	msgep_ep_abort(ep, dofi_lib.strerror(err));
+	msgep_ep_abort(ep, dofi_error_text(err));
 	msgep_unlock(&ep->lock);
 }
 

@@ -30,7 +30,7 @@ static struct msgep_cm_conn *cm_conn_of(struct fid *handle)
 static struct fi_info *cm_request_info(struct msgep_cm_conn *conn)
 {
 	struct fi_info *info =
-		dofi_info_copy(conn->pep->fabric->fab->info, &conn->local, &conn->peer);
+		dofi_own_info_copy(conn->pep->fabric->fab->info, &conn->local, &conn->peer);
 
 	if (info)
 		info->handle = &conn->handle;
@@ -60,7 +60,7 @@ void msgep_cm_report_request(struct msgep_cm_conn *conn, const struct msgep_cm_m
 	msgep_cm_watch(conn, 0);
 	msgep_cm_state(conn, MSGEP_CM_REQUEST_PENDING);
 	if (!msgep_cm_post_request(conn->cm, &event, msg->data, msg->data_len)) {
-		dofi_lib.freeinfo(event.info);
+		dofi_own_info_free(event.info);
 		cm_refuse_busy(conn);
 	}
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/fab_info.h"
 #include "msgep/cm/cm.h"
 #include "msgep/wait.h"
 
@@ -16,7 +17,7 @@ static void eq_free_event(struct msgep_event *event)
 {
 	if (event->event == FI_CONNREQ && event->info) {
 		msgep_cm_drop_request(event->info->handle);
-		dofi_lib.freeinfo(event->info);
+		dofi_own_info_free(event->info);
 	}
 	free(event);
 }

@@ -30,12 +30,12 @@ static void fabric_set_queue(size_t *size, size_t *iov)
 /* The fi_info of connected endpoints at the fabric's address. */
 static int fabric_make_info(const struct dofi_fab *fab, struct fi_info **out)
 {
-	struct fi_info *info = dofi_info_copy(NULL, &fab->addr, NULL);
+	struct fi_info *info = dofi_own_info_copy(NULL, &fab->addr, NULL);
 
 	if (!info)
 		return -FI_ENOMEM;
 	if (fabric_set_names(info, fab->desc->name)) {
-		dofi_lib.freeinfo(info);
+		dofi_own_info_free(info);
 		return -FI_ENOMEM;
 	}
 	info->caps = FI_MSG | FI_RMA | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |

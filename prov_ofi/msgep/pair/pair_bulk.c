@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "base/be_bytes.h"
@@ -221,7 +222,7 @@ bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
 	if (!ret)
 		return true;
 	dofi_log(DOFI_LOG_INFO, "no bulk endpoint: %s; long data goes in packets",
-		 dofi_lib.strerror(-ret));
+		 dofi_error_text(-ret));
 	pair_bulk_close(conn);
 	return false;
 }
@@ -323,7 +324,7 @@ bool pair_bulk_go(struct msgep_ep *ep, uint64_t id)
 		return true;
 	bulk_put(bulk);
 	t->bulk = NULL;
-	dofi_log(DOFI_LOG_INFO, "long data could not be sent: %s", dofi_lib.strerror((int)-ret));
+	dofi_log(DOFI_LOG_INFO, "long data could not be sent: %s", dofi_error_text((int)-ret));
 	bulk_lost(conn, (int)-ret);
 	return true;
 }

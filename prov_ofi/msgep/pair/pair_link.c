@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/be_bytes.h"
 #include "fabric/fab_info.h"
@@ -397,7 +398,7 @@ void pair_break(struct pair *pair, int err)
 	if (pair->state == PAIR_BROKEN)
 		return;
 	dofi_log(DOFI_LOG_INFO, "the connection to the adapter at %s has ended: %s",
-		 dofi_peer_text(&pair->peer, text), dofi_lib.strerror(err));
+		 dofi_peer_text(&pair->peer, text), dofi_error_text(err));
 	pair->net->connecting -= pair->state == PAIR_CONNECTING;
 	pair->net->any_broken = true;
 	pthread_mutex_lock(&pair->lock);

@@ -11,6 +11,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "msgep/cm/cm_msg.h"
 #include "msgep/pair/pair.h"
@@ -389,7 +390,7 @@ static void pair_repost(struct pair_net *net, struct pair_buf *buf)
 
 	if (ret)
 		dofi_log(DOFI_LOG_ERROR, "a receive buffer could not be posted again: %s",
-			 dofi_lib.strerror(-ret));
+			 dofi_error_text(-ret));
 }
 
 static void pair_completed(struct pair_net *net, const struct fi_cq_msg_entry *entry,
@@ -427,7 +428,7 @@ static bool pair_completed_badly(struct pair_net *net)
 	buf = entry.op_context;
 	err = entry.err < 0 ? -entry.err : entry.err ? entry.err : FI_EIO;
 	dofi_log(DOFI_LOG_DEBUG, "an operation of kind %d failed: %s", op ? (int)op->kind : -1,
-		 dofi_lib.strerror(err));
+		 dofi_error_text(err));
 	if (op && (op->kind == PAIR_OP_BULK_SEND || op->kind == PAIR_OP_BULK_RECV)) {
 		pair_bulk_completed(net, entry.op_context, 0, err, NULL);
 	} else if (op && op->kind == PAIR_OP_SEND) {

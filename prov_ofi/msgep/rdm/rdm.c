@@ -9,6 +9,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/be_bytes.h"
 #include "msgep/rdm/rdm.h"
@@ -24,7 +25,7 @@ void rdm_break(struct rdm_conn *conn, int err)
 	if (atomic_exchange(&conn->broken, true) || !conn->ep)
 		return;
 	dofi_log(DOFI_LOG_DEBUG, "connection %u with %s failed: %s", conn->index,
-		 dofi_peer_text(&conn->ep->peer, text), dofi_lib.strerror(err));
+		 dofi_peer_text(&conn->ep->peer, text), dofi_error_text(err));
 	msgep_ep_broken(conn->ep, err);
 	rdm_touch_conn(conn);
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "msgep/rdm/rdm.h"
@@ -142,7 +143,7 @@ static bool large_post_one(struct rdm_net *net)
 		b->post_full = true;
 		if (ret != -FI_EAGAIN)
 			dofi_log(DOFI_LOG_ERROR, "posting a receive for large packets: %s",
-				 dofi_lib.strerror((int)-ret));
+				 dofi_error_text((int)-ret));
 		return false;
 	}
 	packet->state = RDM_PACKET_POSTED;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/error_text.h"
 #include "base/log.h"
 #include "msgep/rdm/rdm.h"
 #include "diag/diag.h"
@@ -174,7 +175,7 @@ void rdm_post(struct rdm_net *net)
 			net->post_full = true;
 			if (ret != -FI_EAGAIN)
 				dofi_log(DOFI_LOG_ERROR, "posting a receive for packets: %s",
-					 dofi_lib.strerror((int)-ret));
+					 dofi_error_text((int)-ret));
 			return;
 		}
 		packet->state = RDM_PACKET_POSTED;

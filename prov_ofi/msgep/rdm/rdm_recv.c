@@ -10,6 +10,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/error_text.h"
 #include "base/log.h"
 #include "msgep/rdm/rdm.h"
 
@@ -381,7 +382,7 @@ static bool rdm_completed_with_error(struct rdm_net *net)
 	packet = entry.op_context;
 	dofi_log(DOFI_LOG_DEBUG, "a %s failed: %s",
 		 packet && packet->state == RDM_PACKET_POSTED ? "receive" : "send",
-		 dofi_lib.strerror(entry.err < 0 ? -entry.err : entry.err));
+		 dofi_error_text(entry.err < 0 ? -entry.err : entry.err));
 	if (!packet)
 		return true;
 	if (packet->state == RDM_PACKET_POSTED) {
