@@ -77,6 +77,7 @@ dofi_sources = \
 	prov_ofi/object/mr.c prov_ofi/object/mr.h \
 	prov_ofi/fabric/netif.c prov_ofi/fabric/netif.h \
 	prov_ofi/object/obj.c prov_ofi/object/obj.h \
+	prov_ofi/fabric/verbs/device_mr.c \
 	prov_ofi/fabric/verbs/device_events.c prov_ofi/fabric/verbs/device_events.h \
 	prov_ofi/fabric/verbs/split_rdma_read.c prov_ofi/fabric/verbs/split_rdma_read.h \
 	prov_ofi/progress/progress.c prov_ofi/progress/progress.h \

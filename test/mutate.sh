@@ -121,8 +121,8 @@ flags_recv_solicited_wait_is_ARG5	data/dto_post.h	s/kind == DOFI_RECV ? !flags :
 srq_post_recv_is_refused_when_a_shrunk_queue_is_full	data/srq.c	s/= srq_full(srq) ? NULL : /= 0 ? NULL : /
 srq_post_recv_is_refused_until_a_completion_is_dequeued	data/srq.c	s/srq->posted - srq->dequeued >=/srq->posted - srq->taken >=/
 rmr_use_rebind_gives_a_new_key_and_ends_the_old_one	data/rmr.c	/^void dofi_rmr_take_effect/,/^}/s/^\trmr_unbind(rmr);$//
-rmr_use_read_one_byte_behind_the_window_is_REMOTE_ACCESS	data/rmr.c	s/address, w->triplet.segment_length, w->priv/address, w->triplet.segment_length + 1, w->priv/
-rmr_use_write_into_a_read_only_window_is_REMOTE_ACCESS	data/rmr.c	s/w->priv = remote;/w->priv = REMOTE;/
+rmr_use_read_one_byte_behind_the_window_is_REMOTE_ACCESS	data/rmr.c	s/\.length = w->triplet.segment_length,/.length = w->triplet.segment_length + 1,/
+rmr_use_write_into_a_read_only_window_is_REMOTE_ACCESS	data/rmr.c	s/w->priv = remote;/w->priv = DOFI_PRIV_REMOTE;/
 rmr_dto_bind_on_a_disconnected_ep_is_flushed_and_changes_nothing	data/rmr.c	/^void dofi_rmr_bind_over/,/^}/s/if (unopened)/if (0)/
 rmr_use_for_ep_key_ends_with_the_connection_in_2_0	data/rmr.c	s/if (rmr->bound_ep == ep && rmr->for_ep)/if (0)/
 rmr_bind_across_zones_is_PROTECTION_VIOLATION	data/rmr.c	s/if (lmr->pz != rmr->pz || ep->pz != rmr->pz)/if (0)/

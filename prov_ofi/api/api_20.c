@@ -38,7 +38,7 @@ void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
 {
 	bool has = dofi_api_extensions(ia);
 
-	/* Peers of a device address memory by its virtual address: see dofi_mr_register. */
+	/* Peers of a device address memory by its virtual address: see dofi_device_register_mr. */
 	attr->zb_supported = ia->fab.zero_based ? DAT_TRUE : DAT_FALSE;
 	attr->extension_supported = has ? DAT_EXTENSION_IB : DAT_EXTENSION_NONE;
 	attr->extension_version = has ? DAT_IB_EXTENSION_VERSION : 0;

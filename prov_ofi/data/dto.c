@@ -227,7 +227,7 @@ ALWAYS_INLINE DAT_RETURN dto_fill(struct dofi_ep *ep, struct dofi_dto *dto, cons
 	if (o->into_rmr) {
 		need = DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
 		dest = *o->iov;
-		dest.lmr_context = dofi_mr_context(ep->obj.ia, dest.lmr_context);
+		dest.lmr_context = ep->obj.ia->fab.desc->ops->find_mr(ep->obj.ia, dest.lmr_context);
 	}
 	ret = dto_take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n,
 				o->into_rmr ? &dest : o->iov, need);

@@ -5,10 +5,10 @@
 
 #include "data/dto.h"
 #include "base/dat_error.h"
+#include "fabric/fab_ops.h"
 #include "object/rmr.h"
 
 #define CHANGES (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
-#define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | CHANGES)
 
 /* Caller holds ia->mr_lock; so do the callers of all functions below except the API calls. */
 static void rmr_close_window(struct dofi_window *w)
@@ -16,7 +16,7 @@ static void rmr_close_window(struct dofi_window *w)
 	struct dofi_ia *ia = w->rmr->obj.ia;
 
 	dofi_region_remove(&ia->lmrs, w->region, w->context);
-	dofi_mr_close(&ia->fab, &ia->keys, w->mr);
+	ia->fab.desc->ops->close_mr(ia, w->mr);
 	w->lmr->users--;
 	free(w);
 }
@@ -190,7 +190,7 @@ bool dofi_rmr_invalidate(struct dofi_ep *ep, uint32_t key)
 	bool done = false;
 
 	pthread_mutex_lock(&ia->mr_lock);
-	r = dofi_region_find(&ia->lmrs, dofi_mr_context(ia, key));
+	r = dofi_region_find(&ia->lmrs, ia->fab.desc->ops->find_mr(ia, key));
 	if (r && r->pz == ep->pz && r->window) {
 		done = rmr_may_invalidate(r->window, ep);
 		if (done)
@@ -215,20 +215,20 @@ static int rmr_open_window(struct dofi_window *w, uint64_t address, const struct
 {
 	struct dofi_ia *ia = w->rmr->obj.ia;
 	struct dofi_region *r = dofi_region_insert(&ia->lmrs, &w->context);
+	const struct dofi_mr_request req = { .address = address,
+					     .length = w->triplet.segment_length,
+					     .priv = w->priv,
+					     .context = w->context,
+					     .zero_based = w->zero_based,
+					     .pz = w->rmr->pz,
+					     .only = only,
+					     .window = w };
 	int ret;
 
 	if (!r)
 		return -ENOMEM;
 	w->region = r;
-	/* A device has no key for memory without remote rights, but each window needs its own
-	 * key. */
-	if (ia->fab.prov_keys && !w->priv)
-		ret = dofi_mr_register(ia, (uintptr_t)&w->nothing, sizeof(w->nothing),
-				       DAT_MEM_PRIV_REMOTE_READ_FLAG, w->context, false, w->rmr->pz,
-				       only, &w->mr, &w->key);
-	else
-		ret = dofi_mr_register(ia, address, w->triplet.segment_length, w->priv, w->context,
-				       w->zero_based, w->rmr->pz, only, &w->mr, &w->key);
+	ret = ia->fab.desc->ops->register_mr(ia, &req, &w->mr, &w->key);
 	if (ret) {
 		dofi_region_remove(&ia->lmrs, r, w->context);
 		return ret;
@@ -264,7 +264,7 @@ static DAT_RETURN rmr_find_lmr(const struct dofi_bind *b, struct dofi_rmr *rmr,
 static DAT_RETURN rmr_make_window(const struct dofi_bind *b, struct dofi_rmr *rmr,
 				  const struct dofi_ep *ep, struct dofi_window **out)
 {
-	DAT_MEM_PRIV_FLAGS remote = b->priv & REMOTE;
+	DAT_MEM_PRIV_FLAGS remote = b->priv & DOFI_PRIV_REMOTE;
 	struct dofi_window *w;
 	struct dofi_lmr *lmr;
 	uint64_t address;

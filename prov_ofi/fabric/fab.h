@@ -98,8 +98,6 @@ struct dofi_fab {
 	uint32_t lib_version; /* fi_version(); 0: libfabric is not used */
 
 	/* Capabilities: all that the core knows of a fabric (test/structure/check). */
-	bool prov_keys;      /* keys come from the provider */
-	bool local_mr;       /* local buffers need registration */
 	bool has_msg_prefix; /* a prefix leads each message (ops->send_prefixed) */
 	bool immed;          /* writes with immediate data consume a peer's receive */
 	bool atomics;        /* atomic operations on memory of the peer's */
@@ -118,7 +116,7 @@ struct dofi_fab {
 	bool limits_reads;   /* a peer serves a limited number of reads at a time */
 
 	/* Limits. */
-	uint64_t atomic_access; /* libfabric's right for atomic operations of peers */
+	uint64_t atomic_access; /* libfabric's right for atomic operations of peers; 0: none */
 	size_t mtu;
 	uint8_t min_batch;           /* minimum number of completions that one read of a CQ
 				      * requests */

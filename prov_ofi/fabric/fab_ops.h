@@ -15,6 +15,8 @@ struct dofi_conn;
 struct dofi_dto;
 struct dofi_ep;
 struct dofi_evd;
+struct dofi_ia;
+struct dofi_mr_request;
 struct dofi_msg_prefixes;
 struct dofi_srq;
 
@@ -25,6 +27,15 @@ struct dofi_fabric_ops {
 	int (*open_cq)(struct dofi_evd *evd, struct fi_cq_attr *attr);
 	/* A shared receive context of srq->depth entries is about to be opened. */
 	int (*prepare_srq)(struct dofi_srq *srq);
+
+	/* Memory regions (object/mr.h). */
+	/* Registers the memory. *mr: NULL if no peer and no device needs the registration. *key,
+	 * for peers: unchanged without remote rights. */
+	int (*register_mr)(struct dofi_ia *ia, const struct dofi_mr_request *req,
+			   struct fid_mr **mr, uint32_t *key);
+	void (*close_mr)(struct dofi_ia *ia, struct fid_mr *mr);
+	/* Returns the memory context of a key; not a valid context if there is no such key. */
+	uint32_t (*find_mr)(struct dofi_ia *ia, uint32_t key);
 
 	/* Endpoints. Caller holds cm_lock. */
 	/* Sets in `info` what the endpoint of this connection needs, and how much of the EP's

@@ -6,13 +6,12 @@
 #include "base/log.h"
 #include "base/dat_error.h"
 #include "object/limits.h"
+#include "fabric/fab_ops.h"
 #include "object/mr.h"
-#include "msgep/msgep.h"
 #include "diag/diag.h"
 
-#define REMOTE (DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
 #define WRITES (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
-#define ALL_PRIV (REMOTE | DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
+#define ALL_PRIV (DOFI_PRIV_REMOTE | DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
 /* libfabric has one access right for remote writes and atomic operations, msgep has two. */
 static uint64_t mr_fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS priv)
@@ -27,86 +26,39 @@ static uint64_t mr_fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS 
 		access |= FI_REMOTE_READ;
 	if (priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG)
 		access |= FI_REMOTE_WRITE;
-	if ((priv & DOFI_PRIV_ATOMIC) && fab->atomics)
+	if (priv & DOFI_PRIV_ATOMIC)
 		access |= fab->atomic_access;
 	return access;
 }
 
-void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr)
+struct fi_mr_attr dofi_mr_attr(const struct dofi_fab *fab, const struct dofi_mr_request *req,
+			       struct iovec *iov)
 {
-	if (fab->prov_keys)
-		dofi_key_remove(keys, (uint32_t)fi_mr_key(mr));
-	fi_close(&mr->fid);
-}
-
-int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length, DAT_MEM_PRIV_FLAGS priv,
-		     uint32_t wanted, bool zero_based, const struct dofi_pz *pz,
-		     const struct dofi_ep *only, struct fid_mr **mr, uint32_t *key)
-{
-	struct iovec iov = { (void *)(uintptr_t)address, length };
-	struct msgep_auth auth = { (uintptr_t)pz, (uintptr_t)only };
-	struct dofi_fab *fab = &ia->fab;
-	struct fi_mr_attr attr;
-	uint64_t given;
-	int ret;
-
-	/* Devices address registered memory as the process does. */
-	if (zero_based && !fab->zero_based && (priv & REMOTE))
-		return -EOPNOTSUPP;
-	memset(&attr, 0, sizeof(attr));
-	attr.mr_iov = &iov;
-	attr.iov_count = 1;
-	attr.access = mr_fabric_access(fab, priv);
-	attr.requested_key = wanted;
-	/* With absolute addressing the offset is added to what the peer sends. */
-	attr.offset = zero_based ? address : 0;
-	if (fab->auth_keys) {
-		attr.auth_key = (uint8_t *)&auth;
-		attr.auth_key_size = sizeof(auth);
-	}
-	ret = fi_mr_regattr(fab->domain, &attr, 0, mr);
-	if (ret) {
-		*mr = NULL;
-		return ret;
-	}
-	given = fi_mr_key(*mr);
-	*key = (uint32_t)given;
-	if (!(priv & REMOTE))
-		return 0;
-	if (given && given <= UINT32_MAX) {
-		if (!fab->prov_keys || dofi_key_insert(&ia->keys, *key, wanted))
-			return 0;
-		fi_close(&(*mr)->fid);
-		*mr = NULL;
-		return -FI_ENOMEM;
-	}
-	dofi_log(DOFI_LOG_ERROR, "the fabric's memory key %#llx does not fit 32 bits",
-		 (unsigned long long)given);
-	fi_close(&(*mr)->fid);
-	*mr = NULL;
-	return -EOVERFLOW;
+	*iov = (struct iovec){ (void *)(uintptr_t)req->address, req->length };
+	return (struct fi_mr_attr){ .mr_iov = iov,
+				    .iov_count = 1,
+				    .access = mr_fabric_access(fab, req->priv),
+				    .requested_key = req->context };
 }
 
 /* Registers the memory with the fabric if a peer or the device needs it. */
 static int mr_register_region(struct dofi_lmr *lmr)
 {
-	struct dofi_fab *fab = &lmr->obj.ia->fab;
-	uint32_t key;
-	int ret;
+	const struct dofi_mr_request req = { .address = lmr->address,
+					     .length = lmr->length,
+					     .priv = lmr->priv,
+					     .context = lmr->context,
+					     .zero_based = lmr->zero_based,
+					     .pz = lmr->pz };
+	struct dofi_ia *ia = lmr->obj.ia;
+	uint32_t key = 0;
+	int ret = ia->fab.desc->ops->register_mr(ia, &req, &lmr->mr, &key);
 
-	lmr->mr = NULL;
-	lmr->region->desc = NULL;
-	lmr->rmr_context = 0;
-	if (!(lmr->priv & REMOTE) && !fab->local_mr)
-		return 0;
-	ret = dofi_mr_register(lmr->obj.ia, lmr->address, lmr->length, lmr->priv, lmr->context,
-			       lmr->zero_based, lmr->pz, NULL, &lmr->mr, &key);
 	if (ret)
-		return ret;
-	lmr->region->desc = fi_mr_desc(lmr->mr);
-	if (lmr->priv & REMOTE)
-		lmr->rmr_context = key;
-	return 0;
+		lmr->mr = NULL;
+	lmr->region->desc = lmr->mr ? fi_mr_desc(lmr->mr) : NULL;
+	lmr->rmr_context = key;
+	return ret;
 }
 
 /* Resolves the memory that the description names. */
@@ -238,7 +190,7 @@ void dofi_lmr_destroy(struct dofi_lmr *lmr)
 {
 	dofi_region_remove(&lmr->obj.ia->lmrs, lmr->region, lmr->context);
 	if (lmr->mr)
-		dofi_mr_close(&lmr->obj.ia->fab, &lmr->obj.ia->keys, lmr->mr);
+		lmr->obj.ia->fab.desc->ops->close_mr(lmr->obj.ia, lmr->mr);
 	lmr->mr = NULL;
 	lmr->pz->users--;
 	dofi_obj_release(&lmr->obj);
@@ -291,12 +243,12 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 
 bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr)
 {
-	if (lmr->obj.ia->fab.local_mr || !lmr->mr)
+	if (lmr->region->desc || !lmr->mr)
 		return false;
-	lmr->region->priv &= ~REMOTE;
-	lmr->priv &= ~REMOTE;
+	lmr->region->priv &= ~DOFI_PRIV_REMOTE;
+	lmr->priv &= ~DOFI_PRIV_REMOTE;
 	lmr->rmr_context = 0;
-	fi_close(&lmr->mr->fid);
+	lmr->obj.ia->fab.desc->ops->close_mr(lmr->obj.ia, lmr->mr);
 	lmr->mr = NULL;
 	return true;
 }

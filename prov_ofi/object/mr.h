@@ -6,6 +6,7 @@
 #include "object/ia.h"
 
 struct dofi_ep;
+struct dofi_window;
 
 struct dofi_pz {
 	struct dofi_obj obj;
@@ -48,23 +49,32 @@ struct dofi_lmr_request {
 	bool zero_based;
 };
 
+/* The rights that let peers access memory. */
+#define DOFI_PRIV_REMOTE \
+	(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
+
+/* What ops->register_mr registers with the fabric: a region, or a window on a part of one. */
+struct dofi_mr_request {
+	uint64_t address, length;
+	DAT_MEM_PRIV_FLAGS priv;
+	uint32_t context; /* of the memory: becomes the key where the fabric chooses none */
+	bool zero_based;
+	/* Where the owner's software executes the accesses of peers: only through EPs of this PZ,
+	 * or, unless `only` is NULL, through that EP. */
+	const struct dofi_pz *pz;
+	const struct dofi_ep *only;
+	struct dofi_window *window; /* NULL: a region */
+};
+
 /* Implements dat_lmr_create of both versions, without its outputs. */
 DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia, const struct dofi_lmr_request *req,
 			 struct dofi_lmr **out);
 void dofi_lmr_destroy(struct dofi_lmr *lmr);
-/* Registers memory with the fabric; *key is the remote key. With msgep, peers have access only
- * through EPs of `pz`, or, unless `only` is NULL, through that EP. */
-int dofi_mr_register(struct dofi_ia *ia, uint64_t address, uint64_t length, DAT_MEM_PRIV_FLAGS priv,
-		     uint32_t wanted, bool zero_based, const struct dofi_pz *pz,
-		     const struct dofi_ep *only, struct fid_mr **mr, uint32_t *key);
-void dofi_mr_close(struct dofi_fab *fab, struct dofi_key_table *keys, struct fid_mr *mr);
-/* Returns the memory context of a remote key; not a valid context if there is no such key. */
-static inline uint32_t dofi_mr_context(struct dofi_ia *ia, uint32_t key)
-{
-	return ia->fab.prov_keys ? dofi_key_find(&ia->keys, key) : key;
-}
-/* Closes an LMR whose key a peer has invalidated. False: the fabric needs the registration. Caller
- * holds ia->mr_lock. */
+/* The registration as libfabric describes it, the same for all fabrics. `iov` belongs to it. */
+struct fi_mr_attr dofi_mr_attr(const struct dofi_fab *fab, const struct dofi_mr_request *req,
+			       struct iovec *iov);
+/* Closes an LMR whose key a peer has invalidated. False: local operations need the registration.
+ * Caller holds ia->mr_lock. */
 bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr);
 /* Sets the outputs of dat_lmr_create; each pointer except `handle` may be NULL. */
 void dofi_lmr_outputs(struct dofi_lmr *lmr, DAT_LMR_HANDLE *handle, DAT_LMR_CONTEXT *lmr_context,

@@ -28,7 +28,7 @@ struct dofi_window {
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS priv;
 	bool zero_based;
-	uint64_t nothing; /* memory of the key of a window without rights */
+	uint64_t nothing; /* memory of a device's key of a window without rights */
 };
 
 struct dofi_rmr {

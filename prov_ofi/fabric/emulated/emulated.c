@@ -10,6 +10,7 @@
 #include "msgep/msgep.h"
 #include "object/ep.h"
 #include "object/limits.h"
+#include "object/mr.h"
 #include "object/srq.h"
 
 int dofi_emulated_address(struct dofi_fab *fab, const char *wanted)
@@ -48,6 +49,38 @@ static int emulated_prepare_srq(struct dofi_srq *srq)
 {
 	(void)srq;
 	return 0;
+}
+
+/* Only accesses of peers use the registration. A window has a key even without rights. */
+static int emulated_register_mr(struct dofi_ia *ia, const struct dofi_mr_request *req,
+				struct fid_mr **mr, uint32_t *key)
+{
+	struct msgep_auth auth = { (uintptr_t)req->pz, (uintptr_t)req->only };
+	struct fi_mr_attr attr;
+	struct iovec iov;
+
+	*mr = NULL;
+	if (!(req->priv & DOFI_PRIV_REMOTE) && !req->window)
+		return 0;
+	attr = dofi_mr_attr(&ia->fab, req, &iov);
+	/* With absolute addressing the offset is added to what the peer sends. */
+	attr.offset = req->zero_based ? req->address : 0;
+	attr.auth_key = (uint8_t *)&auth;
+	attr.auth_key_size = sizeof(auth);
+	*key = req->context;
+	return fi_mr_regattr(ia->fab.domain, &attr, 0, mr);
+}
+
+static void emulated_close_mr(struct dofi_ia *ia, struct fid_mr *mr)
+{
+	(void)ia;
+	fi_close(&mr->fid);
+}
+
+static uint32_t emulated_find_mr(struct dofi_ia *ia, uint32_t key)
+{
+	(void)ia;
+	return key;
 }
 
 /* What peers may reach through the endpoint: see msgep.h. */
@@ -124,6 +157,9 @@ const struct dofi_fabric_ops dofi_emulated_ops = {
 	.open_fabric = emulated_open_fabric,
 	.open_cq = emulated_open_cq,
 	.prepare_srq = emulated_prepare_srq,
+	.register_mr = emulated_register_mr,
+	.close_mr = emulated_close_mr,
+	.find_mr = emulated_find_mr,
 	.prepare_ep = emulated_prepare_ep,
 	.release_ep = emulated_release_ep,
 	.detach_ep = emulated_detach_ep,

@@ -331,8 +331,6 @@ static void device_set_capabilities(struct dofi_fab *fab)
 	struct fi_info *info = fab->info;
 
 	/* Absolute addresses: setting the mode in what the provider returned is honoured. */
-	fab->prov_keys = info->domain_attr->mr_mode & FI_MR_PROV_KEY;
-	fab->local_mr = info->domain_attr->mr_mode & FI_MR_LOCAL;
 	info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
 	device_adapt(fab);
 	fab->auto_progress = fab->early_flush = fab->refuse_lost = fab->limits_reads = true;
@@ -341,7 +339,7 @@ static void device_set_capabilities(struct dofi_fab *fab)
 	fab->await_route = fab->has_msg_prefix;
 	fab->connect_blocks = dofi_device_is_siw(fab);
 	/* Atomic operations of peers need the right to write. */
-	fab->atomic_access = FI_REMOTE_WRITE;
+	fab->atomic_access = fab->atomics ? FI_REMOTE_WRITE : 0;
 	fab->mtu = device_mtu(info);
 	fab->min_batch = 1;
 	fab->srq_depth = SRQ_DEPTH;

@@ -33,4 +33,11 @@ int dofi_device_open_cq(struct dofi_evd *evd, struct fi_cq_attr *attr);
 int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info);
 void dofi_device_release(struct dofi_conn *conn, struct dofi_ep *ep);
 
+/* ---- fabric/verbs/device_mr.c: the device chooses the keys of memory ---- */
+
+int dofi_device_register_mr(struct dofi_ia *ia, const struct dofi_mr_request *req,
+			    struct fid_mr **mr, uint32_t *key);
+void dofi_device_close_mr(struct dofi_ia *ia, struct fid_mr *mr);
+uint32_t dofi_device_find_mr(struct dofi_ia *ia, uint32_t key);
+
 #endif
