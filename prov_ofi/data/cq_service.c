@@ -35,6 +35,7 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd)
 {
 	struct fid *fid = &evd->cq->fid;
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	DOFI_NO_CANCEL();
 	return !fi_trywait(evd->obj.ia->fab.fabric, &fid, 1);
 }

@@ -137,7 +137,7 @@ static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd,
 	if (evd->waiter || evd->dead)
 		return DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
 	/* The progress thread read the CQ before the consumer: this dequeue counts as a poll. */
-	if (evd->served || evd->obj.ia->fab.auto_progress)
+	if (evd->served || evd->count_dequeues)
 		dofi_evd_polled(evd);
 	evd->served = false;
 	return evd_pop_ring(evd, event, evd->notified);

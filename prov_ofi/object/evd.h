@@ -67,14 +67,15 @@ struct dofi_evd {
 
 	struct dofi_models models;        /* of its DTO streams; cm_lock */
 	_Atomic unsigned int feeds;       /* streams that keep it from being freed */
-	_Atomic uint32_t polls;           /* consumers' reads of the CQ, or (device) their
-					   * dequeues; evd->lock to write */
+	_Atomic uint32_t polls;           /* consumers' reads of the CQ and, with count_dequeues,
+					   * dequeues from the ring; evd->lock to write */
 	_Atomic uint64_t bytes_completed; /* of its completions; evd->lock to write */
 	_Atomic uint64_t bytes_posted;    /* of long sends and writes */
-	bool served;                      /* ring filled by another thread since the last dequeue */
-	uint8_t full_batches;             /* consecutive reads of the CQ that filled the batch */
-	uint8_t batch, min_batch;         /* entries of the next read; after a partial one */
-	_Atomic bool stalled;             /* post_recv signals the wakeup descriptor */
+	bool count_dequeues;      /* the CQ fills without being read: reads of it are rare */
+	bool served;              /* ring filled by another thread since the last dequeue */
+	uint8_t full_batches;     /* consecutive reads of the CQ that filled the batch */
+	uint8_t batch, min_batch; /* entries of the next read; after a partial one */
+	_Atomic bool stalled;     /* post_recv signals the wakeup descriptor */
 
 	struct dofi_list link; /* ia->evds */
 	enum dofi_evd_progress progress;

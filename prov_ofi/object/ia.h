@@ -48,10 +48,11 @@ struct dofi_progress {
 	int epfd;      /* epoll set on which the thread sleeps */
 	int wakeup_fd; /* eventfd: wakes the thread */
 	_Atomic bool wakeup_pending;
-	_Atomic bool long_tick;          /* ticks are long: work for the thread wakes it */
-	uint32_t idle_rounds;            /* consecutive rounds that took over no CQ */
-	bool consumer_polled;            /* a consumer polls some CQ; private to the thread */
-	uint32_t waiting_rounds;         /* consecutive rounds in which all those consumers wait */
+	bool automatic;          /* operations proceed without a thread that calls the fabric */
+	_Atomic bool long_tick;  /* ticks are long: work for the thread wakes it */
+	uint32_t idle_rounds;    /* consecutive rounds that took over no CQ */
+	bool consumer_polled;    /* a consumer polls some CQ; private to the thread */
+	uint32_t waiting_rounds; /* consecutive rounds in which all those consumers wait */
 	void (*end)(struct dofi_ia *ia); /* last action of the thread; NULL: none */
 };
 

@@ -25,12 +25,12 @@ static void progress_wakeup_if_long_tick(struct dofi_ia *ia)
 
 void dofi_progress_consumer_left(struct dofi_ia *ia)
 {
-	if (!ia->fab.auto_progress)
+	if (!ia->prog.automatic)
 		progress_wakeup_if_long_tick(ia);
 }
 
 void dofi_progress_request_deferred(struct dofi_ia *ia)
 {
-	if (ia->fab.auto_progress)
+	if (ia->prog.automatic)
 		progress_wakeup_if_long_tick(ia);
 }

@@ -193,6 +193,7 @@ int dofi_progress_start(struct dofi_ia *ia)
 {
 	int ret = progress_watch_fd(ia, ia->fab.eq_fd, DOFI_KEY_EQ);
 
+	ia->prog.automatic = ia->fab.auto_progress;
 	if (!ret && ia->outage.fd >= 0)
 		ret = progress_watch_fd(ia, ia->outage.fd, DOFI_KEY_OUTAGE);
 	return ret ? ret : progress_start_thread(ia);

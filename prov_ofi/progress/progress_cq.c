@@ -56,7 +56,7 @@ static bool progress_polled_often(struct dofi_evd *evd, uint64_t now)
 	uint64_t elapsed = now - evd->last_check;
 	bool busy;
 
-	if (evd->obj.ia->fab.auto_progress)
+	if (evd->obj.ia->prog.automatic)
 		busy = n && elapsed < n * DEVICE_GAP;
 	else if (n < BUSY_POLLS)
 		busy = n && elapsed < copying;
@@ -124,9 +124,9 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 		unsigned int n = dofi_evd_service(evd);
 		bool may_sleep;
 
-		dofi_evd_enter(evd, ia->fab.cq_external_lock);
+		dofi_lock(&evd->lock);
 		may_sleep = dofi_cq_may_sleep(evd);
-		dofi_evd_leave(evd, ia->fab.cq_external_lock);
+		dofi_unlock(&evd->lock);
 		if (may_sleep) {
 			evd->empty_polls = 0;
 			if (!progress_arm_cq(ia, evd)) {
@@ -152,7 +152,7 @@ static int progress_tick_ms(const struct dofi_ia *ia)
 {
 	uint32_t longer = ia->prog.idle_rounds;
 
-	if (!ia->fab.auto_progress) {
+	if (!ia->prog.automatic) {
 		if (ia->prog.idle_rounds < CALM_TICKS)
 			return DOFI_TICK_MS;
 		longer = ia->prog.waiting_rounds;
@@ -164,7 +164,7 @@ static int progress_tick_ms(const struct dofi_ia *ia)
 static bool progress_has_long_tick(const struct dofi_ia *ia)
 {
 	return ia->prog.consumer_polled &&
-	       ia->prog.idle_rounds >= (ia->fab.auto_progress ? 1 : CALM_TICKS);
+	       ia->prog.idle_rounds >= (ia->prog.automatic ? 1 : CALM_TICKS);
 }
 
 /* A consumer is active: does not check the CQ before the next tick. */
@@ -245,7 +245,7 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 {
 	uint64_t now = dofi_now();
 	uint64_t next = DOFI_NEVER;
-	bool consumer_polled = false, took = false, device = ia->fab.auto_progress;
+	bool consumer_polled = false, took = false, automatic = ia->prog.automatic;
 	struct dofi_list *pos;
 
 	/* Reset first: CQs that are checked now must be checked again soon. */
@@ -260,7 +260,7 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 		consumer_polled |= evd->progress == DOFI_EVD_CONSUMER_POLLED;
 		if ((evd->progress == DOFI_EVD_STALLED ||
 		     (evd->progress == DOFI_EVD_CONSUMER_POLLED && evd->covered_by_peer_cq &&
-		      !device)) &&
+		      !automatic)) &&
 		    evd->next_check < next)
 			next = evd->next_check;
 	}
@@ -269,7 +269,7 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 	atomic_store_explicit(&ia->prog.long_tick, progress_has_long_tick(ia),
 			      memory_order_relaxed);
 	/* After that store: a waiter that is seen here reads it when it returns. */
-	ia->prog.waiting_rounds = !device && progress_has_long_tick(ia) &&
+	ia->prog.waiting_rounds = !automatic && progress_has_long_tick(ia) &&
 						  progress_all_consumers_wait(ia)
 					  ? ia->prog.waiting_rounds + 1
 					  : 0;
