@@ -37,7 +37,7 @@ dofi_sources = \
 	prov_ofi/cm/cm_sp.c \
 	prov_ofi/object/cno.c prov_ofi/object/cno.h \
 	prov_ofi/cm/conn.c prov_ofi/object/conn.h \
-	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_inline.h \
+	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_data.h prov_ofi/data/cq_inline.h \
 	prov_ofi/data/cq_service.c \
 	prov_ofi/data/evd_dequeue.c \
 	prov_ofi/fabric/emulated/emulated.c prov_ofi/fabric/emulated/emulated.h \

@@ -31,7 +31,7 @@ DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
 
 bool dofi_api_extensions(const struct dofi_ia *ia)
 {
-	return ia->fab.immed || ia->fab.atomics;
+	return ia->fab.immed; /* without it there are no atomic operations either */
 }
 
 void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)

@@ -24,13 +24,13 @@ static const char *ia_attr_true_if(bool yes)
 void dofi_attr_name(struct dofi_ia *ia)
 {
 	const struct dofi_fab *fab = &ia->fab;
-	bool ext = dofi_api_extensions(ia);
+	bool ext = dofi_api_extensions(ia), atomics = ext && fab->atomics;
 	const DAT_NAMED_ATTR named[DOFI_NAMED] = {
 		{ "DAT_IB_RDMA_READ", "TRUE" },
 		{ "DAT_IB_TRANSPORT_MTU", ia->mtu },
 		{ "DAT_EXTENSION_INTERFACE", ia_attr_true_if(ext) },
-		{ "DAT_IB_FETCH_AND_ADD", ia_attr_true_if(ext && fab->atomics) },
-		{ "DAT_IB_CMP_AND_SWAP", ia_attr_true_if(ext && fab->atomics) },
+		{ "DAT_IB_FETCH_AND_ADD", ia_attr_true_if(atomics) },
+		{ "DAT_IB_CMP_AND_SWAP", ia_attr_true_if(atomics) },
 		{ "DAT_IB_IMMED_DATA", ia_attr_true_if(ext) },
 		{ "DAT_IB_UD", "FALSE" },
 		{ "DAT_COUNTERS", "FALSE" },
@@ -120,9 +120,8 @@ static void ia_attr_fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->max_private_data_size = (DAT_COUNT)ia->fab.max_priv;
 	a->supports_multipath = DAT_FALSE;
 	a->ep_creator = DAT_PSP_CREATES_EP_IFASKED;
-	/* Where libfabric checks the accesses of peers, the key of a region is good for every
-	 * connection of the IA, whatever the EP's PZ. */
-	a->pz_support = ia->fab.auth_keys ? DAT_PZ_UNIQUE : DAT_PZ_SHAREABLE;
+	/* Elsewhere the key of a region is good for every connection of the IA. */
+	a->pz_support = ia->fab.checks_pz ? DAT_PZ_UNIQUE : DAT_PZ_SHAREABLE;
 	a->optimal_buffer_alignment = 64;
 	ia_attr_merge_all(a->evd_stream_merging_supported);
 	a->srq_supported = DAT_TRUE;

@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "base/error_text.h"
 #include "base/log.h"
+#include "data/cq_data.h"
 #include "data/cq_inline.h"
 #include "data/srq_cq.h"
 #include "object/rmr.h"
@@ -128,14 +129,12 @@ ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t
 		dofi_deferred_add(ep, DOFI_DEFERRED_DRAINED);
 }
 
-/* A write with immediate data consumed the receive. A device reports it by the kind of completion,
- * whose data has no space for more; software carries the rest, too (object/conn_id.h). */
+/* A write with immediate data consumed the receive. */
 static void cq_read_immed(struct dofi_dto *dto, const struct dofi_fab *fab, uint64_t data,
 			  size_t *len)
 {
 	dto->kind = DOFI_RECV_IMMED;
-	dto->solicited = fab->narrow_cq_data || (data & DOFI_DATA_SOLICITED);
-	dto->immed = (uint32_t)(fab->narrow_cq_data ? data : data >> 32);
+	dofi_cq_data_read_immed(dto, fab, data);
 	/* 1.2 has no such completions: report a receive of 0 bytes. */
 	if (DOFI_API == 12)
 		*len = 0;
@@ -168,7 +167,7 @@ ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 	uint8_t status = DAT_DTO_SUCCESS;
 	size_t len = entry->len;
 
-	if (evd->obj.ia->fab.has_msg_prefix)
+	if (evd->has_msg_prefix)
 		status = evd->obj.ia->fab.desc->ops->read_prefix(evd, dto, &len, &data);
 	if (dto->shared) {
 		dto->ep = dofi_srq_owner(dto, evd, data);
@@ -204,6 +203,7 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 	struct fi_cq_err_entry err;
 	struct dofi_dto *dto;
 	uint8_t status;
+	bool early;
 
 	DOFI_NO_CANCEL();
 	memset(&err, 0, sizeof(err));
@@ -213,7 +213,8 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 	if (!dto)
 		return true;
 	status = fab->desc->ops->cq_status(evd, dto, &err);
-	if (dto->shared && status == DAT_DTO_ERR_FLUSHED && fab->early_flush) {
+	early = status == DAT_DTO_ERR_FLUSHED && fab->early_flush;
+	if (dto->shared && early) {
 		dofi_srq_unfilled(dto);
 		return true;
 	}
@@ -225,7 +226,7 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 	if (status != DAT_DTO_ERR_FLUSHED)
 		dofi_log(DOFI_LOG_INFO, "operation failed: %s (%d)", dofi_error_text(err.err),
 			 err.prov_errno);
-	else if (fab->early_flush && !atomic_load_explicit(&dto->ep->ending, memory_order_acquire))
+	else if (early && !atomic_load_explicit(&dto->ep->ending, memory_order_acquire))
 		dofi_deferred_add(dto->ep, DOFI_DEFERRED_FLUSHED);
 	cq_finish(dto, evd, status, dofi_dto_receives(dto));
 	return true;

@@ -145,11 +145,7 @@ ALWAYS_INLINE DAT_RETURN dto_check_args(const struct dofi_ep *ep, const struct o
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (o->n && !o->iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	/* The key travels in the completion data, or in a prefix. */
-	if (o->kind == DOFI_SEND && o->inv_key && ep->obj.ia->fab.narrow_cq_data)
-		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
-	/* Such a write cannot carry both a connection id and immediate data (conn_id.h). */
-	if (o->kind == DOFI_WRITE_IMMED && ep->peer_conn_id && ep->obj.ia->fab.narrow_cq_data)
+	if (!dofi_cq_data_fits(ep, o->kind, o->inv_key))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!dto_flags_ok(ep, o->kind, o->flags))
 		return DOFI_ERR(DAT_INVALID_PARAMETER,
@@ -250,7 +246,7 @@ ALWAYS_INLINE void dto_submit(struct dofi_ep *ep, struct dofi_queue *q, struct d
 	}
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
 	dofi_dto_hand_over(ep, q, pos, dto, kind, dto->iov_count == 1,
-			   kind == DOFI_SEND ? dofi_fab_data(ep, dto) : 0);
+			   kind == DOFI_SEND ? dofi_cq_data_msg(ep, dto) : 0);
 }
 
 ALWAYS_INLINE void dto_enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,

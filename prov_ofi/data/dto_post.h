@@ -153,7 +153,7 @@ ALWAYS_INLINE bool dofi_dto_post_ordinary(struct dofi_ep *ep, enum dofi_dto_kind
 	dto->inv_key = 0;
 	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags, DOFI_DTO_POSTED);
 	dofi_dto_hand_over(ep, q, tail, dto, kind, true,
-			   kind == DOFI_SEND ? dofi_fab_conn_id(ep) : 0);
+			   kind == DOFI_SEND ? dofi_cq_data_conn_id(ep) : 0);
 	return true;
 }
 

@@ -19,7 +19,7 @@ static inline ssize_t dto_hand_over(struct dofi_ep *ep, struct fid_ep *fid, stru
 	case DOFI_RECV:
 		return dofi_fab_recv(ep, fid, dto, single);
 	case DOFI_SEND:
-		return dofi_fab_send(ep, fid, dto, single, dofi_fab_data(ep, dto));
+		return dofi_fab_send(ep, fid, dto, single, dofi_cq_data_msg(ep, dto));
 	case DOFI_WRITE_IMMED:
 		return dofi_fab_write_immed(ep, fid, dto);
 	case DOFI_FETCH_ADD:

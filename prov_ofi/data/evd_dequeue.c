@@ -77,7 +77,7 @@ ALWAYS_INLINE bool evd_return_receive(struct dofi_evd *evd, struct dofi_dto *dto
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	ssize_t len = (ssize_t)entry->len;
 
-	if (evd->obj.ia->fab.has_msg_prefix)
+	if (evd->has_msg_prefix)
 		len = evd_bounce_data(evd, dto, entry->len);
 	if (len < 0 || (uint64_t)len > dto->length || (entry->flags & FI_REMOTE_CQ_DATA) ||
 	    ep->has_watermarks || !evd_is_simple_completion(ep, q, head, dto))

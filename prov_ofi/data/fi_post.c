@@ -19,17 +19,6 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 	return fi_writemsg(fid, &msg, FI_COMPLETION);
 }
 
-static uint64_t fab_immed_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	uint64_t data = (uint64_t)dto->immed << 32;
-
-	if (ep->obj.ia->fab.narrow_cq_data)
-		return dto->immed;
-	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		data |= DOFI_DATA_SOLICITED;
-	return data | (uint64_t)ep->peer_conn_id << DOFI_DATA_CONN_ID_SHIFT;
-}
-
 ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
@@ -39,13 +28,14 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 				  .rma_iov = &target,
 				  .rma_iov_count = 1,
 				  .context = &dto->ctx,
-				  .data = fab_immed_data(ep, dto) };
+				  .data = dofi_cq_data_immed(ep, dto) };
 
 	return fi_writemsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
 }
 
 ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
+	const struct dofi_fabric_ops *ops = ep->obj.ia->fab.desc->ops;
 	bool swap = dto->kind == DOFI_CMP_SWAP;
 	struct fi_ioc operand = { .addr = &dto->operand[swap], .count = 1 };
 	struct fi_ioc compare = { .addr = &dto->operand[0], .count = 1 };
@@ -60,11 +50,8 @@ ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 				     .op = swap ? FI_CSWAP : FI_SUM,
 				     .context = &dto->ctx };
 
-	/* QUIRK libfabric<2.2 verbs: takes the pointers to atomic operands as their values. */
-	if (ep->obj.ia->fab.atomic_values) {
-		msg.addr = dto->operand[swap];
-		compare.addr = (void *)(uintptr_t)dto->operand[0];
-	}
+	if (ops->adapt_atomic)
+		ops->adapt_atomic(&ep->obj.ia->fab, dto, &msg, &compare);
 	if (swap)
 		return fi_compare_atomicmsg(fid, &msg, &compare, dto->desc, 1, &result, dto->desc,
 					    1, FI_COMPLETION);

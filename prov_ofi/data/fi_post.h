@@ -4,27 +4,9 @@
 #define DOFI_FI_POST_H
 
 #include "base/inline.h"
+#include "data/cq_data.h"
 #include "fabric/fab_ops.h"
-#include "object/conn_id.h"
 #include "object/ep.h"
-
-/* Completion data of every message to that peer. */
-static inline uint64_t dofi_fab_conn_id(const struct dofi_ep *ep)
-{
-	return (uint64_t)ep->peer_conn_id << DOFI_DATA_CONN_ID_SHIFT;
-}
-
-/* Completion data of this message. */
-static inline uint64_t dofi_fab_data(const struct dofi_ep *ep, const struct dofi_dto *dto)
-{
-	uint64_t data = dofi_fab_conn_id(ep);
-
-	if (dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG)
-		data |= DOFI_DATA_SOLICITED;
-	if (dto->inv_key)
-		data |= DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
-	return data;
-}
 
 /* A message of one segment uses the short calls: on devices the others cost more and copy small
  * messages twice. `single` is a constant in some callers. */

@@ -22,7 +22,7 @@ static ssize_t srq_post(struct dofi_srq *srq, struct dofi_dto *dto)
 {
 	struct fi_msg msg;
 
-	if (srq->obj.ia->fab.has_msg_prefix)
+	if (srq->prefixes.base)
 		return srq->obj.ia->fab.desc->ops->recv_prefixed(srq->srx, &srq->prefixes,
 								 dto->prefix_slot, dto);
 	msg = dofi_fab_msg(dto);

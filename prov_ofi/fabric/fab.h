@@ -100,11 +100,9 @@ struct dofi_fab {
 	/* Capabilities: all that the core knows of a fabric (test/structure/check). */
 	bool has_msg_prefix; /* a prefix leads each message (ops->send_prefixed) */
 	bool immed;          /* writes with immediate data consume a peer's receive */
-	bool atomics;        /* atomic operations on memory of the peer's */
-	bool atomic_values;  /* values instead of pointers to them (data/fi_post.c) */
+	bool atomics;        /* atomic operations on memory of the peer's; only with immed */
 	bool auto_progress;  /* operations proceed without calls into the fabric */
-	bool auth_keys;      /* regions and endpoints carry what a peer may reach
-			      * (struct msgep_auth) */
+	bool checks_pz;      /* accesses of peers are checked against the EP's PZ */
 	bool zero_based;     /* remote addresses can be offsets into a region */
 	bool narrow_cq_data; /* completion data is 32 bits: immediate data, or a
 			      * connection id */

@@ -79,6 +79,10 @@ struct dofi_fabric_ops {
 	 * DAT_DTO_COMPLETION_STATUS; may be repeated. */
 	uint8_t (*read_prefix)(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len,
 			       uint64_t *data);
+	/* Replaces what the provider takes for the operands of an atomic operation; NULL: nothing.
+	 * `compare` is used by a swap only. */
+	void (*adapt_atomic)(const struct dofi_fab *fab, const struct dofi_dto *dto,
+			     struct fi_msg_atomic *msg, struct fi_ioc *compare);
 	/* A read into more than fab->max_read_iov segments. */
 	ssize_t (*split_read)(struct fid_ep *fid, const struct dofi_dto *dto,
 			      const struct fi_msg_rma *whole);

@@ -74,6 +74,7 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->polls = evd->seen_polls = 0;
 	evd->bytes_completed = evd->seen_completed = 0;
 	evd->bytes_posted = evd->seen_posted = 0;
+	evd->has_msg_prefix = evd->obj.ia->fab.has_msg_prefix;
 	evd->count_dequeues = evd->obj.ia->fab.auto_progress;
 	evd->served = false;
 	evd->full_batches = 0;

@@ -72,6 +72,7 @@ struct dofi_evd {
 	_Atomic uint64_t bytes_completed; /* of its completions; evd->lock to write */
 	_Atomic uint64_t bytes_posted;    /* of long sends and writes */
 	bool count_dequeues;      /* the CQ fills without being read: reads of it are rare */
+	bool has_msg_prefix;      /* a prefix leads each message (fab->has_msg_prefix) */
 	bool served;              /* ring filled by another thread since the last dequeue */
 	uint8_t full_batches;     /* consecutive reads of the CQ that filled the batch */
 	uint8_t batch, min_batch; /* entries of the next read; after a partial one */

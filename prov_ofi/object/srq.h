@@ -22,8 +22,9 @@ struct dofi_srq {
 	struct dofi_lock lock;
 	struct dofi_pz *pz;
 	struct fid_ep *srx;
-	uint32_t depth;                    /* of srx */
-	struct dofi_msg_prefixes prefixes; /* one per descriptor up to `depth` */
+	uint32_t depth; /* of srx */
+	struct dofi_msg_prefixes
+		prefixes; /* one per descriptor up to `depth`, where messages have them */
 	DAT_COUNT max_dtos, max_iov;
 	struct dofi_dto **block; /* descriptors, one block per enlargement */
 	size_t blocks;

@@ -273,10 +273,9 @@ static bool device_grants(const struct dofi_fab *fab, size_t rx, size_t tx, size
 static void device_settle_extensions(struct dofi_fab *fab)
 {
 	fab->immed = !fab->has_msg_prefix;
-	fab->atomic_values = dofi_fab_older(fab, 2, 2);
 	/* A value that is passed as a pointer must not be longer than one. */
 	fab->atomics = !fab->has_msg_prefix &&
-		       (!fab->atomic_values || sizeof(void *) == sizeof(uint64_t)) &&
+		       (!dofi_device_takes_values(fab) || sizeof(void *) == sizeof(uint64_t)) &&
 		       device_grants(fab, 0, 0, 0, FI_ATOMIC);
 	if (!fab->atomics)
 		return;

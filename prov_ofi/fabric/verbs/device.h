@@ -21,6 +21,12 @@ int dofi_verbs_find_rdm(struct dofi_fab *fab, const char *wanted);
  * has an answer, for up to two minutes. */
 bool dofi_device_is_siw(const struct dofi_fab *fab);
 
+/* QUIRK libfabric<2.2 verbs: takes the pointers to atomic operands as their values. */
+static inline bool dofi_device_takes_values(const struct dofi_fab *fab)
+{
+	return dofi_fab_older(fab, 2, 2);
+}
+
 extern const struct dofi_fabric_ops dofi_verbs_ops;
 
 /* ---- fabric/verbs/cq_reservation.c: a completion queue of hardware must never overflow ---- */

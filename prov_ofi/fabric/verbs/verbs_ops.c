@@ -132,6 +132,15 @@ static uint8_t verbs_cq_status(struct dofi_evd *evd, const struct dofi_dto *dto,
 		       : status;
 }
 
+static void verbs_adapt_atomic(const struct dofi_fab *fab, const struct dofi_dto *dto,
+			       struct fi_msg_atomic *msg, struct fi_ioc *compare)
+{
+	if (!dofi_device_takes_values(fab))
+		return;
+	msg->addr = dto->operand[dto->kind == DOFI_CMP_SWAP];
+	compare->addr = (void *)(uintptr_t)dto->operand[0];
+}
+
 const struct dofi_fabric_ops dofi_verbs_ops = {
 	.open_fabric = verbs_open_fabric,
 	.open_cq = dofi_device_open_cq,
@@ -152,5 +161,6 @@ const struct dofi_fabric_ops dofi_verbs_ops = {
 	.send_prefixed = dofi_msg_prefix_send,
 	.recv_prefixed = dofi_msg_prefix_recv,
 	.read_prefix = dofi_msg_prefix_take,
+	.adapt_atomic = verbs_adapt_atomic,
 	.split_read = dofi_split_rdma_read,
 };
