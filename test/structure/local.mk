@@ -5,7 +5,7 @@ TESTS += test/structure/check test/structure/format
 endif
 EXTRA_DIST += include/dat/.clang-format include/dat2/.clang-format
 EXTRA_DIST += test/structure/check test/structure/format test/structure/layers test/structure/quirks
-EXTRA_DIST += test/structure/words
+EXTRA_DIST += test/structure/calls test/structure/words
 
 .PHONY: check-structure
 check-structure:
