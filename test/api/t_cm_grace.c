@@ -2,6 +2,14 @@
 /* Tests a connect before its listener exists: how long it is retried, and what ends it. */
 #include "srq_rig.h"
 
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #define RETRY_MS "DAPL_OFI_CONNECT_RETRY_MS"
 /* Longer than any case lasts. */
 #define RETRY_LONG "60000"
@@ -191,6 +199,52 @@ TEST(connect_grace, none_with_the_setting_0)
 	OK(connect_within(&p, US_CONNECT));
 	EV_CONN(p.a.conn, NON_PEER_REJECTED, p.a.ep);
 	ASSERT(dt_now_us() - start < 200000u * dt_slow());
+	pair_close(&p);
+}
+
+/* The only port that the kernel chooses for connects in the namespace of the next case. */
+#define ONLY_PORT 40000
+#define PORT_RANGE "40000 40001"
+
+/* A network namespace of this case with one source port for connects. */
+static void enter_narrow_network(void)
+{
+	struct ifreq lo = { .ifr_flags = IFF_UP };
+	int fd;
+
+	if (unshare(CLONE_NEWNET))
+		dt_skip("this user may not make network namespaces");
+	strcpy(lo.ifr_name, "lo");
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ASSERT(fd >= 0 && !ioctl(fd, SIOCSIFFLAGS, &lo));
+	close(fd);
+	fd = open("/proc/sys/net/ipv4/ip_local_port_range", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, PORT_RANGE, strlen(PORT_RANGE)) != (ssize_t)strlen(PORT_RANGE))
+		dt_skip("the range of ports cannot be set");
+	close(fd);
+}
+
+/* The kernel connects a socket to itself if its source port is the port that nobody listens on. */
+TEST(connect_grace, socket_that_reaches_itself_is_refused_and_leaves_the_port)
+{
+	DAT_RETURN ret = DAT_CONN_QUAL_IN_USE;
+	struct pair p;
+
+	if (!fabric_has("sockets"))
+		dt_skip("connections are no sockets");
+	enter_narrow_network();
+	open_unheard(&p, RETRY_LONG);
+	p.qual = ONLY_PORT;
+	OK(connect_within(&p, DAT_TIMEOUT_INFINITE));
+	expect_pending(&p);
+	/* The port is taken while an attempt is on its way. */
+	for (int i = 0; i < 100 && DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE; i++) {
+		ret = dat_psp_create(p.node.ia, p.qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &p.psp);
+		usleep(1000);
+	}
+	OK(ret);
+	OK(dat_ep_disconnect(p.a.ep, DAT_CLOSE_ABRUPT_FLAG));
+	EV_CONN(p.a.conn, DISCONNECTED, p.a.ep);
 	pair_close(&p);
 }
 

@@ -283,6 +283,32 @@ static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
 	msgep_cm_fail(conn, ret == -EPIPE ? ECONNRESET : -ret, NULL, 0);
 }
 
+/* The kernel may choose the peer's port as the source port of a socket if nobody listens there, and
+ * then connects the socket to itself. */
+static bool cm_reached_itself(const struct msgep_cm_conn *conn)
+{
+	union dofi_addr own;
+	socklen_t len = sizeof(own);
+
+	return !conn->transport->local && !getsockname(conn->fd, &own.sa, &len) &&
+	       dofi_addr_port(&own.sa) == dofi_addr_port(&conn->peer.sa) &&
+	       dofi_addr_same_host(&own.sa, &conn->peer.sa);
+}
+
+/* The socket is connected. */
+static void cm_reached(struct msgep_cm_conn *conn)
+{
+	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
+
+	if (!cm_reached_itself(conn)) {
+		cm_send_hello(conn);
+		return;
+	}
+	/* Resets the connection: after an orderly end nobody could listen on the port for a minute. */
+	connect(conn->fd, &none, sizeof(none));
+	cm_fail_unreached(conn, ECONNREFUSED);
+}
+
 static void cm_connecting_ready(struct msgep_cm_conn *conn)
 {
 	socklen_t len = sizeof(int);
@@ -293,7 +319,7 @@ static void cm_connecting_ready(struct msgep_cm_conn *conn)
 	if (err)
 		cm_fail_unreached(conn, err);
 	else
-		cm_send_hello(conn);
+		cm_reached(conn);
 }
 
 /* The socket is connected or being connected, or the path needs none. */
@@ -309,7 +335,7 @@ static void cm_path_found(struct msgep_cm_conn *conn, const struct msgep_cm_path
 	}
 	cm_name_end(conn);
 	if (way->done)
-		cm_send_hello(conn);
+		cm_reached(conn);
 	else if (msgep_cm_watch(conn, EPOLLOUT))
 		msgep_cm_fail(conn, ENOMEM, NULL, 0);
 }
