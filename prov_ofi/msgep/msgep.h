@@ -21,7 +21,9 @@
  *
  * Locks, in the order in which they may be taken (all below those of object/ia.h):
  *   eq->lock    sockets, connection state
- *   cq->poll    the polling thread: the list of the queue's endpoints
+ *   domain->serve_lock
+ *   cq->poll    the polling thread: the list of the queue's endpoints. Its holder may try, without
+ *               waiting, to take serve_lock and then cq->poll of another queue
  *   ready->read_lock
  *   ep->lock    one connection: its send and receive state
  *   domain->mr_lock (read), srx->lock, domain->transport_lock, ready->write_lock
@@ -101,7 +103,11 @@ struct msgep_domain {
 				    * or NULL */
 	struct msgep_inbox *inbox; /* of transports that carry the handshake (inbox.h) */
 	struct msgep_lock wait_lock;
-	struct dofi_list cqs; /* wait_lock */
+	/* Held, with wait_lock, to change the list of queues, and while one of them is polled for
+	 * the consumer of another (cq_poll.c). */
+	struct msgep_lock serve_lock;
+	struct dofi_list cqs;     /* serve_lock or wait_lock to read */
+	struct dofi_list *served; /* link of the queue that was polled last so; serve_lock */
 	/* The queue whose epfd contains wait_fds; wait_lock to write. */
 	_Atomic(struct msgep_cq *) wait_cq;
 	_Atomic uint32_t eps;       /* open endpoints */
@@ -152,6 +158,8 @@ struct msgep_cq {
 	_Atomic uint32_t receivers;   /* number of eps that receive here */
 	bool has_local, saw_local;    /* local connections exist, as of the last polls */
 	uint64_t next_network_poll;   /* see msgep_cq_polls_network() */
+	uint32_t served_polls;        /* `polls` after the last poll for another queue */
+	uint32_t skip, skipped;       /* empty polls between two visits of other queues; so far */
 	struct msgep_lock lock;
 	struct msgep_completion *ring; /* room is a power of two; grows, loses nothing */
 	uint32_t room;

@@ -119,6 +119,8 @@ static void cq_poll_or_yield(struct msgep_cq *cq, struct msgep_cq_direct *direct
 		all = msgep_cq_poll_eps(cq, msgep_cq_polls_network(cq), false, direct);
 		if (!direct->n && all && msgep_cq_empty(cq) && msgep_cq_news(cq))
 			all = msgep_cq_poll_eps(cq, false, false, direct);
+		if (!direct->n && !msgep_cq_has_all(cq))
+			msgep_cq_serve_another(cq);
 		msgep_unlock(&cq->poll);
 	}
 	if (!all)
@@ -320,8 +322,12 @@ static void cq_unwatch_transport(struct msgep_cq *cq)
 	struct msgep_domain *domain = cq->domain;
 	struct dofi_list *pos;
 
+	msgep_lock(&domain->serve_lock);
 	msgep_lock(&domain->wait_lock);
+	if (domain->served == &cq->link)
+		domain->served = cq->link.prev;
 	dofi_list_remove(&cq->link);
+	msgep_unlock(&domain->serve_lock);
 	if (atomic_load(&domain->wait_cq) == cq) {
 		atomic_store(&domain->wait_cq, NULL);
 		dofi_list_each(pos, &domain->cqs)
@@ -444,9 +450,11 @@ int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid
 		cq_release(cq);
 		return ret;
 	}
+	msgep_lock(&cq->domain->serve_lock);
 	msgep_lock(&cq->domain->wait_lock);
 	dofi_list_append(&cq->domain->cqs, &cq->link);
 	msgep_unlock(&cq->domain->wait_lock);
+	msgep_unlock(&cq->domain->serve_lock);
 	*out = &cq->fid;
 	return 0;
 }

@@ -27,6 +27,8 @@
  * do. */
 #define BUSY_POLLS 4096u
 #define BUSY_LEAST 16u
+/* Empty polls between two visits of other queues, if their own consumers poll those. */
+#define SKIP_MOST 63u
 /* Idle endpoints per poll. */
 #define IDLE_EACH 4u
 
@@ -179,6 +181,46 @@ bool msgep_cq_news(struct msgep_cq *cq)
 		if (ep->transport->ready(ep))
 			return true;
 	return false;
+}
+
+/* A queue whose own consumer polls it is left alone. True: the next one was polled. */
+static bool cq_serve_next(struct msgep_cq *cq)
+{
+	struct msgep_domain *domain = cq->domain;
+	struct dofi_list *next = domain->served->next;
+	struct msgep_cq *other;
+	bool idle;
+
+	if (next == &domain->cqs || next == &cq->link)
+		next = next->next;
+	if (next == &domain->cqs || next == &cq->link)
+		next = next->next;
+	domain->served = next;
+	if (next == &domain->cqs || next == &cq->link)
+		return false;
+	other = dofi_container(next, struct msgep_cq, link);
+	if (!msgep_trylock(&other->poll))
+		return false;
+	idle = other->polls == other->served_polls;
+	if (idle)
+		msgep_cq_poll_eps(other, false, false, NULL);
+	other->served_polls = other->polls;
+	msgep_unlock(&other->poll);
+	return idle;
+}
+
+void msgep_cq_serve_another(struct msgep_cq *cq)
+{
+	DOFI_ASSERT_LOCKED(&cq->poll);
+	if (++cq->skipped <= cq->skip || !msgep_trylock(&cq->domain->serve_lock))
+		return;
+	cq->skipped = 0;
+	/* Threads that poll different queues must not share cache lines at each poll. */
+	if (cq_serve_next(cq))
+		cq->skip = 0;
+	else if (cq->skip < SKIP_MOST)
+		cq->skip = 2 * cq->skip + 1;
+	msgep_unlock(&cq->domain->serve_lock);
 }
 
 /* A queue for both directions has one entry: a search among all of them would make binding, and so

@@ -14,12 +14,23 @@ bool msgep_cq_poll_eps(struct msgep_cq *cq, bool far, bool each, struct msgep_cq
  * polling loop takes many times as long per round as another poll takes here. */
 bool msgep_cq_news(struct msgep_cq *cq);
 
+/* After an empty poll: polls another queue of the domain, whose consumer may be waiting for what
+ * arrives in memory while it looks at this queue. */
+void msgep_cq_serve_another(struct msgep_cq *cq);
+
 /* True if the transport processes what arrives for all endpoints. */
 static inline bool msgep_cq_all_dispatched(const struct msgep_cq *cq)
 {
 	const struct msgep_fabric *fabric = cq->domain->fabric;
 
 	return fabric->transport->dispatches && !fabric->local_transport;
+}
+
+/* True if polling this queue processes all connections of the domain. */
+static inline bool msgep_cq_has_all(const struct msgep_cq *cq)
+{
+	return cq->n_eps == atomic_load_explicit(&cq->domain->eps, memory_order_relaxed) ||
+	       msgep_cq_all_dispatched(cq);
 }
 
 #endif

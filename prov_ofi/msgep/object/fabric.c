@@ -183,7 +183,9 @@ int msgep_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_d
 	dofi_key_map_init(&domain->mrs);
 	pthread_mutex_init(&domain->transport_lock, NULL);
 	msgep_lock_init(&domain->wait_lock);
+	msgep_lock_init(&domain->serve_lock);
 	dofi_list_init(&domain->cqs);
+	domain->served = &domain->cqs;
 	dofi_list_init(&domain->ep_list);
 	fabric_choose_port(domain);
 	if (domain->fabric->transport->cm_send)
