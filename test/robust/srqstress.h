@@ -39,8 +39,9 @@ struct ss_note {
 
 struct ss_shared {
 	_Atomic uint64_t qual[SS_THREADS];
-	_Atomic uint64_t messages; /* verified by the hub */
-	_Atomic int stop;          /* peers end */
+	_Atomic uint64_t messages;    /* verified by the hub */
+	_Atomic int stop;             /* peers end */
+	_Atomic uint64_t connections; /* accepted so far */
 	_Atomic int peers_gone;
 	_Atomic bool killed[SS_EPOCHS]; /* set before the kill */
 	struct ss_note note[SS_THREADS][SS_SLOTS][SS_NOTES];

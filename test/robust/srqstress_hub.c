@@ -125,6 +125,7 @@ static void handle_conn_event(struct hub_thread *t, const DAT_EVENT *ev)
 		RL_CHECK(e->phase == HU_PENDING, "ESTABLISHED in phase %d", (int)e->phase);
 		e->phase = HU_UP;
 		t->connections++;
+		ss_shared->connections++;
 		break;
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
 		RL_CHECK(e->phase == HU_PENDING, "ACCEPT_COMPLETION_ERROR in phase %d",
