@@ -224,7 +224,7 @@ static void enter_narrow_network(void)
 	close(fd);
 }
 
-/* The kernel connects a socket to itself if its source port is the port that nobody listens on. */
+/* The kernel connects a socket to itself if its source port is that of the absent listener. */
 TEST(connect_grace, socket_that_reaches_itself_is_refused_and_leaves_the_port)
 {
 	DAT_RETURN ret = DAT_CONN_QUAL_IN_USE;

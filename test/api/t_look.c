@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tests polling of event queues. Its cost in system calls: the kernel counts read and write calls of
- * a thread; libfabric's tcp provider uses other calls for data. And that polling one queue serves the
- * other queues of the adapter.
+ * Tests polling of event queues: its cost in system calls, where the kernel counts read and write
+ * calls of a thread (libfabric's tcp provider uses other calls for data), and that polling one queue
+ * serves the other queues of the adapter.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -103,8 +103,8 @@ static unsigned int poll_until(DAT_EVD_HANDLE evd, const char *mem, unsigned int
 	return polls;
 }
 
-/* The queues of b were polled so often that the progress thread leaves them to their consumer, which
- * then polls another queue while it waits for a write to the memory of b. */
+/* After 2,000 polls the progress thread leaves the queues of b to their consumer, which then polls
+ * another queue while it waits for a write to the memory of b. */
 TEST(look, at_one_queue_serves_the_others)
 {
 	unsigned int polls[WRITES];

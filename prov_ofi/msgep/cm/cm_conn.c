@@ -283,7 +283,7 @@ static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
 	msgep_cm_fail(conn, ret == -EPIPE ? ECONNRESET : -ret, NULL, 0);
 }
 
-/* The kernel may choose the peer's port as the source port of a socket if nobody listens there, and
+/* The kernel may choose the peer's port as the source port of a socket if there is no listener, and
  * then connects the socket to itself. */
 static bool cm_reached_itself(const struct msgep_cm_conn *conn)
 {
@@ -304,7 +304,7 @@ static void cm_reached(struct msgep_cm_conn *conn)
 		cm_send_hello(conn);
 		return;
 	}
-	/* Resets the connection: after an orderly end nobody could listen on the port for a minute. */
+	/* Resets the connection: after an orderly end the port would be in use for a minute. */
 	connect(conn->fd, &none, sizeof(none));
 	cm_fail_unreached(conn, ECONNREFUSED);
 }
