@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Tests polling of event queues: its cost in system calls, where the kernel counts read and write
- * calls of a thread (libfabric's tcp provider uses other calls for data), and that polling one queue
- * serves the other queues of the adapter.
+ * calls of a thread (libfabric's tcp provider uses other calls for data), and that polling one
+ * queue serves the other queues of the adapter.
  */
 #include <limits.h>
 #include <stdio.h>
