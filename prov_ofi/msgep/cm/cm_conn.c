@@ -295,15 +295,10 @@ static bool cm_reached_itself(const struct msgep_cm_conn *conn)
 	       dofi_addr_same_host(&own.sa, &conn->peer.sa);
 }
 
-/* The socket is connected. */
-static void cm_reached(struct msgep_cm_conn *conn)
+static void cm_leave_itself(struct msgep_cm_conn *conn)
 {
 	static const struct sockaddr none = { .sa_family = AF_UNSPEC };
 
-	if (!cm_reached_itself(conn)) {
-		cm_send_hello(conn);
-		return;
-	}
 	/* Resets the connection: after an orderly end the port would be in use for a minute. */
 	connect(conn->fd, &none, sizeof(none));
 	cm_fail_unreached(conn, ECONNREFUSED);
@@ -319,7 +314,7 @@ static void cm_connecting_ready(struct msgep_cm_conn *conn)
 	if (err)
 		cm_fail_unreached(conn, err);
 	else
-		cm_reached(conn);
+		cm_send_hello(conn);
 }
 
 /* The socket is connected or being connected, or the path needs none. */
@@ -334,8 +329,10 @@ static void cm_path_found(struct msgep_cm_conn *conn, const struct msgep_cm_path
 		return;
 	}
 	cm_name_end(conn);
-	if (way->done)
-		cm_reached(conn);
+	if (cm_reached_itself(conn))
+		cm_leave_itself(conn);
+	else if (way->done)
+		cm_send_hello(conn);
 	else if (msgep_cm_watch(conn, EPOLLOUT))
 		msgep_cm_fail(conn, ENOMEM, NULL, 0);
 }
