@@ -225,6 +225,15 @@ ssize_t post_recv(struct fid_ep *ep, void *buf, size_t len, void *context)
 	return fi_recvmsg(ep, &msg, 0);
 }
 
+unsigned int side_completions(struct side *s)
+{
+	struct fi_cq_data_entry entry[4];
+	ssize_t n = fi_cq_read(s->cq, entry, 4);
+
+	ASSERT(n > 0 || n == -FI_EAGAIN);
+	return n > 0 ? (unsigned int)n : 0;
+}
+
 ssize_t post_send(struct fid_ep *ep, void *buf, size_t len, void *context)
 {
 	struct iovec iov = { buf, len };

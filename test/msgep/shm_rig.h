@@ -31,6 +31,8 @@ void side_open(struct side *s);
 /* The same with a transport that differs from that of shm in some operations. */
 void side_open_with(struct side *s, const struct msgep_transport *transport);
 void side_close(struct side *s);
+/* Reads up to four completions; returns their number. */
+unsigned int side_completions(struct side *s);
 /* Drives progress; an unexpected event or completion fails the case. */
 void side_work(struct side *s);
 /* The next completion: its error, positive, or 0. */

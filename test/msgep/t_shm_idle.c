@@ -58,15 +58,6 @@ static void close_scene(struct scene *c)
 	side_close(&c->s);
 }
 
-static unsigned int completions(struct scene *c)
-{
-	struct fi_cq_data_entry entry[4];
-	ssize_t n = fi_cq_read(c->s.cq, entry, 4);
-
-	ASSERT(n > 0 || n == -FI_EAGAIN);
-	return n > 0 ? (unsigned int)n : 0;
-}
-
 static void start_message(struct scene *c, int pair)
 {
 	ASSERT_EQ(post_recv(c->ep[pair][1], c->to, 64, c->to), 0);
@@ -82,7 +73,7 @@ static unsigned int message(struct scene *c, int pair)
 	memset(c->from, pair + 1, sizeof(c->from));
 	start_message(c, pair);
 	for (; n < 2; reads++) {
-		n += completions(c);
+		n += side_completions(&c->s);
 		ASSERT(reads < 10 * ENDS);
 	}
 	ASSERT_EQ(n, 2);
@@ -93,7 +84,7 @@ static unsigned int message(struct scene *c, int pair)
 static void let_idle(struct scene *c)
 {
 	for (int i = 0; i < UNTIL_IDLE; i++)
-		ASSERT_EQ(completions(c), 0);
+		ASSERT_EQ(side_completions(&c->s), 0);
 }
 
 TEST(shm_idle, a_look_asks_the_busy_and_a_few_of_the_others)
@@ -104,7 +95,7 @@ TEST(shm_idle, a_look_asks_the_busy_and_a_few_of_the_others)
 	let_idle(&c);
 	polls = 0;
 	for (int i = 0; i < 1000; i++)
-		ASSERT_EQ(completions(&c), 0);
+		ASSERT_EQ(side_completions(&c.s), 0);
 	ASSERT(polls <= 1000 * (NEVER + ALWAYS_INLINE));
 	/* A message makes its two ends busy. */
 	message(&c, 77);
@@ -155,10 +146,10 @@ TEST(shm_idle, sleepers_have_all_of_them_looked_at)
 		polls = 0;
 		ASSERT_EQ(fi_trywait(c.s.fabric, &fid, 1), -FI_EAGAIN);
 		ASSERT(polls <= ENDS);
-		n = completions(&c);
+		n = side_completions(&c.s);
 		ASSERT(n);
 		while (n < 2)
-			n += completions(&c);
+			n += side_completions(&c.s);
 	}
 	close_scene(&c);
 }
