@@ -7,6 +7,9 @@
  * as one poll of all. A caller that is about to block polls all of them. Endpoints that a ready
  * ring announces (ready.h) are not polled at all.
  *
+ * A poll that finds nothing polls another queue, too: its consumer may be waiting for what arrives
+ * in memory, and the progress thread leaves a queue that was polled often to its consumer.
+ *
  * Where local and network connections meet, polling the network costs more than a message through
  * shared memory: it is polled only if it has connections, and at limited intervals.
  */
