@@ -408,7 +408,7 @@ prepare_verbs()
 # is slow, and slows down what measures time beside it.
 check_verbs()
 {
-	local log=$LOG_DIR/verbs.log reason status limit=840 selection=-q
+	local log=$LOG_DIR/verbs.log reason status limit=720 selection=-q
 	[ -z "${CHECK_FULL:-}" ] || limit=6600 selection=
 	step "tests: RDMA devices, in a virtual machine"
 	reason=$(sed -n 's/^skip: //p' "$LOG_DIR/vm.log" 2>/dev/null | head -n 1)
