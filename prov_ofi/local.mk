@@ -4,6 +4,7 @@
 dofi_sources = \
 	prov_ofi/base/addr.c prov_ofi/base/addr.h \
 	prov_ofi/object/agent.c prov_ofi/object/agent.h \
+	prov_ofi/object/async_evd.c prov_ofi/object/async_evd.h \
 	prov_ofi/api/ia_attr.c \
 	prov_ofi/base/cancel.h \
 	prov_ofi/base/clock.h \

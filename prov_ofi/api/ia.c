@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "object/agent.h"
+#include "object/async_evd.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "cm/cm.h"
@@ -66,107 +67,9 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->stalls = 0;
 }
 
-/* The IA that created an asynchronous EVD may be closed while others report on it. `guests` lists
- * these others; a reporting thread holds async_lock. */
-static pthread_mutex_t async_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct dofi_list guests = { &guests, &guests };
-
-static struct dofi_evd *ia_foreign_async_evd(DAT_EVD_HANDLE handle)
-{
-	struct dofi_obj *obj = dofi_obj_any(handle);
-
-	if (!obj || obj->type != DAT_HANDLE_TYPE_EVD)
-		return NULL;
-	return ((struct dofi_evd *)obj)->flags & DAT_EVD_ASYNC_FLAG ? (struct dofi_evd *)obj : NULL;
-}
-
-/* Shares the asynchronous EVD of an earlier open. */
-static int ia_share_async_evd(struct dofi_ia *ia, DAT_EVD_HANDLE handle)
-{
-	struct dofi_evd *evd;
-
-	pthread_mutex_lock(&async_lock);
-	evd = ia_foreign_async_evd(handle);
-	if (evd) {
-		evd->feeds++;
-		ia->async_evd = evd;
-		dofi_list_append(&guests, &ia->async_link);
-	}
-	pthread_mutex_unlock(&async_lock);
-	return evd ? 0 : -EBADF; /* closed after the arguments were checked */
-}
-
-static int ia_open_async_evd(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
-{
-	struct dofi_evd *evd;
-	int ret;
-
-	if (handle != DAT_HANDLE_NULL)
-		return ia_share_async_evd(ia, handle);
-	ret = dofi_evd_new(ia, qlen, DAT_EVD_ASYNC_FLAG, NULL, false, &evd);
-	if (ret)
-		return ret;
-	ia->async_evd = evd;
-	ia->own_async_evd = true;
-	return 0;
-}
-
-void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_t most)
-{
-	pthread_mutex_lock(&async_lock);
-	if (ia->async_evd && most)
-		dofi_evd_push_extra(ia->async_evd, event, most);
-	else if (ia->async_evd)
-		dofi_evd_push(ia->async_evd, event);
-	pthread_mutex_unlock(&async_lock);
-}
-
-/* Stops reporting on another IA's EVD. Caller holds async_lock. */
-static void ia_leave_async_evd(struct dofi_ia *ia)
-{
-	ia->async_evd->feeds--;
-	ia->async_evd = NULL;
-	dofi_list_remove(&ia->async_link);
-}
-
-/* Invalidates the handle and stops other IAs from reporting on it. */
-static void ia_retire_async_evd(struct dofi_ia *ia)
-{
-	struct dofi_list *pos, *tmp;
-
-	if (!ia->own_async_evd)
-		return;
-	atomic_store(&ia->async_evd->obj.magic, 0);
-	pthread_mutex_lock(&async_lock);
-	dofi_list_each_safe(pos, tmp, &guests)
-	{
-		struct dofi_ia *guest = dofi_container(pos, struct dofi_ia, async_link);
-
-		if (guest->async_evd == ia->async_evd)
-			ia_leave_async_evd(guest);
-	}
-	pthread_mutex_unlock(&async_lock);
-}
-
-static void ia_close_async_evd(struct dofi_ia *ia)
-{
-	struct dofi_evd *own;
-
-	pthread_mutex_lock(&async_lock);
-	own = ia->own_async_evd ? ia->async_evd : NULL;
-	if (own)
-		ia->async_evd = NULL;
-	else if (ia->async_evd)
-		ia_leave_async_evd(ia);
-	pthread_mutex_unlock(&async_lock);
-	ia->own_async_evd = false;
-	if (own)
-		dofi_evd_destroy(own);
-}
-
 static void ia_tear_down(struct dofi_ia *ia)
 {
-	ia_close_async_evd(ia);
+	dofi_async_close(ia);
 	dofi_cm_hello_fini(ia);
 	if (ia->internal_evd)
 		dofi_evd_destroy(ia->internal_evd);
@@ -196,7 +99,7 @@ static int ia_build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen,
 	if (!ret)
 		ret = dofi_evd_new(ia, 64, DAT_EVD_DTO_FLAG, NULL, true, &ia->internal_evd);
 	if (!ret)
-		ret = ia_open_async_evd(ia, qlen, async_evd);
+		ret = dofi_async_open(ia, qlen, async_evd);
 	if (!ret)
 		ret = dofi_progress_start(ia);
 	return ret;
@@ -214,7 +117,7 @@ static DAT_RETURN ia_check_async_evd(DAT_COUNT *qlen, DAT_EVD_HANDLE *async_evd)
 		return DAT_SUCCESS;
 	}
 	if (*async_evd != DAT_HANDLE_NULL)
-		return ia_foreign_async_evd(*async_evd)
+		return dofi_async_find(*async_evd)
 			       ? DAT_SUCCESS
 			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_ASYNC);
 	if (*qlen <= 0)
@@ -394,7 +297,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
 	if (!dofi_obj_retire(&ia->obj))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	ia_retire_async_evd(ia);
+	dofi_async_retire(ia);
 	by_agent = dofi_progress_is_me(ia);
 	if (by_agent)
 		dofi_progress_detach(ia, ia_tear_down);
@@ -402,7 +305,7 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		dofi_progress_stop(ia);
 	ia_destroy_all(ia);
 	ia_await_probes(ia);
-	ia_close_async_evd(ia);
+	dofi_async_close(ia);
 	if (!by_agent)
 		ia_tear_down(ia);
 	return DAT_SUCCESS;

@@ -11,6 +11,7 @@
 #include "cm/cm.h"
 #include "data/cq.h"
 #include "cm/diag_cm.h"
+#include "object/async_evd.h"
 #include "object/limits.h"
 #include "cm/outage.h"
 #include "fabric/fab_ops.h"

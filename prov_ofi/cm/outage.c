@@ -6,6 +6,7 @@
 #include "cm/cm.h"
 #include "cm/outage.h"
 #include "fabric/fab_ops.h"
+#include "object/async_evd.h"
 
 /* Longer than short link failures, shorter than the retries of devices. */
 #define OUTAGE_MS 1000

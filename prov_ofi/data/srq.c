@@ -10,6 +10,7 @@
 #include "data/srq.h"
 #include "data/srq_cq.h"
 #include "base/dat_error.h"
+#include "object/async_evd.h"
 #include "object/limits.h"
 #include "object/mr.h"
 #include "fabric/fab_ops.h"

@@ -4,6 +4,7 @@
 #include "data/dto_event.h"
 #include "data/fi_post.h"
 #include "data/srq_cq.h"
+#include "object/async_evd.h"
 #include "object/conn_id.h"
 #include "fabric/fab_ops.h"
 

@@ -24,7 +24,7 @@
 #include "proto/cm_proto.h"
 #include "proto/cm_seal.h"
 #include "object/conn.h"
-#include "object/evd.h"
+#include "object/evd_models.h"
 
 /* Values of DAT_DTOS, followed by those of DAT_IB_DTOS. */
 enum dofi_dto_kind {

@@ -11,6 +11,7 @@
 #include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "object/async_evd.h"
 #include "object/cno.h"
 #include "fabric/fab_ops.h"
 #include "base/dat_error.h"
@@ -329,16 +330,6 @@ void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before)
 		dofi_evd_wake_locked(evd);
 	else if (evd->cno && evd->enabled)
 		dofi_cno_fire(evd->cno, evd);
-}
-
-void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
-		      DAT_COUNT reason)
-{
-	struct dofi_event e = { .number = number, .notify = true };
-
-	e.data.asynch_error_event_data.dat_handle = handle;
-	e.data.asynch_error_event_data.reason = reason;
-	dofi_async_push(ia, &e, 0);
 }
 
 DAT_RETURN dofi_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE cno_handle,

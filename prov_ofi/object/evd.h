@@ -20,7 +20,6 @@
 #include <stdbool.h>
 
 #include "base/lock.h"
-#include "object/evd_models.h"
 #include "object/ia.h"
 
 /* How the progress thread drives the CQ while no consumer reads it; owned by that thread. */
@@ -29,6 +28,12 @@ enum dofi_evd_progress {
 	DOFI_EVD_ARMED,           /* its descriptor is in the thread's epoll set */
 	DOFI_EVD_CONSUMER_POLLED, /* a consumer reads it; checked every tick */
 	DOFI_EVD_STALLED,         /* stays readable: a message waits for a receive */
+};
+
+/* DTO streams on an EVD by notification model (evd_models.h); cm_lock. */
+struct dofi_models {
+	unsigned int unsignalled, solicited, threshold;
+	unsigned int requests; /* of any model */
 };
 
 struct dofi_event {
@@ -184,11 +189,4 @@ void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before);
 /* Removes the CQ from the progress thread's epoll set. Caller holds prog_lock. */
 void dofi_evd_disarm(struct dofi_evd *evd, enum dofi_evd_progress to);
 void dofi_evd_wake_locked(struct dofi_evd *evd);
-/* Queues an event on the IA's asynchronous EVD if it still has one; most 0: within the granted
- * length, else like dofi_evd_push_extra. */
-void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_t most);
-/* Queues an event about the IA or one of its objects on the asynchronous EVD. */
-void dofi_async_event(struct dofi_ia *ia, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
-		      DAT_COUNT reason);
-
 #endif

@@ -8,17 +8,7 @@
 #ifndef DOFI_EVD_MODELS_H
 #define DOFI_EVD_MODELS_H
 
-#include <stdbool.h>
-
-#include "base/dat_version.h"
-
-struct dofi_evd;
-
-/* Streams on an EVD by model; cm_lock. */
-struct dofi_models {
-	unsigned int unsignalled, solicited, threshold;
-	unsigned int requests; /* of any model */
-};
+#include "object/evd.h"
 
 /* Streams of an endpoint on its EVDs; NULL: the consumer has assigned none. */
 struct dofi_streams {

@@ -6,7 +6,7 @@
  *   cm_lock     connections: event queue, service points, requests, timers, endpoint states
  *   ep->lock    posting; state of one endpoint
  *   srq->lock   posting to a shared receive queue
- *   async_lock  asynchronous EVDs (api/ia.c), shared by all IAs
+ *   async_lock  asynchronous EVDs (async_evd.c), shared by all IAs
  *   evd->lock   one event dispatcher: its completion queue and its events; with cm_lock held, a
  *               thread may take those of both queues of an EP, the lower address first
  *   cno->lock   one notification object
