@@ -141,6 +141,7 @@ dofi_sources = \
 	prov_ofi/msgep/rdm/rdm_constrained.c \
 	prov_ofi/msgep/shm/shm.c \
 	prov_ofi/data/srq_watermark.c \
+	prov_ofi/object/version.h \
 	prov_ofi/data/rmr.c prov_ofi/object/rmr.h \
 	prov_ofi/data/srq.c prov_ofi/data/srq.h prov_ofi/object/srq.h \
 	prov_ofi/data/srq_cq.c prov_ofi/data/srq_cq.h \
@@ -165,14 +166,14 @@ dofi_ldflags = $(AM_LDFLAGS) -module -avoid-version -rpath $(libdir) -Wl,-z,node
 noinst_LTLIBRARIES += prov_ofi/dat1/libdaplofi.la prov_ofi/dat2/libdaplofi.la
 
 prov_ofi_dat1_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_12.c \
-	prov_ofi/trace/trace_12.c
+	prov_ofi/object/version_12.c prov_ofi/trace/trace_12.c
 prov_ofi_dat1_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=12
 prov_ofi_dat1_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.1
 prov_ofi_dat1_libdaplofi_la_LIBADD = libdat.la
 prov_ofi_dat1_libdaplofi_la_DEPENDENCIES = libdat.la prov_ofi/libdaplofi.map
 
 prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov_ofi/api/csp.c \
-	prov_ofi/trace/trace_20.c
+	prov_ofi/object/version_20.c prov_ofi/trace/trace_20.c
 prov_ofi_dat2_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=20
 prov_ofi_dat2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.2
 prov_ofi_dat2_libdaplofi_la_LIBADD = libdat2.la

@@ -11,6 +11,7 @@
 #include "base/dat_error.h"
 #include "cm/cm.h"
 #include "fabric/netif.h"
+#include "object/version.h"
 
 /* A reliable connection between addresses of the IA's kind. */
 static bool csp_comm_ok(const struct dofi_ia *ia, const DAT_COMM *comm)

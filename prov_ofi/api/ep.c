@@ -16,6 +16,7 @@
 #include "object/rmr.h"
 #include "object/deferred_work.h"
 #include "object/ep_state.h"
+#include "object/version.h"
 
 #define QUIET (DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 

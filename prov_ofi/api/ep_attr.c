@@ -8,6 +8,7 @@
 #include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
+#include "object/version.h"
 
 void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr)
 {

@@ -7,6 +7,7 @@
 #include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/ia.h"
+#include "object/version.h"
 
 #define VERSION_MAJOR 0
 #define VERSION_MINOR 1

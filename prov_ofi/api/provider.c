@@ -66,10 +66,10 @@ void DAT_PROVIDER_INIT_FUNC_NAME(const DAT_PROVIDER_INFO *info, const char *inst
 
 	dofi_param_load();
 	dofi_trace_load();
-	if (info->dapl_version_major != dofi_api_major ||
-	    info->dapl_version_minor != dofi_api_minor) {
+	if (info->dapl_version_major != DOFI_API_MAJOR ||
+	    info->dapl_version_minor != DOFI_API_MINOR) {
 		dofi_report("this provider is for DAT %u.%u, the registry requests %u.%u",
-			    dofi_api_major, dofi_api_minor, info->dapl_version_major,
+			    DOFI_API_MAJOR, DOFI_API_MINOR, info->dapl_version_major,
 			    info->dapl_version_minor);
 		return;
 	}

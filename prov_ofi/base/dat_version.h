@@ -2,8 +2,9 @@
 /* Selects the DAT version that this copy of the provider is built for and wraps the differences.
  *
  * The provider is written once and compiled twice. Its sources use the names that both versions
- * share. Names that differ or exist in one version only are wrapped here or implemented in
- * api/api_12.c and api/api_20.c.
+ * share. Names that differ or exist in one version only are wrapped here or implemented in files of
+ * that version: object/version_12.c and _20.c (what objects show), api/api_12.c and _20.c (calls
+ * and jump tables).
  */
 #ifndef DOFI_API_H
 #define DOFI_API_H
@@ -28,6 +29,9 @@
 #else
 #error "DOFI_API must be 12 or 20"
 #endif
+
+#define DOFI_API_MAJOR (DOFI_API / 10u)
+#define DOFI_API_MINOR (DOFI_API % 10u)
 
 #define DOFI_ERR(type, sub) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (sub)))
 
@@ -137,7 +141,7 @@ static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
 						   : DAT_DTO_COMPLETION_EVENT;
 }
 
-/* Fills the members that only events of the extension have (api/api_20.c). */
+/* Fills the members that only events of the extension have (object/version_20.c). */
 void dofi_event_ib(DAT_EVENT *event, uint32_t immed);
 
 static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
@@ -168,11 +172,6 @@ static inline void dofi_dto_copy(DAT_DTO_COMPLETION_EVENT_DATA *to,
 	dofi_dto_copy_extra(to, from);
 }
 
-struct dofi_ia;
-struct dofi_lmr;
-struct dofi_ep;
-struct dofi_rmr;
-
 /* dofi_NAME implements dat_NAME: the prototypes, and the slots of the jump table (api/api_12.c,
  * api/api_20.c), come from libdat's list of calls. */
 #define DAT_API_MAJOR (DOFI_API / 10)
@@ -180,22 +179,7 @@ struct dofi_rmr;
 #include "../src/calls.def"
 #undef CALL
 
-/* Implemented by api/api_12.c and api/api_20.c. */
+/* The jump table; implemented by api/api_12.c and api/api_20.c. */
 extern const DAT_PROVIDER dofi_api_vtable;
-extern const DAT_UINT32 dofi_api_major, dofi_api_minor;
-/* True if dat_ep_create_with_srq accepts NULL attributes. */
-extern const bool dofi_api_srq_attr_optional;
-
-/* Returns the consumer's handle of an open IA; NULL until the registry has entered it. */
-DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia);
-/* True if the IA has any operation of dat_ib_extensions.h. */
-bool dofi_api_extensions(const struct dofi_ia *ia);
-/* Set the attribute members that only one version has. */
-void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr);
-void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
-/* Set the members of queried parameters that only one version has. */
-void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param);
-void dofi_api_ep_param(const struct dofi_ep *ep, DAT_EP_PARAM *param);
-void dofi_api_rmr_param(const struct dofi_rmr *rmr, DAT_RMR_PARAM *param);
 
 #endif

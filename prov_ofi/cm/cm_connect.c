@@ -69,7 +69,7 @@ static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_con
 	struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_REQUEST,
 		.fabric = ep->obj.ia->fab.desc->wire_id,
-		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
+		.api = DOFI_API,
 		.priv_len = (uint16_t)a->args.size,
 		.priv = a->args.priv,
 		.qual = a->args.qual,

@@ -23,7 +23,7 @@ static struct dofi_cm_msg cr_rejection(const struct dofi_ia *ia, unsigned int re
 	return (struct dofi_cm_msg){
 		.kind = DOFI_CM_REJECT,
 		.fabric = ia->fab.desc->wire_id,
-		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
+		.api = DOFI_API,
 		.priv_len = priv_len,
 		.priv = priv,
 		.reason = (uint16_t)reason,
@@ -368,7 +368,7 @@ static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr,
 	const struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_ACCEPT,
 		.fabric = ep->obj.ia->fab.desc->wire_id,
-		.api = (uint8_t)(dofi_api_major * 10 + dofi_api_minor),
+		.api = DOFI_API,
 		.priv_len = priv_len,
 		.priv = priv,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,

@@ -11,6 +11,7 @@
 #include "object/progress_wakeup.h"
 #include "diag/diag.h"
 #include "object/ep_state.h"
+#include "object/version.h"
 
 /* Qualifiers have 64 bits, ports 16. The low bits are the port; privileged ports and 0 are mapped
  * to others. The request contains the whole qualifier, so several of one process can share a

@@ -7,6 +7,7 @@
 #include "cm/outage.h"
 #include "fabric/fab_ops.h"
 #include "object/async_evd.h"
+#include "object/version.h"
 
 /* Longer than short link failures, shorter than the retries of devices. */
 #define OUTAGE_MS 1000

@@ -7,6 +7,7 @@
 #include "base/dat_error.h"
 #include "fabric/fab_ops.h"
 #include "object/rmr.h"
+#include "object/version.h"
 
 #define CHANGES (DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
 

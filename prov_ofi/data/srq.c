@@ -13,6 +13,7 @@
 #include "object/async_evd.h"
 #include "object/limits.h"
 #include "object/mr.h"
+#include "object/version.h"
 #include "fabric/fab_ops.h"
 
 /* Minimum depth of a device's shared receive context. */

@@ -18,6 +18,7 @@
 #include "object/evd.h"
 #include "object/limits.h"
 #include "object/progress_wakeup.h"
+#include "object/version.h"
 
 #define DTO_STREAMS (DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG)
 #define ALL_STREAMS \

@@ -8,6 +8,7 @@
 #include "object/limits.h"
 #include "fabric/fab_ops.h"
 #include "object/mr.h"
+#include "object/version.h"
 #include "diag/diag.h"
 
 #define WRITES (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)

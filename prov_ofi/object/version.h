@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What objects show to consumers of one API version only: version_12.c, version_20.c. */
+#ifndef DOFI_VERSION_H
+#define DOFI_VERSION_H
+
+#include "base/dat_version.h"
+
+struct dofi_ia;
+struct dofi_lmr;
+struct dofi_ep;
+struct dofi_rmr;
+
+/* True if dat_ep_create_with_srq accepts NULL attributes. */
+extern const bool dofi_api_srq_attr_optional;
+
+/* Returns the consumer's handle of an open IA; NULL until the registry has entered it. */
+DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia);
+/* True if the IA has any operation of dat_ib_extensions.h. */
+bool dofi_api_extensions(const struct dofi_ia *ia);
+/* Set the attribute members that only one version has. */
+void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr);
+void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);
+/* Set the members of queried parameters that only one version has. */
+void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param);
+void dofi_api_ep_param(const struct dofi_ep *ep, DAT_EP_PARAM *param);
+void dofi_api_rmr_param(const struct dofi_rmr *rmr, DAT_RMR_PARAM *param);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Handles, attributes, parameters and events of objects as uDAPL 2.0 has them. */
+#include <string.h>
+
+#include "object/ep.h"
+#include "object/mr.h"
+#include "object/rmr.h"
+#include "object/version.h"
+
+/* Exported by libdat2, but in no public header: maps between the consumer's handle and the
+ * provider's. */
+extern DAT_RETURN dats_get_ia_handle(DAT_IA_HANDLE in, DAT_IA_HANDLE *out);
+
+const bool dofi_api_srq_attr_optional = true;
+
+DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
+{
+	DAT_IA_HANDLE known = atomic_load(&ia->consumer_handle);
+
+	if (!known && !dats_get_ia_handle((DAT_IA_HANDLE)ia, &known))
+		atomic_store(&ia->consumer_handle, known);
+	return known;
+}
+
+bool dofi_api_extensions(const struct dofi_ia *ia)
+{
+	return ia->fab.immed; /* without it there are no atomic operations either */
+}
+
+void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
+{
+	bool has = dofi_api_extensions(ia);
+
+	/* Peers of a device address memory by its virtual address: see dofi_device_register_mr. */
+	attr->zb_supported = ia->fab.zero_based ? DAT_TRUE : DAT_FALSE;
+	attr->extension_supported = has ? DAT_EXTENSION_IB : DAT_EXTENSION_NONE;
+	attr->extension_version = has ? DAT_IB_EXTENSION_VERSION : 0;
+}
+
+void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
+{
+	/* An iWARP target of a read writes with the key of the reader's memory. */
+	attr->rdma_read_lmr_rmr_context_exposure = ia->fab.has_msg_prefix ? DAT_TRUE : DAT_FALSE;
+	attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
+	attr->is_signal_safe = DAT_FALSE;
+	attr->ha_supported = DAT_FALSE;
+	attr->ha_loadbalancing = DAT_HA_LB_NONE;
+}
+
+void dofi_api_ep_param(const struct dofi_ep *ep, DAT_EP_PARAM *param)
+{
+	param->comm = (DAT_COMM){ ep->obj.ia->fab.addr.sa.sa_family, SOCK_STREAM, 0 };
+}
+
+void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param)
+{
+	param->va_type = lmr->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+}
+
+void dofi_api_rmr_param(const struct dofi_rmr *rmr, DAT_RMR_PARAM *param)
+{
+	param->rmr_scope = rmr->for_ep ? DAT_RMR_SCOPE_EP : DAT_RMR_SCOPE_PZ;
+	param->va_type = rmr->bound && rmr->bound->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
+}
+
+void dofi_event_ib(DAT_EVENT *event, uint32_t immed)
+{
+	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
+	DAT_IB_EXTENSION_EVENT_DATA x;
+
+	_Static_assert(sizeof(x) <= sizeof(event->event_extension_data), "has to fit");
+	memset(&x, 0, sizeof(x));
+	x.status = d->status ? DAT_IB_OP_ERR : DAT_OP_SUCCESS;
+	switch ((int)d->operation) {
+	case DAT_IB_DTO_RDMA_WRITE_IMMED:
+		x.type = DAT_IB_RDMA_WRITE_IMMED;
+		break;
+	case DAT_IB_DTO_RECV_IMMED:
+		x.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
+		x.val.immed.data = immed;
+		break;
+	case DAT_IB_DTO_FETCH_ADD:
+		x.type = DAT_IB_FETCH_AND_ADD;
+		break;
+	default:
+		x.type = DAT_IB_CMP_AND_SWAP;
+		break;
+	}
+	memset(event->event_extension_data, 0, sizeof(event->event_extension_data));
+	memcpy(event->event_extension_data, &x, sizeof(x));
+}
