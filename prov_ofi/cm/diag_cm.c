@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "cm/diag_cm.h"
+#include "fabrics/fabrics.h"
 
 #define SAME_SECRET "the same DAPL_OFI_CM_SECRET_FILE "
 #define SAME_FABRIC "let both sides use the same fabric (DAPL_OFI_PROVIDER)"

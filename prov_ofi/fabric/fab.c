@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of fabrics and parameters, statuses of completions, closing of libfabric's objects. */
+/* Names of parameters, statuses of completions, closing of libfabric's objects. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,14 +47,6 @@ void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, con
 		snprintf(key, sizeof(key), "%.*s", (int)strcspn(word, "="), word);
 		fn(word, fab_nearest_key(key));
 	}
-}
-
-const char *dofi_fab_name(uint8_t wire_id)
-{
-	for (const struct dofi_fabric_desc *desc = dofi_fabrics; desc->name; desc++)
-		if (desc->wire_id == wire_id)
-			return desc->name;
-	return "unknown";
 }
 
 uint8_t dofi_fab_cq_status(const struct fi_cq_err_entry *err)

@@ -79,9 +79,6 @@ struct dofi_fabric_desc {
 	const struct msgep_transport *local_transport;
 };
 
-/* All fabrics, the last has no name (fabrics/fabrics.c). */
-extern const struct dofi_fabric_desc dofi_fabrics[];
-
 struct dofi_fab {
 	const struct dofi_fabric_desc *desc;
 	struct fi_info *info;
@@ -137,8 +134,6 @@ void dofi_fab_close(struct dofi_fab *fab);
 /* Calls fn for each unknown "key=value" of the parameters; `nearest`: the known key with the
  * smallest edit distance, or NULL. */
 void dofi_fab_unknown_words(const char *params, void (*fn)(const char *word, const char *nearest));
-/* The fabric of that wire id, "unknown" if this library has none. */
-const char *dofi_fab_name(uint8_t wire_id);
 
 /* True if fi_version() is below the given one. */
 static inline bool dofi_fab_older(const struct dofi_fab *fab, uint32_t major, uint32_t minor)

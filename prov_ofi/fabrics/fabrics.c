@@ -33,7 +33,8 @@
 #define AT_DEVICE .find_info = dofi_verbs_find_rdm, .over_device = true
 
 /* clang-format off */
-const struct dofi_fabric_desc dofi_fabrics[] = {
+/* The last one has no name. */
+static const struct dofi_fabric_desc fabrics[] = {
 	/* Wire id 1 was another protocol over tcp: it is not used again. */
 	{ EMULATED("tcp", "tcp", 10, msgep_transport_pair), AT_INTERFACE },
 	{ .name = "verbs", .prov_name = "verbs", .wire_id = 2, .ops = &dofi_verbs_ops,
@@ -134,9 +135,17 @@ failed:
 	return ret;
 }
 
+const char *dofi_fab_name(uint8_t wire_id)
+{
+	for (const struct dofi_fabric_desc *desc = fabrics; desc->name; desc++)
+		if (desc->wire_id == wire_id)
+			return desc->name;
+	return "unknown";
+}
+
 static const struct dofi_fabric_desc *fab_find_desc(const char *name)
 {
-	for (const struct dofi_fabric_desc *desc = dofi_fabrics; desc->name; desc++)
+	for (const struct dofi_fabric_desc *desc = fabrics; desc->name; desc++)
 		if (!strcmp(desc->name, name))
 			return desc;
 	return NULL;
@@ -146,11 +155,11 @@ static void fab_report_names(const char *name)
 {
 	char known[192] = "";
 
-	for (const struct dofi_fabric_desc *desc = dofi_fabrics; desc->name; desc++)
+	for (const struct dofi_fabric_desc *desc = fabrics; desc->name; desc++)
 		if (!desc->hidden)
 			snprintf(known + strlen(known), sizeof(known) - strlen(known), "%s%s",
-				 desc == dofi_fabrics ? "" : ", ", desc->name);
-	dofi_diag_fabric(name, known, dofi_fabrics[0].name);
+				 desc == fabrics ? "" : ", ", desc->name);
+	dofi_diag_fabric(name, known, fabrics[0].name);
 }
 
 /* Maximum length of an operation: the fabric's limit, and what a completion event can represent. */
