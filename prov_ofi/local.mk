@@ -69,7 +69,7 @@ dofi_sources = \
 	prov_ofi/fabric/fab_lib.c prov_ofi/fabric/fab_lib.h \
 	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \
 	prov_ofi/object/limits.h \
-	prov_ofi/trace/cancel_guard.c prov_ofi/trace/cancel_guard.h \
+	prov_ofi/api/cancel_guard.c prov_ofi/api/cancel_guard.h \
 	prov_ofi/api/ia.c prov_ofi/object/ia.h \
 	prov_ofi/object/kinds.c prov_ofi/object/sp.h \
 	prov_ofi/object/key_table.c prov_ofi/object/key_table.h \

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/param.h"
-#include "trace/cancel_guard.h"
+#include "api/cancel_guard.h"
 #include "object/ia.h"
 #include "trace/trace.h"
 
@@ -54,7 +54,7 @@ static struct dofi_provider *provider_make(const DAT_PROVIDER_INFO *info)
 	if (info->is_thread_safe)
 		p->vtable.ia_open_func = dofi_guarded_open_threadsafe;
 	if (dofi_param_path(DOFI_STR_TRACE))
-		dofi_trace_apply(&p->vtable, info->is_thread_safe);
+		dofi_trace_apply(&p->vtable, &dofi_guarded, info->is_thread_safe);
 	p->next = providers;
 	providers = p;
 	return p;

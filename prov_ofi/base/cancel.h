@@ -3,7 +3,7 @@
  *
  * System calls through the C library are cancellation points, and a thread that is cancelled in one
  * never releases the locks that it holds. Calls off the data path are guarded as a whole
- * (trace/cancel_guard.c), calls on it only where they enter the kernel. Waits lift the guard while
+ * (api/cancel_guard.c), calls on it only where they enter the kernel. Waits lift the guard while
  * they sleep.
  */
 #ifndef DOFI_CANCEL_H

@@ -44,8 +44,10 @@ void dofi_trace_end(struct dofi_trace_call *call, DAT_RETURN ret);
 
 /* Reads the setting; called at each provider initialisation, after dofi_param_load(). */
 void dofi_trace_load(void);
-/* Points the slots of a jump table to the wrappers if tracing is enabled. */
-void dofi_trace_apply(DAT_PROVIDER *table, DAT_BOOLEAN thread_safe);
+/* Points the slots of a jump table to the wrappers, which call those of `next`, the same table for
+ * all names; only the open function is that of the name. Calls are serialised. */
+void dofi_trace_apply(DAT_PROVIDER *table, const DAT_PROVIDER *next, DAT_BOOLEAN thread_safe);
+extern const DAT_PROVIDER *dofi_trace_next;
 /* The same for the slots that only one version has (trace/trace_12.c, trace/trace_20.c). */
 void dofi_trace_apply_version(DAT_PROVIDER *table);
 

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Traces the slots that only uDAPL 2.0 has and that are not in the list of calls. */
-#include "trace/cancel_guard.h"
 #include "trace/trace_calls.h"
 
 static DAT_RETURN traced_ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name,
 				       DAT_BOOLEAN *answer)
 {
 	DOFI_TRACE_OPEN(ia_ha_related, 3, V(ia), V(name), V(answer));
-	DAT_RETURN ret = dofi_guarded.ia_ha_related_func(ia, name, answer);
+	DAT_RETURN ret = dofi_trace_next->ia_ha_related_func(ia, name, answer);
 
 	dofi_trace_end(&trace, ret);
 	return ret;
 }
 
-#define EXTENDED(handle, op, args) dofi_guarded.handle_extendedop_func(handle, op, args)
+#define EXTENDED(handle, op, args) dofi_trace_next->handle_extendedop_func(handle, op, args)
 
 /* `args` is passed to the call; `look` is a copy of it for the trace. */
 static DAT_RETURN traced_write_immed(DAT_HANDLE ep, DAT_EXTENDED_OP op, va_list args, va_list look)

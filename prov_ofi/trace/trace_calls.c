@@ -6,9 +6,12 @@
  */
 #define A1 a1
 #include "../src/call_params.h"
-#include "trace/cancel_guard.h"
-#include "object/ia.h"
 #include "trace/trace_calls.h"
+
+const DAT_PROVIDER *dofi_trace_next;
+/* The open function of names that are registered as threadsafe. */
+static DAT_RETURN (*open_threadsafe)(const DAT_NAME_PTR, DAT_COUNT, DAT_EVD_HANDLE *,
+				     DAT_IA_HANDLE *);
 
 /* Vn: values of the parameters a1..an. */
 #define V1 V(a1)
@@ -33,18 +36,24 @@
 		return ret; \
 	}
 
-#define CALL(n, name, kind, ...) WRAP(n, name, dofi_guarded.name##_func, traced_##name, __VA_ARGS__)
+#define CALL(n, name, kind, ...) \
+	WRAP(n, name, dofi_trace_next->name##_func, traced_##name, __VA_ARGS__)
 #include "../src/calls.def"
 #undef CALL
 
-WRAP(4, ia_open, dofi_guarded.ia_open_func, traced_ia_open, const DAT_NAME_PTR, DAT_COUNT,
+WRAP(4, ia_open, dofi_trace_next->ia_open_func, traced_ia_open, const DAT_NAME_PTR, DAT_COUNT,
      DAT_EVD_HANDLE *, DAT_IA_HANDLE *)
-WRAP(4, ia_open, dofi_guarded_open_threadsafe, traced_ia_open_threadsafe, const DAT_NAME_PTR,
-     DAT_COUNT, DAT_EVD_HANDLE *, DAT_IA_HANDLE *)
-WRAP(2, ia_close, dofi_guarded.ia_close_func, traced_ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS)
+WRAP(4, ia_open, open_threadsafe, traced_ia_open_threadsafe, const DAT_NAME_PTR, DAT_COUNT,
+     DAT_EVD_HANDLE *, DAT_IA_HANDLE *)
+WRAP(2, ia_close, dofi_trace_next->ia_close_func, traced_ia_close, DAT_IA_HANDLE, DAT_CLOSE_FLAGS)
 
-void dofi_trace_apply(DAT_PROVIDER *table, DAT_BOOLEAN thread_safe)
+void dofi_trace_apply(DAT_PROVIDER *table, const DAT_PROVIDER *next, DAT_BOOLEAN thread_safe)
 {
+	/* Set once: calls of other names may be reading them. */
+	if (!dofi_trace_next)
+		dofi_trace_next = next;
+	if (thread_safe && !open_threadsafe)
+		open_threadsafe = table->ia_open_func;
 #define CALL(n, name, kind, ...) \
 	if (table->name##_func) \
 		table->name##_func = traced_##name;

@@ -3,7 +3,7 @@
 #define A1 a1
 #include "../src/call_params.h"
 #include "base/cancel.h"
-#include "trace/cancel_guard.h"
+#include "api/cancel_guard.h"
 #include "object/ia.h"
 
 DAT_PROVIDER dofi_guarded;
