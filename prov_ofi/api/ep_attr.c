@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks, queries and modifies attributes of endpoints. */
+/* Queries and modifies attributes of endpoints. */
 #include <errno.h>
 #include <string.h>
 
@@ -9,96 +9,6 @@
 #include "object/limits.h"
 #include "object/mr.h"
 #include "object/version.h"
-
-void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	attr->service_type = DAT_SERVICE_TYPE_RC;
-	attr->max_message_size = ia->fab.max_size;
-	attr->max_rdma_size = ia->fab.max_size;
-	attr->qos = DAT_QOS_BEST_EFFORT;
-	attr->recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
-	attr->request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
-	attr->max_recv_dtos = attr->max_request_dtos = DOFI_DEFAULT_DTOS;
-	attr->max_recv_iov = attr->max_request_iov = DOFI_DEFAULT_IOV;
-	attr->max_rdma_read_in = DOFI_DEFAULT_READS;
-	attr->max_rdma_read_out = DOFI_DEFAULT_READS;
-}
-
-void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted)
-{
-	DAT_EP_ATTR def = *attr;
-
-	*attr = *wanted;
-	/* 0 means "default" for the sizes. */
-	if (!attr->max_message_size)
-		attr->max_message_size = def.max_message_size;
-	if (!attr->max_rdma_size)
-		attr->max_rdma_size = def.max_rdma_size;
-	/* The arrays belong to the caller and are valid during the call only. */
-	attr->ep_transport_specific_count = 0;
-	attr->ep_transport_specific = NULL;
-	attr->ep_provider_specific_count = 0;
-	attr->ep_provider_specific = NULL;
-}
-
-static bool ep_attr_count_ok(DAT_COUNT value, DAT_COUNT most)
-{
-	return value >= 0 && value <= most;
-}
-
-static bool ep_attr_limits_ok(struct dofi_ia *ia, const DAT_EP_ATTR *attr)
-{
-	DAT_COUNT iov = (DAT_COUNT)ia->fab.desc->max_iov;
-
-	return ep_attr_count_ok(attr->max_recv_dtos, DOFI_MAX_DTOS) &&
-	       ep_attr_count_ok(attr->max_request_dtos, DOFI_MAX_DTOS) &&
-	       ep_attr_count_ok(attr->max_recv_iov, iov) &&
-	       ep_attr_count_ok(attr->max_request_iov, iov) &&
-	       ep_attr_count_ok(attr->max_rdma_read_in, DOFI_MAX_READS) &&
-	       ep_attr_count_ok(attr->max_rdma_read_out, DOFI_MAX_READS) &&
-	       ep_attr_count_ok(attr->max_rdma_read_iov, iov) &&
-	       ep_attr_count_ok(attr->max_rdma_write_iov, iov) &&
-	       attr->max_message_size <= ia->fab.max_size &&
-	       attr->max_rdma_size <= ia->fab.max_size;
-}
-
-static bool ep_attr_flags_ok(const DAT_EP_ATTR *attr)
-{
-	unsigned int recv = DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
-			    DAT_COMPLETION_EVD_THRESHOLD_FLAG;
-	/* Suppression and fences are always allowed for requests: accept their flags. */
-	unsigned int request = DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_EVD_THRESHOLD_FLAG |
-			       DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG;
-
-	return !((unsigned int)attr->recv_completion_flags & ~recv) &&
-	       !((unsigned int)attr->request_completion_flags & ~request) &&
-	       dofi_model_valid(attr->recv_completion_flags) &&
-	       dofi_model_valid(attr->request_completion_flags);
-}
-
-bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request)
-{
-	if (attr->service_type != DAT_SERVICE_TYPE_RC || attr->qos != DAT_QOS_BEST_EFFORT)
-		return false;
-	/* A direction without an EVD works, too: it generates no events. */
-	if (recv && (!attr->max_recv_dtos || !attr->max_recv_iov))
-		return false;
-	if (request && !attr->max_request_dtos)
-		return false;
-	return ep_attr_limits_ok(ia, attr) && ep_attr_flags_ok(attr);
-}
-
-bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request)
-{
-	DAT_EP_ATTR plain = *attr;
-
-	if (attr->max_recv_dtos < DAT_HW_DEFAULT || attr->max_recv_dtos > DOFI_MAX_SRQ_DTOS ||
-	    attr->srq_soft_hw < DAT_HW_DEFAULT || attr->srq_soft_hw > DOFI_MAX_SRQ_DTOS)
-		return false;
-	plain.max_recv_dtos = plain.max_recv_iov = 1;
-	return dofi_ep_attr_valid(ia, &plain, recv, request);
-}
 
 DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
 {

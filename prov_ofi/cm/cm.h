@@ -36,6 +36,21 @@ static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
 				     .max_priv = fab->max_priv };
 }
 
+/* Endpoints (cm/ep_life.c) */
+DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
+			struct dofi_ep **out);
+/* Sets or replaces the EVDs (NULL: none). Caller holds cm_lock and ep->lock, or the EP is
+ * unpublished. */
+void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd *req,
+		      struct dofi_evd *conn);
+/* Changes the size of a queue whose operations are all posted to no connection; -EBUSY: it has more
+ * than `limit`. */
+int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
+/* Resets what belongs to one connection. Caller holds ep->lock, too, or the EP is unpublished. */
+void dofi_ep_reset_fields(struct dofi_ep *ep);
+/* Destroys the EP without an event. Caller has invalidated the handle. */
+void dofi_ep_destroy(struct dofi_ep *ep);
+
 /* Connections of the fabric (cm/conn.c) */
 /* Creates the fabric endpoint for `ep` from `info` and binds it to the EP's queues. If that fails
  * after the endpoint has taken over the request in info->handle, that is NULL. */

@@ -258,24 +258,7 @@ static inline struct dofi_evd *dofi_ep_conn_evd(const struct dofi_ep *ep)
 bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,
 		     struct dofi_evd **evd);
 
-/* Creation and destruction (api/ep.c). Caller of dofi_ep_make holds cm_lock. */
-DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi_srq *srq,
-			struct dofi_ep **out);
-/* Sets or replaces the EVDs (NULL: none). Caller holds cm_lock and ep->lock, or the EP is
- * unpublished. */
-void dofi_ep_streams(struct dofi_evd *recv, struct dofi_evd *req, const DAT_EP_ATTR *attr,
-		     struct dofi_streams *s);
-void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd *req,
-		      struct dofi_evd *conn);
-/* EP with an SRQ: sets its watermarks from its attributes. */
-void dofi_ep_set_marks(struct dofi_ep *ep);
-/* Sets the limits that posts are checked against from the attributes. */
-void dofi_ep_set_limits(struct dofi_ep *ep);
-int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
-/* Destroys the EP without an event. Caller holds cm_lock and has invalidated the handle. */
-void dofi_ep_destroy(struct dofi_ep *ep);
-
-/* Attributes (api/ep_attr.c) */
+/* Attributes (ep_attr.c) */
 void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr);
 /* True if the attributes are within the IA's limits and each direction with an EVD has slots. */
 bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
@@ -283,5 +266,12 @@ bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, 
 bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request);
 /* Replaces defaults by the values that the consumer has set. */
 void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted);
+/* EP with an SRQ: sets its watermarks from its attributes. */
+void dofi_ep_set_marks(struct dofi_ep *ep);
+/* Sets the limits that posts are checked against from the attributes. */
+void dofi_ep_set_limits(struct dofi_ep *ep);
+/* The streams of an endpoint with those EVDs (NULL: none). */
+void dofi_ep_streams(struct dofi_evd *recv, struct dofi_evd *req, const DAT_EP_ATTR *attr,
+		     struct dofi_streams *s);
 
 #endif
