@@ -1,5 +1,7 @@
 # Do the public headers hold the binary interface, and compile alone in every C and C++?
-TESTS += test/abi/headers.sh
+if !SANITIZED
+long_tests += test/abi/headers.sh
+endif
 EXTRA_DIST += \
 	test/abi/abi_check_1.2.c \
 	test/abi/abi_check_2.0.c \

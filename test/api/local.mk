@@ -9,7 +9,8 @@ TESTS += test/api/test-starve-20
 # Sanitized builds run the suite of 1.2 over tcp+shm only (test/fabrics/api), and the allocations
 # that fail in 2.0 only: the provider is one source.
 if !SANITIZED
-TESTS += test/api/test-api-12 test/api/test-starve-12
+long_tests += test/api/test-api-12
+TESTS += test/api/test-starve-12
 endif
 
 # The order of the files is that of the suites.

@@ -8,7 +8,10 @@ check_LTLIBRARIES += test/diag/hostile/libhostile-fi.la
 check_PROGRAMS += test/diag/player-12 test/diag/player-20
 check_PROGRAMS += test/diag/privileged-12 test/diag/privileged-20
 check_PROGRAMS += test/diag/test-diag-12 test/diag/test-diag-20
-TESTS += test/diag/test-diag-12 test/diag/test-diag-20
+TESTS += test/diag/test-diag-20
+if !SANITIZED
+long_tests += test/diag/test-diag-12
+endif
 
 # Stands in for libfabric and fails on demand.
 test_diag_shim_libfabric_la_SOURCES = test/diag/shim.c

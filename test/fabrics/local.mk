@@ -1,5 +1,5 @@
-# Everything over every fabric. make check runs the quick part (QUICK_FABRICS in
-# test/fabrics/lib.sh), make check-fabrics all of it.
+# Everything over every fabric. make check-all runs the quick part (QUICK_FABRICS
+# in test/fabrics/lib.sh), make check-fabrics all of it.
 EXTRA_DIST += \
 	test/fabrics/README.md \
 	test/fabrics/api \
@@ -14,10 +14,11 @@ EXTRA_DIST += \
 	test/fabrics/shm_paths
 
 check_PROGRAMS += test/fabrics/scenario test/fabrics/hosts test/fabrics/both
-TESTS += test/fabrics/api test/fabrics/both test/fabrics/quick
+TESTS += test/fabrics/both
+long_tests += test/fabrics/api test/fabrics/quick
 # Like the programs of test/robust, not side by side with others that take time.
 test/fabrics/both$(robust_log): test/robust/srqstress$(robust_log)
-test/fabrics/quick$(robust_log): test/fabrics/both$(robust_log)
+test/fabrics/quick$(robust_log): test/robust/idle$(robust_log)
 
 check-fabrics: all
 	$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS) $(check_LTLIBRARIES)

@@ -1,8 +1,8 @@
-# Fuzz tests with malformed input. `make fuzz FUZZ_TIME=600` for a long run; make check has a short
+# Fuzz tests with malformed input. `make fuzz FUZZ_TIME=600` for a long run; make check-all has a short
 # one.
 check_PROGRAMS += test/fuzz/driver-packets test/fuzz/driver-cm_msg test/fuzz/driver-frames \
 	test/fuzz/driver-pairs test/fuzz/driver-ready
-TESTS += test/fuzz/fuzz.sh
+long_tests += test/fuzz/fuzz.sh
 EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/packets/arrival-query \
 	test/fuzz/corpus/packets/bulk \

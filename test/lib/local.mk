@@ -1,5 +1,6 @@
 # The library under all CUnit programs: cases, children, peers, time limits.
-EXTRA_DIST += test/lib/self.sh
+EXTRA_DIST += test/lib/self.sh test/lib/start
+LOG_COMPILER = $(srcdir)/test/lib/start
 
 if HAVE_CUNIT
 check_LTLIBRARIES += libdattest.la

@@ -3,7 +3,7 @@
 if !SANITIZED
 TESTS += test/man/pages.sh
 endif
-TESTS += test/man/examples.sh test/man/results.sh
+long_tests += test/man/examples.sh test/man/results.sh
 EXTRA_DIST += test/man/examples.sh test/man/lib.sh test/man/pages.sh test/man/results.sh
 
 check_PROGRAMS += test/man/results test/man/results-12

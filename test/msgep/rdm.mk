@@ -1,7 +1,7 @@
 # Tests of the transport over RDM endpoints of libfabric: two domains in one process.
 if HAVE_CUNIT
 check_PROGRAMS += test/msgep/rdm
-TESTS += test/msgep/rdm
+long_tests += test/msgep/rdm
 
 test_msgep_rdm_SOURCES = \
 	test/msgep/t_rdm.c \

@@ -2,10 +2,10 @@
 TESTS += test/perf/smoke.sh
 # These test the tool itself; each sanitizer checks its share.
 if !TSAN
-TESTS += test/perf/modes.sh test/perf/network.sh test/perf/patterns.sh
+long_tests += test/perf/modes.sh test/perf/network.sh
 endif
 if !SANITIZED
-TESTS += test/perf/formats.sh test/perf/pingpong.sh
+long_tests += test/perf/formats.sh test/perf/patterns.sh test/perf/pingpong.sh
 endif
 EXTRA_DIST += test/perf/fields.sh test/perf/lib.sh test/perf/smoke.sh test/perf/modes.sh \
 	test/perf/formats.sh test/perf/network.sh test/perf/patterns.sh test/perf/pingpong.sh \

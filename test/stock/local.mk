@@ -1,5 +1,5 @@
 # Debian's unmodified DAT programs over our libraries; by hand: test/stock/stock -h
-TESTS += test/stock/stock
+long_tests += test/stock/stock
 if !SANITIZED
 TESTS += test/stock/two_users.sh
 endif

@@ -1,7 +1,7 @@
 # dat_info against registries of all kinds; by hand, from the top of a build tree: test/tools/info
 # One thread per process: nothing for TSan to see.
 if !TSAN
-TESTS += test/tools/info
+long_tests += test/tools/info
 endif
 EXTRA_DIST += test/tools/info
 

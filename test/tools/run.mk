@@ -2,7 +2,7 @@
 check_PROGRAMS += test/tools/opens1 test/tools/opens2
 # One thread per process: nothing for TSan to see.
 if !TSAN
-TESTS += test/tools/run
+long_tests += test/tools/run
 endif
 EXTRA_DIST += test/tools/run test/tools/run_cases.sh test/tools/run_stock.sh
 
