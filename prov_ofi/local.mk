@@ -3,11 +3,13 @@
 # a libdaplofi.la.
 dofi_sources = \
 	prov_ofi/base/addr.c prov_ofi/base/addr.h \
+	prov_ofi/base/counters.c prov_ofi/base/counters.h \
 	prov_ofi/object/agent.c prov_ofi/object/agent.h \
 	prov_ofi/object/async_evd.c prov_ofi/object/async_evd.h \
 	prov_ofi/api/ia_attr.c \
 	prov_ofi/base/cancel.h \
 	prov_ofi/base/clock.h \
+	prov_ofi/base/count.h prov_ofi/base/counter_slots.h prov_ofi/base/counters.def \
 	prov_ofi/base/debug.c prov_ofi/base/debug.h \
 	prov_ofi/base/eventfd.h \
 	prov_ofi/base/forkfd.c prov_ofi/base/forkfd.h \
@@ -175,6 +177,7 @@ prov_ofi_dat1_libdaplofi_la_LIBADD = libdat.la
 prov_ofi_dat1_libdaplofi_la_DEPENDENCIES = libdat.la prov_ofi/libdaplofi.map
 
 prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov_ofi/api/csp.c \
+	prov_ofi/api/counters.c prov_ofi/api/counters.h \
 	prov_ofi/object/version_20.c prov_ofi/trace/trace_20.c
 prov_ofi_dat2_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=20
 prov_ofi_dat2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.2

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "api/counters.h"
 #include "base/dat_error.h"
 #include "cm/cm.h"
 #include "data/dto.h"
@@ -131,6 +132,21 @@ static DAT_RETURN atomic_op(DAT_EP_HANDLE ep, bool with_swap, va_list args)
 				   flags);
 }
 
+static DAT_RETURN query_counters(DAT_HANDLE handle, va_list args)
+{
+	int which = va_arg(args, int);
+	DAT_UINT64 *out = va_arg(args, DAT_UINT64 *);
+
+	return dofi_query_counters(handle, which, out, va_arg(args, int) != 0);
+}
+
+static DAT_RETURN print_counters(DAT_HANDLE handle, va_list args)
+{
+	int which = va_arg(args, int);
+
+	return dofi_print_counters(handle, which, va_arg(args, int) != 0);
+}
+
 static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
 	switch ((int)op) {
@@ -140,6 +156,14 @@ static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 		return atomic_op(handle, false, args);
 	case DAT_IB_CMP_AND_SWAP_OP:
 		return atomic_op(handle, true, args);
+	case DAT_IB_QUERY_COUNTERS_OP:
+		return query_counters(handle, args);
+	case DAT_IB_PRINT_COUNTERS_OP:
+		return print_counters(handle, args);
+	case DAT_IB_START_COUNTERS_OP:
+	case DAT_IB_STOP_COUNTERS_OP:
+		return dofi_run_counters(handle, (int)va_arg(args, DAT_IA_COUNTER_TYPE),
+					 (int)op == DAT_IB_START_COUNTERS_OP);
 	default:
 		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
 	}

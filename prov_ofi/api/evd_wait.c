@@ -96,6 +96,7 @@ static void evd_end_sleep(struct dofi_evd *evd)
 static void evd_leave_wait(struct dofi_evd *evd)
 {
 	evd->waiter = false;
+	DOFI_COUNT(evd->counts->waits_over, 1);
 	/* The EVD and its IA (wakeup descriptor) may be closed once the lock is released. */
 	if (evd->dying)
 		dofi_signal_all(&evd->left);
@@ -157,8 +158,11 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	fds[1].fd = evd->cq_fd;
 	evd->sleeping = true;
 	evd->stalled = stalled;
-	if (stalled)
+	DOFI_COUNT(evd->counts->sleeps, 1);
+	if (stalled) {
 		atomic_fetch_add(&evd->obj.ia->stalls, 1);
+		DOFI_COUNT_SHARED(evd->obj.ia->counts->stalls, 1);
+	}
 	dofi_unlock(&evd->lock);
 	ret = evd_poll_cancellable(&s, fds, n, left == DOFI_NEVER ? NULL : &ts);
 	dofi_lock(&evd->lock);
@@ -264,9 +268,12 @@ DAT_RETURN dofi_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT t
 		return ret;
 	}
 	evd->waiter = true;
+	DOFI_COUNT(evd->counts->waits, 1);
 	ret = evd_wait_locked(evd, deadline, threshold);
-	if (!ret)
+	if (!ret) {
 		dofi_evd_pop(evd, event);
+		DOFI_COUNT(evd->counts->waits_found, 1);
+	}
 	*nmore = (DAT_COUNT)dofi_evd_count(evd);
 	evd_leave_wait(evd);
 	dofi_unlock(&evd->lock);

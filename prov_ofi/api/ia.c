@@ -38,6 +38,7 @@ static const DAT_HANDLE_TYPE close_order[] = {
 static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 {
 	ia->obj.provider = &prov->vtable;
+	ia->count_base = NULL;
 	atomic_init(&ia->consumer_handle, NULL);
 	for (int i = 0; i < DOFI_KINDS; i++) {
 		dofi_list_init(&ia->objs[i]);
@@ -82,6 +83,8 @@ static void ia_tear_down(struct dofi_ia *ia)
 	dofi_mem_maps_close(&ia->maps);
 	dofi_conn_ids_free(&ia->conn_ids);
 	dofi_keys_free(&ia->keys);
+	dofi_count_base_free(&ia->count_base);
+	dofi_ia_slot_free(ia->counts);
 	dofi_obj_release(&ia->obj);
 }
 
@@ -130,6 +133,7 @@ static DAT_RETURN ia_check_async_evd(DAT_COUNT *qlen, DAT_EVD_HANDLE *async_evd)
 static DAT_RETURN ia_open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD_HANDLE *async_evd,
 			     DAT_IA_HANDLE *out)
 {
+	unsigned int number = 0;
 	struct dofi_ia *ia;
 	DAT_RETURN bad;
 	int ret;
@@ -147,6 +151,12 @@ static DAT_RETURN ia_open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD
 	ia = dofi_obj_new(NULL, DAT_HANDLE_TYPE_IA);
 	if (!ia)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	dofi_slab_number(&dofi_slabs[DAT_HANDLE_TYPE_IA], ia, &number);
+	ia->counts = dofi_ia_slot_new(number);
+	if (!ia->counts) {
+		dofi_obj_release(&ia->obj);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
 	ia_init_fields(ia, prov);
 	ret = ia_build(ia, prov->params, qlen,
 		       *async_evd == DAT_EVD_OUT_OF_SCOPE ? DAT_HANDLE_NULL : *async_evd);

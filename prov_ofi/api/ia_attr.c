@@ -25,16 +25,16 @@ static const char *ia_attr_true_if(bool yes)
 void dofi_attr_name(struct dofi_ia *ia)
 {
 	const struct dofi_fab *fab = &ia->fab;
-	bool ext = dofi_api_extensions(ia), atomics = ext && fab->atomics;
+	bool ext = dofi_api_extensions(), atomics = ext && fab->atomics;
 	const DAT_NAMED_ATTR named[DOFI_NAMED] = {
 		{ "DAT_IB_RDMA_READ", "TRUE" },
 		{ "DAT_IB_TRANSPORT_MTU", ia->mtu },
 		{ "DAT_EXTENSION_INTERFACE", ia_attr_true_if(ext) },
 		{ "DAT_IB_FETCH_AND_ADD", ia_attr_true_if(atomics) },
 		{ "DAT_IB_CMP_AND_SWAP", ia_attr_true_if(atomics) },
-		{ "DAT_IB_IMMED_DATA", ia_attr_true_if(ext) },
+		{ "DAT_IB_IMMED_DATA", ia_attr_true_if(ext && fab->immed) },
 		{ "DAT_IB_UD", "FALSE" },
-		{ "DAT_COUNTERS", "FALSE" },
+		{ "DAT_COUNTERS", ia_attr_true_if(ext) },
 		{ "DAT_IB_PROVIDER_NAME", "libfabric" },
 		{ "DAT_OFI_FABRIC", fab->desc->name },
 		{ "DAT_OFI_INTERFACE", fab->netdev },

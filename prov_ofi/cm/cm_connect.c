@@ -125,6 +125,8 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 		dofi_cm_keep_conn_id(ep, conn);
 		len = cm_build_request(buf, ep, conn, a);
 		ret = len ? fi_connect(conn->fid, &a->addr, buf, len) : -FI_EIO;
+		if (!ret)
+			DOFI_COUNT_IA(ep->obj.ia, CM_REQ_TX);
 		/* The EP does not refer to it yet, so nothing has been submitted to it. */
 		if (ret)
 			dofi_conn_detach(conn);
@@ -192,6 +194,7 @@ static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 			       ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
 			       : dofi_ret(ret);
 	cm_remember(ep, a);
+	DOFI_COUNT(ep->counts->connects, 1);
 	DOFI_PROBE3(connect, ep, ep->qual, &ep->remote);
 	cm_await_outcome(ep, conn);
 	return DAT_SUCCESS;
@@ -229,6 +232,7 @@ static void cm_retry_attempt(struct dofi_ep *ep)
 	dofi_addr_set_port(&a.addr.sa, ep->remote_port);
 	ret = cm_start_attempt(ep, &a, &conn);
 	if (!ret) {
+		DOFI_COUNT_IA(ep->obj.ia, CM_ERR_REQ_RETRY);
 		cm_await_outcome(ep, conn);
 		return;
 	}
@@ -462,6 +466,8 @@ DAT_RETURN dofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
 	pthread_mutex_lock(&ia->cm_lock);
 	ret = dofi_ep_live(ep) ? cm_disconnect(ep, flags == DAT_CLOSE_GRACEFUL_FLAG)
 			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+	if (!ret)
+		DOFI_COUNT(ep->counts->disconnects, 1);
 	pthread_mutex_unlock(&ia->cm_lock);
 	if (dofi_deferred_pending(ia))
 		dofi_deferred_run(ia);

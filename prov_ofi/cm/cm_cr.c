@@ -36,6 +36,7 @@ void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int 
 	struct dofi_cm_msg msg = cr_rejection(l->ia, reason, priv, priv_len);
 	uint8_t buf[DOFI_CM_MAX];
 
+	DOFI_COUNT_IA(l->ia, CM_ERR_REJ_TX);
 	fi_reject(l->pep, info->handle, buf, dofi_cm_build(buf, &msg));
 	dofi_fab_info_free(&l->ia->fab, info);
 }
@@ -61,8 +62,10 @@ static void cr_refuse(struct dofi_cr *cr, unsigned int reason, const void *priv,
 
 void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason)
 {
-	if (cr->info)
+	if (cr->info) {
+		DOFI_COUNT_IA(cr->obj.ia, CM_ERR_REJ_TX);
 		cr_refuse(cr, reason, NULL, 0);
+	}
 	dofi_listener_unref(cr->listener);
 	dofi_obj_release(&cr->obj);
 }
@@ -164,8 +167,10 @@ static unsigned int cr_deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 	dofi_obj_publish(&cr->obj);
 	/* Only this thread adds requests to EVDs (cm_lock): the space is still available, unless a
 	 * software event has just used it. */
-	if (cr_announce(cr, sp))
+	if (cr_announce(cr, sp)) {
+		DOFI_COUNT_IA(sp->obj.ia, SP_CR);
 		return 0;
+	}
 	cr_take_back_ep(cr, sp);
 	return DOFI_CM_BACKLOG;
 }
@@ -409,6 +414,8 @@ static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT
 	ret = len ? fi_accept(conn->fid, buf, len) : -FI_EIO;
 	dofi_fab_info_free(&ia->fab, cr->info);
 	cr->info = NULL;
+	if (!ret)
+		DOFI_COUNT_IA(ia, CM_REP_TX);
 	if (ret)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 	else
@@ -437,6 +444,7 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	if (!ret)
 		ret = cr_accept_on(cr, ep, size, priv);
 	if (!ret && dofi_obj_retire(&cr->obj)) {
+		DOFI_COUNT_IA(ia, SP_CR_ACCEPTED);
 		dofi_cr_destroy(cr, 0);
 		/* Some fabrics send the answer when the event queue is read next. */
 		dofi_cm_read_events(ia);
@@ -460,6 +468,8 @@ DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID 
 	pthread_mutex_lock(&ia->cm_lock);
 	if (dofi_obj_retire(&cr->obj)) {
 		cr_release_ep(cr);
+		DOFI_COUNT_IA(ia, SP_CR_REJECTED);
+		DOFI_COUNT_IA(ia, CM_USER_REJ_TX);
 		cr_refuse(cr, DOFI_CM_BY_PEER, priv, (uint16_t)size);
 		dofi_cr_destroy(cr, 0);
 		dofi_cm_read_events(ia);

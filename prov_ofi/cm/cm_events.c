@@ -85,6 +85,7 @@ void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 	if (number == DAT_CONNECTION_EVENT_DISCONNECTED && ep->faulted)
 		number = DAT_CONNECTION_EVENT_BROKEN;
 	DOFI_PROBE2(disconnect, ep, number);
+	dofi_count_conn_end(ep->obj.ia->counts, number);
 	cm_push_event(ep, number, NULL);
 	if (ep->srq &&
 	    (number == DAT_CONNECTION_EVENT_DISCONNECTED || number == DAT_CONNECTION_EVENT_BROKEN))
@@ -104,6 +105,8 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 	dofi_unlock(&ep->lock);
 	if (!ended)
 		return;
+	if (conn && conn->up && number == DAT_CONNECTION_EVENT_DISCONNECTED)
+		dofi_count_disconnected(ep->obj.ia->counts, by_us);
 	if (conn)
 		dofi_conn_detach(conn);
 	dofi_cm_drop_conn_id(ep);
@@ -152,6 +155,30 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 	}
 }
 
+static void cm_count_established(struct dofi_ep *ep)
+{
+	struct dofi_ia *ia = ep->obj.ia;
+	struct dofi_ep_slot *slot = ep->counts;
+	const union dofi_addr *to = &ep->remote;
+
+	if (ep->active) {
+		DOFI_COUNT_IA(ia, CM_REP_RX);
+		DOFI_COUNT_IA(ia, CM_RTU_TX);
+		DOFI_COUNT_IA(ia, CM_ACTIVE_EST);
+	} else {
+		DOFI_COUNT_IA(ia, CM_RTU_RX);
+		DOFI_COUNT_IA(ia, CM_PASSIVE_EST);
+	}
+	slot->family = (uint8_t)to->sa.sa_family;
+	if (to->sa.sa_family == AF_INET)
+		memcpy(slot->remote, &to->in.sin_addr, sizeof(to->in.sin_addr));
+	else
+		memcpy(slot->remote, &to->in6.sin6_addr, sizeof(to->in6.sin6_addr));
+	slot->local_port = ep->local_port;
+	slot->remote_port = ep->remote_port;
+	slot->since = dofi_now();
+}
+
 /* The connection is established: report the event first, then completions. The consumer may read
  * the event and post before this thread continues: after the event completions are reported as they
  * arrive. Otherwise those of both queues would be reported here together, and an answer before the
@@ -162,6 +189,7 @@ static void cm_established(struct dofi_ep *ep)
 	dofi_conn_established(ep->conn);
 	dofi_ep_transit(ep, DOFI_EP_ESTABLISH);
 	DOFI_PROBE2(established, ep, ep->active);
+	cm_count_established(ep);
 	dofi_diag_connected(ep);
 	cm_push_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, &ep->open);
 	dofi_dto_open(ep);
@@ -260,6 +288,7 @@ DAT_EVENT_NUMBER dofi_cm_rejected(struct dofi_ep *ep, const struct dofi_cm_msg *
 		return DAT_CONNECTION_EVENT_PEER_REJECTED;
 	}
 	dofi_diag_connect_rejected(ep, msg);
+	DOFI_COUNT_IA(ep->obj.ia, CM_ERR_REJ_RX);
 	return DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
 }
 
@@ -361,6 +390,7 @@ static void cm_dispatch(uint32_t event, union cm_event *e, size_t len)
 	struct dofi_ep *ep;
 
 	if (event == FI_CONNREQ) {
+		DOFI_COUNT_IA(((struct dofi_listener *)e->entry.fid->context)->ia, CM_REQ_RX);
 		dofi_cr_arrived(e->entry.fid->context, e->entry.info, e->entry.data, len);
 		return;
 	}

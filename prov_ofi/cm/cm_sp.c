@@ -196,6 +196,7 @@ static DAT_RETURN sp_make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_
 		return sp_no_listener(port, ret);
 	}
 	dofi_diag_port_ok();
+	DOFI_COUNT_IA(ia, CM_LISTEN);
 	*out = sp;
 	return DAT_SUCCESS;
 }
@@ -222,6 +223,10 @@ static DAT_RETURN sp_create_psp(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual, ui
 	pthread_mutex_lock(&ia->cm_lock);
 	ret = sp_make_sp(ia, DAT_HANDLE_TYPE_PSP, port ? *qual : 0, port, evd, &sp);
 	if (!ret) {
+		if (port)
+			DOFI_COUNT_IA(ia, PSP_CREATE);
+		else
+			DOFI_COUNT_IA(ia, PSP_CREATE_ANY);
 		sp->flags = flags;
 		*qual = sp->qual;
 		dofi_obj_publish(&sp->obj);

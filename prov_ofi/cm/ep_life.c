@@ -145,9 +145,18 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 			struct dofi_ep **out)
 {
 	struct dofi_ep *ep = dofi_obj_new(ia, DAT_HANDLE_TYPE_EP);
+	unsigned int number = 0;
 
 	if (!ep)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	dofi_slab_number(&dofi_slabs[DAT_HANDLE_TYPE_EP], ep, &number);
+	ep->counts = dofi_ep_slot_new(ia->counts->head.number, number);
+	if (!ep->counts) {
+		dofi_obj_release(&ep->obj);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
+	ep->counts->kind = srq ? DOFI_SLOT_SRQ : 0;
+	ep->count_base = NULL;
 	ep->attr = *attr;
 	dofi_ep_set_limits(ep);
 	dofi_ep_state_init(ep);
@@ -168,7 +177,6 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	dofi_ep_set_marks(ep);
 	ep->local = ia->fab.addr;
 	ep->deferred = 0;
-	ep->sent_msgs = ep->recv_msgs = ep->rdma_ops = 0;
 	dofi_list_init(&ep->deferred_link);
 	dofi_ep_reset_fields(ep);
 	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos) ||
@@ -189,6 +197,7 @@ no_timer:
 no_queues:
 	free(ep->rq.dto);
 	free(ep->sq.dto);
+	dofi_ep_slot_free(ep->counts);
 	dofi_obj_release(&ep->obj);
 	return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
@@ -232,5 +241,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	dofi_unlock(&ep->lock);
 	/* Concurrent calls for this EP may have queued deferred work. */
 	dofi_deferred_cancel(ep);
+	dofi_count_base_free(&ep->count_base);
+	dofi_ep_slot_free(ep->counts);
 	dofi_obj_release(&ep->obj);
 }

@@ -40,6 +40,7 @@ ALWAYS_INLINE bool cq_report_head(struct dofi_ep *ep, struct dofi_queue *q, uint
 {
 	if (!cq_report_one(ep, q, dto, evd, recv))
 		return false;
+	dofi_dto_count_done(ep->counts, dto->kind, dto->length, dto->status, recv);
 	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 	atomic_store_explicit(&q->head, head + 1, memory_order_release);
 	return true;

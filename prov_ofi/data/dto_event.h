@@ -46,6 +46,23 @@ ALWAYS_INLINE void dto_fill_event(struct dofi_event *e, struct dofi_ep *ep,
 	e->srq = recv && dto->shared ? dto->srq : NULL;
 }
 
+/* Counts an operation that has completed. Caller holds evd->lock. */
+ALWAYS_INLINE void dofi_dto_count_done(struct dofi_ep_slot *slot, int kind, uint64_t bytes,
+				       uint8_t status, bool recv)
+{
+	if (!recv)
+		DOFI_COUNT(slot->requests_done, 1);
+	if (status) {
+		DOFI_COUNT(*(recv ? &slot->receives_failed : &slot->requests_failed), 1);
+	} else if (recv) {
+		struct dofi_tally *t = kind == DOFI_RECV_IMMED ? &slot->write_immed_received
+							       : &slot->received;
+
+		DOFI_COUNT(t->n, 1);
+		DOFI_COUNT(t->bytes, bytes);
+	}
+}
+
 /* True if the completion notifies: DAT 1.2/2.0, completion flags. Errors always do. */
 ALWAYS_INLINE bool dto_event_notifies(const struct dofi_ep *ep, const struct dofi_dto *dto,
 				      uint8_t status, bool recv)

@@ -73,7 +73,15 @@ void dofi_dto_requeue(struct dofi_ep *ep)
 
 static void dto_forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
 {
+	uint64_t n = dofi_queue_count(q);
+
 	(void)evd;
+	if (q == &ep->rq) {
+		DOFI_COUNT(ep->counts->receives_failed, n);
+	} else {
+		DOFI_COUNT(ep->counts->requests_done, n);
+		DOFI_COUNT(ep->counts->requests_failed, n);
+	}
 	for (uint32_t i = atomic_load(&q->head); q->dto && i != q->tail; i++) {
 		const struct dofi_dto *dto = dofi_queue_at(q, i);
 

@@ -10,15 +10,19 @@
 /* Local write implies local read: programs send from memory registered for writing only. */
 #define DOFI_READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
-ALWAYS_INLINE void dofi_dto_count(struct dofi_ep *ep, enum dofi_dto_kind kind)
-{
-	_Atomic uint64_t *c = kind == DOFI_RECV   ? &ep->recv_msgs
-			      : kind == DOFI_SEND ? &ep->sent_msgs
-						  : &ep->rdma_ops;
+/* Counts a posted operation that is neither send, write, read nor receive. */
+void dofi_dto_count_other(struct dofi_ep_slot *slot, enum dofi_dto_kind kind, uint64_t bytes);
 
-	/* The caller holds ep->lock: a plain increment, atomic for readers only. */
-	atomic_store_explicit(c, atomic_load_explicit(c, memory_order_relaxed) + 1,
-			      memory_order_relaxed);
+/* Counts a posted operation. Caller holds ep->lock. */
+ALWAYS_INLINE void dofi_dto_count(struct dofi_ep_slot *slot, enum dofi_dto_kind kind,
+				  uint64_t bytes)
+{
+	if (kind > DOFI_RECV) {
+		dofi_dto_count_other(slot, kind, bytes);
+		return;
+	}
+	DOFI_COUNT(slot->posted[kind].n, 1);
+	DOFI_COUNT(slot->posted[kind].bytes, bytes);
 }
 
 /* Appends the operation, which is filled in at slot `tail`, to the queue. */
@@ -35,7 +39,7 @@ ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uin
 	dto->solicited = dto->shared = false;
 	atomic_store_explicit(&dto->state, state, memory_order_release);
 	atomic_store_explicit(&q->tail, tail + 1, memory_order_release);
-	dofi_dto_count(ep, kind);
+	dofi_dto_count(ep->counts, kind, dto->length);
 	DOFI_PROBE4(post, ep, kind, dto->cookie.as_64, dto->length);
 	if (kind == DOFI_SEND || kind == DOFI_WRITE)
 		dofi_evd_posted(ep->req_evd, dto->length);

@@ -14,6 +14,7 @@ void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
 
+	DOFI_COUNT(evd->counts->popped, 1);
 	event->event_number = e->number;
 	event->evd_handle = evd;
 	if (e->number == DAT_DTO_COMPLETION_EVENT)
@@ -41,9 +42,11 @@ ALWAYS_INLINE bool evd_is_simple_completion(const struct dofi_ep *ep, const stru
 
 ALWAYS_INLINE void evd_return_event(struct dofi_evd *evd, struct dofi_ep *ep, struct dofi_queue *q,
 				    uint32_t head, struct dofi_dto *dto, enum dofi_dto_kind kind,
-				    DAT_EVENT *event)
+				    bool recv, DAT_EVENT *event)
 {
 	dofi_evd_moved(evd, dto->length);
+	dofi_dto_count_done(ep->counts, kind, dto->length, DAT_DTO_SUCCESS, recv);
+	DOFI_COUNT(evd->counts->direct, 1);
 	DOFI_PROBE5(complete, ep, kind, dto->cookie.as_64, DAT_DTO_SUCCESS, dto->length);
 	event->event_number = dofi_dto_event(kind);
 	event->evd_handle = evd;
@@ -83,7 +86,7 @@ ALWAYS_INLINE bool evd_return_receive(struct dofi_evd *evd, struct dofi_dto *dto
 	    ep->has_watermarks || !evd_is_simple_completion(ep, q, head, dto))
 		return false;
 	dto->length = (uint64_t)len;
-	evd_return_event(evd, ep, q, head, dto, DOFI_RECV, event);
+	evd_return_event(evd, ep, q, head, dto, DOFI_RECV, true, event);
 	return true;
 }
 
@@ -99,7 +102,7 @@ ALWAYS_INLINE bool evd_return_request(struct dofi_evd *evd, struct dofi_dto *dto
 		return false;
 	if (dofi_kind_fetches(kind))
 		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
-	evd_return_event(evd, ep, q, head, dto, kind, event);
+	evd_return_event(evd, ep, q, head, dto, kind, false, event);
 	return true;
 }
 
@@ -134,6 +137,7 @@ static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd,
 {
 	if (evd->dying)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+	DOFI_COUNT(evd->counts->takes, 1);
 	if (evd->waiter || evd->dead)
 		return DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
 	/* The progress thread read the CQ before the consumer: this dequeue counts as a poll. */
@@ -151,7 +155,8 @@ static __attribute__((noinline)) DAT_RETURN evd_take_from_ring(struct dofi_evd *
 {
 	uint32_t before = evd->notified;
 
-	dofi_cq_process(evd, entry, n);
+	if (dofi_cq_process(evd, entry, n))
+		DOFI_COUNT(evd->counts->poll_ring, 1);
 	return evd_pop_ring(evd, event, before);
 }
 
@@ -161,7 +166,7 @@ ALWAYS_INLINE DAT_RETURN evd_poll_cq(struct dofi_evd *evd, DAT_EVENT *event)
 	uint32_t before = evd->notified;
 	ssize_t n;
 
-	dofi_evd_polled(evd);
+	DOFI_COUNT(evd->counts->polls, 1);
 	n = dofi_cq_read(evd, entry);
 	evd->served = false;
 	if (n == -FI_EAGAIN)

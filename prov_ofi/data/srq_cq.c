@@ -83,6 +83,7 @@ static bool srq_report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd
 	event_state = dofi_dto_queue_event(ep, dto, evd, dto->status, true);
 	if (event_state == DOFI_EVENT_DEFERRED)
 		return false;
+	dofi_dto_count_done(ep->counts, dto->kind, dto->length, dto->status, true);
 	srq_give_back(srq, dto);
 	/* Only now: the entry that this frees needs a descriptor. */
 	if (event_state == DOFI_EVENT_NONE)
@@ -128,7 +129,6 @@ uint32_t dofi_srq_unreported(const struct dofi_ep *ep)
 void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
 	srq_check_marks(dto->srq, ep);
-	atomic_fetch_add_explicit(&ep->recv_msgs, 1, memory_order_relaxed);
 	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
 		/* The EP may just have opened: report earlier completions first. */
 		dofi_srq_report(ep, evd);

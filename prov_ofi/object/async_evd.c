@@ -49,9 +49,17 @@ int dofi_async_open(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDLE handle)
 	return 0;
 }
 
+static bool async_is_about_ep(const struct dofi_event *event)
+{
+	const struct dofi_obj *obj = event->data.asynch_error_event_data.dat_handle;
+
+	return event->number == DAT_ASYNC_ERROR_EP_BROKEN && obj->type == DAT_HANDLE_TYPE_EP;
+}
+
 void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_t most)
 {
 	pthread_mutex_lock(&async_lock);
+	dofi_count_async(ia->counts, event->number, async_is_about_ep(event));
 	if (ia->async_evd && most)
 		dofi_evd_push_extra(ia->async_evd, event, most);
 	else if (ia->async_evd)

@@ -197,6 +197,7 @@ struct dofi_ep {
 	uint32_t max_size;              /* maximum bytes of one request, from the IA */
 
 	struct dofi_conn *conn;
+	struct dofi_ep_slot *counts;
 	uint64_t qual; /* qualifier of the last connection; active side */
 	bool active;
 	union dofi_addr local, remote;
@@ -218,7 +219,7 @@ struct dofi_ep {
 	_Atomic uint32_t life;     /* generation: changes with each use for a connection */
 	_Atomic uint32_t deferred; /* DOFI_DEFERRED_*; on ia->deferred while nonzero */
 	struct dofi_list deferred_link;
-	_Atomic uint64_t sent_msgs, recv_msgs, rdma_ops; /* counters */
+	struct dofi_count_base *count_base;
 };
 
 static inline struct dofi_ep *dofi_ep_live(DAT_EP_HANDLE handle)

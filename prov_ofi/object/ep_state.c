@@ -29,6 +29,7 @@ static const struct transition *ep_find_transition(DAT_EP_STATE state, enum dofi
 void dofi_ep_state_init(struct dofi_ep *ep)
 {
 	ep->state = DAT_EP_STATE_UNCONNECTED;
+	ep->counts->state = DAT_EP_STATE_UNCONNECTED;
 }
 
 bool dofi_ep_transit_locked(struct dofi_ep *ep, enum dofi_ep_event event)
@@ -45,6 +46,7 @@ bool dofi_ep_transit_locked(struct dofi_ep *ep, enum dofi_ep_event event)
 		return false;
 	}
 	ep->state = t->after;
+	ep->counts->state = (uint8_t)t->after;
 	return true;
 }
 
@@ -63,5 +65,6 @@ void dofi_ep_state_destroy(struct dofi_ep *ep)
 	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	dofi_lock(&ep->lock);
 	ep->state = DAT_EP_STATE_DISCONNECTED;
+	ep->counts->state = DAT_EP_STATE_DISCONNECTED;
 	dofi_unlock(&ep->lock);
 }

@@ -73,7 +73,10 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->unsignalled_streams = 0;
 	memset(&evd->models, 0, sizeof(evd->models));
 	evd->feeds = 0;
-	evd->polls = evd->seen_polls = 0;
+	evd->count_base = NULL;
+	evd->counts->head.flags = (uint32_t)flags;
+	evd->counts->qlen = (uint32_t)evd->qlen;
+	evd->more_polls = evd->seen_polls = 0;
 	evd->bytes_completed = evd->seen_completed = 0;
 	evd->bytes_posted = evd->seen_posted = 0;
 	evd->has_msg_prefix = evd->obj.ia->fab.has_msg_prefix;
@@ -126,10 +129,15 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 		 bool internal, struct dofi_evd **out)
 {
 	struct dofi_evd *evd = dofi_obj_new(ia, DAT_HANDLE_TYPE_EVD);
+	unsigned int number = 0;
 	int ret = -ENOMEM;
 
 	if (!evd)
 		return -ENOMEM;
+	dofi_slab_number(&dofi_slabs[DAT_HANDLE_TYPE_EVD], evd, &number);
+	evd->counts = dofi_evd_slot_new(ia->counts->head.number, number);
+	if (!evd->counts)
+		goto no_counts;
 	evd_reset_fields(evd, qlen, flags, internal);
 	evd->ring = calloc(evd->room, sizeof(*evd->ring));
 	if (!evd->ring)
@@ -148,6 +156,8 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 no_cq:
 	free(evd->ring);
 no_ring:
+	dofi_evd_slot_free(evd->counts);
+no_counts:
 	dofi_obj_release(&evd->obj);
 	return ret;
 }
@@ -176,6 +186,8 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	evd->ring = NULL;
 	evd->head = evd->tail = 0;
 	dofi_unlock(&evd->lock);
+	dofi_count_base_free(&evd->count_base);
+	dofi_evd_slot_free(evd->counts);
 	dofi_obj_release(&evd->obj);
 }
 
@@ -205,6 +217,10 @@ static bool evd_append(struct dofi_evd *evd, const struct dofi_event *event)
 		return false;
 	*slot = *event;
 	dofi_evd_commit(evd, slot);
+	DOFI_COUNT(evd->counts->other_events, 1);
+	if (event->number >= DAT_CONNECTION_EVENT_ESTABLISHED &&
+	    event->number <= DAT_CONNECTION_EVENT_UNREACHABLE)
+		DOFI_COUNT(evd->counts->conn_events, 1);
 	return true;
 }
 
@@ -327,6 +343,8 @@ void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before)
 {
 	if (evd->notified == notified_before)
 		return;
+	if (evd->waiter || (evd->cno && evd->enabled))
+		DOFI_COUNT(evd->counts->notifies, 1);
 	if (evd->waiter)
 		dofi_evd_wake_locked(evd);
 	else if (evd->cno && evd->enabled)
@@ -484,7 +502,7 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 	else if (room != evd->room && !dofi_evd_grow(evd, room))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
-		evd->qlen = (DAT_COUNT)granted;
+		evd->qlen = (DAT_COUNT)(evd->counts->qlen = granted);
 	dofi_unlock(&evd->lock);
 	return ret;
 }

@@ -70,24 +70,25 @@ struct dofi_evd {
 	uint32_t spin_ns;                 /* adaptive */
 	unsigned int unsignalled_streams; /* EPs whose flags rule out thresholds above 1 */
 
-	struct dofi_models models;        /* of its DTO streams; cm_lock */
-	_Atomic unsigned int feeds;       /* streams that keep it from being freed */
-	_Atomic uint32_t polls;           /* consumers' reads of the CQ and, with count_dequeues,
-					   * dequeues from the ring; evd->lock to write */
-	_Atomic uint64_t bytes_completed; /* of its completions; evd->lock to write */
-	_Atomic uint64_t bytes_posted;    /* of long sends and writes */
-	bool count_dequeues;      /* the CQ fills without being read: reads of it are rare */
-	bool has_msg_prefix;      /* a prefix leads each message (fab->has_msg_prefix) */
-	bool served;              /* ring filled by another thread since the last dequeue */
-	uint8_t full_batches;     /* consecutive reads of the CQ that filled the batch */
-	uint8_t batch, min_batch; /* entries of the next read; after a partial one */
-	_Atomic bool stalled;     /* post_recv signals the wakeup descriptor */
+	struct dofi_models models;  /* of its DTO streams; cm_lock */
+	_Atomic unsigned int feeds; /* streams that keep it from being freed */
+	struct dofi_evd_slot *counts;
+	struct dofi_count_base *count_base;
+	uint32_t more_polls;           /* see dofi_evd_polls; evd->lock to write */
+	uint64_t bytes_completed;      /* of its completions; evd->lock to write */
+	_Atomic uint64_t bytes_posted; /* of long sends and writes */
+	bool count_dequeues;           /* the CQ fills without being read: reads of it are rare */
+	bool has_msg_prefix;           /* a prefix leads each message (fab->has_msg_prefix) */
+	bool served;                   /* ring filled by another thread since the last dequeue */
+	uint8_t full_batches;          /* consecutive reads of the CQ that filled the batch */
+	uint8_t batch, min_batch;      /* entries of the next read; after a partial one */
+	_Atomic bool stalled;          /* post_recv signals the wakeup descriptor */
 
 	struct dofi_list link; /* ia->evds */
 	enum dofi_evd_progress progress;
 	bool covered_by_peer_cq;  /* consumers poll the other CQs of its EPs */
 	unsigned int empty_polls; /* consecutive empty reads of the readable CQ */
-	uint32_t seen_polls;      /* `polls` at the last check */
+	uint32_t seen_polls;      /* dofi_evd_polls at the last check */
 	uint64_t seen_posted;     /* `bytes_posted` at the last check */
 	uint64_t seen_completed;  /* `bytes_completed` at the last check */
 	uint64_t last_check;      /* time of the last check */
@@ -115,18 +116,21 @@ static inline __attribute__((always_inline)) void dofi_evd_leave(struct dofi_evd
 		dofi_unlock(&evd->lock);
 }
 
+/* Counts a consumer's read of the CQ, or a dequeue from the ring that counts as one. */
 static inline void dofi_evd_polled(struct dofi_evd *evd)
 {
-	uint32_t n = atomic_load_explicit(&evd->polls, memory_order_relaxed);
+	DOFI_COUNT(evd->more_polls, 1);
+}
 
-	atomic_store_explicit(&evd->polls, n + 1, memory_order_relaxed);
+/* Consumers' reads of the CQ and, with count_dequeues, dequeues from the ring. */
+static inline uint32_t dofi_evd_polls(const struct dofi_evd *evd)
+{
+	return DOFI_COUNT_READ(evd->more_polls) + (uint32_t)DOFI_COUNT_READ(evd->counts->polls);
 }
 
 static inline void dofi_evd_moved(struct dofi_evd *evd, uint64_t bytes)
 {
-	uint64_t n = atomic_load_explicit(&evd->bytes_completed, memory_order_relaxed);
-
-	atomic_store_explicit(&evd->bytes_completed, n + bytes, memory_order_relaxed);
+	DOFI_COUNT(evd->bytes_completed, bytes);
 }
 
 /* Software fabrics copy in the posting call; a copy of this size takes as long as several polls. */
@@ -165,6 +169,7 @@ static inline struct dofi_event *dofi_evd_slot(struct dofi_evd *evd)
 static inline void dofi_evd_commit(struct dofi_evd *evd, const struct dofi_event *event)
 {
 	evd->tail++;
+	DOFI_COUNT(evd->counts->queued, 1);
 	evd->notified += event->notify;
 }
 

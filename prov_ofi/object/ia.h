@@ -10,6 +10,7 @@
  *   evd->lock   one event dispatcher: its completion queue and its events; with cm_lock held, a
  *               thread may take those of both queues of an EP, the lower address first
  *   cno->lock   one notification object
+ *   dofi_count_base_lock   values of counters at their last reset; before evd->lock
  *   obj_lock, work_lock, mr_lock, lmr.lock: leaf locks, except that obj_lock and lmr.lock may be
  *   taken under mr_lock
  * No lock is held while a consumer's agent is called.
@@ -20,6 +21,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "base/counters.h"
 #include "base/lock.h"
 #include "base/timer.h"
 #include "fabric/fab.h"
@@ -63,6 +65,8 @@ struct dofi_ia {
 	struct dofi_obj obj;
 	struct dofi_fab fab;                    /* fabric, domain, EQ, limits */
 	_Atomic(DAT_IA_HANDLE) consumer_handle; /* see dofi_api_ia_handle */
+	struct dofi_ia_slot *counts;
+	struct dofi_count_base *count_base;
 	struct dofi_mem_maps maps;
 	struct dofi_lmr_table lmrs;
 	pthread_mutex_t mr_lock;       /* bindings of RMRs */

@@ -46,8 +46,10 @@ void *dofi_obj_new(struct dofi_ia *ia, DAT_HANDLE_TYPE type)
 		return NULL;
 	/* An IA refers to itself; its caller sets the provider. */
 	obj->ia = ia ? ia : (struct dofi_ia *)obj;
-	if (ia)
+	if (ia) {
 		obj->provider = ia->obj.provider;
+		dofi_count_memory(ia->counts, dofi_slabs[type].size, true);
+	}
 	obj->type = type;
 	obj->context.as_64 = 0;
 	dofi_list_init(&obj->link);
@@ -62,6 +64,7 @@ void dofi_obj_publish(struct dofi_obj *obj)
 	if (obj != &ia->obj) {
 		dofi_list_append(&ia->objs[obj->type], &obj->link);
 		ia->obj_count[obj->type]++;
+		dofi_count_object(ia->counts, obj->type, true);
 	}
 	atomic_store_explicit(&obj->magic, DOFI_OBJ_MAGIC(obj->type), memory_order_release);
 	pthread_mutex_unlock(&ia->obj_lock);
@@ -77,6 +80,7 @@ bool dofi_obj_retire(struct dofi_obj *obj)
 	if (mine && obj != &ia->obj) {
 		dofi_list_remove(&obj->link);
 		ia->obj_count[obj->type]--;
+		dofi_count_object(ia->counts, obj->type, false);
 	}
 	pthread_mutex_unlock(&ia->obj_lock);
 	return mine;
@@ -84,6 +88,8 @@ bool dofi_obj_retire(struct dofi_obj *obj)
 
 void dofi_obj_release(struct dofi_obj *obj)
 {
+	if (obj != &obj->ia->obj)
+		dofi_count_memory(obj->ia->counts, 0, false);
 	dofi_slab_put(&dofi_slabs[obj->type], obj);
 }
 

@@ -15,8 +15,8 @@ extern const bool dofi_api_srq_attr_optional;
 
 /* Returns the consumer's handle of an open IA; NULL until the registry has entered it. */
 DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia);
-/* True if the IA has any operation of dat_ib_extensions.h. */
-bool dofi_api_extensions(const struct dofi_ia *ia);
+/* True if the version has the operations of dat_ib_extensions.h. */
+bool dofi_api_extensions(void);
 /* Set the attribute members that only one version has. */
 void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr);
 void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr);

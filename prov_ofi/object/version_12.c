@@ -26,9 +26,8 @@ DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
 	return known;
 }
 
-bool dofi_api_extensions(const struct dofi_ia *ia)
+bool dofi_api_extensions(void)
 {
-	(void)ia;
 	return false;
 }
 

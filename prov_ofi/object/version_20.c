@@ -22,19 +22,17 @@ DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
 	return known;
 }
 
-bool dofi_api_extensions(const struct dofi_ia *ia)
+bool dofi_api_extensions(void)
 {
-	return ia->fab.immed; /* without it there are no atomic operations either */
+	return true; /* every fabric has the counters */
 }
 
 void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
 {
-	bool has = dofi_api_extensions(ia);
-
 	/* Peers of a device address memory by its virtual address: see dofi_device_register_mr. */
 	attr->zb_supported = ia->fab.zero_based ? DAT_TRUE : DAT_FALSE;
-	attr->extension_supported = has ? DAT_EXTENSION_IB : DAT_EXTENSION_NONE;
-	attr->extension_version = has ? DAT_IB_EXTENSION_VERSION : 0;
+	attr->extension_supported = DAT_EXTENSION_IB;
+	attr->extension_version = DAT_IB_EXTENSION_VERSION;
 }
 
 void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)

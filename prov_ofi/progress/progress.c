@@ -129,6 +129,7 @@ static void *progress_thread(void *arg)
 		if (atomic_load(&ia->prog.stop))
 			break;
 		n = epoll_wait(ia->prog.epfd, events, EVENTS, ms);
+		DOFI_COUNT(ia->counts->wakeups, 1);
 		if (n < 0)
 			n = 0;
 	}

@@ -48,8 +48,8 @@ static bool progress_arm_cq(struct dofi_ia *ia, struct dofi_evd *evd)
  * while it spins on memory that a peer writes, cannot be relied on for progress. */
 static bool progress_polled_often(struct dofi_evd *evd, uint64_t now)
 {
-	uint32_t polls = atomic_load_explicit(&evd->polls, memory_order_relaxed);
-	uint64_t moved = atomic_load_explicit(&evd->bytes_completed, memory_order_relaxed);
+	uint32_t polls = dofi_evd_polls(evd);
+	uint64_t moved = DOFI_COUNT_READ(evd->bytes_completed);
 	uint64_t posted = atomic_load_explicit(&evd->bytes_posted, memory_order_relaxed);
 	uint64_t n = polls - evd->seen_polls + (posted - evd->seen_posted) / DOFI_LONG_COPY;
 	uint64_t copying = COPY_TIME(moved - evd->seen_completed);
@@ -143,6 +143,7 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 	dofi_evd_disarm(evd, DOFI_EVD_STALLED);
 	atomic_store(&evd->stalled, true);
 	atomic_fetch_add(&ia->stalls, 1);
+	DOFI_COUNT_SHARED(ia->counts->stalls, 1);
 	evd->next_check =
 		dofi_now() + DOFI_MS(evd->empty_polls < 6 ? 1u << evd->empty_polls : STALL_TICK_MS);
 	evd->empty_polls++;
