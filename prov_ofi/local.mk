@@ -101,11 +101,14 @@ dofi_sources = \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h \
 	prov_ofi/msgep/object/cq.c \
+	prov_ofi/msgep/object/cq_ring.c \
 	prov_ofi/msgep/object/cq_poll.c prov_ofi/msgep/object/cq_poll.h \
 	prov_ofi/msgep/object/cq_ready.c prov_ofi/msgep/ready.h \
 	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/cq_signal.h \
 	prov_ofi/msgep/object/ep.c \
+	prov_ofi/msgep/object/ep_conn.c \
 	prov_ofi/msgep/object/eq.c \
+	prov_ofi/msgep/object/eq_events.c \
 	prov_ofi/msgep/object/fabric.c \
 	prov_ofi/msgep/peer_memory.h \
 	prov_ofi/msgep/frame.h \

@@ -584,7 +584,9 @@ int msgep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fi
 		   void *context);
 extern struct fi_ops_mr msgep_mr_ops;
 
-/* cq.c */
+/* cq_ring.c */
+/* The ring has room again: adds completions for which there was none. Caller holds cq->lock. */
+void msgep_cq_refill(struct msgep_cq *cq);
 void msgep_cq_push(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t len, uint64_t data,
 		   int err);
 /* True if several endpoints receive there. */
@@ -635,8 +637,9 @@ void msgep_cq_stop_polling(struct msgep_cq *cq, const struct msgep_ep *ep);
 bool msgep_cq_add_doorbell(struct msgep_cq *cq, struct msgep_ep *ep);
 int msgep_cq_trywait(struct msgep_cq *cq);
 
+/* eq_events.c */
 int msgep_eq_trywait(struct msgep_eq *eq);
-/* eq.c: takes over `event` (malloc'ed). */
+/* Takes over `event` (malloc'ed). */
 void msgep_eq_push(struct msgep_eq *eq, struct msgep_event *event);
 /* A transport reports that data passes both ways, or never will. Caller holds
  * domain->transport_lock. The connection manager handles it in its next round
@@ -646,7 +649,11 @@ void msgep_ep_path_checked(struct msgep_ep *ep);
  * closed already. */
 struct msgep_ep *msgep_eq_next_checked(struct msgep_eq *eq);
 void msgep_eq_forget_checked(struct msgep_eq *eq, struct msgep_ep *ep);
-/* Forgets the events of an endpoint that is being closed. */
+/* Takes the first event that is, or is not, an error; *other: there is one of the other sort. */
+struct msgep_event *msgep_eq_take(struct msgep_eq *eq, bool error, bool *other);
+/* Moves the events of `fid` to the list. */
+void msgep_eq_take_of(struct msgep_eq *eq, struct fid *fid, struct dofi_list *gone);
+/* eq.c: frees the events of an endpoint that is being closed. */
 void msgep_eq_forget(struct msgep_eq *eq, struct fid *fid);
 
 /* mr.c: the local address of memory that the peer of ep accesses, or NULL and in *err the positive
@@ -701,7 +708,7 @@ void msgep_bulk_end(struct msgep_ep *ep);
 bool msgep_recv_imm_frame(struct msgep_ep *ep, const struct msgep_frame *f);
 bool msgep_recv_atomic(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload);
 
-/* ep.c: called by the connection manager. Caller holds eq->lock. */
+/* ep_conn.c: called by the connection manager. Caller holds eq->lock. */
 /* The connection is up: frames may flow. */
 void msgep_ep_up(struct msgep_ep *ep);
 /* The peer has ended its side (died: without its last message, or it has died since). True:

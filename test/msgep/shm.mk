@@ -38,11 +38,11 @@ test_msgep_shm_SOURCES = \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_msg.c \
-	prov_ofi/msgep/object/cq.c \
+	prov_ofi/msgep/object/cq.c prov_ofi/msgep/object/cq_ring.c \
 	prov_ofi/msgep/object/cq_poll.c \
 	prov_ofi/msgep/object/cq_ready.c \
-	prov_ofi/msgep/object/ep.c \
-	prov_ofi/msgep/object/eq.c \
+	prov_ofi/msgep/object/ep.c prov_ofi/msgep/object/ep_conn.c \
+	prov_ofi/msgep/object/eq.c prov_ofi/msgep/object/eq_events.c \
 	prov_ofi/msgep/object/fabric.c \
 	prov_ofi/msgep/object/mr.c \
 	prov_ofi/msgep/object/pep.c \

@@ -22,97 +22,13 @@ static void eq_free_event(struct msgep_event *event)
 	free(event);
 }
 
-/* Events have been removed. Caller holds event_lock. Without any left no thread should be woken. */
-static void eq_clear_signal(struct msgep_eq *eq)
-{
-	DOFI_ASSERT_LOCKED(&eq->event_lock);
-	if (dofi_list_empty(&eq->events) && dofi_list_empty(&eq->checked_eps))
-		dofi_eventfd_clear(eq->signal);
-}
-
-void msgep_eq_push(struct msgep_eq *eq, struct msgep_event *event)
-{
-	pthread_mutex_lock(&eq->event_lock);
-	dofi_list_append(&eq->events, &event->link);
-	msgep_wait_signal(eq->signal);
-	pthread_mutex_unlock(&eq->event_lock);
-}
-
-void msgep_ep_path_checked(struct msgep_ep *ep)
-{
-	struct msgep_eq *eq = ep->eq;
-
-	pthread_mutex_lock(&eq->event_lock);
-	if (dofi_list_empty(&ep->checked_link)) {
-		dofi_list_append(&eq->checked_eps, &ep->checked_link);
-		msgep_wait_signal(eq->signal);
-	}
-	pthread_mutex_unlock(&eq->event_lock);
-}
-
-struct msgep_ep *msgep_eq_next_checked(struct msgep_eq *eq)
-{
-	struct msgep_ep *ep = NULL;
-
-	pthread_mutex_lock(&eq->event_lock);
-	if (!dofi_list_empty(&eq->checked_eps)) {
-		ep = dofi_container(eq->checked_eps.next, struct msgep_ep, checked_link);
-		dofi_list_remove(&ep->checked_link);
-		eq_clear_signal(eq);
-	}
-	pthread_mutex_unlock(&eq->event_lock);
-	return ep;
-}
-
-void msgep_eq_forget_checked(struct msgep_eq *eq, struct msgep_ep *ep)
-{
-	pthread_mutex_lock(&eq->event_lock);
-	dofi_list_remove(&ep->checked_link);
-	eq_clear_signal(eq);
-	pthread_mutex_unlock(&eq->event_lock);
-}
-
 void msgep_eq_forget(struct msgep_eq *eq, struct fid *fid)
 {
 	struct dofi_list gone, *pos, *tmp;
 
-	dofi_list_init(&gone);
-	pthread_mutex_lock(&eq->event_lock);
-	dofi_list_each_safe(pos, tmp, &eq->events)
-	{
-		struct msgep_event *event = dofi_container(pos, struct msgep_event, link);
-
-		if (event->fid != fid)
-			continue;
-		dofi_list_remove(pos);
-		dofi_list_append(&gone, pos);
-	}
-	eq_clear_signal(eq);
-	pthread_mutex_unlock(&eq->event_lock);
+	msgep_eq_take_of(eq, fid, &gone);
 	dofi_list_each_safe(pos, tmp, &gone)
 		eq_free_event(dofi_container(pos, struct msgep_event, link));
-}
-
-/* Takes the first event that is, or is not, an error; *other: there is one of the other sort. */
-static struct msgep_event *eq_take_event(struct msgep_eq *eq, bool error, bool *other)
-{
-	struct msgep_event *event = NULL;
-
-	*other = false;
-	pthread_mutex_lock(&eq->event_lock);
-	if (!dofi_list_empty(&eq->events)) {
-		event = dofi_container(eq->events.next, struct msgep_event, link);
-		if (!event->event != error) {
-			event = NULL;
-			*other = true;
-		} else {
-			dofi_list_remove(&event->link);
-		}
-	}
-	if (event)
-		eq_clear_signal(eq);
-	pthread_mutex_unlock(&eq->event_lock);
-	return event;
 }
 
 static ssize_t eq_read(struct fid_eq *fid, uint32_t *number, void *buf, size_t len, uint64_t flags)
@@ -128,7 +44,7 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *number, void *buf, size_t l
 	pthread_mutex_lock(&eq->lock);
 	msgep_cm_progress(eq);
 	pthread_mutex_unlock(&eq->lock);
-	event = eq_take_event(eq, false, &error);
+	event = msgep_eq_take(eq, false, &error);
 	if (!event)
 		return error ? -FI_EAVAIL : -FI_EAGAIN;
 	data = event->len;
@@ -148,7 +64,7 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *err, uint6
 	bool other;
 
 	(void)flags;
-	event = eq_take_event(eq_of(fid), true, &other);
+	event = msgep_eq_take(eq_of(fid), true, &other);
 	if (!event)
 		return -FI_EAGAIN;
 	err->fid = event->fid;
@@ -216,16 +132,6 @@ static struct fi_ops_eq eq_ops = {
 	.readerr = eq_readerr,
 	.strerror = eq_strerror,
 };
-
-int msgep_eq_trywait(struct msgep_eq *eq)
-{
-	bool empty;
-
-	pthread_mutex_lock(&eq->event_lock);
-	empty = dofi_list_empty(&eq->events) && dofi_list_empty(&eq->checked_eps);
-	pthread_mutex_unlock(&eq->event_lock);
-	return empty ? 0 : -FI_EAGAIN;
-}
 
 int msgep_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
 		  void *context)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The connection of an endpoint begins, fails, and is ended by the peer. */
+#include "msgep/ready.h"
+
+/* Batches processed in one poll after the peer's end. */
+#define LAST_ROUNDS 1024
+
+void msgep_ep_up(struct msgep_ep *ep)
+{
+	DOFI_ASSERT_LOCKED(&ep->eq->lock);
+	msgep_lock(&ep->lock);
+	atomic_store(&ep->state, MSGEP_UP);
+	/* Its parameters announced the order, unless other receivers have been added since. */
+	if (ep->transport->keep_order && msgep_cq_is_shared(ep->rx_cq))
+		ep->transport->keep_order(ep);
+	/* Frames that arrived earlier have not been processed. */
+	if (ep->transport->touch)
+		ep->transport->touch(ep);
+	msgep_unlock(&ep->lock);
+	if (ep->transport->doorbell &&
+	    !(msgep_cq_add_doorbell(ep->rx_cq, ep) && msgep_cq_add_doorbell(ep->tx_cq, ep))) {
+		msgep_lock(&ep->lock);
+		msgep_ep_abort(ep, "the kernel refuses to watch its doorbell");
+		msgep_unlock(&ep->lock);
+	}
+	if (ep->ready && !ep->closing)
+		msgep_ready_add(ep);
+	/* Blocked threads have not armed this peer's doorbell. */
+	msgep_cq_wake(ep->rx_cq);
+	msgep_cq_wake(ep->tx_cq);
+}
+
+/* Bounded: a peer that keeps writing, against the protocol, must not block the event queue. The
+ * next poll processes the rest. */
+bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
+{
+	const struct msgep_transport *transport = ep->transport;
+	unsigned int rounds = LAST_ROUNDS;
+	bool over;
+
+	DOFI_ASSERT_LOCKED(&ep->eq->lock);
+	if (transport->progress)
+		transport->progress(ep->domain, NULL);
+	msgep_lock(&ep->lock);
+	while (msgep_proto_progress(ep) && --rounds)
+		;
+	over = !ep->w.any || transport->drained(ep, died);
+	if (over)
+		atomic_store(&ep->state, MSGEP_DOWN);
+	msgep_unlock(&ep->lock);
+	return over;
+}
+
+void msgep_ep_data_lost(struct msgep_ep *ep, int err)
+{
+	int none = 0;
+
+	/* The event queue arms the timer. */
+	if (atomic_compare_exchange_strong(&ep->data_lost, &none, err))
+		msgep_ep_path_checked(ep);
+}
+
+void msgep_ep_broken(struct msgep_ep *ep, int err)
+{
+	atomic_store(&ep->broken, err);
+	msgep_cq_wake(ep->rx_cq);
+	if (ep->tx_cq != ep->rx_cq)
+		msgep_cq_wake(ep->tx_cq);
+	/* Before the connection is up no thread polls it. */
+	if (atomic_load(&ep->state) != MSGEP_UP)
+		msgep_ep_path_checked(ep);
+}
