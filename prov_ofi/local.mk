@@ -100,16 +100,16 @@ dofi_sources = \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h \
-	prov_ofi/msgep/object/cq.c \
+	prov_ofi/msgep/fid/cq.c \
 	prov_ofi/msgep/object/cq_ring.c \
 	prov_ofi/msgep/object/cq_poll.c prov_ofi/msgep/object/cq_poll.h \
 	prov_ofi/msgep/object/cq_ready.c prov_ofi/msgep/ready.h \
 	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/cq_signal.h \
-	prov_ofi/msgep/object/ep.c \
+	prov_ofi/msgep/fid/ep.c \
 	prov_ofi/msgep/object/ep_conn.c \
-	prov_ofi/msgep/object/eq.c \
+	prov_ofi/msgep/fid/eq.c \
 	prov_ofi/msgep/object/eq_events.c \
-	prov_ofi/msgep/object/fabric.c \
+	prov_ofi/msgep/fid/fabric.c \
 	prov_ofi/msgep/peer_memory.h \
 	prov_ofi/msgep/frame.h \
 	prov_ofi/msgep/inner.c prov_ofi/msgep/inner.h \
@@ -125,13 +125,13 @@ dofi_sources = \
 	prov_ofi/msgep/pair/pair_recv.c \
 	prov_ofi/msgep/pair/pair_send.c \
 	prov_ofi/msgep/pair/pair_sock.c \
-	prov_ofi/msgep/object/pep.c \
+	prov_ofi/msgep/fid/pep.c \
 	prov_ofi/msgep/object/post.c \
-	prov_ofi/msgep/proto.c prov_ofi/msgep/proto.h \
-	prov_ofi/msgep/proto_bulk.c \
-	prov_ofi/msgep/proto_ext.c \
-	prov_ofi/msgep/proto_read.c \
-	prov_ofi/msgep/proto_rx.c \
+	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto.h \
+	prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_ext.c \
+	prov_ofi/msgep/object/proto_read.c \
+	prov_ofi/msgep/object/proto_rx.c \
 	prov_ofi/msgep/msgep.h \
 	prov_ofi/msgep/ring.h \
 	prov_ofi/msgep/shm/shm_pull.c prov_ofi/msgep/shm/shm_pull.h \

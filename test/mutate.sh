@@ -135,7 +135,7 @@ wire:bulk_stalled_rxm	msgep/rdm/rdm_large.c	s/large_outstanding(l) + (uint32_t)l
 wire:bulk_recalled_rxm	msgep/rdm/rdm_large.c	s/^\t\t\t\tlarge_revoke(net);$/\t\t\t\t(void)large_revoke;/
 wire:bulk_settled_rxm	msgep/rdm/rdm_large.c	s/b->promised -= large_outstanding(l);/;/
 wire:bulk_closed_early_shuffled	msgep/rdm/rdm_large.c	s/b->promised -= b->expiring\[1\];/;/
-shm:shm_sleep_a_message_taken_at_once_wakes_the_sleeper	msgep/object/cq.c	s/^\t\t\tmsgep_cq_wake(cq);$/\t\t\t;/
+shm:shm_sleep_a_message_taken_at_once_wakes_the_sleeper	msgep/fid/cq.c	s/^\t\t\tmsgep_cq_wake(cq);$/\t\t\t;/
 wire:bulk_overtaken_shuffled	msgep/rdm/rdm_recv.c	s/rdm_large_missing(conn) ? RDM_LARGE_GAP_MS :/0 ? RDM_LARGE_GAP_MS :/
 EOF
 }

@@ -52,7 +52,7 @@ enum dofi_dto_state {
 
 struct dofi_dto {
 	struct fi_context2 ctx; /* first: libfabric's context of the operation, used by the
-				 * endpoint (msgep/object/cq.c) */
+				 * endpoint (msgep/fid/cq.c) */
 	struct dofi_ep *ep;
 	DAT_DTO_COOKIE cookie;
 	_Atomic uint8_t state;

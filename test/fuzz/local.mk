@@ -102,9 +102,9 @@ test_fuzz_driver_packets_LDADD = -lpthread
 
 test_fuzz_driver_frames_SOURCES = test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/debug.c prov_ofi/base/key_map.c \
-	prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
-	prov_ofi/msgep/proto_ext.c \
-	prov_ofi/msgep/proto_read.c prov_ofi/msgep/proto_rx.c
+	prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_ext.c \
+	prov_ofi/msgep/object/proto_read.c prov_ofi/msgep/object/proto_rx.c
 test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_frames_LDADD = -lpthread
 
@@ -115,13 +115,13 @@ test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
 	prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
 	prov_ofi/base/debug.c \
 	prov_ofi/fabric/fab_info.c prov_ofi/msgep/inner.c prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cq_signal.c \
-	prov_ofi/msgep/object/ep.c prov_ofi/msgep/object/ep_conn.c prov_ofi/msgep/cm/inbox.c \
+	prov_ofi/msgep/fid/ep.c prov_ofi/msgep/object/ep_conn.c prov_ofi/msgep/cm/inbox.c \
 	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h prov_ofi/msgep/pair/pair_bulk.c \
 	prov_ofi/msgep/pair/pair_share.c \
 	prov_ofi/msgep/pair/pair_cm.c prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_open.c \
 	prov_ofi/msgep/pair/pair_recv.c prov_ofi/msgep/pair/pair_send.c prov_ofi/msgep/pair/pair_sock.c \
-	prov_ofi/msgep/object/post.c prov_ofi/msgep/proto.c prov_ofi/msgep/proto_bulk.c \
-	prov_ofi/msgep/proto_ext.c prov_ofi/msgep/proto_read.c prov_ofi/msgep/proto_rx.c \
+	prov_ofi/msgep/object/post.c prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c prov_ofi/msgep/object/proto_rx.c \
 	prov_ofi/msgep/object/srx.c
 test_fuzz_driver_pairs_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_pairs_LDFLAGS = -Wl,--wrap=clock_gettime

@@ -38,20 +38,20 @@ test_msgep_shm_SOURCES = \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_msg.c \
-	prov_ofi/msgep/object/cq.c prov_ofi/msgep/object/cq_ring.c \
+	prov_ofi/msgep/fid/cq.c prov_ofi/msgep/object/cq_ring.c \
 	prov_ofi/msgep/object/cq_poll.c \
 	prov_ofi/msgep/object/cq_ready.c \
-	prov_ofi/msgep/object/ep.c prov_ofi/msgep/object/ep_conn.c \
-	prov_ofi/msgep/object/eq.c prov_ofi/msgep/object/eq_events.c \
-	prov_ofi/msgep/object/fabric.c \
+	prov_ofi/msgep/fid/ep.c prov_ofi/msgep/object/ep_conn.c \
+	prov_ofi/msgep/fid/eq.c prov_ofi/msgep/object/eq_events.c \
+	prov_ofi/msgep/fid/fabric.c \
 	prov_ofi/msgep/object/mr.c \
-	prov_ofi/msgep/object/pep.c \
+	prov_ofi/msgep/fid/pep.c \
 	prov_ofi/msgep/object/post.c \
-	prov_ofi/msgep/proto.c \
-	prov_ofi/msgep/proto_ext.c \
-	prov_ofi/msgep/proto_bulk.c \
-	prov_ofi/msgep/proto_read.c \
-	prov_ofi/msgep/proto_rx.c \
+	prov_ofi/msgep/object/proto.c \
+	prov_ofi/msgep/object/proto_ext.c \
+	prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_read.c \
+	prov_ofi/msgep/object/proto_rx.c \
 	prov_ofi/msgep/shm/shm_pull.c \
 	prov_ofi/msgep/shm/shm_ready.c \
 	prov_ofi/msgep/object/srx.c \

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "msgep/proto.h"
+#include "msgep/object/proto.h"
 #include "msgep/ring.h"
 
 static inline struct msgep_ep *ep_of(struct fid_ep *fid)

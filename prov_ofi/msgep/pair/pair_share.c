@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "msgep/pair/pair.h"
-#include "msgep/proto.h"
+#include "msgep/object/proto.h"
 
 static bool share_has_place(const struct pair_net *net)
 {

@@ -13,7 +13,7 @@
 
 #include "msgep/peer_memory.h"
 #include "msgep/iov.h"
-#include "msgep/proto.h"
+#include "msgep/object/proto.h"
 #include "msgep/ring.h"
 
 #define FIRST_ROOM 16

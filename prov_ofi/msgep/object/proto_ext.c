@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "msgep/peer_memory.h"
-#include "msgep/proto.h"
+#include "msgep/object/proto.h"
 
 static bool proto_out_of_order(const struct msgep_ep *ep, const struct msgep_frame *f, uint32_t len)
 {

@@ -16,7 +16,7 @@
 
 #include "msgep/peer_memory.h"
 #include "msgep/iov.h"
-#include "msgep/proto.h"
+#include "msgep/object/proto.h"
 #include "msgep/ring.h"
 
 /* Initial room for reads of the peer. With grants all entries keep their places: their keys are

@@ -11,7 +11,7 @@
 
 #include "base/error_text.h"
 #include "msgep/iov.h"
-#include "msgep/proto.h"
+#include "msgep/object/proto.h"
 #include "msgep/ring.h"
 
 /* ---------------------------------------------------------------- requests */
