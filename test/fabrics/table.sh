@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Which unmodified programs work over which fabric? Prints the table of the README, made by dat_run.
+# Which unmodified programs work over which fabric? Prints the table of docs/restrictions.md, made by dat_run.
 #
 # usage: table.sh [-b BUILD] [FABRIC...]
 set -u
