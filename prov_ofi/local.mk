@@ -39,6 +39,7 @@ dofi_sources = \
 	prov_ofi/cm/cm_sealed.c \
 	prov_ofi/cm/cm_sp.c \
 	prov_ofi/object/cno.c prov_ofi/object/cno.h \
+	prov_ofi/object/coll_handle.h \
 	prov_ofi/cm/conn.c prov_ofi/object/conn.h \
 	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_data.h prov_ofi/data/cq_inline.h \
 	prov_ofi/data/cq_service.c \
@@ -181,6 +182,14 @@ prov_ofi_dat1_libdaplofi_la_DEPENDENCIES = libdat.la prov_ofi/libdaplofi.map
 
 prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov_ofi/api/csp.c \
 	prov_ofi/api/counters.c prov_ofi/api/counters.h \
+	prov_ofi/coll/coll.h prov_ofi/coll/coll_int.h \
+	prov_ofi/coll/coll_alg.c prov_ofi/coll/coll_alg_reduce.c \
+	prov_ofi/coll/coll_call.c \
+	prov_ofi/coll/coll_group.c prov_ofi/coll/coll_member.c \
+	prov_ofi/coll/coll_op.c prov_ofi/coll/coll_peer.c \
+	prov_ofi/coll/coll_reduce.c prov_ofi/coll/coll_run.c \
+	prov_ofi/coll/coll_sched.c prov_ofi/coll/coll_sched.h \
+	prov_ofi/coll/coll_wire.c prov_ofi/coll/coll_wire.h \
 	prov_ofi/object/version_20.c prov_ofi/trace/trace_20.c
 prov_ofi_dat2_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=20
 prov_ofi_dat2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.2

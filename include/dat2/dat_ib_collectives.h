@@ -124,7 +124,7 @@ typedef enum dat_ib_collective_reduce_data_op {
 
 #define dat_ib_collective_set_clock(coll_handle, clock_value, user_context) \
 	dat_extension_op((coll_handle), DAT_IB_COLLECTIVE_SET_CLOCK_OP, \
-			 (clock_value), (user_context))
+			 (DAT_UINT64)(clock_value), (user_context))
 
 #define dat_ib_collective_read_clock(coll_handle, clock_value) \
 	dat_extension_op((coll_handle), DAT_IB_COLLECTIVE_READ_CLOCK_OP, (clock_value))

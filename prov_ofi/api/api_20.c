@@ -6,6 +6,7 @@
 #include "api/counters.h"
 #include "base/dat_error.h"
 #include "cm/cm.h"
+#include "coll/coll.h"
 #include "data/dto.h"
 #include "object/agent.h"
 #include "object/cno.h"
@@ -165,6 +166,8 @@ static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 		return dofi_run_counters(handle, (int)va_arg(args, DAT_IA_COUNTER_TYPE),
 					 (int)op == DAT_IB_START_COUNTERS_OP);
 	default:
+		if (dofi_coll_has(op))
+			return dofi_coll_call(handle, op, args);
 		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
 	}
 }

@@ -16,6 +16,7 @@
 #include "base/param.h"
 #include "cm/cm.h"
 #include "object/cno.h"
+#include "object/coll_handle.h"
 #include "data/cq.h"
 #include "object/evd.h"
 #include "object/progress_wakeup.h"
@@ -44,19 +45,23 @@ static bool evd_satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
 static void evd_poll_once(struct dofi_evd *evd)
 {
 	struct dofi_ia *ia = evd->obj.ia;
-	bool cm = !evd->cq || (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
+	bool groups = evd->groups;
+	bool cm = (!evd->cq && !groups) ||
+		  (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
 
 	if (evd->cq) {
 		dofi_evd_polled(evd);
 		dofi_cq_read_batch(evd);
 	}
-	if (!cm && !dofi_deferred_pending(ia))
+	if (!cm && !groups && !dofi_deferred_pending(ia))
 		return;
 	dofi_unlock(&evd->lock);
 	if (dofi_deferred_pending(ia))
 		dofi_deferred_run(ia);
 	if (cm)
 		dofi_cm_progress(ia, false);
+	if (groups)
+		dofi_coll_run(ia);
 	dofi_lock(&evd->lock);
 }
 
@@ -67,14 +72,29 @@ static int evd_make_wake_fd(struct dofi_evd *evd)
 	return evd->wake_fd < 0 ? -errno : 0;
 }
 
+/* True if the thread may sleep on the descriptors of the CQ and, if groups of collectives report to
+ * the EVD, of their CQ. Caller holds evd->lock. */
+static bool evd_cqs_quiet(struct dofi_evd *evd)
+{
+	struct dofi_evd *coll = evd->groups ? evd->obj.ia->coll_evd : NULL;
+	bool quiet = !evd->cq || dofi_cq_may_sleep(evd);
+
+	if (!quiet || !coll)
+		return quiet;
+	dofi_lock(&coll->lock);
+	quiet = !dofi_evd_count(coll) && dofi_cq_may_sleep(coll);
+	dofi_unlock(&coll->lock);
+	return quiet;
+}
+
 /* True if the thread may sleep on the CQ's descriptor. If the CQ repeatedly refuses the sleep but
  * has no completions, its descriptor is useless: sets *stalled. Caller holds evd->lock. */
 static bool evd_may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusals)
 {
 	*stalled = false;
-	if (!evd->cq)
+	if (!evd->cq && !evd->groups)
 		return true;
-	if (dofi_cq_may_sleep(evd)) {
+	if (evd_cqs_quiet(evd)) {
 		*refusals = 0;
 		return true;
 	}
@@ -106,8 +126,15 @@ static void evd_leave_wait(struct dofi_evd *evd)
 
 struct sleeper {
 	struct dofi_evd *evd;
-	uint32_t notified; /* evd->notified when it fell asleep */
+	uint32_t notified;     /* evd->notified when it fell asleep */
+	struct dofi_evd *coll; /* EVD of the collectives whose CQ it sleeps on; NULL: none */
 };
+
+static void evd_leave_coll(const struct sleeper *s)
+{
+	if (s->coll)
+		s->coll->borrowers--;
+}
 
 /* Cancellation handler of a sleeping waiter. Events that arrived meanwhile must notify others. */
 static void evd_leave_cancelled(void *arg)
@@ -115,6 +142,7 @@ static void evd_leave_cancelled(void *arg)
 	struct sleeper *s = arg;
 	struct dofi_evd *evd = s->evd;
 
+	evd_leave_coll(s);
 	dofi_lock(&evd->lock);
 	evd_end_sleep(evd);
 	evd_leave_wait(evd);
@@ -139,9 +167,9 @@ static int evd_poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
 static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 			  unsigned int refusals)
 {
-	struct pollfd fds[2] = { { .events = POLLIN }, { .events = POLLIN } };
-	struct sleeper s = { evd, evd->notified };
-	nfds_t n = evd->cq && !stalled ? 2 : 1;
+	struct pollfd fds[3] = { { .events = POLLIN }, { .events = POLLIN }, { .events = POLLIN } };
+	struct sleeper s = { evd, evd->notified, NULL };
+	nfds_t n = 1;
 	uint64_t now = dofi_now(), left = DOFI_NEVER;
 	struct timespec ts;
 	int ret;
@@ -155,7 +183,14 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	ts.tv_sec = (time_t)(left / 1000000000u);
 	ts.tv_nsec = (long)(left % 1000000000u);
 	fds[0].fd = evd->wake_fd;
-	fds[1].fd = evd->cq_fd;
+	if (evd->cq && !stalled)
+		fds[n++].fd = evd->cq_fd;
+	/* Freeing the last group takes evd->lock; closing the IA then waits for borrowers. */
+	if (evd->groups && !stalled) {
+		s.coll = evd->obj.ia->coll_evd;
+		s.coll->borrowers++;
+		fds[n++].fd = s.coll->cq_fd;
+	}
 	evd->sleeping = true;
 	evd->stalled = stalled;
 	DOFI_COUNT(evd->counts->sleeps, 1);
@@ -165,6 +200,7 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	}
 	dofi_unlock(&evd->lock);
 	ret = evd_poll_cancellable(&s, fds, n, left == DOFI_NEVER ? NULL : &ts);
+	evd_leave_coll(&s);
 	dofi_lock(&evd->lock);
 	evd_end_sleep(evd);
 	return ret == -EINTR ? -EINTR : 0;

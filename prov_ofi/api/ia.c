@@ -13,6 +13,7 @@
 #include "cm/cm_hello.h"
 #include "data/srq.h"
 #include "object/cno.h"
+#include "object/coll_handle.h"
 #include "object/ep.h"
 #include "base/dat_error.h"
 #include "object/limits.h"
@@ -53,6 +54,10 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->early_ends = false;
 	ia->hellos = NULL;
 	ia->probes = 0;
+	ia->coll = NULL;
+	ia->coll_evd = NULL;
+	ia->coll_hooks = NULL;
+	ia->coll_users = 0;
 	dofi_list_init(&ia->deferred);
 	dofi_list_init(&ia->agents);
 	ia->calling = NULL;
@@ -313,6 +318,8 @@ DAT_RETURN dofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
 		dofi_progress_detach(ia, ia_tear_down);
 	else
 		dofi_progress_stop(ia);
+	if (ia->coll_hooks)
+		atomic_load(&ia->coll_hooks)->close(ia);
 	ia_destroy_all(ia);
 	ia_await_probes(ia);
 	dofi_async_close(ia);

@@ -33,6 +33,9 @@
 #define DOFI_API_MAJOR (DOFI_API / 10u)
 #define DOFI_API_MINOR (DOFI_API % 10u)
 
+/* Groups of collectives; 1.2 has none. */
+#define DOFI_HANDLE_TYPE_COLLECTIVE ((DAT_HANDLE_TYPE)13)
+
 #define DOFI_ERR(type, sub) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (sub)))
 
 #if DOFI_API == 12
@@ -141,7 +144,8 @@ static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
 						   : DAT_DTO_COMPLETION_EVENT;
 }
 
-/* Fills the members that only events of the extension have (object/version_20.c). */
+/* Fills the members that only events of the extension have, and those of collectives
+ * (object/version_20.c). */
 void dofi_event_ib(DAT_EVENT *event, uint32_t immed);
 
 static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
@@ -155,7 +159,7 @@ static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
 
 static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
 {
-	if ((unsigned int)event->event_number == DAT_IB_DTO_EVENT)
+	if ((unsigned int)event->event_number >= DAT_IB_DTO_EVENT)
 		dofi_event_ib(event, immed);
 }
 

@@ -26,6 +26,8 @@
 	  "0: one attempt") \
 	X(ACCEPT_MS, 100, 3600000, 10000, "maximum time, in milliseconds, between accepting a " \
 	  "connection request and the established connection") \
+	X(COLL_CREATE_MS, 100, 3600000, 60000, "maximum time, in milliseconds, until all members " \
+	  "of a collective group have created it") \
 	X(KEEPALIVE_S, 0, 7200, 15, "idle time, in seconds, after which a TCP peer is probed; if " \
 	  "it does not answer for the same time, the connection ends; 0: never probe") \
 	X(PACKET_KIB, 0, 64, 0, "size, in KiB, of the packets on fabrics with RDM endpoints; the " \

@@ -6,6 +6,7 @@
  */
 #include "data/cq_inline.h"
 #include "fabric/fab_ops.h"
+#include "object/coll_handle.h"
 #include "object/deferred_work.h"
 
 /* Copies field by field: the event has usually just been stored that way, and a wide load of
@@ -132,6 +133,15 @@ static DAT_RETURN evd_pop_ring(struct dofi_evd *evd, DAT_EVENT *event, uint32_t 
 	return DAT_SUCCESS;
 }
 
+/* A poll drives the operations of groups of collectives that report to the EVD. Caller holds
+ * evd->lock, which is released meanwhile. */
+static void evd_poll_groups(struct dofi_evd *evd)
+{
+	dofi_unlock(&evd->lock);
+	dofi_coll_run(evd->obj.ia);
+	dofi_lock(&evd->lock);
+}
+
 /* Takes an event without reading the CQ, which need not exist. */
 static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd, DAT_EVENT *event)
 {
@@ -144,6 +154,8 @@ static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd,
 	if (evd->served || evd->count_dequeues)
 		dofi_evd_polled(evd);
 	evd->served = false;
+	if (!dofi_evd_count(evd) && atomic_load_explicit(&evd->groups, memory_order_relaxed))
+		evd_poll_groups(evd);
 	return evd_pop_ring(evd, event, evd->notified);
 }
 

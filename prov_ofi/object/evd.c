@@ -72,7 +72,7 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->spin_ns = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
 	evd->unsignalled_streams = 0;
 	memset(&evd->models, 0, sizeof(evd->models));
-	evd->feeds = 0;
+	evd->feeds = evd->groups = evd->borrowers = 0;
 	evd->count_base = NULL;
 	evd->counts->head.flags = (uint32_t)flags;
 	evd->counts->qlen = (uint32_t)evd->qlen;

@@ -70,8 +70,10 @@ struct dofi_evd {
 	uint32_t spin_ns;                 /* adaptive */
 	unsigned int unsignalled_streams; /* EPs whose flags rule out thresholds above 1 */
 
-	struct dofi_models models;  /* of its DTO streams; cm_lock */
-	_Atomic unsigned int feeds; /* streams that keep it from being freed */
+	struct dofi_models models;      /* of its DTO streams; cm_lock */
+	_Atomic unsigned int feeds;     /* streams that keep it from being freed */
+	_Atomic unsigned int groups;    /* groups of collectives among them */
+	_Atomic unsigned int borrowers; /* ia->coll_evd: waits for EVDs with groups */
 	struct dofi_evd_slot *counts;
 	struct dofi_count_base *count_base;
 	uint32_t more_polls;           /* see dofi_evd_polls; evd->lock to write */

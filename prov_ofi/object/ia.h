@@ -2,6 +2,7 @@
 /* An opened interface adapter: fabric, domain, event queue, objects, progress.
  *
  * Locks, in the order in which they may be taken:
+ *   coll->lock  members, groups and operations of collectives (coll/coll_int.h)
  *   prog_lock   the progress thread's round; freeing an EVD
  *   cm_lock     connections: event queue, service points, requests, timers, endpoint states
  *   ep->lock    posting; state of one endpoint
@@ -32,6 +33,8 @@
 #include "object/conn_id.h"
 
 struct dofi_evd;
+struct dofi_coll;
+struct dofi_coll_hooks;
 struct dofi_cm_hellos;
 
 struct dofi_provider {       /* one per IA name, never freed (freed handles) */
@@ -59,7 +62,7 @@ struct dofi_progress {
 };
 
 /* Provider-specific attributes. */
-#define DOFI_NAMED 11
+#define DOFI_NAMED 27
 
 struct dofi_ia {
 	struct dofi_obj obj;
@@ -105,6 +108,11 @@ struct dofi_ia {
 
 	bool early_ends;               /* some connection has ended_early */
 	struct dofi_cm_hellos *hellos; /* see cm/cm_hello.c; NULL: none */
+
+	struct dofi_coll *coll;    /* collectives; NULL: none (object/coll_handle.h) */
+	struct dofi_evd *coll_evd; /* its EVD */
+	const struct dofi_coll_hooks *_Atomic coll_hooks;
+	_Atomic unsigned int coll_users; /* threads in dofi_coll_run */
 
 	pthread_mutex_t deferred_lock;
 	_Atomic bool deferred_pending;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kinds of objects: their sizes, and what is initialised once in each object's memory. */
 #include "object/cno.h"
+#include "object/coll_handle.h"
 #include "object/mr.h"
 #include "object/rmr.h"
 #include "object/sp.h"
@@ -56,5 +57,6 @@ struct dofi_slab dofi_slabs[DOFI_KINDS] = {
 	[DAT_HANDLE_TYPE_PSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
 	[DAT_HANDLE_TYPE_RSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
 	[DOFI_HANDLE_TYPE_CSP] = DOFI_SLAB_INIT(struct dofi_sp, 16, NULL),
+	[DOFI_HANDLE_TYPE_COLLECTIVE] = DOFI_SLAB_INIT(struct dofi_coll_handle, 8, NULL),
 	[DAT_HANDLE_TYPE_CR] = DOFI_SLAB_INIT(struct dofi_cr, 32, NULL),
 };

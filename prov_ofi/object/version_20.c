@@ -2,6 +2,7 @@
 /* Handles, attributes, parameters and events of objects as uDAPL 2.0 has them. */
 #include <string.h>
 
+#include "object/coll_handle.h"
 #include "object/ep.h"
 #include "object/mr.h"
 #include "object/rmr.h"
@@ -24,7 +25,7 @@ DAT_IA_HANDLE dofi_api_ia_handle(struct dofi_ia *ia)
 
 bool dofi_api_extensions(void)
 {
-	return true; /* every fabric has the counters */
+	return true; /* every fabric has counters and collectives */
 }
 
 void dofi_api_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *attr)
@@ -61,12 +62,33 @@ void dofi_api_rmr_param(const struct dofi_rmr *rmr, DAT_RMR_PARAM *param)
 	param->va_type = rmr->bound && rmr->bound->zero_based ? DAT_VA_TYPE_ZB : DAT_VA_TYPE_VA;
 }
 
+/* The EVD holds a dofi_coll_event in place of the event's data. */
+static void event_collective(DAT_EVENT *event)
+{
+	DAT_IB_EXTENSION_EVENT_DATA x;
+	struct dofi_coll_event held;
+
+	memcpy(&held, &event->event_data, sizeof(held));
+	memset(&event->event_data, 0, sizeof(event->event_data));
+	memset(&x, 0, sizeof(x));
+	x.type = (DAT_IB_EXT_TYPE)held.type;
+	x.status = (DAT_IB_STATUS)held.status;
+	x.coll.handle = held.handle;
+	x.coll.context = held.context;
+	memset(event->event_extension_data, 0, sizeof(event->event_extension_data));
+	memcpy(event->event_extension_data, &x, sizeof(x));
+}
+
 void dofi_event_ib(DAT_EVENT *event, uint32_t immed)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
 	DAT_IB_EXTENSION_EVENT_DATA x;
 
 	_Static_assert(sizeof(x) <= sizeof(event->event_extension_data), "has to fit");
+	if ((int)event->event_number == DAT_IB_COLLECTIVE_EVENT) {
+		event_collective(event);
+		return;
+	}
 	memset(&x, 0, sizeof(x));
 	x.status = d->status ? DAT_IB_OP_ERR : DAT_OP_SUCCESS;
 	switch ((int)d->operation) {

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cm/cm.h"
 #include "cm/outage.h"
+#include "object/coll_handle.h"
 #include "object/deferred_work.h"
 #include "object/progress_wakeup.h"
 #include "progress/progress.h"
@@ -85,6 +86,7 @@ static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, 
 
 	if (dofi_deferred_pending(ia))
 		dofi_deferred_run(ia);
+	dofi_coll_run(ia);
 	dofi_agents_run(ia);
 	if (dofi_deferred_pending(ia) && (ms < 0 || ms > DOFI_TICK_MS))
 		ms = DOFI_TICK_MS;

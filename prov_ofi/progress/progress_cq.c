@@ -80,7 +80,7 @@ static bool progress_consumer_active(struct dofi_evd *evd)
 	 * lock. A wrong guess is corrected at the next tick. */
 	if (!dofi_trylock(&evd->lock))
 		return true;
-	waiter = evd->waiter;
+	waiter = evd->waiter || evd->borrowers;
 	cno = evd->cno != NULL;
 	dofi_unlock(&evd->lock);
 	return waiter || (often && !cno);
@@ -234,7 +234,7 @@ static bool progress_all_consumers_wait(struct dofi_ia *ia)
 		if (evd->progress != DOFI_EVD_CONSUMER_POLLED || evd->covered_by_peer_cq)
 			continue;
 		dofi_lock(&evd->lock);
-		all = evd->waiter;
+		all = evd->waiter || evd->borrowers;
 		dofi_unlock(&evd->lock);
 		if (!all)
 			break;

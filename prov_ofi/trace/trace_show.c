@@ -40,12 +40,19 @@ static void *pointer(const struct dofi_trace_value *v)
 static void add_handle(struct dofi_text *t, DAT_HANDLE handle)
 {
 	static const char *const kinds[DOFI_KINDS] = {
-		[DAT_HANDLE_TYPE_CR] = "CR",   [DAT_HANDLE_TYPE_EP] = "EP",
-		[DAT_HANDLE_TYPE_EVD] = "EVD", [DAT_HANDLE_TYPE_IA] = "IA",
-		[DAT_HANDLE_TYPE_LMR] = "LMR", [DAT_HANDLE_TYPE_PSP] = "PSP",
-		[DAT_HANDLE_TYPE_PZ] = "PZ",   [DAT_HANDLE_TYPE_RMR] = "RMR",
-		[DAT_HANDLE_TYPE_RSP] = "RSP", [DAT_HANDLE_TYPE_CNO] = "CNO",
-		[DAT_HANDLE_TYPE_SRQ] = "SRQ", [DOFI_HANDLE_TYPE_CSP] = "CSP",
+		[DAT_HANDLE_TYPE_CR] = "CR",
+		[DAT_HANDLE_TYPE_EP] = "EP",
+		[DAT_HANDLE_TYPE_EVD] = "EVD",
+		[DAT_HANDLE_TYPE_IA] = "IA",
+		[DAT_HANDLE_TYPE_LMR] = "LMR",
+		[DAT_HANDLE_TYPE_PSP] = "PSP",
+		[DAT_HANDLE_TYPE_PZ] = "PZ",
+		[DAT_HANDLE_TYPE_RMR] = "RMR",
+		[DAT_HANDLE_TYPE_RSP] = "RSP",
+		[DAT_HANDLE_TYPE_CNO] = "CNO",
+		[DAT_HANDLE_TYPE_SRQ] = "SRQ",
+		[DOFI_HANDLE_TYPE_CSP] = "CSP",
+		[DOFI_HANDLE_TYPE_COLLECTIVE] = "GROUP",
 	};
 	DAT_HANDLE_TYPE type;
 	unsigned int number;

@@ -56,7 +56,6 @@ TEST(ext, what_it_has_not_is_NOT_IMPLEMENTED)
 	t = seg(&p.a.buf, 0, 8);
 	r = rem(&p.b.buf, 0, 8);
 	ABSENT(dat_ib_post_send_ud(p.a.ep, 1, &t, NULL, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
-	ABSENT(dat_extension_op(p.node.ia, DAT_IB_COLLECTIVE_BARRIER_OP));
 	ABSENT(dat_extension_op(p.a.ep, 0x7ff));
 	if (!fabric_has("atomics")) {
 		ABSENT(dat_ib_post_fetch_and_add(p.a.ep, 1, &t, ck(1), &r, 0));

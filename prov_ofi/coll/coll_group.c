@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Groups: creation, failure, end.
+ *
+ * Each member connects to all of higher rank and accepts those of lower rank; the group exists when
+ * all connections do. A group fails as a whole: a member that loses a connection closes all others,
+ * so that every member learns of it, and operations end with an error from then on.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/dat_error.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "cm/cm.h"
+#include "coll/coll_int.h"
+#include "object/progress_wakeup.h"
+
+/* Interval of looking for the end of the last messages. */
+#define DRAIN_TICK_US 100
+
+struct coll_group *dofi_coll_find_group(struct coll_member *m, uint32_t id)
+{
+	struct dofi_list *pos;
+
+	dofi_list_each(pos, &m->coll->groups)
+	{
+		struct coll_group *g = dofi_container(pos, struct coll_group, link);
+
+		if (g->member == m && g->id == id)
+			return g;
+	}
+	return NULL;
+}
+
+void dofi_coll_fail(struct coll_group *g, const char *cause)
+{
+	if (g->cause)
+		return;
+	g->cause = cause;
+	dofi_log(DOFI_LOG_INFO, "collective group %u: member %u ends it: %s", g->id, g->self,
+		 cause);
+}
+
+/* The time for the creation is over. Caller holds cm_lock; the progress thread handles it after its
+ * timers (dofi_coll_run). */
+static void group_expired(struct dofi_timer *timer)
+{
+	struct coll_group *g = dofi_container(timer, struct coll_group, timer);
+
+	atomic_store(&g->expired, true);
+	atomic_store(&g->member->coll->expired, true);
+}
+
+static bool group_start_timer(struct coll_group *g)
+{
+	struct dofi_ia *ia = g->member->coll->ia;
+	uint64_t limit = DOFI_MS(dofi_param(DOFI_NUM_COLL_CREATE_MS));
+
+	pthread_mutex_lock(&ia->cm_lock);
+	g->timer_used = !dofi_cm_timer_init(ia, &g->timer, group_expired);
+	if (g->timer_used)
+		dofi_timer_arm(&ia->timers, &g->timer, dofi_now() + limit);
+	pthread_mutex_unlock(&ia->cm_lock);
+	dofi_progress_wakeup(ia);
+	return g->timer_used;
+}
+
+static void group_stop_timer(struct coll_group *g)
+{
+	struct dofi_ia *ia = g->member->coll->ia;
+
+	if (!g->timer_used)
+		return;
+	pthread_mutex_lock(&ia->cm_lock);
+	dofi_timer_cancel(&ia->timers, &g->timer);
+	dofi_cm_timer_fini(ia);
+	pthread_mutex_unlock(&ia->cm_lock);
+	g->timer_used = false;
+}
+
+/* ---- creation ---- */
+
+/* Reads the descriptions of the members: all of one fabric, each once. */
+static DAT_RETURN group_read_members(struct coll_group *g, const struct coll_group_args *args,
+				     uint8_t fabric)
+{
+	for (uint32_t i = 0; i < g->size; i++) {
+		if (!args->members[i] || !dofi_coll_get_blob(args->members[i], &g->idents[i]) ||
+		    !dofi_cm_fabrics_match(g->idents[i].fabric, fabric))
+			return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+		for (uint32_t j = 0; j < i; j++)
+			if (!memcmp(g->idents[i].token, g->idents[j].token, COLL_TOKEN))
+				return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+	}
+	return DAT_SUCCESS;
+}
+
+static bool group_register_slots(struct coll_group *g)
+{
+	size_t len = (size_t)g->size * (COLL_RX + COLL_TX) * COLL_SLOT;
+	struct dofi_lmr_request req = { .mem_type = DAT_MEM_TYPE_VIRTUAL,
+					.length = len,
+					.pz = g->pz,
+					.priv = DAT_MEM_PRIV_LOCAL_READ_FLAG |
+						DAT_MEM_PRIV_LOCAL_WRITE_FLAG };
+
+	if (g->size == 1)
+		return true;
+	g->slots = calloc(1, len);
+	req.desc.for_va = g->slots;
+	return g->slots && !dofi_lmr_make(g->member->coll->ia, &req, &g->slots_lmr);
+}
+
+static void group_free(struct coll_group *g)
+{
+	if (g->slots_lmr)
+		dofi_lmr_free(g->slots_lmr);
+	free(g->slots);
+	free(g->peers);
+	free(g->idents);
+	free(g);
+}
+
+/* Allocates a group without any effect on other objects. */
+static DAT_RETURN group_make(struct dofi_coll *coll, const struct coll_group_args *args,
+			     struct coll_group **out)
+{
+	struct coll_group *g = calloc(1, sizeof(*g));
+	DAT_RETURN ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+
+	if (!g)
+		return ret;
+	g->id = args->id;
+	g->size = (uint32_t)args->size;
+	g->self = args->self;
+	g->pz = (struct dofi_pz *)args->pz;
+	g->context = args->context;
+	g->last = &g->first;
+	dofi_list_init(&g->link);
+	g->idents = calloc(g->size, sizeof(*g->idents));
+	g->peers = calloc(g->size, sizeof(*g->peers));
+	if (g->idents && g->peers)
+		ret = group_read_members(g, args, coll->ia->fab.desc->wire_id);
+	if (!ret) {
+		g->member = dofi_coll_find_member(coll, g->idents[g->self].token);
+		if (!g->member)
+			ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+		else if (dofi_coll_find_group(g->member, g->id))
+			ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG4);
+	}
+	if (!ret && !group_register_slots(g))
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	if (ret) {
+		group_free(g);
+		return ret;
+	}
+	for (uint32_t i = 0; i < g->size; i++)
+		dofi_coll_peer_init(&g->peers[i], g, i);
+	*out = g;
+	return DAT_SUCCESS;
+}
+
+/* Takes what the group needs of other objects; group_detach gives it back. */
+static bool group_attach(struct coll_group *g, struct dofi_evd *evd)
+{
+	struct dofi_coll *coll = g->member->coll;
+
+	g->handle = dofi_obj_new(coll->ia, DOFI_HANDLE_TYPE_COLLECTIVE);
+	if (!g->handle)
+		return false;
+	g->handle->group = g;
+	if (!dofi_evd_reserve(evd))
+		goto no_event;
+	if (!dofi_coll_reserve(coll, g->size))
+		goto no_room;
+	g->evd = evd;
+	evd->feeds++;
+	/* A waiter sleeps on the CQ of the collectives, too, after this. */
+	dofi_lock(&evd->lock);
+	evd->groups++;
+	dofi_evd_wake_locked(evd);
+	dofi_unlock(&evd->lock);
+	g->pz->users++;
+	g->member->groups++;
+	dofi_list_append(&coll->groups, &g->link);
+	return true;
+no_room:
+	dofi_evd_unreserve(evd);
+no_event:
+	dofi_obj_release(&g->handle->obj);
+	return false;
+}
+
+static void group_detach(struct coll_group *g)
+{
+	dofi_list_remove(&g->link);
+	g->member->coll->peers -= g->size;
+	g->member->groups--;
+	g->pz->users--;
+	/* A waiter does not look at the collectives any more. */
+	dofi_lock(&g->evd->lock);
+	g->evd->groups--;
+	dofi_evd_wake_locked(g->evd);
+	dofi_unlock(&g->evd->lock);
+	g->evd->feeds--;
+	dofi_obj_release(&g->handle->obj);
+}
+
+static void group_connect(struct coll_group *g)
+{
+	uint64_t limit = 1000u * (uint64_t)dofi_param(DOFI_NUM_COLL_CREATE_MS);
+
+	if (g->size > 1 && !group_start_timer(g))
+		dofi_coll_fail(g, "no memory for a timer");
+	for (uint32_t i = g->self + 1; i < g->size && !g->cause; i++)
+		dofi_coll_peer_connect(&g->peers[i], limit);
+	dofi_coll_take_waiting(g);
+}
+
+DAT_RETURN dofi_coll_create_group(struct dofi_evd *evd, const struct coll_group_args *args)
+{
+	struct dofi_coll *coll = dofi_coll_of(evd->obj.ia);
+	struct coll_group *g;
+	DAT_RETURN ret;
+
+	if (!coll)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	pthread_mutex_lock(&coll->lock);
+	ret = group_make(coll, args, &g);
+	if (!ret && !group_attach(g, evd)) {
+		group_free(g);
+		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
+	if (!ret) {
+		g->clock_start = dofi_now();
+		group_connect(g);
+		dofi_coll_settle(g);
+	}
+	pthread_mutex_unlock(&coll->lock);
+	return ret;
+}
+
+static void group_created(struct coll_group *g)
+{
+	group_stop_timer(g);
+	g->state = COLL_READY;
+	dofi_obj_publish(&g->handle->obj);
+	dofi_coll_report(g, DAT_IB_COLLECTIVE_CREATE_DATA, DAT_OP_SUCCESS, g->handle, g->context,
+			 true);
+}
+
+/* ---- end ---- */
+
+/* Afterwards no connection uses memory of operations. */
+static void group_drop_peers(struct coll_group *g)
+{
+	for (uint32_t i = 0; i < g->size; i++)
+		if (i != g->self)
+			dofi_coll_peer_destroy(&g->peers[i]);
+}
+
+static void group_destroy_rest(struct coll_group *g)
+{
+	group_stop_timer(g);
+	group_drop_peers(g);
+	dofi_coll_ops_fail(g);
+	dofi_coll_ops_free(g);
+	group_detach(g);
+	group_free(g);
+}
+
+void dofi_coll_group_destroy(struct coll_group *g)
+{
+	dofi_obj_retire(&g->handle->obj);
+	group_destroy_rest(g);
+}
+
+/* The group has failed: ends connections, then operations. */
+static void group_break(struct coll_group *g)
+{
+	bool creating = g->state == COLL_CREATING;
+
+	g->state = COLL_FAILED;
+	group_drop_peers(g);
+	if (creating) {
+		dofi_coll_report(g, DAT_IB_COLLECTIVE_CREATE_DATA, DAT_IB_COLL_COMP_ERR,
+				 DAT_HANDLE_NULL, g->context, true);
+		group_destroy_rest(g);
+	} else {
+		dofi_coll_ops_fail(g);
+	}
+}
+
+void dofi_coll_settle(struct coll_group *g)
+{
+	if (g->state == COLL_FAILED)
+		return;
+	if (!g->cause && g->state == COLL_CREATING && g->up == g->size - 1)
+		group_created(g);
+	if (!g->cause && g->state == COLL_READY)
+		dofi_coll_ops_advance(g);
+	if (g->cause)
+		group_break(g);
+}
+
+/* True if the other members have everything that this one has sent, and know that it leaves. */
+static bool group_has_left(const struct coll_group *g)
+{
+	for (uint32_t i = 0; i < g->size; i++)
+		if (i != g->self && !dofi_coll_peer_idle(&g->peers[i]))
+			return false;
+	return true;
+}
+
+/* Says good-bye, and waits until the last messages have arrived. Caller holds coll->lock, which is
+ * released meanwhile. */
+static void group_leave(struct dofi_coll *coll, struct coll_group *g)
+{
+	uint64_t end = dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_LINGER_MS));
+
+	for (uint32_t i = 0; i < g->size; i++) {
+		if (i == g->self)
+			continue;
+		g->peers[i].bye = g->peers[i].state == COLL_PEER_UP;
+		dofi_coll_peer_move(&g->peers[i]);
+	}
+	dofi_coll_settle(g);
+	while (g->state == COLL_READY && !group_has_left(g) && dofi_now() < end) {
+		dofi_coll_process(coll);
+		if (group_has_left(g))
+			break;
+		pthread_mutex_unlock(&coll->lock);
+		usleep(DRAIN_TICK_US);
+		pthread_mutex_lock(&coll->lock);
+	}
+}
+
+DAT_RETURN dofi_coll_free_group(struct dofi_coll_handle *handle)
+{
+	struct dofi_coll *coll = handle->obj.ia->coll;
+	struct coll_group *g;
+
+	pthread_mutex_lock(&coll->lock);
+	if (!dofi_obj_retire(&handle->obj)) {
+		pthread_mutex_unlock(&coll->lock);
+		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
+	}
+	g = handle->group;
+	/* Operations that are not over end with an error, at the other members as well. */
+	if (g->state == COLL_READY && !g->first)
+		group_leave(coll, g);
+	group_destroy_rest(g);
+	pthread_mutex_unlock(&coll->lock);
+	return DAT_SUCCESS;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Operations: their execution by rounds, completion, memory. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dat_error.h"
+#include "coll/coll_int.h"
+
+/* Memory of an operation that is kept for the next one. */
+#define KEEP_TMP 65536u
+
+void dofi_coll_report(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT_IB_STATUS status,
+		      DAT_HANDLE handle, DAT_CONTEXT context, bool notify)
+{
+	struct dofi_event e = { .number = (DAT_EVENT_NUMBER)DAT_IB_COLLECTIVE_EVENT,
+				.notify = notify };
+	const struct dofi_coll_event data = {
+		.context = context, .handle = handle, .type = type, .status = status
+	};
+
+	_Static_assert(sizeof(data) <= sizeof(e.data), "has to fit");
+	memcpy(&e.data, &data, sizeof(data));
+	/* Memory for it was reserved when the operation was posted. */
+	dofi_evd_push_extra(g->evd, &e, UINT32_MAX);
+	dofi_evd_unreserve(g->evd);
+}
+
+struct coll_op *dofi_coll_op_new(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT_CONTEXT context,
+				 DAT_COMPLETION_FLAGS flags)
+{
+	struct coll_op *op = g->spare;
+
+	if (op)
+		g->spare = op->next;
+	else
+		op = calloc(1, sizeof(*op));
+	if (!op)
+		return NULL;
+	op->next = NULL;
+	op->group = g;
+	op->type = type;
+	op->context = context;
+	op->suppressed = flags & DAT_COMPLETION_SUPPRESS_FLAG;
+	op->unsignalled = flags & DAT_COMPLETION_UNSIGNALLED_FLAG;
+	op->no_memory = false;
+	op->count = op->at = op->pending = 0;
+	op->tmp_used = 0;
+	op->regions = 0;
+	op->reduce = NULL;
+	op->elem = 1;
+	return op;
+}
+
+/* Gives back what the operation holds, and keeps it for another one. */
+static void op_release(struct coll_op *op)
+{
+	struct coll_group *g = op->group;
+
+	for (unsigned int i = 0; i < op->regions; i++)
+		if (op->region[i].lmr)
+			dofi_lmr_free(op->region[i].lmr);
+	op->regions = 0;
+	if (op->tmp_room > KEEP_TMP) {
+		free(op->tmp);
+		op->tmp = NULL;
+		op->tmp_room = 0;
+	}
+	op->next = g->spare;
+	g->spare = op;
+}
+
+static void op_complete(struct coll_op *op, DAT_IB_STATUS status)
+{
+	struct coll_group *g = op->group;
+
+	if (status || !op->suppressed)
+		dofi_coll_report(g, op->type, status, g->handle, op->context,
+				 status || !op->unsignalled);
+	else
+		dofi_evd_unreserve(g->evd);
+	op_release(op);
+}
+
+DAT_RETURN dofi_coll_op_post(struct coll_op *op)
+{
+	struct coll_group *g = op->group;
+
+	if (op->no_memory || !dofi_evd_reserve(g->evd)) {
+		op_release(op);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
+	/* Setting the clock concerns one member only. */
+	if (op->type != DAT_IB_COLLECTIVE_CLOCK_SET_STATUS)
+		op->seq = g->seq++;
+	*g->last = op;
+	g->last = &op->next;
+	if (g->state == COLL_FAILED)
+		dofi_coll_ops_fail(g);
+	else if (g->first == op)
+		dofi_coll_settle(g);
+	return DAT_SUCCESS;
+}
+
+static void op_start_step(struct coll_op *op, struct coll_step *step)
+{
+	switch (step->kind) {
+	case COLL_COPY:
+		if (step->buf != step->src && step->len)
+			memmove(step->buf, step->src, step->len);
+		break;
+	case COLL_REDUCE:
+		op->reduce(step->buf, step->src, step->len / op->elem);
+		break;
+	default:
+		op->pending++;
+		step->op = op;
+		dofi_coll_peer_add(&op->group->peers[step->rank], step);
+		break;
+	}
+}
+
+/* Starts the next round. False: there is none. */
+static bool op_next_round(struct coll_op *op)
+{
+	if (op->at == op->count)
+		return false;
+	while (op->at < op->count && !op->group->cause) {
+		struct coll_step *step = &op->steps[op->at++];
+
+		if (step->kind == COLL_ROUND)
+			break;
+		op_start_step(op, step);
+	}
+	return true;
+}
+
+void dofi_coll_ops_advance(struct coll_group *g)
+{
+	struct coll_op *op;
+
+	while (!g->cause && (op = g->first) && !op->pending) {
+		if (op_next_round(op))
+			continue;
+		g->first = op->next;
+		if (!g->first)
+			g->last = &g->first;
+		op_complete(op, DAT_OP_SUCCESS);
+	}
+}
+
+void dofi_coll_ops_fail(struct coll_group *g)
+{
+	struct coll_op *op;
+
+	while ((op = g->first)) {
+		g->first = op->next;
+		op_complete(op, DAT_IB_COLL_COMP_ERR);
+	}
+	g->last = &g->first;
+}
+
+void dofi_coll_ops_free(struct coll_group *g)
+{
+	struct coll_op *op;
+
+	while ((op = g->spare)) {
+		g->spare = op->next;
+		free(op->steps);
+		free(op->tmp);
+		free(op);
+	}
+}
+
+/* A receiver's memory is written by the sender. */
+static struct dofi_lmr *op_register(struct coll_op *op, const struct coll_region *r)
+{
+	struct dofi_lmr_request req = { .mem_type = DAT_MEM_TYPE_VIRTUAL,
+					.desc.for_va = (void *)(uintptr_t)r->base,
+					.length = r->len,
+					.pz = op->group->pz,
+					.priv = DAT_MEM_PRIV_LOCAL_READ_FLAG };
+	struct dofi_lmr *lmr = NULL;
+
+	if (r->writable)
+		req.priv |= DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+	return dofi_lmr_make(op->group->member->coll->ia, &req, &lmr) ? NULL : lmr;
+}
+
+struct dofi_lmr *dofi_coll_op_lmr(struct coll_op *op, const char *mem, size_t len)
+{
+	for (unsigned int i = 0; i < op->regions; i++) {
+		struct coll_region *r = &op->region[i];
+
+		if (mem < r->base || mem + len > r->base + r->len)
+			continue;
+		if (!r->lmr)
+			r->lmr = op_register(op, r);
+		return r->lmr;
+	}
+	return NULL;
+}

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connection of a pair of members: slots, credits, and the messages of both directions.
+ *
+ * A message of up to COLL_EAGER bytes is copied into a slot, sent, received into a slot that the
+ * peer has posted in advance, and copied out when the operation that it belongs to gets there. For
+ * a longer one the receiver names its memory (CTS), the sender writes it there and sends DONE.
+ *
+ * Cookies of the posted operations: their kind in the low bits, above them the slot or the address
+ * of the step. Events of EPs that no longer exist are discarded (dofi_coll_forget).
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "cm/cm.h"
+#include "coll/coll_int.h"
+
+enum {
+	TAG_RX,
+	TAG_TX,
+	TAG_WRITE,
+	TAG_MASK = 3,
+};
+
+/* A clock is never set over a round trip longer than this. */
+#define CLOCK_TRIP_MAX 10000000000u
+
+void dofi_coll_peer_init(struct coll_peer *p, struct coll_group *g, uint32_t rank)
+{
+	memset(p, 0, sizeof(*p));
+	p->group = g;
+	p->rank = rank;
+	p->sends.last = &p->sends.first;
+	p->recvs.last = &p->recvs.first;
+	for (uint32_t i = 0; i < COLL_TX; i++)
+		p->tx_free[i] = (uint8_t)i;
+	p->tx_count = COLL_TX;
+}
+
+/* The slots of a peer: COLL_RX to receive into, then COLL_TX to send from. */
+static char *peer_slot(const struct coll_peer *p, uint32_t slot)
+{
+	return p->group->slots + ((size_t)p->rank * (COLL_RX + COLL_TX) + slot) * COLL_SLOT;
+}
+
+static DAT_DTO_COOKIE peer_cookie(uint64_t value, unsigned int tag)
+{
+	return (DAT_DTO_COOKIE){ .as_64 = value | tag };
+}
+
+static DAT_LMR_TRIPLET peer_segment(const struct dofi_lmr *lmr, const void *mem, size_t len)
+{
+	return (DAT_LMR_TRIPLET){ .lmr_context = lmr->context,
+				  .virtual_address = (uintptr_t)mem,
+				  .segment_length = (dofi_len_t)len };
+}
+
+static void peer_post_recv(struct coll_peer *p, uint32_t slot)
+{
+	DAT_LMR_TRIPLET t = peer_segment(p->group->slots_lmr, peer_slot(p, slot), COLL_SLOT);
+
+	if (dofi_ep_post_recv(p->ep, 1, &t, peer_cookie((uint64_t)slot << 2, TAG_RX),
+			      DAT_COMPLETION_DEFAULT_FLAG))
+		dofi_coll_fail(p->group, "a receive could not be posted");
+}
+
+/* The slot's message has been processed. */
+static void peer_release_slot(struct coll_peer *p, uint32_t slot)
+{
+	if (p->state != COLL_PEER_UP)
+		return;
+	peer_post_recv(p, slot);
+	p->owed++;
+}
+
+static bool peer_may_send(const struct coll_peer *p)
+{
+	return p->state == COLL_PEER_UP && p->credits && p->tx_count && !p->group->cause;
+}
+
+/* Sends a packet, with data if it is EAGER; there is a slot and, except for CREDIT, a credit. */
+static void peer_send(struct coll_peer *p, struct coll_packet *packet, const void *data)
+{
+	size_t len = packet->kind == COLL_PKT_EAGER ? packet->length : 0;
+	uint32_t slot = p->tx_free[--p->tx_count];
+	char *mem = peer_slot(p, COLL_RX + slot);
+	DAT_LMR_TRIPLET t = peer_segment(p->group->slots_lmr, mem, COLL_HDR + len);
+
+	packet->credits = (uint8_t)p->owed;
+	p->owed = 0;
+	if (packet->kind != COLL_PKT_CREDIT)
+		p->credits--;
+	dofi_coll_put_packet((uint8_t *)mem, packet);
+	if (len)
+		memcpy(mem + COLL_HDR, data, len);
+	if (dofi_ep_post_send(p->ep, 1, &t, peer_cookie((uint64_t)slot << 2, TAG_TX),
+			      DAT_COMPLETION_DEFAULT_FLAG))
+		dofi_coll_fail(p->group, "a message could not be posted");
+}
+
+static void peer_send_control(struct coll_peer *p, enum coll_packet_kind kind, uint64_t length)
+{
+	struct coll_packet packet = { .kind = kind, .length = length };
+
+	peer_send(p, &packet, NULL);
+}
+
+static struct coll_step *peer_pop(struct coll_queue *q)
+{
+	struct coll_step *step = q->first;
+
+	q->first = step->next;
+	if (!q->first)
+		q->last = &q->first;
+	return step;
+}
+
+void dofi_coll_peer_add(struct coll_peer *p, struct coll_step *step)
+{
+	struct coll_queue *q = step->kind == COLL_RECV ? &p->recvs : &p->sends;
+
+	step->next = NULL;
+	step->offered = false;
+	*q->last = step;
+	q->last = &step->next;
+	dofi_coll_peer_move(p);
+}
+
+/* True if a packet of the peer belongs to the step. */
+static bool peer_matches(const struct coll_packet *packet, const struct coll_step *step)
+{
+	return packet->seq == step->op->seq && packet->type == (uint8_t)step->op->type &&
+	       packet->length == step->len;
+}
+
+/* Writes a long message to the memory that CTS has named. */
+static void peer_write(struct coll_peer *p, struct coll_step *step)
+{
+	struct coll_packet *cts = &p->cts[p->cts_head];
+	struct coll_packet done = *cts;
+	struct dofi_lmr *lmr;
+	DAT_LMR_TRIPLET t;
+	DAT_RMR_TRIPLET to;
+
+	p->cts_head = (p->cts_head + 1) % COLL_CTS_MAX;
+	p->cts_count--;
+	if (!peer_matches(&done, step)) {
+		dofi_coll_fail(p->group, "a member executes another operation");
+		return;
+	}
+	lmr = dofi_coll_op_lmr(step->op, step->src, step->len);
+	if (!lmr) {
+		dofi_coll_fail(p->group, "the memory of an operation cannot be registered");
+		return;
+	}
+	t = peer_segment(lmr, step->src, step->len);
+	memset(&to, 0, sizeof(to));
+	to.rmr_context = done.key;
+	to.virtual_address = done.addr;
+	to.segment_length = (DAT_SEG_LENGTH)step->len;
+	if (dofi_ep_post_rdma_write(p->ep, 1, &t, peer_cookie((uintptr_t)step, TAG_WRITE), &to,
+				    DAT_COMPLETION_DEFAULT_FLAG)) {
+		dofi_coll_fail(p->group, "a write could not be posted");
+		return;
+	}
+	done.kind = COLL_PKT_DONE;
+	peer_send(p, &done, NULL);
+}
+
+static void peer_send_clock(struct coll_peer *p, struct coll_step *step)
+{
+	uint64_t now = dofi_now(), time = step->op->value + (now - step->op->before);
+	bool set = step->kind == COLL_CLOCK_SET;
+
+	p->unacked = step;
+	p->sent_at = now;
+	peer_send_control(p, set ? COLL_PKT_CLOCK : COLL_PKT_ADJUST,
+			  set ? time : p->round_trip / 2);
+}
+
+/* Sends the message of the first sending step. False: not now. */
+static bool peer_send_first(struct coll_peer *p)
+{
+	struct coll_step *step = p->sends.first;
+	struct coll_packet packet = { .kind = COLL_PKT_EAGER };
+
+	if (!step || !peer_may_send(p))
+		return false;
+	if (step->kind != COLL_SEND) {
+		if (p->unacked)
+			return false;
+		peer_pop(&p->sends);
+		peer_send_clock(p, step);
+		return true;
+	}
+	if (step->len > COLL_EAGER) {
+		if (!p->cts_count)
+			return false;
+		peer_pop(&p->sends);
+		peer_write(p, step);
+		return true;
+	}
+	packet.type = (uint8_t)step->op->type;
+	packet.seq = step->op->seq;
+	packet.length = step->len;
+	peer_pop(&p->sends);
+	peer_send(p, &packet, step->src);
+	dofi_coll_step_done(step);
+	return true;
+}
+
+/* Names the memory of a long message to its sender. */
+static void peer_offer(struct coll_peer *p, struct coll_step *step)
+{
+	struct dofi_lmr *lmr = dofi_coll_op_lmr(step->op, step->buf, step->len);
+	struct coll_packet packet = { .kind = COLL_PKT_CTS,
+				      .type = (uint8_t)step->op->type,
+				      .seq = step->op->seq,
+				      .length = step->len,
+				      .addr = (uintptr_t)step->buf };
+
+	if (!lmr) {
+		dofi_coll_fail(p->group, "the memory of an operation cannot be registered");
+		return;
+	}
+	packet.key = lmr->rmr_context;
+	step->offered = true;
+	peer_send(p, &packet, NULL);
+}
+
+/* Takes the message of the first receiving step. False: it has not arrived. */
+static bool peer_receive_first(struct coll_peer *p)
+{
+	struct coll_step *step = p->recvs.first;
+	const struct coll_packet *packet;
+	uint32_t slot;
+
+	if (!step || p->group->cause)
+		return false;
+	if (step->len > COLL_EAGER && !step->offered) {
+		if (!peer_may_send(p))
+			return false;
+		peer_offer(p, step);
+	}
+	if (!p->arrived_count)
+		return false;
+	slot = p->arrived[p->arrived_head];
+	packet = &p->packet[slot];
+	if (!peer_matches(packet, step) ||
+	    packet->kind != (step->len > COLL_EAGER ? COLL_PKT_DONE : COLL_PKT_EAGER)) {
+		dofi_coll_fail(p->group, "a member executes another operation");
+		return false;
+	}
+	p->arrived_head = (p->arrived_head + 1) % COLL_RX;
+	p->arrived_count--;
+	if (packet->kind == COLL_PKT_EAGER && step->len)
+		memcpy(step->buf, peer_slot(p, slot) + COLL_HDR, step->len);
+	peer_pop(&p->recvs);
+	peer_release_slot(p, slot);
+	dofi_coll_step_done(step);
+	return true;
+}
+
+void dofi_coll_peer_move(struct coll_peer *p)
+{
+	while (peer_send_first(p))
+		;
+	while (peer_receive_first(p))
+		;
+	for (; p->acks && peer_may_send(p); p->acks--)
+		peer_send_control(p, COLL_PKT_ACK, 0);
+	if (p->bye && !p->sends.first && peer_may_send(p)) {
+		p->bye = false;
+		peer_send_control(p, COLL_PKT_BYE, 0);
+	}
+	if (p->owed >= COLL_CREDITS / 2 && p->state == COLL_PEER_UP && p->tx_count &&
+	    !p->group->cause)
+		peer_send_control(p, COLL_PKT_CREDIT, 0);
+	/* It has freed the group: it sends and receives nothing more. */
+	if (p->state >= COLL_PEER_LEFT && (p->sends.first || p->unacked || p->recvs.first))
+		dofi_coll_fail(p->group, "a member has freed the group");
+}
+
+bool dofi_coll_peer_idle(const struct coll_peer *p)
+{
+	return p->state != COLL_PEER_UP || (p->tx_count == COLL_TX && !p->bye);
+}
+
+/* ---- connecting ---- */
+
+static struct dofi_ep *peer_make_ep(struct coll_peer *p)
+{
+	struct dofi_coll *coll = p->group->member->coll;
+	struct dofi_ia *ia = coll->ia;
+	struct dofi_ep *ep = NULL;
+	DAT_EP_ATTR attr;
+
+	dofi_ep_attr_default(ia, &attr);
+	attr.max_recv_dtos = COLL_RX;
+	attr.max_request_dtos = 2 * COLL_TX;
+	pthread_mutex_lock(&ia->cm_lock);
+	if (!dofi_ep_make(ia, &attr, NULL, &ep)) {
+		dofi_ep_set_evds(ep, coll->evd, coll->evd, coll->evd);
+		ep->pz = p->group->pz;
+		ep->pz->users++;
+		dofi_obj_publish(&ep->obj);
+		ep->obj.context.as_ptr = p;
+	}
+	pthread_mutex_unlock(&ia->cm_lock);
+	return ep;
+}
+
+static bool peer_open(struct coll_peer *p)
+{
+	p->ep = peer_make_ep(p);
+	if (!p->ep) {
+		dofi_coll_fail(p->group, "no memory for an endpoint");
+		return false;
+	}
+	p->state = COLL_PEER_PENDING;
+	p->credits = COLL_CREDITS;
+	for (uint32_t i = 0; i < COLL_RX; i++)
+		peer_post_recv(p, i);
+	return !p->group->cause;
+}
+
+static void peer_put_hello(const struct coll_peer *p, uint8_t data[COLL_HELLO])
+{
+	const struct coll_group *g = p->group;
+	struct coll_hello hello = { .group = g->id, .size = g->size, .rank = g->self };
+
+	memcpy(hello.token, g->idents[p->rank].token, COLL_TOKEN);
+	dofi_coll_put_hello(data, &hello);
+}
+
+bool dofi_coll_peer_connect(struct coll_peer *p, uint64_t limit_us)
+{
+	const struct coll_ident *to = &p->group->idents[p->rank];
+	uint8_t hello[COLL_HELLO];
+	const struct dofi_connect_args args = {
+		.qual = to->qual,
+		.timeout = (DAT_TIMEOUT)(limit_us < 0xfffffffe ? limit_us : 0xfffffffe),
+		.size = COLL_HELLO,
+		.priv = hello,
+	};
+
+	if (!peer_open(p))
+		return false;
+	peer_put_hello(p, hello);
+	if (!dofi_cm_connect(p->ep, &to->addr.sa, &args))
+		return true;
+	dofi_coll_fail(p->group, "a member is unreachable");
+	return false;
+}
+
+bool dofi_coll_peer_accept(struct coll_peer *p, DAT_CR_HANDLE cr)
+{
+	uint8_t hello[COLL_HELLO];
+
+	if (!peer_open(p)) {
+		dofi_cr_refuse(cr, 0, NULL);
+		return false;
+	}
+	peer_put_hello(p, hello);
+	if (!dofi_cr_accept(cr, p->ep, COLL_HELLO, hello))
+		return true;
+	dofi_coll_fail(p->group, "the request of a member could not be accepted");
+	return false;
+}
+
+void dofi_coll_peer_destroy(struct coll_peer *p)
+{
+	struct dofi_coll *coll = p->group->member->coll;
+
+	p->state = COLL_PEER_DOWN;
+	p->sends.first = p->recvs.first = p->unacked = NULL;
+	p->sends.last = &p->sends.first;
+	p->recvs.last = &p->recvs.first;
+	if (!p->ep)
+		return;
+	pthread_mutex_lock(&coll->ia->cm_lock);
+	if (dofi_obj_retire(&p->ep->obj))
+		dofi_ep_destroy(p->ep);
+	dofi_coll_forget(coll, p->ep);
+	pthread_mutex_unlock(&coll->ia->cm_lock);
+	p->ep = NULL;
+}
+
+void dofi_coll_peer_reset(struct coll_peer *p)
+{
+	dofi_coll_peer_destroy(p);
+	dofi_coll_peer_init(p, p->group, p->rank);
+}
+
+/* ---- events ---- */
+
+/* The passive side proves that it is the member that was meant. */
+static bool peer_check_answer(const struct coll_peer *p, const DAT_CONNECTION_EVENT_DATA *data)
+{
+	const struct coll_group *g = p->group;
+	struct coll_hello hello;
+
+	return dofi_coll_get_hello(data->private_data, data->private_data_size, &hello) &&
+	       !memcmp(hello.token, g->member->ident.token, COLL_TOKEN) && hello.group == g->id &&
+	       hello.size == g->size && hello.rank == p->rank;
+}
+
+void dofi_coll_peer_conn_event(struct coll_peer *p, DAT_EVENT_NUMBER number,
+			       const DAT_CONNECTION_EVENT_DATA *data)
+{
+	if (number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+		if (p->state != COLL_PEER_PENDING)
+			return;
+		if (p->group->self < p->rank && !peer_check_answer(p, data)) {
+			dofi_coll_fail(p->group, "another program answers for a member");
+			return;
+		}
+		p->state = COLL_PEER_UP;
+		p->group->up++;
+		dofi_coll_peer_move(p);
+		return;
+	}
+	if (p->state == COLL_PEER_PENDING && p->group->self > p->rank)
+		dofi_coll_peer_reset(p);
+	else if (p->state == COLL_PEER_PENDING)
+		dofi_coll_fail(p->group, "a member could not be connected");
+	else if (p->state == COLL_PEER_UP)
+		dofi_coll_fail(p->group, "the connection to a member has ended");
+}
+
+static void peer_arrived(struct coll_peer *p, uint32_t slot)
+{
+	p->arrived[(p->arrived_head + p->arrived_count) % COLL_RX] = (uint8_t)slot;
+	p->arrived_count++;
+}
+
+static void peer_take_cts(struct coll_peer *p, const struct coll_packet *packet)
+{
+	if (p->cts_count == COLL_CTS_MAX) {
+		dofi_coll_fail(p->group, "a member announces too many messages");
+		return;
+	}
+	p->cts[(p->cts_head + p->cts_count) % COLL_CTS_MAX] = *packet;
+	p->cts_count++;
+}
+
+static void peer_take_ack(struct coll_peer *p)
+{
+	if (!p->unacked) {
+		dofi_coll_fail(p->group, "a member confirms what was not sent");
+		return;
+	}
+	p->round_trip = dofi_now() - p->sent_at;
+	if (p->round_trip > CLOCK_TRIP_MAX)
+		p->round_trip = CLOCK_TRIP_MAX;
+	dofi_coll_step_done(p->unacked);
+	p->unacked = NULL;
+}
+
+/* Packets that are no messages of operations. */
+static void peer_take_control(struct coll_peer *p, const struct coll_packet *packet)
+{
+	switch (packet->kind) {
+	case COLL_PKT_CTS:
+		peer_take_cts(p, packet);
+		break;
+	case COLL_PKT_CLOCK:
+		p->group->clock_start = dofi_now() - packet->length;
+		p->acks++;
+		break;
+	case COLL_PKT_ADJUST:
+		if (packet->length > CLOCK_TRIP_MAX) {
+			dofi_coll_fail(p->group, "a member sets an invalid clock");
+			break;
+		}
+		p->group->clock_start -= packet->length;
+		p->acks++;
+		break;
+	case COLL_PKT_ACK:
+		peer_take_ack(p);
+		break;
+	case COLL_PKT_BYE:
+		p->state = COLL_PEER_LEFT;
+		break;
+	default:
+		break;
+	}
+}
+
+static void peer_received(struct coll_peer *p, uint32_t slot, size_t len)
+{
+	struct coll_packet *packet = &p->packet[slot];
+
+	if (!dofi_coll_get_packet((const uint8_t *)peer_slot(p, slot), len, packet)) {
+		dofi_coll_fail(p->group, "a member has sent an invalid packet");
+		return;
+	}
+	p->credits += packet->credits;
+	if (p->credits > COLL_CREDITS) {
+		dofi_coll_fail(p->group, "a member returns more credits than it got");
+		return;
+	}
+	if (packet->kind == COLL_PKT_EAGER || packet->kind == COLL_PKT_DONE) {
+		peer_arrived(p, slot);
+		return;
+	}
+	peer_take_control(p, packet);
+	peer_release_slot(p, slot);
+	if (packet->kind == COLL_PKT_CREDIT && p->owed)
+		p->owed--;
+}
+
+void dofi_coll_peer_dto_event(struct coll_peer *p, const DAT_DTO_COMPLETION_EVENT_DATA *data)
+{
+	uint64_t value = data->user_cookie.as_64;
+	unsigned int tag = value & TAG_MASK;
+	uint32_t slot = (uint32_t)(value >> 2);
+
+	/* An end of the connection reports itself. A member that has freed the group had
+	 * everything. */
+	if (data->status != DAT_DTO_SUCCESS && p->state != COLL_PEER_LEFT) {
+		if (data->status != DAT_DTO_ERR_FLUSHED)
+			dofi_coll_fail(p->group, "a message to a member failed");
+		return;
+	}
+	if (tag == TAG_WRITE)
+		dofi_coll_step_done((struct coll_step *)(uintptr_t)(value & ~(uint64_t)TAG_MASK));
+	else if (tag == TAG_TX)
+		p->tx_free[p->tx_count++] = (uint8_t)slot;
+	else if (data->status == DAT_DTO_SUCCESS)
+		peer_received(p, slot, data->transfered_length);
+	dofi_coll_peer_move(p);
+}

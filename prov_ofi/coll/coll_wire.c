@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Builds and checks the messages of the collectives. */
+#include <string.h>
+
+#include "base/be_bytes.h"
+#include "coll/coll_wire.h"
+
+#define MAGIC 0xda7c0110u
+
+void dofi_coll_put_blob(uint8_t blob[COLL_BLOB], const struct coll_ident *id)
+{
+	bool v6 = id->addr.sa.sa_family == AF_INET6;
+	uint8_t *p = blob;
+
+	memset(blob, 0, COLL_BLOB);
+	p = dofi_put_be(p, MAGIC, 4);
+	p = dofi_put_be(p, COLL_VERSION, 1);
+	p = dofi_put_be(p, id->fabric, 1);
+	p = dofi_put_be(p, v6 ? 6 : 4, 2);
+	p = dofi_put_be(p, id->qual, 8);
+	memcpy(p, id->token, COLL_TOKEN);
+	p += COLL_TOKEN;
+	if (v6) {
+		memcpy(p, &id->addr.in6.sin6_addr, 16);
+		dofi_put_be(p + 16, id->addr.in6.sin6_scope_id, 4);
+	} else {
+		memcpy(p, &id->addr.in.sin_addr, 4);
+	}
+}
+
+bool dofi_coll_get_blob(const uint8_t blob[COLL_BLOB], struct coll_ident *id)
+{
+	uint64_t family = dofi_get_be(blob + 6, 2);
+
+	memset(id, 0, sizeof(*id));
+	if (dofi_get_be(blob, 4) != MAGIC || blob[4] != COLL_VERSION ||
+	    (family != 4 && family != 6))
+		return false;
+	id->fabric = blob[5];
+	id->qual = dofi_get_be(blob + 8, 8);
+	memcpy(id->token, blob + 16, COLL_TOKEN);
+	if (family == 6) {
+		id->addr.in6.sin6_family = AF_INET6;
+		memcpy(&id->addr.in6.sin6_addr, blob + 32, 16);
+		id->addr.in6.sin6_scope_id = (uint32_t)dofi_get_be(blob + 48, 4);
+	} else {
+		id->addr.in.sin_family = AF_INET;
+		memcpy(&id->addr.in.sin_addr, blob + 32, 4);
+	}
+	return true;
+}
+
+void dofi_coll_put_hello(uint8_t data[COLL_HELLO], const struct coll_hello *hello)
+{
+	uint8_t *p = dofi_put_be(data, MAGIC, 4);
+
+	p = dofi_put_be(p, COLL_VERSION, 4);
+	memcpy(p, hello->token, COLL_TOKEN);
+	p = dofi_put_be(p + COLL_TOKEN, hello->group, 4);
+	p = dofi_put_be(p, hello->size, 4);
+	dofi_put_be(p, hello->rank, 4);
+}
+
+bool dofi_coll_get_hello(const void *data, DAT_COUNT len, struct coll_hello *hello)
+{
+	const uint8_t *p = data;
+
+	if (!data || len < COLL_HELLO || dofi_get_be(p, 4) != MAGIC ||
+	    dofi_get_be(p + 4, 4) != COLL_VERSION)
+		return false;
+	memcpy(hello->token, p + 8, COLL_TOKEN);
+	p += 8 + COLL_TOKEN;
+	hello->group = (uint32_t)dofi_get_be(p, 4);
+	hello->size = (uint32_t)dofi_get_be(p + 4, 4);
+	hello->rank = (uint32_t)dofi_get_be(p + 8, 4);
+	return true;
+}
+
+void dofi_coll_put_packet(uint8_t hdr[COLL_HDR], const struct coll_packet *p)
+{
+	uint8_t *to = hdr;
+
+	to = dofi_put_be(to, p->kind, 1);
+	to = dofi_put_be(to, p->type, 1);
+	to = dofi_put_be(to, p->credits, 2);
+	to = dofi_put_be(to, p->seq, 4);
+	to = dofi_put_be(to, p->length, 8);
+	to = dofi_put_be(to, p->addr, 8);
+	to = dofi_put_be(to, p->key, 4);
+	dofi_put_be(to, 0, 4);
+}
+
+bool dofi_coll_get_packet(const uint8_t *data, size_t len, struct coll_packet *p)
+{
+	uint64_t data_len;
+
+	if (len < COLL_HDR || data[0] < COLL_PKT_EAGER || data[0] > COLL_PKT_BYE || data[2])
+		return false;
+	p->kind = (enum coll_packet_kind)data[0];
+	p->type = data[1];
+	p->credits = data[3];
+	p->seq = (uint32_t)dofi_get_be(data + 4, 4);
+	p->length = dofi_get_be(data + 8, 8);
+	p->addr = dofi_get_be(data + 16, 8);
+	p->key = (uint32_t)dofi_get_be(data + 24, 4);
+	data_len = p->kind == COLL_PKT_EAGER ? p->length : 0;
+	return data_len <= COLL_EAGER && len == COLL_HDR + data_len;
+}

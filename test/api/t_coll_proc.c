@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tests collectives between processes: operations, the death of a member. */
+#include <signal.h>
+#include <unistd.h>
+
+#include "coll_rig.h"
+
+#define PROCS 8
+#define BLOB_MOST 256
+#define LONG_SIZE 300000
+
+struct card {
+	DAT_COUNT size;
+	char blob[BLOB_MOST];
+};
+
+/* What a process is to do; its rank comes over the socket. */
+struct job {
+	unsigned int rounds;
+	bool killed; /* a member dies during the rounds */
+};
+
+struct proc {
+	unsigned int rank;
+	struct node n;
+	DAT_EVD_HANDLE evd;
+	DAT_IB_COLLECTIVE_MEMBER member;
+	DAT_IB_COLLECTIVE_HANDLE group;
+	struct card card[PROCS];
+	int fd;
+};
+
+static void proc_join(struct proc *p, int fd)
+{
+	DAT_IB_COLLECTIVE_MEMBER list[PROCS];
+	struct card mine;
+
+	memset(p, 0, sizeof(*p));
+	memset(&mine, 0, sizeof(mine));
+	p->fd = fd;
+	dt_get(fd, &p->rank, sizeof(p->rank));
+	node_open(&p->n);
+	p->evd = evd_make(&p->n, 8, DAT_IB_EVD_EXTENSION_FLAG);
+	OK(dat_ib_collective_create_member(p->n.ia, NULL, &p->member, &mine.size));
+	ASSERT(mine.size <= BLOB_MOST);
+	memcpy(mine.blob, p->member, (size_t)mine.size);
+	dt_put(fd, &mine, sizeof(mine));
+	dt_get(fd, p->card, sizeof(p->card));
+	for (unsigned int i = 0; i < PROCS; i++)
+		list[i] = p->card[i].blob;
+	OK(dat_ib_collective_create_group(list, PROCS, p->rank, 42, NULL, p->evd, p->n.pz, ctx(1)));
+	p->group = EV_COLL(p->evd, CREATE_DATA, 1);
+	dt_put_byte(fd, 'g');
+	dt_expect_byte(fd, 'g');
+}
+
+static void proc_leave(struct proc *p)
+{
+	OK(dat_ib_collective_free_group(p->group));
+	OK(dat_ib_collective_free_member(p->n.ia, p->member));
+	OK(dat_evd_free(p->evd));
+	node_close(&p->n);
+}
+
+/* One allreduce; false: it has failed. */
+static bool proc_reduce(struct proc *p, uint32_t *in, uint32_t *out, DAT_COUNT size, unsigned int k)
+{
+	DAT_IB_EXTENSION_EVENT_DATA x;
+	DAT_COUNT more;
+	DAT_EVENT ev;
+
+	OK(dat_ib_collective_allreduce(
+		p->group, in, size, out, size, DAT_IB_COLLECTIVE_REDUCE_OP_SUM,
+		DAT_IB_COLLECTIVE_TYPE_UINT32, ctx(k), DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_evd_wait(p->evd, US_GROUP * dt_slow(), 1, &ev, &more));
+	ASSERT_EQ(more, 0);
+	memcpy(&x, ev.event_extension_data, sizeof(x));
+	ASSERT_EQ((int)ev.event_number, DAT_IB_COLLECTIVE_EVENT);
+	ASSERT_EQ(x.coll.context.as_64, k);
+	ASSERT_EQ(x.type, DAT_IB_COLLECTIVE_ALLREDUCE_STATUS);
+	return x.status == DAT_OP_SUCCESS;
+}
+
+static void proc_work(int fd, const void *arg)
+{
+	const struct job *job = arg;
+	static uint32_t in[LONG_SIZE / 4], out[LONG_SIZE / 4];
+	unsigned int k = 0;
+	struct proc p;
+
+	proc_join(&p, fd);
+	for (; k < job->rounds; k++) {
+		DAT_COUNT size = k % 3 == 2 ? LONG_SIZE : 4 << k % 8;
+
+		for (DAT_COUNT i = 0; i < size / 4; i++)
+			in[i] = p.rank + k + (uint32_t)i;
+		if (!proc_reduce(&p, in, out, size, k))
+			break;
+		for (DAT_COUNT i = 0; i < size / 4; i++)
+			ASSERT_EQ(out[i], 28 + PROCS * (k + (uint32_t)i));
+	}
+	if (job->killed) {
+		ASSERT(k < job->rounds);
+		/* And so do all others. */
+		ASSERT(!proc_reduce(&p, in, out, 4, k + 1));
+		ASSERT(!proc_reduce(&p, in, out, LONG_SIZE, k + 2));
+	} else {
+		ASSERT_EQ(k, job->rounds);
+	}
+	EV_EMPTY(p.evd);
+	proc_leave(&p);
+	dt_put_byte(fd, 'e');
+}
+
+static void procs_start(struct dt_peer peer[PROCS], const struct job *job)
+{
+	struct card card[PROCS];
+
+	for (unsigned int i = 0; i < PROCS; i++) {
+		dt_peer_start(&peer[i], proc_work, job);
+		dt_put(peer[i].fd, &i, sizeof(i));
+	}
+	for (unsigned int i = 0; i < PROCS; i++)
+		dt_get(peer[i].fd, &card[i], sizeof(card[i]));
+	for (unsigned int i = 0; i < PROCS; i++)
+		dt_put(peer[i].fd, card, sizeof(card));
+	for (unsigned int i = 0; i < PROCS; i++)
+		dt_expect_byte(peer[i].fd, 'g');
+	for (unsigned int i = 0; i < PROCS; i++)
+		dt_put_byte(peer[i].fd, 'g');
+}
+
+TEST_LIMIT(coll_proc, eight_processes_reduce, 60)
+{
+	static const struct job job = { .rounds = 60 };
+	struct dt_peer peer[PROCS];
+
+	procs_start(peer, &job);
+	for (unsigned int i = 0; i < PROCS; i++)
+		dt_expect_byte(peer[i].fd, 'e');
+	for (unsigned int i = 0; i < PROCS; i++)
+		dt_peer_finish(&peer[i]);
+}
+
+/* The others notice within the time that each waits for an event. */
+static void kill_one(unsigned int victim, int sig)
+{
+	static const struct job job = { .rounds = 10000000, .killed = true };
+	struct dt_peer peer[PROCS];
+
+	procs_start(peer, &job);
+	dt_sleep_us(100000);
+	dt_peer_kill(&peer[victim], sig);
+	for (unsigned int i = 0; i < PROCS; i++)
+		if (i != victim)
+			dt_expect_byte(peer[i].fd, 'e');
+	for (unsigned int i = 0; i < PROCS; i++)
+		if (i != victim)
+			dt_peer_finish(&peer[i]);
+}
+
+TEST_LIMIT(coll_proc, death_of_the_first_member, 60)
+{
+	kill_one(0, SIGKILL);
+}
+
+TEST_LIMIT(coll_proc, death_of_a_middle_member, 60)
+{
+	kill_one(5, SIGKILL);
+}
