@@ -13,6 +13,7 @@ include test/vm/local.mk
 include test/compare/local.mk
 include test/tools/info.mk
 include test/tools/run.mk
+include test/tools/top.mk
 include test/diag/local.mk
 include test/msgep/local.mk
 include test/fuzz/local.mk

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# bash completion for dat_info, dat_perf and dat_run. -*- sh -*-
+# bash completion for dat_info, dat_perf, dat_run and dat_top. -*- sh -*-
 # Installed as dat_info, with links for the other tools; requires only bash.
 
 # Sets cur and prev; readline splits "--option=value" into three words.
@@ -49,6 +49,11 @@ _dat_ofi_interfaces()
 	_dat_ofi_one "$(ls /sys/class/net 2>/dev/null)"
 }
 
+_dat_ofi_processes()
+{
+	_dat_ofi_one "$(cd /proc && echo [0-9]*)"
+}
+
 _dat_info()
 {
 	local cur prev
@@ -59,8 +64,9 @@ _dat_info()
 	--api) _dat_ofi_one '1.2 2.0' ;;
 	-o | --output) _dat_ofi_file ;;
 	--shm-dir) _dat_ofi_file -d ;;
+	-c | --counters) _dat_ofi_processes ;;
 	--timeout) ;;
-	*) _dat_ofi_one '-l --list -v --show -e --settings -d --diagnose -g --generate --clean
+	*) _dat_ofi_one '-l --list -v --show -e --settings -d --diagnose -g --generate -c --counters --clean
 		--json --api --threadsafe -o --output --force --timeout --shm-dir
 		-h --help -V --version' ;;
 	esac
@@ -101,6 +107,20 @@ _dat_perf()
 		else
 			mapfile -t COMPREPLY < <(compgen -A hostname -- "$cur")
 		fi ;;
+	esac
+}
+
+_dat_top()
+{
+	local cur prev
+	COMPREPLY=()
+	_dat_ofi_words
+	case $prev in
+	-p | --pid) _dat_ofi_processes ;;
+	-s | --sort) _dat_ofi_one 'pid program rate tx rx queue stalls retrans wakeups' ;;
+	-d | --delay | -n | --count) ;;
+	*) _dat_ofi_one '-p --pid -s --sort -d --delay -n --count --once --json -h --help
+		-V --version' ;;
 	esac
 }
 
@@ -166,3 +186,4 @@ _dat_run()
 complete -F _dat_info dat_info
 complete -F _dat_perf dat_perf
 complete -F _dat_run dat_run
+complete -F _dat_top dat_top

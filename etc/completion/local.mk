@@ -12,7 +12,7 @@ install-completion:
 	$(INSTALL_DATA) $(top_srcdir)/etc/completion/dat_ofi.bash \
 		"$(DESTDIR)$(bashcompletiondir)/dat_info"
 	cd "$(DESTDIR)$(bashcompletiondir)" && $(LN_S) -f dat_info dat_perf && \
-		$(LN_S) -f dat_info dat_run
+		$(LN_S) -f dat_info dat_run && $(LN_S) -f dat_info dat_top
 
 uninstall-completion:
-	cd "$(DESTDIR)$(bashcompletiondir)" && rm -f dat_info dat_perf dat_run
+	cd "$(DESTDIR)$(bashcompletiondir)" && rm -f dat_info dat_perf dat_run dat_top

@@ -89,7 +89,7 @@ static void ia_tear_down(struct dofi_ia *ia)
 	dofi_conn_ids_free(&ia->conn_ids);
 	dofi_keys_free(&ia->keys);
 	dofi_count_base_free(&ia->count_base);
-	dofi_ia_slot_free(ia->counts);
+	dofi_counter_slot_free(DOFI_COUNTER_IA, ia->counts);
 	dofi_obj_release(&ia->obj);
 }
 
@@ -157,7 +157,7 @@ static DAT_RETURN ia_open_ia(struct dofi_provider *prov, DAT_COUNT qlen, DAT_EVD
 	if (!ia)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	dofi_slab_number(&dofi_slabs[DAT_HANDLE_TYPE_IA], ia, &number);
-	ia->counts = dofi_ia_slot_new(number);
+	ia->counts = dofi_counter_slot_new(DOFI_COUNTER_IA, number, number);
 	if (!ia->counts) {
 		dofi_obj_release(&ia->obj);
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);

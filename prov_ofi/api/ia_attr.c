@@ -58,6 +58,9 @@ void dofi_attr_name(struct dofi_ia *ia)
 
 	snprintf(ia->mtu, sizeof(ia->mtu), "%zu", fab->mtu);
 	memcpy(ia->named, named, sizeof(named));
+	snprintf(ia->counts->name, sizeof(ia->counts->name), "%s", ia->obj.provider->device_name);
+	snprintf(ia->counts->fabric, sizeof(ia->counts->fabric), "%s", fab->desc->name);
+	snprintf(ia->counts->netdev, sizeof(ia->counts->netdev), "%s", fab->netdev);
 }
 
 /* Of libfabric, or where it is not used of this library. */

@@ -83,8 +83,8 @@ struct dofi_ia_slot {
 	struct dofi_slot_head head;
 	char name[64];   /* of the adapter */
 	char fabric[32]; /* of the table of fabrics */
-	char netdev[32]; /* interface or device */
-	uint64_t unused[23];
+	char netdev[64]; /* interface or device */
+	uint64_t unused[19];
 };
 
 _Static_assert(sizeof(struct dofi_ep_slot) == 256, "four cache lines");

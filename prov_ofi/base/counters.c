@@ -4,11 +4,6 @@
 #include <string.h>
 
 #include "base/counters.h"
-#include "base/slab.h"
-
-static struct dofi_slab ep_slots = DOFI_SLAB_INIT(struct dofi_ep_slot, 32, NULL);
-static struct dofi_slab evd_slots = DOFI_SLAB_INIT(struct dofi_evd_slot, 32, NULL);
-static struct dofi_slab ia_slots = DOFI_SLAB_INIT(struct dofi_ia_slot, 2, NULL);
 
 #define COUNT(slot, name) DOFI_COUNT_SHARED((slot)->n[DOFI_IA_##name], 1)
 
@@ -20,57 +15,6 @@ void dofi_count_base_free(struct dofi_count_base **base)
 	free(*base);
 	*base = NULL;
 	pthread_mutex_unlock(&dofi_count_base_lock);
-}
-
-static void *slot_new(struct dofi_slab *slab, size_t size)
-{
-	void *slot = dofi_slab_get(slab);
-
-	if (slot)
-		memset(slot, 0, size);
-	return slot;
-}
-
-struct dofi_ep_slot *dofi_ep_slot_new(uint32_t ia, unsigned int number)
-{
-	struct dofi_ep_slot *slot = slot_new(&ep_slots, sizeof(*slot));
-
-	if (slot)
-		slot->head = (struct dofi_slot_head){ .ia = ia, .number = number };
-	return slot;
-}
-
-struct dofi_evd_slot *dofi_evd_slot_new(uint32_t ia, unsigned int number)
-{
-	struct dofi_evd_slot *slot = slot_new(&evd_slots, sizeof(*slot));
-
-	if (slot)
-		slot->head = (struct dofi_slot_head){ .ia = ia, .number = number };
-	return slot;
-}
-
-struct dofi_ia_slot *dofi_ia_slot_new(unsigned int number)
-{
-	struct dofi_ia_slot *slot = slot_new(&ia_slots, sizeof(*slot));
-
-	if (slot)
-		slot->head = (struct dofi_slot_head){ .ia = number, .number = number };
-	return slot;
-}
-
-void dofi_ep_slot_free(struct dofi_ep_slot *slot)
-{
-	dofi_slab_put(&ep_slots, slot);
-}
-
-void dofi_evd_slot_free(struct dofi_evd_slot *slot)
-{
-	dofi_slab_put(&evd_slots, slot);
-}
-
-void dofi_ia_slot_free(struct dofi_ia_slot *slot)
-{
-	dofi_slab_put(&ia_slots, slot);
 }
 
 /* CRs, CNOs and CSPs have no counters. PSPs are counted where they are created, because there are

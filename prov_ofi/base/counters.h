@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/count.h"
-#include "base/counter_slots.h"
+#include "base/counter_file.h"
 #include "base/dat_version.h"
 
 /* Counters never decrease: a reset remembers the present values, and a group that is stopped its
@@ -23,14 +23,11 @@ struct dofi_count_base {
 extern pthread_mutex_t dofi_count_base_lock;
 
 /* Memory of the counters of one object, zeroed; NULL: no memory. `ia`, `number`: of its IA and its
- * own. It stays mapped after it has been
- * returned, like that of the objects. */
-struct dofi_ep_slot *dofi_ep_slot_new(uint32_t ia, unsigned int number);
-struct dofi_evd_slot *dofi_evd_slot_new(uint32_t ia, unsigned int number);
-struct dofi_ia_slot *dofi_ia_slot_new(unsigned int number);
-void dofi_ep_slot_free(struct dofi_ep_slot *slot);
-void dofi_evd_slot_free(struct dofi_evd_slot *slot);
-void dofi_ia_slot_free(struct dofi_ia_slot *slot);
+ * own. It stays mapped after it has been returned, like that of the objects. */
+void *dofi_counter_slot_new(enum dofi_counter_kind kind, uint32_t ia, unsigned int number);
+void dofi_counter_slot_free(enum dofi_counter_kind kind, void *slot);
+/* In a forked child: the counters are the parent's. Async-signal-safe. */
+void dofi_counters_in_child(void);
 
 /* The handle is invalid. */
 void dofi_count_base_free(struct dofi_count_base **base);

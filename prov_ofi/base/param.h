@@ -46,7 +46,9 @@
 	  "connection, rounded down to a power of two; the active side determines it") \
 	X(SHM_PULL_KIB, 0, 1048576, 8, "shm: minimum size, in KiB, of messages, writes and reads " \
 	  "that the receiver copies directly from the memory of the other process, where the " \
-	  "kernel allows that and is fast; 0: never")
+	  "kernel allows that and is fast; 0: never") \
+	X(COUNTER_FILE, 0, 1, 1, "1: the counters of the process are in a file in " \
+	  "XDG_RUNTIME_DIR or /dev/shm, which dat_top reads; 0: no such file")
 /* clang-format on */
 
 /* Former names of settings; they are accepted where the present name is not set. */

@@ -150,7 +150,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	if (!ep)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	dofi_slab_number(&dofi_slabs[DAT_HANDLE_TYPE_EP], ep, &number);
-	ep->counts = dofi_ep_slot_new(ia->counts->head.number, number);
+	ep->counts = dofi_counter_slot_new(DOFI_COUNTER_EP, ia->counts->head.number, number);
 	if (!ep->counts) {
 		dofi_obj_release(&ep->obj);
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
@@ -197,7 +197,7 @@ no_timer:
 no_queues:
 	free(ep->rq.dto);
 	free(ep->sq.dto);
-	dofi_ep_slot_free(ep->counts);
+	dofi_counter_slot_free(DOFI_COUNTER_EP, ep->counts);
 	dofi_obj_release(&ep->obj);
 	return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 }
@@ -242,6 +242,6 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	/* Concurrent calls for this EP may have queued deferred work. */
 	dofi_deferred_cancel(ep);
 	dofi_count_base_free(&ep->count_base);
-	dofi_ep_slot_free(ep->counts);
+	dofi_counter_slot_free(DOFI_COUNTER_EP, ep->counts);
 	dofi_obj_release(&ep->obj);
 }

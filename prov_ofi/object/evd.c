@@ -135,7 +135,7 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 	if (!evd)
 		return -ENOMEM;
 	dofi_slab_number(&dofi_slabs[DAT_HANDLE_TYPE_EVD], evd, &number);
-	evd->counts = dofi_evd_slot_new(ia->counts->head.number, number);
+	evd->counts = dofi_counter_slot_new(DOFI_COUNTER_EVD, ia->counts->head.number, number);
 	if (!evd->counts)
 		goto no_counts;
 	evd_reset_fields(evd, qlen, flags, internal);
@@ -156,7 +156,7 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 no_cq:
 	free(evd->ring);
 no_ring:
-	dofi_evd_slot_free(evd->counts);
+	dofi_counter_slot_free(DOFI_COUNTER_EVD, evd->counts);
 no_counts:
 	dofi_obj_release(&evd->obj);
 	return ret;
@@ -187,7 +187,7 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	evd->head = evd->tail = 0;
 	dofi_unlock(&evd->lock);
 	dofi_count_base_free(&evd->count_base);
-	dofi_evd_slot_free(evd->counts);
+	dofi_counter_slot_free(DOFI_COUNTER_EVD, evd->counts);
 	dofi_obj_release(&evd->obj);
 }
 

@@ -140,6 +140,7 @@ static void obj_in_child(void)
 	for (int type = 0; type < DOFI_KINDS; type++)
 		if (dofi_slabs[type].size)
 			dofi_slab_each(&dofi_slabs[type], obj_kill_object);
+	dofi_counters_in_child();
 	dofi_forkfd_close_all();
 }
 

@@ -68,9 +68,9 @@ expect()
 
 . "$bash_file"
 
-for name in dat_info dat_perf dat_run; do
+for name in dat_info dat_perf dat_run dat_top; do
 	help_options "$name" >"$dir/help_options"
-	[ "$(wc -l <"$dir/help_options")" -ge 15 ] || echo "too few options in --help" >"$dir/help_options"
+	[ "$(wc -l <"$dir/help_options")" -ge 14 ] || echo "too few options in --help" >"$dir/help_options"
 	offered "$name" - | grep -vx -- -- | sort -u | diff "$dir/help_options" - >"$dir/log"
 	silent "bash: options of $name"
 	for option in $(grep -- '^--' "$dir/help_options"); do
@@ -99,6 +99,7 @@ for option in --fabrics --op --pattern --registration --test --mode --size --cq 
 	values dat_perf $option
 done
 values dat_run -f
+values dat_top --sort
 
 expect 'dat_info --api = 2' 2.0
 expect 'dat_info --api 1' 1.2
@@ -127,7 +128,7 @@ expect 'dat_perf --ia mi' mine-1
 
 # With _arguments replaced by a listing, the options are the text before "[" or "=".
 if command -v zsh >/dev/null 2>&1; then
-	for name in dat_info dat_perf dat_run; do
+	for name in dat_info dat_perf dat_run dat_top; do
 		help_options "$name" >"$dir/help_options"
 		timeout 60 zsh -fc '_arguments() { print -rl -- "$@"; }; service=$1; . "$2"' \
 			zsh "$name" "$zsh_file" 2>&1 |

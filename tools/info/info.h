@@ -26,6 +26,7 @@ int info_settings(const struct info_options *opts);
 int info_diagnose(const struct info_options *opts);
 int info_generate(const struct info_options *opts);
 int info_clean(const struct info_options *opts);
+int info_counters(const struct info_options *opts);
 
 /* Writes the member "registry": the paths tried for dat.conf, and its bad lines. */
 void info_registry_json(const struct info_registry *reg);

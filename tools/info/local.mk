@@ -35,6 +35,7 @@ tools_info_dat_info_SOURCES = \
 	tools/info/api_table.h \
 	tools/info/attempt.c \
 	tools/info/clean.c \
+	tools/info/counters.c \
 	tools/info/diagnose.c \
 	tools/info/fabrics.c tools/info/fabrics.h \
 	tools/info/generate.c \
@@ -50,8 +51,9 @@ tools_info_dat_info_SOURCES = \
 	tools/info/show.c \
 	tools/info/steps.c tools/info/steps.h \
 	tools/info/facts.c tools/info/facts.h \
-	tools/info/text.c tools/info/text.h
-tools_info_dat_info_CPPFLAGS = -I$(top_builddir) -I$(top_srcdir)/prov_ofi $(AM_CPPFLAGS) \
+	tools/info/text.c tools/info/text.h \
+	$(top_sources)
+tools_info_dat_info_CPPFLAGS = -I$(top_builddir) -I$(top_srcdir)/tools -I$(top_srcdir)/prov_ofi $(AM_CPPFLAGS) \
 	$(LIBFABRIC_CFLAGS)
 tools_info_dat_info_LDADD = tools/info/libapi1.la tools/info/libapi2.la
 

@@ -31,6 +31,7 @@ static const char help_text[] =
 "  -e, --settings       settings: value, default, range, meaning\n"
 "  -d, --diagnose NAME  diagnose step by step why a name does not open\n"
 "  -g, --generate       print a dat.conf for this machine\n"
+"  -c, --counters PID   counters of a process: its adapters and connections\n"
 "      --clean          show shared-memory files that dead processes left; with --force,\n"
 "                       remove them\n"
 "\n"
@@ -54,6 +55,7 @@ static const struct option options[] = {
 	{ "settings", no_argument, NULL, 'e' },
 	{ "diagnose", required_argument, NULL, 'd' },
 	{ "generate", no_argument, NULL, 'g' },
+	{ "counters", required_argument, NULL, 'c' },
 	{ "output", required_argument, NULL, 'o' },
 	{ "clean", no_argument, NULL, OPT_CLEAN },
 	{ "force", no_argument, NULL, OPT_FORCE },
@@ -125,6 +127,7 @@ static void set_option(struct info_options *opts, int letter)
 		break;
 	case 'v':
 	case 'd':
+	case 'c':
 		set_job(opts, letter, optarg);
 		break;
 	case 'o':
@@ -167,7 +170,7 @@ static void check_options(const struct info_options *opts)
 		usage("--output requires -g");
 	if (opts->force && opts->job != OPT_CLEAN && !opts->output)
 		usage("--force requires --clean or -o");
-	if (opts->threadsafe && !opts->name)
+	if (opts->threadsafe && opts->job != 'v' && opts->job != 'd')
 		usage("--threadsafe requires -v or -d");
 }
 
@@ -179,7 +182,7 @@ int main(int argc, char **argv)
 	opts.shm_dir = getenv("DAT_INFO_SHM_DIR");
 	if (!opts.shm_dir || !*opts.shm_dir)
 		opts.shm_dir = DEFAULT_SHM_DIR;
-	while ((letter = getopt_long(argc, argv, "lv:ed:go:hV", options, NULL)) != -1)
+	while ((letter = getopt_long(argc, argv, "lv:ed:gc:o:hV", options, NULL)) != -1)
 		set_option(&opts, letter);
 	if (optind < argc)
 		usage("\"%s\" is not an option", argv[optind]);
@@ -198,6 +201,9 @@ int main(int argc, char **argv)
 		break;
 	case 'g':
 		status = info_generate(&opts);
+		break;
+	case 'c':
+		status = info_counters(&opts);
 		break;
 	case OPT_CLEAN:
 		status = info_clean(&opts);
