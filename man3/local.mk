@@ -52,6 +52,26 @@ dist_man_MANS += \
 	man3/dat_ia_open.3 \
 	man3/dat_ia_openv.3 \
 	man3/dat_ia_query.3 \
+	man3/dat_ib_collective_allgather.3 \
+	man3/dat_ib_collective_allgatherv.3 \
+	man3/dat_ib_collective_allreduce.3 \
+	man3/dat_ib_collective_alltoall.3 \
+	man3/dat_ib_collective_alltoallv.3 \
+	man3/dat_ib_collective_barrier.3 \
+	man3/dat_ib_collective_broadcast.3 \
+	man3/dat_ib_collective_create_group.3 \
+	man3/dat_ib_collective_create_member.3 \
+	man3/dat_ib_collective_free_group.3 \
+	man3/dat_ib_collective_free_member.3 \
+	man3/dat_ib_collective_gather.3 \
+	man3/dat_ib_collective_gatherv.3 \
+	man3/dat_ib_collective_read_clock.3 \
+	man3/dat_ib_collective_reduce.3 \
+	man3/dat_ib_collective_reduce_scatter.3 \
+	man3/dat_ib_collective_scan.3 \
+	man3/dat_ib_collective_scatter.3 \
+	man3/dat_ib_collective_scatterv.3 \
+	man3/dat_ib_collective_set_clock.3 \
 	man3/dat_ib_post_cmp_and_swap.3 \
 	man3/dat_ib_post_fetch_and_add.3 \
 	man3/dat_ib_post_rdma_write_immed.3 \

@@ -94,7 +94,7 @@ for page in "$man"/man3/*.3; do
 	case $name in
 	dat_ia_open | dat_provider_init | dat_provider_fini) ;;
 	dat_ib_*)
-		grep -q "^#define $name(" "$inc/dat2/dat_ib_extensions.h" ||
+		grep -q "^#define $name(" "$inc"/dat2/dat_ib_*.h ||
 			echo "$name is no macro" ;;
 	*) grep -qx "$name" "$dir/calls" || echo "$name is not exported" ;;
 	esac
@@ -140,6 +140,12 @@ if command -v "${CC:-cc}" >/dev/null 2>&1; then
 			echo "#include <$header/udat.h>"
 			echo "#include <$header/dat_registry.h>"
 			echo "#include <$header/dat_ofi.h>"
+			if [ "$header" = dat2 ]; then
+				# Their types; the pages show their macros as functions.
+				echo '#include <dat2/dat_ib_collectives.h>'
+				sed -n 's/^#define \(dat_ib_[a-z_]*\)(.*/#undef \1/p' \
+					"$inc/dat2/dat_ib_collectives.h"
+			fi
 			for page in $pages; do
 				[ "${page##*.}" = 3 ] && synopsis "$page" $version
 			done
