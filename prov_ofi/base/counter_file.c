@@ -102,6 +102,7 @@ static void *file_map(int fd, off_t at, size_t bytes, void *over)
 
 static void file_fill_header(struct dofi_counter_header *h)
 {
+	uint64_t magic;
 	struct stat ns;
 
 	h->version = DOFI_COUNTER_VERSION;
@@ -114,8 +115,8 @@ static void file_fill_header(struct dofi_counter_header *h)
 	h->start_time = file_start_time();
 	snprintf(h->program, sizeof(h->program), "%s", program_invocation_short_name);
 	/* Last: readers ignore the file before. */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
-	memcpy(h->magic, DOFI_COUNTER_MAGIC, sizeof(h->magic));
+	memcpy(&magic, DOFI_COUNTER_MAGIC, sizeof(magic));
+	__atomic_store_n((uint64_t *)(void *)h->magic, magic, __ATOMIC_RELEASE);
 }
 
 static void file_remove(void)
