@@ -36,6 +36,7 @@ struct chunk {
 /* All of it belongs to `lock`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct chunk *chunks;
+static struct chunk *inherited; /* of processes before the fork: not used */
 static unsigned int ias;
 static struct {
 	char path[PATH_MAX]; /* empty: no file */
@@ -291,8 +292,12 @@ void dofi_counter_slot_free(enum dofi_counter_kind kind, void *slot)
 void dofi_counters_in_child(void)
 {
 	pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+	struct chunk **end = &inherited;
 
 	lock = unlocked;
+	while (*end)
+		end = &(*end)->next;
+	*end = chunks;
 	chunks = NULL;
 	ias = 0;
 	*file.path = '\0';
