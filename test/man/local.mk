@@ -2,9 +2,11 @@
 # top of a build tree.
 if !SANITIZED
 TESTS += test/man/pages.sh
+long_tests += test/man/snippets.sh
 endif
 long_tests += test/man/examples.sh test/man/results.sh
-EXTRA_DIST += test/man/examples.sh test/man/lib.sh test/man/pages.sh test/man/results.sh
+EXTRA_DIST += test/man/examples.sh test/man/lib.sh test/man/pages.sh test/man/results.sh \
+	test/man/snippets.c test/man/snippets.sh
 
 check_PROGRAMS += test/man/results test/man/results-12
 test_man_results_SOURCES = test/man/results.c examples/common.h

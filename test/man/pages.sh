@@ -38,9 +38,11 @@ done
 for page in $pages; do
 	[ "${page##*.}" = 3 ] || continue
 	for section in NAME LIBRARY SYNOPSIS DESCRIPTION PARAMETERS 'RETURN VALUES' VERSIONS \
-		FABRICS 'SEE ALSO' STANDARDS; do
+		FABRICS EXAMPLES 'SEE ALSO' STANDARDS; do
 		grep -q "^\.Sh $section\$" "$page" || echo "${page##*/} lacks $section"
 	done
+	sed -n '/^\.Sh EXAMPLES/,$s/^\.Sh //p' "$page" | sed -n 2p |
+		grep -qvx 'SEE ALSO' && echo "${page##*/}: SEE ALSO does not follow EXAMPLES"
 done >"$dir/log"
 silent 'every page of section 3 has all sections'
 
