@@ -24,10 +24,14 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SIZE 4096
@@ -40,6 +44,8 @@ enum given {
 	GIVEN_REQUEST,     /* psp listens, and the peer's request is reported on cr_evd */
 	GIVEN_CALLER,      /* the peer connects to port until there is a connection */
 	GIVEN_UNCONNECTED, /* ep is not connected, port is free */
+	GIVEN_MEMBERS,     /* the code runs in two processes, which know the members of both */
+	GIVEN_GROUP,       /* likewise, and both are the group */
 };
 
 static DAT_IA_HANDLE ia;
@@ -263,13 +269,101 @@ static void connect_ep(void)
 		errx(1, "no connection: %s", dat_strevent(event.event_number));
 }
 
+#ifdef DAT12
+static void part_process(void)
+{
+}
+static void make_group(enum given given)
+{
+	(void)given;
+}
+static int meet_process(void)
+{
+	return 0;
+}
+#else
+static DAT_IB_COLLECTIVE_MEMBER members[2];
+static DAT_COUNT count = 2;
+static DAT_IB_COLLECTIVE_RANK rank;
+static DAT_IB_COLLECTIVE_HANDLE group;
+static DAT_EVD_HANDLE group_evd;
+static int other_process; /* a socket */
+static pid_t child;
+
+static void part_process(void)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair))
+		err(1, "socketpair");
+	child = fork();
+	if (child < 0)
+		err(1, "fork");
+	rank = child == 0;
+	if (!child)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	other_process = pair[rank];
+	close(pair[!rank]);
+}
+
+static void exchange(const void *mine, void *theirs, size_t length)
+{
+	if (send(other_process, mine, length, MSG_NOSIGNAL) != (ssize_t)length ||
+	    recv(other_process, theirs, length, MSG_WAITALL) != (ssize_t)length)
+		errx(1, "the other process has ended");
+}
+
+/* Waits until the other process has run the code, too; its status in rank 0. */
+static int meet_process(void)
+{
+	char byte = 0;
+	int status = 0;
+
+	exchange(&byte, &byte, 1);
+	if (child && waitpid(child, &status, 0) != child)
+		err(1, "waitpid");
+	return status != 0;
+}
+
+static void make_group(enum given given)
+{
+	DAT_CONTEXT none = { .as_64 = 0 };
+	DAT_IB_EXTENSION_EVENT_DATA *result;
+	DAT_EVENT event;
+	DAT_COUNT length, more;
+
+	group_evd = make_evd((DAT_EVD_FLAGS)DAT_IB_EVD_EXTENSION_FLAG, DAT_HANDLE_NULL);
+	check(dat_ib_collective_create_member(ia, NULL, &members[rank], &length),
+	      "dat_ib_collective_create_member");
+	members[!rank] = malloc((size_t)length);
+	if (!members[!rank])
+		errx(1, "no memory");
+	exchange(members[rank], members[!rank], (size_t)length);
+	if (given == GIVEN_MEMBERS)
+		return;
+	check(dat_ib_collective_create_group(members, count, rank, 1, NULL, group_evd, pz, none),
+	      "dat_ib_collective_create_group");
+	check(dat_evd_wait(group_evd, DAT_TIMEOUT_INFINITE, 1, &event, &more), "dat_evd_wait");
+	result = (DAT_IB_EXTENSION_EVENT_DATA *)event.event_extension_data;
+	if (result->status != DAT_OP_SUCCESS)
+		errx(1, "no group");
+	group = result->coll.handle;
+}
+#endif
+
 static void arrange(enum given given)
 {
 	DAT_PSP_HANDLE any;
 
+	if (given == GIVEN_MEMBERS || given == GIVEN_GROUP)
+		part_process();
 	make_objects();
 	peer.given = given;
 	switch (given) {
+	case GIVEN_MEMBERS:
+	case GIVEN_GROUP:
+		make_group(given);
+		break;
 	case GIVEN_REQUEST:
 		check(dat_psp_create_any(ia, &port, cr_evd, DAT_PSP_CONSUMER_FLAG, &psp),
 		      "dat_psp_create_any");
@@ -313,6 +407,8 @@ int main(int argc, char **argv)
 			continue;
 		arrange(pages[i].given);
 		pages[i].run();
+		if (pages[i].given == GIVEN_MEMBERS || pages[i].given == GIVEN_GROUP)
+			return meet_process();
 		/* The code may have closed it; threads of the peer may be in a call. */
 		(void)dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
 		return 0;
