@@ -271,7 +271,7 @@ TEST_LIMIT(coll, threads_drive_members_of_one_ia, 60)
 
 	crew_up(&c, 4, 1);
 	for (unsigned int i = 0; i < 4; i++) {
-		s[i] = (struct spinner){ c.mate[i].evd, 200, c.mate[i].group };
+		s[i] = (struct spinner){ c.mate[i].evd, 60, c.mate[i].group };
 		dt_thread_start(&t[i], spin_barriers, &s[i]);
 	}
 	for (unsigned int i = 0; i < 4; i++)
