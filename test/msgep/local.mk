@@ -15,6 +15,7 @@ test_msgep_test_msgep_SOURCES = \
 	test/msgep/t_cm_secret.c \
 	test/msgep/t_cm_msg.c \
 	test/msgep/t_lock.c \
+	test/msgep/t_pair_send.c \
 	prov_ofi/base/addr.c prov_ofi/base/error_text.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/base/debug.c prov_ofi/base/lock.c \
@@ -42,6 +43,7 @@ test_msgep_test_msgep_SOURCES = \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_peer_cred.c \
 	prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h \
+	prov_ofi/msgep/pair/pair.h prov_ofi/msgep/pair/pair_send.c \
 	prov_ofi/msgep/frame.h prov_ofi/msgep/msgep.h
 test_msgep_test_msgep_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi $(LIBFABRIC_CFLAGS)
 test_msgep_test_msgep_LDADD = libdattest.la -lpthread

@@ -39,7 +39,8 @@
  * A packet is sent at once unless others have been sent immediately before: the packets of a burst
  * are collected in one message, which is sent when it is full, or when the program polls for
  * completions. Acknowledgements travel along with other packets; they and credits travel alone when
- * there is nothing else to do.
+ * there is nothing else to do. A credit is sent alone only for messages, which complete with it, and
+ * when half of a window is owed.
  *
  * The DAT connection's handshake (cm_msg.h) comes first. It exchanges the connection parameters
  * (adapters, windows and indexes), and the passive side grants a token, without which its listener
@@ -243,7 +244,8 @@ struct pair_conn {
 	uint32_t came[MSGEP_CHANNELS];            /* ep->lock */
 	_Atomic uint32_t consumed[MSGEP_CHANNELS], reported[MSGEP_CHANNELS];
 	_Atomic uint32_t arrived; /* request packets that the peer has consumed, */
-	_Atomic uint32_t taken;   /* and that we have */
+	_Atomic uint32_t taken;   /* and that we have, */
+	_Atomic uint32_t awaited; /* up to the last one that completes by a credit */
 	uint32_t taken_reported;  /* pair->lock */
 	uint32_t packets;         /* request packets sent; ep->lock */
 

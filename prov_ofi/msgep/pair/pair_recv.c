@@ -114,22 +114,33 @@ static void pair_recv_counts(struct pair_conn *conn, const struct msgep_frame *f
 		pair_conn_violate(conn, "a count of what was never sent");
 }
 
+/* True for a packet whose consumption completes an operation of its sender. */
+static bool pair_is_message(const struct msgep_frame *f)
+{
+	return f->kind == MSGEP_MSG && !(f->flags & MSGEP_PULL);
+}
+
 void pair_release(struct msgep_ep *ep, int channel)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair_queue *q = &conn->queue[channel];
 	struct pair_packet *packet = q->head;
-	uint32_t size;
+	uint32_t size, taken;
+	bool message;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (packet) {
 		size = packet_size(&packet->frame);
+		message = pair_is_message(&packet->frame);
 		q->head = packet->next;
 		if (!q->head)
 			q->tail = &q->head;
 		free(packet);
 	} else {
-		size = packet_size((const struct msgep_frame *)(const void *)conn->at);
+		const struct msgep_frame *f = (const void *)conn->at;
+
+		size = packet_size(f);
+		message = pair_is_message(f);
 		conn->at += size;
 		conn->came[channel] += size;
 	}
@@ -137,8 +148,11 @@ void pair_release(struct msgep_ep *ep, int channel)
 			      atomic_load_explicit(&conn->consumed[channel], memory_order_relaxed) +
 				      size,
 			      memory_order_relaxed);
-	if (channel == MSGEP_REQ)
-		atomic_fetch_add_explicit(&conn->taken, 1, memory_order_relaxed);
+	if (channel != MSGEP_REQ)
+		return;
+	taken = atomic_fetch_add_explicit(&conn->taken, 1, memory_order_relaxed) + 1;
+	if (message)
+		atomic_store_explicit(&conn->awaited, taken, memory_order_relaxed);
 }
 
 /* The packet at the cursor cannot be processed yet: queues a copy. */

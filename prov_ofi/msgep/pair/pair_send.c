@@ -398,34 +398,24 @@ void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t
 	pthread_mutex_unlock(&pair->lock);
 }
 
-/* True if packets have been consumed that no packet has acknowledged. Caller holds pair->lock. */
-static bool pair_has_credit(struct pair_conn *conn)
-{
-	bool any = atomic_load(&conn->taken) != conn->taken_reported;
-
-	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
-		any |= atomic_load(&conn->consumed[ch]) != atomic_load(&conn->reported[ch]);
-	return any;
-}
-
 void pair_owe(struct pair_conn *conn)
 {
 	struct pair *pair = conn->pair;
+	bool awaited, urgent;
 
 	pthread_mutex_lock(&pair->lock);
-	if (!pair_has_credit(conn)) {
-		pthread_mutex_unlock(&pair->lock);
-		return;
-	}
-	if (dofi_list_empty(&conn->owe))
-		dofi_list_append(&pair->owing, &conn->owe);
-	pair_mark_dirty(pair);
+	awaited = (int32_t)(atomic_load(&conn->awaited) - conn->taken_reported) > 0;
 	/* Half a window is owed: the peer may be waiting for it. */
+	urgent = atomic_load(&conn->taken) - conn->taken_reported >= PAIR_PACKETS / 2;
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
-		pair->urgent |=
-			atomic_load(&conn->consumed[ch]) - atomic_load(&conn->reported[ch]) >=
-			PAIR_WINDOW / 2;
-	pair->urgent |= atomic_load(&conn->taken) - conn->taken_reported >= PAIR_PACKETS / 2;
+		urgent |= atomic_load(&conn->consumed[ch]) - atomic_load(&conn->reported[ch]) >=
+			  PAIR_WINDOW / 2;
+	if (awaited || urgent) {
+		if (dofi_list_empty(&conn->owe))
+			dofi_list_append(&pair->owing, &conn->owe);
+		pair->urgent |= urgent;
+		pair_mark_dirty(pair);
+	}
 	pthread_mutex_unlock(&pair->lock);
 }
 
