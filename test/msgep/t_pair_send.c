@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests when packets are sent over libfabric's connected endpoints (msgep/pair/pair_send.c). The
- * library's sender is linked alone; libfabric's endpoint is a stub that counts messages and
- * packets. */
+/* Tests when packets are sent over libfabric's connected endpoints (msgep/pair/pair_send.c): which
+ * share a message, which wait for others, and that every wait ends. The library's sender is linked
+ * alone; libfabric's endpoint is a stub that counts messages and packets. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "msgep/pair/pair.h"
 #include "rig.h"
 
@@ -96,18 +97,188 @@ static void one_close(struct one *o)
 	free(o);
 }
 
+static void put(struct one *o, int channel, uint8_t kind, uint8_t flags, uint32_t key)
+{
+	size_t room;
+	struct msgep_frame *f = pair_reserve(&o->ep, channel, 0, &room);
+
+	ASSERT(f);
+	*f = (struct msgep_frame){ .kind = kind, .flags = flags, .key = key };
+	pair_commit(&o->ep, channel, f);
+}
+
+static void put_go(struct one *o)
+{
+	put(o, MSGEP_ANS, MSGEP_GO, 0, 0);
+}
+
+static void put_announcement(struct one *o)
+{
+	/* A write's key is that of its target, and must not be taken for an error. */
+	put(o, MSGEP_REQ, MSGEP_WRITE, MSGEP_PULL, 7);
+}
+
+static void put_ack(struct one *o, uint32_t refusal)
+{
+	put(o, MSGEP_ANS, MSGEP_ACK, 0, refusal);
+}
+
 /* Polls: one that has found something, and one that has not. */
 static void busy_poll(struct one *o)
 {
-	pair_flush_dirty(&o->net, false);
+	pair_flush_dirty(&o->net, PAIR_URGENT);
 }
 
 static void idle_poll(struct one *o)
 {
-	pair_flush_dirty(&o->net, true);
+	pair_flush_dirty(&o->net, PAIR_LAZY);
+}
+
+static void set_incoming(struct one *o, uint32_t n)
+{
+	o->ep.bulk.tail = o->ep.bulk.head + n;
 }
 
 /* ---------------------------------------------------------------- cases */
+
+TEST(pair_send, nothing_waits_without_other_transfers)
+{
+	struct one *o = one_open();
+
+	set_incoming(o, 1);
+	put_go(o);
+	busy_poll(o);
+	ASSERT_EQ(messages, 1);
+	o->conn.n_out = 1;
+	put_announcement(o);
+	busy_poll(o);
+	ASSERT_EQ(messages, 2);
+	set_incoming(o, 0);
+	put_ack(o, 0);
+	busy_poll(o);
+	ASSERT_EQ(messages, 2); /* as ever, until there is nothing else to do */
+	idle_poll(o);
+	ASSERT_EQ(messages, 3);
+	one_close(o);
+}
+
+TEST(pair_send, packets_about_long_data_share_a_message)
+{
+	struct one *o = one_open();
+
+	/* 100 messages arrive while 16 are in progress: one GO and one acknowledgement of each. */
+	set_incoming(o, 16);
+	for (int i = 0; i < 100; i++) {
+		put_go(o);
+		idle_poll(o);
+		put_ack(o, 0);
+		idle_poll(o);
+	}
+	/* The eighth would leave less than half without a packet. */
+	ASSERT_EQ(messages, 200 / 8);
+	ASSERT_EQ(packets, 200);
+	ASSERT_EQ(credits, 0);
+	set_incoming(o, 0);
+	o->conn.n_out = 16;
+	messages = packets = 0;
+	for (int i = 0; i < 80; i++) {
+		put_announcement(o);
+		idle_poll(o);
+	}
+	ASSERT_EQ(messages, 80 / 8);
+	ASSERT_EQ(packets, 80);
+	one_close(o);
+}
+
+/* GO does not wait because of transfers of this side, which may wait for the peer's GO. */
+TEST(pair_send, each_direction_counts_its_own_transfers)
+{
+	struct one *o = one_open();
+
+	o->conn.n_out = 16;
+	set_incoming(o, 1);
+	put_go(o);
+	busy_poll(o);
+	ASSERT_EQ(messages, 1);
+	set_incoming(o, 16);
+	o->conn.n_out = 1;
+	put_announcement(o);
+	busy_poll(o);
+	ASSERT_EQ(messages, 2);
+	one_close(o);
+}
+
+TEST(pair_send, a_held_packet_leaves_when_transfers_end)
+{
+	struct one *o = one_open();
+
+	set_incoming(o, 4);
+	put_go(o);
+	pair_unhold(&o->conn, pair_n_in(&o->conn));
+	idle_poll(o);
+	ASSERT_EQ(messages, 0);
+	set_incoming(o, 3);
+	pair_unhold(&o->conn, pair_n_in(&o->conn));
+	busy_poll(o);
+	ASSERT_EQ(messages, 0);
+	set_incoming(o, 2);
+	pair_unhold(&o->conn, pair_n_in(&o->conn));
+	busy_poll(o);
+	ASSERT_EQ(messages, 1);
+	one_close(o);
+}
+
+TEST(pair_send, a_held_packet_leaves_in_time)
+{
+	struct one *o = one_open();
+
+	set_incoming(o, 16);
+	put_go(o);
+	dt_sleep_us(PAIR_HELD_NS / 1000);
+	busy_poll(o);
+	ASSERT_EQ(messages, 1);
+	one_close(o);
+}
+
+TEST(pair_send, a_held_packet_leaves_before_a_thread_sleeps)
+{
+	struct one *o = one_open();
+
+	set_incoming(o, 16);
+	put_go(o);
+	pair_flush_dirty(&o->net, PAIR_HELD);
+	ASSERT_EQ(messages, 1);
+	ASSERT(!atomic_load(&o->net.has_dirty));
+	one_close(o);
+}
+
+TEST(pair_send, a_held_packet_leaves_with_any_other)
+{
+	struct one *o = one_open();
+
+	set_incoming(o, 16);
+	put_go(o);
+	put(o, MSGEP_REQ, MSGEP_MSG, 0, 0);
+	busy_poll(o);
+	ASSERT_EQ(messages, 1);
+	ASSERT_EQ(packets, 2);
+	/* The next one begins to wait again. */
+	put_go(o);
+	idle_poll(o);
+	ASSERT_EQ(messages, 1);
+	one_close(o);
+}
+
+TEST(pair_send, a_refusal_is_not_held)
+{
+	struct one *o = one_open();
+
+	set_incoming(o, 16);
+	put_ack(o, FI_EACCES);
+	idle_poll(o);
+	ASSERT_EQ(messages, 1);
+	one_close(o);
+}
 
 TEST(pair_send, only_messages_and_half_a_window_cause_a_credit_packet)
 {
@@ -118,7 +289,7 @@ TEST(pair_send, only_messages_and_half_a_window_cause_a_credit_packet)
 	atomic_store(&o->conn.consumed[MSGEP_REQ], 40);
 	atomic_store(&o->conn.taken, 1);
 	pair_owe(&o->conn);
-	pair_flush_dirty(&o->net, true);
+	pair_flush_dirty(&o->net, PAIR_HELD);
 	ASSERT_EQ(messages, 0);
 	/* A message completes at its sender with the credit. */
 	atomic_store(&o->conn.taken, 2);

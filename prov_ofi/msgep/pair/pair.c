@@ -235,7 +235,7 @@ static void pair_conn_close(struct msgep_ep *ep)
 	conn->pair = NULL;
 	dofi_list_append(&net->unused, &conn->link);
 	atomic_fetch_sub(&net->users, 1);
-	pair_flush_dirty(net, true);
+	pair_flush_dirty(net, PAIR_HELD);
 	pthread_mutex_unlock(&net->lock);
 }
 
@@ -251,7 +251,7 @@ static size_t pair_finish(struct msgep_ep *ep, uint8_t *out)
 	if (!conn->pair)
 		return BYE;
 	pthread_mutex_lock(&conn->pair->lock);
-	pair_flush(conn->pair, true);
+	pair_flush(conn->pair, PAIR_HELD);
 	pthread_mutex_unlock(&conn->pair->lock);
 	return BYE;
 }

@@ -39,8 +39,9 @@
  * A packet is sent at once unless others have been sent immediately before: the packets of a burst
  * are collected in one message, which is sent when it is full, or when the program polls for
  * completions. Acknowledgements travel along with other packets; they and credits travel alone when
- * there is nothing else to do. A credit is sent alone only for messages, which complete with it, and
- * when half of a window is owed.
+ * there is nothing else to do. Packets about long data (announcements, GO, acknowledgements) are
+ * held while more than twice as many transfers are in progress, for PAIR_HELD_NS at most. A credit
+ * is sent alone only for messages, which complete with it, and when half of a window is owed.
  *
  * The DAT connection's handshake (cm_msg.h) comes first. It exchanges the connection parameters
  * (adapters, windows and indexes), and the passive side grants a token, without which its listener
@@ -95,6 +96,7 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 /* Packets within this time of each other form a burst; its first ones are sent at once. */
 #define PAIR_BURST_NS 10000
 #define PAIR_BURST_FREE 2
+#define PAIR_HELD_NS 200000
 /* Interval of reading the event queue while packets keep the completion queue busy. */
 #define PAIR_EQ_NS 1000000
 #define PAIR_TOKEN_MS 10000
@@ -153,6 +155,13 @@ struct pair_queue {
 
 enum pair_state { PAIR_CONNECTING, PAIR_UP, PAIR_BROKEN };
 
+/* When collected packets are sent. */
+enum pair_need {
+	PAIR_HELD,   /* with others, or before a thread sleeps */
+	PAIR_LAZY,   /* by a poll that finds nothing */
+	PAIR_URGENT, /* by the next poll */
+};
+
 struct pair {
 	struct pair_net *net;
 	struct dofi_list link; /* net->pairs; net->lock */
@@ -175,7 +184,9 @@ struct pair {
 	struct pair_buf *waiting, **waiting_end; /* messages for which libfabric had no
 						  * room */
 	uint32_t in_flight;
-	bool urgent;              /* `open` has more than credits and acknowledgements */
+	enum pair_need need;      /* the highest of what has been collected */
+	uint32_t held;            /* packets about long data in `open` that have waited */
+	uint64_t held_at;         /* since when the first of them has */
 	struct dofi_list owing;   /* connections that owe the peer credits */
 	struct dofi_list starved; /* connections that wait for a buffer */
 	struct dofi_list dirty;   /* net->dirty, net->leaf: `open` must be sent */
@@ -339,6 +350,12 @@ static inline int pair_channel(const struct msgep_frame *f)
 										    : MSGEP_REQ;
 }
 
+/* Transfers to this side that are in progress. Caller holds ep->lock. */
+static inline uint32_t pair_n_in(const struct pair_conn *conn)
+{
+	return conn->ep->bulk.tail - conn->ep->bulk.head;
+}
+
 static inline uint64_t pair_mark(uint32_t index, uint32_t generation)
 {
 	return (uint64_t)generation << 32 | index;
@@ -405,10 +422,13 @@ bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t 
 		       uint64_t total, const void *data, size_t len);
 /* The same to the peer of a connection. */
 void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t total);
-/* Sends what has been collected; `all`: credits and acknowledgements, too. */
-void pair_flush(struct pair *pair, bool all);
+/* Sends what has been collected if any of it has this need, or a higher one. */
+void pair_flush(struct pair *pair, enum pair_need least);
 /* The same for all pairs that have collected something. Caller holds net->lock. */
-void pair_flush_dirty(struct pair_net *net, bool all);
+void pair_flush_dirty(struct pair_net *net, enum pair_need least);
+/* Of `left` transfers one has ended: ends the wait of held packets, unless there are enough others.
+ * Caller holds ep->lock. */
+void pair_unhold(struct pair_conn *conn, uint32_t left);
 /* The connection owes the peer a credit. */
 void pair_owe(struct pair_conn *conn);
 /* A message has completed. Caller holds net->lock. */

@@ -387,6 +387,7 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 			ok = msgep_bulk_done(ep, len);
 		if (!ok)
 			msgep_ep_fail(ep, "long data of another length than announced");
+		pair_unhold(conn, t->op.kind == PAIR_OP_BULK_SEND ? conn->n_out : pair_n_in(conn));
 		ep->cq_direct = NULL;
 		conn->dispatching = false;
 		msgep_unlock(&ep->lock);

@@ -174,7 +174,7 @@ void pair_cm_flush(struct msgep_domain *domain)
 	DOFI_NO_CANCEL();
 
 	pthread_mutex_lock(&net->lock);
-	pair_flush_dirty(net, false);
+	pair_flush_dirty(net, PAIR_URGENT);
 	pthread_mutex_unlock(&net->lock);
 }
 

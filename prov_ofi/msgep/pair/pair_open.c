@@ -315,7 +315,7 @@ bool pair_may_sleep(struct msgep_domain *domain)
 
 	pthread_mutex_lock(&net->lock);
 	pair_read_eq(net);
-	pair_flush_dirty(net, true);
+	pair_flush_dirty(net, PAIR_HELD);
 	may = !fi_trywait(net->inner.fabric, fids, 2) && !atomic_load(&net->has_touched) &&
 	      !atomic_load(&net->has_dirty);
 	pthread_mutex_unlock(&net->lock);

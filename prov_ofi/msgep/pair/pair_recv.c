@@ -506,7 +506,7 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	unsigned int got = 0;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	pair_flush_dirty(net, false);
+	pair_flush_dirty(net, PAIR_URGENT);
 	while (got < POLL_MOST) {
 		ssize_t n = fi_cq_read(net->inner.cq, entries, BATCH);
 
@@ -527,7 +527,7 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	pair_serve_touched(net, direct);
 	if (pair_share_has_work(net))
 		pair_share_look(net);
-	pair_flush_dirty(net, !got);
+	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
 	return got;
 }
 

@@ -98,7 +98,7 @@ static uint8_t *pair_room(struct pair *pair, uint32_t need, bool must)
 	if (buf && buf->len + need > PAIR_MESSAGE) {
 		if (full)
 			return NULL;
-		pair_flush(pair, true);
+		pair_flush(pair, PAIR_HELD);
 		buf = pair->open;
 	}
 	if (!buf) {
@@ -218,13 +218,13 @@ static void pair_send_waiting(struct pair *pair)
 	}
 }
 
-void pair_flush(struct pair *pair, bool all)
+void pair_flush(struct pair *pair, enum pair_need least)
 {
 	struct pair_buf *buf;
 
 	if (pair->waiting)
 		pair_send_waiting(pair);
-	if (pair->state != PAIR_UP || !(all || pair->urgent))
+	if (pair->state != PAIR_UP || pair->need < least)
 		return;
 	if (!dofi_list_empty(&pair->owing) && (pair->open || pair_room(pair, HDR, false)))
 		pair_put_credits(pair);
@@ -232,7 +232,8 @@ void pair_flush(struct pair *pair, bool all)
 	if (!buf)
 		return;
 	pair->open = NULL;
-	pair->urgent = false;
+	pair->need = PAIR_HELD;
+	pair->held = 0;
 	buf->next = NULL;
 	*pair->waiting_end = buf;
 	pair->waiting_end = &buf->next;
@@ -240,7 +241,15 @@ void pair_flush(struct pair *pair, bool all)
 		pair_send_waiting(pair);
 }
 
-void pair_flush_dirty(struct pair_net *net, bool all)
+static void pair_raise(struct pair *pair, enum pair_need need)
+{
+	DOFI_ASSERT_LOCKED(&pair->lock);
+	if (pair->need < need)
+		pair->need = need;
+	pair_mark_dirty(pair);
+}
+
+void pair_flush_dirty(struct pair_net *net, enum pair_need least)
 {
 	struct dofi_list todo;
 
@@ -265,7 +274,9 @@ void pair_flush_dirty(struct pair_net *net, bool all)
 		dofi_list_remove(&pair->dirty);
 		msgep_unlock(&net->leaf);
 		pair->is_dirty = false;
-		pair_flush(pair, all);
+		if (pair->held && dofi_now() - pair->held_at >= PAIR_HELD_NS)
+			pair->need = PAIR_URGENT;
+		pair_flush(pair, least);
 		if (pair->waiting || pair->open || !dofi_list_empty(&pair->owing))
 			pair_mark_dirty(pair);
 		pthread_mutex_unlock(&pair->lock);
@@ -284,6 +295,37 @@ static bool pair_leaves_now(struct pair *pair)
 		pair->burst++;
 	pair->sent_at = now;
 	return pair->burst <= PAIR_BURST_FREE;
+}
+
+/* The need of a packet. Those about long data wait for others while at least half of the transfers
+ * go on without them. */
+static enum pair_need pair_need_of(const struct pair_conn *conn, const struct msgep_frame *f)
+{
+	bool held = conn->pair->held, ack = f->kind == MSGEP_ACK;
+	uint32_t n = 0;
+
+	/* An acknowledgement with a key is a refusal. */
+	if (f->kind == MSGEP_GO || (ack && !f->key) ||
+	    (f->kind == MSGEP_READ && f->flags & MSGEP_PULL))
+		n = pair_n_in(conn);
+	else if (f->flags & MSGEP_PULL)
+		n = conn->n_out;
+	if (2 * (conn->pair->held + 1) < n)
+		return PAIR_HELD;
+	return ack && !held ? PAIR_LAZY : PAIR_URGENT;
+}
+
+void pair_unhold(struct pair_conn *conn, uint32_t left)
+{
+	struct pair *pair = conn->pair;
+
+	DOFI_ASSERT_LOCKED(&conn->ep->lock);
+	if (!pair)
+		return;
+	pthread_mutex_lock(&pair->lock);
+	if (pair->held && 2 * pair->held >= left)
+		pair_raise(pair, PAIR_URGENT);
+	pthread_mutex_unlock(&pair->lock);
 }
 
 struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *room)
@@ -326,7 +368,7 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	struct pair_conn *conn = ep->w.pair;
 	struct pair *pair = conn->pair;
 	uint32_t size = HDR + pair_padded(f->len);
-	bool lazy = f->kind == MSGEP_ACK;
+	enum pair_need need = pair_need_of(conn, f);
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	/* Prevents disclosing earlier contents of the buffer. */
@@ -340,11 +382,14 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	pair->open->len += size;
 	conn->sent[channel] += size;
 	conn->packets += channel == MSGEP_REQ;
-	pair->urgent |= !lazy;
-	if (conn->dispatching || lazy || !pair_leaves_now(pair))
+	if (need == PAIR_HELD && !pair->held++)
+		pair->held_at = dofi_now();
+	if (pair->need < need)
+		pair->need = need;
+	if (conn->dispatching || need != PAIR_URGENT || !pair_leaves_now(pair))
 		pair_mark_dirty(pair);
 	else
-		pair_flush(pair, false);
+		pair_flush(pair, PAIR_URGENT);
 	pthread_mutex_unlock(&pair->lock);
 }
 
@@ -379,8 +424,7 @@ bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t 
 		if (len)
 			memcpy(at + sizeof(f), data, len);
 		pair->open->len += size;
-		pair->urgent = true;
-		pair_mark_dirty(pair);
+		pair_raise(pair, PAIR_URGENT);
 	}
 	pthread_mutex_unlock(&pair->lock);
 	return at;
@@ -394,7 +438,7 @@ void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t
 			       value, total, NULL, 0))
 		return;
 	pthread_mutex_lock(&pair->lock);
-	pair_flush(pair, false);
+	pair_flush(pair, PAIR_URGENT);
 	pthread_mutex_unlock(&pair->lock);
 }
 
@@ -413,8 +457,7 @@ void pair_owe(struct pair_conn *conn)
 	if (awaited || urgent) {
 		if (dofi_list_empty(&conn->owe))
 			dofi_list_append(&pair->owing, &conn->owe);
-		pair->urgent |= urgent;
-		pair_mark_dirty(pair);
+		pair_raise(pair, urgent ? PAIR_URGENT : PAIR_LAZY);
 	}
 	pthread_mutex_unlock(&pair->lock);
 }
