@@ -73,6 +73,10 @@ dofi_sources = \
 	prov_ofi/fabrics/fabrics.c prov_ofi/fabrics/fabrics.h \
 	prov_ofi/fabric/fab_info.c prov_ofi/fabric/fab_info.h \
 	prov_ofi/fabric/fab_lib.c prov_ofi/fabric/fab_lib.h \
+	prov_ofi/dgram/dgram.c prov_ofi/dgram/dgram.h \
+	prov_ofi/object/ud.c prov_ofi/object/ud.h \
+	prov_ofi/data/ud.c prov_ofi/data/ud.h \
+	prov_ofi/cm/cm_ud.c \
 	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \
 	prov_ofi/object/limits.h \
 	prov_ofi/api/cancel_guard.c prov_ofi/api/cancel_guard.h \
@@ -159,7 +163,7 @@ dofi_sources = \
 	prov_ofi/trace/trace_args.def \
 	prov_ofi/trace/trace_calls.c prov_ofi/trace/trace_calls.h \
 	prov_ofi/trace/trace_show.c \
-	prov_ofi/progress/progress_key.h \
+	prov_ofi/object/progress_key.h \
 	prov_ofi/progress/progress_cq.c prov_ofi/progress/progress_cq.h \
 	prov_ofi/diag/diag.h prov_ofi/diag/diag_fabric.c prov_ofi/diag/diag_memory.c prov_ofi/diag/diag_port.c \
 	prov_ofi/fabric/verbs/msg_prefix.c prov_ofi/fabric/verbs/msg_prefix.h \
@@ -191,7 +195,8 @@ prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov
 	prov_ofi/coll/coll_reduce.c prov_ofi/coll/coll_run.c \
 	prov_ofi/coll/coll_sched.c prov_ofi/coll/coll_sched.h \
 	prov_ofi/coll/coll_wire.c prov_ofi/coll/coll_wire.h \
-	prov_ofi/object/version_20.c prov_ofi/trace/trace_20.c
+	prov_ofi/api/ext_ud.c prov_ofi/api/ext_ud.h \
+	prov_ofi/object/version_20.c prov_ofi/object/version_20_ud.c prov_ofi/trace/trace_20.c
 prov_ofi_dat2_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=20
 prov_ofi_dat2_libdaplofi_la_LDFLAGS = $(dofi_ldflags) -shrext .so.2
 prov_ofi_dat2_libdaplofi_la_LIBADD = libdat2.la

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/counters.h"
+#include "api/ext_ud.h"
 #include "base/dat_error.h"
 #include "cm/cm.h"
 #include "coll/coll.h"
@@ -165,6 +166,12 @@ static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 	case DAT_IB_STOP_COUNTERS_OP:
 		return dofi_run_counters(handle, (int)va_arg(args, DAT_IA_COUNTER_TYPE),
 					 (int)op == DAT_IB_START_COUNTERS_OP);
+	case DAT_IB_UD_SEND_OP:
+		return dofi_ext_ud_send(handle, args);
+	case DAT_IB_UD_CM_FREE_OP:
+		return dofi_ext_ud_cm_free(handle, args);
+	case DAT_IB_UD_AH_FREE_OP:
+		return dofi_ext_ud_ah_free(handle, args);
 	default:
 		if (dofi_coll_has(op))
 			return dofi_coll_call(handle, op, args);

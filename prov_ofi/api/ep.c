@@ -36,6 +36,19 @@ static DAT_RETURN ep_take_handles(struct dofi_ia *ia, DAT_PZ_HANDLE pz, DAT_EVD_
 	return DAT_SUCCESS;
 }
 
+static DAT_RETURN ep_open_datagrams(struct dofi_ep *ep)
+{
+	int ret;
+
+	if (ep->attr.service_type != DOFI_SERVICE_TYPE_UD)
+		return DAT_SUCCESS;
+	ret = dofi_ud_open(ep);
+	if (!ret)
+		return DAT_SUCCESS;
+	dofi_ep_destroy(ep);
+	return dofi_ret(ret);
+}
+
 /* `flags_error` is the error for completion flags that other streams on the EVDs do not allow. */
 static DAT_RETURN ep_make_and_publish(struct dofi_ia *ia, const struct ep_args *r,
 				      DAT_RETURN_SUBTYPE flags_error, DAT_EP_HANDLE *out)
@@ -49,6 +62,8 @@ static DAT_RETURN ep_make_and_publish(struct dofi_ia *ia, const struct ep_args *
 	dofi_ep_attr_default(ia, &use);
 	if (r->srq)
 		use.max_recv_dtos = use.srq_soft_hw = DAT_HW_DEFAULT;
+	if (r->attr && r->attr->service_type == DOFI_SERVICE_TYPE_UD)
+		use.max_message_size = DOFI_DGRAM_MAX;
 	if (r->attr)
 		dofi_ep_attr_merge(&use, r->attr);
 	pthread_mutex_lock(&ia->cm_lock);
@@ -64,6 +79,9 @@ static DAT_RETURN ep_make_and_publish(struct dofi_ia *ia, const struct ep_args *
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, flags_error);
 	if (!ret) {
 		dofi_ep_set_evds(ep, r->recv, r->req, r->conn);
+		ret = ep_open_datagrams(ep);
+	}
+	if (!ret) {
 		ep->pz = r->pz;
 		if (r->pz)
 			r->pz->users++;
@@ -89,7 +107,8 @@ DAT_RETURN dofi_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HAN
 		return ret;
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG7);
-	if (attr && attr->service_type != DAT_SERVICE_TYPE_RC)
+	if (attr && attr->service_type != DAT_SERVICE_TYPE_RC &&
+	    (attr->service_type != DOFI_SERVICE_TYPE_UD || !dofi_ud_supported(ia)))
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (attr && !dofi_ep_attr_valid(ia, attr, r.recv, r.req))
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);

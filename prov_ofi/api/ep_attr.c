@@ -129,6 +129,8 @@ static bool ep_attr_plan(struct dofi_ep *ep, DAT_EP_PARAM_MASK mask, const DAT_E
 				param->connect_evd_handle, DAT_EVD_CONNECTION_FLAG, &c->conn))
 		return false;
 	ep_attr_mix_attr(&c->attr, mask, &param->ep_attr);
+	if (c->attr.service_type != ep->attr.service_type)
+		return false;
 	if (!ep_attr_models_fit(ep, mask, c))
 		return false;
 	if (ep->srq)

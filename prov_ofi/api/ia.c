@@ -51,6 +51,8 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	dofi_list_init(&ia->evds);
 	dofi_list_init(&ia->listeners);
 	dofi_list_init(&ia->conns);
+	dofi_list_init(&ia->ahs);
+	ia->ud_hosts = NULL;
 	ia->early_ends = false;
 	ia->hellos = NULL;
 	ia->probes = 0;
@@ -90,6 +92,7 @@ static void ia_tear_down(struct dofi_ia *ia)
 	dofi_keys_free(&ia->keys);
 	dofi_count_base_free(&ia->count_base);
 	dofi_counter_slot_free(DOFI_COUNTER_IA, ia->counts);
+	dofi_ah_free_all(ia);
 	dofi_obj_release(&ia->obj);
 }
 

@@ -33,7 +33,7 @@ void dofi_attr_name(struct dofi_ia *ia)
 		{ "DAT_IB_FETCH_AND_ADD", ia_attr_true_if(atomics) },
 		{ "DAT_IB_CMP_AND_SWAP", ia_attr_true_if(atomics) },
 		{ "DAT_IB_IMMED_DATA", ia_attr_true_if(ext && fab->immed) },
-		{ "DAT_IB_UD", "FALSE" },
+		{ "DAT_IB_UD", ia_attr_true_if(dofi_ud_supported(ia)) },
 		{ "DAT_COUNTERS", ia_attr_true_if(ext) },
 		{ "DAT_COLL_SET_CLOCK", ia_attr_true_if(ext) },
 		{ "DAT_COLL_READ_CLOCK", ia_attr_true_if(ext) },

@@ -16,6 +16,8 @@
 #include <sys/socket.h>
 #include <netinet/in.h>
 
+struct dofi_event;
+
 #if DOFI_API == 12
 
 /* 1.2 has no common service points: this kind of handle never occurs. */
@@ -35,6 +37,19 @@
 
 /* Groups of collectives; 1.2 has none. */
 #define DOFI_HANDLE_TYPE_COLLECTIVE ((DAT_HANDLE_TYPE)13)
+
+/* Events of datagram endpoints, and what they are about: numbers of 2.0, which 1.2 never has. */
+#define DOFI_UD_REQUEST_EVENT ((DAT_EVENT_NUMBER)0x40001)
+#define DOFI_UD_ESTABLISHED_EVENT ((DAT_EVENT_NUMBER)0x40002)
+#define DOFI_UD_REJECT_EVENT ((DAT_EVENT_NUMBER)0x40003)
+#define DOFI_UD_ERROR_EVENT ((DAT_EVENT_NUMBER)0x40004)
+#define DOFI_SERVICE_TYPE_UD ((DAT_SERVICE_TYPE)1)
+enum dofi_ud_type {
+	DOFI_UD_REMOTE_AH = 6,
+	DOFI_UD_PASSIVE_REMOTE_AH,
+	DOFI_UD_CONNECT_REJECT = 10,
+	DOFI_UD_CONNECT_ERROR,
+};
 
 #define DOFI_ERR(type, sub) ((DAT_RETURN)(DAT_CLASS_ERROR | (type) | (sub)))
 
@@ -92,10 +107,11 @@ static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
 	return DAT_DTO_COMPLETION_EVENT;
 }
 
-static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
+static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed, const struct dofi_event *from)
 {
 	(void)event;
 	(void)immed;
+	(void)from;
 }
 
 #else
@@ -145,8 +161,9 @@ static inline DAT_EVENT_NUMBER dofi_dto_event(int kind)
 }
 
 /* Fills the members that only events of the extension have, and those of collectives
- * (object/version_20.c). */
-void dofi_event_ib(DAT_EVENT *event, uint32_t immed);
+ * (object/version_20.c). `from`: NULL for an event that was in no queue, which is not of a datagram
+ * endpoint. */
+void dofi_event_ib(DAT_EVENT *event, uint32_t immed, const struct dofi_event *from);
 
 static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
 {
@@ -157,10 +174,10 @@ static inline bool dofi_event_immed(const DAT_EVENT *event, uint32_t *immed)
 	return x.type == DAT_IB_RDMA_WRITE_IMMED_DATA;
 }
 
-static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed)
+static inline void dofi_event_extra(DAT_EVENT *event, uint32_t immed, const struct dofi_event *from)
 {
 	if ((unsigned int)event->event_number >= DAT_IB_DTO_EVENT)
-		dofi_event_ib(event, immed);
+		dofi_event_ib(event, immed, from);
 }
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "object/ep.h"
 #include "object/sp.h"
+#include "object/ud.h"
 
 /* The TCP port that carries a qualifier; both sides compute it. */
 uint16_t dofi_cm_port(DAT_CONN_QUAL qual);
@@ -120,6 +121,25 @@ void dofi_cm_read_peer(const struct fi_info *info, union dofi_addr *peer, uint16
 void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason);
 void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int reason,
 		    const void *priv, uint16_t priv_len);
+
+/* Address exchanges of datagram endpoints (cm/cm_ud.c) */
+/* Creates the exchange that connects for the datagram endpoint; NULL: no memory. */
+struct dofi_ep *dofi_ud_exchange(struct dofi_ep *ep);
+/* The exchange has ended with this event of a connection: reports it to the datagram endpoint. */
+void dofi_ud_exchange_ended(struct dofi_ep *x, DAT_EVENT_NUMBER number);
+/* The peer's listener has rejected the attempt. True: with the answer to an exchange, which is
+ * over. */
+bool dofi_ud_answered(struct dofi_ep *ep, const uint8_t *data, size_t len);
+/* Ends the exchanges of the EP, with their events, or destroys them. */
+void dofi_ud_abandon(struct dofi_ep *ep, bool report);
+/* dat_ep_disconnect of a datagram endpoint: ends its exchanges and flushes its receives. */
+DAT_RETURN dofi_ud_disconnect(struct dofi_ep *ep);
+/* Why the service point cannot take the request, 0: it can. */
+unsigned int dofi_ud_refusal(const struct dofi_sp *sp, const struct dofi_cm_msg *msg);
+/* Allocates the address handle of the peer of a request; NULL: no memory. */
+struct dofi_ah *dofi_ud_reserve(const struct dofi_cr *cr);
+/* The answer to the request has been sent: reports the peer's address to the EP. */
+void dofi_ud_accepted(struct dofi_ep *ep, struct dofi_ah *ah);
 
 /* Outcomes (cm/cm_events.c) */
 /* The connection, or the attempt, is over: state, flushes, one event. */

@@ -75,7 +75,8 @@ static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_con
 		.qual = a->args.qual,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
-		.conn_id = conn->conn_id,
+		.conn_id = ep->ud_for ? ep->ud_for->ud->sock.qpn : conn->conn_id,
+		.datagram = ep->ud_for != NULL,
 		.port_moved = dofi_cm_port(a->args.qual) != (uint16_t)a->args.qual,
 	};
 
@@ -198,6 +199,20 @@ static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 	DOFI_PROBE3(connect, ep, ep->qual, &ep->remote);
 	cm_await_outcome(ep, conn);
 	return DAT_SUCCESS;
+}
+
+/* The same for a datagram endpoint. */
+static DAT_RETURN cm_start_exchange(struct dofi_ep *ep, const struct attempt *a)
+{
+	struct dofi_ep *x = dofi_ud_exchange(ep);
+	DAT_RETURN ret;
+
+	if (!x)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	ret = cm_start(x, a);
+	if (ret)
+		dofi_ep_destroy(x);
+	return ret;
 }
 
 bool dofi_cm_retry_later(struct dofi_ep *ep)
@@ -324,7 +339,9 @@ static DAT_RETURN cm_find_target(struct dofi_ep *ep, const struct attempt *a)
 
 	if (!ret && ep->obj.ia->fab.connect_blocks)
 		ret = cm_probe_host(ep, a);
-	return ret ? ret : cm_start(ep, a);
+	if (ret)
+		return ret;
+	return ep->ud ? cm_start_exchange(ep, a) : cm_start(ep, a);
 }
 
 DAT_RETURN dofi_cm_check_connect(const struct dofi_ia *ia, const struct dofi_connect_args *args)
@@ -429,6 +446,8 @@ static void cm_begin_graceful(struct dofi_ep *ep)
 
 static DAT_RETURN cm_disconnect(struct dofi_ep *ep, bool graceful)
 {
+	if (ep->ud)
+		return dofi_ud_disconnect(ep);
 	switch (ep->state) {
 	case DAT_EP_STATE_CONNECTED:
 		if (graceful) {

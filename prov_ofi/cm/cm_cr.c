@@ -49,15 +49,22 @@ static size_t cr_build_answer(uint8_t *buf, const struct dofi_cr *cr, const stru
 	return cr->seal.on ? dofi_seal_answer(&cr->seal, &by, msg, buf) : dofi_cm_build(buf, msg);
 }
 
+/* Rejects the fabric's request of a CR with this message. */
+static void cr_answer(struct dofi_cr *cr, const struct dofi_cm_msg *msg)
+{
+	uint8_t buf[DOFI_CM_MAX];
+
+	fi_reject(cr->listener->pep, cr->info->handle, buf, cr_build_answer(buf, cr, msg));
+	dofi_fab_info_free(&cr->obj.ia->fab, cr->info);
+	cr->info = NULL;
+}
+
 /* Rejects a request that has a CR. */
 static void cr_refuse(struct dofi_cr *cr, unsigned int reason, const void *priv, uint16_t priv_len)
 {
 	struct dofi_cm_msg msg = cr_rejection(cr->obj.ia, reason, priv, priv_len);
-	uint8_t buf[DOFI_CM_MAX];
 
-	fi_reject(cr->listener->pep, cr->info->handle, buf, cr_build_answer(buf, cr, &msg));
-	dofi_fab_info_free(&cr->obj.ia->fab, cr->info);
-	cr->info = NULL;
+	cr_answer(cr, &msg);
 }
 
 void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason)
@@ -92,7 +99,9 @@ static struct dofi_ep *cr_make_ep(struct dofi_ia *ia, const struct dofi_cm_msg *
 
 static bool cr_announce(struct dofi_cr *cr, struct dofi_sp *sp)
 {
-	struct dofi_event e = { .number = DAT_CONNECTION_REQUEST_EVENT, .notify = true };
+	struct dofi_event e = { .number = cr->msg.datagram ? DOFI_UD_REQUEST_EVENT
+							   : DAT_CONNECTION_REQUEST_EVENT,
+				.notify = true };
 	DAT_CR_ARRIVAL_EVENT_DATA *d = &e.data.cr_arrival_event_data;
 
 	if (sp->obj.type == DAT_HANDLE_TYPE_RSP)
@@ -249,7 +258,7 @@ static unsigned int cr_check_request(struct dofi_listener *l, const struct fi_in
 		return reason;
 	dofi_cm_read_peer(info, &peer, &port);
 	*sp = dofi_sp_find(l, msg->qual);
-	reason = !*sp || (*sp)->spent ? DOFI_CM_NO_LISTENER : 0;
+	reason = !*sp || (*sp)->spent ? DOFI_CM_NO_LISTENER : dofi_ud_refusal(*sp, msg);
 	dofi_diag_request(l, &peer, port, msg->qual, reason);
 	return reason;
 }
@@ -338,6 +347,9 @@ static DAT_RETURN cr_choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct 
 		if (ep->state != DAT_EP_STATE_UNCONNECTED)
 			return dofi_ret_ep_state(ep->state);
 	}
+	/* The request is for the other type of service. */
+	if (cr->msg.datagram != (ep->ud != NULL))
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!ep->pz || !dofi_ep_conn_evd(ep))
 		return DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
 	*out = ep;
@@ -424,6 +436,28 @@ static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT
 	return DAT_SUCCESS;
 }
 
+/* Sends the address of a datagram endpoint. The EP is not used for anything else. */
+static DAT_RETURN cr_accept_datagrams(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
+				      const void *priv)
+{
+	const struct dofi_cm_msg msg = {
+		.kind = DOFI_CM_ACCEPT,
+		.fabric = cr->obj.ia->fab.desc->wire_id,
+		.api = DOFI_API,
+		.priv_len = (uint16_t)size,
+		.priv = priv,
+		.conn_id = ep->ud->sock.qpn,
+		.datagram = true,
+	};
+	struct dofi_ah *ah = dofi_ud_reserve(cr);
+
+	if (!ah)
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	cr_answer(cr, &msg);
+	dofi_ud_accepted(ep, ah);
+	return DAT_SUCCESS;
+}
+
 DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COUNT size,
 			  const DAT_PVOID priv)
 {
@@ -442,7 +476,8 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	ret = cr_live(cr) ? cr_choose_ep(cr, ep_handle, &ep)
 			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	if (!ret)
-		ret = cr_accept_on(cr, ep, size, priv);
+		ret = ep->ud ? cr_accept_datagrams(cr, ep, size, priv)
+			     : cr_accept_on(cr, ep, size, priv);
 	if (!ret && dofi_obj_retire(&cr->obj)) {
 		DOFI_COUNT_IA(ia, SP_CR_ACCEPTED);
 		dofi_cr_destroy(cr, 0);

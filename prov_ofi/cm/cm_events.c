@@ -56,6 +56,8 @@ static void cm_push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic b
 	DAT_CONNECTION_EVENT_DATA *d = &e.data.connect_event_data;
 	struct dofi_evd *evd = dofi_ep_conn_evd(ep);
 
+	if (ep->ud_for)
+		dofi_ud_exchange_ended(ep, number);
 	if (!evd)
 		return;
 	d->ep_handle = ep;
@@ -150,6 +152,10 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 	case DAT_EP_STATE_CONNECTED:
 		dofi_cm_break(ep); /* dofi_cm_flushed */
 		break;
+	case DAT_EP_STATE_DISCONNECTED:
+		if (ep->ud_for)
+			dofi_ep_destroy(ep); /* dofi_ud_exchange_ended */
+		break;
 	default:
 		break;
 	}
@@ -218,7 +224,8 @@ static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	}
 	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		return;
-	if (cm_check_acceptance(ep, data, len, &msg)) {
+	/* The peer must not accept an address exchange as a connection. */
+	if (cm_check_acceptance(ep, data, len, &msg) || ep->ud_for) {
 		ep->priv_len = 0;
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 		return;
@@ -325,6 +332,8 @@ static void cm_failed(struct dofi_ep *ep, int err, int code, const uint8_t *data
 	switch (ep->state) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 		if (data && dofi_cm_rejected_sealed(ep, data, len))
+			break;
+		if (dofi_ud_answered(ep, data, len))
 			break;
 		if (cm_no_listener(ep->obj.ia, err, code, len) && dofi_cm_retry_later(ep))
 			break;

@@ -336,7 +336,9 @@ DAT_RETURN dofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_H
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	pthread_mutex_lock(&ia->cm_lock);
-	if (ep && ep->state != DAT_EP_STATE_UNCONNECTED)
+	if (ep && ep->ud)
+		ret = DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
+	else if (ep && ep->state != DAT_EP_STATE_UNCONNECTED)
 		ret = dofi_ret_ep_state(ep->state);
 	else
 		ret = sp_make_sp(ia, DAT_HANDLE_TYPE_RSP, qual, dofi_cm_port(qual), evd, &sp);

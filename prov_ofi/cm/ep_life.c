@@ -176,6 +176,9 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->shared.soft_passed = false;
 	dofi_ep_set_marks(ep);
 	ep->local = ia->fab.addr;
+	ep->ud = NULL;
+	ep->ud_for = NULL;
+	dofi_list_init(&ep->exchange);
 	ep->deferred = 0;
 	dofi_list_init(&ep->deferred_link);
 	dofi_ep_reset_fields(ep);
@@ -209,6 +212,10 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 
 	/* Stop posts, then close the fabric's endpoint, then free memory. */
 	dofi_ep_state_destroy(ep);
+	if (ep->ud)
+		dofi_ud_abandon(ep, false);
+	dofi_ud_close(ep);
+	dofi_list_remove(&ep->exchange);
 	dofi_timer_cancel(&ia->timers, &ep->timer);
 	dofi_cm_timer_fini(ia);
 	ep->ending = true;

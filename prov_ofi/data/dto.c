@@ -45,6 +45,8 @@ static const struct rule rules[] = {
 			     DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
 	[DOFI_CMP_SWAP] = { REQUEST_FLAGS, DAT_INVALID_ARG6, DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
 			    DAT_PRIVILEGES_WRITE, DAT_PROTECTION_WRITE },
+	[DOFI_SEND_UD] = { SEND_FLAGS, DAT_INVALID_ARG6, DOFI_READABLE, DAT_PRIVILEGES_READ,
+			   DAT_PROTECTION_READ },
 };
 
 /* `need`: one of these rights to the memory suffices. */
@@ -106,6 +108,10 @@ void dofi_dto_count_other(struct dofi_ep_slot *slot, enum dofi_dto_kind kind, ui
 		DOFI_COUNT(slot->write_immed.n, 1);
 		DOFI_COUNT(slot->write_immed.bytes, bytes);
 		break;
+	case DOFI_SEND_UD:
+		DOFI_COUNT(slot->ud_sent.n, 1);
+		DOFI_COUNT(slot->ud_sent.bytes, bytes);
+		break;
 	case DOFI_FETCH_ADD:
 		DOFI_COUNT(slot->fetch_adds, 1);
 		break;
@@ -140,9 +146,11 @@ struct order {
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
 	const DAT_RMR_TRIPLET *remote;
-	uint32_t inv_key;    /* send with invalidation; immediate data */
-	bool into_rmr;       /* read: the segment is named by the key of an RMR */
-	uint64_t operand[2]; /* atomic operations */
+	uint32_t inv_key;          /* send with invalidation; immediate data */
+	bool into_rmr;             /* read: the segment is named by the key of an RMR */
+	uint64_t operand[2];       /* atomic operations */
+	const union dofi_addr *to; /* datagram */
+	uint32_t qpn;
 };
 
 ALWAYS_INLINE bool dto_flags_ok(const struct dofi_ep *ep, enum dofi_dto_kind kind,
@@ -198,6 +206,8 @@ ALWAYS_INLINE DAT_RETURN dto_take_remote(struct dofi_dto *dto, enum dofi_dto_kin
 
 ALWAYS_INLINE DAT_RETURN dto_check_state(const struct dofi_ep *ep, enum dofi_dto_kind kind)
 {
+	if (kind == DOFI_SEND_UD)
+		return DAT_SUCCESS;
 	if (kind == DOFI_RECV)
 		return ep->srq ? DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE)
 			       : DAT_SUCCESS;
@@ -246,6 +256,11 @@ ALWAYS_INLINE DAT_RETURN dto_fill(struct dofi_ep *ep, struct dofi_dto *dto, cons
 	}
 	ret = dto_take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n,
 				o->into_rmr ? &dest : o->iov, need);
+	if (o->kind == DOFI_SEND_UD) {
+		dto->to = *o->to;
+		dto->qpn = o->qpn;
+		return ret ? ret : dto_check_size(ep, dto);
+	}
 	if (!ret && o->kind >= DOFI_FETCH_ADD)
 		return dto_take_operands(dto, o);
 	if (!ret && o->kind != DOFI_SEND)
@@ -510,4 +525,17 @@ DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE handle, uint64_t operand, const uin
 					       .flags = flags,
 					       .remote = remote,
 					       .operand = { operand, swap ? *swap : 0 } });
+}
+
+DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE handle, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				const union dofi_addr *to, uint32_t qpn, DAT_DTO_COOKIE cookie,
+				DAT_COMPLETION_FLAGS flags)
+{
+	return dto_post_order(handle, &(struct order){ .kind = DOFI_SEND_UD,
+						       .n = n,
+						       .iov = iov,
+						       .cookie = cookie,
+						       .flags = flags,
+						       .to = to,
+						       .qpn = qpn });
 }

@@ -25,6 +25,10 @@ DAT_RETURN dofi_ep_post_write_immed(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR
 DAT_RETURN dofi_ep_post_atomic(DAT_EP_HANDLE ep, uint64_t operand, const uint64_t *swap,
 			       const DAT_LMR_TRIPLET *iov, DAT_DTO_COOKIE cookie,
 			       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags);
+/* Sends a datagram to the endpoint of that number. The EP is a datagram endpoint. */
+DAT_RETURN dofi_ep_post_send_ud(DAT_EP_HANDLE ep, DAT_COUNT n, const DAT_LMR_TRIPLET *iov,
+				const union dofi_addr *to, uint32_t qpn, DAT_DTO_COOKIE cookie,
+				DAT_COMPLETION_FLAGS flags);
 /* Checks that the EP's state allows binds, before a window is created. */
 DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep);
 /* Queues a bind (window NULL: unbind), whose key is registered already. */

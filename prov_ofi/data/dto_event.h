@@ -40,6 +40,8 @@ ALWAYS_INLINE void dto_fill_event(struct dofi_event *e, struct dofi_ep *ep,
 				  const struct dofi_dto *dto, uint8_t status, bool recv)
 {
 	e->number = dofi_dto_event(dto->kind);
+	if (dto->kind == DOFI_RECV_UD)
+		e->source = dto->source;
 	e->immed = dto->immed;
 	dofi_dto_fill(&e->data.dto_completion_event_data, ep, dto, dto->kind, status);
 	e->recv = recv;

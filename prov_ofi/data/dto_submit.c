@@ -7,6 +7,7 @@
  */
 #include "data/cq.h"
 #include "data/dto_submit.h"
+#include "data/ud.h"
 #include "object/progress_wakeup.h"
 #include "object/rmr.h"
 #include "object/deferred_work.h"
@@ -120,6 +121,10 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 	bool known = atomic_load_explicit(&q->waiting, memory_order_relaxed);
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 
+	if (ep->ud) {
+		dofi_ud_submit(ep, q);
+		return;
+	}
 	if (dto_submit_waiting(ep, q))
 		return;
 	if (!known) {

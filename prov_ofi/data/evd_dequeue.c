@@ -23,7 +23,7 @@ void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
 			      &e->data.dto_completion_event_data);
 	else
 		event->event_data = e->data;
-	dofi_event_extra(event, e->immed);
+	dofi_event_extra(event, e->immed, e);
 	if (e->srq)
 		dofi_srq_dequeued(e->srq, e->data.dto_completion_event_data.ep_handle);
 	/* Rewind the empty ring to entries that are in the caches. */
@@ -52,7 +52,7 @@ ALWAYS_INLINE void evd_return_event(struct dofi_evd *evd, struct dofi_ep *ep, st
 	event->event_number = dofi_dto_event(kind);
 	event->evd_handle = evd;
 	dofi_dto_fill(&event->event_data.dto_completion_event_data, ep, dto, kind, DAT_DTO_SUCCESS);
-	dofi_event_extra(event, dto->immed);
+	dofi_event_extra(event, dto->immed, NULL);
 	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 	atomic_store_explicit(&q->head, ++head, memory_order_release);
 	if (dofi_dto_is_done(dofi_queue_at(q, head)))

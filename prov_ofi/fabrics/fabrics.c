@@ -292,6 +292,8 @@ int dofi_fab_open(struct dofi_fab *fab, const char *params)
 		return ret;
 	fab_parse_params(params, &request);
 	ret = fab_open_request(fab, &request);
+	/* 1.2 has none, and datagrams carry no proof of the secret. */
+	fab->datagrams = DOFI_API != 12 && !secret;
 	if (!ret && fab->desc->seals_cm)
 		fab->secret = secret;
 	else

@@ -39,6 +39,9 @@ enum dofi_dto_kind {
 	DOFI_RECV_IMMED, /* a completion only: immediate data consumed the receive */
 	DOFI_FETCH_ADD,
 	DOFI_CMP_SWAP,
+	/* of datagram endpoints (data/ud.h); a receive has this kind once it is done */
+	DOFI_SEND_UD = 13,
+	DOFI_RECV_UD,
 };
 
 enum dofi_dto_state {
@@ -72,8 +75,15 @@ struct dofi_dto {
 			uint64_t remote_addr, remote_key;
 			uint64_t operand[2]; /* [0] added or compared; [1] swapped in */
 		};
-		uint32_t memory; /* receive posted to an EP: context of its only segment */
-		struct {         /* receive posted to an SRQ */
+		struct {                              /* receive posted to an EP */
+			uint32_t memory;              /* context of its only segment */
+			struct dofi_ud_source source; /* datagram endpoint, once done */
+		};
+		struct { /* datagram to be sent */
+			union dofi_addr to;
+			uint32_t qpn;
+		};
+		struct { /* receive posted to an SRQ */
 			struct dofi_srq *srq;
 			struct dofi_dto *next;
 			uint32_t prefix_slot; /* index among the SRQ's prefixes */
@@ -97,7 +107,7 @@ _Static_assert(sizeof(void *) < 8 || sizeof(struct dofi_dto) == 256,
 static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 {
 	return dto->kind == DOFI_RECV || dto->kind == DOFI_RECV_INVALIDATE ||
-	       dto->kind == DOFI_RECV_IMMED;
+	       dto->kind == DOFI_RECV_IMMED || dto->kind == DOFI_RECV_UD;
 }
 
 /* The message of libfabric that describes the operation. */
@@ -112,7 +122,8 @@ static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 	return msg;
 }
 
-/* True if the operation fetches data from the peer's memory. Fences wait for such operations. */
+/* True if the operation fetches data from the peer's memory. Fences wait for such operations. Not
+ * for datagrams. */
 static inline bool dofi_kind_fetches(enum dofi_dto_kind kind)
 {
 	return kind == DOFI_READ || kind >= DOFI_FETCH_ADD;
@@ -212,9 +223,13 @@ struct dofi_ep {
 		uint64_t delay;     /* before the next attempt */
 		uint16_t priv_len;
 		struct dofi_seal seal;
-		uint32_t conn_id; /* local id sent in HELLO; 0: none */
-	} attempt;                /* of the active side, while it is pending; cm_lock */
-	const void *probe;        /* the connect call that probes the peer's host; cm_lock */
+		uint32_t conn_id;  /* local id sent in HELLO; 0: none */
+	} attempt;                 /* of the active side, while it is pending; cm_lock */
+	struct dofi_ud *ud;        /* datagram endpoint (object/ud.h); NULL: another; ep->lock */
+	struct dofi_ep *ud_for;    /* this EP is an exchange of that one; NULL: none; cm_lock */
+	bool ud_over;              /* the exchange has been reported; cm_lock */
+	struct dofi_list exchange; /* ud->exchanges of `ud_for`; cm_lock */
+	const void *probe;         /* the connect call that probes the peer's host; cm_lock */
 
 	_Atomic uint32_t life;     /* generation: changes with each use for a connection */
 	_Atomic uint32_t deferred; /* DOFI_DEFERRED_*; on ia->deferred while nonzero */

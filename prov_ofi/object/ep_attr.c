@@ -4,6 +4,7 @@
 
 #include "object/ep.h"
 #include "object/limits.h"
+#include "object/ud.h"
 
 void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr)
 {
@@ -54,7 +55,9 @@ static bool ep_attr_limits_ok(struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 	       ep_attr_count_ok(attr->max_rdma_read_out, DOFI_MAX_READS) &&
 	       ep_attr_count_ok(attr->max_rdma_read_iov, iov) &&
 	       ep_attr_count_ok(attr->max_rdma_write_iov, iov) &&
-	       attr->max_message_size <= ia->fab.max_size &&
+	       attr->max_message_size <= (attr->service_type == DOFI_SERVICE_TYPE_UD
+						  ? DOFI_DGRAM_MAX
+						  : ia->fab.max_size) &&
 	       attr->max_rdma_size <= ia->fab.max_size;
 }
 
@@ -74,7 +77,7 @@ static bool ep_attr_flags_ok(const DAT_EP_ATTR *attr)
 
 bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request)
 {
-	if (attr->service_type != DAT_SERVICE_TYPE_RC || attr->qos != DAT_QOS_BEST_EFFORT)
+	if (attr->qos != DAT_QOS_BEST_EFFORT)
 		return false;
 	/* A direction without an EVD works, too: it generates no events. */
 	if (recv && (!attr->max_recv_dtos || !attr->max_recv_iov))
@@ -117,7 +120,8 @@ void dofi_ep_set_limits(struct dofi_ep *ep)
 	const DAT_EP_ATTR *a = &ep->attr;
 
 	/* The IA's limit: programs set a small attribute and send large messages. */
-	ep->max_size = ep->obj.ia->fab.max_size;
+	ep->max_size = a->service_type == DOFI_SERVICE_TYPE_UD ? DOFI_DGRAM_MAX
+							       : ep->obj.ia->fab.max_size;
 	ep->max_iov[DOFI_RECV] = (uint8_t)a->max_recv_iov;
 	ep->max_iov[DOFI_SEND] = (uint8_t)a->max_request_iov;
 	/* 0, the default: same as for other requests. */

@@ -290,7 +290,8 @@ static void evd_open_gate(_Atomic bool *gate)
 static bool evd_push(struct dofi_evd *evd, const struct dofi_event *event, _Atomic bool *gate)
 {
 	bool soft = event->number == DAT_SOFTWARE_EVENT ||
-		    event->number == DAT_CONNECTION_REQUEST_EVENT;
+		    event->number == DAT_CONNECTION_REQUEST_EVENT ||
+		    event->number == DOFI_UD_REQUEST_EVENT;
 	uint32_t before;
 	bool full, report;
 

@@ -36,13 +36,31 @@ struct dofi_models {
 	unsigned int requests; /* of any model */
 };
 
+struct dofi_ah;
+
+/* The peer that has sent a received datagram (object/ud.h). */
+struct dofi_ud_source {
+	uint32_t qpn;
+	uint32_t host; /* IPv4 address, or its number in ia->ud_hosts; `immed` is the family */
+};
+
 struct dofi_event {
 	DAT_EVENT_NUMBER number;
 	bool notify;          /* wakes a waiter or triggers the CNO */
 	bool recv;            /* completion of a receive */
 	uint32_t immed;       /* immediate data that came with it */
 	struct dofi_srq *srq; /* owner of the buffer; NULL: no SRQ, not counted */
-	DAT_EVENT_DATA data;
+	union {
+		DAT_EVENT_DATA data;
+		struct { /* of datagram endpoints: what these events have besides */
+			DAT_DTO_COMPLETION_EVENT_DATA dto;
+			struct dofi_ud_source source;
+		};
+		struct {
+			DAT_CONNECTION_EVENT_DATA connect;
+			struct dofi_ah *ah; /* NULL: none */
+		};
+	};
 };
 
 struct dofi_evd {

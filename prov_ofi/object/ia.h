@@ -36,6 +36,7 @@ struct dofi_evd;
 struct dofi_coll;
 struct dofi_coll_hooks;
 struct dofi_cm_hellos;
+struct dofi_ud_hosts;
 
 struct dofi_provider {       /* one per IA name, never freed (freed handles) */
 	DAT_PROVIDER vtable; /* first: objects point to it */
@@ -93,12 +94,14 @@ struct dofi_ia {
 	pthread_mutex_t cm_lock;
 	struct dofi_timers timers;
 	size_t timer_users;
-	struct dofi_list listeners; /* fabric listeners, shared by service points */
-	struct dofi_list conns;     /* fabric connections */
-	unsigned int probes;        /* connect calls that probe a host (cm_connect.c) */
-	pthread_cond_t probes_done; /* no probe is left; with cm_lock */
-	struct {                    /* an outage of the device or its address (cm/outage.c) */
-		int fd;             /* readable when addresses change; -1: not watched */
+	struct dofi_list listeners;     /* fabric listeners, shared by service points */
+	struct dofi_list conns;         /* fabric connections */
+	unsigned int probes;            /* connect calls that probe a host (cm_connect.c) */
+	pthread_cond_t probes_done;     /* no probe is left; with cm_lock */
+	struct dofi_list ahs;           /* address handles (object/ud.h) */
+	struct dofi_ud_hosts *ud_hosts; /* NULL: no datagram endpoint was created; cm_lock */
+	struct {                        /* an outage of the device or its address (cm/outage.c) */
+		int fd;                 /* readable when addresses change; -1: not watched */
 		bool reported;
 		struct dofi_timer timer; /* armed while the address is away */
 	} outage;

@@ -9,6 +9,14 @@ struct dofi_ia;
 struct dofi_lmr;
 struct dofi_ep;
 struct dofi_rmr;
+struct dofi_event;
+
+#if DOFI_API == 20
+/* Fills what an event of a datagram endpoint has besides the ordinary members
+ * (version_20_ud.c). */
+void dofi_ud_event_ib(const DAT_EVENT *event, uint32_t immed, const struct dofi_event *from,
+		      DAT_IB_EXTENSION_EVENT_DATA *x);
+#endif
 
 /* True if dat_ep_create_with_srq accepts NULL attributes. */
 extern const bool dofi_api_srq_attr_optional;

@@ -6,6 +6,7 @@
 #include "object/ep.h"
 #include "object/mr.h"
 #include "object/rmr.h"
+#include "object/ud.h"
 #include "object/version.h"
 
 /* Exported by libdat2, but in no public header: maps between the consumer's handle and the
@@ -48,7 +49,8 @@ void dofi_api_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *attr)
 
 void dofi_api_ep_param(const struct dofi_ep *ep, DAT_EP_PARAM *param)
 {
-	param->comm = (DAT_COMM){ ep->obj.ia->fab.addr.sa.sa_family, SOCK_STREAM, 0 };
+	param->comm = (DAT_COMM){ ep->obj.ia->fab.addr.sa.sa_family,
+				  ep->ud ? SOCK_DGRAM : SOCK_STREAM, 0 };
 }
 
 void dofi_api_lmr_param(const struct dofi_lmr *lmr, DAT_LMR_PARAM *param)
@@ -79,9 +81,34 @@ static void event_collective(DAT_EVENT *event)
 	memcpy(event->event_extension_data, &x, sizeof(x));
 }
 
-void dofi_event_ib(DAT_EVENT *event, uint32_t immed)
+static void event_completion(const DAT_EVENT *event, uint32_t immed, const struct dofi_event *from,
+			     DAT_IB_EXTENSION_EVENT_DATA *x)
 {
 	const DAT_DTO_COMPLETION_EVENT_DATA *d = &event->event_data.dto_completion_event_data;
+
+	x->status = d->status ? DAT_IB_OP_ERR : DAT_OP_SUCCESS;
+	switch ((int)d->operation) {
+	case DAT_IB_DTO_RDMA_WRITE_IMMED:
+		x->type = DAT_IB_RDMA_WRITE_IMMED;
+		break;
+	case DAT_IB_DTO_RECV_IMMED:
+		x->type = DAT_IB_RDMA_WRITE_IMMED_DATA;
+		x->val.immed.data = immed;
+		break;
+	case DAT_IB_DTO_FETCH_ADD:
+		x->type = DAT_IB_FETCH_AND_ADD;
+		break;
+	case DAT_IB_DTO_CMP_SWAP:
+		x->type = DAT_IB_CMP_AND_SWAP;
+		break;
+	default:
+		dofi_ud_event_ib(event, immed, from, x);
+		break;
+	}
+}
+
+void dofi_event_ib(DAT_EVENT *event, uint32_t immed, const struct dofi_event *from)
+{
 	DAT_IB_EXTENSION_EVENT_DATA x;
 
 	_Static_assert(sizeof(x) <= sizeof(event->event_extension_data), "has to fit");
@@ -90,22 +117,10 @@ void dofi_event_ib(DAT_EVENT *event, uint32_t immed)
 		return;
 	}
 	memset(&x, 0, sizeof(x));
-	x.status = d->status ? DAT_IB_OP_ERR : DAT_OP_SUCCESS;
-	switch ((int)d->operation) {
-	case DAT_IB_DTO_RDMA_WRITE_IMMED:
-		x.type = DAT_IB_RDMA_WRITE_IMMED;
-		break;
-	case DAT_IB_DTO_RECV_IMMED:
-		x.type = DAT_IB_RDMA_WRITE_IMMED_DATA;
-		x.val.immed.data = immed;
-		break;
-	case DAT_IB_DTO_FETCH_ADD:
-		x.type = DAT_IB_FETCH_AND_ADD;
-		break;
-	default:
-		x.type = DAT_IB_CMP_AND_SWAP;
-		break;
-	}
+	if ((unsigned int)event->event_number == DAT_IB_DTO_EVENT)
+		event_completion(event, immed, from, &x);
+	else
+		dofi_ud_event_ib(event, immed, from, &x);
 	memset(event->event_extension_data, 0, sizeof(event->event_extension_data));
 	memcpy(event->event_extension_data, &x, sizeof(x));
 }

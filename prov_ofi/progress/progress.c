@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "cm/cm.h"
 #include "cm/outage.h"
+#include "data/ud.h"
 #include "object/coll_handle.h"
 #include "object/deferred_work.h"
 #include "object/progress_wakeup.h"
@@ -42,6 +43,9 @@ static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event 
 			break;
 		case DOFI_KEY_EVD:
 			dofi_progress_cq_ready(ia, obj);
+			break;
+		case DOFI_KEY_UD:
+			dofi_ud_receive(obj);
 			break;
 		case DOFI_KEY_OUTAGE:
 			pthread_mutex_lock(&ia->cm_lock);

@@ -11,7 +11,7 @@
 #define DOFI_PROGRESS_H
 
 #include "object/ia.h"
-#include "progress/progress_key.h"
+#include "object/progress_key.h"
 
 /* Creates the descriptors that wakeups and watching need; the thread is started last. */
 int dofi_progress_open(struct dofi_ia *ia);

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 
 #include "data/cq.h"
-#include "progress/progress_key.h"
+#include "object/progress_key.h"
 #include "progress/progress_cq.h"
 
 /* Ticks become longer after this many consecutive ticks with active consumers. */

@@ -11,6 +11,7 @@
 
 #define WIDE 4u       /* bit of byte 1: the qualifier has more than 16 bits */
 #define MOVED 2u      /* bit of byte 1: the port is not the qualifier's low 16 bits */
+#define DATAGRAM 1u   /* bit of byte 1: of datagram endpoints */
 #define BEYOND_PORT 6 /* bytes of a wide qualifier without its low 16 bits */
 
 size_t dofi_cm_brief_room(uint64_t qual)
@@ -27,6 +28,8 @@ size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 		what |= WIDE;
 	if (msg->kind == DOFI_CM_REQUEST && msg->port_moved)
 		what |= MOVED;
+	if (msg->datagram)
+		what |= DATAGRAM;
 	p = dofi_put_be(p, what, 1);
 	p = dofi_put_be(p, msg->kind == DOFI_CM_REJECT ? msg->reason : msg->reads_in, 1);
 	p = dofi_put_be(p, msg->reads_out, 1);
@@ -51,12 +54,14 @@ int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 		hdr += BEYOND_PORT;
 	memset(msg, 0, sizeof(*msg));
 	msg->kind = p[1] >> 3 & 3;
-	if (len < hdr || msg->kind < DOFI_CM_REQUEST || (p[1] & 1) ||
+	if (len < hdr || msg->kind < DOFI_CM_REQUEST ||
+	    (msg->kind == DOFI_CM_REJECT && (p[1] & DATAGRAM)) ||
 	    (msg->kind != DOFI_CM_REQUEST && (p[1] & (WIDE | MOVED))))
 		return -EBADMSG;
 	msg->fabric = DOFI_CM_BRIEF_FABRIC;
 	msg->brief = true;
 	msg->port_moved = p[1] & MOVED;
+	msg->datagram = p[1] & DATAGRAM;
 	if (msg->kind == DOFI_CM_REJECT)
 		msg->reason = p[2];
 	else

@@ -6,6 +6,8 @@
 #include "base/be_bytes.h"
 #include "proto/cm_proto.h"
 
+#define DATAGRAM 0x80u /* bit of the kind */
+
 size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 {
 	uint8_t *p = buf;
@@ -14,7 +16,7 @@ size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 		return dofi_cm_brief_build(buf, msg);
 	p = dofi_put_be(p, DOFI_CM_MAGIC, 4);
 	p = dofi_put_be(p, DOFI_CM_VERSION, 1);
-	p = dofi_put_be(p, msg->kind, 1);
+	p = dofi_put_be(p, msg->kind | (msg->datagram ? DATAGRAM : 0), 1);
 	p = dofi_put_be(p, msg->fabric, 1);
 	p = dofi_put_be(p, msg->api, 1);
 	p = dofi_put_be(p, DOFI_CM_HDR, 2);
@@ -47,10 +49,11 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	hdr = dofi_get_be(p + 8, 2);
 	memset(msg, 0, sizeof(*msg));
 	msg->priv_len = (uint16_t)dofi_get_be(p + 10, 2);
-	if (p[5] < DOFI_CM_REQUEST || p[5] > DOFI_CM_REJECT || hdr < DOFI_CM_HDR ||
-	    hdr + msg->priv_len > len)
+	msg->kind = p[5] & ~DATAGRAM;
+	msg->datagram = p[5] & DATAGRAM;
+	if (msg->kind < DOFI_CM_REQUEST || msg->kind > DOFI_CM_REJECT || hdr < DOFI_CM_HDR ||
+	    hdr + msg->priv_len > len || (msg->datagram && msg->kind == DOFI_CM_REJECT))
 		return -EBADMSG;
-	msg->kind = p[5];
 	msg->fabric = p[6];
 	msg->api = p[7];
 	msg->qual = dofi_get_be(p + 12, 8);
@@ -89,6 +92,8 @@ const char *dofi_cm_reason_text(unsigned int reason)
 		return "the peer expects a secret";
 	case DOFI_CM_SECRET_OTHER:
 		return "the peer does not recognise the handshake";
+	case DOFI_CM_NO_DATAGRAMS:
+		return "the peer's service point takes no requests of datagram endpoints";
 	default:
 		return "unknown reason";
 	}

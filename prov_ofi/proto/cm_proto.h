@@ -7,7 +7,7 @@
  *  offset size
  *   0  4  magic "DOFI"
  *   4  1  version of this layout and of the completion data that accompanies messages (2)
- *   5  1  kind: enum dofi_cm_kind
+ *   5  1  bits 6..0 kind: enum dofi_cm_kind; bit 7: of datagram endpoints
  *   6  1  fabric: wire id of the fabric's descriptor, see DOFI_CM_AND_SHM
  *   7  1  DAT version of the sender, major * 10 + minor (information only)
  *   8  2  bytes of header before the private data (40 in versions 1 and 2)
@@ -17,17 +17,18 @@
  *  22  2  ORD of the sender: RDMA reads that it issues concurrently
  *  24  2  rejection: enum dofi_cm_reason; otherwise 0
  *  26 10  zero
- *  36  4  conn_id that messages to the sender must carry (object/conn_id.h), 0: none
+ *  36  4  conn_id that messages to the sender must carry (object/conn_id.h), 0: none; of datagram
+ *         endpoints: the number of the sender's endpoint (dgram/dgram.h)
  *
  * A fabric whose connection messages carry few bytes (verbs: 55) has a brief header instead:
  *
  *  offset size
  *   0  1  magic 0xda
  *   1  1  bits 7..5 version (2); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
- *         are not the port (cm/cm.h); 0: zero
+ *         are not the port (cm/cm.h); 0: of datagram endpoints
  *   2  1  IRD of the sender; rejection: enum dofi_cm_reason
  *   3  1  ORD of the sender
- *   4  3  conn_id
+ *   4  3  conn_id, as above
  *   7  6  only with bit 2: the qualifier without its low 16 bits
  *
  * followed by private data up to the end of the message. The port has the low 16 bits of the
@@ -35,6 +36,10 @@
  *
  * Version 2 introduced writes with immediate data (object/conn_id.h), which a peer of version 1
  * would misinterpret.
+ *
+ * Datagram endpoints only exchange their addresses: the listener accepts by rejecting the attempt
+ * of the fabric with an ACCEPT message, so that no connection remains. A peer that does not know
+ * these messages rejects them as malformed. They are not used with a shared secret.
  *
  * With a shared secret, the messages of proto/cm_seal.h replace these.
  *
@@ -75,6 +80,7 @@ enum dofi_cm_reason {
 	DOFI_CM_NO_SECRET,     /* the request requires a secret, this side has none */
 	DOFI_CM_SECRET_WANTED, /* the request must belong to such a handshake */
 	DOFI_CM_SECRET_OTHER,  /* the request belongs to no handshake that this side knows */
+	DOFI_CM_NO_DATAGRAMS,  /* the service point takes no requests of datagram endpoints */
 };
 
 struct dofi_cm_msg {
@@ -85,7 +91,8 @@ struct dofi_cm_msg {
 	uint64_t qual;
 	uint16_t reads_in, reads_out;
 	uint16_t reason;
-	uint32_t conn_id;
+	uint32_t conn_id;    /* datagram endpoints: number of the sender's endpoint */
+	bool datagram;       /* of datagram endpoints; only in requests and acceptances */
 	bool brief;          /* parsed: the low 16 bits of `qual` are missing */
 	bool port_moved;     /* brief request: see dofi_cm_port */
 	const uint8_t *priv; /* points into the message */

@@ -12,15 +12,19 @@
 /*
  * Checks all fields of the event of an extended operation; immed: the immediate data of a receive.
  */
-static inline void check_ext(const char *file, int line, DAT_EVD_HANDLE evd, DAT_EP_HANDLE ep,
-			     uint64_t cookie, DAT_IB_DTOS op, DAT_DTO_COMPLETION_STATUS status,
-			     size_t len, uint32_t immed)
+static inline DAT_IB_EXTENSION_EVENT_DATA check_ext(const char *file, int line, DAT_EVD_HANDLE evd,
+						    DAT_EP_HANDLE ep, uint64_t cookie,
+						    DAT_IB_DTOS op,
+						    DAT_DTO_COMPLETION_STATUS status, size_t len,
+						    uint32_t immed)
 {
 	static const DAT_IB_EXT_TYPE types[] = {
 		[DAT_IB_DTO_RDMA_WRITE_IMMED] = DAT_IB_RDMA_WRITE_IMMED,
 		[DAT_IB_DTO_RECV_IMMED] = DAT_IB_RDMA_WRITE_IMMED_DATA,
 		[DAT_IB_DTO_FETCH_ADD] = DAT_IB_FETCH_AND_ADD,
 		[DAT_IB_DTO_CMP_SWAP] = DAT_IB_CMP_AND_SWAP,
+		[DAT_IB_DTO_SEND_UD] = DAT_IB_UD_SEND,
+		[DAT_IB_DTO_RECV_UD] = DAT_IB_UD_RECV,
 	};
 	DAT_IB_EXTENSION_EVENT_DATA ext;
 	const DAT_DTO_COMPLETION_EVENT_DATA *d;
@@ -46,6 +50,7 @@ static inline void check_ext(const char *file, int line, DAT_EVD_HANDLE evd, DAT
 			(unsigned long long)d->transfered_length, (unsigned long long)len);
 	if (op == DAT_IB_DTO_RECV_IMMED && ext.val.immed.data != immed)
 		dt_fail(file, line, "immediate data %#x, expected %#x", ext.val.immed.data, immed);
+	return ext;
 }
 
 #define EV_EXT(evd_, ep_, cookie_, op_, len_) \

@@ -306,7 +306,7 @@ TEST(ep, create_unknown_service_type_is_MODEL_NOT_SUPPORTED)
 	struct parts p;
 
 	parts_open(&p);
-	p.attr.service_type = (DAT_SERVICE_TYPE)1;
+	p.attr.service_type = (DAT_SERVICE_TYPE)2;
 	UNSUPPORTED(make(&p, &ep));
 	parts_close(&p);
 }

@@ -305,7 +305,7 @@ static void try_ep(void)
 	RESULT(ep_create, (ex.ia, ex.pz, dto, dto, dto, NULL, &ep));
 	RESULT(ep_create, (ex.ia, ex.pz, dto, dto, conn, NULL, NULL));
 	RESULT(ep_create, (ex.ia, ex.pz, dto, dto, conn, &attr, &ep));
-	attr.service_type = (DAT_SERVICE_TYPE)1;
+	attr.service_type = (DAT_SERVICE_TYPE)2;
 	RESULT(ep_create, (ex.ia, ex.pz, dto, dto, conn, &attr, &ep));
 	ex_check(dat_ep_create(ex.ia, ex.pz, dto, dto, conn, NULL, &ep), "dat_ep_create");
 	RESULT(ep_query, (wrong, DAT_EP_FIELD_ALL, &param));

@@ -10,6 +10,7 @@ enum dofi_key {
 	DOFI_KEY_EQ,
 	DOFI_KEY_WAKEUP,
 	DOFI_KEY_OUTAGE, /* changes of addresses and interfaces (cm/outage.h) */
+	DOFI_KEY_UD,     /* socket of a datagram endpoint (object/ud.h) */
 };
 
 /* What epoll returns for an object (all are aligned to 8). */
