@@ -75,6 +75,10 @@ dist_man_MANS += \
 	man3/dat_ib_post_cmp_and_swap.3 \
 	man3/dat_ib_post_fetch_and_add.3 \
 	man3/dat_ib_post_rdma_write_immed.3 \
+	man3/dat_ib_post_recv_ud.3 \
+	man3/dat_ib_post_send_ud.3 \
+	man3/dat_ib_ud_ah_free.3 \
+	man3/dat_ib_ud_cm_free.3 \
 	man3/dat_ib_print_counters.3 \
 	man3/dat_ib_query_counters.3 \
 	man3/dat_ib_start_counter.3 \

@@ -57,8 +57,9 @@ ALWAYS_INLINE void dofi_dto_count_done(struct dofi_ep_slot *slot, int kind, uint
 	if (status) {
 		DOFI_COUNT(*(recv ? &slot->receives_failed : &slot->requests_failed), 1);
 	} else if (recv) {
-		struct dofi_tally *t = kind == DOFI_RECV_IMMED ? &slot->write_immed_received
-							       : &slot->received;
+		struct dofi_tally *t = kind <= DOFI_RECV_INVALIDATE ? &slot->received
+				       : kind == DOFI_RECV_IMMED    ? &slot->write_immed_received
+								    : &slot->ud_received;
 
 		DOFI_COUNT(t->n, 1);
 		DOFI_COUNT(t->bytes, bytes);

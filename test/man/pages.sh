@@ -96,7 +96,7 @@ for page in "$man"/man3/*.3; do
 	case $name in
 	dat_ia_open | dat_provider_init | dat_provider_fini) ;;
 	dat_ib_*)
-		grep -q "^#define $name(" "$inc"/dat2/dat_ib_*.h ||
+		grep -q "^#define $name[( ]" "$inc"/dat2/dat_ib_*.h ||
 			echo "$name is no macro" ;;
 	*) grep -qx "$name" "$dir/calls" || echo "$name is not exported" ;;
 	esac
@@ -148,6 +148,8 @@ if command -v "${CC:-cc}" >/dev/null 2>&1; then
 				sed -n 's/^#define \(dat_ib_[a-z_]*\)(.*/#undef \1/p' \
 					"$inc/dat2/dat_ib_collectives.h"
 			fi
+			# Its header has macros of the same names as these pages.
+			[ $version = 1.2 ] || echo 'typedef struct ah DAT_IB_ADDR_HANDLE;'
 			for page in $pages; do
 				[ "${page##*.}" = 3 ] && synopsis "$page" $version
 			done

@@ -177,6 +177,16 @@ dtestx_run()
 	AGAIN=
 }
 
+# Datagrams: both sides have 4 endpoints, then 8, then several at the server only.
+dtestx_ud()
+{
+	local run
+	for run in 'ud ' 'ud-8 -U 8' 'ud-servers -m'; do
+		pair "dtestx.${run%% *}" 60 judge_dtestx_ud dtestx "-P $IA -u -s ${run#* }" \
+			"-P $IA -u -c -h $HOST ${run#* }"
+	done
+}
+
 # Without -P they take adapter names of hardware long gone: libdat answers those too.
 default_names()
 {

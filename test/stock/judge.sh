@@ -107,6 +107,11 @@ judge_dtestx()
 	said "$1" 'FAILED|ERROR|unexpected| returned DAT_' 'IB extension test - .*PASSED'
 }
 
+judge_dtestx_ud()
+{
+	said "$1" 'FAILED|ERROR|unexpected|wrong UD| returned DAT_' 'UD test PASSED'
+}
+
 judge_dtestsrq()
 {
 	said "$1" 'FAILED|ERR|Error|unexpected|WARNING|[Ff]ailure|[Tt]imeout' \
