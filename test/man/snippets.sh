@@ -58,7 +58,7 @@ extract()
 			text = $0
 			gsub(/\\/, "\\\\", text)
 			gsub(/"/, "\\\"", text)
-			body = body "\tholds(" $0 ", \"" text "\");\n"
+			body = body "holds(" $0 ", \"" text "\");\n"
 			next
 		}
 		/^\.Bd -literal -offset indent$/ {
