@@ -9,7 +9,7 @@ dofi_sources = \
 	prov_ofi/api/ia_attr.c \
 	prov_ofi/base/cancel.h \
 	prov_ofi/base/clock.h \
-	prov_ofi/base/counter_file.c prov_ofi/base/counter_file.h \
+	prov_ofi/base/counter_file.c prov_ofi/base/counter_file.h prov_ofi/base/counter_sweep.c \
 	prov_ofi/base/count.h prov_ofi/base/counter_slots.h prov_ofi/base/counters.def \
 	prov_ofi/base/debug.c prov_ofi/base/debug.h \
 	prov_ofi/base/eventfd.h \

@@ -158,6 +158,7 @@ static void file_create(void)
 	file.chunks = 0;
 	file.header = header;
 	file_fill_header(header);
+	dofi_counter_sweep(dir, header);
 }
 
 /* Maps the next chunk of the file, over the chunk's memory if it has any. False: not possible. */

@@ -46,4 +46,7 @@ static inline uint32_t dofi_counter_slot_size(unsigned int kind)
 					 : sizeof(struct dofi_evd_slot);
 }
 
+/* Removes files of dead processes of this user from `dir`; `own`: this process. */
+void dofi_counter_sweep(const char *dir, const struct dofi_counter_header *own);
+
 #endif

@@ -587,7 +587,7 @@ static DAT_RETURN call_on_group(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list a
 	pthread_mutex_lock(&coll->lock);
 	if (dofi_obj_live(h, DOFI_HANDLE_TYPE_COLLECTIVE))
 		ret = call_group_op(h->group, op, args);
-	pthread_mutex_unlock(&coll->lock);
+	dofi_coll_unlock(coll);
 	return ret;
 }
 

@@ -237,7 +237,7 @@ DAT_RETURN dofi_coll_create_group(struct dofi_evd *evd, const struct coll_group_
 		group_connect(g);
 		dofi_coll_settle(g);
 	}
-	pthread_mutex_unlock(&coll->lock);
+	dofi_coll_unlock(coll);
 	return ret;
 }
 
@@ -330,7 +330,7 @@ static void group_leave(struct dofi_coll *coll, struct coll_group *g)
 		dofi_coll_process(coll);
 		if (group_has_left(g))
 			break;
-		pthread_mutex_unlock(&coll->lock);
+		dofi_coll_unlock(coll);
 		usleep(DRAIN_TICK_US);
 		pthread_mutex_lock(&coll->lock);
 	}
@@ -343,7 +343,7 @@ DAT_RETURN dofi_coll_free_group(struct dofi_coll_handle *handle)
 
 	pthread_mutex_lock(&coll->lock);
 	if (!dofi_obj_retire(&handle->obj)) {
-		pthread_mutex_unlock(&coll->lock);
+		dofi_coll_unlock(coll);
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	}
 	g = handle->group;
@@ -351,6 +351,6 @@ DAT_RETURN dofi_coll_free_group(struct dofi_coll_handle *handle)
 	if (g->state == COLL_READY && !g->first)
 		group_leave(coll, g);
 	group_destroy_rest(g);
-	pthread_mutex_unlock(&coll->lock);
+	dofi_coll_unlock(coll);
 	return DAT_SUCCESS;
 }

@@ -182,6 +182,8 @@ struct dofi_coll {
 
 /* coll_run.c: the IA's collectives, made at the first use; NULL: no memory. */
 struct dofi_coll *dofi_coll_of(struct dofi_ia *ia);
+/* Releases coll->lock, and processes what a thread left that could not get it meanwhile. */
+void dofi_coll_unlock(struct dofi_coll *coll);
 /* Processes all events that have arrived. Caller holds coll->lock. */
 void dofi_coll_process(struct dofi_coll *coll);
 /* Makes room for the connection events of that many peers. */

@@ -42,7 +42,7 @@ DAT_RETURN dofi_coll_create_member(struct dofi_ia *ia, DAT_IB_COLLECTIVE_MEMBER 
 	}
 	if (!m) {
 		if (coll)
-			pthread_mutex_unlock(&coll->lock);
+			dofi_coll_unlock(coll);
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	}
 	ret = dofi_psp_create_any(ia, &m->ident.qual, coll->evd, DAT_PSP_CONSUMER_FLAG, &m->psp);
@@ -55,7 +55,7 @@ DAT_RETURN dofi_coll_create_member(struct dofi_ia *ia, DAT_IB_COLLECTIVE_MEMBER 
 		*member = m->blob;
 		*size = COLL_BLOB;
 	}
-	pthread_mutex_unlock(&coll->lock);
+	dofi_coll_unlock(coll);
 	return ret;
 }
 
@@ -101,7 +101,7 @@ DAT_RETURN dofi_coll_free_member(struct dofi_ia *ia, DAT_IB_COLLECTIVE_MEMBER me
 		ret = DOFI_ERR(DAT_INVALID_STATE, 0);
 	else
 		dofi_coll_member_destroy(found);
-	pthread_mutex_unlock(&coll->lock);
+	dofi_coll_unlock(coll);
 	return ret;
 }
 

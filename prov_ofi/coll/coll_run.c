@@ -126,6 +126,15 @@ static void coll_run(struct dofi_ia *ia)
 		dofi_deferred_run(ia);
 }
 
+void dofi_coll_unlock(struct dofi_coll *coll)
+{
+	struct dofi_ia *ia = coll->ia;
+
+	pthread_mutex_unlock(&coll->lock);
+	if (atomic_load(&coll->pending))
+		dofi_coll_run(ia);
+}
+
 bool dofi_coll_reserve(struct dofi_coll *coll, uint32_t peers)
 {
 	struct dofi_evd *evd = coll->evd;

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests the counters of EVDs, and the calls that reset, stop and print counters. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "ext.h"
 
 #define EVD_ALL DCNT_EVD_ALL_COUNTERS
@@ -281,4 +288,57 @@ TEST(counters, are_printed_on_stderr_only)
 	printed(STDERR_FILENO, p.a.conn, DCNT_EVD_CONN_CALLBACK, text, sizeof(text));
 	ASSERT(!strcmp(text, "DCNT_EVD_CONN_CALLBACK = 1\n"));
 	pair_close(&p);
+}
+
+/* True if there is a file with the counters of the process. */
+static bool counter_file_of(pid_t pid)
+{
+	const char *dir = getenv("XDG_RUNTIME_DIR");
+	struct stat st;
+	char name[64];
+	struct dirent *e;
+	bool found = false;
+	DIR *d;
+
+	if (!dir || stat(dir, &st) || st.st_uid != geteuid())
+		dir = "/dev/shm";
+	d = opendir(dir);
+	if (!d)
+		dt_skip("there is no %s", dir);
+	snprintf(name, sizeof(name), "dat-ofi.%ld.", (long)pid);
+	while ((e = readdir(d)))
+		found |= !strncmp(e->d_name, name, strlen(name));
+	closedir(d);
+	return found;
+}
+
+TEST(counters, file_of_a_killed_process_is_removed_at_the_next_open)
+{
+	struct node n;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	ASSERT_EQ(pipe(ready), 0);
+	pid = fork();
+	ASSERT(pid >= 0);
+	if (!pid) {
+		node_open(&n);
+		if (write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	ASSERT_EQ(read(ready[0], &byte, 1), 1);
+	ASSERT(counter_file_of(pid));
+	kill(pid, SIGKILL);
+	ASSERT_EQ(waitpid(pid, NULL, 0), pid);
+	ASSERT(counter_file_of(pid));
+	node_open(&n);
+	ASSERT(!counter_file_of(pid));
+	ASSERT(counter_file_of(getpid()));
+	node_close(&n);
+	ASSERT(!counter_file_of(getpid()));
+	close(ready[0]);
+	close(ready[1]);
 }
