@@ -367,12 +367,14 @@ run_program()
 
 # all_ports_free: sets ALONE so that a program that needs no other finds every port free, if this
 # user may have a network of its own. (Put in front of the command; empty: it may not.) RDMA devices
-# are not to be seen from there.
+# are not to be seen from there. The ports that the kernel gives to sockets without one, such as those
+# of the adapter itself, are not those that dapltest's limits use (43806 and following).
 all_ports_free()
 {
 	ALONE=()
 	[[ $IA != ofi-verbs* && $IA != ofa-* ]] || return 0
-	ALONE=(unshare -n sh -c 'ip link set lo up && exec "$0" "$@"')
+	ALONE=(unshare -n sh -c 'ip link set lo up &&
+		echo 50000 60999 >/proc/sys/net/ipv4/ip_local_port_range && exec "$0" "$@"')
 	"${ALONE[@]}" true 2>/dev/null || ALONE=()
 }
 
