@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Runs the threads and peer processes of a case; none survives it. */
+#include <ctype.h>
 #include "harness_int.h"
 
 #include <dirent.h>
@@ -17,6 +18,18 @@
 
 #define SHM_NAMES_MAX 64
 
+/* True if the name contains the number, not as a part of a longer one. */
+static bool has_number(const char *name, const char *number)
+{
+	size_t len = strlen(number);
+
+	for (const char *at = name; (at = strstr(at, number)); at++)
+		if ((at == name || !isdigit((unsigned char)at[-1])) &&
+		    !isdigit((unsigned char)at[len]))
+			return true;
+	return false;
+}
+
 /* Names in /dev/shm that contain the pid of this process. */
 static int own_shm_names(char names[SHM_NAMES_MAX][64])
 {
@@ -29,7 +42,7 @@ static int own_shm_names(char names[SHM_NAMES_MAX][64])
 		return 0;
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	while ((e = readdir(d)) && n < SHM_NAMES_MAX)
-		if (strstr(e->d_name, pid))
+		if (has_number(e->d_name, pid))
 			snprintf(names[n++], 64, "%.63s", e->d_name);
 	closedir(d);
 	return n;
