@@ -1,5 +1,5 @@
-# The chain of tests that are not run side by side is the longest, and starts first. Each folder has
-# its tests of more than half a minute in long_tests.
+# The programs of test/robust are not run side by side, so they start first. Each folder has its tests
+# of more than half a minute in long_tests.
 include test/robust/local.mk
 TESTS += $(long_tests)
 include test/perf/local.mk

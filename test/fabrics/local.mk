@@ -16,9 +16,6 @@ EXTRA_DIST += \
 check_PROGRAMS += test/fabrics/scenario test/fabrics/hosts test/fabrics/both
 TESTS += test/fabrics/both
 long_tests += test/fabrics/api test/fabrics/quick
-# Like the programs of test/robust, not side by side with others that take time.
-test/fabrics/both$(robust_log): test/robust/srqstress$(robust_log)
-test/fabrics/quick$(robust_log): test/robust/idle$(robust_log)
 
 check-fabrics: all
 	$(MAKE) $(AM_MAKEFLAGS) $(check_PROGRAMS) $(check_LTLIBRARIES)

@@ -42,29 +42,9 @@ robust_long_tests = test/robust/kill test/robust/idle
 # peers is for shm, above all: opening hundreds of adapters over tcp takes longer than all else
 # here.
 check_PROGRAMS += $(robust_tests) $(robust_long_tests) test/robust/mixed-12 test/robust/peers
-TESTS += $(robust_tests)
-long_tests += $(robust_long_tests)
-
-# They measure time, so they are not run side by side. Automake writes no rule for a log whose name
-# it finds before a colon: it must not see these.
-robust_log = .log
-test/robust/bad_listener$(robust_log): test/robust/garbage$(robust_log)
-test/robust/flood$(robust_log): test/robust/bad_listener$(robust_log)
-test/robust/imposter$(robust_log): test/robust/flood$(robust_log)
-test/robust/footprint$(robust_log): test/robust/imposter$(robust_log)
-test/robust/fi_settings$(robust_log): test/robust/footprint$(robust_log)
-test/robust/exposed$(robust_log): test/robust/fi_settings$(robust_log)
-test/robust/many$(robust_log): test/robust/exposed$(robust_log)
-test/robust/share$(robust_log): test/robust/many$(robust_log)
-test/robust/mixed-20$(robust_log): test/robust/share$(robust_log)
-test/robust/progress$(robust_log): test/robust/mixed-20$(robust_log)
-test/robust/delivery$(robust_log): test/robust/progress$(robust_log)
-test/robust/signals$(robust_log): test/robust/delivery$(robust_log)
-test/robust/soak$(robust_log): test/robust/signals$(robust_log)
-test/robust/srqstress$(robust_log): test/robust/soak$(robust_log)
-# test/fabrics has the next. No short test waits for a long one.
-test/robust/kill$(robust_log): test/fabrics/both$(robust_log)
-test/robust/idle$(robust_log): test/robust/kill$(robust_log)
+TESTS += test/robust/short.sh
+long_tests += test/robust/long.sh
+EXTRA_DIST += test/robust/long.sh test/robust/serial.sh test/robust/short.sh
 
 test_robust_kill_SOURCES = test/robust/kill.c test/robust/kill.h test/robust/kill_play.c
 test_robust_kill_CPPFLAGS = $(robust_cppflags) -DRL_API=2
