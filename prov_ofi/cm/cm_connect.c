@@ -195,7 +195,8 @@ static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 			       ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
 			       : dofi_ret(ret);
 	cm_remember(ep, a);
-	DOFI_COUNT(ep->counts->connects, 1);
+	/* A call for a datagram endpoint is done by an internal one. */
+	DOFI_COUNT((ep->ud_for ? ep->ud_for : ep)->counts->connects, 1);
 	DOFI_PROBE3(connect, ep, ep->qual, &ep->remote);
 	cm_await_outcome(ep, conn);
 	return DAT_SUCCESS;

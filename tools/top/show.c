@@ -135,6 +135,8 @@ static void json_ep(FILE *to, const struct top_row *r)
 	json_tally(to, "received", &e->received);
 	json_tally(to, "writes_immed", &e->write_immed);
 	json_tally(to, "writes_immed_received", &e->write_immed_received);
+	json_tally(to, "datagrams", &e->ud_sent);
+	json_tally(to, "datagrams_received", &e->ud_received);
 	fprintf(to,
 		"\"fetch_adds\": %" PRIu64 ", \"cmp_swaps\": %" PRIu64
 		", \"requests_failed\": %" PRIu64 ", \"receives_failed\": %" PRIu64
