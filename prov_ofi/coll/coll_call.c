@@ -388,11 +388,10 @@ static struct coll_op *call_begin_reduction(struct coll_group *g, DAT_IB_EXT_TYP
 	return op;
 }
 
-/* Buffers where the result goes; without `from` its contents are the member's operand. */
-static DAT_RETURN call_result(const void *from, DAT_COUNT sendsize, const void *to,
-			      DAT_COUNT recvsize, const struct reduction *r)
+/* Sizes and buffer of a reduction where its result goes. */
+static DAT_RETURN call_result(DAT_COUNT sendsize, const void *to, DAT_COUNT recvsize,
+			      const struct reduction *r)
 {
-	(void)from;
 	if (sendsize < 0 || (size_t)sendsize % r->elem)
 		return BAD(3);
 	if (recvsize < sendsize)
@@ -420,7 +419,7 @@ static DAT_RETURN call_reduce(struct coll_group *g, va_list args)
 	if (!call_flags_ok(&t))
 		return BAD(10);
 	if (root == g->self)
-		ret = call_result(from, sendsize, to, recvsize, &r);
+		ret = call_result(sendsize, to, recvsize, &r);
 	else if (sendsize < 0 || (size_t)sendsize % r.elem)
 		ret = BAD(3);
 	else if (sendsize && !from)
@@ -450,7 +449,7 @@ static DAT_RETURN call_reduce_all(struct coll_group *g, bool scan, va_list args)
 	if (!ret && !call_flags_ok(&t))
 		ret = BAD(9);
 	if (!ret)
-		ret = call_result(from, sendsize, to, recvsize, &r);
+		ret = call_result(sendsize, to, recvsize, &r);
 	if (ret)
 		return ret;
 	op = call_begin_reduction(
