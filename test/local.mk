@@ -1,7 +1,7 @@
 # The programs of test/robust are not run side by side, so they start first. Each folder has its tests
-# of more than half a minute in long_tests.
+# of more than half a minute in long_tests, and those that make check-all leaves out in nightly_tests.
 include test/robust/local.mk
-TESTS += $(long_tests)
+TESTS += $(long_tests) $(nightly_tests)
 include test/perf/local.mk
 include test/abi/local.mk
 include test/libdat/local.mk

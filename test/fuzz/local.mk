@@ -2,7 +2,10 @@
 # one.
 check_PROGRAMS += test/fuzz/driver-packets test/fuzz/driver-cm_msg test/fuzz/driver-frames \
 	test/fuzz/driver-pairs test/fuzz/driver-ready
+# It compiles the targets with ASan and UBSan itself, whatever the tree has.
+if !SANITIZED
 long_tests += test/fuzz/fuzz.sh
+endif
 EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/packets/arrival-query \
 	test/fuzz/corpus/packets/bulk \

@@ -2,9 +2,9 @@
 # top of a build tree.
 if !SANITIZED
 TESTS += test/man/pages.sh
-long_tests += test/man/snippets.sh
+long_tests += test/man/snippets.sh test/man/results.sh
 endif
-long_tests += test/man/examples.sh test/man/results.sh
+long_tests += test/man/examples.sh
 EXTRA_DIST += test/man/examples.sh test/man/lib.sh test/man/pages.sh test/man/results.sh \
 	test/man/snippets.c test/man/snippets.sh
 

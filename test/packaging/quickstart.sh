@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Checks what quickstart.sh reports when the main job has passed and its table is slow or fails.
+# Checks what quickstart.sh reports when the main job has passed and its table is slow or fails, and
+# how its check counts the builds that are made while tests run.
 set -u
 src=$(cd "${srcdir:-.}" && pwd)
 passed=0 failed=0
@@ -86,6 +87,45 @@ echo "limit: $limit s" >"$dir/out"
 [ "$limit" -ge 1800 ] || problem="limit of $limit s"
 status=0
 judge 'a busy machine has half an hour and more' 0
+
+# check_builds BUILDS: quickstart.sh check without packages and tests; a build for asan fails, there
+# is no compiler for aarch64
+check_builds()
+{
+	CHECK_BUILDS=$1 bash -c '
+		. "$1"
+		HERE=$2 LOG_DIR=$2/logs
+		install_packages() { true; }
+		check_build() { true; }
+		check_tree() { PASSED=$((PASSED + 10)); echo "tests $1"; }
+		check_verbs() { PASSED=$((PASSED + 100)); }
+		prepare_verbs() { true; }
+		build_one()
+		{
+			echo "built $1 $(chrt -p $BASHPID)"
+			case $1 in
+			asan) exit 3 ;;
+			aarch64) return 77 ;;
+			esac
+		}
+		check' test "$src/quickstart.sh" "$dir" >"$dir/out" 2>&1
+	status=$?
+}
+
+check_builds "normal asan tsan clang cross verbs"
+says '^tests build$'
+says '^built asan '
+silent_about 'tests build-asan'
+says '^tests build-tsan$'
+says '^122 passed, 1 failed, 1 skipped$'
+says 'built clang .*SCHED_IDLE'
+judge 'a build that fails while tests run is counted, and others go on' 1
+
+check_builds "tsan clang"
+silent_about 'built asan'
+silent_about '^tests build$'
+says '^11 passed, 0 failed, 0 skipped$'
+judge 'only the selected builds are made' 0
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

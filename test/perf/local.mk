@@ -1,11 +1,9 @@
 # dat_perf with few iterations; by hand, from the top of a build tree: test/perf/smoke.sh
 TESTS += test/perf/smoke.sh
-# These test the tool itself; each sanitizer checks its share.
-if !TSAN
-long_tests += test/perf/modes.sh test/perf/network.sh
-endif
+# These test the tool itself. They measure, so they take minutes however few processors are in use.
 if !SANITIZED
-long_tests += test/perf/formats.sh test/perf/patterns.sh test/perf/pingpong.sh
+long_tests += test/perf/modes.sh
+nightly_tests += test/perf/formats.sh test/perf/network.sh test/perf/patterns.sh test/perf/pingpong.sh
 endif
 EXTRA_DIST += test/perf/fields.sh test/perf/lib.sh test/perf/smoke.sh test/perf/modes.sh \
 	test/perf/formats.sh test/perf/network.sh test/perf/patterns.sh test/perf/pingpong.sh \
