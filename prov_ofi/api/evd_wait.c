@@ -49,6 +49,7 @@ static void evd_poll_once(struct dofi_evd *evd)
 	bool cm = (!evd->cq && !groups) ||
 		  (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (evd->cq) {
 		dofi_evd_polled(evd);
 		dofi_cq_read_batch(evd);
@@ -91,6 +92,7 @@ static bool evd_cqs_quiet(struct dofi_evd *evd)
  * has no completions, its descriptor is useless: sets *stalled. Caller holds evd->lock. */
 static bool evd_may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusals)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	*stalled = false;
 	if (!evd->cq && !evd->groups)
 		return true;
@@ -115,6 +117,7 @@ static void evd_end_sleep(struct dofi_evd *evd)
 /* Ends the wait. Caller holds evd->lock. */
 static void evd_leave_wait(struct dofi_evd *evd)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	evd->waiter = false;
 	DOFI_COUNT(evd->counts->waits_over, 1);
 	/* The EVD and its IA (wakeup descriptor) may be closed once the lock is released. */
@@ -174,6 +177,7 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 	struct timespec ts;
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (stalled)
 		left = evd_stall_delay(refusals);
 	else if (dofi_progress_is_me(evd->obj.ia))

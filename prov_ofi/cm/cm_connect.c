@@ -186,6 +186,7 @@ static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 	struct dofi_conn *conn;
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	ep->attempt.seal = (struct dofi_seal){ .on = false };
 	ret = cm_start_attempt(ep, a, &conn);
 	if (ret)
@@ -220,6 +221,7 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 {
 	uint64_t now = dofi_now(), when = now + ep->attempt.delay;
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (when > ep->attempt.grace_end)
 		when = ep->attempt.grace_end;
 	if (now >= ep->attempt.grace_end || when >= ep->attempt.deadline)
@@ -261,6 +263,7 @@ static void cm_retry_attempt(struct dofi_ep *ep)
 
 static void cm_retry(struct dofi_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	/* Late: no time remains to receive the result. */
 	if (!ep->attempt.seal.proven && dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
 		dofi_diag_connect_failed(ep, ECONNREFUSED);
@@ -272,6 +275,7 @@ static void cm_retry(struct dofi_ep *ep)
 
 void dofi_cm_connect_deadline(struct dofi_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (!ep->conn) {
 		cm_retry(ep);
 		return;
@@ -287,6 +291,7 @@ void dofi_cm_connect_deadline(struct dofi_ep *ep)
 /* True if the EP may connect. Caller holds cm_lock. */
 static DAT_RETURN cm_ready(struct dofi_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (!dofi_ep_live(ep))
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (ep->state != DAT_EP_STATE_UNCONNECTED)
@@ -447,6 +452,7 @@ static void cm_begin_graceful(struct dofi_ep *ep)
 
 static DAT_RETURN cm_disconnect(struct dofi_ep *ep, bool graceful)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (ep->ud)
 		return dofi_ud_disconnect(ep);
 	switch (ep->state) {

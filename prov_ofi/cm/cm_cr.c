@@ -36,6 +36,7 @@ void dofi_cm_refuse(struct dofi_listener *l, struct fi_info *info, unsigned int 
 	struct dofi_cm_msg msg = cr_rejection(l->ia, reason, priv, priv_len);
 	uint8_t buf[DOFI_CM_MAX];
 
+	DOFI_ASSERT_LOCKED(&l->ia->cm_lock);
 	DOFI_COUNT_IA(l->ia, CM_ERR_REJ_TX);
 	fi_reject(l->pep, info->handle, buf, dofi_cm_build(buf, &msg));
 	dofi_fab_info_free(&l->ia->fab, info);
@@ -69,6 +70,7 @@ static void cr_refuse(struct dofi_cr *cr, unsigned int reason, const void *priv,
 
 void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason)
 {
+	DOFI_ASSERT_LOCKED(&cr->obj.ia->cm_lock);
 	if (cr->info) {
 		DOFI_COUNT_IA(cr->obj.ia, CM_ERR_REJ_TX);
 		cr_refuse(cr, reason, NULL, 0);
@@ -271,6 +273,7 @@ void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *
 	struct dofi_sp *sp;
 	unsigned int reason;
 
+	DOFI_ASSERT_LOCKED(&l->ia->cm_lock);
 	if (dofi_seal_is(DOFI_SEAL_HELLO, data, len)) {
 		dofi_cm_hello_received(l, info, data, len);
 		return;
@@ -406,6 +409,7 @@ static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT
 	size_t len;
 	int ret = dofi_conn_open(ep, cr->info, &conn);
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (ret && cr->info->handle)
 		return dofi_ret(ret);
 	if (ret) {

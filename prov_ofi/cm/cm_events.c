@@ -56,6 +56,7 @@ static void cm_push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic b
 	DAT_CONNECTION_EVENT_DATA *d = &e.data.connect_event_data;
 	struct dofi_evd *evd = dofi_ep_conn_evd(ep);
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (ep->ud_for)
 		dofi_ud_exchange_ended(ep, number);
 	if (!evd)
@@ -80,6 +81,7 @@ static void cm_flush_grace_timer(struct dofi_ep *ep)
 
 void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	/* Completions first: they may share the EVD with the event. */
 	dofi_dto_flush(ep);
 	if (number != DAT_CONNECTION_EVENT_PEER_REJECTED)
@@ -99,6 +101,7 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 	struct dofi_conn *conn = ep->conn;
 	bool ended;
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	dofi_timer_cancel(&ep->obj.ia->timers, &ep->timer);
 	atomic_store(&ep->ending, by_us);
 	dofi_lock(&ep->lock);
@@ -118,12 +121,14 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 
 void dofi_cm_break(struct dofi_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECT_PENDING)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_BROKEN, true);
 }
 
 void dofi_cm_flushed(struct dofi_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (ep->state == DAT_EP_STATE_CONNECTED && ep->timer.when == DOFI_NEVER)
 		dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, dofi_now() + FLUSH_LIMIT);
 	dofi_progress_wakeup(ep->obj.ia);
@@ -131,6 +136,7 @@ void dofi_cm_flushed(struct dofi_ep *ep)
 
 void dofi_cm_drained(struct dofi_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (ep->state == DAT_EP_STATE_DISCONNECT_PENDING && !dofi_queue_count(&ep->sq))
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_DISCONNECTED, true);
 }
@@ -139,6 +145,7 @@ void dofi_cm_deadline(struct dofi_timer *timer)
 {
 	struct dofi_ep *ep = dofi_container(timer, struct dofi_ep, timer);
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	switch (ep->state) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
 		dofi_cm_connect_deadline(ep);
@@ -356,6 +363,7 @@ void dofi_cm_fail_all(struct dofi_ia *ia)
 {
 	struct dofi_list *pos, *tmp;
 
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	dofi_list_each_safe(pos, tmp, &ia->conns)
 	{
 		struct dofi_conn *conn = dofi_container(pos, struct dofi_conn, link);
@@ -436,6 +444,7 @@ static bool cm_read_event(struct dofi_ia *ia)
 	uint32_t event = 0;
 	ssize_t n = fi_eq_read(ia->fab.eq, &event, &e, sizeof(e), 0);
 
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	if (n == -FI_EAVAIL)
 		cm_read_error(ia);
 	else if (n >= (ssize_t)sizeof(e.entry))

@@ -147,6 +147,7 @@ void dofi_cm_hello_received(struct dofi_listener *l, struct fi_info *info, const
 	unsigned int reason = cm_hello_check_hello(l, info, data, len, &e);
 	size_t n;
 
+	DOFI_ASSERT_LOCKED(&l->ia->cm_lock);
 	if (reason) {
 		dofi_cm_refuse(l, info, reason, NULL, 0);
 		return;

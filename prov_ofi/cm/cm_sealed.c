@@ -25,6 +25,7 @@ size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *
 
 void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (!ep->attempt.conn_id)
 		return;
 	if (conn->conn_id)
@@ -35,6 +36,7 @@ void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn)
 
 void dofi_cm_drop_conn_id(struct dofi_ep *ep)
 {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (ep->attempt.conn_id)
 		dofi_conn_id_free(&ep->obj.ia->conn_ids, ep->attempt.conn_id);
 	ep->attempt.conn_id = 0;
@@ -102,6 +104,7 @@ bool dofi_cm_rejected_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len
 	struct dofi_seal *seal = &ep->attempt.seal;
 	struct dofi_cm_msg msg;
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (!by.secret || !seal->on)
 		return false;
 	if (!seal->proven && dofi_seal_is(DOFI_SEAL_CHALLENGED, data, len)) {

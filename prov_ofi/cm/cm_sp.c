@@ -50,6 +50,7 @@ struct dofi_sp *dofi_sp_find(struct dofi_listener *l, DAT_CONN_QUAL qual)
 {
 	struct dofi_list *pos;
 
+	DOFI_ASSERT_LOCKED(&l->ia->cm_lock);
 	dofi_list_each(pos, &l->sps)
 	{
 		struct dofi_sp *sp = dofi_container(pos, struct dofi_sp, link);
@@ -135,6 +136,7 @@ static int sp_attach(struct dofi_ia *ia, struct dofi_sp *sp, uint16_t port)
 	struct dofi_listener *l = port ? sp_find_listener(ia, port, sp->qual) : NULL;
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	if (l && dofi_sp_find(l, sp->qual))
 		return -EEXIST;
 	if (!l) {
@@ -153,6 +155,7 @@ static int sp_attach(struct dofi_ia *ia, struct dofi_sp *sp, uint16_t port)
 
 void dofi_sp_destroy(struct dofi_sp *sp)
 {
+	DOFI_ASSERT_LOCKED(&sp->obj.ia->cm_lock);
 	dofi_list_remove(&sp->link);
 	sp->evd->feeds--;
 	dofi_listener_unref(sp->listener);

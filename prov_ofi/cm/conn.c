@@ -32,6 +32,7 @@ static void conn_enter_queues(struct dofi_ep *ep)
 	struct dofi_evd *a = ep->recv_evd, *b = ep->req_evd;
 	bool bare = ep->cq_external_lock;
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	dofi_evd_enter((uintptr_t)a < (uintptr_t)b ? a : b, bare);
 	dofi_evd_enter((uintptr_t)a < (uintptr_t)b ? b : a, bare && a != b);
 }
@@ -71,6 +72,7 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	struct dofi_conn *conn = dofi_slab_get(&slab);
 	int ret;
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	if (!conn)
 		return -ENOMEM;
 	memset(conn, 0, sizeof(*conn));
@@ -144,6 +146,7 @@ void dofi_conn_read_name(struct dofi_conn *conn)
 
 void dofi_conn_established(struct dofi_conn *conn)
 {
+	DOFI_ASSERT_LOCKED(&conn->ia->cm_lock);
 	dofi_conn_read_name(conn);
 	conn->up = true;
 }
@@ -163,6 +166,7 @@ void dofi_conn_detach(struct dofi_conn *conn)
 {
 	struct dofi_ep *ep = conn->ep;
 
+	DOFI_ASSERT_LOCKED(&conn->ia->cm_lock);
 	dofi_lock(&ep->lock);
 	conn->shut = true;
 	ep->conn = NULL;

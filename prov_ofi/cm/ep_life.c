@@ -84,6 +84,7 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	bool quiet_req = ep->attr.request_completion_flags & QUIET;
 	struct dofi_evd *new_recv, *new_req;
 
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	dofi_models_remove(&ep->streams);
 	dofi_ep_streams(recv, req, &ep->attr, &ep->streams);
 	dofi_models_add(&ep->streams);
@@ -147,6 +148,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	struct dofi_ep *ep = dofi_obj_new(ia, DAT_HANDLE_TYPE_EP);
 	unsigned int number = 0;
 
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	if (!ep)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	dofi_slab_number(&dofi_slabs[DAT_HANDLE_TYPE_EP], ep, &number);
@@ -210,6 +212,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	struct dofi_ia *ia = ep->obj.ia;
 	struct dofi_conn *conn = ep->conn;
 
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	/* Stop posts, then close the fabric's endpoint, then free memory. */
 	dofi_ep_state_destroy(ep);
 	if (ep->ud)

@@ -31,6 +31,7 @@ static void outage_expired(struct dofi_timer *timer)
 
 void dofi_outage_removed(struct dofi_ia *ia)
 {
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	ia->fab.lost = true;
 	outage_report(ia, "the device has been removed");
 }
@@ -61,6 +62,7 @@ void dofi_outage_close(struct dofi_ia *ia)
 
 void dofi_outage_changed(struct dofi_ia *ia)
 {
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
 	if (ia->fab.desc->ops->is_up(&ia->fab, ia->outage.fd)) {
 		dofi_timer_cancel(&ia->timers, &ia->outage.timer);
 	} else if (ia->outage.timer.when == DOFI_NEVER && !ia->outage.reported) {

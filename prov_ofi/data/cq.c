@@ -70,6 +70,7 @@ void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	struct dofi_dto *dto;
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	for (; dofi_dto_is_done(dto = dofi_queue_at(q, head)); head++)
 		if (!cq_report_head(ep, q, head, dto, evd, dofi_dto_receives(dto)))
 			return;
@@ -96,6 +97,7 @@ ALWAYS_INLINE void cq_report_this(struct dofi_ep *ep, struct dofi_queue *q, stru
 
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (!atomic_load_explicit(&ep->open, memory_order_acquire))
 		return;
 	if (ep->srq && q == &ep->rq)
@@ -110,6 +112,7 @@ ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t
 	struct dofi_ep *ep = dto->ep;
 	struct dofi_queue *q = recv ? &ep->rq : &ep->sq;
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	dto->status = status;
 	if (recv && dto->shared) {
 		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_relaxed);
@@ -235,6 +238,7 @@ static __attribute__((noinline)) bool cq_complete_error(struct dofi_evd *evd)
 
 unsigned int dofi_cq_process(struct dofi_evd *evd, const struct fi_cq_data_entry *entry, ssize_t n)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (n <= 0)
 		return n == -FI_EAVAIL && cq_complete_error(evd) ? 1 : 0;
 	for (ssize_t i = 0; i < n; i++)

@@ -21,6 +21,7 @@ static inline __attribute__((always_inline)) ssize_t dofi_cq_read(struct dofi_ev
 	size_t most = evd->batch;
 	ssize_t n = fi_cq_read(evd->cq, entry, most);
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (n != (ssize_t)most) {
 		evd->full_batches = 0;
 		evd->batch = evd->min_batch;

@@ -127,6 +127,7 @@ void dofi_dto_count_other(struct dofi_ep_slot *slot, enum dofi_dto_kind kind, ui
 /* True if the queue has a free slot; unread completions may free some. Caller holds ep->lock. */
 static __attribute__((noinline)) bool dto_alloc_slot(struct dofi_ep *ep, struct dofi_queue *q)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!q->limit)
 		return false;
 	dofi_evd_service(q == &ep->rq ? ep->recv_evd : ep->req_evd);
@@ -308,6 +309,7 @@ static __attribute__((noinline)) DAT_RETURN dto_post_general(struct dofi_ep *ep,
 	struct dofi_dto *dto;
 	DAT_RETURN ret = dto_check_state(ep, o->kind);
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!ret)
 		ret = dto_check_args(ep, o);
 	if (ret)

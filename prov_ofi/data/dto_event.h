@@ -86,6 +86,7 @@ ALWAYS_INLINE enum dofi_event_state dofi_dto_queue_event(struct dofi_ep *ep,
 {
 	struct dofi_event *e;
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (status && status != DAT_DTO_ERR_FLUSHED) {
 		ep->faulted = true;
 		dofi_deferred_add(ep, DOFI_DEFERRED_BREAK);

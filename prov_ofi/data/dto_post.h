@@ -31,6 +31,11 @@ ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uin
 				   DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
 				   enum dofi_dto_state state)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	DOFI_ASSERT(dofi_queue_count(q) < q->limit, "EP %p: tail %u, head %u, limit %u", (void *)ep,
+		    q->tail, q->head, q->limit);
+	DOFI_ASSERT(atomic_load(&dto->state) == DOFI_DTO_FREE, "EP %p: operation %p in state %d",
+		    (void *)ep, (void *)dto, atomic_load(&dto->state));
 	dto->ep = ep;
 	dto->cookie = cookie;
 	dto->kind = (uint8_t)kind;
@@ -147,6 +152,7 @@ ALWAYS_INLINE bool dofi_dto_post_ordinary(struct dofi_ep *ep, enum dofi_dto_kind
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 	struct dofi_dto *dto = dofi_queue_at(q, tail);
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!dofi_ep_max_iov(ep, kind) || !dofi_dto_goes_at_once(ep, q, tail, kind) ||
 	    !dofi_dto_take_segment(ep, dto, kind, seg))
 		return false;

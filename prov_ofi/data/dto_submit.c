@@ -121,6 +121,7 @@ void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q)
 	bool known = atomic_load_explicit(&q->waiting, memory_order_relaxed);
 	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (ep->ud) {
 		dofi_ud_submit(ep, q);
 		return;

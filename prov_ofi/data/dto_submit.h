@@ -26,6 +26,7 @@ static inline bool dofi_dto_fenced(const struct dofi_ep *ep, enum dofi_dto_kind 
 /* True if operations of the queue can be handed to the fabric. Caller holds ep->lock. */
 static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct dofi_queue *q)
 {
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!ep->conn || ep->conn->shut)
 		return false;
 	return q == &ep->rq || ep->state == DAT_EP_STATE_CONNECTED ||

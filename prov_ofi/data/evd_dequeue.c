@@ -15,6 +15,9 @@ void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
 {
 	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
+	DOFI_ASSERT(evd->tail - evd->head < evd->room, "EVD %p: head %u, tail %u, room %u",
+		    (void *)evd, evd->head, evd->tail, evd->room);
 	DOFI_COUNT(evd->counts->popped, 1);
 	event->event_number = e->number;
 	event->evd_handle = evd;
@@ -145,6 +148,7 @@ static void evd_poll_groups(struct dofi_evd *evd)
 /* Takes an event without reading the CQ, which need not exist. */
 static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd, DAT_EVENT *event)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (evd->dying)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
 	DOFI_COUNT(evd->counts->takes, 1);

@@ -16,6 +16,7 @@ static void rmr_close_window(struct dofi_window *w)
 {
 	struct dofi_ia *ia = w->rmr->obj.ia;
 
+	DOFI_ASSERT_LOCKED(&ia->mr_lock);
 	dofi_region_remove(&ia->lmrs, w->region, w->context);
 	ia->fab.desc->ops->close_mr(ia, w->mr);
 	w->lmr->users--;
@@ -24,6 +25,7 @@ static void rmr_close_window(struct dofi_window *w)
 
 static void rmr_unbind(struct dofi_rmr *rmr)
 {
+	DOFI_ASSERT_LOCKED(&rmr->obj.ia->mr_lock);
 	if (rmr->bound)
 		rmr_close_window(rmr->bound);
 	rmr->bound = NULL;
@@ -130,6 +132,7 @@ void dofi_rmr_take_effect(struct dofi_rmr *rmr, struct dofi_window *window, stru
 {
 	struct dofi_ia *ia = rmr->obj.ia;
 
+	DOFI_ASSERT_LOCKED(&ep->lock);
 	pthread_mutex_lock(&ia->mr_lock);
 	rmr_unbind(rmr);
 	if (rmr->dying && window) {
@@ -272,6 +275,7 @@ static DAT_RETURN rmr_make_window(const struct dofi_bind *b, struct dofi_rmr *rm
 	DAT_RETURN ret = rmr_find_lmr(b, rmr, &lmr);
 	int err;
 
+	DOFI_ASSERT_LOCKED(&rmr->obj.ia->mr_lock);
 	if (ret)
 		return ret;
 	if (lmr->pz != rmr->pz || ep->pz != rmr->pz)

@@ -48,6 +48,7 @@ struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint6
 {
 	struct dofi_ep *ep = dofi_conn_id_find(&evd->obj.ia->conn_ids, data);
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (ep && ep->srq == dto->srq && ep->recv_evd == evd)
 		return ep;
 	dofi_log(DOFI_LOG_WARN, "dropped a message to an SRQ: its connection id is unknown");
@@ -106,6 +107,7 @@ void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd)
 {
 	struct dofi_dto *dto, *next;
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	/* Reporting may return the descriptor, and `next` with it. */
 	while ((dto = ep->shared.first)) {
 		next = dto->next;
@@ -128,6 +130,7 @@ uint32_t dofi_srq_unreported(const struct dofi_ep *ep)
 
 void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	srq_check_marks(dto->srq, ep);
 	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
 		/* The EP may just have opened: report earlier completions first. */
@@ -146,6 +149,7 @@ void dofi_srq_forget(struct dofi_ep *ep)
 {
 	struct dofi_dto *dto;
 
+	DOFI_ASSERT_LOCKED(&ep->recv_evd->lock);
 	while ((dto = srq_take_waiting(ep))) {
 		struct dofi_srq *srq = dto->srq;
 
@@ -156,6 +160,7 @@ void dofi_srq_forget(struct dofi_ep *ep)
 
 void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	for (uint32_t i = evd->head; i != evd->tail; i++) {
 		struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
 

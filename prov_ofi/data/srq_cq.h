@@ -24,7 +24,8 @@ uint32_t dofi_srq_unreported(const struct dofi_ep *ep);
 void dofi_srq_forget(struct dofi_ep *ep);
 /* Stops counting the receives in the EVD, for the SRQ and for a new EP with this handle. */
 void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd);
-/* Raises the events of watermarks that were passed. Caller holds no lock other than cm_lock. */
+/* Raises the events of watermarks that were passed. Caller holds no lock that ranks below cm_lock
+ * (object/ia.h). */
 void dofi_srq_raise(struct dofi_ep *ep);
 
 #endif

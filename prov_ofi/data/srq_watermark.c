@@ -63,6 +63,7 @@ static void watermark_count_taken(struct dofi_ep *ep)
 {
 	struct dofi_evd *evd = ep->recv_evd;
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	for (uint32_t i = evd->head; i != evd->tail; i++) {
 		struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
 		const DAT_DTO_COMPLETION_EVENT_DATA *d = &e->data.dto_completion_event_data;

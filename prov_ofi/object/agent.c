@@ -57,11 +57,12 @@ void dofi_agent_replace(struct dofi_cno *cno, struct dofi_agent *agent)
 	cno->agent = agent;
 }
 
-/* Dequeues the oldest call of the CNO (NULL: of any CNO). Caller holds ia->work_lock. */
+/* Dequeues the oldest call of the CNO (NULL: of any CNO). Caller holds ia->deferred_lock. */
 static struct dofi_agent *agent_take_queued(struct dofi_ia *ia, const struct dofi_cno *cno)
 {
 	struct dofi_list *pos;
 
+	DOFI_ASSERT_LOCKED(&ia->deferred_lock);
 	dofi_list_each(pos, &ia->agents)
 	{
 		struct dofi_agent *agent = dofi_container(pos, struct dofi_agent, link);

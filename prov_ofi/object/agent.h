@@ -11,7 +11,7 @@
 #include "object/cno.h"
 
 struct dofi_agent {
-	struct dofi_list link; /* ia->agents, under work_lock */
+	struct dofi_list link; /* ia->agents, under deferred_lock */
 	struct dofi_cno *cno;
 	DAT_OS_WAIT_PROXY_AGENT call;
 	DAT_EVD_HANDLE cause; /* of the trigger */

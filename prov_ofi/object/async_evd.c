@@ -70,6 +70,7 @@ void dofi_async_push(struct dofi_ia *ia, const struct dofi_event *event, uint32_
 /* Stops reporting on another IA's EVD. Caller holds async_lock. */
 static void async_leave(struct dofi_ia *ia)
 {
+	DOFI_ASSERT_LOCKED(&async_lock);
 	ia->async_evd->feeds--;
 	ia->async_evd = NULL;
 	dofi_list_remove(&ia->async_link);

@@ -19,6 +19,7 @@ static DAT_EVD_HANDLE cno_take_trigger(struct dofi_cno *cno)
 {
 	DAT_EVD_HANDLE cause = cno->cause;
 
+	DOFI_ASSERT_LOCKED(&cno->lock);
 	if (!cno->pending)
 		return NULL;
 	cno->pending = false;
@@ -33,6 +34,7 @@ void dofi_cno_fire(struct dofi_cno *cno, struct dofi_evd *evd)
 {
 	bool call;
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	pthread_mutex_lock(&cno->lock);
 	call = dofi_agent_trigger(cno, evd);
 	if (!cno->pending) {
@@ -207,6 +209,7 @@ static void cno_leave_wait(const struct cno_waiter *w)
 {
 	struct dofi_cno *cno = w->cno;
 
+	DOFI_ASSERT_LOCKED(&cno->lock);
 	cno->waiters--;
 	if (cno->round != w->round && !--cno->dismissed && !cno->pending)
 		dofi_eventfd_clear(cno->fd);

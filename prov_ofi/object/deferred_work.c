@@ -5,6 +5,7 @@
 /* Caller holds deferred_lock. */
 static void deferred_enlist(struct dofi_ia *ia, struct dofi_ep *ep, uint32_t bits)
 {
+	DOFI_ASSERT_LOCKED(&ia->deferred_lock);
 	if (!atomic_fetch_or(&ep->deferred, bits))
 		dofi_list_append(&ia->deferred, &ep->deferred_link);
 	atomic_store_explicit(&ia->deferred_pending, true, memory_order_release);

@@ -120,6 +120,7 @@ static void evd_delist(struct dofi_evd *evd)
 
 void dofi_evd_disarm(struct dofi_evd *evd, enum dofi_evd_progress to)
 {
+	DOFI_ASSERT_LOCKED(&evd->obj.ia->prog_lock);
 	if (evd->progress == DOFI_EVD_ARMED)
 		epoll_ctl(evd->obj.ia->prog.epfd, EPOLL_CTL_DEL, evd->cq_fd, NULL);
 	evd->progress = to;
@@ -196,6 +197,8 @@ bool dofi_evd_grow(struct dofi_evd *evd, uint32_t room)
 	struct dofi_event *ring = calloc(room, sizeof(*ring));
 	uint32_t n = dofi_evd_count(evd);
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
+	DOFI_ASSERT(room >= n, "EVD %p: %u events, new room %u", (void *)evd, n, room);
 	if (!ring)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
@@ -213,6 +216,7 @@ static bool evd_append(struct dofi_evd *evd, const struct dofi_event *event)
 {
 	struct dofi_event *slot = dofi_evd_slot(evd);
 
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (!slot)
 		return false;
 	*slot = *event;
@@ -227,6 +231,7 @@ static bool evd_append(struct dofi_evd *evd, const struct dofi_event *event)
 /* Caller holds evd->lock. */
 static bool evd_have_room(struct dofi_evd *evd, uint32_t room)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	return evd_pow2(room) <= evd->room || dofi_evd_grow(evd, evd_pow2(room));
 }
 
@@ -334,6 +339,7 @@ void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
 
 void dofi_evd_wake_locked(struct dofi_evd *evd)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (!evd->sleeping)
 		return;
 	evd->sleeping = false;
@@ -342,6 +348,7 @@ void dofi_evd_wake_locked(struct dofi_evd *evd)
 
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (evd->notified == notified_before)
 		return;
 	if (evd->waiter || (evd->cno && evd->enabled))

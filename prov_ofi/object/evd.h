@@ -180,6 +180,7 @@ bool dofi_evd_grow(struct dofi_evd *evd, uint32_t room);
  * holds evd->lock. */
 static inline struct dofi_event *dofi_evd_slot(struct dofi_evd *evd)
 {
+	DOFI_ASSERT_LOCKED(&evd->lock);
 	if (dofi_evd_count(evd) == evd->room && !dofi_evd_grow(evd, evd->room * 2))
 		return NULL;
 	return &evd->ring[evd->tail & (evd->room - 1)];

@@ -12,8 +12,8 @@
  *               thread may take those of both queues of an EP, the lower address first
  *   cno->lock   one notification object
  *   dofi_count_base_lock   values of counters at their last reset; before evd->lock
- *   obj_lock, work_lock, mr_lock, lmr.lock: leaf locks, except that obj_lock and lmr.lock may be
- *   taken under mr_lock
+ *   obj_lock, deferred_lock, mr_lock, lmr.lock: leaf locks, except that obj_lock and lmr.lock may
+ *   be taken under mr_lock
  * No lock is held while a consumer's agent is called.
  */
 #ifndef DOFI_IA_H

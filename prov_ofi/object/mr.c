@@ -244,6 +244,7 @@ DAT_RETURN dofi_lmr_free(DAT_LMR_HANDLE handle)
 
 bool dofi_lmr_close_to_peers(struct dofi_lmr *lmr)
 {
+	DOFI_ASSERT_LOCKED(&lmr->obj.ia->mr_lock);
 	if (lmr->region->desc || !lmr->mr)
 		return false;
 	lmr->region->priv &= ~DOFI_PRIV_REMOTE;

@@ -249,6 +249,7 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 	bool consumer_polled = false, took = false, automatic = ia->prog.automatic;
 	struct dofi_list *pos;
 
+	DOFI_ASSERT_LOCKED(&ia->prog_lock);
 	/* Reset first: CQs that are checked now must be checked again soon. */
 	if (wakeup)
 		ia->prog.idle_rounds = 0;
@@ -279,6 +280,7 @@ int dofi_progress_check_cqs(struct dofi_ia *ia, bool wakeup)
 
 void dofi_progress_cq_ready(struct dofi_ia *ia, struct dofi_evd *evd)
 {
+	DOFI_ASSERT_LOCKED(&ia->prog_lock);
 	/* The EVD may have been freed since epoll returned, and be another adapter's. */
 	if (evd->obj.ia != ia || evd->progress != DOFI_EVD_ARMED || !evd->cq)
 		return;

@@ -12,7 +12,7 @@ test_msgep_shm_SOURCES = \
 	test/msgep/t_shm_read.c \
 	test/msgep/t_shm_order.c test/msgep/t_shm_idle.c \
 	test/msgep/t_shm_ready.c test/msgep/t_shm_ready_bad.c \
-	test/msgep/t_shm_sleep.c \
+	test/msgep/t_shm_sleep.c test/msgep/t_assert.c \
 	prov_ofi/base/addr.c prov_ofi/base/error_text.c \
 	prov_ofi/base/key_map.c \
 	prov_ofi/base/forkfd.c \
