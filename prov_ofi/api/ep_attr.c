@@ -8,7 +8,23 @@
 #include "base/dat_error.h"
 #include "object/limits.h"
 #include "object/mr.h"
+#include "object/ud.h"
 #include "object/version.h"
+
+/* True if the state is one of a connection, also of one that has ended. */
+static bool ep_attr_has_connection(const struct dofi_ep *ep)
+{
+	switch (ep->state) {
+	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+	case DAT_EP_STATE_COMPLETION_PENDING:
+	case DAT_EP_STATE_CONNECTED:
+	case DAT_EP_STATE_DISCONNECT_PENDING:
+	case DAT_EP_STATE_DISCONNECTED:
+		return !ep->ud;
+	default:
+		return false;
+	}
+}
 
 DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
 {
@@ -34,6 +50,8 @@ DAT_RETURN dofi_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PA
 	param->connect_evd_handle = dofi_ep_conn_evd(ep);
 	param->srq_handle = ep->srq;
 	param->ep_attr = ep->attr;
+	if (ep_attr_has_connection(ep))
+		param->ep_attr.qos = ep->qos;
 	dofi_api_ep_param(ep, param);
 	dofi_unlock(&ep->lock);
 	return DAT_SUCCESS;
@@ -194,6 +212,8 @@ static DAT_RETURN ep_attr_apply(struct dofi_ep *ep, const struct change *c)
 		return dofi_ret(ret);
 	marks = ep->srq && (c->attr.max_recv_dtos != ep->attr.max_recv_dtos ||
 			    c->attr.srq_soft_hw != ep->attr.srq_soft_hw);
+	if (ep->ud && c->attr.qos != ep->attr.qos)
+		dofi_sock_set_dscp(ep->ud->sock.fd, fi_tc_dscp_get(dofi_qos_tclass(c->attr.qos)));
 	ep->attr = c->attr;
 	dofi_ep_set_limits(ep);
 	if (marks)

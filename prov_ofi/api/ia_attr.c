@@ -131,7 +131,7 @@ static void ia_attr_fill_provider_attr(struct dofi_ia *ia, DAT_PROVIDER_ATTR *a)
 	a->dapl_version_minor = prov->info.dapl_version_minor;
 	a->lmr_mem_types_supported = (DAT_MEM_TYPE)(DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
 	a->iov_ownership_on_return = DAT_IOV_CONSUMER;
-	a->dat_qos_supported = DAT_QOS_BEST_EFFORT;
+	a->dat_qos_supported = dofi_qos_supported(ia);
 	a->completion_flags_supported = (DAT_COMPLETION_FLAGS)(DAT_COMPLETION_SUPPRESS_FLAG |
 							       DAT_COMPLETION_UNSIGNALLED_FLAG |
 							       DAT_COMPLETION_SOLICITED_WAIT_FLAG |

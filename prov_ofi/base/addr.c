@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/addr.h"
 
@@ -80,4 +81,13 @@ const char *dofi_addr_text(const union dofi_addr *addr, uint16_t port, char *buf
 const char *dofi_peer_text(const union dofi_addr *addr, char *buf)
 {
 	return dofi_addr_text(addr, dofi_addr_port(&addr->sa), buf, DOFI_ADDR_TEXT);
+}
+
+void dofi_sock_set_dscp(int fd, unsigned int dscp)
+{
+	int tos = (int)dscp << 2;
+
+	/* A socket of IPv6 may carry IPv4, too; one of IPv4 refuses the second option. */
+	setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+	setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
 }

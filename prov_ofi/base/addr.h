@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* IP addresses: an address of either family with its port, and operations on them. */
+/* IP addresses: an address of either family with its port, and operations on them and on
+ * sockets. */
 #ifndef DOFI_ADDR_H
 #define DOFI_ADDR_H
 
@@ -27,5 +28,8 @@ bool dofi_addr_same_host(const struct sockaddr *a, const struct sockaddr *b);
 const char *dofi_addr_text(const union dofi_addr *addr, uint16_t port, char *buf, size_t room);
 /* The same with the port of the address; buf has DOFI_ADDR_TEXT bytes. */
 const char *dofi_peer_text(const union dofi_addr *addr, char *buf);
+
+/* Packets of the socket carry that DSCP (RFC 2474), from 0 to 63, of either family. */
+void dofi_sock_set_dscp(int fd, unsigned int dscp);
 
 #endif

@@ -75,6 +75,7 @@ struct dofi_connect_args {
 	DAT_TIMEOUT timeout;
 	DAT_COUNT size;
 	const void *priv;
+	DAT_QOS qos;
 	DAT_RETURN timeout_arg;
 };
 

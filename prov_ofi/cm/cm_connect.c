@@ -120,6 +120,7 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 	dofi_diag_connecting(ep->obj.ia, &a->addr, a->args.qual);
 	if (!info)
 		return -ENOMEM;
+	info->tx_attr->tclass = dofi_qos_tclass(a->args.qos);
 	ret = dofi_conn_open(ep, info, &conn);
 	if (!ret) {
 		ep->obj.ia->fab.desc->ops->set_qual(&conn->fid->fid, a->args.qual);
@@ -240,10 +241,11 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 /* Creates the next connection of an attempt, with the arguments of the first. */
 static void cm_retry_attempt(struct dofi_ep *ep)
 {
-	struct attempt a = {
-		.addr = ep->remote,
-		.args = { .qual = ep->qual, .size = ep->attempt.priv_len, .priv = ep->priv }
-	};
+	struct attempt a = { .addr = ep->remote,
+			     .args = { .qual = ep->qual,
+				       .size = ep->attempt.priv_len,
+				       .priv = ep->priv,
+				       .qos = ep->qos } };
 	struct dofi_conn *conn;
 	int ret;
 
@@ -358,6 +360,8 @@ DAT_RETURN dofi_cm_check_connect(const struct dofi_ia *ia, const struct dofi_con
 		return DOFI_ERR(DAT_INVALID_PARAMETER, args->timeout_arg + 1);
 	if (args->size && !args->priv)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, args->timeout_arg + 2);
+	if (!dofi_qos_valid(ia, args->qos))
+		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return DAT_SUCCESS;
 }
 
@@ -371,6 +375,9 @@ DAT_RETURN dofi_cm_connect(struct dofi_ep *ep, const struct sockaddr *peer,
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
+	/* The argument's default value means the endpoint's attribute. */
+	if (a.args.qos == DAT_QOS_BEST_EFFORT)
+		a.args.qos = ep->attr.qos;
 	ret = cm_find_target(ep, &a);
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
@@ -385,6 +392,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CO
 					  .timeout = timeout,
 					  .size = size,
 					  .priv = priv,
+					  .qos = qos,
 					  .timeout_arg = DAT_INVALID_ARG4 };
 	DAT_RETURN ret;
 
@@ -395,7 +403,7 @@ DAT_RETURN dofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CO
 	ret = dofi_cm_check_connect(ep->obj.ia, &args);
 	if (ret)
 		return ret;
-	if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
+	if (flags != DAT_CONNECT_DEFAULT_FLAG)
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	return dofi_cm_connect(ep, addr, &args);
 }
@@ -404,9 +412,11 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 			       DAT_COUNT size, const DAT_PVOID priv, DAT_QOS qos)
 {
 	struct dofi_ep *ep = dofi_ep_live(handle), *dup;
-	struct dofi_connect_args args = {
-		.timeout = timeout, .size = size, .priv = priv, .timeout_arg = DAT_INVALID_ARG3
-	};
+	struct dofi_connect_args args = { .timeout = timeout,
+					  .size = size,
+					  .priv = priv,
+					  .qos = qos,
+					  .timeout_arg = DAT_INVALID_ARG3 };
 	union dofi_addr peer;
 	struct dofi_ia *ia;
 	DAT_RETURN ret;
@@ -421,8 +431,6 @@ DAT_RETURN dofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle, D
 	ret = dofi_cm_check_connect(ia, &args);
 	if (ret)
 		return ret;
-	if (qos != DAT_QOS_BEST_EFFORT)
-		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	pthread_mutex_lock(&ia->cm_lock);
 	/* The passive side has no qualifier to connect to. */
 	if (dup->state != DAT_EP_STATE_CONNECTED || !dup->active)

@@ -95,21 +95,22 @@ struct dofi_fab {
 	uint32_t lib_version; /* fi_version(); 0: libfabric is not used */
 
 	/* Capabilities: all that the core knows of a fabric (test/structure/check). */
-	bool has_msg_prefix; /* a prefix leads each message (ops->send_prefixed) */
-	bool immed;          /* writes with immediate data consume a peer's receive */
-	bool atomics;        /* atomic operations on memory of the peer's; only with immed */
-	bool auto_progress;  /* operations proceed without calls into the fabric */
-	bool checks_pz;      /* accesses of peers are checked against the EP's PZ */
-	bool zero_based;     /* remote addresses can be offsets into a region */
-	bool narrow_cq_data; /* completion data is 32 bits: immediate data, or a
+	bool has_msg_prefix;  /* a prefix leads each message (ops->send_prefixed) */
+	bool immed;           /* writes with immediate data consume a peer's receive */
+	bool atomics;         /* atomic operations on memory of the peer's; only with immed */
+	bool auto_progress;   /* operations proceed without calls into the fabric */
+	bool checks_pz;       /* accesses of peers are checked against the EP's PZ */
+	bool zero_based;      /* remote addresses can be offsets into a region */
+	bool narrow_cq_data;  /* completion data is 32 bits: immediate data, or a
 			      * connection id */
-	bool early_flush;    /* operations may be flushed before the connection's event,
+	bool early_flush;     /* operations may be flushed before the connection's event,
 			      * and an SRQ's buffers without having been used */
-	bool connect_blocks; /* a connect call waits until the host answers */
-	bool await_route;    /* the EQ does not say which attempt has no route */
-	bool refuse_lost;    /* a request that cannot be accepted must be refused */
-	bool datagrams;      /* datagram endpoints: the adapter has an IP address, no secret */
-	bool limits_reads;   /* a peer serves a limited number of reads at a time */
+	bool connect_blocks;  /* a connect call waits until the host answers */
+	bool await_route;     /* the EQ does not say which attempt has no route */
+	bool refuse_lost;     /* a request that cannot be accepted must be refused */
+	bool datagrams;       /* datagram endpoints: the adapter has an IP address, no secret */
+	bool traffic_classes; /* connections have one: their packets, if any, carry a DSCP */
+	bool limits_reads;    /* a peer serves a limited number of reads at a time */
 
 	/* Limits. */
 	uint64_t atomic_access; /* libfabric's right for atomic operations of peers; 0: none */

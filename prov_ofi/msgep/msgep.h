@@ -354,6 +354,7 @@ struct msgep_ep {
 	int sock;                      /* of the handshake; -1: none */
 	struct dofi_list checked_link; /* in eq->checked_eps; event_lock */
 	union dofi_addr local, peer;   /* with ports */
+	uint8_t dscp;                  /* of its packets; the side that connects chooses it */
 	bool has_qual;
 	uint64_t qual; /* part of the name of a listener's unix socket, with the
 			* port */
@@ -396,10 +397,11 @@ struct msgep_params {
  * otherwise. */
 struct msgep_transport {
 	const char *name;
-	uint8_t id;      /* in the handshake */
-	bool local;      /* peers are processes of this host: unix sockets */
-	bool doorbell;   /* a byte on the socket wakes a sleeping peer */
-	bool dispatches; /* `progress` processes all endpoints: they are not polled
+	uint8_t id;           /* in the handshake */
+	bool local;           /* peers are processes of this host: unix sockets */
+	bool doorbell;        /* a byte on the socket wakes a sleeping peer */
+	bool traffic_classes; /* connections have a DSCP each, or no packets */
+	bool dispatches;      /* `progress` processes all endpoints: they are not polled
 			  * individually */
 	/* 0 if the fabric can be opened, otherwise reports why not; NULL: it always can. */
 	int (*find_provider)(const struct dofi_fab *fab);
@@ -446,12 +448,11 @@ struct msgep_transport {
 
 	/* Handshake without a socket (cm_route.c); NULL: this and the following are not supported.
 	 * A route is a number, not 0, of a connection of the transport itself to another adapter.
-	 * Caller holds eq->lock, except for find_ep. route: one to that service point, and our
-	 * address on it; 0: none. route_peer: the peer's address. route_of: the one that ep is
-	 * attached to; 0: none. add_route: ep's route leads to that service point; remove_route: it
-	 * does not. */
-	uint64_t (*route)(struct msgep_domain *domain, const union dofi_addr *to,
-			  union dofi_addr *local);
+	 * Caller holds eq->lock, except for find_ep. route: one of ep's DSCP to that service point,
+	 * and our address on it; 0: none. route_peer: the peer's address. route_of: the one that ep
+	 * is attached to; 0: none. add_route: ep's route leads to that service point; remove_route:
+	 * it does not. */
+	uint64_t (*route)(struct msgep_ep *ep, const union dofi_addr *to, union dofi_addr *local);
 	void (*route_peer)(struct msgep_domain *domain, uint64_t route, union dofi_addr *peer);
 	uint64_t (*route_of)(struct msgep_ep *ep);
 	void (*add_route)(struct msgep_ep *ep, const union dofi_addr *to,

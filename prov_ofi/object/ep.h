@@ -211,6 +211,7 @@ struct dofi_ep {
 	struct dofi_ep_slot *counts;
 	uint64_t qual; /* qualifier of the last connection; active side */
 	bool active;
+	DAT_QOS qos; /* of the connection, from its first attempt on */
 	union dofi_addr local, remote;
 	uint16_t local_port, remote_port;
 	uint8_t priv[DOFI_CM_MAX]; /* private data: the local one while an attempt may be
@@ -284,6 +285,12 @@ bool dofi_ep_attr_valid_srq(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool re
 void dofi_ep_attr_merge(DAT_EP_ATTR *attr, const DAT_EP_ATTR *wanted);
 /* EP with an SRQ: sets its watermarks from its attributes. */
 void dofi_ep_set_marks(struct dofi_ep *ep);
+/* The classes of quality of service that connections of the IA can have; true if one of them. */
+DAT_QOS dofi_qos_supported(const struct dofi_ia *ia);
+bool dofi_qos_valid(const struct dofi_ia *ia, DAT_QOS qos);
+/* Its traffic class for libfabric, a DSCP; and the reverse. */
+uint32_t dofi_qos_tclass(DAT_QOS qos);
+DAT_QOS dofi_qos_of_tclass(uint32_t tclass);
 /* Sets the limits that posts are checked against from the attributes. */
 void dofi_ep_set_limits(struct dofi_ep *ep);
 /* The streams of an endpoint with those EVDs (NULL: none). */

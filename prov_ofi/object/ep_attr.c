@@ -6,6 +6,51 @@
 #include "object/limits.h"
 #include "object/ud.h"
 
+/* RFC 4594: "High-Throughput Data" is AF11, "Low-Latency Data" AF21, and EF is for traffic that has
+ * capacity of its own; RFC 8622: lower effort. */
+static const struct {
+	DAT_QOS qos;
+	uint8_t dscp;
+} qos_classes[] = {
+	{ DAT_QOS_HIGH_THROUGHPUT, 10 },
+	{ DAT_QOS_LOW_LATENCY, 18 },
+	{ DAT_QOS_ECONOMY, 1 },
+	{ DAT_QOS_PREMIUM, 46 },
+};
+
+#define QOS_CLASSES (sizeof(qos_classes) / sizeof(*qos_classes))
+
+uint32_t dofi_qos_tclass(DAT_QOS qos)
+{
+	for (size_t i = 0; i < QOS_CLASSES; i++)
+		if (qos_classes[i].qos == qos)
+			return fi_tc_dscp_set(qos_classes[i].dscp);
+	return FI_TC_UNSPEC;
+}
+
+DAT_QOS dofi_qos_of_tclass(uint32_t tclass)
+{
+	for (size_t i = 0; i < QOS_CLASSES; i++)
+		if (fi_tc_dscp_set(qos_classes[i].dscp) == tclass)
+			return qos_classes[i].qos;
+	return DAT_QOS_BEST_EFFORT;
+}
+
+DAT_QOS dofi_qos_supported(const struct dofi_ia *ia)
+{
+	unsigned int all = DAT_QOS_BEST_EFFORT;
+
+	for (size_t i = 0; i < QOS_CLASSES && ia->fab.traffic_classes; i++)
+		all |= qos_classes[i].qos;
+	return (DAT_QOS)all;
+}
+
+bool dofi_qos_valid(const struct dofi_ia *ia, DAT_QOS qos)
+{
+	return qos == DAT_QOS_BEST_EFFORT || (dofi_qos_tclass(qos) != FI_TC_UNSPEC &&
+					      ((unsigned int)dofi_qos_supported(ia) & qos));
+}
+
 void dofi_ep_attr_default(struct dofi_ia *ia, DAT_EP_ATTR *attr)
 {
 	memset(attr, 0, sizeof(*attr));
@@ -77,7 +122,7 @@ static bool ep_attr_flags_ok(const DAT_EP_ATTR *attr)
 
 bool dofi_ep_attr_valid(struct dofi_ia *ia, const DAT_EP_ATTR *attr, bool recv, bool request)
 {
-	if (attr->qos != DAT_QOS_BEST_EFFORT)
+	if (!dofi_qos_valid(ia, attr->qos))
 		return false;
 	/* A direction without an EVD works, too: it generates no events. */
 	if (recv && (!attr->max_recv_dtos || !attr->max_recv_iov))

@@ -51,6 +51,7 @@ int dofi_ud_open(struct dofi_ep *ep)
 		free(ud);
 		return ret;
 	}
+	dofi_sock_set_dscp(ud->sock.fd, fi_tc_dscp_get(dofi_qos_tclass(ep->attr.qos)));
 	ep->ud = ud;
 	ret = ud_watch(ep, EPOLL_CTL_ADD);
 	if (ret) {

@@ -178,7 +178,10 @@ TEST(attr, provider_features_are_true)
 	/* Virtual memory always, LMRs and shared memory as bits. */
 	ASSERT_EQ(n.prov.lmr_mem_types_supported, DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
 	ASSERT_EQ(n.prov.iov_ownership_on_return, DAT_IOV_CONSUMER);
-	ASSERT_EQ(n.prov.dat_qos_supported, DAT_QOS_BEST_EFFORT);
+	ASSERT_EQ(n.prov.dat_qos_supported,
+		  fabric_has("classes") ? DAT_QOS_HIGH_THROUGHPUT | DAT_QOS_LOW_LATENCY |
+						  DAT_QOS_ECONOMY | DAT_QOS_PREMIUM
+					: DAT_QOS_BEST_EFFORT);
 	ASSERT_EQ(n.prov.completion_flags_supported,
 		  DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
 			  DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG);

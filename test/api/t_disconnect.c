@@ -403,7 +403,7 @@ TEST(dup_connect, unsupported_qos_is_MODEL_NOT_SUPPORTED)
 
 	pair_up(&p);
 	side_make(&c, &p.node, NULL);
-	UNSUPPORTED(dat_ep_dup_connect(c.ep, p.a.ep, US_CONNECT, 0, NULL, DAT_QOS_ECONOMY));
+	UNSUPPORTED(dat_ep_dup_connect(c.ep, p.a.ep, US_CONNECT, 0, NULL, (DAT_QOS)3));
 	side_free(&c);
 	pair_close(&p);
 }

@@ -232,7 +232,8 @@ static void req_dtos_negative(struct parts *p)
 }
 static void other_qos(struct parts *p)
 {
-	p->attr.qos = DAT_QOS_LOW_LATENCY;
+	/* Not one class. */
+	p->attr.qos = (DAT_QOS)(DAT_QOS_LOW_LATENCY | DAT_QOS_PREMIUM);
 }
 
 static void refuse(const void *arg)

@@ -280,7 +280,8 @@ static void req_iov_over(struct pair *p, DAT_EP_PARAM *q)
 static void other_qos(struct pair *p, DAT_EP_PARAM *q)
 {
 	(void)p;
-	q->ep_attr.qos = DAT_QOS_LOW_LATENCY;
+	/* Not one class. */
+	q->ep_attr.qos = (DAT_QOS)(DAT_QOS_LOW_LATENCY | DAT_QOS_PREMIUM);
 }
 static void in_over(struct pair *p, DAT_EP_PARAM *q)
 {

@@ -344,14 +344,14 @@ static void try_connect(void)
 	RESULT(ep_connect, (ep, addr, 1, 0, 0, NULL, best, none));
 	RESULT(ep_connect, (ep, addr, 1, 1, -1, NULL, best, none));
 	RESULT(ep_connect, (ep, addr, 1, 1, 4, NULL, best, none));
-	RESULT(ep_connect, (ep, addr, 1, 1, 0, NULL, DAT_QOS_PREMIUM, none));
+	RESULT(ep_connect, (ep, addr, 1, 1, 0, NULL, (DAT_QOS)3, none));
 	RESULT(ep_connect, (ep, addr, 1, 1, 0, NULL, best, DAT_CONNECT_MULTIPATH_FLAG));
 	RESULT(ep_connect, (ep, addr, 1, 1, 0, NULL, best, none));
 	RESULT(ep_dup_connect, (ep, wrong, 1, 0, NULL, best));
 	RESULT(ep_dup_connect, (ep, ep, 0, 0, NULL, best));
 	RESULT(ep_dup_connect, (ep, ep, 1, -1, NULL, best));
 	RESULT(ep_dup_connect, (ep, ep, 1, 4, NULL, best));
-	RESULT(ep_dup_connect, (ep, ep, 1, 0, NULL, DAT_QOS_PREMIUM));
+	RESULT(ep_dup_connect, (ep, ep, 1, 0, NULL, (DAT_QOS)3));
 	RESULT(ep_dup_connect, (ep, ep, 1, 0, NULL, best));
 	ex_check(dat_ep_free(ep), "dat_ep_free");
 	ex_check(dat_ep_create(ex.ia, DAT_HANDLE_NULL, dto, dto, conn, NULL, &ep), "dat_ep_create");

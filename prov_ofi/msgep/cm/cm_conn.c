@@ -124,7 +124,8 @@ static void cm_send_request(struct msgep_cm_conn *conn)
 				    .transport = conn->transport->id,
 				    .data = conn->bufs->param,
 				    .data_len = conn->bufs->param_len,
-				    .to = conn->peer };
+				    .to = conn->peer,
+				    .dscp = conn->ep->dscp };
 	struct msgep_params params;
 	int ret = cm_add_params(conn, true, &params, &msg);
 

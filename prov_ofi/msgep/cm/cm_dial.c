@@ -93,7 +93,7 @@ static int cm_dial_network(struct msgep_ep *ep, const union dofi_addr *to, uint6
 	msgep_cm_set_transport(ep, fabric->transport);
 	if (way->route)
 		return 0;
-	return msgep_cm_dial(dofi_netif_source(fabric->fab, to), to, &way->done);
+	return msgep_cm_dial(dofi_netif_source(fabric->fab, to), to, ep->dscp, &way->done);
 }
 
 int msgep_cm_find_path(struct msgep_ep *ep, const union dofi_addr *to, uint64_t since,
@@ -104,7 +104,7 @@ int msgep_cm_find_path(struct msgep_ep *ep, const union dofi_addr *to, uint64_t 
 
 	memset(way, 0, sizeof(*way));
 	if (transport->route)
-		way->route = transport->route(ep->domain, to, &way->local);
+		way->route = transport->route(ep, to, &way->local);
 	if (way->route || !cm_backlog_full(ep, to))
 		ret = cm_dial_network(ep, to, since, way);
 	if (ep->transport->local)

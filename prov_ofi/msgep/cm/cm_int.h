@@ -107,6 +107,7 @@ struct msgep_cm_conn {
 	bool accepted;   /* fi_accept has been called */
 	bool active;     /* the client's end */
 	bool challenged; /* CHALLENGE has been sent */
+	uint8_t dscp;    /* of a request */
 	/* connection of the transport that carries messages (cm_route.c); 0: the socket */
 	uint64_t route;
 	uint64_t peer_mark;           /* of a request: the client's end on the route */
@@ -201,7 +202,8 @@ bool msgep_cm_port_owner(const union dofi_addr *to, uid_t *uid);
 /* cm_sock.c */
 /* A socket that is being connected to `to` over the network; *done: it is connected. source:
  * address to bind to, or NULL. Negative errors are final. */
-int msgep_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done);
+int msgep_cm_dial(const union dofi_addr *source, const union dofi_addr *to, uint8_t dscp,
+		  bool *done);
 /* The same to a listener on this host. qual: the service point's qualifier, which is in the unix
  * socket's name next to the port, or NULL. -EAGAIN: retry later; -EACCES: the listener is not
  * trusted. */

@@ -32,8 +32,11 @@ static struct fi_info *cm_request_info(struct msgep_cm_conn *conn)
 	struct fi_info *info =
 		dofi_own_info_copy(conn->pep->fabric->fab->info, &conn->local, &conn->peer);
 
-	if (info)
-		info->handle = &conn->handle;
+	if (!info)
+		return NULL;
+	info->handle = &conn->handle;
+	if (conn->dscp)
+		info->tx_attr->tclass = fi_tc_dscp_set(conn->dscp);
 	return info;
 }
 
@@ -50,6 +53,9 @@ void msgep_cm_report_request(struct msgep_cm_conn *conn, const struct msgep_cm_m
 	struct msgep_event event = { .event = FI_CONNREQ, .fid = &conn->pep->fid.fid };
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
+	conn->dscp = msg->dscp;
+	if (conn->dscp && conn->fd >= 0 && !conn->transport->local)
+		dofi_sock_set_dscp(conn->fd, conn->dscp);
 	event.info = cm_request_info(conn);
 	if (!event.info) {
 		cm_refuse_busy(conn);
@@ -263,6 +269,7 @@ int msgep_cm_attach_request(struct fid *handle, struct msgep_ep *ep)
 		ep->eq = eq;
 		ep->local = conn->local;
 		ep->peer = conn->peer;
+		ep->dscp = conn->dscp;
 	}
 	pthread_mutex_unlock(&eq->lock);
 	return ret;

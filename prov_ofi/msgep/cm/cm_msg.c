@@ -40,7 +40,7 @@ size_t msgep_cm_build(uint8_t *buf, const struct msgep_cm_msg *msg)
 	p = dofi_put_be(p, msg->data_len, 2);
 	p = dofi_put_be(p, msg->port, 2);
 	p = dofi_put_be(p, cm_msg_format(msg), 1);
-	p = dofi_put_be(p, 0, 1);
+	p = dofi_put_be(p, msg->dscp, 1);
 	p = cm_msg_put_address(p, &msg->to);
 	if (msg->params_len)
 		memcpy(p, msg->params, msg->params_len);
@@ -65,11 +65,9 @@ static bool cm_msg_all_zero(const uint8_t *p, size_t n)
 
 static bool cm_msg_address_ok(const uint8_t *p)
 {
-	if (p[15])
-		return false;
 	if (p[5] != MSGEP_CM_REQUEST)
 		return cm_msg_all_zero(p + 12, 20);
-	return dofi_get_be(p + 12, 2) &&
+	return dofi_get_be(p + 12, 2) && p[15] < 64 &&
 	       (p[14] == 6 || (p[14] == 4 && cm_msg_all_zero(p + 20, 12)));
 }
 
@@ -150,6 +148,7 @@ int msgep_cm_parse(const uint8_t *buf, size_t len, struct msgep_cm_msg *msg)
 	msg->data = msg->params + msg->params_len;
 	msg->mac = msg->sealed ? msg->data + msg->data_len : NULL;
 	msg->port = (uint16_t)dofi_get_be(buf + 12, 2);
+	msg->dscp = buf[15];
 	if (buf[14] == 6) {
 		msg->to.sa.sa_family = AF_INET6;
 		memcpy(&msg->to.in6.sin6_addr, buf + 16, 16);

@@ -34,7 +34,8 @@
  *  10  2  number of bytes of private data after those, at most MSGEP_CM_DATA; 0 in BYE
  *  12  2  REQUEST: port that names the sender's end; otherwise 0
  *  14  1  REQUEST: 4 or 6, the version of the following address; otherwise 0
- *  15  1  0
+ *  15  1  REQUEST: DSCP of the connection's packets, less than 64; otherwise 0. A peer that does
+ *         not know it rejects others than 0
  *  16 16  REQUEST: destination address, an IPv4 address followed by zeros;
  *         otherwise 0
  *
@@ -79,6 +80,7 @@ struct msgep_cm_msg {
 	const uint8_t *params, *data; /* point into the message */
 	union dofi_addr to;           /* REQUEST: port 0 */
 	uint16_t port;
+	uint8_t dscp;
 	const uint8_t *mac; /* sealed; NULL: zeros, to be filled in */
 };
 

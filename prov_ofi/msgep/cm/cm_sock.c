@@ -215,13 +215,16 @@ void msgep_cm_tune(int fd)
 		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &give_up, sizeof(give_up));
 }
 
-int msgep_cm_dial(const union dofi_addr *source, const union dofi_addr *to, bool *done)
+int msgep_cm_dial(const union dofi_addr *source, const union dofi_addr *to, uint8_t dscp,
+		  bool *done)
 {
 	int fd = cm_new_socket(to->sa.sa_family), ret = 0;
 
 	if (fd < 0)
 		return fd;
 	msgep_cm_tune(fd);
+	if (dscp)
+		dofi_sock_set_dscp(fd, dscp);
 	*done = false;
 	if (source && bind(fd, &source->sa, (socklen_t)dofi_addr_len(&source->sa)))
 		ret = -errno;

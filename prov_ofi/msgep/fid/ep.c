@@ -197,6 +197,8 @@ int msgep_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 	dofi_list_init(&ep->checked_link);
 	ep->domain = dofi_container(domain, struct msgep_domain, fid);
 	ep->transport = ep->domain->fabric->transport;
+	if (info->tx_attr)
+		ep->dscp = fi_tc_dscp_get(info->tx_attr->tclass);
 	if (info->ep_attr)
 		msgep_auth_copy(&ep->auth, info->ep_attr->auth_key, info->ep_attr->auth_key_size);
 	ep->fid.fid.fclass = FI_CLASS_EP;

@@ -87,7 +87,7 @@ void pair_attach(struct pair_conn *conn, struct pair *pair)
 			pair_break(pair, FI_ENOMEM);
 	} else {
 		dofi_list_append(&pair->conns, &conn->link);
-		pair_revoke(pair->net, NULL, pair->name);
+		pair_revoke(pair->net, NULL, pair);
 	}
 	pair_touch(conn);
 	if (ep->rx_cq)
@@ -109,8 +109,8 @@ static int pair_get_params(struct msgep_ep *ep, bool active, struct msgep_params
 		ret = msgep_inbox_expect(net->domain);
 		ep->w.pair->expects = !ret;
 	}
-	if (!ret && !active && !pair_is_up(net, ep->w.pair->peer_name))
-		ret = pair_grant(net, ep->w.pair->peer_name, out->data + 32, NULL);
+	if (!ret && !active && !pair_is_up(net, ep->w.pair->peer_name, ep->dscp))
+		ret = pair_grant(net, ep->w.pair->peer_name, ep->dscp, out->data + 32, NULL);
 	if (!ret) {
 		p = dofi_put_be(p, PAIR_VERSION, 1);
 		p = dofi_put_be(p, 0, 1);
@@ -152,7 +152,7 @@ static int pair_parse_params(struct pair_net *net, struct pair_conn *conn, bool 
 	pair_answered(conn);
 	if (!active)
 		return 0;
-	ret = pair_get(net, &conn->ep->peer, data, &pair);
+	ret = pair_get(net, conn->ep, data, &pair);
 	if (ret)
 		return ret;
 	dofi_list_append(&pair->conns, &conn->link);
@@ -335,6 +335,7 @@ const struct msgep_transport msgep_transport_pair = {
 	.name = "pairs",
 	.id = 3,
 	.dispatches = true,
+	.traffic_classes = true,
 	.find_provider = pair_find_provider,
 	.domain_open = pair_open,
 	.domain_close = pair_close,

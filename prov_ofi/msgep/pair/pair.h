@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The transport over connected endpoints of libfabric (FI_EP_MSG): one libfabric connection per
- * pair of adapters carries the packets of all DAT connections between them.
+ * pair of adapters and DSCP carries the packets of all DAT connections of that DSCP between them.
  *
  * Objects
  *   struct pair_net    an adapter's libfabric objects: domain, completion queue, event queue,
@@ -169,6 +169,7 @@ struct pair {
 	int fd;                  /* its socket (pair_sock.c); -1: not known */
 	enum pair_state state;   /* net->lock and pair->lock to write */
 	uint8_t name[PAIR_NAME]; /* of the peer's adapter */
+	uint8_t dscp;            /* of its packets */
 	uint32_t index;          /* ours: identifies received messages, */
 	uint64_t key;
 	struct pair_head head;  /* the peer's: those that are sent */
@@ -289,6 +290,7 @@ struct pair_token {
 	struct dofi_list link;
 	uint8_t token[PAIR_NAME];
 	uint8_t name[PAIR_NAME];
+	uint8_t dscp;
 	struct pair_conn *conn; /* for its bulk endpoint; NULL: for a pair */
 	uint64_t expires;
 };
@@ -376,16 +378,19 @@ int pair_post(struct pair_net *net, struct pair_buf *buf);
 int pair_post_new(struct pair_net *net);
 
 /* pair_link.c. Caller holds net->lock. */
-/* The pair with the adapter of these parameters, an existing or a new one. 0 or negative. */
-int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *params,
+/* The pair of ep's DSCP with the adapter of these parameters, an existing or a new one. 0 or
+ * negative. */
+int pair_get(struct pair_net *net, const struct msgep_ep *ep, const uint8_t *params,
 	     struct pair **out);
-/* Grants a token to the adapter of that name; conn: for a bulk endpoint, counted in n_granted. */
-int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t *token, struct pair_conn *conn);
-/* Revokes the tokens of a closed connection, or of a peer (name) that has a pair. */
-void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8_t *name);
+/* Grants a token to the adapter of that name, for that DSCP; conn: for a bulk endpoint, counted in
+ * n_granted. */
+int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t dscp, uint8_t *token,
+	       struct pair_conn *conn);
+/* Revokes the tokens of a closed connection, or those that this pair has made needless. */
+void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const struct pair *pair);
 /* Revokes expired tokens. */
 void pair_expire(struct pair_net *net);
-bool pair_is_up(struct pair_net *net, const uint8_t *name);
+bool pair_is_up(struct pair_net *net, const uint8_t *name, uint8_t dscp);
 /* Connects a bulk endpoint. 0 or negative. */
 int pair_start_connect(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
 		       struct pair_bulk *bulk);
@@ -396,9 +401,9 @@ void pair_break(struct pair *pair, int err);
 void pair_check_hosts(struct msgep_domain *domain);
 void pair_free_all(struct pair_net *net);
 
-/* pair_sock.c: the socket of a connected endpoint, or -1. Release it before the endpoint is
- * closed. */
-int pair_sock_claim(struct fid_ep *ep);
+/* pair_sock.c: the socket of a connected endpoint, or -1; its packets get the DSCP. Release it
+ * before the endpoint is closed. */
+int pair_sock_claim(struct fid_ep *ep, uint8_t dscp);
 void pair_sock_release(int *fd);
 /* Limits the time for which libfabric blocks on an accepted socket for the rest of a request.
  * Accepted sockets inherit the limit. False: the listener's socket was not found. */
@@ -496,7 +501,7 @@ void pair_cm_attached(struct pair_conn *conn);
 void pair_cm_not_attached(struct pair *pair, const struct msgep_frame *f);
 void pair_cm_lost(struct pair *pair);
 /* and the transport's operations */
-uint64_t pair_route(struct msgep_domain *domain, const union dofi_addr *to, union dofi_addr *local);
+uint64_t pair_route(struct msgep_ep *ep, const union dofi_addr *to, union dofi_addr *local);
 void pair_route_peer(struct msgep_domain *domain, uint64_t route, union dofi_addr *peer);
 uint64_t pair_route_of(struct msgep_ep *ep);
 void pair_learn(struct msgep_ep *ep, const union dofi_addr *to, const union dofi_addr *local);

@@ -193,7 +193,7 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 			continue;
 		if (event == FI_CONNECTED && bulk->state == PAIR_CONNECTING) {
 			bulk_set_state(bulk, PAIR_UP);
-			bulk->fd = pair_sock_claim(bulk->ep);
+			bulk->fd = pair_sock_claim(bulk->ep, bulk->conn ? bulk->conn->ep->dscp : 0);
 			dofi_log(DOFI_LOG_DEBUG, "a bulk endpoint is up");
 		} else if (event != FI_CONNECTED) {
 			bulk_down(bulk, err);

@@ -45,9 +45,9 @@ static bool pair_cm_leads_to(const struct pair *pair, const union dofi_addr *to)
 	return false;
 }
 
-uint64_t pair_route(struct msgep_domain *domain, const union dofi_addr *to, union dofi_addr *local)
+uint64_t pair_route(struct msgep_ep *ep, const union dofi_addr *to, union dofi_addr *local)
 {
-	struct pair_net *net = pair_net_of(domain);
+	struct pair_net *net = pair_net_of(ep->domain);
 	struct dofi_list *pos;
 	uint64_t route = 0;
 
@@ -56,7 +56,7 @@ uint64_t pair_route(struct msgep_domain *domain, const union dofi_addr *to, unio
 	{
 		const struct pair *pair = dofi_container(pos, struct pair, link);
 
-		if (pair->state != PAIR_UP || !pair_cm_leads_to(pair, to))
+		if (pair->state != PAIR_UP || pair->dscp != ep->dscp || !pair_cm_leads_to(pair, to))
 			continue;
 		*local = pair->local;
 		route = pair_cm_pair_number(pair);
@@ -93,8 +93,8 @@ uint64_t pair_route_of(struct msgep_ep *ep)
 	return route;
 }
 
-/* The pair of the peer's parameters: up, or connecting. */
-static struct pair *pair_cm_pair_to(struct pair_net *net, const uint8_t *name)
+/* The pair of the connection's DSCP with the peer's adapter: up, or connecting. */
+static struct pair *pair_cm_pair_to(struct pair_net *net, const struct pair_conn *conn)
 {
 	struct dofi_list *pos;
 
@@ -102,7 +102,8 @@ static struct pair *pair_cm_pair_to(struct pair_net *net, const uint8_t *name)
 	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
-		if (pair->state != PAIR_BROKEN && !memcmp(pair->name, name, PAIR_NAME))
+		if (pair->state != PAIR_BROKEN && pair->dscp == conn->ep->dscp &&
+		    !memcmp(pair->name, conn->peer_name, PAIR_NAME))
 			return pair;
 	}
 	return NULL;
@@ -116,7 +117,7 @@ void pair_learn(struct msgep_ep *ep, const union dofi_addr *to, const union dofi
 	struct pair *pair;
 
 	pthread_mutex_lock(&net->lock);
-	pair = conn ? pair_cm_pair_to(net, conn->peer_name) : NULL;
+	pair = conn ? pair_cm_pair_to(net, conn) : NULL;
 	if (!pair || pair->n_points >= POINTS_MOST || pair_cm_leads_to(pair, to))
 		goto out;
 	points = realloc(pair->points, (pair->n_points + 1) * sizeof(*points));

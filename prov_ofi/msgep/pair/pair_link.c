@@ -71,7 +71,7 @@ static int pair_place(struct pair_net *net)
 	return (int)net->n_pairs++;
 }
 
-static struct pair *pair_new(struct pair_net *net, const uint8_t *name)
+static struct pair *pair_new(struct pair_net *net, const uint8_t *name, uint8_t dscp)
 {
 	int place = pair_place(net);
 	struct pair *pair = place < 0 ? NULL : calloc(1, sizeof(*pair));
@@ -87,6 +87,7 @@ static struct pair *pair_new(struct pair_net *net, const uint8_t *name)
 	pair->index = (uint32_t)place;
 	pair->serial = ++net->serial ? net->serial : ++net->serial;
 	memcpy(pair->name, name, PAIR_NAME);
+	pair->dscp = dscp;
 	pthread_mutex_init(&pair->lock, NULL);
 	pair->waiting_end = &pair->waiting;
 	dofi_list_init(&pair->conns);
@@ -146,16 +147,21 @@ static bool pair_parse_param(struct pair *pair, const uint8_t *param, size_t len
 
 /* The fi_info for a connection to that address: from one of the adapter's addresses if the user
  * named it, otherwise over any interface that leads there. */
-static struct fi_info *pair_info_to(struct pair_net *net, const union dofi_addr *to)
+static struct fi_info *pair_info_to(struct pair_net *net, const union dofi_addr *to, uint8_t dscp)
 {
 	const union dofi_addr *source = dofi_netif_source(net->domain->fabric->fab, to);
 
-	return dofi_info_copy(net->inner.info, source, to);
+	struct fi_info *info = dofi_info_copy(net->inner.info, source, to);
+
+	/* libfabric up to 2.6 does not pass it to its sockets: see pair_sock.c. */
+	if (info && dscp)
+		info->tx_attr->tclass = fi_tc_dscp_set(dscp);
+	return info;
 }
 
 static int pair_connect(struct pair *pair, const union dofi_addr *to, const uint8_t *token)
 {
-	struct fi_info *info = pair_info_to(pair->net, to);
+	struct fi_info *info = pair_info_to(pair->net, to, pair->dscp);
 	uint8_t param[PAIR_PARAM];
 	int ret;
 
@@ -170,7 +176,7 @@ static int pair_connect(struct pair *pair, const union dofi_addr *to, const uint
 int pair_start_connect(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
 		       struct pair_bulk *bulk)
 {
-	struct fi_info *info = pair_info_to(net, to);
+	struct fi_info *info = pair_info_to(net, to, bulk->conn->ep->dscp);
 	uint8_t param[PAIR_PARAM];
 	int ret;
 
@@ -184,11 +190,16 @@ int pair_start_connect(struct pair_net *net, const union dofi_addr *to, const ui
 	return ret;
 }
 
-int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *params,
+static bool pair_matches(const struct pair *pair, const uint8_t *name, uint8_t dscp)
+{
+	return pair->dscp == dscp && !memcmp(pair->name, name, PAIR_NAME);
+}
+
+int pair_get(struct pair_net *net, const struct msgep_ep *ep, const uint8_t *params,
 	     struct pair **out)
 {
 	const uint8_t *name = params + 16, *token = params + 32;
-	union dofi_addr to = *peer;
+	union dofi_addr to = ep->peer;
 	struct dofi_list *pos;
 	struct pair *pair;
 	int ret;
@@ -197,12 +208,12 @@ int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *p
 	dofi_list_each(pos, &net->pairs)
 	{
 		pair = dofi_container(pos, struct pair, link);
-		if (pair->state != PAIR_BROKEN && !memcmp(pair->name, name, PAIR_NAME)) {
+		if (pair->state != PAIR_BROKEN && pair_matches(pair, name, ep->dscp)) {
 			*out = pair;
 			return 0;
 		}
 	}
-	pair = pair_new(net, name);
+	pair = pair_new(net, name, ep->dscp);
 	if (!pair)
 		return -FI_ENOMEM;
 	dofi_addr_set_port(&to.sa, (uint16_t)dofi_get_be(params + 2, 2));
@@ -216,7 +227,7 @@ int pair_get(struct pair_net *net, const union dofi_addr *peer, const uint8_t *p
 
 /* ---------------------------------------------------------------- admission */
 
-bool pair_is_up(struct pair_net *net, const uint8_t *name)
+bool pair_is_up(struct pair_net *net, const uint8_t *name, uint8_t dscp)
 {
 	struct dofi_list *pos;
 
@@ -225,13 +236,14 @@ bool pair_is_up(struct pair_net *net, const uint8_t *name)
 	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
-		if (pair->state == PAIR_UP && !memcmp(pair->name, name, PAIR_NAME))
+		if (pair->state == PAIR_UP && pair_matches(pair, name, dscp))
 			return true;
 	}
 	return false;
 }
 
-int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t *token, struct pair_conn *conn)
+int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t dscp, uint8_t *token,
+	       struct pair_conn *conn)
 {
 	struct pair_token *t = calloc(1, sizeof(*t));
 
@@ -243,6 +255,7 @@ int pair_grant(struct pair_net *net, const uint8_t *name, uint8_t *token, struct
 		return -FI_EIO;
 	}
 	memcpy(t->name, name, PAIR_NAME);
+	t->dscp = dscp;
 	t->conn = conn;
 	net->n_granted += !!conn;
 	t->expires = dofi_now() + DOFI_MS(PAIR_TOKEN_MS);
@@ -278,7 +291,7 @@ void pair_expire(struct pair_net *net)
 
 /* A token can be used once. */
 static bool pair_use_token(struct pair_net *net, const uint8_t *name, const uint8_t *token,
-			   struct pair_conn **conn)
+			   struct pair_conn **conn, uint8_t *dscp)
 {
 	uint64_t now = dofi_now();
 	struct dofi_list *pos, *tmp;
@@ -291,15 +304,17 @@ static bool pair_use_token(struct pair_net *net, const uint8_t *name, const uint
 			    !memcmp(t->name, name, PAIR_NAME);
 
 		good |= same;
-		if (same)
+		if (same) {
 			*conn = t->conn;
+			*dscp = t->dscp;
+		}
 		if (same || now >= t->expires)
 			pair_token_free(net, t);
 	}
 	return good;
 }
 
-void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8_t *name)
+void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const struct pair *pair)
 {
 	struct dofi_list *pos, *tmp;
 
@@ -308,14 +323,15 @@ void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const uint8
 	{
 		struct pair_token *t = dofi_container(pos, struct pair_token, link);
 
-		if (t->conn == conn && !(name && memcmp(t->name, name, PAIR_NAME)))
+		if (t->conn == conn && (!pair || pair_matches(pair, t->name, t->dscp)))
 			pair_token_free(net, t);
 	}
 }
 
-static int pair_accept(struct pair_net *net, struct fi_info *info, const uint8_t *param)
+static int pair_accept(struct pair_net *net, struct fi_info *info, const uint8_t *param,
+		       uint8_t dscp)
 {
-	struct pair *pair = pair_new(net, param + 24);
+	struct pair *pair = pair_new(net, param + 24, dscp);
 	uint8_t answer[PAIR_PARAM];
 	int ret;
 
@@ -339,9 +355,10 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 	bool ours = len >= PAIR_PARAM && dofi_get_be(param, 4) == PAIR_MAGIC &&
 		    dofi_get_be(param + 4, 4) == PAIR_VERSION;
 	struct pair_conn *conn = NULL;
+	uint8_t dscp = 0;
 	char text[DOFI_ADDR_TEXT];
 
-	if (!ours || !pair_use_token(net, param + 24, param + 40, &conn)) {
+	if (!ours || !pair_use_token(net, param + 24, param + 40, &conn, &dscp)) {
 		dofi_log(DOFI_LOG_WARN,
 			 "rejected a libfabric connection from %s: expected a token that this "
 			 "adapter granted, got %s",
@@ -355,7 +372,7 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 			fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
 		else
 			pair_bulk_accept(conn, info);
-	} else if (pair_accept(net, info, param)) {
+	} else if (pair_accept(net, info, param, dscp)) {
 		dofi_log(DOFI_LOG_WARN, "cannot accept a libfabric connection from %s",
 			 info->dest_addr ? dofi_peer_text(info->dest_addr, text)
 					 : "unknown address");
@@ -377,7 +394,7 @@ static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool ac
 		return;
 	pthread_mutex_lock(&pair->lock);
 	pair->state = PAIR_UP;
-	pair->fd = pair_sock_claim(pair->ep);
+	pair->fd = pair_sock_claim(pair->ep, pair->dscp);
 	pthread_mutex_unlock(&pair->lock);
 	pair->net->connecting--;
 	dofi_list_each(pos, &pair->conns)

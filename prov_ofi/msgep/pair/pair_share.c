@@ -166,7 +166,7 @@ static void share_serve(struct pair_conn *conn)
 	if (conn->active) {
 		conn->wanted_at = net->eq_read_at;
 		pair_control(conn, PAIR_WANT_BULK, 0, 0);
-	} else if (!pair_grant(net, conn->peer_name, (uint8_t *)token, conn)) {
+	} else if (!pair_grant(net, conn->peer_name, conn->ep->dscp, (uint8_t *)token, conn)) {
 		conn->sent_token = true;
 		pair_control(conn, PAIR_BULK, token[0], token[1]);
 	}

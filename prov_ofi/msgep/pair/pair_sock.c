@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds the TCP socket below a libfabric endpoint by its addresses, for what libfabric's tcp lacks:
- * keep-alive, which detects a vanished host, and closing it in child processes, which must not hold
- * the connections of a process that is killed. */
+ * keep-alive, which detects a vanished host, the DSCP of its packets, and closing it in child
+ * processes, which must not hold the connections of a process that is killed. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -128,7 +128,7 @@ void pair_sock_close_strays(const struct pair_listener *l)
 		closedir(dir);
 }
 
-int pair_sock_claim(struct fid_ep *ep)
+int pair_sock_claim(struct fid_ep *ep, uint8_t dscp)
 {
 	union dofi_addr local, peer;
 	size_t local_len = sizeof(local), peer_len = sizeof(peer);
@@ -144,6 +144,8 @@ int pair_sock_claim(struct fid_ep *ep)
 	}
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	msgep_cm_keep_alive(fd);
+	if (dscp)
+		dofi_sock_set_dscp(fd, dscp);
 	return fd;
 }
 

@@ -658,6 +658,7 @@ const struct msgep_transport msgep_transport_shm = {
 	.id = 1,
 	.local = true,
 	.doorbell = true,
+	.traffic_classes = true,
 	.get_params = shm_get_params,
 	.set_peer_params = shm_set_peer_params,
 	.close = shm_close,
