@@ -7,11 +7,12 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 LOG_DIR=$HERE/build/logs
 JOBS=$(nproc 2>/dev/null || echo 2)
 STARTED=$SECONDS
+PREFIX=
 
 usage()
 {
 	cat <<-'END'
-	usage: ./quickstart.sh [check|clean|help]
+	usage: ./quickstart.sh [check|clean|help] [--libfabric PREFIX]
 
 	  (nothing)  install what is missing (Debian packages), build in ./build, and let the
 	             unmodified program dapltest of Debian's dapl2-utils transfer and validate
@@ -24,6 +25,10 @@ usage()
 	             CHECK_BUILDS="normal asan tsan clang cross verbs": some of these only)
 	  clean      remove ./build and the other folders that check makes
 	  help       print this
+
+	  --libfabric PREFIX   build and run with the libfabric that was installed with this
+	             prefix (test/libfabric/get builds one) instead of the system's; check then
+	             leaves out the RDMA devices and the other processors
 	END
 }
 
@@ -122,6 +127,8 @@ build_tree()
 {
 	local name=$1 text=$2 log=$LOG_DIR/$1.log
 	shift 2
+	# As an argument it is compared with that of the last time.
+	[ -z "$PREFIX" ] || set -- "$@" "PKG_CONFIG_PATH=$PKG_CONFIG_PATH"
 	step "$text in ./$name"
 	: >"$log"
 	if [ ! -x "$HERE/configure" ]; then
@@ -240,7 +247,7 @@ quickstart()
 {
 	local status=0 TABLE_MISSING=
 	mkdir -p "$LOG_DIR"
-	echo "dat-ofi: DAT programs over libfabric"
+	echo "dat-ofi: DAT programs over libfabric${PREFIX:+ of $PREFIX}"
 	install_packages $PACKAGES
 	build_tree build "libraries, provider and tools"
 	main_job
@@ -542,14 +549,41 @@ check()
 	sum_up
 }
 
+# use_libfabric PREFIX: for all builds, and, as another file for the system's, for all tests
+use_libfabric()
+{
+	local lib=$1/lib
+	[ -e "$lib/libfabric.so.1" ] || lib=$1/lib64
+	[ -e "$lib/libfabric.so.1" ] || die "no libfabric.so.1 in $1/lib or $1/lib64"
+	export PKG_CONFIG_PATH=$lib/pkgconfig DAT_TEST_LIBFABRIC=$lib/libfabric.so.1
+	export LD_LIBRARY_PATH=$lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+	: "${CHECK_BUILDS:=normal asan tsan clang}"
+}
+
 # The tests take the functions alone.
 [ "${BASH_SOURCE[0]}" = "$0" ] || return 0
 
-case ${1:-} in
+command=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--libfabric)
+		[ $# -gt 1 ] || { usage >&2; exit 2; }
+		PREFIX=$(cd "$2" && pwd) || exit 2
+		shift ;;
+	-h | --help) command=help ;;
+	*)
+		[ -z "$command" ] || { usage >&2; exit 2; }
+		command=$1 ;;
+	esac
+	shift
+done
+[ -z "$PREFIX" ] || use_libfabric "$PREFIX"
+
+case $command in
 '') quickstart ;;
 check) check ;;
 clean) rm -rf "$HERE"/build "$HERE"/build-asan "$HERE"/build-tsan "$HERE"/build-clang \
 	"$HERE"/build-i686-linux-gnu "$HERE"/build-aarch64-linux-gnu ;;
-help | -h | --help) usage ;;
+help) usage ;;
 *) usage >&2; exit 2 ;;
 esac

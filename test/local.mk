@@ -10,6 +10,7 @@ include test/api/local.mk
 include test/stock/local.mk
 include test/fabrics/local.mk
 include test/vm/local.mk
+EXTRA_DIST += test/libfabric/get
 include test/compare/local.mk
 include test/tools/info.mk
 include test/tools/run.mk

@@ -127,5 +127,22 @@ silent_about '^tests build$'
 says '^11 passed, 0 failed, 0 skipped$'
 judge 'only the selected builds are made' 0
 
+# An argument that names no libfabric, and one that does, without a build.
+"$src/quickstart.sh" help --libfabric "$dir" >"$dir/out" 2>&1
+status=$?
+says 'no libfabric.so.1 in'
+judge 'a prefix without libfabric is refused' 1
+
+mkdir -p "$dir/lf/lib/pkgconfig"
+: >"$dir/lf/lib/libfabric.so.1"
+bash -c '
+	. "$1"
+	use_libfabric "$2"
+	echo "$PKG_CONFIG_PATH $LD_LIBRARY_PATH $CHECK_BUILDS"' test "$src/quickstart.sh" "$dir/lf" \
+	>"$dir/out" 2>&1
+status=$?
+says "^$dir/lf/lib/pkgconfig $dir/lf/lib.* normal asan tsan clang\$"
+judge 'a prefix with libfabric is used by builds and programs' 0
+
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

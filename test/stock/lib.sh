@@ -130,7 +130,8 @@ stock_config()
 	case $libdat in
 	ours)
 		LIBDAT_USED=$LIBDAT2
-		ENVIRON+=("LD_LIBRARY_PATH=$(dirname "$LIBDAT2"):$(dirname "$LIBPROV2")") ;;
+		local libfabric=${DAT_TEST_LIBFABRIC:+:$(dirname "$DAT_TEST_LIBFABRIC")}
+		ENVIRON+=("LD_LIBRARY_PATH=$(dirname "$LIBDAT2"):$(dirname "$LIBPROV2")$libfabric") ;;
 	debian)
 		LIBDAT_USED=$(debian_libdat2)
 		ENVIRON+=(-u LD_LIBRARY_PATH) ;;
