@@ -138,6 +138,7 @@ void dati_diag_begin(struct dati_attempt *attempt, const DAT_PROVIDER_INFO *key)
 {
 	attempt->key = key;
 	attempt->last_resort_tried = false;
+	attempt->no_memory = false;
 	attempt->num = 0;
 	attempt->lost = 0;
 	attempt->remedy[0] = '\0';

@@ -28,6 +28,7 @@ struct dati_attempt {
 	const DAT_PROVIDER_INFO *key;
 	struct dati_attempt *outer; /* an open by a provider inside an open */
 	bool last_resort_tried;
+	bool no_memory; /* a provider could not register its name for lack of memory */
 	unsigned int num;
 	unsigned int lost;
 	char reason[DATI_MAX_REASONS][DATI_REASON_SIZE];

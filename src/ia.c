@@ -32,7 +32,7 @@ DAT_RETURN dati_use_begin(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
 	if (use->reg)
 		return DAT_SUCCESS;
 	dati_use_end(use);
-	return DATI_NOT_REGISTERED;
+	return attempt && attempt->no_memory ? DATI_NO_MEMORY : DATI_NOT_REGISTERED;
 }
 
 void dati_use_end(struct dati_use *use)

@@ -12,7 +12,8 @@ struct dati_use {
 	struct dati_dynamic *reg;
 };
 
-/* Takes both references; DATI_NOT_REGISTERED, with none taken, when no provider has the key. */
+/* Takes both references; DATI_NOT_REGISTERED, with none taken, when no provider has the key, or
+ * DATI_NO_MEMORY if one could not register it. */
 DAT_RETURN dati_use_begin(const DAT_PROVIDER_INFO *key, enum dati_choice choice,
 			  struct dati_attempt *attempt, struct dati_use *use);
 void dati_use_end(struct dati_use *use);

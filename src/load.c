@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -215,7 +216,7 @@ static bool candidate_load(struct dati_static *st, const struct dati_candidate *
 	char legacy[DAT_NAME_MAX_LENGTH + 16];
 	const char *params = candidate->params;
 	DAT_PROVIDER_INIT_FUNC init;
-	bool opened, known;
+	bool opened, known, no_memory;
 
 	pthread_mutex_lock(&loader_lock);
 	opened = candidate_open(st, candidate, &init, attempt);
@@ -232,9 +233,14 @@ static bool candidate_load(struct dati_static *st, const struct dati_candidate *
 	known = key_is_registered(&st->info);
 	dati_log(DATI_DBG_PROVIDER, "%s: init for " DATI_KEY_FORMAT, candidate->library,
 		 DATI_KEY_ARGS(&st->info));
+	/* It returns nothing: the allocation that failed has left its error. */
+	errno = 0;
 	init(&st->info, params);
+	no_memory = errno == ENOMEM;
 	if (!known && key_is_registered(&st->info))
 		return true;
+	if (attempt && no_memory)
+		attempt->no_memory = true;
 	candidate_add_reason(attempt, st, candidate,
 			     "%s: its dat_provider_init did not register the name",
 			     candidate->library);
