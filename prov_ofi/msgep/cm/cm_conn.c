@@ -465,6 +465,22 @@ static int cm_answer(struct msgep_cm_conn *conn, const void *param, size_t len)
 	return 0;
 }
 
+/* Without memory or descriptors for the connection, the client is refused at once. */
+static int cm_prepare_accept(struct msgep_ep *ep, struct msgep_cm_conn *conn)
+{
+	int ret = msgep_cm_reserve(ep);
+
+	if (!ret)
+		ret = msgep_inbox_attach(ep->domain, ep->eq);
+	if (!ret)
+		ret = msgep_cm_watch(conn, EPOLLOUT);
+	if (ret) {
+		cm_set_state(ep, MSGEP_DOWN);
+		msgep_cm_refuse(conn, NULL, 0);
+	}
+	return ret;
+}
+
 static int cm_ep_accept(struct fid_ep *fid, const void *param, size_t len)
 {
 	struct msgep_ep *ep = cm_ep_of(fid);
@@ -479,12 +495,8 @@ static int cm_ep_accept(struct fid_ep *fid, const void *param, size_t len)
 	conn = ep->cm;
 	ret = conn && conn->state == MSGEP_CM_REQUEST_PENDING && !conn->accepted &&
 			      conn->cm->eq == ep->eq
-		      ? msgep_cm_reserve(ep)
+		      ? cm_prepare_accept(ep, conn)
 		      : -FI_EINVAL;
-	if (!ret)
-		ret = msgep_inbox_attach(ep->domain, ep->eq);
-	if (!ret)
-		ret = msgep_cm_watch(conn, EPOLLOUT);
 	if (!ret) {
 		conn->accepted = true;
 		if (cm_client_gone(conn))
