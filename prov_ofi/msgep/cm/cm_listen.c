@@ -43,7 +43,12 @@ static struct fi_info *cm_request_info(struct msgep_cm_conn *conn)
 /* Sends BUSY for lack of memory or capacity: the client retries. */
 static void cm_refuse_busy(struct msgep_cm_conn *conn)
 {
-	if (conn->fd >= 0)
+	const struct msgep_cm_msg busy = { .kind = MSGEP_CM_BUSY,
+					   .transport = conn->transport->id };
+
+	if (conn->route)
+		msgep_cm_send_last(conn, &busy);
+	else if (conn->fd >= 0)
 		msgep_cm_send_busy(conn->fd, conn->transport);
 	msgep_cm_conn_free(conn);
 }
