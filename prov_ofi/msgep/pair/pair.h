@@ -470,7 +470,7 @@ void pair_bulk_stop(struct msgep_ep *ep);
 bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second);
 int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to,
 		    const uint8_t *param);
-void pair_bulk_accept(struct pair_conn *conn, struct fi_info *info);
+int pair_bulk_accept(struct pair_conn *conn, struct fi_info *info);
 void pair_bulk_close(struct pair_conn *conn);
 void pair_bulk_drop(struct pair_conn *conn);
 /* Handles an event of the event queue; false: it does not concern a bulk endpoint. */

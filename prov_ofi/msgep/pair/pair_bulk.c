@@ -237,7 +237,7 @@ int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to
 }
 
 /* The active side presents the token. */
-void pair_bulk_accept(struct pair_conn *conn, struct fi_info *info)
+int pair_bulk_accept(struct pair_conn *conn, struct fi_info *info)
 {
 	struct pair_bulk *bulk = bulk_new(conn);
 	int ret = bulk ? bulk_make_ep(bulk, info) : -FI_ENOMEM;
@@ -247,6 +247,7 @@ void pair_bulk_accept(struct pair_conn *conn, struct fi_info *info)
 		ret = fi_accept(bulk->ep, NULL, 0);
 	if (ret && bulk)
 		pair_bulk_close(conn);
+	return ret;
 }
 
 /* ---------------------------------------------------------------- transfers; ep->lock held */

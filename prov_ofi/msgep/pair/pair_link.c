@@ -357,6 +357,7 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 	struct pair_conn *conn = NULL;
 	uint8_t dscp = 0;
 	char text[DOFI_ADDR_TEXT];
+	int ret = -FI_EACCES;
 
 	if (!ours || !pair_use_token(net, param + 24, param + 40, &conn, &dscp)) {
 		dofi_log(DOFI_LOG_WARN,
@@ -365,18 +366,21 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 			 info->dest_addr ? dofi_peer_text(info->dest_addr, text)
 					 : "unknown address",
 			 ours ? "another token" : "data of another program or release");
-		fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
 	} else if (conn) {
 		info->ep_attr->rx_ctx_cnt = 1;
-		if (conn->bulk || conn->broken)
-			fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
-		else
-			pair_bulk_accept(conn, info);
-	} else if (pair_accept(net, info, param, dscp)) {
-		dofi_log(DOFI_LOG_WARN, "cannot accept a libfabric connection from %s",
-			 info->dest_addr ? dofi_peer_text(info->dest_addr, text)
-					 : "unknown address");
+		if (!conn->bulk && !conn->broken)
+			ret = pair_bulk_accept(conn, info);
+	} else {
+		ret = pair_accept(net, info, param, dscp);
+		if (ret)
+			dofi_log(DOFI_LOG_WARN, "cannot accept a libfabric connection from %s: %s",
+				 info->dest_addr ? dofi_peer_text(info->dest_addr, text)
+						 : "unknown address",
+				 dofi_error_text(-ret));
 	}
+	/* Frees the request, also if an endpoint was created for it. */
+	if (ret)
+		fi_reject(dofi_container(pep, struct fid_pep, fid), info->handle, NULL, 0);
 	dofi_lib.freeinfo(info);
 }
 
