@@ -359,21 +359,18 @@ static DAT_RETURN cr_choose_ep(struct dofi_cr *cr, DAT_EP_HANDLE handle, struct 
 	return DAT_SUCCESS;
 }
 
-/* The fabric's endpoint has taken over the request and could not be enabled, usually because the
- * peer has closed (soft-RoCE, soft-iWARP: EINVAL). Nothing is left to accept or to reject. */
+/* The fabric's endpoint has taken over the request and could not be enabled, because the peer has
+ * closed (soft-RoCE, soft-iWARP: EINVAL), or for lack of memory. Nothing is left to accept. */
 static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *request, int err)
 {
 	dofi_log(DOFI_LOG_INFO, "a connection request cannot be accepted any more: %s",
 		 dofi_error_text(-err));
-	if (ep->obj.ia->fab.refuse_lost) {
-		/* QUIRK libfabric verbs: frees its state of a request only when it is rejected,
-		 * also if the peer has gone. */
-		cr->info->handle = request;
-		cr_refuse(cr, 0, NULL, 0);
-	} else {
-		dofi_fab_info_free(&ep->obj.ia->fab, cr->info);
-		cr->info = NULL;
-	}
+	/* A peer that has not gone waits for an answer.
+	 *
+	 * QUIRK libfabric verbs: frees its state of a request only when it is rejected, also if the
+	 * peer has gone. */
+	cr->info->handle = request;
+	cr_refuse(cr, 0, NULL, 0);
 	ep->active = false;
 	ep->remote = cr->remote;
 	ep->remote_port = cr->remote_port;

@@ -107,7 +107,6 @@ struct dofi_fab {
 			      * and an SRQ's buffers without having been used */
 	bool connect_blocks;  /* a connect call waits until the host answers */
 	bool await_route;     /* the EQ does not say which attempt has no route */
-	bool refuse_lost;     /* a request that cannot be accepted must be refused */
 	bool datagrams;       /* datagram endpoints: the adapter has an IP address, no secret */
 	bool traffic_classes; /* connections have one: their packets, if any, carry a DSCP */
 	bool limits_reads;    /* a peer serves a limited number of reads at a time */

@@ -332,7 +332,7 @@ static void device_set_capabilities(struct dofi_fab *fab)
 	/* Absolute addresses: setting the mode in what the provider returned is honoured. */
 	info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
 	device_adapt(fab);
-	fab->auto_progress = fab->early_flush = fab->refuse_lost = fab->limits_reads = true;
+	fab->auto_progress = fab->early_flush = fab->limits_reads = true;
 	/* A message prefix has room for all 64 bits; iWARP has no other completion data. */
 	fab->narrow_cq_data = !fab->has_msg_prefix;
 	fab->await_route = fab->has_msg_prefix;
