@@ -11,6 +11,7 @@ DAT_RETURN dofi_ret(int err)
 	case 0:
 		return DAT_SUCCESS;
 	case ENOMEM:
+	case ENOBUFS:
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	case EMFILE:
 	case ENFILE:
