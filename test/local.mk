@@ -18,6 +18,7 @@ include test/tools/top.mk
 include test/diag/local.mk
 include test/msgep/local.mk
 include test/fuzz/local.mk
+include test/faults/local.mk
 include test/man/local.mk
 include test/structure/local.mk
 include test/packaging/local.mk

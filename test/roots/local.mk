@@ -9,6 +9,7 @@ check-32bit:
 # Everything that needs no RDMA devices: hours.
 check-everything: check-nightly
 	$(MAKE) $(AM_MAKEFLAGS) check-fabrics
+	$(MAKE) $(AM_MAKEFLAGS) check-faults
 	$(srcdir)/test/roots/check minimal 32bit || test $$? -eq 77
 .PHONY: check-minimal check-32bit check-everything
 
