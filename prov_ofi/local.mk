@@ -61,7 +61,7 @@ dofi_sources = \
 	prov_ofi/api/ep.c prov_ofi/object/ep.h \
 	prov_ofi/object/ep_state.c prov_ofi/object/ep_state.h prov_ofi/object/ep_state.def \
 	prov_ofi/api/ep_attr.c \
-	prov_ofi/object/ep_attr.c \
+	prov_ofi/object/ep_attr.c prov_ofi/object/dto_slots.c \
 	prov_ofi/cm/ep_life.c \
 	prov_ofi/base/dat_error.c prov_ofi/base/dat_error.h \
 	prov_ofi/base/error_text.c prov_ofi/base/error_text.h \

@@ -202,10 +202,12 @@ static DAT_RETURN ep_attr_apply(struct dofi_ep *ep, const struct change *c)
 	bool marks;
 	int ret = 0;
 
-	if (!ep->srq && c->attr.max_recv_dtos != ep->attr.max_recv_dtos)
-		ret = dofi_queue_resize(&ep->rq, (uint32_t)c->attr.max_recv_dtos);
-	if (!ret && c->attr.max_request_dtos != ep->attr.max_request_dtos)
-		ret = dofi_queue_resize(&ep->sq, (uint32_t)c->attr.max_request_dtos);
+	if (!ep->srq)
+		ret = dofi_queue_resize(&ep->rq, (uint32_t)c->attr.max_recv_dtos,
+					(uint32_t)c->attr.max_recv_iov);
+	if (!ret)
+		ret = dofi_queue_resize(&ep->sq, (uint32_t)c->attr.max_request_dtos,
+					dofi_ep_request_iov(&c->attr));
 	if (ret == -EBUSY)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
 	if (ret)

@@ -76,7 +76,7 @@ static void ia_attr_fill_versions(const struct dofi_ia *ia, DAT_IA_ATTR *a)
 
 static void ia_attr_fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 {
-	DAT_COUNT iov = (DAT_COUNT)ia->fab.desc->max_iov;
+	DAT_COUNT iov = (DAT_COUNT)ia->fab.max_iov;
 
 	memset(a, 0, sizeof(*a));
 	snprintf(a->adapter_name, sizeof(a->adapter_name), "%s", ia->obj.provider->device_name);

@@ -46,7 +46,7 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 		      struct dofi_evd *conn);
 /* Changes the size of a queue whose operations are all posted to no connection; -EBUSY: it has more
  * than `limit`. */
-int dofi_queue_resize(struct dofi_queue *q, uint32_t limit);
+int dofi_queue_resize(struct dofi_queue *q, uint32_t limit, uint32_t iov);
 /* Resets what belongs to one connection. Caller holds ep->lock, too, or the EP is unpublished. */
 void dofi_ep_reset_fields(struct dofi_ep *ep);
 /* Destroys the EP without an event. Caller has invalidated the handle. */

@@ -17,31 +17,34 @@
 
 #define QUIET (DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG)
 
-int dofi_queue_resize(struct dofi_queue *q, uint32_t limit)
+int dofi_queue_resize(struct dofi_queue *q, uint32_t limit, uint32_t iov)
 {
 	uint32_t slots = 1, head = atomic_load(&q->head), n = q->tail - head;
 	struct dofi_dto *dto = NULL;
 
+	/* Posted operations keep their segments. */
+	if (iov < q->iov)
+		iov = q->iov;
+	if (q->dto && limit == q->limit && iov == q->iov)
+		return 0;
 	while (slots < limit)
 		slots *= 2;
 	if (limit < n)
 		return -EBUSY;
 	if (limit) {
-		dto = calloc(slots, sizeof(*dto));
+		dto = dofi_dto_alloc(slots, iov);
 		if (!dto)
 			return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct dofi_dto *old = dofi_queue_at(q, head + i);
-
-		memcpy(&dto[i], old, sizeof(*old));
-	}
+	for (uint32_t i = 0; i < n; i++)
+		dofi_dto_move(&dto[i], dofi_queue_at(q, head + i));
 	/* No connection uses the prefixes now. */
 	dofi_msg_prefixes_free(&q->prefixes);
 	free(q->dto);
 	q->dto = dto;
 	q->room = slots;
 	q->limit = limit;
+	q->iov = iov;
 	q->sent = q->sent - head;
 	q->tail = n;
 	q->rewind_base += head;
@@ -184,8 +187,9 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	ep->deferred = 0;
 	dofi_list_init(&ep->deferred_link);
 	dofi_ep_reset_fields(ep);
-	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos) ||
-	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos))
+	if (dofi_queue_resize(&ep->rq, srq ? 0 : (uint32_t)attr->max_recv_dtos,
+			      srq ? 0 : (uint32_t)attr->max_recv_iov) ||
+	    dofi_queue_resize(&ep->sq, (uint32_t)attr->max_request_dtos, dofi_ep_request_iov(attr)))
 		goto no_queues;
 	/* Reserves an event that reports that its buffers are free again. */
 	if (srq && ia->async_evd && !dofi_evd_reserve(ia->async_evd))

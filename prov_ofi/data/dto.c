@@ -49,6 +49,16 @@ static const struct rule rules[] = {
 			   DAT_PROTECTION_READ },
 };
 
+/* Removes segments at the end. */
+static void dto_set_count(struct dofi_dto *dto, uint8_t count)
+{
+	if (dto->iov_count > DOFI_IOV_INLINE && count <= DOFI_IOV_INLINE) {
+		memcpy(dto->iov, dto->long_iov, count * sizeof(*dto->iov));
+		memcpy(dto->desc, dto->long_desc, count * sizeof(*dto->desc));
+	}
+	dto->iov_count = count;
+}
+
 /* `need`: one of these rights to the memory suffices. */
 ALWAYS_INLINE DAT_RETURN dto_take_segments(struct dofi_ia *ia, const struct dofi_pz *pz,
 					   struct dofi_dto *dto, enum dofi_dto_kind kind,
@@ -56,6 +66,8 @@ ALWAYS_INLINE DAT_RETURN dto_take_segments(struct dofi_ia *ia, const struct dofi
 					   DAT_MEM_PRIV_FLAGS need)
 {
 	const struct rule *rule = &rules[kind];
+	struct iovec *iov = n > DOFI_IOV_INLINE ? dto->long_iov : dto->iov;
+	void **desc = n > DOFI_IOV_INLINE ? dto->long_desc : dto->desc;
 	struct dofi_pz *first = NULL;
 	uint8_t count = 0;
 	uint64_t total = 0;
@@ -72,13 +84,15 @@ ALWAYS_INLINE DAT_RETURN dto_take_segments(struct dofi_ia *ia, const struct dofi
 		first = r->pz;
 		if (!seg->segment_length)
 			continue;
-		dto->iov[count].iov_base = (void *)(uintptr_t)(seg->virtual_address + r->bias);
-		dto->iov[count].iov_len = seg->segment_length;
-		dto->desc[count++] = r->desc;
+		iov[count].iov_base = (void *)(uintptr_t)(seg->virtual_address + r->bias);
+		iov[count].iov_len = seg->segment_length;
+		desc[count++] = r->desc;
 		total += seg->segment_length;
 	}
 	dto->pz = first;
-	dto->iov_count = count;
+	dto->iov_count = (uint8_t)n;
+	if (count != n)
+		dto_set_count(dto, count);
 	dto->length = total;
 	return DAT_SUCCESS;
 }
@@ -186,6 +200,7 @@ ALWAYS_INLINE DAT_RETURN dto_take_remote(struct dofi_dto *dto, enum dofi_dto_kin
 					 const DAT_RMR_TRIPLET *remote)
 {
 	uint64_t len = remote->segment_length, left;
+	struct iovec *iov;
 
 	dto->remote_addr = dofi_rmr_addr(remote);
 	dto->remote_key = remote->rmr_context;
@@ -194,13 +209,14 @@ ALWAYS_INLINE DAT_RETURN dto_take_remote(struct dofi_dto *dto, enum dofi_dto_kin
 	if (dto->length < len)
 		return DOFI_ERR(DAT_LENGTH_ERROR, 0);
 	dto->length = left = len;
-	for (uint16_t i = 0; i < dto->iov_count; i++) {
-		if (dto->iov[i].iov_len >= left) {
-			dto->iov[i].iov_len = left;
-			dto->iov_count = left ? i + 1 : i;
+	iov = dofi_dto_iov(dto);
+	for (uint8_t i = 0; i < dto->iov_count; i++) {
+		if (iov[i].iov_len >= left) {
+			iov[i].iov_len = left;
+			dto_set_count(dto, left ? i + 1 : i);
 			break;
 		}
-		left -= dto->iov[i].iov_len;
+		left -= iov[i].iov_len;
 	}
 	return DAT_SUCCESS;
 }

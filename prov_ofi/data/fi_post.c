@@ -5,8 +5,8 @@
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
-	struct fi_msg_rma msg = { .msg_iov = dto->iov,
-				  .desc = dto->iov_count ? dto->desc : NULL,
+	struct fi_msg_rma msg = { .msg_iov = dofi_dto_iov(dto),
+				  .desc = dto->iov_count ? dofi_dto_desc(dto) : NULL,
 				  .iov_count = dto->iov_count,
 				  .rma_iov = &target,
 				  .rma_iov_count = 1,
@@ -22,8 +22,8 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
-	struct fi_msg_rma msg = { .msg_iov = dto->iov,
-				  .desc = dto->iov_count ? dto->desc : NULL,
+	struct fi_msg_rma msg = { .msg_iov = dofi_dto_iov(dto),
+				  .desc = dto->iov_count ? dofi_dto_desc(dto) : NULL,
 				  .iov_count = dto->iov_count,
 				  .rma_iov = &target,
 				  .rma_iov_count = 1,

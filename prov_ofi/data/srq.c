@@ -27,7 +27,7 @@ static int srq_add_room(struct dofi_srq *srq, uint32_t room)
 	if (room <= srq->room)
 		return 0;
 	n = room - srq->room;
-	block = calloc(n, sizeof(*block));
+	block = dofi_dto_alloc(n, (uint32_t)srq->max_iov);
 	blocks = realloc(srq->block, (srq->blocks + 1) * sizeof(*blocks));
 	if (blocks)
 		srq->block = blocks;
@@ -55,7 +55,7 @@ static int srq_open_context(struct dofi_srq *srq)
 	if (srq->depth < (uint32_t)srq->max_dtos)
 		srq->depth = (uint32_t)srq->max_dtos;
 	attr.size = srq->depth;
-	attr.iov_limit = fab->rx_iov;
+	attr.iov_limit = (size_t)srq->max_iov + fab->prefix_iov;
 	attr.op_flags = 0;
 	if (fab->desc->ops->prepare_srq(srq))
 		return -ENOMEM;
@@ -65,7 +65,7 @@ static int srq_open_context(struct dofi_srq *srq)
 static bool srq_attr_ok(struct dofi_ia *ia, const DAT_SRQ_ATTR *attr)
 {
 	return attr && attr->max_recv_dtos > 0 && attr->max_recv_dtos <= DOFI_MAX_SRQ_DTOS &&
-	       attr->max_recv_iov >= 0 && attr->max_recv_iov <= (DAT_COUNT)ia->fab.desc->max_iov &&
+	       attr->max_recv_iov >= 0 && attr->max_recv_iov <= (DAT_COUNT)ia->fab.max_iov &&
 	       attr->low_watermark == DAT_SRQ_LW_DEFAULT;
 }
 

@@ -22,8 +22,8 @@
 
 static void ud_send(struct dofi_ep *ep, struct dofi_dto *dto)
 {
-	int ret = dofi_dgram_send(&ep->ud->sock, &dto->to, dto->qpn, dto->iov, dto->iov_count,
-				  dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
+	int ret = dofi_dgram_send(&ep->ud->sock, &dto->to, dto->qpn, dofi_dto_iov(dto),
+				  dto->iov_count, dto->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG);
 
 	/* A datagram may be lost anywhere, and this host is no exception. */
 	if (ret)
@@ -59,20 +59,21 @@ static void ud_make_grh(uint8_t *grh, const struct dofi_ep *ep, const struct dof
 }
 
 /* Copies to position *at of the buffer's segments and advances it. There is enough room. */
-static void ud_copy_out(const struct dofi_dto *dto, size_t *at, const uint8_t *from, size_t n)
+static void ud_copy_out(struct dofi_dto *dto, size_t *at, const uint8_t *from, size_t n)
 {
+	const struct iovec *iov = dofi_dto_iov(dto);
 	size_t skip = *at;
 
 	*at += n;
 	for (unsigned int i = 0; n && i < dto->iov_count; i++) {
-		size_t room = dto->iov[i].iov_len, part;
+		size_t room = iov[i].iov_len, part;
 
 		if (skip >= room) {
 			skip -= room;
 			continue;
 		}
 		part = room - skip < n ? room - skip : n;
-		memcpy((uint8_t *)dto->iov[i].iov_base + skip, from, part);
+		memcpy((uint8_t *)iov[i].iov_base + skip, from, part);
 		from += part;
 		n -= part;
 		skip = 0;

@@ -10,11 +10,11 @@
 #include "base/be_bytes.h"
 #include "base/forkfd.h"
 #include "dgram/dgram.h"
+#include "fabric/fab.h"
 
 #define MAGIC 0x444f4655u
 #define VERSION 1
 #define SOLICITED 1
-#define MAX_IOV 4
 /* Limit of a send while the queue of the network interface is full. */
 #define SEND_MS 10
 
@@ -129,7 +129,7 @@ int dofi_dgram_send(const struct dofi_dgram *d, const union dofi_addr *to, uint3
 		    const struct iovec *iov, size_t n, bool solicited)
 {
 	uint8_t hdr[DOFI_DGRAM_HDR], *p = hdr;
-	struct iovec parts[1 + MAX_IOV];
+	struct iovec parts[1 + DOFI_IOV_MAX];
 	union dofi_addr dest;
 	struct msghdr msg = { .msg_name = &dest, .msg_iov = parts, .msg_iovlen = 1 + n };
 	size_t len = 0;

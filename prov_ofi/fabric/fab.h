@@ -27,6 +27,9 @@
 	(FI_MR_LOCAL | FI_MR_RAW | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | \
 	 FI_MR_MMU_NOTIFY | FI_MR_RMA_EVENT | FI_MR_ENDPOINT | FI_MR_HMEM | FI_MR_COLLECTIVE)
 
+/* Maximum number of segments of an operation, over any fabric. */
+#define DOFI_IOV_MAX 30
+
 /* Maximum number of completions that one read of a CQ requests. */
 #define DOFI_CQ_BATCH 16
 
@@ -61,11 +64,11 @@ struct dofi_fabric_desc {
 	int (*find_address)(struct dofi_fab *fab, const char *wanted);
 	/* Fills fab->info and the capabilities. `wanted`: what the user named, or NULL. */
 	int (*find_info)(struct dofi_fab *fab, const char *wanted);
-	bool over_device; /* RDM endpoints over an RDMA device, whose address is the
+	bool over_device;          /* RDM endpoints over an RDMA device, whose address is the
 			   * adapter's */
-	bool seals_cm;    /* its connection messages are sealed (proto/cm_seal.h); the
+	bool seals_cm;             /* its connection messages are sealed (proto/cm_seal.h); the
 			   * handshake of others has proofs (proto/cm_secret.h) */
-	size_t max_iov;
+	size_t max_iov;            /* segments; a device may take fewer (fab->max_iov) */
 	uint32_t cm_data;          /* bytes of a connection message, at most DOFI_CM_MAX */
 	uint32_t cm_header;        /* of these, bytes of our header (proto/cm_proto.h) */
 	size_t rx_depth, tx_depth; /* of a device: receives, requests that one endpoint has at
@@ -117,7 +120,8 @@ struct dofi_fab {
 	uint8_t min_batch;           /* minimum number of completions that one read of a CQ
 				      * requests */
 	uint32_t srq_depth;          /* of a shared receive context */
-	size_t rx_iov;               /* segments of a receive at the fabric */
+	size_t max_iov;              /* segments of one operation */
+	size_t prefix_iov;           /* segments that a message has in addition to these */
 	size_t msg_overhead;         /* bytes of the fabric's maximum that messages lose */
 	bool lost;                   /* device or address is lost; cm_lock */
 	size_t cq_known_size;        /* a CQ of this size can be opened (verbs/cq_reservation.c) */

@@ -23,8 +23,9 @@
 
 /* Connected endpoints of this library over a transport. */
 #define EMULATED(n, prov, id, w) \
-	.name = n, .prov_name = prov, .wire_id = id, .ops = &dofi_emulated_ops, .max_iov = 4, \
-	.cm_data = MSGEP_CM_DATA, .cm_header = DOFI_CM_HDR, .transport = &(w)
+	.name = n, .prov_name = prov, .wire_id = id, .ops = &dofi_emulated_ops, \
+	.max_iov = MSGEP_IOV_MAX, .cm_data = MSGEP_CM_DATA, .cm_header = DOFI_CM_HDR, \
+	.transport = &(w)
 /* The same, and shared memory for peers on this host. */
 #define EMULATED_AND_SHM(n, prov, id, w) \
 	EMULATED(n "+shm", prov, (id) | DOFI_CM_AND_SHM, w), .local_transport = &msgep_transport_shm
@@ -38,7 +39,7 @@ static const struct dofi_fabric_desc fabrics[] = {
 	/* Wire id 1 was another protocol over tcp: it is not used again. */
 	{ EMULATED("tcp", "tcp", 10, msgep_transport_pair), AT_INTERFACE },
 	{ .name = "verbs", .prov_name = "verbs", .wire_id = 2, .ops = &dofi_verbs_ops,
-	  .find_info = dofi_verbs_find, .seals_cm = true, .max_iov = 4, .cm_data = 55,
+	  .find_info = dofi_verbs_find, .seals_cm = true, .max_iov = 16, .cm_data = 55,
 	  .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024 },
 	{ EMULATED("shm", "shm", DOFI_CM_SHM, msgep_transport_shm), AT_INTERFACE,
 	  .qual_in_name = true, .without_libfabric = true },
@@ -174,7 +175,7 @@ static int fab_find_and_open(struct dofi_fab *fab, const char *wanted)
 {
 	int ret;
 
-	fab->max_read_iov = fab->rx_iov = fab->desc->max_iov;
+	fab->max_read_iov = fab->max_iov = fab->desc->max_iov;
 	fab->immed = true;
 	ret = fab->desc->find_info(fab, wanted);
 	return ret ? ret : fab_open_objects(fab);

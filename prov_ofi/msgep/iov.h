@@ -4,6 +4,7 @@
 #ifndef DOFI_MSGEP_IOV_H
 #define DOFI_MSGEP_IOV_H
 
+#include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
 
@@ -37,20 +38,42 @@ static inline void msgep_iov_scatter(struct iovec *iov, const void *from, size_t
 	}
 }
 
-/* Truncates the segments after `len` bytes. Returns the number that remain. */
-static inline size_t msgep_iov_head(struct iovec *iov, size_t count, size_t len)
+static inline uint64_t msgep_iov_total(const struct iovec *iov, size_t count)
+{
+	uint64_t len = 0;
+
+	for (size_t i = 0; i < count; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+/* Stores the addresses of the first `len` bytes in `out`, without consuming them. Returns the
+ * number of segments there. */
+static inline size_t msgep_iov_peek(const struct iovec *iov, struct iovec *out, size_t len)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < count && len; i++) {
-		if (!iov[i].iov_len)
+	for (; len; iov++) {
+		if (!iov->iov_len)
 			continue;
-		iov[n] = iov[i];
-		if (iov[n].iov_len > len)
-			iov[n].iov_len = len;
-		len -= iov[n++].iov_len;
+		out[n] = *iov;
+		if (out[n].iov_len > len)
+			out[n].iov_len = len;
+		len -= out[n++].iov_len;
 	}
 	return n;
+}
+
+/* Bytes that the next `most` segments hold, of `count` in all. */
+static inline size_t msgep_iov_reach(const struct iovec *iov, size_t count, size_t most)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < count && most; i++) {
+		most -= iov[i].iov_len != 0;
+		len += iov[i].iov_len;
+	}
+	return len;
 }
 
 static inline void msgep_iov_skip(struct iovec *iov, size_t len)
@@ -64,8 +87,8 @@ static inline void msgep_iov_skip(struct iovec *iov, size_t len)
 	}
 }
 
-/* Consumes `len` bytes without copying them and stores their addresses in `out`, which has as many
- * entries as `iov`. Returns their number. */
+/* Consumes `len` bytes without copying them and stores their addresses in `out`. Returns the number
+ * of segments there. */
 static inline size_t msgep_iov_truncate(struct iovec *iov, struct iovec *out, size_t len)
 {
 	size_t n = 0;

@@ -48,7 +48,10 @@
 #include "msgep/frame.h"
 #include "msgep/lock.h"
 
-#define MSGEP_IOV_MAX 4
+#define MSGEP_IOV_MAX DOFI_IOV_MAX
+/* Segments that a request or a receive has room for, and that one frame lists. Longer lists are not
+ * copied: the endpoint uses the caller's, and changes it, until the operation is complete. */
+#define MSGEP_IOV_INLINE 4
 /* Private data of a connection message, including the header of proto/cm_proto.h. */
 #define MSGEP_CM_DATA 296
 
@@ -202,9 +205,17 @@ struct msgep_eq {
 struct msgep_recv {
 	void *context;
 	uint64_t total;
-	uint32_t count;
-	struct iovec iov[MSGEP_IOV_MAX];
+	uint64_t in_place; /* the same if the segments are in `iov`, else 0 */
+	union {
+		struct iovec iov[MSGEP_IOV_INLINE];
+		struct iovec *list; /* the caller's */
+	};
 };
+
+static inline struct iovec *msgep_recv_iov(struct msgep_recv *recv)
+{
+	return recv->in_place == recv->total ? recv->iov : recv->list;
+}
 
 struct msgep_srx {
 	struct fid_ep fid;
@@ -234,8 +245,16 @@ struct msgep_tx {
 	int err;              /* reads: code for which it was refused */
 	uint32_t transfers;   /* reads: parts in progress on the bulk endpoint */
 	uint32_t count;
-	struct iovec iov[MSGEP_IOV_MAX];
+	union {
+		struct iovec iov[MSGEP_IOV_INLINE];
+		struct iovec *list; /* the caller's, if there are more */
+	};
 };
+
+static inline struct iovec *msgep_tx_iov(struct msgep_tx *tx)
+{
+	return tx->count > MSGEP_IOV_INLINE ? tx->list : tx->iov;
+}
 
 /* Power-of-two ring of requests, which grows up to `most` (post.c). */
 struct msgep_txq {
@@ -277,6 +296,7 @@ struct msgep_bulk {
 	struct msgep_mr *mr; /* of writes; held */
 	char *tail_to;       /* destination of the last bytes of a write */
 	uint8_t tail[64];
+	struct msgep_bounce *bounce; /* the transfer's destination; NULL: the memory itself */
 };
 
 struct msgep_bulk_queue {

@@ -51,7 +51,9 @@ enum dofi_dto_state {
 	DOFI_DTO_DONE,   /* status known, reported once all earlier ones are done */
 };
 
-#define DOFI_IOV_MAX 4
+/* Segments that the slot of an operation has room for. For more, up to DOFI_IOV_MAX, a queue has
+ * additional memory if the attributes of its EP or SRQ request it. */
+#define DOFI_IOV_INLINE 4
 
 struct dofi_dto {
 	struct fi_context2 ctx; /* first: libfabric's context of the operation, used by the
@@ -93,10 +95,15 @@ struct dofi_dto {
 			struct dofi_window *window; /* not opened yet, or NULL */
 		};
 	};
-	struct dofi_pz *pz;       /* of the segments; NULL: none */
-	void *desc[DOFI_IOV_MAX]; /* before iov: both first entries usually share a line */
-	struct iovec iov[DOFI_IOV_MAX];
-	uint64_t pad[2];
+	struct dofi_pz *pz; /* of the segments; NULL: none */
+	/* Up to DOFI_IOV_INLINE segments. desc is before iov: both first entries usually share a
+	 * line. */
+	void *desc[DOFI_IOV_INLINE];
+	struct iovec iov[DOFI_IOV_INLINE];
+	/* More segments; NULL: the queue takes no more. They belong to the fabric while it has the
+	 * operation (msgep/msgep.h). */
+	struct iovec *long_iov;
+	void **long_desc;
 };
 
 /* Every post and completion computes the address of a ring slot, which is a shift for this size.
@@ -110,12 +117,27 @@ static inline bool dofi_dto_receives(const struct dofi_dto *dto)
 	       dto->kind == DOFI_RECV_IMMED || dto->kind == DOFI_RECV_UD;
 }
 
+static inline struct iovec *dofi_dto_iov(struct dofi_dto *dto)
+{
+	return dto->iov_count > DOFI_IOV_INLINE ? dto->long_iov : dto->iov;
+}
+
+static inline void **dofi_dto_desc(struct dofi_dto *dto)
+{
+	return dto->iov_count > DOFI_IOV_INLINE ? dto->long_desc : dto->desc;
+}
+
+/* Allocates n operations that take up to `iov` segments; NULL: no memory. Released by free(). */
+struct dofi_dto *dofi_dto_alloc(uint32_t n, uint32_t iov);
+/* Copies an operation to another slot, which takes as many segments. */
+void dofi_dto_move(struct dofi_dto *to, const struct dofi_dto *from);
+
 /* The message of libfabric that describes the operation. */
 static inline struct fi_msg dofi_fab_msg(struct dofi_dto *dto)
 {
 	/* QUIRK libfabric verbs: must not get descriptors without segments. */
-	struct fi_msg msg = { .msg_iov = dto->iov,
-			      .desc = dto->iov_count ? dto->desc : NULL,
+	struct fi_msg msg = { .msg_iov = dofi_dto_iov(dto),
+			      .desc = dto->iov_count ? dofi_dto_desc(dto) : NULL,
 			      .iov_count = dto->iov_count,
 			      .context = &dto->ctx };
 
@@ -158,6 +180,7 @@ struct dofi_queue {
 	bool failed;                  /* an operation was reported as failed; lock of the EVD */
 	_Atomic bool waiting;         /* sent != tail, for readers without ep->lock */
 	struct dofi_msg_prefixes prefixes; /* one per slot, where messages have prefixes */
+	uint32_t iov;                      /* segments that each slot takes */
 };
 
 /* Reasons for which an endpoint is on ia->deferred. */
@@ -291,6 +314,8 @@ bool dofi_qos_valid(const struct dofi_ia *ia, DAT_QOS qos);
 /* Its traffic class for libfabric, a DSCP; and the reverse. */
 uint32_t dofi_qos_tclass(DAT_QOS qos);
 DAT_QOS dofi_qos_of_tclass(uint32_t tclass);
+/* Most segments of a request of any kind, according to the attributes. */
+uint32_t dofi_ep_request_iov(const DAT_EP_ATTR *attr);
 /* Sets the limits that posts are checked against from the attributes. */
 void dofi_ep_set_limits(struct dofi_ep *ep);
 /* The streams of an endpoint with those EVDs (NULL: none). */

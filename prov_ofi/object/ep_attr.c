@@ -90,7 +90,7 @@ static bool ep_attr_count_ok(DAT_COUNT value, DAT_COUNT most)
 
 static bool ep_attr_limits_ok(struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 {
-	DAT_COUNT iov = (DAT_COUNT)ia->fab.desc->max_iov;
+	DAT_COUNT iov = (DAT_COUNT)ia->fab.max_iov;
 
 	return ep_attr_count_ok(attr->max_recv_dtos, DOFI_MAX_DTOS) &&
 	       ep_attr_count_ok(attr->max_request_dtos, DOFI_MAX_DTOS) &&
@@ -160,6 +160,23 @@ void dofi_ep_set_marks(struct dofi_ep *ep)
 	atomic_store(&ep->shared.hard, ep->attr.max_recv_dtos > 0 ? ep->attr.max_recv_dtos : -1);
 }
 
+/* 0, the default, stands for the limit of other requests. */
+static uint8_t ep_attr_rdma_iov(DAT_COUNT rdma, const DAT_EP_ATTR *a)
+{
+	return (uint8_t)(rdma ? rdma : a->max_request_iov);
+}
+
+uint32_t dofi_ep_request_iov(const DAT_EP_ATTR *a)
+{
+	uint8_t most = (uint8_t)a->max_request_iov;
+	uint8_t read = ep_attr_rdma_iov(a->max_rdma_read_iov, a);
+	uint8_t write = ep_attr_rdma_iov(a->max_rdma_write_iov, a);
+
+	if (most < read)
+		most = read;
+	return most < write ? write : most;
+}
+
 void dofi_ep_set_limits(struct dofi_ep *ep)
 {
 	const DAT_EP_ATTR *a = &ep->attr;
@@ -169,11 +186,8 @@ void dofi_ep_set_limits(struct dofi_ep *ep)
 							       : ep->obj.ia->fab.max_size;
 	ep->max_iov[DOFI_RECV] = (uint8_t)a->max_recv_iov;
 	ep->max_iov[DOFI_SEND] = (uint8_t)a->max_request_iov;
-	/* 0, the default: same as for other requests. */
-	ep->max_iov[DOFI_READ] =
-		(uint8_t)(a->max_rdma_read_iov ? a->max_rdma_read_iov : a->max_request_iov);
-	ep->max_iov[DOFI_WRITE] =
-		(uint8_t)(a->max_rdma_write_iov ? a->max_rdma_write_iov : a->max_request_iov);
+	ep->max_iov[DOFI_READ] = ep_attr_rdma_iov(a->max_rdma_read_iov, a);
+	ep->max_iov[DOFI_WRITE] = ep_attr_rdma_iov(a->max_rdma_write_iov, a);
 }
 
 bool dofi_ep_evd_arg(struct dofi_ia *ia, DAT_EVD_HANDLE handle, DAT_EVD_FLAGS stream,

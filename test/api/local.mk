@@ -54,6 +54,7 @@ test_api_common = \
 	test/api/t_csp.c \
 	test/api/t_disconnect.c \
 	test/api/t_dto.c \
+	test/api/t_segments.c \
 	test/api/t_dto_queue.c \
 	test/api/t_look.c \
 	test/api/t_dto_errors.c \

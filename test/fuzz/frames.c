@@ -145,7 +145,7 @@ static bool pull(struct msgep_ep *e, struct iovec *to, const struct msgep_segmen
 	size_t locals;
 
 	(void)e;
-	MUST(n <= MSGEP_IOV_MAX);
+	MUST(n <= MSGEP_IOV_INLINE);
 	for (size_t i = 0; i < n; i++)
 		total += from[i].len;
 	locals = msgep_iov_truncate(to, local, total);
@@ -300,7 +300,7 @@ static void deliver(int channel)
 	memset(f, 0, sizeof(*f));
 	f->kind = (uint8_t)some(MSGEP_SWAP);
 	f->flags = (uint8_t)number(1);
-	f->segments = (uint8_t)some(MSGEP_IOV_MAX);
+	f->segments = (uint8_t)some(MSGEP_IOV_INLINE);
 	f->key = (uint32_t)some(KEY);
 	f->total = some(REGION);
 	f->value = some(0);

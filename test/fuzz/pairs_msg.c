@@ -147,7 +147,7 @@ static bool add_packet(void)
 		return false;
 	f.mark = htole64(a_mark(&conn));
 	f.flags = byte();
-	f.segments = byte() % (MSGEP_IOV_MAX + 2);
+	f.segments = byte() % (MSGEP_IOV_INLINE + 2);
 	fill_numbers(&f, conn);
 	memset(at, 0, room);
 	how = byte();

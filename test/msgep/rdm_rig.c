@@ -13,7 +13,8 @@
 /* By hand: WIRE_FAB_PROVIDER names another inner provider. */
 /* clang-format off */
 static struct dofi_fabric_desc row = {
-	.name = "rxm", .prov_name = "tcp;ofi_rxm", .wire_id = 200, .max_iov = 4, .cm_data = 256,
+	.name = "rxm", .prov_name = "tcp;ofi_rxm", .wire_id = 200,
+	.max_iov = MSGEP_IOV_MAX, .cm_data = 256,
 	.rx_depth = 1024,
 };
 /* clang-format on */

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "fabric/verbs/device.h"
 #include "object/ep.h"
+#include "object/limits.h"
 #include "object/srq.h"
 
 #define CQ_LEAST 128
@@ -20,6 +21,9 @@
 #define SHARE_LEAST 5
 /* Some devices (siw) refuse a queue of one entry. */
 #define QUEUE_LEAST 2
+/* Segments of an entry with which the depth of a queue was determined (device.c), with a message
+ * prefix. */
+#define SEGMENTS (DOFI_DEFAULT_IOV + 1)
 
 /* The library of soft-iWARP interprets one of the offsets at which the kernel maps queues, page
  * 0x90, as an error, so no queue can begin there. The first CQ of an IA is large enough to cover
@@ -109,6 +113,15 @@ static struct dofi_conn *cq_other_conn(struct dofi_srq *srq, const struct dofi_e
 	return found;
 }
 
+/* Depth of a queue: what is wanted, within the limit of the fabric. That is for entries of few
+ * segments; the memory that devices have for a queue holds fewer longer ones. */
+static uint32_t cq_depth(uint32_t wanted, size_t most, size_t iov)
+{
+	if (iov > SEGMENTS)
+		most = most * SEGMENTS / iov;
+	return wanted < most ? wanted : (uint32_t)most;
+}
+
 static uint32_t cq_receives(const struct dofi_ep *ep, const struct fi_info *info)
 {
 	uint32_t n = ep->rq.limit;
@@ -117,7 +130,7 @@ static uint32_t cq_receives(const struct dofi_ep *ep, const struct fi_info *info
 		return cq_other_conn(ep->srq, ep->recv_evd, NULL) ? 0 : ep->srq->depth;
 	if (n && n < QUEUE_LEAST)
 		n = QUEUE_LEAST;
-	return n < info->rx_attr->size ? n : (uint32_t)info->rx_attr->size;
+	return cq_depth(n, info->rx_attr->size, info->rx_attr->iov_limit);
 }
 
 static uint32_t cq_requests(const struct dofi_ep *ep, const struct fi_info *info)
@@ -126,17 +139,35 @@ static uint32_t cq_requests(const struct dofi_ep *ep, const struct fi_info *info
 	uint32_t n = ep->sq.limit;
 
 	/* One operation can become one for each segment (fabric/verbs/split_rdma_read.h). */
-	if (n && fab->max_read_iov < fab->desc->max_iov)
-		n += (uint32_t)fab->desc->max_iov;
+	if (n && fab->max_read_iov < ep->max_iov[DOFI_READ])
+		n += ep->max_iov[DOFI_READ];
 	if (n && n < QUEUE_LEAST)
 		n = QUEUE_LEAST;
-	return n < info->tx_attr->size ? n : (uint32_t)info->tx_attr->size;
+	return cq_depth(n, info->tx_attr->size, info->tx_attr->iov_limit);
+}
+
+/* The queue pair gets room for the segments that the EP's attributes allow, or have allowed: posted
+ * receives keep theirs. */
+static void cq_set_segments(const struct dofi_ep *ep, struct fi_info *info)
+{
+	const struct dofi_fab *fab = &ep->obj.ia->fab;
+	size_t rx = ep->rq.iov, tx = ep->sq.iov;
+
+	if (rx < DOFI_DEFAULT_IOV)
+		rx = DOFI_DEFAULT_IOV;
+	if (tx < DOFI_DEFAULT_IOV)
+		tx = DOFI_DEFAULT_IOV;
+	info->rx_attr->iov_limit = rx + fab->prefix_iov;
+	info->tx_attr->iov_limit = tx + fab->prefix_iov;
 }
 
 int dofi_device_reserve(struct dofi_conn *conn, struct dofi_ep *ep, struct fi_info *info)
 {
-	uint32_t rx = cq_receives(ep, info), tx = cq_requests(ep, info);
+	uint32_t rx, tx;
 
+	cq_set_segments(ep, info);
+	rx = cq_receives(ep, info);
+	tx = cq_requests(ep, info);
 	conn->rx_evd = ep->recv_evd;
 	conn->tx_evd = ep->req_evd;
 	if (ep->srq && rx > conn->rx_evd->cq_size - conn->rx_evd->cq_held)

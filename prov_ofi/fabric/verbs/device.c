@@ -15,6 +15,7 @@
 #include "fabric/verbs/device.h"
 #include "fabric/verbs/msg_prefix.h"
 #include "fabric/netif.h"
+#include "object/limits.h"
 #include "diag/diag.h"
 
 #define DEVICES "/sys/class/infiniband"
@@ -289,16 +290,33 @@ bool dofi_device_is_siw(const struct dofi_fab *fab)
 	return fab->has_msg_prefix && !strncmp(fab->device, "siw", 3);
 }
 
+/* Most segments, up to `most`, that the device takes; at least `least`. */
+static size_t device_max_iov(const struct dofi_fab *fab, size_t least, size_t most)
+{
+	while (least < most) {
+		size_t middle = most - (most - least) / 2;
+
+		if (device_grants(fab, 0, 0, middle, 0))
+			least = middle;
+		else
+			most = middle - 1;
+	}
+	return least;
+}
+
 static void device_adapt(struct dofi_fab *fab)
 {
 	struct fi_info *info = fab->info;
-	size_t rx = fab->desc->rx_depth, tx = fab->desc->tx_depth, iov = fab->desc->max_iov;
+	size_t rx = fab->desc->rx_depth, tx = fab->desc->tx_depth, iov = DOFI_DEFAULT_IOV;
 
 	fab->cq_external_lock = info->domain_attr->threading == FI_THREAD_COMPLETION;
 	/* iWARP has no completion data, and reads into one segment only. */
 	fab->has_msg_prefix = info->ep_attr->protocol == FI_PROTO_IWARP;
-	fab->max_read_iov = fab->has_msg_prefix ? 1 : fab->desc->max_iov;
-	iov += fab->has_msg_prefix;
+	fab->prefix_iov = fab->has_msg_prefix;
+	iov += fab->prefix_iov;
+	fab->max_iov =
+		device_max_iov(fab, iov, fab->desc->max_iov + fab->prefix_iov) - fab->prefix_iov;
+	fab->max_read_iov = fab->has_msg_prefix ? 1 : fab->max_iov;
 	while (rx > info->rx_attr->size && !device_grants(fab, rx, 0, iov, 0))
 		rx /= 2;
 	while (tx > info->tx_attr->size && !device_grants(fab, 0, tx, iov, 0))
@@ -307,10 +325,10 @@ static void device_adapt(struct dofi_fab *fab)
 		info->rx_attr->size = rx;
 	if (tx > info->tx_attr->size)
 		info->tx_attr->size = tx;
-	if (info->rx_attr->iov_limit < iov)
-		info->rx_attr->iov_limit = iov;
-	if (info->tx_attr->iov_limit < iov)
-		info->tx_attr->iov_limit = iov;
+	/* The domain allows no more; endpoints get what their attributes request
+	 * (fabric/verbs/cq_reservation.c). */
+	info->rx_attr->iov_limit = fab->max_iov + fab->prefix_iov;
+	info->tx_attr->iov_limit = fab->max_iov + fab->prefix_iov;
 	fab->inject = info->tx_attr->inject_size;
 	device_settle_extensions(fab);
 	/* For the calls of the fast path (data/dto_submit.h). */
@@ -342,7 +360,6 @@ static void device_set_capabilities(struct dofi_fab *fab)
 	fab->mtu = device_mtu(info);
 	fab->min_batch = 1;
 	fab->srq_depth = SRQ_DEPTH;
-	fab->rx_iov = fab->desc->max_iov + fab->has_msg_prefix;
 	fab->msg_overhead = fab->has_msg_prefix ? DOFI_MSG_PREFIX_LEN : 0;
 }
 

@@ -58,20 +58,20 @@ static void msg_prefix_add_segment(struct longer *l, const struct dofi_msg_prefi
 	l->iov[0].iov_base = msg_prefix_at(w, slot);
 	l->iov[0].iov_len = DOFI_MSG_PREFIX_LEN;
 	l->desc[0] = fi_mr_desc(w->mr);
-	for (size_t i = 0; i < dto->iov_count; i++) {
-		l->iov[i + 1] = dto->iov[i];
-		l->desc[i + 1] = dto->desc[i];
-	}
+	memcpy(&l->iov[1], dofi_dto_iov(dto), dto->iov_count * sizeof(*l->iov));
+	memcpy(&l->desc[1], dofi_dto_desc(dto), dto->iov_count * sizeof(*l->desc));
 	l->msg.msg_iov = l->iov;
 	l->msg.desc = l->desc;
 	l->msg.iov_count++;
 }
 
-static inline void msg_prefix_gather(char *to, const struct dofi_dto *dto)
+static inline void msg_prefix_gather(char *to, struct dofi_dto *dto)
 {
+	const struct iovec *iov = dofi_dto_iov(dto);
+
 	for (size_t i = 0; i < dto->iov_count; i++) {
-		memcpy(to, dto->iov[i].iov_base, dto->iov[i].iov_len);
-		to += dto->iov[i].iov_len;
+		memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
 	}
 }
 

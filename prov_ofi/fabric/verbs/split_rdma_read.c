@@ -18,10 +18,10 @@ ssize_t dofi_split_rdma_read(struct fid_ep *fid, const struct dofi_dto *dto,
 	for (size_t i = 0; i < dto->iov_count && !ret; i++) {
 		bool last = i + 1 == dto->iov_count;
 
-		piece.msg_iov = &dto->iov[i];
+		piece.msg_iov = &whole->msg_iov[i];
 		piece.desc = &whole->desc[i];
 		piece.context = last ? whole->context : NULL;
-		source.len = dto->iov[i].iov_len;
+		source.len = whole->msg_iov[i].iov_len;
 		/* -FI_EAGAIN: all reads will be submitted again, which is harmless. */
 		ret = fi_readmsg(fid, &piece, last ? FI_COMPLETION : 0);
 		source.addr += source.len;

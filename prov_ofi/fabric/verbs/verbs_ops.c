@@ -115,8 +115,10 @@ static uint8_t verbs_wc_status(int code)
  * deregistered; it is the former if the memory is still registered. */
 static uint8_t verbs_receive_status(struct dofi_evd *evd, const struct dofi_dto *dto)
 {
+	void *const *desc = dto->iov_count > DOFI_IOV_INLINE ? dto->long_desc : dto->desc;
+
 	for (size_t i = 0; i < dto->iov_count; i++)
-		if (!dofi_region_has_desc(&evd->obj.ia->lmrs, dto->desc[i]))
+		if (!dofi_region_has_desc(&evd->obj.ia->lmrs, desc[i]))
 			return DAT_DTO_ERR_LOCAL_PROTECTION;
 	return DAT_DTO_ERR_LOCAL_LENGTH;
 }

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "msgep/iov.h"
 #include "msgep/object/proto.h"
 #include "msgep/ring.h"
 
@@ -63,10 +64,21 @@ static void ep_describe(struct msgep_tx *tx, const struct order *o)
 	tx->operand[0] = o->operand[0];
 	tx->operand[1] = o->operand[1];
 	tx->remote = o->remote;
-	tx->done = tx->total = 0;
+	tx->done = 0;
 	tx->err = 0;
 	tx->transfers = 0;
 	tx->count = (uint32_t)o->count;
+	if (o->count == 1) {
+		tx->iov[0] = *o->iov;
+		tx->total = o->iov->iov_len;
+		return;
+	}
+	if (o->count > MSGEP_IOV_INLINE) {
+		tx->list = (struct iovec *)(uintptr_t)o->iov;
+		tx->total = msgep_iov_total(o->iov, o->count);
+		return;
+	}
+	tx->total = 0;
 	for (size_t i = 0; i < o->count; i++) {
 		tx->iov[i] = o->iov[i];
 		tx->total += o->iov[i].iov_len;
@@ -335,13 +347,7 @@ static ssize_t ep_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 	msgep_lock(&ep->lock);
 	recv = ep_next_recv(ep);
 	if (recv) {
-		recv->context = msg->context;
-		recv->count = (uint32_t)msg->iov_count;
-		recv->total = 0;
-		for (size_t i = 0; i < msg->iov_count; i++) {
-			recv->iov[i] = msg->msg_iov[i];
-			recv->total += msg->msg_iov[i].iov_len;
-		}
+		msgep_recv_describe(recv, msg);
 		ep_add_recv(ep);
 	}
 	msgep_unlock(&ep->lock);
@@ -360,8 +366,7 @@ static ssize_t ep_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi
 	recv = ep_next_recv(ep);
 	if (recv) {
 		recv->context = context;
-		recv->count = 1;
-		recv->total = recv->iov[0].iov_len = len;
+		recv->total = recv->in_place = recv->iov[0].iov_len = len;
 		recv->iov[0].iov_base = buf;
 		ep_add_recv(ep);
 	}

@@ -138,7 +138,7 @@ static bool proto_push_frame(struct msgep_ep *ep, struct msgep_tx *tx)
 	}
 	proto_head_of(f, tx, (uint32_t)room, flags);
 	if (proto_carries_data(tx))
-		msgep_iov_gather(msgep_payload(f), tx->iov, room);
+		msgep_iov_gather(msgep_payload(f), msgep_tx_iov(tx), room);
 	else
 		memcpy(msgep_payload(f), tx->operand, room);
 	ep->transport->commit(ep, MSGEP_REQ, f);
@@ -150,14 +150,29 @@ static bool proto_push_frame(struct msgep_ep *ep, struct msgep_tx *tx)
 /* The end of a write travels in the frame: see proto_store() in proto_rx.c. */
 #define TAIL 64
 
+/* Bytes of a pulled request that the next frame stands for: no more than the segments that it can
+ * list. The last *tail of them travel in the frame. */
+static size_t proto_next_part(struct msgep_tx *tx, size_t *tail)
+{
+	size_t left = tx->total - tx->done, reach;
+	size_t len = left < MSGEP_PULL_MOST ? left : MSGEP_PULL_MOST;
+
+	*tail = len == left && tx->kind == MSGEP_WRITE ? TAIL : 0;
+	if (tx->count <= MSGEP_IOV_INLINE)
+		return len;
+	reach = msgep_iov_reach(tx->list, tx->count, MSGEP_IOV_INLINE);
+	if (len - *tail <= reach)
+		return len;
+	*tail = 0;
+	return reach;
+}
+
 /* The same for a request whose data the peer pulls. */
 static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 {
-	size_t left = tx->total - tx->done, room, n;
-	size_t part_len = left < MSGEP_PULL_MOST ? left : MSGEP_PULL_MOST;
-	size_t tail = part_len == left && tx->kind == MSGEP_WRITE ? TAIL : 0;
-	struct msgep_segment list[MSGEP_IOV_MAX];
-	struct iovec part[MSGEP_IOV_MAX];
+	size_t left = tx->total - tx->done, room, n, tail, part_len;
+	struct msgep_segment list[MSGEP_IOV_INLINE];
+	struct iovec part[MSGEP_IOV_INLINE];
 	struct msgep_frame *f;
 
 	if (left <= TAIL)
@@ -169,11 +184,12 @@ static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 		msgep_unreserve(ep);
 		return proto_push_frame(ep, tx); /* as much as fits travels in the frame */
 	}
-	n = msgep_iov_truncate(tx->iov, part, part_len - tail);
+	part_len = proto_next_part(tx, &tail);
+	n = msgep_iov_truncate(msgep_tx_iov(tx), part, part_len - tail);
 	for (size_t i = 0; i < n; i++)
 		list[i] = (struct msgep_segment){ (uintptr_t)part[i].iov_base, part[i].iov_len };
 	memcpy(msgep_payload(f), list, n * sizeof(*list));
-	msgep_iov_gather((char *)msgep_payload(f) + n * sizeof(*list), tx->iov, tail);
+	msgep_iov_gather((char *)msgep_payload(f) + n * sizeof(*list), msgep_tx_iov(tx), tail);
 	proto_head_of(f, tx, (uint32_t)(n * sizeof(*list) + tail),
 		      (uint8_t)(MSGEP_PULL | (tx->done ? 0 : MSGEP_FIRST) |
 				(part_len == left ? MSGEP_LAST | MSGEP_WANTS_ACK : 0)));
@@ -187,10 +203,8 @@ static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 /* The same for a request whose data travels in bulk. */
 static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 {
-	size_t left = tx->total - tx->done, room, n;
-	size_t part_len = left < MSGEP_PULL_MOST ? left : MSGEP_PULL_MOST;
-	size_t tail = part_len == left && tx->kind == MSGEP_WRITE ? TAIL : 0;
-	struct iovec part[MSGEP_IOV_MAX];
+	size_t left = tx->total - tx->done, room, n, tail, part_len;
+	struct iovec part[MSGEP_IOV_INLINE];
 	struct msgep_segment segment;
 	struct msgep_frame *f;
 
@@ -203,16 +217,16 @@ static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 		msgep_unreserve(ep);
 		return false;
 	}
-	memcpy(part, tx->iov, sizeof(part));
-	n = msgep_iov_head(part, tx->count, part_len - tail);
+	part_len = proto_next_part(tx, &tail);
+	n = msgep_iov_peek(msgep_tx_iov(tx), part, part_len - tail);
 	if (!ep->transport->bulk_send(ep, part, n, NULL, &segment.addr)) {
 		msgep_unreserve(ep);
 		return false;
 	}
-	msgep_iov_skip(tx->iov, part_len - tail);
+	msgep_iov_skip(msgep_tx_iov(tx), part_len - tail);
 	segment.len = part_len - tail;
 	memcpy(msgep_payload(f), &segment, sizeof(segment));
-	msgep_iov_gather((char *)msgep_payload(f) + sizeof(segment), tx->iov, tail);
+	msgep_iov_gather((char *)msgep_payload(f) + sizeof(segment), msgep_tx_iov(tx), tail);
 	proto_head_of(f, tx, (uint32_t)(sizeof(segment) + tail),
 		      (uint8_t)(MSGEP_PULL | (tx->done ? 0 : MSGEP_FIRST) |
 				(part_len == left ? MSGEP_LAST | MSGEP_WANTS_ACK : 0)));
@@ -223,15 +237,19 @@ static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 	return true;
 }
 
-/* True if the receiver pulls the data. */
+/* True if the receiver pulls the data. Each frame lists few segments, so their number counts. */
 static bool proto_may_pull(struct msgep_ep *ep, const struct msgep_tx *tx)
 {
+	uint64_t each = tx->total;
+
 	if (tx->kind == MSGEP_READ)
 		return msgep_read_pulls(ep, tx->total);
+	if (tx->count > MSGEP_IOV_INLINE)
+		each /= (tx->count + MSGEP_IOV_INLINE - 1) / MSGEP_IOV_INLINE;
 	if (proto_carries_data(tx) && ep->transport->bulk_from)
-		return tx->total >= ep->transport->bulk_from(ep);
+		return each >= ep->transport->bulk_from(ep);
 	return proto_carries_data(tx) && ep->transport->pull_from &&
-	       tx->total >= ep->transport->pull_from(ep);
+	       each >= ep->transport->pull_from(ep);
 }
 
 static bool proto_push_part(struct msgep_ep *ep, struct msgep_tx *tx)

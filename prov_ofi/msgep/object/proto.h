@@ -4,6 +4,7 @@
 #ifndef DOFI_MSGEP_PROTO_H
 #define DOFI_MSGEP_PROTO_H
 
+#include "msgep/iov.h"
 #include "msgep/msgep.h"
 
 /* Maximum of bytes that one side pulls from the other's memory for one frame. */
@@ -15,7 +16,7 @@ struct msgep_frame_data {
 	uint64_t bytes;
 	const char *rest; /* data in the frame itself, */
 	size_t rest_len;  /* after the list */
-	struct msgep_segment list[MSGEP_IOV_MAX];
+	struct msgep_segment list[MSGEP_IOV_INLINE];
 };
 
 static inline uint32_t msgep_queued(const struct msgep_txq *q)
@@ -32,6 +33,20 @@ static inline struct msgep_tx *msgep_tx_at(const struct msgep_txq *q, uint32_t i
 static inline uint64_t msgep_target_read_bit(uint32_t read)
 {
 	return (uint64_t)1 << (read % MSGEP_TARGET_READS);
+}
+
+/* Describes a receive of at most MSGEP_IOV_MAX segments. */
+static inline void msgep_recv_describe(struct msgep_recv *recv, const struct fi_msg *msg)
+{
+	recv->context = msg->context;
+	recv->total = msgep_iov_total(msg->msg_iov, msg->iov_count);
+	recv->in_place = msg->iov_count > MSGEP_IOV_INLINE ? 0 : recv->total;
+	if (msg->iov_count > MSGEP_IOV_INLINE) {
+		recv->list = (struct iovec *)(uintptr_t)msg->msg_iov;
+		return;
+	}
+	for (size_t i = 0; i < msg->iov_count; i++)
+		recv->iov[i] = msg->msg_iov[i];
 }
 
 static inline bool msgep_fetches(uint8_t kind)

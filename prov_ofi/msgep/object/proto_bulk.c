@@ -47,6 +47,26 @@ bool msgep_bulk_may_process(const struct msgep_ep *ep, const struct msgep_frame 
 	return !ep->bulk.requests || (f->flags & MSGEP_PULL);
 }
 
+/* A transfer into more segments than a bulk endpoint takes arrives in a buffer first. */
+struct msgep_bounce {
+	struct iovec to[MSGEP_IOV_MAX];
+	char data[];
+};
+
+/* The buffer of a transfer into these n segments; `part` becomes its address. NULL: no memory, or
+ * more than a sender announces at once. */
+static struct msgep_bounce *bulk_bounce(struct iovec *part, size_t n, uint64_t len)
+{
+	struct msgep_bounce *bounce = len > MSGEP_PULL_MOST ? NULL
+							    : malloc(sizeof(*bounce) + (size_t)len);
+
+	if (!bounce)
+		return NULL;
+	memcpy(bounce->to, part, n * sizeof(*part));
+	*part = (struct iovec){ bounce->data, (size_t)len };
+	return bounce;
+}
+
 /* Posts the memory and adds the transfer to the queue. */
 static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_frame_data *p,
 		      struct msgep_bulk what)
@@ -60,8 +80,17 @@ static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_
 	n = msgep_iov_truncate(to, part, p->list[0].len);
 	what.id = p->list[0].addr;
 	what.len = p->list[0].len;
-	if (!ep->transport->bulk_recv(ep, part, n))
+	what.bounce = NULL;
+	if (n > MSGEP_IOV_INLINE) {
+		what.bounce = bulk_bounce(part, n, what.len);
+		if (!what.bounce)
+			return false;
+		n = 1;
+	}
+	if (!ep->transport->bulk_recv(ep, part, n)) {
+		free(what.bounce);
 		return false;
+	}
 	*b = what;
 	ep->bulk.tail++;
 	ep->bulk.requests += what.kind != MSGEP_READ;
@@ -72,7 +101,7 @@ bool msgep_bulk_message(struct msgep_ep *ep, const struct msgep_frame *f,
 			const struct msgep_frame_data *p)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	return !p->rest_len && bulk_post(ep, ep->cur.iov, p,
+	return !p->rest_len && bulk_post(ep, msgep_recv_iov(&ep->cur), p,
 					 (struct msgep_bulk){ .kind = MSGEP_MSG,
 							      .last = f->flags & MSGEP_LAST,
 							      .has_data = ep->has_data,
@@ -103,7 +132,8 @@ bool msgep_bulk_read(struct msgep_ep *ep, struct msgep_tx *tx, const struct msge
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	tx->transfers++;
-	return !p->rest_len && bulk_post(ep, tx->iov, p, (struct msgep_bulk){ .kind = MSGEP_READ });
+	return !p->rest_len &&
+	       bulk_post(ep, msgep_tx_iov(tx), p, (struct msgep_bulk){ .kind = MSGEP_READ });
 }
 
 /* Sends GO for what has been posted. False: no room. */
@@ -167,6 +197,12 @@ bool msgep_bulk_done(struct msgep_ep *ep, uint64_t len)
 	if (len != b->len || ep->bulk.granted == ep->bulk.head)
 		return false;
 	ep->cma_bytes += len;
+	if (b->bounce) {
+		msgep_peer_memory_begin();
+		msgep_iov_scatter(b->bounce->to, b->bounce->data, (size_t)len);
+		msgep_peer_memory_end();
+		free(b->bounce);
+	}
 	if (b->kind == MSGEP_MSG)
 		bulk_message_done(ep, b);
 	else if (b->kind == MSGEP_WRITE)
@@ -199,11 +235,12 @@ bool msgep_bulk_forget(struct msgep_ep *ep, const struct msgep_mr *mr)
 void msgep_bulk_end(struct msgep_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	for (uint32_t i = ep->bulk.head; ep->srx && i != ep->bulk.tail; i++) {
+	for (uint32_t i = ep->bulk.head; i != ep->bulk.tail; i++) {
 		const struct msgep_bulk *b = bulk_at(ep, i);
 
+		free(b->bounce);
 		/* The last announced one is still in ep->cur, if more of it was to come. */
-		if (b->kind == MSGEP_MSG && b->last)
+		if (ep->srx && b->kind == MSGEP_MSG && b->last)
 			msgep_cq_push(ep->rx_cq, b->context,
 				      FI_MSG | FI_RECV | (b->has_data ? FI_REMOTE_CQ_DATA : 0), 0,
 				      b->data, FI_ECANCELED);

@@ -220,7 +220,7 @@ static bool read_pull_granted(struct msgep_ep *ep, struct msgep_tx *tx, const st
 	if (tx->revoked)
 		return true;
 	msgep_peer_memory_begin();
-	ok = msgep_pull_frame(ep, f, p, tx->iov);
+	ok = msgep_pull_frame(ep, f, p, msgep_tx_iov(tx));
 	msgep_peer_memory_end();
 	/* A closed region may be unmapped as well. */
 	tx->revoked = ep->transport->revoked(ep, ep->reads.head);
@@ -281,7 +281,7 @@ void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const voi
 	}
 	if (!f->key && !pull) {
 		msgep_peer_memory_begin();
-		msgep_iov_scatter(tx->iov, payload, f->len);
+		msgep_iov_scatter(msgep_tx_iov(tx), payload, f->len);
 		msgep_peer_memory_end();
 	}
 	if (!f->key)

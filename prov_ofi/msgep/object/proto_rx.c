@@ -63,7 +63,7 @@ bool msgep_parse_frame(const struct msgep_frame *f, const void *payload, struct 
 	size_t list = f->flags & MSGEP_PULL ? f->segments * sizeof(*p->list) : 0;
 
 	if ((f->flags & MSGEP_PULL) &&
-	    (!f->segments || f->segments > MSGEP_IOV_MAX || list > f->len))
+	    (!f->segments || f->segments > MSGEP_IOV_INLINE || list > f->len))
 		return false;
 	memcpy(p->list, payload, list);
 	p->rest = (const char *)payload + list;
@@ -146,13 +146,13 @@ static bool proto_begin_message(struct msgep_ep *ep, const struct msgep_frame *f
 	return true;
 }
 
-/* The common case: one frame, and a receive of the endpoint itself is posted. */
+/* The common case: one frame, and a receive of the endpoint itself is posted, of few segments. */
 static bool proto_recv_whole(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
 	struct msgep_recv *recv = &ep->rxq[ep->rx_head & (ep->rx_room - 1)];
 
-	if (ep->srx || ep->rx_head == ep->rx_tail || f->total != f->len || f->len > recv->total ||
-	    (f->flags & MSGEP_PULL))
+	if (ep->srx || ep->rx_head == ep->rx_tail || f->total != f->len ||
+	    f->len > recv->in_place || (f->flags & MSGEP_PULL))
 		return false;
 	msgep_iov_scatter(recv->iov, payload, f->len);
 	ep->messages++;
@@ -189,7 +189,7 @@ static bool proto_recv_message(struct msgep_ep *ep, const struct msgep_frame *f,
 		ep->in_message = !(f->flags & MSGEP_LAST);
 		return true;
 	}
-	if (!msgep_pull_frame(ep, f, &p, ep->cur.iov)) {
+	if (!msgep_pull_frame(ep, f, &p, msgep_recv_iov(&ep->cur))) {
 		msgep_ep_fail(ep, "a message that its sender has revoked");
 		return true;
 	}

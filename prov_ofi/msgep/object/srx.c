@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "msgep/msgep.h"
+#include "msgep/object/proto.h"
 #include "msgep/ring.h"
 
 /* Initial room of a queue; it grows with the number of posted buffers. */
@@ -86,16 +86,13 @@ void msgep_srx_detach(struct msgep_srx *srx, struct msgep_ep *ep)
 static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)
 {
 	struct msgep_srx *srx = dofi_container(fid, struct msgep_srx, fid);
-	struct msgep_recv recv = { .context = msg->context, .count = (uint32_t)msg->iov_count };
+	struct msgep_recv recv;
 	ssize_t ret = 0;
 
 	(void)flags;
 	if (msg->iov_count > MSGEP_IOV_MAX)
 		return -FI_EINVAL;
-	for (size_t i = 0; i < msg->iov_count; i++) {
-		recv.iov[i] = msg->msg_iov[i];
-		recv.total += msg->msg_iov[i].iov_len;
-	}
+	msgep_recv_describe(&recv, msg);
 	dofi_lock(&srx->lock);
 	if (!dofi_list_empty(&srx->waiting))
 		srx_give_waiting(srx, &recv);

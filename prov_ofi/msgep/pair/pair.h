@@ -230,7 +230,7 @@ struct pair_transfer {
 	struct msgep_mr *mr; /* held, or NULL */
 	uint64_t id;
 	size_t n;
-	struct iovec iov[MSGEP_IOV_MAX];
+	struct iovec iov[MSGEP_IOV_INLINE];
 };
 
 struct pair_conn {

@@ -93,7 +93,7 @@ bool msgep_pull_try(const struct msgep_puller *peer)
 bool msgep_pull(const struct msgep_puller *peer, struct iovec *to, const struct msgep_segment *from,
 		size_t n)
 {
-	struct iovec remote[MSGEP_IOV_MAX + 1], local[MSGEP_IOV_MAX + 1];
+	struct iovec remote[MSGEP_IOV_INLINE + 1], local[MSGEP_IOV_MAX + 1];
 	uint64_t total = 0, seen = 0;
 	size_t locals;
 
