@@ -19,6 +19,8 @@
 #include "msgep/cm/cm_int.h"
 
 #define ROUND 64
+/* Ends of connections wait for at most this number of full rounds of handshakes. */
+#define FIRST_ROUNDS 32
 /* Nanoseconds after which a failed doorbell is retried. */
 #define RING_AGAIN 1000000
 
@@ -498,6 +500,41 @@ static void cm_try_ends(struct msgep_cm *cm)
 		msgep_cm_try_end(dofi_container(pos, struct msgep_cm_conn, end_link));
 }
 
+/* True for an event of a connection that is up: usually its end. */
+static bool cm_is_up(const struct msgep_cm_source *source)
+{
+	return source->ready == cm_conn_ready &&
+	       dofi_container(source, struct msgep_cm_conn, source)->state >= MSGEP_CM_LIVE;
+}
+
+/* Handles the events of handshakes first: a peer that has accepted many connections and then ends
+ * one has sent its answers before, on other sockets, and a program that counts established
+ * connections expects them before an end. If answers may be left in the epoll set, ends wait for
+ * the next round. */
+static void cm_handle_events(struct msgep_cm *cm, struct epoll_event *ev, int n)
+{
+	bool handshakes = false;
+
+	for (int i = 0; i < n; i++) {
+		struct msgep_cm_source *source = ev[i].data.ptr;
+
+		if (cm_is_up(source))
+			continue;
+		handshakes |= source->ready == cm_conn_ready;
+		source->ready(source, ev[i].events);
+		ev[i].data.ptr = NULL;
+	}
+	if (n == ROUND && handshakes && ++cm->first_rounds < FIRST_ROUNDS)
+		return;
+	cm->first_rounds = 0;
+	for (int i = 0; i < n; i++) {
+		struct msgep_cm_source *source = ev[i].data.ptr;
+
+		if (source)
+			source->ready(source, ev[i].events);
+	}
+}
+
 void msgep_cm_progress(struct msgep_eq *eq)
 {
 	struct msgep_cm *cm = eq->cm;
@@ -507,11 +544,7 @@ void msgep_cm_progress(struct msgep_eq *eq)
 	int n = epoll_wait(cm->epfd, ev, ROUND, 0);
 
 	cm->busy = true;
-	for (int i = 0; i < n; i++) {
-		struct msgep_cm_source *source = ev[i].data.ptr;
-
-		source->ready(source, ev[i].events);
-	}
+	cm_handle_events(cm, ev, n);
 	while ((ep = msgep_eq_next_checked(eq)))
 		msgep_cm_path_checked(ep);
 	if (cm->timers.count) {

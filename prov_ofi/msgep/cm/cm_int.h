@@ -58,6 +58,7 @@ struct msgep_cm {
 	unsigned int n_routed;        /* pending requests without a socket */
 	struct msgep_secret *secret;  /* NULL: none is configured */
 	bool busy;                    /* epoll events are being processed */
+	unsigned int first_rounds;    /* full rounds in which ends have waited for handshakes */
 	struct msgep_domain *flush_domain; /* its routes are flushed after that */
 };
 
