@@ -23,6 +23,7 @@ dofi_sources = \
 	prov_ofi/base/grace_timer.h \
 	prov_ofi/base/env.c prov_ofi/base/env.h \
 	prov_ofi/base/param.c prov_ofi/base/param.h \
+	prov_ofi/base/port_range.c prov_ofi/base/port_range.h \
 	prov_ofi/base/probe.h \
 	prov_ofi/base/log_file.c prov_ofi/base/log_file.h \
 	prov_ofi/base/slab.c prov_ofi/base/slab.h \

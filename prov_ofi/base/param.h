@@ -64,6 +64,8 @@
 	X(PROVIDER, "fabric to use, overrides the registry entry: tcp, shm, verbs, rxm, ...") \
 	X(DOMAIN, "network interface, IP address or RDMA device to use, overrides the registry " \
 	  "entry") \
+	X(PORT_RANGE, "FIRST-LAST: the ports that this library chooses itself are from this " \
+	  "range; unset: the system chooses them") \
 	X(LOG_FILE, "file to which log messages are appended instead of stderr; %p in its name " \
 	  "is replaced by the process ID") \
 	X(CM_SECRET_FILE, "file with a secret that both ends of a connection must have; only its " \

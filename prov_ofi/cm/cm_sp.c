@@ -7,6 +7,8 @@
 #include "cm/cm.h"
 #include "fabric/fab_ops.h"
 #include "base/dat_error.h"
+#include "base/log.h"
+#include "base/port_range.h"
 #include "fabric/fab_info.h"
 #include "object/progress_wakeup.h"
 #include "diag/diag.h"
@@ -130,6 +132,27 @@ void dofi_listener_unref(struct dofi_listener *l)
 	free(l);
 }
 
+/* On a port of the library's choice. A port where the IA listens has a service point. */
+static int sp_new_listener_anywhere(struct dofi_ia *ia, struct dofi_listener **out)
+{
+	struct dofi_ports ports;
+	int ret = -EADDRINUSE;
+	uint16_t port;
+
+	/* Names that are no ports need no range. */
+	if (ia->fab.desc->qual_in_name)
+		return sp_new_listener(ia, 0, 0, out);
+	dofi_ports_begin(&ports);
+	while (dofi_ports_is_taken(ret) && dofi_ports_next(&ports, &port))
+		ret = port && sp_find_listener(ia, port, port)
+			      ? -EADDRINUSE
+			      : sp_new_listener(ia, port, port, out);
+	if (dofi_ports_exhausted(&ports, ret))
+		dofi_log(DOFI_LOG_WARN, "no port for a service point: all of "
+					"DAPL_OFI_PORT_RANGE are in use; try: a wider range");
+	return ret;
+}
+
 /* port 0: any free one, which becomes the qualifier. */
 static int sp_attach(struct dofi_ia *ia, struct dofi_sp *sp, uint16_t port)
 {
@@ -140,7 +163,8 @@ static int sp_attach(struct dofi_ia *ia, struct dofi_sp *sp, uint16_t port)
 	if (l && dofi_sp_find(l, sp->qual))
 		return -EEXIST;
 	if (!l) {
-		ret = sp_new_listener(ia, port, sp->qual, &l);
+		ret = port ? sp_new_listener(ia, port, sp->qual, &l)
+			   : sp_new_listener_anywhere(ia, &l);
 		if (ret)
 			return ret;
 	}
@@ -195,7 +219,8 @@ static DAT_RETURN sp_make_sp(struct dofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_
 	ret = sp_attach(ia, sp, port);
 	if (ret) {
 		dofi_obj_release(&sp->obj);
-		dofi_diag_port(port, ret == -EEXIST ? -EADDRINUSE : ret);
+		if (port)
+			dofi_diag_port(port, ret == -EEXIST ? -EADDRINUSE : ret);
 		return sp_no_listener(port, ret);
 	}
 	dofi_diag_port_ok();

@@ -9,6 +9,8 @@
 
 #include "base/be_bytes.h"
 #include "base/forkfd.h"
+#include "base/log.h"
+#include "base/port_range.h"
 #include "dgram/dgram.h"
 #include "fabric/fab.h"
 
@@ -55,13 +57,36 @@ static void dgram_restore(union dofi_addr *addr)
 	addr->in.sin_addr = v4;
 }
 
+/* Binds the socket to a free port of the address. 0 or a negative error. */
+static int dgram_bind_port(struct dofi_dgram *d, const union dofi_addr *at)
+{
+	union dofi_addr addr = *at;
+	socklen_t len = sizeof(addr);
+	struct dofi_ports ports;
+	int ret = -EADDRINUSE;
+	uint16_t port;
+
+	dofi_ports_begin(&ports);
+	while (dofi_ports_is_taken(ret) && dofi_ports_next(&ports, &port)) {
+		dofi_addr_set_port(&addr.sa, port);
+		ret = bind(d->fd, &addr.sa, (socklen_t)dofi_addr_len(&addr.sa)) ? -errno : 0;
+	}
+	if (dofi_ports_exhausted(&ports, ret)) {
+		dofi_log(DOFI_LOG_WARN, "no port for a datagram endpoint: all of "
+					"DAPL_OFI_PORT_RANGE are in use; try: a wider range");
+		return -ENOSPC;
+	}
+	if (!ret && getsockname(d->fd, &addr.sa, &len))
+		ret = -errno;
+	d->qpn = ret ? 0 : dofi_addr_port(&addr.sa);
+	return ret;
+}
+
 /* A socket that is bound to a free port of the address. */
 static int dgram_bind(struct dofi_dgram *d, const union dofi_addr *at)
 {
 	const struct timeval limit = { .tv_usec = SEND_MS * 1000 };
-	union dofi_addr addr = *at;
-	socklen_t len = sizeof(addr);
-	int off = 0, err;
+	int off = 0, ret;
 
 	d->family = at->sa.sa_family;
 	d->fd = dofi_forkfd(socket(d->family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -70,16 +95,12 @@ static int dgram_bind(struct dofi_dgram *d, const union dofi_addr *at)
 	if (d->family == AF_INET6)
 		setsockopt(d->fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	setsockopt(d->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	dofi_addr_set_port(&addr.sa, 0);
-	if (!bind(d->fd, &addr.sa, (socklen_t)dofi_addr_len(&addr.sa)) &&
-	    !getsockname(d->fd, &addr.sa, &len)) {
-		d->qpn = dofi_addr_port(&addr.sa);
-		return 0;
+	ret = dgram_bind_port(d, at);
+	if (ret) {
+		dofi_forkfd_close(d->fd);
+		d->fd = -1;
 	}
-	err = errno;
-	dofi_forkfd_close(d->fd);
-	d->fd = -1;
-	return -err;
+	return ret;
 }
 
 static int dgram_bind_any(struct dofi_dgram *d)
@@ -90,8 +111,8 @@ static int dgram_bind_any(struct dofi_dgram *d)
 	memset(&any, 0, sizeof(any));
 	any.sa.sa_family = AF_INET6;
 	ret = dgram_bind(d, &any);
-	if (!ret)
-		return 0;
+	if (!ret || ret == -ENOSPC)
+		return ret;
 	any.sa.sa_family = AF_INET; /* a host without IPv6 */
 	return dgram_bind(d, &any);
 }

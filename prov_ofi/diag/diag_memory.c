@@ -8,6 +8,7 @@
 
 #include "base/error_text.h"
 #include "base/log.h"
+#include "base/port_range.h"
 #include "fabric/fab_lib.h"
 #include "diag/diag.h"
 
@@ -56,6 +57,9 @@ void dofi_diag_object(const struct dofi_fab *fab, const char *what, int ret)
 		dofi_report("try: FI_UNIVERSE_SIZE=%s or less in the program's environment: the "
 			    "device may lack a completion queue for that many peers",
 			    DOFI_LIB_PEERS);
+	if (!strcmp(what, DOFI_PORTS_SEARCH))
+		dofi_report("try: a wider range; each adapter needs a port per address that it "
+			    "listens at, and each service point one");
 	/* An event queue pins no memory. It also opens the connection manager of msgep, which
 	 * reports its own failures. */
 	if (!strcmp(what, "fi_eq_open") || !diag_is_memlock_limit(ret) || !diag_memlock_limit(&kib))

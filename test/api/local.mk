@@ -41,7 +41,7 @@ test_api_common = \
 	test/api/t_ep_modify.c \
 	test/api/t_ep_state.c \
 	test/api/t_sp.c \
-	test/api/t_cm_connect.c test/api/t_qos.c \
+	test/api/t_cm_connect.c test/api/t_qos.c test/api/t_ports.c \
 	test/api/t_cm_grace.c \
 	test/api/t_net.c \
 	test/api/t_interface.c \

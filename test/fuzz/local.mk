@@ -92,7 +92,7 @@ test_fuzz_driver_cm_msg_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 	$(LIBFABRIC_CFLAGS)
 
 test_fuzz_driver_packets_SOURCES = test/fuzz/packets.c test/fuzz/driver.c test/fuzz/fabric.c \
-	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/debug.c \
+	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/base/port_range.c prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/debug.c \
 	prov_ofi/base/forkfd.c \
 	prov_ofi/fabric/fab_info.c \
 	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/inner.c prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
@@ -116,7 +116,7 @@ test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
 	test/fuzz/pairs.c test/fuzz/pairs.h test/fuzz/pairs_cm.c test/fuzz/pairs_msg.c \
 	test/fuzz/pairs_rig.c \
 	prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
-	prov_ofi/base/debug.c \
+	prov_ofi/base/debug.c prov_ofi/base/port_range.c \
 	prov_ofi/fabric/fab_info.c prov_ofi/msgep/inner.c prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cq_signal.c \
 	prov_ofi/msgep/fid/ep.c prov_ofi/msgep/object/ep_conn.c prov_ofi/msgep/cm/inbox.c \
 	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h prov_ofi/msgep/pair/pair_bulk.c \

@@ -66,6 +66,12 @@ void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	(void)fmt;
 }
 
+const char *dofi_param_str(enum dofi_string which)
+{
+	(void)which;
+	return NULL;
+}
+
 long dofi_param(enum dofi_number number)
 {
 	switch (number) {

@@ -18,7 +18,7 @@ test_msgep_rdm_SOURCES = \
 	prov_ofi/base/log.c \
 	prov_ofi/base/edit_distance.c \
 	prov_ofi/base/env.c \
-	prov_ofi/base/param.c \
+	prov_ofi/base/param.c prov_ofi/base/port_range.c \
 	prov_ofi/base/log_file.c \
 	prov_ofi/fabric/fab_info.c \
 	prov_ofi/fabric/fab_lib.c \

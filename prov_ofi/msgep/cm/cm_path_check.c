@@ -87,7 +87,8 @@ void msgep_cm_path_failed(const struct msgep_cm_conn *conn)
 		return;
 	dofi_log(DOFI_LOG_WARN,
 		 "%s:%u: the request was %s, but no data has passed between the "
-		 "endpoints of libfabric for %llu ms; a firewall must let their ports through, too",
+		 "endpoints of libfabric for %llu ms; a firewall must let their ports through, too "
+		 "(DAPL_OFI_PORT_RANGE)",
 		 msgep_cm_addr_text(&conn->peer, text, sizeof(text)),
 		 dofi_addr_port(&conn->peer.sa), conn->active ? "accepted" : "accepted here",
 		 (unsigned long long)((dofi_now() - conn->path_check_since) / DOFI_MS(1)));

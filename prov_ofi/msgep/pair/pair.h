@@ -170,6 +170,7 @@ struct pair {
 	enum pair_state state;   /* net->lock and pair->lock to write */
 	uint8_t name[PAIR_NAME]; /* of the peer's adapter */
 	uint8_t dscp;            /* of its packets */
+	uint16_t port;           /* of the peer's listener that it connects to; 0: passive side */
 	uint32_t index;          /* ours: identifies received messages, */
 	uint64_t key;
 	struct pair_head head;  /* the peer's: those that are sent */

@@ -217,6 +217,7 @@ int pair_get(struct pair_net *net, const struct msgep_ep *ep, const uint8_t *par
 	if (!pair)
 		return -FI_ENOMEM;
 	dofi_addr_set_port(&to.sa, (uint16_t)dofi_get_be(params + 2, 2));
+	pair->port = dofi_addr_port(&to.sa);
 	ret = pair_connect(pair, &to, token);
 	if (ret)
 		pair_free(pair);
@@ -410,6 +411,20 @@ static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool ac
 	}
 }
 
+/* The peer's listener cannot be reached, although the service point could. Returns the error for
+ * the connections: ECONNREFUSED would mean that there is no service point. */
+static int pair_unreached(const struct pair *pair, int err)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	dofi_log(DOFI_LOG_WARN,
+		 "cannot connect to port %u, at which the adapter of the service point %s listens "
+		 "for data: %s; a firewall must let it through, too (DAPL_OFI_PORT_RANGE at the "
+		 "peer)",
+		 pair->port, dofi_peer_text(&pair->peer, text), dofi_error_text(err));
+	return err == FI_ECONNREFUSED ? FI_EHOSTUNREACH : err;
+}
+
 void pair_break(struct pair *pair, int err)
 {
 	char text[DOFI_ADDR_TEXT];
@@ -418,8 +433,11 @@ void pair_break(struct pair *pair, int err)
 	DOFI_ASSERT_LOCKED(&pair->net->lock);
 	if (pair->state == PAIR_BROKEN)
 		return;
-	dofi_log(DOFI_LOG_INFO, "the connection to the adapter at %s has ended: %s",
-		 dofi_peer_text(&pair->peer, text), dofi_error_text(err));
+	if (pair->state == PAIR_CONNECTING && pair->port)
+		err = pair_unreached(pair, err);
+	else
+		dofi_log(DOFI_LOG_INFO, "the connection to the adapter at %s has ended: %s",
+			 dofi_peer_text(&pair->peer, text), dofi_error_text(err));
 	pair->net->connecting -= pair->state == PAIR_CONNECTING;
 	pair->net->any_broken = true;
 	pthread_mutex_lock(&pair->lock);

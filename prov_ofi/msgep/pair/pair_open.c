@@ -9,6 +9,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/port_range.h"
 #include "fabric/fab_info.h"
 #include "msgep/cq_signal.h"
 #include "msgep/pair/pair.h"
@@ -94,7 +95,8 @@ static int pair_open_queues(struct pair_net *net, const char **what)
 	return ret;
 }
 
-static int pair_listen(struct pair_net *net, struct pair_listener *l, const char **what)
+/* At the port of l->addr; 0: the kernel's choice. */
+static int pair_listen_at(struct pair_net *net, struct pair_listener *l, const char **what)
 {
 	union dofi_addr addr = l->addr;
 	size_t len = sizeof(addr);
@@ -115,9 +117,33 @@ static int pair_listen(struct pair_net *net, struct pair_listener *l, const char
 	if (ret) {
 		if (l->pep)
 			fi_close(&l->pep->fid);
+		l->pep = NULL;
 		return ret;
 	}
 	dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&addr.sa));
+	return 0;
+}
+
+static int pair_listen(struct pair_net *net, struct pair_listener *l, const char **what)
+{
+	struct dofi_ports ports;
+	int ret = -FI_EADDRINUSE;
+	uint16_t port;
+
+	dofi_ports_begin(&ports);
+	/* One port of the setting serves all addresses. */
+	if (ports.n && net->n_listeners) {
+		dofi_addr_set_port(&l->addr.sa, dofi_addr_port(&net->listeners[0].addr.sa));
+		ret = pair_listen_at(net, l, what);
+	}
+	while (dofi_ports_is_taken(ret) && dofi_ports_next(&ports, &port)) {
+		dofi_addr_set_port(&l->addr.sa, port);
+		ret = pair_listen_at(net, l, what);
+	}
+	if (dofi_ports_exhausted(&ports, ret))
+		*what = DOFI_PORTS_SEARCH;
+	if (ret)
+		return ret;
 	if (!pair_sock_limit_listener(l))
 		dofi_log(DOFI_LOG_WARN, "the socket of libfabric's listener was not found: a peer "
 					"that sends it half a request can block this adapter");

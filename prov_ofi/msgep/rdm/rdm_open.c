@@ -11,6 +11,7 @@
 #include "base/forkfd.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "base/port_range.h"
 #include "fabric/fab_info.h"
 #include "fabric/fab_lib.h"
 #include "msgep/cq_signal.h"
@@ -195,6 +196,64 @@ static void rdm_open_signal(struct rdm_net *net)
 		net->inner.signal_fd = msgep_cq_signal_take_inner(net->inner.cq_fd);
 }
 
+/* At the port of the inner address; it listens once it is enabled. */
+static int rdm_open_ep_at_port(struct rdm_net *net, const char **what)
+{
+	int ret;
+
+	*what = "fi_endpoint";
+	ret = fi_endpoint(net->inner.domain, net->inner.info, &net->ep, net);
+	if (ret) {
+		net->ep = NULL;
+		return ret;
+	}
+	*what = "fi_ep_bind";
+	ret = fi_ep_bind(net->ep, &net->av->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(net->ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
+	if (ret)
+		return ret;
+	rdm_find_copy_limit(net);
+	rdm_enlarge_packets(net);
+	rdm_avoid_fetching(net);
+	*what = "fi_enable";
+	return fi_enable(net->ep);
+}
+
+/* NULL: the provider's addresses have no ports. */
+static struct sockaddr *rdm_inner_addr(const struct rdm_net *net)
+{
+	struct sockaddr *sa = net->inner.info->src_addr;
+	uint32_t format = net->inner.info->addr_format;
+
+	return format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6
+		       ? sa
+		       : NULL;
+}
+
+static int rdm_open_ep(struct rdm_net *net, const char **what)
+{
+	struct sockaddr *sa = rdm_inner_addr(net);
+	struct dofi_ports ports;
+	int ret = -FI_EADDRINUSE;
+	uint16_t port;
+
+	if (!sa)
+		return rdm_open_ep_at_port(net, what);
+	dofi_ports_begin(&ports);
+	while (dofi_ports_is_taken(ret) && dofi_ports_next(&ports, &port)) {
+		if (net->ep)
+			fi_close(&net->ep->fid);
+		net->ep = NULL;
+		if (port)
+			dofi_addr_set_port(sa, port);
+		ret = rdm_open_ep_at_port(net, what);
+	}
+	if (dofi_ports_exhausted(&ports, ret))
+		*what = DOFI_PORTS_SEARCH;
+	return ret;
+}
+
 static int rdm_open_inner(struct rdm_net *net, const char **what)
 {
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
@@ -210,21 +269,7 @@ static int rdm_open_inner(struct rdm_net *net, const char **what)
 	ret = fi_av_open(net->inner.domain, &av, &net->av, net);
 	if (ret)
 		return ret;
-	*what = "fi_endpoint";
-	ret = fi_endpoint(net->inner.domain, net->inner.info, &net->ep, net);
-	if (ret)
-		return ret;
-	*what = "fi_ep_bind";
-	ret = fi_ep_bind(net->ep, &net->av->fid, 0);
-	if (!ret)
-		ret = fi_ep_bind(net->ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
-	if (ret)
-		return ret;
-	rdm_find_copy_limit(net);
-	rdm_enlarge_packets(net);
-	rdm_avoid_fetching(net);
-	*what = "fi_enable";
-	ret = fi_enable(net->ep);
+	ret = rdm_open_ep(net, what);
 	if (ret)
 		return ret;
 	rdm_open_signal(net);
