@@ -192,10 +192,11 @@ static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 	ret = cm_start_attempt(ep, a, &conn);
 	if (ret)
 		dofi_diag_unreachable(ep->obj.ia, &a->addr, a->args.qual, -ret);
+	if (ret && cm_is_unreachable(ret))
+		return DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE);
+	/* No port is free here; the qualifier is the peer's. */
 	if (ret)
-		return cm_is_unreachable(ret)
-			       ? DOFI_ERR(DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNREACHABLE)
-			       : dofi_ret(ret);
+		return dofi_ret(ret == -EADDRINUSE ? -ENOSPC : ret);
 	cm_remember(ep, a);
 	/* A call for a datagram endpoint is done by an internal one. */
 	DOFI_COUNT((ep->ud_for ? ep->ud_for : ep)->counts->connects, 1);
