@@ -13,9 +13,12 @@
 
 /* ---------------------------------------------------------------- stubs */
 
+static unsigned int touched;
+
 void pair_touch(struct pair_conn *conn)
 {
 	(void)conn;
+	touched++;
 }
 
 void pair_share_want(struct pair_conn *conn)
@@ -23,7 +26,16 @@ void pair_share_want(struct pair_conn *conn)
 	(void)conn;
 }
 
+static int broken_with;
+
+void pair_break(struct pair *pair, int err)
+{
+	pair->state = PAIR_BROKEN;
+	broken_with = err;
+}
+
 static unsigned int messages, packets, credits;
+static ssize_t inject_ret; /* what libfabric returns instead of sending */
 
 static ssize_t stub_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t to)
 {
@@ -32,6 +44,8 @@ static ssize_t stub_inject(struct fid_ep *ep, const void *buf, size_t len, fi_ad
 
 	(void)ep;
 	(void)to;
+	if (inject_ret)
+		return inject_ret;
 	messages++;
 	for (; at < end; at += MSGEP_FRAME_HDR) {
 		const struct msgep_frame *f = (const void *)at;
@@ -62,6 +76,8 @@ static struct one *one_open(void)
 
 	ASSERT(o);
 	messages = packets = credits = 0;
+	inject_ret = broken_with = 0;
+	touched = 0;
 	o->net.domain = &o->domain;
 	o->domain.transport_data = &o->net;
 	o->net.inject = PAIR_MESSAGE;
@@ -305,5 +321,52 @@ TEST(pair_send, only_messages_and_half_a_window_cause_a_credit_packet)
 	busy_poll(o);
 	ASSERT_EQ(credits, 2);
 	ASSERT_EQ(packets, 0);
+	one_close(o);
+}
+
+TEST(pair_send, a_message_that_lacks_memory_is_sent_again)
+{
+	struct one *o = one_open();
+
+	inject_ret = -FI_ENOMEM;
+	put_go(o);
+	busy_poll(o);
+	busy_poll(o);
+	ASSERT_EQ(messages, 0);
+	inject_ret = 0;
+	busy_poll(o);
+	ASSERT_EQ(messages, 1);
+	ASSERT_EQ(broken_with, 0);
+	one_close(o);
+}
+
+/* Injected messages have no completion. */
+TEST(pair_send, a_connection_continues_when_injected_messages_have_left)
+{
+	struct one *o = one_open();
+	size_t room;
+
+	inject_ret = -FI_EAGAIN;
+	put_go(o);
+	busy_poll(o);
+	ASSERT(!pair_reserve(&o->ep, MSGEP_REQ, 0, &room));
+	busy_poll(o);
+	ASSERT_EQ(touched, 0);
+	inject_ret = 0;
+	busy_poll(o);
+	ASSERT_EQ(messages, 1);
+	ASSERT_EQ(touched, 1);
+	one_close(o);
+}
+
+TEST(pair_send, a_message_that_is_lost_breaks_the_pair)
+{
+	struct one *o = one_open();
+
+	inject_ret = -FI_EINVAL;
+	put_go(o);
+	busy_poll(o);
+	busy_poll(o);
+	ASSERT_EQ(broken_with, FI_EINVAL);
 	one_close(o);
 }

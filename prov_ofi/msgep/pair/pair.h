@@ -195,6 +195,7 @@ struct pair {
 	bool is_dirty;            /* true if it is in that list */
 	uint64_t sent_at;
 	uint32_t burst;
+	int send_error; /* a message was lost: the pair is broken with this error */
 };
 
 /* State of closing a bulk endpoint (pair_share.c). From BULK_ASKED on no transfer is announced on
@@ -327,6 +328,7 @@ struct pair_net {
 	struct pair_buf *all_receives;
 	uint32_t connecting; /* pairs being connected */
 	uint64_t eq_read_at;
+	struct pair_buf *unposted; /* receives that libfabric refused; by `next` */
 	bool closing, any_broken;
 
 	struct msgep_lock leaf;
@@ -377,6 +379,8 @@ bool pair_busy(struct msgep_domain *domain);
 int pair_post(struct pair_net *net, struct pair_buf *buf);
 /* Allocates and posts another one. */
 int pair_post_new(struct pair_net *net);
+/* Posts the buffers that libfabric has refused. */
+void pair_post_again(struct pair_net *net);
 
 /* pair_link.c. Caller holds net->lock. */
 /* The pair of ep's DSCP with the adapter of these parameters, an existing or a new one. 0 or

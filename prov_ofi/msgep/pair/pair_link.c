@@ -556,6 +556,8 @@ void pair_read_eq(struct pair_net *net)
 	}
 	if (net->any_broken)
 		pair_reap(net);
+	if (net->unposted)
+		pair_post_again(net);
 }
 
 void pair_free_all(struct pair_net *net)

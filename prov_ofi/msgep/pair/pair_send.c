@@ -206,15 +206,18 @@ static void pair_send_waiting(struct pair *pair)
 		struct pair_buf *next = buf->next;
 		ssize_t ret = pair->state == PAIR_UP ? pair_hand_over(pair, buf) : -FI_ENOTCONN;
 
-		if (ret == -FI_EAGAIN) {
+		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
 			pair_mark_dirty(pair);
 			return;
 		}
 		pair->waiting = next;
 		if (!next)
 			pair->waiting_end = &pair->waiting;
-		if (ret)
-			pair_buf_put(pair->net, buf);
+		if (!ret)
+			continue;
+		pair_buf_put(pair->net, buf);
+		pair->send_error = (int)-ret;
+		pair_mark_dirty(pair);
 	}
 }
 
@@ -249,6 +252,19 @@ static void pair_raise(struct pair *pair, enum pair_need need)
 	pair_mark_dirty(pair);
 }
 
+/* Connections that waited for a buffer continue. */
+static void pair_feed(struct pair *pair)
+{
+	DOFI_ASSERT_LOCKED(&pair->lock);
+	while (!dofi_list_empty(&pair->starved)) {
+		struct pair_conn *conn =
+			dofi_container(pair->starved.next, struct pair_conn, starve);
+
+		dofi_list_remove(&conn->starve);
+		pair_touch(conn);
+	}
+}
+
 void pair_flush_dirty(struct pair_net *net, enum pair_need least)
 {
 	struct dofi_list todo;
@@ -268,6 +284,7 @@ void pair_flush_dirty(struct pair_net *net, enum pair_need least)
 	msgep_unlock(&net->leaf);
 	while (!dofi_list_empty(&todo)) {
 		struct pair *pair = dofi_container(todo.next, struct pair, dirty);
+		int err;
 
 		pthread_mutex_lock(&pair->lock);
 		msgep_lock(&net->leaf);
@@ -277,9 +294,15 @@ void pair_flush_dirty(struct pair_net *net, enum pair_need least)
 		if (pair->held && dofi_now() - pair->held_at >= PAIR_HELD_NS)
 			pair->need = PAIR_URGENT;
 		pair_flush(pair, least);
+		/* Injected messages have no completion that would do it. */
+		if (!pair->waiting)
+			pair_feed(pair);
 		if (pair->waiting || pair->open || !dofi_list_empty(&pair->owing))
 			pair_mark_dirty(pair);
+		err = pair->state == PAIR_UP ? pair->send_error : 0;
 		pthread_mutex_unlock(&pair->lock);
+		if (err)
+			pair_break(pair, err);
 	}
 }
 
@@ -356,6 +379,9 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 	if (!at) {
 		if (dofi_list_empty(&conn->starve))
 			dofi_list_append(&pair->starved, &conn->starve);
+		/* For lack of memory: no completion will resume it. */
+		if (pair->state == PAIR_UP && !pair->in_flight)
+			pair_mark_dirty(pair);
 		pthread_mutex_unlock(&pair->lock);
 		return NULL;
 	}
@@ -473,12 +499,6 @@ void pair_sent(struct pair_net *net, struct pair_buf *buf)
 	pair_buf_put(net, buf);
 	if (pair->waiting)
 		pair_send_waiting(pair);
-	while (!dofi_list_empty(&pair->starved)) {
-		struct pair_conn *conn =
-			dofi_container(pair->starved.next, struct pair_conn, starve);
-
-		dofi_list_remove(&conn->starve);
-		pair_touch(conn);
-	}
+	pair_feed(pair);
 	pthread_mutex_unlock(&pair->lock);
 }
