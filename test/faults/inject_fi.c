@@ -88,7 +88,7 @@ static void *replaced(const void *original, size_t size, void (*fill)(void *copy
 
 #define FAIL_FI(first_) \
 	do { \
-		int how_ = fault_now(FN_##first_, NULL); \
+		int how_ = fault_now(FN_##first_, CALLER); \
 		if (how_ > 0) \
 			return -how_; \
 	} while (0)
@@ -377,7 +377,7 @@ static ssize_t my_cq_read(struct fid_cq *cq, void *buf, size_t count)
 	n = original->read(cq, buf, entry && count ? 1 : count);
 	if (n <= 0 && !fault_wanted(FN_fi_cq_read_EIO))
 		return n;
-	how = fault_now(FN_fi_cq_read_EIO, original);
+	how = fault_now(FN_fi_cq_read_EIO, CALLER);
 	/* An entry that has been read would be lost. */
 	if (how > 0 && n <= 0)
 		return -how;
@@ -427,7 +427,7 @@ static ssize_t my_eq_read(struct fid_eq *eq, uint32_t *event, void *buf, size_t 
 	/* Other events have no error entry. */
 	if (fault_wanted(FN_fi_eq_read_ERROR_ENTRY) && *event != FI_CONNECTED)
 		return n;
-	how = fault_now(FN_fi_eq_read_EIO, original);
+	how = fault_now(FN_fi_eq_read_EIO, CALLER);
 	if (how > 0 && n <= 0)
 		return -how;
 	if (how != FAULT_ERROR_ENTRY || n <= 0)
@@ -638,7 +638,7 @@ EXPORT struct fi_info *fi_dupinfo(const struct fi_info *info)
 	__typeof__(&fi_dupinfo) real;
 
 	*(void **)&real = find("fi_dupinfo");
-	if (fault_from_provider(CALLER) && fault_now(FN_fi_dupinfo_ENOMEM, NULL))
+	if (fault_from_provider(CALLER) && fault_now(FN_fi_dupinfo_ENOMEM, CALLER))
 		return NULL;
 	return real(info);
 }

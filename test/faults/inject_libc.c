@@ -38,8 +38,10 @@
 
 #define FAIL_WITH(how_, value_) \
 	do { \
-		if ((how_) > 0) { \
-			errno = (how_); \
+		int fails_ = (how_); \
+\
+		if (fails_ > 0) { \
+			errno = fails_; \
 			return (value_); \
 		} \
 	} while (0)

@@ -109,7 +109,7 @@ static void sequence(struct play *p)
 	open_all(p);
 	meet(p);
 	exchange(p, 0, post_receives, do_everything);
-	exchange(p, 0, post_receives, use_window);
+	exchange(p, 0, post_none, use_window);
 	CALL(dat_evd_resize(p->recv, 4 * QLEN));
 	hang_up(p, 0, false, DAT_CLOSE_GRACEFUL_FLAG);
 	exchange(p, 0, post_one_receive, do_little);

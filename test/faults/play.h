@@ -113,6 +113,8 @@ bool call_failed(struct play *p, DAT_RETURN ret, const char *what, int line);
 bool end_failures(struct play *p);
 /* Processes events until the condition holds. */
 void pump(struct play *p, bool (*until)(struct play *p, int arg), int arg);
+/* Processes the events that are queued. */
+void drain(struct play *p);
 /* Waits for the other process. */
 void meet(struct play *p);
 /* Begins an operation: its cookie. */

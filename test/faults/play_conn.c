@@ -81,7 +81,9 @@ static void reset(struct play *p, int conn)
 
 	pump(p, all_done, conn);
 	if (conn) {
+		/* Buffers of the SRQ may have completed meanwhile; their cookies are used again. */
 		free_ep(p, conn);
+		drain(p);
 		make_ep(p, conn);
 	} else {
 		CALL(dat_ep_reset(c->ep));

@@ -231,6 +231,14 @@ static bool next(struct play *p, DAT_TIMEOUT us, DAT_EVENT *ev)
 	return true;
 }
 
+void drain(struct play *p)
+{
+	DAT_EVENT ev;
+
+	while (take(p, &ev))
+		on_event(p, &ev);
+}
+
 static const char *undone(struct play *p)
 {
 	static char text[200];
