@@ -130,7 +130,7 @@ static const struct garbage garbage[] = {
 	{ "data much too long", 10, { 0xff, 0xff }, 2, false },
 	{ "no port", 12, { 0, 0 }, 2, false },
 	{ "sort of address", 14, { 5 }, 1, false },
-	{ "unused byte", 15, { 1 }, 1, false },
+	{ "class of packets", 15, { 64 }, 1, false },
 	{ "zeros", 0, { 0, 0 }, 2, false },
 };
 
