@@ -91,7 +91,7 @@ dofi_sources = \
 	prov_ofi/object/obj.c prov_ofi/object/obj.h \
 	prov_ofi/fabric/verbs/device_mr.c \
 	prov_ofi/fabric/verbs/device_events.c prov_ofi/fabric/verbs/device_events.h \
-	prov_ofi/fabric/verbs/split_rdma_read.c prov_ofi/fabric/verbs/split_rdma_read.h \
+	prov_ofi/fabric/verbs/split_rdma.c prov_ofi/fabric/verbs/split_rdma.h \
 	prov_ofi/progress/progress.c prov_ofi/progress/progress.h \
 	prov_ofi/api/provider.c \
 	prov_ofi/msgep/cm/cm.c prov_ofi/msgep/cm/cm.h prov_ofi/msgep/cm/cm_int.h \

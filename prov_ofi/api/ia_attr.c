@@ -76,7 +76,7 @@ static void ia_attr_fill_versions(const struct dofi_ia *ia, DAT_IA_ATTR *a)
 
 static void ia_attr_fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 {
-	DAT_COUNT iov = (DAT_COUNT)ia->fab.max_iov;
+	DAT_COUNT rdma_iov = (DAT_COUNT)ia->fab.max_rdma_iov;
 
 	memset(a, 0, sizeof(*a));
 	snprintf(a->adapter_name, sizeof(a->adapter_name), "%s", ia->obj.provider->device_name);
@@ -88,7 +88,7 @@ static void ia_attr_fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 	a->max_rdma_read_per_ep_out = DOFI_MAX_READS;
 	a->max_evds = DOFI_MAX_EVDS;
 	a->max_evd_qlen = DOFI_MAX_EVD_QLEN;
-	a->max_iov_segments_per_dto = iov;
+	a->max_iov_segments_per_dto = (DAT_COUNT)ia->fab.max_iov;
 	a->max_lmrs = DOFI_MAX_LMRS;
 	a->max_lmr_block_size = DOFI_LEN_MAX;
 	a->max_lmr_virtual_address = UINT64_MAX;
@@ -100,8 +100,8 @@ static void ia_attr_fill_ia_attr(struct dofi_ia *ia, DAT_IA_ATTR *a)
 	a->max_recv_per_srq = DOFI_MAX_SRQ_DTOS;
 	a->max_rmrs = DOFI_MAX_LMRS;
 	a->max_rmr_target_address = UINT64_MAX;
-	a->max_iov_segments_per_rdma_read = iov;
-	a->max_iov_segments_per_rdma_write = iov;
+	a->max_iov_segments_per_rdma_read = rdma_iov;
+	a->max_iov_segments_per_rdma_write = rdma_iov;
 	/* No limit of the fabric: reads beyond it wait in the endpoint. */
 	a->max_rdma_read_in = DOFI_MAX_EPS * DOFI_MAX_READS;
 	a->max_rdma_read_out = DOFI_MAX_EPS * DOFI_MAX_READS;

@@ -4,6 +4,8 @@
 
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
+	const struct dofi_fab *fab = &ep->obj.ia->fab;
+	size_t most = dto->kind == DOFI_READ ? fab->max_read_iov : fab->max_write_iov;
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
 	struct fi_msg_rma msg = { .msg_iov = dofi_dto_iov(dto),
 				  .desc = dto->iov_count ? dofi_dto_desc(dto) : NULL,
@@ -12,15 +14,16 @@ ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct d
 				  .rma_iov_count = 1,
 				  .context = &dto->ctx };
 
-	if (dto->kind == DOFI_READ)
-		return dto->iov_count > ep->obj.ia->fab.max_read_iov
-			       ? ep->obj.ia->fab.desc->ops->split_read(fid, dto, &msg)
-			       : fi_readmsg(fid, &msg, FI_COMPLETION);
-	return fi_writemsg(fid, &msg, FI_COMPLETION);
+	if (dto->iov_count > most)
+		return fab->desc->ops->split_rdma(fid, dto, &msg, most, FI_COMPLETION);
+	return dto->kind == DOFI_READ ? fi_readmsg(fid, &msg, FI_COMPLETION)
+				      : fi_writemsg(fid, &msg, FI_COMPLETION);
 }
 
 ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
+	const struct dofi_fab *fab = &ep->obj.ia->fab;
+	uint64_t flags = FI_COMPLETION | FI_REMOTE_CQ_DATA;
 	struct fi_rma_iov target = { dto->remote_addr, dto->length, dto->remote_key };
 	struct fi_msg_rma msg = { .msg_iov = dofi_dto_iov(dto),
 				  .desc = dto->iov_count ? dofi_dto_desc(dto) : NULL,
@@ -30,7 +33,9 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 				  .context = &dto->ctx,
 				  .data = dofi_cq_data_immed(ep, dto) };
 
-	return fi_writemsg(fid, &msg, FI_COMPLETION | FI_REMOTE_CQ_DATA);
+	return dto->iov_count > fab->max_write_iov
+		       ? fab->desc->ops->split_rdma(fid, dto, &msg, fab->max_write_iov, flags)
+		       : fi_writemsg(fid, &msg, flags);
 }
 
 ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)

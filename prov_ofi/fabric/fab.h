@@ -120,14 +120,16 @@ struct dofi_fab {
 	uint8_t min_batch;           /* minimum number of completions that one read of a CQ
 				      * requests */
 	uint32_t srq_depth;          /* of a shared receive context */
-	size_t max_iov;              /* segments of one operation */
+	size_t max_iov;              /* segments of one message */
+	size_t max_rdma_iov;         /* segments of one RDMA operation */
 	size_t prefix_iov;           /* segments that a message has in addition to these */
 	size_t msg_overhead;         /* bytes of the fabric's maximum that messages lose */
 	bool lost;                   /* device or address is lost; cm_lock */
 	size_t cq_known_size;        /* a CQ of this size can be opened (verbs/cq_reservation.c) */
 	char device[64];             /* of the fabric, "" where it has none */
 	bool cq_external_lock;       /* the EVD's lock replaces libfabric's (object/evd.h) */
-	size_t max_read_iov;         /* segments that one RDMA read of the fabric takes */
+	size_t max_read_iov;         /* segments that one RDMA read of the fabric takes, and */
+	size_t max_write_iov;        /* one write; operations of more are split */
 	size_t inject;               /* messages up to this length are copied when posted */
 	size_t max_priv;             /* private data left to the consumer */
 	struct msgep_secret *secret; /* shared with peers (proto/cm_seal.h); NULL: none, or over

@@ -3,8 +3,8 @@
  *
  * fabric/verbs/ has those of devices, with libfabric's own endpoints; fabric/emulated/ those of
  * connected endpoints of this library (msgep/). Posting and completing use none of them, except
- * for messages with a prefix and reads that must be split. What they need to know is a capability
- * in struct dofi_fab, or a copy of it in an object.
+ * for messages with a prefix and RDMA operations that must be split. What they need to know is a
+ * capability in struct dofi_fab, or a copy of it in an object.
  */
 #ifndef DOFI_FAB_OPS_H
 #define DOFI_FAB_OPS_H
@@ -83,9 +83,9 @@ struct dofi_fabric_ops {
 	 * `compare` is used by a swap only. */
 	void (*adapt_atomic)(const struct dofi_fab *fab, const struct dofi_dto *dto,
 			     struct fi_msg_atomic *msg, struct fi_ioc *compare);
-	/* A read into more than fab->max_read_iov segments. */
-	ssize_t (*split_read)(struct fid_ep *fid, const struct dofi_dto *dto,
-			      const struct fi_msg_rma *whole);
+	/* A read or write of more segments than one of the fabric has at most (`most`). */
+	ssize_t (*split_rdma)(struct fid_ep *fid, const struct dofi_dto *dto,
+			      const struct fi_msg_rma *whole, size_t most, uint64_t flags);
 };
 
 /* What a code of libfabric means, where the provider has no better one. */

@@ -90,7 +90,7 @@ static bool ep_attr_count_ok(DAT_COUNT value, DAT_COUNT most)
 
 static bool ep_attr_limits_ok(struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 {
-	DAT_COUNT iov = (DAT_COUNT)ia->fab.max_iov;
+	DAT_COUNT iov = (DAT_COUNT)ia->fab.max_iov, rdma_iov = (DAT_COUNT)ia->fab.max_rdma_iov;
 
 	return ep_attr_count_ok(attr->max_recv_dtos, DOFI_MAX_DTOS) &&
 	       ep_attr_count_ok(attr->max_request_dtos, DOFI_MAX_DTOS) &&
@@ -98,8 +98,8 @@ static bool ep_attr_limits_ok(struct dofi_ia *ia, const DAT_EP_ATTR *attr)
 	       ep_attr_count_ok(attr->max_request_iov, iov) &&
 	       ep_attr_count_ok(attr->max_rdma_read_in, DOFI_MAX_READS) &&
 	       ep_attr_count_ok(attr->max_rdma_read_out, DOFI_MAX_READS) &&
-	       ep_attr_count_ok(attr->max_rdma_read_iov, iov) &&
-	       ep_attr_count_ok(attr->max_rdma_write_iov, iov) &&
+	       ep_attr_count_ok(attr->max_rdma_read_iov, rdma_iov) &&
+	       ep_attr_count_ok(attr->max_rdma_write_iov, rdma_iov) &&
 	       attr->max_message_size <= (attr->service_type == DOFI_SERVICE_TYPE_UD
 						  ? DOFI_DGRAM_MAX
 						  : ia->fab.max_size) &&

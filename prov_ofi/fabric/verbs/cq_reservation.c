@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "fabric/verbs/device.h"
+#include "fabric/verbs/split_rdma.h"
 #include "object/ep.h"
 #include "object/limits.h"
 #include "object/srq.h"
@@ -135,12 +136,11 @@ static uint32_t cq_receives(const struct dofi_ep *ep, const struct fi_info *info
 
 static uint32_t cq_requests(const struct dofi_ep *ep, const struct fi_info *info)
 {
-	const struct dofi_fab *fab = &ep->obj.ia->fab;
 	uint32_t n = ep->sq.limit;
 
-	/* One operation can become one for each segment (fabric/verbs/split_rdma_read.h). */
-	if (n && fab->max_read_iov < ep->max_iov[DOFI_READ])
-		n += ep->max_iov[DOFI_READ];
+	/* One operation can become several. */
+	if (n)
+		n += dofi_split_rdma_more(ep);
 	if (n && n < QUEUE_LEAST)
 		n = QUEUE_LEAST;
 	return cq_depth(n, info->tx_attr->size, info->tx_attr->iov_limit);
@@ -153,6 +153,9 @@ static void cq_set_segments(const struct dofi_ep *ep, struct fi_info *info)
 	const struct dofi_fab *fab = &ep->obj.ia->fab;
 	size_t rx = ep->rq.iov, tx = ep->sq.iov;
 
+	/* RDMA operations of more are split. */
+	if (tx > fab->max_iov)
+		tx = fab->max_iov;
 	if (rx < DOFI_DEFAULT_IOV)
 		rx = DOFI_DEFAULT_IOV;
 	if (tx < DOFI_DEFAULT_IOV)

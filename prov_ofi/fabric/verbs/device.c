@@ -317,6 +317,8 @@ static void device_adapt(struct dofi_fab *fab)
 	fab->max_iov =
 		device_max_iov(fab, iov, fab->desc->max_iov + fab->prefix_iov) - fab->prefix_iov;
 	fab->max_read_iov = fab->has_msg_prefix ? 1 : fab->max_iov;
+	fab->max_write_iov = fab->max_iov;
+	fab->max_rdma_iov = fab->desc->max_iov;
 	while (rx > info->rx_attr->size && !device_grants(fab, rx, 0, iov, 0))
 		rx /= 2;
 	while (tx > info->tx_attr->size && !device_grants(fab, 0, tx, iov, 0))

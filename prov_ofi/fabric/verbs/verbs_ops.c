@@ -6,7 +6,7 @@
 #include "fabric/verbs/device_events.h"
 #include "fabric/verbs/host_probe.h"
 #include "fabric/verbs/msg_prefix.h"
-#include "fabric/verbs/split_rdma_read.h"
+#include "fabric/verbs/split_rdma.h"
 #include "object/ep.h"
 #include "object/srq.h"
 
@@ -164,5 +164,5 @@ const struct dofi_fabric_ops dofi_verbs_ops = {
 	.recv_prefixed = dofi_msg_prefix_recv,
 	.read_prefix = dofi_msg_prefix_take,
 	.adapt_atomic = verbs_adapt_atomic,
-	.split_read = dofi_split_rdma_read,
+	.split_rdma = dofi_split_rdma,
 };
