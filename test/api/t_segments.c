@@ -14,7 +14,7 @@ struct lists {
 	char *image; /* what `to` must contain */
 };
 
-/* End of the segments since the last check; what follows is looked at as far as MARGIN. */
+/* End of the segments since the last check, which covers MARGIN bytes more. */
 #define MARGIN 64
 static size_t reach;
 
