@@ -22,9 +22,9 @@
 #include "object/progress_wakeup.h"
 #include "object/deferred_work.h"
 
-/* QUIRK libfabric tcp: a message without a posted receive keeps the descriptor readable (seen in
- * 1.17). After this number of empty reads of a readable CQ the thread does not sleep on its
- * descriptor for an increasing time. Posting a receive ends the delay. */
+/* fi_trywait may refuse the sleep again and again, for example while other threads hold endpoints
+ * that have to be polled first. After this number of refusals in sequence the thread does not sleep
+ * on the CQ's descriptor, for an increasing time. Posting a receive ends the delay. */
 #define STALL_AFTER 3
 #define STALL_DELAY_MAX 50
 
@@ -88,8 +88,8 @@ static bool evd_cqs_quiet(struct dofi_evd *evd)
 	return quiet;
 }
 
-/* True if the thread may sleep on the CQ's descriptor. If the CQ repeatedly refuses the sleep but
- * has no completions, its descriptor is useless: sets *stalled. Caller holds evd->lock. */
+/* True if the thread may sleep. *stalled: not on the CQ's descriptor, which would wake it at once,
+ * because the CQ has refused the sleep repeatedly. Caller holds evd->lock. */
 static bool evd_may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *refusals)
 {
 	DOFI_ASSERT_LOCKED(&evd->lock);

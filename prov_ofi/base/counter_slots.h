@@ -79,7 +79,7 @@ struct dofi_evd_slot {
 struct dofi_ia_slot {
 	uint64_t n[DOFI_IA_COUNTERS]; /* by enum dofi_ia_counter */
 	uint64_t wakeups;             /* times that the progress thread woke up */
-	uint64_t stalls;              /* EVDs found with a message that waits for a receive */
+	uint64_t stalls;              /* refused sleeps on a CQ with nothing to read */
 	struct dofi_slot_head head;
 	char name[64];   /* of the adapter */
 	char fabric[32]; /* of the table of fabrics */

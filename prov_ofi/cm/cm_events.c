@@ -223,8 +223,7 @@ static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	struct dofi_cm_msg msg;
 
 	if (ep->state == DAT_EP_STATE_COMPLETION_PENDING) {
-		/* QUIRK libfabric>=2.0 tcp: reports 256 bytes of invalid data with the
-		 * passive side's FI_CONNECTED; they are ignored. */
+		/* The passive side has read the peer's private data with the request. */
 		ep->priv_len = 0;
 		cm_established(ep);
 		return;

@@ -54,7 +54,8 @@ unsigned int dofi_evd_service(struct dofi_evd *evd);
 void dofi_evd_drain(struct dofi_evd *evd);
 /* True if the caller may sleep on the CQ's descriptor. Caller holds evd->lock. */
 bool dofi_cq_may_sleep(struct dofi_evd *evd);
-/* A receive was posted while the EVD's CQ was stalled by a message without one. */
+/* A receive was posted while no thread sleeps on the CQ (evd->stalled), perhaps for a message that
+ * has arrived. */
 void dofi_cq_resume(struct dofi_evd *evd);
 /* The first receive was posted: a message may be waiting that the fabric does not report. */
 void dofi_cq_kick(struct dofi_evd *evd);

@@ -14,9 +14,8 @@
 /* Reports completed operations at the head of a queue whose EP is open. */
 void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
 void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q);
-/* QUIRK libfabric tcp: can deliver a completion twice, or with a NULL context, after a disconnect
- * within a read response (seen in 1.17). Checks that a context is an operation posted to the
- * fabric. */
+/* The operation of a completion; NULL: none, or one that is not posted to the fabric. An operation
+ * completes once, whatever the fabric reports after it has been flushed. */
 ALWAYS_INLINE struct dofi_dto *dofi_cq_dto(void *context)
 {
 	struct dofi_dto *dto = context;

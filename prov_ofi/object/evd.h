@@ -27,7 +27,7 @@ enum dofi_evd_progress {
 	DOFI_EVD_UNKNOWN,         /* not checked yet */
 	DOFI_EVD_ARMED,           /* its descriptor is in the thread's epoll set */
 	DOFI_EVD_CONSUMER_POLLED, /* a consumer reads it; checked every tick */
-	DOFI_EVD_STALLED,         /* stays readable: a message waits for a receive */
+	DOFI_EVD_STALLED,         /* refuses the sleep; checked at intervals */
 };
 
 /* DTO streams on an EVD by notification model (evd_models.h); cm_lock. */
@@ -102,12 +102,12 @@ struct dofi_evd {
 	bool served;                   /* ring filled by another thread since the last dequeue */
 	uint8_t full_batches;          /* consecutive reads of the CQ that filled the batch */
 	uint8_t batch, min_batch;      /* entries of the next read; after a partial one */
-	_Atomic bool stalled;          /* post_recv signals the wakeup descriptor */
+	_Atomic bool stalled;          /* its CQ refuses the sleep: a posted receive resumes it */
 
 	struct dofi_list link; /* ia->evds */
 	enum dofi_evd_progress progress;
 	bool covered_by_peer_cq;  /* consumers poll the other CQs of its EPs */
-	unsigned int empty_polls; /* consecutive empty reads of the readable CQ */
+	unsigned int empty_polls; /* consecutive empty reads of a CQ that refuses the sleep */
 	uint32_t seen_polls;      /* dofi_evd_polls at the last check */
 	uint64_t seen_posted;     /* `bytes_posted` at the last check */
 	uint64_t seen_completed;  /* `bytes_completed` at the last check */

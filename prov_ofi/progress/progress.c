@@ -82,8 +82,8 @@ static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, 
 	pthread_mutex_lock(&ia->cm_lock);
 	dofi_cm_read_events(ia);
 	deadline = dofi_timers_run(&ia->timers, dofi_now());
-	/* QUIRK libfabric tcp: fi_trywait on an event queue returns FI_EAGAIN (seen in 1.17)
-	 * while any connection has data, which the consumer that polls handles. */
+	/* There are events again: read them in the next round, which comes at once unless consumers
+	 * poll, who would have to share the processor. */
 	if (!progress_eq_quiet(ia))
 		ms = ia->prog.consumer_polled ? DOFI_TICK_MS : 0;
 	pthread_mutex_unlock(&ia->cm_lock);

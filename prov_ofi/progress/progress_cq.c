@@ -87,8 +87,7 @@ static bool progress_consumer_active(struct dofi_evd *evd)
 }
 
 /* True if for each endpoint of this CQ a consumer polls its other CQ, which makes progress in both
- * directions. QUIRK libfabric tcp: wakes both descriptors for all arrivals (seen in
- * 1.17). */
+ * directions. Blocking on this CQ would wake the thread for arrivals that the consumer handles. */
 static bool progress_is_covered(struct dofi_ia *ia, struct dofi_evd *evd)
 {
 	struct dofi_list *pos;
@@ -138,8 +137,8 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 		if (n)
 			i = -1;
 	}
-	/* QUIRK libfabric tcp: while a message waits for a receive, the descriptor stays
-	 * readable (seen in 1.17); check at intervals. */
+	/* fi_trywait refuses, but there is nothing to read (see api/evd_wait.c): check at
+	 * intervals. */
 	dofi_evd_disarm(evd, DOFI_EVD_STALLED);
 	atomic_store(&evd->stalled, true);
 	atomic_fetch_add(&ia->stalls, 1);

@@ -658,21 +658,8 @@ static int cm_pep_getname(struct fid *fid, void *addr, size_t *len)
 	return room < *len ? -FI_ETOOSMALL : 0;
 }
 
-static int cm_pep_setname(struct fid *fid, void *addr, size_t len)
-{
-	struct msgep_pep *pep = dofi_container(fid, struct msgep_pep, fid.fid);
-
-	if (!dofi_list_empty(&pep->listeners) || len > sizeof(pep->addr) ||
-	    len < sizeof(struct sockaddr_in) || len < dofi_addr_len(addr))
-		return -FI_EINVAL;
-	memset(&pep->addr, 0, sizeof(pep->addr));
-	memcpy(&pep->addr, addr, dofi_addr_len(addr));
-	return 0;
-}
-
 struct fi_ops_cm msgep_pep_cm_ops = {
 	.size = sizeof(struct fi_ops_cm),
-	.setname = cm_pep_setname,
 	.getname = cm_pep_getname,
 	.listen = cm_pep_listen,
 	.reject = cm_pep_reject,

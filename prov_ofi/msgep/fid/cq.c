@@ -115,17 +115,6 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err, uint6
 	return ret;
 }
 
-static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
-			       size_t len)
-{
-	(void)fid;
-	(void)prov_errno;
-	(void)err_data;
-	if (buf && len)
-		*buf = '\0';
-	return "";
-}
-
 /* ---------------------------------------------------------------- blocking */
 
 static void cq_drain_doorbells(struct msgep_cq *cq, struct msgep_ep *ep)
@@ -337,7 +326,6 @@ static struct fi_ops_cq cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = cq_read,
 	.readerr = cq_readerr,
-	.strerror = cq_strerror,
 };
 
 int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **out,

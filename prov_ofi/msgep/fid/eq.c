@@ -79,17 +79,6 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *err, uint6
 	return sizeof(*err);
 }
 
-static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *err_data, char *buf,
-			       size_t len)
-{
-	(void)fid;
-	(void)prov_errno;
-	(void)err_data;
-	if (buf && len)
-		*buf = '\0';
-	return "";
-}
-
 static int eq_control(struct fid *fid, int command, void *arg)
 {
 	if (command != FI_GETWAIT)
@@ -130,7 +119,6 @@ static struct fi_ops_eq eq_ops = {
 	.size = sizeof(struct fi_ops_eq),
 	.read = eq_read,
 	.readerr = eq_readerr,
-	.strerror = eq_strerror,
 };
 
 int msgep_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
