@@ -53,18 +53,18 @@ void dofi_timer_init(struct dofi_timer *t, void (*fire)(struct dofi_timer *))
 
 int dofi_timers_reserve(struct dofi_timers *all, size_t n)
 {
-	size_t room = all->room ? all->room : 64;
+	size_t capacity = all->capacity ? all->capacity : 64;
 	struct dofi_timer **heap;
 
-	while (room < n)
-		room *= 2;
-	if (room == all->room)
+	while (capacity < n)
+		capacity *= 2;
+	if (capacity == all->capacity)
 		return 0;
-	heap = realloc(all->heap, room * sizeof(*heap));
+	heap = realloc(all->heap, capacity * sizeof(*heap));
 	if (!heap)
 		return -ENOMEM;
 	all->heap = heap;
-	all->room = room;
+	all->capacity = capacity;
 	return 0;
 }
 
@@ -108,5 +108,5 @@ void dofi_timers_free(struct dofi_timers *all)
 {
 	free(all->heap);
 	all->heap = NULL;
-	all->count = all->room = 0;
+	all->count = all->capacity = 0;
 }

@@ -17,7 +17,7 @@ struct dofi_timer {
 
 struct dofi_timers {
 	struct dofi_timer **heap;
-	size_t count, room;
+	size_t count, capacity;
 };
 
 void dofi_timer_init(struct dofi_timer *t, void (*fire)(struct dofi_timer *));

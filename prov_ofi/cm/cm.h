@@ -33,7 +33,7 @@ void dofi_cm_deadline(struct dofi_timer *timer);
 static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
 {
 	return (struct dofi_sealer){ .secret = fab->secret,
-				     .room = fab->desc->cm_data,
+				     .max_len = fab->desc->cm_data,
 				     .max_priv = fab->max_priv };
 }
 

@@ -160,7 +160,7 @@ static unsigned int cr_deliver(struct dofi_cr *cr, struct dofi_sp *sp)
 {
 	bool rsp = sp->obj.type == DAT_HANDLE_TYPE_RSP;
 
-	if (!dofi_evd_has_room(sp->evd))
+	if (!dofi_evd_has_slot(sp->evd))
 		return DOFI_CM_BACKLOG;
 	cr->qual = sp->qual;
 	cr->for_rsp = rsp;
@@ -532,7 +532,7 @@ static struct dofi_sp *cr_find_sp(struct dofi_ia *ia, DAT_CONN_QUAL qual)
 }
 
 /* A new CR takes over the request; the old handle becomes invalid. */
-static DAT_RETURN cr_hand_over(struct dofi_cr *cr, DAT_CONN_QUAL qual)
+static DAT_RETURN cr_hand_off(struct dofi_cr *cr, DAT_CONN_QUAL qual)
 {
 	struct dofi_sp *sp = cr_find_sp(cr->obj.ia, qual);
 	struct dofi_cr *next;
@@ -570,7 +570,7 @@ DAT_RETURN dofi_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	ia = cr->obj.ia;
 	pthread_mutex_lock(&ia->cm_lock);
-	ret = cr_live(cr) ? cr_hand_over(cr, qual)
+	ret = cr_live(cr) ? cr_hand_off(cr, qual)
 			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;

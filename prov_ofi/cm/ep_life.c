@@ -42,7 +42,7 @@ int dofi_queue_resize(struct dofi_queue *q, uint32_t limit, uint32_t iov)
 	dofi_msg_prefixes_free(&q->prefixes);
 	free(q->dto);
 	q->dto = dto;
-	q->room = slots;
+	q->capacity = slots;
 	q->limit = limit;
 	q->iov = iov;
 	q->sent = q->sent - head;

@@ -77,10 +77,10 @@ struct coll_op {
 	bool suppressed, unsignalled;
 	bool no_memory; /* the schedule is incomplete */
 	struct coll_step *steps;
-	uint32_t count, room, at;
+	uint32_t count, capacity, at;
 	uint32_t pending; /* steps of the round that are not done */
 	char *tmp;
-	size_t tmp_room, tmp_used;
+	size_t tmp_capacity, tmp_used;
 	struct coll_region region[COLL_REGIONS];
 	unsigned int regions;
 	coll_reduce_fn *reduce;

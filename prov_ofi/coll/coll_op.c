@@ -60,10 +60,10 @@ static void op_release(struct coll_op *op)
 		if (op->region[i].lmr)
 			dofi_lmr_free(op->region[i].lmr);
 	op->regions = 0;
-	if (op->tmp_room > KEEP_TMP) {
+	if (op->tmp_capacity > KEEP_TMP) {
 		free(op->tmp);
 		op->tmp = NULL;
-		op->tmp_room = 0;
+		op->tmp_capacity = 0;
 	}
 	op->next = g->spare;
 	g->spare = op;

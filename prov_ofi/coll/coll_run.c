@@ -138,17 +138,17 @@ void dofi_coll_unlock(struct dofi_coll *coll)
 bool dofi_coll_reserve(struct dofi_coll *coll, uint32_t peers)
 {
 	struct dofi_evd *evd = coll->evd;
-	uint32_t room;
+	uint32_t capacity;
 	bool ok = true;
 
 	dofi_lock(&evd->lock);
-	room = evd->room;
-	while (room < EVENTS_FIRST + 4 * (coll->peers + peers))
-		room *= 2;
-	if (room > evd->room)
-		ok = dofi_evd_grow(evd, room);
+	capacity = evd->capacity;
+	while (capacity < EVENTS_FIRST + 4 * (coll->peers + peers))
+		capacity *= 2;
+	if (capacity > evd->capacity)
+		ok = dofi_evd_grow(evd, capacity);
 	if (ok)
-		evd->qlen = (DAT_COUNT)room;
+		evd->qlen = (DAT_COUNT)capacity;
 	dofi_unlock(&evd->lock);
 	if (ok)
 		coll->peers += peers;
@@ -161,7 +161,7 @@ void dofi_coll_forget(struct dofi_coll *coll, const struct dofi_ep *ep)
 
 	dofi_lock(&evd->lock);
 	for (uint32_t i = evd->head; i != evd->tail; i++) {
-		struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
+		struct dofi_event *e = &evd->ring[i & (evd->capacity - 1)];
 		DAT_HANDLE of = e->number == DAT_DTO_COMPLETION_EVENT
 					? e->data.dto_completion_event_data.ep_handle
 					: e->data.connect_event_data.ep_handle;

@@ -11,16 +11,16 @@ static struct coll_step *sched_add(struct coll_op *op, enum coll_step_kind kind)
 {
 	struct coll_step *step;
 
-	if (op->count == op->room) {
-		uint32_t room = op->room ? 2 * op->room : STEPS_FIRST;
+	if (op->count == op->capacity) {
+		uint32_t capacity = op->capacity ? 2 * op->capacity : STEPS_FIRST;
 
-		step = realloc(op->steps, room * sizeof(*step));
+		step = realloc(op->steps, capacity * sizeof(*step));
 		if (!step) {
 			op->no_memory = true;
 			return NULL;
 		}
 		op->steps = step;
-		op->room = room;
+		op->capacity = capacity;
 	}
 	step = &op->steps[op->count++];
 	memset(step, 0, sizeof(*step));
@@ -76,10 +76,10 @@ void dofi_coll_round(struct coll_op *op)
 
 char *dofi_coll_tmp(struct coll_op *op, size_t len)
 {
-	if (len > op->tmp_room) {
+	if (len > op->tmp_capacity) {
 		free(op->tmp);
 		op->tmp = malloc(len);
-		op->tmp_room = op->tmp ? len : 0;
+		op->tmp_capacity = op->tmp ? len : 0;
 		op->no_memory |= !op->tmp;
 	}
 	op->tmp_used = len;

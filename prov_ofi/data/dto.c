@@ -148,7 +148,7 @@ static __attribute__((noinline)) bool dto_alloc_slot(struct dofi_ep *ep, struct 
 	return dofi_queue_count(q) < q->limit;
 }
 
-ALWAYS_INLINE bool dto_queue_has_room(struct dofi_ep *ep, struct dofi_queue *q)
+ALWAYS_INLINE bool dto_queue_has_slot(struct dofi_ep *ep, struct dofi_queue *q)
 {
 	return dofi_queue_count(q) < q->limit || dto_alloc_slot(ep, q);
 }
@@ -296,8 +296,8 @@ ALWAYS_INLINE void dto_submit(struct dofi_ep *ep, struct dofi_queue *q, struct d
 		return;
 	}
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	dofi_dto_hand_over(ep, q, pos, dto, kind, dto->iov_count == 1,
-			   kind == DOFI_SEND ? dofi_cq_data_msg(ep, dto) : 0);
+	dofi_dto_submit_now(ep, q, pos, dto, kind, dto->iov_count == 1,
+			    kind == DOFI_SEND ? dofi_cq_data_msg(ep, dto) : 0);
 }
 
 ALWAYS_INLINE void dto_enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
@@ -330,7 +330,7 @@ static __attribute__((noinline)) DAT_RETURN dto_post_general(struct dofi_ep *ep,
 		ret = dto_check_args(ep, o);
 	if (ret)
 		return ret;
-	if (!dto_queue_has_room(ep, q))
+	if (!dto_queue_has_slot(ep, q))
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
 	dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
 	ret = dto_fill(ep, dto, o);
@@ -401,7 +401,7 @@ DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct d
 			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!ret && !dto_flags_ok(ep, DOFI_BIND, flags))
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, window ? DAT_INVALID_ARG4 : DAT_INVALID_ARG2);
-	if (!ret && !dto_queue_has_room(ep, q))
+	if (!ret && !dto_queue_has_slot(ep, q))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
 	if (!ret) {
 		dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));

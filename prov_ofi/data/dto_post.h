@@ -53,9 +53,9 @@ ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uin
 /* Hands the operation, which need not wait, to the fabric. Its state is DOFI_DTO_POSTED already:
  * another thread may read its completion during the call. `single`: it has one segment; `data` is
  * the completion data of a message. */
-ALWAYS_INLINE void dofi_dto_hand_over(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
-				      struct dofi_dto *dto, enum dofi_dto_kind kind, bool single,
-				      uint64_t data)
+ALWAYS_INLINE void dofi_dto_submit_now(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
+				       struct dofi_dto *dto, enum dofi_dto_kind kind, bool single,
+				       uint64_t data)
 {
 	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
 	struct fid_ep *fid = ep->conn->fid;
@@ -162,8 +162,8 @@ ALWAYS_INLINE bool dofi_dto_post_ordinary(struct dofi_ep *ep, enum dofi_dto_kind
 		return false;
 	dto->inv_key = 0;
 	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags, DOFI_DTO_POSTED);
-	dofi_dto_hand_over(ep, q, tail, dto, kind, true,
-			   kind == DOFI_SEND ? dofi_cq_data_conn_id(ep) : 0);
+	dofi_dto_submit_now(ep, q, tail, dto, kind, true,
+			    kind == DOFI_SEND ? dofi_cq_data_conn_id(ep) : 0);
 	return true;
 }
 

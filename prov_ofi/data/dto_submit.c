@@ -12,7 +12,7 @@
 #include "object/rmr.h"
 #include "object/deferred_work.h"
 
-static inline ssize_t dto_hand_over(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+static inline ssize_t dto_submit_one(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	bool single = dto->iov_count == 1;
 
@@ -91,7 +91,7 @@ static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q, str
 	/* Before the call: another thread may read its completion during the call. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
 	dofi_evd_enter(evd, ep->cq_external_lock);
-	ret = dto_hand_over(ep, fid, dto);
+	ret = dto_submit_one(ep, fid, dto);
 	dofi_evd_leave(evd, ep->cq_external_lock);
 	if (!ret)
 		q->sent++;

@@ -13,11 +13,11 @@
  * recently stored fields defeats store-to-load forwarding. */
 void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event)
 {
-	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->room - 1)];
+	const struct dofi_event *e = &evd->ring[evd->head++ & (evd->capacity - 1)];
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
-	DOFI_ASSERT(evd->tail - evd->head < evd->room, "EVD %p: head %u, tail %u, room %u",
-		    (void *)evd, evd->head, evd->tail, evd->room);
+	DOFI_ASSERT(evd->tail - evd->head < evd->capacity, "EVD %p: head %u, tail %u, capacity %u",
+		    (void *)evd, evd->head, evd->tail, evd->capacity);
 	DOFI_COUNT(evd->counts->popped, 1);
 	event->event_number = e->number;
 	event->evd_handle = evd;

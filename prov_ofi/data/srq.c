@@ -19,14 +19,14 @@
 /* Minimum depth of a device's shared receive context. */
 
 /* Caller holds srq->lock, or the SRQ is unpublished. */
-static int srq_add_room(struct dofi_srq *srq, uint32_t room)
+static int srq_add_descriptors(struct dofi_srq *srq, uint32_t capacity)
 {
 	struct dofi_dto *block, **blocks;
 	uint32_t n;
 
-	if (room <= srq->room)
+	if (capacity <= srq->capacity)
 		return 0;
-	n = room - srq->room;
+	n = capacity - srq->capacity;
 	block = dofi_dto_alloc(n, (uint32_t)srq->max_iov);
 	blocks = realloc(srq->block, (srq->blocks + 1) * sizeof(*blocks));
 	if (blocks)
@@ -37,11 +37,11 @@ static int srq_add_room(struct dofi_srq *srq, uint32_t room)
 	}
 	srq->block[srq->blocks++] = block;
 	for (uint32_t i = 0; i < n; i++) {
-		block[i].prefix_slot = srq->room + i;
+		block[i].prefix_slot = srq->capacity + i;
 		block[i].next = srq->spare;
 		srq->spare = &block[i];
 	}
-	srq->room = room;
+	srq->capacity = capacity;
 	return 0;
 }
 
@@ -95,7 +95,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	srq->block = NULL;
 	srq->blocks = 0;
 	srq->prefixes.base = NULL;
-	srq->room = srq->users = 0;
+	srq->capacity = srq->users = 0;
 	srq->spare = NULL;
 	srq->returned = NULL;
 	srq->posted = srq->taken = srq->dequeued = 0;
@@ -103,7 +103,7 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	srq->low_armed = srq->low_passed = false;
 	dofi_list_init(&srq->eps);
 	srq->seen_stalls = ia->stalls;
-	ret = srq_add_room(srq, (uint32_t)srq->max_dtos);
+	ret = srq_add_descriptors(srq, (uint32_t)srq->max_dtos);
 	if (!ret)
 		ret = srq_open_context(srq);
 	if (ret) {
@@ -218,7 +218,7 @@ static DAT_RETURN srq_post_locked(struct dofi_srq *srq, DAT_COUNT n, const DAT_L
 	dto->status = DAT_DTO_ERR_FLUSHED;
 	/* Before a message can consume the buffer. */
 	atomic_fetch_add_explicit(&srq->posted, 1, memory_order_relaxed);
-	if (!dofi_srq_hand_over(srq, dto))
+	if (!dofi_srq_submit(srq, dto))
 		return DAT_SUCCESS;
 	atomic_fetch_sub_explicit(&srq->posted, 1, memory_order_relaxed);
 	ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
@@ -327,7 +327,7 @@ DAT_RETURN dofi_srq_resize(DAT_SRQ_HANDLE handle, DAT_COUNT n)
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	else if ((uint32_t)n < srq->posted - srq->dequeued || n < srq->low_mark)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_OPERATIONAL);
-	else if ((uint32_t)n > srq->depth || srq_add_room(srq, (uint32_t)n))
+	else if ((uint32_t)n > srq->depth || srq_add_descriptors(srq, (uint32_t)n))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
 		srq->max_dtos = n;

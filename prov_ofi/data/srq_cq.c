@@ -30,7 +30,7 @@ static ssize_t srq_post(struct dofi_srq *srq, struct dofi_dto *dto)
 	return fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
 }
 
-int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
+int dofi_srq_submit(struct dofi_srq *srq, struct dofi_dto *dto)
 {
 	/* Before the call: another thread may read its completion during the call. */
 	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
@@ -40,7 +40,7 @@ int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto)
 /* The consumer has not seen the buffer: it returns to the end of the queue. */
 void dofi_srq_unfilled(struct dofi_dto *dto)
 {
-	if (dofi_srq_hand_over(dto->srq, dto))
+	if (dofi_srq_submit(dto->srq, dto))
 		dofi_log(DOFI_LOG_ERROR, "a receive buffer could not be reposted to its SRQ");
 }
 
@@ -162,7 +162,7 @@ void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd)
 {
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	for (uint32_t i = evd->head; i != evd->tail; i++) {
-		struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
+		struct dofi_event *e = &evd->ring[i & (evd->capacity - 1)];
 
 		if (!e->recv || e->data.dto_completion_event_data.ep_handle != ep)
 			continue;

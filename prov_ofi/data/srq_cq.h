@@ -8,7 +8,7 @@
 #include "object/srq.h"
 
 /* Posts a buffer to the fabric. Needs no lock of an EVD. */
-int dofi_srq_hand_over(struct dofi_srq *srq, struct dofi_dto *dto);
+int dofi_srq_submit(struct dofi_srq *srq, struct dofi_dto *dto);
 
 /* Reposts a buffer that the fabric returned without a message. */
 void dofi_srq_unfilled(struct dofi_dto *dto);

@@ -65,7 +65,7 @@ static void watermark_count_taken(struct dofi_ep *ep)
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	for (uint32_t i = evd->head; i != evd->tail; i++) {
-		struct dofi_event *e = &evd->ring[i & (evd->room - 1)];
+		struct dofi_event *e = &evd->ring[i & (evd->capacity - 1)];
 		const DAT_DTO_COMPLETION_EVENT_DATA *d = &e->data.dto_completion_event_data;
 
 		if (!e->recv || e->srq || d->ep_handle != ep || d->status != DAT_DTO_SUCCESS)

@@ -126,7 +126,7 @@ struct msgep_completion {
 struct msgep_cq_direct {
 	struct msgep_cq *cq;
 	struct fi_cq_data_entry *out;
-	size_t n, room;
+	size_t n, capacity;
 };
 
 /* A completion for which the ring cannot grow, stored in the context of its operation. */
@@ -151,9 +151,9 @@ struct msgep_cq {
 	/* Bound for either direction, each once. The first n_active are polled each time, those up
 	 * to n_polled in turn (cq_poll.c); the others are announced by a ready ring. */
 	struct msgep_cq_ep *eps;
-	uint32_t n_eps, n_active, n_polled, eps_room;
+	uint32_t n_eps, n_active, n_polled, eps_capacity;
 	struct msgep_ready **ready; /* ready rings of the others (ready.h); poll */
-	uint32_t n_ready, ready_room;
+	uint32_t n_ready, ready_capacity;
 	struct dofi_list ready_pairs; /* those of queues whose receive queue this is; poll */
 	_Atomic uint64_t id;          /* distinguishes the queue, for peers; 0: not chosen yet */
 	uint32_t polls;               /* number so far */
@@ -164,8 +164,8 @@ struct msgep_cq {
 	uint32_t served_polls;        /* `polls` after the last poll for another queue */
 	uint32_t skip, skipped;       /* empty polls between two visits of other queues; so far */
 	struct msgep_lock lock;
-	struct msgep_completion *ring; /* room is a power of two; grows, loses nothing */
-	uint32_t room;
+	struct msgep_completion *ring; /* capacity is a power of two; grows, loses nothing */
+	uint32_t capacity;
 	_Atomic uint32_t head, tail;
 	struct msgep_held *held, **held_end; /* newer than those of the full ring */
 	_Atomic bool armed;                  /* a thread blocks on epfd */
@@ -222,7 +222,7 @@ struct msgep_srx {
 	struct msgep_domain *domain;
 	struct dofi_lock lock;
 	struct msgep_recv *ring;
-	uint32_t room, head, tail;
+	uint32_t capacity, head, tail;
 	uint64_t taken;           /* buffers that have been matched with a message */
 	struct dofi_list waiting; /* endpoints whose message waits for a buffer, in FIFO
 				   * order */
@@ -259,7 +259,7 @@ static inline struct iovec *msgep_tx_iov(struct msgep_tx *tx)
 /* Power-of-two ring of requests, which grows up to `most` (post.c). */
 struct msgep_txq {
 	struct msgep_tx *tx;
-	uint32_t room, most, head, tail;
+	uint32_t capacity, most, head, tail;
 };
 
 /* A read of the peer that is being answered. */
@@ -301,7 +301,7 @@ struct msgep_bulk {
 
 struct msgep_bulk_queue {
 	struct msgep_bulk *ring;
-	uint32_t room, head, granted, tail;
+	uint32_t capacity, head, granted, tail;
 	uint32_t requests; /* all but reads */
 };
 
@@ -331,12 +331,12 @@ struct msgep_ep {
 	uint64_t acked;                  /* as counted by the peer */
 	uint32_t frames;                 /* of requests, committed since the beginning */
 	struct msgep_inflight *inflight; /* ring, which grows up to MSGEP_INFLIGHT_MAX */
-	uint32_t inflight_room, inflight_head, inflight_tail;
+	uint32_t inflight_capacity, inflight_head, inflight_tail;
 	_Atomic uint64_t complete_at; /* end of the first inflight entry, with MSGEP_INFLIGHT_ANY;
 				       * 0: none */
 	/* answering */
 	struct msgep_target_read *target_reads; /* ring, which grows up to MSGEP_TARGET_READS */
-	uint32_t target_read_room, target_read_head, target_read_tail;
+	uint32_t target_read_capacity, target_read_head, target_read_tail;
 	/* Entries of target_reads whose data the peer may be pulling. They, and the keys there,
 	 * change with mr_lock held for reading, so a holder for writing may read them. */
 	uint64_t granted;
@@ -346,8 +346,8 @@ struct msgep_ep {
 
 	/* receiving */
 	struct msgep_recv *rxq;
-	uint32_t rx_room, rx_most, rx_head, rx_tail; /* the ring grows up to rx_most */
-	struct msgep_recv cur;                       /* of the message or write that is arriving */
+	uint32_t rx_capacity, rx_most, rx_head, rx_tail; /* the ring grows up to rx_most */
+	struct msgep_recv cur; /* of the message or write that is arriving */
 	bool in_message, in_write;
 	bool after_write; /* the last request was a write: an immediate frame may
 			   * follow */
@@ -490,10 +490,11 @@ struct msgep_transport {
 	/* Periodic: ends the routes to hosts that have vanished. */
 	void (*check_hosts)(struct msgep_domain *domain);
 
-	/* Frames. reserve: space for a frame with up to `want` bytes of payload, or NULL; *room:
+	/* Frames. reserve: space for a frame with up to `want` bytes of payload, or NULL; *space:
 	 * bytes available (at least MSGEP_PAYLOAD_LEAST if that many are wanted). commit: the frame
 	 * is complete. */
-	struct msgep_frame *(*reserve)(struct msgep_ep *ep, int channel, size_t want, size_t *room);
+	struct msgep_frame *(*reserve)(struct msgep_ep *ep, int channel, size_t want,
+				       size_t *space);
 	void (*commit)(struct msgep_ep *ep, int channel, struct msgep_frame *frame);
 	/* Drops a reserved frame. NULL: nothing to do. */
 	void (*unreserve)(struct msgep_ep *ep);
@@ -554,13 +555,13 @@ struct msgep_transport {
 	/* False if nothing can have arrived; may be wrong in the other direction. Without
 	 * ep->lock. */
 	bool (*ready)(struct msgep_ep *ep);
-	/* Before a thread blocks. arm: the peer rings the doorbell when it sends and, with `room`,
+	/* Before a thread blocks. arm: the peer rings the doorbell when it sends and, with `space`,
 	 * when it has consumed frames; NULL: wait_fds suffice. drain_stores, after all are armed:
 	 * makes `armed` visible to peers before quiet reads their rings. quiet: true if nothing has
-	 * arrived and no room has been made. */
-	void (*arm)(struct msgep_ep *ep, bool room);
+	 * arrived and no space has been made. */
+	void (*arm)(struct msgep_ep *ep, bool space);
 	void (*drain_stores)(struct msgep_domain *domain);
-	bool (*quiet)(struct msgep_ep *ep, bool room);
+	bool (*quiet)(struct msgep_ep *ep, bool space);
 	/* The peer shall announce the endpoint by that number in its ready ring (ready.h). NULL:
 	 * endpoints have none. Caller holds eq->lock. */
 	void (*announce)(struct msgep_ep *ep, uint32_t number);
@@ -631,7 +632,7 @@ static inline void msgep_ep_done(struct msgep_ep *ep, struct msgep_cq *cq, void 
 	struct msgep_cq_direct *direct = ep->cq_direct;
 	struct fi_cq_data_entry *out;
 
-	if (err || !direct || direct->cq != cq || direct->n == direct->room ||
+	if (err || !direct || direct->cq != cq || direct->n == direct->capacity ||
 	    !msgep_cq_empty(cq)) {
 		msgep_cq_push(cq, context, flags, len, data, err);
 		return;

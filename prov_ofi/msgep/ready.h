@@ -67,7 +67,7 @@ struct msgep_ready {
 	struct msgep_ready_ring *in;
 	struct msgep_ready_ep *eps; /* by number */
 	uint32_t *active;           /* numbers of connections that are polled each time */
-	uint32_t n_eps, room;       /* numbers in use or free; of both arrays */
+	uint32_t n_eps, capacity;   /* numbers in use or free; of both arrays */
 	uint32_t free_numbers;      /* of n_eps */
 };
 

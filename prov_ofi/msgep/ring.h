@@ -8,22 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Doubles the room (a power of two) of a ring that holds entries head to tail of `size` bytes each;
- * an empty ring gets `first` entries. Returns the new ring and frees the old one; NULL: no memory,
- * nothing has changed. */
-static inline void *msgep_ring_grow(void *ring, size_t size, uint32_t *room, uint32_t head,
+/* Doubles the capacity (a power of two) of a ring that holds entries head to tail of `size` bytes
+ * each; an empty ring gets `first` entries. Returns the new ring and frees the old one; NULL: no
+ * memory, nothing has changed. */
+static inline void *msgep_ring_grow(void *ring, size_t size, uint32_t *capacity, uint32_t head,
 				    uint32_t tail, uint32_t first)
 {
-	uint32_t now = *room ? 2 * *room : first;
+	uint32_t now = *capacity ? 2 * *capacity : first;
 	char *bigger = malloc(now * size);
 
 	if (!bigger)
 		return NULL;
 	for (uint32_t i = head; i != tail; i++)
 		memcpy(bigger + (i & (now - 1)) * size,
-		       (const char *)ring + (i & (*room - 1)) * size, size);
+		       (const char *)ring + (i & (*capacity - 1)) * size, size);
 	free(ring);
-	*room = now;
+	*capacity = now;
 	return bigger;
 }
 

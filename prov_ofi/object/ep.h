@@ -169,8 +169,8 @@ static inline void dofi_msg_prefixes_free(struct dofi_msg_prefixes *w)
 }
 
 struct dofi_queue {
-	struct dofi_dto *dto; /* ring of `room` slots, a power of two; NULL: unused */
-	uint32_t room;
+	struct dofi_dto *dto; /* ring of `capacity` slots, a power of two; NULL: unused */
+	uint32_t capacity;
 	uint32_t limit; /* max_recv_dtos or max_request_dtos */
 	_Atomic uint32_t tail;
 	uint32_t sent;
@@ -277,7 +277,7 @@ static inline __attribute__((always_inline)) DAT_COUNT dofi_ep_max_iov(const str
 
 static inline struct dofi_dto *dofi_queue_at(const struct dofi_queue *q, uint32_t pos)
 {
-	return &q->dto[pos & (q->room - 1)];
+	return &q->dto[pos & (q->capacity - 1)];
 }
 
 static inline uint32_t dofi_queue_count(const struct dofi_queue *q)

@@ -63,7 +63,7 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->qlen = (DAT_COUNT)evd_pow2((uint32_t)qlen);
 	evd->cq = NULL;
 	evd->cq_fd = -1;
-	evd->room = (uint32_t)evd->qlen;
+	evd->capacity = (uint32_t)evd->qlen;
 	evd->head = evd->tail = evd->notified = evd->extra = 0;
 	evd->cno = NULL;
 	evd->enabled = evd->waitable = true;
@@ -140,7 +140,7 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 	if (!evd->counts)
 		goto no_counts;
 	evd_reset_fields(evd, qlen, flags, internal);
-	evd->ring = calloc(evd->room, sizeof(*evd->ring));
+	evd->ring = calloc(evd->capacity, sizeof(*evd->ring));
 	if (!evd->ring)
 		goto no_ring;
 	if (flags & DTO_STREAMS) {
@@ -192,20 +192,20 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 	dofi_obj_release(&evd->obj);
 }
 
-bool dofi_evd_grow(struct dofi_evd *evd, uint32_t room)
+bool dofi_evd_grow(struct dofi_evd *evd, uint32_t capacity)
 {
-	struct dofi_event *ring = calloc(room, sizeof(*ring));
+	struct dofi_event *ring = calloc(capacity, sizeof(*ring));
 	uint32_t n = dofi_evd_count(evd);
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
-	DOFI_ASSERT(room >= n, "EVD %p: %u events, new room %u", (void *)evd, n, room);
+	DOFI_ASSERT(capacity >= n, "EVD %p: %u events, new capacity %u", (void *)evd, n, capacity);
 	if (!ring)
 		return false;
 	for (uint32_t i = 0; i < n; i++)
-		ring[i] = evd->ring[(evd->head + i) & (evd->room - 1)];
+		ring[i] = evd->ring[(evd->head + i) & (evd->capacity - 1)];
 	free(evd->ring);
 	evd->ring = ring;
-	evd->room = room;
+	evd->capacity = capacity;
 	evd->head = 0;
 	evd->tail = n;
 	return true;
@@ -229,10 +229,10 @@ static bool evd_append(struct dofi_evd *evd, const struct dofi_event *event)
 }
 
 /* Caller holds evd->lock. */
-static bool evd_have_room(struct dofi_evd *evd, uint32_t room)
+static bool evd_ensure_capacity(struct dofi_evd *evd, uint32_t capacity)
 {
 	DOFI_ASSERT_LOCKED(&evd->lock);
-	return evd_pow2(room) <= evd->room || dofi_evd_grow(evd, evd_pow2(room));
+	return evd_pow2(capacity) <= evd->capacity || dofi_evd_grow(evd, evd_pow2(capacity));
 }
 
 bool dofi_evd_reserve(struct dofi_evd *evd)
@@ -240,7 +240,7 @@ bool dofi_evd_reserve(struct dofi_evd *evd)
 	bool ok;
 
 	dofi_lock(&evd->lock);
-	ok = evd_have_room(evd, (uint32_t)evd->qlen + evd->extra + 1);
+	ok = evd_ensure_capacity(evd, (uint32_t)evd->qlen + evd->extra + 1);
 	evd->extra += ok;
 	dofi_unlock(&evd->lock);
 	return ok;
@@ -264,14 +264,14 @@ void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, u
 	dofi_unlock(&evd->lock);
 }
 
-bool dofi_evd_has_room(struct dofi_evd *evd)
+bool dofi_evd_has_slot(struct dofi_evd *evd)
 {
-	bool room;
+	bool has_slot;
 
 	dofi_lock(&evd->lock);
-	room = dofi_evd_count(evd) < (uint32_t)evd->qlen;
+	has_slot = dofi_evd_count(evd) < (uint32_t)evd->qlen;
 	dofi_unlock(&evd->lock);
-	return room;
+	return has_slot;
 }
 
 /* Reports the loss of an event of a stream that is limited to the granted length. */
@@ -496,18 +496,18 @@ DAT_RETURN dofi_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 {
 	EVD_OR_RETURN(evd, handle);
 	DAT_RETURN ret = DAT_SUCCESS;
-	uint32_t room, granted;
+	uint32_t capacity, granted;
 
 	if (qlen <= 0 || qlen > DOFI_MAX_EVD_QLEN)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	granted = evd_pow2((uint32_t)qlen);
 	dofi_lock(&evd->lock);
-	room = evd_pow2(granted + evd->extra);
+	capacity = evd_pow2(granted + evd->extra);
 	if (evd->waiter)
 		ret = DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
 	else if (dofi_evd_count(evd) > (uint32_t)qlen)
 		ret = DOFI_ERR(DAT_INVALID_STATE, 0);
-	else if (room != evd->room && !dofi_evd_grow(evd, room))
+	else if (capacity != evd->capacity && !dofi_evd_grow(evd, capacity))
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
 	else
 		evd->qlen = (DAT_COUNT)(evd->counts->qlen = granted);

@@ -74,8 +74,8 @@ struct dofi_evd {
 	int cq_fd;
 	uint32_t cq_size, cq_held; /* RDMA device: entries, and those reserved; cm_lock */
 
-	struct dofi_event *ring; /* `room` entries, a power of two */
-	uint32_t room, head, tail;
+	struct dofi_event *ring; /* `capacity` entries, a power of two */
+	uint32_t capacity, head, tail;
 	uint32_t notified; /* notifying events pushed so far */
 	uint32_t extra;    /* ring entries reserved beyond qlen (dofi_evd_reserve) */
 
@@ -172,18 +172,18 @@ int dofi_evd_new(struct dofi_ia *ia, DAT_COUNT qlen, DAT_EVD_FLAGS flags, struct
 /* Destroys an EVD that no stream feeds any more; its waiter returns DAT_ABORT first. */
 void dofi_evd_destroy(struct dofi_evd *evd);
 
-/* Resizes the ring to `room` entries, at least the number queued. False: no memory. Caller holds
- * evd->lock. */
-bool dofi_evd_grow(struct dofi_evd *evd, uint32_t room);
+/* Resizes the ring to `capacity` entries, at least the number queued. False: no memory. Caller
+ * holds evd->lock. */
+bool dofi_evd_grow(struct dofi_evd *evd, uint32_t capacity);
 
 /* Returns the next ring entry, in which DTO completions are built in place; NULL: no memory. Caller
  * holds evd->lock. */
 static inline struct dofi_event *dofi_evd_slot(struct dofi_evd *evd)
 {
 	DOFI_ASSERT_LOCKED(&evd->lock);
-	if (dofi_evd_count(evd) == evd->room && !dofi_evd_grow(evd, evd->room * 2))
+	if (dofi_evd_count(evd) == evd->capacity && !dofi_evd_grow(evd, evd->capacity * 2))
 		return NULL;
-	return &evd->ring[evd->tail & (evd->room - 1)];
+	return &evd->ring[evd->tail & (evd->capacity - 1)];
 }
 
 /* Queues the completed entry. */
@@ -208,7 +208,7 @@ void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, u
  * False: no memory. */
 bool dofi_evd_reserve(struct dofi_evd *evd);
 void dofi_evd_unreserve(struct dofi_evd *evd);
-bool dofi_evd_has_room(struct dofi_evd *evd);
+bool dofi_evd_has_slot(struct dofi_evd *evd);
 /* Wakes the waiter or triggers the CNO if a notifying event was pushed since `notified_before`.
  * Caller holds evd->lock. */
 void dofi_evd_notify(struct dofi_evd *evd, uint32_t notified_before);

@@ -9,7 +9,7 @@
 #include "object/lmr_table.h"
 
 #define CHUNK (1u << DOFI_LMR_CHUNK_BITS)
-#define FIRST_ROOM 64u
+#define FIRST_CAPACITY 64u
 
 /* Slots of a table without regions; never written. */
 static struct dofi_lmr_slots none = { .slot = { NULL } };
@@ -54,12 +54,12 @@ static bool lmr_table_unpredictable(struct dofi_lmr_table *t, uint32_t *number)
 static bool lmr_table_grow(struct dofi_lmr_table *t)
 {
 	struct dofi_lmr_slots *former = atomic_load(&t->slots), *wider;
-	uint32_t room = former == &none ? FIRST_ROOM : (former->mask + 1) * 2;
+	uint32_t capacity = former == &none ? FIRST_CAPACITY : (former->mask + 1) * 2;
 
-	wider = calloc(1, sizeof(*wider) + room * sizeof(wider->slot[0]));
+	wider = calloc(1, sizeof(*wider) + capacity * sizeof(wider->slot[0]));
 	if (!wider)
 		return false;
-	wider->mask = room - 1;
+	wider->mask = capacity - 1;
 	wider->former = former;
 	for (uint32_t i = 0; i <= former->mask; i++) {
 		struct dofi_region *r = atomic_load(&former->slot[i]);

@@ -28,7 +28,7 @@ struct dofi_srq {
 	DAT_COUNT max_dtos, max_iov;
 	struct dofi_dto **block; /* descriptors, one block per enlargement */
 	size_t blocks;
-	uint32_t room;                       /* descriptors in all of them */
+	uint32_t capacity;                   /* descriptors in all of them */
 	struct dofi_dto *spare;              /* free ones; lock */
 	_Atomic(struct dofi_dto *) returned; /* free ones, not yet moved to `spare` */
 	_Atomic uint32_t posted;             /* lock */

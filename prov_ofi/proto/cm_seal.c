@@ -43,7 +43,7 @@ static const struct iovec nothing;
 /* Length of the MAC that follows a message of that length: at most what the fabric has room for. */
 static size_t seal_mac_len(const struct dofi_sealer *by, size_t len)
 {
-	size_t left = by->room > len ? by->room - len : 0;
+	size_t left = by->max_len > len ? by->max_len - len : 0;
 
 	return left < DOFI_SEAL_MAC ? left : DOFI_SEAL_MAC;
 }

@@ -79,7 +79,7 @@ struct dofi_seal {
 /* Properties of the adapter that determine the format. */
 struct dofi_sealer {
 	const struct msgep_secret *secret;
-	size_t room;     /* of a connection message */
+	size_t max_len;  /* of a connection message */
 	size_t max_priv; /* more private data would shorten the MAC too much */
 };
 

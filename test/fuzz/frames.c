@@ -93,7 +93,7 @@ void msgep_cq_push(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t 
 
 /* ---------------------------------------------------------------- the transport */
 
-static struct msgep_frame *reserve(struct msgep_ep *e, int channel, size_t want, size_t *room)
+static struct msgep_frame *reserve(struct msgep_ep *e, int channel, size_t want, size_t *space)
 {
 	static struct {
 		struct msgep_frame f;
@@ -102,9 +102,9 @@ static struct msgep_frame *reserve(struct msgep_ep *e, int channel, size_t want,
 
 	(void)e;
 	(void)channel;
-	*room = want < sizeof(out.payload) ? want : sizeof(out.payload);
-	if (*room < 24)
-		*room = 24;
+	*space = want < sizeof(out.payload) ? want : sizeof(out.payload);
+	if (*space < 24)
+		*space = 24;
 	return full ? NULL : &out.f;
 }
 
@@ -358,16 +358,16 @@ static void step(void)
 	}
 	msgep_lock(&ep.lock);
 	msgep_proto_progress(&ep);
-	MUST(ep.txq.tail - ep.txq.head <= ep.txq.room);
-	MUST(ep.unacked.tail - ep.unacked.head <= ep.unacked.room);
-	MUST(ep.reads.tail - ep.reads.head <= ep.reads.room);
+	MUST(ep.txq.tail - ep.txq.head <= ep.txq.capacity);
+	MUST(ep.unacked.tail - ep.unacked.head <= ep.unacked.capacity);
+	MUST(ep.reads.tail - ep.reads.head <= ep.reads.capacity);
 	MUST(ep.target_read_tail - ep.target_read_head <= MSGEP_TARGET_READS);
 	msgep_unlock(&ep.lock);
 }
 
 static struct msgep_tx *queue(struct msgep_txq *q, uint32_t room)
 {
-	q->room = room;
+	q->capacity = room;
 	return q->tx = malloc(room * sizeof(*q->tx));
 }
 
@@ -386,8 +386,8 @@ static void set_up(void)
 	ep.sock = -1;
 	ep.tx_cq = &tx_cq;
 	ep.rx_cq = &rx_cq;
-	ep.rx_room = 16;
-	ep.rxq = malloc(ep.rx_room * sizeof(*ep.rxq));
+	ep.rx_capacity = 16;
+	ep.rxq = malloc(ep.rx_capacity * sizeof(*ep.rxq));
 	memory = malloc(REGION);
 	if (!queue(&ep.txq, 8) || !queue(&ep.unacked, 16) ||
 	    !queue(&ep.reads, MSGEP_TARGET_READS) || !ep.rxq || !memory)

@@ -206,11 +206,11 @@ static void check(void)
 			continue;
 		if (e->w.pair)
 			check_counts(e->w.pair);
-		MUST(e->txq.tail - e->txq.head <= e->txq.room);
-		MUST(e->unacked.tail - e->unacked.head <= e->unacked.room);
-		MUST(e->reads.tail - e->reads.head <= e->reads.room);
+		MUST(e->txq.tail - e->txq.head <= e->txq.capacity);
+		MUST(e->unacked.tail - e->unacked.head <= e->unacked.capacity);
+		MUST(e->reads.tail - e->reads.head <= e->reads.capacity);
 		MUST(e->target_read_tail - e->target_read_head <= MSGEP_TARGET_READS);
-		MUST(e->inflight_tail - e->inflight_head <= e->inflight_room);
+		MUST(e->inflight_tail - e->inflight_head <= e->inflight_capacity);
 	}
 }
 

@@ -221,7 +221,7 @@ struct pair *pair_of_peer(const struct peer *peer)
 void look(void)
 {
 	struct fi_cq_data_entry out[4];
-	struct msgep_cq_direct direct = { .cq = &cq, .out = out, .room = byte() % 5 };
+	struct msgep_cq_direct direct = { .cq = &cq, .out = out, .capacity = byte() % 5 };
 
 	msgep_transport_pair.progress(&adapter, &direct);
 	for (size_t i = 0; i < direct.n; i++)

@@ -111,7 +111,7 @@ static void poll_ring(void)
 	/* Each at most once. */
 	MUST(visits <= EPS);
 	MUST(r->n_active <= r->n_eps);
-	MUST(r->n_eps <= r->room || !r->room);
+	MUST(r->n_eps <= r->capacity || !r->capacity);
 	/* It waits for the locks. */
 	if (!is_locked())
 		msgep_ready_is_quiet(r);

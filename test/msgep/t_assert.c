@@ -66,7 +66,7 @@ static void hold_one_more(void)
 
 static void false_condition(void)
 {
-	DOFI_ASSERT(srx.room > srx.head, "SRX %p: room %u", (void *)&srx, srx.room);
+	DOFI_ASSERT(srx.capacity > srx.head, "SRX %p: capacity %u", (void *)&srx, srx.capacity);
 }
 
 struct promise {
@@ -90,7 +90,7 @@ static const struct promise promises[] = {
 	{ "a_lock_is_not_taken_twice", lock_twice, "is held by this thread", "t_assert.c:" },
 	{ "no_lock_but_the_named_one_is_held", hold_one_more, "may hold no lock but",
 	  "t_assert.c:" },
-	{ "a_condition_holds", false_condition, "srx.room > srx.head: SRX ", "holds no lock" },
+	{ "a_condition_holds", false_condition, "srx.capacity > srx.head: SRX ", "holds no lock" },
 };
 
 static void assert_prepare(void)

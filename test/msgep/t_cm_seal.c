@@ -49,7 +49,7 @@ static void ends_open(struct ends *e, bool wide, size_t priv)
 	memset(e->request_data, 'q', sizeof(e->request_data));
 	memset(e->answer_data, 'a', sizeof(e->answer_data));
 	e->by = (struct dofi_sealer){ .secret = e->secret,
-				      .room = wide ? WIDE_ROOM : BRIEF_ROOM,
+				      .max_len = wide ? WIDE_ROOM : BRIEF_ROOM,
 				      .max_priv = wide ? WIDE_PRIV : BRIEF_PRIV };
 	e->request = (struct dofi_cm_msg){
 		.kind = DOFI_CM_REQUEST,
@@ -79,7 +79,7 @@ static void greet(struct ends *e)
 	size_t len;
 
 	len = dofi_seal_hello(&e->client, &e->request, &e->to, buf);
-	ASSERT(len && len <= e->by.room);
+	ASSERT(len && len <= e->by.max_len);
 	ASSERT(dofi_seal_is(DOFI_SEAL_HELLO, buf, len));
 	ASSERT_EQ(dofi_seal_open_hello(&e->listener, buf, len, &msg, &to), 0);
 	ASSERT_EQ(msg.qual, e->request.qual);
@@ -89,7 +89,7 @@ static void greet(struct ends *e)
 	ASSERT_EQ(msg.priv_len, e->request.priv_len);
 	ASSERT(dofi_addr_same_host(&to.sa, &e->to.sa));
 	len = dofi_seal_challenge(&e->listener, e->secret, buf);
-	ASSERT(len && len <= e->by.room);
+	ASSERT(len && len <= e->by.max_len);
 	ASSERT_EQ(dofi_seal_open_challenge(&e->client, e->secret, buf, len), 0);
 	ASSERT(e->client.proven);
 }
@@ -159,17 +159,17 @@ static void every_length(bool wide)
 		ends_open(&e, wide, priv);
 		greet(&e);
 		len = dofi_seal_request(&e.client, &e.by, e.request_data, e.request.priv_len, buf);
-		ASSERT(len && len <= e.by.room);
+		ASSERT(len && len <= e.by.max_len);
 		ASSERT(dofi_seal_is(DOFI_SEAL_REQUEST, buf, len));
 		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len), 0);
 		ASSERT_MEM(buf + 1, e.request_data, priv);
 		/* A fabric may append bytes to a message. */
-		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, e.by.room), 0);
+		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, e.by.max_len), 0);
 		if (priv % 8 == 0)
 			spoil(&e, DOFI_CM_REQUEST, buf, len);
 		for (int kind = DOFI_CM_ACCEPT; kind <= DOFI_CM_REJECT; kind++) {
 			len = answer(&e, (enum dofi_cm_kind)kind, priv, buf);
-			ASSERT(len && len <= e.by.room);
+			ASSERT(len && len <= e.by.max_len);
 			ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, (enum dofi_cm_kind)kind,
 							buf, len, &msg),
 				  0);

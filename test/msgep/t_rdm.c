@@ -44,7 +44,7 @@ static void window(const void *arg)
 		ASSERT(rig_send(&p.a, MSGEP_ANS));
 		PUMP_UNTIL(&left, &right, rig_recv(&p.b, MSGEP_ANS), 5000000);
 		rig_flush(&p.b);
-		PUMP_UNTIL(&left, &right, rdm_room(p.a.ep.w.conn, MSGEP_ANS), 5000000);
+		PUMP_UNTIL(&left, &right, rdm_has_credit(p.a.ep.w.conn, MSGEP_ANS), 5000000);
 	}
 	ASSERT(!rig_send(&p.a, MSGEP_REQ));
 	/* After a failed reservation, free space wakes the sender. */

@@ -19,8 +19,8 @@
 /* epoll data: an endpoint whose peer rings the doorbell, or one of these. */
 #define SIGNAL NULL
 #define WIRE ((void *)1)
-/* Maximum of a queue's initial room as requested; it grows rather than lose anything. */
-#define FIRST_ROOM_MOST 65536u
+/* Maximum of a queue's initial capacity as requested; it grows rather than lose anything. */
+#define FIRST_CAPACITY_MOST 65536u
 /* Polls in one fi_trywait. */
 #define TRIES 256
 
@@ -55,7 +55,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	size_t n = 0;
 
 	if (msgep_cq_empty(cq)) {
-		struct msgep_cq_direct direct = { .cq = cq, .out = out, .room = count };
+		struct msgep_cq_direct direct = { .cq = cq, .out = out, .capacity = count };
 
 		cq_poll_or_yield(cq, &direct);
 		if (direct.n) {
@@ -72,7 +72,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	while (n < count && head != tail) {
-		const struct msgep_completion *c = &cq->ring[head & (cq->room - 1)];
+		const struct msgep_completion *c = &cq->ring[head & (cq->capacity - 1)];
 
 		if (c->err)
 			break;
@@ -98,7 +98,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err, uint6
 	(void)flags;
 	msgep_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	c = &cq->ring[head & (cq->room - 1)];
+	c = &cq->ring[head & (cq->capacity - 1)];
 	if (head != atomic_load_explicit(&cq->tail, memory_order_relaxed) && c->err) {
 		err->op_context = c->entry.op_context;
 		err->flags = c->entry.flags;
@@ -347,10 +347,10 @@ int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid
 	cq->epfd = cq->signal = -1;
 	cq->held_end = &cq->held;
 	dofi_list_init(&cq->ready_pairs);
-	cq->room = 64;
-	while (cq->room < attr->size && cq->room < FIRST_ROOM_MOST)
-		cq->room *= 2;
-	cq->ring = malloc(cq->room * sizeof(*cq->ring));
+	cq->capacity = 64;
+	while (cq->capacity < attr->size && cq->capacity < FIRST_CAPACITY_MOST)
+		cq->capacity *= 2;
+	cq->ring = malloc(cq->capacity * sizeof(*cq->ring));
 	msgep_lock_init(&cq->poll);
 	msgep_lock_init(&cq->lock);
 	ret = cq->ring ? msgep_wait_open(&cq->epfd, &cq->signal) : -FI_ENOMEM;

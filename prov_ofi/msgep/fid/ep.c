@@ -14,8 +14,8 @@
 _Static_assert(READS_MOST <= MSGEP_TARGET_READS, "see proto_read.c");
 /* Maximum of receives, unless the opener requests more. */
 #define RX_MOST 256
-/* Initial room of each ring of an endpoint. */
-#define FIRST_ROOM 2
+/* Initial capacity of each ring of an endpoint. */
+#define FIRST_CAPACITY 2
 
 static struct msgep_ep *ep_of(struct fid *fid)
 {
@@ -159,8 +159,8 @@ static struct fi_ops ep_fid_ops = {
 static bool ep_make_txq(struct msgep_txq *q, uint32_t most)
 {
 	q->most = most;
-	q->room = FIRST_ROOM;
-	q->tx = malloc(q->room * sizeof(*q->tx));
+	q->capacity = FIRST_CAPACITY;
+	q->tx = malloc(q->capacity * sizeof(*q->tx));
 	return q->tx;
 }
 
@@ -171,11 +171,11 @@ static bool ep_make_queues(struct msgep_ep *ep, size_t receives)
 	ep->rx_most = RX_MOST;
 	while (ep->rx_most < receives && ep->rx_most < 1u << 20)
 		ep->rx_most *= 2;
-	ep->rx_room = FIRST_ROOM;
-	ep->rxq = malloc(ep->rx_room * sizeof(*ep->rxq));
+	ep->rx_capacity = FIRST_CAPACITY;
+	ep->rxq = malloc(ep->rx_capacity * sizeof(*ep->rxq));
 	if (ep->transport->arrived) {
-		ep->inflight_room = FIRST_ROOM;
-		ep->inflight = malloc(ep->inflight_room * sizeof(*ep->inflight));
+		ep->inflight_capacity = FIRST_CAPACITY;
+		ep->inflight = malloc(ep->inflight_capacity * sizeof(*ep->inflight));
 		if (!ep->inflight)
 			return false;
 	}

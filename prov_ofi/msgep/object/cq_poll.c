@@ -235,16 +235,16 @@ int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
 	if (ep->tx_cq == cq || ep->rx_cq == cq)
 		return 0;
 	msgep_lock(&cq->poll);
-	if (cq->n_eps == cq->eps_room) {
-		uint32_t room = cq->eps_room ? 2 * cq->eps_room : 4;
-		struct msgep_cq_ep *eps = realloc(cq->eps, room * sizeof(*eps));
+	if (cq->n_eps == cq->eps_capacity) {
+		uint32_t capacity = cq->eps_capacity ? 2 * cq->eps_capacity : 4;
+		struct msgep_cq_ep *eps = realloc(cq->eps, capacity * sizeof(*eps));
 
 		if (!eps) {
 			ret = -FI_ENOMEM;
 			goto out;
 		}
 		cq->eps = eps;
-		cq->eps_room = room;
+		cq->eps_capacity = capacity;
 	}
 	cq->eps[cq->n_eps++] = cq->eps[cq->n_polled];
 	cq->eps[cq->n_polled++] = cq->eps[cq->n_active];
@@ -310,16 +310,16 @@ bool msgep_cq_attach_ready(struct msgep_cq *cq, struct msgep_ready *r)
 	for (uint32_t i = 0; i < cq->n_ready; i++)
 		if (cq->ready[i] == r)
 			goto out;
-	if (cq->n_ready == cq->ready_room) {
-		uint32_t room = cq->ready_room ? 2 * cq->ready_room : 2;
+	if (cq->n_ready == cq->ready_capacity) {
+		uint32_t capacity = cq->ready_capacity ? 2 * cq->ready_capacity : 2;
 		struct msgep_ready **ready =
-			realloc(cq->ready, room * sizeof(struct msgep_ready *));
+			realloc(cq->ready, capacity * sizeof(struct msgep_ready *));
 
 		ok = ready;
 		if (!ok)
 			goto out;
 		cq->ready = ready;
-		cq->ready_room = room;
+		cq->ready_capacity = capacity;
 	}
 	cq->ready[cq->n_ready++] = r;
 out:

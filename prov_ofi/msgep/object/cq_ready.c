@@ -11,7 +11,7 @@
 
 /* Entries per poll: completions are reported before more is processed. */
 #define READY_BATCH 16
-#define FIRST_ROOM 16u
+#define FIRST_CAPACITY 16u
 
 static inline void ready_activate(struct msgep_ready *r, uint32_t number)
 {
@@ -132,21 +132,21 @@ bool msgep_ready_is_quiet(struct msgep_ready *r)
 
 static bool ready_grow(struct msgep_ready *r)
 {
-	uint32_t room = r->room ? 2 * r->room : FIRST_ROOM;
+	uint32_t capacity = r->capacity ? 2 * r->capacity : FIRST_CAPACITY;
 	struct msgep_ready_ep *eps;
 	uint32_t *active;
 
-	if (r->room == MSGEP_READY_EPS)
+	if (r->capacity == MSGEP_READY_EPS)
 		return false;
-	active = realloc(r->active, room * sizeof(*active));
+	active = realloc(r->active, capacity * sizeof(*active));
 	if (!active)
 		return false;
 	r->active = active;
-	eps = realloc(r->eps, room * sizeof(*eps));
+	eps = realloc(r->eps, capacity * sizeof(*eps));
 	if (!eps)
 		return false;
 	r->eps = eps;
-	r->room = room;
+	r->capacity = capacity;
 	return true;
 }
 
@@ -159,7 +159,7 @@ static bool ready_number(struct msgep_ready *r, struct msgep_ep *ep)
 		for (i = 0; r->eps[i].ep; i++)
 			;
 		r->free_numbers--;
-	} else if (i == r->room && !ready_grow(r)) {
+	} else if (i == r->capacity && !ready_grow(r)) {
 		return false;
 	} else {
 		r->n_eps++;

@@ -15,7 +15,7 @@ void msgep_cq_wake(struct msgep_cq *cq)
 static bool cq_grow(struct msgep_cq *cq, uint32_t head, uint32_t tail)
 {
 	struct msgep_completion *ring =
-		msgep_ring_grow(cq->ring, sizeof(*ring), &cq->room, head, tail, 1);
+		msgep_ring_grow(cq->ring, sizeof(*ring), &cq->capacity, head, tail, 1);
 
 	if (ring)
 		cq->ring = ring;
@@ -27,11 +27,11 @@ static void cq_put(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t 
 		   int err)
 {
 	uint32_t tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-	struct msgep_completion *c = &cq->ring[tail & (cq->room - 1)];
+	struct msgep_completion *c = &cq->ring[tail & (cq->capacity - 1)];
 
 	DOFI_ASSERT_LOCKED(&cq->lock);
-	DOFI_ASSERT(tail - cq->head < cq->room, "CQ %p: head %u, tail %u, room %u", (void *)cq,
-		    cq->head, tail, cq->room);
+	DOFI_ASSERT(tail - cq->head < cq->capacity, "CQ %p: head %u, tail %u, capacity %u",
+		    (void *)cq, cq->head, tail, cq->capacity);
 	c->entry.op_context = context;
 	c->entry.flags = flags;
 	c->entry.len = len;
@@ -58,7 +58,7 @@ void msgep_cq_refill(struct msgep_cq *cq)
 	struct msgep_held *held;
 
 	DOFI_ASSERT_LOCKED(&cq->lock);
-	while ((held = cq->held) && cq->tail - cq->head < cq->room) {
+	while ((held = cq->held) && cq->tail - cq->head < cq->capacity) {
 		cq->held = held->next;
 		if (!cq->held)
 			cq->held_end = &cq->held;
@@ -74,7 +74,7 @@ void msgep_cq_push(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t 
 	msgep_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
-	if (cq->held || (tail - head == cq->room && !cq_grow(cq, head, tail)))
+	if (cq->held || (tail - head == cq->capacity && !cq_grow(cq, head, tail)))
 		cq_hold(cq, context, flags, len, data, err);
 	else
 		cq_put(cq, context, flags, len, data, err);

@@ -20,8 +20,8 @@ static bool ep_txq_grow(struct msgep_txq *q)
 {
 	struct msgep_tx *tx = NULL;
 
-	if (q->room < q->most)
-		tx = msgep_ring_grow(q->tx, sizeof(*tx), &q->room, q->head, q->tail, 1);
+	if (q->capacity < q->most)
+		tx = msgep_ring_grow(q->tx, sizeof(*tx), &q->capacity, q->head, q->tail, 1);
 	if (tx)
 		q->tx = tx;
 	return tx;
@@ -32,10 +32,10 @@ static bool ep_may_queue(struct msgep_ep *ep, uint8_t kind, uint32_t n)
 {
 	struct msgep_txq *answered = msgep_fetches(kind) ? &ep->reads : &ep->unacked;
 
-	while (msgep_queued(&ep->txq) + n > ep->txq.room)
+	while (msgep_queued(&ep->txq) + n > ep->txq.capacity)
 		if (!ep_txq_grow(&ep->txq))
 			return false;
-	while (msgep_queued(answered) + msgep_queued(&ep->txq) + n > answered->room)
+	while (msgep_queued(answered) + msgep_queued(&ep->txq) + n > answered->capacity)
 		if (!ep_txq_grow(answered))
 			return false;
 	return true;
@@ -134,18 +134,18 @@ static inline bool ep_send_at_once(struct msgep_ep *ep, void *context, const voi
 				   uint64_t data, uint8_t flags)
 {
 	struct msgep_frame *f;
-	size_t room;
+	size_t space;
 
 	if (msgep_queued(&ep->txq) ||
 	    atomic_load_explicit(&ep->state, memory_order_relaxed) != MSGEP_UP ||
 	    (ep->transport->pull_from && len >= ep->transport->pull_from(ep)) ||
 	    (ep->transport->bulk_from && len >= ep->transport->bulk_from(ep)) ||
-	    !msgep_inflight_has_room(ep))
+	    !msgep_inflight_has_slot(ep))
 		return false;
-	f = ep->transport->reserve(ep, MSGEP_REQ, len, &room);
+	f = ep->transport->reserve(ep, MSGEP_REQ, len, &space);
 	if (!f)
 		return false;
-	if (room < len) {
+	if (space < len) {
 		msgep_unreserve(ep);
 		return false;
 	}
@@ -310,9 +310,9 @@ static bool ep_rxq_grow(struct msgep_ep *ep)
 {
 	struct msgep_recv *rxq = NULL;
 
-	if (ep->rx_room < ep->rx_most)
-		rxq = msgep_ring_grow(ep->rxq, sizeof(*rxq), &ep->rx_room, ep->rx_head, ep->rx_tail,
-				      1);
+	if (ep->rx_capacity < ep->rx_most)
+		rxq = msgep_ring_grow(ep->rxq, sizeof(*rxq), &ep->rx_capacity, ep->rx_head,
+				      ep->rx_tail, 1);
 	if (rxq)
 		ep->rxq = rxq;
 	return rxq;
@@ -321,9 +321,9 @@ static bool ep_rxq_grow(struct msgep_ep *ep)
 /* Slot for the next receive; NULL: no room. */
 static inline struct msgep_recv *ep_next_recv(struct msgep_ep *ep)
 {
-	if (ep->rx_tail - ep->rx_head == ep->rx_room && !ep_rxq_grow(ep))
+	if (ep->rx_tail - ep->rx_head == ep->rx_capacity && !ep_rxq_grow(ep))
 		return NULL;
-	return &ep->rxq[ep->rx_tail & (ep->rx_room - 1)];
+	return &ep->rxq[ep->rx_tail & (ep->rx_capacity - 1)];
 }
 
 static inline void ep_add_recv(struct msgep_ep *ep)

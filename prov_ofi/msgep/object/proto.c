@@ -51,7 +51,7 @@ void msgep_complete_arrived(struct msgep_ep *ep)
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	while (ep->inflight_head != ep->inflight_tail) {
-		f = &ep->inflight[ep->inflight_head & (ep->inflight_room - 1)];
+		f = &ep->inflight[ep->inflight_head & (ep->inflight_capacity - 1)];
 		if ((int32_t)(arrived - f->end) < 0) {
 			atomic_store(&ep->complete_at, MSGEP_INFLIGHT_ANY | f->end);
 			return;
@@ -68,27 +68,27 @@ bool msgep_inflight_grow(struct msgep_ep *ep)
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	msgep_complete_arrived(ep);
-	if (ep->inflight_tail - ep->inflight_head < ep->inflight_room)
+	if (ep->inflight_tail - ep->inflight_head < ep->inflight_capacity)
 		return true;
 	/* Each entry is at least one frame of those that the peer has room for: some complete
 	 * soon. */
-	if (ep->inflight_room == MSGEP_INFLIGHT_MAX)
+	if (ep->inflight_capacity == MSGEP_INFLIGHT_MAX)
 		return false;
-	grown = msgep_ring_grow(ep->inflight, sizeof(*grown), &ep->inflight_room, ep->inflight_head,
-				ep->inflight_tail, 1);
+	grown = msgep_ring_grow(ep->inflight, sizeof(*grown), &ep->inflight_capacity,
+				ep->inflight_head, ep->inflight_tail, 1);
 	if (grown)
 		ep->inflight = grown;
 	return grown;
 }
 
-/* msgep_inflight_has_room was true before the last frame was reserved. */
+/* msgep_inflight_has_slot was true before the last frame was reserved. */
 void msgep_inflight_add(struct msgep_ep *ep, void *context, uint64_t total)
 {
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	DOFI_ASSERT(ep->inflight_tail - ep->inflight_head < ep->inflight_room,
-		    "endpoint %p: head %u, tail %u, room %u", (void *)ep, ep->inflight_head,
-		    ep->inflight_tail, ep->inflight_room);
-	ep->inflight[ep->inflight_tail++ & (ep->inflight_room - 1)] =
+	DOFI_ASSERT(ep->inflight_tail - ep->inflight_head < ep->inflight_capacity,
+		    "endpoint %p: head %u, tail %u, capacity %u", (void *)ep, ep->inflight_head,
+		    ep->inflight_tail, ep->inflight_capacity);
+	ep->inflight[ep->inflight_tail++ & (ep->inflight_capacity - 1)] =
 		(struct msgep_inflight){ context, total, ep->frames };
 	if (ep->inflight_tail - ep->inflight_head == 1) {
 		atomic_store(&ep->complete_at, MSGEP_INFLIGHT_ANY | ep->frames);
@@ -119,31 +119,31 @@ static void proto_handed_over(struct msgep_ep *ep, struct msgep_tx *tx)
 		*msgep_tx_at(&ep->unacked, ep->unacked.tail++) = *tx;
 }
 
-/* Sends the next frame of a request. False: no room. */
+/* Sends the next frame of a request. False: no space. */
 static bool proto_push_frame(struct msgep_ep *ep, struct msgep_tx *tx)
 {
-	size_t left = proto_carries_data(tx) ? tx->total - tx->done : proto_operands(tx), room;
-	struct msgep_frame *f = ep->transport->reserve(ep, MSGEP_REQ, left, &room);
+	size_t left = proto_carries_data(tx) ? tx->total - tx->done : proto_operands(tx), space;
+	struct msgep_frame *f = ep->transport->reserve(ep, MSGEP_REQ, left, &space);
 	uint8_t flags = tx->done ? 0 : MSGEP_FIRST;
 
 	if (!f)
 		return false;
-	if (left <= room) {
-		room = left;
+	if (left <= space) {
+		space = left;
 		flags |= MSGEP_LAST;
 		if (tx->kind == MSGEP_READ)
 			flags |= tx->pulled ? MSGEP_PULL : 0;
 		else if (tx->kind == MSGEP_WRITE || tx->kind == MSGEP_IMM || tx->pulled)
 			flags |= MSGEP_WANTS_ACK;
 	}
-	proto_head_of(f, tx, (uint32_t)room, flags);
+	proto_head_of(f, tx, (uint32_t)space, flags);
 	if (proto_carries_data(tx))
-		msgep_iov_gather(msgep_payload(f), msgep_tx_iov(tx), room);
+		msgep_iov_gather(msgep_payload(f), msgep_tx_iov(tx), space);
 	else
-		memcpy(msgep_payload(f), tx->operand, room);
+		memcpy(msgep_payload(f), tx->operand, space);
 	ep->transport->commit(ep, MSGEP_REQ, f);
 	ep->frames++;
-	tx->done += room;
+	tx->done += space;
 	return true;
 }
 
@@ -170,17 +170,17 @@ static size_t proto_next_part(struct msgep_tx *tx, size_t *tail)
 /* The same for a request whose data the peer pulls. */
 static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 {
-	size_t left = tx->total - tx->done, room, n, tail, part_len;
+	size_t left = tx->total - tx->done, space, n, tail, part_len;
 	struct msgep_segment list[MSGEP_IOV_INLINE];
 	struct iovec part[MSGEP_IOV_INLINE];
 	struct msgep_frame *f;
 
 	if (left <= TAIL)
 		return proto_push_frame(ep, tx);
-	f = ep->transport->reserve(ep, MSGEP_REQ, sizeof(list) + TAIL, &room);
+	f = ep->transport->reserve(ep, MSGEP_REQ, sizeof(list) + TAIL, &space);
 	if (!f)
 		return false;
-	if (room < sizeof(list) + TAIL) {
+	if (space < sizeof(list) + TAIL) {
 		msgep_unreserve(ep);
 		return proto_push_frame(ep, tx); /* as much as fits travels in the frame */
 	}
@@ -203,17 +203,17 @@ static bool proto_push_pull(struct msgep_ep *ep, struct msgep_tx *tx)
 /* The same for a request whose data travels in bulk. */
 static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 {
-	size_t left = tx->total - tx->done, room, n, tail, part_len;
+	size_t left = tx->total - tx->done, space, n, tail, part_len;
 	struct iovec part[MSGEP_IOV_INLINE];
 	struct msgep_segment segment;
 	struct msgep_frame *f;
 
 	if (left <= TAIL)
 		return proto_push_frame(ep, tx);
-	f = ep->transport->reserve(ep, MSGEP_REQ, sizeof(segment) + TAIL, &room);
+	f = ep->transport->reserve(ep, MSGEP_REQ, sizeof(segment) + TAIL, &space);
 	if (!f)
 		return false;
-	if (room < sizeof(segment) + TAIL) {
+	if (space < sizeof(segment) + TAIL) {
 		msgep_unreserve(ep);
 		return false;
 	}
@@ -266,7 +266,7 @@ static void proto_push_requests(struct msgep_ep *ep)
 
 		if (!tx->done)
 			tx->pulled = proto_may_pull(ep, tx);
-		if (tx->kind == MSGEP_MSG && !tx->pulled && !msgep_inflight_has_room(ep))
+		if (tx->kind == MSGEP_MSG && !tx->pulled && !msgep_inflight_has_slot(ep))
 			return;
 		do {
 			if (!proto_push_part(ep, tx))
@@ -282,7 +282,7 @@ static void proto_push_requests(struct msgep_ep *ep)
 static bool proto_push_ack(struct msgep_ep *ep)
 {
 	struct msgep_frame *f;
-	size_t room;
+	size_t space;
 
 	if (ep->reported == ep->done && !ep->nak)
 		return true;
@@ -291,7 +291,7 @@ static bool proto_push_ack(struct msgep_ep *ep)
 		ep->reported = ep->done;
 		return true;
 	}
-	f = ep->transport->reserve(ep, MSGEP_ANS, 0, &room);
+	f = ep->transport->reserve(ep, MSGEP_ANS, 0, &space);
 	if (!f)
 		return false;
 	*f = (struct msgep_frame){ .mark = f->mark,

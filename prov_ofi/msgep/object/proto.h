@@ -26,7 +26,7 @@ static inline uint32_t msgep_queued(const struct msgep_txq *q)
 
 static inline struct msgep_tx *msgep_tx_at(const struct msgep_txq *q, uint32_t i)
 {
-	return &q->tx[i & (q->room - 1)];
+	return &q->tx[i & (q->capacity - 1)];
 }
 
 /* Bit of a peer's read or atomic operation in masks of target_reads. */
@@ -67,9 +67,9 @@ void msgep_complete_arrived(struct msgep_ep *ep);
 /* Enlarges the ring of inflight messages, which is full. False: no memory. */
 bool msgep_inflight_grow(struct msgep_ep *ep);
 /* True if the inflight ring has room. Checked before a frame that may end a message. */
-static inline bool msgep_inflight_has_room(struct msgep_ep *ep)
+static inline bool msgep_inflight_has_slot(struct msgep_ep *ep)
 {
-	return ep->inflight_tail - ep->inflight_head < ep->inflight_room ||
+	return ep->inflight_tail - ep->inflight_head < ep->inflight_capacity ||
 	       !ep->transport->arrived || msgep_inflight_grow(ep);
 }
 static inline void msgep_complete_due(struct msgep_ep *ep)
@@ -114,7 +114,7 @@ bool msgep_read_pulls(struct msgep_ep *ep, uint64_t total);
 bool msgep_recv_read(struct msgep_ep *ep, const struct msgep_frame *f);
 /* An answer of the peer, or a part of one. */
 void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload);
-/* Answers the peer's reads. False: no room. */
+/* Answers the peer's reads. False: no space. */
 bool msgep_push_reads(struct msgep_ep *ep);
 
 #endif

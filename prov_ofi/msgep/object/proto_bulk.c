@@ -16,9 +16,9 @@
 #include "msgep/object/proto.h"
 #include "msgep/ring.h"
 
-#define FIRST_ROOM 16
+#define FIRST_CAPACITY 16
 /* A sender has far fewer outstanding. */
-#define ROOM_MOST 4096
+#define CAPACITY_MOST 4096
 
 /* The next free entry; NULL: the peer announces too much, or there is no memory. */
 static struct msgep_bulk *bulk_next(struct msgep_ep *ep)
@@ -26,20 +26,20 @@ static struct msgep_bulk *bulk_next(struct msgep_ep *ep)
 	struct msgep_bulk_queue *q = &ep->bulk;
 	struct msgep_bulk *ring = NULL;
 
-	if (q->tail - q->head == q->room) {
-		if (q->room < ROOM_MOST)
-			ring = msgep_ring_grow(q->ring, sizeof(*ring), &q->room, q->head, q->tail,
-					       FIRST_ROOM);
+	if (q->tail - q->head == q->capacity) {
+		if (q->capacity < CAPACITY_MOST)
+			ring = msgep_ring_grow(q->ring, sizeof(*ring), &q->capacity, q->head,
+					       q->tail, FIRST_CAPACITY);
 		if (!ring)
 			return NULL;
 		q->ring = ring;
 	}
-	return &q->ring[q->tail & (q->room - 1)];
+	return &q->ring[q->tail & (q->capacity - 1)];
 }
 
 static struct msgep_bulk *bulk_at(struct msgep_ep *ep, uint32_t i)
 {
-	return &ep->bulk.ring[i & (ep->bulk.room - 1)];
+	return &ep->bulk.ring[i & (ep->bulk.capacity - 1)];
 }
 
 bool msgep_bulk_may_process(const struct msgep_ep *ep, const struct msgep_frame *f)
@@ -136,15 +136,15 @@ bool msgep_bulk_read(struct msgep_ep *ep, struct msgep_tx *tx, const struct msge
 	       bulk_post(ep, msgep_tx_iov(tx), p, (struct msgep_bulk){ .kind = MSGEP_READ });
 }
 
-/* Sends GO for what has been posted. False: no room. */
+/* Sends GO for what has been posted. False: no space. */
 bool msgep_push_gos(struct msgep_ep *ep)
 {
 	struct msgep_frame *f;
-	size_t room;
+	size_t space;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	while (ep->bulk.granted != ep->bulk.tail) {
-		f = ep->transport->reserve(ep, MSGEP_ANS, 0, &room);
+		f = ep->transport->reserve(ep, MSGEP_ANS, 0, &space);
 		if (!f)
 			return false;
 		*f = (struct msgep_frame){ .mark = f->mark,

@@ -19,9 +19,9 @@
 #include "msgep/object/proto.h"
 #include "msgep/ring.h"
 
-/* Initial room for reads of the peer. With grants all entries keep their places: their keys are
+/* Initial capacity for reads of the peer. With grants all entries keep their places: their keys are
  * searched until they are reused. */
-#define FIRST_ROOM 2
+#define FIRST_CAPACITY 2
 
 /* ---------------------------------------------------------------- target */
 
@@ -36,19 +36,19 @@ struct msgep_target_read *msgep_target_read_next(struct msgep_ep *ep)
 	struct msgep_target_read *serve = NULL;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (ep->target_read_tail - ep->target_read_head == ep->target_read_room) {
-		if (ep->target_read_room < MSGEP_TARGET_READS)
+	if (ep->target_read_tail - ep->target_read_head == ep->target_read_capacity) {
+		if (ep->target_read_capacity < MSGEP_TARGET_READS)
 			serve = msgep_ring_grow(
-				ep->target_reads, sizeof(*serve), &ep->target_read_room,
+				ep->target_reads, sizeof(*serve), &ep->target_read_capacity,
 				ep->target_read_head, ep->target_read_tail,
-				ep->transport->grant ? MSGEP_TARGET_READS : FIRST_ROOM);
-		if (!serve && !ep->target_read_room)
+				ep->transport->grant ? MSGEP_TARGET_READS : FIRST_CAPACITY);
+		if (!serve && !ep->target_read_capacity)
 			msgep_ep_fail(ep, "no memory to answer its first read");
 		if (!serve)
 			return NULL;
 		ep->target_reads = serve;
 	}
-	return &ep->target_reads[ep->target_read_tail & (ep->target_read_room - 1)];
+	return &ep->target_reads[ep->target_read_tail & (ep->target_read_capacity - 1)];
 }
 
 bool msgep_recv_read(struct msgep_ep *ep, const struct msgep_frame *f)
@@ -137,19 +137,19 @@ static size_t read_fill(struct msgep_ep *ep, struct msgep_target_read *s, void *
 
 static bool read_push_data(struct msgep_ep *ep, struct msgep_target_read *s)
 {
-	size_t left = s->refused ? 0 : s->total - s->done, room, part, len = 0;
+	size_t left = s->refused ? 0 : s->total - s->done, space, part, len = 0;
 	struct msgep_frame *f = ep->transport->reserve(
-		ep, MSGEP_ANS, s->pulled && left ? sizeof(struct msgep_segment) : left, &room);
+		ep, MSGEP_ANS, s->pulled && left ? sizeof(struct msgep_segment) : left, &space);
 	uint8_t flags = s->done ? 0 : MSGEP_FIRST;
 
 	if (!f)
 		return false;
 	/* A frame at the end of a ring may be too short even for one segment. */
-	if (s->pulled && room >= sizeof(struct msgep_segment))
-		room = MSGEP_PULL_MOST;
+	if (s->pulled && space >= sizeof(struct msgep_segment))
+		space = MSGEP_PULL_MOST;
 	else
 		s->pulled = false;
-	part = room < left ? room : left;
+	part = space < left ? space : left;
 	if (!s->refused)
 		len = read_fill(ep, s, msgep_payload(f), part);
 	if (!len && s->pulled && !s->refused) {
@@ -177,7 +177,7 @@ bool msgep_push_reads(struct msgep_ep *ep)
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	while (ep->target_read_head != ep->target_read_tail) {
 		struct msgep_target_read *s =
-			&ep->target_reads[ep->target_read_head & (ep->target_read_room - 1)];
+			&ep->target_reads[ep->target_read_head & (ep->target_read_capacity - 1)];
 
 		do {
 			if (!read_push_data(ep, s))

@@ -123,7 +123,7 @@ bool msgep_claim_receive(struct msgep_ep *ep)
 		atomic_store_explicit(&ep->stalled, true, memory_order_relaxed);
 		return false;
 	}
-	ep->cur = ep->rxq[ep->rx_head++ & (ep->rx_room - 1)];
+	ep->cur = ep->rxq[ep->rx_head++ & (ep->rx_capacity - 1)];
 	return true;
 }
 
@@ -149,7 +149,7 @@ static bool proto_begin_message(struct msgep_ep *ep, const struct msgep_frame *f
 /* The common case: one frame, and a receive of the endpoint itself is posted, of few segments. */
 static bool proto_recv_whole(struct msgep_ep *ep, const struct msgep_frame *f, const void *payload)
 {
-	struct msgep_recv *recv = &ep->rxq[ep->rx_head & (ep->rx_room - 1)];
+	struct msgep_recv *recv = &ep->rxq[ep->rx_head & (ep->rx_capacity - 1)];
 
 	if (ep->srx || ep->rx_head == ep->rx_tail || f->total != f->len ||
 	    f->len > recv->in_place || (f->flags & MSGEP_PULL))

@@ -12,17 +12,17 @@
 #include "msgep/object/proto.h"
 #include "msgep/ring.h"
 
-/* Initial room of a queue; it grows with the number of posted buffers. */
-#define FIRST_ROOM 64
+/* Initial capacity of a queue; it grows with the number of posted buffers. */
+#define FIRST_CAPACITY 64
 
-static bool srx_make_room(struct msgep_srx *srx)
+static bool srx_make_slot(struct msgep_srx *srx)
 {
 	struct msgep_recv *ring;
 
-	if (srx->tail - srx->head < srx->room)
+	if (srx->tail - srx->head < srx->capacity)
 		return true;
-	ring = msgep_ring_grow(srx->ring, sizeof(*ring), &srx->room, srx->head, srx->tail,
-			       FIRST_ROOM);
+	ring = msgep_ring_grow(srx->ring, sizeof(*ring), &srx->capacity, srx->head, srx->tail,
+			       FIRST_CAPACITY);
 	if (ring)
 		srx->ring = ring;
 	return ring;
@@ -40,7 +40,7 @@ bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_re
 		ep->has_claimed_rx = false;
 	} else if (srx->head != srx->tail) {
 		srx->taken++;
-		*out = srx->ring[srx->head++ & (srx->room - 1)];
+		*out = srx->ring[srx->head++ & (srx->capacity - 1)];
 	} else {
 		got = false;
 		atomic_store(&ep->stalled, true);
@@ -77,8 +77,8 @@ void msgep_srx_detach(struct msgep_srx *srx, struct msgep_ep *ep)
 	/* As if it had never been taken. */
 	if (ep->has_claimed_rx && !dofi_list_empty(&srx->waiting))
 		srx_give_waiting(srx, &ep->claimed_rx);
-	else if (ep->has_claimed_rx && srx_make_room(srx))
-		srx->ring[--srx->head & (srx->room - 1)] = ep->claimed_rx;
+	else if (ep->has_claimed_rx && srx_make_slot(srx))
+		srx->ring[--srx->head & (srx->capacity - 1)] = ep->claimed_rx;
 	ep->has_claimed_rx = false;
 	dofi_unlock(&srx->lock);
 }
@@ -96,8 +96,8 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	dofi_lock(&srx->lock);
 	if (!dofi_list_empty(&srx->waiting))
 		srx_give_waiting(srx, &recv);
-	else if (srx_make_room(srx))
-		srx->ring[srx->tail++ & (srx->room - 1)] = recv;
+	else if (srx_make_slot(srx))
+		srx->ring[srx->tail++ & (srx->capacity - 1)] = recv;
 	else
 		ret = -FI_EAGAIN;
 	dofi_unlock(&srx->lock);
@@ -132,10 +132,10 @@ int msgep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fi
 
 	if (!srx)
 		return -FI_ENOMEM;
-	srx->room = FIRST_ROOM;
-	while (srx->room < attr->size && srx->room < 1u << 20)
-		srx->room *= 2;
-	srx->ring = malloc(srx->room * sizeof(*srx->ring));
+	srx->capacity = FIRST_CAPACITY;
+	while (srx->capacity < attr->size && srx->capacity < 1u << 20)
+		srx->capacity *= 2;
+	srx->ring = malloc(srx->capacity * sizeof(*srx->ring));
 	if (!srx->ring) {
 		free(srx);
 		return -FI_ENOMEM;

@@ -16,17 +16,17 @@
 static struct pair_conn *pair_conn_new(struct pair_net *net)
 {
 	struct pair_conn *conn, **table;
-	uint32_t room;
+	uint32_t capacity;
 
-	if (net->n_conns == net->conns_room) {
-		room = net->conns_room ? 2 * net->conns_room : 16;
-		if (room > CONNS_MAX)
+	if (net->n_conns == net->conns_capacity) {
+		capacity = net->conns_capacity ? 2 * net->conns_capacity : 16;
+		if (capacity > CONNS_MAX)
 			return NULL;
-		table = realloc(net->conns, room * sizeof(*table));
+		table = realloc(net->conns, capacity * sizeof(*table));
 		if (!table)
 			return NULL;
 		net->conns = table;
-		net->conns_room = room;
+		net->conns_capacity = capacity;
 	}
 	conn = msgep_inbox_spare(net->domain) ? NULL : calloc(1, sizeof(*conn));
 	if (!conn)
@@ -324,10 +324,10 @@ static bool pair_ready(struct msgep_ep *ep)
 	return false;
 }
 
-static bool pair_quiet(struct msgep_ep *ep, bool room)
+static bool pair_quiet(struct msgep_ep *ep, bool space)
 {
 	(void)ep;
-	(void)room;
+	(void)space;
 	return true;
 }
 
@@ -351,7 +351,7 @@ const struct msgep_transport msgep_transport_pair = {
 	.route = pair_route,
 	.route_peer = pair_route_peer,
 	.route_of = pair_route_of,
-	.add_route = pair_learn,
+	.add_route = pair_add_route,
 	.remove_route = pair_unlearn,
 	.cm_send = pair_cm_send,
 	.cm_flush = pair_cm_flush,

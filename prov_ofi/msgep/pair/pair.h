@@ -322,9 +322,9 @@ struct pair_net {
 	uint64_t left_at;            /* when closing of the last one began */
 	struct pair **pair_table;
 	uint32_t serial; /* of the last pair */
-	uint32_t n_pairs, pairs_room;
+	uint32_t n_pairs, pairs_capacity;
 	struct pair_conn **conns;
-	uint32_t n_conns, conns_room;
+	uint32_t n_conns, conns_capacity;
 	struct pair_buf *all_receives;
 	uint32_t connecting; /* pairs being connected */
 	uint64_t eq_read_at;
@@ -422,8 +422,8 @@ void pair_sock_close_strays(const struct pair_listener *l);
 unsigned int pair_sock_end_strays(const struct pair_listener *l);
 
 /* pair_send.c */
-/* Space for a packet with `want` bytes of payload; *room: bytes. Caller holds ep->lock. */
-struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *room);
+/* Space for a packet with `want` bytes of payload; *space: bytes. Caller holds ep->lock. */
+struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space);
 void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *frame);
 void pair_unreserve(struct msgep_ep *ep);
 /* Queues a packet regardless of credits, to the connection of that mark. The next flush sends it.
@@ -509,7 +509,7 @@ void pair_cm_lost(struct pair *pair);
 uint64_t pair_route(struct msgep_ep *ep, const union dofi_addr *to, union dofi_addr *local);
 void pair_route_peer(struct msgep_domain *domain, uint64_t route, union dofi_addr *peer);
 uint64_t pair_route_of(struct msgep_ep *ep);
-void pair_learn(struct msgep_ep *ep, const union dofi_addr *to, const union dofi_addr *local);
+void pair_add_route(struct msgep_ep *ep, const union dofi_addr *to, const union dofi_addr *local);
 void pair_unlearn(struct msgep_domain *domain, uint64_t route, const union dofi_addr *to);
 bool pair_cm_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t route, uint64_t to,
 		  uint16_t port, const uint8_t *msg, size_t len);

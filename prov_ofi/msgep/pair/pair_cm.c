@@ -109,7 +109,7 @@ static struct pair *pair_cm_pair_to(struct pair_net *net, const struct pair_conn
 	return NULL;
 }
 
-void pair_learn(struct msgep_ep *ep, const union dofi_addr *to, const union dofi_addr *local)
+void pair_add_route(struct msgep_ep *ep, const union dofi_addr *to, const union dofi_addr *local)
 {
 	struct pair_net *net = pair_net_of(ep->domain);
 	struct pair_conn *conn = ep->w.pair;

@@ -49,20 +49,20 @@ static void pair_free(struct pair *pair)
 static int pair_place(struct pair_net *net)
 {
 	struct pair **table;
-	uint32_t room;
+	uint32_t capacity;
 
 	for (uint32_t i = 0; i < net->n_pairs; i++)
 		if (!net->pair_table[i])
 			return (int)i;
-	if (net->n_pairs == net->pairs_room) {
-		room = net->pairs_room ? 2 * net->pairs_room : 8;
-		if (room > PAIRS_MAX)
+	if (net->n_pairs == net->pairs_capacity) {
+		capacity = net->pairs_capacity ? 2 * net->pairs_capacity : 8;
+		if (capacity > PAIRS_MAX)
 			return -FI_ENOMEM;
-		table = realloc(net->pair_table, room * sizeof(*table));
+		table = realloc(net->pair_table, capacity * sizeof(*table));
 		if (!table)
 			return -FI_ENOMEM;
 		net->pair_table = table;
-		net->pairs_room = room;
+		net->pairs_capacity = capacity;
 	}
 	/* Memory for what ends a connection is allocated here. */
 	if (msgep_inbox_spare(net->domain) || pair_buf_new(net))

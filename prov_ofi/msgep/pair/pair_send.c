@@ -89,7 +89,7 @@ static void pair_mark_dirty(struct pair *pair)
 
 /* Space for `need` bytes in the open message. NULL: libfabric has to send others first, unless the
  * packet must not be lost. */
-static uint8_t *pair_room(struct pair *pair, uint32_t need, bool must)
+static uint8_t *pair_open_space(struct pair *pair, uint32_t need, bool must)
 {
 	bool full = !must && (pair->in_flight >= PAIR_IN_FLIGHT || pair->waiting);
 	struct pair_buf *buf = pair->open;
@@ -179,7 +179,7 @@ static void pair_put_credits(struct pair *pair)
 	}
 }
 
-static ssize_t pair_hand_over(struct pair *pair, struct pair_buf *buf)
+static ssize_t pair_submit(struct pair *pair, struct pair_buf *buf)
 {
 	DOFI_ASSERT_LOCKED(&pair->lock);
 	DOFI_NO_CANCEL();
@@ -204,7 +204,7 @@ static void pair_send_waiting(struct pair *pair)
 	DOFI_ASSERT_LOCKED(&pair->lock);
 	while ((buf = pair->waiting)) {
 		struct pair_buf *next = buf->next;
-		ssize_t ret = pair->state == PAIR_UP ? pair_hand_over(pair, buf) : -FI_ENOTCONN;
+		ssize_t ret = pair->state == PAIR_UP ? pair_submit(pair, buf) : -FI_ENOTCONN;
 
 		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
 			pair_mark_dirty(pair);
@@ -229,7 +229,7 @@ void pair_flush(struct pair *pair, enum pair_need least)
 		pair_send_waiting(pair);
 	if (pair->state != PAIR_UP || pair->need < least)
 		return;
-	if (!dofi_list_empty(&pair->owing) && (pair->open || pair_room(pair, HDR, false)))
+	if (!dofi_list_empty(&pair->owing) && (pair->open || pair_open_space(pair, HDR, false)))
 		pair_put_credits(pair);
 	buf = pair->open;
 	if (!buf)
@@ -351,7 +351,7 @@ void pair_unhold(struct pair_conn *conn, uint32_t left)
 	pthread_mutex_unlock(&pair->lock);
 }
 
-struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *room)
+struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair *pair = conn ? conn->pair : NULL;
@@ -373,9 +373,10 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 	/* Held until the packet is committed or dropped. */
 	pthread_mutex_lock(&pair->lock);
 	/* Messages that this packet may reply to are complete before it. */
-	if (pair_others_owe(pair, conn) && pair->state == PAIR_UP && pair_room(pair, HDR, false))
+	if (pair_others_owe(pair, conn) && pair->state == PAIR_UP &&
+	    pair_open_space(pair, HDR, false))
 		pair_put_credits(pair);
-	at = pair->state == PAIR_UP ? pair_room(pair, HDR + pair_padded(need), false) : NULL;
+	at = pair->state == PAIR_UP ? pair_open_space(pair, HDR + pair_padded(need), false) : NULL;
 	if (!at) {
 		if (dofi_list_empty(&conn->starve))
 			dofi_list_append(&pair->starved, &conn->starve);
@@ -385,7 +386,7 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 		pthread_mutex_unlock(&pair->lock);
 		return NULL;
 	}
-	*room = need;
+	*space = need;
 	return (struct msgep_frame *)(void *)at;
 }
 
@@ -443,7 +444,7 @@ bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t 
 	uint8_t *at;
 
 	pthread_mutex_lock(&pair->lock);
-	at = pair->state == PAIR_UP ? pair_room(pair, size, true) : NULL;
+	at = pair->state == PAIR_UP ? pair_open_space(pair, size, true) : NULL;
 	if (at) {
 		memset(at + size - 8, 0, 8);
 		memcpy(at, &f, sizeof(f));

@@ -66,7 +66,7 @@ static bool share_is_quiet(struct pair_conn *conn)
 	if (conn->n_out || ep->bulk.head != ep->bulk.tail || (tx && tx->pulled && tx->done))
 		return false;
 	for (uint32_t i = ep->target_read_head; i != ep->target_read_tail; i++)
-		if (ep->target_reads[i & (ep->target_read_room - 1)].pulled)
+		if (ep->target_reads[i & (ep->target_read_capacity - 1)].pulled)
 			return false;
 	return true;
 }

@@ -310,26 +310,26 @@ static bool rdm_get_large(struct rdm_conn *conn, int ch, size_t want)
 	return conn->large.filling[ch] != NULL;
 }
 
-static struct msgep_frame *rdm_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *room)
+static struct msgep_frame *rdm_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!conn || !conn->has_peer_params || conn->broken)
 		return NULL;
-	if (!rdm_room(conn, channel) || !rdm_get_packet(conn, channel)) {
+	if (!rdm_has_credit(conn, channel) || !rdm_get_packet(conn, channel)) {
 		/* Recorded, so that the thread that makes room wakes the sender. */
 		atomic_store(&conn->wanted[channel], true);
 		/* Room may have been made before that. */
-		if (!rdm_room(conn, channel) || !rdm_get_packet(conn, channel))
+		if (!rdm_has_credit(conn, channel) || !rdm_get_packet(conn, channel))
 			return NULL;
 	}
 	atomic_store(&conn->wanted[channel], false);
 	if (rdm_get_large(conn, channel, want)) {
-		*room = conn->large_payload;
+		*space = conn->large_payload;
 		return rdm_frame(conn->large.filling[channel]);
 	}
-	*room = conn->payload;
+	*space = conn->payload;
 	return rdm_frame(conn->filling[channel]);
 }
 
@@ -458,10 +458,10 @@ static void rdm_keep_order(struct msgep_ep *ep)
 }
 
 /* True if a sender waits for room, and there is some. */
-static bool rdm_room_made(struct rdm_conn *conn)
+static bool rdm_credits_arrived(struct rdm_conn *conn)
 {
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
-		if (atomic_load(&conn->wanted[ch]) && rdm_room(conn, ch) &&
+		if (atomic_load(&conn->wanted[ch]) && rdm_has_credit(conn, ch) &&
 		    atomic_load(&conn->taken) < rdm_tx_limit(conn))
 			return true;
 	return false;
@@ -488,15 +488,15 @@ static bool rdm_ready(struct msgep_ep *ep)
 	if (atomic_load_explicit(&ep->state, memory_order_acquire) != MSGEP_UP)
 		return false;
 	conn = ep->w.conn;
-	return conn && (rdm_arrived_count(ep, conn) || rdm_room_made(conn));
+	return conn && (rdm_arrived_count(ep, conn) || rdm_credits_arrived(conn));
 }
 
 /* wait_fds report all arrivals; the peer needs no notification. */
-static bool rdm_quiet(struct msgep_ep *ep, bool room)
+static bool rdm_quiet(struct msgep_ep *ep, bool space)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
-	return !conn || !(rdm_arrived_count(ep, conn) || (room && rdm_room_made(conn)));
+	return !conn || !(rdm_arrived_count(ep, conn) || (space && rdm_credits_arrived(conn)));
 }
 
 const struct msgep_transport msgep_transport_rdm = {

@@ -312,7 +312,7 @@ struct rdm_net {
 	bool post_full; /* post no receives until one completes */
 
 	struct rdm_conn **conns;
-	uint32_t n_conns, conns_room;
+	uint32_t n_conns, conns_capacity;
 	struct dofi_list unused, closed, blocked, gaps, touched, owing;
 	uint32_t owed_polls; /* polls since something is owed, see rdm_poll */
 	uint64_t gap_check;
@@ -358,7 +358,7 @@ static inline uint32_t rdm_tx_limit(const struct rdm_conn *conn)
 	return MSGEP_CHANNELS * conn->net->window + RDM_TX_EXTRA - 1;
 }
 
-static inline bool rdm_room(struct rdm_conn *conn, int ch)
+static inline bool rdm_has_credit(struct rdm_conn *conn, int ch)
 {
 	return atomic_load(&conn->sent[ch]) - atomic_load(&conn->granted[ch]) < conn->peer_window;
 }

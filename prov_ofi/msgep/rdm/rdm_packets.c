@@ -433,6 +433,6 @@ void rdm_sent(struct rdm_net *net, struct rdm_packet *packet, int err)
 	if (!conn->ep)
 		return;
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
-		if (conn->wanted[ch] && rdm_room(conn, ch))
+		if (conn->wanted[ch] && rdm_has_credit(conn, ch))
 			rdm_touch_conn(conn);
 }

@@ -105,17 +105,17 @@ static struct rdm_conn *rdm_conn_new(struct rdm_net *net)
 {
 	struct rdm_conn *conn;
 
-	if (net->n_conns == net->conns_room) {
-		uint32_t room = net->conns_room ? 2 * net->conns_room : 64;
+	if (net->n_conns == net->conns_capacity) {
+		uint32_t capacity = net->conns_capacity ? 2 * net->conns_capacity : 64;
 		struct rdm_conn **more;
 
-		if (room > CONNS_MAX)
+		if (capacity > CONNS_MAX)
 			return NULL;
-		more = realloc(net->conns, room * sizeof(struct rdm_conn *));
+		more = realloc(net->conns, capacity * sizeof(struct rdm_conn *));
 		if (!more)
 			return NULL;
 		net->conns = more;
-		net->conns_room = room;
+		net->conns_capacity = capacity;
 	}
 	conn = calloc(1, sizeof(*conn) + MSGEP_CHANNELS * net->window * sizeof(conn->slot[0]));
 	if (!conn)
@@ -346,5 +346,5 @@ void rdm_conns_free(struct rdm_net *net)
 		free(net->conns[i]);
 	free(net->conns);
 	net->conns = NULL;
-	net->n_conns = net->conns_room = 0;
+	net->n_conns = net->conns_capacity = 0;
 }

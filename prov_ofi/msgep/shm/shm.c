@@ -57,9 +57,9 @@
 /* Limits of a ring that a peer provides. */
 #define RING_MIN 4096u
 #define RING_MAX (64u << 20)
-#define OFFER_MAGIC 0x444f5348u /* "DOSH" */
-#define OFFER_VERSION 3
-#define OFFER_LEN 64
+#define SHM_PARAMS_MAGIC 0x444f5348u /* "DOSH" */
+#define SHM_PARAMS_VERSION 3
+#define SHM_PARAMS_LEN 64
 
 /* A bit of `notify`; the others: 1 + the number in the ready ring, 0: none. */
 #define NOTIFY_ASLEEP ((uint32_t)1 << 31)
@@ -175,13 +175,13 @@ static inline void shm_notify_credits(struct msgep_ep *ep)
 
 /* ---------------------------------------------------------------- writing */
 
-static inline uint64_t shm_room_in(const struct msgep_shm *shm, const struct ring *r)
+static inline uint64_t shm_free_bytes(const struct msgep_shm *shm, const struct ring *r)
 {
 	return shm->size - (r->pos - r->known);
 }
 
 /* True if the reader has advanced since the last check. */
-static bool shm_check_room(struct msgep_shm *shm, int channel)
+static bool shm_update_free(struct msgep_shm *shm, int channel)
 {
 	struct ring *r = &shm->out[channel];
 	uint64_t head = atomic_load_explicit(&shm->tx->head[channel], memory_order_acquire);
@@ -200,10 +200,10 @@ static bool shm_enough(struct msgep_shm *shm, int channel, uint64_t need)
 
 	if (need > shm->size / 4)
 		need = shm->size / 4;
-	if (shm_room_in(shm, r) >= need)
+	if (shm_free_bytes(shm, r) >= need)
 		return true;
-	shm_check_room(shm, channel);
-	return shm_room_in(shm, r) >= need;
+	shm_update_free(shm, channel);
+	return shm_free_bytes(shm, r) >= need;
 }
 
 /* Updates what the peer has consumed. A false count completes messages early, and does no other
@@ -221,7 +221,7 @@ static inline uint32_t shm_check_arrival(struct msgep_shm *shm)
 }
 
 /* True if another request may be in flight. */
-static inline bool shm_has_inflight_room(struct msgep_shm *shm)
+static inline bool shm_inflight_has_slot(struct msgep_shm *shm)
 {
 	return !atomic_load_explicit(&shm->tx->several, memory_order_relaxed) ||
 	       shm->sent - atomic_load_explicit(&shm->arrived, memory_order_relaxed) <
@@ -229,7 +229,7 @@ static inline bool shm_has_inflight_room(struct msgep_shm *shm)
 	       shm->sent - shm_check_arrival(shm) < MSGEP_INFLIGHT_MAX;
 }
 
-static struct msgep_frame *shm_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *room)
+static struct msgep_frame *shm_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space)
 {
 	struct msgep_shm *shm = ep->w.shm;
 	struct ring *r = &shm->out[channel];
@@ -240,10 +240,10 @@ static struct msgep_frame *shm_reserve(struct msgep_ep *ep, int channel, size_t 
 	if (need > to_end)
 		need = to_end;
 	if (!shm_enough(shm, channel, need) ||
-	    (channel == MSGEP_REQ && !shm_has_inflight_room(shm)))
+	    (channel == MSGEP_REQ && !shm_inflight_has_slot(shm)))
 		return NULL;
-	free = shm_room_in(shm, r);
-	*room = (need < free ? need : free) - MSGEP_FRAME_HDR;
+	free = shm_free_bytes(shm, r);
+	*space = (need < free ? need : free) - MSGEP_FRAME_HDR;
 	return (struct msgep_frame *)(void *)(r->base + (r->pos & (shm->size - 1)));
 }
 
@@ -384,12 +384,12 @@ static bool shm_is_eager(struct msgep_ep *ep)
 	return !atomic_load_explicit(&ep->w.shm->tx->several, memory_order_relaxed);
 }
 
-static void shm_arm(struct msgep_ep *ep, bool room)
+static void shm_arm(struct msgep_ep *ep, bool space)
 {
 	struct msgep_shm *shm = ep->w.shm;
 
 	atomic_fetch_or(&shm->rx->notify, NOTIFY_ASLEEP);
-	if (room || atomic_load(&ep->complete_at))
+	if (space || atomic_load(&ep->complete_at))
 		atomic_store(&shm->tx->wants, 1);
 }
 
@@ -407,15 +407,15 @@ static void shm_drain_stores(struct msgep_domain *domain)
 }
 
 /* Room is reported once: what is known did not suffice. */
-static bool shm_quiet(struct msgep_ep *ep, bool room)
+static bool shm_quiet(struct msgep_ep *ep, bool space)
 {
 	struct msgep_shm *shm = ep->w.shm;
 	uint32_t arrived = shm_check_arrival(shm);
 	bool more = shm_ready(ep) || msgep_ep_completes_at(ep, arrived);
 
-	for (int c = 0; room && c < MSGEP_CHANNELS; c++)
-		more |= shm_check_room(shm, c);
-	if (room && arrived != shm->arrived_seen) {
+	for (int c = 0; space && c < MSGEP_CHANNELS; c++)
+		more |= shm_update_free(shm, c);
+	if (space && arrived != shm->arrived_seen) {
 		shm->arrived_seen = arrived;
 		more = true;
 	}
@@ -551,8 +551,8 @@ static int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params 
 	}
 	if (msgep_cq_is_shared(ep->rx_cq))
 		shm_keep_order(ep);
-	p = dofi_put_be(p, OFFER_MAGIC, 4);
-	p = dofi_put_be(p, OFFER_VERSION, 4);
+	p = dofi_put_be(p, SHM_PARAMS_MAGIC, 4);
+	p = dofi_put_be(p, SHM_PARAMS_VERSION, 4);
 	p = dofi_put_be(p, ep->w.shm->size, 4);
 	p = dofi_put_be(p, shm_membarrier_works(), 4);
 	p = dofi_put_be(p, ep->w.shm->nonce, 8);
@@ -562,7 +562,7 @@ static int shm_get_params(struct msgep_ep *ep, bool active, struct msgep_params 
 	p = dofi_put_be(p, mine.proof, 8);
 	p = dofi_put_be(p, msgep_ready_queue_id(ep->rx_cq), 8);
 	dofi_put_be(p, msgep_ready_queue_id(ep->tx_cq), 8);
-	out->len = OFFER_LEN;
+	out->len = SHM_PARAMS_LEN;
 	if (!active)
 		out->fd = msgep_ready_share(ep, ep->w.shm->peer_rx, ep->w.shm->peer_tx);
 	return 0;
@@ -580,7 +580,7 @@ static bool shm_memory_ok(int fd, uint32_t size)
 }
 
 /* Takes what both sides need from the other's parameters. */
-static void shm_is_met(struct msgep_ep *ep, const uint8_t *data)
+static void shm_set_peer(struct msgep_ep *ep, const uint8_t *data)
 {
 	struct msgep_shm *shm = ep->w.shm;
 
@@ -598,13 +598,13 @@ static int shm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_pa
 	uint32_t size;
 	int ret = -EPROTO;
 
-	if (in->len != OFFER_LEN || dofi_get_be(in->data, 4) != OFFER_MAGIC)
+	if (in->len != SHM_PARAMS_LEN || dofi_get_be(in->data, 4) != SHM_PARAMS_MAGIC)
 		return ret;
-	if (dofi_get_be(in->data + 4, 4) != OFFER_VERSION)
+	if (dofi_get_be(in->data + 4, 4) != SHM_PARAMS_VERSION)
 		return -EPROTONOSUPPORT;
 	size = (uint32_t)dofi_get_be(in->data + 8, 4);
 	if (active) {
-		shm_is_met(ep, in->data);
+		shm_set_peer(ep, in->data);
 		if (size != ep->w.shm->size)
 			return ret;
 		return in->fd < 0 ? 0 : msgep_ready_map(ep, in->fd);
@@ -617,7 +617,7 @@ static int shm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_pa
 		return ret;
 	dofi_forkfd_close(in->fd);
 	in->fd = -1;
-	shm_is_met(ep, in->data);
+	shm_set_peer(ep, in->data);
 	ep->w.shm->nonce = dofi_get_be(in->data + 16, 8);
 	ep->w.shm->peer_rx = dofi_get_be(in->data + 48, 8);
 	ep->w.shm->peer_tx = dofi_get_be(in->data + 56, 8);
