@@ -243,13 +243,13 @@ static void rdma_at_once(struct side *s, bool write)
 	meet(s);
 }
 
-/* True if there is a descriptor whose inode is not among the `n` known ones; adds those found. */
-static bool new_socket(ino_t *known, int *n)
+/* Returns how many descriptors have an inode that is not among the `n` known ones; adds those. */
+static int new_sockets(ino_t *known, int *n)
 {
 	char path[300], to[64];
 	DIR *d = opendir("/proc/self/fd");
 	struct dirent *e;
-	bool any = false;
+	int found = 0;
 	ssize_t len;
 
 	RL_CHECK(d, "/proc/self/fd");
@@ -271,46 +271,67 @@ static bool new_socket(ino_t *known, int *n)
 			continue;
 		RL_CHECK(*n < FDS_SEEN, "too many sockets");
 		known[(*n)++] = inode;
-		any = true;
+		found++;
 	}
 	closedir(d);
-	return any;
+	return found;
 }
 
-/* A connection that has been idle so far, when others have all endpoints, gets one of them: the
- * active side sends until it sees that, and notifies the other one. */
-static void latecomer(struct side *s, long i)
+/* One message each way on connection i; `last`, which the active side knows, is in it. */
+static void message(struct side *s, long i, bool *last)
+{
+	RD_OK(rd_recv(s->ep[i], &s->mem, off(i, GOT), size(), (uint64_t)i));
+	if (s->active) {
+		memcpy(s->buf + off(i, SENT), last, sizeof(*last));
+		send_one(s, i);
+	}
+	rd_expect_dto(s->rd.recv, (uint64_t)i, 20000);
+	if (!s->active) {
+		memcpy(last, s->buf + off(i, GOT), sizeof(*last));
+		send_one(s, i);
+	}
+	rd_expect_dto(s->rd.req, (uint64_t)i, 20000);
+	check_fds(s);
+}
+
+/* The `n` connections from `first` on send in turn until the active side has seen `wanted` new
+ * sockets. */
+static void send_until(struct side *s, long first, long n, int wanted)
 {
 	static ino_t known[FDS_SEEN];
 	uint64_t end = rl_now() + (uint64_t)rl_bound(20000) * 1000;
 	bool last = !bounded();
+	int n_known = 0, found = 0;
 	long rounds = 0;
-	int n = 0;
 
+	first %= count;
 	meet(s);
-	new_socket(known, &n);
+	new_sockets(known, &n_known);
 	do {
-		rl_activity("latecomer %ld: round %ld", i, rounds);
-		RD_OK(rd_recv(s->ep[i], &s->mem, off(i, GOT), size(), (uint64_t)i));
+		rl_activity("connection %ld and %ld others: round %ld", first, n - 1, rounds);
 		if (s->active) {
-			last = last || new_socket(known, &n);
-			RL_CHECK(rl_now() < end, "connection %ld got no endpoint in %ld messages",
-				 i, rounds);
-			memcpy(s->buf + off(i, SENT), &last, sizeof(last));
-			send_one(s, i);
+			found += new_sockets(known, &n_known);
+			last = last || found >= wanted;
+			RL_CHECK(rl_now() < end,
+				 "connection %ld and %ld others got %d of %d "
+				 "endpoints in %ld messages",
+				 first, n - 1, found, wanted, rounds);
 		}
-		rd_expect_dto(s->rd.recv, (uint64_t)i, 20000);
-		if (!s->active) {
-			memcpy(&last, s->buf + off(i, GOT), sizeof(last));
-			send_one(s, i);
-		}
-		rd_expect_dto(s->rd.req, (uint64_t)i, 20000);
-		check_fds(s);
+		message(s, (first + rounds % n) % count, &last);
 		rounds++;
 	} while (!last);
 	if (s->active && bounded())
-		rl_note("connection %ld got an endpoint within %ld messages", i, rounds);
+		rl_note("connection %ld and %ld others got %d endpoints within %ld messages", first,
+			n - 1, found, rounds);
 	meet(s);
+}
+
+/* A connection that has been idle, when others have all endpoints, gets one of them. Whatever it
+ * had before goes to the others first: the least recently used one is closed for them. */
+static void latecomer(struct side *s, long i)
+{
+	send_until(s, i + 1, count - 1, FDS_MOST);
+	send_until(s, i, 1, 1);
 }
 
 static void play(void *arg)
