@@ -194,7 +194,7 @@ static int place_visit(int first, const void *caller)
 	return CALLS_PER_PLACE;
 }
 
-int fault_now(enum fault_fn first, const void *caller)
+FAULT_PLAIN int fault_now(enum fault_fn first, const void *caller)
 {
 	int kind, how = 0, at;
 	bool traced, libfabric;

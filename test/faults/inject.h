@@ -48,6 +48,9 @@ int fault_fi_objects(void);
 
 /* ---- for the functions ---- */
 
+/* AddressSanitizer calls them before its memory exists. */
+#define FAULT_PLAIN __attribute__((no_sanitize("address", "undefined")))
+
 /* One for each function in faults.def; rows of the same function are neighbours. */
 enum fault_fn {
 #define FAULT(fn_, how_) FN_##fn_##_##how_,

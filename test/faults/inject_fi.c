@@ -24,7 +24,7 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_rma.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT FAULT_PLAIN __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
 static atomic_int objects;

@@ -24,7 +24,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT FAULT_PLAIN __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
 /* The next definition, as `real`: the sanitizer's or the C library's. */
