@@ -18,16 +18,17 @@
 
 /* Minimum depth of a device's shared receive context. */
 
-/* Caller holds srq->lock, or the SRQ is unpublished. */
+/* A long list of segments is there twice (see srq_cq.c). Caller holds srq->lock, or the SRQ is
+ * unpublished. */
 static int srq_add_descriptors(struct dofi_srq *srq, uint32_t capacity)
 {
+	uint32_t n, iov = (uint32_t)srq->max_iov * (srq->max_iov > DOFI_IOV_INLINE ? 2 : 1);
 	struct dofi_dto *block, **blocks;
-	uint32_t n;
 
 	if (capacity <= srq->capacity)
 		return 0;
 	n = capacity - srq->capacity;
-	block = dofi_dto_alloc(n, (uint32_t)srq->max_iov);
+	block = dofi_dto_alloc(n, iov);
 	blocks = realloc(srq->block, (srq->blocks + 1) * sizeof(*blocks));
 	if (blocks)
 		srq->block = blocks;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Processes SRQ buffers that messages have consumed. (hot) */
+#include <string.h>
+
 #include "base/log.h"
 #include "data/dto_event.h"
 #include "data/fi_post.h"
@@ -27,6 +29,11 @@ static ssize_t srq_post(struct dofi_srq *srq, struct dofi_dto *dto)
 		return srq->obj.ia->fab.desc->ops->recv_prefixed(srq->srx, &srq->prefixes,
 								 dto->prefix_slot, dto);
 	msg = dofi_fab_msg(dto);
+	/* The fabric may change a long list (msgep/msgep.h), and a buffer that a message has filled
+	 * in part is posted again if the message's connection is unknown. */
+	if (dto->iov_count > DOFI_IOV_INLINE)
+		msg.msg_iov = memcpy(dto->long_iov + srq->max_iov, dto->long_iov,
+				     dto->iov_count * sizeof(*dto->long_iov));
 	return fi_recvmsg(srq->srx, &msg, FI_COMPLETION);
 }
 
