@@ -8,10 +8,14 @@ struct dofi_dto *dofi_dto_alloc(uint32_t n, uint32_t iov)
 {
 	size_t each = iov > DOFI_IOV_INLINE ? iov * (sizeof(struct iovec) + sizeof(void *)) : 0;
 	struct dofi_dto *dto = calloc(n, sizeof(*dto) + each);
-	struct iovec *segments = (struct iovec *)(dto + n);
-	void **descs = (void **)(segments + (size_t)n * iov);
+	struct iovec *segments;
+	void **descs;
 
-	for (uint32_t i = 0; dto && each && i < n; i++) {
+	if (!dto || !each)
+		return dto;
+	segments = (struct iovec *)(dto + n);
+	descs = (void **)(segments + (size_t)n * iov);
+	for (uint32_t i = 0; i < n; i++) {
 		dto[i].long_iov = segments + (size_t)i * iov;
 		dto[i].long_desc = descs + (size_t)i * iov;
 	}
