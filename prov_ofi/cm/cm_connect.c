@@ -87,7 +87,7 @@ static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_con
 /* A brief message (proto/cm_proto.h) with a wide qualifier has less space for private data. */
 static size_t cm_max_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
 {
-	size_t more = dofi_cm_brief_priv_max(qual) - DOFI_CM_BRIEF;
+	size_t more = dofi_cm_brief_len(qual) - DOFI_CM_BRIEF;
 
 	return ia->fab.desc->cm_header == DOFI_CM_BRIEF ? ia->fab.max_priv - more
 							: ia->fab.max_priv;

@@ -14,7 +14,7 @@
 #define DATAGRAM 1u   /* bit of byte 1: of datagram endpoints */
 #define BEYOND_PORT 6 /* bytes of a wide qualifier without its low 16 bits */
 
-size_t dofi_cm_brief_priv_max(uint64_t qual)
+size_t dofi_cm_brief_len(uint64_t qual)
 {
 	return qual >> 16 ? DOFI_CM_BRIEF + BEYOND_PORT : DOFI_CM_BRIEF;
 }

@@ -107,7 +107,7 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
 size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg);
 int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
 /* Length of the brief header in a request for that qualifier. */
-size_t dofi_cm_brief_priv_max(uint64_t qual);
+size_t dofi_cm_brief_len(uint64_t qual);
 
 /* True if these two fabrics can connect; msgep/cm/cm.h selects the transport before. */
 bool dofi_cm_fabrics_match(uint8_t a, uint8_t b);
