@@ -17,35 +17,9 @@ static uint32_t seed(const struct play *p, bool peers)
 	return (uint32_t)p->round * 2u + (p->server != peers);
 }
 
-static DAT_LMR_TRIPLET local(const struct play *p, size_t off, size_t len)
-{
-	DAT_LMR_TRIPLET t;
-
-	memset(&t, 0, sizeof(t));
-	t.lmr_context = p->mem.lctx;
-	t.virtual_address = (uintptr_t)p->mem.p + off;
-	t.segment_length = (__typeof__(t.segment_length))len;
-	return t;
-}
-
-static DAT_RMR_TRIPLET remote(uint32_t rctx, uint64_t va, size_t len)
-{
-	DAT_RMR_TRIPLET t;
-
-	memset(&t, 0, sizeof(t));
-	t.rmr_context = rctx;
-	t.segment_length = (__typeof__(t.segment_length))len;
-#if RL_API == 1
-	t.target_address = va;
-#else
-	t.virtual_address = va;
-#endif
-	return t;
-}
-
 static DAT_RMR_TRIPLET peers(const struct play *p, size_t off, size_t len)
 {
-	return remote(rl_board->rctx[!p->server], rl_board->va[!p->server] + off, len);
+	return rd_remote(rl_board->rctx[!p->server], rl_board->va[!p->server] + off, len);
 }
 
 static void *at(const struct play *p, size_t off)
@@ -109,28 +83,28 @@ void prepare(struct play *p)
 
 static void recv_into(struct play *p, int conn, const char *what, size_t off, size_t len)
 {
-	DAT_LMR_TRIPLET t = local(p, off, len);
+	DAT_LMR_TRIPLET t = rd_segment(&p->mem, off, len);
 
 	POST(conn, what, dat_ep_post_recv(p->c[conn].ep, 1, &t, cookie, FLAGS));
 }
 
 static void send_from(struct play *p, int conn, const char *what, size_t off, size_t len)
 {
-	DAT_LMR_TRIPLET t = local(p, off, len);
+	DAT_LMR_TRIPLET t = rd_segment(&p->mem, off, len);
 
 	POST(conn, what, dat_ep_post_send(p->c[conn].ep, 1, &t, cookie, FLAGS));
 }
 
 static void write_to(struct play *p, int conn, const char *what, size_t off, DAT_RMR_TRIPLET to)
 {
-	DAT_LMR_TRIPLET t = local(p, off, (size_t)to.segment_length);
+	DAT_LMR_TRIPLET t = rd_segment(&p->mem, off, (size_t)to.segment_length);
 
 	POST(conn, what, dat_ep_post_rdma_write(p->c[conn].ep, 1, &t, cookie, &to, FLAGS));
 }
 
 static void read_from(struct play *p, int conn, const char *what, size_t off, DAT_RMR_TRIPLET from)
 {
-	DAT_LMR_TRIPLET t = local(p, off, (size_t)from.segment_length);
+	DAT_LMR_TRIPLET t = rd_segment(&p->mem, off, (size_t)from.segment_length);
 
 	POST(conn, what, dat_ep_post_rdma_read(p->c[conn].ep, 1, &t, cookie, &from, FLAGS));
 }
@@ -159,8 +133,9 @@ void post_receives(struct play *p, int conn)
 static void post_extended(struct play *p, int conn)
 {
 #if RL_API == 2
-	DAT_LMR_TRIPLET small = local(p, OUT_SMALL, SMALL), former = local(p, FORMER, 8),
-			latter = local(p, FORMER + 8, 8);
+	DAT_LMR_TRIPLET small = rd_segment(&p->mem, OUT_SMALL, SMALL),
+			former = rd_segment(&p->mem, FORMER, 8),
+			latter = rd_segment(&p->mem, FORMER + 8, 8);
 	DAT_RMR_TRIPLET by = peers(p, BY_IMMED, SMALL), word = peers(p, WORD, 8);
 
 	POST(conn, "write immediate",
@@ -260,7 +235,7 @@ void post_none(struct play *p, int conn)
 static DAT_RETURN bind_window(struct play *p, DAT_RMR_HANDLE rmr, int conn, size_t len,
 			      DAT_RMR_COOKIE cookie, DAT_RMR_CONTEXT *key)
 {
-	DAT_LMR_TRIPLET t = local(p, BY_WINDOW, len);
+	DAT_LMR_TRIPLET t = rd_segment(&p->mem, BY_WINDOW, len);
 	DAT_MEM_PRIV_FLAGS rights = len ? DAT_MEM_PRIV_REMOTE_WRITE_FLAG : (DAT_MEM_PRIV_FLAGS)0;
 
 #if RL_API == 1
@@ -289,8 +264,8 @@ void use_window(struct play *p, int conn)
 	rl_board->rctx[2 + p->server] = key;
 	meet(p);
 	write_to(p, conn, "write to window", OUT_SMALL,
-		 remote(rl_board->rctx[2 + !p->server], rl_board->va[!p->server] + BY_WINDOW,
-			SMALL));
+		 rd_remote(rl_board->rctx[2 + !p->server], rl_board->va[!p->server] + BY_WINDOW,
+			   SMALL));
 	pump(p, all_done, conn);
 	if (tell_peer(p, conn))
 		check(p, "write to window", BY_WINDOW, SMALL);
@@ -301,7 +276,8 @@ void use_window(struct play *p, int conn)
 
 void post_to_srq(struct play *p, int conn)
 {
-	DAT_LMR_TRIPLET small = local(p, IN_SMALL, SMALL), large = local(p, IN_LARGE, LARGE);
+	DAT_LMR_TRIPLET small = rd_segment(&p->mem, IN_SMALL, SMALL),
+			large = rd_segment(&p->mem, IN_LARGE, LARGE);
 
 	POST(conn, "*small of SRQ", dat_srq_post_recv(p->srq, 1, &small, cookie));
 	POST(conn, "*large of SRQ", dat_srq_post_recv(p->srq, 1, &large, cookie));

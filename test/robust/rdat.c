@@ -228,7 +228,7 @@ void rd_accept_up(struct rd *rd, DAT_EP_HANDLE ep)
 
 /* Posts */
 
-static DAT_LMR_TRIPLET segment(const struct rd_mem *mem, size_t off, size_t len)
+DAT_LMR_TRIPLET rd_segment(const struct rd_mem *mem, size_t off, size_t len)
 {
 	DAT_LMR_TRIPLET seg;
 
@@ -239,10 +239,25 @@ static DAT_LMR_TRIPLET segment(const struct rd_mem *mem, size_t off, size_t len)
 	return seg;
 }
 
+DAT_RMR_TRIPLET rd_remote(uint32_t rctx, uint64_t va, size_t len)
+{
+	DAT_RMR_TRIPLET t;
+
+	memset(&t, 0, sizeof(t));
+	t.rmr_context = rctx;
+	t.segment_length = (__typeof__(t.segment_length))len;
+#if RL_API == 1
+	t.target_address = va;
+#else
+	t.virtual_address = va;
+#endif
+	return t;
+}
+
 DAT_RETURN rd_send(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_t len,
 		   uint64_t cookie)
 {
-	DAT_LMR_TRIPLET seg = segment(mem, off, len);
+	DAT_LMR_TRIPLET seg = rd_segment(mem, off, len);
 	DAT_DTO_COOKIE c = { .as_64 = cookie };
 
 	return dat_ep_post_send(ep, 1, &seg, c, DAT_COMPLETION_DEFAULT_FLAG);
@@ -251,7 +266,7 @@ DAT_RETURN rd_send(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_
 DAT_RETURN rd_recv(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_t len,
 		   uint64_t cookie)
 {
-	DAT_LMR_TRIPLET seg = segment(mem, off, len);
+	DAT_LMR_TRIPLET seg = rd_segment(mem, off, len);
 	DAT_DTO_COOKIE c = { .as_64 = cookie };
 
 	return dat_ep_post_recv(ep, 1, &seg, c, DAT_COMPLETION_DEFAULT_FLAG);
@@ -260,18 +275,10 @@ DAT_RETURN rd_recv(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_
 DAT_RETURN rd_rdma(DAT_EP_HANDLE ep, bool write, const struct rd_mem *mem, size_t off, size_t len,
 		   uint64_t cookie, uint64_t va, uint32_t rctx)
 {
-	DAT_LMR_TRIPLET seg = segment(mem, off, len);
+	DAT_LMR_TRIPLET seg = rd_segment(mem, off, len);
 	DAT_DTO_COOKIE c = { .as_64 = cookie };
-	DAT_RMR_TRIPLET remote;
+	DAT_RMR_TRIPLET remote = rd_remote(rctx, va, len);
 
-	memset(&remote, 0, sizeof(remote));
-	remote.rmr_context = rctx;
-	remote.segment_length = (__typeof__(remote.segment_length))len;
-#if RL_API == 1
-	remote.target_address = va;
-#else
-	remote.virtual_address = va;
-#endif
 	if (write)
 		return dat_ep_post_rdma_write(ep, 1, &seg, c, &remote, DAT_COMPLETION_DEFAULT_FLAG);
 	return dat_ep_post_rdma_read(ep, 1, &seg, c, &remote, DAT_COMPLETION_DEFAULT_FLAG);

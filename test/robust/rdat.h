@@ -74,6 +74,9 @@ void rd_expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, unsigned int ms, DAT
 /* The next event is a successful completion with that cookie. */
 void rd_expect_dto(DAT_EVD_HANDLE evd, uint64_t cookie, unsigned int ms);
 
+/* Triplets of one segment: of our memory, and of a peer's. */
+DAT_LMR_TRIPLET rd_segment(const struct rd_mem *mem, size_t off, size_t len);
+DAT_RMR_TRIPLET rd_remote(uint32_t rctx, uint64_t va, size_t len);
 /* Posts of one segment. */
 DAT_RETURN rd_send(DAT_EP_HANDLE ep, const struct rd_mem *mem, size_t off, size_t len,
 		   uint64_t cookie);
