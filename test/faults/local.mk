@@ -1,5 +1,6 @@
-# Each call that can fail fails in turn, in one of two processes: make check-faults. sample.sh runs a
-# sample of the cases.
+# Each call that can fail fails in turn, in one of two processes: make check-faults. make check-all
+# runs a sample of the cases.
+long_tests += test/faults/sample.sh
 check_PROGRAMS += test/faults/faults
 EXTRA_DIST += test/faults/README.md test/faults/faults.sh test/faults/sample.sh
 
