@@ -1,8 +1,11 @@
 # Each call that can fail fails in turn, in one of two processes: make check-faults. make check-all
 # runs a sample of the cases.
+EXTRA_DIST += test/faults/README.md test/faults/faults.sh test/faults/sample.sh
+
+# ThreadSanitizer calls the program's allocator before the program can initialise it.
+if !TSAN
 long_tests += test/faults/sample.sh
 check_PROGRAMS += test/faults/faults
-EXTRA_DIST += test/faults/README.md test/faults/faults.sh test/faults/sample.sh
 
 test_faults_faults_SOURCES = \
 	test/faults/faults.c \
@@ -25,3 +28,4 @@ check-faults: all
 	$(MAKE) $(AM_MAKEFLAGS) test/faults/faults
 	srcdir=$(srcdir) $(srcdir)/test/faults/faults.sh
 .PHONY: check-faults
+endif
