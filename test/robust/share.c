@@ -327,8 +327,8 @@ static void send_until(struct side *s, long first, long n, int wanted)
 }
 
 /* A connection that has been idle, when others have all endpoints, gets one of them. Whatever it
- * had before goes to the others first: requests of the phase before, one of each connection at most,
- * are served in their order, and the least recently used endpoint is closed for each. */
+ * had before goes to the others first: old requests, one of each connection at most, are served in
+ * their order, and the least recently used endpoint is closed for each. */
 static void latecomer(struct side *s, long i)
 {
 	send_until(s, i + 1, count - 1, (int)count + FDS_MOST);
