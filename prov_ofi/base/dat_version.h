@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Selects the DAT version that this copy of the provider is built for and wraps the differences.
  *
- * The provider is written once and compiled twice. Its sources use the names that both versions
- * share. Names that differ or exist in one version only are wrapped here or implemented in files of
- * that version: object/version_12.c and _20.c (what objects show), api/api_12.c and _20.c (calls
- * and jump tables).
+ * The provider is written once. Sources that need DAT's headers are compiled once per version, all
+ * others once. They use the names that both versions share. Names that differ or exist in one
+ * version only are wrapped here or implemented in files of that version: object/version_12.c and
+ * _20.c (what objects show), api/api_12.c and _20.c (calls and jump tables).
  */
 #ifndef DOFI_API_H
 #define DOFI_API_H

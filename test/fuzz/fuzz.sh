@@ -54,7 +54,8 @@ run()
 # The sources of a target, without the driver: local.mk lists them.
 sources()
 {
-	sed -n "/^test_fuzz_driver_$1_SOURCES/,/[^\\\\]\$/p" "$srcdir/test/fuzz/local.mk" |
+	sed -n -E "/^(test_fuzz_driver_$1_SOURCES|fuzz_$1_code) =/,/[^\\\\]\$/p" \
+		"$srcdir/test/fuzz/local.mk" |
 		tr -s ' \\\t' '\n' | sed -n "/driver\\.c\$/d; s#^.*\\.c\$#$srcdir/&#p"
 }
 

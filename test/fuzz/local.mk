@@ -86,54 +86,69 @@ EXTRA_DIST += test/fuzz/fuzz.sh \
 	test/fuzz/corpus/ready/waits \
 	test/fuzz/corpus/ready/wraps
 
-test_fuzz_driver_cm_msg_SOURCES = test/fuzz/cm_msg.c test/fuzz/driver.c test/fuzz/fuzz.h \
-	prov_ofi/proto/cm_secret.h prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cm/cm_msg.h
+# The driver of a target links the provider; fuzz.sh compiles what is under test, *_code, again.
+test_fuzz_driver_cm_msg_SOURCES = \
+	test/fuzz/cm_msg.c test/fuzz/driver.c test/fuzz/fuzz.h
+fuzz_cm_msg_code = \
+	prov_ofi/msgep/cm/cm_msg.c
 test_fuzz_driver_cm_msg_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/prov_ofi \
 	$(LIBFABRIC_CFLAGS)
+test_fuzz_driver_cm_msg_LDADD = prov_ofi/libdaplofi-common.la
 
-test_fuzz_driver_packets_SOURCES = test/fuzz/packets.c test/fuzz/driver.c test/fuzz/fabric.c \
-	test/fuzz/fabric.h test/fuzz/fuzz.h prov_ofi/base/port_range.c prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/debug.c \
-	prov_ofi/base/forkfd.c \
-	prov_ofi/fabric/fab_info.c \
-	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/inner.c prov_ofi/msgep/rdm/rdm.c prov_ofi/msgep/rdm/rdm.h \
+test_fuzz_driver_packets_SOURCES = \
+	test/fuzz/packets.c test/fuzz/driver.c test/fuzz/fabric.c test/fuzz/fabric.h \
+	test/fuzz/fuzz.h
+fuzz_packets_code = \
+	prov_ofi/base/port_range.c prov_ofi/base/addr.c prov_ofi/base/error_text.c \
+	prov_ofi/base/debug.c prov_ofi/base/forkfd.c prov_ofi/fabric/fab_info.c \
+	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/inner.c prov_ofi/msgep/rdm/rdm.c \
 	prov_ofi/msgep/rdm/rdm_recv.c prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_packets.c prov_ofi/msgep/rdm/rdm_open.c \
-	prov_ofi/msgep/rdm/rdm_peers.c prov_ofi/msgep/rdm/rdm_probe.c prov_ofi/msgep/rdm/rdm_constrained.c
+	prov_ofi/msgep/rdm/rdm_peers.c prov_ofi/msgep/rdm/rdm_probe.c \
+	prov_ofi/msgep/rdm/rdm_constrained.c
 test_fuzz_driver_packets_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_packets_LDFLAGS = -Wl,--wrap=clock_gettime
-test_fuzz_driver_packets_LDADD = -lpthread
+test_fuzz_driver_packets_LDADD = prov_ofi/libdaplofi-common.la -lpthread
 
-test_fuzz_driver_frames_SOURCES = test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h \
-	prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/debug.c prov_ofi/base/key_map.c \
-	prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
-	prov_ofi/msgep/object/proto_ext.c \
-	prov_ofi/msgep/object/proto_read.c prov_ofi/msgep/object/proto_rx.c
+test_fuzz_driver_frames_SOURCES = \
+	test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h
+fuzz_frames_code = \
+	prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/debug.c \
+	prov_ofi/base/key_map.c prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c \
+	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c \
+	prov_ofi/msgep/object/proto_rx.c
 test_fuzz_driver_frames_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
-test_fuzz_driver_frames_LDADD = -lpthread
+test_fuzz_driver_frames_LDADD = prov_ofi/libdaplofi-common.la -lpthread
 
-test_fuzz_driver_pairs_SOURCES = test/fuzz/driver.c test/fuzz/fuzz.h \
-	test/fuzz/fabric_msg.c test/fuzz/fabric_msg.h \
+test_fuzz_driver_pairs_SOURCES = \
+	test/fuzz/driver.c test/fuzz/fuzz.h test/fuzz/fabric_msg.c test/fuzz/fabric_msg.h \
 	test/fuzz/pairs.c test/fuzz/pairs.h test/fuzz/pairs_cm.c test/fuzz/pairs_msg.c \
-	test/fuzz/pairs_rig.c \
-	prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/forkfd.c prov_ofi/base/key_map.c prov_ofi/base/lock.c \
-	prov_ofi/base/debug.c prov_ofi/base/port_range.c \
-	prov_ofi/fabric/fab_info.c prov_ofi/msgep/inner.c prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cq_signal.c \
+	test/fuzz/pairs_rig.c
+fuzz_pairs_code = \
+	prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/forkfd.c \
+	prov_ofi/base/key_map.c prov_ofi/base/lock.c prov_ofi/base/debug.c \
+	prov_ofi/base/port_range.c prov_ofi/fabric/fab_info.c prov_ofi/msgep/inner.c \
+	prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cq_signal.c \
 	prov_ofi/msgep/fid/ep.c prov_ofi/msgep/object/ep_conn.c prov_ofi/msgep/cm/inbox.c \
-	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair.h prov_ofi/msgep/pair/pair_bulk.c \
-	prov_ofi/msgep/pair/pair_share.c \
-	prov_ofi/msgep/pair/pair_cm.c prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_open.c \
-	prov_ofi/msgep/pair/pair_recv.c prov_ofi/msgep/pair/pair_send.c prov_ofi/msgep/pair/pair_sock.c \
-	prov_ofi/msgep/object/post.c prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
-	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c prov_ofi/msgep/object/proto_rx.c \
-	prov_ofi/msgep/object/srx.c
+	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair_bulk.c \
+	prov_ofi/msgep/pair/pair_share.c prov_ofi/msgep/pair/pair_cm.c \
+	prov_ofi/msgep/pair/pair_link.c prov_ofi/msgep/pair/pair_open.c \
+	prov_ofi/msgep/pair/pair_recv.c prov_ofi/msgep/pair/pair_send.c \
+	prov_ofi/msgep/pair/pair_sock.c prov_ofi/msgep/object/post.c \
+	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
+	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c \
+	prov_ofi/msgep/object/proto_rx.c prov_ofi/msgep/object/srx.c
 test_fuzz_driver_pairs_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_pairs_LDFLAGS = -Wl,--wrap=clock_gettime
-test_fuzz_driver_pairs_LDADD = -lpthread
+test_fuzz_driver_pairs_LDADD = prov_ofi/libdaplofi-common.la -lpthread
 
-test_fuzz_driver_ready_SOURCES = test/fuzz/ready.c test/fuzz/driver.c test/fuzz/fuzz.h \
-	prov_ofi/base/debug.c prov_ofi/msgep/object/cq_ready.c prov_ofi/msgep/ready.h
+test_fuzz_driver_ready_SOURCES = \
+	test/fuzz/ready.c test/fuzz/driver.c test/fuzz/fuzz.h
+fuzz_ready_code = \
+	prov_ofi/base/debug.c prov_ofi/msgep/object/cq_ready.c
 test_fuzz_driver_ready_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
-test_fuzz_driver_ready_LDADD = -lpthread
+test_fuzz_driver_ready_LDADD = prov_ofi/libdaplofi-common.la -lpthread
 
 FUZZ_TIME = 5
 fuzz: test/fuzz/driver-packets test/fuzz/driver-cm_msg test/fuzz/driver-frames \
