@@ -311,17 +311,26 @@ TEST(connect, unsupported_qos_is_MODEL_NOT_SUPPORTED)
 	pair_close(&p);
 }
 
+/* The attributes report it beforehand, and the endpoint is as before. */
 TEST(connect, multipath_is_MODEL_NOT_SUPPORTED)
 {
 	struct pair p;
 
 	pair_open(&p);
+	ASSERT_EQ(p.node.prov.supports_multipath, DAT_FALSE);
+#if DAT_TEST_API == 20
+	ASSERT_EQ(p.node.prov.ha_supported, DAT_FALSE);
+	ASSERT_EQ(p.node.prov.ha_loadbalancing, DAT_HA_LB_NONE);
+#endif
 	UNSUPPORTED(connect_full(&p, US_CONNECT, DAT_QOS_BEST_EFFORT, DAT_CONNECT_MULTIPATH_FLAG));
 #if DAT_TEST_API == 20
 	UNSUPPORTED(connect_full(&p, US_CONNECT, DAT_QOS_BEST_EFFORT,
 				 DAT_CONNECT_MULTIPATH_REQUIRED_FLAG));
 #endif
+	UNSUPPORTED(connect_full(&p, US_CONNECT, DAT_QOS_BEST_EFFORT, 3));
 	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_UNCONNECTED);
+	EV_EMPTY(p.cr_evd);
+	pair_connect(&p);
 	pair_close(&p);
 }
 
