@@ -199,6 +199,7 @@ prov_ofi_dat1_libdaplofi_la_DEPENDENCIES = prov_ofi/libdaplofi-common.la libdat.
 
 prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov_ofi/api/csp.c \
 	prov_ofi/api/counters.c prov_ofi/api/counters.h \
+	prov_ofi/api/ha_related.c prov_ofi/api/ha_related.h \
 	prov_ofi/coll/coll.h prov_ofi/coll/coll_int.h \
 	prov_ofi/coll/coll_alg.c prov_ofi/coll/coll_alg_reduce.c \
 	prov_ofi/coll/coll_call.c \

@@ -508,13 +508,18 @@ void dati_diag_probing(void)
 	pthread_mutex_unlock(&diag_lock);
 }
 
+void dati_diag_drop(struct dati_attempt *attempt)
+{
+	if (has_attempt_key)
+		pthread_setspecific(attempt_key, attempt->outer);
+}
+
 void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret)
 {
 	struct paragraph p = { .lines = 0 };
 	bool print = false, fresh;
 
-	if (has_attempt_key)
-		pthread_setspecific(attempt_key, attempt->outer);
+	dati_diag_drop(attempt);
 	if (ret != DAT_SUCCESS && (dbg_type & DATI_DBG_ERROR))
 		para_compose(&p, attempt, ret);
 	pthread_mutex_lock(&diag_lock);

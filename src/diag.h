@@ -44,6 +44,8 @@ void dati_diag_probing(void);
 
 void dati_diag_begin(struct dati_attempt *attempt, const DAT_PROVIDER_INFO *key);
 void dati_diag_end(struct dati_attempt *attempt, DAT_RETURN ret);
+/* Ends one that is not an open: nothing is printed. */
+void dati_diag_drop(struct dati_attempt *attempt);
 
 __attribute__((format(printf, 2, 3))) void dati_diag_add_reason(struct dati_attempt *attempt,
 								const char *format, ...);

@@ -147,6 +147,7 @@ static void library_close(struct dati_static *st, bool has_registration)
 	dati_dynamic_remove_image(image);
 	st->library = NULL;
 	st->set_report = NULL;
+	st->ha_related = NULL;
 	st->candidate = NULL;
 	pthread_mutex_unlock(&dati_lock);
 	pthread_mutex_unlock(&loader_lock);
@@ -200,6 +201,7 @@ static bool candidate_open(struct dati_static *st, const struct dati_candidate *
 		return false;
 	}
 	*(void **)&st->set_report = dlsym(library, "dapl_ofi_set_report");
+	*(void **)&st->ha_related = dlsym(library, "dapl_ofi_ha_related");
 	st->image = dati_image_of(*(void **)init);
 	pthread_mutex_lock(&dati_lock);
 	st->library = library;

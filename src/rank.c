@@ -180,6 +180,20 @@ static bool candidate_can_open(const struct dati_candidate *candidate, struct li
 		       : own_params_can_open(candidate->params);
 }
 
+bool dati_only_last_resort(const struct dati_static *st)
+{
+	struct library_lookup last = { .library = NULL };
+	const struct dati_candidate *candidate;
+	bool has_last_resort = false;
+
+	for (candidate = st->candidates; candidate; candidate = candidate->next)
+		if (candidate->last_resort)
+			has_last_resort = true;
+		else if (candidate_can_open(candidate, &last))
+			return false;
+	return has_last_resort;
+}
+
 static unsigned int entry_rank(const struct dati_static *st, struct library_lookup *last)
 {
 	const struct dati_candidate *candidate;

@@ -14,6 +14,12 @@
 #define DATI_RANKS 3
 void dati_rank(struct dati_static *entries);
 
+/*
+ * True if the entry is a legacy name that probably opens through our provider only. Enters the
+ * loader: call it without locks, for an entry that is not transient.
+ */
+bool dati_only_last_resort(const struct dati_static *st);
+
 bool dati_is_rdma_device(const char *name);
 
 #endif /* DATI_RANK_H */

@@ -395,20 +395,22 @@ static bool entry_copy_candidates(struct dati_static *st, const struct dati_stat
 	return true;
 }
 
+bool dati_static_serves(const DAT_PROVIDER_INFO *key)
+{
+	return dati_static_find(key) || entry_find_catch_all(key) ||
+	       (builtins_enabled() && key_is_own_version(key) && name_is_unlisted(key->ia_name));
+}
+
 struct dati_static *dati_static_resolve(const DAT_PROVIDER_INFO *key)
 {
-	struct dati_static *st = dati_static_find(key), *catch_all;
+	struct dati_static *st = dati_static_find(key);
 
-	if (st)
+	if (st || !dati_static_serves(key))
 		return st;
-	catch_all = entry_find_catch_all(key);
-	if (!catch_all &&
-	    (!builtins_enabled() || !key_is_own_version(key) || !name_is_unlisted(key->ia_name)))
-		return NULL;
 	st = entry_new(key);
 	if (!st)
 		return NULL;
-	if (!entry_copy_candidates(st, catch_all)) {
+	if (!entry_copy_candidates(st, entry_find_catch_all(key))) {
 		entry_free(st);
 		return NULL;
 	}

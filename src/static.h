@@ -50,6 +50,9 @@ struct dati_static {
 	const void *image;
 	DAT_PROVIDER_FINI_FUNC fini;
 	void (*set_report)(void (*report)(const char *text));
+	/* Compares two entries of this library, with any value but success if it cannot. */
+	DAT_RETURN(*ha_related)
+	(const DAT_PROVIDER_INFO *one, const DAT_PROVIDER_INFO *two, DAT_BOOLEAN *answer);
 	bool reports; /* this entry has set our collector */
 };
 
@@ -71,8 +74,12 @@ struct dati_static *dati_static_first(void);
 struct dati_static *dati_static_next(const struct dati_static *st);
 struct dati_static *dati_static_all(void);
 
-/* The entry of a key; `resolve` also makes one for a legacy name or one caught by "*". */
+/*
+ * The entry of a key; `resolve` also makes one for a legacy name or one caught by "*", and `serves`
+ * reports whether it would.
+ */
 struct dati_static *dati_static_find(const DAT_PROVIDER_INFO *key);
+bool dati_static_serves(const DAT_PROVIDER_INFO *key);
 struct dati_static *dati_static_resolve(const DAT_PROVIDER_INFO *key);
 void dati_static_drop(struct dati_static *st);
 

@@ -68,7 +68,7 @@ DAT_EXPORT DAT_RETURN DAT_API dat_registry_remove_provider(
 	IN const DAT_PROVIDER *provider,
 	IN const DAT_PROVIDER_INFO *provider_info);
 
-/* Whether two IAs fail over to each other. New in 2.0. */
+/* Whether two IAs reach the same hardware or fail over to each other. New in 2.0. */
 typedef enum dat_ha_relationship {
 	DAT_HA_FALSE = 0,		/* no */
 	DAT_HA_TRUE = 1,		/* yes */
@@ -78,7 +78,8 @@ typedef enum dat_ha_relationship {
 } DAT_HA_RELATIONSHIP;
 
 /*
- * dat_registry_providers_related - get whether two IAs fail over to each other.
+ * dat_registry_providers_related - get whether two IAs are the same hardware, or fail over to each
+ * other.
  *
  *   name1   an IA name
  *   name2   another one

@@ -5,6 +5,7 @@
 
 #include "api/counters.h"
 #include "api/ext_ud.h"
+#include "api/ha_related.h"
 #include "base/dat_error.h"
 #include "cm/cm.h"
 #include "coll/coll.h"
@@ -93,21 +94,6 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_T
 	return dofi_rmr_do_bind(&bind, context);
 }
 
-/* Two names are related if they use the same interface of the same fabric. */
-static DAT_RETURN ia_ha_related(DAT_IA_HANDLE handle, const DAT_NAME_PTR name, DAT_BOOLEAN *answer)
-{
-	struct dofi_ia *ia = dofi_ia_live(handle);
-
-	if (!ia)
-		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-	if (!name)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	if (!answer)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	*answer = strcmp(name, ia->obj.provider->device_name) ? DAT_FALSE : DAT_TRUE;
-	return DAT_SUCCESS;
-}
-
 /* `args` are the arguments of the macros in dat_ib_extensions.h. */
 static DAT_RETURN write_immed(DAT_EP_HANDLE ep, va_list args)
 {
@@ -182,7 +168,7 @@ static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 const DAT_PROVIDER dofi_api_vtable = {
 	.ia_open_func = dofi_ia_open,
 	.ia_close_func = dofi_ia_close,
-	.ia_ha_related_func = ia_ha_related,
+	.ia_ha_related_func = dofi_ia_ha_related,
 	.handle_extendedop_func = extendedop,
 #define CALL(n, name, kind, ...) .name##_func = dofi_##name,
 #include "../src/calls.def"

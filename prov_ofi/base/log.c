@@ -2,6 +2,7 @@
 /* Filters log messages by level and formats them. */
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 typedef void (*report_fn)(const char *text);
 
 static _Atomic(report_fn) report;
+static _Thread_local bool quiet;
 
 /* The registry library looks this symbol up and passes its collector of messages. */
 __attribute__((visibility("default"))) void dapl_ofi_set_report(report_fn fn);
@@ -43,9 +45,14 @@ void dofi_log(enum dofi_log_level level, const char *fmt, ...)
 	dofi_log_file_write(&file, line, strlen(line));
 }
 
+void dofi_report_quiet(bool on)
+{
+	quiet = on;
+}
+
 void dofi_report(const char *fmt, ...)
 {
-	report_fn fn = report;
+	report_fn fn = quiet ? NULL : report;
 	char text[512];
 	va_list ap;
 
@@ -55,5 +62,5 @@ void dofi_report(const char *fmt, ...)
 	if (fn)
 		fn(text);
 	else
-		dofi_log(DOFI_LOG_ERROR, "%s", text);
+		dofi_log(quiet ? DOFI_LOG_INFO : DOFI_LOG_ERROR, "%s", text);
 }

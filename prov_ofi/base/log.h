@@ -3,6 +3,8 @@
 #ifndef DOFI_LOG_H
 #define DOFI_LOG_H
 
+#include <stdbool.h>
+
 enum dofi_log_level {
 	DOFI_LOG_ERROR = 1,
 	DOFI_LOG_WARN,
@@ -19,5 +21,7 @@ void dofi_log_file(const char *path);
 /* Reports why an IA could not be opened: to the registry library if it has set a collector, so that
  * it can print one paragraph, else to the log. */
 void dofi_report(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* While on, reports of the calling thread are log messages of level DOFI_LOG_INFO. */
+void dofi_report_quiet(bool on);
 
 #endif

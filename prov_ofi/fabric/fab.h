@@ -76,6 +76,7 @@ struct dofi_fabric_desc {
 	bool qual_in_name;         /* a listener's name holds the whole qualifier */
 	bool hidden;               /* for tests: not listed in messages */
 	bool without_libfabric;    /* uses none of its endpoints: it is not loaded */
+	bool host_only;            /* reaches this host only, through no interface */
 	/* endpoints of this library (msgep/msgep.h); NULL: libfabric's */
 	const struct msgep_transport *transport;
 	/* used instead if the peer is on this host */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of fabrics; selects one and opens its libfabric objects. */
+/* The table of fabrics; selects one and opens its libfabric objects; compares adapters. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static const struct dofi_fabric_desc fabrics[] = {
 	  .find_info = dofi_verbs_find, .seals_cm = true, .max_iov = 16, .cm_data = 55,
 	  .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024 },
 	{ EMULATED("shm", "shm", DOFI_CM_SHM, msgep_transport_shm), AT_INTERFACE,
-	  .qual_in_name = true, .without_libfabric = true },
+	  .qual_in_name = true, .without_libfabric = true, .host_only = true },
 	{ EMULATED("rxm", "tcp;ofi_rxm", 4, msgep_transport_rdm), AT_INTERFACE },
 	{ EMULATED("efa", "efa", 5, msgep_transport_rdm), AT_INTERFACE },
 	{ EMULATED("psm3", "psm3", 6, msgep_transport_rdm), AT_INTERFACE },
@@ -67,6 +67,7 @@ static const struct dofi_fabric_desc fabrics[] = {
 struct request {
 	char provider[64];
 	char domain[64];
+	bool select; /* opens nothing, unless the choice depends on what opens */
 };
 
 static void fab_copy_value(char *dst, size_t room, const char *value, size_t len)
@@ -182,16 +183,37 @@ static int fab_find_and_open(struct dofi_fab *fab, const char *wanted)
 	return ret ? ret : fab_open_objects(fab);
 }
 
-static int fab_open_with_lib(struct dofi_fab *fab, const char *wanted)
+/* Calls find_info, or fab_find_and_open, with libfabric loaded. */
+static int fab_with_lib(struct dofi_fab *fab, const char *wanted,
+			int (*find)(struct dofi_fab *fab, const char *wanted))
 {
 	int ret = dofi_lib_load();
 
 	if (ret)
 		return ret;
 	fab->lib_version = dofi_lib.version();
-	ret = fab_find_and_open(fab, wanted);
+	ret = find(fab, wanted);
 	dofi_lib_signals_restore();
 	return ret;
+}
+
+static void fab_init(struct dofi_fab *fab, const struct dofi_fabric_desc *desc)
+{
+	memset(fab, 0, sizeof(*fab));
+	fab->eq_fd = -1;
+	fab->desc = desc;
+}
+
+/* Finds the address or the device, and opens nothing. libfabric is needed for devices only. */
+static int fab_select_desc(struct dofi_fab *fab, const struct dofi_fabric_desc *desc,
+			   const struct request *request)
+{
+	const char *wanted = request->domain[0] ? request->domain : NULL;
+
+	fab_init(fab, desc);
+	if (desc->find_address)
+		return desc->find_address(fab, wanted);
+	return fab_with_lib(fab, wanted, desc->find_info);
 }
 
 static int fab_open_desc(struct dofi_fab *fab, const struct dofi_fabric_desc *desc,
@@ -200,13 +222,11 @@ static int fab_open_desc(struct dofi_fab *fab, const struct dofi_fabric_desc *de
 	const char *wanted = request->domain[0] ? request->domain : NULL;
 	int ret;
 
-	memset(fab, 0, sizeof(*fab));
-	fab->eq_fd = -1;
-	fab->desc = desc;
+	fab_init(fab, desc);
 	ret = desc->find_address ? desc->find_address(fab, wanted) : 0;
 	if (!ret)
 		ret = desc->without_libfabric ? fab_find_and_open(fab, wanted)
-					      : fab_open_with_lib(fab, wanted);
+					      : fab_with_lib(fab, wanted, fab_find_and_open);
 	if (ret) {
 		dofi_fab_close(fab);
 		return ret;
@@ -214,6 +234,14 @@ static int fab_open_desc(struct dofi_fab *fab, const struct dofi_fabric_desc *de
 	fab->max_priv = desc->cm_data - desc->cm_header;
 	fab->max_size = fab_max_size(fab);
 	return 0;
+}
+
+/* No other fabric follows if this one fails. */
+static int fab_open_last(struct dofi_fab *fab, const struct dofi_fabric_desc *desc,
+			 const struct request *request)
+{
+	return request->select ? fab_select_desc(fab, desc, request)
+			       : fab_open_desc(fab, desc, request);
 }
 
 /* True if libfabric has the provider with the required capabilities. Logs nothing. */
@@ -252,19 +280,19 @@ static int fab_open_best(struct dofi_fab *fab, const struct request *request)
 		if (fab_is_offered(desc) && !fab_open_desc(fab, desc, request))
 			return 0;
 	}
-	return fab_open_desc(fab, fab_find_desc("tcp+shm"), request);
+	return fab_open_last(fab, fab_find_desc("tcp+shm"), request);
 }
 
 static int fab_open_any(struct dofi_fab *fab, const struct request *request)
 {
-	bool known = dofi_device_known(request->domain);
-	int ret;
+	const struct dofi_fabric_desc *verbs = fab_find_desc("verbs");
 
-	if (!known && !dofi_device_any())
-		return fab_open_best(fab, request);
-	ret = fab_open_desc(fab, fab_find_desc("verbs"), request);
-	/* Devices exist, but not below the requested interface. */
-	return ret && !known ? fab_open_best(fab, request) : ret;
+	if (dofi_device_known(request->domain))
+		return fab_open_last(fab, verbs, request);
+	/* Devices may exist, but not below the requested interface. */
+	if (dofi_device_any() && !fab_open_desc(fab, verbs, request))
+		return 0;
+	return fab_open_best(fab, request);
 }
 
 static int fab_open_request(struct dofi_fab *fab, const struct request *request)
@@ -275,7 +303,7 @@ static int fab_open_request(struct dofi_fab *fab, const struct request *request)
 		return fab_open_any(fab, request);
 	desc = fab_find_desc(request->provider);
 	if (desc)
-		return fab_open_desc(fab, desc, request);
+		return fab_open_last(fab, desc, request);
 	fab_report_names(request->provider);
 	return -FI_ENODATA;
 }
@@ -301,4 +329,40 @@ int dofi_fab_open(struct dofi_fab *fab, const char *params)
 	else
 		msgep_secret_free(secret);
 	return ret;
+}
+
+int dofi_fab_select(struct dofi_fab *fab, const char *params)
+{
+	struct request request;
+	int ret;
+
+	fab_init(fab, NULL);
+	fab_parse_params(params, &request);
+	request.select = true;
+	dofi_report_quiet(true);
+	ret = fab_open_request(fab, &request);
+	dofi_report_quiet(false);
+	if (ret && !*request.provider)
+		fab->desc = NULL;
+	return ret;
+}
+
+/* "eth0:1" is an address of eth0. */
+static bool fab_same_interface(const struct dofi_fab *a, const struct dofi_fab *b)
+{
+	size_t len = strcspn(a->netdev, ":");
+
+	return len == strcspn(b->netdev, ":") && !strncmp(a->netdev, b->netdev, len) &&
+	       !strcmp(a->device, b->device);
+}
+
+bool dofi_fab_connects(const struct dofi_fab *a, const struct dofi_fab *b)
+{
+	return dofi_cm_fabrics_match(a->desc->wire_id, b->desc->wire_id);
+}
+
+bool dofi_fab_related(const struct dofi_fab *a, const struct dofi_fab *b)
+{
+	return dofi_fab_connects(a, b) &&
+	       (a->desc->host_only || b->desc->host_only || fab_same_interface(a, b));
 }

@@ -2,10 +2,13 @@
 /* Sets up an IA, memory and endpoints for a case, and frees them. */
 #include "rig.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
+#include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 
 int tap_make(const char *netdev)
 {
@@ -19,6 +22,56 @@ int tap_make(const char *netdev)
 	ifr.ifr_flags = IFF_TAP | IFF_NO_PI;
 	if (ioctl(tap, TUNSETIFF, &ifr) != 0)
 		dt_skip("no TAP interface: %s", strerror(errno));
+	return tap;
+}
+
+static void set_address(int sock, struct ifreq *ifr, unsigned long request, const char *text)
+{
+	struct sockaddr_in sin;
+
+	memset(&sin, 0, sizeof(sin));
+	sin.sin_family = AF_INET;
+	ASSERT_EQ(inet_pton(AF_INET, text, &sin.sin_addr), 1);
+	memcpy(&ifr->ifr_addr, &sin, sizeof(sin));
+	ASSERT_EQ(ioctl(sock, request, ifr), 0);
+}
+
+static void set_up(const char *name)
+{
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr;
+
+	ASSERT(sock >= 0);
+	memset(&ifr, 0, sizeof(ifr));
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	ifr.ifr_flags = IFF_UP | IFF_RUNNING;
+	ASSERT_EQ(ioctl(sock, SIOCSIFFLAGS, &ifr), 0);
+	close(sock);
+}
+
+void deaf_address(const char *label, const char *address)
+{
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr;
+
+	ASSERT(sock >= 0);
+	memset(&ifr, 0, sizeof(ifr));
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", label);
+	set_address(sock, &ifr, SIOCSIFADDR, address);
+	set_address(sock, &ifr, SIOCSIFNETMASK, "255.255.255.0");
+	close(sock);
+}
+
+int deaf_network(const char *netdev, const char *address)
+{
+	int tap;
+
+	if (unshare(CLONE_NEWNET) != 0)
+		dt_skip("cannot create a network namespace: %s", strerror(errno));
+	tap = tap_make(netdev);
+	deaf_address(netdev, address);
+	set_up(netdev);
+	set_up("lo");
 	return tap;
 }
 

@@ -28,6 +28,10 @@ void node_abort(struct node *n);
 
 /* Makes a TAP interface in this network namespace, or skips the case. Returns its descriptor. */
 int tap_make(const char *netdev);
+/* Enters a network namespace with `lo` and such an interface, on which no packet is answered. */
+int deaf_network(const char *netdev, const char *address);
+/* Gives the interface, or a label of it, an address. */
+void deaf_address(const char *label, const char *address);
 
 DAT_EVD_HANDLE evd_make(struct node *n, DAT_COUNT qlen, int flags);
 DAT_EVD_HANDLE evd_make_cno(struct node *n, DAT_COUNT qlen, int flags, DAT_CNO_HANDLE cno);

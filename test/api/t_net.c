@@ -3,53 +3,7 @@
 #include "rig.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <net/if.h>
-#include <sched.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-
-static void set_address(int sock, struct ifreq *ifr, unsigned long request, const char *text)
-{
-	struct sockaddr_in sin;
-
-	memset(&sin, 0, sizeof(sin));
-	sin.sin_family = AF_INET;
-	ASSERT_EQ(inet_pton(AF_INET, text, &sin.sin_addr), 1);
-	memcpy(&ifr->ifr_addr, &sin, sizeof(sin));
-	ASSERT_EQ(ioctl(sock, request, ifr), 0);
-}
-
-static void set_up(int sock, const char *name)
-{
-	struct ifreq ifr;
-
-	memset(&ifr, 0, sizeof(ifr));
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
-	ifr.ifr_flags = IFF_UP | IFF_RUNNING;
-	ASSERT_EQ(ioctl(sock, SIOCSIFFLAGS, &ifr), 0);
-}
-
-/* An interface on which no packet is answered. Returns its descriptor. */
-static int deaf_interface(const char *name, const char *address)
-{
-	struct ifreq ifr;
-	int sock, tap;
-
-	if (unshare(CLONE_NEWNET) != 0)
-		dt_skip("cannot create a network namespace: %s", strerror(errno));
-	tap = tap_make(name);
-	memset(&ifr, 0, sizeof(ifr));
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
-	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	ASSERT(sock >= 0);
-	set_address(sock, &ifr, SIOCSIFADDR, address);
-	set_address(sock, &ifr, SIOCSIFNETMASK, "255.255.255.0");
-	set_up(sock, name);
-	set_up(sock, "lo");
-	close(sock);
-	return tap;
-}
 
 /* Without an answer to the search for the host, the kernel gives up after some three seconds. */
 TEST_LIMIT(connect, absent_host_is_UNREACHABLE, 40)
@@ -62,7 +16,7 @@ TEST_LIMIT(connect, absent_host_is_UNREACHABLE, 40)
 
 	if (!fabric_has("hosts"))
 		dt_skip("only IP networks have such hosts");
-	tap = deaf_interface("dattap", "198.51.100.1");
+	tap = deaf_network("dattap", "198.51.100.1");
 	conf_for_domain("dattap");
 	node_open(&n);
 	side_make(&s, &n, NULL);
@@ -95,7 +49,7 @@ TEST(connect, absent_host_is_TIMED_OUT_when_the_time_is_short)
 
 	if (!fabric_has("hosts"))
 		dt_skip("only IP networks have such hosts");
-	tap = deaf_interface("dattap", "198.51.100.1");
+	tap = deaf_network("dattap", "198.51.100.1");
 	conf_for_domain("dattap");
 	node_open(&n);
 	side_make(&s, &n, NULL);

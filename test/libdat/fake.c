@@ -24,6 +24,10 @@ struct fake_ia {
 EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);
 EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info);
 EXPORT void dapl_ofi_set_report(void (*report)(const char *text));
+#if DAT_API_MAJOR >= 2
+EXPORT DAT_RETURN dapl_ofi_ha_related(const DAT_PROVIDER_INFO *one, const DAT_PROVIDER_INFO *two,
+				      DAT_BOOLEAN *answer);
+#endif
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct instance *instances;
@@ -200,6 +204,7 @@ static DAT_RETURN fake_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BO
 	const char *value = param_value(in, "related=");
 
 	log_call("related %s to %s", in->info.ia_name, name);
+	hook("related", name, ia);
 	if (!value)
 		return DAT_MODEL_NOT_SUPPORTED;
 	*related = *value == '1' ? DAT_TRUE : DAT_FALSE;
@@ -317,3 +322,31 @@ void dapl_ofi_set_report(void (*report)(const char *text))
 {
 	report_reason = report;
 }
+
+#if DAT_API_MAJOR >= 2
+static struct instance *instance_find(const DAT_PROVIDER_INFO *info)
+{
+	struct instance *in;
+
+	pthread_mutex_lock(&list_lock);
+	for (in = instances; in && memcmp(&in->info, info, sizeof(*info)); in = in->next)
+		;
+	pthread_mutex_unlock(&list_lock);
+	return in;
+}
+
+DAT_RETURN dapl_ofi_ha_related(const DAT_PROVIDER_INFO *one, const DAT_PROVIDER_INFO *two,
+			       DAT_BOOLEAN *answer)
+{
+	struct instance *first = instance_find(one), *second = instance_find(two);
+	const char *value = first && second ? param_value(first, "closed=") : NULL;
+
+	log_call("compare %s to %s", one->ia_name, two->ia_name);
+	if (report_reason)
+		report_reason("compared");
+	if (!value)
+		return DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES;
+	*answer = *value == '1' ? DAT_TRUE : DAT_FALSE;
+	return DAT_SUCCESS;
+}
+#endif

@@ -26,6 +26,7 @@
  *   ext           the IA attributes announce extensions
  *   holes         all slots but those of open, close and query are empty
  *   related=<0|1> the result of ia_ha_related; without it the call fails
+ *   closed=<0|1>  the result of dapl_ofi_ha_related; without it the call fails
  *   reason=<text> reported as a reason before ia_open fails (underscores become blanks)
  *   keep          fini does not remove the registration
  */
@@ -43,7 +44,7 @@ struct fake_state {
 	unsigned char arg[FAKE_ARGS][16];
 	size_t arg_size[FAKE_ARGS];
 
-	/* Called by the provider from inside init, open, query, close and fini. */
+	/* Called by the provider from inside init, open, query, related, close and fini. */
 	void (*hook)(const char *where, const char *name, void *own);
 	void *last_own;
 
