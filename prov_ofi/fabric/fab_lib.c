@@ -9,6 +9,11 @@
  * them as sent; they would be lost at the end of a connection. That buffer is disabled while the
  * provider reads its settings, unless the user has set it.
  *
+ * QUIRK libfabric>=1.19 tcp: a domain has 1024 buffers of 16 KiB for tagged messages that no
+ * receive is posted for, and writes to all of them when its first operation is posted: 17 MiB for
+ * each adapter. Connected endpoints do not use them. They get the size of the smallest message that
+ * the provider copies, unless the user has set another.
+ *
  * QUIRK libfabric verbs: may keep a cache of registrations, which gives every region all rights,
  * and one key to regions that overlap. The program determines the rights of a region: the cache is
  * disabled in the same way, whatever the user has set.
@@ -66,6 +71,7 @@ static const struct {
 	bool always;                           /* whatever the user has set */
 } ours[] = {
 	{ { "FI_TCP_STAGING_SBUF_SIZE", "0" }, 0, FI_VERSION(1, 18), false },
+	{ { "FI_TCP_MAX_RX_SIZE", "128" }, FI_VERSION(1, 19), 0, false },
 	{ { "FI_MR_CACHE_MONITOR", "disabled" }, 0, 0, true },
 	{ { "FI_OFI_RXM_BUFFER_SIZE", "512" }, 0, RXM_SMALL, true },
 	{ { "FI_OFI_RXM_EAGER_LIMIT", RXM_LIMIT }, 0, RXM_SMALL, true },
