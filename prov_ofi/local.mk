@@ -76,6 +76,7 @@ dofi_common_sources = \
 	prov_ofi/msgep/pair/pair_cm.c \
 	prov_ofi/msgep/pair/pair_link.c \
 	prov_ofi/msgep/pair/pair_open.c \
+	prov_ofi/msgep/pair/pair_reap.c \
 	prov_ofi/msgep/pair/pair_recv.c \
 	prov_ofi/msgep/pair/pair_send.c \
 	prov_ofi/msgep/pair/pair_share.c \

@@ -67,6 +67,7 @@ struct msgep_fabric {
 	/* Used instead for peers on this host that have it, too; NULL: none. Keeps no state in the
 	 * domain. */
 	const struct msgep_transport *local_transport;
+	struct msgep_domain *domain; /* the last one opened, or NULL */
 };
 
 /* Contents of libfabric's authorization keys (fi_mr_attr, fi_ep_attr): a peer reaches a region
@@ -489,6 +490,11 @@ struct msgep_transport {
 	struct msgep_ep *(*find_ep)(struct msgep_domain *domain, uint64_t mark);
 	/* Periodic: ends the routes to hosts that have vanished. */
 	void (*check_hosts)(struct msgep_domain *domain);
+	/* Periodic: closes connections to the transport's own listeners that have sent no complete
+	 * request. NULL: there are none. */
+	void (*reap)(struct msgep_domain *domain);
+	/* What msgep_inbox_retry has requested: repeats everything that has been refused. */
+	void (*retry)(struct msgep_domain *domain);
 
 	/* Frames. reserve: space for a frame with up to `want` bytes of payload, or NULL; *space:
 	 * bytes available (at least MSGEP_PAYLOAD_LEAST if that many are wanted). commit: the frame

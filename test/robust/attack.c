@@ -354,17 +354,17 @@ static void resets(void)
 }
 
 const struct attack attacks[] = {
-	{ "random-bytes", random_bytes, false },
-	{ "other-protocols", other_protocols, false },
-	{ "truncated-headers", truncated_headers, true },
-	{ "stalls-before-data", stalls_before_data, true },
-	{ "stalls-then-resets", stalls_then_resets, false },
-	{ "slow-bytes", slow_bytes, false },
-	{ "wrong-headers", wrong_headers, false },
-	{ "silence", idle_connections, true },
-	{ "half-closed", half_closed, false },
-	{ "port-scan", port_scan, false },
-	{ "resets", resets, false },
+	{ "random-bytes", random_bytes },
+	{ "other-protocols", other_protocols },
+	{ "truncated-headers", truncated_headers },
+	{ "stalls-before-data", stalls_before_data },
+	{ "stalls-then-resets", stalls_then_resets },
+	{ "slow-bytes", slow_bytes },
+	{ "wrong-headers", wrong_headers },
+	{ "silence", idle_connections },
+	{ "half-closed", half_closed },
+	{ "port-scan", port_scan },
+	{ "resets", resets },
 };
 
 const unsigned int attack_count = sizeof(attacks) / sizeof(attacks[0]);

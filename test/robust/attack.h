@@ -10,7 +10,6 @@
 struct attack {
 	const char *name;
 	void (*run)(void);
-	bool needs_reaper; /* the listener must close connections without a request */
 };
 
 /* The time in milliseconds after which a listener must close an idle connection. */

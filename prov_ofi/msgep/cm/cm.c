@@ -21,7 +21,7 @@
 #define ROUND 64
 /* Ends of connections wait for at most this number of full rounds of handshakes. */
 #define FIRST_ROUNDS 32
-/* Nanoseconds after which a failed doorbell is retried. */
+/* Nanoseconds after which a failed doorbell, or what a transport could not do, is retried. */
 #define RING_AGAIN 1000000
 
 /* ---------------------------------------------------------------- timers */
@@ -64,18 +64,21 @@ static void cm_set_timerfd(struct msgep_cm *cm, uint64_t when)
 	timerfd_settime(cm->timerfd, TFD_TIMER_ABSTIME, &at, NULL);
 	cm->armed = when;
 	/* Another thread may have armed a retry before timerfd_settime, which replaced it. */
-	if (atomic_load(&cm->retry_doorbells))
+	if (atomic_load(&cm->retry_soon))
 		cm_arm_soon(cm);
+}
+
+void msgep_cm_retry_soon(struct msgep_cm *cm)
+{
+	atomic_store(&cm->retry_soon, true);
+	cm_arm_soon(cm);
 }
 
 void msgep_cm_doorbell_retry(struct msgep_ep *ep)
 {
-	struct msgep_cm *cm = ep->eq->cm;
-
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	ep->doorbell_pending = true;
-	atomic_store(&cm->retry_doorbells, true);
-	cm_arm_soon(cm);
+	msgep_cm_retry_soon(ep->eq->cm);
 }
 
 /* Retries the doorbells for which the kernel had no memory. */
@@ -113,8 +116,10 @@ static void cm_timer_ready(struct msgep_cm_source *source, uint32_t events)
 	(void)n;
 	(void)events;
 	cm->armed = DOFI_NEVER;
-	if (atomic_exchange(&cm->retry_doorbells, false))
+	if (atomic_exchange(&cm->retry_soon, false)) {
 		cm_retry_doorbells(cm);
+		msgep_inbox_retry_all(cm);
+	}
 }
 
 /* ---------------------------------------------------------------- socket objects */

@@ -47,18 +47,19 @@ struct msgep_cm {
 	struct dofi_list listeners;
 	struct dofi_list half_open; /* accepted, the request is not complete */
 	unsigned int n_half_open;
-	unsigned int evicted;         /* half-open connections evicted, not logged yet */
-	uint64_t evict_log_at;        /* earliest time of the next log message about them */
-	unsigned int n_early;         /* own attempts that have not sent a request yet */
-	struct dofi_list conns;       /* all others */
-	struct dofi_list ending;      /* subset of conns: the peer has ended, data remains */
-	struct dofi_list dead;        /* freed when no fetched epoll event can refer to them */
-	_Atomic bool retry_doorbells; /* an endpoint has a doorbell pending; any thread sets it */
-	struct dofi_list inboxes;     /* inbox.c */
-	unsigned int n_routed;        /* pending requests without a socket */
-	struct msgep_secret *secret;  /* NULL: none is configured */
-	bool busy;                    /* epoll events are being processed */
-	unsigned int first_rounds;    /* full rounds in which ends have waited for handshakes */
+	unsigned int evicted;        /* half-open connections evicted, not logged yet */
+	uint64_t evict_log_at;       /* earliest time of the next log message about them */
+	unsigned int n_early;        /* own attempts that have not sent a request yet */
+	struct dofi_list conns;      /* all others */
+	struct dofi_list ending;     /* subset of conns: the peer has ended, data remains */
+	struct dofi_list dead;       /* freed when no fetched epoll event can refer to them */
+	_Atomic bool retry_soon;     /* an endpoint has a doorbell pending, or a transport has
+				       * requested a retry; any thread sets it */
+	struct dofi_list inboxes;    /* inbox.c */
+	unsigned int n_routed;       /* pending requests without a socket */
+	struct msgep_secret *secret; /* NULL: none is configured */
+	bool busy;                   /* epoll events are being processed */
+	unsigned int first_rounds;   /* full rounds in which ends have waited for handshakes */
 	struct msgep_domain *flush_domain; /* its routes are flushed after that */
 };
 
@@ -156,6 +157,8 @@ int msgep_cm_timer_init(struct msgep_cm *cm, struct dofi_timer *t,
 			void (*fire)(struct dofi_timer *));
 void msgep_cm_timer_fini(struct msgep_cm *cm, struct dofi_timer *t);
 void msgep_cm_arm(struct msgep_cm *cm, struct dofi_timer *t, uint64_t when);
+/* Doorbells and the retries of inboxes are due in a millisecond. Caller need not hold eq->lock. */
+void msgep_cm_retry_soon(struct msgep_cm *cm);
 /* Takes ownership of fd on success; no events are watched yet. NULL: no memory. */
 struct msgep_cm_conn *msgep_cm_conn_new(struct msgep_cm *cm, int fd,
 					const struct msgep_transport *transport,
@@ -276,6 +279,8 @@ void msgep_cm_forget_routes(struct msgep_cm *cm, const struct msgep_domain *doma
 void msgep_cm_process_inbox(struct msgep_cm *cm, struct msgep_domain *domain);
 /* inbox.c */
 void msgep_inbox_detach_all(struct msgep_cm *cm);
+/* The time of the retries that have been requested has come. Caller holds eq->lock. */
+void msgep_inbox_retry_all(struct msgep_cm *cm);
 
 /* cm_listen.c */
 /* Reports a complete request to the consumer. */

@@ -12,6 +12,7 @@
 #include "base/param.h"
 #include "fabric/fab_info.h"
 #include "msgep/cm/cm_int.h"
+#include "msgep/cm/inbox.h"
 
 /* Connections accepted per event. */
 #define ACCEPTS 64
@@ -620,12 +621,17 @@ static int cm_listen_now(struct msgep_pep *pep)
 static int cm_pep_listen(struct fid_pep *fid)
 {
 	struct msgep_pep *pep = cm_pep_of(fid);
-	int ret;
+	struct msgep_domain *domain = pep->fabric->domain;
+	int ret = 0;
 
 	if (!pep->eq)
 		return -FI_ENOEQ;
 	pthread_mutex_lock(&pep->eq->lock);
-	ret = cm_listen_now(pep);
+	/* The reaper of the transport's own listeners starts with the first service point. */
+	if (domain)
+		ret = msgep_inbox_attach(domain, pep->eq);
+	if (!ret)
+		ret = cm_listen_now(pep);
 	pthread_mutex_unlock(&pep->eq->lock);
 	return ret;
 }

@@ -14,6 +14,8 @@
 
 /* Limit of polls until the transport allows blocking. */
 #define TRIES 256
+/* Maximum interval between retries. */
+#define AGAIN_MOST_MS 32
 /* Sizes of preallocated items: for messages that end a connection (BYE is the longest; MOVED and
  * GONE are only a header), and for any message. */
 #define ROOM_END (MSGEP_CM_HDR + 32)
@@ -33,6 +35,10 @@ struct msgep_inbox {
 	bool signalled, watching;
 	int fd;
 	struct dofi_timer check; /* host keepalive */
+	struct dofi_timer reap;  /* half-open connections of the transport */
+	struct dofi_timer again; /* the next retry but the first */
+	unsigned int again_ms;   /* its interval; 0: none has failed */
+	bool retry, retrying;    /* requested; being executed. lock */
 };
 
 static struct msgep_inbox *inbox_of(const struct msgep_domain *domain)
@@ -84,6 +90,81 @@ static void inbox_check(struct dofi_timer *timer)
 
 	inbox->domain->fabric->transport->check_hosts(inbox->domain);
 	inbox_arm_check(inbox);
+}
+
+static void inbox_arm_reap(struct msgep_inbox *inbox)
+{
+	if (inbox->domain->fabric->transport->reap)
+		msgep_cm_arm(inbox->cm, &inbox->reap,
+			     dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_HALF_OPEN_MS)));
+}
+
+static void inbox_reap(struct dofi_timer *timer)
+{
+	struct msgep_inbox *inbox = dofi_container(timer, struct msgep_inbox, reap);
+
+	inbox->domain->fabric->transport->reap(inbox->domain);
+	inbox_arm_reap(inbox);
+}
+
+static void inbox_run_retry(struct msgep_inbox *inbox)
+{
+	bool wanted;
+
+	msgep_lock(&inbox->lock);
+	wanted = inbox->retry;
+	inbox->retry = false;
+	inbox->retrying = wanted;
+	msgep_unlock(&inbox->lock);
+	if (!wanted)
+		return;
+	inbox->domain->fabric->transport->retry(inbox->domain);
+	msgep_lock(&inbox->lock);
+	wanted = inbox->retry;
+	inbox->retrying = false;
+	msgep_unlock(&inbox->lock);
+	if (!wanted) {
+		inbox->again_ms = 0;
+		return;
+	}
+	inbox->again_ms = inbox->again_ms ? 2 * inbox->again_ms : 1;
+	if (inbox->again_ms > AGAIN_MOST_MS)
+		inbox->again_ms = AGAIN_MOST_MS;
+	msgep_cm_arm(inbox->cm, &inbox->again, dofi_now() + DOFI_MS(inbox->again_ms));
+}
+
+static void inbox_again(struct dofi_timer *timer)
+{
+	inbox_run_retry(dofi_container(timer, struct msgep_inbox, again));
+}
+
+void msgep_inbox_retry_all(struct msgep_cm *cm)
+{
+	struct dofi_list *pos;
+
+	DOFI_ASSERT_LOCKED(&cm->eq->lock);
+	/* Those whose timer is armed are left to it. */
+	dofi_list_each(pos, &cm->inboxes)
+	{
+		struct msgep_inbox *inbox = dofi_container(pos, struct msgep_inbox, link);
+
+		if (inbox->again.when == DOFI_NEVER)
+			inbox_run_retry(inbox);
+	}
+}
+
+void msgep_inbox_retry(struct msgep_domain *domain)
+{
+	struct msgep_inbox *inbox = inbox_of(domain);
+
+	/* Being closed. */
+	if (!inbox)
+		return;
+	msgep_lock(&inbox->lock);
+	if (!inbox->retry && !inbox->retrying && inbox->cm)
+		msgep_cm_retry_soon(inbox->cm);
+	inbox->retry = true;
+	msgep_unlock(&inbox->lock);
 }
 
 int msgep_inbox_open(struct msgep_domain *domain)
@@ -295,6 +376,32 @@ void msgep_inbox_watch(struct msgep_domain *domain, bool on)
 	msgep_unlock(&inbox->lock);
 }
 
+static void inbox_fini_timers(struct msgep_inbox *inbox, struct msgep_cm *cm)
+{
+	msgep_cm_timer_fini(cm, &inbox->check);
+	msgep_cm_timer_fini(cm, &inbox->reap);
+	msgep_cm_timer_fini(cm, &inbox->again);
+}
+
+static int inbox_init_timers(struct msgep_inbox *inbox, struct msgep_cm *cm)
+{
+	int ret = msgep_cm_timer_init(cm, &inbox->check, inbox_check);
+
+	if (ret)
+		return ret;
+	ret = msgep_cm_timer_init(cm, &inbox->reap, inbox_reap);
+	if (ret) {
+		msgep_cm_timer_fini(cm, &inbox->check);
+		return ret;
+	}
+	ret = msgep_cm_timer_init(cm, &inbox->again, inbox_again);
+	if (ret) {
+		msgep_cm_timer_fini(cm, &inbox->check);
+		msgep_cm_timer_fini(cm, &inbox->reap);
+	}
+	return ret;
+}
+
 int msgep_inbox_attach(struct msgep_domain *domain, struct msgep_eq *eq)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -305,19 +412,23 @@ int msgep_inbox_attach(struct msgep_domain *domain, struct msgep_eq *eq)
 	DOFI_ASSERT_LOCKED(&eq->lock);
 	if (!inbox || inbox->cm)
 		return 0;
-	ret = msgep_cm_timer_init(cm, &inbox->check, inbox_check);
+	ret = inbox_init_timers(inbox, cm);
 	if (ret)
 		return ret;
 	ev.data.ptr = &inbox->doorbell;
 	if (epoll_ctl(cm->epfd, EPOLL_CTL_ADD, inbox->fd, &ev)) {
-		msgep_cm_timer_fini(cm, &inbox->check);
-		return -errno;
+		ret = -errno;
+		inbox_fini_timers(inbox, cm);
+		return ret;
 	}
 	msgep_lock(&inbox->lock);
 	inbox->cm = cm;
+	if (inbox->retry)
+		msgep_cm_retry_soon(cm);
 	msgep_unlock(&inbox->lock);
 	dofi_list_append(&cm->inboxes, &inbox->link);
 	inbox_arm_check(inbox);
+	inbox_arm_reap(inbox);
 	return 0;
 }
 
@@ -325,7 +436,7 @@ void msgep_inbox_detach(struct msgep_domain *domain)
 {
 	struct msgep_inbox *inbox = inbox_of(domain);
 
-	msgep_cm_timer_fini(inbox->cm, &inbox->check);
+	inbox_fini_timers(inbox, inbox->cm);
 	msgep_lock(&inbox->lock);
 	inbox_watch_fds(inbox, false);
 	epoll_ctl(inbox->cm->epfd, EPOLL_CTL_DEL, inbox->fd, NULL);

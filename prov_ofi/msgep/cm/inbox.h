@@ -45,6 +45,10 @@ void msgep_inbox_expected(struct msgep_domain *domain);
 bool msgep_inbox_put(struct msgep_domain *domain, const struct msgep_item *item, const void *data);
 /* on: no completion queue watches the transport's descriptors, so the event queue does. */
 void msgep_inbox_watch(struct msgep_domain *domain, bool on);
+/* Something could not be done for lack of memory or room, and no event may follow when there is
+ * some: the event queue's thread calls the transport's `retry` a millisecond later, and then at
+ * growing intervals while that requests it again. Caller holds any of the transport's locks. */
+void msgep_inbox_retry(struct msgep_domain *domain);
 /* The event queue receives the messages. Caller holds eq->lock. */
 int msgep_inbox_attach(struct msgep_domain *domain, struct msgep_eq *eq);
 /* The event queue receives no more messages. Caller holds eq->lock. */

@@ -120,6 +120,8 @@ static int fabric_domain_close(struct fid *fid)
 
 	if (atomic_load(&domain->eps))
 		return -FI_EBUSY;
+	if (domain->fabric->domain == domain)
+		domain->fabric->domain = NULL;
 	msgep_inbox_close(domain);
 	if (domain->fabric->transport->domain_close)
 		domain->fabric->transport->domain_close(domain);
@@ -199,6 +201,7 @@ int msgep_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_d
 		free(domain);
 		return ret;
 	}
+	domain->fabric->domain = domain;
 	*out = &domain->fid;
 	return 0;
 }

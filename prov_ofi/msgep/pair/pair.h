@@ -303,6 +303,18 @@ struct pair_listener {
 	union dofi_addr addr;
 };
 
+/* A socket that libfabric has accepted and no endpoint has (pair_reap.c). */
+struct pair_stray {
+	int fd;
+	uint64_t inode; /* numbers of descriptors are used again */
+	bool ended;     /* shut down */
+};
+
+struct pair_strays {
+	struct pair_stray *at;
+	size_t n, capacity;
+};
+
 struct pair_net {
 	struct msgep_domain *domain;
 	struct msgep_inner inner;
@@ -330,6 +342,7 @@ struct pair_net {
 	uint64_t eq_read_at;
 	struct pair_buf *unposted; /* receives that libfabric refused; by `next` */
 	bool closing, any_broken;
+	struct pair_strays strays; /* at the end of the reaper's last period; its thread only */
 
 	struct msgep_lock leaf;
 	struct dofi_list dirty, touched;
@@ -415,11 +428,18 @@ void pair_sock_release(int *fd);
 bool pair_sock_limit_listener(const struct pair_listener *l);
 /* True if the peer's host has not responded for too long. */
 bool pair_sock_is_dead(int fd);
-/* QUIRK libfabric<1.18 tcp: closing a listener leaks the socket of a connection whose request it
- * has not read. Called after the listener and all endpoints of the adapter have been closed. */
+/* Adds those of that listener, as far as there is memory. */
+void pair_sock_find_strays(const struct pair_listener *l, struct pair_strays *out);
+/* True if it still is one. */
+bool pair_sock_is_stray(const struct pair_stray *stray);
+/* QUIRK libfabric tcp: closing a listener leaks the socket of a connection whose request it has not
+ * read. Called after the listener and all endpoints of the adapter have been closed. */
 void pair_sock_close_strays(const struct pair_listener *l);
 /* Shuts them down while the listener is open. Returns their number. */
 unsigned int pair_sock_end_strays(const struct pair_listener *l);
+
+/* pair_reap.c: called once in DAPL_OFI_HALF_OPEN_MS. */
+void pair_reap_strays(struct msgep_domain *domain);
 
 /* pair_send.c */
 /* Space for a packet with `want` bytes of payload; *space: bytes. Caller holds ep->lock. */
@@ -452,6 +472,7 @@ void pair_pool_free(struct pair_net *net);
 /* pair_recv.c */
 unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct);
 void pair_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct);
+void pair_retry(struct msgep_domain *domain);
 /* Applies a count reported by the peer; false: it exceeds what was sent. */
 bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent);
 /* The peer has violated the protocol of the connection. */

@@ -78,7 +78,7 @@ static struct pair *pair_new(struct pair_net *net, const uint8_t *name, uint8_t 
 
 	if (!pair)
 		return NULL;
-	if (getrandom(&pair->key, sizeof(pair->key), 0) != sizeof(pair->key)) {
+	if (getrandom(&pair->key, sizeof(pair->key), 0) != sizeof(pair->key) || !pair->key) {
 		free(pair);
 		return NULL;
 	}

@@ -51,9 +51,10 @@ int pair_find_provider(const struct dofi_fab *fab)
 
 int pair_post(struct pair_net *net, struct pair_buf *buf)
 {
-	ssize_t ret = fi_recv(net->srx, buf->data, PAIR_MESSAGE, NULL, FI_ADDR_UNSPEC, buf);
-
-	return (int)ret;
+	/* A receive that fails must not be attributed to the pair of an earlier message: no key is
+	 * 0. */
+	memset(buf->data, 0, sizeof(struct pair_head));
+	return (int)fi_recv(net->srx, buf->data, PAIR_MESSAGE, NULL, FI_ADDR_UNSPEC, buf);
 }
 
 int pair_post_new(struct pair_net *net)
@@ -225,9 +226,9 @@ static void pair_close_inner(struct pair_net *net)
 		fi_close(&net->listeners[i].pep->fid);
 	pair_free_all(net);
 	for (size_t i = 0; i < net->n_listeners; i++)
-		if (dofi_fab_older(net->domain->fabric->fab, 1, 18))
-			pair_sock_close_strays(&net->listeners[i]);
+		pair_sock_close_strays(&net->listeners[i]);
 	free(net->listeners);
+	free(net->strays.at);
 	if (net->srx)
 		fi_close(&net->srx->fid);
 	if (net->eq)

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/error_text.h"
 #include "base/log.h"
-#include "msgep/cm/cm_msg.h"
+#include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
 #define BATCH 16
@@ -378,24 +378,32 @@ static void pair_recv_message(struct pair_net *net, struct pair *pair, uint8_t *
 	}
 }
 
+/* The pair that a message names; NULL: none that is up. */
+static struct pair *pair_named(const struct pair_net *net, const struct pair_buf *buf)
+{
+	struct pair *pair = NULL;
+	struct pair_head head;
+
+	memcpy(&head, buf->data, sizeof(head));
+	if (le32toh(head.index) < net->n_pairs)
+		pair = net->pair_table[le32toh(head.index)];
+	return pair && pair->key == le64toh(head.key) && pair->state == PAIR_UP ? pair : NULL;
+}
+
 static void pair_received(struct pair_net *net, struct pair_buf *buf,
 			  struct msgep_cq_direct *direct)
 {
-	struct pair_head head = { .index = UINT32_MAX };
-	struct pair *pair = NULL;
+	bool has_head = buf->len >= sizeof(struct pair_head);
+	struct pair *pair = has_head ? pair_named(net, buf) : NULL;
+	uint8_t *packets = buf->data + sizeof(struct pair_head), *end = buf->data + buf->len;
 
-	if (buf->len >= sizeof(head))
-		memcpy(&head, buf->data, sizeof(head));
-	if (le32toh(head.index) < net->n_pairs)
-		pair = net->pair_table[le32toh(head.index)];
-	if (!pair || pair->key != le64toh(head.key) || pair->state != PAIR_UP)
+	if (!pair)
 		dofi_log(DOFI_LOG_WARN, "dropped a message of %u bytes that names no adapter",
 			 buf->len);
-	else if (!pair_check_all(buf->data + sizeof(head), buf->data + buf->len))
+	else if (!pair_check_all(packets, end))
 		pair_break(pair, FI_EIO);
 	else
-		pair_recv_message(net, pair, buf->data + sizeof(head), buf->data + buf->len,
-				  direct);
+		pair_recv_message(net, pair, packets, end, direct);
 }
 
 /* A buffer that libfabric refuses, for lack of memory, is offered again (pair_post_again). */
@@ -409,6 +417,7 @@ static void pair_repost(struct pair_net *net, struct pair_buf *buf)
 		 dofi_error_text(-ret));
 	buf->next = net->unposted;
 	net->unposted = buf;
+	msgep_inbox_retry(net->domain);
 }
 
 void pair_post_again(struct pair_net *net)
@@ -418,6 +427,8 @@ void pair_post_again(struct pair_net *net)
 	DOFI_ASSERT_LOCKED(&net->lock);
 	while ((buf = net->unposted) && !net->closing && !pair_post(net, buf))
 		net->unposted = buf->next;
+	if (net->unposted)
+		msgep_inbox_retry(net->domain);
 }
 
 static void pair_completed(struct pair_net *net, const struct fi_cq_msg_entry *entry,
@@ -439,6 +450,19 @@ static void pair_completed(struct pair_net *net, const struct fi_cq_msg_entry *e
 	buf->len = entry->len <= PAIR_MESSAGE ? (uint32_t)entry->len : 0;
 	pair_received(net, buf, direct);
 	pair_repost(net, buf);
+}
+
+/* The message is lost. If its pair ends, an event follows; if it remains, the peer would wait for
+ * what it has sent. The beginning of the message has usually arrived and names the pair. */
+static void pair_receive_failed(struct pair_net *net, struct pair_buf *buf, int err)
+{
+	struct pair *pair = pair_named(net, buf);
+
+	if (!pair)
+		return;
+	dofi_log(DOFI_LOG_WARN, "a message could not be received, and its connection ends: %s",
+		 dofi_error_text(err));
+	pair_break(pair, FI_EIO);
 }
 
 static bool pair_completed_badly(struct pair_net *net)
@@ -463,6 +487,7 @@ static bool pair_completed_badly(struct pair_net *net)
 			pair_break(buf->pair, FI_ENOTCONN);
 		pair_sent(net, buf);
 	} else if (buf) {
+		pair_receive_failed(net, buf, err);
 		pair_repost(net, buf);
 	}
 	return true;
@@ -542,6 +567,19 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 		pair_share_look(net);
 	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
 	return got;
+}
+
+void pair_retry(struct msgep_domain *domain)
+{
+	struct pair_net *net = pair_net_of(domain);
+
+	DOFI_NO_CANCEL();
+	pthread_mutex_lock(&net->lock);
+	if (net->unposted)
+		pair_post_again(net);
+	pair_poll(net, NULL);
+	pair_flush_dirty(net, PAIR_HELD);
+	pthread_mutex_unlock(&net->lock);
 }
 
 /* A thread that finds the lock taken leaves the poll to its holder and yields the CPU, which the

@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
 #define HDR ((uint32_t)MSGEP_FRAME_HDR)
@@ -208,6 +209,9 @@ static void pair_send_waiting(struct pair *pair)
 
 		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
 			pair_mark_dirty(pair);
+			/* No completion will resume it. */
+			if (!pair->in_flight)
+				msgep_inbox_retry(pair->net->domain);
 			return;
 		}
 		pair->waiting = next;
@@ -297,8 +301,12 @@ void pair_flush_dirty(struct pair_net *net, enum pair_need least)
 		/* Injected messages have no completion that would do it. */
 		if (!pair->waiting)
 			pair_feed(pair);
-		if (pair->waiting || pair->open || !dofi_list_empty(&pair->owing))
+		if (pair->waiting || pair->open || !dofi_list_empty(&pair->owing)) {
 			pair_mark_dirty(pair);
+			/* There was no memory, and no completion will resume it. */
+			if (least == PAIR_HELD && !pair->in_flight)
+				msgep_inbox_retry(net->domain);
+		}
 		err = pair->state == PAIR_UP ? pair->send_error : 0;
 		pthread_mutex_unlock(&pair->lock);
 		if (err)
@@ -381,8 +389,10 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 		if (dofi_list_empty(&conn->starve))
 			dofi_list_append(&pair->starved, &conn->starve);
 		/* For lack of memory: no completion will resume it. */
-		if (pair->state == PAIR_UP && !pair->in_flight)
+		if (pair->state == PAIR_UP && !pair->in_flight) {
 			pair_mark_dirty(pair);
+			msgep_inbox_retry(pair->net->domain);
+		}
 		pthread_mutex_unlock(&pair->lock);
 		return NULL;
 	}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -69,12 +70,16 @@ static bool is_of(int fd, const struct pair_listener *l, bool listening)
 {
 	union dofi_addr addr;
 	socklen_t len = sizeof(addr);
-	int listens = 1;
+	int listens = 1, protocol = 0;
 
 	if (dofi_forkfd_is(fd) || getsockname(fd, &addr.sa, &len) ||
 	    (addr.sa.sa_family != AF_INET && addr.sa.sa_family != AF_INET6) ||
 	    dofi_addr_port(&addr.sa) != dofi_addr_port(&l->addr.sa) ||
 	    !(dofi_addr_is_any(&l->addr) || dofi_addr_same_host(&addr.sa, &l->addr.sa)))
+		return false;
+	/* Not a socket of the program that has the same port of UDP. */
+	len = sizeof(protocol);
+	if (getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &len) || protocol != IPPROTO_TCP)
 		return false;
 	len = sizeof(listens);
 	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) && listening == !!listens;
@@ -113,6 +118,42 @@ unsigned int pair_sock_end_strays(const struct pair_listener *l)
 	if (dir)
 		closedir(dir);
 	return ended;
+}
+
+bool pair_sock_is_stray(const struct pair_stray *stray)
+{
+	struct stat st;
+
+	return !fstat(stray->fd, &st) && S_ISSOCK(st.st_mode) && st.st_ino == stray->inode &&
+	       !dofi_forkfd_is(stray->fd);
+}
+
+static bool strays_have_room(struct pair_strays *out)
+{
+	size_t capacity = out->capacity ? 2 * out->capacity : 64;
+	struct pair_stray *at;
+
+	if (out->n < out->capacity)
+		return true;
+	at = realloc(out->at, capacity * sizeof(*at));
+	if (!at)
+		return false;
+	out->at = at;
+	out->capacity = capacity;
+	return true;
+}
+
+void pair_sock_find_strays(const struct pair_listener *l, struct pair_strays *out)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct stat st;
+	int fd;
+
+	while ((fd = next_fd(dir)) >= 0)
+		if (is_of(fd, l, false) && !fstat(fd, &st) && strays_have_room(out))
+			out->at[out->n++] = (struct pair_stray){ fd, st.st_ino, false };
+	if (dir)
+		closedir(dir);
 }
 
 void pair_sock_close_strays(const struct pair_listener *l)
