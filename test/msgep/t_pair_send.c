@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 #include "rig.h"
 
@@ -35,7 +36,8 @@ void pair_break(struct pair *pair, int err)
 }
 
 static unsigned int messages, packets, credits;
-static ssize_t inject_ret; /* what libfabric returns instead of sending */
+static ssize_t inject_ret;       /* what libfabric returns instead of sending, */
+static unsigned int refuse_next; /* to this number of messages only */
 
 static ssize_t stub_inject(struct fid_ep *ep, const void *buf, size_t len, fi_addr_t to)
 {
@@ -46,6 +48,10 @@ static ssize_t stub_inject(struct fid_ep *ep, const void *buf, size_t len, fi_ad
 	(void)to;
 	if (inject_ret)
 		return inject_ret;
+	if (refuse_next) {
+		refuse_next--;
+		return -FI_ENOMEM;
+	}
 	messages++;
 	for (; at < end; at += MSGEP_FRAME_HDR) {
 		const struct msgep_frame *f = (const void *)at;
@@ -77,6 +83,7 @@ static struct one *one_open(void)
 	ASSERT(o);
 	messages = packets = credits = 0;
 	inject_ret = broken_with = 0;
+	refuse_next = 0;
 	touched = 0;
 	o->net.domain = &o->domain;
 	o->domain.transport_data = &o->net;
@@ -337,6 +344,40 @@ TEST(pair_send, a_message_that_lacks_memory_is_sent_again)
 	busy_poll(o);
 	ASSERT_EQ(messages, 1);
 	ASSERT_EQ(broken_with, 0);
+	one_close(o);
+}
+
+static void retry(struct msgep_domain *domain)
+{
+	pair_flush_dirty(pair_net_of(domain), PAIR_HELD);
+}
+
+/* No thread polls: only the event queue's descriptor can wake one. */
+TEST(pair_send, a_refused_message_is_sent_while_all_threads_sleep)
+{
+	static const struct msgep_transport transport = { .retry = retry };
+	struct msgep_fabric fabric = { .transport = &transport };
+	struct one *o = one_open();
+	struct side s;
+
+	side_open(&s, false);
+	o->domain.fabric = &fabric;
+	ASSERT(!msgep_inbox_open(&o->domain));
+	pthread_mutex_lock(&s.eq.lock);
+	ASSERT(!msgep_inbox_attach(&o->domain, &s.eq));
+	pthread_mutex_unlock(&s.eq.lock);
+	/* The first intervals grow, those after a success do not. */
+	for (unsigned int i = 1; i <= 2; i++) {
+		refuse_next = 4;
+		o->conn.dispatching = false;
+		put_go(o);
+		while (messages < i)
+			side_poll_and_work(&s, NULL, 10000);
+		ASSERT_EQ(refuse_next, 0);
+	}
+	ASSERT_EQ(broken_with, 0);
+	msgep_inbox_close(&o->domain);
+	side_close(&s);
 	one_close(o);
 }
 
