@@ -29,29 +29,35 @@ static bool reap_knows(const struct pair_strays *list, struct pair_stray *stray)
 	return false;
 }
 
-/* The sockets of all endpoints must be known: no other may be taken for a stray. */
-static bool reap_claim_all(struct pair_net *net)
+/* False: the endpoint's socket is not known: it would be taken for a stray. */
+static bool reap_knows_socket(struct fid_ep *ep, int *fd, enum pair_state state, uint8_t dscp)
+{
+	if (ep && *fd < 0 && state == PAIR_UP)
+		*fd = pair_sock_claim(ep, dscp);
+	return !ep || *fd >= 0;
+}
+
+/* The sockets of all endpoints that the listeners have accepted must be known. */
+static bool reap_knows_all(struct pair_net *net)
 {
 	struct dofi_list *pos;
 	bool all = true;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
 	dofi_list_each(pos, &net->pairs)
 	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
-		if (pair->state == PAIR_UP && pair->fd < 0) {
-			pair->fd = pair_sock_claim(pair->ep, pair->dscp);
-			all &= pair->fd >= 0;
-		}
+		if (!pair->port)
+			all &= reap_knows_socket(pair->ep, &pair->fd, pair->state, pair->dscp);
 	}
 	dofi_list_each(pos, &net->bulks)
 	{
 		struct pair_bulk *bulk = dofi_container(pos, struct pair_bulk, link);
 
-		if (bulk->state == PAIR_UP && bulk->ep && bulk->fd < 0) {
-			bulk->fd = pair_sock_claim(bulk->ep, bulk->conn->ep->dscp);
-			all &= bulk->fd >= 0;
-		}
+		if (!bulk->conn->active)
+			all &= reap_knows_socket(bulk->ep, &bulk->fd, bulk->state,
+						 bulk->conn->ep->dscp);
 	}
 	return all;
 }
@@ -97,7 +103,7 @@ void pair_reap_strays(struct msgep_domain *domain)
 		pthread_mutex_lock(&net->lock);
 		/* Processes the requests that have arrived: their sockets get endpoints. */
 		pair_read_eq(net);
-		if (reap_claim_all(net))
+		if (reap_knows_all(net))
 			ended = reap_end(net, &before, &now);
 		if (ended)
 			pair_read_eq(net);
