@@ -65,7 +65,7 @@ test_api_common = \
 	test/api/t_rmr_use.c \
 	test/api/t_rmr_dto.c \
 	test/api/t_rmr_invalidate.c \
-	test/api/t_flag_mixes.c \
+	test/api/t_flag_mixes.c test/api/t_evd_roles.c \
 	test/api/t_flags.c \
 	test/api/t_flush.c \
 	test/api/t_order.c \

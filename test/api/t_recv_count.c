@@ -462,6 +462,38 @@ TEST(recv_count, receives_of_a_plain_endpoint_that_are_dequeued_count_no_more)
 	pair_close(&p);
 }
 
+TEST(recv_count, watermarks_of_a_plain_endpoint_hold_from_before_its_connection_and_after_a_reset)
+{
+	DAT_EVENT ev;
+	struct pair p;
+
+	pair_open(&p);
+	OK(dat_ep_set_watermark(p.b.ep, 0, 1));
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 3; i++)
+			OK(post_recv(&p.b, (size_t)i * 100, 100, 100 + (uint64_t)i));
+		pair_connect(&p);
+		EV_NONE(p.node.async);
+		plain_send(&p, 1);
+		/* The soft one is set by the call only. */
+		if (round == 0)
+			EV_ASYNC(&p.node, p.b.ep, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+		else
+			EV_NONE(p.node.async);
+		OK(post_send(&p.a, 0, 10, 1));
+		EV_CONN(p.b.conn, BROKEN, p.b.ep);
+		EV_NEXT(p.a.conn, &ev);
+		EV_DTO(p.b.recv, p.b.ep, 100, OP_RECV, 10);
+		EV_DTO(p.b.recv, p.b.ep, 101, OP_RECV, 10);
+		EV_FLUSH(p.b.recv, p.b.ep, 102, OP_RECV);
+		/* The second send has been completed, or flushed. */
+		OK(dat_evd_wait(p.a.req, US_EVENT, 1, &ev, &(DAT_COUNT){ 0 }));
+		OK(dat_ep_reset(p.b.ep));
+		OK(dat_ep_reset(p.a.ep));
+	}
+	pair_close(&p);
+}
+
 TEST(recv_count, buffers_given_back_count_no_more)
 {
 	struct hub h;

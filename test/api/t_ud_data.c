@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "srq_rig.h"
 #include "ud.h"
 
 TEST(ud_data, messages_of_many_sizes_behind_their_header)
@@ -74,6 +75,33 @@ TEST(ud_data, segments_are_gathered_and_scattered)
 	memmove(u.p.b.buf.mem + 40, u.p.b.buf.mem + 2040, 15);
 	memmove(u.p.b.buf.mem + 55, u.p.b.buf.mem + 3055, 285);
 	CHECK_FILL(u.p.b.buf.mem + 40, 300, 9);
+	ud_close(&u);
+}
+
+/* There is no connection that the hard one could break. */
+TEST(ud_data, watermarks_report_and_break_nothing)
+{
+	struct ud u;
+
+	ud_up(&u);
+	for (uint64_t i = 0; i < 4; i++)
+		OK(post_recv(&u.p.b, i * 128, GRH + 8, 10 + i));
+	OK(dat_ep_set_watermark(u.p.b.ep, 1, 2));
+	for (uint64_t i = 0; i < 4; i++) {
+		OK(ud_send(&u.p.a, &u.b_of_a.to, 0, 8, 2));
+		UD_SENT(&u.p.a, 2, 8);
+		if (i == 0)
+			EV_NONE(u.p.node.async);
+	}
+	EV_ASYNC(&u.p.node, u.p.b.ep, DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+	EV_NONE(u.p.node.async);
+	for (uint64_t i = 0; i < 4; i++)
+		UD_RECEIVED(&u.p.b, 10 + i, 8);
+	OK(post_recv(&u.p.b, 0, GRH + 8, 20));
+	OK(ud_send(&u.p.a, &u.b_of_a.to, 0, 8, 2));
+	UD_SENT(&u.p.a, 2, 8);
+	UD_RECEIVED(&u.p.b, 20, 8);
+	EV_EMPTY(u.p.b.conn);
 	ud_close(&u);
 }
 
