@@ -27,5 +27,5 @@ test_faults_faults_LDADD = $(robust_libs2)
 check-faults: all
 	$(MAKE) $(AM_MAKEFLAGS) test/faults/faults
 	srcdir=$(srcdir) $(srcdir)/test/faults/faults.sh
-.PHONY: check-faults
 endif
+.PHONY: check-faults
