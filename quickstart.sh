@@ -79,7 +79,7 @@ logged()
 PACKAGES="gcc g++ libc6-dev make autoconf automake libtool pkg-config libfabric-dev libcunit1-dev
 	dapl2-utils systemtap-sdt-dev"
 CHECK_PACKAGES="clang clang-format valgrind xz-utils libxml2-utils mandoc gnuplot-nox libfabric-bin zsh iproute2
-	procps perl python3"
+	cmake procps perl python3"
 # Compilers for other machines.
 CROSS_PACKAGES="gcc-aarch64-linux-gnu libc6-dev-arm64-cross gcc-i686-linux-gnu libc6-dev-i386-cross"
 # The virtual machine with RDMA devices.

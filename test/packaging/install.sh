@@ -42,6 +42,55 @@ variable()
 ) >"$dir/log"
 silent 'the licence and all documents are installed'
 
+# ---------------------------------------------------------------- CMake
+
+# project COMPONENTS: configures and builds a program of each version against the installed
+# description, whose directories are replaced by those of the trees
+project()
+{
+	rm -rf "$dir/cmake"
+	mkdir "$dir/cmake" && cat >"$dir/cmake/CMakeLists.txt" <<-END
+	cmake_minimum_required(VERSION 3.10)
+	project(judge C)
+	find_package(DAT REQUIRED CONFIG COMPONENTS $1)
+	add_executable(one "$dir/one.c")
+	target_link_libraries(one PRIVATE DAT::dat)
+	add_executable(two "$src/examples/hello_client.c")
+	target_link_libraries(two PRIVATE DAT::dat2)
+	END
+	cmake -S "$dir/cmake" -B "$dir/cmake/build" -DDAT_DIR="$dir/DAT" >"$dir/cmake.log" 2>&1 &&
+		cmake --build "$dir/cmake/build" >>"$dir/cmake.log" 2>&1
+}
+
+if command -v cmake >/dev/null; then
+	(
+		read -r cmakedir libdir includedir < <(variable cmakedir libdir includedir)
+		mkdir "$dir/DAT"
+		sed "s|\"$libdir/|\"$PWD/.libs/|; s|\"$includedir\"|\"$src/include\"|" \
+			"$dir/root$cmakedir/DATConfig.cmake" >"$dir/DAT/DATConfig.cmake"
+		cat >"$dir/one.c" <<-'END'
+			#include <dat/udat.h>
+			int main(void)
+			{
+				const char *major, *minor;
+
+				return (int)dat_strerror(DAT_SUCCESS, &major, &minor);
+			}
+		END
+		project 'dat dat2' || tail -n 5 "$dir/cmake.log"
+		readelf -d "$dir/cmake/build/one" 2>&1 | grep -q 'NEEDED.*\[libdat.so.1\]' ||
+			echo 'the program for 1.2 is not linked to libdat.so.1'
+		readelf -d "$dir/cmake/build/two" 2>&1 | grep -q 'NEEDED.*\[libdat2.so.2\]' ||
+			echo 'the program for 2.0 is not linked to libdat2.so.2'
+		! project dat3 || echo 'an unknown component is found'
+		grep -q 'no dat3' "$dir/cmake.log" || echo 'the unknown component is not named'
+	) >"$dir/log" 2>&1
+	silent 'CMake finds both libraries'
+else
+	skipped=$((skipped + 1))
+	echo 'skip CMake finds both libraries: not installed: cmake'
+fi
+
 # ---------------------------------------------------------------- configure
 
 # refused OPTION: configure ends before it looks for a compiler, and names the folder

@@ -2,9 +2,11 @@
 # test/packaging/completion.sh and so on.
 # "make deb-check", which takes minutes, builds the Debian packages, installs and removes them.
 if !SANITIZED
-TESTS += test/packaging/completion.sh test/packaging/install.sh test/packaging/quickstart.sh
+TESTS += test/packaging/completion.sh test/packaging/install.sh test/packaging/quickstart.sh \
+	test/packaging/dist.sh
+nightly_tests += test/packaging/dist.sh
 endif
-EXTRA_DIST += test/packaging/completion.sh test/packaging/deb_check.sh \
+EXTRA_DIST += test/packaging/completion.sh test/packaging/dist.sh test/packaging/deb_check.sh \
 	test/packaging/install.sh test/packaging/quickstart.sh packaging/dat-ofi.spec docs/packaging.md \
 	debian/changelog \
 	debian/control \
