@@ -217,9 +217,9 @@ static void closed_meanwhile(void)
 	closed = false;
 	fake_state.hook = start_closer;
 	CHECK_RET(related("a", "b"), DAT_SUCCESS);
-	fake_state.hook = NULL;
 	CU_ASSERT_EQUAL(answer, DAT_HA_TRUE);
 	pthread_join(closer, NULL);
+	fake_state.hook = NULL;
 	CU_ASSERT(closed);
 	rig_unload();
 }
