@@ -27,5 +27,8 @@ test_faults_faults_LDADD = $(robust_libs2)
 check-faults: all
 	$(MAKE) $(AM_MAKEFLAGS) test/faults/faults
 	srcdir=$(srcdir) $(srcdir)/test/faults/faults.sh
+else
+check-faults:
+	@echo 'a build with ThreadSanitizer has no test/faults' >&2; exit 1
 endif
 .PHONY: check-faults
