@@ -443,6 +443,9 @@ void pair_break(struct pair *pair, int err)
 	pthread_mutex_lock(&pair->lock);
 	pair->state = PAIR_BROKEN;
 	pthread_mutex_unlock(&pair->lock);
+	/* The peer learns of it by this. The endpoint is closed when the last connection has left,
+	 * by the next thread that reads the event queue: that may be late. */
+	fi_shutdown(pair->ep, 0);
 	dofi_list_each(pos, &pair->conns)
 	{
 		struct pair_conn *conn = dofi_container(pos, struct pair_conn, link);
