@@ -92,21 +92,27 @@ static void reset(struct play *p, int conn)
 	c->state = CONN_NONE;
 }
 
+/* Rejects a request of the attempt that has failed. */
+static void drop_request(struct play *p)
+{
+	DAT_CR_HANDLE cr = p->request;
+
+	p->request = NULL;
+	if (cr)
+		CALL(rd_reject(cr));
+}
+
 /* After a failure: makes the endpoint usable again. */
 static void recover(struct play *p, int conn)
 {
 	struct conn *c = &p->c[conn];
-	DAT_CR_HANDLE cr = p->request;
 	DAT_RETURN ret;
 
 	p->lost++;
 	/* The failure has been reported, by an event. */
 	end_failures(p);
 	rl_activity("recovering after attempt %d", p->round);
-	if (cr) {
-		p->request = NULL;
-		CALL(rd_reject(cr));
-	}
+	drop_request(p);
 	if (c->state == CONN_UP) {
 		ret = dat_ep_disconnect(c->ep, DAT_CLOSE_ABRUPT_FLAG);
 		RL_CHECK(ret == DAT_SUCCESS || DAT_GET_TYPE(ret) == DAT_INVALID_STATE,
@@ -115,6 +121,8 @@ static void recover(struct play *p, int conn)
 	}
 	if (c->state == CONN_ENDED)
 		reset(p, conn);
+	/* The client may have sent its request twice, and the second was read meanwhile. */
+	drop_request(p);
 }
 
 static void link_up(struct play *p, int conn, void (*receives)(struct play *p, int conn))

@@ -96,15 +96,21 @@ static uint32_t rdm_packet_size(void)
 }
 
 /* rxm copies messages up to a size, and fetches longer ones (rendezvous). Its buffer size equals
- * the free space that a multi-receive buffer must have left; over a device it is the limit. */
-static void rdm_find_copy_limit(struct rdm_net *net)
+ * the free space that a multi-receive buffer must have left; over a device it is the limit. Peers
+ * must have the same limit, so an adapter that cannot find it would connect to none. */
+static int rdm_find_copy_limit(struct rdm_net *net)
 {
 	bool device = net->domain->fabric->fab->desc->over_device;
 	size_t buffer = 0, len = sizeof(buffer);
+	int ret;
 
-	if (strstr(net->inner.info->fabric_attr->prov_name, "ofi_rxm") &&
-	    !fi_getopt(&net->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &buffer, &len))
+	if (!strstr(net->inner.info->fabric_attr->prov_name, "ofi_rxm"))
+		return 0;
+	ret = fi_getopt(&net->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &buffer, &len);
+	if (!ret)
 		net->copied = (uint32_t)(device ? buffer : dofi_lib_rxm_limit(buffer));
+	/* Without this option all adapters have no limit. */
+	return ret == -FI_ENOPROTOOPT || ret == -FI_ENOSYS ? 0 : ret;
 }
 
 /* As long as they are copied, large packets cost less per byte than ordinary ones; fetching takes
@@ -213,7 +219,10 @@ static int rdm_open_ep_at_port(struct rdm_net *net, const char **what)
 		ret = fi_ep_bind(net->ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
 	if (ret)
 		return ret;
-	rdm_find_copy_limit(net);
+	*what = "fi_getopt";
+	ret = rdm_find_copy_limit(net);
+	if (ret)
+		return ret;
 	rdm_enlarge_packets(net);
 	rdm_avoid_fetching(net);
 	*what = "fi_enable";
