@@ -4,6 +4,7 @@ examples_sources = \
 	examples/event_loop.c \
 	examples/hello_client.c \
 	examples/hello_server.c \
+	examples/oldxfer.c \
 	examples/pingpong.c \
 	examples/rdma_write.c \
 	examples/srq_server.c
@@ -13,6 +14,7 @@ check_PROGRAMS += \
 	examples/event_loop \
 	examples/hello_client \
 	examples/hello_server \
+	examples/oldxfer \
 	examples/pingpong \
 	examples/rdma_write \
 	examples/srq_server
@@ -23,6 +25,8 @@ examples_hello_client_SOURCES = examples/hello_client.c
 examples_hello_client_LDADD = libdat2.la
 examples_hello_server_SOURCES = examples/hello_server.c
 examples_hello_server_LDADD = libdat2.la
+examples_oldxfer_SOURCES = examples/oldxfer.c
+examples_oldxfer_LDADD = libdat.la
 examples_pingpong_SOURCES = examples/pingpong.c examples/common.h
 examples_pingpong_LDADD = libdat2.la
 examples_rdma_write_SOURCES = examples/rdma_write.c examples/common.h
