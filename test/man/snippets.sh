@@ -63,6 +63,7 @@ extract()
 		}
 		/^\.Bd -literal -offset indent$/ {
 			code = 1
+			block = 0
 			out = "#line " FNR + 1 " \"" FILENAME "\"\n"
 			next
 		}
@@ -86,7 +87,7 @@ extract()
 			out = out $0 "\n"
 			if (only == "" || only == version)
 				lines++
-			if (lines == 33)
+			if (++block == 33)
 				fault("more than 32 lines of code")
 			columns = 0
 			for (i = 1; i <= length($0); i++)
