@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Checks what "make install" installs, which folders configure refuses, and what git ignores. Run
-# from the top of a build tree.
+# Checks what "make install" installs, which folders configure refuses, the versions of recipes, and what git
+# ignores. Run from the top of a build tree.
 set -u
 src=$(cd "${srcdir:-.}" && pwd)
 passed=0 failed=0 skipped=0
@@ -110,6 +110,33 @@ for option in --prefix='/opt/my dat' --libdir='/opt/my dat/lib' --with-dat-conf=
 	refused "$option"
 done >"$dir/log"
 silent 'configure refuses a folder with a blank at once'
+
+# ---------------------------------------------------------------- recipes
+
+recipe=$src/packaging/spack/spack_repo/dat_ofi/packages/dat_ofi/package.py
+(
+	version=$(sed -n 's/^AC_INIT(\[dat-ofi\], \[\(.*\)\])$/\1/p' "$src/configure.ac")
+	[ -n "$version" ] || echo 'configure.ac: no version found'
+	while IFS=: read -r file line; do
+		grep -qF -e "$line" "$src/$file" || echo "$file lacks: $line"
+	done <<-END
+		debian/changelog:dat-ofi ($version)
+		packaging/dat-ofi.spec:Version:        $version
+		${recipe#"$src"/}:version("$version")
+		docs/packaging.md:dat-ofi-$version.tar.xz
+		docs/packaging.md:spack add dat-ofi@$version
+		docs/packaging.md:spack develop --path "\$PWD" dat-ofi@$version
+	END
+) >"$dir/log"
+silent 'all recipes have the version of configure.ac'
+
+if command -v python3 >/dev/null; then
+	python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$recipe" >"$dir/log" 2>&1
+	silent 'the recipe for Spack is valid Python'
+else
+	skipped=$((skipped + 1))
+	echo 'skip the recipe for Spack is valid Python: not installed: python3'
+fi
 
 # ---------------------------------------------------------------- git
 

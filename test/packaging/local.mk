@@ -8,6 +8,9 @@ nightly_tests += test/packaging/dist.sh
 endif
 EXTRA_DIST += test/packaging/completion.sh test/packaging/dist.sh test/packaging/deb_check.sh \
 	test/packaging/install.sh test/packaging/quickstart.sh packaging/dat-ofi.spec docs/packaging.md \
+	packaging/Containerfile .dockerignore \
+	packaging/spack/spack_repo/dat_ofi/repo.yaml \
+	packaging/spack/spack_repo/dat_ofi/packages/dat_ofi/package.py \
 	debian/changelog \
 	debian/control \
 	debian/copyright \
