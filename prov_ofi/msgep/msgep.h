@@ -722,6 +722,9 @@ unsigned int msgep_recv_requests(struct msgep_ep *ep);
 void msgep_ep_abort(struct msgep_ep *ep, const char *why);
 /* The peer violated the protocol: the connection ends, and all further input is ignored. */
 void msgep_ep_fail(struct msgep_ep *ep, const char *why);
+/* The same when data can no longer be pulled from the peer: it is ending the connection, abruptly,
+ * or has died. */
+void msgep_ep_revoked(struct msgep_ep *ep, const char *what);
 /* proto_rx.c: moves the next receive to ep->cur. False: there is none, and the frame has to
  * wait. */
 bool msgep_claim_receive(struct msgep_ep *ep);

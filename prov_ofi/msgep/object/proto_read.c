@@ -276,7 +276,7 @@ void msgep_recv_data(struct msgep_ep *ep, const struct msgep_frame *f, const voi
 		return;
 	}
 	if (pull && !bulk && !read_pull_granted(ep, tx, f, &p)) {
-		msgep_ep_fail(ep, "data of a read that was revoked");
+		msgep_ep_revoked(ep, "a read");
 		return;
 	}
 	if (!f->key && !pull) {

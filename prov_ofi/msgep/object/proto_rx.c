@@ -34,6 +34,15 @@ static void proto_abort(struct msgep_ep *ep)
 		msgep_ep_path_checked(ep);
 }
 
+static void proto_fail(struct msgep_ep *ep)
+{
+	ep->failed = true;
+	ep->refused = true;
+	if (ep->transport->withdraw)
+		ep->transport->withdraw(ep);
+	proto_abort(ep);
+}
+
 void msgep_ep_fail(struct msgep_ep *ep, const char *why)
 {
 	char text[DOFI_ADDR_TEXT];
@@ -41,11 +50,17 @@ void msgep_ep_fail(struct msgep_ep *ep, const char *why)
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	dofi_log(DOFI_LOG_WARN, "ended the connection with %s: it violated the protocol: %s",
 		 dofi_peer_text(&ep->peer, text), why);
-	ep->failed = true;
-	ep->refused = true;
-	if (ep->transport->withdraw)
-		ep->transport->withdraw(ep);
-	proto_abort(ep);
+	proto_fail(ep);
+}
+
+void msgep_ep_revoked(struct msgep_ep *ep, const char *what)
+{
+	char text[DOFI_ADDR_TEXT];
+
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	dofi_log(DOFI_LOG_INFO, "ended the connection with %s: it has revoked the data of %s",
+		 dofi_peer_text(&ep->peer, text), what);
+	proto_fail(ep);
 }
 
 void msgep_ep_abort(struct msgep_ep *ep, const char *why)
@@ -190,7 +205,7 @@ static bool proto_recv_message(struct msgep_ep *ep, const struct msgep_frame *f,
 		return true;
 	}
 	if (!msgep_pull_frame(ep, f, &p, msgep_recv_iov(&ep->cur))) {
-		msgep_ep_fail(ep, "a message that its sender has revoked");
+		msgep_ep_revoked(ep, "a message");
 		return true;
 	}
 	ep->received += p.bytes;
@@ -275,7 +290,7 @@ static void proto_recv_write(struct msgep_ep *ep, const struct msgep_frame *f, c
 		return;
 	}
 	if (!ok) {
-		msgep_ep_fail(ep, "a write that its sender has revoked");
+		msgep_ep_revoked(ep, "a write");
 		return;
 	}
 	ep->remote += p.bytes;
