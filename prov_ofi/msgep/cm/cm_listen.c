@@ -200,6 +200,15 @@ void msgep_cm_half_open_ready(struct msgep_cm_conn *conn, uint32_t events)
 	}
 	if (!ret || ret == -EINTR)
 		return;
+	if (ret == -EMFILE) {
+		dofi_log(DOFI_LOG_WARN,
+			 "cannot take the request of %s, which has to repeat it: Too many open "
+			 "files; try: ulimit -n",
+			 msgep_cm_peer_text(conn, text));
+		msgep_cm_send_busy(conn->fd, conn->transport);
+		msgep_cm_conn_free(conn);
+		return;
+	}
 	if (ret == -EPROTONOSUPPORT) {
 		dofi_log(DOFI_LOG_WARN,
 			 "rejected %s: expected version %d of the handshake, got "

@@ -120,16 +120,25 @@ bool msgep_cm_peer_trusted(int fd, const union dofi_addr *to, enum msgep_cm_proo
 	char text[INET6_ADDRSTRLEN];
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
+	bool own;
 
 	if (proof == MSGEP_CM_PROOF_SECRET)
 		return true;
 	/* The credentials of the process that called listen. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len))
 		return false;
-	if ((!cred.uid || cred.uid == geteuid() ||
-	     (proof == MSGEP_CM_PROOF_PORT && cm_owns_port(cred.uid, to))) &&
-	    cm_is_known(cred.uid))
+	own = !cred.uid || cred.uid == geteuid() ||
+	      (proof == MSGEP_CM_PROOF_PORT && cm_owns_port(cred.uid, to));
+	if (own && cm_is_known(cred.uid))
 		return true;
+	if (own) {
+		dofi_log(DOFI_LOG_WARN,
+			 "%s:%u: /proc/self/uid_map does not have user %u, whose listener for "
+			 "shared memory this is, or cannot be read: not connecting to it",
+			 msgep_cm_addr_text(to, text, sizeof(text)), dofi_addr_port(&to->sa),
+			 (unsigned int)cred.uid);
+		return false;
+	}
 	dofi_log(DOFI_LOG_WARN,
 		 "%s:%u: the listener for shared memory is user %u's, not root's or "
 		 "user %u's%s",

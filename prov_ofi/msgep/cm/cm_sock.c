@@ -343,10 +343,11 @@ int msgep_cm_send(struct msgep_cm_conn *conn)
 
 /* ---------------------------------------------------------------- receiving */
 
-/* Keeps the first descriptor, closes all others; false: more than one was received. */
-static bool cm_take_fds(struct msgep_cm_conn *conn, struct msghdr *msg)
+/* Keeps the first descriptor, closes all others. Returns 0, or negative: several were received, or
+ * the kernel has dropped one, because this process may have no more. */
+static int cm_take_fds(struct msgep_cm_conn *conn, struct msghdr *msg)
 {
-	bool good = !(msg->msg_flags & MSG_CTRUNC);
+	bool truncated = msg->msg_flags & MSG_CTRUNC, none = conn->in_fd < 0, good = !truncated;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		size_t n;
@@ -359,6 +360,7 @@ static bool cm_take_fds(struct msgep_cm_conn *conn, struct msghdr *msg)
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
 			dofi_forkfd(fd);
+			none = false;
 			if (conn->in_fd < 0) {
 				conn->in_fd = fd;
 			} else {
@@ -367,7 +369,9 @@ static bool cm_take_fds(struct msgep_cm_conn *conn, struct msghdr *msg)
 			}
 		}
 	}
-	return good;
+	if (truncated && none)
+		return -EMFILE;
+	return good ? 0 : -EBADMSG;
 }
 
 /* Reads at most `want` bytes. Outside the handshake the kernel discards descriptors, because no
@@ -381,6 +385,7 @@ static ssize_t cm_receive(struct msgep_cm_conn *conn, uint8_t *buf, size_t want,
 	struct iovec iov = { buf, want };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	ssize_t n;
+	int ret = 0;
 
 	if (handshake && conn->transport->local) {
 		msg.msg_control = &control;
@@ -391,9 +396,9 @@ static ssize_t cm_receive(struct msgep_cm_conn *conn, uint8_t *buf, size_t want,
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
-	if (msg.msg_control && !cm_take_fds(conn, &msg))
-		return -EBADMSG;
-	return n;
+	if (msg.msg_control)
+		ret = cm_take_fds(conn, &msg);
+	return ret ? ret : n;
 }
 
 /* Checks that a descriptor was received exactly if the message announces one. */
