@@ -44,7 +44,7 @@ robust_long_tests = test/robust/kill test/robust/idle
 check_PROGRAMS += $(robust_tests) $(robust_long_tests) test/robust/mixed-12 test/robust/peers
 TESTS += test/robust/short.sh
 long_tests += test/robust/long.sh
-EXTRA_DIST += test/robust/long.sh test/robust/serial.sh test/robust/short.sh
+EXTRA_DIST += test/robust/soak.sh test/robust/long.sh test/robust/serial.sh test/robust/short.sh
 
 test_robust_kill_SOURCES = test/robust/kill.c test/robust/kill.h test/robust/kill_play.c
 test_robust_kill_CPPFLAGS = $(robust_cppflags) -DRL_API=2
@@ -134,7 +134,8 @@ test_robust_signals_CPPFLAGS = $(robust_cppflags)
 test_robust_signals_LDFLAGS = $(robust_ldflags)
 test_robust_signals_LDADD = test/robust/librobust.la -lpthread
 
-test_robust_soak_SOURCES = test/robust/soak.c test/robust/soak.h test/robust/soak_ep.c
+test_robust_soak_SOURCES = test/robust/soak.c test/robust/soak.h test/robust/soak_chaos.c \
+	test/robust/soak_ep.c test/fabrics/net.c test/fabrics/net.h
 test_robust_soak_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_soak_LDFLAGS = $(robust_ldflags)
 test_robust_soak_LDADD = $(robust_libs2)
@@ -144,3 +145,10 @@ test_robust_srqstress_SOURCES = test/robust/srqstress.c test/robust/srqstress.h 
 test_robust_srqstress_CPPFLAGS = $(robust_cppflags) -DRL_API=2
 test_robust_srqstress_LDFLAGS = $(robust_ldflags)
 test_robust_srqstress_LDADD = $(robust_libs2)
+
+# For as long as SOAK_SECONDS, over each of SOAK_FABRICS: see soak.sh.
+soak: all
+	$(MAKE) $(AM_MAKEFLAGS) test/robust/soak
+	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_FABRICS="$(SOAK_FABRICS)" SOAK_SEED=$(SOAK_SEED) \
+		$(srcdir)/test/robust/soak.sh
+.PHONY: soak

@@ -25,6 +25,7 @@ void soak_ep_init(struct soak_thread *t, int index)
 
 	memset(e, 0, sizeof(*e));
 	e->index = index;
+	e->gen = soak_shared->process * SOAK_GENERATIONS;
 	e->active = t->active;
 	e->base = each * (size_t)index;
 	e->bufs = (uint8_t *)t->mem.p + e->base;
@@ -180,7 +181,8 @@ void soak_ep_completed(struct soak_thread *t, const DAT_DTO_COMPLETION_EVENT_DAT
 	unsigned int index = cookie >> 8 & 0xff, op = cookie & 0xff;
 	struct soak_ep *e;
 
-	RL_CHECK(index < SOAK_EPS && op < SOAK_OPS, "completion with cookie 0x%llx", cookie);
+	RL_CHECK(index < (unsigned int)soak_eps && op < SOAK_OPS, "completion with cookie 0x%llx",
+		 cookie);
 	e = &t->ep[index];
 	RL_CHECK(d->ep_handle == e->ep, "completion 0x%llx names another EP", cookie);
 	RL_CHECK(cookie >> 32 == e->gen, "completion of generation %u in generation %u",
@@ -214,6 +216,15 @@ void soak_ep_over(struct soak_ep *e, bool broken)
 	e->phase = SP_ENDING;
 }
 
+void soak_ep_failed(struct soak_thread *t, struct soak_ep *e, const char *event)
+{
+	RL_CHECK(e->phase == SP_PENDING && soak_may_fail(e),
+		 "%s of EP %d, generation %u in phase %d", event, e->index, e->gen, (int)e->phase);
+	e->failed = true;
+	t->failed++;
+	soak_ep_over(e, false);
+}
+
 /*
  * A graceful disconnect completes outstanding requests and loses nothing: the passive side must
  * have received exactly the messages whose sends succeeded.
@@ -222,6 +233,10 @@ static void compare_with_peer(struct soak_ep *e)
 {
 	const struct soak_end *their = e->their_end;
 
+	RL_CHECK(e->mine || their->mine || their->failed || e->rejected,
+		 "EP %d, generation %u: %s here, %s there, and neither side has disconnected",
+		 e->index, e->gen, e->broken ? "BROKEN" : "DISCONNECTED",
+		 their->broken ? "BROKEN" : "DISCONNECTED");
 	if (e->mine || !their->mine || !their->graceful)
 		return;
 	RL_CHECK(e->next_recv == their->sent,
@@ -234,7 +249,7 @@ static void compare_with_peer(struct soak_ep *e)
 bool soak_ep_recycle(struct soak_thread *t, struct soak_ep *e)
 {
 	if (e->out_recvs || e->out_reqs) {
-		RL_CHECK(rl_now() - e->ended_at < (uint64_t)rl_bound(5000) * 1000,
+		RL_CHECK(rl_now() - e->ended_at < (uint64_t)soak_bound(5000) * 1000,
 			 "EP %d, generation %u: %d receives and %d requests do not complete",
 			 e->index, e->gen, e->out_recvs, e->out_reqs);
 		return false;
@@ -243,20 +258,24 @@ bool soak_ep_recycle(struct soak_thread *t, struct soak_ep *e)
 		e->my_end->mine = e->mine;
 		e->my_end->graceful = e->graceful;
 		e->my_end->broken = e->broken;
+		e->my_end->failed = e->failed;
 		e->my_end->sent = e->sent_ok;
 		e->my_end->gen = e->gen;
 	}
-	if (e->their_end->gen < e->gen) {
-		RL_CHECK(rl_now() - e->ended_at < (uint64_t)rl_bound(8000) * 1000,
+	if (!e->failed && !soak_partner_died(e) && e->their_end->gen < e->gen) {
+		RL_CHECK(rl_now() - e->ended_at < (uint64_t)soak_bound(8000) * 1000,
 			 "EP %d, generation %u has not ended at the peer", e->index, e->gen);
 		return false;
 	}
-	compare_with_peer(e);
+	/* The peer may have been killed after it has written its end. */
+	if (!e->failed && e->their_end->gen == e->gen && !soak_partner_died(e))
+		compare_with_peer(e);
 	RL_CHECK(rd_state(e->ep) == DAT_EP_STATE_DISCONNECTED, "EP %d is in state %d", e->index,
 		 (int)rd_state(e->ep));
 	RD_OK(dat_ep_reset(e->ep));
 	e->phase = SP_IDLE;
 	e->mine = e->graceful = e->ended = e->verifying = false;
+	e->failed = e->broken = e->rejected = false;
 	e->next_send = e->next_recv = e->sent_ok = e->written = 0;
 	(void)t;
 	return true;
