@@ -40,7 +40,7 @@ extern "C" {
  *   DAT_INVALID_HANDLE/IA, /PZ                    bad handle
  *   DAT_INVALID_HANDLE/LMR                        DAT_MEM_TYPE_LMR with a bad handle
  *   DAT_INVALID_PARAMETER/ARG2                    unknown kind of memory
- *   DAT_INVALID_PARAMETER/ARG4                    length 0
+ *   DAT_LENGTH_ERROR                              length 0
  *   DAT_INVALID_PARAMETER/ARG6                    unknown right
  *   DAT_INVALID_PARAMETER/ARG7                    lmr_handle is NULL
  *   DAT_INVALID_STATE                             the memory is not shared

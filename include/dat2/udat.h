@@ -43,7 +43,7 @@ extern "C" {
  *   DAT_INVALID_HANDLE/IA, /PZ                    bad handle
  *   DAT_INVALID_HANDLE/LMR                        DAT_MEM_TYPE_LMR with a bad handle
  *   DAT_INVALID_PARAMETER/ARG2                    unknown kind of memory
- *   DAT_INVALID_PARAMETER/ARG4                    length 0
+ *   DAT_LENGTH_ERROR                              length 0
  *   DAT_INVALID_PARAMETER/ARG6                    unknown right
  *   DAT_INVALID_PARAMETER/ARG7                    unknown va_type, or lmr_handle is NULL
  *                                                 (position of 1.2)
