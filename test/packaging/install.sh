@@ -39,8 +39,14 @@ variable()
 		cmp "$src/$file" "$doc/${file##*/}" 2>&1
 	done <"$dir/names"
 	[ "$(wc -l <"$dir/names")" -ge 7 ] || echo 'too few documents found'
+	# What the documents show.
+	(cd "$src/docs" && sed -n 's/^!\[.*\](\(.*\))$/\1/p' ./*.md) >"$dir/pictures"
+	while read -r file; do
+		cmp "$src/docs/$file" "$doc/$file" 2>&1
+	done <"$dir/pictures"
+	[ "$(wc -l <"$dir/pictures")" -ge 5 ] || echo 'too few pictures found'
 ) >"$dir/log"
-silent 'the licence and all documents are installed'
+silent 'the licence, all documents and their pictures are installed'
 
 # ---------------------------------------------------------------- CMake
 

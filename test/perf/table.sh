@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Measures the overhead of DAT over raw libfabric. Prints the tables of docs/performance.md: the same
-# pattern over both, in turns, in the same processes, by dat_perf. Not a test: for a quiet machine.
+# Compares DAT with raw libfabric, and patterns of transports above DAT with what a user would pick
+# instead. Prints the tables of docs/performance.md: the same pattern over both, in turns,
+# by dat_perf. Not a test: for a quiet machine.
 #
 # usage: table.sh [-b BUILD] [-r ROUNDS] [FABRIC...]		default: tcp shm rxm
 set -u
@@ -27,7 +28,7 @@ run()
 {
 	local file=$1
 	shift
-	timeout 900 "$BUILD/tools/perf/dat_perf" --fabrics "$fabric" --rounds "$ROUNDS" --raw \
+	timeout 900 "$BUILD/tools/perf/dat_perf" --fabrics "$fabric" --rounds "$ROUNDS" \
 		--format csv "$@" >"$file" || bad=1
 }
 
@@ -35,19 +36,33 @@ run()
 # the machine and the size.
 perf()
 {
-	run "$out" "$@"
+	other_name=raw
+	run "$out" --raw "$@"
 	: >"$other"
-	[ "$fabric" != shm ] || FI_SHM_DISABLE_CMA=1 run "$other" "$@"
+	[ "$fabric" != shm ] || FI_SHM_DISABLE_CMA=1 run "$other" --raw "$@"
+}
+
+# pattern OPTIONS: next to what a program would use without DAT
+pattern()
+{
+	: >"$other"
+	case $fabric in
+	shm) other_name=memory ;;
+	*) other_name=sockets ;;
+	esac
+	run "$out" --raw "$other_name" "$@"
 }
 
 # rows WHAT FORMAT FACTOR UNIT: one line for each operation and size; where libfabric was measured in
 # two modes, from the run in which it was better
 rows()
 {
-	awk -F, -v what="$1" -v format="$2" -v factor="$3" -v unit="$4" -v other="$other" '
+	awk -F, -v what="$1" -v format="$2" -v factor="$3" -v unit="$4" -v other="$other" \
+		-v than="$other_name" '
 		NR == 1 {
 			for (i = 1; i <= NF; i++) col[$i] = i
-			raw_at = col["raw_" what "_" unit]
+			raw_at = col[than "_" what "_" unit]
+			ratio_at = col[(than == "raw" ? "" : than "_") what "_ratio"]
 			getline second <other
 			next
 		}
@@ -67,20 +82,20 @@ rows()
 				text = $col["size"] / 1048576 " MiB"
 			mode = $col["mode"] == "poll" ? "" : ", " $col["mode"]
 			name = unit == "us" ? "us" : "GB/s"
-			raw = $col["raw_" what "_" unit]
+			raw = $raw_at
 			printf "| %s | %s%s | %s | " format " %s | ", $col["fabric"], $col["op"],
 				mode, text, $col[what "_" unit] / factor, name
 			if (raw == "")
 				print "cannot | |"	# libfabric has nothing to sleep on
 			else
-				printf format " %s | %.2f |\n", raw / factor, name,
-					$col[what "_ratio"]
+				printf format " %s | %.2f |\n", raw / factor, name, $ratio_at
 		}' "$out"
 }
 
+# head_line [WHAT [OTHER]]
 head_line()
 {
-	echo "| fabric | operation | size | DAT | libfabric | ratio |"
+	echo "| fabric | ${1:-operation} | size | DAT | ${2:-libfabric} | ratio |"
 	echo "| -- | -- | -- | -- | -- | -- |"
 }
 
@@ -104,6 +119,16 @@ for fabric; do
 	perf --op send,write,read --size 64K --test bw --iters 32768
 	rows bandwidth %.2f 1000 mbps
 	perf --op send,write,read --size 1M --test bw --iters 4096
+	rows bandwidth %.2f 1000 mbps
+done
+echo
+echo "Patterns of transports above DAT, next to a ring in shared memory (shm) or TCP sockets"
+echo
+head_line pattern "without DAT"
+for fabric; do
+	pattern --pattern eager,two-queues --size 8,64,4K,64K --test lat
+	rows latency %.2f 1 us
+	pattern --pattern eager --size 64K,1M --test bw
 	rows bandwidth %.2f 1000 mbps
 done
 exit "$bad"

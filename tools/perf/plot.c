@@ -16,13 +16,18 @@ static const struct {
 	const char *title;
 	const char *unit;
 	double (*value)(const struct perf_row *r, enum perf_kind k);
+	/* The rate of the bandwidth test has no panel: it would show the same figures again. */
+	bool rate_test;
 } panel[PANELS] = {
-	{ "latency", "us", perf_row_latency },
-	{ "bandwidth", "10^6 bytes/s", perf_row_mbps },
-	{ "message rate", "messages/s", perf_row_rate },
+	{ "latency", "us", perf_row_latency, false },
+	{ "bandwidth", "10^6 bytes/s", perf_row_mbps, false },
+	{ "message rate", "messages/s", perf_row_rate, true },
 };
 
-/* One curve of a panel: all parameters but the size are equal. */
+/*
+ * One curve of a panel: all parameters but the size are equal. Curves that differ only in the kind
+ * have the same colour.
+ */
 struct curve {
 	const struct perf_fabric *fabric;
 	enum perf_op op;
@@ -58,6 +63,8 @@ static int points(FILE *to, const struct perf_book *b, const struct curve *c, in
 	while (perf_row_next(b, c->fabric, &i, &row)) {
 		if (row.c->op != c->op || row.c->mode != c->mode)
 			continue;
+		if (panel[p].rate_test && !row.test[PERF_RATE])
+			continue;
 		v = panel[p].value(&row, c->kind);
 		if (isnan(v) || v <= 0)
 			continue;
@@ -86,7 +93,7 @@ static void plot_draw_panel(FILE *to, const struct perf_book *b, int p)
 {
 	const char *sep = "plot ";
 	struct curve c;
-	int at, n = 0;
+	int at, n = 0, colour = 0, last = -1;
 
 	for (at = 0; next_curve(b, &c, &at);) {
 		if (!points(NULL, b, &c, p))
@@ -94,7 +101,12 @@ static void plot_draw_panel(FILE *to, const struct perf_book *b, int p)
 		if (!n++)
 			fprintf(to, "set title '%s'\nset ylabel '%s'\n", panel[p].title,
 				panel[p].unit);
-		fprintf(to, "%s'-' using 1:2 with linespoints title \"%s %s %s%s%s\"", sep,
+		if (last != (at - 1) / PERF_KINDS)
+			colour++;
+		last = (at - 1) / PERF_KINDS;
+		fprintf(to,
+			"%s'-' using 1:2 with linespoints lc %d dt %d pt %d title \"%s %s %s%s%s\"",
+			sep, colour, c.kind == PERF_DAT ? 1 : 2, c.kind == PERF_DAT ? 7 : 6,
 			c.fabric->name, perf_op_name[c.op], perf_mode_name[c.mode],
 			c.kind == PERF_DAT ? "" : " ",
 			c.kind == PERF_DAT ? "" : perf_kind_name[c.kind]);
