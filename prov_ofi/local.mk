@@ -16,6 +16,7 @@ dofi_common_sources = \
 	prov_ofi/base/eventfd.h \
 	prov_ofi/base/forkfd.c prov_ofi/base/forkfd.h \
 	prov_ofi/base/grace_timer.h \
+	prov_ofi/base/grow.h \
 	prov_ofi/base/inline.h \
 	prov_ofi/base/key_map.c prov_ofi/base/key_map.h \
 	prov_ofi/base/list.h \
@@ -90,7 +91,6 @@ dofi_common_sources = \
 	prov_ofi/msgep/rdm/rdm_peers.c \
 	prov_ofi/msgep/rdm/rdm_probe.c \
 	prov_ofi/msgep/rdm/rdm_recv.c \
-	prov_ofi/msgep/ring.h \
 	prov_ofi/msgep/shm/shm.c \
 	prov_ofi/msgep/shm/shm_pull.c prov_ofi/msgep/shm/shm_pull.h \
 	prov_ofi/msgep/shm/shm_ready.c prov_ofi/msgep/shm/shm_ready.h \

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/grow.h"
 #include "base/timer.h"
 
 static void timer_put(struct dofi_timers *all, size_t slot, struct dofi_timer *t)
@@ -53,19 +54,7 @@ void dofi_timer_init(struct dofi_timer *t, void (*fire)(struct dofi_timer *))
 
 int dofi_timers_reserve(struct dofi_timers *all, size_t n)
 {
-	size_t capacity = all->capacity ? all->capacity : 64;
-	struct dofi_timer **heap;
-
-	while (capacity < n)
-		capacity *= 2;
-	if (capacity == all->capacity)
-		return 0;
-	heap = realloc(all->heap, capacity * sizeof(*heap));
-	if (!heap)
-		return -ENOMEM;
-	all->heap = heap;
-	all->capacity = capacity;
-	return 0;
+	return DOFI_TABLE_RESERVE(all->heap, all->capacity, n, 64, UINT32_MAX) ? 0 : -ENOMEM;
 }
 
 void dofi_timer_cancel(struct dofi_timers *all, struct dofi_timer *t)

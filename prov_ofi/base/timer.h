@@ -17,7 +17,8 @@ struct dofi_timer {
 
 struct dofi_timers {
 	struct dofi_timer **heap;
-	size_t count, capacity;
+	size_t count;
+	uint32_t capacity;
 };
 
 void dofi_timer_init(struct dofi_timer *t, void (*fire)(struct dofi_timer *));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "coll/coll_sched.h"
 
 #define STEPS_FIRST 32u
@@ -11,16 +12,9 @@ static struct coll_step *sched_add(struct coll_op *op, enum coll_step_kind kind)
 {
 	struct coll_step *step;
 
-	if (op->count == op->capacity) {
-		uint32_t capacity = op->capacity ? 2 * op->capacity : STEPS_FIRST;
-
-		step = realloc(op->steps, capacity * sizeof(*step));
-		if (!step) {
-			op->no_memory = true;
-			return NULL;
-		}
-		op->steps = step;
-		op->capacity = capacity;
+	if (!DOFI_TABLE_RESERVE(op->steps, op->capacity, op->count + 1, STEPS_FIRST, UINT32_MAX)) {
+		op->no_memory = true;
+		return NULL;
 	}
 	step = &op->steps[op->count++];
 	memset(step, 0, sizeof(*step));

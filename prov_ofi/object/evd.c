@@ -9,6 +9,7 @@
 
 #include "base/eventfd.h"
 #include "base/forkfd.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "object/async_evd.h"
@@ -194,21 +195,11 @@ void dofi_evd_destroy(struct dofi_evd *evd)
 
 bool dofi_evd_grow(struct dofi_evd *evd, uint32_t capacity)
 {
-	struct dofi_event *ring = calloc(capacity, sizeof(*ring));
-	uint32_t n = dofi_evd_count(evd);
-
 	DOFI_ASSERT_LOCKED(&evd->lock);
-	DOFI_ASSERT(capacity >= n, "EVD %p: %u events, new capacity %u", (void *)evd, n, capacity);
-	if (!ring)
-		return false;
-	for (uint32_t i = 0; i < n; i++)
-		ring[i] = evd->ring[(evd->head + i) & (evd->capacity - 1)];
-	free(evd->ring);
-	evd->ring = ring;
-	evd->capacity = capacity;
-	evd->head = 0;
-	evd->tail = n;
-	return true;
+	DOFI_ASSERT(capacity >= dofi_evd_count(evd), "EVD %p: %u events, new capacity %u",
+		    (void *)evd, dofi_evd_count(evd), capacity);
+	return dofi_ring_resize(&evd->ring, sizeof(*evd->ring), &evd->capacity, capacity, evd->head,
+				evd->tail);
 }
 
 /* False: no memory. */

@@ -14,10 +14,10 @@
  * shared memory: it is polled only if it has connections, and at limited intervals.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "msgep/object/cq_poll.h"
 #include "msgep/ready.h"
 
@@ -230,28 +230,20 @@ void msgep_cq_serve_another(struct msgep_cq *cq)
  * connecting, slower with each connection. */
 int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
 {
-	int ret = 0;
+	bool ok;
 
 	if (ep->tx_cq == cq || ep->rx_cq == cq)
 		return 0;
 	msgep_lock(&cq->poll);
-	if (cq->n_eps == cq->eps_capacity) {
-		uint32_t capacity = cq->eps_capacity ? 2 * cq->eps_capacity : 4;
-		struct msgep_cq_ep *eps = realloc(cq->eps, capacity * sizeof(*eps));
-
-		if (!eps) {
-			ret = -FI_ENOMEM;
-			goto out;
-		}
-		cq->eps = eps;
-		cq->eps_capacity = capacity;
+	ok = DOFI_TABLE_RESERVE(cq->eps, cq->eps_capacity, cq->n_eps + 1, 4, UINT32_MAX);
+	if (ok) {
+		cq->eps[cq->n_eps++] = cq->eps[cq->n_polled];
+		cq->eps[cq->n_polled++] = cq->eps[cq->n_active];
+		cq->eps[cq->n_active++] =
+			(struct msgep_cq_ep){ .ep = ep, .last_active = cq->polls };
 	}
-	cq->eps[cq->n_eps++] = cq->eps[cq->n_polled];
-	cq->eps[cq->n_polled++] = cq->eps[cq->n_active];
-	cq->eps[cq->n_active++] = (struct msgep_cq_ep){ .ep = ep, .last_active = cq->polls };
-out:
 	msgep_unlock(&cq->poll);
-	return ret;
+	return ok ? 0 : -FI_ENOMEM;
 }
 
 /* The endpoint receives there. The second receiver requires order from the first, too; later ones
@@ -310,18 +302,9 @@ bool msgep_cq_attach_ready(struct msgep_cq *cq, struct msgep_ready *r)
 	for (uint32_t i = 0; i < cq->n_ready; i++)
 		if (cq->ready[i] == r)
 			goto out;
-	if (cq->n_ready == cq->ready_capacity) {
-		uint32_t capacity = cq->ready_capacity ? 2 * cq->ready_capacity : 2;
-		struct msgep_ready **ready =
-			realloc(cq->ready, capacity * sizeof(struct msgep_ready *));
-
-		ok = ready;
-		if (!ok)
-			goto out;
-		cq->ready = ready;
-		cq->ready_capacity = capacity;
-	}
-	cq->ready[cq->n_ready++] = r;
+	ok = DOFI_TABLE_RESERVE(cq->ready, cq->ready_capacity, cq->n_ready + 1, 2, UINT32_MAX);
+	if (ok)
+		cq->ready[cq->n_ready++] = r;
 out:
 	msgep_unlock(&cq->poll);
 	return ok;

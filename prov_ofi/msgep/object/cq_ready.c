@@ -5,8 +5,8 @@
  * not process all that is there: a batch of frames, and none if another thread holds its lock or
  * if a message waits for a receive.
  */
-#include <stdlib.h>
 
+#include "base/grow.h"
 #include "msgep/ready.h"
 
 /* Entries per poll: completions are reported before more is processed. */
@@ -132,22 +132,10 @@ bool msgep_ready_is_quiet(struct msgep_ready *r)
 
 static bool ready_grow(struct msgep_ready *r)
 {
-	uint32_t capacity = r->capacity ? 2 * r->capacity : FIRST_CAPACITY;
-	struct msgep_ready_ep *eps;
-	uint32_t *active;
+	uint32_t n = r->capacity + 1, active = r->capacity;
 
-	if (r->capacity == MSGEP_READY_EPS)
-		return false;
-	active = realloc(r->active, capacity * sizeof(*active));
-	if (!active)
-		return false;
-	r->active = active;
-	eps = realloc(r->eps, capacity * sizeof(*eps));
-	if (!eps)
-		return false;
-	r->eps = eps;
-	r->capacity = capacity;
-	return true;
+	return DOFI_TABLE_RESERVE(r->active, active, n, FIRST_CAPACITY, MSGEP_READY_EPS) &&
+	       DOFI_TABLE_RESERVE(r->eps, r->capacity, n, FIRST_CAPACITY, MSGEP_READY_EPS);
 }
 
 /* Chooses a number for the connection. False: no memory. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The ring of a completion queue: completions are added to it and wake its readers. (hot) */
+#include "base/grow.h"
 #include "msgep/msgep.h"
-#include "msgep/ring.h"
 #include "msgep/wait.h"
 
 void msgep_cq_wake(struct msgep_cq *cq)
@@ -14,12 +14,7 @@ void msgep_cq_wake(struct msgep_cq *cq)
 
 static bool cq_grow(struct msgep_cq *cq, uint32_t head, uint32_t tail)
 {
-	struct msgep_completion *ring =
-		msgep_ring_grow(cq->ring, sizeof(*ring), &cq->capacity, head, tail, 1);
-
-	if (ring)
-		cq->ring = ring;
-	return ring;
+	return DOFI_RING_GROW(cq->ring, cq->capacity, head, tail, 1, UINT32_MAX);
 }
 
 /* Caller holds cq->lock, and the ring has room. */

@@ -7,9 +7,9 @@
  */
 #include <string.h>
 
+#include "base/grow.h"
 #include "msgep/iov.h"
 #include "msgep/object/proto.h"
-#include "msgep/ring.h"
 
 static inline struct msgep_ep *ep_of(struct fid_ep *fid)
 {
@@ -18,13 +18,7 @@ static inline struct msgep_ep *ep_of(struct fid_ep *fid)
 
 static bool ep_txq_grow(struct msgep_txq *q)
 {
-	struct msgep_tx *tx = NULL;
-
-	if (q->capacity < q->most)
-		tx = msgep_ring_grow(q->tx, sizeof(*tx), &q->capacity, q->head, q->tail, 1);
-	if (tx)
-		q->tx = tx;
-	return tx;
+	return DOFI_RING_GROW(q->tx, q->capacity, q->head, q->tail, 1, q->most);
 }
 
 /* True if there is room for `n` requests now and for their answers later. */
@@ -308,14 +302,7 @@ static ssize_t ep_compare_atomicmsg(struct fid_ep *fid, const struct fi_msg_atom
 
 static bool ep_rxq_grow(struct msgep_ep *ep)
 {
-	struct msgep_recv *rxq = NULL;
-
-	if (ep->rx_capacity < ep->rx_most)
-		rxq = msgep_ring_grow(ep->rxq, sizeof(*rxq), &ep->rx_capacity, ep->rx_head,
-				      ep->rx_tail, 1);
-	if (rxq)
-		ep->rxq = rxq;
-	return rxq;
+	return DOFI_RING_GROW(ep->rxq, ep->rx_capacity, ep->rx_head, ep->rx_tail, 1, ep->rx_most);
 }
 
 /* Slot for the next receive; NULL: no room. */

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/error_text.h"
+#include "base/grow.h"
 #include "msgep/iov.h"
 #include "msgep/object/proto.h"
-#include "msgep/ring.h"
 
 /* ---------------------------------------------------------------- requests */
 
@@ -64,21 +64,14 @@ void msgep_complete_arrived(struct msgep_ep *ep)
 
 bool msgep_inflight_grow(struct msgep_ep *ep)
 {
-	struct msgep_inflight *grown;
-
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	msgep_complete_arrived(ep);
 	if (ep->inflight_tail - ep->inflight_head < ep->inflight_capacity)
 		return true;
 	/* Each entry is at least one frame of those that the peer has room for: some complete
 	 * soon. */
-	if (ep->inflight_capacity == MSGEP_INFLIGHT_MAX)
-		return false;
-	grown = msgep_ring_grow(ep->inflight, sizeof(*grown), &ep->inflight_capacity,
-				ep->inflight_head, ep->inflight_tail, 1);
-	if (grown)
-		ep->inflight = grown;
-	return grown;
+	return DOFI_RING_GROW(ep->inflight, ep->inflight_capacity, ep->inflight_head,
+			      ep->inflight_tail, 1, MSGEP_INFLIGHT_MAX);
 }
 
 /* msgep_inflight_has_slot was true before the last frame was reserved. */

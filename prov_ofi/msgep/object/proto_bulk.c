@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "msgep/peer_memory.h"
 #include "msgep/iov.h"
 #include "msgep/object/proto.h"
-#include "msgep/ring.h"
 
 #define FIRST_CAPACITY 16
 /* A sender has far fewer outstanding. */
@@ -24,16 +24,10 @@
 static struct msgep_bulk *bulk_next(struct msgep_ep *ep)
 {
 	struct msgep_bulk_queue *q = &ep->bulk;
-	struct msgep_bulk *ring = NULL;
 
-	if (q->tail - q->head == q->capacity) {
-		if (q->capacity < CAPACITY_MOST)
-			ring = msgep_ring_grow(q->ring, sizeof(*ring), &q->capacity, q->head,
-					       q->tail, FIRST_CAPACITY);
-		if (!ring)
-			return NULL;
-		q->ring = ring;
-	}
+	if (q->tail - q->head == q->capacity &&
+	    !DOFI_RING_GROW(q->ring, q->capacity, q->head, q->tail, FIRST_CAPACITY, CAPACITY_MOST))
+		return NULL;
 	return &q->ring[q->tail & (q->capacity - 1)];
 }
 

@@ -14,10 +14,10 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "msgep/peer_memory.h"
 #include "msgep/iov.h"
 #include "msgep/object/proto.h"
-#include "msgep/ring.h"
 
 /* Initial capacity for reads of the peer. With grants all entries keep their places: their keys are
  * searched until they are reused. */
@@ -33,20 +33,15 @@ static bool read_bulk_serves(struct msgep_ep *ep, uint64_t total)
 
 struct msgep_target_read *msgep_target_read_next(struct msgep_ep *ep)
 {
-	struct msgep_target_read *serve = NULL;
+	uint32_t first = ep->transport->grant ? MSGEP_TARGET_READS : FIRST_CAPACITY;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (ep->target_read_tail - ep->target_read_head == ep->target_read_capacity) {
-		if (ep->target_read_capacity < MSGEP_TARGET_READS)
-			serve = msgep_ring_grow(
-				ep->target_reads, sizeof(*serve), &ep->target_read_capacity,
-				ep->target_read_head, ep->target_read_tail,
-				ep->transport->grant ? MSGEP_TARGET_READS : FIRST_CAPACITY);
-		if (!serve && !ep->target_read_capacity)
+	if (ep->target_read_tail - ep->target_read_head == ep->target_read_capacity &&
+	    !DOFI_RING_GROW(ep->target_reads, ep->target_read_capacity, ep->target_read_head,
+			    ep->target_read_tail, first, MSGEP_TARGET_READS)) {
+		if (!ep->target_read_capacity)
 			msgep_ep_fail(ep, "no memory to answer its first read");
-		if (!serve)
-			return NULL;
-		ep->target_reads = serve;
+		return NULL;
 	}
 	return &ep->target_reads[ep->target_read_tail & (ep->target_read_capacity - 1)];
 }

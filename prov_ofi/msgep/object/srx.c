@@ -9,23 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "msgep/object/proto.h"
-#include "msgep/ring.h"
 
 /* Initial capacity of a queue; it grows with the number of posted buffers. */
 #define FIRST_CAPACITY 64
 
 static bool srx_make_slot(struct msgep_srx *srx)
 {
-	struct msgep_recv *ring;
-
-	if (srx->tail - srx->head < srx->capacity)
-		return true;
-	ring = msgep_ring_grow(srx->ring, sizeof(*ring), &srx->capacity, srx->head, srx->tail,
-			       FIRST_CAPACITY);
-	if (ring)
-		srx->ring = ring;
-	return ring;
+	return srx->tail - srx->head < srx->capacity ||
+	       DOFI_RING_GROW(srx->ring, srx->capacity, srx->head, srx->tail, FIRST_CAPACITY,
+			      UINT32_MAX);
 }
 
 bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_recv *out)

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/be_bytes.h"
+#include "base/grow.h"
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
@@ -15,19 +16,10 @@
 
 static struct pair_conn *pair_conn_new(struct pair_net *net)
 {
-	struct pair_conn *conn, **table;
-	uint32_t capacity;
+	struct pair_conn *conn;
 
-	if (net->n_conns == net->conns_capacity) {
-		capacity = net->conns_capacity ? 2 * net->conns_capacity : 16;
-		if (capacity > CONNS_MAX)
-			return NULL;
-		table = realloc(net->conns, capacity * sizeof(*table));
-		if (!table)
-			return NULL;
-		net->conns = table;
-		net->conns_capacity = capacity;
-	}
+	if (!DOFI_TABLE_RESERVE(net->conns, net->conns_capacity, net->n_conns + 1, 16, CONNS_MAX))
+		return NULL;
 	conn = msgep_inbox_spare(net->domain) ? NULL : calloc(1, sizeof(*conn));
 	if (!conn)
 		return NULL;

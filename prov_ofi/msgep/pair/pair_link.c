@@ -11,6 +11,7 @@
 #include "base/error_text.h"
 #include "base/log.h"
 #include "base/be_bytes.h"
+#include "base/grow.h"
 #include "fabric/fab_info.h"
 #include "fabric/netif.h"
 #include "msgep/cm/inbox.h"
@@ -48,24 +49,13 @@ static void pair_free(struct pair *pair)
 /* A free entry of the table; negative: there is none. */
 static int pair_place(struct pair_net *net)
 {
-	struct pair **table;
-	uint32_t capacity;
-
 	for (uint32_t i = 0; i < net->n_pairs; i++)
 		if (!net->pair_table[i])
 			return (int)i;
-	if (net->n_pairs == net->pairs_capacity) {
-		capacity = net->pairs_capacity ? 2 * net->pairs_capacity : 8;
-		if (capacity > PAIRS_MAX)
-			return -FI_ENOMEM;
-		table = realloc(net->pair_table, capacity * sizeof(*table));
-		if (!table)
-			return -FI_ENOMEM;
-		net->pair_table = table;
-		net->pairs_capacity = capacity;
-	}
 	/* Memory for what ends a connection is allocated here. */
-	if (msgep_inbox_spare(net->domain) || pair_buf_new(net))
+	if (!DOFI_TABLE_RESERVE(net->pair_table, net->pairs_capacity, net->n_pairs + 1, 8,
+				PAIRS_MAX) ||
+	    msgep_inbox_spare(net->domain) || pair_buf_new(net))
 		return -FI_ENOMEM;
 	net->pair_table[net->n_pairs] = NULL;
 	return (int)net->n_pairs++;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/forkfd.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/param.h"
 #include "msgep/cm/cm.h"
@@ -128,30 +129,18 @@ bool pair_sock_is_stray(const struct pair_stray *stray)
 	       !dofi_forkfd_is(stray->fd);
 }
 
-static bool strays_have_room(struct pair_strays *out)
-{
-	size_t capacity = out->capacity ? 2 * out->capacity : 64;
-	struct pair_stray *at;
-
-	if (out->n < out->capacity)
-		return true;
-	at = realloc(out->at, capacity * sizeof(*at));
-	if (!at)
-		return false;
-	out->at = at;
-	out->capacity = capacity;
-	return true;
-}
-
 void pair_sock_find_strays(const struct pair_listener *l, struct pair_strays *out)
 {
 	DIR *dir = opendir("/proc/self/fd");
+	uint32_t capacity = (uint32_t)out->capacity;
 	struct stat st;
 	int fd;
 
 	while ((fd = next_fd(dir)) >= 0)
-		if (is_of(fd, l, false) && !fstat(fd, &st) && strays_have_room(out))
+		if (is_of(fd, l, false) && !fstat(fd, &st) &&
+		    DOFI_TABLE_RESERVE(out->at, capacity, out->n + 1, 64, UINT32_MAX))
 			out->at[out->n++] = (struct pair_stray){ fd, st.st_ino, false };
+	out->capacity = capacity;
 	if (dir)
 		closedir(dir);
 }

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "msgep/rdm/rdm.h"
 
@@ -105,18 +106,8 @@ static struct rdm_conn *rdm_conn_new(struct rdm_net *net)
 {
 	struct rdm_conn *conn;
 
-	if (net->n_conns == net->conns_capacity) {
-		uint32_t capacity = net->conns_capacity ? 2 * net->conns_capacity : 64;
-		struct rdm_conn **more;
-
-		if (capacity > CONNS_MAX)
-			return NULL;
-		more = realloc(net->conns, capacity * sizeof(struct rdm_conn *));
-		if (!more)
-			return NULL;
-		net->conns = more;
-		net->conns_capacity = capacity;
-	}
+	if (!DOFI_TABLE_RESERVE(net->conns, net->conns_capacity, net->n_conns + 1, 64, CONNS_MAX))
+		return NULL;
 	conn = calloc(1, sizeof(*conn) + MSGEP_CHANNELS * net->window * sizeof(conn->slot[0]));
 	if (!conn)
 		return NULL;
