@@ -33,7 +33,7 @@ static bool coll_take(struct dofi_coll *coll, bool consumer, DAT_EVENT *event)
 		if (consumer)
 			dofi_evd_polled(evd);
 		dofi_cq_read_batch(evd);
-	} else if (consumer && (evd->served || evd->count_dequeues)) {
+	} else if (consumer && (evd->served || coll->ia->prog.automatic)) {
 		dofi_evd_polled(evd);
 	}
 	evd->served = false;

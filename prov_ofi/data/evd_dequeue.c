@@ -155,7 +155,7 @@ static __attribute__((noinline)) DAT_RETURN evd_take_event(struct dofi_evd *evd,
 	if (evd->waiter || evd->dead)
 		return DOFI_ERR(DAT_INVALID_STATE, evd->waiter ? DAT_INVALID_STATE_EVD_WAITER : 0);
 	/* The progress thread read the CQ before the consumer: this dequeue counts as a poll. */
-	if (evd->served || evd->count_dequeues)
+	if (evd->served || evd->obj.ia->prog.automatic)
 		dofi_evd_polled(evd);
 	evd->served = false;
 	if (!dofi_evd_count(evd) && atomic_load_explicit(&evd->groups, memory_order_relaxed))

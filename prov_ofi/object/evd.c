@@ -81,7 +81,6 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->bytes_completed = evd->seen_completed = 0;
 	evd->bytes_posted = evd->seen_posted = 0;
 	evd->has_msg_prefix = evd->obj.ia->fab.has_msg_prefix;
-	evd->count_dequeues = evd->obj.ia->fab.auto_progress;
 	evd->served = false;
 	evd->full_batches = 0;
 	evd->min_batch = evd->batch = evd->obj.ia->fab.min_batch;

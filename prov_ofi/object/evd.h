@@ -97,7 +97,6 @@ struct dofi_evd {
 	uint32_t more_polls;           /* see dofi_evd_polls; evd->lock to write */
 	uint64_t bytes_completed;      /* of its completions; evd->lock to write */
 	_Atomic uint64_t bytes_posted; /* of long sends and writes */
-	bool count_dequeues;           /* the CQ fills without being read: reads of it are rare */
 	bool has_msg_prefix;           /* a prefix leads each message (fab->has_msg_prefix) */
 	bool served;                   /* ring filled by another thread since the last dequeue */
 	uint8_t full_batches;          /* consecutive reads of the CQ that filled the batch */
@@ -142,7 +141,8 @@ static inline void dofi_evd_polled(struct dofi_evd *evd)
 	DOFI_COUNT(evd->more_polls, 1);
 }
 
-/* Consumers' reads of the CQ and, with count_dequeues, dequeues from the ring. */
+/* Consumers' reads of the CQ and, where it fills without being read, dequeues from the ring: reads
+ * of it are rare then. */
 static inline uint32_t dofi_evd_polls(const struct dofi_evd *evd)
 {
 	return DOFI_COUNT_READ(evd->more_polls) + (uint32_t)DOFI_COUNT_READ(evd->counts->polls);
