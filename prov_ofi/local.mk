@@ -28,6 +28,7 @@ dofi_common_sources = \
 	prov_ofi/base/probe.h \
 	prov_ofi/base/slab.c prov_ofi/base/slab.h \
 	prov_ofi/base/text.h \
+	prov_ofi/base/thread.c prov_ofi/base/thread.h \
 	prov_ofi/base/timer.c prov_ofi/base/timer.h \
 	prov_ofi/dgram/dgram.c prov_ofi/dgram/dgram.h \
 	prov_ofi/diag/diag.h prov_ofi/diag/diag_fabric.c prov_ofi/diag/diag_memory.c prov_ofi/diag/diag_port.c \

@@ -652,6 +652,7 @@ static inline void msgep_ep_done(struct msgep_ep *ep, struct msgep_cq *cq, void 
 
 /* Wakes the threads that block on it. */
 void msgep_cq_wake(struct msgep_cq *cq);
+void msgep_cq_wake_all(struct msgep_domain *domain);
 int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep);
 void msgep_cq_add_receiver(struct msgep_cq *cq, struct msgep_ep *newest);
 void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep);

@@ -13,6 +13,7 @@
 #include "base/eventfd.h"
 #include "base/forkfd.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "cm/cm.h"
 #include "cm/outage.h"
 #include "data/ud.h"
@@ -126,6 +127,7 @@ static void *progress_thread(void *arg)
 	struct epoll_event events[EVENTS];
 	int n = 0;
 
+	dofi_thread_is_progress = true;
 	atomic_store(&ia->prog.self, (uintptr_t)pthread_self());
 	progress_request_short_slices();
 	for (;;) {

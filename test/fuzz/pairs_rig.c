@@ -106,6 +106,11 @@ void msgep_cq_wake(struct msgep_cq *woken)
 	MUST(woken == &cq);
 }
 
+void msgep_cq_wake_all(struct msgep_domain *of)
+{
+	(void)of;
+}
+
 int msgep_cq_attach(struct msgep_cq *to, struct msgep_ep *e)
 {
 	(void)to;

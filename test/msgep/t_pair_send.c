@@ -383,33 +383,79 @@ static void retry(struct msgep_domain *domain)
 	pair_flush_dirty(pair_net_of(domain), PAIR_HELD);
 }
 
+static const struct msgep_transport retry_transport = { .retry = retry };
+static struct msgep_fabric retry_fabric = { .transport = &retry_transport };
+
 /* No thread polls: only the event queue's descriptor can wake one. */
+static struct one *one_open_asleep(struct side *s)
+{
+	struct one *o = one_open();
+
+	side_open(s, false);
+	o->domain.fabric = &retry_fabric;
+	ASSERT(!msgep_inbox_open(&o->domain));
+	pthread_mutex_lock(&s->eq.lock);
+	ASSERT(!msgep_inbox_attach(&o->domain, &s->eq));
+	pthread_mutex_unlock(&s->eq.lock);
+	o->conn.dispatching = false;
+	return o;
+}
+
+static void one_close_asleep(struct one *o, struct side *s)
+{
+	msgep_inbox_close(&o->domain);
+	side_close(s);
+	one_close(o);
+}
+
 TEST(pair_send, a_refused_message_is_sent_while_all_threads_sleep)
 {
-	static const struct msgep_transport transport = { .retry = retry };
-	struct msgep_fabric fabric = { .transport = &transport };
-	struct one *o = one_open();
 	struct side s;
+	struct one *o = one_open_asleep(&s);
 
-	side_open(&s, false);
-	o->domain.fabric = &fabric;
-	ASSERT(!msgep_inbox_open(&o->domain));
-	pthread_mutex_lock(&s.eq.lock);
-	ASSERT(!msgep_inbox_attach(&o->domain, &s.eq));
-	pthread_mutex_unlock(&s.eq.lock);
 	/* The first intervals grow, those after a success do not. */
 	for (unsigned int i = 1; i <= 2; i++) {
 		refuse_next = 4;
-		o->conn.dispatching = false;
 		put_go(o);
 		while (messages < i)
 			side_poll_and_work(&s, NULL, 10000);
 		ASSERT_EQ(refuse_next, 0);
 	}
 	ASSERT_EQ(broken_with, 0);
-	msgep_inbox_close(&o->domain);
-	side_close(&s);
-	one_close(o);
+	one_close_asleep(o, &s);
+}
+
+/* The program does not poll after posting. */
+TEST(pair_send, a_burst_is_sent_while_all_threads_sleep)
+{
+	struct side s;
+	struct one *o = one_open_asleep(&s);
+
+	for (unsigned int i = 1; i <= 2; i++) {
+		atomic_store(&o->net.asleep, true); /* pair_may_sleep */
+		for (unsigned int k = 0; k < 4 * PAIR_BURST_FREE; k++)
+			put(o, MSGEP_REQ, MSGEP_MSG, 0, 0);
+		while (packets < i * 4 * PAIR_BURST_FREE)
+			side_poll_and_work(&s, NULL, 10000);
+	}
+	one_close_asleep(o, &s);
+}
+
+/* Nor after a receive that takes what had arrived. */
+TEST(pair_send, a_credit_is_sent_while_all_threads_sleep)
+{
+	struct side s;
+	struct one *o = one_open_asleep(&s);
+
+	for (uint32_t i = 1; i <= 2; i++) {
+		atomic_store(&o->net.asleep, true);
+		atomic_store(&o->conn.taken, i);
+		atomic_store(&o->conn.awaited, i);
+		pair_owe(&o->conn);
+		while (credits < i)
+			side_poll_and_work(&s, NULL, 10000);
+	}
+	one_close_asleep(o, &s);
 }
 
 /* Injected messages have no completion. */

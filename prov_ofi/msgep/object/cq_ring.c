@@ -12,6 +12,15 @@ void msgep_cq_wake(struct msgep_cq *cq)
 	msgep_wait_signal(cq->signal);
 }
 
+void msgep_cq_wake_all(struct msgep_domain *domain)
+{
+	struct dofi_list *pos;
+
+	msgep_lock(&domain->wait_lock);
+	dofi_list_each(pos, &domain->cqs) msgep_cq_wake(dofi_container(pos, struct msgep_cq, link));
+	msgep_unlock(&domain->wait_lock);
+}
+
 static bool cq_grow(struct msgep_cq *cq, uint32_t head, uint32_t tail)
 {
 	return DOFI_RING_GROW(cq->ring, cq->capacity, head, tail, 1, UINT32_MAX);

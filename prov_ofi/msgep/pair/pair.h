@@ -349,6 +349,8 @@ struct pair_net {
 	struct pair_buf *pool;           /* send buffers */
 	struct pair_transfer *transfers; /* unused */
 	_Atomic bool has_dirty, has_touched;
+	/* A thread may sleep, and nothing has been left to the next poll since; leaf to set. */
+	_Atomic bool asleep;
 	_Atomic uint32_t users; /* connections */
 };
 
@@ -461,6 +463,9 @@ void pair_flush_dirty(struct pair_net *net, enum pair_need least);
 void pair_unhold(struct pair_conn *conn, uint32_t left);
 /* The connection owes the peer a credit. */
 void pair_owe(struct pair_conn *conn);
+/* Something waits for the next poll, which the program may never make: if the threads that watch
+ * the adapter's queues sleep, one of them is woken a millisecond later. */
+void pair_leave_work(struct pair_net *net);
 /* A message has completed. Caller holds net->lock. */
 void pair_sent(struct pair_net *net, struct pair_buf *buf);
 /* The pair is closed: returns its buffers to the pool. */

@@ -343,8 +343,14 @@ bool pair_may_sleep(struct msgep_domain *domain)
 	pthread_mutex_lock(&net->lock);
 	pair_read_eq(net);
 	pair_flush_dirty(net, PAIR_HELD);
-	may = !fi_trywait(net->inner.fabric, fids, 2) && !atomic_load(&net->has_touched) &&
-	      !atomic_load(&net->has_dirty);
+	may = !fi_trywait(net->inner.fabric, fids, 2);
+	if (may) {
+		msgep_lock(&net->leaf);
+		may = !atomic_load(&net->has_touched) && !atomic_load(&net->has_dirty);
+		if (may)
+			atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
+		msgep_unlock(&net->leaf);
+	}
 	pthread_mutex_unlock(&net->lock);
 	return may;
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error_text.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
@@ -566,6 +567,10 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	if (pair_share_has_work(net))
 		pair_share_look(net);
 	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
+	if (!dofi_thread_is_progress &&
+	    (atomic_load_explicit(&net->has_dirty, memory_order_relaxed) ||
+	     atomic_load_explicit(&net->has_touched, memory_order_relaxed)))
+		pair_leave_work(net);
 	return got;
 }
 
@@ -580,6 +585,8 @@ void pair_retry(struct msgep_domain *domain)
 	pair_poll(net, NULL);
 	pair_flush_dirty(net, PAIR_HELD);
 	pthread_mutex_unlock(&net->lock);
+	/* Those who sleep decide again whether they may (pair_leave_work). */
+	msgep_cq_wake_all(domain);
 }
 
 /* A thread that finds the lock taken leaves the poll to its holder and yields the CPU, which the

@@ -74,6 +74,13 @@ void pair_pool_free(struct pair_net *net)
 	}
 }
 
+void pair_leave_work(struct pair_net *net)
+{
+	if (atomic_load_explicit(&net->asleep, memory_order_relaxed) &&
+	    atomic_exchange(&net->asleep, false))
+		msgep_inbox_retry(net->domain);
+}
+
 static void pair_mark_dirty(struct pair *pair)
 {
 	struct pair_net *net = pair->net;
@@ -423,10 +430,13 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 		pair->held_at = dofi_now();
 	if (pair->need < need)
 		pair->need = need;
-	if (conn->dispatching || need != PAIR_URGENT || !pair_leaves_now(pair))
+	if (conn->dispatching || need != PAIR_URGENT || !pair_leaves_now(pair)) {
 		pair_mark_dirty(pair);
-	else
+		if (!conn->dispatching)
+			pair_leave_work(pair->net);
+	} else {
 		pair_flush(pair, PAIR_URGENT);
+	}
 	pthread_mutex_unlock(&pair->lock);
 }
 
@@ -495,6 +505,8 @@ void pair_owe(struct pair_conn *conn)
 		if (dofi_list_empty(&conn->owe))
 			dofi_list_append(&pair->owing, &conn->owe);
 		pair_raise(pair, urgent ? PAIR_URGENT : PAIR_LAZY);
+		if (!conn->dispatching)
+			pair_leave_work(pair->net);
 	}
 	pthread_mutex_unlock(&pair->lock);
 }

@@ -190,6 +190,7 @@ void pair_share_want(struct pair_conn *conn)
 	conn->requested_bulk = true;
 	conn->wants_bulk = true;
 	pair_touch(conn);
+	pair_leave_work(conn->pair->net);
 }
 
 void pair_share_ask(struct pair_conn *conn)
