@@ -156,7 +156,18 @@ static void busy_poll(struct one *o)
 
 static void idle_poll(struct one *o)
 {
+	atomic_fetch_add(&o->net.empty_polls, 1);
 	pair_flush_dirty(&o->net, PAIR_LAZY);
+}
+
+/* The consumer posts a message. */
+static void post(struct one *o)
+{
+	o->conn.dispatching = false;
+	/* Not part of a burst. */
+	o->pair.sent_at = 0;
+	put(o, MSGEP_REQ, MSGEP_MSG, 0, 0);
+	o->conn.dispatching = true;
 }
 
 static void set_incoming(struct one *o, uint32_t n)
@@ -359,6 +370,104 @@ TEST(pair_send, only_messages_and_half_a_window_cause_a_credit_packet)
 	busy_poll(o);
 	ASSERT_EQ(credits, 2);
 	ASSERT_EQ(packets, 0);
+	one_close(o);
+}
+
+/* ---- acknowledgements and replies ---- */
+
+/* A write arrives, and the consumer replies after `polls` of its queue. Returns the messages that
+ * this takes. */
+static unsigned int exchange(struct one *o, unsigned int polls)
+{
+	unsigned int before = messages;
+
+	put_ack(o, 0);
+	while (polls--)
+		idle_poll(o);
+	post(o);
+	return messages - before;
+}
+
+TEST(pair_send, an_acknowledgement_waits_for_a_reply_where_the_last_one_had_one)
+{
+	struct one *o = one_open();
+
+	ASSERT_EQ(exchange(o, 1), 2);
+	for (unsigned int polls = 0; polls < PAIR_REPLY_POLLS; polls++)
+		ASSERT_EQ(exchange(o, polls), 1);
+	ASSERT_EQ(packets, 2 * (1 + PAIR_REPLY_POLLS));
+	one_close(o);
+}
+
+TEST(pair_send, a_credit_waits_for_a_reply_like_an_acknowledgement)
+{
+	struct one *o = one_open();
+
+	ASSERT_EQ(exchange(o, 1), 2);
+	atomic_store(&o->conn.taken, 1);
+	atomic_store(&o->conn.awaited, 1);
+	pair_owe(&o->conn);
+	idle_poll(o);
+	ASSERT_EQ(messages, 2);
+	post(o);
+	/* The reply has it in its counts. */
+	ASSERT_EQ(messages, 3);
+	ASSERT_EQ(credits, 0);
+	one_close(o);
+}
+
+TEST(pair_send, an_acknowledgement_that_waits_in_vain_leaves_after_some_polls)
+{
+	struct one *o = one_open();
+
+	exchange(o, 1);
+	messages = 0;
+	put_ack(o, 0);
+	for (int i = 1; i < PAIR_REPLY_POLLS; i++)
+		idle_poll(o);
+	ASSERT_EQ(messages, 0);
+	idle_poll(o);
+	ASSERT_EQ(messages, 1);
+	/* The next one does not wait. */
+	put_ack(o, 0);
+	idle_poll(o);
+	ASSERT_EQ(messages, 2);
+	one_close(o);
+}
+
+TEST(pair_send, an_acknowledgement_that_waits_leaves_before_a_thread_sleeps)
+{
+	struct one *o = one_open();
+
+	exchange(o, 1);
+	put_ack(o, 0);
+	pair_flush_dirty(&o->net, PAIR_HELD);
+	ASSERT_EQ(messages, 3);
+	ASSERT(!atomic_load(&o->net.has_dirty));
+	one_close(o);
+}
+
+/* The peer awaits its completion before it sends what the consumer replies to. */
+TEST(pair_send, a_message_after_other_arrivals_is_no_reply)
+{
+	struct one *o = one_open();
+
+	for (int i = 0; i < 2; i++) {
+		put_ack(o, 0);
+		idle_poll(o);
+		ASSERT_EQ(messages, 2 * i + 1);
+		atomic_store(&o->pair.alone, false); /* pair_recv.c */
+		post(o);
+	}
+	one_close(o);
+}
+
+TEST(pair_send, a_late_message_is_no_reply)
+{
+	struct one *o = one_open();
+
+	ASSERT_EQ(exchange(o, 1 + PAIR_REPLY_POLLS), 2);
+	ASSERT_EQ(exchange(o, 1), 2);
 	one_close(o);
 }
 

@@ -39,9 +39,11 @@
  * A packet is sent at once unless others have been sent immediately before: the packets of a burst
  * are collected in one message, which is sent when it is full, or when the program polls for
  * completions. Acknowledgements travel along with other packets; they and credits travel alone when
- * there is nothing else to do. Packets about long data (announcements, GO, acknowledgements) are
- * held while more than twice as many transfers are in progress, for PAIR_HELD_NS at most. A credit
- * is sent alone only for messages, which complete with it, and when half of a window is owed.
+ * there is nothing else to do. If the consumer's reply followed when that happened last, the next
+ * ones wait for a reply, for PAIR_REPLY_POLLS empty polls at most. Packets about long data
+ * (announcements, GO, acknowledgements) are held while more than twice as many transfers are in
+ * progress, for PAIR_HELD_NS at most. A credit is sent alone only for messages, which complete with
+ * it, and when half of a window is owed.
  *
  * The DAT connection's handshake (cm_msg.h) comes first. It exchanges the connection parameters
  * (adapters, windows and indexes), and the passive side grants a token, without which its listener
@@ -97,6 +99,8 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 #define PAIR_BURST_NS 10000
 #define PAIR_BURST_FREE 2
 #define PAIR_HELD_NS 200000
+/* A consumer that replies to what arrives does so within this number of empty polls. */
+#define PAIR_REPLY_POLLS 8
 /* Interval of reading the event queue while packets keep the completion queue busy. */
 #define PAIR_EQ_NS 1000000
 #define PAIR_TOKEN_MS 10000
@@ -158,7 +162,7 @@ enum pair_state { PAIR_CONNECTING, PAIR_UP, PAIR_BROKEN };
 /* When collected packets are sent. */
 enum pair_need {
 	PAIR_HELD,   /* with others, or before a thread sleeps */
-	PAIR_LAZY,   /* by a poll that finds nothing */
+	PAIR_LAZY,   /* by a poll that finds nothing, or a few of them (pair_awaits_reply) */
 	PAIR_URGENT, /* by the next poll */
 };
 
@@ -193,6 +197,9 @@ struct pair {
 	struct dofi_list starved; /* connections that wait for a buffer */
 	struct dofi_list dirty;   /* net->dirty, net->leaf: `open` must be sent */
 	bool is_dirty;            /* true if it is in that list */
+	bool has_replies;         /* PAIR_LAZY packets wait for a reply (pair_awaits_reply) */
+	uint32_t lazy_at;         /* net->empty_polls when they began to wait, or were sent alone */
+	_Atomic bool alone;       /* they were, and nothing has been posted or received since */
 	uint64_t sent_at;
 	uint32_t burst;
 	int send_error; /* a message was lost: the pair is broken with this error */
@@ -351,7 +358,8 @@ struct pair_net {
 	_Atomic bool has_dirty, has_touched;
 	/* A thread may sleep, and nothing has been left to the next poll since; leaf to set. */
 	_Atomic bool asleep;
-	_Atomic uint32_t users; /* connections */
+	_Atomic uint32_t empty_polls; /* polls that found nothing; net->lock to write */
+	_Atomic uint32_t users;       /* connections */
 };
 
 static inline struct pair_net *pair_net_of(const struct msgep_domain *domain)

@@ -353,6 +353,7 @@ static bool pair_check_all(uint8_t *at, const uint8_t *end)
 static void pair_recv_message(struct pair_net *net, struct pair *pair, uint8_t *at,
 			      const uint8_t *end, struct msgep_cq_direct *direct)
 {
+	atomic_store_explicit(&pair->alone, false, memory_order_relaxed);
 	while (at != end) {
 		const struct msgep_frame *f = (const void *)at;
 		struct pair_conn *conn = pair_find(net, f);
@@ -539,6 +540,14 @@ static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *dir
 	}
 }
 
+static void pair_count_empty_poll(struct pair_net *net)
+{
+	uint32_t n = atomic_load_explicit(&net->empty_polls, memory_order_relaxed);
+
+	DOFI_ASSERT_LOCKED(&net->lock);
+	atomic_store_explicit(&net->empty_polls, n + 1, memory_order_relaxed);
+}
+
 unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 {
 	struct fi_cq_msg_entry entries[BATCH];
@@ -566,6 +575,8 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	pair_serve_touched(net, direct);
 	if (pair_share_has_work(net))
 		pair_share_look(net);
+	if (!got)
+		pair_count_empty_poll(net);
 	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
 	if (!dofi_thread_is_progress &&
 	    (atomic_load_explicit(&net->has_dirty, memory_order_relaxed) ||

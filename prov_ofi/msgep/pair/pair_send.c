@@ -232,6 +232,42 @@ static void pair_send_waiting(struct pair *pair)
 	}
 }
 
+static uint32_t pair_empty_polls(const struct pair *pair)
+{
+	return atomic_load_explicit(&pair->net->empty_polls, memory_order_relaxed);
+}
+
+/* True if acknowledgements and credits that have been collected wait for the consumer's reply.
+ *
+ * A consumer that polls memory and its queue in turn polls the queue a few times between the
+ * arrival of a write and its reply. An acknowledgement that travels with the reply saves a message,
+ * which is a system call on each side; but where no reply follows, it would only be late. It
+ * therefore waits if a reply followed the last acknowledgement that was sent alone. One that waits
+ * in vain is sent alone, and the next one does not wait. */
+static bool pair_awaits_reply(const struct pair *pair)
+{
+	return pair->has_replies && pair->need == PAIR_LAZY &&
+	       pair_empty_polls(pair) - pair->lazy_at < PAIR_REPLY_POLLS;
+}
+
+/* An empty poll sends acknowledgements or credits alone. */
+static void pair_note_alone(struct pair *pair)
+{
+	pair->has_replies = false;
+	pair->lazy_at = pair_empty_polls(pair);
+	atomic_store_explicit(&pair->alone, true, memory_order_relaxed);
+}
+
+/* The consumer has posted. If acknowledgements have just been sent alone, and nothing has arrived
+ * since, this is a reply, and they could have travelled with it. */
+static void pair_note_reply(struct pair *pair)
+{
+	if (!atomic_load_explicit(&pair->alone, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&pair->alone, false, memory_order_relaxed);
+	pair->has_replies = pair_empty_polls(pair) - pair->lazy_at < PAIR_REPLY_POLLS;
+}
+
 void pair_flush(struct pair *pair, enum pair_need least)
 {
 	struct pair_buf *buf;
@@ -240,11 +276,15 @@ void pair_flush(struct pair *pair, enum pair_need least)
 		pair_send_waiting(pair);
 	if (pair->state != PAIR_UP || pair->need < least)
 		return;
+	if (least == PAIR_LAZY && pair_awaits_reply(pair))
+		return;
 	if (!dofi_list_empty(&pair->owing) && (pair->open || pair_open_space(pair, HDR, false)))
 		pair_put_credits(pair);
 	buf = pair->open;
 	if (!buf)
 		return;
+	if (least == PAIR_LAZY && pair->need == PAIR_LAZY)
+		pair_note_alone(pair);
 	pair->open = NULL;
 	pair->need = PAIR_HELD;
 	pair->held = 0;
@@ -255,11 +295,19 @@ void pair_flush(struct pair *pair, enum pair_need least)
 		pair_send_waiting(pair);
 }
 
-static void pair_raise(struct pair *pair, enum pair_need need)
+static void pair_set_need(struct pair *pair, enum pair_need need)
 {
 	DOFI_ASSERT_LOCKED(&pair->lock);
-	if (pair->need < need)
-		pair->need = need;
+	if (pair->need >= need)
+		return;
+	pair->need = need;
+	if (need == PAIR_LAZY)
+		pair->lazy_at = pair_empty_polls(pair);
+}
+
+static void pair_raise(struct pair *pair, enum pair_need need)
+{
+	pair_set_need(pair, need);
 	pair_mark_dirty(pair);
 }
 
@@ -428,8 +476,9 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	conn->packets += channel == MSGEP_REQ;
 	if (need == PAIR_HELD && !pair->held++)
 		pair->held_at = dofi_now();
-	if (pair->need < need)
-		pair->need = need;
+	pair_set_need(pair, need);
+	if (!conn->dispatching)
+		pair_note_reply(pair);
 	if (conn->dispatching || need != PAIR_URGENT || !pair_leaves_now(pair)) {
 		pair_mark_dirty(pair);
 		if (!conn->dispatching)
