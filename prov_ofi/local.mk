@@ -100,6 +100,7 @@ dofi_common_sources = \
 	prov_ofi/object/key_table.c prov_ofi/object/key_table.h \
 	prov_ofi/object/mem_check.c prov_ofi/object/mem_check.h \
 	prov_ofi/proto/cm_brief.c \
+	prov_ofi/proto/cm_part.c prov_ofi/proto/cm_part.h \
 	prov_ofi/proto/cm_proto.c prov_ofi/proto/cm_proto.h \
 	prov_ofi/proto/cm_seal.c prov_ofi/proto/cm_seal.h \
 	prov_ofi/proto/cm_secret.c prov_ofi/proto/cm_secret.h
@@ -123,6 +124,7 @@ dofi_sources = \
 	prov_ofi/cm/cm_cr.c \
 	prov_ofi/cm/cm_events.c \
 	prov_ofi/cm/cm_hello.c prov_ofi/cm/cm_hello.h \
+	prov_ofi/cm/cm_parts.h prov_ofi/cm/cm_parts_client.c prov_ofi/cm/cm_parts_listener.c \
 	prov_ofi/cm/cm_sealed.c \
 	prov_ofi/cm/cm_sp.c \
 	prov_ofi/cm/cm_ud.c \

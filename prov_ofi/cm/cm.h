@@ -34,6 +34,7 @@ static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
 {
 	return (struct dofi_sealer){ .secret = fab->secret,
 				     .max_len = fab->desc->cm_data,
+				     .one_priv = fab->desc->cm_data - fab->desc->cm_header,
 				     .max_priv = fab->max_priv };
 }
 
@@ -109,7 +110,9 @@ int dofi_cm_check_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg);
 /* A rejection has arrived. True: the attempt continues, or has been ended. */
 bool dofi_cm_rejected_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len);
-/* HELLO contains the conn_id of its connection: that of REQUEST has the same. */
+/* Starts the next connection of the attempt. `keep`: with the conn_id of the previous one. */
+void dofi_cm_next_connection(struct dofi_ep *ep, bool keep);
+/* HELLO, or the first part, contains the conn_id of its connection: the others have the same. */
 void dofi_cm_keep_conn_id(struct dofi_ep *ep, struct dofi_conn *conn);
 /* The attempt ends between two of its connections. */
 void dofi_cm_drop_conn_id(struct dofi_ep *ep);

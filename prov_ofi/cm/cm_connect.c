@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "base/probe.h"
-#include "cm/cm.h"
+#include "cm/cm_parts.h"
 #include "data/cq.h"
 #include "fabric/fab_info.h"
 #include "fabric/fab_ops.h"
@@ -84,15 +84,6 @@ static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_con
 				      : dofi_cm_build(buf, &msg);
 }
 
-/* A brief message (proto/cm_proto.h) with a wide qualifier has less space for private data. */
-static size_t cm_max_private(const struct dofi_ia *ia, DAT_CONN_QUAL qual)
-{
-	size_t more = dofi_cm_brief_len(qual) - DOFI_CM_BRIEF;
-
-	return ia->fab.desc->cm_header == DOFI_CM_BRIEF ? ia->fab.max_priv - more
-							: ia->fab.max_priv;
-}
-
 /* True if the kernel reports immediately that the address is unreachable. */
 static bool cm_is_unreachable(int ret)
 {
@@ -125,7 +116,11 @@ static int cm_start_attempt(struct dofi_ep *ep, const struct attempt *a, struct 
 	if (!ret) {
 		ep->obj.ia->fab.desc->ops->set_qual(&conn->fid->fid, a->args.qual);
 		dofi_cm_keep_conn_id(ep, conn);
-		len = cm_build_request(buf, ep, conn, a);
+		/* The private data of the request is not needed any more, and overwritten, once a
+		 * part of the answer has arrived. */
+		len = dofi_cm_fetches(ep) ? 0 : cm_build_request(buf, ep, conn, a);
+		if (len > ep->obj.ia->fab.desc->cm_data || dofi_cm_fetches(ep))
+			len = dofi_cm_next_part(ep, conn, buf, len);
 		ret = len ? fi_connect(conn->fid, &a->addr, buf, len) : -FI_EIO;
 		if (!ret)
 			DOFI_COUNT_IA(ep->obj.ia, CM_REQ_TX);
@@ -189,6 +184,8 @@ static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 
 	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	ep->attempt.seal = (struct dofi_seal){ .on = false };
+	dofi_cm_forget_parts(ep);
+	ep->attempt.restarts = 0;
 	ret = cm_start_attempt(ep, a, &conn);
 	if (ret)
 		dofi_diag_unreachable(ep->obj.ia, &a->addr, a->args.qual, -ret);
@@ -233,6 +230,7 @@ bool dofi_cm_retry_later(struct dofi_ep *ep)
 	if (ep->conn)
 		dofi_conn_detach(ep->conn);
 	ep->attempt.seal.proven = false;
+	dofi_cm_forget_parts(ep);
 	dofi_dto_requeue(ep);
 	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer, when);
 	dofi_progress_wakeup(ep->obj.ia);
@@ -268,7 +266,8 @@ static void cm_retry(struct dofi_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	/* Late: no time remains to receive the result. */
-	if (!ep->attempt.seal.proven && dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
+	if (!ep->attempt.seal.proven && !dofi_cm_in_parts(ep) &&
+	    dofi_now() + RETRY_FIRST >= ep->attempt.deadline) {
 		dofi_diag_connect_failed(ep, ECONNREFUSED);
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, true);
 		return;
@@ -357,7 +356,7 @@ DAT_RETURN dofi_cm_check_connect(const struct dofi_ia *ia, const struct dofi_con
 {
 	if (!args->timeout)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, args->timeout_arg);
-	if (args->size < 0 || (size_t)args->size > cm_max_private(ia, args->qual))
+	if (args->size < 0 || (size_t)args->size > ia->fab.max_priv)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, args->timeout_arg + 1);
 	if (args->size && !args->priv)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, args->timeout_arg + 2);

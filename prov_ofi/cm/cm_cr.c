@@ -8,6 +8,7 @@
 #include "base/param.h"
 #include "cm/cm.h"
 #include "cm/cm_hello.h"
+#include "cm/cm_parts.h"
 #include "cm/diag_cm.h"
 #include "data/dto_submit.h"
 #include "fabric/fab_info.h"
@@ -50,20 +51,31 @@ static size_t cr_build_answer(uint8_t *buf, const struct dofi_cr *cr, const stru
 	return cr->seal.on ? dofi_seal_answer(&cr->seal, &by, msg, buf) : dofi_cm_build(buf, msg);
 }
 
-/* Rejects the fabric's request of a CR with this message. */
-static void cr_answer(struct dofi_cr *cr, const struct dofi_cm_msg *msg)
+/* Rejects the fabric's request of a CR with this message. -ENOMEM: it has not been rejected, which
+ * only a message in parts can report. */
+static int cr_answer(struct dofi_cr *cr, const struct dofi_cm_msg *msg)
 {
 	uint8_t buf[DOFI_CM_MAX];
+	size_t len = cr_build_answer(buf, cr, msg);
+	struct dofi_cm_answer *parts;
 
-	fi_reject(cr->listener->pep, cr->info->handle, buf, cr_build_answer(buf, cr, msg));
+	if (len > cr->obj.ia->fab.desc->cm_data) {
+		parts = dofi_cm_answer_new(cr, buf, len);
+		if (!parts)
+			return -ENOMEM;
+		dofi_cm_answer_begin(parts, cr, NULL);
+		return 0;
+	}
+	fi_reject(cr->listener->pep, cr->info->handle, buf, len);
 	dofi_fab_info_free(&cr->obj.ia->fab, cr->info);
 	cr->info = NULL;
+	return 0;
 }
 
-/* Rejects a request that has a CR. */
-static void cr_refuse(struct dofi_cr *cr, unsigned int reason, const void *priv, uint16_t priv_len)
+/* Rejects a request that has a CR, without private data. */
+static void cr_refuse(struct dofi_cr *cr, unsigned int reason)
 {
-	struct dofi_cm_msg msg = cr_rejection(cr->obj.ia, reason, priv, priv_len);
+	struct dofi_cm_msg msg = cr_rejection(cr->obj.ia, reason, NULL, 0);
 
 	cr_answer(cr, &msg);
 }
@@ -73,7 +85,7 @@ void dofi_cr_destroy(struct dofi_cr *cr, unsigned int reason)
 	DOFI_ASSERT_LOCKED(&cr->obj.ia->cm_lock);
 	if (cr->info) {
 		DOFI_COUNT_IA(cr->obj.ia, CM_ERR_REJ_TX);
-		cr_refuse(cr, reason, NULL, 0);
+		cr_refuse(cr, reason);
 	}
 	dofi_listener_unref(cr->listener);
 	dofi_obj_release(&cr->obj);
@@ -221,7 +233,9 @@ int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_
 	if (!ret && !dofi_cm_fabrics_match(msg->fabric, ia->fab.desc->wire_id))
 		ret = -ENODEV;
 	if (ret)
-		dofi_diag_bad_message(ia, peer, port, len, msg, ret, DOFI_CM_VERSION);
+		dofi_diag_bad_message(ia, peer, port, len, msg, ret,
+				      ia->fab.desc->cm_parts ? DOFI_CM_BRIEF_VERSION
+							     : DOFI_CM_VERSION);
 	return ret;
 }
 
@@ -268,12 +282,18 @@ static unsigned int cr_check_request(struct dofi_listener *l, const struct fi_in
 void dofi_cr_arrived(struct dofi_listener *l, struct fi_info *info, const void *data, size_t len)
 {
 	struct dofi_seal seal = { .on = false };
+	uint8_t whole[DOFI_CM_MAX];
+	const uint8_t *bytes = data;
 	struct dofi_cm_msg msg;
 	struct dofi_cr *cr;
 	struct dofi_sp *sp;
 	unsigned int reason;
 
 	DOFI_ASSERT_LOCKED(&l->ia->cm_lock);
+	if (l->ia->fab.desc->cm_parts && dofi_cm_is_part(bytes, len) &&
+	    !dofi_cm_part_received(l, info, &bytes, &len, whole))
+		return;
+	data = bytes;
 	if (dofi_seal_is(DOFI_SEAL_HELLO, data, len)) {
 		dofi_cm_hello_received(l, info, data, len);
 		return;
@@ -370,7 +390,7 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 	 * QUIRK libfabric verbs: frees its state of a request only when it is rejected, also if the
 	 * peer has gone. */
 	cr->info->handle = request;
-	cr_refuse(cr, 0, NULL, 0);
+	cr_refuse(cr, 0);
 	ep->active = false;
 	ep->remote = cr->remote;
 	ep->remote_port = cr->remote_port;
@@ -378,10 +398,9 @@ static void cr_request_lost(struct dofi_cr *cr, struct dofi_ep *ep, struct fid *
 	dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 }
 
-static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr,
-				  const struct dofi_conn *conn, const void *priv, uint16_t priv_len)
+static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr, const struct dofi_ep *ep,
+				  uint32_t conn_id, const void *priv, uint16_t priv_len)
 {
-	const struct dofi_ep *ep = conn->ep;
 	const struct dofi_cm_msg msg = {
 		.kind = DOFI_CM_ACCEPT,
 		.fabric = ep->obj.ia->fab.desc->wire_id,
@@ -390,10 +409,57 @@ static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr,
 		.priv = priv,
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
-		.conn_id = conn->conn_id,
+		.conn_id = conn_id,
 	};
 
 	return cr_build_answer(buf, cr, &msg);
+}
+
+/* Starts the timer of an accepted request. */
+static void cr_await_peer(struct dofi_ep *ep)
+{
+	dofi_timer_arm(&ep->obj.ia->timers, &ep->timer,
+		       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_ACCEPT_MS)));
+}
+
+/* The acceptance is longer than a message of the fabric: the connection follows when the peer
+ * fetches its last part. */
+static DAT_RETURN cr_accept_in_parts(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
+				     const void *priv)
+{
+	struct dofi_ia *ia = cr->obj.ia;
+	struct dofi_cm_answer *answer = NULL;
+	uint8_t buf[DOFI_CM_MAX];
+	uint32_t conn_id = 0;
+	size_t len;
+
+	DOFI_ASSERT_LOCKED(&ia->cm_lock);
+	if (ep->srq)
+		conn_id = dofi_conn_id_alloc(&ia->conn_ids, ep);
+	len = ep->srq && !conn_id ? 0
+				  : cr_build_acceptance(buf, cr, ep, conn_id, priv, (uint16_t)size);
+	if (len)
+		answer = dofi_cm_answer_new(cr, buf, len);
+	if (!answer) {
+		if (conn_id)
+			dofi_conn_id_free(&ia->conn_ids, conn_id);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
+	ep->attempt.conn_id = conn_id;
+	ep->active = false;
+	dofi_ep_transit(ep, DOFI_EP_ACCEPT);
+	cr_set_ports(ep, cr);
+	dofi_cm_answer_begin(answer, cr, ep);
+	DOFI_COUNT_IA(ia, CM_REP_TX);
+	cr_await_peer(ep);
+	return DAT_SUCCESS;
+}
+
+/* True if an acceptance with so much private data is longer than a message of the fabric. */
+static bool cr_needs_parts(const struct dofi_ia *ia, DAT_COUNT size)
+{
+	return ia->fab.desc->cm_parts &&
+	       (size_t)size > ia->fab.desc->cm_data - ia->fab.desc->cm_header;
 }
 
 static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
@@ -414,7 +480,7 @@ static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT
 		return DAT_SUCCESS;
 	}
 	dofi_conn_set_reads(conn, cr->msg.reads_in);
-	len = cr_build_acceptance(buf, cr, conn, priv, (uint16_t)size);
+	len = cr_build_acceptance(buf, cr, ep, conn->conn_id, priv, (uint16_t)size);
 	dofi_lock(&ep->lock);
 	ep->conn = conn;
 	ep->active = false;
@@ -432,8 +498,7 @@ static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT
 	if (ret)
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, true);
 	else
-		dofi_timer_arm(&ia->timers, &ep->timer,
-			       dofi_now() + DOFI_MS(dofi_param(DOFI_NUM_ACCEPT_MS)));
+		cr_await_peer(ep);
 	return DAT_SUCCESS;
 }
 
@@ -454,7 +519,10 @@ static DAT_RETURN cr_accept_datagrams(struct dofi_cr *cr, struct dofi_ep *ep, DA
 
 	if (!ah)
 		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	cr_answer(cr, &msg);
+	if (cr_answer(cr, &msg)) {
+		dofi_ah_discard(ah);
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	}
 	dofi_ud_accepted(ep, ah);
 	return DAT_SUCCESS;
 }
@@ -476,9 +544,11 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	pthread_mutex_lock(&ia->cm_lock);
 	ret = cr_live(cr) ? cr_choose_ep(cr, ep_handle, &ep)
 			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
-	if (!ret)
-		ret = ep->ud ? cr_accept_datagrams(cr, ep, size, priv)
-			     : cr_accept_on(cr, ep, size, priv);
+	if (!ret && ep->ud)
+		ret = cr_accept_datagrams(cr, ep, size, priv);
+	else if (!ret)
+		ret = cr_needs_parts(ia, size) ? cr_accept_in_parts(cr, ep, size, priv)
+					       : cr_accept_on(cr, ep, size, priv);
 	if (!ret && dofi_obj_retire(&cr->obj)) {
 		DOFI_COUNT_IA(ia, SP_CR_ACCEPTED);
 		dofi_cr_destroy(cr, 0);
@@ -487,6 +557,19 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;
+}
+
+/* The consumer's rejection. */
+static DAT_RETURN cr_reject(struct dofi_cr *cr, const void *priv, uint16_t priv_len)
+{
+	struct dofi_cm_msg msg = cr_rejection(cr->obj.ia, DOFI_CM_BY_PEER, priv, priv_len);
+
+	if (cr_answer(cr, &msg))
+		return DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
+	cr_release_ep(cr);
+	DOFI_COUNT_IA(cr->obj.ia, SP_CR_REJECTED);
+	DOFI_COUNT_IA(cr->obj.ia, CM_USER_REJ_TX);
+	return DAT_SUCCESS;
 }
 
 DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID priv)
@@ -502,15 +585,11 @@ DAT_RETURN dofi_cr_refuse(DAT_CR_HANDLE handle, DAT_COUNT size, const DAT_PVOID 
 	if (ret)
 		return ret;
 	pthread_mutex_lock(&ia->cm_lock);
-	if (dofi_obj_retire(&cr->obj)) {
-		cr_release_ep(cr);
-		DOFI_COUNT_IA(ia, SP_CR_REJECTED);
-		DOFI_COUNT_IA(ia, CM_USER_REJ_TX);
-		cr_refuse(cr, DOFI_CM_BY_PEER, priv, (uint16_t)size);
+	ret = cr_live(cr) ? cr_reject(cr, priv, (uint16_t)size)
+			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
+	if (!ret && dofi_obj_retire(&cr->obj)) {
 		dofi_cr_destroy(cr, 0);
 		dofi_cm_read_events(ia);
-	} else {
-		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	}
 	pthread_mutex_unlock(&ia->cm_lock);
 	return ret;

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "base/probe.h"
-#include "cm/cm.h"
+#include "cm/cm_parts.h"
 #include "data/cq.h"
 #include "cm/diag_cm.h"
 #include "object/async_evd.h"
@@ -115,6 +115,7 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 	if (conn)
 		dofi_conn_detach(conn);
 	dofi_cm_drop_conn_id(ep);
+	dofi_cm_answer_drop(ep);
 	dofi_rmr_ep_ended(ep);
 	dofi_cm_conclude(ep, number);
 }
@@ -220,6 +221,7 @@ static int cm_check_acceptance(struct dofi_ep *ep, const uint8_t *data, size_t l
 
 static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 {
+	uint8_t whole[DOFI_CM_MAX];
 	struct dofi_cm_msg msg;
 
 	if (ep->state == DAT_EP_STATE_COMPLETION_PENDING) {
@@ -231,7 +233,8 @@ static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	if (ep->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
 		return;
 	/* The peer must not accept an address exchange as a connection. */
-	if (cm_check_acceptance(ep, data, len, &msg) || ep->ud_for) {
+	if (!dofi_cm_accepted_in_part(ep, &data, &len, whole) ||
+	    cm_check_acceptance(ep, data, len, &msg) || ep->ud_for) {
 		ep->priv_len = 0;
 		dofi_cm_end(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, false);
 		return;
@@ -310,9 +313,15 @@ static DAT_EVENT_NUMBER cm_failure_event(struct dofi_ep *ep, int err, const uint
 					 size_t len)
 {
 	struct dofi_cm_msg msg;
+	int ret = data ? dofi_cm_parse(data, len, &msg) : -EPROTO;
 
-	if (data && !dofi_cm_parse(data, len, &msg) && msg.kind == DOFI_CM_REJECT)
+	if (!ret && msg.kind == DOFI_CM_REJECT)
 		return dofi_cm_rejected(ep, &msg);
+	if (ret == -EPROTONOSUPPORT) {
+		msg = (struct dofi_cm_msg){ .reason = DOFI_CM_VERSION_OTHER,
+					    .fabric = ep->obj.ia->fab.desc->wire_id };
+		return dofi_cm_rejected(ep, &msg);
+	}
 	dofi_diag_connect_failed(ep, err);
 	switch (err) {
 	case EHOSTUNREACH:
@@ -335,13 +344,18 @@ static bool cm_no_listener(const struct dofi_ia *ia, int err, int code, size_t l
 
 static void cm_failed(struct dofi_ep *ep, int err, int code, const uint8_t *data, size_t len)
 {
+	uint8_t whole[DOFI_CM_MAX];
+
 	switch (ep->state) {
 	case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
+		if (data && dofi_cm_rejected_in_part(ep, &data, &len, whole))
+			break;
 		if (data && dofi_cm_rejected_sealed(ep, data, len))
 			break;
 		if (dofi_ud_answered(ep, data, len))
 			break;
-		if (cm_no_listener(ep->obj.ia, err, code, len) && dofi_cm_retry_later(ep))
+		if (cm_no_listener(ep->obj.ia, err, code, len) && !dofi_cm_fetches(ep) &&
+		    dofi_cm_retry_later(ep))
 			break;
 		ep->priv_len = 0;
 		dofi_cm_end(ep, cm_failure_event(ep, err, data, len), false);

@@ -114,8 +114,6 @@ static unsigned int cm_hello_check_hello(struct dofi_listener *l, const struct f
 	ret = dofi_seal_open_hello(&e->seal, data, len, &e->msg, &to);
 	if (!ret && !dofi_cm_fabrics_match(e->msg.fabric, l->ia->fab.desc->wire_id))
 		ret = -ENODEV;
-	if (!ret && e->msg.priv_len > l->ia->fab.max_priv)
-		ret = -EBADMSG;
 	if (ret) {
 		dofi_diag_bad_message(l->ia, &e->from, e->from_port, len, &e->msg, ret,
 				      DOFI_SEAL_VERSION);
@@ -176,6 +174,7 @@ unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, 
 	const struct dofi_sealer by = dofi_sealer_of(&l->ia->fab);
 	union dofi_addr from;
 	uint16_t port;
+	size_t priv;
 
 	dofi_cm_read_peer(info, &from, &port);
 	for (unsigned int i = 0; g && i < ENTRIES; i++) {
@@ -183,11 +182,12 @@ unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, 
 
 		if (!e->until || e->port != l->port ||
 		    !dofi_addr_same_host(&e->from.sa, &from.sa) ||
-		    dofi_seal_open_request(&e->seal, &by, data, len))
+		    dofi_seal_open_request(&e->seal, &by, data, len, &priv))
 			continue;
 		e->until = 0;
 		*msg = e->msg;
 		msg->priv = (const uint8_t *)data + 1;
+		msg->priv_len = (uint16_t)priv;
 		*seal = e->seal;
 		return 0;
 	}

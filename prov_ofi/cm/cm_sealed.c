@@ -3,7 +3,7 @@
  * answers. */
 #include <errno.h>
 
-#include "cm/cm.h"
+#include "cm/cm_parts.h"
 #include "data/cq.h"
 #include "cm/diag_cm.h"
 #include "object/progress_wakeup.h"
@@ -42,17 +42,15 @@ void dofi_cm_drop_conn_id(struct dofi_ep *ep)
 	ep->attempt.conn_id = 0;
 }
 
-/* The listener has answered HELLO, or has dropped it: starts the next connection of this
- * attempt. */
-static void cm_sealed_proceed(struct dofi_ep *ep)
+void dofi_cm_next_connection(struct dofi_ep *ep, bool keep)
 {
-	/* Keeps the conn_id of a HELLO that has been answered. */
-	if (ep->attempt.seal.proven) {
+	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
+	if (keep) {
 		ep->attempt.conn_id = ep->conn->conn_id;
 		ep->conn->conn_id = 0;
 	}
 	dofi_conn_detach(ep->conn);
-	/* The connection of REQUEST had the receives. */
+	/* A connection that could have been accepted had the receives. */
 	dofi_dto_requeue(ep);
 	/* Deferred: an event of the fabric is being processed, and creating a connection may have
 	 * to read others. */
@@ -90,11 +88,15 @@ static bool cm_sealed_take_unsealed(struct dofi_ep *ep, unsigned int reason)
 		cm_sealed_end_unproven(ep);
 		return true;
 	}
-	if (!seal->proven || reason != DOFI_CM_SECRET_OTHER || seal->restarts >= RESTARTS)
+	/* A listener that has answered knows the handshake, and does not know it once the answer
+	 * has expired. */
+	if (!seal->proven || reason != DOFI_CM_SECRET_OTHER || seal->restarts >= RESTARTS ||
+	    dofi_cm_fetches(ep))
 		return false;
 	seal->restarts++;
 	seal->proven = false;
-	cm_sealed_proceed(ep);
+	dofi_cm_forget_parts(ep);
+	dofi_cm_next_connection(ep, false);
 	return true;
 }
 
@@ -111,7 +113,7 @@ bool dofi_cm_rejected_sealed(struct dofi_ep *ep, const uint8_t *data, size_t len
 		if (dofi_seal_open_challenge(seal, by.secret, data, len))
 			cm_sealed_end_unproven(ep);
 		else
-			cm_sealed_proceed(ep);
+			dofi_cm_next_connection(ep, true);
 		return true;
 	}
 	if (seal->proven && dofi_seal_is(DOFI_SEAL_REJECT, data, len)) {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/dat_error.h"
-#include "cm/cm.h"
+#include "cm/cm_parts.h"
 #include "data/cq.h"
 #include "data/srq.h"
 #include "data/srq_cq.h"
@@ -138,6 +138,7 @@ void dofi_ep_reset_fields(struct dofi_ep *ep)
 	ep->local_port = ep->remote_port = 0;
 	memset(&ep->remote, 0, sizeof(ep->remote));
 	ep->attempt.conn_id = 0;
+	ep->attempt.reply = NULL;
 	ep->priv_len = 0;
 	ep->peer_conn_id = 0;
 	ep->reads_started = 0;
@@ -229,6 +230,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 	if (conn)
 		dofi_conn_detach(conn);
 	dofi_cm_drop_conn_id(ep);
+	dofi_cm_answer_drop(ep);
 	dofi_rmr_ep_ended(ep);
 	dofi_dto_forget(ep);
 	dofi_deferred_cancel(ep);

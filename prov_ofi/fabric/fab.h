@@ -70,6 +70,7 @@ struct dofi_fabric_desc {
 			   * handshake of others has proofs (proto/cm_secret.h) */
 	size_t max_iov;            /* segments; a device may take fewer (fab->max_iov) */
 	uint32_t cm_data;          /* bytes of a connection message, at most DOFI_CM_MAX */
+	bool cm_parts;             /* longer ones are sent in parts (proto/cm_part.h) */
 	uint32_t cm_header;        /* of these, bytes of our header (proto/cm_proto.h) */
 	size_t rx_depth, tx_depth; /* of a device: receives, requests that one endpoint has at
 				    * once */

@@ -40,7 +40,7 @@ static const struct dofi_fabric_desc fabrics[] = {
 	{ EMULATED("tcp", "tcp", 10, msgep_transport_pair), AT_INTERFACE },
 	{ .name = "verbs", .prov_name = "verbs", .wire_id = 2, .ops = &dofi_verbs_ops,
 	  .find_info = dofi_verbs_find, .seals_cm = true, .max_iov = 16, .cm_data = 55,
-	  .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024 },
+	  .cm_parts = true, .cm_header = DOFI_CM_BRIEF, .rx_depth = 4096, .tx_depth = 1024 },
 	{ EMULATED("shm", "shm", DOFI_CM_SHM, msgep_transport_shm), AT_INTERFACE,
 	  .qual_in_name = true, .without_libfabric = true, .host_only = true },
 	{ EMULATED("rxm", "tcp;ofi_rxm", 4, msgep_transport_rdm), AT_INTERFACE },
@@ -231,7 +231,7 @@ static int fab_open_desc(struct dofi_fab *fab, const struct dofi_fabric_desc *de
 		dofi_fab_close(fab);
 		return ret;
 	}
-	fab->max_priv = desc->cm_data - desc->cm_header;
+	fab->max_priv = desc->cm_parts ? DOFI_CM_PRIV_MAX : desc->cm_data - desc->cm_header;
 	fab->max_size = fab_max_size(fab);
 	return 0;
 }

@@ -21,6 +21,7 @@
 
 #include <stdlib.h>
 
+#include "proto/cm_part.h"
 #include "proto/cm_proto.h"
 #include "proto/cm_seal.h"
 #include "object/conn.h"
@@ -238,7 +239,8 @@ struct dofi_ep {
 	union dofi_addr local, remote;
 	uint16_t local_port, remote_port;
 	uint8_t priv[DOFI_CM_MAX]; /* private data: the local one while an attempt may be
-				    * repeated, then that of the last connection event */
+				    * repeated, then the parts of the answer, then that of the
+				    * last connection event */
 	uint16_t priv_len;
 	struct dofi_timer timer; /* connect, accept, drain deadline, next attempt; cm_lock */
 	struct {
@@ -247,8 +249,14 @@ struct dofi_ep {
 		uint64_t delay;     /* before the next attempt */
 		uint16_t priv_len;
 		struct dofi_seal seal;
-		uint32_t conn_id;  /* local id sent in HELLO; 0: none */
-	} attempt;                 /* of the active side, while it is pending; cm_lock */
+		uint32_t conn_id; /* local id that has been sent; 0: none */
+		/* Messages in parts (cm/cm_parts.h). */
+		uint32_t put_token;           /* of the request; 0: not in parts */
+		uint16_t put, sent;           /* bytes that the listener has; that were sent */
+		uint8_t restarts;             /* how often the listener has dropped parts */
+		struct dofi_cm_whole answer;  /* its parts so far, in `priv` */
+		struct dofi_cm_answer *reply; /* passive side: not fetched yet; NULL: none */
+	} attempt;                            /* of the active side, while it is pending; cm_lock */
 	struct dofi_ud *ud;        /* datagram endpoint (object/ud.h); NULL: another; ep->lock */
 	struct dofi_ep *ud_for;    /* this EP is an exchange of that one; NULL: none; cm_lock */
 	bool ud_over;              /* the exchange has been reported; cm_lock */

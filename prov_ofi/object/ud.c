@@ -124,6 +124,14 @@ static void ah_put_if_over(struct dofi_ah *ah)
 	dofi_slab_put(&slab, ah);
 }
 
+void dofi_ah_discard(struct dofi_ah *ah)
+{
+	DOFI_ASSERT_LOCKED(&ah->ia->cm_lock);
+	atomic_store(&ah->ah_magic, 0);
+	atomic_store(&ah->cm_magic, 0);
+	ah_put_if_over(ah);
+}
+
 bool dofi_ah_free(struct dofi_ia *ia, const void *p)
 {
 	struct dofi_ah *ah;

@@ -64,6 +64,8 @@ struct dofi_ah *dofi_ah_live(const struct dofi_ia *ia, const void *ah);
 /* Frees the handle, or the context. False: it is not a live one of this IA. Take cm_lock. */
 bool dofi_ah_free(struct dofi_ia *ia, const void *ah);
 bool dofi_ah_free_cm(struct dofi_ia *ia, const void *cm);
+/* Frees one that has not been reported. Caller holds cm_lock. */
+void dofi_ah_discard(struct dofi_ah *ah);
 /* The IA is closed: frees all that remain. */
 void dofi_ah_free_all(struct dofi_ia *ia);
 

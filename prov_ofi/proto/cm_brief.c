@@ -14,11 +14,6 @@
 #define DATAGRAM 1u   /* bit of byte 1: of datagram endpoints */
 #define BEYOND_PORT 6 /* bytes of a wide qualifier without its low 16 bits */
 
-size_t dofi_cm_brief_len(uint64_t qual)
-{
-	return qual >> 16 ? DOFI_CM_BRIEF + BEYOND_PORT : DOFI_CM_BRIEF;
-}
-
 size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 {
 	unsigned int what = DOFI_CM_BRIEF_VERSION << 5 | (unsigned int)msg->kind << 3;

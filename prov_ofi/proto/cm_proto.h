@@ -24,7 +24,7 @@
  *
  *  offset size
  *   0  1  magic 0xda
- *   1  1  bits 7..5 version (2); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
+ *   1  1  bits 7..5 version (3); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
  *         are not the port (cm/cm.h); 0: of datagram endpoints
  *   2  1  IRD of the sender; rejection: enum dofi_cm_reason
  *   3  1  ORD of the sender
@@ -32,7 +32,8 @@
  *   7  6  only with bit 2: the qualifier without its low 16 bits
  *
  * followed by private data up to the end of the message. The port has the low 16 bits of the
- * qualifier.
+ * qualifier. A message that is longer than one of the fabric is sent in parts (proto/cm_part.h),
+ * which version 3 introduced.
  *
  * Version 2 introduced writes with immediate data (object/conn_id.h), which a peer of version 1
  * would misinterpret.
@@ -58,6 +59,7 @@
 #define DOFI_CM_HDR 40
 /* Maximum over all fabrics; the descriptor of a fabric has its own limit. */
 #define DOFI_CM_MAX 296
+#define DOFI_CM_PRIV_MAX (DOFI_CM_MAX - DOFI_CM_HDR)
 
 /* A fabric with a network and shared memory has the network's wire id with this bit. It connects
  * to fabrics of the same kind, of the network alone and, on its host, of shared memory alone. */
@@ -66,7 +68,7 @@
 
 #define DOFI_CM_BRIEF 7
 #define DOFI_CM_BRIEF_MAGIC 0xdau
-#define DOFI_CM_BRIEF_VERSION 2u
+#define DOFI_CM_BRIEF_VERSION 3u
 #define DOFI_CM_BRIEF_FABRIC 2 /* wire id of verbs, which uses it */
 
 enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };
@@ -79,7 +81,8 @@ enum dofi_cm_reason {
 	DOFI_CM_RESOURCES,     /* insufficient resources */
 	DOFI_CM_NO_SECRET,     /* the request requires a secret, this side has none */
 	DOFI_CM_SECRET_WANTED, /* the request must belong to such a handshake */
-	DOFI_CM_SECRET_OTHER,  /* the request belongs to no handshake that this side knows */
+	DOFI_CM_SECRET_OTHER,  /* the request belongs to no handshake that this side knows, or
+				* requests an answer that this side does not have */
 	DOFI_CM_NO_DATAGRAMS,  /* the service point takes no requests of datagram endpoints */
 };
 
@@ -106,8 +109,6 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
 /* The same for the brief format; the two functions above call these. */
 size_t dofi_cm_brief_build(uint8_t *buf, const struct dofi_cm_msg *msg);
 int dofi_cm_brief_parse(const void *buf, size_t len, struct dofi_cm_msg *msg);
-/* Length of the brief header in a request for that qualifier. */
-size_t dofi_cm_brief_len(uint64_t qual);
 
 /* True if these two fabrics can connect; msgep/cm/cm.h selects the transport before. */
 bool dofi_cm_fabrics_match(uint8_t a, uint8_t b);

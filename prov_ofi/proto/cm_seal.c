@@ -40,19 +40,35 @@ static struct iovec seal_text_of(const uint8_t *data, size_t len)
 
 static const struct iovec nothing;
 
-/* Length of the MAC that follows a message of that length: at most what the fabric has room for. */
-static size_t seal_mac_len(const struct dofi_sealer *by, size_t len)
+/* Length of the MAC that follows a message of that length: at most what the fabric has room for,
+ * unless the message has more private data than one of the fabric carries. */
+static size_t seal_mac_len(const struct dofi_sealer *by, size_t priv, size_t len)
 {
 	size_t left = by->max_len > len ? by->max_len - len : 0;
 
-	return left < DOFI_SEAL_MAC ? left : DOFI_SEAL_MAC;
+	return left < DOFI_SEAL_MAC && priv <= by->one_priv ? left : DOFI_SEAL_MAC;
+}
+
+/* Length of the private data of a received message. head: bytes before it; low: its length modulo
+ * 256. */
+static int seal_priv_len(const struct dofi_sealer *by, size_t head, uint8_t low, size_t len,
+			 size_t *priv)
+{
+	*priv = low;
+	if (len <= by->max_len)
+		return low > by->one_priv || head + low > len ? -EBADMSG : 0;
+	if (len < head + DOFI_SEAL_MAC)
+		return -EBADMSG;
+	*priv = len - head - DOFI_SEAL_MAC;
+	return (uint8_t)*priv != low || *priv <= by->one_priv || *priv > by->max_priv ? -EBADMSG
+										      : 0;
 }
 
 /* Appends the MAC to the message; returns the total length, 0: there is no space for it. */
-static size_t seal_append(const struct dofi_sealer *by, uint8_t *msg, size_t len,
+static size_t seal_append(const struct dofi_sealer *by, uint8_t *msg, size_t priv, size_t len,
 			  const uint8_t *mac)
 {
-	size_t n = seal_mac_len(by, len);
+	size_t n = seal_mac_len(by, priv, len);
 
 	if (!n || len + n > DOFI_CM_MAX)
 		return 0;
@@ -61,10 +77,10 @@ static size_t seal_append(const struct dofi_sealer *by, uint8_t *msg, size_t len
 }
 
 /* `len`: length of the message without its MAC; `have`: length of what was received. */
-static int seal_compare(const struct dofi_sealer *by, const uint8_t *msg, size_t len, size_t have,
-			const uint8_t *mac)
+static int seal_compare(const struct dofi_sealer *by, const uint8_t *msg, size_t priv, size_t len,
+			size_t have, const uint8_t *mac)
 {
-	size_t n = seal_mac_len(by, len);
+	size_t n = seal_mac_len(by, priv, len);
 
 	if (!n || have < len + n)
 		return -EBADMSG;
@@ -100,7 +116,7 @@ size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg,
 	p = dofi_put_be(p, msg->reads_in, 2);
 	p = dofi_put_be(p, msg->reads_out, 2);
 	p = dofi_put_be(p, msg->conn_id, 3);
-	p = dofi_put_be(p, msg->priv_len, 1);
+	p = dofi_put_be(p, (uint8_t)msg->priv_len, 1);
 	p = seal_put_address(p, to);
 	s->hello_len = (uint8_t)(p - s->hello);
 	s->on = true;
@@ -138,7 +154,6 @@ int dofi_seal_open_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 	msg->reads_in = (uint16_t)dofi_get_be(data + 28, 2);
 	msg->reads_out = (uint16_t)dofi_get_be(data + 30, 2);
 	msg->conn_id = (uint32_t)dofi_get_be(data + 32, 3);
-	msg->priv_len = data[35];
 	seal_get_address(data + 36, data[3] & V6, to);
 	return 0;
 }
@@ -186,22 +201,21 @@ size_t dofi_seal_request(struct dofi_seal *s, const struct dofi_sealer *by, cons
 	if (!seal_make_mac(s, by->secret, 'r', seal_text_of(priv, len), nothing, mac))
 		return 0;
 	memcpy(s->request_mac, mac, sizeof(s->request_mac));
-	return seal_append(by, buf, REQUEST_HEAD + len, mac);
+	return seal_append(by, buf, len, REQUEST_HEAD + len, mac);
 }
 
 int dofi_seal_open_request(struct dofi_seal *s, const struct dofi_sealer *by, const uint8_t *data,
-			   size_t len)
+			   size_t len, size_t *priv)
 {
-	size_t priv = s->hello[35];
 	uint8_t mac[MSGEP_CM_MAC];
-	int ret;
+	int ret = seal_priv_len(by, REQUEST_HEAD, s->hello[35], len, priv);
 
-	if (priv > by->max_priv || len < REQUEST_HEAD + priv)
-		return -EBADMSG;
-	if (!seal_make_mac(s, by->secret, 'r', seal_text_of(data + REQUEST_HEAD, priv), nothing,
+	if (ret)
+		return ret;
+	if (!seal_make_mac(s, by->secret, 'r', seal_text_of(data + REQUEST_HEAD, *priv), nothing,
 			   mac))
 		return -EACCES;
-	ret = seal_compare(by, data, REQUEST_HEAD + priv, len, mac);
+	ret = seal_compare(by, data, *priv, REQUEST_HEAD + *priv, len, mac);
 	if (!ret)
 		memcpy(s->request_mac, mac, sizeof(s->request_mac));
 	return ret;
@@ -223,19 +237,20 @@ size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 	size_t len;
 
 	if (accepts) {
-		p = dofi_put_be(p, msg->priv_len, 1);
+		p = dofi_put_be(p, (uint8_t)msg->priv_len, 1);
 		p = dofi_put_be(p, msg->reads_in < 255 ? msg->reads_in : 255, 1);
 		p = dofi_put_be(p, msg->conn_id, 3);
 	} else {
 		p = dofi_put_be(p, DOFI_SEAL_REJECT, 1);
 		p = dofi_put_be(p, msg->reason, 1);
-		p = dofi_put_be(p, msg->priv_len, 1);
+		p = dofi_put_be(p, (uint8_t)msg->priv_len, 1);
 	}
 	if (msg->priv_len)
 		memcpy(p, msg->priv, msg->priv_len);
 	len = (size_t)(p - buf) + msg->priv_len;
-	return seal_mac_of_answer(s, by, accepts, buf, len, mac) ? seal_append(by, buf, len, mac)
-								 : 0;
+	return seal_mac_of_answer(s, by, accepts, buf, len, mac)
+		       ? seal_append(by, buf, msg->priv_len, len, mac)
+		       : 0;
 }
 
 int dofi_seal_open_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
@@ -243,7 +258,7 @@ int dofi_seal_open_answer(const struct dofi_seal *s, const struct dofi_sealer *b
 			  struct dofi_cm_msg *msg)
 {
 	bool accepts = kind == DOFI_CM_ACCEPT;
-	size_t head = accepts ? ACCEPT_HEAD : REJECT_HEAD;
+	size_t head = accepts ? ACCEPT_HEAD : REJECT_HEAD, priv;
 	uint8_t mac[MSGEP_CM_MAC];
 	int ret;
 
@@ -252,12 +267,13 @@ int dofi_seal_open_answer(const struct dofi_seal *s, const struct dofi_sealer *b
 		return -EBADMSG;
 	msg->kind = kind;
 	msg->fabric = s->hello[2];
-	msg->priv_len = accepts ? data[0] : data[2];
+	ret = seal_priv_len(by, head, accepts ? data[0] : data[2], len, &priv);
+	if (ret)
+		return ret;
+	msg->priv_len = (uint16_t)priv;
 	msg->priv = data + head;
-	if (msg->priv_len > by->max_priv || head + msg->priv_len > len)
-		return -EBADMSG;
-	ret = seal_mac_of_answer(s, by, accepts, data, head + msg->priv_len, mac)
-		      ? seal_compare(by, data, head + msg->priv_len, len, mac)
+	ret = seal_mac_of_answer(s, by, accepts, data, head + priv, mac)
+		      ? seal_compare(by, data, priv, head + priv, len, mac)
 		      : -EACCES;
 	if (ret)
 		return ret;

@@ -20,7 +20,7 @@
  * message without its MAC. What precedes a part determines its length. Numbers are big-endian:
  *
  *   HELLO      0  1  magic 0xd1
- *              1  1  version (1)
+ *              1  1  version (2)
  *              2  1  fabric: wire id
  *              3  1  bit 0: the address is an IPv6 address; others 0
  *              4 16  random
@@ -28,24 +28,25 @@
  *             28  2  IRD of the sender
  *             30  2  ORD of the sender
  *             32  3  conn_id (object/conn_id.h), 0: none
- *             35  1  bytes of private data that REQUEST will have
+ *             35  1  bytes of private data that REQUEST will have, modulo 256
  *             36 16  address that the sender connects to; IPv4: 4 bytes, then zeros
  *   CHALLENGE  0  1  magic 0xd2
- *              1  1  version (1)
+ *              1  1  version (2)
  *              2 16  random
  *             18 16  MAC
  *   REQUEST    0  1  magic 0xd3; then private data, MAC
- *   ACCEPT     0  1  bytes of private data
+ *   ACCEPT     0  1  bytes of private data, modulo 256
  *              1  1  IRD of the sender
  *              2  3  conn_id; then private data, MAC
  *   REJECT     0  1  magic 0xd4
  *              1  1  enum dofi_cm_reason
- *              2  1  bytes of private data; then private data, MAC
+ *              2  1  bytes of private data, modulo 256; then private data, MAC
  *
  * The MAC of the last three has 16 bytes, or what the fabric leaves after the private data: over
  * verbs, with 48 bytes of private data, 6 in a REQUEST, 2 in an ACCEPT and 4 in a REJECT. A message
- * with more private data than the fabric carries is malformed: otherwise its sender could shorten
- * the MAC at will.
+ * with more private data than that has the whole MAC and is sent in parts (proto/cm_part.h); if it
+ * arrives in one message of the fabric, it is malformed: otherwise its sender could shorten the MAC
+ * at will.
  *
  * docs/security.md explains why that suffices. A rejection before CHALLENGE, or of an unknown
  * handshake, is a plain message (proto/cm_proto.h).
@@ -57,7 +58,7 @@
 #include "base/addr.h"
 #include "proto/cm_secret.h"
 
-#define DOFI_SEAL_VERSION 1
+#define DOFI_SEAL_VERSION 2
 #define DOFI_SEAL_RANDOM 16
 #define DOFI_SEAL_MAC 16
 #define DOFI_SEAL_HELLO_MAX 52
@@ -79,8 +80,9 @@ struct dofi_seal {
 /* Properties of the adapter that determine the format. */
 struct dofi_sealer {
 	const struct msgep_secret *secret;
-	size_t max_len;  /* of a connection message */
-	size_t max_priv; /* more private data would shorten the MAC too much */
+	size_t max_len;  /* of a message of the fabric */
+	size_t one_priv; /* more private data in one would shorten the MAC too much */
+	size_t max_priv; /* in parts */
 };
 
 static inline bool dofi_seal_is(uint8_t magic, const uint8_t *data, size_t len)
@@ -101,14 +103,14 @@ size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 
 /* Each validates a received message. 0, -EPROTONOSUPPORT (another version), -EBADMSG (malformed) or
  * -EACCES (the MAC is wrong: the sender does not know the secret, or the message belongs to another
- * handshake). HELLO: msg has the length of the private data only. REQUEST: the private data follows
- * the first byte. Answers: msg->priv points into data. */
+ * handshake). HELLO: msg has no private data. REQUEST: *priv bytes of private data follow the first
+ * byte. Answers: msg->priv points into data. */
 int dofi_seal_open_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg, union dofi_addr *to);
 int dofi_seal_open_challenge(struct dofi_seal *s, const struct msgep_secret *secret,
 			     const uint8_t *data, size_t len);
 int dofi_seal_open_request(struct dofi_seal *s, const struct dofi_sealer *by, const uint8_t *data,
-			   size_t len);
+			   size_t len, size_t *priv);
 int dofi_seal_open_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 			  enum dofi_cm_kind kind, const uint8_t *data, size_t len,
 			  struct dofi_cm_msg *msg);

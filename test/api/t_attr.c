@@ -138,13 +138,13 @@ TEST(attr, guaranteed_rdma_reads_of_every_endpoint_are_within_the_totals)
 	node_close(&n);
 }
 
-TEST(attr, private_data_is_at_least_196_bytes_48_over_verbs)
+TEST(attr, private_data_is_at_least_196_bytes_256_over_verbs)
 {
 	struct node n;
 
 	get(&n);
 	if (fabric_is("verbs") || fabric_is("iwarp"))
-		ASSERT_EQ(n.prov.max_private_data_size, 48);
+		ASSERT_EQ(n.prov.max_private_data_size, 256);
 	else
 		ASSERT(n.prov.max_private_data_size >= 196);
 	ASSERT(n.prov.max_private_data_size <= 256);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests private data: all lengths, both directions, lifetime, rejected lengths. */
-#include "rig.h"
+#include "srq_rig.h"
 
 static DAT_RETURN connect_with(struct pair *p, DAT_COUNT size, const void *data)
 {
@@ -50,6 +50,177 @@ TEST_LIMIT(private, every_length_arrives_exactly_both_ways, 60)
 		OK(dat_ep_reset(p.a.ep));
 		OK(dat_ep_reset(p.b.ep));
 	}
+	pair_close(&p);
+}
+
+/* Receives that were posted before the connection, on both sides, also where a connection of the
+ * fabric carries a part of the private data only. */
+TEST(private, longest_leaves_receives_that_are_posted_already_in_order)
+{
+	unsigned char data[256];
+	struct pair p;
+	DAT_COUNT most;
+	uint64_t i;
+
+	pair_open(&p);
+	most = p.node.prov.max_private_data_size;
+	fill(data, sizeof(data), 1);
+	for (i = 0; i < 4; i++) {
+		OK(post_recv(&p.a, i * 100, 100, i));
+		OK(post_recv(&p.b, i * 100, 100, i));
+	}
+	OK(connect_with(&p, most, data));
+	OK(dat_cr_accept(EV_CR(p.cr_evd, p.psp, p.qual), p.b.ep, most, data));
+	for (; i < 6; i++)
+		OK(post_recv(&p.b, i * 100, 100, i));
+	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
+	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
+	for (i = 0; i < 6; i++) {
+		OK(post_send(&p.a, 1000, 10 + i, i));
+		EV_DTO(p.b.recv, p.b.ep, i, OP_RECV, 10 + i);
+	}
+	for (i = 0; i < 4; i++) {
+		OK(post_send(&p.b, 1000, 20 + i, i));
+		EV_DTO(p.a.recv, p.a.ep, i, OP_RECV, 20 + i);
+	}
+	pair_close(&p);
+}
+
+TEST(private, longest_over_endpoints_with_shared_receive_queues)
+{
+	DAT_CONNECTION_EVENT_DATA d;
+	unsigned char data[256];
+	DAT_CR_PARAM param;
+	struct side a, b;
+	DAT_CR_HANDLE cr;
+	DAT_COUNT most;
+	struct hub h;
+
+	hub_open(&h, 1, 16, 0);
+	side_make_srq(&a, &h.node, h.srq, NULL, NULL);
+	side_make_srq(&b, &h.node, h.srq, NULL, NULL);
+	most = h.node.prov.max_private_data_size;
+	fill(data, sizeof(data), 1);
+	OK(dat_ep_connect(a.ep, h.node.attr.ia_address_ptr, h.qual, US_CONNECT, most, data,
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	cr = EV_CR(h.cr_evd, h.psp, h.qual);
+	OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+	ASSERT_EQ(param.private_data_size, most);
+	CHECK_FILL(param.private_data, (size_t)most, 1);
+	fill(data, sizeof(data), 2);
+	OK(dat_cr_accept(cr, b.ep, most, data));
+	EV_CONN(b.conn, ESTABLISHED, b.ep);
+	d = EV_CONN(a.conn, ESTABLISHED, a.ep);
+	ASSERT_EQ(d.private_data_size, most);
+	CHECK_FILL(d.private_data, (size_t)most, 2);
+	for (int i = 0; i < 3; i++)
+		OK(hub_post(&h, i, 100, (uint64_t)i));
+	/* The messages of both directions carry the right ids. */
+	OK(post_send(&a, 0, 40, 7));
+	EV_DTO(b.recv, b.ep, 0, OP_RECV, 40);
+	OK(post_send(&b, 0, 50, 8));
+	EV_DTO(a.recv, a.ep, 1, OP_RECV, 50);
+	hub_send(&h, 0, 60, 4);
+	HUB_GOT(&h, 0, 2, 2, 60, 4);
+	side_free(&a);
+	side_free(&b);
+	hub_close(&h);
+}
+
+TEST(private, longest_fits_a_request_for_the_widest_qualifier)
+{
+	unsigned char data[256];
+	DAT_PSP_HANDLE psp;
+	DAT_CONN_QUAL qual;
+	DAT_CR_PARAM param;
+	DAT_CR_HANDLE cr;
+	struct pair p;
+	DAT_COUNT most;
+
+	pair_open(&p);
+	most = p.node.prov.max_private_data_size;
+	qual = free_qual(&p.node, p.cr_evd) | 0xfedcba9800000000ull;
+	OK(dat_psp_create(p.node.ia, qual, p.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp));
+	for (DAT_COUNT size = 40; size <= most; size = size == 50 ? most : size + 1) {
+		fill(data, sizeof(data), (unsigned int)size);
+		OK(dat_ep_connect(p.a.ep, p.node.attr.ia_address_ptr, qual, US_CONNECT, size, data,
+				  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+		cr = EV_CR(p.cr_evd, psp, qual);
+		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+		ASSERT_EQ(param.private_data_size, size);
+		CHECK_FILL(param.private_data, (size_t)size, (unsigned int)size);
+		OK(api_cr_reject(cr));
+		EV_CONN(p.a.conn, PEER_REJECTED, p.a.ep);
+		OK(dat_ep_reset(p.a.ep));
+	}
+	OK(dat_psp_free(psp));
+	pair_close(&p);
+}
+
+/* Many at once: each request and each answer has its own bytes. */
+TEST(private, longest_of_many_attempts_at_once_is_not_mixed_up)
+{
+	enum { N = 8 };
+	unsigned char data[256];
+	DAT_CONNECTION_EVENT_DATA d;
+	DAT_CR_PARAM param;
+	struct side c[N];
+	struct side s[N];
+	DAT_COUNT most;
+	struct pair p;
+	int i;
+
+	pair_open(&p);
+	most = p.node.prov.max_private_data_size;
+	for (i = 0; i < N; i++) {
+		side_make(&c[i], &p.node, NULL);
+		side_make(&s[i], &p.node, NULL);
+		fill(data, sizeof(data), (unsigned int)i);
+		data[0] = (unsigned char)i;
+		OK(dat_ep_connect(c[i].ep, p.node.attr.ia_address_ptr, p.qual, US_CONNECT, most,
+				  data, DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	}
+	for (int k = 0; k < N; k++) {
+		DAT_CR_HANDLE cr = EV_CR(p.cr_evd, p.psp, p.qual);
+
+		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+		ASSERT_EQ(param.private_data_size, most);
+		i = *(unsigned char *)param.private_data;
+		ASSERT(i < N);
+		fill(data, sizeof(data), (unsigned int)i);
+		ASSERT_MEM((unsigned char *)param.private_data + 1, data + 1, (size_t)most - 1);
+		fill(data, sizeof(data), (unsigned int)(100 + i));
+		OK(dat_cr_accept(cr, s[i].ep, most, data));
+	}
+	for (i = 0; i < N; i++) {
+		EV_CONN(s[i].conn, ESTABLISHED, s[i].ep);
+		d = EV_CONN(c[i].conn, ESTABLISHED, c[i].ep);
+		ASSERT_EQ(d.private_data_size, most);
+		CHECK_FILL(d.private_data, (size_t)most, (unsigned int)(100 + i));
+		side_free(&c[i]);
+		EV_CONN(s[i].conn, DISCONNECTED, s[i].ep);
+		side_free(&s[i]);
+	}
+	pair_close(&p);
+}
+
+TEST(private, longest_of_a_request_that_is_not_answered_is_TIMED_OUT)
+{
+	unsigned char data[256];
+	DAT_CR_HANDLE cr;
+	struct pair p;
+
+	pair_open(&p);
+	fill(data, sizeof(data), 1);
+	/* Long enough for the request to arrive. */
+	OK(dat_ep_connect(p.a.ep, p.node.attr.ia_address_ptr, p.qual, 2000000,
+			  p.node.prov.max_private_data_size, data, DAT_QOS_BEST_EFFORT,
+			  DAT_CONNECT_DEFAULT_FLAG));
+	cr = EV_CR(p.cr_evd, p.psp, p.qual);
+	EV_CONN(p.a.conn, TIMED_OUT, p.a.ep);
+	OK(api_cr_reject(cr));
+	OK(dat_ep_reset(p.a.ep));
+	pair_connect(&p);
 	pair_close(&p);
 }
 
@@ -195,6 +366,28 @@ TEST(private, reject_carries_every_length_in_2_0)
 		CHECK_FILL(d.private_data, (size_t)size, (unsigned int)size);
 		OK(dat_ep_reset(p.a.ep));
 	}
+	pair_close(&p);
+}
+
+/* The listener closes with its service point; the rest of the answer is still delivered. */
+TEST(private, longest_of_a_rejection_outlives_the_service_point_in_2_0)
+{
+	DAT_CONNECTION_EVENT_DATA d;
+	unsigned char data[256];
+	DAT_CR_HANDLE cr;
+	struct pair p;
+	DAT_COUNT most;
+
+	pair_open(&p);
+	most = p.node.prov.max_private_data_size;
+	cr = pair_request(&p);
+	fill(data, sizeof(data), 5);
+	OK(dat_cr_reject(cr, most, data));
+	OK(dat_psp_free(p.psp));
+	p.psp = DAT_HANDLE_NULL;
+	d = EV_CONN(p.a.conn, PEER_REJECTED, p.a.ep);
+	ASSERT_EQ(d.private_data_size, most);
+	CHECK_FILL(d.private_data, (size_t)most, 5);
 	pair_close(&p);
 }
 

@@ -50,7 +50,8 @@ static void ends_open(struct ends *e, bool wide, size_t priv)
 	memset(e->answer_data, 'a', sizeof(e->answer_data));
 	e->by = (struct dofi_sealer){ .secret = e->secret,
 				      .max_len = wide ? WIDE_ROOM : BRIEF_ROOM,
-				      .max_priv = wide ? WIDE_PRIV : BRIEF_PRIV };
+				      .one_priv = wide ? WIDE_PRIV : BRIEF_PRIV,
+				      .max_priv = wide ? WIDE_PRIV : DOFI_CM_PRIV_MAX };
 	e->request = (struct dofi_cm_msg){
 		.kind = DOFI_CM_REQUEST,
 		.fabric = wide ? 1 : 2,
@@ -86,7 +87,6 @@ static void greet(struct ends *e)
 	ASSERT_EQ(msg.reads_in, e->request.reads_in);
 	ASSERT_EQ(msg.reads_out, e->request.reads_out);
 	ASSERT_EQ(msg.conn_id, e->request.conn_id);
-	ASSERT_EQ(msg.priv_len, e->request.priv_len);
 	ASSERT(dofi_addr_same_host(&to.sa, &e->to.sa));
 	len = dofi_seal_challenge(&e->listener, e->secret, buf);
 	ASSERT(len && len <= e->by.max_len);
@@ -126,6 +126,7 @@ static void check_answer(struct ends *e, enum dofi_cm_kind kind, const struct do
 static void spoil(struct ends *e, enum dofi_cm_kind kind, uint8_t *buf, size_t len)
 {
 	struct dofi_cm_msg msg;
+	size_t priv;
 
 	for (size_t bit = 0; bit < len * 8; bit++) {
 		int ret;
@@ -135,7 +136,7 @@ static void spoil(struct ends *e, enum dofi_cm_kind kind, uint8_t *buf, size_t l
 			continue;
 		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		ret = kind == DOFI_CM_REQUEST
-			      ? dofi_seal_open_request(&e->listener, &e->by, buf, len)
+			      ? dofi_seal_open_request(&e->listener, &e->by, buf, len, &priv)
 			      : dofi_seal_open_answer(&e->client, &e->by, kind, buf, len, &msg);
 		buf[bit / 8] ^= (uint8_t)(1u << bit % 8);
 		if (ret != -EACCES && ret != -EBADMSG)
@@ -143,13 +144,13 @@ static void spoil(struct ends *e, enum dofi_cm_kind kind, uint8_t *buf, size_t l
 	}
 	for (size_t n = 0; n < len; n++)
 		ASSERT(kind == DOFI_CM_REQUEST
-			       ? dofi_seal_open_request(&e->listener, &e->by, buf, n)
+			       ? dofi_seal_open_request(&e->listener, &e->by, buf, n, &priv)
 			       : dofi_seal_open_answer(&e->client, &e->by, kind, buf, n, &msg));
 }
 
 static void every_length(bool wide)
 {
-	size_t most = wide ? WIDE_PRIV : BRIEF_PRIV;
+	size_t most = wide ? WIDE_PRIV : BRIEF_PRIV, every = wide ? 24 : 8, got;
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_cm_msg msg;
 	struct ends e;
@@ -161,11 +162,12 @@ static void every_length(bool wide)
 		len = dofi_seal_request(&e.client, &e.by, e.request_data, e.request.priv_len, buf);
 		ASSERT(len && len <= e.by.max_len);
 		ASSERT(dofi_seal_is(DOFI_SEAL_REQUEST, buf, len));
-		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len), 0);
+		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len, &got), 0);
+		ASSERT_EQ(got, priv);
 		ASSERT_MEM(buf + 1, e.request_data, priv);
 		/* A fabric may append bytes to a message. */
-		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, e.by.max_len), 0);
-		if (priv % 8 == 0)
+		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, e.by.max_len, &got), 0);
+		if (priv % every == 0)
 			spoil(&e, DOFI_CM_REQUEST, buf, len);
 		for (int kind = DOFI_CM_ACCEPT; kind <= DOFI_CM_REJECT; kind++) {
 			len = answer(&e, (enum dofi_cm_kind)kind, priv, buf);
@@ -175,7 +177,7 @@ static void every_length(bool wide)
 				  0);
 			check_answer(&e, (enum dofi_cm_kind)kind, &msg, priv);
 			/* With two bytes of MAC one corrupted message in 65,536 passes. */
-			if (len - priv >= 19)
+			if (len - priv >= 19 && (!wide || priv % every == 0))
 				spoil(&e, (enum dofi_cm_kind)kind, buf, len);
 		}
 		ends_close(&e);
@@ -190,6 +192,38 @@ TEST(cm_seal, every_length_of_brief_messages)
 TEST(cm_seal, every_length_of_long_messages)
 {
 	every_length(true);
+}
+
+/* More private data than one message of the fabric carries. */
+TEST(cm_seal, every_length_of_messages_in_parts)
+{
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_cm_msg msg;
+	size_t len, got;
+	struct ends e;
+
+	for (size_t priv = BRIEF_PRIV + 1; priv <= DOFI_CM_PRIV_MAX; priv++) {
+		ends_open(&e, false, priv);
+		greet(&e);
+		len = dofi_seal_request(&e.client, &e.by, e.request_data, priv, buf);
+		ASSERT_EQ(len, 1 + priv + DOFI_SEAL_MAC);
+		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len, &got), 0);
+		ASSERT_EQ(got, priv);
+		ASSERT_MEM(buf + 1, e.request_data, priv);
+		if (priv % 32 == 0)
+			spoil(&e, DOFI_CM_REQUEST, buf, len);
+		for (int kind = DOFI_CM_ACCEPT; kind <= DOFI_CM_REJECT; kind++) {
+			len = answer(&e, (enum dofi_cm_kind)kind, priv, buf);
+			ASSERT_EQ(len, (kind == DOFI_CM_ACCEPT ? 5 : 3) + priv + DOFI_SEAL_MAC);
+			ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, (enum dofi_cm_kind)kind,
+							buf, len, &msg),
+				  0);
+			check_answer(&e, (enum dofi_cm_kind)kind, &msg, priv);
+			if (priv % 32 == 0)
+				spoil(&e, (enum dofi_cm_kind)kind, buf, len);
+		}
+		ends_close(&e);
+	}
 }
 
 TEST(cm_seal, at_least_so_much_of_the_mac_is_there)
@@ -212,7 +246,7 @@ TEST(cm_seal, at_least_so_much_of_the_mac_is_there)
  * length that leaves a single byte of the MAC to guess. */
 static void too_much_private_data(bool wide)
 {
-	size_t most = wide ? WIDE_PRIV : BRIEF_PRIV;
+	size_t most = wide ? WIDE_PRIV : BRIEF_PRIV, got;
 	struct dofi_sealer ours;
 	uint8_t buf[DOFI_CM_MAX];
 	struct dofi_cm_msg msg;
@@ -222,12 +256,13 @@ static void too_much_private_data(bool wide)
 	for (size_t priv = most + 1; priv <= 255; priv++) {
 		ends_open(&e, wide, priv);
 		ours = e.by;
-		e.by.max_priv = 255;
+		e.by.one_priv = e.by.max_priv = 255;
 		greet(&e);
 		len = dofi_seal_request(&e.client, &e.by, e.request_data, priv, buf);
 		if (len) {
-			ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len), 0);
-			ASSERT_EQ(dofi_seal_open_request(&e.listener, &ours, buf, len), -EBADMSG);
+			ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len, &got), 0);
+			ASSERT_EQ(dofi_seal_open_request(&e.listener, &ours, buf, len, &got),
+				  -EBADMSG);
 		}
 		for (int kind = DOFI_CM_ACCEPT; kind <= DOFI_CM_REJECT; kind++) {
 			len = answer(&e, (enum dofi_cm_kind)kind, priv, buf);
@@ -285,19 +320,19 @@ TEST(cm_seal, what_is_replayed_in_another_handshake_is_worth_nothing)
 	uint8_t request[DOFI_CM_MAX], acceptance[DOFI_CM_MAX];
 	struct dofi_cm_msg msg;
 	struct ends e;
-	size_t len, n;
+	size_t len, n, got;
 
 	ends_open(&e, false, BRIEF_PRIV);
 	greet(&e);
 	len = dofi_seal_request(&e.client, &e.by, e.request_data, e.request.priv_len, request);
-	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len), 0);
+	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len, &got), 0);
 	n = answer(&e, DOFI_CM_ACCEPT, 0, acceptance);
 	ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, DOFI_CM_ACCEPT, acceptance, n, &msg), 0);
 	/* The same HELLO again: the listener's random number differs. */
 	ASSERT(dofi_seal_challenge(&e.listener, e.secret, acceptance + 100));
-	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len), -EACCES);
+	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len, &got), -EACCES);
 	greet(&e);
-	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len), -EACCES);
+	ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, request, len, &got), -EACCES);
 	ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, DOFI_CM_ACCEPT, acceptance, n, &msg),
 		  -EACCES);
 	ends_close(&e);
