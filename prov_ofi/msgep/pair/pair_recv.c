@@ -578,9 +578,10 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	if (!got)
 		pair_count_empty_poll(net);
 	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
-	if (!dofi_thread_is_progress &&
-	    (atomic_load_explicit(&net->has_dirty, memory_order_relaxed) ||
-	     atomic_load_explicit(&net->has_touched, memory_order_relaxed)))
+	/* In this order: the last one is a call of the C library. */
+	if ((atomic_load_explicit(&net->has_dirty, memory_order_relaxed) ||
+	     atomic_load_explicit(&net->has_touched, memory_order_relaxed)) &&
+	    atomic_load_explicit(&net->asleep, memory_order_relaxed) && !dofi_thread_is_progress)
 		pair_leave_work(net);
 	return got;
 }
