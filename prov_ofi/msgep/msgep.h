@@ -434,8 +434,9 @@ struct msgep_transport {
 	int (*wait_fds)(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS]);
 	/* Processes what has arrived for all endpoints, without ep->lock (polling path). */
 	void (*progress)(struct msgep_domain *domain, struct msgep_cq_direct *direct);
-	/* True if a thread may block on wait_fds; false: poll again. */
-	bool (*may_sleep)(struct msgep_domain *domain);
+	/* True if a thread may block on wait_fds; false: poll again. used: the queue on which it
+	 * blocks has endpoints, so a consumer may stop polling them and rely on the thread. */
+	bool (*may_sleep)(struct msgep_domain *domain, bool used);
 	/* True if there is a connection, or one that is closed and still sends its last frames.
 	 * Without a lock. */
 	bool (*busy)(struct msgep_domain *domain);

@@ -227,7 +227,7 @@ static void sleeper(void *arg)
 			;
 		rig_flush(&p->b);
 		if (!msgep_transport_rdm.quiet(&p->b.ep, false) ||
-		    !msgep_transport_rdm.may_sleep(&right.domain))
+		    !msgep_transport_rdm.may_sleep(&right.domain, true))
 			continue;
 		/* With a limit: a missed wakeup must be detected. */
 		if (p->b.got[MSGEP_REQ] < 20)
@@ -279,7 +279,7 @@ static void idle(const void *arg)
 		rig_pump(&left, &right);
 	for (end = dt_now_us() + 300000; dt_now_us() < end;) {
 		msgep_transport_rdm.progress(&right.domain, NULL);
-		if (!msgep_transport_rdm.may_sleep(&right.domain))
+		if (!msgep_transport_rdm.may_sleep(&right.domain, true))
 			refused++;
 		else
 			n += rig_wakes(&right, 50);
@@ -337,7 +337,7 @@ static void looks_on(const void *arg)
 		 * data. */
 		if (mode->large)
 			msgep_transport_rdm.progress(&left.domain, NULL);
-		if (!msgep_transport_rdm.may_sleep(&right.domain))
+		if (!msgep_transport_rdm.may_sleep(&right.domain, true))
 			continue;
 		sleeps++;
 		if (mode->constrained)
@@ -377,7 +377,8 @@ TEST(ticks, are_as_long_as_the_silence)
 
 		PUMP_UNTIL(&left, &right, rig_send(&p.a, MSGEP_REQ), 5000000);
 		PUMP_UNTIL(&left, &right, net->found_at != before, 5000000);
-		PUMP_UNTIL(&right, &right, msgep_transport_rdm.may_sleep(&right.domain), 5000000);
+		PUMP_UNTIL(&right, &right, msgep_transport_rdm.may_sleep(&right.domain, true),
+			   5000000);
 		tick = next_tick(&right);
 		ASSERT(tick <= dofi_now() - net->found_at + DOFI_US(RDM_TICK_US));
 		shortest = tick && tick < shortest ? tick : shortest;
@@ -389,7 +390,8 @@ TEST(ticks, are_as_long_as_the_silence)
 	ASSERT(shortest < DOFI_US(500));
 	dt_sleep_us(5000);
 	PUMP_UNTIL(&right, &right,
-		   msgep_transport_rdm.may_sleep(&right.domain) && next_tick(&right) > DOFI_US(500),
+		   msgep_transport_rdm.may_sleep(&right.domain, true) &&
+			   next_tick(&right) > DOFI_US(500),
 		   5000000);
 	rig_disconnect(&p);
 	rig_close(&left);

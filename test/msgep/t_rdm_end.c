@@ -361,7 +361,7 @@ static void sleeper_beside_poller(const void *arg)
 
 	rig_open(&left, &right, arg);
 	net = rdm_net_of(&right.domain);
-	ASSERT(msgep_transport_rdm.may_sleep(&right.domain));
+	ASSERT(msgep_transport_rdm.may_sleep(&right.domain, true));
 	ASSERT(!net->timer_due);
 	ASSERT(!rig_wakes(&right, 50));
 	rig_connect(&p, &left, &right);

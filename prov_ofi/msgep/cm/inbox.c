@@ -73,7 +73,7 @@ static void inbox_transport_ready(struct msgep_cm_source *source, uint32_t event
 	(void)events;
 	do {
 		transport->progress(domain, NULL);
-	} while (!transport->may_sleep(domain) && --tries);
+	} while (!transport->may_sleep(domain, false) && --tries);
 }
 
 static void inbox_arm_check(struct msgep_inbox *inbox)

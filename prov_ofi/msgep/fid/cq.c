@@ -265,7 +265,7 @@ static bool cq_try_once(struct msgep_cq *cq, bool *far)
 	if (*far && transport->wait_fds)
 		cq_watch_transport(cq, transport);
 	return cq_eps_idle(cq) &&
-	       (!*far || !transport->may_sleep || transport->may_sleep(cq->domain));
+	       (!*far || !transport->may_sleep || transport->may_sleep(cq->domain, cq->n_eps));
 }
 
 /* Also processes progress without a completion, such as parts of a long message: a caller regards a

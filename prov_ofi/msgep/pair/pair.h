@@ -396,7 +396,7 @@ void pair_close(struct msgep_domain *domain);
 /* Port of libfabric's listener for a peer that has reached `local`. */
 uint16_t pair_port(const struct pair_net *net, const union dofi_addr *local);
 int pair_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS]);
-bool pair_may_sleep(struct msgep_domain *domain);
+bool pair_may_sleep(struct msgep_domain *domain, bool used);
 bool pair_busy(struct msgep_domain *domain);
 /* Posts a receive buffer. 0 or negative. */
 int pair_post(struct pair_net *net, struct pair_buf *buf);

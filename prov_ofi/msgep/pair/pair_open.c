@@ -332,7 +332,7 @@ int pair_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS])
 	return msgep_inner_wait_fds(&net->inner, fd, 1);
 }
 
-bool pair_may_sleep(struct msgep_domain *domain)
+bool pair_may_sleep(struct msgep_domain *domain, bool used)
 {
 	struct pair_net *net = pair_net_of(domain);
 	struct fid *fids[2] = { &net->inner.cq->fid, &net->eq->fid };
@@ -347,7 +347,7 @@ bool pair_may_sleep(struct msgep_domain *domain)
 	if (may) {
 		msgep_lock(&net->leaf);
 		may = !atomic_load(&net->has_touched) && !atomic_load(&net->has_dirty);
-		if (may)
+		if (may && used)
 			atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
 		msgep_unlock(&net->leaf);
 	}

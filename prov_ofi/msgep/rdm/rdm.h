@@ -375,7 +375,7 @@ bool rdm_busy(struct msgep_domain *domain);
 int rdm_open(struct msgep_domain *domain);
 void rdm_close(struct msgep_domain *domain);
 int rdm_wait_fds(struct msgep_domain *domain, int fd[MSGEP_WAIT_FDS]);
-bool rdm_may_sleep(struct msgep_domain *domain);
+bool rdm_may_sleep(struct msgep_domain *domain, bool used);
 /* Arms the timer for the next time to poll. Caller holds transport_lock. */
 void rdm_set_timer(struct rdm_net *net);
 

@@ -426,11 +426,12 @@ void rdm_set_timer(struct rdm_net *net)
 /* Without a descriptor, polls until nothing is found: a poll returns what a provider delivers at
  * once, which may be one of many packets, and one packet per tick would make a stream many times
  * slower than the fabric. */
-bool rdm_may_sleep(struct msgep_domain *domain)
+bool rdm_may_sleep(struct msgep_domain *domain, bool used)
 {
 	struct rdm_net *net = rdm_net_of(domain);
 	bool may = true;
 
+	(void)used;
 	pthread_mutex_lock(&domain->transport_lock);
 	rdm_send_owed(net, false);
 	if (net->inner.cq_fd >= 0) {
