@@ -320,7 +320,7 @@ static void step(uint8_t what)
 		fabric_refuse(byte() % 16);
 		break;
 	case 14:
-		msgep_transport_rdm.may_sleep(&domain);
+		msgep_transport_rdm.may_sleep(&domain, true);
 		break;
 	default:
 		msgep_transport_rdm.arrived(e);
