@@ -273,6 +273,9 @@ ALWAYS_INLINE DAT_RETURN dto_fill(struct dofi_ep *ep, struct dofi_dto *dto, cons
 	}
 	ret = dto_take_segments(ep->obj.ia, ep->pz, dto, o->kind, o->n,
 				o->into_rmr ? &dest : o->iov, need);
+	/* The local triplet is the second argument there. */
+	if (o->into_rmr && DAT_GET_TYPE(ret) == DAT_INVALID_PARAMETER)
+		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (o->kind == DOFI_SEND_UD) {
 		dto->to = *o->to;
 		dto->qpn = o->qpn;

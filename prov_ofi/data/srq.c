@@ -16,8 +16,6 @@
 #include "object/version.h"
 #include "fabric/fab_ops.h"
 
-/* Minimum depth of a device's shared receive context. */
-
 /* A long list of segments is there twice (see srq_cq.c). Caller holds srq->lock, or the SRQ is
  * unpublished. */
 static int srq_add_descriptors(struct dofi_srq *srq, uint32_t capacity)

@@ -332,7 +332,7 @@ TEST(rmr_invalidate, read_to_rmr_bad_arguments_in_2_0)
 		4);
 	BAD_ARG(read_to_rmr(&r, (uintptr_t)at(&r, FROM), 10, key, 10, 0x4000), 5);
 	ASSERT_RET(read_to_rmr(&r, (uintptr_t)at(&r, FROM), 9, key, 10, 0), DAT_LENGTH_ERROR, 0);
-	BAD_ARG(read_to_rmr(&r, (uintptr_t)at(&r, FROM) + 1, LEN, key, LEN, 0), 3);
+	BAD_ARG(read_to_rmr(&r, (uintptr_t)at(&r, FROM) + 1, LEN, key, LEN, 0), 2);
 	ASSERT_RET(read_to_rmr(&r, (uintptr_t)at(&r, FROM), 10, key ^ 0x770000, 10, 0),
 		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
 	/* Of a region that no peer may use. */
