@@ -58,7 +58,7 @@ test_api_common = \
 	test/api/t_dto_queue.c \
 	test/api/t_look.c \
 	test/api/t_dto_errors.c \
-	test/api/t_dto_rules.c \
+	test/api/t_dto_rules.c test/api/t_post_checks.c \
 	test/api/t_rdma.c \
 	test/api/rmr.h \
 	test/api/t_rmr.c \

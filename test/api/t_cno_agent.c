@@ -6,6 +6,7 @@ struct agent {
 	int calls;
 	DAT_EVD_HANDLE evd;
 	struct pair *pair;
+	DAT_SRQ_HANDLE srq;
 };
 
 static void on_trigger(DAT_PVOID instance, DAT_EVD_HANDLE evd)
@@ -205,6 +206,58 @@ TEST(cno_agent, may_call_dat_itself)
 	DT_UNTIL(calls(&a) == 20, US_EVENT);
 	OK(dat_evd_modify_cno(p.b.recv, DAT_HANDLE_NULL));
 	OK(dat_cno_free(cno));
+	pair_close(&p);
+}
+
+/* An agent that posts an operation of every kind, and takes its own completions. */
+static void post_each_kind(DAT_PVOID instance, DAT_EVD_HANDLE evd)
+{
+	struct agent *a = instance;
+	struct pair *p = a->pair;
+	DAT_EVENT ev;
+
+	ASSERT_EQ(dat_evd_dequeue(evd, &ev), DAT_SUCCESS);
+	OK(post_recv(&p->b, 200, 50, 5));
+	OK(dat_srq_post_recv(a->srq, 0, NULL, ck(6)));
+	OK(post_read(&p->b, 0, 50, 7, &p->a, 0));
+	OK(post_write(&p->b, 0, 50, 8, &p->a, 1000));
+	OK(post_send(&p->b, 0, 50, 9));
+	__atomic_add_fetch(&a->calls, 1, __ATOMIC_RELEASE);
+}
+
+TEST(cno_agent, may_post_operations_of_every_kind)
+{
+	DAT_SRQ_ATTR attr = { .max_recv_dtos = 2, .max_recv_iov = 1 };
+	DAT_OS_WAIT_PROXY_AGENT proxy;
+	struct agent a = { 0 };
+	DAT_SRQ_PARAM param;
+	DAT_CNO_HANDLE cno;
+	struct pair p;
+
+	pair_up(&p);
+	a.pair = &p;
+	OK(dat_srq_create(p.node.ia, p.node.pz, &attr, &a.srq));
+	proxy.instance_data = &a;
+	proxy.proxy_agent_func = post_each_kind;
+	OK(dat_cno_create(p.node.ia, proxy, &cno));
+	OK(dat_evd_modify_cno(p.b.recv, cno));
+	fill(p.a.buf.mem, 50, 4);
+	OK(post_recv(&p.a, 100, 50, 3));
+	OK(post_recv(&p.b, 100, 50, 1));
+	OK(post_send(&p.a, 0, 50, 2));
+	DT_UNTIL(calls(&a) == 1, US_EVENT);
+	EV_DTO(p.b.req, p.b.ep, 7, OP_READ, 50);
+	EV_DTO(p.b.req, p.b.ep, 8, OP_WRITE, 50);
+	EV_DTO(p.b.req, p.b.ep, 9, OP_SEND, 50);
+	EV_DTO(p.a.recv, p.a.ep, 3, OP_RECV, 50);
+	CHECK_FILL(p.b.buf.mem, 50, 4);
+	OK(dat_srq_query(a.srq, DAT_SRQ_FIELD_ALL, &param));
+	ASSERT_EQ(param.available_dto_count, 1);
+	OK(dat_evd_modify_cno(p.b.recv, DAT_HANDLE_NULL));
+	OK(dat_cno_free(cno));
+	OK(dat_srq_free(a.srq));
+	OK(post_send(&p.a, 0, 50, 2));
+	EV_DTO(p.b.recv, p.b.ep, 5, OP_RECV, 50);
 	pair_close(&p);
 }
 

@@ -52,6 +52,8 @@ static void too_long(size_t sent, size_t room, bool together)
 
 TEST(dto_error, message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN)
 {
+	/* The older name of the status. */
+	ASSERT_EQ(DAT_DTO_LENGTH_ERROR, DAT_DTO_ERR_LOCAL_LENGTH);
 	too_long(1000, 999, true);
 	too_long(1000, 999, false);
 }

@@ -49,6 +49,10 @@ TEST_LIMIT(dto, requests_beyond_the_limit_are_INSUFFICIENT_RESOURCES, 60)
 	ASSERT_EQ(
 		DAT_GET_TYPE(dat_ep_post_send(p.a.ep, 1, &t, ck(999), DAT_COMPLETION_DEFAULT_FLAG)),
 		DAT_INSUFFICIENT_RESOURCES);
+	/* Requests of all kinds share the limit. */
+	ASSERT_RET(post_read(&p.a, 0, 8, 999, &p.b, 0), DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+	ASSERT_RET(post_write(&p.a, 0, 8, 999, &p.b, 0), DAT_INSUFFICIENT_RESOURCES,
+		   DAT_NO_SUBTYPE);
 	ASSERT_EQ(side_state(&p.a), DAT_EP_STATE_CONNECTED);
 	for (i = 0; i < 4; i++)
 		OK(dat_ep_post_recv(p.b.ep, 1, &r, ck((uint64_t)i), DAT_COMPLETION_DEFAULT_FLAG));

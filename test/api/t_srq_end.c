@@ -88,6 +88,41 @@ TEST(srq_end, the_disconnecting_side_is_told_too)
 	hub_close(&h);
 }
 
+/* Until its own sends are complete the endpoint takes buffers like a connected one. */
+TEST(srq_end, an_endpoint_in_DISCONNECT_PENDING_takes_buffers)
+{
+	struct buf big, sink;
+	DAT_LMR_TRIPLET t;
+	struct hub h;
+	int i;
+
+	hub_open(&h, 1, 8, 0);
+	buf_make(&sink, &h.node, BLOCK_LEN, PRIV_ALL);
+	post_slots(&h, 0, 2, 100);
+	block_sends(&h.on[0], &big);
+	OK(dat_ep_disconnect(h.on[0].ep, DAT_CLOSE_GRACEFUL_FLAG));
+	ASSERT_EQ(side_state(&h.on[0]), DAT_EP_STATE_DISCONNECT_PENDING);
+	fill(h.peer[0].buf.mem, 50, 3);
+	OK(post_send(&h.peer[0], 0, 50, 3));
+	HUB_GOT(&h, 0, 100, 0, 50, 3);
+	ASSERT_EQ(side_state(&h.on[0]), DAT_EP_STATE_DISCONNECT_PENDING);
+	SRQ_COUNTS(h.srq, 1, 1);
+	OK(hub_post(&h, 2, 100, 102));
+	t = seg(&sink, 0, BLOCK_LEN);
+	for (i = 0; i < BLOCK_COUNT; i++)
+		OK(dat_ep_post_recv(h.peer[0].ep, 1, &t, ck((uint64_t)i),
+				    DAT_COMPLETION_DEFAULT_FLAG));
+	EV_CONN(h.on[0].conn, DISCONNECTED, h.on[0].ep);
+	EV_NONE(h.on[0].recv);
+	SRQ_COUNTS(h.srq, 2, 2);
+	OK(dat_ep_free(h.on[0].ep));
+	OK(dat_ep_free(h.peer[0].ep));
+	h.on[0].ep = h.peer[0].ep = NULL;
+	buf_free(&big);
+	buf_free(&sink);
+	hub_close(&h);
+}
+
 /* Flushed, or filled in time; or never taken, and then it is still in the queue. */
 static void end_at_work(void)
 {
