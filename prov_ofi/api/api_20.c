@@ -85,12 +85,12 @@ DAT_RETURN dofi_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_T
 				  .triplet = triplet,
 				  .priv = priv,
 				  .zero_based = va_type == DAT_VA_TYPE_ZB,
+				  .unknown_va_type = va_type != DAT_VA_TYPE_VA &&
+						     va_type != DAT_VA_TYPE_ZB,
 				  .ep = ep,
 				  .cookie = cookie,
 				  .flags = flags };
 
-	if (va_type != DAT_VA_TYPE_VA && va_type != DAT_VA_TYPE_ZB)
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	return dofi_rmr_do_bind(&bind, context);
 }
 

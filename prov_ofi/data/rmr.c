@@ -342,9 +342,11 @@ DAT_RETURN dofi_rmr_do_bind(const struct dofi_bind *b, DAT_RMR_CONTEXT *context)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
 	if (!b->triplet)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	/* In 2.0 extensions have rights of their own. */
-	if (DOFI_API == 12 && (b->priv & ~DAT_MEM_PRIV_ALL_FLAG))
-		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
+	if (b->priv & ~DOFI_PRIV_ALL)
+		return DOFI_ERR(DAT_INVALID_PARAMETER,
+				DOFI_API == 12 ? DAT_INVALID_ARG3 : DAT_INVALID_ARG4);
+	if (b->unknown_va_type)
+		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG5);
 	/* Before the zones: an EP that waits for its connection may have no zone yet. */
 	ret = dofi_dto_may_bind(ep);
 	if (ret)

@@ -12,7 +12,6 @@
 #include "diag/diag.h"
 
 #define WRITES (DAT_MEM_PRIV_LOCAL_WRITE_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
-#define ALL_PRIV (DOFI_PRIV_REMOTE | DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
 /* libfabric has one access right for remote writes and atomic operations, msgep has two. */
 static uint64_t mr_fabric_access(const struct dofi_fab *fab, DAT_MEM_PRIV_FLAGS priv)
@@ -147,7 +146,7 @@ DAT_RETURN dofi_lmr_make(DAT_IA_HANDLE ia_handle, const struct dofi_lmr_request 
 	pz = (struct dofi_pz *)dofi_obj_check(req->pz, DAT_HANDLE_TYPE_PZ, ia);
 	if (!pz)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-	if (req->priv & ~ALL_PRIV)
+	if (req->priv & ~DOFI_PRIV_ALL)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG6);
 	lmr = dofi_obj_new(ia, DAT_HANDLE_TYPE_LMR);
 	if (!lmr)

@@ -52,6 +52,8 @@ struct dofi_lmr_request {
 /* The rights that let peers access memory. */
 #define DOFI_PRIV_REMOTE \
 	(DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG | DOFI_PRIV_ATOMIC)
+#define DOFI_PRIV_ALL \
+	(DOFI_PRIV_REMOTE | DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
 /* What ops->register_mr registers with the fabric: a region, or a window on a part of one. */
 struct dofi_mr_request {

@@ -48,7 +48,7 @@ struct dofi_bind {
 	DAT_LMR_HANDLE lmr;
 	const DAT_LMR_TRIPLET *triplet;
 	DAT_MEM_PRIV_FLAGS priv;
-	bool zero_based;
+	bool zero_based, unknown_va_type;
 	DAT_EP_HANDLE ep;
 	DAT_RMR_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;

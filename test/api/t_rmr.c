@@ -242,6 +242,21 @@ static void bad_ep(struct rig *r)
 	BAD_HANDLE(api_bind(r->rmr, r->buf.lmr, &t, READS, r->buf.lmr, 1, 0, &key), EP);
 }
 
+/* The endpoint and, in 2.0, the region are of another adapter. */
+static void foreign(struct rig *r)
+{
+	DAT_LMR_TRIPLET t = seg(&r->buf, 0, 10);
+	DAT_RMR_CONTEXT key;
+	struct pair other;
+
+	pair_open(&other);
+	BAD_HANDLE(api_bind(r->rmr, r->buf.lmr, &t, READS, other.a.ep, 1, 0, &key), EP);
+#if DAT_TEST_API == 20
+	BAD_HANDLE(api_bind(r->rmr, other.a.buf.lmr, &t, READS, r->p.b.ep, 1, 0, &key), LMR);
+#endif
+	pair_close(&other);
+}
+
 static void bad_lmr(struct rig *r)
 {
 	DAT_LMR_TRIPLET t = seg(&r->buf, 0, 10);
@@ -287,15 +302,19 @@ static void flags(struct rig *r)
 	BAD_ARG(bind_range(r, start, 10, READS, 0x4000), 4);
 }
 
-#if DAT_TEST_API == 12
 static void undefined_right(struct rig *r)
 {
 	uint64_t start = (uintptr_t)r->buf.mem;
 
+#if DAT_TEST_API == 12
 	BAD_ARG(bind_range(r, start, 10, 0x40, 0), 3);
 	BAD_ARG(bind_range(r, start, 10, READS | 0x04, 0), 3);
-}
+#else
+	/* 0x40 is the right to atomic operations. */
+	BAD_ARG(bind_range(r, start, 10, 0x80, 0), 4);
+	BAD_ARG(bind_range(r, start, 10, READS | 0x04, 0), 4);
 #endif
+}
 
 static void unbind_flags(struct rig *r)
 {
@@ -364,6 +383,14 @@ static void va_type(struct rig *r)
 	BAD_ARG(dat_rmr_bind(r->rmr, r->buf.lmr, &t, (DAT_MEM_PRIV_FLAGS)READS, (DAT_VA_TYPE)7,
 			     r->p.b.ep, rck(1), DAT_COMPLETION_DEFAULT_FLAG, &key),
 		5);
+	/* Handles come first. */
+	BAD_HANDLE(dat_rmr_bind(r->buf.lmr, r->buf.lmr, &t, (DAT_MEM_PRIV_FLAGS)READS,
+				(DAT_VA_TYPE)7, r->p.b.ep, rck(1), DAT_COMPLETION_DEFAULT_FLAG,
+				&key),
+		   RMR);
+	BAD_HANDLE(dat_rmr_bind(r->rmr, r->buf.lmr, &t, (DAT_MEM_PRIV_FLAGS)READS, (DAT_VA_TYPE)7,
+				r->rmr, rck(1), DAT_COMPLETION_DEFAULT_FLAG, &key),
+		   EP);
 }
 #endif
 
@@ -386,11 +413,14 @@ static const struct row rows[] = {
 	{ "bind_bad_rmr_is_INVALID_HANDLE_RMR", bad_rmr },
 	{ "bind_bad_ep_is_INVALID_HANDLE_EP", bad_ep },
 	{ "bind_bad_lmr_is_refused", bad_lmr },
+	{ "bind_objects_of_another_ia_are_INVALID_HANDLE", foreign },
 	{ "bind_triplet_NULL_is_ARG2", no_triplet },
 	{ "bind_range_outside_the_lmr_is_ARG2", outside },
 	{ "bind_flag_that_is_not_allowed_is_ARG4", flags },
 #if DAT_TEST_API == 12
 	{ "bind_undefined_right_is_ARG3", undefined_right },
+#else
+	{ "bind_undefined_right_is_ARG4_in_2_0", undefined_right },
 #endif
 	{ "unbind_flag_that_is_not_allowed_is_ARG2", unbind_flags },
 	{ "bind_right_that_the_lmr_lacks_is_PRIVILEGES_VIOLATION", privileges },
