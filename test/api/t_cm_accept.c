@@ -267,6 +267,44 @@ TEST(cr, handoff_to_a_qualifier_without_listener_is_ARG2)
 	pair_close(&p);
 }
 
+/* Neither service point has room for the event, and the second would have to make an endpoint. */
+TEST(cr, handoff_to_a_full_queue_is_refused_and_the_request_stays)
+{
+	static const DAT_PSP_FLAGS flags[] = { DAT_PSP_CONSUMER_FLAG, DAT_PSP_PROVIDER_FLAG };
+	DAT_PSP_HANDLE full;
+	DAT_CONN_QUAL qual;
+	DAT_EVD_HANDLE evd;
+	DAT_CR_PARAM param;
+	DAT_CR_HANDLE cr;
+	struct pair p;
+	uintptr_t i, n;
+
+	pair_open(&p);
+	evd = evd_make(&p.node, 1, DAT_EVD_CR_FLAG | DAT_EVD_SOFTWARE_FLAG);
+	for (n = 0; post_se(evd, n) == DAT_SUCCESS; n++)
+		;
+	OK(dat_ep_connect(p.a.ep, p.node.attr.ia_address_ptr, p.qual, US_CONNECT, 5, "hello",
+			  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+	cr = EV_CR(p.cr_evd, p.psp, p.qual);
+	for (i = 0; i < 2; i++) {
+		OK(dat_psp_create_any(p.node.ia, &qual, evd, flags[i], &full));
+		ASSERT_RET(dat_cr_handoff(cr, qual), DAT_INSUFFICIENT_RESOURCES, DAT_NO_SUBTYPE);
+		OK(dat_cr_query(cr, DAT_CR_FIELD_ALL, &param));
+		ASSERT_EQ(param.private_data_size, 5);
+		ASSERT_MEM(param.private_data, "hello", 5);
+		ASSERT_PTR(param.local_ep_handle, NULL);
+		OK(dat_psp_free(full));
+	}
+	for (i = 0; i < n; i++)
+		EV_SE(evd, i);
+	EV_EMPTY(evd);
+	OK(dat_cr_accept(cr, p.b.ep, 0, NULL));
+	EV_CONN(p.b.conn, ESTABLISHED, p.b.ep);
+	EV_CONN(p.a.conn, ESTABLISHED, p.a.ep);
+	OK(dat_evd_free(evd));
+	pair_close(&p);
+}
+
 TEST(cr, handoff_to_an_rsp_makes_its_endpoint_pending)
 {
 	DAT_RSP_HANDLE rsp;

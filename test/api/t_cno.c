@@ -290,7 +290,8 @@ TEST(cno, modify_cno_moves_and_detaches_an_evd)
 
 TEST(cno, modify_cno_bad_cno_is_INVALID_HANDLE_CNO)
 {
-	DAT_CNO_HANDLE freed;
+	DAT_CNO_HANDLE freed, foreign;
+	struct node other;
 	struct rig r;
 
 	rig_open(&r);
@@ -298,6 +299,11 @@ TEST(cno, modify_cno_bad_cno_is_INVALID_HANDLE_CNO)
 	OK(dat_cno_free(freed));
 	BAD_HANDLE(dat_evd_modify_cno(r.evd, freed), CNO);
 	BAD_HANDLE(dat_evd_modify_cno(r.evd, r.n.pz), CNO);
+	node_open(&other);
+	OK(dat_cno_create(other.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &foreign));
+	BAD_HANDLE(dat_evd_modify_cno(r.evd, foreign), CNO);
+	OK(dat_cno_free(foreign));
+	node_close(&other);
 	OK(post_se(r.evd, 1));
 	trigger_of(r.cno, r.evd);
 	rig_close(&r);

@@ -209,6 +209,27 @@ TEST(cno_agent, may_call_dat_itself)
 	pair_close(&p);
 }
 
+TEST(cno_agent, data_without_a_function_is_ARG2_and_changes_nothing)
+{
+	struct agent a = { 0 };
+	DAT_OS_WAIT_PROXY_AGENT bad = { .instance_data = &a };
+	DAT_CNO_HANDLE cno, none;
+	DAT_EVD_HANDLE evd;
+	struct node n;
+
+	node_open(&n);
+	BAD_ARG(dat_cno_create(n.ia, bad, &none), 2);
+	OK(dat_cno_create(n.ia, agent_of(&a), &cno));
+	BAD_ARG(dat_cno_modify_agent(cno, bad), 2);
+	check_query(cno, &a);
+	evd = evd_make_cno(&n, 4, DAT_EVD_SOFTWARE_FLAG, cno);
+	OK(post_se(evd, 1));
+	DT_UNTIL(calls(&a) == 1, US_EVENT);
+	OK(dat_evd_free(evd));
+	OK(dat_cno_free(cno));
+	node_close(&n);
+}
+
 /* An agent that posts an operation of every kind, and takes its own completions. */
 static void post_each_kind(DAT_PVOID instance, DAT_EVD_HANDLE evd)
 {

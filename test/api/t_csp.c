@@ -301,6 +301,7 @@ TEST(csp, query_bad_arguments)
 TEST(csp, common_connect_bad_arguments_change_nothing)
 {
 	struct sockaddr_storage at;
+	DAT_EP_HANDLE ep;
 	struct scene s;
 	char data[8];
 
@@ -318,7 +319,18 @@ TEST(csp, common_connect_bad_arguments_change_nothing)
 	BAD_ARG(dat_ep_common_connect(s.p.a.ep, (DAT_IA_ADDRESS_PTR)&s.at, US_CONNECT, 8, NULL), 5);
 	ASSERT_RET(dat_ep_common_connect(s.p.a.ep, address(&s.p.node, &at, 0), US_CONNECT, 0, NULL),
 		   DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_MALFORMED);
+	at.ss_family = AF_UNIX;
+	ASSERT_RET(dat_ep_common_connect(s.p.a.ep, (DAT_IA_ADDRESS_PTR)&at, US_CONNECT, 0, NULL),
+		   DAT_INVALID_ADDRESS, DAT_INVALID_ADDRESS_UNSUPPORTED);
 	ASSERT_EQ(side_state(&s.p.a), DAT_EP_STATE_UNCONNECTED);
+	OK(dat_ep_create(s.p.node.ia, s.p.node.pz, s.p.a.recv, s.p.a.req, NULL, NULL, &ep));
+	BAD_HANDLE(dat_ep_common_connect(ep, (DAT_IA_ADDRESS_PTR)&s.at, US_CONNECT, 0, NULL),
+		   EVD_CONN);
+	OK(dat_ep_free(ep));
+	OK(dat_ep_create(s.p.node.ia, NULL, s.p.a.recv, s.p.a.req, s.p.a.conn, NULL, &ep));
+	BAD_STATE(dat_ep_common_connect(ep, (DAT_IA_ADDRESS_PTR)&s.at, US_CONNECT, 0, NULL),
+		  EP_NOTREADY);
+	OK(dat_ep_free(ep));
 	OK(connect_common(&s));
 	BAD_STATE(connect_common(&s), EP_ACTCONNPENDING);
 	OK(dat_cr_reject(EV_CR(s.p.cr_evd, s.csp, s.port), 0, NULL));

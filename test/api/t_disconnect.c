@@ -356,6 +356,37 @@ TEST(dup_connect, bad_handles_are_INVALID_HANDLE_EP)
 	pair_close(&p);
 }
 
+TEST(dup_connect, an_endpoint_of_another_ia_is_INVALID_HANDLE_EP)
+{
+	struct pair p, other;
+
+	pair_up(&p);
+	pair_open(&other);
+	BAD_HANDLE(duplicate(other.a.ep, p.a.ep), EP);
+	ASSERT_EQ(side_state(&other.a), DAT_EP_STATE_UNCONNECTED);
+	pair_close(&other);
+	pair_close(&p);
+}
+
+TEST(dup_connect, an_endpoint_without_connect_evd_or_pz_is_refused)
+{
+	DAT_EP_HANDLE deaf, zoneless;
+	DAT_EP_STATE state;
+	struct pair p;
+
+	pair_up(&p);
+	OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, NULL, NULL, &deaf));
+	OK(dat_ep_create(p.node.ia, NULL, p.a.recv, p.a.req, p.a.conn, NULL, &zoneless));
+	BAD_HANDLE(duplicate(deaf, p.a.ep), EVD_CONN);
+	BAD_STATE(duplicate(zoneless, p.a.ep), EP_NOTREADY);
+	OK(dat_ep_get_status(zoneless, &state, NULL, NULL));
+	ASSERT_EQ(state, DAT_EP_STATE_UNCONNECTED);
+	OK(dat_ep_free(deaf));
+	OK(dat_ep_free(zoneless));
+	EV_EMPTY(p.a.conn);
+	pair_close(&p);
+}
+
 TEST(dup_connect, timeout_0_is_ARG3)
 {
 	struct side c;

@@ -297,6 +297,43 @@ static void no_recv_dtos(struct pair *p, DAT_EP_PARAM *q)
 	q->ep_attr.max_recv_dtos = 0;
 }
 
+static void no_request_dtos(struct pair *p, DAT_EP_PARAM *q)
+{
+	(void)p;
+	q->ep_attr.max_request_dtos = 0;
+}
+static void negative_dtos(struct pair *p, DAT_EP_PARAM *q)
+{
+	(void)p;
+	q->ep_attr.max_request_dtos = -1;
+}
+static void bad_req_flags(struct pair *p, DAT_EP_PARAM *q)
+{
+	(void)p;
+	q->ep_attr.request_completion_flags = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+}
+static void rdma_size_over(struct pair *p, DAT_EP_PARAM *q)
+{
+	if (p->node.attr.max_rdma_size == (seg_len_t)-1)
+		dt_skip("no size is above the maximum of this fabric");
+	q->ep_attr.max_rdma_size = p->node.attr.max_rdma_size + 1;
+}
+static void read_iov_over(struct pair *p, DAT_EP_PARAM *q)
+{
+	q->ep_attr.max_rdma_read_iov = p->node.attr.max_iov_segments_per_rdma_read + 1;
+}
+static void write_iov_over(struct pair *p, DAT_EP_PARAM *q)
+{
+	q->ep_attr.max_rdma_write_iov = p->node.attr.max_iov_segments_per_rdma_write + 1;
+}
+/* Eight receives are posted. */
+static void below_the_posted(struct pair *p, DAT_EP_PARAM *q)
+{
+	for (uint64_t i = 0; i < 8; i++)
+		OK(post_recv(&p->a, 0, 8, i));
+	q->ep_attr.max_recv_dtos = 7;
+}
+
 static void refuse_value(const void *arg)
 {
 	const struct bad_value *row = arg;
@@ -337,9 +374,41 @@ static const struct bad_value bad_values[] = {
 	{ "rdma_read_in_above_the_ia_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN, in_over },
 	{ "rdma_read_out_above_the_ia_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT, out_over },
 	{ "recv_dtos_0_with_an_evd_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, no_recv_dtos },
+	{ "request_dtos_0_with_an_evd_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS,
+	  no_request_dtos },
+	{ "request_dtos_negative_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, negative_dtos },
+	{ "recv_dtos_below_the_receives_posted_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS,
+	  below_the_posted },
+	{ "request_flags_with_SOLICITED_WAIT_is_ARG3",
+	  DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS, bad_req_flags },
+	{ "rdma_size_above_the_ia_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, rdma_size_over },
+	{ "rdma_read_iov_above_the_ia_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV,
+	  read_iov_over },
+	{ "rdma_write_iov_above_the_ia_is_ARG3", DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV,
+	  write_iov_over },
 };
 
 TEST_ROWS(ep_modify, bad_values, refuse_value)
+
+TEST(ep_modify, objects_of_another_ia_are_ARG3)
+{
+	DAT_EP_PARAM param, before;
+	struct pair p, other;
+
+	pair_open(&p);
+	pair_open(&other);
+	before = query(p.a.ep);
+	param = query(other.a.ep);
+	BAD_ARG(dat_ep_modify(p.a.ep, DAT_EP_FIELD_PZ_HANDLE, &param), 3);
+	BAD_ARG(dat_ep_modify(p.a.ep, DAT_EP_FIELD_RECV_EVD_HANDLE, &param), 3);
+	BAD_ARG(dat_ep_modify(p.a.ep, DAT_EP_FIELD_REQUEST_EVD_HANDLE, &param), 3);
+	param = query(p.a.ep);
+	ASSERT_PTR(param.pz_handle, before.pz_handle);
+	ASSERT_PTR(param.recv_evd_handle, before.recv_evd_handle);
+	ASSERT_PTR(param.request_evd_handle, before.request_evd_handle);
+	pair_close(&other);
+	pair_close(&p);
+}
 
 TEST(ep_modify, param_NULL_is_ARG3)
 {

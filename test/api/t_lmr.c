@@ -219,6 +219,48 @@ TEST(lmr, create_unmapped_memory_is_PROTECTION_VIOLATION)
 	node_close(&n);
 }
 
+/* Without a right to write the subtype names the reading. */
+TEST(lmr, create_of_memory_that_cannot_be_read_names_reading)
+{
+	const size_t hole = (size_t)1 << 30;
+	struct node n;
+	struct buf b;
+	char *mem;
+
+	node_open(&n);
+	mem = mmap(NULL, hole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ASSERT(mem != MAP_FAILED);
+	ASSERT_RET(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 4096, DAT_MEM_PRIV_LOCAL_READ_FLAG, &b),
+		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
+	ASSERT_RET(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 4096, PRIV_LOCAL, &b),
+		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	ASSERT_EQ(munmap(mem, hole - 4096), 0);
+	ASSERT_RET(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 4096, DAT_MEM_PRIV_LOCAL_READ_FLAG, &b),
+		   DAT_PROTECTION_VIOLATION, DAT_PROTECTION_READ);
+	ASSERT_RET(reg(&n, DAT_MEM_TYPE_VIRTUAL, mem, 4096, PRIV_LOCAL, &b),
+		   DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
+	ASSERT_EQ(munmap(mem + hole - 4096, 4096), 0);
+	node_close(&n);
+}
+
+#if DAT_TEST_API == 20
+TEST(lmr, create_unknown_va_type_is_ARG7_in_2_0)
+{
+	DAT_REGION_DESCRIPTION region = { .for_va = NULL };
+	DAT_LMR_CONTEXT key;
+	DAT_LMR_HANDLE lmr;
+	struct node n;
+	char mem[64];
+
+	node_open(&n);
+	region.for_va = mem;
+	BAD_ARG(dat_lmr_create(n.ia, DAT_MEM_TYPE_VIRTUAL, region, sizeof(mem), n.pz, PRIV_LOCAL,
+			       (DAT_VA_TYPE)7, &lmr, &key, NULL, NULL, NULL),
+		7);
+	node_close(&n);
+}
+#endif
+
 TEST(lmr, read_only_memory_may_be_read)
 {
 	struct node n;

@@ -125,9 +125,29 @@ TEST(rmr_invalidate, FALSE_makes_it_a_plain_send_in_2_0)
 	rig_close(&r);
 }
 
+/* Memory of another protection zone. */
+struct foreign {
+	DAT_PZ_HANDLE pz;
+	struct buf buf;
+	char mem[64];
+};
+
+static void foreign_make(struct node *n, struct foreign *f)
+{
+	OK(dat_pz_create(n->ia, &f->pz));
+	buf_register(&f->buf, n, f->pz, f->mem, sizeof(f->mem), PRIV_ALL);
+}
+
+static void foreign_free(struct foreign *f)
+{
+	buf_unregister(&f->buf);
+	OK(dat_pz_free(f->pz));
+}
+
 TEST(rmr_invalidate, bad_arguments_in_2_0)
 {
 	DAT_LMR_TRIPLET t;
+	struct foreign f;
 	struct side c;
 	struct rig r;
 
@@ -143,7 +163,27 @@ TEST(rmr_invalidate, bad_arguments_in_2_0)
 		2);
 	side_make(&c, &r.p.node, NULL);
 	BAD_STATE(send_inv(&c, 10, 1, 0, DAT_TRUE, 5), EP_UNCONNECTED);
+	BAD_HANDLE(dat_ep_post_send_with_invalidate(c.recv, 1, &t, ck(1),
+						    DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 5),
+		   EP);
 	side_free(&c);
+	BAD_ARG(dat_ep_post_send_with_invalidate(r.p.a.ep, 1, NULL, ck(1),
+						 DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 5),
+		3);
+	t = seg(&r.p.a.buf, SIDE_BUF - 9, 10);
+	BAD_ARG(dat_ep_post_send_with_invalidate(r.p.a.ep, 1, &t, ck(1),
+						 DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 5),
+		3);
+	t.lmr_context = 0;
+	ASSERT_RET(dat_ep_post_send_with_invalidate(r.p.a.ep, 1, &t, ck(1),
+						    DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 5),
+		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_READ);
+	foreign_make(&r.p.node, &f);
+	t = seg(&f.buf, 0, 10);
+	ASSERT_RET(dat_ep_post_send_with_invalidate(r.p.a.ep, 1, &t, ck(1),
+						    DAT_COMPLETION_DEFAULT_FLAG, DAT_TRUE, 5),
+		   DAT_PROTECTION_VIOLATION, DAT_PROTECTION_READ);
+	foreign_free(&f);
 	EV_EMPTY(r.p.a.req);
 	ASSERT_EQ(side_state(&r.p.a), DAT_EP_STATE_CONNECTED);
 	rig_close(&r);
@@ -317,6 +357,8 @@ TEST(rmr_invalidate, read_to_rmr_bad_arguments_in_2_0)
 {
 	DAT_RMR_TRIPLET t;
 	DAT_RMR_CONTEXT key;
+	struct foreign f;
+	struct side c;
 	struct rig r;
 
 	rig_open(&r);
@@ -324,6 +366,13 @@ TEST(rmr_invalidate, read_to_rmr_bad_arguments_in_2_0)
 	t = rem_raw((uintptr_t)at(&r, FROM), 10, key);
 	BAD_HANDLE(dat_ep_post_rdma_read_to_rmr(NULL, &t, ck(1), &t, DAT_COMPLETION_DEFAULT_FLAG),
 		   EP);
+	BAD_HANDLE(dat_ep_post_rdma_read_to_rmr(r.p.b.recv, NULL, ck(1), NULL,
+						DAT_COMPLETION_DEFAULT_FLAG),
+		   EP);
+	side_make(&c, &r.p.node, NULL);
+	BAD_STATE(dat_ep_post_rdma_read_to_rmr(c.ep, &t, ck(1), &t, DAT_COMPLETION_DEFAULT_FLAG),
+		  EP_UNCONNECTED);
+	side_free(&c);
 	BAD_ARG(dat_ep_post_rdma_read_to_rmr(r.p.b.ep, NULL, ck(1), &t,
 					     DAT_COMPLETION_DEFAULT_FLAG),
 		2);
@@ -341,6 +390,10 @@ TEST(rmr_invalidate, read_to_rmr_bad_arguments_in_2_0)
 	key = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS);
 	ASSERT_RET(read_to_rmr(&r, (uintptr_t)at(&r, FROM), 10, key, 10, 0),
 		   DAT_PRIVILEGES_VIOLATION, DAT_PRIVILEGES_WRITE);
+	foreign_make(&r.p.node, &f);
+	ASSERT_RET(read_to_rmr(&r, (uintptr_t)f.mem, 10, f.buf.rmr, 10, 0),
+		   DAT_PROTECTION_VIOLATION, DAT_PROTECTION_WRITE);
+	foreign_free(&f);
 	EV_EMPTY(r.p.b.req);
 	rig_close(&r);
 }

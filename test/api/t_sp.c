@@ -191,8 +191,8 @@ TEST(psp, create_bad_evd_is_INVALID_HANDLE_EVD_CR)
 {
 	DAT_EVD_HANDLE freed;
 	DAT_PSP_HANDLE psp;
-	DAT_CONN_QUAL qual;
-	struct pair p;
+	DAT_CONN_QUAL qual, any;
+	struct pair p, other;
 
 	pair_open(&p);
 	qual = free_qual(&p.node, p.cr_evd);
@@ -202,6 +202,12 @@ TEST(psp, create_bad_evd_is_INVALID_HANDLE_EVD_CR)
 	BAD_HANDLE(dat_psp_create(p.node.ia, qual, NULL, DAT_PSP_CONSUMER_FLAG, &psp), EVD_CR);
 	BAD_HANDLE(dat_psp_create(p.node.ia, qual, p.a.conn, DAT_PSP_CONSUMER_FLAG, &psp), EVD_CR);
 	BAD_HANDLE(dat_psp_create(p.node.ia, qual, p.node.pz, DAT_PSP_CONSUMER_FLAG, &psp), EVD_CR);
+	pair_open(&other);
+	BAD_HANDLE(dat_psp_create(p.node.ia, qual, other.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		   EVD_CR);
+	BAD_HANDLE(dat_psp_create_any(p.node.ia, &any, other.cr_evd, DAT_PSP_CONSUMER_FLAG, &psp),
+		   EVD_CR);
+	pair_close(&other);
 	pair_close(&p);
 }
 
@@ -436,7 +442,7 @@ TEST(rsp, create_errors)
 {
 	DAT_RSP_HANDLE rsp;
 	DAT_EP_HANDLE freed;
-	struct pair p;
+	struct pair p, other;
 
 	pair_open(&p);
 	OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn, NULL, &freed));
@@ -444,6 +450,10 @@ TEST(rsp, create_errors)
 	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, freed, p.cr_evd, &rsp), EP);
 	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, p.b.ep, p.a.conn, &rsp), EVD_CR);
 	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, p.b.ep, NULL, &rsp), EVD_CR);
+	pair_open(&other);
+	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, other.b.ep, p.cr_evd, &rsp), EP);
+	BAD_HANDLE(dat_rsp_create(p.node.ia, p.qual + 1, p.b.ep, other.cr_evd, &rsp), EVD_CR);
+	pair_close(&other);
 	BAD_ARG(dat_rsp_create(p.node.ia, p.qual + 1, p.b.ep, p.cr_evd, NULL), 5);
 	ASSERT_RET(dat_rsp_create(p.node.ia, p.qual, p.b.ep, p.cr_evd, &rsp), DAT_CONN_QUAL_IN_USE,
 		   0);
