@@ -37,19 +37,22 @@ static void lock_wake(_Atomic uint32_t *word, uint32_t most)
 /* Without membarrier a wakeup can be missed; the sleeper then retries after this time. */
 static const struct timespec retry_interval = { .tv_nsec = 1000000 };
 
+void dofi_lock_prepare(void)
+{
+	int kept = errno;
+
+	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+	errno = kept;
+}
+
 /* Memory barrier on all threads of the process: afterwards this thread sees their earlier stores,
- * and their later loads see its stores. False: the kernel does not support or refuses it. */
+ * and their later loads see its stores. False: the kernel does not support or refuses it, or the
+ * process has not been registered yet. */
 static bool lock_drain_stores(void)
 {
-	static _Atomic bool registered;
 	int kept = errno;
-	bool ok;
+	bool ok = !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 
-	if (!atomic_load_explicit(&registered, memory_order_relaxed))
-		atomic_store(&registered,
-			     !syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0,
-				      0));
-	ok = !syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 	errno = kept;
 	return ok;
 }

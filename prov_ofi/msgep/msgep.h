@@ -426,6 +426,8 @@ struct msgep_transport {
 			  * individually */
 	/* 0 if the fabric can be opened, otherwise reports why not; NULL: it always can. */
 	int (*find_provider)(const struct dofi_fab *fab);
+	/* An adapter that may use the transport is being opened; NULL: nothing to do. */
+	void (*prepare)(void);
 	int (*domain_open)(struct msgep_domain *domain);
 	void (*domain_close)(struct msgep_domain *domain);
 	/* Descriptors of which one becomes readable when something arrives for any endpoint;

@@ -12,6 +12,7 @@
 #include "object/agent.h"
 #include "base/eventfd.h"
 #include "base/forkfd.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "cm/cm.h"
@@ -176,6 +177,7 @@ int dofi_progress_open(struct dofi_ia *ia)
 {
 	int ret;
 
+	dofi_lock_prepare();
 	memset(&ia->prog, 0, sizeof(ia->prog));
 	ia->run_deferred = dofi_progress_run_deferred;
 	ia->prog.epfd = dofi_forkfd(epoll_create1(EPOLL_CLOEXEC));

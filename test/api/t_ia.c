@@ -3,6 +3,8 @@
 #include "rig.h"
 
 #include <limits.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
 
 static DAT_RETURN open_ia(const char *name, DAT_COUNT qlen, DAT_EVD_HANDLE *async,
 			  DAT_IA_HANDLE *ia)
@@ -27,6 +29,30 @@ TEST(ia, open_creates_the_asynchronous_evd)
 	ASSERT_EQ(param.evd_flags, DAT_EVD_ASYNC_FLAG);
 	EV_EMPTY(async);
 	OK(dat_ia_close(ia, DAT_CLOSE_GRACEFUL_FLAG));
+}
+
+/*
+ * Threads that sleep on a lock, and connections through shared memory, use barriers for which the
+ * kernel must know the process. With several threads that takes up to hundreds of milliseconds: too
+ * long for a timed wait, or while connections are handled.
+ */
+TEST(ia, open_registers_the_process_for_barriers)
+{
+	enum { GET_REGISTRATIONS = 1 << 9 }; /* of Linux 6.3 */
+	long got, want = 0;
+	struct node n;
+
+#ifndef __SANITIZE_THREAD__
+	want |= MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED;
+#endif
+	if (strstr(fabric_params(), "shm"))
+		want |= MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+	if (syscall(SYS_membarrier, GET_REGISTRATIONS, 0, 0) < 0)
+		dt_skip("the kernel does not report registrations");
+	node_open(&n);
+	got = syscall(SYS_membarrier, GET_REGISTRATIONS, 0, 0);
+	ASSERT_EQ(got & want, want);
+	node_close(&n);
 }
 
 TEST(ia, open_name_NULL_is_ARG1)

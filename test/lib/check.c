@@ -106,6 +106,50 @@ void dt_sleep_us(uint64_t us)
 		;
 }
 
+/* The second number of a thread's schedstat, in nanoseconds; 0 if the kernel does not count it. */
+static uint64_t run_delay(const char *thread)
+{
+	unsigned long long delay = 0;
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", thread);
+	f = fopen(path, "r");
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %llu", &delay) != 1)
+		delay = 0;
+	fclose(f);
+	return delay;
+}
+
+static uint64_t stolen_us(void)
+{
+	unsigned long long ticks = 0;
+	FILE *f = fopen("/proc/stat", "r");
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1)
+		ticks = 0;
+	fclose(f);
+	return ticks * 1000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+}
+
+uint64_t dt_without_processor_us(void)
+{
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+	uint64_t ns = 0;
+
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			ns += run_delay(e->d_name);
+	if (d)
+		closedir(d);
+	return ns / 1000u + stolen_us();
+}
+
 unsigned int dt_slow(void)
 {
 	const char *preload = getenv("LD_PRELOAD");

@@ -93,6 +93,9 @@ uint64_t dt_now_us(void);
 void dt_sleep_us(uint64_t us);
 /* How much slower than a plain build this run may be (sanitizers, valgrind). */
 unsigned int dt_slow(void);
+/* Time for which threads of this process could have run and had no processor, in sum, and time that
+ * a hypervisor gave to others. It grows, and is exact once the threads have run again. */
+uint64_t dt_without_processor_us(void);
 /* Waits until cond() holds; fails after limit_us (scaled by dt_slow()). */
 #define DT_UNTIL(cond_, limit_us_) \
 	do { \

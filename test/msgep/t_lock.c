@@ -53,6 +53,7 @@ TEST(lock, threads_are_inside_one_at_a_time)
 	pthread_t thread[THREADS];
 	int i;
 
+	dofi_lock_prepare();
 	dofi_lock_init(&lock);
 	for (i = 0; i < THREADS; i++)
 		ASSERT_EQ(pthread_create(&thread[i], NULL, count, NULL), 0);
@@ -89,6 +90,7 @@ TEST(lock, a_signal_releases_all_who_await_it)
 	pthread_t thread[THREADS];
 	int i;
 
+	dofi_lock_prepare();
 	dofi_lock_init(&lock);
 	for (i = 0; i < THREADS; i++)
 		ASSERT_EQ(pthread_create(&thread[i], NULL, wait_for_sign, NULL), 0);

@@ -166,6 +166,12 @@ static void fabric_choose_port(struct msgep_domain *domain)
 	atomic_store(&domain->next_port, port);
 }
 
+static void fabric_prepare(const struct msgep_transport *transport)
+{
+	if (transport && transport->prepare)
+		transport->prepare();
+}
+
 int msgep_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
 		      void *context)
 {
@@ -190,6 +196,8 @@ int msgep_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_d
 	domain->served = &domain->cqs;
 	dofi_list_init(&domain->ep_list);
 	fabric_choose_port(domain);
+	fabric_prepare(domain->fabric->transport);
+	fabric_prepare(domain->fabric->local_transport);
 	if (domain->fabric->transport->cm_send)
 		ret = msgep_inbox_open(domain);
 	if (!ret && domain->fabric->transport->domain_open)

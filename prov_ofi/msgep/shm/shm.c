@@ -112,7 +112,8 @@ static inline _Atomic uint64_t *shm_mark_of(const struct msgep_shm *shm, const s
 	return (_Atomic uint64_t *)(void *)(r->base + (pos & (shm->size - 1)));
 }
 
-/* Registers this process for membarrier; called once. */
+/* Registers this process for membarrier, once. See dofi_lock_prepare: this may take long, so it is
+ * done when an adapter is opened, and not while it connects. */
 static bool shm_membarrier_works(void)
 {
 	static _Atomic int answer; /* 1: no, 2: yes */
@@ -121,6 +122,11 @@ static bool shm_membarrier_works(void)
 		atomic_store(&answer, 1 + !syscall(SYS_membarrier,
 						   MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0));
 	return atomic_load(&answer) == 2;
+}
+
+static void shm_prepare(void)
+{
+	shm_membarrier_works();
 }
 
 /* Orders earlier stores before later loads. Adds 0 instead of a fence, which thread checkers do not
@@ -659,6 +665,7 @@ const struct msgep_transport msgep_transport_shm = {
 	.local = true,
 	.doorbell = true,
 	.traffic_classes = true,
+	.prepare = shm_prepare,
 	.get_params = shm_get_params,
 	.set_peer_params = shm_set_peer_params,
 	.close = shm_close,
