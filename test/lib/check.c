@@ -136,7 +136,7 @@ static uint64_t stolen_us(void)
 	return ticks * 1000000u / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
-uint64_t dt_without_processor_us(void)
+static uint64_t delays_us(void)
 {
 	DIR *d = opendir("/proc/self/task");
 	struct dirent *e;
@@ -148,6 +148,31 @@ uint64_t dt_without_processor_us(void)
 	if (d)
 		closedir(d);
 	return ns / 1000u + stolen_us();
+}
+
+struct dt_start dt_start(void)
+{
+	struct dt_start start;
+
+	start.delays = delays_us();
+	start.at = dt_now_us();
+	return start;
+}
+
+uint64_t dt_took_us(const struct dt_start *start)
+{
+	return dt_now_us() - start->at;
+}
+
+/* The delays of a thread that has ended are lost, so the sum may be smaller than before. */
+bool dt_in_time(const struct dt_start *start, uint64_t us)
+{
+	uint64_t took = dt_took_us(start), delays;
+
+	if (took <= us * dt_slow())
+		return true;
+	delays = delays_us();
+	return delays > start->delays && took - (delays - start->delays) <= us * dt_slow();
 }
 
 unsigned int dt_slow(void)

@@ -93,9 +93,15 @@ uint64_t dt_now_us(void);
 void dt_sleep_us(uint64_t us);
 /* How much slower than a plain build this run may be (sanitizers, valgrind). */
 unsigned int dt_slow(void);
-/* Time for which threads of this process could have run and had no processor, in sum, and time that
- * a hypervisor gave to others. It grows, and is exact once the threads have run again. */
-uint64_t dt_without_processor_us(void);
+/* Time since a start, and whether it is at most `us` (scaled by dt_slow()). What the machine delays
+ * is not counted: time for which threads of this process could have run and had no processor, in
+ * sum, and time that a hypervisor gave to others. */
+struct dt_start {
+	uint64_t at, delays;
+};
+struct dt_start dt_start(void);
+uint64_t dt_took_us(const struct dt_start *start);
+bool dt_in_time(const struct dt_start *start, uint64_t us);
 /* Waits until cond() holds; fails after limit_us (scaled by dt_slow()). */
 #define DT_UNTIL(cond_, limit_us_) \
 	do { \

@@ -6,8 +6,11 @@
 #include "harness.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 TEST(good, passes)
@@ -62,6 +65,40 @@ TEST(good, thread_is_seen_blocked)
 	dt_thread_join(&t);
 	close(fds[0]);
 	close(fds[1]);
+}
+
+/* A process on the same processor takes half of its time. */
+TEST(good, time_without_a_processor_is_not_counted)
+{
+	struct dt_start start;
+	clock_t used;
+	cpu_set_t one;
+	pid_t rival;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		dt_skip("cannot stay on one processor");
+	rival = fork();
+	if (!rival)
+		for (;;)
+			getppid();
+	start = dt_start();
+	used = clock();
+	while (clock() - used < CLOCKS_PER_SEC / 5)
+		;
+	ASSERT(dt_took_us(&start) >= 200000);
+	ASSERT(dt_in_time(&start, 250000));
+	kill(rival, SIGKILL);
+	ASSERT_EQ(waitpid(rival, NULL, 0), rival);
+}
+
+TEST(good, time_asleep_is_counted)
+{
+	struct dt_start start = dt_start();
+
+	dt_sleep_us(200000);
+	ASSERT(!dt_in_time(&start, 100000 / dt_slow()));
 }
 
 TEST(bad, asserts)

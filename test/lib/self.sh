@@ -17,14 +17,14 @@ check()
 
 out=$($self --suite good 2>&1)
 check "good cases end with success" $?
-echo "$out" | grep -q '^3 passed, 0 failed, 1 skipped$'
+echo "$out" | grep -q '^5 passed, 0 failed, 1 skipped$'
 check "good cases are counted" $?
 out=$($self --suite bad 2>&1)
 test $? -eq 1
 check "bad cases end with failure" $?
 echo "$out" | grep -q '^0 passed, 10 failed, 0 skipped$'
 check "every bad case fails" $?
-$self --list | grep -q '^14 cases$'
+$self --list | grep -q '^16 cases$'
 check "all cases are listed" $?
 test "$($self --list --test '*_peer*' | wc -l)" -eq 4
 check "a pattern chooses cases" $?
