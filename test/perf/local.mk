@@ -1,10 +1,11 @@
 # dat_perf with few iterations; by hand, from the top of a build tree: test/perf/smoke.sh
 TESTS += test/perf/smoke.sh
-# These test the tool itself. They measure, so they take minutes however few processors are in use.
+# These test the tool itself, and measure, so they take minutes however few processors are in use;
+# but instructions.sh counts, and tests the library.
 if !SANITIZED
-long_tests += test/perf/modes.sh
+long_tests += test/perf/modes.sh test/perf/instructions.sh
 nightly_tests += test/perf/formats.sh test/perf/network.sh test/perf/patterns.sh test/perf/pingpong.sh
 endif
 EXTRA_DIST += test/perf/fields.sh test/perf/lib.sh test/perf/smoke.sh test/perf/modes.sh \
 	test/perf/formats.sh test/perf/network.sh test/perf/patterns.sh test/perf/pingpong.sh \
-	test/perf/plots.sh test/perf/table.sh
+	test/perf/plots.sh test/perf/table.sh test/perf/instructions.sh test/perf/instructions
