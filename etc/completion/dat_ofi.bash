@@ -62,12 +62,13 @@ _dat_info()
 	case $prev in
 	-v | --show | -d | --diagnose) _dat_ofi_adapters ;;
 	--api) _dat_ofi_one '1.2 2.0' ;;
-	-o | --output) _dat_ofi_file ;;
+	-o | --output | --report) _dat_ofi_file ;;
+	--fabric) _dat_ofi_one 'tcp shm rxm verbs rxm-verbs efa psm3 cxi opx' ;;
 	--shm-dir) _dat_ofi_file -d ;;
 	-c | --counters) _dat_ofi_processes ;;
-	--timeout) ;;
-	*) _dat_ofi_one '-l --list -v --show -e --settings -d --diagnose -g --generate -c --counters --clean
-		--json --api --threadsafe -o --output --force --timeout --shm-dir
+	--timeout | --limit) ;;
+	*) _dat_ofi_one '-l --list -v --show -e --settings -d --diagnose -g --generate -c --counters --clean --report
+		--json --fabric --limit --api --threadsafe -o --output --force --timeout --shm-dir
 		-h --help -V --version' ;;
 	esac
 }

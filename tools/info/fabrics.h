@@ -27,6 +27,9 @@ struct info_fabrics {
 void info_fabrics_find(struct info_fabrics *fabrics, int api);
 void info_fabrics_free(struct info_fabrics *fabrics);
 
+/* Prints libfabric's providers and their attributes. */
+void info_providers_print(void);
+
 struct info_netif {
 	char *name;
 	bool up, loopback;

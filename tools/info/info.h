@@ -11,7 +11,9 @@
 
 struct info_options {
 	int job;            /* option letter */
-	const char *name;   /* of an IA */
+	const char *name;   /* of an IA; --report: of its file */
+	const char *fabric; /* --report: the only one; NULL: all */
+	unsigned int limit; /* --report: seconds for each program */
 	const char *output; /* file; NULL: stdout */
 	const char *shm_dir;
 	bool api[INFO_APIS]; /* versions to include */
@@ -27,6 +29,11 @@ int info_diagnose(const struct info_options *opts);
 int info_generate(const struct info_options *opts);
 int info_clean(const struct info_options *opts);
 int info_counters(const struct info_options *opts);
+int info_report(const struct info_options *opts);
+
+struct info_probe;
+/* Prints all attributes that an attempt to open an adapter has reported. */
+void info_show_groups(const struct info_probe *probe);
 
 /* Writes the member "registry": the paths tried for dat.conf, and its bad lines. */
 void info_registry_json(const struct info_registry *reg);

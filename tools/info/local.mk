@@ -46,6 +46,8 @@ tools_info_dat_info_SOURCES = \
 	tools/info/memory.c tools/info/memory.h \
 	tools/info/netifs.c \
 	tools/info/probe.c tools/info/probe.h \
+	tools/info/providers.c \
+	tools/info/report.c \
 	tools/info/entries.c tools/info/entries.h \
 	tools/info/settings.c \
 	tools/info/show.c \

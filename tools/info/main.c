@@ -13,10 +13,12 @@
 #include "probe.h"
 
 #define DEFAULT_SHM_DIR "/dev/shm"
+#define REPORT_SECONDS 75
 
 /* clang-format off */
 enum {
 	OPT_CLEAN = 256, OPT_FORCE, OPT_JSON, OPT_API, OPT_THREADSAFE, OPT_TIMEOUT, OPT_SHM_DIR,
+	OPT_REPORT, OPT_FABRIC, OPT_LIMIT,
 };
 
 static const char help_text[] =
@@ -34,13 +36,17 @@ static const char help_text[] =
 "  -c, --counters PID   counters of a process: its adapters and connections\n"
 "      --clean          show shared-memory files that dead processes left; with --force,\n"
 "                       remove them\n"
+"      --report FILE    write a report for the developers: machine, adapters, attributes,\n"
+"                       a short measurement and self-test of each fabric that opens\n"
 "\n"
 "Options\n"
 "      --json           JSON instead of text\n"
 "      --api 1.2|2.0    only this API version\n"
 "      --threadsafe     -v, -d: look up the thread-safe entry\n"
 "  -o, --output FILE    -g: into a new file\n"
-"      --force          --clean: remove; -o: replace a file that exists\n"
+"      --fabric NAME    --report: only this fabric (tcp, shm, efa, ...)\n"
+"      --limit SEC      --report: longest time for each measurement (default 75)\n"
+"      --force          --clean: remove; -o, --report: replace a file that exists\n"
 "      --timeout SEC    longest time for one adapter to open (default 20)\n"
 "      --shm-dir DIR    --clean: where to look (DAT_INFO_SHM_DIR, or " DEFAULT_SHM_DIR ")\n"
 "  -h, --help\n"
@@ -64,6 +70,9 @@ static const struct option options[] = {
 	{ "threadsafe", no_argument, NULL, OPT_THREADSAFE },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "shm-dir", required_argument, NULL, OPT_SHM_DIR },
+	{ "report", required_argument, NULL, OPT_REPORT },
+	{ "fabric", required_argument, NULL, OPT_FABRIC },
+	{ "limit", required_argument, NULL, OPT_LIMIT },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
@@ -104,7 +113,7 @@ static void set_api(struct info_options *opts, const char *version)
 		usage("--api: \"%s\" is neither 1.2 nor 2.0", version);
 }
 
-static void set_timeout(const char *text)
+static unsigned int seconds_of(const char *option, const char *text)
 {
 	char *end;
 	long value;
@@ -112,8 +121,8 @@ static void set_timeout(const char *text)
 	errno = 0;
 	value = strtol(text, &end, 10);
 	if (errno || end == text || *end || value < 1 || value > 3600)
-		usage("--timeout: \"%s\" is not a number from 1 to 3600", text);
-	info_time_limit = (unsigned int)value;
+		usage("%s: \"%s\" is not a number from 1 to 3600", option, text);
+	return (unsigned int)value;
 }
 
 static void set_option(struct info_options *opts, int letter)
@@ -128,10 +137,17 @@ static void set_option(struct info_options *opts, int letter)
 	case 'v':
 	case 'd':
 	case 'c':
+	case OPT_REPORT:
 		set_job(opts, letter, optarg);
 		break;
 	case 'o':
 		opts->output = optarg;
+		break;
+	case OPT_FABRIC:
+		opts->fabric = optarg;
+		break;
+	case OPT_LIMIT:
+		opts->limit = seconds_of("--limit", optarg);
 		break;
 	case OPT_FORCE:
 		opts->force = true;
@@ -146,7 +162,7 @@ static void set_option(struct info_options *opts, int letter)
 		opts->threadsafe = true;
 		break;
 	case OPT_TIMEOUT:
-		set_timeout(optarg);
+		info_time_limit = seconds_of("--timeout", optarg);
 		break;
 	case OPT_SHM_DIR:
 		opts->shm_dir = optarg;
@@ -163,13 +179,19 @@ static void set_option(struct info_options *opts, int letter)
 	}
 }
 
-/* Rejects options that the job would ignore. */
-static void check_options(const struct info_options *opts)
+/* Rejects options that the job would ignore; sets the default of one. */
+static void check_options(struct info_options *opts)
 {
 	if (opts->output && opts->job != 'g')
 		usage("--output requires -g");
-	if (opts->force && opts->job != OPT_CLEAN && !opts->output)
-		usage("--force requires --clean or -o");
+	if (opts->force && opts->job != OPT_CLEAN && opts->job != OPT_REPORT && !opts->output)
+		usage("--force requires --clean, --report or -o");
+	if ((opts->fabric || opts->limit) && opts->job != OPT_REPORT)
+		usage("%s requires --report", opts->fabric ? "--fabric" : "--limit");
+	if (!opts->limit)
+		opts->limit = REPORT_SECONDS;
+	if (opts->json && opts->job == OPT_REPORT)
+		usage("--report has no JSON form");
 	if (opts->threadsafe && opts->job != 'v' && opts->job != 'd')
 		usage("--threadsafe requires -v or -d");
 }
@@ -204,6 +226,9 @@ int main(int argc, char **argv)
 		break;
 	case 'c':
 		status = info_counters(&opts);
+		break;
+	case OPT_REPORT:
+		status = info_report(&opts);
 		break;
 	case OPT_CLEAN:
 		status = info_clean(&opts);

@@ -83,6 +83,11 @@ static void each_group(const struct info_probe *probe,
 			visit(probe, probe->facts[i].group);
 }
 
+void info_show_groups(const struct info_probe *probe)
+{
+	each_group(probe, print_group);
+}
+
 static void print_adapter(const struct info_entry *entry, const struct info_attempt *attempt)
 {
 	int at = printf("%s, API %u.%u, %s: ", entry->name, entry->major, entry->minor,
@@ -96,7 +101,7 @@ static void print_adapter(const struct info_entry *entry, const struct info_atte
 		  attempt->fabric ? ", " : "", attempt->device ? attempt->device : "?");
 	printf("  entry    %s\n", entry->num_candidates ? entry->candidates[0].origin : "");
 	printf("  library  %s\n", attempt->library ? attempt->library : "?");
-	each_group(&attempt->probe, print_group);
+	info_show_groups(&attempt->probe);
 }
 
 static void json_adapter(const struct info_entry *entry, const struct info_attempt *attempt)
