@@ -24,6 +24,7 @@ TEST(legacy, data_send_before_the_peers_receive_waits)
 TEST(legacy, data_region_with_local_write_only_is_a_source_of_sends)
 {
 	DAT_LMR_TRIPLET t;
+	DAT_RMR_TRIPLET to;
 	struct pair p;
 	struct buf b;
 
@@ -36,13 +37,18 @@ TEST(legacy, data_region_with_local_write_only_is_a_source_of_sends)
 	EV_DTO(p.b.recv, p.b.ep, 1, OP_RECV, 100);
 	CHECK_FILL(p.b.buf.mem, 100, 5);
 	EV_DTO(p.a.req, p.a.ep, 2, OP_SEND, 100);
+	fill(b.mem, 100, 6);
+	to = rem(&p.b.buf, 1000, 100);
+	OK(dat_ep_post_rdma_write(p.a.ep, 1, &t, ck(3), &to, DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.a.req, p.a.ep, 3, OP_WRITE, 100);
+	CHECK_WRITTEN(p.b.buf.mem + 1000, 100, 6);
 	buf_free(&b);
 	pair_close(&p);
 }
 
 static void large_write_with(seg_len_t max_message, seg_len_t max_rdma)
 {
-	DAT_LMR_TRIPLET t;
+	DAT_LMR_TRIPLET t, u;
 	DAT_RMR_TRIPLET r;
 	DAT_EP_ATTR attr;
 	struct buf from, to;
@@ -64,9 +70,16 @@ static void large_write_with(seg_len_t max_message, seg_len_t max_rdma)
 	OK(dat_ep_post_rdma_write(p.a.ep, 1, &t, ck(1), &r, DAT_COMPLETION_DEFAULT_FLAG));
 	EV_DTO(p.a.req, p.a.ep, 1, OP_WRITE, from.len);
 	CHECK_WRITTEN(to.mem, to.len, 8);
-	OK(post_recv(&p.b, 0, 60000, 2));
-	OK(post_send(&p.a, 0, 60000, 3));
-	EV_DTO(p.b.recv, p.b.ep, 2, OP_RECV, 60000);
+	memset(from.mem, 0, from.len);
+	OK(dat_ep_post_rdma_read(p.a.ep, 1, &t, ck(4), &r, DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.a.req, p.a.ep, 4, OP_READ, from.len);
+	CHECK_FILL(from.mem, from.len, 8);
+	memset(to.mem, 0, to.len);
+	u = seg(&to, 0, to.len);
+	OK(dat_ep_post_recv(p.b.ep, 1, &u, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+	OK(dat_ep_post_send(p.a.ep, 1, &t, ck(3), DAT_COMPLETION_DEFAULT_FLAG));
+	EV_DTO(p.b.recv, p.b.ep, 2, OP_RECV, to.len);
+	CHECK_FILL(to.mem, to.len, 8);
 	OK(dat_ep_free(p.a.ep));
 	OK(dat_ep_free(p.b.ep));
 	p.a.ep = p.b.ep = NULL;

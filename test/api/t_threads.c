@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "rig.h"
+#include "srq_rig.h"
 
 #define THREADS 4
 
@@ -142,6 +142,69 @@ TEST_LIMIT(threads, several_post_sends_on_one_endpoint, 60)
 	for (i = 0; i < THREADS; i++)
 		dt_thread_join(&t[i]);
 	pair_close(&p);
+}
+
+#define SRQ_POSTS 100
+
+struct srq_poster {
+	struct hub *hub;
+	uint64_t first;
+};
+
+static void post_to_srq(void *arg)
+{
+	const struct srq_poster *w = arg;
+
+	for (uint64_t i = w->first; i < w->first + SRQ_POSTS; i++) {
+		DAT_RETURN ret = hub_post(w->hub, (int)(i % HUB_SLOTS), 64, i);
+
+		while (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES) {
+			dt_sleep_us(100);
+			ret = hub_post(w->hub, (int)(i % HUB_SLOTS), 64, i);
+		}
+		OK(ret);
+	}
+}
+
+static DAT_COUNT srq_available(DAT_SRQ_HANDLE srq)
+{
+	DAT_SRQ_PARAM param;
+
+	OK(dat_srq_query(srq, DAT_SRQ_FIELD_ALL, &param));
+	ASSERT(param.available_dto_count >= 0 && param.available_dto_count <= 8);
+	return param.available_dto_count;
+}
+
+TEST_LIMIT(threads, several_post_to_one_shared_receive_queue, 60)
+{
+	bool seen[THREADS * SRQ_POSTS] = { false };
+	struct srq_poster w[THREADS];
+	struct dt_thread t[THREADS];
+	struct hub h;
+	int i;
+
+	hub_open(&h, 1, 8, 0);
+	for (i = 0; i < THREADS; i++) {
+		w[i] = (struct srq_poster){ &h, (uint64_t)i * SRQ_POSTS };
+		dt_thread_start(&t[i], post_to_srq, &w[i]);
+	}
+	for (i = 0; i < THREADS * SRQ_POSTS; i++) {
+		uint64_t cookie;
+		DAT_EVENT ev;
+
+		DT_UNTIL(srq_available(h.srq) > 0, US_EVENT);
+		hub_send(&h, 0, 64, 7);
+		EV_NEXT(h.on[0].recv, &ev);
+		ASSERT_EQ(dto_of(&ev)->status, DAT_DTO_SUCCESS);
+		ASSERT_EQ(dto_of(&ev)->transfered_length, 64);
+		cookie = dto_of(&ev)->user_cookie.as_64;
+		ASSERT(cookie < THREADS * SRQ_POSTS && !seen[cookie]);
+		seen[cookie] = true;
+	}
+	for (i = 0; i < THREADS; i++)
+		dt_thread_join(&t[i]);
+	SRQ_COUNTS(h.srq, 0, 0);
+	hub_close(&h);
 }
 
 /* ---- objects come and go ---- */
