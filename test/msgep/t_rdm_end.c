@@ -6,6 +6,7 @@
 
 RIG_MODES;
 RIG_ONE_MODE;
+static const struct mode rxm_mode[] = { { "rxm", false, false } };
 
 static struct side left, right;
 
@@ -399,6 +400,70 @@ static void peer_gone(const void *arg)
 	ASSERT(dt_now_us() - start < (RDM_LINGER_MS + 3000) * 1000u * dt_slow());
 }
 TEST_ROWS(peer_gone, one_mode, peer_gone)
+
+#define SEVERAL 8
+
+static uint64_t retries_of_a_poll(struct rdm_net *net)
+{
+	uint64_t before = net->retries;
+
+	msgep_transport_rdm.progress(&left.domain, NULL);
+	return net->retries - before;
+}
+
+/*
+ * The peer's provider does not respond: it is stopped, or has died. A poll does not retry the
+ * packets of each connection with it. Later all arrive.
+ */
+static void unreachable(const void *arg)
+{
+	struct pair p[SEVERAL];
+	struct rdm_net *net;
+
+	rig_open(&left, &right, arg);
+	net = rdm_net_of(&left.domain);
+	for (int i = 0; i < SEVERAL; i++) {
+		rig_connect(&p[i], &left, &right);
+		ASSERT(rig_send(&p[i].a, MSGEP_REQ));
+	}
+	for (int i = 0; i < 20; i++)
+		ASSERT(retries_of_a_poll(net) <= 1);
+	for (int i = 0; i < SEVERAL; i++)
+		PUMP_UNTIL(&left, &right, rig_recv(&p[i].b, MSGEP_REQ), 5000000);
+	for (int i = 0; i < SEVERAL; i++)
+		rig_disconnect(&p[i]);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(unreachable, rxm_mode, unreachable)
+
+/* What waits for a peer that has died is dropped when the endpoint is closed, and so are probes. */
+static void closed_unreachable(const void *arg)
+{
+	struct pair p, q, next;
+	struct rdm_net *net;
+
+	rig_open(&left, &right, arg);
+	net = rdm_net_of(&left.domain);
+	rig_connect(&p, &left, &right);
+	rig_connect(&q, &left, &right);
+	ASSERT(rig_send(&p.a, MSGEP_REQ));
+	msgep_transport_rdm.check_path(&q.a.ep);
+	ASSERT(retries_of_a_poll(net) > 0);
+	ASSERT(msgep_transport_rdm.drained(&p.a.ep, true));
+	msgep_transport_rdm.close(&p.a.ep);
+	msgep_transport_rdm.close(&q.a.ep);
+	msgep_transport_rdm.progress(&left.domain, NULL);
+	ASSERT(dofi_list_empty(&net->closed));
+	msgep_transport_rdm.close(&p.b.ep);
+	msgep_transport_rdm.close(&q.b.ep);
+	rig_connect(&next, &left, &right);
+	rig_exchange(&next, &left, &right, 10);
+	rig_disconnect(&next);
+	rig_close(&left);
+	rig_close(&right);
+}
+TEST_ROWS(closed_unreachable, rxm_mode, closed_unreachable)
 
 /* Descriptors and all other resources are released. */
 static void no_leaks(const void *arg)

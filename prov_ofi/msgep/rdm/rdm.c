@@ -267,8 +267,10 @@ static bool rdm_drained(struct msgep_ep *ep, bool died)
 
 	if (!conn || conn->violated)
 		return true;
-	if (died)
+	if (died) {
 		atomic_store(&conn->peer_gone, true);
+		atomic_store(&conn->peer_died, true);
+	}
 	rdm_read_all(ep->domain);
 	if (rdm_next(conn, MSGEP_REQ) || rdm_next(conn, MSGEP_ANS) || rdm_acks_arrived(conn)) {
 		conn->end_since = dofi_now();

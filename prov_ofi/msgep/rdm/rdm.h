@@ -206,6 +206,7 @@ struct rdm_peer {
 	struct rdm_peer *next;
 	fi_addr_t addr;
 	uint32_t users;
+	uint64_t refused;    /* the last round (net->rounds) in which it had no room */
 	uint64_t idle_since; /* without users */
 	uint8_t len;
 	uint8_t name[RDM_NAME_MAX];
@@ -225,6 +226,7 @@ struct rdm_conn {
 	_Atomic bool violated;         /* ... and received packets are ignored */
 	_Atomic bool peer_gone;        /* the peer has ended or died: it receives nothing any
 					* more */
+	_Atomic bool peer_died;        /* ... without its last message */
 	_Atomic bool path_ok;          /* packets pass both ways */
 	bool probing, probe_reply_due; /* the next credit packet probes; replies */
 
@@ -314,14 +316,15 @@ struct rdm_net {
 	struct rdm_conn **conns;
 	uint32_t n_conns, conns_capacity;
 	struct dofi_list unused, closed, blocked, gaps, touched, owing;
+	uint64_t rounds;     /* in which waiting packets were sent */
 	uint32_t owed_polls; /* polls since something is owed, see rdm_poll */
 	uint64_t gap_check;
 	struct rdm_peer *peers[RDM_PEER_BUCKETS];
 	uint32_t idle_peers;
 	struct rdm_large large;
 	struct rdm_constrained constrained;
-	/* rejected packets, for tests and the log */
-	uint64_t dropped, late, repeated;
+	/* rejected packets, and attempts to send waiting ones, for tests and the log */
+	uint64_t dropped, late, repeated, retries;
 };
 
 static inline struct rdm_net *rdm_net_of(struct msgep_domain *domain)

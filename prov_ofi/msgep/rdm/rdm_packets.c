@@ -380,6 +380,7 @@ static bool rdm_send_waiting_of(struct rdm_conn *conn)
 	while ((packet = conn->waiting)) {
 		struct rdm_packet *next = packet->next;
 
+		conn->net->retries += !conn->broken;
 		ret = conn->broken ? -FI_ECANCELED : rdm_post_packet(conn->net, packet);
 		if (ret == -FI_EAGAIN)
 			return false;
@@ -392,17 +393,27 @@ static bool rdm_send_waiting_of(struct rdm_conn *conn)
 	return true;
 }
 
+/* If there is no room for an ordinary packet, there is none for other connections with that peer.
+ *
+ * QUIRK libfabric rxm: each attempt to send to an unreachable peer opens a socket and connects
+ * again. After the death of a peer with 256 connections an attempt for each of them in each poll
+ * occupied the adapter for seconds; one per peer and poll is made. */
 void rdm_send_waiting(struct rdm_net *net)
 {
 	struct dofi_list *pos, *tmp;
 
 	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
+	net->rounds++;
 	dofi_list_each_safe(pos, tmp, &net->blocked)
 	{
 		struct rdm_conn *conn = dofi_container(pos, struct rdm_conn, blocked);
 
+		if (!conn->broken && conn->peer->refused == net->rounds)
+			continue;
 		if (rdm_send_waiting_of(conn))
 			dofi_list_remove(pos);
+		else if (!conn->waiting->large)
+			conn->peer->refused = net->rounds;
 	}
 }
 

@@ -131,7 +131,7 @@ static void rdm_conn_reset(struct rdm_conn *conn)
 	conn->generation++;
 	if (getrandom(&conn->token, sizeof(conn->token), 0) < 0)
 		conn->token = conn->token * 6364136223846793005u + dofi_now();
-	conn->broken = conn->violated = conn->peer_gone = false;
+	conn->broken = conn->violated = conn->peer_gone = conn->peer_died = false;
 	conn->has_peer_params = false;
 	conn->path_ok = conn->probing = conn->probe_reply_due = false;
 	conn->credit_sending = conn->credit_owed = conn->ended = false;
@@ -235,6 +235,13 @@ static bool rdm_has_all(const struct rdm_conn *conn)
 	return all;
 }
 
+/* False if the connection has not been established. */
+static bool rdm_has_sent(struct rdm_conn *conn)
+{
+	return conn->path_ok || atomic_load(&conn->sent[MSGEP_REQ]) ||
+	       atomic_load(&conn->sent[MSGEP_ANS]);
+}
+
 void rdm_conn_close(struct rdm_conn *conn)
 {
 	struct rdm_net *net = conn->net;
@@ -248,6 +255,9 @@ void rdm_conn_close(struct rdm_conn *conn)
 	dofi_list_remove(&conn->owe);
 	rdm_large_close(conn, rdm_has_all(conn));
 	conn->closed_at = dofi_now();
+	/* Drops what waits to be sent if the peer has died, or if there are only probes. */
+	if (conn->peer_died || !rdm_has_sent(conn))
+		atomic_store(&conn->broken, true);
 	dofi_list_append(&net->closed, &conn->link);
 	rdm_send_last(conn);
 	rdm_conns_reap(net);
