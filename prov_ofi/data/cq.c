@@ -154,6 +154,11 @@ static __attribute__((noinline)) uint8_t cq_read_data(struct dofi_dto *dto,
 		cq_read_immed(dto, fab, data, len);
 		return DAT_DTO_SUCCESS;
 	}
+	if (!dto->shared && dto->ep->has_msg_prefix && dofi_cq_data_is_written(data)) {
+		*len = dofi_cq_data_bytes_written(data);
+		cq_read_immed(dto, fab, data, len);
+		return DAT_DTO_SUCCESS;
+	}
 	dto->solicited = data & DOFI_DATA_SOLICITED;
 	if (!(data & DOFI_DATA_INVALIDATE))
 		return DAT_DTO_SUCCESS;

@@ -37,6 +37,24 @@ static inline uint64_t dofi_cq_data_immed(const struct dofi_ep *ep, const struct
 	return (uint64_t)dto->immed << 32 | dofi_cq_data_conn_id(ep) | dofi_cq_data_solicited(dto);
 }
 
+/* Prefix of the message that follows this write, to an EP without an SRQ. */
+static inline uint64_t dofi_cq_data_written(const struct dofi_dto *dto)
+{
+	return (uint64_t)dto->immed << 32 | (dto->length + DOFI_DATA_WRITTEN) << 1 |
+	       dofi_cq_data_solicited(dto);
+}
+
+/* True if the prefix of a message that an EP without an SRQ has received is such a one. */
+static inline bool dofi_cq_data_is_written(uint64_t data)
+{
+	return (uint32_t)data >> 1 >= DOFI_DATA_WRITTEN;
+}
+
+static inline size_t dofi_cq_data_bytes_written(uint64_t data)
+{
+	return ((uint32_t)data >> 1) - DOFI_DATA_WRITTEN;
+}
+
 /* Reads the data of a write with immediate data. Where it has no room for more, the completion
  * notifies. */
 static inline void dofi_cq_data_read_immed(struct dofi_dto *dto, const struct dofi_fab *fab,
@@ -55,7 +73,9 @@ static inline bool dofi_cq_data_fits(const struct dofi_ep *ep, enum dofi_dto_kin
 {
 	bool more = kind == DOFI_SEND ? inv_key != 0 : kind == DOFI_WRITE_IMMED && ep->peer_conn_id;
 
-	return !more || !ep->obj.ia->fab.narrow_cq_data;
+	if (!more)
+		return true;
+	return !ep->obj.ia->fab.narrow_cq_data && (kind == DOFI_SEND || !ep->has_msg_prefix);
 }
 
 #endif

@@ -33,6 +33,10 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 				  .context = &dto->ctx,
 				  .data = dofi_cq_data_immed(ep, dto) };
 
+	if (ep->has_msg_prefix)
+		return fab->desc->ops->write_and_send(fid, &ep->sq.prefixes,
+						      (size_t)(dto - ep->sq.dto), dto, &msg,
+						      dofi_cq_data_written(dto));
 	return dto->iov_count > fab->max_write_iov
 		       ? fab->desc->ops->split_rdma(fid, dto, &msg, fab->max_write_iov, flags)
 		       : fi_writemsg(fid, &msg, flags);

@@ -102,7 +102,7 @@ struct dofi_fab {
 	/* Capabilities: all that the core knows of a fabric (test/structure/check). */
 	bool has_msg_prefix;  /* a prefix leads each message (ops->send_prefixed) */
 	bool immed;           /* writes with immediate data consume a peer's receive */
-	bool atomics;         /* atomic operations on memory of the peer's; only with immed */
+	bool atomics;         /* atomic operations on memory of the peer's */
 	bool auto_progress;   /* operations proceed without calls into the fabric */
 	bool checks_pz;       /* accesses of peers are checked against the EP's PZ */
 	bool zero_based;      /* remote addresses can be offsets into a region */

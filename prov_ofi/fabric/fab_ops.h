@@ -73,6 +73,11 @@ struct dofi_fabric_ops {
 	/* With fab->has_msg_prefix (fabric/verbs/msg_prefix.h). fid: endpoint or SRX. */
 	ssize_t (*send_prefixed)(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 				 struct dofi_dto *dto, uint64_t data);
+	/* A write of immediate data: the write, if it has bytes, then a message of that prefix
+	 * alone. */
+	ssize_t (*write_and_send)(struct fid_ep *fid, const struct dofi_msg_prefixes *w,
+				  size_t slot, struct dofi_dto *dto, const struct fi_msg_rma *write,
+				  uint64_t data);
 	ssize_t (*recv_prefixed)(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 				 struct dofi_dto *dto);
 	/* Reads the prefix of a received message and copies what was bounced. Returns a

@@ -169,7 +169,10 @@ static uint32_t fab_max_size(const struct dofi_fab *fab)
 {
 	size_t most = fab->info->ep_attr->max_msg_size - fab->msg_overhead;
 
-	return most && most < DOFI_MAX_MESSAGE ? (uint32_t)most : DOFI_MAX_MESSAGE;
+	/* A message prefix has no room for the length of a longer write with immediate data. */
+	if (!most || most > DOFI_MAX_MESSAGE - fab->msg_overhead)
+		most = DOFI_MAX_MESSAGE - fab->msg_overhead;
+	return (uint32_t)most;
 }
 
 static int fab_find_and_open(struct dofi_fab *fab, const char *wanted)

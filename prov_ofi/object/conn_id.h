@@ -18,6 +18,16 @@
  *
  * RDMA devices carry 32 bits only: the immediate data. Such writes to an SRQ are not supported.
  *
+ * Where a message prefix replaces completion data (iWARP), a message without contents follows the
+ * write. Its prefix differs from those of other messages to an EP without an SRQ in bits 1..31,
+ * which are 0 or 1 there:
+ *
+ *   bit 0       as above
+ *   bits 1..31  bytes of the write plus 2
+ *   bits 32..63 immediate data
+ *
+ * It has no room for a connection id either: such writes to an SRQ are not supported.
+ *
  * The lookup takes no lock and trusts nothing: the caller checks that the completion can belong to
  * the EP found.
  */
@@ -34,6 +44,7 @@ struct dofi_ep;
 
 #define DOFI_DATA_SOLICITED 1u
 #define DOFI_DATA_INVALIDATE 2u
+#define DOFI_DATA_WRITTEN 2u /* added to the bytes of a write, in bits 1..31 */
 #define DOFI_DATA_CONN_ID_SHIFT 2
 
 #define DOFI_CONN_ID_INDEX_BITS 16

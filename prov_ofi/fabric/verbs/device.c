@@ -270,10 +270,10 @@ static bool device_grants(const struct dofi_fab *fab, size_t rx, size_t tx, size
 	return ok;
 }
 
-/* iWARP has neither completion data nor atomic operations. */
+/* iWARP has no atomic operations. Its immediate data is in the prefix of a message. */
 static void device_settle_extensions(struct dofi_fab *fab)
 {
-	fab->immed = !fab->has_msg_prefix;
+	fab->immed = true;
 	/* A value that is passed as a pointer must not be longer than one. */
 	fab->atomics = !fab->has_msg_prefix &&
 		       (!dofi_device_takes_values(fab) || sizeof(void *) == sizeof(uint64_t)) &&

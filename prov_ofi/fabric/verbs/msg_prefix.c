@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fabric/verbs/msg_prefix.h"
+#include "fabric/verbs/split_rdma.h"
 #include "object/srq.h"
 
 /* Queues of more slots than this have no room for copies: it would be more than 16 KiB. */
@@ -89,6 +90,25 @@ ssize_t dofi_msg_prefix_send(struct fid_ep *fid, const struct dofi_msg_prefixes 
 	}
 	msg_prefix_add_segment(&l, w, slot, dto);
 	return fi_sendmsg(fid, &l.msg, FI_COMPLETION);
+}
+
+ssize_t dofi_msg_prefix_write(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
+			      struct dofi_dto *dto, const struct fi_msg_rma *write, uint64_t data)
+{
+	const struct dofi_fab *fab = &dto->ep->obj.ia->fab;
+	uint64_t *word = msg_prefix_at(w, slot);
+	struct fi_msg_rma first = *write;
+	ssize_t ret = 0;
+
+	first.context = NULL;
+	if (dto->length)
+		ret = dofi_split_rdma(fid, dto, &first, fab->max_write_iov, 0);
+	if (ret)
+		return ret;
+	*word = htobe64(data);
+	/* -FI_EAGAIN: the write will be submitted again, too, which is harmless. */
+	return fi_send(fid, word, DOFI_MSG_PREFIX_LEN, fi_mr_desc(w->mr), FI_ADDR_UNSPEC,
+		       &dto->ctx);
 }
 
 /* True if this receive uses the bounce buffer behind its prefix. */

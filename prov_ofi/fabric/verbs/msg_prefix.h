@@ -29,6 +29,11 @@ ssize_t dofi_msg_prefix_send(struct fid_ep *fid, const struct dofi_msg_prefixes 
 ssize_t dofi_msg_prefix_recv(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 			     struct dofi_dto *dto);
 
+/* Writes, then sends the prefix alone. The completion is that of the message: a device that fails
+ * the write fails the message, too. */
+ssize_t dofi_msg_prefix_write(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
+			      struct dofi_dto *dto, const struct fi_msg_rma *write, uint64_t data);
+
 /* Reads the prefix of a received message, so that *len becomes the length of the consumer's part,
  * and copies a bounced message to the posted buffer. Returns a DAT_DTO_COMPLETION_STATUS. */
 uint8_t dofi_msg_prefix_take(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len,

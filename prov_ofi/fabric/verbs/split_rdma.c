@@ -44,5 +44,8 @@ uint32_t dofi_split_rdma_more(const struct dofi_ep *ep)
 	uint32_t reads = split_pieces(ep->max_iov[DOFI_READ], fab->max_read_iov);
 	uint32_t writes = split_pieces(ep->max_iov[DOFI_WRITE], fab->max_write_iov);
 
+	/* A write with immediate data is followed by a message. */
+	if (fab->immed && ep->has_msg_prefix)
+		writes++;
 	return (reads > writes ? reads : writes) - 1;
 }

@@ -162,6 +162,7 @@ const struct dofi_fabric_ops dofi_verbs_ops = {
 	.is_up = dofi_device_events_is_up,
 	.cq_status = verbs_cq_status,
 	.send_prefixed = dofi_msg_prefix_send,
+	.write_and_send = dofi_msg_prefix_write,
 	.recv_prefixed = dofi_msg_prefix_recv,
 	.read_prefix = dofi_msg_prefix_take,
 	.adapt_atomic = verbs_adapt_atomic,
