@@ -204,6 +204,7 @@ ALWAYS_INLINE DAT_RETURN dto_take_remote(struct dofi_dto *dto, enum dofi_dto_kin
 
 	dto->remote_addr = dofi_rmr_addr(remote);
 	dto->remote_key = remote->rmr_context;
+	dto->handed_over = 0;
 	if (kind == DOFI_WRITE || kind == DOFI_WRITE_IMMED)
 		return dto->length > len ? DOFI_ERR(DAT_LENGTH_ERROR, 0) : DAT_SUCCESS;
 	if (dto->length < len)

@@ -89,7 +89,7 @@ struct dofi_fabric_ops {
 	void (*adapt_atomic)(const struct dofi_fab *fab, const struct dofi_dto *dto,
 			     struct fi_msg_atomic *msg, struct fi_ioc *compare);
 	/* A read or write of more segments than one of the fabric has at most (`most`). */
-	ssize_t (*split_rdma)(struct fid_ep *fid, const struct dofi_dto *dto,
+	ssize_t (*split_rdma)(struct fid_ep *fid, struct dofi_dto *dto,
 			      const struct fi_msg_rma *whole, size_t most, uint64_t flags);
 };
 

@@ -76,7 +76,11 @@ struct dofi_dto {
 	union {
 		struct { /* RDMA */
 			uint64_t remote_addr, remote_key;
-			uint64_t operand[2]; /* [0] added or compared; [1] swapped in */
+			union {
+				uint64_t operand[2];  /* [0] added or compared; [1] swapped in */
+				uint32_t handed_over; /* segments of a request that consists of
+						       * several of the fabric's; ep->lock */
+			};
 		};
 		struct {                              /* receive posted to an EP */
 			uint32_t memory;              /* context of its only segment */

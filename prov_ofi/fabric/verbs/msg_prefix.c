@@ -98,15 +98,14 @@ ssize_t dofi_msg_prefix_write(struct fid_ep *fid, const struct dofi_msg_prefixes
 	const struct dofi_fab *fab = &dto->ep->obj.ia->fab;
 	uint64_t *word = msg_prefix_at(w, slot);
 	struct fi_msg_rma first = *write;
-	ssize_t ret = 0;
+	ssize_t ret;
 
 	first.context = NULL;
-	if (dto->length)
-		ret = dofi_split_rdma(fid, dto, &first, fab->max_write_iov, 0);
+	ret = dofi_split_rdma(fid, dto, &first, fab->max_write_iov, 0);
 	if (ret)
 		return ret;
 	*word = htobe64(data);
-	/* -FI_EAGAIN: the write will be submitted again, too, which is harmless. */
+	/* -FI_EAGAIN: the next call submits the message only. */
 	return fi_send(fid, word, DOFI_MSG_PREFIX_LEN, fi_mr_desc(w->mr), FI_ADDR_UNSPEC,
 		       &dto->ctx);
 }

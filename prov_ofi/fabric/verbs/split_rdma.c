@@ -6,15 +6,25 @@
  */
 #include "fabric/verbs/split_rdma.h"
 
-ssize_t dofi_split_rdma(struct fid_ep *fid, const struct dofi_dto *dto,
-			const struct fi_msg_rma *whole, size_t most, uint64_t flags)
+static uint64_t split_bytes(const struct iovec *iov, size_t n)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += iov[i].iov_len;
+	return bytes;
+}
+
+ssize_t dofi_split_rdma(struct fid_ep *fid, struct dofi_dto *dto, const struct fi_msg_rma *whole,
+			size_t most, uint64_t flags)
 {
 	struct fi_rma_iov target = { dto->remote_addr, 0, dto->remote_key };
 	struct fi_msg_rma piece = *whole;
 	ssize_t ret = 0;
 
 	piece.rma_iov = &target;
-	for (size_t i = 0; i < whole->iov_count && !ret; i += piece.iov_count) {
+	target.addr += split_bytes(whole->msg_iov, dto->handed_over);
+	for (size_t i = dto->handed_over; i < whole->iov_count && !ret; i += piece.iov_count) {
 		size_t left = whole->iov_count - i;
 		bool last = left <= most;
 
@@ -22,12 +32,13 @@ ssize_t dofi_split_rdma(struct fid_ep *fid, const struct dofi_dto *dto,
 		piece.desc = &whole->desc[i];
 		piece.iov_count = last ? left : most;
 		piece.context = last ? whole->context : NULL;
-		target.len = 0;
-		for (size_t k = 0; k < piece.iov_count; k++)
-			target.len += piece.msg_iov[k].iov_len;
-		/* -FI_EAGAIN: all will be submitted again, which is harmless. */
+		target.len = split_bytes(piece.msg_iov, piece.iov_count);
+		/* Before the call: after the last one the operation may be complete. */
+		dto->handed_over += (uint32_t)piece.iov_count;
 		ret = dto->kind == DOFI_READ ? fi_readmsg(fid, &piece, last ? flags : 0)
 					     : fi_writemsg(fid, &piece, last ? flags : 0);
+		if (ret)
+			dto->handed_over -= (uint32_t)piece.iov_count;
 		target.addr += target.len;
 	}
 	return ret;
