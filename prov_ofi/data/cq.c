@@ -150,6 +150,8 @@ static __attribute__((noinline)) uint8_t cq_read_data(struct dofi_dto *dto,
 						      const struct fi_cq_data_entry *entry,
 						      uint64_t data, size_t *len)
 {
+	uint32_t key;
+
 	if (entry->flags & FI_REMOTE_WRITE) {
 		cq_read_immed(dto, fab, data, len);
 		return DAT_DTO_SUCCESS;
@@ -159,10 +161,10 @@ static __attribute__((noinline)) uint8_t cq_read_data(struct dofi_dto *dto,
 		cq_read_immed(dto, fab, data, len);
 		return DAT_DTO_SUCCESS;
 	}
-	dto->solicited = data & DOFI_DATA_SOLICITED;
-	if (!(data & DOFI_DATA_INVALIDATE))
+	key = dofi_cq_data_read_msg(dto, fab, data);
+	if (!key)
 		return DAT_DTO_SUCCESS;
-	dto->inv_key = (uint32_t)(data >> 32);
+	dto->inv_key = key;
 	dto->kind = DOFI_RECV_INVALIDATE;
 	return dofi_rmr_invalidate(dto->ep, dto->inv_key) ? DAT_DTO_SUCCESS
 							  : DAT_DTO_ERR_LOCAL_PROTECTION;

@@ -8,6 +8,12 @@
 #include "object/conn_id.h"
 #include "object/ep.h"
 
+/* 32 bits, on devices. */
+static inline bool dofi_cq_data_is_narrow(const struct dofi_fab *fab)
+{
+	return fab->narrow_cq_data;
+}
+
 /* Data of every message to that peer. */
 static inline uint64_t dofi_cq_data_conn_id(const struct dofi_ep *ep)
 {
@@ -24,15 +30,29 @@ static inline uint64_t dofi_cq_data_msg(const struct dofi_ep *ep, const struct d
 {
 	uint64_t data = dofi_cq_data_conn_id(ep) | dofi_cq_data_solicited(dto);
 
-	if (dto->inv_key)
-		data |= DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
-	return data;
+	if (!dto->inv_key)
+		return data;
+	if (dofi_cq_data_is_narrow(&ep->obj.ia->fab))
+		return dto->inv_key;
+	return data | DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
+}
+
+/* Reads the data of a message. Returns the key that it invalidates; 0: none. */
+static inline uint32_t dofi_cq_data_read_msg(struct dofi_dto *dto, const struct dofi_fab *fab,
+					     uint64_t data)
+{
+	bool key_only = dofi_cq_data_is_narrow(fab) && !dto->shared && data != DOFI_DATA_SOLICITED;
+
+	dto->solicited = key_only || (data & DOFI_DATA_SOLICITED);
+	if (key_only)
+		return (uint32_t)data;
+	return data & DOFI_DATA_INVALIDATE ? (uint32_t)(data >> 32) : 0;
 }
 
 /* Data of this write with immediate data. */
 static inline uint64_t dofi_cq_data_immed(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	if (ep->obj.ia->fab.narrow_cq_data)
+	if (dofi_cq_data_is_narrow(&ep->obj.ia->fab))
 		return dto->immed;
 	return (uint64_t)dto->immed << 32 | dofi_cq_data_conn_id(ep) | dofi_cq_data_solicited(dto);
 }
@@ -60,7 +80,7 @@ static inline size_t dofi_cq_data_bytes_written(uint64_t data)
 static inline void dofi_cq_data_read_immed(struct dofi_dto *dto, const struct dofi_fab *fab,
 					   uint64_t data)
 {
-	bool narrow = fab->narrow_cq_data;
+	bool narrow = dofi_cq_data_is_narrow(fab);
 
 	dto->solicited = narrow || (data & DOFI_DATA_SOLICITED);
 	dto->immed = (uint32_t)(narrow ? data : data >> 32);
@@ -71,11 +91,11 @@ static inline void dofi_cq_data_read_immed(struct dofi_dto *dto, const struct do
 static inline bool dofi_cq_data_fits(const struct dofi_ep *ep, enum dofi_dto_kind kind,
 				     uint32_t inv_key)
 {
-	bool more = kind == DOFI_SEND ? inv_key != 0 : kind == DOFI_WRITE_IMMED && ep->peer_conn_id;
+	bool narrow = dofi_cq_data_is_narrow(&ep->obj.ia->fab);
 
-	if (!more)
-		return true;
-	return !ep->obj.ia->fab.narrow_cq_data && (kind == DOFI_SEND || !ep->has_msg_prefix);
+	if (kind == DOFI_SEND)
+		return !inv_key || !narrow || (!ep->peer_conn_id && inv_key != DOFI_DATA_SOLICITED);
+	return kind != DOFI_WRITE_IMMED || !ep->peer_conn_id || (!narrow && !ep->has_msg_prefix);
 }
 
 #endif

@@ -106,8 +106,8 @@ struct dofi_fab {
 	bool auto_progress;   /* operations proceed without calls into the fabric */
 	bool checks_pz;       /* accesses of peers are checked against the EP's PZ */
 	bool zero_based;      /* remote addresses can be offsets into a region */
-	bool narrow_cq_data;  /* completion data is 32 bits: immediate data, or a
-			      * connection id */
+	bool narrow_cq_data;  /* completion data is 32 bits: immediate data, a key to
+			      * invalidate, or a connection id */
 	bool early_flush;     /* operations may be flushed before the connection's event,
 			      * and an SRQ's buffers without having been used */
 	bool connect_blocks;  /* a connect call waits until the host answers */

@@ -16,7 +16,8 @@
  *   bits 2..25  connection id
  *   bits 32..63 immediate data
  *
- * RDMA devices carry 32 bits only: the immediate data. Such writes to an SRQ are not supported.
+ * RDMA devices carry 32 bits only: the immediate data, or the key to invalidate, which is never 1
+ * (bit 0 alone). Such writes and messages to an SRQ are not supported, and they always notify.
  *
  * Where a message prefix replaces completion data (iWARP), a message without contents follows the
  * write. Its prefix differs from those of other messages to an EP without an SRQ in bits 1..31,

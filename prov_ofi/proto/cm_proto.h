@@ -33,7 +33,8 @@
  *
  * followed by private data up to the end of the message. The port has the low 16 bits of the
  * qualifier. A message that is longer than one of the fabric is sent in parts (proto/cm_part.h),
- * which version 3 introduced. Version 4 introduced writes with immediate data over iWARP.
+ * which version 3 introduced. Version 4 introduced writes with immediate data over iWARP and, over
+ * other devices, sends with invalidation.
  *
  * Version 2 introduced writes with immediate data (object/conn_id.h), which a peer of version 1
  * would misinterpret.

@@ -106,6 +106,32 @@ TEST(rmr_invalidate, many_messages_and_bindings_in_2_0)
 	rig_close(&r);
 }
 
+/* The flag of the message does not change what it invalidates, nor the reverse. */
+TEST(rmr_invalidate, solicited_and_plain_messages_in_turn_in_2_0)
+{
+	static const int solicited = DAT_COMPLETION_SOLICITED_WAIT_FLAG;
+	DAT_RMR_CONTEXT key;
+	struct rig r;
+	uint64_t i;
+
+	rig_open(&r);
+	for (i = 0; i < 12; i++) {
+		int flags = i % 2 ? solicited : 0;
+
+		OK(post_recv(&r.p.b, 0, 500, i));
+		if (i % 3) {
+			OK(send_inv(&r.p.a, 10 + i, i, flags, DAT_FALSE, 0));
+			EV_DTO(r.p.b.recv, r.p.b.ep, i, OP_RECV, 10 + i);
+		} else {
+			key = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
+			OK(send_inv(&r.p.a, 10 + i, i, flags, DAT_TRUE, key));
+			ev_invalidated(&r.p.b, i, 10 + i, key);
+		}
+		EV_DTO(r.p.a.req, r.p.a.ep, i, OP_SEND, 10 + i);
+	}
+	rig_close(&r);
+}
+
 TEST(rmr_invalidate, FALSE_makes_it_a_plain_send_in_2_0)
 {
 	DAT_RMR_CONTEXT key;
@@ -288,23 +314,40 @@ TEST(rmr_invalidate, key_of_a_region_loses_its_remote_rights_in_2_0)
 	rig_close(&r);
 }
 
-TEST(rmr_invalidate, through_a_shared_receive_queue_in_2_0)
+/* b has an SRQ. */
+static DAT_SRQ_HANDLE rig_open_srq(struct rig *r)
 {
 	DAT_SRQ_ATTR attr = { .max_recv_dtos = 16,
 			      .max_recv_iov = 2,
 			      .low_watermark = DAT_SRQ_LW_DEFAULT };
+	DAT_SRQ_HANDLE srq;
+
+	pair_open(&r->p);
+	OK(dat_srq_create(r->p.node.ia, r->p.node.pz, &attr, &srq));
+	OK(dat_ep_free(r->p.b.ep));
+	OK(dat_ep_create_with_srq(r->p.node.ia, r->p.node.pz, r->p.b.recv, r->p.b.req, r->p.b.conn,
+				  srq, NULL, &r->p.b.ep));
+	rig_fill(r);
+	return srq;
+}
+
+static void rig_close_srq(struct rig *r, DAT_SRQ_HANDLE srq)
+{
+	OK(dat_ep_free(r->p.b.ep));
+	r->p.b.ep = NULL;
+	OK(dat_srq_free(srq));
+	rig_close(r);
+}
+
+TEST(rmr_invalidate, through_a_shared_receive_queue_in_2_0)
+{
 	DAT_RMR_CONTEXT key;
 	DAT_LMR_TRIPLET t;
 	DAT_SRQ_HANDLE srq;
 	struct rig r;
 	uint64_t i;
 
-	pair_open(&r.p);
-	OK(dat_srq_create(r.p.node.ia, r.p.node.pz, &attr, &srq));
-	OK(dat_ep_free(r.p.b.ep));
-	OK(dat_ep_create_with_srq(r.p.node.ia, r.p.node.pz, r.p.b.recv, r.p.b.req, r.p.b.conn, srq,
-				  NULL, &r.p.b.ep));
-	rig_fill(&r);
+	srq = rig_open_srq(&r);
 	t = seg(&r.p.b.buf, 0, 500);
 	for (i = 0; i < 40; i++) {
 		key = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
@@ -318,10 +361,39 @@ TEST(rmr_invalidate, through_a_shared_receive_queue_in_2_0)
 		EV_DTO(r.p.b.recv, r.p.b.ep, 100 + i, OP_RECV, 20);
 		EV_DTO(r.p.a.req, r.p.a.ep, 3, OP_SEND, 20);
 	}
-	OK(dat_ep_free(r.p.b.ep));
-	r.p.b.ep = NULL;
-	OK(dat_srq_free(srq));
-	rig_close(&r);
+	rig_close_srq(&r, srq);
+}
+
+/* Over verbs the completion data has no room for a key and the id of the connection. */
+TEST(rmr_invalidate, with_a_shared_receive_queue_over_verbs_in_2_0)
+{
+	bool refused = fabric_is("verbs");
+	DAT_RMR_CONTEXT key;
+	DAT_LMR_TRIPLET t;
+	DAT_SRQ_HANDLE srq;
+	DAT_RETURN ret;
+	struct rig r;
+
+	srq = rig_open_srq(&r);
+	key = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
+	t = seg(&r.p.b.buf, 0, 500);
+	OK(dat_srq_post_recv(srq, 1, &t, ck(1)));
+	ret = send_inv(&r.p.a, 10, 2, 0, DAT_TRUE, key);
+	if (refused) {
+		ASSERT_RET(ret, DAT_MODEL_NOT_SUPPORTED, 0);
+		usable(&r.p.a, at(&r, FROM), LEN, key);
+	} else {
+		OK(ret);
+		ev_invalidated(&r.p.b, 1, 10, key);
+		EV_DTO(r.p.a.req, r.p.a.ep, 2, OP_SEND, 10);
+	}
+	/* In the other direction there is no SRQ. */
+	key = window(&r.p.a, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
+	OK(post_recv(&r.p.a, 0, 500, 3));
+	OK(send_inv(&r.p.b, 10, 4, 0, DAT_TRUE, key));
+	ev_invalidated(&r.p.a, 3, 10, key);
+	EV_DTO(r.p.b.req, r.p.b.ep, 4, OP_SEND, 10);
+	rig_close_srq(&r, srq);
 }
 
 /* ---- dat_ep_post_rdma_read_to_rmr ---- */
