@@ -36,6 +36,7 @@ dofi_common_sources = \
 	prov_ofi/fabric/fab_lib.c prov_ofi/fabric/fab_lib.h \
 	prov_ofi/fabric/netif.c prov_ofi/fabric/netif.h \
 	prov_ofi/fabric/verbs/device_events.c prov_ofi/fabric/verbs/device_events.h \
+	prov_ofi/fabric/verbs/device_port.c \
 	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \
 	prov_ofi/msgep/cm/cm.c prov_ofi/msgep/cm/cm.h prov_ofi/msgep/cm/cm_int.h \
 	prov_ofi/msgep/cm/cm_conn.c \

@@ -20,8 +20,19 @@ static const char *ia_attr_true_if(bool yes)
 	return yes ? "TRUE" : "FALSE";
 }
 
+static const char *ia_attr_or(const char *value, const char *otherwise)
+{
+	return *value ? value : otherwise;
+}
+
+/* Without a device the interface, and without one the fabric. */
+static const char *ia_attr_device(const struct dofi_fab *fab)
+{
+	return ia_attr_or(fab->device, ia_attr_or(fab->netdev, fab->desc->name));
+}
+
 /* Existing programs search for the first two on any fabric, the tools of this project for the last
- * two. */
+ * two. Without a device the names of a port's attributes exist, too: programs print the values. */
 void dofi_attr_name(struct dofi_ia *ia)
 {
 	const struct dofi_fab *fab = &ia->fab;
@@ -52,6 +63,13 @@ void dofi_attr_name(struct dofi_ia *ia)
 		{ "DAT_COLL_REDUCE_SCATTER", ia_attr_true_if(ext) },
 		{ "DAT_COLL_SCAN", ia_attr_true_if(ext) },
 		{ "DAT_IB_PROVIDER_NAME", "libfabric" },
+		{ "DAT_IB_DEVICE_NAME", ia_attr_device(fab) },
+		{ "DAT_IB_CONNECTIVITY_MODE", "DIRECT" },
+		{ "DAT_IB_NODE_GUID", ia_attr_or(fab->port.node_guid, "0000:0000:0000:0000") },
+		{ "DAT_IB_GID",
+		  ia_attr_or(fab->port.gid, "0000:0000:0000:0000:0000:0000:0000:0000") },
+		{ "DAT_IB_PORT_STATUS", ia_attr_or(fab->port.state, "ACTIVE") },
+		{ "DAT_IB_PORT_NUMBER", ia_attr_or(fab->port.number, "1") },
 		{ "DAT_OFI_FABRIC", fab->desc->name },
 		{ "DAT_OFI_INTERFACE", fab->netdev },
 	};

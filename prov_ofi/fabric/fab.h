@@ -84,6 +84,11 @@ struct dofi_fabric_desc {
 	const struct msgep_transport *local_transport;
 };
 
+/* The port of a device that the adapter uses, when it was opened. */
+struct dofi_fab_port {
+	char number[12], state[16], gid[48], node_guid[24];
+};
+
 struct dofi_fab {
 	const struct dofi_fabric_desc *desc;
 	struct fi_info *info;
@@ -129,6 +134,7 @@ struct dofi_fab {
 	bool lost;                   /* device or address is lost; cm_lock */
 	size_t cq_known_size;        /* a CQ of this size can be opened (verbs/cq_reservation.c) */
 	char device[64];             /* of the fabric, "" where it has none */
+	struct dofi_fab_port port;   /* empty without a device */
 	bool cq_external_lock;       /* the EVD's lock replaces libfabric's (object/evd.h) */
 	size_t max_read_iov;         /* segments that one RDMA read of the fabric takes, and */
 	size_t max_write_iov;        /* one write; operations of more are split */

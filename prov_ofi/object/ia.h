@@ -64,7 +64,7 @@ struct dofi_progress {
 };
 
 /* Provider-specific attributes. */
-#define DOFI_NAMED 27
+#define DOFI_NAMED 33
 
 struct dofi_ia {
 	struct dofi_obj obj;

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <unistd.h>
 
 static void get(struct node *n)
 {
@@ -65,6 +66,31 @@ TEST(attr, transport_mtu_is_that_of_the_port)
 		ASSERT(mtu == 256 || mtu == 512 || mtu == 1024 || mtu == 2048 || mtu == 4096);
 	else
 		ASSERT_EQ(mtu, 65536);
+	node_close(&n);
+}
+
+/* Names of the original; of a device the values are those in /sys. */
+TEST(attr, device_and_port_are_told)
+{
+	bool device = fabric_is("verbs") || fabric_is("iwarp") || fabric_is("rxm-verbs");
+	const char *name, *number;
+	char path[256];
+	struct node n;
+
+	get(&n);
+	name = named(&n, "DAT_IB_DEVICE_NAME");
+	number = named(&n, "DAT_IB_PORT_NUMBER");
+	ASSERT(*name);
+	ASSERT(!strcmp(named(&n, "DAT_IB_CONNECTIVITY_MODE"), "DIRECT"));
+	ASSERT(!strcmp(named(&n, "DAT_IB_PORT_STATUS"), "ACTIVE"));
+	ASSERT(atoi(number) > 0);
+	ASSERT_EQ(strlen(named(&n, "DAT_IB_NODE_GUID")), 19);
+	ASSERT_EQ(strlen(named(&n, "DAT_IB_GID")), 39);
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/ports/%s", name, number);
+	if (device)
+		ASSERT(!access(path, R_OK));
+	else
+		ASSERT(!strcmp(named(&n, "DAT_IB_NODE_GUID"), "0000:0000:0000:0000"));
 	node_close(&n);
 }
 

@@ -33,24 +33,12 @@ bool dofi_device_known(const char *name)
 	return !access(path, F_OK);
 }
 
-static bool device_read_line(const char *path, char *line, int room)
-{
-	FILE *f = fopen(path, "re");
-	bool got = f && fgets(line, room, f);
-
-	if (f)
-		fclose(f);
-	if (got)
-		line[strcspn(line, "\n")] = '\0';
-	return got;
-}
-
 static bool device_port_is_active(const char *port)
 {
 	char path[400], line[64];
 
 	snprintf(path, sizeof(path), "%s/state", port);
-	return device_read_line(path, line, sizeof(line)) && strstr(line, "ACTIVE");
+	return dofi_device_read_line(path, line, sizeof(line)) && strstr(line, "ACTIVE");
 }
 
 static bool device_is_active(const char *device)
@@ -203,6 +191,7 @@ static int device_copy_value(struct dofi_fab *fab, const struct fi_info *best)
 	fab->addr_named = true;
 	snprintf(fab->device, sizeof(fab->device), "%s", best->domain_attr->name);
 	device_name_interface(fab);
+	dofi_device_describe_port(fab);
 	return 0;
 }
 

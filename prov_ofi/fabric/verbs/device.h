@@ -29,6 +29,13 @@ static inline bool dofi_device_takes_values(const struct dofi_fab *fab)
 
 extern const struct dofi_fabric_ops dofi_verbs_ops;
 
+/* ---- fabric/verbs/device_port.c ---- */
+
+/* Fills fab->port; fab->device and fab->netdev are known. */
+void dofi_device_describe_port(struct dofi_fab *fab);
+/* Reads the first line of the file, without its end. */
+bool dofi_device_read_line(const char *path, char *line, int room);
+
 /* ---- fabric/verbs/cq_reservation.c: a completion queue of hardware must never overflow ---- */
 
 /* Opens a CQ for `qlen` and streams that may be added later, or as large as the device allows. Sets
