@@ -299,6 +299,7 @@ struct rdm_net {
 	uint32_t copied; /* largest message that the provider copies rather than
 			  * fetches (rendezvous); 0: unknown */
 	bool register_packets;
+	bool fd_may_miss; /* the queue's descriptor may miss an arrival */
 	int timer_fd;
 	uint64_t timer_due; /* 0: not armed */
 	bool found_any;     /* the last poll found something; see rdm_may_sleep */

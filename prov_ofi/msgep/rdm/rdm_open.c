@@ -18,6 +18,8 @@
 #include "msgep/rdm/rdm.h"
 #include "diag/diag.h"
 
+/* Longest tick alongside a descriptor that may miss an arrival, see rdm_open_cq. */
+#define FD_TICK_MS 10
 /* Maximum of outstanding operations per direction, whatever the provider would accept. */
 #define DEPTH_MAX 8192
 
@@ -29,6 +31,12 @@ static struct fi_info *rdm_make_hints(const struct dofi_fab *fab, bool bind, boo
 	if (!hints)
 		return NULL;
 	hints->caps = FI_MSG | (tagged ? FI_TAGGED : 0);
+	/* efa then opens no endpoint of libfabric's shm: that one would exclude a descriptor
+	 * (efa_rdm_cq.c, 2.6.0), replace the program's signal actions, and refuse all sends to a
+	 * peer that was killed. Peers on this host are reached through the device, or, with "+shm",
+	 * through shared memory of this library. */
+	if (!strcmp(fab->desc->prov_name, "efa"))
+		hints->caps |= FI_REMOTE_COMM;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->domain_attr->mr_mode |= FI_MR_ENDPOINT;
 	hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
@@ -185,12 +193,30 @@ static int rdm_choose_inner(struct rdm_net *net)
 	return 0;
 }
 
+/* QUIRK libfabric psm3: a queue has a descriptor, but with manual progress only reading the queue
+ * writes to it: what arrives does not wake a thread that blocks (seen in 2.6; psmx3_wait.c). With
+ * automatic progress a thread of the provider would read it each millisecond, as ours does. */
+static bool rdm_may_block(const struct rdm_net *net)
+{
+	return !net->constrained.on && strcmp(net->inner.info->fabric_attr->prov_name, "psm3");
+}
+
+/* rxm's descriptor reports each arrival. The manual page of cxi warns of one that another thread
+ * takes between fi_trywait and the wait, and efa repeats what a receiver had no room for when its
+ * queue is read, so these are polled every FD_TICK_MS, too. */
+static bool rdm_fd_may_miss(const struct rdm_net *net)
+{
+	return !strstr(net->inner.info->fabric_attr->prov_name, "ofi_rxm");
+}
+
 static int rdm_open_cq(struct rdm_net *net)
 {
 	size_t size = net->post_max + rdm_depth(net->inner.info->tx_attr->size) + net->large.limit;
 
-	if (!net->constrained.on && !msgep_inner_open_cq(&net->inner, size, FI_WAIT_FD))
+	if (rdm_may_block(net) && !msgep_inner_open_cq(&net->inner, size, FI_WAIT_FD)) {
+		net->fd_may_miss = rdm_fd_may_miss(net);
 		return 0;
+	}
 	return msgep_inner_open_cq(&net->inner, size, FI_WAIT_NONE);
 }
 
@@ -407,6 +433,8 @@ static uint64_t rdm_next_poll(const struct rdm_net *net)
 		return rdm_tick(net);
 	if (!dofi_list_empty(&net->blocked) || net->post_full || net->large.post_full)
 		return DOFI_MS(RDM_TICK_MS);
+	if (net->fd_may_miss && net->want_tx)
+		return DOFI_MS(FD_TICK_MS);
 	if (!dofi_list_empty(&net->gaps) || !dofi_list_empty(&net->closed))
 		return DOFI_MS(100);
 	return 0;
