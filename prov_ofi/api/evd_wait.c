@@ -24,7 +24,7 @@
 
 /* fi_trywait may refuse the sleep again and again, for example while other threads hold endpoints
  * that have to be polled first. After this number of refusals in sequence the thread does not sleep
- * on the CQ's descriptor, for an increasing time. Posting a receive ends the delay. */
+ * on the CQ's descriptor, for an increasing time. */
 #define STALL_AFTER 3
 #define STALL_DELAY_MAX 50
 
@@ -109,7 +109,6 @@ static bool evd_may_sleep(struct dofi_evd *evd, bool *stalled, unsigned int *ref
 /* Caller holds evd->lock. */
 static void evd_end_sleep(struct dofi_evd *evd)
 {
-	evd->stalled = false;
 	evd->sleeping = false;
 	dofi_eventfd_clear(evd->wake_fd); /* it need not be set */
 }
@@ -196,12 +195,9 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 		fds[n++].fd = s.coll->cq_fd;
 	}
 	evd->sleeping = true;
-	evd->stalled = stalled;
 	DOFI_COUNT(evd->counts->sleeps, 1);
-	if (stalled) {
-		atomic_fetch_add(&evd->obj.ia->stalls, 1);
+	if (stalled)
 		DOFI_COUNT_SHARED(evd->obj.ia->counts->stalls, 1);
-	}
 	dofi_unlock(&evd->lock);
 	ret = evd_poll_cancellable(&s, fds, n, left == DOFI_NEVER ? NULL : &ts);
 	evd_leave_coll(&s);

@@ -74,7 +74,6 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	dofi_lmr_table_init(&ia->lmrs);
 	dofi_conn_ids_init(&ia->conn_ids);
 	dofi_keys_init(&ia->keys);
-	ia->stalls = 0;
 }
 
 static void ia_tear_down(struct dofi_ia *ia)

@@ -98,16 +98,11 @@ void dofi_ep_set_evds(struct dofi_ep *ep, struct dofi_evd *recv, struct dofi_evd
 	}
 	new_recv = ep_replace_evd(ep, ep->recv_evd, recv, true, ep->recv_unsignalled, quiet_recv);
 	new_req = ep_replace_evd(ep, ep->req_evd, req, true, ep->req_unsignalled, quiet_req);
-	/* The progress thread reads the EVDs of all EPs under obj_lock, a post to an SRQ those of
-	 * the SRQ's EPs under srq->lock. */
-	if (ep->srq)
-		dofi_lock(&ep->srq->lock);
+	/* The progress thread reads the EVDs of all EPs under obj_lock. */
 	pthread_mutex_lock(&ep->obj.ia->obj_lock);
 	ep->recv_evd = new_recv;
 	ep->req_evd = new_req;
 	pthread_mutex_unlock(&ep->obj.ia->obj_lock);
-	if (ep->srq)
-		dofi_unlock(&ep->srq->lock);
 	ep->conn_evd = ep_replace_evd(ep, dofi_ep_conn_evd(ep), conn, false, false, false);
 	ep->conn_life = conn ? conn->life : 0;
 	ep->recv_unsignalled = quiet_recv;

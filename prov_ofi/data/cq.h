@@ -54,11 +54,6 @@ unsigned int dofi_evd_service(struct dofi_evd *evd);
 void dofi_evd_drain(struct dofi_evd *evd);
 /* True if the caller may sleep on the CQ's descriptor. Caller holds evd->lock. */
 bool dofi_cq_may_sleep(struct dofi_evd *evd);
-/* A receive was posted while no thread sleeps on the CQ (evd->stalled), perhaps for a message that
- * has arrived. */
-void dofi_cq_resume(struct dofi_evd *evd);
-/* The first receive was posted: a message may be waiting that the fabric does not report. */
-void dofi_cq_kick(struct dofi_evd *evd);
 
 /* Reports completed operations at the head of a queue. Caller holds the lock of its EVD. */
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);

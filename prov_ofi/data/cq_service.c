@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads completion queues outside of the calls that take events, and resumes stalled ones. */
+/* Reads completion queues outside of the calls that take events. */
 #include "base/cancel.h"
 #include "data/cq.h"
-#include "object/progress_wakeup.h"
 
 #define SERVICE_LIMIT 512
 /* Bounds the drain while peers keep filling the CQ. */
@@ -38,20 +37,4 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd)
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	DOFI_NO_CANCEL();
 	return !fi_trywait(evd->obj.ia->fab.fabric, &fid, 1);
-}
-
-void dofi_cq_resume(struct dofi_evd *evd)
-{
-	dofi_lock(&evd->lock);
-	evd->stalled = false;
-	dofi_evd_wake_locked(evd);
-	dofi_unlock(&evd->lock);
-	dofi_progress_wakeup(evd->obj.ia);
-}
-
-void dofi_cq_kick(struct dofi_evd *evd)
-{
-	if (atomic_load_explicit(&evd->stalled, memory_order_acquire))
-		dofi_cq_resume(evd);
-	dofi_evd_service(evd);
 }

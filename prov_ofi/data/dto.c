@@ -442,17 +442,7 @@ DAT_RETURN dofi_ep_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_
 DAT_RETURN dofi_ep_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			     DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	DAT_RETURN ret = dto_post(handle, DOFI_RECV, n, iov, cookie, flags, NULL);
-	const struct dofi_ep *ep = handle;
-	struct dofi_evd *evd;
-
-	if (ret)
-		return ret;
-	evd = ep->recv_evd;
-	/* NULL: another thread has just freed the EP. */
-	if (evd && atomic_load_explicit(&evd->stalled, memory_order_acquire))
-		dofi_cq_resume(evd);
-	return DAT_SUCCESS;
+	return dto_post(handle, DOFI_RECV, n, iov, cookie, flags, NULL);
 }
 
 /* A bad handle is reported before a bad pointer. */

@@ -101,7 +101,6 @@ DAT_RETURN dofi_srq_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz_handle, DAT
 	srq->low_mark = 0;
 	srq->low_armed = srq->low_passed = false;
 	dofi_list_init(&srq->eps);
-	srq->seen_stalls = ia->stalls;
 	ret = srq_add_descriptors(srq, (uint32_t)srq->max_dtos);
 	if (!ret)
 		ret = srq_open_context(srq);
@@ -228,37 +227,11 @@ back:
 	return ret;
 }
 
-/* Resumes CQs on which messages may wait for a buffer: the fabric does not retry by itself. */
-static void srq_wake_receivers(struct dofi_srq *srq, bool all)
-{
-	struct dofi_evd *last = NULL;
-	struct dofi_list *pos;
-
-	dofi_list_each(pos, &srq->eps)
-	{
-		struct dofi_evd *evd = dofi_container(pos, struct dofi_ep, shared.link)->recv_evd;
-
-		if (!evd || evd == last)
-			continue;
-		last = evd;
-		if (all || atomic_load_explicit(&evd->stalled, memory_order_acquire))
-			dofi_cq_kick(evd);
-	}
-	/* Rotate: another EP is first next time. */
-	if (!dofi_list_empty(&srq->eps)) {
-		pos = srq->eps.next;
-		dofi_list_remove(pos);
-		dofi_list_append(&srq->eps, pos);
-	}
-}
-
 DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
 			      DAT_DTO_COOKIE cookie)
 {
 	struct dofi_srq *srq = dofi_srq_live(handle);
-	struct dofi_ia *ia;
 	DAT_RETURN ret;
-	uint32_t stalls;
 
 	if (!srq)
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
@@ -266,19 +239,12 @@ DAT_RETURN dofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLE
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (n && !iov)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	ia = srq->obj.ia;
 	dofi_lock(&srq->lock);
 	if (!srq->srx) {
 		dofi_unlock(&srq->lock);
 		return DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
 	}
 	ret = srq_post_locked(srq, n, iov, cookie);
-	stalls = atomic_load_explicit(&ia->stalls, memory_order_acquire);
-	/* Messages are known to wait. */
-	if (!ret && stalls != srq->seen_stalls) {
-		srq_wake_receivers(srq, srq->posted - srq->taken <= 1);
-		srq->seen_stalls = stalls;
-	}
 	dofi_unlock(&srq->lock);
 	return ret;
 }

@@ -181,7 +181,6 @@ static int fab_find_and_open(struct dofi_fab *fab, const char *wanted)
 
 	fab->max_iov = fab->max_rdma_iov = fab->desc->max_iov;
 	fab->max_read_iov = fab->max_write_iov = fab->desc->max_iov;
-	fab->immed = true;
 	ret = fab->desc->find_info(fab, wanted);
 	return ret ? ret : fab_open_objects(fab);
 }

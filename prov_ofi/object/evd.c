@@ -85,7 +85,6 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->full_batches = 0;
 	evd->min_batch = evd->batch = evd->obj.ia->fab.min_batch;
 	evd->last_check = 0;
-	evd->stalled = false;
 	evd->progress = DOFI_EVD_UNKNOWN;
 	evd->empty_polls = 0;
 	evd->covered_by_peer_cq = false;

@@ -101,7 +101,6 @@ struct dofi_evd {
 	bool served;                   /* ring filled by another thread since the last dequeue */
 	uint8_t full_batches;          /* consecutive reads of the CQ that filled the batch */
 	uint8_t batch, min_batch;      /* entries of the next read; after a partial one */
-	_Atomic bool stalled;          /* its CQ refuses the sleep: a posted receive resumes it */
 
 	struct dofi_list link; /* ia->evds */
 	enum dofi_evd_progress progress;

@@ -77,7 +77,6 @@ struct dofi_ia {
 	pthread_mutex_t mr_lock;       /* bindings of RMRs */
 	struct dofi_key_table keys;    /* remote keys that the fabric chose */
 	struct dofi_conn_ids conn_ids; /* connections of EPs with an SRQ */
-	_Atomic uint32_t stalls;       /* number of times that an EVD was found stalled */
 
 	pthread_mutex_t obj_lock;
 	struct dofi_list objs[DOFI_KINDS];

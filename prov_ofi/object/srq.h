@@ -37,7 +37,6 @@ struct dofi_srq {
 	_Atomic bool low_armed, low_passed;
 	struct dofi_list eps; /* ep->shared.link; lock */
 	unsigned int users;   /* EPs; lock */
-	uint32_t seen_stalls; /* of ia->stalls; lock */
 };
 
 static inline struct dofi_srq *dofi_srq_live(DAT_SRQ_HANDLE handle)

@@ -140,8 +140,6 @@ static void progress_take_over_cq(struct dofi_ia *ia, struct dofi_evd *evd)
 	/* fi_trywait refuses, but there is nothing to read (see api/evd_wait.c): check at
 	 * intervals. */
 	dofi_evd_disarm(evd, DOFI_EVD_STALLED);
-	atomic_store(&evd->stalled, true);
-	atomic_fetch_add(&ia->stalls, 1);
 	DOFI_COUNT_SHARED(ia->counts->stalls, 1);
 	evd->next_check =
 		dofi_now() + DOFI_MS(evd->empty_polls < 6 ? 1u << evd->empty_polls : STALL_TICK_MS);
@@ -201,7 +199,6 @@ static bool progress_check_cq(struct dofi_ia *ia, struct dofi_evd *evd, uint64_t
 		progress_serve_covered(ia, evd, now);
 		return false;
 	}
-	evd->stalled = false;
 	progress_take_over_cq(ia, evd);
 	return evd->progress == DOFI_EVD_ARMED;
 }
