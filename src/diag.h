@@ -9,7 +9,6 @@
 
 /* Bits of DAT_DBG_TYPE. */
 #define DATI_DBG_ERROR 0x01u
-#define DATI_DBG_GENERIC 0x02u
 #define DATI_DBG_STATIC 0x04u
 #define DATI_DBG_DYNAMIC 0x08u
 #define DATI_DBG_PROVIDER 0x10u

@@ -148,8 +148,6 @@ void dofi_ud_accepted(struct dofi_ep *ep, struct dofi_ah *ah);
 /* Outcomes (cm/cm_events.c) */
 /* The connection, or the attempt, is over: state, flushes, one event. */
 void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us);
-/* Its last part: the flushes and the event. */
-void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number);
 /* A completion with an error status ends the connection. */
 void dofi_cm_break(struct dofi_ep *ep);
 /* The fabric flushed operations but has not reported the end of the connection: unless it does

@@ -79,7 +79,8 @@ static void cm_flush_grace_timer(struct dofi_ep *ep)
 	dofi_async_push(ep->obj.ia, &e, DOFI_MAX_EPS);
 }
 
-void dofi_cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
+/* The flushes and the event. */
+static void cm_conclude(struct dofi_ep *ep, DAT_EVENT_NUMBER number)
 {
 	DOFI_ASSERT_LOCKED(&ep->obj.ia->cm_lock);
 	/* Completions first: they may share the EVD with the event. */
@@ -117,7 +118,7 @@ void dofi_cm_end(struct dofi_ep *ep, DAT_EVENT_NUMBER number, bool by_us)
 	dofi_cm_drop_conn_id(ep);
 	dofi_cm_answer_drop(ep);
 	dofi_rmr_ep_ended(ep);
-	dofi_cm_conclude(ep, number);
+	cm_conclude(ep, number);
 }
 
 void dofi_cm_break(struct dofi_ep *ep)

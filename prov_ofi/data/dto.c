@@ -115,29 +115,6 @@ DAT_RETURN dofi_dto_segments(struct dofi_ia *ia, const struct dofi_pz *pz, struc
 	return dto_reserve_slot(ia, pz, dto, n, seg);
 }
 
-void dofi_dto_count_other(struct dofi_ep_slot *slot, enum dofi_dto_kind kind, uint64_t bytes)
-{
-	switch (kind) {
-	case DOFI_WRITE_IMMED:
-		DOFI_COUNT(slot->write_immed.n, 1);
-		DOFI_COUNT(slot->write_immed.bytes, bytes);
-		break;
-	case DOFI_SEND_UD:
-		DOFI_COUNT(slot->ud_sent.n, 1);
-		DOFI_COUNT(slot->ud_sent.bytes, bytes);
-		break;
-	case DOFI_FETCH_ADD:
-		DOFI_COUNT(slot->fetch_adds, 1);
-		break;
-	case DOFI_CMP_SWAP:
-		DOFI_COUNT(slot->cmp_swaps, 1);
-		break;
-	default:
-		DOFI_COUNT(slot->binds, 1);
-		break;
-	}
-}
-
 /* True if the queue has a free slot; unread completions may free some. Caller holds ep->lock. */
 static __attribute__((noinline)) bool dto_alloc_slot(struct dofi_ep *ep, struct dofi_queue *q)
 {

@@ -11,14 +11,36 @@
 #define DOFI_READABLE (DAT_MEM_PRIV_LOCAL_READ_FLAG | DAT_MEM_PRIV_LOCAL_WRITE_FLAG)
 
 /* Counts a posted operation that is neither send, write, read nor receive. */
-void dofi_dto_count_other(struct dofi_ep_slot *slot, enum dofi_dto_kind kind, uint64_t bytes);
+static __attribute__((noinline)) void dto_count_other(struct dofi_ep_slot *slot,
+						      enum dofi_dto_kind kind, uint64_t bytes)
+{
+	switch (kind) {
+	case DOFI_WRITE_IMMED:
+		DOFI_COUNT(slot->write_immed.n, 1);
+		DOFI_COUNT(slot->write_immed.bytes, bytes);
+		break;
+	case DOFI_SEND_UD:
+		DOFI_COUNT(slot->ud_sent.n, 1);
+		DOFI_COUNT(slot->ud_sent.bytes, bytes);
+		break;
+	case DOFI_FETCH_ADD:
+		DOFI_COUNT(slot->fetch_adds, 1);
+		break;
+	case DOFI_CMP_SWAP:
+		DOFI_COUNT(slot->cmp_swaps, 1);
+		break;
+	default:
+		DOFI_COUNT(slot->binds, 1);
+		break;
+	}
+}
 
 /* Counts a posted operation. Caller holds ep->lock. */
 ALWAYS_INLINE void dofi_dto_count(struct dofi_ep_slot *slot, enum dofi_dto_kind kind,
 				  uint64_t bytes)
 {
 	if (kind > DOFI_RECV) {
-		dofi_dto_count_other(slot, kind, bytes);
+		dto_count_other(slot, kind, bytes);
 		return;
 	}
 	DOFI_COUNT(slot->posted[kind].n, 1);

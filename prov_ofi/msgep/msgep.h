@@ -601,8 +601,6 @@ int msgep_getinfo(struct dofi_fab *fab, struct fi_info **info);
 int msgep_fabric(struct dofi_fab *fab, struct fid_fabric **fabric);
 
 /* objects */
-int msgep_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
-		      void *context);
 int msgep_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
 		  void *context);
 int msgep_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
@@ -706,8 +704,8 @@ bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_re
 /* The endpoint is being closed; a buffer that it has not used returns to the queue. */
 void msgep_srx_detach(struct msgep_srx *srx, struct msgep_ep *ep);
 
-/* post.c, srx.c */
-extern struct fi_ops_msg msgep_msg_ops, msgep_srx_msg_ops;
+/* post.c */
+extern struct fi_ops_msg msgep_msg_ops;
 extern struct fi_ops_rma msgep_rma_ops;
 extern struct fi_ops_atomic msgep_atomic_ops;
 

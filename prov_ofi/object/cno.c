@@ -58,8 +58,8 @@ void dofi_cno_detach(struct dofi_cno *cno)
 	pthread_mutex_unlock(&cno->lock);
 }
 
-int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,
-		 struct dofi_cno **out)
+static int cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,
+		   struct dofi_cno **out)
 {
 	struct dofi_cno *cno = dofi_obj_new(ia, DAT_HANDLE_TYPE_CNO);
 	int ret;
@@ -122,7 +122,7 @@ DAT_RETURN dofi_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agen
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	ret = dofi_cno_new(ia, agent, false, &cno);
+	ret = cno_new(ia, agent, false, &cno);
 	if (ret)
 		return dofi_ret(ret);
 	*out = cno;
@@ -142,7 +142,7 @@ DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia_handle, int *fd, DAT_CNO_HANDLE *
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
 	if (!out)
 		return DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG3);
-	ret = dofi_cno_new(ia, none, true, &cno);
+	ret = cno_new(ia, none, true, &cno);
 	if (ret)
 		return dofi_ret(ret);
 	*fd = cno->fd;

@@ -38,8 +38,6 @@ void dofi_cno_detach(struct dofi_cno *cno);
 /* Releases the waiters and destroys the CNO even if EVDs refer to it. */
 void dofi_cno_destroy(struct dofi_cno *cno);
 
-int dofi_cno_new(struct dofi_ia *ia, DAT_OS_WAIT_PROXY_AGENT agent, bool fd_given,
-		 struct dofi_cno **out);
 /* Calls of 2.0 only; both versions compile them. */
 DAT_RETURN dofi_cno_fd_create(DAT_IA_HANDLE ia, int *fd, DAT_CNO_HANDLE *cno);
 DAT_RETURN dofi_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd);

@@ -207,28 +207,6 @@ static struct msgep_item *inbox_take_spare(struct msgep_inbox *inbox, size_t len
 	return item;
 }
 
-void msgep_inbox_close(struct msgep_domain *domain)
-{
-	struct msgep_inbox *inbox = inbox_of(domain);
-	struct msgep_item *item;
-	struct msgep_eq *eq;
-
-	if (!inbox)
-		return;
-	if (inbox->cm) {
-		eq = inbox->cm->eq;
-		pthread_mutex_lock(&eq->lock);
-		msgep_cm_forget_routes(inbox->cm, domain);
-		msgep_inbox_detach(domain);
-		pthread_mutex_unlock(&eq->lock);
-	}
-	while ((item = msgep_inbox_take(domain)) || (item = inbox_take_spare(inbox, 0)))
-		free(item);
-	dofi_forkfd_close(inbox->fd);
-	domain->inbox = NULL;
-	free(inbox);
-}
-
 bool msgep_inbox_put(struct msgep_domain *domain, const struct msgep_item *what, const void *data)
 {
 	struct msgep_inbox *inbox = inbox_of(domain);
@@ -432,10 +410,9 @@ int msgep_inbox_attach(struct msgep_domain *domain, struct msgep_eq *eq)
 	return 0;
 }
 
-void msgep_inbox_detach(struct msgep_domain *domain)
+/* The event queue receives no more messages. Caller holds eq->lock. */
+static void inbox_detach(struct msgep_inbox *inbox)
 {
-	struct msgep_inbox *inbox = inbox_of(domain);
-
 	inbox_fini_timers(inbox, inbox->cm);
 	msgep_lock(&inbox->lock);
 	inbox_watch_fds(inbox, false);
@@ -448,6 +425,27 @@ void msgep_inbox_detach(struct msgep_domain *domain)
 void msgep_inbox_detach_all(struct msgep_cm *cm)
 {
 	while (!dofi_list_empty(&cm->inboxes))
-		msgep_inbox_detach(
-			dofi_container(cm->inboxes.next, struct msgep_inbox, link)->domain);
+		inbox_detach(dofi_container(cm->inboxes.next, struct msgep_inbox, link));
+}
+
+void msgep_inbox_close(struct msgep_domain *domain)
+{
+	struct msgep_inbox *inbox = inbox_of(domain);
+	struct msgep_item *item;
+	struct msgep_eq *eq;
+
+	if (!inbox)
+		return;
+	if (inbox->cm) {
+		eq = inbox->cm->eq;
+		pthread_mutex_lock(&eq->lock);
+		msgep_cm_forget_routes(inbox->cm, domain);
+		inbox_detach(inbox);
+		pthread_mutex_unlock(&eq->lock);
+	}
+	while ((item = msgep_inbox_take(domain)) || (item = inbox_take_spare(inbox, 0)))
+		free(item);
+	dofi_forkfd_close(inbox->fd);
+	domain->inbox = NULL;
+	free(inbox);
 }

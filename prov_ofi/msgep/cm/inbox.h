@@ -51,8 +51,6 @@ void msgep_inbox_watch(struct msgep_domain *domain, bool on);
 void msgep_inbox_retry(struct msgep_domain *domain);
 /* The event queue receives the messages. Caller holds eq->lock. */
 int msgep_inbox_attach(struct msgep_domain *domain, struct msgep_eq *eq);
-/* The event queue receives no more messages. Caller holds eq->lock. */
-void msgep_inbox_detach(struct msgep_domain *domain);
 /* The oldest one, or NULL. */
 struct msgep_item *msgep_inbox_take(struct msgep_domain *domain);
 void msgep_inbox_free(struct msgep_domain *domain, struct msgep_item *item);

@@ -84,36 +84,6 @@ static int fabric_trywait(struct fid_fabric *fabric, struct fid **fids, int coun
 	return ret;
 }
 
-static struct fi_ops fabric_fid_ops = {
-	.size = sizeof(struct fi_ops),
-	.close = fabric_close,
-};
-
-static struct fi_ops_fabric fabric_ops = {
-	.size = sizeof(struct fi_ops_fabric),
-	.domain = msgep_domain_open,
-	.passive_ep = msgep_pep_open,
-	.eq_open = msgep_eq_open,
-	.trywait = fabric_trywait,
-};
-
-int msgep_fabric(struct dofi_fab *fab, struct fid_fabric **out)
-{
-	struct msgep_fabric *fabric = calloc(1, sizeof(*fabric));
-
-	if (!fabric)
-		return -FI_ENOMEM;
-	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
-	fabric->fid.fid.context = fab;
-	fabric->fid.fid.ops = &fabric_fid_ops;
-	fabric->fid.ops = &fabric_ops;
-	fabric->fab = fab;
-	fabric->transport = fab->desc->transport;
-	fabric->local_transport = fab->desc->local_transport;
-	*out = &fabric->fid;
-	return 0;
-}
-
 static int fabric_domain_close(struct fid *fid)
 {
 	struct msgep_domain *domain = dofi_container(fid, struct msgep_domain, fid.fid);
@@ -172,8 +142,8 @@ static void fabric_prepare(const struct msgep_transport *transport)
 		transport->prepare();
 }
 
-int msgep_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
-		      void *context)
+static int fabric_open_domain(struct fid_fabric *fid, struct fi_info *info, struct fid_domain **out,
+			      void *context)
 {
 	struct msgep_domain *domain = calloc(1, sizeof(*domain));
 	int ret = 0;
@@ -211,5 +181,35 @@ int msgep_domain_open(struct fid_fabric *fid, struct fi_info *info, struct fid_d
 	}
 	domain->fabric->domain = domain;
 	*out = &domain->fid;
+	return 0;
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = fabric_open_domain,
+	.passive_ep = msgep_pep_open,
+	.eq_open = msgep_eq_open,
+	.trywait = fabric_trywait,
+};
+
+int msgep_fabric(struct dofi_fab *fab, struct fid_fabric **out)
+{
+	struct msgep_fabric *fabric = calloc(1, sizeof(*fabric));
+
+	if (!fabric)
+		return -FI_ENOMEM;
+	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
+	fabric->fid.fid.context = fab;
+	fabric->fid.fid.ops = &fabric_fid_ops;
+	fabric->fid.ops = &fabric_ops;
+	fabric->fab = fab;
+	fabric->transport = fab->desc->transport;
+	fabric->local_transport = fab->desc->local_transport;
+	*out = &fabric->fid;
 	return 0;
 }

@@ -98,7 +98,7 @@ static ssize_t srx_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 	return ret;
 }
 
-struct fi_ops_msg msgep_srx_msg_ops = {
+static struct fi_ops_msg srx_msg_ops = {
 	.size = sizeof(struct fi_ops_msg),
 	.recvmsg = srx_recvmsg,
 };
@@ -137,7 +137,7 @@ int msgep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fi
 	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;
 	srx->fid.fid.context = context;
 	srx->fid.fid.ops = &srx_fid_ops;
-	srx->fid.msg = &msgep_srx_msg_ops;
+	srx->fid.msg = &srx_msg_ops;
 	srx->domain = dofi_container(domain, struct msgep_domain, fid);
 	dofi_lock_init(&srx->lock);
 	dofi_list_init(&srx->waiting);

@@ -385,7 +385,6 @@ void rdm_set_timer(struct rdm_net *net);
 
 /* rdm_peers.c. Caller holds transport_lock. */
 int rdm_peer_get(struct rdm_net *net, const uint8_t *name, size_t len, struct rdm_peer **peer);
-void rdm_peer_put(struct rdm_net *net, struct rdm_peer *peer);
 void rdm_peers_free(struct rdm_net *net);
 /* A connection for ep, with packets for everything that both sides may send; NULL: no memory. */
 struct rdm_conn *rdm_conn_get(struct rdm_net *net, struct msgep_ep *ep);

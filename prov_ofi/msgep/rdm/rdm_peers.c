@@ -81,7 +81,7 @@ static void rdm_forget_idle(struct rdm_net *net)
 	}
 }
 
-void rdm_peer_put(struct rdm_net *net, struct rdm_peer *peer)
+static void rdm_peer_put(struct rdm_net *net, struct rdm_peer *peer)
 {
 	if (!--peer->users) {
 		peer->idle_since = dofi_now();
