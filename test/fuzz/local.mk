@@ -97,7 +97,7 @@ test_fuzz_driver_cm_msg_LDADD = prov_ofi/libdaplofi-common.la
 
 test_fuzz_driver_packets_SOURCES = \
 	test/fuzz/packets.c test/fuzz/driver.c test/fuzz/fabric.c test/fuzz/fabric.h \
-	test/fuzz/fuzz.h
+	test/fuzz/fake.c test/fuzz/fake.h test/fuzz/fuzz.h
 fuzz_packets_code = \
 	prov_ofi/base/port_range.c prov_ofi/base/addr.c prov_ofi/base/error_text.c \
 	prov_ofi/base/debug.c prov_ofi/base/forkfd.c prov_ofi/fabric/fab_info.c \
@@ -123,6 +123,7 @@ test_fuzz_driver_frames_LDADD = prov_ofi/libdaplofi-common.la -lpthread
 
 test_fuzz_driver_pairs_SOURCES = \
 	test/fuzz/driver.c test/fuzz/fuzz.h test/fuzz/fabric_msg.c test/fuzz/fabric_msg.h \
+	test/fuzz/fake.c test/fuzz/fake.h \
 	test/fuzz/pairs.c test/fuzz/pairs.h test/fuzz/pairs_cm.c test/fuzz/pairs_msg.c \
 	test/fuzz/pairs_rig.c
 fuzz_pairs_code = \
