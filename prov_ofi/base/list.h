@@ -45,4 +45,15 @@ static inline void dofi_list_remove(struct dofi_list *node)
 	dofi_list_init(node);
 }
 
+/* Moves all nodes to another list, which is not initialised yet. */
+static inline void dofi_list_move(struct dofi_list *from, struct dofi_list *to)
+{
+	dofi_list_init(to);
+	if (dofi_list_empty(from))
+		return;
+	*to = *from;
+	to->next->prev = to->prev->next = to;
+	dofi_list_init(from);
+}
+
 #endif

@@ -46,6 +46,7 @@
 #ifndef DOFI_MSGEP_FRAME_H
 #define DOFI_MSGEP_FRAME_H
 
+#include <endian.h>
 #include <stdint.h>
 
 enum { MSGEP_REQ, MSGEP_ANS, MSGEP_CHANNELS };
@@ -86,6 +87,14 @@ struct msgep_frame {
 static inline void *msgep_payload(struct msgep_frame *f)
 {
 	return f + 1;
+}
+
+/* Converts the numbers of a frame but `mark` and `len` to the order of packets, or back. */
+static inline void msgep_frame_swap(struct msgep_frame *f)
+{
+	f->key = htole32(f->key);
+	f->total = htole64(f->total);
+	f->value = htole64(f->value);
 }
 
 #endif

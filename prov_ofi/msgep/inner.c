@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Opens and closes the libfabric objects that transports over libfabric have in common. */
+#include <string.h>
+
+#include "base/error_text.h"
+#include "base/log.h"
 #include "msgep/inner.h"
 
 void msgep_inner_init(struct msgep_inner *in)
@@ -33,6 +37,19 @@ int msgep_inner_open_cq(struct msgep_inner *in, size_t size, enum fi_wait_obj wa
 		in->cq_fd = -1;
 	}
 	return ret;
+}
+
+bool msgep_inner_read_error(struct msgep_inner *in, void **op_context, int *err)
+{
+	struct fi_cq_err_entry entry;
+
+	memset(&entry, 0, sizeof(entry));
+	if (fi_cq_readerr(in->cq, &entry, 0) <= 0)
+		return false;
+	*op_context = entry.op_context;
+	*err = entry.err < 0 ? -entry.err : entry.err ? entry.err : FI_EIO;
+	dofi_log(DOFI_LOG_DEBUG, "an operation of libfabric failed: %s", dofi_error_text(*err));
+	return true;
 }
 
 void msgep_inner_close(struct msgep_inner *in)

@@ -3,7 +3,12 @@
 #ifndef DOFI_MSGEP_INNER_H
 #define DOFI_MSGEP_INNER_H
 
+#include "base/inline.h"
 #include "msgep/msgep.h"
+
+/* Completions of one read; maximum of a poll, so that threads that wait for the lock get it. */
+#define MSGEP_INNER_BATCH 16
+#define MSGEP_INNER_POLL 64
 
 struct msgep_inner {
 	struct fi_info *info;
@@ -23,5 +28,42 @@ int msgep_inner_open_cq(struct msgep_inner *in, size_t size, enum fi_wait_obj wa
 void msgep_inner_close(struct msgep_inner *in);
 /* Adds the descriptors to block on to the first n. Returns their number. */
 int msgep_inner_wait_fds(const struct msgep_inner *in, int fd[MSGEP_WAIT_FDS], int n);
+
+/* Reads the completion of an operation that has failed. *err: positive. False: the queue itself has
+ * failed. */
+bool msgep_inner_read_error(struct msgep_inner *in, void **op_context, int *err);
+
+/* Reads completions and passes them to `done` or `failed`, which are constants of the caller.
+ * Returns their number. partial: a read may return fewer than there are. (hot) */
+ALWAYS_INLINE unsigned int msgep_inner_poll(struct msgep_inner *in, bool partial, void *arg,
+					    void (*done)(void *arg,
+							 const struct fi_cq_msg_entry *entry),
+					    void (*failed)(void *arg, void *op_context, int err))
+{
+	struct fi_cq_msg_entry entries[MSGEP_INNER_BATCH];
+	unsigned int got = 0;
+	void *op_context;
+	int err;
+
+	while (got < MSGEP_INNER_POLL) {
+		ssize_t n = fi_cq_read(in->cq, entries, MSGEP_INNER_BATCH);
+
+		if (n == -FI_EAVAIL && msgep_inner_read_error(in, &op_context, &err)) {
+			if (op_context)
+				failed(arg, op_context, err);
+			got++;
+			continue;
+		}
+		if (n <= 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			if (entries[i].op_context)
+				done(arg, &entries[i]);
+		got += (unsigned int)n;
+		if (n < MSGEP_INNER_BATCH && !partial)
+			break;
+	}
+	return got;
+}
 
 #endif

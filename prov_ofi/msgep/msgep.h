@@ -424,8 +424,8 @@ struct msgep_transport {
 	bool traffic_classes; /* connections have a DSCP each, or no packets */
 	bool dispatches;      /* `progress` processes all endpoints: they are not polled
 			  * individually */
-	/* 0 if the fabric can be opened, otherwise reports why not; NULL: it always can. */
-	int (*find_provider)(const struct dofi_fab *fab);
+	/* libfabric's info of what is below; NULL: nothing is. 0, or reports why there is none. */
+	int (*find_inner)(const struct dofi_fab *fab, struct fi_info **info);
 	/* An adapter that may use the transport is being opened; NULL: nothing to do. */
 	void (*prepare)(void);
 	int (*domain_open)(struct msgep_domain *domain);

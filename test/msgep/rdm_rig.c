@@ -55,6 +55,7 @@ static bool bulk_mode;
 
 static void open_domain(struct side *s)
 {
+	struct fi_info *info;
 	int ret;
 
 	memset(s, 0, sizeof(*s));
@@ -68,10 +69,11 @@ static void open_domain(struct side *s)
 	s->fabric.transport = &msgep_transport_rdm;
 	s->domain.fabric = &s->fabric;
 	pthread_mutex_init(&s->domain.transport_lock, NULL);
-	ret = msgep_transport_rdm.find_provider(&s->fab);
+	ret = msgep_transport_rdm.find_inner(&s->fab, &info);
 	if (ret == -FI_ENODATA)
 		dt_skip("this libfabric has no provider %s", row.prov_name);
 	ASSERT_EQ(ret, 0);
+	dofi_lib.freeinfo(info);
 	ASSERT_EQ(msgep_transport_rdm.domain_open(&s->domain), 0);
 }
 

@@ -56,8 +56,11 @@ static int fabric_make_info(const struct dofi_fab *fab, struct fi_info **out)
 int msgep_getinfo(struct dofi_fab *fab, struct fi_info **info)
 {
 	const struct msgep_transport *transport = fab->desc->transport;
-	int ret = transport->find_provider ? transport->find_provider(fab) : 0;
+	struct fi_info *inner = NULL;
+	int ret = transport->find_inner ? transport->find_inner(fab, &inner) : 0;
 
+	if (inner)
+		dofi_lib.freeinfo(inner);
 	return ret ? ret : fabric_make_info(fab, info);
 }
 

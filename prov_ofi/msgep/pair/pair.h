@@ -390,7 +390,7 @@ static inline uint64_t pair_mark(uint32_t index, uint32_t generation)
 }
 
 /* pair_open.c */
-int pair_find_provider(const struct dofi_fab *fab);
+int pair_find_inner(const struct dofi_fab *fab, struct fi_info **info);
 int pair_open(struct msgep_domain *domain);
 void pair_close(struct msgep_domain *domain);
 /* Port of libfabric's listener for a peer that has reached `local`. */
@@ -481,6 +481,19 @@ void pair_drop_unsent(struct pair *pair);
 /* Adds a buffer, for messages that must be sent even without memory. 0 or negative. */
 int pair_buf_new(struct pair_net *net);
 void pair_pool_free(struct pair_net *net);
+
+/* Moves the list of work for the next poll, which `any` announces. False: there is none. */
+static inline bool pair_take_all(struct pair_net *net, struct dofi_list *work, _Atomic bool *any,
+				 struct dofi_list *todo)
+{
+	if (!atomic_load_explicit(any, memory_order_relaxed))
+		return false;
+	msgep_lock(&net->leaf);
+	dofi_list_move(work, todo);
+	atomic_store_explicit(any, false, memory_order_relaxed);
+	msgep_unlock(&net->leaf);
+	return true;
+}
 
 /* pair_recv.c */
 unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct);

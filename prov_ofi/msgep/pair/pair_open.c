@@ -22,7 +22,7 @@
  * has not been read. A peer that has been granted a token connects at once. */
 #define TOKEN_CLOSE_MS 100
 
-static int pair_find_inner(const struct dofi_fab *fab, struct fi_info **info)
+int pair_find_inner(const struct dofi_fab *fab, struct fi_info **info)
 {
 	struct fi_info *hints = dofi_info_hints(FI_EP_MSG, fab->desc->prov_name, &fab->addr);
 	int ret;
@@ -36,16 +36,6 @@ static int pair_find_inner(const struct dofi_fab *fab, struct fi_info **info)
 	if (ret)
 		dofi_diag_info(fab, hints, ret);
 	dofi_lib.freeinfo(hints);
-	return ret;
-}
-
-int pair_find_provider(const struct dofi_fab *fab)
-{
-	struct fi_info *inner;
-	int ret = pair_find_inner(fab, &inner);
-
-	if (!ret)
-		dofi_lib.freeinfo(inner);
 	return ret;
 }
 

@@ -17,9 +17,6 @@
 #include "msgep/cm/inbox.h"
 #include "msgep/pair/pair.h"
 
-#define BATCH 16
-/* Maximum of messages per poll, so that threads that wait for net->lock acquire it. */
-#define POLL_MOST 64
 #define HDR ((uint32_t)MSGEP_FRAME_HDR)
 
 void pair_touch(struct pair_conn *conn)
@@ -207,6 +204,19 @@ static void pair_recv_last_counts(struct pair_conn *conn)
 		pair_recv_counts(conn, last);
 }
 
+/* The poll processes the connection between these two. Caller holds ep->lock. */
+static inline void pair_begin(struct pair_conn *conn, struct msgep_cq_direct *direct)
+{
+	conn->dispatching = true;
+	conn->ep->cq_direct = direct;
+}
+
+static inline void pair_end(struct pair_conn *conn)
+{
+	conn->ep->cq_direct = NULL;
+	conn->dispatching = false;
+}
+
 /* msgep_proto_progress stops at a limit: the next poll continues, whether or not anything
  * arrives. */
 static void pair_process(struct pair_conn *conn)
@@ -226,8 +236,7 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 	msgep_lock(&ep->lock);
 	conn->at = at;
 	conn->end = end;
-	conn->dispatching = true;
-	ep->cq_direct = direct;
+	pair_begin(conn, direct);
 	pair_recv_last_counts(conn);
 	for (;;) {
 		const uint8_t *before = conn->at;
@@ -246,8 +255,7 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 			conn->at += packet_size(f);
 		}
 	}
-	ep->cq_direct = NULL;
-	conn->dispatching = false;
+	pair_end(conn);
 	at = conn->at;
 	conn->at = conn->end = NULL;
 	msgep_unlock(&ep->lock);
@@ -289,11 +297,9 @@ static void pair_recv_credit(struct pair_conn *conn, const struct msgep_frame *f
 	     pair_advance(&conn->granted[MSGEP_ANS], (uint32_t)value, conn->sent[MSGEP_ANS]) &&
 	     pair_advance(&conn->arrived, (uint32_t)le64toh(f->total), conn->packets);
 	if (ok) {
-		conn->dispatching = true;
-		ep->cq_direct = direct;
+		pair_begin(conn, direct);
 		pair_process(conn);
-		ep->cq_direct = NULL;
-		conn->dispatching = false;
+		pair_end(conn);
 	}
 	msgep_unlock(&ep->lock);
 	if (!ok)
@@ -330,11 +336,8 @@ static uint32_t pair_check(uint8_t *at, const uint8_t *end)
 	f->len = le32toh(f->len);
 	if (f->len > pair_payload_most(f->kind) || (size_t)(end - at) < packet_size(f))
 		return 0;
-	if (f->kind < PAIR_ATTACH) {
-		f->key = le32toh(f->key);
-		f->total = le64toh(f->total);
-		f->value = le64toh(f->value);
-	}
+	if (f->kind < PAIR_ATTACH)
+		msgep_frame_swap(f);
 	return packet_size(f);
 }
 
@@ -433,25 +436,28 @@ void pair_post_again(struct pair_net *net)
 		msgep_inbox_retry(net->domain);
 }
 
-static void pair_completed(struct pair_net *net, const struct fi_cq_msg_entry *entry,
-			   struct msgep_cq_direct *direct)
-{
-	struct pair_op *op = entry->op_context;
-	struct pair_buf *buf = entry->op_context;
+struct poll {
+	struct pair_net *net;
+	struct msgep_cq_direct *direct;
+};
 
-	if (!op)
-		return;
+static void pair_completed(void *arg, const struct fi_cq_msg_entry *entry)
+{
+	const struct pair_op *op = entry->op_context;
+	struct pair_buf *buf = entry->op_context;
+	const struct poll *p = arg;
+
 	if (op->kind == PAIR_OP_SEND) {
-		pair_sent(net, buf);
+		pair_sent(p->net, buf);
 		return;
 	}
 	if (op->kind != PAIR_OP_RECV) {
-		pair_bulk_completed(net, entry->op_context, entry->len, 0, direct);
+		pair_bulk_completed(p->net, entry->op_context, entry->len, 0, p->direct);
 		return;
 	}
 	buf->len = entry->len <= PAIR_MESSAGE ? (uint32_t)entry->len : 0;
-	pair_received(net, buf, direct);
-	pair_repost(net, buf);
+	pair_received(p->net, buf, p->direct);
+	pair_repost(p->net, buf);
 }
 
 /* The message is lost. If its pair ends, an event follows; if it remains, the peer would wait for
@@ -467,50 +473,30 @@ static void pair_receive_failed(struct pair_net *net, struct pair_buf *buf, int 
 	pair_break(pair, FI_EIO);
 }
 
-static bool pair_completed_badly(struct pair_net *net)
+static void pair_failed(void *arg, void *op_context, int err)
 {
-	struct fi_cq_err_entry entry;
-	struct pair_buf *buf;
-	struct pair_op *op;
-	int err;
+	struct pair_net *net = ((const struct poll *)arg)->net;
+	const struct pair_op *op = op_context;
+	struct pair_buf *buf = op_context;
 
-	memset(&entry, 0, sizeof(entry));
-	if (fi_cq_readerr(net->inner.cq, &entry, 0) <= 0)
-		return false;
-	op = entry.op_context;
-	buf = entry.op_context;
-	err = entry.err < 0 ? -entry.err : entry.err ? entry.err : FI_EIO;
-	dofi_log(DOFI_LOG_DEBUG, "an operation of kind %d failed: %s", op ? (int)op->kind : -1,
-		 dofi_error_text(err));
-	if (op && (op->kind == PAIR_OP_BULK_SEND || op->kind == PAIR_OP_BULK_RECV)) {
-		pair_bulk_completed(net, entry.op_context, 0, err, NULL);
-	} else if (op && op->kind == PAIR_OP_SEND) {
+	if (op->kind == PAIR_OP_BULK_SEND || op->kind == PAIR_OP_BULK_RECV) {
+		pair_bulk_completed(net, op_context, 0, err, NULL);
+	} else if (op->kind == PAIR_OP_SEND) {
 		if (buf->pair->state == PAIR_UP)
 			pair_break(buf->pair, FI_ENOTCONN);
 		pair_sent(net, buf);
-	} else if (buf) {
+	} else {
 		pair_receive_failed(net, buf, err);
 		pair_repost(net, buf);
 	}
-	return true;
 }
 
 static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *direct)
 {
 	struct dofi_list todo;
 
-	if (!atomic_load_explicit(&net->has_touched, memory_order_relaxed))
+	if (!pair_take_all(net, &net->touched, &net->has_touched, &todo))
 		return;
-	dofi_list_init(&todo);
-	msgep_lock(&net->leaf);
-	while (!dofi_list_empty(&net->touched)) {
-		struct dofi_list *pos = net->touched.next;
-
-		dofi_list_remove(pos);
-		dofi_list_append(&todo, pos);
-	}
-	atomic_store_explicit(&net->has_touched, false, memory_order_relaxed);
-	msgep_unlock(&net->leaf);
 	for (;;) {
 		struct pair_conn *conn = NULL;
 		struct msgep_ep *ep;
@@ -529,13 +515,11 @@ static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *dir
 		if (conn->wants_bulk)
 			pair_share_ask(conn);
 		msgep_lock(&ep->lock);
-		conn->dispatching = true;
-		ep->cq_direct = direct;
+		pair_begin(conn, direct);
 		pair_process(conn);
 		if (atomic_load_explicit(&ep->pending, memory_order_relaxed))
 			msgep_proto_push(ep);
-		ep->cq_direct = NULL;
-		conn->dispatching = false;
+		pair_end(conn);
 		msgep_unlock(&ep->lock);
 	}
 }
@@ -550,26 +534,12 @@ static void pair_count_empty_poll(struct pair_net *net)
 
 unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 {
-	struct fi_cq_msg_entry entries[BATCH];
-	unsigned int got = 0;
+	struct poll p = { net, direct };
+	unsigned int got;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
 	pair_flush_dirty(net, PAIR_URGENT);
-	while (got < POLL_MOST) {
-		ssize_t n = fi_cq_read(net->inner.cq, entries, BATCH);
-
-		if (n == -FI_EAVAIL && pair_completed_badly(net)) {
-			got++;
-			continue;
-		}
-		if (n <= 0)
-			break;
-		for (ssize_t i = 0; i < n; i++)
-			pair_completed(net, &entries[i], direct);
-		got += (unsigned int)n;
-		if (n < BATCH)
-			break;
-	}
+	got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
 	if (net->connecting || dofi_now() - net->eq_read_at >= PAIR_EQ_NS)
 		pair_read_eq(net);
 	pair_serve_touched(net, direct);

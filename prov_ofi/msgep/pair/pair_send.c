@@ -329,18 +329,8 @@ void pair_flush_dirty(struct pair_net *net, enum pair_need least)
 	struct dofi_list todo;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	if (!atomic_load_explicit(&net->has_dirty, memory_order_relaxed))
+	if (!pair_take_all(net, &net->dirty, &net->has_dirty, &todo))
 		return;
-	dofi_list_init(&todo);
-	msgep_lock(&net->leaf);
-	while (!dofi_list_empty(&net->dirty)) {
-		struct dofi_list *pos = net->dirty.next;
-
-		dofi_list_remove(pos);
-		dofi_list_append(&todo, pos);
-	}
-	atomic_store_explicit(&net->has_dirty, false, memory_order_relaxed);
-	msgep_unlock(&net->leaf);
 	while (!dofi_list_empty(&todo)) {
 		struct pair *pair = dofi_container(todo.next, struct pair, dirty);
 		int err;
@@ -468,9 +458,7 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	f->mark = htole64(pair_mark(conn->peer_index, conn->peer_generation));
 	pair_put_counts(conn, f);
 	f->len = htole32(f->len);
-	f->key = htole32(f->key);
-	f->total = htole64(f->total);
-	f->value = htole64(f->value);
+	msgep_frame_swap(f);
 	pair->open->len += size;
 	conn->sent[channel] += size;
 	conn->packets += channel == MSGEP_REQ;

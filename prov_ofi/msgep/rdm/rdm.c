@@ -504,7 +504,7 @@ static bool rdm_quiet(struct msgep_ep *ep, bool space)
 const struct msgep_transport msgep_transport_rdm = {
 	.name = "packets",
 	.id = 2,
-	.find_provider = rdm_find_provider,
+	.find_inner = rdm_find_inner,
 	.domain_open = rdm_open,
 	.domain_close = rdm_close,
 	.wait_fds = rdm_wait_fds,

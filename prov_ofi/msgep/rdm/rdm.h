@@ -374,7 +374,7 @@ void rdm_break(struct rdm_conn *conn, int err);
 void rdm_violate(struct rdm_conn *conn);
 
 /* rdm_open.c */
-int rdm_find_provider(const struct dofi_fab *fab);
+int rdm_find_inner(const struct dofi_fab *fab, struct fi_info **info);
 bool rdm_busy(struct msgep_domain *domain);
 int rdm_open(struct msgep_domain *domain);
 void rdm_close(struct msgep_domain *domain);

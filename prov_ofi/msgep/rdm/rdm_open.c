@@ -79,7 +79,7 @@ static int rdm_query_provider(const struct dofi_fab *fab, bool bind, bool tagged
 
 /* Providers over IP are bound to the address; others have their own address formats. Tagged
  * messages are for large packets, which are optional. */
-static int rdm_find_inner(const struct dofi_fab *fab, bool report, struct fi_info **info)
+int rdm_find_inner(const struct dofi_fab *fab, struct fi_info **info)
 {
 	int ret = -FI_ENODATA;
 
@@ -90,7 +90,7 @@ static int rdm_find_inner(const struct dofi_fab *fab, bool report, struct fi_inf
 	}
 	if (ret == -FI_ENODATA)
 		ret = rdm_query_provider(fab, true, false, false, info);
-	return ret == -FI_ENODATA ? rdm_query_provider(fab, false, false, report, info) : ret;
+	return ret == -FI_ENODATA ? rdm_query_provider(fab, false, false, true, info) : ret;
 }
 
 #define ORDINARY_PACKET (16u * 1024)
@@ -155,16 +155,6 @@ static struct fi_info *rdm_select_info(struct fi_info *all)
 	return all;
 }
 
-int rdm_find_provider(const struct dofi_fab *fab)
-{
-	struct fi_info *inner;
-	int ret = rdm_find_inner(fab, true, &inner);
-
-	if (!ret)
-		dofi_lib.freeinfo(inner);
-	return ret;
-}
-
 static uint32_t rdm_depth(size_t size)
 {
 	return size && size < DEPTH_MAX ? (uint32_t)size : DEPTH_MAX;
@@ -174,7 +164,7 @@ static int rdm_choose_inner(struct rdm_net *net)
 {
 	const struct dofi_fab *fab = net->domain->fabric->fab;
 	struct fi_info *all, *best;
-	int ret = rdm_find_inner(fab, true, &all);
+	int ret = rdm_find_inner(fab, &all);
 
 	if (ret)
 		return ret;

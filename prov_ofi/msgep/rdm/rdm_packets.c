@@ -206,16 +206,6 @@ void rdm_packet_release(struct rdm_conn *conn, struct rdm_packet *packet)
 	}
 }
 
-/* Frames are little-endian on the network. */
-static void rdm_swap_frame(struct msgep_frame *f)
-{
-	f->mark = htole64(f->mark);
-	f->len = htole32(f->len);
-	f->key = htole32(f->key);
-	f->total = htole64(f->total);
-	f->value = htole64(f->value);
-}
-
 static bool rdm_request_due(const struct rdm_conn *conn)
 {
 	return !conn->requesting_arrived && (int32_t)(conn->message_end - conn->confirmed) > 0 &&
@@ -300,8 +290,10 @@ void rdm_send(struct rdm_conn *conn, struct rdm_packet *packet, uint8_t channel,
 	DOFI_ASSERT_LOCKED(&conn->net->domain->transport_lock);
 	rdm_fill_header(conn, packet, channel, seq);
 	packet->len = len;
-	if (channel != RDM_CREDIT)
-		rdm_swap_frame(rdm_frame(packet));
+	if (channel != RDM_CREDIT) {
+		rdm_frame(packet)->len = htole32(rdm_frame(packet)->len);
+		msgep_frame_swap(rdm_frame(packet));
+	}
 	if (conn->waiting) {
 		rdm_queue(conn, packet);
 		return;

@@ -14,9 +14,6 @@
 #include "base/log.h"
 #include "msgep/rdm/rdm.h"
 
-#define BATCH 16
-/* Maximum of completions per poll, so that threads that wait for the lock get it. */
-#define POLL_MAX 64
 #define GAP_CHECK_MS 100
 /* Consecutive polls that found something while something was owed. */
 #define OWED_POLLS 16
@@ -224,15 +221,6 @@ static void rdm_violated(struct rdm_net *net, struct rdm_conn *conn, struct rdm_
 	rdm_violate(conn);
 }
 
-static void rdm_unswap_frame(struct msgep_frame *f)
-{
-	f->mark = le64toh(f->mark);
-	f->len = le32toh(f->len);
-	f->key = le32toh(f->key);
-	f->total = le64toh(f->total);
-	f->value = le64toh(f->value);
-}
-
 /* Length of the gapless run from that packet, which is about to arrive. Any other packet in a slot
  * belongs to the previous window and stays readable under transport_lock. */
 static uint32_t rdm_run_length(struct rdm_conn *conn, uint32_t seq)
@@ -270,7 +258,8 @@ static void rdm_store_in_window(struct rdm_net *net, struct rdm_conn *conn,
 		rdm_violated(net, conn, packet, "a large packet without a credit");
 		return;
 	}
-	rdm_unswap_frame(rdm_frame(packet));
+	rdm_frame(packet)->len = le32toh(rdm_frame(packet)->len);
+	msgep_frame_swap(rdm_frame(packet));
 	packet->state = RDM_PACKET_RECEIVED;
 	/* Checked first: once it is in its slot, it and those after it can be consumed. */
 	if (ch == MSGEP_REQ && seq == conn->arrived)
@@ -350,12 +339,11 @@ void rdm_packet_arrived(struct rdm_net *net, struct rdm_packet *packet)
 		rdm_store_in_window(net, conn, packet);
 }
 
-static void rdm_completed(struct rdm_net *net, struct fi_cq_msg_entry *entry)
+static void rdm_completed(void *arg, const struct fi_cq_msg_entry *entry)
 {
 	struct rdm_packet *packet = entry->op_context;
+	struct rdm_net *net = arg;
 
-	if (!packet)
-		return;
 	if (packet->state != RDM_PACKET_POSTED) {
 		rdm_sent(net, packet, 0);
 		return;
@@ -369,29 +357,17 @@ static void rdm_completed(struct rdm_net *net, struct fi_cq_msg_entry *entry)
 		rdm_packet_arrived(net, packet);
 }
 
-/* A message that is too long, from an unknown sender, or a send to a peer that has gone. False: the
- * queue itself has failed. */
-static bool rdm_completed_with_error(struct rdm_net *net)
+/* A message that is too long, from an unknown sender, or a send to a peer that has gone. */
+static void rdm_failed(void *arg, void *op_context, int err)
 {
-	struct fi_cq_err_entry entry;
-	struct rdm_packet *packet;
+	struct rdm_packet *packet = op_context;
 
-	memset(&entry, 0, sizeof(entry));
-	if (fi_cq_readerr(net->inner.cq, &entry, 0) <= 0)
-		return false;
-	packet = entry.op_context;
-	dofi_log(DOFI_LOG_DEBUG, "a %s failed: %s",
-		 packet && packet->state == RDM_PACKET_POSTED ? "receive" : "send",
-		 dofi_error_text(entry.err < 0 ? -entry.err : entry.err));
-	if (!packet)
-		return true;
 	if (packet->state == RDM_PACKET_POSTED) {
 		packet->len = 0;
-		rdm_packet_arrived(net, packet);
+		rdm_packet_arrived(arg, packet);
 	} else {
-		rdm_sent(net, packet, entry.err < 0 ? -entry.err : entry.err ? entry.err : FI_EIO);
+		rdm_sent(arg, packet, err);
 	}
-	return true;
 }
 
 /* Owed counts wait for a poll that finds nothing, so that other packets can carry them; but only
@@ -410,27 +386,12 @@ static void rdm_poll_owed(struct rdm_net *net, bool got)
 
 unsigned int rdm_poll(struct rdm_net *net)
 {
-	struct fi_cq_msg_entry entries[BATCH];
-	unsigned int got = 0;
+	unsigned int got;
 
 	DOFI_ASSERT_LOCKED(&net->domain->transport_lock);
 	net->post_full = net->large.post_full = false;
-	while (got < POLL_MAX) {
-		ssize_t n = fi_cq_read(net->inner.cq, entries, BATCH);
-
-		if (n == -FI_EAVAIL && rdm_completed_with_error(net)) {
-			got++;
-			continue;
-		}
-		if (n <= 0)
-			break;
-		for (ssize_t i = 0; i < n; i++)
-			rdm_completed(net, &entries[i]);
-		got += (unsigned int)n;
-		/* There may be more than one read returns. A descriptor triggers the next poll. */
-		if (n < BATCH && net->inner.cq_fd >= 0)
-			break;
-	}
+	/* A descriptor triggers the next poll. */
+	got = msgep_inner_poll(&net->inner, net->inner.cq_fd < 0, net, rdm_completed, rdm_failed);
 	net->found_any = got;
 	if (got && net->inner.cq_fd < 0)
 		net->found_at = dofi_now();
