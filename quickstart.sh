@@ -274,7 +274,9 @@ count_log()
 # show_failures LOG LINES: what the log of a test says of failures
 show_failures()
 {
-	grep -aE -A1 '^not ok |^[a-z0-9_A-Z]+ +FAIL |AddressSanitizer|ThreadSanitizer' "$1" |
+	# of a case, and of a piece of test/fabrics/check
+	local failed='^not ok |^[a-z0-9_A-Z]+ +FAIL |^[a-z+]+ +[^ ]+ +FAILED '
+	grep -aE -A1 "$failed|AddressSanitizer|ThreadSanitizer" "$1" |
 		head -n "$2" | sed 's/^/    | /'
 }
 
@@ -339,6 +341,7 @@ check_tree()
 		[ -n "$(failed_tests "$1")" ] || told_nothing "$log"
 		for test in $(failed_tests "$1"); do
 			show_failures "$HERE/$1/$test.log" 6
+			cp "$HERE/$1/$test.log" "$LOG_DIR/$1.${test//\//-}.failed.log"
 		done
 		(cd "$HERE/$1" && timeout -k 10 1200 make -k -j1 recheck) >>"$log" 2>&1 </dev/null
 	fi
