@@ -3,18 +3,17 @@
 #include "config.h"
 
 #include <dlfcn.h>
-#include <rdma/fabric.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabrics.h"
+#include "libfabric.h"
 #include "memory.h"
 #include "probe.h"
 #include "facts.h"
 
-#define LIBFABRIC "libfabric.so.1"
 #define FABRIC "fabric"
 #define PROBE_NAME "dat_info"
 /* Implemented by dat-ofi: needs no libfabric. */
@@ -27,38 +26,24 @@
 /* In the child: puts the path of libfabric, its version, and its providers with their domains. */
 static void put_fabrics(const void *arg)
 {
-	int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
-		       struct fi_info **);
-	struct fi_info *list = NULL, *info;
-	const char *(*strerror_fn)(int);
-	uint32_t (*version)(void);
+	struct info_libfabric lib;
+	const char *why = info_libfabric_load(&lib);
+	struct fi_info *info;
 	char text[64];
 	Dl_info file;
-	void *lib;
-	int ret;
 
 	(void)arg;
-	setenv("IPATH_NO_BACKTRACE", "1", 0);
-	lib = dlopen(LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
-	if (!lib) {
-		info_put_text("", "no_libfabric", dlerror());
+	if (why) {
+		info_put_text("", "no_libfabric", why);
 		return;
 	}
-	*(void **)&getinfo = dlsym(lib, "fi_getinfo");
-	*(void **)&version = dlsym(lib, "fi_version");
-	*(void **)&strerror_fn = dlsym(lib, "fi_strerror");
-	if (!getinfo || !version || !strerror_fn) {
-		info_put_text("", "no_libfabric", LIBFABRIC " lacks fi_getinfo");
-		return;
-	}
-	if (dladdr(*(void **)&version, &file))
+	if (dladdr(*(void **)&lib.version, &file))
 		info_put_text("", "path", file.dli_fname);
-	snprintf(text, sizeof(text), "%u.%u", FI_MAJOR(version()), FI_MINOR(version()));
+	snprintf(text, sizeof(text), "%u.%u", FI_MAJOR(lib.version()), FI_MINOR(lib.version()));
 	info_put_text("", "version", text);
-	ret = getinfo(FI_VERSION(1, 14), NULL, NULL, 0, NULL, &list);
-	if (ret)
-		info_put_text("", "no_fabric", strerror_fn(-ret));
-	for (info = list; info; info = info->next)
+	if (lib.ret)
+		info_put_text("", "no_fabric", lib.error_text(-lib.ret));
+	for (info = lib.list; info; info = info->next)
 		info_put_text(FABRIC, info->fabric_attr->prov_name, info->domain_attr->name);
 }
 

@@ -41,6 +41,7 @@ tools_info_dat_info_SOURCES = \
 	tools/info/generate.c \
 	tools/info/info.h \
 	tools/info/json.c tools/info/json.h \
+	tools/info/libfabric.c tools/info/libfabric.h \
 	tools/info/list.c \
 	tools/info/main.c \
 	tools/info/memory.c tools/info/memory.h \

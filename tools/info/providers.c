@@ -2,20 +2,18 @@
 /* Prints the providers of libfabric with the attributes that the transports depend on. */
 #include "config.h"
 
-#include <dlfcn.h>
 #include <inttypes.h>
-#include <rdma/fabric.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabrics.h"
 #include "facts.h"
+#include "libfabric.h"
 #include "memory.h"
 #include "probe.h"
 #include "text.h"
 
-#define LIBFABRIC "libfabric.so.1"
 #define PROVIDER "provider"
 
 /* Appends "name value". */
@@ -84,34 +82,20 @@ static bool is_used(const char *name)
 
 static void put_providers(const void *arg)
 {
-	int (*getinfo)(uint32_t, const char *, const char *, uint64_t, const struct fi_info *,
-		       struct fi_info **);
-	char *(*tostr)(const void *, enum fi_type);
-	struct fi_info *list = NULL, *info;
-	const char *(*error_text)(int);
-	void *lib;
-	int ret;
+	struct info_libfabric lib;
+	const char *why = info_libfabric_load(&lib);
+	struct fi_info *info;
 
 	(void)arg;
-	setenv("IPATH_NO_BACKTRACE", "1", 0);
-	lib = dlopen(LIBFABRIC, RTLD_NOW | RTLD_LOCAL);
-	if (!lib) {
-		info_put_text("", "failed", dlerror());
+	if (!why && lib.ret)
+		why = lib.error_text(-lib.ret);
+	if (why) {
+		info_put_text("", "failed", why);
 		return;
 	}
-	*(void **)&getinfo = dlsym(lib, "fi_getinfo");
-	*(void **)&tostr = dlsym(lib, "fi_tostr");
-	*(void **)&error_text = dlsym(lib, "fi_strerror");
-	if (!getinfo || !tostr || !error_text) {
-		info_put_text("", "failed", LIBFABRIC " lacks fi_getinfo");
-		return;
-	}
-	ret = getinfo(FI_VERSION(1, 14), NULL, NULL, 0, NULL, &list);
-	if (ret)
-		info_put_text("", "failed", error_text(-ret));
-	for (info = list; info; info = info->next)
+	for (info = lib.list; info; info = info->next)
 		if (is_used(info->fabric_attr->prov_name))
-			put_provider(tostr, info);
+			put_provider(lib.tostr, info);
 }
 
 static bool same_provider(const struct info_fact *a, const struct info_fact *b)
