@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -80,9 +81,12 @@ TEST(good, time_without_a_processor_is_not_counted)
 	if (sched_setaffinity(0, sizeof(one), &one))
 		dt_skip("cannot stay on one processor");
 	rival = fork();
-	if (!rival)
+	if (!rival) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		for (;;)
 			getppid();
+	}
+	ASSERT(rival > 0);
 	start = dt_start();
 	used = clock();
 	while (clock() - used < CLOCKS_PER_SEC / 5)
