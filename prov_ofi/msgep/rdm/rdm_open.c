@@ -31,10 +31,10 @@ static struct fi_info *rdm_make_hints(const struct dofi_fab *fab, bool bind, boo
 	if (!hints)
 		return NULL;
 	hints->caps = FI_MSG | (tagged ? FI_TAGGED : 0);
-	/* efa then opens no endpoint of libfabric's shm: that one would exclude a descriptor
-	 * (efa_rdm_cq.c, 2.6.0), replace the program's signal actions, and refuse all sends to a
-	 * peer that was killed. Peers on this host are reached through the device, or, with "+shm",
-	 * through shared memory of this library. */
+	/* QUIRK libfabric efa: for peers on this host it opens endpoints of libfabric's shm, which
+	 * exclude a descriptor (efa_rdm_cq.c, 2.6.0), replace the program's signal actions, and
+	 * refuse all sends to a peer that was killed. With this hint it opens none; these peers
+	 * are reached through the device or, with "+shm", shared memory of this library. */
 	if (!strcmp(fab->desc->prov_name, "efa"))
 		hints->caps |= FI_REMOTE_COMM;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
