@@ -574,8 +574,8 @@ struct msgep_transport {
 	/* The peer shall announce the endpoint by that number in its ready ring (ready.h). NULL:
 	 * endpoints have none. Caller holds eq->lock. */
 	void (*announce)(struct msgep_ep *ep, uint32_t number);
-	/* An endpoint whose message waited has been assigned a receive. Caller holds srx->lock.
-	 * NULL: the next poll of the endpoint notices. */
+	/* An endpoint whose message waited has been assigned a receive. Caller holds srx->lock, or
+	 * ep->lock. NULL: the next poll of the endpoint notices. */
 	void (*touch)(struct msgep_ep *ep);
 };
 
@@ -720,6 +720,9 @@ bool msgep_ep_has_work(const struct msgep_ep *ep);
 /* proto_rx.c: processes arrived frames; returns their number. */
 unsigned int msgep_recv_answers(struct msgep_ep *ep);
 unsigned int msgep_recv_requests(struct msgep_ep *ep);
+/* A receive has been posted for the message that waits at ep: processes it, and has the next poll
+ * continue with what is left. */
+void msgep_proto_resume(struct msgep_ep *ep);
 /* The connection cannot continue; what has arrived is still received. */
 void msgep_ep_abort(struct msgep_ep *ep, const char *why);
 /* The peer violated the protocol: the connection ends, and all further input is ignored. */

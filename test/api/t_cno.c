@@ -460,3 +460,34 @@ TEST(cno, many_transfers_never_lose_the_wake_up)
 	OK(dat_cno_free(cno));
 	pair_close(&p);
 }
+
+/* The receive is posted while all threads sleep, and nothing is polled afterwards. The message is
+ * longer than what a post copies. */
+TEST(cno, receive_posted_for_a_long_message_that_waited_triggers)
+{
+	struct buf sink, big;
+	DAT_CNO_HANDLE cno;
+	DAT_LMR_TRIPLET t;
+	struct pair p;
+
+	pair_up(&p);
+	buf_make(&sink, &p.node, BLOCK_LEN, PRIV_ALL);
+	OK(dat_cno_create(p.node.ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &cno));
+	add_cno(p.b.recv, cno);
+	buf_make(&big, &p.node, BLOCK_LEN, PRIV_ALL);
+	fill(big.mem, BLOCK_LEN, 5);
+	t = seg(&big, 0, BLOCK_LEN);
+	OK(dat_ep_post_send(p.a.ep, 1, &t, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
+	no_trigger(cno);
+	t = seg(&sink, 0, BLOCK_LEN);
+	OK(dat_ep_post_recv(p.b.ep, 1, &t, ck(2), DAT_COMPLETION_DEFAULT_FLAG));
+	trigger_of(cno, p.b.recv);
+	EV_DTO(p.b.recv, p.b.ep, 2, OP_RECV, BLOCK_LEN);
+	CHECK_FILL(sink.mem, BLOCK_LEN, 5);
+	EV_DTO(p.a.req, p.a.ep, 1, OP_SEND, BLOCK_LEN);
+	add_cno(p.b.recv, NULL);
+	OK(dat_cno_free(cno));
+	buf_free(&big);
+	buf_free(&sink);
+	pair_close(&p);
+}

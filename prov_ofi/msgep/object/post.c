@@ -317,10 +317,8 @@ static inline void ep_add_recv(struct msgep_ep *ep)
 {
 	ep->rx_tail++;
 	/* A message has been waiting for it. */
-	if (atomic_load_explicit(&ep->stalled, memory_order_relaxed)) {
-		atomic_store_explicit(&ep->stalled, false, memory_order_relaxed);
-		msgep_proto_progress(ep);
-	}
+	if (atomic_load_explicit(&ep->stalled, memory_order_relaxed))
+		msgep_proto_resume(ep);
 }
 
 static ssize_t ep_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t flags)

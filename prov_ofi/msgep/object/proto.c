@@ -354,7 +354,8 @@ unsigned int msgep_proto_progress(struct msgep_ep *ep)
 	msgep_complete_due(ep);
 	if (ep->transport->acknowledged)
 		msgep_take_acks(ep);
-	n = msgep_recv_answers(ep) + msgep_recv_requests(ep);
+	n = msgep_recv_answers(ep);
+	n += msgep_recv_requests(ep);
 	if (proto_has_pending(ep))
 		msgep_proto_push(ep);
 	if (n && ep->transport->flush)

@@ -355,6 +355,19 @@ unsigned int msgep_recv_requests(struct msgep_ep *ep)
 	return n;
 }
 
+void msgep_proto_resume(struct msgep_ep *ep)
+{
+	DOFI_ASSERT_LOCKED(&ep->lock);
+	atomic_store_explicit(&ep->stalled, false, memory_order_relaxed);
+	if (msgep_proto_progress(ep) < BATCH && ep->cma_bytes < CMA_BYTES_MAX)
+		return;
+	/* It stopped at a limit, and all threads may be asleep: the peer has announced these frames
+	 * before, and does not do so again. */
+	if (ep->transport->touch)
+		ep->transport->touch(ep);
+	msgep_cq_wake(ep->rx_cq);
+}
+
 /* ---------------------------------------------------------------- the peer's answers */
 
 static void proto_acknowledged(struct msgep_ep *ep, int err)
