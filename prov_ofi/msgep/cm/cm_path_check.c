@@ -15,6 +15,8 @@
 
 /* Interval between the first two probes; it doubles each time. */
 #define FIRST DOFI_MS(100)
+/* MOVED, which has arrived before the end of its route, is processed within this time. */
+#define MOVED_TIME DOFI_MS(200)
 
 static void cm_report_up(struct msgep_cm_conn *conn)
 {
@@ -37,10 +39,16 @@ void msgep_cm_path_checked(struct msgep_ep *ep)
 		msgep_cm_await_bye(conn);
 	if (!conn || conn->state != MSGEP_CM_PATH_CHECK)
 		return;
-	if (conn->transport->path_checked(ep) && !msgep_cm_awaits_moved(conn))
+	if (!conn->transport->path_checked(ep)) {
+		if (atomic_load(&ep->broken))
+			msgep_cm_fail(conn, ep->broken, NULL, 0);
+	} else if (!msgep_cm_awaits_moved(conn)) {
 		cm_report_up(conn);
-	else if (atomic_load(&ep->broken))
-		msgep_cm_fail(conn, ep->broken, NULL, 0);
+	} else if (atomic_load(&ep->broken)) {
+		/* A peer that was connected and has left sent MOVED before: it is in the inbox, and
+		 * the end of the route follows it there, unless there was no memory for it. */
+		msgep_cm_arm(conn->cm, &conn->timer, dofi_now() + MOVED_TIME);
+	}
 }
 
 void msgep_cm_check_path(struct msgep_cm_conn *conn, const void *data, size_t len)
@@ -98,7 +106,12 @@ void msgep_cm_path_tick(struct msgep_cm_conn *conn)
 {
 	uint64_t end = conn->path_check_since + DOFI_MS(dofi_param(DOFI_NUM_ACCEPT_MS));
 	uint64_t now = dofi_now();
+	int err = atomic_load(&conn->ep->broken);
 
+	if (err) {
+		msgep_cm_fail(conn, err, NULL, 0);
+		return;
+	}
 	if (now >= end) {
 		msgep_cm_path_failed(conn);
 		msgep_cm_fail(conn, ETIMEDOUT, NULL, 0);

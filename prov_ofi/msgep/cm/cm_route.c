@@ -307,6 +307,14 @@ static void cm_recv_message(struct msgep_cm *cm, struct msgep_domain *domain,
 
 /* ---------------------------------------------------------------- the end of a route */
 
+/* One that waits for MOVED is attached to its route already. */
+static bool cm_uses_route(const struct msgep_cm_conn *conn, uint64_t route)
+{
+	return conn->route == route ||
+	       (conn->state == MSGEP_CM_PATH_CHECK && msgep_cm_awaits_moved(conn) &&
+		conn->transport->route_of(conn->ep) == route);
+}
+
 static void cm_route_lost(struct msgep_cm *cm, uint64_t route)
 {
 	struct dofi_list *pos, *tmp;
@@ -315,7 +323,7 @@ static void cm_route_lost(struct msgep_cm *cm, uint64_t route)
 	{
 		struct msgep_cm_conn *conn = dofi_container(pos, struct msgep_cm_conn, link);
 
-		if (conn->route != route)
+		if (!cm_uses_route(conn, route))
 			continue;
 		if (conn->state == MSGEP_CM_REQUEST_PENDING)
 			conn->gone = true;
