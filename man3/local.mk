@@ -80,6 +80,8 @@ dist_man_MANS += \
 	man3/dat_ib_ud_ah_free.3 \
 	man3/dat_ib_ud_cm_free.3 \
 	man3/dat_ib_print_counters.3 \
+	man3/dat_ib_open_query.3 \
+	man3/dat_ib_close_query.3 \
 	man3/dat_ib_query_counters.3 \
 	man3/dat_ib_start_counter.3 \
 	man3/dat_ib_stop_counter.3 \

@@ -213,6 +213,7 @@ prov_ofi_dat2_libdaplofi_la_SOURCES = $(dofi_sources) prov_ofi/api/api_20.c prov
 	prov_ofi/coll/coll_reduce.c prov_ofi/coll/coll_run.c \
 	prov_ofi/coll/coll_sched.c prov_ofi/coll/coll_sched.h \
 	prov_ofi/coll/coll_wire.c prov_ofi/coll/coll_wire.h \
+	prov_ofi/api/ext_query.c prov_ofi/api/ext_query.h \
 	prov_ofi/api/ext_ud.c prov_ofi/api/ext_ud.h \
 	prov_ofi/object/version_20.c prov_ofi/object/version_20_ud.c prov_ofi/trace/trace_20.c
 prov_ofi_dat2_libdaplofi_la_CPPFLAGS = $(dofi_cppflags) -DDOFI_API=20

@@ -77,6 +77,8 @@ static DAT_RETURN extension_open(DAT_EXTENDED_OP op, va_list args)
 	pthread_mutex_lock(&dati_lock);
 	use.reg->extensions++;
 	pthread_mutex_unlock(&dati_lock);
+	/* Or else a program that opens no IA could not make the call that closes. */
+	atomic_store(&enabled, true);
 	return ret;
 }
 
@@ -125,7 +127,8 @@ DAT_RETURN DAT_API dat_extension_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, ...)
 	va_start(args, op);
 	if (op & DAT_OPEN_EXTENSION_BASE)
 		ret = extension_open(op, args);
-	else if ((uintptr_t)handle < 4096 && !dati_ia_own(handle))
+	else if ((uintptr_t)handle < 4096 &&
+		 (!dati_ia_own(handle) || op & DAT_CLOSE_EXTENSION_BASE))
 		ret = DATI_ERROR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	else if (op & DAT_CLOSE_EXTENSION_BASE)
 		ret = extension_close(handle, op, args);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/counters.h"
+#include "api/ext_query.h"
 #include "api/ext_ud.h"
 #include "api/ha_related.h"
 #include "base/dat_error.h"
@@ -158,6 +159,10 @@ static DAT_RETURN extendedop(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args
 		return dofi_ext_ud_cm_free(handle, args);
 	case DAT_IB_UD_AH_FREE_OP:
 		return dofi_ext_ud_ah_free(handle, args);
+	case DAT_IB_OPEN_QUERY_OP:
+		return dofi_ext_open_query(handle, args);
+	case DAT_IB_CLOSE_QUERY_OP:
+		return dofi_ext_close_query(handle);
 	default:
 		if (dofi_coll_has(op))
 			return dofi_coll_call(handle, op, args);

@@ -48,6 +48,7 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	}
 	ia->async_evd = ia->internal_evd = NULL;
 	ia->own_async_evd = false;
+	ia->query_only = false;
 	dofi_list_init(&ia->async_link);
 	dofi_list_init(&ia->evds);
 	dofi_list_init(&ia->listeners);

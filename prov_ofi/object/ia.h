@@ -84,6 +84,7 @@ struct dofi_ia {
 
 	struct dofi_evd *_Atomic async_evd; /* see dofi_async_push */
 	bool own_async_evd;
+	bool query_only;               /* of dat_ib_open_query (api/ext_query.c) */
 	struct dofi_list async_link;   /* in the list of IAs that use another IA's EVD */
 	struct dofi_evd *internal_evd; /* completions of directions without an EVD */
 

@@ -140,6 +140,24 @@ static void open_and_close(void)
 	rig_unload();
 }
 
+/* A program that opens no IA can make both calls; the handle of an IA is none of the second. */
+static void open_alone(void)
+{
+	void *object = NULL;
+
+	rig_load(LINE("a", ""));
+	CHECK_RET(dat.extension_op(DAT_HANDLE_NULL, DAT_OPEN_EXTENSION_BASE | 3, "a", &object),
+		  DAT_SUCCESS);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(object);
+	CHECK_RET(dat.extension_op(object, DAT_CLOSE_EXTENSION_BASE | 4, 9), DAT_SUCCESS);
+	CHECK_LOG("init a 2.0 ts=0 []", "extension open a op=1003", "extension close op=2004 arg=9",
+		  "fini a");
+	rig_must_open("a");
+	CHECK_RET(dat.extension_op((DAT_HANDLE)1, DAT_CLOSE_EXTENSION_BASE | 4, 9), 0x8005001Bu);
+	CHECK_RET(dat.ia_close((DAT_IA_HANDLE)1, DAT_CLOSE_ABRUPT_FLAG), DAT_SUCCESS);
+	rig_unload();
+}
+
 void add_extension_suite(void)
 {
 	CU_pSuite s = CU_add_suite("dat_extension_op", NULL, NULL);
@@ -154,4 +172,5 @@ void add_extension_suite(void)
 	ADD(s, "open form: an unknown name", open_unknown_name);
 	ADD(s, "open form: a refusal drops the counts", open_refused);
 	ADD(s, "open form loads, close form unloads", open_and_close);
+	ADD_OURS(s, "open and close form without an IA", open_alone);
 }
