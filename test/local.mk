@@ -12,6 +12,7 @@ include test/fabrics/local.mk
 include test/vm/local.mk
 EXTRA_DIST += test/libfabric/get
 include test/compare/local.mk
+include test/tools/calls.mk
 include test/tools/info.mk
 include test/tools/run.mk
 include test/tools/top.mk

@@ -60,14 +60,14 @@ _dat_info()
 	COMPREPLY=()
 	_dat_ofi_words
 	case $prev in
-	-v | --show | -d | --diagnose) _dat_ofi_adapters ;;
+	-v | --show | -d | --diagnose | --calls) _dat_ofi_adapters ;;
 	--api) _dat_ofi_one '1.2 2.0' ;;
 	-o | --output | --report) _dat_ofi_file ;;
 	--fabric) _dat_ofi_one 'tcp shm rxm verbs rxm-verbs efa psm3 cxi opx' ;;
 	--shm-dir) _dat_ofi_file -d ;;
 	-c | --counters) _dat_ofi_processes ;;
 	--timeout | --limit) ;;
-	*) _dat_ofi_one '-l --list -v --show -e --settings -d --diagnose -g --generate -c --counters --clean --report
+	*) _dat_ofi_one '-l --list -v --show -e --settings -d --diagnose -g --generate -c --counters --calls --clean --report
 		--json --fabric --limit --api --threadsafe -o --output --force --timeout --shm-dir
 		-h --help -V --version' ;;
 	esac

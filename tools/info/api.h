@@ -25,9 +25,12 @@ struct info_calls {
 
 void info_registry_load(struct info_registry *reg);
 const struct info_entry *info_registry_resolve(const char *name, bool threadsafe);
-void info_open_report(const struct info_key *key, bool attributes);
+void info_open_report(const struct info_key *key, enum info_open_part parts);
 
 /* Reports the attributes of an open IA as facts. */
 void info_attr_report(const struct info_calls *calls, DAT_IA_HANDLE ia);
+
+/* Makes every call of libdat over an open IA, closes it, and reports the results as facts. */
+void info_calls_report(void *library, const char *name, DAT_IA_HANDLE ia);
 
 #endif

@@ -39,7 +39,7 @@ static void attempt_child(const void *arg)
 	setenv("DAT_DBG_DEST", "1", 1);
 	if (what->conf)
 		child_use_conf(what->conf);
-	info_api[what->api].open_tell(&what->key, what->attributes);
+	info_api[what->api].open_tell(&what->key, what->parts);
 }
 
 /* Our provider reports fabric and interface; others report the name of their device. */

@@ -65,6 +65,13 @@ struct info_key {
 	bool threadsafe;
 };
 
+/* What is reported about an adapter that opens. */
+enum info_open_part {
+	INFO_OPEN_ONLY,
+	INFO_OPEN_ATTRIBUTES,
+	INFO_OPEN_CALLS, /* attributes, and the result of every call */
+};
+
 /* The functions and names of one API version. */
 struct info_api {
 	const char *version; /* "1.2" */
@@ -75,7 +82,7 @@ struct info_api {
 	/* The entry of a legacy name; NULL: none. */
 	const struct info_entry *(*resolve)(const char *name, bool threadsafe);
 	/* In a child process: opens a key, writes facts about it (facts.h), closes it. */
-	void (*open_tell)(const struct info_key *key, bool attributes);
+	void (*open_tell)(const struct info_key *key, enum info_open_part parts);
 };
 
 extern const struct info_api info_api[INFO_APIS];

@@ -39,7 +39,7 @@ static bool line_probe(struct line *l, int api)
 	struct info_open what = {
 		.api = api,
 		.key = { l->name, info_api[api].major, info_api[api].minor, false },
-		.attributes = true,
+		.parts = INFO_OPEN_ATTRIBUTES,
 		.conf = conf,
 	};
 	struct info_attempt attempt;

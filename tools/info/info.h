@@ -12,8 +12,9 @@
 struct info_options {
 	int job;            /* option letter */
 	const char *name;   /* of an IA; --report: of its file */
+	char *const *names; /* --calls: of IAs, until NULL */
 	const char *fabric; /* --report: the only one; NULL: all */
-	unsigned int limit; /* --report: seconds for each program */
+	unsigned int limit; /* --report, --calls: seconds for each program, each adapter */
 	const char *output; /* file; NULL: stdout */
 	const char *shm_dir;
 	bool api[INFO_APIS]; /* versions to include */
@@ -29,6 +30,7 @@ int info_diagnose(const struct info_options *opts);
 int info_generate(const struct info_options *opts);
 int info_clean(const struct info_options *opts);
 int info_counters(const struct info_options *opts);
+int info_calls(const struct info_options *opts);
 int info_report(const struct info_options *opts);
 
 struct info_probe;

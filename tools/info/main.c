@@ -13,12 +13,12 @@
 #include "probe.h"
 
 #define DEFAULT_SHM_DIR "/dev/shm"
-#define REPORT_SECONDS 75
+#define LIMIT_SECONDS 75
 
 /* clang-format off */
 enum {
 	OPT_CLEAN = 256, OPT_FORCE, OPT_JSON, OPT_API, OPT_THREADSAFE, OPT_TIMEOUT, OPT_SHM_DIR,
-	OPT_REPORT, OPT_FABRIC, OPT_LIMIT,
+	OPT_REPORT, OPT_FABRIC, OPT_LIMIT, OPT_CALLS,
 };
 
 static const char help_text[] =
@@ -34,6 +34,8 @@ static const char help_text[] =
 "  -d, --diagnose NAME  diagnose step by step why a name does not open\n"
 "  -g, --generate       print a dat.conf for this machine\n"
 "  -c, --counters PID   counters of a process: its adapters and connections\n"
+"      --calls [NAME...] which calls work: makes all of them over these adapters, or over\n"
+"                       every fabric that opens\n"
 "      --clean          show shared-memory files that dead processes left; with --force,\n"
 "                       remove them\n"
 "      --report FILE    write a report for the developers: machine, adapters, attributes,\n"
@@ -42,10 +44,10 @@ static const char help_text[] =
 "Options\n"
 "      --json           JSON instead of text\n"
 "      --api 1.2|2.0    only this API version\n"
-"      --threadsafe     -v, -d: look up the thread-safe entry\n"
+"      --threadsafe     -v, -d, --calls: look up the thread-safe entry\n"
 "  -o, --output FILE    -g: into a new file\n"
 "      --fabric NAME    --report: only this fabric (tcp, shm, efa, ...)\n"
-"      --limit SEC      --report: longest time for each measurement (default 75)\n"
+"      --limit SEC      --calls, --report: longest time for each run (default 75)\n"
 "      --force          --clean: remove; -o, --report: replace a file that exists\n"
 "      --timeout SEC    longest time for one adapter to open (default 20)\n"
 "      --shm-dir DIR    --clean: where to look (DAT_INFO_SHM_DIR, or " DEFAULT_SHM_DIR ")\n"
@@ -63,6 +65,7 @@ static const struct option options[] = {
 	{ "generate", no_argument, NULL, 'g' },
 	{ "counters", required_argument, NULL, 'c' },
 	{ "output", required_argument, NULL, 'o' },
+	{ "calls", no_argument, NULL, OPT_CALLS },
 	{ "clean", no_argument, NULL, OPT_CLEAN },
 	{ "force", no_argument, NULL, OPT_FORCE },
 	{ "json", no_argument, NULL, OPT_JSON },
@@ -131,6 +134,7 @@ static void set_option(struct info_options *opts, int letter)
 	case 'l':
 	case 'e':
 	case 'g':
+	case OPT_CALLS:
 	case OPT_CLEAN:
 		set_job(opts, letter, NULL);
 		break;
@@ -186,14 +190,16 @@ static void check_options(struct info_options *opts)
 		usage("--output requires -g");
 	if (opts->force && opts->job != OPT_CLEAN && opts->job != OPT_REPORT && !opts->output)
 		usage("--force requires --clean, --report or -o");
-	if ((opts->fabric || opts->limit) && opts->job != OPT_REPORT)
-		usage("%s requires --report", opts->fabric ? "--fabric" : "--limit");
+	if (opts->fabric && opts->job != OPT_REPORT)
+		usage("--fabric requires --report");
+	if (opts->limit && opts->job != OPT_REPORT && opts->job != OPT_CALLS)
+		usage("--limit requires --report or --calls");
 	if (!opts->limit)
-		opts->limit = REPORT_SECONDS;
+		opts->limit = LIMIT_SECONDS;
 	if (opts->json && opts->job == OPT_REPORT)
 		usage("--report has no JSON form");
-	if (opts->threadsafe && opts->job != 'v' && opts->job != 'd')
-		usage("--threadsafe requires -v or -d");
+	if (opts->threadsafe && opts->job != 'v' && opts->job != 'd' && opts->job != OPT_CALLS)
+		usage("--threadsafe requires -v, -d or --calls");
 }
 
 int main(int argc, char **argv)
@@ -206,10 +212,11 @@ int main(int argc, char **argv)
 		opts.shm_dir = DEFAULT_SHM_DIR;
 	while ((letter = getopt_long(argc, argv, "lv:ed:gc:o:hV", options, NULL)) != -1)
 		set_option(&opts, letter);
-	if (optind < argc)
+	if (optind < argc && opts.job != OPT_CALLS)
 		usage("\"%s\" is not an option", argv[optind]);
 	if (!opts.job)
 		opts.job = 'l';
+	opts.names = argv + optind;
 	check_options(&opts);
 	switch (opts.job) {
 	case 'v':
@@ -226,6 +233,9 @@ int main(int argc, char **argv)
 		break;
 	case 'c':
 		status = info_counters(&opts);
+		break;
+	case OPT_CALLS:
+		status = info_calls(&opts);
 		break;
 	case OPT_REPORT:
 		status = info_report(&opts);

@@ -121,7 +121,7 @@ static void put_adapter(const struct info_calls *calls, DAT_IA_HANDLE ia)
 	info_put_text("", "provider", provider.provider_name);
 }
 
-void info_open_report(const struct info_key *key, bool attributes)
+void info_open_report(const struct info_key *key, enum info_open_part parts)
 {
 	DAT_EVD_HANDLE async = DAT_HANDLE_NULL;
 	DAT_IA_HANDLE ia = DAT_HANDLE_NULL;
@@ -141,8 +141,12 @@ void info_open_report(const struct info_key *key, bool attributes)
 		return;
 	put_provider(&calls, ia);
 	put_adapter(&calls, ia);
-	if (attributes)
+	if (parts >= INFO_OPEN_ATTRIBUTES)
 		info_attr_report(&calls, ia);
+	if (parts == INFO_OPEN_CALLS) {
+		info_calls_report(library, name, ia);
+		return;
+	}
 	ret = calls.dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG);
 	if (ret == DAT_SUCCESS)
 		info_put_text("", "closed", "");

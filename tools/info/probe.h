@@ -54,7 +54,7 @@ struct info_attempt {
 struct info_open {
 	int api;
 	struct info_key key;
-	bool attributes;  /* report all attributes */
+	enum info_open_part parts;
 	const char *conf; /* text to use in place of the user's dat.conf, or NULL */
 };
 

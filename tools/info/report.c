@@ -297,7 +297,7 @@ static void fabric_attempt(struct info_attempt *attempt, int api, const char *fa
 	struct info_open what = {
 		.api = api,
 		.key = { NAME, info_api[api].major, info_api[api].minor, false },
-		.attributes = true,
+		.parts = INFO_OPEN_ATTRIBUTES,
 		.conf = conf,
 	};
 

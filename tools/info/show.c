@@ -125,7 +125,7 @@ static void json_adapter(const struct info_entry *entry, const struct info_attem
 static void show_adapter(const struct info_options *opts, int api, int *found, int *failed)
 {
 	const struct info_entry *entry = info_registry_find(api, opts->name, opts->threadsafe);
-	struct info_open what = { .api = api, .attributes = true };
+	struct info_open what = { .api = api, .parts = INFO_OPEN_ATTRIBUTES };
 	struct info_attempt attempt;
 
 	if (!entry)
