@@ -9,3 +9,10 @@ endif
 EXTRA_DIST += test/perf/fields.sh test/perf/lib.sh test/perf/smoke.sh test/perf/modes.sh \
 	test/perf/formats.sh test/perf/network.sh test/perf/patterns.sh test/perf/pingpong.sh \
 	test/perf/plots.sh test/perf/table.sh test/perf/instructions.sh test/perf/instructions
+
+# Collectives, to be compared with those of an MPI: test/perf/coll.sh
+check_PROGRAMS += test/perf/coll
+test_perf_coll_SOURCES = test/perf/coll.c test/perf/coll.h test/perf/coll_dat.c
+test_perf_coll_LDFLAGS = $(AM_LDFLAGS) -no-install
+test_perf_coll_LDADD = libdat2.la
+EXTRA_DIST += test/perf/coll.sh test/perf/coll_mpi.c
