@@ -47,6 +47,11 @@ void starve_from(int number, int more)
 	(void)more;
 }
 
+int starve_failed(void)
+{
+	return 0;
+}
+
 int starve_end(void)
 {
 	return 0;
@@ -104,6 +109,11 @@ void starve_from(int number, int more)
 	atomic_store(&left, more < 0 ? INT32_MAX : more + 1);
 	atomic_store(&failed, 0);
 	atomic_store(&armed, true);
+}
+
+int starve_failed(void)
+{
+	return atomic_load(&failed);
 }
 
 int starve_end(void)

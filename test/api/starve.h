@@ -13,6 +13,8 @@
 bool starve_works(void);
 /* Makes the allocation with this number (from 0) fail, and `more` after it; -1: all after it. */
 void starve_from(int number, int more);
+/* The number of failures so far. */
+int starve_failed(void);
 /* Ends the failures; returns their number. */
 int starve_end(void);
 /*

@@ -218,6 +218,40 @@ TEST_LIMIT(starve, messages_to_a_shared_queue_that_find_no_room_come_later, 60)
 	hub_close(&h);
 }
 
+/* A message that arrives before there is a receive for it has to be kept. Without memory it is
+ * lost, and the connection ends: later ones must not arrive before its end is reported. */
+TEST_LIMIT(starve, nothing_arrives_after_a_message_that_could_not_be_kept, 60)
+{
+	int lost = 0;
+
+	NEEDS_STARVE();
+	/* Not over all fabrics does it need memory. */
+	for (int i = 0; i < 20 && lost == i; i++) {
+		const DAT_DTO_COMPLETION_EVENT_DATA *d;
+		struct pair p;
+		DAT_EVENT ev;
+		uint64_t end;
+
+		pair_up(&p);
+		starve_from(0, -1);
+		OK(post_send(&p.a, 0, 10, 1));
+		end = dt_now_us() + 20000;
+		while (!starve_failed() && dt_now_us() < end)
+			ASSERT_EQ(DAT_GET_TYPE(dat_evd_dequeue(p.b.recv, &ev)), DAT_QUEUE_EMPTY);
+		lost += starve_end() > 0;
+		OK(post_recv(&p.b, 0, 100, 2));
+		OK(post_send(&p.a, 0, 20, 3));
+		EV_NEXT(p.b.recv, &ev);
+		d = dto_of(&ev);
+		if (d->status == DAT_DTO_SUCCESS)
+			ASSERT_EQ(d->transfered_length, 10);
+		else
+			ASSERT_EQ(d->status, DAT_DTO_ERR_FLUSHED);
+		pair_close(&p);
+	}
+	dt_note("%d messages found no memory", lost);
+}
+
 /* More endpoints with a shared queue than the asynchronous EVD has places: each reports that it
  * has no buffer any more. */
 TEST_LIMIT(starve, asynchronous_events_of_shared_queues_find_room, 60)

@@ -30,15 +30,20 @@ void pair_touch(struct pair_conn *conn)
 	msgep_unlock(&net->leaf);
 }
 
+static void pair_conn_break(struct pair_conn *conn, int err)
+{
+	atomic_store(&conn->broken, err);
+	msgep_ep_broken(conn->ep, err);
+	pair_touch(conn);
+}
+
 void pair_conn_violate(struct pair_conn *conn, const char *what)
 {
 	char text[DOFI_ADDR_TEXT];
 
 	dofi_log(DOFI_LOG_WARN, "ended the connection with %s: it violated the protocol: %s",
 		 dofi_peer_text(&conn->ep->peer, text), what);
-	atomic_store(&conn->broken, FI_EIO);
-	msgep_ep_broken(conn->ep, FI_EIO);
-	pair_touch(conn);
+	pair_conn_break(conn, FI_EIO);
 }
 
 /* ---------------------------------------------------------------- packets of a connection */
@@ -225,8 +230,34 @@ static void pair_process(struct pair_conn *conn)
 		pair_touch(conn);
 }
 
-/* Keeps the packets of this connection that follow `at`; returns the first byte after them, or
- * after those that could be kept. */
+/* Queues the packet at the cursor, or drops it and ends the connection: then the packets after it
+ * must not be processed, although the end has not been reported yet. */
+static void pair_keep_or_fail(struct pair_conn *conn)
+{
+	const struct msgep_frame *f = (const void *)conn->at;
+	int ch = pair_channel(f);
+	char text[DOFI_ADDR_TEXT];
+
+	if (!conn->ep->failed) {
+		if (conn->came[ch] + packet_size(f) - atomic_load(&conn->consumed[ch]) >
+		    PAIR_WINDOW) {
+			pair_conn_violate(conn, "more than its window");
+		} else if (pair_keep(conn)) {
+			return;
+		} else {
+			dofi_log(DOFI_LOG_WARN,
+				 "ended the connection with %s: no memory for a packet that has "
+				 "to wait",
+				 dofi_peer_text(&conn->ep->peer, text));
+			pair_conn_break(conn, FI_ENOMEM);
+		}
+		conn->ep->failed = true;
+	}
+	conn->at += packet_size(f);
+}
+
+/* Processes or keeps the packets of this connection that follow `at`; returns the first byte after
+ * them. */
 static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, const uint8_t *end,
 				    struct msgep_cq_direct *direct)
 {
@@ -247,13 +278,7 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 		f = (const void *)conn->at;
 		if (conn->at == end || !pair_is_for(conn, f))
 			break;
-		if (conn->came[pair_channel(f)] + packet_size(f) -
-				    atomic_load(&conn->consumed[pair_channel(f)]) >
-			    PAIR_WINDOW ||
-		    !pair_keep(conn)) {
-			pair_conn_violate(conn, "more than its window");
-			conn->at += packet_size(f);
-		}
+		pair_keep_or_fail(conn);
 	}
 	pair_end(conn);
 	at = conn->at;
