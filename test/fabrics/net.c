@@ -17,7 +17,11 @@
 #include "net.h"
 
 /* Values of the board: settings and counters of the carrier. */
-enum { WORD_LOSS = 24, WORD_CARRIED = WORD_LOSS + NET_WIRES, WORD_LOST, WORD_PORT };
+enum { WORD_LOSS = 24, WORD_CARRIED = WORD_LOSS + NET_WIRES, WORD_LOST, WORD_PORT, WORD_DELAY };
+_Static_assert(WORD_DELAY + NET_WIRES <= 32, "the board has 32 values");
+
+#define FRAME 2048
+#define QUEUE 4096
 
 static int home = -1, host_ns[NET_HOSTS] = { -1, -1 };
 static int tap[NET_WIRES][NET_HOSTS];
@@ -145,6 +149,11 @@ void net_lose(int wire, int per_mille)
 	rl_board->value[WORD_LOSS + wire] = (uint64_t)per_mille;
 }
 
+void net_delay(int wire, unsigned int ms)
+{
+	rl_board->value[WORD_DELAY + wire] = (uint64_t)ms * 1000;
+}
+
 void net_only_port(uint16_t port)
 {
 	rl_board->value[WORD_PORT] = port;
@@ -173,10 +182,63 @@ uint64_t net_lost(void)
 	return rl_board->value[WORD_LOST];
 }
 
+/* Frames on their way, of one direction of a link. */
+static struct queue {
+	struct {
+		uint64_t due; /* rl_now() */
+		size_t len;
+		unsigned char bytes[FRAME];
+	} frame[QUEUE];
+	unsigned int first, count;
+} queue[NET_WIRES][NET_HOSTS];
+
+/* A full queue, or an interface that is down, drops the frame as well. */
+static void deliver(int wire, int host, const void *frame, size_t len)
+{
+	if (write(tap[wire][!host], frame, len) == (ssize_t)len)
+		rl_board->value[WORD_CARRIED]++;
+}
+
+/* A frame does not overtake others. */
+static bool is_delayed(int wire, int host, const void *frame, size_t len)
+{
+	struct queue *q = &queue[wire][host];
+	uint64_t delay = rl_board->value[WORD_DELAY + wire];
+	unsigned int at = (q->first + q->count) % QUEUE;
+
+	if (!delay && !q->count)
+		return false;
+	if (q->count == QUEUE) {
+		rl_board->value[WORD_LOST]++;
+		return true;
+	}
+	memcpy(q->frame[at].bytes, frame, len);
+	q->frame[at].len = len;
+	q->frame[at].due = rl_now() + delay;
+	q->count++;
+	return true;
+}
+
+/* Delivers the frames that are due; returns the milliseconds until the next one is. */
+static int deliver_delayed(int wire, int host, int most)
+{
+	struct queue *q = &queue[wire][host];
+
+	for (; q->count; q->count--, q->first = (q->first + 1) % QUEUE) {
+		uint64_t due = q->frame[q->first].due, now = rl_now();
+
+		if (due > now)
+			return (int)((due - now) / 1000) + 1 < most ? (int)((due - now) / 1000) + 1
+								    : most;
+		deliver(wire, host, q->frame[q->first].bytes, q->frame[q->first].len);
+	}
+	return most;
+}
+
 /* Forwards all frames that wait at one end of a link. */
 static void carry_from(int wire, int host, uint64_t *seed)
 {
-	unsigned char frame[2048];
+	unsigned char frame[FRAME];
 	ssize_t n;
 
 	while ((n = read(tap[wire][host], frame, sizeof(frame))) > 0) {
@@ -185,9 +247,8 @@ static void carry_from(int wire, int host, uint64_t *seed)
 			rl_board->value[WORD_LOST]++;
 			continue;
 		}
-		/* A full queue, or an interface that is down, drops the frame as well. */
-		if (write(tap[wire][!host], frame, (size_t)n) == n)
-			rl_board->value[WORD_CARRIED]++;
+		if (!is_delayed(wire, host, frame, (size_t)n))
+			deliver(wire, host, frame, (size_t)n);
 	}
 }
 
@@ -198,13 +259,17 @@ static void carrier(void *arg)
 
 	(void)arg;
 	for (;;) {
+		int wait = 1000;
+
+		for (int i = 0; i < NET_WIRES * NET_HOSTS; i++)
+			wait = deliver_delayed(i / NET_HOSTS, i % NET_HOSTS, wait);
 		for (int i = 0; i < NET_WIRES * NET_HOSTS; i++)
 			pfd[i] = (struct pollfd){ tap[i / NET_HOSTS][i % NET_HOSTS], POLLIN, 0 };
 		/*
 		 * The end of the case kills this player. An interface that is down is always
 		 * ready.
 		 */
-		poll(pfd, NET_WIRES * NET_HOSTS, 1000);
+		poll(pfd, NET_WIRES * NET_HOSTS, wait);
 		for (int i = 0; i < NET_WIRES * NET_HOSTS; i++) {
 			if (pfd[i].revents & POLLIN)
 				carry_from(i / NET_HOSTS, i % NET_HOSTS, &seed);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Declares two hosts and the links between them, all on this machine. Each host is a network
- * namespace with two interfaces, net_wire(0) and net_wire(1). A link is a pair of TAP interfaces;
- * a player, the carrier, forwards their frames and drops some or all. (Unlike netem, this needs no
- * kernel module.)
+ * namespace with two interfaces, net_wire(0) and net_wire(1). A link is a pair of TAP interfaces; a
+ * player, the carrier, forwards their frames, delays them, and drops some or all. (Unlike netem,
+ * this needs no kernel module.)
  */
 #ifndef FABRICS_NET_H
 #define FABRICS_NET_H
@@ -24,6 +24,8 @@ const char *net_address(int host, int wire);
 void net_carry(void);
 /* Sets the frames lost of a thousand; 1000: the link is cut. */
 void net_lose(int wire, int per_mille);
+/* Sets the time that each frame takes, at most a second. */
+void net_delay(int wire, unsigned int ms);
 /* Sets a firewall on the first link: of TCP it passes only this port; 0: all. */
 void net_only_port(uint16_t port);
 /* Takes an interface of a host down, or up again. */

@@ -135,9 +135,11 @@ test_robust_signals_LDFLAGS = $(robust_ldflags)
 test_robust_signals_LDADD = test/robust/librobust.la -lpthread
 
 test_robust_soak_SOURCES = test/robust/soak.c test/robust/soak.h test/robust/soak_chaos.c \
-	test/robust/soak_ep.c test/fabrics/net.c test/fabrics/net.h
+	test/robust/soak_dto.c test/robust/soak_ep.c test/robust/soak_shim.c \
+	test/robust/soak_window.c test/fabrics/net.c test/fabrics/net.h
 test_robust_soak_CPPFLAGS = $(robust_cppflags) -DRL_API=2
-test_robust_soak_LDFLAGS = $(robust_ldflags)
+# The program's functions are found before those of the C library and of sanitizers.
+test_robust_soak_LDFLAGS = $(robust_ldflags) -Wl,--export-dynamic
 test_robust_soak_LDADD = $(robust_libs2)
 
 test_robust_srqstress_SOURCES = test/robust/srqstress.c test/robust/srqstress.h \
@@ -150,5 +152,5 @@ test_robust_srqstress_LDADD = $(robust_libs2)
 soak: all
 	$(MAKE) $(AM_MAKEFLAGS) test/robust/soak
 	SOAK_SECONDS=$(SOAK_SECONDS) SOAK_FABRICS="$(SOAK_FABRICS)" SOAK_SEED=$(SOAK_SEED) \
-		$(srcdir)/test/robust/soak.sh
+		SOAK_OPTIONS="$(SOAK_OPTIONS)" $(srcdir)/test/robust/soak.sh
 .PHONY: soak

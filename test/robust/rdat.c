@@ -109,6 +109,11 @@ void rd_warm_up(void)
 
 DAT_EP_HANDLE rd_ep_create(struct rd *rd, int dtos)
 {
+	return rd_ep_create_srq(rd, dtos, DAT_HANDLE_NULL);
+}
+
+DAT_EP_HANDLE rd_ep_create_srq(struct rd *rd, int dtos, DAT_SRQ_HANDLE srq)
+{
 	DAT_EP_ATTR attr;
 	DAT_EP_HANDLE ep;
 
@@ -126,7 +131,14 @@ DAT_EP_HANDLE rd_ep_create(struct rd *rd, int dtos)
 	attr.max_rdma_read_out = 4;
 	attr.max_rdma_read_iov = 4;
 	attr.max_rdma_write_iov = 4;
-	RD_OK(dat_ep_create(rd->ia, rd->pz, rd->recv, rd->req, rd->conn, &attr, &ep));
+	if (srq) {
+		attr.max_recv_dtos = DAT_HW_DEFAULT;
+		attr.srq_soft_hw = DAT_HW_DEFAULT;
+		RD_OK(dat_ep_create_with_srq(rd->ia, rd->pz, rd->recv, rd->req, rd->conn, srq,
+					     &attr, &ep));
+	} else {
+		RD_OK(dat_ep_create(rd->ia, rd->pz, rd->recv, rd->req, rd->conn, &attr, &ep));
+	}
 	return ep;
 }
 

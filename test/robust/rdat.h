@@ -49,6 +49,8 @@ void rd_close(struct rd *rd);
 /* Opens and closes once, so that permanent allocations of libraries are made before counting. */
 void rd_warm_up(void);
 DAT_EP_HANDLE rd_ep_create(struct rd *rd, int dtos);
+/* With receives from an SRQ, unless that is DAT_HANDLE_NULL. */
+DAT_EP_HANDLE rd_ep_create_srq(struct rd *rd, int dtos, DAT_SRQ_HANDLE srq);
 DAT_EP_STATE rd_state(DAT_EP_HANDLE ep);
 void rd_reg(struct rd *rd, struct rd_mem *mem, void *p, size_t len);
 void rd_unreg(struct rd_mem *mem);

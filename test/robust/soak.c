@@ -2,8 +2,14 @@
 /* Tests several threads with several endpoints each that connect, transfer, disconnect and reset at
  * random.
  *
- * Options: seconds=N, threads=N, eps=N (endpoints of a thread), seed=N, rdma=0 (messages only), and
- * those of soak_chaos.c.
+ * Options: seconds=N, threads=N, eps=N (endpoints of a thread), seed=N; traffic besides messages,
+ * all of it unless one is 0:
+ *   rdma     RDMA writes that are read back
+ *   srq      endpoints with a shared receive queue, at one side or at both
+ *   rmr      RMRs that are bound, used by the peer, and invalidated, unbound or bound again
+ *   atomics  atomic operations
+ *   immed    RDMA writes with immediate data
+ * and the kinds of chaos (soak_chaos.c).
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -11,11 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../fabrics/fabrics.h"
 #include "soak.h"
 
 struct soak_shared *soak_shared;
 
-bool soak_rdma = true;
+unsigned int soak_traffic;
 
 long soak_eps = 8, soak_threads = 4;
 unsigned int soak_kinds;
@@ -23,21 +30,14 @@ unsigned int soak_kinds;
 static long seconds = 10, first_seed = 1;
 static struct rd common; /* the IA of this process */
 
-#define MEMORY ((size_t)soak_eps * ((size_t)SOAK_OPS * SOAK_MSG + 3 * SOAK_AREA))
+#define MEMORY ((size_t)soak_eps * (SOAK_EACH + (size_t)SOAK_SRQ_EACH * SOAK_MSG))
 
 /* Generations */
-
-static void begin_generation(struct soak_thread *t, struct soak_ep *e, uint32_t gen)
-{
-	e->gen = gen;
-	e->budget = 1 + (int)(rl_random(&t->seed) % 60);
-	soak_ep_fill(t, e);
-}
 
 /* For lack of resources, which is an outcome of the chaos only, the call is made again later. */
 static void called(struct soak_ep *e, DAT_RETURN ret, const char *call)
 {
-	bool lacks = (soak_kinds & SOAK_FDS) && DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES;
+	bool lacks = soak_lacks(ret);
 
 	RL_CHECK(ret == DAT_SUCCESS || lacks, "%s returned %s", call, rd_text(ret));
 	e->phase = lacks ? SP_RETRY : SP_PENDING;
@@ -72,12 +72,26 @@ static void answer(struct soak_thread *t, struct soak_ep *e, DAT_CR_HANDLE cr, u
 		e->my_end->mine = e->my_end->graceful = e->my_end->failed = false;
 		e->my_end->sent = 0;
 		e->my_end->gen = e->gen;
-		t->rejected++;
+		t->count[SC_REJECTED]++;
 		return;
 	}
-	begin_generation(t, e, gen);
+	soak_ep_begin(t, e, gen);
 	e->accepted = cr;
 	accept_request(e);
+}
+
+/*
+ * The library repeats an attempt that the fabric has refused, for lack of resources here. Then the
+ * accept of the first request has failed, or will.
+ */
+static bool is_repeated(struct soak_ep *e, uint32_t gen)
+{
+	if (!(soak_kinds & (SOAK_FDS | SOAK_MEMORY)) || gen != e->gen)
+		return false;
+	if (e->phase == SP_IDLE)
+		return e->my_end->gen == gen && e->my_end->failed;
+	e->repeated = true;
+	return true;
 }
 
 static void handle_request(struct soak_thread *t, const DAT_EVENT *ev)
@@ -93,9 +107,13 @@ static void handle_request(struct soak_thread *t, const DAT_EVENT *ev)
 		 (int)param.private_data_size);
 	memcpy(priv, param.private_data, sizeof(priv));
 	RL_CHECK(priv[0] < (uint32_t)soak_eps, "a request for EP %u", priv[0]);
-	if (soak_kinds & (SOAK_KILL | SOAK_FDS)) {
+	if (is_repeated(&t->ep[priv[0]], priv[1])) {
+		RD_OK(rd_reject(cr));
+		return;
+	}
+	if (soak_kinds & (SOAK_KILL | SOAK_FDS | SOAK_MEMORY)) {
 		/* Requests of attempts that have failed, or of a process that was killed. */
-		RL_CHECK(priv[1] > t->ep[priv[0]].gen && priv[1] > t->waiting_gen[priv[0]],
+		RL_CHECK(priv[1] > t->ep[priv[0]].gen && priv[1] >= t->waiting_gen[priv[0]],
 			 "a request for generation %u after %u", priv[1], t->ep[priv[0]].gen);
 		if (t->waiting[priv[0]])
 			RD_OK(rd_reject(t->waiting[priv[0]]));
@@ -120,14 +138,14 @@ static void handle_conn_event(struct soak_thread *t, const DAT_EVENT *ev)
 	case DAT_CONNECTION_EVENT_ESTABLISHED:
 		RL_CHECK(e->phase == SP_PENDING, "ESTABLISHED in phase %d", (int)e->phase);
 		e->phase = SP_UP;
-		t->connections++;
+		t->count[SC_CONNECTIONS]++;
 		break;
 	case DAT_CONNECTION_EVENT_PEER_REJECTED:
 		RL_CHECK(e->phase == SP_PENDING && t->active, "PEER_REJECTED in phase %d",
 			 (int)e->phase);
-		t->rejected++;
+		t->count[SC_REJECTED]++;
 		e->rejected = true;
-		soak_ep_over(e, false);
+		soak_ep_over(t, e, false);
 		break;
 	case DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR:
 		RL_CHECK(!t->active, "ACCEPT_COMPLETION_ERROR at the active side");
@@ -143,7 +161,7 @@ static void handle_conn_event(struct soak_thread *t, const DAT_EVENT *ev)
 	case DAT_CONNECTION_EVENT_BROKEN:
 		RL_CHECK(e->phase == SP_UP || e->phase == SP_ENDING, "%s in phase %d",
 			 rd_event_text(ev->event_number), (int)e->phase);
-		soak_ep_over(e, ev->event_number == DAT_CONNECTION_EVENT_BROKEN);
+		soak_ep_over(t, e, ev->event_number == DAT_CONNECTION_EVENT_BROKEN);
 		break;
 	default:
 		RL_FAIL("%s on EP %d, generation %u", rd_event_text(ev->event_number), e->index,
@@ -158,24 +176,26 @@ static int handle_events(struct soak_thread *t)
 	DAT_EVENT ev;
 	int n = 0;
 
+	t->round++;
+	soak_srq_fill(t);
 	for (; !t->active && rd_poll(t->rd.cr, &ev); n++)
 		handle_request(t, &ev);
 	for (; rd_poll(t->rd.recv, &ev); n++)
-		soak_ep_completed(t, &ev.event_data.dto_completion_event_data);
+		soak_ep_completed(t, &ev);
 	for (; rd_poll(t->rd.req, &ev); n++)
-		soak_ep_completed(t, &ev.event_data.dto_completion_event_data);
+		soak_ep_completed(t, &ev);
 	for (; rd_poll(t->rd.conn, &ev); n++)
 		handle_conn_event(t, &ev);
 	return n;
 }
 
-/* Without descriptors it may be impossible to block. */
+/* Without descriptors or memory it may be impossible to block. */
 static bool wait_on(DAT_EVD_HANDLE evd, DAT_EVENT *ev)
 {
 	DAT_COUNT more;
 	DAT_RETURN ret;
 
-	if (!(soak_kinds & SOAK_FDS))
+	if (!(soak_kinds & (SOAK_FDS | SOAK_MEMORY)))
 		return rd_next(evd, 1, ev);
 	ret = dat_evd_wait(evd, 1000, 1, ev, &more);
 	RL_CHECK(ret == DAT_SUCCESS || DAT_GET_TYPE(ret) == DAT_TIMEOUT_EXPIRED ||
@@ -196,11 +216,11 @@ static void wait_for_event(struct soak_thread *t)
 		break;
 	case 1:
 		if (wait_on(t->rd.recv, &ev))
-			soak_ep_completed(t, &ev.event_data.dto_completion_event_data);
+			soak_ep_completed(t, &ev);
 		break;
 	default:
 		if (wait_on(t->rd.req, &ev))
-			soak_ep_completed(t, &ev.event_data.dto_completion_event_data);
+			soak_ep_completed(t, &ev);
 		break;
 	}
 }
@@ -221,7 +241,7 @@ static bool step_ep(struct soak_thread *t, struct soak_ep *e)
 		}
 		if (soak_shared->stop)
 			return false;
-		begin_generation(t, e, e->gen + 1);
+		soak_ep_begin(t, e, e->gen + 1);
 		start_connecting(t, e);
 		return true;
 	case SP_RETRY:
@@ -244,10 +264,28 @@ static bool step_ep(struct soak_thread *t, struct soak_ep *e)
 	}
 }
 
+/* Peers may change them by atomic operations. */
+static void reg_words(struct soak_thread *t)
+{
+	struct rd_mem *words = &t->words;
+	DAT_REGION_DESCRIPTION region;
+
+	words->len = SOAK_WORDS * sizeof(uint64_t);
+	words->p = region.for_va = calloc(1, words->len);
+	RL_CHECK(words->p, "no memory");
+	RD_OK(dat_lmr_create(t->rd.ia, DAT_MEM_TYPE_VIRTUAL, region, words->len, t->rd.pz,
+			     (DAT_MEM_PRIV_FLAGS)((int)DAT_MEM_PRIV_ALL_FLAG |
+						  DAT_IB_MEM_PRIV_REMOTE_ATOMIC),
+			     DAT_VA_TYPE_VA, &words->lmr, &words->lctx, &words->rctx, NULL, NULL));
+}
+
 static void open_thread(struct soak_thread *t)
 {
 	struct rd *rd = &t->rd;
 	void *p = calloc(1, MEMORY);
+	DAT_SRQ_ATTR srq = { .max_recv_dtos = (DAT_COUNT)soak_eps * SOAK_SRQ_EACH,
+			     .max_recv_iov = 1,
+			     .low_watermark = DAT_SRQ_LW_DEFAULT };
 
 	RL_CHECK(p, "no memory");
 	*rd = common;
@@ -255,8 +293,13 @@ static void open_thread(struct soak_thread *t)
 	RD_OK(dat_evd_create(rd->ia, 256, DAT_HANDLE_NULL, DAT_EVD_CR_FLAG, &rd->cr));
 	RD_OK(dat_evd_create(rd->ia, 64, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &rd->conn));
 	RD_OK(dat_evd_create(rd->ia, 512, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &rd->recv));
-	RD_OK(dat_evd_create(rd->ia, 512, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &rd->req));
+	RD_OK(dat_evd_create(rd->ia, 512, DAT_HANDLE_NULL,
+			     (DAT_EVD_FLAGS)(DAT_EVD_DTO_FLAG | DAT_EVD_RMR_BIND_FLAG), &rd->req));
 	rd_reg(rd, &t->mem, p, MEMORY);
+	if (soak_traffic & ST_ATOMICS)
+		reg_words(t);
+	if (soak_traffic & ST_SRQ)
+		RD_OK(dat_srq_create(rd->ia, rd->pz, &srq, &t->srq));
 	for (int i = 0; i < soak_eps; i++)
 		soak_ep_init(t, i);
 	if (!t->active) {
@@ -271,11 +314,20 @@ static void close_thread(struct soak_thread *t)
 {
 	struct rd *rd = &t->rd;
 
-	for (int i = 0; i < soak_eps; i++)
+	soak_thread_check(t);
+	for (int i = 0; i < soak_eps; i++) {
+		if (t->ep[i].window.rmr)
+			RD_OK(dat_rmr_free(t->ep[i].window.rmr));
 		RD_OK(dat_ep_free(t->ep[i].ep));
+	}
 	if (rd->psp)
 		RD_OK(dat_psp_free(rd->psp));
+	if (t->srq)
+		RD_OK(dat_srq_free(t->srq));
 	rd_unreg(&t->mem);
+	if (t->words.p)
+		rd_unreg(&t->words);
+	free(t->words.p);
 	RD_OK(dat_evd_free(rd->cr));
 	RD_OK(dat_evd_free(rd->conn));
 	RD_OK(dat_evd_free(rd->recv));
@@ -301,10 +353,53 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
+static void report(bool active, const struct soak_thread *t)
+{
+	static const struct {
+		const char *name;
+		unsigned int traffic; /* that counts it */
+	} counts[SC_COUNTS] = {
+		[SC_CONNECTIONS] = { "connections", 0 },
+		[SC_REJECTED] = { "rejected", 0 },
+		[SC_MESSAGES] = { "messages", 0 },
+		[SC_BYTES] = { "bytes in them", 0 },
+		[SC_RDMAS] = { "RDMA operations", ST_RDMA },
+		[SC_IMMEDS] = { "with immediate data", ST_IMMED },
+		[SC_ATOMICS] = { "atomic", ST_ATOMICS },
+		[SC_WINDOWS] = { "windows", ST_RMR },
+		[SC_INVALIDATED] = { "of them invalidated", ST_RMR },
+		[SC_FROM_SRQ] = { "received by an SRQ", ST_SRQ },
+		[SC_FLUSHED] = { "flushed", 0 },
+		[SC_FAILED] = { "failed attempts", 0 },
+		[SC_LOST] = { "connections lost", 0 },
+	};
+	char line[600] = "";
+	uint64_t connections = 0;
+	size_t len = 0;
+
+	for (int i = 0; i < SC_COUNTS; i++) {
+		uint64_t sum = 0;
+
+		for (long j = 0; j < soak_threads; j++)
+			sum += t[j].count[i];
+		if (counts[i].traffic && !(soak_traffic & counts[i].traffic))
+			continue;
+		len += (size_t)snprintf(line + len, sizeof(line) - len, "%s%llu %s",
+					len ? ", " : "", (unsigned long long)sum, counts[i].name);
+		if (i == SC_CONNECTIONS)
+			connections = sum;
+		/* On a slow machine, or after the last death, there are few connections. */
+		RL_CHECK(sum || (soak_kinds && active) || (i > SC_MESSAGES && connections < 200) ||
+				 i == SC_REJECTED || i == SC_FAILED || i == SC_LOST ||
+				 (i == SC_FROM_SRQ && soak_eps < 4),
+			 "the test has no %s", counts[i].name);
+	}
+	rl_note("%s: %s", active ? "active" : "passive", line);
+}
+
 static void play(bool active)
 {
 	static struct soak_thread t[SOAK_THREADS];
-	uint64_t sum[7] = { 0 };
 	pthread_t id[SOAK_THREADS];
 	int fds;
 
@@ -323,6 +418,7 @@ static void play(bool active)
 	}
 	rl_step(active, 1);
 	rl_await(!active, 1, 20000);
+	soak_shim_begin(active);
 	soak_shared->ready[active] = getpid();
 	rl_activity("soaking");
 	for (long i = 0; i < soak_threads; i++)
@@ -332,30 +428,15 @@ static void play(bool active)
 		soak_shared->stop = 1;
 		rl_activity("ending");
 	}
-	for (long i = 0; i < soak_threads; i++) {
+	for (long i = 0; i < soak_threads; i++)
 		pthread_join(id[i], NULL);
-		sum[0] += t[i].connections;
-		sum[1] += t[i].rejected;
-		sum[2] += t[i].messages;
-		sum[3] += t[i].bytes;
-		sum[4] += t[i].rdmas;
-		sum[5] += t[i].flushed;
-		sum[6] += t[i].failed;
-	}
+	soak_shim_end();
 	rl_activity("closing");
 	for (long i = 0; i < soak_threads; i++)
 		close_thread(&t[i]);
 	rd_close(&common);
 	RL_CHECK(rl_fds(0) == fds, "%d descriptors, %d before it", rl_fds(0), fds);
-	rl_note("%s: %llu connections, %llu rejected, %llu messages (%llu MiB), %llu RDMA "
-		"operations, %llu flushed, %llu failed attempts",
-		active ? "active" : "passive", (unsigned long long)sum[0],
-		(unsigned long long)sum[1], (unsigned long long)sum[2],
-		(unsigned long long)sum[3] >> 20, (unsigned long long)sum[4],
-		(unsigned long long)sum[5], (unsigned long long)sum[6]);
-	/* The last active process may have been started a moment before the end. */
-	RL_CHECK((soak_kinds && active) || (sum[0] && sum[2] && (sum[4] || !soak_rdma) && sum[5]),
-		 "the test did nothing");
+	report(active, t);
 }
 
 static void active(void *arg)
@@ -376,9 +457,20 @@ static void passive(void *arg)
 	play(false);
 }
 
+static void select_traffic(void)
+{
+	static const char *const names[] = { "rdma", "srq", "rmr", "atomics", "immed" };
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		long on = i != 3 || test_fabric_has(test_fabric(), "atomics");
+
+		rl_option(names[i], &on);
+		soak_traffic |= on ? 1u << i : 0;
+	}
+}
+
 static void run(void)
 {
-	long rdma = 1;
 	char name[64];
 
 	setenv("DAPL_OFI_LOG", "0", 0);
@@ -386,8 +478,7 @@ static void run(void)
 	rl_option("threads", &soak_threads);
 	rl_option("eps", &soak_eps);
 	rl_option("seed", &first_seed);
-	rl_option("rdma", &rdma);
-	soak_rdma = rdma;
+	select_traffic();
 	if (soak_threads < 1 || soak_threads > SOAK_THREADS)
 		soak_threads = 4;
 	if (soak_eps < 1 || soak_eps > SOAK_EPS)
@@ -396,7 +487,7 @@ static void run(void)
 	soak_kinds = soak_chaos_options();
 	snprintf(name, sizeof(name), "%ld-threads-%ld-endpoints%s", soak_threads, soak_eps,
 		 soak_kinds ? "-chaos" : "");
-	if (!rl_begin(name, (unsigned int)(seconds + (soak_kinds ? 120 : 30)) * 1000))
+	if (!rl_begin(name, (unsigned int)(seconds + (soak_kinds ? 180 : 60)) * 1000))
 		return;
 	soak_shared = rl_shared(sizeof(*soak_shared));
 	soak_chaos_prepare();
@@ -417,5 +508,5 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++)
 		if (!strncmp(argv[i], "seconds=", 8))
 			requested = atol(argv[i] + 8);
-	return rl_main(argc, argv, (unsigned int)requested + 180, run);
+	return rl_main(argc, argv, (unsigned int)requested + 240, run);
 }
