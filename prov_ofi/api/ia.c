@@ -10,8 +10,7 @@
 #include "cm/cm.h"
 #include "cm/outage.h"
 #include "fabrics/fabrics.h"
-#include "cm/cm_hello.h"
-#include "cm/cm_parts.h"
+#include "cm/half_open.h"
 #include "data/srq.h"
 #include "object/cno.h"
 #include "object/coll_handle.h"
@@ -56,8 +55,7 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	dofi_list_init(&ia->ahs);
 	ia->ud_hosts = NULL;
 	ia->early_ends = false;
-	ia->hellos = NULL;
-	ia->parts = NULL;
+	ia->half_opens = NULL;
 	ia->probes = 0;
 	ia->coll = NULL;
 	ia->coll_evd = NULL;
@@ -80,8 +78,7 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 static void ia_tear_down(struct dofi_ia *ia)
 {
 	dofi_async_close(ia);
-	dofi_cm_hello_fini(ia);
-	dofi_cm_parts_fini(ia);
+	dofi_half_open_fini(ia);
 	if (ia->internal_evd)
 		dofi_evd_destroy(ia->internal_evd);
 	ia->internal_evd = NULL;

@@ -60,10 +60,10 @@ static int cr_answer(struct dofi_cr *cr, const struct dofi_cm_msg *msg)
 	struct dofi_cm_answer *parts;
 
 	if (len > cr->obj.ia->fab.desc->cm_data) {
-		parts = dofi_cm_answer_new(cr, buf, len);
+		parts = dofi_cm_answer_new(cr, NULL, buf, len);
 		if (!parts)
 			return -ENOMEM;
-		dofi_cm_answer_begin(parts, cr, NULL);
+		dofi_cm_answer_begin(parts, cr);
 		return 0;
 	}
 	fi_reject(cr->listener->pep, cr->info->handle, buf, len);
@@ -439,7 +439,7 @@ static DAT_RETURN cr_accept_in_parts(struct dofi_cr *cr, struct dofi_ep *ep, DAT
 	len = ep->srq && !conn_id ? 0
 				  : cr_build_acceptance(buf, cr, ep, conn_id, priv, (uint16_t)size);
 	if (len)
-		answer = dofi_cm_answer_new(cr, buf, len);
+		answer = dofi_cm_answer_new(cr, ep, buf, len);
 	if (!answer) {
 		if (conn_id)
 			dofi_conn_id_free(&ia->conn_ids, conn_id);
@@ -449,7 +449,7 @@ static DAT_RETURN cr_accept_in_parts(struct dofi_cr *cr, struct dofi_ep *ep, DAT
 	ep->active = false;
 	dofi_ep_transit(ep, DOFI_EP_ACCEPT);
 	cr_set_ports(ep, cr);
-	dofi_cm_answer_begin(answer, cr, ep);
+	dofi_cm_answer_begin(answer, cr);
 	DOFI_COUNT_IA(ia, CM_REP_TX);
 	cr_await_peer(ep);
 	return DAT_SUCCESS;

@@ -12,7 +12,5 @@ void dofi_cm_hello_received(struct dofi_listener *l, struct fi_info *info, const
  * logged. */
 unsigned int dofi_cm_admit(struct dofi_listener *l, const struct fi_info *info, const void *data,
 			   size_t len, struct dofi_cm_msg *msg, struct dofi_seal *seal);
-/* The adapter is being closed. */
-void dofi_cm_hello_fini(struct dofi_ia *ia);
 
 #endif

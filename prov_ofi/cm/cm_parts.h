@@ -39,15 +39,13 @@ void dofi_cm_forget_parts(struct dofi_ep *ep);
  * (DOFI_CM_MAX bytes); info is still the caller's. */
 bool dofi_cm_part_received(struct dofi_listener *l, struct fi_info *info, const uint8_t **data,
 			   size_t *len, uint8_t *whole);
-/* Allocates an answer of `len` bytes, at most DOFI_CM_MAX, to a request; NULL: no memory, or no
- * random numbers. */
-struct dofi_cm_answer *dofi_cm_answer_new(const struct dofi_cr *cr, const uint8_t *msg, size_t len);
-/* Sends its first part as the answer to the request. `ep`: the EP that is being accepted, in the
- * state COMPLETION_PENDING; NULL: the answer establishes no connection. */
-void dofi_cm_answer_begin(struct dofi_cm_answer *a, struct dofi_cr *cr, struct dofi_ep *ep);
+/* Stores an answer of `len` bytes, at most DOFI_CM_MAX, to a request; NULL: no memory, or no random
+ * numbers. `ep`: the EP that accepts it; NULL: the answer establishes no connection. */
+struct dofi_cm_answer *dofi_cm_answer_new(const struct dofi_cr *cr, struct dofi_ep *ep,
+					  const uint8_t *msg, size_t len);
+/* Sends its first part as the answer to the request. */
+void dofi_cm_answer_begin(struct dofi_cm_answer *a, struct dofi_cr *cr);
 /* The EP's connection has ended before the peer has fetched the answer. */
 void dofi_cm_answer_drop(struct dofi_ep *ep);
-/* The adapter is being closed. */
-void dofi_cm_parts_fini(struct dofi_ia *ia);
 
 #endif

@@ -35,8 +35,7 @@
 struct dofi_evd;
 struct dofi_coll;
 struct dofi_coll_hooks;
-struct dofi_cm_hellos;
-struct dofi_cm_parts;
+struct dofi_half_opens;
 struct dofi_ud_hosts;
 
 struct dofi_provider {       /* one per IA name, never freed (freed handles) */
@@ -110,9 +109,8 @@ struct dofi_ia {
 	DAT_NAMED_ATTR named[DOFI_NAMED]; /* see dofi_attr_name */
 	char mtu[24];
 
-	bool early_ends;               /* some connection has ended_early */
-	struct dofi_cm_hellos *hellos; /* see cm/cm_hello.c; NULL: none */
-	struct dofi_cm_parts *parts;   /* see cm/cm_parts_listener.c; NULL: none */
+	bool early_ends;                    /* some connection has ended_early */
+	struct dofi_half_opens *half_opens; /* cm/half_open.c; NULL: none */
 
 	struct dofi_coll *coll;    /* collectives; NULL: none (object/coll_handle.h) */
 	struct dofi_evd *coll_evd; /* its EVD */
