@@ -276,9 +276,7 @@ ALWAYS_INLINE void dto_submit(struct dofi_ep *ep, struct dofi_queue *q, struct d
 		dofi_dto_submit_queue(ep, q);
 		return;
 	}
-	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	dofi_dto_submit_now(ep, q, pos, dto, kind, dto->iov_count == 1,
-			    kind == DOFI_SEND ? dofi_cq_data_msg(ep, dto) : 0);
+	dofi_dto_submit_any(ep, q, pos, dto, kind);
 }
 
 ALWAYS_INLINE void dto_enqueue(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,

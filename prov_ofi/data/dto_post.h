@@ -72,39 +72,6 @@ ALWAYS_INLINE void dofi_dto_append(struct dofi_ep *ep, struct dofi_queue *q, uin
 		dofi_evd_posted(ep->req_evd, dto->length);
 }
 
-/* Hands the operation, which need not wait, to the fabric. Its state is DOFI_DTO_POSTED already:
- * another thread may read its completion during the call. `single`: it has one segment; `data` is
- * the completion data of a message. */
-ALWAYS_INLINE void dofi_dto_submit_now(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
-				       struct dofi_dto *dto, enum dofi_dto_kind kind, bool single,
-				       uint64_t data)
-{
-	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
-	struct fid_ep *fid = ep->conn->fid;
-	ssize_t ret;
-
-	if (dofi_kind_fetches(kind))
-		ep->reads_started++;
-	dofi_evd_enter(evd, ep->cq_external_lock);
-	if (kind == DOFI_RECV)
-		ret = dofi_fab_recv(ep, fid, dto, single);
-	else if (kind == DOFI_SEND)
-		ret = dofi_fab_send(ep, fid, dto, single, data);
-	else if (kind == DOFI_WRITE_IMMED)
-		ret = dofi_fab_write_immed(ep, fid, dto);
-	else if (kind >= DOFI_FETCH_ADD)
-		ret = dofi_fab_atomic(ep, fid, dto);
-	else
-		ret = dofi_fab_rdma(ep, fid, dto, single, kind);
-	dofi_evd_leave(evd, ep->cq_external_lock);
-	if (!ret) {
-		q->sent = pos + 1;
-		return;
-	}
-	dofi_dto_refused(ep, dto, ret);
-	atomic_store_explicit(&q->waiting, true, memory_order_release);
-}
-
 /* Ordinary operations have one segment of nonzero length, no flag except the one that suppresses
  * the event, a connected EP and no waiting operation: the latency of short messages includes every
  * instruction for them. All others, errors above all, are left to data/dto.c without side
@@ -184,7 +151,7 @@ ALWAYS_INLINE bool dofi_dto_post_ordinary(struct dofi_ep *ep, enum dofi_dto_kind
 		return false;
 	dto->inv_key = 0;
 	dofi_dto_append(ep, q, tail, dto, kind, cookie, flags, DOFI_DTO_POSTED);
-	dofi_dto_submit_now(ep, q, tail, dto, kind, true,
+	dofi_dto_submit_one(ep, q, tail, dto, kind, true,
 			    kind == DOFI_SEND ? dofi_cq_data_conn_id(ep) : 0);
 	return true;
 }

@@ -12,25 +12,6 @@
 #include "object/rmr.h"
 #include "object/deferred_work.h"
 
-static inline ssize_t dto_submit_one(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
-{
-	bool single = dto->iov_count == 1;
-
-	switch (dto->kind) {
-	case DOFI_RECV:
-		return dofi_fab_recv(ep, fid, dto, single);
-	case DOFI_SEND:
-		return dofi_fab_send(ep, fid, dto, single, dofi_cq_data_msg(ep, dto));
-	case DOFI_WRITE_IMMED:
-		return dofi_fab_write_immed(ep, fid, dto);
-	case DOFI_FETCH_ADD:
-	case DOFI_CMP_SWAP:
-		return dofi_fab_atomic(ep, fid, dto);
-	default:
-		return dofi_fab_rdma(ep, fid, dto, single, dto->kind);
-	}
-}
-
 /* Operations that the fabric does not execute, or that are posted to a disconnected EP, complete at
  * once, after all earlier ones. */
 void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q)
@@ -69,11 +50,9 @@ void dofi_dto_refused(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret)
 }
 
 /* Hands the next waiting operation to the fabric. False: it must keep waiting. */
-static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q, struct fid_ep *fid)
+static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q)
 {
-	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 	struct dofi_dto *dto = dofi_queue_at(q, q->sent);
-	ssize_t ret;
 
 	if (atomic_load_explicit(&dto->state, memory_order_acquire) != DOFI_DTO_QUEUED) {
 		q->sent++; /* completed while it waited */
@@ -86,18 +65,7 @@ static inline bool dto_submit_next(struct dofi_ep *ep, struct dofi_queue *q, str
 		dto_bind_now(ep, q, dto);
 		return true;
 	}
-	if (dofi_kind_fetches(dto->kind))
-		ep->reads_started++;
-	/* Before the call: another thread may read its completion during the call. */
-	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
-	dofi_evd_enter(evd, ep->cq_external_lock);
-	ret = dto_submit_one(ep, fid, dto);
-	dofi_evd_leave(evd, ep->cq_external_lock);
-	if (!ret)
-		q->sent++;
-	else
-		dofi_dto_refused(ep, dto, ret);
-	return !ret;
+	return dofi_dto_submit_any(ep, q, q->sent, dto, dto->kind);
 }
 
 /* False: some must keep waiting for completions. */
@@ -106,12 +74,8 @@ static bool dto_submit_waiting(struct dofi_ep *ep, struct dofi_queue *q)
 	uint32_t tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
 	bool connected = dofi_dto_may_submit(ep, q);
 
-	if (connected) {
-		struct fid_ep *fid = ep->conn->fid;
-
-		while (q->sent != tail && dto_submit_next(ep, q, fid))
-			;
-	}
+	while (connected && q->sent != tail && dto_submit_next(ep, q))
+		;
 	atomic_store_explicit(&q->waiting, q->sent != tail, memory_order_release);
 	return q->sent == tail || !connected;
 }

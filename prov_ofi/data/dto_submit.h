@@ -37,6 +37,50 @@ static inline bool dofi_dto_may_submit(const struct dofi_ep *ep, const struct do
  * ending it flushes the waiting operations. */
 void dofi_dto_refused(struct dofi_ep *ep, struct dofi_dto *dto, ssize_t ret);
 
+/* Hands the operation at position `pos`, which need not wait, to the fabric. Its state is
+ * DOFI_DTO_POSTED already: another thread may read its completion during the call. `single`: it has
+ * one segment; `data` is the completion data of a message. False: it was refused. Caller holds
+ * ep->lock. */
+ALWAYS_INLINE bool dofi_dto_submit_one(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
+				       struct dofi_dto *dto, enum dofi_dto_kind kind, bool single,
+				       uint64_t data)
+{
+	struct dofi_evd *evd = kind == DOFI_RECV ? ep->recv_evd : ep->req_evd;
+	struct fid_ep *fid = ep->conn->fid;
+	ssize_t ret;
+
+	if (dofi_kind_fetches(kind))
+		ep->reads_started++;
+	dofi_evd_enter(evd, ep->cq_external_lock);
+	if (kind == DOFI_RECV)
+		ret = dofi_fab_recv(ep, fid, dto, single);
+	else if (kind == DOFI_SEND)
+		ret = dofi_fab_send(ep, fid, dto, single, data);
+	else if (kind == DOFI_WRITE_IMMED)
+		ret = dofi_fab_write_immed(ep, fid, dto);
+	else if (kind >= DOFI_FETCH_ADD)
+		ret = dofi_fab_atomic(ep, fid, dto);
+	else
+		ret = dofi_fab_rdma(ep, fid, dto, single, kind);
+	dofi_evd_leave(evd, ep->cq_external_lock);
+	if (!ret) {
+		q->sent = pos + 1;
+		return true;
+	}
+	dofi_dto_refused(ep, dto, ret);
+	atomic_store_explicit(&q->waiting, true, memory_order_release);
+	return false;
+}
+
+/* The same for an operation with any number of segments, which is queued. */
+ALWAYS_INLINE bool dofi_dto_submit_any(struct dofi_ep *ep, struct dofi_queue *q, uint32_t pos,
+				       struct dofi_dto *dto, enum dofi_dto_kind kind)
+{
+	atomic_store_explicit(&dto->state, DOFI_DTO_POSTED, memory_order_release);
+	return dofi_dto_submit_one(ep, q, pos, dto, kind, dto->iov_count == 1,
+				   kind == DOFI_SEND ? dofi_cq_data_msg(ep, dto) : 0);
+}
+
 /* Hands waiting operations to the fabric as far as it accepts them. Caller holds ep->lock. */
 void dofi_dto_submit(struct dofi_ep *ep);
 /* The same for one queue. */
