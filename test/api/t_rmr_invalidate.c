@@ -1,40 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Messages that take a key away, and reads into memory named by one: 2.0 has both. */
-#include "rmr.h"
+#include "window_rig.h"
 
 #if DAT_TEST_API == 20
-
-#define FROM 1000
-#define LEN 2000
-
-struct rig {
-	struct pair p;
-	struct buf buf;
-	DAT_RMR_HANDLE rmr;
-};
-
-static void rig_fill(struct rig *r)
-{
-	pair_connect(&r->p);
-	buf_make(&r->buf, &r->p.node, 8192, PRIV_LOCAL);
-	OK(dat_rmr_create(r->p.node.pz, &r->rmr));
-}
-
-static void rig_open(struct rig *r)
-{
-	pair_open(&r->p);
-	rig_fill(r);
-}
-
-static void rig_close(struct rig *r)
-{
-	rmr_close(&r->p, r->rmr, &r->buf);
-}
-
-static char *at(const struct rig *r, size_t off)
-{
-	return r->buf.mem + off;
-}
 
 static DAT_RETURN send_inv(struct side *s, size_t len, uint64_t cookie, int flags,
 			   DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT key)

@@ -1,33 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests what a window allows a peer, and when its key becomes valid and invalid. */
-#include "rmr.h"
-
-/* The window of the cases: bytes 1000 to 2999 of a region for local use only. */
-#define FROM 1000
-#define LEN 2000
-
-struct rig {
-	struct pair p;
-	struct buf buf;
-	DAT_RMR_HANDLE rmr;
-};
-
-static void rig_open(struct rig *r)
-{
-	pair_up(&r->p);
-	buf_make(&r->buf, &r->p.node, 8192, PRIV_LOCAL);
-	OK(dat_rmr_create(r->p.node.pz, &r->rmr));
-}
-
-static void rig_close(struct rig *r)
-{
-	rmr_close(&r->p, r->rmr, &r->buf);
-}
-
-static char *at(const struct rig *r, size_t off)
-{
-	return r->buf.mem + off;
-}
+#include "window_rig.h"
 
 /* ---- range and rights ---- */
 
