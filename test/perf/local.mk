@@ -8,7 +8,7 @@ nightly_tests += test/perf/formats.sh test/perf/network.sh test/perf/patterns.sh
 endif
 EXTRA_DIST += test/perf/fields.sh test/perf/lib.sh test/perf/smoke.sh test/perf/modes.sh \
 	test/perf/formats.sh test/perf/network.sh test/perf/patterns.sh test/perf/pingpong.sh \
-	test/perf/plots.sh test/perf/table.sh test/perf/instructions.sh test/perf/instructions
+	test/perf/figures.sh test/perf/plots.sh test/perf/table.sh test/perf/instructions.sh test/perf/instructions
 
 # Collectives, to be compared with those of an MPI: test/perf/coll.sh
 check_PROGRAMS += test/perf/coll

@@ -5,24 +5,14 @@
 #
 # usage: plots.sh [-b BUILD] [-r ROUNDS] [PLOT...]	default: all
 set -u
-BUILD=$PWD ROUNDS=3
+ROUNDS=3
 # Over a network, where the usual number takes several minutes.
 ITERS=2000
 HERE=$(cd "$(dirname "$0")" && pwd)
 DOCS=$(cd "$HERE/../../docs" && pwd)
-while getopts 'b:r:' option; do
-	case $option in
-	b) BUILD=$(cd "$OPTARG" && pwd) || exit 2 ;;
-	r) ROUNDS=$OPTARG ;;
-	*) exit 2 ;;
-	esac
-done
-shift $((OPTIND - 1))
+. "$HERE/figures.sh"
 [ $# -gt 0 ] || set -- tcp shm rxm patterns-tcp patterns-shm
-export LD_LIBRARY_PATH=$BUILD/.libs:$BUILD/prov_ofi/dat2/.libs
-unset DAPL_OFI_PROVIDER DAPL_OFI_DOMAIN
 mkdir -p "$DOCS/plots"
-bad=0
 
 # draw NAME OPTIONS: also prints the command
 draw()

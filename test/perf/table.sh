@@ -6,22 +6,12 @@
 #
 # usage: table.sh [-b BUILD] [-r ROUNDS] [FABRIC...]		default: tcp shm rxm
 set -u
-BUILD=$PWD ROUNDS=5
-while getopts 'b:r:' option; do
-	case $option in
-	b) BUILD=$(cd "$OPTARG" && pwd) || exit 2 ;;
-	r) ROUNDS=$OPTARG ;;
-	*) exit 2 ;;
-	esac
-done
-shift $((OPTIND - 1))
+ROUNDS=5
+. "$(dirname "$0")/figures.sh"
 [ $# -gt 0 ] || set -- tcp shm rxm
-export LD_LIBRARY_PATH=$BUILD/.libs:$BUILD/prov_ofi/dat2/.libs
-unset DAPL_OFI_PROVIDER DAPL_OFI_DOMAIN
 out=$(mktemp)
 other=$(mktemp)
 trap 'rm -f "$out" "$other"' EXIT
-bad=0
 
 # run FILE OPTIONS
 run()
