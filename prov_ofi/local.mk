@@ -150,6 +150,7 @@ dofi_sources = \
 	prov_ofi/data/ud.c prov_ofi/data/ud.h \
 	prov_ofi/fabric/emulated/emulated.c prov_ofi/fabric/emulated/emulated.h \
 	prov_ofi/fabric/fab.c prov_ofi/fabric/fab.h prov_ofi/fabric/fab_ops.h \
+	prov_ofi/fabric/verbs/announce.c prov_ofi/fabric/verbs/announce.h \
 	prov_ofi/fabric/verbs/cq_reservation.c \
 	prov_ofi/fabric/verbs/device.c prov_ofi/fabric/verbs/device.h \
 	prov_ofi/fabric/verbs/device_mr.c \

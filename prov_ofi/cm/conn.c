@@ -79,6 +79,10 @@ int dofi_conn_open(struct dofi_ep *ep, struct fi_info *info, struct dofi_conn **
 	ret = -ENOMEM;
 	if (ep->srq) {
 		info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+		/* What the peer of a former connection has announced; its completions have been
+		 * read, and no message of this one arrives before the id is allocated. */
+		ep->announced.what = DOFI_ANNOUNCED_NOTHING;
+		ep->announced.value = 0;
 		conn->conn_id = dofi_conn_id_alloc(&ia->conn_ids, ep);
 		if (!conn->conn_id)
 			goto no_fid;

@@ -134,40 +134,58 @@ ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t
 }
 
 /* A write with immediate data consumed the receive. */
-static void cq_read_immed(struct dofi_dto *dto, const struct dofi_fab *fab, uint64_t data,
-			  size_t *len)
+static void cq_has_immed(struct dofi_dto *dto, size_t *len)
 {
 	dto->kind = DOFI_RECV_IMMED;
-	dofi_cq_data_read_immed(dto, fab, data);
 	/* 1.2 has no such completions: report a receive of 0 bytes. */
 	if (DOFI_API == 12)
 		*len = 0;
 }
 
-/* Applies the effects of the completion data on this side. */
+static uint8_t cq_invalidate(struct dofi_dto *dto, uint32_t key)
+{
+	dto->inv_key = key;
+	dto->kind = DOFI_RECV_INVALIDATE;
+	return dofi_rmr_invalidate(dto->ep, key) ? DAT_DTO_SUCCESS : DAT_DTO_ERR_LOCAL_PROTECTION;
+}
+
+/* The message, or the write, has the value that the peer has announced. Caller holds the lock of
+ * the receive EVD. */
+static uint8_t cq_take_announced(struct dofi_dto *dto, uint64_t data, size_t *len)
+{
+	struct dofi_ep *ep = dto->ep;
+	uint8_t what = ep->announced.what;
+	uint32_t value = ep->announced.value;
+
+	DOFI_ASSERT_LOCKED(&ep->recv_evd->lock);
+	ep->announced.what = DOFI_ANNOUNCED_NOTHING;
+	ep->announced.value = 0;
+	dto->solicited = data & DOFI_DATA_SOLICITED;
+	if (what == DOFI_ANNOUNCED_KEY)
+		return cq_invalidate(dto, value);
+	if (what != DOFI_ANNOUNCED_IMMED)
+		return DAT_DTO_ERR_BAD_RESPONSE;
+	dto->immed = value;
+	cq_has_immed(dto, len);
+	return DAT_DTO_SUCCESS;
+}
+
+/* Applies the effects of the completion data on this side. `flags`: those of the completion. */
 static __attribute__((noinline)) uint8_t cq_read_data(struct dofi_dto *dto,
-						      const struct dofi_fab *fab,
-						      const struct fi_cq_data_entry *entry,
+						      const struct dofi_fab *fab, uint64_t flags,
 						      uint64_t data, size_t *len)
 {
 	uint32_t key;
 
-	if (entry->flags & FI_REMOTE_WRITE) {
-		cq_read_immed(dto, fab, data, len);
-		return DAT_DTO_SUCCESS;
-	}
-	if (!dto->shared && dto->ep->has_msg_prefix && dofi_cq_data_is_written(data)) {
-		*len = dofi_cq_data_bytes_written(data);
-		cq_read_immed(dto, fab, data, len);
+	if (dofi_cq_data_has_announced(dto, fab, data))
+		return cq_take_announced(dto, data, len);
+	if (flags & FI_REMOTE_WRITE) {
+		dofi_cq_data_read_immed(dto, fab, data);
+		cq_has_immed(dto, len);
 		return DAT_DTO_SUCCESS;
 	}
 	key = dofi_cq_data_read_msg(dto, fab, data);
-	if (!key)
-		return DAT_DTO_SUCCESS;
-	dto->inv_key = key;
-	dto->kind = DOFI_RECV_INVALIDATE;
-	return dofi_rmr_invalidate(dto->ep, dto->inv_key) ? DAT_DTO_SUCCESS
-							  : DAT_DTO_ERR_LOCAL_PROTECTION;
+	return key ? cq_invalidate(dto, key) : DAT_DTO_SUCCESS;
 }
 
 ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
@@ -176,17 +194,18 @@ ALWAYS_INLINE void cq_complete_recv(struct dofi_evd *evd, struct dofi_dto *dto,
 	bool has_data = entry->flags & FI_REMOTE_CQ_DATA;
 	uint64_t data = has_data ? entry->data : 0;
 	uint8_t status = DAT_DTO_SUCCESS;
+	uint64_t flags = entry->flags;
 	size_t len = entry->len;
 
 	if (evd->has_msg_prefix)
-		status = evd->obj.ia->fab.desc->ops->read_prefix(evd, dto, &len, &data);
+		status = evd->obj.ia->fab.desc->ops->read_prefix(evd, dto, &len, &data, &flags);
 	if (dto->shared) {
 		dto->ep = dofi_srq_owner(dto, evd, data);
 		if (!dto->ep)
 			return;
 	}
 	if (!status && (has_data || data))
-		status = cq_read_data(dto, &evd->obj.ia->fab, entry, data, &len);
+		status = cq_read_data(dto, &evd->obj.ia->fab, flags, data, &len);
 	if (len > dto->length && dto->kind != DOFI_RECV_IMMED)
 		status = DAT_DTO_ERR_LOCAL_LENGTH;
 	dto->length = len;

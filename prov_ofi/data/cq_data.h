@@ -32,12 +32,21 @@ static inline uint64_t dofi_cq_data_msg(const struct dofi_ep *ep, const struct d
 
 	if (!dto->inv_key)
 		return data;
-	if (dofi_cq_data_is_narrow(&ep->obj.ia->fab))
-		return dto->inv_key;
-	return data | DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
+	if (!dofi_cq_data_is_narrow(&ep->obj.ia->fab))
+		return data | DOFI_DATA_INVALIDATE | (uint64_t)dto->inv_key << 32;
+	return ep->peer_conn_id ? data | DOFI_DATA_ANNOUNCED : dto->inv_key;
 }
 
-/* Reads the data of a message. Returns the key that it invalidates; 0: none. */
+/* True if the value of the message or write with this data must be announced. The compiler knows
+ * that the data of ordinary messages lacks the bit. */
+static inline bool dofi_cq_data_is_announced(const struct dofi_ep *ep, uint64_t data)
+{
+	return (data & DOFI_DATA_ANNOUNCED) && ep->peer_conn_id &&
+	       dofi_cq_data_is_narrow(&ep->obj.ia->fab);
+}
+
+/* Reads the data of a message that has no announced value. Returns the key that it invalidates; 0:
+ * none. */
 static inline uint32_t dofi_cq_data_read_msg(struct dofi_dto *dto, const struct dofi_fab *fab,
 					     uint64_t data)
 {
@@ -52,31 +61,15 @@ static inline uint32_t dofi_cq_data_read_msg(struct dofi_dto *dto, const struct 
 /* Data of this write with immediate data. */
 static inline uint64_t dofi_cq_data_immed(const struct dofi_ep *ep, const struct dofi_dto *dto)
 {
-	if (dofi_cq_data_is_narrow(&ep->obj.ia->fab))
-		return dto->immed;
-	return (uint64_t)dto->immed << 32 | dofi_cq_data_conn_id(ep) | dofi_cq_data_solicited(dto);
+	uint64_t data = dofi_cq_data_conn_id(ep) | dofi_cq_data_solicited(dto);
+
+	if (!dofi_cq_data_is_narrow(&ep->obj.ia->fab))
+		return (uint64_t)dto->immed << 32 | data;
+	return ep->peer_conn_id ? data | DOFI_DATA_ANNOUNCED : dto->immed;
 }
 
-/* Prefix of the message that follows this write, to an EP without an SRQ. */
-static inline uint64_t dofi_cq_data_written(const struct dofi_dto *dto)
-{
-	return (uint64_t)dto->immed << 32 | (dto->length + DOFI_DATA_WRITTEN) << 1 |
-	       dofi_cq_data_solicited(dto);
-}
-
-/* True if the prefix of a message that an EP without an SRQ has received is such a one. */
-static inline bool dofi_cq_data_is_written(uint64_t data)
-{
-	return (uint32_t)data >> 1 >= DOFI_DATA_WRITTEN;
-}
-
-static inline size_t dofi_cq_data_bytes_written(uint64_t data)
-{
-	return ((uint32_t)data >> 1) - DOFI_DATA_WRITTEN;
-}
-
-/* Reads the data of a write with immediate data. Where it has no room for more, the completion
- * notifies. */
+/* Reads the data of a write with immediate data that were not announced. Where it has no room for
+ * more, the completion notifies. */
 static inline void dofi_cq_data_read_immed(struct dofi_dto *dto, const struct dofi_fab *fab,
 					   uint64_t data)
 {
@@ -86,16 +79,19 @@ static inline void dofi_cq_data_read_immed(struct dofi_dto *dto, const struct do
 	dto->immed = (uint32_t)(narrow ? data : data >> 32);
 }
 
-/* False: the data has no room for what this request has to tell the peer. `inv_key`: the key that
- * a message invalidates. */
+/* True if a message or a write to an SRQ has a value that was announced. */
+static inline bool dofi_cq_data_has_announced(const struct dofi_dto *dto,
+					      const struct dofi_fab *fab, uint64_t data)
+{
+	return (data & DOFI_DATA_ANNOUNCED) && dto->shared && dofi_cq_data_is_narrow(fab);
+}
+
+/* False: the data has no room for the key that a message invalidates. Keys of RMRs always have. */
 static inline bool dofi_cq_data_fits(const struct dofi_ep *ep, enum dofi_dto_kind kind,
 				     uint32_t inv_key)
 {
-	bool narrow = dofi_cq_data_is_narrow(&ep->obj.ia->fab);
-
-	if (kind == DOFI_SEND)
-		return !inv_key || !narrow || (!ep->peer_conn_id && inv_key != DOFI_DATA_SOLICITED);
-	return kind != DOFI_WRITE_IMMED || !ep->peer_conn_id || (!narrow && !ep->has_msg_prefix);
+	return kind != DOFI_SEND || inv_key != DOFI_DATA_SOLICITED || ep->peer_conn_id ||
+	       !dofi_cq_data_is_narrow(&ep->obj.ia->fab);
 }
 
 #endif

@@ -261,6 +261,7 @@ ALWAYS_INLINE DAT_RETURN dto_fill(struct dofi_ep *ep, struct dofi_dto *dto, cons
 	}
 	if (!ret && o->kind >= DOFI_FETCH_ADD)
 		return dto_take_operands(dto, o);
+	dto->announced = 0;
 	if (!ret && o->kind != DOFI_SEND)
 		ret = dto_take_remote(dto, o->kind, o->remote);
 	return ret ? ret : dto_check_size(ep, dto);

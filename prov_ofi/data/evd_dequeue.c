@@ -69,9 +69,9 @@ ALWAYS_INLINE void evd_return_event(struct dofi_evd *evd, struct dofi_ep *ep, st
 static __attribute__((noinline)) ssize_t evd_bounce_data(struct dofi_evd *evd, struct dofi_dto *dto,
 							 size_t len)
 {
-	uint64_t data;
+	uint64_t data, flags = 0;
 
-	if (evd->obj.ia->fab.desc->ops->read_prefix(evd, dto, &len, &data) || data)
+	if (evd->obj.ia->fab.desc->ops->read_prefix(evd, dto, &len, &data, &flags) || data)
 		return -1;
 	return (ssize_t)len;
 }

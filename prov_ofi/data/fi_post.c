@@ -34,9 +34,14 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 				  .data = dofi_cq_data_immed(ep, dto) };
 
 	if (ep->has_msg_prefix)
-		return fab->desc->ops->write_and_send(fid, &ep->sq.prefixes,
-						      (size_t)(dto - ep->sq.dto), dto, &msg,
-						      dofi_cq_data_written(dto));
+		return fab->desc->ops->write_and_send(
+			fid, &ep->sq.prefixes, (size_t)(dto - ep->sq.dto), dto, &msg, msg.data);
+	if (dofi_cq_data_is_announced(ep, msg.data)) {
+		ssize_t ret = fab->desc->ops->announce(fid, dto);
+
+		if (ret)
+			return ret;
+	}
 	return dto->iov_count > fab->max_write_iov
 		       ? fab->desc->ops->split_rdma(fid, dto, &msg, fab->max_write_iov, flags)
 		       : fi_writemsg(fid, &msg, flags);

@@ -40,6 +40,12 @@ static inline __attribute__((always_inline)) ssize_t dofi_fab_send(const struct 
 	if (single && !data)
 		return fi_send(fid, dto->iov[0].iov_base, dto->iov[0].iov_len, dto->desc[0],
 			       FI_ADDR_UNSPEC, &dto->ctx);
+	if (dofi_cq_data_is_announced(ep, data)) {
+		ssize_t ret = ep->obj.ia->fab.desc->ops->announce(fid, dto);
+
+		if (ret)
+			return ret;
+	}
 	msg = dofi_fab_msg(dto);
 	msg.data = data;
 	return fi_sendmsg(fid, &msg, data ? FI_COMPLETION | FI_REMOTE_CQ_DATA : FI_COMPLETION);

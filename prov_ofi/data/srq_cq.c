@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "data/cq_data.h"
 #include "data/dto_event.h"
 #include "data/fi_post.h"
 #include "data/srq_cq.h"
@@ -51,15 +52,47 @@ void dofi_srq_unfilled(struct dofi_dto *dto)
 		dofi_log(DOFI_LOG_ERROR, "a receive buffer could not be reposted to its SRQ");
 }
 
+static bool srq_may_own(const struct dofi_ep *ep, const struct dofi_dto *dto,
+			const struct dofi_evd *evd)
+{
+	return ep && ep->srq == dto->srq && ep->recv_evd == evd;
+}
+
+/* The message announces a part of the value of a later one (object/conn_id.h). False: the
+ * connection is unknown. */
+static bool srq_take_announcement(const struct dofi_dto *dto, struct dofi_evd *evd, uint32_t data)
+{
+	uint32_t index = data & ((1u << DOFI_CONN_ID_INDEX_BITS) - 1);
+	uint32_t part = data >> DOFI_ANNOUNCEMENT_SHIFT & ((1u << DOFI_ANNOUNCEMENT_BITS) - 1);
+	struct dofi_ep *ep = dofi_conn_id_at(&evd->obj.ia->conn_ids, index);
+
+	if (!srq_may_own(ep, dto, evd))
+		return false;
+	ep->announced.what = data & DOFI_ANNOUNCEMENT_IMMED ? DOFI_ANNOUNCED_IMMED
+							    : DOFI_ANNOUNCED_KEY;
+	ep->announced.value = ep->announced.value << DOFI_ANNOUNCEMENT_BITS | part;
+	return true;
+}
+
+/* The message is for no EP: its buffer stays in the SRQ. */
+static __attribute__((noinline)) void srq_take_other(struct dofi_dto *dto, struct dofi_evd *evd,
+						     uint64_t data)
+{
+	if (!dofi_cq_data_is_narrow(&evd->obj.ia->fab) || !(data & DOFI_ANNOUNCEMENT) ||
+	    !srq_take_announcement(dto, evd, (uint32_t)data))
+		dofi_log(DOFI_LOG_WARN,
+			 "dropped a message to an SRQ: its connection id is unknown");
+	dofi_srq_unfilled(dto);
+}
+
 struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data)
 {
 	struct dofi_ep *ep = dofi_conn_id_find(&evd->obj.ia->conn_ids, data);
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
-	if (ep && ep->srq == dto->srq && ep->recv_evd == evd)
+	if (srq_may_own(ep, dto, evd))
 		return ep;
-	dofi_log(DOFI_LOG_WARN, "dropped a message to an SRQ: its connection id is unknown");
-	dofi_srq_unfilled(dto);
+	srq_take_other(dto, evd, data);
 	return NULL;
 }
 

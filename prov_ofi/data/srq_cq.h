@@ -12,7 +12,8 @@ int dofi_srq_submit(struct dofi_srq *srq, struct dofi_dto *dto);
 
 /* Reposts a buffer that the fabric returned without a message. */
 void dofi_srq_unfilled(struct dofi_dto *dto);
-/* Returns the EP to which a completed buffer belongs. NULL: none; the buffer was reposted. */
+/* Returns the EP to which a completed buffer belongs. NULL: none; the buffer was reposted. A
+ * message that announces a value belongs to none. */
 struct dofi_ep *dofi_srq_owner(struct dofi_dto *dto, struct dofi_evd *evd, uint64_t data);
 /* Reports the completed operation, or queues it until the EP opens. */
 void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *evd);

@@ -73,17 +73,21 @@ struct dofi_fabric_ops {
 	/* With fab->has_msg_prefix (fabric/verbs/msg_prefix.h). fid: endpoint or SRX. */
 	ssize_t (*send_prefixed)(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 				 struct dofi_dto *dto, uint64_t data);
-	/* A write of immediate data: the write, if it has bytes, then a message of that prefix
-	 * alone. */
+	/* A write of immediate data: the write, if it has bytes, then a message without contents.
+	 * `data`: the completion data of such a write. */
 	ssize_t (*write_and_send)(struct fid_ep *fid, const struct dofi_msg_prefixes *w,
 				  size_t slot, struct dofi_dto *dto, const struct fi_msg_rma *write,
 				  uint64_t data);
 	ssize_t (*recv_prefixed)(struct fid_ep *fid, const struct dofi_msg_prefixes *w, size_t slot,
 				 struct dofi_dto *dto);
-	/* Reads the prefix of a received message and copies what was bounced. Returns a
-	 * DAT_DTO_COMPLETION_STATUS; may be repeated. */
+	/* Reads the prefix of a received message and copies what was bounced. If the message
+	 * follows a write, adds FI_REMOTE_WRITE to *flags, and *len becomes the bytes of the write.
+	 * Returns a DAT_DTO_COMPLETION_STATUS; may be repeated. */
 	uint8_t (*read_prefix)(struct dofi_evd *evd, struct dofi_dto *dto, size_t *len,
-			       uint64_t *data);
+			       uint64_t *data, uint64_t *flags);
+	/* With fab->narrow_cq_data: announces the immediate data of the write, or the key that the
+	 * message invalidates, to the peer's SRQ. After -FI_EAGAIN the next call continues. */
+	ssize_t (*announce)(struct fid_ep *fid, struct dofi_dto *dto);
 	/* Replaces what the provider takes for the operands of an atomic operation; NULL: nothing.
 	 * `compare` is used by a swap only. */
 	void (*adapt_atomic)(const struct dofi_fab *fab, const struct dofi_dto *dto,

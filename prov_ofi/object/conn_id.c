@@ -80,3 +80,16 @@ void dofi_conn_id_free(struct dofi_conn_ids *t, uint32_t conn_id)
 	t->free_head = index;
 	pthread_mutex_unlock(&t->lock);
 }
+
+struct dofi_ep *dofi_conn_id_at(struct dofi_conn_ids *t, uint32_t index)
+{
+	struct dofi_conn_id_slot *slot = atomic_load_explicit(
+		&t->chunk[index >> DOFI_CONN_ID_CHUNK_BITS], memory_order_acquire);
+
+	if (!slot)
+		return NULL;
+	slot += index & (CHUNK - 1);
+	if (!atomic_load_explicit(&slot->conn_id, memory_order_acquire))
+		return NULL;
+	return atomic_load_explicit(&slot->ep, memory_order_relaxed);
+}

@@ -16,18 +16,20 @@
  *   bits 2..25  connection id
  *   bits 32..63 immediate data
  *
- * RDMA devices carry 32 bits only: the immediate data, or the key to invalidate, which is never 1
- * (bit 0 alone). Such writes and messages to an SRQ are not supported, and they always notify.
+ * RDMA devices carry 32 bits only. To an EP without an SRQ these are the immediate data, or the key
+ * to invalidate, which is never 1 (bit 0 alone), and they always notify. To an SRQ they are as
+ * above, and bit 1 of a message or a write states that a value has been announced: the immediate
+ * data or the key. One to three messages without contents announce it, 14 bits each, the highest
+ * first. Each consumes a buffer of the SRQ, which the library that receives it posts again. Their
+ * data:
+ *
+ *   bits 0..15  index of the connection id's slot
+ *   bits 16..29 bits of the value
+ *   bit 30      the value is immediate data
+ *   bit 31      set; it is 0 in the data of other messages and writes to an SRQ
  *
  * Where a message prefix replaces completion data (iWARP), a message without contents follows the
- * write. Its prefix differs from those of other messages to an EP without an SRQ in bits 1..31,
- * which are 0 or 1 there:
- *
- *   bit 0       as above
- *   bits 1..31  bytes of the write plus 2
- *   bits 32..63 immediate data
- *
- * It has no room for a connection id either: such writes to an SRQ are not supported.
+ * write (fabric/verbs/msg_prefix.h).
  *
  * The lookup takes no lock and trusts nothing: the caller checks that the completion can belong to
  * the EP found.
@@ -45,8 +47,14 @@ struct dofi_ep;
 
 #define DOFI_DATA_SOLICITED 1u
 #define DOFI_DATA_INVALIDATE 2u
-#define DOFI_DATA_WRITTEN 2u /* added to the bytes of a write, in bits 1..31 */
+#define DOFI_DATA_ANNOUNCED 2u /* of a device */
 #define DOFI_DATA_CONN_ID_SHIFT 2
+
+#define DOFI_ANNOUNCEMENT 0x80000000u
+#define DOFI_ANNOUNCEMENT_IMMED 0x40000000u
+#define DOFI_ANNOUNCEMENT_SHIFT 16
+#define DOFI_ANNOUNCEMENT_BITS 14
+#define DOFI_ANNOUNCEMENTS_MAX 3 /* of one value */
 
 #define DOFI_CONN_ID_INDEX_BITS 16
 #define DOFI_CONN_ID_BITS 24 /* size of the field in brief connection messages */
@@ -72,6 +80,9 @@ void dofi_conn_ids_free(struct dofi_conn_ids *t);
 uint32_t dofi_conn_id_alloc(struct dofi_conn_ids *t, struct dofi_ep *ep);
 /* Frees the id; no message with it can arrive any more. */
 void dofi_conn_id_free(struct dofi_conn_ids *t, uint32_t conn_id);
+
+/* The EP of the connection whose id has this index; NULL: none. */
+struct dofi_ep *dofi_conn_id_at(struct dofi_conn_ids *t, uint32_t index);
 
 static inline struct dofi_ep *dofi_conn_id_find(struct dofi_conn_ids *t, uint64_t data)
 {

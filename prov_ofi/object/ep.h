@@ -77,9 +77,13 @@ struct dofi_dto {
 		struct { /* RDMA */
 			uint64_t remote_addr, remote_key;
 			union {
-				uint64_t operand[2];  /* [0] added or compared; [1] swapped in */
-				uint32_t handed_over; /* segments of a request that consists of
-						       * several of the fabric's; ep->lock */
+				uint64_t operand[2]; /* [0] added or compared; [1] swapped in */
+				/* Progress of a request, also a send, that consists of several
+				 * of the fabric's; ep->lock. */
+				struct {
+					uint32_t handed_over; /* segments */
+					uint32_t announced;   /* messages (ops->announce) */
+				};
 			};
 		};
 		struct {                              /* receive posted to an EP */
@@ -188,6 +192,8 @@ struct dofi_queue {
 	uint32_t iov;                      /* segments that each slot takes */
 };
 
+enum { DOFI_ANNOUNCED_NOTHING, DOFI_ANNOUNCED_KEY, DOFI_ANNOUNCED_IMMED };
+
 /* Reasons for which an endpoint is on ia->deferred. */
 enum {
 	DOFI_DEFERRED_SUBMIT = 1,   /* operations wait to be handed to the fabric */
@@ -271,6 +277,10 @@ struct dofi_ep {
 	_Atomic uint32_t deferred; /* DOFI_DEFERRED_*; on ia->deferred while nonzero */
 	struct dofi_list deferred_link;
 	struct dofi_count_base *count_base;
+	struct {
+		uint8_t what; /* DOFI_ANNOUNCED_* */
+		uint32_t value;
+	} announced; /* by the peer, to the SRQ, so far (object/conn_id.h); recv_evd->lock */
 };
 
 static inline struct dofi_ep *dofi_ep_live(DAT_EP_HANDLE handle)

@@ -24,7 +24,7 @@
  *
  *  offset size
  *   0  1  magic 0xda
- *   1  1  bits 7..5 version (4); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
+ *   1  1  bits 7..5 version (5); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
  *         are not the port (cm/cm.h); 0: of datagram endpoints
  *   2  1  IRD of the sender; rejection: enum dofi_cm_reason
  *   3  1  ORD of the sender
@@ -34,7 +34,9 @@
  * followed by private data up to the end of the message. The port has the low 16 bits of the
  * qualifier. A message that is longer than one of the fabric is sent in parts (proto/cm_part.h),
  * which version 3 introduced. Version 4 introduced writes with immediate data over iWARP and, over
- * other devices, sends with invalidation.
+ * other devices, sends with invalidation. Version 5 introduced both to an SRQ, by announcements
+ * (object/conn_id.h), and over iWARP the longer prefix of messages to an SRQ
+ * (fabric/verbs/msg_prefix.h).
  *
  * Version 2 introduced writes with immediate data (object/conn_id.h), which a peer of version 1
  * would misinterpret.
@@ -69,7 +71,7 @@
 
 #define DOFI_CM_BRIEF 7
 #define DOFI_CM_BRIEF_MAGIC 0xdau
-#define DOFI_CM_BRIEF_VERSION 4u
+#define DOFI_CM_BRIEF_VERSION 5u
 #define DOFI_CM_BRIEF_FABRIC 2 /* wire id of verbs, which uses it */
 
 enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };

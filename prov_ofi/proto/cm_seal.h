@@ -20,7 +20,7 @@
  * message without its MAC. What precedes a part determines its length. Numbers are big-endian:
  *
  *   HELLO      0  1  magic 0xd1
- *              1  1  version (2)
+ *              1  1  version (3)
  *              2  1  fabric: wire id
  *              3  1  bit 0: the address is an IPv6 address; others 0
  *              4 16  random
@@ -31,7 +31,7 @@
  *             35  1  bytes of private data that REQUEST will have, modulo 256
  *             36 16  address that the sender connects to; IPv4: 4 bytes, then zeros
  *   CHALLENGE  0  1  magic 0xd2
- *              1  1  version (2)
+ *              1  1  version (3)
  *              2 16  random
  *             18 16  MAC
  *   REQUEST    0  1  magic 0xd3; then private data, MAC
@@ -58,7 +58,7 @@
 #include "base/addr.h"
 #include "proto/cm_secret.h"
 
-#define DOFI_SEAL_VERSION 2
+#define DOFI_SEAL_VERSION 3
 #define DOFI_SEAL_RANDOM 16
 #define DOFI_SEAL_MAC 16
 #define DOFI_SEAL_HELLO_MAX 52

@@ -62,6 +62,20 @@ static inline DAT_IB_EXTENSION_EVENT_DATA check_ext(const char *file, int line, 
 	check_ext(__FILE__, __LINE__, evd_, ep_, cookie_, DAT_IB_DTO_RECV_IMMED, DAT_DTO_SUCCESS, \
 		  len_, immed_)
 
+static inline DAT_RETURN immed_to(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET t, uint64_t cookie,
+				  DAT_RMR_TRIPLET to, uint32_t immed, int flags)
+{
+	return dat_ib_post_rdma_write_immed(ep, 1, &t, ck(cookie), &to, immed,
+					    (DAT_COMPLETION_FLAGS)flags);
+}
+
+/* Writes behind the first 4096 bytes of the target. */
+static inline DAT_RETURN immed(struct side *s, struct side *target, size_t len, uint64_t cookie,
+			       uint32_t data)
+{
+	return immed_to(s->ep, seg(&s->buf, 0, len), cookie, rem(&target->buf, 4096, len), data, 0);
+}
+
 /* The connection has ended because of an operation of a; b has read its event as well. */
 static inline void pair_both_ended(struct pair *p)
 {

@@ -1,22 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests the InfiniBand extension: attributes, and writes with immediate data. */
 #include "ext.h"
-#include "srq_rig.h"
 
 #define LARGEST ((size_t)4 << 20)
-
-static DAT_RETURN immed_to(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET t, uint64_t cookie, DAT_RMR_TRIPLET to,
-			   uint32_t immed, int flags)
-{
-	return dat_ib_post_rdma_write_immed(ep, 1, &t, ck(cookie), &to, immed,
-					    (DAT_COMPLETION_FLAGS)flags);
-}
-
-static DAT_RETURN immed(struct side *s, struct side *target, size_t len, uint64_t cookie,
-			uint32_t data)
-{
-	return immed_to(s->ep, seg(&s->buf, 0, len), cookie, rem(&target->buf, 4096, len), data, 0);
-}
 
 static const char *named(const struct node *n, const char *name)
 {
@@ -289,44 +275,6 @@ TEST(ext, immed_that_is_solicited_wakes)
 	EV_IMMED(p.b.recv, p.b.ep, 1, 8, 77);
 	EV_EXT(p.a.req, p.a.ep, 2, RDMA_WRITE_IMMED, 8);
 	pair_close(&p);
-}
-
-/* ---- to a shared receive queue ---- */
-
-TEST(ext, immed_to_an_SRQ_comes_to_its_endpoint)
-{
-	struct hub h;
-
-	hub_open(&h, 3, 16, HUB_ONE_EVD);
-	for (int i = 0; i < 12; i++)
-		OK(hub_post(&h, i, 64, 100 + (uint64_t)i));
-	for (unsigned int i = 0; i < 12; i++) {
-		struct side *from = &h.peer[i % 3], *to = &h.on[i % 3];
-
-		OK(immed(from, from, 40, i, ~i));
-		EV_EXT(from->req, from->ep, i, RDMA_WRITE_IMMED, 40);
-		EV_IMMED(to->recv, to->ep, 100 + i, 40, ~i);
-	}
-	SRQ_COUNTS(h.srq, 0, 0);
-	hub_close(&h);
-}
-
-TEST(ext, immed_to_an_SRQ_is_refused_where_its_tag_has_no_room)
-{
-	struct hub h;
-
-	hub_open(&h, 1, 16, 0);
-	OK(hub_post(&h, 0, 64, 1));
-	UNSUPPORTED(immed(&h.peer[0], &h.peer[0], 40, 2, 3));
-	/* In the other direction there is no SRQ. */
-	OK(post_recv(&h.peer[0], 0, 0, 4));
-	OK(immed(&h.on[0], &h.peer[0], 40, 5, 6));
-	EV_IMMED(h.peer[0].recv, h.peer[0].ep, 4, 40, 6);
-	EV_EXT(h.on[0].req, h.on[0].ep, 5, RDMA_WRITE_IMMED, 40);
-	/* And messages go on. */
-	hub_send(&h, 0, 30, 9);
-	HUB_GOT(&h, 0, 1, 0, 30, 9);
-	hub_close(&h);
 }
 
 /* ---- failure ---- */

@@ -13,19 +13,24 @@ static DAT_RETURN send_inv(struct side *s, size_t len, uint64_t cookie, int flag
 						(DAT_COMPLETION_FLAGS)flags, invalidate, key);
 }
 
-/* The receive that brought an invalidation. */
-static void ev_invalidated(struct side *s, uint64_t cookie, size_t len, DAT_RMR_CONTEXT key)
+/* The receive that brought an invalidation; returns its cookie. */
+static uint64_t ev_some_invalidated(struct side *s, size_t len, DAT_RMR_CONTEXT key)
 {
 	DAT_EVENT ev;
 
 	EV_NEXT(s->recv, &ev);
 	ASSERT_EQ(ev.event_number, DAT_DTO_COMPLETION_EVENT);
 	ASSERT_PTR(dto_of(&ev)->ep_handle, s->ep);
-	ASSERT_EQ(dto_of(&ev)->user_cookie.as_64, cookie);
 	ASSERT_EQ(dto_of(&ev)->status, DAT_DTO_SUCCESS);
 	ASSERT_EQ(dto_of(&ev)->transfered_length, len);
 	ASSERT_EQ(dto_of(&ev)->operation, DAT_DTO_RECEIVE_WITH_INVALIDATE);
 	ASSERT_EQ(dto_of(&ev)->rmr_context, key);
+	return dto_of(&ev)->user_cookie.as_64;
+}
+
+static void ev_invalidated(struct side *s, uint64_t cookie, size_t len, DAT_RMR_CONTEXT key)
+{
+	ASSERT_EQ(ev_some_invalidated(s, len, key), cookie);
 }
 
 TEST(rmr_invalidate, key_is_dead_when_the_message_has_arrived_in_2_0)
@@ -307,13 +312,14 @@ static void rig_close_srq(struct rig *r, DAT_SRQ_HANDLE srq)
 	rig_close(r);
 }
 
+/* Which buffer a message takes is not defined. */
 TEST(rmr_invalidate, through_a_shared_receive_queue_in_2_0)
 {
 	DAT_RMR_CONTEXT key;
 	DAT_LMR_TRIPLET t;
 	DAT_SRQ_HANDLE srq;
 	struct rig r;
-	uint64_t i;
+	uint64_t i, first;
 
 	srq = rig_open_srq(&r);
 	t = seg(&r.p.b.buf, 0, 500);
@@ -323,44 +329,13 @@ TEST(rmr_invalidate, through_a_shared_receive_queue_in_2_0)
 		OK(dat_srq_post_recv(srq, 1, &t, ck(i)));
 		OK(dat_srq_post_recv(srq, 1, &t, ck(100 + i)));
 		OK(send_inv(&r.p.a, 10, 2, 0, DAT_TRUE, key));
-		ev_invalidated(&r.p.b, i, 10, key);
+		first = ev_some_invalidated(&r.p.b, 10, key);
+		ASSERT(first == i || first == 100 + i);
 		EV_DTO(r.p.a.req, r.p.a.ep, 2, OP_SEND, 10);
 		OK(post_send(&r.p.a, 0, 20, 3));
-		EV_DTO(r.p.b.recv, r.p.b.ep, 100 + i, OP_RECV, 20);
+		EV_DTO(r.p.b.recv, r.p.b.ep, 100 + 2 * i - first, OP_RECV, 20);
 		EV_DTO(r.p.a.req, r.p.a.ep, 3, OP_SEND, 20);
 	}
-	rig_close_srq(&r, srq);
-}
-
-/* Over verbs the completion data has no room for a key and the id of the connection. */
-TEST(rmr_invalidate, with_a_shared_receive_queue_over_verbs_in_2_0)
-{
-	bool refused = fabric_is("verbs");
-	DAT_RMR_CONTEXT key;
-	DAT_LMR_TRIPLET t;
-	DAT_SRQ_HANDLE srq;
-	DAT_RETURN ret;
-	struct rig r;
-
-	srq = rig_open_srq(&r);
-	key = window(&r.p.b, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
-	t = seg(&r.p.b.buf, 0, 500);
-	OK(dat_srq_post_recv(srq, 1, &t, ck(1)));
-	ret = send_inv(&r.p.a, 10, 2, 0, DAT_TRUE, key);
-	if (refused) {
-		ASSERT_RET(ret, DAT_MODEL_NOT_SUPPORTED, 0);
-		usable(&r.p.a, at(&r, FROM), LEN, key);
-	} else {
-		OK(ret);
-		ev_invalidated(&r.p.b, 1, 10, key);
-		EV_DTO(r.p.a.req, r.p.a.ep, 2, OP_SEND, 10);
-	}
-	/* In the other direction there is no SRQ. */
-	key = window(&r.p.a, r.rmr, &r.buf, FROM, LEN, READS | WRITES);
-	OK(post_recv(&r.p.a, 0, 500, 3));
-	OK(send_inv(&r.p.b, 10, 4, 0, DAT_TRUE, key));
-	ev_invalidated(&r.p.a, 3, 10, key);
-	EV_DTO(r.p.b.req, r.p.b.ep, 4, OP_SEND, 10);
 	rig_close_srq(&r, srq);
 }
 

@@ -24,9 +24,6 @@
 #define IWARP_ATOMIC \
 	"iWARP has no atomic operations, and a message to the library of the target would " \
 	"use up a receive of the program"
-#define SRQ_ROOM \
-	"a completion of a shared receive queue must also tell the connection, and over verbs " \
-	"its data has no room for both"
 #define NO_COUNTERS "the library does not read the counters of ports and devices"
 
 static const struct info_restriction restrictions[] = {
@@ -43,9 +40,8 @@ static const struct info_restriction restrictions[] = {
 	  NAMED, "DAT_IB_UD", "FALSE",
 	  "datagrams carry no proof of the secret that DAPL_OFI_CM_SECRET_FILE sets",
 	  "dat_ep_create(3), docs/restrictions.md" },
-	{ "dat_ep_post_send_with_invalidate", "to a peer with an SRQ", true, UNSUPPORTED,
-	  NULL, NULL, NULL,
-	  SRQ_ROOM, "dat_ep_post_send_with_invalidate(3), docs/restrictions.md" },
+	{ .call = "dat_ep_post_send_with_invalidate", .use = "to a peer with an SRQ",
+	  .only_20 = true },
 	{ .call = "dat_lmr_create", .use = "of another LMR" },
 	{ .call = "dat_lmr_create", .use = "of shared memory" },
 	{ .call = "dat_lmr_create", .use = "for atomic operations", .only_20 = true },
@@ -59,9 +55,7 @@ static const struct info_restriction restrictions[] = {
 	{ "dat_ib_post_fetch_and_add", NULL, true, NOT_IMPLEMENTED,
 	  NAMED, "DAT_IB_FETCH_AND_ADD", "FALSE",
 	  IWARP_ATOMIC, "dat_ib_post_fetch_and_add(3), docs/restrictions.md" },
-	{ "dat_ib_post_rdma_write_immed", "to a peer with an SRQ", true, UNSUPPORTED,
-	  NULL, NULL, NULL,
-	  SRQ_ROOM, "dat_ib_post_rdma_write_immed(3), docs/restrictions.md" },
+	{ .call = "dat_ib_post_rdma_write_immed", .use = "to a peer with an SRQ", .only_20 = true },
 	{ "dat_ib_start_counter", "of the device", true, NOT_IMPLEMENTED,
 	  NULL, NULL, NULL, NO_COUNTERS, "dat_ib_query_counters(3), docs/restrictions.md" },
 	{ "dat_ib_start_counter", "of the link", true, NOT_IMPLEMENTED,

@@ -351,7 +351,7 @@ static void device_set_capabilities(struct dofi_fab *fab)
 	fab->mtu = device_mtu(info);
 	fab->min_batch = 1;
 	fab->srq_depth = SRQ_DEPTH;
-	fab->msg_overhead = fab->has_msg_prefix ? DOFI_MSG_PREFIX_LEN : 0;
+	fab->msg_overhead = fab->has_msg_prefix ? DOFI_MSG_PREFIX_MAX : 0;
 }
 
 int dofi_verbs_find(struct dofi_fab *fab, const char *wanted)

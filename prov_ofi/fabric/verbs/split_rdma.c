@@ -5,6 +5,7 @@
  * fails those that follow. So only the last one requests a completion.
  */
 #include "fabric/verbs/split_rdma.h"
+#include "object/conn_id.h"
 
 static uint64_t split_bytes(const struct iovec *iov, size_t n)
 {
@@ -55,8 +56,8 @@ uint32_t dofi_split_rdma_more(const struct dofi_ep *ep)
 	uint32_t reads = split_pieces(ep->max_iov[DOFI_READ], fab->max_read_iov);
 	uint32_t writes = split_pieces(ep->max_iov[DOFI_WRITE], fab->max_write_iov);
 
-	/* A write with immediate data is followed by a message. */
-	if (fab->immed && ep->has_msg_prefix)
-		writes++;
+	/* A write with immediate data is followed by a message, or announced by some to a peer that
+	 * may have an SRQ. The latter cover the announcements of a send. */
+	writes += ep->has_msg_prefix ? 1 : DOFI_ANNOUNCEMENTS_MAX;
 	return (reads > writes ? reads : writes) - 1;
 }

@@ -2,6 +2,7 @@
 /* Operations of fabrics on RDMA devices with libfabric's own endpoints. */
 #include <errno.h>
 
+#include "fabric/verbs/announce.h"
 #include "fabric/verbs/device.h"
 #include "fabric/verbs/device_events.h"
 #include "fabric/verbs/host_probe.h"
@@ -165,6 +166,7 @@ const struct dofi_fabric_ops dofi_verbs_ops = {
 	.write_and_send = dofi_msg_prefix_write,
 	.recv_prefixed = dofi_msg_prefix_recv,
 	.read_prefix = dofi_msg_prefix_take,
+	.announce = dofi_announce,
 	.adapt_atomic = verbs_adapt_atomic,
 	.split_rdma = dofi_split_rdma,
 };
