@@ -352,18 +352,32 @@ static bool json_table(const struct table *table)
 	return wrong;
 }
 
+static void table_free(struct table *table)
+{
+	for (size_t i = 0; i < table->num_columns; i++) {
+		free(table->columns[i].name);
+		info_attempt_free(&table->columns[i].attempt);
+	}
+	free(table->columns);
+	for (size_t i = 0; i < table->num_notes; i++)
+		free(table->notes[i]);
+	free(table->notes);
+	info_call_rows_free(table->rows, table->num_rows);
+}
+
 int info_calls(const struct info_options *opts)
 {
 	struct table table = { .rows = NULL };
-	bool found = true, wrong;
+	bool found = true, wrong = false;
 
 	table.rows = info_call_rows(&table.num_rows);
 	if (!*opts->names)
 		add_fabrics(&table, opts);
 	for (char *const *name = opts->names; *name; name++)
 		found &= add_adapter(&table, opts, *name);
-	if (!table.num_columns && !opts->json)
-		return 1;
-	wrong = opts->json ? json_table(&table) : print_table(&table);
-	return !found || wrong || !table.num_columns;
+	if (table.num_columns || opts->json)
+		wrong = opts->json ? json_table(&table) : print_table(&table);
+	found &= table.num_columns != 0;
+	table_free(&table);
+	return !found || wrong;
 }

@@ -35,5 +35,6 @@ struct info_call {
 
 /* All calls of both versions, each followed by its uses. */
 struct info_call *info_call_rows(size_t *num);
+void info_call_rows_free(struct info_call *rows, size_t num);
 
 #endif

@@ -154,3 +154,12 @@ struct info_call *info_call_rows(size_t *num)
 		rows_add_call(&rows, num, *name, false);
 	return rows;
 }
+
+void info_call_rows_free(struct info_call *rows, size_t num)
+{
+	for (size_t i = 0; i < num; i++) {
+		free(rows[i].name);
+		free(rows[i].use);
+	}
+	free(rows);
+}
