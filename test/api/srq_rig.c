@@ -182,3 +182,11 @@ void recv_counts(const char *file, int line, DAT_EP_HANDLE ep, DAT_COUNT nbufs)
 	if (n != nbufs || span < n)
 		dt_fail(file, line, "%d buffers, span %d; not %d", n, span, nbufs);
 }
+
+void srq_wait_once(void *waiter)
+{
+	struct srq_waiter *w = waiter;
+
+	OK(dat_evd_wait(w->evd, US_EVENT * dt_slow(), w->threshold, &w->ev, &w->more));
+	w->back = true;
+}

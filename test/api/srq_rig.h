@@ -70,4 +70,15 @@ void ev_async(const char *file, int line, struct node *n, DAT_HANDLE handle, int
 void recv_counts(const char *file, int line, DAT_EP_HANDLE ep, DAT_COUNT nbufs);
 #define RECV_COUNT(ep_, nbufs_) recv_counts(__FILE__, __LINE__, ep_, nbufs_)
 
+/* A thread that waits once, for `threshold` events. */
+struct srq_waiter {
+	DAT_EVD_HANDLE evd;
+	DAT_COUNT threshold;
+	DAT_EVENT ev;
+	DAT_COUNT more;
+	_Atomic bool back;
+};
+
+void srq_wait_once(void *waiter);
+
 #endif

@@ -222,24 +222,9 @@ TEST(ext_srq, flags_of_immed_data)
 	hub_close(&h);
 }
 
-struct waiter {
-	DAT_EVD_HANDLE evd;
-	DAT_EVENT ev;
-	DAT_COUNT more;
-	_Atomic bool back;
-};
-
-static void wait_once(void *arg)
-{
-	struct waiter *w = arg;
-
-	OK(dat_evd_wait(w->evd, US_EVENT * dt_slow(), 1, &w->ev, &w->more));
-	w->back = true;
-}
-
 TEST(ext_srq, immed_data_wakes_if_it_is_solicited)
 {
-	struct waiter w = { .more = 0 };
+	struct srq_waiter w = { .threshold = 1 };
 	struct dt_thread t;
 	uint64_t used = 0;
 	DAT_EP_ATTR attr;
@@ -253,7 +238,7 @@ TEST(ext_srq, immed_data_wakes_if_it_is_solicited)
 	hub_open_attr(&h, 1, BUFFERS, 0, &attr);
 	post_buffers(&h, 4);
 	w.evd = h.on[0].recv;
-	dt_thread_start(&t, wait_once, &w);
+	dt_thread_start(&t, srq_wait_once, &w);
 	dt_thread_wait_blocked(&t);
 	for (unsigned int i = 0; i < 2; i++) {
 		OK(immed_by(&h, 0, 8, i, 0x30303030 + i));

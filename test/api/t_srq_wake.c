@@ -7,22 +7,6 @@
 
 /* ---- a waiter sleeps while the main thread posts ---- */
 
-struct waiter {
-	DAT_EVD_HANDLE evd;
-	DAT_COUNT threshold;
-	DAT_EVENT ev;
-	DAT_COUNT more;
-	_Atomic bool back;
-};
-
-static void wait_once(void *arg)
-{
-	struct waiter *w = arg;
-
-	OK(dat_evd_wait(w->evd, US_EVENT * dt_slow(), w->threshold, &w->ev, &w->more));
-	w->back = true;
-}
-
 /* A message that finds no buffer has been sent nevertheless, or its sender waits for one, too. */
 static void sent(struct side *s, size_t len, bool early)
 {
@@ -33,7 +17,7 @@ static void sent(struct side *s, size_t len, bool early)
 /* `len` bytes arrive before there is a buffer, the waiter is asleep, then one is posted. */
 static void early_on_srq(size_t len, int flags)
 {
-	struct waiter w = { .threshold = 1 };
+	struct srq_waiter w = { .threshold = 1 };
 	struct dt_thread t;
 	struct hub h;
 	int round;
@@ -43,7 +27,7 @@ static void early_on_srq(size_t len, int flags)
 	for (round = 0; round < 10; round++) {
 		OK(post_send(&h.peer[1], 0, len, 1));
 		sent(&h.peer[1], len, true);
-		dt_thread_start(&t, wait_once, &w);
+		dt_thread_start(&t, srq_wait_once, &w);
 		dt_thread_wait_blocked(&t);
 		if (round % 2)
 			dt_sleep_us(30000); /* the progress thread is in a long sleep */
@@ -75,7 +59,7 @@ TEST(srq_wake, an_early_empty_message_wakes_the_sleeper_on_a_shared_EVD)
 
 static void early_on_plain(size_t len)
 {
-	struct waiter w = { .threshold = 1 };
+	struct srq_waiter w = { .threshold = 1 };
 	struct dt_thread t;
 	struct pair p;
 	int round;
@@ -85,7 +69,7 @@ static void early_on_plain(size_t len)
 	for (round = 0; round < 10; round++) {
 		OK(post_send(&p.a, 0, len, 1));
 		sent(&p.a, len, true);
-		dt_thread_start(&t, wait_once, &w);
+		dt_thread_start(&t, srq_wait_once, &w);
 		dt_thread_wait_blocked(&t);
 		if (round % 2)
 			dt_sleep_us(30000);
@@ -112,7 +96,7 @@ TEST(srq_wake, without_SRQ_an_early_empty_message_wakes_the_sleeper)
 /* Two connections wait for buffers, two buffers are posted, no thread polls. */
 TEST(srq_wake, two_waiting_connections_and_two_posts)
 {
-	struct waiter w[2];
+	struct srq_waiter w[2];
 	struct dt_thread t[2];
 	struct hub h;
 	int i, round;
@@ -126,7 +110,7 @@ TEST(srq_wake, two_waiting_connections_and_two_posts)
 			sent(&h.peer[i], 0, true);
 			w[i].evd = h.on[i].recv;
 			w[i].threshold = 1;
-			dt_thread_start(&t[i], wait_once, &w[i]);
+			dt_thread_start(&t[i], srq_wait_once, &w[i]);
 		}
 		for (i = 0; i < 2; i++)
 			dt_thread_wait_blocked(&t[i]);
@@ -145,7 +129,7 @@ TEST(srq_wake, two_waiting_connections_and_two_posts)
 /* The buffer that wakes one connection breaks another: the next post is for the one left. */
 TEST(srq_wake, a_connection_that_breaks_does_not_keep_others_waiting)
 {
-	struct waiter w = { .threshold = 1 };
+	struct srq_waiter w = { .threshold = 1 };
 	struct dt_thread t;
 	struct hub h;
 
@@ -158,7 +142,7 @@ TEST(srq_wake, a_connection_that_breaks_does_not_keep_others_waiting)
 	EV_CONN(h.on[0].conn, BROKEN, h.on[0].ep);
 	OK(dat_ep_post_send(h.peer[1].ep, 0, NULL, ck(1), DAT_COMPLETION_DEFAULT_FLAG));
 	w.evd = h.on[1].recv;
-	dt_thread_start(&t, wait_once, &w);
+	dt_thread_start(&t, srq_wait_once, &w);
 	dt_thread_wait_blocked(&t);
 	OK(hub_post(&h, 1, 1000, 4));
 	dt_thread_join(&t);
@@ -182,7 +166,7 @@ static void hub_flags(struct hub *h, DAT_COMPLETION_FLAGS flags)
 
 TEST(srq_wake, solicited_wait_is_the_senders_choice)
 {
-	struct waiter w = { .threshold = 1 };
+	struct srq_waiter w = { .threshold = 1 };
 	struct dt_thread t;
 	struct hub h;
 	int i;
@@ -191,7 +175,7 @@ TEST(srq_wake, solicited_wait_is_the_senders_choice)
 	for (i = 0; i < 4; i++)
 		OK(hub_post(&h, i, 100, (uint64_t)i));
 	w.evd = h.on[0].recv;
-	dt_thread_start(&t, wait_once, &w);
+	dt_thread_start(&t, srq_wait_once, &w);
 	dt_thread_wait_blocked(&t);
 	for (i = 0; i < 3; i++)
 		hub_send(&h, 0, 10, 1);
@@ -210,14 +194,14 @@ TEST(srq_wake, solicited_wait_is_the_senders_choice)
 /* There are no flags on a post to an SRQ: its completions are always signalled. */
 TEST(srq_wake, receives_are_signalled_on_an_unsignalled_endpoint)
 {
-	struct waiter w = { .threshold = 1 };
+	struct srq_waiter w = { .threshold = 1 };
 	struct dt_thread t;
 	struct hub h;
 
 	hub_flags(&h, DAT_COMPLETION_UNSIGNALLED_FLAG);
 	OK(hub_post(&h, 0, 100, 5));
 	w.evd = h.on[0].recv;
-	dt_thread_start(&t, wait_once, &w);
+	dt_thread_start(&t, srq_wait_once, &w);
 	dt_thread_wait_blocked(&t);
 	hub_send(&h, 0, 10, 1);
 	dt_thread_join(&t);
@@ -227,7 +211,7 @@ TEST(srq_wake, receives_are_signalled_on_an_unsignalled_endpoint)
 
 TEST(srq_wake, a_threshold_waits_for_that_many_receives)
 {
-	struct waiter w = { .threshold = 4 };
+	struct srq_waiter w = { .threshold = 4 };
 	struct dt_thread t;
 	struct hub h;
 	int i;
@@ -236,7 +220,7 @@ TEST(srq_wake, a_threshold_waits_for_that_many_receives)
 	for (i = 0; i < 8; i++)
 		OK(hub_post(&h, i, 100, (uint64_t)i));
 	w.evd = h.on[0].recv;
-	dt_thread_start(&t, wait_once, &w);
+	dt_thread_start(&t, srq_wait_once, &w);
 	dt_thread_wait_blocked(&t);
 	for (i = 0; i < 3; i++)
 		hub_send(&h, i % 2, 10, 1);
