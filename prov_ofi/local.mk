@@ -35,6 +35,7 @@ dofi_common_sources = \
 	prov_ofi/fabric/fab_info.c prov_ofi/fabric/fab_info.h \
 	prov_ofi/fabric/fab_lib.c prov_ofi/fabric/fab_lib.h \
 	prov_ofi/fabric/netif.c prov_ofi/fabric/netif.h \
+	prov_ofi/fabric/port_counters.c prov_ofi/fabric/port_counters.h \
 	prov_ofi/fabric/verbs/device_events.c prov_ofi/fabric/verbs/device_events.h \
 	prov_ofi/fabric/verbs/device_port.c \
 	prov_ofi/fabric/verbs/host_probe.c prov_ofi/fabric/verbs/host_probe.h \

@@ -7,8 +7,11 @@
 
 #include "api/counters.h"
 #include "base/dat_error.h"
+#include "fabric/port_counters.h"
 #include "object/ep.h"
 
+_Static_assert((int)DCNT_IA_ALL_COUNTERS - (int)DCNT_IA_LNK_ERR_RCV == DOFI_PORT_COUNTERS,
+	       "those of link and device are the last ones");
 _Static_assert((int)DCNT_IA_ALL_COUNTERS == DOFI_IA_COUNTERS &&
 		       (int)DCNT_EP_ALL_COUNTERS == DOFI_EP_COUNTERS &&
 		       (int)DCNT_EVD_ALL_COUNTERS == DOFI_EVD_COUNTERS,
@@ -39,10 +42,13 @@ static struct dofi_count_base *counters_base(struct dofi_count_base **base)
 	return *base;
 }
 
-static void counters_read_ia(const struct dofi_ia *ia, uint64_t *to)
+/* Those of the link and the device are files, and are read only if `which` is one, or all. */
+static void counters_read_ia(const struct dofi_ia *ia, int which, uint64_t *to)
 {
 	for (int i = 0; i < DOFI_IA_COUNTERS; i++)
 		to[i] = DOFI_COUNT_READ(ia->counts->n[i]);
+	if (which >= DCNT_IA_LNK_ERR_RCV)
+		dofi_read_port_counters(&ia->fab, &to[DCNT_IA_LNK_ERR_RCV]);
 }
 
 static void counters_read_tally(const struct dofi_tally *t, uint64_t *n, uint64_t *bytes)
@@ -102,13 +108,18 @@ struct counted {
 	uint64_t now[DOFI_IA_COUNTERS];
 };
 
-static bool counters_is_cm(const struct counted *c, int i)
+/* A set of the counter's group, which can be stopped; empty without a group. */
+static unsigned int counters_group(const struct counted *c, int i)
 {
-	return c->is_ia && i >= DCNT_IA_CM_LISTEN && i < DCNT_IA_LNK_ERR_RCV;
+	if (!c->is_ia || i < DCNT_IA_CM_LISTEN)
+		return 0;
+	if (i < DCNT_IA_LNK_ERR_RCV)
+		return 1u << DCNT_IA_CM;
+	return 1u << (i < DCNT_IA_DIAG_ERR_RQ_RAE ? DCNT_IA_LNK : DCNT_IA_DIAG);
 }
 
-/* False: not the handle of an object that has counters. */
-static bool counters_of(DAT_HANDLE handle, struct counted *c)
+/* Reads at least counter `which`, or all. False: not the handle of an object that has counters. */
+static bool counters_of(DAT_HANDLE handle, int which, struct counted *c)
 {
 	struct dofi_obj *obj = dofi_obj_any(handle);
 
@@ -120,7 +131,7 @@ static bool counters_of(DAT_HANDLE handle, struct counted *c)
 		c->names = ia_names;
 		c->count = DOFI_IA_COUNTERS;
 		c->is_ia = true;
-		counters_read_ia((struct dofi_ia *)obj, c->now);
+		counters_read_ia((struct dofi_ia *)obj, which, c->now);
 		return true;
 	case DAT_HANDLE_TYPE_EP:
 		c->base = &((struct dofi_ep *)obj)->count_base;
@@ -143,7 +154,7 @@ static bool counters_of(DAT_HANDLE handle, struct counted *c)
 
 static uint64_t counters_last(const struct counted *c, const struct dofi_count_base *base, int i)
 {
-	return base && base->stopped && counters_is_cm(c, i) ? base->last[i] : c->now[i];
+	return base && base->stopped & counters_group(c, i) ? base->last[i] : c->now[i];
 }
 
 /* Reads counter `which`, or all, and resets what it has read. */
@@ -154,7 +165,7 @@ static DAT_RETURN counters_take(DAT_HANDLE handle, int which, bool reset, struct
 	DAT_RETURN ret = DAT_SUCCESS;
 
 	pthread_mutex_lock(&dofi_count_base_lock);
-	if (!counters_of(handle, c)) {
+	if (!counters_of(handle, which, c)) {
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE1);
 	} else if (which < 0 || which > c->count) {
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
@@ -212,21 +223,21 @@ DAT_RETURN dofi_run_counters(DAT_HANDLE handle, int group, bool run)
 	struct counted c;
 
 	pthread_mutex_lock(&dofi_count_base_lock);
-	if (!counters_of(handle, &c) || !c.is_ia) {
+	if (!counters_of(handle, DCNT_IA_ALL_COUNTERS, &c) || !c.is_ia) {
 		ret = DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
 	} else if (group < DCNT_IA_CM || group > DCNT_IA_DIAG) {
 		ret = DOFI_ERR(DAT_INVALID_PARAMETER, DAT_INVALID_ARG2);
-	} else if (group != DCNT_IA_CM) {
-		ret = DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
 	} else if (!(base = counters_base(c.base))) {
 		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY);
-	} else if (base->stopped == run) {
+	} else if (!(base->stopped & 1u << group) == !run) {
 		for (int i = 0; i < c.count; i++) {
-			if (run && counters_is_cm(&c, i))
+			if (counters_group(&c, i) != 1u << group)
+				continue;
+			if (run)
 				base->reset[i] += c.now[i] - base->last[i];
 			base->last[i] = c.now[i];
 		}
-		base->stopped = !run;
+		base->stopped ^= 1u << group;
 	}
 	pthread_mutex_unlock(&dofi_count_base_lock);
 	return ret;

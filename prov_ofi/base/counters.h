@@ -14,7 +14,7 @@
 /* Counters never decrease: a reset remembers the present values, and a group that is stopped its
  * last ones. Allocated by the first reset or stop; dofi_count_base_lock. */
 struct dofi_count_base {
-	bool stopped; /* the counters of the connection manager */
+	unsigned int stopped; /* groups (1u << DAT_IA_COUNTER_TYPE) */
 	uint64_t reset[DOFI_IA_COUNTERS];
 	uint64_t last[DOFI_IA_COUNTERS];
 };

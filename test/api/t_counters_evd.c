@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tests the counters of EVDs, and the calls that reset, stop and print counters. */
 #include <dirent.h>
+#include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -224,9 +227,6 @@ TEST(counters, bad_arguments_change_nothing)
 	BAD_HANDLE(dat_ib_stop_counter(p.a.recv, DCNT_IA_CM), IA);
 	BAD_ARG(dat_ib_start_counter(p.node.ia, 3), 2);
 	BAD_ARG(dat_ib_stop_counter(p.node.ia, -1), 2);
-	/* No fabric has counters of the link and of the device. */
-	ASSERT_RET(dat_ib_start_counter(p.node.ia, DCNT_IA_LNK), DAT_NOT_IMPLEMENTED, 0);
-	ASSERT_RET(dat_ib_stop_counter(p.node.ia, DCNT_IA_DIAG), DAT_NOT_IMPLEMENTED, 0);
 	ASSERT_EQ(n, 7);
 	ASSERT_EQ(count_of(p.a.ep, DCNT_EP_CONNECT), 1);
 	OK(dat_ep_free(p.a.ep));
@@ -235,6 +235,60 @@ TEST(counters, bad_arguments_change_nothing)
 		   DAT_INVALID_HANDLE1);
 	OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn, NULL, &p.a.ep));
 	pair_close(&p);
+}
+
+static void put_number(const char *dir, const char *file, unsigned int n)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	f = fopen(path, "we");
+	ASSERT(f != NULL);
+	fprintf(f, "%u\n", n);
+	ASSERT_EQ(fclose(f), 0);
+}
+
+/* The kernel's counters of an interface cannot be raised at will, so a folder takes their place, in
+ * a mount namespace of this thread. */
+TEST(counters, of_the_link_are_those_of_the_interface)
+{
+	static const char path[] = "/sys/class/net/lo/statistics";
+	char dir[] = "/tmp/dat-statistics-XXXXXX";
+	DAT_UINT64 n;
+	struct node nd;
+
+	if (fabric_is("verbs") || fabric_is("iwarp") || fabric_is("rxm-verbs"))
+		dt_skip("the counters are those of the device");
+	node_open(&nd);
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		dt_skip("no mount namespace: %s", strerror(errno));
+	ASSERT(mkdtemp(dir) != NULL);
+	if (mount("tmpfs", dir, "tmpfs", 0, NULL) || mount(dir, path, NULL, MS_BIND, NULL))
+		dt_skip("%s cannot be mounted: %s", path, strerror(errno));
+	put_number(dir, "rx_errors", 3);
+	put_number(dir, "tx_dropped", 40);
+	ASSERT_EQ(count_of(nd.ia, DCNT_IA_LNK_ERR_RCV), 3);
+	ASSERT_EQ(count_of(nd.ia, DCNT_IA_LNK_ERR_XMT_DISCARDS), 40);
+	ASSERT_EQ(count_of(nd.ia, DCNT_IA_LNK_ERR_INTEGRITY), 0);
+	ASSERT_EQ(count_of(nd.ia, DCNT_IA_DIAG_ERR_SQ_TREE), 0);
+
+	OK(dat_ib_query_counters(nd.ia, DCNT_IA_LNK_ERR_XMT_DISCARDS, &n, 1));
+	put_number(dir, "tx_dropped", 45);
+	ASSERT_EQ(count_of(nd.ia, DCNT_IA_LNK_ERR_XMT_DISCARDS), 5);
+	OK(dat_ib_stop_counter(nd.ia, DCNT_IA_LNK));
+	OK(dat_ib_stop_counter(nd.ia, DCNT_IA_DIAG));
+	put_number(dir, "tx_dropped", 60);
+	ASSERT_EQ(count_of(nd.ia, DCNT_IA_LNK_ERR_XMT_DISCARDS), 5);
+	OK(dat_ib_start_counter(nd.ia, DCNT_IA_LNK));
+	put_number(dir, "tx_dropped", 61);
+	ASSERT_EQ(count_of(nd.ia, DCNT_IA_LNK_ERR_XMT_DISCARDS), 6);
+	ASSERT_EQ(count_of(nd.ia, DCNT_IA_LNK_ERR_RCV), 3);
+	umount(path);
+	umount(dir);
+	rmdir(dir);
+	node_close(&nd);
 }
 
 /* What `fd` receives while the counters are printed; returns the length. */

@@ -24,7 +24,6 @@
 #define IWARP_ATOMIC \
 	"iWARP has no atomic operations, and a message to the library of the target would " \
 	"use up a receive of the program"
-#define NO_COUNTERS "the library does not read the counters of ports and devices"
 
 static const struct info_restriction restrictions[] = {
 	{ "dat_ep_connect", "with a class of quality of service", false, UNSUPPORTED,
@@ -56,14 +55,10 @@ static const struct info_restriction restrictions[] = {
 	  NAMED, "DAT_IB_FETCH_AND_ADD", "FALSE",
 	  IWARP_ATOMIC, "dat_ib_post_fetch_and_add(3), docs/restrictions.md" },
 	{ .call = "dat_ib_post_rdma_write_immed", .use = "to a peer with an SRQ", .only_20 = true },
-	{ "dat_ib_start_counter", "of the device", true, NOT_IMPLEMENTED,
-	  NULL, NULL, NULL, NO_COUNTERS, "dat_ib_query_counters(3), docs/restrictions.md" },
-	{ "dat_ib_start_counter", "of the link", true, NOT_IMPLEMENTED,
-	  NULL, NULL, NULL, NO_COUNTERS, "dat_ib_query_counters(3), docs/restrictions.md" },
-	{ "dat_ib_stop_counter", "of the device", true, NOT_IMPLEMENTED,
-	  NULL, NULL, NULL, NO_COUNTERS, "dat_ib_query_counters(3), docs/restrictions.md" },
-	{ "dat_ib_stop_counter", "of the link", true, NOT_IMPLEMENTED,
-	  NULL, NULL, NULL, NO_COUNTERS, "dat_ib_query_counters(3), docs/restrictions.md" },
+	{ .call = "dat_ib_start_counter", .use = "of the device", .only_20 = true },
+	{ .call = "dat_ib_start_counter", .use = "of the link", .only_20 = true },
+	{ .call = "dat_ib_stop_counter", .use = "of the device", .only_20 = true },
+	{ .call = "dat_ib_stop_counter", .use = "of the link", .only_20 = true },
 };
 /* clang-format on */
 #define NUM_RESTRICTIONS (sizeof(restrictions) / sizeof(*restrictions))
