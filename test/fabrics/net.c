@@ -8,9 +8,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../robust/rlib.h"
@@ -25,6 +27,7 @@ _Static_assert(WORD_DELAY + NET_WIRES <= 32, "the board has 32 values");
 
 static int home = -1, host_ns[NET_HOSTS] = { -1, -1 };
 static int tap[NET_WIRES][NET_HOSTS];
+static bool netem; /* makes the delays and losses of the first link */
 
 const char *net_wire(int wire)
 {
@@ -144,14 +147,58 @@ void net_link(int host, int wire, bool up)
 	RL_CHECK(!setns(home, CLONE_NEWNET), "setns: %s", strerror(errno));
 }
 
+/* Runs tc(8) for the first link at one host, without its messages about a lack of netem. */
+static bool set_netem(int host, const char *delay, const char *jitter, const char *loss)
+{
+	int status = -1, null;
+	pid_t pid = fork();
+
+	if (!pid) {
+		null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		if (null < 0 || dup2(null, STDERR_FILENO) < 0 ||
+		    setns(host_ns[host], CLONE_NEWNET) ||
+		    setenv("PATH", "/usr/sbin:/sbin:/usr/bin:/bin", 1))
+			_exit(1);
+		execlp("tc", "tc", "qdisc", "replace", "dev", net_wire(0), "root", "netem", "limit",
+		       "4096", "delay", delay, jitter, "loss", loss, (char *)NULL);
+		_exit(1);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+static bool has_set_netem(int per_mille, unsigned int ms)
+{
+	char delay[16], jitter[16], loss[16];
+
+	snprintf(delay, sizeof(delay), "%ums", ms);
+	snprintf(jitter, sizeof(jitter), "%ums", ms / 4);
+	snprintf(loss, sizeof(loss), "%d.%d%%", per_mille / 10, per_mille % 10);
+	for (int host = 0; host < NET_HOSTS; host++)
+		if (!set_netem(host, delay, jitter, loss))
+			return false;
+	return true;
+}
+
+bool net_use_netem(void)
+{
+	netem = has_set_netem(0, 0);
+	return netem;
+}
+
 void net_lose(int wire, int per_mille)
 {
-	rl_board->value[WORD_LOSS + wire] = (uint64_t)per_mille;
+	if (netem && !wire)
+		RL_CHECK(has_set_netem(per_mille, 0), "netem: no loss of %d per mille", per_mille);
+	else
+		rl_board->value[WORD_LOSS + wire] = (uint64_t)per_mille;
 }
 
 void net_delay(int wire, unsigned int ms)
 {
-	rl_board->value[WORD_DELAY + wire] = (uint64_t)ms * 1000;
+	if (netem && !wire)
+		RL_CHECK(has_set_netem(0, ms), "netem: no delay of %u ms", ms);
+	else
+		rl_board->value[WORD_DELAY + wire] = (uint64_t)ms * 1000;
 }
 
 void net_only_port(uint16_t port)

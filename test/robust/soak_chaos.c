@@ -56,6 +56,7 @@ void soak_chaos_prepare(void)
 		return;
 	if (net_make(why, sizeof(why))) {
 		net_carry();
+		rl_note("%s loses and delays frames", net_use_netem() ? "netem" : "the carrier");
 		return;
 	}
 	rl_note("no link, no delay: %s", why);
