@@ -43,8 +43,8 @@ robust_long_tests = test/robust/kill test/robust/idle
 # here.
 check_PROGRAMS += $(robust_tests) $(robust_long_tests) test/robust/mixed-12 test/robust/peers
 TESTS += test/robust/short.sh
-long_tests += test/robust/long.sh
-EXTRA_DIST += test/robust/soak.sh test/robust/long.sh test/robust/serial.sh test/robust/short.sh
+long_tests += test/robust/long.sh test/robust/chaos.sh
+EXTRA_DIST += test/robust/chaos.sh test/robust/soak.sh test/robust/long.sh test/robust/serial.sh test/robust/short.sh
 
 test_robust_kill_SOURCES = test/robust/kill.c test/robust/kill.h test/robust/kill_play.c
 test_robust_kill_CPPFLAGS = $(robust_cppflags) -DRL_API=2

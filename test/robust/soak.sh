@@ -13,8 +13,8 @@ seed=${SOAK_SEED:-$RANDOM}
 failed=0
 for fabric in "${fabrics[@]}"; do
 	echo "# over $fabric: seed=$seed"
-	DAT_TEST_FABRIC=$fabric test/robust/soak chaos=1 threads=8 eps=32 \
-		"seconds=$((seconds / ${#fabrics[@]}))" "seed=$seed" "${options[@]}" || failed=1
+	DAT_TEST_FABRIC=$fabric test/robust/soak "${options[@]}" chaos=1 threads=8 eps=32 \
+		"seconds=$((seconds / ${#fabrics[@]}))" "seed=$seed" || failed=1
 	seed=$((seed + 1))
 done
 exit $failed
