@@ -189,14 +189,14 @@ static void take(struct hub *h, const DAT_EVENT *ev)
 
 static void serve(struct hub *h)
 {
-	uint64_t end = rl_now() + (uint64_t)rl_bound(30000) * 1000;
+	struct rl_limit limit = rl_limit(30000);
 	DAT_EVENT ev;
 
 	rl_activity("serving");
 	while (!h->over[NEAR] || !h->over[FAR]) {
 		if (h->plan->sleeps ? rd_next(h->rd.conn, 1000, &ev) : rd_poll(h->rd.conn, &ev))
 			take(h, &ev);
-		RL_CHECK(rl_now() < end,
+		RL_CHECK(!rl_passed(&limit),
 			 "%u messages of the local peer, %u of the remote one, "
 			 "ends %d and %d",
 			 h->messages[NEAR], h->messages[FAR], h->over[NEAR], h->over[FAR]);
@@ -414,7 +414,7 @@ static void play_client(void *arg)
 	} else {
 		/* Much faster than the timeout of the connect. */
 		rd_connect(&rd, rd.ep, 20000, NULL, 0);
-		rd_expect(rd.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, rl_bound(8000), &ev);
+		rd_expect(rd.conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, 8000, &ev);
 	}
 	rl_step(ST_HUB_DONE, 1);
 	RD_OK(dat_ep_free(rd.ep));

@@ -66,12 +66,12 @@ void hosts_sync(struct side *s)
 /* Waits until everything has completed and the connection events match one of the alternatives. */
 void hosts_wait_until(struct side *s, const char *words, unsigned int ms, const char *what)
 {
-	uint64_t end = rl_now() + (uint64_t)rl_bound(ms) * 1000;
+	struct rl_limit limit = rl_limit(ms);
 
 	rl_activity("%s", what);
 	while (!rd_complete(&s->l, words)) {
 		rd_drain(&s->rd, &s->l);
-		RL_CHECK(rl_now() < end, "%s takes more than %u ms: %s", what, rl_bound(ms),
+		RL_CHECK(!rl_passed(&limit), "%s takes more than %u ms: %s", what, rl_bound(ms),
 			 rd_ledger_text(&s->l));
 		usleep(100);
 	}

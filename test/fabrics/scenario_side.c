@@ -279,7 +279,7 @@ void sc_sleep(struct sc_side *s, enum sc_stream stream)
 
 void sc_settle(struct sc_side *s)
 {
-	uint64_t end = rl_now() + (uint64_t)rl_bound(SC_WAIT_MS) * 1000;
+	struct rl_limit limit = rl_limit(SC_WAIT_MS);
 	enum sc_stream stream;
 	int ep;
 
@@ -287,9 +287,10 @@ void sc_settle(struct sc_side *s)
 		sc_sweep(s);
 		if (!lacks(s, &ep, &stream))
 			break;
-		RL_CHECK(rl_now() < end, "step %d, %s: endpoint %d has %u of %u events of kind %d",
-			 s->step, sc_act_name(s->scene->step[s->step].act), ep,
-			 s->ep[ep].got[stream], s->ep[ep].want[stream], (int)stream);
+		RL_CHECK(!rl_passed(&limit),
+			 "step %d, %s: endpoint %d has %u of %u events of kind %d", s->step,
+			 sc_act_name(s->scene->step[s->step].act), ep, s->ep[ep].got[stream],
+			 s->ep[ep].want[stream], (int)stream);
 		sc_sleep(s, stream);
 	}
 	sc_meet(s);

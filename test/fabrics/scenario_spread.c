@@ -69,10 +69,10 @@ static bool sent(struct play *p, int late)
 
 static void await_sent(struct play *p, int late)
 {
-	uint64_t end = rl_now() + (uint64_t)rl_bound(SC_WAIT_MS) * 1000;
+	struct rl_limit limit = rl_limit(SC_WAIT_MS);
 
 	for (int spins = 0; sc_sweep(p->s), !sent(p, late); spins++) {
-		RL_CHECK(rl_now() < end, "step %d: sends do not complete", p->s->step);
+		RL_CHECK(!rl_passed(&limit), "step %d: sends do not complete", p->s->step);
 		/* A quick sender is one that can overtake its own messages. */
 		if (spins < SPINS)
 			sched_yield();
@@ -96,7 +96,7 @@ static void send_all(struct play *p, const struct spread *d)
 /* Half of the other messages have been received. */
 static void await_others(struct play *p, const struct spread *d, unsigned int before)
 {
-	uint64_t end = rl_now() + (uint64_t)rl_bound(SC_WAIT_MS) * 1000;
+	struct rl_limit limit = rl_limit(SC_WAIT_MS);
 
 	for (;;) {
 		unsigned int got = 0;
@@ -106,7 +106,7 @@ static void await_others(struct play *p, const struct spread *d, unsigned int be
 			got += p->s->ep[i].got[SC_RECV];
 		if (got - before >= (unsigned int)d->others / 2)
 			return;
-		RL_CHECK(rl_now() < end, "step %d: %u of %d messages", p->s->step, got - before,
+		RL_CHECK(!rl_passed(&limit), "step %d: %u of %d messages", p->s->step, got - before,
 			 d->others);
 		sc_sleep(p->s, SC_RECV);
 	}

@@ -270,7 +270,8 @@ static bool client_gave_up(struct play *p)
 
 void pump(struct play *p, bool (*until)(struct play *p, int arg), int arg)
 {
-	uint64_t began = rl_now(), limit = began + (uint64_t)rl_bound(US_LIMIT / 1000) * 1000;
+	struct rl_limit limit = rl_limit(US_LIMIT / 1000);
+	uint64_t began = rl_now();
 	DAT_EVENT ev;
 
 	while (!until(p, arg)) {
@@ -283,8 +284,8 @@ void pump(struct play *p, bool (*until)(struct play *p, int arg), int arg)
 		if (p->polls && client_gave_up(p))
 			return;
 		if (rl_now() - began >= US_FAILING && end_failures(p))
-			limit = rl_now() + (uint64_t)rl_bound(US_LIMIT / 1000) * 1000;
-		RL_CHECK(rl_now() < limit, "no event:%s", undone(p));
+			limit = rl_limit(US_LIMIT / 1000);
+		RL_CHECK(!rl_passed(&limit), "no event:%s", undone(p));
 	}
 }
 

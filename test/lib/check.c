@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Implements checks: failure reports, clocks and descriptor leaks. */
+#include "delay.h"
 #include "harness_int.h"
 
 #include <dirent.h>
@@ -106,55 +107,11 @@ void dt_sleep_us(uint64_t us)
 		;
 }
 
-/* The second number of a thread's schedstat, in nanoseconds; 0 if the kernel does not count it. */
-static uint64_t run_delay(const char *thread)
-{
-	unsigned long long delay = 0;
-	char path[300];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", thread);
-	f = fopen(path, "r");
-	if (!f)
-		return 0;
-	if (fscanf(f, "%*u %llu", &delay) != 1)
-		delay = 0;
-	fclose(f);
-	return delay;
-}
-
-static uint64_t stolen_us(void)
-{
-	unsigned long long ticks = 0;
-	FILE *f = fopen("/proc/stat", "r");
-
-	if (!f)
-		return 0;
-	if (fscanf(f, "cpu %*u %*u %*u %*u %*u %*u %*u %llu", &ticks) != 1)
-		ticks = 0;
-	fclose(f);
-	return ticks * 1000000u / (uint64_t)sysconf(_SC_CLK_TCK);
-}
-
-static uint64_t delays_us(void)
-{
-	DIR *d = opendir("/proc/self/task");
-	struct dirent *e;
-	uint64_t ns = 0;
-
-	while (d && (e = readdir(d)))
-		if (e->d_name[0] != '.')
-			ns += run_delay(e->d_name);
-	if (d)
-		closedir(d);
-	return ns / 1000u + stolen_us();
-}
-
 struct dt_start dt_start(void)
 {
 	struct dt_start start;
 
-	start.delays = delays_us();
+	start.delays = dt_delays_us(0);
 	start.at = dt_now_us();
 	return start;
 }
@@ -171,7 +128,7 @@ bool dt_in_time(const struct dt_start *start, uint64_t us)
 
 	if (took <= us * dt_slow())
 		return true;
-	delays = delays_us();
+	delays = dt_delays_us(0);
 	/* Several threads may have waited at once: together for longer than it took. */
 	return delays > start->delays && took <= us * dt_slow() + (delays - start->delays);
 }

@@ -6,6 +6,8 @@ if HAVE_CUNIT
 check_LTLIBRARIES += libdattest.la
 libdattest_la_SOURCES = \
 	test/lib/check.c \
+	test/lib/delay.c \
+	test/lib/delay.h \
 	test/lib/harness.c \
 	test/lib/harness.h \
 	test/lib/harness_int.h \

@@ -94,7 +94,7 @@ static void sender(void *arg)
 	case ABRUPT:
 		RD_OK(dat_ep_disconnect(rd.ep, s->ending == GRACEFUL ? DAT_CLOSE_GRACEFUL_FLAG
 								     : DAT_CLOSE_ABRUPT_FLAG));
-		RL_CHECK(rd_next(rd.conn, rl_bound(3000), &ev) &&
+		RL_CHECK(rd_await(rd.conn, 3000, &ev) &&
 				 (ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 				  ev.event_number == DAT_CONNECTION_EVENT_BROKEN),
 			 "no end of the connection");
@@ -154,8 +154,8 @@ static void receiver(void *arg)
 		rl_activity("receiving message %u", got);
 		if (s->talks_back)
 			talk_back(&rd, &mem, &out);
-		RL_CHECK(rd_next(rd.recv, rl_bound(4000), &ev), "message %u of %u does not arrive",
-			 got, messages);
+		RL_CHECK(rd_await(rd.recv, 4000, &ev), "message %u of %u does not arrive", got,
+			 messages);
 		RL_CHECK(d->status == DAT_DTO_SUCCESS, "message %u of %u: status %d", got, messages,
 			 (int)d->status);
 		slot = d->user_cookie.as_64;
@@ -167,7 +167,7 @@ static void receiver(void *arg)
 			RD_OK(rd_recv(rd.ep, &mem, slot * SIZE, SIZE, slot));
 	}
 	rl_step(ST_RECEIVED, 1);
-	RL_CHECK(rd_next(rd.conn, rl_bound(3000), &ev) &&
+	RL_CHECK(rd_await(rd.conn, 3000, &ev) &&
 			 (ev.event_number == DAT_CONNECTION_EVENT_DISCONNECTED ||
 			  ev.event_number == DAT_CONNECTION_EVENT_BROKEN),
 		 "no end of the connection");

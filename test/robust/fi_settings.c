@@ -100,8 +100,8 @@ static void transfer(struct rd *rd)
 	RD_OK(rd_recv(rd->ep, &mem, SIZE, SIZE, 1));
 	rd_connect_up(rd, rd->ep);
 	RD_OK(rd_send(rd->ep, &mem, 0, SIZE, 2));
-	rd_expect_dto(rd->req, 2, rl_bound(5000));
-	rd_expect_dto(rd->recv, 1, rl_bound(5000));
+	rd_expect_dto(rd->req, 2, 5000);
+	rd_expect_dto(rd->recv, 1, 5000);
 	RL_CHECK(rl_differs((char *)mem.p + SIZE, SIZE, 5) < 0, "other data came back");
 	RD_OK(dat_ep_disconnect(rd->ep, DAT_CLOSE_GRACEFUL_FLAG));
 	rd_expect(rd->conn, DAT_CONNECTION_EVENT_DISCONNECTED, 10000, &ev);

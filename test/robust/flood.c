@@ -52,8 +52,8 @@ static void server(void *arg)
 		cr = ev.event_data.cr_arrival_event_data.cr_handle;
 		rd.ep = rd_ep_create(&rd, 4);
 		RD_OK(dat_cr_accept(cr, rd.ep, 0, NULL));
-		rd_expect(rd.conn, DAT_CONNECTION_EVENT_ESTABLISHED, rl_bound(TIMEOUT_MS), &ev);
-		rd_expect(rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, rl_bound(TIMEOUT_MS), &ev);
+		rd_expect(rd.conn, DAT_CONNECTION_EVENT_ESTABLISHED, TIMEOUT_MS, &ev);
+		rd_expect(rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, TIMEOUT_MS, &ev);
 		RD_OK(dat_ep_free(rd.ep));
 		rd.ep = DAT_HANDLE_NULL;
 	}
@@ -77,8 +77,7 @@ static void client(void *arg)
 		rl_activity("connecting for the %dth time", i);
 		rd.ep = rd_ep_create(&rd, 4);
 		rd_connect(&rd, rd.ep, TIMEOUT_MS, NULL, 0);
-		RL_CHECK(rd_next(rd.conn, rl_bound(TIMEOUT_MS + 2000), &ev), "connect %d: no event",
-			 i);
+		RL_CHECK(rd_await(rd.conn, TIMEOUT_MS + 2000, &ev), "connect %d: no event", i);
 		RL_CHECK(ev.event_number == DAT_CONNECTION_EVENT_ESTABLISHED,
 			 "connect %d of %d: %s after %llu ms", i, CLIENTS,
 			 rd_event_text(ev.event_number),
@@ -86,7 +85,7 @@ static void client(void *arg)
 		if (rl_now() - began > slowest)
 			slowest = rl_now() - began;
 		RD_OK(dat_ep_disconnect(rd.ep, DAT_CLOSE_ABRUPT_FLAG));
-		rd_expect(rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, rl_bound(3000), &ev);
+		rd_expect(rd.conn, DAT_CONNECTION_EVENT_DISCONNECTED, 3000, &ev);
 		RD_OK(dat_ep_free(rd.ep));
 		rd.ep = DAT_HANDLE_NULL;
 	}

@@ -124,25 +124,25 @@ static int settled_fds(pid_t pid)
 
 static void check_calm(pid_t server_pid, int fds, long rss)
 {
-	uint64_t deadline = rl_now() + (uint64_t)rl_bound(ATTACK_SILENT_MS + 3000) * 1000;
+	struct rl_limit limit = rl_limit(ATTACK_SILENT_MS + 3000);
 	long grown;
 	double cpu;
 
 	rl_activity("waiting for the server's descriptors to be closed");
 	while (rl_fds(server_pid) > fds) {
-		RL_CHECK(rl_now() < deadline, "the server has %d descriptors, %d before",
+		RL_CHECK(!rl_passed(&limit), "the server has %d descriptors, %d before",
 			 rl_fds(server_pid), fds);
 		rl_sleep_ms(10);
 	}
 	grown = rl_rss_kb(server_pid) - rss;
 	RL_CHECK(RL_SANITIZED || grown < 4096, "the server grew by %ld KiB", grown);
 	/* It may still be busy with the end of the attack, but not for long. */
-	deadline = rl_now() + (uint64_t)rl_bound(3000) * 1000;
+	limit = rl_limit(3000);
 	do {
 		cpu = rl_cpu_seconds(server_pid);
 		rl_sleep_ms(300);
 		cpu = rl_cpu_seconds(server_pid) - cpu;
-	} while (cpu >= 0.045 && rl_now() < deadline);
+	} while (cpu >= 0.045 && !rl_passed(&limit));
 	RL_CHECK(cpu < 0.045, "the server uses %.0f %% of a processor after the attack",
 		 cpu / 0.3 * 100);
 }
@@ -151,6 +151,7 @@ static void client(void *arg)
 {
 	pid_t server_pid = rl_pid("server");
 	unsigned int worst = 0, cycles = 0;
+	struct rl_limit limit;
 	char buf[128];
 	struct rd_mem mem;
 	struct rd rd;
@@ -167,14 +168,18 @@ static void client(void *arg)
 	rss = rl_rss_kb(server_pid);
 	rl_step(ST_IDLE, 1);
 	while (!rl_board->step[ST_ATTACKED]) {
-		unsigned int ms = cycle(&rd, &mem, cycles++);
+		unsigned int ms;
 
+		limit = rl_limit(CYCLE_MS);
+		ms = cycle(&rd, &mem, cycles++);
 		rl_board->value[0] = cycles;
 		worst = ms > worst ? ms : worst;
-		RL_CHECK(ms < rl_bound(CYCLE_MS), "a connection took %u ms during the attack", ms);
+		RL_CHECK(!rl_passed(&limit), "a connection took %u ms during the attack", ms);
 		rl_sleep_ms(5);
 	}
-	RL_CHECK(cycle(&rd, &mem, 99) < rl_bound(CYCLE_MS), "connecting is slow after the attack");
+	limit = rl_limit(CYCLE_MS);
+	cycle(&rd, &mem, 99);
+	RL_CHECK(!rl_passed(&limit), "connecting is slow after the attack");
 	check_calm(server_pid, fds, rss);
 	rl_note("%u connections during the attack, the slowest took %u ms", cycles, worst);
 	rl_step(ST_STOP, 1);

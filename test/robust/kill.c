@@ -29,11 +29,13 @@ static unsigned int bound_of(struct kill_ctx *k)
 
 static void check_bound(struct kill_ctx *k, const char *what)
 {
-	uint64_t start = start_of_bound(k), now = rl_now();
+	uint64_t start = start_of_bound(k);
 
-	if (start && now > start)
-		RL_CHECK((now - start) / 1000 <= bound_of(k), "%s, after %llu ms: %s", what,
-			 (unsigned long long)(now - start) / 1000, rd_ledger_text(&k->l));
+	if (!start)
+		return;
+	k->limit.end = start + (uint64_t)bound_of(k) * 1000;
+	RL_CHECK(!rl_passed(&k->limit), "%s, after %llu ms: %s", what,
+		 (unsigned long long)(rl_now() - start) / 1000, rd_ledger_text(&k->l));
 }
 
 static bool done(struct kill_ctx *k)
@@ -91,7 +93,8 @@ static void by_cno_wait(struct kill_ctx *k)
 /* All events must be present before the program polls. */
 static void by_polling_later(struct kill_ctx *k)
 {
-	uint64_t later = bound_of(k) - 500, start, now, looked;
+	uint64_t later = bound_of(k) - 500, start, now;
+	struct rl_limit limit;
 
 	if (!k->since)
 		rl_await(KS_DONE, 1, 10000);
@@ -99,12 +102,11 @@ static void by_polling_later(struct kill_ctx *k)
 	now = rl_now();
 	if (now < start)
 		rl_sleep_ms((unsigned int)((start - now) / 1000));
-	looked = rl_now();
+	limit = rl_limit(100);
 	while (!done(k)) {
 		rd_drain(&k->rd, &k->l);
-		RL_CHECK(rl_now() - looked < (uint64_t)rl_bound(100) * 1000,
-			 "%llu ms later not everything is there: %s", (unsigned long long)later,
-			 rd_ledger_text(&k->l));
+		RL_CHECK(!rl_passed(&limit), "%llu ms later not everything is there: %s",
+			 (unsigned long long)later, rd_ledger_text(&k->l));
 	}
 }
 
@@ -135,7 +137,7 @@ static void reuse_ep(struct kill_ctx *k)
 	RL_CHECK(rd_state(k->l.ep) == DAT_EP_STATE_DISCONNECTED, "the EP is in state %d",
 		 (int)rd_state(k->l.ep));
 	RD_OK(rd_recv(k->l.ep, &k->mem, 0, 16, 77));
-	RL_CHECK(rd_next(k->rd.recv, rl_bound(500), &ev),
+	RL_CHECK(rd_await(k->rd.recv, 500, &ev),
 		 "no flush of a receive posted on a disconnected EP");
 	RL_CHECK(ev.event_number == DAT_DTO_COMPLETION_EVENT &&
 			 ev.event_data.dto_completion_event_data.user_cookie.as_64 == 77 &&
@@ -150,6 +152,7 @@ static void reuse_ep(struct kill_ctx *k)
 static void close_all(struct kill_ctx *k)
 {
 	unsigned int flags = k->c->play->flags;
+	struct rl_limit limit = rl_limit(3000);
 	uint64_t began = rl_now();
 
 	if (!(flags & (KF_LOOSE | KF_ANY_STATE)))
@@ -159,8 +162,7 @@ static void close_all(struct kill_ctx *k)
 		rd_unreg(&k->mem);
 		rd_close(&k->rd);
 	}
-	RL_CHECK(rl_now() - began < (uint64_t)rl_bound(3000) * 1000,
-		 "reset, free and close took %llu ms",
+	RL_CHECK(!rl_passed(&limit), "reset, free and close took %llu ms",
 		 (unsigned long long)(rl_now() - began) / 1000);
 }
 
@@ -229,6 +231,7 @@ static void survivor(void *arg)
 	connect_both(k, 0);
 	rl_activity("reaching the state");
 	play->survivor(k);
+	k->limit = rl_limit(0);
 	rl_step(KS_READY, 1);
 	if (play->after) {
 		rl_activity("waiting for the fault");
@@ -302,8 +305,8 @@ static void killer(void *arg)
 	    !(play->flags & KF_STREAM))
 		rl_wait_state(s, 'S');
 	rl_activity("watching the memory");
-	for (uint64_t end = rl_now() + 10000000; play->watch && !*byte;)
-		RL_CHECK(rl_now() < end, "no data arrives");
+	for (struct rl_limit limit = rl_limit(10000); play->watch && !*byte;)
+		RL_CHECK(!rl_passed(&limit), "no data arrives");
 	if (play->deed == FAULT_SELF) {
 		rl_step(KS_GO, 1);
 		return;

@@ -68,6 +68,7 @@ struct kill_ctx {
 	DAT_CR_HANDLE cr;
 	uint64_t since;           /* the bound counts from here; 0: from the fault */
 	unsigned int at_least_ms; /* ... and the event must not come before that */
+	struct rl_limit limit;    /* the bound; it counts delays since the wait began */
 };
 
 extern const struct kill_play kill_plays[];

@@ -12,7 +12,8 @@ check_LTLIBRARIES += test/robust/librobust.la test/robust/librdat1.la test/robus
 test_robust_librobust_la_SOURCES = \
 	test/robust/rlib.c test/robust/rlib.h \
 	test/robust/rmain.c test/robust/rmain.h \
-	test/robust/rproc.c
+	test/robust/rproc.c \
+	test/lib/delay.c test/lib/delay.h
 test_robust_librobust_la_CPPFLAGS = $(robust_cppflags)
 
 robust_rdat = test/robust/rdat.c test/robust/rdat.h test/robust/rledger.c

@@ -98,8 +98,7 @@ static void expect_conn_event(struct side *s, unsigned int ms, int number, int o
 	DAT_EVENT ev;
 	long i;
 
-	RL_CHECK(rd_next(s->rd.conn, rl_bound(ms), &ev), "no connection event within %u ms",
-		 rl_bound(ms));
+	RL_CHECK(rd_await(s->rd.conn, ms, &ev), "no connection event within %u ms", rl_bound(ms));
 	i = index_of(s, ev.event_data.connect_event_data.ep_handle);
 	RL_CHECK((int)ev.event_number == number || (int)ev.event_number == other, "%s on EP %ld",
 		 rd_event_text(ev.event_number), i);

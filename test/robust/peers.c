@@ -229,8 +229,7 @@ static void connect_all(struct server *s)
 		DAT_EVENT ev;
 
 		rl_activity("accepting: %ld are up", up);
-		RL_CHECK(rd_next(s->rd.cr, rl_bound(SERVER_IDLE_TIMEOUT), &ev),
-			 "only %ld connections", up);
+		RL_CHECK(rd_await(s->rd.cr, SERVER_IDLE_TIMEOUT, &ev), "only %ld connections", up);
 		p = accept_one(s, ev.event_data.cr_arrival_event_data.cr_handle);
 		rd_expect(s->rd.conn, DAT_CONNECTION_EVENT_ESTABLISHED, SERVER_IDLE_TIMEOUT, &ev);
 		RL_CHECK(ev.event_data.connect_event_data.ep_handle == p->ep,
@@ -352,7 +351,7 @@ static bool all_flushed(struct server *s)
 
 static void serve(struct server *s)
 {
-	uint64_t end = rl_now() + (uint64_t)rl_bound(SERVER_IDLE_TIMEOUT) * 2000;
+	struct rl_limit limit = rl_limit(2 * SERVER_IDLE_TIMEOUT);
 	DAT_EVENT ev;
 
 	for (long i = 0; i < count; i++)
@@ -360,7 +359,7 @@ static void serve(struct server *s)
 			      cookie(i, SENT)));
 	while (s->ended < count || !all_flushed(s)) {
 		rl_activity("serving: %ld have ended", s->ended);
-		RL_CHECK(rl_now() < end, "only %ld connections have ended", s->ended);
+		RL_CHECK(!rl_passed(&limit), "only %ld connections have ended", s->ended);
 		/* Sleeps when idle, since clients need the processors. */
 		if (rd_next(s->rd.recv, 1, &ev))
 			completed(s, &ev);

@@ -122,6 +122,7 @@ static void ping(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
 
 	while (rl_now() < end || n < 5) {
 		size_t at = AREA - 64;
+		struct rl_limit limit = rl_limit(BOUND_MS);
 		uint64_t began;
 
 		rl_fill(memory[1], 64, ++n);
@@ -133,18 +134,19 @@ static void ping(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
 		RL_CHECK(rl_differs(memory[0] + at, 64, n) < 0,
 			 "write %u has completed but is not in the target's memory", n);
 		ms = ms_since(began);
-		RL_CHECK(ms <= rl_bound(BOUND_MS), "write %u took %u ms", n, ms);
+		RL_CHECK(!rl_passed(&limit), "write %u took %u ms", n, ms);
 		worst_write = ms > worst_write ? ms : worst_write;
 		rl_sleep_ms(n % 4 * 10);
 
 		rl_activity("read %u", n);
 		memset(memory[1], 0, 1 << 20);
+		limit = rl_limit(2 * BOUND_MS);
 		began = rl_now();
 		RD_OK(rd_read(rd->ep, mem, 0, 1 << 20, n, 0, 0));
 		rd_expect_dto(rd->req, n, 5000);
 		ms = ms_since(began);
 		RL_CHECK(rl_differs(memory[1], 1 << 20, 5) < 0, "read %u: wrong data", n);
-		RL_CHECK(ms <= rl_bound(2 * BOUND_MS), "read %u took %u ms", n, ms);
+		RL_CHECK(!rl_passed(&limit), "read %u took %u ms", n, ms);
 		worst_read = ms > worst_read ? ms : worst_read;
 		rl_sleep_ms(n % 3 * 10);
 	}
@@ -154,10 +156,11 @@ static void ping(struct rd *rd, const struct scene *scene, struct rd_mem *mem)
 
 static void wait_for_byte(volatile unsigned char *p, unsigned char value, const char *what)
 {
+	struct rl_limit limit = rl_limit(2000);
 	uint64_t began = rl_now();
 
 	while (*p != value) {
-		RL_CHECK(ms_since(began) < rl_bound(2000), "%s does not arrive", what);
+		RL_CHECK(!rl_passed(&limit), "%s does not arrive", what);
 		rl_sleep_ms(1);
 	}
 	rl_note("%s arrived after %u ms", what, ms_since(began));
@@ -238,6 +241,7 @@ static unsigned int stream_for(struct rd *rd, struct rd_mem *mem, unsigned int s
 {
 	enum { WINDOW = 8 };
 	unsigned int posted = 0, taken = 0, ms;
+	struct rl_limit limit = rl_limit(8000);
 	uint64_t began = rl_now();
 	DAT_EVENT ev;
 
@@ -252,7 +256,7 @@ static unsigned int stream_for(struct rd *rd, struct rd_mem *mem, unsigned int s
 				 taken);
 			taken++;
 		}
-		RL_CHECK(ms < rl_bound(8000), "the writes do not end");
+		RL_CHECK(!rl_passed(&limit), "the writes do not end");
 	}
 	return taken;
 }

@@ -71,6 +71,8 @@ void rd_accept_up(struct rd *rd, DAT_EP_HANDLE ep);
 
 /* The next event within `ms` milliseconds; false if there is none. */
 bool rd_next(DAT_EVD_HANDLE evd, unsigned int ms, DAT_EVENT *ev);
+/* The same within the time limit rl_limit(ms). */
+bool rd_await(DAT_EVD_HANDLE evd, unsigned int ms, DAT_EVENT *ev);
 bool rd_poll(DAT_EVD_HANDLE evd, DAT_EVENT *ev);
 void rd_expect(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, unsigned int ms, DAT_EVENT *ev);
 /* The next event is a successful completion with that cookie. */

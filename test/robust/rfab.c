@@ -144,7 +144,7 @@ static enum rf_event read_error(struct rf *rf)
 
 enum rf_event rf_wait(struct rf *rf, unsigned int ms)
 {
-	uint64_t deadline = rl_now() + (uint64_t)rl_bound(ms) * 1000;
+	struct rl_limit limit = rl_limit(ms);
 	union {
 		struct fi_eq_cm_entry cm;
 		uint8_t buf[sizeof(struct fi_eq_cm_entry) + DATA_MAX];
@@ -161,7 +161,7 @@ enum rf_event rf_wait(struct rf *rf, unsigned int ms)
 			return read_error(rf);
 		if (n >= 0)
 			break;
-		if (rl_now() > deadline)
+		if (rl_passed(&limit))
 			return RF_NOTHING;
 	}
 	switch (event) {

@@ -21,7 +21,7 @@ struct rl_board *rl_board;
 
 static int self = -1; /* number of this player, -1: the driver */
 static char case_name[96];
-static uint64_t case_deadline;
+static struct rl_limit case_limit;
 static uint64_t case_began;
 static const char *known; /* why the case is known to fail; NULL: it should pass */
 
@@ -181,7 +181,7 @@ bool rl_begin(const char *name, unsigned int limit_ms)
 	memset(&rl_board->has_failed, 0, sizeof(*rl_board) - offsetof(struct rl_board, has_failed));
 	known = NULL;
 	case_began = rl_now();
-	case_deadline = case_began + (uint64_t)rl_bound(limit_ms) * 1000;
+	case_limit = rl_limit(limit_ms);
 	return true;
 }
 
@@ -290,7 +290,7 @@ bool rl_end(void)
 
 	while (players_running(false) && !rl_board->has_failed) {
 		players_reap();
-		if (rl_now() > case_deadline)
+		if (rl_passed(&case_limit))
 			case_fail("time limit exceeded%s", player_activities());
 		else
 			rl_sleep_ms(1);
@@ -322,11 +322,11 @@ void rl_step(int which, int value)
 
 bool rl_reached(int which, int value, unsigned int ms)
 {
-	uint64_t deadline = rl_now() + (uint64_t)rl_bound(ms) * 1000;
+	struct rl_limit limit = rl_limit(ms);
 	int spins = 0;
 
 	while (rl_board->step[which] < value) {
-		if (rl_now() > deadline)
+		if (rl_passed(&limit))
 			return false;
 		if (++spins > 50)
 			usleep(200);

@@ -130,6 +130,16 @@ uint64_t rl_now(void);
 void rl_sleep_ms(unsigned int ms);
 /* Scales a time limit in milliseconds under a sanitizer. */
 unsigned int rl_bound(unsigned int ms);
+/*
+ * A time limit, scaled by rl_bound, that does not count what the machine delays: the time for which
+ * threads of the players could have run and had no processor, in sum.
+ */
+struct rl_limit {
+	uint64_t end;             /* rl_now() */
+	uint64_t before, granted; /* delays before it began, and since */
+};
+struct rl_limit rl_limit(unsigned int ms);
+bool rl_passed(struct rl_limit *limit);
 /* Memory shared with players that are started later. */
 void *rl_shared(size_t size);
 void rl_unshare(void *mem, size_t size);

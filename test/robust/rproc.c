@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../lib/delay.h"
 #include "rlib.h"
 
 static pid_t real_pid(pid_t pid)
@@ -112,7 +113,7 @@ static char state_of(pid_t pid)
 
 void rl_wait_state(pid_t pid, char state)
 {
-	uint64_t deadline = rl_now() + (uint64_t)rl_bound(5000) * 1000;
+	struct rl_limit limit = rl_limit(5000);
 	int seen = 0;
 
 	/* A single sample may be a short sleep on a lock. */
@@ -120,7 +121,7 @@ void rl_wait_state(pid_t pid, char state)
 		char now = state_of(pid);
 
 		seen = now == state ? seen + 1 : 0;
-		if (now == 'X' || rl_now() > deadline)
+		if (now == 'X' || rl_passed(&limit))
 			RL_FAIL("process %d is in state %c, not %c", (int)pid, now, state);
 		usleep(1500);
 	}
@@ -150,6 +151,34 @@ void rl_sleep_ms(unsigned int ms)
 unsigned int rl_bound(unsigned int ms)
 {
 	return RL_SANITIZED ? ms * 3 : ms;
+}
+
+static uint64_t delays_of_players(void)
+{
+	uint64_t us = 0;
+
+	for (int i = 0; i < rl_board->players; i++)
+		if (rl_board->player[i].pid)
+			us += dt_delays_us(rl_board->player[i].pid);
+	return us;
+}
+
+struct rl_limit rl_limit(unsigned int ms)
+{
+	return (struct rl_limit){ .end = rl_now() + (uint64_t)rl_bound(ms) * 1000,
+				  .before = delays_of_players() };
+}
+
+/* The delays of players that have ended are lost, so the sum may be smaller than before. */
+bool rl_passed(struct rl_limit *limit)
+{
+	uint64_t now = rl_now(), delays;
+
+	if (now <= limit->end + limit->granted)
+		return false;
+	delays = delays_of_players();
+	limit->granted = delays > limit->before ? delays - limit->before : 0;
+	return now > limit->end + limit->granted;
 }
 
 void *rl_shared(size_t size)

@@ -113,9 +113,9 @@ static void meet(struct side *s)
 	s->phase++;
 	atomic_fetch_add(&rl_board->value[s->phase % 32], 1);
 	rl_activity("phase %d: waiting for the other side", s->phase);
-	for (uint64_t end = rl_now() + 20000000;
+	for (struct rl_limit limit = rl_limit(20000);
 	     atomic_load(&rl_board->value[s->phase % 32]) < 2;) {
-		RL_CHECK(rl_now() < end, "the other side does not come to phase %d", s->phase);
+		RL_CHECK(!rl_passed(&limit), "the other side does not come to phase %d", s->phase);
 		rl_sleep_ms(1);
 	}
 }
@@ -299,7 +299,7 @@ static void message(struct side *s, long i, bool *last)
 static void send_until(struct side *s, long first, long n, int wanted)
 {
 	static ino_t known[FDS_SEEN];
-	uint64_t end = rl_now() + (uint64_t)rl_bound(20000) * 1000;
+	struct rl_limit limit = rl_limit(20000);
 	bool last = !bounded();
 	int n_known = 0, found = 0;
 	long rounds = 0;
@@ -312,7 +312,7 @@ static void send_until(struct side *s, long first, long n, int wanted)
 		if (s->active) {
 			found += new_sockets(known, &n_known);
 			last = last || found >= wanted;
-			RL_CHECK(rl_now() < end,
+			RL_CHECK(!rl_passed(&limit),
 				 "connection %ld and %ld others got %d of %d "
 				 "endpoints in %ld messages",
 				 first, n - 1, found, wanted, rounds);
