@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Selects the registered cases, runs each in a child, and counts the results. */
+#include "delay.h"
 #include "harness_int.h"
 
 #include <CUnit/Basic.h>
@@ -154,7 +155,8 @@ static void watch_child(pid_t pid, const int fds[3], unsigned int limit_s, struc
 	};
 
 	while (waitpid(pid, &o->status, WNOHANG) == 0) {
-		if (dt_now_us() > end) {
+		/* As in dt_in_time. */
+		if (dt_now_us() > end && dt_now_us() > end + dt_delays_us(pid)) {
 			o->timed_out = true;
 			show_stacks(pid);
 			kill(-pid, SIGKILL);
