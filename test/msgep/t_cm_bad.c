@@ -410,15 +410,15 @@ TEST_ROWS(msgep_short_of_fds, sorts, short_of_descriptors)
 
 /* ---------------------------------------------------------------- listeners without room */
 
-enum { SAYS_BUSY, RESETS_IT };
+enum { SAYS_BUSY, RESETS_IT, CLOSES_LATE };
 static const struct busy_row {
 	const char *name;
 	bool local;
 	int how, times;
 } busy_rows[] = {
-	{ "unix-busy", true, SAYS_BUSY, 5 },
-	{ "tcp-busy", false, SAYS_BUSY, 5 },
-	{ "tcp-resets", false, RESETS_IT, 2 },
+	{ "unix-busy", true, SAYS_BUSY, 5 },          { "tcp-busy", false, SAYS_BUSY, 5 },
+	{ "tcp-resets", false, RESETS_IT, 2 },        { "unix-closes-late", true, CLOSES_LATE, 2 },
+	{ "tcp-closes-late", false, CLOSES_LATE, 2 },
 };
 
 /* A client that receives BUSY retries until there is room. */
@@ -433,6 +433,7 @@ static void tries_again(const void *row)
 	struct side s;
 	int l, fd = -1;
 
+	set_number("DAPL_OFI_HALF_OPEN_MS", "100");
 	memset(&play, 0, sizeof(play));
 	side_open(&s, how->local);
 	l = raw_listen(how->local, "127.0.0.1", &port, 5);
@@ -456,6 +457,9 @@ static void tries_again(const void *row)
 			break;
 		if (how->how == SAYS_BUSY)
 			ASSERT_EQ(send(fd, busy, len, MSG_NOSIGNAL), len);
+		else if (how->how == CLOSES_LATE)
+			for (uint64_t end = dt_now_us() + 60000; dt_now_us() < end;)
+				side_poll_and_work(&s, NULL, 10);
 		else
 			setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){ 1, 0 },
 				   sizeof(struct linger));

@@ -10,6 +10,7 @@
 #include "base/forkfd.h"
 #include "base/error_text.h"
 #include "base/log.h"
+#include "base/param.h"
 #include "fabric/netif.h"
 #include "msgep/cm/cm_int.h"
 #include "msgep/cm/inbox.h"
@@ -252,6 +253,17 @@ static bool cm_is_busy(const struct msgep_cm_conn *conn)
 	       msg.kind == MSGEP_CM_BUSY;
 }
 
+/* The peer ended the connection, and nothing has arrived: true if it may have meant another than
+ * this request. A listener closes sockets without a request after a time (HALF_OPEN_MS), so a
+ * process that could not run may have sent it too late. */
+static bool cm_may_try_again(struct msgep_cm_conn *conn, int ret)
+{
+	uint64_t late = DOFI_MS(dofi_param(DOFI_NUM_HALF_OPEN_MS)) / 2;
+
+	return !conn->bufs->in.have && conn->resets < RESETS &&
+	       (ret == -ECONNRESET || (ret == -EPIPE && dofi_now() - conn->started >= late));
+}
+
 /* Receives the answer to a request or to HELLO. */
 static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
 {
@@ -272,7 +284,8 @@ static void cm_request_ready(struct msgep_cm_conn *conn, uint32_t events)
 	}
 	if (!ret || ret == -EINTR)
 		return;
-	if (ret == -ECONNRESET && !conn->bufs->in.have && conn->resets++ < RESETS) {
+	if (cm_may_try_again(conn, ret)) {
+		conn->resets++;
 		cm_try_again(conn);
 		return;
 	}
