@@ -361,6 +361,8 @@ group_compares()
 	noise+='; echo "port $(($$ + 1)): $(($$ % 7)).$(($$ % 13)) s  $((100 + $$ % 900)) MB/s"'
 	noise+='; printf "LOCAL port %x\n" $((40000 + $$ % 20000))'
 	noise+='; echo "$DAT_OVERRIDE [fe80::$(($$ % 9000))]"; echo 65536 bytes in 4 segments'
+	# An address may contain the process id, or not.
+	noise+='; [ $DAT_RUN_FABRIC = a ] && port=$$ || port=4711; echo "peer 10.0.0.1:$port"'
 	if case_begin 'compare: equal'; then
 		run 0 -c "${TWO[@]}" --repeat 2 -- sh -c "$noise"
 		output_has '^4 passed'

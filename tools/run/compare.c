@@ -18,7 +18,10 @@
 	"[kKMG]?i?([bB]|[bB]its?|[bB]ytes)(/s|/sec|ps)|(msgs?|ops|iters)/s(ec)?"
 #define DIFF_LIMIT 20.0
 
-/* Applied in order; the first group of a pattern is kept, the rest is replaced. */
+/*
+ * Applied in order; the first group of a pattern is kept, the rest is replaced. No pattern: the
+ * process ids of the run, which may also be parts of times and addresses.
+ */
 static const struct {
 	const char *pattern, *replacement;
 } rules[] = {
@@ -29,6 +32,7 @@ static const struct {
 	  "([0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4}){0,6})?::([0-9a-fA-F]{1,4}(:[0-9a-fA-F]{1,4})*)?)"
 	  "(%[a-z0-9]+)?",
 	  "<address>" },
+	{ NULL, "<pid>" },
 	{ "()\\<0[xX][0-9a-fA-F]+", "<hex>" },
 	{ "()\\<[0-9][0-9a-fA-F]{7,15}\\>", "<hex>" },
 	{ "()\\<[a-fA-F][0-9a-fA-F]*[0-9][0-9a-fA-F]{6,15}\\>", "<hex>" },
@@ -49,7 +53,7 @@ static void rules_compile(void)
 	static bool done;
 
 	for (size_t i = 0; i < RULES && !done; i++)
-		if (regcomp(&compiled[i], rules[i].pattern, REG_EXTENDED))
+		if (rules[i].pattern && regcomp(&compiled[i], rules[i].pattern, REG_EXTENDED))
 			abort();
 	done = true;
 }
@@ -118,20 +122,19 @@ static void buffer_replace_text(struct buffer *b, const char *what, const char *
 	buffer_put(b, from, strlen(from));
 }
 
-/* Replaces the folder and the process ids of this run. */
-static void buffer_replace_run(struct buffer *b, const struct run_trial *trial)
+static void buffer_replace_pids(struct buffer *b, const struct run_trial *trial,
+				const char *replacement)
 {
 	char pattern[64];
 	regex_t re;
 
-	buffer_replace_text(b, trial->dir, "<folder>");
 	for (int i = 0; i < 2; i++) {
 		if (trial->pids[i] <= 0)
 			continue;
 		snprintf(pattern, sizeof(pattern), "()\\<%d\\>", trial->pids[i]);
 		if (regcomp(&re, pattern, REG_EXTENDED))
 			continue;
-		buffer_replace(b, &re, "<pid>", true);
+		buffer_replace(b, &re, replacement, true);
 		regfree(&re);
 	}
 }
@@ -151,9 +154,12 @@ static int normalise_line(char *line, void *arg)
 	buffer_put(&b, line, strlen(line));
 	for (i = 0; i < w->opts->ignore.count; i++)
 		buffer_replace(&b, &w->opts->ignore.re[i], "<ignored>", false);
-	buffer_replace_run(&b, w->trial);
+	buffer_replace_text(&b, w->trial->dir, "<folder>");
 	for (i = 0; i < RULES; i++)
-		buffer_replace(&b, &compiled[i], rules[i].replacement, true);
+		if (rules[i].pattern)
+			buffer_replace(&b, &compiled[i], rules[i].replacement, true);
+		else
+			buffer_replace_pids(&b, w->trial, rules[i].replacement);
 	if (b.used && b.text[b.used - 1] == ' ')
 		b.text[b.used - 1] = '\0';
 	fprintf(w->out, "%s\n", b.text);
