@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -33,6 +34,39 @@ static uint64_t evd_stall_delay(unsigned int refusals)
 	unsigned int doublings = refusals - STALL_AFTER;
 
 	return DOFI_MS(doublings < 5 ? 1u << doublings : STALL_DELAY_MAX);
+}
+
+/* A yield that takes longer has run another thread. */
+#define SWITCH_NS 1500
+/* A yield that takes longer has run a thread that computes: a sleeper gets the processor sooner. */
+#define COMPUTES_NS DOFI_MS(1)
+/* Polls between two yields that run no other thread. */
+#define SKIP_MOST 63u
+/* A wait for a collective polls for a multiple of the polling time, as an operation has several
+ * messages, and a member that sleeps delays all others; longer while other threads run. */
+#define GROUP_SPINS 5
+#define SHARED_SPINS 25
+
+/* Spins, and yields at intervals that adapt to whether another thread wants the processor: if a
+ * group has more members than the machine processors, the others cannot run while this one polls.
+ * True: another thread has run for a short time. */
+static bool evd_give_way(struct dofi_evd *evd)
+{
+	uint64_t start, took;
+
+	if (!evd->groups || evd->yield_skipped++ < evd->yield_skip) {
+		dofi_relax();
+		return false;
+	}
+	evd->yield_skipped = 0;
+	start = dofi_now();
+	sched_yield();
+	took = dofi_now() - start;
+	if (took >= SWITCH_NS)
+		evd->yield_skip = 0;
+	else if (evd->yield_skip < SKIP_MOST)
+		evd->yield_skip = 2 * evd->yield_skip + 1;
+	return took >= SWITCH_NS && took < COMPUTES_NS;
 }
 
 static bool evd_satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
@@ -211,7 +245,7 @@ static void evd_adapt_spin(struct dofi_evd *evd, bool slept)
 {
 	uint32_t most = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
 
-	if (!slept)
+	if (!slept || evd->groups)
 		evd->spin_ns = most;
 	else if (evd->spin_ns > DOFI_US(2))
 		evd->spin_ns -= evd->spin_ns / 4;
@@ -220,9 +254,9 @@ static void evd_adapt_spin(struct dofi_evd *evd, bool slept)
 /* Body of dat_evd_wait. Caller holds evd->lock and has set evd->waiter. */
 static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_COUNT threshold)
 {
-	uint64_t start = dofi_now(), now = start;
+	uint64_t begin = dofi_now(), start = begin, now = begin;
 	uint32_t seen = evd->notified;
-	unsigned int refusals = 0;
+	unsigned int refusals = 0, spins = evd->groups ? GROUP_SPINS : 1;
 	bool released, slept = false, stalled;
 
 	evd_poll_once(evd);
@@ -240,9 +274,11 @@ static DAT_RETURN evd_wait_locked(struct dofi_evd *evd, uint64_t deadline, DAT_C
 				break;
 			return DOFI_ERR(DAT_TIMEOUT_EXPIRED, 0);
 		}
-		if (now - start < evd->spin_ns) {
+		if (now - start < (uint64_t)spins * evd->spin_ns) {
 			dofi_unlock(&evd->lock);
-			dofi_relax();
+			if (evd_give_way(evd) &&
+			    now - begin < (uint64_t)SHARED_SPINS * evd->spin_ns)
+				start = dofi_now();
 			dofi_lock(&evd->lock);
 		} else if (evd->notified == seen && evd_may_sleep(evd, &stalled, &refusals)) {
 			slept = true;

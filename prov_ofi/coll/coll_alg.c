@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Barrier, broadcast, scatter and gather: dissemination and binomial trees.
+/* Barrier, broadcast, scatter and gather: recursive doubling, dissemination and binomial trees.
  *
  * In trees members have numbers relative to the root, which is 0: the parent of v is v without its
  * lowest bit, and the members below v are the next ones, as many as this bit. Long blocks take the
@@ -13,13 +13,15 @@
 /* Blocks of a scatter and a gather up to this size pass through a tree. */
 #define TREE_BLOCK 4096u
 
+/* Pairs that send to each other return credits and acknowledgements with their messages. */
 void dofi_coll_build_barrier(struct coll_op *op)
 {
 	uint32_t n = op->group->size, self = op->group->self;
+	bool pairs = !(n & (n - 1));
 
 	for (uint32_t d = 1; d < n; d *= 2) {
-		dofi_coll_send(op, (self + d) % n, NULL, 0);
-		dofi_coll_recv(op, dofi_coll_before(self, d, n), NULL, 0);
+		dofi_coll_send(op, pairs ? self ^ d : (self + d) % n, NULL, 0);
+		dofi_coll_recv(op, pairs ? self ^ d : dofi_coll_before(self, d, n), NULL, 0);
 		dofi_coll_round(op);
 	}
 }

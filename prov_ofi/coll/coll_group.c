@@ -14,6 +14,7 @@
 #include "base/param.h"
 #include "cm/cm.h"
 #include "coll/coll_int.h"
+#include "data/cq.h"
 #include "object/progress_wakeup.h"
 
 /* Interval of looking for the end of the last messages. */
@@ -241,8 +242,19 @@ DAT_RETURN dofi_coll_create_group(struct dofi_evd *evd, const struct coll_group_
 	return ret;
 }
 
+/* The descriptors of the transport are in the set of the queue on which a thread was last about to
+ * sleep. If that were another one, which the progress thread blocks on, each message would wake the
+ * thread, which would process it in place of the consumer. */
+static void group_watch_transport(struct dofi_evd *evd)
+{
+	dofi_lock(&evd->lock);
+	dofi_cq_may_sleep(evd);
+	dofi_unlock(&evd->lock);
+}
+
 static void group_created(struct coll_group *g)
 {
+	group_watch_transport(g->member->coll->evd);
 	group_stop_timer(g);
 	g->state = COLL_READY;
 	dofi_obj_publish(&g->handle->obj);

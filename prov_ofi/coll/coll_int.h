@@ -174,6 +174,7 @@ struct dofi_coll {
 	struct dofi_ia *ia;
 	pthread_mutex_t lock;
 	_Atomic bool pending; /* a thread that could not get the lock had work */
+	bool reported;        /* an event, since the processing began */
 	struct dofi_evd *evd;
 	struct dofi_list members, groups;
 	uint32_t peers;       /* of all groups */

@@ -21,8 +21,8 @@ void dofi_coll_report(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT_IB_STATUS 
 	_Static_assert(sizeof(data) <= sizeof(e.data), "has to fit");
 	memcpy(&e.data, &data, sizeof(data));
 	/* Memory for it was reserved when the operation was posted. */
-	dofi_evd_push_extra(g->evd, &e, UINT32_MAX);
-	dofi_evd_unreserve(g->evd);
+	dofi_evd_push_reserved(g->evd, &e);
+	g->member->coll->reported = true;
 }
 
 struct coll_op *dofi_coll_op_new(struct coll_group *g, DAT_IB_EXT_TYPE type, DAT_CONTEXT context,

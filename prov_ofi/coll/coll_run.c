@@ -22,17 +22,18 @@
 /* Interval of looking whether other threads have left. */
 #define CLOSE_TICK_US 100
 
-/* True: there was an event. */
-static bool coll_take(struct dofi_coll *coll, bool consumer, DAT_EVENT *event)
+/* True: there was an event. `may_read`: the CQ is read if none is queued. */
+static bool coll_take(struct dofi_coll *coll, bool consumer, bool may_read, DAT_EVENT *event)
 {
 	struct dofi_evd *evd = coll->evd;
 	bool any;
 
 	dofi_lock(&evd->lock);
 	if (!dofi_evd_count(evd)) {
-		if (consumer)
+		if (consumer && may_read)
 			dofi_evd_polled(evd);
-		dofi_cq_read_batch(evd);
+		if (may_read)
+			dofi_cq_read_batch(evd);
 	} else if (consumer && (evd->served || coll->ia->prog.automatic)) {
 		dofi_evd_polled(evd);
 	}
@@ -99,7 +100,9 @@ void dofi_coll_process(struct dofi_coll *coll)
 	DAT_EVENT event;
 	int n = 0;
 
-	while (n < EVENTS_MOST && coll_take(coll, consumer, &event)) {
+	/* A consumer that has its event is not kept waiting. */
+	coll->reported = false;
+	while (n < EVENTS_MOST && coll_take(coll, consumer, !coll->reported, &event)) {
 		coll_event(&event);
 		n++;
 	}
@@ -115,10 +118,14 @@ static void coll_run(struct dofi_ia *ia)
 
 	DOFI_NO_CANCEL();
 	do {
-		atomic_store(&coll->pending, true);
-		if (pthread_mutex_trylock(&coll->lock))
-			return;
-		atomic_store(&coll->pending, false);
+		if (pthread_mutex_trylock(&coll->lock)) {
+			/* The holder sees it when it has released the lock. */
+			atomic_store(&coll->pending, true);
+			if (pthread_mutex_trylock(&coll->lock))
+				return;
+		}
+		if (atomic_load_explicit(&coll->pending, memory_order_relaxed))
+			atomic_store(&coll->pending, false);
 		dofi_coll_process(coll);
 		pthread_mutex_unlock(&coll->lock);
 	} while (atomic_load(&coll->pending));

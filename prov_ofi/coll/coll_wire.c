@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Builds and checks the messages of the collectives. */
+#include <endian.h>
 #include <string.h>
 
 #include "base/be_bytes.h"
@@ -76,18 +77,27 @@ bool dofi_coll_get_hello(const void *data, DAT_COUNT len, struct coll_hello *hel
 	return true;
 }
 
+static void wire_put_64(uint8_t *to, uint64_t value)
+{
+	value = htobe64(value);
+	memcpy(to, &value, sizeof(value));
+}
+
+static uint64_t wire_get_64(const uint8_t *from)
+{
+	uint64_t value;
+
+	memcpy(&value, from, sizeof(value));
+	return be64toh(value);
+}
+
 void dofi_coll_put_packet(uint8_t hdr[COLL_HDR], const struct coll_packet *p)
 {
-	uint8_t *to = hdr;
-
-	to = dofi_put_be(to, p->kind, 1);
-	to = dofi_put_be(to, p->type, 1);
-	to = dofi_put_be(to, p->credits, 2);
-	to = dofi_put_be(to, p->seq, 4);
-	to = dofi_put_be(to, p->length, 8);
-	to = dofi_put_be(to, p->addr, 8);
-	to = dofi_put_be(to, p->key, 4);
-	dofi_put_be(to, 0, 4);
+	wire_put_64(hdr, (uint64_t)p->kind << 56 | (uint64_t)p->type << 48 |
+				 (uint64_t)p->credits << 32 | p->seq);
+	wire_put_64(hdr + 8, p->length);
+	wire_put_64(hdr + 16, p->addr);
+	wire_put_64(hdr + 24, (uint64_t)p->key << 32);
 }
 
 bool dofi_coll_get_packet(const uint8_t *data, size_t len, struct coll_packet *p)
@@ -99,10 +109,10 @@ bool dofi_coll_get_packet(const uint8_t *data, size_t len, struct coll_packet *p
 	p->kind = (enum coll_packet_kind)data[0];
 	p->type = data[1];
 	p->credits = data[3];
-	p->seq = (uint32_t)dofi_get_be(data + 4, 4);
-	p->length = dofi_get_be(data + 8, 8);
-	p->addr = dofi_get_be(data + 16, 8);
-	p->key = (uint32_t)dofi_get_be(data + 24, 4);
+	p->seq = (uint32_t)wire_get_64(data);
+	p->length = wire_get_64(data + 8);
+	p->addr = wire_get_64(data + 16);
+	p->key = (uint32_t)(wire_get_64(data + 24) >> 32);
 	data_len = p->kind == COLL_PKT_EAGER ? p->length : 0;
 	return data_len <= COLL_EAGER && len == COLL_HDR + data_len;
 }

@@ -71,6 +71,7 @@ static void evd_reset_fields(struct dofi_evd *evd, DAT_COUNT qlen, DAT_EVD_FLAGS
 	evd->waiter = evd->sleeping = evd->dying = evd->dead = evd->overflowed = false;
 	evd->wake_fd = -1;
 	evd->spin_ns = (uint32_t)DOFI_US(dofi_param(DOFI_NUM_SPIN_US));
+	evd->yield_skip = evd->yield_skipped = 0;
 	evd->unsignalled_streams = 0;
 	memset(&evd->models, 0, sizeof(evd->models));
 	evd->feeds = evd->groups = evd->borrowers = 0;
@@ -249,6 +250,18 @@ void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, u
 	dofi_lock(&evd->lock);
 	before = evd->notified;
 	if (!evd->dying && dofi_evd_count(evd) < most && evd_append(evd, event))
+		dofi_evd_notify(evd, before);
+	dofi_unlock(&evd->lock);
+}
+
+void dofi_evd_push_reserved(struct dofi_evd *evd, const struct dofi_event *event)
+{
+	uint32_t before;
+
+	dofi_lock(&evd->lock);
+	before = evd->notified;
+	evd->extra--;
+	if (!evd->dying && evd_append(evd, event))
 		dofi_evd_notify(evd, before);
 	dofi_unlock(&evd->lock);
 }

@@ -86,6 +86,8 @@ struct dofi_evd {
 	bool overflowed;                  /* reported; cleared when there is room */
 	int wake_fd;                      /* eventfd, -1 until the first sleep */
 	uint32_t spin_ns;                 /* adaptive */
+	uint32_t yield_skip;              /* adaptive: polls between two yields of the waiter */
+	uint32_t yield_skipped;           /* those since the last one */
 	unsigned int unsignalled_streams; /* EPs whose flags rule out thresholds above 1 */
 
 	struct dofi_models models;      /* of its DTO streams; cm_lock */
@@ -203,9 +205,10 @@ void dofi_evd_push_opening(struct dofi_evd *evd, const struct dofi_event *event,
 /* Pushes beyond the granted length, up to `most` events, since a program waits for each; takes
  * evd->lock. */
 void dofi_evd_push_extra(struct dofi_evd *evd, const struct dofi_event *event, uint32_t most);
-/* Reserves memory for one such event, so that its push cannot fail; dofi_evd_unreserve releases it.
- * False: no memory. */
+/* Reserves memory for one such event, so that its push cannot fail; dofi_evd_unreserve releases it,
+ * or dofi_evd_push_reserved uses it. False: no memory. */
 bool dofi_evd_reserve(struct dofi_evd *evd);
+void dofi_evd_push_reserved(struct dofi_evd *evd, const struct dofi_event *event);
 void dofi_evd_unreserve(struct dofi_evd *evd);
 bool dofi_evd_has_slot(struct dofi_evd *evd);
 /* Wakes the waiter or triggers the CNO if a notifying event was pushed since `notified_before`.

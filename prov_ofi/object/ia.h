@@ -112,8 +112,8 @@ struct dofi_ia {
 	bool early_ends;                    /* some connection has ended_early */
 	struct dofi_half_opens *half_opens; /* cm/half_open.c; NULL: none */
 
-	struct dofi_coll *coll;    /* collectives; NULL: none (object/coll_handle.h) */
-	struct dofi_evd *coll_evd; /* its EVD */
+	struct dofi_coll *coll;            /* collectives; NULL: none (object/coll_handle.h) */
+	struct dofi_evd *_Atomic coll_evd; /* its EVD */
 	const struct dofi_coll_hooks *_Atomic coll_hooks;
 	_Atomic unsigned int coll_users; /* threads in dofi_coll_run */
 

@@ -26,7 +26,8 @@
 #define BUSY_LOOK DOFI_MS(DOFI_TICK_MS)
 /* A device makes progress itself: a consumer that polls its EVD occasionally gets the completions.
  * A thread woken by each of them would only compete for the processor, and so do ticks if polling
- * consumers occupy all processors. */
+ * consumers occupy all processors. The same applies to the EVD of the collectives, whose consumers
+ * share the processors with those that they wait for, and so poll seldom. */
 #define DEVICE_GAP DOFI_MS(LONG_TICK_MS)
 #define STALL_TICK_MS 40
 /* No consumer waits for the completions of a covered queue; they are read at this interval. */
@@ -56,7 +57,7 @@ static bool progress_polled_often(struct dofi_evd *evd, uint64_t now)
 	uint64_t elapsed = now - evd->last_check;
 	bool busy;
 
-	if (evd->obj.ia->prog.automatic)
+	if (evd->obj.ia->prog.automatic || evd == evd->obj.ia->coll_evd)
 		busy = n && elapsed < n * DEVICE_GAP;
 	else if (n < BUSY_POLLS)
 		busy = n && elapsed < copying;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests collectives between processes: operations, the death of a member. */
+/* Tests collectives between processes: operations, the death of a member, how often they sleep. */
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "coll_rig.h"
@@ -112,12 +114,58 @@ static void proc_work(int fd, const void *arg)
 	dt_put_byte(fd, 'e');
 }
 
-static void procs_start(struct dt_peer peer[PROCS], const struct job *job)
+static long proc_sleeps(void)
+{
+	struct rusage r;
+
+	ASSERT_EQ(getrusage(RUSAGE_SELF, &r), 0);
+	return r.ru_nvcsw;
+}
+
+/* Real-time priority, so that a loaded machine does not take the processor from the members. */
+static void proc_pin(void)
+{
+	const struct sched_param urgent = { .sched_priority = 1 };
+	cpu_set_t all, first;
+	int cpu = 0;
+
+	ASSERT_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(cpu, &all))
+		cpu++;
+	CPU_ZERO(&first);
+	CPU_SET(cpu, &first);
+	ASSERT_EQ(sched_setaffinity(0, sizeof(first), &first), 0);
+	ASSERT_EQ(sched_setscheduler(0, SCHED_RR, &urgent), 0);
+}
+
+/* Barriers of processes that share a processor: neither they nor their progress threads sleep at
+ * each message, as they do if a waiting member keeps the processor until it sleeps. */
+static void proc_wait_in_turns(int fd, const void *arg)
+{
+	const struct job *job = arg;
+	struct proc p;
+	long before = 0;
+
+	proc_pin();
+	proc_join(&p, fd);
+	for (unsigned int k = 0; k < 2 * job->rounds; k++) {
+		if (k == job->rounds)
+			before = proc_sleeps();
+		OK(dat_ib_collective_barrier(p.group, ctx(k), DAT_COMPLETION_DEFAULT_FLAG));
+		EV_COLL(p.evd, BARRIER_STATUS, k);
+	}
+	ASSERT(proc_sleeps() - before <= (long)job->rounds);
+	proc_leave(&p);
+	dt_put_byte(fd, 'e');
+}
+
+static void procs_start(struct dt_peer peer[PROCS], const struct job *job,
+			void (*work)(int fd, const void *arg))
 {
 	struct card card[PROCS];
 
 	for (unsigned int i = 0; i < PROCS; i++) {
-		dt_peer_start(&peer[i], proc_work, job);
+		dt_peer_start(&peer[i], work, job);
 		dt_put(peer[i].fd, &i, sizeof(i));
 	}
 	for (unsigned int i = 0; i < PROCS; i++)
@@ -130,16 +178,34 @@ static void procs_start(struct dt_peer peer[PROCS], const struct job *job)
 		dt_put_byte(peer[i].fd, 'g');
 }
 
-TEST_LIMIT(coll_proc, eight_processes_reduce, 60)
+static void procs_run(const struct job *job, void (*work)(int fd, const void *arg))
 {
-	static const struct job job = { .rounds = 60 };
 	struct dt_peer peer[PROCS];
 
-	procs_start(peer, &job);
+	procs_start(peer, job, work);
 	for (unsigned int i = 0; i < PROCS; i++)
 		dt_expect_byte(peer[i].fd, 'e');
 	for (unsigned int i = 0; i < PROCS; i++)
 		dt_peer_finish(&peer[i]);
+}
+
+TEST_LIMIT(coll_proc, eight_processes_reduce, 60)
+{
+	static const struct job job = { .rounds = 60 };
+
+	procs_run(&job, proc_work);
+}
+
+TEST_LIMIT(coll_proc, members_that_share_a_processor_seldom_sleep, 60)
+{
+	static const struct job job = { .rounds = 100 };
+
+	if (geteuid())
+		dt_skip("real-time priority needs root");
+	/* Members that are slowed down take each other for threads that compute. */
+	if (dt_slow() > 1)
+		dt_skip("time limits are scaled by %u", dt_slow());
+	procs_run(&job, proc_wait_in_turns);
 }
 
 /* The others notice within the time that each waits for an event. */
@@ -148,7 +214,7 @@ static void kill_one(unsigned int victim, int sig)
 	static const struct job job = { .rounds = 10000000, .killed = true };
 	struct dt_peer peer[PROCS];
 
-	procs_start(peer, &job);
+	procs_start(peer, &job, proc_work);
 	dt_sleep_us(100000);
 	dt_peer_kill(&peer[victim], sig);
 	for (unsigned int i = 0; i < PROCS; i++)
