@@ -198,6 +198,8 @@ static void fatal_signals_kill(void *arg)
 
 		RL_CHECK(pid >= 0, "fork");
 		if (!pid) {
+			/* A shell ignores SIGINT for what it starts in the background. */
+			signal(deadly[i], SIG_DFL);
 			load();
 			open_ia();
 			raise(deadly[i]);
