@@ -101,6 +101,7 @@ dofi_common_sources = \
 	prov_ofi/object/conn_id.c prov_ofi/object/conn_id.h \
 	prov_ofi/object/key_table.c prov_ofi/object/key_table.h \
 	prov_ofi/object/mem_check.c prov_ofi/object/mem_check.h \
+	prov_ofi/proto/amo_proto.c prov_ofi/proto/amo_proto.h \
 	prov_ofi/proto/cm_brief.c \
 	prov_ofi/proto/cm_part.c prov_ofi/proto/cm_part.h \
 	prov_ofi/proto/cm_proto.c prov_ofi/proto/cm_proto.h \
@@ -121,6 +122,7 @@ dofi_sources = \
 	prov_ofi/base/counters.c prov_ofi/base/counters.h \
 	prov_ofi/base/dat_error.c prov_ofi/base/dat_error.h \
 	prov_ofi/base/dat_version.h \
+	prov_ofi/cm/amo_listen.c prov_ofi/cm/amo_listen.h \
 	prov_ofi/cm/cm.h \
 	prov_ofi/cm/cm_connect.c \
 	prov_ofi/cm/cm_cr.c \
@@ -135,6 +137,8 @@ dofi_sources = \
 	prov_ofi/cm/diag_cm.c prov_ofi/cm/diag_cm.h \
 	prov_ofi/cm/ep_life.c \
 	prov_ofi/cm/outage.c prov_ofi/cm/outage.h \
+	prov_ofi/data/amo_post.c prov_ofi/data/amo.h prov_ofi/object/amo.h \
+	prov_ofi/data/amo_sock.c prov_ofi/data/amo_target.c \
 	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_data.h prov_ofi/data/cq_inline.h \
 	prov_ofi/data/cq_service.c \
 	prov_ofi/data/dto.c prov_ofi/data/dto.h \
@@ -180,6 +184,7 @@ dofi_sources = \
 	prov_ofi/object/version.h \
 	prov_ofi/progress/deferred_run.c \
 	prov_ofi/progress/progress.c prov_ofi/progress/progress.h \
+	prov_ofi/progress/progress_amo.c prov_ofi/progress/progress_amo.h \
 	prov_ofi/progress/progress_cq.c prov_ofi/progress/progress_cq.h \
 	prov_ofi/trace/trace.c prov_ofi/trace/trace.h \
 	prov_ofi/trace/trace_args.def \

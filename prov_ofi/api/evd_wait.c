@@ -18,6 +18,7 @@
 #include "cm/cm.h"
 #include "object/cno.h"
 #include "object/coll_handle.h"
+#include "data/amo.h"
 #include "data/cq.h"
 #include "object/evd.h"
 #include "object/progress_wakeup.h"
@@ -79,7 +80,7 @@ static bool evd_satisfied(const struct dofi_evd *evd, DAT_COUNT threshold)
 static void evd_poll_once(struct dofi_evd *evd)
 {
 	struct dofi_ia *ia = evd->obj.ia;
-	bool groups = evd->groups;
+	bool groups = evd->groups, amo = evd->cq && dofi_amo_active(&ia->amo);
 	bool cm = (!evd->cq && !groups) ||
 		  (evd->flags & (DAT_EVD_CONNECTION_FLAG | DAT_EVD_CR_FLAG));
 
@@ -88,9 +89,13 @@ static void evd_poll_once(struct dofi_evd *evd)
 		dofi_evd_polled(evd);
 		dofi_cq_read_batch(evd);
 	}
-	if (!cm && !groups && !dofi_deferred_pending(ia))
+	if (!cm && !groups && !amo && !dofi_deferred_pending(ia))
 		return;
 	dofi_unlock(&evd->lock);
+	if (amo) {
+		atomic_fetch_add_explicit(&ia->amo.polls, 1, memory_order_relaxed);
+		dofi_amo_poll(ia, false);
+	}
 	if (dofi_deferred_pending(ia))
 		dofi_deferred_run(ia);
 	if (cm)
@@ -203,7 +208,7 @@ static int evd_poll_cancellable(struct sleeper *s, struct pollfd *fds, nfds_t n,
 static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 			  unsigned int refusals)
 {
-	struct pollfd fds[3] = { { .events = POLLIN }, { .events = POLLIN }, { .events = POLLIN } };
+	struct pollfd fds[4];
 	struct sleeper s = { evd, evd->notified, NULL };
 	nfds_t n = 1;
 	uint64_t now = dofi_now(), left = DOFI_NEVER;
@@ -219,9 +224,14 @@ static int evd_sleep_once(struct dofi_evd *evd, uint64_t deadline, bool stalled,
 		left = deadline > now ? deadline - now : 0;
 	ts.tv_sec = (time_t)(left / 1000000000u);
 	ts.tv_nsec = (long)(left % 1000000000u);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		fds[i].events = POLLIN;
 	fds[0].fd = evd->wake_fd;
 	if (evd->cq && !stalled)
 		fds[n++].fd = evd->cq_fd;
+	/* Closing the IA aborts the wait before it closes the set. */
+	if (evd->cq && dofi_amo_active(&evd->obj.ia->amo))
+		fds[n++].fd = evd->obj.ia->amo.epfd;
 	/* Freeing the last group takes evd->lock; closing the IA then waits for borrowers. */
 	if (evd->groups && !stalled) {
 		s.coll = evd->obj.ia->coll_evd;

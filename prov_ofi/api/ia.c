@@ -7,6 +7,7 @@
 #include "object/async_evd.h"
 #include "base/log.h"
 #include "base/param.h"
+#include "cm/amo_listen.h"
 #include "cm/cm.h"
 #include "cm/outage.h"
 #include "fabrics/fabrics.h"
@@ -68,6 +69,9 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->deferred_pending = false;
 	memset(&ia->timers, 0, sizeof(ia->timers));
 	ia->timer_users = 0;
+	ia->amo.listen_fd = ia->amo.epfd = -1;
+	ia->amo.n = ia->amo.port = 0;
+	ia->amo.on = ia->amo.armed = ia->amo.paused = false;
 	dofi_outage_init(ia);
 	dofi_mem_maps_init(&ia->maps);
 	dofi_lmr_table_init(&ia->lmrs);
@@ -83,6 +87,7 @@ static void ia_tear_down(struct dofi_ia *ia)
 		dofi_evd_destroy(ia->internal_evd);
 	ia->internal_evd = NULL;
 	dofi_outage_close(ia);
+	dofi_amo_close(ia);
 	dofi_progress_close(ia);
 	dofi_fab_close(&ia->fab);
 	dofi_timers_free(&ia->timers);
@@ -103,6 +108,8 @@ static int ia_build(struct dofi_ia *ia, const char *params, DAT_COUNT qlen,
 
 	if (!ret)
 		ret = dofi_fab_open(&ia->fab, params);
+	if (!ret)
+		ret = dofi_amo_open(ia);
 	if (!ret)
 		dofi_attr_name(ia);
 	if (!ret)

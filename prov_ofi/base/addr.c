@@ -2,6 +2,7 @@
 /* Reads, changes, compares and prints IPv4 and IPv6 addresses. */
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -90,4 +91,9 @@ void dofi_sock_set_dscp(int fd, unsigned int dscp)
 	/* A socket of IPv6 may carry IPv4, too; one of IPv4 refuses the second option. */
 	setsockopt(fd, IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 	setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
+}
+
+void dofi_sock_defer_accept(int fd, int seconds)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof(seconds));
 }

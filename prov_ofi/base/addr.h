@@ -31,5 +31,8 @@ const char *dofi_peer_text(const union dofi_addr *addr, char *buf);
 
 /* Packets of the socket carry that DSCP (RFC 2474), from 0 to 63, of either family. */
 void dofi_sock_set_dscp(int fd, unsigned int dscp);
+/* A listener accepts TCP connections when they have sent data; the kernel drops those that do not
+ * for that time. */
+void dofi_sock_defer_accept(int fd, int seconds);
 
 #endif

@@ -29,13 +29,20 @@ void dofi_cm_timer_fini(struct dofi_ia *ia);
 /* The timer of an endpoint's current step has expired. */
 void dofi_cm_deadline(struct dofi_timer *timer);
 
+/* Most private data of an acceptance in one message of the fabric. */
+static inline size_t dofi_cm_one_priv(const struct dofi_fab *fab)
+{
+	return fab->desc->cm_data - fab->desc->cm_header - fab->amo_port_len;
+}
+
 /* The parameters of the secret-protected handshake of an adapter. */
 static inline struct dofi_sealer dofi_sealer_of(const struct dofi_fab *fab)
 {
 	return (struct dofi_sealer){ .secret = fab->secret,
 				     .max_len = fab->desc->cm_data,
-				     .one_priv = fab->desc->cm_data - fab->desc->cm_header,
-				     .max_priv = fab->max_priv };
+				     .one_priv = dofi_cm_one_priv(fab),
+				     .max_priv = fab->max_priv,
+				     .amo_port_len = fab->amo_port_len };
 }
 
 /* Endpoints (cm/ep_life.c) */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "base/probe.h"
+#include "cm/amo_listen.h"
 #include "cm/cm_parts.h"
 #include "data/cq.h"
 #include "fabric/fab_info.h"
@@ -77,6 +78,8 @@ static size_t cm_build_request(uint8_t *buf, struct dofi_ep *ep, struct dofi_con
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
 		.conn_id = ep->ud_for ? ep->ud_for->ud->sock.qpn : conn->conn_id,
 		.datagram = ep->ud_for != NULL,
+		.amo_port = dofi_amo_port(ep->obj.ia),
+		.amo_token = ep->amo.token,
 		.port_moved = dofi_cm_port(a->args.qual) != (uint16_t)a->args.qual,
 	};
 
@@ -186,6 +189,9 @@ static DAT_RETURN cm_start(struct dofi_ep *ep, const struct attempt *a)
 	ep->attempt.seal = (struct dofi_seal){ .on = false };
 	dofi_cm_forget_parts(ep);
 	ep->attempt.restarts = 0;
+	ep->amo.refused = false;
+	ep->amo.port = 0;
+	ep->amo.token = dofi_amo_new_token(ep->obj.ia);
 	ret = cm_start_attempt(ep, a, &conn);
 	if (ret)
 		dofi_diag_unreachable(ep->obj.ia, &a->addr, a->args.qual, -ret);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "cm/cm.h"
+#include "cm/amo_listen.h"
 #include "cm/cm_hello.h"
 #include "cm/cm_parts.h"
 #include "cm/diag_cm.h"
@@ -410,6 +411,7 @@ static size_t cr_build_acceptance(uint8_t *buf, const struct dofi_cr *cr, const 
 		.reads_in = (uint16_t)ep->attr.max_rdma_read_in,
 		.reads_out = (uint16_t)ep->attr.max_rdma_read_out,
 		.conn_id = conn_id,
+		.amo_port = dofi_amo_port(ep->obj.ia),
 	};
 
 	return cr_build_answer(buf, cr, &msg);
@@ -458,8 +460,7 @@ static DAT_RETURN cr_accept_in_parts(struct dofi_cr *cr, struct dofi_ep *ep, DAT
 /* True if an acceptance with so much private data is longer than a message of the fabric. */
 static bool cr_needs_parts(const struct dofi_ia *ia, DAT_COUNT size)
 {
-	return ia->fab.desc->cm_parts &&
-	       (size_t)size > ia->fab.desc->cm_data - ia->fab.desc->cm_header;
+	return ia->fab.desc->cm_parts && (size_t)size > dofi_cm_one_priv(&ia->fab);
 }
 
 static DAT_RETURN cr_accept_on(struct dofi_cr *cr, struct dofi_ep *ep, DAT_COUNT size,
@@ -546,9 +547,11 @@ DAT_RETURN dofi_cr_accept(DAT_CR_HANDLE handle, DAT_EP_HANDLE ep_handle, DAT_COU
 			  : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
 	if (!ret && ep->ud)
 		ret = cr_accept_datagrams(cr, ep, size, priv);
-	else if (!ret)
+	else if (!ret) {
+		dofi_amo_accepted(ep, cr);
 		ret = cr_needs_parts(ia, size) ? cr_accept_in_parts(cr, ep, size, priv)
 					       : cr_accept_on(cr, ep, size, priv);
+	}
 	if (!ret && dofi_obj_retire(&cr->obj)) {
 		DOFI_COUNT_IA(ia, SP_CR_ACCEPTED);
 		dofi_cr_destroy(cr, 0);

@@ -245,6 +245,7 @@ static void cm_connected(struct dofi_ep *ep, const uint8_t *data, size_t len)
 	dofi_conn_set_reads(ep->conn, msg.reads_in);
 	dofi_lock(&ep->lock);
 	ep->peer_conn_id = msg.conn_id;
+	ep->amo.port = msg.amo_port;
 	dofi_unlock(&ep->lock);
 	cm_established(ep);
 }

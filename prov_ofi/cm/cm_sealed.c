@@ -17,8 +17,10 @@ size_t dofi_cm_build_sealed(uint8_t *buf, struct dofi_ep *ep, struct dofi_conn *
 	const struct dofi_fab *fab = &ep->obj.ia->fab;
 	const struct dofi_sealer by = dofi_sealer_of(fab);
 
-	if (ep->attempt.seal.proven)
+	if (ep->attempt.seal.proven) {
+		ep->amo.token = dofi_seal_token(&ep->attempt.seal, by.secret);
 		return dofi_seal_request(&ep->attempt.seal, &by, msg->priv, msg->priv_len, buf);
+	}
 	conn->shut = true;
 	return dofi_seal_hello(&ep->attempt.seal, msg, to, buf);
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/slab.h"
 #include "cm/cm.h"
+#include "data/amo.h"
 #include "data/cq.h"
 #include "fabric/fab_ops.h"
 #include "object/ep.h"
@@ -177,6 +178,7 @@ void dofi_conn_detach(struct dofi_conn *conn)
 	ep->conn = NULL;
 	dofi_unlock(&ep->lock);
 	conn->ep = NULL;
+	dofi_amo_detach(ep);
 	if (conn->ia->fab.desc->ops->detach_ep(conn, ep))
 		conn_await_flushed(ep);
 	dofi_evd_drain(ep->recv_evd);

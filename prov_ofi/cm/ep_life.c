@@ -136,6 +136,7 @@ void dofi_ep_reset_fields(struct dofi_ep *ep)
 	ep->attempt.reply = NULL;
 	ep->priv_len = 0;
 	ep->peer_conn_id = 0;
+	ep->amo.token = ep->amo.port = 0;
 	ep->reads_started = 0;
 	ep->reads_done = 0;
 	ep->max_reads = UINT32_MAX;
@@ -167,6 +168,10 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	memset(&ep->streams, 0, sizeof(ep->streams));
 	ep->has_msg_prefix = ia->fab.has_msg_prefix;
 	ep->cq_external_lock = ia->fab.cq_external_lock;
+	ep->amo.on = ia->amo.on;
+	ep->amo.in = ep->amo.out = NULL;
+	ep->amo.dto = NULL;
+	ep->amo.next = 0;
 	memset(&ep->rq, 0, sizeof(ep->rq));
 	memset(&ep->sq, 0, sizeof(ep->sq));
 	ep->srq = NULL;

@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "base/error_text.h"
 #include "base/log.h"
+#include "data/amo.h"
 #include "data/cq_data.h"
 #include "data/cq_inline.h"
 #include "data/srq_cq.h"
@@ -133,6 +134,19 @@ ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t
 		dofi_deferred_add(ep, DOFI_DEFERRED_DRAINED);
 }
 
+void dofi_dto_finish(struct dofi_dto *dto, uint8_t status)
+{
+	struct dofi_evd *evd = dto->ep->req_evd;
+	uint32_t before;
+
+	dofi_lock(&evd->lock);
+	before = evd->notified;
+	dofi_evd_moved(evd, dto->length);
+	cq_finish(dto, evd, status, false);
+	dofi_evd_notify(evd, before);
+	dofi_unlock(&evd->lock);
+}
+
 /* A write with immediate data consumed the receive. */
 static void cq_has_immed(struct dofi_dto *dto, size_t *len)
 {
@@ -221,6 +235,10 @@ ALWAYS_INLINE void cq_complete(struct dofi_evd *evd, const struct fi_cq_data_ent
 		return;
 	if (dto->kind == DOFI_RECV) {
 		cq_complete_recv(evd, dto, entry);
+		return;
+	}
+	if (dto->kind >= DOFI_FETCH_ADD && dto->ep->amo.on) {
+		dofi_amo_flushed(dto);
 		return;
 	}
 	dofi_evd_moved(evd, dto->length);

@@ -57,6 +57,8 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd);
 
 /* Reports completed operations at the head of a queue. Caller holds the lock of its EVD. */
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
+/* Completes a request that the fabric does not execute. Caller holds ep->lock. */
+void dofi_dto_finish(struct dofi_dto *dto, uint8_t status);
 /* The same for both queues, if the EP is open; ep->lock may be held. */
 void dofi_dto_report_rest(struct dofi_ep *ep);
 /* Opens the gate (ep->open), then reports on both queues; takes the locks. */

@@ -206,6 +206,10 @@ ALWAYS_INLINE DAT_RETURN dto_check_state(const struct dofi_ep *ep, enum dofi_dto
 	if (kind == DOFI_RECV)
 		return ep->srq ? DOFI_ERR(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE)
 			       : DAT_SUCCESS;
+	/* The peer's library cannot listen for atomic operations. */
+	if (kind >= DOFI_FETCH_ADD && ep->amo.on && !ep->amo.port &&
+	    ep->state == DAT_EP_STATE_CONNECTED)
+		return DOFI_ERR(DAT_NOT_IMPLEMENTED, 0);
 	if (ep->state == DAT_EP_STATE_CONNECTED || ep->state == DAT_EP_STATE_DISCONNECTED)
 		return DAT_SUCCESS;
 	return dofi_ret_ep_state(ep->state);

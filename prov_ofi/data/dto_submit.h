@@ -6,7 +6,7 @@
 #include "data/fi_post.h"
 
 /* Returns how many operations before position `pos` the fabric has; the value may be outdated. */
-static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
+static inline uint32_t dofi_queue_holds(const struct dofi_queue *q, uint32_t pos)
 {
 	return pos - atomic_load_explicit(&q->head, memory_order_acquire);
 }
@@ -15,6 +15,9 @@ static inline uint32_t dofi_queue_holds(struct dofi_queue *q, uint32_t pos)
 static inline bool dofi_dto_fenced(const struct dofi_ep *ep, enum dofi_dto_kind kind,
 				   unsigned int flags)
 {
+	/* A software atomic operation waits for all earlier requests. */
+	if (kind >= DOFI_FETCH_ADD && ep->amo.on && dofi_queue_holds(&ep->sq, ep->sq.sent))
+		return true;
 	if (dofi_kind_fetches(kind) &&
 	    ep->reads_started - atomic_load_explicit(&ep->reads_done, memory_order_acquire) >=
 		    ep->max_reads)

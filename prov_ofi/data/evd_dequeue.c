@@ -4,6 +4,7 @@
  * Takes the next event of the ring. If the ring is empty, it reads the CQ; the usual result, one
  * successful completion of the next operation in order, is returned directly.
  */
+#include "data/amo.h"
 #include "data/cq_inline.h"
 #include "fabric/fab_ops.h"
 #include "object/coll_handle.h"
@@ -104,8 +105,11 @@ ALWAYS_INLINE bool evd_return_request(struct dofi_evd *evd, struct dofi_dto *dto
 	if (!evd_is_simple_completion(ep, q, head, dto) || q->failed ||
 	    atomic_load_explicit(&ep->graceful, memory_order_acquire))
 		return false;
-	if (dofi_kind_fetches(kind))
+	if (dofi_kind_fetches(kind)) {
+		if (kind != DOFI_READ && ep->amo.on)
+			return false;
 		atomic_fetch_add_explicit(&ep->reads_done, 1, memory_order_release);
+	}
 	evd_return_event(evd, ep, q, head, dto, kind, false, event);
 	return true;
 }
@@ -143,6 +147,18 @@ static void evd_poll_groups(struct dofi_evd *evd)
 	dofi_unlock(&evd->lock);
 	dofi_coll_run(evd->obj.ia);
 	dofi_lock(&evd->lock);
+}
+
+/* The same for software atomic operations: of its endpoints, and of peers. */
+static __attribute__((noinline)) DAT_RETURN evd_poll_amo(struct dofi_evd *evd, DAT_EVENT *event)
+{
+	struct dofi_amo *amo = &evd->obj.ia->amo;
+
+	atomic_fetch_add_explicit(&amo->polls, 1, memory_order_relaxed);
+	dofi_unlock(&evd->lock);
+	dofi_amo_poll(evd->obj.ia, false);
+	dofi_lock(&evd->lock);
+	return evd_pop_ring(evd, event, evd->notified);
 }
 
 /* Takes an event without reading the CQ, which need not exist. */
@@ -186,7 +202,8 @@ ALWAYS_INLINE DAT_RETURN evd_poll_cq(struct dofi_evd *evd, DAT_EVENT *event)
 	n = dofi_cq_read(evd, entry);
 	evd->served = false;
 	if (n == -FI_EAGAIN)
-		return DAT_QUEUE_EMPTY;
+		return dofi_amo_active(&evd->obj.ia->amo) ? evd_poll_amo(evd, event)
+							  : DAT_QUEUE_EMPTY;
 	if (n != 1 || !evd_return_direct(evd, entry, event))
 		return evd_take_from_ring(evd, event, entry, n);
 	if (dofi_evd_count(evd))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Calls of libfabric for operations other than plain messages. */
+#include "data/amo.h"
 #include "data/fi_post.h"
 
 ssize_t dofi_fab_rdma_msg(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
@@ -47,7 +48,7 @@ ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struc
 		       : fi_writemsg(fid, &msg, flags);
 }
 
-ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
+ssize_t dofi_fab_atomic(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto)
 {
 	const struct dofi_fabric_ops *ops = ep->obj.ia->fab.desc->ops;
 	bool swap = dto->kind == DOFI_CMP_SWAP;
@@ -64,6 +65,8 @@ ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dof
 				     .op = swap ? FI_CSWAP : FI_SUM,
 				     .context = &dto->ctx };
 
+	if (ep->amo.on)
+		return dofi_amo_post(ep, fid, dto);
 	if (ops->adapt_atomic)
 		ops->adapt_atomic(&ep->obj.ia->fab, dto, &msg, &compare);
 	if (swap)

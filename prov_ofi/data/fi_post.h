@@ -74,6 +74,6 @@ static inline __attribute__((always_inline)) ssize_t dofi_fab_rdma(const struct 
 
 /* Operations of the InfiniBand extension. */
 ssize_t dofi_fab_write_immed(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
-ssize_t dofi_fab_atomic(const struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
+ssize_t dofi_fab_atomic(struct dofi_ep *ep, struct fid_ep *fid, struct dofi_dto *dto);
 
 #endif

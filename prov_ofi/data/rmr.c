@@ -245,6 +245,7 @@ static int rmr_open_window(struct dofi_window *w, uint64_t address, const struct
 	r->desc = fi_mr_desc(w->mr);
 	r->lmr = NULL;
 	r->window = w;
+	w->only = only;
 	dofi_region_open(r, w->context);
 	return 0;
 }

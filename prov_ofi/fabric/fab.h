@@ -76,6 +76,7 @@ struct dofi_fabric_desc {
 				    * once */
 	bool qual_in_name;         /* a listener's name holds the whole qualifier */
 	bool hidden;               /* for tests: not listed in messages */
+	bool delegates_atomics;    /* for tests: as a device without atomic operations */
 	bool without_libfabric;    /* uses none of its endpoints: it is not loaded */
 	bool host_only;            /* reaches this host only, through no interface */
 	/* endpoints of this library (msgep/msgep.h); NULL: libfabric's */
@@ -105,18 +106,20 @@ struct dofi_fab {
 	uint32_t lib_version; /* fi_version(); 0: libfabric is not used */
 
 	/* Capabilities: all that the core knows of a fabric (test/structure/check). */
-	bool has_msg_prefix;  /* a prefix leads each message (ops->send_prefixed) */
-	bool immed;           /* writes with immediate data consume a peer's receive */
-	bool atomics;         /* atomic operations on memory of the peer's */
-	bool auto_progress;   /* operations proceed without calls into the fabric */
-	bool checks_pz;       /* accesses of peers are checked against the EP's PZ */
-	bool zero_based;      /* remote addresses can be offsets into a region */
-	bool narrow_cq_data;  /* completion data is 32 bits: immediate data, a key to
+	bool has_msg_prefix;        /* a prefix leads each message (ops->send_prefixed) */
+	bool immed;                 /* writes with immediate data consume a peer's receive */
+	bool atomics;               /* atomic operations on memory of the peer's, executed by the */
+	bool software_atomics;      /* fabric, or by the library of the target (object/amo.h) */
+	bool writes_complete_early; /* before their data has been placed */
+	bool auto_progress;         /* operations proceed without calls into the fabric */
+	bool checks_pz;             /* accesses of peers are checked against the EP's PZ */
+	bool zero_based;            /* remote addresses can be offsets into a region */
+	bool narrow_cq_data;        /* completion data is 32 bits: immediate data, a key to
 			      * invalidate, or a connection id */
-	bool early_flush;     /* operations may be flushed before the connection's event,
+	bool early_flush;           /* operations may be flushed before the connection's event,
 			      * and an SRQ's buffers without having been used */
-	bool connect_blocks;  /* a connect call waits until the host answers */
-	bool await_route;     /* the EQ does not say which attempt has no route */
+	bool connect_blocks;        /* a connect call waits until the host answers */
+	bool await_route;           /* the EQ does not say which attempt has no route */
 	bool datagrams;       /* datagram endpoints: the adapter has an IP address, no secret */
 	bool traffic_classes; /* connections have one: their packets, if any, carry a DSCP */
 	bool limits_reads;    /* a peer serves a limited number of reads at a time */
@@ -139,6 +142,7 @@ struct dofi_fab {
 	size_t max_read_iov;         /* segments that one RDMA read of the fabric takes, and */
 	size_t max_write_iov;        /* one write; operations of more are split */
 	size_t inject;               /* messages up to this length are copied when posted */
+	size_t amo_port_len;         /* bytes of an acceptance for the port of atomic operations */
 	size_t max_priv;             /* private data left to the consumer */
 	struct msgep_secret *secret; /* shared with peers (proto/cm_seal.h); NULL: none, or over
 				      * msgep (proto/cm_secret.h) */

@@ -59,6 +59,9 @@ static const struct dofi_fabric_desc fabrics[] = {
 	/* See msgep/rdm/rdm_constrained.c. */
 	{ EMULATED("constrained", "tcp;ofi_rxm", 9, msgep_transport_rdm), AT_INTERFACE,
 	  .hidden = true },
+	/* Tests software atomic operations without a device. */
+	{ EMULATED("delegating", "tcp", 12, msgep_transport_pair), AT_INTERFACE, .hidden = true,
+	  .delegates_atomics = true },
 	{ .name = NULL },
 };
 /* clang-format on */

@@ -24,6 +24,7 @@
 #include "proto/cm_part.h"
 #include "proto/cm_proto.h"
 #include "proto/cm_seal.h"
+#include "object/amo.h"
 #include "object/conn.h"
 #include "object/evd_models.h"
 
@@ -242,6 +243,7 @@ struct dofi_ep {
 	uint32_t max_size;              /* maximum bytes of one request, from the IA */
 
 	struct dofi_conn *conn;
+	struct dofi_ep_amo amo;
 	struct dofi_ep_slot *counts;
 	uint64_t qual; /* qualifier of the last connection; active side */
 	bool active;

@@ -5,6 +5,7 @@
  *   coll->lock  members, groups and operations of collectives (coll/coll_int.h)
  *   prog_lock   the progress thread's round; freeing an EVD
  *   cm_lock     connections: event queue, service points, requests, timers, endpoint states
+ *   amo->lock   sockets of software atomic operations (object/amo.h)
  *   ep->lock    posting; state of one endpoint
  *   srq->lock   posting to a shared receive queue
  *   async_lock  asynchronous EVDs (async_evd.c), shared by all IAs
@@ -26,6 +27,7 @@
 #include "base/lock.h"
 #include "base/timer.h"
 #include "fabric/fab.h"
+#include "object/amo.h"
 #include "object/key_table.h"
 #include "object/lmr_table.h"
 #include "object/mem_check.h"
@@ -90,6 +92,7 @@ struct dofi_ia {
 	pthread_mutex_t prog_lock;
 	struct dofi_progress prog;
 	struct dofi_list evds; /* all EVDs, for progress; prog_lock */
+	struct dofi_amo amo;
 
 	pthread_mutex_t cm_lock;
 	struct dofi_timers timers;

@@ -42,6 +42,7 @@ static void kind_setup_ia(void *p)
 	pthread_cond_init(&ia->probes_done, NULL);
 	pthread_mutex_init(&ia->deferred_lock, NULL);
 	pthread_mutex_init(&ia->mr_lock, NULL);
+	pthread_mutex_init(&ia->amo.lock, NULL);
 	pthread_cond_init(&ia->call_over, NULL);
 }
 

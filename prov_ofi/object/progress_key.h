@@ -11,6 +11,8 @@ enum dofi_key {
 	DOFI_KEY_WAKEUP,
 	DOFI_KEY_OUTAGE, /* changes of addresses and interfaces (cm/outage.h) */
 	DOFI_KEY_UD,     /* socket of a datagram endpoint (object/ud.h) */
+	DOFI_KEY_AMO,    /* sockets of software atomic operations (object/amo.h) */
+	DOFI_KEY_AMO_LISTENER,
 };
 
 /* What epoll returns for an object (all are aligned to 8). */

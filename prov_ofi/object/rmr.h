@@ -23,8 +23,9 @@ struct dofi_window {
 	struct dofi_lmr *lmr;
 	struct dofi_region *region;
 	struct fid_mr *mr;
-	uint32_t context; /* of the region */
-	uint32_t key;     /* remote key */
+	uint32_t context;           /* of the region */
+	uint32_t key;               /* remote key */
+	const struct dofi_ep *only; /* accessible through this EP only; NULL: through any */
 	DAT_LMR_TRIPLET triplet;
 	DAT_MEM_PRIV_FLAGS priv;
 	bool zero_based;

@@ -22,6 +22,7 @@
 #include "object/deferred_work.h"
 #include "object/progress_wakeup.h"
 #include "progress/progress.h"
+#include "progress/progress_amo.h"
 #include "progress/progress_cq.h"
 
 #define EVENTS 64
@@ -54,6 +55,12 @@ static bool progress_handle_events(struct dofi_ia *ia, const struct epoll_event 
 			dofi_outage_changed(ia);
 			pthread_mutex_unlock(&ia->cm_lock);
 			break;
+		case DOFI_KEY_AMO:
+			dofi_progress_amo_ready(ia);
+			break;
+		case DOFI_KEY_AMO_LISTENER:
+			dofi_progress_amo_accept(ia);
+			break;
 		default:
 			break; /* the event queue is read in every round */
 		}
@@ -78,7 +85,7 @@ static int progress_round(struct dofi_ia *ia, const struct epoll_event *events, 
 
 	pthread_mutex_lock(&ia->prog_lock);
 	wakeup = progress_handle_events(ia, events, n);
-	ms = dofi_progress_check_cqs(ia, wakeup);
+	ms = dofi_progress_check_amo(ia, dofi_progress_check_cqs(ia, wakeup));
 	pthread_mutex_unlock(&ia->prog_lock);
 
 	pthread_mutex_lock(&ia->cm_lock);

@@ -25,8 +25,8 @@ size_t dofi_cm_build(uint8_t *buf, const struct dofi_cm_msg *msg)
 	p = dofi_put_be(p, msg->reads_in, 2);
 	p = dofi_put_be(p, msg->reads_out, 2);
 	p = dofi_put_be(p, msg->reason, 2);
-	p = dofi_put_be(p, 0, 2);
-	p = dofi_put_be(p, 0, 8);
+	p = dofi_put_be(p, msg->amo_port, 2);
+	p = dofi_put_be(p, msg->amo_token, 8);
 	p = dofi_put_be(p, msg->conn_id, 4);
 	if (msg->priv_len)
 		memcpy(p, msg->priv, msg->priv_len);
@@ -38,7 +38,7 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	const uint8_t *p = buf;
 	size_t hdr;
 
-	if (len && *p == DOFI_CM_BRIEF_MAGIC)
+	if (len && (*p == DOFI_CM_BRIEF_MAGIC || *p == DOFI_CM_BRIEF_PORT_MAGIC))
 		return dofi_cm_brief_parse(buf, len, msg);
 	if (len < 5 || dofi_get_be(p, 4) != DOFI_CM_MAGIC)
 		return -EPROTO;
@@ -60,6 +60,8 @@ int dofi_cm_parse(const void *buf, size_t len, struct dofi_cm_msg *msg)
 	msg->reads_in = (uint16_t)dofi_get_be(p + 20, 2);
 	msg->reads_out = (uint16_t)dofi_get_be(p + 22, 2);
 	msg->reason = (uint16_t)dofi_get_be(p + 24, 2);
+	msg->amo_port = (uint16_t)dofi_get_be(p + 26, 2);
+	msg->amo_token = dofi_get_be(p + 28, 8);
 	msg->conn_id = (uint32_t)dofi_get_be(p + 36, 4);
 	msg->priv = p + hdr;
 	return 0;

@@ -16,27 +16,30 @@
  *  20  2  IRD of the sender: RDMA reads that it serves concurrently
  *  22  2  ORD of the sender: RDMA reads that it issues concurrently
  *  24  2  rejection: enum dofi_cm_reason; otherwise 0
- *  26 10  zero
+ *  26  2  port of the sender for atomic operations of the peer (object/amo.h), 0: none
+ *  28  8  request: token of the connection for these, 0: none
  *  36  4  conn_id that messages to the sender must carry (object/conn_id.h), 0: none; of datagram
  *         endpoints: the number of the sender's endpoint (dgram/dgram.h)
  *
  * A fabric whose connection messages carry few bytes (verbs: 55) has a brief header instead:
  *
  *  offset size
- *   0  1  magic 0xda
- *   1  1  bits 7..5 version (5); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
+ *   0  1  magic 0xda; 0xdb: a request or an acceptance with a port for atomic operations
+ *   1  1  bits 7..5 version (6); 4..3 kind; 2: the qualifier has more than 16 bits; 1: its low bits
  *         are not the port (cm/cm.h); 0: of datagram endpoints
  *   2  1  IRD of the sender; rejection: enum dofi_cm_reason
  *   3  1  ORD of the sender
  *   4  3  conn_id, as above
  *   7  6  only with bit 2: the qualifier without its low 16 bits
+ *      2  only with magic 0xdb: port of the sender for atomic operations of the peer (object/amo.h)
+ *      8  only with magic 0xdb, in a request: token of the connection for these
  *
  * followed by private data up to the end of the message. The port has the low 16 bits of the
  * qualifier. A message that is longer than one of the fabric is sent in parts (proto/cm_part.h),
  * which version 3 introduced. Version 4 introduced writes with immediate data over iWARP and, over
  * other devices, sends with invalidation. Version 5 introduced both to an SRQ, by announcements
  * (object/conn_id.h), and over iWARP the longer prefix of messages to an SRQ
- * (fabric/verbs/msg_prefix.h).
+ * (fabric/verbs/msg_prefix.h). Version 6 introduced ports and tokens, over iWARP.
  *
  * Version 2 introduced writes with immediate data (object/conn_id.h), which a peer of version 1
  * would misinterpret.
@@ -70,8 +73,11 @@
 #define DOFI_CM_SHM 3 /* wire id of shm */
 
 #define DOFI_CM_BRIEF 7
+#define DOFI_CM_AMO_PORT 2 /* bytes of the port for atomic operations */
+#define DOFI_CM_AMO_TOKEN 8
 #define DOFI_CM_BRIEF_MAGIC 0xdau
-#define DOFI_CM_BRIEF_VERSION 5u
+#define DOFI_CM_BRIEF_PORT_MAGIC 0xdbu
+#define DOFI_CM_BRIEF_VERSION 6u
 #define DOFI_CM_BRIEF_FABRIC 2 /* wire id of verbs, which uses it */
 
 enum dofi_cm_kind { DOFI_CM_REQUEST = 1, DOFI_CM_ACCEPT, DOFI_CM_REJECT };
@@ -97,6 +103,8 @@ struct dofi_cm_msg {
 	uint64_t qual;
 	uint16_t reads_in, reads_out;
 	uint16_t reason;
+	uint16_t amo_port;   /* for atomic operations of the peer, 0: none */
+	uint64_t amo_token;  /* request: of the connection, for these; not 0 with a port */
 	uint32_t conn_id;    /* datagram endpoints: number of the sender's endpoint */
 	bool datagram;       /* of datagram endpoints; only in requests and acceptances */
 	bool brief;          /* parsed: the low 16 bits of `qual` are missing */

@@ -118,6 +118,7 @@ size_t dofi_seal_hello(struct dofi_seal *s, const struct dofi_cm_msg *msg,
 	p = dofi_put_be(p, msg->conn_id, 3);
 	p = dofi_put_be(p, (uint8_t)msg->priv_len, 1);
 	p = seal_put_address(p, to);
+	p = dofi_put_be(p, msg->amo_port, 2);
 	s->hello_len = (uint8_t)(p - s->hello);
 	s->on = true;
 	memcpy(buf, s->hello, s->hello_len);
@@ -155,6 +156,7 @@ int dofi_seal_open_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 	msg->reads_out = (uint16_t)dofi_get_be(data + 30, 2);
 	msg->conn_id = (uint32_t)dofi_get_be(data + 32, 3);
 	seal_get_address(data + 36, data[3] & V6, to);
+	msg->amo_port = (uint16_t)dofi_get_be(data + 52, 2);
 	return 0;
 }
 
@@ -186,6 +188,13 @@ int dofi_seal_open_challenge(struct dofi_seal *s, const struct msgep_secret *sec
 		return -EACCES;
 	s->proven = true;
 	return 0;
+}
+
+uint64_t dofi_seal_token(const struct dofi_seal *s, const struct msgep_secret *secret)
+{
+	uint8_t mac[MSGEP_CM_MAC];
+
+	return seal_make_mac(s, secret, 't', nothing, nothing, mac) ? dofi_get_be(mac, 8) : 0;
 }
 
 /* ---------------------------------------------------------------- REQUEST and its answers */
@@ -240,6 +249,7 @@ size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
 		p = dofi_put_be(p, (uint8_t)msg->priv_len, 1);
 		p = dofi_put_be(p, msg->reads_in < 255 ? msg->reads_in : 255, 1);
 		p = dofi_put_be(p, msg->conn_id, 3);
+		p = dofi_put_be(p, msg->amo_port, (int)by->amo_port_len);
 	} else {
 		p = dofi_put_be(p, DOFI_SEAL_REJECT, 1);
 		p = dofi_put_be(p, msg->reason, 1);
@@ -258,7 +268,7 @@ int dofi_seal_open_answer(const struct dofi_seal *s, const struct dofi_sealer *b
 			  struct dofi_cm_msg *msg)
 {
 	bool accepts = kind == DOFI_CM_ACCEPT;
-	size_t head = accepts ? ACCEPT_HEAD : REJECT_HEAD, priv;
+	size_t head = accepts ? ACCEPT_HEAD + by->amo_port_len : REJECT_HEAD, priv;
 	uint8_t mac[MSGEP_CM_MAC];
 	int ret;
 
@@ -283,5 +293,6 @@ int dofi_seal_open_answer(const struct dofi_seal *s, const struct dofi_sealer *b
 	}
 	msg->reads_in = data[1];
 	msg->conn_id = (uint32_t)dofi_get_be(data + 2, 3);
+	msg->amo_port = (uint16_t)dofi_get_be(data + ACCEPT_HEAD, (int)by->amo_port_len);
 	return 0;
 }

@@ -20,7 +20,7 @@
  * message without its MAC. What precedes a part determines its length. Numbers are big-endian:
  *
  *   HELLO      0  1  magic 0xd1
- *              1  1  version (3)
+ *              1  1  version (4)
  *              2  1  fabric: wire id
  *              3  1  bit 0: the address is an IPv6 address; others 0
  *              4 16  random
@@ -30,23 +30,27 @@
  *             32  3  conn_id (object/conn_id.h), 0: none
  *             35  1  bytes of private data that REQUEST will have, modulo 256
  *             36 16  address that the sender connects to; IPv4: 4 bytes, then zeros
+ *             52  2  port of the sender for atomic operations (object/amo.h), 0: none
  *   CHALLENGE  0  1  magic 0xd2
- *              1  1  version (3)
+ *              1  1  version (4)
  *              2 16  random
  *             18 16  MAC
  *   REQUEST    0  1  magic 0xd3; then private data, MAC
  *   ACCEPT     0  1  bytes of private data, modulo 256
  *              1  1  IRD of the sender
- *              2  3  conn_id; then private data, MAC
+ *              2  3  conn_id; over iWARP 2 bytes more, the port as above; then private data, MAC
  *   REJECT     0  1  magic 0xd4
  *              1  1  enum dofi_cm_reason
  *              2  1  bytes of private data, modulo 256; then private data, MAC
  *
+ * The token of the connection for atomic operations is the first 8 bytes of the HMAC with the label
+ * "t" and no text. HELLO has had its port since version 4.
+ *
  * The MAC of the last three has 16 bytes, or what the fabric leaves after the private data: over
- * verbs, with 48 bytes of private data, 6 in a REQUEST, 2 in an ACCEPT and 4 in a REJECT. A message
- * with more private data than that has the whole MAC and is sent in parts (proto/cm_part.h); if it
- * arrives in one message of the fabric, it is malformed: otherwise its sender could shorten the MAC
- * at will.
+ * verbs, with 48 bytes of private data, 6 in a REQUEST, 2 in an ACCEPT and 4 in a REJECT; over
+ * iWARP, with 46 bytes, 8, 2 and 6. A message with more has the whole MAC and is sent in parts
+ * (proto/cm_part.h); if it arrives in one message of the fabric, it is malformed: otherwise its
+ * sender could shorten the MAC at will.
  *
  * docs/security.md explains why that suffices. A rejection before CHALLENGE, or of an unknown
  * handshake, is a plain message (proto/cm_proto.h).
@@ -58,10 +62,10 @@
 #include "base/addr.h"
 #include "proto/cm_secret.h"
 
-#define DOFI_SEAL_VERSION 3
+#define DOFI_SEAL_VERSION 4
 #define DOFI_SEAL_RANDOM 16
 #define DOFI_SEAL_MAC 16
-#define DOFI_SEAL_HELLO_MAX 52
+#define DOFI_SEAL_HELLO_MAX 54
 #define DOFI_SEAL_CHALLENGE (2 + DOFI_SEAL_RANDOM + DOFI_SEAL_MAC)
 
 enum { DOFI_SEAL_HELLO = 0xd1, DOFI_SEAL_CHALLENGED, DOFI_SEAL_REQUEST, DOFI_SEAL_REJECT };
@@ -80,9 +84,10 @@ struct dofi_seal {
 /* Properties of the adapter that determine the format. */
 struct dofi_sealer {
 	const struct msgep_secret *secret;
-	size_t max_len;  /* of a message of the fabric */
-	size_t one_priv; /* more private data in one would shorten the MAC too much */
-	size_t max_priv; /* in parts */
+	size_t max_len;      /* of a message of the fabric */
+	size_t one_priv;     /* more private data in one would shorten the MAC too much */
+	size_t max_priv;     /* in parts */
+	size_t amo_port_len; /* bytes of the port in ACCEPT: 2 or 0 */
 };
 
 static inline bool dofi_seal_is(uint8_t magic, const uint8_t *data, size_t len)
@@ -107,6 +112,8 @@ size_t dofi_seal_answer(const struct dofi_seal *s, const struct dofi_sealer *by,
  * byte. Answers: msg->priv points into data. */
 int dofi_seal_open_hello(struct dofi_seal *s, const uint8_t *data, size_t len,
 			 struct dofi_cm_msg *msg, union dofi_addr *to);
+/* The token of the connection for atomic operations; 0: no MAC. */
+uint64_t dofi_seal_token(const struct dofi_seal *s, const struct msgep_secret *secret);
 int dofi_seal_open_challenge(struct dofi_seal *s, const struct msgep_secret *secret,
 			     const uint8_t *data, size_t len);
 int dofi_seal_open_request(struct dofi_seal *s, const struct dofi_sealer *by, const uint8_t *data,

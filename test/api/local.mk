@@ -103,7 +103,7 @@ test_api_test_api_12_LDADD = libdattest.la libdat.la
 # The extension is 2.0's alone.
 test_api_test_api_20_SOURCES = $(test_api_common) test/api/ext.h test/api/t_ext.c \
 	test/api/t_ext_srq.c \
-	test/api/t_ext_atomic.c test/api/t_counters.c test/api/t_counters_evd.c test/api/t_related.c \
+	test/api/t_ext_atomic.c test/api/t_ext_amo.c test/api/t_counters.c test/api/t_counters_evd.c test/api/t_related.c \
 	test/api/t_ext_query.c \
 	test/api/coll_rig.c test/api/coll_rig.h \
 	test/api/t_coll.c test/api/t_coll_data.c test/api/t_coll_proc.c \

@@ -197,7 +197,8 @@ static void load_fabric_library(void)
 	}
 	library = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
 	/* Other providers read more settings of the provider's then. */
-	if (library && (!strncmp(fabric->name, "tcp", 3) || !strcmp(fabric->name, "shm")))
+	if (library && (!strncmp(fabric->name, "tcp", 3) || !strcmp(fabric->name, "shm") ||
+			!strcmp(fabric->name, "delegating")))
 		initialise_fabric_library(library);
 	for (size_t i = 0; i < SETTINGS; i++)
 		if (own[i])

@@ -33,6 +33,8 @@ static void check_same(const struct dofi_cm_msg *sent)
 	ASSERT_EQ(got.kind, sent->kind);
 	ASSERT_EQ(got.fabric, sent->fabric);
 	ASSERT_EQ(got.conn_id, sent->conn_id);
+	ASSERT_EQ(got.amo_port, sent->amo_port);
+	ASSERT_EQ(got.amo_token, sent->amo_token);
 	ASSERT_EQ(got.priv_len, sent->priv_len);
 	ASSERT_MEM(got.priv, sent->priv, sent->priv_len);
 	ASSERT(got.priv + got.priv_len <= buf + len);
@@ -51,6 +53,37 @@ TEST(cm_proto, what_is_built_is_parsed)
 			check_same(&msg);
 		}
 	}
+}
+
+TEST(cm_proto, port_and_token_of_atomic_operations)
+{
+	static const uint8_t fabrics[] = { 1, DOFI_CM_BRIEF_FABRIC };
+
+	for (size_t i = 0; i < sizeof(fabrics); i++) {
+		for (int kind = DOFI_CM_REQUEST; kind <= DOFI_CM_ACCEPT; kind++) {
+			struct dofi_cm_msg msg = message(fabrics[i], (enum dofi_cm_kind)kind);
+
+			msg.amo_port = 54321;
+			if (kind == DOFI_CM_REQUEST)
+				msg.amo_token = 0xfedcba9876543210u;
+			else
+				msg.qual = 0;
+			check_same(&msg);
+		}
+	}
+}
+
+TEST(cm_proto, rejection_with_a_port_is_refused)
+{
+	struct dofi_cm_msg msg = message(DOFI_CM_BRIEF_FABRIC, DOFI_CM_REJECT), got;
+	uint8_t buf[DOFI_CM_MAX];
+	size_t len;
+
+	msg.qual = 0;
+	len = dofi_cm_build(buf, &msg);
+	ASSERT_EQ(dofi_cm_parse(buf, len, &got), 0);
+	buf[0] = DOFI_CM_BRIEF_PORT_MAGIC;
+	ASSERT_EQ(dofi_cm_parse(buf, len, &got), -EBADMSG);
 }
 
 /* Truncated anywhere: either rejected, or the remaining private data lies within the message. */

@@ -59,6 +59,7 @@ static void ends_open(struct ends *e, bool wide, size_t priv)
 		.reads_in = 300,
 		.reads_out = 17,
 		.conn_id = 0xabcdef,
+		.amo_port = 54321,
 		.priv_len = (uint16_t)priv,
 	};
 	e->to.in.sin_family = AF_INET;
@@ -87,11 +88,15 @@ static void greet(struct ends *e)
 	ASSERT_EQ(msg.reads_in, e->request.reads_in);
 	ASSERT_EQ(msg.reads_out, e->request.reads_out);
 	ASSERT_EQ(msg.conn_id, e->request.conn_id);
+	ASSERT_EQ(msg.amo_port, e->request.amo_port);
 	ASSERT(dofi_addr_same_host(&to.sa, &e->to.sa));
 	len = dofi_seal_challenge(&e->listener, e->secret, buf);
 	ASSERT(len && len <= e->by.max_len);
 	ASSERT_EQ(dofi_seal_open_challenge(&e->client, e->secret, buf, len), 0);
 	ASSERT(e->client.proven);
+	ASSERT(dofi_seal_token(&e->client, e->secret));
+	ASSERT_EQ(dofi_seal_token(&e->client, e->secret), dofi_seal_token(&e->listener, e->secret));
+	ASSERT(dofi_seal_token(&e->client, e->secret) != dofi_seal_token(&e->listener, e->other));
 }
 
 static size_t answer(struct ends *e, enum dofi_cm_kind kind, size_t priv, uint8_t *buf)
@@ -100,6 +105,7 @@ static size_t answer(struct ends *e, enum dofi_cm_kind kind, size_t priv, uint8_
 		.kind = kind,
 		.reads_in = 99,
 		.conn_id = 0x123456,
+		.amo_port = 12345,
 		.reason = DOFI_CM_BY_PEER,
 		.priv_len = (uint16_t)priv,
 		.priv = e->answer_data,
@@ -120,6 +126,7 @@ static void check_answer(struct ends *e, enum dofi_cm_kind kind, const struct do
 	}
 	ASSERT_EQ(msg->reads_in, 99);
 	ASSERT_EQ(msg->conn_id, 0x123456);
+	ASSERT_EQ(msg->amo_port, e->by.amo_port_len ? 12345 : 0);
 }
 
 /* Changing any bit or the length is detected. */
@@ -240,6 +247,32 @@ TEST(cm_seal, at_least_so_much_of_the_mac_is_there)
 	ASSERT_EQ(answer(&e, DOFI_CM_ACCEPT, 34, buf) - 5 - 34, DOFI_SEAL_MAC);
 	ASSERT_EQ(answer(&e, DOFI_CM_REJECT, BRIEF_PRIV, buf) - 3 - BRIEF_PRIV, 4);
 	ends_close(&e);
+}
+
+/* Over iWARP the port for atomic operations is in front of the private data. */
+TEST(cm_seal, acceptance_with_a_port)
+{
+	uint8_t buf[DOFI_CM_MAX];
+	struct dofi_cm_msg msg;
+	struct ends e;
+	size_t len;
+
+	for (size_t priv = 0; priv <= BRIEF_PRIV - DOFI_CM_AMO_PORT; priv++) {
+		ends_open(&e, false, priv);
+		e.by.amo_port_len = DOFI_CM_AMO_PORT;
+		e.by.one_priv = BRIEF_PRIV - DOFI_CM_AMO_PORT;
+		greet(&e);
+		len = dofi_seal_request(&e.client, &e.by, e.request_data, priv, buf);
+		ASSERT_EQ(dofi_seal_open_request(&e.listener, &e.by, buf, len, &(size_t){ 0 }), 0);
+		len = answer(&e, DOFI_CM_ACCEPT, priv, buf);
+		ASSERT(len >= 5 + 2 + priv + 2 && len <= e.by.max_len);
+		ASSERT_EQ(dofi_seal_open_answer(&e.client, &e.by, DOFI_CM_ACCEPT, buf, len, &msg),
+			  0);
+		check_answer(&e, DOFI_CM_ACCEPT, &msg, priv);
+		if (len - priv >= 21)
+			spoil(&e, DOFI_CM_ACCEPT, buf, len);
+		ends_close(&e);
+	}
 }
 
 /* Only the length is wrong, since this end knows the secret: one that does not could choose the

@@ -21,9 +21,9 @@
 #define NOT_IMPLEMENTED "DAT_NOT_IMPLEMENTED"
 
 /* clang-format off */
-#define IWARP_ATOMIC \
-	"iWARP has no atomic operations, and a message to the library of the target would " \
-	"use up a receive of the program"
+#define NO_ATOMIC \
+	"the device has no atomic operations, or libfabric before 2.2 does not carry their " \
+	"operands where pointers have 32 bits"
 
 static const struct info_restriction restrictions[] = {
 	{ "dat_ep_connect", "with a class of quality of service", false, UNSUPPORTED,
@@ -50,10 +50,10 @@ static const struct info_restriction restrictions[] = {
 	  "dat_lmr_create(3), docs/restrictions.md" },
 	{ "dat_ib_post_cmp_and_swap", NULL, true, NOT_IMPLEMENTED,
 	  NAMED, "DAT_IB_CMP_AND_SWAP", "FALSE",
-	  IWARP_ATOMIC, "dat_ib_post_fetch_and_add(3), docs/restrictions.md" },
+	  NO_ATOMIC, "dat_ib_post_fetch_and_add(3), docs/restrictions.md" },
 	{ "dat_ib_post_fetch_and_add", NULL, true, NOT_IMPLEMENTED,
 	  NAMED, "DAT_IB_FETCH_AND_ADD", "FALSE",
-	  IWARP_ATOMIC, "dat_ib_post_fetch_and_add(3), docs/restrictions.md" },
+	  NO_ATOMIC, "dat_ib_post_fetch_and_add(3), docs/restrictions.md" },
 	{ .call = "dat_ib_post_rdma_write_immed", .use = "to a peer with an SRQ", .only_20 = true },
 	{ .call = "dat_ib_start_counter", .use = "of the device", .only_20 = true },
 	{ .call = "dat_ib_start_counter", .use = "of the link", .only_20 = true },

@@ -27,6 +27,7 @@ int dofi_emulated_find(struct dofi_fab *fab, const char *wanted)
 {
 	(void)wanted;
 	fab->immed = fab->atomics = true;
+	fab->software_atomics = fab->desc->delegates_atomics;
 	fab->checks_pz = fab->zero_based = true;
 	fab->traffic_classes = fab->desc->transport->traffic_classes;
 	fab->atomic_access = FI_ATOMIC;

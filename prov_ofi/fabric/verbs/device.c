@@ -16,6 +16,7 @@
 #include "fabric/verbs/msg_prefix.h"
 #include "fabric/netif.h"
 #include "object/limits.h"
+#include "proto/cm_proto.h"
 #include "diag/diag.h"
 
 #define DEVICES "/sys/class/infiniband"
@@ -259,13 +260,19 @@ static bool device_grants(const struct dofi_fab *fab, size_t rx, size_t tx, size
 	return ok;
 }
 
-/* iWARP has no atomic operations. Its immediate data is in the prefix of a message. */
+/* iWARP has no atomic operations: the library of the target executes them. Its immediate data is in
+ * the prefix of a message. */
 static void device_settle_extensions(struct dofi_fab *fab)
 {
 	fab->immed = true;
+	fab->software_atomics = fab->writes_complete_early = fab->has_msg_prefix;
+	if (fab->software_atomics) {
+		fab->atomics = true;
+		fab->amo_port_len = DOFI_CM_AMO_PORT;
+		return;
+	}
 	/* A value that is passed as a pointer must not be longer than one. */
-	fab->atomics = !fab->has_msg_prefix &&
-		       (!dofi_device_takes_values(fab) || sizeof(void *) == sizeof(uint64_t)) &&
+	fab->atomics = (!dofi_device_takes_values(fab) || sizeof(void *) == sizeof(uint64_t)) &&
 		       device_grants(fab, 0, 0, 0, FI_ATOMIC);
 	if (!fab->atomics)
 		return;
@@ -347,7 +354,7 @@ static void device_set_capabilities(struct dofi_fab *fab)
 	fab->await_route = fab->has_msg_prefix;
 	fab->connect_blocks = dofi_device_is_siw(fab);
 	/* Atomic operations of peers need the right to write. */
-	fab->atomic_access = fab->atomics ? FI_REMOTE_WRITE : 0;
+	fab->atomic_access = fab->atomics && !fab->software_atomics ? FI_REMOTE_WRITE : 0;
 	fab->mtu = device_mtu(info);
 	fab->min_batch = 1;
 	fab->srq_depth = SRQ_DEPTH;

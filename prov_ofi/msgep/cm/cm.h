@@ -52,6 +52,8 @@ int msgep_cm_client_pid(const struct msgep_ep *ep);
 
 /* Enables TCP keepalive as configured (KEEPALIVE_S). */
 void msgep_cm_keep_alive(int fd);
+/* TCP: no delay, and detection of dead peers. */
+void msgep_cm_tune(int fd);
 
 /* True if the address certainly belongs to this host. */
 bool msgep_cm_is_here(const union dofi_addr *addr);

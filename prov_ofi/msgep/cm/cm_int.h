@@ -216,8 +216,6 @@ int msgep_cm_dial_local(const struct msgep_transport *transport, const union dof
 /* Returns a listening socket, with the port in addr, or a negative error. qual: as above. */
 int msgep_cm_listen_at(const struct msgep_transport *transport, union dofi_addr *addr,
 		       const uint64_t *qual);
-/* TCP: no delay, and detection of dead peers. */
-void msgep_cm_tune(int fd);
 /* 1: all of conn->out has been sent, by socket or route; 0: some remains; negative error. */
 int msgep_cm_send(struct msgep_cm_conn *conn);
 /* Reads a message. 1: complete; 0: not yet; negative: -EPIPE (end of the stream), -ECONNRESET,
