@@ -38,7 +38,8 @@
  * Where long data has an endpoint of its own (proto_bulk.c), PULL announces a transfer there: one
  * segment, whose address is the number of the transfer.
  *
- *   MSGEP_GO     answers   value: number of a transfer for which memory has been posted
+ *   MSGEP_GO     answers   value: number of a transfer for which memory has been posted; key: 1 if
+ *                          announcements may follow its data (pair_carry.c), else 0
  *
  * After a refusal, and after a message longer than its receive, all further frames of the channel
  * are dropped: the connection is about to end.

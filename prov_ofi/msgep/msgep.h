@@ -290,6 +290,7 @@ struct msgep_bulk {
 	uint8_t kind; /* MSGEP_MSG, MSGEP_WRITE, MSGEP_READ */
 	bool last;    /* of its request */
 	bool has_data;
+	bool room; /* for announcements after the data */
 	uint8_t tail_len;
 	uint64_t id, len;
 	uint64_t data, total;
@@ -552,9 +553,13 @@ struct msgep_transport {
 	 * False: too many are in progress; the endpoint is processed again when one completes. */
 	bool (*bulk_send)(struct msgep_ep *ep, const struct iovec *iov, size_t n,
 			  struct msgep_mr *mr, uint64_t *id);
-	/* The peer sent GO. False: there is no such transfer. */
-	bool (*bulk_go)(struct msgep_ep *ep, uint64_t id);
-	/* Posts memory for the next transfer; msgep_bulk_done is called on its completion. */
+	/* The same as reserve, for the frame that announces a transfer. */
+	struct msgep_frame *(*bulk_reserve)(struct msgep_ep *ep, size_t want, size_t *space);
+	/* The peer sent GO; room: announcements may follow the data. False: there is no such
+	 * transfer. */
+	bool (*bulk_go)(struct msgep_ep *ep, uint64_t id, bool room);
+	/* Posts memory for the next transfer, and room for announcements if there are less than
+	 * MSGEP_IOV_INLINE segments; msgep_bulk_done is called on its completion. */
 	bool (*bulk_recv)(struct msgep_ep *ep, const struct iovec *iov, size_t n);
 	/* Ends all transfers that access the region (mr_lock held for writing, too). False: there
 	 * were none. */

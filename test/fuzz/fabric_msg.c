@@ -85,6 +85,30 @@ bool fabric_msg_arrive(const struct fid_ep *ep, size_t len, int err)
 	return true;
 }
 
+bool fabric_msg_arrive_with(const struct fid_ep *ep, size_t room, const void *more, size_t len)
+{
+	int i = fake_oldest(&receives, ep);
+	size_t done = 0;
+	struct fake_posted p;
+
+	if (i < 0)
+		return false;
+	p = fake_take(&receives, (unsigned int)i);
+	if (p.count && p.iov[p.count - 1].iov_len == room) {
+		p.count--;
+		len = len < room ? len : room;
+		memcpy(p.iov[p.count].iov_base, more, len);
+	} else {
+		len = 0;
+	}
+	for (size_t part = 0; part < p.count; part++) {
+		memset(p.iov[part].iov_base, 'b', p.iov[part].iov_len);
+		done += p.iov[part].iov_len;
+	}
+	fake_finish(&p, FI_RECV, done + len, 0);
+	return true;
+}
+
 void fabric_msg_event(uint32_t event, struct fid *fid, const void *param, size_t len)
 {
 	MUST(n_events < EVENTS && len <= PARAM_MOST);

@@ -27,6 +27,9 @@ bool fabric_msg_deliver(const void *data, size_t len);
  * is posted.
  */
 bool fabric_msg_arrive(const struct fid_ep *ep, size_t len, int err);
+/* The same with all data that it has memory for, and what follows it if the last part of that
+ * memory has `room` bytes. */
+bool fabric_msg_arrive_with(const struct fid_ep *ep, size_t room, const void *more, size_t len);
 /* Posts an event. fid NULL: a connection request at the listener. */
 void fabric_msg_event(uint32_t event, struct fid *fid, const void *param, size_t len);
 /* An event that reports an error of the endpoint. */

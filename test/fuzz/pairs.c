@@ -69,10 +69,13 @@ static void step_bulk(unsigned int i, uint8_t how)
 		fabric_msg_arrive(bulk->ep, some(0), 0);
 		break;
 	case 6:
-		fabric_msg_arrive(bulk->ep, SIZE_MAX, byte() >= 0xf0 ? FI_EIO : 0);
+		if (byte() >= 0xf0)
+			fabric_msg_arrive(bulk->ep, SIZE_MAX, FI_EIO);
+		else
+			carried(bulk->ep);
 		break;
 	default:
-		fabric_msg_arrive(bulk->ep, SIZE_MAX, 0);
+		fabric_msg_arrive_with(bulk->ep, PAIR_CARRY, "", 0);
 		break;
 	}
 	read_events();

@@ -69,6 +69,8 @@ void send_control(const struct peer *peer, const struct pair_conn *conn, uint8_t
 /* pairs_msg.c */
 void packets(void);
 void raw_bytes(void);
+/* Packets that follow long data. */
+void carried(const struct fid_ep *ep);
 
 /* pairs_cm.c */
 struct msgep_eq *pairs_cm_open(struct msgep_domain *domain);

@@ -253,6 +253,15 @@ void packets(void)
 	deliver();
 }
 
+void carried(const struct fid_ep *ep)
+{
+	begin_message();
+	for (unsigned int n = 1 + byte() % 4; n && add_packet(); n--)
+		;
+	fabric_msg_arrive_with(ep, PAIR_CARRY, message.bytes + sizeof(struct pair_head),
+			       message.len - sizeof(struct pair_head));
+}
+
 void raw_bytes(void)
 {
 	size_t n = number(2) % 1024;

@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "msgep/cm/inbox.h"
-#include "msgep/pair/pair.h"
 #include "rig.h"
+#include "t_pair.h"
 
 #define WINDOW (128u << 10)
 
@@ -35,7 +35,8 @@ void pair_break(struct pair *pair, int err)
 	broken_with = err;
 }
 
-static unsigned int messages, packets, credits;
+unsigned int messages, packets;
+static unsigned int credits;
 static ssize_t inject_ret;       /* what libfabric returns instead of sending, */
 static unsigned int refuse_next; /* to this number of messages only */
 
@@ -67,16 +68,7 @@ static struct fid_ep stub_ep = { .msg = &stub_ops };
 
 /* ---------------------------------------------------------------- fixture */
 
-/* A connection that is up, whose lock the case holds, and that the poll is processing. */
-struct one {
-	struct msgep_domain domain;
-	struct pair_net net;
-	struct pair pair;
-	struct pair_conn conn;
-	struct msgep_ep ep;
-};
-
-static struct one *one_open(void)
+struct one *one_open(void)
 {
 	struct one *o = calloc(1, sizeof(*o));
 
@@ -113,7 +105,7 @@ static struct one *one_open(void)
 	return o;
 }
 
-static void one_close(struct one *o)
+void one_close(struct one *o)
 {
 	pair_drop_unsent(&o->pair);
 	pair_pool_free(&o->net);
@@ -122,7 +114,7 @@ static void one_close(struct one *o)
 	free(o);
 }
 
-static void put(struct one *o, int channel, uint8_t kind, uint8_t flags, uint32_t key)
+void put(struct one *o, int channel, uint8_t kind, uint8_t flags, uint32_t key)
 {
 	size_t room;
 	struct msgep_frame *f = pair_reserve(&o->ep, channel, 0, &room);
@@ -137,10 +129,10 @@ static void put_go(struct one *o)
 	put(o, MSGEP_ANS, MSGEP_GO, 0, 0);
 }
 
+/* Of the data of a read. */
 static void put_announcement(struct one *o)
 {
-	/* A write's key is that of its target, and must not be taken for an error. */
-	put(o, MSGEP_REQ, MSGEP_WRITE, MSGEP_PULL, 7);
+	put(o, MSGEP_ANS, MSGEP_DATA, MSGEP_PULL, 0);
 }
 
 static void put_ack(struct one *o, uint32_t refusal)
@@ -149,12 +141,12 @@ static void put_ack(struct one *o, uint32_t refusal)
 }
 
 /* Polls: one that has found something, and one that has not. */
-static void busy_poll(struct one *o)
+void busy_poll(struct one *o)
 {
 	pair_flush_dirty(&o->net, PAIR_URGENT);
 }
 
-static void idle_poll(struct one *o)
+void idle_poll(struct one *o)
 {
 	atomic_fetch_add(&o->net.empty_polls, 1);
 	pair_flush_dirty(&o->net, PAIR_LAZY);

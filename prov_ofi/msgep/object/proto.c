@@ -203,7 +203,7 @@ static bool proto_push_bulk(struct msgep_ep *ep, struct msgep_tx *tx)
 
 	if (left <= TAIL)
 		return proto_push_frame(ep, tx);
-	f = ep->transport->reserve(ep, MSGEP_REQ, sizeof(segment) + TAIL, &space);
+	f = ep->transport->bulk_reserve(ep, sizeof(segment) + TAIL, &space);
 	if (!f)
 		return false;
 	if (space < sizeof(segment) + TAIL) {

@@ -85,6 +85,7 @@ static bool bulk_post(struct msgep_ep *ep, struct iovec *to, const struct msgep_
 		free(what.bounce);
 		return false;
 	}
+	what.room = n < MSGEP_IOV_INLINE;
 	*b = what;
 	ep->bulk.tail++;
 	ep->bulk.requests += what.kind != MSGEP_READ;
@@ -144,6 +145,7 @@ bool msgep_push_gos(struct msgep_ep *ep)
 		*f = (struct msgep_frame){ .mark = f->mark,
 					   .kind = MSGEP_GO,
 					   .flags = MSGEP_FIRST | MSGEP_LAST,
+					   .key = bulk_at(ep, ep->bulk.granted)->room,
 					   .value = bulk_at(ep, ep->bulk.granted)->id };
 		ep->bulk.granted++;
 		ep->transport->commit(ep, MSGEP_ANS, f);

@@ -437,7 +437,7 @@ void msgep_take_acks(struct msgep_ep *ep)
 
 static void proto_recv_go(struct msgep_ep *ep, const struct msgep_frame *f)
 {
-	if (!ep->transport->bulk_go(ep, f->value))
+	if (!ep->transport->bulk_go(ep, f->value, f->key))
 		msgep_ep_fail(ep, "GO for a transfer that does not exist");
 }
 

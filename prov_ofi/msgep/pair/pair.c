@@ -51,6 +51,7 @@ static struct pair_conn *pair_conn_get(struct pair_net *net, struct msgep_ep *ep
 	dofi_list_init(&conn->starve);
 	dofi_list_init(&conn->touch);
 	dofi_list_init(&conn->want);
+	dofi_list_init(&conn->keep);
 	pair_queues_free(conn);
 	conn->ep = ep;
 	atomic_fetch_add(&net->users, 1);
@@ -217,6 +218,7 @@ static void pair_conn_close(struct msgep_ep *ep)
 	}
 	msgep_lock(&net->leaf);
 	dofi_list_remove(&conn->touch);
+	dofi_list_remove(&conn->keep);
 	msgep_unlock(&net->leaf);
 	msgep_lock(&ep->lock);
 	ep->w.pair = NULL;
@@ -237,6 +239,7 @@ static size_t pair_finish(struct msgep_ep *ep, uint8_t *out)
 
 	if (!conn)
 		return 0;
+	pair_carry_drop(conn);
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
 		out = dofi_put_be(out, conn->sent[ch], 4);
 	dofi_put_be(out, atomic_load(&conn->taken), 4);
@@ -286,8 +289,9 @@ static bool pair_drained(struct msgep_ep *ep, bool died)
 		return false;
 	if (died || conn->broken || !conn->ended)
 		return true;
-	return conn->came[MSGEP_REQ] == conn->final[MSGEP_REQ] &&
-	       conn->came[MSGEP_ANS] == conn->final[MSGEP_ANS];
+	/* Announcements may have been lost with a transfer. */
+	return pair_is_cut(ep) || (conn->came[MSGEP_REQ] == conn->final[MSGEP_REQ] &&
+				   conn->came[MSGEP_ANS] == conn->final[MSGEP_ANS]);
 }
 
 /* ---------------------------------------------------------------- state */
@@ -366,6 +370,7 @@ const struct msgep_transport msgep_transport_pair = {
 	.touch = pair_touch_ep,
 	.bulk_from = pair_bulk_from,
 	.bulk_send = pair_bulk_send,
+	.bulk_reserve = pair_carry_reserve,
 	.bulk_go = pair_bulk_go,
 	.bulk_recv = pair_bulk_recv,
 	.bulk_abort = pair_bulk_abort,

@@ -41,15 +41,18 @@
  * completions. Acknowledgements travel along with other packets; they and credits travel alone when
  * there is nothing else to do. If the consumer's reply followed when that happened last, the next
  * ones wait for a reply, for PAIR_REPLY_POLLS empty polls at most. Packets about long data
- * (announcements, GO, acknowledgements) are held while more than twice as many transfers are in
+ * (all but announcements of requests) are held while more than twice as many transfers are in
  * progress, for PAIR_HELD_NS at most. A credit is sent alone only for messages, which complete with
  * it, and when half of a window is owed.
+ *
+ * On a bulk endpoint, announcements of the same connection may follow the data of a transfer if its
+ * GO permits it: packets without counts, PAIR_CARRY bytes at most (pair_carry.c).
  *
  * The DAT connection's handshake (cm_msg.h) comes first. It exchanges the connection parameters
  * (adapters, windows and indexes), and the passive side grants a token, without which its listener
  * rejects libfabric connections. Connection parameters, numbers big-endian:
  *
- *   byte  0  u8   version, 5
+ *   byte  0  u8   version, 6
  *         1  u8   zero
  *         2  u16  port of the adapter's listener at the address that received the request
  *         4  u32  window
@@ -61,7 +64,7 @@
  * The data of fi_connect and fi_accept, numbers big-endian:
  *
  *   byte  0  u32  PAIR_MAGIC
- *         4  u32  version, 5
+ *         4  u32  version, 6
  *         8  u32  index of the pair at the sender, u32 zero
  *        16  u64  key: identifies messages to the sender
  *        24  u8[16]  the sender's random name
@@ -79,7 +82,7 @@
 #include "msgep/inner.h"
 #include "msgep/msgep.h"
 
-#define PAIR_VERSION 5
+#define PAIR_VERSION 6
 #define PAIR_MAGIC 0x44415450u /* "DATP" */
 #define PAIR_NAME 16
 #define PAIR_PARAMS 48
@@ -116,6 +119,12 @@ _Static_assert(PAIR_PACKETS < 256 && PAIR_WINDOW / PAIR_UNIT < 65536, "they fit 
 #define PAIR_BULK_IDLE_NS 10000000
 #define PAIR_BULK_NEXT_NS 1000000
 #define PAIR_TRANSFERS 16
+/* While more other transfers than that have been announced and not sent, announcements wait to be
+ * carried by one of them (pair_carry.c), and a poll sends at most PAIR_KEPT transfers. */
+#define PAIR_CARRIERS 6
+#define PAIR_KEPT 4
+/* Maximum of bytes of packets that follow the data of a transfer. */
+#define PAIR_CARRY 960
 
 /* clang-format off */
 enum { PAIR_ATTACH = 0x80, PAIR_CREDIT, PAIR_WANT_BULK, PAIR_BULK, PAIR_CM_REQUEST,
@@ -217,6 +226,18 @@ enum pair_bulk_end {
 	BULK_AGREED,  /* we have agreed; the peer closes it first */
 };
 
+/* Announcements that the next transfer carries; see pair_carry.c. */
+struct pair_carry {
+	uint32_t len, packets;
+	_Alignas(8) uint8_t data[PAIR_CARRY];
+};
+
+/* The end of the last packets of requests that took one path, counted like `sent`. */
+struct pair_path {
+	bool used; /* false: they have been consumed */
+	uint32_t end;
+};
+
 /* The bulk endpoint of a connection; see pair_bulk.c. */
 struct pair_bulk {
 	struct pair_net *net;
@@ -226,8 +247,9 @@ struct pair_bulk {
 	enum pair_bulk_end leave; /* net->lock and conn->ep->lock to write */
 	struct fid_ep *ep;
 	int fd;
-	enum pair_state state;  /* conn->ep->lock to write, like ep */
-	_Atomic uint32_t users; /* the connection, and transfers posted to libfabric */
+	enum pair_state state;   /* conn->ep->lock to write, like ep */
+	_Atomic uint32_t users;  /* the connection, and transfers posted to libfabric */
+	struct pair_carry carry; /* conn->ep->lock */
 };
 
 /* Long data. */
@@ -238,8 +260,12 @@ struct pair_transfer {
 	struct pair_conn *conn;
 	struct msgep_mr *mr; /* held, or NULL */
 	uint64_t id;
+	uint64_t len; /* of a receive */
+	bool going;   /* GO has arrived, */
+	bool room;    /* and announcements may follow */
 	size_t n;
 	struct iovec iov[MSGEP_IOV_INLINE];
+	_Alignas(8) uint8_t carried[PAIR_CARRY]; /* packets behind the data */
 };
 
 struct pair_conn {
@@ -286,6 +312,12 @@ struct pair_conn {
 	uint16_t peer_port;    /* of the passive side's listener */
 	bool had_bulk;         /* one that closed when nothing was in transit */
 	_Atomic bool lost;     /* one closed with data: none is sent or awaited any more */
+	bool reserved_carry;   /* the next packet to be committed is in bulk->carry */
+	struct pair_path by_pair, by_bulk;
+	/* those with GO, sent by the next polls, in order */
+	struct pair_transfer *kept[PAIR_TRANSFERS];
+	uint32_t kept_head, kept_tail;
+	struct dofi_list keep; /* net->kept; net->leaf */
 	uint32_t n_out;
 	uint64_t next_out;
 	struct pair_transfer *out[PAIR_TRANSFERS];
@@ -352,10 +384,12 @@ struct pair_net {
 	struct pair_strays strays; /* at the end of the reaper's last period; its thread only */
 
 	struct msgep_lock leaf;
-	struct dofi_list dirty, touched;
+	struct dofi_list dirty, touched, kept;
 	struct pair_buf *pool;           /* send buffers */
 	struct pair_transfer *transfers; /* unused */
-	_Atomic bool has_dirty, has_touched;
+	/* The last poll has received packets; this one sends no kept transfers. net->lock */
+	bool received, paused;
+	_Atomic bool has_dirty, has_touched, has_kept;
 	/* A thread may sleep, and nothing has been left to the next poll since; leaf to set. */
 	_Atomic bool asleep;
 	_Atomic uint32_t empty_polls; /* polls that found nothing; net->lock to write */
@@ -456,6 +490,11 @@ void pair_reap_strays(struct msgep_domain *domain);
 struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space);
 void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *frame);
 void pair_unreserve(struct msgep_ep *ep);
+/* Bytes of packets of that channel that may be sent. */
+uint32_t pair_credits(struct pair_conn *conn, int channel);
+/* Queues packets of a connection that have been committed; false: no space now. The next flush
+ * sends them. Caller holds ep->lock. */
+bool pair_put_packets(struct pair_conn *conn, const uint8_t *packets, uint32_t len);
 /* Queues a packet regardless of credits, to the connection of that mark. The next flush sends it.
  * False: no memory. */
 bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value,
@@ -503,6 +542,9 @@ void pair_retry(struct msgep_domain *domain);
 bool pair_advance(_Atomic uint32_t *known, uint32_t count, uint32_t sent);
 /* The peer has violated the protocol of the connection. */
 void pair_conn_violate(struct pair_conn *conn, const char *what);
+/* Processes packets that have followed a transfer. Caller holds net->lock. */
+void pair_recv_carried(struct pair_conn *conn, uint8_t *at, uint32_t len,
+		       struct msgep_cq_direct *direct);
 /* The next poll has to process the connection. */
 void pair_touch(struct pair_conn *conn);
 const struct msgep_frame *pair_peek(struct msgep_ep *ep, int channel, const void **payload);
@@ -513,7 +555,9 @@ void pair_queues_free(struct pair_conn *conn);
 size_t pair_bulk_from(struct msgep_ep *ep);
 bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, struct msgep_mr *mr,
 		    uint64_t *id);
-bool pair_bulk_go(struct msgep_ep *ep, uint64_t id);
+bool pair_bulk_go(struct msgep_ep *ep, uint64_t id, bool room);
+/* Sends what the last poll has kept. Caller holds net->lock. */
+void pair_bulk_send_kept(struct pair_net *net, uint32_t most);
 bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n);
 bool pair_bulk_abort(struct msgep_ep *ep, const struct msgep_mr *mr);
 /* Stops the transfers that libfabric has. Caller holds ep->lock. */
@@ -530,6 +574,19 @@ bool pair_bulk_event(struct pair_net *net, struct fid *fid, uint32_t event, int 
 void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t len, int err,
 			 struct msgep_cq_direct *direct);
 void pair_transfers_free(struct pair_net *net);
+
+/* pair_carry.c. Caller holds ep->lock. Space for an announcement: */
+struct msgep_frame *pair_carry_reserve(struct msgep_ep *ep, size_t want, size_t *space);
+/* It has been written. */
+void pair_carry_commit(struct pair_conn *conn, uint32_t size);
+/* The packets that this transfer carries; false: none. */
+bool pair_carry_take(struct pair_conn *conn, struct pair_transfer *t, struct iovec *iov);
+/* Sends on the pair what has been collected; false: later packets of requests have to wait. */
+bool pair_carry_passed(struct pair_conn *conn);
+/* The same if few transfers are left that could carry it. */
+void pair_carry_check(struct pair_conn *conn);
+/* The connection ends: what has been collected is not sent. */
+void pair_carry_drop(struct pair_conn *conn);
 
 /* pair_share.c: assigns bulk endpoints. Called with ep->lock for a long request, */
 void pair_share_want(struct pair_conn *conn);

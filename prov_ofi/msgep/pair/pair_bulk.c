@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/param.h"
 #include "base/be_bytes.h"
+#include "msgep/iov.h"
 #include "msgep/pair/pair.h"
 
 static struct pair_transfer *transfer_get(struct pair_net *net)
@@ -278,6 +279,7 @@ bool pair_bulk_send(struct msgep_ep *ep, const struct iovec *iov, size_t n, stru
 		return false;
 	t->op.kind = PAIR_OP_BULK_SEND;
 	t->bulk = NULL;
+	t->going = false;
 	t->conn = conn;
 	t->mr = mr;
 	t->id = conn->next_out++;
@@ -299,34 +301,106 @@ static void transfer_end(struct pair_conn *conn, struct pair_transfer *t)
 	conn->n_out--;
 }
 
-bool pair_bulk_go(struct msgep_ep *ep, uint64_t id)
+static void bulk_send(struct pair_conn *conn, struct pair_transfer *t)
+{
+	struct pair_bulk *bulk = conn->bulk;
+	struct iovec iov[MSGEP_IOV_INLINE];
+	struct fi_msg msg;
+	ssize_t ret;
+
+	memset(&msg, 0, sizeof(msg));
+	memcpy(iov, t->iov, t->n * sizeof(*iov));
+	msg.msg_iov = iov;
+	msg.iov_count = t->n;
+	if (t->room && t->n < MSGEP_IOV_INLINE && pair_carry_take(conn, t, &iov[t->n]))
+		msg.iov_count++;
+	msg.context = t;
+	t->bulk = bulk;
+	atomic_fetch_add(&bulk->users, 1);
+	ret = fi_sendmsg(bulk->ep, &msg, FI_COMPLETION);
+	if (!ret)
+		return;
+	bulk_put(bulk);
+	t->bulk = NULL;
+	dofi_log(DOFI_LOG_INFO, "long data could not be sent: %s", dofi_error_text((int)-ret));
+	bulk_lost(conn, (int)-ret);
+}
+
+/* Sends as many of those that have been kept; true if others are left. */
+static bool bulk_send_kept(struct pair_conn *conn, uint32_t most)
+{
+	while (most-- && conn->kept_head != conn->kept_tail) {
+		if (conn->lost || !conn->bulk || conn->bulk->state != PAIR_UP ||
+		    atomic_load_explicit(&conn->ep->state, memory_order_relaxed) != MSGEP_UP)
+			conn->kept_head = conn->kept_tail;
+		else
+			bulk_send(conn, conn->kept[conn->kept_head++ % PAIR_TRANSFERS]);
+	}
+	return conn->kept_head != conn->kept_tail;
+}
+
+/* They are sent by the next polls: what the program posts until then is announced with them. */
+static void bulk_keep(struct pair_conn *conn)
+{
+	struct pair_net *net = pair_net_of(conn->ep->domain);
+
+	msgep_lock(&net->leaf);
+	if (dofi_list_empty(&conn->keep))
+		dofi_list_append(&net->kept, &conn->keep);
+	atomic_store_explicit(&net->has_kept, true, memory_order_relaxed);
+	msgep_unlock(&net->leaf);
+	if (!conn->dispatching)
+		pair_leave_work(net);
+}
+
+void pair_bulk_send_kept(struct pair_net *net, uint32_t most)
+{
+	struct dofi_list todo;
+
+	DOFI_ASSERT_LOCKED(&net->lock);
+	if (!pair_take_all(net, &net->kept, &net->has_kept, &todo))
+		return;
+	for (;;) {
+		struct pair_conn *conn = NULL;
+
+		msgep_lock(&net->leaf);
+		if (!dofi_list_empty(&todo)) {
+			conn = dofi_container(todo.next, struct pair_conn, keep);
+			dofi_list_remove(&conn->keep);
+		}
+		msgep_unlock(&net->leaf);
+		if (!conn)
+			return;
+		msgep_lock(&conn->ep->lock);
+		conn->dispatching = true;
+		if (bulk_send_kept(conn, most))
+			bulk_keep(conn);
+		conn->dispatching = false;
+		msgep_unlock(&conn->ep->lock);
+	}
+}
+
+bool pair_bulk_go(struct msgep_ep *ep, uint64_t id, bool room)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair_transfer *t = conn->out[id % PAIR_TRANSFERS];
 	struct pair_bulk *bulk = conn->bulk;
-	struct fi_msg msg;
-	ssize_t ret;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	DOFI_NO_CANCEL();
 
 	if (conn->lost)
 		return true;
-	if (!t || t->id != id || t->bulk || !bulk || bulk->state != PAIR_UP)
+	if (!t || t->id != id || t->going || !bulk || bulk->state != PAIR_UP)
 		return false;
-	memset(&msg, 0, sizeof(msg));
-	msg.msg_iov = t->iov;
-	msg.iov_count = t->n;
-	msg.context = t;
-	t->bulk = bulk;
-	atomic_fetch_add(&bulk->users, 1);
-	ret = fi_sendmsg(bulk->ep, &msg, FI_COMPLETION);
-	if (!ret)
-		return true;
-	bulk_put(bulk);
-	t->bulk = NULL;
-	dofi_log(DOFI_LOG_INFO, "long data could not be sent: %s", dofi_error_text((int)-ret));
-	bulk_lost(conn, (int)-ret);
+	t->going = true;
+	t->room = room;
+	conn->kept[conn->kept_tail++ % PAIR_TRANSFERS] = t;
+	/* The data of a read has a region; the program of its sender does not post for it. */
+	if (conn->n_out > PAIR_CARRIERS && !t->mr)
+		bulk_keep(conn);
+	else
+		bulk_send_kept(conn, PAIR_TRANSFERS);
 	return true;
 }
 
@@ -334,6 +408,7 @@ bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair_bulk *bulk = conn->bulk;
+	struct iovec with_room[MSGEP_IOV_INLINE];
 	struct pair_transfer *t;
 	struct fi_msg msg;
 
@@ -352,9 +427,16 @@ bool pair_bulk_recv(struct msgep_ep *ep, const struct iovec *iov, size_t n)
 	t->op.kind = PAIR_OP_BULK_RECV;
 	t->bulk = bulk;
 	t->mr = NULL;
+	t->len = msgep_iov_total(iov, n);
 	memset(&msg, 0, sizeof(msg));
 	msg.msg_iov = iov;
 	msg.iov_count = n;
+	if (n < MSGEP_IOV_INLINE) {
+		memcpy(with_room, iov, n * sizeof(*iov));
+		with_room[n] = (struct iovec){ t->carried, sizeof(t->carried) };
+		msg.msg_iov = with_room;
+		msg.iov_count++;
+	}
 	msg.context = t;
 	if (fi_recvmsg(bulk->ep, &msg, FI_COMPLETION)) {
 		transfer_put(bulk->net, t);
@@ -371,6 +453,7 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 {
 	struct pair_bulk *bulk = t->bulk;
 	struct pair_conn *conn = bulk->conn;
+	uint32_t n_carried = 0;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
 	if (err)
@@ -378,6 +461,12 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 	if (conn) {
 		struct msgep_ep *ep = conn->ep;
 		bool ok = true;
+
+		if (t->op.kind == PAIR_OP_BULK_RECV && !err && len > t->len &&
+		    len - t->len <= PAIR_CARRY) {
+			n_carried = (uint32_t)(len - t->len);
+			len = t->len;
+		}
 
 		msgep_lock(&ep->lock);
 		ep->cq_direct = direct;
@@ -389,9 +478,12 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 		if (!ok)
 			msgep_ep_fail(ep, "long data of another length than announced");
 		pair_unhold(conn, t->op.kind == PAIR_OP_BULK_SEND ? conn->n_out : pair_n_in(conn));
+		pair_carry_check(conn);
 		ep->cq_direct = NULL;
 		conn->dispatching = false;
 		msgep_unlock(&ep->lock);
+		if (n_carried && ok && bulk->conn && conn->pair)
+			pair_recv_carried(conn, t->carried, n_carried, direct);
 		pair_touch(conn);
 	}
 	if (bulk->conn) {
@@ -409,6 +501,7 @@ void pair_bulk_drop(struct pair_conn *conn)
 	struct pair_net *net = pair_net_of(conn->ep->domain);
 
 	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
+	conn->kept_head = conn->kept_tail;
 	for (int i = 0; i < PAIR_TRANSFERS; i++) {
 		struct pair_transfer *t = conn->out[i];
 
@@ -426,8 +519,10 @@ void pair_bulk_stop(struct msgep_ep *ep)
 	struct pair_conn *conn = ep->w.pair;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
-	if (conn && conn->bulk && conn->bulk->ep)
-		fi_shutdown(conn->bulk->ep, 0);
+	if (!conn || !conn->bulk || !conn->bulk->ep)
+		return;
+	conn->kept_head = conn->kept_tail;
+	fi_shutdown(conn->bulk->ep, 0);
 }
 
 /* A region is deregistered. Caller holds ep->lock and mr_lock (for writing). */

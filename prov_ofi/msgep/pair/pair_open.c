@@ -259,6 +259,7 @@ int pair_open(struct msgep_domain *domain)
 	dofi_list_init(&net->wanted);
 	dofi_list_init(&net->dirty);
 	dofi_list_init(&net->touched);
+	dofi_list_init(&net->kept);
 	ret = getrandom(net->name, PAIR_NAME, 0) == PAIR_NAME ? 0 : -FI_EIO;
 	if (!ret)
 		ret = pair_find_inner(fab, &net->inner.info);
@@ -332,11 +333,13 @@ bool pair_may_sleep(struct msgep_domain *domain, bool used)
 
 	pthread_mutex_lock(&net->lock);
 	pair_read_eq(net);
+	pair_bulk_send_kept(net, PAIR_TRANSFERS);
 	pair_flush_dirty(net, PAIR_HELD);
 	may = !fi_trywait(net->inner.fabric, fids, 2);
 	if (may) {
 		msgep_lock(&net->leaf);
-		may = !atomic_load(&net->has_touched) && !atomic_load(&net->has_dirty);
+		may = !atomic_load(&net->has_touched) && !atomic_load(&net->has_dirty) &&
+		      !atomic_load(&net->has_kept);
 		if (may && used)
 			atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
 		msgep_unlock(&net->leaf);

@@ -257,9 +257,9 @@ static void pair_keep_or_fail(struct pair_conn *conn)
 }
 
 /* Processes or keeps the packets of this connection that follow `at`; returns the first byte after
- * them. */
+ * them. Carried ones have no counts. */
 static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, const uint8_t *end,
-				    struct msgep_cq_direct *direct)
+				    bool carried, struct msgep_cq_direct *direct)
 {
 	struct msgep_ep *ep = conn->ep;
 	const struct msgep_frame *f;
@@ -268,7 +268,8 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 	conn->at = at;
 	conn->end = end;
 	pair_begin(conn, direct);
-	pair_recv_last_counts(conn);
+	if (!carried)
+		pair_recv_last_counts(conn);
 	for (;;) {
 		const uint8_t *before = conn->at;
 
@@ -280,6 +281,7 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 			break;
 		pair_keep_or_fail(conn);
 	}
+	pair_carry_check(conn);
 	pair_end(conn);
 	at = conn->at;
 	conn->at = conn->end = NULL;
@@ -324,6 +326,7 @@ static void pair_recv_credit(struct pair_conn *conn, const struct msgep_frame *f
 	if (ok) {
 		pair_begin(conn, direct);
 		pair_process(conn);
+		pair_carry_check(conn);
 		pair_end(conn);
 	}
 	msgep_unlock(&ep->lock);
@@ -378,6 +381,24 @@ static bool pair_check_all(uint8_t *at, const uint8_t *end)
 	return true;
 }
 
+void pair_recv_carried(struct pair_conn *conn, uint8_t *at, uint32_t len,
+		       struct msgep_cq_direct *direct)
+{
+	const uint8_t *end = at + len, *next;
+	bool ok = pair_check_all(at, end);
+
+	for (next = at; ok && next != end; next += packet_size((const void *)next)) {
+		const struct msgep_frame *f = (const void *)next;
+
+		ok = pair_is_for(conn, f) && (f->flags & MSGEP_PULL) &&
+		     (f->kind == MSGEP_MSG || f->kind == MSGEP_WRITE);
+	}
+	if (ok)
+		pair_dispatch(conn, at, end, true, direct);
+	else
+		pair_conn_violate(conn, "what follows long data is no announcement");
+}
+
 static void pair_recv_message(struct pair_net *net, struct pair *pair, uint8_t *at,
 			      const uint8_t *end, struct msgep_cq_direct *direct)
 {
@@ -401,7 +422,7 @@ static void pair_recv_message(struct pair_net *net, struct pair *pair, uint8_t *
 		else if (conn && conn->pair == pair && f->kind == PAIR_BULK_END)
 			pair_share_end(conn, le64toh(f->value));
 		else if (conn && conn->pair == pair && f->kind < PAIR_ATTACH) {
-			at = (uint8_t *)(uintptr_t)pair_dispatch(conn, at, end, direct);
+			at = (uint8_t *)(uintptr_t)pair_dispatch(conn, at, end, false, direct);
 			continue;
 		}
 		at += packet_size(f);
@@ -480,6 +501,7 @@ static void pair_completed(void *arg, const struct fi_cq_msg_entry *entry)
 		pair_bulk_completed(p->net, entry->op_context, entry->len, 0, p->direct);
 		return;
 	}
+	p->net->received = true;
 	buf->len = entry->len <= PAIR_MESSAGE ? (uint32_t)entry->len : 0;
 	pair_received(p->net, buf, p->direct);
 	pair_repost(p->net, buf);
@@ -563,6 +585,12 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	unsigned int got;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
+	/* A program usually empties its queue before it posts again: what it posts is announced
+	 * with the transfers that the next poll sends. */
+	net->paused = net->received && !net->paused;
+	net->received = false;
+	if (!net->paused)
+		pair_bulk_send_kept(net, PAIR_KEPT);
 	pair_flush_dirty(net, PAIR_URGENT);
 	got = msgep_inner_poll(&net->inner, false, &p, pair_completed, pair_failed);
 	if (net->connecting || dofi_now() - net->eq_read_at >= PAIR_EQ_NS)
@@ -575,7 +603,8 @@ unsigned int pair_poll(struct pair_net *net, struct msgep_cq_direct *direct)
 	pair_flush_dirty(net, got ? PAIR_URGENT : PAIR_LAZY);
 	/* In this order: the last one is a call of the C library. */
 	if ((atomic_load_explicit(&net->has_dirty, memory_order_relaxed) ||
-	     atomic_load_explicit(&net->has_touched, memory_order_relaxed)) &&
+	     atomic_load_explicit(&net->has_touched, memory_order_relaxed) ||
+	     atomic_load_explicit(&net->has_kept, memory_order_relaxed)) &&
 	    atomic_load_explicit(&net->asleep, memory_order_relaxed) && !dofi_thread_is_progress)
 		pair_leave_work(net);
 	return got;

@@ -374,7 +374,7 @@ static bool pair_leaves_now(struct pair *pair)
 }
 
 /* The need of a packet. Those about long data wait for others while at least half of the transfers
- * go on without them. */
+ * go on without them; announcements of requests have waited already (pair_carry.c). */
 static enum pair_need pair_need_of(const struct pair_conn *conn, const struct msgep_frame *f)
 {
 	bool held = conn->pair->held, ack = f->kind == MSGEP_ACK;
@@ -384,7 +384,7 @@ static enum pair_need pair_need_of(const struct pair_conn *conn, const struct ms
 	if (f->kind == MSGEP_GO || (ack && !f->key) ||
 	    (f->kind == MSGEP_READ && f->flags & MSGEP_PULL))
 		n = pair_n_in(conn);
-	else if (f->flags & MSGEP_PULL)
+	else if (f->kind == MSGEP_DATA && f->flags & MSGEP_PULL)
 		n = conn->n_out;
 	if (2 * (conn->pair->held + 1) < n)
 		return PAIR_HELD;
@@ -404,6 +404,28 @@ void pair_unhold(struct pair_conn *conn, uint32_t left)
 	pthread_mutex_unlock(&pair->lock);
 }
 
+/* There is no space for a packet of the connection. */
+static void pair_starve(struct pair_conn *conn)
+{
+	struct pair *pair = conn->pair;
+
+	DOFI_ASSERT_LOCKED(&pair->lock);
+	if (dofi_list_empty(&conn->starve))
+		dofi_list_append(&pair->starved, &conn->starve);
+	/* For lack of memory: no completion will resume it. */
+	if (pair->state == PAIR_UP && !pair->in_flight) {
+		pair_mark_dirty(pair);
+		msgep_inbox_retry(pair->net->domain);
+	}
+}
+
+uint32_t pair_credits(struct pair_conn *conn, int channel)
+{
+	if (channel == MSGEP_REQ && conn->packets - atomic_load(&conn->arrived) >= PAIR_PACKETS)
+		return 0;
+	return conn->peer_window - (conn->sent[channel] - atomic_load(&conn->granted[channel]));
+}
+
 struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, size_t *space)
 {
 	struct pair_conn *conn = ep->w.pair;
@@ -416,10 +438,11 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 		return NULL;
 	if (want >= PAIR_BULK_FROM)
 		pair_share_want(conn);
-	left = conn->peer_window - (conn->sent[channel] - atomic_load(&conn->granted[channel]));
+	left = pair_credits(conn, channel);
 	need = (uint32_t)(want < PAIR_PAYLOAD ? want : PAIR_PAYLOAD);
-	if (left < HDR + (need < 1024 ? pair_padded(need) : 1024) ||
-	    (channel == MSGEP_REQ && conn->packets - atomic_load(&conn->arrived) >= PAIR_PACKETS))
+	if (left < HDR + (need < 1024 ? pair_padded(need) : 1024))
+		return NULL;
+	if (channel == MSGEP_REQ && !pair_carry_passed(conn))
 		return NULL;
 	if (need > left - HDR)
 		need = (left - HDR) & ~7u;
@@ -431,13 +454,7 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 		pair_put_credits(pair);
 	at = pair->state == PAIR_UP ? pair_open_space(pair, HDR + pair_padded(need), false) : NULL;
 	if (!at) {
-		if (dofi_list_empty(&conn->starve))
-			dofi_list_append(&pair->starved, &conn->starve);
-		/* For lack of memory: no completion will resume it. */
-		if (pair->state == PAIR_UP && !pair->in_flight) {
-			pair_mark_dirty(pair);
-			msgep_inbox_retry(pair->net->domain);
-		}
+		pair_starve(conn);
 		pthread_mutex_unlock(&pair->lock);
 		return NULL;
 	}
@@ -445,23 +462,37 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 	return (struct msgep_frame *)(void *)at;
 }
 
+/* The numbers of a packet in the order of packets. */
+static void pair_seal(struct pair_conn *conn, struct msgep_frame *f)
+{
+	f->mark = htole64(pair_mark(conn->peer_index, conn->peer_generation));
+	f->len = htole32(f->len);
+	msgep_frame_swap(f);
+}
+
 void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 {
 	struct pair_conn *conn = ep->w.pair;
 	struct pair *pair = conn->pair;
 	uint32_t size = HDR + pair_padded(f->len);
-	enum pair_need need = pair_need_of(conn, f);
+	enum pair_need need;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	/* Prevents disclosing earlier contents of the buffer. */
 	memset((uint8_t *)(f + 1) + f->len, 0, size - HDR - f->len);
-	f->mark = htole64(pair_mark(conn->peer_index, conn->peer_generation));
-	pair_put_counts(conn, f);
-	f->len = htole32(f->len);
-	msgep_frame_swap(f);
-	pair->open->len += size;
 	conn->sent[channel] += size;
 	conn->packets += channel == MSGEP_REQ;
+	if (conn->reserved_carry) {
+		pair_seal(conn, f);
+		pair_carry_commit(conn, size);
+		return;
+	}
+	if (channel == MSGEP_REQ)
+		conn->by_pair = (struct pair_path){ true, conn->sent[channel] };
+	need = pair_need_of(conn, f);
+	pair_put_counts(conn, f);
+	pair_seal(conn, f);
+	pair->open->len += size;
 	if (need == PAIR_HELD && !pair->held++)
 		pair->held_at = dofi_now();
 	pair_set_need(pair, need);
@@ -482,11 +513,40 @@ void pair_unreserve(struct msgep_ep *ep)
 	struct pair *pair = ep->w.pair->pair;
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
+	if (ep->w.pair->reserved_carry) {
+		ep->w.pair->reserved_carry = false;
+		return;
+	}
 	if (pair->open->len == sizeof(struct pair_head)) {
 		pair_buf_put(pair->net, pair->open);
 		pair->open = NULL;
 	}
 	pthread_mutex_unlock(&pair->lock);
+}
+
+bool pair_put_packets(struct pair_conn *conn, const uint8_t *packets, uint32_t len)
+{
+	struct pair *pair = conn->pair;
+	uint8_t *at, *end;
+
+	DOFI_ASSERT_LOCKED(&conn->ep->lock);
+	pthread_mutex_lock(&pair->lock);
+	at = pair->state == PAIR_UP ? pair_open_space(pair, len, true) : NULL;
+	if (at) {
+		memcpy(at, packets, len);
+		pair->open->len += len;
+		for (end = at + len; at != end;) {
+			struct msgep_frame *f = (void *)at;
+
+			pair_put_counts(conn, f);
+			at += HDR + pair_padded(le32toh(f->len));
+		}
+		pair_raise(pair, PAIR_URGENT);
+	} else {
+		pair_starve(conn);
+	}
+	pthread_mutex_unlock(&pair->lock);
+	return at;
 }
 
 bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t value,
