@@ -15,7 +15,7 @@ class DatOfi(AutotoolsPackage):
     license("BSD-2-Clause")
 
     # Without an address: the sources are those of the directory that "spack develop" names.
-    version("0.1.0")
+    version("1.0.0")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
