@@ -17,12 +17,13 @@
 
 #include "base/debug.h"
 
-#if defined(__has_feature)
+/* First what gcc defines: a header may define __has_feature for it, as 0. */
+#if defined(__SANITIZE_THREAD__)
+#define DOFI_LOCK_CHECKED 1
+#elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define DOFI_LOCK_CHECKED 1
 #endif
-#elif defined(__SANITIZE_THREAD__)
-#define DOFI_LOCK_CHECKED 1
 #endif
 
 #ifdef DOFI_LOCK_CHECKED
