@@ -247,9 +247,12 @@ struct pair_bulk {
 	enum pair_bulk_end leave; /* net->lock and conn->ep->lock to write */
 	struct fid_ep *ep;
 	int fd;
-	enum pair_state state;   /* conn->ep->lock to write, like ep */
-	_Atomic uint32_t users;  /* the connection, and transfers posted to libfabric */
-	struct pair_carry carry; /* conn->ep->lock */
+	enum pair_state state;  /* conn->ep->lock to write, like ep */
+	_Atomic uint32_t users; /* the connection, and transfers posted to libfabric */
+	/* conn->ep->lock: announcements; transfers with GO, which the next polls send in order */
+	struct pair_carry carry;
+	struct pair_transfer *kept[PAIR_TRANSFERS];
+	uint32_t kept_head, kept_tail;
 };
 
 /* Long data. */
@@ -314,9 +317,6 @@ struct pair_conn {
 	_Atomic bool lost;     /* one closed with data: none is sent or awaited any more */
 	bool reserved_carry;   /* the next packet to be committed is in bulk->carry */
 	struct pair_path by_pair, by_bulk;
-	/* those with GO, sent by the next polls, in order */
-	struct pair_transfer *kept[PAIR_TRANSFERS];
-	uint32_t kept_head, kept_tail;
 	struct dofi_list keep; /* net->kept; net->leaf */
 	uint32_t n_out;
 	uint64_t next_out;

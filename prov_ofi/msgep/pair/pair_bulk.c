@@ -329,14 +329,18 @@ static void bulk_send(struct pair_conn *conn, struct pair_transfer *t)
 /* Sends as many of those that have been kept; true if others are left. */
 static bool bulk_send_kept(struct pair_conn *conn, uint32_t most)
 {
-	while (most-- && conn->kept_head != conn->kept_tail) {
-		if (conn->lost || !conn->bulk || conn->bulk->state != PAIR_UP ||
+	struct pair_bulk *bulk = conn->bulk;
+
+	if (!bulk)
+		return false;
+	while (most-- && bulk->kept_head != bulk->kept_tail) {
+		if (conn->lost || bulk->state != PAIR_UP ||
 		    atomic_load_explicit(&conn->ep->state, memory_order_relaxed) != MSGEP_UP)
-			conn->kept_head = conn->kept_tail;
+			bulk->kept_head = bulk->kept_tail;
 		else
-			bulk_send(conn, conn->kept[conn->kept_head++ % PAIR_TRANSFERS]);
+			bulk_send(conn, bulk->kept[bulk->kept_head++ % PAIR_TRANSFERS]);
 	}
-	return conn->kept_head != conn->kept_tail;
+	return bulk->kept_head != bulk->kept_tail;
 }
 
 /* They are sent by the next polls: what the program posts until then is announced with them. */
@@ -395,7 +399,7 @@ bool pair_bulk_go(struct msgep_ep *ep, uint64_t id, bool room)
 		return false;
 	t->going = true;
 	t->room = room;
-	conn->kept[conn->kept_tail++ % PAIR_TRANSFERS] = t;
+	bulk->kept[bulk->kept_tail++ % PAIR_TRANSFERS] = t;
 	/* The data of a read has a region; the program of its sender does not post for it. */
 	if (conn->n_out > PAIR_CARRIERS && !t->mr)
 		bulk_keep(conn);
@@ -501,7 +505,8 @@ void pair_bulk_drop(struct pair_conn *conn)
 	struct pair_net *net = pair_net_of(conn->ep->domain);
 
 	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
-	conn->kept_head = conn->kept_tail;
+	if (conn->bulk)
+		conn->bulk->kept_head = conn->bulk->kept_tail;
 	for (int i = 0; i < PAIR_TRANSFERS; i++) {
 		struct pair_transfer *t = conn->out[i];
 
@@ -521,7 +526,7 @@ void pair_bulk_stop(struct msgep_ep *ep)
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	if (!conn || !conn->bulk || !conn->bulk->ep)
 		return;
-	conn->kept_head = conn->kept_tail;
+	conn->bulk->kept_head = conn->bulk->kept_tail;
 	fi_shutdown(conn->bulk->ep, 0);
 }
 
