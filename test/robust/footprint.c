@@ -35,7 +35,7 @@ static const struct bound {
 	const char *fabric;
 	long adapter, end;
 } bounds[] = {
-	{ "tcp", 2048, 8 },
+	{ "tcp", 2048, 7 },
 	{ NULL, KIB, 36 },
 };
 
