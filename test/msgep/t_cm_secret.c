@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -190,6 +191,39 @@ static void what_was_heard_is_worth_nothing(const void *row)
 }
 
 TEST_ROWS(msgep_secret_heard, sorts, what_was_heard_is_worth_nothing)
+
+/* A peer that leaves the challenge unanswered is reported as one that may not know the secret. */
+static void silence_is_no_proof(const void *row)
+{
+	const struct sort *sort = row;
+	uint8_t buf[MSGEP_CM_MAX], nonce[MSGEP_CM_NONCE] = { 1 };
+	struct msgep_cm_msg hello = { .kind = MSGEP_CM_HELLO,
+				      .params = nonce,
+				      .params_len = sizeof(nonce) };
+	int log = memfd_create("log", MFD_CLOEXEC), fd;
+	size_t len = msgep_cm_build(buf, &hello);
+	char text[512] = "";
+	struct msgep_pep pep;
+	struct side a;
+
+	ASSERT(dup2(log, STDERR_FILENO) == STDERR_FILENO);
+	set_number("DAPL_OFI_LOG", "2");
+	set_number("DAPL_OFI_HALF_OPEN_MS", "100");
+	open_with(&a, sort->local, good);
+	ASSERT_EQ(pep_open(&pep, &a, "127.0.0.1", 0), 0);
+	fd = raw_connect(sort->local, "127.0.0.1", pep_port(&pep), NULL);
+	ASSERT_EQ(send(fd, buf, len, 0), len);
+	ASSERT_EQ(raw_recv(&a, fd, buf, sizeof(buf)), MSGEP_CM_HDR + MSGEP_CM_NONCE + MSGEP_CM_MAC);
+	ASSERT_EQ(raw_recv(&a, fd, buf, sizeof(buf)), 0);
+	ASSERT(pread(log, text, sizeof(text) - 1, 0) > 0);
+	ASSERT(strstr(text, "no proof of the secret within 100 ms"));
+	close(log);
+	close(fd);
+	pep_close(&pep);
+	side_close(&a);
+}
+
+TEST_ROWS(msgep_secret_silent, sorts, silence_is_no_proof)
 
 /* A secret that others can read, or an invalid one, is an error, not a connection without
  * secret. */

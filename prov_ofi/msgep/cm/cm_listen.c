@@ -371,10 +371,12 @@ void msgep_cm_half_open_tick(struct msgep_cm_conn *conn)
 		return;
 	}
 	dofi_log(DOFI_LOG_WARN,
-		 "closed idle connection from %s:%u (process %d): no request within "
-		 "%ld ms (DAPL_OFI_HALF_OPEN_MS)",
+		 "closed idle connection from %s:%u (process %d): no %s within %ld ms "
+		 "(DAPL_OFI_HALF_OPEN_MS)",
 		 msgep_cm_addr_text(&conn->peer, text, sizeof(text)),
-		 dofi_addr_port(&conn->peer.sa), conn->pid, dofi_param(DOFI_NUM_HALF_OPEN_MS));
+		 dofi_addr_port(&conn->peer.sa), conn->pid,
+		 conn->challenged ? "proof of the secret" : "request",
+		 dofi_param(DOFI_NUM_HALF_OPEN_MS));
 	msgep_cm_conn_free(conn);
 }
 
