@@ -143,6 +143,20 @@ TEST(ports, are_used_again)
 	node_close(&n);
 }
 
+TEST(ports, a_taken_port_is_passed_over)
+{
+	struct node n, other;
+
+	set_range(2);
+	node_open(&n);
+	/* Each search begins at the next port. */
+	for (int i = 0; i < 2; i++) {
+		node_open(&other);
+		node_close(&other);
+	}
+	node_close(&n);
+}
+
 TEST(ports, a_range_without_a_free_port_is_an_error)
 {
 	DAT_EVD_HANDLE evd, async = DAT_HANDLE_NULL;

@@ -273,6 +273,10 @@ static int rdm_open_ep(struct rdm_net *net, const char **what)
 		if (port)
 			dofi_addr_set_port(sa, port);
 		ret = rdm_open_ep_at_port(net, what);
+		/* QUIRK libfabric verbs: Reports a taken port as a lack of data (vrb_getinfo,
+		 * seen in 1.17): the next one is tried. */
+		if (port && ret == -FI_ENODATA)
+			ret = -FI_EADDRINUSE;
 	}
 	if (dofi_ports_exhausted(&ports, ret))
 		*what = DOFI_PORTS_SEARCH;
