@@ -140,17 +140,16 @@ dofi_sources = \
 	prov_ofi/cm/outage.c prov_ofi/cm/outage.h \
 	prov_ofi/data/amo_post.c prov_ofi/data/amo.h prov_ofi/object/amo.h \
 	prov_ofi/data/amo_sock.c prov_ofi/data/amo_target.c \
-	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_data.h prov_ofi/data/cq_inline.h \
-	prov_ofi/data/cq_service.c \
+	prov_ofi/data/cq.c prov_ofi/data/cq.h prov_ofi/data/cq_data.h \
 	prov_ofi/data/dto.c prov_ofi/data/dto.h \
-	prov_ofi/data/dto_event.c prov_ofi/data/dto_event.h \
+	prov_ofi/data/dto_event.h \
 	prov_ofi/data/dto_flush.c \
 	prov_ofi/data/dto_post.h \
 	prov_ofi/data/dto_submit.c prov_ofi/data/dto_submit.h \
 	prov_ofi/data/evd_dequeue.c \
 	prov_ofi/data/fi_post.c prov_ofi/data/fi_post.h \
 	prov_ofi/data/rmr.c prov_ofi/object/rmr.h \
-	prov_ofi/data/srq.c prov_ofi/data/srq.h prov_ofi/object/srq.h \
+	prov_ofi/data/srq.c prov_ofi/object/srq.h \
 	prov_ofi/data/srq_cq.c prov_ofi/data/srq_cq.h \
 	prov_ofi/data/srq_watermark.c \
 	prov_ofi/data/ud.c prov_ofi/data/ud.h \

@@ -80,11 +80,11 @@ table()
 {
 	cat << 'EOF'
 dto_queues_run_empty_and_are_filled_again	data/cq.c	/^\t\tq->sent = 0;$/d
-flags_suppressed_requests_show_no_event_on_success	data/dto_event.h	s/if (!status && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))/if (0)/
+flags_suppressed_requests_show_no_event_on_success	data/dto_event.h	s/(status || !(dto->flags & DAT_COMPLETION_SUPPRESS_FLAG))/1/
 flags_unsignalled_request_does_not_release_a_waiter	data/dto_event.h	s/return !(dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG);/return true;/
 dto_error_message_longer_than_the_receive_is_LOCAL_LENGTH_and_BROKEN	fabric/fab.c	s/return DAT_DTO_ERR_LOCAL_LENGTH;/return DAT_DTO_ERR_TRANSPORT;/
 dto_error_one_byte_into_an_empty_receive_is_LOCAL_LENGTH_and_BROKEN	data/cq.c	s/if (len > dto->length &&/if (0 \&\&/
-rmr_invalidate_key_is_dead_when_the_message_has_arrived_in_2_0	data/cq.c	s/if (!(data & DOFI_DATA_INVALIDATE))/if (1)/
+rmr_invalidate_key_is_dead_when_the_message_has_arrived_in_2_0	data/cq_data.h	s/return data & DOFI_DATA_INVALIDATE ?/return 0 ?/
 flags_fenced_send_carries_what_the_read_before_it_brought	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
 rules_fenced_write_carries_what_the_read_before_it_brought	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/
 rmr_dto_fenced_bind_waits_for_the_reads_before_it	data/dto_submit.h	s/return (flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) &&/return 0 \&\&/

@@ -12,7 +12,7 @@
 #include "cm/outage.h"
 #include "fabrics/fabrics.h"
 #include "cm/half_open.h"
-#include "data/srq.h"
+#include "data/srq_cq.h"
 #include "object/cno.h"
 #include "object/coll_handle.h"
 #include "object/ep.h"

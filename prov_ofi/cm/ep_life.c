@@ -7,7 +7,6 @@
 #include "base/dat_error.h"
 #include "cm/cm_parts.h"
 #include "data/cq.h"
-#include "data/srq.h"
 #include "data/srq_cq.h"
 #include "object/async_evd.h"
 #include "object/deferred_work.h"

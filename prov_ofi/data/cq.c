@@ -7,41 +7,60 @@
 #include "base/log.h"
 #include "data/amo.h"
 #include "data/cq_data.h"
-#include "data/cq_inline.h"
+#include "data/dto_event.h"
 #include "data/srq_cq.h"
 #include "object/rmr.h"
 #include "object/conn_id.h"
 #include "object/deferred_work.h"
 #include "fabric/fab_ops.h"
 
-/* False: deferred. */
-ALWAYS_INLINE bool cq_report_one(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-				 struct dofi_evd *evd, bool recv)
+#define SERVICE_LIMIT 512
+/* Bounds the drain while peers keep filling the CQ. */
+#define DRAIN_ROUNDS 1024
+
+struct dofi_srq dofi_no_srq;
+
+void dofi_dto_fill_bind_event(struct dofi_event *e, const struct dofi_dto *dto)
 {
-	/* No success follows a failure. A fabric may complete a send although the peer has stopped
-	 * receiving at the previous operation. */
-	if (q->failed && !recv)
-		dto->status = DAT_DTO_ERR_FLUSHED;
-	if (dto->status != DAT_DTO_SUCCESS) {
-		q->failed = true;
-		if (dofi_dto_queue_event(ep, dto, evd, dto->status, recv) == DOFI_EVENT_DEFERRED)
-			return false;
-	} else if (dofi_dto_queue_event(ep, dto, evd, DAT_DTO_SUCCESS, recv) ==
-		   DOFI_EVENT_DEFERRED) {
-		return false;
-	}
-	if (!recv && dto->kind == DOFI_BIND)
-		dofi_rmr_bind_over(dto->rmr, dto->window);
-	return true;
+	DAT_RMR_BIND_COMPLETION_EVENT_DATA *d = &e->data.rmr_completion_event_data;
+
+	e->number = DAT_RMR_BIND_COMPLETION_EVENT;
+	e->recv = false;
+	e->srq = NULL;
+	d->rmr_handle = dto->rmr;
+	memcpy(&d->user_cookie, &dto->cookie, sizeof(d->user_cookie));
+	d->status = (DAT_RMR_BIND_COMPLETION_STATUS)dto->status;
+}
+
+enum dofi_event_state dofi_dto_defer_event(struct dofi_ep *ep)
+{
+	if (!(atomic_load(&ep->deferred) & DOFI_DEFERRED_REPORT))
+		dofi_log(DOFI_LOG_WARN, "no memory: completions wait until some are dequeued");
+	dofi_deferred_add(ep, DOFI_DEFERRED_REPORT);
+	return DOFI_EVENT_DEFERRED;
+}
+
+void dofi_event_count_receive(struct dofi_ep *ep, struct dofi_event *e)
+{
+	e->srq = &dofi_no_srq;
+	dofi_srq_check_soft_mark(ep);
+	dofi_srq_check_hard_mark(ep);
 }
 
 /* Reports the head of the queue, which is done. False: deferred. */
 ALWAYS_INLINE bool cq_report_head(struct dofi_ep *ep, struct dofi_queue *q, uint32_t head,
 				  struct dofi_dto *dto, struct dofi_evd *evd, bool recv)
 {
-	if (!cq_report_one(ep, q, dto, evd, recv))
+	/* No success follows a failure. A fabric may complete a send although the peer has stopped
+	 * receiving at the previous operation. */
+	if (q->failed && !recv)
+		dto->status = DAT_DTO_ERR_FLUSHED;
+	if (dto->status != DAT_DTO_SUCCESS)
+		q->failed = true;
+	if (dofi_dto_queue_event(ep, dto, evd, recv) == DOFI_EVENT_DEFERRED)
 		return false;
-	dofi_dto_count_done(ep->counts, dto->kind, dto->length, dto->status, recv);
+	if (!recv && dto->kind == DOFI_BIND)
+		dofi_rmr_bind_over(dto->rmr, dto->window);
 	atomic_store_explicit(&dto->state, DOFI_DTO_FREE, memory_order_relaxed);
 	atomic_store_explicit(&q->head, head + 1, memory_order_release);
 	return true;
@@ -66,34 +85,22 @@ void dofi_queue_rewind(struct dofi_ep *ep, struct dofi_queue *q)
 	dofi_unlock(&ep->lock);
 }
 
-void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
+ALWAYS_INLINE void cq_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd,
+			     bool recv)
 {
 	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
 	struct dofi_dto *dto;
 
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	for (; dofi_dto_is_done(dto = dofi_queue_at(q, head)); head++)
-		if (!cq_report_head(ep, q, head, dto, evd, dofi_dto_receives(dto)))
+		if (!cq_report_head(ep, q, head, dto, evd, recv))
 			return;
 	dofi_queue_rewind_if_empty(ep, q, head);
 }
 
-/* The same after `dto` has become done: usually it is the head and the only operation. */
-ALWAYS_INLINE void cq_report_this(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto,
-				  struct dofi_evd *evd, bool recv)
+void dofi_queue_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
 {
-	uint32_t head = atomic_load_explicit(&q->head, memory_order_relaxed);
-
-	if (dto == dofi_queue_at(q, head)) {
-		if (!cq_report_head(ep, q, head, dto, evd, recv))
-			return;
-		dto = dofi_queue_at(q, head + 1);
-		if (!dofi_dto_is_done(dto)) {
-			dofi_queue_rewind_if_empty(ep, q, head + 1);
-			return;
-		}
-	}
-	dofi_queue_report(ep, q, evd);
+	cq_report(ep, q, evd, q == &ep->rq);
 }
 
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd)
@@ -127,7 +134,7 @@ ALWAYS_INLINE void cq_finish(struct dofi_dto *dto, struct dofi_evd *evd, uint8_t
 		dofi_deferred_add(ep, DOFI_DEFERRED_EQ);
 		return;
 	}
-	cq_report_this(ep, q, dto, evd, recv);
+	cq_report(ep, q, evd, recv);
 	if (atomic_load_explicit(&q->waiting, memory_order_acquire))
 		dofi_deferred_add(ep, DOFI_DEFERRED_SUBMIT);
 	if (!recv && atomic_load_explicit(&ep->graceful, memory_order_acquire))
@@ -288,4 +295,36 @@ unsigned int dofi_cq_process(struct dofi_evd *evd, const struct fi_cq_data_entry
 	for (ssize_t i = 0; i < n; i++)
 		cq_complete(evd, &entry[i]);
 	return (unsigned int)n;
+}
+
+unsigned int dofi_evd_service(struct dofi_evd *evd)
+{
+	unsigned int total = 0, n;
+	uint32_t before;
+
+	dofi_lock(&evd->lock);
+	before = evd->notified;
+	do {
+		n = dofi_cq_read_batch(evd);
+		total += n;
+	} while (n && total < SERVICE_LIMIT);
+	evd->served |= total != 0;
+	dofi_evd_notify(evd, before);
+	dofi_unlock(&evd->lock);
+	return total;
+}
+
+void dofi_evd_drain(struct dofi_evd *evd)
+{
+	for (int i = 0; i < DRAIN_ROUNDS && dofi_evd_service(evd) >= SERVICE_LIMIT; i++)
+		;
+}
+
+bool dofi_cq_may_sleep(struct dofi_evd *evd)
+{
+	struct fid *fid = &evd->cq->fid;
+
+	DOFI_ASSERT_LOCKED(&evd->lock);
+	DOFI_NO_CANCEL();
+	return !fi_trywait(evd->obj.ia->fab.fabric, &fid, 1);
 }

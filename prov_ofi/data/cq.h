@@ -46,7 +46,7 @@ static inline unsigned int dofi_cq_read_batch(struct dofi_evd *evd)
 /* data/evd_dequeue.c */
 /* Copies and removes the head of the ring, which is not empty. Caller holds evd->lock. */
 void dofi_evd_pop(struct dofi_evd *evd, DAT_EVENT *event);
-/* Reading for others than the taker of an event (data/cq_service.c). */
+/* Reading for others than the taker of an event. */
 /* Reads the CQ until it is empty (at most a few hundred entries); for the progress thread and
  * teardown. Returns the number of completions read. */
 unsigned int dofi_evd_service(struct dofi_evd *evd);
@@ -57,6 +57,9 @@ bool dofi_cq_may_sleep(struct dofi_evd *evd);
 
 /* Reports completed operations at the head of a queue. Caller holds the lock of its EVD. */
 void dofi_dto_report(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_evd *evd);
+/* The same; takes that lock. Operations that the fabric does not execute, or that are posted to a
+ * disconnected EP, complete at once, after all earlier ones. */
+void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
 /* Completes a request that the fabric does not execute. Caller holds ep->lock. */
 void dofi_dto_finish(struct dofi_dto *dto, uint8_t status);
 /* The same for both queues, if the EP is open; ep->lock may be held. */

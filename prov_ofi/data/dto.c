@@ -138,8 +138,11 @@ struct order {
 	DAT_DTO_COOKIE cookie;
 	DAT_COMPLETION_FLAGS flags;
 	const DAT_RMR_TRIPLET *remote;
-	uint32_t inv_key;          /* send with invalidation; immediate data */
-	bool into_rmr;             /* read: the segment is named by the key of an RMR */
+	uint32_t inv_key;     /* send with invalidation; immediate data */
+	bool into_rmr;        /* read: the segment is named by the key of an RMR */
+	DAT_RETURN bad_flags; /* subtype naming the flags' argument; 0: that of the rule */
+	struct dofi_rmr *rmr; /* bind */
+	struct dofi_window *window;
 	uint64_t operand[2];       /* atomic operations */
 	const union dofi_addr *to; /* datagram */
 	uint32_t qpn;
@@ -168,7 +171,7 @@ ALWAYS_INLINE DAT_RETURN dto_check_args(const struct dofi_ep *ep, const struct o
 		return DOFI_ERR(DAT_MODEL_NOT_SUPPORTED, 0);
 	if (!dto_flags_ok(ep, o->kind, o->flags))
 		return DOFI_ERR(DAT_INVALID_PARAMETER,
-				o->into_rmr ? DAT_INVALID_ARG5 : rules[o->kind].bad_flags);
+				o->bad_flags ? o->bad_flags : rules[o->kind].bad_flags);
 	return DAT_SUCCESS;
 }
 
@@ -243,6 +246,12 @@ ALWAYS_INLINE DAT_RETURN dto_fill(struct dofi_ep *ep, struct dofi_dto *dto, cons
 	DAT_LMR_TRIPLET dest;
 	DAT_RETURN ret;
 
+	if (o->kind == DOFI_BIND) {
+		dto->length = 0;
+		dto->rmr = o->rmr;
+		dto->window = o->window;
+		return DAT_SUCCESS;
+	}
 	if (o->kind == DOFI_RECV) {
 		dto->memory = o->n == 1 ? o->iov->lmr_context : 0;
 		return dto_reserve_slot(ep->obj.ia, ep->pz, dto, o->n, o->iov);
@@ -375,28 +384,14 @@ DAT_RETURN dofi_dto_may_bind(struct dofi_ep *ep)
 DAT_RETURN dofi_dto_post_bind(struct dofi_ep *ep, struct dofi_rmr *rmr, struct dofi_window *window,
 			      DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-	struct dofi_queue *q = &ep->sq;
-	struct dofi_dto *dto;
-	DAT_DTO_COOKIE as_dto;
-	DAT_RETURN ret;
+	struct order o = { .kind = DOFI_BIND,
+			   .flags = flags,
+			   .bad_flags = window ? DAT_INVALID_ARG4 : DAT_INVALID_ARG2,
+			   .rmr = rmr,
+			   .window = window };
 
-	dofi_lock(&ep->lock);
-	ret = dofi_ep_live(ep) ? dto_check_state(ep, DOFI_BIND)
-			       : DOFI_ERR(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-	if (!ret && !dto_flags_ok(ep, DOFI_BIND, flags))
-		ret = DOFI_ERR(DAT_INVALID_PARAMETER, window ? DAT_INVALID_ARG4 : DAT_INVALID_ARG2);
-	if (!ret && !dto_queue_has_slot(ep, q))
-		ret = DOFI_ERR(DAT_INSUFFICIENT_RESOURCES, 0);
-	if (!ret) {
-		dto = dofi_queue_at(q, atomic_load_explicit(&q->tail, memory_order_relaxed));
-		dto->length = 0;
-		dto->rmr = rmr;
-		dto->window = window;
-		memcpy(&as_dto, &cookie, sizeof(as_dto));
-		dto_enqueue(ep, q, dto, DOFI_BIND, as_dto, flags);
-	}
-	dofi_unlock(&ep->lock);
-	return ret;
+	memcpy(&o.cookie, &cookie, sizeof(o.cookie));
+	return dto_post_order(ep, &o);
 }
 
 DAT_RETURN dofi_ep_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
@@ -461,7 +456,8 @@ DAT_RETURN dofi_ep_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET
 						   .cookie = cookie,
 						   .flags = flags,
 						   .remote = remote,
-						   .into_rmr = true });
+						   .into_rmr = true,
+						   .bad_flags = DAT_INVALID_ARG5 });
 }
 
 DAT_RETURN dofi_ep_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *iov,

@@ -4,23 +4,28 @@
 #include "data/srq_cq.h"
 #include "object/rmr.h"
 
-static void dto_with_queue(struct dofi_ep *ep, bool recv,
+static void dto_with_queue(struct dofi_ep *ep, struct dofi_queue *q,
 			   void (*fn)(struct dofi_ep *, struct dofi_queue *, struct dofi_evd *))
 {
-	struct dofi_evd *evd = recv ? ep->recv_evd : ep->req_evd;
+	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
 	uint32_t before;
 
 	dofi_lock(&evd->lock);
 	before = evd->notified;
-	fn(ep, recv ? &ep->rq : &ep->sq, evd);
+	fn(ep, q, evd);
 	dofi_evd_notify(evd, before);
 	dofi_unlock(&evd->lock);
 }
 
+void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q)
+{
+	dto_with_queue(ep, q, dofi_dto_report);
+}
+
 void dofi_dto_report_rest(struct dofi_ep *ep)
 {
-	dto_with_queue(ep, true, dofi_dto_report);
-	dto_with_queue(ep, false, dofi_dto_report);
+	dofi_dto_report_done(ep, &ep->rq);
+	dofi_dto_report_done(ep, &ep->sq);
 }
 
 void dofi_dto_open(struct dofi_ep *ep)
@@ -38,6 +43,10 @@ static void dto_flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dof
 
 		if (atomic_load(&dto->state) == DOFI_DTO_DONE)
 			continue;
+		if (ep->ud && q == &ep->rq) {
+			dto->kind = DOFI_RECV_UD;
+			dto->immed = AF_UNSPEC; /* no source */
+		}
 		dto->status = DAT_DTO_ERR_FLUSHED;
 		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
 	}
@@ -47,8 +56,8 @@ static void dto_flush_queue(struct dofi_ep *ep, struct dofi_queue *q, struct dof
 void dofi_dto_flush(struct dofi_ep *ep)
 {
 	atomic_store_explicit(&ep->open, true, memory_order_release);
-	dto_with_queue(ep, true, dto_flush_queue);
-	dto_with_queue(ep, false, dto_flush_queue);
+	dto_with_queue(ep, &ep->rq, dto_flush_queue);
+	dto_with_queue(ep, &ep->sq, dto_flush_queue);
 }
 
 void dofi_dto_requeue(struct dofi_ep *ep)
@@ -99,6 +108,6 @@ static void dto_forget_queue(struct dofi_ep *ep, struct dofi_queue *q, struct do
 
 void dofi_dto_forget(struct dofi_ep *ep)
 {
-	dto_with_queue(ep, true, dto_forget_queue);
-	dto_with_queue(ep, false, dto_forget_queue);
+	dto_with_queue(ep, &ep->rq, dto_forget_queue);
+	dto_with_queue(ep, &ep->sq, dto_forget_queue);
 }

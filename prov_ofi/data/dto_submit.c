@@ -13,20 +13,6 @@
 #include "object/rmr.h"
 #include "object/deferred_work.h"
 
-/* Operations that the fabric does not execute, or that are posted to a disconnected EP, complete at
- * once, after all earlier ones. */
-void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q)
-{
-	struct dofi_evd *evd = q == &ep->rq ? ep->recv_evd : ep->req_evd;
-	uint32_t before;
-
-	dofi_lock(&evd->lock);
-	before = evd->notified;
-	dofi_dto_report(ep, q, evd);
-	dofi_evd_notify(evd, before);
-	dofi_unlock(&evd->lock);
-}
-
 /* Puts the bind into effect: the new key is valid, and the former is not, before any later request
  * is handed over. */
 static void dto_bind_now(struct dofi_ep *ep, struct dofi_queue *q, struct dofi_dto *dto)

@@ -88,7 +88,5 @@ ALWAYS_INLINE bool dofi_dto_submit_any(struct dofi_ep *ep, struct dofi_queue *q,
 void dofi_dto_submit(struct dofi_ep *ep);
 /* The same for one queue. */
 void dofi_dto_submit_queue(struct dofi_ep *ep, struct dofi_queue *q);
-/* Reports completed operations at the head of a queue; takes the lock of its EVD. */
-void dofi_dto_report_done(struct dofi_ep *ep, struct dofi_queue *q);
 
 #endif

@@ -5,7 +5,7 @@
  * successful completion of the next operation in order, is returned directly.
  */
 #include "data/amo.h"
-#include "data/cq_inline.h"
+#include "data/dto_event.h"
 #include "fabric/fab_ops.h"
 #include "object/coll_handle.h"
 #include "object/deferred_work.h"

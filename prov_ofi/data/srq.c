@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "data/cq.h"
 #include "data/dto.h"
-#include "data/srq.h"
 #include "data/srq_cq.h"
 #include "base/dat_error.h"
 #include "object/async_evd.h"

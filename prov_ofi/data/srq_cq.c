@@ -121,26 +121,14 @@ static bool srq_report(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd
 	if (!dto->status)
 		dofi_srq_check_hard_mark(ep);
 
-	event_state = dofi_dto_queue_event(ep, dto, evd, dto->status, true);
+	event_state = dofi_dto_queue_event(ep, dto, evd, true);
 	if (event_state == DOFI_EVENT_DEFERRED)
 		return false;
-	dofi_dto_count_done(ep->counts, dto->kind, dto->length, dto->status, true);
 	srq_give_back(srq, dto);
 	/* Only now: the entry that this frees needs a descriptor. */
 	if (event_state == DOFI_EVENT_NONE)
 		dofi_srq_dequeued(srq, ep);
 	return true;
-}
-
-static struct dofi_dto *srq_take_waiting(struct dofi_ep *ep)
-{
-	struct dofi_dto *dto = ep->shared.first;
-
-	if (dto)
-		ep->shared.first = dto->next;
-	if (!ep->shared.first)
-		ep->shared.last = &ep->shared.first;
-	return dto;
 }
 
 void dofi_srq_report(struct dofi_ep *ep, struct dofi_evd *evd)
@@ -172,30 +160,28 @@ void dofi_srq_finish(struct dofi_ep *ep, struct dofi_dto *dto, struct dofi_evd *
 {
 	DOFI_ASSERT_LOCKED(&evd->lock);
 	srq_check_marks(dto->srq, ep);
-	if (atomic_load_explicit(&ep->open, memory_order_acquire)) {
-		/* The EP may just have opened: report earlier completions first. */
-		dofi_srq_report(ep, evd);
-		if (!ep->shared.first && srq_report(ep, dto, evd))
-			return;
-	} else {
-		dofi_deferred_add(ep, DOFI_DEFERRED_EQ);
-	}
+	/* The EP may just have opened: earlier completions are reported first. */
 	dto->next = NULL;
 	*ep->shared.last = dto;
 	ep->shared.last = &dto->next;
+	if (atomic_load_explicit(&ep->open, memory_order_acquire))
+		dofi_srq_report(ep, evd);
+	else
+		dofi_deferred_add(ep, DOFI_DEFERRED_EQ);
 }
 
 void dofi_srq_forget(struct dofi_ep *ep)
 {
-	struct dofi_dto *dto;
+	struct dofi_dto *dto = ep->shared.first, *next;
 
 	DOFI_ASSERT_LOCKED(&ep->recv_evd->lock);
-	while ((dto = srq_take_waiting(ep))) {
-		struct dofi_srq *srq = dto->srq;
-
-		srq_give_back(srq, dto);
-		dofi_srq_dequeued(srq, ep);
+	for (; dto; dto = next) {
+		next = dto->next;
+		srq_give_back(ep->srq, dto);
+		dofi_srq_dequeued(ep->srq, ep);
 	}
+	ep->shared.first = NULL;
+	ep->shared.last = &ep->shared.first;
 }
 
 void dofi_srq_disown(struct dofi_ep *ep, struct dofi_evd *evd)

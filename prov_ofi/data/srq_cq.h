@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completions of SRQ buffers: from data/cq.c through here to the event (data/dto_event.h). Unless
- * stated otherwise, the caller holds the lock of the EP's receive EVD.
+/* Shared receive queues: their EPs, and completions of their buffers, from data/cq.c through
+ * data/srq_cq.c to the event (data/dto_event.h). Unless stated otherwise, the caller of the latter
+ * holds the lock of the EP's receive EVD.
  */
 #ifndef DOFI_SRQ_CQ_H
 #define DOFI_SRQ_CQ_H
 
 #include "object/srq.h"
+
+/* Attach the EP to the SRQ from which it receives; detach it. */
+void dofi_srq_attach(struct dofi_srq *srq, struct dofi_ep *ep);
+void dofi_srq_detach(struct dofi_ep *ep);
+void dofi_srq_destroy(struct dofi_srq *srq);
+
+/* ---- data/srq_cq.c ---- */
 
 /* Posts a buffer to the fabric. Needs no lock of an EVD. */
 int dofi_srq_submit(struct dofi_srq *srq, struct dofi_dto *dto);

@@ -171,25 +171,7 @@ void dofi_ud_submit(struct dofi_ep *ep, struct dofi_queue *q)
 
 void dofi_ud_flush(struct dofi_ep *ep)
 {
-	struct dofi_queue *q = &ep->rq;
-	uint32_t before, tail;
-
 	dofi_lock(&ep->lock);
-	dofi_lock(&ep->recv_evd->lock);
-	before = ep->recv_evd->notified;
-	tail = atomic_load_explicit(&q->tail, memory_order_relaxed);
-	for (uint32_t i = atomic_load(&q->head); q->dto && i != tail; i++) {
-		struct dofi_dto *dto = dofi_queue_at(q, i);
-
-		if (atomic_load(&dto->state) == DOFI_DTO_DONE)
-			continue;
-		dto->kind = DOFI_RECV_UD;
-		dto->immed = AF_UNSPEC;
-		dto->status = DAT_DTO_ERR_FLUSHED;
-		atomic_store_explicit(&dto->state, DOFI_DTO_DONE, memory_order_release);
-	}
-	dofi_dto_report(ep, q, ep->recv_evd);
-	dofi_evd_notify(ep->recv_evd, before);
-	dofi_unlock(&ep->recv_evd->lock);
+	dofi_dto_flush(ep);
 	dofi_unlock(&ep->lock);
 }
