@@ -89,4 +89,32 @@ static inline void pair_both_ended(struct pair *p)
 	ASSERT_EQ(side_state(&p->b), DAT_EP_STATE_DISCONNECTED);
 }
 
+/* Two connected endpoints; the words of each may be operated on by the other, results come to the
+ * endpoint's own buffer. */
+struct rig {
+	struct pair p;
+	struct buf words;
+};
+
+static inline void rig_open_priv(struct rig *r, int priv)
+{
+	pair_up(&r->p);
+	buf_make(&r->words, &r->p.node, 4096, priv);
+	memset(r->words.mem, 0, 4096);
+}
+
+static inline void rig_open(struct rig *r)
+{
+	rig_open_priv(r, PRIV_ATOMIC);
+}
+
+static inline void rig_close(struct rig *r)
+{
+	OK(dat_ep_free(r->p.a.ep));
+	OK(dat_ep_free(r->p.b.ep));
+	r->p.a.ep = r->p.b.ep = NULL;
+	buf_free(&r->words);
+	pair_close(&r->p);
+}
+
 #endif

@@ -4,16 +4,15 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <stdatomic.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+#include "../lib/caller.h"
 
 static atomic_int bells;
 
@@ -61,17 +60,13 @@ int starve_end(void)
 
 #define EXPORT __attribute__((visibility("default")))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
-#define RANGES 8
 
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *p, size_t size);
 
-/* The text segments of the libraries under test. */
-static struct {
-	uintptr_t from, to;
-} range[RANGES];
-static atomic_int ranges, skip, left, failed;
+static struct callers callers;
+static atomic_int skip, left, failed;
 static atomic_bool armed;
 
 bool starve_works(void)
@@ -79,32 +74,10 @@ bool starve_works(void)
 	return true;
 }
 
-static int note_range(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	int n = atomic_load(&ranges);
-
-	(void)size;
-	(void)arg;
-	if (!strstr(info->dlpi_name, "libdaplofi") && !strstr(info->dlpi_name, "libdat"))
-		return 0;
-	for (int i = 0; i < info->dlpi_phnum && n < RANGES; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-
-		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X))
-			continue;
-		range[n].from = info->dlpi_addr + ph->p_vaddr;
-		range[n].to = range[n].from + ph->p_memsz;
-		n++;
-	}
-	atomic_store(&ranges, n);
-	return 0;
-}
-
 void starve_from(int number, int more)
 {
 	atomic_store(&armed, false);
-	atomic_store(&ranges, 0);
-	dl_iterate_phdr(note_range, NULL);
+	callers_find(&callers);
 	atomic_store(&skip, number);
 	atomic_store(&left, more < 0 ? INT32_MAX : more + 1);
 	atomic_store(&failed, 0);
@@ -122,19 +95,10 @@ int starve_end(void)
 	return atomic_load(&failed);
 }
 
-static bool is_ours(uintptr_t caller)
-{
-	int n = atomic_load(&ranges);
-
-	for (int i = 0; i < n; i++)
-		if (caller >= range[i].from && caller < range[i].to)
-			return true;
-	return false;
-}
-
 static bool fails(uintptr_t caller)
 {
-	if (!atomic_load_explicit(&armed, memory_order_acquire) || !is_ours(caller))
+	if (!atomic_load_explicit(&armed, memory_order_acquire) ||
+	    caller_at(&callers, caller) != CALLER_OURS)
 		return false;
 	if (atomic_fetch_sub(&skip, 1) > 0)
 		return false;

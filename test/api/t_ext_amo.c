@@ -11,27 +11,6 @@
 
 #define LEN 40000
 
-struct rig {
-	struct pair p;
-	struct buf words;
-};
-
-static void rig_open(struct rig *r)
-{
-	pair_up(&r->p);
-	buf_make(&r->words, &r->p.node, 4096, PRIV_ATOMIC);
-	memset(r->words.mem, 0, 4096);
-}
-
-static void rig_close(struct rig *r)
-{
-	OK(dat_ep_free(r->p.a.ep));
-	OK(dat_ep_free(r->p.b.ep));
-	r->p.a.ep = r->p.b.ep = NULL;
-	buf_free(&r->words);
-	pair_close(&r->p);
-}
-
 static uint64_t word(struct rig *r)
 {
 	return __atomic_load_n((uint64_t *)(void *)r->words.mem, __ATOMIC_SEQ_CST);

@@ -2,34 +2,6 @@
 /* Tests the InfiniBand extension: atomic operations on the peer's memory. */
 #include "ext.h"
 
-/* Two connected endpoints; the words of each may be operated on by the other, results come to the
- * endpoint's own buffer. */
-struct rig {
-	struct pair p;
-	struct buf words;
-};
-
-static void rig_open_priv(struct rig *r, int priv)
-{
-	pair_up(&r->p);
-	buf_make(&r->words, &r->p.node, 4096, priv);
-	memset(r->words.mem, 0, 4096);
-}
-
-static void rig_open(struct rig *r)
-{
-	rig_open_priv(r, PRIV_ATOMIC);
-}
-
-static void rig_close(struct rig *r)
-{
-	OK(dat_ep_free(r->p.a.ep));
-	OK(dat_ep_free(r->p.b.ep));
-	r->p.a.ep = r->p.b.ep = NULL;
-	buf_free(&r->words);
-	pair_close(&r->p);
-}
-
 static uint64_t *word(struct rig *r, int i)
 {
 	return (uint64_t *)(void *)r->words.mem + i;

@@ -3,10 +3,8 @@
 #include "inject.h"
 
 #include <execinfo.h>
-#include <link.h>
-#include <stdatomic.h>
-#include <stdint.h>
-#include <string.h>
+
+#include "../lib/caller.h"
 
 /*
  * Calls of one place in the code that count, in one run: loops and polls would make the rest of
@@ -14,7 +12,6 @@
  */
 #define CALLS_PER_PLACE 12
 #define PLACES 4096
-#define RANGES 16
 
 static const struct {
 	const char *name, *function;
@@ -29,13 +26,7 @@ static const struct {
 #undef ERROR_ENTRY
 };
 
-/* The text segments of the libraries. */
-static struct {
-	uintptr_t from, to;
-	bool libfabric;
-} range[RANGES];
-static int ranges;
-
+static struct callers callers;
 static atomic_bool counting;
 static atomic_int failing; /* a kind; -1: none */
 static bool failing_libfabric;
@@ -69,50 +60,17 @@ int fault_error(int kind)
 	return kinds[kind].how;
 }
 
-static int note_range(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	bool libfabric = strstr(info->dlpi_name, "libfabric") != NULL;
-
-	(void)size;
-	(void)arg;
-	if (!libfabric && !strstr(info->dlpi_name, "libdaplofi") &&
-	    !strstr(info->dlpi_name, "/libdat"))
-		return 0;
-	for (int i = 0; i < info->dlpi_phnum && ranges < RANGES; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-
-		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X))
-			continue;
-		range[ranges].from = info->dlpi_addr + ph->p_vaddr;
-		range[ranges].to = range[ranges].from + ph->p_memsz;
-		range[ranges++].libfabric = libfabric;
-	}
-	return 0;
-}
-
-static int range_of(const void *caller)
-{
-	for (int i = 0; i < ranges; i++)
-		if ((uintptr_t)caller >= range[i].from && (uintptr_t)caller < range[i].to)
-			return i;
-	return -1;
-}
-
 bool fault_from_provider(const void *caller)
 {
-	int i;
-
-	if (!ranges)
-		dl_iterate_phdr(note_range, NULL);
-	i = range_of(caller);
-	return i >= 0 && !range[i].libfabric;
+	if (!callers.count)
+		callers_find(&callers);
+	return caller_at(&callers, (uintptr_t)caller) == CALLER_OURS;
 }
 
 static void begin(int kind, bool libfabric, long number, bool all)
 {
 	atomic_store(&counting, false);
-	ranges = 0;
-	dl_iterate_phdr(note_range, NULL);
+	callers_find(&callers);
 	memset(calls, 0, sizeof(calls));
 	memset(place, 0, sizeof(place));
 	failing_libfabric = libfabric;
@@ -196,15 +154,17 @@ static int place_visit(int first, const void *caller)
 
 FAULT_PLAIN int fault_now(enum fault_fn first, const void *caller)
 {
-	int kind, how = 0, at;
+	enum caller library = CALLER_OURS;
+	int kind, how = 0;
 	bool traced, libfabric;
 
 	if (!atomic_load_explicit(&counting, memory_order_acquire))
 		return 0;
-	at = caller ? range_of(caller) : 0;
-	if (at < 0)
+	if (caller)
+		library = caller_at(&callers, (uintptr_t)caller);
+	if (library == CALLER_OTHER)
 		return 0;
-	libfabric = caller && range[at].libfabric;
+	libfabric = library == CALLER_LIBFABRIC;
 	while (atomic_flag_test_and_set_explicit(&busy, memory_order_acquire))
 		;
 	kind = atomic_load(&failing);

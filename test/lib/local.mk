@@ -9,6 +9,7 @@ libdattest_la_SOURCES = \
 	test/lib/delay.c \
 	test/lib/delay.h \
 	test/lib/harness.c \
+	test/lib/caller.h \
 	test/lib/harness.h \
 	test/lib/harness_int.h \
 	test/lib/proc.c

@@ -9,7 +9,6 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,12 +16,12 @@
 #include <time.h>
 
 #include "soak.h"
+#include "../lib/caller.h"
 
 /* Sanitizers call these functions before their memory exists. */
 #define PLAIN __attribute__((no_sanitize("address", "undefined", "thread")))
 #define EXPORT PLAIN __attribute__((visibility("default")))
 #define CALLER ((uintptr_t)__builtin_return_address(0))
-#define RANGES 8
 
 /* The next definition, as `real`: the sanitizer's or the C library's. */
 #define REAL(fn_) \
@@ -33,34 +32,12 @@
 		atomic_store_explicit(&kept_, real, memory_order_relaxed); \
 	}
 
-/* The text segments of libdat and the provider. */
-static struct {
-	uintptr_t from, to;
-} range[RANGES];
-static int ranges;
+static struct callers callers;
 static _Atomic int side = -1; /* of this process; -1: nothing is disturbed */
-
-static int note_range(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	(void)size;
-	(void)arg;
-	if (!strstr(info->dlpi_name, "libdaplofi") && !strstr(info->dlpi_name, "/libdat"))
-		return 0;
-	for (int i = 0; i < info->dlpi_phnum && ranges < RANGES; i++) {
-		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
-
-		if (ph->p_type != PT_LOAD || !(ph->p_flags & PF_X))
-			continue;
-		range[ranges].from = info->dlpi_addr + ph->p_vaddr;
-		range[ranges++].to = info->dlpi_addr + ph->p_vaddr + ph->p_memsz;
-	}
-	return 0;
-}
 
 void soak_shim_begin(bool active)
 {
-	ranges = 0;
-	dl_iterate_phdr(note_range, NULL);
+	callers_find(&callers);
 	side = active;
 }
 
@@ -132,18 +109,12 @@ static PLAIN bool is_refused(uintptr_t caller)
 	int me = atomic_load_explicit(&side, memory_order_relaxed);
 	uint32_t one_of = me < 0 ? 0 : soak_shared->refuse[me];
 
-	if (!one_of)
+	if (!one_of || caller_at(&callers, caller) != CALLER_OURS ||
+	    atomic_fetch_add(&calls, 1) % one_of)
 		return false;
-	for (int i = 0; i < ranges; i++) {
-		if (caller < range[i].from || caller >= range[i].to)
-			continue;
-		if (atomic_fetch_add(&calls, 1) % one_of)
-			return false;
-		soak_shared->refused[me]++;
-		errno = ENOMEM;
-		return true;
-	}
-	return false;
+	soak_shared->refused[me]++;
+	errno = ENOMEM;
+	return true;
 }
 
 EXPORT void *malloc(size_t size)
