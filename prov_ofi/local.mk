@@ -60,7 +60,6 @@ dofi_common_sources = \
 	prov_ofi/msgep/frame.h \
 	prov_ofi/msgep/inner.c prov_ofi/msgep/inner.h \
 	prov_ofi/msgep/iov.h \
-	prov_ofi/msgep/lock.h \
 	prov_ofi/msgep/msgep.h \
 	prov_ofi/msgep/object/cq_poll.c prov_ofi/msgep/object/cq_poll.h \
 	prov_ofi/msgep/object/cq_ready.c prov_ofi/msgep/ready.h \

@@ -2,7 +2,7 @@
 /* Assertions of debug builds (configure --enable-debug); in other builds they vanish, and their
  * arguments are not evaluated.
  *
- * Each thread records the locks that it holds, of all types (base/lock.h, msgep/lock.h). The record
+ * Each thread records the locks that it holds, of all types (base/lock.h). The record
  * belongs to the thread, so it needs no lock. A wait on a condition variable leaves it unchanged:
  * the thread executes nothing until it has the lock again.
  */

@@ -4,6 +4,9 @@
  * queue takes one; over shared memory, mutexes of the C library took a tenth of a message's time.
  * Contended callers sleep in the kernel.
  *
+ * dofi_unlock() accesses the lock after another thread can take it. So an object is freed only when
+ * its users have released another lock, under which they hold this one.
+ *
  * Builds for ThreadSanitizer use pthread mutexes, which it understands. Debug builds record the
  * owner of each lock, including pthread mutexes: sources that take one include this header.
  */

@@ -29,6 +29,8 @@
  *   domain->mr_lock (read), srx->lock, domain->transport_lock, ready->write_lock
  *   domain->wait_lock
  *   cq->lock, eq->event_lock, the inbox's lock: no other lock is taken under them
+ * Those of eq are mutexes, which no thread takes per operation; mr_lock is held during
+ * copies, which must not wait for each other. The others are of the type in base/lock.h.
  */
 #ifndef DOFI_MSGEP_H
 #define DOFI_MSGEP_H
@@ -46,7 +48,6 @@
 #include "base/timer.h"
 #include "fabric/fab.h"
 #include "msgep/frame.h"
-#include "msgep/lock.h"
 
 #define MSGEP_IOV_MAX DOFI_IOV_MAX
 /* Segments that a request or a receive has room for, and that one frame lists. Longer lists are not
@@ -102,14 +103,14 @@ struct msgep_domain {
 	pthread_rwlock_t mr_lock; /* held for reading while a region is accessed */
 	struct dofi_key_map mrs;  /* regions by key; mr_lock */
 	struct dofi_list ep_list; /* all endpoints; mr_lock */
-	pthread_mutex_t transport_lock;
+	struct dofi_lock transport_lock;
 	void *transport_data;      /* state of the transport: struct rdm_net, struct pair_net;
 				    * or NULL */
 	struct msgep_inbox *inbox; /* of transports that carry the handshake (inbox.h) */
-	struct msgep_lock wait_lock;
+	struct dofi_lock wait_lock;
 	/* Held, with wait_lock, to change the list of queues, and while one of them is polled for
 	 * the consumer of another (cq_poll.c). */
-	struct msgep_lock serve_lock;
+	struct dofi_lock serve_lock;
 	struct dofi_list cqs;     /* serve_lock or wait_lock to read */
 	struct dofi_list *served; /* link of the queue that was polled last so; serve_lock */
 	/* The queue whose epfd contains wait_fds; wait_lock to write. */
@@ -148,7 +149,7 @@ struct msgep_cq {
 	struct fid_cq fid;
 	struct msgep_domain *domain;
 	struct dofi_list link; /* domain->cqs */
-	struct msgep_lock poll;
+	struct dofi_lock poll;
 	/* Bound for either direction, each once. The first n_active are polled each time, those up
 	 * to n_polled in turn (cq_poll.c); the others are announced by a ready ring. */
 	struct msgep_cq_ep *eps;
@@ -164,7 +165,7 @@ struct msgep_cq {
 	uint64_t next_network_poll;   /* see msgep_cq_polls_network() */
 	uint32_t served_polls;        /* `polls` after the last poll for another queue */
 	uint32_t skip, skipped;       /* empty polls between two visits of other queues; so far */
-	struct msgep_lock lock;
+	struct dofi_lock lock;
 	struct msgep_completion *ring; /* capacity is a power of two; grows, loses nothing */
 	uint32_t capacity;
 	_Atomic uint32_t head, tail;
@@ -321,7 +322,7 @@ struct msgep_ep {
 	struct msgep_eq *eq;
 	struct msgep_cq *tx_cq, *rx_cq;
 	struct msgep_srx *srx;
-	struct msgep_lock lock;
+	struct dofi_lock lock;
 	struct msgep_cq_direct *cq_direct; /* of the lock holder; NULL: it reads no
 					    * queue */
 	_Atomic int state;                 /* enum msgep_state */

@@ -57,11 +57,11 @@ struct msgep_ready {
 	void *map; /* NULL: there are too few connections */
 	int fd;    /* passive side: of the memory; else -1 */
 
-	struct msgep_lock write_lock;
+	struct dofi_lock write_lock;
 	uint32_t tail; /* number of the last entry */
 	struct msgep_ready_ring *out;
 
-	_Alignas(64) struct msgep_lock read_lock;
+	_Alignas(64) struct dofi_lock read_lock;
 	_Atomic uint32_t head;     /* number of the last entry that was read */
 	_Atomic uint32_t n_active; /* written under read_lock, like all that follow */
 	struct msgep_ready_ring *in;
@@ -77,11 +77,11 @@ static inline bool msgep_ready_put(struct msgep_ready *r, uint32_t number, bool 
 {
 	uint32_t tail;
 
-	msgep_lock(&r->write_lock);
+	dofi_lock(&r->write_lock);
 	tail = ++r->tail;
 	atomic_store_explicit(&r->out->entries[tail % MSGEP_READY_ROOM],
 			      (uint64_t)tail << 32 | number, memory_order_release);
-	msgep_unlock(&r->write_lock);
+	dofi_unlock(&r->write_lock);
 	if (fences)
 		atomic_fetch_add(&r->out->asleep, 0);
 	atomic_signal_fence(memory_order_seq_cst);

@@ -15,6 +15,8 @@
  *   dofi_count_base_lock   values of counters at their last reset; before evd->lock
  *   obj_lock, deferred_lock, mr_lock, lmr.lock: leaf locks, except that obj_lock and lmr.lock may
  *   be taken under mr_lock
+ * Those of EPs, EVDs and SRQs are of the type in base/lock.h. The others are mutexes, because they
+ * are held during system calls or allocations, or used with condition variables.
  * No lock is held while a consumer's agent is called.
  */
 #ifndef DOFI_IA_H

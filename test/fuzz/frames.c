@@ -356,13 +356,13 @@ static void step(void)
 		revoked_bits = some(0);
 		break;
 	}
-	msgep_lock(&ep.lock);
+	dofi_lock(&ep.lock);
 	msgep_proto_progress(&ep);
 	MUST(ep.txq.tail - ep.txq.head <= ep.txq.capacity);
 	MUST(ep.unacked.tail - ep.unacked.head <= ep.unacked.capacity);
 	MUST(ep.reads.tail - ep.reads.head <= ep.reads.capacity);
 	MUST(ep.target_read_tail - ep.target_read_head <= MSGEP_TARGET_READS);
-	msgep_unlock(&ep.lock);
+	dofi_unlock(&ep.lock);
 }
 
 static struct msgep_tx *queue(struct msgep_txq *q, uint32_t room)
@@ -380,7 +380,7 @@ static void set_up(void)
 	pthread_rwlock_init(&domain.mr_lock, NULL);
 	dofi_key_map_init(&domain.mrs);
 	dofi_list_init(&domain.ep_list);
-	msgep_lock_init(&ep.lock);
+	dofi_lock_init(&ep.lock);
 	ep.domain = &domain;
 	ep.transport = &transport;
 	ep.sock = -1;

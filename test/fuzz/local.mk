@@ -100,7 +100,8 @@ test_fuzz_driver_packets_SOURCES = \
 	test/fuzz/fake.c test/fuzz/fake.h test/fuzz/fuzz.h
 fuzz_packets_code = \
 	prov_ofi/base/port_range.c prov_ofi/base/addr.c prov_ofi/base/error_text.c \
-	prov_ofi/base/debug.c prov_ofi/base/forkfd.c prov_ofi/fabric/fab_info.c \
+	prov_ofi/base/debug.c prov_ofi/base/forkfd.c prov_ofi/base/lock.c \
+	prov_ofi/fabric/fab_info.c \
 	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/inner.c prov_ofi/msgep/rdm/rdm.c \
 	prov_ofi/msgep/rdm/rdm_recv.c prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_packets.c prov_ofi/msgep/rdm/rdm_open.c \
@@ -114,7 +115,8 @@ test_fuzz_driver_frames_SOURCES = \
 	test/fuzz/frames.c test/fuzz/driver.c test/fuzz/fuzz.h
 fuzz_frames_code = \
 	prov_ofi/base/addr.c prov_ofi/base/error_text.c prov_ofi/base/debug.c \
-	prov_ofi/base/key_map.c prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c \
+	prov_ofi/base/key_map.c prov_ofi/base/lock.c \
+	prov_ofi/msgep/object/mr.c prov_ofi/msgep/object/post.c \
 	prov_ofi/msgep/object/proto.c prov_ofi/msgep/object/proto_bulk.c \
 	prov_ofi/msgep/object/proto_ext.c prov_ofi/msgep/object/proto_read.c \
 	prov_ofi/msgep/object/proto_rx.c
@@ -149,7 +151,7 @@ test_fuzz_driver_pairs_LDADD = prov_ofi/libdaplofi-common.la -lpthread
 test_fuzz_driver_ready_SOURCES = \
 	test/fuzz/ready.c test/fuzz/driver.c test/fuzz/fuzz.h
 fuzz_ready_code = \
-	prov_ofi/base/debug.c prov_ofi/msgep/object/cq_ready.c
+	prov_ofi/base/debug.c prov_ofi/base/lock.c prov_ofi/msgep/object/cq_ready.c
 test_fuzz_driver_ready_CPPFLAGS = $(test_fuzz_driver_cm_msg_CPPFLAGS)
 test_fuzz_driver_ready_LDADD = prov_ofi/libdaplofi-common.la -lpthread
 

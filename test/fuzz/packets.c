@@ -366,7 +366,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fabric_open(byte() & 1);
 	memset(&domain, 0, sizeof(domain));
 	domain.fabric = &fabric;
-	pthread_mutex_init(&domain.transport_lock, NULL);
+	dofi_lock_init(&domain.transport_lock);
 	MUST(!msgep_transport_rdm.domain_open(&domain));
 	for (unsigned int i = 0; i < CONNS; i++)
 		open_conn(i);
@@ -379,7 +379,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	closing = true;
 	msgep_transport_rdm.domain_close(&domain);
 	MUST(fabric_closed());
-	pthread_mutex_destroy(&domain.transport_lock);
 	domain.fabric = NULL;
 	return 0;
 }

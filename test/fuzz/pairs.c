@@ -92,11 +92,11 @@ static void peers_bye(struct msgep_ep *e)
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
 		p = dofi_put_be(p, conn->came[ch] + (uint32_t)(int8_t)byte(), 4);
 	dofi_put_be(p, conn->packets + (uint32_t)(int8_t)byte(), 4);
-	msgep_lock(&e->lock);
+	dofi_lock(&e->lock);
 	msgep_transport_pair.finished(e, bye, byte() < 0xf0 ? sizeof(bye) : byte() % sizeof(bye));
 	msgep_transport_pair.drained(e, byte() & 1);
 	MUST(msgep_transport_pair.finish(e, out) <= sizeof(out));
-	msgep_unlock(&e->lock);
+	dofi_unlock(&e->lock);
 }
 
 static void lose_pair(uint8_t how)

@@ -357,9 +357,9 @@ static struct pair *newest_pair(void)
 
 void read_events(void)
 {
-	pthread_mutex_lock(&net()->lock);
+	dofi_lock(&net()->lock);
 	pair_read_eq(net());
-	pthread_mutex_unlock(&net()->lock);
+	dofi_unlock(&net()->lock);
 }
 
 static void pair_came_up(struct peer *peer)
@@ -473,7 +473,7 @@ void set_up(void)
 	memset(&cq, 0, sizeof(cq));
 	adapter.fabric = &fabric;
 	pthread_rwlock_init(&adapter.mr_lock, NULL);
-	pthread_mutex_init(&adapter.transport_lock, NULL);
+	dofi_lock_init(&adapter.transport_lock);
 	dofi_key_map_init(&adapter.mrs);
 	dofi_list_init(&adapter.ep_list);
 	eq = pairs_cm_open(&adapter);
@@ -505,6 +505,5 @@ void tear_down(void)
 			free(ops[i].buf);
 	dofi_key_map_free(&adapter.mrs);
 	pthread_rwlock_destroy(&adapter.mr_lock);
-	pthread_mutex_destroy(&adapter.transport_lock);
 	now = 0;
 }

@@ -125,7 +125,7 @@ static void open_or_close(unsigned int i)
 		memset(&eps[i], 0, sizeof(eps[i]));
 		return;
 	}
-	msgep_lock_init(&eps[i].lock);
+	dofi_lock_init(&eps[i].lock);
 	eps[i].transport = &transport;
 	eps[i].eq = &eq;
 	eps[i].ready = r;

@@ -68,7 +68,7 @@ static void open_domain(struct side *s)
 	s->fabric.fab = &s->fab;
 	s->fabric.transport = &msgep_transport_rdm;
 	s->domain.fabric = &s->fabric;
-	pthread_mutex_init(&s->domain.transport_lock, NULL);
+	dofi_lock_init(&s->domain.transport_lock);
 	ret = msgep_transport_rdm.find_inner(&s->fab, &info);
 	if (ret == -FI_ENODATA)
 		dt_skip("this libfabric has no provider %s", row.prov_name);
@@ -106,7 +106,6 @@ void rig_open(struct side *a, struct side *b, const struct mode *mode)
 void rig_close(struct side *s)
 {
 	msgep_transport_rdm.domain_close(&s->domain);
-	pthread_mutex_destroy(&s->domain.transport_lock);
 }
 
 void rig_pump(struct side *a, struct side *b)
@@ -120,7 +119,7 @@ void rig_pump(struct side *a, struct side *b)
 void rig_end_init(struct end *e, struct side *s)
 {
 	memset(e, 0, sizeof(*e));
-	msgep_lock_init(&e->ep.lock);
+	dofi_lock_init(&e->ep.lock);
 	e->ep.domain = &s->domain;
 	e->ep.tx_cq = e->ep.rx_cq = &e->cq;
 	e->ep.transport = &msgep_transport_rdm;
@@ -203,10 +202,10 @@ static bool send_frame(struct end *e, int ch, size_t want)
 	struct msgep_frame *f;
 	size_t room = 0, len;
 
-	msgep_lock(&e->ep.lock);
+	dofi_lock(&e->ep.lock);
 	f = msgep_transport_rdm.reserve(&e->ep, ch, want, &room);
 	if (!f) {
-		msgep_unlock(&e->ep.lock);
+		dofi_unlock(&e->ep.lock);
 		return false;
 	}
 	ASSERT(room >= 1);
@@ -220,7 +219,7 @@ static bool send_frame(struct end *e, int ch, size_t want)
 	f->value = e->sent[ch]++;
 	fill(&e->out[ch], msgep_payload(f), len);
 	msgep_transport_rdm.commit(&e->ep, ch, f);
-	msgep_unlock(&e->ep.lock);
+	dofi_unlock(&e->ep.lock);
 	return true;
 }
 
@@ -242,10 +241,10 @@ bool rig_recv(struct end *e, int ch)
 	const void *payload;
 	size_t len;
 
-	msgep_lock(&e->ep.lock);
+	dofi_lock(&e->ep.lock);
 	f = msgep_transport_rdm.peek(&e->ep, ch, &payload);
 	if (!f) {
-		msgep_unlock(&e->ep.lock);
+		dofi_unlock(&e->ep.lock);
 		return false;
 	}
 	len = frame_len(&e->in[ch],
@@ -258,7 +257,7 @@ bool rig_recv(struct end *e, int ch)
 	fill(&e->in[ch], want, len);
 	ASSERT_MEM(payload, want, len);
 	msgep_transport_rdm.release(&e->ep, ch);
-	msgep_unlock(&e->ep.lock);
+	dofi_unlock(&e->ep.lock);
 	return true;
 }
 
@@ -267,17 +266,17 @@ const struct msgep_frame *rig_peek(struct end *e)
 	const struct msgep_frame *f;
 	const void *payload;
 
-	msgep_lock(&e->ep.lock);
+	dofi_lock(&e->ep.lock);
 	f = msgep_transport_rdm.peek(&e->ep, MSGEP_REQ, &payload);
-	msgep_unlock(&e->ep.lock);
+	dofi_unlock(&e->ep.lock);
 	return f;
 }
 
 void rig_flush(struct end *e)
 {
-	msgep_lock(&e->ep.lock);
+	dofi_lock(&e->ep.lock);
 	msgep_transport_rdm.flush(&e->ep);
-	msgep_unlock(&e->ep.lock);
+	dofi_unlock(&e->ep.lock);
 }
 
 static bool move(struct end *from, struct end *to, uint32_t until)
@@ -334,9 +333,9 @@ static void raw(struct side *from, struct side *to, struct end *e, const void *d
 	struct rdm_packet *packet;
 	ssize_t ret;
 
-	pthread_mutex_lock(&from->domain.transport_lock);
+	dofi_lock(&from->domain.transport_lock);
 	packet = rdm_packet_get(conn);
-	pthread_mutex_unlock(&from->domain.transport_lock);
+	dofi_unlock(&from->domain.transport_lock);
 	ASSERT(packet != NULL);
 	memcpy(packet->hdr, data, len);
 	packet->len = (uint32_t)len;
@@ -345,14 +344,14 @@ static void raw(struct side *from, struct side *to, struct end *e, const void *d
 	 * progress. */
 	do {
 		rig_pump(from, to);
-		pthread_mutex_lock(&from->domain.transport_lock);
+		dofi_lock(&from->domain.transport_lock);
 		if (large)
 			ret = fi_tsend(net->ep, packet->hdr, len, packet->desc, conn->peer->addr,
 				       RDM_LARGE_TAG, &packet->context);
 		else
 			ret = fi_send(net->ep, packet->hdr, len, packet->desc, conn->peer->addr,
 				      &packet->context);
-		pthread_mutex_unlock(&from->domain.transport_lock);
+		dofi_unlock(&from->domain.transport_lock);
 	} while (ret == -FI_EAGAIN && dt_now_us() < end);
 	ASSERT_EQ(ret, 0);
 }

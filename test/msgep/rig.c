@@ -72,7 +72,7 @@ static int rig_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_pa
 
 static size_t rig_finish(struct msgep_ep *ep, uint8_t *out)
 {
-	ASSERT(!msgep_trylock(&ep->lock));
+	ASSERT(!dofi_trylock(&ep->lock));
 	ASSERT_EQ(ep->state, MSGEP_DOWN);
 	memcpy(out, "so long", 8);
 	return 8;
@@ -82,7 +82,7 @@ static void rig_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 {
 	struct end *e = end_of(ep);
 
-	ASSERT(!msgep_trylock(&ep->lock));
+	ASSERT(!dofi_trylock(&ep->lock));
 	ASSERT(!e->finished);
 	e->finished = true;
 	memcpy(e->last, in, len);
@@ -155,9 +155,9 @@ void msgep_ep_up(struct msgep_ep *ep)
 	ASSERT(!e->up && e->have_params && ep->sock >= 0);
 	ASSERT_EQ(ep->state, MSGEP_CONNECTING);
 	e->up = true;
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	atomic_store(&ep->state, MSGEP_UP);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 }
 
 bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
@@ -259,7 +259,7 @@ void end_open(struct end *e, struct side *s, struct fi_info *info)
 	e->ep.transport = s->fabric.transport;
 	e->ep.fid.fid.fclass = FI_CLASS_EP;
 	e->ep.fid.cm = &msgep_ep_cm_ops;
-	msgep_lock_init(&e->ep.lock);
+	dofi_lock_init(&e->ep.lock);
 	if (info) {
 		ASSERT_EQ(msgep_cm_attach_request(info->handle, &e->ep), 0);
 		ASSERT_PTR(e->ep.eq, &s->eq);

@@ -42,7 +42,7 @@ static void claim_unlocked(void)
 /* Holds a lock, but another one. */
 static void refill_other_lock(void)
 {
-	msgep_lock(&cq.poll);
+	dofi_lock(&cq.poll);
 	msgep_cq_refill(&cq);
 }
 
@@ -60,7 +60,7 @@ static void lock_twice(void)
 static void hold_one_more(void)
 {
 	dofi_lock(&srx.lock);
-	msgep_lock(&cq.poll);
+	dofi_lock(&cq.poll);
 	DOFI_ASSERT_NO_LOCK_BUT(&srx.lock);
 }
 

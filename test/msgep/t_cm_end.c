@@ -202,17 +202,17 @@ static bool quiet(struct end *e)
 {
 	bool more;
 
-	msgep_lock(&e->ep.lock);
+	dofi_lock(&e->ep.lock);
 	more = msgep_cm_quiet(&e->ep);
-	msgep_unlock(&e->ep.lock);
+	dofi_unlock(&e->ep.lock);
 	return more;
 }
 
 static void ring(struct end *e)
 {
-	msgep_lock(&e->ep.lock);
+	dofi_lock(&e->ep.lock);
 	msgep_cm_doorbell(&e->ep);
-	msgep_unlock(&e->ep.lock);
+	dofi_unlock(&e->ep.lock);
 }
 
 static bool readable(int fd)

@@ -80,14 +80,14 @@ struct one *one_open(void)
 	o->net.domain = &o->domain;
 	o->domain.transport_data = &o->net;
 	o->net.inject = PAIR_MESSAGE;
-	pthread_mutex_init(&o->net.lock, NULL);
-	msgep_lock_init(&o->net.leaf);
+	dofi_lock_init(&o->net.lock);
+	dofi_lock_init(&o->net.leaf);
 	dofi_list_init(&o->net.dirty);
 	o->pair.net = &o->net;
 	o->pair.ep = &stub_ep;
 	o->pair.state = PAIR_UP;
 	o->pair.waiting_end = &o->pair.waiting;
-	pthread_mutex_init(&o->pair.lock, NULL);
+	dofi_lock_init(&o->pair.lock);
 	dofi_list_init(&o->pair.owing);
 	dofi_list_init(&o->pair.starved);
 	dofi_list_init(&o->pair.dirty);
@@ -99,9 +99,9 @@ struct one *one_open(void)
 	dofi_list_init(&o->conn.starve);
 	o->ep.w.pair = &o->conn;
 	o->ep.domain = &o->domain;
-	msgep_lock_init(&o->ep.lock);
-	msgep_lock(&o->ep.lock);
-	pthread_mutex_lock(&o->net.lock);
+	dofi_lock_init(&o->ep.lock);
+	dofi_lock(&o->ep.lock);
+	dofi_lock(&o->net.lock);
 	return o;
 }
 
@@ -109,8 +109,8 @@ void one_close(struct one *o)
 {
 	pair_drop_unsent(&o->pair);
 	pair_pool_free(&o->net);
-	pthread_mutex_unlock(&o->net.lock);
-	msgep_unlock(&o->ep.lock);
+	dofi_unlock(&o->net.lock);
+	dofi_unlock(&o->ep.lock);
 	free(o);
 }
 

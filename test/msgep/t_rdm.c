@@ -298,7 +298,7 @@ static bool send_full(struct msgep_ep *ep)
 	struct msgep_frame *f;
 	size_t room = 0;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	f = msgep_transport_rdm.reserve(ep, MSGEP_REQ, SIZE_MAX, &room);
 	if (f) {
 		memset(f, 0, sizeof(*f) + room);
@@ -307,7 +307,7 @@ static bool send_full(struct msgep_ep *ep)
 		f->flags = MSGEP_FIRST | MSGEP_LAST;
 		msgep_transport_rdm.commit(ep, MSGEP_REQ, f);
 	}
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return f;
 }
 

@@ -245,9 +245,9 @@ static void repeated(const void *arg)
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
 	PUMP_UNTIL(&left, &right, net->repeated == 1, 5000000);
 	ASSERT(rig_peek(&p.b)->value == 4711);
-	msgep_lock(&p.b.ep.lock);
+	dofi_lock(&p.b.ep.lock);
 	msgep_transport_rdm.release(&p.b.ep, MSGEP_REQ);
-	msgep_unlock(&p.b.ep.lock);
+	dofi_unlock(&p.b.ep.lock);
 	rig_flush(&p.b);
 	ASSERT_PTR(rig_peek(&p.b), NULL);
 	rig_raw(&left, &right, &p.a, &f, sizeof(f));
@@ -313,9 +313,9 @@ static void gap_behind(const void *arg)
 	/* Packets before the gap can still be consumed. */
 	ASSERT(!msgep_transport_rdm.drained(&p.b.ep, false));
 	ASSERT(rig_peek(&p.b) != NULL);
-	msgep_lock(&p.b.ep.lock);
+	dofi_lock(&p.b.ep.lock);
 	msgep_transport_rdm.release(&p.b.ep, MSGEP_REQ);
-	msgep_unlock(&p.b.ep.lock);
+	dofi_unlock(&p.b.ep.lock);
 	ASSERT(msgep_transport_rdm.drained(&p.b.ep, false));
 	rig_disconnect(&p);
 	rig_close(&left);

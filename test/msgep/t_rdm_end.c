@@ -183,10 +183,10 @@ TEST_ROWS(confirmed, modes, confirmed)
 static void acknowledge(struct end *e, uint32_t count)
 {
 	ASSERT(rig_recv(e, MSGEP_REQ));
-	msgep_lock(&e->ep.lock);
+	dofi_lock(&e->ep.lock);
 	msgep_transport_rdm.acknowledge(&e->ep, count);
 	msgep_transport_rdm.flush(&e->ep);
-	msgep_unlock(&e->ep.lock);
+	dofi_unlock(&e->ep.lock);
 }
 
 /* An acknowledgement goes with the next packet, in a packet of its own if there is none, and with
@@ -268,9 +268,9 @@ static void cut_off(const void *arg)
 	for (int i = 0; i < 5; i++)
 		ASSERT(rig_send(&p.a, MSGEP_REQ));
 	PUMP_UNTIL(&left, &right, msgep_transport_rdm.arrived(&p.a.ep) >= 3, 5000000);
-	pthread_mutex_lock(&right.domain.transport_lock);
+	dofi_lock(&right.domain.transport_lock);
 	rdm_break(p.b.ep.w.conn, FI_ECONNRESET);
-	pthread_mutex_unlock(&right.domain.transport_lock);
+	dofi_unlock(&right.domain.transport_lock);
 	ASSERT_EQ(p.b.broken, FI_ECONNRESET);
 	ASSERT(!rig_send(&p.b, MSGEP_REQ));
 	PUMP_UNTIL(&left, &right, (rig_recv(&p.b, MSGEP_REQ), p.b.got[MSGEP_REQ] == 5), 5000000);

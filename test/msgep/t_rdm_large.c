@@ -299,14 +299,14 @@ static void close_in_vain(const void *arg)
 	set_up(&p, 1, arg);
 	net = rdm_net_of(&left.domain);
 	warm_up(&p);
-	msgep_lock(&p.a.ep.lock);
+	dofi_lock(&p.a.ep.lock);
 	f = msgep_transport_rdm.reserve(&p.a.ep, MSGEP_REQ, SIZE_MAX, &room);
 	ASSERT(f && room == p.a.ep.w.conn->large_payload);
 	memset(f, 0, sizeof(*f) + room);
 	f->len = (uint32_t)room;
 	f->kind = MSGEP_MSG;
 	msgep_transport_rdm.commit(&p.a.ep, MSGEP_REQ, f);
-	msgep_unlock(&p.a.ep.lock);
+	dofi_unlock(&p.a.ep.lock);
 	PUMP_UNTIL(&left, &left, !p.a.ep.w.conn->waiting, 5000000);
 	start = dt_now_us();
 	msgep_transport_rdm.close(&p.a.ep);

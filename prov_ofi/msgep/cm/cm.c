@@ -92,10 +92,10 @@ static void cm_retry_doorbells(struct msgep_cm *cm)
 
 		if (!ep)
 			continue;
-		msgep_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		if (ep->doorbell_pending)
 			msgep_cm_doorbell(ep);
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 	}
 }
 
@@ -278,10 +278,10 @@ static void cm_detach_ep(struct msgep_cm_conn *conn)
 		return;
 	if (ep->sock >= 0)
 		msgep_cm_leave_queues(conn);
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->sock = -1;
 	ep->cm = NULL;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	conn->ep = NULL;
 }
 

@@ -32,9 +32,9 @@ static struct msgep_ep *cm_ep_of(struct fid_ep *fid)
 
 static void cm_set_state(struct msgep_ep *ep, enum msgep_state state)
 {
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	atomic_store(&ep->state, state);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 }
 
 void msgep_cm_fail(struct msgep_cm_conn *conn, int err, const void *data, size_t len)

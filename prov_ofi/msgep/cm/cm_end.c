@@ -24,9 +24,9 @@ void msgep_cm_live(struct msgep_cm_conn *conn, const void *data, size_t len)
 	struct msgep_ep *ep = conn->ep;
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->sock = conn->fd;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	msgep_cm_state(conn, MSGEP_CM_LIVE);
 	msgep_ep_up(ep);
 	msgep_cm_post(conn->ep, &event, data, len);
@@ -129,9 +129,9 @@ void msgep_cm_await_bye_tick(struct msgep_cm_conn *conn)
 	if (!err)
 		return;
 	msgep_ep_broken(ep, err);
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	msgep_ep_abort(ep, dofi_error_text(err));
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 }
 
 /* Changes whenever a receive is consumed, and with every byte. */
@@ -139,9 +139,9 @@ static uint64_t cm_progress_mark(struct msgep_ep *ep)
 {
 	uint64_t mark;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	mark = (ep->messages << 32) + ep->received;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	if (!ep->srx)
 		return mark;
 	dofi_lock(&ep->srx->lock);
@@ -154,11 +154,11 @@ static void cm_report_end(struct msgep_cm_conn *conn)
 {
 	struct msgep_event event = { .event = FI_SHUTDOWN, .fid = &conn->ep->fid.fid };
 
-	msgep_lock(&conn->ep->lock);
+	dofi_lock(&conn->ep->lock);
 	atomic_store(&conn->ep->state, MSGEP_DOWN);
 	if (conn->ep->transport->bulk_stop)
 		conn->ep->transport->bulk_stop(conn->ep);
-	msgep_unlock(&conn->ep->lock);
+	dofi_unlock(&conn->ep->lock);
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	msgep_cm_state(conn, MSGEP_CM_ENDED);
 	if (conn->lost) {
@@ -226,14 +226,14 @@ void msgep_cm_peer_end(struct msgep_cm_conn *conn)
 	msgep_cm_watch(conn, 0);
 	dofi_timer_cancel(&conn->cm->timers, &conn->timer);
 	msgep_cm_leave_queues(conn);
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	cm_recv_last(conn, true);
 	conn->eof = true;
 	/* The counts of a routed BYE have been processed already (cm_route.c). */
 	if (conn->bye_received && !conn->route &&
 	    !msgep_cm_parse(conn->bufs->in.buf, conn->bufs->in.have, &msg))
 		ep->transport->finished(ep, msg.params, msg.params_len);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	msgep_cm_state(conn, MSGEP_CM_ENDING);
 	msgep_cm_try_end(conn);
 }
@@ -248,12 +248,12 @@ void msgep_cm_send_bye(struct msgep_cm_conn *conn)
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	msgep_cm_leave_queues(conn);
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	atomic_store(&ep->state, MSGEP_DOWN);
 	if (ep->transport->bulk_stop)
 		ep->transport->bulk_stop(ep);
 	msg.params_len = (uint16_t)ep->transport->finish(ep, last);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	msg.params = last;
 	if (!conn->bufs) {
 		dofi_timer_cancel(&conn->cm->timers, &conn->timer);

@@ -147,9 +147,9 @@ struct msgep_cm_listener {
 static inline void msgep_cm_set_transport(struct msgep_ep *ep,
 					  const struct msgep_transport *transport)
 {
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->transport = transport;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 }
 
 /* cm.c */

@@ -195,9 +195,9 @@ static void cm_use_route(struct msgep_cm_conn *conn, uint64_t route)
 
 	conn->route = route;
 	conn->domain = ep->domain;
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ep->sock = -1;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 }
 
 /* The endpoint has been attached: data passes, unless the connection was given up meanwhile. */
@@ -271,10 +271,10 @@ static void cm_recv_for_conn(struct msgep_ep *ep, const struct msgep_item *item,
 		return;
 	}
 	if (conn->state == MSGEP_CM_LIVE && ends && !conn->eof) {
-		msgep_lock(&conn->ep->lock);
+		dofi_lock(&conn->ep->lock);
 		if (msg->kind == MSGEP_CM_BYE)
 			conn->ep->transport->finished(conn->ep, msg->params, msg->params_len);
-		msgep_unlock(&conn->ep->lock);
+		dofi_unlock(&conn->ep->lock);
 		cm_end(conn, msg->kind == MSGEP_CM_BYE);
 	} else if (conn->state == MSGEP_CM_REQUEST_SENT && conn->route == item->route) {
 		memcpy(conn->bufs->in.buf, item->data, item->len);

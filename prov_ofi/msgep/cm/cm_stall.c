@@ -34,10 +34,10 @@ static bool cm_is_stalled(struct msgep_cm_conn *conn, uint64_t now)
 	bool waits, moved;
 	size_t len;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	waits = msgep_ep_has_work(ep);
 	len = conn->transport->counts(ep, counts);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	moved = len != conn->bufs->counts_len || memcmp(counts, conn->bufs->counts, len);
 	conn->bufs->counts_len = (uint16_t)len;
 	memcpy(conn->bufs->counts, counts, len);
@@ -120,9 +120,9 @@ static void cm_stall_lost(struct msgep_cm_conn *conn, uint64_t now)
 		 dofi_addr_port(&conn->peer.sa),
 		 (unsigned long long)((now - conn->stalled_since) / DOFI_MS(1)));
 	conn->lost = true;
-	msgep_lock(&conn->ep->lock);
+	dofi_lock(&conn->ep->lock);
 	msgep_ep_abort(conn->ep, "data was lost");
-	msgep_unlock(&conn->ep->lock);
+	dofi_unlock(&conn->ep->lock);
 }
 
 /* Processes the peer's counts. Progress here since CHECK was sent, or at the peer since its last

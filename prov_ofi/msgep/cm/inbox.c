@@ -26,7 +26,7 @@ struct msgep_inbox {
 	struct msgep_domain *domain;
 	struct msgep_cm *cm;   /* NULL: none; eq->lock and lock to write */
 	struct dofi_list link; /* cm->inboxes; eq->lock */
-	struct msgep_lock lock;
+	struct dofi_lock lock;
 	struct dofi_list items;
 	struct dofi_list spares;        /* preallocated, used when there is no memory */
 	struct dofi_list answers;       /* the same for answers to requests */
@@ -51,17 +51,17 @@ static void inbox_doorbell_ready(struct msgep_cm_source *source, uint32_t events
 	struct msgep_inbox *inbox = dofi_container(source, struct msgep_inbox, doorbell);
 
 	(void)events;
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	inbox->signalled = false;
 	dofi_eventfd_clear(inbox->fd);
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	msgep_cm_process_inbox(inbox->cm, inbox->domain);
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	if (inbox->count && !inbox->signalled) {
 		inbox->signalled = true;
 		dofi_eventfd_set(inbox->fd);
 	}
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 }
 
 static void inbox_transport_ready(struct msgep_cm_source *source, uint32_t events)
@@ -111,18 +111,18 @@ static void inbox_run_retry(struct msgep_inbox *inbox)
 {
 	bool wanted;
 
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	wanted = inbox->retry;
 	inbox->retry = false;
 	inbox->retrying = wanted;
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	if (!wanted)
 		return;
 	inbox->domain->fabric->transport->retry(inbox->domain);
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	wanted = inbox->retry;
 	inbox->retrying = false;
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	if (!wanted) {
 		inbox->again_ms = 0;
 		return;
@@ -160,11 +160,11 @@ void msgep_inbox_retry(struct msgep_domain *domain)
 	/* Being closed. */
 	if (!inbox)
 		return;
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	if (!inbox->retry && !inbox->retrying && inbox->cm)
 		msgep_cm_retry_soon(inbox->cm);
 	inbox->retry = true;
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 }
 
 int msgep_inbox_open(struct msgep_domain *domain)
@@ -185,7 +185,7 @@ int msgep_inbox_open(struct msgep_domain *domain)
 	dofi_list_init(&inbox->items);
 	dofi_list_init(&inbox->spares);
 	dofi_list_init(&inbox->answers);
-	msgep_lock_init(&inbox->lock);
+	dofi_lock_init(&inbox->lock);
 	domain->inbox = inbox;
 	return 0;
 }
@@ -196,14 +196,14 @@ static struct msgep_item *inbox_take_spare(struct msgep_inbox *inbox, size_t len
 	struct dofi_list *list = &inbox->spares;
 	struct msgep_item *item = NULL;
 
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	if (len > ROOM_END || dofi_list_empty(list))
 		list = &inbox->answers;
 	if (len <= ROOM_ANY && !dofi_list_empty(list)) {
 		item = dofi_container(list->next, struct msgep_item, link);
 		dofi_list_remove(&item->link);
 	}
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	return item;
 }
 
@@ -225,7 +225,7 @@ bool msgep_inbox_put(struct msgep_domain *domain, const struct msgep_item *what,
 	dofi_list_init(&item->link);
 	if (what->len)
 		memcpy(item->data, data, what->len);
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	room = inbox->cm && (what->kind != MSGEP_ITEM_REQUEST || inbox->count < MSGEP_INBOX_MOST);
 	if (room) {
 		dofi_list_append(&inbox->items, &item->link);
@@ -234,7 +234,7 @@ bool msgep_inbox_put(struct msgep_domain *domain, const struct msgep_item *what,
 			dofi_eventfd_set(inbox->fd);
 		inbox->signalled = true;
 	}
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	if (!room)
 		msgep_inbox_free(domain, item);
 	return room;
@@ -245,7 +245,7 @@ void msgep_inbox_free(struct msgep_domain *domain, struct msgep_item *item)
 	struct msgep_inbox *inbox = inbox_of(domain);
 	bool keep = item->spare;
 
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	if (item->spare == ROOM_ANY && inbox->n_answers > inbox->n_expected) {
 		inbox->n_answers--;
 		keep = false;
@@ -253,7 +253,7 @@ void msgep_inbox_free(struct msgep_domain *domain, struct msgep_item *item)
 	if (keep)
 		dofi_list_append(item->spare == ROOM_ANY ? &inbox->answers : &inbox->spares,
 				 &item->link);
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	if (!keep)
 		free(item);
 }
@@ -286,10 +286,10 @@ int msgep_inbox_expect(struct msgep_domain *domain)
 
 	if (!item)
 		return -FI_ENOMEM;
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	inbox->n_expected++;
 	inbox->n_answers++;
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	msgep_inbox_free(domain, item);
 	return 0;
 }
@@ -299,13 +299,13 @@ void msgep_inbox_expected(struct msgep_domain *domain)
 	struct msgep_inbox *inbox = inbox_of(domain);
 	struct msgep_item *item = NULL;
 
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	inbox->n_expected--;
 	if (!dofi_list_empty(&inbox->answers)) {
 		item = dofi_container(inbox->answers.next, struct msgep_item, link);
 		dofi_list_remove(&item->link);
 	}
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	/* Otherwise msgep_inbox_free frees the item that is in use. */
 	if (item)
 		msgep_inbox_free(domain, item);
@@ -316,13 +316,13 @@ struct msgep_item *msgep_inbox_take(struct msgep_domain *domain)
 	struct msgep_inbox *inbox = inbox_of(domain);
 	struct msgep_item *item = NULL;
 
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	if (!dofi_list_empty(&inbox->items)) {
 		item = dofi_container(inbox->items.next, struct msgep_item, link);
 		dofi_list_remove(&item->link);
 		inbox->count--;
 	}
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	return item;
 }
 
@@ -348,10 +348,10 @@ void msgep_inbox_watch(struct msgep_domain *domain, bool on)
 
 	if (!inbox)
 		return;
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	if (inbox->cm)
 		inbox_watch_fds(inbox, on);
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 }
 
 static void inbox_fini_timers(struct msgep_inbox *inbox, struct msgep_cm *cm)
@@ -399,11 +399,11 @@ int msgep_inbox_attach(struct msgep_domain *domain, struct msgep_eq *eq)
 		inbox_fini_timers(inbox, cm);
 		return ret;
 	}
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	inbox->cm = cm;
 	if (inbox->retry)
 		msgep_cm_retry_soon(cm);
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	dofi_list_append(&cm->inboxes, &inbox->link);
 	inbox_arm_check(inbox);
 	inbox_arm_reap(inbox);
@@ -414,11 +414,11 @@ int msgep_inbox_attach(struct msgep_domain *domain, struct msgep_eq *eq)
 static void inbox_detach(struct msgep_inbox *inbox)
 {
 	inbox_fini_timers(inbox, inbox->cm);
-	msgep_lock(&inbox->lock);
+	dofi_lock(&inbox->lock);
 	inbox_watch_fds(inbox, false);
 	epoll_ctl(inbox->cm->epfd, EPOLL_CTL_DEL, inbox->fd, NULL);
 	inbox->cm = NULL;
-	msgep_unlock(&inbox->lock);
+	dofi_unlock(&inbox->lock);
 	dofi_list_remove(&inbox->link);
 }
 

@@ -6,6 +6,7 @@
  * queue's own signal, the transport's descriptors and the sockets on which doorbells arrive.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,13 +36,13 @@ static void cq_poll_or_yield(struct msgep_cq *cq, struct msgep_cq_direct *direct
 {
 	bool all = false;
 
-	if (msgep_trylock(&cq->poll)) {
+	if (dofi_trylock(&cq->poll)) {
 		all = msgep_cq_poll_eps(cq, msgep_cq_polls_network(cq), false, direct);
 		if (!direct->n && all && msgep_cq_empty(cq) && msgep_cq_news(cq))
 			all = msgep_cq_poll_eps(cq, false, false, direct);
 		if (!direct->n && !msgep_cq_has_all(cq))
 			msgep_cq_serve_another(cq);
-		msgep_unlock(&cq->poll);
+		dofi_unlock(&cq->poll);
 	}
 	if (!all)
 		sched_yield();
@@ -68,7 +69,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 		if (msgep_cq_empty(cq))
 			return -FI_EAGAIN;
 	}
-	msgep_lock(&cq->lock);
+	dofi_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	while (n < count && head != tail) {
@@ -82,7 +83,7 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	atomic_store_explicit(&cq->head, head, memory_order_relaxed);
 	if (cq->held)
 		msgep_cq_refill(cq);
-	msgep_unlock(&cq->lock);
+	dofi_unlock(&cq->lock);
 	if (n)
 		return (ssize_t)n;
 	return head != tail && count ? -FI_EAVAIL : -FI_EAGAIN;
@@ -96,7 +97,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err, uint6
 	uint32_t head;
 
 	(void)flags;
-	msgep_lock(&cq->lock);
+	dofi_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	c = &cq->ring[head & (cq->capacity - 1)];
 	if (head != atomic_load_explicit(&cq->tail, memory_order_relaxed) && c->err) {
@@ -111,7 +112,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err, uint6
 			msgep_cq_refill(cq);
 		ret = 1;
 	}
-	msgep_unlock(&cq->lock);
+	dofi_unlock(&cq->lock);
 	return ret;
 }
 
@@ -121,9 +122,9 @@ static void cq_drain_doorbells(struct msgep_cq *cq, struct msgep_ep *ep)
 {
 	bool more;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	more = msgep_cm_quiet(ep);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	/* The event queue handles the connection's end. */
 	if (!more && ep->sock >= 0)
 		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->sock, NULL);
@@ -156,12 +157,12 @@ static void cq_arm_eps(struct msgep_cq *cq)
 	for (uint32_t i = 0; i < cq->n_polled; i++) {
 		struct msgep_ep *ep = cq->eps[i].ep;
 
-		msgep_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		if (atomic_load(&ep->state) == MSGEP_UP && ep->transport->arm) {
 			ep->transport->arm(ep, atomic_load(&ep->pending));
 			armed = ep->transport;
 		}
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 	}
 	for (uint32_t i = 0; i < cq->n_ready; i++) {
 		atomic_store(&cq->ready[i]->in->asleep, 1);
@@ -183,10 +184,10 @@ static bool cq_eps_idle(struct msgep_cq *cq)
 	for (uint32_t i = 0; i < cq->n_polled && quiet; i++) {
 		struct msgep_ep *ep = cq->eps[i].ep;
 
-		msgep_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		if (atomic_load(&ep->state) == MSGEP_UP)
 			quiet = ep->transport->quiet(ep, atomic_load(&ep->pending));
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 	}
 	return quiet;
 }
@@ -205,7 +206,7 @@ static void cq_watch_transport(struct msgep_cq *cq, const struct msgep_transport
 	struct msgep_cq *former;
 
 	ev.data.ptr = WIRE;
-	msgep_lock(&domain->wait_lock);
+	dofi_lock(&domain->wait_lock);
 	former = atomic_load(&domain->wait_cq);
 	if (former == cq || (former && !cq->n_eps))
 		goto out;
@@ -222,7 +223,7 @@ static void cq_watch_transport(struct msgep_cq *cq, const struct msgep_transport
 	while (former && n--)
 		epoll_ctl(former->epfd, EPOLL_CTL_DEL, fd[n], NULL);
 out:
-	msgep_unlock(&domain->wait_lock);
+	dofi_unlock(&domain->wait_lock);
 }
 
 /* The queue is closed; threads that block on others poll again, and one takes over. */
@@ -231,12 +232,12 @@ static void cq_unwatch_transport(struct msgep_cq *cq)
 	struct msgep_domain *domain = cq->domain;
 	struct dofi_list *pos;
 
-	msgep_lock(&domain->serve_lock);
-	msgep_lock(&domain->wait_lock);
+	dofi_lock(&domain->serve_lock);
+	dofi_lock(&domain->wait_lock);
 	if (domain->served == &cq->link)
 		domain->served = cq->link.prev;
 	dofi_list_remove(&cq->link);
-	msgep_unlock(&domain->serve_lock);
+	dofi_unlock(&domain->serve_lock);
 	if (atomic_load(&domain->wait_cq) == cq) {
 		atomic_store(&domain->wait_cq, NULL);
 		dofi_list_each(pos, &domain->cqs)
@@ -244,7 +245,7 @@ static void cq_unwatch_transport(struct msgep_cq *cq)
 	}
 	if (dofi_list_empty(&domain->cqs))
 		msgep_inbox_watch(domain, true);
-	msgep_unlock(&domain->wait_lock);
+	dofi_unlock(&domain->wait_lock);
 }
 
 /* True if a thread may block now. *far: if not, the network transport has to be polled, too. Caller
@@ -274,7 +275,7 @@ int msgep_cq_trywait(struct msgep_cq *cq)
 {
 	bool quiet = false, all = true, far;
 
-	msgep_lock(&cq->poll);
+	dofi_lock(&cq->poll);
 	for (int i = 0; i < TRIES && !quiet && msgep_cq_empty(cq); i++) {
 		/* Room is reported once: an endpoint that was skipped has not processed it. */
 		quiet = cq_try_once(cq, &far) && all;
@@ -282,7 +283,7 @@ int msgep_cq_trywait(struct msgep_cq *cq)
 			all = msgep_cq_poll_eps(cq, far, true, NULL);
 	}
 	quiet = quiet && msgep_cq_empty(cq);
-	msgep_unlock(&cq->poll);
+	dofi_unlock(&cq->poll);
 	return quiet ? 0 : -FI_EAGAIN;
 }
 
@@ -351,18 +352,18 @@ int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid
 	while (cq->capacity < attr->size && cq->capacity < FIRST_CAPACITY_MOST)
 		cq->capacity *= 2;
 	cq->ring = malloc(cq->capacity * sizeof(*cq->ring));
-	msgep_lock_init(&cq->poll);
-	msgep_lock_init(&cq->lock);
+	dofi_lock_init(&cq->poll);
+	dofi_lock_init(&cq->lock);
 	ret = cq->ring ? msgep_wait_open(&cq->epfd, &cq->signal) : -FI_ENOMEM;
 	if (ret) {
 		cq_release(cq);
 		return ret;
 	}
-	msgep_lock(&cq->domain->serve_lock);
-	msgep_lock(&cq->domain->wait_lock);
+	dofi_lock(&cq->domain->serve_lock);
+	dofi_lock(&cq->domain->wait_lock);
 	dofi_list_append(&cq->domain->cqs, &cq->link);
-	msgep_unlock(&cq->domain->wait_lock);
-	msgep_unlock(&cq->domain->serve_lock);
+	dofi_unlock(&cq->domain->wait_lock);
+	dofi_unlock(&cq->domain->serve_lock);
 	*out = &cq->fid;
 	return 0;
 }

@@ -110,9 +110,9 @@ static int ep_close(struct fid *fid)
 	struct msgep_domain *domain = ep->domain;
 
 	if (ep->transport->dispatches) {
-		msgep_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		atomic_store(&ep->state, MSGEP_DOWN);
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 	}
 	/* No thread polls it after this. */
 	if (ep->eq) {
@@ -140,10 +140,10 @@ static int ep_close(struct fid *fid)
 	} else {
 		ep_leave_domain(ep);
 	}
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	msgep_bulk_end(ep);
 	ep_end_message(ep);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	ep_free_ep(ep);
 	atomic_fetch_sub(&domain->eps, 1);
 	return 0;
@@ -191,7 +191,7 @@ int msgep_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 
 	if (!ep)
 		return ret;
-	msgep_lock_init(&ep->lock);
+	dofi_lock_init(&ep->lock);
 	ep->sock = -1;
 	dofi_list_init(&ep->srx_link);
 	dofi_list_init(&ep->checked_link);

@@ -100,7 +100,6 @@ static int fabric_domain_close(struct fid *fid)
 		domain->fabric->transport->domain_close(domain);
 	dofi_key_map_free(&domain->mrs);
 	pthread_rwlock_destroy(&domain->mr_lock);
-	pthread_mutex_destroy(&domain->transport_lock);
 	free(domain);
 	return 0;
 }
@@ -162,9 +161,9 @@ static int fabric_open_domain(struct fid_fabric *fid, struct fi_info *info, stru
 	domain->fabric = dofi_container(fid, struct msgep_fabric, fid);
 	fabric_init_mr_lock(&domain->mr_lock);
 	dofi_key_map_init(&domain->mrs);
-	pthread_mutex_init(&domain->transport_lock, NULL);
-	msgep_lock_init(&domain->wait_lock);
-	msgep_lock_init(&domain->serve_lock);
+	dofi_lock_init(&domain->transport_lock);
+	dofi_lock_init(&domain->wait_lock);
+	dofi_lock_init(&domain->serve_lock);
 	dofi_list_init(&domain->cqs);
 	domain->served = &domain->cqs;
 	dofi_list_init(&domain->ep_list);
@@ -178,7 +177,6 @@ static int fabric_open_domain(struct fid_fabric *fid, struct fi_info *info, stru
 	if (ret) {
 		msgep_inbox_close(domain);
 		pthread_rwlock_destroy(&domain->mr_lock);
-		pthread_mutex_destroy(&domain->transport_lock);
 		free(domain);
 		return ret;
 	}

@@ -61,12 +61,12 @@ static inline bool cq_ep_has_news(struct msgep_ep *ep)
 /* False: another thread holds the lock. */
 static inline bool cq_poll_ep(struct msgep_ep *ep, struct msgep_cq_direct *direct)
 {
-	if (!msgep_trylock(&ep->lock))
+	if (!dofi_trylock(&ep->lock))
 		return false;
 	ep->cq_direct = direct;
 	msgep_proto_progress(ep);
 	ep->cq_direct = NULL;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return true;
 }
 
@@ -202,20 +202,20 @@ static bool cq_serve_next(struct msgep_cq *cq)
 	if (next == &domain->cqs || next == &cq->link)
 		return false;
 	other = dofi_container(next, struct msgep_cq, link);
-	if (!msgep_trylock(&other->poll))
+	if (!dofi_trylock(&other->poll))
 		return false;
 	idle = other->polls == other->served_polls;
 	if (idle)
 		msgep_cq_poll_eps(other, false, false, NULL);
 	other->served_polls = other->polls;
-	msgep_unlock(&other->poll);
+	dofi_unlock(&other->poll);
 	return idle;
 }
 
 void msgep_cq_serve_another(struct msgep_cq *cq)
 {
 	DOFI_ASSERT_LOCKED(&cq->poll);
-	if (++cq->skipped <= cq->skip || !msgep_trylock(&cq->domain->serve_lock))
+	if (++cq->skipped <= cq->skip || !dofi_trylock(&cq->domain->serve_lock))
 		return;
 	cq->skipped = 0;
 	/* Threads that poll different queues must not share cache lines at each poll. */
@@ -223,7 +223,7 @@ void msgep_cq_serve_another(struct msgep_cq *cq)
 		cq->skip = 0;
 	else if (cq->skip < SKIP_MOST)
 		cq->skip = 2 * cq->skip + 1;
-	msgep_unlock(&cq->domain->serve_lock);
+	dofi_unlock(&cq->domain->serve_lock);
 }
 
 /* A queue for both directions has one entry: a search among all of them would make binding, and so
@@ -234,7 +234,7 @@ int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
 
 	if (ep->tx_cq == cq || ep->rx_cq == cq)
 		return 0;
-	msgep_lock(&cq->poll);
+	dofi_lock(&cq->poll);
 	ok = DOFI_TABLE_RESERVE(cq->eps, cq->eps_capacity, cq->n_eps + 1, 4, UINT32_MAX);
 	if (ok) {
 		cq->eps[cq->n_eps++] = cq->eps[cq->n_polled];
@@ -242,7 +242,7 @@ int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
 		cq->eps[cq->n_active++] =
 			(struct msgep_cq_ep){ .ep = ep, .last_active = cq->polls };
 	}
-	msgep_unlock(&cq->poll);
+	dofi_unlock(&cq->poll);
 	return ok ? 0 : -FI_ENOMEM;
 }
 
@@ -250,7 +250,7 @@ int msgep_cq_attach(struct msgep_cq *cq, struct msgep_ep *ep)
  * announce a shared queue when they connect. */
 void msgep_cq_add_receiver(struct msgep_cq *cq, struct msgep_ep *newest)
 {
-	msgep_lock(&cq->poll);
+	dofi_lock(&cq->poll);
 	newest->rx_cq = cq;
 	if (atomic_fetch_add(&cq->receivers, 1) != 1)
 		goto out;
@@ -259,13 +259,13 @@ void msgep_cq_add_receiver(struct msgep_cq *cq, struct msgep_ep *newest)
 
 		if (ep == newest || ep->rx_cq != cq || !ep->transport->keep_order)
 			continue;
-		msgep_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		if (atomic_load_explicit(&ep->state, memory_order_relaxed) == MSGEP_UP)
 			ep->transport->keep_order(ep);
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 	}
 out:
-	msgep_unlock(&cq->poll);
+	dofi_unlock(&cq->poll);
 }
 
 /* Moves an entry behind those that are polled; returns its new place. */
@@ -284,21 +284,21 @@ static uint32_t cq_move_back(struct msgep_cq *cq, uint32_t i)
 
 void msgep_cq_stop_polling(struct msgep_cq *cq, const struct msgep_ep *ep)
 {
-	msgep_lock(&cq->poll);
+	dofi_lock(&cq->poll);
 	for (uint32_t i = 0; i < cq->n_polled; i++) {
 		if (cq->eps[i].ep != ep)
 			continue;
 		cq_move_back(cq, i);
 		break;
 	}
-	msgep_unlock(&cq->poll);
+	dofi_unlock(&cq->poll);
 }
 
 bool msgep_cq_attach_ready(struct msgep_cq *cq, struct msgep_ready *r)
 {
 	bool ok = true;
 
-	msgep_lock(&cq->poll);
+	dofi_lock(&cq->poll);
 	for (uint32_t i = 0; i < cq->n_ready; i++)
 		if (cq->ready[i] == r)
 			goto out;
@@ -306,22 +306,22 @@ bool msgep_cq_attach_ready(struct msgep_cq *cq, struct msgep_ready *r)
 	if (ok)
 		cq->ready[cq->n_ready++] = r;
 out:
-	msgep_unlock(&cq->poll);
+	dofi_unlock(&cq->poll);
 	return ok;
 }
 
 void msgep_cq_detach_ready(struct msgep_cq *cq, const struct msgep_ready *r)
 {
-	msgep_lock(&cq->poll);
+	dofi_lock(&cq->poll);
 	for (uint32_t i = 0; i < cq->n_ready; i++)
 		if (cq->ready[i] == r)
 			cq->ready[i--] = cq->ready[--cq->n_ready];
-	msgep_unlock(&cq->poll);
+	dofi_unlock(&cq->poll);
 }
 
 void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep)
 {
-	msgep_lock(&cq->poll);
+	dofi_lock(&cq->poll);
 	for (uint32_t i = 0; i < cq->n_eps; i++) {
 		if (cq->eps[i].ep != ep)
 			continue;
@@ -332,7 +332,7 @@ void msgep_cq_detach(struct msgep_cq *cq, struct msgep_ep *ep)
 	}
 	if (ep->transport->doorbell && ep->sock >= 0)
 		epoll_ctl(cq->epfd, EPOLL_CTL_DEL, ep->sock, NULL);
-	msgep_unlock(&cq->poll);
+	dofi_unlock(&cq->poll);
 }
 
 bool msgep_cq_add_doorbell(struct msgep_cq *cq, struct msgep_ep *ep)

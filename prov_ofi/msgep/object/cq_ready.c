@@ -75,7 +75,7 @@ static inline bool ready_visit(struct msgep_ready_ep *e, struct msgep_cq_direct 
 		/* Frames that wait for a receive are not announced again. `stalled` may change at
 		 * any time, and does not tell. */
 		return !ep->transport->drained(ep, false);
-	if (!msgep_trylock(&ep->lock)) {
+	if (!dofi_trylock(&ep->lock)) {
 		*all = false;
 		return true;
 	}
@@ -83,7 +83,7 @@ static inline bool ready_visit(struct msgep_ready_ep *e, struct msgep_cq_direct 
 	ep->cq_direct = direct;
 	msgep_proto_progress(ep);
 	ep->cq_direct = NULL;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return true;
 }
 
@@ -92,7 +92,7 @@ bool msgep_ready_poll(struct msgep_ready *r, struct msgep_cq_direct *direct)
 	bool all = true;
 	uint32_t i = 0;
 
-	if (!msgep_trylock(&r->read_lock))
+	if (!dofi_trylock(&r->read_lock))
 		return false;
 	ready_read_entries(r);
 	while (i < atomic_load_explicit(&r->n_active, memory_order_relaxed)) {
@@ -101,7 +101,7 @@ bool msgep_ready_poll(struct msgep_ready *r, struct msgep_cq_direct *direct)
 		else
 			ready_deactivate(r, i);
 	}
-	msgep_unlock(&r->read_lock);
+	dofi_unlock(&r->read_lock);
 	return all;
 }
 
@@ -110,7 +110,7 @@ bool msgep_ready_is_quiet(struct msgep_ready *r)
 	bool quiet;
 	int32_t ahead;
 
-	if (!msgep_trylock(&r->read_lock))
+	if (!dofi_trylock(&r->read_lock))
 		return false;
 	msgep_ready_next(r, &ahead);
 	quiet = ahead <= 0;
@@ -119,12 +119,12 @@ bool msgep_ready_is_quiet(struct msgep_ready *r)
 		const struct msgep_ready_ep *e = &r->eps[r->active[i]];
 		struct msgep_ep *ep = e->ep;
 
-		msgep_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		if (atomic_load(&ep->state) == MSGEP_UP)
 			quiet = !e->due && ep->transport->quiet(ep, atomic_load(&ep->pending));
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 	}
-	msgep_unlock(&r->read_lock);
+	dofi_unlock(&r->read_lock);
 	return quiet;
 }
 
@@ -165,18 +165,18 @@ void msgep_ready_add(struct msgep_ep *ep)
 	DOFI_ASSERT_LOCKED(&ep->eq->lock);
 	if (!msgep_cq_attach_ready(r->rx_cq, r) || !msgep_cq_attach_ready(r->tx_cq, r))
 		return;
-	msgep_lock(&r->read_lock);
+	dofi_lock(&r->read_lock);
 	added = ready_number(r, ep);
-	msgep_unlock(&r->read_lock);
+	dofi_unlock(&r->read_lock);
 	if (!added)
 		return;
 	ep->has_ready_number = true;
 	/* What the peer has committed without having seen the number is visible after that. */
 	ep->transport->announce(ep, ep->ready_number);
 	ep->transport->drain_stores(ep->domain);
-	msgep_lock(&r->read_lock);
+	dofi_lock(&r->read_lock);
 	ready_activate(r, ep->ready_number);
-	msgep_unlock(&r->read_lock);
+	dofi_unlock(&r->read_lock);
 	msgep_cq_stop_polling(r->rx_cq, ep);
 	if (r->tx_cq != r->rx_cq)
 		msgep_cq_stop_polling(r->tx_cq, ep);
@@ -188,12 +188,12 @@ void msgep_ready_remove(struct msgep_ep *ep)
 
 	if (!r || !ep->has_ready_number)
 		return;
-	msgep_lock(&r->read_lock);
+	dofi_lock(&r->read_lock);
 	for (uint32_t i = 0; r->eps[ep->ready_number].active; i++)
 		if (r->active[i] == ep->ready_number)
 			ready_deactivate(r, i);
 	r->eps[ep->ready_number].ep = NULL;
 	r->free_numbers++;
-	msgep_unlock(&r->read_lock);
+	dofi_unlock(&r->read_lock);
 	ep->has_ready_number = false;
 }

@@ -16,9 +16,9 @@ void msgep_cq_wake_all(struct msgep_domain *domain)
 {
 	struct dofi_list *pos;
 
-	msgep_lock(&domain->wait_lock);
+	dofi_lock(&domain->wait_lock);
 	dofi_list_each(pos, &domain->cqs) msgep_cq_wake(dofi_container(pos, struct msgep_cq, link));
-	msgep_unlock(&domain->wait_lock);
+	dofi_unlock(&domain->wait_lock);
 }
 
 static bool cq_grow(struct msgep_cq *cq, uint32_t head, uint32_t tail)
@@ -75,13 +75,13 @@ void msgep_cq_push(struct msgep_cq *cq, void *context, uint64_t flags, uint64_t 
 {
 	uint32_t head, tail;
 
-	msgep_lock(&cq->lock);
+	dofi_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	tail = atomic_load_explicit(&cq->tail, memory_order_relaxed);
 	if (cq->held || (tail - head == cq->capacity && !cq_grow(cq, head, tail)))
 		cq_hold(cq, context, flags, len, data, err);
 	else
 		cq_put(cq, context, flags, len, data, err);
-	msgep_unlock(&cq->lock);
+	dofi_unlock(&cq->lock);
 	msgep_cq_wake(cq);
 }

@@ -8,7 +8,7 @@
 void msgep_ep_up(struct msgep_ep *ep)
 {
 	DOFI_ASSERT_LOCKED(&ep->eq->lock);
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	atomic_store(&ep->state, MSGEP_UP);
 	/* Its parameters announced the order, unless other receivers have been added since. */
 	if (ep->transport->keep_order && msgep_cq_is_shared(ep->rx_cq))
@@ -16,12 +16,12 @@ void msgep_ep_up(struct msgep_ep *ep)
 	/* Frames that arrived earlier have not been processed. */
 	if (ep->transport->touch)
 		ep->transport->touch(ep);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	if (ep->transport->doorbell &&
 	    !(msgep_cq_add_doorbell(ep->rx_cq, ep) && msgep_cq_add_doorbell(ep->tx_cq, ep))) {
-		msgep_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		msgep_ep_abort(ep, "the kernel refuses to watch its doorbell");
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 	}
 	if (ep->ready && !ep->closing)
 		msgep_ready_add(ep);
@@ -41,13 +41,13 @@ bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
 	DOFI_ASSERT_LOCKED(&ep->eq->lock);
 	if (transport->progress)
 		transport->progress(ep->domain, NULL);
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	while (msgep_proto_progress(ep) && --rounds)
 		;
 	over = !ep->w.any || transport->drained(ep, died);
 	if (over)
 		atomic_store(&ep->state, MSGEP_DOWN);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return over;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks which memory peers may access. */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,13 +57,13 @@ static bool mr_abort_transfers(struct msgep_mr *mr)
 		struct msgep_ep *ep = dofi_container(pos, struct msgep_ep, link);
 
 		/* Against the lock order: never blocks. */
-		if (!msgep_trylock(&ep->lock)) {
+		if (!dofi_trylock(&ep->lock)) {
 			all = false;
 			continue;
 		}
 		if (ep->transport->bulk_abort)
 			ep->transport->bulk_abort(ep, mr);
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 	}
 	return all;
 }

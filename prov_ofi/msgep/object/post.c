@@ -116,9 +116,9 @@ static inline ssize_t ep_post(struct fid_ep *fid, const struct order *o)
 	struct msgep_ep *ep = ep_of(fid);
 	ssize_t ret;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ret = ep_post_locked(ep, o);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return ret;
 }
 
@@ -169,7 +169,7 @@ static ssize_t ep_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 	struct msgep_ep *ep = ep_of(fid);
 	ssize_t ret = 0;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	if (msg->iov_count != 1 || !ep_send_at_once(ep, msg->context, iov->iov_base, iov->iov_len,
 						    msg->data, has_data ? MSGEP_HAS_DATA : 0))
 		ret = ep_post_locked(ep, &(struct order){ .kind = MSGEP_MSG,
@@ -178,7 +178,7 @@ static ssize_t ep_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 							  .data = msg->data,
 							  .iov = iov,
 							  .count = msg->iov_count });
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return ret;
 }
 
@@ -191,13 +191,13 @@ static ssize_t ep_send(struct fid_ep *fid, const void *buf, size_t len, void *de
 
 	(void)desc;
 	(void)to;
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	if (!ep_send_at_once(ep, context, buf, len, 0, 0))
 		ret = ep_post_locked(ep, &(struct order){ .kind = MSGEP_MSG,
 							  .context = context,
 							  .iov = &iov,
 							  .count = 1 });
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return ret;
 }
 
@@ -329,13 +329,13 @@ static ssize_t ep_recvmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_t
 	(void)flags;
 	if (msg->iov_count > MSGEP_IOV_MAX)
 		return -FI_EINVAL;
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	recv = ep_next_recv(ep);
 	if (recv) {
 		msgep_recv_describe(recv, msg);
 		ep_add_recv(ep);
 	}
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return recv ? 0 : -FI_EAGAIN;
 }
 
@@ -347,7 +347,7 @@ static ssize_t ep_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi
 
 	(void)desc;
 	(void)from;
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	recv = ep_next_recv(ep);
 	if (recv) {
 		recv->context = context;
@@ -355,7 +355,7 @@ static ssize_t ep_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi
 		recv->iov[0].iov_base = buf;
 		ep_add_recv(ep);
 	}
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return recv ? 0 : -FI_EAGAIN;
 }
 

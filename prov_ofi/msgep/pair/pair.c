@@ -70,9 +70,9 @@ void pair_attach(struct pair_conn *conn, struct pair *pair)
 	struct msgep_ep *ep = conn->ep;
 
 	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	conn->pair = pair;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	if (conn->active) {
 		if (!pair_send_control(pair, PAIR_ATTACH,
 				       pair_mark(conn->peer_index, conn->peer_generation),
@@ -96,7 +96,7 @@ static int pair_get_params(struct msgep_ep *ep, bool active, struct msgep_params
 	int ret;
 
 	memset(out->data, 0, PAIR_PARAMS);
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	ret = pair_conn_make(net, ep);
 	if (!ret && active && !ep->w.pair->expects) {
 		ret = msgep_inbox_expect(net->domain);
@@ -113,7 +113,7 @@ static int pair_get_params(struct msgep_ep *ep, bool active, struct msgep_params
 		p = dofi_put_be(p, ep->w.pair->generation, 4);
 		memcpy(p, net->name, PAIR_NAME);
 	}
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 	out->len = PAIR_PARAMS;
 	out->fd = -1;
 	return ret;
@@ -163,13 +163,13 @@ static int pair_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_p
 	if (in->len != PAIR_PARAMS || in->data[0] != PAIR_VERSION ||
 	    dofi_get_be(in->data + 4, 4) < 2 * PAIR_PAYLOAD)
 		return -FI_EINVAL;
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	ret = pair_conn_make(net, ep);
 	if (!ret && ep->w.pair->has_peer_params)
 		ret = -FI_EINVAL;
 	if (!ret)
 		ret = pair_parse_params(net, ep->w.pair, active, in->data);
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 	return ret;
 }
 
@@ -177,9 +177,9 @@ static bool pair_path_ok(struct msgep_ep *ep)
 {
 	bool attached;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	attached = ep->w.pair && ep->w.pair->pair;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return attached;
 }
 
@@ -201,28 +201,28 @@ static void pair_conn_close(struct msgep_ep *ep)
 
 	if (!conn)
 		return;
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	pair_answered(conn);
 	pair_bulk_close(conn);
 	pair_revoke(net, conn, NULL);
 	dofi_list_remove(&conn->want);
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	pair_bulk_drop(conn);
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	pair = conn->pair;
 	if (pair) {
-		pthread_mutex_lock(&pair->lock);
+		dofi_lock(&pair->lock);
 		dofi_list_remove(&conn->owe);
 		dofi_list_remove(&conn->starve);
-		pthread_mutex_unlock(&pair->lock);
+		dofi_unlock(&pair->lock);
 	}
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	dofi_list_remove(&conn->touch);
 	dofi_list_remove(&conn->keep);
-	msgep_unlock(&net->leaf);
-	msgep_lock(&ep->lock);
+	dofi_unlock(&net->leaf);
+	dofi_lock(&ep->lock);
 	ep->w.pair = NULL;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	pair_queues_free(conn);
 	dofi_list_remove(&conn->link);
 	conn->ep = NULL;
@@ -230,7 +230,7 @@ static void pair_conn_close(struct msgep_ep *ep)
 	dofi_list_append(&net->unused, &conn->link);
 	atomic_fetch_sub(&net->users, 1);
 	pair_flush_dirty(net, PAIR_HELD);
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 }
 
 static size_t pair_finish(struct msgep_ep *ep, uint8_t *out)
@@ -245,9 +245,9 @@ static size_t pair_finish(struct msgep_ep *ep, uint8_t *out)
 	dofi_put_be(out, atomic_load(&conn->taken), 4);
 	if (!conn->pair)
 		return BYE;
-	pthread_mutex_lock(&conn->pair->lock);
+	dofi_lock(&conn->pair->lock);
 	pair_flush(conn->pair, PAIR_HELD);
-	pthread_mutex_unlock(&conn->pair->lock);
+	dofi_unlock(&conn->pair->lock);
 	return BYE;
 }
 

@@ -194,7 +194,7 @@ struct pair {
 	union dofi_addr *points;     /* service points that it reaches */
 	uint32_t n_points;
 
-	pthread_mutex_t lock;
+	struct dofi_lock lock;
 	struct pair_buf *open;                   /* collects packets; NULL: empty */
 	struct pair_buf *waiting, **waiting_end; /* messages for which libfabric had no
 						  * room */
@@ -365,7 +365,7 @@ struct pair_net {
 	uint8_t name[PAIR_NAME];
 	size_t inject;
 
-	pthread_mutex_t lock;
+	struct dofi_lock lock;
 	struct dofi_list pairs, unused, tokens, bulks;
 	struct dofi_list wanted;     /* connections that queue for a bulk endpoint */
 	uint32_t n_bulks, n_granted; /* existing ones; tokens granted for more */
@@ -383,7 +383,7 @@ struct pair_net {
 	bool closing, any_broken;
 	struct pair_strays strays; /* at the end of the reaper's last period; its thread only */
 
-	struct msgep_lock leaf;
+	struct dofi_lock leaf;
 	struct dofi_list dirty, touched, kept;
 	struct pair_buf *pool;           /* send buffers */
 	struct pair_transfer *transfers; /* unused */
@@ -527,10 +527,10 @@ static inline bool pair_take_all(struct pair_net *net, struct dofi_list *work, _
 {
 	if (!atomic_load_explicit(any, memory_order_relaxed))
 		return false;
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	dofi_list_move(work, todo);
 	atomic_store_explicit(any, false, memory_order_relaxed);
-	msgep_unlock(&net->leaf);
+	dofi_unlock(&net->leaf);
 	return true;
 }
 

@@ -24,20 +24,20 @@ static struct pair_transfer *transfer_get(struct pair_net *net)
 {
 	struct pair_transfer *t;
 
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	t = net->transfers;
 	if (t)
 		net->transfers = t->next;
-	msgep_unlock(&net->leaf);
+	dofi_unlock(&net->leaf);
 	return t ? t : malloc(sizeof(*t));
 }
 
 static void transfer_put(struct pair_net *net, struct pair_transfer *t)
 {
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	t->next = net->transfers;
 	net->transfers = t;
-	msgep_unlock(&net->leaf);
+	dofi_unlock(&net->leaf);
 }
 
 void pair_transfers_free(struct pair_net *net)
@@ -75,10 +75,10 @@ static struct pair_bulk *bulk_new(struct pair_conn *conn)
 	bulk->used_at = net->eq_read_at;
 	net->n_bulks++;
 	net->connecting++;
-	msgep_lock(&conn->ep->lock);
+	dofi_lock(&conn->ep->lock);
 	conn->bulk = bulk;
 	conn->had_bulk = false;
-	msgep_unlock(&conn->ep->lock);
+	dofi_unlock(&conn->ep->lock);
 	return bulk;
 }
 
@@ -99,9 +99,9 @@ static int bulk_make_ep(struct pair_bulk *bulk, struct fi_info *info)
 		fi_close(&ep->fid);
 		return ret;
 	}
-	msgep_lock(&bulk->conn->ep->lock);
+	dofi_lock(&bulk->conn->ep->lock);
 	bulk->ep = ep;
-	msgep_unlock(&bulk->conn->ep->lock);
+	dofi_unlock(&bulk->conn->ep->lock);
 	return 0;
 }
 
@@ -116,11 +116,11 @@ void pair_bulk_close(struct pair_conn *conn)
 		return;
 	net = bulk->net;
 	/* No operation is posted to it after this. */
-	msgep_lock(&conn->ep->lock);
+	dofi_lock(&conn->ep->lock);
 	ep = bulk->ep;
 	bulk->ep = NULL;
 	conn->bulk = NULL;
-	msgep_unlock(&conn->ep->lock);
+	dofi_unlock(&conn->ep->lock);
 	pair_sock_release(&bulk->fd);
 	if (ep)
 		fi_close(&ep->fid);
@@ -145,10 +145,10 @@ static uint32_t bulk_set_state(struct pair_bulk *bulk, enum pair_state state)
 		bulk->state = state;
 		return 0;
 	}
-	msgep_lock(&conn->ep->lock);
+	dofi_lock(&conn->ep->lock);
 	bulk->state = state;
 	outstanding = atomic_load(&bulk->users) - 1 + conn->n_out;
-	msgep_unlock(&conn->ep->lock);
+	dofi_unlock(&conn->ep->lock);
 	return outstanding;
 }
 
@@ -169,11 +169,11 @@ static void bulk_down(struct pair_bulk *bulk, int err)
 		 * closed for others. */
 		if (!conn)
 			return;
-		msgep_lock(&conn->ep->lock);
+		dofi_lock(&conn->ep->lock);
 		conn->had_bulk = true;
 		if (bulk->leave != BULK_KEPT)
 			conn->requested_bulk = false;
-		msgep_unlock(&conn->ep->lock);
+		dofi_unlock(&conn->ep->lock);
 		pair_bulk_close(conn);
 		return;
 	}
@@ -348,11 +348,11 @@ static void bulk_keep(struct pair_conn *conn)
 {
 	struct pair_net *net = pair_net_of(conn->ep->domain);
 
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	if (dofi_list_empty(&conn->keep))
 		dofi_list_append(&net->kept, &conn->keep);
 	atomic_store_explicit(&net->has_kept, true, memory_order_relaxed);
-	msgep_unlock(&net->leaf);
+	dofi_unlock(&net->leaf);
 	if (!conn->dispatching)
 		pair_leave_work(net);
 }
@@ -367,20 +367,20 @@ void pair_bulk_send_kept(struct pair_net *net, uint32_t most)
 	for (;;) {
 		struct pair_conn *conn = NULL;
 
-		msgep_lock(&net->leaf);
+		dofi_lock(&net->leaf);
 		if (!dofi_list_empty(&todo)) {
 			conn = dofi_container(todo.next, struct pair_conn, keep);
 			dofi_list_remove(&conn->keep);
 		}
-		msgep_unlock(&net->leaf);
+		dofi_unlock(&net->leaf);
 		if (!conn)
 			return;
-		msgep_lock(&conn->ep->lock);
+		dofi_lock(&conn->ep->lock);
 		conn->dispatching = true;
 		if (bulk_send_kept(conn, most))
 			bulk_keep(conn);
 		conn->dispatching = false;
-		msgep_unlock(&conn->ep->lock);
+		dofi_unlock(&conn->ep->lock);
 	}
 }
 
@@ -472,7 +472,7 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 			len = t->len;
 		}
 
-		msgep_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		ep->cq_direct = direct;
 		conn->dispatching = true;
 		if (t->op.kind == PAIR_OP_BULK_SEND)
@@ -485,7 +485,7 @@ void pair_bulk_completed(struct pair_net *net, struct pair_transfer *t, uint64_t
 		pair_carry_check(conn);
 		ep->cq_direct = NULL;
 		conn->dispatching = false;
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 		if (n_carried && ok && bulk->conn && conn->pair)
 			pair_recv_carried(conn, t->carried, n_carried, direct);
 		pair_touch(conn);

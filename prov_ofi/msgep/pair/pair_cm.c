@@ -51,7 +51,7 @@ uint64_t pair_route(struct msgep_ep *ep, const union dofi_addr *to, union dofi_a
 	struct dofi_list *pos;
 	uint64_t route = 0;
 
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	dofi_list_each(pos, &net->pairs)
 	{
 		const struct pair *pair = dofi_container(pos, struct pair, link);
@@ -62,7 +62,7 @@ uint64_t pair_route(struct msgep_ep *ep, const union dofi_addr *to, union dofi_a
 		route = pair_cm_pair_number(pair);
 		break;
 	}
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 	return route;
 }
 
@@ -73,11 +73,11 @@ void pair_route_peer(struct msgep_domain *domain, uint64_t route, union dofi_add
 
 	memset(peer, 0, sizeof(*peer));
 	peer->sa.sa_family = domain->fabric->fab->addr.sa.sa_family;
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	pair = pair_cm_pair_numbered(net, route);
 	if (pair && pair->peer.sa.sa_family)
 		*peer = pair->peer;
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 }
 
 uint64_t pair_route_of(struct msgep_ep *ep)
@@ -86,10 +86,10 @@ uint64_t pair_route_of(struct msgep_ep *ep)
 	struct pair_conn *conn = ep->w.pair;
 	uint64_t route = 0;
 
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	if (conn && conn->pair)
 		route = pair_cm_pair_number(conn->pair);
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 	return route;
 }
 
@@ -116,7 +116,7 @@ void pair_add_route(struct msgep_ep *ep, const union dofi_addr *to, const union 
 	union dofi_addr *points;
 	struct pair *pair;
 
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	pair = conn ? pair_cm_pair_to(net, conn) : NULL;
 	if (!pair || pair->n_points >= POINTS_MOST || pair_cm_leads_to(pair, to))
 		goto out;
@@ -128,7 +128,7 @@ void pair_add_route(struct msgep_ep *ep, const union dofi_addr *to, const union 
 	pair->local = *local;
 	pair->peer = *to;
 out:
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 }
 
 void pair_unlearn(struct msgep_domain *domain, uint64_t route, const union dofi_addr *to)
@@ -136,12 +136,12 @@ void pair_unlearn(struct msgep_domain *domain, uint64_t route, const union dofi_
 	struct pair_net *net = pair_net_of(domain);
 	struct pair *pair;
 
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	pair = pair_cm_pair_numbered(net, route);
 	for (uint32_t i = 0; pair && i < pair->n_points; i++)
 		if (pair_cm_same_point(&pair->points[i], to))
 			pair->points[i--] = pair->points[--pair->n_points];
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 }
 
 /* ---------------------------------------------------------------- sending */
@@ -157,14 +157,14 @@ bool pair_cm_send(struct msgep_domain *domain, struct msgep_ep *ep, uint64_t rou
 
 	if (!to && conn && conn->has_peer_params)
 		to = pair_mark(conn->peer_index, conn->peer_generation);
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	pair = pair_cm_pair_numbered(net, route);
 	sent = pair && pair_send_control(pair, port ? PAIR_CM_REQUEST : PAIR_CM_MESSAGE, to, from,
 					 port, msg, len);
 	/* The peer would wait for a message that is not sent. */
 	if (pair && !sent && !port)
 		pair_break(pair, FI_ENOMEM);
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 	return sent;
 }
 
@@ -174,9 +174,9 @@ void pair_cm_flush(struct msgep_domain *domain)
 
 	DOFI_NO_CANCEL();
 
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	pair_flush_dirty(net, PAIR_URGENT);
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 }
 
 /* ---------------------------------------------------------------- receiving */
@@ -258,9 +258,9 @@ struct msgep_ep *pair_owner(struct msgep_domain *domain, uint64_t mark)
 	struct pair_net *net = pair_net_of(domain);
 	struct msgep_ep *ep = NULL;
 
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	if ((uint32_t)mark < net->n_conns && net->conns[(uint32_t)mark]->generation == mark >> 32)
 		ep = net->conns[(uint32_t)mark]->ep;
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 	return ep;
 }

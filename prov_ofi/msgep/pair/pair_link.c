@@ -36,13 +36,12 @@ static void pair_free(struct pair *pair)
 	pair_close_ep(pair);
 	net->connecting -= pair->state == PAIR_CONNECTING;
 	net->pair_table[pair->index] = NULL;
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	dofi_list_remove(&pair->dirty);
-	msgep_unlock(&net->leaf);
+	dofi_unlock(&net->leaf);
 	dofi_list_remove(&pair->link);
 	free(pair->points);
 	pair_drop_unsent(pair);
-	pthread_mutex_destroy(&pair->lock);
 	free(pair);
 }
 
@@ -78,7 +77,7 @@ static struct pair *pair_new(struct pair_net *net, const uint8_t *name, uint8_t 
 	pair->serial = ++net->serial ? net->serial : ++net->serial;
 	memcpy(pair->name, name, PAIR_NAME);
 	pair->dscp = dscp;
-	pthread_mutex_init(&pair->lock, NULL);
+	dofi_lock_init(&pair->lock);
 	pair->waiting_end = &pair->waiting;
 	dofi_list_init(&pair->conns);
 	dofi_list_init(&pair->owing);
@@ -387,10 +386,10 @@ static void pair_up(struct pair *pair, const uint8_t *param, size_t len, bool ac
 	}
 	if (pair->state != PAIR_CONNECTING)
 		return;
-	pthread_mutex_lock(&pair->lock);
+	dofi_lock(&pair->lock);
 	pair->state = PAIR_UP;
 	pair->fd = pair_sock_claim(pair->ep, pair->dscp);
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 	pair->net->connecting--;
 	dofi_list_each(pos, &pair->conns)
 	{
@@ -430,9 +429,9 @@ void pair_break(struct pair *pair, int err)
 			 dofi_peer_text(&pair->peer, text), dofi_error_text(err));
 	pair->net->connecting -= pair->state == PAIR_CONNECTING;
 	pair->net->any_broken = true;
-	pthread_mutex_lock(&pair->lock);
+	dofi_lock(&pair->lock);
 	pair->state = PAIR_BROKEN;
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 	/* The peer learns of it by this. The endpoint is closed when the last connection has left,
 	 * by the next thread that reads the event queue: that may be late. */
 	fi_shutdown(pair->ep, 0);
@@ -452,7 +451,7 @@ void pair_check_hosts(struct msgep_domain *domain)
 	struct pair_net *net = pair_net_of(domain);
 	struct dofi_list *pos;
 
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	dofi_list_each(pos, &net->pairs)
 	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
@@ -460,7 +459,7 @@ void pair_check_hosts(struct msgep_domain *domain)
 		if (pair->state == PAIR_UP && pair_sock_is_dead(pair->fd))
 			pair_break(pair, FI_ETIMEDOUT);
 	}
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 }
 
 static struct pair *pair_of(struct pair_net *net, struct fid *fid)

@@ -200,9 +200,9 @@ static void pair_end_requests(struct pair_net *net)
 		ended = 0;
 		for (size_t i = 0; i < net->n_listeners; i++)
 			ended += pair_sock_end_strays(&net->listeners[i]);
-		pthread_mutex_lock(&net->lock);
+		dofi_lock(&net->lock);
 		pair_read_eq(net);
-		pthread_mutex_unlock(&net->lock);
+		dofi_unlock(&net->lock);
 	}
 }
 
@@ -235,7 +235,6 @@ static void pair_close_inner(struct pair_net *net)
 	for (uint32_t i = 0; i < net->n_conns; i++)
 		free(net->conns[i]);
 	free(net->conns);
-	pthread_mutex_destroy(&net->lock);
 	free(net);
 }
 
@@ -250,8 +249,8 @@ int pair_open(struct msgep_domain *domain)
 		return -FI_ENOMEM;
 	net->domain = domain;
 	msgep_inner_init(&net->inner);
-	pthread_mutex_init(&net->lock, NULL);
-	msgep_lock_init(&net->leaf);
+	dofi_lock_init(&net->lock);
+	dofi_lock_init(&net->leaf);
 	dofi_list_init(&net->pairs);
 	dofi_list_init(&net->unused);
 	dofi_list_init(&net->tokens);
@@ -288,9 +287,9 @@ static bool pair_unsent(struct pair_net *net)
 	{
 		struct pair *pair = dofi_container(pos, struct pair, link);
 
-		pthread_mutex_lock(&pair->lock);
+		dofi_lock(&pair->lock);
 		any |= pair->state == PAIR_UP && (pair->in_flight || pair->waiting || pair->open);
-		pthread_mutex_unlock(&pair->lock);
+		dofi_unlock(&pair->lock);
 	}
 	return any;
 }
@@ -302,7 +301,7 @@ void pair_close(struct msgep_domain *domain)
 	uint64_t now = dofi_now(), end = now + DOFI_MS(CLOSE_MS);
 	uint64_t tokens_end = now + DOFI_MS(TOKEN_CLOSE_MS);
 
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	do {
 		if (!pair_poll(net, NULL))
 			poll(&pfd, 1, 1);
@@ -310,7 +309,7 @@ void pair_close(struct msgep_domain *domain)
 		now = dofi_now();
 	} while ((pair_unsent(net) && now < end) ||
 		 (!dofi_list_empty(&net->tokens) && now < tokens_end));
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 	domain->transport_data = NULL;
 	pair_close_inner(net);
 }
@@ -331,20 +330,20 @@ bool pair_may_sleep(struct msgep_domain *domain, bool used)
 
 	DOFI_NO_CANCEL();
 
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	pair_read_eq(net);
 	pair_bulk_send_kept(net, PAIR_TRANSFERS);
 	pair_flush_dirty(net, PAIR_HELD);
 	may = !fi_trywait(net->inner.fabric, fids, 2);
 	if (may) {
-		msgep_lock(&net->leaf);
+		dofi_lock(&net->leaf);
 		may = !atomic_load(&net->has_touched) && !atomic_load(&net->has_dirty) &&
 		      !atomic_load(&net->has_kept);
 		if (may && used)
 			atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
-		msgep_unlock(&net->leaf);
+		dofi_unlock(&net->leaf);
 	}
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 	return may;
 }
 

@@ -100,14 +100,14 @@ void pair_reap_strays(struct msgep_domain *domain)
 	for (size_t i = 0; i < net->n_listeners; i++)
 		pair_sock_find_strays(&net->listeners[i], &now);
 	if (before.n && now.n) {
-		pthread_mutex_lock(&net->lock);
+		dofi_lock(&net->lock);
 		/* Processes the requests that have arrived: their sockets get endpoints. */
 		pair_read_eq(net);
 		if (reap_knows_all(net))
 			ended = reap_end(net, &before, &now);
 		if (ended)
 			pair_read_eq(net);
-		pthread_mutex_unlock(&net->lock);
+		dofi_unlock(&net->lock);
 	}
 	if (ended)
 		dofi_log(DOFI_LOG_WARN,

@@ -23,11 +23,11 @@ void pair_touch(struct pair_conn *conn)
 {
 	struct pair_net *net = pair_net_of(conn->ep->domain);
 
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	if (dofi_list_empty(&conn->touch))
 		dofi_list_append(&net->touched, &conn->touch);
 	atomic_store_explicit(&net->has_touched, true, memory_order_relaxed);
-	msgep_unlock(&net->leaf);
+	dofi_unlock(&net->leaf);
 }
 
 static void pair_conn_break(struct pair_conn *conn, int err)
@@ -264,7 +264,7 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 	struct msgep_ep *ep = conn->ep;
 	const struct msgep_frame *f;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	conn->at = at;
 	conn->end = end;
 	pair_begin(conn, direct);
@@ -285,7 +285,7 @@ static const uint8_t *pair_dispatch(struct pair_conn *conn, const uint8_t *at, c
 	pair_end(conn);
 	at = conn->at;
 	conn->at = conn->end = NULL;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return at;
 }
 
@@ -318,7 +318,7 @@ static void pair_recv_credit(struct pair_conn *conn, const struct msgep_frame *f
 	struct msgep_ep *ep = conn->ep;
 	bool ok;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	ok = pair_advance(&conn->granted[MSGEP_REQ], (uint32_t)(value >> 32),
 			  conn->sent[MSGEP_REQ]) &&
 	     pair_advance(&conn->granted[MSGEP_ANS], (uint32_t)value, conn->sent[MSGEP_ANS]) &&
@@ -329,7 +329,7 @@ static void pair_recv_credit(struct pair_conn *conn, const struct msgep_frame *f
 		pair_carry_check(conn);
 		pair_end(conn);
 	}
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	if (!ok)
 		pair_conn_violate(conn, "a credit for what was never sent");
 }
@@ -548,12 +548,12 @@ static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *dir
 		struct pair_conn *conn = NULL;
 		struct msgep_ep *ep;
 
-		msgep_lock(&net->leaf);
+		dofi_lock(&net->leaf);
 		if (!dofi_list_empty(&todo)) {
 			conn = dofi_container(todo.next, struct pair_conn, touch);
 			dofi_list_remove(&conn->touch);
 		}
-		msgep_unlock(&net->leaf);
+		dofi_unlock(&net->leaf);
 		if (!conn)
 			break;
 		ep = conn->ep;
@@ -561,13 +561,13 @@ static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *dir
 			continue;
 		if (conn->wants_bulk)
 			pair_share_ask(conn);
-		msgep_lock(&ep->lock);
+		dofi_lock(&ep->lock);
 		pair_begin(conn, direct);
 		pair_process(conn);
 		if (atomic_load_explicit(&ep->pending, memory_order_relaxed))
 			msgep_proto_push(ep);
 		pair_end(conn);
-		msgep_unlock(&ep->lock);
+		dofi_unlock(&ep->lock);
 	}
 }
 
@@ -615,12 +615,12 @@ void pair_retry(struct msgep_domain *domain)
 	struct pair_net *net = pair_net_of(domain);
 
 	DOFI_NO_CANCEL();
-	pthread_mutex_lock(&net->lock);
+	dofi_lock(&net->lock);
 	if (net->unposted)
 		pair_post_again(net);
 	pair_poll(net, NULL);
 	pair_flush_dirty(net, PAIR_HELD);
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 	/* Those who sleep decide again whether they may (pair_leave_work). */
 	msgep_cq_wake_all(domain);
 }
@@ -631,11 +631,11 @@ void pair_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct)
 {
 	struct pair_net *net = pair_net_of(domain);
 
-	if (pthread_mutex_trylock(&net->lock)) {
+	if (!dofi_trylock(&net->lock)) {
 		sched_yield();
 		return;
 	}
 	DOFI_NO_CANCEL();
 	pair_poll(net, direct);
-	pthread_mutex_unlock(&net->lock);
+	dofi_unlock(&net->lock);
 }

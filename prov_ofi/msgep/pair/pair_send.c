@@ -20,11 +20,11 @@ static struct pair_buf *pair_buf_get(struct pair_net *net)
 {
 	struct pair_buf *buf;
 
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	buf = net->pool;
 	if (buf)
 		net->pool = buf->next;
-	msgep_unlock(&net->leaf);
+	dofi_unlock(&net->leaf);
 	if (buf)
 		return buf;
 	buf = aligned_alloc(64, sizeof(*buf));
@@ -35,10 +35,10 @@ static struct pair_buf *pair_buf_get(struct pair_net *net)
 
 static void pair_buf_put(struct pair_net *net, struct pair_buf *buf)
 {
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	buf->next = net->pool;
 	net->pool = buf;
-	msgep_unlock(&net->leaf);
+	dofi_unlock(&net->leaf);
 }
 
 void pair_drop_unsent(struct pair *pair)
@@ -89,10 +89,10 @@ static void pair_mark_dirty(struct pair *pair)
 	if (pair->is_dirty)
 		return;
 	pair->is_dirty = true;
-	msgep_lock(&net->leaf);
+	dofi_lock(&net->leaf);
 	dofi_list_append(&net->dirty, &pair->dirty);
 	atomic_store_explicit(&net->has_dirty, true, memory_order_relaxed);
-	msgep_unlock(&net->leaf);
+	dofi_unlock(&net->leaf);
 }
 
 /* Space for `need` bytes in the open message. NULL: libfabric has to send others first, unless the
@@ -335,10 +335,10 @@ void pair_flush_dirty(struct pair_net *net, enum pair_need least)
 		struct pair *pair = dofi_container(todo.next, struct pair, dirty);
 		int err;
 
-		pthread_mutex_lock(&pair->lock);
-		msgep_lock(&net->leaf);
+		dofi_lock(&pair->lock);
+		dofi_lock(&net->leaf);
 		dofi_list_remove(&pair->dirty);
-		msgep_unlock(&net->leaf);
+		dofi_unlock(&net->leaf);
 		pair->is_dirty = false;
 		if (pair->held && dofi_now() - pair->held_at >= PAIR_HELD_NS)
 			pair->need = PAIR_URGENT;
@@ -353,7 +353,7 @@ void pair_flush_dirty(struct pair_net *net, enum pair_need least)
 				msgep_inbox_retry(net->domain);
 		}
 		err = pair->state == PAIR_UP ? pair->send_error : 0;
-		pthread_mutex_unlock(&pair->lock);
+		dofi_unlock(&pair->lock);
 		if (err)
 			pair_break(pair, err);
 	}
@@ -398,10 +398,10 @@ void pair_unhold(struct pair_conn *conn, uint32_t left)
 	DOFI_ASSERT_LOCKED(&conn->ep->lock);
 	if (!pair)
 		return;
-	pthread_mutex_lock(&pair->lock);
+	dofi_lock(&pair->lock);
 	if (pair->held && 2 * pair->held >= left)
 		pair_raise(pair, PAIR_URGENT);
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 }
 
 /* There is no space for a packet of the connection. */
@@ -447,7 +447,7 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 	if (need > left - HDR)
 		need = (left - HDR) & ~7u;
 	/* Held until the packet is committed or dropped. */
-	pthread_mutex_lock(&pair->lock);
+	dofi_lock(&pair->lock);
 	/* Messages that this packet may reply to are complete before it. */
 	if (pair_others_owe(pair, conn) && pair->state == PAIR_UP &&
 	    pair_open_space(pair, HDR, false))
@@ -455,7 +455,7 @@ struct msgep_frame *pair_reserve(struct msgep_ep *ep, int channel, size_t want, 
 	at = pair->state == PAIR_UP ? pair_open_space(pair, HDR + pair_padded(need), false) : NULL;
 	if (!at) {
 		pair_starve(conn);
-		pthread_mutex_unlock(&pair->lock);
+		dofi_unlock(&pair->lock);
 		return NULL;
 	}
 	*space = need;
@@ -505,7 +505,7 @@ void pair_commit(struct msgep_ep *ep, int channel, struct msgep_frame *f)
 	} else {
 		pair_flush(pair, PAIR_URGENT);
 	}
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 }
 
 void pair_unreserve(struct msgep_ep *ep)
@@ -521,7 +521,7 @@ void pair_unreserve(struct msgep_ep *ep)
 		pair_buf_put(pair->net, pair->open);
 		pair->open = NULL;
 	}
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 }
 
 bool pair_put_packets(struct pair_conn *conn, const uint8_t *packets, uint32_t len)
@@ -530,7 +530,7 @@ bool pair_put_packets(struct pair_conn *conn, const uint8_t *packets, uint32_t l
 	uint8_t *at, *end;
 
 	DOFI_ASSERT_LOCKED(&conn->ep->lock);
-	pthread_mutex_lock(&pair->lock);
+	dofi_lock(&pair->lock);
 	at = pair->state == PAIR_UP ? pair_open_space(pair, len, true) : NULL;
 	if (at) {
 		memcpy(at, packets, len);
@@ -545,7 +545,7 @@ bool pair_put_packets(struct pair_conn *conn, const uint8_t *packets, uint32_t l
 	} else {
 		pair_starve(conn);
 	}
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 	return at;
 }
 
@@ -560,7 +560,7 @@ bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t 
 	uint32_t size = HDR + pair_padded((uint32_t)len);
 	uint8_t *at;
 
-	pthread_mutex_lock(&pair->lock);
+	dofi_lock(&pair->lock);
 	at = pair->state == PAIR_UP ? pair_open_space(pair, size, true) : NULL;
 	if (at) {
 		memset(at + size - 8, 0, 8);
@@ -570,7 +570,7 @@ bool pair_send_control(struct pair *pair, uint8_t kind, uint64_t mark, uint64_t 
 		pair->open->len += size;
 		pair_raise(pair, PAIR_URGENT);
 	}
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 	return at;
 }
 
@@ -581,9 +581,9 @@ void pair_control(struct pair_conn *conn, uint8_t kind, uint64_t value, uint64_t
 	if (!pair_send_control(pair, kind, pair_mark(conn->peer_index, conn->peer_generation),
 			       value, total, NULL, 0))
 		return;
-	pthread_mutex_lock(&pair->lock);
+	dofi_lock(&pair->lock);
 	pair_flush(pair, PAIR_URGENT);
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 }
 
 void pair_owe(struct pair_conn *conn)
@@ -591,7 +591,7 @@ void pair_owe(struct pair_conn *conn)
 	struct pair *pair = conn->pair;
 	bool awaited, urgent;
 
-	pthread_mutex_lock(&pair->lock);
+	dofi_lock(&pair->lock);
 	awaited = (int32_t)(atomic_load(&conn->awaited) - conn->taken_reported) > 0;
 	/* Half a window is owed: the peer may be waiting for it. */
 	urgent = atomic_load(&conn->taken) - conn->taken_reported >= PAIR_PACKETS / 2;
@@ -605,7 +605,7 @@ void pair_owe(struct pair_conn *conn)
 		if (!conn->dispatching)
 			pair_leave_work(pair->net);
 	}
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 }
 
 void pair_sent(struct pair_net *net, struct pair_buf *buf)
@@ -613,12 +613,12 @@ void pair_sent(struct pair_net *net, struct pair_buf *buf)
 	struct pair *pair = buf->pair;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
-	pthread_mutex_lock(&pair->lock);
+	dofi_lock(&pair->lock);
 	DOFI_ASSERT(pair->in_flight, "pair %p: a buffer completes twice", (void *)pair);
 	pair->in_flight--;
 	pair_buf_put(net, buf);
 	if (pair->waiting)
 		pair_send_waiting(pair);
 	pair_feed(pair);
-	pthread_mutex_unlock(&pair->lock);
+	dofi_unlock(&pair->lock);
 }

@@ -38,18 +38,18 @@ static bool share_has_data(struct pair_conn *conn)
 	struct msgep_ep *ep = conn->ep;
 	bool any;
 
-	msgep_lock(&ep->lock);
+	dofi_lock(&ep->lock);
 	any = msgep_queued(&ep->txq) || ep->target_read_head != ep->target_read_tail;
-	msgep_unlock(&ep->lock);
+	dofi_unlock(&ep->lock);
 	return any;
 }
 
 /* Allows another request. */
 static void share_forget(struct pair_conn *conn)
 {
-	msgep_lock(&conn->ep->lock);
+	dofi_lock(&conn->ep->lock);
 	conn->requested_bulk = false;
-	msgep_unlock(&conn->ep->lock);
+	dofi_unlock(&conn->ep->lock);
 }
 
 /* ---------------------------------------------------------------- closing one that is idle */
@@ -77,13 +77,13 @@ static bool share_leave(struct pair_bulk *bulk, enum pair_bulk_end leave)
 	struct pair_conn *conn = bulk->conn;
 	bool may;
 
-	msgep_lock(&conn->ep->lock);
+	dofi_lock(&conn->ep->lock);
 	may = leave == BULK_LEAVING || leave == BULK_GRANTED || share_is_quiet(conn);
 	if (may) {
 		bulk->net->n_leaving += bulk->leave == BULK_KEPT;
 		bulk->leave = leave;
 	}
-	msgep_unlock(&conn->ep->lock);
+	dofi_unlock(&conn->ep->lock);
 	return may;
 }
 

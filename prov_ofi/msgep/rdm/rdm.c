@@ -55,11 +55,11 @@ static int rdm_get_params(struct msgep_ep *ep, bool active, struct msgep_params 
 	(void)active;
 	if (net->name_len > RDM_NAME_MAX)
 		return -FI_ETOOSMALL;
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	conn = rdm_own_conn(ep);
 	if (conn && ep->rx_cq && msgep_cq_is_shared(ep->rx_cq))
 		conn->keep_order = true;
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 	if (!conn)
 		return -FI_ENOMEM;
 	p = dofi_put_be(p, RDM_VERSION, 1);
@@ -171,10 +171,10 @@ static int rdm_set_peer_params(struct msgep_ep *ep, bool active, struct msgep_pa
 		dofi_log(DOFI_LOG_DEBUG, "rejected connection parameters of %u bytes", in->len);
 		return ret;
 	}
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	conn = rdm_own_conn(ep);
 	ret = conn ? rdm_parse_params(conn, in) : -FI_ENOMEM;
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 	return ret;
 }
 
@@ -182,10 +182,10 @@ static void rdm_conn_end(struct msgep_ep *ep)
 {
 	if (!ep->w.conn)
 		return;
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	rdm_conn_close(ep->w.conn);
 	ep->w.conn = NULL;
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 }
 
 /* ---- the end ---- */
@@ -196,12 +196,12 @@ static size_t rdm_finish(struct msgep_ep *ep, uint8_t *out)
 
 	if (!conn)
 		return 0;
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
 		out = dofi_put_be(out, conn->sent[ch], 4);
 	out = dofi_put_be(out, conn->arrived, 4);
 	dofi_put_be(out, conn->acks, 4);
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 	return RDM_BYE;
 }
 
@@ -212,7 +212,7 @@ static void rdm_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 
 	if (!conn)
 		return;
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	for (int ch = 0; sound && ch < MSGEP_CHANNELS; ch++) {
 		conn->final[ch] = (uint32_t)dofi_get_be(in + 4 * ch, 4);
 		conn->end_at[ch] = conn->expected[ch];
@@ -226,7 +226,7 @@ static void rdm_finished(struct msgep_ep *ep, const uint8_t *in, size_t len)
 	atomic_store(&conn->peer_gone, true);
 	if (!sound)
 		rdm_violate(conn);
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 }
 
 /* What was sent before the end may not have been read from the fabric yet. */
@@ -234,10 +234,10 @@ static void rdm_read_all(struct msgep_domain *domain)
 {
 	unsigned int rounds = 64;
 
-	pthread_mutex_lock(&domain->transport_lock);
+	dofi_lock(&domain->transport_lock);
 	while (rdm_poll(rdm_net_of(domain)) && --rounds)
 		;
-	pthread_mutex_unlock(&domain->transport_lock);
+	dofi_unlock(&domain->transport_lock);
 }
 
 /* True if the peer's last packet may still arrive: the limit is RDM_GAP_MS without progress. */
@@ -286,29 +286,29 @@ static bool rdm_drained(struct msgep_ep *ep, bool died)
 /* Gets a packet to send from. */
 static bool rdm_get_packet(struct rdm_conn *conn, int ch)
 {
-	pthread_mutex_t *lock = &conn->net->domain->transport_lock;
+	struct dofi_lock *lock = &conn->net->domain->transport_lock;
 
 	if (conn->filling[ch])
 		return true;
-	pthread_mutex_lock(lock);
+	dofi_lock(lock);
 	if (conn->taken < rdm_tx_limit(conn))
 		conn->filling[ch] = rdm_packet_get(conn);
-	pthread_mutex_unlock(lock);
+	dofi_unlock(lock);
 	return conn->filling[ch] != NULL;
 }
 
 /* A large one, if that pays and the peer has granted a credit. */
 static bool rdm_get_large(struct rdm_conn *conn, int ch, size_t want)
 {
-	pthread_mutex_t *lock = &conn->net->domain->transport_lock;
+	struct dofi_lock *lock = &conn->net->domain->transport_lock;
 
 	if (!conn->large_payload || want < (size_t)BULK_FROM * conn->payload)
 		return false;
 	if (conn->large.filling[ch])
 		return true;
-	pthread_mutex_lock(lock);
+	dofi_lock(lock);
 	conn->large.filling[ch] = rdm_large_get(conn);
-	pthread_mutex_unlock(lock);
+	dofi_unlock(lock);
 	return conn->large.filling[ch] != NULL;
 }
 
@@ -366,7 +366,7 @@ static void rdm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *fra
 
 	DOFI_ASSERT_LOCKED(&ep->lock);
 	DOFI_NO_CANCEL();
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	rdm_return_done(conn);
 	seq = atomic_fetch_add(&conn->sent[channel], 1);
 	if (channel == MSGEP_REQ && frame->kind == MSGEP_MSG && (frame->flags & MSGEP_LAST))
@@ -381,7 +381,7 @@ static void rdm_commit(struct msgep_ep *ep, int channel, struct msgep_frame *fra
 	/* Gets the next one at the same time: reserving then takes no lock. */
 	if (!conn->filling[channel] && conn->taken < rdm_tx_limit(conn))
 		conn->filling[channel] = rdm_packet_get(conn);
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 }
 
 static const struct msgep_frame *rdm_peek(struct msgep_ep *ep, int channel, const void **payload)
@@ -440,13 +440,13 @@ static void rdm_flush(struct msgep_ep *ep)
 	if (!conn || !conn->done)
 		return;
 	DOFI_NO_CANCEL();
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	rdm_return_done(conn);
 	rdm_credit_if_due(conn);
 	/* Their sender may be waiting for that, or for the acknowledgement. */
 	if (conn->keep_order || conn->acks != conn->acks_reported)
 		rdm_list_owing(conn);
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 }
 
 /* The receive queue has several endpoints. */
@@ -454,9 +454,9 @@ static void rdm_keep_order(struct msgep_ep *ep)
 {
 	if (!ep->w.conn)
 		return;
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	ep->w.conn->keep_order = true;
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 }
 
 /* True if a sender waits for room, and there is some. */

@@ -392,10 +392,10 @@ void rdm_close(struct msgep_domain *domain)
 {
 	struct rdm_net *net = rdm_net_of(domain);
 
-	pthread_mutex_lock(&domain->transport_lock);
+	dofi_lock(&domain->transport_lock);
 	rdm_drain(net);
 	domain->transport_data = NULL;
-	pthread_mutex_unlock(&domain->transport_lock);
+	dofi_unlock(&domain->transport_lock);
 	rdm_close_inner(net);
 }
 
@@ -454,7 +454,7 @@ bool rdm_may_sleep(struct msgep_domain *domain, bool used)
 	bool may = true;
 
 	(void)used;
-	pthread_mutex_lock(&domain->transport_lock);
+	dofi_lock(&domain->transport_lock);
 	rdm_send_owed(net, false);
 	if (net->inner.cq_fd >= 0) {
 		struct fid *fid = &net->inner.cq->fid;
@@ -465,7 +465,7 @@ bool rdm_may_sleep(struct msgep_domain *domain, bool used)
 	}
 	if (may)
 		rdm_set_timer(net);
-	pthread_mutex_unlock(&domain->transport_lock);
+	dofi_unlock(&domain->transport_lock);
 	return may;
 }
 

@@ -20,12 +20,12 @@ void rdm_probe(struct msgep_ep *ep)
 {
 	struct rdm_conn *conn = ep->w.conn;
 
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	if (!conn->broken && !conn->path_ok) {
 		conn->probing = true;
 		rdm_send_credit(conn);
 	}
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 }
 
 bool rdm_path_ok(struct msgep_ep *ep)
@@ -104,9 +104,9 @@ size_t rdm_counts(struct msgep_ep *ep, uint8_t *out)
 
 	if (!ep->w.conn)
 		return 0;
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	rdm_read_counts(ep->w.conn, count);
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 	for (int i = 0; i < N_COUNTS; i++)
 		out = dofi_put_be(out, count[i], 4);
 	return 4 * N_COUNTS;
@@ -127,13 +127,13 @@ bool rdm_missing(struct msgep_ep *ep, const uint8_t *in, size_t len)
 		return len;
 	for (int i = 0; i < KNOWN; i++)
 		peer[i] = (uint32_t)dofi_get_be(in + 4 * i, 4);
-	pthread_mutex_lock(&ep->domain->transport_lock);
+	dofi_lock(&ep->domain->transport_lock);
 	rdm_read_counts(conn, ours);
 	missing = rdm_count_lags(ours[CONFIRMED], peer[ARRIVED_REPORTED]) ||
 		  rdm_count_lags(ours[ACKED], peer[ACKS_REPORTED]) ||
 		  (conn->requesting_arrived &&
 		   !rdm_count_lags(peer[DELIVERED], conn->arrived_requested));
-	pthread_mutex_unlock(&ep->domain->transport_lock);
+	dofi_unlock(&ep->domain->transport_lock);
 	for (int ch = 0; ch < MSGEP_CHANNELS; ch++)
 		missing |= rdm_count_lags(peer[GOT + ch], ours[SENT + ch]) ||
 			   rdm_count_lags(ours[GOT + ch], peer[SENT + ch]) ||

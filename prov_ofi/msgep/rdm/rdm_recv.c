@@ -421,8 +421,8 @@ void rdm_progress(struct msgep_domain *domain, struct msgep_cq_direct *direct)
 	DOFI_NO_CANCEL();
 
 	(void)direct;
-	if (pthread_mutex_trylock(&domain->transport_lock))
+	if (!dofi_trylock(&domain->transport_lock))
 		return;
 	rdm_poll(rdm_net_of(domain));
-	pthread_mutex_unlock(&domain->transport_lock);
+	dofi_unlock(&domain->transport_lock);
 }

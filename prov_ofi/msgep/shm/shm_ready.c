@@ -47,8 +47,8 @@ static struct msgep_ready *ready_new(const struct msgep_ep *ep)
 	r->tx_cq = ep->tx_cq;
 	r->transport = ep->transport;
 	r->fd = -1;
-	msgep_lock_init(&r->read_lock);
-	msgep_lock_init(&r->write_lock);
+	dofi_lock_init(&r->read_lock);
+	dofi_lock_init(&r->write_lock);
 	return r;
 }
 
@@ -80,11 +80,11 @@ void msgep_ready_release(struct msgep_ep *ep)
 	ep->ready_pair = ep->ready = NULL;
 	if (!r)
 		return;
-	msgep_lock(&r->rx_cq->poll);
+	dofi_lock(&r->rx_cq->poll);
 	last = !--r->refs;
 	if (last)
 		dofi_list_remove(&r->link);
-	msgep_unlock(&r->rx_cq->poll);
+	dofi_unlock(&r->rx_cq->poll);
 	if (!last)
 		return;
 	msgep_cq_detach_ready(r->rx_cq, r);
@@ -173,7 +173,7 @@ int msgep_ready_share(struct msgep_ep *ep, uint64_t peer_rx, uint64_t peer_tx)
 	DOFI_ASSERT_LOCKED(&ep->eq->lock);
 	if (!pid || !peer_rx || !peer_tx)
 		return -1;
-	msgep_lock(&ep->rx_cq->poll);
+	dofi_lock(&ep->rx_cq->poll);
 	r = ready_of_client(ep, pid, peer_rx, peer_tx);
 	if (r) {
 		ready_attach(r, ep);
@@ -182,7 +182,7 @@ int msgep_ready_share(struct msgep_ep *ep, uint64_t peer_rx, uint64_t peer_tx)
 		if (fd >= 0)
 			ep->ready = r;
 	}
-	msgep_unlock(&ep->rx_cq->poll);
+	dofi_unlock(&ep->rx_cq->poll);
 	return fd;
 }
 
@@ -234,7 +234,7 @@ int msgep_ready_map(struct msgep_ep *ep, int fd)
 	if (seals < 0 || (seals & wanted) != wanted || fstat(fd, &st) ||
 	    st.st_size != (off_t)READY_LEN)
 		return -EPROTO;
-	msgep_lock(&ep->rx_cq->poll);
+	dofi_lock(&ep->rx_cq->poll);
 	r = ready_of_memory(ep, &st);
 	if (!r)
 		ret = ready_map_new(ep, fd, &st, &r);
@@ -242,6 +242,6 @@ int msgep_ready_map(struct msgep_ep *ep, int fd)
 		ready_attach(r, ep);
 		ep->ready = r;
 	}
-	msgep_unlock(&ep->rx_cq->poll);
+	dofi_unlock(&ep->rx_cq->poll);
 	return ret;
 }
