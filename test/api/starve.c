@@ -16,9 +16,14 @@
 
 static atomic_int bells;
 
-int starve_wakeups(int count)
+void starve_wakeups(int count)
 {
-	return atomic_exchange(&bells, count);
+	atomic_store(&bells, count);
+}
+
+int starve_wakeups_left(void)
+{
+	return atomic_load(&bells);
 }
 
 __attribute__((visibility("default"))) ssize_t send(int fd, const void *buf, size_t len, int flags)

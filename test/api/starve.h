@@ -17,9 +17,9 @@ void starve_from(int number, int more);
 int starve_failed(void);
 /* Ends the failures; returns their number. */
 int starve_end(void);
-/*
- * Makes this number of one-byte sends fail with ENOBUFS. Returns the unused rest of the last call.
- */
-int starve_wakeups(int count);
+/* Makes this number of one-byte sends fail with ENOBUFS. */
+void starve_wakeups(int count);
+/* How many of them have not been tried yet. */
+int starve_wakeups_left(void);
 
 #endif

@@ -275,6 +275,46 @@ TEST(msgep_doorbell, rung_for_ever_stops_nobody)
 	teardown(&p);
 }
 
+static int refusals;
+
+/* The provider's calls, too. */
+ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	if (refusals) {
+		refusals--;
+		errno = ENOBUFS;
+		return -1;
+	}
+	return sendto(fd, buf, len, flags, NULL, 0);
+}
+
+/* The event queue rings a doorbell again for which the kernel had no memory: once, when it has. */
+TEST(msgep_doorbell, rings_again_when_there_is_memory)
+{
+	struct pair p;
+
+	for (int n = 1; n < 20; n += 9) {
+		setup(&p, &sorts[0]);
+		refusals = n;
+		ring(&p.a);
+		ASSERT_EQ(refusals, n - 1);
+		while (refusals) {
+			ASSERT(!readable(p.b.ep.sock));
+			side_poll_and_work(&p.s, NULL, -1);
+		}
+		while (!readable(p.b.ep.sock))
+			side_poll_and_work(&p.s, NULL, -1);
+		ASSERT(quiet(&p.b));
+		ASSERT(!readable(p.b.ep.sock));
+		ASSERT(!p.a.ep.doorbell_pending);
+		side_expect_no_event(&p.s, NULL);
+		end_close(&p.a);
+		side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+		end_close(&p.b);
+		teardown(&p);
+	}
+}
+
 /* Bytes that are neither doorbell nor message end the connection. */
 TEST(msgep_doorbell, nonsense_ends_the_connection)
 {
