@@ -149,6 +149,7 @@ TEST_LIMIT(dto, queues_run_empty_and_are_filled_again, 20)
 	DAT_BOOLEAN recv_idle, req_idle;
 	DAT_EP_STATE state;
 	DAT_EP_PARAM param;
+	struct dt_start start;
 	DAT_EP_ATTR attr;
 	struct node n;
 	struct pair p;
@@ -161,6 +162,7 @@ TEST_LIMIT(dto, queues_run_empty_and_are_filled_again, 20)
 	pair_open_attr(&p, &attr, &attr);
 	pair_connect(&p);
 	OK(dat_ep_query(p.b.ep, DAT_EP_FIELD_ALL, &param));
+	start = dt_start();
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 60 + 41 * round; i++) {
 			OK(post_recv(&p.b, 0, 16, 1));
@@ -171,6 +173,8 @@ TEST_LIMIT(dto, queues_run_empty_and_are_filled_again, 20)
 			ASSERT_EQ(req_idle, DAT_TRUE);
 		}
 		fill_and_use(&p, param.ep_attr.max_recv_dtos);
+		/* With wrong counts a post passes 2^32 positions in search of its operation. */
+		ASSERT(dt_in_time(&start, 2000000));
 	}
 	for (i = 0; i < 5; i++)
 		OK(post_recv(&p.b, 0, 16, (uint64_t)i));
