@@ -45,6 +45,19 @@ static inline void dofi_list_remove(struct dofi_list *node)
 	dofi_list_init(node);
 }
 
+static inline void *dofi_list_take(struct dofi_list *head, size_t offset)
+{
+	struct dofi_list *node = head->next;
+
+	if (node == head)
+		return NULL;
+	dofi_list_remove(node);
+	return (char *)node - offset;
+}
+
+/* Removes the first node and returns its object; NULL: the list is empty. */
+#define dofi_list_pop(head, type, member) ((type *)dofi_list_take(head, offsetof(type, member)))
+
 /* Moves all nodes to another list, which is not initialised yet. */
 static inline void dofi_list_move(struct dofi_list *from, struct dofi_list *to)
 {

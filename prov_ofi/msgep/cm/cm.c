@@ -295,11 +295,9 @@ void msgep_cm_free_bufs(struct msgep_cm_conn *conn)
 
 static void cm_free_dead(struct msgep_cm *cm)
 {
-	while (!dofi_list_empty(&cm->dead)) {
-		struct msgep_cm_conn *conn =
-			dofi_container(cm->dead.next, struct msgep_cm_conn, link);
+	struct msgep_cm_conn *conn;
 
-		dofi_list_remove(&conn->link);
+	while ((conn = dofi_list_pop(&cm->dead, struct msgep_cm_conn, link))) {
 		free(conn->bufs);
 		free(conn);
 	}

@@ -199,10 +199,8 @@ static struct msgep_item *inbox_take_spare(struct msgep_inbox *inbox, size_t len
 	dofi_lock(&inbox->lock);
 	if (len > ROOM_END || dofi_list_empty(list))
 		list = &inbox->answers;
-	if (len <= ROOM_ANY && !dofi_list_empty(list)) {
-		item = dofi_container(list->next, struct msgep_item, link);
-		dofi_list_remove(&item->link);
-	}
+	if (len <= ROOM_ANY)
+		item = dofi_list_pop(list, struct msgep_item, link);
 	dofi_unlock(&inbox->lock);
 	return item;
 }
@@ -297,14 +295,11 @@ int msgep_inbox_expect(struct msgep_domain *domain)
 void msgep_inbox_expected(struct msgep_domain *domain)
 {
 	struct msgep_inbox *inbox = inbox_of(domain);
-	struct msgep_item *item = NULL;
+	struct msgep_item *item;
 
 	dofi_lock(&inbox->lock);
 	inbox->n_expected--;
-	if (!dofi_list_empty(&inbox->answers)) {
-		item = dofi_container(inbox->answers.next, struct msgep_item, link);
-		dofi_list_remove(&item->link);
-	}
+	item = dofi_list_pop(&inbox->answers, struct msgep_item, link);
 	dofi_unlock(&inbox->lock);
 	/* Otherwise msgep_inbox_free frees the item that is in use. */
 	if (item)
@@ -314,14 +309,11 @@ void msgep_inbox_expected(struct msgep_domain *domain)
 struct msgep_item *msgep_inbox_take(struct msgep_domain *domain)
 {
 	struct msgep_inbox *inbox = inbox_of(domain);
-	struct msgep_item *item = NULL;
+	struct msgep_item *item;
 
 	dofi_lock(&inbox->lock);
-	if (!dofi_list_empty(&inbox->items)) {
-		item = dofi_container(inbox->items.next, struct msgep_item, link);
-		dofi_list_remove(&item->link);
-		inbox->count--;
-	}
+	item = dofi_list_pop(&inbox->items, struct msgep_item, link);
+	inbox->count -= !!item;
 	dofi_unlock(&inbox->lock);
 	return item;
 }

@@ -33,14 +33,12 @@ void msgep_ep_path_checked(struct msgep_ep *ep)
 
 struct msgep_ep *msgep_eq_next_checked(struct msgep_eq *eq)
 {
-	struct msgep_ep *ep = NULL;
+	struct msgep_ep *ep;
 
 	pthread_mutex_lock(&eq->event_lock);
-	if (!dofi_list_empty(&eq->checked_eps)) {
-		ep = dofi_container(eq->checked_eps.next, struct msgep_ep, checked_link);
-		dofi_list_remove(&ep->checked_link);
+	ep = dofi_list_pop(&eq->checked_eps, struct msgep_ep, checked_link);
+	if (ep)
 		eq_clear_signal(eq);
-	}
 	pthread_mutex_unlock(&eq->event_lock);
 	return ep;
 }

@@ -49,10 +49,9 @@ bool msgep_srx_claim(struct msgep_srx *srx, struct msgep_ep *ep, struct msgep_re
 /* To the endpoint that has waited longest. Caller holds srx->lock, so it is not being closed. */
 static void srx_give_waiting(struct msgep_srx *srx, const struct msgep_recv *recv)
 {
-	struct msgep_ep *ep = dofi_container(srx->waiting.next, struct msgep_ep, srx_link);
+	struct msgep_ep *ep = dofi_list_pop(&srx->waiting, struct msgep_ep, srx_link);
 
 	DOFI_ASSERT_LOCKED(&srx->lock);
-	dofi_list_remove(&ep->srx_link);
 	ep->waits_for_srx = false;
 	ep->claimed_rx = *recv;
 	ep->has_claimed_rx = true;

@@ -33,12 +33,9 @@ static struct pair_conn *pair_conn_get(struct pair_net *net, struct msgep_ep *ep
 	struct pair_conn *conn;
 	uint32_t index, generation;
 
-	if (!dofi_list_empty(&net->unused)) {
-		conn = dofi_container(net->unused.next, struct pair_conn, link);
-		dofi_list_remove(&conn->link);
-	} else {
+	conn = dofi_list_pop(&net->unused, struct pair_conn, link);
+	if (!conn)
 		conn = pair_conn_new(net);
-	}
 	if (!conn)
 		return NULL;
 	index = conn->index;

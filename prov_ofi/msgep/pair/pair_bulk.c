@@ -365,13 +365,10 @@ void pair_bulk_send_kept(struct pair_net *net, uint32_t most)
 	if (!pair_take_all(net, &net->kept, &net->has_kept, &todo))
 		return;
 	for (;;) {
-		struct pair_conn *conn = NULL;
+		struct pair_conn *conn;
 
 		dofi_lock(&net->leaf);
-		if (!dofi_list_empty(&todo)) {
-			conn = dofi_container(todo.next, struct pair_conn, keep);
-			dofi_list_remove(&conn->keep);
-		}
+		conn = dofi_list_pop(&todo, struct pair_conn, keep);
 		dofi_unlock(&net->leaf);
 		if (!conn)
 			return;

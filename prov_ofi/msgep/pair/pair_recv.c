@@ -545,14 +545,11 @@ static void pair_serve_touched(struct pair_net *net, struct msgep_cq_direct *dir
 	if (!pair_take_all(net, &net->touched, &net->has_touched, &todo))
 		return;
 	for (;;) {
-		struct pair_conn *conn = NULL;
+		struct pair_conn *conn;
 		struct msgep_ep *ep;
 
 		dofi_lock(&net->leaf);
-		if (!dofi_list_empty(&todo)) {
-			conn = dofi_container(todo.next, struct pair_conn, touch);
-			dofi_list_remove(&conn->touch);
-		}
+		conn = dofi_list_pop(&todo, struct pair_conn, touch);
 		dofi_unlock(&net->leaf);
 		if (!conn)
 			break;

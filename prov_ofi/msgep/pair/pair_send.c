@@ -314,14 +314,11 @@ static void pair_raise(struct pair *pair, enum pair_need need)
 /* Connections that waited for a buffer continue. */
 static void pair_feed(struct pair *pair)
 {
-	DOFI_ASSERT_LOCKED(&pair->lock);
-	while (!dofi_list_empty(&pair->starved)) {
-		struct pair_conn *conn =
-			dofi_container(pair->starved.next, struct pair_conn, starve);
+	struct pair_conn *conn;
 
-		dofi_list_remove(&conn->starve);
+	DOFI_ASSERT_LOCKED(&pair->lock);
+	while ((conn = dofi_list_pop(&pair->starved, struct pair_conn, starve)))
 		pair_touch(conn);
-	}
 }
 
 void pair_flush_dirty(struct pair_net *net, enum pair_need least)
