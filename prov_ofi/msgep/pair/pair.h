@@ -351,7 +351,8 @@ struct pair_stray {
 
 struct pair_strays {
 	struct pair_stray *at;
-	size_t n, capacity;
+	size_t n;
+	uint32_t capacity;
 };
 
 struct pair_net {

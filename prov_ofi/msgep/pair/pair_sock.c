@@ -86,12 +86,17 @@ static bool is_of(int fd, const struct pair_listener *l, bool listening)
 	return !getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) && listening == !!listens;
 }
 
-static bool find_listening(DIR *dir, const struct pair_listener *l, int *fd)
+/* The next of them; -1: no more, and the directory is closed. */
+static int next_of(DIR *dir, const struct pair_listener *l, bool listening)
 {
+	int fd;
+
 	do {
-		*fd = next_fd(dir);
-	} while (*fd >= 0 && !is_of(*fd, l, true));
-	return *fd >= 0;
+		fd = next_fd(dir);
+	} while (fd >= 0 && !is_of(fd, l, listening));
+	if (fd < 0 && dir)
+		closedir(dir);
+	return fd;
 }
 
 bool pair_sock_limit_listener(const struct pair_listener *l)
@@ -101,10 +106,8 @@ bool pair_sock_limit_listener(const struct pair_listener *l)
 	bool limited = false;
 	int fd;
 
-	while (find_listening(dir, l, &fd))
+	while ((fd = next_of(dir, l, true)) >= 0)
 		limited |= !setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (dir)
-		closedir(dir);
 	return limited;
 }
 
@@ -114,10 +117,8 @@ unsigned int pair_sock_end_strays(const struct pair_listener *l)
 	unsigned int ended = 0;
 	int fd;
 
-	while ((fd = next_fd(dir)) >= 0)
-		ended += is_of(fd, l, false) && !shutdown(fd, SHUT_RDWR);
-	if (dir)
-		closedir(dir);
+	while ((fd = next_of(dir, l, false)) >= 0)
+		ended += !shutdown(fd, SHUT_RDWR);
 	return ended;
 }
 
@@ -132,17 +133,13 @@ bool pair_sock_is_stray(const struct pair_stray *stray)
 void pair_sock_find_strays(const struct pair_listener *l, struct pair_strays *out)
 {
 	DIR *dir = opendir("/proc/self/fd");
-	uint32_t capacity = (uint32_t)out->capacity;
 	struct stat st;
 	int fd;
 
-	while ((fd = next_fd(dir)) >= 0)
-		if (is_of(fd, l, false) && !fstat(fd, &st) &&
-		    DOFI_TABLE_RESERVE(out->at, capacity, out->n + 1, 64, UINT32_MAX))
+	while ((fd = next_of(dir, l, false)) >= 0)
+		if (!fstat(fd, &st) &&
+		    DOFI_TABLE_RESERVE(out->at, out->capacity, out->n + 1, 64, UINT32_MAX))
 			out->at[out->n++] = (struct pair_stray){ fd, st.st_ino, false };
-	out->capacity = capacity;
-	if (dir)
-		closedir(dir);
 }
 
 void pair_sock_close_strays(const struct pair_listener *l)
@@ -150,12 +147,9 @@ void pair_sock_close_strays(const struct pair_listener *l)
 	DIR *dir = opendir("/proc/self/fd");
 	int fd;
 
-	while ((fd = next_fd(dir)) >= 0)
-		/* Accepted, and not taken over. */
-		if (is_of(fd, l, false))
-			close(fd);
-	if (dir)
-		closedir(dir);
+	/* Accepted, and not taken over. */
+	while ((fd = next_of(dir, l, false)) >= 0)
+		close(fd);
 }
 
 int pair_sock_claim(struct fid_ep *ep, uint8_t dscp)
