@@ -454,9 +454,12 @@ void pair_revoke(struct pair_net *net, const struct pair_conn *conn, const struc
 /* Revokes expired tokens. */
 void pair_expire(struct pair_net *net);
 bool pair_is_up(struct pair_net *net, const uint8_t *name, uint8_t dscp);
-/* Connects a bulk endpoint. 0 or negative. */
-int pair_start_connect(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
-		       struct pair_bulk *bulk);
+/* Creates a libfabric endpoint of a pair, or a bulk endpoint. 0 or negative. */
+int pair_make_ep(struct pair_net *net, struct fi_info *info, bool bulk, struct fid_ep **out);
+/* Creates one of the pair, or a bulk endpoint for NULL, and connects it. 0 or negative: the caller
+ * closes *ep if it has been created. */
+int pair_connect(struct pair_net *net, const struct pair *pair, const union dofi_addr *to,
+		 uint8_t dscp, const uint8_t *token, struct fid_ep **ep);
 void pair_read_eq(struct pair_net *net);
 /* The pair has failed: ends its connections one by one. */
 void pair_break(struct pair *pair, int err);
@@ -565,8 +568,6 @@ bool pair_bulk_abort(struct msgep_ep *ep, const struct msgep_mr *mr);
 void pair_bulk_stop(struct msgep_ep *ep);
 /* and, with net->lock, */
 bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second);
-int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to,
-		    const uint8_t *param);
 int pair_bulk_accept(struct pair_conn *conn, struct fi_info *info);
 void pair_bulk_close(struct pair_conn *conn);
 void pair_bulk_drop(struct pair_conn *conn);

@@ -82,27 +82,11 @@ static struct pair_bulk *bulk_new(struct pair_conn *conn)
 	return bulk;
 }
 
-static int bulk_make_ep(struct pair_bulk *bulk, struct fi_info *info)
+static void bulk_set_ep(struct pair_bulk *bulk, struct fid_ep *ep)
 {
-	struct pair_net *net = bulk->net;
-	struct fid_ep *ep;
-	int ret = fi_endpoint(net->inner.domain, info, &ep, bulk);
-
-	if (ret)
-		return ret;
-	ret = fi_ep_bind(ep, &net->eq->fid, 0);
-	if (!ret)
-		ret = fi_ep_bind(ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
-	if (!ret)
-		ret = fi_enable(ep);
-	if (ret) {
-		fi_close(&ep->fid);
-		return ret;
-	}
 	dofi_lock(&bulk->conn->ep->lock);
 	bulk->ep = ep;
 	dofi_unlock(&bulk->conn->ep->lock);
-	return 0;
 }
 
 void pair_bulk_close(struct pair_conn *conn)
@@ -211,6 +195,7 @@ bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
 {
 	uint64_t token[2] = { first, second };
 	union dofi_addr to = conn->ep->peer;
+	struct fid_ep *ep = NULL;
 	struct pair_bulk *bulk;
 	int ret;
 
@@ -219,7 +204,8 @@ bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
 	if (!bulk)
 		return false;
 	dofi_addr_set_port(&to.sa, conn->peer_port);
-	ret = pair_start_connect(bulk->net, &to, (const uint8_t *)token, bulk);
+	ret = pair_connect(bulk->net, NULL, &to, conn->ep->dscp, (const uint8_t *)token, &ep);
+	bulk_set_ep(bulk, ep);
 	if (!ret)
 		return true;
 	dofi_log(DOFI_LOG_INFO, "no bulk endpoint: %s; long data goes in packets",
@@ -228,25 +214,21 @@ bool pair_bulk_connect(struct pair_conn *conn, uint64_t first, uint64_t second)
 	return false;
 }
 
-int pair_bulk_start(struct pair_bulk *bulk, struct fi_info *info, const void *to,
-		    const uint8_t *param)
-{
-	int ret = bulk_make_ep(bulk, info);
-
-	DOFI_ASSERT_LOCKED(&bulk->net->lock);
-	return ret ? ret : fi_connect(bulk->ep, to, param, PAIR_PARAM);
-}
-
 /* The active side presents the token. */
 int pair_bulk_accept(struct pair_conn *conn, struct fi_info *info)
 {
 	struct pair_bulk *bulk = bulk_new(conn);
-	int ret = bulk ? bulk_make_ep(bulk, info) : -FI_ENOMEM;
+	struct fid_ep *ep = NULL;
+	int ret;
 
 	DOFI_ASSERT_LOCKED(&pair_net_of(conn->ep->domain)->lock);
+	if (!bulk)
+		return -FI_ENOMEM;
+	ret = pair_make_ep(bulk->net, info, true, &ep);
+	bulk_set_ep(bulk, ep);
 	if (!ret)
-		ret = fi_accept(bulk->ep, NULL, 0);
-	if (ret && bulk)
+		ret = fi_accept(ep, NULL, 0);
+	if (ret)
 		pair_bulk_close(conn);
 	return ret;
 }

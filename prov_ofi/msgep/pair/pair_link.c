@@ -89,22 +89,32 @@ static struct pair *pair_new(struct pair_net *net, const uint8_t *name, uint8_t 
 	return pair;
 }
 
-/* Creates the libfabric endpoint; info is not kept. */
-static int pair_make_ep(struct pair *pair, struct fi_info *info)
+int pair_make_ep(struct pair_net *net, struct fi_info *info, bool bulk, struct fid_ep **out)
 {
-	struct pair_net *net = pair->net;
-	int ret = fi_endpoint(net->inner.domain, info, &pair->ep, pair);
+	struct fid_ep *ep;
+	int ret;
 
+	DOFI_ASSERT_LOCKED(&net->lock);
+	if (bulk)
+		info->ep_attr->rx_ctx_cnt = 1;
+	ret = fi_endpoint(net->inner.domain, info, &ep, NULL);
+	if (ret)
+		return ret;
+	ret = fi_ep_bind(ep, &net->eq->fid, 0);
 	if (!ret)
-		ret = fi_ep_bind(pair->ep, &net->eq->fid, 0);
+		ret = fi_ep_bind(ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret && !bulk)
+		ret = fi_ep_bind(ep, &net->srx->fid, 0);
 	if (!ret)
-		ret = fi_ep_bind(pair->ep, &net->inner.cq->fid, FI_TRANSMIT | FI_RECV);
-	if (!ret)
-		ret = fi_ep_bind(pair->ep, &net->srx->fid, 0);
-	if (!ret)
-		ret = fi_enable(pair->ep);
+		ret = fi_enable(ep);
 	/* One buffer more, so that a message that arrives slowly delays no other pair. */
-	return ret ? ret : pair_post_new(net);
+	if (!ret && !bulk)
+		ret = pair_post_new(net);
+	if (ret)
+		fi_close(&ep->fid);
+	else
+		*out = ep;
+	return ret;
 }
 
 static void pair_param(const struct pair_net *net, uint32_t index, uint64_t key,
@@ -148,35 +158,20 @@ static struct fi_info *pair_info_to(struct pair_net *net, const union dofi_addr 
 	return info;
 }
 
-static int pair_connect(struct pair *pair, const union dofi_addr *to, const uint8_t *token)
+int pair_connect(struct pair_net *net, const struct pair *pair, const union dofi_addr *to,
+		 uint8_t dscp, const uint8_t *token, struct fid_ep **ep)
 {
-	struct fi_info *info = pair_info_to(pair->net, to, pair->dscp);
-	uint8_t param[PAIR_PARAM];
-	int ret;
-
-	if (!info)
-		return -FI_ENOMEM;
-	ret = pair_make_ep(pair, info);
-	dofi_lib.freeinfo(info);
-	pair_param(pair->net, pair->index, pair->key, token, param);
-	return ret ? ret : fi_connect(pair->ep, to, param, sizeof(param));
-}
-
-int pair_start_connect(struct pair_net *net, const union dofi_addr *to, const uint8_t *token,
-		       struct pair_bulk *bulk)
-{
-	struct fi_info *info = pair_info_to(net, to, bulk->conn->ep->dscp);
+	struct fi_info *info = pair_info_to(net, to, dscp);
 	uint8_t param[PAIR_PARAM];
 	int ret;
 
 	DOFI_ASSERT_LOCKED(&net->lock);
 	if (!info)
 		return -FI_ENOMEM;
-	info->ep_attr->rx_ctx_cnt = 1;
-	pair_param(net, 0, 0, token, param);
-	ret = pair_bulk_start(bulk, info, to, param);
+	ret = pair_make_ep(net, info, !pair, ep);
 	dofi_lib.freeinfo(info);
-	return ret;
+	pair_param(net, pair ? pair->index : 0, pair ? pair->key : 0, token, param);
+	return ret ? ret : fi_connect(*ep, to, param, sizeof(param));
 }
 
 static bool pair_matches(const struct pair *pair, const uint8_t *name, uint8_t dscp)
@@ -207,7 +202,7 @@ int pair_get(struct pair_net *net, const struct msgep_ep *ep, const uint8_t *par
 		return -FI_ENOMEM;
 	dofi_addr_set_port(&to.sa, (uint16_t)dofi_get_be(params + 2, 2));
 	pair->port = dofi_addr_port(&to.sa);
-	ret = pair_connect(pair, &to, token);
+	ret = pair_connect(net, pair, &to, ep->dscp, token, &pair->ep);
 	if (ret)
 		pair_free(pair);
 	else
@@ -331,7 +326,7 @@ static int pair_accept(struct pair_net *net, struct fi_info *info, const uint8_t
 		memcpy(&pair->peer, info->dest_addr, info->dest_addrlen);
 	pair_parse_param(pair, param, PAIR_PARAM);
 	pair_param(net, pair->index, pair->key, NULL, answer);
-	ret = pair_make_ep(pair, info);
+	ret = pair_make_ep(net, info, false, &pair->ep);
 	if (!ret)
 		ret = fi_accept(pair->ep, answer, sizeof(answer));
 	if (ret)
@@ -357,7 +352,6 @@ static void pair_request(struct pair_net *net, struct fid *pep, struct fi_info *
 					 : "unknown address",
 			 ours ? "another token" : "data of another program or release");
 	} else if (conn) {
-		info->ep_attr->rx_ctx_cnt = 1;
 		if (!conn->bulk && !conn->broken)
 			ret = pair_bulk_accept(conn, info);
 	} else {
