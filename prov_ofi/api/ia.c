@@ -68,7 +68,6 @@ static void ia_init_fields(struct dofi_ia *ia, struct dofi_provider *prov)
 	ia->called = 0;
 	ia->deferred_pending = false;
 	memset(&ia->timers, 0, sizeof(ia->timers));
-	ia->timer_users = 0;
 	ia->amo.listen_fd = ia->amo.epfd = -1;
 	ia->amo.n = ia->amo.port = 0;
 	ia->amo.on = ia->amo.armed = ia->amo.paused = false;

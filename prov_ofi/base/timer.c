@@ -52,9 +52,19 @@ void dofi_timer_init(struct dofi_timer *t, void (*fire)(struct dofi_timer *))
 	t->fire = fire;
 }
 
-int dofi_timers_reserve(struct dofi_timers *all, size_t n)
+int dofi_timer_add(struct dofi_timers *all, struct dofi_timer *t, void (*fire)(struct dofi_timer *))
 {
-	return DOFI_TABLE_RESERVE(all->heap, all->capacity, n, 64, UINT32_MAX) ? 0 : -ENOMEM;
+	if (!DOFI_TABLE_RESERVE(all->heap, all->capacity, all->users + 1, 64, UINT32_MAX))
+		return -ENOMEM;
+	all->users++;
+	dofi_timer_init(t, fire);
+	return 0;
+}
+
+void dofi_timer_drop(struct dofi_timers *all, struct dofi_timer *t)
+{
+	dofi_timer_cancel(all, t);
+	all->users--;
 }
 
 void dofi_timer_cancel(struct dofi_timers *all, struct dofi_timer *t)

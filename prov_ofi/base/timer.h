@@ -17,13 +17,16 @@ struct dofi_timer {
 
 struct dofi_timers {
 	struct dofi_timer **heap;
-	size_t count;
+	size_t count, users;
 	uint32_t capacity;
 };
 
 void dofi_timer_init(struct dofi_timer *t, void (*fire)(struct dofi_timer *));
-/* Allocates memory for `n` armed timers, so that arming itself cannot fail. */
-int dofi_timers_reserve(struct dofi_timers *all, size_t n);
+/* The same, and reserves its entry in the heap, so that arming cannot fail. 0 or -ENOMEM. */
+int dofi_timer_add(struct dofi_timers *all, struct dofi_timer *t,
+		   void (*fire)(struct dofi_timer *));
+/* Cancels it, and frees the entry. */
+void dofi_timer_drop(struct dofi_timers *all, struct dofi_timer *t);
 void dofi_timer_arm(struct dofi_timers *all, struct dofi_timer *t, uint64_t when);
 void dofi_timer_cancel(struct dofi_timers *all, struct dofi_timer *t);
 /* Fires the expired timers, disarming each first; returns the next deadline or DOFI_NEVER. */

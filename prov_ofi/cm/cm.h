@@ -22,10 +22,6 @@ uint16_t dofi_cm_low_qual(uint16_t port, bool moved);
 int dofi_cm_check(const struct dofi_ia *ia, const union dofi_addr *peer, uint16_t port,
 		  const void *data, size_t len, enum dofi_cm_kind kind, struct dofi_cm_msg *msg);
 
-/* Timers that may be armed at any time: their heap entries are reserved when the owner is
- * created. */
-int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *));
-void dofi_cm_timer_fini(struct dofi_ia *ia);
 /* The timer of an endpoint's current step has expired. */
 void dofi_cm_deadline(struct dofi_timer *timer);
 

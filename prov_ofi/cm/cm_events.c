@@ -33,22 +33,6 @@ union cm_event {
 	uint8_t room[sizeof(struct fi_eq_cm_entry) + DOFI_CM_MAX];
 };
 
-int dofi_cm_timer_init(struct dofi_ia *ia, struct dofi_timer *t, void (*fire)(struct dofi_timer *))
-{
-	int ret = dofi_timers_reserve(&ia->timers, ia->timer_users + 1);
-
-	if (ret)
-		return ret;
-	ia->timer_users++;
-	dofi_timer_init(t, fire);
-	return 0;
-}
-
-void dofi_cm_timer_fini(struct dofi_ia *ia)
-{
-	ia->timer_users--;
-}
-
 /* `gate` (NULL: none): see dofi_evd_push_opening. */
 static void cm_push_event(struct dofi_ep *ep, DAT_EVENT_NUMBER number, _Atomic bool *gate)
 {

@@ -194,7 +194,7 @@ DAT_RETURN dofi_ep_make(struct dofi_ia *ia, const DAT_EP_ATTR *attr, struct dofi
 	/* Reserves an event that reports that its buffers are free again. */
 	if (srq && ia->async_evd && !dofi_evd_reserve(ia->async_evd))
 		goto no_queues;
-	if (dofi_cm_timer_init(ia, &ep->timer, dofi_cm_deadline))
+	if (dofi_timer_add(&ia->timers, &ep->timer, dofi_cm_deadline))
 		goto no_timer;
 	if (srq)
 		dofi_srq_attach(srq, ep);
@@ -223,8 +223,7 @@ void dofi_ep_destroy(struct dofi_ep *ep)
 		dofi_ud_abandon(ep, false);
 	dofi_ud_close(ep);
 	dofi_list_remove(&ep->exchange);
-	dofi_timer_cancel(&ia->timers, &ep->timer);
-	dofi_cm_timer_fini(ia);
+	dofi_timer_drop(&ia->timers, &ep->timer);
 	ep->ending = true;
 	if (conn)
 		dofi_conn_detach(conn);

@@ -56,7 +56,7 @@ static struct dofi_half_opens *half_open_all(struct dofi_ia *ia)
 	if (all)
 		return all;
 	all = calloc(1, sizeof(*all));
-	if (!all || dofi_cm_timer_init(ia, &all->timer, half_open_expire)) {
+	if (!all || dofi_timer_add(&ia->timers, &all->timer, half_open_expire)) {
 		free(all);
 		return NULL;
 	}
@@ -135,8 +135,7 @@ void dofi_half_open_fini(struct dofi_ia *ia)
 	for (int kind = 0; kind < DOFI_HALF_OPEN_KINDS; kind++)
 		dofi_list_each_safe(pos, tmp, &all->entries[kind])
 			dofi_half_open_drop(ia, half_open_of(pos));
-	dofi_timer_cancel(&ia->timers, &all->timer);
-	dofi_cm_timer_fini(ia);
+	dofi_timer_drop(&ia->timers, &all->timer);
 	free(all);
 	ia->half_opens = NULL;
 }

@@ -49,7 +49,7 @@ int dofi_outage_watch(struct dofi_ia *ia)
 
 	if (ret || ia->outage.fd < 0)
 		return ret;
-	return dofi_cm_timer_init(ia, &ia->outage.timer, outage_expired);
+	return dofi_timer_add(&ia->timers, &ia->outage.timer, outage_expired);
 }
 
 void dofi_outage_close(struct dofi_ia *ia)

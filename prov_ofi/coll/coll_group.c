@@ -59,7 +59,7 @@ static bool group_start_timer(struct coll_group *g)
 	uint64_t limit = DOFI_MS(dofi_param(DOFI_NUM_COLL_CREATE_MS));
 
 	pthread_mutex_lock(&ia->cm_lock);
-	g->timer_used = !dofi_cm_timer_init(ia, &g->timer, group_expired);
+	g->timer_used = !dofi_timer_add(&ia->timers, &g->timer, group_expired);
 	if (g->timer_used)
 		dofi_timer_arm(&ia->timers, &g->timer, dofi_now() + limit);
 	pthread_mutex_unlock(&ia->cm_lock);
@@ -74,8 +74,7 @@ static void group_stop_timer(struct coll_group *g)
 	if (!g->timer_used)
 		return;
 	pthread_mutex_lock(&ia->cm_lock);
-	dofi_timer_cancel(&ia->timers, &g->timer);
-	dofi_cm_timer_fini(ia);
+	dofi_timer_drop(&ia->timers, &g->timer);
 	pthread_mutex_unlock(&ia->cm_lock);
 	g->timer_used = false;
 }

@@ -98,7 +98,6 @@ struct dofi_ia {
 
 	pthread_mutex_t cm_lock;
 	struct dofi_timers timers;
-	size_t timer_users;
 	struct dofi_list listeners;     /* fabric listeners, shared by service points */
 	struct dofi_list conns;         /* fabric connections */
 	unsigned int probes;            /* connect calls that probe a host (cm_connect.c) */

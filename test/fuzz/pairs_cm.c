@@ -19,21 +19,6 @@ static struct msgep_cm_listener listener = { .cm = &cm, .pep = &pep };
 
 /* ---------------------------------------------------------------- what cm_route.c calls */
 
-int msgep_cm_timer_init(struct msgep_cm *of, struct dofi_timer *t,
-			void (*fire)(struct dofi_timer *))
-{
-	(void)of;
-	(void)t;
-	(void)fire;
-	return 0;
-}
-
-void msgep_cm_timer_fini(struct msgep_cm *of, struct dofi_timer *t)
-{
-	(void)of;
-	(void)t;
-}
-
 void msgep_cm_arm(struct msgep_cm *of, struct dofi_timer *t, uint64_t when)
 {
 	(void)of;
@@ -237,6 +222,7 @@ void pairs_cm_close(struct msgep_domain *domain)
 	while (!dofi_list_empty(&cm.conns))
 		cm_free(dofi_container(cm.conns.next, struct msgep_cm_conn, link));
 	MUST(!cm.n_routed);
+	dofi_timers_free(&cm.timers);
 	close(cm.epfd);
 	pthread_mutex_destroy(&eq.lock);
 }

@@ -26,24 +26,6 @@
 
 /* ---------------------------------------------------------------- timers */
 
-int msgep_cm_timer_init(struct msgep_cm *cm, struct dofi_timer *t,
-			void (*fire)(struct dofi_timer *))
-{
-	int ret = dofi_timers_reserve(&cm->timers, cm->timer_users + 1);
-
-	if (ret)
-		return ret;
-	cm->timer_users++;
-	dofi_timer_init(t, fire);
-	return 0;
-}
-
-void msgep_cm_timer_fini(struct msgep_cm *cm, struct dofi_timer *t)
-{
-	dofi_timer_cancel(&cm->timers, t);
-	cm->timer_users--;
-}
-
 /* Caller need not hold eq->lock. */
 static void cm_arm_soon(struct msgep_cm *cm)
 {
@@ -170,7 +152,7 @@ struct msgep_cm_conn *msgep_cm_conn_new(struct msgep_cm *cm, int fd,
 	if (!conn)
 		return NULL;
 	conn->bufs = calloc(1, sizeof(*conn->bufs));
-	if (!conn->bufs || msgep_cm_timer_init(cm, &conn->timer, cm_conn_fire)) {
+	if (!conn->bufs || dofi_timer_add(&cm->timers, &conn->timer, cm_conn_fire)) {
 		free(conn->bufs);
 		free(conn);
 		return NULL;
@@ -322,7 +304,7 @@ void msgep_cm_conn_free(struct msgep_cm_conn *conn)
 	if (conn->in_fd >= 0)
 		dofi_forkfd_close(conn->in_fd);
 	conn->in_fd = -1;
-	msgep_cm_timer_fini(cm, &conn->timer);
+	dofi_timer_drop(&cm->timers, &conn->timer);
 	msgep_cm_state(conn, MSGEP_CM_DEAD);
 	if (!cm->busy)
 		cm_free_dead(cm);

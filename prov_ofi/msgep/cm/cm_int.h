@@ -42,8 +42,7 @@ struct msgep_cm {
 	struct msgep_cm_source timer;
 	struct dofi_timers timers;
 	struct dofi_timer stall; /* next check of connections that are up */
-	size_t timer_users;
-	uint64_t armed; /* when timerfd expires */
+	uint64_t armed;          /* when timerfd expires */
 	struct dofi_list listeners;
 	struct dofi_list half_open; /* accepted, the request is not complete */
 	unsigned int n_half_open;
@@ -153,9 +152,6 @@ static inline void msgep_cm_set_transport(struct msgep_ep *ep,
 }
 
 /* cm.c */
-int msgep_cm_timer_init(struct msgep_cm *cm, struct dofi_timer *t,
-			void (*fire)(struct dofi_timer *));
-void msgep_cm_timer_fini(struct msgep_cm *cm, struct dofi_timer *t);
 void msgep_cm_arm(struct msgep_cm *cm, struct dofi_timer *t, uint64_t when);
 /* Doorbells and the retries of inboxes are due in a millisecond. Caller need not hold eq->lock. */
 void msgep_cm_retry_soon(struct msgep_cm *cm);

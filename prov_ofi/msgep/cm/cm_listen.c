@@ -476,7 +476,7 @@ static void cm_listener_resume(struct dofi_timer *timer)
 static int cm_start(struct msgep_cm_listener *l)
 {
 	struct epoll_event ev = { .events = EPOLLIN };
-	int ret = msgep_cm_timer_init(l->cm, &l->timer, cm_listener_resume);
+	int ret = dofi_timer_add(&l->cm->timers, &l->timer, cm_listener_resume);
 
 	if (ret)
 		return ret;
@@ -494,7 +494,7 @@ static int cm_start(struct msgep_cm_listener *l)
 	dofi_addr_set_port(&l->pep->addr.sa, dofi_addr_port(&l->addr.sa));
 	return 0;
 no_socket:
-	msgep_cm_timer_fini(l->cm, &l->timer);
+	dofi_timer_drop(&l->cm->timers, &l->timer);
 	return ret;
 }
 
@@ -519,7 +519,7 @@ void msgep_cm_listener_free(struct msgep_cm_listener *l)
 	/* A child made by clone(2), for which no handler runs, may have it open still. */
 	shutdown(l->fd, SHUT_RDWR);
 	dofi_forkfd_close(l->fd);
-	msgep_cm_timer_fini(l->cm, &l->timer);
+	dofi_timer_drop(&l->cm->timers, &l->timer);
 	dofi_list_remove(&l->link);
 	dofi_list_remove(&l->pep_link);
 	free(l);

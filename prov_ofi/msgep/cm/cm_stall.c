@@ -95,7 +95,7 @@ static void cm_stall_round(struct dofi_timer *timer)
 
 int msgep_cm_stall_init(struct msgep_cm *cm)
 {
-	return msgep_cm_timer_init(cm, &cm->stall, cm_stall_round);
+	return dofi_timer_add(&cm->timers, &cm->stall, cm_stall_round);
 }
 
 void msgep_cm_stall_start(struct msgep_cm_conn *conn)

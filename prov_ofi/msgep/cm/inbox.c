@@ -348,26 +348,26 @@ void msgep_inbox_watch(struct msgep_domain *domain, bool on)
 
 static void inbox_fini_timers(struct msgep_inbox *inbox, struct msgep_cm *cm)
 {
-	msgep_cm_timer_fini(cm, &inbox->check);
-	msgep_cm_timer_fini(cm, &inbox->reap);
-	msgep_cm_timer_fini(cm, &inbox->again);
+	dofi_timer_drop(&cm->timers, &inbox->check);
+	dofi_timer_drop(&cm->timers, &inbox->reap);
+	dofi_timer_drop(&cm->timers, &inbox->again);
 }
 
 static int inbox_init_timers(struct msgep_inbox *inbox, struct msgep_cm *cm)
 {
-	int ret = msgep_cm_timer_init(cm, &inbox->check, inbox_check);
+	int ret = dofi_timer_add(&cm->timers, &inbox->check, inbox_check);
 
 	if (ret)
 		return ret;
-	ret = msgep_cm_timer_init(cm, &inbox->reap, inbox_reap);
+	ret = dofi_timer_add(&cm->timers, &inbox->reap, inbox_reap);
 	if (ret) {
-		msgep_cm_timer_fini(cm, &inbox->check);
+		dofi_timer_drop(&cm->timers, &inbox->check);
 		return ret;
 	}
-	ret = msgep_cm_timer_init(cm, &inbox->again, inbox_again);
+	ret = dofi_timer_add(&cm->timers, &inbox->again, inbox_again);
 	if (ret) {
-		msgep_cm_timer_fini(cm, &inbox->check);
-		msgep_cm_timer_fini(cm, &inbox->reap);
+		dofi_timer_drop(&cm->timers, &inbox->check);
+		dofi_timer_drop(&cm->timers, &inbox->reap);
 	}
 	return ret;
 }
