@@ -51,7 +51,6 @@ dofi_common_sources = \
 	prov_ofi/msgep/cm/cm_sock.c \
 	prov_ofi/msgep/cm/cm_stall.c \
 	prov_ofi/msgep/cm/inbox.c prov_ofi/msgep/cm/inbox.h \
-	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/cq_signal.h \
 	prov_ofi/msgep/fid/cq.c \
 	prov_ofi/msgep/fid/ep.c \
 	prov_ofi/msgep/fid/eq.c \
@@ -95,8 +94,8 @@ dofi_common_sources = \
 	prov_ofi/msgep/rdm/rdm_probe.c \
 	prov_ofi/msgep/rdm/rdm_recv.c \
 	prov_ofi/msgep/shm/shm.c \
-	prov_ofi/msgep/shm/shm_pull.c prov_ofi/msgep/shm/shm_pull.h \
-	prov_ofi/msgep/shm/shm_ready.c prov_ofi/msgep/shm/shm_ready.h \
+	prov_ofi/msgep/shm/shm_pull.c \
+	prov_ofi/msgep/shm/shm_ready.c prov_ofi/msgep/shm/shm.h \
 	prov_ofi/msgep/wait.h \
 	prov_ofi/object/conn_id.c prov_ofi/object/conn_id.h \
 	prov_ofi/object/key_table.c prov_ofi/object/key_table.h \

@@ -16,7 +16,7 @@ struct msgep_inner {
 	struct fid_domain *domain;
 	struct fid_cq *cq;
 	int cq_fd;     /* -1: the provider has none */
-	int signal_fd; /* see cq_signal.h; -1: cq_fd covers it */
+	int signal_fd; /* see msgep_cq_signal_take(); -1: cq_fd covers it */
 };
 
 void msgep_inner_init(struct msgep_inner *in);
@@ -28,6 +28,16 @@ int msgep_inner_open_cq(struct msgep_inner *in, size_t size, enum fi_wait_obj wa
 void msgep_inner_close(struct msgep_inner *in);
 /* Adds the descriptors to block on to the first n. Returns their number. */
 int msgep_inner_wait_fds(const struct msgep_inner *in, int fd[MSGEP_WAIT_FDS], int n);
+
+/* QUIRK libfabric<1.18 tcp: the signal of a completion queue is in the epoll set that each poll
+ * reads, and a poll clears it: two system calls per completion, before it is read. Once removed
+ * from the set of a new queue, it is raised once and stays until fi_trywait clears it, as in later
+ * versions. The caller waits on it in addition to the queue's descriptor.
+ *
+ * cq_fd: of a queue of tcp that nothing has been bound to. Returns the signal, or -1: not found. */
+int msgep_cq_signal_take(int cq_fd);
+/* The same for the queue of tcp below a new queue of rxm whose endpoint has been enabled. */
+int msgep_cq_signal_take_inner(int cq_fd);
 
 /* Reads the completion of an operation that has failed. *err: positive. False: the queue itself has
  * failed. */

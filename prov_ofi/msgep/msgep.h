@@ -61,6 +61,11 @@ struct msgep_transport;
 struct msgep_inbox;
 struct msgep_ready;
 
+static inline void msgep_fid_init(struct fid *fid, size_t fclass, void *context, struct fi_ops *ops)
+{
+	*fid = (struct fid){ .fclass = fclass, .context = context, .ops = ops };
+}
+
 struct msgep_fabric {
 	struct fid_fabric fid;
 	const struct dofi_fab *fab;              /* descriptor, addresses; outlives the object */

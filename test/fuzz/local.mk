@@ -102,7 +102,7 @@ fuzz_packets_code = \
 	prov_ofi/base/port_range.c prov_ofi/base/addr.c prov_ofi/base/error_text.c \
 	prov_ofi/base/debug.c prov_ofi/base/forkfd.c prov_ofi/base/lock.c \
 	prov_ofi/fabric/fab_info.c \
-	prov_ofi/msgep/cq_signal.c prov_ofi/msgep/inner.c prov_ofi/msgep/rdm/rdm.c \
+	prov_ofi/msgep/inner.c prov_ofi/msgep/rdm/rdm.c \
 	prov_ofi/msgep/rdm/rdm_recv.c prov_ofi/msgep/rdm/rdm_large.c \
 	prov_ofi/msgep/rdm/rdm_packets.c prov_ofi/msgep/rdm/rdm_open.c \
 	prov_ofi/msgep/rdm/rdm_peers.c prov_ofi/msgep/rdm/rdm_probe.c \
@@ -133,7 +133,7 @@ fuzz_pairs_code = \
 	prov_ofi/base/key_map.c prov_ofi/base/lock.c prov_ofi/base/debug.c \
 	prov_ofi/base/port_range.c prov_ofi/base/thread.c prov_ofi/base/timer.c \
 	prov_ofi/fabric/fab_info.c prov_ofi/msgep/inner.c \
-	prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_msg.c prov_ofi/msgep/cq_signal.c \
+	prov_ofi/msgep/cm/cm_route.c prov_ofi/msgep/cm/cm_msg.c \
 	prov_ofi/msgep/fid/ep.c prov_ofi/msgep/object/ep_conn.c prov_ofi/msgep/cm/inbox.c \
 	prov_ofi/msgep/object/mr.c prov_ofi/msgep/pair/pair.c prov_ofi/msgep/pair/pair_bulk.c prov_ofi/msgep/pair/pair_carry.c \
 	prov_ofi/msgep/pair/pair_reap.c prov_ofi/msgep/pair/pair_share.c \

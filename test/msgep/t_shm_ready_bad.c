@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "msgep/ready.h"
-#include "msgep/shm/shm_ready.h"
+#include "msgep/shm/shm.h"
 #include "shm_rig.h"
 
 #define WHOLE (MSGEP_FIRST | MSGEP_LAST)

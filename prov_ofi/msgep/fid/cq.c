@@ -340,9 +340,7 @@ int msgep_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
-	cq->fid.fid.fclass = FI_CLASS_CQ;
-	cq->fid.fid.context = context;
-	cq->fid.fid.ops = &cq_fid_ops;
+	msgep_fid_init(&cq->fid.fid, FI_CLASS_CQ, context, &cq_fid_ops);
 	cq->fid.ops = &cq_ops;
 	cq->domain = dofi_container(domain, struct msgep_domain, fid);
 	cq->epfd = cq->signal = -1;

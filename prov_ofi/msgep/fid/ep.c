@@ -201,9 +201,7 @@ int msgep_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep
 		ep->dscp = fi_tc_dscp_get(info->tx_attr->tclass);
 	if (info->ep_attr)
 		msgep_auth_copy(&ep->auth, info->ep_attr->auth_key, info->ep_attr->auth_key_size);
-	ep->fid.fid.fclass = FI_CLASS_EP;
-	ep->fid.fid.context = context;
-	ep->fid.fid.ops = &ep_fid_ops;
+	msgep_fid_init(&ep->fid.fid, FI_CLASS_EP, context, &ep_fid_ops);
 	ep->fid.cm = &msgep_ep_cm_ops;
 	ep->fid.msg = &msgep_msg_ops;
 	ep->fid.rma = &msgep_rma_ops;

@@ -130,9 +130,7 @@ int msgep_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid
 	(void)attr;
 	if (!eq)
 		return -FI_ENOMEM;
-	eq->fid.fid.fclass = FI_CLASS_EQ;
-	eq->fid.fid.context = context;
-	eq->fid.fid.ops = &eq_fid_ops;
+	msgep_fid_init(&eq->fid.fid, FI_CLASS_EQ, context, &eq_fid_ops);
 	eq->fid.ops = &eq_ops;
 	eq->fabric = dofi_container(fabric, struct msgep_fabric, fid);
 	eq->epfd = eq->signal = -1;

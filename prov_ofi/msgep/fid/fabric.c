@@ -153,9 +153,7 @@ static int fabric_open_domain(struct fid_fabric *fid, struct fi_info *info, stru
 	(void)info;
 	if (!domain)
 		return -FI_ENOMEM;
-	domain->fid.fid.fclass = FI_CLASS_DOMAIN;
-	domain->fid.fid.context = context;
-	domain->fid.fid.ops = &domain_fid_ops;
+	msgep_fid_init(&domain->fid.fid, FI_CLASS_DOMAIN, context, &domain_fid_ops);
 	domain->fid.ops = &domain_ops;
 	domain->fid.mr = &msgep_mr_ops;
 	domain->fabric = dofi_container(fid, struct msgep_fabric, fid);
@@ -204,9 +202,7 @@ int msgep_fabric(struct dofi_fab *fab, struct fid_fabric **out)
 
 	if (!fabric)
 		return -FI_ENOMEM;
-	fabric->fid.fid.fclass = FI_CLASS_FABRIC;
-	fabric->fid.fid.context = fab;
-	fabric->fid.fid.ops = &fabric_fid_ops;
+	msgep_fid_init(&fabric->fid.fid, FI_CLASS_FABRIC, fab, &fabric_fid_ops);
 	fabric->fid.ops = &fabric_ops;
 	fabric->fab = fab;
 	fabric->transport = fab->desc->transport;

@@ -59,9 +59,7 @@ int msgep_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_p
 	pep = calloc(1, sizeof(*pep));
 	if (!pep)
 		return -FI_ENOMEM;
-	pep->fid.fid.fclass = FI_CLASS_PEP;
-	pep->fid.fid.context = context;
-	pep->fid.fid.ops = &pep_fid_ops;
+	msgep_fid_init(&pep->fid.fid, FI_CLASS_PEP, context, &pep_fid_ops);
 	pep->fid.cm = &msgep_pep_cm_ops;
 	pep->fabric = dofi_container(fabric, struct msgep_fabric, fid);
 	dofi_list_init(&pep->listeners);

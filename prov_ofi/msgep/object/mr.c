@@ -127,9 +127,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
 		return -FI_ENOMEM;
-	mr->fid.fid.fclass = FI_CLASS_MR;
-	mr->fid.fid.context = attr->context;
-	mr->fid.fid.ops = &mr_fid_ops;
+	msgep_fid_init(&mr->fid.fid, FI_CLASS_MR, attr->context, &mr_fid_ops);
 	mr->fid.key = attr->requested_key;
 	mr->domain = domain;
 	mr->key = (uint32_t)attr->requested_key;

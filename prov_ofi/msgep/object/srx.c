@@ -133,9 +133,7 @@ int msgep_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr, struct fi
 		free(srx);
 		return -FI_ENOMEM;
 	}
-	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;
-	srx->fid.fid.context = context;
-	srx->fid.fid.ops = &srx_fid_ops;
+	msgep_fid_init(&srx->fid.fid, FI_CLASS_SRX_CTX, context, &srx_fid_ops);
 	srx->fid.msg = &srx_msg_ops;
 	srx->domain = dofi_container(domain, struct msgep_domain, fid);
 	dofi_lock_init(&srx->lock);

@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/port_range.h"
 #include "fabric/fab_info.h"
-#include "msgep/cq_signal.h"
 #include "msgep/pair/pair.h"
 #include "diag/diag.h"
 

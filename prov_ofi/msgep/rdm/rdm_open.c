@@ -14,7 +14,6 @@
 #include "base/port_range.h"
 #include "fabric/fab_info.h"
 #include "fabric/fab_lib.h"
-#include "msgep/cq_signal.h"
 #include "msgep/rdm/rdm.h"
 #include "diag/diag.h"
 

@@ -49,8 +49,7 @@
 #include "base/be_bytes.h"
 #include "msgep/cm/cm.h"
 #include "msgep/ready.h"
-#include "msgep/shm/shm_pull.h"
-#include "msgep/shm/shm_ready.h"
+#include "msgep/shm/shm.h"
 
 #define UNIT 64u
 #define PAGE 4096u

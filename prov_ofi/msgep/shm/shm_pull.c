@@ -22,7 +22,7 @@
 #include "base/env.h"
 #include "base/param.h"
 #include "msgep/iov.h"
-#include "msgep/shm/shm_pull.h"
+#include "msgep/shm/shm.h"
 
 #define SAMPLE ((size_t)256 << 10)
 #define ROUNDS 5

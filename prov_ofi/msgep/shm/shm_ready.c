@@ -20,7 +20,7 @@
 #include "base/forkfd.h"
 #include "msgep/cm/cm.h"
 #include "msgep/ready.h"
-#include "msgep/shm/shm_ready.h"
+#include "msgep/shm/shm.h"
 
 #define POLLED 4u
 #define READY_LEN (2 * sizeof(struct msgep_ready_ring))
