@@ -157,12 +157,13 @@ TEST(order, software_and_transfer_events_of_one_evd_are_all_there)
 	pair_close(&p);
 }
 
-/* Deadlines that were set in another order expire in their own. */
+/* Deadlines that were set in another order expire in their own. The time of a call that is delayed
+ * is only known to be between that before it and that after it. */
 TEST(order, connect_timeouts_expire_each_at_its_time)
 {
 	static const DAT_TIMEOUT times[] = { 500000, 100000, 300000, 200000, 400000 };
+	uint64_t soonest[5], latest[5], expired = 0;
 	struct dt_start start;
-	uint64_t took;
 	DAT_EP_HANDLE ep[5];
 	DAT_EVENT ev;
 	struct pair p;
@@ -172,17 +173,21 @@ TEST(order, connect_timeouts_expire_each_at_its_time)
 	start = dt_start();
 	for (i = 0; i < 5; i++) {
 		OK(dat_ep_create(p.node.ia, p.node.pz, p.a.recv, p.a.req, p.a.conn, NULL, &ep[i]));
+		soonest[i] = dt_now_us() + times[i];
 		OK(dat_ep_connect(ep[i], p.node.attr.ia_address_ptr, p.qual, times[i], 0, NULL,
 				  DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+		latest[i] = dt_now_us() + times[i];
 	}
-	for (i = 1; i <= 5; i++) {
+	for (i = 0; i < 5; i++) {
 		EV_NEXT(p.a.conn, &ev);
-		took = dt_took_us(&start);
 		ASSERT_EQ(ev.event_number, DAT_CONNECTION_EVENT_TIMED_OUT);
 		for (j = 0; ep[j] != ev.event_data.connect_event_data.ep_handle; j++)
 			ASSERT(j < 4);
-		ASSERT_EQ(times[j], 100000 * i);
-		ASSERT(took >= times[j] && dt_in_time(&start, times[j] + 300000u));
+		ASSERT(dt_now_us() >= soonest[j] && dt_in_time(&start, times[j] + 300000u));
+		ASSERT(latest[j] >= expired);
+		if (soonest[j] > expired)
+			expired = soonest[j];
+		latest[j] = 0;
 	}
 	for (i = 0; i < 5; i++)
 		OK(dat_ep_free(ep[i]));
