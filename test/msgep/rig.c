@@ -105,13 +105,36 @@ static const struct msgep_transport transports[2] = {
 	  .finished = rig_finished },
 };
 
+static void rig_check_path(struct msgep_ep *ep)
+{
+	ASSERT(!end_of(ep)->path_ok);
+}
+
+static bool rig_path_checked(struct msgep_ep *ep)
+{
+	return end_of(ep)->path_ok;
+}
+
+const struct msgep_transport rig_checking = {
+	.name = "rigcheck",
+	.id = 9,
+	.check_path = rig_check_path,
+	.path_checked = rig_path_checked,
+	.get_params = rig_get_params,
+	.set_peer_params = rig_set_peer_params,
+	.finish = rig_finish,
+	.finished = rig_finished,
+};
+
 /* ---------------------------------------------------------------- eq.c, api/ep.c */
 
-/* The transports of this rig need no authentication. */
 struct msgep_ep *msgep_eq_next_checked(struct msgep_eq *eq)
 {
-	(void)eq;
-	return NULL;
+	struct side *s = dofi_container(eq, struct side, eq);
+	struct msgep_ep *ep = s->checked;
+
+	s->checked = NULL;
+	return ep;
 }
 
 bool msgep_ep_has_work(const struct msgep_ep *ep)
@@ -167,6 +190,10 @@ bool msgep_ep_peer_ended(struct msgep_ep *ep, bool died)
 	ASSERT(e->finished || died);
 	e->died = died;
 	e->peer_ended_calls++;
+	if (e->confirms) {
+		e->confirms->path_ok = true;
+		dofi_container(ep->eq, struct side, eq)->checked = &e->confirms->ep;
+	}
 	if (!e->held_back || (e->finished && died))
 		return true;
 	if (e->held_back > 0)

@@ -27,7 +27,8 @@ struct side {
 	struct msgep_fabric fabric;
 	struct msgep_domain domain;
 	struct msgep_eq eq;
-	unsigned int events; /* ever posted */
+	unsigned int events;      /* ever posted */
+	struct msgep_ep *checked; /* what msgep_eq_next_checked returns next */
 };
 
 /* A connected endpoint, and the calls that the transport has received for it. */
@@ -41,6 +42,9 @@ struct end {
 	char last[MSGEP_PARAMS_MAX];
 	int held_back; /* times that the end must not be reported; -1: always */
 	unsigned int peer_ended_calls;
+	bool path_ok; /* with rig_checking */
+	/* Reading what the peer has sent last confirms the path of this one, too. */
+	struct end *confirms;
 };
 
 /* The behaviour of the fake transport in this process. */
@@ -49,6 +53,8 @@ struct rig_play {
 	bool with_fd;
 };
 extern struct rig_play play;
+/* Transport of a side that checks the path of each connection. */
+extern const struct msgep_transport rig_checking;
 
 void side_open(struct side *s, bool local);
 void side_close(struct side *s);

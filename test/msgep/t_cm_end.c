@@ -30,6 +30,38 @@ static void teardown(struct pair *p)
 	side_close(&p->s);
 }
 
+/* The peer has established the second connection before it ends the first one, but the packets that
+ * show this here are read together with the last data of the first one. */
+TEST(msgep_end, follows_connections_that_its_last_packets_establish)
+{
+	struct msgep_event *event;
+	struct msgep_pep pep;
+	struct end c, d;
+	struct pair p;
+
+	setup(&p, &sorts[1]);
+	p.s.fabric.transport = &rig_checking;
+	ASSERT_EQ(pep_open(&pep, &p.s, "127.0.0.1", 0), 0);
+	end_open(&c, &p.s, NULL);
+	ASSERT_EQ(end_connect(&c, "127.0.0.1", pep_port(&pep), NULL, 0), 0);
+	event = side_await_event(&p.s, NULL, FI_CONNREQ);
+	end_open(&d, &p.s, event->info);
+	free(event);
+	ASSERT_EQ(fi_accept(&d.ep.fid, NULL, 0), 0);
+	side_expect_no_event(&p.s, NULL);
+	p.b.confirms = &d;
+	ASSERT_EQ(fi_shutdown(&p.a.ep.fid, 0), 0);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.a);
+	side_await_only(&p.s, NULL, FI_CONNECTED, &d);
+	side_await_only(&p.s, NULL, FI_SHUTDOWN, &p.b);
+	end_close(&c);
+	end_close(&d);
+	end_close(&p.a);
+	end_close(&p.b);
+	pep_close(&pep);
+	teardown(&p);
+}
+
 /* Runs a process that connects and blocks until it is killed. */
 struct victim {
 	bool local, says_bye;

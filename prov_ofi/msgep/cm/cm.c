@@ -524,14 +524,12 @@ void msgep_cm_progress(struct msgep_eq *eq)
 {
 	struct msgep_cm *cm = eq->cm;
 	struct epoll_event ev[ROUND];
-	struct msgep_ep *ep;
 	uint64_t next;
 	int n = epoll_wait(cm->epfd, ev, ROUND, 0);
 
 	cm->busy = true;
 	cm_handle_events(cm, ev, n);
-	while ((ep = msgep_eq_next_checked(eq)))
-		msgep_cm_path_checked(ep);
+	msgep_cm_process_checked(cm);
 	if (cm->timers.count) {
 		next = dofi_timers_run(&cm->timers, dofi_now());
 		if (next < cm->armed)

@@ -203,6 +203,9 @@ void msgep_cm_try_end(struct msgep_cm_conn *conn)
 
 	DOFI_ASSERT_LOCKED(&conn->cm->eq->lock);
 	if (msgep_ep_peer_ended(conn->ep, cm_peer_vanished(conn))) {
+		/* The packets read with the last data can establish other connections, which the
+		 * peer did before it ended this one: their events come first, too. */
+		msgep_cm_process_checked(conn->cm);
 		cm_report_end(conn);
 	} else if (dofi_grace_timer_ends(&conn->grace, cm_progress_mark(conn->ep), grace,
 					 conn->ep->srx)) {

@@ -58,6 +58,7 @@ struct msgep_cm {
 	unsigned int n_routed;       /* pending requests without a socket */
 	struct msgep_secret *secret; /* NULL: none is configured */
 	bool busy;                   /* epoll events are being processed */
+	bool checking;               /* so are endpoints whose path has been checked */
 	unsigned int first_rounds;   /* full rounds in which ends have waited for handshakes */
 	struct msgep_domain *flush_domain; /* its routes are flushed after that */
 };
@@ -304,6 +305,8 @@ void msgep_cm_path_ready(struct msgep_cm_conn *conn);
 void msgep_cm_path_failed(const struct msgep_cm_conn *conn);
 /* The transport has finished the check. */
 void msgep_cm_path_checked(struct msgep_ep *ep);
+/* ... of all endpoints that the event queue knows of. */
+void msgep_cm_process_checked(struct msgep_cm *cm);
 
 /* cm_stall.c */
 int msgep_cm_stall_init(struct msgep_cm *cm);

@@ -51,6 +51,20 @@ void msgep_cm_path_checked(struct msgep_ep *ep)
 	}
 }
 
+void msgep_cm_process_checked(struct msgep_cm *cm)
+{
+	struct msgep_ep *ep;
+
+	DOFI_ASSERT_LOCKED(&cm->eq->lock);
+	/* A check that ends a connection gets here again. */
+	if (cm->checking)
+		return;
+	cm->checking = true;
+	while ((ep = msgep_eq_next_checked(cm->eq)))
+		msgep_cm_path_checked(ep);
+	cm->checking = false;
+}
+
 void msgep_cm_check_path(struct msgep_cm_conn *conn, const void *data, size_t len)
 {
 	struct msgep_ep *ep = conn->ep;
